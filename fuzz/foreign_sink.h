@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "foreign/foreign.h"
+#include "foreign/sniff.h"
 
 struct touching_sink {
 	struct foreign_sink sink;

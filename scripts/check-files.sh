@@ -15,7 +15,6 @@ long src/commands/record.c
 long src/machine/machine.c
 long src/perfdata/print_format.c
 long src/picture/html/app.js
-long src/profile/load.c
 long src/pt/flow.c
 long src/record/in_kernel.c
 long src/script/script_text.c
@@ -32,10 +31,7 @@ long tests/unit/test_rings.c
 long tests/unit/test_symbols.c
 long tests/unit/test_unwind_build.c
 cycle src/collect
-cycle src/counter
 cycle src/daemon
-cycle src/foreign
-cycle src/profile
 cycle src/pt
 cycle src/report
 cycle src/symbol

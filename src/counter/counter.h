@@ -77,7 +77,9 @@ struct counters {
 	struct counter *data;
 	size_t n, cap;
 };
+void counter_fini(struct counter *c); /* its texts */
 void counters_fini(struct counters *c);
+void counters_drop(struct counters *c, size_t n); /* all behind the first n */
 
 /* Where to look; all NULL for this machine. Tests give fake trees. */
 struct counter_sources {

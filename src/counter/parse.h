@@ -27,6 +27,3 @@ int parse_words(const struct parse *p, char *text);
  * the draft has none; `letters` are the modifiers, applied already.
  */
 int parse_finish(const struct parse *p, struct draft *d, const char *name, const char *letters);
-
-/* Drops all behind the first n. */
-void counters_drop(struct counters *c, size_t n);

@@ -17,27 +17,6 @@
 #include "base/mem.h"
 #include "foreign/slice.h"
 
-/* X(id, key, text): the formats that foreign_sniff() knows. */
-#define FOREIGN_FORMATS(X)                           \
-	X(NONE, "none", "not known")                 \
-	X(PERF_SCRIPT, "perf-script", "perf script") \
-	X(FOLDED, "folded", "folded stacks")         \
-	X(PPROF, "pprof", "pprof")                   \
-	X(GZIP, "gzip", "gzip, of any of these")     \
-	X(JITDUMP, "jitdump", "jitdump")
-
-enum foreign_format {
-#define X(id, key, text) FOREIGN_##id,
-	FOREIGN_FORMATS(X)
-#undef X
-		N_FOREIGN_FORMATS
-};
-
-extern const char *const foreign_format_texts[N_FOREIGN_FORMATS];
-
-/* Decides by the first bytes (64 KiB do); `is_whole`: there are no more. */
-enum foreign_format foreign_sniff(const void *bytes, size_t size, bool is_whole);
-
 struct foreign_frame {
 	struct slice symbol; /* len 0: no name */
 	struct slice image;  /* a path, or "[kernel.kallsyms]", "[vdso]" …; len 0: not known */

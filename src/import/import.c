@@ -13,6 +13,7 @@
 #include "base/files/file.h"
 #include "base/thread.h"
 #include "foreign/foreign.h"
+#include "foreign/sniff.h"
 #include "import/import_foreign.h"
 #include "import/import_split.h"
 #include "import/importer.h"

@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include "foreign/sniff.h"
+
 struct error;
 struct file_mapping;
 struct import_config;

@@ -5,8 +5,8 @@
  * An interrupt runs in the process that has the CPU. So a sample in the handler is a sample of this
  * process. But the call chain has the kernel's entry functions: of hardware interrupts
  * (asm_sysvec_…, el1h_64_irq …), and of the work that they put off (handle_softirqs). Therefore
- *such samples have a context of their own. On the return from an interrupt, the kernel may work for
- *the process itself (rescheduling, signals). That is system time again.
+ * such samples have a context of their own. On the return from an interrupt, the kernel may work
+ *for the process itself (rescheduling, signals). That is system time again.
  *
  *	schedule  irqentry_exit  sysvec_apic_timer…  asm_sysvec_apic_timer…  main
  *	  system <- of the process | irq ---------------------------------- | user
@@ -19,9 +19,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct profile;
-struct segment;
 
 /* X(id, name, text) */
 #define SAMPLE_CONTEXTS(X)                                                \
@@ -49,12 +46,6 @@ enum context_mark { MARK_NONE, MARK_IRQ, MARK_SOFTIRQ, MARK_IDLE, MARK_EXIT };
 
 /* By its name, with or without what compilers append (".part.0"); of x86-64 and AArch64. */
 enum context_mark context_mark_of(const char *function);
-
-/*
- * By node of the segment, the context of a sample that ended there, in a process other than the
- * idle task. `images` are the profile's, by image of the segment. The caller's to free().
- */
-uint8_t *segment_contexts(struct profile *p, const struct segment *segment, const uint32_t *images);
 
 static inline enum sample_context context_of_class(uint8_t context, bool is_idle_task)
 {

@@ -8,14 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/context.h"
+#include "base/arena.h"
+#include "profile/context_tree.h"
 #include "profile/index.h"
+#include "profile/load_blocks.h"
+#include "profile/load_classes.h"
 #include "profile/rows_ahead.h"
 #include "profile/sums.h"
-#include "store/row_reader.h"
-
-/* The group of a (class, context) that had no sample yet. */
-#define NO_GROUP (NO_INDEX - 1)
 
 /*
  * The uses of a node: as a leaf, as a caller, or both. The answer of the code filters for samples
@@ -24,179 +23,26 @@
  */
 enum { USE_LEAF = 1, USE_CALLER = 2, ACCEPTED = 4, REFUSED = 8, TAKEN = 16 };
 
-/* A node of a segment, used as it is (USE_LEAF or USE_CALLER). */
-struct chain_step {
-	uint32_t node;
-	int use;
-};
-
-/* The profile's entry that a node's row went to last: mostly the next one's, too. */
-struct last_entry {
-	uint32_t group, entry; /* group: + 1, or 0 while there was none */
-};
-
-/* One segment on its way into the profile. */
-struct part {
-	const struct segment *segment;
-	uint32_t *images;  /* by image: the profile's */
-	uint32_t *groups;  /* by class and context; NO_INDEX: not taken, or NO_GROUP yet */
-	uint32_t *lanes;   /* by class */
-	bool *idle;        /* by class */
-	bool *has_samples; /* by class: that are taken, and not left out as idle */
-	uint32_t *comms;
-	uint32_t *cgroups; /* by class; NULL: nobody asked */
-	uint64_t *class_samples;
-	uint8_t *uses;           /* by node */
-	bool *arcs;              /* by node: no sample's, but of an arc; NULL: there are none */
-	uint8_t *contexts;       /* by node; NULL where nobody asked */
-	uint32_t *as_leaf;       /* by node: the profile's node for it as the innermost frame … */
-	uint32_t *as_caller;     /* … and as a caller */
-	struct last_entry *last; /* by node */
-	bool takes_any;          /* no filter needs both the class and the code of a row */
-	bool is_once;            /* read once, not twice */
-	uint32_t *alike;         /* by class: one of which the same is asked (profile/sums.h) … */
-	VEC(uint32_t) blocks;    /* … where sums are read of these blocks instead of their rows */
-	VEC(struct chain_step) chain; /* on its way into the tree: innermost first */
-	struct count_rows rows;       /* of the block at hand */
-};
-
-static void *column(size_t n, size_t size)
-{
-	return xcalloc(n + 1, size);
-}
-
-static void part_init(struct part *part, const struct segment *segment)
-{
-	uint32_t n = segment->n_classes;
-
-	*part = (struct part){
-		.segment = segment,
-		.images = column(segment->n_images, sizeof(uint32_t)),
-		.groups = column((size_t)n * N_CONTEXTS, sizeof(uint32_t)),
-		.lanes = column(n, sizeof(uint32_t)),
-		.idle = column(n, sizeof(bool)),
-		.has_samples = column(n, sizeof(bool)),
-		.comms = column(n, sizeof(uint32_t)),
-		.class_samples = column(n, sizeof(uint64_t)),
-		.uses = column(segment->n_nodes, sizeof(uint8_t)),
-		.as_leaf = column(segment->n_nodes, sizeof(uint32_t)),
-		.as_caller = column(segment->n_nodes, sizeof(uint32_t)),
-		.last = column(segment->n_nodes, sizeof(struct last_entry)),
-	};
-}
-
-static void part_fini(struct part *part)
-{
-	void *columns[] = { part->images,  part->has_samples, part->groups,        part->lanes,
-			    part->idle,    part->comms,       part->class_samples, part->uses,
-			    part->as_leaf, part->as_caller,   part->cgroups,       part->contexts,
-			    part->arcs,    part->rows.data,   part->last,          part->alike };
-
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-		free(columns[i]);
-	vec_fini(&part->chain);
-	vec_fini(&part->blocks);
-}
-
-static uint32_t load_image_of(const struct part *part, image_id id)
-{
-	return part->images[id.n < part->segment->n_images ? id.n : 0];
-}
-
-static void add_images(struct profile *p, struct part *part)
+static void add_images(struct profile *p, struct load_part *part)
 {
 	for (uint32_t i = 0; i < part->segment->n_images; i++)
 		part->images[i] = index_image(p, &part->segment->images[i]);
 }
 
-static bool takes_class(const struct profile *p, const struct part *part, uint32_t i)
-{
-	const struct profile_class *c = &part->segment->classes[i];
-	const struct query *q = p->index->query;
-
-	return c->counter < p->session->info.n_counters &&
-	       p->index->lane_of[c->counter] != NO_INDEX &&
-	       p->index->image_takes.data[load_image_of(part, c->app)].app &&
-	       !p->index->image_takes.data[load_image_of(part, c->app)].excluded &&
-	       query_takes_number(q, FILTER_PID, (uint32_t)c->pid) &&
-	       query_takes_number(q, FILTER_TID, (uint32_t)c->tid) &&
-	       query_takes_number(q, FILTER_CPU, c->cpu) &&
-	       query_takes_name(q, FILTER_COMM,
-				strings_get(&p->comms, (string_id){ part->comms[i] })) &&
-	       (!part->cgroups || p->cgroups.data[part->cgroups[i]].is_taken);
-}
-
-/* The values of the profile's class keys, as index_group() wants them. */
-static void class_values(struct profile *p, const struct part *part, uint32_t i,
-			 enum sample_context context, uint32_t *values)
-{
-	const struct profile_class *c = &part->segment->classes[i];
-	const struct class_facts facts = {
-		.class = c,
-		.app = load_image_of(part, c->app),
-		.is_idle = part->idle[i],
-		.comm = part->comms[i],
-		.cgroup = part->cgroups ? part->cgroups[i] : NO_INDEX,
-		.context = context,
-	};
-
-	for (size_t k = 0; k < p->class_keys.n; k++)
-		values[k] = index_class_value(p, p->class_keys.key[k], &facts);
-}
-
-static const char *segment_string(const struct segment *s, string_id id)
-{
-	return id.n < s->n_strings ? s->strings[id.n] : "";
-}
-
-/* The profile's id of a class's comm, of which a segment has far fewer than classes. */
-static uint32_t load_comm_of(struct profile *p, const struct segment *s, uint32_t *known,
-			     string_id comm)
-{
-	uint32_t *id = &known[comm.n < s->n_strings ? comm.n : 0];
-
-	if (!*id)
-		*id = strings_add(&p->comms, segment_string(s, comm)).n + 1;
-	return *id - 1;
-}
-
-static void add_classes(struct profile *p, struct part *part)
-{
-	const struct segment *s = part->segment;
-	cleanup(free_at_exit) uint32_t *comms = column(s->n_strings, sizeof(*comms));
-
-	if (index_wants_cgroups(p))
-		part->cgroups = column(s->n_classes, sizeof(uint32_t));
-	for (uint32_t i = 0; i < s->n_classes; i++) {
-		const struct profile_class *c = &s->classes[i];
-		bool is_taken;
-
-		part->comms[i] = load_comm_of(p, s, comms, c->comm);
-		part->idle[i] = c->pid == 0;
-		if (part->cgroups)
-			part->cgroups[i] = index_cgroup(p, segment_string(s, c->cgroup));
-		is_taken = takes_class(p, part, i);
-		for (int context = 0; context < N_CONTEXTS; context++)
-			part->groups[i * N_CONTEXTS + context] = is_taken ? NO_GROUP : NO_INDEX;
-		if (is_taken)
-			part->lanes[i] = p->index->lane_of[c->counter]; /* or one of find_lanes() */
-	}
-}
-
 /* Of a row that has been taken. */
-static enum sample_context row_context(const struct part *part, const struct count_row *row)
+static enum sample_context row_context(const struct load_part *part, const struct count_row *row)
 {
 	return context_of_class(part->contexts[row->node], part->idle[row->class]);
 }
 
-static uint32_t row_group(struct profile *p, struct part *part, const struct count_row *row)
+static uint32_t row_group(struct profile *p, struct load_part *part, const struct count_row *row)
 {
 	enum sample_context context = part->contexts ? row_context(part, row) : CONTEXT_USER;
 	uint32_t *group = &part->groups[row->class * N_CONTEXTS + context];
 	uint32_t values[N_PROFILE_KEYS];
 
 	if (*group == NO_GROUP) {
-		class_values(p, part, row->class, context, values);
+		load_class_values(p, part, row->class, context, values);
 		*group = index_group(p, values);
 	}
 	return *group;
@@ -209,7 +55,8 @@ static uint32_t load_parent_of(const struct segment *s, uint32_t node)
 	return parent < node ? parent : 0;
 }
 
-static enum code_mode node_mode(const struct profile *p, const struct part *part, uint32_t node)
+static enum code_mode node_mode(const struct profile *p, const struct load_part *part,
+				uint32_t node)
 {
 	uint32_t image = load_image_of(part, part->segment->nodes[node].code.image);
 
@@ -217,21 +64,21 @@ static enum code_mode node_mode(const struct profile *p, const struct part *part
 }
 
 /* Whether the caller's address is that of an interrupted instruction (profile.h). */
-static bool is_interrupted(const struct profile *p, const struct part *part, uint32_t caller,
+static bool is_interrupted(const struct profile *p, const struct load_part *part, uint32_t caller,
 			   uint32_t node)
 {
 	return node_mode(p, part, node) == CODE_KERNEL && node_mode(p, part, caller) == CODE_USER;
 }
 
 /* Where a node is looked up (profile.h). */
-static uint64_t node_offset(const struct part *part, uint32_t node, int use)
+static uint64_t node_offset(const struct load_part *part, uint32_t node, int use)
 {
 	uint64_t offset = part->segment->nodes[node].code.offset;
 
 	return offset - (use == USE_CALLER && offset > 0);
 }
 
-static const uint32_t *node_frames(struct profile *p, const struct part *part, uint32_t node,
+static const uint32_t *node_frames(struct profile *p, const struct load_part *part, uint32_t node,
 				   int use, uint32_t *n)
 {
 	uint32_t image = load_image_of(part, part->segment->nodes[node].code.image);
@@ -239,7 +86,7 @@ static const uint32_t *node_frames(struct profile *p, const struct part *part, u
 	return index_frames(p, image, node_offset(part, node, use), n);
 }
 
-static uint32_t load_add_node(struct profile *p, const struct part *part, uint32_t parent,
+static uint32_t load_add_node(struct profile *p, const struct load_part *part, uint32_t parent,
 			      uint32_t node, int use)
 {
 	uint32_t n;
@@ -251,7 +98,7 @@ static uint32_t load_add_node(struct profile *p, const struct part *part, uint32
 }
 
 /* Whether one of the callers of the node, which is used as `use`, is a function of via:. */
-static bool takes_via(struct profile *p, const struct part *part, uint32_t node)
+static bool takes_via(struct profile *p, const struct load_part *part, uint32_t node)
 {
 	int use = USE_LEAF, depth = 0;
 
@@ -271,7 +118,7 @@ static bool takes_via(struct profile *p, const struct part *part, uint32_t node)
 	return false;
 }
 
-static bool takes_node(struct profile *p, const struct part *part, uint32_t node)
+static bool takes_node(struct profile *p, const struct load_part *part, uint32_t node)
 {
 	const struct profile_index *x = p->index;
 	uint32_t image = load_image_of(part, part->segment->nodes[node].code.image), n;
@@ -285,62 +132,11 @@ static bool takes_node(struct profile *p, const struct part *part, uint32_t node
 	return x->function_takes.data[frames[n - 1]].symbol && takes_via(p, part, node);
 }
 
-enum block_state { BLOCK_READ, BLOCK_LEFT_OUT, BLOCK_DAMAGED };
-
-/* Whether the query takes the second that a block begins in. */
-static bool load_takes_block(const struct profile *p, const struct block *block)
-{
-	uint64_t start = p->session->info.start_ns;
-	uint64_t at = block->first_ns > start ? block->first_ns - start : 0;
-
-	return query_takes_number(p->index->query, FILTER_TIME, at);
-}
-
-static enum block_state load_read_block(struct profile *p, struct part *part, uint32_t i)
-{
-	int r;
-
-	part->rows.n = 0;
-	if (!load_takes_block(p, &part->segment->blocks[i]))
-		return BLOCK_LEFT_OUT;
-	r = p->index->ahead ? rows_ahead_next(p->index->ahead, &part->rows)
-			    : segment_read_rows(part->segment, i, &part->rows, NULL);
-	return r < 0 ? BLOCK_DAMAGED : BLOCK_READ;
-}
-
-/* What read_block() will be asked for in the first pass, in this order. */
-static struct rows_ahead *read_ahead(const struct profile *p)
-{
-	const struct session *s = p->session;
-	VEC(struct row_block) blocks = { 0 };
-	struct rows_ahead *ahead;
-
-	for (uint32_t i = 0; i < s->n_segments; i++)
-		for (uint32_t b = 0; b < s->segments[i]->n_blocks; b++)
-			if (load_takes_block(p, &s->segments[i]->blocks[b]))
-				vec_push(&blocks, (struct row_block){ s->segments[i], b });
-	ahead = rows_ahead_start(blocks.data, blocks.n);
-	vec_fini(&blocks);
-	return ahead;
-}
-
-static void count_block(struct profile *p, const struct block *block, bool has_rows)
-{
-	for (uint32_t i = 0; i < block->n_losses; i++)
-		if (block->losses[i].reason < N_LOSS_REASONS)
-			p->losses[block->losses[i].reason] += block->losses[i].n;
-	if (!has_rows)
-		return;
-	if (!p->first_ns || block->first_ns < p->first_ns)
-		p->first_ns = block->first_ns;
-	p->last_ns = MAX(p->last_ns, block->last_ns);
-}
-
 /*
  * What takes_class() and takes_node() can't say alone: image: and a name without a tag are of the
  * application or of the code (query.h).
  */
-static bool takes_both(const struct profile *p, const struct part *part,
+static bool takes_both(const struct profile *p, const struct load_part *part,
 		       const struct count_row *row)
 {
 	const struct image_takes *takes = p->index->image_takes.data;
@@ -358,31 +154,32 @@ static bool takes_both(const struct profile *p, const struct part *part,
 	return takes[app].binary || takes[code].binary;
 }
 
-static bool takes_row(const struct profile *p, const struct part *part, const struct count_row *row)
+static bool takes_row(const struct profile *p, const struct load_part *part,
+		      const struct count_row *row)
 {
 	if (!row->node || part->groups[row->class * N_CONTEXTS] == NO_INDEX)
 		return false;
 	return part->takes_any || takes_both(p, part, row);
 }
 
-static bool is_arc(const struct part *part, const struct count_row *row)
+static bool is_arc(const struct load_part *part, const struct count_row *row)
 {
 	return !row->samples && part->arcs && part->arcs[row->node];
 }
 
-static void take_row(struct part *part, const struct count_row *row)
+static void take_row(struct load_part *part, const struct count_row *row)
 {
 	part->uses[row->node] |= TAKEN | USE_LEAF;
 	part->has_samples[row->class] |= row->samples > 0;
 }
 
-static uint32_t *node_place(struct part *part, const struct chain_step *step)
+static uint32_t *node_place(struct load_part *part, const struct chain_step *step)
 {
 	return step->use == USE_LEAF ? &part->as_leaf[step->node] : &part->as_caller[step->node];
 }
 
 /* The profile's node for an innermost frame, which is added with its callers if it is new. */
-static uint32_t add_chain(struct profile *p, struct part *part, uint32_t node)
+static uint32_t add_chain(struct profile *p, struct load_part *part, uint32_t node)
 {
 	struct chain_step step = { node, USE_LEAF };
 	uint32_t parent = 0;
@@ -409,7 +206,7 @@ static uint32_t add_chain(struct profile *p, struct part *part, uint32_t node)
 	return parent;
 }
 
-static uint32_t row_entry(struct profile *p, struct part *part, const struct count_row *row)
+static uint32_t row_entry(struct profile *p, struct load_part *part, const struct count_row *row)
 {
 	uint32_t group = row_group(p, part, row), node = part->as_leaf[row->node];
 	struct last_entry *last = &part->last[row->node];
@@ -421,7 +218,7 @@ static uint32_t row_entry(struct profile *p, struct part *part, const struct cou
 	return last->entry;
 }
 
-static void load_add_row(struct profile *p, struct part *part, const struct count_row *row)
+static void load_add_row(struct profile *p, struct load_part *part, const struct count_row *row)
 {
 	const struct weight w = { row->samples, row->period };
 	uint32_t lane = part->lanes[row->class];
@@ -456,7 +253,7 @@ static void add_slice(struct profile *p, const struct block *block, size_t first
 }
 
 /* The rows at hand: which nodes are innermost frames of samples that are taken. */
-static void look_at_rows(struct profile *p, struct part *part)
+static void look_at_rows(struct profile *p, struct load_part *part)
 {
 	vec_foreach (&part->rows, row) {
 		uint8_t *use = &part->uses[row->node];
@@ -479,7 +276,7 @@ static void look_at_rows(struct profile *p, struct part *part)
 }
 
 /* First pass, or the only one. */
-static void mark_leaves(struct profile *p, struct part *part)
+static void mark_leaves(struct profile *p, struct load_part *part)
 {
 	if (part->is_once)
 		index_reserve_nodes(p, part->segment->n_nodes);
@@ -496,80 +293,22 @@ static void mark_leaves(struct profile *p, struct part *part)
 			p->losses[LOSS_DAMAGED] += block->samples;
 		else
 			p->n_stored += block->samples;
-		count_block(p, block, part->rows.n > 0);
+		load_count_block(p, block, part->rows.n > 0);
 		look_at_rows(p, part);
 		if (part->is_once && state == BLOCK_READ)
 			add_slice(p, block, first);
 	}
 }
 
-/* ---- sums of rows, where single blocks do not matter ---- */
-
-/* Of so many kinds of classes a node has few; of more, rows would be searched for. */
-#define ALIKE_MAX 512
-
-/* The facts of a class that the request needs. Classes with the same facts are one. */
-struct class_traits {
-	uint32_t app, lane, comm, cgroup, cpu, is_idle;
-	int32_t pid, tid;
-};
-
-static bool wants_key(const struct profile *p, enum profile_key key)
-{
-	return key_list_has(&p->class_keys, key) || key_list_has(&p->lane_keys, key);
-}
-
-static struct class_traits traits_of(const struct profile *p, const struct part *part, uint32_t i)
-{
-	const struct profile_class *c = &part->segment->classes[i];
-	struct class_traits t = { .app = load_image_of(part, c->app),
-				  .lane = c->counter,
-				  .is_idle = part->idle[i] };
-	bool has_thread = wants_key(p, PROFILE_THREAD),
-	     has_process = has_thread || wants_key(p, PROFILE_PROCESS);
-
-	t.tid = has_thread ? c->tid : 0;
-	t.pid = has_process ? c->pid : 0;
-	t.comm = has_process || wants_key(p, PROFILE_COMM) ? part->comms[i] : 0;
-	t.cpu = wants_key(p, PROFILE_CPU) ? c->cpu : 0;
-	t.cgroup = part->cgroups ? part->cgroups[i] : 0;
-	return t;
-}
-
-/* False: there are too many that differ. */
-static bool find_alike(const struct profile *p, struct part *part)
-{
-	uint32_t n = part->segment->n_classes, first[ALIKE_MAX + 1];
-	struct strings traits;
-
-	part->alike = column(n, sizeof(uint32_t));
-	strings_init(&traits);
-	for (uint32_t i = 0; i < n && traits.n <= ALIKE_MAX; i++) {
-		struct class_traits t = traits_of(p, part, i);
-		uint32_t n_before = traits.n, id;
-
-		part->alike[i] = SUMS_NO_CLASS;
-		if (part->groups[(size_t)i * N_CONTEXTS] == NO_INDEX)
-			continue;
-		id = strings_add_n(&traits, (const char *)&t, sizeof(t)).n - 1;
-		if (traits.n > n_before)
-			first[id] = i;
-		part->alike[i] = first[id];
-	}
-	n = traits.n;
-	strings_fini(&traits);
-	return n <= ALIKE_MAX;
-}
-
 /* NULL: rows are to be looked at block by block. */
-static struct sums_source *sums_sources(const struct profile *p, struct part *parts)
+static struct sums_source *sums_sources(const struct profile *p, struct load_part *parts)
 {
 	uint32_t n = p->session->n_segments;
 	bool can = !p->index->request->with_slices;
 	struct sums_source *sources;
 
 	for (uint32_t i = 0; i < n; i++)
-		can = can && parts[i].is_once && find_alike(p, &parts[i]);
+		can = can && parts[i].is_once && load_find_alike(p, &parts[i]);
 	if (!can)
 		return NULL;
 	sources = xcalloc(n + 1, sizeof(*sources));
@@ -586,7 +325,7 @@ static struct sums_source *sums_sources(const struct profile *p, struct part *pa
 }
 
 /* What mark_leaves() does, once for all blocks. */
-static void mark_leaves_of_sums(struct profile *p, struct part *part, struct sums *sums)
+static void mark_leaves_of_sums(struct profile *p, struct load_part *part, struct sums *sums)
 {
 	const struct segment *s = part->segment;
 	const uint32_t *block = part->blocks.data, *blocks_end = block + part->blocks.n, *damaged;
@@ -605,12 +344,12 @@ static void mark_leaves_of_sums(struct profile *p, struct part *part, struct sum
 		else
 			p->n_stored += s->blocks[i].samples;
 		if (is_read)
-			count_block(p, &s->blocks[i], s->blocks[i].n_rows && !is_damaged);
+			load_count_block(p, &s->blocks[i], s->blocks[i].n_rows && !is_damaged);
 	}
 	look_at_rows(p, part);
 }
 
-static void mark_callers(const struct profile *p, struct part *part)
+static void mark_callers(const struct profile *p, struct load_part *part)
 {
 	for (uint32_t n = part->segment->n_nodes; n-- > 1;) {
 		uint32_t caller = load_parent_of(part->segment, n);
@@ -624,7 +363,7 @@ static void mark_callers(const struct profile *p, struct part *part)
 /* So many nodes before it is looked up, a node's place is fetched. */
 #define FETCH_AHEAD 8
 
-static void fetch_node(const struct profile *p, const struct part *part, uint32_t node)
+static void fetch_node(const struct profile *p, const struct load_part *part, uint32_t node)
 {
 	int use;
 
@@ -635,7 +374,7 @@ static void fetch_node(const struct profile *p, const struct part *part, uint32_
 			   node_offset(part, node, use));
 }
 
-static void add_nodes(struct profile *p, struct part *part)
+static void add_nodes(struct profile *p, struct load_part *part)
 {
 	index_reserve_nodes(p, part->segment->n_nodes);
 	for (uint32_t n = 1; n < part->segment->n_nodes; n++) {
@@ -653,7 +392,8 @@ static void add_nodes(struct profile *p, struct part *part)
 }
 
 /* An arc is taken if code: on either of its ends is. */
-static bool takes_arc(struct profile *p, const struct part *part, uint32_t caller, uint32_t callee)
+static bool takes_arc(struct profile *p, const struct load_part *part, uint32_t caller,
+		      uint32_t callee)
 {
 	const struct image_takes *takes = p->index->image_takes.data;
 	const struct function_takes *functions = p->index->function_takes.data;
@@ -667,7 +407,7 @@ static bool takes_arc(struct profile *p, const struct part *part, uint32_t calle
 }
 
 /* Of a class with samples: others have no column. */
-static void add_arc(struct profile *p, struct part *part, const struct count_row *row)
+static void add_arc(struct profile *p, struct load_part *part, const struct count_row *row)
 {
 	const struct segment *s = part->segment;
 	uint32_t node = row->node, parent = load_parent_of(s, node), n, callee, caller;
@@ -688,7 +428,7 @@ static void add_arc(struct profile *p, struct part *part, const struct count_row
 }
 
 /* Second pass: weights. */
-static void add_weights(struct profile *p, struct part *part)
+static void add_weights(struct profile *p, struct load_part *part)
 {
 	for (uint32_t i = 0; i < part->segment->n_blocks; i++) {
 		size_t first = p->entries.n;
@@ -706,27 +446,27 @@ static void add_weights(struct profile *p, struct part *part)
 }
 
 /* Of processes and threads, by the samples of their classes. */
-static void load_add_names(struct profile *p, const struct part *part)
+static void load_add_names(struct profile *p, const struct load_part *part)
 {
 	for (uint32_t i = 0; i < part->segment->n_classes; i++) {
 		const struct profile_class *c = &part->segment->classes[i];
 
 		if (!part->class_samples[i])
 			continue;
-		if (wants_key(p, PROFILE_PROCESS))
+		if (load_wants_key(p, PROFILE_PROCESS))
 			index_comm(&p->index->process_comms, index_process(p, c->pid),
 				   part->comms[i], part->class_samples[i]);
-		if (wants_key(p, PROFILE_THREAD))
+		if (load_wants_key(p, PROFILE_THREAD))
 			index_comm(&p->index->thread_comms, index_thread(p, c->pid, c->tid),
 				   part->comms[i], part->class_samples[i]);
 	}
 }
 
 /* Which columns there are is known when all samples have been looked at. */
-static void find_lanes(struct profile *p, struct part *parts)
+static void find_lanes(struct profile *p, struct load_part *parts)
 {
 	for (uint32_t i = 0; i < p->session->n_segments; i++) {
-		struct part *part = &parts[i];
+		struct load_part *part = &parts[i];
 
 		for (uint32_t c = 0; c < part->segment->n_classes; c++)
 			if (part->has_samples[c])
@@ -736,7 +476,7 @@ static void find_lanes(struct profile *p, struct part *parts)
 }
 
 /* What the first pass found, into the profile. */
-static void load_add_part(struct profile *p, struct part *part)
+static void load_add_part(struct profile *p, struct load_part *part)
 {
 	for (uint32_t c = 0; p->lane_keys.n && c < part->segment->n_classes; c++)
 		if (part->has_samples[c])
@@ -751,7 +491,7 @@ static void load_add_part(struct profile *p, struct part *part)
 }
 
 /* Which nodes are below the image of arcs (machine/image.h). */
-static void find_arcs(struct part *part)
+static void find_arcs(struct load_part *part)
 {
 	const struct segment *s = part->segment;
 	uint32_t marker = 0;
@@ -761,7 +501,7 @@ static void find_arcs(struct part *part)
 		marker++;
 	if (marker == s->n_images)
 		return;
-	part->arcs = column(s->n_nodes, sizeof(bool));
+	part->arcs = load_column(s->n_nodes, sizeof(bool));
 	for (uint32_t n = 1; n < s->n_nodes; n++)
 		part->arcs[n] =
 			s->nodes[n].code.image.n == marker || part->arcs[load_parent_of(s, n)];
@@ -780,7 +520,7 @@ static bool takes_any_row(const struct query *q)
 }
 
 /* Finds the facts that are needed before the first row. */
-static void load_prepare(struct profile *p, struct part *part)
+static void load_prepare(struct profile *p, struct load_part *part)
 {
 	if (key_list_has(&p->class_keys, PROFILE_CONTEXT) ||
 	    query_has(p->index->query, FILTER_CONTEXT))
@@ -788,18 +528,18 @@ static void load_prepare(struct profile *p, struct part *part)
 	find_arcs(part);
 	part->takes_any = takes_any_row(p->index->query);
 	part->is_once = !part->arcs && !p->lane_keys.n;
-	add_classes(p, part);
+	load_add_classes(p, part);
 }
 
 /* The first pass, which for most profiles is the only one. */
-static void look_through(struct profile *p, struct part *parts)
+static void look_through(struct profile *p, struct load_part *parts)
 {
 	uint32_t n = p->session->n_segments;
 	cleanup(free_at_exit) struct sums_source *sources = sums_sources(p, parts);
 	struct sums *sums = sources ? sums_start(sources, n) : NULL;
 
 	if (!sums)
-		p->index->ahead = read_ahead(p);
+		p->index->ahead = load_read_ahead(p);
 	for (uint32_t i = 0; i < n; i++) {
 		if (sums)
 			mark_leaves_of_sums(p, &parts[i], sums);
@@ -815,13 +555,13 @@ static void look_through(struct profile *p, struct part *parts)
 static void load_add_segments(struct profile *p)
 {
 	const struct session *s = p->session;
-	struct part *parts = xcalloc(s->n_segments + 1, sizeof(*parts));
+	struct load_part *parts = xcalloc(s->n_segments + 1, sizeof(*parts));
 
 	uint32_t *merged;
 
 	/* Build ids and names of JIT code may come in a later segment: all images first. */
 	for (uint32_t i = 0; i < s->n_segments; i++) {
-		part_init(&parts[i], s->segments[i]);
+		load_part_init(&parts[i], s->segments[i]);
 		add_images(p, &parts[i]);
 	}
 	merged = index_merged_images(p);
@@ -839,7 +579,7 @@ static void load_add_segments(struct profile *p)
 	for (uint32_t i = 0; i < s->n_segments; i++) {
 		if (!p->n_lanes_refused)
 			load_add_part(p, &parts[i]);
-		part_fini(&parts[i]);
+		load_part_fini(&parts[i]);
 	}
 	add_image_samples(p);
 	free(parts);
@@ -882,4 +622,32 @@ struct profile *profile_load(const struct profile_request *request)
 	index_name_processes(p);
 	profile_index_free(p);
 	return p;
+}
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	profile_index_free(p);
+	vec_fini(&p->images);
+	vec_fini(&p->functions);
+	vec_fini(&p->lines);
+	strings_fini(&p->files);
+	vec_fini(&p->nodes);
+	vec_fini(&p->places);
+	vec_fini(&p->node_places);
+	vec_fini(&p->entries);
+	vec_fini(&p->slices);
+	vec_fini(&p->weights);
+	vec_fini(&p->arcs);
+	vec_fini(&p->arc_weights);
+	vec_fini(&p->group_values);
+	vec_fini(&p->processes);
+	vec_fini(&p->threads);
+	strings_fini(&p->comms);
+	vec_fini(&p->cgroups);
+	strings_fini(&p->cgroup_texts);
+	arena_free(p->arena);
+	free(p->lanes);
+	free(p);
 }

@@ -1,46 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/profile.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/arena.h"
 #include "event/event.h"
-#include "profile/context.h"
-#include "profile/index.h"
 #include "store/session.h"
 #include "symbol/addresses.h"
-
-void profile_free(struct profile *p)
-{
-	if (!p)
-		return;
-	profile_index_free(p);
-	vec_fini(&p->images);
-	vec_fini(&p->functions);
-	vec_fini(&p->lines);
-	strings_fini(&p->files);
-	vec_fini(&p->nodes);
-	vec_fini(&p->places);
-	vec_fini(&p->node_places);
-	vec_fini(&p->entries);
-	vec_fini(&p->slices);
-	vec_fini(&p->weights);
-	vec_fini(&p->arcs);
-	vec_fini(&p->arc_weights);
-	vec_fini(&p->group_values);
-	vec_fini(&p->processes);
-	vec_fini(&p->threads);
-	strings_fini(&p->comms);
-	vec_fini(&p->cgroups);
-	strings_fini(&p->cgroup_texts);
-	arena_free(p->arena);
-	free(p->lanes);
-	free(p);
-}
 
 enum code_mode image_kind_mode(enum image_kind kind)
 {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "foreign/script_branches.h"
+#include "foreign/sniff.h"
 #include "perfdata/writer.h"
 #include "replay/replay.h"
 

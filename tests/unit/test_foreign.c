@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "foreign/folded.h"
 #include "foreign/perf_script.h"
+#include "foreign/sniff.h"
 #include "unit.h"
 
 struct printing_sink {

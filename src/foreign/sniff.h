@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which format a file has: its bytes decide. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* X(id, key, text): the formats that foreign_sniff() knows. */
+#define FOREIGN_FORMATS(X)                           \
+	X(NONE, "none", "not known")                 \
+	X(PERF_SCRIPT, "perf-script", "perf script") \
+	X(FOLDED, "folded", "folded stacks")         \
+	X(PPROF, "pprof", "pprof")                   \
+	X(GZIP, "gzip", "gzip, of any of these")     \
+	X(JITDUMP, "jitdump", "jitdump")
+
+enum foreign_format {
+#define X(id, key, text) FOREIGN_##id,
+	FOREIGN_FORMATS(X)
+#undef X
+		N_FOREIGN_FORMATS
+};
+
+extern const char *const foreign_format_texts[N_FOREIGN_FORMATS];
+
+/* Looks at the first 64 KiB at most. `is_whole`: there are no more bytes. */
+enum foreign_format foreign_sniff(const void *bytes, size_t size, bool is_whole);

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/load_classes.h"
+
+#include "profile/context.h"
+#include "profile/index.h"
+#include "profile/sums.h"
+
+static bool takes_class(const struct profile *p, const struct load_part *part, uint32_t i)
+{
+	const struct profile_class *c = &part->segment->classes[i];
+	const struct query *q = p->index->query;
+
+	return c->counter < p->session->info.n_counters &&
+	       p->index->lane_of[c->counter] != NO_INDEX &&
+	       p->index->image_takes.data[load_image_of(part, c->app)].app &&
+	       !p->index->image_takes.data[load_image_of(part, c->app)].excluded &&
+	       query_takes_number(q, FILTER_PID, (uint32_t)c->pid) &&
+	       query_takes_number(q, FILTER_TID, (uint32_t)c->tid) &&
+	       query_takes_number(q, FILTER_CPU, c->cpu) &&
+	       query_takes_name(q, FILTER_COMM,
+				strings_get(&p->comms, (string_id){ part->comms[i] })) &&
+	       (!part->cgroups || p->cgroups.data[part->cgroups[i]].is_taken);
+}
+
+void load_class_values(struct profile *p, const struct load_part *part, uint32_t i,
+		       enum sample_context context, uint32_t *values)
+{
+	const struct profile_class *c = &part->segment->classes[i];
+	const struct class_facts facts = {
+		.class = c,
+		.app = load_image_of(part, c->app),
+		.is_idle = part->idle[i],
+		.comm = part->comms[i],
+		.cgroup = part->cgroups ? part->cgroups[i] : NO_INDEX,
+		.context = context,
+	};
+
+	for (size_t k = 0; k < p->class_keys.n; k++)
+		values[k] = index_class_value(p, p->class_keys.key[k], &facts);
+}
+
+static const char *segment_string(const struct segment *s, string_id id)
+{
+	return id.n < s->n_strings ? s->strings[id.n] : "";
+}
+
+/* The profile's id of a class's comm, of which a segment has far fewer than classes. */
+static uint32_t load_comm_of(struct profile *p, const struct segment *s, uint32_t *known,
+			     string_id comm)
+{
+	uint32_t *id = &known[comm.n < s->n_strings ? comm.n : 0];
+
+	if (!*id)
+		*id = strings_add(&p->comms, segment_string(s, comm)).n + 1;
+	return *id - 1;
+}
+
+void load_add_classes(struct profile *p, struct load_part *part)
+{
+	const struct segment *s = part->segment;
+	cleanup(free_at_exit) uint32_t *comms = load_column(s->n_strings, sizeof(*comms));
+
+	if (index_wants_cgroups(p))
+		part->cgroups = load_column(s->n_classes, sizeof(uint32_t));
+	for (uint32_t i = 0; i < s->n_classes; i++) {
+		const struct profile_class *c = &s->classes[i];
+		bool is_taken;
+
+		part->comms[i] = load_comm_of(p, s, comms, c->comm);
+		part->idle[i] = c->pid == 0;
+		if (part->cgroups)
+			part->cgroups[i] = index_cgroup(p, segment_string(s, c->cgroup));
+		is_taken = takes_class(p, part, i);
+		for (int context = 0; context < N_CONTEXTS; context++)
+			part->groups[i * N_CONTEXTS + context] = is_taken ? NO_GROUP : NO_INDEX;
+		if (is_taken)
+			part->lanes[i] = p->index->lane_of[c->counter]; /* or one of find_lanes() */
+	}
+}
+
+/* ---- sums of rows, where single blocks do not matter ---- */
+
+/* Of so many kinds of classes a node has few; of more, rows would be searched for. */
+#define ALIKE_MAX 512
+
+/* The facts of a class that the request needs. Classes with the same facts are one. */
+struct class_traits {
+	uint32_t app, lane, comm, cgroup, cpu, is_idle;
+	int32_t pid, tid;
+};
+
+bool load_wants_key(const struct profile *p, enum profile_key key)
+{
+	return key_list_has(&p->class_keys, key) || key_list_has(&p->lane_keys, key);
+}
+
+static struct class_traits traits_of(const struct profile *p, const struct load_part *part,
+				     uint32_t i)
+{
+	const struct profile_class *c = &part->segment->classes[i];
+	struct class_traits t = { .app = load_image_of(part, c->app),
+				  .lane = c->counter,
+				  .is_idle = part->idle[i] };
+	bool has_thread = load_wants_key(p, PROFILE_THREAD),
+	     has_process = has_thread || load_wants_key(p, PROFILE_PROCESS);
+
+	t.tid = has_thread ? c->tid : 0;
+	t.pid = has_process ? c->pid : 0;
+	t.comm = has_process || load_wants_key(p, PROFILE_COMM) ? part->comms[i] : 0;
+	t.cpu = load_wants_key(p, PROFILE_CPU) ? c->cpu : 0;
+	t.cgroup = part->cgroups ? part->cgroups[i] : 0;
+	return t;
+}
+
+bool load_find_alike(const struct profile *p, struct load_part *part)
+{
+	uint32_t n = part->segment->n_classes, first[ALIKE_MAX + 1];
+	struct strings traits;
+
+	part->alike = load_column(n, sizeof(uint32_t));
+	strings_init(&traits);
+	for (uint32_t i = 0; i < n && traits.n <= ALIKE_MAX; i++) {
+		struct class_traits t = traits_of(p, part, i);
+		uint32_t n_before = traits.n, id;
+
+		part->alike[i] = SUMS_NO_CLASS;
+		if (part->groups[(size_t)i * N_CONTEXTS] == NO_INDEX)
+			continue;
+		id = strings_add_n(&traits, (const char *)&t, sizeof(t)).n - 1;
+		if (traits.n > n_before)
+			first[id] = i;
+		part->alike[i] = first[id];
+	}
+	n = traits.n;
+	strings_fini(&traits);
+	return n <= ALIKE_MAX;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The classes of a segment while a profile is loaded (load.c). Inside profile/. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "profile/context.h"
+#include "profile/load_part.h"
+
+/* Sets the columns of `part` that have an entry for each class. */
+void load_add_classes(struct profile *p, struct load_part *part);
+
+/* The values of the profile's class keys for class i, as index_group() wants them. */
+void load_class_values(struct profile *p, const struct load_part *part, uint32_t i,
+		       enum sample_context context, uint32_t *values);
+
+/* Whether samples are kept apart by the key, in rows or in columns. */
+bool load_wants_key(const struct profile *p, enum profile_key key);
+
+/*
+ * Sets part->alike. Classes with the same values of all keys that the request needs are alike.
+ * False: there are too many that differ.
+ */
+bool load_find_alike(const struct profile *p, struct load_part *part);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One segment on its way into a profile (load.c). Inside profile/. */
+#pragma once
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "profile/profile.h"
+#include "store/segment.h"
+
+/* The group of a (class, context) that had no sample yet. */
+#define NO_GROUP (NO_INDEX - 1)
+
+/* A node of a segment, used as it is (USE_LEAF or USE_CALLER). */
+struct chain_step {
+	uint32_t node;
+	int use;
+};
+
+/* The profile's entry that a node's row went to last: mostly the next one's, too. */
+struct last_entry {
+	uint32_t group, entry; /* group: + 1, or 0 while there was none */
+};
+
+struct load_part {
+	const struct segment *segment;
+	uint32_t *images;  /* by image: the profile's */
+	uint32_t *groups;  /* by class and context; NO_INDEX: not taken, or NO_GROUP yet */
+	uint32_t *lanes;   /* by class */
+	bool *idle;        /* by class */
+	bool *has_samples; /* by class: that are taken, and not left out as idle */
+	uint32_t *comms;
+	uint32_t *cgroups; /* by class; NULL: nobody asked */
+	uint64_t *class_samples;
+	uint8_t *uses;           /* by node */
+	bool *arcs;              /* by node: no sample's, but of an arc; NULL: there are none */
+	uint8_t *contexts;       /* by node; NULL where nobody asked */
+	uint32_t *as_leaf;       /* by node: the profile's node for it as the innermost frame … */
+	uint32_t *as_caller;     /* … and as a caller */
+	struct last_entry *last; /* by node */
+	bool takes_any;          /* no filter needs both the class and the code of a row */
+	bool is_once;            /* read once, not twice */
+	uint32_t *alike;         /* by class: one of which the same is asked (profile/sums.h) … */
+	VEC(uint32_t) blocks;    /* … where sums are read of these blocks instead of their rows */
+	VEC(struct chain_step) chain; /* on its way into the tree: innermost first */
+	struct count_rows rows;       /* of the block at hand */
+};
+
+void load_part_init(struct load_part *part, const struct segment *segment);
+void load_part_fini(struct load_part *part);
+
+/* An array of zeros, one more than n. */
+static inline void *load_column(size_t n, size_t size)
+{
+	return xcalloc(n + 1, size);
+}
+
+static inline uint32_t load_image_of(const struct load_part *part, image_id id)
+{
+	return part->images[id.n < part->segment->n_images ? id.n : 0];
+}
