@@ -3,20 +3,14 @@
  * The segment reader. The input's first byte decides about the rest:
  *
  *   even  the rest is a segment file
- *   odd   the rest is blocks without checksums. They are filled in, so that the
- *         fuzzer gets behind them. Each block is a byte of its kind and losses,
- *         the fields of its header in the order below as ULEB128, then the bytes
- *         of its sections.
+ *   odd   the rest is blocks without checksums (built_segment.h)
  */
 #include <stdlib.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
-#include "base/reader.h"
+#include "built_segment.h"
+
 #include "store/row_reader.h"
 #include "store/segment_parse.h"
-
-#define BLOCKS_MAX 16
 
 static bool takes_all(void *context, uint64_t first_ns, uint64_t last_ns)
 {
@@ -32,47 +26,6 @@ static bool takes_all_overviews(void *context, uint64_t level_ns, uint64_t first
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void build_block(struct reader *r, struct buf *out)
-{
-	struct loss_row loss = { 0 };
-	struct block_header h = { 0 };
-	const uint8_t *sections[N_SECTIONS] = { 0 };
-	uint8_t first = reader_u8(r);
-
-	h.kind = first & 3;
-	h.n_losses = first >> 7;
-	h.first_ns = reader_uleb(r);
-	h.last_ns = h.first_ns + reader_u8(r);
-	h.samples = reader_uleb(r);
-	h.delivered_before = reader_uleb(r);
-	for (int i = 0; i < N_TABLES; i++) {
-		h.first_id[i] = (uint32_t)reader_uleb(r);
-		h.n_ids[i] = (uint32_t)reader_uleb(r);
-	}
-	h.n_rows = (uint32_t)reader_uleb(r);
-	loss.reason = first >> 2 & 15;
-	loss.n = h.samples;
-	for (int i = 0; i < N_SECTIONS; i++) {
-		uint64_t size = reader_uleb(r);
-
-		h.section_size[i] = (uint32_t)MIN(size, reader_left(r));
-		sections[i] = reader_bytes(r, h.section_size[i]);
-		h.section_hash[i] = XXH3_64bits(sections[i], h.section_size[i]);
-	}
-	block_header_write(out, &h, &loss);
-	for (int i = 0; i < N_SECTIONS; i++)
-		buf_bytes(out, sections[i], h.section_size[i]);
-}
-
-static void build_segment(const uint8_t *data, size_t size, struct buf *out)
-{
-	struct reader r = reader_over(data, size);
-
-	segment_header_write(out, &(struct segment_header){ .version = SEGMENT_VERSION });
-	for (int i = 0; i < BLOCKS_MAX && reader_left(&r); i++)
-		build_block(&r, out);
-}
 
 /* What a reader of the interface relies on, for rows that could be decoded. */
 static void check_rows(const struct segment *seg)

@@ -89,7 +89,8 @@ static void sort_second(struct block_encoder *e, struct count_row *rows, uint32_
 	cleanup(free_at_exit) struct count_row *old = xmalloc((n + 1) * sizeof(*old));
 
 	block_encoder_reserve(e, n);
-	memcpy(old, rows, n * sizeof(*old));
+	if (n)
+		memcpy(old, rows, n * sizeof(*old));
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t node = disk_ids[old[i].node], class = old[i].class;
 

@@ -492,9 +492,10 @@ static int oprofilefs_open_session(struct oprofilefs *fs, struct error *err)
 	if (!fs->session)
 		return error_set(err, -EINVAL, "libfuse3 refuses: %s", fuse_library_said());
 	if (fuse.fuse_session_mount(fs->session, fs->mountpoint) != 0) {
-		int code = errno ? -errno : -EPERM;
+		int code = errno ? -errno : -EPERM, r = check_device(err);
 
-		return error_set(err, code, "it can't be mounted: %s", fuse_library_said());
+		return r < 0 ? r
+			     : error_set(err, code, "it can't be mounted: %s", fuse_library_said());
 	}
 	fs->is_mounted = true;
 	fd = fuse.fuse_session_fd(fs->session);
@@ -527,9 +528,7 @@ int oprofilefs_mount(const struct oprofilefs_config *config, struct oprofilefs *
 
 	fs->config = *config;
 	wrap_host(fs);
-	r = check_device(err);
-	if (!r)
-		r = fuse_library_load(err);
+	r = fuse_library_load(err);
 	if (!r)
 		r = mountpoint_prepare(config->mountpoint, &fs->mountpoint, err);
 	if (!r) {
