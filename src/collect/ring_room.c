@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collect/ring_room.h"
 
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -60,6 +61,12 @@ static uint64_t stacks_ring_bytes(const struct rings_config *c)
 		   STACKS_RING_MAX_BYTES);
 }
 
+/* As root does, and the user of a daemon. */
+static bool locks_without_limit(const struct rings_config *c)
+{
+	return sources_capable(c->sources, CAP_IPC_LOCK);
+}
+
 /*
  * perf_mmap(): each online CPU gives a user a share, and the limit of locked memory is added. Half
  * of the sum is left to the user's other programs.
@@ -93,7 +100,7 @@ uint32_t ring_room_stack_bytes(const struct rings_config *c)
 	struct rings_config whole = *c;
 
 	whole.stack_bytes = WHOLE_STACK_BYTES;
-	if (geteuid() == 0 ||
+	if (locks_without_limit(c) ||
 	    ring_room_of_user(&whole, lockable_bytes(c)) >= WHOLE_STACKS_RING_BYTES)
 		return WHOLE_STACK_BYTES;
 	return WHOLE_STACK_BYTES / 2;
@@ -101,7 +108,7 @@ uint32_t ring_room_stack_bytes(const struct rings_config *c)
 
 static uint64_t usual_bytes(const struct rings_config *c)
 {
-	if (geteuid() != 0)
+	if (!locks_without_limit(c))
 		return c->stack_bytes ? ring_room_of_user(c, lockable_bytes(c)) : USER_RING_BYTES;
 	return c->stack_bytes ? stacks_ring_bytes(c) : RING_MAX_BYTES;
 }

@@ -92,10 +92,17 @@ static const struct option_table table = OPTIONS(daemon_options);
 struct command_line {
 	int argc;
 	char **argv;
+	char *start_dir; /* the working directory of the start, which the daemon may leave */
 	/* The options at the start, to report changes that a reload can't make. */
 	struct daemon_args args;
 	char *file_text; /* args point into it */
 };
+
+static char *absolute(const struct command_line *c, const char *path)
+{
+	return path[0] == '/' ? xstrdup(path)
+			      : xasprintf("%s/%s", c->start_dir ? c->start_dir : "", path);
+}
 
 static int check_event(void *err, const char *event)
 {
@@ -127,12 +134,14 @@ static int check_values(const struct daemon_args *args, struct error *err)
 
 /* Settings of a file: "NAME = value" lines, of the long options. *text is the caller's to free().
  */
-static int read_config(const char *path, struct daemon_args *args, char **text, struct error *err)
+static int read_config(const struct command_line *c, const char *path, struct daemon_args *args,
+		       char **text, struct error *err)
 {
 	const char *name = path ? path : CONFIG_FILE;
+	cleanup(free_at_exit) char *place = absolute(c, name);
 	unsigned number = 0;
 	size_t size;
-	int r = file_read_all(name, CONFIG_MAX_BYTES, text, &size);
+	int r = file_read_all(place, CONFIG_MAX_BYTES, text, &size);
 
 	if (r == -ENOENT && !path)
 		return 0;
@@ -174,7 +183,7 @@ static int read_all(const struct command_line *c, struct daemon_args *args, char
 	options_parse_given(&table, false, c->argc, c->argv, &given, &operands, NULL);
 	r = options_set_defaults(&table, args, err);
 	if (!r)
-		r = read_config(given.config, args, text, err);
+		r = read_config(c, given.config, args, text, err);
 	if (!r && (given.events.n || given.features.n))
 		args->events.n = args->features.n = 0;
 	if (!r)
@@ -256,17 +265,6 @@ static int load(void *context, struct daemon_settings *out, struct error *err)
 	return r;
 }
 
-/* The daemon leaves the working directory that it was started in. */
-static char *absolute(const char *path)
-{
-	cleanup(free_at_exit) char *here = NULL;
-
-	if (path[0] == '/')
-		return xstrdup(path);
-	here = getcwd(NULL, 0);
-	return xasprintf("%s/%s", here ? here : "", path);
-}
-
 static enum daemon_collector collector_of(const char *word)
 {
 	return !strcmp(word, "bpf")    ? COLLECT_BPF
@@ -277,9 +275,8 @@ static enum daemon_collector collector_of(const char *word)
 static int run(struct command_line *c, uint32_t merged)
 {
 	const struct daemon_args *args = &c->args;
-	cleanup(free_at_exit) char *dir = absolute(args->dir);
-	cleanup(free_at_exit) char *log = xasprintf("%s/log", dir);
-	cleanup(free_at_exit) char *fs = args->oprofilefs ? absolute(args->oprofilefs) : NULL;
+	cleanup(free_at_exit) char *dir = absolute(c, args->dir);
+	cleanup(free_at_exit) char *fs = args->oprofilefs ? absolute(c, args->oprofilefs) : NULL;
 	struct daemon_config config = {
 		.dir = dir,
 		.version = ASSAY_VERSION,
@@ -288,7 +285,6 @@ static int run(struct command_line *c, uint32_t merged)
 		.merged = merged,
 		.detach = args->detach,
 		.starts_disabled = args->paused,
-		.log_path = log,
 		.metrics_listen = args->metrics_listen,
 		.oprofilefs = fs,
 		.load = load,
@@ -306,7 +302,7 @@ static int run(struct command_line *c, uint32_t merged)
 
 static int daemon_command_run(const struct command *self, int argc, char **argv)
 {
-	struct command_line c = { .argc = argc, .argv = argv };
+	struct command_line c = { .argc = argc, .argv = argv, .start_dir = getcwd(NULL, 0) };
 	uint32_t merged = 0;
 	struct option_list operands = { 0 };
 	struct error err = { 0 };
@@ -337,6 +333,7 @@ static int daemon_command_run(const struct command *self, int argc, char **argv)
 	free_lists(&c.args);
 	option_list_fini(&operands);
 	free(c.file_text);
+	free(c.start_dir);
 	return status;
 }
 

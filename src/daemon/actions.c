@@ -320,6 +320,15 @@ static double cpu_percent(const struct daemon *d, const struct daemon_status *s)
 	return 100.0 * (double)s->own_cpu_ns / (double)MAX(s->uptime_ns, 1u);
 }
 
+const char *daemon_show_part(struct daemon *d)
+{
+	free(d->shown_part);
+	d->shown_part = d->recorder ? xasprintf("%s%s", d->config->dir,
+						recorder_dir(d->recorder) + strlen(d->dir))
+				    : xstrdup("");
+	return d->shown_part;
+}
+
 void daemon_status(struct daemon *d, struct daemon_status *out)
 {
 	struct recorder_stats s = { 0 };
@@ -331,7 +340,8 @@ void daemon_status(struct daemon *d, struct daemon_status *out)
 	*out = (struct daemon_status){
 		.version = d->config->version,
 		.session_dir = d->config->dir,
-		.part = d->recorder ? recorder_dir(d->recorder) : "",
+		.part = daemon_show_part(d),
+		.user = d->user.user,
 		.collector = d->in_kernel ? "BPF" : "perf rings",
 		.stacks = stack_source_texts[d->stacks],
 		.note = d->note,
@@ -362,6 +372,11 @@ void daemon_status(struct daemon *d, struct daemon_status *out)
 	};
 	out->cpu_percent = cpu_percent(d, out);
 	memcpy(out->losses, d->shown.losses, sizeof(out->losses));
+}
+
+const char *daemon_history_dir(const struct daemon *d)
+{
+	return d->current;
 }
 
 void daemon_features(struct daemon *d, ext_visitor visit, void *context)

@@ -72,6 +72,7 @@ struct daemon_status {
 	const char *note;               /* about the events; "" */
 	const char *write_error;        /* why nothing can be written at present; "" */
 	pid_t pid;
+	uid_t user;
 	bool is_counting;
 	uint64_t start_wall_ns, uptime_ns;
 	/* Wanted, and permitted by the budget at present; 0: by counts. */
@@ -93,6 +94,9 @@ struct daemon_status {
 	uint32_t n_rate_changes;       /* because of the budget */
 };
 void daemon_status(struct daemon *d, struct daemon_status *out);
+
+/* The directory of the parts, for the daemon's own use. */
+const char *daemon_history_dir(const struct daemon *d);
 
 /* Visits the statistics of the extended features that are on (pipeline/ext.h). */
 void daemon_features(struct daemon *d, ext_visitor visit, void *context);

@@ -12,9 +12,8 @@
 
 /* ---- read-only answers ---- */
 
-static uint64_t oldest_part(const char *dir)
+static uint64_t oldest_part(const char *current)
 {
-	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", dir);
 	struct history_names names = { 0 };
 	uint64_t wall_ns = 0;
 
@@ -40,7 +39,7 @@ static void look_at_disk(struct answers *a)
 		vec_foreach (&list, history)
 			a->statistics.disk_bytes += history->size_bytes;
 	daemon_histories_fini(&list);
-	a->statistics.oldest_wall_ns = oldest_part(a->statistics.status.session_dir);
+	a->statistics.oldest_wall_ns = oldest_part(daemon_history_dir(a->daemon));
 }
 
 const struct statistics *answers_statistics(struct answers *a)

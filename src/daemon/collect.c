@@ -397,11 +397,11 @@ static int daemon_on_started(void *context, struct recorder *r, struct error *er
 	}
 	log_info("collecting %s, stacks by %s, into %s",
 		 d->in_kernel ? "in the kernel" : "through rings", stack_source_texts[d->stacks],
-		 recorder_dir(r));
+		 daemon_show_part(d));
 	if (d->note[0])
 		log_info("%s", d->note);
 	tell_parent(d, "");
-	notify_service("READY=1\nSTATUS=collecting into %s", recorder_dir(r));
+	notify_service("READY=1\nSTATUS=collecting into %s", daemon_show_part(d));
 	return 0;
 }
 

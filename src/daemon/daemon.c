@@ -21,10 +21,10 @@
 #include "daemon/daemon_state.h"
 #include "daemon/file_system.h"
 #include "daemon/notify.h"
+#include "daemon/place.h"
 #include "daemon/privilege.h"
 #include "open/lock.h"
 #include "pipeline/host.h"
-#include "store/sharing.h"
 
 void daemon_settings_fini(struct daemon_settings *s)
 {
@@ -138,11 +138,10 @@ static int take_settings(struct daemon *d, struct daemon_settings *next, struct 
 
 static void reopen_log(const struct daemon *d)
 {
-	int e = d->config->detach ? log_to_file(d->config->log_path) : 0;
+	int e = d->config->detach ? log_to_file(d->log) : 0;
 
 	if (e < 0)
-		log_error("%s: %s: the log stays in its old file", d->config->log_path,
-			  strerror(-e));
+		log_error("%s: %s: the log stays in its old file", d->log, strerror(-e));
 }
 
 void reload(struct daemon *d)
@@ -217,48 +216,6 @@ static void daemon_report_failure(struct daemon *d, const struct error *err)
 	(void)!write(d->parent_fd, err->text, strlen(err->text) + 1);
 }
 
-/* ---- the directory ---- */
-
-/*
- * Gives users who may ask the daemon access to its samples. The files get the group without
- * CAP_CHOWN, which the daemon gives up, because the group becomes the daemon's own.
- */
-static void share_samples(const struct daemon *d)
-{
-	struct sharing group = sharing_with_group();
-
-	if (!group.is_shared)
-		return;
-	if (setegid(group.group) < 0 || !sharing_give_dir(&group, d->samples) ||
-	    !sharing_give_dir(&group, d->current))
-		log_warning("the samples are not readable for group " SHARING_GROUP ": %s",
-			    strerror(errno));
-}
-
-/* Everybody may enter the directory, for the socket. Its content stays private. */
-static int make_place(struct daemon *d, struct error *err)
-{
-	struct stat st;
-	int e = file_mkdirs(d->config->dir, 0755, err);
-
-	if (e < 0)
-		return e;
-	/* Later, root has no power over other users' files. */
-	if (stat(d->config->dir, &st) == 0 && st.st_uid != geteuid())
-		return error_set(
-			err, -EPERM,
-			"%s belongs to user %u, and the daemon runs as user %u: give it its own "
-			"directory by --session-dir",
-			d->config->dir, st.st_uid, geteuid());
-	d->lock_fd = lock_take(d->config->dir, err);
-	if (d->lock_fd < 0)
-		return d->lock_fd;
-	e = file_mkdirs(d->current, 0700, err);
-	if (!e)
-		share_samples(d);
-	return e;
-}
-
 static void daemon_tidy_parts(const struct daemon *d)
 {
 	struct error err = { 0 };
@@ -306,6 +263,22 @@ static void daemon_fini(struct daemon *d)
 	close_at_exit(&d->parent_fd);
 	free(d->samples);
 	free(d->current);
+	free(d->log);
+	free(d->shown_part);
+}
+
+static void report_user(const struct daemon *d)
+{
+	struct daemon_settings settings = { 0 };
+	struct error err = { 0 };
+
+	if (d->user.why_not)
+		log_warning("the daemon stays root, because %s", d->user.why_not);
+	if (d->user.is_other && d->config->load(d->config->context, &settings, &err) < 0)
+		log_warning("%s: the daemon runs as user '" DAEMON_USER "' and can't read its "
+			    "settings again",
+			    err.text);
+	daemon_settings_fini(&settings);
 }
 
 static int serve(struct daemon *d, struct error *err)
@@ -314,16 +287,20 @@ static int serve(struct daemon *d, struct error *err)
 
 	if ((e = lock_write_pid(d->lock_fd, getpid(), err)) < 0 ||
 	    (e = daemon_open_sources(d, err)) < 0 ||
-	    (e = service_open(d, d->config->dir, d->config->metrics_listen, &d->service, err)) < 0)
+	    (e = service_open(d, d->dir, d->config->metrics_listen, &d->service, err)) < 0)
+		return e;
+	e = user_step_up(&d->user, err);
+	if (e < 0)
 		return e;
 	if (d->config->oprofilefs && daemon_file_system)
 		d->mounted = daemon_file_system->open(d, d->config->oprofilefs);
 	privilege_go_first();
-	e = privilege_start_opener(err);
+	e = privilege_start_opener(&d->user, err);
 	if (e >= 0)
-		e = privilege_drop(d->mounted != NULL, err);
+		e = privilege_drop(&d->user, d->mounted != NULL, err);
 	if (e < 0)
 		return e;
+	report_user(d);
 	daemon_tidy_parts(d);
 	e = daemon_collect(d, err);
 	stop_upkeep(d);
@@ -353,8 +330,7 @@ int daemon_run(const struct daemon_config *config, struct error *err)
 		.clock_fd = -1,
 		.epoll_fd = -1,
 		.parent_fd = -1,
-		.samples = xasprintf("%s/samples", config->dir),
-		.current = xasprintf("%s/samples/current", config->dir),
+		.user = daemon_user_find(),
 		.start_wall_ns = clock_wall_ns(),
 		.start_ns = clock_monotonic_ns(),
 		.is_paused = config->starts_disabled,
@@ -369,15 +345,15 @@ int daemon_run(const struct daemon_config *config, struct error *err)
 	e = config->load(config->context, &d.settings, err);
 	d.rate_hz = d.settings.freq_hz;
 	if (!e)
-		e = make_place(&d, err);
+		e = place_make(&d, err);
 	if (!e && config->detach)
 		e = detach(&d, err);
 	if (!e) {
 		daemon_block_signals(&old);
 		if (config->detach)
-			e = log_to_file(config->log_path);
+			e = log_to_file(d.log);
 		if (e < 0)
-			error_errno(err, e, "cannot write %s", config->log_path);
+			error_errno(err, e, "cannot write %s", d.log);
 		else
 			e = serve(&d, err);
 		sigprocmask(SIG_SETMASK, &old, NULL);

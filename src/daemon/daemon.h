@@ -48,7 +48,6 @@ struct daemon_config {
 	uint32_t merged;        /* enum separation bits that do not keep samples apart */
 	bool detach;            /* run in the background, with the log in DIR/log */
 	bool starts_disabled;   /* daemon_start() starts the counting */
-	const char *log_path;   /* set by the daemon when detached; NULL: stderr */
 	const char *oprofilefs; /* mount point of oprofilefs; NULL: none */
 	/* Address of the metrics over HTTP (metrics_http.h); NULL: none. */
 	const char *metrics_listen;
@@ -62,7 +61,8 @@ struct daemon_config {
 
 /*
  * Runs until SIGTERM, SIGINT or daemon_shutdown(). With `detach`, it returns in the calling process
- * when the daemon counts or has failed; the result says which. Prints to the log.
+ * when the daemon counts or has failed; the result says which. Prints to the log: DIR/log when
+ * detached, or stderr.
  */
 int daemon_run(const struct daemon_config *config, struct error *err);
 

@@ -12,6 +12,7 @@
 #include "daemon/daemon.h"
 #include "daemon/parts.h"
 #include "daemon/service.h"
+#include "daemon/user.h"
 #include "record/recorder.h"
 
 #define DAEMON_SOURCES 16
@@ -52,7 +53,11 @@ struct daemon_pace daemon_pace(const char *setting);
 struct daemon {
 	const struct daemon_config *config;
 	struct daemon_settings settings;
-	char *samples, *current; /* DIR/samples, DIR/samples/current */
+	struct daemon_user user;
+	/* The directory for the daemon's own use, see place_make(); config->dir is for messages. */
+	const char *dir;
+	char *samples, *current, *log; /* DIR/samples, DIR/samples/current, DIR/log */
+	char *shown_part;              /* of daemon_show_part() */
 	int lock_fd, clock_fd, epoll_fd;
 	int parent_fd; /* when detached: the process that waits for our start or failure; -1 */
 	struct daemon_source sources[DAEMON_SOURCES];
@@ -102,6 +107,9 @@ uint64_t permitted_rate(uint64_t wanted_hz); /* limited by the kernel's present 
 
 /* Makes counting begin anew, with the present settings. */
 void renew(struct daemon *d);
+
+/* The path of the part that is being written, for messages; "": none. Valid until the next call. */
+const char *daemon_show_part(struct daemon *d);
 
 /* Reads the rings. Call it between the steps of long work. */
 void keep_reading(struct daemon *d);

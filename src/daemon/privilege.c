@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "daemon/user.h"
 #include "guard/opener.h"
 
 /* Since Linux 5.8, and newer than some headers. */
@@ -95,37 +96,48 @@ void privilege_go_first(void)
 		setpriority(PRIO_PROCESS, 0, NICE_FIRST);
 }
 
-static int keep_only(const struct kept *kept, size_t n, bool has_mount, struct error *err)
+/*
+ * Without CAP_SETPCAP, the bounding set stays; then children can't have more capabilities either.
+ * The change of the user makes all capabilities ineffective.
+ */
+static int keep_only(const struct kept *kept, size_t n, bool has_mount,
+		     const struct daemon_user *user, struct error *err)
 {
-	bool has_setpcap;
+	bool had[CAP_LAST_CAP + 1];
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_errno(err, -errno, "cannot set no_new_privs");
 	if (capng_get_caps_process() < 0)
 		return error_set(err, -EIO, "cannot read the capabilities of this process");
-	/*
-	 * Without CAP_SETPCAP, the bounding set stays; then children can't have more capabilities
-	 * either.
-	 */
-	has_setpcap = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP);
 	for (unsigned int i = 0; i <= CAP_LAST_CAP; i++)
-		if (!is_kept(kept, n, i, has_mount) || !capng_have_capability(CAPNG_PERMITTED, i))
-			capng_update(CAPNG_DROP,
-				     CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE |
-					     CAPNG_BOUNDING_SET | CAPNG_AMBIENT,
-				     i);
-	if (capng_apply(has_setpcap ? CAPNG_SELECT_ALL : CAPNG_SELECT_CAPS) < 0)
+		had[i] =
+			capng_have_capability(CAPNG_PERMITTED, i) && is_kept(kept, n, i, has_mount);
+	if (capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP)) {
+		capng_clear(CAPNG_SELECT_BOUNDS);
+		for (unsigned int i = 0; i <= CAP_LAST_CAP; i++)
+			if (had[i])
+				capng_update(CAPNG_ADD, CAPNG_BOUNDING_SET, i);
+		if (capng_apply(CAPNG_SELECT_BOUNDS) < 0)
+			return error_set(err, -EPERM, "cannot give up capabilities");
+	}
+	if (user_become(user, err) < 0)
+		return -EPERM;
+	capng_clear(CAPNG_SELECT_CAPS);
+	for (unsigned int i = 0; i <= CAP_LAST_CAP; i++)
+		if (had[i])
+			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, i);
+	if (capng_apply(CAPNG_SELECT_CAPS) < 0)
 		return error_set(err, -EPERM, "cannot give up capabilities");
 	return 0;
 }
 
-int privilege_drop(bool may_mount, struct error *err)
+int privilege_drop(const struct daemon_user *user, bool may_mount, struct error *err)
 {
-	return keep_only(kept_by_daemon, ARRAY_SIZE(kept_by_daemon), may_mount, err);
+	return keep_only(kept_by_daemon, ARRAY_SIZE(kept_by_daemon), may_mount, user, err);
 }
 
 /* In the opener. A signal for the group of the daemon does not end it before the daemon. */
-static void privilege_be_opener(int socket, pid_t parent)
+static void privilege_be_opener(int socket, pid_t parent, const struct daemon_user *user)
 {
 	sigset_t all;
 	struct error err;
@@ -133,29 +145,44 @@ static void privilege_be_opener(int socket, pid_t parent)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	prctl(PR_SET_NAME, "assay-opener");
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent || dup2(socket, STDIN_FILENO) < 0)
+	if (dup2(socket, STDIN_FILENO) < 0)
 		_exit(1);
 	close_range(STDERR_FILENO + 1, ~0U, 0);
-	if (keep_only(kept_by_opener, ARRAY_SIZE(kept_by_opener), false, &err) < 0 ||
+	if (keep_only(kept_by_opener, ARRAY_SIZE(kept_by_opener), false, user, &err) < 0 ||
 	    prctl(PR_SET_DUMPABLE, 0) < 0)
+		_exit(1);
+	/* A change of the user clears it. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
 		_exit(1);
 	opener_serve(STDIN_FILENO);
 	_exit(0);
 }
 
-int privilege_start_opener(struct error *err)
+/* Whether this process has what only an opener is to have. */
+static bool has_rights_for_opener(void)
+{
+	if (capng_get_caps_process() < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(kept_by_opener); i++)
+		if (!kept_by_opener[i].is_needed &&
+		    capng_have_capability(CAPNG_PERMITTED, kept_by_opener[i].capability))
+			return true;
+	return false;
+}
+
+int privilege_start_opener(const struct daemon_user *user, struct error *err)
 {
 	int ends[2];
 	pid_t parent = getpid(), pid;
 
-	if (geteuid() != 0)
+	if (!has_rights_for_opener())
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return error_errno(err, -errno, "cannot start the opener");
 	pid = fork();
 	if (pid == 0)
-		privilege_be_opener(ends[1], parent);
+		privilege_be_opener(ends[1], parent, user);
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+struct daemon_user;
 struct error;
 
 /*
@@ -20,14 +21,15 @@ struct error;
 void privilege_go_first(void);
 
 /*
- * Starts the opener of a daemon that root started, and asks it from now on. Returns its process id,
- * or 0: an ordinary user has none. Call it before privilege_drop(), in the only thread. The opener
- * ends with the daemon.
+ * Starts the opener of a daemon that has more rights than an ordinary user, and asks it from now
+ * on. Returns its process id, or 0: an ordinary user has none. Call it before privilege_drop(), in
+ * the only thread. The opener ends with the daemon.
  */
-int privilege_start_opener(struct error *err);
+int privilege_start_opener(const struct daemon_user *user, struct error *err);
 
 /*
- * Gives up every capability that privilege.c does not list, and sets no_new_privs. Never adds one.
- * `may_mount`: keep the capability to unmount our file system at the end.
+ * Becomes the user, gives up every capability that privilege.c does not list, and sets
+ * no_new_privs. Never adds a capability. `may_mount`: keep the capability to unmount our file
+ * system at the end.
  */
-int privilege_drop(bool may_mount, struct error *err);
+int privilege_drop(const struct daemon_user *user, bool may_mount, struct error *err);

@@ -18,7 +18,7 @@
 #include "base/files/file.h"
 #include "base/mem.h"
 
-#define SANDBOX_USER "assay"
+#define SANDBOX_USER "assay-parser"
 
 static const int allowed[] = {
 	SCMP_SYS(alarm),

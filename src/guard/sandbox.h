@@ -9,8 +9,8 @@ struct error;
 /*
  * From now on the calling process
  *
- *   - has no capabilities, and gets none by exec; is of the user "assay" if it was root and there
- *     is such a user;
+ *   - has no capabilities, and gets none by exec; is of the user "assay-parser" if it was root and
+ *     there is such a user;
  *   - may map `memory_bytes` more than it has now;
  *   - has the system calls that reading of open files and computing need (seccomp). Others fail:
  *     opens with EACCES, the rest with EPERM. It can make threads, but no processes;

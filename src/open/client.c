@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <pwd.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "open/lock.h"
 #include "open/unix_socket.h"
 
 #define ANSWER_MAX  (64 << 20)
@@ -55,7 +57,14 @@ static bool client_is_daemon_dir(const char *dir)
 	cleanup(free_at_exit) char *lock = xasprintf("%s/lock", dir);
 	struct stat st;
 
-	return stat(lock, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid());
+	const struct passwd *user;
+
+	if (stat(lock, &st) < 0)
+		return false;
+	if (st.st_uid == 0 || st.st_uid == geteuid())
+		return true;
+	user = getpwnam(DAEMON_USER);
+	return user && user->pw_uid == st.st_uid;
 }
 
 /* proc(5), /proc/net/unix: "Num: RefCount Protocol Flags Type St Inode Path"; flags in hex. */

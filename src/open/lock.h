@@ -6,6 +6,9 @@
 
 struct error;
 
+/* The user that a daemon of root becomes. Its directories are trusted like those of root. */
+#define DAEMON_USER "assay"
+
 /*
  * Takes DIR/lock. Returns a descriptor that holds it; or -EBUSY with the process id of its holder
  * in the message. The lock file of a killed daemon is no obstacle. A child that inherits the

@@ -5,6 +5,7 @@
 #   need_daemon            skips where the whole machine may not be sampled
 #   start_daemon DIR OPTION…   waits until a daemon collects; it is $daemon, and daemon.log its log
 #   run_daemon COMMAND…    the same for a command that becomes a daemon
+#   with_users COMMAND…    run_daemon where there are the users assay (54321) and assay-parser (54322)
 #   said TEXT              whether daemon.log has it
 #   end_daemon             ends it as its user would, and waits for the end
 #   work                   a program that is busy until the end of the test; it is $busy
@@ -45,6 +46,20 @@ start_daemon() {
 	local dir=$1
 	shift
 	run_daemon assay daemon --session-dir "$dir" "$@"
+}
+
+# Only this process and its children see the users.
+with_users() {
+	local file
+	unshare -m true 2>/dev/null || skip "no mount here"
+	for file in passwd group; do
+		grep -v '^assay' "/etc/$file" >"users.$file"
+	done
+	echo "assay:x:54321:54321::/var/lib/assay:/usr/sbin/nologin" >>users.passwd
+	echo "assay-parser:x:54322:54322::/:/usr/sbin/nologin" >>users.passwd
+	printf 'assay:x:54321:\nassay-parser:x:54322:\n' >>users.group
+	run_daemon unshare -m sh -c '
+		mount --bind users.passwd /etc/passwd && mount --bind users.group /etc/group && exec "$@"' sh "$@"
 }
 
 end_daemon() {

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The directory of the daemon, and how its user comes to own it. */
+#pragma once
+
+struct daemon;
+struct daemon_user;
+struct error;
+
+/*
+ * Makes the directory, takes its lock, and sets the paths of *d. Gives a history of root to the
+ * daemon's user, and steps down to this user (daemon/user.h). If the user cannot reach the
+ * directory by its path, the directory becomes the working directory, and d->dir is ".".
+ */
+int place_make(struct daemon *d, struct error *err);
+
+/*
+ * Gives the directory of a daemon to the user, with all of a daemon's in it: folders, and files
+ * with one name. Follows no link. Returns the number of files that keep their owner, or a negative
+ * errno.
+ */
+int place_give(int dir, const struct daemon_user *user);

@@ -1,0 +1,139 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The rights of a daemon that root starts: its user, its capabilities, its directory.
+
+load helpers
+load daemon
+
+teardown() {
+	[[ -n ${BATS_TEST_COMPLETED-} ]] || cat daemon.log d/log 2>/dev/null || true
+	end_test
+	kill_daemon_of d
+}
+
+# The value of a field of /proc/PID/status.
+field() { # PID FIELD
+	awk -v field="$2:" '$1 == field { $1 = ""; print substr($0, 2) }' "/proc/$1/status"
+}
+
+# Each thread is of the user alone and has these capabilities, and gets no others.
+has_exactly() { # PID USER CAPABILITIES
+	local task want
+	want=$(printf '%016x' "$3")
+	for task in "/proc/$1"/task/*; do
+		task="$1/task/${task##*/}"
+		[ "$(field "$task" Uid)" = "$2 $2 $2 $2" ]
+		[ "$(field "$task" Gid)" = "$2 $2 $2 $2" ]
+		[ -z "$(field "$task" Groups)" ]
+		[ "$(field "$task" CapInh)" = 0000000000000000 ]
+		[ "$(field "$task" CapPrm)" = "$want" ]
+		[ "$(field "$task" CapEff)" = "$want" ]
+		[ "$(field "$task" CapBnd)" = "$want" ]
+		[ "$(field "$task" CapAmb)" = 0000000000000000 ]
+		[ "$(field "$task" NoNewPrivs)" = 1 ]
+	done
+}
+
+cap() { # NUMBER…
+	local sum=0 number
+	for number; do
+		sum=$((sum | 1 << number))
+	done
+	echo "$sum"
+}
+
+holds() {
+	[ "$(find d -path d/samples -prune -o ! -user "$1" -print; find d/samples ! -user "$1")" = "" ]
+}
+
+@test "a daemon of root becomes the user assay, and its opener, too" {
+	need_daemon
+	work
+	with_users assay daemon --session-dir d -e cpu-clock
+	# IPC_LOCK, SYSLOG, PERFMON, BPF
+	has_exactly "$daemon" 54321 "$(cap 14 34 38 39)"
+	opener=$(pgrep -P "$daemon" -x assay-opener)
+	# DAC_READ_SEARCH, SYS_PTRACE; PERFMON and SYS_ADMIN where kernels open counters for nothing less.
+	if [ "$(cat "$PARANOID_FILE")" -le 2 ]; then
+		has_exactly "$opener" 54321 "$(cap 2 19)"
+	else
+		has_exactly "$opener" 54321 "$(cap 2 19 21 38)"
+	fi
+	holds 54321
+	run said "stays root"
+	[ "$status" = 1 ]
+	end_daemon
+	[ ! -e d/control ]
+	run assay report -i d --by app
+	refused 0 split
+}
+
+@test "without a user assay the daemon stays root, and says so once" {
+	need_daemon
+	! getent passwd assay || skip "there is a user assay here"
+	start_daemon d -e cpu-clock
+	[ "$(field "$daemon" Uid)" = "0 0 0 0" ]
+	[ "$(grep -c "the daemon stays root, because there is no user 'assay'" daemon.log)" = 1 ]
+}
+
+# The folder above is root's alone, as /root is.
+@test "the user assay needs no way to the directory, and settings are read again" {
+	need_daemon
+	mkdir -p closed open
+	chmod 700 closed
+	echo 'freq = 99' >open/conf
+	chmod 755 .
+	with_users assay daemon --session-dir closed/d --config open/conf -e cpu-clock
+	said "into $PWD/closed/d/samples/current/2"
+	[[ "$(status_of closed/d .part)" == "$PWD/closed/d/samples/current/2"* ]]
+	echo 'freq = 49' >open/conf
+	kill -HUP "$daemon"
+	wait_for said "the settings were read again" || said "can't read its settings again"
+	ask closed/d save one
+	ask closed/d dump
+	[ "$(ls closed/d/samples)" = "$(printf 'current\none')" ]
+	end_daemon
+	[ ! -e closed/d/control ]
+	assay info -i closed/d >/dev/null
+}
+
+@test "a history of root goes on under the user assay" {
+	need_daemon
+	start_daemon d -e cpu-clock
+	wait_for has_parts_of_root
+	ask d dump
+	end_daemon
+	part=$(ls d/samples/current)
+	# Of a file with two names, the other one may be root's secret.
+	echo secret >secret
+	chmod 600 secret
+	ln secret d/samples/current/linked
+	ln -s "$PWD/secret" d/samples/current/link
+	with_users assay daemon --session-dir d -e cpu-clock
+	said "belong to the user 'assay' now" || said "1 files have other names elsewhere"
+	[ "$(stat -c %u secret)" = 0 ]
+	rm d/samples/current/linked d/samples/current/link
+	holds 54321
+	end_daemon
+	[ "$(ls d/samples/current | wc -l)" = 2 ]
+	assay info -i "d/samples/current/$part" >/dev/null
+}
+
+has_parts_of_root() {
+	[ -n "$(ls d/samples/current)" ]
+}
+
+@test "a directory with other files of root is not given away" {
+	need_daemon
+	mkdir d
+	touch d/precious
+	run with_users assay daemon --session-dir d -e cpu-clock
+	[ "$status" != 0 ]
+	said "d belongs to root and has other files than a daemon's, such as 'precious'"
+	[ "$(stat -c %u d)" = 0 ]
+	# Nor one of another user.
+	chown nobody d
+	run with_users assay daemon --session-dir d -e cpu-clock
+	[ "$status" != 0 ]
+	said "d belongs to user 65534, and the daemon runs as user 54321"
+}
