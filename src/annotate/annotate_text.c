@@ -170,7 +170,7 @@ static void annotate_text_widen(struct extent *x, const struct line_span *span)
 	x->last = MAX(x->last, span->line);
 }
 
-/* The function's own file is that of its first instruction. Inlined code has other files. */
+/* The function's own file is the file of its first instruction. Inlined code has other files. */
 static struct extent find_extent(struct annotation *a, uint32_t image,
 				 const struct symbol_table *table, const struct symbol *symbol)
 {

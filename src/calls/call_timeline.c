@@ -281,7 +281,7 @@ static int on_mark(struct replay_sink *sink, const struct replay_sample *s)
 	return 0;
 }
 
-/* Reads the samples beside a trace, in a pass of their own. */
+/* Reads the samples beside a trace, in a separate pass. */
 static int read_marks(struct timeline_reader *r, struct error *err)
 {
 	cleanup(replay_close_at_exit) struct replay *replay = NULL;

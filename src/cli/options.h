@@ -52,7 +52,8 @@ struct option_spec {
 enum alias_kind {
 	ALIAS_SAME,    /* the row whose long name is `text` */
 	ALIAS_DEFAULT, /* nothing to do: assay does so anyway; `text` explains it */
-	ALIAS_OTHER, /* refused: `text` says what to use. Help lists the letters that are rows, too
+	ALIAS_OTHER, /* refused: `text` names the replacement. Help lists the letters that are rows,
+		      * too
 		      */
 };
 

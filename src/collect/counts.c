@@ -71,8 +71,8 @@ static int counts_explain_refusal(struct counts *c, size_t counter, size_t targe
 }
 
 /*
- * One counter on one thread or CPU, with a leader among the descriptors from `first` on. -ESRCH:
- * the thread has ended, or the CPU has no such counter; err is not set.
+ * Opens one counter on one thread or CPU, with a leader among the descriptors from `first` on.
+ * -ESRCH: the thread has ended, or the CPU has no such counter; err is not set.
  */
 static int counts_open_on(struct counts *c, size_t counter, size_t target, size_t first,
 			  struct error *err)

@@ -325,7 +325,7 @@ static void tally_event(struct rings *r, const struct event *e)
  * Another CPU wrote the copied stacks, and decoding reads little of each, here and there. A fetch
  * during the work on earlier records saves the wait. Two records ahead, the record's beginning and
  * its end are fetched. The end has the number of copied bytes; its place is guessed from the last
- * record's size. One record ahead, it is decoded, and the sink is told to expect it.
+ * record's size. A record is decoded one ahead, so that the sink can expect it.
  */
 static void fetch_record(const struct ring *ring, uint64_t at)
 {

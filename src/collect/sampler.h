@@ -51,7 +51,7 @@ struct sampler_config {
 	 */
 	const int32_t *tids;
 	size_t n_tids;
-	bool inherit;        /* and what they start from now on */
+	bool inherit;        /* and all threads that they start later */
 	bool enable_on_exec; /* counting begins when a thread executes a program */
 };
 
@@ -187,7 +187,9 @@ void sampler_collect_losses(struct sampler *s,
 					 uint64_t n),
 			    void *context);
 
-/* What the counter of threads counted; the caller knows how many have begun, and what was lost. */
+/*
+ * The counts of the counter of threads. The caller knows the number of begun threads and of losses.
+ */
 struct rings_tally sampler_tally(const struct sampler *s, uint32_t counter);
 
 /*

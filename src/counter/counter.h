@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What can be counted: from the words a user types to perf_event_attr.
+ * Counters: from the words that a user types to perf_event_attr.
  *
  * Accepted, in this order of meaning:
  *

@@ -11,7 +11,7 @@
 #define PMU_NAME_SIZE 128
 
 struct draft {
-	struct perf_event_attr attr; /* type, config*, and what modifiers set */
+	struct perf_event_attr attr; /* type, config*, and the members that modifiers set */
 	uint64_t freq_hz, count;     /* from the event's text */
 	uint64_t unit_mask;
 	uint64_t set_config;     /* bits of attr.config that the event's own terms chose */

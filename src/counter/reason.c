@@ -55,8 +55,8 @@ static void fact_locked(const struct counter_sources *s, char *text, size_t size
 }
 
 /*
- * "FACT, TEXT". A missing remedy in a container is that of the host. The remedy in a user namespace
- * is that of a container.
+ * "FACT, TEXT". Without a remedy for a container, the host's remedy counts. Without one for a user
+ * namespace, the container's counts.
  */
 struct reason_row {
 	fact_function fact;

@@ -2,9 +2,9 @@
 /*
  * The daemon's control socket: a unix stream socket for requests as lines of JSON
  * (daemon/request.h). The recording thread serves it between two readings of the rings. So it never
- * blocks, and its memory is bounded: it has CONTROL_MAX_CLIENTS at most (half of them for one user
- * who is not root), and reads a client's next request after the last answer is sent. A client that
- * does not read, or does not finish a line, is dropped.
+ * blocks, and its memory is bounded. It has at most CONTROL_MAX_CLIENTS, and half of them for one
+ * user who is not root. It reads a client's next request after it has sent the last answer. A
+ * client that does not read, or does not finish a line, is dropped.
  */
 #pragma once
 

@@ -2,8 +2,8 @@
 /*
  * Privileges of the daemon after its directory and socket are made. It keeps the capabilities to
  * open counters, which it needs later, too: a CPU comes online, or rate or events change. The
- * opener, a process of its own, keeps those that reach into other users' processes and files
- * (guard/opener.h). The daemon gives up all others, for itself and its children, before the
+ * opener, a separate process, keeps the capabilities that reach into other users' processes and
+ * files (guard/opener.h). The daemon gives up all others, for itself and its children, before the
  * recording opens, so that its threads begin without them.
  */
 #pragma once

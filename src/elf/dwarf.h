@@ -105,7 +105,7 @@ struct dwarf_abbrevs;
 
 struct dwarf_unit {
 	const struct dwarf_file *file;
-	uint64_t offset, end; /* in INFO: its header, and where the next unit begins */
+	uint64_t offset, end; /* in INFO: its header, and the start of the next unit */
 	uint64_t dies;        /* in INFO: its first entry */
 	uint64_t abbrev_off;  /* in ABBREV */
 	uint64_t dwo_id;      /* of a skeleton and its split unit; 0: none */

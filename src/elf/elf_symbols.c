@@ -224,9 +224,9 @@ static bool is_exported(const struct elf_symbol *symbol, const char *name)
 }
 
 /*
- * The table: numbers of buckets, of the first symbol in it and of words of the Bloom filter; that
- * filter, which is left out here; a symbol for each bucket; and a hash for each symbol, of which
- * the lowest bit marks the end of a bucket.
+ * The table has the numbers of buckets, of the first symbol in it, and of words of the Bloom
+ * filter. Then follow the filter, which is left out here, a symbol for each bucket, and a hash for
+ * each symbol. The lowest bit of a hash marks the end of a bucket.
  */
 static bool find_hashed(struct reader table, const struct elf_symbols *it, const char *name,
 			struct elf_symbol *out)

@@ -16,7 +16,7 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 
 /* X(id, kind, key, text): `key` is for JSON and the store's documentation. Order is the store
  * format. */
-/* What is lost of a language's frames; the first three in the order of enum language_loss. */
+/* Losses of a language's frames. The first three are in the order of enum language_loss. */
 #define LANGUAGE_LOSSES(X, ID, key, name)                                                      \
 	X(ID##_STATE, NOTE, key "-state",                                                      \
 	  "stacks without " name " frames: the state of their thread was not found")           \

@@ -157,7 +157,7 @@ static void callgrind_put_place(struct callgrind *w, uint32_t place)
 		     callgrind_line_of(w, place)->line);
 }
 
-/* Names the file of the next lines, if it is not that of the last lines. */
+/* Names the file of the next lines, if it differs from the file of the last lines. */
 static void put_file_change(struct callgrind *w, uint32_t place, const char *home)
 {
 	const char *file = w->x->lines->functions.data[callgrind_line_of(w, place)->function].file;

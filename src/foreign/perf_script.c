@@ -293,7 +293,7 @@ static void take_source_line(struct script *s, struct slice line)
 
 static int finish_sample(struct script *s)
 {
-	/* The image of an inlined frame is that of its caller. */
+	/* An inlined frame has the image of its caller. */
 	for (uint32_t i = s->sample.n_frames; s->is_open && i-- > 1;) {
 		struct foreign_frame *inner = &s->frames[i - 1], *outer = &s->frames[i];
 

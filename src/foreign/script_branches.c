@@ -126,7 +126,7 @@ static void script_branches_finish(struct reading *r)
 	r->is_open = false;
 }
 
-/* Branches have a line of their own below the call chain, whose first line is the sample's place.
+/* Branches have a separate line below the call chain, whose first line is the sample's place.
  */
 static void take_more(struct reading *r, struct slice line)
 {

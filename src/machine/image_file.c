@@ -16,8 +16,8 @@
 #include "machine/proc.h"
 
 /*
- * Of a trusted file this much of the beginning and of the end is read, where the headers and the
- * symbols are: a few milliseconds for a large file.
+ * So much is read of the beginning and of the end of a trusted file. Headers and symbols are there,
+ * and reading takes a few milliseconds for a large file.
  */
 #define CONTENT_PART ((size_t)8 << 20)
 

@@ -96,7 +96,7 @@ struct code_args {
 			"no such option."                                                         \
 	}
 
-/* The --vmlinux if its build is not that of the recorded kernel; else NULL. */
+/* The --vmlinux if it is another build than the recorded kernel; else NULL. */
 #define REFUSED_VMLINUX " is of another build than the kernel that was recorded: it is not used"
 const char *input_refused_vmlinux(const struct input *in, const struct build_id *recorded);
 

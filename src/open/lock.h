@@ -16,7 +16,7 @@ struct error;
  */
 int lock_take(const char *dir, struct error *err);
 
-/* Writes another process id into it: that of the child that takes over. */
+/* Writes another process id into it: the child's, which takes over. */
 int lock_write_pid(int fd, pid_t pid, struct error *err);
 
 /* The daemon that holds DIR/lock, or 0: nobody does. */

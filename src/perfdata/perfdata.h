@@ -182,7 +182,7 @@ struct perfdata_record {
 	uint16_t misc, size;
 	const uint8_t *bytes; /* with the header; valid until the visit returns */
 	uint32_t file;
-	uint64_t file_off;      /* of a compressed record: that of its COMPRESSED record */
+	uint64_t file_off;      /* of a compressed record: of its COMPRESSED record */
 	const uint8_t *payload; /* bytes that follow it: AUXTRACE, TRACING_DATA */
 	uint64_t payload_size;
 	uint64_t time_ns; /* 0: it has none */

@@ -315,7 +315,7 @@ static void record_read_extra(const struct record_format *f, struct reader *r,
 	}
 }
 
-/* The order of fields is that of PERF_RECORD_SAMPLE in perf_event_open(2). */
+/* The fields are in the order of PERF_RECORD_SAMPLE in perf_event_open(2). */
 static void decode_sample(const struct record_format *f, struct reader *rest,
 			  struct record_scratch *scratch, uint16_t misc, struct event *e)
 {

@@ -14,8 +14,9 @@
 #endif
 
 /*
- * The content between header and trailer, a letter for each number: 2, 4 and 8 are its bytes, '*'
- * means eights to the end, 'b' the 24 bytes of a build id. Text or bytes follow.
+ * The content between header and trailer, with a letter for each number. 2, 4 and 8 are the bytes
+ * of the number. '*' means eights to the end, and 'b' means the 24 bytes of a build id. Text or
+ * bytes follow.
  */
 static const char *const layouts[] = {
 	[PERF_RECORD_MMAP] = "44888",        [PERF_RECORD_LOST] = "88",
@@ -188,7 +189,7 @@ static void swap_sized(struct cursor *c, bool has_copied_size)
 		swap_u64(c);
 }
 
-/* The order of fields is that of decode_sample() in record.c. */
+/* The fields are in the order of decode_sample() in record.c. */
 static void swap_sample(const struct record_format *f, struct cursor *c)
 {
 	uint64_t type = f->sample_type;

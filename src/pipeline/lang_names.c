@@ -20,7 +20,7 @@
 #define LINE_SIZE 2
 
 _Static_assert(LINES_OFF + (uint64_t)LANG_LINE_LIMIT * LINE_SIZE + 1 < SLOT_SIZE,
-	       "every line has a place of its own");
+	       "every line has a different place");
 
 struct known_code {
 	int32_t pid;

@@ -97,10 +97,10 @@ uint32_t index_image(struct profile *p, const struct image *image);
 uint32_t index_idle_image(struct profile *p);
 
 /*
- * By image, the image that it is merged into: that of the first path of a binary. If the kernel
- * could not read the build id at some moment, a file has an image by device and inode, too. That
- * image is merged into the one of its path with a build id, if there is exactly one. The caller
- * frees it.
+ * For each image, the image that it is merged into: the one with the first path of a binary. If the
+ * kernel could not read the build id at some moment, a file has an image by device and inode, too.
+ * That image is merged into the one of its path with a build id, if there is exactly one. The
+ * caller frees it.
  */
 uint32_t *index_merged_images(struct profile *p);
 

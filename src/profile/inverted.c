@@ -4,7 +4,7 @@
  *
  * The tree is never built. A row is a run of chains that agree so far, and each chain has a cursor
  * on its next frame. Sorting a run by that frame splits it into its children. A run below the
- * threshold is not split. So the memory is that of the entries.
+ * threshold is not split. So only the entries take memory.
  */
 #include <stdlib.h>
 
@@ -88,8 +88,8 @@ static void inverted_split(struct inverter *v, size_t from, size_t n)
 }
 
 /*
- * The row of a run. Its self weight is that of the chains that end at it, which are not below it.
- * The cursors of its chains move on to the callers.
+ * The row of a run. Its self weight is the weight of the chains that end at it, which are not below
+ * it. The cursors of its chains move on to the callers.
  */
 static uint32_t add_run_row(struct inverter *v, const struct run *run, uint32_t depth,
 			    uint32_t parent)

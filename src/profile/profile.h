@@ -66,8 +66,8 @@ struct profile_image {
 };
 
 /*
- * A piece of code with rows of its own: a symbol; with lines, a source line of a symbol; with
- * inlines, also an inlined function, which has no symbol.
+ * A piece of code with separate rows: a symbol. With lines, it is a source line of a symbol. With
+ * inlines, it can be an inlined function, too, which has no symbol.
  */
 struct profile_function {
 	uint32_t image;
@@ -163,7 +163,7 @@ struct profile {
 	struct key_list class_keys; /* those that entries are kept apart by */
 	bool has_functions;         /* false: `symbol` of every function is NO_SYMBOL */
 	bool has_chains;            /* some sample has callers */
-	bool has_lines;             /* lines or inlined functions have rows of their own */
+	bool has_lines;             /* lines or inlined functions have separate rows */
 
 	VEC(struct profile_image) images;
 	VEC(struct profile_function) functions;
@@ -212,8 +212,8 @@ struct profile_request {
 	bool with_chains;        /* else only the innermost frames */
 	bool with_places;        /* keep the offsets that samples fell on */
 	bool with_slices;        /* keep the seconds apart */
-	bool with_lines;         /* source lines have rows of their own */
-	bool with_addresses;     /* instructions have rows of their own */
+	bool with_lines;         /* source lines have separate rows */
+	bool with_addresses;     /* instructions have separate rows */
 	bool with_inlines;       /* frames for functions that are inlined */
 };
 

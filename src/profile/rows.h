@@ -59,7 +59,7 @@ static inline struct cell *rows_cells(const struct rows *rows, size_t row)
 	return &rows->cells.data[row * rows->n_lanes];
 }
 
-/* The limits for a row of its own. */
+/* The limits for a separate row. */
 struct row_limits {
 	double min_percent; /* of the total; in any lane */
 	uint64_t max_rows;  /* under one heading; 0: no limit */
@@ -87,8 +87,8 @@ void profile_inverted(const struct profile *p, const struct row_limits *limits, 
 
 /*
  * A block for every function, heaviest total first. It has the callers (lightest first), the
- * function itself (ROLE_SELF), and the callees (heaviest first). A sample's caller is that of the
- * function's outermost frame, its callee that of the innermost. So
+ * function itself (ROLE_SELF), and the callees (heaviest first). A sample's caller is the caller of
+ * the function's outermost frame. Its callee is the callee of the innermost frame. So
  *
  *   total = sum of callers = self + sum of callees
  *

@@ -25,8 +25,9 @@ struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeli
 void in_kernel_free(struct in_kernel *k); /* NULL is fine; the sampler stays the caller's */
 
 /*
- * Prepares for a program that is about to start, before sampler_start(): its files are read now, so
- * that the kernel walks its first stacks, with the frames of its language. `pid` is to execute it.
+ * Prepares for a program that is about to start, before sampler_start(). It reads the program's
+ * files now. So the kernel walks the program's first stacks, with the frames of its language. `pid`
+ * is to execute it.
  */
 void in_kernel_expect_program(struct in_kernel *k, int32_t pid, const char *path);
 

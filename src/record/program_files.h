@@ -3,7 +3,7 @@
  * The files that a program maps when it starts: itself, the dynamic loader, and the libraries that
  * it is linked with. They are looked for in the folders that the file, LD_LIBRARY_PATH and Debian's
  * and Fedora's loaders name; a file that only the loader's cache knows is left out. So the list is
- * a guess, for what gains by being early.
+ * a guess, for work that should be early.
  */
 #pragma once
 

@@ -71,8 +71,8 @@ void replay_trace_notes(struct replay *r, void (*note)(void *context, const char
 			void *context);
 
 /*
- * The times of the first and the last sample. If the recording does not have these times, a pass
- * of its own finds them. A trace has no samples; then the times are those of its records.
+ * The times of the first and the last sample. If the recording does not have these times, a
+ * separate pass finds them. A trace has no samples; then the times are those of its records.
  */
 void replay_time_range(struct replay *r, uint64_t *first_ns, uint64_t *last_ns);
 

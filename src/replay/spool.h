@@ -6,8 +6,8 @@ struct error;
 struct file_mapping;
 
 /*
- * Maps the file at `path` (base/files/file.h). What can be read once only ("-": standard input, a
- * pipe) is first kept in a file without a name in $TMPDIR, as recordings are read twice, and their
- * middle at any time.
+ * Maps the file at `path` (base/files/file.h). Input that can be read only once ("-": standard
+ * input, a pipe) first goes into a file without a name in $TMPDIR. Recordings are read twice, and
+ * their middle at any time.
  */
 int spool_map(const char *path, struct file_mapping *out, struct error *err);

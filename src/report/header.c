@@ -492,7 +492,10 @@ static void put_block_length(struct buf *text, uint64_t block_ns)
 	buf_printf(text, "%.0f s", MAX((double)block_ns / 1e9, 1.0));
 }
 
-/* What was asked for, and what it is: blocks count as a whole (store/history/history.h). */
+/*
+ * The wanted window and the shown window. They differ because blocks count as a whole
+ * (store/history/history.h).
+ */
 static void print_window(struct printer *pr)
 {
 	const struct profile *p = pr->r->profile;

@@ -16,8 +16,8 @@ struct error;
 
 /*
  * X(id, name, sample_type, what, key): `sample_type` is the PERF_SAMPLE_… bit without which a
- * sample has no such field; 0: always there. `key`: its name in JSON. The order is that of a
- * line.
+ * sample has no such field; 0: always there. `key`: its name in JSON. The rows are in the order of
+ * a line.
  */
 #define SCRIPT_FIELDS(X)                                                                  \
 	X(COMM, "comm", 0, "COMM", "comm")                                                \

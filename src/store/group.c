@@ -80,8 +80,8 @@ static void put_seconds(struct block_encoder *e, struct buf *out, const struct g
 
 /*
  * Sorts by node, then by class, as near nodes of the tree have near numbers. Rows of an overview
- * are sorted by class first: a node has many classes there, and finding each of them in the list of
- * recent ones would take most of the time.
+ * are sorted by class first. A node has many classes there, and most of the time would go into
+ * finding each of them in the list of recent ones.
  */
 static void sort_second(struct block_encoder *e, struct count_row *rows, uint32_t n,
 			const uint32_t *disk_ids, bool by_class)

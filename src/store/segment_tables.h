@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tables of the segment that is being written. Each segment has ids of its own, so the tables
- * map the ids of the caller to them. They begin anew with each segment.
+ * The tables of the segment that is being written. Each segment has separate ids, so the tables map
+ * the ids of the caller to them. They begin anew with each segment.
  */
 #pragma once
 

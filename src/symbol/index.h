@@ -11,7 +11,7 @@
  *	u32 names[n]       into text; of a bracketed one: the known symbol below
  *	u32 outers[n]      only with INDEX_NESTED: the symbol around it, or NO_SYMBOL
  *	u32 ends[n]        only with INDEX_BRACKETED: the known symbol above;
- *	                   NO_SYMBOL for one that has a name of its own
+ *	                   NO_SYMBOL for one that has a name
  *	u8 languages[n]    only with INDEX_LANGUAGES: enum name_language
  *	char text[]        NUL-terminated names; text[0] is ""
  *

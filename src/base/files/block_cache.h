@@ -20,7 +20,8 @@
 struct block_kind {
 	const char *suffix;
 	size_t header_bytes; /* at most 256 */
-	size_t checksum_at;  /* u64: XXH3 of the block, seeded with that of the header, itself as 0
+	size_t checksum_at;  /* u64: XXH3 of the block, seeded with the hash of the header, in which
+			      * this member is 0
 			      */
 	size_t build_id_at;  /* struct build_id */
 };

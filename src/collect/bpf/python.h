@@ -7,8 +7,8 @@
 
 /*
  * In 3.11 and 3.12, the first instructions of the interpreter's loop make their own _PyCFrame the
- * thread's before they fill it: until then it has what the stack had before. So a sample there
- * that meets the loop's own _PyCFrame has no frames.
+ * thread's before they fill it. Until then, it has old bytes of the stack. So a sample there that
+ * meets the loop's own _PyCFrame has no frames.
  */
 #define PYTHON_LOOP_START 256  /* bytes of code */
 #define PYTHON_LOOP_FRAME 4096 /* bytes of its stack frame, at the most */

@@ -98,7 +98,7 @@ static void probe_kernel_build_id(const struct probe_machine *m, struct finding 
 	free(bytes);
 }
 
-/* The effect of each obstacle on profiling. The remedy is that of the reason. */
+/* The effect of each obstacle on profiling. The remedy belongs to the reason. */
 static const struct {
 	enum probe_state state;
 	const char *meaning;

@@ -55,6 +55,7 @@ bool cpu_type_perfmon(const struct counter_sources *sources, uint32_t *n_counter
 uint32_t cpu_type_n_counters(const struct cpu_type *cpu, const struct counter_sources *sources);
 
 /*
- * The frequency in MHz for sample files: the highest one, or that of /proc/cpuinfo. 0: not known.
+ * The frequency in MHz for sample files: the highest one, or the one in /proc/cpuinfo. 0: not
+ * known.
  */
 double cpu_type_mhz(const struct counter_sources *sources);

@@ -2,9 +2,9 @@
 /*
  * The folders of textual event files: DIR/ARCH/CPU/events and unit_masks, and DIR/cpus.
  *
- * $OPROFILE_EVENTS_DIR, or else $ASSAY_EVENTS_DIR, says which (several with colons between);
- * otherwise $XDG_CONFIG_HOME/assay/events, /etc/assay/events, what is installed with assay, and
- * OProfile's own. Files of one processor in several folders add up; what comes first wins, so
+ * $OPROFILE_EVENTS_DIR, or else $ASSAY_EVENTS_DIR, names them, with colons between. Without these
+ * variables, they are $XDG_CONFIG_HOME/assay/events, /etc/assay/events, assay's installed folder,
+ * and OProfile's own. Files of one processor in several folders add up; what comes first wins, so
  * that a file of one's own adds an event or another name for one.
  */
 #pragma once

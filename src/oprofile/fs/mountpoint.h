@@ -11,7 +11,7 @@ struct error;
 
 /*
  * Prepares the mount point. *out is the path without links; the caller frees it. -EBUSY: another
- * file system, or that of a living daemon, is mounted there.
+ * file system, or a living daemon's, is mounted there.
  */
 int mountpoint_prepare(const char *path, char **out, struct error *err);
 

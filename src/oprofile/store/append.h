@@ -10,8 +10,8 @@ int oprofile_add_counts(const struct sample_file_view *view, const char *to, str
 
 /*
  * Adds the counts of all sample files below `from` (the folder of a session: samples/NAME) to those
- * below `to`. Files that are only in `from` are moved. FACTS_FILE becomes that of `from`, with the
- * samples of both. Afterwards `from` has only the files that could not be added, if any, or is
+ * below `to`. Files that are only in `from` are moved. FACTS_FILE becomes the file of `from`, with
+ * the samples of both. Afterwards `from` has only the files that could not be added, if any, or is
  * removed.
  */
 int oprofile_append(const char *from, const char *to, struct error *err);

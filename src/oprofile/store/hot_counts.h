@@ -36,8 +36,9 @@ uint64_t hot_counts_drain(struct hot_counts *h,
 uint64_t hot_counts_add_rarely(struct hot_counts *h, uint64_t key, uint64_t count);
 
 /*
- * Adds to a key's count. Returns the count to add to the file now for this key: mostly 0; the whole
- * count if it is too large or the key too far away; or the count together with the waiting one.
+ * Adds to a key's count. Returns the count to add to the file now for this key. Mostly this is 0.
+ * It is the whole count if the count is too large or the key is too far away, and otherwise the sum
+ * of the count and the waiting one.
  */
 static inline uint64_t hot_counts_add(struct hot_counts *h, uint64_t key, uint64_t count)
 {

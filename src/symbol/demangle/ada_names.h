@@ -8,7 +8,7 @@
  *	shop__basketSR			shop.basket'Read
  *	shop___elabb			shop'Elab_Body
  *
- * The spelling is that of gdb and c++filt. (libiberty has an ada_demangle().)
+ * Names are spelled as gdb and c++filt spell them. (libiberty has an ada_demangle().)
  */
 #pragma once
 

@@ -7,7 +7,8 @@
  * steps and the length of the text. A name beyond a limit is not demangled. No call uses more
  * than 384 KiB of stack (several times that with a sanitizer).
  *
- * The spelling is that of GNU c++filt; forms that it can't read (constraints, modules) follow LLVM.
+ * Names are spelled as GNU c++filt spells them. Forms that it can't read (constraints, modules)
+ * follow LLVM.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
  * A run is one unit's description of one piece of code: a sequence of its line program, or a
  * function with the functions inlined into it. Runs of different units interleave; in a run, starts
  * ascend. Runs overlap by damage, or if the linker kept one of several equal functions. Then the
- * run that starts first has the code; at equal starts, that of the first unit.
+ * run that starts first has the code. At equal starts, the run of the first unit has it.
  */
 #pragma once
 
