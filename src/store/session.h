@@ -43,7 +43,7 @@ struct session {
 
 /*
  * Fails if the path is not a session, or if the session has a newer version or is unreadable. The
- * message names it and the remedy. Damage is not a failure.
+ * message names the reason and the remedy. Damage is not a failure.
  */
 int session_open(const char *path, struct session **out, struct error *err);
 
