@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "pt/hop.h"
 #include "pt/insn.h"
 
 enum {
@@ -13,12 +12,6 @@ enum {
 	MAX_BLOCK_INSNS = 1024,
 	TABLE_LOG2 = 10, /* slots of runs and hops at first */
 	LARGE_PAGE = 2 << 20,
-};
-
-const uint16_t pt_end_flags[N_PT_ENDS] = {
-#define X(id, flags) PT_F_BRANCH | (flags),
-	PT_ENDS(X)
-#undef X
 };
 
 struct pt_code *pt_code_new(const struct pt_memory *memory, uint32_t space, unsigned int width,

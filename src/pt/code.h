@@ -22,6 +22,7 @@
 
 #include "base/intmap.h"
 #include "base/mem.h"
+#include "pt/branch.h"
 
 /*
  * Reads code: up to `size` bytes at `addr`. Returns their number (0: nothing is mapped there, or
@@ -31,47 +32,6 @@ struct pt_memory {
 	size_t (*read)(void *context, uint32_t space, uint64_t addr, uint8_t *out, size_t size);
 	void *context;
 };
-
-/* X(id, flags): how a block ends, and perf's flags for a branch of that kind. */
-#define PT_ENDS(X)                                                           \
-	X(FALL, 0)         /* goes on: it was cut as too long */             \
-	X(COND, PT_F_COND) /* needs a direction */                           \
-	X(JUMP, 0)                                                           \
-	X(CALL, PT_F_CALL)                                                   \
-	X(RETURN, PT_F_RETURN) /* needs a direction (compressed) or a TIP */ \
-	X(JUMP_INDIRECT, 0)    /* from here on: needs a TIP */               \
-	X(CALL_INDIRECT, PT_F_CALL)                                          \
-	X(SYSCALL, PT_F_CALL | PT_F_SYSTEM)                                  \
-	X(SYSRET, PT_F_RETURN | PT_F_SYSTEM)                                 \
-	X(INTERRUPT, PT_F_CALL | PT_F_INTERRUPT)                             \
-	X(IRET, PT_F_RETURN | PT_F_INTERRUPT)                                \
-	X(UNREADABLE, 0) /* what comes next can't be read, or is no code */
-
-enum pt_end {
-#define X(id, flags) PT_END_##id,
-	PT_ENDS(X)
-#undef X
-		N_PT_ENDS
-};
-
-/* The letters of perf's flags ("bcrosyiABExghDt"), a bit each. */
-enum pt_flags {
-	PT_F_BRANCH = 1 << 0,
-	PT_F_CALL = 1 << 1,
-	PT_F_RETURN = 1 << 2,
-	PT_F_COND = 1 << 3,
-	PT_F_SYSTEM = 1 << 4,
-	PT_F_ASYNC = 1 << 5,
-	PT_F_INTERRUPT = 1 << 6,
-	PT_F_TX_ABORT = 1 << 7,
-	PT_F_BEGIN = 1 << 8,
-	PT_F_END = 1 << 9,
-	PT_F_IN_TX = 1 << 10,
-	PT_F_INTERRUPTS_OFF = 1 << 13,
-	PT_F_INTERRUPTS_CHANGE = 1 << 14,
-};
-
-extern const uint16_t pt_end_flags[N_PT_ENDS]; /* with PT_F_BRANCH */
 
 struct pt_node {
 	uint64_t start, last; /* addresses of the first and the last instruction */
@@ -109,6 +69,36 @@ struct pt_run {
 	uint8_t return_size; /* of the instruction there */
 };
 _Static_assert(sizeof(struct pt_run) == 32, "a run is half a cache line");
+
+/* A memoised walk from one TIP packet to the next: hop.h. */
+enum { PT_HOP_RETURNS = 2 };
+
+struct pt_hop {
+	uint64_t addr; /* where it begins; 0: an empty slot */
+	uint64_t tnt; /* bytes of TNT packets as they stand in the trace, the first is the lowest */
+	/* The addresses that it takes off the return stack, and those that it leaves there. */
+	uint64_t returns[PT_HOP_RETURNS]; /* the top first */
+	uint64_t push;
+	uint32_t more; /* addresses in pt_code.addrs: returns beyond these, then all that is pushed
+			*/
+	uint32_t insns;
+	uint32_t ops, marks;
+	uint16_t variant; /* 0: the first that was met; else by a hash of a return address */
+	uint8_t n_ops, n_returns, n_pushes;
+	uint8_t height; /* how many entries it needs on the return stack at most; PT_NO_HOP */
+	bool tells_tip; /* the last op is the branch that the second TIP is for */
+	bool is_return; /* that is one, not compressed */
+};
+_Static_assert(sizeof(struct pt_hop) == 64, "a hop is a cache line");
+
+/* Where a hop stands after so many directions: a time packet may come between any two. */
+struct pt_mark {
+	uint32_t node;
+	uint32_t insns;
+	uint32_t insns_ahead; /* before the branch that the next direction (or the TIP) is for */
+	uint8_t op, op_ahead; /* how many came before here, and before that branch */
+	bool has_direct;      /* there are direct branches before that one */
+};
 
 enum {
 	PT_RUN_BITS = 10,
@@ -170,13 +160,6 @@ void pt_code_new_hops(struct pt_code *code, unsigned int log2);
 /* Memory that the graph takes. */
 uint64_t pt_code_bytes(const struct pt_code *code);
 
-/*
- * The run from a block with `n` ≤ PT_RUN_BITS directions, at the top of `bits`; NULL while the
- * block is not hot. Valid until the next call.
- */
-const struct pt_run *pt_code_make_run(struct pt_code *code, uint32_t node, uint64_t bits,
-				      unsigned int n);
-
 static inline struct pt_node *pt_node(const struct pt_code *code, uint32_t node)
 {
 	return &code->nodes.data[node];
@@ -190,33 +173,4 @@ static inline uint32_t pt_code_indirect(struct pt_code *code, uint64_t addr)
 	if (t->addr != addr || !t->node)
 		*t = (struct pt_target){ addr, pt_code_at(code, addr) };
 	return t->node;
-}
-
-static inline uint32_t pt_run_key(uint64_t bits, unsigned int n)
-{
-	return (uint32_t)(1u << n | bits >> (64 - n));
-}
-
-static inline uint32_t pt_run_slot(const struct pt_code *code, uint32_t node, uint32_t key)
-{
-	return (uint32_t)(((uint64_t)node << 16 | key) * 0x9e3779b97f4a7c15ULL >>
-			  (64 - code->runs_log2));
-}
-
-static inline bool pt_is_run(const struct pt_run *run, uint32_t node, uint32_t key)
-{
-	return run->node == node && run->key == key;
-}
-
-static inline const struct pt_run *pt_code_run(struct pt_code *code, uint32_t node, uint64_t bits,
-					       unsigned int n)
-{
-	uint32_t key = pt_run_key(bits, n);
-	uint32_t slot = pt_run_slot(code, node, key);
-
-	if (pt_is_run(&code->runs[slot], node, key))
-		return &code->runs[slot];
-	if (pt_is_run(&code->runs[slot ^ 1], node, key)) /* of the same cache line */
-		return &code->runs[slot ^ 1];
-	return pt_code_make_run(code, node, bits, n);
 }

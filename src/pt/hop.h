@@ -19,36 +19,8 @@
 #include "pt/returns.h"
 
 enum {
-	PT_HOP_RETURNS = 2,
 	PT_NO_HOP = 0xff,
 	PT_SPARE_OPS = 2, /* so many behind a hop's first may be read */
-};
-
-struct pt_hop {
-	uint64_t addr; /* where it begins; 0: an empty slot */
-	uint64_t tnt; /* bytes of TNT packets as they stand in the trace, the first is the lowest */
-	/* The addresses that it takes off the return stack, and those that it leaves there. */
-	uint64_t returns[PT_HOP_RETURNS]; /* the top first */
-	uint64_t push;
-	uint32_t more; /* addresses in pt_code.addrs: returns beyond these, then all that is pushed
-			*/
-	uint32_t insns;
-	uint32_t ops, marks;
-	uint16_t variant; /* 0: the first that was met; else by a hash of a return address */
-	uint8_t n_ops, n_returns, n_pushes;
-	uint8_t height; /* how many entries it needs on the return stack at most; PT_NO_HOP */
-	bool tells_tip; /* the last op is the branch that the second TIP is for */
-	bool is_return; /* that is one, not compressed */
-};
-_Static_assert(sizeof(struct pt_hop) == 64, "a hop is a cache line");
-
-/* Where a hop stands after so many directions: a time packet may come between any two. */
-struct pt_mark {
-	uint32_t node;
-	uint32_t insns;
-	uint32_t insns_ahead; /* before the branch that the next direction (or the TIP) is for */
-	uint8_t op, op_ahead; /* how many came before here, and before that branch */
-	bool has_direct;      /* there are direct branches before that one */
 };
 
 /*

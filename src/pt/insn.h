@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pt/code.h"
+#include "pt/branch.h"
 
 enum { PT_INSN_MAX = 15 };
 

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-#include "pt/flow_state.h"
+#include "pt/flow_emit.h"
+#include "pt/flow_packets.h"
+#include "pt/flow_place.h"
+#include "pt/flow_way.h"
 
 void pt_flow_restart(struct pt_flow *f, uint64_t offset)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "pt/code.h"
+#include "pt/run.h"
+
 #include "pt/path.h"
 
 /*

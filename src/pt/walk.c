@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "pt/flow_state.h"
+#include "pt/walk.h"
+
+#include "pt/flow_emit.h"
+#include "pt/flow_place.h"
+#include "pt/run.h"
 
 /* Blocks in a row without a direction used: more is a loop that only an interrupt leaves. */
 enum { MAX_STEPS = 10000 };
@@ -16,21 +20,6 @@ static void report(struct pt_flow *f, uint64_t from, uint64_t to, unsigned int e
 		return;
 	pt_flow_emit(f, PT_EV_BRANCH, from, to, flags | (f->in_tx ? PT_F_IN_TX : 0), end);
 	f->events[f->n_events - 1].insn_size = size;
-}
-
-void pt_walk_arrive(struct pt_flow *f, uint64_t ip)
-{
-	if (f->config.quick) {
-		f->quick_ip = ip;
-		return;
-	}
-	if (f->width != f->code->width) {
-		f->code->width = f->width;
-		pt_code_forget(f->code);
-		for (int i = 0; i < PT_STACK; i++)
-			f->returns.at[i].node = 0;
-	}
-	f->node = pt_code_at(f->code, ip);
 }
 
 /* Over the block at hand, its branch included. */
@@ -238,7 +227,7 @@ enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
 	if (f->width == f->code->width)
 		f->node = pt_code_indirect(f->code, ip);
 	else
-		pt_walk_arrive(f, ip);
+		pt_flow_arrive(f, ip);
 	return PT_WALK_DONE;
 }
 
@@ -310,7 +299,7 @@ enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip)
 			return PT_WALK_DONE;
 		}
 		if (node->end == PT_END_UNREADABLE)
-			return node->after == ip ? (pt_walk_arrive(f, ip), PT_WALK_DONE)
+			return node->after == ip ? (pt_flow_arrive(f, ip), PT_WALK_DONE)
 						 : PT_WALK_NO_CODE;
 		if (f->config.fup_may_be_next && node->end >= PT_END_RETURN && node->after == ip) {
 			ip = node->last;

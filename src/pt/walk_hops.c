@@ -6,9 +6,12 @@
  * Half a dozen jumps that are mispredicted now and then cost more than the work of a hop. So the
  * code has few jumps: if both sides are short, it does both and takes one result.
  */
+#include "pt/walk_hops.h"
+
 #include <string.h>
 
-#include "pt/flow_state.h"
+#include "pt/flow_emit.h"
+#include "pt/flow_time.h"
 #include "pt/hop.h"
 
 #define ODD 0x0101010101010101ULL /* the lowest bit of each byte: in TNTs it is 0 */

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a decoder (flow.h) is asked for, and what it counts. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pt/event.h"
+#include "pt/time.h"
+
+/* How much is decoded. */
+enum pt_quick {
+	PT_FULL,
+	PT_QUICK,    /* what TIP and FUP packets tell; no code is looked at */
+	PT_QUICKEST, /* what PSB+ packets tell */
+};
+
+struct pt_flow_config {
+	struct pt_clock clock;
+	enum pt_quick quick;
+	/* Whether an uncompressed return takes an entry off the stack of return addresses. */
+	bool return_keeps_stack;
+	/*
+	 * Branches that are instructions', and PT_EV_TIME, are no events: only where tracing
+	 * begins, ends, or is interrupted.
+	 */
+	bool no_branches;
+	/*
+	 * Goldmont's erratum: where an interrupt comes before an indirect branch, the FUP may tell
+	 * the address behind that one.
+	 */
+	bool fup_may_be_next;
+	/* The processor has event trace: MODE.Exec packets tell the interrupt flag. */
+	bool has_event_trace;
+	void (*events)(void *context, const struct pt_event *events, size_t n);
+	/*
+	 * Time has come to `tsc`: side band up to there may be followed (pt_flow_set_code(),
+	 * pt_code_forget()). Returns the time at which to be called next. NULL: never.
+	 */
+	uint64_t (*side_band)(void *context, uint64_t tsc);
+	/*
+	 * There are no MTC and CYC packets. For side_band, the time between two packets goes on by
+	 * one tick for each instruction when tracing begins anew.
+	 */
+	bool is_coarse;
+	void *context;
+};
+
+struct pt_flow_stats {
+	uint64_t insns, branches;      /* branches: events of that kind */
+	uint64_t bytes, skipped_bytes; /* skipped: on the way to a PSB */
+	uint64_t psbs, backwards;
+	uint64_t errors[N_PT_ERRORS];
+};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pt/flow_time.h"
+
+#include "pt/flow_emit.h"
+#include "pt/flow_place.h"
+
+/* Side band may change the code below us: what stands is an address meanwhile. False: none due. */
+bool pt_flow_follow_side_band(struct pt_flow *f, uint64_t tsc)
+{
+	uint64_t ip, nodes = f->code->nodes.n;
+
+	if (!f->config.side_band || tsc < f->next_side_band)
+		return false;
+	ip = pt_flow_ip(f);
+	pt_flow_flush(f); /* what was is of those who were */
+	f->next_side_band = f->config.side_band(f->config.context, tsc);
+	if (!f->has_new_code && f->code->nodes.n == nodes)
+		return true;
+	f->has_new_code = false;
+	pt_flow_forget_nodes(f);
+	if (f->node)
+		pt_flow_arrive(f, ip);
+	return true;
+}
+
+/* Whether the packet at hand comes right behind a CYC, but for PADs. */
+bool pt_flow_is_after_cyc(const struct pt_flow *f)
+{
+	enum pt_block block = PT_NO_BLOCK;
+	const uint8_t *at;
+	struct pt_packet p;
+
+	if (f->cyc_at && f->cyc_at >= f->offset) {
+		at = f->begin + (f->cyc_at - f->offset);
+		at += pt_packet_read(at, f->at, &block, &p);
+	} else if (f->begins_behind_cyc) {
+		at = f->begin;
+	} else {
+		return false;
+	}
+	while (at < f->at && !*at)
+		at++;
+	return at == f->at;
+}
+
+/* Follows a time packet that comes now and then. True: it carried a time. */
+static bool tell_time(struct pt_flow *f, const struct pt_packet *p)
+{
+	bool after_cyc = pt_flow_is_after_cyc(f), moved = pt_time_packet(&f->time, p, after_cyc);
+
+	/* Looked at once: there may be a megabyte of PADs between. */
+	f->cyc_at = 0;
+	f->begins_behind_cyc = false;
+	if (p->type == PT_MTC && after_cyc)
+		pt_time_look_ahead(&f->time, f->at + PT_MTC_SIZE, f->end);
+	return moved;
+}
+
+static bool count_cycles(struct pt_flow *f, const struct pt_packet *p)
+{
+	f->cyc_at = f->offset + (uint64_t)(f->at - f->begin);
+	return pt_time_packet(&f->time, p, false);
+}
+
+bool pt_flow_on_time(struct pt_flow *f, const struct pt_packet *p)
+{
+	if (!(p->type == PT_CYC ? count_cycles(f, p) : tell_time(f, p)))
+		return false;
+	f->insns_at_tsc = f->insns;
+	return pt_flow_follow_side_band(f, f->time.tsc);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Follows the time of a trace, and the side band along with it. */
+#pragma once
+
+#include "pt/flow_state.h"
+
+/* Follows the time packet at hand. True: side_band() was called, and code may have changed. */
+bool pt_flow_on_time(struct pt_flow *f, const struct pt_packet *p);
+
+/* Side band up to `tsc` is due or not yet. True: it was followed, and code may have changed. */
+bool pt_flow_follow_side_band(struct pt_flow *f, uint64_t tsc);
+
+/* Whether the packet at hand comes right behind a CYC, but for PADs. */
+bool pt_flow_is_after_cyc(const struct pt_flow *f);

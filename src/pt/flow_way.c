@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pt/flow_way.h"
+
+#include "pt/flow_emit.h"
+#include "pt/flow_place.h"
+#include "pt/flow_time.h"
+
+void pt_flow_report_error(struct pt_flow *f, uint64_t ip, enum pt_error reason)
+{
+	pt_flow_settle(f, f->insns);
+	f->stats.errors[reason]++;
+	pt_flow_emit(f, PT_EV_ERROR, ip, f->offset + (uint64_t)(f->at - f->begin), 0, reason);
+}
+
+static void seek_psb(struct pt_flow *f)
+{
+	pt_flow_stand_nowhere(f);
+	f->is_in_sync = f->is_in_psb = false;
+	f->block = PT_NO_BLOCK;
+	f->psb_ip = 0;
+	f->knows_iflag = false;
+}
+
+void pt_flow_lose_bytes(struct pt_flow *f)
+{
+	seek_psb(f);
+	pt_time_resync(&f->time);
+	f->is_scanning = false;
+}
+
+/*
+ * Nothing is to be believed up to the next PSB. Within PSB+ it is of nowhere, whatever was before:
+ * a part that begins there knows no more.
+ */
+void pt_flow_lose(struct pt_flow *f, enum pt_error reason)
+{
+	pt_flow_report_error(f, f->is_in_psb ? 0 : pt_flow_ip(f), reason);
+	pt_flow_lose_bytes(f);
+}
+
+/* The same for packets that do not fit the code. Time packets are still read, for later parts. */
+void pt_flow_lose_way(struct pt_flow *f, enum pt_error reason)
+{
+	pt_flow_report_error(f, f->is_in_psb ? 0 : pt_flow_ip(f), reason);
+	f->scan = (struct pt_scan){ .block = f->block, .is_in_psb = f->is_in_psb };
+	f->is_scanning = true;
+	seek_psb(f);
+}
+
+/* True when the walk went well; else the trace is lost. */
+bool pt_flow_check_walk(struct pt_flow *f, enum pt_walk r)
+{
+	static const enum pt_error reasons[] = {
+		[PT_WALK_NEEDS_TIP] = PT_ERR_MISMATCH,
+		[PT_WALK_NO_CODE] = PT_ERR_NO_CODE,
+		[PT_WALK_MISMATCH] = PT_ERR_MISMATCH,
+		[PT_WALK_LOOP] = PT_ERR_LOOP,
+	};
+
+	if (r == PT_WALK_DONE)
+		return true;
+	/* The packets are all right: the next address that they tell is as good as a PSB's. */
+	pt_flow_report_error(f, pt_flow_ip(f), reasons[r]);
+	pt_flow_stand_nowhere(f);
+	f->seeks_ip = true;
+	return false;
+}
+
+void pt_flow_walk_to(struct pt_flow *f, uint64_t ip)
+{
+	pt_flow_check_walk(f, pt_walk_to(f, ip));
+}
+
+void pt_flow_begin_at(struct pt_flow *f, uint64_t ip)
+{
+	f->after_ovf = false;
+	if (f->time.tsc)
+		pt_flow_follow_side_band(f, f->time.tsc + (f->config.is_coarse
+								   ? f->insns - f->insns_at_tsc
+								   : 0));
+	pt_flow_arrive(f, ip);
+	pt_time_on(&f->time, true);
+	f->stats.branches++;
+	pt_flow_settle(f, f->insns);
+	pt_flow_emit(f, PT_EV_BRANCH, 0, ip, PT_F_BRANCH | PT_F_BEGIN, PT_END_FALL);
+	if (f->config.quick)
+		pt_flow_say_ip(f, ip);
+}
+
+/* Where the way was lost: there is an address. In code that can't be read it stays lost. */
+void pt_flow_go_on_at(struct pt_flow *f, uint64_t ip)
+{
+	pt_flow_arrive(f, ip);
+	f->seeks_ip = f->node && pt_node(f->code, f->node)->n_insns == 0;
+	f->node = 0;
+	if (!f->seeks_ip)
+		pt_flow_begin_at(f, ip);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where the way through the code begins, where it is lost, and where it goes on. */
+#pragma once
+
+#include "pt/flow_state.h"
+#include "pt/walk.h"
+
+/* Tracing begins at an address. */
+void pt_flow_begin_at(struct pt_flow *f, uint64_t ip);
+
+/* Where the way was lost: there is an address. In code that can't be read it stays lost. */
+void pt_flow_go_on_at(struct pt_flow *f, uint64_t ip);
+
+void pt_flow_report_error(struct pt_flow *f, uint64_t ip, enum pt_error reason);
+
+/*
+ * Nothing is to be believed up to the next PSB. Within PSB+ it is of nowhere, whatever was before:
+ * a part that begins there knows no more.
+ */
+void pt_flow_lose(struct pt_flow *f, enum pt_error reason);
+
+/* The same for packets that do not fit the code. Time packets are still read, for later parts. */
+void pt_flow_lose_way(struct pt_flow *f, enum pt_error reason);
+
+/* The next bytes do not follow the former ones. Goes on at the next PSB. */
+void pt_flow_lose_bytes(struct pt_flow *f);
+
+/* True when the walk went well; else the trace is lost. */
+bool pt_flow_check_walk(struct pt_flow *f, enum pt_walk r);
+
+/* Walks to an address of the trace. If that fails, reports an error and seeks the next PSB. */
+void pt_flow_walk_to(struct pt_flow *f, uint64_t ip);
