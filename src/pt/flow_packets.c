@@ -351,7 +351,6 @@ void pt_flow_on_packet(struct pt_flow *f, const struct pt_packet *p)
 	}
 }
 
-/* Reads the packet at hand; 0: none is left, or it can't be read (and an error is reported). */
 int pt_flow_next_packet(struct pt_flow *f, struct pt_packet *p)
 {
 	int r = pt_packet_read(f->at, f->end, &f->block, p);

@@ -11,7 +11,6 @@ static void say_interrupts(struct pt_flow *f, uint64_t from, uint64_t to, unsign
 	f->knows_iflag = true;
 }
 
-/* The branch of the last event changed the interrupt flag: reports the change before it. */
 void pt_flow_report_interrupts(struct pt_flow *f)
 {
 	struct pt_event branch;
@@ -29,7 +28,6 @@ void pt_flow_report_interrupts(struct pt_flow *f)
 	f->events[f->n_events++] = branch;
 }
 
-/* A MODE.Exec: of a FUP behind it, of the next branch, or as things are. */
 void pt_flow_on_interrupts(struct pt_flow *f, bool now)
 {
 	f->next_iflag = now;
@@ -40,7 +38,6 @@ void pt_flow_on_interrupts(struct pt_flow *f, bool now)
 		say_interrupts(f, 0, 0, PT_INTERRUPTS_STATUS);
 }
 
-/* A PEBS record is whole. */
 void pt_flow_end_record(struct pt_flow *f, uint64_t ip)
 {
 	if (f->has_items)
@@ -48,7 +45,6 @@ void pt_flow_end_record(struct pt_flow *f, uint64_t ip)
 	f->has_items = false;
 }
 
-/* Reports the events that waited for the address in a FUP. */
 void pt_flow_report_pending(struct pt_flow *f, uint64_t ip)
 {
 	if (f->fup_event)
@@ -67,7 +63,6 @@ void pt_flow_report_pending(struct pt_flow *f, uint64_t ip)
 		pt_flow_end_record(f, ip);
 }
 
-/* A MODE.TSX without a FUP behind it says how it is, and not that it changed here. */
 void pt_flow_forget_change(struct pt_flow *f)
 {
 	f->fup_mode = false;

@@ -18,7 +18,6 @@ void pt_flow_forget_fup(struct pt_flow *f)
 		f->event_of_branch = false;
 }
 
-/* Execution is nowhere that is known. */
 void pt_flow_stand_nowhere(struct pt_flow *f)
 {
 	f->node = 0;

@@ -23,7 +23,6 @@ bool pt_flow_follow_side_band(struct pt_flow *f, uint64_t tsc)
 	return true;
 }
 
-/* Whether the packet at hand comes right behind a CYC, but for PADs. */
 bool pt_flow_is_after_cyc(const struct pt_flow *f)
 {
 	enum pt_block block = PT_NO_BLOCK;

@@ -28,17 +28,12 @@ void pt_flow_lose_bytes(struct pt_flow *f)
 	f->is_scanning = false;
 }
 
-/*
- * Nothing is to be believed up to the next PSB. Within PSB+ it is of nowhere, whatever was before:
- * a part that begins there knows no more.
- */
 void pt_flow_lose(struct pt_flow *f, enum pt_error reason)
 {
 	pt_flow_report_error(f, f->is_in_psb ? 0 : pt_flow_ip(f), reason);
 	pt_flow_lose_bytes(f);
 }
 
-/* The same for packets that do not fit the code. Time packets are still read, for later parts. */
 void pt_flow_lose_way(struct pt_flow *f, enum pt_error reason)
 {
 	pt_flow_report_error(f, f->is_in_psb ? 0 : pt_flow_ip(f), reason);
@@ -47,7 +42,6 @@ void pt_flow_lose_way(struct pt_flow *f, enum pt_error reason)
 	seek_psb(f);
 }
 
-/* True when the walk went well; else the trace is lost. */
 bool pt_flow_check_walk(struct pt_flow *f, enum pt_walk r)
 {
 	static const enum pt_error reasons[] = {
@@ -87,7 +81,6 @@ void pt_flow_begin_at(struct pt_flow *f, uint64_t ip)
 		pt_flow_say_ip(f, ip);
 }
 
-/* Where the way was lost: there is an address. In code that can't be read it stays lost. */
 void pt_flow_go_on_at(struct pt_flow *f, uint64_t ip)
 {
 	pt_flow_arrive(f, ip);

@@ -12,6 +12,8 @@
  * parts bounds the memory. A thread has its own views (code graphs), and they are hot for its next
  * part.
  */
+#include "trace/pt_ahead.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -19,6 +21,8 @@
 #include "base/thread.h"
 #include "pt/packet.h"
 #include "trace/pt_queue.h"
+#include "trace/pt_side_band.h"
+#include "trace/pt_view.h"
 
 enum {
 	MAX_THREADS = 16,

@@ -2,7 +2,8 @@
 /* Sentences about a trace's code that could not be read, and about the cost of that. */
 #include <inttypes.h>
 
-#include "trace/pt_queue.h"
+#include "trace/pt_trace.h"
+#include "trace/pt_view.h"
 
 static bool is_of_code(const struct pt_event *e)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Follows the side band along the trace: its process and thread, and the mappings. */
-#include "trace/pt_queue.h"
+#include "trace/pt_side_band.h"
+
+#include "pt/flow.h"
+#include "trace/pt_view.h"
 
 enum { SWITCH_NS = 20000 /* that a switch takes at most, from its record on */ };
 
@@ -154,7 +156,7 @@ void queue_find_switches(struct queue *q, const struct pt_event *events, size_t 
 
 		if (e->to != q->trace->switch_ip || e->kind != PT_EV_BRANCH || !e->from)
 			continue;
-		now = pt_trace_ns(q->trace, e);
+		now = queue_event_ns(q->trace, e);
 		if (!pass_switch(q, now))
 			continue;
 		of = version_at(q, now, &next);

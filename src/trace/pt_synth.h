@@ -12,18 +12,9 @@
  */
 #pragma once
 
-#include "perfdata/perfdata.h"
-#include "trace/itrace.h"
-#include "trace/pt_trace.h"
+#include "trace/pt_synth_config.h"
 
 struct pt_synth;
-
-struct pt_synth_config {
-	struct itrace itrace;
-	struct perfdata *data; /* gets the new events, by perfdata_add_counter() */
-	struct pt_trace *trace;
-	struct event_sink *sink; /* may be set later: pt_synth_run() */
-};
 
 /* The detail of the trace that is needed for that. */
 enum pt_detail pt_synth_detail(const struct itrace *itrace);

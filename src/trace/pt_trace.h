@@ -3,8 +3,8 @@
  * Decodes the Intel PT of a recording: the events of each thread and CPU, in the order of time.
  *
  *   AUXTRACE data ─► queues, one a thread or a CPU ─► pt/flow ─┐
- *   side band ─────► record/pt_history: mappings, threads ─────┤
- *   files ─────────► record/pt_images: code ───────────────────┴─► spans of events, by time
+ *   side band ─────► trace/pt_history: mappings, threads ─────┤
+ *   files ─────────► trace/pt_images: code ───────────────────┴─► spans of events, by time
  *
  * A queue's decoder stops when some thousand events wait, and goes on when they were given out. So
  * the memory is bounded, however long the trace is.
@@ -22,33 +22,12 @@
 
 #include "base/mem.h"
 #include "perfdata/perfdata.h"
-#include "pt/flow.h"
+#include "pt/event.h"
+#include "trace/pt_trace_info.h"
 
 struct error;
 struct pt_trace;
 struct symbolizer_config;
-
-/* The facts of the trace in AUXTRACE_INFO. */
-struct pt_trace_info {
-	struct pt_clock clock;
-	uint32_t pmu_type; /* perf_event_attr.type of its events */
-	bool is_timeless, has_kernel;
-	bool is_per_cpu;      /* buffers are of CPUs, not of threads */
-	bool is_snapshot;     /* pieces of a buffer may overlap */
-	bool fup_may_be_next; /* as in struct pt_flow_config */
-	bool has_mtc, has_cyc, compresses_returns, traces_branches;
-	bool has_event_trace; /* CFE and EVD packets; MODE.Exec has the interrupt flag */
-	uint64_t config;      /* of the first of its events */
-};
-
-/* False: the recording has no Intel PT. */
-bool pt_trace_read_info(const struct perfdata *data, struct pt_trace_info *out);
-
-enum pt_detail {
-	PT_ALL_BRANCHES, /* each taken branch is an event */
-	PT_CALLS,        /* calls and returns, and what the trace says of itself; faster */
-	PT_NO_BRANCHES,  /* what the trace says of itself, errors, where tracing begins and ends */
-};
 
 struct pt_trace_config {
 	struct perfdata *data; /* the recording's; stays the caller's, like its bytes */

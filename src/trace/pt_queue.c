@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "trace/pt_queue.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "trace/pt_overlap.h"
+#include "trace/pt_side_band.h"
+#include "trace/pt_view.h"
+
+enum {
+	FED = 1 << 20, /* at most, before memory is given back */
+	GIVE_BACK = 1 << 22,
+};
+
+static uint64_t queue_next_time(const struct pt_trace *t, uint64_t ns)
+{
+	return ns == UINT64_MAX ? ns : pt_time_tsc(&t->info.clock, ns);
+}
+
+static uint64_t queue_on_side_band(void *context, uint64_t tsc)
+{
+	struct queue *q = context;
+
+	return queue_next_time(q->trace, queue_follow(q, pt_time_ns(&q->trace->info.clock, tsc)));
+}
+
+static void queue_on_events(void *context, const struct pt_event *events, size_t n)
+{
+	struct queue *q = context;
+
+	if (q->trace->switch_ip != UINT64_MAX)
+		queue_find_switches(q, events, n);
+	vec_reserve(&q->events, q->events.n + n);
+	memcpy(q->events.data + q->events.n, events, n * sizeof(*events));
+	q->events.n += n;
+	if (q->events.n >= BUFFERED)
+		pt_flow_pause(q->flow);
+}
+
+void queue_open_flow(struct queue *q)
+{
+	const struct pt_trace_info *info = &q->trace->info;
+	struct pt_flow_config config = {
+		.clock = info->clock,
+		.quick = q->trace->quick,
+		.no_branches = q->trace->detail == PT_NO_BRANCHES,
+		.events = queue_on_events,
+		.side_band = info->is_timeless ? NULL : queue_on_side_band,
+		.fup_may_be_next = info->fup_may_be_next,
+		.has_event_trace = info->has_event_trace,
+		.is_coarse = !info->has_mtc && !info->has_cyc,
+		.context = q,
+	};
+
+	if (!q->view)
+		queue_follow(q, info->is_timeless ? UINT64_MAX : 0);
+	q->flow = pt_flow_new(&config, q->view->code);
+}
+
+static bool queue_has_switches(const struct queue *q)
+{
+	const struct pt_history *h = &q->trace->history;
+
+	return q->cpu < h->cpus.n && h->cpus.data[q->cpu].n;
+}
+
+/* Finds the first byte of a snapshot that the one before did not have, and whether bytes are
+ * missing between them. */
+static void queue_begin_piece(struct queue *q)
+{
+	const struct piece *now = &q->pieces.data[q->piece], *before = now - 1;
+	bool is_consecutive = true;
+
+	if (now->tid >= 0 && !queue_has_switches(q)) {
+		q->pid = now->pid;
+		q->tid = now->tid;
+		queue_follow(q, now->time_ns);
+	}
+	if (!q->trace->info.is_snapshot || !q->piece || !now->bytes)
+		return;
+	q->at = pt_overlap(before->bytes, before->size, now->bytes, now->size, &is_consecutive);
+	if (!is_consecutive)
+		pt_flow_resync(q->flow);
+}
+
+/* The packet that goes on from the last piece into this one. False: there is no more of it yet. */
+static void queue_join(struct queue *q, const uint8_t *bytes, uint64_t size, bool is_last)
+{
+	size_t n = MIN(size - q->at, (uint64_t)JOIN), old = q->n_tail, used;
+
+	memcpy(q->tail + old, bytes + q->at, n);
+	used = pt_flow_feed_some(q->flow, q->tail, old + n, is_last);
+	if (used >= old) {
+		q->n_tail = 0;
+		q->at += used - old;
+	} else if (q->at + n == size) {
+		/* It is longer than the whole piece. */
+		memmove(q->tail, q->tail + used, old + n - used);
+		q->n_tail = MIN(old + n - used, (size_t)JOIN);
+		q->at = size;
+	} else {
+		memmove(q->tail, q->tail + used, old - used);
+		q->n_tail = old - used;
+	}
+}
+
+/* Releases the memory of decoded bytes. */
+void queue_give_back(struct queue *q, const uint8_t *bytes, uint64_t size)
+{
+	uintptr_t page = 4096, from = ((uintptr_t)bytes + q->given_back + page - 1) & ~(page - 1);
+	uintptr_t to = ((uintptr_t)bytes + q->at) & ~(page - 1);
+
+	if (q->at < size && q->at - q->given_back < GIVE_BACK)
+		return;
+	if (to > from)
+		madvise((void *)from, to - from, MADV_DONTNEED); /* NOLINT: an address */
+	q->given_back = q->at;
+}
+
+void queue_decode_piece(struct queue *q)
+{
+	uint64_t size, used;
+	const uint8_t *bytes = queue_piece(q, q->piece, &size);
+	bool is_last = q->piece + 1 == q->pieces.n || q->trace->info.is_snapshot, is_end;
+
+	if (!q->at)
+		queue_begin_piece(q);
+	if (q->is_part && q->piece == q->end_piece) {
+		size = q->end_at;
+		is_last = true;
+	}
+	if (q->at < size && q->n_tail) {
+		queue_join(q, bytes, size, is_last);
+	} else if (q->at < size) {
+		is_end = size - q->at <= FED;
+		used = pt_flow_feed_some(q->flow, bytes + q->at, MIN(size - q->at, (uint64_t)FED),
+					 is_last && is_end);
+		q->at += used;
+		if (is_end && q->at < size && size - q->at < PT_PACKET_MAX + 2 && !is_last &&
+		    (!used || q->events.n < BUFFERED)) {
+			q->n_tail = size - q->at;
+			memcpy(q->tail, bytes + q->at, q->n_tail);
+			q->at = size;
+		}
+	}
+	if (!q->is_part)
+		queue_give_back(q, bytes, size);
+	if (q->at < size)
+		return;
+	q->at = q->given_back = 0;
+	q->piece++;
+}
+
+void queue_add_stats(struct pt_flow_stats *to, const struct pt_flow_stats *s)
+{
+	to->insns += s->insns;
+	to->branches += s->branches;
+	to->bytes += s->bytes;
+	to->skipped_bytes += s->skipped_bytes;
+	to->psbs += s->psbs;
+	to->backwards += s->backwards;
+	for (int i = 0; i < N_PT_ERRORS; i++)
+		to->errors[i] += s->errors[i];
+}
+
+void queue_end(struct queue *q)
+{
+	if (q->flow)
+		queue_add_stats(&q->trace->stats, pt_flow_stats(q->flow));
+	pt_flow_free(q->flow);
+	q->flow = NULL;
+	queue_leave_view(q);
+	q->is_done = true;
+}
+
+void queue_fini(struct queue *q)
+{
+	pt_flow_free(q->flow);
+	vec_fini(&q->pieces);
+	vec_fini(&q->events);
+	vec_fini(&q->marks);
+	address_space_fini(&q->given_maps);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Follows the side band along the trace: its process and thread, and the mappings. */
+#pragma once
+
+#include "trace/pt_trace_state.h"
+
+/* Side band up to `now_ns`. Returns the time at which to come again. */
+uint64_t queue_follow(struct queue *q, uint64_t now_ns);
+
+/*
+ * For the next events: the branch by which a thread calls __switch_to belongs to this thread. The
+ * events behind it belong to the next thread.
+ */
+void queue_find_switches(struct queue *q, const struct pt_event *events, size_t n);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a synth (pt_synth.h) is asked for. */
+#pragma once
+
+#include "perfdata/perfdata.h"
+#include "trace/itrace.h"
+#include "trace/pt_trace.h"
+
+struct pt_synth_config {
+	struct itrace itrace;
+	struct perfdata *data; /* gets the new events, by perfdata_add_counter() */
+	struct pt_trace *trace;
+	struct event_sink *sink; /* may be set later: pt_synth_run() */
+};

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The state of a trace during decoding, which the files of pt_trace share.
+ *
+ * A queue is decoded in the thread that asks for its events, or in parts from PSB to PSB. Each part
+ * is a queue of its own in a thread of pt_ahead. The events of the parts are joined in order.
+ */
+#pragma once
+
+#include "machine/address_space.h"
+#include "pt/piece.h"
+#include "trace/pt_history.h"
+#include "trace/pt_images.h"
+#include "trace/pt_trace_info.h"
+
+enum {
+	BUFFERED = 4096, /* events of a queue that wait, before it is stopped */
+	JOIN = 64,       /* bytes of the next piece that a packet may go on in */
+};
+
+struct pt_ahead;
+
+/* A version of the code: a process after some of its changes, and the kernel after some of its own.
+ */
+struct version {
+	int32_t pid;
+	size_t n_changes, n_pokes;
+};
+
+/* Code of a version, and the graph that it was decoded to. */
+struct view {
+	struct version of;
+	uint32_t n_users; /* queues that are in it */
+	uint64_t used;    /* the larger the later */
+	struct address_space maps;
+	struct pt_code *code;
+	struct pt_trace *trace;
+};
+
+/* The process and thread from an event of a queue on. */
+struct mark {
+	size_t event;
+	int32_t tid;
+	struct version of;
+};
+
+/* Views that one thread uses. */
+struct view_pool {
+	VEC(struct view *) views;
+	uint64_t clock; /* of their use */
+};
+
+/* Trace data in a row: an AUXTRACE record's, or a sample's. */
+struct piece {
+	const uint8_t *bytes; /* NULL and 0: they are not there */
+	uint64_t size;
+	int32_t pid, tid; /* of a sample: whose it is, and when; else -1 */
+	uint64_t time_ns;
+};
+
+struct part;
+
+struct queue {
+	struct pt_trace *trace;
+	uint32_t number, cpu, index;
+	int32_t pid, tid;
+	VEC(struct piece) pieces;
+	size_t piece; /* the one at hand, … */
+	uint64_t at;  /* … and how far it was decoded */
+	uint64_t given_back;
+	size_t n_switches;            /* of the CPU, that were followed */
+	const struct pt_switch *said; /* of these: who will be next, once the trace is there */
+	uint8_t tail[2 * JOIN];
+	size_t n_tail; /* of the piece before: a packet goes on in this one */
+	struct pt_flow *flow;
+	struct view *view;
+	VEC(struct pt_event) events; /* that wait, from `head` on */
+	size_t head;
+	VEC(struct mark) marks; /* the one that holds for head, then later ones */
+	size_t mark;
+	struct address_space given_maps; /* of the span that was given out last … */
+	struct version given;            /* … if it is another than the view's */
+	bool has_given_maps, is_done;
+	struct view_pool *pool;
+	/* Of a part: where the next one begins; pieces.n: nowhere. */
+	bool is_part;
+	size_t end_piece;
+	uint64_t end_at;
+	/* With parts: the begun ones, in order, and the place of the next one. */
+	struct part *first_part, *last_part;
+	uint32_t n_parts;
+	size_t next_piece;
+	uint64_t next_at, next_offset;
+	struct pt_joint joint;
+	struct pt_time time; /* with CYCs: at the begin of the next part; of a part, at its begin */
+};
+
+struct pt_trace {
+	struct pt_trace_info info;
+	struct perfdata *data;
+	struct pt_history history;
+	struct pt_images *images;
+	uint64_t switch_ip; /* where the kernel switches threads; UINT64_MAX: not known */
+	enum pt_detail detail;
+	enum pt_quick quick;
+	uint64_t first_ns, last_ns;
+	VEC(struct queue) queues;
+	struct view_pool pool;
+	struct pt_ahead *ahead; /* NULL: this thread decodes */
+	VEC(struct pt_event) losses;
+	size_t n_losses_given;
+	const struct queue *last;   /* whose events were given last; NULL: none's, or a loss */
+	struct pt_flow_stats stats; /* of queues that are done */
+	uint64_t *module_errors;    /* by module of the history */
+	uint64_t kernel_errors;     /* outside of them */
+};
+
+/* The bytes of a piece, by its place in the queue; NULL and 0: they are not there. */
+static inline const uint8_t *queue_piece(const struct queue *q, size_t i, uint64_t *size)
+{
+	*size = q->pieces.data[i].size;
+	return q->pieces.data[i].bytes;
+}
+
+/* The time of an event; 0: not known. */
+static inline uint64_t queue_event_ns(const struct pt_trace *t, const struct pt_event *e)
+{
+	return t->info.is_timeless || !e->tsc ? 0 : pt_time_ns(&t->info.clock, e->tsc);
+}

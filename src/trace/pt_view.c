@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "trace/pt_view.h"
+
+enum { IDLE_VIEWS = 32 /* code graphs of processes that no queue is in */ };
+
+static size_t view_read_mapping(struct pt_trace *t, const struct mapping *m, int32_t pid,
+				uint64_t addr, uint8_t *out, size_t size)
+{
+	image_id dump = m->is_absolute ? pt_history_dump(&t->history, pid) : IMAGE_UNKNOWN_ID;
+
+	if (m->is_absolute)
+		return dump.n ? pt_images_read_jit(t->images, dump, addr, out, size) : 0;
+	return pt_images_read(t->images, m->image, addr - m->start + m->file_off, out,
+			      MIN(size, m->end - addr));
+}
+
+/* How much of it is the kernel's own, where that is a file: modules are in a copy of memory alone.
+ */
+static size_t view_outside_modules(struct pt_trace *t, uint64_t addr, size_t size)
+{
+	if (pt_images_kernel_is_as_built(t->images))
+		vec_foreach (&t->history.modules, m)
+			if (addr < m->end && addr + size > m->start)
+				size = m->start > addr ? m->start - addr : 0;
+	return size;
+}
+
+size_t pt_view_read(struct pt_trace *t, const struct address_space *maps, const struct version *of,
+		    uint64_t addr, uint8_t *out, size_t size)
+{
+	size_t n = 0;
+
+	if (addr >> 63) {
+		size = view_outside_modules(t, addr, size);
+		n = pt_images_read_kernel(t->images, addr, out, size);
+		return pt_history_poke(&t->history, of->n_pokes, addr, out, n, size);
+	}
+	while (n < size) {
+		const struct mapping *m = address_space_find(maps, addr + n);
+		size_t got;
+
+		/* Without MTCs, time is coarse. So the record of the mapping may be too late. */
+		if (!m)
+			m = pt_history_later(&t->history, of->pid, of->n_changes, addr + n);
+		got = m ? view_read_mapping(t, m, of->pid, addr + n, out + n, size - n) : 0;
+		if (!got)
+			break;
+		n += got;
+	}
+	return n;
+}
+
+static size_t view_read_code(void *context, uint32_t space, uint64_t addr, uint8_t *out,
+			     size_t size)
+{
+	struct view *v = context;
+
+	(void)space;
+	return pt_view_read(v->trace, &v->maps, &v->of, addr, out, size);
+}
+
+static void view_free(struct view *v)
+{
+	address_space_fini(&v->maps);
+	pt_code_free(v->code);
+	free(v);
+}
+
+void view_pool_fini(struct view_pool *pool)
+{
+	vec_foreach (&pool->views, v)
+		view_free(*v);
+	vec_fini(&pool->views);
+}
+
+bool version_is_same(const struct version *a, const struct version *b)
+{
+	return a->pid == b->pid && a->n_changes == b->n_changes && a->n_pokes == b->n_pokes;
+}
+
+static bool version_is_before(const struct version *a, const struct version *b)
+{
+	return a->pid == b->pid && a->n_changes <= b->n_changes && a->n_pokes <= b->n_pokes;
+}
+
+/* The view of a version, or else the last one before it that no queue needs. */
+static struct view *view_find(struct view_pool *pool, const struct version *of)
+{
+	struct view *best = NULL;
+
+	vec_foreach (&pool->views, at) {
+		struct view *v = *at;
+
+		if (version_is_same(&v->of, of))
+			return v;
+		if (!v->n_users && version_is_before(&v->of, of) &&
+		    (!best || version_is_before(&best->of, &v->of)))
+			best = v;
+	}
+	return best;
+}
+
+static void view_drop_idle(struct view_pool *pool)
+{
+	for (;;) {
+		size_t n_idle = 0, oldest = SIZE_MAX;
+
+		for (size_t i = 0; i < pool->views.n; i++) {
+			if (pool->views.data[i]->n_users)
+				continue;
+			n_idle++;
+			if (oldest == SIZE_MAX ||
+			    pool->views.data[i]->used < pool->views.data[oldest]->used)
+				oldest = i;
+		}
+		if (n_idle <= IDLE_VIEWS)
+			return;
+		view_free(pool->views.data[oldest]);
+		pool->views.data[oldest] = pool->views.data[--pool->views.n];
+	}
+}
+
+static struct view *view_new(struct pt_trace *t, struct view_pool *pool, const struct version *of)
+{
+	struct view *v = xcalloc(1, sizeof(*v));
+	struct pt_memory memory = { view_read_code, v };
+
+	*v = (struct view){ .of = *of, .trace = t };
+	pt_history_space(&t->history, of->pid, of->n_changes, &v->maps);
+	v->code = pt_code_new(&memory, 0, 64, t->detail == PT_ALL_BRANCHES);
+	v->code->watched = t->switch_ip;
+	vec_push(&pool->views, v);
+	view_drop_idle(pool);
+	return v;
+}
+
+static bool view_covers(const struct address_space *maps, const struct mapping *m)
+{
+	const struct mapping *at = address_space_find(maps, m->start);
+
+	for (size_t i = 0; !at && i < maps->n; i++)
+		if (maps->data[i].start >= m->start && maps->data[i].start < m->end)
+			at = &maps->data[i];
+	return at;
+}
+
+/* Keeps the decoded code, except where the code has changed. */
+static void view_advance(struct view *v, const struct version *to)
+{
+	const struct pt_process *p = pt_history_process(&v->trace->history, to->pid);
+	bool changes_code = v->of.n_pokes != to->n_pokes ||
+			    (v->of.n_changes != to->n_changes && v->code->has_unreadable);
+
+	v->of.n_pokes = to->n_pokes;
+	for (; v->of.n_changes < to->n_changes; v->of.n_changes++) {
+		const struct pt_change *c = &p->changes.data[v->of.n_changes];
+
+		changes_code |= c->kind != PT_MAP || view_covers(&v->maps, &c->map);
+		pt_history_apply(&v->trace->history, c, &v->maps);
+	}
+	if (changes_code)
+		pt_code_forget(v->code);
+}
+
+void queue_leave_view(struct queue *q)
+{
+	if (q->view)
+		q->view->n_users--;
+	q->view = NULL;
+}
+
+void queue_enter_view(struct queue *q, const struct version *of)
+{
+	struct view *v;
+
+	if (q->view && version_is_same(&q->view->of, of))
+		return;
+	queue_leave_view(q);
+	v = view_find(q->pool, of);
+	if (!v)
+		v = view_new(q->trace, q->pool, of);
+	else if (!version_is_same(&v->of, of))
+		view_advance(v, of);
+	v->n_users++;
+	v->used = ++q->pool->clock;
+	q->view = v;
+	if (q->flow)
+		pt_flow_set_code(q->flow, v->code);
+}
+
+/* Where the last span was given out from; NULL: it is the queue of losses. */
+const struct address_space *queue_given_maps(struct pt_trace *t, uint32_t queue)
+{
+	struct queue *q;
+
+	if (queue >= t->queues.n)
+		return NULL;
+	q = &t->queues.data[queue];
+	if (q->view && version_is_same(&q->view->of, &q->given))
+		return &q->view->maps;
+	if (!q->has_given_maps)
+		pt_history_space(&t->history, q->given.pid, q->given.n_changes, &q->given_maps);
+	q->has_given_maps = true;
+	return &q->given_maps;
+}
