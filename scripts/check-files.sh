@@ -15,11 +15,8 @@ long src/commands/record.c
 long src/machine/machine.c
 long src/perfdata/print_format.c
 long src/picture/html/app.js
-long src/pt/flow.c
 long src/record/in_kernel.c
 long src/script/script_text.c
-long src/trace/pt_synth.c
-long src/trace/pt_trace.c
 long src/unwind/build.c
 long tests/fake_pt/device.c
 long tests/pt/trace.c
@@ -32,7 +29,6 @@ long tests/unit/test_symbols.c
 long tests/unit/test_unwind_build.c
 cycle src/collect
 cycle src/daemon
-cycle src/pt
 cycle src/report
 cycle src/symbol
 cycle src/symbol/demangle
