@@ -2,11 +2,16 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/files/cut_guard.h"
 #include "base/log.h"
 #include "commands/tables.h"
 #include "commands/version.h"
+#include "guard/parser.h"
+
+/* That a child may use to parse a file: debug files of browsers need most. */
+#define PARSER_BYTES ((uint64_t)2 << 30)
 
 static bool is_one_of(const char *arg, const char *a, const char *b)
 {
@@ -43,7 +48,10 @@ int main(int argc, char **argv)
 	int status;
 
 	cut_guard_enable();
+	if (geteuid() == 0)
+		parser_use_children(PARSER_BYTES);
 	status = dispatch(argc, argv);
+	parser_end_children();
 
 	errno = 0;
 	if (fflush(stdout) == EOF || ferror(stdout)) {

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parser: a child process that reads files of profiled programs and has no rights.
+ * Parsing of files that strangers made.
  *
- *	assay ── request ──► parser            a number of a handler, and bytes
- *	      ◄─ opens ───── parser            files that it wants; assay decides (config.serve)
- *	      ◄─ answer ──── parser            bytes, in a sealed memfd if they are many
+ *	assay ── question ──►  child          a row, bytes, and the descriptor of a file
+ *	      ◄── wishes ────  child          further files, by kind and name; assay decides
+ *	      ◄── answer ────  child          bytes, in a sealed memfd if they are many
  *
- * A bug in a parser of ELF files or DWARF then gives an attacker a process without capabilities,
- * without network and without files. assay checks an answer as it checks a file.
+ * A *row* is one kind of question: a function that reads a file and writes an answer, and a
+ * function that checks the answer. In a process with rights, the first runs in a child that has
+ * none (guard/parser_child.h). A bug in it then gives an attacker a process without capabilities,
+ * network and files. Elsewhere it runs in this process. Either way, the check comes next, and the
+ * caller reads the answer as it reads any file. parser/table.h lists the rows.
  *
- * The child is a fork of this process, so it has its handlers, and starts with the first request.
- * It serves many requests. If it dies, or takes longer than the deadline, the request fails and the
- * next request starts another child. Any thread may ask; requests wait for each other.
+ * A child serves one *class* of files: the trusted ones, or those of one user. It ends when it has
+ * read a file of another class. So a file can spoil answers about files of its own class alone.
+ * Children start at the first question of their class. Any thread may ask.
  */
 #pragma once
 
@@ -24,50 +27,80 @@
 #include "base/reader.h"
 
 struct error;
-struct parser;
 
-/* In the child: reads a request, and appends the answer. A bad request has an empty answer. */
-typedef void parser_handler(struct reader *request, struct buf *answer);
-
-struct parser_config {
-	parser_handler *const *handlers;
-	uint32_t n_handlers;
-	uint64_t memory_bytes; /* that the child may map, beside the memory of this process */
-	uint32_t deadline_ms;  /* of one request */
-	/* In the child, when it starts: it can ask for files through the socket. NULL: no files. */
-	void (*connect)(int socket);
-	/* In this process: answers one request for a file. False: the socket is closed. */
-	bool (*serve)(int socket);
+struct parser_job {
+	const struct file_mapping *file; /* {0}: the question has no file */
+	struct reader request;
+	struct buf *answer;
+	/* Opens another file: parser_open(). */
+	int (*open)(struct parser_job *job, const struct buf *wish, struct file_mapping *out);
+	void *context; /* of open() */
 };
 
-/* The largest answer. */
-#define PARSER_ANSWER_MAX ((size_t)1 << 30)
+struct parser_row {
+	const char *name;
+	/* Reads the file. A bad request has an empty answer. */
+	void (*run)(struct parser_job *job);
+	/* Whether a string of bytes, 8-byte aligned, is an answer that the caller can use. */
+	bool (*check)(const void *bytes, size_t size);
+	uint32_t deadline_ms;
+	/* Rows of different lanes do not wait for each other: they have different children. */
+	uint32_t lane;
+};
 
-/* The configuration is copied, but not its handlers. */
-struct parser *parser_new(const struct parser_config *config);
-void parser_free(struct parser *p); /* NULL is fine. Ends the child. */
+enum { PARSER_LANE_FRONT, PARSER_LANE_BACK };
 
-/* Parts of an answer are read in place, 8-byte aligned. */
+/*
+ * In a row's function: another file that it needs. The caller unmaps it. A negative errno: it is
+ * not there, or not permitted. Any thread of the function may call it.
+ */
+int parser_open(struct parser_job *job, const struct buf *wish, struct file_mapping *out);
+
+struct parser_question {
+	const struct parser_row *row;
+	const struct file_mapping *file; /* NULL: none */
+	bool is_trusted;                 /* image_file_is_trusted(): its class */
+	const struct buf *request;
+	/*
+	 * In this process: opens the file that a wish names, and says whether it is a trusted one.
+	 * Any thread may call it, one at a time. NULL: the row has no wishes.
+	 */
+	int (*open)(void *context, struct reader *wish, struct file_mapping *out, bool *is_trusted);
+	void *context;
+	uint32_t deadline_ms; /* 0: the row's */
+};
+
+/* Parts of an answer are read in place, 8-byte aligned. The bytes are the owner's to change. */
 struct parser_answer {
-	const uint8_t *bytes;
+	uint8_t *bytes;
 	size_t size;
 	bool is_mapped;
 };
-void parser_answer_fini(struct parser_answer *a); /* { 0 } is fine */
+void parser_answer_fini(struct parser_answer *a); /* {0} is fine */
 
 /*
- * Asks the child. -ETIMEDOUT: the deadline passed. -EPIPE: the child died. -EPROTO: the answer is
- * wrong in its form. Other errors: no child could be started.
+ * 0 and an answer that the row's check accepts. -ETIMEDOUT: the deadline passed. -EPIPE: the child
+ * died. -EPROTO: the answer is wrong. Other errors: no child could be started.
  */
-int parser_ask(struct parser *p, uint32_t handler, const struct buf *request,
-	       struct parser_answer *answer, struct error *err);
+int parser_ask(const struct parser_question *q, struct parser_answer *answer, struct error *err);
 
-/* What the children cost so far: those that ended, and the one that runs. */
+/* The same in this process, of bytes that no stranger has made. */
+int parser_ask_here(const struct parser_question *q, struct parser_answer *answer,
+		    struct error *err);
+
+/*
+ * From now on, questions go to children. One of them may use so many bytes of memory. Call it while
+ * there is one thread, before files are mapped.
+ */
+void parser_use_children(uint64_t memory_bytes);
+bool parser_uses_children(void);
+
+/* Ends all children, and counts their cost. */
+void parser_end_children(void);
+
+/* The children so far. */
 struct parser_cost {
-	uint32_t n_started, n_died, n_late;
+	uint32_t n_started, n_died, n_late, n_questions;
 	uint64_t cpu_ns, peak_bytes; /* of those that ended */
 };
-struct parser_cost parser_cost(struct parser *p);
-
-/* The process id of the child, for tests; 0: none runs. */
-int parser_pid(struct parser *p);
+struct parser_cost parser_cost(void);

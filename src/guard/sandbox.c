@@ -91,9 +91,10 @@ static int add_rules(scmp_filter_ctx filter)
 	if (r >= 0)
 		r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(newfstatat), 1,
 				     SCMP_A3(SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, 0));
-	if (r >= 0)
-		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
-				     SCMP_A2(SCMP_CMP_MASKED_EQ, exec, 0));
+	if (r >= 0) /* shared memory would not count as the child's */
+		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
+				     SCMP_A2(SCMP_CMP_MASKED_EQ, exec, 0),
+				     SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_TYPE, MAP_PRIVATE));
 	if (r >= 0)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
 				     SCMP_A2(SCMP_CMP_MASKED_EQ, exec, 0));
@@ -119,23 +120,25 @@ static int filter_calls(struct error *err)
 	return r < 0 ? error_errno(err, r, "cannot filter the system calls of the parser") : 0;
 }
 
-static uint64_t mapped_bytes(void)
+/* Mapped bytes that count for RLIMIT_DATA, in pages: the sixth number. 0: not known. */
+static uint64_t data_bytes(void)
 {
-	char line[64];
+	char line[128];
 	unsigned long long pages = 0;
 
 	if (!file_read_line("/proc/self/statm", line, sizeof(line)) ||
-	    sscanf(line, "%llu", &pages) != 1)
+	    sscanf(line, "%*u %*u %*u %*u %*u %llu", &pages) != 1)
 		return 0;
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Files that are mapped for reading do not count, as debug files have gigabytes. */
 static int limit_resources(uint64_t memory_bytes, struct error *err)
 {
-	uint64_t now = mapped_bytes();
+	uint64_t now = data_bytes();
 	const struct rlimit memory = { now + memory_bytes, now + memory_bytes }, none = { 0 };
 
-	if (!now || setrlimit(RLIMIT_AS, &memory) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
+	if (!now || setrlimit(RLIMIT_DATA, &memory) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
 		return error_errno(err, -errno, "cannot limit the memory of the parser");
 	return 0;
 }

@@ -11,7 +11,7 @@ struct error;
  *
  *   - has no capabilities, and gets none by exec; is of the user "assay-parser" if it was root and
  *     there is such a user;
- *   - may map `memory_bytes` more than it has now;
+ *   - may have `memory_bytes` of memory more than it has now; files that it maps do not count;
  *   - has the system calls that reading of open files and computing need (seccomp). Others fail:
  *     opens with EACCES, the rest with EPERM. It can make threads, but no processes;
  *   - can't be traced by its user.

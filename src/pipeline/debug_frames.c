@@ -25,10 +25,10 @@ static bool open_frames(const char *root, const char *name, const struct elf_fil
 {
 	struct debug_search search = search_for(root, name, image);
 
-	if (debug_file_open(&search, file, debug, NULL, NULL))
+	if (debug_file_open(&search, image, file, debug, NULL))
 		return true;
 	search.root = "";
-	return *root && debug_file_open(&search, file, debug, NULL, NULL);
+	return *root && debug_file_open(&search, image, file, debug, NULL);
 }
 
 static uint64_t evidence_of_frames(const char *root, const char *name, const struct elf_file *image)

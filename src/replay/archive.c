@@ -156,7 +156,7 @@ static int add_debug_file(struct archive *a, const char *path, struct error *err
 	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
 		elf_build_id(&elf, &search.build_id);
 		search.link_name = elf_debug_link(&elf, &search.link_crc);
-		if (debug_file_open(&search, &debug, &debug_elf, &found, NULL)) {
+		if (debug_file_open(&search, &elf, &debug, &debug_elf, &found)) {
 			to = search.build_id.len ? build_id_path(a, &search.build_id)
 						 : xasprintf("%s/" FILES_DIR "%s", a->dir, found);
 			if (is_new(a, to))

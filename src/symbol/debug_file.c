@@ -2,6 +2,7 @@
 #include "symbol/debug_file.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -57,62 +58,135 @@ uint32_t debug_file_places(const struct debug_search *s, char *paths[DEBUG_FILE_
 /* A checksum reads the whole file. A larger file without a build id is never taken. */
 #define CRC_LIMIT ((size_t)1 << 30)
 
-static bool debug_file_is_of_image(const struct debug_search *s, const struct file_mapping *file,
+static bool debug_file_is_of_image(const struct build_id *wanted, const char *link_name,
+				   uint32_t link_crc, const struct file_mapping *file,
 				   const struct elf_file *elf)
 {
 	struct build_id id = { 0 };
 
-	if (s->build_id.len && elf_build_id(elf, &id))
-		return build_id_equal(&id, &s->build_id);
-	return s->link_name && file->size <= CRC_LIMIT &&
-	       elf_debug_crc(file->base, file->size) == s->link_crc;
+	if (wanted->len && elf_build_id(elf, &id))
+		return build_id_equal(&id, wanted);
+	return link_name && file->size <= CRC_LIMIT &&
+	       elf_debug_crc(file->base, file->size) == link_crc;
 }
 
-/* True if the file at `path`, below `root`, is the right one; the caller then owns the mapping. */
-static bool debug_file_try_file(const struct debug_search *s, const char *root, const char *path,
-				struct file_mapping *mapping, struct elf_file *out,
-				char **passed_over)
+bool debug_file_find(struct parser_job *job, const struct elf_file *image, struct debug_file *out)
 {
-	const struct guard_place place = { .root = root, .process = s->process };
+	struct build_id id = { 0 };
 	struct elf_symbols symbols;
-	struct file_mapping file = { 0 };
-	struct elf_file elf;
+	struct buf wish = { 0 };
+	uint32_t crc = 0;
+	const char *link = elf_debug_link(image, &crc);
+	int place = 0;
 
-	if (guard_map_place(&place, path, &guard_image_rules, &file, NULL) < 0)
-		return false;
-	if (elf_file_open(&elf, file.base, file.size, NULL) == 0 &&
-	    elf_symbols_begin(&symbols, &elf, SHT_SYMTAB)) {
-		if (debug_file_is_of_image(s, &file, &elf)) {
-			*mapping = file;
-			*out = elf;
-			return true;
+	*out = (struct debug_file){ .passed_over = DEBUG_FILE_NONE };
+	elf_build_id(image, &id);
+	for (uint8_t next = 0; next <= DEBUG_FILE_PLACES; next = (uint8_t)(place + 1)) {
+		wish.len = 0;
+		buf_u8(&wish, WISH_DEBUG_FILE);
+		buf_u8(&wish, next);
+		buf_bytes(&wish, &id, sizeof(id));
+		buf_cstr0(&wish, link ? link : "");
+		place = parser_open(job, &wish, &out->file);
+		if (place < next || place > DEBUG_FILE_PLACES)
+			break;
+		if (elf_file_open(&out->elf, out->file.base, out->file.size, NULL) == 0 &&
+		    elf_symbols_begin(&symbols, &out->elf, SHT_SYMTAB)) {
+			out->place = (uint32_t)place;
+			if (debug_file_is_of_image(&id, link, crc, &out->file, &out->elf))
+				goto out;
+			if (out->passed_over == DEBUG_FILE_NONE)
+				out->passed_over = out->place;
 		}
-		if (passed_over && !*passed_over)
-			*passed_over = xstrdup(path);
+		file_unmap(&out->file);
 	}
-	file_unmap(&file);
-	return false;
+	file_unmap(&out->file);
+out:
+	buf_fini(&wish);
+	return out->file.base;
 }
 
-bool debug_file_open(const struct debug_search *s, struct file_mapping *mapping,
-		     struct elf_file *elf, char **path, char **passed_over)
+/* False: the wish is not in form. */
+static bool read_wish(struct debug_search *s, struct reader *wish, uint8_t *first)
+{
+	uint8_t kind = reader_u8(wish);
+	const void *id;
+
+	*first = reader_u8(wish);
+	id = reader_bytes(wish, sizeof(s->build_id));
+	s->link_name = reader_cstr(wish);
+	if (wish->bad || kind != WISH_DEBUG_FILE)
+		return false;
+	memcpy(&s->build_id, id, sizeof(s->build_id));
+	if (!*s->link_name)
+		s->link_name = NULL;
+	return s->build_id.len <= BUILD_ID_MAX;
+}
+
+int debug_file_serve(const struct debug_search *search, struct reader *wish,
+		     struct file_mapping *out)
 {
 	cleanup(free_at_exit) char *fetched = NULL;
+	struct debug_search s = *search;
 	struct candidates c = { 0 };
-	const char *at = NULL;
+	struct guard_place place = { .root = s.root, .process = s.process };
+	uint8_t first;
+	int r = -ENOENT;
 
-	list_candidates(s, &c);
-	for (uint32_t i = 0; i < c.n && !at; i++)
-		if (debug_file_try_file(s, s->root, c.paths[i], mapping, elf, passed_over))
-			at = c.paths[i];
-	if (!at && s->report &&
-	    (fetched = debuginfod_fetch(&s->build_id, s->image_path, s->report)) &&
-	    debug_file_try_file(s, "", fetched, mapping, elf, passed_over))
-		at = fetched;
-	if (at && path)
-		*path = xstrdup(at);
+	if (!read_wish(&s, wish, &first))
+		return -EINVAL;
+	list_candidates(&s, &c);
+	for (uint32_t i = first; i < c.n && r < 0; i++)
+		if (guard_map_place(&place, c.paths[i], &guard_image_rules, out, NULL) == 0)
+			r = (int)i;
+	place.root = "";
+	if (r < 0 && first <= DEBUG_FILE_PLACES && s.report &&
+	    (fetched = debuginfod_fetch(&s.build_id, s.image_path, s.report)) &&
+	    guard_map_place(&place, fetched, &guard_image_rules, out, NULL) == 0)
+		r = DEBUG_FILE_PLACES;
 	candidates_fini(&c);
-	return at != NULL;
+	return r;
+}
+
+char *debug_file_path(const struct debug_search *search, uint32_t place)
+{
+	struct candidates c = { 0 };
+	char *path = NULL;
+
+	list_candidates(search, &c);
+	if (place < c.n)
+		path = xstrdup(c.paths[place]);
+	else if (place == DEBUG_FILE_PLACES)
+		path = xstrdup("a file of debuginfod");
+	candidates_fini(&c);
+	return path;
+}
+
+/* ---- a search in this process ---- */
+
+static int open_of_search(struct parser_job *job, const struct buf *wish, struct file_mapping *out)
+{
+	struct reader r = reader_over(wish->data, wish->len);
+
+	return debug_file_serve(job->context, &r, out);
+}
+
+bool debug_file_open(const struct debug_search *s, const struct elf_file *image,
+		     struct file_mapping *mapping, struct elf_file *elf, char **path)
+{
+	struct parser_job job = { .open = open_of_search, .context = (void *)s };
+	struct debug_search found = *s;
+	struct debug_file debug;
+
+	if (!debug_file_find(&job, image, &debug))
+		return false;
+	elf_build_id(image, &found.build_id);
+	found.link_name = elf_debug_link(image, &found.link_crc);
+	if (path)
+		*path = debug_file_path(&found, debug.place);
+	*mapping = debug.file;
+	*elf = debug.elf;
+	return true;
 }
 
 /* `path` begins with `root`. */

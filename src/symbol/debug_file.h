@@ -8,6 +8,9 @@
  *
  * A file counts only if its build id is the image's. If one of the two has no build id, the file's
  * CRC must be the link's.
+ *
+ * A row of the parser looks into the files (debug_file_find()), and the process that asks finds and
+ * opens them (debug_file_serve()).
  */
 #pragma once
 
@@ -16,6 +19,7 @@
 
 #include "base/files/file.h"
 #include "elf/elf_file.h"
+#include "guard/parser.h"
 
 /* The search for a debug file. */
 struct debug_search {
@@ -30,12 +34,37 @@ struct debug_search {
 };
 
 /*
- * Opens the first file that fits and has a symbol table; the caller owns the mapping. *path (if not
- * NULL) gets its path. *passed_over (if not NULL) gets the path of a found file of another build.
- * The caller frees both.
+ * Both in this process: opens the first file that fits an image and has a symbol table; the caller
+ * owns the mapping. *path (if not NULL) gets its path, which the caller frees.
  */
-bool debug_file_open(const struct debug_search *search, struct file_mapping *mapping,
-		     struct elf_file *elf, char **path, char **passed_over);
+bool debug_file_open(const struct debug_search *search, const struct elf_file *image,
+		     struct file_mapping *mapping, struct elf_file *elf, char **path);
+
+/* A debug file that was found. */
+struct debug_file {
+	struct file_mapping file; /* base NULL: none */
+	struct elf_file elf;
+	uint32_t place;       /* its number; DEBUG_FILE_PLACES: debuginfod */
+	uint32_t passed_over; /* of a file of another build; DEBUG_FILE_NONE */
+};
+#define DEBUG_FILE_NONE UINT32_MAX
+
+/* In a row: the debug file of an image, by wishes. False: there is none. The caller unmaps it. */
+bool debug_file_find(struct parser_job *job, const struct elf_file *image, struct debug_file *out);
+
+/*
+ * Opens the file of a wish of debug_file_find(): the first from a place on. Returns its place, or a
+ * negative errno. Build id and link are the wish's, the rest is from `search`.
+ */
+int debug_file_serve(const struct debug_search *search, struct reader *wish,
+		     struct file_mapping *out);
+
+/* The path of a place, for messages if it is debuginfod; NULL: no such place. The caller frees it.
+ */
+char *debug_file_path(const struct debug_search *search, uint32_t place);
+
+/* A wish begins with its kind. */
+enum { WISH_DEBUG_FILE, WISH_ALT_FILE, WISH_PACKAGE, WISH_SPLIT };
 
 /* The places in their order, without debuginfod; returns their number. The caller frees each. */
 #define DEBUG_FILE_PLACES 4

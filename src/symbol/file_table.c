@@ -8,36 +8,20 @@
 #include "base/error.h"
 #include "machine/image_file.h"
 #include "symbol/debug_file.h"
-#include "symbol/elf_draft.h"
+#include "symbol/file_symbols.h"
 #include "symbol/image_places.h"
-#include "symbol/mini_debug.h"
 #include "symbol/table.h"
 
 /* The state of making one image's table. */
 struct making {
 	struct symbolizer *s;
 	struct symbol_table *t;
-	struct elf_file elf;
-	struct code_segments segments;
 	struct debug_search search;
-	struct index_draft draft;
-	/* Holds names until the index is made: of PLT entries, and of other symbol tables. */
-	struct arena *names;
-	struct file_mapping file, debug_file;
+	struct file_mapping file;
 	enum image_found found;     /* of `file` */
 	struct build_id tried, key; /* of the cache: looked up for the image; of the file */
-	uint8_t *mini_debug;
+	bool is_of_others; /* the answer is from a file that image_file_may_use() refuses */
 };
-
-static void file_table_making_fini(struct making *m)
-{
-	code_segments_fini(&m->segments);
-	index_draft_fini(&m->draft);
-	arena_free(m->names);
-	file_unmap(&m->file);
-	file_unmap(&m->debug_file);
-	free(m->mini_debug);
-}
 
 static void explain_stripped(struct symbol_table *t, const char *passed_over)
 {
@@ -58,57 +42,41 @@ static void explain_stripped(struct symbol_table *t, const char *passed_over)
 			   t->image.path);
 }
 
-/*
- * The symbol tables, best first: the image's own, a debug file's, the small one of .gnu_debugdata
- * beside .dynsym; else all that a stripped image has. Go's table is left when others are stripped.
- */
-static enum symbol_status draft_symbols(struct making *m, char **passed_over)
-{
-	struct elf_file other;
+/* ---- the parser ---- */
 
-	if (elf_draft_symbols(&m->draft, &m->elf, SHT_SYMTAB, &m->segments))
-		return SYMBOL_SYMTAB;
-	if (debug_file_open(&m->search, &m->debug_file, &other, NULL, passed_over) &&
-	    elf_draft_symbols(&m->draft, &other, SHT_SYMTAB, &m->segments))
-		return SYMBOL_DEBUG_FILE;
-	elf_draft_symbols(&m->draft, &m->elf, SHT_DYNSYM, &m->segments);
-	if (mini_debug_open(&m->elf, &m->mini_debug, &other) &&
-	    elf_draft_symbols(&m->draft, &other, SHT_SYMTAB, &m->segments))
-		return SYMBOL_SYMTAB;
-	if (elf_draft_go(&m->draft, &m->elf, &m->segments))
-		return SYMBOL_SYMTAB;
-	elf_draft_nameless(&m->draft, &m->elf, &m->segments);
-	return SYMBOL_DYNSYM;
+/* A debug file, for the parser. */
+static int open_wish(void *context, struct reader *wish, struct file_mapping *out, bool *is_trusted)
+{
+	struct making *m = context;
+	int r = debug_file_serve(&m->search, wish, out);
+
+	if (r < 0)
+		return r;
+	*is_trusted = image_file_is_trusted(out, m->found);
+	m->is_of_others |= m->file.base && !image_file_may_use(&m->file, out, m->found);
+	return r;
 }
 
-static void file_table_build(struct making *m)
+/* `wanted`: the build id that the file must have; len 0: any. */
+static int ask_parser(struct making *m, const struct build_id *wanted, struct parser_answer *answer,
+		      struct error *err)
 {
-	cleanup(free_at_exit) char *passed_over = NULL;
-	struct symbol_table *t = m->t;
-	enum symbol_status status;
+	const struct buf request = { .data = (void *)wanted, .len = sizeof(*wanted) };
+	const struct parser_question q = {
+		.row = &file_symbols_row,
+		.file = &m->file,
+		.is_trusted = image_file_is_trusted(&m->file, m->found),
+		.request = &request,
+		.open = open_wish,
+		.context = m,
+		.deadline_ms = m->s->parser_ms,
+	};
 
-	code_segments_of_image(&m->segments, &m->elf);
-	elf_draft_code(&m->draft, &m->elf, &m->segments);
-	m->draft.debug_link = m->search.link_name;
-	status = draft_symbols(m, &passed_over);
-	elf_draft_plt(&m->draft, &m->elf, &m->segments, m->names);
-	if (!m->draft.symbols.n && !m->draft.code.n) {
-		table_fail(t, SYMBOL_NONE, "%s: has no symbols and no code", t->image.path);
-		return;
-	}
-	table_adopt(t, &m->draft, status);
-	t->block->evidence = debug_file_evidence(&m->search);
-	t->block->own_id = m->search.build_id;
-	if (file_is_cut(&m->file) || file_is_cut(&m->debug_file)) {
-		table_fail(t, status, "%s: was cut short while its symbols were read",
-			   t->image.path);
-		return;
-	}
-	if (image_file_may_use(&m->file, &m->debug_file, m->found))
-		table_to_cache(m->s, t, &m->key);
-	if (status == SYMBOL_DYNSYM)
-		explain_stripped(t, passed_over);
+	return m->t->image.kind == IMAGE_VDSO ? parser_ask_here(&q, answer, err)
+					      : parser_ask(&q, answer, err);
 }
+
+/* ---- tables ---- */
 
 static bool fail_if_changed(struct making *m)
 {
@@ -156,26 +124,86 @@ static bool is_cached_good(const struct making *m)
 	return ix->header->evidence == debug_file_evidence(&search);
 }
 
-static void make_from_bytes(struct making *m, const void *bytes, size_t size)
+/* Before the parser is asked: an index that was made of this file. */
+static bool use_cached(struct making *m)
 {
 	struct symbol_table *t = m->t;
-	struct error err = { 0 };
+	struct build_id id = symbolizer_known_id(&t->image, &m->file, m->found);
 
-	if (elf_file_open(&m->elf, bytes, size, &err) < 0) {
-		table_fail(t, SYMBOL_DAMAGED, "%s: %s", t->image.path, err.text);
+	m->key = symbolizer_key(m->s, &t->image, &m->file, &id, m->found);
+	if (build_id_equal(&m->key, &m->tried) || !table_from_cache(m->s, t, &m->key))
+		return false;
+	if (!image_place_is_right(m->s, &t->image, &m->file, &t->index.header->own_id)) {
+		table_forget(t);
+		return false;
+	}
+	if (!is_cached_good(m))
+		return false;
+	if (t->status == SYMBOL_DYNSYM)
+		explain_stripped(t, NULL);
+	return true;
+}
+
+/* Takes over the answer, which has a block. */
+static void adopt_answer(struct making *m, const struct file_symbols *found,
+			 struct parser_answer *answer)
+{
+	struct symbol_table *t = m->t;
+
+	table_adopt_answer(t, answer, found->block, found->block_size);
+	t->block->evidence = debug_file_evidence(&m->search);
+	t->block->own_id = found->head.build_id;
+	if (found->head.is_cut) {
+		table_fail(t, t->status, "%s: was cut short while its symbols were read",
+			   t->image.path);
 		return;
 	}
-	elf_build_id(&m->elf, &m->search.build_id);
+	if (!m->is_of_others)
+		table_to_cache(m->s, t, &m->key);
+	if (t->status == SYMBOL_DYNSYM) {
+		cleanup(free_at_exit) char *passed_over =
+			debug_file_path(&m->search, found->head.passed_over);
+
+		explain_stripped(t, passed_over);
+	}
+}
+
+static void make_of_answer(struct making *m, struct parser_answer *answer)
+{
+	struct symbol_table *t = m->t;
+	struct file_symbols found;
+
+	file_symbols_read(&found, answer->bytes, answer->size); /* the row has checked it */
+	if (found.head.result < 0) {
+		table_fail(t, SYMBOL_DAMAGED, "%s: %s", t->image.path, found.text);
+		return;
+	}
+	m->search.build_id = found.head.build_id;
+	m->search.link_name = *found.link_name ? found.link_name : NULL;
 	if (fail_if_changed(m))
 		return;
-	m->search.link_name = elf_debug_link(&m->elf, &m->search.link_crc);
 	if (t->image.kind == IMAGE_FILE)
 		m->key = symbolizer_key(m->s, &t->image, &m->file, &m->search.build_id, m->found);
-	if (build_id_equal(&m->key, &m->tried) || !table_from_cache(m->s, t, &m->key) ||
-	    !is_cached_good(m))
-		file_table_build(m);
-	else if (t->status == SYMBOL_DYNSYM)
-		explain_stripped(t, NULL);
+	if (found.block)
+		adopt_answer(m, &found, answer);
+	else
+		table_fail(t, SYMBOL_NONE, "%s: has no symbols and no code", t->image.path);
+}
+
+static void make_from_mapping(struct making *m)
+{
+	struct parser_answer answer = { 0 };
+	struct error err = { 0 };
+
+	if (m->t->image.kind == IMAGE_FILE && use_cached(m))
+		return;
+	if (ask_parser(m, &m->t->image.build_id, &answer, &err) < 0)
+		table_fail(m->t, SYMBOL_UNPARSED, "%s: its symbols were not read: %s",
+			   m->t->image.path, err.text);
+	else
+		make_of_answer(m, &answer);
+	m->search.link_name = NULL; /* was the answer's */
+	parser_answer_fini(&answer);
 }
 
 static void make_from_file(struct making *m, const char *path)
@@ -188,7 +216,7 @@ static void make_from_file(struct making *m, const char *path)
 	else if (r < 0)
 		table_fail(m->t, SYMBOL_UNREADABLE, "%s", err.text);
 	else
-		make_from_bytes(m, m->file.base, m->file.size);
+		make_from_mapping(m);
 }
 
 char *image_path_without_mark(const struct image *image)
@@ -212,7 +240,6 @@ void make_file_table(struct symbolizer *s, struct symbol_table *t)
 			    .debug_dir = s->debug_dir,
 			    .image_path = place.below,
 			    .report = s->report_fetching },
-		.names = arena_new(),
 		.found = symbolizer_found(s, &t->image, place.path),
 		.tried = image_cache_key(&t->image),
 	};
@@ -221,11 +248,12 @@ void make_file_table(struct symbolizer *s, struct symbol_table *t)
 	if (!is_cached || !is_cached_good(&m))
 		make_from_file(&m, place.path);
 	/* without the file, an old index is better than none */
-	if (is_cached && !t->block)
+	if (is_cached && !t->block && t->index.header) {
 		t->status = t->index.header->status;
-	if (is_cached && !t->block && t->status == SYMBOL_DYNSYM)
-		explain_stripped(t, NULL);
-	file_table_making_fini(&m);
+		if (t->status == SYMBOL_DYNSYM)
+			explain_stripped(t, NULL);
+	}
+	file_unmap(&m.file);
 	free(place.path);
 }
 
@@ -240,21 +268,21 @@ void make_vdso_table(struct symbolizer *s, struct symbol_table *t)
 		.s = s,
 		.t = t,
 		.search = { .root = s->root, .debug_dir = s->debug_dir, .image_path = "" },
-		.names = arena_new(),
 		.tried = t->image.build_id,
 		.key = t->image.build_id, /* of the kernel */
 	};
 
 	if (!table_from_cache(s, t, &t->image.build_id)) {
-		if (vdso && vdso->e_ident[EI_CLASS] == ELFCLASS64)
-			make_from_bytes(&m, vdso,
-					vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize);
-		else
+		if (vdso && vdso->e_ident[EI_CLASS] == ELFCLASS64) {
+			m.file.base = (const uint8_t *)vdso;
+			m.file.size = vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize;
+			make_from_mapping(&m);
+		} else {
 			table_fail(t, SYMBOL_MISSING, "%s: assay's own process has none to read",
 				   t->image.path);
+		}
 	}
 	/* It only has dynamic symbols; no other file would have more. */
 	if (t->status == SYMBOL_DYNSYM)
 		table_fail(t, SYMBOL_SYMTAB, "%s", "");
-	file_table_making_fini(&m);
 }

@@ -106,9 +106,7 @@ int function_names_of_file(const char *path, struct function_names **out, struct
 	add_symbols(f, &elf, &elf, SHT_SYMTAB);
 	add_symbols(f, &elf, &elf, SHT_DYNSYM);
 	search.image_path = path;
-	elf_build_id(&elf, &search.build_id);
-	search.link_name = elf_debug_link(&elf, &search.link_crc);
-	if (debug_file_open(&search, &f->debug, &debug, NULL, NULL))
+	if (debug_file_open(&search, &elf, &f->debug, &debug, NULL))
 		add_symbols(f, &elf, &debug, SHT_SYMTAB);
 	sort_functions(f);
 	fill_sizes(f);

@@ -46,6 +46,24 @@ bool index_open(struct index *out, const void *bytes, size_t size)
 	return true;
 }
 
+static bool is_text_or_none(const struct index *ix, const uint32_t *column, uint32_t i)
+{
+	return !column || column[i] == NO_SYMBOL || column[i] < ix->text_size;
+}
+
+bool index_is_sound(const struct index *ix)
+{
+	bool is_sound = ix->header->debug_link < ix->text_size &&
+			ix->header->own_id.len <= BUILD_ID_MAX && *ix->text == '\0';
+
+	for (uint32_t i = 0; i < ix->n && is_sound; i++)
+		is_sound = (!i || ix->starts[i] > ix->starts[i - 1]) &&
+			   ix->names[i] < ix->text_size && is_text_or_none(ix, ix->ends, i) &&
+			   (!ix->outers || ix->outers[i] == NO_SYMBOL || ix->outers[i] < i) &&
+			   (!ix->languages || ix->languages[i] < N_NAME_LANGUAGES);
+	return is_sound;
+}
+
 /* The last start at or below the offset. No branch depends on the data, so none is mispredicted. */
 static uint32_t find_start(const struct index *ix, uint64_t offset)
 {

@@ -73,6 +73,10 @@ struct index {
 /* False if the bytes are not an index of this version. They must be 8-byte aligned. */
 bool index_open(struct index *ix, const void *bytes, size_t size);
 
+/* Whether all numbers are in their bounds and the starts ascend: of a block that a stranger made.
+ */
+bool index_is_sound(const struct index *ix);
+
 /* The innermost symbol that covers the offset, or NO_SYMBOL (UINT32_MAX). */
 uint32_t index_find(const struct index *ix, uint64_t offset);
 

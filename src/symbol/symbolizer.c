@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "elf/elf_file.h"
 #include "guard/open.h"
 #include "symbol/cache.h"
 #include "symbol/lines/line_table.h"
@@ -37,16 +38,36 @@ int symbolizer_map(const struct symbolizer *s, const char *path, struct file_map
 	return guard_map_place(&place, path, &guard_image_rules, out, err);
 }
 
+void table_forget(struct symbol_table *t)
+{
+	if (!t->answer.bytes)
+		free(t->block);
+	t->block = NULL;
+	t->index = (struct index){ 0 };
+	parser_answer_fini(&t->answer);
+	file_unmap(&t->mapping);
+}
+
 void table_adopt(struct symbol_table *t, struct index_draft *d, enum symbol_status status)
 {
 	size_t size;
 	struct index_header *block = index_draft_finish(d, &size);
 
-	free(t->block);
-	file_unmap(&t->mapping);
+	table_forget(t);
 	t->block = block;
 	t->status = status;
 	block->status = status;
+	index_open(&t->index, block, size);
+}
+
+void table_adopt_answer(struct symbol_table *t, struct parser_answer *answer, const void *block,
+			size_t size)
+{
+	table_forget(t);
+	t->answer = *answer;
+	*answer = (struct parser_answer){ 0 };
+	t->block = (struct index_header *)block;
+	t->status = t->block->status;
 	index_open(&t->index, block, size);
 }
 
@@ -58,6 +79,18 @@ enum image_found symbolizer_found(const struct symbolizer *s, const struct image
 	if (s->process ? s->is_at_its_path : !*s->root && !strcmp(path, bare))
 		return IMAGE_AT_ITS_PATH;
 	return IMAGE_HIDDEN;
+}
+
+struct build_id symbolizer_known_id(const struct image *image, const struct file_mapping *file,
+				    enum image_found found)
+{
+	struct build_id id = image->build_id;
+	struct elf_file elf;
+
+	if (!id.len && image_file_is_trusted(file, found) &&
+	    elf_file_open(&elf, file->base, file->size, NULL) == 0)
+		elf_build_id(&elf, &id);
+	return id;
 }
 
 struct build_id symbolizer_key(const struct symbolizer *s, const struct image *image,
@@ -134,6 +167,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 	s->names = arena_new();
 	s->report_fetching = config->report_fetching;
 	s->process = config->process ? xstrdup(config->process) : NULL;
+	s->parser_ms = config->parser_ms;
 	s->is_at_its_path = config->is_at_its_path;
 	s->readable = readable_names_new(config->no_demangle, config->report_unread);
 	s->kallsyms_result = 1;
@@ -144,8 +178,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 static void table_free(struct symbol_table *t)
 {
 	free((char *)t->image.path);
-	free(t->block);
-	file_unmap(&t->mapping);
+	table_forget(t);
 	free(t->detail);
 	free(t->names);
 	line_table_free(t->lines);

@@ -50,6 +50,8 @@ struct symbolizer_config {
 	const char *process;
 	/* With a process: its images are the files at their paths in assay's own root, too. */
 	bool is_at_its_path;
+	/* The longest that the parser may take for a file; 0: as long as it is known to need. */
+	uint32_t parser_ms;
 	bool no_demangle; /* names stay as in the symbol table */
 };
 
@@ -131,7 +133,8 @@ bool symbol_short_name(struct symbolizer *s, const struct symbol_table *t, uint3
 	X(CHANGED, "changed", "the file has changed since (another build id)")               \
 	X(DAMAGED, "damaged", "the file is not a valid ELF file")                            \
 	X(NO_FILE, "no-file", "code without a file")                                         \
-	X(HIDDEN, "hidden", "kernel symbols are hidden (kptr_restrict)")
+	X(HIDDEN, "hidden", "kernel symbols are hidden (kptr_restrict)")                     \
+	X(UNPARSED, "unparsed", "the parser process could not read the file")
 
 enum symbol_status {
 #define X(id, key, text) SYMBOL_##id,

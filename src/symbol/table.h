@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/files/file.h"
 #include "base/intmap.h"
+#include "guard/parser.h"
 #include "machine/image_file.h"
 #include "symbol/image_places.h"
 #include "symbol/index.h"
@@ -25,7 +26,8 @@ struct link_piece {
 struct symbol_table {
 	struct image image;          /* owns the path */
 	struct index index;          /* n is 0 while there is none */
-	struct index_header *block;  /* owned; or … */
+	struct parser_answer answer; /* of the parser, which has the block, or … */
+	struct index_header *block;  /* … it is owned; or … */
 	struct file_mapping mapping; /* … the cache file that the index lies in */
 	enum symbol_status status;
 	char *detail;                  /* NULL: "" */
@@ -50,9 +52,17 @@ struct symbolizer {
 	struct image_places image_places;
 	void (*report_fetching)(const char *sentence);
 	char *process;       /* "/proc/PID"; NULL: none */
+	uint32_t parser_ms;  /* a shorter deadline of the parser; 0: none */
 	bool is_at_its_path; /* of the process's images (symbols.h) */
 	struct readable_names *readable;
 };
+
+/* Makes a block that is in an answer the table's index, and takes over the answer. */
+void table_adopt_answer(struct symbol_table *t, struct parser_answer *answer, const void *block,
+			size_t size);
+
+/* Leaves the table without an index. */
+void table_forget(struct symbol_table *t);
 
 /* Makes the draft the table's index, in place of any other. */
 void table_adopt(struct symbol_table *t, struct index_draft *d, enum symbol_status status);
@@ -81,6 +91,14 @@ enum image_found symbolizer_found(const struct symbolizer *s, const struct image
 struct build_id symbolizer_key(const struct symbolizer *s, const struct image *image,
 			       const struct file_mapping *file, const struct build_id *found_id,
 			       enum image_found found);
+
+/*
+ * The build id that a file of an image must have, or that a trusted file has. The latter is read
+ * here: a report of cached tables then needs no parser, and only root or the user has written it.
+ * len 0: not known.
+ */
+struct build_id symbolizer_known_id(const struct image *image, const struct file_mapping *file,
+				    enum image_found found);
 
 /* Puts the cached index of a key into the table; false if there is none. */
 bool table_from_cache(const struct symbolizer *s, struct symbol_table *t,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parser process: it answers, it has no rights, and its death harms nobody. */
-#include "guard/parser.h"
+#include "guard/parser_child.h"
+
+#include <elf.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,35 +20,43 @@
 
 #include "base/mem.h"
 
-static void echo(struct reader *request, struct buf *answer)
+static void echo(struct parser_job *job)
 {
-	size_t n = reader_left(request);
+	size_t n = reader_left(&job->request);
 
-	buf_bytes(answer, reader_bytes(request, n), n);
+	buf_bytes(job->answer, reader_bytes(&job->request, n), n);
 }
 
 /* As many bytes as the request says. */
-static void repeat(struct reader *request, struct buf *answer)
+static void repeat(struct parser_job *job)
 {
-	uint64_t n = reader_u64(request);
+	uint64_t n = reader_u64(&job->request);
 
-	buf_reserve(answer, n + 1);
-	memset(answer->data, 'r', n);
-	answer->len = n;
+	buf_reserve(job->answer, n + 1);
+	memset(job->answer->data, 'r', n);
+	job->answer->len = n;
 }
 
-static void die(struct reader *request, struct buf *answer)
+static void die(struct parser_job *job)
 {
-	(void)request, (void)answer;
+	(void)job;
 	kill(getpid(), SIGKILL); /* refused */
 	abort();
 }
 
-static void hang(struct reader *request, struct buf *answer)
+static void hang(struct parser_job *job)
 {
-	(void)request, (void)answer;
+	(void)job;
 	for (;;)
 		usleep(10000);
+}
+
+/* More than the child may have. */
+static void eat(struct parser_job *job)
+{
+	for (uint64_t n = 1 << 20;; n *= 2)
+		memset(xmalloc(n), 1, n);
+	(void)job;
 }
 
 static void answer_errno(struct buf *answer, int result)
@@ -68,8 +78,10 @@ static bool has_threads(void)
 }
 
 /* The error of each attempt, as a u32; 0: it succeeded. */
-static void try_all(struct reader *request, struct buf *answer)
+static void try_all(struct parser_job *job)
 {
+	struct reader *request = &job->request;
+	struct buf *answer = job->answer;
 	static char *const argv[] = { "true", NULL };
 	struct stat st;
 	void *code;
@@ -88,103 +100,111 @@ static void try_all(struct reader *request, struct buf *answer)
 	answer_errno(answer, has_threads() ? 0 : -1);
 }
 
-static void map_much(struct reader *request, struct buf *answer)
+static void map_much(struct parser_job *job)
 {
-	size_t n = reader_u64(request);
+	size_t n = reader_u64(&job->request);
 	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	answer_errno(answer, p == MAP_FAILED ? -1 : 0);
+	answer_errno(job->answer, p == MAP_FAILED ? -1 : 0);
 }
 
-/* Asks for a file and answers its first byte. */
-static int files_socket;
-
-static void read_file(struct reader *request, struct buf *answer)
+static void map_shared(struct parser_job *job)
 {
-	char name[] = "f", byte = 0;
-	struct iovec part = { name, 1 };
-	union {
-		struct cmsghdr head;
-		uint8_t room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr m = { .msg_iov = &part,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-	int fd;
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	(void)request;
-	if (sendmsg(files_socket, &(struct msghdr){ .msg_iov = &part, .msg_iovlen = 1 }, 0) != 1 ||
-	    recvmsg(files_socket, &m, 0) != 1)
-		return;
-	memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
-	if (pread(fd, &byte, 1, 0) == 1)
-		buf_u8(answer, (uint8_t)byte);
-	close(fd);
+	answer_errno(job->answer, p == MAP_FAILED ? -1 : 0);
 }
 
-static void keep_socket(int socket)
+/* Wishes for the file that the request names; answers the result, and the byte behind "ELF". */
+static void read_file(struct parser_job *job)
 {
-	files_socket = socket;
+	struct buf wish = { 0 };
+	struct file_mapping file;
+	int r;
+
+	buf_bytes(&wish, job->request.at, reader_left(&job->request));
+	r = parser_open(job, &wish, &file);
+	buf_u32(job->answer, (uint32_t)r);
+	if (r >= 0)
+		buf_u8(job->answer, file.base[SELFMAG]);
+	file_unmap(&file);
+	buf_fini(&wish);
 }
 
-static bool serve_file(int socket)
+/* The size of the question's file, and its first byte. */
+static void read_subject(struct parser_job *job)
 {
-	char byte;
-	struct iovec part = { &byte, 1 };
-	union {
-		struct cmsghdr head;
-		uint8_t room[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct msghdr m = { .msg_iov = &part,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-	int fd;
+	buf_u64(job->answer, job->file->size);
+	buf_u8(job->answer, job->file->size ? job->file->base[0] : 0);
+}
 
-	if (recv(socket, &byte, 1, 0) != 1)
-		return false;
-	fd = open("handed.over", O_RDONLY | O_CLOEXEC);
-	control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
-					 .cmsg_level = SOL_SOCKET,
-					 .cmsg_type = SCM_RIGHTS };
-	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	sendmsg(socket, &m, MSG_NOSIGNAL);
-	close(fd);
+static bool accept_all(const void *bytes, size_t size)
+{
+	(void)bytes, (void)size;
 	return true;
 }
 
-enum { ECHO_BYTES, REPEAT, DIE, HANG, TRY_ALL, MAP_MUCH, READ_FILE };
-static parser_handler *const handlers[] = { echo, repeat, die, hang, try_all, map_much, read_file };
-
-static struct parser *new_parser(void)
+static bool accept_none(const void *bytes, size_t size)
 {
-	const struct parser_config config = {
-		.handlers = handlers,
-		.n_handlers = ARRAY_SIZE(handlers),
-		.memory_bytes = 256 << 20,
-		.deadline_ms = 60000,
-		.connect = keep_socket,
-		.serve = serve_file,
-	};
-
-	if (prctl(PR_GET_SECCOMP) < 0)
-		skip_because("no seccomp here: an emulator");
-	return parser_new(&config);
+	(void)bytes, (void)size;
+	return false;
 }
 
-static int ask_number(struct parser *p, uint32_t handler, uint64_t n, struct parser_answer *answer)
+#define ROW(function)                                                     \
+	{                                                                 \
+#function, function, accept_all, 60000, PARSER_LANE_FRONT \
+	}
+static const struct parser_row rows[] = {
+	ROW(echo),
+	ROW(repeat),
+	ROW(die),
+	ROW(eat),
+	ROW(try_all),
+	ROW(map_much),
+	ROW(read_file),
+	ROW(read_subject),
+	ROW(map_shared),
+	{ "hang", hang, accept_all, 300, PARSER_LANE_FRONT },
+	{ "damaged", echo, accept_none, 60000, PARSER_LANE_FRONT },
+	{ "behind", echo, accept_all, 60000, PARSER_LANE_BACK },
+};
+enum {
+	ECHO_BYTES,
+	REPEAT,
+	DIE,
+	EAT,
+	TRY_ALL,
+	MAP_MUCH,
+	READ_FILE,
+	READ_SUBJECT,
+	MAP_SHARED_BYTES,
+	HANG,
+	DAMAGED,
+	BEHIND
+};
+
+static struct parser_child *new_parser(void)
+{
+	if (prctl(PR_GET_SECCOMP) < 0)
+		skip_because("no seccomp here: an emulator");
+	file_keep_descriptors();
+	return parser_child_new(256 << 20);
+}
+
+static int ask_number(struct parser_child *p, uint32_t row, uint64_t n,
+		      struct parser_answer *answer)
 {
 	struct buf request = { 0 };
+	const struct parser_question q = { .row = &rows[row], .request = &request };
 	int r;
 
 	buf_u64(&request, n);
-	r = parser_ask(p, handler, &request, answer, NULL);
+	r = p ? parser_child_ask(p, &q, answer, NULL) : parser_ask(&q, answer, NULL);
 	buf_fini(&request);
 	return r;
 }
 
-static void check_echo(struct parser *p)
+static void check_echo(struct parser_child *p)
 {
 	struct parser_answer answer;
 
@@ -196,25 +216,25 @@ static void check_echo(struct parser *p)
 
 static void one_child_answers_many_requests(void **state)
 {
-	struct parser *p = new_parser();
+	struct parser_child *p = new_parser();
 	int pid;
 
 	(void)state;
-	assert_int_equal(parser_pid(p), 0); /* none before the first request */
+	assert_int_equal(parser_child_pid(p), 0); /* none before the first request */
 	check_echo(p);
-	pid = parser_pid(p);
+	pid = parser_child_pid(p);
 	assert_true(pid > 0);
 	check_echo(p);
-	assert_int_equal(parser_pid(p), pid);
-	assert_int_equal(parser_cost(p).n_started, 1);
-	parser_free(p);
+	assert_int_equal(parser_child_pid(p), pid);
+	assert_int_equal(parser_child_cost(p).n_started, 1);
+	parser_child_free(p);
 	assert_int_equal(kill(pid, 0), -1);
 }
 
 static void small_and_large_answers_arrive(void **state)
 {
 	static const uint64_t sizes[] = { 0, 1, 65535, 65536, 65537, 1 << 20, 20 << 20 };
-	struct parser *p = new_parser();
+	struct parser_child *p = new_parser();
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
@@ -227,79 +247,87 @@ static void small_and_large_answers_arrive(void **state)
 				fail();
 		parser_answer_fini(&answer);
 	}
-	parser_free(p);
+	parser_child_free(p);
 }
 
 static void a_child_that_dies_is_replaced(void **state)
 {
-	struct parser *p = new_parser();
+	struct parser_child *p = new_parser();
 	struct parser_answer answer;
 	int pid;
 
 	(void)state;
 	check_echo(p);
-	pid = parser_pid(p);
+	pid = parser_child_pid(p);
 	assert_int_equal(ask_number(p, DIE, 0, &answer), -EPIPE);
 	assert_int_equal(answer.size, 0);
 	check_echo(p);
-	assert_true(parser_pid(p) != pid);
+	assert_true(parser_child_pid(p) != pid);
 	/* By a signal from outside, between two requests. */
-	kill(parser_pid(p), SIGKILL);
-	waitid(P_PID, (id_t)parser_pid(p), NULL, WEXITED | WNOWAIT);
+	kill(parser_child_pid(p), SIGKILL);
+	waitid(P_PID, (id_t)parser_child_pid(p), NULL, WEXITED | WNOWAIT);
 	assert_int_equal(ask_number(p, ECHO_BYTES, 0, &answer), -EPIPE);
 	check_echo(p);
-	assert_int_equal(parser_cost(p).n_started, 3);
-	assert_int_equal(parser_cost(p).n_died, 2);
-	parser_free(p);
+	assert_int_equal(parser_child_cost(p).n_started, 3);
+	assert_int_equal(parser_child_cost(p).n_died, 2);
+	parser_child_free(p);
 }
 
 static void a_child_that_takes_too_long_is_replaced(void **state)
 {
-	const struct parser_config config = { .handlers = handlers,
-					      .n_handlers = ARRAY_SIZE(handlers),
-					      .memory_bytes = 64 << 20,
-					      .deadline_ms = 300 };
-	struct parser *p = parser_new(&config);
+	struct parser_child *p = new_parser();
 	struct parser_answer answer;
 
 	(void)state;
-	if (prctl(PR_GET_SECCOMP) < 0)
-		skip_because("no seccomp here: an emulator");
 	assert_int_equal(ask_number(p, HANG, 0, &answer), -ETIMEDOUT);
-	assert_int_equal(parser_pid(p), 0);
-	assert_int_equal(parser_cost(p).n_late, 1);
-	parser_free(p);
+	assert_int_equal(parser_child_pid(p), 0);
+	assert_int_equal(parser_child_cost(p).n_late, 1);
+	check_echo(p);
+	parser_child_free(p);
+}
+
+static void a_child_that_eats_memory_is_replaced(void **state)
+{
+	struct parser_child *p = new_parser();
+	struct parser_answer answer;
+
+	(void)state;
+	assert_int_equal(ask_number(p, EAT, 0, &answer), -EPIPE);
+	assert_int_equal(parser_child_cost(p).n_died, 1);
+	check_echo(p);
+	parser_child_free(p);
 }
 
 static void a_child_has_no_rights(void **state)
 {
 	static const uint32_t wanted[] = { EACCES, EACCES, EPERM, EPERM, EPERM,
 					   EPERM,  EPERM,  EPERM, EPERM, 0 };
-	struct parser *p = new_parser();
+	struct parser_child *p = new_parser();
 	struct buf request = { 0 };
+	const struct parser_question q = { .row = &rows[TRY_ALL], .request = &request };
 	struct parser_answer answer;
 	const uint32_t *errors;
 
 	(void)state;
 	buf_u32(&request, (uint32_t)getpid());
-	assert_int_equal(parser_ask(p, TRY_ALL, &request, &answer, NULL), 0);
+	assert_int_equal(parser_child_ask(p, &q, &answer, NULL), 0);
 	assert_int_equal(answer.size, sizeof(wanted));
 	errors = (const uint32_t *)(const void *)answer.bytes;
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
 		assert_int_equal(errors[i], wanted[i]);
 	parser_answer_fini(&answer);
 	buf_fini(&request);
-	parser_free(p);
+	parser_child_free(p);
 }
 
 static void a_child_shows_its_state_in_proc(void **state)
 {
-	struct parser *p = new_parser();
+	struct parser_child *p = new_parser();
 	char path[64], *text;
 
 	(void)state;
 	check_echo(p);
-	snprintf(path, sizeof(path), "/proc/%d/status", parser_pid(p));
+	snprintf(path, sizeof(path), "/proc/%d/status", parser_child_pid(p));
 	assert_int_equal(file_read_all(path, 1 << 20, &text, NULL), 0);
 	assert_non_null(strstr(text, "Name:\tassay-parser\n"));
 	assert_non_null(strstr(text, "NoNewPrivs:\t1\n"));
@@ -309,12 +337,12 @@ static void a_child_shows_its_state_in_proc(void **state)
 	assert_non_null(strstr(text, "CapInh:\t0000000000000000\n"));
 	assert_non_null(strstr(text, "CapAmb:\t0000000000000000\n"));
 	free(text);
-	parser_free(p);
+	parser_child_free(p);
 }
 
 static void memory_is_limited(void **state)
 {
-	struct parser *p = new_parser();
+	struct parser_child *p = new_parser();
 	struct parser_answer answer;
 
 	(void)state;
@@ -324,23 +352,91 @@ static void memory_is_limited(void **state)
 	assert_int_equal(ask_number(p, MAP_MUCH, 1 << 30, &answer), 0);
 	assert_int_equal(*(const uint32_t *)(const void *)answer.bytes, ENOMEM);
 	parser_answer_fini(&answer);
-	parser_free(p);
+	/* shared memory would not count */
+	assert_int_equal(ask_number(p, MAP_SHARED_BYTES, 0, &answer), 0);
+	assert_int_equal(*(const uint32_t *)(const void *)answer.bytes, EPERM);
+	parser_answer_fini(&answer);
+	parser_child_free(p);
+}
+
+/* Opens the file of a wish, which is its name. */
+static bool is_wished_trusted;
+
+static int serve_wish(void *context, struct reader *wish, struct file_mapping *out,
+		      bool *is_trusted)
+{
+	const char *name = reader_cstr(wish);
+
+	assert_string_equal(context, "context");
+	*is_trusted = is_wished_trusted;
+	return name && !strchr(name, '/') ? file_map(name, out, NULL) : -EACCES;
+}
+
+static int ask_for_file(struct parser_child *p, const char *name, bool is_trusted,
+			struct parser_answer *answer)
+{
+	const struct buf request = { .data = (uint8_t *)name, .len = strlen(name) + 1 };
+	const struct parser_question q = {
+		.row = &rows[READ_FILE],
+		.request = &request,
+		.is_trusted = is_trusted,
+		.open = serve_wish,
+		.context = "context",
+	};
+	int r = p ? parser_child_ask(p, &q, answer, NULL) : parser_ask(&q, answer, NULL);
+
+	return r < 0 ? r : (int)*(const uint32_t *)(const void *)answer->bytes;
+}
+
+static void check_wish(struct parser_child *p, const char *name, int result)
+{
+	struct parser_answer answer;
+
+	assert_int_equal(ask_for_file(p, name, false, &answer), result);
+	assert_int_equal(answer.size, result < 0 ? 4 : 5);
+	if (result >= 0)
+		assert_int_equal(answer.bytes[4], 'x');
+	parser_answer_fini(&answer);
 }
 
 static void a_child_reads_files_that_it_is_given(void **state)
 {
-	struct parser *p = new_parser();
-	struct parser_answer answer;
+	struct parser_child *p = new_parser();
 
 	(void)state;
-	write_file("handed.over", "x");
+	write_file("handed.over", ELFMAG "x");
+	write_file("no.elf", "root:x:0:0");
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(ask_number(p, READ_FILE, 0, &answer), 0);
-		assert_int_equal(answer.size, 1);
-		assert_int_equal(*answer.bytes, 'x');
-		parser_answer_fini(&answer);
+		check_wish(p, "handed.over", 0);
+		check_wish(p, "not.there", -ENOENT);
+		check_wish(p, "/etc/passwd", -EACCES);
+		check_wish(p, "no.elf", -EACCES);
 	}
-	parser_free(p);
+	parser_child_free(p);
+}
+
+static void a_child_that_has_read_a_foreign_file_ends(void **state)
+{
+	struct parser_child *p = new_parser();
+	struct parser_answer answer;
+	int pid;
+
+	(void)state;
+	write_file("handed.over", ELFMAG "x");
+	is_wished_trusted = true;
+	assert_int_equal(ask_for_file(p, "handed.over", true, &answer), 0);
+	parser_answer_fini(&answer);
+	pid = parser_child_pid(p);
+	assert_true(pid > 0);
+	is_wished_trusted = false;
+	assert_int_equal(ask_for_file(p, "handed.over", true, &answer), 0);
+	parser_answer_fini(&answer);
+	assert_int_equal(parser_child_pid(p), 0);
+	assert_int_equal(kill(pid, 0), -1);
+	assert_int_equal(ask_for_file(p, "handed.over", false, &answer), 0);
+	parser_answer_fini(&answer);
+	assert_true(parser_child_pid(p) > 0);
+	parser_child_free(p);
 }
 
 static void *ask_often(void *arg)
@@ -352,7 +448,7 @@ static void *ask_often(void *arg)
 
 static void threads_wait_for_each_other(void **state)
 {
-	struct parser *p = new_parser();
+	struct parser_child *p = new_parser();
 	pthread_t threads[4];
 
 	(void)state;
@@ -360,22 +456,121 @@ static void threads_wait_for_each_other(void **state)
 		assert_int_equal(pthread_create(&threads[i], NULL, ask_often, p), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
 		pthread_join(threads[i], NULL);
-	assert_int_equal(parser_cost(p).n_started, 1);
-	parser_free(p);
+	assert_int_equal(parser_child_cost(p).n_started, 1);
+	parser_child_free(p);
+}
+
+/* ---- parser_ask() ---- */
+
+static void check_subject(const struct file_mapping *file, bool is_trusted)
+{
+	const struct buf none = { 0 };
+	const struct parser_question q = {
+		.row = &rows[READ_SUBJECT], .file = file, .is_trusted = is_trusted, .request = &none
+	};
+	struct parser_answer answer;
+
+	assert_int_equal(parser_ask(&q, &answer, NULL), 0);
+	assert_int_equal(answer.size, 9);
+	assert_int_equal(answer.bytes[0], 3);
+	assert_int_equal(answer.bytes[8], 'a');
+	parser_answer_fini(&answer);
+}
+
+static void without_children_this_process_parses(void **state)
+{
+	struct file_mapping file = { 0 };
+	struct parser_answer answer;
+
+	(void)state;
+	assert_false(parser_uses_children());
+	write_file("subject", "abc");
+	write_file("handed.over", ELFMAG "x");
+	assert_int_equal(file_map("subject", &file, NULL), 0);
+	assert_int_equal(file_descriptor(&file), -1);
+	check_subject(&file, false);
+	check_wish(NULL, "handed.over", 0);
+	assert_int_equal(ask_number(NULL, DAMAGED, 0, &answer), -EPROTO);
+	assert_null(answer.bytes);
+	assert_int_equal(parser_cost().n_started, 0);
+	file_unmap(&file);
+}
+
+static void each_class_of_files_has_a_child(void **state)
+{
+	struct file_mapping file = { 0 }, other;
+	struct parser_answer answer;
+
+	(void)state;
+	if (prctl(PR_GET_SECCOMP) < 0)
+		skip_because("no seccomp here: an emulator");
+	parser_use_children(256 << 20);
+	assert_true(parser_uses_children());
+	write_file("subject", "abc");
+	assert_int_equal(file_map("subject", &file, NULL), 0);
+	for (int i = 0; i < 3; i++)
+		check_subject(&file, true);
+	assert_int_equal(parser_cost().n_started, 1);
+	for (int i = 0; i < 3; i++)
+		check_subject(&file, false);
+	assert_int_equal(parser_cost().n_started, 2);
+	other = file;
+	other.uid = file.uid + 1;
+	for (int i = 0; i < 3; i++)
+		check_subject(&other, false);
+	assert_int_equal(parser_cost().n_started, 3);
+	check_subject(&other, true); /* trusted files are one class */
+	assert_int_equal(parser_cost().n_started, 3);
+	assert_int_equal(ask_number(NULL, BEHIND, 1, &answer), 0);
+	parser_answer_fini(&answer);
+	assert_int_equal(ask_number(NULL, DAMAGED, 1, &answer), -EPROTO);
+	for (uint32_t user = 1000; user < 1020; user++) {
+		other.uid = user;
+		check_subject(&other, false);
+	}
+	assert_int_equal(parser_cost().n_died, 0);
+	parser_end_children();
+	assert_true(parser_cost().n_started > 20);
+	assert_true(parser_cost().cpu_ns > 0);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* none is left */
+	file_unmap(&file);
+}
+
+static void a_file_without_descriptor_fails_alone(void **state)
+{
+	const struct buf none = { 0 };
+	struct file_mapping file = { .base = (const uint8_t *)"abc", .size = 3 };
+	const struct parser_question q = { .row = &rows[READ_SUBJECT],
+					   .file = &file,
+					   .request = &none };
+	struct parser_answer answer;
+
+	(void)state;
+	if (prctl(PR_GET_SECCOMP) < 0)
+		skip_because("no seccomp here: an emulator");
+	assert_int_equal(parser_ask(&q, &answer, NULL), -EMFILE);
+	check_echo(NULL);
+	parser_end_children();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_children_this_process_parses),
 		cmocka_unit_test(one_child_answers_many_requests),
 		cmocka_unit_test(small_and_large_answers_arrive),
 		cmocka_unit_test(a_child_that_dies_is_replaced),
 		cmocka_unit_test(a_child_that_takes_too_long_is_replaced),
+		cmocka_unit_test(a_child_that_eats_memory_is_replaced),
 		cmocka_unit_test(a_child_has_no_rights),
 		cmocka_unit_test(a_child_shows_its_state_in_proc),
 		cmocka_unit_test(memory_is_limited),
 		cmocka_unit_test(a_child_reads_files_that_it_is_given),
+		cmocka_unit_test(a_child_that_has_read_a_foreign_file_ends),
 		cmocka_unit_test(threads_wait_for_each_other),
+		/* From here on, this process has children. */
+		cmocka_unit_test(each_class_of_files_has_a_child),
+		cmocka_unit_test(a_file_without_descriptor_fails_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

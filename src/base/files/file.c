@@ -132,6 +132,18 @@ static bool is_without_suid(int fd)
 	return fstatvfs(fd, &fs) < 0 || (fs.f_flag & ST_NOSUID);
 }
 
+static bool is_keeping;
+
+void file_keep_descriptors(void)
+{
+	is_keeping = true;
+}
+
+int file_descriptor(const struct file_mapping *m)
+{
+	return (int)m->kept - 1;
+}
+
 int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error *err)
 {
 	struct stat st;
@@ -153,6 +165,8 @@ int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error
 	r = out->size ? file_map_bytes(fd, out->size, out) : 0;
 	if (r < 0)
 		*out = (struct file_mapping){ 0 };
+	else if (is_keeping)
+		out->kept = (uint32_t)(fcntl(fd, F_DUPFD_CLOEXEC, 3) + 1);
 	return r < 0 ? error_errno(err, r, "%s: mmap", path) : 0;
 }
 
@@ -161,6 +175,8 @@ void file_unmap(struct file_mapping *m)
 	cut_guard_drop(m->guard);
 	if (m->base)
 		munmap((void *)m->base, m->size);
+	if (m->kept)
+		close(file_descriptor(m));
 	*m = (struct file_mapping){ 0 };
 }
 

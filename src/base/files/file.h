@@ -37,7 +37,8 @@ struct file_mapping {
 	 * with nosuid, is not to be trusted with owners. */
 	bool is_open_to_others;
 	struct cut_guard *guard;
-	bool was_cut; /* while it was copied */
+	bool was_cut;  /* while it was copied */
+	uint32_t kept; /* a descriptor of the file, plus 1; 0: none (file_keep_descriptors()) */
 };
 int file_map(const char *path, struct file_mapping *out, struct error *err);
 /* The same of an open file, which stays the caller's; `path` is for messages. */
@@ -46,6 +47,13 @@ void file_unmap(struct file_mapping *m); /* {0} is fine */
 
 /* Gives back the memory of bytes that were read. `at` is a multiple of the page size. */
 void file_rest(const struct file_mapping *m, size_t at, size_t size);
+
+/*
+ * From now on, a mapping keeps a descriptor of its file, so that another process can get it. A
+ * mapping for which there is no descriptor left has none. Call it while there is one thread.
+ */
+void file_keep_descriptors(void);
+int file_descriptor(const struct file_mapping *m); /* -1: none */
 
 /* True if bytes were read that the file has no longer, as somebody cut it. */
 bool file_is_cut(const struct file_mapping *m);

@@ -92,8 +92,7 @@ static bool find_debug(struct making *m)
 		return true;
 	}
 	debug_sections_fini(&m->debug);
-	search.link_name = elf_debug_link(&m->elf, &search.link_crc);
-	if (!debug_file_open(&search, &m->debug_file, &m->debug_elf, &m->debug_path, NULL))
+	if (!debug_file_open(&search, &m->elf, &m->debug_file, &m->debug_elf, &m->debug_path))
 		return false;
 	m->t->status = LINES_DEBUG_FILE;
 	return load_debug(m, &m->debug, &m->debug_elf, m->debug_path);

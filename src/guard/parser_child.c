@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "guard/parser_child.h"
+
+#include <assert.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files/cut_guard.h"
+#include "base/mem.h"
+#include "guard/sandbox.h"
+
+#define QUESTION_MAX ((size_t)128 << 10)
+#define WISH_MAX     ((size_t)16 << 10) /* of INLINE_MAX */
+#define INLINE_MAX   ((size_t)64 << 10) /* a larger answer is in a memfd */
+#define ANSWER_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+/* Before the bytes of a question. The child is a fork, so it knows the function by its address. */
+struct question_head {
+	uint32_t number, deadline_ms;
+	void (*run)(struct parser_job *job);
+};
+
+/* Before the bytes of an answer; with a descriptor, they are in the memfd. */
+struct answer_head {
+	uint32_t number, is_in_memfd;
+	uint64_t size;
+};
+
+struct parser_child {
+	uint64_t memory_bytes;
+	pthread_mutex_t lock; /* of the fields below, and of a question with its answer */
+	pid_t pid;            /* 0: none */
+	int questions, files; /* sockets */
+	bool is_spoilt;       /* it has read a file of another class */
+	uint32_t number;
+	struct parser_cost cost;
+	uint8_t *room; /* INLINE_MAX and a head */
+};
+
+/* ---- messages ---- */
+
+union control {
+	struct cmsghdr head;
+	uint8_t room[CMSG_SPACE(sizeof(int))];
+};
+
+static int send_parts(int socket, const void *head, size_t head_size, const void *bytes,
+		      size_t size, int fd)
+{
+	struct iovec parts[] = { { (void *)head, head_size }, { (void *)bytes, size } };
+	union control control = { 0 };
+	struct msghdr m = { .msg_iov = parts, .msg_iovlen = size ? 2 : 1 };
+
+	if (fd >= 0) {
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control);
+		control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+						 .cmsg_level = SOL_SOCKET,
+						 .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	}
+	return sendmsg(socket, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* The size of a message, 0 at the end, or a negative errno. *fd is the caller's; -1: none. */
+static ssize_t receive(int socket, void *room, size_t size, int *fd)
+{
+	struct iovec part = { room, size };
+	union control control;
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	const struct cmsghdr *c;
+	ssize_t n;
+
+	*fd = -1;
+	do
+		n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+	if (n > 0 && m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+		close_at_exit(fd);
+		*fd = -1;
+		return -EPROTO;
+	}
+	return n < 0 ? -errno : n;
+}
+
+/* ---- the child ---- */
+
+static int put_in_memfd(const struct buf *answer)
+{
+	int fd = memfd_create("answer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd >= 0 && file_write_all(fd, answer->data, answer->len) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, ANSWER_SEALS) == 0)
+		return fd;
+	close_at_exit(&fd);
+	return -1;
+}
+
+static bool send_answer(int socket, uint32_t number, const struct buf *answer)
+{
+	struct answer_head head = { .number = number, .size = answer->len };
+	cleanup(close_at_exit) int fd = -1;
+
+	if (answer->len <= INLINE_MAX)
+		return send_parts(socket, &head, sizeof(head), answer->data, answer->len, -1) == 0;
+	head.is_in_memfd = true;
+	fd = put_in_memfd(answer);
+	return fd >= 0 && send_parts(socket, &head, sizeof(head), NULL, 0, fd) == 0;
+}
+
+/* A wish and its file; one at a time. */
+struct child_files {
+	int socket;
+	pthread_mutex_t lock;
+};
+
+static int receive_file(int socket, struct file_mapping *out)
+{
+	int32_t result = -EPROTO;
+	cleanup(close_at_exit) int fd = -1;
+	ssize_t n = receive(socket, &result, sizeof(result), &fd);
+
+	if (n != sizeof(result) || (result >= 0 && fd < 0))
+		_exit(1); /* assay has gone */
+	return result < 0 ? result : file_map_fd(fd, "a file", out, NULL);
+}
+
+static int open_from_child(struct parser_job *job, const struct buf *wish, struct file_mapping *out)
+{
+	struct child_files *files = job->context;
+	int r;
+
+	if (wish->len > WISH_MAX)
+		return -ENAMETOOLONG;
+	pthread_mutex_lock(&files->lock);
+	r = send_parts(files->socket, wish->data, wish->len, NULL, 0, -1);
+	if (r == 0)
+		r = receive_file(files->socket, out);
+	pthread_mutex_unlock(&files->lock);
+	return r;
+}
+
+static void run_question(const struct question_head *head, struct reader request, int fd,
+			 struct child_files *files, struct buf *answer)
+{
+	struct file_mapping file = { 0 };
+	struct parser_job job = {
+		.file = &file,
+		.request = request,
+		.answer = answer,
+		.open = open_from_child,
+		.context = files,
+	};
+
+	/* If the parent dies meanwhile, nobody else ends this question. */
+	alarm(2 * head->deadline_ms / 1000 + 2);
+	if (fd < 0 || file_map_fd(fd, "a file", &file, NULL) == 0)
+		head->run(&job);
+	file_unmap(&file);
+	alarm(0);
+}
+
+static bool answer_one(int socket, struct child_files *files, uint8_t *room)
+{
+	struct question_head head;
+	struct buf answer = { 0 };
+	int fd;
+	ssize_t n = receive(socket, room, QUESTION_MAX, &fd);
+	bool is_sent;
+
+	if (n < (ssize_t)sizeof(head))
+		return false;
+	memcpy(&head, room, sizeof(head));
+	run_question(&head, reader_over(room + sizeof(head), (size_t)n - sizeof(head)), fd, files,
+		     &answer);
+	close_at_exit(&fd);
+	is_sent = send_answer(socket, head.number, &answer);
+	buf_fini(&answer);
+	return is_sent;
+}
+
+/* Keeps the two sockets alone; 0 to 2 lead nowhere. */
+static void close_others(int *questions, int *files)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	*questions = fcntl(*questions, F_DUPFD_CLOEXEC, 5);
+	*files = fcntl(*files, F_DUPFD_CLOEXEC, 5);
+	for (int i = 0; i < 3; i++)
+		dup2(null, i);
+	if (*questions < 0 || *files < 0)
+		_exit(1);
+	dup2(*questions, 3);
+	dup2(*files, 4);
+	*questions = 3;
+	*files = 4;
+	close_range(5, ~0U, 0);
+}
+
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	/* Ctrl-C goes to all processes of a terminal; the parent decides. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGALRM, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static uint64_t timeval_ns(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_usec * 1000;
+}
+
+static void run_child(uint64_t memory_bytes, int questions, int wishes)
+{
+	uint8_t *room = xmalloc(QUESTION_MAX);
+	struct child_files files = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+	prctl(PR_SET_NAME, "assay-parser");
+	reset_signals();
+	cut_guard_enable();
+	close_others(&questions, &wishes);
+	files.socket = wishes;
+	if (sandbox_enter(memory_bytes, NULL) < 0)
+		_exit(1);
+	while (answer_one(questions, &files, room))
+		;
+	_exit(0);
+}
+
+/* ---- this process ---- */
+
+struct parser_child *parser_child_new(uint64_t memory_bytes)
+{
+	struct parser_child *p = xcalloc(1, sizeof(*p));
+
+	p->memory_bytes = memory_bytes;
+	p->questions = p->files = -1;
+	p->room = xmalloc(INLINE_MAX + sizeof(struct answer_head));
+	pthread_mutex_init(&p->lock, NULL);
+	return p;
+}
+
+/* Kills the child and counts its cost. */
+static void end_child(struct parser_child *p)
+{
+	struct rusage used;
+
+	if (!p->pid)
+		return;
+	close_at_exit(&p->questions);
+	close_at_exit(&p->files);
+	p->questions = p->files = -1;
+	kill(p->pid, SIGKILL);
+	while (wait4(p->pid, NULL, 0, &used) < 0 && errno == EINTR)
+		;
+	p->pid = 0;
+	p->is_spoilt = false;
+	p->cost.cpu_ns += timeval_ns(used.ru_utime) + timeval_ns(used.ru_stime);
+	p->cost.peak_bytes = MAX(p->cost.peak_bytes, (uint64_t)used.ru_maxrss * 1024);
+}
+
+void parser_child_end(struct parser_child *p)
+{
+	pthread_mutex_lock(&p->lock);
+	end_child(p);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void parser_child_free(struct parser_child *p)
+{
+	if (!p)
+		return;
+	end_child(p);
+	pthread_mutex_destroy(&p->lock);
+	free(p->room);
+	free(p);
+}
+
+static int start_child(struct parser_child *p, struct error *err)
+{
+	int questions[2], files[2] = { -1, -1 };
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, questions) < 0)
+		return error_errno(err, -errno, "cannot start the parser");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, files) == 0)
+		p->pid = fork();
+	if (p->pid == 0 && files[0] >= 0)
+		run_child(p->memory_bytes, questions[1], files[1]);
+	close(questions[1]);
+	close_at_exit(&files[1]);
+	if (p->pid <= 0) {
+		p->pid = 0;
+		close(questions[0]);
+		close_at_exit(&files[0]);
+		return error_errno(err, -errno, "cannot start the parser");
+	}
+	p->questions = questions[0];
+	p->files = files[0];
+	p->cost.n_started++;
+	return 0;
+}
+
+/* Whether a file has the beginning of an ELF file: nothing else is handed out on a wish. */
+static bool is_elf(const struct file_mapping *file)
+{
+	return file->size >= SELFMAG && !memcmp(file->base, ELFMAG, SELFMAG);
+}
+
+/* Answers one wish of the child. False: it has gone. */
+static bool serve_wish(struct parser_child *p, const struct parser_question *q)
+{
+	cleanup(close_at_exit) int none = -1;
+	struct file_mapping file = { 0 };
+	bool is_trusted = false;
+	ssize_t n = receive(p->files, p->room, WISH_MAX, &none);
+	struct reader wish = reader_over(p->room, n > 0 ? (size_t)n : 0);
+	int32_t result;
+	int r;
+
+	if (n <= 0)
+		return false;
+	result = q->open ? q->open(q->context, &wish, &file, &is_trusted) : -EACCES;
+	if (result >= 0 && file_descriptor(&file) < 0)
+		result = -EMFILE;
+	if (result >= 0 && !is_elf(&file))
+		result = -EACCES;
+	p->is_spoilt |= result >= 0 && !is_trusted && q->is_trusted;
+	r = send_parts(p->files, &result, sizeof(result), NULL, 0,
+		       result < 0 ? -1 : file_descriptor(&file));
+	file_unmap(&file);
+	return r == 0;
+}
+
+/* Until the child answers, serves its wishes. 0, or why there is no answer. */
+static int await_answer(struct parser_child *p, const struct parser_question *q, uint64_t end_ns)
+{
+	for (;;) {
+		struct pollfd polled[] = { { .fd = p->questions, .events = POLLIN },
+					   { .fd = p->files, .events = POLLIN } };
+		uint64_t now_ns = clock_monotonic_ns();
+		int left_ms = now_ns < end_ns ? (int)((end_ns - now_ns) / 1000000) + 1 : 0;
+		int r = poll(polled, ARRAY_SIZE(polled), left_ms);
+
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		if (r == 0)
+			return -ETIMEDOUT;
+		if (r > 0 && polled[0].revents)
+			return 0;
+		if (r > 0 && !serve_wish(p, q))
+			return -EPIPE;
+	}
+}
+
+/* Maps a sealed memfd. */
+static int map_answer(int fd, uint64_t size, struct parser_answer *out)
+{
+	struct stat st;
+	void *base;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || (seals & ANSWER_SEALS) != ANSWER_SEALS || fstat(fd, &st) < 0 || !size ||
+	    size > PARSER_ANSWER_MAX || (uint64_t)st.st_size != size)
+		return -EPROTO;
+	base = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	*out = (struct parser_answer){ base, (size_t)size, true };
+	return 0;
+}
+
+static int take_answer(struct parser_child *p, struct parser_answer *out)
+{
+	struct answer_head head;
+	cleanup(close_at_exit) int fd = -1;
+	ssize_t n = receive(p->questions, p->room, INLINE_MAX + sizeof(head), &fd);
+	uint8_t *copy;
+
+	if (n <= 0)
+		return n < 0 && n != -ECONNRESET ? (int)n : -EPIPE;
+	if ((size_t)n < sizeof(head))
+		return -EPROTO;
+	memcpy(&head, p->room, sizeof(head));
+	if (head.number != p->number)
+		return -EPROTO;
+	if (head.is_in_memfd)
+		return fd < 0 ? -EPROTO : map_answer(fd, head.size, out);
+	n -= (ssize_t)sizeof(head);
+	if ((uint64_t)n != head.size)
+		return -EPROTO;
+	copy = xmalloc((size_t)n + 1);
+	memcpy(copy, p->room + sizeof(head), (size_t)n);
+	*out = (struct parser_answer){ copy, (size_t)n, false };
+	return 0;
+}
+
+static uint32_t deadline_of(const struct parser_question *q)
+{
+	return q->deadline_ms ? q->deadline_ms : q->row->deadline_ms;
+}
+
+static int ask_child(struct parser_child *p, const struct parser_question *q,
+		     struct parser_answer *answer)
+{
+	const struct question_head head = { ++p->number, deadline_of(q), q->row->run };
+	uint64_t end_ns = clock_monotonic_ns() + head.deadline_ms * UINT64_C(1000000);
+	int r = send_parts(p->questions, &head, sizeof(head), q->request->data, q->request->len,
+			   q->file ? file_descriptor(q->file) : -1);
+
+	if (r == 0)
+		r = await_answer(p, q, end_ns);
+	if (r == 0)
+		r = take_answer(p, answer);
+	return r == -ECONNRESET || r == -ENOTCONN ? -EPIPE : r;
+}
+
+static int explain(struct parser_child *p, const struct parser_question *q, int r,
+		   struct error *err)
+{
+	switch (r) {
+	case 0:
+		return 0;
+	case -ETIMEDOUT:
+		p->cost.n_late++;
+		return error_set(err, r, "the parser took longer than %u ms", deadline_of(q));
+	case -EPIPE:
+		p->cost.n_died++;
+		return error_set(err, r, "the parser died");
+	default:
+		p->cost.n_died++;
+		return error_errno(err, r, "the parser's answer");
+	}
+}
+
+int parser_child_ask(struct parser_child *p, const struct parser_question *q,
+		     struct parser_answer *answer, struct error *err)
+{
+	int r = 0;
+
+	*answer = (struct parser_answer){ 0 };
+	if (q->request->len > QUESTION_MAX - sizeof(struct question_head))
+		return error_set(err, -EMSGSIZE, "a question to the parser is too long");
+	if (q->file && file_descriptor(q->file) < 0)
+		return error_set(err, -EMFILE, "no descriptor is left for the parser");
+	pthread_mutex_lock(&p->lock);
+	p->cost.n_questions++;
+	if (!p->pid)
+		r = start_child(p, err);
+	if (r == 0) {
+		r = explain(p, q, ask_child(p, q, answer), err);
+		if (r < 0 || p->is_spoilt)
+			end_child(p);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return r;
+}
+
+struct parser_cost parser_child_cost(struct parser_child *p)
+{
+	struct parser_cost cost;
+
+	pthread_mutex_lock(&p->lock);
+	cost = p->cost;
+	pthread_mutex_unlock(&p->lock);
+	return cost;
+}
+
+int parser_child_pid(struct parser_child *p)
+{
+	int pid;
+
+	pthread_mutex_lock(&p->lock);
+	pid = p->pid;
+	pthread_mutex_unlock(&p->lock);
+	return pid;
+}

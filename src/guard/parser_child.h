@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A child process that parses (guard/parser.h) and has no rights (guard/sandbox.h).
+ *
+ * It is a fork of this process, so it has the functions of all rows. It starts with the first
+ * question and serves many. If it dies, or takes longer than the deadline, the question fails and
+ * the next one starts another child. Any thread may ask; questions wait for each other.
+ */
+#pragma once
+
+#include "guard/parser.h"
+
+struct parser_child;
+
+/* The largest answer. */
+#define PARSER_ANSWER_MAX ((size_t)1 << 30)
+
+/* `memory_bytes`: that it may use, beside the memory of this process. */
+struct parser_child *parser_child_new(uint64_t memory_bytes);
+void parser_child_free(struct parser_child *p); /* NULL is fine. Ends it. */
+
+/* As parser_ask(), but the answer is not checked. */
+int parser_child_ask(struct parser_child *p, const struct parser_question *q,
+		     struct parser_answer *answer, struct error *err);
+
+/* Ends the process. The next question starts another. */
+void parser_child_end(struct parser_child *p);
+
+struct parser_cost parser_child_cost(struct parser_child *p);
+
+/* The process id; 0: none runs. */
+int parser_child_pid(struct parser_child *p);
