@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/build_covers.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "elf/elf_code.h"
+#include "elf/elf_file.h"
+#include "elf/elf_sframe.h"
+#include "elf/elf_symbols.h"
+#include "elf/elf_trampoline.h"
+#include "unwind/build_runtimes.h"
+
+#define RADIX_BITS        11
+#define RADIX_MASK        ((1u << RADIX_BITS) - 1)
+#define LONGEST_SIGRETURN 32 /* with padding */
+
+/* ---- sources of each address ---- */
+
+/* The segments that have bytes in the file. */
+static void read_loads(struct builder *b)
+{
+	struct elf_segment s;
+
+	for (uint32_t i = 0; elf_segment(b->elf, i, &s) && b->n_loads < MAX_LOADS; i++) {
+		if (s.type != PT_LOAD || s.file_off >= b->elf->size)
+			continue;
+		s.file_size = MIN(s.file_size, b->elf->size - s.file_off);
+		b->loads[b->n_loads++] = s;
+	}
+}
+
+/* From link addresses to file offsets; parts outside of the file are left out. */
+static bool place_cover(struct builder *b, uint64_t link_addr, uint64_t *size, uint64_t *file_off)
+{
+	struct elf_segment *s = &b->loads[b->last_load];
+
+	for (uint32_t i = 0; link_addr - s->link_addr >= s->file_size; i++) {
+		if (i == b->n_loads)
+			return false;
+		b->last_load = i;
+		s = &b->loads[i];
+	}
+	*file_off = s->file_off + (link_addr - s->link_addr);
+	*size = MIN(*size, s->file_size - (link_addr - s->link_addr));
+	return true;
+}
+
+static void cover_with_rule(struct builder *b, uint64_t link_addr, uint64_t size,
+			    struct unwind_rule rule)
+{
+	struct cover c = { .link_addr = link_addr, .size = size, .cie = NO_CIE, .rule = rule };
+
+	if (size && place_cover(b, link_addr, &c.size, &c.file_off))
+		vec_push(&b->covers, c);
+}
+
+static uint32_t cie_number(struct builder *b, const struct elf_frames *frames,
+			   const struct elf_cie *cie)
+{
+	struct known_cie *known;
+
+	/* CIEs are few, and FDEs of one CIE come in runs */
+	for (size_t i = b->cies.n; i-- > 0 && i + 8 >= b->cies.n;)
+		if (b->cies.data[i].cie.at == cie->at)
+			return (uint32_t)i;
+	known = vec_add(&b->cies);
+	known->cie = *cie;
+	known->frames = frames;
+	known->is_usable = cfi_initial(b->machine, frames, &known->cie, &known->initial);
+	return (uint32_t)(b->cies.n - 1);
+}
+
+/*
+ * Go's trampoline has the call frame information of an ordinary function, which is wrong: the
+ * signal frame is on the stack. A caller is looked up one byte before its address.
+ */
+static bool cover_sigreturn(struct builder *b, const struct cover *c)
+{
+	struct reader code = reader_over(b->elf->base + c->file_off, (size_t)c->size);
+	size_t size;
+
+	if (c->size > LONGEST_SIGRETURN ||
+	    elf_trampoline_find(ELF_SIGRETURN, b->elf->machine, code, &size) != code.at)
+		return false;
+	cover_with_rule(b, c->link_addr - 1, c->size + 1, b->machine->signal);
+	return true;
+}
+
+/*
+ * For programs with .sframe in place of .eh_frame: the C library's start files have a bit of
+ * .eh_frame all the same.
+ */
+static void cover_with_sframe(struct builder *b)
+{
+	struct elf_sframe_function f;
+	struct elf_frames eh;
+
+	if (!elf_sframe_open(&b->sframe, b->elf) ||
+	    (elf_frames_eh(b->elf, &eh) && eh.size >= reader_left(&b->sframe.rows)))
+		return;
+	for (uint32_t i = 0; elf_sframe_function(&b->sframe, i, &f); i++) {
+		struct cover c = { .link_addr = f.link_addr, .size = f.size };
+
+		if (!f.n_rows || !f.size || !place_cover(b, f.link_addr, &c.size, &c.file_off))
+			continue;
+		c.cie = OF_SFRAME;
+		c.program_size = i;
+		vec_push(&b->covers, c);
+		b->n_functions++;
+	}
+}
+
+static void cover_with_functions(struct builder *b, const struct elf_frames *frames)
+{
+	const uint8_t *last_cie = NULL;
+	struct elf_frames_it it;
+	struct elf_fde fde;
+	uint32_t cie = 0;
+
+	elf_frames_begin(&it, frames);
+	while (elf_frames_next(&it, &fde)) {
+		struct cover c = { .link_addr = fde.link_addr, .size = fde.size };
+
+		/* discarded functions (--gc-sections) leave an FDE for address 0 */
+		if (!fde.link_addr || !fde.size ||
+		    !place_cover(b, fde.link_addr, &c.size, &c.file_off))
+			continue;
+		if (frames->is_debug && cover_sigreturn(b, &c))
+			continue;
+		if (fde.cie->at != last_cie) {
+			last_cie = fde.cie->at;
+			cie = cie_number(b, frames, fde.cie);
+		}
+		c.cie = cie;
+		c.changes = builder_changes_at(b, fde.link_addr);
+		c.changes_from = c.changes ? builder_changes_from(b, &c) : 0;
+		c.program = fde.program.at;
+		c.program_size = (uint32_t)MIN(reader_left(&fde.program), (size_t)UINT32_MAX);
+		vec_push(&b->covers, c);
+		b->n_functions++;
+	}
+}
+
+#define SP_PLUS(n)                                               \
+	{                                                        \
+		.cfa = UNWIND_CFA_SP, .off = (uint16_t)((n) / 8) \
+	}
+
+#define IN_LR                                                    \
+	{                                                        \
+		.cfa = UNWIND_CFA_SP, .saved = UNWIND_RA_LR << 4 \
+	}
+
+/*
+ * Stubs without call frame information, as lld makes them. On x86-64 the first
+ * entry of .plt starts with one word pushed and pushes another; the rest push
+ * one in their second instruction. On AArch64 the first entry saves x16 and x30.
+ */
+static const struct plt_rule {
+	uint16_t machine;
+	const char *section;
+	uint32_t start, end; /* of the section */
+	struct unwind_rule rule;
+} plt_rules[] = {
+	{ EM_X86_64, ".plt", 0, 6, SP_PLUS(16) },
+	{ EM_X86_64, ".plt", 6, 16, SP_PLUS(24) },
+	{ EM_X86_64, ".plt", 16, UINT32_MAX, { .cfa = UNWIND_CFA_PLT, .off = 1, .aux = 11 } },
+	{ EM_X86_64, ".plt.sec", 0, UINT32_MAX, SP_PLUS(8) },
+	{ EM_X86_64, ".plt.got", 0, UINT32_MAX, SP_PLUS(8) },
+	{ EM_X86_64, ".iplt", 0, UINT32_MAX, SP_PLUS(8) },
+	{ EM_AARCH64, ".plt", 0, 4, IN_LR },
+	{ EM_AARCH64, ".plt", 4, 32, SP_PLUS(16) },
+	{ EM_AARCH64, ".plt", 32, UINT32_MAX, IN_LR },
+	{ EM_AARCH64, ".iplt", 0, UINT32_MAX, IN_LR },
+};
+
+static void cover_plt(struct builder *b)
+{
+	struct elf_section s;
+
+	for (size_t i = 0; i < ARRAY_SIZE(plt_rules); i++) {
+		const struct plt_rule *p = &plt_rules[i];
+
+		if (p->machine != b->elf->machine || !elf_section_named(b->elf, p->section, &s) ||
+		    !(s.flags & SHF_EXECINSTR) || s.size <= p->start)
+			continue;
+		cover_with_rule(b, s.link_addr + p->start, MIN(s.size, p->end) - p->start, p->rule);
+	}
+}
+
+/* Sorts by file offset, by radix. Covers of one start keep their order: the last counts. */
+struct sort_key *builder_sort_covers(const struct builder *b)
+{
+	struct sort_key *keys = xcalloc(b->covers.n + 1, sizeof(*keys));
+	struct sort_key *other = xcalloc(b->covers.n + 1, sizeof(*other)), *swap;
+	uint64_t highest = 0;
+
+	for (size_t i = 0; i < b->covers.n; i++) {
+		keys[i] = (struct sort_key){ b->covers.data[i].file_off, (uint32_t)i };
+		highest = MAX(highest, keys[i].file_off);
+	}
+	for (unsigned int shift = 0; shift < 64 && highest >> shift; shift += RADIX_BITS) {
+		size_t starts[(1 << RADIX_BITS) + 1] = { 0 };
+
+		for (size_t i = 0; i < b->covers.n; i++)
+			starts[(keys[i].file_off >> shift & RADIX_MASK) + 1]++;
+		for (size_t i = 0; i < RADIX_MASK; i++)
+			starts[i + 1] += starts[i];
+		for (size_t i = 0; i < b->covers.n; i++)
+			other[starts[keys[i].file_off >> shift & RADIX_MASK]++] = keys[i];
+		swap = keys;
+		keys = other;
+		other = swap;
+	}
+	free(other);
+	return keys;
+}
+
+#define MANY_SYMBOLS 16384 /* of a table; libc has 3,000 */
+
+/* Whether it has makecontext(3): the C library, or a static program. */
+static bool has_contexts(const struct elf_file *elf)
+{
+	struct elf_symbols it;
+	struct elf_symbol symbol;
+
+	if (!elf_symbols_begin(&it, elf, SHT_DYNSYM))
+		return true;
+	for (int i = 0; i < MANY_SYMBOLS && elf_symbols_next(&it, &symbol); i++)
+		if (!strcmp(symbol.name, "makecontext") && symbol.section != SHN_UNDEF)
+			return true;
+	return false;
+}
+
+/*
+ * The call frame information of a context's first frame describes a caller, but there is none. Its
+ * caller's address is looked up one byte before.
+ */
+static void cover_start_context(struct builder *b)
+{
+	static const struct unwind_rule end = { .cfa = UNWIND_CFA_END };
+	size_t size;
+
+	if (b->elf->machine != EM_X86_64 || !has_contexts(b->elf))
+		return;
+	vec_foreach (&b->code, r) {
+		struct reader code = reader_over(b->elf->base + r->file_off, (size_t)r->size);
+		const uint8_t *found =
+			elf_trampoline_find(ELF_START_CONTEXT, b->elf->machine, code, &size);
+
+		if (!found)
+			continue;
+		cover_with_rule(b, r->link_addr + (uint64_t)(found - code.at) - 1, 1, end);
+		cover_with_rule(b, r->link_addr + (uint64_t)(found - code.at), size, end);
+	}
+}
+
+void builder_collect_covers(struct builder *b)
+{
+	read_loads(b);
+	elf_code_find(b->elf, &b->code);
+	builder_find_switches(b);
+	/* of two covers at one place the later counts: real entries over known forms */
+	cover_plt(b);
+	cover_with_sframe(b);
+	if (b->debug && elf_frames_debug(b->debug, &b->frames[FRAMES_OF_DEBUG_FILE]))
+		cover_with_functions(b, &b->frames[FRAMES_OF_DEBUG_FILE]);
+	if (elf_frames_debug(b->elf, &b->frames[FRAMES_DEBUG]))
+		cover_with_functions(b, &b->frames[FRAMES_DEBUG]);
+	if (elf_frames_eh(b->elf, &b->frames[FRAMES_EH]))
+		cover_with_functions(b, &b->frames[FRAMES_EH]);
+	cover_start_context(b);
+	if (builder_is_of_ghc(b))
+		b->bare = on_heap_stack;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A table while it is built: the builder, its sources of rules, and its rows. Inside unwind/.
+ */
+#pragma once
+
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "elf/elf_code.h"
+#include "elf/elf_file.h"
+#include "elf/elf_sframe.h"
+#include "unwind/cfi.h"
+#include "unwind/rule.h"
+
+/* A CIE and the state behind its program. */
+struct known_cie {
+	struct elf_cie cie;
+	struct cfi_state initial;
+	const struct elf_frames *frames;
+	bool is_usable;
+};
+
+#define RETURN_X86_64 0xc3
+
+struct stack_switch {
+	const char *name;
+	uint16_t from; /* where the CFA is this far from the stack pointer, or further */
+	struct unwind_rule rule;
+};
+
+struct switch_place {
+	uint64_t link_addr;
+	const struct stack_switch *changes;
+};
+
+#define MAX_SWITCHES 16
+
+/* The source of rules for some addresses: an FDE, or, without a CIE, one rule for all of them. */
+struct cover {
+	uint64_t file_off, size;
+	uint64_t link_addr;
+	const uint8_t *program;
+	uint32_t program_size;
+	uint32_t cie; /* number of the known CIE, or NO_CIE, or OF_SFRAME: program_size is the
+			 function's */
+	struct unwind_rule rule;
+	const struct stack_switch *changes; /* or NULL */
+	uint32_t changes_from;              /* an offset in the function */
+};
+
+#define NO_CIE    UINT32_MAX
+#define OF_SFRAME (UINT32_MAX - 1)
+#define MAX_LOADS 64
+
+struct sort_key {
+	uint64_t file_off;
+	uint32_t cover;
+};
+
+/* The sections with call frame information. If they overlap, the last one counts. */
+enum { FRAMES_OF_DEBUG_FILE, FRAMES_DEBUG, FRAMES_EH, N_FRAMES };
+
+/* Recently used rules in front of the map of all. */
+#define FRONT_SIZE 512
+
+struct builder {
+	const struct elf_file *elf, *debug; /* NULL: no debug file */
+	const struct cfi_machine *machine;
+	struct elf_frames frames[N_FRAMES];
+	struct elf_sframe sframe; /* functions by number, if they cover anything */
+	struct elf_segment loads[MAX_LOADS];
+	uint32_t n_loads, last_load; /* last_load: the segment of the last address */
+	VEC(struct known_cie) cies;
+	VEC(struct cover) covers;
+	struct elf_code code;
+	size_t gap_code; /* the range of code of the next gap */
+
+	VEC(uint64_t) rules;
+	struct intmap rule_of;
+	struct {
+		uint64_t bits;
+		uint32_t rule;
+	} front[FRONT_SIZE];
+
+	VEC(uint32_t) pages;
+	VEC(uint32_t) rows;
+	uint64_t first_page;
+	uint32_t last_rule;
+	uint32_t n_functions, n_unsupported;
+	uint32_t n_sigreturns;
+	uint32_t n_halves;       /* places in bare code without a whole frame */
+	struct unwind_rule bare; /* of code without call frame information */
+	struct switch_place switches[MAX_SWITCHES];
+	uint32_t n_switches;
+	uint64_t covered_bytes;
+	bool is_full;
+};
+
+static inline uint64_t builder_code_bytes(const struct builder *b)
+{
+	uint64_t sum = 0;
+
+	vec_foreach (&b->code, r)
+		sum += r->size;
+	return sum;
+}
