@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/in_kernel_raws.h"
+
+#include <linux/fs.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "collect/sampler.h"
+#include "guard/open.h"
+#include "lang/detect.h"
+#include "machine/machine.h"
+#include "pipeline/off_cpu.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/user_stacks.h"
+#include "unwind/library.h"
+
+/* Room for them that is kept when there are none: only the beginning has many. */
+#define RAWS_KEPT_BYTES ((size_t)1 << 20)
+
+bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct to_walk *w)
+{
+	struct thread_view thread = machine_thread(k->machine, w->pid, w->tid);
+	struct user_chain chain = user_stacks_walk_copy(pipeline_user_stacks(k->pipeline), w->pid,
+							&thread, &w->copy, w->may_wait);
+	struct walked_stack walked = { .at = (uint32_t)set->frames.n, .leaf_loss = -1 };
+
+	if (chain.is_pending)
+		return false;
+	if (chain.cut >= 0)
+		pipeline_lose(k->pipeline, (enum loss_reason)chain.cut, UINT32_MAX, 1);
+	for (uint32_t i = 0; i < w->n_kernel + chain.n; i++) {
+		bool is_user = i >= w->n_kernel;
+		struct code_addr code;
+		int reason = machine_resolve(k->machine, &thread, is_user ? MODE_USER : MODE_KERNEL,
+					     is_user ? chain.pcs[i - w->n_kernel] : w->kernel[i],
+					     w->time_ns, &code);
+
+		if (reason >= 0 && i == 0)
+			walked.leaf_loss = reason;
+		if (reason >= 0 && is_user && i)
+			break;
+		vec_push(&set->frames, code);
+		walked.n++;
+	}
+	*intmap_put(&set->by_hash, w->hash, NULL) = (uint32_t)set->list.n;
+	vec_push(&set->list, walked);
+	return true;
+}
+
+/* A raw stack has no frames of languages: the sampler does not know the runtime yet. */
+static void count_early(struct in_kernel *k, const struct walked_stacks *set, int32_t pid)
+{
+	static const enum loss_reason losses[N_LANGUAGES] = {
+#define X(id, key, name) [LANGUAGE_##id] = LOSS_##id##_EARLY,
+		LANGUAGES(X)
+#undef X
+	};
+	const struct walked_stack *walked = &set->list.data[set->list.n - 1];
+
+	for (uint32_t i = 0; i < walked->n; i++) {
+		const struct code_addr *code = &set->frames.data[walked->at + i];
+		image_id image = pipeline_look_at_image(k->pipeline, pid, code->image);
+		const struct lang_runtime *runtime = pipeline_runtime(k->pipeline, image);
+
+		if (!runtime || !lang_is_interpreter(runtime, code->offset))
+			continue;
+		pipeline_lose(k->pipeline, losses[runtime->language], UINT32_MAX, 1);
+		return;
+	}
+}
+
+static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw, bool may_wait)
+{
+	size_t skip = raw->regs[SP_REGISTER] & (RAW_STACK_PAGE - 1);
+	size_t size = (size_t)raw->n_pages * RAW_STACK_PAGE;
+	struct to_walk w = {
+		.pid = (int32_t)raw->pid,
+		.tid = (int32_t)raw->tid,
+		.time_ns = raw->time_ns,
+		.hash = raw->hash,
+		.copy = { .regs = (const uint64_t *)raw->regs,
+			  .stack = (const uint8_t *)raw->stack + MIN(skip, size),
+			  .stack_size = size - MIN(skip, size),
+			  .is_whole = raw->n_pages < RAW_PAGES },
+		.kernel = (const uint64_t *)raw->kernel,
+		.n_kernel = MIN((uint32_t)raw->n_kernel, (uint32_t)MAX_KERNEL_FRAMES),
+		.may_wait = may_wait,
+	};
+
+	struct walked_stacks *set = raw->is_for_later ? &k->waiting : &k->now;
+
+	if (!raw_stack_walk(k, set, &w))
+		return false;
+	count_early(k, set, w.pid);
+	return true;
+}
+
+void raw_stacks_walk(struct in_kernel *k, uint64_t until_ns, bool may_wait)
+{
+	uint64_t generation = user_stacks_generation(pipeline_user_stacks(k->pipeline));
+	uint64_t oldest_ns = UINT64_MAX;
+	size_t kept = 0, size;
+
+	if (!may_wait && k->is_stalled && k->stalled_at == generation)
+		return;
+	k->is_stalled = false;
+	k->stalled_at = generation;
+	for (size_t at = 0; at < k->raws.n; at += size) {
+		struct raw_stack_message *raw = (struct raw_stack_message *)(k->raws.data + at);
+
+		size = raw_stack_size(raw);
+		if (raw->time_ns <= until_ns) {
+			if (walk_raw(k, raw, may_wait))
+				continue;
+			k->is_stalled = true;
+		}
+		oldest_ns = MIN(oldest_ns, raw->time_ns);
+		memmove(k->raws.data + kept, raw, size);
+		kept += size;
+	}
+	k->raws.n = kept;
+	user_stacks_rest_walked(pipeline_user_stacks(k->pipeline));
+	/* a process may have ended long before the table of its waiting stacks is ready */
+	pipeline_keep_ended(k->pipeline, oldest_ns);
+	if (!kept && k->raws.cap > RAWS_KEPT_BYTES)
+		vec_fini(&k->raws);
+}
+
+void walked_stacks_fini(struct walked_stacks *w)
+{
+	vec_fini(&w->frames);
+	vec_fini(&w->list);
+	intmap_fini(&w->by_hash);
+}
+
+void walked_stacks_forget(struct in_kernel *k)
+{
+	struct walked_stacks empty = k->before;
+
+	empty.frames.n = empty.list.n = 0;
+	intmap_clear(&empty.by_hash);
+	k->before = k->now;
+	k->now = empty;
+}
+
+const struct walked_stack *walked_stacks_find(const struct in_kernel *k, uint64_t hash,
+					      const struct code_addr **frames)
+{
+	const struct walked_stacks *sets[] = { &k->now, &k->before, &k->waiting };
+
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
+		const uint32_t *at = intmap_find(&sets[i]->by_hash, hash);
+
+		if (!at)
+			continue;
+		*frames = sets[i]->frames.data + sets[i]->list.data[*at].at;
+		return &sets[i]->list.data[*at];
+	}
+	return NULL;
+}
