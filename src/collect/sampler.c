@@ -5,104 +5,28 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/intmap.h"
-#include "collect/cgroup.h"
-#include "collect/kernel_btf.h"
-#include "collect/load_log.h"
 #include "collect/missed.h"
+#include "collect/sampler_load.h"
+#include "collect/sampler_state.h"
 #include "collect/table_maps.h"
-#include "collect/sampler_limits.h"
 #include "counter/pace.h"
 #include "counter/sources.h"
-#include "unwind/stop_loss.h"
-#include "collect/sampler.skel.h"
 #include "machine/cgroup_domain.h"
 
-/* A second at the highest requested rate, and room for bursts of several counters. */
-#define COUNTS_MIN 8192
-#define COUNTS_MAX (4u << 20)
-
-#define KERNEL_BTF_PATH "/sys/kernel/btf/vmlinux"
-
-#define FILES_ENTRIES MAX_FILES
-#define BATCH         4096
-
-/* The ring is mapped twice, so it should not be larger than the rate needs. */
-#define MESSAGES_MIN_BYTES  (1u << 20)
-#define MESSAGES_LEAST_RATE 64u
+#define BATCH 4096
 
 /* Beyond this multiple of the rate that the maps were made for, they must be made anew. */
 #define MADE_FOR_TIMES 4
 
-/* Threads that are away at once, and followed processes. */
-#define WAITS_ENTRIES   65536
-#define TARGETS_ENTRIES 65536
-
 /* If more tables are in use than fit, tables without room are built again and again. */
 #define TABLES_KEPT_NS 60000000000ULL
-
-/*
- * Stacks are kept packed in one array. A new generation begins at this size, which is the most that
- * a minute can bring. At a low rate, keeping more costs memory and saves little.
- */
-#define STACKS_MAX_WORDS ((uint64_t)2 << 20)
-#define STACKS_MIN_WORDS ((uint64_t)1 << 17)
-#define USUAL_FRAMES     64
-
-struct known_stack {
-	uint32_t at; /* of its first frame */
-	uint16_t n_kernel, n_user;
-	uint32_t fit;
-};
-
-/* The stacks of one generation, by hash. */
-struct stacks {
-	VEC(uint64_t) frames;
-	VEC(struct known_stack) list;
-	struct intmap by_hash;
-};
-
-/* A counter's value, and its samples, at the last check. */
-struct missed_base {
-	uint64_t counted, samples, period;
-};
-
-struct sampler {
-	struct sampler_config config;
-	struct sampler_waits waits; /* the target of its pointer */
-	struct sampler_bpf *bpf;
-	VEC(int) fds;
-	VEC(uint32_t) counter_of_fd;
-	VEC(struct bpf_link *) links, switch_links;
-	struct stacks now, before;       /* of this generation and the one before */
-	struct sampler_visitor *visitor; /* while messages are read */
-	struct ring_buffer *messages;
-	struct table_maps *tables;
-	struct count_key *keys; /* a batch */
-	struct count_value *values;
-	VEC(struct count_key) all_keys;
-	VEC(struct count_value) all_values;
-	uint64_t losses[N_SAMPLER_COUNTERS]; /* the program's numbers at the last reading */
-	uint64_t n_unknown;                  /* samples whose stack never came, not reported yet */
-	uint32_t n_cleared;
-	bool is_paused;
-	uint32_t counts_room; /* entries of each map of counts */
-	uint32_t messages_bytes;
-	uint64_t max_words;            /* of stacks, in a generation */
-	size_t n_polled_bytes;         /* in this sampler_poll() */
-	uint64_t made_for_hz;          /* the rate that the maps were made for */
-	VEC(struct missed_base) bases; /* by counter: sampler_collect_missed() */
-	uint64_t cleared_ns;           /* time of the last clearing of tables */
-};
 
 static void stacks_fini(struct stacks *s)
 {
@@ -178,157 +102,6 @@ static int read_message(void *context, void *data, size_t size)
 	}
 	/* new messages during the reading could keep us here for ever */
 	return s->n_polled_bytes < s->messages_bytes ? 0 : -EAGAIN;
-}
-
-/* Opening. */
-
-/* libbpf's warnings while programs are loaded; libbpf prints without a context. NULL: not now. */
-static struct buf *load_messages;
-
-static int __attribute__((format(printf, 2, 0)))
-take_message(enum libbpf_print_level level, const char *format, va_list ap)
-{
-	char *text;
-
-	if (!load_messages || level != LIBBPF_WARN || vasprintf(&text, format, ap) < 0)
-		return 0;
-	buf_str(load_messages, text); /* with a verifier's log: megabytes */
-	free(text);
-	return 0;
-}
-
-/* Permissions and features were checked before: this is a fault of the program or of the kernel. */
-static int explain_load(int code, struct buf *messages, struct error *err)
-{
-	char reason[512];
-
-	load_log_reason(buf_cstr(messages), reason, sizeof(reason));
-	return error_set(err, code, "the kernel refuses assay's BPF program (%s)%s%s",
-			 strerror(-code), *reason ? ": " : "", reason);
-}
-
-/* `types_fd`: the file with the kernel's types for libbpf; -1: libbpf finds one itself. */
-static int load_programs(struct sampler_bpf *b, int types_fd, struct error *err)
-{
-	struct buf messages = { 0 };
-	int e = 0;
-
-	load_messages = &messages;
-	if (types_fd >= 0)
-		e = kernel_btf_write(KERNEL_BTF_PATH, bpf_object__btf(b->obj), types_fd);
-	if (e == 0)
-		e = sampler_bpf__load(b);
-	load_messages = NULL;
-	if (e < 0)
-		explain_load(e, &messages, err);
-	buf_fini(&messages);
-	return e;
-}
-
-/* Samples a second on all CPUs; a counter by count is assumed to have a high rate. */
-static uint64_t samples_a_second(const struct sampler_config *c)
-{
-	uint64_t rate = 0;
-
-	for (size_t i = 0; i < c->counters->n; i++)
-		rate += c->counters->data[i].attr.freq ? c->counters->data[i].attr.sample_freq
-						       : 10000;
-	return rate * c->cpus->n;
-}
-
-static uint32_t counts_entries(const struct sampler_config *c)
-{
-	/* each sample makes at most one entry */
-	uint64_t rate = samples_a_second(c);
-
-	if (c->waits) /* waits of a millisecond or more are few */
-		rate += (c->waits->min_ns < 1000000 ? 50000 : 10000) * c->cpus->n;
-	rate = rate * 3 / 2;
-	return (uint32_t)MIN(MAX(rate, COUNTS_MIN), COUNTS_MAX);
-}
-
-/* The maps of waits are loaded only with them. */
-static void prepare_waits(struct sampler_bpf *b, const struct sampler_config *c)
-{
-	const struct sampler_waits *w = c->waits;
-
-	bpf_program__set_autoload(b->progs.sample, c->counters->n > 0);
-	bpf_program__set_autoload(b->progs.switched, w != NULL);
-	bpf_program__set_autoload(b->progs.forked, w && w->n_targets && !w->targets_are_threads);
-	bpf_map__set_max_entries(b->maps.waits, w ? WAITS_ENTRIES : 1);
-	bpf_map__set_max_entries(b->maps.targets, w && w->n_targets ? TARGETS_ENTRIES : 1);
-	if (!w)
-		return;
-	b->rodata->waits_of_targets = w->n_targets > 0;
-	b->rodata->targets_are_threads = w->targets_are_threads;
-	b->rodata->waits_min_ns = w->min_ns;
-	b->rodata->waits_counter = w->first_counter;
-}
-
-static uint64_t stacks_max_words(const struct sampler_config *c)
-{
-	uint64_t of_a_minute = samples_a_second(c) * 60 * USUAL_FRAMES;
-
-	return MIN(MAX(of_a_minute, STACKS_MIN_WORDS), STACKS_MAX_WORDS);
-}
-
-/* For half a second, in which all stacks may be raw. */
-static uint32_t messages_bytes(const struct sampler_config *c, uint32_t most)
-{
-	uint64_t rate = c->waits ? UINT32_MAX : MAX(samples_a_second(c), MESSAGES_LEAST_RATE);
-	uint32_t bytes = MESSAGES_MIN_BYTES;
-
-	while (bytes < most && bytes < rate * sizeof(struct raw_stack_message) / 2)
-		bytes *= 2;
-	return MIN(bytes, most);
-}
-
-static int sampler_load(struct sampler *s, const struct sampler_config *c, struct error *err)
-{
-	struct sampler_limits limits = sampler_limits(c->cpus->n);
-	cleanup(close_at_exit) int types_fd = memfd_create("kernel-types", MFD_CLOEXEC);
-	LIBBPF_OPTS(bpf_object_open_opts, opts);
-	struct sampler_bpf *b;
-	char types_path[32];
-	int e;
-
-	libbpf_set_print(take_message);
-	snprintf(types_path, sizeof(types_path), "/proc/self/fd/%d", types_fd);
-	opts.btf_custom_path = types_fd >= 0 ? types_path : NULL;
-	s->bpf = b = sampler_bpf__open_opts(&opts);
-	if (!b)
-		return error_errno(err, -errno, "cannot open the in-kernel sampler");
-	b->rodata->with_stacks = c->with_stacks;
-	b->rodata->by_frame_pointer = c->by_frame_pointer;
-	b->rodata->own_pid_namespace = c->pid_namespace;
-	b->rodata->with_cgroup_v1 = cgroup_has_v1();
-	b->rodata->page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
-	limits.counts = limits.counts ? limits.counts : counts_entries(c);
-	s->counts_room = limits.counts;
-	s->made_for_hz = samples_a_second(c) / MAX(c->cpus->n, 1u);
-	bpf_map__set_max_entries(b->maps.counts_even, limits.counts);
-	bpf_map__set_max_entries(b->maps.counts_odd, limits.counts);
-	bpf_map__set_max_entries(b->maps.overflows, MAX((uint32_t)c->counters->n, 1u));
-	bpf_map__set_max_entries(b->maps.seen, limits.seen);
-	bpf_map__set_max_entries(b->maps.files, FILES_ENTRIES);
-	bpf_map__set_max_entries(b->maps.table_places, MAX_FILES);
-	bpf_map__set_max_entries(b->maps.chunks, limits.chunks);
-	s->messages_bytes = messages_bytes(c, limits.messages);
-	s->max_words = limits.stacks ? limits.stacks
-		       : c->waits    ? STACKS_MAX_WORDS
-				     : stacks_max_words(c);
-	bpf_map__set_max_entries(b->maps.messages, s->messages_bytes);
-	prepare_waits(b, c);
-	b->rodata->is_to_be_refused = limits.refuse;
-	usleep(limits.load_ms * 1000);
-	e = load_programs(b, types_fd, err);
-	if (e < 0)
-		return e;
-	s->messages = ring_buffer__new(bpf_map__fd(b->maps.messages), read_message, s, NULL);
-	if (!s->messages)
-		return error_errno(err, -errno, "cannot map the sampler's messages");
-	return table_maps_open(bpf_map__fd(b->maps.chunks), limits.chunks,
-			       bpf_map__fd(b->maps.table_places), &s->tables, err);
 }
 
 /*
@@ -439,9 +212,12 @@ int sampler_open(const struct sampler_config *c, struct sampler **out, struct er
 		s->waits = *c->waits;
 		s->config.waits = &s->waits;
 	}
-	e = sampler_load(s, c, err);
+	e = sampler_load(s, err);
 	if (e < 0)
 		return e;
+	s->messages = ring_buffer__new(bpf_map__fd(s->bpf->maps.messages), read_message, s, NULL);
+	if (!s->messages)
+		return error_errno(err, -errno, "cannot map the sampler's messages");
 	s->keys = xcalloc(BATCH, sizeof(*s->keys));
 	s->values = xcalloc(BATCH, sizeof(*s->values));
 	*out = take_ptr(s);
@@ -742,145 +518,4 @@ void sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait)
 void sampler_drop_wait(struct sampler *s, int32_t tid)
 {
 	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.waits), &tid);
-}
-
-static uint64_t read_loss(const struct sampler *s, uint32_t which)
-{
-	uint64_t values[1024] = { 0 }, sum = 0;
-	int n = libbpf_num_possible_cpus();
-
-	if (n <= 0 || n > 1024 ||
-	    bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.losses), &which, values) < 0)
-		return 0;
-	for (int i = 0; i < n; i++)
-		sum += values[i];
-	return sum;
-}
-
-/* The loss reason of a counter of the program; -1: none. */
-static int loss_of_counter(uint32_t counter)
-{
-	static const enum loss_reason reasons[N_SAMPLER_LOSSES] = {
-		[SAMPLER_COUNTS_FULL] = LOSS_RING_FULL,
-		[SAMPLER_STACK_DROPPED] = LOSS_RING_FULL,
-		[SAMPLER_FILES_FULL] = LOSS_FILES_FULL,
-		[SAMPLER_RAW_DROPPED] = LOSS_STACK_NO_TABLE,
-		[SAMPLER_TABLES_FULL] = LOSS_TABLES_FULL,
-		[SAMPLER_WAITS_FULL] = LOSS_WAITS_FULL,
-	};
-	/* Each language has the same losses, in the order of enum language_loss. */
-	static const enum loss_reason of_language[N_LANGUAGES] = {
-#define X(id, key, name) [LANGUAGE_##id] = LOSS_##id##_STATE,
-		LANGUAGES(X)
-#undef X
-	};
-
-	if (counter < N_SAMPLER_LOSSES)
-		return (int)reasons[counter];
-	if (counter < N_STOP_COUNTERS)
-		return loss_of_stop((enum unwind_stop)(counter - N_SAMPLER_LOSSES));
-	counter -= N_STOP_COUNTERS;
-	return counter < N_LANGUAGE_LOSSES ? -1
-					   : (int)(of_language[counter / N_LANGUAGE_LOSSES] +
-						   counter % N_LANGUAGE_LOSSES);
-}
-
-void sampler_collect_losses(struct sampler *s,
-			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
-					 uint64_t n),
-			    void *context)
-{
-	for (uint32_t i = 0; i < N_SAMPLER_COUNTERS; i++) {
-		uint64_t n = read_loss(s, i);
-		int reason = loss_of_counter(i);
-
-		if (n > s->losses[i] && reason >= 0)
-			lose(context, (enum loss_reason)reason, UINT32_MAX, n - s->losses[i]);
-		s->losses[i] = n;
-	}
-	if (s->n_unknown)
-		lose(context, LOSS_RING_FULL, UINT32_MAX, s->n_unknown);
-	s->n_unknown = 0;
-}
-
-static struct count_value overflows_of(const struct sampler *s, uint32_t counter)
-{
-	struct count_value values[1024], sum = { 0 };
-	int n = libbpf_num_possible_cpus();
-
-	if (n <= 0 || n > 1024 ||
-	    bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.overflows), &counter, values) < 0)
-		return sum;
-	for (int i = 0; i < n; i++) {
-		sum.samples += values[i].samples;
-		sum.period += values[i].period;
-	}
-	return sum;
-}
-
-/*
- * A clock stands still while it is throttled; the result is the time for which it should have run.
- */
-static uint64_t counted_on(int fd, bool is_clock)
-{
-	uint64_t values[3]; /* the count, time enabled, time running */
-
-	if (read(fd, values, sizeof(values)) != sizeof(values))
-		return 0;
-	return is_clock ? values[2] : values[0];
-}
-
-struct rings_tally sampler_tally(const struct sampler *s, uint32_t counter)
-{
-	struct count_value got = overflows_of(s, counter);
-	struct rings_tally t = { .samples = got.samples, .period = got.period };
-	bool is_clock = !strcmp(s->config.counters->data[counter].unit, "ns");
-
-	for (size_t i = 0; i < s->fds.n; i++) {
-		if (s->counter_of_fd.data[i] != counter)
-			continue;
-		t.counted += counted_on(s->fds.data[i], is_clock);
-		t.n_fds++;
-	}
-	return t;
-}
-
-/* The value of a CPU that went offline can't be read any more. */
-static uint64_t missed_since(struct sampler *s, uint32_t counter, uint64_t counted,
-			     const struct count_value *got, uint64_t wanted, uint64_t n_cpus)
-{
-	struct missed_base *base, old;
-
-	while (s->bases.n <= counter)
-		vec_push(&s->bases, (struct missed_base){ 0 });
-	base = &s->bases.data[counter];
-	old = *base;
-	*base = (struct missed_base){ counted, got->samples, got->period };
-	return missed_samples(counted - MIN(counted, old.counted), got->samples - old.samples,
-			      got->period - old.period, wanted, n_cpus);
-}
-
-void sampler_collect_missed(struct sampler *s,
-			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
-					 uint64_t n),
-			    void *context)
-{
-	for (uint32_t k = 0; k < s->config.counters->n; k++) {
-		const struct counter *counter = &s->config.counters->data[k];
-		bool is_clock = !strcmp(counter->unit, "ns");
-		struct count_value got = overflows_of(s, k);
-		uint64_t counted = 0, n_cpus = 0, n;
-
-		if (is_clock && !clock_shows_missed(&counter->attr))
-			continue;
-		for (size_t i = 0; i < s->fds.n; i++) {
-			if (s->counter_of_fd.data[i] != k)
-				continue;
-			counted += counted_on(s->fds.data[i], is_clock);
-			n_cpus++;
-		}
-		n = missed_since(s, k, counted, &got, pace_period(counter), n_cpus);
-		if (n)
-			lose(context, LOSS_THROTTLED_SAMPLES, k, n);
-	}
 }

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/sampler_load.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "collect/cgroup.h"
+#include "collect/kernel_btf.h"
+#include "collect/load_log.h"
+#include "collect/missed.h"
+#include "collect/sampler_limits.h"
+#include "collect/sampler_state.h"
+#include "collect/table_maps.h"
+
+/* A second at the highest requested rate, and room for bursts of several counters. */
+#define COUNTS_MIN 8192
+#define COUNTS_MAX (4u << 20)
+
+#define KERNEL_BTF_PATH "/sys/kernel/btf/vmlinux"
+
+/* The ring is mapped twice, so it should not be larger than the rate needs. */
+#define MESSAGES_MIN_BYTES  (1u << 20)
+#define MESSAGES_LEAST_RATE 64u
+
+/* Threads that are away at once, and followed processes. */
+#define WAITS_ENTRIES   65536
+#define TARGETS_ENTRIES 65536
+
+/*
+ * Stacks are kept packed in one array. A new generation begins at this size, which is the most that
+ * a minute can bring. At a low rate, keeping more costs memory and saves little.
+ */
+#define STACKS_MAX_WORDS ((uint64_t)2 << 20)
+#define STACKS_MIN_WORDS ((uint64_t)1 << 17)
+#define USUAL_FRAMES     64
+
+/* Opening. */
+
+/* libbpf's warnings while programs are loaded; libbpf prints without a context. NULL: not now. */
+static struct buf *load_messages;
+
+static int __attribute__((format(printf, 2, 0)))
+take_message(enum libbpf_print_level level, const char *format, va_list ap)
+{
+	char *text;
+
+	if (!load_messages || level != LIBBPF_WARN || vasprintf(&text, format, ap) < 0)
+		return 0;
+	buf_str(load_messages, text); /* with a verifier's log: megabytes */
+	free(text);
+	return 0;
+}
+
+/* Permissions and features were checked before: this is a fault of the program or of the kernel. */
+static int explain_load(int code, struct buf *messages, struct error *err)
+{
+	char reason[512];
+
+	load_log_reason(buf_cstr(messages), reason, sizeof(reason));
+	return error_set(err, code, "the kernel refuses assay's BPF program (%s)%s%s",
+			 strerror(-code), *reason ? ": " : "", reason);
+}
+
+/* `types_fd`: the file with the kernel's types for libbpf; -1: libbpf finds one itself. */
+static int load_programs(struct sampler_bpf *b, int types_fd, struct error *err)
+{
+	struct buf messages = { 0 };
+	int e = 0;
+
+	load_messages = &messages;
+	if (types_fd >= 0)
+		e = kernel_btf_write(KERNEL_BTF_PATH, bpf_object__btf(b->obj), types_fd);
+	if (e == 0)
+		e = sampler_bpf__load(b);
+	load_messages = NULL;
+	if (e < 0)
+		explain_load(e, &messages, err);
+	buf_fini(&messages);
+	return e;
+}
+
+/* Samples a second on all CPUs; a counter by count is assumed to have a high rate. */
+static uint64_t samples_a_second(const struct sampler_config *c)
+{
+	uint64_t rate = 0;
+
+	for (size_t i = 0; i < c->counters->n; i++)
+		rate += c->counters->data[i].attr.freq ? c->counters->data[i].attr.sample_freq
+						       : 10000;
+	return rate * c->cpus->n;
+}
+
+static uint32_t counts_entries(const struct sampler_config *c)
+{
+	/* each sample makes at most one entry */
+	uint64_t rate = samples_a_second(c);
+
+	if (c->waits) /* waits of a millisecond or more are few */
+		rate += (c->waits->min_ns < 1000000 ? 50000 : 10000) * c->cpus->n;
+	rate = rate * 3 / 2;
+	return (uint32_t)MIN(MAX(rate, COUNTS_MIN), COUNTS_MAX);
+}
+
+/* The maps of waits are loaded only with them. */
+static void prepare_waits(struct sampler_bpf *b, const struct sampler_config *c)
+{
+	const struct sampler_waits *w = c->waits;
+
+	bpf_program__set_autoload(b->progs.sample, c->counters->n > 0);
+	bpf_program__set_autoload(b->progs.switched, w != NULL);
+	bpf_program__set_autoload(b->progs.forked, w && w->n_targets && !w->targets_are_threads);
+	bpf_map__set_max_entries(b->maps.waits, w ? WAITS_ENTRIES : 1);
+	bpf_map__set_max_entries(b->maps.targets, w && w->n_targets ? TARGETS_ENTRIES : 1);
+	if (!w)
+		return;
+	b->rodata->waits_of_targets = w->n_targets > 0;
+	b->rodata->targets_are_threads = w->targets_are_threads;
+	b->rodata->waits_min_ns = w->min_ns;
+	b->rodata->waits_counter = w->first_counter;
+}
+
+static uint64_t stacks_max_words(const struct sampler_config *c)
+{
+	uint64_t of_a_minute = samples_a_second(c) * 60 * USUAL_FRAMES;
+
+	return MIN(MAX(of_a_minute, STACKS_MIN_WORDS), STACKS_MAX_WORDS);
+}
+
+/* For half a second, in which all stacks may be raw. */
+static uint32_t messages_bytes(const struct sampler_config *c, uint32_t most)
+{
+	uint64_t rate = c->waits ? UINT32_MAX : MAX(samples_a_second(c), MESSAGES_LEAST_RATE);
+	uint32_t bytes = MESSAGES_MIN_BYTES;
+
+	while (bytes < most && bytes < rate * sizeof(struct raw_stack_message) / 2)
+		bytes *= 2;
+	return MIN(bytes, most);
+}
+
+int sampler_load(struct sampler *s, struct error *err)
+{
+	const struct sampler_config *c = &s->config;
+	struct sampler_limits limits = sampler_limits(c->cpus->n);
+	cleanup(close_at_exit) int types_fd = memfd_create("kernel-types", MFD_CLOEXEC);
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
+	struct sampler_bpf *b;
+	char types_path[32];
+	int e;
+
+	libbpf_set_print(take_message);
+	snprintf(types_path, sizeof(types_path), "/proc/self/fd/%d", types_fd);
+	opts.btf_custom_path = types_fd >= 0 ? types_path : NULL;
+	s->bpf = b = sampler_bpf__open_opts(&opts);
+	if (!b)
+		return error_errno(err, -errno, "cannot open the in-kernel sampler");
+	b->rodata->with_stacks = c->with_stacks;
+	b->rodata->by_frame_pointer = c->by_frame_pointer;
+	b->rodata->own_pid_namespace = c->pid_namespace;
+	b->rodata->with_cgroup_v1 = cgroup_has_v1();
+	b->rodata->page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
+	limits.counts = limits.counts ? limits.counts : counts_entries(c);
+	s->counts_room = limits.counts;
+	s->made_for_hz = samples_a_second(c) / MAX(c->cpus->n, 1u);
+	bpf_map__set_max_entries(b->maps.counts_even, limits.counts);
+	bpf_map__set_max_entries(b->maps.counts_odd, limits.counts);
+	bpf_map__set_max_entries(b->maps.overflows, MAX((uint32_t)c->counters->n, 1u));
+	bpf_map__set_max_entries(b->maps.seen, limits.seen);
+	bpf_map__set_max_entries(b->maps.files, MAX_FILES);
+	bpf_map__set_max_entries(b->maps.table_places, MAX_FILES);
+	bpf_map__set_max_entries(b->maps.chunks, limits.chunks);
+	s->messages_bytes = messages_bytes(c, limits.messages);
+	s->max_words = limits.stacks ? limits.stacks
+		       : c->waits    ? STACKS_MAX_WORDS
+				     : stacks_max_words(c);
+	bpf_map__set_max_entries(b->maps.messages, s->messages_bytes);
+	prepare_waits(b, c);
+	b->rodata->is_to_be_refused = limits.refuse;
+	usleep(limits.load_ms * 1000);
+	e = load_programs(b, types_fd, err);
+	if (e < 0)
+		return e;
+	return table_maps_open(bpf_map__fd(b->maps.chunks), limits.chunks,
+			       bpf_map__fd(b->maps.table_places), &s->tables, err);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "collect/missed.h"
+#include "collect/sampler_state.h"
+#include "counter/pace.h"
+#include "unwind/stop_loss.h"
+#include "machine/cgroup_domain.h"
+
+static uint64_t read_loss(const struct sampler *s, uint32_t which)
+{
+	uint64_t values[1024] = { 0 }, sum = 0;
+	int n = libbpf_num_possible_cpus();
+
+	if (n <= 0 || n > 1024 ||
+	    bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.losses), &which, values) < 0)
+		return 0;
+	for (int i = 0; i < n; i++)
+		sum += values[i];
+	return sum;
+}
+
+/* The loss reason of a counter of the program; -1: none. */
+static int loss_of_counter(uint32_t counter)
+{
+	static const enum loss_reason reasons[N_SAMPLER_LOSSES] = {
+		[SAMPLER_COUNTS_FULL] = LOSS_RING_FULL,
+		[SAMPLER_STACK_DROPPED] = LOSS_RING_FULL,
+		[SAMPLER_FILES_FULL] = LOSS_FILES_FULL,
+		[SAMPLER_RAW_DROPPED] = LOSS_STACK_NO_TABLE,
+		[SAMPLER_TABLES_FULL] = LOSS_TABLES_FULL,
+		[SAMPLER_WAITS_FULL] = LOSS_WAITS_FULL,
+	};
+	/* Each language has the same losses, in the order of enum language_loss. */
+	static const enum loss_reason of_language[N_LANGUAGES] = {
+#define X(id, key, name) [LANGUAGE_##id] = LOSS_##id##_STATE,
+		LANGUAGES(X)
+#undef X
+	};
+
+	if (counter < N_SAMPLER_LOSSES)
+		return (int)reasons[counter];
+	if (counter < N_STOP_COUNTERS)
+		return loss_of_stop((enum unwind_stop)(counter - N_SAMPLER_LOSSES));
+	counter -= N_STOP_COUNTERS;
+	return counter < N_LANGUAGE_LOSSES ? -1
+					   : (int)(of_language[counter / N_LANGUAGE_LOSSES] +
+						   counter % N_LANGUAGE_LOSSES);
+}
+
+void sampler_collect_losses(struct sampler *s,
+			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
+					 uint64_t n),
+			    void *context)
+{
+	for (uint32_t i = 0; i < N_SAMPLER_COUNTERS; i++) {
+		uint64_t n = read_loss(s, i);
+		int reason = loss_of_counter(i);
+
+		if (n > s->losses[i] && reason >= 0)
+			lose(context, (enum loss_reason)reason, UINT32_MAX, n - s->losses[i]);
+		s->losses[i] = n;
+	}
+	if (s->n_unknown)
+		lose(context, LOSS_RING_FULL, UINT32_MAX, s->n_unknown);
+	s->n_unknown = 0;
+}
+
+static struct count_value overflows_of(const struct sampler *s, uint32_t counter)
+{
+	struct count_value values[1024], sum = { 0 };
+	int n = libbpf_num_possible_cpus();
+
+	if (n <= 0 || n > 1024 ||
+	    bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.overflows), &counter, values) < 0)
+		return sum;
+	for (int i = 0; i < n; i++) {
+		sum.samples += values[i].samples;
+		sum.period += values[i].period;
+	}
+	return sum;
+}
+
+/*
+ * A clock stands still while it is throttled; the result is the time for which it should have run.
+ */
+static uint64_t counted_on(int fd, bool is_clock)
+{
+	uint64_t values[3]; /* the count, time enabled, time running */
+
+	if (read(fd, values, sizeof(values)) != sizeof(values))
+		return 0;
+	return is_clock ? values[2] : values[0];
+}
+
+struct rings_tally sampler_tally(const struct sampler *s, uint32_t counter)
+{
+	struct count_value got = overflows_of(s, counter);
+	struct rings_tally t = { .samples = got.samples, .period = got.period };
+	bool is_clock = !strcmp(s->config.counters->data[counter].unit, "ns");
+
+	for (size_t i = 0; i < s->fds.n; i++) {
+		if (s->counter_of_fd.data[i] != counter)
+			continue;
+		t.counted += counted_on(s->fds.data[i], is_clock);
+		t.n_fds++;
+	}
+	return t;
+}
+
+/* The value of a CPU that went offline can't be read any more. */
+static uint64_t missed_since(struct sampler *s, uint32_t counter, uint64_t counted,
+			     const struct count_value *got, uint64_t wanted, uint64_t n_cpus)
+{
+	struct missed_base *base, old;
+
+	while (s->bases.n <= counter)
+		vec_push(&s->bases, (struct missed_base){ 0 });
+	base = &s->bases.data[counter];
+	old = *base;
+	*base = (struct missed_base){ counted, got->samples, got->period };
+	return missed_samples(counted - MIN(counted, old.counted), got->samples - old.samples,
+			      got->period - old.period, wanted, n_cpus);
+}
+
+void sampler_collect_missed(struct sampler *s,
+			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
+					 uint64_t n),
+			    void *context)
+{
+	for (uint32_t k = 0; k < s->config.counters->n; k++) {
+		const struct counter *counter = &s->config.counters->data[k];
+		bool is_clock = !strcmp(counter->unit, "ns");
+		struct count_value got = overflows_of(s, k);
+		uint64_t counted = 0, n_cpus = 0, n;
+
+		if (is_clock && !clock_shows_missed(&counter->attr))
+			continue;
+		for (size_t i = 0; i < s->fds.n; i++) {
+			if (s->counter_of_fd.data[i] != k)
+				continue;
+			counted += counted_on(s->fds.data[i], is_clock);
+			n_cpus++;
+		}
+		n = missed_since(s, k, counted, &got, pace_period(counter), n_cpus);
+		if (n)
+			lose(context, LOSS_THROTTLED_SAMPLES, k, n);
+	}
+}

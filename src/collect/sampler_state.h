@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The state of a sampler, which its files share. */
+#pragma once
+
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "collect/sampler.h"
+#include "collect/sampler.skel.h"
+#include "collect/table_maps.h"
+
+struct known_stack {
+	uint32_t at; /* of its first frame */
+	uint16_t n_kernel, n_user;
+	uint32_t fit;
+};
+
+/* The stacks of one generation, by hash. */
+struct stacks {
+	VEC(uint64_t) frames;
+	VEC(struct known_stack) list;
+	struct intmap by_hash;
+};
+
+/* A counter's value, and its samples, at the last check. */
+struct missed_base {
+	uint64_t counted, samples, period;
+};
+
+struct sampler {
+	struct sampler_config config;
+	struct sampler_waits waits; /* the target of its pointer */
+	struct sampler_bpf *bpf;
+	VEC(int) fds;
+	VEC(uint32_t) counter_of_fd;
+	VEC(struct bpf_link *) links, switch_links;
+	struct stacks now, before;       /* of this generation and the one before */
+	struct sampler_visitor *visitor; /* while messages are read */
+	struct ring_buffer *messages;
+	struct table_maps *tables;
+	struct count_key *keys; /* a batch */
+	struct count_value *values;
+	VEC(struct count_key) all_keys;
+	VEC(struct count_value) all_values;
+	uint64_t losses[N_SAMPLER_COUNTERS]; /* the program's numbers at the last reading */
+	uint64_t n_unknown;                  /* samples whose stack never came, not reported yet */
+	uint32_t n_cleared;
+	bool is_paused;
+	uint32_t counts_room; /* entries of each map of counts */
+	uint32_t messages_bytes;
+	uint64_t max_words;            /* of stacks, in a generation */
+	size_t n_polled_bytes;         /* in this sampler_poll() */
+	uint64_t made_for_hz;          /* the rate that the maps were made for */
+	VEC(struct missed_base) bases; /* by counter: sampler_collect_missed() */
+	uint64_t cleared_ns;           /* time of the last clearing of tables */
+};
