@@ -10,14 +10,9 @@ cd "$(dirname "$0")/.." || exit 2
 # The known exceptions: "long FILE", "cycle FOLDER", "folders FOLDER". The script refuses a row that
 # is no longer true.
 known='
-long src/collect/sampler.c
 long src/commands/record.c
-long src/machine/machine.c
-long src/perfdata/print_format.c
 long src/picture/html/app.js
-long src/record/in_kernel.c
 long src/script/script_text.c
-long src/unwind/build.c
 long tests/fake_pt/device.c
 long tests/pt/trace.c
 long tests/unit/test_cgroup.c

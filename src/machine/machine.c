@@ -12,79 +12,7 @@
 #include "machine/cgroups.h"
 #include "machine/jit_code.h"
 #include "machine/kernel_map.h"
-#include "machine/proc.h"
-
-struct process {
-	int32_t pid, parent; /* parent: its pid when it forked; 0: not known */
-	uint32_t n_threads;
-	struct address_space space;
-	uint64_t space_number; /* of the present space */
-	image_id app;
-	image_id jit;              /* id 0: none yet */
-	struct jit_code *jit_code; /* NULL: no compiler named its dump */
-	image_id jit_dump;
-	string_id comm;
-	string_id cgroup; /* its parent's, until its own is looked up */
-	bool is_used, has_ended, has_app, has_own_cgroup;
-	bool is_bare;      /* it executed a program, of which nothing is mapped yet */
-	bool is_looked_up; /* an event or /proc named it, or /proc was asked */
-	bool is_lost;      /* and nothing was known */
-	uint64_t ended_ns;
-};
-
-/* How many ended parents to pass in the search for a live one. */
-#define MAX_PARENTS 8
-
-/* The slot of an unknown process, offline. */
-#define NOBODY 0
-
-struct thread {
-	int32_t tid;
-	uint32_t process;
-	string_id comm;
-	bool is_used, has_ended;
-};
-
-/*
- * A thread that is kept for late samples: after its exit event, a thread still runs while the
- * kernel takes it apart.
- */
-struct ended_thread {
-	int32_t tid;
-	uint64_t ended_ns;
-};
-
-/* A dump whose process has executed another program; kept until its names are visited. */
-struct dropped_dump {
-	struct jit_code *code;
-	image_id image;
-};
-
-struct machine {
-	bool is_offline, has_other_clock;
-	bool has_untimed_code;
-	char *proc;
-	struct image_table *images;
-	struct strings strings;
-	struct kernel_map *kernel;
-	struct cgroups *cgroups;
-	bool trusts_parents;
-	struct build_id vdso_build_id;
-
-	/* Slots are reused; the maps name the living (and just ended) processes. */
-	VEC(struct process) processes;
-	VEC(struct thread) threads;
-	VEC(uint32_t) free_processes;
-	VEC(uint32_t) free_threads;
-	VEC(struct ended_thread) ended_threads; /* no leaders: these go with their process */
-	struct intmap by_pid, by_tid;
-	uint32_t n_ended;
-	uint64_t last_space_number;
-	struct guard_budget jit_budget;
-	VEC(struct dropped_dump) dropped;
-	uint32_t n_protected;
-	string_id protected_comm; /* of the first */
-};
+#include "machine/machine_state.h"
 
 static uint32_t process_reset(struct machine *m, int32_t pid);
 
@@ -184,13 +112,6 @@ uint32_t machine_process_count(const struct machine *m)
 
 /* Processes and threads. */
 
-static struct process *process_find(struct machine *m, int32_t pid)
-{
-	uint32_t *at = intmap_find(&m->by_pid, (uint32_t)pid);
-
-	return at ? &m->processes.data[*at] : NULL;
-}
-
 static void drop_dump(struct machine *m, struct process *p)
 {
 	if (p->jit_code)
@@ -237,14 +158,14 @@ static uint32_t process_reset(struct machine *m, int32_t pid)
 	return *at;
 }
 
-static uint32_t machine_process(struct machine *m, int32_t pid)
+uint32_t machine_get_process(struct machine *m, int32_t pid)
 {
 	uint32_t *at = intmap_find(&m->by_pid, (uint32_t)pid);
 
 	return at ? *at : process_reset(m, pid);
 }
 
-static struct thread *thread_get(struct machine *m, int32_t tid, uint32_t process, string_id comm)
+struct thread *machine_get_thread(struct machine *m, int32_t tid, uint32_t process, string_id comm)
 {
 	bool is_new;
 	uint32_t *at = intmap_put(&m->by_tid, (uint32_t)tid, &is_new);
@@ -375,7 +296,7 @@ static void machine_on_mapping(struct machine *m, const struct event *event)
 		kernel_map_mapping(m->kernel, e);
 	if (!e->is_executable || e->is_kernel || event->pid < 0 || mapping.end < mapping.start)
 		return;
-	process = machine_process(m, event->pid); /* may move the array */
+	process = machine_get_process(m, event->pid); /* may move the array */
 	p = &m->processes.data[process];
 	mapping.is_absolute = is_anonymous_path(e->path) && !is_program_in_memory(p, e);
 	mapping.image = mapping.is_absolute ? jit_image(m, p) : file_image(m, e);
@@ -400,7 +321,7 @@ static void machine_on_mapping(struct machine *m, const struct event *event)
 
 static void on_comm(struct machine *m, const struct event *event)
 {
-	uint32_t process = machine_process(m, event->pid);
+	uint32_t process = machine_get_process(m, event->pid);
 	string_id comm = strings_add(&m->strings, event->comm.name);
 	struct process *p = &m->processes.data[process];
 
@@ -416,31 +337,12 @@ static void on_comm(struct machine *m, const struct event *event)
 	if (event->pid == event->tid)
 		p->comm = comm;
 	p->is_looked_up = true;
-	thread_get(m, event->tid, process, comm)->comm = comm;
-}
-
-/* The path in /proc of the process or, if it has gone, of its nearest live parent. Asked once. */
-static string_id process_cgroup(struct machine *m, struct process *p, int depth)
-{
-	string_id own = { 0 };
-	struct process *parent;
-
-	if (p->has_own_cgroup)
-		return p->cgroup;
-	p->has_own_cgroup = true;
-	if (!p->has_ended)
-		own = cgroups_of_process(m->cgroups, p->pid);
-	parent = own.n || p->cgroup.n || !depth ? NULL : process_find(m, p->parent);
-	if (parent)
-		own = process_cgroup(m, parent, depth - 1);
-	if (own.n)
-		p->cgroup = own;
-	return p->cgroup;
+	machine_get_thread(m, event->tid, process, comm)->comm = comm;
 }
 
 static void on_task_fork(struct machine *m, const struct event *event)
 {
-	uint32_t parent = machine_process(m, event->fork.ppid), process = parent;
+	uint32_t parent = machine_get_process(m, event->fork.ppid), process = parent;
 	uint32_t *parent_thread = intmap_find(&m->by_tid, (uint32_t)event->fork.ptid);
 	string_id comm = parent_thread ? m->threads.data[*parent_thread].comm
 				       : m->processes.data[parent].comm;
@@ -459,19 +361,20 @@ static void on_task_fork(struct machine *m, const struct event *event)
 		p->jit_code = jit_code_ref(from->jit_code);
 		p->jit_dump = from->jit_dump;
 		p->comm = comm;
-		p->cgroup = m->trusts_parents ? process_cgroup(m, from, MAX_PARENTS) : from->cgroup;
+		p->cgroup = m->trusts_parents ? machine_process_cgroup(m, from, MAX_PARENTS)
+					      : from->cgroup;
 		p->has_own_cgroup = m->trusts_parents;
 		p->parent = event->fork.ppid;
 		p->is_looked_up = from->is_looked_up;
 	}
 	thread_remove(m, event->tid);
-	thread_get(m, event->tid, process, comm);
+	machine_get_thread(m, event->tid, process, comm);
 }
 
 /* The last thread's end is the end of the process; both are kept a while for late samples. */
 static void on_task_exit(struct machine *m, const struct event *event)
 {
-	struct process *p = process_find(m, event->pid);
+	struct process *p = machine_find_process(m, event->pid);
 	uint32_t *at = intmap_find(&m->by_tid, (uint32_t)event->tid);
 	struct thread *t = at ? &m->threads.data[*at] : NULL;
 
@@ -566,226 +469,4 @@ void machine_forget_ended(struct machine *m, uint64_t before_ns,
 		m->n_ended--;
 		vec_push(&m->free_processes, i);
 	}
-}
-
-/* Looking up. */
-
-struct machine_sink {
-	struct event_sink sink;
-	struct machine *machine;
-};
-
-static int feed_machine(struct event_sink *sink, const struct event *event)
-{
-	machine_event(((struct machine_sink *)sink)->machine, event);
-	return 0;
-}
-
-/* Offline, nothing is looked up: the result depends on the events alone. */
-static uint32_t known_process(struct machine *m, int32_t pid)
-{
-	const uint32_t *at = intmap_find(&m->by_pid, (uint32_t)pid);
-
-	return at ? *at : NOBODY;
-}
-
-/* A process without an event: what /proc has now is the best source. Asked once. */
-static uint32_t learn_process(struct machine *m, int32_t pid)
-{
-	struct machine_sink sink = { { feed_machine }, m };
-	uint32_t process = machine_process(m, pid);
-
-	if (m->processes.data[process].is_looked_up)
-		return process;
-	if (pid < 0 || proc_scan_process(m->proc, pid, 0, &sink.sink) <= 0)
-		m->processes.data[process].is_lost = true;
-	m->processes.data[process].is_looked_up = true;
-	return process;
-}
-
-static string_id learn_comm(struct machine *m, int32_t pid, int32_t tid, string_id fallback)
-{
-	char comm[64];
-
-	return proc_read_comm(m->proc, pid, tid, comm, sizeof(comm))
-		       ? strings_add(&m->strings, comm)
-		       : fallback;
-}
-
-/* Whether the thread's process is already known to be this one, which saves the look-up. */
-static bool is_of_process(const struct machine *m, uint32_t thread, int32_t pid)
-{
-	const struct process *p = &m->processes.data[m->threads.data[thread].process];
-
-	return p->pid == pid && p->is_used && p->is_looked_up;
-}
-
-struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid)
-{
-	uint32_t *thread = intmap_find(&m->by_tid, (uint32_t)tid);
-	struct thread_view view;
-	struct process *p;
-
-	if (thread && is_of_process(m, *thread, pid)) {
-		view.process = m->threads.data[*thread].process;
-	} else {
-		/* Looking up the process may add the thread, too. */
-		view.process = m->is_offline ? known_process(m, pid) : learn_process(m, pid);
-		thread = intmap_find(&m->by_tid, (uint32_t)tid);
-	}
-	p = &m->processes.data[view.process];
-	view.is_known = p->is_looked_up && !p->is_lost;
-	if (!thread && m->is_offline) {
-		view.comm = p->comm;
-	} else if (!thread) {
-		string_id comm = pid > 0 && tid != pid ? learn_comm(m, pid, tid, p->comm) : p->comm;
-
-		view.comm = thread_get(m, tid, view.process, comm)->comm;
-	} else {
-		view.comm = m->threads.data[*thread].comm;
-	}
-	view.app = p->has_app ? p->app : p->space.n ? p->jit : kernel_map_image(m->kernel);
-	return view;
-}
-
-int machine_resolve_near(struct machine *m, const struct thread_view *thread, uint64_t addr,
-			 uint64_t time_ns, const struct mapping **near, struct code_addr *out)
-{
-	const struct process *p = &m->processes.data[thread->process];
-	const struct mapping *mapping = *near;
-
-	if (p->pid == PID_OTHER_NAMESPACE) {
-		*out = (struct code_addr){ p->app, 0 };
-		return -1;
-	}
-	if (!mapping || addr < mapping->start || addr >= mapping->end)
-		mapping = *near = address_space_find(&p->space, addr);
-	*out = (struct code_addr){ IMAGE_UNKNOWN_ID, addr };
-	if (!mapping)
-		return thread->is_known ? LOSS_UNMAPPED : LOSS_NO_PROCESS;
-	if (mapping->is_absolute && p->jit_code &&
-	    jit_code_find(p->jit_code, addr, time_ns, &out->offset)) {
-		out->image = p->jit_dump;
-		return -1;
-	}
-	out->image = mapping->image;
-	out->offset = mapping->is_absolute ? addr : addr - mapping->start + mapping->file_off;
-	return -1;
-}
-
-int machine_resolve(struct machine *m, const struct thread_view *thread, enum cpu_mode mode,
-		    uint64_t addr, uint64_t time_ns, struct code_addr *out)
-{
-	const struct mapping *near = NULL;
-
-	if (mode == MODE_KERNEL && kernel_map_resolve(m->kernel, addr, time_ns, out))
-		return -1;
-	*out = (struct code_addr){ IMAGE_UNKNOWN_ID, addr };
-	if (mode == MODE_KERNEL)
-		return kernel_map_is_hidden(m->kernel) ? LOSS_NO_KERNEL : LOSS_UNMAPPED;
-	if (mode == MODE_GUEST)
-		return LOSS_GUEST;
-	return machine_resolve_near(m, thread, addr, time_ns, &near, out);
-}
-
-bool machine_kernel_base(const struct machine *m, image_id image, uint64_t *out)
-{
-	return kernel_map_base(m->kernel, image, out);
-}
-
-const struct mapping *machine_mapping(const struct machine *m, const struct thread_view *thread,
-				      uint64_t addr)
-{
-	return address_space_find(&m->processes.data[thread->process].space, addr);
-}
-
-uint64_t machine_space(const struct machine *m, const struct thread_view *thread)
-{
-	return m->processes.data[thread->process].space_number;
-}
-
-uint64_t machine_known_space(const struct machine *m, int32_t pid, int32_t tid)
-{
-	const uint32_t *thread = intmap_find(&m->by_tid, (uint32_t)tid);
-
-	if (!thread || !is_of_process(m, *thread, pid))
-		return 0;
-	return m->processes.data[m->threads.data[*thread].process].space_number;
-}
-
-void machine_kernel_names(struct machine *m,
-			  void (*visit)(void *context, image_id image, uint64_t size,
-					const char *name),
-			  void *context)
-{
-	kernel_map_names(m->kernel, visit, context);
-}
-
-void machine_trust_parents(struct machine *m)
-{
-	m->trusts_parents = true;
-}
-
-string_id machine_cgroup(struct machine *m, const struct thread_view *thread, uint64_t id)
-{
-	string_id path = cgroups_find(m->cgroups, id), own;
-
-	if (path.n && !cgroups_is_root(m->cgroups, path))
-		return path;
-	own = process_cgroup(m, &m->processes.data[thread->process], MAX_PARENTS);
-	return own.n ? own : path;
-}
-
-bool machine_has_untimed_code(const struct machine *m)
-{
-	return m->has_untimed_code;
-}
-
-struct name_visit {
-	machine_name_visit visit;
-	void *context;
-	image_id image;
-	uint32_t n_refused;
-};
-
-static void visit_jit_code(void *context, uint64_t file_off, uint64_t size, const char *name)
-{
-	struct name_visit *v = context;
-
-	v->visit(v->context, v->image, file_off, size, name);
-}
-
-static void visit_process(const struct process *p, struct name_visit *v)
-{
-	v->image = p->jit_dump;
-	if (!p->is_used || !p->jit_code)
-		return;
-	jit_code_names(p->jit_code, visit_jit_code, v);
-	v->n_refused += jit_code_take_refusal(p->jit_code);
-}
-
-uint32_t machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit, void *context)
-{
-	struct name_visit v = { visit, context };
-	const struct process *one = pid < 0 ? NULL : process_find(m, pid);
-
-	/* Called for each process that ends, so it finds the process by number. */
-	if (one)
-		visit_process(one, &v);
-	for (uint32_t i = 0; pid < 0 && i < m->processes.n; i++)
-		visit_process(&m->processes.data[i], &v);
-	vec_foreach (&m->dropped, d) {
-		v.image = d->image;
-		jit_code_names(d->code, visit_jit_code, &v);
-		v.n_refused += jit_code_take_refusal(d->code);
-		jit_code_unref(d->code);
-	}
-	m->dropped.n = 0;
-	return v.n_refused;
-}
-
-uint32_t machine_protected(const struct machine *m, const char **comm)
-{
-	*comm = strings_get(&m->strings, m->protected_comm);
-	return m->n_protected;
 }

@@ -5,9 +5,9 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "collect/sampler.h"
+#include "event/event.h"
 #include "machine/image.h"
 #include "pipeline/off_cpu.h"
-#include "record/in_kernel.h"
 
 #if defined(__aarch64__)
 #define SP_REGISTER 31 /* its DWARF number */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The state of a machine: its processes and threads. Inside machine/. */
+#pragma once
+
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "base/strings.h"
+#include "guard/budget.h"
+#include "machine/address_space.h"
+#include "machine/machine.h"
+
+struct process {
+	int32_t pid, parent; /* parent: its pid when it forked; 0: not known */
+	uint32_t n_threads;
+	struct address_space space;
+	uint64_t space_number; /* of the present space */
+	image_id app;
+	image_id jit;              /* id 0: none yet */
+	struct jit_code *jit_code; /* NULL: no compiler named its dump */
+	image_id jit_dump;
+	string_id comm;
+	string_id cgroup; /* its parent's, until its own is looked up */
+	bool is_used, has_ended, has_app, has_own_cgroup;
+	bool is_bare;      /* it executed a program, of which nothing is mapped yet */
+	bool is_looked_up; /* an event or /proc named it, or /proc was asked */
+	bool is_lost;      /* and nothing was known */
+	uint64_t ended_ns;
+};
+
+/* The slot of an unknown process, offline. */
+#define NOBODY 0
+
+struct thread {
+	int32_t tid;
+	uint32_t process;
+	string_id comm;
+	bool is_used, has_ended;
+};
+
+/*
+ * A thread that is kept for late samples: after its exit event, a thread still runs while the
+ * kernel takes it apart.
+ */
+struct ended_thread {
+	int32_t tid;
+	uint64_t ended_ns;
+};
+
+/* A dump whose process has executed another program; kept until its names are visited. */
+struct dropped_dump {
+	struct jit_code *code;
+	image_id image;
+};
+
+struct machine {
+	bool is_offline, has_other_clock;
+	bool has_untimed_code;
+	char *proc;
+	struct image_table *images;
+	struct strings strings;
+	struct kernel_map *kernel;
+	struct cgroups *cgroups;
+	bool trusts_parents;
+	struct build_id vdso_build_id;
+
+	/* Slots are reused; the maps name the living (and just ended) processes. */
+	VEC(struct process) processes;
+	VEC(struct thread) threads;
+	VEC(uint32_t) free_processes;
+	VEC(uint32_t) free_threads;
+	VEC(struct ended_thread) ended_threads; /* no leaders: these go with their process */
+	struct intmap by_pid, by_tid;
+	uint32_t n_ended;
+	uint64_t last_space_number;
+	struct guard_budget jit_budget;
+	VEC(struct dropped_dump) dropped;
+	uint32_t n_protected;
+	string_id protected_comm; /* of the first */
+};
+
+/* The slot of a process or thread. A new one is added. */
+uint32_t machine_get_process(struct machine *m, int32_t pid);
+struct thread *machine_get_thread(struct machine *m, int32_t tid, uint32_t process, string_id comm);
+
+/* NULL: no such process. */
+static inline struct process *machine_find_process(struct machine *m, int32_t pid)
+{
+	uint32_t *at = intmap_find(&m->by_pid, (uint32_t)pid);
+
+	return at ? &m->processes.data[*at] : NULL;
+}
+
+/* How many ended parents to pass in the search for a live one. */
+#define MAX_PARENTS 8
+
+/* The path in /proc of the process or, if it has gone, of its nearest live parent. Asked once. */
+string_id machine_process_cgroup(struct machine *m, struct process *p, int depth);
