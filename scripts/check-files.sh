@@ -12,7 +12,6 @@ cd "$(dirname "$0")/.." || exit 2
 known='
 long src/commands/record.c
 long src/picture/html/app.js
-long src/script/script_text.c
 long tests/fake_pt/device.c
 long tests/pt/trace.c
 long tests/unit/test_cgroup.c

@@ -17,88 +17,7 @@
 #include "pt/code.h"
 #include "pt/synth_raw.h"
 #include "script/script.h"
-#include "script/script_hex.h"
-
-/* Numbers and padding, without printf, which would take most of the time. */
-
-static void put_blanks(struct buf *out, int n)
-{
-	static const char blanks[] = "                                ";
-
-	for (; n > 0; n -= 32)
-		buf_bytes(out, blanks, (size_t)MIN(n, 32));
-}
-
-static void put_right(struct buf *out, const char *text, size_t len, int width)
-{
-	put_blanks(out, width - (int)len);
-	buf_bytes(out, text, len);
-}
-
-/* A name that a program chose. */
-static void put_name(struct script_printer *p, const char *name, int width)
-{
-	size_t start = p->out.len, len, pad;
-
-	utf8_append_visible(&p->out, name);
-	len = p->out.len - start;
-	if ((size_t)width <= len)
-		return;
-	pad = (size_t)width - len;
-	put_blanks(&p->out, (int)pad);
-	memmove(p->out.data + start + pad, p->out.data + start, len);
-	memset(p->out.data + start, ' ', pad);
-}
-
-static void put_name_left(struct script_printer *p, const char *name, int width)
-{
-	size_t start = p->out.len;
-
-	utf8_append_visible(&p->out, name);
-	put_blanks(&p->out, width - (int)(p->out.len - start));
-}
-
-static void put_dec(struct buf *out, uint64_t v, int width)
-{
-	char digits[24];
-	size_t at = sizeof(digits);
-
-	do {
-		digits[--at] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	put_right(out, digits + at, sizeof(digits) - at, width);
-}
-
-static void put_zero_padded(struct buf *out, uint64_t v, int width)
-{
-	char digits[24];
-
-	for (int i = width; i-- > 0; v /= 10)
-		digits[i] = (char)('0' + v % 10);
-	buf_bytes(out, digits, (size_t)width);
-}
-
-static void script_text_put_int(struct buf *out, int32_t v, int width)
-{
-	char digits[16];
-
-	if (v >= 0)
-		put_dec(out, (uint64_t)v, width);
-	else
-		put_right(out, digits, (size_t)snprintf(digits, sizeof(digits), "%d", v), width);
-}
-
-static void put_hex(struct buf *out, uint64_t v, int width)
-{
-	uint8_t digits[16];
-	unsigned int n = script_hex_columns(digits, v);
-
-	if (width == 16)
-		buf_bytes(out, digits, sizeof(digits));
-	else
-		put_right(out, (char *)digits + 16 - n, n, width);
-}
+#include "script/script_columns.h"
 
 /* Places. */
 
@@ -113,7 +32,7 @@ static void script_text_put_symbol(struct buf *out, const struct script_place *p
 	if (!with_offset)
 		return;
 	buf_str(out, "+0x");
-	put_hex(out, place->symbol_off, 0);
+	script_put_hex(out, place->symbol_off, 0);
 }
 
 static void put_dso(struct buf *out, const struct script_place *place)
@@ -226,7 +145,7 @@ static void script_text_put_chain(struct script_printer *p, uint64_t fields,
 		code.offset -= less;
 		addr = chain_addr(script_place(p->places, code), code, addr - less);
 		buf_u8(&p->out, '\t');
-		put_hex(&p->out, addr, 16);
+		script_put_hex(&p->out, addr, 16);
 		script_text_put_place(p, fields, code, addr);
 		buf_u8(&p->out, '\n');
 	}
@@ -250,7 +169,7 @@ static void put_branch_flags(struct buf *out, uint64_t flags)
 	buf_u8(out, (uint8_t)prediction(flags));
 	buf_str(out, flags & 4 ? "/X/" : "/-/");
 	buf_str(out, flags & 8 ? "A/" : "-/");
-	put_dec(out, flags >> 4 & 0xffff, 0);
+	script_put_dec(out, flags >> 4 & 0xffff, 0);
 	buf_u8(out, '/');
 	buf_str(out, types[flags >> 20 & 15]);
 	buf_u8(out, ' ');
@@ -266,7 +185,7 @@ static void script_text_put_branch_end(struct script_printer *p, uint64_t fields
 		script_text_put_symbol(&p->out, place, true);
 	} else {
 		buf_str(&p->out, "0x");
-		put_hex(&p->out, fields & FIELD_BIT(BRSTACKOFF) ? code.offset : addr, 0);
+		script_put_hex(&p->out, fields & FIELD_BIT(BRSTACKOFF) ? code.offset : addr, 0);
 	}
 	if (!(fields & FIELD_BIT(DSO)))
 		return;
@@ -308,9 +227,9 @@ static void script_text_put_time(struct script_printer *p, uint64_t ns)
 		shown = ns - p->last_ns;
 	p->last_ns = ns;
 	/* 12 columns at least, of which 5 are before the point. */
-	put_dec(&p->out, shown / NS_PER_SECOND, 5);
+	script_put_dec(&p->out, shown / NS_PER_SECOND, 5);
 	buf_u8(&p->out, '.');
-	put_zero_padded(&p->out, shown % NS_PER_SECOND / (digits == 9 ? 1 : 1000), digits);
+	script_put_zero_padded(&p->out, shown % NS_PER_SECOND / (digits == 9 ? 1 : 1000), digits);
 	buf_str(&p->out, ": ");
 }
 
@@ -344,19 +263,19 @@ static void script_text_put_start(struct script_printer *p, uint64_t fields,
 	struct buf *out = &p->out;
 
 	if (fields & FIELD_BIT(COMM)) {
-		put_name(p, row->comm, is_narrow ? 0 : 16);
+		script_put_name(p, row->comm, is_narrow ? 0 : 16);
 		buf_u8(out, ' ');
 	}
 	if (fields & FIELD_BIT(PID)) {
-		script_text_put_int(out, row->pid, 5);
+		script_put_int(out, row->pid, 5);
 		buf_u8(out, fields & FIELD_BIT(TID) ? '/' : ' ');
 	}
 	if (fields & FIELD_BIT(TID)) {
 		size_t at = out->len;
 
-		script_text_put_int(out, row->tid, fields & FIELD_BIT(PID) ? 0 : 5);
+		script_put_int(out, row->tid, fields & FIELD_BIT(PID) ? 0 : 5);
 		if (fields & FIELD_BIT(PID))
-			put_blanks(out, 5 - (int)(out->len - at));
+			script_put_blanks(out, 5 - (int)(out->len - at));
 		buf_u8(out, ' ');
 	}
 	if (fields & FIELD_BIT(CPU)) {
@@ -364,9 +283,9 @@ static void script_text_put_start(struct script_printer *p, uint64_t fields,
 		if (row->cpu == UINT32_MAX) /* not of a CPU */
 			buf_str(out, "-01");
 		else if (row->cpu < 1000)
-			put_zero_padded(out, row->cpu, 3);
+			script_put_zero_padded(out, row->cpu, 3);
 		else
-			put_dec(out, row->cpu, 0);
+			script_put_dec(out, row->cpu, 0);
 		buf_str(out, "] ");
 	}
 	if (fields & FIELD_BIT(MISC))
@@ -391,7 +310,7 @@ static void script_text_put_addr(struct script_printer *p, uint64_t fields,
 {
 	uint64_t addr = row->extra->addr;
 
-	put_hex(&p->out, addr, 16);
+	script_put_hex(&p->out, addr, 16);
 	if (fields & (FIELD_BIT(SYM) | FIELD_BIT(DSO)) && names_addr(row->attr) && row->resolve)
 		script_text_put_place(p, fields & ~FIELD_BIT(SRCLINE),
 				      row->resolve(row->context, addr), addr);
@@ -420,15 +339,15 @@ static void script_text_put_event(struct script_printer *p, uint64_t fields,
 	struct buf *out = &p->out;
 
 	if (fields & FIELD_BIT(SAMPLES)) {
-		put_dec(out, row->samples, 6);
+		script_put_dec(out, row->samples, 6);
 		buf_str(out, row->samples == 1 ? " sample  " : " samples ");
 	}
 	if (fields & FIELD_BIT(PERIOD)) {
-		put_dec(out, row->period, 10);
+		script_put_dec(out, row->period, 10);
 		buf_u8(out, ' ');
 	}
 	if (fields & FIELD_BIT(EVENT)) {
-		put_name(p, row->event, p->event_width);
+		script_put_name(p, row->event, p->event_width);
 		buf_str(out, ": ");
 	}
 }
@@ -443,7 +362,7 @@ static void put_before(struct script_printer *p, uint64_t fields, const struct s
 	/* In a trace a field may be asked for that some events have not. */
 	if (!row->extra) {
 		if (fields & FIELD_BIT(ADDR))
-			put_hex(out, 0, 16);
+			script_put_hex(out, 0, 16);
 		return;
 	}
 	if (fields & FIELD_BIT(TRACE) && row->trace && row->extra->raw)
@@ -451,14 +370,14 @@ static void put_before(struct script_printer *p, uint64_t fields, const struct s
 	if (fields & FIELD_BIT(ADDR))
 		script_text_put_addr(p, fields, row);
 	if (fields & FIELD_BIT(DATA_SRC))
-		put_hex(out, row->extra->data_src, 16);
+		script_put_hex(out, row->extra->data_src, 16);
 	if (fields & FIELD_BIT(WEIGHT))
 		/* Of several latencies the first is the weight. */
-		put_dec(out,
-			row->attr->sample_type & PERF_SAMPLE_WEIGHT_STRUCT
-				? (uint32_t)row->extra->weight
-				: row->extra->weight,
-			16);
+		script_put_dec(out,
+			       row->attr->sample_type & PERF_SAMPLE_WEIGHT_STRUCT
+				       ? (uint32_t)row->extra->weight
+				       : row->extra->weight,
+			       16);
 }
 
 /* Calls indented by how deep they are; the column's width changes seldom. */
@@ -475,7 +394,7 @@ static void script_text_put_call(struct script_printer *p, uint64_t fields,
 	if (fields & FIELD_BIT(DSO) && !(fields & (FIELD_BIT(IP) | FIELD_BIT(ADDR)))) {
 		place = script_place(p->places, row->code[0]);
 		buf_u8(&p->out, '(');
-		put_name_left(p, place->dso, (int)p->options->dso_width);
+		script_put_name_left(p, place->dso, (int)p->options->dso_width);
 		buf_str(&p->out, ")\t");
 	}
 	start = p->out.len;
@@ -484,16 +403,16 @@ static void script_text_put_call(struct script_printer *p, uint64_t fields,
 
 		place = script_place(p->places,
 				     is_in ? row->resolve(row->context, addr) : row->code[0]);
-		put_blanks(&p->out, (int)depth * 4);
+		script_put_blanks(&p->out, (int)depth * 4);
 		if (place->symbol)
 			utf8_append_visible(&p->out, place->symbol);
 		else
-			put_hex(&p->out, addr, 16);
+			script_put_hex(&p->out, addr, 16);
 	}
 	len = p->out.len - start;
 	if (len > p->indent_width || (len && len + 52 < p->indent_width))
 		p->indent_width = (len + 4 + 31) / 32 * 32;
-	put_blanks(&p->out, (int)(p->indent_width - MIN(len, p->indent_width)));
+	script_put_blanks(&p->out, (int)(p->indent_width - MIN(len, p->indent_width)));
 }
 
 /* Fields that stand at a line's start, before its addresses, and beside those of a branch. */
@@ -529,12 +448,12 @@ static void script_text_put_branch(struct script_printer *p, uint64_t fields,
 		script_text_put_call(p, fields, row);
 	if (fields & FIELD_BIT(IP)) {
 		buf_u8(&p->out, ' ');
-		put_hex(&p->out, addr, 16);
+		script_put_hex(&p->out, addr, 16);
 		put_branch_place(p, fields, row, addr);
 	}
 	if (fields & FIELD_BIT(ADDR) || !p->options->fields.is_set) {
 		buf_str(&p->out, " => ");
-		put_hex(&p->out, row->extra->addr, 16);
+		script_put_hex(&p->out, row->extra->addr, 16);
 		put_branch_place(p, fields, row, row->extra->addr);
 	}
 	if (fields & FIELD_BIT(IPC))
@@ -647,7 +566,7 @@ void script_print_text(struct script_printer *p, const struct script_row *row)
 		uint64_t addr = row->addr ? row->addr[0] : row->code[0].offset;
 
 		buf_u8(&p->out, ' ');
-		put_hex(&p->out, addr, 16);
+		script_put_hex(&p->out, addr, 16);
 		script_text_put_place(p, fields, row->code[0], addr);
 	}
 	put_after(p, fields, row);
