@@ -10,7 +10,6 @@ cd "$(dirname "$0")/.." || exit 2
 # The known exceptions: "long FILE", "cycle FOLDER", "folders FOLDER". The script refuses a row that
 # is no longer true.
 known='
-long src/commands/record.c
 long src/picture/html/app.js
 long tests/fake_pt/device.c
 long tests/pt/trace.c

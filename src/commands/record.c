@@ -16,35 +16,20 @@
 #include "commands/event_help.h"
 #include "commands/perf_options.h"
 #include "commands/record.h"
-#include "commands/record_children.h"
+#include "commands/record_collector.h"
 #include "commands/record_filter.h"
 #include "commands/record_summary.h"
-#include "commands/record_trace.h"
 #include "commands/snapshot_signal.h"
 #include "commands/tables.h"
 #include "config.h"
 #include "counter/reason.h"
 #include "counter/sources.h"
-#include "record/collector.h"
-#include "record/interpreter.h"
 #include "record/recorder.h"
 #include "record/steering.h"
 #include "record/targets.h"
 #include "replay/kcore_copy.h"
 #include "store/native.h"
 #include "store/separation_words.h"
-
-struct record_args {
-	const char *output;
-	struct option_list events, pids, tids, filters;
-	const char *cpus, *cgroup, *call_graph, *collector, *store, *separate, *control, *delay;
-	struct trace_options trace;
-	uint64_t freq_hz, count, stack_bytes, segment_bytes;
-	double duration_s;
-	double off_cpu_min_s;
-	bool whole_machine, quiet, with_stacks, off_cpu, raw, kcore, with_children;
-	int verbose;
-};
 
 #define CALL_GRAPHS "best|fp|dwarf|none"
 #define FIELD(f)    offsetof(struct record_args, f)
@@ -215,23 +200,6 @@ static int choose_counters(const struct record_args *args, struct counters *coun
 	return 0;
 }
 
-struct setup {
-	struct record_args args;
-	struct option_list operands;
-	struct counters counters;
-	struct pid_list pids, tids;
-	struct record_children children;
-	struct cpu_list cpus;
-	char note[256];
-	char **argv;
-	struct trace_plan trace;
-	char *raw_path; /* of a raw recording */
-	bool has_kernel_copy;
-	char **command_line; /* of assay itself */
-	uint32_t merged;     /* enum separation */
-	struct steering_config steering;
-};
-
 static const struct store_ops *find_store(const char *name)
 {
 	for (const struct store_ops *const *s = store_kinds; *s; s++)
@@ -250,7 +218,7 @@ static int parse_separation(const struct record_args *args, uint32_t *merged, st
 	return 0;
 }
 
-static void setup_fini(struct setup *s)
+static void setup_fini(struct record_setup *s)
 {
 	option_list_fini(&s->args.events);
 	option_list_fini(&s->args.pids);
@@ -267,13 +235,8 @@ static void setup_fini(struct setup *s)
 	free(s->command_line);
 }
 
-static bool is_steered(const struct setup *s)
-{
-	return s->args.control || s->args.delay;
-}
-
 /* One target: a command alone, or one of -a -p -t -G, with a command or without. */
-static int check_target(struct setup *s, struct error *err)
+static int check_target(struct record_setup *s, struct error *err)
 {
 	const struct record_args *a = &s->args;
 	int n = a->whole_machine + (a->cgroup != NULL) + (s->pids.n || s->tids.n);
@@ -285,7 +248,7 @@ static int check_target(struct setup *s, struct error *err)
 	if (a->with_children && !s->pids.n)
 		return error_set(err, -EINVAL, "--children is for -p");
 	if (!strcmp(a->collector, "bpf") && !a->whole_machine &&
-	    (a->cgroup || s->cpus.n || a->off_cpu || is_steered(s)))
+	    (a->cgroup || s->cpus.n || a->off_cpu || record_is_steered(s)))
 		return error_set(
 			err, -EINVAL,
 			"--collector=bpf without -a does not go with -G, -C, -D, --control "
@@ -356,7 +319,7 @@ static int parse_call_graph(struct record_args *args, struct error *err)
 }
 
 /* Wrong arguments are a usage error (2). Refusals by the machine come later (1). */
-static int parse_setup(struct setup *s, struct error *err)
+static int parse_setup(struct record_setup *s, struct error *err)
 {
 	int r;
 
@@ -382,7 +345,7 @@ static int parse_setup(struct setup *s, struct error *err)
 }
 
 /* What the events decide: a trace is kept as the kernel gives it. */
-static int plan_trace(struct setup *s, struct error *err)
+static int plan_trace(struct record_setup *s, struct error *err)
 {
 	struct record_args *a = &s->args;
 	int e = trace_prepare(&a->trace, &s->counters, &s->trace, err);
@@ -414,129 +377,11 @@ static int exit_status(const struct recorder_result *result, int r)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-/* The interpreted language that the command or a process runs; LANGUAGE_NONE also for -a. */
-static enum language target_language(const struct setup *s)
-{
-	enum language language = LANGUAGE_NONE;
-
-	if (s->args.whole_machine || s->args.cgroup)
-		return LANGUAGE_NONE;
-	for (size_t i = 0; i < s->pids.n && !language; i++)
-		language = interpreter_of_process("/proc", s->pids.data[i]);
-	for (size_t i = 0; i < s->tids.n && !language; i++)
-		language = interpreter_of_process("/proc", s->tids.data[i]);
-	return language || s->pids.n || s->tids.n ? language : interpreter_of_command(s->argv[0]);
-}
-
-/*
- * Copied stacks come by the rings alone. Of what is not the whole machine, only interpreters are
- * for the sampler, as it alone sees the frames of their languages.
- */
-static bool is_for_sampler(const struct setup *s, enum language language)
-{
-	if (!counters_fit_sampler(&s->counters))
-		return false;
-	if (s->args.whole_machine)
-		return strcmp(s->args.call_graph, "dwarf") != 0;
-	return language && s->counters.n == 1 && !s->cpus.n && !s->args.off_cpu && !is_steered(s) &&
-	       !strcmp(s->args.call_graph, "best");
-}
-
-/* The session's note says why the functions of the target's language are missing. */
-static void note_missing(struct setup *s, enum language language, const char *why)
-{
-	size_t n = strlen(s->note);
-
-	snprintf(s->note + n, sizeof(s->note) - n, "%s%s functions are missing: %s", n ? "; " : "",
-		 language_names[language], why);
-	log_info("%s functions are missing: %s", language_names[language], why);
-}
-
-/* On a host that the remedy is root is plain; in a container it is an option to start it with. */
-static void tell_rings(const struct sampler_support *support)
-{
-	struct reason_text text;
-
-	reason_tell(NULL, support->reason, &text);
-	if (sources_in_container(NULL) && *text.remedy)
-		log_info("%s: collecting through rings instead; %s", support->why, text.remedy);
-	else
-		log_info("%s: collecting through rings instead", support->why);
-}
-
-/*
- * Whether the kernel counts the samples: the requested collector or the best one; the rings if it
- * is not possible.
- */
-static bool is_in_kernel(struct setup *s)
-{
-	static const struct counter_sources sources;
-	bool is_best = !strcmp(s->args.collector, "best");
-	struct sampler_support support;
-	enum language language;
-
-	if (s->args.raw || s->trace.has_trace || !strcmp(s->args.collector, "perf"))
-		return false;
-	language = is_best ? target_language(s) : LANGUAGE_NONE;
-	if (is_best && !is_for_sampler(s, language))
-		return false;
-	if (!s->args.whole_machine && s->counters.n > 1) { /* a group in one -e */
-		log_info("several events of a command or process: collecting through rings");
-		return false;
-	}
-	sampler_support_check(&sources, &support);
-	if (support.obstacle != OBSTACLE_NONE && language) {
-		note_missing(s, language, support.why);
-		return false;
-	}
-	if (support.obstacle != OBSTACLE_NONE) {
-		tell_rings(&support);
-		return false;
-	}
-	/* Copied stacks are better than those by frame pointer. */
-	return !is_best || strcmp(s->args.call_graph, "best") || support.can_unwind;
-}
-
-/*
- * Unwind tables if the kernel's BPF permits them. "fp" may be requested, or be the only
- * possibility.
- */
-static enum stack_source stacks_in_kernel(const char *how)
-{
-	char why[256];
-
-	if (!strcmp(how, "fp"))
-		return STACKS_FRAME_POINTERS;
-	if (sampler_can_unwind(why, sizeof(why)))
-		return STACKS_IN_KERNEL;
-	log_info("%s: stacks are followed by frame pointer", why);
-	return STACKS_FRAME_POINTERS;
-}
-
-static enum stack_source choose_stacks(const struct setup *s, bool in_kernel)
-{
-	const char *how = s->args.call_graph;
-	bool is_best;
-
-	/* A trace has its own; what is sampled beside it can have chains if asked. */
-	if (s->trace.has_trace && !strcmp(how, "best") && !s->args.with_stacks)
-		return STACKS_NONE;
-	if (!strcmp(how, "dwarf"))
-		return STACKS_COPIED;
-	if (!strcmp(how, "none") && !s->args.with_stacks)
-		return STACKS_NONE;
-	if (in_kernel)
-		return stacks_in_kernel(how);
-	/* 16 KB with every sample are more than a file is to have unasked. */
-	is_best = !s->args.raw && counters_fit_copies(&s->counters);
-	return strcmp(how, "best") || !is_best ? STACKS_FRAME_POINTERS : STACKS_COPIED;
-}
-
 /*
  * Only BPF can measure off-CPU time. Without it, the command fails rather than recording only a
  * half.
  */
-static int check_off_cpu(const struct setup *s, struct error *err)
+static int check_off_cpu(const struct record_setup *s, struct error *err)
 {
 	static const struct counter_sources sources;
 	struct sampler_support support = { 0 };
@@ -580,7 +425,7 @@ static void show_lines(void *context, const char *text)
 }
 
 /* Nothing is opened where nothing steers. */
-static int open_steering(struct setup *s, struct steering **out, struct error *err)
+static int open_steering(struct record_setup *s, struct steering **out, struct error *err)
 {
 	bool takes_signal = s->args.control || s->trace.mode == AUX_SNAPSHOTS;
 	int r;
@@ -594,7 +439,7 @@ static int open_steering(struct setup *s, struct steering **out, struct error *e
 	return r < 0 ? r : steering_open(&s->steering, out, err);
 }
 
-static int run_recorder(struct setup *s, bool in_kernel, const struct steering *steering,
+static int run_recorder(struct record_setup *s, bool in_kernel, const struct steering *steering,
 			struct recorder_result *result, struct error *err)
 {
 	static const struct counter_sources sources;
@@ -606,7 +451,7 @@ static int run_recorder(struct setup *s, bool in_kernel, const struct steering *
 		.counters = &s->counters,
 		.sources = &sources,
 		.note = s->note,
-		.stacks = choose_stacks(s, in_kernel),
+		.stacks = record_choose_stacks(s, in_kernel),
 		.is_stacks_wish = strcmp(s->args.call_graph, "dwarf") != 0,
 		.stack_bytes = s->args.stack_bytes & ~7u,
 		.in_kernel = in_kernel,
@@ -645,7 +490,7 @@ static void tell_error(const struct command *self, const struct error *err)
 }
 
 /* Under the conditions of the recording: before it, as loading programs for it changes code. */
-static int copy_kernel(struct setup *s, struct error *err)
+static int copy_kernel(struct record_setup *s, struct error *err)
 {
 	uint64_t n_bytes;
 	int r = s->args.kcore ? kcore_copy(NULL, s->args.output, &n_bytes, err) : 0;
@@ -656,7 +501,7 @@ static int copy_kernel(struct setup *s, struct error *err)
 	return r;
 }
 
-static int record(const struct command *self, struct setup *s, struct record_end *end)
+static int record(const struct command *self, struct record_setup *s, struct record_end *end)
 {
 	bool in_kernel = false;
 	struct error err = { 0 };
@@ -681,7 +526,7 @@ static int record(const struct command *self, struct setup *s, struct record_end
 	if (!r && s->note[0])
 		log_info("%s", s->note);
 	if (!r)
-		in_kernel = is_in_kernel(s);
+		in_kernel = record_choose_sampler(s);
 	if (!r)
 		r = copy_kernel(s, &err);
 	if (!r)
@@ -714,7 +559,7 @@ static int record(const struct command *self, struct setup *s, struct record_end
 
 int record_arguments(const struct command *self, int argc, char **argv, struct record_end *end)
 {
-	struct setup s = { 0 };
+	struct record_setup s = { 0 };
 	struct error err = { 0 };
 	int status = command_begin(self, true, argc, argv, &s.args, &s.operands);
 

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "commands/record_collector.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "collect/sampler.h"
+#include "collect/sampler_support.h"
+#include "config.h"
+#include "counter/reason.h"
+#include "counter/sources.h"
+#include "record/collector.h"
+#include "record/interpreter.h"
+#include "record/recorder.h"
+#include "record/steering.h"
+
+/* The interpreted language that the command or a process runs; LANGUAGE_NONE also for -a. */
+static enum language target_language(const struct record_setup *s)
+{
+	enum language language = LANGUAGE_NONE;
+
+	if (s->args.whole_machine || s->args.cgroup)
+		return LANGUAGE_NONE;
+	for (size_t i = 0; i < s->pids.n && !language; i++)
+		language = interpreter_of_process("/proc", s->pids.data[i]);
+	for (size_t i = 0; i < s->tids.n && !language; i++)
+		language = interpreter_of_process("/proc", s->tids.data[i]);
+	return language || s->pids.n || s->tids.n ? language : interpreter_of_command(s->argv[0]);
+}
+
+/*
+ * Copied stacks come by the rings alone. Of what is not the whole machine, only interpreters are
+ * for the sampler, as it alone sees the frames of their languages.
+ */
+static bool is_for_sampler(const struct record_setup *s, enum language language)
+{
+	if (!counters_fit_sampler(&s->counters))
+		return false;
+	if (s->args.whole_machine)
+		return strcmp(s->args.call_graph, "dwarf") != 0;
+	return language && s->counters.n == 1 && !s->cpus.n && !s->args.off_cpu &&
+	       !record_is_steered(s) && !strcmp(s->args.call_graph, "best");
+}
+
+/* The session's note says why the functions of the target's language are missing. */
+static void record_note_missing(struct record_setup *s, enum language language, const char *why)
+{
+	size_t n = strlen(s->note);
+
+	snprintf(s->note + n, sizeof(s->note) - n, "%s%s functions are missing: %s", n ? "; " : "",
+		 language_names[language], why);
+	log_info("%s functions are missing: %s", language_names[language], why);
+}
+
+/* On a host that the remedy is root is plain; in a container it is an option to start it with. */
+static void record_log_rings(const struct sampler_support *support)
+{
+	struct reason_text text;
+
+	reason_tell(NULL, support->reason, &text);
+	if (sources_in_container(NULL) && *text.remedy)
+		log_info("%s: collecting through rings instead; %s", support->why, text.remedy);
+	else
+		log_info("%s: collecting through rings instead", support->why);
+}
+
+bool record_choose_sampler(struct record_setup *s)
+{
+	static const struct counter_sources sources;
+	bool is_best = !strcmp(s->args.collector, "best");
+	struct sampler_support support;
+	enum language language;
+
+	if (s->args.raw || s->trace.has_trace || !strcmp(s->args.collector, "perf"))
+		return false;
+	language = is_best ? target_language(s) : LANGUAGE_NONE;
+	if (is_best && !is_for_sampler(s, language))
+		return false;
+	if (!s->args.whole_machine && s->counters.n > 1) { /* a group in one -e */
+		log_info("several events of a command or process: collecting through rings");
+		return false;
+	}
+	sampler_support_check(&sources, &support);
+	if (support.obstacle != OBSTACLE_NONE && language) {
+		record_note_missing(s, language, support.why);
+		return false;
+	}
+	if (support.obstacle != OBSTACLE_NONE) {
+		record_log_rings(&support);
+		return false;
+	}
+	/* Copied stacks are better than those by frame pointer. */
+	return !is_best || strcmp(s->args.call_graph, "best") || support.can_unwind;
+}
+
+/*
+ * Unwind tables if the kernel's BPF permits them. "fp" may be requested, or be the only
+ * possibility.
+ */
+static enum stack_source stacks_in_kernel(const char *how)
+{
+	char why[256];
+
+	if (!strcmp(how, "fp"))
+		return STACKS_FRAME_POINTERS;
+	if (sampler_can_unwind(why, sizeof(why)))
+		return STACKS_IN_KERNEL;
+	log_info("%s: stacks are followed by frame pointer", why);
+	return STACKS_FRAME_POINTERS;
+}
+
+enum stack_source record_choose_stacks(const struct record_setup *s, bool in_kernel)
+{
+	const char *how = s->args.call_graph;
+	bool is_best;
+
+	/* A trace has its own; what is sampled beside it can have chains if asked. */
+	if (s->trace.has_trace && !strcmp(how, "best") && !s->args.with_stacks)
+		return STACKS_NONE;
+	if (!strcmp(how, "dwarf"))
+		return STACKS_COPIED;
+	if (!strcmp(how, "none") && !s->args.with_stacks)
+		return STACKS_NONE;
+	if (in_kernel)
+		return stacks_in_kernel(how);
+	/* 16 KB with every sample are more than a file is to have unasked. */
+	is_best = !s->args.raw && counters_fit_copies(&s->counters);
+	return strcmp(how, "best") || !is_best ? STACKS_FRAME_POINTERS : STACKS_COPIED;
+}

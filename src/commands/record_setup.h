@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The options of `assay record`, and the settings that follow from them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/options.h"
+#include "commands/record_children.h"
+#include "commands/record_trace.h"
+#include "counter/counter.h"
+#include "record/steering.h"
+#include "record/targets.h"
+
+struct record_args {
+	const char *output;
+	struct option_list events, pids, tids, filters;
+	const char *cpus, *cgroup, *call_graph, *collector, *store, *separate, *control, *delay;
+	struct trace_options trace;
+	uint64_t freq_hz, count, stack_bytes, segment_bytes;
+	double duration_s;
+	double off_cpu_min_s;
+	bool whole_machine, quiet, with_stacks, off_cpu, raw, kcore, with_children;
+	int verbose;
+};
+
+struct record_setup {
+	struct record_args args;
+	struct option_list operands;
+	struct counters counters;
+	struct pid_list pids, tids;
+	struct record_children children;
+	struct cpu_list cpus;
+	char note[256];
+	char **argv;
+	struct trace_plan trace;
+	char *raw_path; /* of a raw recording */
+	bool has_kernel_copy;
+	char **command_line; /* of assay itself */
+	uint32_t merged;     /* enum separation */
+	struct steering_config steering;
+};
+
+/* Whether counting is switched on and off during the recording. */
+static inline bool record_is_steered(const struct record_setup *s)
+{
+	return s->args.control || s->args.delay;
+}
