@@ -16,7 +16,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "symbol/demangle/demangle.h"
+#include "demangle/demangle.h"
 #include "symbol/symbols.h"
 
 struct names {

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "symbol/demangle/demangle.h"
+#include "demangle/demangle.h"
 
 #define MAX_TEXT 65536 /* or 16 times the length of the name */
 

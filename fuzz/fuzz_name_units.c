@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "elf/elf_symbols.h"
-#include "symbol/demangle/name_units.h"
+#include "demangle/name_units.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -24,7 +24,7 @@ cycle src/collect
 cycle src/daemon
 cycle src/report
 cycle src/symbol
-cycle src/symbol/demangle
+cycle src/demangle
 folders src/counter
 folders src/store
 folders src/symbol

@@ -27,7 +27,7 @@ src/record/descendants.c|1|/proc/PID/stat
 src/record/raw.c|4|symbols, modules and notes of the kernel; formats of tracefs
 src/record/raw_trace.c|1|a ratio in sysfs
 src/record/recorder_control.c|1|/proc/self
-src/symbol/demangle/swift_program.c|1|/dev/null
+src/demangle/swift_program.c|1|/dev/null
 src/symbol/function_names.c|1|the cache of assay
 src/symbol/image_places.c|1|folders that the user names (--image-path); the guard opens the files in them
 src/symbol/kernel/kallsyms.c|1|/proc/kallsyms, or a copy that the user names
@@ -38,7 +38,7 @@ src/symbol/kernel/vmlinux.c|2|notes of the kernel, and names of files in /boot; 
 src/trace/pt_images.c|1|the copy of the kernel in a recording
 src/trace/pt_log.c|1|the log that the user asks for
 '
-for room in lang machine symbol unwind pipeline trace annotate script processes calls collect record daemon; do
+for room in lang demangle machine symbol unwind pipeline trace annotate script processes calls collect record daemon; do
 	find "src/$room" -name '*.c'
 done | sort | xargs grep -HnE '(^|[^A-Za-z0-9_.>])(open|openat|open64|openat2|fopen|opendir|open_by_handle_at|fts_open|nftw|scandir|glob|file_map|file_read_all|file_read_line)\(' |
 	grep -vE '^[^:]*:[0-9]+:(static|int|bool|void) |^[^:]*:[0-9]+:[[:space:]]*(/?\*|//)' |

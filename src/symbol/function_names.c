@@ -13,7 +13,7 @@
 #include "counter/address_filter.h"
 #include "elf/elf_symbols.h"
 #include "symbol/debug_file.h"
-#include "symbol/demangle/demangle.h"
+#include "demangle/demangle.h"
 #include "symbol/kernel/kallsyms.h"
 
 #define N_LISTED 12 /* of functions of one name */

@@ -35,7 +35,7 @@
 
 #include "base/build_id.h"
 #include "base/mem.h"
-#include "symbol/demangle/name_units.h"
+#include "demangle/name_units.h"
 
 #define INDEX_MAGIC   "assaysym"
 #define INDEX_VERSION 6 /* changes with the layout, and with the rules for aliases and sizes */

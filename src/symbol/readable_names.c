@@ -7,7 +7,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "symbol/demangle/swift_names.h"
+#include "demangle/swift_names.h"
 #include "symbol/table.h"
 
 #define MAX_ASKED_ALONE 1000 /* names of Swift outside of symbol tables: each costs a process */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "symbol/demangle/demangle.h"
+#include "demangle/demangle.h"
 
 struct symbol_table;
 struct readable_names;

@@ -106,7 +106,7 @@ struct symbol symbol_get(const struct symbol_table *t, uint32_t index);
 uint32_t symbol_count(const struct symbol_table *t);
 
 /*
- * The name for people: demangled, with parameters (symbol/demangle/demangle.h). A bracketed symbol
+ * The name for people: demangled, with parameters (demangle/demangle.h). A bracketed symbol
  * is "low..high", or "low+0x40..high" if several functions share the bracket (0x40 counts from the
  * start of low), or "image+0x4010" without a known symbol below. The bounds have no parameters.
  * Valid until symbolizer_free(); demangled once.

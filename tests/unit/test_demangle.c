@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "itanium_names.h"
-#include "symbol/demangle/demangle.h"
+#include "demangle/demangle.h"
 
 #include "config.h"
 

@@ -11,7 +11,7 @@
 #include "import/importer.h"
 #include "open/input.h"
 #include "oprofile/oprofile.h"
-#include "symbol/demangle/demangle.h"
+#include "demangle/demangle.h"
 
 static const struct compat_obsolete obsolete[] = {
 	{ offsetof(struct postproc_args, compat.verbose), false, "--verbose",

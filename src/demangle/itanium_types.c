@@ -2,7 +2,7 @@
 /* Types, and the arguments and parameters of templates. */
 #include <string.h>
 
-#include "symbol/demangle/itanium_tree.h"
+#include "demangle/itanium_tree.h"
 
 static const char *const builtin_types[26] = {
 	['a' - 'a'] = "signed char", ['b' - 'a'] = "bool",

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "symbol/demangle/itanium_tree.h"
+#include "demangle/itanium_tree.h"
 
 struct itanium_scope {
 	node_id arguments; /* list */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/demangle/name_units.h"
+#include "demangle/name_units.h"
 
 #include <elf.h>
 #include <string.h>
 #include <xxhash.h>
 
 #include "elf/elf_symbols.h"
-#include "symbol/demangle/haskell_names.h"
+#include "demangle/haskell_names.h"
 
 #define MAX_UNIT  512 /* characters */
 #define MAX_UNITS 1000000

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/demangle/itanium.h"
+#include "demangle/itanium.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/demangle/itanium_print.h"
-#include "symbol/demangle/itanium_tree.h"
+#include "demangle/itanium_print.h"
+#include "demangle/itanium_tree.h"
 
 #define NODES_PER_BYTE 4 /* a byte makes at most a node, its list item and one or two more */
 #define MIN_OUTPUT     65536

@@ -2,7 +2,7 @@
 /* A whole entity: a function with its type, data, or one of the compiler's own objects. */
 #include <string.h>
 
-#include "symbol/demangle/itanium_tree.h"
+#include "demangle/itanium_tree.h"
 
 enum special_operand {
 	OF_TYPE,

@@ -2,7 +2,7 @@
 /* The text of expressions. */
 #include <string.h>
 
-#include "symbol/demangle/itanium_print.h"
+#include "demangle/itanium_print.h"
 
 static const char *operator_text(const struct node *n)
 {

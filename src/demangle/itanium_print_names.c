@@ -2,7 +2,7 @@
 /* The text of names. */
 #include <string.h>
 
-#include "symbol/demangle/itanium_print.h"
+#include "demangle/itanium_print.h"
 
 static void put_standard(struct itanium_printer *pr, const struct node *n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/demangle/d_limits.h"
+#include "demangle/d_limits.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "symbol/demangle/demangle.h"
+#include "demangle/demangle.h"
 
 struct elf_symbol;
 

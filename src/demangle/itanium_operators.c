@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/demangle/itanium_tree.h"
+#include "demangle/itanium_tree.h"
 
 /* Sorted by code. */
 const struct itanium_operator itanium_operators[] = {

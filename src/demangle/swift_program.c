@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/demangle/swift_program.h"
+#include "demangle/swift_program.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * Swift's names ("$s4shop4findyyF").
  *
  * Their grammar grows with each release of the language, and only the toolchain's reader is
- * complete. So names go to the toolchain's program (symbol/demangle/swift_program.h), all of an
+ * complete. So names go to the toolchain's program (demangle/swift_program.h), all of an
  * image at once: it reads 100,000 in a fifth of a second. A name at which it fails stays as it is.
  */
 #pragma once

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Apart from base/mem.h, whose functions have names of libiberty's. */
-#include "symbol/demangle/iberty_names.h"
+#include "demangle/iberty_names.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "config.h"
-#include "symbol/demangle/d_limits.h"
+#include "demangle/d_limits.h"
 
 #ifdef HAVE_LIBIBERTY
 

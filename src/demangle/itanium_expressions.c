@@ -2,7 +2,7 @@
 /* Expressions: arguments of templates, decltype, constraints. */
 #include <string.h>
 
-#include "symbol/demangle/itanium_tree.h"
+#include "demangle/itanium_tree.h"
 
 static bool itanium_expressions_is_digit(char c)
 {

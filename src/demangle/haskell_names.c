@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/demangle/haskell_names.h"
+#include "demangle/haskell_names.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The common part of the printer: limits, lists, scopes and packs. */
-#include "symbol/demangle/itanium_print.h"
+#include "demangle/itanium_print.h"
 
 #include <stdio.h>
 #include <string.h>

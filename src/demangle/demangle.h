@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Names for people: C++ (Itanium ABI), Rust (legacy and v0), D and Fortran's modules. Also OCaml,
- * Ada and Haskell, whose names differ from C's only by their image (symbol/demangle/name_units.h).
- * Swift's are in symbol/demangle/swift_names.h. docs/architecture.md has the reasons.
+ * Ada and Haskell, whose names differ from C's only by their image (demangle/name_units.h).
+ * Swift's are in demangle/swift_names.h. docs/architecture.md has the reasons.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ enum name_language { NAME_ANY, NAME_OCAML, NAME_ADA, NAME_HASKELL, N_NAME_LANGUA
  *
  * Text behind an '@' ("_Znwm@plt") stays as it is. Compilers' additions for copies of a function
  * become " [clone .cold]". Rust's hash at the end of legacy names is left out. C++ has our own
- * demangler (symbol/demangle/itanium.h); in a build without libiberty, Rust's new names and D's
+ * demangler (demangle/itanium.h); in a build without libiberty, Rust's new names and D's
  * stay as they are.
  */
 bool demangle(const char *name, struct buf *out);

@@ -2,7 +2,7 @@
 /* Names of functions, data, scopes and templates. */
 #include <string.h>
 
-#include "symbol/demangle/itanium_tree.h"
+#include "demangle/itanium_tree.h"
 
 static bool itanium_names_is_digit(char c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/demangle/fortran_names.h"
+#include "demangle/fortran_names.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/demangle/ada_names.h"
+#include "demangle/ada_names.h"
 
 #include <string.h>
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/demangle/demangle.h"
+#include "demangle/demangle.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "symbol/demangle/ada_names.h"
-#include "symbol/demangle/clone_names.h"
-#include "symbol/demangle/fortran_names.h"
-#include "symbol/demangle/haskell_names.h"
-#include "symbol/demangle/iberty_names.h"
-#include "symbol/demangle/itanium.h"
-#include "symbol/demangle/ocaml_names.h"
+#include "demangle/ada_names.h"
+#include "demangle/clone_names.h"
+#include "demangle/fortran_names.h"
+#include "demangle/haskell_names.h"
+#include "demangle/iberty_names.h"
+#include "demangle/itanium.h"
+#include "demangle/ocaml_names.h"
 
 #define MAX_MANGLED   131072
 #define MAX_DEMANGLED 65536

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/demangle/swift_names.h"
+#include "demangle/swift_names.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -7,8 +7,8 @@
 #include "base/arena.h"
 #include "base/intmap.h"
 #include "base/mem.h"
-#include "symbol/demangle/clone_names.h"
-#include "symbol/demangle/swift_program.h"
+#include "demangle/clone_names.h"
+#include "demangle/swift_program.h"
 
 #define MAX_NAME     16384
 #define MAX_FAILURES 8  /* of the program: each may take its whole time */
