@@ -36,7 +36,7 @@ static void check_index(const struct line_header *block, size_t size)
 
 static void read_as(const struct elf_file *elf, bool is_split)
 {
-	struct line_source source = { .root = "/nowhere", .image_dir = "" };
+	struct line_source source = { 0 };
 	struct line_losses losses = { 0 };
 	struct debug_sections sections;
 	struct line_header *block = NULL;

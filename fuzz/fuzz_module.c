@@ -11,7 +11,7 @@
 
 static void read_lines(const struct module_file *m)
 {
-	struct line_source source = { .root = "/nowhere", .image_dir = "" };
+	struct line_source source = { 0 };
 	struct line_losses losses = { 0 };
 	struct debug_sections sections;
 	size_t size;

@@ -195,7 +195,7 @@ static void parse_here(const struct parser_question *q, struct parser_answer *an
 int parser_open(struct parser_job *job, const struct buf *wish, struct file_mapping *out)
 {
 	*out = (struct file_mapping){ 0 };
-	return job->open(job, wish, out);
+	return job && job->open ? job->open(job, wish, out) : -ENOENT;
 }
 
 static int ask_a_child(const struct parser_question *q, struct parser_answer *answer,

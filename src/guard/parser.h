@@ -32,7 +32,7 @@ struct parser_job {
 	const struct file_mapping *file; /* {0}: the question has no file */
 	struct reader request;
 	struct buf *answer;
-	/* Opens another file: parser_open(). */
+	/* Opens another file: parser_open(). NULL: there are no others. */
 	int (*open)(struct parser_job *job, const struct buf *wish, struct file_mapping *out);
 	void *context; /* of open() */
 };

@@ -124,7 +124,7 @@ static bool read_wish(struct debug_search *s, struct reader *wish, uint8_t *firs
 }
 
 int debug_file_serve(const struct debug_search *search, struct reader *wish,
-		     struct file_mapping *out)
+		     struct file_mapping *out, char **path)
 {
 	cleanup(free_at_exit) char *fetched = NULL;
 	struct debug_search s = *search;
@@ -144,6 +144,8 @@ int debug_file_serve(const struct debug_search *search, struct reader *wish,
 	    (fetched = debuginfod_fetch(&s.build_id, s.image_path, s.report)) &&
 	    guard_map_place(&place, fetched, &guard_image_rules, out, NULL) == 0)
 		r = DEBUG_FILE_PLACES;
+	if (r >= 0 && path)
+		*path = r < DEBUG_FILE_PLACES ? take_ptr(c.paths[r]) : take_ptr(fetched);
 	candidates_fini(&c);
 	return r;
 }
@@ -168,7 +170,7 @@ static int open_of_search(struct parser_job *job, const struct buf *wish, struct
 {
 	struct reader r = reader_over(wish->data, wish->len);
 
-	return debug_file_serve(job->context, &r, out);
+	return debug_file_serve(job->context, &r, out, NULL);
 }
 
 bool debug_file_open(const struct debug_search *s, const struct elf_file *image,

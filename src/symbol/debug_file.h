@@ -54,10 +54,11 @@ bool debug_file_find(struct parser_job *job, const struct elf_file *image, struc
 
 /*
  * Opens the file of a wish of debug_file_find(): the first from a place on. Returns its place, or a
- * negative errno. Build id and link are the wish's, the rest is from `search`.
+ * negative errno. Build id and link are the wish's, the rest is from `search`. *path (if not NULL)
+ * gets its path, which the caller frees.
  */
 int debug_file_serve(const struct debug_search *search, struct reader *wish,
-		     struct file_mapping *out);
+		     struct file_mapping *out, char **path);
 
 /* The path of a place, for messages if it is debuginfod; NULL: no such place. The caller frees it.
  */

@@ -48,7 +48,7 @@ static void explain_stripped(struct symbol_table *t, const char *passed_over)
 static int open_wish(void *context, struct reader *wish, struct file_mapping *out, bool *is_trusted)
 {
 	struct making *m = context;
-	int r = debug_file_serve(&m->search, wish, out);
+	int r = debug_file_serve(&m->search, wish, out, NULL);
 
 	if (r < 0)
 		return r;

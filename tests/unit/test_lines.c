@@ -93,7 +93,7 @@ static void read_all(struct world *w)
 {
 	struct code_segment code = { CODE, CODE_SIZE, CODE };
 	struct dwarf_file file = { 0 };
-	struct line_source source = { .dwarf = &file, .root = "/nowhere", .image_dir = "" };
+	struct line_source source = { .dwarf = &file };
 	size_t size;
 
 	put_length(&w->info);

@@ -444,7 +444,6 @@ static void sum_losses(struct draft *d, struct line_losses *out)
 
 		out->n_bad_units += l->n_bad_units;
 		out->n_missing_split += l->n_missing_split;
-		out->is_of_others |= l->is_of_others;
 		out->is_cut |= l->is_cut;
 		if (!out->missing_split)
 			out->missing_split = take_ptr(l->missing_split);

@@ -18,7 +18,7 @@
 #include "elf/dwarf.h"
 #include "elf/dwarf_line.h"
 #include "symbol/elf_draft.h"
-#include "machine/image_file.h"
+#include "guard/parser.h"
 #include "symbol/lines/line_index.h"
 
 /* The input of an index. All of it stays the caller's and is only read. */
@@ -26,19 +26,16 @@ struct line_source {
 	const struct dwarf_file *dwarf;
 	const struct dwarf_file *alt;     /* dwz's common file; NULL: none */
 	const struct dwarf_file *package; /* .dwp; NULL: none */
-	struct code_segments code;    /* executable sections, sorted; no code is outside of them */
-	const char *root, *image_dir; /* places of relative paths of .dwo files */
-	const struct file_mapping *image_file; /* NULL: the kernel's; its files are trusted */
-	enum image_found found;                /* of image_file */
+	struct code_segments code; /* executable sections, sorted; no code is outside of them */
+	struct parser_job *job;    /* opens .dwo files (WISH_SPLIT of file_lines.h) */
 };
 
 /* Missing parts of the debug information. */
 struct line_losses {
 	uint64_t n_units, n_bad_units; /* all units; units that can't be read */
 	uint64_t n_missing_split;      /* .dwo files that are missing, or of another build */
-	char *missing_split;           /* the path of one, the caller's to free; NULL */
+	char *missing_split;           /* its path there; the caller's to free; NULL */
 	bool is_cut;                   /* more than debug information can have in its size */
-	bool is_of_others; /* a .dwo file fails image_file_may_use(): the result is not kept */
 };
 
 /*

@@ -43,6 +43,59 @@ bool line_index_open(struct line_index *out, const void *bytes, size_t size)
 	return true;
 }
 
+static bool rows_are_sound(const struct line_index *ix)
+{
+	for (uint32_t i = 0; i < ix->header->n_rows; i++)
+		if (ix->rows[i].place >= ix->header->n_places ||
+		    (i && ix->rows[i].start < ix->rows[i - 1].start))
+			return false;
+	return true;
+}
+
+static bool scopes_are_sound(const struct line_index *ix)
+{
+	for (uint32_t i = 0; i < ix->header->n_scopes; i++) {
+		uint32_t node = ix->scopes[i].node;
+
+		if ((node != NO_NODE && node >= ix->header->n_nodes) ||
+		    (i && ix->scopes[i].start < ix->scopes[i - 1].start))
+			return false;
+	}
+	return true;
+}
+
+static bool texts_are_sound(const struct line_index *ix)
+{
+	const struct line_header *h = ix->header;
+
+	for (uint32_t i = 0; i < h->n_nodes; i++)
+		if (ix->nodes[i].name >= h->text_size || ix->nodes[i].called >= h->n_places ||
+		    (ix->nodes[i].parent != NO_NODE && ix->nodes[i].parent >= i))
+			return false;
+	for (uint32_t i = 0; i < h->n_places; i++)
+		if (ix->places[i].file >= h->text_size)
+			return false;
+	return true;
+}
+
+static bool buckets_are_sound(const struct line_index *ix)
+{
+	const struct line_header *h = ix->header;
+
+	for (uint32_t i = 0; i < h->n_buckets; i++)
+		if (ix->buckets[i].row > ix->buckets[i + 1].row ||
+		    ix->buckets[i].scope > ix->buckets[i + 1].scope)
+			return false;
+	return ix->buckets[h->n_buckets].row == h->n_rows &&
+	       ix->buckets[h->n_buckets].scope == h->n_scopes;
+}
+
+bool line_index_is_sound(const struct line_index *ix)
+{
+	return *ix->text == '\0' && rows_are_sound(ix) && scopes_are_sound(ix) &&
+	       texts_are_sound(ix) && buckets_are_sound(ix);
+}
+
 struct line_header *line_block_new(const struct line_header *like, uint32_t span, size_t *size,
 				   struct line_index *out)
 {

@@ -107,6 +107,9 @@ void line_block_seal(struct line_header *block, size_t size);
 /* False if the bytes (8-byte aligned) are not an index of this version. */
 bool line_index_open(struct line_index *ix, const void *bytes, size_t size);
 
+/* Whether all numbers are in their bounds and starts ascend: of a block that a stranger made. */
+bool line_index_is_sound(const struct line_index *ix);
+
 /*
  * The last start at or below the offset: UINT32_MAX if there is none. Less than n_rows, n_scopes.
  */

@@ -5,6 +5,7 @@
 #include "guard/open.h"
 #include "symbol/debug_sections.h"
 #include "symbol/lines/line_draft.h"
+#include "symbol/debug_file.h"
 
 /* Entries nest a few dozen deep. References lead from an inlined copy to its declaration. */
 #define MAX_DEPTH      256
@@ -421,24 +422,37 @@ static void scan_split_unit(struct line_scan *s, const struct dwarf_file *split,
 	s->is_split = false;
 }
 
-static bool scan_dwo_file(struct line_scan *s, const char *path, const struct dwarf_unit *skeleton)
+/* `place`: 0: of its compilation, 1: beside the image. */
+static int open_dwo_file(const struct line_scan *s, uint8_t place, const char *name,
+			 const char *dir, struct file_mapping *file)
+{
+	struct buf wish = { 0 };
+	int r;
+
+	buf_u8(&wish, WISH_SPLIT);
+	buf_u8(&wish, place);
+	buf_cstr0(&wish, name);
+	buf_cstr0(&wish, dir);
+	r = parser_open(s->source->job, &wish, file);
+	buf_fini(&wish);
+	return r;
+}
+
+static bool scan_dwo_file(struct line_scan *s, uint8_t place, const char *dir,
+			  const struct dwarf_unit *skeleton)
 {
 	struct debug_sections sections;
 	struct file_mapping file = { 0 };
 	struct elf_file elf;
 	bool found = false;
 
-	if (guard_map_below(s->source->root, path + strlen(s->source->root), &guard_image_rules,
-			    &file, NULL) < 0)
+	if (open_dwo_file(s, place, skeleton->dwo_name, dir, &file) < 0)
 		return false;
 	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
 		if (debug_sections_load(&sections, &elf, true))
 			scan_split_unit(s, &sections.dwarf, skeleton, &found);
 		debug_sections_fini(&sections);
 	}
-	if (found && s->source->image_file &&
-	    !image_file_may_use(s->source->image_file, &file, s->source->found))
-		s->losses.is_of_others = true;
 	file_unmap(&file);
 	return found;
 }
@@ -446,29 +460,20 @@ static bool scan_dwo_file(struct line_scan *s, const char *path, const struct dw
 /* From the folder of its compilation, else beside the image. False: the .dwo can't be read. */
 static bool scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
 {
-	const struct line_source *source = s->source;
+	const struct dwarf_file *package = s->source->package;
 	const char *name = skeleton->dwo_name;
 	const char *dir = skeleton->comp_dir ? skeleton->comp_dir : "";
 	struct dwarf_file in_package;
-	char *paths[2];
 	bool found = false;
 
-	if (source->package && dwarf_package_find(source->package, skeleton->dwo_id, &in_package))
+	if (package && dwarf_package_find(package, skeleton->dwo_id, &in_package))
 		scan_split_unit(s, &in_package, skeleton, &found);
 	if (found)
 		return true;
-	paths[0] = *name == '/' ? xasprintf("%s%s", source->root, name)
-				: xasprintf("%s%s/%s", source->root, dir, name);
-	paths[1] = xasprintf("%s%s/%s", source->root, source->image_dir, path_file_name(name));
-	for (size_t i = 0; i < ARRAY_SIZE(paths) && !found; i++)
-		found = scan_dwo_file(s, paths[i], skeleton);
-	if (!found) {
-		s->losses.n_missing_split++;
-		if (!s->losses.missing_split)
-			s->losses.missing_split = take_ptr(paths[0]);
-	}
-	free(paths[0]);
-	free(paths[1]);
+	found = scan_dwo_file(s, 0, dir, skeleton) || scan_dwo_file(s, 1, dir, skeleton);
+	if (!found && !s->losses.n_missing_split++)
+		s->losses.missing_split =
+			*name == '/' ? xstrdup(name) : xasprintf("%s/%s", dir, name);
 	return found;
 }
 

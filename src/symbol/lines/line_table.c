@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/lines/line_table.h"
 
-#include <elf.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "elf/elf_symbols.h"
+#include "base/error.h"
+#include "base/path.h"
 #include "symbol/debug_file.h"
-#include "symbol/debug_sections.h"
 #include "symbol/kernel/module_file.h"
 #include "symbol/kernel/vmlinux.h"
-#include "symbol/lines/line_draft.h"
+#include "symbol/lines/file_lines.h"
 #include "symbol/lines/line_dump.h"
-#include "symbol/lines/line_go.h"
 #include "symbol/table.h"
 
 /* The state of making one image's lines. */
@@ -24,227 +23,220 @@ struct making {
 	struct image_place place;      /* of a FILE image */
 	struct build_id build_id, key; /* the image's; the cache's */
 	enum image_found found;        /* of a FILE image */
+	struct debug_search search;
 	struct module_file module;
-	struct file_mapping image_file, debug_file, alt_file, package_file;
-	struct elf_file elf, debug_elf;
-	char *debug_path;
-	struct debug_sections debug, alt, package;
-	struct code_segments segments;
-	struct line_source source;
+	struct file_mapping image_file;
+	struct elf_file elf;
+	char *debug_path;  /* of the debug file that the parser got, or of the image */
+	bool is_of_others; /* the lines are from a file that image_file_may_use() refuses */
 };
 
 static void line_table_making_fini(struct making *m)
 {
-	debug_sections_fini(&m->debug);
-	debug_sections_fini(&m->alt);
-	debug_sections_fini(&m->package);
 	module_file_close(&m->module);
 	file_unmap(&m->image_file);
-	file_unmap(&m->debug_file);
-	file_unmap(&m->alt_file);
-	file_unmap(&m->package_file);
-	code_segments_fini(&m->segments);
-	code_segments_fini(&m->source.code);
 	free(m->debug_path);
 	free(m->place.path);
 }
 
-static bool map_elf(const struct making *m, const char *path, struct file_mapping *file,
-		    struct elf_file *elf)
+/* ---- wishes of the parser ---- */
+
+static int open_path(const struct making *m, char *path, struct file_mapping *out)
 {
-	if (symbolizer_map(m->s, path, file, NULL) < 0)
-		return false;
-	if (elf_file_open(elf, file->base, file->size, NULL) == 0)
-		return true;
-	file_unmap(file);
-	return false;
+	int r = symbolizer_map(m->s, path, out, NULL);
+
+	free(path);
+	return r;
 }
 
-/* ---- the debug information ---- */
-
-static bool load_debug(struct making *m, struct debug_sections *sections,
-		       const struct elf_file *elf, const char *path)
+static int open_debug_file(struct making *m, struct reader *wish, struct file_mapping *out)
 {
-	bool has_units = debug_sections_load(sections, elf, false);
+	char *path;
+	int r = debug_file_serve(&m->search, wish, out, &path);
 
-	if (sections->is_refused && !m->t->detail)
-		m->t->detail = xasprintf("%s: its compressed debug information claims to be more "
-					 "than 24 times as large as the file, and is not read",
-					 path);
-	return has_units;
+	if (r < 0)
+		return r;
+	free(m->debug_path);
+	m->debug_path = path;
+	return r;
 }
 
-/* The image's own, else its debug file's. */
-static bool find_debug(struct making *m)
+/* A common file is relative to the debug file. */
+static int open_alt(const struct making *m, struct reader *wish, struct file_mapping *out)
 {
-	struct debug_search search = {
-		.root = m->root,
-		.process = m->s->process,
-		.debug_dir = m->s->debug_dir,
-		.image_path = m->path,
-		.build_id = m->build_id,
-		.report = m->s->report_fetching,
-	};
+	uint8_t place = reader_u8(wish);
+	const void *bytes = reader_bytes(wish, sizeof(struct build_id));
+	const char *name = reader_cstr(wish), *slash = strrchr(m->debug_path, '/');
+	char hex[BUILD_ID_HEX_SIZE];
+	struct build_id id;
 
-	if (load_debug(m, &m->debug, &m->elf, m->place.path)) {
-		m->t->status = LINES_OWN;
-		m->debug_path = xstrdup(m->place.path);
-		return true;
+	if (wish->bad)
+		return -EINVAL;
+	if (!place)
+		return open_path(m,
+				 *name == '/'
+					 ? xasprintf("%s%s", m->s->root, name)
+					 : xasprintf("%.*s%s",
+						     slash ? (int)(slash - m->debug_path) + 1 : 0,
+						     m->debug_path, name),
+				 out);
+	memcpy(&id, bytes, sizeof(id));
+	if (!id.len || id.len > BUILD_ID_MAX)
+		return -EINVAL;
+	build_id_hex(&id, hex);
+	return open_path(m,
+			 xasprintf("%s%s/.build-id/%.2s/%s.debug", m->s->root, m->s->debug_dir, hex,
+				   hex + 2),
+			 out);
+}
+
+static int open_split(const struct making *m, struct reader *wish, struct file_mapping *out)
+{
+	const char *slash = strrchr(m->path, '/'), *name, *dir;
+	uint8_t place = reader_u8(wish);
+
+	name = reader_cstr(wish);
+	dir = reader_cstr(wish);
+	if (wish->bad)
+		return -EINVAL;
+	if (place)
+		return open_path(m,
+				 xasprintf("%s%.*s/%s", m->root, slash ? (int)(slash - m->path) : 0,
+					   m->path, path_file_name(name)),
+				 out);
+	return open_path(m,
+			 *name == '/' ? xasprintf("%s%s", m->root, name)
+				      : xasprintf("%s%s/%s", m->root, dir, name),
+			 out);
+}
+
+static int open_any(struct making *m, struct reader *wish, struct file_mapping *out)
+{
+	struct reader rest = *wish;
+
+	switch (reader_u8(&rest)) {
+	case WISH_DEBUG_FILE:
+		return open_debug_file(m, wish, out);
+	case WISH_ALT_FILE:
+		return open_alt(m, &rest, out);
+	case WISH_PACKAGE:
+		return open_path(m, xasprintf("%s%s.dwp", m->root, m->path), out);
+	case WISH_SPLIT:
+		return open_split(m, &rest, out);
+	default:
+		return -EINVAL;
 	}
-	debug_sections_fini(&m->debug);
-	if (!debug_file_open(&search, &m->elf, &m->debug_file, &m->debug_elf, &m->debug_path))
-		return false;
-	m->t->status = LINES_DEBUG_FILE;
-	return load_debug(m, &m->debug, &m->debug_elf, m->debug_path);
 }
 
-/* .gnu_debugaltlink: the path of the common file, relative to the debug file, and its build id. */
-static void find_alt(struct making *m)
+static int line_table_open_wish(void *context, struct reader *wish, struct file_mapping *out,
+				bool *is_trusted)
 {
-	const struct elf_file *of = m->t->status == LINES_OWN ? &m->elf : &m->debug_elf;
-	char hex[BUILD_ID_HEX_SIZE], *paths[2];
-	const char *name, *slash = strrchr(m->debug_path, '/');
-	struct build_id wanted = { 0 }, found;
-	struct elf_section section;
-	struct elf_file elf;
-	struct reader r;
+	struct making *m = context;
+	int r = open_any(m, wish, out);
 
-	if (!elf_section_named(of, ".gnu_debugaltlink", &section))
+	if (r < 0)
+		return r;
+	*is_trusted = image_file_is_trusted(out, m->found);
+	m->is_of_others |=
+		m->image->kind == IMAGE_FILE && !image_file_may_use(&m->image_file, out, m->found);
+	return r;
+}
+
+/* ---- answers ---- */
+
+static char *explain_losses(const struct making *m, const struct file_lines *found)
+{
+	const struct file_lines_head *h = &found->head;
+	const char *refused = h->refused == REFUSED_IMAGE ? m->place.path : m->debug_path;
+
+	if (*found->missing_alt)
+		return xasprintf("%s: the common debug information that it refers to, %s, was not "
+				 "found",
+				 m->debug_path, found->missing_alt);
+	if (h->refused)
+		return xasprintf("%s: its compressed debug information claims to be more than 24 "
+				 "times as large as the file, and is not read",
+				 refused ? refused : m->path);
+	if (h->n_missing_split)
+		return xasprintf("%s: %" PRIu64 " of %" PRIu64 " units have their debug "
+				 "information in files that were not found or are of another "
+				 "build, for example %s%s",
+				 m->path, h->n_missing_split, h->n_units, m->root,
+				 found->missing_split);
+	if (h->n_bad_units || h->is_damaged)
+		return xasprintf("%s: its debug information is damaged or of an unknown kind "
+				 "(%" PRIu64 " of %" PRIu64 " units)",
+				 m->debug_path, h->n_bad_units, h->n_units);
+	return NULL;
+}
+
+/* Takes over the answer. */
+static void line_table_adopt(struct making *m, struct parser_answer *answer)
+{
+	struct line_table *t = m->t;
+	struct file_lines found;
+
+	file_lines_read(&found, answer->bytes, answer->size); /* the row has checked it */
+	t->status = found.head.result < 0 ? LINES_NO_FILE : found.head.status;
+	t->detail = explain_losses(m, &found);
+	if (!found.block) {
+		parser_answer_fini(answer);
 		return;
-	r = elf_section_bytes(of, &section);
-	name = reader_cstr(&r);
-	if (!name || !reader_left(&r) || reader_left(&r) > BUILD_ID_MAX)
-		return;
-	wanted.len = (uint8_t)reader_left(&r);
-	memcpy(wanted.bytes, r.at, wanted.len);
-	build_id_hex(&wanted, hex);
-	paths[0] = *name == '/' ? xasprintf("%s%s", m->s->root, name)
-				: xasprintf("%.*s%s", slash ? (int)(slash - m->debug_path) + 1 : 0,
-					    m->debug_path, name);
-	paths[1] = xasprintf("%s%s/.build-id/%.2s/%s.debug", m->s->root, m->s->debug_dir, hex,
-			     hex + 2);
-	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		if (!m->alt_file.base && map_elf(m, paths[i], &m->alt_file, &elf)) {
-			if (elf_build_id(&elf, &found) && build_id_equal(&found, &wanted) &&
-			    load_debug(m, &m->alt, &elf, paths[i]))
-				m->source.alt = &m->alt.dwarf;
-			else
-				file_unmap(&m->alt_file);
-		}
-		free(paths[i]);
 	}
-	if (!m->source.alt)
-		m->t->detail = xasprintf("%s: the common debug information that it refers to, "
-					 "%s, was not found",
-					 m->debug_path, name);
-}
-
-static void find_package(struct making *m)
-{
-	cleanup(free_at_exit) char *path = xasprintf("%s%s.dwp", m->root, m->path);
-	struct elf_file elf;
-
-	if (map_elf(m, path, &m->package_file, &elf) &&
-	    debug_sections_load(&m->package, &elf, true))
-		m->source.package = &m->package.dwarf;
-}
-
-/* ---- code ---- */
-
-/* The parts of the executable sections that are in segments; without sections, the segments. */
-static void line_table_find_code(struct making *m)
-{
-	const uint64_t wanted = SHF_ALLOC | SHF_EXECINSTR;
-	struct code_segments *code = &m->source.code;
-	struct elf_section section;
-
-	for (uint32_t i = 0; elf_section(&m->elf, i, &section); i++) {
-		if ((section.flags & wanted) != wanted)
-			continue;
-		vec_foreach (&m->segments, s) {
-			uint64_t low = MAX(s->link_addr, section.link_addr);
-			uint64_t high =
-				MIN(s->link_addr + s->size, section.link_addr + section.size);
-
-			if (low < high)
-				vec_push(code,
-					 (struct code_segment){ low, high - low,
-								s->offset + (low - s->link_addr) });
-		}
-	}
-	if (!code->n)
-		vec_foreach (&m->segments, s) {
-			vec_push(code, *s);
-		}
-	code_segments_sort(code);
+	t->answer = *answer;
+	t->block = (struct line_header *)found.block;
+	line_index_open(&t->index, t->block, found.block_size);
+	if (!t->detail && !found.head.is_cut && !m->is_of_others && m->s->cache_dir && m->key.len)
+		line_cache_write(m->s->cache_dir, &m->key, t->block, found.block_size);
 }
 
 /* ---- making ---- */
 
-static bool may_be_kept(const struct making *m, const struct line_losses *losses)
+static void ask_for_lines(struct making *m)
 {
-	const struct file_mapping *others[] = { &m->debug_file, &m->alt_file, &m->package_file };
+	const struct buf request = { .data = (void *)&m->image->build_id,
+				     .len = sizeof(m->image->build_id) };
+	const struct parser_question q = {
+		.row = &file_lines_row,
+		.file = &m->image_file,
+		.is_trusted = image_file_is_trusted(&m->image_file, m->found),
+		.request = &request,
+		.open = line_table_open_wish,
+		.context = m,
+	};
+	struct parser_answer answer;
+	struct error err = { 0 };
 
-	for (size_t i = 0; i < ARRAY_SIZE(others) && m->source.image_file; i++)
-		if (!image_file_may_use(m->source.image_file, others[i], m->found))
-			return false;
-	return !losses->is_of_others;
-}
-
-static void adopt_block(struct making *m, struct line_header *block, size_t size,
-			struct line_losses *losses)
-{
-	struct line_table *t = m->t;
-
-	t->block = block;
-	line_index_open(&t->index, block, size);
-	if (losses->n_missing_split && !t->detail)
-		t->detail = xasprintf("%s: %" PRIu64 " of %" PRIu64 " units have their debug "
-				      "information in files that were not found or are of another "
-				      "build, for example %s",
-				      m->path, losses->n_missing_split, losses->n_units,
-				      losses->missing_split);
-	else if ((losses->n_bad_units || losses->is_cut) && !t->detail)
-		t->detail = xasprintf("%s: its debug information is damaged or of an unknown kind "
-				      "(%" PRIu64 " of %" PRIu64 " units)",
-				      m->debug_path, losses->n_bad_units, losses->n_units);
-	if (!t->detail && m->s->cache_dir && m->key.len && may_be_kept(m, losses))
-		line_cache_write(m->s->cache_dir, &m->key, block, size);
-}
-
-static void make_index(struct making *m)
-{
-	const char *slash = strrchr(m->path, '/');
-	cleanup(free_at_exit) char *dir = xstrndup(m->path, slash ? (size_t)(slash - m->path) : 0);
-	struct line_losses losses = { 0 };
-	struct line_header *block;
-	size_t size;
-
-	find_alt(m);
-	find_package(m);
-	line_table_find_code(m);
-	m->source.dwarf = &m->debug.dwarf;
-	m->source.root = m->root;
-	m->source.image_dir = dir;
-	block = line_draft_make(&m->source, &size, &losses);
-	if (block)
-		adopt_block(m, block, size, &losses);
+	m->debug_path = xstrdup(m->place.path);
+	if (parser_ask(&q, &answer, &err) < 0)
+		m->t->detail =
+			xasprintf("%s: its lines were not read: %s", m->place.path, err.text);
 	else
-		m->t->status = LINES_NONE;
-	free(losses.missing_split);
+		line_table_adopt(m, &answer);
 }
 
-/* A stripped Go program has its lines in the table of its runtime. */
-static void make_of_go(struct making *m)
+/* One of several threads calls it at a time only where it changes something: for a debug file. */
+static int open_here(struct parser_job *job, const struct buf *wish, struct file_mapping *out)
 {
-	struct line_losses losses = { 0 };
-	struct line_header *block;
-	size_t size;
+	struct reader r = reader_over(wish->data, wish->len);
+	bool is_trusted;
 
-	block = line_go_make(&m->elf, &m->segments, &size);
-	m->t->status = block ? LINES_OWN : LINES_NONE;
-	if (block)
-		adopt_block(m, block, size, &losses);
+	return line_table_open_wish(job->context, &r, out, &is_trusted);
+}
+
+/* Root's or the user's own file of the kernel is read in this process. */
+static void make_of_kernel_file(struct making *m, const struct code_segments *segments)
+{
+	struct buf bytes = { 0 };
+	struct parser_job job = {
+		.file = &m->image_file, .answer = &bytes, .open = open_here, .context = m
+	};
+	struct parser_answer answer;
+
+	m->path = m->debug_path;
+	file_lines_make(&job, &m->elf, segments);
+	answer = (struct parser_answer){ bytes.data, bytes.len, false };
+	line_table_adopt(m, &answer);
 }
 
 static bool open_cached(struct making *m, const struct build_id *key)
@@ -259,63 +251,54 @@ static bool open_cached(struct making *m, const struct build_id *key)
 
 static void make_of_file(struct making *m)
 {
-	m->place = image_place_find(m->s, m->image);
-	m->root = m->place.root;
-	m->path = m->place.below;
-	if (!map_elf(m, m->place.path, &m->image_file, &m->elf))
+	struct symbolizer *s = m->s;
+
+	m->place = image_place_find(s, m->image);
+	m->root = m->search.root = m->place.root;
+	m->path = m->search.image_path = m->place.below;
+	if (symbolizer_map(s, m->place.path, &m->image_file, NULL) < 0)
 		return;
 	m->t->status = LINES_NONE;
-	elf_build_id(&m->elf, &m->build_id);
-	if (!image_place_is_right(m->s, m->image, &m->image_file, &m->build_id))
+	m->found = symbolizer_found(s, m->image, m->place.path);
+	m->build_id = symbolizer_known_id(m->image, &m->image_file, m->found);
+	if (!image_place_is_right(s, m->image, &m->image_file, &m->build_id))
 		return;
-	m->found = symbolizer_found(m->s, m->image, m->place.path);
-	m->key = symbolizer_key(m->s, m->image, &m->image_file, &m->build_id, m->found);
-	m->source.image_file = &m->image_file;
-	m->source.found = m->found;
-	if (open_cached(m, &m->key))
-		return;
-	code_segments_of_image(&m->segments, &m->elf);
-	if (find_debug(m))
-		make_index(m);
-	else
-		make_of_go(m);
+	m->key = symbolizer_key(s, m->image, &m->image_file, &m->build_id, m->found);
+	if (!open_cached(m, &m->key))
+		ask_for_lines(m);
 }
 
 static void make_of_kernel(struct making *m)
 {
+	struct code_segments segments = { 0 };
+
 	if (!m->build_id.len)
 		running_kernel_build_id(m->s, &m->build_id);
 	m->key = m->build_id;
 	if (!vmlinux_open(m->s, &m->build_id, &m->image_file, &m->elf, &m->debug_path))
 		return;
 	m->t->status = LINES_NONE;
-	if (!vmlinux_segments(&m->elf, &m->segments) ||
-	    !load_debug(m, &m->debug, &m->elf, m->debug_path))
-		return;
-	m->t->status = LINES_OWN;
-	m->path = m->debug_path;
-	make_index(m);
+	if (vmlinux_segments(&m->elf, &segments))
+		make_of_kernel_file(m, &segments);
+	code_segments_fini(&segments);
 }
 
 /* A module's file, or its debug file, with the addresses of the loaded module. */
 static void make_of_module(struct making *m)
 {
 	const struct symbol_table *known = symbolizer_table(m->s, m->image, NULL, 0);
+	struct code_segments segments = { 0 };
 
 	if (!module_file_open(m->s, m->image, MODULE_LINES, known, &m->module))
 		return;
-	m->t->status = LINES_NONE;
 	m->elf = m->module.elf;
 	m->debug_path = xstrdup(m->module.path);
-	m->path = m->debug_path;
 	m->key = m->build_id;
 	vec_foreach (&m->module.segments, s) {
-		vec_push(&m->segments, *s);
+		vec_push(&segments, *s);
 	}
-	if (!load_debug(m, &m->debug, &m->elf, m->debug_path))
-		return;
-	m->t->status = LINES_OWN;
-	make_index(m);
+	make_of_kernel_file(m, &segments);
+	code_segments_fini(&segments);
 }
 
 /* Code made at run time: its image is the jitdump, if there is one. */
@@ -348,7 +331,12 @@ struct line_table *line_table_open(struct symbolizer *s, const struct image *ima
 			    .image = image,
 			    .root = s->root,
 			    .path = path,
-			    .build_id = image->build_id };
+			    .build_id = image->build_id,
+			    .search = { .root = s->root,
+					.process = s->process,
+					.debug_dir = s->debug_dir,
+					.image_path = path,
+					.report = s->report_fetching } };
 	struct build_id key = image_cache_key(image);
 
 	t->status = LINES_NO_FILE;
@@ -409,7 +397,9 @@ void line_table_free(struct line_table *t)
 		return;
 	vec_fini(&t->given);
 	strings_fini(&t->given_files);
-	free(t->block);
+	if (!t->answer.bytes)
+		free(t->block);
+	parser_answer_fini(&t->answer);
 	file_unmap(&t->mapping);
 	free(t->detail);
 	intmap_fini(&t->name_index);

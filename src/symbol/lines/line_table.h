@@ -6,6 +6,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "base/strings.h"
+#include "guard/parser.h"
 #include "machine/image.h"
 #include "symbol/lines/line_index.h"
 #include "symbol/lines/lines.h"
@@ -22,7 +23,8 @@ struct line_given {
 
 struct line_table {
 	struct line_index index;     /* no header: empty */
-	struct line_header *block;   /* owned; or … */
+	struct parser_answer answer; /* of the parser, which has the block, or … */
+	struct line_header *block;   /* … it is owned; or … */
 	struct file_mapping mapping; /* … the cache file */
 	enum line_status status;
 	char *detail;                 /* NULL: "" */
