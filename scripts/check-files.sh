@@ -20,9 +20,7 @@ long tests/unit/test_profile.c
 long tests/unit/test_rings.c
 long tests/unit/test_symbols.c
 long tests/unit/test_unwind_build.c
-cycle src/collect
 cycle src/daemon
-cycle src/report
 cycle src/symbol
 cycle src/demangle
 folders src/counter

@@ -17,6 +17,7 @@
 #include "base/intmap.h"
 #include "base/strings.h"
 #include "profile/profile.h"
+#include "report/formats.h"
 #include "report/report.h"
 #include "symbol/code_files.h"
 #include "symbol/lines/lines.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/cpu_list.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <sched.h>
@@ -7,7 +9,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
-#include "collect/rings.h"
+#include "counter/counter.h"
 #include "counter/sources.h"
 
 #define CPU_MAX 65535

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/files/open_helper.h"
-#include "collect/rings.h"
+#include "collect/perf_system.h"
 
 static int system_open(void *context, struct perf_event_attr *attr, int pid, int cpu, int group_fd,
 		       unsigned long flags)

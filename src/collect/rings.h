@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collect/cpu_list.h"
+#include "collect/perf_system.h"
 #include "counter/counter.h"
 #include "event/event.h"
 #include "event/loss.h"
@@ -24,40 +26,6 @@
 
 struct error;
 struct rings;
-
-/* The kernel's side; tests replace it to fill real ring buffers. */
-struct perf_backend {
-	int (*open)(void *context, struct perf_event_attr *attr, int pid, int cpu, int group_fd,
-		    unsigned long flags); /* a descriptor or a negative errno */
-	int (*control)(void *context, int fd, unsigned long request, void *arg); /* ioctl(2) */
-	void *(*map)(void *context, int fd, size_t size); /* NULL and errno */
-	void (*unmap)(void *context, void *base, size_t size);
-	/* read(2) of an event with PERF_FORMAT_LOST | PERF_FORMAT_ID: value, id, lost. 0 or
-	 * negative. */
-	int (*read)(void *context, int fd, uint64_t values[3]);
-	void (*close)(void *context, int fd);
-	void *context;
-	/*
-	 * An AUX area, with the size and the offset in the ring's page; NULL and errno. If it is
-	 * not writable, the kernel overwrites unread bytes.
-	 */
-	void *(*map_aux)(void *context, int fd, size_t size, uint64_t offset, bool is_writable);
-};
-extern const struct perf_backend perf_system;
-
-struct cpu_list {
-	uint32_t *data;
-	size_t n, cap;
-};
-
-/* "0-3,8": as in sysfs and --cpu. -EINVAL for anything else. */
-int cpu_list_parse(const char *text, struct cpu_list *out, struct error *err);
-/* The CPUs that are online; `sys` NULL: "/sys". */
-int cpu_list_online(const char *sys, struct cpu_list *out, struct error *err);
-/* All CPUs of the machine, online or not. */
-int cpu_list_present(const char *sys, struct cpu_list *out, struct error *err);
-/* Whether the counter can be opened on this CPU. A hybrid machine's PMU has only some CPUs. */
-bool counter_is_on_cpu(const struct counter *counter, uint32_t cpu);
 
 struct rings_config {
 	const struct perf_backend *backend;    /* NULL: perf_system */

@@ -17,6 +17,7 @@
 #include "processes/processes.h"
 #include "profile/merge.h"
 #include "profile/profile.h"
+#include "report/formats.h"
 #include "report/report.h"
 #include "store/session.h"
 #include "symbol/symbols.h"

@@ -14,7 +14,11 @@
 #include "config.h"
 #include "daemon/file_system.h"
 #include "oprofile/oprofile.h"
+#include "report/csv.h"
+#include "report/formats.h"
+#include "report/json.h"
 #include "report/report.h"
+#include "report/text.h"
 #include "store/native.h"
 #include "store/store.h"
 

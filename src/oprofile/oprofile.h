@@ -6,6 +6,7 @@
 #pragma once
 
 #include "cli/command.h"
+#include "report/formats.h"
 
 struct daemon_file_system;
 struct importer;

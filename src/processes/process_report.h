@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "profile/processes.h"
+#include "report/formats.h"
 #include "report/report.h"
 #include "symbol/code_files.h"
 #include "symbol/disasm.h"

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/csv.h"
+#include "report/csv.h"
 #include "report/data.h"
 
 static void csv_put_value(struct buf *line, const struct value *v, bool is_raw)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "profile/diff.h"
+#include "report/formats.h"
 #include "report/report.h"
 
 struct diff_page {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
-#include "report/report.h"
+#include "report/formats.h"
 
 const struct report_format *report_format_find(const char *name)
 {

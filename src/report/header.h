@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "report/formats.h"
 #include "report/report.h"
 
 json_t *header_json(const struct report *r);

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "report/data.h"
 #include "report/header.h"
+#include "report/json.h"
 #include "report/names.h"
 #include "store/session.h"
 

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "profile/context.h"
+#include "report/formats.h"
 #include "report/report.h"
 
 /* X(id, key, letter, help) */

@@ -18,50 +18,11 @@
 
 #include "profile/query.h"
 #include "profile/rows.h"
+#include "report/columns.h"
 
 struct report;
 struct view;
 struct error;
-
-/* ---- columns ---- */
-
-enum value_kind { VALUE_NONE, VALUE_COUNT, VALUE_PERCENT, VALUE_PERIOD, VALUE_TEXT };
-
-/* What a column says of a row. `text` may point into `scratch`. */
-struct value {
-	enum value_kind kind;
-	uint64_t number;
-	double percent;
-	const char *text;
-	char scratch[160];
-};
-
-struct column {
-	const char *key, *title, *help;
-	enum value_kind kind; /* what get() gives where it gives anything */
-	bool is_per_lane;     /* once for every event, side by side in text */
-	int arg;              /* for get() */
-	void (*get)(const struct report *r, const struct column *self, uint32_t row, uint32_t lane,
-		    struct value *out);
-};
-extern const struct column report_columns[];
-extern const size_t n_report_columns;
-
-#define MAX_COLUMNS 32
-struct column_list {
-	const struct column *column[MAX_COLUMNS];
-	bool is_reversed[MAX_COLUMNS]; /* in --sort only */
-	size_t n;
-};
-
-/* Appends the columns of "samples,image"; "-image" is taken as reversed. Unknown: -EINVAL. */
-int column_list_parse(struct column_list *list, const char *text, struct error *err);
-const struct column *column_find(const char *key, size_t len);
-
-/* <0, 0, >0 as for qsort(): numbers descending, texts ascending. */
-int column_compare(const struct report *r, const struct column *c, uint32_t row_a, uint32_t row_b);
-
-/* ---- views ---- */
 
 enum view_layout {
 	LAYOUT_NEST,   /* a level for every key */
@@ -142,21 +103,3 @@ uint64_t report_whole(const struct report *r, uint32_t row, uint32_t lane);
 /* A group of columns as text: "cycles", and with classes "cpu 0, sh (12), cycles". */
 const char *report_lane_text(const struct report *r, uint32_t lane, enum profile_key key,
 			     char scratch[static KEY_TEXT_SIZE]);
-
-/* ---- formats ---- */
-
-struct text_style {
-	uint32_t width; /* in characters; 0: no limit */
-	bool with_colour, is_ascii;
-	bool is_table_only; /* without the header */
-	bool is_csv_raw;    /* base/csv.h */
-};
-
-struct report_format {
-	const char *name, *help;
-	bool is_for_programs;
-	void (*print)(const struct report *r, const struct text_style *style, FILE *out);
-};
-extern const struct report_format text_format, csv_format, json_format;
-extern const struct report_format *const report_formats[]; /* ends with NULL; commands/tables.c */
-const struct report_format *report_format_find(const char *name);

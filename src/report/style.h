@@ -2,7 +2,7 @@
 /* Colours of the text format, each "" where there is none. */
 #pragma once
 
-#include "report/report.h"
+#include "report/formats.h"
 
 /* X(id, ANSI escape) */
 #define TEXT_STYLES(X)        \

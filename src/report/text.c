@@ -12,6 +12,7 @@
 #include "report/header.h"
 #include "report/names.h"
 #include "report/style.h"
+#include "report/text.h"
 #include "store/session.h"
 
 /* Texts other than the last get at most this, so that the last has room. */

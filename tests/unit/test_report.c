@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/formats.h"
 #include "sessions.h"
 
 #include <jansson.h>

@@ -9,6 +9,7 @@
 #include "base/intmap.h"
 #include "counter/catalog/cpu_type.h"
 #include "profile/walk.h"
+#include "report/formats.h"
 #include "report/markup.h"
 #include "report/report.h"
 #include "store/session.h"
