@@ -13,13 +13,6 @@ known='
 long src/picture/html/app.js
 long tests/fake_pt/device.c
 long tests/pt/trace.c
-long tests/unit/test_cgroup.c
-long tests/unit/test_counter.c
-long tests/unit/test_perfdata.c
-long tests/unit/test_profile.c
-long tests/unit/test_rings.c
-long tests/unit/test_symbols.c
-long tests/unit/test_unwind_build.c
 cycle src/daemon
 cycle src/symbol
 cycle src/demangle

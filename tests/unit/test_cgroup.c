@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Cgroups: what their paths say, and how a number becomes a path. */
+#include "cgroup_paths.h"
+
 #include "base/files/file.h"
 #include "machine/cgroup_name.h"
 #include "machine/cgroups.h"
-#include "machine/engine_files.h"
 #include "machine/machine.h"
-#include "machine/storage_places.h"
 #include "profile/profile.h"
-#include "profile/query.h"
 #include "profile/rows.h"
 #include "store/history/merge.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 
-#include "scratch.h"
 #include "store/native.h"
-#include "store_world.h"
 
-#define ID          "3f0c4f1e2d9b8a7c6e5f40312a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b"
-#define ID2         "aaaabbbbccccddddeeeeffff00001111222233334444555566667777888899aa"
-#define UID         "1b0c9d8e-7f6a-4b4c-9d2e-1f0a9b8c7d6e"
 #define UID_IN_UNIT "1b0c9d8e_7f6a_4b4c_9d2e_1f0a9b8c7d6e"
 
 struct expected {
@@ -209,210 +202,6 @@ static void names_stand_with_ids(void **state)
 	names.pod_name = "default/web-5d8f";
 	assert_string_equal(cgroup_container_text(&names, text), "crio:app (3f0c4f1e2d9b)");
 	assert_string_equal(cgroup_pod_text(&names, text), "default/web-5d8f (" UID " burstable)");
-}
-
-/* A file below `root`, with the folders above it. */
-static void put_file(const char *root, const char *name, const char *text)
-{
-	cleanup(free_at_exit) char *path = xasprintf("%s/%s", root, name);
-	cleanup(free_at_exit) char *dir = xstrndup(path, (size_t)(strrchr(path, '/') - path));
-
-	assert_int_equal(file_mkdirs(dir, 0700, NULL), 0);
-	assert_int_equal(file_replace(path, text, strlen(text), NULL), 0);
-}
-
-static const struct {
-	const char *path, *file, *text, *container, *pod;
-} engine_cases[] = {
-	{ "/machine.slice/libpod-" ID ".scope",
-	  "var/lib/containers/storage/overlay-containers/volatile-containers.json",
-	  "[{\"id\":\"" ID "\",\"names\":[\"web\",\"other\"]}]", "web", NULL },
-	{ "/docker/" ID, "var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":\"/web\"}",
-	  "web", NULL },
-	{ "/system.slice/cri-containerd-" ID ".scope",
-	  "run/containerd/io.containerd.runtime.v2.task/k8s.io/" ID "/config.json",
-	  "{\"annotations\":{\"io.kubernetes.cri.container-name\":\"app\"}}", "app", NULL },
-	{ "/kubepods/burstable/pod" UID "/" ID,
-	  "var/log/containers/web-5d8f_default_my-app-" ID ".log", "", "my-app", NULL },
-	{ "/kubepods/burstable/pod" UID "/x", "var/log/pods/default_web-5d8f_" UID "/0.log", "",
-	  NULL, "default/web-5d8f" },
-	/* no file of an engine */
-	{ "/docker/" ID, "var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":\"/web",
-	  NULL, NULL },
-	{ "/docker/" ID, "var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":[[]]}", NULL,
-	  NULL },
-	{ "/docker/" ID, "var/lib/docker/containers/" ID "/config.v2.json/directory", "", NULL,
-	  NULL },
-};
-
-static void check_name(const char *found, const char *wanted)
-{
-	if (wanted)
-		assert_string_equal(found, wanted);
-	else
-		assert_null(found);
-}
-
-static void engines_tell_names(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(engine_cases); i++) {
-		char root[] = "/tmp/assay-test-XXXXXX";
-		struct engine_files *files;
-		struct cgroup_names names;
-
-		assert_non_null(mkdtemp(root));
-		print_message("%s\n", engine_cases[i].file);
-		put_file(root, engine_cases[i].file, engine_cases[i].text);
-		files = engine_files_new(root);
-		cgroup_names_of(engine_cases[i].path, &names);
-		check_name(engine_files_container(files, &names), engine_cases[i].container);
-		check_name(engine_files_pod(files, &names), engine_cases[i].pod);
-		engine_files_free(files);
-		assert_int_equal(file_remove_tree(root, NULL), 0);
-	}
-}
-
-/* Podman's databases: the seeds of the fuzz target, without their first byte, the kind. */
-static void put_database(const char *root, const char *name, const char *seed)
-{
-	cleanup(free_at_exit) char *from =
-		xasprintf(ASSAY_SRC "/../fuzz/corpus/container_names/%s", seed);
-	cleanup(free_at_exit) char *to = xasprintf("%s/%s", root, name), *bytes = NULL;
-	cleanup(free_at_exit) char *dir = xstrndup(to, (size_t)(strrchr(to, '/') - to));
-	size_t size;
-
-	assert_int_equal(file_read_all(from, 1 << 20, &bytes, &size), 0);
-	assert_int_equal(file_mkdirs(dir, 0700, NULL), 0);
-	assert_int_equal(file_replace(to, bytes + 1, size - 1, NULL), 0);
-}
-
-#define CONTAINERS "overlay-containers/containers.json"
-#define WEB        "[{\"id\":\"" ID "\",\"names\":[\"web\"]}]"
-
-/* Where podman keeps its containers, and its pods' names. */
-static const struct {
-	const char *path, *conf, *conf_text, *file, *seed; /* seed NULL: the text WEB */
-	bool is_pod;
-} storage_cases[] = {
-	{ "/libpod-" ID, "etc/containers/storage.conf", "[storage]\ngraphroot = \"/srv/storage\"\n",
-	  "srv/storage/" CONTAINERS, NULL, false },
-	{ "/user.slice/user-4711.slice/libpod-" ID ".scope", "etc/passwd",
-	  "root:x:0:0::/root:\nsomebody:x:4711:4711::/home/s:/bin/sh\n",
-	  "home/s/.local/share/containers/storage/" CONTAINERS, NULL, false },
-	{ "/user.slice/user-4711.slice/libpod-" ID ".scope",
-	  "home/s/.config/containers/storage.conf", "[storage]\ngraphroot='/home/s/own'\n",
-	  "home/s/own/" CONTAINERS, NULL, false },
-	{ "/user.slice/user-4711.slice/libpod-" ID ".scope", "etc/containers/storage.conf",
-	  "[storage]\nrootless_storage_path = \"/data/$USER/$UID\"\n",
-	  "data/somebody/4711/" CONTAINERS, NULL, false },
-	{ "/machine.slice/machine-libpod_pod_" ID ".slice/libpod-" ID2 ".scope", NULL, NULL,
-	  "var/lib/containers/storage/libpod/bolt_state.db", "bolt", true },
-	{ "/libpod_parent/" ID "/libpod-" ID2, NULL, NULL,
-	  "var/lib/containers/storage/libpod/bolt_state.db", "bolt_small", true },
-	{ "/libpod_parent/" ID "/libpod-" ID2, NULL, NULL, "var/lib/containers/storage/db.sql",
-	  "sqlite", true },
-};
-
-#define STORAGE_USER 4711
-
-/* False: only root can. */
-static bool give_to_user(const char *root, const char *name)
-{
-	cleanup(free_at_exit) char *path = xasprintf("%s/%s", root, name);
-
-	return chown(path, STORAGE_USER, STORAGE_USER) == 0;
-}
-
-static void storages_elsewhere_and_pods_have_names(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(storage_cases); i++) {
-		char root[] = "/tmp/assay-test-XXXXXX";
-		struct engine_files *files;
-		struct cgroup_names names;
-
-		assert_non_null(mkdtemp(root));
-		print_message("%s\n", storage_cases[i].file);
-		put_file(root, "etc/passwd", "somebody:x:4711:4711::/home/s:/bin/sh\n");
-		if (storage_cases[i].conf)
-			put_file(root, storage_cases[i].conf, storage_cases[i].conf_text);
-		if (storage_cases[i].seed)
-			put_database(root, storage_cases[i].file, storage_cases[i].seed);
-		else
-			put_file(root, storage_cases[i].file, WEB);
-		if (strstr(storage_cases[i].path, "user-4711") &&
-		    !give_to_user(root, storage_cases[i].file)) {
-			assert_int_equal(file_remove_tree(root, NULL), 0);
-			continue;
-		}
-		files = engine_files_new(root);
-		cgroup_names_of(storage_cases[i].path, &names);
-		check_name(storage_cases[i].is_pod ? engine_files_pod(files, &names)
-						   : engine_files_container(files, &names),
-			   "web");
-		engine_files_free(files);
-		assert_int_equal(file_remove_tree(root, NULL), 0);
-	}
-}
-
-/* A user could link his storage to another user's storage, or to root's. */
-static void a_storage_with_files_of_another_user_has_no_names(void **state)
-{
-	static const char own[] = "home/s/.local/share/containers/storage/" CONTAINERS;
-	char root[] = "/tmp/assay-test-XXXXXX";
-	struct engine_files *files;
-	struct cgroup_names names;
-
-	(void)state;
-	assert_non_null(mkdtemp(root));
-	put_file(root, "etc/passwd", "somebody:x:4711:4711::/home/s:/bin/sh\n");
-	put_file(root, own, WEB);
-	files = engine_files_new(root);
-	cgroup_names_of("/user.slice/user-4711.slice/libpod-" ID ".scope", &names);
-	assert_null(engine_files_container(files, &names));
-	engine_files_free(files);
-	assert_int_equal(file_remove_tree(root, NULL), 0);
-}
-
-static void storage_conf_is_read_as_far_as_it_is_one(void **state)
-{
-	static const char *const none[] = {
-		"",
-		"graphroot = \"/x\"",
-		"[storage]\ngraphroot = \"/x\n\"",
-		"[storage]\ngraphroot = x",
-		"[storage]\ngraphroots = \"/x\"",
-		"[storage]\n[storage.options]\ngraphroot = \"/x\"",
-	};
-	char *found = storage_conf_get("#\n [storage]\n\tgraphroot=\"/a b\" # mine\n", "graphroot");
-
-	(void)state;
-	assert_string_equal(found, "/a b");
-	free(found);
-	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
-		assert_null(storage_conf_get(none[i], "graphroot"));
-}
-
-/* New content of a file that was read already is found. */
-static void an_engine_is_read_again_when_it_changed(void **state)
-{
-	static const char file[] = "var/lib/containers/storage/vfs-containers/containers.json";
-	char root[] = "/tmp/assay-test-XXXXXX";
-	struct engine_files *files;
-	struct cgroup_names names;
-
-	(void)state;
-	assert_non_null(mkdtemp(root));
-	cgroup_names_of("/libpod-" ID, &names);
-	files = engine_files_new(root);
-	assert_null(engine_files_container(files, &names));
-	put_file(root, file, "[]");
-	assert_null(engine_files_container(files, &names));
-	put_file(root, file, "[{\"id\":\"" ID "\",\"names\":[\"web\"]}]");
-	check_name(engine_files_container(files, &names), "web");
-	engine_files_free(files);
-	assert_int_equal(file_remove_tree(root, NULL), 0);
 }
 
 /* A name as long as a file's may be, and any bytes. */
@@ -789,11 +578,6 @@ int main(void)
 		cmocka_unit_test(a_path_tells_the_pod),
 		cmocka_unit_test(ids_are_short_for_people),
 		cmocka_unit_test(names_stand_with_ids),
-		cmocka_unit_test(engines_tell_names),
-		cmocka_unit_test(storages_elsewhere_and_pods_have_names),
-		cmocka_unit_test(a_storage_with_files_of_another_user_has_no_names),
-		cmocka_unit_test(storage_conf_is_read_as_far_as_it_is_one),
-		cmocka_unit_test(an_engine_is_read_again_when_it_changed),
 		cmocka_unit_test(odd_paths_do_no_harm),
 		cmocka_unit_test(a_number_is_looked_up_in_the_file_system),
 		cmocka_unit_test(numbers_of_v1_are_those_of_their_hierarchy),
