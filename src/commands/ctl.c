@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "daemon/daemon.h"
+#include "daemon/daemon_config.h"
 #include "daemon/request.h"
 #include "event/loss.h"
 #include "open/client.h"

@@ -18,11 +18,13 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
+#include "daemon/actions.h"
 #include "daemon/daemon_state.h"
 #include "daemon/file_system.h"
 #include "daemon/notify.h"
 #include "daemon/place.h"
 #include "daemon/privilege.h"
+#include "daemon/service.h"
 #include "open/lock.h"
 #include "pipeline/host.h"
 
@@ -31,34 +33,6 @@ void daemon_settings_fini(struct daemon_settings *s)
 	vec_foreach (&s->events, event)
 		free(*event);
 	vec_fini(&s->events);
-}
-
-/* ---- sources of work besides the recording ---- */
-
-int daemon_add_source(struct daemon *d, int fd, int (*ready)(void *context, struct error *err),
-		      void *context, struct error *err)
-{
-	for (uint32_t i = 0; i < DAEMON_SOURCES; i++) {
-		struct epoll_event event = { .events = EPOLLIN, .data.u32 = i };
-
-		if (d->sources[i].fd >= 0)
-			continue;
-		if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
-			return error_errno(err, -errno, "epoll_ctl");
-		d->sources[i] = (struct daemon_source){ fd, ready, context };
-		return 0;
-	}
-	return error_set(err, -ENOSPC, "more than %d sources of requests", DAEMON_SOURCES);
-}
-
-void daemon_drop_source(struct daemon *d, int fd)
-{
-	for (int i = 0; i < DAEMON_SOURCES; i++) {
-		if (d->sources[i].fd != fd)
-			continue;
-		epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-		d->sources[i].fd = -1;
-	}
 }
 
 /*

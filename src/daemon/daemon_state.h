@@ -7,21 +7,14 @@
 #include <sys/types.h>
 
 #include "counter/counter.h"
-#include "daemon/actions.h"
 #include "daemon/budget.h"
-#include "daemon/daemon.h"
+#include "daemon/daemon_config.h"
 #include "daemon/parts.h"
-#include "daemon/service.h"
+#include "daemon/sources.h"
 #include "daemon/user.h"
 #include "record/recorder.h"
 
-#define DAEMON_SOURCES 16
-
-struct daemon_source {
-	int fd; /* -1: unused */
-	int (*ready)(void *context, struct error *err);
-	void *context;
-};
+struct service;
 
 /* The counts of earlier recordings of this daemon. */
 struct daemon_totals {

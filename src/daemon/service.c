@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "daemon/answers.h"
 #include "daemon/control.h"
-#include "daemon/daemon.h"
 #include "daemon/metrics_http.h"
+#include "daemon/sources.h"
 
 struct service {
 	struct answers answers;

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "guard/opener.h"
 #include "base/mem.h"
-#include "daemon/daemon.h"
+#include "daemon/daemon_config.h"
 #include "store/history/retention.h"
 
 /* From linux/ioprio.h, which older headers lack. */

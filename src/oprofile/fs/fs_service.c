@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "collect/rings.h"
+#include "daemon/actions.h"
 #include "daemon/daemon_state.h"
 #include "daemon/file_system.h"
 #include "oprofile/fs/oprofilefs.h"
