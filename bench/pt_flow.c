@@ -36,7 +36,7 @@ static void look(void *context, const struct pt_event *events, size_t n)
 
 	seen->n += n;
 	for (size_t i = 0; i < n; i++)
-		seen->mixed ^= events[i].from + events[i].insns;
+		seen->mixed ^= events[i].branch.from + events[i].insns;
 }
 
 static void say(const char *name, uint64_t insns, double seconds)

@@ -10,6 +10,7 @@
 
 #include "base/intmap.h"
 #include "base/mem.h"
+#include "pt/event_text.h"
 #include "pt/flow.h"
 #include "pt/piece.h"
 
@@ -32,6 +33,17 @@ static void ignore(void *context, const struct pt_event *events, size_t n)
 	(void)n;
 }
 
+static uint64_t hash_text(uint64_t told, const struct pt_event *e)
+{
+	struct buf text = { 0 };
+
+	pt_event_format(&text, e);
+	for (size_t i = 0; i < text.len; i++)
+		told = hash_u64(told ^ text.data[i]);
+	buf_fini(&text);
+	return told;
+}
+
 /* A hash of all events. */
 static void mix(void *context, const struct pt_event *events, size_t n)
 {
@@ -40,13 +52,20 @@ static void mix(void *context, const struct pt_event *events, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const struct pt_event *e = &events[i];
 
-		*told = hash_u64(*told ^ e->from);
-		/* Directions are gathered, so an error has the offset of a near packet. */
-		*told = hash_u64(*told ^ (e->kind == PT_EV_ERROR ? 0 : e->to));
-		*told = hash_u64(*told ^ e->tsc ^ e->insns << 32);
-		*told = hash_u64(*told ^ e->cycles ^ (uint64_t)e->insn_size << 56);
-		*told = hash_u64(*told ^ e->flags ^ (uint64_t)e->kind << 16 ^
-				 (uint64_t)e->detail << 32);
+		*told = hash_u64(*told ^ e->tsc ^ e->insns << 32 ^ (uint64_t)e->kind << 24);
+		*told = hash_u64(*told ^ e->cycles);
+		if (e->kind == PT_EV_BRANCH) {
+			*told = hash_u64(*told ^ e->branch.from);
+			*told = hash_u64(*told ^ e->branch.to);
+			*told = hash_u64(*told ^ e->branch.flags ^
+					 (uint64_t)e->branch.insn_size << 16 ^
+					 (uint64_t)e->branch.end << 32);
+		} else if (e->kind == PT_EV_ERROR) {
+			/* Directions are gathered, so an error has the offset of a near packet. */
+			*told = hash_u64(*told ^ e->error.ip ^ (uint64_t)e->error.reason << 56);
+		} else {
+			*told = hash_text(*told, e);
+		}
 	}
 }
 

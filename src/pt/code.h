@@ -50,8 +50,8 @@ struct pt_op {
 	uint32_t insns; /* from the begin through this branch */
 	uint32_t next;  /* of a call: the node that it returns to */
 	/* Of the event; in its order, so that they are copied as one. */
-	uint16_t flags;
 	uint8_t kind, end;
+	uint16_t flags;
 	uint8_t size; /* of the instruction; a call returns behind it */
 	int8_t depth; /* 1: a call that returns, -1: a return, 0: neither */
 };

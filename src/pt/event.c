@@ -6,3 +6,9 @@ const char *const pt_error_texts[N_PT_ERRORS] = {
 	PT_ERRORS(X)
 #undef X
 };
+
+const char *const pt_event_names[N_PT_EVENTS] = {
+#define X(id, member, name) name,
+	PT_EVENTS(X)
+#undef X
+};

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The events that a decoder (flow.h) makes of a trace. */
+/*
+ * The events that a decoder (flow.h) makes of a trace. An event has its kind, a member of that
+ * kind, and the time and the counts that hold there.
+ *
+ * An address `ip` is the place of execution. It is 0 where the trace does not tell it.
+ */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "pt/branch.h"
 
 /* X(id, text). */
 #define PT_ERRORS(X)                                                   \
@@ -24,30 +32,35 @@ enum pt_error {
 
 extern const char *const pt_error_texts[N_PT_ERRORS];
 
-/* What an event is; `from` and `to` besides. */
+/* X(ID, member, name): the kind PT_EV_ID is the member of the union in struct pt_event. */
+#define PT_EVENTS(X)                            \
+	X(BRANCH, branch, "branch")             \
+	X(TX, tx, "transaction")                \
+	X(PTWRITE, ptwrite, "ptwrite")          \
+	X(CBR, cbr, "cbr")                      \
+	X(POWER, power, "power")                \
+	X(CFE, cfe, "cfe")                      \
+	X(EVD, evd, "evd")                      \
+	X(TRIG, trig, "trig")                   \
+	X(INTERRUPTS, interrupts, "interrupts") \
+	X(PSB, psb, "psb")                      \
+	X(ERROR, error, "error")                \
+	X(PLACE, place, "ip")                   \
+	X(CR3, cr3, "cr3")                      \
+	X(VMCS, vmcs, "vmcs")                   \
+	X(ITEM, item, "item")                   \
+	X(PEBS, pebs, "pebs")                   \
+	X(TIME, time, "time")                   \
+	X(TIME_AHEAD, time_ahead, "time-ahead")
+
 enum pt_event_kind {
-	PT_EV_BRANCH,  /* from → to; from is 0 where tracing begins, to is 0 where it ends for
-			* a place that is not traced */
-	PT_EV_TX,      /* at `from`, a transaction began (PT_F_IN_TX), or it was committed */
-	PT_EV_PTWRITE, /* `to`: the value; from: of the instruction, or 0 where not recorded */
-	PT_EV_CBR,     /* `to`: core to bus ratio; from: where it changed */
-	PT_EV_POWER,   /* `detail`: enum pt_type (MWAIT, PWRE, EXSTOP, PWRX); `to`: its payload */
-	PT_EV_EVENT,   /* `detail`: PT_CFE, PT_EVD or PT_TRIG; `to`: its payload; `flags`: its type.
-			* PT_MODE_EXEC, with event trace alone: the interrupt flag; `flags`: enum
-			* pt_interrupts, `to`: where a branch leads that changed it, told next */
-	PT_EV_PSB,   /* at `from`, or 0 where tracing is off or begins; `to`: offset in the trace */
-	PT_EV_ERROR, /* `detail`: enum pt_error; at `from`; `to`: the offset in the trace */
-	PT_EV_IP,    /* execution was at `from`: quick decoding alone */
-	PT_EV_CONTEXT, /* `detail`: PT_PIP, `to`: CR3, `flags`: 1 in a virtual machine; PT_VMCS,
-			* `to`: its address. Told when it has changed */
-	PT_EV_ITEM,    /* of a PEBS record: `detail`: enum pt_pebs_group; `flags`: its number in
-			* there (PT_PEBS_ITEM), PT_PEBS_32_BIT; `to`: its value */
-	PT_EV_PEBS,    /* the record of the items before is whole; at `from`, or 0: not told */
-	PT_EV_TIME,    /* from here on `tsc` and `cycles` hold: what comes before a branch that a
-			* packet is for has the time of the packet before; `to`: instructions that
-			* were followed when that packet was read. With `from`, nothing holds yet:
-			* it is the time of that packet, to whose branch direct ones come first */
+#define X(id, member, name) PT_EV_##id,
+	PT_EVENTS(X)
+#undef X
+		N_PT_EVENTS
 };
+
+extern const char *const pt_event_names[N_PT_EVENTS];
 
 /* The groups of a PEBS record's items: the types of BBP packets (SDM, table "BBP Block Types"). */
 enum pt_pebs_group {
@@ -58,23 +71,109 @@ enum pt_pebs_group {
 	PT_PEBS_XMM = 16,      /* two items a register */
 };
 
-enum { PT_PEBS_ITEM = 0xff, PT_PEBS_32_BIT = 1 << 8 /* items have 4 bytes */ };
-
-/* The interrupt flag from an event on. */
-enum pt_interrupts {
-	PT_INTERRUPTS_ON = 1 << 0,
-	PT_INTERRUPTS_BY_BRANCH = 1 << 1,
-	PT_INTERRUPTS_STATUS = 1 << 2, /* it did not change here: a PSB says how it is */
-	PT_INTERRUPTS_SHIFT = 3,       /* from here on, flags of the branch */
+/* A change of the interrupt flag. */
+enum pt_interrupts_cause {
+	PT_INTERRUPTS_AT_IP,     /* at an instruction, or an event of the processor: `from` */
+	PT_INTERRUPTS_BY_BRANCH, /* by the branch that is the next event: `from`, `to`, `flags` */
+	PT_INTERRUPTS_STATUS,    /* it did not change here: a PSB tells the present state */
 };
 
+/* The members begin with `kind`, so that an event is no larger than it has to be. */
 struct pt_event {
-	uint64_t from, to;
-	uint64_t tsc;      /* the last that is known, as perf has it; 0: none yet */
-	uint64_t insns;    /* run since the decoder began, this branch's included */
-	uint64_t cycles;   /* counted since then (CYC) */
-	uint16_t flags;    /* enum pt_flags */
-	uint8_t kind;      /* enum pt_event_kind */
-	uint8_t detail;    /* a branch: enum pt_end */
-	uint8_t insn_size; /* a branch that an instruction made: of that; else 0 */
+	uint64_t tsc;    /* the last that is known, as perf has it; 0: none yet */
+	uint64_t insns;  /* run since the decoder began, this branch's included */
+	uint64_t cycles; /* counted since then (CYC) */
+	union {
+		uint8_t kind; /* enum pt_event_kind */
+		struct {
+			uint8_t kind, end; /* end: enum pt_end */
+			uint16_t flags;    /* enum pt_flags */
+			uint8_t insn_size; /* of the instruction that made it; 0: none did */
+			/* 0: tracing begins here, or it ends for a place that is not traced. */
+			uint64_t from, to;
+		} branch;
+		struct { /* a transaction began, or was committed or aborted */
+			uint8_t kind;
+			bool is_begin;
+			uint64_t ip;
+		} tx;
+		struct {
+			uint8_t kind;
+			uint64_t ip, value;
+		} ptwrite;
+		struct {
+			uint8_t kind, ratio; /* core to bus */
+			uint64_t ip;
+		} cbr;
+		struct {
+			uint8_t kind, type; /* type: enum pt_type (MWAIT, PWRE, EXSTOP, PWRX) */
+			uint64_t ip, payload;
+		} power;
+		struct { /* an event of the processor, with the EVDs before it */
+			uint8_t kind, type;
+			uint64_t ip, vector;
+		} cfe;
+		struct {
+			uint8_t kind, type;
+			uint64_t payload;
+		} evd;
+		struct {
+			uint8_t kind;
+			uint16_t trbv;
+			uint64_t ip, payload;
+		} trig;
+		struct {
+			uint8_t kind, cause; /* cause: enum pt_interrupts_cause */
+			uint16_t flags;      /* of the branch: enum pt_flags */
+			bool is_on;          /* from here on */
+			uint64_t from, to;   /* to: of the branch */
+		} interrupts;
+		struct {
+			uint8_t kind;
+			uint64_t ip, offset; /* ip: 0 also where tracing begins */
+		} psb;
+		struct {
+			uint8_t kind, reason; /* reason: enum pt_error */
+			uint64_t ip, offset;
+		} error;
+		struct { /* execution was there: quick decoding alone */
+			uint8_t kind;
+			uint64_t ip;
+		} place;
+		/* Address spaces: an event comes when it is another. */
+		struct {
+			uint8_t kind;
+			bool is_guest; /* in a virtual machine */
+			uint64_t value;
+		} cr3;
+		struct {
+			uint8_t kind;
+			uint64_t address;
+		} vmcs;
+		struct { /* of a PEBS record: enum pt_pebs_group, and the number in there */
+			uint8_t kind, group, number;
+			bool is_32_bit; /* the item has 4 bytes */
+			uint64_t value;
+		} item;
+		struct { /* the record of the items before is whole */
+			uint8_t kind;
+			uint64_t ip;
+		} pebs;
+		/*
+		 * From here on, `tsc` and `cycles` hold. A packet's time holds from the branch on
+		 * that the packet is for. What comes before that branch has the time of the packet
+		 * before.
+		 */
+		struct {
+			uint8_t kind;
+			uint64_t insns_at_packet; /* that were followed when it was read */
+		} time;
+		/* The same packet where direct branches come first: nothing holds yet. */
+		struct {
+			uint8_t kind;
+			uint64_t tsc; /* of the packet */
+			uint64_t insns_at_packet;
+		} time_ahead;
+	};
 };
+_Static_assert(sizeof(struct pt_event) == 48, "events are most of a trace's memory");

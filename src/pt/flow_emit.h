@@ -8,19 +8,15 @@
 
 void pt_flow_flush(struct pt_flow *f);
 
-static inline void pt_flow_emit(struct pt_flow *f, enum pt_event_kind kind, uint64_t from,
-				uint64_t to, unsigned int flags, unsigned int detail)
+/* An event with its kind and member, here and now. */
+static inline void pt_flow_emit(struct pt_flow *f, struct pt_event event)
 {
+	event.tsc = f->said_tsc;
+	event.insns = f->insns;
+	event.cycles = f->said_cycles;
 	if (f->n_events == PT_BATCH)
 		pt_flow_flush(f);
-	f->events[f->n_events++] = (struct pt_event){ .from = from,
-						      .to = to,
-						      .tsc = f->said_tsc,
-						      .insns = f->insns,
-						      .cycles = f->said_cycles,
-						      .flags = (uint16_t)flags,
-						      .kind = (uint8_t)kind,
-						      .detail = (uint8_t)detail };
+	f->events[f->n_events++] = event;
 }
 
 static inline bool pt_flow_is_settled(const struct pt_flow *f)
@@ -44,7 +40,7 @@ static inline void pt_flow_settle(struct pt_flow *f, uint64_t insns)
 	if (f->config.no_branches)
 		return;
 	f->insns = insns;
-	pt_flow_emit(f, PT_EV_TIME, 0, f->insns_at_tsc, 0, 0);
+	pt_flow_emit(f, (struct pt_event){ .time = { PT_EV_TIME, f->insns_at_tsc } });
 	f->insns = now;
 }
 
@@ -52,12 +48,20 @@ static inline void pt_flow_settle(struct pt_flow *f, uint64_t insns)
 static inline void pt_flow_say_ip(struct pt_flow *f, uint64_t ip)
 {
 	pt_flow_settle(f, f->insns);
-	pt_flow_emit(f, PT_EV_IP, ip, 0, 0, 0);
+	pt_flow_emit(f, (struct pt_event){ .place = { PT_EV_PLACE, ip } });
 }
 
-/* Direct branches come before the branch of the last time packet. */
+/*
+ * Direct branches come before the branch of the last time packet. In a trace without TSCs, the
+ * cycles before stay with these branches.
+ */
 static inline void pt_flow_tell_ahead(struct pt_flow *f)
 {
-	if (!pt_flow_is_settled(f))
-		pt_flow_emit(f, PT_EV_TIME, f->time.tsc, f->insns, 0, 0);
+	if (pt_flow_is_settled(f))
+		return;
+	if (f->time.tsc)
+		pt_flow_emit(f, (struct pt_event){ .time_ahead = { PT_EV_TIME_AHEAD, f->time.tsc,
+								   f->insns } });
+	else
+		pt_flow_emit(f, (struct pt_event){ .time = { PT_EV_TIME, f->insns } });
 }

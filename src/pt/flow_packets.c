@@ -23,7 +23,8 @@ static void branch_async(struct pt_flow *f, uint64_t to)
 		flags |= PT_F_ASYNC | PT_F_END;
 	f->stats.branches++;
 	pt_flow_settle(f, f->insns);
-	pt_flow_emit(f, PT_EV_BRANCH, pt_flow_ip(f), to, flags, PT_END_INTERRUPT);
+	pt_flow_emit(f, (struct pt_event){ .branch = { PT_EV_BRANCH, PT_END_INTERRUPT,
+						       (uint16_t)flags, 0, pt_flow_ip(f), to } });
 	f->is_async = f->tx_abort = false;
 }
 
@@ -56,7 +57,7 @@ static void on_pgd(struct pt_flow *f, const struct pt_packet *p)
 		return;
 	if (f->is_async) {
 		branch_async(f, to);
-		f->events[f->n_events - 1].flags |= PT_F_END;
+		f->events[f->n_events - 1].branch.flags |= PT_F_END;
 	} else if (!pt_flow_check_walk(f, pt_walk_out(f, to))) {
 		return;
 	}
@@ -165,13 +166,19 @@ static void on_psb_fup(struct pt_flow *f, const struct pt_packet *p)
 		f->psb_ip = f->last_ip;
 }
 
+static void report_ratio(struct pt_flow *f, uint8_t ratio)
+{
+	pt_flow_emit(f, (struct pt_event){ .cbr = { PT_EV_CBR, ratio, pt_flow_ip(f) } });
+}
+
 static void on_psbend(struct pt_flow *f)
 {
 	f->is_in_psb = false;
 	pt_flow_settle(f, f->insns);
-	pt_flow_emit(f, PT_EV_PSB, f->psb_had_ip ? pt_flow_ip(f) : 0, f->psb_offset, 0, 0);
+	pt_flow_emit(f, (struct pt_event){ .psb = { PT_EV_PSB, f->psb_had_ip ? pt_flow_ip(f) : 0,
+						    f->psb_offset } });
 	if (f->psb_cbr)
-		pt_flow_emit(f, PT_EV_CBR, pt_flow_ip(f), f->psb_cbr, 0, 0);
+		report_ratio(f, f->psb_cbr);
 	if (f->psb_ip && !pt_flow_is_traced(f)) {
 		pt_flow_begin_at(f, f->psb_ip);
 		f->begun_at = f->insns;
@@ -210,17 +217,14 @@ static void on_mode(struct pt_flow *f, const struct pt_packet *p)
 }
 
 /* Packets whose address, if the flag is set, follows in a FUP. */
-static void on_said(struct pt_flow *f, const struct pt_packet *p, enum pt_event_kind kind,
-		    bool *awaits)
+static void on_said(struct pt_flow *f, const struct pt_packet *p, bool *awaits)
 {
 	if (p->flag) {
 		*awaits = true;
-		f->fup_payload = p->payload;
-		f->fup_detail = p->type;
-		f->fup_type = (uint8_t)p->count;
+		f->fup_packet = *p;
 	} else {
 		pt_flow_settle(f, f->insns);
-		pt_flow_emit(f, kind, 0, p->payload, kind == PT_EV_EVENT ? p->count : 0, p->type);
+		pt_flow_emit(f, pt_flow_packet_event(p, 0));
 	}
 }
 
@@ -231,7 +235,7 @@ static void on_cfe(struct pt_flow *f, const struct pt_packet *p)
 
 	f->event_of_branch = !p->flag && pt_flow_is_traced(f);
 	with_address.flag |= f->event_of_branch;
-	on_said(f, &with_address, PT_EV_EVENT, &f->fup_event);
+	on_said(f, &with_address, &f->fup_event);
 }
 
 /* Said with each PSB, told when it is another. */
@@ -243,15 +247,18 @@ static void on_context(struct pt_flow *f, const struct pt_packet *p)
 	if (*last == now)
 		return;
 	*last = now;
-	pt_flow_emit(f, PT_EV_CONTEXT, 0, p->payload << (p->type == PT_PIP ? 5 : 12), p->flag,
-		     p->type);
+	if (p->type == PT_PIP)
+		pt_flow_emit(f,
+			     (struct pt_event){ .cr3 = { PT_EV_CR3, p->flag, p->payload << 5 } });
+	else
+		pt_flow_emit(f, (struct pt_event){ .vmcs = { PT_EV_VMCS, p->payload << 12 } });
 }
 
 static void on_item(struct pt_flow *f, const struct pt_packet *p)
 {
 	f->has_items = true;
-	pt_flow_emit(f, PT_EV_ITEM, 0, p->payload,
-		     p->count | (f->block == PT_BLOCK_4 ? PT_PEBS_32_BIT : 0), f->pebs_group);
+	pt_flow_emit(f, (struct pt_event){ .item = { PT_EV_ITEM, f->pebs_group, (uint8_t)p->count,
+						     f->block == PT_BLOCK_4, p->payload } });
 }
 
 static bool is_timing(const struct pt_packet *p)
@@ -285,9 +292,9 @@ void pt_flow_on_packet(struct pt_flow *f, const struct pt_packet *p)
 		break;
 	case PT_CBR:
 		if (f->is_in_psb)
-			f->psb_cbr = p->payload & 0xff;
+			f->psb_cbr = (uint8_t)p->payload;
 		else
-			pt_flow_emit(f, PT_EV_CBR, pt_flow_ip(f), p->payload & 0xff, 0, 0);
+			report_ratio(f, (uint8_t)p->payload);
 		pt_flow_on_time(f, p);
 		break;
 	case PT_TSC:
@@ -310,22 +317,23 @@ void pt_flow_on_packet(struct pt_flow *f, const struct pt_packet *p)
 		on_ovf(f);
 		break;
 	case PT_PTWRITE:
-		on_said(f, p, PT_EV_PTWRITE, &f->fup_ptwrite);
+		on_said(f, p, &f->fup_ptwrite);
 		break;
 	case PT_EXSTOP:
 	case PT_MWAIT:
 	case PT_PWRE:
 	case PT_PWRX:
-		on_said(f, p, PT_EV_POWER, &f->fup_power);
+		on_said(f, p, &f->fup_power);
 		break;
 	case PT_CFE:
 		on_cfe(f, p);
 		break;
 	case PT_EVD: /* of the CFE that comes, whose time it has */
-		pt_flow_emit(f, PT_EV_EVENT, 0, p->payload, p->count, p->type);
+		pt_flow_emit(f, (struct pt_event){
+					.evd = { PT_EV_EVD, (uint8_t)p->count, p->payload } });
 		break;
 	case PT_TRIG:
-		on_said(f, p, PT_EV_EVENT, &f->fup_event);
+		on_said(f, p, &f->fup_event);
 		break;
 	case PT_PIP:
 	case PT_VMCS:

@@ -3,10 +3,26 @@
 
 #include "pt/flow_emit.h"
 
-static void say_interrupts(struct pt_flow *f, uint64_t from, uint64_t to, unsigned int how)
+struct pt_event pt_flow_packet_event(const struct pt_packet *p, uint64_t ip)
 {
-	pt_flow_emit(f, PT_EV_EVENT, from, to, how | (f->next_iflag ? PT_INTERRUPTS_ON : 0),
-		     PT_MODE_EXEC);
+	switch (p->type) {
+	case PT_PTWRITE:
+		return (struct pt_event){ .ptwrite = { PT_EV_PTWRITE, ip, p->payload } };
+	case PT_CFE:
+		return (struct pt_event){ .cfe = { PT_EV_CFE, (uint8_t)p->count, ip, p->payload } };
+	case PT_TRIG:
+		return (struct pt_event){ .trig = { PT_EV_TRIG, p->count, ip, p->payload } };
+	default:
+		return (struct pt_event){ .power = { PT_EV_POWER, p->type, ip, p->payload } };
+	}
+}
+
+static void report_interrupts(struct pt_flow *f, enum pt_interrupts_cause cause, unsigned int flags,
+			      uint64_t from, uint64_t to)
+{
+	pt_flow_emit(f, (struct pt_event){ .interrupts = { PT_EV_INTERRUPTS, (uint8_t)cause,
+							   (uint16_t)flags, f->next_iflag, from,
+							   to } });
 	f->iflag = f->next_iflag;
 	f->knows_iflag = true;
 }
@@ -21,8 +37,8 @@ void pt_flow_report_interrupts(struct pt_flow *f)
 	if (branch.kind != PT_EV_BRANCH)
 		return;
 	f->n_events--;
-	say_interrupts(f, branch.from, branch.to,
-		       PT_INTERRUPTS_BY_BRANCH | (unsigned int)branch.flags << PT_INTERRUPTS_SHIFT);
+	report_interrupts(f, PT_INTERRUPTS_BY_BRANCH, branch.branch.flags, branch.branch.from,
+			  branch.branch.to);
 	if (f->n_events == PT_BATCH)
 		pt_flow_flush(f);
 	f->events[f->n_events++] = branch;
@@ -35,30 +51,30 @@ void pt_flow_on_interrupts(struct pt_flow *f, bool now)
 		return;
 	f->fup_mode = !f->is_in_psb && !f->seeks_ip;
 	if (!f->fup_mode && (!f->knows_iflag || f->iflag != now))
-		say_interrupts(f, 0, 0, PT_INTERRUPTS_STATUS);
+		report_interrupts(f, PT_INTERRUPTS_STATUS, 0, 0, 0);
 }
 
 void pt_flow_end_record(struct pt_flow *f, uint64_t ip)
 {
 	if (f->has_items)
-		pt_flow_emit(f, PT_EV_PEBS, ip, 0, 0, 0);
+		pt_flow_emit(f, (struct pt_event){ .pebs = { PT_EV_PEBS, ip } });
 	f->has_items = false;
 }
 
 void pt_flow_report_pending(struct pt_flow *f, uint64_t ip)
 {
 	if (f->fup_event)
-		pt_flow_emit(f, PT_EV_EVENT, ip, f->fup_payload, f->fup_type, f->fup_detail);
+		pt_flow_emit(f, pt_flow_packet_event(&f->fup_packet, ip));
 	if (f->fup_mode)
-		say_interrupts(f, ip, 0, 0);
+		report_interrupts(f, PT_INTERRUPTS_AT_IP, 0, ip, 0);
 	if (f->fup_tx) {
 		f->in_tx = f->tx_next;
-		pt_flow_emit(f, PT_EV_TX, ip, 0, f->in_tx ? PT_F_IN_TX : 0, 0);
+		pt_flow_emit(f, (struct pt_event){ .tx = { PT_EV_TX, f->in_tx, ip } });
 	}
 	if (f->fup_ptwrite)
-		pt_flow_emit(f, PT_EV_PTWRITE, ip, f->fup_payload, 0, 0);
+		pt_flow_emit(f, pt_flow_packet_event(&f->fup_packet, ip));
 	if (f->fup_power)
-		pt_flow_emit(f, PT_EV_POWER, ip, f->fup_payload, 0, f->fup_detail);
+		pt_flow_emit(f, pt_flow_packet_event(&f->fup_packet, ip));
 	if (f->fup_block)
 		pt_flow_end_record(f, ip);
 }

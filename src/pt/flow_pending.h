@@ -4,6 +4,9 @@
 
 #include "pt/flow_state.h"
 
+/* The event of a PTWRITE, CFE, TRIG or power packet. */
+struct pt_event pt_flow_packet_event(const struct pt_packet *p, uint64_t ip);
+
 /* A PEBS record is whole. */
 void pt_flow_end_record(struct pt_flow *f, uint64_t ip);
 

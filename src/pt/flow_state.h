@@ -27,7 +27,8 @@ struct pt_flow {
 	uint64_t insns;
 	uint64_t said_tsc, said_cycles; /* of the events: see pt_flow_settle() */
 	uint64_t insns_at_tsc;          /* `insns` at the last time packet */
-	uint64_t psb_offset, psb_cbr;   /* of the PSB+ at hand */
+	uint64_t psb_offset;            /* of the PSB+ at hand */
+	uint8_t psb_cbr;                /* its ratio; 0: none */
 	uint64_t psb_ip;                /* where tracing begins at its PSBEND; 0: it went on */
 	uint32_t node;                  /* where execution stands; 0: not traced, or not known */
 	uint64_t quick_ip;              /* the same, of quick decoding */
@@ -49,11 +50,10 @@ struct pt_flow {
 	bool fup_tx, fup_ptwrite, fup_power, fup_event, fup_block, fup_mode;
 	bool event_of_branch; /* with fup_event: the FUP is an asynchronous branch's, too */
 	bool iflag, next_iflag, knows_iflag; /* interrupts are on; next: with the next branch */
-	uint8_t fup_detail, fup_type;
-	uint8_t pebs_group; /* of the items that follow */
-	bool has_items;     /* of a PEBS record that has not ended */
-	uint64_t pip, vmcs; /* the last */
-	uint64_t fup_payload;
+	uint8_t pebs_group;                  /* of the items that follow */
+	bool has_items;                      /* of a PEBS record that has not ended */
+	uint64_t pip, vmcs;                  /* the last */
+	struct pt_packet fup_packet;         /* of PTWRITE, power, event */
 
 	struct pt_returns returns;
 

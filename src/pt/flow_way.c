@@ -9,7 +9,8 @@ void pt_flow_report_error(struct pt_flow *f, uint64_t ip, enum pt_error reason)
 {
 	pt_flow_settle(f, f->insns);
 	f->stats.errors[reason]++;
-	pt_flow_emit(f, PT_EV_ERROR, ip, f->offset + (uint64_t)(f->at - f->begin), 0, reason);
+	pt_flow_emit(f, (struct pt_event){ .error = { PT_EV_ERROR, (uint8_t)reason, ip,
+						      f->offset + (uint64_t)(f->at - f->begin) } });
 }
 
 static void seek_psb(struct pt_flow *f)
@@ -76,7 +77,8 @@ void pt_flow_begin_at(struct pt_flow *f, uint64_t ip)
 	pt_time_on(&f->time, true);
 	f->stats.branches++;
 	pt_flow_settle(f, f->insns);
-	pt_flow_emit(f, PT_EV_BRANCH, 0, ip, PT_F_BRANCH | PT_F_BEGIN, PT_END_FALL);
+	pt_flow_emit(f, (struct pt_event){ .branch = { PT_EV_BRANCH, PT_END_FALL,
+						       PT_F_BRANCH | PT_F_BEGIN, 0, 0, ip } });
 	if (f->config.quick)
 		pt_flow_say_ip(f, ip);
 }

@@ -97,33 +97,71 @@ const uint8_t *pt_find_cut(const uint8_t *at, const uint8_t *begin, const uint8_
 static void place(struct pt_event *events, size_t n, uint64_t ip)
 {
 	for (struct pt_event *e = events; e < events + n; e++)
-		if ((e->kind == PT_EV_PSB || e->kind == PT_EV_CBR) && !e->from)
-			e->from = ip;
+		if (e->kind == PT_EV_PSB && !e->psb.ip)
+			e->psb.ip = ip;
+		else if (e->kind == PT_EV_CBR && !e->cbr.ip)
+			e->cbr.ip = ip;
+}
+
+/* Tracing goes on at a first branch that seems to begin it. */
+static bool is_doubled_begin(struct pt_joint *j, const struct pt_event *e)
+{
+	if (j->has_begun)
+		return false;
+	j->has_begun = true;
+	if (!(e->branch.flags & PT_F_BEGIN) || !j->is_traced)
+		return false;
+	j->n_doubled++;
+	return true;
+}
+
+static bool is_doubled_cr3(struct pt_joint *j, const struct pt_event *e)
+{
+	bool is_doubled = j->has_cr3 && j->cr3.cr3.value == e->cr3.value &&
+			  j->cr3.cr3.is_guest == e->cr3.is_guest;
+
+	j->cr3 = *e;
+	j->has_cr3 = true;
+	return is_doubled;
+}
+
+static bool is_doubled_vmcs(struct pt_joint *j, const struct pt_event *e)
+{
+	bool is_doubled = j->has_vmcs && j->vmcs == e->vmcs.address;
+
+	j->vmcs = e->vmcs.address;
+	j->has_vmcs = true;
+	return is_doubled;
 }
 
 /* Whether the event says nothing new, now that what was before it is known. */
 static bool is_doubled(struct pt_joint *j, const struct pt_event *e)
 {
-	struct pt_event *context;
-
-	if (e->kind == PT_EV_BRANCH && !j->has_begun) {
-		j->has_begun = true;
-		if (!(e->flags & PT_F_BEGIN) || !j->is_traced)
-			return false;
-		j->n_doubled++;
-		return true;
-	}
-	if (e->kind == PT_EV_TIME && e->from)
-		return e->from < j->tsc;
-	if (e->kind == PT_EV_TIME)
+	switch ((enum pt_event_kind)e->kind) {
+	case PT_EV_BRANCH:
+		return is_doubled_begin(j, e);
+	case PT_EV_TIME_AHEAD:
+		return e->time_ahead.tsc < j->tsc;
+	case PT_EV_TIME:
 		return MAX(e->tsc, j->tsc) == j->tsc && e->cycles + j->cycles == j->told_cycles;
-	if (e->kind != PT_EV_CONTEXT)
+	case PT_EV_CR3:
+		return is_doubled_cr3(j, e);
+	case PT_EV_VMCS:
+		return is_doubled_vmcs(j, e);
+	default:
 		return false;
-	context = &j->context[e->detail == PT_VMCS];
-	if (context->kind == e->kind && context->to == e->to && context->flags == e->flags)
-		return true;
-	*context = *e;
-	return false;
+	}
+}
+
+/* Counts of the piece at hand become counts of the buffer. */
+static void add_before(const struct pt_joint *j, struct pt_event *e)
+{
+	e->insns += j->insns;
+	e->cycles += j->cycles;
+	if (e->kind == PT_EV_TIME)
+		e->time.insns_at_packet += j->insns;
+	else if (e->kind == PT_EV_TIME_AHEAD)
+		e->time_ahead.insns_at_packet += j->insns;
 }
 
 size_t pt_join(struct pt_joint *j, struct pt_event *events, size_t n)
@@ -133,16 +171,13 @@ size_t pt_join(struct pt_joint *j, struct pt_event *events, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct pt_event *e = &events[i];
 
-		if ((!j->has_begun || e->kind == PT_EV_CONTEXT || e->kind == PT_EV_TIME) &&
-		    is_doubled(j, e)) {
+		/* Most events are branches, and nothing but the first can be doubled. */
+		if ((e->kind != PT_EV_BRANCH || !j->has_begun) && is_doubled(j, e)) {
 			if (e->kind == PT_EV_BRANCH)
-				place(events, kept, e->to);
+				place(events, kept, e->branch.to);
 			continue;
 		}
-		e->insns += j->insns;
-		if (e->kind == PT_EV_TIME)
-			e->to += j->insns;
-		e->cycles += j->cycles;
+		add_before(j, e);
 		j->told_cycles = e->cycles;
 		e->tsc = j->tsc = MAX(e->tsc, j->tsc);
 		events[kept++] = *e;

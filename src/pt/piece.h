@@ -33,12 +33,14 @@ const uint8_t *pt_find_cut(const uint8_t *at, const uint8_t *begin, const uint8_
 
 /* Between the pieces of a buffer: { 0 } before the first. */
 struct pt_joint {
-	uint64_t insns, cycles;     /* of all pieces before */
-	uint64_t tsc, told_cycles;  /* at the end of the piece before */
-	struct pt_event context[2]; /* the last PT_EV_CONTEXT of PIP and of VMCS */
-	bool is_traced;             /* at the end of the piece before */
-	bool has_begun;             /* in this piece */
-	uint64_t n_doubled;         /* branches that were left out: they go on, and do not begin */
+	uint64_t insns, cycles;    /* of all pieces before */
+	uint64_t tsc, told_cycles; /* at the end of the piece before */
+	struct pt_event cr3;       /* the last PT_EV_CR3 */
+	uint64_t vmcs;             /* of the last PT_EV_VMCS */
+	bool has_cr3, has_vmcs;
+	bool is_traced;     /* at the end of the piece before */
+	bool has_begun;     /* in this piece */
+	uint64_t n_doubled; /* branches that were left out: they go on, and do not begin */
 };
 
 /* Makes the next events of the piece at hand those of the buffer, in place; how many they are. */

@@ -18,8 +18,10 @@ static void report(struct pt_flow *f, uint64_t from, uint64_t to, unsigned int e
 	else if (f->config.no_branches ||
 		 (!f->code->all_branches && !(flags & (PT_F_CALL | PT_F_RETURN))))
 		return;
-	pt_flow_emit(f, PT_EV_BRANCH, from, to, flags | (f->in_tx ? PT_F_IN_TX : 0), end);
-	f->events[f->n_events - 1].insn_size = size;
+	if (f->in_tx)
+		flags |= PT_F_IN_TX;
+	pt_flow_emit(f, (struct pt_event){ .branch = { PT_EV_BRANCH, (uint8_t)end, (uint16_t)flags,
+						       size, from, to } });
 }
 
 /* Over the block at hand, its branch included. */
@@ -235,11 +237,14 @@ enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 {
 	if (f->config.quick) {
 		if (to)
-			pt_flow_emit(f, PT_EV_BRANCH, 0, to, PT_F_BRANCH | PT_F_END, 0);
+			pt_flow_emit(f, (struct pt_event){ .branch = { PT_EV_BRANCH, PT_END_FALL,
+								       PT_F_BRANCH | PT_F_END, 0, 0,
+								       to } });
 		return PT_WALK_DONE;
 	}
 	for (unsigned int steps = 0; steps < MAX_STEPS; steps++) {
 		const struct pt_node *node = pt_node(f->code, f->node);
+		unsigned int flags;
 		bool leaves;
 
 		switch (node->end) {
@@ -268,10 +273,10 @@ enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 		settle_at_end(f);
 		pass(f);
 		f->stats.branches++;
-		pt_flow_emit(f, PT_EV_BRANCH, node->last, to,
-			     pt_end_flags[node->end] | PT_F_END | (f->in_tx ? PT_F_IN_TX : 0),
-			     node->end);
-		f->events[f->n_events - 1].insn_size = pt_end_size(node);
+		flags = pt_end_flags[node->end] | PT_F_END | (f->in_tx ? PT_F_IN_TX : 0);
+		pt_flow_emit(f, (struct pt_event){ .branch = { PT_EV_BRANCH, node->end,
+							       (uint16_t)flags, pt_end_size(node),
+							       node->last, to } });
 		return PT_WALK_DONE;
 	}
 	return PT_WALK_LOOP;

@@ -88,15 +88,11 @@ static inline struct pt_event *room_for(struct pt_flow *f, size_t n)
 static inline void put(const struct pt_flow *f, struct pt_event *e, const struct pt_op *op,
 		       uint64_t insns)
 {
-	*e = (struct pt_event){ .from = op->from,
-				.to = op->to,
-				.tsc = f->said_tsc,
+	*e = (struct pt_event){ .tsc = f->said_tsc,
 				.insns = insns + op->insns,
 				.cycles = f->said_cycles,
-				.flags = op->flags,
-				.kind = op->kind,
-				.detail = op->end,
-				.insn_size = op->size };
+				.branch = { op->kind, op->end, op->flags, op->size, op->from,
+					    op->to } };
 }
 
 /* Most hops have two events at most: so many are written in any case. */
@@ -111,7 +107,7 @@ static inline void tell_hop(struct pt_flow *f, const struct pt_hop *hop, uint64_
 	put(f, &e[1], &op[1], insns);
 	for (unsigned int i = 2; i < n; i++)
 		put(f, &e[i], &op[i], insns);
-	*(hop->tells_tip ? &e[n - 1].to : &nowhere) = ip;
+	*(hop->tells_tip ? &e[n - 1].branch.to : &nowhere) = ip;
 	f->n_events += n;
 }
 
@@ -261,7 +257,7 @@ static void take_rest(struct pt_flow *f, struct taken *t, uint64_t ip)
 	if (hop->is_return && f->config.return_keeps_stack)
 		f->returns.top = top;
 	if (hop->tells_tip && !f->config.no_branches)
-		f->events[f->n_events - 1].to = ip;
+		f->events[f->n_events - 1].branch.to = ip;
 	f->insns = t->insns + hop->insns;
 	f->stats.branches += hop->n_ops;
 }

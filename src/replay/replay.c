@@ -433,7 +433,7 @@ static int push_branches(void *context, const struct pt_event *branches, size_t 
 {
 	struct replay *r = context;
 
-	replay_forget_ended(r, pt_trace_ns(r->trace, &branches[0]));
+	replay_forget_ended(r, pt_trace_ns(r->trace, branches[0].tsc));
 	return r->to->branches(r->to, branches, n);
 }
 

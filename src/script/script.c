@@ -276,7 +276,8 @@ static int on_branches(struct replay_sink *sink, const struct pt_event *branches
 		buf_reserve(&p->out, some * SCRIPT_ADDRESSES_SIZE);
 		at = p->out.data + p->out.len;
 		for (size_t i = 0; i < some; i++)
-			at = script_put_addresses(at, branches[i].from, branches[i].to);
+			at = script_put_addresses(at, branches[i].branch.from,
+						  branches[i].branch.to);
 		p->out.len = (size_t)(at - p->out.data);
 		branches += some;
 		n -= some;

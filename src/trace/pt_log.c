@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "event/text.h"
+#include "pt/event_text.h"
 #include "pt/packet_text.h"
 
 #define LOG_FILE    "intel_pt.log"
@@ -67,26 +68,14 @@ void pt_log_close(struct pt_log *l)
 
 void pt_log_span(struct pt_log *l, const struct pt_trace *trace, const struct pt_span *span)
 {
-	static const char *const kinds[] = {
-		[PT_EV_BRANCH] = "branch",   [PT_EV_TX] = "transaction",
-		[PT_EV_PTWRITE] = "ptwrite", [PT_EV_CBR] = "cbr",
-		[PT_EV_POWER] = "power",     [PT_EV_EVENT] = "event",
-		[PT_EV_PSB] = "psb",         [PT_EV_ERROR] = "error",
-		[PT_EV_IP] = "ip",           [PT_EV_CONTEXT] = "context",
-		[PT_EV_ITEM] = "item",       [PT_EV_PEBS] = "pebs",
-		[PT_EV_TIME] = "time",
-	};
-
 	for (const struct pt_event *e = span->events; e < span->events + span->n; e++) {
-		uint64_t ns = pt_trace_ns(trace, e);
+		uint64_t ns = pt_trace_ns(trace, e->tsc);
 
-		buf_printf(&l->text,
-			   "%" PRIu64 ".%09" PRIu64 " %d/%d %s 0x%" PRIx64 " => 0x%" PRIx64
-			   " insns %" PRIu64 " cycles %" PRIu64 "%s%s\n",
-			   ns / NS_PER_SECOND, ns % NS_PER_SECOND, span->pid, span->tid,
-			   kinds[e->kind], e->from, e->to, e->insns, e->cycles,
-			   e->kind == PT_EV_ERROR ? ": " : "",
-			   e->kind == PT_EV_ERROR ? pt_error_texts[e->detail] : "");
+		buf_printf(&l->text, "%" PRIu64 ".%09" PRIu64 " %d/%d ", ns / NS_PER_SECOND,
+			   ns % NS_PER_SECOND, span->pid, span->tid);
+		pt_event_format(&l->text, e);
+		buf_printf(&l->text, " insns %" PRIu64 " cycles %" PRIu64 "\n", e->insns,
+			   e->cycles);
 		flush_if_full(l);
 	}
 }

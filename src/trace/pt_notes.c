@@ -7,8 +7,8 @@
 
 static bool is_of_code(const struct pt_event *e)
 {
-	return e->detail == PT_ERR_NO_CODE || e->detail == PT_ERR_MISMATCH ||
-	       e->detail == PT_ERR_LOOP;
+	return e->error.reason == PT_ERR_NO_CODE || e->error.reason == PT_ERR_MISMATCH ||
+	       e->error.reason == PT_ERR_LOOP;
 }
 
 void pt_trace_count_error(struct pt_trace *t, const struct pt_span *span, const struct pt_event *e)
@@ -19,15 +19,15 @@ void pt_trace_count_error(struct pt_trace *t, const struct pt_span *span, const 
 
 	if (!is_of_code(e) || !maps)
 		return;
-	if (e->from >> 63) {
-		module = pt_history_module(&t->history, e->from);
+	if (e->error.ip >> 63) {
+		module = pt_history_module(&t->history, e->error.ip);
 		if (module)
 			t->module_errors[module - t->history.modules.data]++;
 		else
 			t->kernel_errors++;
 		return;
 	}
-	m = address_space_find(maps, e->from);
+	m = address_space_find(maps, e->error.ip);
 	if (m)
 		pt_images_count_error(t->images, m->image);
 }

@@ -38,17 +38,17 @@ static int group_of(unsigned int block)
 	}
 }
 
-void pt_pebs_take(struct pt_pebs *p, const struct pt_event *item)
+void pt_pebs_take(struct pt_pebs *p, const struct pt_event *e)
 {
-	int group = group_of(item->detail);
-	unsigned int number = item->flags & PT_PEBS_ITEM;
+	int group = group_of(e->item.group);
+	unsigned int number = e->item.number;
 
 	if (group < 0 || number >= PT_PEBS_ITEMS)
 		return;
 	p->has[group] |= 1u << number;
-	p->items[group][number] = item->to;
+	p->items[group][number] = e->item.value;
 	if (group == REGISTERS)
-		p->is_32_bit = item->flags & PT_PEBS_32_BIT;
+		p->is_32_bit = e->item.is_32_bit;
 }
 
 void pt_pebs_clear(struct pt_pebs *p)

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "event/event.h"
-#include "pt/flow.h"
+#include "pt/event.h"
 
 enum { PT_PEBS_ITEMS = 32, PT_PEBS_LBRS = 24 };
 
@@ -40,7 +40,7 @@ struct pt_pebs_room {
 };
 
 /* An event PT_EV_ITEM. Items of unknown groups are dropped. */
-void pt_pebs_take(struct pt_pebs *p, const struct pt_event *item);
+void pt_pebs_take(struct pt_pebs *p, const struct pt_event *e);
 void pt_pebs_clear(struct pt_pebs *p);
 
 uint64_t pt_pebs_ip(const struct pt_pebs *p);       /* 0: not told */

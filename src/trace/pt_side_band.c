@@ -154,9 +154,10 @@ void queue_find_switches(struct queue *q, const struct pt_event *events, size_t 
 		uint64_t next = UINT64_MAX, now;
 		struct version of;
 
-		if (e->to != q->trace->switch_ip || e->kind != PT_EV_BRANCH || !e->from)
+		if (e->kind != PT_EV_BRANCH || e->branch.to != q->trace->switch_ip ||
+		    !e->branch.from)
 			continue;
-		now = queue_event_ns(q->trace, e);
+		now = trace_ns(q->trace, e->tsc);
 		if (!pass_switch(q, now))
 			continue;
 		of = version_at(q, now, &next);

@@ -55,16 +55,16 @@ static void pop_ended(struct pt_thread_stack *t)
 
 void pt_stack_branch(struct pt_thread_stack *t, const struct pt_event *b)
 {
-	uint64_t back = b->from + b->insn_size;
+	uint64_t back = b->branch.from + b->branch.insn_size;
 
-	if (b->flags & PT_F_CALL) {
-		if (b->to && b->to != back)
-			push(t, back, b->flags & PT_F_END);
-	} else if (b->flags & PT_F_BEGIN) {
-		pop_to(t, b->to);
+	if (b->branch.flags & PT_F_CALL) {
+		if (b->branch.to && b->branch.to != back)
+			push(t, back, b->branch.flags & PT_F_END);
+	} else if (b->branch.flags & PT_F_BEGIN) {
+		pop_to(t, b->branch.to);
 		pop_ended(t);
-	} else if (b->flags & PT_F_RETURN && b->from) {
-		pop_to(t, b->to);
+	} else if (b->branch.flags & PT_F_RETURN && b->branch.from) {
+		pop_to(t, b->branch.to);
 	}
 }
 
@@ -107,9 +107,9 @@ void pt_stack_keep(const struct pt_stacks *s, struct pt_thread_stack *t, const s
 	if (!t->ring)
 		t->ring = xcalloc(s->ring_size, sizeof(*t->ring));
 	/* As the branch records of hardware have them: bit 2 in a transaction, bit 3 aborted. */
-	flags |= b->flags & PT_F_IN_TX ? 4 : 0;
-	flags |= b->flags & PT_F_TX_ABORT ? 8 : 0;
-	t->ring[t->ring_at] = (struct branch){ b->from, b->to, flags };
+	flags |= b->branch.flags & PT_F_IN_TX ? 4 : 0;
+	flags |= b->branch.flags & PT_F_TX_ABORT ? 8 : 0;
+	t->ring[t->ring_at] = (struct branch){ b->branch.from, b->branch.to, flags };
 	t->ring_at = (t->ring_at + 1) % s->ring_size;
 	t->n_ring = MIN(t->n_ring + 1, s->ring_size);
 }

@@ -10,7 +10,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "event/event.h"
-#include "pt/flow.h"
+#include "pt/event.h"
 
 enum { PT_STACK_MAX = 1 << 16 };
 

@@ -14,21 +14,21 @@ enum { LATER_BRANCHES = 1024 };
 
 static bool synth_is_async(const struct pt_event *e)
 {
-	return e->flags & (PT_F_ASYNC | PT_F_TX_ABORT);
+	return e->branch.flags & (PT_F_ASYNC | PT_F_TX_ABORT);
 }
 
 static int synth_push_branch(struct pt_synth *s, const struct pt_event *e)
 {
 	struct event *sample;
 
-	if (s->branches < 0 || (s->branch_filter && !(e->flags & s->branch_filter)) ||
+	if (s->branches < 0 || (s->branch_filter && !(e->branch.flags & s->branch_filter)) ||
 	    synth_is_skipped(s))
 		return 0;
-	sample = synth_begin_sample(s, s->branches, e, e->from);
-	if (!e->from)
-		sample->sample.mode = e->to >> 63 ? MODE_KERNEL : MODE_USER;
-	s->extra.addr = e->to;
-	synth_add_bytes(s, e->from, synth_is_async(e) ? 0 : e->insn_size);
+	sample = synth_begin_sample(s, s->branches, e->tsc, e->branch.from, e->branch.flags);
+	if (!e->branch.from)
+		sample->sample.mode = e->branch.to >> 63 ? MODE_KERNEL : MODE_USER;
+	s->extra.addr = e->branch.to;
+	synth_add_bytes(s, e->branch.from, synth_is_async(e) ? 0 : e->branch.insn_size);
 	if (s->itrace.with_depth)
 		s->extra.depth = (uint32_t)pt_stacks_of(&s->stacks, s->span->tid)->calls.n;
 	synth_add_ipc(s, &s->queue->last_branch, e->insns);
@@ -38,12 +38,9 @@ static int synth_push_branch(struct pt_synth *s, const struct pt_event *e)
 /* Of quick decoding: execution was there. */
 static int synth_push_place(struct pt_synth *s, const struct pt_event *e)
 {
-	struct event *sample;
-
 	if (s->instructions < 0 || synth_is_skipped(s))
 		return 0;
-	sample = synth_begin_sample(s, s->instructions, e, e->from);
-	return synth_push(s, sample);
+	return synth_push(s, synth_begin_sample(s, s->instructions, e->tsc, e->place.ip, 0));
 }
 
 static int synth_push_transaction(struct pt_synth *s, const struct pt_event *e)
@@ -52,7 +49,8 @@ static int synth_push_transaction(struct pt_synth *s, const struct pt_event *e)
 
 	if (s->transactions < 0 || synth_is_skipped(s))
 		return 0;
-	sample = synth_begin_sample(s, s->transactions, e, e->from);
+	sample = synth_begin_sample(s, s->transactions, e->tsc, e->tx.ip,
+				    e->tx.is_begin ? PT_F_IN_TX : 0);
 	synth_add_stack(s, sample);
 	return synth_push(s, sample);
 }
@@ -63,7 +61,7 @@ static int synth_on_branch(struct pt_synth *s, const struct pt_event *e)
 	int r = 0;
 
 	if (s->instructions >= 0)
-		r = synth_pass_instructions(s, e, synth_is_async(e) ? 0 : e->from);
+		r = synth_pass_instructions(s, e, synth_is_async(e) ? 0 : e->branch.from);
 	if (s->with_stacks) {
 		struct pt_thread_stack *t = pt_stacks_of(&s->stacks, s->span->tid);
 
@@ -73,13 +71,13 @@ static int synth_on_branch(struct pt_synth *s, const struct pt_event *e)
 	if (!r)
 		r = synth_push_branch(s, e);
 	q->changes_iflag = false;
-	q->ip = e->to;
+	q->ip = e->branch.to;
 	q->ahead = 0;
 	q->insns += synth_insns_up_to(q, e);
 	q->tsc = e->tsc;
 	q->has_cycles &= e->insns == q->cycles_at;
 	q->are_of_psb = false;
-	q->period.is_due &= !(e->flags & PT_F_END);
+	q->period.is_due &= !(e->branch.flags & PT_F_END);
 	return r;
 }
 
@@ -87,8 +85,9 @@ static int synth_on_branch(struct pt_synth *s, const struct pt_event *e)
 static int synth_on_time(struct pt_synth *s, const struct pt_event *e)
 {
 	struct synth_queue *q = s->queue;
-	uint64_t n = synth_insns_up_to(q, e), n_before = e->to > q->insns ? e->to - q->insns : 0;
-	uint64_t tsc = e->from ? e->from : e->tsc;
+	bool is_ahead = e->kind == PT_EV_TIME_AHEAD;
+	uint64_t at = is_ahead ? e->time_ahead.insns_at_packet : e->time.insns_at_packet;
+	uint64_t n = synth_insns_up_to(q, e), n_before = at > q->insns ? at - q->insns : 0;
 	int r = 0;
 
 	/* The period goes by the time of the packet, wherever its branch may be. */
@@ -96,9 +95,9 @@ static int synth_on_time(struct pt_synth *s, const struct pt_event *e)
 		r = synth_pass_some(s, e, MIN(n, n_before), 0);
 	if (!q->is_told_ahead)
 		q->period.ticks = 0;
-	q->period.tsc = tsc;
-	q->is_told_ahead = e->from;
-	if (e->from)
+	q->period.tsc = is_ahead ? e->time_ahead.tsc : e->tsc;
+	q->is_told_ahead = is_ahead;
+	if (is_ahead)
 		return r;
 	if (s->instructions >= 0 && !r)
 		r = synth_pass_instructions(s, e, 0);
@@ -129,8 +128,8 @@ static int synth_on_error(struct pt_synth *s, const struct pt_event *e)
 		.cpu = s->span->cpu,
 		.pid = s->span->pid,
 		.tid = s->span->tid,
-		.time_ns = pt_trace_ns(s->trace, e),
-		.trace_error = { loss_of[e->detail], e->from, e->to },
+		.time_ns = pt_trace_ns(s->trace, e->tsc),
+		.trace_error = { loss_of[e->error.reason], e->error.ip, e->error.offset },
 	};
 	int r = s->instructions >= 0 ? synth_pass_instructions(s, e, 0) : 0;
 
@@ -140,8 +139,9 @@ static int synth_on_error(struct pt_synth *s, const struct pt_event *e)
 	s->queue->insns += synth_insns_up_to(s->queue, e);
 	if (s->with_stacks)
 		pt_stack_clear(pt_stacks_of(&s->stacks, s->span->tid));
-	if (r || !s->itrace.errors || (e->detail == PT_ERR_OVERFLOW && s->itrace.hides_overflows) ||
-	    (e->detail == PT_ERR_LOST && s->itrace.hides_losses))
+	if (r || !s->itrace.errors ||
+	    (e->error.reason == PT_ERR_OVERFLOW && s->itrace.hides_overflows) ||
+	    (e->error.reason == PT_ERR_LOST && s->itrace.hides_losses))
 		return r;
 	return event_push(s->to, &error);
 }
@@ -154,29 +154,39 @@ static int synth_on_event(struct pt_synth *s, const struct pt_event *e)
 	case PT_EV_TX:
 		return synth_push_transaction(s, e);
 	case PT_EV_PTWRITE:
-		return synth_push_payload(s, e, PT_SYNTH_PTWRITE, e->from, e->from != 0, e->to);
+		return synth_push_payload(s, e->tsc, PT_SYNTH_PTWRITE, e->ptwrite.ip,
+					  e->ptwrite.ip != 0, e->ptwrite.value);
 	case PT_EV_CBR:
 		return synth_push_cbr(s, e);
 	case PT_EV_POWER:
 		return synth_push_power(s, e);
 	case PT_EV_PSB:
 		s->queue->are_of_psb = s->queue->has_cycles;
-		return synth_push_payload(s, e, PT_SYNTH_PSB, e->from, 0, e->to);
+		return synth_push_payload(s, e->tsc, PT_SYNTH_PSB, e->psb.ip, 0, e->psb.offset);
 	case PT_EV_TIME:
+	case PT_EV_TIME_AHEAD:
 		return synth_on_time(s, e);
 	case PT_EV_ERROR:
 		return synth_on_error(s, e);
-	case PT_EV_IP:
+	case PT_EV_PLACE:
 		return synth_push_place(s, e);
-	case PT_EV_EVENT:
-		return synth_push_event(s, e);
-	case PT_EV_CONTEXT:
+	case PT_EV_EVD:
+		synth_take_evd(s, e);
 		break;
+	case PT_EV_CFE:
+		return synth_push_cfe(s, e);
+	case PT_EV_INTERRUPTS:
+		return synth_push_iflag(s, e);
 	case PT_EV_ITEM:
 		synth_take_item(s, e);
 		break;
 	case PT_EV_PEBS:
 		return synth_push_pebs(s, e);
+	case PT_EV_TRIG:
+	case PT_EV_CR3:
+	case PT_EV_VMCS:
+	case N_PT_EVENTS:
+		break;
 	}
 	return 0;
 }

@@ -30,18 +30,18 @@ static int synth_push_instruction(struct pt_synth *s, const struct pt_event *e, 
 	struct synth_queue *q = s->queue;
 	struct event *sample;
 	uint64_t n = q->insns - q->sampled_insns;
-	struct pt_event at = { .tsc = q->tsc };
+	uint32_t flags = e->kind == PT_EV_BRANCH ? e->branch.flags : 0;
 
 	if (synth_is_skipped(s))
 		return 0;
 	q->sampled_insns = q->insns;
-	sample = synth_begin_sample(s, s->instructions, is_branch ? e : &at, ip);
+	sample = synth_begin_sample(s, s->instructions, is_branch ? e->tsc : q->tsc, ip, flags);
 	sample->sample.period = n;
 	if (!is_branch)
-		s->extra.flags = synth_flags_at(s, ip) | (e->flags & PT_F_IN_TX) |
+		s->extra.flags = synth_flags_at(s, ip) | (flags & PT_F_IN_TX) |
 				 synth_flags_of_instruction(s, ip);
 	else
-		s->extra.addr = e->to;
+		s->extra.addr = e->branch.to;
 	synth_add_bytes(s, ip, synth_instruction_at(s, ip)->size);
 	synth_add_ipc(s, &q->last_insn, q->insns);
 	synth_add_stack(s, sample);

@@ -38,13 +38,12 @@ static int synth_push_pebs_of(struct pt_synth *s, const struct pt_event *e, int3
 	const struct perf_event_attr *attr = &perfdata_info(s->data)->counters.data[counter].attr;
 	const struct pt_pebs *p = s->queue->pebs;
 	uint64_t tsc = pt_pebs_tsc(p), ip = pt_pebs_ip(p);
-	struct pt_event at = { .tsc = tsc ? tsc : e->tsc };
 	struct event *sample;
 	int r;
 
 	if (synth_is_skipped(s))
 		return 0;
-	sample = synth_begin_sample(s, counter, &at, ip ? ip : e->from);
+	sample = synth_begin_sample(s, counter, tsc ? tsc : e->tsc, ip ? ip : e->pebs.ip, 0);
 	sample->sample.period = attr->freq ? 0 : attr->sample_period;
 	pt_pebs_fill(p, attr, &s->extra, &s->pebs_room);
 	synth_add_stack_to_pebs(s, attr, sample);
@@ -78,14 +77,14 @@ int synth_push_pebs(struct pt_synth *s, const struct pt_event *e)
 	return r;
 }
 
-static int synth_push_raw(struct pt_synth *s, const struct pt_event *e, enum pt_synth_id id,
-			  uint64_t ip, size_t size)
+static int synth_push_raw(struct pt_synth *s, uint64_t tsc, enum pt_synth_id id, uint64_t ip,
+			  size_t size)
 {
 	struct event *sample;
 
 	if (s->synths[id] < 0 || (id != PT_SYNTH_CBR && synth_is_skipped(s)))
 		return 0;
-	sample = synth_begin_sample(s, s->synths[id], e, ip);
+	sample = synth_begin_sample(s, s->synths[id], tsc, ip, 0);
 	s->extra.flags = 0;
 	s->extra.raw = s->raw;
 	s->extra.raw_size = (uint32_t)size;
@@ -102,17 +101,17 @@ static void synth_put64(struct pt_synth *s, size_t at, uint64_t v)
 	memcpy(s->raw + at, &v, 8);
 }
 
-int synth_push_payload(struct pt_synth *s, const struct pt_event *e, enum pt_synth_id id,
-		       uint64_t ip, uint32_t flags, uint64_t payload)
+int synth_push_payload(struct pt_synth *s, uint64_t tsc, enum pt_synth_id id, uint64_t ip,
+		       uint32_t flags, uint64_t payload)
 {
 	synth_put32(s, 0, flags);
 	synth_put64(s, 4, payload);
-	return synth_push_raw(s, e, id, ip, 12);
+	return synth_push_raw(s, tsc, id, ip, 12);
 }
 
 int synth_push_cbr(struct pt_synth *s, const struct pt_event *e)
 {
-	uint32_t ratio = s->clock.max_ratio, cbr = (uint32_t)e->to;
+	uint32_t ratio = s->clock.max_ratio, cbr = e->cbr.ratio;
 	uint64_t hz = pt_time_tsc(&s->clock, s->clock.time_zero + NS_PER_SECOND);
 
 	if (cbr == s->queue->cbr)
@@ -121,21 +120,23 @@ int synth_push_cbr(struct pt_synth *s, const struct pt_event *e)
 	synth_put32(s, 0, cbr | ratio << 16);
 	synth_put32(s, 4, ratio ? (uint32_t)(cbr * (hz / ratio / 1000)) : 0);
 	synth_put32(s, 8, 0);
-	return synth_push_raw(s, e, PT_SYNTH_CBR, e->from, 12);
+	return synth_push_raw(s, e->tsc, PT_SYNTH_CBR, e->cbr.ip, 12);
 }
 
 int synth_push_power(struct pt_synth *s, const struct pt_event *e)
 {
-	switch (e->detail) {
+	uint64_t ip = e->power.ip, payload = e->power.payload;
+
+	switch (e->power.type) {
 	case PT_MWAIT:
-		return synth_push_payload(s, e, PT_SYNTH_MWAIT, e->from, 0, e->to);
+		return synth_push_payload(s, e->tsc, PT_SYNTH_MWAIT, ip, 0, payload);
 	case PT_PWRE:
-		return synth_push_payload(s, e, PT_SYNTH_PWRE, e->from, 0, e->to);
+		return synth_push_payload(s, e->tsc, PT_SYNTH_PWRE, ip, 0, payload);
 	case PT_PWRX:
-		return synth_push_payload(s, e, PT_SYNTH_PWRX, e->from, 0, e->to);
+		return synth_push_payload(s, e->tsc, PT_SYNTH_PWRX, ip, 0, payload);
 	case PT_EXSTOP:
-		synth_put32(s, 0, e->from != 0);
-		return synth_push_raw(s, e, PT_SYNTH_EXSTOP, e->from, 4);
+		synth_put32(s, 0, ip != 0);
+		return synth_push_raw(s, e->tsc, PT_SYNTH_EXSTOP, ip, 4);
 	default:
 		return 0;
 	}
@@ -143,69 +144,54 @@ int synth_push_power(struct pt_synth *s, const struct pt_event *e)
 
 /* ---- event trace ---- */
 
-static int synth_take_evd(struct pt_synth *s, const struct pt_event *e)
+void synth_take_evd(struct pt_synth *s, const struct pt_event *e)
 {
 	struct synth_queue *q = s->queue;
 
 	if (!q->evds)
 		q->evds = xcalloc(PT_SYNTH_EVDS, sizeof(*q->evds));
 	if (q->n_evds < PT_SYNTH_EVDS)
-		q->evds[q->n_evds++] = (struct synth_evd){ (uint8_t)e->flags, e->to };
-	return 0;
+		q->evds[q->n_evds++] = (struct synth_evd){ e->evd.type, e->evd.payload };
 }
 
-static int synth_push_cfe(struct pt_synth *s, const struct pt_event *e)
+int synth_push_cfe(struct pt_synth *s, const struct pt_event *e)
 {
 	struct synth_queue *q = s->queue;
 	uint32_t n = q->n_evds;
 
 	synth_put32(s, 0,
-		    (e->flags & 31) | (e->from ? 1 << 7 : 0) | (uint32_t)(e->to & 0xff) << 8 |
-			    n << 16);
+		    (e->cfe.type & 31u) | (e->cfe.ip ? 1 << 7 : 0) |
+			    (uint32_t)(e->cfe.vector & 0xff) << 8 | n << 16);
 	for (uint32_t i = 0; i < n; i++) {
 		synth_put64(s, 4 + i * (size_t)16, q->evds[i].type);
 		synth_put64(s, 12 + i * (size_t)16, q->evds[i].payload);
 	}
 	q->n_evds = 0;
-	return synth_push_raw(s, e, PT_SYNTH_EVT, e->from, 4 + n * (size_t)16);
+	return synth_push_raw(s, e->tsc, PT_SYNTH_EVT, e->cfe.ip, 4 + n * (size_t)16);
 }
 
-static int synth_push_iflag(struct pt_synth *s, const struct pt_event *e)
+int synth_push_iflag(struct pt_synth *s, const struct pt_event *e)
 {
 	struct synth_queue *q = s->queue;
-	bool by_branch = e->flags & PT_INTERRUPTS_BY_BRANCH;
+	bool by_branch = e->interrupts.cause == PT_INTERRUPTS_BY_BRANCH;
 	struct event *sample;
 	int r = 0;
 
 	if (s->instructions >= 0 && !by_branch)
 		r = synth_pass_instructions(s, e, 0);
 	q->was_iflag = q->iflag;
-	q->iflag = e->flags & PT_INTERRUPTS_ON;
-	q->changes_iflag = !(e->flags & PT_INTERRUPTS_STATUS);
-	q->iflag_ip = by_branch ? 0 : e->from;
+	q->iflag = e->interrupts.is_on;
+	q->changes_iflag = e->interrupts.cause != PT_INTERRUPTS_STATUS;
+	q->iflag_ip = by_branch ? 0 : e->interrupts.from;
 	if (r || !q->changes_iflag || s->synths[PT_SYNTH_IFLAG] < 0 || synth_is_skipped(s))
 		return r;
-	sample = synth_begin_sample(s, s->synths[PT_SYNTH_IFLAG], e, e->from);
-	s->extra.flags = e->flags >> PT_INTERRUPTS_SHIFT | synth_interrupt_flags(s);
-	s->extra.addr = e->to;
-	synth_put32(s, 0, e->flags & (PT_INTERRUPTS_ON | PT_INTERRUPTS_BY_BRANCH));
-	synth_put64(s, 4, e->to);
+	sample = synth_begin_sample(s, s->synths[PT_SYNTH_IFLAG], e->tsc, e->interrupts.from,
+				    e->interrupts.flags);
+	s->extra.addr = e->interrupts.to;
+	synth_put32(s, 0, e->interrupts.is_on | by_branch << 1);
+	synth_put64(s, 4, e->interrupts.to);
 	s->extra.raw = s->raw;
 	s->extra.raw_size = 12;
 	q->changes_iflag = by_branch;
 	return synth_push(s, sample);
-}
-
-int synth_push_event(struct pt_synth *s, const struct pt_event *e)
-{
-	switch (e->detail) {
-	case PT_EVD:
-		return synth_take_evd(s, e);
-	case PT_CFE:
-		return synth_push_cfe(s, e);
-	case PT_MODE_EXEC:
-		return synth_push_iflag(s, e);
-	default:
-		return 0;
-	}
 }

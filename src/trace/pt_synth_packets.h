@@ -14,10 +14,14 @@ void synth_take_item(struct pt_synth *s, const struct pt_event *e);
 int synth_push_pebs(struct pt_synth *s, const struct pt_event *e);
 
 /* A word of flags, then the payload. */
-int synth_push_payload(struct pt_synth *s, const struct pt_event *e, enum pt_synth_id id,
-		       uint64_t ip, uint32_t flags, uint64_t payload);
+int synth_push_payload(struct pt_synth *s, uint64_t tsc, enum pt_synth_id id, uint64_t ip,
+		       uint32_t flags, uint64_t payload);
 int synth_push_cbr(struct pt_synth *s, const struct pt_event *e);
 int synth_push_power(struct pt_synth *s, const struct pt_event *e);
 
-/* Event trace. */
-int synth_push_event(struct pt_synth *s, const struct pt_event *e);
+/* Event trace: an EVD waits for its CFE. */
+void synth_take_evd(struct pt_synth *s, const struct pt_event *e);
+int synth_push_cfe(struct pt_synth *s, const struct pt_event *e);
+
+/* A change of the interrupt flag. */
+int synth_push_iflag(struct pt_synth *s, const struct pt_event *e);

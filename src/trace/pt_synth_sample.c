@@ -42,22 +42,22 @@ uint32_t synth_interrupt_flags(const struct pt_synth *s)
 	return q->iflag ? 0 : PT_F_INTERRUPTS_OFF;
 }
 
-struct event *synth_begin_sample(struct pt_synth *s, int32_t counter, const struct pt_event *e,
-				 uint64_t ip)
+struct event *synth_begin_sample(struct pt_synth *s, int32_t counter, uint64_t tsc, uint64_t ip,
+				 uint32_t flags)
 {
 	struct event *sample = &s->sample;
 
 	sample->cpu = s->span->cpu;
 	sample->pid = s->span->pid;
 	sample->tid = s->span->tid;
-	sample->time_ns = pt_trace_ns(s->trace, e);
+	sample->time_ns = pt_trace_ns(s->trace, tsc);
 	sample->sample.counter = (uint32_t)counter;
 	sample->sample.mode = ip >> 63 ? MODE_KERNEL : MODE_USER;
 	sample->sample.ip = ip;
 	sample->sample.period = 1;
 	sample->sample.callers = NULL;
 	sample->sample.n_callers = sample->sample.n_kernel = 0;
-	s->extra.flags = e->flags | synth_interrupt_flags(s);
+	s->extra.flags = flags | synth_interrupt_flags(s);
 	s->extra.addr = s->extra.insns = s->extra.cycles = 0;
 	s->extra.raw = NULL;
 	s->extra.branches = NULL;

@@ -14,9 +14,12 @@ bool synth_is_skipped(struct pt_synth *s);
 /* How the interrupt flag is; of the branch that changes it, how it was before. */
 uint32_t synth_interrupt_flags(const struct pt_synth *s);
 
-/* In place: each branch may be a sample, and of the extras only what is ever set is cleared. */
-struct event *synth_begin_sample(struct pt_synth *s, int32_t counter, const struct pt_event *e,
-				 uint64_t ip);
+/*
+ * In place: each branch may be a sample, and of the extras only what is ever set is cleared.
+ * `flags`: enum pt_flags, without those of the interrupt flag.
+ */
+struct event *synth_begin_sample(struct pt_synth *s, int32_t counter, uint64_t tsc, uint64_t ip,
+				 uint32_t flags);
 
 void synth_add_bytes(struct pt_synth *s, uint64_t ip, uint8_t size);
 

@@ -47,14 +47,14 @@ static void queue_fill(struct queue *q)
 		queue_end(q);
 }
 
-uint64_t pt_trace_ns(const struct pt_trace *t, const struct pt_event *e)
+uint64_t pt_trace_ns(const struct pt_trace *t, uint64_t tsc)
 {
-	return queue_event_ns(t, e);
+	return trace_ns(t, tsc);
 }
 
 static uint64_t queue_head_ns(const struct queue *q)
 {
-	return pt_trace_ns(q->trace, &q->events.data[q->head]);
+	return trace_ns(q->trace, q->events.data[q->head].tsc);
 }
 
 /* How many of the waiting events, up to the next mark, are no later than `until_ns`. */
@@ -66,7 +66,7 @@ static size_t queue_count_until(const struct queue *q, uint64_t until_ns, bool w
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
-		uint64_t ns = pt_trace_ns(t, &q->events.data[mid]);
+		uint64_t ns = trace_ns(t, q->events.data[mid].tsc);
 
 		if (ns < until_ns || (with_it && ns == until_ns))
 			low = mid + 1;
@@ -84,7 +84,7 @@ static void queue_pass_marks(struct queue *q)
 
 static bool trace_is_in_time(const struct pt_trace *t, const struct pt_event *e)
 {
-	uint64_t ns = pt_trace_ns(t, e);
+	uint64_t ns = trace_ns(t, e->tsc);
 
 	return t->info.is_timeless || (ns >= t->first_ns && ns <= t->last_ns);
 }
@@ -283,9 +283,8 @@ static void trace_open_losses(struct pt_trace *t)
 {
 	vec_foreach (&t->history.losses, l)
 		vec_push(&t->losses,
-			 ((struct pt_event){ .kind = PT_EV_ERROR,
-					     .detail = PT_ERR_LOST,
-					     .tsc = pt_time_tsc(&t->info.clock, l->time_ns) }));
+			 ((struct pt_event){ .tsc = pt_time_tsc(&t->info.clock, l->time_ns),
+					     .error = { PT_EV_ERROR, .reason = PT_ERR_LOST } }));
 }
 
 /* It is of use where the trace is of the kernel, and its time fine enough to tell one from the

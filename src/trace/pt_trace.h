@@ -70,8 +70,8 @@ struct pt_trace_sink {
  */
 int pt_trace_run(struct pt_trace *t, uint64_t before_ns, struct pt_trace_sink *sink);
 
-/* The time of an event of a span; 0: not known. */
-uint64_t pt_trace_ns(const struct pt_trace *t, const struct pt_event *e);
+/* The time of an event's `tsc` in nanoseconds; 0: not known. */
+uint64_t pt_trace_ns(const struct pt_trace *t, uint64_t tsc);
 
 /* The event whose PEBS records have this number on a CPU, by the kernel's records; -1: not known.
  */

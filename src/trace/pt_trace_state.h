@@ -122,8 +122,8 @@ static inline const uint8_t *queue_piece(const struct queue *q, size_t i, uint64
 	return q->pieces.data[i].bytes;
 }
 
-/* The time of an event; 0: not known. */
-static inline uint64_t queue_event_ns(const struct pt_trace *t, const struct pt_event *e)
+/* The time of an event's `tsc`; 0: not known. */
+static inline uint64_t trace_ns(const struct pt_trace *t, uint64_t tsc)
 {
-	return t->info.is_timeless || !e->tsc ? 0 : pt_time_ns(&t->info.clock, e->tsc);
+	return t->info.is_timeless || !tsc ? 0 : pt_time_ns(&t->info.clock, tsc);
 }

@@ -34,14 +34,14 @@ static int print(struct pt_trace_sink *sink, const struct pt_span *s)
 	for (const struct pt_event *e = s->events; e < s->events + s->n; e++) {
 		if (e->kind == PT_EV_ERROR) {
 			printf("%d error at %" PRIx64 ": offset 0x%" PRIx64 ": %s\n", s->tid,
-			       e->from, e->to, pt_error_texts[e->detail]);
+			       e->error.ip, e->error.offset, pt_error_texts[e->error.reason]);
 			continue;
 		}
 		if (e->kind != PT_EV_BRANCH)
 			continue;
-		printf("%d %" PRIx64 " => %" PRIx64, s->tid, e->from, e->to);
+		printf("%d %" PRIx64 " => %" PRIx64, s->tid, e->branch.from, e->branch.to);
 		if (p->with_flags)
-			print_flags(e->flags);
+			print_flags(e->branch.flags);
 		putchar('\n');
 	}
 	return 0;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "pt/flow.h"
+#include "pt/event_text.h"
 #include "pt/packet_text.h"
 #include "pt/piece.h"
 
@@ -47,25 +48,36 @@ static size_t read_code(void *context, uint32_t space, uint64_t addr, uint8_t *o
 	return size;
 }
 
-static void note(void *context, const struct pt_event *events, size_t n)
+static bool is_noted(const struct pt_event *e)
+{
+	return e->kind != PT_EV_PSB && e->kind != PT_EV_CBR && e->kind != PT_EV_TIME &&
+	       e->kind != PT_EV_TIME_AHEAD;
+}
+
+static void note_branch(struct buf *b, const struct pt_event *e)
 {
 	static const char letters[] = "bcrosyiABEx";
+
+	buf_printf(b, "%" PRIx64 "-%" PRIx64 " ", e->branch.from, e->branch.to);
+	for (int i = 0; letters[i]; i++)
+		if (e->branch.flags >> i & 1)
+			buf_u8(b, (uint8_t)letters[i]);
+}
+
+static void note(void *context, const struct pt_event *events, size_t n)
+{
 	struct buf *b = &((struct world *)context)->said;
 
 	for (const struct pt_event *e = events; e < events + n; e++) {
-		if (e->kind == PT_EV_PSB || e->kind == PT_EV_CBR || e->kind == PT_EV_TIME)
+		if (!is_noted(e))
 			continue;
 		if (e->kind == PT_EV_ERROR)
-			buf_printf(b, "error at %" PRIx64 "+%" PRIu64 ": %s", e->from, e->to,
-				   pt_error_texts[e->detail]);
+			buf_printf(b, "error at %" PRIx64 "+%" PRIu64 ": %s", e->error.ip,
+				   e->error.offset, pt_error_texts[e->error.reason]);
 		else if (e->kind == PT_EV_BRANCH)
-			buf_printf(b, "%" PRIx64 "-%" PRIx64 " ", e->from, e->to);
+			note_branch(b, e);
 		else
-			buf_printf(b, "kind %d at %" PRIx64 ": %" PRIx64 " ", e->kind, e->from,
-				   e->to);
-		for (int i = 0; letters[i] && e->kind != PT_EV_ERROR; i++)
-			if (e->flags >> i & 1)
-				buf_u8(b, (uint8_t)letters[i]);
+			pt_event_format(b, e);
 		if (e->tsc)
 			buf_printf(b, " @%" PRIu64, e->tsc);
 		if (((struct world *)context)->says_counts)
@@ -199,15 +211,16 @@ static void a_transaction_begins_and_is_aborted(void **state)
 	(void)state;
 	expect(PSB "MODE.TSX TXAbort:0 InTX:1\nFUP 0x1000\nTNT T\n"
 		   "MODE.TSX TXAbort:1 InTX:0\nFUP 0x1020\nTIP 0x1000\n",
-	       "0-1000 bB\nkind 1 at 1000: 0 x\n1000-1004 box\n1004-1020 bcx\n"
-	       "kind 1 at 1020: 0 \n1020-1000 bA\n");
+	       "0-1000 bB\ntransaction 0x1000 begins\n1000-1004 box\n1004-1020 bcx\n"
+	       "transaction 0x1020 ends\n1020-1000 bA\n");
 }
 
 static void what_software_wrote_has_its_address(void **state)
 {
 	(void)state;
 	expect(PSB "PTWRITE 0x12 IP:0\nTNT T\nPTWRITE 0x34 IP:1\nFUP 0x1020\nTNT T\n",
-	       "0-1000 bB\nkind 2 at 0: 12 \n1000-1004 bo\n1004-1020 bc\nkind 2 at 1020: 34 \n"
+	       "0-1000 bB\nptwrite 0x0 value 0x12\n1000-1004 bo\n1004-1020 bc\nptwrite 0x1020 "
+	       "value 0x34\n"
 	       "1021-1009 br\n");
 }
 
@@ -230,24 +243,24 @@ static void quick_decoding_equals_decoding_of_addresses(void **state)
 	(void)state;
 	/* Kind 8: execution was there. None of the code's addresses is asked for. */
 	expect_quick(PT_QUICK, text,
-		     "kind 8 at 1000: 0 \nkind 8 at 1234: 0 \nkind 8 at 1021: 0 \n1021-1000 bcyi\n"
-		     "kind 8 at 1000: 0 \n0-1010 bB\nkind 8 at 1010: 0 \nkind 8 at 1020: 0 \n"
-		     "kind 2 at 1020: 34 \n0-1030 bE\nkind 8 at 1000: 0 \n");
-	expect_quick(PT_QUICKEST, text, "kind 8 at 1000: 0 \nkind 8 at 1000: 0 \n");
+		     "ip 0x1000\nip 0x1234\nip 0x1021\n1021-1000 bcyi\n"
+		     "ip 0x1000\n0-1010 bB\nip 0x1010\nip 0x1020\n"
+		     "ptwrite 0x1020 value 0x34\n0-1030 bE\nip 0x1000\n");
+	expect_quick(PT_QUICKEST, text, "ip 0x1000\nip 0x1000\n");
 }
 
 static void changes_of_address_spaces_and_machines_are_reported(void **state)
 {
 	(void)state;
 	expect("PSB\nPIP 0x1000 (NR=0)\nVMCS 0x12\nPSBEND\nPIP 0x1000 (NR=0)\nPIP 0x1000 (NR=1)\n",
-	       "kind 9 at 0: 20000 \nkind 9 at 0: 12000 \nkind 9 at 0: 20000 b\n");
+	       "cr3 0x20000\nvmcs 0x12000\ncr3 0x20000 guest\n");
 }
 
 static void events_of_the_processor_have_their_addresses(void **state)
 {
 	(void)state;
 	expect(PSB "CFE IP:1 Type 1 Vector 14\nFUP 0x1000\nEVD Type 2 Payload 0x77\n",
-	       "0-1000 bB\nkind 5 at 1000: e b\nkind 5 at 0: 77 c\n");
+	       "0-1000 bB\ncfe 0x1000 type 1 vector 0xe\nevd type 2 payload 0x77\n");
 }
 
 /* An EVD is of the CFE behind it: the call on the way there has the time before. */
@@ -260,8 +273,8 @@ static void data_of_an_event_come_at_the_time_of_the_event(void **state)
 	decode(&w, PSB "TSC 0x3e8\nTNT T\nTSC 0x7d0\nEVD Type 2 Payload 0x77\n"
 		       "CFE IP:1 Type 1 Vector 14\nFUP 0x1021\n");
 	assert_string_equal(buf_cstr(&w.said), "0-1000 bB\n1000-1004 bo @1000\n"
-					       "kind 5 at 0: 77 c @1000\n1004-1020 bc @1000\n"
-					       "kind 5 at 1021: e b @2000\n");
+					       "evd type 2 payload 0x77 @1000\n1004-1020 bc @1000\n"
+					       "cfe 0x1021 type 1 vector 0xe @2000\n");
 	buf_fini(&w.said);
 }
 
@@ -271,8 +284,9 @@ static void a_record_of_pebs_is_its_items_and_an_end(void **state)
 	expect(PSB "BBP SZ 8-byte Type 0x4\nBIP ID 0x00 Value 0x1000\nBIP ID 0x02 Value 0x77\n"
 		   "BBP SZ 8-byte Type 0x1\nBIP ID 0x03 Value 0x5\nBEP IP:1\nFUP 0x1000\n"
 		   "BEP IP:0\nBBP SZ 4-byte Type 0x5\nBIP ID 0x00 Value 0x6\nBEP IP:0\nTNT T\n",
-	       "0-1000 bB\nkind 10 at 0: 1000 \nkind 10 at 0: 77 c\nkind 10 at 0: 5 bc\n"
-	       "kind 11 at 1000: 0 \nkind 10 at 0: 6 B\nkind 11 at 0: 0 \n1000-1004 bo\n");
+	       "0-1000 bB\nitem group 4 number 0 value 0x1000\nitem group 4 number 2 value "
+	       "0x77\nitem group 1 number 3 value 0x5\n"
+	       "pebs 0x1000\nitem group 5 number 0 value 0x6 of 32 bits\npebs 0x0\n1000-1004 bo\n");
 }
 
 static void after_an_overflow_it_goes_on_where_the_trace_says(void **state)

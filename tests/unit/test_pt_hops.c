@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "pt/event_text.h"
 #include "pt/flow.h"
 #include "pt/hop.h"
 #include "pt/packet_text.h"
@@ -264,17 +265,37 @@ static void decode(struct told *t, const struct buf *trace)
 	pt_code_free(t->code);
 }
 
+static void expect_same_branch(const struct pt_event *x, const struct pt_event *y)
+{
+	assert_int_equal(x->branch.from, y->branch.from);
+	assert_int_equal(x->branch.to, y->branch.to);
+	assert_int_equal(x->branch.flags, y->branch.flags);
+	assert_int_equal(x->branch.end, y->branch.end);
+	assert_int_equal(x->branch.insn_size, y->branch.insn_size);
+}
+
+static void expect_same_text(const struct pt_event *x, const struct pt_event *y)
+{
+	cleanup(buf_fini) struct buf of_x = { 0 }, of_y = { 0 };
+
+	pt_event_format(&of_x, x);
+	pt_event_format(&of_y, y);
+	assert_string_equal(buf_cstr(&of_x), buf_cstr(&of_y));
+}
+
 static void expect_same(const struct told *a, const struct told *b)
 {
 	for (size_t i = 0; i < MIN(a->events.n, b->events.n); i++) {
 		const struct pt_event *x = &a->events.data[i], *y = &b->events.data[i];
 
-		if (x->kind != y->kind || x->from != y->from || x->to != y->to ||
-		    x->tsc != y->tsc || x->insns != y->insns || x->cycles != y->cycles ||
-		    x->flags != y->flags || x->detail != y->detail || x->insn_size != y->insn_size)
-			fail_msg("event %zu: %d from %llx to %llx, by steps %d from %llx to %llx",
-				 i, x->kind, (unsigned long long)x->from, (unsigned long long)x->to,
-				 y->kind, (unsigned long long)y->from, (unsigned long long)y->to);
+		assert_int_equal(x->kind, y->kind);
+		assert_int_equal(x->tsc, y->tsc);
+		assert_int_equal(x->insns, y->insns);
+		assert_int_equal(x->cycles, y->cycles);
+		if (x->kind == PT_EV_BRANCH)
+			expect_same_branch(x, y);
+		else
+			expect_same_text(x, y);
 	}
 	assert_int_equal(a->events.n, b->events.n);
 }

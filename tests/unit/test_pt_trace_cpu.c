@@ -102,10 +102,10 @@ static int say(struct pt_trace_sink *sink, const struct pt_span *s)
 	for (const struct pt_event *e = s->events; e < s->events + s->n; e++) {
 		if (e->kind == PT_EV_BRANCH)
 			buf_printf(&t->said, "%d@%u %" PRIx64 "-%" PRIx64 "\n", s->tid, s->cpu,
-				   e->from, e->to);
+				   e->branch.from, e->branch.to);
 		else if (e->kind == PT_EV_ERROR)
 			buf_printf(&t->said, "%d@%u %s at %" PRIu64 "\n", s->tid, s->cpu,
-				   pt_error_texts[e->detail], pt_trace_ns(t->trace, e));
+				   pt_error_texts[e->error.reason], pt_trace_ns(t->trace, e->tsc));
 	}
 	return 0;
 }
