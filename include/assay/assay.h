@@ -16,8 +16,11 @@
  *     assay_close(session);
  *
  * Errors: a function that can fail returns a negative errno and describes the failure in *error,
- * which may be NULL. On failure *out is NULL. The library never prints and never exits. It ends
- * the process only if no memory is left (see assay(3)).
+ * which may be NULL. On failure *out is NULL. The library never prints and never exits.
+ *
+ * Memory: if there is not enough for a file or for an answer, the function returns -ENOMEM. For
+ * this, an open session holds 64 MB of address space in reserve, which take no memory. Only small
+ * fixed allocations, such as that of assay_query_new(), may end the process (see assay(3)).
  *
  * Ownership: every object that a function gives through *out has a function that frees it; NULL is
  * fine there. Texts belong to the object that gave them and live as long as the object does,

@@ -37,12 +37,16 @@ uint32_t *intmap_find(const struct intmap *m, uint64_t key)
 	return m->slots[i].used ? &m->slots[i].value : NULL;
 }
 
+/* A table without memory for twice as many slots takes some more entries. */
 static void intmap_resize(struct intmap *m, uint32_t n_slots)
 {
 	struct intmap old = *m;
+	void *slots = mem_table(n_slots, sizeof(*m->slots), m->n, m->n_slots);
 
+	if (!slots)
+		return;
 	m->n_slots = n_slots;
-	m->slots = xcalloc(m->n_slots, sizeof(*m->slots));
+	m->slots = slots;
 	for (uint32_t i = 0; i < old.n_slots; i++)
 		if (old.slots[i].used)
 			m->slots[intmap_index(m, old.slots[i].key)] = old.slots[i];

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/reserve.h"
+
 static void *or_abort(void *p)
 {
 	if (!p) {
@@ -18,46 +20,75 @@ static void *or_abort(void *p)
 	return p;
 }
 
+/* The value of `allocation`; if it is NULL, once more after the reserve is spent. */
+#define or_spend(allocation)                                  \
+	({                                                    \
+		__typeof__(allocation) first_ = (allocation); \
+		if (!first_ && reserve_spend())               \
+			first_ = (allocation);                \
+		first_;                                       \
+	})
+
 void *xmalloc(size_t size)
 {
-	return or_abort(malloc(size ? size : 1));
+	return or_abort(or_spend(malloc(size ? size : 1)));
 }
 
 void *xcalloc(size_t n, size_t size)
 {
-	return or_abort(calloc(n ? n : 1, size ? size : 1));
+	return or_abort(or_spend(calloc(n ? n : 1, size ? size : 1)));
 }
 
 void *xmalloc_aligned(size_t align, size_t size)
 {
-	return or_abort(aligned_alloc(align, size));
+	return or_abort(or_spend(aligned_alloc(align, size)));
 }
 
 void *xrealloc(void *p, size_t n, size_t size)
 {
-	return or_abort(reallocarray(p, n ? n : 1, size));
+	return or_abort(or_spend(reallocarray(p, n ? n : 1, size)));
 }
 
 char *xstrdup(const char *s)
 {
-	return or_abort(strdup(s));
+	return or_abort(or_spend(strdup(s)));
 }
 
 char *xstrndup(const char *s, size_t n)
 {
-	return or_abort(strndup(s, n));
+	return or_abort(or_spend(strndup(s, n)));
+}
+
+static char *mem_vprintf(const char *format, va_list ap)
+{
+	va_list again;
+	char *s;
+	int n;
+
+	va_copy(again, ap);
+	n = vasprintf(&s, format, again);
+	va_end(again);
+	return n < 0 ? NULL : s;
 }
 
 char *xasprintf(const char *format, ...)
 {
 	va_list ap;
-	char *s = NULL;
+	char *s;
 
 	va_start(ap, format);
-	if (vasprintf(&s, format, ap) < 0)
-		s = NULL;
+	s = or_abort(or_spend(mem_vprintf(format, ap)));
 	va_end(ap);
-	return or_abort(s);
+	return s;
+}
+
+void *mem_try(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size ? size : 1);
+
+	if (!p)
+		reserve_count_failure();
+	return p;
 }
 
 void free_at_exit(void *p)
@@ -71,10 +102,32 @@ void close_at_exit(const int *fd)
 		close(*fd);
 }
 
+/* Without memory for half as much again, there may be some for a single element. */
 void *vec_grow_(void *data, size_t *cap, size_t want, size_t size)
 {
-	size_t next = *cap ? *cap + *cap / 2 : 8;
+	size_t next = MAX(*cap ? *cap + *cap / 2 : 8, want);
+	void *grown = or_spend(reallocarray(data, next, size));
 
-	*cap = MAX(next, want);
-	return xrealloc(data, *cap, size);
+	if (!grown)
+		grown = xrealloc(data, next = want, size);
+	*cap = next;
+	return grown;
+}
+
+void *mem_try_grow_(void *data, size_t want, size_t size)
+{
+	void *grown = reallocarray(data, want, size);
+
+	if (!grown)
+		reserve_count_failure();
+	return grown;
+}
+
+void *mem_table(size_t n, size_t size, size_t n_used, size_t n_old)
+{
+	void *slots = calloc(n, size);
+
+	if (!slots && n_used + 1 < n_old - n_old / 8 && reserve_spend())
+		return NULL;
+	return slots ? slots : xcalloc(n, size);
 }

@@ -2,9 +2,10 @@
 /*
  * Memory: allocation that cannot fail, scope-bound release, growable arrays.
  *
- * The x* functions abort in one place when the system is out of memory. They
- * are for sizes that the program itself decides; a size read from a file is
- * checked against a limit first (base/reader.h, or the caller).
+ * The x* functions and vec_*() abort in one place when the system is out of memory, even after the
+ * reserve is spent (base/reserve.h). They are for sizes that the program itself decides. A size
+ * from a file is checked against a limit first (base/reader.h, or the caller). If it can be large,
+ * the memory comes from the reserve, or from mem_try().
  *
  * Libraries (libiberty is one) have functions of these names with other parameters, and a linker
  * knows functions by their names alone. Therefore, the names in the object files have a prefix.
@@ -12,6 +13,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,6 +30,15 @@ char *xstrdup(const char *s) LINKED_AS("assay_xstrdup");
 char *xstrndup(const char *s, size_t n) LINKED_AS("assay_xstrndup");
 char *xasprintf(const char *format, ...) LINKED_AS("assay_xasprintf")
 	__attribute__((format(printf, 1, 2)));
+
+/* n * size zeroed bytes, of which a file decides. NULL: no memory; reserve_failures() counts it. */
+void *mem_try(size_t n, size_t size);
+
+/*
+ * Zeroed slots for a hash table that grows: it has `n_used` of `n_old` slots in use. NULL: there is
+ * no memory for them, and the table can take more entries as it is.
+ */
+void *mem_table(size_t n, size_t size, size_t n_used, size_t n_old);
 
 /* cleanup(f) runs f(&variable) when the variable leaves its scope. */
 #define cleanup(function) __attribute__((cleanup(function)))
@@ -65,6 +76,20 @@ void close_at_exit(const int *fd); /* closes if >= 0 */
 			    : (void)((v)->data = vec_grow_((v)->data, &(v)->cap, (want), \
 							   sizeof(*(v)->data))))
 
+/* Room for as many elements as a file asks for. False: no memory; reserve_failures() counts it. */
+#define vec_try_reserve(v, want)                                                             \
+	({                                                                                   \
+		size_t want_ = (want);                                                       \
+		void *grown_ = want_ > (v)->cap                                              \
+				       ? mem_try_grow_((v)->data, want_, sizeof(*(v)->data)) \
+				       : (v)->data;                                          \
+		if (grown_ && want_ > (v)->cap) {                                            \
+			(v)->data = grown_;                                                  \
+			(v)->cap = want_;                                                    \
+		}                                                                            \
+		want_ <= (v)->cap;                                                           \
+	})
+
 #define vec_push(v, ...)                             \
 	do {                                         \
 		vec_reserve(v, (v)->n + 1);          \
@@ -91,6 +116,7 @@ void close_at_exit(const int *fd); /* closes if >= 0 */
 	for (__typeof__(*(v)->data) *it = (v)->data; it && it < (v)->data + (v)->n; it++)
 
 void *vec_grow_(void *data, size_t *cap, size_t want, size_t size);
+void *mem_try_grow_(void *data, size_t want, size_t size);
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b)     ((a) < (b) ? (a) : (b))

@@ -40,11 +40,25 @@ static uint32_t *strings_slot(const struct strings *s, const char *text, size_t 
 
 static void strings_rehash(struct strings *s)
 {
+	uint32_t n_slots = s->n_slots ? s->n_slots * 2 : 64;
+	void *slots = mem_table(n_slots, sizeof(*s->slots), s->n, s->n_slots);
+
+	if (!slots)
+		return;
 	free(s->slots);
-	s->n_slots = s->n_slots ? s->n_slots * 2 : 64;
-	s->slots = xcalloc(s->n_slots, sizeof(*s->slots));
+	s->n_slots = n_slots;
+	s->slots = slots;
 	for (uint32_t id = 0; id < s->n; id++)
 		*strings_slot(s, s->text[id], s->len[id]) = id + 1;
+}
+
+static void strings_grow(struct strings *s)
+{
+	size_t cap = s->cap;
+
+	s->text = vec_grow_(s->text, &cap, s->n + 1, sizeof(*s->text));
+	s->len = xrealloc(s->len, cap, sizeof(*s->len));
+	s->cap = (uint32_t)cap;
 }
 
 string_id strings_add_n(struct strings *s, const char *text, size_t len)
@@ -58,11 +72,8 @@ string_id strings_add_n(struct strings *s, const char *text, size_t len)
 	slot = strings_slot(s, text, len);
 	if (*slot)
 		return (string_id){ *slot - 1 };
-	if (s->n == s->cap) {
-		s->cap = s->cap ? s->cap * 2 : 32;
-		s->text = xrealloc(s->text, s->cap, sizeof(*s->text));
-		s->len = xrealloc(s->len, s->cap, sizeof(*s->len));
-	}
+	if (s->n == s->cap)
+		strings_grow(s);
 	s->text[s->n] = arena_strndup(s->arena, text, len);
 	s->len[s->n] = (uint32_t)len;
 	*slot = ++s->n;

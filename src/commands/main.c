@@ -4,8 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/files/cut_guard.h"
 #include "base/log.h"
+#include "base/reserve.h"
 #include "commands/tables.h"
 #include "commands/version.h"
 #include "guard/parser.h"
@@ -52,7 +54,13 @@ int main(int argc, char **argv)
 		parser_use_children(PARSER_BYTES);
 	status = dispatch(argc, argv);
 	parser_end_children();
+	if (reserve_failures()) {
+		struct error err;
 
+		reserve_error(&err);
+		log_error("%s: the output is incomplete", err.text);
+		status = status ? status : EXIT_FAILED;
+	}
 	errno = 0;
 	if (fflush(stdout) == EOF || ferror(stdout)) {
 		log_error("cannot write to standard output%s%s", errno ? ": " : "",

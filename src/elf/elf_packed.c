@@ -90,7 +90,7 @@ uint8_t *elf_section_unpack(const struct elf_file *elf, const struct elf_section
 
 	if (!unpack || !wanted || wanted > *budget)
 		return NULL;
-	bytes = malloc((size_t)wanted);
+	bytes = mem_try((size_t)wanted, 1);
 	if (!bytes || !unpack(r, bytes, (size_t)wanted)) {
 		free(bytes);
 		return NULL;

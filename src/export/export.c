@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/reserve.h"
 #include "config.h"
 #include "export/code_lines.h"
 #include "export/names.h"
@@ -135,6 +136,8 @@ static int export_write_file(const struct export *x, const char *path, uint64_t 
 	if (x->options->on_temporary)
 		x->options->on_temporary(temporary);
 	r = fill_temporary(x, temporary, n_bytes, err);
+	if (r >= 0 && reserve_failures() != x->n_failures)
+		r = reserve_error(err);
 	if (r >= 0 && rename(temporary, path) < 0)
 		r = error_set(err, -errno, "%s", strerror(errno));
 	if (r < 0)
@@ -179,7 +182,11 @@ int export_recording(const struct export_format *format, const struct export_opt
 		     struct error *damage, struct error *err)
 {
 	struct export x = {
-		.format = format, .options = options, .replay = replay, .damage = damage
+		.n_failures = reserve_failures(),
+		.format = format,
+		.options = options,
+		.replay = replay,
+		.damage = damage,
 	};
 
 	*n_bytes = 0;
@@ -187,20 +194,39 @@ int export_recording(const struct export_format *format, const struct export_opt
 					       : write_path(&x, output, n_bytes, err);
 }
 
+/*
+ * More than the tables of a writer take for each node, entry, place, function and image of the
+ * profile, and its weights in each lane.
+ */
+#define EXPORT_BYTES_ITEM 192
+#define EXPORT_BYTES_LANE 64
+
+static int export_reserve(struct reserve *room, const struct profile *p)
+{
+	return reserve_take(room,
+			    p->nodes.n + p->entries.n + p->places.n + p->functions.n + p->images.n +
+				    p->threads.n + p->n_groups + p->arcs.n,
+			    EXPORT_BYTES_ITEM + (size_t)p->n_lanes * EXPORT_BYTES_LANE);
+}
+
 int export_write(const struct export_format *format, const struct export_options *options,
 		 const struct profile *profile, const char *output, uint64_t *n_bytes,
 		 struct error *err)
 {
+	cleanup(reserve_drop) struct reserve room = { 0 };
 	struct export x = {
+		.n_failures = reserve_failures(),
 		.format = format,
 		.options = options,
 		.profile = profile,
-		.frames = frame_names_new(profile),
 	};
 	bool is_stdout = !output || !strcmp(output, "-");
 	struct code_lines lines;
 	int r;
 
+	if (export_reserve(&room, profile) < 0)
+		return reserve_error(err);
+	x.frames = frame_names_new(profile);
 	if (format->ops->with_source) {
 		code_lines_init(&lines, profile, x.frames, !options->no_source);
 		x.lines = &lines;

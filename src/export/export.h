@@ -90,6 +90,7 @@ struct export_options {
 /* The input of a format. */
 struct export
 {
+	uint32_t n_failures; /* reserve_failures() when it began */
 	const struct export_format *format;
 	const struct export_options *options;
 	const struct profile *profile;

@@ -7,6 +7,7 @@
 
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "base/reserve.h"
 
 /* Level 1: profiles are mostly numbers that repeat; higher levels take thrice the time for a tenth.
  */
@@ -28,8 +29,10 @@ void sink_gzip(struct sink *s)
 {
 	s->zip = xcalloc(1, sizeof(*s->zip));
 	if (deflateInit2(&s->zip->stream, ZIP_LEVEL, Z_DEFLATED, ZIP_WINDOW_GZIP, ZIP_MEMORY,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
-		abort(); /* only without memory, as xmalloc() */
+			 Z_DEFAULT_STRATEGY) != Z_OK) {
+		s->code = -ENOMEM; /* there is no other reason */
+		reserve_count_failure();
+	}
 }
 
 static void sink_write_all(struct sink *s, const void *bytes, size_t size)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "import/import.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/files/file.h"
+#include "base/reserve.h"
 #include "base/thread.h"
 #include "foreign/foreign.h"
 #include "foreign/sniff.h"
@@ -286,6 +288,8 @@ static int import_push(struct event_sink *sink, const struct event *e)
 	struct event renumbered;
 	int r;
 
+	if (reserve_check() < 0)
+		return -ENOMEM;
 	part->latest_ns = MAX(part->latest_ns, e->time_ns);
 	if (!is_for_session(e))
 		return push_side_band(part, e);

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/files/file.h"
 #include "base/intmap.h"
+#include "base/reserve.h"
 #include "base/strings.h"
 #include "foreign/folded.h"
 #include "foreign/foreign.h"
@@ -106,6 +107,8 @@ static int survey(struct foreign_sink *sink, const struct foreign_sample *s)
 
 	if (name.n > EVENTS_MAX)
 		return -E2BIG;
+	if (reserve_check() < 0)
+		return -ENOMEM;
 	if (name.n > im->events.n)
 		vec_push(&im->events, (struct known_event){ name, s->unit });
 	im->first_ns = im->has_samples ? MIN(im->first_ns, s->time_ns) : s->time_ns;
@@ -278,6 +281,8 @@ static int import_foreign_keep(struct foreign_sink *sink, const struct foreign_s
 		.period = s->period,
 	};
 
+	if (reserve_check() < 0)
+		return -ENOMEM;
 	place_chain(im, s, &sample);
 	if (!sample.n_frames) {
 		im->frames[0] = (struct code_addr){ IMAGE_UNKNOWN_ID, 0 };

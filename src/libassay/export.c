@@ -57,6 +57,7 @@ static int write_export(struct assay_session *session, const struct assay_query 
 ASSAY_API int assay_export(struct assay_session *session, const struct assay_query *query,
 			   const char *format, const char *path, struct assay_error *error)
 {
+	const struct assay_work work = assay_begin_work();
 	const struct export_format *f;
 	struct error err = { 0 };
 	int r;
@@ -72,5 +73,6 @@ ASSAY_API int assay_export(struct assay_session *session, const struct assay_que
 	}
 	/* "-" is a file here, as others are: the library never prints. */
 	r = write_export(session, query, f, strcmp(path, "-") ? path : "./-", &err);
+	r = assay_end_work(&work, r, &err);
 	return r < 0 ? assay_give_error(error, r, &err) : 0;
 }

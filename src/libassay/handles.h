@@ -53,6 +53,16 @@ int assay_give_error(struct assay_error *to, int code, const struct error *from)
 int assay_refuse(struct assay_error *to, int code, const char *sentence);
 
 /*
+ * A piece of work that reads a file. assay_end_work() returns r, or -ENOMEM if memory ran short
+ * meanwhile (base/reserve.h): then the results are incomplete.
+ */
+struct assay_work {
+	uint32_t n_failures;
+};
+struct assay_work assay_begin_work(void);
+int assay_end_work(const struct assay_work *work, int r, struct error *err);
+
+/*
  * Makes the profile of a query. *out may have no samples. `request` says which parts of a profile
  * are needed.
  */

@@ -139,6 +139,7 @@ static int new_rows(struct assay_session *session, const struct view *view,
 		    const struct assay_query *query, struct assay_rows **out,
 		    struct assay_error *error)
 {
+	const struct assay_work work = assay_begin_work();
 	struct assay_rows *rows;
 	struct error err = { 0 };
 	int r;
@@ -153,6 +154,7 @@ static int new_rows(struct assay_session *session, const struct view *view,
 	rows->session = session;
 	session->uses++;
 	r = make_rows(session, view, query ? query : &default_query, rows, &err);
+	r = assay_end_work(&work, r, &err);
 	if (r < 0) {
 		assay_rows_free(rows);
 		return assay_give_error(error, r, &err);

@@ -75,6 +75,7 @@ ASSAY_API int assay_samples(struct assay_session *session, assay_sample_function
 		.is_json = true, .max_stack = UINT32_MAX, .take = take_sample, .context = &t
 	};
 	cleanup(replay_close_at_exit) struct replay *replay = NULL;
+	const struct assay_work work = assay_begin_work();
 	struct script_input input = { 0 };
 	struct error err = { 0 };
 	int r;
@@ -89,6 +90,7 @@ ASSAY_API int assay_samples(struct assay_session *session, assay_sample_function
 	vec_fini(&t.frames);
 	if (t.answer)
 		return t.answer;
+	r = assay_end_work(&work, r, &err);
 	return r < 0 ? assay_give_error(error, r, &err) : 0;
 }
 

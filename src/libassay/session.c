@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/reserve.h"
 #include "config.h"
 #include "libassay/handles.h"
 #include "store/session.h"
@@ -31,6 +32,16 @@ int assay_refuse(struct assay_error *to, int code, const char *sentence)
 
 	error_set(&err, code, "%s", sentence);
 	return assay_give_error(to, code, &err);
+}
+
+struct assay_work assay_begin_work(void)
+{
+	return (struct assay_work){ reserve_failures() };
+}
+
+int assay_end_work(const struct assay_work *work, int r, struct error *err)
+{
+	return reserve_failures() != work->n_failures ? reserve_error(err) : r;
 }
 
 /* ---- configs ---- */
@@ -137,6 +148,7 @@ ASSAY_API int assay_open(const char *path, const struct assay_config *config,
 			 struct assay_session **out, struct assay_error *error)
 {
 	static const struct assay_config defaults;
+	const struct assay_work work = assay_begin_work();
 	struct assay_session *s;
 	struct error err = { 0 };
 	int r;
@@ -151,7 +163,7 @@ ASSAY_API int assay_open(const char *path, const struct assay_config *config,
 	s->uses = 1;
 	s->path = xstrdup(path);
 	s->no_itrace = config->open.no_itrace;
-	r = open_session(config, s, &err);
+	r = assay_end_work(&work, open_session(config, s, &err), &err);
 	if (r < 0) {
 		assay_close(s);
 		return assay_give_error(error, r, &err);

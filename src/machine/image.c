@@ -81,10 +81,13 @@ static uint32_t *image_slot(const struct image_table *t, const struct image *ima
 
 static void image_grow(struct image_table *t)
 {
-	uint32_t *old = t->slots, n_old = t->n_slots;
+	uint32_t *old = t->slots, n_old = t->n_slots, n = n_old ? n_old * 2 : 64;
+	uint32_t *slots = mem_table(n, sizeof(*slots), t->n_used, n_old);
 
-	t->n_slots = n_old ? n_old * 2 : 64;
-	t->slots = xcalloc(t->n_slots, sizeof(*t->slots));
+	if (!slots)
+		return;
+	t->n_slots = n;
+	t->slots = slots;
 	for (uint32_t i = 0; i < n_old; i++) {
 		uint32_t id = (old[i] & ~SLOT_BY_BUILD_ID) - 1;
 

@@ -78,9 +78,9 @@ void perf_map_parse(struct perf_map *map, char *text)
 	}
 	if (all.n)
 		qsort(all.data, all.n, sizeof(*all.data), by_start_then_line);
-	lines = xcalloc(all.n, sizeof(*lines));
-	vec_foreach (&all, o)
-		push_resolved(map, lines, o);
+	lines = mem_try(all.n, sizeof(*lines));
+	for (size_t i = 0; lines && i < all.n; i++)
+		push_resolved(map, lines, &all.data[i]);
 	free(lines);
 	vec_fini(&all);
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files/cut_guard.h"
 #include "base/files/file.h"
+#include "base/reserve.h"
 #include "elf/elf_file.h"
 #include "machine/container_names.h"
 #include "open/input_state.h"
@@ -90,9 +91,13 @@ static char *copy_text(const char *text)
 
 int input_new(const struct open_config *config, struct input **out, struct error *err)
 {
-	struct input *in = xcalloc(1, sizeof(*in));
-	int r;
+	struct input *in;
+	int r = reserve_begin();
 
+	*out = NULL;
+	if (r < 0)
+		return reserve_error(err);
+	in = xcalloc(1, sizeof(*in));
 	in->config = *config;
 	in->config.vmlinux = copy_text(config->vmlinux);
 	in->config.symfs = copy_text(config->symfs);
@@ -122,6 +127,7 @@ void input_free(struct input *in)
 	free(in->packed);
 	free(in->unpacked);
 	free(in);
+	reserve_end();
 }
 
 const struct itrace *input_itrace(const struct input *in)

@@ -336,7 +336,8 @@ static void sort_queue(struct stream *s)
 
 	if (n - first < 2 || run_end(s->queue.data, first, n) == n)
 		return;
-	vec_reserve(&s->spare, s->queue.cap);
+	if (!vec_try_reserve(&s->spare, s->queue.cap))
+		return;
 	for (size_t n_runs = 2; n_runs > 1;) {
 		n_runs = merge_pass(s->queue.data, s->spare.data, first, n);
 		memcpy(s->queue.data + first, s->spare.data + first,

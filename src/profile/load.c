@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/reserve.h"
 #include "profile/context_tree.h"
 #include "profile/index.h"
 #include "profile/load_blocks.h"
@@ -258,6 +259,8 @@ static void look_at_rows(struct profile *p, struct load_part *part)
 	vec_foreach (&part->rows, row) {
 		uint8_t *use = &part->uses[row->node];
 
+		if (reserve_check() < 0)
+			return;
 		if (is_arc(part, row) || !takes_row(p, part, row))
 			continue;
 		if (!(*use & (ACCEPTED | REFUSED)))
@@ -377,7 +380,7 @@ static void fetch_node(const struct profile *p, const struct load_part *part, ui
 static void add_nodes(struct profile *p, struct load_part *part)
 {
 	index_reserve_nodes(p, part->segment->n_nodes);
-	for (uint32_t n = 1; n < part->segment->n_nodes; n++) {
+	for (uint32_t n = 1; n < part->segment->n_nodes && reserve_check() >= 0; n++) {
 		uint32_t caller = load_parent_of(part->segment, n), parent = 0;
 
 		fetch_node(p, part, n + FETCH_AHEAD);
@@ -433,7 +436,7 @@ static void add_weights(struct profile *p, struct load_part *part)
 	for (uint32_t i = 0; i < part->segment->n_blocks; i++) {
 		size_t first = p->entries.n;
 
-		if (load_read_block(p, part, i) != BLOCK_READ)
+		if (load_read_block(p, part, i) != BLOCK_READ || reserve_check() < 0)
 			continue;
 		vec_foreach (&part->rows, row)
 			if (is_arc(part, row) && p->index->request->with_chains)
@@ -594,7 +597,23 @@ static int by_time(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-struct profile *profile_load(const struct profile_request *request)
+/* More than the arrays of part_init(), of sums and of indexes take for each node and class. */
+#define LOAD_BYTES_NODE  160
+#define LOAD_BYTES_CLASS 256
+#define LOAD_BYTES_IMAGE 64
+
+static int load_reserve(struct reserve *room, const struct session *s)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		bytes += (uint64_t)s->segments[i]->n_nodes * LOAD_BYTES_NODE +
+			 (uint64_t)s->segments[i]->n_classes * LOAD_BYTES_CLASS +
+			 (uint64_t)s->segments[i]->n_images * LOAD_BYTES_IMAGE;
+	return reserve_take(room, bytes, 1);
+}
+
+static struct profile *profile_new(const struct profile_request *request)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
 
@@ -614,12 +633,32 @@ struct profile *profile_load(const struct profile_request *request)
 	profile_index_init(p, request);
 	p->lane_keys = request->columns;
 	lanes_init(p);
+	return p;
+}
+
+static void load_fill(struct profile *p)
+{
 	load_add_segments(p);
 	if (p->slices.n)
 		qsort(p->slices.data, p->slices.n, sizeof(*p->slices.data), by_time);
 	p->n_filtered = p->n_stored - p->n_selected - p->n_idle;
 	index_name_images(p);
 	index_name_processes(p);
+}
+
+struct profile *profile_load(const struct profile_request *request)
+{
+	cleanup(reserve_drop) struct reserve room = { 0 };
+	uint32_t n_failures = reserve_failures();
+	struct profile *p = profile_new(request);
+
+	if (load_reserve(&room, request->session) == 0)
+		load_fill(p);
+	if (reserve_failures() != n_failures) {
+		profile_free(p);
+		p = profile_new(request);
+		lanes_done(p);
+	}
 	profile_index_free(p);
 	return p;
 }

@@ -32,15 +32,18 @@ static uint32_t empty_slot(const struct node_set *s, uint32_t slot)
 
 void node_set_reserve(struct node_set *s, const struct profile *p, uint64_t n)
 {
-	uint32_t n_slots = MAX(s->n_slots, SLOTS_MIN);
+	uint32_t n_slots = MAX(s->n_slots, SLOTS_MIN), *slots;
 
 	while (n_slots / 2 < n && n_slots < 1u << 31)
 		n_slots *= 2;
 	if (n_slots == s->n_slots)
 		return;
+	slots = mem_table(n_slots, sizeof(*slots), p->nodes.n, s->n_slots);
+	if (!slots)
+		return;
 	free(s->slots);
 	s->n_slots = n_slots;
-	s->slots = xcalloc(n_slots, sizeof(*s->slots));
+	s->slots = slots;
 	for (uint32_t i = 1; i < p->nodes.n; i++)
 		s->slots[empty_slot(s, first_slot(s, p->nodes.data[i].parent, what_of(p, i)))] = i;
 }

@@ -217,7 +217,10 @@ struct profile_request {
 	bool with_inlines;       /* frames for functions that are inlined */
 };
 
-/* Bad data in the session is skipped: session_open() has warned about it and counted it as lost. */
+/*
+ * Bad data in the session is skipped: session_open() has warned about it and counted it as lost.
+ * Without enough memory, the profile has no samples, and reserve_failures() counts on.
+ */
 struct profile *profile_load(const struct profile_request *request);
 void profile_free(struct profile *p); /* NULL is fine */
 DEFINE_AT_EXIT(profile_free, struct profile)

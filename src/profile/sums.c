@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/reserve.h"
 #include "base/thread.h"
 #include "store/row_reader.h"
 
@@ -98,7 +99,7 @@ static void sums_add_unit(struct sums *s, struct unit *unit, size_t thread,
 
 		if (n < 0)
 			vec_push(&unit->damaged, block);
-		for (; n > 0; n--, row++) {
+		for (; n > 0 && reserve_check() >= 0; n--, row++) {
 			uint32_t class = source->classes[row->class];
 
 			if (class != SUMS_NO_CLASS && row->node)
@@ -239,7 +240,7 @@ static void join_unit(struct sums *s, const struct unit *unit, const struct tabl
 {
 	vec_foreach (&unit->damaged, block)
 		vec_push(&s->damaged, *block);
-	for (size_t i = unit->first_row; i < unit->end_row; i++)
+	for (size_t i = unit->first_row; i < unit->end_row && reserve_check() >= 0; i++)
 		table_add(all, from->rows.data[i].class, &from->rows.data[i]);
 }
 
@@ -247,7 +248,8 @@ static void join_unit(struct sums *s, const struct unit *unit, const struct tabl
 static void list_by_node(const struct table *t, uint32_t n_nodes, struct count_rows *out)
 {
 	out->n = 0;
-	vec_reserve(out, t->rows.n);
+	if (!vec_try_reserve(out, t->rows.n))
+		return;
 	for (uint32_t node = 1; node < n_nodes; node++)
 		for (uint32_t at = t->last[node]; at; at = t->before.data[at - 1])
 			vec_push(out, t->rows.data[at - 1]);

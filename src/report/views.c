@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/reserve.h"
 #include "profile/merge.h"
 #include "report/arrange.h"
 #include "report/report.h"
@@ -514,6 +515,38 @@ static void views_find_blocks(struct report *r)
 			r->block_rows[r->rows.list.data[i].block] = i;
 }
 
+/* More than rows, cells and the arrays of views take, for each row that there may be. */
+#define VIEW_BYTES_ROW  (4 * sizeof(struct row) + 64)
+#define VIEW_BYTES_LANE (6 * sizeof(struct cell))
+
+static int views_reserve(struct reserve *room, const struct profile *p)
+{
+	return reserve_take(room,
+			    p->nodes.n + p->entries.n + p->functions.n + p->arcs.n + p->images.n +
+				    p->n_groups,
+			    VIEW_BYTES_ROW + (size_t)p->n_lanes * VIEW_BYTES_LANE);
+}
+
+static void views_make_rows(struct report *r, const struct row_limits *limits)
+{
+	cleanup(reserve_drop) struct reserve room = { 0 };
+
+	if (views_reserve(&room, r->profile) < 0) {
+		r->rows.n_lanes = r->profile->n_lanes;
+		return;
+	}
+	if (!r->view->make) {
+		profile_collate(r->profile, &r->keys, r->view->with_chains, &r->rows);
+		sum_events(r);
+		arrange(r, limits);
+	} else {
+		r->view->make(r, limits, &r->rows);
+	}
+	views_find_blocks(r);
+	choose_columns(r);
+	accumulate(r);
+}
+
 struct report *report_new(const struct view *view, const struct report_options *options,
 			  const struct query *query, const struct profile *profile)
 {
@@ -530,16 +563,7 @@ struct report *report_new(const struct view *view, const struct report_options *
 			 : options->for_program    ? view->data_percent
 						   : view->text_percent;
 	limits.min_percent = r->min_percent;
-	if (!view->make) {
-		profile_collate(profile, &r->keys, view->with_chains, &r->rows);
-		sum_events(r);
-		arrange(r, &limits);
-	} else {
-		view->make(r, &limits, &r->rows);
-	}
-	views_find_blocks(r);
-	choose_columns(r);
-	accumulate(r);
+	views_make_rows(r, &limits);
 	return r;
 }
 

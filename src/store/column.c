@@ -5,6 +5,7 @@
 #include <zstd.h>
 
 #include "base/mem.h"
+#include "base/reserve.h"
 
 #define FIRST_LEAD_BIT  4  /* of larger values */
 #define BITS_IN_TOKEN   2  /* after the leading bit */
@@ -166,7 +167,9 @@ int unpack_bytes(struct unpacker *u, struct reader *r, size_t limit, uint8_t **o
 	    (n_raw && !n_stored))
 		return -EBADMSG;
 	stored = reader_bytes(r, n_stored);
-	raw = xmalloc(n_raw + 1);
+	raw = mem_try(n_raw + 1, 1);
+	if (!raw)
+		return -ENOMEM;
 	if (n_stored == n_raw) {
 		memcpy(raw, stored, n_raw);
 	} else if (n_stored == 1) {

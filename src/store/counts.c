@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "base/reserve.h"
 #include "store/block.h"
 
 /* Boyer and Moore's majority vote. */
@@ -237,7 +238,8 @@ int counts_decode(struct unpacker *u, const uint8_t *bytes, size_t size,
 	size_t n_before = rows->n;
 	uint32_t n_plain = 0;
 
-	vec_reserve(rows, rows->n + f->n_rows);
+	if (!vec_try_reserve(rows, rows->n + f->n_rows))
+		return -ENOMEM;
 	p.bad = !period_bases_read(&p.bases, &p.r);
 	if (!p.bad)
 		get_plain_rows(&p, &n_plain);

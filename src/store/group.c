@@ -421,7 +421,7 @@ int group_decode_rows(struct unpacker *u, const uint8_t *bytes, size_t size,
 	get_units(&p, &r);
 	if (!p.in.bad)
 		open_rows(&p, u, &r);
-	vec_reserve(rows, rows->n + (p.in.bad ? 0 : f->counts.n_rows));
+	p.in.bad = p.in.bad || !vec_try_reserve(rows, rows->n + f->counts.n_rows);
 	for (uint32_t i = 0; i < n && !p.in.bad; i++)
 		get_second(&p, &seconds[i]);
 	recent_fini(&p.model.recent);

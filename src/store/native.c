@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/reserve.h"
 #include "store/batch.h"
 #include "store/block.h"
 #include "store/group.h"
@@ -263,8 +264,13 @@ static void settle_batch(struct store *s)
 /* Writes one block of samples or one group. Afterwards it is empty, written or lost. */
 static int write_block(struct store *s, struct block_header *h, struct error *err)
 {
-	int r;
+	cleanup(reserve_drop) struct reserve room = { 0 };
+	int r = segment_tables_reserve(&s->tables, s->tally.n + s->group.rows.n, &room);
 
+	if (r < 0) {
+		lose_block(s);
+		return reserve_error(err);
+	}
 	begin_out(s);
 	losses_fold(&s->losses);
 	encode_block(s, h);

@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "base/error.h"
+#include "base/reserve.h"
 #include "store/group.h"
 #include "store/segment_file.h"
 
@@ -112,7 +113,8 @@ int segment_read_rows(const struct segment *segment, uint32_t block, struct coun
 	n = row_reader_find(f->reader, segment, block, &found, err);
 	if (n <= 0)
 		return (int)n;
-	vec_reserve(rows, rows->n + (size_t)n);
+	if (!vec_try_reserve(rows, rows->n + (size_t)n))
+		return reserve_error(err);
 	memcpy(rows->data + rows->n, found, (size_t)n * sizeof(*found));
 	rows->n += (size_t)n;
 	return 0;

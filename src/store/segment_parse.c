@@ -8,6 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/reserve.h"
 #include "store/group.h"
 #include "store/row_reader.h"
 #include "store/segment_file.h"
@@ -48,6 +49,23 @@ void segment_warn(struct segment_context *c, const char *format, ...)
 		while ((f)->seg.count < (want))                                    \
 			(f)->seg.array[(f)->seg.count++] = (hole);                 \
 	} while (0)
+
+/* More than extending the tables and decoding the block's names and nodes takes. */
+static uint64_t bytes_of_tables(const struct segment_file *f, const uint32_t n[N_TABLES])
+{
+	static const size_t sizes[N_TABLES] = {
+		[TABLE_STRINGS] = sizeof(char *),
+		[TABLE_IMAGES] = sizeof(struct image),
+		[TABLE_CLASSES] = sizeof(struct profile_class),
+		[TABLE_NODES] = sizeof(struct tree_node),
+		[TABLE_SYMBOLS] = sizeof(struct code_symbol),
+	};
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < N_TABLES; i++)
+		bytes += n[i] > f->cap[i] ? (n[i] + 2 * (uint64_t)f->cap[i]) * sizes[i] : 0;
+	return bytes + (uint64_t)n[TABLE_NODES] * 16;
+}
 
 static void extend_tables(struct segment_file *f, const uint32_t n[N_TABLES])
 {
@@ -309,6 +327,7 @@ static void parse_unread(struct segment_context *c, struct segment_file *f)
 static bool begin_samples(struct segment_context *c, struct segment_file *f,
 			  const struct block_header *h, const uint8_t *bytes, bool wanted)
 {
+	cleanup(reserve_drop) struct reserve room = { 0 };
 	uint32_t want[N_TABLES];
 
 	look_past(c, h);
@@ -316,6 +335,8 @@ static bool begin_samples(struct segment_context *c, struct segment_file *f,
 		return false;
 	for (int i = 0; i < N_TABLES; i++)
 		want[i] = h->first_id[i] + h->n_ids[i];
+	if (reserve_take(&room, bytes_of_tables(f, want), 1) < 0)
+		return false;
 	extend_tables(f, want);
 	if (!wanted) {
 		vec_push(&f->unread, (struct unread){ *h, bytes });
@@ -551,7 +572,7 @@ static uint32_t parse_blocks(struct segment_context *c, struct segment_file *f,
 	struct block_header h;
 	uint32_t n = 0;
 
-	while (at < size && !c->is_past) {
+	while (at < size && !c->is_past && reserve_check() >= 0) {
 		if (block_header_parse(bytes + at, size - at, &h, losses) < 0 ||
 		    block_size(&h) > size - at || !ids_fit(f, &h)) {
 			size_t next = find_block(bytes, size, at + 1);

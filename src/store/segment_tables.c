@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/segment_tables.h"
 
+#include "base/reserve.h"
+
 /* Ids that one sample or name may need before the limit is checked again. */
 #define IDS_MARGIN (2 * FRAMES_MAX)
 
@@ -40,6 +42,17 @@ uint64_t segment_tables_memory(const struct segment_tables *t)
 		       sizeof(uint32_t) +
 	       t->written.cap * sizeof(struct profile_class) +
 	       t->symbols.cap * sizeof(struct symbol_entry);
+}
+
+/* More than encoding takes: for each row or node of the block, and for all bytes of its tables. */
+#define ENCODE_BYTES_ITEM  160
+#define ENCODE_BYTES_TABLE 2
+
+int segment_tables_reserve(const struct segment_tables *t, size_t n_rows, struct reserve *room)
+{
+	int r = reserve_take(room, n_rows + t->tree.n, ENCODE_BYTES_ITEM);
+
+	return r < 0 ? r : reserve_take(room, segment_tables_memory(t), ENCODE_BYTES_TABLE);
 }
 
 /*

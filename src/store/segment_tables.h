@@ -19,6 +19,8 @@ struct id_map {
 	size_t n, cap;
 };
 
+struct reserve;
+
 /* The number of entries of each table that are on disk. */
 typedef uint32_t segment_table_sizes[N_TABLES];
 
@@ -42,6 +44,9 @@ void segment_tables_init(struct segment_tables *t, const struct image_table *ima
 			 const struct strings *strings);
 void segment_tables_fini(struct segment_tables *t);
 uint64_t segment_tables_memory(const struct segment_tables *t);
+
+/* A reserve for encoding a block of n_rows rows (base/reserve.h). */
+int segment_tables_reserve(const struct segment_tables *t, size_t n_rows, struct reserve *room);
 
 /* No room for the ids of one more sample or name, or more than table_bytes of memory in use. */
 bool segment_tables_full(const struct segment_tables *t, uint64_t table_bytes);

@@ -62,7 +62,9 @@ static uint8_t *own_bytes(struct debug_sections *d, enum dwarf_section i)
 	size_t size = reader_left(r);
 
 	if (!d->unpacked[i] && size) {
-		d->unpacked[i] = xmalloc(size);
+		d->unpacked[i] = mem_try(size, 1);
+		if (!d->unpacked[i])
+			return NULL;
 		memcpy(d->unpacked[i], r->at, size);
 		*r = reader_over(d->unpacked[i], size);
 	}

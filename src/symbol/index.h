@@ -114,7 +114,10 @@ static inline uint8_t index_draft_rank(bool is_function, enum index_draft_bindin
 	return (uint8_t)((is_function ? 0 : 3) + binding);
 }
 
-/* Adds a symbol with a name. Names longer than 64 KiB are cut. */
+/*
+ * Adds a symbol with a name. Names longer than 64 KiB are cut. Without enough memory, the draft
+ * loses symbols, and reserve_failures() counts on.
+ */
 void index_draft_add(struct index_draft *d, uint64_t offset, uint64_t size, const char *name,
 		     uint8_t rank);
 

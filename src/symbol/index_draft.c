@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "symbol/index.h"
+#include "base/reserve.h"
 #include "symbol/symbols.h"
 
 #define MAX_NAME_LEN    65535U
@@ -20,6 +21,8 @@ void index_draft_fini(struct index_draft *d)
 void index_draft_add(struct index_draft *d, uint64_t offset, uint64_t size, const char *name,
 		     uint8_t rank)
 {
+	if (reserve_check() < 0)
+		return;
 	vec_push(&d->symbols, (struct index_draft_symbol){
 				      .offset = offset,
 				      .size = size,
@@ -411,12 +414,19 @@ static struct index_header *put_block(const struct index_header *header,
 	return (struct index_header *)block;
 }
 
+/* More than sorting, the columns and the block take for each symbol. The text is there twice. */
+#define FINISH_BYTES_SYMBOL 256
+
 struct index_header *index_draft_finish(struct index_draft *d, size_t *size)
 {
+	cleanup(reserve_drop) struct reserve room = { 0 };
 	struct index_header header = { .version = INDEX_VERSION };
 	struct index_header *block;
 	struct columns c;
 
+	if (reserve_take(&room, d->symbols.n, FINISH_BYTES_SYMBOL) < 0 ||
+	    reserve_take(&room, text_limit(d), 2) < 0)
+		d->symbols.n = 0;
 	memcpy(header.magic, INDEX_MAGIC, sizeof(header.magic));
 	sort_symbols(d);
 	settle_aliases(d);

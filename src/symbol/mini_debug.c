@@ -18,11 +18,13 @@ uint8_t *xz_unpack(struct reader packed, size_t *size)
 	size_t cap = MIN(reader_left(&packed) * 8 + 4096, (size_t)MAX_UNPACKED);
 
 	for (;;) {
-		uint8_t *bytes = xmalloc(cap);
+		uint8_t *bytes = mem_try(cap, 1);
 		uint64_t memory = MAX_MEMORY;
 		size_t in = 0, out = 0;
-		lzma_ret r = lzma_stream_buffer_decode(&memory, 0, NULL, packed.at, &in,
-						       reader_left(&packed), bytes, &out, cap);
+		lzma_ret r =
+			!bytes ? LZMA_MEM_ERROR
+			       : lzma_stream_buffer_decode(&memory, 0, NULL, packed.at, &in,
+							   reader_left(&packed), bytes, &out, cap);
 
 		if (r == LZMA_OK) {
 			*size = out;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/intmap.h"
 #include "base/mem.h"
+#include "base/reserve.h"
 #include "elf/elf_code.h"
 #include "elf/elf_file.h"
 #include "elf/elf_sframe.h"
@@ -315,7 +316,7 @@ static void emit_all(struct builder *b, const struct sort_key *keys)
 			emit_function(b, c, end);
 		covered = end;
 		/* Row numbers have 32 bits. */
-		b->is_full = b->is_full || b->rows.n > UINT32_MAX / 2;
+		b->is_full = b->is_full || b->rows.n > UINT32_MAX / 2 || reserve_check() < 0;
 		if (b->is_full)
 			return;
 	}
@@ -328,10 +329,12 @@ static struct unwind_header *pack_block(const struct builder *b)
 {
 	size_t rules = b->rules.n * 8, pages = b->pages.n * 4, rows = b->rows.n * 4;
 	size_t size = sizeof(struct unwind_header) + rules + pages + 4 + rows;
-	struct unwind_header *h = xmalloc(size);
+	struct unwind_header *h = mem_try(size, 1);
 	uint32_t end = (uint32_t)b->rows.n;
 	uint8_t *at = (uint8_t *)(h + 1);
 
+	if (!h)
+		return NULL;
 	*h = (struct unwind_header){
 		.version = UNWIND_VERSION,
 		.machine = b->elf->machine,
@@ -356,6 +359,19 @@ static struct unwind_header *pack_block(const struct builder *b)
 	return h;
 }
 
+static int emit_sorted(struct builder *b, struct error *err)
+{
+	cleanup(reserve_drop) struct reserve room = { 0 };
+	struct sort_key *keys;
+
+	if (reserve_take(&room, b->covers.n + 1, 2 * sizeof(*keys)) < 0)
+		return reserve_error(err);
+	keys = builder_sort_covers(b);
+	emit_all(b, keys);
+	free(keys);
+	return 0;
+}
+
 int unwind_build(const struct elf_file *elf, const struct elf_file *debug,
 		 struct unwind_header **out, struct error *err)
 {
@@ -364,23 +380,22 @@ int unwind_build(const struct elf_file *elf, const struct elf_file *debug,
 		.debug = debug,
 		.machine = cfi_machine_of(elf->machine),
 	};
-	struct sort_key *keys;
-	int r = 0;
+	int r;
 
 	if (!b.machine || !elf->is_64)
 		return error_set(err, -ENOTSUP, "stacks of this processor (ELF machine %u) %s",
 				 elf->machine, "are not walked; only x86-64 and AArch64 are");
 	rule_number(&b, (struct unwind_rule){ 0 });
 	builder_collect_covers(&b);
-	keys = builder_sort_covers(&b);
-	emit_all(&b, keys);
-	free(keys);
+	r = emit_sorted(&b, err);
 	builder_free_registers(&b);
 	builder_mark_heap_stacks(&b);
-	if (b.is_full || b.first_page + b.pages.n > UINT32_MAX)
+	if (r < 0)
+		; /* there is not enough memory */
+	else if (b.is_full || b.first_page + b.pages.n > UINT32_MAX)
 		r = error_set(err, -EFBIG, "more unwind rows or rules than a table can name");
-	else
-		*out = pack_block(&b);
+	else if (!(*out = pack_block(&b)))
+		r = reserve_error(err);
 	builder_fini(&b);
 	return r;
 }

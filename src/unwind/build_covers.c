@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/reserve.h"
 #include "elf/elf_code.h"
 #include "elf/elf_file.h"
 #include "elf/elf_sframe.h"
@@ -120,7 +121,7 @@ static void cover_with_functions(struct builder *b, const struct elf_frames *fra
 	uint32_t cie = 0;
 
 	elf_frames_begin(&it, frames);
-	while (elf_frames_next(&it, &fde)) {
+	while (elf_frames_next(&it, &fde) && reserve_check() >= 0) {
 		struct cover c = { .link_addr = fde.link_addr, .size = fde.size };
 
 		/* discarded functions (--gc-sections) leave an FDE for address 0 */

@@ -107,3 +107,31 @@ need_python() {
 	[ "assay $(python3 -c 'import assay; print(assay.version())')" = "$(assay --version | head -1)" ]
 	has "^version = \"$(python3 -c 'import assay; print(assay.version())')\"" "$ROOT/python/pyproject.toml"
 }
+
+# build_starve: ./starve, with the library that is installed
+build_starve() {
+	command -v pkg-config >/dev/null || skip "pkg-config is not installed"
+	# shellcheck disable=SC2046 # words
+	cc -O1 -Wall -Wextra -Werror -o starve "$ROOT/tests/programs/starve.c" $(pkg-config --define-variable=prefix="$PREFIX" --cflags --libs assay)
+}
+
+@test "without memory, every seed of the fuzzers is refused or read, and the program goes on" {
+	build_starve
+	find "$ROOT/fuzz/corpus" -type f -print0 | xargs -0 ./starve 0,32,66,72,90,2000 folded >out
+	[ "$(grep -c '^0 .*: not enough memory$' out)" = "$(find "$ROOT/fuzz/corpus" -type f | wc -l)" ]
+	has '^2000 .*: whole$' out
+	[ "$(grep -c '^2000 .*: not enough memory$' out)" = 0 ]
+}
+
+@test "a file that needs more memory than there is, is -ENOMEM and no abort" {
+	build_starve
+	awk 'BEGIN { srand(1); for (i = 0; i < 8000; i++) { s = "main"; for (k = 1; k < 12; k++) s = s ";fn_" k "_" int(rand() * k * 900); print s, 1 } }' >large.folded
+	assay import -q -o large.assay large.folded
+	assay export -q -i large.assay -F pprof -o large.pprof
+	for input in large.folded large.assay large.pprof; do
+		./starve 66,70,76,90,4000 folded "$input" >>out
+	done
+	[ "$(grep -c '^66 .*: not enough memory$' out)" = 3 ]
+	[ "$(grep -c '^4000 .*: whole$' out)" = 3 ]
+	[ "$(grep -c 'refused$' out)" = 0 ]
+}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/buf.h"
 #include "base/build_id.h"
@@ -12,7 +13,82 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "base/reader.h"
+#include "base/reserve.h"
 #include "base/strings.h"
+
+/* ---- the reserve of memory ---- */
+
+/* A limit below what the process has: the kernel refuses every mapping. */
+static struct rlimit refuse_mappings(void)
+{
+	struct rlimit before, none = { 0 };
+
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	none.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+	return before;
+}
+
+static void the_reserve_is_spent_and_filled_again(void **state)
+{
+	uint32_t n_failures = reserve_failures();
+	struct reserve room = { 0 };
+	struct error err = { 0 };
+	struct rlimit limit;
+
+	(void)state;
+	assert_int_equal(reserve_begin(), 0);
+	assert_int_equal(reserve_take(&room, 1000, 1000), 0);
+	assert_int_equal(room.bytes, 1000000);
+	assert_true(reserve_spend());
+	limit = refuse_mappings();
+	assert_int_equal(reserve_check(), -ENOMEM);
+	assert_int_equal(reserve_take(&room, 1, 1), -ENOMEM);
+	assert_int_equal(reserve_begin(), -ENOMEM);
+	assert_int_equal(reserve_error(&err), -ENOMEM);
+	setrlimit(RLIMIT_AS, &limit);
+	assert_non_null(strstr(err.text, "the limit of this process is 0 MB"));
+	assert_int_equal(room.bytes, 1000000);
+	assert_int_equal(reserve_failures(), n_failures + 3);
+	assert_int_equal(reserve_check(), 0);
+	assert_int_equal(reserve_take(&room, SIZE_MAX / 2, 3), -ENOMEM);
+	reserve_drop(&room);
+	assert_int_equal(room.bytes, 0);
+	reserve_end();
+	assert_false(reserve_spend());
+}
+
+static void without_users_nothing_is_reserved(void **state)
+{
+	struct reserve room = { 0 };
+
+	(void)state;
+	assert_int_equal(reserve_take(&room, SIZE_MAX, 1), 0);
+	assert_int_equal(room.bytes, 0);
+	assert_false(reserve_spend());
+	assert_int_equal(reserve_check(), 0);
+}
+
+/* With the sanitizer, too, an allocation that is too large is NULL. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
+/* calloc() refuses a size that no machine has; the reserve is spent for it. */
+static void a_table_without_memory_goes_on_until_it_is_nearly_full(void **state)
+{
+	size_t huge = (size_t)1 << 50;
+
+	(void)state;
+	assert_int_equal(reserve_begin(), 0);
+	assert_null(mem_table(huge, 8, 512, 1024));
+	assert_int_equal(reserve_check(), 0);
+	assert_null(mem_table(huge, 8, 894, 1024));
+	reserve_end();
+	assert_null(mem_try(huge, 8));
+}
 
 static void an_error_reads_from_the_outside_in(void **state)
 {
@@ -136,6 +212,9 @@ static void a_build_id_comes_back_from_hex(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_reserve_is_spent_and_filled_again),
+		cmocka_unit_test(without_users_nothing_is_reserved),
+		cmocka_unit_test(a_table_without_memory_goes_on_until_it_is_nearly_full),
 		cmocka_unit_test(an_error_reads_from_the_outside_in),
 		cmocka_unit_test(numbers_come_back_from_leb128),
 		cmocka_unit_test(a_reader_stays_bad_after_the_end),

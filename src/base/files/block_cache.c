@@ -8,6 +8,7 @@
 #include "base/checksum.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/reserve.h"
 
 #define HEADER_MAX 256
 
@@ -120,6 +121,8 @@ void block_cache_write(const struct block_kind *kind, const char *dir, const str
 	uint8_t *bytes = block;
 	uint64_t checksum;
 
+	if (reserve_failures()) /* the block may be incomplete */
+		return;
 	memmove(bytes + kind->build_id_at, id, sizeof(*id)); /* it may be the block's own */
 	checksum = checksum_of(kind, bytes, size);
 	memcpy(bytes + kind->checksum_at, &checksum, sizeof(checksum));

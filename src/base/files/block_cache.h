@@ -39,6 +39,9 @@ struct block_kind {
 bool block_cache_map(const struct block_kind *kind, const char *dir, const struct build_id *id,
 		     struct file_mapping *out);
 
-/* Keeps a block under a build id. Sets its checksum and build id. */
+/*
+ * Keeps a block under a build id. Sets its checksum and build id. Keeps nothing in a process that
+ * has run short of memory (base/reserve.h).
+ */
 void block_cache_write(const struct block_kind *kind, const char *dir, const struct build_id *id,
 		       void *block, size_t size);

@@ -17,6 +17,7 @@
 #include "base/files/cut_guard.h"
 #include "base/files/open_helper.h"
 #include "base/mem.h"
+#include "base/reserve.h"
 
 int file_read_fd(int fd, size_t limit, char **out, size_t *size)
 {
@@ -25,7 +26,11 @@ int file_read_fd(int fd, size_t limit, char **out, size_t *size)
 	for (;;) {
 		ssize_t n;
 
-		vec_reserve(&text, text.n + 4096);
+		if (text.cap - text.n < 4096 &&
+		    !vec_try_reserve(&text, MAX(text.n + 4096, text.cap + text.cap / 2))) {
+			vec_fini(&text);
+			return -ENOMEM;
+		}
 		n = read(fd, text.data + text.n, text.cap - text.n - 1);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -163,6 +168,8 @@ int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error
 		.is_open_to_others = (st.st_mode & (S_IWGRP | S_IWOTH)) || is_without_suid(fd),
 	};
 	r = out->size ? file_map_bytes(fd, out->size, out) : 0;
+	if (r == -ENOMEM)
+		reserve_count_failure();
 	if (r < 0)
 		*out = (struct file_mapping){ 0 };
 	else if (is_keeping)

@@ -30,6 +30,10 @@ static int sqlite_fail(struct sqlite_out *s, int r)
 		return s->out.code;
 	if ((r & 0xff) == SQLITE_IOERR && s->db && sqlite3_system_errno(s->db))
 		code = -sqlite3_system_errno(s->db);
+	else if (r == SQLITE_NOMEM)
+		code = -ENOMEM;
+	else if (r == SQLITE_NOMEM)
+		code = -ENOMEM;
 	s->out.code = code;
 	if (code == -EIO)
 		return error_set(s->out.err, code, "SQLite: %s",

@@ -5,6 +5,7 @@
 
 #include "base/files/file.h"
 #include "base/path.h"
+#include "base/reserve.h"
 #include "machine/kernel_map.h"
 
 #define MAX_FILE_SIZE (1UL << 30)
@@ -74,8 +75,9 @@ void kallsyms_parse(struct kallsyms *k, const char *text, size_t size)
 	k->is_hidden = true;
 	k->has_kernel = true;
 	vec_push(&k->modules, xstrdup(""));
-	vec_reserve(&k->symbols, size / 40);
-	for (const char *line = text; line < end;) {
+	if (!vec_try_reserve(&k->symbols, size / 40))
+		return;
+	for (const char *line = text; line < end && reserve_check() >= 0;) {
 		const char *newline = memchr(line, '\n', (size_t)(end - line));
 		const char *line_end = newline ? newline : end;
 

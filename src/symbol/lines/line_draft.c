@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/reserve.h"
 #include "base/thread.h"
 
 #define MAX_THREADS 8
@@ -77,7 +78,8 @@ static void *scan_units(void *data)
 	struct worker *w = data;
 	uint32_t i;
 
-	while ((i = atomic_fetch_add(&w->draft->next, 1)) < w->draft->units.n)
+	while ((i = atomic_fetch_add(&w->draft->next, 1)) < w->draft->units.n &&
+	       reserve_check() >= 0)
 		line_scan_unit(w->scan, i, line_draft_claim_lines, w->draft);
 	return NULL;
 }
@@ -466,9 +468,29 @@ static void draft_fini(struct draft *d)
 	free(d);
 }
 
+/* More than arranging the lists of all scans and laying them out takes. */
+static int line_draft_reserve(struct reserve *room, const struct draft *d)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < d->n_scans; i++) {
+		const struct line_scan *s = &d->scans[i];
+
+		bytes += s->rows.list.n * sizeof(*s->rows.list.data) +
+			 s->rows.runs.n * sizeof(struct run_ref) +
+			 s->scopes.list.n * sizeof(*s->scopes.list.data) +
+			 s->scopes.runs.n * sizeof(struct run_ref) +
+			 s->nodes.n * sizeof(*s->nodes.data) +
+			 s->places.list.n * sizeof(*s->places.list.data) +
+			 strings_memory(&s->names) + strings_memory(&s->files);
+	}
+	return reserve_take(room, bytes, 4);
+}
+
 struct line_header *line_draft_make(const struct line_source *source, size_t *size,
 				    struct line_losses *losses)
 {
+	cleanup(reserve_drop) struct reserve room = { 0 };
 	struct draft *d = xcalloc(1, sizeof(*d));
 	struct line_header *block = NULL;
 
@@ -478,9 +500,11 @@ struct line_header *line_draft_make(const struct line_source *source, size_t *si
 	line_draft_list_units(&d->alt_units, source->alt);
 	scan_all(d);
 	sum_losses(d, losses);
-	place_text(d);
-	arrange_rows(d);
-	arrange_scopes(d);
+	if (line_draft_reserve(&room, d) == 0) {
+		place_text(d);
+		arrange_rows(d);
+		arrange_scopes(d);
+	}
 	if (d->rows.n || d->scopes.n)
 		block = line_draft_make_block(d, size);
 	draft_fini(d);
