@@ -41,10 +41,10 @@ uint64_t pt_flow_address(const struct pt_flow *f)
 
 void pt_flow_set_code(struct pt_flow *f, struct pt_code *code)
 {
-	/* The callback for side band has put the address where the block was. */
-	f->code = code;
-	f->has_new_code = true;
+	pt_flow_leave_code(f);
 	pt_flow_forget_nodes(f);
+	if (code)
+		f->code = code;
 }
 
 /*
@@ -61,7 +61,8 @@ static bool quick_tip(struct pt_flow *f)
 		return false;
 	head = *f->at;
 	mask = masks[head >> 5];
-	if ((head & 0x1f) != 0x0d || !mask || !f->node || f->is_async || f->block != PT_NO_BLOCK)
+	if ((head & 0x1f) != 0x0d || !mask || !f->node || f->position != PT_EXECUTING ||
+	    f->block != PT_NO_BLOCK)
 		return false;
 	memcpy(&payload, f->at + 1, sizeof(payload));
 	f->last_ip = (f->last_ip & ~mask) | (payload & mask);
@@ -78,11 +79,11 @@ static const uint8_t *scan(struct pt_flow *f, const uint8_t *to)
 {
 	const uint8_t *at = pt_time_scan(&f->time, &f->scan, f->at, to, f->end);
 
-	if (f->is_cut && !f->scan.is_lost)
+	if (f->stops & PT_STOP_CUT && !f->scan.is_lost)
 		return at;
 	if (at != to)
 		pt_time_resync(&f->time);
-	f->is_scanning = false;
+	f->sync = PT_SKIPPING;
 	return to;
 }
 
@@ -91,18 +92,20 @@ static bool synchronise(struct pt_flow *f)
 {
 	const uint8_t *psb = pt_find_psb(f->at, f->end);
 
-	if (psb == f->end && !f->is_last) {
+	if (psb == f->end && !(f->facts & PT_FACT_IS_LAST)) {
 		/* It may have begun. */
 		psb = f->end - MIN((size_t)(f->end - f->at), PT_PSB_SIZE - 1);
-		f->is_cut = true;
+		f->stops |= PT_STOP_CUT;
 	}
-	if (f->is_scanning)
+	if (f->sync == PT_SCANNING)
 		psb = scan(f, psb);
 	if (f->config.quick != PT_QUICKEST)
 		f->stats.skipped_bytes += (uint64_t)(psb - f->at);
 	f->at = psb;
-	f->is_in_sync = psb < f->end && !f->is_cut;
-	return f->is_in_sync;
+	if (psb == f->end || f->stops & PT_STOP_CUT)
+		return false;
+	f->sync = PT_FOLLOWING;
+	return true;
 }
 
 void pt_flow_resync(struct pt_flow *f)
@@ -112,26 +115,28 @@ void pt_flow_resync(struct pt_flow *f)
 
 void pt_flow_pause(struct pt_flow *f)
 {
-	f->is_paused = true;
+	f->stops |= PT_STOP_PAUSED;
 }
 
 size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, bool is_last)
 {
+	bool was_at_watched;
 	struct pt_packet p;
 	size_t used;
 	int r;
 
 	f->begin = f->at = bytes;
 	f->end = bytes + size;
-	f->is_last = is_last;
-	f->is_paused = f->is_cut = false;
-	if (f->was_at_watched) {
-		f->was_at_watched = false;
+	was_at_watched = f->stops & PT_STOP_WATCHED;
+	f->stops = 0;
+	pt_flow_set_fact(f, PT_FACT_IS_LAST, is_last);
+	pt_flow_enter_code(f);
+	if (was_at_watched) {
 		f->next_side_band = 0;
 		pt_flow_follow_side_band(f, f->time.tsc);
 	}
-	while (f->at < f->end && !f->is_paused && !f->is_cut) {
-		if (!f->is_in_sync && !synchronise(f))
+	while (f->at < f->end && !f->stops) {
+		if (!pt_flow_is_in_sync(f) && !synchronise(f))
 			break;
 		if (f->block == PT_NO_BLOCK)
 			f->at = pt_tnt_collect(f->at, f->end, &f->tnt);
@@ -150,11 +155,11 @@ size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, b
 	}
 	/* A deferred TIP left directions that wait for the next packet, but the buffer ends here.
 	 */
-	if (f->is_last && f->at == f->end && f->tnt.n)
+	if (is_last && f->at == f->end && f->tnt.n)
 		pt_flow_use_directions(f);
-	assert(f->at >= f->begin && f->at <= f->end);
+	pt_flow_check(f);
 	used = (size_t)(f->at - f->begin);
-	f->begins_behind_cyc = pt_flow_is_after_cyc(f);
+	pt_flow_set_fact(f, PT_FACT_BEGINS_BEHIND_CYC, pt_flow_is_after_cyc(f));
 	f->offset += used;
 	f->begin = f->at;
 	f->stats.bytes += used;

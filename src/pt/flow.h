@@ -34,7 +34,11 @@ DEFINE_AT_EXIT(pt_flow_free, struct pt_flow)
  * called before the next packet. So the next thread is known from the kernel's switch on.
  */
 
-/* Another address space from here on; or the same after pt_code_forget(). */
+/*
+ * Another address space from here on; or the same after pt_code_forget(). Outside of side_band,
+ * call it with NULL first, before anything changes: the place of execution has to outlive its
+ * block.
+ */
 void pt_flow_set_code(struct pt_flow *flow, struct pt_code *code);
 
 /* Decodes the next bytes of the buffer. On return, all their events were given out. */

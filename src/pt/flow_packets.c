@@ -15,7 +15,7 @@ static void branch_async(struct pt_flow *f, uint64_t to)
 {
 	unsigned int flags = PT_F_BRANCH;
 
-	if (f->tx_abort)
+	if (f->facts & PT_FACT_TX_ABORTS)
 		flags |= PT_F_TX_ABORT;
 	else if (to)
 		flags |= PT_F_CALL | PT_F_ASYNC | PT_F_INTERRUPT;
@@ -25,20 +25,21 @@ static void branch_async(struct pt_flow *f, uint64_t to)
 	pt_flow_settle(f, f->insns);
 	pt_flow_emit(f, (struct pt_event){ .branch = { PT_EV_BRANCH, PT_END_INTERRUPT,
 						       (uint16_t)flags, 0, pt_flow_ip(f), to } });
-	f->is_async = f->tx_abort = false;
+	f->position = PT_EXECUTING;
+	pt_flow_set_fact(f, PT_FACT_TX_ABORTS, false);
 }
 
 static void on_tip(struct pt_flow *f, const struct pt_packet *p)
 {
-	if (f->seeks_ip && p->count != PT_IP_NONE) {
+	if (f->position == PT_SEEKING && p->count != PT_IP_NONE) {
 		pt_flow_go_on_at(f, f->last_ip);
 		return;
 	}
 	if (f->config.quick && p->count == PT_IP_NONE)
 		return;
-	if ((!f->node && !f->config.quick) || p->count == PT_IP_NONE) {
+	if ((!pt_flow_is_traced(f) && !f->config.quick) || p->count == PT_IP_NONE) {
 		pt_flow_lose_way(f, PT_ERR_UNEXPECTED);
-	} else if (f->is_async) {
+	} else if (f->position == PT_AT_ASYNC) {
 		branch_async(f, f->last_ip);
 		pt_flow_arrive(f, f->last_ip);
 		if (f->config.quick)
@@ -55,115 +56,123 @@ static void on_pgd(struct pt_flow *f, const struct pt_packet *p)
 	/* The trace may end twice, as when a filter's end and an interrupt meet. */
 	if (!pt_flow_is_traced(f))
 		return;
-	if (f->is_async) {
+	if (f->position == PT_AT_ASYNC) {
 		branch_async(f, to);
 		f->events[f->n_events - 1].branch.flags |= PT_F_END;
 	} else if (!pt_flow_check_walk(f, pt_walk_out(f, to))) {
 		return;
 	}
 	pt_time_on(&f->time, false);
+	f->position = PT_NOWHERE;
 	f->node = 0;
-	f->quick_ip = 0;
+	f->ip = 0;
 }
 
 static void on_pge(struct pt_flow *f, const struct pt_packet *p)
 {
 	/* Where tracing is enabled a PSB may come first, with the address of the WRMSR before. */
-	if (f->node && f->insns == f->begun_at && !f->is_async && p->count != PT_IP_NONE)
+	if (f->node && f->insns == f->begun_at && f->position == PT_EXECUTING &&
+	    p->count != PT_IP_NONE)
 		pt_flow_begin_at(f, f->last_ip);
 	else if (f->node || p->count == PT_IP_NONE)
 		pt_flow_lose_way(f, PT_ERR_UNEXPECTED);
-	else if (f->seeks_ip)
+	else if (f->position == PT_SEEKING)
 		pt_flow_go_on_at(f, f->last_ip);
 	else
 		pt_flow_begin_at(f, f->last_ip);
 }
 
-static void on_fup(struct pt_flow *f, const struct pt_packet *p)
+/* A FUP while nothing is traced: a power event or a record may have its address there. */
+static void on_fup_untraced(struct pt_flow *f)
 {
-	bool is_for_a_packet = f->fup_tx || f->fup_ptwrite || f->fup_power || f->fup_block ||
-			       f->fup_mode || (f->fup_event && !f->event_of_branch);
-
-	if (p->count == PT_IP_NONE) {
-		pt_flow_forget_fup(f);
+	if (!f->pending && f->position != PT_SEEKING) {
+		pt_flow_lose_way(f, PT_ERR_UNEXPECTED);
 		return;
 	}
-	if (f->after_ovf) {
+	/* Where a transaction was is not known. */
+	if (f->position == PT_SEEKING)
+		f->pending &= (uint8_t)~PT_PENDING_TX;
+	pt_flow_report_pending(f, f->last_ip);
+}
+
+static void on_fup(struct pt_flow *f, const struct pt_packet *p)
+{
+	bool is_for_a_packet = f->pending & ~PT_PENDING_EVENT_OF_BRANCH;
+
+	if (p->count == PT_IP_NONE) {
+		f->pending = 0;
+		return;
+	}
+	if (f->position == PT_AFTER_OVERFLOW) {
 		pt_flow_begin_at(f, f->last_ip);
 		return;
 	}
-	if (f->seeks_ip)
+	if (f->position == PT_SEEKING)
 		pt_flow_go_on_at(f, f->last_ip);
-	if (!pt_flow_is_traced(f) && f->seeks_ip) {
-		f->fup_tx = false; /* where it was is not known */
-		pt_flow_report_pending(f, f->last_ip);
-		pt_flow_forget_fup(f);
-		return;
-	}
 	if (!pt_flow_is_traced(f)) {
-		/* A power event or a record may tell its address while nothing is traced. */
-		if (is_for_a_packet || f->fup_event)
-			pt_flow_report_pending(f, f->last_ip);
-		else
-			pt_flow_lose_way(f, PT_ERR_UNEXPECTED);
-		pt_flow_forget_fup(f);
+		on_fup_untraced(f);
 		return;
 	}
 	if (!pt_flow_check_walk(f, pt_walk_to(f, f->last_ip))) {
 		pt_flow_go_on_at(f, f->last_ip);
-		if (f->seeks_ip)
+		if (f->position == PT_SEEKING)
 			return;
 	}
 	if (f->config.quick)
 		pt_flow_say_ip(f, f->last_ip);
 	pt_flow_report_pending(f, pt_flow_ip(f));
-	f->is_async = !is_for_a_packet || f->tx_abort;
-	pt_flow_forget_fup(f);
+	f->position = !is_for_a_packet || f->facts & PT_FACT_TX_ABORTS ? PT_AT_ASYNC : PT_EXECUTING;
 }
 
 static void on_psb(struct pt_flow *f)
 {
 	f->stats.psbs++;
-	f->psb_offset = f->offset + (uint64_t)(f->at - f->begin);
-	f->psb_cbr = 0;
+	f->sync = PT_IN_PSB;
+	f->psb.offset = f->offset + (uint64_t)(f->at - f->begin);
+	f->psb.address = PT_PSB_NO_ADDRESS;
+	f->psb.cbr = 0;
 	f->last_ip = 0;
-	f->is_in_sync = f->is_in_psb = true;
-	f->seeks_ip = false;
-	f->psb_had_ip = f->is_async = false;
-	f->psb_ip = 0;
-	pt_flow_forget_fup(f);
+	if (f->position == PT_AT_ASYNC)
+		f->position = PT_EXECUTING;
+	else if (f->position == PT_SEEKING)
+		f->position = PT_NOWHERE;
+	f->pending = 0;
 	pt_flow_clear_stack(f);
 	pt_time_psb(&f->time);
 	if (pt_code_bytes(f->code) > PT_CODE_LIMIT_BYTES) {
-		uint64_t ip = pt_flow_ip(f);
-
+		pt_flow_leave_code(f);
 		pt_code_forget(f->code);
-		if (f->node)
-			pt_flow_arrive(f, ip);
+		pt_flow_enter_code(f);
 	}
+}
+
+/* Quick decoding: the address is where execution stands. */
+static void on_psb_fup_quick(struct pt_flow *f)
+{
+	pt_flow_arrive(f, f->last_ip);
+	f->position = PT_EXECUTING;
+	f->psb.address = PT_PSB_GOES_ON;
 }
 
 /* The address inside PSB+ checks the position, or is the place where decoding begins. */
 static void on_psb_fup(struct pt_flow *f, const struct pt_packet *p)
 {
-	enum pt_walk r;
-
 	if (p->count == PT_IP_NONE)
 		return;
-	f->psb_had_ip = true;
 	if (f->config.quick) {
-		pt_flow_arrive(f, f->last_ip);
+		on_psb_fup_quick(f);
 		return;
 	}
-	r = f->node ? pt_walk_to(f, f->last_ip) : PT_WALK_DONE;
-	if (r != PT_WALK_DONE) {
-		/* As good a place to go on from as any. */
-		pt_flow_check_walk(f, r);
-		f->seeks_ip = false;
-	}
+	/* After an error, this is as good a place to go on from as any. */
+	if (pt_flow_is_traced(f) && !pt_flow_check_walk(f, pt_walk_to(f, f->last_ip)))
+		f->position = PT_NOWHERE;
 	/* The time and the width of the code are still to come. */
-	if (!f->node)
-		f->psb_ip = f->last_ip;
+	if (!pt_flow_is_traced(f) && f->last_ip) {
+		f->psb.address = PT_PSB_BEGINS;
+		f->psb.ip = f->last_ip;
+	} else if (f->psb.address == PT_PSB_NO_ADDRESS) {
+		f->psb.address = PT_PSB_GOES_ON;
+	}
 }
 
 static void report_ratio(struct pt_flow *f, uint8_t ratio)
@@ -171,71 +180,107 @@ static void report_ratio(struct pt_flow *f, uint8_t ratio)
 	pt_flow_emit(f, (struct pt_event){ .cbr = { PT_EV_CBR, ratio, pt_flow_ip(f) } });
 }
 
-static void on_psbend(struct pt_flow *f)
+/* Quick decoding: a PSB+ without an address says that tracing is off. */
+static void end_quick_psb(struct pt_flow *f)
 {
-	f->is_in_psb = false;
-	pt_flow_settle(f, f->insns);
-	pt_flow_emit(f, (struct pt_event){ .psb = { PT_EV_PSB, f->psb_had_ip ? pt_flow_ip(f) : 0,
-						    f->psb_offset } });
-	if (f->psb_cbr)
-		report_ratio(f, f->psb_cbr);
-	if (f->psb_ip && !pt_flow_is_traced(f)) {
-		pt_flow_begin_at(f, f->psb_ip);
-		f->begun_at = f->insns;
+	if (f->psb.address != PT_PSB_NO_ADDRESS) {
+		pt_flow_say_ip(f, f->ip);
+	} else if (pt_flow_is_traced(f)) {
+		f->position = PT_NOWHERE;
+		f->ip = 0;
 	}
-	f->psb_ip = 0;
-	if (!f->psb_had_ip)
-		f->quick_ip = 0;
-	else if (f->config.quick)
-		pt_flow_say_ip(f, f->quick_ip);
 	/* Nothing up to the next PSB is read, nor is it missed. */
 	if (f->config.quick == PT_QUICKEST)
-		f->is_in_sync = false;
+		f->sync = PT_SKIPPING;
+}
+
+static void on_psbend(struct pt_flow *f)
+{
+	bool has_ip = f->psb.address != PT_PSB_NO_ADDRESS;
+
+	f->sync = PT_FOLLOWING;
+	pt_flow_settle(f, f->insns);
+	pt_flow_emit(f, (struct pt_event){
+				.psb = { PT_EV_PSB, has_ip ? pt_flow_ip(f) : 0, f->psb.offset } });
+	if (f->psb.cbr)
+		report_ratio(f, f->psb.cbr);
+	if (f->psb.address == PT_PSB_BEGINS) {
+		if (!pt_flow_is_traced(f)) {
+			pt_flow_begin_at(f, f->psb.ip);
+			f->begun_at = f->insns;
+		}
+		f->psb.address = PT_PSB_GOES_ON;
+	}
+	if (f->config.quick)
+		end_quick_psb(f);
 }
 
 static void on_ovf(struct pt_flow *f)
 {
 	pt_flow_report_error(f, pt_flow_ip(f), PT_ERR_OVERFLOW);
-	pt_flow_stand_nowhere(f);
-	f->is_in_psb = false;
-	f->after_ovf = true;
+	pt_flow_stand_nowhere(f, PT_AFTER_OVERFLOW);
+	f->psb.address = PT_PSB_NO_ADDRESS;
+	f->sync = PT_FOLLOWING;
+}
+
+static void on_transaction(struct pt_flow *f, bool is_begin, bool aborts)
+{
+	f->pending &= (uint8_t)~PT_PENDING_TX;
+	if (f->sync == PT_IN_PSB) {
+		pt_flow_set_fact(f, PT_FACT_IN_TX, is_begin);
+		pt_flow_set_fact(f, PT_FACT_TX_ABORTS, false);
+		return;
+	}
+	/* A change binds to the FUP that follows; up to there it is as it was. */
+	pt_flow_set_fact(f, PT_FACT_TX_ABORTS, aborts);
+	f->pending |= is_begin ? PT_PENDING_TX_BEGIN : PT_PENDING_TX_END;
 }
 
 static void on_mode(struct pt_flow *f, const struct pt_packet *p)
 {
-	if (p->type == PT_MODE_EXEC) {
-		f->width = (uint8_t)p->payload;
-		pt_flow_on_interrupts(f, p->count & 1);
+	if (p->type == PT_MODE_TSX) {
+		on_transaction(f, p->payload & 1, p->payload & 2);
 		return;
 	}
-	/* A change binds to the FUP that follows; up to there it is as it was. */
-	if (f->is_in_psb)
-		f->in_tx = p->payload & 1;
-	f->tx_next = p->payload & 1;
-	f->tx_abort = !f->is_in_psb && (p->payload & 2);
-	f->fup_tx = !f->is_in_psb;
+	f->width = (uint8_t)p->payload;
+	pt_flow_on_interrupts(f, p->count & 1);
 }
 
-/* Packets whose address, if the flag is set, follows in a FUP. */
-static void on_said(struct pt_flow *f, const struct pt_packet *p, bool *awaits)
+/* A packet whose address follows in a FUP, and takes the place of an earlier one of its kind. */
+static void await_fup(struct pt_flow *f, const struct pt_packet *p, enum pt_pending pending,
+		      struct pt_packet *at)
 {
-	if (p->flag) {
-		*awaits = true;
-		f->fup_packet = *p;
-	} else {
-		pt_flow_settle(f, f->insns);
-		pt_flow_emit(f, pt_flow_packet_event(p, 0));
-	}
+	f->pending |= (uint8_t)pending;
+	*at = *p;
+}
+
+/* A packet that has no address. */
+static void report_packet(struct pt_flow *f, const struct pt_packet *p)
+{
+	pt_flow_settle(f, f->insns);
+	pt_flow_emit(f, pt_flow_packet_event(p, 0));
+}
+
+static void on_said(struct pt_flow *f, const struct pt_packet *p, enum pt_pending pending,
+		    struct pt_packet *at)
+{
+	if (p->flag)
+		await_fup(f, p, pending, at);
+	else
+		report_packet(f, p);
 }
 
 /* A CFE without an address gets the address of the next branch. */
 static void on_cfe(struct pt_flow *f, const struct pt_packet *p)
 {
-	struct pt_packet with_address = *p;
+	const unsigned int both = PT_PENDING_EVENT | PT_PENDING_EVENT_OF_BRANCH;
 
-	f->event_of_branch = !p->flag && pt_flow_is_traced(f);
-	with_address.flag |= f->event_of_branch;
-	on_said(f, &with_address, &f->fup_event);
+	if (!p->flag && !pt_flow_is_traced(f)) {
+		report_packet(f, p);
+		return;
+	}
+	f->pending &= (uint8_t)~both;
+	await_fup(f, p, p->flag ? PT_PENDING_EVENT : PT_PENDING_EVENT_OF_BRANCH, &f->pending_event);
 }
 
 /* Said with each PSB, told when it is another. */
@@ -256,7 +301,7 @@ static void on_context(struct pt_flow *f, const struct pt_packet *p)
 
 static void on_item(struct pt_flow *f, const struct pt_packet *p)
 {
-	f->has_items = true;
+	pt_flow_set_fact(f, PT_FACT_HAS_ITEMS, true);
 	pt_flow_emit(f, (struct pt_event){ .item = { PT_EV_ITEM, f->pebs_group, (uint8_t)p->count,
 						     f->block == PT_BLOCK_4, p->payload } });
 }
@@ -285,14 +330,14 @@ void pt_flow_on_packet(struct pt_flow *f, const struct pt_packet *p)
 		pt_flow_report_interrupts(f);
 		break;
 	case PT_FUP:
-		if (f->is_in_psb)
+		if (f->sync == PT_IN_PSB)
 			on_psb_fup(f, p);
 		else
 			on_fup(f, p);
 		break;
 	case PT_CBR:
-		if (f->is_in_psb)
-			f->psb_cbr = (uint8_t)p->payload;
+		if (f->sync == PT_IN_PSB)
+			f->psb.cbr = (uint8_t)p->payload;
 		else
 			report_ratio(f, (uint8_t)p->payload);
 		pt_flow_on_time(f, p);
@@ -317,13 +362,13 @@ void pt_flow_on_packet(struct pt_flow *f, const struct pt_packet *p)
 		on_ovf(f);
 		break;
 	case PT_PTWRITE:
-		on_said(f, p, &f->fup_ptwrite);
+		on_said(f, p, PT_PENDING_PTWRITE, &f->pending_ptwrite);
 		break;
 	case PT_EXSTOP:
 	case PT_MWAIT:
 	case PT_PWRE:
 	case PT_PWRX:
-		on_said(f, p, &f->fup_power);
+		on_said(f, p, PT_PENDING_POWER, &f->pending_power);
 		break;
 	case PT_CFE:
 		on_cfe(f, p);
@@ -333,7 +378,7 @@ void pt_flow_on_packet(struct pt_flow *f, const struct pt_packet *p)
 					.evd = { PT_EV_EVD, (uint8_t)p->count, p->payload } });
 		break;
 	case PT_TRIG:
-		on_said(f, p, &f->fup_event);
+		on_said(f, p, PT_PENDING_EVENT, &f->pending_event);
 		break;
 	case PT_PIP:
 	case PT_VMCS:
@@ -346,8 +391,10 @@ void pt_flow_on_packet(struct pt_flow *f, const struct pt_packet *p)
 		on_item(f, p);
 		break;
 	case PT_BEP:
-		f->fup_block = p->flag;
-		if (!p->flag)
+		f->pending &= (uint8_t)~PT_PENDING_RECORD;
+		if (p->flag)
+			f->pending |= PT_PENDING_RECORD;
+		else
 			pt_flow_end_record(f, 0);
 		break;
 	case PT_PAD:
@@ -368,8 +415,8 @@ int pt_flow_next_packet(struct pt_flow *f, struct pt_packet *p)
 			f->last_ip = pt_last_ip(f->last_ip, p->count, p->payload);
 		return r;
 	}
-	if (r == -ENODATA && !f->is_last) {
-		f->is_cut = true;
+	if (r == -ENODATA && !(f->facts & PT_FACT_IS_LAST)) {
+		f->stops |= PT_STOP_CUT;
 	} else if (f->at < f->end) {
 		pt_flow_lose(f, r == -ENODATA ? PT_ERR_CUT : PT_ERR_BAD_PACKET);
 		f->at++;
@@ -386,16 +433,12 @@ void pt_flow_use_directions(struct pt_flow *f)
 {
 	enum pt_walk r;
 
-	if (f->config.quick) {
-		f->tnt = (struct pt_tnt){ 0 };
-		return;
-	}
-	if (f->seeks_ip) {
+	if (f->config.quick || f->position == PT_SEEKING) {
 		f->tnt = (struct pt_tnt){ 0 };
 		return;
 	}
 	pt_flow_forget_change(f);
-	if (!f->node || f->is_async || f->is_in_psb) {
+	if (f->position != PT_EXECUTING || f->sync == PT_IN_PSB) {
 		pt_flow_lose_way(f, PT_ERR_UNEXPECTED);
 		return;
 	}

@@ -12,34 +12,43 @@ void pt_flow_clear_stack(struct pt_flow *f)
 	f->returns.top = f->returns.bottom = 0;
 }
 
-void pt_flow_forget_fup(struct pt_flow *f)
+void pt_flow_stand_nowhere(struct pt_flow *f, enum pt_position position)
 {
-	f->fup_tx = f->fup_ptwrite = f->fup_power = f->fup_event = f->fup_block = f->fup_mode =
-		f->event_of_branch = false;
-}
-
-void pt_flow_stand_nowhere(struct pt_flow *f)
-{
+	assert(position < PT_EXECUTING);
+	f->position = (uint8_t)position;
 	f->node = 0;
-	f->quick_ip = 0;
+	f->ip = 0;
 	f->tnt = (struct pt_tnt){ 0 };
-	f->seeks_ip = f->is_async = f->after_ovf = f->in_tx = f->tx_abort = false;
-	f->has_items = false;
-	pt_flow_forget_fup(f);
+	f->facts &= (uint8_t) ~(PT_FACT_IN_TX | PT_FACT_TX_ABORTS | PT_FACT_HAS_ITEMS);
+	f->pending = 0;
 	pt_flow_clear_stack(f);
 }
 
 void pt_flow_arrive(struct pt_flow *f, uint64_t ip)
 {
 	if (f->config.quick) {
-		f->quick_ip = ip;
+		f->ip = ip;
 		return;
 	}
 	if (f->width != f->code->width) {
 		f->code->width = f->width;
 		pt_code_forget(f->code);
-		for (int i = 0; i < PT_STACK; i++)
-			f->returns.at[i].node = 0;
+		pt_flow_forget_nodes(f);
 	}
+	f->ip = 0;
 	f->node = pt_code_at(f->code, ip);
+}
+
+void pt_flow_leave_code(struct pt_flow *f)
+{
+	if (!f->node)
+		return;
+	f->ip = pt_flow_ip(f);
+	f->node = 0;
+}
+
+void pt_flow_enter_code(struct pt_flow *f)
+{
+	if (pt_flow_is_traced(f) && !f->node && !f->config.quick)
+		pt_flow_arrive(f, f->ip);
 }

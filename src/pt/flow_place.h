@@ -4,21 +4,17 @@
 
 #include "pt/flow_state.h"
 
-/* Sets the position to an address, in code of `width`. */
+/* The place is an address, in code of `width`; `position` stays. */
 void pt_flow_arrive(struct pt_flow *f, uint64_t ip);
 
-/* Execution is nowhere that is known. */
-void pt_flow_stand_nowhere(struct pt_flow *f);
+/* Nothing is known of the execution; from now on, `position` is this one. */
+void pt_flow_stand_nowhere(struct pt_flow *f, enum pt_position position);
 
-/* The packets that wait for a FUP have none. */
-void pt_flow_forget_fup(struct pt_flow *f);
+/* The code may change: until pt_flow_enter_code(), the place is an address. */
+void pt_flow_leave_code(struct pt_flow *f);
+void pt_flow_enter_code(struct pt_flow *f);
 
 /* The addresses on the return stack stay, their blocks do not. */
 void pt_flow_forget_nodes(struct pt_flow *f);
 
 void pt_flow_clear_stack(struct pt_flow *f);
-
-static inline bool pt_flow_is_traced(const struct pt_flow *f)
-{
-	return f->config.quick ? f->quick_ip : f->node;
-}

@@ -4,22 +4,24 @@
 #include "pt/flow_emit.h"
 #include "pt/flow_place.h"
 
-/* Side band may change the code below us: what stands is an address meanwhile. False: none due. */
 bool pt_flow_follow_side_band(struct pt_flow *f, uint64_t tsc)
 {
-	uint64_t ip, nodes = f->code->nodes.n;
+	const struct pt_code *code = f->code;
+	uint64_t n_nodes = code->nodes.n;
+	uint32_t node = f->node;
 
 	if (!f->config.side_band || tsc < f->next_side_band)
 		return false;
-	ip = pt_flow_ip(f);
 	pt_flow_flush(f); /* what was is of those who were */
+	pt_flow_leave_code(f);
 	f->next_side_band = f->config.side_band(f->config.context, tsc);
-	if (!f->has_new_code && f->code->nodes.n == nodes)
+	if (f->code == code && f->code->nodes.n == n_nodes) {
+		f->node = node;
+		f->ip = node ? 0 : f->ip;
 		return true;
-	f->has_new_code = false;
+	}
 	pt_flow_forget_nodes(f);
-	if (f->node)
-		pt_flow_arrive(f, ip);
+	pt_flow_enter_code(f);
 	return true;
 }
 
@@ -32,7 +34,7 @@ bool pt_flow_is_after_cyc(const struct pt_flow *f)
 	if (f->cyc_at && f->cyc_at >= f->offset) {
 		at = f->begin + (f->cyc_at - f->offset);
 		at += pt_packet_read(at, f->at, &block, &p);
-	} else if (f->begins_behind_cyc) {
+	} else if (f->facts & PT_FACT_BEGINS_BEHIND_CYC) {
 		at = f->begin;
 	} else {
 		return false;
@@ -49,7 +51,7 @@ static bool tell_time(struct pt_flow *f, const struct pt_packet *p)
 
 	/* Looked at once: there may be a megabyte of PADs between. */
 	f->cyc_at = 0;
-	f->begins_behind_cyc = false;
+	pt_flow_set_fact(f, PT_FACT_BEGINS_BEHIND_CYC, false);
 	if (p->type == PT_MTC && after_cyc)
 		pt_time_look_ahead(&f->time, f->at + PT_MTC_SIZE, f->end);
 	return moved;

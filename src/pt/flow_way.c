@@ -15,32 +15,31 @@ void pt_flow_report_error(struct pt_flow *f, uint64_t ip, enum pt_error reason)
 
 static void seek_psb(struct pt_flow *f)
 {
-	pt_flow_stand_nowhere(f);
-	f->is_in_sync = f->is_in_psb = false;
+	pt_flow_stand_nowhere(f, PT_NOWHERE);
+	f->sync = PT_SKIPPING;
 	f->block = PT_NO_BLOCK;
-	f->psb_ip = 0;
-	f->knows_iflag = false;
+	f->psb.address = PT_PSB_NO_ADDRESS;
+	f->interrupts = f->next_interrupts = PT_INTERRUPTS_UNKNOWN;
 }
 
 void pt_flow_lose_bytes(struct pt_flow *f)
 {
 	seek_psb(f);
 	pt_time_resync(&f->time);
-	f->is_scanning = false;
 }
 
 void pt_flow_lose(struct pt_flow *f, enum pt_error reason)
 {
-	pt_flow_report_error(f, f->is_in_psb ? 0 : pt_flow_ip(f), reason);
+	pt_flow_report_error(f, f->sync == PT_IN_PSB ? 0 : pt_flow_ip(f), reason);
 	pt_flow_lose_bytes(f);
 }
 
 void pt_flow_lose_way(struct pt_flow *f, enum pt_error reason)
 {
-	pt_flow_report_error(f, f->is_in_psb ? 0 : pt_flow_ip(f), reason);
-	f->scan = (struct pt_scan){ .block = f->block, .is_in_psb = f->is_in_psb };
-	f->is_scanning = true;
+	pt_flow_report_error(f, f->sync == PT_IN_PSB ? 0 : pt_flow_ip(f), reason);
+	f->scan = (struct pt_scan){ .block = f->block, .is_in_psb = f->sync == PT_IN_PSB };
 	seek_psb(f);
+	f->sync = PT_SCANNING;
 }
 
 bool pt_flow_check_walk(struct pt_flow *f, enum pt_walk r)
@@ -56,8 +55,7 @@ bool pt_flow_check_walk(struct pt_flow *f, enum pt_walk r)
 		return true;
 	/* The packets are all right: the next address that they tell is as good as a PSB's. */
 	pt_flow_report_error(f, pt_flow_ip(f), reasons[r]);
-	pt_flow_stand_nowhere(f);
-	f->seeks_ip = true;
+	pt_flow_stand_nowhere(f, PT_SEEKING);
 	return false;
 }
 
@@ -68,12 +66,12 @@ void pt_flow_walk_to(struct pt_flow *f, uint64_t ip)
 
 void pt_flow_begin_at(struct pt_flow *f, uint64_t ip)
 {
-	f->after_ovf = false;
 	if (f->time.tsc)
 		pt_flow_follow_side_band(f, f->time.tsc + (f->config.is_coarse
 								   ? f->insns - f->insns_at_tsc
 								   : 0));
 	pt_flow_arrive(f, ip);
+	f->position = PT_EXECUTING;
 	pt_time_on(&f->time, true);
 	f->stats.branches++;
 	pt_flow_settle(f, f->insns);
@@ -85,9 +83,13 @@ void pt_flow_begin_at(struct pt_flow *f, uint64_t ip)
 
 void pt_flow_go_on_at(struct pt_flow *f, uint64_t ip)
 {
+	bool is_readable;
+
+	assert(f->position == PT_SEEKING);
 	pt_flow_arrive(f, ip);
-	f->seeks_ip = f->node && pt_node(f->code, f->node)->n_insns == 0;
+	is_readable = f->config.quick || pt_node(f->code, f->node)->n_insns;
 	f->node = 0;
-	if (!f->seeks_ip)
+	f->ip = 0;
+	if (is_readable)
 		pt_flow_begin_at(f, ip);
 }

@@ -36,7 +36,7 @@ struct pt_piece_end pt_flow_piece_end(const struct pt_flow *f)
 	return (struct pt_piece_end){ .insns = f->insns,
 				      .cycles = f->time.cycles,
 				      .tsc = f->said_tsc,
-				      .is_traced = f->config.quick ? f->quick_ip : f->node };
+				      .is_traced = pt_flow_is_traced(f) };
 }
 
 /* The FUP of a PSB+, and its address; NULL: there is none. */

@@ -14,11 +14,11 @@ static void report(struct pt_flow *f, uint64_t from, uint64_t to, unsigned int e
 
 	f->stats.branches++;
 	if (to == f->code->watched)
-		f->was_at_watched = f->is_paused = true;
+		f->stops |= PT_STOP_WATCHED;
 	else if (f->config.no_branches ||
 		 (!f->code->all_branches && !(flags & (PT_F_CALL | PT_F_RETURN))))
 		return;
-	if (f->in_tx)
+	if (f->facts & PT_FACT_IN_TX)
 		flags |= PT_F_IN_TX;
 	pt_flow_emit(f, (struct pt_event){ .branch = { PT_EV_BRANCH, (uint8_t)end, (uint16_t)flags,
 						       size, from, to } });
@@ -206,7 +206,8 @@ enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
 	uint32_t from;
 
 	if (f->config.quick) {
-		f->quick_ip = ip;
+		f->ip = ip;
+		f->position = PT_EXECUTING;
 		pt_flow_say_ip(f, ip);
 		return PT_WALK_DONE;
 	}
@@ -273,7 +274,8 @@ enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 		settle_at_end(f);
 		pass(f);
 		f->stats.branches++;
-		flags = pt_end_flags[node->end] | PT_F_END | (f->in_tx ? PT_F_IN_TX : 0);
+		flags = pt_end_flags[node->end] | PT_F_END |
+			(f->facts & PT_FACT_IN_TX ? PT_F_IN_TX : 0);
 		pt_flow_emit(f, (struct pt_event){ .branch = { PT_EV_BRANCH, node->end,
 							       (uint16_t)flags, pt_end_size(node),
 							       node->last, to } });
@@ -285,7 +287,7 @@ enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip)
 {
 	if (f->config.quick) {
-		f->quick_ip = ip;
+		f->ip = ip;
 		return PT_WALK_DONE;
 	}
 	for (unsigned int steps = 0; steps < MAX_STEPS; steps++) {

@@ -304,10 +304,11 @@ static bool take_timed_hop(struct pt_flow *f, const struct pt_hop *hop, const st
 
 static bool can_hop(const struct pt_flow *f)
 {
-	bool has_news = f->config.has_event_trace && f->iflag != f->next_iflag;
+	bool has_news = f->config.has_event_trace && f->interrupts != f->next_interrupts;
 
-	return f->node && f->block == PT_NO_BLOCK && !f->is_in_psb && !f->in_tx && !has_news &&
-	       f->width == f->code->width && pt_flow_is_settled(f);
+	return f->position == PT_EXECUTING && f->sync == PT_FOLLOWING && f->block == PT_NO_BLOCK &&
+	       !(f->facts & PT_FACT_IN_TX) && !has_news && f->width == f->code->width &&
+	       pt_flow_is_settled(f);
 }
 
 void pt_walk_hops(struct pt_flow *f)
@@ -317,7 +318,7 @@ void pt_walk_hops(struct pt_flow *f)
 
 	if (!can_hop(f))
 		return;
-	while (f->end - f->at >= ROOM && !f->is_paused) {
+	while (f->end - f->at >= ROOM && !f->stops) {
 		struct leg leg = { .ip = ip };
 		const struct pt_hop *hop;
 

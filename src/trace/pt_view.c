@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "trace/pt_view.h"
 
+#include "pt/flow.h"
+
 enum { IDLE_VIEWS = 32 /* code graphs of processes that no queue is in */ };
 
 static size_t view_read_mapping(struct pt_trace *t, const struct mapping *m, int32_t pid,
@@ -166,6 +168,8 @@ void queue_leave_view(struct queue *q)
 {
 	if (q->view)
 		q->view->n_users--;
+	if (q->flow)
+		pt_flow_set_code(q->flow, NULL);
 	q->view = NULL;
 }
 
