@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "pipeline/debug_frames.h"
+#include "unwind/library.h"
 #include "unwind/walk.h"
 
 #define STACK_BYTES (1 << 20)
@@ -198,7 +198,7 @@ int main(void)
 	int pid;
 
 	w->library = unwind_library_new(
-		&(struct unwind_library_config){ .cache_dir = "", .debug_files = &debug_frames });
+		&(struct unwind_library_config){ .cache_dir = "", .has_debug_files = true });
 	w->unwinder = unwinder_new();
 	while (fgets(line, sizeof(line), stdin)) {
 		if (!parse_request(line, &pid, regs)) {

@@ -98,7 +98,9 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(JIT_DUMP_LARGE, NOTE, "jit-dump-large",                                                  \
 	  "jitdumps that gave no names: their records need too much memory")                       \
 	X(FILE_REFUSED, NOTE, "file-refused",                                                      \
-	  "files that were not opened: openat2(2) is not there, or a seccomp filter refuses it")
+	  "files that were not opened: openat2(2) is not there, or a seccomp filter refuses it")   \
+	X(FILE_UNPARSED, NOTE, "file-unparsed",                                                    \
+	  "files that the parser process could not read: it died of them, or took too long")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -94,6 +94,11 @@ struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r)
 	return r->stacks;
 }
 
+uint64_t frame_resolver_take_unparsed(struct frame_resolver *r)
+{
+	return r->stacks ? user_stacks_take_unparsed(r->stacks) : 0;
+}
+
 /* If the sample was taken in user mode, frame 0 already is the walk's first address. */
 static void walk_user_stack(struct frame_resolver *r, const struct event *e,
 			    const struct thread_view *thread)

@@ -60,5 +60,8 @@ struct frames *frames_resolve(struct frame_resolver *r, const struct event *samp
 /* A hint: the sample comes soon. Prefetches the unwind data for its copied stack. */
 void frames_expect(struct frame_resolver *r, const struct event *sample);
 
+/* The number of files that gave no unwind table because of the parser, since the last call. */
+uint64_t frame_resolver_take_unparsed(struct frame_resolver *r);
+
 /* The walker of copied stacks. The resolver owns it. */
 struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r);

@@ -9,21 +9,23 @@
 #include <sys/vfs.h>
 
 #include "base/mem.h"
-#include "elf/elf_file.h"
 #include "guard/open.h"
+#include "machine/image_look.h"
 #include "symbol/symbols.h"
 
 struct image_files {
 	char *proc;
-	void (*refused)(void *context);
+	void (*lose)(void *context, enum loss_reason reason);
 	void *context;
 };
 
-struct image_files *image_files_new(const char *proc, void (*refused)(void *context), void *context)
+struct image_files *image_files_new(const char *proc,
+				    void (*lose)(void *context, enum loss_reason reason),
+				    void *context)
 {
 	struct image_files *f = xcalloc(1, sizeof(*f));
 
-	f->refused = refused;
+	f->lose = lose;
 	f->context = context;
 	f->proc = xstrdup(proc);
 	return f;
@@ -114,27 +116,6 @@ static int open_place(const struct place *place, const struct process *p, const 
 	return guard_map_place(&how, found, &guard_image_rules, file, NULL);
 }
 
-/* -ENOENT: the path leads not to the mapped file. Sets *id to its build id, if there is one. */
-static int open_file_of(const struct place *place, const struct process *process, const char *path,
-			const struct image *image, struct file_mapping *file, struct build_id *id)
-{
-	struct elf_file elf;
-	bool is_it;
-	int r = path ? open_place(place, process, path, file) : -ENOENT;
-
-	if (r < 0)
-		return r;
-	*id = (struct build_id){ 0 };
-	if (elf_file_open(&elf, file->base, file->size, NULL) == 0)
-		elf_build_id(&elf, id);
-	is_it = image_is_file(image, file, id) ||
-		(place->is_by_inode_alone && !image->build_id.len && file->ino == image->ino);
-	is_it = is_it && !file_is_cut(file);
-	if (!is_it)
-		file_unmap(file);
-	return is_it ? 0 : -ENOENT;
-}
-
 static char *image_path(const struct image *image)
 {
 	static const char mark[] = " (deleted)"; /* /proc/PID/maps appends it to the path */
@@ -144,19 +125,67 @@ static char *image_path(const struct image *image)
 	return xstrndup(image->path, is_marked ? len - strlen(mark) : len);
 }
 
-/* *is_refused: an attempt failed because openat2(2) is not available. */
+enum image_found image_files_found(const struct image *image, const struct file_mapping *file)
+{
+	cleanup(free_at_exit) char *path = image_path(image);
+	struct stat here;
+	bool is_it = guard_stat(GUARD_HERE, path, &here) == 0 && here.st_ino == file->ino &&
+		     ((uint64_t)major(here.st_dev) << 32 | minor(here.st_dev)) == file->dev;
+
+	return is_it ? IMAGE_AT_ITS_PATH : IMAGE_HIDDEN;
+}
+
+/* The loop that empties the rings waits for a look. */
+#define LOOK_MS  1000
+#define INDEX_MS 2000
+
+/* A file of a process, and a look at it. */
+struct looked_file {
+	struct file_mapping file;
+	struct image_look look;
+	bool wants_runtime;
+	bool is_refused;  /* an attempt failed, as there is no openat2 */
+	bool is_unparsed; /* the parser could not read the file */
+};
+
+static void looked_file_fini(struct looked_file *f)
+{
+	file_unmap(&f->file);
+	image_look_fini(&f->look);
+}
+
+/* -ENOENT: the path leads not to the mapped file. */
+static int open_file_of(const struct place *place, const struct process *process, const char *path,
+			const struct image *image, struct looked_file *f)
+{
+	bool is_it;
+	int r = path ? open_place(place, process, path, &f->file) : -ENOENT;
+
+	if (r < 0)
+		return r;
+	r = image_look(&f->file, image_files_found(image, &f->file), f->wants_runtime, LOOK_MS,
+		       &f->look, NULL);
+	f->is_unparsed |= r < 0 && r != -EINVAL && r != -EBADMSG;
+	is_it = image_is_file(image, &f->file, &f->look.head.build_id) ||
+		(place->is_by_inode_alone && !image->build_id.len && f->file.ino == image->ino);
+	is_it = is_it && !f->look.head.is_cut && !file_is_cut(&f->file) && !f->is_unparsed;
+	if (!is_it)
+		looked_file_fini(f);
+	return is_it ? 0 : -ENOENT;
+}
+
 static char *image_files_try(const struct process *process, const struct image *image,
-			     struct file_mapping *file, struct build_id *id, bool *is_refused)
+			     struct looked_file *f)
 {
 	cleanup(free_at_exit) char *path = image_path(image);
 
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(places) && !f->is_unparsed; i++) {
 		char *found = places[i].find(process, image, path);
-		int r = open_file_of(&places[i], process, found, image, file, id);
+		int r = open_file_of(&places[i], process, found, image, f);
 
 		if (!r)
 			return found;
-		*is_refused |= r == -ENOSYS;
+		f->is_refused |= r == -ENOSYS;
 		free(found);
 	}
 	return NULL;
@@ -165,9 +194,13 @@ static char *image_files_try(const struct process *process, const struct image *
 char *image_files_open(const char *proc, int32_t pid, const struct image *image,
 		       struct file_mapping *file, struct build_id *id)
 {
-	bool is_refused = false;
+	struct looked_file f = { 0 };
+	char *found = image_files_try(&(struct process){ proc, pid }, image, &f);
 
-	return image_files_try(&(struct process){ proc, pid }, image, file, id, &is_refused);
+	*file = f.file;
+	*id = f.look.head.build_id;
+	image_look_fini(&f.look);
+	return found;
 }
 
 char *image_files_find(const char *proc, int32_t pid, const struct image *image,
@@ -189,7 +222,8 @@ static void index_symbols(const struct image_files *f, int32_t pid, const char *
 {
 	cleanup(free_at_exit) char *process = f->proc ? xasprintf("%s/%d", f->proc, pid) : NULL;
 	const struct symbolizer_config config = { .process = process,
-						  .is_at_its_path = where == IMAGE_AT_ITS_PATH };
+						  .is_at_its_path = where == IMAGE_AT_ITS_PATH,
+						  .parser_ms = INDEX_MS };
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = symbolizer_new(&config);
 	struct image there = *image;
 
@@ -197,53 +231,40 @@ static void index_symbols(const struct image_files *f, int32_t pid, const char *
 	symbolizer_table(symbols, &there, NULL, 0);
 }
 
-enum image_found image_files_found(const struct image *image, const struct file_mapping *file)
+/* Why there is no file. */
+static void lose_file(const struct image_files *files, const struct looked_file *f)
 {
-	cleanup(free_at_exit) char *path = image_path(image);
-	struct stat here;
-	bool is_it = guard_stat(GUARD_HERE, path, &here) == 0 && here.st_ino == file->ino &&
-		     ((uint64_t)major(here.st_dev) << 32 | minor(here.st_dev)) == file->dev;
-
-	return is_it ? IMAGE_AT_ITS_PATH : IMAGE_HIDDEN;
+	if (files->lose && f->is_unparsed)
+		files->lose(files->context, LOSS_FILE_UNPARSED);
+	else if (files->lose && f->is_refused)
+		files->lose(files->context, LOSS_FILE_REFUSED);
 }
 
-static enum lang_detected detect_runtime(const struct file_mapping *file,
-					 struct lang_runtime *runtime)
-{
-	char why[128];
-	struct elf_file elf;
-
-	if (elf_file_open(&elf, file->base, file->size, NULL) < 0)
-		return LANG_NONE;
-	return lang_detect(&elf, runtime, why, sizeof(why));
-}
-
-enum lang_detected image_files_look(struct image_files *f, int32_t pid, struct image *image,
+enum lang_detected image_files_look(struct image_files *files, int32_t pid, struct image *image,
 				    struct lang_runtime *runtime)
 {
-	enum lang_detected detected;
-	struct file_mapping file = { 0 };
-	struct build_id id = { 0 };
-	bool is_refused = false;
+	struct looked_file f = { .wants_runtime = true };
 	cleanup(free_at_exit) char *found =
-		image_files_try(&(struct process){ f->proc, pid }, image, &file, &id, &is_refused);
+		image_files_try(&(struct process){ files->proc, pid }, image, &f);
+	const struct image_look_head *head = &f.look.head;
+	enum lang_detected detected = (enum lang_detected)head->detected;
 	enum image_found where;
 
-	if (!found && is_refused && f->refused)
-		f->refused(f->context);
-	if (!found)
+	if (!found) {
+		lose_file(files, &f);
 		return LANG_NONE;
-	detected = detect_runtime(&file, runtime);
-	where = image_files_found(image, &file);
-	image_identify(image, &file, &id, where);
+	}
+	*runtime = head->runtime;
+	where = image_files_found(image, &f.file);
+	image_identify(image, &f.file, &head->build_id, where);
 	/*
 	 * A file without a build id is often local or freshly built. It may be gone when a report
 	 * needs it.
 	 */
-	if (!file_is_cut(&file) && (!id.len || where == IMAGE_HIDDEN))
-		index_symbols(f, pid, found, image, where);
-	if (file_is_cut(&file))
+	if (!file_is_cut(&f.file) && (!head->build_id.len || where == IMAGE_HIDDEN))
+		index_symbols(files, pid, found, image, where);
+	if (file_is_cut(&f.file))
 		detected = LANG_NONE;
-	file_unmap(&file);
+	looked_file_fini(&f);
 	return detected;
 }

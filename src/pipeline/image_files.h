@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/files/file.h"
+#include "event/loss.h"
 #include "lang/detect.h"
 #include "machine/image_file.h"
 
@@ -40,9 +41,12 @@ enum image_found image_files_found(const struct image *image, const struct file_
 
 struct image_files;
 
-/* `refused` is called for each file that can't be opened because openat2(2) is not available. NULL:
- * no such calls. */
-struct image_files *image_files_new(const char *proc, void (*refused)(void *context),
+/*
+ * `lose` is called for each file that can't be opened because openat2(2) is not available, and for
+ * each that the parser can't read. NULL: no such calls.
+ */
+struct image_files *image_files_new(const char *proc,
+				    void (*lose)(void *context, enum loss_reason reason),
 				    void *context);
 void image_files_free(struct image_files *f); /* NULL is fine */
 

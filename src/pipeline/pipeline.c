@@ -183,12 +183,7 @@ image_id pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id id)
 
 /* Samples. */
 
-static void lose_file(void *context)
-{
-	pipeline_lose(context, LOSS_FILE_REFUSED, 0, 1);
-}
-
-static void lose_names(void *context, enum loss_reason reason)
+static void lose_one(void *context, enum loss_reason reason)
 {
 	pipeline_lose(context, reason, 0, 1);
 }
@@ -379,6 +374,8 @@ static void name_kernel_code(void *context, image_id image, uint64_t size, const
 static void name_jit_code(struct pipeline *p, int32_t pid)
 {
 	pipeline_lose(p, LOSS_JIT_DUMP_LARGE, 0, machine_jit_names(p->machine, pid, name_code, p));
+	if (p->resolver)
+		pipeline_lose(p, LOSS_FILE_UNPARSED, 0, frame_resolver_take_unparsed(p->resolver));
 }
 
 static void process_ended(void *context, int32_t pid)
@@ -431,8 +428,8 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 	keep_containers(p, config);
 	p->resolver = frame_resolver_new(&resolver);
 	if (!config->is_offline) {
-		p->jit = jit_names_new(p->proc, lose_names, p);
-		p->files = image_files_new(p->proc, lose_file, p);
+		p->jit = jit_names_new(p->proc, lose_one, p);
+		p->files = image_files_new(p->proc, lose_one, p);
 	}
 	return p;
 }

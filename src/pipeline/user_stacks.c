@@ -12,7 +12,6 @@
 #include "machine/image_file.h"
 #include "perfdata/record.h"
 #include "perfdata/regs.h"
-#include "pipeline/debug_frames.h"
 #include "pipeline/image_files.h"
 #include "unwind/library.h"
 #include "unwind/stop_loss.h"
@@ -39,6 +38,7 @@ struct user_stacks {
 	struct unwind_library *library;
 	struct unwinder *unwinder;
 	VEC(struct known_image) images; /* by the machine's image id */
+	uint64_t n_unparsed;
 	VEC(image_id) walked; /* images with a table, walked since user_stacks_rest_walked() */
 	int32_t pid;          /* of the current walk */
 	const struct thread_view *thread;
@@ -58,8 +58,8 @@ struct user_stacks *user_stacks_new(struct machine *machine, const char *proc, c
 		arch = HOST_ARCH;
 	s->is_aarch64 = !strcmp(arch, "aarch64");
 	s->is_unsupported = !s->is_aarch64 && strcmp(arch, "x86_64") != 0;
-	s->library = unwind_library_new(&(struct unwind_library_config){
-		.in_background = true, .debug_files = &debug_frames });
+	s->library = unwind_library_new(
+		&(struct unwind_library_config){ .in_background = true, .has_debug_files = true });
 	s->unwinder = unwinder_new();
 	return s;
 }
@@ -140,11 +140,24 @@ static bool try_table(struct user_stacks *s, image_id image, const struct unwind
 {
 	struct known_image *known = known_image(s, image);
 
-	if (!known->is_looked_at && look_for_table(s, image, &known->table) == UNWIND_TABLE_PENDING)
-		return false;
+	if (!known->is_looked_at) {
+		enum unwind_table_state state = look_for_table(s, image, &known->table);
+
+		if (state == UNWIND_TABLE_PENDING)
+			return false;
+		s->n_unparsed += state == UNWIND_TABLE_UNPARSED;
+	}
 	known->is_looked_at = true;
 	*table = known->table;
 	return true;
+}
+
+uint64_t user_stacks_take_unparsed(struct user_stacks *s)
+{
+	uint64_t n = s->n_unparsed;
+
+	s->n_unparsed = 0;
+	return n;
 }
 
 static void note_walked(struct user_stacks *s, image_id image)

@@ -66,6 +66,9 @@ bool user_stacks_table(struct user_stacks *s, int32_t pid, image_id image,
 		       const struct unwind_table **table);
 bool user_stacks_vdso_table(struct user_stacks *s, const struct unwind_table **table);
 
+/* The number of images whose table the parser could not make, since the last call. */
+uint64_t user_stacks_take_unparsed(struct user_stacks *s);
+
 /* Calls unwind_library_rest() for all tables that were walked with since the last call. */
 void user_stacks_rest_walked(struct user_stacks *s);
 

@@ -13,11 +13,14 @@
 
 #include "base/files/cache_dir.h"
 #include "base/files/file.h"
+#include "base/intmap.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "elf/elf_file.h"
 #include "guard/open.h"
+#include "machine/image_look.h"
+#include "symbol/debug_file.h"
 #include "unwind/cache.h"
+#include "unwind/file_unwind.h"
 
 const char *const unwind_table_state_texts[N_UNWIND_TABLE_STATES] = {
 #define X(id, text) text,
@@ -34,8 +37,11 @@ struct entry {
 	struct build_id build_id, key;
 	bool is_key_of_file;
 	enum image_found found;
-	int root_fd; /* root for the search of its debug file; -1: ours */
-	char *name;  /* NULL: no debug file */
+	int root_fd;              /* root for the search of its debug file; -1: ours */
+	char *name;               /* NULL: no debug file */
+	struct build_id found_id; /* of the file, and its debug link; they are known late */
+	char *link_name;
+	bool is_of_others; /* image_file_may_use() refuses a debug file that was read */
 
 	struct unwind_table table;
 	struct unwind_header *block; /* built here, */
@@ -44,8 +50,8 @@ struct entry {
 };
 
 struct unwind_library {
-	char *cache_dir;                              /* NULL: none */
-	const struct unwind_debug_files *debug_files; /* NULL: none */
+	char *cache_dir; /* NULL: none */
+	bool has_debug_files;
 	VEC(struct entry *) entries;
 	atomic_ullong generation;
 	atomic_size_t memory;
@@ -60,38 +66,57 @@ struct unwind_library {
 
 /* ---- debug files ---- */
 
+/*
+ * A program that is compiled without .eh_frame has .debug_frame instead. strip(1) and objcopy(1)
+ * move that section to the debug file. The process's own debug files are searched first, because a
+ * container may have its own debug packages; then the files of this machine.
+ */
+static struct debug_search search_of(const struct entry *e, const char *root)
+{
+	return (struct debug_search){
+		.root = root,
+		.debug_dir = "/usr/lib/debug",
+		.image_path = e->name,
+		.build_id = e->found_id,
+		.link_name = e->link_name,
+	};
+}
+
 /* "" or a path to the root, which stays valid after the end of the process. The caller frees it. */
 static char *root_of(const struct entry *e)
 {
 	return e->root_fd < 0 ? xstrdup("") : xasprintf("/proc/self/fd/%d", e->root_fd);
 }
 
-static bool open_debug(const struct unwind_library *lib, const struct entry *e,
-		       const struct elf_file *elf, struct file_mapping *file,
-		       struct elf_file *debug)
+static uint64_t evidence_of(const struct entry *e)
 {
 	cleanup(free_at_exit) char *root = root_of(e);
+	struct debug_search here = search_of(e, ""), there = search_of(e, root);
+	uint64_t sum = debug_file_evidence(&there);
 
-	return lib->debug_files && e->name &&
-	       lib->debug_files->open(root, e->name, elf, file, debug);
+	/* If the process's root is our root, both terms are equal and would cancel out. */
+	return *root ? hash_u64(hash_u64(sum) ^ debug_file_evidence(&here)) : sum;
 }
 
-static uint64_t evidence_of(const struct unwind_library *lib, const struct entry *e,
-			    const struct elf_file *elf)
+/* The build id and the debug link of the file. */
+static bool look_at_file(struct entry *e)
 {
-	cleanup(free_at_exit) char *root = root_of(e);
+	struct image_look look;
 
-	return lib->debug_files && e->name ? lib->debug_files->evidence(root, e->name, elf) : 0;
+	if (image_look(&e->file, e->found, false, 0, &look, NULL) < 0)
+		return false;
+	e->found_id = look.head.build_id;
+	free(e->link_name);
+	e->link_name = take_ptr(look.link_name);
+	image_look_fini(&look);
+	return true;
 }
 
 /* Whether a table from the cache equals one that would be built now. */
-static bool is_up_to_date(const struct unwind_library *lib, const struct entry *e)
+static bool is_up_to_date(const struct unwind_library *lib, struct entry *e)
 {
-	struct elf_file elf;
-
-	return !unwind_is_bare(e->table.header) || !e->name ||
-	       elf_file_open(&elf, e->file.base, e->file.size, NULL) < 0 ||
-	       e->table.header->evidence == evidence_of(lib, e, &elf);
+	return !unwind_is_bare(e->table.header) || !lib->has_debug_files || !e->name ||
+	       !e->file.base || !look_at_file(e) || e->table.header->evidence == evidence_of(e);
 }
 
 static bool is_own_root(const struct entry *e)
@@ -102,30 +127,45 @@ static bool is_own_root(const struct entry *e)
 				  root.st_dev == own.st_dev && root.st_ino == own.st_ino);
 }
 
-/* Whether the table may be kept under the image's key. */
-static bool may_use_debug(const struct entry *e, const struct file_mapping *debug)
+/* A debug file for the parser. The table is kept under the image's key only if it may be. */
+static int open_wish(void *context, struct reader *wish, struct file_mapping *out, bool *is_trusted)
 {
-	return image_file_may_use(&e->file, debug, is_own_root(e) ? e->found : IMAGE_HIDDEN);
+	struct entry *e = context;
+	enum image_found found = is_own_root(e) ? e->found : IMAGE_HIDDEN;
+	cleanup(free_at_exit) char *root = root_of(e);
+	struct debug_search search = search_of(e, root);
+	struct reader again = *wish;
+	int r = debug_file_serve(&search, wish, out, NULL);
+
+	search.root = "";
+	if (r < 0 && *root)
+		r = debug_file_serve(&search, &again, out, NULL);
+	if (r < 0)
+		return r;
+	*is_trusted = image_file_is_trusted(out, found);
+	e->is_of_others |= !image_file_may_use(&e->file, out, found);
+	return r;
 }
 
-static int build_entry(const struct unwind_library *lib, struct entry *e,
-		       const struct elf_file *elf)
+static int ask_for_table(const struct unwind_library *lib, struct entry *e,
+			 struct parser_answer *answer)
 {
-	struct file_mapping file = { 0 };
-	struct elf_file debug;
-	bool has_debug = open_debug(lib, e, elf, &file, &debug);
-	int r = unwind_build(elf, has_debug ? &debug : NULL, &e->block, NULL);
+	const struct file_mapping own = { .base = e->bytes, .size = e->size };
+	uint8_t bytes[sizeof(e->build_id) + 1];
+	const struct buf request = { .data = bytes, .len = sizeof(bytes) };
+	const struct parser_question q = {
+		.row = &file_unwind_row,
+		.file = e->bytes ? &own : &e->file,
+		.is_trusted = image_file_is_trusted(&e->file, e->found),
+		.request = &request,
+		.open = open_wish,
+		.context = e,
+	};
 
-	if (r == 0 && file_is_cut(&file)) {
-		free(e->block);
-		r = unwind_build(elf, NULL, &e->block, NULL);
-	}
-	if (r == 0 && unwind_is_bare(e->block))
-		e->block->evidence = evidence_of(lib, e, elf);
-	if (has_debug && !may_use_debug(e, &file))
-		e->key = (struct build_id){ 0 };
-	file_unmap(&file);
-	return r;
+	memcpy(bytes, &e->build_id, sizeof(e->build_id));
+	bytes[sizeof(e->build_id)] = lib->has_debug_files && e->name;
+	/* the kernel has made the bytes, and a process that has children is no stranger to it */
+	return e->bytes ? parser_ask_here(&q, answer, NULL) : parser_ask(&q, answer, NULL);
 }
 
 /* ---- tables ---- */
@@ -172,26 +212,49 @@ static void turn_to_cache(const struct unwind_library *lib, struct entry *e)
 	e->block = NULL;
 }
 
-static enum unwind_table_state build_from(const struct unwind_library *lib, struct entry *e,
-					  const void *bytes, size_t size)
+/* Takes over the block of an answer. */
+static enum unwind_table_state adopt_table(const struct unwind_library *lib, struct entry *e,
+					   const struct file_unwind *found)
 {
-	struct elf_file elf;
-	struct build_id id;
-
-	if (elf_file_open(&elf, bytes, size, NULL) < 0)
-		return UNWIND_TABLE_UNREADABLE;
-	if (e->build_id.len && elf_build_id(&elf, &id) && !build_id_equal(&id, &e->build_id))
-		return UNWIND_TABLE_REPLACED;
-	if (build_entry(lib, e, &elf) < 0)
-		return UNWIND_TABLE_UNSUPPORTED;
-	if (file_is_cut(&e->file))
-		return UNWIND_TABLE_UNREADABLE;
+	e->block = xmalloc(found->block_size);
+	memcpy(e->block, found->block, found->block_size);
+	e->found_id = found->head.build_id;
+	free(e->link_name);
+	e->link_name = *found->link_name ? xstrdup(found->link_name) : NULL;
+	if (lib->has_debug_files && e->name && unwind_is_bare(e->block))
+		e->block->evidence = evidence_of(e);
+	e->block->build_id = e->found_id;
 	if (e->bytes)
-		e->key = e->block->build_id; /* of the kernel's vdso */
+		e->key = e->found_id; /* of the kernel's vdso */
+	if (e->is_of_others)
+		e->key = (struct build_id){ 0 };
 	turn_to_cache(lib, e);
 	if (e->block)
 		unwind_table_open(&e->table, e->block, (size_t)e->block->size);
 	return UNWIND_TABLE_READY;
+}
+
+static enum unwind_table_state build_table(const struct unwind_library *lib, struct entry *e)
+{
+	enum unwind_table_state state;
+	struct parser_answer answer;
+	struct file_unwind found;
+
+	if (!e->bytes && !e->file.base)
+		return UNWIND_TABLE_UNREADABLE;
+	if (ask_for_table(lib, e, &answer) < 0)
+		return UNWIND_TABLE_UNPARSED;
+	file_unwind_read(&found, answer.bytes, answer.size); /* the row has checked it */
+	if (!found.head.is_elf || found.head.is_cut)
+		state = UNWIND_TABLE_UNREADABLE;
+	else if (found.head.is_replaced)
+		state = UNWIND_TABLE_REPLACED;
+	else if (!found.block)
+		state = UNWIND_TABLE_UNSUPPORTED;
+	else
+		state = adopt_table(lib, e, &found);
+	parser_answer_fini(&answer);
+	return state;
 }
 
 static bool is_in_cache(const struct unwind_library *lib, struct entry *e)
@@ -207,14 +270,13 @@ static bool is_in_cache(const struct unwind_library *lib, struct entry *e)
 /* The caller's key is the image's. A new table is kept under the key of the file that is there. */
 static void learn_key(struct entry *e)
 {
-	struct build_id id = { 0 };
-	struct elf_file elf;
+	bool is_trusted = image_file_is_trusted(&e->file, e->found);
 
 	if (e->bytes || e->is_key_of_file)
 		return;
-	if (elf_file_open(&elf, e->file.base, e->file.size, NULL) == 0)
-		elf_build_id(&elf, &id);
-	e->key = image_file_key(&e->file, &id, e->found);
+	if (is_trusted) /* other keys are of the content, or of the file on the disk */
+		look_at_file(e);
+	e->key = image_file_key(&e->file, &e->found_id, e->found);
 }
 
 static enum unwind_table_state library_load_entry(const struct unwind_library *lib, struct entry *e)
@@ -227,8 +289,7 @@ static enum unwind_table_state library_load_entry(const struct unwind_library *l
 		learn_key(e);
 	if (!build_id_equal(&known, &e->key) && is_in_cache(lib, e))
 		return UNWIND_TABLE_READY;
-	return e->bytes ? build_from(lib, e, e->bytes, e->size)
-			: build_from(lib, e, e->file.base, e->file.size);
+	return build_table(lib, e);
 }
 
 /*
@@ -322,7 +383,7 @@ struct unwind_library *unwind_library_new(const struct unwind_library_config *co
 	else if (*config->cache_dir)
 		lib->cache_dir = xstrdup(config->cache_dir);
 	lib->in_background = config->in_background;
-	lib->debug_files = config->debug_files;
+	lib->has_debug_files = config->has_debug_files;
 	pthread_mutex_init(&lib->lock, NULL);
 	pthread_cond_init(&lib->wake, NULL);
 	pthread_cond_init(&lib->idle, NULL);
@@ -337,6 +398,7 @@ static void entry_free(struct entry *e)
 	free(e->bytes);
 	free(e->block);
 	free(e->name);
+	free(e->link_name);
 	if (e->root_fd >= 0)
 		close(e->root_fd);
 	file_unmap(&e->cached);
@@ -421,7 +483,7 @@ bool unwind_library_find(struct unwind_library *lib, uint32_t number, const stru
 
 		if (!open_cached_table(lib, key, &cached))
 			return false;
-		if (lib->debug_files && unwind_is_bare(cached.table.header)) {
+		if (lib->has_debug_files && unwind_is_bare(cached.table.header)) {
 			forget_cached(&cached);
 			return false;
 		}

@@ -22,25 +22,12 @@
 #include "machine/image_file.h"
 #include "unwind/table.h"
 
-struct elf_file;
 struct file_mapping;
-
-/*
- * Separate debug files: symbol/ finds them, and record/ connects the two. The library's thread
- * calls both, for an image by its name below a root.
- */
-struct unwind_debug_files {
-	/* Opens an image's debug file; the mapping is the caller's. False: there is none. */
-	bool (*open)(const char *root, const char *name, const struct elf_file *image,
-		     struct file_mapping *file, struct elf_file *debug);
-	/* A number for the state of its places; a new one means that a search is worthwhile. */
-	uint64_t (*evidence)(const char *root, const char *name, const struct elf_file *image);
-};
 
 struct unwind_library_config {
 	const char *cache_dir; /* NULL: cache_dir("unwind"); "": no cache */
 	bool in_background;
-	const struct unwind_debug_files *debug_files; /* NULL: no search */
+	bool has_debug_files; /* separate debug files are searched (symbol/debug_file.h) */
 };
 
 /*
@@ -70,7 +57,8 @@ struct unwind_image {
 	X(UNREADABLE, "the image can't be read, or is no ELF file")           \
 	X(REPLACED, "the file is of another build than the mapped file")      \
 	X(UNSUPPORTED, "the image is for a processor that is not walked, or " \
-		       "too large")
+		       "too large")                                           \
+	X(UNPARSED, "the parser process could not read the image")
 
 enum unwind_table_state {
 #define X(id, text) UNWIND_TABLE_##id,

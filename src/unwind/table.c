@@ -44,6 +44,18 @@ bool unwind_table_open(struct unwind_table *out, const void *bytes, size_t size)
 	return true;
 }
 
+bool unwind_table_is_sound(const struct unwind_table *t)
+{
+	const uint32_t mask = (1u << UNWIND_RULE_BITS) - 1;
+
+	for (uint32_t p = 0; p < t->n_pages; p++)
+		for (uint32_t i = t->pages[p]; i < t->pages[p + 1]; i++)
+			if ((t->rows[i] & mask) >= t->n_rules ||
+			    (i > t->pages[p] && t->rows[i] <= t->rows[i - 1]))
+				return false;
+	return true;
+}
+
 /* The rows of a page are some uncached cache lines: fetched at once, they cost one wait. */
 static void fetch_rows(const uint32_t *rows, uint32_t n)
 {

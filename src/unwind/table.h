@@ -74,6 +74,9 @@ struct unwind_table {
 /* False if the bytes are not a table of this version. They must be 8-byte aligned. */
 bool unwind_table_open(struct unwind_table *out, const void *bytes, size_t size);
 
+/* Whether the rows of each page ascend and their rules are there: of a block of a stranger. */
+bool unwind_table_is_sound(const struct unwind_table *t);
+
 /* The rule of an address, by file offset; zero (UNWIND_CFA_NONE) without a rule. */
 struct unwind_rule unwind_table_find(const struct unwind_table *t, uint64_t file_off);
 

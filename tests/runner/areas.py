@@ -204,7 +204,7 @@ def all_areas(place, args):
     no_oprofile = builds / "build-no-oprofile"
     everything, add = [], lambda *row, **more: everything.append(Area(*row, **more))
 
-    for name in ("layers", "files", "names", "opens", "format", "spdx", "shell", "js"):
+    for name in ("layers", "files", "names", "opens", "parsers", "format", "spdx", "shell", "js"):
         add(f"style/{name}", script(name, str(root / "scripts" / f"check-{name}.sh")), cost_s=3)
     add("build/gcc", build("builds without a warning", gcc, {}, "-Dwerror=true"), is_step=True, cpus=machine.cpus(), cost_s=1000)
     add("build/clang-sanitizers", build_with_clang(check), is_step=True, cpus=machine.cpus(), cost_s=900)

@@ -170,30 +170,12 @@ static void a_file_without_a_build_id_is_cached_by_its_content(void **state)
 	unwind_library_free(lib);
 }
 
-/* A debug file that is or is not there. */
-static bool has_debug_file;
-
-static bool open_debug_file(const char *root, const char *name, const struct elf_file *image,
-			    struct file_mapping *file, struct elf_file *debug)
+static uint32_t functions_of_bare(void)
 {
-	(void)image;
-	assert_string_equal(root, "");
-	assert_string_equal(name, "/bare.so");
-	return has_debug_file && file_map("whole.so", file, NULL) == 0 &&
-	       elf_file_open(debug, file->base, file->size, NULL) == 0;
-}
-
-static uint64_t debug_file_evidence(const char *root, const char *name,
-				    const struct elf_file *image)
-{
-	(void)root, (void)name, (void)image;
-	return has_debug_file ? 2 : 1;
-}
-
-static uint32_t functions_of_bare(struct unwind_library_config *config)
-{
-	struct unwind_image image = { .path = "bare.so", .name = "/bare.so" };
-	struct unwind_library *lib = unwind_library_new(config);
+	cleanup(free_at_exit) char *name = xasprintf("%s/bare.so", scratch_dir);
+	struct unwind_library_config config = { .cache_dir = "later", .has_debug_files = true };
+	struct unwind_image image = { .path = "bare.so", .name = name };
+	struct unwind_library *lib = unwind_library_new(&config);
 	const struct unwind_table *table;
 	uint32_t n;
 
@@ -205,22 +187,20 @@ static uint32_t functions_of_bare(struct unwind_library_config *config)
 
 static void a_debug_file_that_comes_later_is_found_though_a_table_is_cached(void **state)
 {
-	static const struct unwind_debug_files files = { open_debug_file, debug_file_evidence };
-	struct unwind_library_config config = { .cache_dir = "later", .debug_files = &files };
-
 	(void)state;
 	write_file("bare.c",
 		   "int g(char *); int f(int x) { char b[96]; b[x] = 1; return g(b); }\n");
 	need_command("cc -dumpmachine | grep x86_64 && cc -O1 -g -shared -fPIC -nostdlib "
 		     "-Wl,--build-id,--no-ld-generated-unwind-info -fno-stack-protector "
-		     "-fno-asynchronous-unwind-tables -fno-exceptions -o whole.so bare.c && "
-		     "strip -o bare.so whole.so");
-	assert_int_equal(functions_of_bare(&config), 0);
-	assert_int_equal(functions_of_bare(&config), 0);
-	has_debug_file = true;
-	assert_int_equal(functions_of_bare(&config), 1);
-	has_debug_file = false; /* what is not bare is not looked at again */
-	assert_int_equal(functions_of_bare(&config), 1);
+		     "-fno-asynchronous-unwind-tables -fno-exceptions -o bare.so bare.c && "
+		     "objcopy --only-keep-debug bare.so whole.debug && strip bare.so && "
+		     "objcopy --add-gnu-debuglink=whole.debug bare.so && mv whole.debug away");
+	assert_int_equal(functions_of_bare(), 0);
+	assert_int_equal(functions_of_bare(), 0);
+	run_command("mv away whole.debug");
+	assert_int_equal(functions_of_bare(), 1);
+	run_command("rm whole.debug"); /* what is not bare is not looked at again */
+	assert_int_equal(functions_of_bare(), 1);
 }
 
 static void ending_does_not_wait_for_queued_images(void **state)

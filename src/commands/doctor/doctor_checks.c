@@ -15,6 +15,8 @@
 #include "base/reader.h"
 #include "collect/sampler_support.h"
 #include "counter/sources.h"
+#include "base/error.h"
+#include "machine/image_look.h"
 
 /* Do the first lines of kallsyms have addresses? Hidden ones read as zeros. */
 static bool kallsyms_shows(const char *path, bool *is_there)
@@ -259,6 +261,35 @@ static void probe_cache(const struct probe_machine *m, struct finding *f)
 	finding_command(f, m, false, "export XDG_CACHE_HOME=\"$(mktemp -d)\"");
 }
 
+/* Lets the parser look at assay's own file, as if a stranger had made it. */
+static void probe_parser(const struct probe_machine *m, struct finding *f)
+{
+	struct file_mapping file = { 0 };
+	struct image_look look = { 0 };
+	struct error err = { 0 };
+	int r = 0;
+
+	(void)m;
+	if (!parser_uses_children()) {
+		finding_set(f, PROBE_OK, "files are read by assay itself, with your rights");
+		finding_means(f,
+			      "If root runs assay, a process without rights reads symbol tables, "
+			      "debug information and unwind tables.");
+		return;
+	}
+	if (file_map("/proc/self/exe", &file, &err) == 0)
+		r = image_look(&file, IMAGE_HIDDEN, false, 0, &look, &err);
+	if (r == 0 && look.head.build_id.len) {
+		finding_set(f, PROBE_OK, "a process without rights reads files (assay-parser)");
+	} else {
+		finding_set(f, PROBE_LIMITED, "the parser process fails: %.80s", err.text);
+		finding_means(f,
+			      "Functions of programs have no names, and their stacks end early.");
+	}
+	image_look_fini(&look);
+	file_unmap(&file);
+}
+
 static void probe_perf_maps(const struct probe_machine *m, struct finding *f)
 {
 	const char *dir = m->map_dir ? m->map_dir : "/tmp";
@@ -299,6 +330,7 @@ const struct check checks[] = {
 	{ "debug files", probe_debug_files },
 	{ "debuginfod", probe_debuginfod },
 	{ "symbol cache", probe_cache },
+	{ "parser", probe_parser },
 	{ "perf maps", probe_perf_maps },
 	{ NULL, NULL },
 };

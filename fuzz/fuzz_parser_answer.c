@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Answers of the parser, as a child that somebody has taken over could send them. The first byte
+ * chooses the row. What a row's check accepts is then used like a real answer.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "parser/table.h"
+#include "symbol/file_symbols.h"
+#include "symbol/lines/file_lines.h"
+#include "unwind/file_unwind.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void use_symbols(const void *bytes, size_t size)
+{
+	struct file_symbols s;
+	struct index index;
+
+	if (!file_symbols_read(&s, bytes, size))
+		abort();
+	if (!s.block)
+		return;
+	if (!index_open(&index, s.block, s.block_size))
+		abort();
+	for (uint32_t i = 0; i < index.n; i++) {
+		uint32_t found = index_find(&index, index.starts[i]);
+
+		/* Each start is found; a symbol without bytes is not. */
+		if (index.sizes[i] && found != i)
+			abort();
+		if (strlen(index_text(&index, index.names[i])) >= index.text_size)
+			abort();
+	}
+}
+
+static void use_lines(const void *bytes, size_t size)
+{
+	struct file_lines l;
+	struct line_index index;
+
+	if (!file_lines_read(&l, bytes, size))
+		abort();
+	if (!l.block || !line_index_open(&index, l.block, l.block_size))
+		return;
+	for (uint32_t i = 0; i < index.header->n_rows; i++) {
+		uint32_t row = line_index_row(&index, index.header->base + index.rows[i].start);
+
+		if (row != UINT32_MAX && row >= index.header->n_rows)
+			abort();
+		line_index_text(&index, line_index_place(&index, index.rows[i].place).file);
+	}
+}
+
+static void use_unwind(const void *bytes, size_t size)
+{
+	struct file_unwind f;
+	struct unwind_table table;
+
+	if (!file_unwind_read(&f, bytes, size))
+		abort();
+	if (!f.block || !unwind_table_open(&table, f.block, f.block_size))
+		return;
+	for (uint32_t p = 0; p < table.n_pages; p++)
+		unwind_table_find(&table, ((uint64_t)table.first_page + p) << UNWIND_PAGE_BITS);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct parser_row *row = NULL;
+	uint8_t *copy;
+
+	for (size_t i = 0; size && parser_rows[i] && i <= data[0]; i++)
+		row = parser_rows[i];
+	if (!row)
+		return 0;
+	copy = xmalloc(size);
+	memcpy(copy, data + 1, size - 1);
+	if (row->check(copy, size - 1)) {
+		if (row == &file_symbols_row)
+			use_symbols(copy, size - 1);
+		else if (row == &file_lines_row)
+			use_lines(copy, size - 1);
+		else if (row == &file_unwind_row)
+			use_unwind(copy, size - 1);
+	}
+	free(copy);
+	return 0;
+}

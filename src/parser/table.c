@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/table.h"
+
+#include <stddef.h>
+
+#include "machine/image_look.h"
+#include "symbol/file_symbols.h"
+#include "symbol/lines/file_lines.h"
+#include "unwind/file_unwind.h"
+
+const struct parser_row *const parser_rows[] = {
+	&image_look_row, &file_symbols_row, &file_lines_row, &file_unwind_row, NULL,
+};

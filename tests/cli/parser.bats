@@ -1,0 +1,124 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# If root runs assay, a process without rights parses the files of programs. What happens to it costs one file's names.
+
+load helpers
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache PARSER_LOG=$BATS_TEST_TMPDIR/starts
+	[ "$(id -u)" = 0 ] || skip "needs root: others parse in assay itself"
+	[ -e "$PROGRAMS/parser_trouble.so" ] || skip "no module for sanitizers' builds"
+	: >starts
+	need_recording
+	mkdir cache
+	cp "$PROGRAMS/quarters" quarters
+	# Its size is that of no other file.
+	truncate -s +12345 quarters
+	PARSER_BYTES=$(stat -c %s quarters)
+	export PARSER_BYTES
+}
+
+# Records without a cache: the report has all to do.
+record_quarters() {
+	within assay record -q -o s --call-graph fp -- "$PWD/quarters" 1s
+	rm -rf cache
+	mkdir cache
+	: >starts
+}
+
+# assay with a parser that has TROUBLE with the program.
+troubled() {
+	PARSER_TROUBLE=$1 LD_PRELOAD=$PROGRAMS/parser_trouble.so "${@:2}"
+}
+
+starts() {
+	wc -l <starts
+}
+
+@test "a parser that dies, eats memory or lies costs the names of one file, and the report names it" {
+	record_quarters
+	for trouble in die eat lie; do
+		rm -rf cache
+		: >starts
+		troubled $trouble assay report -i s --by image,symbol -t 0 --format json >rows
+		# The kernel's names are not the parser's; libc is another file.
+		[ "$(jq '[.rows[] | select(.symbol | test("quarters?$"))] | length' rows)" = 0 ]
+		[ "$(jq -r '.symbols[]? | select(.image | test("/quarters$")) | .status' rows)" = unparsed ] ||
+			jq -e '[.. | strings | select(test("quarters: its symbols were not read: the parser"))] | length > 0' rows
+		[ "$(starts)" -ge 1 ]
+	done
+	# Nothing of it was kept.
+	run assay report -i s --by symbol -t 0
+	refused 0 three_quarters one_quarter
+}
+
+@test "after a file that the parser dies of, the other files have their names" {
+	cat >both <<-'END'
+		"$PWD/quarters" 1s >/dev/null
+		"$PROGRAMS/split" 1s >/dev/null
+	END
+	export PROGRAMS
+	within assay record -q -o s --call-graph fp -- sh both
+	rm -rf cache
+	: >starts
+	troubled die assay report -i s --by symbol -t 0 --format json >rows
+	[ "$(jq '[.rows[] | select(.symbol | test("quarters?$"))] | length' rows)" = 0 ]
+	jq -e '[.rows[] | select(.image? // "" | test("split")) // select(.symbol | test("^(seventy|thirty|hot|cold|main)"))] | length > 0' rows
+	[ "$(starts)" -ge 1 ]
+}
+
+@test "one parser serves many files, and a report from the cache starts none" {
+	cat >many <<-'END'
+		for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+			ls /usr/lib >/dev/null
+			cat /etc/passwd >/dev/null
+		done
+	END
+	within assay record -q -o s --call-graph fp -- sh many
+	rm -rf cache
+	: >starts
+	troubled none assay report -i s --symbols -t 0 >first
+	[ "$(starts)" = 1 ]
+	troubled none assay report -i s --symbols -t 0 >second
+	[ "$(starts)" = 1 ]
+	cmp first second
+}
+
+@test "a recording counts a file that the parser hangs on, and goes on" {
+	mkdir theirs
+	mv quarters theirs/quarters
+	chown -R 65534:65534 theirs
+	troubled hang within assay record -q -o s --call-graph fp -- "$PWD/theirs/quarters" 2s
+	[ "$(assay info -i s --format json | jq '[.. | objects | ."file-unparsed"? // empty] | add')" -ge 1 ] ||
+		assay report -i s | grep "parser process could not read"
+	[ "$(assay report -i s --format json | jq '[.rows[].samples] | add')" -gt 0 ]
+}
+
+@test "a command that needs no names starts no parser" {
+	record_quarters
+	troubled none within assay record -q -o t --call-graph fp -- true
+	troubled none assay report -i s --by comm >/dev/null
+	[ "$(starts)" = 0 ]
+}
+
+@test "few open files cost names, with the reason" {
+	record_quarters
+	run bash -c 'ulimit -n 32; exec assay report -i s --symbols -t 0'
+	refused 0 three_quarters
+	for n in 10 12 14 16; do
+		rm -rf cache
+		run bash -c "ulimit -n $n; exec assay report -i s --symbols -t 0"
+		[[ "$output" == *three_quarters* || "$output" == *"the parser process could not read the file"*quarters* || "$output" == *"symbols were not read"* || "$output" == *"open files"* ]] ||
+			{ echo "$n files: $output"; return 1; }
+	done
+}
+
+@test "doctor says where files are parsed" {
+	run assay doctor -v
+	refused 0 "a process without rights reads files"
+	chmod 755 .
+	cp "$ASSAY_BUILD/assay" assay-copy
+	run runuser -u nobody -- ./assay-copy doctor -v
+	[[ "$output" == *"files are read by assay itself"* ]] || skip "nobody cannot run a program here: $output"
+}
