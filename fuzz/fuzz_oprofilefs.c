@@ -27,6 +27,7 @@
 
 #define MAX_REQUESTS 256
 #define MAX_OPEN     8
+#define MAX_ITEMS    512 /* requests, and events of the daemon between them */
 #define ROOT_NODE    1
 
 /* A request, as libfuse has it. */
@@ -561,7 +562,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fx.n_requests = 0;
 	request_back(&r);
 	/* The last requests close the files. */
-	while (reader_left(&r) && fx.n_requests < MAX_REQUESTS - MAX_OPEN)
+	for (int i = 0; i < MAX_ITEMS && reader_left(&r) && fx.n_requests < MAX_REQUESTS - MAX_OPEN;
+	     i++)
 		kinds[reader_u8(&r) % ARRAY_SIZE(kinds)](&r);
 	end_input();
 	return 0;

@@ -10,6 +10,8 @@
 #include "pt/packet.h"
 #include "pt/packet_text.h"
 
+#define TEXT_MAX 4096 /* of a dump, which is read again */
+
 static void must(bool holds)
 {
 	if (!holds)
@@ -47,10 +49,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			write_and_read_again(&p, before);
 		at += r > 0 ? r : 1;
 	}
-	for (size_t i = 0; i < size;)
+	for (size_t i = 0; i < size;) {
 		i += pt_dump_line(&text, own + i, end, i, &dumped);
+		text.len = MIN(text.len, (size_t)TEXT_MAX);
+	}
 	must(pt_find_psb(own, end) <= end);
-	text.len = text.len > 4096 ? 4096 : text.len;
 	pt_text_write(&bytes, buf_cstr(&text), NULL);
 	buf_fini(&bytes);
 	buf_fini(&text);

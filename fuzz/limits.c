@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The limits of every fuzz target. No input may cost more than this:
+ *
+ *   memory   FLOOR_BYTES, and BYTES_A_BYTE for each byte of the input (the most that malloc(3) has
+ *            given out at once)
+ *   time     FLOOR_NS, and NS_A_BYTE for each byte of the input (processor time)
+ *
+ * A target with a larger fixed cost states it in fuzz/meson.build. An input that exceeds a limit
+ * runs again, as the first run may fill tables that stay, and a busy machine may disturb a run.
+ * Only the cheapest of RUNS runs counts.
+ *
+ * A fuzzer finds long inputs late. So one input in STRETCH_EVERY also runs stretched: a part of it
+ * is repeated until it has STRETCHED_SIZE bytes. A hash of the input chooses the part, so the
+ * input alone repeats the failure.
+ *
+ * FUZZ_COSTS=1 prints the cost of each input.
+ */
+#undef LLVMFuzzerTestOneInput
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <sanitizer/allocator_interface.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define BYTES_A_BYTE   64
+#define RUNS           3
+#define STRETCH_EVERY  16
+#define STRETCHED_SIZE 65536
+#ifndef FLOOR_KIB
+#define FLOOR_KIB 1024
+#endif
+#define FLOOR_BYTES ((int64_t)FLOOR_KIB << 10)
+/* With sanitizers and without optimization, code is about 30 times slower than as shipped. */
+#define NS_A_BYTE 10000
+#define FLOOR_NS  400000000
+
+int fuzz_one_input(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int64_t live, peak;
+
+static void on_malloc(const volatile void *ptr, size_t size)
+{
+	int64_t now = __atomic_add_fetch(&live, (int64_t)size, __ATOMIC_RELAXED);
+
+	(void)ptr;
+	/* A peak that two threads reach at once may be a little too small. */
+	if (now > __atomic_load_n(&peak, __ATOMIC_RELAXED))
+		__atomic_store_n(&peak, now, __ATOMIC_RELAXED);
+}
+
+static void on_free(const volatile void *ptr)
+{
+	if (ptr)
+		__atomic_sub_fetch(&live,
+				   (int64_t)__sanitizer_get_allocated_size((const void *)ptr),
+				   __ATOMIC_RELAXED);
+}
+
+static int64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+struct cost {
+	int64_t bytes, ns;
+};
+
+static struct cost cost_of(const uint8_t *data, size_t size)
+{
+	int64_t before = live, start = cpu_ns();
+
+	peak = live;
+	fuzz_one_input(data, size);
+	return (struct cost){ peak - before, cpu_ns() - start };
+}
+
+static bool is_within(const struct cost *cost, size_t size)
+{
+	return cost->bytes <= FLOOR_BYTES + (int64_t)size * BYTES_A_BYTE &&
+	       cost->ns <= FLOOR_NS + (int64_t)size * NS_A_BYTE;
+}
+
+static void run(const uint8_t *data, size_t size)
+{
+	struct cost least = cost_of(data, size);
+
+	for (int i = 1; i < RUNS && !is_within(&least, size); i++) {
+		struct cost cost = cost_of(data, size);
+
+		least.bytes = cost.bytes < least.bytes ? cost.bytes : least.bytes;
+		least.ns = cost.ns < least.ns ? cost.ns : least.ns;
+	}
+	if (is_within(&least, size) && !getenv("FUZZ_COSTS"))
+		return;
+	fprintf(stderr, "cost: %zu bytes of input: %lld bytes of memory, %lld us\n", size,
+		(long long)least.bytes, (long long)least.ns / 1000);
+	if (is_within(&least, size))
+		return;
+	fprintf(stderr, "the limits are %d KiB and %d bytes a byte, %d ms and %d us a byte\n",
+		FLOOR_KIB, BYTES_A_BYTE, FLOOR_NS / 1000000, NS_A_BYTE / 1000);
+	abort();
+}
+
+static void run_stretched(const uint8_t *data, size_t size, uint64_t hash)
+{
+	size_t from = hash % size, n = 1 + (hash >> 16) % (size - from), rest = size - from - n;
+	uint8_t *bytes = malloc(STRETCHED_SIZE);
+	size_t at = from;
+
+	memcpy(bytes, data, from);
+	for (; at + n + rest <= STRETCHED_SIZE; at += n)
+		memcpy(bytes + at, data + from, n);
+	memcpy(bytes + at, data + from + n, rest);
+	run(bytes, at + rest);
+	free(bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint64_t hash = XXH3_64bits(data, size);
+	static bool is_hooked;
+
+	if (!is_hooked)
+		__sanitizer_install_malloc_and_free_hooks(on_malloc, on_free);
+	is_hooked = true;
+	run(data, size);
+	if (size && size < STRETCHED_SIZE / 2 && hash % STRETCH_EVERY == 0)
+		run_stretched(data, size, hash / STRETCH_EVERY);
+	return 0;
+}
