@@ -1,0 +1,197 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# An ordinary user's programs attack root's daemon and root's `record -a` (docs/security.md). Whatever they do, assay's
+# memory stays small, the daemon answers, other programs keep their samples, and each lost sample is reported.
+#
+# tests/programs/attack.c has the attacks. Other attacks of the threat model have tests of their own: files (hostile.bats),
+# caches (hostile_cache.bats), files of JITs (hostile_jit.bats), names (hostile_names.bats), and clients (daemon_ctl.bats).
+load helpers
+load daemon
+
+MOST_MIB=150
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR
+	need_daemon
+	command -v setpriv >/dev/null || skip "setpriv is not installed"
+	TENANT=$(short_folder)
+	cp "$PROGRAMS/attack" "$TENANT"
+	chown -R nobody "$TENANT"
+	chmod 755 "$TENANT"
+	limit_memory
+}
+
+teardown() {
+	[[ -n ${BATS_TEST_COMPLETED-} ]] || cat daemon.log 2>/dev/null || true
+	[[ -z ${attacker-} ]] || kill "$attacker" 2>/dev/null || true
+	end_test
+	rm -rf "$TENANT" "/tmp/perf-${attacker-none}.map"
+	[[ -z ${CGROUP-} ]] || rmdir "$CGROUP" 2>/dev/null || true
+}
+
+# A group for assay alone, where groups can be made. Above its limit, the kernel ends the daemon, and the test fails.
+limit_memory() {
+	local base
+	for base in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+		CGROUP=$base/assay-test.$$.$BATS_TEST_NUMBER
+		mkdir "$CGROUP" 2>/dev/null || continue
+		[ -e "$CGROUP/memory.max" ] || [ -e "$CGROUP/memory.limit_in_bytes" ] && break
+		rmdir "$CGROUP"
+	done
+	[ -d "$CGROUP" ] || CGROUP=
+}
+
+# The kernel charges maps of BPF and rings, too: they are not what an attack makes grow.
+in_group() { # COMMAND…
+	if [ -n "$CGROUP" ]; then
+		echo "$BASHPID" >"$CGROUP/cgroup.procs"
+		local limit=$CGROUP/memory.max
+		[ -e "$limit" ] || limit=$CGROUP/memory.limit_in_bytes
+		echo $((600 << 20)) >"$limit"
+	fi
+	exec "$@"
+}
+
+attack() { # KIND
+	ATTACK=$1
+	# Another user has another session, and so a share of the processors of his own.
+	background setsid setpriv --reuid=nobody --regid=nogroup --clear-groups "$TENANT/attack" "$1" "$TENANT" >attack.log 2>&1
+	attacker=$pid
+	wait_for grep -q ready attack.log
+}
+
+# The largest sizes of the daemon, its opener and its parser, in MiB.
+peak_of() { # PID
+	local one sum=0 peak
+	for one in "$1" $(pgrep -P "$1"); do
+		peak=$(awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$one/status" 2>/dev/null)
+		sum=$((sum + ${peak:-0}))
+	done
+	echo "$sum"
+}
+
+counted() {
+	status_of d .samples
+}
+
+has_counted() {
+	[ "$(counted)" -ge "$1" ]
+}
+
+# Samples of the program that the attack does not concern.
+has_bystander() { # SESSION N
+	[ "$(samples_of "$1" comm:split)" -ge "$2" ]
+}
+
+# At most a tenth is lost, however busy the machine is; bench/run tenants has the share on a quiet one. Thousands of
+# threads that are ready to run leave little time for the daemon, so the limit does not hold beside them.
+loses_little() { # SAMPLES LOST
+	[ "$ATTACK" = threads ] || [ $(($2 * 10)) -le $(($1 + $2)) ]
+}
+
+# The log's sums are those of the stored parts, and what is missing there is reported.
+check_sums() {
+	local lost
+	lost=$(sed -n 's/.*statistics: [0-9]* s: [0-9]* samples, \([0-9]*\) lost.*/\1/p' daemon.log | tail -1)
+	[ "$(total_of d)" = "$(counted_in_all)" ]
+	loses_little "$(counted_in_all)" "$lost"
+}
+
+under_attack() { # KIND
+	local before
+	work
+	run_daemon in_group assay daemon --session-dir d -e cpu-clock -F 199 -v --max-cpu 0
+	attack "$1"
+	before=$(counted)
+	wait_for has_counted $((before + 500))
+	wait_for has_bystander d 50
+	[ "$(peak_of "$daemon")" -le $MOST_MIB ] || { echo "the daemon needs $(peak_of "$daemon") MiB"; ps --ppid "$daemon" -o rss,args; return 1; }
+	kill "$attacker"
+	attacker=
+	end_daemon
+	check_sums
+}
+
+# As root's `record -a` meets it.
+recorded_under_attack() { # KIND
+	local peak
+	work
+	attack "$1"
+	record_samples 500 r comm:split -a -F "$(at_most 499)" -e cpu-clock
+	peak=$(fact r .end.own_peak_bytes)
+	[ $((peak >> 20)) -le $MOST_MIB ] || { echo "record -a needed $((peak >> 20)) MiB"; return 1; }
+	loses_little "$(fact r .samples)" "$(fact r .lost)"
+}
+
+@test "the daemon, beside a jitdump of 20,000 moves of a function of 48 MiB" {
+	under_attack jitdump
+}
+
+@test "record -a, beside a jitdump of 20,000 moves of a function of 48 MiB" {
+	recorded_under_attack jitdump
+}
+
+@test "the daemon, beside a perf map of 100 MiB" {
+	under_attack perf-map
+}
+
+@test "record -a, beside a perf map of 100 MiB" {
+	recorded_under_attack perf-map
+}
+
+@test "the daemon, beside 10,000 mappings that come and go" {
+	under_attack maps
+}
+
+@test "record -a, beside 10,000 mappings that come and go" {
+	recorded_under_attack maps
+}
+
+@test "the daemon, beside a new name of the thread every moment" {
+	under_attack comms
+}
+
+@test "record -a, beside a new name of the thread every moment" {
+	recorded_under_attack comms
+}
+
+@test "the daemon, beside 5,000 threads" {
+	under_attack threads
+}
+
+@test "record -a, beside 5,000 threads" {
+	recorded_under_attack threads
+}
+
+@test "the daemon, beside a storm of short processes" {
+	under_attack forks
+}
+
+@test "record -a, beside a storm of short processes" {
+	recorded_under_attack forks
+}
+
+@test "the daemon, beside a storm of executed programs" {
+	under_attack execs
+}
+
+@test "record -a, beside a storm of executed programs" {
+	recorded_under_attack execs
+}
+
+@test "the daemon, beside a program of its own for each process" {
+	under_attack files
+}
+
+@test "record -a, beside a program of its own for each process" {
+	recorded_under_attack files
+}
+
+@test "the daemon, beside a link to a device in the place of a running program" {
+	under_attack swap
+}
+
+@test "record -a, beside a link to a device in the place of a running program" {
+	recorded_under_attack swap
+}
