@@ -4,7 +4,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 
-.PHONY: all tarball image demo check check-containers check-languages check-steady check-guests check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
+.PHONY: all tarball image demo check check-containers check-languages check-long check-steady check-guests check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
 
 all:					## install missing packages, build assay (build/assay)
 	@scripts/deps.sh build
@@ -34,6 +34,11 @@ check-guests:				## tests in virtual machines that take long
 	@scripts/deps.sh check
 	@$(MAKE) --no-print-directory all
 	@tests/guest/run --long | tests/tools/tap_sum
+
+check-long:				## an hour: each fuzz target for a minute, 1,000 kills, each failing call, hostile tenants
+	@scripts/deps.sh check
+	@CRASH_STEP=1 CRASH_KILLS=1000 CRASH_SEED=$$(date +%s) FUZZ_SECONDS=$(or $(SECONDS),60) FUZZ_SEED=$$(date +%s) \
+		tests/run fuzz cli/crash cli/hostile cli/hostile_cache cli/hostile_jit cli/hostile_tenant sanitized
 
 check-steady:				## `make check` on busy and slow machines: KIND=quiet N=5; hours
 	@scripts/deps.sh check

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Each call that changes a file fails once, or ends the process: parts stay readable, and sums stay exact.
 #
-# tests/programs/fail_at.c counts the calls. CRASH_STEP=1 takes every call (make check-long); without it, a test
-# takes every seventh.
+# tests/programs/fail_at.c counts the calls. CRASH_STEP=1 takes every call, and CRASH_KILLS is the number of kills at
+# random points (make check-long). Without them, a test takes every seventh call, and 20 kills.
 load helpers
 
 STEP=${CRASH_STEP:-7}
+KILLS=${CRASH_KILLS:-20}
 WAYS=(kill half ENOSPC EIO short)
 
 setup() {
@@ -82,6 +83,52 @@ every_call() {
 	}
 	STEP=$((STEP > 1 ? 3 : 1))
 	(every_call clean is_readable assay record -o history/r -e cpu-clock -F "$(at_most 997)" -- "$PROGRAMS/split")
+}
+
+# One history is killed again and again until it is merged. Then a new one begins.
+@test "kills at random points of packing, merging and removing: sums stay exact" {
+	make_history
+	all=$(total_of history)
+	kill_often() {
+		trap - DEBUG
+		RANDOM=${CRASH_SEED:-1}
+		for ((i = 0; i < KILLS; i++)); do
+			"$PROGRAMS/fail_at" $((1 + RANDOM % 60)) kill "$PWD/history" log \
+				assay retain -q history --tier minutes=1s --tier hours=never >said 2>&1 || true
+			[ "$(total_of history)" = "$all" ] || { echo "kill $i: $(total_of history) of $all"; return 1; }
+			! grep -q damaged report.err || { cat report.err; return 1; }
+			has_failed || make_history
+		done
+	}
+	(kill_often)
+}
+
+# A recorder that is killed loses its last block at most: all that is there adds up.
+@test "kills at random moments of a recording leave a readable session" {
+	need_recording
+	background "$PROGRAMS/split" 100000s >/dev/null
+	busy=$pid
+	kill_recorders() {
+		local i recorder by sum
+		trap - DEBUG
+		RANDOM=${CRASH_SEED:-1}
+		for ((i = 0; i < KILLS / 4; i++)); do
+			rm -rf r
+			assay record -q -o r -e cpu-clock -F "$(at_most 997)" -p "$busy" >/dev/null 2>&1 3>&- &
+			recorder=$!
+			# The random part is the number of samples that there are.
+			wait_for has_samples $((1 + RANDOM % 300)) r || return 1
+			kill -9 "$recorder"
+			wait "$recorder" 2>/dev/null || true
+			sum=$(total_of r)
+			[ "$sum" -gt 0 ] || { echo "no samples"; return 1; }
+			for by in symbol thread; do
+				[ "$(assay report -i r --by "$by" --format json 2>/dev/null |
+					jq -s '[.[].rows[].samples] | add // 0')" = "$sum" ] || return 1
+			done
+		done
+	}
+	(kill_recorders)
 }
 
 @test "two mergers at once: one waits for the other, and sums stay" {

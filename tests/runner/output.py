@@ -11,6 +11,7 @@ from runner import machine, tap
 
 # Targets that `make check` leaves out: they take longer, or need more than this machine.
 OTHER_TARGETS = {
+    "check-long": "an hour of fuzzing, kills and hostile tenants",
     "check-guests": "virtual machines with each of four kernels, and with 64 CPUs",
     "check-containers": "containers of podman",
     "check-steady": "the whole of `make check` on busy and slow machines",
