@@ -569,6 +569,38 @@ has_begun_after() { # NAME
 	[ $((early + late)) = "$(counted_in_all)" ]
 }
 
+has_begun() { # N parts because of the clock
+	[ "$(grep -c "a new part (the clock was set" daemon.log)" -ge "$1" ]
+}
+
+# The link is replaced as a whole, as the daemon reads it at any moment.
+shift_clock() { # SECONDS
+	ln -s -- "$1" shift.new
+	mv -T shift.new shifted
+}
+
+@test "the clock goes two hours forth and a day back: no sample is lost or counted twice" {
+	need_daemon
+	[ -e "$PROGRAMS/clock_shift.so" ] || skip "no library can be loaded into a program with sanitizers"
+	work
+	export CLOCK_SHIFT=$PWD/shifted ASSAY_DAEMON_PACE="retry=1"
+	cp "$PROGRAMS/clock_shift.so" .
+	run_daemon env LD_PRELOAD=./clock_shift.so assay daemon --session-dir d -e cpu-clock -v -F 199 --max-cpu 0
+	wait_for has_samples d
+	shift_clock 7200
+	wait_for has_begun 1
+	wait_for has_samples d "$(samples_of d)"
+	shift_clock -86400
+	wait_for has_begun 2
+	wait_for has_samples d "$(samples_of d)"
+	end_daemon
+	[ "$(parts d | wc -l)" = 3 ]
+	[ "$(total_of d)" = "$(counted_in_all)" ]
+	# Merging them keeps the sum, too.
+	assay retain -q d --tier minutes=1s --tier hours=never
+	[ "$(total_of d)" = "$(counted_in_all)" ]
+}
+
 # Besides those that live: few, as others may come and go just now.
 knows_few_dead() {
 	local living
