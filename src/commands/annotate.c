@@ -439,11 +439,9 @@ static int annotate_session(struct input *in, const struct annotate_args *args,
 	request->symbols = symbols =
 		input_symbolizer_with(in, input_place(args->input, request->query), &config);
 	r = symbolizer_check_image_dirs(symbols, err);
+	r = r < 0 ? r : input_profile(request, false, &profile, err);
 	if (r < 0)
 		return r;
-	profile = profile_load(request);
-	if (!profile->n_selected)
-		return input_explain_empty(request, err);
 	sources = source_files_new(&search);
 	a = annotation_new(profile, symbols, sources);
 	a->with_assembly = args->assembly;

@@ -367,14 +367,10 @@ static int load_side(const struct setup *s, struct side *side, struct error *err
 		input_symbolizer(s->in, input_place(side->path, &side->query), s->args.cache);
 	request.session = side->session;
 	request.symbols = side->symbols;
-	side->profile = profile_load(&request);
+	r = input_profile(&request, false, &side->profile, err);
 	vec_foreach (&side->session->warnings, warning)
 		log_warning("%s: %s", side_name(side), *warning);
-	if (!side->profile->n_selected) {
-		r = input_explain_empty(&request, err);
-		return error_wrap(err, r, "%s", side_name(side));
-	}
-	return 0;
+	return r < 0 ? error_wrap(err, r, "%s", side_name(side)) : 0;
 }
 
 static const char *lane_event(const struct profile *p, uint32_t lane)

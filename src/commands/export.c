@@ -175,12 +175,9 @@ static int export_session(struct input *in, const struct export_args *args,
 	export_request(format, &request);
 	request.session = session;
 	request.symbols = symbols;
-	profile = profile_load(&request);
-	if (!profile->n_selected && *is_damaged)
-		return error_set(err, -EBADMSG, "%s: no samples before the damage: %s",
-				 session->path, session->warnings.data[0]);
-	if (!profile->n_selected)
-		return input_explain_empty(&request, err);
+	r = input_profile(&request, *is_damaged, &profile, err);
+	if (r < 0)
+		return r;
 	vec_foreach (&session->warnings, warning)
 		log_warning("%s: %s", session->path, *warning);
 	if (!format->ops->of_samples || strcmp(args->weight, "auto") != 0)

@@ -355,11 +355,7 @@ static int load(struct loaded *l, struct input *in, const char *input, const str
 	if (r < 0)
 		return r;
 	request->session = l->session;
-	l->profile = profile_load(request);
-	if (!l->profile->n_selected && *is_damaged)
-		return error_set(err, -EBADMSG, "%s: no samples before the damage: %s",
-				 l->session->path, l->session->warnings.data[0]);
-	return l->profile->n_selected ? 0 : input_explain_empty(request, err);
+	return input_profile(request, *is_damaged, &l->profile, err);
 }
 
 /* Below this share of all samples a process, or of its process a function, is not worth a row. */

@@ -46,12 +46,12 @@ static int write_export(struct assay_session *session, const struct assay_query 
 
 	samples.containers = input_containers(session->in);
 	export_request(format, &request);
-	r = assay_load(session, &request, &profile, err);
-	if (r >= 0 && !profile->n_selected) {
-		input_explain_empty(&request, err);
-		return -ENODATA;
-	}
-	return r < 0 ? r : export_write(format, &options, profile, path, &n_bytes, err);
+	request.session = session->session;
+	request.symbols = session->symbols;
+	r = input_profile(&request, session->is_damaged, &profile, err);
+	if (r < 0)
+		return r == -ENOMEM ? r : -ENODATA;
+	return export_write(format, &options, profile, path, &n_bytes, err);
 }
 
 ASSAY_API int assay_export(struct assay_session *session, const struct assay_query *query,

@@ -61,10 +61,3 @@ struct assay_work {
 };
 struct assay_work assay_begin_work(void);
 int assay_end_work(const struct assay_work *work, int r, struct error *err);
-
-/*
- * Makes the profile of a query. *out may have no samples. `request` says which parts of a profile
- * are needed.
- */
-int assay_load(struct assay_session *session, struct profile_request *request, struct profile **out,
-	       struct error *err);

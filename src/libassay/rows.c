@@ -88,19 +88,6 @@ static const struct view table_view = {
 
 static const struct assay_query default_query;
 
-int assay_load(struct assay_session *session, struct profile_request *request, struct profile **out,
-	       struct error *err)
-{
-	request->session = session->session;
-	request->symbols = session->symbols;
-	*out = profile_load(request);
-	if (!(*out)->n_lanes_refused)
-		return 0;
-	profile_free(*out);
-	*out = NULL;
-	return error_set(err, -E2BIG, "there are too many columns of weights");
-}
-
 /* The query's own samples, as container names are the session's. */
 static struct query query_of(const struct assay_session *session, const struct assay_query *q)
 {
@@ -114,7 +101,11 @@ static int make_rows(struct assay_session *session, const struct view *view,
 		     const struct assay_query *q, struct assay_rows *rows, struct error *err)
 {
 	struct query samples = query_of(session, q);
-	struct profile_request request = { .query = &samples };
+	struct profile_request request = {
+		.session = session->session,
+		.symbols = session->symbols,
+		.query = &samples,
+	};
 	int r;
 
 	rows->options = (struct report_options){
@@ -128,9 +119,9 @@ static int make_rows(struct assay_session *session, const struct view *view,
 		key_list_add(&rows->options.by, PROFILE_SYMBOL);
 	}
 	r = report_request(view, &rows->options, &request, err);
-	r = r < 0 ? r : assay_load(session, &request, &rows->profile, err);
 	if (r < 0)
 		return r;
+	rows->profile = profile_load(&request); /* a table may be empty */
 	rows->report = report_new(view, &rows->options, &rows->query, rows->profile);
 	return 0;
 }

@@ -233,9 +233,14 @@ int input_open_given_window(struct input *in, const char *given, const struct qu
 int input_open_query(struct input *in, const char *given, const struct query *q,
 		     struct session **out, bool *is_damaged, struct error *err);
 
-/* As profile_explain_empty(). For a daemon's directory without samples: the daemon's state. */
+/*
+ * The profile of a request, for libassay and for every command. It has samples. Otherwise, the
+ * error explains which filter takes none, which damage hides all (-EBADMSG), or which daemon has
+ * recorded none; or there is not enough memory (-ENOMEM).
+ */
 struct profile_request;
-int input_explain_empty(const struct profile_request *request, struct error *err);
+int input_profile(const struct profile_request *request, bool is_damaged, struct profile **out,
+		  struct error *err);
 
 /* Returns `code`. For a daemon's directory without samples at `path`, *err has the daemon's state.
  */

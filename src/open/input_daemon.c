@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/reserve.h"
 #include "open/client.h"
 #include "open/input.h"
 #include "open/lock.h"
@@ -101,14 +102,30 @@ static int explain_by_warnings(const struct session *s, int code, struct error *
 	return code;
 }
 
-int input_explain_empty(const struct profile_request *request, struct error *err)
+static int explain_empty(const struct profile_request *request, struct error *err)
 {
 	int r = profile_explain_empty(request, err);
 
-	if (!stored_samples(request->session))
-		r = explain_by_warnings(request->session, r, err);
+	if (stored_samples(request->session))
+		return r;
+	r = explain_by_warnings(request->session, r, err);
+	return input_explain_daemon(request->session->path, r, err);
+}
 
-	return stored_samples(request->session)
-		       ? r
-		       : input_explain_daemon(request->session->path, r, err);
+int input_profile(const struct profile_request *request, bool is_damaged, struct profile **out,
+		  struct error *err)
+{
+	uint32_t n_failures = reserve_failures();
+	const struct session *s = request->session;
+	cleanup(profile_free_at_exit) struct profile *profile = profile_load(request);
+
+	if (reserve_failures() != n_failures)
+		return reserve_error(err);
+	if (!profile->n_selected && is_damaged && s->warnings.n)
+		return error_set(err, -EBADMSG, "%s: no samples before the damage: %s", s->path,
+				 s->warnings.data[0]);
+	if (!profile->n_selected)
+		return explain_empty(request, err);
+	*out = take_ptr(profile);
+	return 0;
 }

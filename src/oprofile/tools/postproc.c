@@ -149,13 +149,7 @@ int postproc_load(struct postproc *pp, const struct postproc_args *args,
 	request->query = &pp->query;
 	request->columns = merge_columns(merge);
 	request->merge_masks = merge & MERGE_UNITMASK;
-	pp->profile = profile_load(request);
-	if (pp->profile->n_lanes_refused)
-		return error_set(err, -E2BIG,
-				 "%u classes would be as many groups of columns; merge some "
-				 "(--merge), or choose some (tid:, cpu: …)",
-				 pp->profile->n_lanes_refused);
-	return pp->profile->n_selected ? 0 : input_explain_empty(request, err);
+	return input_profile(request, false, &pp->profile, err);
 }
 
 void postproc_fini(struct postproc *pp)
