@@ -172,6 +172,15 @@ bool reserve_spend(void)
 	return has_users;
 }
 
+void reserve_forget(void)
+{
+	reserve_unmap();
+	held.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* another thread may have had it */
+	held.wanted = 0;
+	held.n_users = held.n_failures = 0;
+	reserve_is_spent = false;
+}
+
 void reserve_set_step(size_t bytes)
 {
 	assert(!held.n_users);

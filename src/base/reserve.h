@@ -61,5 +61,11 @@ int reserve_error(struct error *err);
 /* For base/mem.c: returns the reserve to the system. False: there is no user. */
 bool reserve_spend(void);
 
+/*
+ * For a child of fork(2): it has no reserve, and an allocation that fails ends it. So its parent
+ * notices, and takes no incomplete answer.
+ */
+void reserve_forget(void);
+
 /* For tests: a smaller RESERVE_STEP, while there are no users. */
 void reserve_set_step(size_t bytes);

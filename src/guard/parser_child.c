@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/files/cut_guard.h"
 #include "base/mem.h"
+#include "base/reserve.h"
 #include "guard/sandbox.h"
 
 #define QUESTION_MAX ((size_t)128 << 10)
@@ -244,6 +245,7 @@ static void run_child(uint64_t memory_bytes, int questions, int wishes)
 
 	prctl(PR_SET_NAME, "assay-parser");
 	reset_signals();
+	reserve_forget();
 	cut_guard_enable();
 	close_others(&questions, &wishes);
 	files.socket = wishes;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/build_id.h"
@@ -56,6 +58,26 @@ static void the_reserve_is_spent_and_filled_again(void **state)
 	assert_int_equal(room.bytes, 0);
 	reserve_end();
 	assert_false(reserve_spend());
+}
+
+static void a_child_has_no_reserve(void **state)
+{
+	int status = -1;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(reserve_begin(), 0);
+	assert_true(reserve_spend());
+	pid = fork();
+	if (!pid) {
+		reserve_forget();
+		refuse_mappings();
+		_exit(reserve_check() == 0 && !reserve_spend() ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(reserve_check(), 0);
+	reserve_end();
 }
 
 static void without_users_nothing_is_reserved(void **state)
@@ -213,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_reserve_is_spent_and_filled_again),
+		cmocka_unit_test(a_child_has_no_reserve),
 		cmocka_unit_test(without_users_nothing_is_reserved),
 		cmocka_unit_test(a_table_without_memory_goes_on_until_it_is_nearly_full),
 		cmocka_unit_test(an_error_reads_from_the_outside_in),
