@@ -84,11 +84,7 @@ char *xasprintf(const char *format, ...)
 
 void *mem_try(size_t n, size_t size)
 {
-	void *p = calloc(n ? n : 1, size ? size : 1);
-
-	if (!p)
-		reserve_count_failure();
-	return p;
+	return mem_try_grow_(NULL, n ? n : 1, size);
 }
 
 void free_at_exit(void *p)

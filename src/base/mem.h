@@ -31,7 +31,7 @@ char *xstrndup(const char *s, size_t n) LINKED_AS("assay_xstrndup");
 char *xasprintf(const char *format, ...) LINKED_AS("assay_xasprintf")
 	__attribute__((format(printf, 1, 2)));
 
-/* n * size zeroed bytes, of which a file decides. NULL: no memory; reserve_failures() counts it. */
+/* n * size bytes, of which a file decides. NULL: no memory; reserve_failures() counts it. */
 void *mem_try(size_t n, size_t size);
 
 /*
