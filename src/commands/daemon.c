@@ -376,7 +376,8 @@ const struct command daemon_command = {
 		"Samples the whole machine until you end it, and keeps a history to the "
 		"second. Every command that reads a session can read this history, also while "
 		"it is written. It needs what *assay record -a* needs, and gives up every "
-		"other privilege before it begins. One daemon a directory.",
+		"other privilege before it begins. If root starts it and there is a user "
+		"*assay*, it becomes this user. One daemon a directory.",
 	.options = OPTIONS(daemon_options),
 	.common = "session-dir,F,e,max-cpu,keep-age",
 	.sections = daemon_sections,

@@ -95,6 +95,9 @@ struct daemon_status {
 };
 void daemon_status(struct daemon *d, struct daemon_status *out);
 
+/* Ends the opener; then our file system is unmounted. The daemon names no more then. */
+void daemon_end_keeper(struct daemon *d);
+
 /* The directory of the parts, for the daemon's own use. */
 const char *daemon_history_dir(const struct daemon *d);
 

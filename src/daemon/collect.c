@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -366,6 +367,25 @@ static void watch_history(struct daemon *d, uint64_t now_ns)
 	}
 }
 
+/* The opener. */
+
+static void watch_opener(struct daemon *d)
+{
+	struct opener_state now = opener_state();
+
+	if (now.n_died != d->opener.n_died)
+		log_warning("the opener of files died (%u times so far) and starts again: names "
+			    "may be missing",
+			    now.n_died);
+	d->opener = now;
+	if (d->keeper > 0 && waitpid(d->keeper, NULL, WNOHANG) == d->keeper) {
+		log_error("the process that keeps the daemon's rights died: from now on, names "
+			  "come only from files that the daemon's user can read; a restart of the "
+			  "daemon mends this");
+		d->keeper = 0;
+	}
+}
+
 /* Callbacks of the recorder. */
 
 static void tell_parent(struct daemon *d, const char *text)
@@ -464,6 +484,7 @@ static int daemon_on_tick(void *context, struct recorder *r, uint64_t now_ns, st
 	watch_cpu(d, &stats, now_ns);
 	watch_memory(d, &stats, now_ns);
 	watch_history(d, now_ns);
+	watch_opener(d);
 	tell_service(d, &stats, now_ns);
 	return 0;
 }

@@ -19,8 +19,10 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "daemon/actions.h"
+#include "daemon/confine.h"
 #include "daemon/daemon_state.h"
 #include "daemon/file_system.h"
+#include "daemon/keeper.h"
 #include "daemon/notify.h"
 #include "daemon/place.h"
 #include "daemon/privilege.h"
@@ -214,6 +216,12 @@ static void daemon_block_signals(sigset_t *old)
 	sigprocmask(SIG_BLOCK, &mask, old);
 }
 
+void daemon_end_keeper(struct daemon *d)
+{
+	keeper_end(d->keeper);
+	d->keeper = 0;
+}
+
 static void unmount(struct daemon *d)
 {
 	if (d->mounted)
@@ -224,6 +232,7 @@ static void daemon_fini(struct daemon *d)
 {
 	service_close(d->service);
 	unmount(d);
+	daemon_end_keeper(d);
 	daemon_settings_fini(&d->settings);
 	if (d->has_before)
 		daemon_settings_fini(&d->before);
@@ -269,9 +278,11 @@ static int serve(struct daemon *d, struct error *err)
 	if (d->config->oprofilefs && daemon_file_system)
 		d->mounted = daemon_file_system->open(d, d->config->oprofilefs);
 	privilege_go_first();
-	e = privilege_start_opener(&d->user, err);
+	e = d->keeper = keeper_start(&d->user, d->mounted ? d->config->oprofilefs : NULL, err);
 	if (e >= 0)
-		e = privilege_drop(&d->user, d->mounted != NULL, err);
+		e = privilege_drop(ROLE_DAEMON, &d->user, false, err);
+	if (e >= 0)
+		e = d->fence_version = confine_daemon(d->dir, d->keeper > 0, err);
 	if (e < 0)
 		return e;
 	report_user(d);
@@ -280,6 +291,7 @@ static int serve(struct daemon *d, struct error *err)
 	stop_upkeep(d);
 	service_close(take_ptr(d->service));
 	unmount(d);
+	daemon_end_keeper(d);
 	notify_service("STOPPING=1");
 	if (!e)
 		log_info("the daemon ends");

@@ -12,6 +12,7 @@
 #include "daemon/parts.h"
 #include "daemon/sources.h"
 #include "daemon/user.h"
+#include "guard/opener.h"
 #include "record/recorder.h"
 
 struct service;
@@ -47,6 +48,9 @@ struct daemon {
 	const struct daemon_config *config;
 	struct daemon_settings settings;
 	struct daemon_user user;
+	pid_t keeper; /* keeper.h; 0: none */
+	struct opener_state opener;
+	int fence_version; /* of Landlock; 0: no fence */
 	/* The directory for the daemon's own use, see place_make(); config->dir is for messages. */
 	const char *dir;
 	char *samples, *current, *log; /* DIR/samples, DIR/samples/current, DIR/log */

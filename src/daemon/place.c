@@ -163,6 +163,15 @@ static int take_over(const struct daemon *d, int fd, struct error *err)
 	return 0;
 }
 
+/* The caches of root are not this user's. */
+static void choose_cache(const struct daemon *d)
+{
+	cleanup(free_at_exit) char *cache = xasprintf("%s/.cache", d->dir);
+
+	if (d->user.is_other && *cache == '/')
+		setenv("XDG_CACHE_HOME", cache, false);
+}
+
 /* The user may have no way to the directory, as to one below /root. */
 static int choose_path(struct daemon *d, int fd, struct error *err)
 {
@@ -174,6 +183,7 @@ static int choose_path(struct daemon *d, int fd, struct error *err)
 	d->samples = xasprintf("%s/samples", d->dir);
 	d->current = xasprintf("%s/samples/current", d->dir);
 	d->log = xasprintf("%s/log", d->dir);
+	choose_cache(d);
 	return 0;
 }
 

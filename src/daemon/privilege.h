@@ -20,16 +20,21 @@ struct error;
  */
 void privilege_go_first(void);
 
-/*
- * Starts the opener of a daemon that has more rights than an ordinary user, and asks it from now
- * on. Returns its process id, or 0: an ordinary user has none. Call it before privilege_drop(), in
- * the only thread. The opener ends with the daemon.
- */
-int privilege_start_opener(const struct daemon_user *user, struct error *err);
+enum privilege_role {
+	ROLE_DAEMON,
+	ROLE_KEEPER, /* keeper.h */
+	ROLE_OPENER,
+};
 
 /*
- * Becomes the user, gives up every capability that privilege.c does not list, and sets
- * no_new_privs. Never adds a capability. `may_mount`: keep the capability to unmount our file
- * system at the end.
+ * Becomes the user, gives up every capability that the role does not have, and sets no_new_privs.
+ * Never adds a capability. `has_mount`: the keeper has to unmount our file system at the end.
  */
-int privilege_drop(const struct daemon_user *user, bool may_mount, struct error *err);
+int privilege_drop(enum privilege_role role, const struct daemon_user *user, bool has_mount,
+		   struct error *err);
+
+/* Whether this process has rights that only its opener is to have. */
+bool privilege_is_for_opener(void);
+
+/* Whether this kernel opens counters for CAP_SYS_ADMIN only. Then the opener opens them. */
+bool privilege_counters_want_admin(void);

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "guard/opener.h"
 #include "base/mem.h"
+#include "daemon/confine.h"
 #include "daemon/daemon_config.h"
 #include "store/history/retention.h"
 
@@ -104,7 +105,7 @@ pid_t upkeep_start(const char *dir, const char *active, const struct daemon_sett
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	be_modest();
-	if (keep_up(dir, &over, settings, &why) < 0)
+	if (confine_upkeep(dir, &why) < 0 || keep_up(dir, &over, settings, &why) < 0)
 		log_error("upkeep: %s", why.text);
 	_exit(0);
 }

@@ -71,9 +71,15 @@ struct opener_request {
 };
 
 struct opener_reply {
-	uint32_t number;
-	int32_t result; /* 0 with a descriptor, or a negative errno */
+	uint32_t number; /* OPENER_NOTICE, or that of the request */
+	int32_t result;  /* 0 with a descriptor, or a negative errno */
 };
+
+/*
+ * Not a reply: an opener started (its process id is the result), or it died (a negative errno).
+ * What the opener had received will have no reply.
+ */
+#define OPENER_NOTICE 0
 
 /*
  * Checks the bytes of a request: kind, sizes, and the form of the name. -EINVAL: it is refused, and
@@ -89,6 +95,9 @@ bool opener_is_path_of(enum opener_kind kind, const char *path);
 /* Serves until the other side closes its end. */
 void opener_serve(int socket);
 
+/* Tells the other side of the socket. Only the keeper of an opener (daemon/keeper.h) does this. */
+void opener_notice(int socket, int32_t result);
+
 /* ---- the daemon's process ---- */
 
 /*
@@ -98,9 +107,20 @@ void opener_serve(int socket);
 void opener_connect(int socket);
 
 /*
+ * The process id of the opener, or 0, and how many died. Waits for nothing: while another thread
+ * asks, it is the state of before. One thread calls it.
+ */
+struct opener_state {
+	int32_t pid;
+	uint32_t n_died;
+};
+struct opener_state opener_state(void);
+
+/*
  * Asks for a descriptor. `fd` goes along; below 0: none. -ENOTCONN: there is no opener. -ETIMEDOUT:
  * the opener did not answer for two seconds, because the file system of a file does not. Until it
- * answers, further requests are refused at once (-EBUSY). Any thread may call it.
+ * answers, further requests are refused at once (-EBUSY). -ECONNRESET: the opener died; the next
+ * request may succeed. Any thread may call it.
  */
 int opener_ask(const struct opener_request *request, int fd);
 

@@ -22,6 +22,7 @@ static struct {
 	int socket;
 	uint32_t number;
 	bool is_late; /* the reply to `number` has not come */
+	struct opener_state state;
 } opener = { .lock = PTHREAD_MUTEX_INITIALIZER, .socket = -1 };
 
 static int opener_send(const struct opener_request *r, int fd)
@@ -34,7 +35,9 @@ static int opener_send(const struct opener_request *r, int fd)
 	} control = { 0 };
 	struct msghdr m = { .msg_iov = bytes, .msg_iovlen = ARRAY_SIZE(bytes) };
 
-	head.number = ++opener.number;
+	if (++opener.number == OPENER_NOTICE)
+		opener.number++;
+	head.number = opener.number;
 	if (fd >= 0) {
 		m.msg_control = &control;
 		m.msg_controllen = sizeof(control);
@@ -64,7 +67,15 @@ static int opener_receive(struct opener_reply *reply, int *fd)
 	*fd = -1;
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-	return n == sizeof(*reply) ? 0 : n < 0 ? -errno : -ECONNRESET;
+	return n == sizeof(*reply) ? 0 : n < 0 ? -errno : -EPIPE;
+}
+
+/* False: an opener died. */
+static bool take_notice(int32_t result)
+{
+	opener.state.pid = MAX(result, 0);
+	opener.state.n_died += result < 0;
+	return result >= 0;
 }
 
 /* The reply to the last request; those of earlier ones are dropped. */
@@ -86,20 +97,26 @@ static int opener_await(int wait_ms)
 		r = opener_receive(&reply, &fd);
 		if (r < 0)
 			return r;
-		if (reply.number == opener.number)
+		if (reply.number == OPENER_NOTICE) {
+			if (!take_notice(reply.result))
+				return -ECONNRESET;
+		} else if (reply.number == opener.number) {
 			return reply.result < 0 ? reply.result : fd < 0 ? -EIO : fd;
+		}
 		close_at_exit(&fd);
 	}
 }
 
-/* Whether the late reply is still to come. */
+/* Takes what came since the last request. True: its late reply is still to come. */
 static bool opener_is_stuck(void)
 {
 	int fd;
 
-	if (opener.is_late && (fd = opener_await(0)) != -ETIMEDOUT) {
+	while ((fd = opener_await(0)) != -ETIMEDOUT) {
 		close_at_exit(&fd);
 		opener.is_late = false;
+		if (fd < 0 && fd != -ECONNRESET)
+			break;
 	}
 	return opener.is_late;
 }
@@ -116,6 +133,20 @@ int opener_ask(const struct opener_request *request, int fd)
 	}
 	pthread_mutex_unlock(&opener.lock);
 	return r;
+}
+
+struct opener_state opener_state(void)
+{
+	static struct opener_state state;
+
+	/* Another thread may be waiting for a reply. */
+	if (pthread_mutex_trylock(&opener.lock) != 0)
+		return state;
+	if (opener.socket >= 0)
+		opener_is_stuck();
+	state = opener.state;
+	pthread_mutex_unlock(&opener.lock);
+	return state;
 }
 
 /* ---- requests ---- */
@@ -273,5 +304,6 @@ void opener_connect(int socket)
 	close_at_exit(&opener.socket);
 	opener.socket = socket;
 	opener.is_late = false;
+	opener.state = (struct opener_state){ 0 };
 	open_helper_set(socket < 0 ? NULL : &helper);
 }

@@ -200,6 +200,16 @@ static bool opener_answer(int socket, uint32_t number, int opened)
 	return sendmsg(socket, &m, MSG_NOSIGNAL) >= 0;
 }
 
+void opener_notice(int socket, int32_t result)
+{
+	const struct opener_reply notice = { OPENER_NOTICE, result };
+	struct iovec bytes = { (void *)&notice, sizeof(notice) };
+	const struct msghdr m = { .msg_iov = &bytes, .msg_iovlen = 1 };
+
+	/* If the daemon takes nothing, the notice is lost, and a request times out. */
+	(void)!sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* False: the other side has gone. */
 static bool opener_serve_one(int socket)
 {

@@ -11,6 +11,9 @@
 #   work                   a program that is busy until the end of the test; it is $busy
 #   works_on               waits until it was busy for half a second
 #   is_quiet DIR           whether nothing was counted meanwhile
+#   runs_private PID       whether a process executes a program named "private"
+#   names_function DIR PID whether a report names the functions of "split"
+#   parts DIR, has_parts DIR N   the names of its parts; whether there are at least N
 #   ask DIR REQUEST…       `assay ctl`, with the patience of the tests
 
 # It is found out once a file.
@@ -60,6 +63,24 @@ with_users() {
 	printf 'assay:x:54321:\nassay-parser:x:54322:\n' >>users.group
 	run_daemon unshare -m sh -c '
 		mount --bind users.passwd /etc/passwd && mount --bind users.group /etc/group && exec "$@"' sh "$@"
+}
+
+runs_private() {
+	[ "$(cat "/proc/$1/comm")" = private ]
+}
+
+names_function() {
+	assay ctl --session-dir "$1" dump >/dev/null
+	assay report -i "$1" --by symbol,image "pid:$2" >names.txt 2>&1
+	grep -q forty names.txt && ! grep -q unknown names.txt
+}
+
+parts() {
+	ls "$1/samples/current"
+}
+
+has_parts() {
+	[ "$(parts "$1" | wc -l)" -ge "$2" ]
 }
 
 end_daemon() {

@@ -13,10 +13,6 @@ teardown() {
 	! mountpoint -q small 2>/dev/null || umount -l small
 }
 
-parts() {
-	ls "$1/samples/current"
-}
-
 samples_of() {
 	local sum=0 part
 	for part in "$1"/samples/*/2*; do
@@ -32,10 +28,6 @@ has_samples() {
 # The first second may be another program's alone.
 shows_split() {
 	assay report -i "$1" --by app 2>/dev/null | grep -q split
-}
-
-has_parts() {
-	[ "$(parts "$1" | wc -l)" -ge "$2" ]
 }
 
 @test "a daemon collects, its part is read while it is written, and it ends whole" {
@@ -71,14 +63,17 @@ has_parts() {
 	[ "$(id -u)" = 0 ] || return 0
 	# The opener has SYS_PTRACE and DAC_READ_SEARCH. It has PERFMON and SYS_ADMIN where a
 	# distribution's kernel opens counters for nothing less.
-	opener=$(pgrep -P "$daemon" -x assay-opener)
+	keeper=$(pgrep -P "$daemon" -x assay-keeper)
+	opener=$(pgrep -P "$keeper" -x assay-opener)
 	allowed=$((1 << 19 | 1 << 2))
 	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || allowed=$((allowed | 1 << 38 | 1 << 21))
+	has_only "$allowed" "$keeper"
 	has_only "$allowed" "$opener"
 	[ "$((16#$(awk '$1 == "CapEff:" { print $2 }' "/proc/$opener/status")))" = "$allowed" ]
-	# It ends with the daemon, however that ends.
+	# They end with the daemon, however that ends.
 	kill -9 "$daemon"
 	wait_for is_gone "$opener"
+	wait_for is_gone "$keeper"
 }
 
 is_gone() {
@@ -112,16 +107,6 @@ has_only() {
 	start_daemon d -e cpu-clock --max-cpu 0 -F "$(at_most 499)"
 	wait_for names_function d "$runs"
 	end_daemon
-}
-
-runs_private() {
-	[ "$(cat "/proc/$1/comm")" = private ]
-}
-
-names_function() {
-	assay ctl --session-dir "$1" dump >/dev/null
-	assay report -i "$1" --by symbol,image "pid:$2" >names.txt 2>&1
-	grep -q forty names.txt && ! grep -q unknown names.txt
 }
 
 @test "a second daemon is refused, with the process id of the first" {

@@ -9,6 +9,7 @@ teardown() {
 	[[ -n ${BATS_TEST_COMPLETED-} ]] || cat daemon.log d/log 2>/dev/null || true
 	end_test
 	kill_daemon_of d
+	[ -z "${OPEN-}" ] || rm -rf "$OPEN"
 }
 
 # The value of a field of /proc/PID/status.
@@ -31,6 +32,7 @@ has_exactly() { # PID USER CAPABILITIES
 		[ "$(field "$task" CapBnd)" = "$want" ]
 		[ "$(field "$task" CapAmb)" = 0000000000000000 ]
 		[ "$(field "$task" NoNewPrivs)" = 1 ]
+		[ "$(field "$task" Seccomp)" = 2 ]
 	done
 }
 
@@ -52,13 +54,16 @@ holds() {
 	with_users assay daemon --session-dir d -e cpu-clock
 	# IPC_LOCK, SYSLOG, PERFMON, BPF
 	has_exactly "$daemon" 54321 "$(cap 14 34 38 39)"
-	opener=$(pgrep -P "$daemon" -x assay-opener)
+	keeper=$(pgrep -P "$daemon" -x assay-keeper)
+	opener=$(pgrep -P "$keeper" -x assay-opener)
 	# DAC_READ_SEARCH, SYS_PTRACE; PERFMON and SYS_ADMIN where kernels open counters for nothing less.
 	if [ "$(cat "$PARANOID_FILE")" -le 2 ]; then
-		has_exactly "$opener" 54321 "$(cap 2 19)"
+		set -- 2 19
 	else
-		has_exactly "$opener" 54321 "$(cap 2 19 21 38)"
+		set -- 2 19 21 38
 	fi
+	has_exactly "$keeper" 54321 "$(cap "$@")"
+	has_exactly "$opener" 54321 "$(cap "$@")"
 	holds 54321
 	run said "stays root"
 	[ "$status" = 1 ]
@@ -79,16 +84,16 @@ holds() {
 # The folder above is root's alone, as /root is.
 @test "the user assay needs no way to the directory, and settings are read again" {
 	need_daemon
-	mkdir -p closed open
-	chmod 700 closed
-	echo 'freq = 99' >open/conf
-	chmod 755 .
-	with_users assay daemon --session-dir closed/d --config open/conf -e cpu-clock
+	mkdir -m 700 closed
+	OPEN=$(mktemp -d)
+	chmod 755 "$OPEN"
+	echo 'freq = 99' >"$OPEN/conf"
+	with_users assay daemon --session-dir closed/d --config "$OPEN/conf" -e cpu-clock
 	said "into $PWD/closed/d/samples/current/2"
 	[[ "$(status_of closed/d .part)" == "$PWD/closed/d/samples/current/2"* ]]
-	echo 'freq = 49' >open/conf
+	echo 'freq = 49' >"$OPEN/conf"
 	kill -HUP "$daemon"
-	wait_for said "the settings were read again" || said "can't read its settings again"
+	wait_for said "the settings were read again"
 	ask closed/d save one
 	ask closed/d dump
 	[ "$(ls closed/d/samples)" = "$(printf 'current\none')" ]
@@ -110,7 +115,7 @@ holds() {
 	ln secret d/samples/current/linked
 	ln -s "$PWD/secret" d/samples/current/link
 	with_users assay daemon --session-dir d -e cpu-clock
-	said "belong to the user 'assay' now" || said "1 files have other names elsewhere"
+	said "1 files have other names elsewhere and keep their owner"
 	[ "$(stat -c %u secret)" = 0 ]
 	rm d/samples/current/linked d/samples/current/link
 	holds 54321
@@ -136,4 +141,66 @@ has_parts_of_root() {
 	run with_users assay daemon --session-dir d -e cpu-clock
 	[ "$status" != 0 ]
 	said "d belongs to user 65534, and the daemon runs as user 54321"
+}
+
+# What an attacker can do in each of the processes; tests/programs/intruder.c is his code.
+@test "nobody who takes over the daemon, its keeper, its opener or its upkeep gets further" {
+	need_daemon
+	[ -e "$PROGRAMS/intruder.so" ] || skip "a build with sanitizers has no intruder"
+	rm -f /tmp/assay-intruder
+	with_users env LD_PRELOAD="$PROGRAMS/intruder.so" ASSAY_DAEMON_PACE=settle=1,part=1,upkeep=1 \
+		assay daemon --session-dir d -e cpu-clock --max-cpu 0 --metrics-listen 0
+	ask d status >/dev/null
+	for process in daemon keeper opener upkeep; do
+		wait_for said "intruder: $process exec"
+	done
+	grep intruder daemon.log
+	run grep SUCCEEDED daemon.log
+	[ "$status" = 1 ]
+	for process in daemon upkeep; do
+		[ "$(grep "intruder: $process " daemon.log | sort -u | wc -l)" = 8 ]
+	done
+	for process in keeper opener; do
+		[ "$(grep "intruder: $process " daemon.log | sort -u | wc -l)" = 6 ]
+	done
+	[ ! -e /tmp/assay-intruder ]
+	# They go on with their work.
+	wait_for has_parts d 2
+	end_daemon
+	run grep -E "upkeep: |error" daemon.log
+	[ "$status" = 1 ]
+}
+
+knows_build_id() {
+	ask d dump && assay buildid-list -i d | grep "^[0-9a-f]\{40\} $OPEN/private"
+}
+
+opens_again() {
+	opener=$(pgrep -P "$keeper" -x assay-opener) && [ "$opener" != "$1" ]
+}
+
+# A build id comes by the opener alone: the file is its owner's.
+@test "an opener that is killed starts again, and opens files for the daemon" {
+	need_daemon
+	OPEN=$(mktemp -d)
+	cp "$PROGRAMS/split" "$OPEN/private"
+	chown -R nobody "$OPEN"
+	chmod 700 "$OPEN" "$OPEN/private"
+	background setpriv --reuid=nobody --regid=nogroup --clear-groups "$OPEN/private" 1000s
+	runs=$pid
+	wait_for runs_private "$runs"
+	with_users assay daemon --session-dir d -e cpu-clock --max-cpu 0 -F "$(at_most 499)" --paused
+	keeper=$(pgrep -P "$daemon" -x assay-keeper)
+	for _ in 1 2; do
+		before=$(pgrep -P "$keeper" -x assay-opener)
+		kill -9 "$before"
+		wait_for opens_again "$before"
+	done
+	wait_for said "the opener of files died (2 times so far) and starts again"
+	ask d start
+	wait_for knows_build_id
+	# Without the keeper, it goes on.
+	kill -9 "$keeper"
+	wait_for said "the process that keeps the daemon's rights died"
+	end_daemon
 }

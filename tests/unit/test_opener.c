@@ -203,6 +203,39 @@ static void an_opener_that_is_stuck_costs_one_wait(void **state)
 	assert_int_equal(opener_ask(&r, -1), -ENOTCONN);
 }
 
+/* The notice of a death ends the wait of a request; the next request is a new one. */
+static void an_opener_that_died_costs_no_wait(void **state)
+{
+	struct opener_request r = request(OPENER_PROC_MAPS, NULL);
+	struct opener_reply reply = { 0 };
+	struct opener_head asked;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	opener_connect(ends[0]);
+	opener_notice(ends[1], 42);
+	assert_int_equal(opener_state().pid, 42);
+	if (fork() == 0) { /* takes a request, and dies; then another one answers */
+		opener_connect(-1);
+		recv(ends[1], &asked, sizeof(asked), 0);
+		opener_notice(ends[1], -ECHILD);
+		opener_notice(ends[1], 43);
+		recv(ends[1], &asked, sizeof(asked), 0);
+		reply = (struct opener_reply){ asked.number, -EXDEV };
+		send(ends[1], &reply, sizeof(reply), 0);
+		_exit(0);
+	}
+	assert_int_equal(opener_ask(&r, -1), -ECONNRESET);
+	assert_int_equal(opener_ask(&r, -1), -EXDEV);
+	assert_int_equal(opener_state().n_died, 1);
+	assert_int_equal(opener_state().pid, 43);
+	close(ends[1]);
+	wait(NULL);
+	opener_connect(-1);
+	assert_int_equal(opener_state().n_died, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +245,7 @@ int main(void)
 		cmocka_unit_test(a_name_has_the_form_of_its_kind),
 		cmocka_unit_test(a_request_of_the_wrong_shape_is_refused),
 		cmocka_unit_test(an_opener_that_is_stuck_costs_one_wait),
+		cmocka_unit_test(an_opener_that_died_costs_no_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

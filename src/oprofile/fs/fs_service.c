@@ -143,6 +143,10 @@ static void fs_service_close(void *mounted)
 
 	if (!s)
 		return;
+	/* What was asked already, above all reads. Then the keeper unmounts. */
+	if (s->fs)
+		oprofilefs_serve(s->fs);
+	daemon_end_keeper(s->daemon);
 	fs_service_unmount(s);
 	free(s->mountpoint);
 	free(s);
