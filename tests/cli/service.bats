@@ -68,6 +68,11 @@ start_systemd() {
 	[[ "$(property StatusText)" == *"collecting into /var/lib/assay/samples/current/2"* || "$(property StatusText)" == *samples* ]]
 	[ "$(inside stat -c '%a %G' /var/lib/assay/control)" = "660 assay" ]
 	[ "$(inside stat -c '%a %G' /var/lib/assay/samples)" = "750 assay" ]
+	[ "$(inside find /var/lib/assay /var/cache/assay ! -user assay)" = "" ]
+	for process in assay assay-keeper assay-opener; do
+		inside grep -h Uid: "/proc/$(inside pgrep -x "$process")/status"
+	done >users
+	[ "$(sort -u users)" = "$(printf 'Uid:\t54321\t54321\t54321\t54321')" ]
 	inside systemctl reload assay
 	wait_for property_is ActiveState active
 	[ "$(property ReloadResult)" = success ]
@@ -91,4 +96,18 @@ start_systemd() {
 	grep -q "the previous daemon was killed" journal
 	run grep -E "upkeep: |not readable|denied|cannot (set|give|remove|write|rename)" journal
 	[ "$status" = 1 ]
+}
+
+@test "the generator gives SYS_ADMIN where counters need it, and only there" {
+	need_root
+	unshare -m true 2>/dev/null || skip "no mount here"
+	for level in 2 3; do
+		mkdir "at$level"
+		echo "$level" >level
+		unshare -m sh -c 'mount --bind level "$1" && "$2" "$3"' sh "$PARANOID_FILE" \
+			"$ROOT/data/assay-generator" "at$level"
+	done
+	[ -z "$(ls at2)" ]
+	grep -q '^AmbientCapabilities=CAP_SYS_ADMIN' at3/assay.service.d/counters.conf
+	grep -q '^CapabilityBoundingSet=CAP_SYS_ADMIN' at3/assay.service.d/counters.conf
 }

@@ -38,6 +38,9 @@ rm -rf "$root"/etc/systemd/system/* "$root"/etc/assay "$root"/var/{lib,cache}/as
 : >"$root/etc/machine-id"
 cp -r "$unit" "$unit.d" "$root/etc/systemd/system/"
 printf '[Unit]\nWants=%s\nDefaultDependencies=no\n' "$(basename "$unit")" >"$root/etc/systemd/system/only.target"
-chroot "$root" systemd-sysusers --inline 'g assay 54321'
+chroot "$root" systemd-sysusers --inline 'u assay 54321 "assay daemon" /var/lib/assay' 'u assay-parser 54322'
+# A history that a daemon of root began, before there was a user.
+mkdir -p "$root/var/lib/assay/samples/current"
+chmod -R go= "$root/var/lib/assay/samples"
 exec chroot "$root" env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin container=assay-test \
 	/lib/systemd/systemd --system --unit=only.target --log-target=console --show-status=no
