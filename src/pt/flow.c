@@ -17,6 +17,7 @@ struct pt_flow *pt_flow_new(const struct pt_flow_config *config, struct pt_code 
 {
 	struct pt_flow *f = xcalloc(1, sizeof(*f));
 
+	assert(config->events);
 	f->config = *config;
 	f->code = code;
 	f->width = code->width;

@@ -23,8 +23,7 @@ static void branch_async(struct pt_flow *f, uint64_t to)
 		flags |= PT_F_ASYNC | PT_F_END;
 	f->stats.branches++;
 	pt_flow_settle(f, f->insns);
-	pt_flow_emit(f, (struct pt_event){ .branch = { PT_EV_BRANCH, PT_END_INTERRUPT,
-						       (uint16_t)flags, 0, pt_flow_ip(f), to } });
+	pt_flow_emit_branch(f, PT_END_INTERRUPT, flags, 0, pt_flow_ip(f), to);
 	f->position = PT_EXECUTING;
 	pt_flow_set_fact(f, PT_FACT_TX_ABORTS, false);
 }

@@ -75,8 +75,7 @@ void pt_flow_begin_at(struct pt_flow *f, uint64_t ip)
 	pt_time_on(&f->time, true);
 	f->stats.branches++;
 	pt_flow_settle(f, f->insns);
-	pt_flow_emit(f, (struct pt_event){ .branch = { PT_EV_BRANCH, PT_END_FALL,
-						       PT_F_BRANCH | PT_F_BEGIN, 0, 0, ip } });
+	pt_flow_emit_branch(f, PT_END_FALL, PT_F_BRANCH | PT_F_BEGIN, 0, 0, ip);
 	if (f->config.quick)
 		pt_flow_say_ip(f, ip);
 }

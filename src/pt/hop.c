@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pt/hop.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "pt/packet.h"
@@ -185,6 +186,7 @@ const struct pt_hop *pt_code_make_hop(struct pt_code *code, uint64_t addr, uint6
 	uint64_t hash = pt_hop_hash(addr, tnt, variant);
 	uint32_t *seen = &code->seen[hash % PT_SEEN];
 
+	assert(pt_depth(returns) <= PT_STACK);
 	if (hop->addr)
 		return hop;
 	if (code->steps_alone)

@@ -56,6 +56,7 @@ bool pt_insn_read(unsigned int width, const uint8_t *bytes, size_t n, struct pt_
 				       : ZYDIS_STACK_WIDTH_16);
 	if (!n || !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, n, &insn)))
 		return false;
+	assert(insn.length && insn.length <= PT_INSN_MAX && insn.length <= n);
 	*out = (struct pt_insn){
 		.size = insn.length,
 		.end = (uint8_t)end_of(&insn),

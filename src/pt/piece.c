@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pt/piece.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "pt/flow_emit.h"
@@ -59,8 +60,10 @@ static const uint8_t *psb_address(const uint8_t *at, const uint8_t *end, uint64_
 void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end)
 {
 	uint64_t ip = 0;
-	const uint8_t *fup = psb < end ? psb_address(psb, end, &ip) : NULL;
+	const uint8_t *fup;
 
+	assert(psb <= end);
+	fup = psb < end ? psb_address(psb, end, &ip) : NULL;
 	if (f->tnt.n) {
 		f->begin = f->at = f->end = psb;
 		pt_flow_use_directions(f);
@@ -182,6 +185,7 @@ size_t pt_join(struct pt_joint *j, struct pt_event *events, size_t n)
 		e->tsc = j->tsc = MAX(e->tsc, j->tsc);
 		events[kept++] = *e;
 	}
+	assert(kept <= n);
 	return kept;
 }
 

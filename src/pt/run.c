@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pt/run.h"
 
+#include <assert.h>
+
 #include "pt/path.h"
 
 /*
@@ -56,8 +58,10 @@ static void runs_grow(struct pt_code *code)
 const struct pt_run *pt_code_make_run(struct pt_code *code, uint32_t node, uint64_t bits,
 				      unsigned int n)
 {
-	struct pt_run *run = run_find(code, node, pt_run_key(bits, n));
+	struct pt_run *run;
 
+	assert(n > 0 && n <= PT_RUN_BITS && node < code->nodes.n);
+	run = run_find(code, node, pt_run_key(bits, n));
 	if (run->node)
 		return run;
 	if (code->steps_alone)

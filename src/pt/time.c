@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pt/time.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "base/mem.h"
@@ -19,6 +20,7 @@ static uint64_t scale(uint64_t v, uint32_t numerator, uint32_t denominator)
 
 static void set_now(struct pt_time *t, uint64_t tsc)
 {
+	assert(t->clock);
 	if (tsc < t->tsc)
 		t->backwards++;
 	else
@@ -256,6 +258,7 @@ static void scan_packet(struct pt_time *t, struct pt_scan *s, const struct pt_pa
 const uint8_t *pt_time_scan(struct pt_time *t, struct pt_scan *s, const uint8_t *at,
 			    const uint8_t *to, const uint8_t *end)
 {
+	assert(at <= to && to <= end);
 	while (at < to && !s->is_lost) {
 		struct pt_packet p;
 		int size = pt_packet_read(at, end, &s->block, &p);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pt/walk.h"
 
+#include <assert.h>
+
 #include "pt/flow_emit.h"
 #include "pt/flow_place.h"
 #include "pt/run.h"
@@ -20,8 +22,7 @@ static void report(struct pt_flow *f, uint64_t from, uint64_t to, unsigned int e
 		return;
 	if (f->facts & PT_FACT_IN_TX)
 		flags |= PT_F_IN_TX;
-	pt_flow_emit(f, (struct pt_event){ .branch = { PT_EV_BRANCH, (uint8_t)end, (uint16_t)flags,
-						       size, from, to } });
+	pt_flow_emit_branch(f, end, flags, size, from, to);
 }
 
 /* Over the block at hand, its branch included. */
@@ -77,6 +78,7 @@ static uint32_t return_from(struct pt_flow *f, uint64_t from, uint8_t size)
 {
 	struct pt_return to = *pt_return_at(&f->returns, 0);
 
+	assert(pt_depth(&f->returns));
 	pt_pop(&f->returns);
 	report(f, from, to.addr, PT_END_RETURN, size);
 	return to.node ? to.node : pt_code_at(f->code, to.addr);
@@ -238,9 +240,7 @@ enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 {
 	if (f->config.quick) {
 		if (to)
-			pt_flow_emit(f, (struct pt_event){ .branch = { PT_EV_BRANCH, PT_END_FALL,
-								       PT_F_BRANCH | PT_F_END, 0, 0,
-								       to } });
+			pt_flow_emit_branch(f, PT_END_FALL, PT_F_BRANCH | PT_F_END, 0, 0, to);
 		return PT_WALK_DONE;
 	}
 	for (unsigned int steps = 0; steps < MAX_STEPS; steps++) {
@@ -276,9 +276,7 @@ enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 		f->stats.branches++;
 		flags = pt_end_flags[node->end] | PT_F_END |
 			(f->facts & PT_FACT_IN_TX ? PT_F_IN_TX : 0);
-		pt_flow_emit(f, (struct pt_event){ .branch = { PT_EV_BRANCH, node->end,
-							       (uint16_t)flags, pt_end_size(node),
-							       node->last, to } });
+		pt_flow_emit_branch(f, node->end, flags, pt_end_size(node), node->last, to);
 		return PT_WALK_DONE;
 	}
 	return PT_WALK_LOOP;

@@ -88,11 +88,15 @@ static inline struct pt_event *room_for(struct pt_flow *f, size_t n)
 static inline void put(const struct pt_flow *f, struct pt_event *e, const struct pt_op *op,
 		       uint64_t insns)
 {
-	*e = (struct pt_event){ .tsc = f->said_tsc,
-				.insns = insns + op->insns,
-				.cycles = f->said_cycles,
-				.branch = { op->kind, op->end, op->flags, op->size, op->from,
-					    op->to } };
+	e->tsc = f->said_tsc;
+	e->insns = insns + op->insns;
+	e->cycles = f->said_cycles;
+	e->branch.kind = op->kind;
+	e->branch.end = op->end;
+	e->branch.flags = op->flags;
+	e->branch.insn_size = op->size;
+	e->branch.from = op->from;
+	e->branch.to = op->to;
 }
 
 /* Most hops have two events at most: so many are written in any case. */

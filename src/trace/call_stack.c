@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "trace/call_stack.h"
 
+#include <assert.h>
+
 #include "pt/code.h"
 
 enum {
@@ -44,6 +46,7 @@ static struct open_call *innermost(struct call_thread *t)
 /* The innermost `n` calls are over. */
 static void leave(struct call_stacks *s, struct call_thread *t, size_t n, uint32_t flags)
 {
+	assert(n <= t->calls.n);
 	for (; n; n--) {
 		struct open_call *call = innermost(t);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "trace/itrace.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
@@ -198,6 +199,8 @@ int itrace_parse(const char *text, struct itrace *out, struct error *err)
 		o.unit = ITRACE_INSTRUCTIONS;
 	}
 	o.branches |= o.calls | o.returns;
+	assert(o.chain_size && o.chain_size <= ITRACE_MAX_CHAIN);
+	assert(o.branch_size && o.branch_size <= ITRACE_MAX_CHAIN);
 	*out = o;
 	return 0;
 }

@@ -14,6 +14,7 @@
  */
 #include "trace/pt_ahead.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -444,6 +445,7 @@ static void retire(struct pt_ahead *a, struct queue *q)
 {
 	struct part *part = q->first_part;
 
+	assert(q->n_parts && a->n_parts && !part->q.events.n);
 	pt_join_end(&q->joint, &part->end);
 	queue_end(&part->q);
 	give_back(q, part);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "trace/pt_overlap.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -80,5 +81,6 @@ size_t pt_overlap(const uint8_t *before, size_t n_before, const uint8_t *now, si
 	*is_consecutive = n;
 	if (!n && last_tsc(before, end, &tsc))
 		psb = first_after(psb, now_end, tsc);
+	assert(n <= (size_t)(now_end - psb));
 	return (size_t)(psb - now) + n;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "trace/pt_stack.h"
 
+#include <assert.h>
 #include <string.h>
 
 void pt_stacks_fini(struct pt_stacks *s)
@@ -117,6 +118,7 @@ void pt_stack_keep(const struct pt_stacks *s, struct pt_thread_stack *t, const s
 static const struct branch *last_branch(const struct pt_stacks *s, const struct pt_thread_stack *t,
 					uint32_t i)
 {
+	assert(i < t->n_ring);
 	return &t->ring[(t->ring_at + s->ring_size - 1 - i) % s->ring_size];
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "trace/pt_synth_packets.h"
 
+#include <assert.h>
 #include <linux/perf_event.h>
 #include <string.h>
 
@@ -82,6 +83,7 @@ static int synth_push_raw(struct pt_synth *s, uint64_t tsc, enum pt_synth_id id,
 {
 	struct event *sample;
 
+	assert(size <= PT_SYNTH_RAW_MAX);
 	if (s->synths[id] < 0 || (id != PT_SYNTH_CBR && synth_is_skipped(s)))
 		return 0;
 	sample = synth_begin_sample(s, s->synths[id], tsc, ip, 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "trace/pt_trace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -105,6 +106,7 @@ static int trace_give(struct queue *q, size_t n, struct pt_trace_sink *sink)
 	const struct mark *m;
 	struct pt_span span;
 
+	assert(n && q->head + n <= q->events.n && q->mark < q->marks.n);
 	m = &q->marks.data[q->mark];
 	span = (struct pt_span){ .events = q->events.data + q->head,
 				 .n = n,

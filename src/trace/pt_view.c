@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "trace/pt_view.h"
 
+#include <assert.h>
+
 #include "pt/flow.h"
 
 enum { IDLE_VIEWS = 32 /* code graphs of processes that no queue is in */ };
@@ -166,6 +168,7 @@ static void view_advance(struct view *v, const struct version *to)
 
 void queue_leave_view(struct queue *q)
 {
+	assert(!q->view || q->view->n_users);
 	if (q->view)
 		q->view->n_users--;
 	if (q->flow)
@@ -185,6 +188,7 @@ void queue_enter_view(struct queue *q, const struct version *of)
 		v = view_new(q->trace, q->pool, of);
 	else if (!version_is_same(&v->of, of))
 		view_advance(v, of);
+	assert(version_is_same(&v->of, of));
 	v->n_users++;
 	v->used = ++q->pool->clock;
 	q->view = v;
