@@ -391,9 +391,14 @@ static int map_answer(int fd, uint64_t size, struct parser_answer *out)
 	if (seals < 0 || (seals & ANSWER_SEALS) != ANSWER_SEALS || fstat(fd, &st) < 0 || !size ||
 	    size > PARSER_ANSWER_MAX || (uint64_t)st.st_size != size)
 		return -EPROTO;
-	base = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	/* All pages at once, as all are read; a page is copied when it is written. */
+	base = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
 	if (base == MAP_FAILED)
 		return -errno;
+	if (mprotect(base, (size_t)size, PROT_READ | PROT_WRITE) < 0) {
+		munmap(base, (size_t)size);
+		return -ENOMEM;
+	}
 	*out = (struct parser_answer){ base, (size_t)size, true };
 	return 0;
 }

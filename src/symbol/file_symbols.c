@@ -2,6 +2,7 @@
 #include "symbol/file_symbols.h"
 
 #include <elf.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -78,6 +79,8 @@ static void put_answer(struct buf *answer, const struct file_symbols_head *head,
 {
 	static const uint8_t zeros[8];
 
+	buf_reserve(answer, sizeof(*head) + strlen(text) + (link_name ? strlen(link_name) : 0) +
+				    2 * sizeof(zeros) + size);
 	buf_bytes(answer, head, sizeof(*head));
 	buf_cstr0(answer, text);
 	buf_cstr0(answer, link_name ? link_name : "");
