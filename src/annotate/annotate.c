@@ -216,8 +216,8 @@ void annotation_put_skid(const struct annotation *a, uint32_t lane, struct buf *
 			   counter->name);
 	else if (precision_of(counter->spec) == 1)
 		buf_printf(out,
-			   "%s is precise but for a constant skid: a sample may be at the "
-			   "instruction behind its own",
+			   "%s is precise except for a constant skid: a sample may be at the "
+			   "next instruction",
 			   counter->name);
 	else if (!strcmp(counter->unit, "ns"))
 		buf_printf(
@@ -228,7 +228,7 @@ void annotation_put_skid(const struct annotation *a, uint32_t lane, struct buf *
 			counter->name);
 	else
 		buf_printf(out,
-			   "%s is not precise: a sample is at an instruction behind the one that "
-			   "caused it, mostly the next, up to dozens; try %s:pp",
+			   "%s is not precise: a sample is mostly at the instruction behind its "
+			   "cause, sometimes dozens behind; try %s:pp",
 			   counter->name, counter->name);
 }

@@ -130,8 +130,8 @@ static void warn_of_newer(struct page *p, const struct source_file *file, uint64
 	if (!file->path || !code_ns || file->mtime_ns <= code_ns)
 		return;
 	text = xasprintf(
-		"%s has been changed since the binary was built; its lines may not be those "
-		"that ran",
+		"%s has been changed since the binary was built; its lines may differ from the "
+		"code that ran",
 		file->path);
 	annotate_text_put_sentence(p, "warning", text);
 }

@@ -29,7 +29,7 @@ static const struct {
 
 static int window_refuse(const char *text, struct error *err)
 {
-	return error_set(err, -EINVAL, "'%s' is no time; write " TIME_POINT_FORMS, text);
+	return error_set(err, -EINVAL, "'%s' is not a time; write " TIME_POINT_FORMS, text);
 }
 
 /* At least one digit, and a value of at most `max`. */
@@ -273,7 +273,8 @@ int time_range_parse(const char *text, uint64_t now_ns, struct time_window *out,
 	int r = 0;
 
 	if (!dots || !strcmp(text, ".."))
-		return error_set(err, -EINVAL, "'%s' is no stretch of time; write FROM..TO", text);
+		return error_set(err, -EINVAL, "'%s' is not a range of times; write FROM..TO",
+				 text);
 	if (*from)
 		r = time_point_parse(from, now_ns, &w.from_ns, err);
 	if (r >= 0 && dots[2])

@@ -147,7 +147,7 @@ void call_timeline_print(const struct call_timeline *t, const struct timeline_wo
 	output_line(out, "%zu call%s of %zu thread%s in %s; times are from %s%s", t->calls.n,
 		    t->calls.n == 1 ? "" : "s", t->threads.n, t->threads.n == 1 ? "" : "s", length,
 		    t->marks.n ? t->marks.data[0].text : "the end",
-		    t->is_exact ? "" : "; what is shorter than a period is not seen");
+		    t->is_exact ? "" : "; calls shorter than a period are missing");
 	if (t->n_left_out)
 		fprintf(out, "%" PRIu64 " older calls are left out\n", t->n_left_out);
 	vec_foreach (&t->threads, thread) {

@@ -61,7 +61,8 @@ int trace_calls_open(struct replay *replay, struct symbolizer *symbolizer,
 	int r;
 
 	if (!replay_has_trace(replay))
-		return replay_no_trace(replay, ": calls are known of traces alone", err);
+		return replay_no_trace(replay, ": only recordings of a processor trace have calls",
+				       err);
 	r = itrace_parse("be", &itrace, err);
 	r = r < 0 ? r : replay_decode(replay, &itrace, places, err);
 	if (r < 0)

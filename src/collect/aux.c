@@ -46,14 +46,15 @@ static int explain_no_memory(const struct aux *a, int e, struct error *err)
 				   a->config.area_bytes >> 10, rings_count(r));
 	sources_number(NULL, "sys/kernel/perf_event_mlock_kb", &free_kib);
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	return error_set(
-		err, e,
-		"cannot map the trace's buffers: %zu of %zu KiB each (a ring of %zu KiB, an "
-		"AUX area of %zu KiB) are more than this user may lock: %lld KiB a CPU "
-		"(kernel.perf_event_mlock_kb) and %llu KiB more (ulimit -l); make them smaller "
-		"(-m,16), or as root 'sysctl kernel.perf_event_mlock_kb=%zu'",
-		rings_count(r), need, rings_data_bytes(r) >> 10, a->config.area_bytes >> 10,
-		(long long)free_kib, (unsigned long long)limit.rlim_cur >> 10, need);
+	return error_set(err, e,
+			 "cannot map the trace's buffers: this user may lock too little memory for "
+			 "%zu buffers of %zu KiB (a ring of %zu KiB and an AUX area of %zu KiB "
+			 "each). The limit is %lld KiB a CPU (kernel.perf_event_mlock_kb) and %llu "
+			 "KiB more (ulimit -l). Make the buffers smaller (-m,16), or run 'sysctl "
+			 "kernel.perf_event_mlock_kb=%zu' as root",
+			 rings_count(r), need, rings_data_bytes(r) >> 10,
+			 a->config.area_bytes >> 10, (long long)free_kib,
+			 (unsigned long long)limit.rlim_cur >> 10, need);
 }
 
 static int open_area(struct aux *a, size_t ring, struct error *err)

@@ -178,9 +178,9 @@ static int attach_tracepoint(struct sampler *s, const struct bpf_program *progra
 
 	if (!link)
 		return error_errno(err, -errno,
-				   "cannot follow the scheduler's tracepoints, which are reached "
-				   "through tracefs: /sys/kernel/tracing must be mounted, and is "
-				   "root's alone, whatever the capabilities");
+				   "cannot follow the scheduler's tracepoints: mount tracefs at "
+				   "/sys/kernel/tracing and run as root; capabilities are not "
+				   "enough");
 	vec_push(&s->switch_links, link);
 	return 0;
 }

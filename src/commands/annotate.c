@@ -193,8 +193,8 @@ static int say_candidates(const struct profile *p, const char *word, const struc
 	for (size_t i = 0; i < c->n && i < MAX_LISTED; i++)
 		put_candidate(p, &c->data[i], &list);
 	error_set(err, -EINVAL,
-		  "'%s' is %zu functions; add lib-image:NAME, or write its parameters, too, "
-		  "or a * for all of them:%s",
+		  "'%s' names %zu functions; add lib-image:NAME or the parameters, or a * for "
+		  "all of them:%s",
 		  word, c->n, buf_cstr(&list));
 	buf_fini(&list);
 	return -EINVAL;
@@ -343,8 +343,8 @@ static int annotate_files(const struct annotate_args *args, struct annotation *a
 	if (r >= 0 && !n)
 		r = error_set(err, -ENOENT, "%s",
 			      files.n ? "none of the source files with samples was found"
-				      : "no source file has so many samples; 'assay why' says why "
-					"code has no lines, and -t lowers the threshold");
+				      : "no source file reaches the threshold; lower it with -t, "
+					"or see 'assay why', which explains missing lines");
 	vec_fini(&files);
 	return r;
 }
@@ -534,7 +534,7 @@ static const struct command_example annotate_examples[] = {
 
 const struct command annotate_command = {
 	.name = "annotate",
-	.summary = "source and assembly with the samples in the margin",
+	.summary = "show source and assembly with samples in the margin",
 	.synopsis = "[OPTIONS] [FILTER…] [SYMBOL…]",
 	.description =
 		"Shows the source of functions, or with *-a* their instructions. The margin "

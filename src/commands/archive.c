@@ -138,8 +138,8 @@ static int archive_run(const struct command *self, int argc, char **argv)
 	int status = command_begin(self, false, argc, argv, &args, &operands);
 
 	if (status < 0 && (operands.n || !args.output)) {
-		log_error(operands.n ? "archive: %s: the session is named with -i"
-				     : "archive: -o names the archive: 'assay archive -o DIR'",
+		log_error(operands.n ? "archive: '%s' is not understood; name the session with -i"
+				     : "archive: no archive is named; use 'assay archive -o DIR'",
 			  operands.n ? operands.data[0] : "");
 		status = EXIT_USAGE;
 	}
@@ -168,7 +168,7 @@ static const struct command_section archive_sections[] = {
 	  "processor trace (Intel PT), the archive has the recording itself in place of "
 	  "a session, with all mapped code. So each command decodes it anew, as on the "
 	  "machine where it was made." },
-	{ "EXIT STATUS", "0, also where a binary is missing; 1 on failure; 2 for wrong usage." },
+	{ "EXIT STATUS", "0, also if a binary is missing; 1 on failure; 2 for wrong usage." },
 	{ NULL },
 };
 
@@ -180,7 +180,7 @@ static const struct command_example archive_examples[] = {
 
 const struct command archive_command = {
 	.name = "archive",
-	.summary = "a session with binaries and symbols, for another machine",
+	.summary = "pack a session with binaries and symbols, for another machine",
 	.synopsis = "[OPTIONS] -o DIR",
 	.description =
 		"Copies a session with all that reports are made from, so that they are the same "

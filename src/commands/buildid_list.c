@@ -141,7 +141,7 @@ static int list(struct listing *l, const struct buildid_args *args, struct error
 
 		if (!read_kernel(&id))
 			return error_set(err, -ENOENT,
-					 "the running kernel does not tell its build id");
+					 "the running kernel has no readable build id");
 		build_id_hex(&id, hex);
 		fprintf(l->out.file, "%s\n", hex);
 		return 0;
@@ -188,19 +188,19 @@ done:
 }
 
 static const struct command_example buildid_examples[] = {
-	{ "assay buildid-list -i perf.data", "what has to be kept to read the recording later" },
-	{ "assay buildid-list -H -i perf.data", "without what was mapped and never sampled" },
-	{ "assay buildid-list -k", "of the kernel that runs here" },
+	{ "assay buildid-list -i perf.data", "the files to keep, to read the recording later" },
+	{ "assay buildid-list -H -i perf.data", "only the files that have samples" },
+	{ "assay buildid-list -k", "the build id of the running kernel" },
 	{ NULL, NULL },
 };
 
 const struct command buildid_list_command = {
 	.name = "buildid-list",
-	.summary = "list the builds of the files that a recording is of",
+	.summary = "list the files of a recording with their build ids",
 	.synopsis = "[OPTIONS] [FILE]",
-	.description = "Prints a line for each file that the recording or session knows the build "
-		       "of: its build id and its path. A recording lists what was mapped, a "
-		       "session what has samples.",
+	.description = "Prints the build id and the path of each file whose build id is known. A "
+		       "recording lists all mapped files. A session lists the files that have "
+		       "samples.",
 	.options = OPTIONS(buildid_options),
 	.examples = buildid_examples,
 	.run = buildid_list_run,

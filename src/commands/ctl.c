@@ -27,12 +27,12 @@ struct ctl_args {
 static const struct option_spec ctl_options[] = {
 	{ 0, "session-dir", "DIR", OPT_STRING, FIELD(dir), NULL, "of the daemon to ask",
 	  "Default: _" DAEMON_DIR
-	  "_. If no daemon runs there, it is the directory of the only daemon that runs, "
-	  "at all or below the working directory." },
+	  "_. If no daemon runs there, assay asks the only daemon that runs, or the only one "
+	  "below the working directory." },
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text",
-	  "text, or json: the answer as it came", .choices = "text|json" },
+	  "text, or json (the daemon's answer, unchanged)", .choices = "text|json" },
 	{ 0, "timeout", "TIME", OPT_SECONDS, FIELD(patience_s), "10",
-	  "wait this long for it to be done", NULL, 0.001, 1e6 },
+	  "wait this long for the answer", NULL, 0.001, 1e6 },
 };
 
 /* ---- what an answer has ---- */
@@ -118,7 +118,7 @@ static void put_events(struct buf *out, const json_t *o)
 	if (rate > 0)
 		buf_printf(out, " at %.0f Hz on each CPU", rate);
 	if (rate > 0 && rate < wanted)
-		buf_printf(out, " (%.0f Hz were asked for)", wanted);
+		buf_printf(out, " (%.0f Hz were requested)", wanted);
 	buf_u8(out, '\n');
 	if (*text_of(o, "note")) {
 		put_label(out, "");
@@ -329,10 +329,13 @@ static int ctl_parse(const struct option_list *words, const struct request_row *
 		     json_t **request, struct error *err)
 {
 	if (!words->n)
-		return error_set(err, -EINVAL, "what is to be asked? 'assay ctl status', say");
+		return error_set(err, -EINVAL, "no request is named; try 'assay ctl status'");
 	*row = request_find(words->data[0]);
 	if (!*row)
-		return error_set(err, -EINVAL, "there is no '%s' to be asked for", words->data[0]);
+		return error_set(err, -EINVAL,
+				 "there is no request '%s'; 'assay ctl --help' "
+				 "lists all",
+				 words->data[0]);
 	return request_from_words(*row, words->data + 1, words->n - 1, request, err);
 }
 
@@ -366,18 +369,19 @@ static const struct command_word ctl_words[] = {
 
 static const struct command_section ctl_sections[] = {
 	{ "EXIT STATUS",
-	  "0; 1 where no daemon runs, or it refused or did not answer; 2 for wrong usage." },
-	{ "FILES", "_DIR_/control is the daemon's socket. It is root's and its group is *assay*, "
-		   "where there is such a group: its members may ask for everything." },
+	  "0; 1 if no daemon runs, or if it refuses or does not answer; 2 for wrong usage." },
+	{ "FILES", "_DIR_/control is the daemon's socket. It belongs to root and to the group "
+		   "*assay*, if this group exists. The members of the group may send all "
+		   "requests." },
 	{ NULL, NULL },
 };
 
 static const struct command_example ctl_examples[] = {
 	{ "assay ctl status", "when the daemon started, and its cost" },
-	{ "assay ctl save before", "keep what was counted so far, and begin anew" },
+	{ "assay ctl save before", "keep the samples so far, and begin anew" },
 	{ "assay ctl set rate=199", "look more closely from now on" },
 	{ "assay ctl dump && assay report --session-dir /var/lib/assay",
-	  "see also what was counted in this second" },
+	  "include this second in the report" },
 	{ "assay ctl metrics >/var/lib/prometheus/node-exporter/assay.prom",
 	  "statistics for Prometheus" },
 	{ NULL, NULL },
@@ -387,8 +391,8 @@ const struct command ctl_command = {
 	.name = "ctl",
 	.summary = "ask the daemon: status, dump, save, start, stop and more",
 	.synopsis = "[OPTIONS] WHAT [ARGUMENT…]",
-	.description = "Asks the daemon of a session directory (*assay-daemon*(1)) for one thing, "
-		       "and waits until it is done.",
+	.description = "Sends one request to the daemon of a session directory "
+		       "(*assay-daemon*(1)), and waits for the answer.",
 	.options = OPTIONS(ctl_options),
 	.words = ctl_words,
 	.sections = ctl_sections,

@@ -34,12 +34,12 @@ struct daemon_args {
 #define FIELD(f) offsetof(struct daemon_args, f)
 static const struct option_spec daemon_options[] = {
 	{ 0, "session-dir", "DIR", OPT_STRING, FIELD(dir), DAEMON_DIR,
-	  "where the history is kept, and the daemon is asked" },
+	  "the directory of the history and of the daemon's socket" },
 	{ 'F', "freq", "HZ", OPT_U64, FIELD(freq_hz), "49", "samples per second on each CPU", NULL,
 	  1, 100000 },
 	{ 'e', "event", "EVENT", OPT_LIST, FIELD(events), NULL,
-	  "what to count, as for assay record; may be given several times",
-	  "Without it: hardware cycles, or the cpu-clock timer where there are no counters." },
+	  "events to count, as for assay record; may be given several times",
+	  "Default: hardware cycles, or the cpu-clock timer if there are no counters." },
 	{ 0, "ext-feature", "NAME:ARGS", OPT_LIST, FIELD(features), NULL,
 	  "count events of an extended feature; may be given several times",
 	  "ibs:fetch:EVENT,…:COUNT:MASK|op:EVENT,…:COUNT:MASK is AMD's instruction-based sampling: "
@@ -55,33 +55,31 @@ static const struct option_spec daemon_options[] = {
 	  "lib,kernel,process,thread,cpu,cgroup,all",
 	  "Threads and CPUs of a day would be most of the stored data." },
 	{ 0, "max-cpu", "PERCENT", OPT_DOUBLE, FIELD(max_cpu_percent), "2",
-	  "of one CPU, what the daemon may use (0: no limit)",
-	  "The daemon measures itself. Before it is past this, the rate goes down, and up again "
-	  "when there is room; each change is in the log, and in the profile.",
+	  "the share of one CPU that the daemon may use (0: no limit)",
+	  "The daemon measures itself. Near this limit, it lowers the rate, and raises it again "
+	  "when there is room. The log and the profile have each change.",
 	  0, 10000 },
 	{ 0, "max-memory", "SIZE", OPT_SIZE, FIELD(max_bytes), "150M",
 	  "resident memory that the daemon may use (0: no limit)",
-	  "Near it, counting begins anew, which forgets what was met so far; if that is not "
-	  "enough, "
-	  "the rate goes down." },
+	  "Near this limit, counting begins anew with empty tables. If this is not enough, the "
+	  "rate goes down." },
 	{ 0, "keep-age", "TIME", OPT_SECONDS, FIELD(keep_age_s), "4w",
-	  "how long history is kept: 12h, 7d, 4w (0: for ever)", NULL, 0, 1e10 },
+	  "keep the history for this time: 12h, 7d, 4w (0: for ever)", NULL, 0, 1e10 },
 	{ 0, "keep-size", "SIZE", OPT_SIZE, FIELD(keep_bytes), "1G",
-	  "how large the history may grow on disk (0: without limit)" },
+	  "keep at most so much history on the disk (0: no limit)" },
 	{ 0, "metrics-listen", "ADDRESS", OPT_STRING, FIELD(metrics_listen), NULL,
-	  "give metrics by HTTP at PORT, ADDRESS:PORT or [ADDRESS]:PORT",
-	  "Without an address it is the loopback device's, 127.0.0.1. Whoever can reach another "
-	  "one "
-	  "can read the metrics." },
+	  "serve metrics by HTTP at PORT, ADDRESS:PORT or [ADDRESS]:PORT",
+	  "Without an address, it is 127.0.0.1 (loopback). Everybody who can reach another "
+	  "address can read the metrics." },
 	{ 0, "oprofilefs", "MOUNTPOINT", OPT_STRING, FIELD(oprofilefs), NULL,
 	  "mount OProfile's file system there: controls, statistics, the event stream",
-	  "If it can't be mounted, the daemon says so and goes on without it." },
+	  "If the mount fails, the daemon reports it and goes on without it." },
 	{ 0, "config", "FILE", OPT_STRING, FIELD(config), NULL,
-	  "settings to begin with (default " CONFIG_FILE ")" },
+	  "read settings from FILE (default " CONFIG_FILE ")" },
 	{ 0, "detach", NULL, OPT_FLAG, FIELD(detach), NULL,
-	  "go into the background once all is open; the log is DIR/log" },
+	  "run in the background; messages go to DIR/log" },
 	{ 0, "paused", NULL, OPT_FLAG, FIELD(paused), NULL,
-	  "begin without counting, until it is asked to start" },
+	  "do not count until a request to start comes" },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 	{ 'v', "verbose", NULL, OPT_COUNT, FIELD(verbose), NULL, "print more about each step" },
 };
@@ -156,7 +154,7 @@ static int read_config(const struct command_line *c, const char *path, struct da
 		number++;
 		r = options_parse_line(&table, line, args, err);
 		if (!r && args->config)
-			r = error_set(err, -EINVAL, "a file of settings names no other");
+			r = error_set(err, -EINVAL, "a file of settings cannot name another one");
 		if (r >= 0)
 			r = check_values(args, err);
 		if (r < 0)
@@ -321,7 +319,7 @@ static int daemon_command_run(const struct command *self, int argc, char **argv)
 		}
 	}
 	if (status < 0 && !*c.args.dir) {
-		log_error("daemon: --session-dir: it has no name");
+		log_error("daemon: --session-dir needs a name");
 		status = EXIT_USAGE;
 	}
 	if (status < 0 && separation_parse(c.args.separate, &merged, &err) < 0) {
@@ -338,8 +336,7 @@ static int daemon_command_run(const struct command *self, int argc, char **argv)
 }
 
 static const struct command_example daemon_examples[] = {
-	{ "assay daemon --session-dir d.assay",
-	  "collect into a directory of one's own until Ctrl-C" },
+	{ "assay daemon --session-dir d.assay", "collect into your own directory until Ctrl-C" },
 	{ "assay daemon --detach", "collect in the background, into " DAEMON_DIR },
 	{ "systemctl enable --now assay", "collect always, as a service" },
 	{ "assay report --session-dir " DAEMON_DIR, "what the machine did" },
@@ -347,24 +344,21 @@ static const struct command_example daemon_examples[] = {
 };
 
 static const struct command_section daemon_sections[] = {
-	{ "SETTINGS",
-	  "Each option but *--config* may stand in " CONFIG_FILE ", a line each: its long name, "
-	  "*=* and the value, or *yes* or *no* for one without a value. What follows a *#* is a "
-	  "comment. The command line is stronger than the file, the file stronger than the "
-	  "defaults. A line that can't be taken is an error with its number; at a reload the "
-	  "settings of before stay then." },
+	{ "SETTINGS", "Each option except *--config* may be in " CONFIG_FILE
+		      ", one on a line: its long name, *=* and the value. An option without a "
+		      "value has *yes* or *no*. Text behind a *#* is a comment. The command line "
+		      "overrides the file, and the file overrides the defaults. A wrong line is an "
+		      "error with its number; at a reload, the old settings then stay." },
 	{ "SIGNALS",
-	  "SIGTERM and SIGINT end the daemon; what it counted is whole. SIGHUP reads the "
-	  "settings again, "
-	  "opens the log's file anew, and begins a new part. SIGUSR1 writes statistics to the log, "
-	  "as happens every ten "
-	  "minutes and at the end. After SIGKILL all but the last second is there." },
+	  "SIGTERM and SIGINT end the daemon, and its history is whole. SIGHUP reads the "
+	  "settings again, opens the log's file anew, and begins a new part. SIGUSR1 writes "
+	  "statistics to the log, as happens every ten minutes and at the end. After SIGKILL, "
+	  "only the last second is missing." },
 	EVENTS_SECTION,
 	{ "FILES", "_DIR_/samples/current is the present history, and _DIR_/samples/_NAME_ a "
 		   "saved one. _DIR_/lock has the process id of the daemon, and _DIR_/log its "
 		   "messages from the background." },
-	{ "EXIT STATUS",
-	  "0 when it was asked to end, 1 when it can't collect, 2 for wrong usage." },
+	{ "EXIT STATUS", "0 if it was asked to end, 1 if it can't collect, 2 for wrong usage." },
 	{ NULL, NULL },
 };
 
@@ -377,7 +371,7 @@ const struct command daemon_command = {
 		"second. Every command that reads a session can read this history, also while "
 		"it is written. It needs what *assay record -a* needs, and gives up every "
 		"other privilege before it begins. If root starts it and there is a user "
-		"*assay*, it becomes this user. One daemon a directory.",
+		"*assay*, it becomes this user. Each daemon needs its own directory.",
 	.options = OPTIONS(daemon_options),
 	.common = "session-dir,F,e,max-cpu,keep-age",
 	.sections = daemon_sections,

@@ -35,7 +35,7 @@ static const struct option_spec diff_options[] = {
 	INPUT_OPTION(FIELD(input), "take both sides from"),
 	WINDOW_OPTIONS(FIELD(window)),
 	{ 0, "against", "TIME", OPT_STRING, FIELD(against), NULL,
-	  "the old side: from TIME on, as long as the window is; or FROM..TO",
+	  "the old side: from TIME on, with the length of the window; or FROM..TO",
 	  "With *--at*, the same length around TIME. Without *--against* both sides are of the "
 	  "same window." },
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
@@ -49,7 +49,7 @@ static const struct option_spec diff_options[] = {
 	{ 'n', "limit", "N", OPT_U64, FIELD(limit), NULL, "at most N rows of a list", NULL, 1,
 	  1e9 },
 	{ 0, "significant", NULL, OPT_FLAG, FIELD(significant), NULL,
-	  "only changes that chance would make less than once in a hundred" },
+	  "only changes that would come by chance less than once in a hundred" },
 	{ 0, "fail-if", "RULE", OPT_LIST, FIELD(fail_if), NULL,
 	  "exit with 1 if symbol[:GLOB]>POINTS% holds, as 'symbol>+3%'",
 	  "*symbol>+3%* holds if the share of some function grew by more than 3 points. "
@@ -176,8 +176,8 @@ static int take_operand(struct side *side, const char *operand, struct error *er
 {
 	if (!strchr(operand, ':') && access(operand, F_OK) == 0) {
 		if (side->path)
-			return error_set(err, -EINVAL, "%s and %s: one session a side", side->path,
-					 operand);
+			return error_set(err, -EINVAL, "%s and %s: give one session for each side",
+					 side->path, operand);
 		side->path = operand;
 		return 0;
 	}
@@ -314,7 +314,7 @@ static int parse_setup(struct setup *s, const struct option_list *operands, stru
 	for (size_t i = 0; i < operands->n; i++)
 		has_braces = has_braces || !strcmp(operands->data[i], "{");
 	if (has_braces && s->args.input)
-		return error_set(err, -EINVAL, "-i %s and sessions in braces: one of both",
+		return error_set(err, -EINVAL, "-i %s and sessions in braces exclude each other",
 				 s->args.input);
 	r = has_braces ? take_braces(s, operands, err) : take_plain(s, operands, err);
 	r = r < 0 ? r : take_windows(s, err);
@@ -331,7 +331,9 @@ static int parse_setup(struct setup *s, const struct option_list *operands, stru
 		r = r < 0 ? r : query_check(&s->sides[side].query, err);
 	}
 	if (r >= 0 && s->n_rules && s->args.tree)
-		r = error_set(err, -EINVAL, "--fail-if is of functions, not of --tree");
+		r = error_set(err, -EINVAL,
+			      "--fail-if is for functions, and does not go with "
+			      "--tree");
 	return r;
 }
 
@@ -480,16 +482,15 @@ static const struct command_section diff_sections[] = {
 	{ "FILTERS", input_filters_help },
 	{ "TIMES", input_times_help },
 	{ "WHAT IS COMPARED",
-	  "Functions are matched by name and image, not by address, so that you can "
-	  "compare two builds. If an image has several functions of one name, the source "
-	  "file counts, too. The version behind a library's *.so* does not matter. Their "
-	  "shares of all samples are compared, as two runs are never equally long. The "
-	  "change is in points, which are percent of the whole. The ratio is a ratio of "
-	  "shares. A change with *\\** would come by chance once in a hundred "
-	  "comparisons, one with *\\*\\** once in a thousand (two-proportion z-test on "
-	  "the counts). What differs beyond chance need not be the code: a busy machine "
-	  "and another input differ, too." },
-	{ "EXIT STATUS", "0, also when something changed; 1 if a rule of *--fail-if* holds, or on "
+	  "Functions are matched by name and image, not by address, so that you can compare two "
+	  "builds. If an image has several functions of one name, the source file counts, too. "
+	  "The version behind a library's *.so* does not matter. Their shares of all samples are "
+	  "compared, because two runs are never equally long. The change is in points, which are "
+	  "percent of the whole. The ratio is a ratio of shares. A change with *\\** would come "
+	  "by chance once in a hundred comparisons, one with *\\*\\** once in a thousand "
+	  "(two-proportion z-test on the counts). What differs beyond chance need not be the "
+	  "code: a busy machine and another input differ, too." },
+	{ "EXIT STATUS", "0, also if something changed; 1 if a rule of *--fail-if* holds, or on "
 			 "failure; 2 for wrong usage." },
 	{ NULL },
 };
@@ -510,12 +511,11 @@ static const struct command_example diff_examples[] = {
 
 const struct command diff_command = {
 	.name = "diff",
-	.summary = "what changed between two profiles",
+	.summary = "show the changes between two profiles",
 	.synopsis = "[OPTIONS] OLD NEW [FILTER…] | [FILTER…] { OLD [FILTER…] } { NEW [FILTER…] } | "
 		    "-i DIR --against TIME [FILTER…]",
-	.description = "Compares two sessions function by function, or with *--tree* call chain by "
-		       "call chain, "
-		       "and lists what changed most first.",
+	.description = "Compares two sessions function by function, or with *--tree* call chain "
+		       "by call chain, and lists the largest changes first.",
 	.options = OPTIONS_AND_ALIASES(diff_options, perf_diff_options),
 	.common = "t,n,significant,fail-if,format",
 	.sections = diff_sections,

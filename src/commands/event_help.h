@@ -21,13 +21,13 @@
 			  "a number or a name; _KERNEL_ and _USER_ are 0 or "                      \
 			  "1.\n\n*{*_EVENT_*,*_EVENT_*,*…*}*[*:*_MODIFIERS_]\n\n\tA group: "     \
 			  "*'{cycles,instructions}:u'* (quoted, as the shell has braces, too). "   \
-			  "Its events are counted all at once or not at all, so that they are of " \
-			  "the same time; each takes samples of its own. The modifiers are added " \
-			  "to those of each event, *D* and *e* to those of the "                   \
+			  "The kernel counts all its events at once or none, so the counts cover " \
+			  "the same time. Each event takes separate samples. The modifiers are "   \
+			  "added to those of each event, *D* and *e* to those of the "             \
 			  "first.\n\nModifiers are letters: *u* user, *k* kernel and *h* "         \
 			  "hypervisor mode, *G* guest and *H* host, *I* not while idle, *p* *pp* " \
-			  "*ppp* *P* precise, *D* pinned, *e* exclusive.\n\nWithout a rate a "     \
-			  "tracepoint samples every pass. Without permission to sample the "       \
-			  "kernel, assay records user code only (as if you had added *:u*). The "  \
-			  "same event twice counts once."                                          \
+			  "*ppp* *P* precise, *D* pinned, *e* exclusive.\n\nWithout a rate, a "    \
+			  "tracepoint takes a sample at every hit. Without permission to sample "  \
+			  "the kernel, assay records user code only (as if you had added *:u*). "  \
+			  "An event that is given twice counts once."                              \
 	}

@@ -34,10 +34,9 @@ static const struct option_spec events_options[] = {
 	  .choices = "all" EVENT_KINDS(X) },
 #undef X
 	{ 'e', "check", NULL, OPT_FLAG, FIELD(check), NULL,
-	  "say of each EVENT whether it can be counted, and whether all can be at once",
-	  "The exit status is 1 if one can't be. Events that do not fit at once are counted in "
-	  "turn "
-	  "while recording, and scaled." },
+	  "check whether each EVENT can be counted, and all of them at once",
+	  "The exit status is 1 if one can't be counted. Events that do not fit at once are "
+	  "counted in turn while recording, and scaled." },
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "what to print",
 	  .choices = "text|json|xml" },
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
@@ -420,7 +419,7 @@ static const char *find_conflict(const struct counters *counters, struct error *
 {
 	if (event_files_allocate(&sources, counters, why) < 0)
 		return why->text;
-	return fit_at_once(counters) ? NULL : "the kernel finds no room for all of them";
+	return fit_at_once(counters) ? NULL : "the kernel has no room for all of them";
 }
 
 static int check_counters(const struct events_args *args, const struct counters *counters,
@@ -456,7 +455,7 @@ static int check_events(const struct events_args *args, const struct option_list
 		r = error_set(err, -EINVAL,
 			      "--check: name the events, as 'assay events --check cycles'");
 	else if (!strcmp(args->format, "xml"))
-		r = error_set(err, -EINVAL, "--check gives text or json");
+		r = error_set(err, -EINVAL, "--check prints text or json");
 	for (size_t i = 0; i < specs->n && r >= 0; i++)
 		r = counter_parse(&sources, specs->data[i], &rate, &counters, err);
 	if (r >= 0)
@@ -512,25 +511,25 @@ static const struct command_section events_sections[] = {
 	  "assay leaves out wrong lines and names their file and line. A file _DIR_/cpus "
 	  "adds processors." },
 	{ "EXIT STATUS",
-	  "0 if there was an event, and with *--check* if all can be counted. 1 if not, "
-	  "or if an event file has a bad line. 2 for wrong usage." },
+	  "0 if there was an event, or with *--check*, if all can be counted; 1 if not, or if an "
+	  "event file has a bad line; 2 for wrong usage." },
 	{ NULL },
 };
 
 static const struct command_example events_examples[] = {
-	{ "assay events", "all that can be counted here" },
+	{ "assay events", "all events that can be counted here" },
 	{ "assay events --search cache", "events about caches" },
 	{ "assay events 'sched:*'", "the scheduler's tracepoints" },
 	{ "assay events intel_pt",
 	  "the abilities of this processor's Intel PT, and the obstacles" },
 	{ "assay events --check cycles:u page-faults",
-	  "whether these can be counted, and at once" },
+	  "check that both can be counted, and at once" },
 	{ NULL },
 };
 
 const struct command events_command = {
 	.name = "events",
-	.summary = "what can be counted here",
+	.summary = "list the events that can be counted here",
 	.synopsis = "[OPTIONS] [EVENT…]",
 	.description =
 		"Lists the events that *assay record -e* takes on this machine. These are the "

@@ -42,14 +42,14 @@ static const struct option_spec export_options[] = {
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL,
 	  "write to FILE; - is standard output",
-	  "Default: standard output. The file is written under another name beside it and gets "
-	  "its own when it is whole, so that one of this name is never half an export." },
+	  "Default: standard output. assay writes the file under another name, and renames it "
+	  "when it is whole. So a file of this name is never half an export." },
 	{ 'F', "format", "FORMAT", OPT_CHOICE, FIELD(format), NULL,
-	  "the format; without it, the one that FILE's extension says", .choices = EXPORT_CHOICES },
+	  "the format (default: by the extension of FILE)", .choices = EXPORT_CHOICES },
 	CSV_OPTION(FIELD(csv)),
 	{ 0, "list-formats", NULL, OPT_FLAG, FIELD(list_formats), NULL,
 	  "list the formats with their extensions, and end" },
-	WEIGHT_OPTION(FIELD(weight), "formats with one number, not both: samples or events"),
+	WEIGHT_OPTION(FIELD(weight), "for formats with one weight: samples or events"),
 	{ 0, "image", "GLOB", OPT_STRING, FIELD(image), NULL,
 	  "gmon: the image to export; without it, the one with most samples" },
 	{ 0, "schema", "NAME", OPT_STRING, FIELD(schema), "assay",
@@ -60,8 +60,7 @@ static const struct option_spec export_options[] = {
 	  "sqlite, postgresql: every taken branch of an Intel PT recording, too" },
 	{ 0, "no-source", NULL, OPT_FLAG, FIELD(no_source), NULL,
 	  "leave out source files, lines and inlined functions",
-	  "Looking them up takes time where programs have much debug information, the first "
-	  "time." },
+	  "The first time, looking them up takes long for programs with much debug information." },
 	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "export idle processors, too" },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
@@ -231,8 +230,7 @@ static int export_replay(struct input *in, const struct export_args *args,
 				     err);
 	*is_damaged = damage.code != 0;
 	if (damage.code)
-		log_error("export: %s: %s; what comes before is in the export", args->input,
-			  damage.text);
+		log_error("export: %s: %s; the export ends there", args->input, damage.text);
 	if (r >= 0 && branches_call_stack_event(replay))
 		log_warning("export: the branch records of '%s' are call stacks, which do not show "
 			    "the code between two branches; they are left out",
@@ -256,8 +254,7 @@ static int run_with(struct input *in, const struct export_args *args,
 	r = r < 0 ? r : input_window(&args->window, &query, &err);
 	if (r >= 0 && format->ops->from_recording && query.has_window)
 		r = error_set(&err, -EINVAL,
-			      "%s is made of a whole recording: no --since, --until "
-			      "or --at",
+			      "%s needs a whole recording: leave out --since, --until and --at",
 			      format->name);
 	if (r >= 0) {
 		query.whole_only = !format->ops->with_slices;
@@ -329,7 +326,7 @@ static const struct command_section export_sections[] = {
 
 static const struct command_example export_examples[] = {
 	{ "assay export -i web.assay --format folded | flamegraph.pl >web.svg",
-	  "a flame graph of the old kind" },
+	  "a flame graph by flamegraph.pl" },
 	{ "assay export -i perf.data -o web.folded comm:nginx time:10s-20s",
 	  "ten seconds of one program out of perf's recording" },
 	{ NULL },

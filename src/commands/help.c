@@ -22,13 +22,11 @@ static void print_overview(void)
 	       "Commands:\n");
 	for (const struct command *const *c = commands; *c; c++)
 		printf("  %-12s %s\n", (*c)->name, (*c)->summary);
-	printf("\nThese options are the same in most commands:\n"
-	       "  -i DIR      the session or perf.data file to read (default assay.data)\n"
-	       "  -o NAME     where the result goes\n"
-	       "  -p PID      a running process\n"
-	       "  -a          the whole machine\n"
-	       "  -e EVENT    what to count\n\n"
-	       "'assay help COMMAND' or 'assay COMMAND --help' explains a command.\n");
+	printf("\nThese options are the same in most commands:\n  -i DIR      the session or "
+	       "perf.data file to read (default assay.data)\n  -o NAME     where the result "
+	       "goes\n  -p PID      a running process\n  -a          the whole machine\n  -e "
+	       "EVENT    the event to count\n\n'assay help COMMAND' or 'assay COMMAND --help' "
+	       "explains a command.\n");
 }
 
 struct help_args {
@@ -39,8 +37,8 @@ struct help_args {
 static const struct option_spec help_options[] = {
 	{ 0, "names", "WHAT", OPT_STRING, FIELD(names), NULL,
 	  "print names for completion, one a line: event, filter, or TAG: of a filter",
-	  "*event* prints the events that can be counted here, *filter* the tags of filters. A tag "
-	  "such as *symbol:* prints the values of it in a session." },
+	  "*event* prints the events that can be counted here. *filter* prints the tags of "
+	  "filters. A tag such as *symbol:* prints its values in a session." },
 	{ 'i', "input", "DIR", OPT_STRING, FIELD(input), NULL,
 	  "with --names: the session (default assay.data)" },
 };

@@ -121,7 +121,8 @@ static int import_run(const struct command *self, int argc, char **argv)
 
 	if (status < 0 && operands.n != 1) {
 		log_error(operands.n ? "import: one file at a time, please"
-				     : "import: no file is named; 'assay import perf.data -o DIR'");
+				     : "import: no file is named; use 'assay import perf.data -o "
+				       "DIR'");
 		status = EXIT_USAGE;
 	}
 	if (status < 0 && args.quiet)
@@ -158,7 +159,7 @@ static const struct command_section import_sections[] = {
 	  "counted, and the first is reported with its number. A jitdump that a "
 	  "recording refers to is read with it.\n\nDamage ends the reading at that "
 	  "place. The session then has the samples before it, and the exit status is 1." },
-	{ "EXIT STATUS", "0 when all of the file was read, 1 when not, 2 for wrong usage." },
+	{ "EXIT STATUS", "0 if the whole file was read, 1 if not, 2 for wrong usage." },
 	{ NULL, NULL },
 };
 

@@ -42,7 +42,7 @@ static const struct option_spec inject_options[] = {
 	{ 'b', "build-ids", NULL, OPT_FLAG, FIELD(build_ids), NULL,
 	  "add the build ids of mapped files that are here" },
 	{ 0, "mispred-all", NULL, OPT_FLAG, FIELD(mispred_all), NULL,
-	  "with --itrace=l: mark every branch as mispredicted, as AutoFDO's tools want it",
+	  "with --itrace=l: mark every branch as mispredicted, as AutoFDO's tools need it",
 	  "Default: *mispred-all* in the section *[intel-pt]* of perf's configuration file "
 	  "(*$PERF_CONFIG*, else *~/.perfconfig*)." },
 	CODE_OPTIONS(FIELD(code)),
@@ -136,7 +136,8 @@ static int inject(struct input *in, const struct inject_args *args, const struct
 		return EXIT_FAILED;
 	}
 	if (strcmp(path, "-") != 0 && !replay_is_perfdata(path)) {
-		log_error("inject: %s: there is no perf.data", args->input);
+		log_error("inject: %s: there is no perf.data; name the recording with -i",
+			  args->input);
 		return EXIT_FAILED;
 	}
 	input_places(in, args->input, &texts, &places);
@@ -158,16 +159,18 @@ static int inject_check(const struct inject_args *args, struct itrace *itrace, s
 	int r;
 
 	if (!args->output)
-		return error_set(err, -EINVAL, "no file is named to write to: -o FILE");
+		return error_set(err, -EINVAL, "no output is named; add -o FILE");
 	if (args->itrace && args->no_itrace)
 		return error_set(err, -EINVAL, "--itrace and --no-itrace exclude each other");
 	if (args->strips && !args->itrace)
-		return error_set(err, -EINVAL, "--strip needs --itrace: nothing else is written");
+		return error_set(
+			err, -EINVAL,
+			"--strip needs --itrace, because without it nothing is left to write");
 	if (args->itrace && !strcmp(args->input, "-"))
 		return error_set(
 			err, -EINVAL,
-			"a trace can't be decoded from a pipe: it is read twice; write it to "
-			"a file first");
+			"a trace can't be decoded from a pipe, because it is read twice; write "
+			"it to a file first");
 	if (!args->itrace)
 		return 0;
 	r = itrace_parse(args->itrace, itrace, err);
@@ -185,7 +188,8 @@ static int inject_run(const struct command *self, int argc, char **argv)
 
 	if (status < 0) {
 		if (operands.n)
-			error_set(&err, -EINVAL, "the recording is named by -i, not '%s'",
+			error_set(&err, -EINVAL,
+				  "'%s' is not understood; name the recording with -i",
 				  operands.data[0]);
 		if (operands.n || inject_check(&args, &itrace, &err) < 0) {
 			log_error("inject: %s", err.text);
@@ -211,13 +215,13 @@ static const struct command_section inject_sections[] = {
 	  "ptwrite …), with perf's names and ids. *perf*(1) reads the file. AutoFDO's "
 	  "tools read it, too, and take the executed code from the last branches (the "
 	  "letter *l*)." },
-	{ "EXIT STATUS", "0 when all of the file was read, 1 when not, 2 for wrong usage." },
+	{ "EXIT STATUS", "0 if the whole file was read, 1 if not, 2 for wrong usage." },
 	{ NULL, NULL },
 };
 
 static const struct command_example inject_examples[] = {
 	{ "assay inject -i perf.data -o samples.data --itrace=i100usg",
-	  "a sample with its call chain each 100 µs, for tools that know no Intel PT" },
+	  "a sample with its call chain each 100 µs, for tools without Intel PT" },
 	{ "assay inject -i perf.data -o inj --itrace=i100usle --strip --mispred-all",
 	  "for create_gcov or create_llvm_prof of AutoFDO" },
 	{ "assay inject -b -i perf.data -o with-ids.data",
@@ -230,8 +234,8 @@ const struct command inject_command = {
 	.summary = "write a recording again, with samples in place of its processor trace",
 	.synopsis = "[OPTIONS] -o FILE",
 	.description =
-		"Writes a perf.data file anew. With *--itrace* what an Intel PT recording holds "
-		"as a trace becomes ordinary samples, as many and as detailed as wanted.",
+		"Writes a perf.data file again. With *--itrace*, the trace of an Intel PT "
+		"recording becomes ordinary samples. The letters set their number and detail.",
 	.options = OPTIONS(inject_options),
 	.common = "i,o,itrace,b,strip",
 	.sections = inject_sections,

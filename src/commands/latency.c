@@ -89,8 +89,8 @@ int latency_report(const struct latency_command *c, bool *is_damaged, struct err
 		return r;
 	if (!replay_is_perfdata(path))
 		return error_set(err, -ENODATA,
-				 "%s: no perf.data there; calls are known of recorded processor "
-				 "traces alone (perf record -e intel_pt//)",
+				 "%s: there is no perf.data; --latency needs a recorded "
+				 "processor trace (assay record -e intel_pt//u)",
 				 path);
 	r = replay_open(path, &replay, err);
 	if (r < 0)

@@ -48,12 +48,12 @@ static const struct option_spec prospect_options[] = {
 	{ 'H', "hertz", "HZ", OPT_U64, FIELD(freq_hz), "200", "samples a second on each CPU", NULL,
 	  1, 1e6 },
 	{ 'M', "flush", "N", OPT_U64, FIELD(flush), "200",
-	  "read what the kernel has gathered at least every N hundredths of a second",
-	  "It is read earlier when there is much of it, and at the end of each second. A short "
+	  "read the kernel's samples at least every N hundredths of a second",
+	  "They are read earlier if there are many, and at the end of each second. A short "
 	  "interval keeps buffers empty, and costs more.",
 	  1, 1e6 },
 	{ 'e', "instructions", NULL, OPT_FLAG, FIELD(instructions), NULL,
-	  "under each function, the instructions that were hit, disassembled" },
+	  "under each function, show the sampled instructions" },
 	{ 'k', "system-time", "SECONDS", OPT_SECONDS, FIELD(system_s), "1ms",
 	  "leave out processes with less system time than this, and less user time than -m", NULL,
 	  0, 1e9 },
@@ -77,7 +77,7 @@ static const struct option_spec prospect_options[] = {
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text, json or html",
 	  .choices = PROCESSES_FORMATS },
 	{ 0, "session", "DIR", OPT_STRING, FIELD(session), NULL,
-	  "keep what was recorded in DIR, for assay report and the others" },
+	  "keep the session in DIR, for assay report and other commands" },
 	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "long-filenames", NULL, OPT_FLAG, FIELD(long_names), NULL,
 	  "paths instead of file names" },
@@ -149,7 +149,7 @@ static void choose_target(struct prospect *p)
 	probe_permission(&machine, &permission);
 	log_warning("%s (%s)", p->note, permission.text);
 	if (permission.command[0])
-		log_warning("this would permit it: %s", permission.command);
+		log_warning("to permit it: %s", permission.command);
 }
 
 static bool is_sampled_in_kernel(const struct prospect *p)
@@ -330,7 +330,8 @@ static int prospect_run(const struct command *self, int argc, char **argv)
 	int status = command_begin(self, true, argc, argv, &p.args, &p.operands);
 
 	if (status < 0 && !p.operands.n) {
-		log_error("no command: prospect profiles while one runs ('sleep 60' will do)");
+		log_error("no command: give one, because prospect profiles while it runs; 'sleep "
+			  "60' gives a minute");
 		status = EXIT_USAGE;
 	} else if (status < 0 && choose_counter(&p, &err) < 0) {
 		log_error("%s", err.text);
@@ -374,7 +375,7 @@ static const struct command_section prospect_sections[] = {
 static const struct command_example prospect_examples[] = {
 	{ "prospect -f prospect.out -V4 -H1000 sh -c 'make -j4'",
 	  "the whole machine while a command runs" },
-	{ "prospect -V4 -H1000 sleep 60", "what goes on here anyway, for a minute" },
+	{ "prospect -V4 -H1000 sleep 60", "the usual work of this machine, for a minute" },
 	{ "prospect -V4 -e -H1000 sleep 5", "down to the instructions" },
 	{ "prospect ./app", "one program, as any user" },
 	{ NULL, NULL },

@@ -327,8 +327,8 @@ static int parse_setup(struct record_setup *s, struct error *err)
 		return error_set(err, -EINVAL, "-o '': the session needs a name");
 	if (s->args.output && !strcmp(s->args.output, "-"))
 		return error_set(err, -EINVAL,
-				 "-o -: what is recorded goes into files, which a pipe can't be; "
-				 "give a name ('./-' is one)");
+				 "-o -: a recording goes into files, not into a pipe; give a "
+				 "name ('./-' is one)");
 	if ((r = parse_ids(&s->args.pids, "process", &s->pids, err)) < 0 ||
 	    (r = parse_ids(&s->args.tids, "thread", &s->tids, err)) < 0 ||
 	    (s->args.cpus && (r = cpu_list_parse(s->args.cpus, &s->cpus, err)) < 0) ||
@@ -604,7 +604,7 @@ static int record_run(const struct command *self, int argc, char **argv)
 }
 
 static const struct command_example record_examples[] = {
-	{ "assay record -- ./app --its-options", "profile a program and all that it starts" },
+	{ "assay record -- ./app --its-options", "profile a program and its children" },
 	{ "assay record -p 1234 --duration 10", "profile a running process for ten seconds" },
 	{ "assay record -a -o night.assay", "profile the whole machine until Ctrl-C" },
 	{ "assay record --off-cpu -o waits.assay -- ./app",

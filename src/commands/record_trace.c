@@ -91,7 +91,7 @@ static int parse_snapshot(const char *text, struct trace_plan *plan, struct erro
 				  err);
 	plan->snapshot_bytes = strtoull(text, &end, 16);
 	if (*end || !plan->snapshot_bytes || plan->snapshot_bytes >> 40)
-		return error_set(err, -EINVAL, "-S '%s' is no size in bytes", text);
+		return error_set(err, -EINVAL, "-S '%s' is not a size in bytes", text);
 	return 0;
 }
 
@@ -169,8 +169,8 @@ static int check_members(const struct counters *counters, const bool *is_in, str
 					 c->name);
 		if (wants_trace(c) && !is_in[i])
 			return error_set(err, -EINVAL,
-					 "event '%s' wants the trace's bytes and is in a group "
-					 "without it: write {" INTEL_PT "//u,%s}",
+					 "event '%s' needs the trace's bytes, but its group has "
+					 "no trace: write {" INTEL_PT "//u,%s}",
 					 c->name, c->name);
 		if (c->attr.aux_output && !c->attr.precise_ip)
 			return error_set(

@@ -59,7 +59,7 @@ static const struct option_spec report_options[] = {
 	  "the whole kernel. The format is text, JSON, or with *--html* a page. "
 	  "*prospect*(1) records and shows it at once." },
 	{ 0, "instructions", NULL, OPT_FLAG, FIELD(instructions), NULL,
-	  "with --processes: under each function, the instructions that were hit" },
+	  "with --processes: under each function, show the sampled instructions" },
 	{ 0, "latency", NULL, OPT_FLAG, FIELD(latency), NULL,
 	  "of an Intel PT recording: how long the calls of each function took",
 	  "For each function, this shows the number of calls, their total time, minimum, "
@@ -73,7 +73,7 @@ static const struct option_spec report_options[] = {
 	  "place. The function is the one with the symbol. Without another view, this "
 	  "implies *-l*." },
 	{ 'w', "addresses", NULL, OPT_FLAG, FIELD(addresses), NULL,
-	  "a column: the address that a function begins at" },
+	  "a column with the start address of each function" },
 	{ 'a', "accumulated", NULL, OPT_FLAG, FIELD(accumulated), NULL,
 	  "columns of running sums (with --symbols)" },
 	{ 'm', "merge", "WHAT", OPT_LIST, FIELD(merge), NULL,
@@ -104,12 +104,11 @@ static const struct option_spec report_options[] = {
 	  "list. The three heaviest rows under a heading are always shown.",
 	  0, 100 },
 	{ 's', "sort", "COLUMNS", OPT_STRING, FIELD(sort), NULL,
-	  "sort a list by these; -COLUMN is the other way round" },
+	  "sort a list by these; -COLUMN reverses the order" },
 	{ 'n', "limit", "N", OPT_U64, FIELD(limit), NULL, "at most N rows under one heading", NULL,
 	  1, 1e9 },
 	{ 0, "columns", "COLUMNS", OPT_STRING, FIELD(columns), NULL, "show these columns" },
-	WEIGHT_OPTION(FIELD(weight),
-		      "percentages, order and threshold are of samples or of events"),
+	WEIGHT_OPTION(FIELD(weight), "count samples or events in percentages, order and threshold"),
 	{ '%', "percent", "OF", OPT_CHOICE, FIELD(percent), NULL,
 	  "percentages are of the total or of the row above (parent)",
 	  "Default: total; parent with *--details*.", .choices = "total|parent" },
@@ -508,7 +507,7 @@ static const struct command_section report_sections[] = {
 	{ "FILTERS", input_filters_help },
 	{ "TIMES", input_times_help },
 #define X(id, key, kind, help) "*" key "*\n\t" help "\n\n"
-	{ "KEYS", "What *--by* breaks down by:\n\n" PROFILE_KEYS(X) },
+	{ "KEYS", "The keys of *--by*:\n\n" PROFILE_KEYS(X) },
 #undef X
 #define COLUMN(key, title, kind, is_per_lane, arg, get, help) "*" key "*\n\t" help "\n\n"
 	{ "COLUMNS", "For *--columns* and *--sort*: every key, and\n\n"
@@ -520,14 +519,12 @@ static const struct command_section report_sections[] = {
 	  "and the id; without a name, the id. What *--container-names* says counts first. Filters "
 	  "take the name, the id, and the id's first 12 digits." },
 	{ "TOTALS",
-	  "*samples* are those whose innermost frame is the row's; *total* counts those that have "
-	  "it "
-	  "anywhere in their call chain, once, however often it is in there. Return addresses "
-	  "are looked up one byte back, in the call that they return from. In *--callgraph*, "
-	  "callers "
-	  "are those of the outermost frame of a function, callees those of the innermost one: "
-	  "both add up to its total. Code without a symbol is one row for each image, \"(no "
-	  "symbols)\". Rows and \"other\" add up to the samples in the header." },
+	  "*samples* counts samples whose innermost frame is the row's. *total* counts samples "
+	  "that have the row anywhere in their call chain, each sample once. assay looks a "
+	  "return address up one byte earlier, in the call. In *--callgraph*, callers are those "
+	  "of the outermost frame of a function, callees those of the innermost one: both add up "
+	  "to its total. Code without a symbol is one row for each image, \"(no symbols)\". Rows "
+	  "and \"other\" add up to the samples in the header." },
 	{ NULL },
 };
 
@@ -544,8 +541,8 @@ static const struct command_example report_examples[] = {
 	{ "assay report --session-dir /var/lib/assay --since -2h --until -1h",
 	  "an hour of the daemon's history" },
 	{ "assay report --at '2026-11-20 14:05' --window 30s", "half a minute of it" },
-	{ "assay report --processes", "what the machine was doing, and for whom" },
-	{ "assay report -i new --baseline old --html diff.html", "what two sessions differ in" },
+	{ "assay report --processes", "the work of the machine, and for whom" },
+	{ "assay report -i new --baseline old --html diff.html", "the difference of two sessions" },
 	{ "assay report -l --format json -o out.json", "everything, for a program" },
 	{ NULL },
 };

@@ -220,7 +220,7 @@ static const struct command_section retain_sections[] = {
 
 static const struct command_example retain_examples[] = {
 	{ "assay retain /var/lib/assay --max-age 400d --max-size 600M",
-	  "what the daemon does by itself, now" },
+	  "now, as the daemon does it by itself" },
 	{ "assay retain --tier minutes=6h --tier hours=never history",
 	  "minutes after six hours, and no hours" },
 	{ NULL },
@@ -231,8 +231,8 @@ const struct command retain_command = {
 	.summary = "merge and remove old parts of a daemon's history",
 	.synopsis = "[OPTIONS] DIR",
 	.description =
-		"Merges what is old in a history to minutes, hours and days, and removes what "
-		"is beyond an age or a size.",
+		"Merges the old parts of a history to minutes, hours and days, and removes parts "
+		"beyond an age or a size.",
 	.options = OPTIONS(retain_options),
 	.sections = retain_sections,
 	.examples = retain_examples,

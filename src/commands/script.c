@@ -40,28 +40,28 @@ static const struct option_spec script_options[] = {
 	CODE_OPTIONS(FIELD(code)),
 	{ 'F', "fields", "FIELDS", OPT_LIST, FIELD(fields), NULL,
 	  "what a line shows, comma-separated; +FIELD adds one, -FIELD takes one off",
-	  "*hw:*, *sw:*, *trace:* and *raw:* before them say for which type of events. See "
-	  "FIELDS." },
+	  "*hw:*, *sw:*, *trace:* or *raw:* in front chooses the type of events. See FIELDS." },
 	{ 0, "time", "SPAN", OPT_STRING, FIELD(time), NULL,
 	  "samples of START,STOP (seconds), or of a share of the time: 10%/2, 10%-30%",
 	  "Either end may be left out. With *--reltime* seconds count from the beginning. Several "
 	  "spans have blanks between them, several shares "
 	  "commas." },
-	{ 'c', "comms", "COMMS", OPT_LIST, FIELD(comms), NULL, "of these commands" },
-	{ 0, "pid", "PIDS", OPT_LIST, FIELD(pids), NULL, "of these processes" },
-	{ 0, "tid", "TIDS", OPT_LIST, FIELD(tids), NULL, "of these threads" },
-	{ 'C', "cpu", "CPUS", OPT_STRING, FIELD(cpus), NULL, "of these CPUs: 0-3,8" },
+	{ 'c', "comms", "COMMS", OPT_LIST, FIELD(comms), NULL, "only samples of these commands" },
+	{ 0, "pid", "PIDS", OPT_LIST, FIELD(pids), NULL, "only samples of these processes" },
+	{ 0, "tid", "TIDS", OPT_LIST, FIELD(tids), NULL, "only samples of these threads" },
+	{ 'C', "cpu", "CPUS", OPT_STRING, FIELD(cpus), NULL, "only samples of these CPUs: 0-3,8" },
 	{ 'd', "dsos", "IMAGES", OPT_LIST, FIELD(dsos), NULL,
-	  "taken in these images (paths or names; * and ? match)" },
-	{ 'S', "symbols", "NAMES", OPT_LIST, FIELD(symbols), NULL, "taken in these functions" },
+	  "only samples in these images (paths or names; * and ? match)" },
+	{ 'S', "symbols", "NAMES", OPT_LIST, FIELD(symbols), NULL,
+	  "only samples in these functions" },
 	{ 'G', "hide-call-graph", NULL, OPT_FLAG, FIELD(hides_chains), NULL,
-	  "the sample's own place alone" },
+	  "only the sampled place, without callers" },
 	{ 0, "max-stack", "N", OPT_U64, FIELD(max_stack), "127", "at most N frames of a call chain",
 	  NULL, 1, 1e6 },
 	{ 0, "ns", NULL, OPT_FLAG, FIELD(with_ns), NULL, "times with nine digits" },
 	{ 0, "reltime", NULL, OPT_FLAG, FIELD(is_relative), NULL,
 	  "times since the first sample that is shown" },
-	{ 0, "deltatime", NULL, OPT_FLAG, FIELD(is_delta), NULL, "times since the line before" },
+	{ 0, "deltatime", NULL, OPT_FLAG, FIELD(is_delta), NULL, "times since the previous line" },
 	{ 0, "brackets", NULL, OPT_FLAG, FIELD(with_brackets), NULL,
 	  "name code of stripped images by the symbols around it, where perf has [unknown]" },
 	{ 0, "show-task-events", NULL, OPT_FLAG, FIELD(tasks), NULL, "FORK, COMM and EXIT, too" },
@@ -75,7 +75,7 @@ static const struct option_spec script_options[] = {
 	{ 0, "show-text-poke-events", NULL, OPT_FLAG, FIELD(text_poke), NULL,
 	  "changes of the kernel's code, too" },
 	{ 0, "itrace", "OPTIONS", OPT_OPTIONAL, FIELD(itrace), NULL,
-	  "what is made of a processor trace (Intel PT): letters, see ITRACE",
+	  "make samples of a processor trace (Intel PT): letters, see ITRACE",
 	  "Default: *" ITRACE_DEFAULT_SCRIPT "*.", .implied = ITRACE_DEFAULT_SCRIPT },
 	{ 0, "insn-trace", "HOW", OPT_OPTIONAL, FIELD(insn_trace), NULL,
 	  "every instruction of a trace: disasm (as assembly), or raw (its bytes)", NULL,
@@ -88,9 +88,9 @@ static const struct option_spec script_options[] = {
 	  "the calls of a trace, indented by depth" },
 	{ 0, "call-ret-trace", NULL, OPT_FLAG, FIELD(call_ret_trace), NULL,
 	  "the calls and returns of a trace, indented by depth" },
-	{ 0, "no-itrace", NULL, OPT_FLAG, FIELD(no_itrace), NULL, "nothing: it is not decoded" },
+	{ 0, "no-itrace", NULL, OPT_FLAG, FIELD(no_itrace), NULL, "do not decode the trace" },
 	{ 'D', "dump-raw-trace", NULL, OPT_FLAG, FIELD(is_dump), NULL,
-	  "every record of the file, as it stands: offset, size, type, what it says, its bytes" },
+	  "every record of the file, with offset, size, type, content and bytes" },
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text",
 	  "text, or json: an object a line", .choices = "text|json" },
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
@@ -473,7 +473,7 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 	int status = command_begin(self, false, argc, argv, &r.args, &operands), e = 0;
 
 	if (status < 0 && operands.n) {
-		log_error("script: '%s' is not understood; the recording is named by -i",
+		log_error("script: '%s' is not understood; name the recording with -i",
 			  operands.data[0]);
 		status = EXIT_USAGE;
 	} else if (status < 0) {
@@ -517,24 +517,30 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 
 static const struct command_section script_sections[] = {
 	{ "TIMES", input_times_help },
-	{ "FIELDS", "comm, pid, tid, cpu, time, event, period; *ip*, and of it *sym*, *symoff*, "
-		    "*dso* and *srcline*; *trace*: what a tracepoint says, by its own format; "
-		    "*addr*, with its name for page faults; *brstack*, *brstacksym*, *brstackoff*: "
-		    "the branch stack as addresses, names, or offsets in their images; *iregs* and "
-		    "*uregs*: registers; *misc*: K or U, where the sample was taken; *tod*: the "
-		    "time of day, where two clocks were recorded; *samples*: of a session, how "
-		    "many samples a line stands for; and *data_src*, *weight*, *phys_addr*, "
-		    "*data_page_size*, *code_page_size*, *cgroup*, *transaction*.\n\nA processor "
-		    "trace has further fields. *flags* is the kind of a branch. *ipc* is "
-		    "instructions and cycles since the last sample that had them. *insn* is an "
-		    "instruction's bytes, and *disasm* its assembly. *synth* is CBR, PTWRITE, "
-		    "power and PSB. *callindent* is the called function, indented by "
-		    "depth.\n\nWithout *-F* a line shows what perf script shows. A default that "
-		    "the samples do not have is left out; a field that was asked for and is not "
-		    "there is an error." },
+	{ "FIELDS",
+	  "*comm*, *pid*, *tid*, *cpu*, *time*, *event*, *period*\n\tfacts of the sample\n\n"
+	  "*ip*\n\tthe address, and with it *sym*, *symoff*, *dso* and *srcline*\n\n"
+	  "*trace*\n\tthe text of a tracepoint, in its own format\n\n"
+	  "*addr*\n\tthe address of the data, with its name for page faults\n\n"
+	  "*brstack*, *brstacksym*, *brstackoff*\n\tthe branch stack as addresses, as names, or "
+	  "as offsets in images\n\n"
+	  "*iregs*, *uregs*\n\tregisters\n\n"
+	  "*misc*\n\tK for a sample in the kernel, U for user code\n\n"
+	  "*tod*\n\tthe time of day, if two clocks were recorded\n\n"
+	  "*samples*\n\tof a session: the number of samples in the line\n\n"
+	  "*data_src*, *weight*, *phys_addr*, *data_page_size*, *code_page_size*, *cgroup*, "
+	  "*transaction*\n\tas recorded\n\n"
+	  "*flags*, *ipc*, *insn*, *disasm*, *synth*, *callindent*\n\tof a processor trace: the "
+	  "kind of a branch; instructions and cycles since the last sample that had them; the "
+	  "bytes of an instruction; its assembly; CBR, PTWRITE, power and PSB; the called "
+	  "function, indented by depth\n\n"
+	  "Without *-F*, a line shows the fields of perf script. A default field that the samples "
+	  "do not have is left out. If you ask for a field that the samples do not have, this is "
+	  "an "
+	  "error." },
 	{ "ITRACE",
 	  "A processor trace (Intel PT) in a perf.data file becomes samples and events among the "
-	  "others. Letters say which:\n\n"
+	  "others. Letters choose them:\n\n"
 #define LETTER(letter, field, argument, help) "*" #letter "*\n\t" help "\n\n"
 	  ITRACE_LETTERS(LETTER)
 #undef LETTER
@@ -548,8 +554,8 @@ static const struct command_section script_sections[] = {
 	  "of assay has its samples added up. A line is then all samples of one thread, "
 	  "CPU, event and stack in one second. Its time is the second's first sample, "
 	  "and *samples* is the number of samples. Addresses are offsets in their images." },
-	{ "EXIT STATUS", "0 when all was printed, 1 when the input could not be read or is damaged "
-			 "(after all that could be read), 2 for wrong usage." },
+	{ "EXIT STATUS", "0 if all was printed; 1 if the input could not be read or is damaged "
+			 "(after all readable samples); 2 for wrong usage." },
 	{ NULL, NULL },
 };
 
@@ -573,9 +579,9 @@ const struct command script_command = {
 	.synopsis = "[OPTIONS]",
 	.description =
 		"Prints the samples of a perf.data file or of a session in the order of time, "
-		"each with its call chain below it. The text equals that of *perf script*, "
-		"field by field, so programs that read the one read the other. docs/script.md "
-		"lists the differences.",
+		"each with its call chain below it. The text equals the text of *perf script*, "
+		"field by field. So programs for one read the other, too. docs/script.md lists "
+		"the differences.",
 	.options = OPTIONS_AND_ALIASES(script_options, perf_script_options),
 	.common = "i,F,time,itrace,format",
 	.sections = script_sections,

@@ -28,23 +28,23 @@ struct stat_args {
 static const struct option_spec stat_options[] = {
 	{ 'e', "event", "EVENT", OPT_LIST, FIELD(events), NULL,
 	  "events to count: cycles:u, page-faults, sched:sched_switch, CPU_CLK_UNHALTED …",
-	  "May be given several times, or several at once with commas between them. Without it: "
-	  "time, context switches, migrations, page faults, cycles, instructions and branches, as "
-	  "far as there are counters for them." },
+	  "Give the option several times, or give several events with commas between them. "
+	  "Default: time, context switches, migrations, page faults, cycles, instructions and "
+	  "branches, as far as there are counters for them." },
 	{ 'p', "pid", "PID[,PID…]", OPT_LIST, FIELD(pids), NULL,
 	  "count running processes, with all their threads and children" },
 	{ 't', "tid", "TID[,TID…]", OPT_LIST, FIELD(tids), NULL, "count single threads" },
 	{ 'a', "all-cpus", NULL, OPT_FLAG, FIELD(whole_machine), NULL,
 	  "count the whole machine, until COMMAND or --duration ends, or Ctrl-C" },
 	{ 'C', "cpu", "LIST", OPT_STRING, FIELD(cpus), NULL,
-	  "count all that runs on these CPUs: 0-3,8" },
+	  "count everything on these CPUs: 0-3,8" },
 	{ 'A', "per-cpu", NULL, OPT_FLAG, FIELD(per_cpu), NULL,
 	  "with -a or -C: a row for each CPU" },
 	{ 'T', "per-thread", NULL, OPT_FLAG, FIELD(per_thread), NULL,
 	  "with -p or -t: a row for each thread",
-	  "What a thread starts while it is counted is counted with it." },
+	  "The row of a thread includes the threads and processes that it starts." },
 	{ 'I', "interval", "SECONDS", OPT_SECONDS, FIELD(interval_s), NULL,
-	  "print counts each time that this much has passed; also 500ms, 1m", NULL, 0.01, 1e6 },
+	  "print counts at this interval; also 500ms, 1m", NULL, 0.01, 1e6 },
 	{ 'n', "times", "N", OPT_U64, FIELD(times), NULL, "end after so many intervals", NULL, 1,
 	  1e9 },
 	{ 'd', "duration", "SECONDS", OPT_SECONDS, FIELD(duration_s), NULL, "end after this time",
@@ -53,8 +53,8 @@ static const struct option_spec stat_options[] = {
 	  "text, csv, or json: a line for each interval", .choices = "text|csv|json" },
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL,
 	  "write to FILE instead of standard error",
-	  "Standard output is the command's own. CSV and JSON go to standard output where there "
-	  "is no command." },
+	  "Standard output belongs to the command. Without a command, CSV and JSON go to "
+	  "standard output." },
 };
 
 /* The default events. Unavailable ones are left out. */
@@ -220,9 +220,8 @@ static int stat(struct stat_setup *s, struct stat_result *result, struct error *
 static void tell_of_cpus(const struct stat_result *r)
 {
 	if (r->n_cpus_back)
-		log_info("CPUs came online (times: %u); what ran there before they were counted "
-			 "again "
-			 "is missing",
+		log_info("CPUs came online (times: %u); the counts of their first moments are "
+			 "missing",
 			 r->n_cpus_back);
 	if (r->n_cpus_missed)
 		log_warning("CPUs came online that are not counted (times: %u)", r->n_cpus_missed);
@@ -266,10 +265,9 @@ static int stat_command_run(const struct command *self, int argc, char **argv)
 static const struct command_section stat_sections[] = {
 	EVENTS_SECTION,
 	{ "MULTIPLEXING",
-	  "Where there are more events than hardware counters, the kernel lets them take "
-	  "turns. Their counts are scaled by the time that they did not run, and each "
-	  "line says so. CSV and JSON have both times. *assay events --check* says "
-	  "beforehand whether events fit." },
+	  "If there are more events than hardware counters, the kernel lets them take turns. "
+	  "Their counts are scaled by the time that they did not run, and each line says so. CSV "
+	  "and JSON have both times. *assay events --check* shows beforehand whether events fit." },
 	{ "EXIT STATUS",
 	  "The command's own status, or the signal that ended it. 127 if the command is "
 	  "not found, and 126 if it can't be run. 1 if counting failed, and 2 for wrong "
@@ -287,7 +285,7 @@ static const struct command_example stat_examples[] = {
 
 const struct command stat_command = {
 	.name = "stat",
-	.summary = "how often events happen in a command, a process or the machine",
+	.summary = "count events of a command, a process or the machine",
 	.synopsis = "[OPTIONS] [--] [COMMAND [ARG…]]",
 	.description =
 		"Counts events without taking samples. Counts are exact if each event has its "

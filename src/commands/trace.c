@@ -46,31 +46,31 @@ struct trace_args {
 #define FIELD(f) offsetof(struct trace_args, f)
 static const struct option_spec trace_options[] = {
 	{ 's', "on-symbol", "FUNCTION[@FILE]", OPT_LIST, FIELD(symbols), NULL,
-	  "keep what led to a call of this function (of the program, or of FILE)",
-	  "The first call of any that is given counts. C++ names may be given without their "
-	  "parameters; of several functions of one name, one is chosen as _NAME #2_ or _NAME #g_. "
-	  "It takes a uprobe, and so root or CAP_PERFMON." },
+	  "keep the time before a call of this function (of the program, or of FILE)",
+	  "If you name several functions, the first call of any of them counts. C++ names need "
+	  "no parameters. If several functions have one name, choose one as _NAME #2_ or _NAME "
+	  "#g_. The option needs a uprobe, and so root or CAP_PERFMON." },
 	{ 0, "on-signal", "SIGNAL", OPT_LIST, FIELD(signals), NULL,
-	  "keep what led to the delivery of this signal to it: SEGV, USR1, 10 …" },
+	  "keep the time before the delivery of this signal: SEGV, USR1, 10 …" },
 	{ 0, "on-exit", NULL, OPT_FLAG, FIELD(on_exit), NULL,
-	  "keep what led to its end (as is the default); calls of --on-symbol are marked only" },
+	  "keep the time before the end (the default); calls of --on-symbol are only marked" },
 	{ 'a', "after", "TIME", OPT_SECONDS, FIELD(after_s), NULL,
-	  "go on so long after the moment: 10ms, 2s", NULL, 0, 3600 },
+	  "continue for this time after the moment: 10ms, 2s", NULL, 0, 3600 },
 	{ 'k', "keep", "TIME", OPT_SECONDS, FIELD(keep_s), "1s",
-	  "how much time before the moment is kept, at the most", NULL, 0.000001, 3600 },
+	  "keep at most this time before the moment", NULL, 0.000001, 3600 },
 	{ 'p', "pid", "PID[,PID…]", OPT_LIST, FIELD(pids), NULL, "trace running processes" },
 	{ 0, "html", "FILE", OPT_STRING, FIELD(html), NULL,
 	  "write the calls as a page to look around in" },
 	{ 0, "perfetto", "FILE", OPT_STRING, FIELD(perfetto), NULL,
 	  "write them as a trace for ui.perfetto.dev" },
 	{ 'n', "lines", "N", OPT_U64, FIELD(lines), "40",
-	  "so many calls as text, of the thread where it happened; 0: all of all threads", NULL, 0,
-	  1e9 },
+	  "print so many calls as text, of the thread of the moment; 0: all calls of all threads",
+	  NULL, 0, 1e9 },
 	{ 0, "source", "WHAT", OPT_CHOICE, FIELD(source), "best",
-	  "what calls are known by: pt (Intel PT: each one, exactly), samples, or the best that "
-	  "this machine has",
-	  "Samples with stacks show what takes longer than their period; what is shorter "
-	  "is not seen. The answer names the method.",
+	  "how to find calls: pt (Intel PT: each call, exactly), samples, or the best that this "
+	  "machine has",
+	  "Samples with stacks show calls that are longer than the sampling period. Shorter "
+	  "calls are missing. The answer names the method.",
 	  0, 0, "best|pt|samples" },
 	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "kernel", NULL, OPT_FLAG, FIELD(kernel), NULL,
@@ -194,8 +194,8 @@ static int choose_source(struct tracing *t, struct error *err)
 		return use_trace(t, err);
 	if (is_best)
 		log_info(
-			"this machine has no Intel PT ('assay doctor' says why): a ring of samples "
-			"with stacks shows what is longer than their period");
+			"this machine has no Intel PT ('assay doctor' explains why): a ring of "
+			"samples with stacks shows calls that are longer than the sampling period");
 	return use_samples(t, err);
 }
 
@@ -335,7 +335,7 @@ static void describe_what_did_not_come(const struct tracing *t, char *text, size
 	    has_signal_ended(t))
 		return;
 	snprintf(text + strlen(text), size - strlen(text), ", and the moment did not come%s",
-		 may_be_a_signal ? " (of a signal that has no handler nothing but the end is seen)"
+		 may_be_a_signal ? " (for a signal without a handler, only the end is visible)"
 				 : "");
 }
 
@@ -463,7 +463,7 @@ static int answer(struct tracing *t, struct error *err)
 	if (r >= 0)
 		r = trace_show(t, &timeline, &words, err);
 	else if (r == -ENODATA)
-		r = error_set(err, r, "kept because %s, and nothing is in it: %s", cause,
+		r = error_set(err, r, "kept because %s, but it is empty: %s", cause,
 			      t->has_trace ? "no user code ran"
 					   : "it used too little CPU time for a sample");
 	call_timeline_fini(&timeline);
@@ -477,7 +477,7 @@ static int wait_for_command(struct tracing *t)
 
 	if (status >= 0 || !t->argv || t->result.command_pid <= 0)
 		return status;
-	log_info("the command goes on; its end is waited for");
+	log_info("the command goes on; assay waits for its end");
 	fflush(NULL);
 	signal(SIGINT, SIG_IGN); /* it gets Ctrl-C by the terminal */
 	while (waitpid(t->result.command_pid, &status, 0) < 0 && errno == EINTR)
@@ -498,7 +498,7 @@ static int trace(struct tracing *t)
 	if (t->result.note[0])
 		log_info("%s", t->result.note);
 	if (t->result.counts.lost)
-		log_warning("%" PRIu64 " samples were lost: what they would tell is missing",
+		log_warning("%" PRIu64 " samples were lost, so calls may be missing",
 			    t->result.counts.lost);
 	if (r >= 0)
 		r = answer(t, &err);
@@ -520,7 +520,7 @@ static int trace_check(struct tracing *t, struct error *err)
 		return r;
 	if (!t->operands.n == !t->pids.n)
 		return error_set(err, -EINVAL,
-				 t->operands.n ? "a command or -p: one of them"
+				 t->operands.n ? "a command and -p exclude each other"
 					       : "nothing to trace: give a command, or -p PID");
 	vec_foreach (&t->args.signals, text)
 		if (signal_parse(*text, err) < 0)
@@ -597,16 +597,16 @@ static const struct command_section trace_sections[] = {
 static const struct command_example trace_examples[] = {
 	{ "assay trace -- ./app", "the last second before a program ends, or crashes" },
 	{ "assay trace --on-symbol shop::sell --html sale.html -- ./app",
-	  "what led to the first sale" },
+	  "the calls before the first sale" },
 	{ "assay trace -p 1234 --on-symbol write@/lib/x86_64-linux-gnu/libc.so.6 --after 10ms",
-	  "around the next write of a process that runs" },
+	  "around the next write of a running process" },
 	{ "assay trace -p 1234 --perfetto now.perfetto-trace", "the last second, at Ctrl-C" },
 	{ NULL, NULL },
 };
 
 const struct command trace_command = {
 	.name = "trace",
-	.summary = "what led to a moment: calls over time until a function, a signal or the end",
+	.summary = "show the calls that led to a function, a signal or the end",
 	.synopsis = "[OPTIONS] [--] COMMAND [ARG…] | -p PID",
 	.description = "Follows a program with a ring that is written over all the time, and keeps "
 		       "it at the moment that is asked for. Then it shows which functions each "

@@ -168,7 +168,7 @@ int trace_symbol_find(const struct trace_symbol_target *target, const char *text
 			r = 0;
 		else
 			error_set(err, r,
-				  "%s; a function of a library is given with its file: "
+				  "%s; name a function of a library with its file: "
 				  "%.60s@/path/to/lib.so",
 				  first.text, w.name);
 	}

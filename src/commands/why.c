@@ -117,8 +117,8 @@ static void put_advice(FILE *out, const struct image *image, enum symbol_status 
 		put_fact(out, "to do", "put the file that was profiled back, or profile again");
 	else if (symbols == SYMBOL_MISSING)
 		put_fact(out, "to do",
-			 "put the file back; of code in a container that is gone, record with "
-			 "its files in place");
+			 "put the file back; if its container is gone, record again while the "
+			 "container runs");
 	else if (image->kind == IMAGE_FILE && (no_symbols || no_lines)) {
 		put_fact(out, "to do", package_advice());
 		put_fact(out, "", "or set DEBUGINFOD_URLS, to have debug files fetched");
@@ -135,7 +135,7 @@ static void put_advice(FILE *out, const struct image *image, enum symbol_status 
 			 "python -X perf (3.12 and newer)");
 	else if (image->kind == IMAGE_UNKNOWN)
 		put_fact(out, "to do",
-			 "nothing was mapped there when it was seen: mostly a call chain through "
+			 "no mapping covered the address; mostly this is a call chain through "
 			 "code without frame pointers; record with --call-graph=dwarf");
 }
 
@@ -379,13 +379,13 @@ static int why_run(const struct command *self, int argc, char **argv)
 
 static const struct command_example why_examples[] = {
 	{ "assay why libfoo.so", "why the functions of a library have no names" },
-	{ "assay why libfoo.so+0x4010", "what is at that place of it" },
+	{ "assay why libfoo.so+0x4010", "explain one address of the library" },
 	{ NULL },
 };
 
 const struct command why_command = {
 	.name = "why",
-	.summary = "explain why a frame has no name or line, and what to install",
+	.summary = "explain missing names and lines, and name the remedy",
 	.synopsis = "[OPTIONS] ADDRESS|SYMBOL|IMAGE…",
 	.description =
 		"Explains a frame of a session. It shows the file of the frame, each place "

@@ -181,7 +181,7 @@ static int event_choice_explain(const struct allocation *a, struct error *err)
 		buf_str(&b, ")");
 	}
 	r = error_set(err, -EBUSY,
-		      "event '%s' finds no counter free: there are %d, and wanted are %.400s",
+		      "event '%s' has no free counter: there are %d counters for %.400s",
 		      a->events[last]->name, __builtin_popcountll(a->existing), buf_cstr(&b));
 	buf_fini(&b);
 	return r;
@@ -201,8 +201,8 @@ int table_events_allocate(const struct table_event *const *events, size_t n, uin
 		n_counted += !events[i]->ext;
 	if (n_counted > n_counters || n > MAX_EVENTS)
 		return error_set(err, -EBUSY,
-				 "%zu events want a counter, and there are %u; they can be counted "
-				 "in turn",
+				 "%zu events need a counter, and there are %u; they can be "
+				 "counted in turn",
 				 n_counted, n_counters);
 	return allocate(&a, 0, 0) ? 0 : event_choice_explain(&a, err);
 }

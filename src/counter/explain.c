@@ -41,8 +41,8 @@ static void explain_missing(const struct refusal *r)
 {
 	if (is_hardware(&r->counter->attr))
 		snprintf(r->text, r->size,
-			 "this processor, or this virtual machine, has no such counter; "
-			 "-e cpu-clock works without one, 'assay doctor' tells more");
+			 "this processor, or this virtual machine, has no such counter; -e "
+			 "cpu-clock works without one, 'assay doctor' explains more");
 	else
 		snprintf(r->text, r->size, "this kernel has no such event (any more)");
 }
@@ -96,9 +96,8 @@ static void explain_invalid(const struct refusal *r)
 			 "event can't have here");
 	else if (attr->type < PERF_TYPE_MAX && !is_hardware(attr))
 		snprintf(r->text, r->size,
-			 "the kernel refuses the settings: this event can't be sampled, or not in "
-			 "the "
-			 "mode asked for");
+			 "the kernel refuses the settings: this event can't be sampled, or not "
+			 "in the requested mode");
 	else
 		snprintf(r->text, r->size,
 			 "the kernel refuses the settings: this PMU has no such event code, can't "
@@ -177,10 +176,10 @@ int counter_explain_group(const struct counters *counters, size_t at, int code, 
 
 	print_group(counters, c->group, &group);
 	error_set(err, code,
-		  "group '%s' can't be opened (%s): its events can't be counted all at once, "
-		  "because there are too few counters, or the events belong to different PMUs; "
-		  "'%s' is the first without a counter, although it has one alone: put fewer "
-		  "events between the braces",
+		  "group '%s' can't be opened (%s): its events don't fit at once, because there "
+		  "are too few counters, or because they belong to different PMUs. '%s' is the "
+		  "first without a counter, although it has one alone. Put fewer events between "
+		  "the braces",
 		  buf_cstr(&group), strerrorname_np(-code), c->name);
 	buf_fini(&group);
 	return code;

@@ -136,7 +136,7 @@ static void describe_cyc(const struct describing *d)
 				 sizeof(thresholds));
 	intel_pt_caps_put_values(value(d->sources, "psb_periods"), periods, sizeof(periods));
 	snprintf(d->text, d->size,
-		 "each packet can tell the cycles since the one before: cyc, cyc_thresh=%s; "
+		 "each packet can have the cycles since the previous one: cyc, cyc_thresh=%s; "
 		 "psb_period=%s",
 		 thresholds, periods);
 }
@@ -197,7 +197,8 @@ static const struct {
 	{ "power_event_trace", "power events", "power events",
 	  "changes of the core's C-state are in the trace: pwr_evt", NULL, "no pwr_evt" },
 	{ "event_trace", "event trace", "event trace",
-	  "interrupts and exceptions are told with their vectors: event", NULL, "no event" },
+	  "interrupts and exceptions are in the trace, with their vectors: event", NULL,
+	  "no event" },
 	{ "tnt_disable", "trace without conditional branches", "TNT off",
 	  "less trace, for call stacks alone: notnt", NULL, "no notnt" },
 	{ "cr3_filtering", "filter by address space", "CR3 filter",

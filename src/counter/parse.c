@@ -63,8 +63,8 @@ static int counters_add(const struct parse *p, struct counter *c)
 				      c->name, other->spec, c->spec);
 		else if (is_apart(p, other))
 			r = error_set(p->err, -EINVAL,
-				      "event '%s' is given twice, in a group and outside of it: a "
-				      "report could not tell the two apart",
+				      "event '%s' is given twice, in a group and outside of it: "
+				      "a report could not separate the two",
 				      c->name);
 		counter_fini(c);
 		return r;

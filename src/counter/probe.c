@@ -241,7 +241,7 @@ void probe_hardware(const struct probe_machine *m, struct finding *f)
 		finding_set(f, PROBE_LIMITED, "taken%s",
 			    watchdog   ? " by the NMI watchdog"
 			    : is_known ? " by another profiler"
-				       : ", by whom cannot be read");
+				       : "; their user cannot be read");
 		finding_means(f, "Samples are taken by a timer until they are free again.");
 		if (watchdog)
 			finding_command(f, m, true, "sysctl kernel.nmi_watchdog=0");
@@ -260,7 +260,7 @@ void probe_hardware(const struct probe_machine *m, struct finding *f)
 	finding_set(f, PROBE_OK, "cycles work; PMU %s%s", pmu,
 		    watchdog ? "; the NMI watchdog holds one" : "");
 	if (watchdog) {
-		finding_means(f, "One counter less for events that are wanted together.");
+		finding_means(f, "Events that are counted together have one counter less.");
 		finding_command(f, m, true, "sysctl kernel.nmi_watchdog=0");
 	}
 }
@@ -385,8 +385,8 @@ void probe_seccomp(const struct probe_machine *m, struct finding *f)
 		finding_set(f, PROBE_OK, "a filter, but it lets perf_event_open through");
 	else {
 		finding_set(f, PROBE_MISSING, "a seccomp filter refuses perf_event_open");
-		finding_means(f, "This is how containers are closed, whatever "
-				 "kernel.perf_event_paranoid says.");
+		finding_means(f, "Container engines install it, and kernel.perf_event_paranoid "
+				 "cannot change it.");
 		finding_remedy(f, m, REASON_PERF_FILTER);
 	}
 }
@@ -502,7 +502,7 @@ void probe_pid_namespace(const struct probe_machine *m, struct finding *f)
 	} else if (sources_proc_state(m->sources) == PROC_ABSENT) {
 		finding_set(f, PROBE_LIMITED, "cannot be read without /proc");
 	} else {
-		finding_set(f, PROBE_OK, "the initial one, whose numbers the kernel tells");
+		finding_set(f, PROBE_OK, "the initial one, with the kernel's own numbers");
 	}
 }
 
@@ -521,16 +521,16 @@ static const struct {
 	const char *meaning;
 } file_reasons[] = {
 	{ REASON_NO_PROC, PROBE_LIMITED,
-	  "Processes that already run have no names; those that begin later have." },
+	  "Processes that already run have no names; later ones have names." },
 	{ REASON_FOREIGN_PROC, PROBE_MISSING,
-	  "'assay record' refuses to work, as it would give processes the names of others." },
+	  "'assay record' refuses to work, because it would give processes the names of others." },
 	{ REASON_HIDDEN_PROCESSES, PROBE_LIMITED,
 	  "Processes of others that already run have no names." },
 	{ REASON_NO_SYSFS, PROBE_LIMITED,
-	  "The CPUs that this process may run on are profiled, by perf events alone, and hardware "
-	  "events other than the kernel's generic ones are not known." },
+	  "Only the CPUs that this process may run on are profiled, by perf events alone. Of the "
+	  "hardware events, only the kernel's generic ones are known." },
 	{ REASON_MASKED_SETTINGS, PROBE_LIMITED,
-	  "assay can't tell beforehand what the kernel permits, and finds out by trying." },
+	  "assay can't read the kernel's permissions beforehand, and tries." },
 };
 
 static void add_missing(const struct probe_machine *m, enum reason reason, struct finding *f)
@@ -658,7 +658,7 @@ static void say_intel_pt_refused(const struct probe_machine *m, int code, struct
 			      setting);
 		finding_remedy(f, m, REASON_LEVEL_CLOSED);
 	} else if (code == -EBUSY) {
-		finding_set(f, PROBE_MISSING, "is there, but taken by somebody else");
+		finding_set(f, PROBE_MISSING, "is there, but in use");
 		finding_means(f, "Another trace runs (perf, or a debugger), or the BIOS uses it.");
 	} else {
 		finding_set(f, PROBE_MISSING, "is there, but the kernel refuses it: %s",
@@ -693,7 +693,7 @@ void probe_intel_pt(const struct probe_machine *m, struct finding *f)
 		return;
 	finding_means(f,
 		      "Of your own processes%s, through small buffers (128 KiB a CPU, by the "
-		      "limit of locked memory): what runs fast may outrun them. Root has 4 MiB.",
+		      "limit of locked memory). A fast program can overflow them. Root has 4 MiB.",
 		      r < 0 ? ", without the kernel" : "");
 	if (r < 0)
 		finding_command(f, m, true, "sysctl kernel.perf_event_paranoid=1");

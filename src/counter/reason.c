@@ -135,7 +135,7 @@ static const struct reason_row rows[] = {
 	[REASON_NO_SYSFS] = { NULL, "/sys is not there", "'mount -t sysfs sysfs /sys' as root",
 			      "start the container with /sys (-v /sys:/sys:ro)", NULL,
 			      "mount -t sysfs sysfs /sys" },
-	[REASON_NO_PROC] = { NULL, "/proc is not there, which names what runs",
+	[REASON_NO_PROC] = { NULL, "/proc is not there, so processes have no names",
 			     "'mount -t proc proc /proc' as root",
 			     "start the container with /proc, as engines do by default", NULL,
 			     "mount -t proc proc /proc" },

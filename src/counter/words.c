@@ -207,7 +207,7 @@ static int check_no_mask(const struct words *w)
 
 	if (w->mask && (words_parse_number(w->p, w->mask, "unit mask", &mask) < 0 || mask))
 		return error_set(w->p->err, -EINVAL,
-				 "event '%s': '%s' has no unit mask but 0, and '%s' is given",
+				 "event '%s': '%s' has no unit mask except 0, and '%s' is given",
 				 w->p->spec, w->word[0], w->mask);
 	return 0;
 }

@@ -256,7 +256,7 @@ static void change_rate(struct daemon *d, uint64_t rate_hz, const char *why)
 	d->n_rate_changes++;
 	recorder_note(d->recorder, is_lower ? LOSS_RATE_LOWERED : LOSS_RATE_RAISED, UINT32_MAX, 1);
 	log_warning("%s: sampling at %" PRIu64 " Hz instead of %" PRIu64 "%s", why, rate_hz, before,
-		    rate_hz < d->settings.freq_hz ? "" : ", as was asked for");
+		    rate_hz < d->settings.freq_hz ? "" : ", as requested");
 }
 
 static void watch_cpu(struct daemon *d, const struct recorder_stats *stats, uint64_t now_ns)

@@ -39,9 +39,9 @@ static const struct {
 	const char *key, *metric, *help;
 } families[] = {
 	{ LOSS_LOST, "lost_by_reason", "assay_lost_samples_by_reason_total",
-	  "Samples that are not in the profile, by the reason why." },
+	  "Samples that are not in the profile, by reason." },
 	{ LOSS_UNATTRIBUTED, "unattributed_by_reason", "assay_unattributed_samples_by_reason_total",
-	  "Samples of which the image is not known, by the reason why." },
+	  "Samples whose image is not known, by reason." },
 	{ LOSS_NOTE, "notes", "assay_notes_total",
 	  "Other facts that make the profile worse, by kind." },
 };
@@ -236,7 +236,7 @@ void statistics_metrics(const struct statistics *s, struct buf *out)
 		snprintf(cpu, sizeof(cpu), "%zu", i);
 		put_labelled(out, "assay_cpu_samples_total", "cpu", cpu, status->cpu_samples[i]);
 	}
-	put_head(out, "assay_write_failing", "gauge", "Whether nothing can be written just now.");
+	put_head(out, "assay_write_failing", "gauge", "1 if nothing can be written at present.");
 	buf_printf(out, "assay_write_failing %d\n", status->write_error && *status->write_error);
 }
 

@@ -17,21 +17,22 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 /* X(id, kind, key, text): `key` is for JSON and the store's documentation. Order is the store
  * format. */
 /* Losses of a language's frames. The first three are in the order of enum language_loss. */
-#define LANGUAGE_LOSSES(X, ID, key, name)                                                      \
-	X(ID##_STATE, NOTE, key "-state",                                                      \
-	  "stacks without " name " frames: the state of their thread was not found")           \
-	X(ID##_MEMORY, NOTE, key "-memory",                                                    \
-	  "stacks with missing " name " frames: memory could not be read")                     \
-	X(ID##_FRAME, NOTE, key "-frame", name " frames left out, as they were not whole")     \
-	X(ID##_MISMATCH, NOTE, key "-mismatch",                                                \
-	  "stacks whose " name " frames do not fit the interpreter's native frames")           \
-	X(ID##_NAME, NOTE, key "-name", name " frames left out, as their names were not told") \
-	X(ID##_EARLY, NOTE, key "-early",                                                      \
-	  "stacks without " name " frames: taken before assay knew the interpreter's file")    \
-	X(ID##_VERSION, NOTE, key "-version",                                                  \
-	  "files with a " name " interpreter that assay can't follow")                         \
-	X(ID##_COLLECTOR, NOTE, key "-collector",                                              \
-	  "interpreters whose " name                                                           \
+#define LANGUAGE_LOSSES(X, ID, key, name)                                                       \
+	X(ID##_STATE, NOTE, key "-state",                                                       \
+	  "stacks without " name " frames: the state of their thread was not found")            \
+	X(ID##_MEMORY, NOTE, key "-memory",                                                     \
+	  "stacks with missing " name " frames: memory could not be read")                      \
+	X(ID##_FRAME, NOTE, key "-frame", name " frames left out, because they were not whole") \
+	X(ID##_MISMATCH, NOTE, key "-mismatch",                                                 \
+	  "stacks whose " name " frames do not fit the interpreter's native frames")            \
+	X(ID##_NAME, NOTE, key "-name",                                                         \
+	  name " frames left out, because their names did not arrive")                          \
+	X(ID##_EARLY, NOTE, key "-early",                                                       \
+	  "stacks without " name " frames: taken before assay knew the interpreter's file")     \
+	X(ID##_VERSION, NOTE, key "-version",                                                   \
+	  "files with a " name " interpreter that assay can't follow")                          \
+	X(ID##_COLLECTOR, NOTE, key "-collector",                                               \
+	  "interpreters whose " name                                                            \
 	  " frames are missing: BPF alone sees them (record -a, or --collector bpf)")
 
 #define LOSS_REASONS(X)                                                                            \
@@ -45,25 +46,28 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(GUEST, UNATTRIBUTED, "guest", "the address is in a guest or hypervisor")                 \
 	X(RING_RECORDS, NOTE, "ring-records", "records other than samples lost to a full ring")    \
 	X(THROTTLED, NOTE, "throttled", "the kernel throttled a counter")                          \
-	X(FRAME_UNMAPPED, NOTE, "frame-unmapped", "callers with an address no mapping covers")     \
+	X(FRAME_UNMAPPED, NOTE, "frame-unmapped", "callers at addresses that no mapping covers")   \
 	X(CHAIN_CUT, NOTE, "chain-cut", "call chains cut at the depth limit")                      \
 	X(OUT_OF_ORDER, NOTE, "out-of-order", "records that came later than their time")           \
 	X(BAD_RECORD, NOTE, "bad-record", "records that did not parse")                            \
-	X(UNSAMPLED, NOTE, "unsampled", "samples' worth of threads too short-lived to get one")    \
-	X(STACK_NO_RULE, NOTE, "stack-no-rule", "stacks cut where no unwind rule is")              \
-	X(STACK_BAD, NOTE, "stack-bad", "stacks cut where a frame did not lie above the last")     \
+	X(UNSAMPLED, NOTE, "unsampled",                                                            \
+	  "missing samples of threads that ended before their first sample")                       \
+	X(STACK_NO_RULE, NOTE, "stack-no-rule", "stacks cut at code without an unwind rule")       \
+	X(STACK_BAD, NOTE, "stack-bad",                                                            \
+	  "stacks cut at a frame that did not lie above the last one")                             \
 	X(STACK_SHORT, NOTE, "stack-short",                                                        \
 	  "stacks deeper than the copied bytes (more are copied with record --stack-size)")        \
 	X(STACK_UNREADABLE, NOTE, "stack-unreadable", "stacks that could not be copied")           \
-	X(STACK_UNSUPPORTED, NOTE, "stack-unsupported", "stacks cut at an unwind rule beyond us")  \
+	X(STACK_UNSUPPORTED, NOTE, "stack-unsupported",                                            \
+	  "stacks cut at an unwind rule that assay does not support")                              \
 	X(STACK_NO_FP, NOTE, "stack-no-fp",                                                        \
 	  "stacks cut in code with neither rule nor frame pointer")                                \
 	X(SOURCE, LOST, "source", "lost by the tool that recorded")                                \
 	X(STACK_NO_TABLE, NOTE, "stack-no-table",                                                  \
 	  "stacks cut in a file that was met for the first time")                                  \
 	X(TABLES_FULL, NOTE, "tables-full",                                                        \
-	  "stacks through files whose unwind table found no room in the kernel")                   \
-	X(FILES_FULL, NOTE, "files-full", "frames in files that found no number in the kernel")    \
+	  "stacks through files whose unwind table had no room in the kernel")                     \
+	X(FILES_FULL, NOTE, "files-full", "frames in files beyond the kernel's list of files")     \
 	X(THROTTLED_SAMPLES, NOTE, "throttled-samples",                                            \
 	  "samples never taken: a counter was throttled, or its interrupt too late")               \
 	X(WAITS_FULL, NOTE, "waits-full", "waits for which the kernel had no room")                \
@@ -76,7 +80,7 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(TRACE_MISMATCH, NOTE, "trace-mismatch", "trace errors: the trace does not fit the code") \
 	X(TRACE_LOOP, NOTE, "trace-loop", "trace errors: a loop that no packet leaves")            \
 	X(TRACE_UNEXPECTED, NOTE, "trace-unexpected",                                              \
-	  "trace errors: a packet that may not be where it is")                                    \
+	  "trace errors: a packet at an impossible place")                                         \
 	X(CPU_ONLINE, NOTE, "cpu-online", "CPUs that came online, not sampled for a moment")       \
 	X(CPU_UNWATCHED, NOTE, "cpu-unwatched", "CPUs that came online and could not be sampled")  \
 	X(RATE_LOWERED, NOTE, "rate-lowered",                                                      \

@@ -369,8 +369,8 @@ static void tell_stats(struct import *im)
 	if (machine_has_untimed_code(last->machine))
 		import_note(
 			im->result,
-			"its clock is not that of the jitdump: code that took the place of other "
-			"code has all its samples; record with perf record -k 1");
+			"its clock differs from the jitdump's: code that replaced other code has "
+			"the samples of both; record with perf record -k 1");
 	note_sections(im);
 }
 

@@ -352,7 +352,7 @@ static void tell_facts(struct importer *im)
 		{ f->n_lines, "source lines are not kept: their code has no name" },
 		{ f->n_cut, "call chains are cut: they have more frames than are kept" },
 		{ f->n_rounded, "counts are not whole numbers: rounded, so that their sum is not" },
-		{ f->n_negative, "values are below zero, as of a difference: left out" },
+		{ f->n_negative, "values are below zero, as in a difference: left out" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(left_out); i++)
@@ -466,10 +466,9 @@ static int import_foreign_unpack(struct importer *im, struct buf *unpacked, stru
 				 "that was recorded with it, which refers to it",
 				 im->config->path);
 	if (im->format == FOREIGN_NONE || im->format == FOREIGN_GZIP)
-		return error_set(
-			err, -EINVAL,
-			"%s: what is gzipped in it is neither pprof nor a text that is known",
-			im->config->path);
+		return error_set(err, -EINVAL,
+				 "%s: its gzipped content is neither pprof nor a known text",
+				 im->config->path);
 	return 0;
 }
 

@@ -308,7 +308,10 @@ static int take_answer(const struct buf *line, const char *path, json_t **reply,
 			      json_is_true(json_object_get(answer, "again")) ? -EAGAIN : -EREMOTEIO,
 			      "%s", why);
 	else
-		r = error_set(err, -EPROTO, "what answers at '%s' is no daemon of assay's", path);
+		r = error_set(err, -EPROTO,
+			      "the program that answers at '%s' is not assay's "
+			      "daemon",
+			      path);
 	json_decref(answer);
 	return r;
 }

@@ -63,13 +63,13 @@ DEFINE_AT_EXIT(input_free, struct input)
 	  OPT_OPTIONAL,                                                                             \
 	  (itrace),                                                                                 \
 	  NULL,                                                                                     \
-	  "what is made of a processor trace (Intel PT): letters, see assay-script(1)",             \
+	  "make samples of a processor trace (Intel PT): letters, see assay-script(1)",             \
 	  "Default: *igxe*, a sample each 100 µs of trace with its call chain; its weight is the " \
 	  "number of instructions that ran since the last one, exactly.",                           \
 	  .implied = "igxe" },                                                                      \
 	{                                                                                           \
 		0, "no-itrace", NULL, OPT_FLAG, (no_itrace), NULL,                                  \
-			"processor traces are not decoded"                                          \
+			"do not decode processor traces"                                            \
 	}
 /* How traces are decoded; NULL: not at all. */
 const struct itrace *input_itrace(const struct input *in);
@@ -86,9 +86,9 @@ struct code_args {
 	  (base) + offsetof(struct code_args, vmlinux),                                           \
 	  NULL,                                                                                   \
 	  "the file of the kernel that was recorded",                                             \
-	  "Names and code of the kernel come from it, if its build id is the "                    \
-	  "recorded one. assay reports a file of another build and does not use "                 \
-	  "it. Without this option, assay finds the kernel by its build id." },                   \
+	  "Names and code of the kernel come from it, if its build id is the recorded one. A "    \
+	  "file of another build is reported and not used. Without this option, assay finds the " \
+	  "kernel by its build id." },                                                            \
 	{                                                                                         \
 		0, "symfs", "DIR", OPT_STRING, (base) + offsetof(struct code_args, symfs), NULL,  \
 			"look for binaries below DIR, by the paths that they ran from",           \
@@ -97,7 +97,7 @@ struct code_args {
 	}
 
 /* The --vmlinux if it is another build than the recorded kernel; else NULL. */
-#define REFUSED_VMLINUX " is of another build than the kernel that was recorded: it is not used"
+#define REFUSED_VMLINUX " is another build than the recorded kernel, so it is not used"
 const char *input_refused_vmlinux(const struct input *in, const struct build_id *recorded);
 
 /*
@@ -121,7 +121,7 @@ bool input_by_period(const char *weight, const struct profile *profile,
 #define SESSION_DIR_OPTION(field)                                                  \
 	{                                                                          \
 		0, "session-dir", "DIR", OPT_STRING, (field), NULL,                \
-			"the history in a daemon's directory, instead of -i",      \
+			"read the history in a daemon's directory, instead of -i", \
 			"The present recording is in _DIR_/samples/current. *-i* " \
 			"_DIR_/samples/NAME reads a saved one."                    \
 	}
@@ -276,12 +276,12 @@ int input_decode(struct input *in, struct replay *replay, const struct itrace *i
 		 const char *given, struct error *err);
 
 /* The option --image-path in commands that show code. */
-#define IMAGE_PATH_OPTION(field)                                                             \
-	{                                                                                    \
-		0, "image-path", "DIR", OPT_LIST, (field), NULL,                             \
-			"look for binaries below DIR, too",                                  \
-			"assay searches there by name and build id if a file is not at the " \
-			"path that it ran from, or if it is another build now."              \
+#define IMAGE_PATH_OPTION(field)                                                                   \
+	{                                                                                          \
+		0, "image-path", "DIR", OPT_LIST, (field), NULL,                                   \
+			"look for binaries below DIR, too",                                        \
+			"Files are found there by name and build id, if they are not at the path " \
+			"that they ran from, or if they are another build now."                    \
 	}
 
 /* A directory of this process alone, in $TMPDIR or memory, until input_free(). */

@@ -54,8 +54,8 @@ static void tell_state(const char *path, int code, int pid, const json_t *status
 			  path, pid, failure);
 	else if (!json_is_true(json_object_get(status, "counting")))
 		error_set(err, code,
-			  "%s has no samples: its daemon (process %d, since %s) is paused; 'assay "
-			  "ctl --session-dir %s start' has it count",
+			  "%s has no samples: its daemon (process %d, since %s) is paused; "
+			  "'assay ctl --session-dir %s start' continues it",
 			  path, pid, since ? since : "?", path);
 	else
 		error_set(err, code,

@@ -11,17 +11,15 @@
 #define AT_LENGTH_S 60
 
 const char input_times_help[] =
-	"*--since*, *--until* and *--at* take\n\n*-2h*, *-90s*, *-1h30m*, *-3d*, "
-	"*-1w*\n\tso long ago\n\n*now*, *today*, *yesterday*, *today 9:30*, *yesterday "
-	"14:00*, *14:05*\n\tof the calendar here; a day without a time begins at "
-	"midnight\n\n*2026-11-20*, *2026-11-20 14:05:30*\n\tlocal "
-	"time\n\n*2026-11-20T14:05:30Z*, *2026-11-20T14:05+01:00*\n\ttime of a "
-	"zone\n\n*@1795183530*\n\tseconds since 1970\n\nThey work on every session "
-	"that tells when it began. Samples are kept in blocks of a second. In parts "
-	"that a daemon has merged, blocks last a minute, an hour or a day. A block "
-	"counts as a whole if its middle is in the window, or if the window is in the "
-	"block. The header shows how long blocks can be, and the time of the shown "
-	"samples. *time:* counts from the window's start.";
+	"*--since*, *--until* and *--at* take\n\n*-2h*, *-90s*, *-1h30m*, *-3d*, *-1w*\n\tthis "
+	"long ago\n\n*now*, *today*, *yesterday*, *today 9:30*, *yesterday 14:00*, *14:05*\n\tof "
+	"the calendar here; a day without a time begins at midnight\n\n*2026-11-20*, *2026-11-20 "
+	"14:05:30*\n\tlocal time\n\n*2026-11-20T14:05:30Z*, *2026-11-20T14:05+01:00*\n\ttime of "
+	"a zone\n\n*@1795183530*\n\tseconds since 1970\n\nThey work on every session that tells "
+	"when it began. Samples are kept in blocks of a second. In parts that a daemon has "
+	"merged, blocks last a minute, an hour or a day. A block counts as a whole if its middle "
+	"is in the window, or if the window is in the block. The header shows how long blocks "
+	"can be, and the time of the shown samples. *time:* counts from the window's start.";
 
 static int parse_bound(const char *option, const char *text, uint64_t now_ns, uint64_t *out,
 		       struct error *err)
@@ -54,9 +52,10 @@ int input_window(const struct window_args *args, struct query *q, struct error *
 	int r;
 
 	if (!args->since && !args->until && !args->at)
-		return args->length_s > 0
-			       ? error_set(err, -EINVAL, "--window goes with --at: around when?")
-			       : 0;
+		return args->length_s > 0 ? error_set(err, -EINVAL,
+						      "--window needs --at, the time in its "
+						      "middle")
+					  : 0;
 	if (args->at) {
 		r = around(args, now_ns, &w, err);
 	} else {
@@ -109,7 +108,8 @@ int input_window_against(const char *text, const char *at, struct query *like, s
 		if (!like->has_window)
 			return error_set(
 				err, -EINVAL,
-				"--against %s: how much time? --since, --until or --at say it",
+				"--against %s: the length of time is missing; add --since, "
+				"--until or --at",
 				text);
 		like->window.to_ns = MIN(like->window.to_ns, MAX(now_ns, like->window.from_ns + 1));
 		r = move_window(text, at != NULL, now_ns, &like->window, &w, err);

@@ -106,7 +106,7 @@ static bool begin_packed(struct stream *s, const struct raw_record *r)
 		size = order_u64(&o);
 	if (o.r.bad || size > reader_left(&o.r))
 		return stream_fail(s, r->file_off,
-				   "a compressed record says it holds %" PRIu64
+				   "a compressed record claims %" PRIu64
 				   " bytes, which do not fit into it",
 				   size);
 	if (!s->zstd)
@@ -174,7 +174,7 @@ static bool next_of_chunk(struct stream *s, struct chunk *c, struct raw_record *
 			c->at = c->len;
 			return stream_fail(
 				s, c->file_off,
-				"a record in the compressed data says its size is %" PRIu64,
+				"a record in the compressed data claims a size of %" PRIu64,
 				out->size);
 		}
 		if (out->size <= left) {
@@ -230,7 +230,7 @@ static bool next_of_file(struct stream *s, struct raw_record *out)
 		return next_of_file(s, out);
 	}
 	if (out->size < HEADER_BYTES)
-		return stream_fail(s, s->at, "a record says its size is %" PRIu64, out->size);
+		return stream_fail(s, s->at, "a record claims a size of %" PRIu64, out->size);
 	if (out->size > left)
 		return stream_fail(s, s->at, "the data ends within a record of %" PRIu64 " bytes",
 				   out->size);

@@ -123,16 +123,16 @@ const char *process_report_contexts_note(const struct process_report *r)
 	const struct counter_info *c = process_clock_counter_of(r);
 
 	if (!strcmp(p->session->info.stacks, "none"))
-		return "recorded without call chains: interrupts are not told apart from the "
-		       "processes that they fell on";
+		return "recorded without call chains: interrupts count for the processes that "
+		       "they interrupted";
 	if (c && c->in_user && !c->in_kernel)
-		return "only user code was sampled: nothing is known of the kernel, its interrupts "
-		       "and idle time";
+		return "only user code was sampled: the kernel, its interrupts and idle time are "
+		       "missing";
 	if (!has_kernel_names(p))
-		return "the kernel has no names here: interrupts are not told apart from the "
-		       "processes that they fell on";
+		return "the kernel has no names here: interrupts count for the processes that "
+		       "they interrupted";
 	if (p->losses[LOSS_NO_KERNEL])
-		return "kernel addresses are hidden (kernel.kptr_restrict): interrupts are not "
-		       "told apart from the processes that they fell on";
+		return "kernel addresses are hidden (kernel.kptr_restrict): interrupts count for "
+		       "the processes that they interrupted";
 	return "";
 }

@@ -26,7 +26,7 @@
 #define PROCESS_PARTS(X)                                                   \
 	X(USER, "user_profile", "User profile", 1 << CONTEXT_USER)         \
 	X(KERNEL, "kernel_profile", "Kernel profile", 1 << CONTEXT_SYSTEM) \
-	X(INTERRUPTS, "interrupts", "Interrupts, which are not its doing", \
+	X(INTERRUPTS, "interrupts", "Interrupts that it did not cause",    \
 	  1 << CONTEXT_IRQ | 1 << CONTEXT_SOFTIRQ)                         \
 	X(IDLE, "idle_profile", "Idle", 1 << CONTEXT_IDLE)
 

@@ -21,11 +21,11 @@
 #include <stdint.h>
 
 /* X(id, name, text) */
-#define SAMPLE_CONTEXTS(X)                                                \
-	X(USER, "user", "a program's own code")                           \
-	X(SYSTEM, "system", "the kernel, on behalf of the process")       \
-	X(IRQ, "irq", "hard interrupts, whichever process they fell on")  \
-	X(SOFTIRQ, "softirq", "soft interrupts: work put off from there") \
+#define SAMPLE_CONTEXTS(X)                                                          \
+	X(USER, "user", "a program's own code")                                     \
+	X(SYSTEM, "system", "the kernel, on behalf of the process")                 \
+	X(IRQ, "irq", "hard interrupts, whichever process they fell on")            \
+	X(SOFTIRQ, "softirq", "soft interrupts: work that hard interrupts put off") \
 	X(IDLE, "idle", "a processor without anything to do")
 
 enum sample_context {

@@ -197,8 +197,9 @@ int profile_explain_empty(const struct profile_request *request, struct error *e
 	if (n_lanes)
 		return error_set(err, -E2BIG,
 				 "%" PRIu32
-				 " classes would be as many groups of columns; %d at most "
-				 "can be: choose some (cpu: tid: event:), or merge more (--merge)",
+				 " classes would be as many groups of columns, and at most %d "
+				 "are possible: choose some (cpu: tid: event:), or merge more "
+				 "(--merge)",
 				 n_lanes, PROFILE_MAX_LANES);
 	for (int tag = 0; tag < N_FILTERS; tag++) {
 		struct query single = { .with_idle = request->query->with_idle };

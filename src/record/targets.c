@@ -35,7 +35,7 @@ void print_surroundings(bool whole_machine)
 	if (of_proc == REASON_NO_PROC)
 		print_reason(of_proc, ": processes that already run have no names");
 	if (of_proc == REASON_HIDDEN_PROCESSES && whole_machine)
-		print_reason(of_proc, ": processes of others that already run have no names");
+		print_reason(of_proc, ": other users' processes that already run have no names");
 	if (whole_machine && sources_pid_namespace(NULL))
 		print_reason(REASON_PID_NAMESPACE, "");
 }

@@ -224,8 +224,8 @@ static int archive_add_kernel(struct archive *a, const struct image *image, stru
 	int r = 0;
 
 	if (!is_running_kernel(image)) {
-		miss(a, "the kernel's symbols: the session is of another kernel than the one that "
-			"runs here");
+		miss(a, "the kernel's symbols: the session is of another kernel than the running "
+			"one");
 		return 0;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(files) && r >= 0; i++) {
@@ -384,8 +384,8 @@ static int add_vmlinux(struct archive *a, const struct build_id *id, struct erro
 	bool was_copied;
 
 	if (!id->len || !vmlinux_open(s, id, &file, &elf, &from)) {
-		miss(a, "the kernel's code: there is no vmlinux of its build here (record --kcore "
-			"keeps the code with the recording)");
+		miss(a, "the kernel's code: there is no vmlinux of this build here (record "
+			"--kcore keeps the code with the recording)");
 		return 0;
 	}
 	file_unmap(&file);

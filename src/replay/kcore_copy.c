@@ -51,14 +51,14 @@ static int kcore_copy_explain(struct copying *c, const char *path, int e)
 	if (e == -ENOENT)
 		return error_set(c->err, e,
 				 "--kcore: %s is not there: the kernel is built without "
-				 "CONFIG_PROC_KCORE, or this container hides it; without --kcore "
-				 "the kernel's code is taken from vmlinux",
+				 "CONFIG_PROC_KCORE, or this container hides it; without "
+				 "--kcore, the kernel's code comes from vmlinux",
 				 path);
 	if (e == -EPERM || e == -EACCES)
 		return error_set(
 			c->err, e,
-			"--kcore: %s: %s; it takes root (CAP_SYS_RAWIO), and a kernel that "
-			"is not locked down",
+			"--kcore: %s: %s; it needs root (CAP_SYS_RAWIO), and a kernel that is "
+			"not locked down",
 			path, strerror(-e));
 	return error_errno(c->err, e, "--kcore: %s", path);
 }
@@ -251,8 +251,8 @@ static int check_modules(struct copying *c)
 
 	if (!e && (size != c->modules_size || memcmp(now, c->modules, size) != 0))
 		e = error_set(c->err, -EAGAIN,
-			      "--kcore: the kernel's modules have changed while they were copied; "
-			      "once more");
+			      "--kcore: the kernel's modules have changed while they were "
+			      "copied; copying again");
 	return e;
 }
 
@@ -267,8 +267,8 @@ static int copy_all(struct copying *c, const char *dir, uint64_t *n_bytes)
 	    (e = check_modules(c)) < 0)
 		return e;
 	if (!n_read)
-		return error_set(c->err, -ENODATA,
-				 "--kcore: %s/kcore has nothing of the kernel's text", c->proc);
+		return error_set(c->err, -ENODATA, "--kcore: %s/kcore has no text of the kernel",
+				 c->proc);
 	*n_bytes = n_read + c->kallsyms_size + c->modules_size;
 	return 0;
 }

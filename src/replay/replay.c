@@ -382,9 +382,8 @@ int replay_part(struct replay *r, const struct perfdata_part *part, struct event
 	/* Zeros instead of records: whatever the reader said of them, this is why. */
 	for (size_t i = 0; i < r->n_files && (!e || e == -EBADMSG); i++)
 		if (file_is_cut(&r->maps[i]))
-			return error_set(
-				err, -EBADMSG,
-				"was cut short while it was read: what it had beyond is missing");
+			return error_set(err, -EBADMSG,
+					 "was cut short while it was read, so its end is missing");
 	return e;
 }
 

@@ -14,10 +14,10 @@
 #include "report/report.h"
 
 /* X(id, key, letter, help) */
-#define LIVE_VIEWS(X)                                                 \
-	X(PROCESSES, "processes", 'P', "processes, and what they do") \
-	X(SYMBOLS, "symbols", 'S', "functions")                       \
-	X(TREE, "tree", 'T', "the call tree")                         \
+#define LIVE_VIEWS(X)                                                    \
+	X(PROCESSES, "processes", 'P', "processes, and their functions") \
+	X(SYMBOLS, "symbols", 'S', "functions")                          \
+	X(TREE, "tree", 'T', "the call tree")                            \
 	X(INVERTED, "inverted", 'I', "functions, below each its callers")
 
 enum live_view {

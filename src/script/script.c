@@ -577,8 +577,8 @@ static int check_cpus(const struct script_filter *filter, const struct perf_even
 	if (!filter->cpus.n || !n)
 		return 0;
 	return error_set(err, -EINVAL,
-			 "-C: what was recorded does not say on which CPU it was (perf record -a, "
-			 "-C or --sample-cpu does): leave -C out");
+			 "-C: the samples have no CPU (perf record -a, -C or --sample-cpu "
+			 "records it): leave -C out");
 }
 
 int script_fit(const struct script_input *input, struct script_options *options, struct error *err)

@@ -133,7 +133,8 @@ static int script_fields_read_words(const char *text, uint64_t bits[static 3], s
 	}
 	if (bits[0] && (bits[1] || bits[2]))
 		return error_set(err, -EINVAL,
-				 "'%s' both sets fields and adds or removes some: use two options",
+				 "'%s' sets fields, and also adds or removes some: use two "
+				 "options",
 				 text);
 	return 0;
 }

@@ -277,8 +277,8 @@ static void parse_nodes(struct segment_context *c, struct segment_file *f,
 	for (uint32_t i = first; i < first + n; i++)
 		f->seg.nodes[i] = (struct tree_node){ 0 };
 	segment_warn(c,
-		     "%s: block at %.3f s: %u call tree nodes are damaged; samples of theirs "
-		     "are shown under [unknown]",
+		     "%s: block at %.3f s: %u call tree nodes are damaged; their samples are "
+		     "shown under [unknown]",
 		     f->name, (double)h->first_ns / 1e9, n);
 }
 
@@ -539,8 +539,8 @@ static void warn_of_damage(struct segment_context *c, struct segment_file *f, si
 		segment_warn(c, "%s: %zu bytes at offset %zu are damaged", f->name, next - at, at);
 	else
 		segment_warn(c,
-			     "%s: the last %zu bytes are no whole block: the recorder was "
-			     "killed, or is writing them now; they are left out",
+			     "%s: the last %zu bytes are not a whole block, and are left out: "
+			     "the recorder was killed, or is writing them now",
 			     f->name, size - at);
 }
 

@@ -279,8 +279,8 @@ int segment_writer_put(struct segment_writer *w, uint32_t segment, uint64_t at,
 	}
 	if (r == -EBUSY)
 		return error_set(err, r,
-				 "cannot write the session: the disk below %s does not take "
-				 "what was written before",
+				 "cannot write the session: the disk below %s does not store the "
+				 "earlier data",
 				 w->dir);
 	return r < 0 ? writer_error(w, segment, r, err) : r;
 }

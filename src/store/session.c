@@ -115,8 +115,8 @@ static int refuse_access(const char *path, struct error *err)
 				 "of group '%s' may",
 				 path, owner ? owner->pw_name : "its owner", group->gr_name);
 	return error_set(err, -EACCES,
-			 "cannot read session '%s': permission denied; it is %s's (uid %u) alone",
-			 path, owner ? owner->pw_name : "another user", (unsigned int)st.st_uid);
+			 "cannot read session '%s': permission denied; only %s (uid %u) may", path,
+			 owner ? owner->pw_name : "another user", (unsigned int)st.st_uid);
 }
 
 static int session_open_error(const char *path, int code, struct error *err)
@@ -302,7 +302,7 @@ static int session_read_segments(struct session_file *f, int dir_fd, const struc
 	unpacker_free(c.unpacker);
 	session_complete(f, &c);
 	if (!r && !f->session.n_segments)
-		r = error_set(err, -EBADMSG, "session '%s' has nothing that can be read: %s",
+		r = error_set(err, -EBADMSG, "session '%s' has no readable part: %s",
 			      f->session.path,
 			      f->session.warnings.n ? f->session.warnings.data[0] : "");
 	return r;
@@ -319,8 +319,9 @@ static int check_clock(const struct session *s, const struct block_filter *filte
 	return !filter || s->info.start_wall_ns
 		       ? 0
 		       : error_set(err, -EINVAL,
-				   "session '%s' does not tell when it began: a time of the clock "
-				   "says nothing of it; time: takes seconds since its start",
+				   "session '%s' has no start time, so a time of the clock has "
+				   "no meaning in it; the filter time: takes seconds since its "
+				   "start",
 				   s->path);
 }
 

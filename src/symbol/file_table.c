@@ -278,7 +278,7 @@ void make_vdso_table(struct symbolizer *s, struct symbol_table *t)
 			m.file.size = vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize;
 			make_from_mapping(&m);
 		} else {
-			table_fail(t, SYMBOL_MISSING, "%s: assay's own process has none to read",
+			table_fail(t, SYMBOL_MISSING, "%s: assay's own process has no vdso",
 				   t->image.path);
 		}
 	}

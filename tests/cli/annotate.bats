@@ -113,11 +113,11 @@ annotate() {
 	[ "$(find out -name hot.c | wc -l)" = 1 ]
 	has "line that is hot" "$(find out -name hot.c)"
 	annotate --exclude 'hot.c'
-	refused 1 "no source file has so many samples"
+	refused 1 "no source file reaches the threshold"
 	annotate --include '*.rs'
-	refused 1 "no source file has so many samples"
+	refused 1 "no source file reaches the threshold"
 	annotate -t 100
-	refused 1 "no source file has so many samples"
+	refused 1 "no source file reaches the threshold"
 }
 
 @test "a missing source file gives a note; --search-dir and --rewrite find it" {

@@ -59,7 +59,7 @@ record_own() {
 	run assay report -i x.tar.zst
 	refused 1 "cannot unpack x.tar.zst"
 	run assay archive
-	refused 2 "-o names the archive"
+	refused 2 "no archive is named"
 }
 
 @test "--image-path: the binary of the right build, wherever it is now" {

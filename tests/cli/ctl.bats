@@ -27,9 +27,9 @@ somebody() {
 
 @test "wrong requests are refused" {
 	run assay ctl
-	refused 2 "what is to be asked?" "assay ctl --help"
+	refused 2 "no request is named" "assay ctl --help"
 	run assay ctl sav
-	refused 2 "there is no 'sav'"
+	refused 2 "there is no request 'sav'"
 	run assay ctl save
 	refused 2 "save: an argument is missing; it takes name=NAME"
 	run assay ctl status now
@@ -62,7 +62,7 @@ somebody() {
 	somebody "HTTP/1.1 400 Bad Request
 "
 	run assay ctl --session-dir d status
-	refused 1 "what answers at 'd/control' is no daemon of assay's"
+	refused 1 "the program that answers at 'd/control' is not assay's daemon"
 }
 
 @test "a refusal is shown in the daemon's words" {

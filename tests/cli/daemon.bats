@@ -172,7 +172,7 @@ has_only() {
 	refused 1 "conf:1: detach: 'maybe' is neither yes nor no"
 	printf 'config = other\n' >conf
 	run assay daemon --session-dir d --config conf
-	refused 1 "conf:1: a file of settings names no other"
+	refused 1 "conf:1: a file of settings cannot name another one"
 	printf 'freq = 49\nevent = nonsense\n' >conf
 	run assay daemon --session-dir d --config conf
 	refused 1 "conf:2: unknown event 'nonsense'"
@@ -387,7 +387,7 @@ as_member() {
 	ask d dump
 	run assay report --session-dir d
 	refused 1 "d has no samples: its daemon (process $daemon, since 2"
-	refused 1 "'assay ctl --session-dir d start' has it count"
+	refused 1 "'assay ctl --session-dir d start' continues it"
 	end_daemon
 	[ "$(samples_of d)" = 0 ]
 	run assay report --session-dir d
@@ -448,7 +448,7 @@ as_member() {
 	refused 1 "no-such-event"
 	# Or as many as the kernel permits, which is fewer when interrupts took long.
 	run ask d status
-	[[ "$output" =~ "cpu-clock:u at "("$high Hz"|[0-9]+" Hz on each CPU ($high Hz were asked for") ]]
+	[[ "$output" =~ "cpu-clock:u at "("$high Hz"|[0-9]+" Hz on each CPU ($high Hz were requested") ]]
 	ask d reset
 	[ "$(parts d | wc -l)" = 1 ]
 	[ "$(samples_of d)" -gt 0 ] # of first

@@ -26,7 +26,7 @@ no_ibs() {
 @test "without IBS, a message says so" {
 	no_ibs
 	run -1 assay record -e IBS_OP_ALL:100000 -o s.assay true
-	[[ $output == *"made of samples of ibs_op, and there is no ibs_op here"* ]]
+	[[ $output == *"needs samples of ibs_op, and there is no ibs_op here"* ]]
 	[ ! -e s.assay ]
 	need_root
 	run -1 within assay daemon --session-dir d --ext-feature=ibs:fetch:IBS_FETCH_ALL:100000:0

@@ -139,7 +139,7 @@ noise() { # BYTES
 	[[ "$output" == *"its gzip stream is cut short"* ]]
 	noise 100 | gzip >noise.gz
 	run assay import noise.gz -o n.assay
-	refused 1 "what is gzipped in it is neither pprof nor a text"
+	refused 1 "its gzipped content is neither pprof nor a known text"
 	[ ! -e n.assay ]
 	run assay import bomb.gz -o b.assay
 	refused 1 "bomb.gz: it unpacks to more than 200 times its size"
@@ -228,5 +228,5 @@ need_jitdump() {
 	diff perfs <(assay script -i jit.data -F ip,sym | awk '$2 ~ /^dump_/ { print $2 }' | sort | uniq -c | awk '{ print $2, $1 }')
 	perf_record -o late.data -- "$PROGRAMS/jitdump" 300
 	run assay import late.data -o s.assay
-	refused 0 "its clock is not that of the jitdump" "perf record -k 1"
+	refused 0 "its clock differs from the jitdump's" "perf record -k 1"
 }

@@ -89,7 +89,7 @@ samples() {
 @test "invalid times, windows and histories are refused" {
 	run assay report -i store --since noon
 	[ "$status" = 2 ]
-	[[ "$output" == *"'noon' is no time; write -2h"*"yesterday 14:00"* ]]
+	[[ "$output" == *"'noon' is not a time; write -2h"*"yesterday 14:00"* ]]
 	run assay report -i store --since '2026-06-01 02:00' --until '2026-06-01 01:00'
 	[ "$status" = 2 ]
 	run assay report -i store --window 30s
@@ -98,7 +98,7 @@ samples() {
 	[ "$status" = 2 ]
 	run assay report -i store --since 2020-01-01 --until 2020-01-02
 	[ "$status" = 1 ]
-	[[ "$output" == *"no samples in the time asked for; there are some from 2026-06-01 00:00:00 to 2026-06-01 02:00:00"* ]]
+	[[ "$output" == *"no samples in the requested time; there are some from 2026-06-01 00:00:00 to 2026-06-01 02:00:00"* ]]
 	mkdir empty
 	run assay retain empty
 	[ "$status" = 1 ]

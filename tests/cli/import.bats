@@ -76,7 +76,7 @@ same_in_parts() {
 @test "a damaged recording of another machine is an error with its offset" {
 	[ -d "$FIXTURES" ] || skip "no recordings in $FIXTURES"
 	run assay report -i "$FIXTURES/perf.data.piped.corrupted.zero_size_sample-3.2"
-	refused 1 "at offset 49104: a record says its size is 0"
+	refused 1 "at offset 49104: a record claims a size of 0"
 }
 
 @test "import makes a session; the old one is kept as .old" {
@@ -114,7 +114,7 @@ same_in_parts() {
 @test "of a damaged file what comes before is reported, and the status is 1" {
 	{ pipe_header; sample 4096 1000; le 0 64; } >perf.data
 	run assay import perf.data -o s.assay
-	refused 1 "at offset 120: a record says its size is 0" "the session ends there"
+	refused 1 "at offset 120: a record claims a size of 0" "the session ends there"
 	[ "$(assay info --format json s.assay | jq .samples)" = 1 ]
 	run assay report -i perf.data
 	refused 1 "at offset 120"
@@ -130,7 +130,7 @@ same_in_parts() {
 	pipe_header >zeros2.data
 	truncate -s 4G zeros2.data
 	run assay import zeros2.data -o s.assay
-	refused 1 "at offset 88: a record says its size is 0"
+	refused 1 "at offset 88: a record claims a size of 0"
 }
 
 @test "what cannot be imported leaves no session and says why" {

@@ -82,7 +82,7 @@ is_whole() {
 	# Nearly all of its time is the kernel's: it clears 4 GB.
 	perf_record -e cpu-clock:k -o kernel.data -- dd if=/dev/zero of=/dev/null bs=1M count=4096
 	perf buildid-list -i kernel.data | grep -q kernel.kallsyms || skip "the kernel's build id was not recorded"
-	local text="/bin/ls is of another build than the kernel that was recorded: it is not used"
+	local text="/bin/ls is another build than the recorded kernel, so it is not used"
 	run assay script -i kernel.data -k /bin/ls -F ip,sym
 	[ "$(grep -c "$text" <<<"$output")" = 1 ]
 	run assay report -i kernel.data -k /bin/ls

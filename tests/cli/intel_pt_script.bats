@@ -59,7 +59,7 @@ same_lines() {
 @test "a trace that is of no CPU says so when it is asked for one" {
 	same_branches --tsc -- "$PROGRAMS/flow" longjmp
 	run assay script -i trace.data --itrace=b -C 1
-	refused 2 "does not say on which CPU"
+	refused 2 "the samples have no CPU"
 	trace_of --tsc --mtc --cpus 2 -- "$PROGRAMS/flow" threads
 	assay script -i trace.data --itrace=be -F tid,cpu,time,ip,addr | grep -F '[001]' >all
 	assay script -i trace.data --itrace=be -F tid,cpu,time,ip,addr -C 1 >one

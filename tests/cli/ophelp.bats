@@ -42,7 +42,7 @@ assert e.find("unit_masks").get("category") == "bitmask" and len(e.find("unit_ma
 	run ophelp -c x86-64/generic -e L2_RESULTS:100000:0x100
 	refused 1 "the unit mask '0x100' is not possible"
 	run ophelp -c x86-64/generic -e $e RETIRED_OPS:100000 RETIRED_INSTRUCTIONS:100000 LS_DISPATCH:1000 L2_REQUESTS:1000
-	refused 1 "5 events want a counter, and there are 4"
+	refused 1 "5 events need a counter, and there are 4"
 	run ophelp -c nonsense
 	refused 1 "unknown processor 'nonsense'"
 }

@@ -196,7 +196,7 @@ processes_of() {
 @test "a session without kernel names says that interrupts are not apart" {
 	make_run | sed 's/[^	 ]*+0x10 (\[kernel.kallsyms\])/[unknown] ([kernel.kallsyms])/' |
 		assay report -P -i - >text
-	grep -q 'not told apart' text
+	grep -q 'interrupts count for the processes' text
 }
 
 @test "samples that were not kept apart by process are one row" {

@@ -295,7 +295,7 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"online@/devices/system
 	run assay record --aux-sample=61441 -e '{intel_pt//u,branch-misses:u}' -- true
 	refused 2 "61440"
 	run assay record -e intel_pt//u -e '{cycles:u,branch-misses/aux-sample-size=4096/u}' -- true
-	refused 2 "is in a group without it"
+	refused 2 "its group has no trace"
 	run assay record -e '{intel_pt/branch=0/,cycles/aux-output/}' -- true
 	refused 2 "needs a precise event"
 	run assay record -S -e page-faults -- true

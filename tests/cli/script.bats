@@ -96,7 +96,7 @@ by_hand() {
 	run assay script -i hand.data -F hw:trace
 	refused 2 "only tracepoints"
 	run assay script -i hand.data -F comm,+ip
-	refused 2 "both sets fields and adds"
+	refused 2 "sets fields, and also adds"
 	run assay script -i hand.data -F comm,cpu
 	refused 2 "have no CPU, so there is no field 'cpu'"
 	run assay script -i hand.data -F comm,sym
@@ -115,7 +115,7 @@ by_hand() {
 	run assay script -i absent.data
 	refused 1 "no session 'absent.data'"
 	run assay script hand.data
-	refused 2 "the recording is named by -i"
+	refused 2 "name the recording with -i"
 }
 
 @test "-D shows every record as it stands" {

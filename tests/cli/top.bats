@@ -134,7 +134,7 @@ BUSY_LOOP='while :; do :; done'
 	top 100 -p "$pid" -V symbols
 	shows '^[0-9]+ s: [1-9][0-9]* samples'
 	kill "$pid"
-	shows 'what was watched has ended'
+	shows 'the watched processes have ended'
 	keys q
 	shows '^status 0'
 }
@@ -184,5 +184,5 @@ BUSY_LOOP='while :; do :; done'
 	TERMINAL=no-such-terminal
 	top 100 -- sleep 300
 	shows '^status 1'
-	grep -q "nothing is known of the terminal 'no-such-terminal'" error
+	grep -q "the terminal 'no-such-terminal' (TERM) is unknown" error
 }

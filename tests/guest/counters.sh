@@ -117,7 +117,7 @@ too_many_for_a_group() {
 	for umask in 1 2 3 4 5 6 7 9 a b; do many="${many-}r${umask},"; done
 	refused 1 log assay stat -e "{${many}r11}:u" -- true
 	has "group '{r1:u,r2:u,r3:u," log
-	has "can't be opened (EINVAL): its events can't be counted all at once" log
+	has "can't be opened (EINVAL): its events don't fit at once" log
 	refused 1 log assay record -e "{${many}r11}:u" -o none -- true
 	has "group '{r1:u,r2:u,r3:u," log
 }

@@ -330,7 +330,7 @@ static void locked_memory_that_is_used_up_is_explained(void **state)
 	aux.rings = w.rings;
 	map_error = EPERM;
 	assert_int_equal(aux_open(&aux, &refused, &err), -EPERM);
-	assert_non_null(strstr(err.text, "more than this user may lock"));
+	assert_non_null(strstr(err.text, "this user may lock too little memory"));
 	assert_non_null(strstr(err.text, "kernel.perf_event_mlock_kb"));
 	assert_non_null(strstr(err.text, "ulimit -l"));
 	map_error = 0;

@@ -102,7 +102,7 @@ static void oprofile_words_are_count_mask_kernel_user(void **state)
 	c = parse(*state, "cycles:100000");
 	assert_false(c->attr.exclude_user || c->attr.exclude_kernel);
 	assert_refused(*state, "cycles:100000:0:0:0", "neither user nor kernel");
-	assert_refused(*state, "cycles:100000:1", "no unit mask but 0");
+	assert_refused(*state, "cycles:100000:1", "no unit mask except 0");
 	assert_refused(*state, "cycles:100000:0:2", "KERNEL is 0 or 1, not '2'");
 	assert_refused(*state, "cycles:100000:0:1:1:1", "'1' is too much");
 	assert_refused(*state, "cycles:1e5", "the count '1e5' is not a number");
@@ -458,7 +458,7 @@ static void classic_names_fall_to_the_kernel_s_events(void **state)
 	assert_string_equal(c->name, "RETIRED_BRANCH_INSTRUCTIONS:u");
 	c = parse(*state, "TIMER_INT:1000000");
 	assert_int_equal(c->attr.type, PERF_TYPE_SOFTWARE);
-	assert_refused(*state, "TIMER_INT:1000000:1", "no unit mask but 0, and '1' is given");
+	assert_refused(*state, "TIMER_INT:1000000:1", "no unit mask except 0, and '1' is given");
 }
 
 int main(void)

@@ -535,7 +535,7 @@ static void intel_pt_names_the_obstacles(void **state)
 	assert_non_null(strstr(f.meaning, "kernel.perf_event_paranoid is 3"));
 	answers.hardware = EBUSY;
 	f = find(m, "Intel PT");
-	assert_finding(&f, PROBE_MISSING, "taken by somebody else", "");
+	assert_finding(&f, PROBE_MISSING, "in use", "");
 	answers.hardware = EINVAL;
 	f = find(m, "Intel PT");
 	assert_finding(&f, PROBE_MISSING, "the kernel refuses it: Invalid argument", "");

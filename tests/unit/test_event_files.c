@@ -183,10 +183,10 @@ static void counters_are_given_by_backtracking(void **state)
 	assert_int_equal(out[1], -1);
 	assert_int_equal(out[2], 0);
 	assert_int_equal(table_events_allocate(bad, 3, 4, out, &err), -EBUSY);
-	assert_non_null(strstr(err.text, "event 'ALSO' finds no counter free"));
+	assert_non_null(strstr(err.text, "event 'ALSO' has no free counter"));
 	assert_non_null(strstr(err.text, "FIRST (0)"));
 	assert_int_equal(table_events_allocate(bad, 3, 2, out, &err), -EBUSY);
-	assert_non_null(strstr(err.text, "3 events want a counter, and there are 2"));
+	assert_non_null(strstr(err.text, "3 events need a counter, and there are 2"));
 	event_table_fini(&t);
 }
 

@@ -138,7 +138,7 @@ static void obstacles_are_reported(void **state)
 	make_proc();
 	write_file("proc/kallsyms", "ffffffff91000000 T _text\nffffffff91002000 T _etext\n");
 	write_file("proc/modules", "");
-	assert_refused(-ENODATA, "has nothing of the kernel's text");
+	assert_refused(-ENODATA, "has no text of the kernel");
 	/* A folder of somebody's is left alone. */
 	make_proc();
 	file_mkdirs("rec", 0700, NULL);
@@ -172,7 +172,7 @@ static void missing_permission_is_an_error_with_the_remedy(void **state)
 	chmod("proc/kcore", 0);
 	if (is_root) /* may read what it is forbidden; nobody may not */
 		assert_int_equal(seteuid(65534), 0);
-	assert_refused(-EACCES, "it takes root (CAP_SYS_RAWIO)");
+	assert_refused(-EACCES, "it needs root (CAP_SYS_RAWIO)");
 	if (is_root)
 		assert_int_equal(seteuid(0), 0);
 }

@@ -82,7 +82,7 @@ static void a_compressed_bomb_ends_at_its_first_record(void **state)
 	put_compressed(&w, &zeros, 60000, true);
 	read_written(&r, &w);
 	assert_int_equal(r.r, -EBADMSG);
-	assert_non_null(strstr(r.err.text, "its size is 0"));
+	assert_non_null(strstr(r.err.text, "a size of 0"));
 	buf_fini(&zeros);
 	done(&r, &w);
 }
@@ -171,7 +171,7 @@ static void a_record_of_size_zero_is_reported_with_its_offset(void **state)
 	(void)state;
 	begin_file(&w, &plain, 1);
 	put_sample(&w, 1, 2, 3);
-	snprintf(want, sizeof(want), "at offset %zu: a record says its size is 0", w.b.len);
+	snprintf(want, sizeof(want), "at offset %zu: a record claims a size of 0", w.b.len);
 	put64(&w, 9);
 	read_written(&r, &w);
 	assert_int_equal(r.r, -EBADMSG);

@@ -161,7 +161,7 @@ static void what_waits_is_bounded_and_the_rest_is_counted(void **state)
 	set_disk(true, 0);
 	refused = add_seconds(&w, 1, 200, 6000);
 	assert_true(refused > 0 && refused < 200);
-	assert_non_null(strstr(w.err.text, "does not take what was written before"));
+	assert_non_null(strstr(w.err.text, "does not store the earlier data"));
 	set_disk(false, 0);
 	add_seconds(&w, 201, 1, 10);
 	found = finish(&w);

@@ -20,7 +20,7 @@ static const struct option_spec doctor_options[] = {
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "what to print",
 	  .choices = "text|json" },
 	{ 'v', "verbose", NULL, OPT_FLAG, FIELD(verbose), NULL,
-	  "explain the checks that are well, too" },
+	  "explain the checks that are ok, too" },
 };
 
 static const char *const reach_texts[] = {
@@ -166,8 +166,7 @@ static int doctor_run(const struct command *self, int argc, char **argv)
 static const struct command_section doctor_sections[] = {
 	{ "STATES", "*ok*: nothing is in the way.\n\n*limited*: works in part. The lines below "
 		    "name the gaps.\n\n*missing*: does not work here." },
-	{ "EXIT STATUS",
-	  "0 when something can be profiled, 1 when nothing can, 2 for wrong usage." },
+	{ "EXIT STATUS", "0 if something can be profiled, 1 if nothing can, 2 for wrong usage." },
 	{ NULL, NULL },
 };
 
@@ -175,7 +174,7 @@ static const struct command_example doctor_examples[] = {
 	{ "assay doctor", "what works for you, and how to change the rest" },
 	{ "sudo assay doctor", "what works for root" },
 	{ "assay doctor --format json | jq -r '.checks[] | select(.state != \"ok\").name'",
-	  "the names of checks that are not well" },
+	  "the names of checks that are not ok" },
 	{ NULL, NULL },
 };
 
@@ -184,11 +183,11 @@ const struct command doctor_command = {
 	.summary = "show what this machine permits, and how to permit more",
 	.synopsis = "[OPTIONS]",
 	.description =
-		"Tries what profiling needs, as the user who calls it: hardware counters are "
-		"opened, not looked up. The first line names the things that you can profile. "
-		"Then comes one line a check; for each that is not well, what that means and "
-		"the one command that would change it, ready to be pasted.\n\nNothing is "
-		"changed, and nothing is sent anywhere.",
+		"Tries everything that profiling needs, with your permissions: it opens hardware "
+		"counters instead of looking them up. The first line names the things that you "
+		"can profile. Then comes a line for each check. For a check that is not ok, it "
+		"shows the meaning, and one command that you can paste to change it.\n\nNothing "
+		"is changed, and nothing is sent anywhere.",
 	.options = OPTIONS(doctor_options),
 	.sections = doctor_sections,
 	.examples = doctor_examples,

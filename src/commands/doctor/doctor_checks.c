@@ -94,8 +94,8 @@ static void probe_kernel_build_id(const struct probe_machine *m, struct finding 
 		finding_set(f, PROBE_OK, "%s", hex);
 	} else {
 		finding_set(f, PROBE_LIMITED, "/sys/kernel/notes has none");
-		finding_means(f, "A profile that is read on another machine, or after an update, "
-				 "can't tell whether its kernel is the same.");
+		finding_means(f, "On another machine, or after an update, a report can't check "
+				 "whether the kernel is the same.");
 	}
 	free(bytes);
 }
@@ -107,8 +107,8 @@ static const struct {
 } bpf_obstacles[] = {
 	[OBSTACLE_NONE] = { PROBE_OK, NULL },
 	[OBSTACLE_BUILD] = { PROBE_MISSING,
-			     "Profiling by perf events works without. An assay that is built with "
-			     "clang, bpftool and libbpf has it." },
+			     "Profiling by perf events works without it. An assay that is built "
+			     "with clang, bpftool and libbpf has it." },
 	[OBSTACLE_PERMISSION] = { PROBE_MISSING, "Profiling by perf events works without." },
 	[OBSTACLE_LOCKDOWN] = { PROBE_MISSING, "BPF programs may not read kernel memory. Boot with "
 					       "lockdown=integrity to change it." },
@@ -116,11 +116,11 @@ static const struct {
 	[OBSTACLE_NO_PROC] = { PROBE_MISSING, "Profiling by perf events works without." },
 	[OBSTACLE_NO_TYPES] = { PROBE_MISSING,
 				"Without the kernel's types, the program can't adapt to its "
-				"structures. A kernel that is built with CONFIG_DEBUG_INFO_BTF has "
-				"them. Profiling by perf events works without." },
+				"structures. A kernel that is built with CONFIG_DEBUG_INFO_BTF "
+				"has them. Profiling by perf events works without it." },
 	[OBSTACLE_OTHER_TYPES] = { PROBE_MISSING,
 				   "Under another kernel's types, the program would read wrong "
-				   "fields. Profiling by perf events works without." },
+				   "fields. Profiling by perf events works without it." },
 	[OBSTACLE_OLD_KERNEL] = { PROBE_MISSING,
 				  "'assay record -a' collects through rings, and time that threads "
 				  "wait (--off-cpu) can't be measured." },
@@ -299,16 +299,16 @@ static void probe_perf_maps(const struct probe_machine *m, struct finding *f)
 
 	if (!d) {
 		finding_set(f, PROBE_LIMITED, "%.80s can't be read: %s", dir, strerror(errno));
-		finding_means(f, "Functions that a JIT compiler made have no names.");
+		finding_means(f, "Functions of a JIT compiler have no names.");
 		return;
 	}
 	while ((entry = readdir(d)))
 		n += sscanf(entry->d_name, "perf-%d.map%n", &pid, &end) == 1 && !entry->d_name[end];
 	closedir(d);
 	finding_set(f, PROBE_OK, "%.80s/perf-PID.map, %d there now", dir, n);
-	finding_means(f, "Run times with a JIT compiler name their functions there, if asked to: "
-			 "node --perf-basic-prof, jcmd PID Compiler.perfmap (Java 17 and newer), "
-			 "python -X perf (3.12 and newer).");
+	finding_means(f, "Run times with a JIT compiler name their functions there with an "
+			 "option: node --perf-basic-prof, jcmd PID Compiler.perfmap (Java 17 and "
+			 "newer), python -X perf (3.12 and newer).");
 }
 
 const struct check checks[] = {

@@ -36,7 +36,7 @@ struct top_args {
 #define FIELD(f) offsetof(struct top_args, f)
 static const struct option_spec top_options[] = {
 	{ 'e', "event", "EVENT", OPT_LIST, FIELD(events), NULL,
-	  "what to count, as for record (default: cycles, or the cpu-clock timer)" },
+	  "the event to count, as for record (default: cycles, or the cpu-clock timer)" },
 	{ 'F', "freq", "HZ", OPT_STRING, FIELD(freq), NULL,
 	  "samples per second on each CPU (default as record's)" },
 	{ 'c', "count", "COUNT", OPT_STRING, FIELD(count), NULL,
@@ -55,12 +55,12 @@ static const struct option_spec top_options[] = {
 	  "how samples are collected, as for record", .choices = "best|perf|bpf" },
 	{ 'f', "filter", "FILTER", OPT_LIST, FIELD(filters), NULL,
 	  "show only this: pid:1234, comm:gcc, image:libc.so.6 …; as operands of report" },
-	{ 'V', "view", "VIEW", OPT_CHOICE, FIELD(view), "processes", "what to show first",
+	{ 'V', "view", "VIEW", OPT_CHOICE, FIELD(view), "processes", "the first view",
 	  .choices = "processes|symbols|tree|inverted" },
 	{ 'w', "window", "SECONDS", OPT_SECONDS, FIELD(window_s), "5",
-	  "show this much of the last time", NULL, 1, 300 },
-	{ 'd', "delay", "SECONDS", OPT_SECONDS, FIELD(delay_s), "1", "refresh every so often", NULL,
-	  0.1, 60 },
+	  "show the samples of this last stretch of time", NULL, 1, 300 },
+	{ 'd', "delay", "SECONDS", OPT_SECONDS, FIELD(delay_s), "1", "refresh at this interval",
+	  NULL, 0.1, 60 },
 	{ 'o', "command-output", "FILE", OPT_STRING, FIELD(output), "/dev/null",
 	  "write what the command prints to FILE" },
 	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
@@ -495,7 +495,7 @@ static void notice_end(struct top *t)
 		say(t, err.text);
 	} else {
 		say(t, t->recorder.has_command ? "the command has ended; q leaves"
-					       : "what was watched has ended; q leaves");
+					       : "the watched processes have ended; q leaves");
 	}
 	refresh(t);
 }
@@ -648,7 +648,7 @@ static int top_run(const struct command *self, int argc, char **argv)
 }
 
 static const struct command_example top_examples[] = {
-	{ "assay top", "what the whole machine does" },
+	{ "assay top", "the work of the whole machine" },
 	{ "assay top -p 1234 -V tree", "where a process spends its time" },
 	{ "assay top -o make.log -- make -j8", "a build, while it runs" },
 	{ NULL, NULL },
@@ -662,25 +662,25 @@ static const struct command_section top_sections[] = {
 		  "Separate several filters by blanks. *c* clears the filter. *+* and *-* change "
 		  "how many seconds are shown. *space* pauses, *h* helps, *q* and Ctrl-C leave." },
 	{ "NUMBERS",
-	  "Everything is of the last seconds (*--window*) that are complete, about one second ago. "
-	  "A "
-	  "process's CPU% is of one processor; *irq* is the time of interrupts that fell on it, "
-	  "which is nobody's. Functions and trees are as *assay report* has them." },
+	  "Everything is of the last seconds (*--window*) that are complete, about one second "
+	  "ago. A process's CPU% is of one processor; *irq* is the time of interrupts that came "
+	  "while it ran. Functions and trees are as *assay report* has them." },
 	EVENTS_SECTION,
 	{ "EXIT STATUS",
-	  "0, also when the command failed; 127 when it is not found, 126 when it can't be run, 1 "
-	  "when recording is not possible, 2 for wrong usage." },
+	  "0, also if the command failed; 127 if it is not found, 126 if it can't be run, 1 if "
+	  "recording is not possible, 2 for wrong usage." },
 	{ NULL, NULL },
 };
 
 const struct command top_command = {
 	.name = "top",
-	.summary = "what runs now, in a terminal",
+	.summary = "show what runs now, in a terminal",
 	.synopsis = "[OPTIONS] [--] [COMMAND [ARG…]]",
 	.description =
-		"Shows which processes and functions have the processors, second by second. It is "
-		"*assay record* into a session that is read while it grows, kept in $TMPDIR or in "
-		"memory, at most as much as is shown. A command ends with the view (SIGTERM).",
+		"Shows which processes and functions have the processors, second by second. It "
+		"runs *assay record* into a session in $TMPDIR or in memory, and reads the "
+		"session while it grows. The session keeps at most the shown time. A command "
+		"ends with the view (SIGTERM).",
 	.options = OPTIONS_AND_ALIASES(top_options, perf_top_options),
 	.common = "p,f,V,e,F",
 	.sections = top_sections,

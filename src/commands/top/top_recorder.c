@@ -160,7 +160,7 @@ int top_recorder_explain(struct top_recorder *r, struct error *err)
 	if (*at)
 		error_set(err, -ECHILD, "%s", at);
 	else
-		error_set(err, -ECHILD, "the recorder ended without a word");
+		error_set(err, -ECHILD, "the recorder ended without a message");
 	return WIFEXITED(r->wait_status) && WEXITSTATUS(r->wait_status)
 		       ? WEXITSTATUS(r->wait_status)
 		       : EXIT_FAILED;

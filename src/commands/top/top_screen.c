@@ -96,7 +96,7 @@ int screen_open(struct screen **out, struct error *err)
 	if (!s->window) {
 		screen_close(s);
 		return error_set(err, -ENOTTY,
-				 "nothing is known of the terminal '%s' (TERM); try TERM=xterm",
+				 "the terminal '%s' (TERM) is unknown; try TERM=xterm",
 				 term ? term : "");
 	}
 	nc.cbreak();

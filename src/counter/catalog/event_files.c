@@ -238,9 +238,9 @@ static int take_extended(const struct counter_sources *sources, const struct tab
 			continue;
 		if (!pmu_type(sources, e->ext, &type))
 			return error_set(err, -ENODEV,
-					 "event '%s' is made of samples of %s, and there is no %s "
-					 "here: the processor or this virtual machine has none, or "
-					 "the kernel no driver",
+					 "event '%s' needs samples of %s, and there is no %s "
+					 "here: the processor or this virtual machine has none, "
+					 "or the kernel has no driver",
 					 e->name, e->ext, e->ext);
 		r = pmu_parse(sources, e->ext,
 			      choice.value & 1 ? extensions[i].terms : extensions[i].other_terms,
@@ -256,7 +256,8 @@ static int take_extended(const struct counter_sources *sources, const struct tab
 	}
 	return r < 0 ? r
 		     : error_set(err, -ENOTSUP,
-				 "event '%s' is of the extended feature %s, which assay has not",
+				 "event '%s' needs the extended feature %s, which assay does not "
+				 "support",
 				 e->name, e->ext);
 }
 

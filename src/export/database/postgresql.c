@@ -277,8 +277,8 @@ static int postgresql_make_room(struct postgresql_out *p, const struct export_op
 		p->out.code = -EEXIST;
 		return error_set(
 			p->out.err, -EEXIST,
-			"PostgreSQL: database '%s' has '%s.%s' already; --replace replaces "
-			"what an export has left there, --schema NAME takes another schema",
+			"PostgreSQL: database '%s' has '%s.%s' already; --replace replaces an "
+			"earlier export, and --schema NAME chooses another schema",
 			pq.PQdb(p->db), schema, in_the_way);
 	}
 	return in_the_way ? drop_our_tables(p) : p->out.code;

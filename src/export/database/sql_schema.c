@@ -517,10 +517,10 @@ const struct sql_view sql_views[] = {
 	  "  JOIN call_paths p ON p.id = s.call_path_id JOIN symbols y ON y.id = p.symbol_id\n"
 	  "  JOIN images i ON i.id = y.image_id\n"
 	  "GROUP BY e.id, e.name, y.id, y.name, i.name" },
-	{ "top_images", "what each file got",
+	{ "top_images", "weights of each file",
 	  "SELECT event, image, SUM(samples) AS samples, SUM(period) AS period\n"
 	  "FROM top_functions GROUP BY event, image" },
-	{ "top_threads", "what each thread got",
+	{ "top_threads", "weights of each thread",
 	  "SELECT e.name AS event, pr.pid, t.tid, t.comm, SUM(s.samples) AS samples,\n"
 	  "  SUM(s.period) AS period\n"
 	  "FROM samples s JOIN classes c ON c.id = s.class_id JOIN events e ON e.id = c.event_id\n"

@@ -253,8 +253,8 @@ static int sample_file_refuse(const uint8_t *bytes, size_t size, struct error *e
 				 MIN(version, __builtin_bswap32(version)), SAMPLE_FILE_VERSION);
 	return error_set(
 		err, -EBADMSG,
-		"%zu bytes are not the size of a sample file with the number of entries that it "
-		"says: cut off, or of a machine with another layout (give its abi file)",
+		"its %zu bytes do not fit the number of entries in its header: it is cut off, or "
+		"of a machine with another layout (give its abi file)",
 		size);
 }
 
@@ -278,7 +278,7 @@ int sample_file_parse(const void *data, size_t size, const struct sample_file_ab
 	first_free = sample_file_get_u32(view.abi, bytes + view.abi->first_free);
 	if (!first_free || first_free > slots)
 		return error_set(err, -EBADMSG,
-				 "it says to have %" PRIu32 " of %" PRIu32 " entries", first_free,
+				 "its header claims %" PRIu32 " of %" PRIu32 " entries", first_free,
 				 slots);
 	view.n_nodes = first_free - 1;
 	view.nodes = bytes + view.abi->descriptor_size + view.abi->node_size;

@@ -27,13 +27,13 @@ struct opannotate_args {
 static const struct option_spec opannotate_options[] = {
 	{ 's', "source", NULL, OPT_FLAG, FIELD(source), NULL, "source lines" },
 	{ 'a', "assembly", NULL, OPT_FLAG, FIELD(assembly), NULL,
-	  "instructions; with -s below the source lines that they are of" },
+	  "instructions; with -s below their source lines" },
 	{ 'o', "output-dir", "DIR", OPT_STRING, FIELD(output_dir), NULL,
 	  "write a file for each source file, by its path below DIR" },
 	{ 'd', "search-dirs", "DIRS", OPT_STRING, FIELD(search_dirs), NULL,
-	  "where source files are looked for" },
+	  "directories of source files" },
 	{ 'b', "base-dirs", "DIRS", OPT_STRING, FIELD(base_dirs), NULL,
-	  "what paths of source files begin with that is to be left out first (with -d)" },
+	  "leave out this beginning of source paths first (with -d)" },
 	{ 0, "include-file", "GLOBS", OPT_STRING, FIELD(include_files), NULL,
 	  "only source files of these names" },
 	{ 0, "exclude-file", "GLOBS", OPT_STRING, FIELD(exclude_files), NULL,
@@ -287,7 +287,7 @@ static const struct command_example opannotate_examples[] = {
 const struct command opannotate_command = {
 	.name = "opannotate",
 	.is_program = true,
-	.summary = "source and assembly with samples, in OProfile's way",
+	.summary = "show source and assembly with samples, in OProfile's way",
 	.synopsis = "[OPTIONS] [SPECIFICATION…]",
 	.description = "OProfile's *opannotate*: its options and its output. It reads sample files "
 		       "and sessions of *assay record*, and uses *assay annotate*.",

@@ -331,7 +331,7 @@ static const struct command_example oparchive_examples[] = {
 const struct command oparchive_command = {
 	.name = "oparchive",
 	.is_program = true,
-	.summary = "samples with their binaries, in OProfile's way",
+	.summary = "pack samples with their binaries, in OProfile's way",
 	.synopsis = "[OPTIONS] -o DIR [SPECIFICATION…]",
 	.description =
 		"OProfile's *oparchive*: its layout, which its tools and assay read. It uses "

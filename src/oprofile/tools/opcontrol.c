@@ -55,7 +55,7 @@ static const struct option_spec opcontrol_options[] = {
 	{ 's', "start", NULL, OPT_FLAG, FIELD(opcontrol_start), NULL,
 	  "start profiling the machine, and the daemon if it does not run" },
 	{ 'd', "dump", NULL, OPT_FLAG, FIELD(opcontrol_dump), NULL,
-	  "make what was collected so far readable" },
+	  "make the samples so far readable" },
 	{ 't', "stop", NULL, OPT_FLAG, FIELD(stop), NULL, "stop profiling; the daemon stays" },
 	{ 'h', "shutdown", NULL, OPT_FLAG, FIELD(shutdown), NULL,
 	  "stop profiling and end the daemon" },
@@ -76,7 +76,7 @@ static const struct option_spec opcontrol_options[] = {
 	{ 'i', "image", "LIST", OPT_STRING, FIELD(image), NULL,
 	  "accepted; choose images when reporting" },
 	{ 0, "vmlinux", "FILE", OPT_STRING, FIELD(vmlinux), NULL,
-	  "accepted; the kernel's names are those of the kernel that runs" },
+	  "accepted; the kernel's names come from the running kernel" },
 	{ 0, "no-vmlinux", NULL, OPT_FLAG, FIELD(no_vmlinux), NULL, "accepted" },
 	{ 0, "kernel-range", "RANGE", OPT_STRING, FIELD(kernel_range), NULL, "accepted" },
 	{ 0, "buffer-size", "N", OPT_STRING, FIELD(buffer_size), NULL, "accepted" },
@@ -619,10 +619,10 @@ static int opcontrol_run(const struct command *self, int argc, char **argv)
 static const struct command_section opcontrol_sections[] = {
 	{ "EXIT STATUS", "0; 1 on failure and for wrong usage." },
 	{ "FILES",
-	  "_~/.oprofile/daemonrc_ has the settings. In _SESSION-DIR_, as *assay-daemon*(1) has it: "
-	  "_lock_ is the daemon's process, _control_ its socket, _log_ what it says, "
-	  "_samples/current_ the history that it writes, which *opreport* and *assay report* "
-	  "read." },
+	  "_~/.oprofile/daemonrc_ has the settings. _SESSION-DIR_ has the files of "
+	  "*assay-daemon*(1): _lock_ has the daemon's process, _control_ is its socket, and "
+	  "_log_ has its messages. *opreport* and *assay report* read its history in "
+	  "_samples/current_." },
 	{ "DIFFERENCES",
 	  "There is no driver and nothing to set up before *--start*. Settings that "
 	  "are given while "

@@ -42,7 +42,7 @@ static const struct option_spec operf_options[] = {
 	  "session *previous*." },
 	{ 'a', "append", NULL, OPT_FLAG, FIELD(append), NULL, "add to the samples that are there" },
 	{ 'k', "vmlinux", "FILE", OPT_STRING, FIELD(vmlinux), NULL,
-	  "accepted; the kernel's names are those of the kernel that runs" },
+	  "accepted; the kernel's names come from the running kernel" },
 	{ 'l', "lazy-conversion", NULL, OPT_FLAG, FIELD(is_lazy), NULL,
 	  "accepted; samples are added up as they come" },
 	COMPAT_OPTIONS(operf_args, 'u'),
@@ -167,12 +167,12 @@ static int operf_run(const struct command *self, int argc, char **argv)
 
 static const struct command_section operf_sections[] = {
 	{ "EXIT STATUS",
-	  "0. 1 if the command ended with another status or by a signal (a message says "
-	  "so; the profile is good), and for wrong usage. 2 if recording failed." },
-	{ "SIGNALS", "Ctrl-C goes to the command, and to the recording without one; the profile is "
-		     "whole. *killall -SIGINT operf* ends what runs in the background. What "
-		     "*SIGKILL* leaves is taken in "
-		     "by the next *operf* or *opreport* on the session directory." },
+	  "0; 1 if the command ended with another status or by a signal (a message says so, and "
+	  "the profile is good), and for wrong usage; 2 if recording failed." },
+	{ "SIGNALS", "Ctrl-C goes to the command. Without a command, it ends the recording. The "
+		     "profile is whole in both cases. *killall -SIGINT operf* ends a recording "
+		     "in the background. After *SIGKILL*, the next *operf* or *opreport* on the "
+		     "session directory takes in the remaining samples." },
 	{ "DIFFERENCES",
 	  "A machine without counters is no reason to refuse. Counts below a minimum are refused, "
 	  "but not because of *--callgraph*. Samples of a run are in the session directory when it "

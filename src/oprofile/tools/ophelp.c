@@ -31,7 +31,7 @@ static const struct option_spec ophelp_options[] = {
 	{ 'i', "ignore-count", NULL, OPT_FLAG, FIELD(no_count), NULL,
 	  "EVENTs are without a count" },
 	{ 'u', "unit-mask", NULL, OPT_FLAG, FIELD(unit_mask), NULL,
-	  "print the unit mask of EVENT: that which is given, or the default" },
+	  "print the unit mask of EVENT, or its default" },
 	{ 'E', "extra-mask", NULL, OPT_FLAG, FIELD(extra_mask), NULL,
 	  "print the extra bits of a unit mask that is given by name" },
 	{ 'r', "get-cpu-type", NULL, OPT_FLAG, FIELD(get_cpu), NULL, "print the processor's name" },
@@ -520,9 +520,9 @@ static const struct command_section ophelp_sections[] = {
 };
 
 static const struct command_example ophelp_examples[] = {
-	{ "ophelp", "what can be counted here" },
+	{ "ophelp", "list the events that can be counted here" },
 	{ "ophelp -e CPU_CLK_UNHALTED:100000:0:1:1 RETIRED_INSTRUCTIONS:100000",
-	  "whether they fit at once, and on which counters" },
+	  "check that they fit at once, and on which counters" },
 	{ "ophelp -c x86-64/generic -X", "another processor's events, as XML" },
 	{ NULL },
 };

@@ -22,7 +22,7 @@ struct opimport_args {
 #define FIELD(f) offsetof(struct opimport_args, f)
 static const struct option_spec opimport_options[] = {
 	{ 'a', "abi", "FILE", OPT_STRING, FIELD(abi), NULL,
-	  "the file that says how the other machine lays files out" },
+	  "the abi file, which describes the other machine's layout" },
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "the file to write" },
 	{ 'f', "force", NULL, OPT_FLAG, FIELD(force), NULL,
 	  "convert although the layouts are the same" },
@@ -49,8 +49,7 @@ static int opimport_read_abi(const struct opimport_args *a, struct sample_file_a
 	if (!a->force && !strcmp(text, buf_cstr(&own)))
 		r = error_set(
 			err, -EEXIST,
-			"%s is this machine's own layout: nothing is to be converted; -f does it "
-			"all the same",
+			"%s has this machine's own layout already; -f converts it all the same",
 			a->abi);
 	buf_fini(&own);
 	return r;

@@ -34,12 +34,12 @@ static const struct option_spec opreport_options[] = {
 	{ 'a', "accumulated", NULL, OPT_FLAG, FIELD(accumulated), NULL, "running sums (with -l)" },
 	{ 'f', "long-filenames", NULL, OPT_FLAG, FIELD(long_names), NULL, "paths" },
 	{ 'n', "no-header", NULL, OPT_FLAG, FIELD(no_header), NULL,
-	  "leave out what says which processor and events, and titles" },
+	  "leave out the processor, the events and the titles" },
 	{ 's', "sort", "KEYS", OPT_STRING, FIELD(sort), NULL,
 	  "sort by sample, image, app-name, symbol, debug, vma" },
-	{ 'r', "reverse-sort", NULL, OPT_FLAG, FIELD(is_reversed), NULL, "the other way round" },
+	{ 'r', "reverse-sort", NULL, OPT_FLAG, FIELD(is_reversed), NULL, "reverse the order" },
 	{ '%', "global-percent", NULL, OPT_FLAG, FIELD(global_percent), NULL,
-	  "percentages of the whole, where they are of the line above" },
+	  "percentages are of the whole instead of the line above" },
 	{ 'X', "xml", NULL, OPT_FLAG, FIELD(xml), NULL, "as XML, of OProfile's schema 3.1" },
 	{ 'o', "output-file", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
 	POSTPROC_THRESHOLD(opreport_args),
@@ -107,8 +107,8 @@ static int split_operands(const struct option_list *operands, struct specificati
 			n_closed++;
 		} else if (strchr("{}", *word) || (inside < 0 && n_closed)) {
 			return error_set(err, -EINVAL,
-					 "'%s': a comparison is { OLD… } { NEW… }, with with "
-					 "braces as separate words",
+					 "'%s': a comparison is { OLD… } { NEW… }, with braces "
+					 "as separate words",
 					 word);
 		} else {
 			for (int side = 0; side < 2; side++)
@@ -302,7 +302,7 @@ static const struct command_example opreport_examples[] = {
 const struct command opreport_command = {
 	.name = "opreport",
 	.is_program = true,
-	.summary = "reports of profiles, in OProfile's way",
+	.summary = "report profiles, in OProfile's way",
 	.synopsis = "[OPTIONS] [SPECIFICATION…]",
 	.description = "OProfile's *opreport*: its options and its output, of sample files and of "
 		       "sessions of *assay record*. A specification has the form of the FILTERS of "

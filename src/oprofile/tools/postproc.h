@@ -76,13 +76,12 @@ struct postproc_args {
 #define POSTPROC_THRESHOLD(type)                                                            \
 	{                                                                                   \
 		't', "threshold", "PCT", OPT_DOUBLE, POSTPROC_FIELD(type, threshold), NULL, \
-			"leave out what has less than this share", NULL, 0, 100             \
+			"leave out rows below this share", NULL, 0, 100                     \
 	}
-#define POSTPROC_DEPENDENTS(type)                                                              \
-	{                                                                                      \
-		'x', "exclude-dependent", NULL, OPT_FLAG, POSTPROC_FIELD(type, no_dependents), \
-			NULL,                                                                  \
-			"only what is in the application's own image: no libraries, no kernel" \
+#define POSTPROC_DEPENDENTS(type)                                                                 \
+	{                                                                                         \
+		'x', "exclude-dependent", NULL, OPT_FLAG, POSTPROC_FIELD(type, no_dependents),    \
+			NULL, "only code in the application's own image: no libraries, no kernel" \
 	}
 #define POSTPROC_MERGE(type)                                                         \
 	{                                                                            \

@@ -317,7 +317,7 @@ static int refuse_window(const struct opening *h, const char *path, struct error
 		first_ns = first_ns ? MIN(first_ns, start) : start;
 		last_ns = MAX(last_ns, history_extent(part, &extent) ? extent.last_ns : start);
 	}
-	buf_printf(&text, "%s: no samples in the time asked for; ", path);
+	buf_printf(&text, "%s: no samples in the requested time; ", path);
 	if (h->names.n) {
 		buf_str(&text, "there are some from ");
 		time_point_print(&text, first_ns);
