@@ -180,9 +180,10 @@ static void put_candidate(const struct profile *p, const struct chosen *c, struc
 	const struct profile_image *image = &p->images.data[f->image];
 	struct line_span span;
 
-	buf_printf(out, "\n  %8" PRIu64 " %s  %s", c->weight, image->name, function_name(p, c->id));
+	buf_printf(out, "%s %s in %s (%" PRIu64 ")", out->len ? ";" : "", function_name(p, c->id),
+		   image->name, c->weight);
 	if (lines_span(p->symbols, image->table, symbol_get(image->table, f->symbol).offset, &span))
-		buf_printf(out, "  %s:%" PRIu32, span.file, span.line);
+		buf_printf(out, " at %s:%" PRIu32, span.file, span.line);
 }
 
 static int say_candidates(const struct profile *p, const char *word, const struct choice *c,

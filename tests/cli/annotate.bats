@@ -177,7 +177,7 @@ annotate() {
 	gcc -O1 -g a.c b.c -o twins
 	nm twins | awk '$3 == "twin" { print 7, 0, $1 }' | "$PROGRAMS/make_session" a.assay at "$PWD/twins"
 	annotate twin
-	refused 1 "'twin' is 2 functions" "twins" "a.c:1" "b.c:1"
+	refused 1 "'twin' names 2 functions" "twins" "a.c:1" "b.c:1"
 	annotate 'twi*'
 	refused 0 "a.c" "b.c"
 }

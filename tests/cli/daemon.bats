@@ -196,7 +196,7 @@ has_only() {
 	run assay daemon --session-dir d extra
 	refused 2 "'extra' is one argument too many"
 	run assay daemon --session-dir ""
-	refused 2 "--session-dir: it has no name"
+	refused 2 "--session-dir needs a name"
 	[ ! -e d ]
 }
 
@@ -372,7 +372,7 @@ as_member() {
 	run as_member 54321 report --session-dir "$d"
 	[ "$status" = 0 ]
 	run as_member "" report --session-dir "$d"
-	refused 1 "permission denied; only root and members of group" || refused 1 "it is root's (uid 0) alone"
+	refused 1 "permission denied; only root and members of group" || refused 1 "only root (uid 0) may"
 	end_daemon
 	# Nothing else that is recorded is for the group.
 	assay record -o private.assay -- true
