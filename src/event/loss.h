@@ -104,7 +104,21 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(FILE_REFUSED, NOTE, "file-refused",                                                      \
 	  "files that were not opened: openat2(2) is not there, or a seccomp filter refuses it")   \
 	X(FILE_UNPARSED, NOTE, "file-unparsed",                                                    \
-	  "files that the parser process could not read: it died of them, or took too long")
+	  "files that the parser process could not read: it died of them, or took too long")       \
+	X(FILE_LATE, NOTE, "file-late",                                                            \
+	  "files that were not identified within two seconds; samples before that have their "     \
+	  "path "                                                                                  \
+	  "alone")                                                                                 \
+	X(FILE_BUDGET, NOTE, "file-budget",                                                        \
+	  "files that were not read, as files of their processes' user took too much time")        \
+	X(JIT_HITS, NOTE, "jit-hits",                                                              \
+	  "processes without names of JIT code: too many different addresses")                     \
+	X(JIT_MAP_LATE, NOTE, "jit-map-late",                                                      \
+	  "processes without names of JIT code: their perf map was not read in time")              \
+	X(MAPPINGS_FULL, NOTE, "mappings-full",                                                    \
+	  "mappings that were left out: processes of their user have too many")                    \
+	X(FILES_UNNAMED, NOTE, "files-unnamed",                                                    \
+	  "mapped files without a name: processes of their user mapped too many files")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -98,9 +98,10 @@ bool parser_uses_children(void);
 /* Ends all children, and counts their cost. */
 void parser_end_children(void);
 
-/* The children so far. */
+/* The children so far. Waits for questions in progress. */
 struct parser_cost {
 	uint32_t n_started, n_died, n_late, n_questions;
-	uint64_t cpu_ns, peak_bytes; /* of those that ended */
+	uint64_t cpu_ns;
+	uint64_t peak_bytes; /* of the largest child */
 };
 struct parser_cost parser_cost(void);

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -489,12 +491,37 @@ int parser_child_ask(struct parser_child *p, const struct parser_question *q,
 	return r;
 }
 
+/* The largest resident set of a process, in bytes; 0 if it has ended. */
+static uint64_t peak_of_process(pid_t pid)
+{
+	cleanup(free_at_exit) char *text = NULL;
+	char path[64], *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	if (file_read_all(path, 1 << 16, &text, NULL) < 0 || !(at = strstr(text, "\nVmHWM:")))
+		return 0;
+	return strtoull(at + strlen("\nVmHWM:"), NULL, 10) * 1024;
+}
+
+static void add_running(const struct parser_child *p, struct parser_cost *cost)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	if (p->pid <= 0)
+		return;
+	if (clock_getcpuclockid(p->pid, &clock) == 0 && clock_gettime(clock, &used) == 0)
+		cost->cpu_ns += timespec_ns(used);
+	cost->peak_bytes = MAX(cost->peak_bytes, peak_of_process(p->pid));
+}
+
 struct parser_cost parser_child_cost(struct parser_child *p)
 {
 	struct parser_cost cost;
 
 	pthread_mutex_lock(&p->lock);
 	cost = p->cost;
+	add_running(p, &cost);
 	pthread_mutex_unlock(&p->lock);
 	return cost;
 }

@@ -144,6 +144,11 @@ image_id image_intern(struct image_table *t, const struct image *image)
 	return (image_id){ id };
 }
 
+bool image_is_known(const struct image_table *t, const struct image *image)
+{
+	return t->n_slots && *image_slot(t, image, image->build_id.len > 0);
+}
+
 const struct image *image_get(const struct image_table *t, image_id id)
 {
 	return &t->images.data[id.n < t->images.n ? id.n : 0];

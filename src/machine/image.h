@@ -116,7 +116,8 @@ struct image_table;
 
 struct image_table *image_table_new(void); /* with [unknown] as id 0 */
 void image_table_free(struct image_table *t);
-image_id image_intern(struct image_table *t, const struct image *image); /* copies the path */
+image_id image_intern(struct image_table *t, const struct image *image);     /* copies the path */
+bool image_is_known(const struct image_table *t, const struct image *image); /* interned already */
 const struct image *image_get(const struct image_table *t, image_id id);
 uint32_t image_count(const struct image_table *t);
 

@@ -3,11 +3,14 @@
 
 #include <elf.h>
 #include <link.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 
 #include "base/intmap.h"
 #include "elf/elf_file.h"
+#include "guard/open.h"
 #include "machine/address_space.h"
 #include "machine/cgroups.h"
 #include "machine/jit_code.h"
@@ -24,6 +27,9 @@ static const struct guard_budget jit_budget_live = { .user_bytes = 48 << 20,
 						     .total_bytes = 96 << 20 };
 static const struct guard_budget jit_budget_offline = { .user_bytes = 256 << 20,
 							.total_bytes = 256 << 20 };
+
+static const struct guard_budget mapping_budget_live = { .user_bytes = MAPPINGS_USER_BYTES,
+							 .total_bytes = MAPPINGS_BYTES };
 
 static struct build_id own_vdso_build_id(void)
 {
@@ -54,6 +60,7 @@ struct machine *machine_new(const struct machine_config *config)
 	strings_init(&m->strings);
 	m->is_offline = config && config->is_offline;
 	m->has_other_clock = config && config->has_other_clock;
+	m->mapping_budget = mapping_budget_live;
 	m->jit_budget = m->is_offline ? jit_budget_offline : jit_budget_live;
 	if (m->is_offline) {
 		m->kernel = kernel_map_new_offline(m->images, config->release);
@@ -73,12 +80,15 @@ void machine_free(struct machine *m)
 	if (!m)
 		return;
 	vec_foreach (&m->processes, p) {
+		guard_share_set(&p->mappings, 0);
 		address_space_fini(&p->space);
 		jit_code_unref(p->jit_code);
 	}
 	vec_foreach (&m->dropped, d)
 		jit_code_unref(d->code);
 	guard_budget_fini(&m->jit_budget);
+	guard_budget_fini(&m->mapping_budget);
+	intmap_fini(&m->file_bytes);
 	vec_fini(&m->dropped);
 	vec_fini(&m->processes);
 	vec_fini(&m->threads);
@@ -93,6 +103,14 @@ void machine_free(struct machine *m)
 	strings_fini(&m->strings);
 	free(m->proc);
 	free(m);
+}
+
+struct machine_refusals machine_take_refusals(struct machine *m)
+{
+	struct machine_refusals refused = m->refused;
+
+	m->refused = (struct machine_refusals){ 0 };
+	return refused;
 }
 
 struct image_table *machine_images(struct machine *m)
@@ -125,6 +143,15 @@ static image_id other_namespace_image(struct machine *m)
 	return image_intern(m->images, &image);
 }
 
+static void forget_mappings(struct process *p)
+{
+	guard_share_set(&p->mappings, 0);
+	if (p->space.cap > 2 * MAPPINGS_FREE)
+		address_space_fini(&p->space);
+	else
+		address_space_clear(&p->space);
+}
+
 /* A fresh process under this pid; a former process of the pid is forgotten (pid reuse). */
 static uint32_t process_reset(struct machine *m, int32_t pid)
 {
@@ -142,16 +169,17 @@ static uint32_t process_reset(struct machine *m, int32_t pid)
 	p = &m->processes.data[*at];
 	m->n_ended -= p->is_used && p->has_ended;
 	drop_dump(m, p);
+	forget_mappings(p);
 	space = p->space; /* its memory is reused */
-	address_space_clear(&space);
 	*p = (struct process){
 		.pid = pid, .space = space, .space_number = ++m->last_space_number, .is_used = true
 	};
 	if (!pid) {
-		p->comm = strings_add(&m->strings, "swapper");
+		p->name = task_name_new(m, "swapper");
 		p->is_looked_up = true;
 	} else if (pid == PID_OTHER_NAMESPACE) {
-		p->comm = strings_add(&m->strings, NAME_OTHER_NAMESPACE);
+		p->name.id = strings_add(&m->strings, NAME_OTHER_NAMESPACE);
+		p->name.is_interned = true;
 		p->app = other_namespace_image(m);
 		p->is_looked_up = p->has_app = true;
 	}
@@ -165,7 +193,30 @@ uint32_t machine_get_process(struct machine *m, int32_t pid)
 	return at ? *at : process_reset(m, pid);
 }
 
-struct thread *machine_get_thread(struct machine *m, int32_t tid, uint32_t process, string_id comm)
+struct task_name task_name_new(struct machine *m, const char *text)
+{
+	struct task_name name = { 0 };
+	size_t len = strlen(text);
+
+	if (len < sizeof(name.text)) {
+		memcpy(name.text, text, len);
+	} else {
+		name.id = strings_add(&m->strings, text);
+		name.is_interned = true;
+	}
+	return name;
+}
+
+string_id task_name_id(struct machine *m, struct task_name *name)
+{
+	if (!name->is_interned)
+		name->id = strings_add(&m->strings, name->text);
+	name->is_interned = true;
+	return name->id;
+}
+
+struct thread *machine_get_thread(struct machine *m, int32_t tid, uint32_t process,
+				  struct task_name name)
 {
 	bool is_new;
 	uint32_t *at = intmap_put(&m->by_tid, (uint32_t)tid, &is_new);
@@ -180,7 +231,7 @@ struct thread *machine_get_thread(struct machine *m, int32_t tid, uint32_t proce
 		vec_add(&m->threads);
 	}
 	t = &m->threads.data[*at];
-	*t = (struct thread){ .tid = tid, .process = process, .comm = comm, .is_used = true };
+	*t = (struct thread){ .tid = tid, .process = process, .name = name, .is_used = true };
 	m->processes.data[process].n_threads++;
 	return t;
 }
@@ -233,7 +284,36 @@ static image_id jit_image(struct machine *m, struct process *p)
 	return p->jit;
 }
 
-static image_id file_image(struct machine *m, const struct mapping_event *e)
+/* Whether a process may bring a new file. */
+static bool may_name_file(struct machine *m, int32_t pid, const char *path)
+{
+	uint32_t bytes = (uint32_t)(sizeof(struct image) + strlen(path) + 1);
+	char folder[256];
+	uint32_t *of_user;
+	struct stat st;
+
+	if (m->is_offline)
+		return true;
+	snprintf(folder, sizeof(folder), "%s/%d", m->proc, pid);
+	of_user = intmap_put(&m->file_bytes, stat(folder, &st) == 0 ? st.st_uid : GUARD_ANY_OWNER,
+			     NULL);
+	if (*of_user + bytes > FILES_USER_BYTES || m->all_file_bytes + bytes > FILES_BYTES) {
+		m->refused.files++;
+		return false;
+	}
+	*of_user += bytes;
+	m->all_file_bytes += bytes;
+	return true;
+}
+
+static image_id image_of_too_many_files(struct machine *m)
+{
+	static const struct image image = { .kind = IMAGE_NAMED, .path = NAME_TOO_MANY_FILES };
+
+	return image_intern(m->images, &image);
+}
+
+static image_id file_image(struct machine *m, int32_t pid, const struct mapping_event *e)
 {
 	static const char deleted[] = " (deleted)";
 	char path[4096];
@@ -258,7 +338,31 @@ static image_id file_image(struct machine *m, const struct mapping_event *e)
 		path[len - suffix] = '\0';
 		image.path = path;
 	}
+	if (!image_is_known(m->images, &image) && !may_name_file(m, pid, image.path))
+		return image_of_too_many_files(m);
 	return image_intern(m->images, &image);
+}
+
+/*
+ * A process does not report that it unmaps memory. So it can have any number of mappings here.
+ * False: its user has too many; the space keeps its present ones.
+ */
+static bool may_grow(struct machine *m, struct process *p, size_t n)
+{
+	char folder[256];
+	struct stat st;
+
+	if (m->is_offline || n <= MAPPINGS_FREE)
+		return true;
+	if (!p->mappings.budget) {
+		snprintf(folder, sizeof(folder), "%s/%d", m->proc, p->pid);
+		p->mappings.budget = &m->mapping_budget;
+		p->mappings.user = stat(folder, &st) == 0 ? st.st_uid : GUARD_ANY_OWNER;
+	}
+	if (guard_share_set(&p->mappings, n * sizeof(*p->space.data)))
+		return true;
+	m->refused.mappings++;
+	return false;
 }
 
 /* A compiler maps its dump so that tools find it. */
@@ -299,7 +403,7 @@ static void machine_on_mapping(struct machine *m, const struct event *event)
 	process = machine_get_process(m, event->pid); /* may move the array */
 	p = &m->processes.data[process];
 	mapping.is_absolute = is_anonymous_path(e->path) && !is_program_in_memory(p, e);
-	mapping.image = mapping.is_absolute ? jit_image(m, p) : file_image(m, e);
+	mapping.image = mapping.is_absolute ? jit_image(m, p) : file_image(m, p->pid, e);
 	/* Offset 0 of the vdso's image is its first mapped byte. */
 	if (!strcmp(e->path, "[vdso]"))
 		mapping.file_off = 0;
@@ -315,19 +419,21 @@ static void machine_on_mapping(struct machine *m, const struct event *event)
 	p->is_looked_up = true;
 	if (jit_code_is_dump(e->path))
 		open_dump(m, p, e->path);
-	address_space_map(&p->space, &mapping);
+	/* Two more: the new one may cut another one in two. */
+	if (may_grow(m, p, p->space.n + 2))
+		address_space_map(&p->space, &mapping);
 	p->space_number = ++m->last_space_number;
 }
 
 static void on_comm(struct machine *m, const struct event *event)
 {
 	uint32_t process = machine_get_process(m, event->pid);
-	string_id comm = strings_add(&m->strings, event->comm.name);
+	struct task_name name = task_name_new(m, event->comm.name);
 	struct process *p = &m->processes.data[process];
 
 	if (event->comm.is_exec) {
 		p->is_bare = true;
-		address_space_clear(&p->space);
+		forget_mappings(p);
 		p->space_number = ++m->last_space_number;
 		p->has_app = false;
 		p->app = IMAGE_UNKNOWN_ID;
@@ -335,17 +441,17 @@ static void on_comm(struct machine *m, const struct event *event)
 		drop_dump(m, p);
 	}
 	if (event->pid == event->tid)
-		p->comm = comm;
+		p->name = name;
 	p->is_looked_up = true;
-	machine_get_thread(m, event->tid, process, comm)->comm = comm;
+	machine_get_thread(m, event->tid, process, name)->name = name;
 }
 
 static void on_task_fork(struct machine *m, const struct event *event)
 {
 	uint32_t parent = machine_get_process(m, event->fork.ppid), process = parent;
 	uint32_t *parent_thread = intmap_find(&m->by_tid, (uint32_t)event->fork.ptid);
-	string_id comm = parent_thread ? m->threads.data[*parent_thread].comm
-				       : m->processes.data[parent].comm;
+	struct task_name name = parent_thread ? m->threads.data[*parent_thread].name
+					      : m->processes.data[parent].name;
 
 	if (event->pid != event->fork.ppid) {
 		struct process *p, *from;
@@ -353,14 +459,15 @@ static void on_task_fork(struct machine *m, const struct event *event)
 		process = process_reset(m, event->pid);
 		p = &m->processes.data[process];
 		from = &m->processes.data[parent];
-		address_space_copy(&p->space, &from->space);
+		if (may_grow(m, p, from->space.n))
+			address_space_copy(&p->space, &from->space);
 		p->space_number = from->space_number;
 		p->app = from->app;
 		p->has_app = from->has_app;
 		p->jit = from->jit;
 		p->jit_code = jit_code_ref(from->jit_code);
 		p->jit_dump = from->jit_dump;
-		p->comm = comm;
+		p->name = name;
 		p->cgroup = m->trusts_parents ? machine_process_cgroup(m, from, MAX_PARENTS)
 					      : from->cgroup;
 		p->has_own_cgroup = m->trusts_parents;
@@ -368,7 +475,7 @@ static void on_task_fork(struct machine *m, const struct event *event)
 		p->is_looked_up = from->is_looked_up;
 	}
 	thread_remove(m, event->tid);
-	machine_get_thread(m, event->tid, process, comm);
+	machine_get_thread(m, event->tid, process, name);
 }
 
 /* The last thread's end is the end of the process; both are kept a while for late samples. */
@@ -384,7 +491,7 @@ static void on_task_exit(struct machine *m, const struct event *event)
 	 * begin_new_exec() of Linux ends the counters of a task whose rights grow, as at its exit.
 	 */
 	if (p->is_bare && event->tid == event->pid && !m->n_protected++)
-		m->protected_comm = p->comm;
+		m->protected_comm = task_name_id(m, &p->name);
 	p->is_bare = false;
 	if (t && !t->has_ended) {
 		t->has_ended = true;
@@ -464,6 +571,7 @@ void machine_forget_ended(struct machine *m, uint64_t before_ns,
 		thread_remove(m, p->pid);
 		intmap_remove(&m->by_pid, (uint32_t)p->pid);
 		p->is_used = false;
+		forget_mappings(p);
 		jit_code_unref(p->jit_code);
 		p->jit_code = NULL;
 		m->n_ended--;

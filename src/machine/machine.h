@@ -40,6 +40,26 @@ DEFINE_AT_EXIT(machine_free, struct machine)
 struct image_table *machine_images(struct machine *m);
 struct strings *machine_strings(struct machine *m); /* comms */
 
+/*
+ * Limits of a machine that lives. A process with more than MAPPINGS_FREE executable mappings counts
+ * in its user's share. Names of files that processes of a user mapped first take FILES_USER_BYTES
+ * at most, and those of all users FILES_BYTES. Later files have no names of their own.
+ */
+#define MAPPINGS_FREE       256
+#define MAPPINGS_USER_BYTES ((uint64_t)16 << 20)
+#define MAPPINGS_BYTES      ((uint64_t)48 << 20)
+#define FILES_USER_BYTES    (16u << 20)
+#define FILES_BYTES         (48u << 20)
+
+/* The name of the image of such files. */
+#define NAME_TOO_MANY_FILES "[one of too many files]"
+
+/* Refused since the last call: mappings, and files without a name of their own. */
+struct machine_refusals {
+	uint64_t mappings, files;
+};
+struct machine_refusals machine_take_refusals(struct machine *m);
+
 /* MAPPING, COMM, FORK, EXIT, KSYMBOL, CGROUP change the machine; other types do nothing. */
 void machine_event(struct machine *m, const struct event *event);
 

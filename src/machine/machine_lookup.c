@@ -64,13 +64,13 @@ static uint32_t learn_process(struct machine *m, int32_t pid)
 	return process;
 }
 
-static string_id learn_comm(struct machine *m, int32_t pid, int32_t tid, string_id fallback)
+static struct task_name learn_comm(struct machine *m, int32_t pid, int32_t tid,
+				   struct task_name fallback)
 {
 	char comm[64];
 
-	return proc_read_comm(m->proc, pid, tid, comm, sizeof(comm))
-		       ? strings_add(&m->strings, comm)
-		       : fallback;
+	return proc_read_comm(m->proc, pid, tid, comm, sizeof(comm)) ? task_name_new(m, comm)
+								     : fallback;
 }
 
 /* Whether the thread's process is already known to be this one, which saves the look-up. */
@@ -97,13 +97,14 @@ struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid)
 	p = &m->processes.data[view.process];
 	view.is_known = p->is_looked_up && !p->is_lost;
 	if (!thread && m->is_offline) {
-		view.comm = p->comm;
+		view.comm = task_name_id(m, &p->name);
 	} else if (!thread) {
-		string_id comm = pid > 0 && tid != pid ? learn_comm(m, pid, tid, p->comm) : p->comm;
+		struct task_name name =
+			pid > 0 && tid != pid ? learn_comm(m, pid, tid, p->name) : p->name;
 
-		view.comm = machine_get_thread(m, tid, view.process, comm)->comm;
+		view.comm = task_name_id(m, &machine_get_thread(m, tid, view.process, name)->name);
 	} else {
-		view.comm = m->threads.data[*thread].comm;
+		view.comm = task_name_id(m, &m->threads.data[*thread].name);
 	}
 	view.app = p->has_app ? p->app : p->space.n ? p->jit : kernel_map_image(m->kernel);
 	return view;

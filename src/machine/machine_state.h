@@ -9,6 +9,18 @@
 #include "machine/address_space.h"
 #include "machine/machine.h"
 
+/*
+ * The name of a thread. A program can give its threads any number of names, so a name takes memory
+ * for good only when a sample has it.
+ */
+#define TASK_NAME_BYTES 16 /* TASK_COMM_LEN of Linux. A recording may have longer ones */
+
+struct task_name {
+	char text[TASK_NAME_BYTES];
+	string_id id;
+	bool is_interned;
+};
+
 struct process {
 	int32_t pid, parent; /* parent: its pid when it forked; 0: not known */
 	uint32_t n_threads;
@@ -18,8 +30,9 @@ struct process {
 	image_id jit;              /* id 0: none yet */
 	struct jit_code *jit_code; /* NULL: no compiler named its dump */
 	image_id jit_dump;
-	string_id comm;
-	string_id cgroup; /* its parent's, until its own is looked up */
+	struct task_name name;
+	struct guard_share mappings; /* of a process with many of them */
+	string_id cgroup;            /* its parent's, until its own is looked up */
 	bool is_used, has_ended, has_app, has_own_cgroup;
 	bool is_bare;      /* it executed a program, of which nothing is mapped yet */
 	bool is_looked_up; /* an event or /proc named it, or /proc was asked */
@@ -33,7 +46,7 @@ struct process {
 struct thread {
 	int32_t tid;
 	uint32_t process;
-	string_id comm;
+	struct task_name name;
 	bool is_used, has_ended;
 };
 
@@ -72,7 +85,10 @@ struct machine {
 	struct intmap by_pid, by_tid;
 	uint32_t n_ended;
 	uint64_t last_space_number;
-	struct guard_budget jit_budget;
+	struct guard_budget jit_budget, mapping_budget;
+	struct intmap file_bytes; /* of images, by the user whose processes mapped them first */
+	uint64_t all_file_bytes;
+	struct machine_refusals refused;
 	VEC(struct dropped_dump) dropped;
 	uint32_t n_protected;
 	string_id protected_comm; /* of the first */
@@ -80,7 +96,11 @@ struct machine {
 
 /* The slot of a process or thread. A new one is added. */
 uint32_t machine_get_process(struct machine *m, int32_t pid);
-struct thread *machine_get_thread(struct machine *m, int32_t tid, uint32_t process, string_id comm);
+struct thread *machine_get_thread(struct machine *m, int32_t tid, uint32_t process,
+				  struct task_name name);
+
+struct task_name task_name_new(struct machine *m, const char *text);
+string_id task_name_id(struct machine *m, struct task_name *name);
 
 /* NULL: no such process. */
 static inline struct process *machine_find_process(struct machine *m, int32_t pid)

@@ -13,32 +13,6 @@
 #include "machine/image_look.h"
 #include "symbol/symbols.h"
 
-struct image_files {
-	char *proc;
-	void (*lose)(void *context, enum loss_reason reason);
-	void *context;
-};
-
-struct image_files *image_files_new(const char *proc,
-				    void (*lose)(void *context, enum loss_reason reason),
-				    void *context)
-{
-	struct image_files *f = xcalloc(1, sizeof(*f));
-
-	f->lose = lose;
-	f->context = context;
-	f->proc = xstrdup(proc);
-	return f;
-}
-
-void image_files_free(struct image_files *f)
-{
-	if (!f)
-		return;
-	free(f->proc);
-	free(f);
-}
-
 /*
  * The places to look for a file. Each returns NULL, or a path that the caller frees. `path` is the
  * image's path without " (deleted)".
@@ -135,7 +109,6 @@ enum image_found image_files_found(const struct image *image, const struct file_
 	return is_it ? IMAGE_AT_ITS_PATH : IMAGE_HIDDEN;
 }
 
-/* The loop that empties the rings waits for a look. */
 #define LOOK_MS  1000
 #define INDEX_MS 2000
 
@@ -217,10 +190,10 @@ char *image_files_find(const char *proc, int32_t pid, const struct image *image,
 /*
  * Fills the index cache. A symbolizer keeps all indexes that it made, so a temporary one is used.
  */
-static void index_symbols(const struct image_files *f, int32_t pid, const char *path,
+static void index_symbols(const char *proc, int32_t pid, const char *path,
 			  const struct image *image, enum image_found where)
 {
-	cleanup(free_at_exit) char *process = f->proc ? xasprintf("%s/%d", f->proc, pid) : NULL;
+	cleanup(free_at_exit) char *process = proc ? xasprintf("%s/%d", proc, pid) : NULL;
 	const struct symbolizer_config config = { .process = process,
 						  .is_at_its_path = where == IMAGE_AT_ITS_PATH,
 						  .parser_ms = INDEX_MS };
@@ -232,28 +205,26 @@ static void index_symbols(const struct image_files *f, int32_t pid, const char *
 }
 
 /* Why there is no file. */
-static void lose_file(const struct image_files *files, const struct looked_file *f)
+static enum loss_reason loss_of_file(const struct looked_file *f)
 {
-	if (files->lose && f->is_unparsed)
-		files->lose(files->context, LOSS_FILE_UNPARSED);
-	else if (files->lose && f->is_refused)
-		files->lose(files->context, LOSS_FILE_REFUSED);
+	return f->is_unparsed  ? LOSS_FILE_UNPARSED
+	       : f->is_refused ? LOSS_FILE_REFUSED
+			       : N_LOSS_REASONS;
 }
 
-enum lang_detected image_files_look(struct image_files *files, int32_t pid, struct image *image,
-				    struct lang_runtime *runtime)
+enum lang_detected image_files_look(const char *proc, int32_t pid, struct image *image,
+				    struct lang_runtime *runtime, enum loss_reason *loss)
 {
 	struct looked_file f = { .wants_runtime = true };
 	cleanup(free_at_exit) char *found =
-		image_files_try(&(struct process){ files->proc, pid }, image, &f);
+		image_files_try(&(struct process){ proc, pid }, image, &f);
 	const struct image_look_head *head = &f.look.head;
 	enum lang_detected detected = (enum lang_detected)head->detected;
 	enum image_found where;
 
-	if (!found) {
-		lose_file(files, &f);
+	*loss = found ? N_LOSS_REASONS : loss_of_file(&f);
+	if (!found)
 		return LANG_NONE;
-	}
 	*runtime = head->runtime;
 	where = image_files_found(image, &f.file);
 	image_identify(image, &f.file, &head->build_id, where);
@@ -262,7 +233,7 @@ enum lang_detected image_files_look(struct image_files *files, int32_t pid, stru
 	 * needs it.
 	 */
 	if (!file_is_cut(&f.file) && (!head->build_id.len || where == IMAGE_HIDDEN))
-		index_symbols(files, pid, found, image, where);
+		index_symbols(proc, pid, found, image, where);
 	if (file_is_cut(&f.file))
 		detected = LANG_NONE;
 	looked_file_fini(&f);

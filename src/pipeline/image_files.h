@@ -39,21 +39,12 @@ char *image_files_open(const char *proc, int32_t pid, const struct image *image,
 /* Whether the path of an image leads to its file in assay's own root, too. */
 enum image_found image_files_found(const struct image *image, const struct file_mapping *file);
 
-struct image_files;
-
-/*
- * `lose` is called for each file that can't be opened because openat2(2) is not available, and for
- * each that the parser can't read. NULL: no such calls.
- */
-struct image_files *image_files_new(const char *proc,
-				    void (*lose)(void *context, enum loss_reason reason),
-				    void *context);
-void image_files_free(struct image_files *f); /* NULL is fine */
-
 /*
  * Reads the file of a FILE image, and calls image_identify() for the image. Leaves the image
- * unchanged if the file can't be reached. If the file is
- * the runtime of a language, *runtime is filled (lang/detect.h); else the result is LANG_NONE.
+ * unchanged if the file can't be reached; *loss is the reason if openat2(2) is not available, or
+ * the parser can't read the file, else N_LOSS_REASONS. If the file is the runtime of a language,
+ * *runtime is filled (lang/detect.h); else the result is LANG_NONE. Any thread may call it. It may
+ * take as long as the file system of the file.
  */
-enum lang_detected image_files_look(struct image_files *f, int32_t pid, struct image *image,
-				    struct lang_runtime *runtime);
+enum lang_detected image_files_look(const char *proc, int32_t pid, struct image *image,
+				    struct lang_runtime *runtime, enum loss_reason *loss);

@@ -2,6 +2,8 @@
 #include "pipeline/jit_names.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,40 +13,67 @@
 #include "base/files/file.h"
 #include "base/intmap.h"
 #include "base/mem.h"
+#include "guard/budget.h"
 #include "guard/open.h"
 #include "machine/perf_map.h"
 
-struct jit_process {
+/*
+ * Where the maps of a process are. Jobs alone use it: the first one fills it. The jobs of one user
+ * follow each other, so they need no lock.
+ */
+struct jit_place {
+	atomic_uint n_refs;
+	char *proc;
 	int32_t pid, ns_pid; /* ns_pid: the pid inside the process's own namespace */
 	uid_t uid, euid;     /* real and effective; of a process that is gone: root's */
 	int tmp_fd;          /* its /tmp; -1: the process ended before /tmp was opened */
+};
+
+struct jit_process {
+	struct jit_place *place;
+	uint32_t user;
+	int32_t pid;
 	image_id image;
 	struct intmap hits; /* addresses */
+	struct guard_share share;
+	bool has_too_many; /* hits */
 };
 
 struct jit_names {
+	struct jit_names_config config;
 	char *proc;
 	VEC(struct jit_process) processes;
 	struct intmap by_image;
-	jit_names_lose lose;
-	void *context;
+	struct guard_budget budget;
+	uint32_t n_pending; /* maps */
 };
 
-struct jit_names *jit_names_new(const char *proc, jit_names_lose lose, void *context)
+struct jit_names *jit_names_new(const struct jit_names_config *config)
 {
 	struct jit_names *j = xcalloc(1, sizeof(*j));
 
-	j->lose = lose;
-	j->context = context;
-	j->proc = xstrdup(proc);
+	j->config = *config;
+	j->proc = xstrdup(config->proc);
+	j->budget = (struct guard_budget){ .user_bytes = JIT_HITS_USER_BYTES,
+					   .total_bytes = JIT_HITS_BYTES };
 	return j;
+}
+
+static void jit_place_unref(struct jit_place *p)
+{
+	if (atomic_fetch_sub(&p->n_refs, 1) > 1)
+		return;
+	if (p->tmp_fd >= 0)
+		close(p->tmp_fd);
+	free(p->proc);
+	free(p);
 }
 
 static void process_fini(struct jit_process *p)
 {
-	close_at_exit(&p->tmp_fd);
-	p->tmp_fd = -1;
+	jit_place_unref(p->place);
 	intmap_fini(&p->hits);
+	guard_share_set(&p->share, 0);
 }
 
 void jit_names_free(struct jit_names *j)
@@ -55,17 +84,20 @@ void jit_names_free(struct jit_names *j)
 		process_fini(p);
 	vec_fini(&j->processes);
 	intmap_fini(&j->by_image);
+	guard_budget_fini(&j->budget);
 	free(j->proc);
 	free(j);
 }
+
+/* ---- on a thread ---- */
 
 /*
  * proc_pid_status(5): "Uid:" has the real and the effective user first. The last number of "NSpid:"
  * is the pid in the innermost namespace.
  */
-static void read_status(const char *proc, struct jit_process *p)
+static void read_status(struct jit_place *p)
 {
-	cleanup(free_at_exit) char *path = xasprintf("%s/%d/status", proc, p->pid);
+	cleanup(free_at_exit) char *path = xasprintf("%s/%d/status", p->proc, p->pid);
 	cleanup(free_at_exit) char *text = NULL;
 	const char *at, *end;
 
@@ -98,30 +130,7 @@ static int open_tmp(const char *proc, int32_t pid)
 	return fd < 0 ? -1 : fd;
 }
 
-static struct jit_process *process_add(struct jit_names *j, int32_t pid, image_id image)
-{
-	struct jit_process p = {
-		.pid = pid,
-		.ns_pid = pid,
-		.tmp_fd = open_tmp(j->proc, pid),
-		.image = image,
-	};
-
-	read_status(j->proc, &p);
-	vec_push(&j->processes, p);
-	*intmap_put(&j->by_image, image.n, NULL) = (uint32_t)j->processes.n - 1;
-	return &j->processes.data[j->processes.n - 1];
-}
-
-void jit_names_hit(struct jit_names *j, int32_t pid, image_id image, uint64_t addr)
-{
-	const uint32_t *at = intmap_find(&j->by_image, image.n);
-	struct jit_process *p = at ? &j->processes.data[*at] : process_add(j, pid, image);
-
-	intmap_put(&p->hits, addr, NULL);
-}
-
-static int open_map(const struct jit_process *p)
+static int open_map(const struct jit_place *p)
 {
 	/* read_map() checks owner and size itself, as each has its own loss. */
 	static const struct guard_rules rules = { UINT64_MAX, GUARD_ANY_OWNER, true };
@@ -150,7 +159,7 @@ static size_t count_lines(const char *text)
 	return n;
 }
 
-static char *read_map(const struct jit_names *j, const struct jit_process *p)
+static char *read_map(const struct jit_place *p, enum loss_reason *loss)
 {
 	cleanup(close_at_exit) int fd = open_map(p);
 	struct stat st;
@@ -161,7 +170,7 @@ static char *read_map(const struct jit_names *j, const struct jit_process *p)
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return NULL;
 	if (st.st_uid && st.st_uid != p->uid && st.st_uid != p->euid) {
-		j->lose(j->context, LOSS_JIT_MAP_FOREIGN);
+		*loss = LOSS_JIT_MAP_FOREIGN;
 		return NULL;
 	}
 	r = st.st_size > (off_t)JIT_MAP_LIMIT ? -EFBIG
@@ -171,7 +180,7 @@ static char *read_map(const struct jit_names *j, const struct jit_process *p)
 		r = -EFBIG;
 	}
 	if (r == -EFBIG)
-		j->lose(j->context, LOSS_JIT_MAP_LARGE);
+		*loss = LOSS_JIT_MAP_LARGE;
 	if (r < 0)
 		return NULL;
 	/* A NUL byte spoils its own line, not all lines after it. */
@@ -180,30 +189,167 @@ static char *read_map(const struct jit_names *j, const struct jit_process *p)
 	return text;
 }
 
-static void visit_names(const struct jit_names *j, struct jit_process *p, jit_name_visit visit,
-			void *context)
+/* A function that was hit. */
+struct jit_function {
+	uint64_t start, size;
+	const char *name; /* in the map's text */
+};
+
+/* The first job of a process has no hits: it opens the folder of its maps. */
+struct map_job {
+	struct file_job job;
+	struct jit_names *names;
+	struct jit_place *place;
+	image_id image;
+	struct intmap hits;
+	char *text;
+	VEC(struct jit_function) functions;
+	enum loss_reason loss; /* N_LOSS_REASONS: none */
+};
+
+static void place_run(struct file_job *job)
 {
-	cleanup(free_at_exit) char *text = p->hits.n ? read_map(j, p) : NULL;
+	struct jit_place *p = ((struct map_job *)job)->place;
+
+	p->tmp_fd = open_tmp(p->proc, p->pid);
+	read_status(p);
+}
+
+static void map_run(struct file_job *job)
+{
+	/* A parsed map needs several times its size. */
+	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+	struct map_job *j = (struct map_job *)job;
 	const struct perf_map_entry *e;
-	struct perf_map map;
 	struct intmap named = { 0 };
+	struct perf_map map;
 
-	if (text) {
-		perf_map_parse(&map, text);
-		for (uint32_t i = 0; i < p->hits.n_slots; i++) {
-			bool is_new;
+	j->text = read_map(j->place, &j->loss);
+	if (!j->text)
+		return;
+	pthread_mutex_lock(&one_at_a_time);
+	perf_map_parse(&map, j->text);
+	for (uint32_t i = 0; i < j->hits.n_slots; i++) {
+		bool is_new;
 
-			if (!p->hits.slots[i].used ||
-			    !(e = perf_map_find(&map, p->hits.slots[i].key)))
-				continue;
-			intmap_put(&named, e->start, &is_new);
-			if (is_new)
-				visit(context, p->image, e->start, e->size, e->name);
-		}
-		perf_map_fini(&map);
-		intmap_fini(&named);
+		if (!j->hits.slots[i].used || !(e = perf_map_find(&map, j->hits.slots[i].key)))
+			continue;
+		intmap_put(&named, e->start, &is_new);
+		if (is_new)
+			vec_push(&j->functions,
+				 (struct jit_function){ e->start, e->size, e->name });
 	}
-	intmap_clear(&p->hits);
+	perf_map_fini(&map);
+	pthread_mutex_unlock(&one_at_a_time);
+	intmap_fini(&named);
+}
+
+/* ---- on the owner's thread ---- */
+
+static void map_done(struct file_job *job)
+{
+	struct map_job *j = (struct map_job *)job;
+	const struct jit_names_config *c = &j->names->config;
+
+	j->names->n_pending--;
+	if (job->is_refused)
+		c->lose(c->context, LOSS_FILE_BUDGET);
+	else if (j->loss != N_LOSS_REASONS)
+		c->lose(c->context, j->loss);
+	vec_foreach (&j->functions, f)
+		c->visit(c->context, j->image, f->start, f->size, f->name);
+}
+
+static void place_done(struct file_job *job)
+{
+	(void)job;
+}
+
+static void map_free(struct file_job *job)
+{
+	struct map_job *j = (struct map_job *)job;
+
+	jit_place_unref(j->place);
+	intmap_fini(&j->hits);
+	vec_fini(&j->functions);
+	free(j->text);
+	free(j);
+}
+
+static struct map_job *map_job_new(struct jit_names *names, const struct jit_process *p)
+{
+	struct map_job *j = xcalloc(1, sizeof(*j));
+
+	j->job = (struct file_job){
+		.user = p->user, .run = place_run, .done = place_done, .free = map_free
+	};
+	j->names = names;
+	j->place = p->place;
+	j->image = p->image;
+	j->loss = N_LOSS_REASONS;
+	atomic_fetch_add(&p->place->n_refs, 1);
+	return j;
+}
+
+static struct jit_process *process_add(struct jit_names *j, int32_t pid, image_id image)
+{
+	struct jit_place *place = xcalloc(1, sizeof(*place));
+	struct jit_process p = {
+		.place = place,
+		.user = file_jobs_user(j->proc, pid),
+		.pid = pid,
+		.image = image,
+	};
+
+	atomic_init(&place->n_refs, 1);
+	place->proc = xstrdup(j->proc);
+	place->pid = place->ns_pid = pid;
+	if (p.user != UINT32_MAX)
+		place->uid = place->euid = p.user; /* if it ends before its job */
+	place->tmp_fd = -1;
+	p.share = (struct guard_share){ &j->budget, p.user, 0 };
+	file_jobs_add(j->config.jobs, &map_job_new(j, &p)->job);
+	vec_push(&j->processes, p);
+	*intmap_put(&j->by_image, image.n, NULL) = (uint32_t)j->processes.n - 1;
+	return &j->processes.data[j->processes.n - 1];
+}
+
+void jit_names_hit(struct jit_names *j, int32_t pid, image_id image, uint64_t addr)
+{
+	const uint32_t *at = intmap_find(&j->by_image, image.n);
+	struct jit_process *p = at ? &j->processes.data[*at] : process_add(j, pid, image);
+
+	if (p->has_too_many)
+		return;
+	intmap_put(&p->hits, addr, NULL);
+	if (guard_share_set(&p->share, p->hits.n_slots * sizeof(*p->hits.slots)))
+		return;
+	p->has_too_many = true;
+	intmap_fini(&p->hits);
+	guard_share_set(&p->share, 0);
+	j->config.lose(j->config.context, LOSS_JIT_HITS);
+}
+
+/* Begins to read the map for the hits so far. */
+static void ask_for_names(struct jit_names *j, struct jit_process *p)
+{
+	struct map_job *job;
+
+	if (!p->hits.n)
+		return;
+	job = map_job_new(j, p);
+	job->job.run = map_run;
+	job->job.done = map_done;
+	job->hits = p->hits;
+	p->hits = (struct intmap){ 0 };
+	guard_share_set(&p->share, 0);
+	j->n_pending++;
+	file_jobs_add(j->config.jobs, &job->job);
+}
+
+uint32_t jit_names_pending(const struct jit_names *j)
+{
+	return j->n_pending;
 }
 
 static void process_remove(struct jit_names *j, size_t at)
@@ -217,18 +363,18 @@ static void process_remove(struct jit_names *j, size_t at)
 		*intmap_put(&j->by_image, p->image.n, NULL) = (uint32_t)at;
 }
 
-void jit_names_finish(struct jit_names *j, int32_t pid, jit_name_visit visit, void *context)
+void jit_names_finish(struct jit_names *j, int32_t pid)
 {
 	for (size_t i = j->processes.n; i-- > 0;) {
 		if (j->processes.data[i].pid != pid)
 			continue;
-		visit_names(j, &j->processes.data[i], visit, context);
+		ask_for_names(j, &j->processes.data[i]);
 		process_remove(j, i);
 	}
 }
 
-void jit_names_finish_all(struct jit_names *j, jit_name_visit visit, void *context)
+void jit_names_finish_all(struct jit_names *j)
 {
 	vec_foreach (&j->processes, p)
-		visit_names(j, p, visit, context);
+		ask_for_names(j, p);
 }

@@ -9,49 +9,15 @@
 #include "pipeline/container_log.h"
 #include "pipeline/ext.h"
 #include "pipeline/frames.h"
-#include "pipeline/image_files.h"
 #include "pipeline/jit_names.h"
+#include "pipeline/pipeline_state.h"
 #include "store/native.h"
 
 /* An ended process is kept this long, for samples that come late. */
 #define ENDED_KEPT_NS (2 * NS_PER_SECOND)
 
-#define NOT_LOOKED_AT UINT32_MAX
-
 /* The tally counts samples per CPU below this number. Foreign files may name any CPU. */
 #define TALLY_CPUS 8192
-
-/* An image that is the runtime of a language. */
-struct runtime_image {
-	image_id image;
-	struct lang_runtime runtime;
-};
-
-struct pipeline {
-	struct event_sink sink;
-	const struct store_ops *ops;
-	const struct sample_tap *tap; /* or NULL */
-	struct store *store;
-	struct machine *machine;
-	struct jit_names *jit;
-	struct image_files *files;
-	struct frame_resolver *resolver;
-	struct ext_session *ext;          /* or NULL */
-	struct container_log *containers; /* or NULL */
-	bool is_offline;
-	char *proc;
-	VEC(struct runtime_image) runtimes;
-	bool expects_languages;
-	uint32_t session;
-	VEC(uint32_t) canonical;             /* image id to the id it is stored under */
-	struct code_addr frames[MAX_FRAMES]; /* for pipeline_add() */
-	uint64_t flush_ns;                   /* end of the second that is being collected */
-	uint64_t kept_since_ns;              /* see pipeline_keep_ended() */
-	struct pipeline_counts counts;
-	struct pipeline_tally tally;
-	struct error write_error;  /* the first */
-	struct error last_failure; /* of the last attempt; code 0: it succeeded */
-};
 
 struct event_sink *pipeline_sink(struct pipeline *p)
 {
@@ -109,81 +75,9 @@ void pipeline_set_tap(struct pipeline *p, const struct sample_tap *tap)
 	p->tap = tap;
 }
 
-/* Images. */
-
-static void note_runtime(struct pipeline *p, image_id image, enum lang_detected detected,
-			 const struct lang_runtime *runtime)
-{
-	static const struct {
-		enum loss_reason version, collector;
-	} losses[N_LANGUAGES] = {
-#define X(id, key, name) [LANGUAGE_##id] = { LOSS_##id##_VERSION, LOSS_##id##_COLLECTOR },
-		LANGUAGES(X)
-#undef X
-	};
-
-	if (pipeline_runtime(p, image))
-		return;
-	if (!p->expects_languages)
-		pipeline_lose(p, losses[runtime->language].collector, UINT32_MAX, 1);
-	else if (detected == LANG_REFUSED)
-		pipeline_lose(p, losses[runtime->language].version, UINT32_MAX, 1);
-	if (detected == LANG_FOUND)
-		vec_push(&p->runtimes, (struct runtime_image){ image, *runtime });
-}
-
-const struct lang_runtime *pipeline_runtime(const struct pipeline *p, image_id image)
-{
-	vec_foreach (&p->runtimes, r)
-		if (r->image.n == image.n)
-			return &r->runtime;
-	return NULL;
-}
-
-void pipeline_expect_languages(struct pipeline *p)
-{
-	p->expects_languages = true;
-}
-
-uint32_t pipeline_session(const struct pipeline *p)
-{
-	return p->session;
-}
-
-/*
- * The kernel reports a build id only if the file's first page is in memory, and /proc never does.
- * So one file may have two images. At an image's first sample its build id is read, and all samples
- * go to the image with that build id.
- */
-static image_id look_at_image(struct pipeline *p, int32_t pid, image_id id)
-{
-	struct lang_runtime runtime;
-	enum lang_detected detected;
-	struct image_table *images = machine_images(p->machine);
-	struct image image = *image_get(images, id);
-	bool is_known = image.build_id.len;
-
-	if (!p->files || image.kind != IMAGE_FILE || image.path[0] != '/')
-		return id;
-	detected = image_files_look(p->files, pid, &image, &runtime);
-	id = is_known ? id : image_intern(images, &image);
-	if (detected != LANG_NONE)
-		note_runtime(p, id, detected, &runtime);
-	return id;
-}
-
-image_id pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id id)
-{
-	while (p->canonical.n <= id.n)
-		vec_push(&p->canonical, NOT_LOOKED_AT);
-	if (p->canonical.data[id.n] == NOT_LOOKED_AT)
-		p->canonical.data[id.n] = look_at_image(p, pid, id).n;
-	return (image_id){ p->canonical.data[id.n] };
-}
-
 /* Samples. */
 
-static void lose_one(void *context, enum loss_reason reason)
+static void lose_names(void *context, enum loss_reason reason)
 {
 	pipeline_lose(context, reason, 0, 1);
 }
@@ -193,19 +87,14 @@ static void note_jit(struct pipeline *p, int32_t pid, const struct code_addr *co
 	const struct image *image = image_get(machine_images(p->machine), code->image);
 
 	/* For jitdump files, the machine already has the names. */
-	if (p->jit && image->kind == IMAGE_JIT && image->path[0] != '/')
+	if (image->kind == IMAGE_JIT && image->path[0] != '/')
 		jit_names_hit(p->jit, pid, code->image, code->offset);
 }
 
-/* Collects data that only a living process has: build ids, and names of code without a file. */
-static void look_at_frames(struct pipeline *p, int32_t pid, struct code_addr *frames, uint32_t n)
+static void note_jit_frames(struct pipeline *p, const struct sample *sample)
 {
-	if (p->is_offline)
-		return;
-	for (uint32_t i = 0; i < n; i++) {
-		frames[i].image = pipeline_look_at_image(p, pid, frames[i].image);
-		note_jit(p, pid, &frames[i]);
-	}
+	for (uint32_t i = 0; p->jit && i < sample->n_frames; i++)
+		note_jit(p, sample->class.pid, &sample->frames[i]);
 }
 
 struct user_stacks *pipeline_user_stacks(struct pipeline *p)
@@ -213,12 +102,14 @@ struct user_stacks *pipeline_user_stacks(struct pipeline *p)
 	return frame_resolver_user_stacks(p->resolver);
 }
 
-static void keep_sample(struct pipeline *p, const struct sample *sample)
+static void advance_store(struct pipeline *p, uint64_t now_ns);
+
+void pipeline_keep(struct pipeline *p, const struct sample *sample)
 {
 	struct error err; /* not cleared, as it has 768 bytes and this runs for every sample */
 
 	if (sample->time_ns >= p->flush_ns)
-		pipeline_advance(p, sample->time_ns);
+		advance_store(p, sample->time_ns);
 	p->counts.samples += sample->samples;
 	while (p->tally.cpu_samples.n <= sample->class.cpu && sample->class.cpu < TALLY_CPUS)
 		vec_push(&p->tally.cpu_samples, 0);
@@ -246,7 +137,8 @@ static void count_losses(struct pipeline *p, const struct sample_event *s, const
 }
 
 /* Adds the counts of a raw sample: one stored sample for each event that it counts in. */
-static void keep_counts(struct pipeline *p, const struct event *e, struct sample *sample)
+static void keep_counts(struct pipeline *p, const struct event *e, struct sample *sample,
+			struct code_addr *frames)
 {
 	struct ext_count counts[EXT_MAX_COUNTS];
 	int n = ext_derive(p->ext, e, counts);
@@ -259,7 +151,7 @@ static void keep_counts(struct pipeline *p, const struct event *e, struct sample
 		sample->class.counter = counts[i].counter;
 		sample->samples = counts[i].samples;
 		sample->period = counts[i].period;
-		keep_sample(p, sample);
+		pipeline_keep_or_wait(p, sample, frames);
 	}
 }
 
@@ -270,7 +162,7 @@ static int push_sample(struct pipeline *p, const struct event *e)
 	struct frames *f = frames_resolve(p->resolver, e, &thread);
 	struct sample sample = {
 		.class = { .counter = s->counter,
-			   .app = pipeline_look_at_image(p, e->pid, thread.app),
+			   .app = thread.app,
 			   .pid = e->pid,
 			   .tid = e->tid,
 			   .comm = thread.comm,
@@ -285,11 +177,11 @@ static int push_sample(struct pipeline *p, const struct event *e)
 	};
 
 	count_losses(p, s, f);
-	look_at_frames(p, e->pid, f->code, f->n);
+	note_jit_frames(p, &sample);
 	if (p->ext && ext_has(p->ext, s->counter))
-		keep_counts(p, e, &sample);
+		keep_counts(p, e, &sample, f->code);
 	else
-		keep_sample(p, &sample);
+		pipeline_keep_or_wait(p, &sample, f->code);
 	return 0;
 }
 
@@ -297,7 +189,7 @@ void pipeline_add(struct pipeline *p, const struct pipeline_sample *s)
 {
 	struct sample sample = {
 		.class = { .counter = s->counter,
-			   .app = pipeline_look_at_image(p, s->pid, s->app),
+			   .app = s->app,
 			   .pid = s->pid,
 			   .tid = s->tid,
 			   .comm = s->comm,
@@ -314,8 +206,8 @@ void pipeline_add(struct pipeline *p, const struct pipeline_sample *s)
 		pipeline_lose(p, (enum loss_reason)s->leaf_loss, s->counter, s->samples);
 	pipeline_lose(p, LOSS_FRAME_UNMAPPED, s->counter, s->n_unmapped * s->samples);
 	memcpy(p->frames, s->frames, sample.n_frames * sizeof(*p->frames));
-	look_at_frames(p, s->pid, p->frames, sample.n_frames);
-	keep_sample(p, &sample);
+	note_jit_frames(p, &sample);
+	pipeline_keep_or_wait(p, &sample, p->frames);
 }
 
 static int pipeline_push(struct event_sink *sink, const struct event *e)
@@ -384,7 +276,7 @@ static void process_ended(void *context, int32_t pid)
 
 	name_jit_code(p, pid);
 	if (p->jit)
-		jit_names_finish(p->jit, pid, name_code, p);
+		jit_names_finish(p->jit, pid);
 }
 
 /* Opening, advancing, closing. */
@@ -428,8 +320,9 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 	keep_containers(p, config);
 	p->resolver = frame_resolver_new(&resolver);
 	if (!config->is_offline) {
-		p->jit = jit_names_new(p->proc, lose_one, p);
-		p->files = image_files_new(p->proc, lose_one, p);
+		p->jobs = file_jobs_new();
+		p->jit = jit_names_new(
+			&(struct jit_names_config){ p->proc, p->jobs, name_code, lose_names, p });
 	}
 	return p;
 }
@@ -450,8 +343,10 @@ static int flush_until(struct pipeline *p, uint64_t until_ns, struct error *err)
 int pipeline_flush(struct pipeline *p, struct error *err)
 {
 	struct error why = { 0 };
-	int e = flush_until(p, UINT64_MAX, &why);
+	int e;
 
+	pipeline_end_waiting(p, LOOK_FLUSH_WAIT_NS);
+	e = flush_until(p, UINT64_MAX, &why);
 	if (e < 0 && err)
 		*err = why;
 	return MIN(e, 0);
@@ -472,16 +367,32 @@ void pipeline_keep_ended(struct pipeline *p, uint64_t since_ns)
 	p->kept_since_ns = since_ns;
 }
 
-void pipeline_advance(struct pipeline *p, uint64_t now_ns)
+static void lose_refused(struct pipeline *p)
+{
+	struct machine_refusals refused = machine_take_refusals(p->machine);
+
+	pipeline_lose(p, LOSS_MAPPINGS_FULL, UINT32_MAX, refused.mappings);
+	pipeline_lose(p, LOSS_FILES_UNNAMED, UINT32_MAX, refused.files);
+}
+
+/* Writes samples that are a second old, if the second is over. */
+static void advance_store(struct pipeline *p, uint64_t now_ns)
 {
 	struct error err = { 0 };
 
 	if (now_ns < p->flush_ns)
 		return;
+	lose_refused(p);
 	flush_until(p, p->flush_ns, &err);
 	if (!p->is_offline)
 		pipeline_forget_ended(p, now_ns > ENDED_KEPT_NS ? now_ns - ENDED_KEPT_NS : 0);
 	p->flush_ns = (now_ns / NS_PER_SECOND + 1) * NS_PER_SECOND;
+}
+
+void pipeline_advance(struct pipeline *p, uint64_t now_ns)
+{
+	pipeline_take_looks(p);
+	advance_store(p, now_ns);
 }
 
 static int close_store(struct pipeline *p, const struct session_end *end, struct error *err)
@@ -489,9 +400,8 @@ static int close_store(struct pipeline *p, const struct session_end *end, struct
 	uint64_t n_unwritten = 0;
 	int r;
 
-	if (p->jit)
-		jit_names_finish_all(p->jit, name_code, p);
 	name_jit_code(p, -1);
+	lose_refused(p);
 	machine_kernel_names(p->machine, name_kernel_code, p);
 	r = p->ops->close(p->store, end, &n_unwritten, err);
 	p->counts.samples -= n_unwritten;
@@ -511,6 +421,7 @@ int pipeline_switch(struct pipeline *p, const struct pipeline_config *config,
 	if (r < 0)
 		return r;
 	p->last_failure.code = 0;
+	pipeline_end_jobs(p, SWITCH_WAIT_NS);
 	if (close_store(p, end, &why) < 0)
 		keep_error(p, &why);
 	p->store = next;
@@ -523,8 +434,12 @@ int pipeline_switch(struct pipeline *p, const struct pipeline_config *config,
 int pipeline_close(struct pipeline *p, const struct session_end *end,
 		   struct pipeline_counts *counts, struct error *err)
 {
-	int r = close_store(p, end, err);
+	int r;
 
+	pipeline_end_jobs(p, end ? LOOK_WAIT_NS : 0);
+	if (p->jit)
+		pipeline_lose(p, LOSS_JIT_MAP_LATE, 0, jit_names_pending(p->jit));
+	r = close_store(p, end, err);
 	container_log_free(p->containers);
 	if (counts)
 		*counts = p->counts;
@@ -533,8 +448,10 @@ int pipeline_close(struct pipeline *p, const struct session_end *end,
 			*err = p->write_error;
 		r = p->write_error.code;
 	}
+	file_jobs_free(p->jobs);
 	jit_names_free(p->jit);
-	image_files_free(p->files);
+	waiting_samples_fini(&p->waiting);
+	vec_fini(&p->pending);
 	frame_resolver_free(p->resolver);
 	vec_fini(&p->canonical);
 	vec_fini(&p->runtimes);

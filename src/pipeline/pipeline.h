@@ -88,10 +88,17 @@ void pipeline_advance(struct pipeline *p, uint64_t now_ns);
 void pipeline_forget_ended(struct pipeline *p, uint64_t before_ns);
 
 /*
- * The image that samples of image `id` are stored under. The first call for an image reads its
- * file, which is possible while a process that has it mapped lives.
+ * Replaces an image by the one that its samples are stored under. The first call for an image has
+ * its file looked at, on another thread (pipeline/image_looks.h), which is possible while a process
+ * that has it mapped lives. False: the result is not there yet, and *id is unchanged.
  */
-image_id pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id id);
+bool pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id *id);
+
+/* Takes the results that are there; pipeline_advance() does it, too. */
+void pipeline_take_looks(struct pipeline *p);
+
+/* Whether results are still to come. */
+bool pipeline_is_looking(const struct pipeline *p);
 
 /*
  * The runtime of a language that the file of an image is (lang/detect.h); NULL: none that assay can

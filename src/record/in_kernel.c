@@ -61,14 +61,38 @@ static image_id image_at_place(struct in_kernel *k, const struct sampler_file *f
 	return m->image;
 }
 
-static void examine_file(struct in_kernel *k, uint32_t number, image_id image)
+/* False: its file is still looked at. */
+static bool examine_file(struct in_kernel *k, const struct examination *e)
 {
+	int32_t pid = k->files.data[e->number].seen.pid;
 	const struct lang_runtime *runtime;
+	image_id image = e->image;
 
-	image = pipeline_look_at_image(k->pipeline, k->files.data[number].seen.pid, image);
+	if (!pipeline_look_at_image(k->pipeline, pid, &image))
+		return false;
 	runtime = pipeline_runtime(k->pipeline, image);
 	if (runtime && k->with_tables)
-		sampler_set_runtime(k->sampler, number, runtime);
+		sampler_set_runtime(k->sampler, e->number, runtime);
+	return true;
+}
+
+static void begin_examination(struct in_kernel *k, uint32_t number, image_id image)
+{
+	const struct examination e = { number, image };
+
+	if (!examine_file(k, &e))
+		vec_push(&k->to_examine, e);
+}
+
+static void examine_files(struct in_kernel *k)
+{
+	size_t kept = 0;
+
+	pipeline_take_looks(k->pipeline);
+	vec_foreach (&k->to_examine, e)
+		if (!examine_file(k, e))
+			k->to_examine.data[kept++] = *e;
+	k->to_examine.n = kept;
 }
 
 /*
@@ -93,7 +117,7 @@ static void place_files(struct in_kernel *k, uint64_t until_ns)
 			f->image = image;
 		image = in_kernel_image_of(k, number);
 		if (image.n)
-			examine_file(k, number, image);
+			begin_examination(k, number, image);
 	}
 	k->to_place.n = kept;
 }
@@ -216,6 +240,7 @@ int in_kernel_poll(struct in_kernel *k, struct error *err)
 void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns)
 {
 	place_files(k, until_ns);
+	examine_files(k);
 	if (k->with_tables)
 		give_tables(k);
 	k->known_ns = until_ns;
@@ -224,7 +249,7 @@ void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns)
 
 bool in_kernel_is_behind(const struct in_kernel *k)
 {
-	return k->raws.n || k->to_place.n || (k->with_tables && k->wanted.n);
+	return k->raws.n || k->to_place.n || k->to_examine.n || (k->with_tables && k->wanted.n);
 }
 
 /* False: the stack is not among the walked raw stacks. */
@@ -351,7 +376,7 @@ static uint32_t expect_file(struct in_kernel *k, int32_t pid, const char *path)
 		vec_push(&k->files, (struct seen_file){ 0 });
 	k->files.data[file.number].seen = file;
 	k->files.data[file.number].image = image_intern(machine_images(k->machine), &image);
-	examine_file(k, file.number, k->files.data[file.number].image);
+	begin_examination(k, file.number, k->files.data[file.number].image);
 	want_table(k, file.number);
 	return file.number;
 }
@@ -365,10 +390,12 @@ void in_kernel_expect_program(struct in_kernel *k, int32_t pid, const char *path
 	vec_foreach (&files, file)
 		expect_file(k, pid, *file);
 	program_files_fini(&files);
-	for (give_tables(k);
-	     (k->wanted.n || !sampler_has_tables(k->sampler)) && clock_monotonic_ns() < until_ns;
-	     give_tables(k))
+	for (give_tables(k); (k->wanted.n || k->to_examine.n || !sampler_has_tables(k->sampler)) &&
+			     clock_monotonic_ns() < until_ns;
+	     give_tables(k)) {
 		usleep(1000);
+		examine_files(k);
+	}
 }
 
 struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeline,
@@ -396,6 +423,7 @@ void in_kernel_free(struct in_kernel *k)
 	vec_fini(&k->frames);
 	vec_fini(&k->wanted);
 	vec_fini(&k->to_place);
+	vec_fini(&k->to_examine);
 	vec_fini(&k->raws);
 	vec_fini(&k->late);
 	walked_stacks_fini(&k->now);

@@ -153,8 +153,9 @@ static void push_language_frame(struct in_kernel *k, const struct sampler_count 
 static bool is_loop(struct in_kernel *k, const struct sampler_count *c, struct code_addr code,
 		    uint32_t i)
 {
-	image_id image = pipeline_look_at_image(k->pipeline, c->pid, code.image);
-	const struct lang_runtime *runtime = pipeline_runtime(k->pipeline, image);
+	image_id image = code.image;
+	bool is_known = pipeline_look_at_image(k->pipeline, c->pid, &image);
+	const struct lang_runtime *runtime = is_known ? pipeline_runtime(k->pipeline, image) : NULL;
 
 	return runtime && lang_is_interpreter(runtime, code.offset - (i > c->n_kernel));
 }

@@ -62,8 +62,10 @@ static void count_early(struct in_kernel *k, const struct walked_stacks *set, in
 
 	for (uint32_t i = 0; i < walked->n; i++) {
 		const struct code_addr *code = &set->frames.data[walked->at + i];
-		image_id image = pipeline_look_at_image(k->pipeline, pid, code->image);
-		const struct lang_runtime *runtime = pipeline_runtime(k->pipeline, image);
+		image_id image = code->image;
+		bool is_known = pipeline_look_at_image(k->pipeline, pid, &image);
+		const struct lang_runtime *runtime =
+			is_known ? pipeline_runtime(k->pipeline, image) : NULL;
 
 		if (!runtime || !lang_is_interpreter(runtime, code->offset))
 			continue;

@@ -24,6 +24,12 @@ struct seen_file {
 	uint32_t given_round; /* sampler_table_round() of its table; 0: no table yet */
 };
 
+/* A file that may be the runtime of a language. */
+struct examination {
+	uint32_t number;
+	image_id image;
+};
+
 /* A stack that was walked here. An unresolved leaf is left out. */
 struct walked_stack {
 	uint32_t at, n; /* in frames */
@@ -56,7 +62,8 @@ struct in_kernel {
 	struct machine *machine;
 	VEC(struct seen_file) files; /* by number */
 	VEC(uint32_t) to_place;      /* files that the side band has not reached yet */
-	struct intmap images;        /* in_kernel_file_hash() to image */
+	VEC(struct examination) to_examine;
+	struct intmap images; /* in_kernel_file_hash() to image */
 	VEC(struct code_addr) frames;
 	VEC(uint32_t) wanted; /* files that need tables */
 	VEC(uint8_t) raws;    /* raw stacks to walk, one behind the other */

@@ -32,7 +32,6 @@ struct raw_recording {
 	struct event_sink sink; /* first: the sink is also this */
 	struct event_sink *next;
 	struct perfdata_file *file;
-	struct image_files *files;
 	struct rings *rings;
 	const struct counters *counters;
 	char *const *argv;
@@ -111,13 +110,14 @@ static void note_build_id(struct raw_recording *r, const struct event *e)
 			       .ino = m->ino,
 			       .path = m->path };
 	struct lang_runtime runtime;
+	enum loss_reason loss;
 	string_id known;
 
 	if (!m->is_executable || m->path[0] != '/' || strings_find(&r->paths, m->path, &known))
 		return;
 	strings_add(&r->paths, m->path);
 	if (!image.build_id.len)
-		image_files_look(r->files, e->pid, &image, &runtime);
+		image_files_look("/proc", e->pid, &image, &runtime, &loss);
 	if (image.build_id.len)
 		writer_build_id(&r->build_ids, m->path, &image.build_id, false);
 }
@@ -349,7 +349,6 @@ static void raw_free(struct raw_recording *r)
 {
 	if (!r)
 		return;
-	image_files_free(r->files);
 	record_ring_free(r->ring);
 	strings_fini(&r->paths);
 	buf_fini(&r->build_ids);
@@ -372,7 +371,6 @@ int raw_open(const struct raw_config *c, struct raw_recording **out, struct erro
 		.n_cpus = c->n_cpus,
 		.version = xasprintf("assay-%s", c->version),
 		.cpu_model = xstrdup(c->cpu_model),
-		.files = image_files_new("/proc", NULL, NULL),
 		.is_scanning = true,
 		.ring = c->keep_ns ? record_ring_new(c->keep_ns, c->keep_bytes) : NULL,
 	};

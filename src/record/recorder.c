@@ -21,6 +21,7 @@
 #include "collect/missed.h"
 #include "collect/sampler.h"
 #include "counter/pace.h"
+#include "guard/parser.h"
 #include "machine/proc.h"
 #include "pipeline/ext.h"
 #include "record/in_kernel.h"
@@ -486,6 +487,7 @@ static void count_protected(struct recorder *r)
 static int recorder_finish(struct recorder *r, struct error *err)
 {
 	struct recorder_result *out = r->result;
+	struct parser_cost cost;
 	struct session_end end;
 	uint64_t end_ns;
 	int e, e_read = 0;
@@ -511,6 +513,9 @@ static int recorder_finish(struct recorder *r, struct error *err)
 	if (r->config->control && r->config->control->ended)
 		r->config->control->ended(r->config->control->context, r);
 	end = recorder_session_end(r, end_ns);
+	cost = parser_cost();
+	end.own_cpu_ns += cost.cpu_ns;
+	end.own_peak_bytes += cost.peak_bytes;
 	out->own_cpu_ns = end.own_cpu_ns;
 	out->own_peak_bytes = end.own_peak_bytes;
 	out->duration_ns = end_ns - r->start_ns;

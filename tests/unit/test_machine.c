@@ -461,6 +461,89 @@ static void a_perf_map_skips_garbage_and_later_lines_win(void **state)
 	perf_map_fini(&map);
 }
 
+static void map_at(int32_t pid, uint64_t start, const char *path)
+{
+	struct event e = {
+		.type = EVENT_MAPPING,
+		.pid = pid,
+		.tid = pid,
+		.mapping = { .start = start, .size = 0x1000, .path = path, .is_executable = true }
+	};
+
+	machine_event(fx.machine, &e);
+}
+
+static void a_name_that_no_sample_has_takes_no_memory(void **state)
+{
+	char text[96];
+	uint32_t n;
+
+	(void)state;
+	given("0.1 cpu0 41/41 comm name=\"first\"\n");
+	machine_thread(fx.machine, 41, 41);
+	n = machine_strings(fx.machine)->n;
+	for (int i = 0; i < 1000; i++) {
+		snprintf(text, sizeof(text), "0.1 cpu0 41/41 comm name=\"name%d\"\n", i);
+		given(text);
+	}
+	assert_int_equal(machine_strings(fx.machine)->n, n);
+	assert_string_equal(strings_get(machine_strings(fx.machine),
+					machine_thread(fx.machine, 41, 41).comm),
+			    "name999");
+	assert_int_equal(machine_strings(fx.machine)->n, n + 1);
+}
+
+/* A process can map a page, unmap it, and map another one for ever. */
+static void more_mappings_than_a_user_may_have_are_left_out(void **state)
+{
+	const uint64_t most = MAPPINGS_USER_BYTES / 1024 * 1024 / sizeof(struct mapping) - 1;
+
+	(void)state;
+	put("proc/41/comm", "app");
+	for (uint64_t i = 0; i < most; i++)
+		map_at(41, 0x1000 + 0x2000 * i, "/app");
+	assert_int_equal(machine_take_refusals(fx.machine).mappings, 0);
+	map_at(41, 0x1000 + 0x2000 * most, "/app");
+	assert_int_equal(machine_take_refusals(fx.machine).mappings, 1);
+	assert_string_equal(user(41, 0x1000 + 0x2000 * most), "?unmapped");
+	assert_string_equal(user(41, 0x1000 + 0x2000 * (most - 1)), "/app+0x0");
+	/* Other users are not affected, and neither is the process's next program. */
+	for (uint64_t i = 0; i <= 2 * MAPPINGS_FREE; i++)
+		map_at(42, 0x1000 + 0x2000 * i, "/app");
+	given("0.1 cpu0 41/41 comm exec name=\"app\"\n");
+	for (uint64_t i = 0; i <= 2 * MAPPINGS_FREE; i++)
+		map_at(41, 0x1000 + 0x2000 * i, "/app");
+	assert_int_equal(machine_take_refusals(fx.machine).mappings, 0);
+}
+
+static void more_files_than_a_user_may_name_have_one_image(void **state)
+{
+	enum { NAME_BYTES = 4000 };
+	const uint32_t most = FILES_USER_BYTES / (NAME_BYTES + sizeof(struct image));
+	char path[NAME_BYTES];
+
+	(void)state;
+	put("proc/41/comm", "app");
+	memset(path, 'x', sizeof(path));
+	path[0] = '/';
+	path[NAME_BYTES - 1] = '\0';
+	for (uint32_t i = 0; i <= most; i++) {
+		for (int k = 1; k < 5; k++)
+			path[k] = (char)('a' + (i >> (k - 1) * 4 & 15));
+		if (i == most)
+			assert_int_equal(machine_take_refusals(fx.machine).files, 0);
+		map_at(41, 0x1000 + 0x2000 * (uint64_t)i, path);
+	}
+	assert_int_equal(machine_take_refusals(fx.machine).files, 1);
+	assert_string_equal(user(41, 0x1000 + 0x2000 * (uint64_t)most), NAME_TOO_MANY_FILES "+0x0");
+	/* Known files keep their names, and other users are not affected. */
+	path[1] = path[2] = path[3] = path[4] = 'a';
+	map_at(41, 0x1000, path);
+	map_at(42, 0x1000, "/app");
+	assert_string_equal(user(42, 0x1000), "/app+0x0");
+	assert_int_equal(machine_take_refusals(fx.machine).files, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -476,6 +559,12 @@ int main(void)
 			a_thread_that_has_ended_keeps_its_name_for_late_samples, setup, teardown),
 		cmocka_unit_test_setup_teardown(anonymous_code_keeps_its_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_deleted_file_keeps_its_name, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_name_that_no_sample_has_takes_no_memory, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(more_mappings_than_a_user_may_have_are_left_out,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(more_files_than_a_user_may_name_have_one_image,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(kernel_addresses_count_from_text_or_their_module,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(offsets_in_the_kernel_become_addresses_again, setup,

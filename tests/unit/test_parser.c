@@ -227,6 +227,8 @@ static void one_child_answers_many_requests(void **state)
 	check_echo(p);
 	assert_int_equal(parser_child_pid(p), pid);
 	assert_int_equal(parser_child_cost(p).n_started, 1);
+	assert_true(parser_child_cost(p).cpu_ns > 0); /* while it runs */
+	assert_true(parser_child_cost(p).peak_bytes > 0);
 	parser_child_free(p);
 	assert_int_equal(kill(pid, 0), -1);
 }

@@ -11,8 +11,10 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/intmap.h"
 #include "event/text.h"
 #include "pipeline/ext.h"
+#include "pipeline/jit_names.h"
 #include "pipeline/pipeline.h"
 
 /* A store that writes down its calls. */
@@ -124,12 +126,20 @@ static int teardown(void **state)
 	return file_remove_tree(fx.root, NULL);
 }
 
+/* Until no sample waits for the look at a file. */
+static void wait_for_looks(void)
+{
+	for (; pipeline_is_looking(fx.pipeline); usleep(100))
+		pipeline_take_looks(fx.pipeline);
+}
+
 static void given(const char *text)
 {
 	struct error err = { 0 };
 
 	if (event_parse_text(text, pipeline_sink(fx.pipeline), &err) < 0)
 		fail_msg("%s", err.text);
+	wait_for_looks();
 }
 
 static void put(const char *name, const void *bytes, size_t size)
@@ -190,6 +200,7 @@ static void raw_samples_count_as_their_feature_says(void **state)
 	fx.pipeline = pipeline_open(&c, NULL);
 	sink = pipeline_sink(fx.pipeline);
 	event_push(sink, &e);
+	wait_for_looks();
 	assert_string_equal(buf_cstr(&kept.text), "app /app /app+10\napp /app /app+10\n");
 	assert_int_equal(pipeline_counts(fx.pipeline).samples, 2);
 	raw.reg[2] = 1ULL << 38; /* no valid address */
@@ -332,8 +343,32 @@ static void jit_code_is_named_from_the_processs_own_map(void **state)
 		  "0.7 cpu0 41/41 sample mode=user ip=0x8020\n"
 		  "0.8 cpu0 41/41 exit\n");
 	pipeline_advance(fx.pipeline, 5000000000);
+	wait_for_looks();
 	assert_non_null(strstr(buf_cstr(&kept.text), "code [anon]+8000 hot loop\n"));
 	assert_null(strstr(buf_cstr(&kept.text), "never sampled"));
+}
+
+static void too_many_addresses_of_jit_code_cost_the_names_of_their_process(void **state)
+{
+	static const char map[] = "8000 ffffff hot loop\n";
+	const uint32_t most = JIT_HITS_USER_BYTES / sizeof(struct intmap_slot) / 2;
+	char line[96];
+
+	(void)state;
+	put("proc/41/root/tmp/perf-41.map", map, sizeof(map) - 1);
+	given(APP "0.6 cpu0 41/41 mmap start=0x9000 size=0x1000000 off=0 path=\"//anon\"\n");
+	for (uint32_t i = 0; i <= most; i++) {
+		snprintf(line, sizeof(line), "0.7 cpu0 41/41 sample mode=user ip=0x%x\n",
+			 0x9000 + i);
+		if (i == most)
+			assert_int_equal(kept.losses[LOSS_JIT_HITS], 0);
+		given(line);
+	}
+	assert_int_equal(kept.losses[LOSS_JIT_HITS], 1);
+	given("0.8 cpu0 41/41 exit\n");
+	pipeline_advance(fx.pipeline, 5000000000);
+	wait_for_looks();
+	assert_null(strstr(buf_cstr(&kept.text), "hot loop"));
 }
 
 /* The same file told with a build id and, before, without one is one image. */
@@ -368,6 +403,7 @@ int main(void)
 		TEST(a_process_that_ended_is_kept_while_a_sample_of_it_waits),
 		TEST(a_write_error_is_kept_and_recording_goes_on),
 		TEST(jit_code_is_named_from_the_processs_own_map),
+		TEST(too_many_addresses_of_jit_code_cost_the_names_of_their_process),
 		TEST(a_file_has_one_image_once_its_build_id_is_read),
 	};
 

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pipeline/file_jobs.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "base/thread.h"
+
+/* How long the end waits for jobs in progress. */
+#define END_WAIT_NS (2 * NS_PER_SECOND)
+
+/* A job that takes longer holds its thread up; further jobs get another thread. */
+#define SLOW_NS NS_PER_SECOND
+
+/* Each holds one reference: it may outlive its owner, in a file system that is stuck. */
+struct job_thread {
+	bool is_running, is_busy;
+	uint32_t user;     /* busy: whose job it has */
+	uint64_t since_ns; /* … and since when */
+	struct file_jobs *jobs;
+};
+
+struct job_list {
+	struct file_job *first, **end;
+	uint32_t n;
+};
+
+struct file_jobs {
+	uint64_t start_ns;
+	uint32_t n; /* not taken */
+	atomic_uint n_refs;
+
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t wake, change;
+	struct job_thread threads[FILE_JOBS_THREADS];
+	struct job_list waiting, ended;
+	struct intmap used_us; /* CPU time of a user's jobs */
+	bool is_ending;
+};
+
+static void job_list_init(struct job_list *l)
+{
+	*l = (struct job_list){ .end = &l->first };
+}
+
+static void job_list_push(struct job_list *l, struct file_job *job)
+{
+	job->next = NULL;
+	*l->end = job;
+	l->end = &job->next;
+	l->n++;
+}
+
+/* `at` points to the job. */
+static struct file_job *job_list_remove(struct job_list *l, struct file_job **at)
+{
+	struct file_job *job = *at;
+
+	*at = job->next;
+	if (l->end == &job->next)
+		l->end = at;
+	l->n--;
+	return job;
+}
+
+struct file_jobs *file_jobs_new(void)
+{
+	struct file_jobs *j = xcalloc(1, sizeof(*j));
+	pthread_condattr_t monotonic;
+
+	j->start_ns = clock_monotonic_ns();
+	job_list_init(&j->waiting);
+	job_list_init(&j->ended);
+	atomic_init(&j->n_refs, 1);
+	pthread_mutex_init(&j->lock, NULL);
+	pthread_cond_init(&j->wake, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&j->change, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	return j;
+}
+
+static void job_list_free(struct job_list *l)
+{
+	while (l->first) {
+		struct file_job *job = job_list_remove(l, &l->first);
+
+		job->free(job);
+	}
+}
+
+static void file_jobs_unref(struct file_jobs *j)
+{
+	if (atomic_fetch_sub(&j->n_refs, 1) > 1)
+		return;
+	job_list_free(&j->waiting);
+	job_list_free(&j->ended);
+	intmap_fini(&j->used_us);
+	pthread_cond_destroy(&j->change);
+	pthread_cond_destroy(&j->wake);
+	pthread_mutex_destroy(&j->lock);
+	free(j);
+}
+
+/* ---- the threads ---- */
+
+static uint32_t used_us(const struct file_jobs *j, uint32_t user)
+{
+	const uint32_t *us = intmap_find(&j->used_us, user);
+
+	return us ? *us : 0;
+}
+
+static bool is_in_budget(const struct file_jobs *j, uint32_t user)
+{
+	uint64_t since_ns = clock_monotonic_ns() - j->start_ns;
+
+	return used_us(j, user) * UINT64_C(1000) <=
+	       FILE_JOBS_BURST_NS + since_ns / 100 * FILE_JOBS_PERCENT;
+}
+
+static bool is_user_busy(const struct file_jobs *j, uint32_t user)
+{
+	for (size_t i = 0; i < FILE_JOBS_THREADS; i++)
+		if (j->threads[i].is_busy && j->threads[i].user == user)
+			return true;
+	return false;
+}
+
+/* The oldest job of the user whose jobs took the least time. NULL: there is none. */
+static struct file_job *take_job(struct file_jobs *j)
+{
+	struct file_job **best = NULL;
+
+	for (struct file_job **at = &j->waiting.first; *at; at = &(*at)->next) {
+		uint32_t user = (*at)->user;
+
+		if (best &&
+		    (user == (*best)->user || used_us(j, user) >= used_us(j, (*best)->user)))
+			continue;
+		if (!is_user_busy(j, user))
+			best = at;
+	}
+	return best ? job_list_remove(&j->waiting, best) : NULL;
+}
+
+static void add_time(struct file_jobs *j, uint32_t user, uint64_t cpu_ns)
+{
+	uint32_t *us = intmap_put(&j->used_us, user, NULL);
+
+	*us = (uint32_t)MIN(*us + cpu_ns / 1000, UINT32_MAX);
+}
+
+static void end_job(struct file_jobs *j, struct file_job *job, uint64_t cpu_ns)
+{
+	add_time(j, job->user, cpu_ns);
+	job_list_push(&j->ended, job);
+	pthread_cond_broadcast(&j->change);
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? timespec_ns(t) : 0;
+}
+
+/* Called with the lock held, which it gives back meanwhile. */
+static void do_job(struct job_thread *t, struct file_job *job)
+{
+	struct file_jobs *j = t->jobs;
+	uint64_t cpu_ns = thread_cpu_ns();
+
+	job->is_refused = !is_in_budget(j, job->user);
+	t->is_busy = true;
+	t->user = job->user;
+	t->since_ns = clock_monotonic_ns();
+	pthread_mutex_unlock(&j->lock);
+	if (!job->is_refused)
+		job->run(job);
+	pthread_mutex_lock(&j->lock);
+	t->is_busy = false;
+	end_job(j, job, thread_cpu_ns() - cpu_ns);
+	if (j->waiting.n)
+		pthread_cond_broadcast(&j->wake); /* others waited for this user */
+}
+
+static void *job_thread_run(void *arg)
+{
+	struct job_thread *t = arg;
+	struct file_jobs *j = t->jobs;
+
+	thread_be_ordinary();
+	pthread_mutex_lock(&j->lock);
+	while (!j->is_ending) {
+		struct file_job *job = take_job(j);
+
+		if (job)
+			do_job(t, job);
+		else
+			pthread_cond_wait(&j->wake, &j->lock);
+	}
+	t->is_running = false;
+	pthread_cond_broadcast(&j->change);
+	pthread_mutex_unlock(&j->lock);
+	file_jobs_unref(j);
+	return NULL;
+}
+
+/* ---- the owner ---- */
+
+uint32_t file_jobs_user(const char *proc, int32_t pid)
+{
+	char path[256];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%d", proc, pid);
+	return stat(path, &st) == 0 ? st.st_uid : UINT32_MAX;
+}
+
+static bool thread_begin(struct file_jobs *j, struct job_thread *t)
+{
+	pthread_t thread;
+
+	t->jobs = j;
+	atomic_fetch_add(&j->n_refs, 1);
+	t->is_running = thread_start(&thread, job_thread_run, t);
+	if (t->is_running)
+		pthread_detach(thread);
+	else
+		atomic_fetch_sub(&j->n_refs, 1);
+	return t->is_running;
+}
+
+/* Starts the first thread, and further ones when the others are held up. False: there is none. */
+static bool threads_prepare(struct file_jobs *j)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	for (size_t i = 0; i < FILE_JOBS_THREADS; i++) {
+		struct job_thread *t = &j->threads[i];
+
+		if (!t->is_running)
+			return thread_begin(j, t) || i;
+		if (!t->is_busy || now_ns - t->since_ns < SLOW_NS)
+			return true;
+	}
+	return true;
+}
+
+void file_jobs_add(struct file_jobs *j, struct file_job *job)
+{
+	j->n++;
+	pthread_mutex_lock(&j->lock);
+	if (j->waiting.n >= FILE_JOBS_MAX) {
+		job->is_refused = true;
+		end_job(j, job, 0);
+	} else if (threads_prepare(j)) {
+		job_list_push(&j->waiting, job);
+		pthread_cond_broadcast(&j->wake);
+	} else { /* the system has no thread left */
+		job->run(job);
+		end_job(j, job, 0);
+	}
+	pthread_mutex_unlock(&j->lock);
+}
+
+void file_jobs_charge(struct file_jobs *j, uint32_t user, uint64_t cpu_ns)
+{
+	pthread_mutex_lock(&j->lock);
+	add_time(j, user, cpu_ns);
+	pthread_mutex_unlock(&j->lock);
+}
+
+uint32_t file_jobs_take(struct file_jobs *j)
+{
+	struct file_job *first;
+	uint32_t n = 0;
+
+	if (!j->n)
+		return 0;
+	pthread_mutex_lock(&j->lock);
+	if (j->waiting.n)
+		threads_prepare(j);
+	first = j->ended.first;
+	job_list_init(&j->ended);
+	pthread_mutex_unlock(&j->lock);
+	for (struct file_job *job; (job = first); n++) {
+		first = job->next;
+		j->n--;
+		job->done(job);
+		job->free(job);
+	}
+	return n;
+}
+
+uint32_t file_jobs_count(const struct file_jobs *j)
+{
+	return j->n;
+}
+
+static bool is_any_running(const struct file_jobs *j)
+{
+	for (size_t i = 0; i < FILE_JOBS_THREADS; i++)
+		if (j->threads[i].is_running)
+			return true;
+	return false;
+}
+
+static struct timespec time_of_ns(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_SECOND),
+				  .tv_nsec = (long)(ns % NS_PER_SECOND) };
+}
+
+void file_jobs_wait(struct file_jobs *j, uint64_t until_ns)
+{
+	struct timespec until = time_of_ns(until_ns);
+	int r = 0;
+
+	pthread_mutex_lock(&j->lock);
+	while (!r && j->n && !j->ended.n)
+		r = pthread_cond_timedwait(&j->change, &j->lock, &until);
+	pthread_mutex_unlock(&j->lock);
+}
+
+void file_jobs_free(struct file_jobs *j)
+{
+	struct timespec until;
+	int r = 0;
+
+	if (!j)
+		return;
+	until = time_of_ns(clock_monotonic_ns() + END_WAIT_NS);
+	pthread_mutex_lock(&j->lock);
+	j->is_ending = true;
+	pthread_cond_broadcast(&j->wake);
+	while (!r && is_any_running(j))
+		r = pthread_cond_timedwait(&j->change, &j->lock, &until);
+	pthread_mutex_unlock(&j->lock);
+	file_jobs_unref(j);
+}

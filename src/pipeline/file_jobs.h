@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reads files that profiled programs control, on threads of their own.
+ *
+ * A program chooses its files: a file may be large, and its file system may answer late or never.
+ * The thread that empties the kernel's rings must not wait for it. So it adds a job, and gets the
+ * result later:
+ *
+ *	file_jobs_add(jobs, &mine->job);   the thread calls mine->job.run(), …
+ *	…
+ *	file_jobs_take(jobs);              … and this one calls mine->job.done()
+ *
+ * One user's files do not delay those of others: a user has one thread at a time, and the next job
+ * is of the user whose jobs took the least time so far. A user has FILE_JOBS_BURST_NS of CPU time,
+ * and FILE_JOBS_PERCENT of the time since. Jobs beyond that are refused.
+ *
+ * The first thread starts with the first job, and others when it is held up for a second. All
+ * functions are for one thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FILE_JOBS_BURST_NS (10 * UINT64_C(1000000000))
+#define FILE_JOBS_PERCENT  1
+#define FILE_JOBS_THREADS  4
+#define FILE_JOBS_MAX      16384 /* that wait; more are refused */
+
+struct file_job {
+	uint32_t user;                   /* file_jobs_user() */
+	void (*run)(struct file_job *);  /* on a thread; not called for a refused job */
+	void (*done)(struct file_job *); /* on the owner's thread */
+	void (*free)(struct file_job *); /* after that, or if there is no owner any more */
+	bool is_refused;
+	struct file_job *next;
+};
+
+struct file_jobs;
+
+struct file_jobs *file_jobs_new(void);
+
+/* Waits for jobs in progress, up to two seconds, and frees all jobs. NULL is fine. */
+void file_jobs_free(struct file_jobs *j);
+
+/* The user of a process; UINT32_MAX if it has ended. `proc`: "/proc". */
+uint32_t file_jobs_user(const char *proc, int32_t pid);
+
+void file_jobs_add(struct file_jobs *j, struct file_job *job);
+
+/* Counts CPU time of a user, as if a job had used it. */
+void file_jobs_charge(struct file_jobs *j, uint32_t user, uint64_t cpu_ns);
+
+/* Calls done() and free() of the jobs that have ended. Returns their number. */
+uint32_t file_jobs_take(struct file_jobs *j);
+
+/* Waits until a job has ended, none is left, or the time (CLOCK_MONOTONIC) has come. */
+void file_jobs_wait(struct file_jobs *j, uint64_t until_ns);
+
+/* Jobs that have not been taken. */
+uint32_t file_jobs_count(const struct file_jobs *j);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pipeline/image_looks.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "pipeline/image_files.h"
+
+struct look_job {
+	struct file_job job;
+	char *proc, *path;
+	int32_t pid;
+	struct file_look look;
+	file_look_done done;
+	void *context;
+};
+
+static void look_run(struct file_job *job)
+{
+	struct look_job *j = (struct look_job *)job;
+
+	j->look.detected =
+		image_files_look(j->proc, j->pid, &j->look.image, &j->look.runtime, &j->look.loss);
+}
+
+static void look_done(struct file_job *job)
+{
+	struct look_job *j = (struct look_job *)job;
+
+	if (job->is_refused)
+		j->look.loss = LOSS_FILE_BUDGET;
+	j->done(j->context, &j->look);
+}
+
+static void look_free(struct file_job *job)
+{
+	struct look_job *j = (struct look_job *)job;
+
+	free(j->proc);
+	free(j->path);
+	free(j);
+}
+
+void file_look_begin(struct file_jobs *jobs, const char *proc, int32_t pid, image_id id,
+		     const struct image *image, file_look_done done, void *context)
+{
+	struct look_job *j = xcalloc(1, sizeof(*j));
+
+	j->job = (struct file_job){ .user = file_jobs_user(proc, pid),
+				    .run = look_run,
+				    .done = look_done,
+				    .free = look_free };
+	j->proc = xstrdup(proc);
+	j->path = xstrdup(image->path);
+	j->pid = pid;
+	j->look = (struct file_look){ .id = id, .image = *image };
+	j->look.image.path = j->path;
+	j->done = done;
+	j->context = context;
+	file_jobs_add(jobs, &j->job);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Looks at the files of images (image_files.h) without waiting for them (file_jobs.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "event/loss.h"
+#include "lang/detect.h"
+#include "machine/image.h"
+#include "pipeline/file_jobs.h"
+
+struct file_look {
+	image_id id;                 /* as it was asked for */
+	struct image image;          /* with its identity; unchanged if there is a loss */
+	enum loss_reason loss;       /* why the file was not read, or N_LOSS_REASONS */
+	enum lang_detected detected; /* LANG_NONE: it is no runtime of a language */
+	struct lang_runtime runtime;
+};
+
+/* Valid during the call. */
+typedef void (*file_look_done)(void *context, const struct file_look *look);
+
+/*
+ * Has the file of a FILE image looked at that process `pid` has mapped. file_jobs_take() calls
+ * `done`. `image` and `proc` are copied.
+ */
+void file_look_begin(struct file_jobs *jobs, const char *proc, int32_t pid, image_id id,
+		     const struct image *image, file_look_done done, void *context);

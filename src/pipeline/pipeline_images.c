@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Images of samples get the ids that they are stored under; samples wait for that. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "lang/language.h"
+#include "pipeline/image_looks.h"
+#include "pipeline/jit_names.h"
+#include "pipeline/pipeline_state.h"
+
+/* The state of an image without a number to be stored under. */
+#define NOT_LOOKED_AT   UINT32_MAX
+#define BEING_LOOKED_AT (UINT32_MAX - 1)
+
+static void note_runtime(struct pipeline *p, image_id image, enum lang_detected detected,
+			 const struct lang_runtime *runtime)
+{
+	static const struct {
+		enum loss_reason version, collector;
+	} losses[N_LANGUAGES] = {
+#define X(id, key, name) [LANGUAGE_##id] = { LOSS_##id##_VERSION, LOSS_##id##_COLLECTOR },
+		LANGUAGES(X)
+#undef X
+	};
+
+	if (pipeline_runtime(p, image))
+		return;
+	if (!p->expects_languages)
+		pipeline_lose(p, losses[runtime->language].collector, UINT32_MAX, 1);
+	else if (detected == LANG_REFUSED)
+		pipeline_lose(p, losses[runtime->language].version, UINT32_MAX, 1);
+	if (detected == LANG_FOUND)
+		vec_push(&p->runtimes, (struct runtime_image){ image, *runtime });
+}
+
+const struct lang_runtime *pipeline_runtime(const struct pipeline *p, image_id image)
+{
+	vec_foreach (&p->runtimes, r)
+		if (r->image.n == image.n)
+			return &r->runtime;
+	return NULL;
+}
+
+void pipeline_expect_languages(struct pipeline *p)
+{
+	p->expects_languages = true;
+}
+
+uint32_t pipeline_session(const struct pipeline *p)
+{
+	return p->session;
+}
+
+static uint32_t *canonical_at(struct pipeline *p, image_id id)
+{
+	while (p->canonical.n <= id.n)
+		vec_push(&p->canonical, NOT_LOOKED_AT);
+	return &p->canonical.data[id.n];
+}
+
+static void forget_pending(struct pipeline *p, image_id id)
+{
+	size_t kept = 0;
+
+	vec_foreach (&p->pending, look)
+		if (look->id.n != id.n)
+			p->pending.data[kept++] = *look;
+	p->pending.n = kept;
+}
+
+static void end_look(void *context, const struct file_look *look)
+{
+	struct pipeline *p = context;
+	struct image_table *images = machine_images(p->machine);
+	image_id id = look->id;
+
+	if (look->loss != N_LOSS_REASONS)
+		pipeline_lose(p, look->loss, 0, 1);
+	else if (!image_get(images, id)->build_id.len)
+		id = image_intern(images, &look->image);
+	*canonical_at(p, look->id) = id.n;
+	forget_pending(p, look->id);
+	if (look->detected != LANG_NONE)
+		note_runtime(p, id, look->detected, &look->runtime);
+}
+
+/*
+ * The kernel reports a build id only if the file's first page is in memory, and /proc never does.
+ * So one file may have two images. At an image's first sample its build id is read, and all samples
+ * go to the image with that build id.
+ */
+static void begin_look(struct pipeline *p, int32_t pid, image_id id)
+{
+	const struct image *image = image_get(machine_images(p->machine), id);
+	struct pending_look pending = { id, clock_monotonic_ns() + LOOK_WAIT_NS };
+
+	if (!p->jobs || image->kind != IMAGE_FILE || image->path[0] != '/') {
+		p->canonical.data[id.n] = id.n;
+		return;
+	}
+	p->canonical.data[id.n] = BEING_LOOKED_AT;
+	vec_push(&p->pending, pending);
+	file_look_begin(p->jobs, p->proc, pid, id, image, end_look, p);
+}
+
+bool pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id *id)
+{
+	if (*canonical_at(p, *id) == NOT_LOOKED_AT)
+		begin_look(p, pid, *id);
+	if (p->canonical.data[id->n] == BEING_LOOKED_AT)
+		return false;
+	id->n = p->canonical.data[id->n];
+	return true;
+}
+
+/* Images whose look takes too long have their path alone, until it ends. */
+static bool expire_looks(struct pipeline *p, uint64_t now_ns)
+{
+	size_t n = 0;
+
+	while (n < p->pending.n && p->pending.data[n].until_ns <= now_ns)
+		*canonical_at(p, p->pending.data[n].id) = p->pending.data[n].id.n, n++;
+	pipeline_lose(p, LOSS_FILE_LATE, 0, n);
+	p->pending.n -= n;
+	if (n)
+		memmove(p->pending.data, p->pending.data + n,
+			p->pending.n * sizeof(*p->pending.data));
+	return n > 0;
+}
+
+/* Has the files of new images looked at. */
+static bool are_images_known(struct pipeline *p, const struct sample *sample)
+{
+	image_id id = sample->class.app;
+	bool are_known = pipeline_look_at_image(p, sample->class.pid, &id);
+
+	for (uint32_t i = 0; i < sample->n_frames; i++) {
+		id = sample->frames[i].image;
+		are_known &= pipeline_look_at_image(p, sample->class.pid, &id);
+	}
+	return are_known;
+}
+
+/* Images that are not known yet stay as they are. */
+static void keep_as_known(struct pipeline *p, struct sample *sample, struct code_addr *frames)
+{
+	for (uint32_t i = 0; !p->is_offline && i < sample->n_frames; i++)
+		pipeline_look_at_image(p, sample->class.pid, &frames[i].image);
+	if (!p->is_offline)
+		pipeline_look_at_image(p, sample->class.pid, &sample->class.app);
+	pipeline_keep(p, sample);
+}
+
+void pipeline_keep_or_wait(struct pipeline *p, struct sample *sample, struct code_addr *frames)
+{
+	if (p->is_offline || are_images_known(p, sample) ||
+	    !waiting_samples_add(&p->waiting, sample))
+		keep_as_known(p, sample, frames);
+}
+
+static bool keep_if_known(void *context, struct sample *sample, struct code_addr *frames)
+{
+	bool are_known = are_images_known(context, sample);
+
+	if (are_known)
+		keep_as_known(context, sample, frames);
+	return are_known;
+}
+
+static bool keep_anyway(void *context, struct sample *sample, struct code_addr *frames)
+{
+	keep_as_known(context, sample, frames);
+	return true;
+}
+
+void pipeline_take_looks(struct pipeline *p)
+{
+	bool is_news = p->jobs && file_jobs_take(p->jobs);
+
+	is_news |= p->pending.n && expire_looks(p, clock_monotonic_ns());
+	if (is_news)
+		waiting_samples_visit(&p->waiting, keep_if_known, p);
+}
+
+void pipeline_end_waiting(struct pipeline *p, uint64_t wait_ns)
+{
+	uint64_t until_ns = clock_monotonic_ns() + wait_ns;
+
+	for (pipeline_take_looks(p); p->waiting.samples.n && clock_monotonic_ns() < until_ns;
+	     pipeline_take_looks(p))
+		file_jobs_wait(p->jobs, p->pending.n ? MIN(until_ns, p->pending.data[0].until_ns)
+						     : until_ns);
+	waiting_samples_visit(&p->waiting, keep_anyway, p);
+}
+
+void pipeline_end_jobs(struct pipeline *p, uint64_t wait_ns)
+{
+	uint64_t until_ns = clock_monotonic_ns() + wait_ns;
+
+	pipeline_end_waiting(p, wait_ns);
+	if (!p->jit)
+		return;
+	jit_names_finish_all(p->jit);
+	while (jit_names_pending(p->jit) && clock_monotonic_ns() < until_ns) {
+		file_jobs_wait(p->jobs, until_ns);
+		pipeline_take_looks(p);
+	}
+}
+
+bool pipeline_is_looking(const struct pipeline *p)
+{
+	return p->jobs && file_jobs_count(p->jobs);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The state of pipeline.c, which its parts share. */
+#pragma once
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "lang/runtime.h"
+#include "pipeline/file_jobs.h"
+#include "pipeline/frames.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/waiting_samples.h"
+
+/* A look that samples wait for. */
+struct pending_look {
+	image_id id;
+	uint64_t until_ns;
+};
+
+/* An image that is the runtime of a language. */
+struct runtime_image {
+	image_id image;
+	struct lang_runtime runtime;
+};
+
+struct pipeline {
+	struct event_sink sink;
+	const struct store_ops *ops;
+	const struct sample_tap *tap; /* or NULL */
+	struct store *store;
+	struct machine *machine;
+	struct jit_names *jit;
+	struct file_jobs *jobs;           /* NULL: offline */
+	VEC(struct pending_look) pending; /* the oldest first */
+	struct waiting_samples waiting;
+	struct frame_resolver *resolver;
+	struct ext_session *ext;          /* or NULL */
+	struct container_log *containers; /* or NULL */
+	bool is_offline;
+	char *proc;
+	VEC(struct runtime_image) runtimes;
+	bool expects_languages;
+	uint32_t session;
+	VEC(uint32_t) canonical; /* image id to the id it is stored under, or its state */
+	struct code_addr frames[MAX_FRAMES]; /* for pipeline_add() */
+	uint64_t flush_ns;                   /* end of the second that is being collected */
+	uint64_t kept_since_ns;              /* see pipeline_keep_ended() */
+	struct pipeline_counts counts;
+	struct pipeline_tally tally;
+	struct error write_error;  /* the first */
+	struct error last_failure; /* of the last attempt; code 0: it succeeded */
+};
+
+/* Adds a sample to the store. */
+void pipeline_keep(struct pipeline *p, const struct sample *sample);
+
+/* Keeps a sample now, or when its images are known. */
+void pipeline_keep_or_wait(struct pipeline *p, struct sample *sample, struct code_addr *frames);
+
+/* A flush that a reader asked for waits no longer for the look at an image. */
+#define LOOK_FLUSH_WAIT_NS (20 * NS_PER_MS)
+
+/* Nor does the beginning of another session. */
+#define SWITCH_WAIT_NS (100 * NS_PER_MS)
+
+/* Samples wait no longer for the look at an image. */
+#define LOOK_WAIT_NS (2 * NS_PER_SECOND)
+
+/* Keeps all samples that wait, after a while. */
+void pipeline_end_waiting(struct pipeline *p, uint64_t wait_ns);
+
+/* The same, and names of JIT code. Names that come later belong to the next session. */
+void pipeline_end_jobs(struct pipeline *p, uint64_t wait_ns);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Jobs that read files of profiled programs. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "pipeline/file_jobs.h"
+
+/* A job reads a byte from a pipe, as from a file system that answers late. */
+struct test_job {
+	struct file_job job;
+	int fd; /* -1: it reads nothing */
+	char *log;
+	char mark;
+};
+
+static void run_job(struct file_job *job)
+{
+	const struct test_job *t = (struct test_job *)job;
+	char byte;
+
+	if (t->fd >= 0)
+		assert_int_equal(read(t->fd, &byte, 1), 1);
+}
+
+static void log_job(struct file_job *job)
+{
+	struct test_job *t = (struct test_job *)job;
+	size_t len = strlen(t->log);
+
+	t->log[len] = job->is_refused ? '!' : t->mark;
+	t->log[len + 1] = '\0';
+}
+
+static void free_job(struct file_job *job)
+{
+	free(job);
+}
+
+static void add_job(struct file_jobs *j, uint32_t user, char mark, int fd, char *log)
+{
+	struct test_job *t = xcalloc(1, sizeof(*t));
+
+	t->job = (struct file_job){ user, run_job, log_job, free_job, false, NULL };
+	t->mark = mark;
+	t->fd = fd;
+	t->log = log;
+	file_jobs_add(j, &t->job);
+}
+
+static void wait_for_jobs(struct file_jobs *j, uint32_t n_left)
+{
+	while (file_jobs_take(j), file_jobs_count(j) > n_left)
+		file_jobs_wait(j, clock_monotonic_ns() + NS_PER_SECOND);
+}
+
+static void jobs_of_a_user_are_done_in_order(void **state)
+{
+	struct file_jobs *j = file_jobs_new();
+	char log[8] = "";
+
+	(void)state;
+	add_job(j, 1, 'a', -1, log);
+	add_job(j, 1, 'b', -1, log);
+	add_job(j, 1, 'c', -1, log);
+	wait_for_jobs(j, 0);
+	assert_string_equal(log, "abc");
+	file_jobs_free(j);
+}
+
+static void a_job_that_is_stuck_holds_up_its_user_alone(void **state)
+{
+	struct file_jobs *j = file_jobs_new();
+	char log[8] = "";
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	add_job(j, 1, 'a', fds[0], log);
+	add_job(j, 1, 'b', -1, log);
+	add_job(j, 2, 'c', -1, log);
+	wait_for_jobs(j, 2);
+	assert_string_equal(log, "c");
+	assert_int_equal(write(fds[1], "", 1), 1);
+	wait_for_jobs(j, 0);
+	assert_string_equal(log, "cab");
+	file_jobs_free(j);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void a_user_whose_time_is_used_up_is_refused(void **state)
+{
+	struct file_jobs *j = file_jobs_new();
+	char log[8] = "";
+
+	(void)state;
+	file_jobs_charge(j, 1, FILE_JOBS_BURST_NS);
+	add_job(j, 1, 'a', -1, log);
+	wait_for_jobs(j, 0);
+	file_jobs_charge(j, 1, 3600 * NS_PER_SECOND);
+	add_job(j, 1, 'b', -1, log);
+	add_job(j, 2, 'c', -1, log);
+	wait_for_jobs(j, 0);
+	assert_true(!strcmp(log, "a!c") || !strcmp(log, "ac!"));
+	file_jobs_free(j);
+}
+
+static void more_jobs_than_may_wait_are_refused(void **state)
+{
+	struct file_jobs *j = file_jobs_new();
+	static char log[FILE_JOBS_MAX + 8];
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	add_job(j, 1, 'a', fds[0], log);
+	add_job(j, 1, 'b', -1, log); /* waits at the latest when the first is begun */
+	for (int i = 0; i < FILE_JOBS_MAX - 1; i++)
+		add_job(j, 1, 'b', -1, log);
+	file_jobs_take(j);
+	log[0] = '\0'; /* whether the first job waited, too, is a matter of time */
+	add_job(j, 1, 'c', -1, log);
+	add_job(j, 1, 'c', -1, log);
+	file_jobs_take(j);
+	assert_string_equal(log + strlen(log) - 1, "!");
+	assert_int_equal(write(fds[1], "", 1), 1);
+	file_jobs_free(j);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* It ends by itself later: the owner has gone then. */
+static void the_end_does_not_wait_for_a_job_that_is_stuck(void **state)
+{
+	struct file_jobs *j = file_jobs_new();
+	char log[8] = "";
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	add_job(j, 1, 'a', fds[0], log);
+	add_job(j, 1, 'b', -1, log);
+	file_jobs_free(j);
+	assert_string_equal(log, "");
+	assert_int_equal(write(fds[1], "", 1), 1);
+	close(fds[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(jobs_of_a_user_are_done_in_order),
+		cmocka_unit_test(a_job_that_is_stuck_holds_up_its_user_alone),
+		cmocka_unit_test(a_user_whose_time_is_used_up_is_refused),
+		cmocka_unit_test(more_jobs_than_may_wait_are_refused),
+		cmocka_unit_test(the_end_does_not_wait_for_a_job_that_is_stuck),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
