@@ -13,8 +13,6 @@ known='
 long src/picture/html/app.js
 long tests/fake_pt/device.c
 long tests/pt/trace.c
-cycle src/symbol
-cycle src/demangle
 folders src/counter
 folders src/store
 folders src/symbol

@@ -4,26 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "demangle/itanium_print.h"
+#include "demangle/itanium_print_expressions.h"
+#include "demangle/itanium_print_names.h"
+#include "demangle/itanium_print_types.h"
+#include "demangle/itanium_texts.h"
 #include "demangle/itanium_tree.h"
 
 #define NODES_PER_BYTE 4 /* a byte makes at most a node, its list item and one or two more */
 #define MIN_OUTPUT     65536
 #define MAX_UNFOLDED   16 /* times as long as the mangled name, if that is more */
-
-const struct itanium_standard_name itanium_standard_names[] = {
-	{ 'a', "std::allocator", "std::allocator", "allocator" },
-	{ 'b', "std::basic_string", "std::basic_string", "basic_string" },
-	{ 's', "std::string",
-	  "std::basic_string<char, std::char_traits<char>, std::allocator<char> >",
-	  "basic_string" },
-	{ 'i', "std::istream", "std::basic_istream<char, std::char_traits<char> >",
-	  "basic_istream" },
-	{ 'o', "std::ostream", "std::basic_ostream<char, std::char_traits<char> >",
-	  "basic_ostream" },
-	{ 'd', "std::iostream", "std::basic_iostream<char, std::char_traits<char> >",
-	  "basic_iostream" },
-};
 
 node_id itanium_node(struct itanium *p, enum node_kind kind, node_id a, node_id b, uint32_t number)
 {
@@ -196,6 +185,12 @@ static node_id clones(struct itanium *p, node_id root)
 	return root;
 }
 
+static const struct itanium_print_table itanium_print_table = {
+	.types = itanium_print_types,
+	.names = itanium_print_names,
+	.expressions = itanium_print_expressions,
+};
+
 static bool demangle_into(struct itanium *p, enum itanium_style style, struct buf *out)
 {
 	size_t limit = MAX_UNFOLDED * (size_t)(p->end - p->at);
@@ -203,7 +198,7 @@ static bool demangle_into(struct itanium *p, enum itanium_style style, struct bu
 
 	itanium_node(p, NODE_NONE, 0, 0, 0);
 	root = clones(p, itanium_encoding(p));
-	return root && itanium_print(p, root, style == ITANIUM_SHORT,
+	return root && itanium_print(p, &itanium_print_table, root, style == ITANIUM_SHORT,
 				     limit > MIN_OUTPUT ? limit : MIN_OUTPUT, out);
 }
 

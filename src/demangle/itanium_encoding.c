@@ -2,6 +2,7 @@
 /* A whole entity: a function with its type, data, or one of the compiler's own objects. */
 #include <string.h>
 
+#include "demangle/itanium_texts.h"
 #include "demangle/itanium_tree.h"
 
 enum special_operand {
@@ -27,29 +28,6 @@ static const struct special {
 	{ "Tc", WITH_TWO_OFFSETS }, { "GV", OF_NAME },      { "GR", OF_TEMPORARY },
 	{ "GA", OF_ENCODING },      { "GTn", OF_ENCODING }, { "GTt", OF_ENCODING },
 	{ "GI", OF_MODULE },
-};
-
-/* In the order of `specials`. */
-const char *const itanium_special_names[] = {
-	"vtable for ",
-	"VTT for ",
-	"typeinfo for ",
-	"typeinfo name for ",
-	"typeinfo fn for ",
-	"java Class for ",
-	"construction vtable for ",
-	"template parameter object for ",
-	"TLS init function for ",
-	"TLS wrapper function for ",
-	"non-virtual thunk to ",
-	"virtual thunk to ",
-	"covariant return thunk to ",
-	"guard variable for ",
-	"reference temporary #",
-	"hidden alias for ",
-	"non-transaction clone for ",
-	"transaction clone for ",
-	"initializer for module ",
 };
 
 _Static_assert(ARRAY_SIZE(specials) == ARRAY_SIZE(itanium_special_names), "a text for each");

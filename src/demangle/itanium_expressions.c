@@ -2,6 +2,7 @@
 /* Expressions: arguments of templates, decltype, constraints. */
 #include <string.h>
 
+#include "demangle/itanium_operators.h"
 #include "demangle/itanium_tree.h"
 
 static bool itanium_expressions_is_digit(char c)

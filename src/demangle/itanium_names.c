@@ -2,6 +2,7 @@
 /* Names of functions, data, scopes and templates. */
 #include <string.h>
 
+#include "demangle/itanium_texts.h"
 #include "demangle/itanium_tree.h"
 
 static bool itanium_names_is_digit(char c)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "demangle/itanium_operators.h"
 #include "demangle/itanium_tree.h"
 
 /* Sorted by code. */

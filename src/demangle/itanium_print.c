@@ -36,13 +36,13 @@ static bool take_step(struct itanium_printer *pr)
 	return !pr->has_failed;
 }
 
-static itanium_print_fn *left_of(const struct node *n)
+static itanium_print_fn *left_of(const struct itanium_printer *pr, const struct node *n)
 {
-	if (itanium_print_types[n->kind][0])
-		return itanium_print_types[n->kind][0];
-	if (itanium_print_names[n->kind])
-		return itanium_print_names[n->kind];
-	return itanium_print_expressions[n->kind];
+	if (pr->table->types[n->kind][0])
+		return pr->table->types[n->kind][0];
+	if (pr->table->names[n->kind])
+		return pr->table->names[n->kind];
+	return pr->table->expressions[n->kind];
 }
 
 void itanium_put_left(struct itanium_printer *pr, node_id node)
@@ -55,12 +55,12 @@ void itanium_put_left(struct itanium_printer *pr, node_id node)
 	}
 	if (!take_step(pr))
 		return;
-	if (pr->depth == MAX_DEPTH || !left_of(n)) {
+	if (pr->depth == MAX_DEPTH || !left_of(pr, n)) {
 		pr->has_failed = true;
 		return;
 	}
 	pr->depth++;
-	left_of(n)(pr, n);
+	left_of(pr, n)(pr, n);
 	pr->depth--;
 }
 
@@ -68,14 +68,14 @@ void itanium_put_right(struct itanium_printer *pr, node_id node)
 {
 	const struct node *n = itanium_get(pr, node);
 
-	if (!itanium_print_types[n->kind][1] || !take_step(pr))
+	if (!pr->table->types[n->kind][1] || !take_step(pr))
 		return;
 	if (pr->depth == MAX_DEPTH) {
 		pr->has_failed = true;
 		return;
 	}
 	pr->depth++;
-	itanium_print_types[n->kind][1](pr, n);
+	pr->table->types[n->kind][1](pr, n);
 	pr->depth--;
 }
 
@@ -230,15 +230,15 @@ static void put_short(struct itanium_printer *pr, node_id root)
 		n = itanium_get(pr, root);
 	}
 	if (n->kind == NODE_FUNCTION_NAME)
-		itanium_print_names[NODE_NONE](pr, n);
+		pr->table->names[NODE_NONE](pr, n);
 	else
 		itanium_put_node(pr, root);
 }
 
-bool itanium_print(const struct itanium *p, node_id root, bool is_short, size_t limit,
-		   struct buf *out)
+bool itanium_print(const struct itanium *p, const struct itanium_print_table *table, node_id root,
+		   bool is_short, size_t limit, struct buf *out)
 {
-	struct itanium_printer pr = { .p = p, .out = out, .limit = limit };
+	struct itanium_printer pr = { .p = p, .table = table, .out = out, .limit = limit };
 
 	if (is_short)
 		put_short(&pr, root);

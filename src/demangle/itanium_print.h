@@ -22,8 +22,18 @@ struct itanium_pack {
 	uint32_t index, size;
 };
 
+struct itanium_printer;
+typedef void itanium_print_fn(struct itanium_printer *pr, const struct node *n);
+
+/* The function of each kind of node. Types have right parts, too. */
+struct itanium_print_table {
+	itanium_print_fn *const (*types)[2];
+	itanium_print_fn *const *names, *const *expressions;
+};
+
 struct itanium_printer {
 	const struct itanium *p;
+	const struct itanium_print_table *table;
 	struct buf *out;
 	size_t limit;
 	uint32_t depth, steps;
@@ -39,11 +49,10 @@ struct itanium_printer {
 };
 
 /* False: a limit is reached, or a template parameter has no value. */
-bool itanium_print(const struct itanium *p, node_id root, bool is_short, size_t limit,
-		   struct buf *out);
+bool itanium_print(const struct itanium *p, const struct itanium_print_table *table, node_id root,
+		   bool is_short, size_t limit, struct buf *out);
 
 /* Parts, for the files of the printer. */
-typedef void itanium_print_fn(struct itanium_printer *pr, const struct node *n);
 
 void itanium_put(struct itanium_printer *pr, const char *text);
 void itanium_put_number(struct itanium_printer *pr, uint32_t number);
@@ -84,8 +93,3 @@ void itanium_put_function_qualifiers(struct itanium_printer *pr, const struct no
 void itanium_put_result_left(struct itanium_printer *pr, node_id type);
 /* "auto:1", or "$T" if the lambda declares it. */
 void itanium_put_lambda_parameter(struct itanium_printer *pr, uint32_t index);
-
-/* By kind; `itanium_print_types` has right parts, too. */
-extern itanium_print_fn *const itanium_print_names[NODE_KINDS];
-extern itanium_print_fn *const itanium_print_types[NODE_KINDS][2];
-extern itanium_print_fn *const itanium_print_expressions[NODE_KINDS];

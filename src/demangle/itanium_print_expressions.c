@@ -2,7 +2,8 @@
 /* The text of expressions. */
 #include <string.h>
 
-#include "demangle/itanium_print.h"
+#include "demangle/itanium_operators.h"
+#include "demangle/itanium_print_expressions.h"
 
 static const char *operator_text(const struct node *n)
 {

@@ -2,7 +2,9 @@
 /* The text of names. */
 #include <string.h>
 
-#include "demangle/itanium_print.h"
+#include "demangle/itanium_operators.h"
+#include "demangle/itanium_print_names.h"
+#include "demangle/itanium_texts.h"
 
 static void put_standard(struct itanium_printer *pr, const struct node *n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The text of types: the part in front of the declared name, and the part behind it. */
-#include "demangle/itanium_print.h"
+#include "demangle/itanium_print_types.h"
 
 /* The state that an argument of a template is printed in: its own scope, no pack. */
 struct saved_state {

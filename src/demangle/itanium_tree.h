@@ -142,49 +142,6 @@ struct itanium_name {
 	bool has_no_return_type; /* constructors, destructors and conversions */
 };
 
-enum itanium_form {
-	FORM_NAME, /* only as the name of a function */
-	FORM_PREFIX,
-	FORM_POSTFIX,
-	FORM_BINARY,
-	FORM_MEMBER,
-	FORM_CONDITIONAL,
-	FORM_CALL,
-	FORM_CALL_NAME,
-	FORM_CAST,
-	FORM_NAMED_CAST,
-	FORM_BRACED,
-	FORM_LIST,
-	FORM_NEW,
-	FORM_DELETE,
-	FORM_OF_TYPE,
-	FORM_COUNT,
-	FORM_COUNT_LIST,
-	FORM_EXPANSION,
-	FORM_FOLD,
-	FORM_RETHROW,
-	FORM_N
-};
-
-struct itanium_operator {
-	char code[3];
-	uint8_t form;
-	bool is_name; /* "operator+" is a function */
-	const char *text;
-};
-
-extern const struct itanium_operator itanium_operators[];
-/* The row of the two letters; -1: there is none. */
-int itanium_operator_find(const char *code);
-
-struct itanium_standard_name {
-	char letter;
-	const char *name, *full, *base;
-};
-
-extern const struct itanium_standard_name itanium_standard_names[];
-extern const char *const itanium_special_names[];
-
 /* Building nodes. */
 node_id itanium_node(struct itanium *p, enum node_kind kind, node_id a, node_id b, uint32_t number);
 node_id itanium_text(struct itanium *p, const char *text, size_t len);

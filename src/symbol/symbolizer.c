@@ -18,18 +18,6 @@
 #include "symbol/readable_names.h"
 #include "symbol/table.h"
 
-const char *const symbol_status_keys[N_SYMBOL_STATUSES] = {
-#define X(id, key, text) key,
-	SYMBOL_STATUSES(X)
-#undef X
-};
-
-const char *const symbol_status_texts[N_SYMBOL_STATUSES] = {
-#define X(id, key, text) text,
-	SYMBOL_STATUSES(X)
-#undef X
-};
-
 int symbolizer_map(const struct symbolizer *s, const char *path, struct file_mapping *out,
 		   struct error *err)
 {

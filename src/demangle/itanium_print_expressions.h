@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The functions that print expressions, by kind of node. */
+#pragma once
+
+#include "demangle/itanium_print.h"
+
+extern itanium_print_fn *const itanium_print_expressions[NODE_KINDS];
