@@ -11,8 +11,6 @@ cd "$(dirname "$0")/.." || exit 2
 # is no longer true.
 known='
 long src/picture/html/app.js
-long tests/fake_pt/device.c
-long tests/pt/trace.c
 '
 {
 	find src -name '*.h' | sort
