@@ -7,22 +7,11 @@
 #   - the rooms (the folders directly in src/) include each other in one direction;
 #   - a room holds at most a tenth of the lines of src/.
 cd "$(dirname "$0")/.." || exit 2
-# The known exceptions: "long FILE", "cycle FOLDER", "folders FOLDER". The script refuses a row that
-# is no longer true.
-known='
-long src/picture/html/app.js
-'
 {
 	find src -name '*.h' | sort
 	find src -name '*.c' | sort
 	scripts/tracked.sh '*.js' '*.mjs' '*.sh' '*.bash' '*.bats' '*.py' '*.[ch]' | grep -v -e '^src/.*\.[ch]$' -e /data/
-} | xargs awk -v known="$known" '
-BEGIN {
-	n = split(known, known_row, "\n")
-	for (i = 1; i <= n; i++)
-		if (known_row[i] != "")
-			is_known[known_row[i]] = 1
-}
+} | xargs awk '
 FNR == 1 {
 	file = FILENAME
 	is_code = file ~ /^src\/.*\.[ch]$/
@@ -78,12 +67,9 @@ function reach(graph, start, node,   next_nodes, n, i) {
 			reach(graph, start, next_nodes[i])
 		}
 }
-function complain(row, text) {
-	used[row] = 1
-	if (!(row in is_known)) {
-		print text
-		bad = 1
-	}
+function complain(text) {
+	print text
+	bad = 1
 }
 # The cycles of a graph with more than limit nodes, as lists in cycle[1..].
 function find_cycles(graph, nodes, limit,   a, b, n, list, done) {
@@ -114,19 +100,17 @@ function print_edges(graph, list,   node, n, to, m, i, j) {
 				print "    " node[i] " needs " to[j]
 	}
 }
-function check_cycles(   i, n, node, row) {
+function check_cycles(   i, n, node) {
 	find_cycles(in_folder, folder_of, 3)
 	for (i = 1; i <= n_cycles; i++) {
 		n = split(cycle[i], node, " ")
-		row = "cycle " folder_of[node[1]]
-		complain(row, folder_of[node[1]] ": " n " files need each other in a cycle. At most three may. Move a declaration or a" \
+		complain(folder_of[node[1]] ": " n " files need each other in a cycle. At most three may. Move a declaration or a" \
 			" function to the file that owns it, or pass a table or a callback in:")
-		if (!(row in is_known))
-			print_edges(in_folder, cycle[i])
+		print_edges(in_folder, cycle[i])
 	}
 	find_cycles(of_rooms, of_rooms, 1)
 	for (i = 1; i <= n_cycles; i++) {
-		complain("rooms" cycle[i], "rooms include each other in a cycle. Move the files that both need into a room of an" \
+		complain("rooms include each other in a cycle. Move the files that both need into a room of an" \
 			" earlier layer:")
 		print_edges(of_rooms, cycle[i])
 	}
@@ -134,10 +118,10 @@ function check_cycles(   i, n, node, row) {
 END {
 	for (file in lines)
 		if (lines[file] > 700)
-			complain("long " file, file ": " lines[file] " lines. At most 700 may be: split the file by subject.")
+			complain(file ": " lines[file] " lines. At most 700 may be: split the file by subject.")
 	for (room in room_lines)
 		if (room_lines[room] * 10 > all_lines)
-			complain("room " room, "src/" room ": " room_lines[room] " of " all_lines " lines. A room holds at most a" \
+			complain("src/" room ": " room_lines[room] " of " all_lines " lines. A room holds at most a" \
 				" tenth: move a subject into a room of its own.")
 	for (from in needs) {
 		n = split(needs[from], target, " ")
@@ -151,10 +135,5 @@ END {
 		}
 	}
 	check_cycles()
-	for (row in is_known)
-		if (!(row in used)) {
-			print "scripts/check-files.sh: \"" row "\" is no longer true. Remove it from the list."
-			bad = 1
-		}
 	exit bad
 }'

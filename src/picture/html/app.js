@@ -4,35 +4,6 @@
 
 const ADDRESS_MS = 150; // browsers refuse an address that changes with every frame
 
-const $ = id => document.getElementById(id);
-
-function element(tag, properties, ...children) {
-	const e = Object.assign(document.createElement(tag), properties);
-	e.append(...children);
-	return e;
-}
-
-// ---- the choice, as the part of the address behind "#" ----
-
-const FIRST_CHOICE = { view: "graph", direction: "up", colour: "image", event: 0, weight: "samples", time: "",
-		       search: "", zoom: "", frame: -1 };
-
-function choiceFromAddress() {
-	const choice = { ...FIRST_CHOICE }, words = new URLSearchParams(location.hash.slice(1));
-	for (const key of Object.keys(choice))
-		if (words.has(key))
-			choice[key] = typeof choice[key] === "number" ? Number(words.get(key)) || 0 : words.get(key);
-	return choice;
-}
-
-function addressOf(choice, first) {
-	const words = new URLSearchParams();
-	for (const [key, value] of Object.entries(choice))
-		if (value !== first[key])
-			words.set(key, value);
-	return words.size ? "#" + words : location.pathname + location.search;
-}
-
 class App {
 	constructor(profile) {
 		this.profile = profile;
@@ -188,7 +159,7 @@ class App {
 			this.showTree(this.tree, isNew);
 		if (isSandwich || view === "table")
 			this.applyTable();
-		this.applyLegend();
+		fillLegend(this);
 		this.applyReset();
 		this.showStatus(this.active, this.active.selected);
 	}
@@ -611,38 +582,9 @@ class App {
 		if (this.timeline.weights)
 			this.timeline.draw();
 		if (this.tree) {
-			this.applyLegend();
+			fillLegend(this);
 			this.table.draw();
 		}
-	}
-
-	applyLegend() {
-		const legend = $("legend"), { colour } = this.choice;
-		if (colour === "difference") {
-			const stops = [-1, -0.5, 0, 0.5, 1].map(c => this.colours.ofChange(c, 1)).join(", ");
-			legend.replaceChildren("share of the total: shrank", element("span", { className: "scale", style: `background: linear-gradient(to right, ${stops})` }),
-					       "grew · pale where chance alone may have done it");
-			return;
-		}
-		const sums = this.sumsNow(), weights = new Map(), { image, images } = this.profile;
-		for (let f = 0; f < image.length; f++) {
-			if (image[f] < 0 || !sums.self[f])
-				continue;
-			const key = colour === "mode" ? images[image[f]].mode : image[f];
-			weights.set(key, (weights.get(key) || 0) + sums.self[f]);
-		}
-		const heaviest = [...weights].sort((a, b) => b[1] - a[1]).slice(0, 14);
-		legend.replaceChildren(...heaviest.map(([key, weight]) => {
-			const isMode = colour === "mode", name = isMode ? key : images[key].name;
-			const swatch = element("i", {}), item = element(isMode ? "span" : "button", {}, swatch,
-				`${name} ${formatPercent(weight, this.tree.total[0])}`);
-			swatch.style.background = isMode ? this.colours.ofMode(key) : this.colours.ofImage(key);
-			if (!isMode) {
-				item.title = `${images[key].path}\n${formatWeight(weight, this.unit)} in its own code; click to search for it`;
-				item.addEventListener("click", () => this.search(name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")));
-			}
-			return item;
-		}));
 	}
 
 	search(words) {
@@ -656,7 +598,7 @@ class App {
 	listen() {
 		const on = (id, event, act) => $(id).addEventListener(event, act);
 		on("views", "click", e => e.target.dataset.view && this.openView(e.target.dataset.view));
-		on("views", "keydown", e => this.onTabKey(e));
+		on("views", "keydown", e => onTabKey(this, e));
 		on("direction", "click", () => this.turn());
 		on("colour", "change", e => { this.set({ colour: e.target.value }); this.applyColours(); });
 		on("event", "change", e => this.changeWeights({ event: Number(e.target.value) }));
@@ -686,7 +628,7 @@ class App {
 			this.themeChoice = order[(order.indexOf(this.themeChoice || "auto") + 1) % 3];
 			this.applyTheme();
 		});
-		on("help", "click", () => this.showKeys());
+		on("help", "click", () => showKeys());
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.applyTheme());
 		new ResizeObserver(() => this.table.draw()).observe($("main"));
 		new ResizeObserver(() => this.timeline.resize()).observe($("timeline"));
@@ -694,7 +636,7 @@ class App {
 			new ResizeObserver(() => graph.resize()).observe(graph.canvas);
 		on("timeline", "pointermove", e => this.showMomentTip(e));
 		on("timeline", "pointerleave", () => $("tip").hidden = true);
-		addEventListener("keydown", e => this.onKey(e));
+		addEventListener("keydown", e => onPageKey(this, e));
 		addEventListener("hashchange", () => {
 			this.choice = { ...this.first, ...this.changedOf(choiceFromAddress()) };
 			this.timeline.setLane(this.choice.event, this.byEvents);
@@ -732,70 +674,6 @@ class App {
 	toggleDetails() {
 		const isShown = $("details").toggleAttribute("hidden") === false;
 		$("about").setAttribute("aria-expanded", isShown);
-	}
-
-	onTabKey(e) {
-		const tabs = [...$("views").children], step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-		if (!step)
-			return;
-		const next = tabs[(tabs.indexOf(e.target) + step + tabs.length) % tabs.length];
-		next.focus();
-		this.openView(next.dataset.view);
-	}
-
-	onKey(e) {
-		const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName);
-		const isFind = e.key === "f" && (e.ctrlKey || e.metaKey);
-		if (isFind || (e.key === "/" && !isTyping)) {
-			e.preventDefault();
-			$("search").focus();
-			$("search").select();
-			return;
-		}
-		if (isTyping || e.ctrlKey || e.metaKey || e.altKey || $("keys").open)
-			return;
-		const acts = {
-			1: () => this.openView("graph"), 2: () => this.openView("inverted"),
-			3: () => this.openView("sandwich"), 4: () => this.openView("table"),
-			i: () => this.turn(),
-			s: () => this.openSandwich(this.selectedFrame()),
-			c: () => !$("copy-stack").disabled && this.copy(this.stackText(), $("copy-stack")),
-			d: () => this.toggleDetails(),
-			g: () => $("upper").focus(),
-			t: () => $("timeline").focus(),
-			"?": () => this.showKeys(),
-			Escape: () => this.escape(),
-		};
-		if (acts[e.key]) {
-			e.preventDefault();
-			acts[e.key]();
-		}
-	}
-
-	escape() {
-		if (!$("reset").hidden)
-			this.zoomOut();
-		else if (this.choice.search)
-			this.search("");
-		else if (this.timeline.range)
-			this.timeline.setRange(null);
-	}
-
-	showKeys() {
-		const keys = [
-			["/", "search, also as a regular expression; Enter goes from box to box"], ["1 2 3 4", "call tree, inverted, sandwich, table"],
-			["i", "flame graph or icicle graph"], ["g", "to the graph"],
-			["↑ ↓ ← →", "in the graph: callees, callers, neighbours"], ["Enter", "zoom to the box"],
-			["Backspace", "zoom out one step"], ["+ −", "zoom; also Ctrl and the wheel"], ["Home", "all of it"],
-			["s", "callers and callees of the selected function; also a right click"], ["c", "copy the stack"],
-			["t", "to the timeline; ← → move the range, with Shift they stretch it"], ["d", "details of the session"],
-			["Esc", "undo: zoom, search, range of time"],
-		];
-		const close = element("button", { textContent: "Close" });
-		close.addEventListener("click", () => $("keys").close());
-		$("keys").replaceChildren(element("h2", { textContent: "Keys" }), element("dl", {}, ...keys.flatMap(([key, what]) =>
-			[element("dt", {}, ...key.split(" ").flatMap(k => [element("kbd", { textContent: k }), " "])), element("dd", { textContent: what })])), close);
-		$("keys").showModal();
 	}
 }
 
