@@ -85,7 +85,8 @@ void pmu_names_fini(struct pmu_names *names)
 	vec_fini(names);
 }
 
-void pmu_list(const struct counter_sources *sources, struct pmu_names *out)
+/* Every PMU, sorted. */
+static void pmu_list(const struct counter_sources *sources, struct pmu_names *out)
 {
 	list(sources, "", "", out);
 }

@@ -20,9 +20,6 @@ struct pmu_names {
 };
 void pmu_names_fini(struct pmu_names *names);
 
-/* Every PMU, sorted. */
-void pmu_list(const struct counter_sources *sources, struct pmu_names *out);
-
 /* The PMUs of processor cores that say which: on Arm all, on x86 those of hybrid machines. */
 void pmu_list_cores(const struct counter_sources *sources, struct pmu_names *out);
 

@@ -86,7 +86,12 @@ static int give_below(int dir, dev_t device, const struct daemon_user *user, int
 	return n;
 }
 
-int place_give(int dir, const struct daemon_user *user)
+/*
+ * Gives the directory of a daemon to the user, with all of a daemon's in it: folders, and files
+ * with one name. Follows no link. Returns the number of files that keep their owner, or a negative
+ * errno.
+ */
+static int place_give(int dir, const struct daemon_user *user)
 {
 	struct stat st;
 	int n;

@@ -12,10 +12,3 @@ struct error;
  * directory by its path, the directory becomes the working directory, and d->dir is ".".
  */
 int place_make(struct daemon *d, struct error *err);
-
-/*
- * Gives the directory of a daemon to the user, with all of a daemon's in it: folders, and files
- * with one name. Follows no link. Returns the number of files that keep their owner, or a negative
- * errno.
- */
-int place_give(int dir, const struct daemon_user *user);

@@ -154,8 +154,9 @@ static int check_request(json_t *request, const struct request_row **row, struct
 	return *row ? check_arguments(*row, request, err) : refuse_name(name, err);
 }
 
-int request_parse(const char *line, size_t len, const struct request_row **row, json_t **out,
-		  struct error *err)
+/* Parses a line. The caller calls json_decref() on *out. */
+static int request_parse(const char *line, size_t len, const struct request_row **row, json_t **out,
+			 struct error *err)
 {
 	const struct request_row *found = NULL;
 	json_error_t why;

@@ -75,10 +75,6 @@ struct control_handlers {
 #undef REQUEST
 };
 
-/* Parses a line. The caller calls json_decref() on *out. */
-int request_parse(const char *line, size_t len, const struct request_row **row, json_t **out,
-		  struct error *err);
-
 /*
  * Makes a request from words: key=value, or values alone in the order of the row ("save before").
  * The caller calls json_decref() on *out.

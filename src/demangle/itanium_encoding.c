@@ -118,7 +118,7 @@ static node_id special_operand(struct itanium *p, enum special_operand operand)
 	}
 }
 
-node_id itanium_special(struct itanium *p)
+static node_id itanium_special(struct itanium *p)
 {
 	for (uint32_t i = 0; i < ARRAY_SIZE(specials); i++) {
 		node_id operand;

@@ -168,7 +168,6 @@ static inline void itanium_leave(struct itanium *p)
 
 /* The grammar; 0: the name is damaged or beyond a limit. */
 node_id itanium_encoding(struct itanium *p);
-node_id itanium_special(struct itanium *p);
 node_id itanium_name(struct itanium *p, struct itanium_name *facts);
 node_id itanium_source_name(struct itanium *p);
 node_id itanium_operator_name(struct itanium *p, struct itanium_name *facts);

@@ -191,10 +191,6 @@ void dwarf_ranges_begin(struct dwarf_ranges *it, const struct dwarf_unit *unit,
 			const struct dwarf_die *die);
 bool dwarf_ranges_next(struct dwarf_ranges *it, uint64_t *low, uint64_t *high);
 
-/* The NUL-terminated string at an offset of a section, or NULL. */
-const char *dwarf_section_string(const struct dwarf_file *file, enum dwarf_section section,
-				 uint64_t offset);
-
 /*
  * Finds the unit of a dwo_id in a package (.dwp): *out is `package` with all sections cut to the
  * unit's parts. False: the package lacks the unit. Section 7.3.5, and GNU's version 2.

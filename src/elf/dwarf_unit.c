@@ -129,8 +129,9 @@ uint64_t dwarf_read_form(struct reader *r, const struct dwarf_unit *u, uint64_t 
 	}
 }
 
-const char *dwarf_section_string(const struct dwarf_file *file, enum dwarf_section section,
-				 uint64_t offset)
+/* The NUL-terminated string at an offset of a section, or NULL. */
+static const char *dwarf_section_string(const struct dwarf_file *file, enum dwarf_section section,
+					uint64_t offset)
 {
 	const struct reader *s = &file->section[section];
 	struct reader r;

@@ -182,7 +182,8 @@ const char *elf_section_name(const struct elf_file *elf, const struct elf_sectio
 	return name ? name : "";
 }
 
-bool elf_section_has_name(const struct elf_file *elf, const struct elf_section *s, const char *name)
+static bool elf_section_has_name(const struct elf_file *elf, const struct elf_section *s,
+				 const char *name)
 {
 	size_t len = strlen(name) + 1;
 	struct elf_section names;

@@ -58,8 +58,6 @@ bool elf_segment(const struct elf_file *elf, uint32_t i, struct elf_segment *out
 bool elf_section(const struct elf_file *elf, uint32_t i, struct elf_section *out);
 
 bool elf_section_named(const struct elf_file *elf, const char *name, struct elf_section *out);
-bool elf_section_has_name(const struct elf_file *elf, const struct elf_section *s,
-			  const char *name);
 
 /* The bytes of a section; empty when it has none here (NOBITS, compressed, out of bounds). */
 struct reader elf_section_bytes(const struct elf_file *elf, const struct elf_section *s);

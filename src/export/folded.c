@@ -12,7 +12,8 @@
 #include "export/text.h"
 #include "store/session.h"
 
-void folded_name(struct buf *out, const char *name)
+/* Control characters of a name become '?', and ';' becomes ':'. */
+static void folded_name(struct buf *out, const char *name)
 {
 	size_t first = out->len;
 

@@ -4,8 +4,5 @@
 
 #include "export/export.h"
 
-/* Control characters of a name become '?', and ';' becomes ':'. */
-void folded_name(struct buf *out, const char *name);
-
 /* "outermost;…;innermost". */
 void folded_chain(struct buf *out, const struct export *x, uint32_t node);

@@ -94,7 +94,11 @@ bool image_file_may_use(const struct file_mapping *file, const struct file_mappi
 	       (found == IMAGE_AT_ITS_PATH && is_of_same_owner && !other->is_open_to_others);
 }
 
-bool image_has_inode_of(const struct image *image, const struct file_mapping *file)
+/*
+ * Whether the file has the image's device and inode in the kernel's names of mappings. On overlayfs
+ * and btrfs, stat(2) gives other numbers; therefore the names of our own mapping are used.
+ */
+static bool image_has_inode_of(const struct image *image, const struct file_mapping *file)
 {
 	uint64_t dev, ino;
 

@@ -28,12 +28,6 @@
 bool image_is_file(const struct image *image, const struct file_mapping *file,
 		   const struct build_id *found);
 
-/*
- * Whether the file has the image's device and inode in the kernel's names of mappings. On overlayfs
- * and btrfs, stat(2) gives other numbers; therefore the names of our own mapping are used.
- */
-bool image_has_inode_of(const struct image *image, const struct file_mapping *file);
-
 /* Where a file was found. */
 enum image_found {
 	IMAGE_AT_ITS_PATH, /* the image's path leads to it in assay's own root */

@@ -8,6 +8,11 @@
 #include "perfdata/attr.h"
 #include "perfdata/state.h"
 
+static void counter_add_id(struct perfdata *p, uint32_t counter, uint64_t id)
+{
+	*intmap_put(&p->by_id, id, NULL) = counter;
+}
+
 struct perfdata_counter *counter_add(struct perfdata *p, const struct perf_event_attr *attr,
 				     const void *ids, size_t n)
 {
@@ -23,11 +28,6 @@ struct perfdata_counter *counter_add(struct perfdata *p, const struct perf_event
 		counter_add_id(p, (uint32_t)p->info.counters.n - 1, copy[i]);
 	}
 	return c;
-}
-
-void counter_add_id(struct perfdata *p, uint32_t counter, uint64_t id)
-{
-	*intmap_put(&p->by_id, id, NULL) = counter;
 }
 
 struct perfdata_counter *counter_of_id(struct perfdata *p, uint64_t id)

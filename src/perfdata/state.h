@@ -66,7 +66,6 @@ int header_read(struct perfdata *p, struct error *err);
 /* An event and the ids of its samples; `ids` are `n` numbers as in the file. */
 struct perfdata_counter *counter_add(struct perfdata *p, const struct perf_event_attr *attr,
 				     const void *ids, size_t n);
-void counter_add_id(struct perfdata *p, uint32_t counter, uint64_t id);
 struct perfdata_counter *counter_of_id(struct perfdata *p, uint64_t id);
 
 /* All events are known: names the nameless ones, and lays out the formats. */

@@ -22,7 +22,8 @@ struct ext_session {
 	uint8_t *owner; /* by counter: 1 + index of its feature; 0: no feature */
 };
 
-void ext_list(struct buf *out)
+/* Appends the names and arguments of all features, as --ext-feature takes them, a line each. */
+static void ext_list(struct buf *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
 		buf_printf(out, "%s%s:%s", i ? "\n" : "", features[i]->name, features[i]->args);

@@ -77,9 +77,6 @@ extern const struct ext_feature ibs_feature;
 int ext_init(const char *text, int (*add)(void *context, const char *event), void *context,
 	     struct error *err);
 
-/* Appends the names and arguments of all features, as --ext-feature takes them, a line each. */
-void ext_list(struct buf *out);
-
 /* Sets *out to NULL if no counter belongs to a feature. `counters` and `sources` outlive *out. */
 int ext_open(const struct counters *counters, const struct counter_sources *sources,
 	     struct ext_session **out, struct error *err);

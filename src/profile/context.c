@@ -11,12 +11,6 @@ const char *const sample_context_names[N_CONTEXTS] = {
 #undef X
 };
 
-const char *const sample_context_texts[N_CONTEXTS] = {
-#define X(id, name, text) [CONTEXT_##id] = text,
-	SAMPLE_CONTEXTS(X)
-#undef X
-};
-
 /*
  * The kernel's entry functions. For x86: arch/x86/entry, arch/x86/include/asm/idtentry.h and,
  * before 5.8, entry_64.S. For arm64: arch/arm64/kernel/entry.S and entry-common.c. For both:

@@ -36,7 +36,6 @@ enum sample_context {
 };
 
 extern const char *const sample_context_names[N_CONTEXTS];
-extern const char *const sample_context_texts[N_CONTEXTS];
 
 /*
  * What a kernel function in a call chain means. EXIT: it runs after an interrupt, for the process

@@ -86,7 +86,8 @@ static void place_children(const struct ordered *sorted, size_t n, uint32_t pare
 	}
 }
 
-uint32_t *diff_order(const struct diff_page *page, size_t *n)
+/* The rows to show, largest change first; in trees under their parents. The caller's to free(). */
+static uint32_t *diff_order(const struct diff_page *page, size_t *n)
 {
 	const struct diff *d = page->diff;
 	cleanup(free_at_exit) bool *marks = mark_rows(page);

@@ -18,8 +18,5 @@ struct diff_page {
 	bool significant_only; /* gather what is not significant, too */
 };
 
-/* The rows to show, largest change first; in trees under their parents. The caller's to free(). */
-uint32_t *diff_order(const struct diff_page *page, size_t *n);
-
 typedef void diff_printer(const struct diff_page *page, const struct text_style *style, FILE *out);
 diff_printer diff_print_text, diff_print_csv, diff_print_json;

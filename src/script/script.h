@@ -154,7 +154,6 @@ static inline bool script_is_branch(const struct perf_event_attr *attr)
 }
 void script_put_flags(struct script_printer *p, uint32_t flags);
 void script_format_flags(struct buf *out, uint32_t flags);
-const char *script_flags_name(uint32_t flags); /* NULL: these flags have no name */
 void script_put_synth(struct buf *out, uint64_t config, const uint8_t *raw, size_t size);
 void script_put_ipc(struct buf *out, const struct sample_extra *x);
 void script_put_bytes(struct buf *out, const struct sample_extra *x);

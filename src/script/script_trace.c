@@ -20,7 +20,7 @@ enum { SYNTH_WIDTH = 34 };
 
 /* ---- flags ---- */
 
-const char *script_flags_name(uint32_t flags)
+static const char *script_flags_name(uint32_t flags)
 {
 	static const struct {
 		uint32_t flags;

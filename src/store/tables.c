@@ -48,6 +48,14 @@ void slots_put(struct slots *s, uint64_t hash, uint32_t index)
 		}                                                          \
 	} while (0)
 
+/* keeps the memory */
+static void tree_clear(struct tree *t)
+{
+	t->nodes[0] = (struct tree_entry){ 0 };
+	t->n = 1;
+	slots_clear(&t->slots);
+}
+
 void tree_init(struct tree *t)
 {
 	grow(t->nodes, t->n, t->cap);
@@ -60,13 +68,6 @@ void tree_fini(struct tree *t)
 	free(t->nodes);
 	free(t->slots.data);
 	*t = (struct tree){ 0 };
-}
-
-void tree_clear(struct tree *t)
-{
-	t->nodes[0] = (struct tree_entry){ 0 };
-	t->n = 1;
-	slots_clear(&t->slots);
 }
 
 static void tree_rehash(struct tree *t)

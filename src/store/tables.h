@@ -79,7 +79,6 @@ struct tree {
 
 void tree_init(struct tree *t);
 void tree_fini(struct tree *t);
-void tree_clear(struct tree *t); /* keeps the memory */
 
 /* A frame of a chain on its way into the tree (store/batch.h). */
 struct tree_step {

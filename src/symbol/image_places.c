@@ -82,8 +82,9 @@ void image_places_fini(struct image_places *p)
 	vec_fini(&p->missing);
 }
 
-const struct listed_file *image_places_find(const struct image_places *p, const char *name,
-					    size_t *n)
+/* The files of a name, possibly several. */
+static const struct listed_file *image_places_find(const struct image_places *p, const char *name,
+						   size_t *n)
 {
 	size_t low = 0, high = p->files.n;
 

@@ -33,10 +33,6 @@ struct image_places {
 void image_places_init(struct image_places *p, const char *root, const char *const *dirs, size_t n);
 void image_places_fini(struct image_places *p); /* { 0 } is fine */
 
-/* The files of a name, possibly several. */
-const struct listed_file *image_places_find(const struct image_places *p, const char *name,
-					    size_t *n);
-
 /* A file in the form of the search for debug files: below a root, or outside of it (root ""). */
 struct image_place {
 	char *path;        /* the caller's to free() */

@@ -77,7 +77,7 @@ void view_pool_fini(struct view_pool *pool)
 	vec_fini(&pool->views);
 }
 
-bool version_is_same(const struct version *a, const struct version *b)
+static bool version_is_same(const struct version *a, const struct version *b)
 {
 	return a->pid == b->pid && a->n_changes == b->n_changes && a->n_pokes == b->n_pokes;
 }

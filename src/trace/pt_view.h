@@ -9,8 +9,6 @@ void queue_leave_view(struct queue *q);
 void queue_enter_view(struct queue *q, const struct version *of);
 void view_pool_fini(struct view_pool *pool);
 
-bool version_is_same(const struct version *a, const struct version *b);
-
 /* Of a queue by number: the mappings where its last span was given out from; NULL: of losses. */
 const struct address_space *queue_given_maps(struct pt_trace *t, uint32_t number);
 

@@ -22,12 +22,6 @@
 #include "unwind/cache.h"
 #include "unwind/file_unwind.h"
 
-const char *const unwind_table_state_texts[N_UNWIND_TABLE_STATES] = {
-#define X(id, text) text,
-	UNWIND_TABLE_STATES(X)
-#undef X
-};
-
 /* The building thread writes it, until `state` is no longer PENDING. */
 struct entry {
 	atomic_int state;         /* enum unwind_table_state; released after all else is written */

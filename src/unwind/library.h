@@ -67,8 +67,6 @@ enum unwind_table_state {
 		N_UNWIND_TABLE_STATES
 };
 
-extern const char *const unwind_table_state_texts[N_UNWIND_TABLE_STATES];
-
 struct unwind_library;
 
 struct unwind_library *unwind_library_new(const struct unwind_library_config *config);

@@ -202,8 +202,8 @@ static bool is_x86(const struct cpu_type *cpu)
  * x86: the layout of the event select register, as sysfs has it in cpu/format. AMD's events have
  * four more bits, at 32. Elsewhere the code is the number of the event.
  */
-uint64_t table_event_config(const struct cpu_type *cpu, const struct table_event *e,
-			    const struct mask_choice *mask, bool *is_precise)
+static uint64_t table_event_config(const struct cpu_type *cpu, const struct table_event *e,
+				   const struct mask_choice *mask, bool *is_precise)
 {
 	uint32_t extra = mask->extra & ~(EXTRA_PEBS | EXTRA_NONE);
 

@@ -39,7 +39,3 @@ int event_files_allocate(const struct counter_sources *sources, const struct cou
 struct event_name;
 void event_table_each(const struct event_table *t,
 		      void (*visit)(void *ctx, const struct event_name *event), void *ctx);
-
-/* perf_event_attr's config of an event with a mask chosen, and whether PEBS is asked for. */
-uint64_t table_event_config(const struct cpu_type *cpu, const struct table_event *e,
-			    const struct mask_choice *mask, bool *is_precise);

@@ -25,7 +25,8 @@
 /* Opening mostly unpacks; more threads would only wait for memory. */
 #define THREADS_MAX 8
 
-bool window_takes(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
+/* Whether the window takes a block: the rule in struct history_request. */
+static bool window_takes(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
 {
 	uint64_t middle = first_ns + (last_ns - first_ns) / 2;
 

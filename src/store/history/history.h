@@ -83,9 +83,6 @@ struct history_request {
 	bool with_seconds; /* without overviews: the caller needs single blocks */
 };
 
-/* Whether the window takes a block: the rule in struct history_request. */
-bool window_takes(const struct time_window *w, uint64_t first_ns, uint64_t last_ns);
-
 /*
  * Opens the session or history at `path`. With a window, the session's start and end are those of
  * the window, cut to the samples. -ENODATA: the window has no samples; the message says which times
