@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collect/ring_room.h"
 
+#include <assert.h>
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -120,7 +121,9 @@ size_t ring_room_bytes(const struct rings_config *c)
 
 	while (size < want && size < (uint64_t)1 << 30)
 		size *= 2;
-	return MAX(size, (size_t)sysconf(_SC_PAGESIZE));
+	size = MAX(size, (uint64_t)sysconf(_SC_PAGESIZE));
+	assert(!(size & (size - 1))); /* the kernel maps powers of two alone */
+	return size;
 }
 
 size_t ring_room_watermark(const struct rings_config *c, size_t ring_bytes)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "counter/counter.h"
 
+#include <assert.h>
+
 void counter_fini(struct counter *c)
 {
 	free(c->name);
@@ -19,6 +21,7 @@ void counters_fini(struct counters *c)
 
 void counters_drop(struct counters *c, size_t n)
 {
+	assert(n <= c->n);
 	while (c->n > n)
 		counter_fini(&c->data[--c->n]);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -135,6 +136,7 @@ struct counter draft_finish(const struct counter_sources *sources, const struct 
 			     .ext = d->ext };
 	bool user_only = falls_to_user(sources, d);
 
+	assert(name && spec);
 	c.attr.size = sizeof(c.attr);
 	if (user_only)
 		c.attr.exclude_kernel = c.attr.exclude_hv = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "machine/address_space.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -44,6 +45,9 @@ static void mapping_insert(struct address_space *a, size_t at, const struct mapp
 {
 	struct mapping copy = *m;
 
+	/* sorted, and without overlaps: mapping_lower() searches by halves */
+	assert(!at || a->data[at - 1].end <= m->start);
+	assert(at == a->n || m->end <= a->data[at].start);
 	vec_reserve(a, a->n + 1);
 	memmove(a->data + at + 1, a->data + at, (a->n - at) * sizeof(*a->data));
 	a->data[at] = copy;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "machine/machine.h"
 
+#include <assert.h>
 #include <sys/auxv.h>
 
 #include "base/intmap.h"
@@ -94,6 +95,7 @@ struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid)
 		view.process = m->is_offline ? known_process(m, pid) : learn_process(m, pid);
 		thread = intmap_find(&m->by_tid, (uint32_t)tid);
 	}
+	assert(view.process < m->processes.n);
 	p = &m->processes.data[view.process];
 	view.is_known = p->is_looked_up && !p->is_lost;
 	if (!thread && m->is_offline) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/index.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -413,6 +414,7 @@ uint32_t index_node(struct profile *p, uint32_t parent, uint32_t function, uint6
 	uint32_t place = with_places ? index_place(p, function, offset) : NO_INDEX;
 	uint32_t depth, id;
 
+	assert(parent < p->nodes.n); /* parents come before children */
 	while (p->nodes.data[parent].depth >= PROFILE_MAX_DEPTH)
 		parent = p->nodes.data[parent].parent;
 	id = node_set_get(&p->index->nodes, p, parent, with_places ? place : function);

@@ -5,6 +5,7 @@
  * segments are read twice: first for the columns and nodes, then for the weights. Decoding twice is
  * cheaper than keeping the many rows of a long session.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,6 +226,7 @@ static void load_add_row(struct profile *p, struct load_part *part, const struct
 	uint32_t lane = part->lanes[row->class];
 	size_t entry = row_entry(p, part, row);
 
+	assert(lane < p->n_lanes);
 	weight_add(&p->weights.data[entry * p->n_lanes + lane], &w);
 	weight_add(&p->lanes[lane].total, &w);
 	p->n_selected += w.samples;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/format.h"
 
+#include <assert.h>
 #include <errno.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -187,6 +188,9 @@ static bool is_merged_part(const struct session_info *info)
 
 void info_encode(struct buf *out, const struct session_info *info)
 {
+#define X(field) assert(info->field);
+	SESSION_INFO_TEXTS(X)
+#undef X
 #define X(field) buf_cstr0(out, info->field);
 	SESSION_INFO_TEXTS(X)
 #undef X

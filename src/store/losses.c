@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/losses.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 #include "store/format.h"
 
@@ -29,4 +31,5 @@ void losses_fold(struct losses *l)
 	for (uint32_t reason = 0; reason < N_LOSS_REASONS; reason++)
 		if (sums[reason].n)
 			losses_add(l, reason, UINT32_MAX, sums[reason].n);
+	assert(l->n <= BLOCK_LOSSES_MAX);
 }

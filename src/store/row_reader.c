@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/row_reader.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #define XXH_INLINE_ALL
@@ -89,6 +90,7 @@ int64_t row_reader_find(struct row_reader *reader, const struct segment *segment
 	uint32_t n = place->frame.n_rows;
 	int r;
 
+	assert(block < segment->n_blocks);
 	if (!n)
 		return 0;
 	r = place->group ? row_reader_find_second(reader, f->bytes, place, rows)

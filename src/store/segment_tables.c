@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/segment_tables.h"
 
+#include <assert.h>
+
 #include "base/reserve.h"
 
 /* Ids that one sample or name may need before the limit is checked again. */
@@ -113,6 +115,7 @@ uint32_t segment_tables_class(struct segment_tables *t, const struct profile_cla
 		mapped.counter = MIN(class->counter, SESSION_COUNTERS_MAX - 1);
 		vec_push(&t->written, mapped);
 	}
+	assert(id < t->written.n); /* each class of the caller has its row here */
 	return id;
 }
 
