@@ -182,7 +182,7 @@ ended() {
 	wait_for two_seconds
 	written=$(fact s .samples)
 	[ "$(fact s '.end == null')" = true ]
-	child=$(pgrep -P "$pid")
+	child=$(pgrep -P "$pid" -x split) # beside it there may be a process that reads files
 	kill -KILL "$pid"
 	kill "$child"
 	wait "$pid" || true
