@@ -273,7 +273,8 @@ stays_full() { # DIR
 	[ "$(grep -o 'nothing is stored\|writing again' daemon.log | uniq -d)" = "" ]
 	[ "$(grep -o 'nothing is stored\|writing again' daemon.log | tail -1)" = "writing again" ]
 	# The profile has the samples that were lost meanwhile.
-	[ "$(assay info --format json small/d/samples/current/* | jq -s '[.[].losses["disk-full"] // 0] | add')" -gt 0 ]
+	[ "$(for part in small/d/samples/current/*; do assay info --format json "$part"; done |
+		jq -s '[.[].losses["disk-full"] // 0] | add')" -gt 0 ]
 }
 
 part_has_samples() {
