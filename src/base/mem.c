@@ -44,9 +44,14 @@ void *xmalloc_aligned(size_t align, size_t size)
 	return or_abort(or_spend(aligned_alloc(align, size)));
 }
 
+static void *mem_regrow(void *p, size_t n, size_t size)
+{
+	return or_spend(reallocarray(p, n ? n : 1, size));
+}
+
 void *xrealloc(void *p, size_t n, size_t size)
 {
-	return or_abort(or_spend(reallocarray(p, n ? n : 1, size)));
+	return or_abort(mem_regrow(p, n, size));
 }
 
 char *xstrdup(const char *s)
@@ -102,7 +107,7 @@ void close_at_exit(const int *fd)
 void *vec_grow_(void *data, size_t *cap, size_t want, size_t size)
 {
 	size_t next = MAX(*cap ? *cap + *cap / 2 : 8, want);
-	void *grown = or_spend(reallocarray(data, next, size));
+	void *grown = mem_regrow(data, next, size);
 
 	if (!grown)
 		grown = xrealloc(data, next = want, size);
