@@ -37,7 +37,7 @@ check-guests:				## tests in virtual machines that take long
 
 check-long:				## an hour: each fuzz target for a minute, 1,000 kills, each failing call, hostile tenants
 	@scripts/deps.sh check
-	@CRASH_STEP=1 CRASH_KILLS=1000 CRASH_SEED=$$(date +%s) FUZZ_SECONDS=$(or $(SECONDS),60) FUZZ_SEED=$$(date +%s) \
+	@CRASH_STEP=1 CRASH_KILLS=1000 CRASH_SEED=$$(date +%s) FUZZ_LIMITS=1 FUZZ_SECONDS=$(or $(SECONDS),60) FUZZ_SEED=$$(date +%s) \
 		tests/run fuzz cli/crash cli/hostile cli/hostile_cache cli/hostile_jit cli/hostile_tenant sanitized
 
 check-steady:				## `make check` on busy and slow machines: KIND=quiet N=5; hours

@@ -40,22 +40,21 @@ static bool clone_names_is_known(const char *at, size_t len)
 	return false;
 }
 
-/* Whether there are only additions up to the end. */
-static bool are_all_known(const char *at)
+/* The first place behind additions. */
+static const char *clone_names_skip(const char *at)
 {
-	size_t len;
-
-	while ((len = addition_len(at)) && clone_names_is_known(at, len))
+	for (size_t len; (len = addition_len(at)) && clone_names_is_known(at, len);)
 		at += len;
-	return !*at;
+	return at;
 }
 
+/* A place between two additions leads to the same end as the first of them. */
 const char *clones_find(const char *name)
 {
-	const char *dot = strchr(name, '.');
+	const char *dot = strchr(name, '.'), *end;
 
-	while (dot && !are_all_known(dot))
-		dot = strchr(dot + 1, '.');
+	for (; dot && *(end = clone_names_skip(dot)); dot = strchr(end, '.'))
+		end += end == dot;
 	return dot ? dot : name + strlen(name);
 }
 

@@ -28,21 +28,6 @@
 #define SEGMENT_IDS_MAX    (1u << 20)
 #define SEGMENT_IMAGES_MAX (1u << 16)
 
-/* Names are texts, which zstd packs to a tenth. A section that claims more than this is damaged. */
-#define NAMES_BYTES_FREE (1u << 20)
-#define NAMES_RATIO_MAX  32
-static inline size_t names_bytes_max(size_t packed)
-{
-	size_t most = NAMES_BYTES_FREE + packed * NAMES_RATIO_MAX;
-
-	return most < BLOCK_NAMES_MAX ? most : BLOCK_NAMES_MAX;
-}
-
-/* Readers take at most so many ids from a file of a size. Files have one id in 2.4 bytes or more.
- */
-#define SEGMENT_IDS_FREE   4096
-#define SEGMENT_IDS_A_BYTE 2
-
 enum block_kind {
 	BLOCK_INFO,
 	BLOCK_SAMPLES,

@@ -190,7 +190,7 @@ static int read_text_block(struct segment_context *c, const struct block_header 
 	if (!section_is_whole(h, bytes, SECTION_NAMES, &at))
 		return -EBADMSG;
 	r = reader_over(at, h->section_size[SECTION_NAMES]);
-	return unpack_bytes(c->unpacker, &r, names_bytes_max(reader_left(&r)), text, n);
+	return unpack_bytes(c->unpacker, &r, BLOCK_NAMES_MAX, text, n);
 }
 
 /* Every segment has the same INFO; the first readable one counts. */
@@ -491,19 +491,13 @@ static void segment_parse_group(struct segment_context *c, struct segment_file *
 	group_fini(&g);
 }
 
-/*
- * A block must not define an id again. Ids that it skips are holes. The tables have room for each
- * id, so a small file must not claim many.
- */
-static bool ids_fit(struct segment_file *f, const struct block_header *h, size_t file_size)
+/* A block must not define an id again. Ids that it skips are holes. */
+static bool ids_fit(struct segment_file *f, const struct block_header *h)
 {
 	uint32_t have[N_TABLES];
 
 	if (h->kind != BLOCK_SAMPLES && !is_group(h->kind))
 		return true;
-	if (sum_ids(h->first_id) + sum_ids(h->n_ids) >
-	    SEGMENT_IDS_FREE + (uint64_t)file_size * SEGMENT_IDS_A_BYTE)
-		return false;
 	table_sizes(&f->seg, have);
 	for (int i = 0; i < N_TABLES; i++)
 		if (h->first_id[i] < have[i])
@@ -580,7 +574,7 @@ static uint32_t parse_blocks(struct segment_context *c, struct segment_file *f,
 
 	while (at < size && !c->is_past && reserve_check() >= 0) {
 		if (block_header_parse(bytes + at, size - at, &h, losses) < 0 ||
-		    block_size(&h) > size - at || !ids_fit(f, &h, size)) {
+		    block_size(&h) > size - at || !ids_fit(f, &h)) {
 			size_t next = find_block(bytes, size, at + 1);
 
 			warn_of_damage(c, f, at, next, size);
