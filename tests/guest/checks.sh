@@ -180,9 +180,9 @@ adds_up() {
 	grep unknown rows.csv || true
 	percent=${2-0}
 	# A ring that was full on a slow machine lost mappings, too, and assay counts them.
-	[ "$(fact ring-records "$1")" -eq 0 ] || percent=25
+	[ "$(fact ring-records "$1") $(fact ring-full "$1")" = "0 0" ] || percent=25
 	between 0 $(($(fact unmapped "$1") + $(fact no-process "$1"))) $(($(fact samples "$1") * percent / 100)) \
-		"samples without a mapping, beside $(fact ring-records "$1") lost records"
+		"samples without a mapping, beside $(fact ring-records "$1") lost records and $(fact ring-full "$1") lost samples"
 }
 
 as_nobody() {
