@@ -54,6 +54,11 @@ static void given(const char *text)
 
 	if (event_parse_text(text, pipeline_sink(fx.pipeline), &err) < 0)
 		fail_msg("%s", err.text);
+	/* Samples wait for the identity of their files. */
+	while (pipeline_is_looking(fx.pipeline)) {
+		usleep(1000);
+		pipeline_take_looks(fx.pipeline);
+	}
 }
 
 /* ---- the daemon's part ---- */
