@@ -29,8 +29,9 @@ static void reserve_unmap(void)
 }
 
 /*
- * Without MAP_NORESERVE, so that the kernel refuses it exactly where it would refuse it to
- * malloc().
+ * A limit of address space (RLIMIT_AS) and strict overcommitment refuse it where they would refuse
+ * it to malloc(). With MAP_NORESERVE, the size of the machine's memory does not, as the bounds of
+ * reserve_take() are generous.
  */
 static bool reserve_map(size_t size)
 {

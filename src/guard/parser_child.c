@@ -62,6 +62,7 @@ union control {
 	uint8_t room[CMSG_SPACE(sizeof(int))];
 };
 
+/* Never waits: each side reads a message before it sends the next one. -EAGAIN: it did not. */
 static int send_parts(int socket, const void *head, size_t head_size, const void *bytes,
 		      size_t size, int fd)
 {
@@ -77,7 +78,7 @@ static int send_parts(int socket, const void *head, size_t head_size, const void
 						 .cmsg_type = SCM_RIGHTS };
 		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
 	}
-	return sendmsg(socket, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
 /* The size of a message, 0 at the end, or a negative errno. *fd is the caller's; -1: none. */
@@ -369,13 +370,14 @@ static int await_answer(struct parser_child *p, const struct parser_question *q,
 		struct pollfd polled[] = { { .fd = p->questions, .events = POLLIN },
 					   { .fd = p->files, .events = POLLIN } };
 		uint64_t now_ns = clock_monotonic_ns();
-		int left_ms = now_ns < end_ns ? (int)((end_ns - now_ns) / 1000000) + 1 : 0;
-		int r = poll(polled, ARRAY_SIZE(polled), left_ms);
+		int r;
 
+		/* Not only if poll() finds nothing: wishes without end are late, too. */
+		if (now_ns >= end_ns)
+			return -ETIMEDOUT;
+		r = poll(polled, ARRAY_SIZE(polled), (int)((end_ns - now_ns) / 1000000) + 1);
 		if (r < 0 && errno != EINTR)
 			return -errno;
-		if (r == 0)
-			return -ETIMEDOUT;
 		if (r > 0 && polled[0].revents)
 			return 0;
 		if (r > 0 && !serve_wish(p, q))

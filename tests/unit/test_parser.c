@@ -51,6 +51,30 @@ static void hang(struct parser_job *job)
 		usleep(10000);
 }
 
+/* Never hangs, and never ends: assay answers each wish. */
+static void wish_on(struct parser_job *job)
+{
+	struct buf wish = { 0 };
+	struct file_mapping file;
+
+	buf_u8(&wish, 0);
+	for (;;)
+		parser_open(job, &wish, &file);
+}
+
+/* Wishes that it does not read the answers of: sends on the second socket of a child. */
+static void wish_deaf(struct parser_job *job)
+{
+	struct iovec part = { "wish", 4 };
+	const struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	(void)job;
+	alarm(0); /* nobody but assay ends it */
+	for (;;)
+		if (sendmsg(4, &message, MSG_NOSIGNAL) < 0)
+			usleep(1000);
+}
+
 /* More than the child may have. */
 static void eat(struct parser_job *job)
 {
@@ -165,6 +189,8 @@ static const struct parser_row rows[] = {
 	ROW(read_subject),
 	ROW(map_shared),
 	{ "hang", hang, accept_all, 300, PARSER_LANE_FRONT },
+	{ "wish_on", wish_on, accept_all, 300, PARSER_LANE_FRONT },
+	{ "wish_deaf", wish_deaf, accept_all, 300, PARSER_LANE_FRONT },
 	{ "damaged", echo, accept_none, 60000, PARSER_LANE_FRONT },
 	{ "behind", echo, accept_all, 60000, PARSER_LANE_BACK },
 };
@@ -179,6 +205,8 @@ enum {
 	READ_SUBJECT,
 	MAP_SHARED_BYTES,
 	HANG,
+	WISH_ON,
+	WISH_DEAF,
 	DAMAGED,
 	BEHIND
 };
@@ -272,6 +300,20 @@ static void a_child_that_dies_is_replaced(void **state)
 	check_echo(p);
 	assert_int_equal(parser_child_cost(p).n_started, 3);
 	assert_int_equal(parser_child_cost(p).n_died, 2);
+	parser_child_free(p);
+}
+
+static void wishes_without_end_are_late(void **state)
+{
+	struct parser_child *p = new_parser();
+	struct parser_answer answer;
+
+	(void)state;
+	assert_int_equal(ask_number(p, WISH_ON, 0, &answer), -ETIMEDOUT);
+	check_echo(p);
+	/* Its socket is full, or it is late; assay waits for neither. */
+	assert_true(ask_number(p, WISH_DEAF, 0, &answer) < 0);
+	check_echo(p);
 	parser_child_free(p);
 }
 
@@ -563,6 +605,7 @@ int main(void)
 		cmocka_unit_test(small_and_large_answers_arrive),
 		cmocka_unit_test(a_child_that_dies_is_replaced),
 		cmocka_unit_test(a_child_that_takes_too_long_is_replaced),
+		cmocka_unit_test(wishes_without_end_are_late),
 		cmocka_unit_test(a_child_that_eats_memory_is_replaced),
 		cmocka_unit_test(a_child_has_no_rights),
 		cmocka_unit_test(a_child_shows_its_state_in_proc),
