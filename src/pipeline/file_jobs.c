@@ -41,7 +41,8 @@ struct file_jobs {
 	pthread_cond_t wake, change;
 	struct job_thread threads[FILE_JOBS_THREADS];
 	struct job_list waiting, ended;
-	struct intmap used_us; /* CPU time of a user's jobs */
+	struct intmap users;   /* the index of a user in used_ns */
+	VEC(uint64_t) used_ns; /* CPU time of a user's jobs */
 	bool is_ending;
 };
 
@@ -103,7 +104,8 @@ static void file_jobs_unref(struct file_jobs *j)
 		return;
 	job_list_free(&j->waiting);
 	job_list_free(&j->ended);
-	intmap_fini(&j->used_us);
+	intmap_fini(&j->users);
+	vec_fini(&j->used_ns);
 	pthread_cond_destroy(&j->change);
 	pthread_cond_destroy(&j->wake);
 	pthread_mutex_destroy(&j->lock);
@@ -112,19 +114,18 @@ static void file_jobs_unref(struct file_jobs *j)
 
 /* ---- the threads ---- */
 
-static uint32_t used_us(const struct file_jobs *j, uint32_t user)
+static uint64_t used_ns(const struct file_jobs *j, uint32_t user)
 {
-	const uint32_t *us = intmap_find(&j->used_us, user);
+	const uint32_t *index = intmap_find(&j->users, user);
 
-	return us ? *us : 0;
+	return index ? j->used_ns.data[*index] : 0;
 }
 
 static bool is_in_budget(const struct file_jobs *j, uint32_t user)
 {
 	uint64_t since_ns = clock_monotonic_ns() - j->start_ns;
 
-	return used_us(j, user) * UINT64_C(1000) <=
-	       FILE_JOBS_BURST_NS + since_ns / 100 * FILE_JOBS_PERCENT;
+	return used_ns(j, user) <= FILE_JOBS_BURST_NS + since_ns / 100 * FILE_JOBS_PERCENT;
 }
 
 static bool is_user_busy(const struct file_jobs *j, uint32_t user)
@@ -144,7 +145,7 @@ static struct file_job *take_job(struct file_jobs *j)
 		uint32_t user = (*at)->user;
 
 		if (best &&
-		    (user == (*best)->user || used_us(j, user) >= used_us(j, (*best)->user)))
+		    (user == (*best)->user || used_ns(j, user) >= used_ns(j, (*best)->user)))
 			continue;
 		if (!is_user_busy(j, user))
 			best = at;
@@ -154,9 +155,14 @@ static struct file_job *take_job(struct file_jobs *j)
 
 static void add_time(struct file_jobs *j, uint32_t user, uint64_t cpu_ns)
 {
-	uint32_t *us = intmap_put(&j->used_us, user, NULL);
+	bool is_new;
+	uint32_t *index = intmap_put(&j->users, user, &is_new);
 
-	*us = (uint32_t)MIN(*us + cpu_ns / 1000, UINT32_MAX);
+	if (is_new) {
+		*index = (uint32_t)j->used_ns.n;
+		vec_push(&j->used_ns, 0);
+	}
+	j->used_ns.data[*index] += cpu_ns;
 }
 
 static void end_job(struct file_jobs *j, struct file_job *job, uint64_t cpu_ns)
