@@ -42,31 +42,6 @@ for room in lang demangle machine symbol unwind pipeline trace annotate script p
 	find "src/$room" -name '*.c'
 done | sort | xargs grep -HnE '(^|[^A-Za-z0-9_.>])(open|openat|open64|openat2|fopen|opendir|open_by_handle_at|fts_open|nftw|scandir|glob|file_map|file_read_all|file_read_line)\(' |
 	grep -vE '^[^:]*:[0-9]+:(static|int|bool|void) |^[^:]*:[0-9]+:[[:space:]]*(/?\*|//)' |
-	awk -F'|' '
-FILENAME != "-" {
-	if (NF) {
-		permitted[$1] = $2
-		known[$1] = 1
-	}
-	next
-}
-{
-	split($0, at, ":")
-	found[at[1]]++
-	lines[at[1]] = lines[at[1]] at[1] ":" at[2] ": open it by guard/open.h, or list it in scripts/check-opens.sh with the reason\n"
-}
-END {
-	for (file in found)
-		if (found[file] > permitted[file] + 0) {
-			printf "%s", lines[file]
-			bad = 1
-		}
-	for (file in known)
-		if (found[file] + 0 < permitted[file]) {
-			print "scripts/check-opens.sh: " file " has " found[file] + 0 " opens, not " permitted[file]
-			bad = 1
-		}
-	exit bad
-}' /dev/fd/3 - 3<<END
+	awk -v script=scripts/check-opens.sh -v noun=opens -v advice='open it by guard/open.h' -f scripts/listed-calls.awk /dev/fd/3 - 3<<END
 $listed
 END

@@ -39,38 +39,7 @@ for room in machine symbol unwind pipeline trace replay import record annotate s
 	find "src/$room" -name '*.c'
 done | sort | xargs grep -HnE '(^|[^A-Za-z0-9_])(elf_file_open|lang_detect|elf_symbols_begin|debug_sections_load|debug_file_open|mini_debug_open|line_draft_make|file_lines_make|unwind_build|perf_map_parse|jitdump_feed|lang_code_read|kallsyms_read|xz_unpack|parser_ask_here)\(' |
 	grep -vE '^[^:]*:[0-9]+:(static|int|bool|void|size_t) |^[^:]*:[0-9]+:[[:space:]]*(/?\*|//)' |
-	awk -F'|' -v rows="$rows" '
-BEGIN {
-	n = split(rows, row, " ")
-	for (i = 1; i <= n; i++)
-		is_row[row[i]] = 1
-}
-FILENAME != "-" {
-	if (NF) {
-		permitted[$1] = $2
-		known[$1] = 1
-	}
-	next
-}
-{
-	split($0, at, ":")
-	if (at[1] in is_row)
-		next
-	found[at[1]]++
-	lines[at[1]] = lines[at[1]] at[1] ":" at[2] ": ask the parser (guard/parser.h), or list it in scripts/check-parsers.sh with the reason\n"
-}
-END {
-	for (file in found)
-		if (found[file] > permitted[file] + 0) {
-			printf "%s", lines[file]
-			bad = 1
-		}
-	for (file in known)
-		if (found[file] + 0 < permitted[file]) {
-			print "scripts/check-parsers.sh: " file " has " found[file] + 0 " calls, not " permitted[file]
-			bad = 1
-		}
-	exit bad
-}' /dev/fd/3 - 3<<END
+	awk -v script=scripts/check-parsers.sh -v noun=calls -v advice='ask the parser (guard/parser.h)' -v skipped="$rows" \
+		-f scripts/listed-calls.awk /dev/fd/3 - 3<<END
 $listed
 END
