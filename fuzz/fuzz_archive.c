@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "scratch_root.h"
+
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
@@ -31,7 +33,7 @@
 #define ITEMS_MAX 32
 #define PATH_SIZE 256
 
-static char root[128], session_dir[160], archive_dir[160];
+static char session_dir[160], archive_dir[160];
 
 static struct {
 	struct image images[ITEMS_MAX];
@@ -45,23 +47,12 @@ static struct {
 	uint32_t n_files;
 } input;
 
-static void remove_root(void)
-{
-	file_remove_tree(root, NULL);
-}
-
 static void make_root(void)
 {
-	if (*root)
+	if (!scratch_root_make())
 		return;
-	log_set_level(LOG_QUIET);
-	snprintf(root, sizeof(root), "%s/assay-fuzz-archive-XXXXXX",
-		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-	if (!mkdtemp(root))
-		abort();
-	snprintf(session_dir, sizeof(session_dir), "%s/session", root);
-	snprintf(archive_dir, sizeof(archive_dir), "%s/archive", root);
-	atexit(remove_root);
+	snprintf(session_dir, sizeof(session_dir), "%s/session", scratch_root);
+	snprintf(archive_dir, sizeof(archive_dir), "%s/archive", scratch_root);
 }
 
 /* ---- the input ---- */
@@ -161,7 +152,7 @@ static void write_session(void)
 /* Nothing but the session and its archive may be in the folder. */
 static void check_folder(void)
 {
-	DIR *d = opendir(root);
+	DIR *d = opendir(scratch_root);
 	const struct dirent *entry;
 
 	while ((entry = readdir(d)))

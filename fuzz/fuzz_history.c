@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "built_segment.h"
+#include "scratch_root.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -26,26 +27,6 @@
 
 #define PARTS_MAX 6
 #define LATER     (1900000000 * NS_PER_SECOND) /* after the parts of most seeds */
-
-static char root[128];
-
-static void remove_root(void)
-{
-	file_remove_tree(root, NULL);
-}
-
-/* In memory: retention syncs each file. */
-static void make_root(void)
-{
-	if (*root)
-		return;
-	log_set_level(LOG_QUIET);
-	snprintf(root, sizeof(root), "%s/assay-fuzz-history-XXXXXX",
-		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-	if (!mkdtemp(root))
-		abort();
-	atexit(remove_root);
-}
 
 /* False: the input ends. */
 static bool write_part(struct reader *r)
@@ -70,7 +51,7 @@ static bool write_part(struct reader *r)
 		build_segment(reader_bytes(r, size), size, &built);
 	else
 		buf_bytes(&built, reader_bytes(r, size), size);
-	dir = xasprintf("%s/%s/samples/current", root, name);
+	dir = xasprintf("%s/%s/samples/current", scratch_root, name);
 	file = xasprintf("%s/0000.segment", dir);
 	if (file_mkdirs(dir, 0700, NULL) < 0 ||
 	    file_replace(file, built.data ? (char *)built.data : "", built.len, NULL) < 0)
@@ -91,7 +72,7 @@ static struct totals read_history(const struct history_request *request)
 	struct session *s;
 	struct error err = { 0 };
 
-	if (history_open(root, request, &s, &err) < 0) {
+	if (history_open(scratch_root, request, &s, &err) < 0) {
 		if (!*err.text)
 			abort();
 		return (struct totals){ 0 };
@@ -121,7 +102,7 @@ static struct retention_result merge(size_t level)
 	}
 	policy.now_ns = LATER;
 	policy.active = "";
-	history_retain(root, &policy, &result, NULL);
+	history_retain(scratch_root, &policy, &result, NULL);
 	return result;
 }
 
@@ -147,14 +128,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct history_request window = { .window = TIME_WINDOW_ALL };
 	uint8_t level = reader_u8(&r);
 
-	make_root();
+	scratch_root_make();
 	window.window.from_ns = reader_uleb(&r) * NS_PER_SECOND;
 	window.window.to_ns = reader_uleb(&r) * NS_PER_SECOND;
 	for (int i = 0; i < PARTS_MAX && write_part(&r); i++)
 		;
 	check(level, &window);
-	file_remove_tree(root, NULL);
-	if (mkdir(root, 0700) < 0 && errno != EEXIST)
+	file_remove_tree(scratch_root, NULL);
+	if (mkdir(scratch_root, 0700) < 0 && errno != EEXIST)
 		abort();
 	return 0;
 }

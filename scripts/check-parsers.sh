@@ -12,6 +12,7 @@ src/machine/jit_code.c|1|a jitdump, within a budget (guard/budget.h); it moves i
 src/open/input_new.c|1|a vmlinux that the user names
 src/oprofile/store/import_oprofile.c|2|binaries of an OProfile session that the user imports
 src/pipeline/jit_names.c|1|a perf map, up to 16 MiB; it moves into the parser next
+src/pipeline/lang_names.c|1|the line table of a Python function, bounded (fuzz/lang_code); it moves into the parser next
 src/record/interpreter.c|3|the command that the user starts, and the libraries that it needs
 src/record/pid_namespace.c|1|/proc/kallsyms
 src/record/program_files.c|1|the command that the user starts
@@ -37,7 +38,7 @@ src/unwind/library.c|1|the vdso, which the kernel has made
 rows='src/machine/image_look.c src/symbol/file_symbols.c src/symbol/lines/file_lines.c src/unwind/file_unwind.c src/symbol/debug_file.c src/symbol/debug_sections.c src/symbol/elf_draft.c src/symbol/mini_debug.c src/symbol/lines/line_scan.c src/symbol/lines/line_draft.c src/symbol/lines/line_go.c src/unwind/build.c src/unwind/build_covers.c src/unwind/build_runtimes.c'
 for room in machine symbol unwind pipeline trace replay import record annotate script processes calls collect export open daemon oprofile commands; do
 	find "src/$room" -name '*.c'
-done | sort | xargs grep -HnE '(^|[^A-Za-z0-9_])(elf_file_open|lang_detect|elf_symbols_begin|debug_sections_load|debug_file_open|mini_debug_open|line_draft_make|file_lines_make|unwind_build|perf_map_parse|jitdump_feed|lang_code_read|kallsyms_read|xz_unpack|parser_ask_here)\(' |
+done | sort | xargs grep -HnE '(^|[^A-Za-z0-9_])(elf_file_open|lang_detect|elf_symbols_begin|debug_sections_load|debug_file_open|mini_debug_open|line_draft_make|file_lines_make|unwind_build|perf_map_parse|jitdump_feed|lang_line|kallsyms_read|xz_unpack|parser_ask_here)\(' |
 	grep -vE '^[^:]*:[0-9]+:(static|int|bool|void|size_t) |^[^:]*:[0-9]+:[[:space:]]*(/?\*|//)' |
 	awk -v script=scripts/check-parsers.sh -v noun=calls -v advice='ask the parser (guard/parser.h)' -v skipped="$rows" \
 		-f scripts/listed-calls.awk /dev/fd/3 - 3<<END

@@ -31,16 +31,21 @@ MOST_MB = 150
 MOST_MS = 100
 
 
-def children(pid):
-    found = []
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        found += map(int, (task / "children").read_text(encoding="ascii").split())
+def with_children(pid):
+    """The process and all below it: keeper, opener and parsers. One that ends meanwhile is left out."""
+    found = [pid]
+    try:
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text(encoding="ascii").split():
+                found += with_children(int(child))
+    except OSError:
+        pass
     return found
 
 
 def peak_mb(pid):
     total = 0
-    for one in (pid, *children(pid)):
+    for one in with_children(pid):
         try:
             total += megabytes(one, "VmHWM")
         except OSError:

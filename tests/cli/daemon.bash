@@ -11,7 +11,7 @@
 #   work                   a program that is busy until the end of the test; it is $busy
 #   works_on               waits until it was busy for half a second
 #   is_quiet DIR           whether nothing was counted meanwhile
-#   runs_private PID       whether a process executes a program named "private"
+#   run_private            runs "split" as nobody, from a file $OPEN/private that is nobody's alone; its id in $runs
 #   names_function DIR PID whether a report names the functions of "split"
 #   parts DIR, has_parts DIR N   the names of its parts; whether there are at least N
 #   ask DIR REQUEST…       `assay ctl`, with the patience of the tests
@@ -65,8 +65,19 @@ with_users() {
 		mount --bind users.passwd /etc/passwd && mount --bind users.group /etc/group && exec "$@"' sh "$@"
 }
 
-runs_private() {
+is_private() {
 	[ "$(cat "/proc/$1/comm")" = private ]
+}
+
+# The test's teardown removes the folder.
+run_private() {
+	OPEN=$(mktemp -d)
+	cp "$PROGRAMS/split" "$OPEN/private"
+	chown -R nobody "$OPEN"
+	chmod 700 "$OPEN" "$OPEN/private"
+	background setpriv --reuid=nobody --regid=nogroup --clear-groups "$OPEN/private" 1000s
+	runs=$pid
+	wait_for is_private "$runs"
 }
 
 names_function() {

@@ -96,13 +96,7 @@ has_only() {
 @test "a daemon names the functions of another user's program whose file was deleted" {
 	need_root
 	need_daemon
-	OPEN=$(mktemp -d)
-	cp "$PROGRAMS/split" "$OPEN/private"
-	chown -R nobody "$OPEN"
-	chmod 700 "$OPEN" "$OPEN/private"
-	background setpriv --reuid=nobody --regid=nogroup --clear-groups "$OPEN/private" 1000s
-	runs=$pid
-	wait_for runs_private "$runs"
+	run_private
 	rm -r "$OPEN"
 	start_daemon d -e cpu-clock --max-cpu 0 -F "$(at_most 499)"
 	wait_for names_function d "$runs"

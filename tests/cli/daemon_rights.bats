@@ -183,13 +183,7 @@ opens_again() {
 # A build id comes by the opener alone: the file is its owner's.
 @test "an opener that is killed starts again, and opens files for the daemon" {
 	need_daemon
-	OPEN=$(mktemp -d)
-	cp "$PROGRAMS/split" "$OPEN/private"
-	chown -R nobody "$OPEN"
-	chmod 700 "$OPEN" "$OPEN/private"
-	background setpriv --reuid=nobody --regid=nogroup --clear-groups "$OPEN/private" 1000s
-	runs=$pid
-	wait_for runs_private "$runs"
+	run_private
 	with_users assay daemon --session-dir d -e cpu-clock --max-cpu 0 -F "$(at_most 499)" --paused
 	keeper=$(pgrep -P "$daemon" -x assay-keeper)
 	for _ in 1 2; do

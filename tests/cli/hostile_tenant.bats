@@ -61,12 +61,13 @@ attack() { # KIND
 	wait_for grep -q ready attack.log
 }
 
-# The largest sizes of the daemon, its opener and its parser, in MiB.
+# The largest sizes of a process and of all below it, in MiB: the daemon, its keeper, opener and parsers.
 peak_of() { # PID
-	local one sum=0 peak
-	for one in "$1" $(pgrep -P "$1"); do
-		peak=$(awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$one/status" 2>/dev/null)
-		sum=$((sum + ${peak:-0}))
+	local child sum
+	sum=$(awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$1/status" 2>/dev/null || true)
+	sum=${sum:-0}
+	for child in $(pgrep -P "$1"); do
+		sum=$((sum + $(peak_of "$child")))
 	done
 	echo "$sum"
 }
