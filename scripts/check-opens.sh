@@ -41,7 +41,7 @@ src/trace/pt_log.c|1|the log that the user asks for
 for room in lang demangle machine symbol unwind pipeline trace annotate script processes calls collect record daemon; do
 	find "src/$room" -name '*.c'
 done | sort | xargs grep -HnE '(^|[^A-Za-z0-9_.>])(open|openat|open64|openat2|fopen|opendir|open_by_handle_at|fts_open|nftw|scandir|glob|file_map|file_read_all|file_read_line)\(' |
-	grep -vE '^[^:]*:[0-9]+:(static|int|bool|void) |^[^:]*:[0-9]+:[[:space:]]*(/?\*|//)' |
+	grep -vE '^[^:]*:[0-9]+:(static|int|bool|void) |^[^:]*:[0-9]+:[[:space:]]*(/?\*([[:space:]*/]|$)|//)' |
 	awk -v script=scripts/check-opens.sh -v noun=opens -v advice='open it by guard/open.h' -f scripts/listed-calls.awk /dev/fd/3 - 3<<END
 $listed
 END

@@ -39,7 +39,7 @@ rows='src/machine/image_look.c src/symbol/file_symbols.c src/symbol/lines/file_l
 for room in machine symbol unwind pipeline trace replay import record annotate script processes calls collect export open daemon oprofile commands; do
 	find "src/$room" -name '*.c'
 done | sort | xargs grep -HnE '(^|[^A-Za-z0-9_])(elf_file_open|lang_detect|elf_symbols_begin|debug_sections_load|debug_file_open|mini_debug_open|line_draft_make|file_lines_make|unwind_build|perf_map_parse|jitdump_feed|lang_line|kallsyms_read|xz_unpack|parser_ask_here)\(' |
-	grep -vE '^[^:]*:[0-9]+:(static|int|bool|void|size_t) |^[^:]*:[0-9]+:[[:space:]]*(/?\*|//)' |
+	grep -vE '^[^:]*:[0-9]+:(static|int|bool|void|size_t) |^[^:]*:[0-9]+:[[:space:]]*(/?\*([[:space:]*/]|$)|//)' |
 	awk -v script=scripts/check-parsers.sh -v noun=calls -v advice='ask the parser (guard/parser.h)' -v skipped="$rows" \
 		-f scripts/listed-calls.awk /dev/fd/3 - 3<<END
 $listed
