@@ -11,7 +11,7 @@ setup() {
 	[ -e "$PROGRAMS/parser_trouble.so" ] || skip "no module for sanitizers' builds"
 	: >starts
 	need_recording
-	mkdir cache
+	mkdir -p cache
 	cp "$PROGRAMS/quarters" quarters
 	# Its size is that of no other file.
 	truncate -s +12345 quarters
