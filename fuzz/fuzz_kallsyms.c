@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdint.h>
 
-#include "symbol/kernel/kallsyms.h"
+#include "symbol/kallsyms.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -30,7 +30,7 @@ src/record/recorder_control.c|1|/proc/self
 src/demangle/swift_program.c|1|/dev/null
 src/symbol/function_names.c|1|the cache of assay
 src/symbol/image_places.c|1|folders that the user names (--image-path); the guard opens the files in them
-src/symbol/kernel/kallsyms.c|1|/proc/kallsyms, or a copy that the user names
+src/symbol/kallsyms.c|1|/proc/kallsyms, or a copy that the user names
 src/symbol/kernel/kcore.c|1|/proc/kcore, or a copy that the user names
 src/symbol/kernel/kernel_table.c|2|notes and modules of the kernel
 src/symbol/kernel/module_file.c|2|/lib/modules: modules.dep, and the names of releases

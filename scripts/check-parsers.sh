@@ -19,9 +19,9 @@ src/record/program_files.c|1|the command that the user starts
 src/replay/archive.c|2|files that the user archives; their build ids and debug links
 src/replay/perfdata_copy.c|1|build ids for a copy of a recording that the user makes
 src/symbol/addresses.c|1|segments, for link addresses in exports and annotate
-src/symbol/code_files.c|1|segments, for the code that annotate shows
+src/symbol/symbolizer/code_files.c|1|segments, for the code that annotate shows
 src/symbol/dump_table.c|1|a jitdump; it moves into the parser next
-src/symbol/explain.c|2|what a file has, for assay why
+src/symbol/symbolizer/explain.c|2|what a file has, for assay why
 src/symbol/file_table.c|1|the vdso, which the kernel has made
 src/symbol/function_names.c|4|files and kernel symbols that the user names for a filter
 src/symbol/image_places.c|1|build ids in the folders of --image-path
@@ -31,7 +31,7 @@ src/symbol/kernel/module_file.c|5|modules in /lib/modules
 src/symbol/kernel/vmlinux.c|2|vmlinux in /boot and /usr/lib/debug
 src/symbol/lines/line_dump.c|1|a jitdump; it moves into the parser next
 src/symbol/lines/line_table.c|1|the kernel and its modules
-src/symbol/symbolizer.c|1|the build id of a trusted file
+src/symbol/symbolizer/symbolizer.c|1|the build id of a trusted file
 src/trace/pt_images.c|8|code of a trace, for the flow of the processor
 src/unwind/library.c|1|the vdso, which the kernel has made
 '

@@ -19,7 +19,7 @@
 #include "profile/profile.h"
 #include "report/formats.h"
 #include "report/report.h"
-#include "symbol/code_files.h"
+#include "symbol/symbolizer/code_files.h"
 #include "symbol/lines/lines.h"
 
 struct annotated_line {

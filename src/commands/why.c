@@ -18,7 +18,7 @@
 #include "profile/profile.h"
 #include "profile/query.h"
 #include "store/session.h"
-#include "symbol/explain.h"
+#include "symbol/symbolizer/explain.h"
 #include "symbol/lines/lines.h"
 
 struct why_args {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The history's upkeep, in a child process of lowest priority. It packs finished parts
- * (store/pack.h), and merges and removes old ones (store/history/retention.h). It may be killed at
- * any time; the next one continues.
+ * (store/history/pack.h), and merges and removes old ones (store/history/retention.h). It may be
+ * killed at any time; the next one continues.
  */
 #pragma once
 

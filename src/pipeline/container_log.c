@@ -6,7 +6,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "machine/engine_files.h"
-#include "store/containers.h"
+#include "store/history/containers.h"
 
 #define TRIES       5
 #define PENDING_MAX 1024

@@ -3,8 +3,8 @@
  * Names of containers and pods, collected while recording.
  *
  * Each cgroup is looked up when it is first seen (machine/engine_files.h). The names are kept in
- * the session (store/containers.h). Kubernetes writes its files shortly after a container has
- * started, so cgroups without a name are looked up again at the next flushes.
+ * the session (store/history/containers.h). Kubernetes writes its files shortly after a container
+ * has started, so cgroups without a name are looked up again at the next flushes.
  */
 #pragma once
 

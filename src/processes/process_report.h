@@ -19,7 +19,7 @@
 #include "profile/processes.h"
 #include "report/formats.h"
 #include "report/report.h"
-#include "symbol/code_files.h"
+#include "symbol/symbolizer/code_files.h"
 #include "symbol/disasm.h"
 
 /* X(id, key, title, contexts) */

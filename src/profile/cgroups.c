@@ -5,7 +5,7 @@
 
 #include "machine/cgroup_name.h"
 #include "profile/index.h"
-#include "store/containers.h"
+#include "store/history/containers.h"
 
 static const enum profile_key keys[N_CGROUP_KEYS] = {
 	[CGROUP_PATH] = PROFILE_CGROUP,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "symbol/kernel/kallsyms.h"
+#include "symbol/kallsyms.h"
 
 /* The functions that an idle CPU's stack goes through (kernel/sched/idle.c). */
 static const char *const idle_names[] = { "do_idle", "cpu_startup_entry", "play_idle_precise" };

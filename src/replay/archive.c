@@ -18,7 +18,7 @@
 #include "guard/open.h"
 #include "pipeline/image_files.h"
 #include "replay/replay.h"
-#include "store/containers.h"
+#include "store/history/containers.h"
 #include "symbol/debug_file.h"
 #include "symbol/kernel/vmlinux.h"
 #include "trace/pt_history.h"

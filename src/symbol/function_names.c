@@ -14,7 +14,7 @@
 #include "elf/elf_symbols.h"
 #include "symbol/debug_file.h"
 #include "demangle/demangle.h"
-#include "symbol/kernel/kallsyms.h"
+#include "symbol/kallsyms.h"
 
 #define N_LISTED 12 /* of functions of one name */
 

@@ -15,7 +15,7 @@
 #include "machine/image_file.h"
 #include "symbol/image_places.h"
 #include "symbol/index.h"
-#include "symbol/kernel/kallsyms.h"
+#include "symbol/kallsyms.h"
 #include "symbol/symbols.h"
 
 /* A segment of code: its place in the file, and its link address. */

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "machine/jit_code.h"
 #include "perfdata/tracepoint.h"
-#include "symbol/kernel/kallsyms.h"
+#include "symbol/kallsyms.h"
 
 enum {
 	MAX_CPUS = 1 << 16,

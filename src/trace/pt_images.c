@@ -17,7 +17,7 @@
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "machine/jit_code.h"
-#include "symbol/kernel/kallsyms.h"
+#include "symbol/kallsyms.h"
 #include "symbol/kernel/vmlinux.h"
 #include "symbol/table.h"
 

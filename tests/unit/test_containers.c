@@ -3,7 +3,7 @@
 #include "folder.h"
 
 #include "base/mem.h"
-#include "store/containers.h"
+#include "store/history/containers.h"
 
 #define PART "history/samples/current/20261121T210500.123Z"
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "elf/elf_file.h"
-#include "symbol/code_files.h"
+#include "symbol/symbolizer/code_files.h"
 #include "symbol/disasm.h"
 #include "symbol/kernel/module_file.h"
 #include "symbol/lines/lines.h"

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "store/history/merge.h"
-#include "store/pack.h"
+#include "store/history/pack.h"
 
 #define SECONDS 600
 

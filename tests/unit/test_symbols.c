@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "machine/image_file.h"
-#include "symbol/kernel/kallsyms.h"
+#include "symbol/kallsyms.h"
 
 static const char *scratch_file(const char *name, const char *text)
 {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "counter/event_text.h"
+#include "counter/catalog/event_text.h"
 #include "oprofile/report/opreport.h"
 #include "oprofile/report/opreport_rows.h"
 #include "store/session.h"

@@ -14,7 +14,7 @@
 #include "report/report.h"
 #include "store/session.h"
 #include "symbol/addresses.h"
-#include "symbol/code_files.h"
+#include "symbol/symbolizer/code_files.h"
 #include "symbol/lines/lines.h"
 
 #define SCHEMA_VERSION "3.1"

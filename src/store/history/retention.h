@@ -5,7 +5,7 @@
  * The daemon calls it from time to time in a child of low priority, and so does `assay retain`:
  *
  *  1. It removes the remains of a crash: unfinished parts, and parts that a merged part replaces.
- *  2. It packs each finished part (store/pack.h), with the overviews that pay.
+ *  2. It packs each finished part (store/history/pack.h), with the overviews that pay.
  *  3. It removes parts that ended longer ago than `max_age_s`.
  *  4. When a tier's age is over, it merges the parts of each of its spans to one part.
  *  5. While the history is larger than `max_bytes`, it merges the oldest parts before their age.

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "store/history/merge.h"
-#include "store/pack.h"
+#include "store/history/pack.h"
 #include "store/session_join.h"
 
 #define MERGE_PREFIX ".merge-"

@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "counter/catalog/catalog.h"
 #include "counter/catalog/event_files.h"
-#include "counter/parse.h"
+#include "counter/spec/parse.h"
 #include "counter/pmu.h"
 #include "counter/sources.h"
 

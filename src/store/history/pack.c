@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "store/pack.h"
+#include "store/history/pack.h"
 
 #include <errno.h>
 #include <fcntl.h>

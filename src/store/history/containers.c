@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "store/containers.h"
+#include "store/history/containers.h"
 
 #include <fcntl.h>
 #include <libgen.h>

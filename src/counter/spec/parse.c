@@ -4,7 +4,7 @@
  * or slashes (pmu.c). The result is a draft, which becomes one counter, or one for each kind of
  * core.
  */
-#include "counter/parse.h"
+#include "counter/spec/parse.h"
 
 #include <errno.h>
 #include <stdio.h>

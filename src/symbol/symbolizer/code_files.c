@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/code_files.h"
+#include "symbol/symbolizer/code_files.h"
 
 #include <elf.h>
 #include <errno.h>

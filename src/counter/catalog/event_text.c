@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "counter/event_text.h"
+#include "counter/catalog/event_text.h"
 
 #include <stdio.h>
 #include <string.h>

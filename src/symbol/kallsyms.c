@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/kernel/kallsyms.h"
+#include "symbol/kallsyms.h"
 
 #include <string.h>
 

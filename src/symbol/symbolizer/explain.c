@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/explain.h"
+#include "symbol/symbolizer/explain.h"
 
 #include <elf.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "counter/counter.h"
-#include "counter/parse.h"
+#include "counter/spec/parse.h"
 #include "counter/reason.h"
 #include "counter/sources.h"
 
