@@ -4,7 +4,8 @@
 #   - a source file has at most 700 lines;
 #   - within a folder of src/, no cycle of files has more than three files. A file is a pair of .c and .h. It needs
 #     another file if it includes the other's header, or if its header declares a variable that the other defines;
-#   - the rooms (the folders directly in src/) include each other in one direction;
+#   - folders include each other in one direction, the folders inside a room, too (scripts/check-layers.sh has the order
+#     of the rooms);
 #   - a room holds at most a tenth of the lines of src/.
 cd "$(dirname "$0")/.." || exit 2
 {
@@ -46,11 +47,6 @@ function variable_of(line) {
 	gsub(/\[[^\]]*\]/, "", line)
 	sub(/.*[^a-zA-Z0-9_]/, "", line)
 	return line
-}
-function room_of(path) {
-	sub(/^src\//, "", path)
-	sub(/\/.*/, "", path)
-	return path
 }
 function add_edge(from, to) {
 	if (from != to && !((from, to) in edge)) {
@@ -108,11 +104,11 @@ function check_cycles(   i, n, node) {
 			" function to the file that owns it, or pass a table or a callback in:")
 		print_edges(in_folder, cycle[i])
 	}
-	find_cycles(of_rooms, of_rooms, 1)
+	find_cycles(of_folders, of_folders, 1)
 	for (i = 1; i <= n_cycles; i++) {
-		complain("rooms include each other in a cycle. Move the files that both need into a room of an" \
-			" earlier layer:")
-		print_edges(of_rooms, cycle[i])
+		complain("folders include each other in a cycle. Move the files that both need into the lower folder, or the" \
+			" files that need both into a folder above:")
+		print_edges(of_folders, cycle[i])
 	}
 }
 END {
@@ -130,8 +126,8 @@ END {
 				continue
 			if (folder_of[from] == folder_of[target[i]])
 				in_folder[from] = in_folder[from] " " target[i]
-			else if (room_of(from) != room_of(target[i]) && !edge[room_of(from), room_of(target[i])]++)
-				of_rooms[room_of(from)] = of_rooms[room_of(from)] " " room_of(target[i])
+			else if (!folder_edge[folder_of[from], folder_of[target[i]]]++)
+				of_folders[folder_of[from]] = of_folders[folder_of[from]] " " folder_of[target[i]]
 		}
 	}
 	check_cycles()

@@ -11,8 +11,8 @@
  */
 #pragma once
 
-#include "counter/catalog/catalog.h"
 #include "counter/draft.h"
+#include "counter/event_name.h"
 
 struct pmu_names {
 	char **data;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "store/history/history.h"
 #include "store/recent.h"
 
 /* The columns of seconds, of losses and of rows. */

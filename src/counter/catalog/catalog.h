@@ -6,47 +6,10 @@
 #pragma once
 
 #include "counter/counter.h"
-
-/* X(id, key, text) */
-#define EVENT_KINDS(X)                                                 \
-	X(HARDWARE, "hardware", "generic hardware event")              \
-	X(CACHE, "cache", "generic cache event")                       \
-	X(SOFTWARE, "software", "software event of the kernel")        \
-	X(TRACEPOINT, "tracepoint", "tracepoint of the kernel")        \
-	X(PMU, "pmu", "event that a PMU's driver names")               \
-	X(TABLE, "table", "event of this processor, from event files") \
-	X(PROCESSOR, "processor", "event of this processor, from libpfm4's tables")
-
-enum event_kind {
-#define X(id, key, text) EVENT_##id,
-	EVENT_KINDS(X)
-#undef X
-		N_EVENT_KINDS
-};
+#include "counter/event_name.h"
 
 extern const char *const event_kind_keys[N_EVENT_KINDS];
 extern const char *const event_kind_texts[N_EVENT_KINDS];
-
-/* What a unit mask of an event chooses: NAME:MASK. */
-struct event_mask {
-	const char *name, *help;
-	bool is_default; /* taken where no mask is given */
-};
-
-/* Strings hold during the visit only. */
-struct event_name {
-	enum event_kind kind;
-	const char *name;  /* as counter_parse() takes it */
-	const char *alias; /* a second spelling, or NULL */
-	const char *help;  /* one line, or "" */
-	const struct event_mask *masks;
-	uint32_t n_masks;
-	uint64_t min_count; /* the least count; 0: not known */
-	const struct table_event
-		*table; /* of event files (counter/catalog/event_file.h), else NULL */
-};
-
-typedef void (*event_visitor)(void *ctx, const struct event_name *event);
 
 /* Visits all kinds, in the order of enum event_kind. Unreadable tables are left out. */
 void catalog_each(const struct counter_sources *sources, event_visitor visit, void *ctx);
