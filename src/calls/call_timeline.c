@@ -469,8 +469,8 @@ int call_timeline_read(const struct call_timeline_config *config, struct call_ti
 		return e;
 	strings_init(&r.names);
 	look_at_counters(&r);
-	e = replay_has_trace(r.replay) ? call_timeline_read_trace(&r, err)
-				       : call_timeline_read_samples(&r, err);
+	e = replay_find_trace(r.replay) ? call_timeline_read_trace(&r, err)
+					: call_timeline_read_samples(&r, err);
 	call_timeline_finish(&r);
 	if (e >= 0 && !out->calls.n && !out->marks.n)
 		e = error_set(err, -ENODATA, "nothing ran while it was recorded");

@@ -45,7 +45,8 @@ struct trace_calls {
 	uint32_t first_counter; /* of those that are made of the trace */
 };
 
-static bool is_entry(void *context, const struct call_thread *t, uint64_t addr, uint32_t inside);
+static bool trace_calls_find_entry(void *context, const struct call_thread *t, uint64_t addr,
+				   uint32_t inside);
 static void called(void *context, const struct call_thread *t, struct open_call *call,
 		   const struct open_call *parent);
 static void over(void *context, const struct call_thread *t, const struct open_call *call,
@@ -60,7 +61,7 @@ int trace_calls_open(struct replay *replay, struct symbolizer *symbolizer,
 	struct trace_calls *t;
 	int r;
 
-	if (!replay_has_trace(replay))
+	if (!replay_find_trace(replay))
 		return replay_no_trace(replay, ": only recordings of a processor trace have calls",
 				       err);
 	r = itrace_parse("be", &itrace, err);
@@ -74,7 +75,7 @@ int trace_calls_open(struct replay *replay, struct symbolizer *symbolizer,
 	t->arena = arena_new();
 	t->cached = xcalloc(N_CACHED, sizeof(*t->cached));
 	t->stacks = (struct call_stacks){
-		.is_entry = is_entry, .called = called, .over = over, .context = t
+		.find_entry = trace_calls_find_entry, .called = called, .over = over, .context = t
 	};
 	vec_push(&t->functions, ((struct trace_function){ IMAGE_UNKNOWN_ID, NO_SYMBOL }));
 	vec_push(&t->paths, ((struct trace_path){ 0, 0 }));
@@ -214,8 +215,8 @@ const char *trace_function_name(struct trace_calls *t, uint32_t function)
 
 /* ---- calls ---- */
 
-static bool is_entry(void *context, const struct call_thread *thread, uint64_t addr,
-		     uint32_t inside)
+static bool trace_calls_find_entry(void *context, const struct call_thread *thread, uint64_t addr,
+				   uint32_t inside)
 {
 	const struct cached *c = function_at(context, addr);
 

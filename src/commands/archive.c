@@ -115,7 +115,7 @@ static int archive(struct input *in, const struct archive_args *args, bool *is_d
 	r = file_check_parent(args->output, err);
 	if (r < 0)
 		return r;
-	if (opening_has_trace(args->input))
+	if (opening_find_trace(args->input))
 		source.recording = args->input;
 	r = source.recording ? 0 : input_open_given(in, args->input, &session, is_damaged, err);
 	source.session = session;

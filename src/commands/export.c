@@ -183,7 +183,7 @@ static int export_session(struct input *in, const struct export_args *args,
 		options.by_period = input_by_period(args->weight, profile, NULL);
 	source.symbols = symbols;
 	source.trace.with_branches = args->branches;
-	if (!args->no_itrace && opening_has_trace(args->input))
+	if (!args->no_itrace && opening_find_trace(args->input))
 		options.trace = &source.trace;
 	r = export_write(format, &options, profile, args->output, &n_bytes, err);
 	if (r >= 0)
@@ -197,7 +197,7 @@ static int decode_branches(struct input *in, const struct export_args *args, str
 {
 	struct itrace branches;
 
-	if (args->no_itrace || !replay_has_trace(replay))
+	if (args->no_itrace || !replay_find_trace(replay))
 		return 0;
 	itrace_parse("i100usle", &branches, NULL);
 	return input_decode(in, replay, args->itrace ? input_itrace(in) : &branches, args->input,

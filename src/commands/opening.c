@@ -105,12 +105,12 @@ int opening_begin(const char *command, const struct open_config *options, struct
 	return r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 
-bool opening_has_trace(const char *path)
+bool opening_find_trace(const char *path)
 {
 	cleanup(replay_close_at_exit) struct replay *replay = NULL;
 
 	return path && strcmp(path, "-") != 0 && replay_is_perfdata(path) &&
-	       replay_open(path, &replay, NULL) == 0 && replay_has_trace(replay);
+	       replay_open(path, &replay, NULL) == 0 && replay_find_trace(replay);
 }
 
 void opening_note(void *path, const char *sentence)

@@ -27,7 +27,7 @@ extern const struct open_config opening_config;
 int opening_begin(const char *command, const struct open_config *options, struct input **out);
 
 /* Whether `path` (may be NULL) is a perf.data file with a processor trace. "-" is never read. */
-bool opening_has_trace(const char *path);
+bool opening_find_trace(const char *path);
 
 /* Prints a note about the input `path` as a warning: a callback for notes, such as a trace's. */
 void opening_note(void *path, const char *sentence);

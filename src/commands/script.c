@@ -313,7 +313,7 @@ static int decode_trace(struct run *r, struct error *err)
 {
 	int e;
 
-	if (!replay_has_trace(r->replay)) {
+	if (!replay_find_trace(r->replay)) {
 		e = replay_no_trace(r->replay, "", err);
 		if (r->itrace_text && e == -EBADMSG)
 			return e;
@@ -439,7 +439,7 @@ static void tell_refused_kernel(struct run *r)
 {
 	struct image_table *images = machine_images(replay_machine(r->replay));
 
-	if (replay_has_trace(r->replay))
+	if (replay_find_trace(r->replay))
 		return; /* the decoder says so */
 	for (uint32_t i = 0; i < image_count(images); i++) {
 		const struct image *image = image_get(images, (image_id){ i });

@@ -137,7 +137,7 @@ int daemon_save(struct daemon *d, const char *name, struct error *err)
 
 	/* Check before anything is made: a slow disk may block us, too. */
 	if (!e)
-		e = d->recorder ? recorder_can_switch(d->recorder, err) : no_recorder(err);
+		e = d->recorder ? recorder_check_switch(d->recorder, err) : no_recorder(err);
 	if (e < 0)
 		return e;
 	lock = take_history(d, err);

@@ -87,7 +87,7 @@ static int daemon_choose_counters(struct daemon *d, struct error *err)
 	return 0;
 }
 
-static bool can_sample_in_kernel(struct daemon *d)
+static bool collect_choose_sampler(struct daemon *d)
 {
 	static const struct counter_sources sources;
 	char why[256];
@@ -354,7 +354,7 @@ static void watch_history(struct daemon *d, uint64_t now_ns)
 		      (d->upkept_parts != d->n_parts && since >= d->pace.settle_ns);
 	struct error err = { 0 };
 
-	if (d->upkeep && upkeep_has_ended(d->upkeep))
+	if (d->upkeep && upkeep_reap(d->upkeep))
 		d->upkeep = 0;
 	if (d->upkeep || !is_due)
 		return;
@@ -587,7 +587,7 @@ static int daemon_begin(struct daemon *d, struct recorder_result *result, struct
 	if (e < 0)
 		return e;
 	write_note(d);
-	d->in_kernel = can_sample_in_kernel(d);
+	d->in_kernel = collect_choose_sampler(d);
 	if (!d->in_kernel && d->config->collector == COLLECT_BPF)
 		return error_set(err, -EPERM,
 				 "--collector=bpf: the in-kernel sampler is not possible");

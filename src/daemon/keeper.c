@@ -60,7 +60,7 @@ static void start_opener(struct keeper *k)
 }
 
 /* Until the opener dies (true), or the daemon has gone (false). */
-static bool opener_has_died(struct keeper *k)
+static bool keeper_await_death(struct keeper *k)
 {
 	struct pollfd polled[] = { { .fd = SOCKET }, { .fd = k->children, .events = POLLIN } };
 	struct signalfd_siginfo info;
@@ -81,7 +81,7 @@ static void keep(struct keeper *k)
 {
 	for (;;) {
 		start_opener(k);
-		if (!opener_has_died(k))
+		if (!keeper_await_death(k))
 			break;
 		opener_notice(SOCKET, -ECHILD);
 		nanosleep(&before_next, NULL);
@@ -123,7 +123,7 @@ pid_t keeper_start(const struct daemon_user *user, const char *mountpoint, struc
 	int ends[2];
 	pid_t pid;
 
-	if (!privilege_is_for_opener())
+	if (!privilege_check_opener())
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return error_errno(err, -errno, "cannot start the opener");

@@ -128,7 +128,7 @@ int privilege_drop(enum privilege_role role, const struct daemon_user *user, boo
 	return 0;
 }
 
-bool privilege_is_for_opener(void)
+bool privilege_check_opener(void)
 {
 	if (capng_get_caps_process() < 0)
 		return false;

@@ -34,7 +34,7 @@ int privilege_drop(enum privilege_role role, const struct daemon_user *user, boo
 		   struct error *err);
 
 /* Whether this process has rights that only its opener is to have. */
-bool privilege_is_for_opener(void);
+bool privilege_check_opener(void);
 
 /* Whether this kernel opens counters for CAP_SYS_ADMIN only. Then the opener opens them. */
 bool privilege_counters_want_admin(void);

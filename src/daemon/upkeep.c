@@ -125,7 +125,7 @@ void upkeep_end(pid_t pid, void (*meanwhile)(void *context), void *context)
 	}
 }
 
-bool upkeep_has_ended(pid_t pid)
+bool upkeep_reap(pid_t pid)
 {
 	return waitpid(pid, NULL, WNOHANG) != 0;
 }

@@ -26,4 +26,4 @@ pid_t upkeep_start(const char *dir, const char *active, const struct daemon_sett
 void upkeep_end(pid_t pid, void (*meanwhile)(void *context), void *context);
 
 /* Whether it has ended. Then the process is also reaped. */
-bool upkeep_has_ended(pid_t pid);
+bool upkeep_reap(pid_t pid);

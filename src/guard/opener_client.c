@@ -108,7 +108,7 @@ static int opener_await(int wait_ms)
 }
 
 /* Takes what came since the last request. True: its late reply is still to come. */
-static bool opener_is_stuck(void)
+static bool opener_drain(void)
 {
 	int fd;
 
@@ -127,7 +127,7 @@ int opener_ask(const struct opener_request *request, int fd)
 
 	pthread_mutex_lock(&opener.lock);
 	if (opener.socket >= 0) {
-		r = opener_is_stuck() ? -EBUSY : opener_send(request, fd);
+		r = opener_drain() ? -EBUSY : opener_send(request, fd);
 		r = r < 0 ? r : opener_await(ANSWER_MS);
 		opener.is_late |= r == -ETIMEDOUT;
 	}
@@ -143,7 +143,7 @@ struct opener_state opener_state(void)
 	if (pthread_mutex_trylock(&opener.lock) != 0)
 		return state;
 	if (opener.socket >= 0)
-		opener_is_stuck();
+		opener_drain();
 	state = opener.state;
 	pthread_mutex_unlock(&opener.lock);
 	return state;

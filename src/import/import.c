@@ -213,7 +213,7 @@ static void tell_start(struct import_part *part, int start)
 }
 
 /* True if one of the parts before has a start, once they all know. The lock is held. */
-static bool has_started(struct import *im, const struct import_part *part)
+static bool import_await_start(struct import *im, const struct import_part *part)
 {
 	for (struct import_part *p = im->parts; p < part; p++) {
 		while (p->start == NOT_KNOWN)
@@ -236,7 +236,7 @@ static int begin_session(struct import_part *part, uint64_t first_ns)
 	int r;
 
 	pthread_mutex_lock(&im->lock);
-	is_first = !has_started(im, part);
+	is_first = !import_await_start(im, part);
 	if (is_first)
 		im->start_ns = recorded_ns ? MIN(recorded_ns, first_ns) : first_ns;
 	pthread_mutex_unlock(&im->lock);
@@ -540,7 +540,7 @@ static int import_replay(const struct import_config *config, struct file_mapping
 	r = replay_open_mapped(config->path, map, &im->replay, err);
 	if (r < 0)
 		return r;
-	if (config->itrace && replay_has_trace(im->replay))
+	if (config->itrace && replay_find_trace(im->replay))
 		r = replay_decode(im->replay, config->itrace, config->places, err);
 	if (r < 0)
 		return error_wrap(err, r, "%s", config->path);

@@ -129,7 +129,7 @@ static bool expire_looks(struct pipeline *p, uint64_t now_ns)
 }
 
 /* Has the files of new images looked at. */
-static bool are_images_known(struct pipeline *p, const struct sample *sample)
+static bool look_at_images(struct pipeline *p, const struct sample *sample)
 {
 	image_id id = sample->class.app;
 	bool are_known = pipeline_look_at_image(p, sample->class.pid, &id);
@@ -153,14 +153,13 @@ static void keep_as_known(struct pipeline *p, struct sample *sample, struct code
 
 void pipeline_keep_or_wait(struct pipeline *p, struct sample *sample, struct code_addr *frames)
 {
-	if (p->is_offline || are_images_known(p, sample) ||
-	    !waiting_samples_add(&p->waiting, sample))
+	if (p->is_offline || look_at_images(p, sample) || !waiting_samples_add(&p->waiting, sample))
 		keep_as_known(p, sample, frames);
 }
 
 static bool keep_if_known(void *context, struct sample *sample, struct code_addr *frames)
 {
-	bool are_known = are_images_known(context, sample);
+	bool are_known = look_at_images(context, sample);
 
 	if (are_known)
 		keep_as_known(context, sample, frames);

@@ -124,7 +124,7 @@ static size_t sums_take_unit(struct sums *s)
 	return unit;
 }
 
-static void unit_is_done(struct sums *s, size_t unit)
+static void unit_finish(struct sums *s, size_t unit)
 {
 	pthread_mutex_lock(&s->lock);
 	s->progress[s->units.data[unit].source].n_done++;
@@ -143,7 +143,7 @@ static void *sums_work(void *arg)
 	pthread_mutex_unlock(&s->lock);
 	while ((unit = sums_take_unit(s)) < s->units.n) {
 		sums_add_unit(s, &s->units.data[unit], thread, reader);
-		unit_is_done(s, unit);
+		unit_finish(s, unit);
 	}
 	row_reader_free(reader);
 	return NULL;

@@ -107,7 +107,7 @@ static void place(struct pt_event *events, size_t n, uint64_t ip)
 }
 
 /* Tracing goes on at a first branch that seems to begin it. */
-static bool is_doubled_begin(struct pt_joint *j, const struct pt_event *e)
+static bool joint_take_begin(struct pt_joint *j, const struct pt_event *e)
 {
 	if (j->has_begun)
 		return false;
@@ -118,7 +118,7 @@ static bool is_doubled_begin(struct pt_joint *j, const struct pt_event *e)
 	return true;
 }
 
-static bool is_doubled_cr3(struct pt_joint *j, const struct pt_event *e)
+static bool joint_take_cr3(struct pt_joint *j, const struct pt_event *e)
 {
 	bool is_doubled = j->has_cr3 && j->cr3.cr3.value == e->cr3.value &&
 			  j->cr3.cr3.is_guest == e->cr3.is_guest;
@@ -128,7 +128,7 @@ static bool is_doubled_cr3(struct pt_joint *j, const struct pt_event *e)
 	return is_doubled;
 }
 
-static bool is_doubled_vmcs(struct pt_joint *j, const struct pt_event *e)
+static bool joint_take_vmcs(struct pt_joint *j, const struct pt_event *e)
 {
 	bool is_doubled = j->has_vmcs && j->vmcs == e->vmcs.address;
 
@@ -137,20 +137,20 @@ static bool is_doubled_vmcs(struct pt_joint *j, const struct pt_event *e)
 	return is_doubled;
 }
 
-/* Whether the event says nothing new, now that what was before it is known. */
-static bool is_doubled(struct pt_joint *j, const struct pt_event *e)
+/* Keeps the state that the event sets. True: the event says nothing new after the piece before. */
+static bool joint_take(struct pt_joint *j, const struct pt_event *e)
 {
 	switch ((enum pt_event_kind)e->kind) {
 	case PT_EV_BRANCH:
-		return is_doubled_begin(j, e);
+		return joint_take_begin(j, e);
 	case PT_EV_TIME_AHEAD:
 		return e->time_ahead.tsc < j->tsc;
 	case PT_EV_TIME:
 		return MAX(e->tsc, j->tsc) == j->tsc && e->cycles + j->cycles == j->told_cycles;
 	case PT_EV_CR3:
-		return is_doubled_cr3(j, e);
+		return joint_take_cr3(j, e);
 	case PT_EV_VMCS:
-		return is_doubled_vmcs(j, e);
+		return joint_take_vmcs(j, e);
 	default:
 		return false;
 	}
@@ -175,7 +175,7 @@ size_t pt_join(struct pt_joint *j, struct pt_event *events, size_t n)
 		struct pt_event *e = &events[i];
 
 		/* Most events are branches, and nothing but the first can be doubled. */
-		if ((e->kind != PT_EV_BRANCH || !j->has_begun) && is_doubled(j, e)) {
+		if ((e->kind != PT_EV_BRANCH || !j->has_begun) && joint_take(j, e)) {
 			if (e->kind == PT_EV_BRANCH)
 				place(events, kept, e->branch.to);
 			continue;

@@ -150,8 +150,8 @@ static void push_language_frame(struct in_kernel *k, const struct sampler_count 
 }
 
 /* Whether a native frame is the interpreter's loop. A caller's address is behind its call. */
-static bool is_loop(struct in_kernel *k, const struct sampler_count *c, struct code_addr code,
-		    uint32_t i)
+static bool look_for_loop(struct in_kernel *k, const struct sampler_count *c, struct code_addr code,
+			  uint32_t i)
 {
 	image_id image = code.image;
 	bool is_known = pipeline_look_at_image(k->pipeline, c->pid, &image);
@@ -184,7 +184,7 @@ void in_kernel_push_frames(struct in_kernel *k, const struct sampler_count *c,
 		if (reason >= 0 && i >= MAX(c->n_kernel, 1u))
 			break; /* as in the pipeline: the following frames can't be trusted either
 				*/
-		if (is_run || (k->held_run.n && is_loop(k, c, code, i)))
+		if (is_run || (k->held_run.n && look_for_loop(k, c, code, i)))
 			push_loop(k, fit, code);
 		else
 			vec_push(&k->frames, code);

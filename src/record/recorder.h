@@ -185,7 +185,7 @@ int recorder_snapshot(struct recorder *r, struct error *err);
 int recorder_switch(struct recorder *r, const char *dir, struct error *err);
 
 /* Whether a switch would be refused now, without touching the disk. -EAGAIN: the disk is behind. */
-int recorder_can_switch(const struct recorder *r, struct error *err);
+int recorder_check_switch(const struct recorder *r, struct error *err);
 
 /*
  * Reads the kernel's rings. A callback that may take longer than a tenth of a second must call it

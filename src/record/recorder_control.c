@@ -128,7 +128,7 @@ uint64_t recorder_counted(const struct recorder *r, uint32_t counter)
 	return rings_counted(r->rings, counter);
 }
 
-int recorder_can_switch(const struct recorder *r, struct error *err)
+int recorder_check_switch(const struct recorder *r, struct error *err)
 {
 	if (r->raw)
 		return error_set(err, -EOPNOTSUPP, "a raw recording stays in one file");
@@ -138,7 +138,7 @@ int recorder_can_switch(const struct recorder *r, struct error *err)
 
 int recorder_switch(struct recorder *r, const char *dir, struct error *err)
 {
-	int e = recorder_can_switch(r, err);
+	int e = recorder_check_switch(r, err);
 
 	if (!e)
 		e = recorder_gather(r, err);

@@ -135,7 +135,7 @@ static char *build_id_path(const struct archive *a, const struct build_id *id)
 			 hex + 2);
 }
 
-static bool is_new(struct archive *a, const char *path)
+static bool archive_add_path(struct archive *a, const char *path)
 {
 	uint32_t n = a->done.n;
 
@@ -159,7 +159,7 @@ static int add_debug_file(struct archive *a, const char *path, struct error *err
 		if (debug_file_open(&search, &elf, &debug, &debug_elf, &found)) {
 			to = search.build_id.len ? build_id_path(a, &search.build_id)
 						 : xasprintf("%s/" FILES_DIR "%s", a->dir, found);
-			if (is_new(a, to))
+			if (archive_add_path(a, to))
 				r = copy_if_there(a, found, to, &was_copied, err);
 			a->result->n_debug_files += r >= 0;
 		}
@@ -182,13 +182,13 @@ static int add_binary(struct archive *a, const struct image *image, struct error
 						   : "has changed since (another build id)");
 		return 0;
 	}
-	if (!is_new(a, to)) {
+	if (!archive_add_path(a, to)) {
 		/* Another build of the same path: found by its build id, as a debug file is. */
 		if (!image->build_id.len)
 			return 0;
 		free(to);
 		to = build_id_path(a, &image->build_id);
-		if (!is_new(a, to))
+		if (!archive_add_path(a, to))
 			return 0;
 	}
 	r = copy_if_there(a, from, to, &was_copied, err);
@@ -233,7 +233,7 @@ static int archive_add_kernel(struct archive *a, const struct image *image, stru
 			xasprintf("%s/" KERNEL_DIR "/%s", a->dir, files[i].name);
 		bool was_copied;
 
-		if (is_new(a, to))
+		if (archive_add_path(a, to))
 			r = copy_if_there(a, files[i].from, to, &was_copied, err);
 	}
 	return r;
@@ -251,7 +251,7 @@ static int add_module(struct archive *a, const struct image *image, struct error
 		return 0;
 	from = xasprintf("/sys/module/%s/notes/.note.gnu.build-id", name);
 	to = xasprintf("%s/" KERNEL_DIR "/module/%s/notes/.note.gnu.build-id", a->dir, name);
-	return is_new(a, to) ? copy_if_there(a, from, to, &was_copied, err) : 0;
+	return archive_add_path(a, to) ? copy_if_there(a, from, to, &was_copied, err) : 0;
 }
 
 static int add_image(struct archive *a, const struct image *image, struct error *err)
@@ -359,7 +359,7 @@ static int add_vdso(struct archive *a, const struct image *image, struct error *
 	size_t size;
 	int r;
 
-	if (!image->build_id.len || !is_new(a, to))
+	if (!image->build_id.len || !archive_add_path(a, to))
 		return 0;
 	if (!pt_images_own_vdso(&image->build_id, &bytes, &size)) {
 		miss(a, "the vdso: it is of another build than this machine's");
@@ -480,7 +480,7 @@ int archive_write_trace(const char *path, const char *dir, struct archive_result
 	*out = (struct archive_result){ 0 };
 	if (r < 0)
 		return r;
-	if (!replay_has_trace(replay))
+	if (!replay_find_trace(replay))
 		return error_set(err, -ENODATA, "%s has no processor trace", path);
 	if (access(dir, F_OK) == 0)
 		return error_set(err, -EEXIST, "%s is there already", dir);

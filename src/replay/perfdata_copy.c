@@ -172,7 +172,7 @@ struct known_build {
 	bool is_known;
 };
 
-static void is_build_known(void *context, const char *path, const struct build_id *id)
+static void known_build_compare(void *context, const char *path, const struct build_id *id)
 {
 	struct known_build *known = context;
 
@@ -188,7 +188,7 @@ static void add_build_ids(struct copying *c, const struct perfdata *data, struct
 		struct elf_file elf;
 		struct build_id id;
 
-		perfdata_each_build_id(data, is_build_known, &known);
+		perfdata_each_build_id(data, known_build_compare, &known);
 		if (known.is_known ||
 		    guard_map(GUARD_HERE, known.path, &guard_image_rules, &bytes, NULL) < 0)
 			continue;
@@ -371,7 +371,7 @@ static int open_decoder(struct copying *c, struct replay **out, struct error *er
 
 	if (e < 0)
 		return e;
-	if (!replay_has_trace(r)) {
+	if (!replay_find_trace(r)) {
 		e = replay_no_trace(r,
 				    ": there is nothing to decode (without --itrace it is copied)",
 				    err);

@@ -242,7 +242,7 @@ static int replay_take_time(void *context, const struct perfdata_record *record)
 void replay_time_range(struct replay *r, uint64_t *first_ns, uint64_t *last_ns)
 {
 	const struct perfdata_info *info = perfdata_info(r->data);
-	struct time_range range = { UINT64_MAX, 0, replay_has_trace(r) };
+	struct time_range range = { UINT64_MAX, 0, replay_find_trace(r) };
 	cleanup(perfdata_free_at_exit) struct perfdata *again = NULL;
 
 	*first_ns = info->first_ns;
@@ -277,7 +277,7 @@ static bool has_sampled_trace(const struct replay *r)
 	return false;
 }
 
-bool replay_has_trace(struct replay *r)
+bool replay_find_trace(struct replay *r)
 {
 	struct pt_trace_info info;
 

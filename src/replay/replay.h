@@ -58,7 +58,9 @@ uint64_t replay_mtime_ns(const struct replay *r); /* of the file */
  */
 int replay_decode(struct replay *r, const struct itrace *itrace,
 		  const struct symbolizer_config *places, struct error *err);
-bool replay_has_trace(struct replay *r); /* of Intel PT */
+/* Whether the recording has a trace of Intel PT. Reads on in the files until it knows all pieces.
+ */
+bool replay_find_trace(struct replay *r);
 
 /* The message that there is no trace, with `what` behind it; or that the file is cut before the
  * trace (-EBADMSG). */

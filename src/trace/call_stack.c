@@ -145,8 +145,8 @@ static void on_jump(struct call_stacks *s, struct call_thread *t, const struct c
 {
 	const struct open_call *now = innermost(t);
 
-	if (s->is_entry && may_go_on_in_place(t) &&
-	    s->is_entry(s->context, t, b->to, now->function))
+	if (s->find_entry && may_go_on_in_place(t) &&
+	    s->find_entry(s->context, t, b->to, now->function))
 		enter(s, t, b, now->back, CALL_TAIL | (now->flags & CALL_NO_CALL));
 }
 

@@ -74,8 +74,8 @@ struct call_stacks {
 	 * Whether a function other than `inside` (that owns the innermost call) begins at the
 	 * address; NULL: no jump is a call.
 	 */
-	bool (*is_entry)(void *context, const struct call_thread *t, uint64_t addr,
-			 uint32_t inside);
+	bool (*find_entry)(void *context, const struct call_thread *t, uint64_t addr,
+			   uint32_t inside);
 	/* A call begins; may set its function and path. The one it is made from: NULL, or *parent.
 	 */
 	void (*called)(void *context, const struct call_thread *t, struct open_call *call,

@@ -474,7 +474,7 @@ size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, s
 	return size;
 }
 
-bool pt_images_kernel_is_as_built(struct pt_images *t)
+bool pt_images_find_built_kernel(struct pt_images *t)
 {
 	need_kernel(t);
 	return t->kernel.file.base && !t->kallsyms;

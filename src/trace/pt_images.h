@@ -58,7 +58,7 @@ uint64_t pt_images_kernel_function(struct pt_images *t, const char *name);
 void pt_images_count_error(struct pt_images *t, image_id image);
 
 /* Whether the kernel's code is from a file, not from its memory. */
-bool pt_images_kernel_is_as_built(struct pt_images *t);
+bool pt_images_find_built_kernel(struct pt_images *t);
 
 /* Sentences: which code could not be had, and why. Not while threads read. */
 void pt_images_notes(const struct pt_images *t, void (*note)(void *context, const char *sentence),

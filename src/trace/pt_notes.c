@@ -53,7 +53,7 @@ void pt_trace_notes(const struct pt_trace *t, void (*note)(void *context, const 
 	pt_images_notes(t->images, note, context);
 	for (size_t i = 0; i < t->history.modules.n; i++)
 		note_module(t, i, note, context);
-	if (t->kernel_errors && pt_images_kernel_is_as_built(t->images)) {
+	if (t->kernel_errors && pt_images_find_built_kernel(t->images)) {
 		cleanup(free_at_exit) char *text =
 			xasprintf("%" PRIu64 " errors in the kernel's code: it comes from vmlinux, "
 				  "as it was built. Later "

@@ -22,7 +22,7 @@ static int synth_push_branch(struct pt_synth *s, const struct pt_event *e)
 	struct event *sample;
 
 	if (s->branches < 0 || (s->branch_filter && !(e->branch.flags & s->branch_filter)) ||
-	    synth_is_skipped(s))
+	    synth_skip(s))
 		return 0;
 	sample = synth_begin_sample(s, s->branches, e->tsc, e->branch.from, e->branch.flags);
 	if (!e->branch.from)
@@ -38,7 +38,7 @@ static int synth_push_branch(struct pt_synth *s, const struct pt_event *e)
 /* Of quick decoding: execution was there. */
 static int synth_push_place(struct pt_synth *s, const struct pt_event *e)
 {
-	if (s->instructions < 0 || synth_is_skipped(s))
+	if (s->instructions < 0 || synth_skip(s))
 		return 0;
 	return synth_push(s, synth_begin_sample(s, s->instructions, e->tsc, e->place.ip, 0));
 }
@@ -47,7 +47,7 @@ static int synth_push_transaction(struct pt_synth *s, const struct pt_event *e)
 {
 	struct event *sample;
 
-	if (s->transactions < 0 || synth_is_skipped(s))
+	if (s->transactions < 0 || synth_skip(s))
 		return 0;
 	sample = synth_begin_sample(s, s->transactions, e->tsc, e->tx.ip,
 				    e->tx.is_begin ? PT_F_IN_TX : 0);

@@ -32,7 +32,7 @@ static int synth_push_instruction(struct pt_synth *s, const struct pt_event *e, 
 	uint64_t n = q->insns - q->sampled_insns;
 	uint32_t flags = e->kind == PT_EV_BRANCH ? e->branch.flags : 0;
 
-	if (synth_is_skipped(s))
+	if (synth_skip(s))
 		return 0;
 	q->sampled_insns = q->insns;
 	sample = synth_begin_sample(s, s->instructions, is_branch ? e->tsc : q->tsc, ip, flags);
@@ -71,7 +71,7 @@ static uint64_t synth_until_next(struct pt_synth *s, struct synth_period *p)
 	return masked < p->masked ? s->period : s->period - (now - masked);
 }
 
-static void synth_has_sampled(const struct pt_synth *s, struct synth_period *p)
+static void synth_begin_period(const struct pt_synth *s, struct synth_period *p)
 {
 	uint64_t masked = (p->tsc + p->ticks) & s->mask;
 
@@ -153,7 +153,7 @@ int synth_pass_some(struct pt_synth *s, const struct pt_event *e, uint64_t n, ui
 		ip = is_last ? last : synth_address_after(s, q->ip, q->ahead + step - 1);
 		q->ip = ip ? ip + synth_instruction_at(s, ip)->size : 0;
 		q->ahead = 0;
-		synth_has_sampled(s, p);
+		synth_begin_period(s, p);
 		if (ip)
 			r = synth_push_instruction(s, e, ip, is_last);
 	}

@@ -42,7 +42,7 @@ static int synth_push_pebs_of(struct pt_synth *s, const struct pt_event *e, int3
 	struct event *sample;
 	int r;
 
-	if (synth_is_skipped(s))
+	if (synth_skip(s))
 		return 0;
 	sample = synth_begin_sample(s, counter, tsc ? tsc : e->tsc, ip ? ip : e->pebs.ip, 0);
 	sample->sample.period = attr->freq ? 0 : attr->sample_period;
@@ -84,7 +84,7 @@ static int synth_push_raw(struct pt_synth *s, uint64_t tsc, enum pt_synth_id id,
 	struct event *sample;
 
 	assert(size <= PT_SYNTH_RAW_MAX);
-	if (s->synths[id] < 0 || (id != PT_SYNTH_CBR && synth_is_skipped(s)))
+	if (s->synths[id] < 0 || (id != PT_SYNTH_CBR && synth_skip(s)))
 		return 0;
 	sample = synth_begin_sample(s, s->synths[id], tsc, ip, 0);
 	s->extra.flags = 0;
@@ -185,7 +185,7 @@ int synth_push_iflag(struct pt_synth *s, const struct pt_event *e)
 	q->iflag = e->interrupts.is_on;
 	q->changes_iflag = e->interrupts.cause != PT_INTERRUPTS_STATUS;
 	q->iflag_ip = by_branch ? 0 : e->interrupts.from;
-	if (r || !q->changes_iflag || s->synths[PT_SYNTH_IFLAG] < 0 || synth_is_skipped(s))
+	if (r || !q->changes_iflag || s->synths[PT_SYNTH_IFLAG] < 0 || synth_skip(s))
 		return r;
 	sample = synth_begin_sample(s, s->synths[PT_SYNTH_IFLAG], e->tsc, e->interrupts.from,
 				    e->interrupts.flags);

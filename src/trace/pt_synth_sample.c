@@ -22,7 +22,7 @@ const struct synth_insn *synth_instruction_at(struct pt_synth *s, uint64_t addr)
 	return c;
 }
 
-bool synth_is_skipped(struct pt_synth *s)
+bool synth_skip(struct pt_synth *s)
 {
 	if (!s->skip)
 		return false;

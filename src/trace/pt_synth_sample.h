@@ -9,7 +9,7 @@
 const struct synth_insn *synth_instruction_at(struct pt_synth *s, uint64_t addr);
 
 /* The first events may be wanted left out. */
-bool synth_is_skipped(struct pt_synth *s);
+bool synth_skip(struct pt_synth *s);
 
 /* How the interrupt flag is; of the branch that changes it, how it was before. */
 uint32_t synth_interrupt_flags(const struct pt_synth *s);

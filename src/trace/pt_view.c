@@ -22,7 +22,7 @@ static size_t view_read_mapping(struct pt_trace *t, const struct mapping *m, int
  */
 static size_t view_outside_modules(struct pt_trace *t, uint64_t addr, size_t size)
 {
-	if (pt_images_kernel_is_as_built(t->images))
+	if (pt_images_find_built_kernel(t->images))
 		vec_foreach (&t->history.modules, m)
 			if (addr < m->end && addr + size > m->start)
 				size = m->start > addr ? m->start - addr : 0;

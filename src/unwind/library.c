@@ -107,7 +107,7 @@ static bool look_at_file(struct entry *e)
 }
 
 /* Whether a table from the cache equals one that would be built now. */
-static bool is_up_to_date(const struct unwind_library *lib, struct entry *e)
+static bool check_cached(const struct unwind_library *lib, struct entry *e)
 {
 	return !unwind_is_bare(e->table.header) || !lib->has_debug_files || !e->name ||
 	       !e->file.base || !look_at_file(e) || e->table.header->evidence == evidence_of(e);
@@ -251,11 +251,11 @@ static enum unwind_table_state build_table(const struct unwind_library *lib, str
 	return state;
 }
 
-static bool is_in_cache(const struct unwind_library *lib, struct entry *e)
+static bool load_cached(const struct unwind_library *lib, struct entry *e)
 {
 	if (!open_cached_table(lib, &e->key, e))
 		return false;
-	if (is_up_to_date(lib, e))
+	if (check_cached(lib, e))
 		return true;
 	forget_cached(e);
 	return false;
@@ -277,11 +277,11 @@ static enum unwind_table_state library_load_entry(const struct unwind_library *l
 {
 	struct build_id known = e->key;
 
-	if (is_in_cache(lib, e))
+	if (load_cached(lib, e))
 		return UNWIND_TABLE_READY;
 	if (lib->cache_dir && e->file.base)
 		learn_key(e);
-	if (!build_id_equal(&known, &e->key) && is_in_cache(lib, e))
+	if (!build_id_equal(&known, &e->key) && load_cached(lib, e))
 		return UNWIND_TABLE_READY;
 	return build_table(lib, e);
 }

@@ -60,7 +60,7 @@ static void expect(const struct step *steps, size_t n, const char *want)
 {
 	struct buf said = { 0 };
 	struct call_stacks s = {
-		.is_entry = is_entry, .called = called, .over = over, .context = &said
+		.find_entry = is_entry, .called = called, .over = over, .context = &said
 	};
 
 	for (size_t i = 0; i < n; i++) {

@@ -186,7 +186,7 @@ static uint8_t *new_memory(struct direct_writer *w)
 }
 
 /* There is a block to put into. False: the disk has to be waited for. */
-static bool has_block(struct direct_writer *w)
+static bool direct_writer_take_block(struct direct_writer *w)
 {
 	struct block *b = block_of(w, w->size);
 
@@ -199,10 +199,10 @@ static void wait_for_block(struct direct_writer *w)
 {
 	uint64_t since;
 
-	if (has_block(w))
+	if (direct_writer_take_block(w))
 		return;
 	since = clock_monotonic_ns();
-	while (!has_block(w))
+	while (!direct_writer_take_block(w))
 		pthread_cond_wait(&w->has_room, &w->lock);
 	w->waited_ns += clock_monotonic_ns() - since;
 }
@@ -280,7 +280,7 @@ uint64_t direct_writer_put(struct direct_writer *w, const struct iovec *parts, s
 	while (left) {
 		pthread_mutex_lock(&w->lock);
 		wait_for_block(w);
-		for (n = 0; n < AT_ONCE && left && has_block(w); n++) {
+		for (n = 0; n < AT_ONCE && left && direct_writer_take_block(w); n++) {
 			places[n] = take_place(w, left);
 			left -= places[n].size;
 		}

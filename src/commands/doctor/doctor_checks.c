@@ -226,15 +226,17 @@ static bool probe_cache_dir(const struct probe_machine *m, char path[static PATH
 }
 
 /* Can the directory be written, or, where it is not there yet, be made? */
-static bool can_write(char path[static PATH_MAX])
+static bool can_write(const char *path)
 {
+	cleanup(free_at_exit) char *parent = xstrdup(path);
+
 	for (;;) {
 		char *slash;
 
-		if (access(path, W_OK | X_OK) == 0)
+		if (access(parent, W_OK | X_OK) == 0)
 			return true;
-		slash = strrchr(path, '/');
-		if (errno != ENOENT || !slash || slash == path)
+		slash = strrchr(parent, '/');
+		if (errno != ENOENT || !slash || slash == parent)
 			return false;
 		*slash = '\0';
 	}
@@ -242,7 +244,7 @@ static bool can_write(char path[static PATH_MAX])
 
 static void probe_cache(const struct probe_machine *m, struct finding *f)
 {
-	char path[PATH_MAX], parent[PATH_MAX];
+	char path[PATH_MAX];
 
 	if (!probe_cache_dir(m, path)) {
 		finding_set(f, PROBE_LIMITED, "neither XDG_CACHE_HOME nor HOME is set");
@@ -251,8 +253,7 @@ static void probe_cache(const struct probe_machine *m, struct finding *f)
 		finding_command(f, m, false, "export XDG_CACHE_HOME=\"$(mktemp -d)\"");
 		return;
 	}
-	memcpy(parent, path, sizeof(parent));
-	if (can_write(parent)) {
+	if (can_write(path)) {
 		finding_set(f, PROBE_OK, "%.120s", path);
 		return;
 	}

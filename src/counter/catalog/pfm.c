@@ -45,7 +45,7 @@ static bool pfm_load(void)
 	return lazy_library_load(LIBPFM_SONAMES, functions, ARRAY_SIZE(functions), NULL) == 0;
 }
 
-static bool is_ready(void)
+static bool pfm_prepare(void)
 {
 	static enum { UNTRIED, READY, BROKEN } state;
 
@@ -128,7 +128,7 @@ int pfm_find(const char *name, const char *spec, struct draft *out, struct error
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	if (!is_ready())
+	if (!pfm_prepare())
 		return 0;
 	r = lib.pfm_get_os_event_encoding(name, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &arg);
 	free(full_name);
@@ -180,7 +180,7 @@ void pfm_each(event_visitor visit, void *ctx)
 {
 	pfm_pmu_t pmu;
 
-	if (!is_ready())
+	if (!pfm_prepare())
 		return;
 	pfm_for_all_pmus(pmu)
 	{

@@ -35,9 +35,9 @@ static void mountpoint_unescape(char *s)
 
 /*
  * "36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw": the fifth field is the place, the
- * first behind the dash the type.
+ * first behind the dash the type. Unescapes the place in the line. False: it is not `path`.
  */
-static bool is_at(char *line, const char *path, char *type, size_t size)
+static bool mount_line_parse(char *line, const char *path, char *type, size_t size)
 {
 	char *dash = strstr(line, " - "), *place = line;
 
@@ -64,7 +64,7 @@ char *mountpoint_type(const char *path)
 	rest = text;
 	/* The last one lies on top. */
 	for (char *line; (line = strsep(&rest, "\n"));) {
-		if (!is_at(line, path, type, sizeof(type)))
+		if (!mount_line_parse(line, path, type, sizeof(type)))
 			continue;
 		free(found);
 		found = xstrdup(type);

@@ -207,8 +207,8 @@ static void open_part(const struct opening *h, const char *part, struct opened *
 }
 
 /* Whether the part may have samples in the window. */
-static bool is_touched(const char *part, uint64_t name_ns, const struct time_window *w,
-		       struct opened *o)
+static bool choose_part(const char *part, uint64_t name_ns, const struct time_window *w,
+			struct opened *o)
 {
 	struct part_extent extent;
 
@@ -237,7 +237,7 @@ static void *open_parts(void *arg)
 			continue;
 		}
 		history_part_time(h->names.data[i], &name_ns);
-		o->is_touched = is_touched(part, name_ns, &h->request->window, o);
+		o->is_touched = choose_part(part, name_ns, &h->request->window, o);
 		if (o->is_touched)
 			open_part(h, part, o);
 		/* Removing renames a part first: while it has its name, it is complete. */
