@@ -207,7 +207,7 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"open %.1f ms (%s, %s)\nfind %.1f ns (%zu frames)\nall %.1f ms\n%s\n",
 			opened - start, symbol_status_keys[symbol_table_status(table)],
-			line_status_keys[lines_status(s, table)],
+			line_status_texts[lines_status(s, table)],
 			rounds > 1 ? (found - opened) * 1e6 / (double)(rounds - 1) /
 					     (double)addresses.n
 				   : 0.0,

@@ -14,9 +14,9 @@
 static struct {
 	pthread_mutex_t lock;
 	void *space; /* NULL: not there */
-	size_t size, wanted, step;
+	size_t size, wanted;
 	atomic_uint n_users, n_failures;
-} held = { .lock = PTHREAD_MUTEX_INITIALIZER, .step = RESERVE_STEP };
+} held = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 atomic_bool reserve_is_spent;
 
@@ -82,7 +82,7 @@ int reserve_begin(void)
 	int r;
 
 	pthread_mutex_lock(&held.lock);
-	r = reserve_add(held.step);
+	r = reserve_add(RESERVE_STEP);
 	held.n_users += r == 0;
 	reserve_is_spent = held.n_users && !held.space;
 	pthread_mutex_unlock(&held.lock);
@@ -92,8 +92,8 @@ int reserve_begin(void)
 void reserve_end(void)
 {
 	pthread_mutex_lock(&held.lock);
-	assert(held.n_users > 0 && held.wanted >= held.step);
-	held.wanted -= held.step;
+	assert(held.n_users > 0 && held.wanted >= RESERVE_STEP);
+	held.wanted -= RESERVE_STEP;
 	if (!--held.n_users) {
 		reserve_unmap();
 		reserve_is_spent = false;
@@ -180,10 +180,4 @@ void reserve_forget(void)
 	held.wanted = 0;
 	held.n_users = held.n_failures = 0;
 	reserve_is_spent = false;
-}
-
-void reserve_set_step(size_t bytes)
-{
-	assert(!held.n_users);
-	held.step = bytes;
 }

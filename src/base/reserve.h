@@ -66,6 +66,3 @@ bool reserve_spend(void);
  * notices, and takes no incomplete answer.
  */
 void reserve_forget(void);
-
-/* For tests: a smaller RESERVE_STEP, while there are no users. */
-void reserve_set_step(size_t bytes);

@@ -92,5 +92,4 @@ void call_timeline_page(const struct call_timeline *t, const struct timeline_wor
 			FILE *out);
 
 /* Perfetto's trace: slices on the threads' tracks, marks as instants (TrackEvent). */
-void call_timeline_perfetto(const struct call_timeline *t, const struct timeline_words *words,
-			    struct buf *out);
+void call_timeline_perfetto(const struct call_timeline *t, struct buf *out);

@@ -144,13 +144,11 @@ static uint64_t call_timeline_perfetto_track_of(const struct call_timeline *t,
 	return 0;
 }
 
-void call_timeline_perfetto(const struct call_timeline *t, const struct timeline_words *words,
-			    struct buf *out)
+void call_timeline_perfetto(const struct call_timeline *t, struct buf *out)
 {
 	struct message m = { .out = out };
 	int32_t pid = -1;
 
-	(void)words;
 	for (size_t i = 0; i < t->threads.n; i++) {
 		const struct timeline_thread *thread = &t->threads.data[i];
 

@@ -28,11 +28,6 @@ const char *rings_note(const struct rings *r)
 	return r->note;
 }
 
-bool rings_has_exact_losses(const struct rings *r)
-{
-	return r->exact_losses;
-}
-
 void rings_each_event(const struct rings *r,
 		      void (*visit)(void *context, const char *name,
 				    const struct perf_event_attr *attr, const uint64_t *ids,

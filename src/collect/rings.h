@@ -160,9 +160,6 @@ void rings_collect_losses(struct rings *r, bool is_final,
 				       uint64_t n),
 			  void *context);
 
-/* True if the kernel counts lost samples by counter (PERF_FORMAT_LOST, Linux 6.0). */
-bool rings_has_exact_losses(const struct rings *r);
-
 /* A counter's own value beside its samples from the rings. */
 struct rings_tally {
 	uint64_t counted;         /* events, by all its descriptors */

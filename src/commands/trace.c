@@ -377,13 +377,12 @@ static int write_page(const struct call_timeline *timeline, const struct timelin
 	return r;
 }
 
-static int write_perfetto(const struct call_timeline *timeline, const struct timeline_words *words,
-			  const char *path, struct error *err)
+static int write_perfetto(const struct call_timeline *timeline, const char *path, struct error *err)
 {
 	struct buf out = { 0 };
 	int r;
 
-	call_timeline_perfetto(timeline, words, &out);
+	call_timeline_perfetto(timeline, &out);
 	r = output_whole(path, out.data, out.len, err);
 	buf_fini(&out);
 	return r;
@@ -409,7 +408,7 @@ static int trace_show(const struct tracing *t, const struct call_timeline *timel
 	if (t->args.html)
 		r = write_page(timeline, words, t->args.html, err);
 	if (t->args.perfetto && r >= 0)
-		r = write_perfetto(timeline, words, t->args.perfetto, err);
+		r = write_perfetto(timeline, t->args.perfetto, err);
 	if (!t->args.html && !t->args.perfetto)
 		return print_text(t, timeline, words, err);
 	if (r >= 0)

@@ -14,7 +14,7 @@
 #define WORD   24 /* of a wrong text, for the message */
 #define N_MOST 256
 
-const char *const address_action_words[N_ADDRESS_ACTIONS] = {
+static const char *const address_action_words[N_ADDRESS_ACTIONS] = {
 #define X(id, word, kernel, is_region) [ADDRESS_##id] = word,
 	ADDRESS_ACTIONS(X)
 #undef X

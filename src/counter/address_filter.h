@@ -44,7 +44,6 @@ enum address_action {
 		N_ADDRESS_ACTIONS
 };
 
-extern const char *const address_action_words[N_ADDRESS_ACTIONS];
 extern const bool address_action_is_region[N_ADDRESS_ACTIONS];
 
 /* Which of several symbols of one name; n from 1 on: the n-th. */

@@ -76,8 +76,8 @@ void finding_command(struct finding *f, const struct probe_machine *m, bool need
 	va_end(ap);
 }
 
-void finding_reason(struct finding *f, const struct probe_machine *m, enum probe_state state,
-		    enum reason reason)
+static void finding_reason(struct finding *f, const struct probe_machine *m, enum probe_state state,
+			   enum reason reason)
 {
 	struct reason_text text;
 

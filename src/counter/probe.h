@@ -84,9 +84,7 @@ void finding_set(struct finding *f, enum probe_state state, const char *format, 
 	__attribute__((format(printf, 3, 4)));
 void finding_means(struct finding *f, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* A reason of counter/reason.h as finding, or its remedy behind the meaning, and its command. */
-void finding_reason(struct finding *f, const struct probe_machine *m, enum probe_state state,
-		    enum reason reason);
+/* The remedy of a reason of counter/reason.h, behind the meaning, and its command. */
 void finding_remedy(struct finding *f, const struct probe_machine *m, enum reason reason);
 void finding_command(struct finding *f, const struct probe_machine *m, bool needs_root,
 		     const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -40,4 +40,4 @@ void control_serve(struct control *c, uint64_t now_ns);
 /* Serves a connected stream socket, and closes it at the end. */
 void control_adopt(struct control *c, int fd, uint64_t now_ns);
 
-uint32_t control_clients(const struct control *c);
+uint32_t control_clients(const struct control *c); /* for tests */

@@ -150,7 +150,8 @@ static node_id unresolved_name(struct itanium *p)
 	return itanium_expressions_base_name(p);
 }
 
-bool itanium_expressions(struct itanium *p, struct itanium_list *list)
+/* Expressions up to and with "E". */
+static bool itanium_expressions(struct itanium *p, struct itanium_list *list)
 {
 	while (!itanium_skip(p, 'E'))
 		if (!itanium_append(p, list, itanium_expression(p)))

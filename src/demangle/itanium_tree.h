@@ -183,5 +183,3 @@ bool itanium_parameters(struct itanium *p, struct itanium_list *list, bool *is_e
 uint8_t itanium_qualifiers(struct itanium *p);
 node_id itanium_expression(struct itanium *p);
 node_id itanium_literal(struct itanium *p); /* "L…E" */
-/* Expressions up to and with "E". */
-bool itanium_expressions(struct itanium *p, struct itanium_list *list);

@@ -186,8 +186,8 @@ int guard_map(int root, const char *path, const struct guard_rules *rules, struc
 	return guard_map_fd(guard_open(root, path, rules, err), path, rules, out, err);
 }
 
-int guard_map_link(const char *link, const struct guard_rules *rules, struct file_mapping *out,
-		   struct error *err)
+static int guard_map_link(const char *link, const struct guard_rules *rules,
+			  struct file_mapping *out, struct error *err)
 {
 	return guard_map_fd(guard_link(link, rules, err), link, rules, out, err);
 }

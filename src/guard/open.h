@@ -78,11 +78,9 @@ int guard_stat(int root, const char *path, struct stat *st);
  */
 int guard_link(const char *link, const struct guard_rules *rules, struct error *err);
 
-/* guard_open() and guard_link(), and the mapping of the file (file_unmap() frees it). */
+/* guard_open(), and the mapping of the file (file_unmap() frees it). */
 int guard_map(int root, const char *path, const struct guard_rules *rules, struct file_mapping *out,
 	      struct error *err);
-int guard_map_link(const char *link, const struct guard_rules *rules, struct file_mapping *out,
-		   struct error *err);
 
 /*
  * The same with a root that is a folder by name, which assay or its user chose: "/proc/PID/root", a

@@ -28,5 +28,5 @@ void parser_child_end(struct parser_child *p);
 
 struct parser_cost parser_child_cost(struct parser_child *p);
 
-/* The process id; 0: none runs. */
+/* For tests: the process id; 0: none runs. */
 int parser_child_pid(struct parser_child *p);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lang/language.h"
 
-const char *const language_keys[N_LANGUAGES] = { "native",
+static const char *const language_keys[N_LANGUAGES] = { "native",
 #define X(id, key, name) key,
-						 LANGUAGES(X)
+							LANGUAGES(X)
 #undef X
 };
 

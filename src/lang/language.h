@@ -16,9 +16,11 @@ enum language {
 		N_LANGUAGES
 };
 
-/* By language; LANGUAGE_NONE is "native". */
-extern const char *const language_keys[N_LANGUAGES];
+/* By language */
 extern const char *const language_names[N_LANGUAGES];
 
-/* Any number may come from a session of a newer assay. Then the key is "unknown". */
+/*
+ * LANGUAGE_NONE is "native". Any number may come from a session of a newer assay. Then the key is
+ * "unknown".
+ */
 const char *language_key(unsigned int language);

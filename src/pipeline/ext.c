@@ -141,12 +141,3 @@ void ext_sync_files(struct ext_session *s)
 		if (s->open[i].has_files)
 			s->open[i].feature->files->sync(s->open[i].state);
 }
-
-const char *ext_file(const struct ext_session *s, uint32_t counter)
-{
-	size_t i = ext_has(s, counter) ? s->owner[counter] - 1u : ARRAY_SIZE(features);
-
-	return i < ARRAY_SIZE(features) && s->open[i].has_files
-		       ? s->open[i].feature->files->get(s->open[i].state, counter)
-		       : NULL;
-}

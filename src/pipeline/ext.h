@@ -48,8 +48,6 @@ struct ext_file_handlers {
 	int (*dup)(void *state, const char *dir, struct error *err);    /* another one follows it */
 	void (*sync)(void *state); /* makes all written data visible to readers */
 	void (*close)(void *state);
-	/* The name of the file with more data of the counter's samples, or NULL. */
-	const char *(*get)(const void *state, uint32_t counter);
 };
 
 /* Gets one number of a feature's statistics, for example "op-samples", 12. */
@@ -92,4 +90,3 @@ void ext_print(const struct ext_session *s, ext_visitor visit, void *context);
 /* Begins the features' files of the session in `dir`. Ends the files of the session before. */
 int ext_open_files(struct ext_session *s, const char *dir, struct error *err);
 void ext_sync_files(struct ext_session *s);
-const char *ext_file(const struct ext_session *s, uint32_t counter);

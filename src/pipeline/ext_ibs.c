@@ -252,23 +252,11 @@ static void sync_files(void *state)
 			fflush(s->logs[i]);
 }
 
-static const char *get_file(const void *state, uint32_t counter)
-{
-	const struct ibs_state *s = state;
-	const struct counter *c = &s->counters->data[counter];
-
-	for (size_t i = 0; i < N_LOGS; i++)
-		if (ibs_kind_of(c->ext) == IBS_OP && c->unit_mask & logs[i].mask)
-			return logs[i].file;
-	return NULL;
-}
-
 static const struct ext_file_handlers files = {
 	.create = create_files,
 	.dup = dup_files,
 	.sync = sync_files,
 	.close = close_files,
-	.get = get_file,
 };
 
 const struct ext_feature ibs_feature = {

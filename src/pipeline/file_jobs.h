@@ -48,7 +48,7 @@ uint32_t file_jobs_user(const char *proc, int32_t pid);
 
 void file_jobs_add(struct file_jobs *j, struct file_job *job);
 
-/* Counts CPU time of a user, as if a job had used it. */
+/* For tests: counts CPU time of a user, as if a job had used it. */
 void file_jobs_charge(struct file_jobs *j, uint32_t user, uint64_t cpu_ns);
 
 /* Calls done() and free() of the jobs that have ended. Returns their number. */

@@ -29,11 +29,6 @@ struct pipeline_counts pipeline_counts(const struct pipeline *p)
 	return p->counts;
 }
 
-const struct error *pipeline_write_error(const struct pipeline *p)
-{
-	return p->write_error.code ? &p->write_error : NULL;
-}
-
 uint64_t pipeline_next_flush(const struct pipeline *p)
 {
 	return p->flush_ns;

@@ -77,7 +77,7 @@ void pipeline_lose(void *context, enum loss_reason reason, uint32_t counter, uin
 
 /*
  * All events up to `now_ns` have been pushed: writes the samples that are at least a full second
- * old. A write error is kept for pipeline_close() and pipeline_write_error().
+ * old. A write error is kept for pipeline_close().
  */
 void pipeline_advance(struct pipeline *p, uint64_t now_ns);
 
@@ -97,7 +97,7 @@ bool pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id *id);
 /* Takes the results that are there; pipeline_advance() does it, too. */
 void pipeline_take_looks(struct pipeline *p);
 
-/* Whether results are still to come. */
+/* For tests: whether results are still to come. */
 bool pipeline_is_looking(const struct pipeline *p);
 
 /*
@@ -158,9 +158,6 @@ int pipeline_switch(struct pipeline *p, const struct pipeline_config *config,
 
 /* The error of the last attempt to write, or NULL if it succeeded. */
 const struct error *pipeline_write_failure(const struct pipeline *p);
-
-/* The first write error, or NULL. */
-const struct error *pipeline_write_error(const struct pipeline *p);
 
 /*
  * Names JIT code, writes the remaining samples and the end. `end` NULL: the session is abandoned.

@@ -397,14 +397,12 @@ static void add_nodes(struct profile *p, struct load_part *part)
 }
 
 /* An arc is taken if code: on either of its ends is. */
-static bool takes_arc(struct profile *p, const struct load_part *part, uint32_t caller,
-		      uint32_t callee)
+static bool takes_arc(const struct profile *p, uint32_t caller, uint32_t callee)
 {
 	const struct image_takes *takes = p->index->image_takes.data;
 	const struct function_takes *functions = p->index->function_takes.data;
 	uint32_t from = p->functions.data[caller].image, to = p->functions.data[callee].image;
 
-	(void)part;
 	return !takes[from].excluded && !takes[to].excluded &&
 	       (takes[from].lib_image || takes[to].lib_image) &&
 	       (functions[caller].symbol || functions[callee].symbol) &&
@@ -424,7 +422,7 @@ static void add_arc(struct profile *p, struct load_part *part, const struct coun
 		return;
 	callee = node_frames(p, part, node, USE_LEAF, &n)[0];
 	caller = node_frames(p, part, parent, USE_CALLER, &n)[n - 1];
-	if (!takes_arc(p, part, caller, callee))
+	if (!takes_arc(p, caller, callee))
 		return;
 	w = &index_arc(p, caller, node_offset(part, parent, USE_CALLER),
 		       callee)[part->lanes[row->class]];

@@ -41,7 +41,7 @@ DEFINE_AT_EXIT(pt_flow_free, struct pt_flow)
  */
 void pt_flow_set_code(struct pt_flow *flow, struct pt_code *code);
 
-/* Decodes the next bytes of the buffer. On return, all their events were given out. */
+/* Decodes the next bytes of the buffer. On return, all their events were given out. For tests. */
 void pt_flow_feed(struct pt_flow *flow, const uint8_t *bytes, size_t size);
 
 /*

@@ -32,6 +32,6 @@ size_t pt_dump_line(struct buf *out, const uint8_t *at, const uint8_t *end, uint
  */
 void pt_packet_write(struct buf *out, const struct pt_packet *p);
 
-/* Appends the bytes of a text, which has a packet on each line. -EINVAL: the message names the line
- * and the error. */
+/* For tests: appends the bytes of a text, which has a packet on each line. -EINVAL: the message
+ * names the line and the error. */
 int pt_text_write(struct buf *out, const char *text, struct error *err);

@@ -106,8 +106,3 @@ void record_ring_take(struct record_ring *r,
 		drop_oldest(r);
 	}
 }
-
-size_t record_ring_bytes(const struct record_ring *r)
-{
-	return r->bytes;
-}

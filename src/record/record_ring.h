@@ -20,5 +20,3 @@ void record_ring_push(struct record_ring *r, const void *record, size_t size, ui
 /* Takes all held records, oldest first; the ring is empty afterwards. */
 void record_ring_take(struct record_ring *r,
 		      void (*visit)(void *context, const void *record, size_t size), void *context);
-
-size_t record_ring_bytes(const struct record_ring *r); /* held */

@@ -276,7 +276,7 @@ const char *report_lane_text(const struct report *r, uint32_t lane, enum profile
 	return scratch;
 }
 
-const struct column report_columns[] = {
+static const struct column report_columns[] = {
 #define COLUMN(key, title, kind, is_per_lane, arg, get, help) \
 	{ key, title, help, VALUE_##kind, is_per_lane, arg, get },
 #include "report/columns.def"
@@ -285,11 +285,10 @@ const struct column report_columns[] = {
 #undef X
 #undef COLUMN
 };
-const size_t n_report_columns = ARRAY_SIZE(report_columns);
 
 const struct column *column_find(const char *key, size_t len)
 {
-	for (size_t i = 0; i < n_report_columns; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(report_columns); i++)
 		if (strlen(report_columns[i].key) == len &&
 		    !strncmp(report_columns[i].key, key, len))
 			return &report_columns[i];
@@ -300,7 +299,7 @@ static int unknown_column(const char *key, size_t len, struct error *err)
 {
 	struct buf known = { 0 };
 
-	for (size_t i = 0; i < n_report_columns; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(report_columns); i++)
 		buf_printf(&known, "%s%s", i ? ", " : "", report_columns[i].key);
 	error_set(err, -EINVAL, "no column '%.*s'; there are %s%s", (int)len, key, buf_cstr(&known),
 		  profile_key_find(key, len) < 0 ? "" : "; --by takes perf's keys");

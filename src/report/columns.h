@@ -28,8 +28,6 @@ struct column {
 	void (*get)(const struct report *r, const struct column *self, uint32_t row, uint32_t lane,
 		    struct value *out);
 };
-extern const struct column report_columns[];
-extern const size_t n_report_columns;
 
 #define MAX_COLUMNS 32
 struct column_list {

@@ -18,7 +18,7 @@ struct store;
 /* The native store: segments (docs/formats.md). */
 extern const struct store_ops native_store;
 
-/* Bytes of memory that it holds, for the recorder's budget. */
+/* For tests and benchmarks: bytes of memory that the store holds. */
 uint64_t native_store_memory(const struct store *s);
 
 struct native_limits {
@@ -28,6 +28,7 @@ struct native_limits {
 
 #define NATIVE_LIMITS_DEFAULT ((struct native_limits){ 24u << 20, 64u << 20 })
 
+/* For tests: smaller limits than NATIVE_LIMITS_DEFAULT. */
 void native_store_set_limits(struct store *s, const struct native_limits *limits);
 
 /*

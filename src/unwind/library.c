@@ -48,7 +48,6 @@ struct unwind_library {
 	bool has_debug_files;
 	VEC(struct entry *) entries;
 	atomic_ullong generation;
-	atomic_size_t memory;
 
 	bool in_background, is_running;
 	pthread_t thread;
@@ -289,10 +288,8 @@ static enum unwind_table_state library_load_entry(const struct unwind_library *l
 /*
  * The check of a table has read all of it. Most tables then wait for their use, or are copied soon.
  */
-static void set_state(struct unwind_library *lib, struct entry *e, enum unwind_table_state state)
+static void set_state(struct entry *e, enum unwind_table_state state)
 {
-	if (state == UNWIND_TABLE_READY)
-		atomic_fetch_add(&lib->memory, (size_t)e->table.header->size);
 	release_memory(e);
 	atomic_store_explicit(&e->state, (int)state, memory_order_release);
 }
@@ -307,7 +304,7 @@ static void finish_entry(struct unwind_library *lib, struct entry *e)
 	if (e->root_fd >= 0)
 		close(e->root_fd);
 	e->root_fd = -1;
-	set_state(lib, e, state);
+	set_state(e, state);
 }
 
 /* ---- the thread ---- */
@@ -483,7 +480,7 @@ bool unwind_library_find(struct unwind_library *lib, uint32_t number, const stru
 		}
 		*at = xmalloc(sizeof(cached));
 		**at = cached;
-		set_state(lib, *at, UNWIND_TABLE_READY);
+		set_state(*at, UNWIND_TABLE_READY);
 	}
 	*table = &(*at)->table;
 	return state_of(*at) == UNWIND_TABLE_READY;
@@ -514,9 +511,4 @@ void unwind_library_rest(const struct unwind_table *table)
 uint64_t unwind_library_generation(const struct unwind_library *lib)
 {
 	return atomic_load(&lib->generation);
-}
-
-size_t unwind_library_memory(const struct unwind_library *lib)
-{
-	return atomic_load(&lib->memory);
 }

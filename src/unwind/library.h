@@ -98,6 +98,3 @@ uint64_t unwind_library_generation(const struct unwind_library *lib);
 
 /* Waits until nothing is pending. */
 void unwind_library_wait(struct unwind_library *lib);
-
-/* Bytes of all tables. */
-size_t unwind_library_memory(const struct unwind_library *lib);

@@ -14,12 +14,6 @@ const char *const unwind_stop_keys[N_UNWIND_STOPS] = {
 #undef X
 };
 
-const char *const unwind_stop_texts[N_UNWIND_STOPS] = {
-#define X(id, key, text) text,
-	UNWIND_STOPS(X)
-#undef X
-};
-
 /*
  * Rules by (table, file offset): processes come and go, and run the same programs at other
  * addresses. docs/unwinding.md has the gain.

@@ -26,9 +26,8 @@
 #include "unwind/stop.h"
 #include "unwind/table.h"
 
-/* Text for the reasons of unwind/stop.h. */
+/* Words for the reasons of unwind/stop.h, for tests and benchmarks. */
 extern const char *const unwind_stop_keys[N_UNWIND_STOPS];
-extern const char *const unwind_stop_texts[N_UNWIND_STOPS];
 
 /* The kind of code at an address. */
 enum unwind_where {

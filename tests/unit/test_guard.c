@@ -131,6 +131,7 @@ static void a_magic_link_is_passed_by_its_own_function_alone(void **state)
 	cleanup(close_at_exit) int root = make_root();
 	cleanup(close_at_exit) int own = open("inside/own", O_RDONLY | O_CLOEXEC);
 	cleanup(free_at_exit) char *link = xasprintf("/proc/self/fd/%d", own);
+	const struct guard_place place = { .root = "", .process = "/proc/self" };
 	struct file_mapping file;
 
 	(void)state;
@@ -138,7 +139,7 @@ static void a_magic_link_is_passed_by_its_own_function_alone(void **state)
 	assert_int_equal(first_letter(GUARD_HERE, link, &guard_image_rules), -ELOOP);
 	assert_int_equal(symlink("/proc/self/exe", "exe"), 0);
 	assert_int_equal(first_letter(GUARD_HERE, "exe", &guard_image_rules), -ELOOP);
-	assert_int_equal(guard_map_link(link, &guard_image_rules, &file, NULL), 0);
+	assert_int_equal(guard_map_place(&place, link, &guard_image_rules, &file, NULL), 0);
 	assert_memory_equal(file.base, "own\n", file.size);
 	file_unmap(&file);
 	unlink("exe");

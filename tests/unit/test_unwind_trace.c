@@ -135,7 +135,7 @@ static void show(struct tally *t, const struct world *w, const struct unwind_cha
 			      map && map->image >= 0 ? w->images.data[map->image].path : "?",
 			      map ? (long)(a - map->start + map->file_off) : 0);
 	}
-	print_message("# ended: %s\n", unwind_stop_texts[ours->stop]);
+	print_message("# ended: %s\n", unwind_stop_keys[ours->stop]);
 }
 
 static void compare(struct tally *t, const struct world *w, const struct unwind_chain *ours,

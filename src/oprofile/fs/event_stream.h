@@ -93,6 +93,7 @@ struct estream_reader {
 struct estream_reader estream_reader_over(const void *bytes, size_t size, uint32_t word_bytes);
 
 /*
+ * For tests and fuzzers, as the daemons that read the stream are other programs.
  * Returns 1 with the next item in *out. Returns 0 at the end, or if the next item is incomplete;
  * `at` is then its beginning.
  */

@@ -65,8 +65,9 @@ static char *operand_path(const char *operand)
 								   : xstrdup(operand);
 }
 
-int postproc_open(struct postproc *pp, const struct postproc_args *args,
-		  const char *const *operands, size_t n_operands, struct error *err)
+/* The first half of postproc_load(): the session and the query alone. */
+static int postproc_open(struct postproc *pp, const struct postproc_args *args,
+			 const char *const *operands, size_t n_operands, struct error *err)
 {
 	int r = 0;
 

@@ -133,9 +133,6 @@ int postproc_load(struct postproc *pp, const struct postproc_args *args,
 		  const char *const *operands, size_t n_operands, uint32_t merge,
 		  struct profile_request *request, struct error *err);
 
-/* The first half of it: the session and the query alone. */
-int postproc_open(struct postproc *pp, const struct postproc_args *args,
-		  const char *const *operands, size_t n_operands, struct error *err);
 void postproc_fini(struct postproc *pp);
 
 /* The lines about options that do nothing. */

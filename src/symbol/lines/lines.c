@@ -7,14 +7,8 @@
 #include "symbol/readable_names.h"
 #include "symbol/table.h"
 
-const char *const line_status_keys[N_LINE_STATUSES] = {
-#define X(id, key, text) key,
-	LINE_STATUSES(X)
-#undef X
-};
-
 const char *const line_status_texts[N_LINE_STATUSES] = {
-#define X(id, key, text) text,
+#define X(id, text) text,
 	LINE_STATUSES(X)
 #undef X
 };

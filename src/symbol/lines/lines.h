@@ -55,24 +55,22 @@ void lines_find_each(struct symbolizer *s, const struct symbol_table *t, const u
 const char *lines_name(struct symbolizer *s, const struct symbol_table *t,
 		       const struct line_frame *frame);
 
-/* X(id, key, text) */
-#define LINE_STATUSES(X)                                                     \
-	X(OWN, "own", "debug information of the image")                      \
-	X(DEBUG_FILE, "debug-file", "debug information of a separate file")  \
-	X(CACHED, "cached", "read before")                                   \
-	X(NONE, "none",                                                      \
-	  "no debug information; compile with -g, or install its package's " \
-	  "debug symbols")                                                   \
-	X(NO_FILE, "no-file", "no file to read")                             \
-	X(GIVEN, "given", "lines recorded with the session")
+/* X(id, text) */
+#define LINE_STATUSES(X)                                                           \
+	X(OWN, "debug information of the image")                                   \
+	X(DEBUG_FILE, "debug information of a separate file")                      \
+	X(CACHED, "read before")                                                   \
+	X(NONE, "no debug information; compile with -g, or install its package's " \
+		"debug symbols")                                                   \
+	X(NO_FILE, "no file to read")                                              \
+	X(GIVEN, "lines recorded with the session")
 
 enum line_status {
-#define X(id, key, text) LINES_##id,
+#define X(id, text) LINES_##id,
 	LINE_STATUSES(X)
 #undef X
 		N_LINE_STATUSES
 };
-extern const char *const line_status_keys[N_LINE_STATUSES];
 extern const char *const line_status_texts[N_LINE_STATUSES];
 
 /* These open the lines, too. */
