@@ -35,10 +35,10 @@ check-guests:				## tests in virtual machines that take long
 	@$(MAKE) --no-print-directory all
 	@tests/guest/run --long | tests/tools/tap_sum
 
-check-long:				## an hour: each fuzz target for a minute, 1,000 kills, each failing call, hostile tenants
+check-long:				## an hour: each fuzz target for a minute, 1,000 kills, each failing call, hostile tenants, races
 	@scripts/deps.sh check
-	@CRASH_STEP=1 CRASH_KILLS=1000 CRASH_SEED=$$(date +%s) FUZZ_LIMITS=1 FUZZ_SECONDS=$(or $(SECONDS),60) FUZZ_SEED=$$(date +%s) \
-		tests/run fuzz cli/crash cli/hostile cli/hostile_cache cli/hostile_jit cli/hostile_tenant sanitized
+	@CRASH_STEP=1 CRASH_KILLS=1000 CRASH_SEED=$$(date +%s) FUZZ_LIMITS=1 FUZZ_SECONDS=$(or $(SECONDS),60) FUZZ_SEED=$$(date +%s) THREADS=all \
+		tests/run $(or $(T),fuzz cli/crash cli/hostile cli/hostile_cache cli/hostile_jit cli/hostile_tenant sanitized threads)
 
 check-steady:				## `make check` on busy and slow machines: KIND=quiet N=5; hours
 	@scripts/deps.sh check
@@ -78,7 +78,7 @@ deps:					## install the packages that building, checking and bench need
 	@scripts/deps.sh bench
 
 clean:					## remove the build folders
-	@rm -rf build build-check build-fuzz build-no-oprofile build-arm64 build-tarball
+	@rm -rf build build-check build-fuzz build-no-oprofile build-threads build-arm64 build-tarball
 
 help:					## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' Makefile | expand -t 22

@@ -16,10 +16,18 @@ import typing
 from runner import machine, tap
 
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
+THREAD_SANITIZER = {"TSAN_OPTIONS": "exitcode=66 history_size=4"}
 FILE_DEADLINES = 20  # a file of tests that takes so many deadlines hangs
 # Unit tests that build/no-oprofile runs: those of the rooms that use OProfile's rows where there are some.
 WITHOUT_OPROFILE = ("base", "control", "daemon", "doctor", "event_files", "export", "foreign", "image", "options", "perfdata_import",
                     "profile", "report", "specification", "store")
+# Unit tests whose code has threads, for ThreadSanitizer. With THREADS=all, as in `make check-long`, all unit tests
+# run in its build, and the tests of some commands.
+THREADED = ("aux", "elf", "file", "file_jobs", "history", "import_parts", "libassay", "modules", "names", "opener", "pipeline", "recorder",
+            "store", "sums", "unwind_library", "write_behind")
+# Of them, these can't: addresses are limited, stacks are small, or a table is larger than ThreadSanitizer allows.
+NOT_THREADED = ("parser", "demangle", "base")
+THREADED_COMMANDS = ("record", "in_kernel", "import", "history", "trace_pt", "intel_pt_files", "top")
 # Seconds that the long files of tests/cli take on a quiet machine.
 COSTS = {"intel_pt": 300, "daemon": 200, "intel_pt_files": 60, "derived": 60, "import": 60, "in_kernel": 50, "prospect": 50, "record": 40,
          "html": 40, "specifications": 40, "trace_pt": 40, "service": 30, "script": 30, "report": 30, "perfdata_write": 30}
@@ -96,15 +104,15 @@ def cmocka(program, environment):
     return run
 
 
-def bats(file, folder):
+def bats(file, folder, *wrapper):
     def run(job):
         path = shuffled(job, file) if job.shuffle is not None else file
         command = ["bats", "--tap", "--print-output-on-failure"]
         if job.title:
             # bats takes any argument that begins with "-" for an option.
             command += ["--filter", re.sub(r"^-|[][\\.*^$+?(){}|]", lambda m: "[-]" if m[0] == "-" else "\\" + m[0], job.title)]
-        job.update({"ASSAY_BUILD": str(folder)})
-        job.call(*command, str(path), limit_s=job.place.deadline_s * FILE_DEADLINES)
+        job.update({"ASSAY_BUILD": str(folder), **THREAD_SANITIZER})
+        job.call(*wrapper, *command, str(path), limit_s=job.place.deadline_s * FILE_DEADLINES)
         return failed_to_end(job, tap.read(job.lines()))
     return run
 
@@ -176,6 +184,24 @@ def build_with_clang(folder):
     return run
 
 
+def build_for_threads(folder, targets):
+    """ThreadSanitizer of old compilers needs addresses that are not random. In some containers, setarch may not choose them."""
+    missing = script("builds", "sh", "-c",
+                     "command -v clang >/dev/null || { echo 'clang is not installed'; exit 77; }\n"
+                     "command -v setarch >/dev/null || { echo 'setarch is not installed'; exit 77; }\n"
+                     "setarch -R true 2>/dev/null || { echo 'addresses stay random here: setarch -R is refused'; exit 77; }\n"
+                     "echo 'int main(void){return 0;}' | clang -fsanitize=thread -x c - -o $TMPDIR/probe 2>/dev/null ||\n"
+                     "{ echo \"clang's ThreadSanitizer is not installed\"; exit 77; }\n"
+                     "setarch -R $TMPDIR/probe || { echo 'ThreadSanitizer does not run here'; exit 77; }")
+    whole = build("builds", folder, {"CC": "clang", "CXX": "clang++", "CC_LD": "lld", "CXX_LD": "lld"}, "-Dbench=false", "-Dman=false",
+                  "-Dlibrary=false", "-Doptimization=0", "-Db_sanitize=thread", "-Db_lundef=false", targets=targets)
+
+    def run(job):
+        results = missing(job)
+        return whole(job) if results[0].outcome == tap.PASSED else results
+    return run
+
+
 def build_for_arm64(place, folder):
     # With less optimization, the build takes two thirds of the time.
     run = script("builds", str(place.root / "scripts" / "cross-arm64.sh"), "-Dbench=false", "-Dman=false", "-Doptimization=1")
@@ -201,7 +227,7 @@ def all_areas(place, args):
     """Every area of `make check`, in the order of the list."""
     root, builds = place.root, place.builds
     gcc, check, arm64 = builds / "build", builds / "build-check", builds / "build-arm64"
-    no_oprofile = builds / "build-no-oprofile"
+    no_oprofile, threads = builds / "build-no-oprofile", builds / "build-threads"
     everything, add = [], lambda *row, **more: everything.append(Area(*row, **more))
 
     for name in ("layers", "files", "names", "opens", "parsers", "format", "spdx", "shell", "js"):
@@ -214,9 +240,14 @@ def all_areas(place, args):
     add("build/no-oprofile", build("builds without a warning", no_oprofile, {}, "-Dwerror=true", "-Doprofile=disabled", "-Doptimization=0",
                                    "-Ddebug=false", "-Dbench=false", "-Dman=false", "-Dlibrary=false", targets=("assay", *unit_tests)),
         is_step=True, cpus=machine.cpus(), cost_s=100)
+    all_unit_tests = listed(root / "tests" / "unit" / "meson.build", "unit_tests")
+    with_all_threads = os.environ.get("THREADS") == "all"
+    threaded = [name for name in all_unit_tests if name in THREADED or with_all_threads and name not in NOT_THREADED]
+    add("build/threads", build_for_threads(threads, () if with_all_threads else ("assay", *(f"tests/unit/test_{name}" for name in threaded))),
+        is_step=True, cpus=machine.cpus(), cost_s=100)
     add("style/man", script("man", str(root / "scripts" / "check-man.sh"), str(gcc)), ("build/gcc",))
 
-    for name in listed(root / "tests" / "unit" / "meson.build", "unit_tests"):
+    for name in all_unit_tests:
         for group, needs, program in (("unit", "build/clang-sanitizers", check / "tests" / "unit" / f"test_{name}"),
                                       ("arm64", "build/arm64", arm64 / "tests" / "unit" / f"test_{name}")):
             run = by_qemu_user(arm64, program) if group == "arm64" else in_build(program, cmocka([str(program)], SANITIZERS))
@@ -225,6 +256,12 @@ def all_areas(place, args):
         add(f"cli/{file.stem}", bats(file, gcc), ("build/gcc",), cpus=0, cost_s=COSTS.get(file.stem, 5))
     for name in WITHOUT_OPROFILE:
         add(f"no-oprofile/{name}", cmocka([str(no_oprofile / "tests" / "unit" / f"test_{name}")], {}), ("build/no-oprofile",), cost_s=1)
+    for name in threaded:
+        program = threads / "tests" / "unit" / f"test_{name}"
+        add(f"threads/{name}", in_build(program, cmocka(["setarch", "-R", str(program)], THREAD_SANITIZER)), ("build/threads",), cost_s=4)
+    for name in THREADED_COMMANDS if with_all_threads else ():
+        add(f"threads/cli-{name}", bats(root / "tests" / "cli" / f"{name}.bats", threads, "setarch", "-R"), ("build/threads",), cost_s=60)
+    add("threads/command_line", bats(root / "tests" / "threads" / "command_line.bats", threads, "setarch", "-R"), ("build/threads",), cost_s=20)
     add("no-oprofile/command_line", bats(root / "tests" / "no-oprofile" / "command_line.bats", no_oprofile), ("build/no-oprofile",))
     add("sanitized/bad_input", bats(root / "tests" / "cli" / "bad_input.bats", check), ("build/gcc", "build/clang-sanitizers"), cost_s=30)
     for name in listed(root / "fuzz" / "meson.build", "fuzz_targets"):
