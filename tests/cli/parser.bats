@@ -122,3 +122,38 @@ starts() {
 	run runuser -u nobody -- ./assay-copy doctor -v
 	[[ "$output" == *"files are read by assay itself"* ]] || skip "nobody cannot run a program here: $output"
 }
+
+@test "no command that shows names or lines starts a parser the second time, without debug information, too" {
+	strip -g quarters
+	PARSER_BYTES=0 record_quarters
+	for view in "report --lines" "report --tree" "report --symbols" "annotate three_quarters" script; do
+		# shellcheck disable=SC2086 # words
+		troubled none assay $view -i s >first 2>&1
+		: >starts
+		# shellcheck disable=SC2086
+		troubled none assay $view -i s >second 2>&1
+		[ "$(starts)" = 0 ] || { echo "$view: $(starts)"; return 1; }
+		cmp first second
+	done
+}
+
+@test "that a program has no lines is forgotten when a debug file appears" {
+	objcopy --only-keep-debug quarters kept
+	cp kept quarters.debug
+	objcopy -g --add-gnu-debuglink=quarters.debug quarters
+	rm quarters.debug
+	record_quarters
+	troubled none assay report --lines -i s >first
+	troubled none assay report --lines -i s >first
+	! grep -F quarters.c: first
+	[ "$(starts)" = 1 ]
+	mv kept quarters.debug
+	troubled none assay report --lines -i s >second
+	grep -F quarters.c: second
+	[ "$(starts)" = 2 ]
+	rm quarters.debug
+	: >starts
+	troubled none assay report --lines -i s >third
+	grep -F quarters.c: third
+	[ "$(starts)" = 0 ]
+}

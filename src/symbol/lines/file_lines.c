@@ -194,9 +194,14 @@ void file_lines_make(struct parser_job *job, const struct elf_file *image,
 	size_t size = 0;
 	struct line_header *block = make_block(&m, &size, &losses);
 
-	if (!block)
-		m.head.status = LINES_NONE;
 	elf_build_id(image, &m.head.build_id);
+	if (!block) {
+		uint32_t crc;
+		const char *link = elf_debug_link(image, &crc);
+
+		m.head.status = LINES_NONE;
+		block = line_block_empty(&m.head.build_id, link ? link : "", &size);
+	}
 	m.head.is_cut = is_any_cut(&m);
 	m.head.is_damaged = losses.is_cut;
 	m.head.n_units = losses.n_units;

@@ -5,7 +5,7 @@
  *
  *	question: struct build_id     of the wanted file; len 0: any
  *	answer:   struct file_lines_head, two texts, padding to 8 bytes, and a line block
- *	          (symbol/lines/line_index.h)
+ *	          (symbol/lines/line_index.h), which is empty without debug information
  *
  * Its wishes are debug files (symbol/debug_file.h) and
  *
@@ -41,7 +41,7 @@ struct file_lines {
 	struct file_lines_head head;
 	const char *missing_alt;   /* the name of dwz's common file, if it was not found; "" */
 	const char *missing_split; /* the path of one, as the debug information has it; "" */
-	const void *block;         /* NULL: no lines */
+	const void *block;         /* NULL: not the wanted file */
 	size_t block_size;
 };
 

@@ -92,8 +92,8 @@ static bool buckets_are_sound(const struct line_index *ix)
 
 bool line_index_is_sound(const struct line_index *ix)
 {
-	return *ix->text == '\0' && rows_are_sound(ix) && scopes_are_sound(ix) &&
-	       texts_are_sound(ix) && buckets_are_sound(ix);
+	return *ix->text == '\0' && ix->header->own_id.len <= BUILD_ID_MAX && rows_are_sound(ix) &&
+	       scopes_are_sound(ix) && texts_are_sound(ix) && buckets_are_sound(ix);
 }
 
 struct line_header *line_block_new(const struct line_header *like, uint32_t span, size_t *size,
@@ -130,6 +130,24 @@ void line_block_seal(struct line_header *h, size_t size)
 		buckets[b] = (struct line_bucket){ row, scope };
 	}
 	buckets[h->n_buckets] = (struct line_bucket){ h->n_rows, h->n_scopes };
+}
+
+struct line_header *line_block_empty(const struct build_id *own_id, const char *debug_link,
+				     size_t *size)
+{
+	/* the first place is none, and the first text is "" */
+	const struct line_header like = { .n_places = 1,
+					  .text_size = 1 + strlen(debug_link) + 1,
+					  .debug_link = 1,
+					  .own_id = *own_id };
+	struct line_index ix;
+	struct line_header *block = line_block_new(&like, 0, size, &ix);
+
+	*(struct line_place *)ix.places = (struct line_place){ 0 };
+	*(char *)ix.text = '\0';
+	strcpy((char *)ix.text + 1, debug_link);
+	line_block_seal(block, *size);
+	return block;
 }
 
 /* The bucket of an offset; NULL below the first. */

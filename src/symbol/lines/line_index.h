@@ -18,6 +18,9 @@
  *	scope:  |main          |std::sort      |__introsort      |main           |none   |
  *	nodes:  main <- std::sort (called at file 3 line 11) <- __introsort (at file 7 line 1977)
  *
+ * An index without rows and scopes says that there is no debug information. It is good as long as
+ *no debug file appears.
+ *
  * A row or scope reaches to the next one's start. Offsets count as in machine/image.h; an image's
  * code spans less than 4 GiB from `base`. line_index_open() checks that the arrays are inside the
  * block and that the text ends. Users of the arrays check each number, so a damaged block can give
@@ -33,7 +36,7 @@
 #include "base/files/file.h"
 
 #define LINE_MAGIC   "assaylin"
-#define LINE_VERSION 6
+#define LINE_VERSION 7
 
 #define NO_NODE UINT32_MAX
 
@@ -41,14 +44,17 @@ struct line_header {
 	char magic[8];
 	uint32_t version;
 	uint32_t n_rows, n_scopes, n_nodes, n_places, n_buckets;
-	uint32_t shift, pad0;
+	uint32_t shift;
+	uint32_t debug_link; /* of an empty index: the image's link to a debug file, in text */
 	uint64_t base;
 	uint64_t text_size; /* the last NUL included */
 	uint64_t checksum;  /* XXH3 of the block, this field taken as 0 */
+	uint64_t evidence;  /* of an empty index: debug_file_evidence() when it was made */
 	struct build_id build_id;
-	uint8_t pad[3];
+	struct build_id own_id; /* of an empty index: the image's own */
+	uint8_t pad[6];
 };
-_Static_assert(sizeof(struct line_header) == 88, "line header is a file format");
+_Static_assert(sizeof(struct line_header) == 120, "line header is a file format");
 
 /* Templates in headers are compiled often: many rows share few places, which are separate. */
 struct line_row {
@@ -103,6 +109,15 @@ struct line_index {
 struct line_header *line_block_new(const struct line_header *like, uint32_t span, size_t *size,
 				   struct line_index *out);
 void line_block_seal(struct line_header *block, size_t size);
+
+/* An empty index. `debug_link`: "" without one. */
+struct line_header *line_block_empty(const struct build_id *own_id, const char *debug_link,
+				     size_t *size);
+
+static inline bool line_index_is_empty(const struct line_index *ix)
+{
+	return !ix->header->n_rows && !ix->header->n_scopes;
+}
 
 /* False if the bytes (8-byte aligned) are not an index of this version. */
 bool line_index_open(struct line_index *ix, const void *bytes, size_t size);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/path.h"
 #include "symbol/debug_file.h"
+#include "symbol/debuginfod.h"
 #include "symbol/kernel/module_file.h"
 #include "symbol/kernel/vmlinux.h"
 #include "symbol/lines/file_lines.h"
@@ -144,6 +145,16 @@ static int line_table_open_wish(void *context, struct reader *wish, struct file_
 
 /* ---- answers ---- */
 
+/* An empty index does not stay in the table. */
+static void forget_block(struct line_table *t)
+{
+	parser_answer_fini(&t->answer);
+	file_unmap(&t->mapping);
+	t->mapping = (struct file_mapping){ 0 };
+	t->block = NULL;
+	t->index = (struct line_index){ 0 };
+}
+
 static char *explain_losses(const struct making *m, const struct file_lines *found)
 {
 	const struct file_lines_head *h = &found->head;
@@ -170,11 +181,30 @@ static char *explain_losses(const struct making *m, const struct file_lines *fou
 	return NULL;
 }
 
+/* A server of debug files may have one tomorrow. The others are in places that evidence covers. */
+static bool may_keep_nothing(const struct making *m)
+{
+	return m->image->kind == IMAGE_FILE && !(m->search.report && debuginfod_is_on());
+}
+
+static uint64_t evidence_of_nothing(const struct making *m, const struct line_index *ix)
+{
+	const char *link = line_index_text(ix, ix->header->debug_link);
+	struct debug_search search = m->search;
+
+	search.root = m->root;
+	search.image_path = m->path;
+	search.build_id = ix->header->own_id;
+	search.link_name = *link ? link : NULL;
+	return debug_file_evidence(&search);
+}
+
 /* Takes over the answer. */
 static void line_table_adopt(struct making *m, struct parser_answer *answer)
 {
 	struct line_table *t = m->t;
 	struct file_lines found;
+	bool is_empty;
 
 	file_lines_read(&found, answer->bytes, answer->size); /* the row has checked it */
 	t->status = found.head.result < 0 ? LINES_NO_FILE : found.head.status;
@@ -186,8 +216,14 @@ static void line_table_adopt(struct making *m, struct parser_answer *answer)
 	t->answer = *answer;
 	t->block = (struct line_header *)found.block;
 	line_index_open(&t->index, t->block, found.block_size);
-	if (!t->detail && !found.head.is_cut && !m->is_of_others && m->s->cache_dir && m->key.len)
+	is_empty = line_index_is_empty(&t->index);
+	if (is_empty && may_keep_nothing(m))
+		t->block->evidence = evidence_of_nothing(m, &t->index);
+	if (!t->detail && !found.head.is_cut && !m->is_of_others && m->s->cache_dir && m->key.len &&
+	    (!is_empty || may_keep_nothing(m)))
 		line_cache_write(m->s->cache_dir, &m->key, t->block, found.block_size);
+	if (is_empty)
+		forget_block(t);
 }
 
 /* ---- making ---- */
@@ -239,23 +275,46 @@ static void make_of_kernel_file(struct making *m, const struct code_segments *se
 	line_table_adopt(m, &answer);
 }
 
+static void find_place(struct making *m)
+{
+	if (m->place.path)
+		return;
+	m->place = image_place_find(m->s, m->image);
+	m->root = m->search.root = m->place.root;
+	m->path = m->search.image_path = m->place.below;
+}
+
+/* Whether an empty index, which is then forgotten, still says the truth. */
+static bool is_still_nothing(struct making *m)
+{
+	bool is_good = may_keep_nothing(m);
+
+	if (is_good) {
+		find_place(m);
+		is_good = m->t->index.header->evidence == evidence_of_nothing(m, &m->t->index);
+	}
+	forget_block(m->t);
+	if (is_good)
+		m->t->status = LINES_NONE;
+	return is_good;
+}
+
 static bool open_cached(struct making *m, const struct build_id *key)
 {
-	bool is_there = m->s->cache_dir && key->len &&
-			line_cache_open(m->s->cache_dir, key, &m->t->mapping, &m->t->index);
-
-	if (is_there)
-		m->t->status = LINES_CACHED;
-	return is_there;
+	if (!m->s->cache_dir || !key->len ||
+	    !line_cache_open(m->s->cache_dir, key, &m->t->mapping, &m->t->index))
+		return false;
+	if (line_index_is_empty(&m->t->index))
+		return is_still_nothing(m);
+	m->t->status = LINES_CACHED;
+	return true;
 }
 
 static void make_of_file(struct making *m)
 {
 	struct symbolizer *s = m->s;
 
-	m->place = image_place_find(s, m->image);
-	m->root = m->search.root = m->place.root;
-	m->path = m->search.image_path = m->place.below;
+	find_place(m);
 	if (symbolizer_map(s, m->place.path, &m->image_file, NULL) < 0)
 		return;
 	m->t->status = LINES_NONE;
