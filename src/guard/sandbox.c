@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -68,14 +69,35 @@ static int limit_resources(uint64_t memory_bytes, struct error *err)
 	return 0;
 }
 
+/*
+ * getpwnam() would load the modules of nsswitch.conf and ask them, which takes a millisecond. A
+ * user that sysusers has made is in the file.
+ */
+static bool find_user(uid_t *user, gid_t *group)
+{
+	FILE *users = fopen("/etc/passwd", "re");
+	const struct passwd *p = NULL;
+
+	while (users && (p = fgetpwent(users)) && strcmp(p->pw_name, SANDBOX_USER) != 0)
+		;
+	if (p) {
+		*user = p->pw_uid;
+		*group = p->pw_gid;
+	}
+	if (users)
+		fclose(users);
+	return p;
+}
+
 /* Without such a user, root's name remains, without root's rights. */
 static int change_user(struct error *err)
 {
-	const struct passwd *user = geteuid() == 0 ? getpwnam(SANDBOX_USER) : NULL;
+	uid_t user;
+	gid_t group;
 
-	if (user &&
-	    (setgroups(0, NULL) < 0 || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) < 0 ||
-	     setresuid(user->pw_uid, user->pw_uid, user->pw_uid) < 0))
+	if (geteuid() == 0 && find_user(&user, &group) &&
+	    (setgroups(0, NULL) < 0 || setresgid(group, group, group) < 0 ||
+	     setresuid(user, user, user) < 0))
 		return error_errno(err, -errno, "cannot become the user '%s'", SANDBOX_USER);
 	return 0;
 }
