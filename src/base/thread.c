@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/thread.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -22,4 +23,20 @@ void thread_be_ordinary(void)
 {
 	if (getpriority(PRIO_PROCESS, 0) < 0)
 		setpriority(PRIO_PROCESS, 0, 0);
+}
+
+bool thread_be_real_time(void)
+{
+	struct sched_param first = { .sched_priority = 1 };
+
+	return sched_getscheduler(0) == SCHED_OTHER && getpriority(PRIO_PROCESS, 0) <= 0 &&
+	       sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first) == 0;
+}
+
+/* Without CAP_SYS_NICE, the flag has to stay. */
+void thread_end_real_time(void)
+{
+	struct sched_param none = { 0 };
+
+	sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
 }

@@ -13,3 +13,14 @@ bool thread_start(pthread_t *out, void *(*run)(void *), void *arg);
 
 /* Gives up a high priority that the calling thread inherited; other threads keep theirs. */
 void thread_be_ordinary(void);
+
+/*
+ * Real-time priority for the calling thread, where it is permitted (RLIMIT_RTPRIO, CAP_SYS_NICE):
+ * thousands of threads that are ready to run don't delay it then. Only for threads that do little,
+ * and sleep otherwise. Its children and later threads are ordinary. False: it has the priority
+ * already, or can't have it, or somebody gave it another policy or a positive nice value.
+ */
+bool thread_be_real_time(void);
+
+/* Ends that; the nice value is as before. */
+void thread_end_real_time(void);

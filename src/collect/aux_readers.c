@@ -46,13 +46,6 @@ static void stay_on(uint32_t cpu)
 	CPU_FREE(set);
 }
 
-static void set_real_time(void)
-{
-	struct sched_param first = { .sched_priority = 1 };
-
-	sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first);
-}
-
 /* A ring wakes its reader for its trace as well as for its records. */
 static bool has_records(const struct ring_place *place, bool has_trace)
 {
@@ -87,7 +80,7 @@ static void *read_areas(void *context)
 	const struct pollfd *stop = &r->polls[r->n_areas];
 
 	stay_on(r->cpu);
-	set_real_time();
+	thread_be_real_time();
 	while (!r->code && poll(r->polls, r->n_areas + 1, PATIENCE_MS) >= 0 && !stop->revents)
 		for (size_t i = 0; i < r->n_areas; i++)
 			read_area(r, i);

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "daemon/actions.h"
 #include "daemon/confine.h"
 #include "daemon/daemon_state.h"
@@ -279,6 +280,7 @@ static int serve(struct daemon *d, struct error *err)
 		d->mounted = daemon_file_system->open(d, d->config->oprofilefs);
 	privilege_go_first();
 	e = d->keeper = keeper_start(&d->user, d->mounted ? d->config->oprofilefs : NULL, err);
+	thread_be_real_time();
 	if (e >= 0)
 		e = privilege_drop(ROLE_DAEMON, &d->user, false, err);
 	if (e >= 0)

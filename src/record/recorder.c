@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "collect/cpu_watch.h"
 #include "collect/missed.h"
 #include "collect/sampler.h"
@@ -299,6 +300,7 @@ static int record_loop(struct recorder *r, struct error *err)
 	const struct recorder_config *c = r->config;
 	int e = 0;
 
+	r->is_real_time = c->whole_machine && thread_be_real_time();
 	while (!r->is_ended && e >= 0) {
 		uint64_t safe, time_ns;
 
@@ -498,6 +500,8 @@ static int recorder_finish(struct recorder *r, struct error *err)
 	if (r->sampler)
 		sampler_disable(r->sampler);
 	rings_disable(r->rings);
+	if (r->is_real_time)
+		thread_end_real_time();
 	recorder_stop_trace(r);
 	end_ns = clock_monotonic_ns();
 	if (!r->sampler)

@@ -199,3 +199,42 @@ opens_again() {
 	wait_for said "the process that keeps the daemon's rights died"
 	end_daemon
 }
+
+policy_of() { # THREAD…
+	awk '{ print $41 }' "/proc/$1/stat"
+}
+
+# SCHED_RR is 2.
+is_real_time() {
+	[ "$(policy_of "$1")" = 2 ]
+}
+
+@test "the thread that empties the rings runs at real-time priority, and no other" {
+	need_daemon
+	chrt -r 1 true 2>/dev/null || skip "no real-time priority is permitted here"
+	with_users assay daemon --session-dir d -e cpu-clock
+	wait_for is_real_time "$daemon"
+	for task in "/proc/$daemon"/task/*; do
+		[ "${task##*/}" = "$daemon" ] || [ "$(policy_of "$daemon/task/${task##*/}")" = 0 ]
+	done
+	keeper=$(pgrep -P "$daemon" -x assay-keeper)
+	[ "$(policy_of "$keeper")" = 0 ]
+	[ "$(policy_of "$(pgrep -P "$keeper" -x assay-opener)")" = 0 ]
+	end_daemon
+	# Somebody who wants it modest gets it modest.
+	run_daemon nice -n 5 assay daemon --session-dir e -e cpu-clock
+	ask e status >/dev/null
+	[ "$(policy_of "$daemon")" = 0 ]
+	end_daemon
+}
+
+@test "record -a empties the rings at real-time priority, and record of a command does not" {
+	need_daemon
+	chrt -r 1 true 2>/dev/null || skip "no real-time priority is permitted here"
+	background assay record -q -a -e cpu-clock -o r
+	wait_for is_real_time "$pid"
+	kill "$pid"
+	wait "$pid"
+	assay record -q -e cpu-clock -o s -- sh -c 'awk "{ print \$41 }" "/proc/$PPID/stat" "/proc/$$/stat"' >policies
+	[ "$(uniq policies)" = 0 ]
+}

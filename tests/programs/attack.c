@@ -27,6 +27,7 @@
 #define N_MAPPINGS 10000
 #define N_THREADS  5000
 #define N_FILES    2000
+#define CROWD_NS   10000000ull
 
 /* count down from the first argument, return */
 #if defined(__x86_64__)
@@ -198,6 +199,82 @@ static void attack_threads(void)
 	}
 }
 
+/*
+ * Threads that live and run at the same time, each with a name and with two mappings of its own. It
+ * runs in each for a while.
+ */
+static char crowd_path[4200];
+static count_down *mapped[2 * N_THREADS];
+static pthread_barrier_t crowd_is_there;
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void *be_one_of_crowd(void *number)
+{
+	unsigned long n = (unsigned long)(uintptr_t)number;
+	char name[16];
+
+	snprintf(name, sizeof(name), "crowd%lu", n);
+	prctl(PR_SET_NAME, name);
+	pthread_barrier_wait(&crowd_is_there);
+	for (unsigned long i = 2 * n; i < 2 * n + 2; i++)
+		for (uint64_t end = thread_cpu_ns() + CROWD_NS; thread_cpu_ns() < end;)
+			mapped[i](100000);
+	return NULL;
+}
+
+/* The offset grows while the address falls, so the kernel joins no two of them. */
+static void map_crowd(void)
+{
+	static char page[4096];
+	int fd;
+
+	snprintf(crowd_path, sizeof(crowd_path), "%s/crowd", folder);
+	fd = open(crowd_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+	if (fd < 0)
+		die(crowd_path);
+	memcpy(page, loop, sizeof(loop));
+	for (off_t i = 0; i < 2 * N_THREADS; i++) {
+		void *at;
+
+		if (write(fd, page, sizeof(page)) != sizeof(page))
+			die(crowd_path);
+		at = mmap(NULL, sizeof(page), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+			  i * (off_t)sizeof(page));
+		if (at == MAP_FAILED)
+			die("mmap");
+		memcpy(&mapped[i], &at, sizeof(at));
+	}
+}
+
+static void attack_crowd(void)
+{
+	pthread_t *threads = calloc(N_THREADS, sizeof(*threads));
+	pthread_attr_t small;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 << 10);
+	pthread_barrier_init(&crowd_is_there, NULL, N_THREADS + 1);
+	map_crowd();
+	for (unsigned long i = 0; i < N_THREADS; i++)
+		if (pthread_create(&threads[i], &small, be_one_of_crowd, (void *)(uintptr_t)i) != 0)
+			die("pthread_create");
+	ready();
+	pthread_barrier_wait(&crowd_is_there);
+	for (unsigned long i = 0; i < N_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	puts("done");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
 static void run_child(void (*child)(void))
 {
 	pid_t pid = fork();
@@ -321,7 +398,7 @@ static const struct kind {
 	{ "jitdump", attack_jitdump }, { "perf-map", attack_perf_map }, { "maps", attack_maps },
 	{ "comms", attack_comms },     { "threads", attack_threads },   { "forks", attack_forks },
 	{ "execs", attack_execs },     { "files", attack_files },       { "swap", attack_swap },
-	{ "work", attack_work },       { "busy", attack_busy },
+	{ "crowd", attack_crowd },     { "work", attack_work },         { "busy", attack_busy },
 };
 
 static void on_term(int number)
