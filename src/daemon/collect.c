@@ -554,6 +554,7 @@ static int daemon_record(struct daemon *d, struct recorder_result *result, struc
 		.table_bytes = TABLE_BYTES,
 		.writes_behind = true,
 		.dir = path,
+		.names_dir = d->names,
 		.version = d->config->version,
 		.counters = &d->counters,
 		.sources = &sources,

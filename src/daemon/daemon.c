@@ -247,6 +247,7 @@ static void daemon_fini(struct daemon *d)
 	close_at_exit(&d->parent_fd);
 	free(d->samples);
 	free(d->current);
+	free(d->names);
 	free(d->log);
 	free(d->shown_part);
 }

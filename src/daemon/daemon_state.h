@@ -53,8 +53,8 @@ struct daemon {
 	int fence_version; /* of Landlock; 0: no fence */
 	/* The directory for the daemon's own use, see place_make(); config->dir is for messages. */
 	const char *dir;
-	char *samples, *current, *log; /* DIR/samples, DIR/samples/current, DIR/log */
-	char *shown_part;              /* of daemon_show_part() */
+	char *samples, *current, *names, *log; /* DIR/samples, …/current, …/.names, DIR/log */
+	char *shown_part;                      /* of daemon_show_part() */
 	int lock_fd, clock_fd, epoll_fd;
 	int parent_fd; /* when detached: the process that waits for our start or failure; -1 */
 	struct daemon_source sources[DAEMON_SOURCES];

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "daemon/daemon_state.h"
 #include "open/lock.h"
+#include "store/history/history.h"
 #include "store/sharing.h"
 
 /* A history has five levels below its directory. */
@@ -187,6 +188,7 @@ static int choose_path(struct daemon *d, int fd, struct error *err)
 	d->dir = is_reached ? d->config->dir : ".";
 	d->samples = xasprintf("%s/samples", d->dir);
 	d->current = xasprintf("%s/samples/current", d->dir);
+	d->names = xasprintf("%s/samples/" HISTORY_NAMES_DIR, d->dir);
 	d->log = xasprintf("%s/log", d->dir);
 	choose_cache(d);
 	return 0;
@@ -203,7 +205,7 @@ static void share_samples(const struct daemon *d)
 	if (!group.is_shared)
 		return;
 	if (setegid(group.group) < 0 || !sharing_give_dir(&group, d->samples) ||
-	    !sharing_give_dir(&group, d->current))
+	    !sharing_give_dir(&group, d->current) || !sharing_give_dir(&group, d->names))
 		log_warning("the samples are not readable for group " SHARING_GROUP ": %s",
 			    strerror(errno));
 }
@@ -228,6 +230,7 @@ int place_make(struct daemon *d, struct error *err)
 	if (d->lock_fd < 0)
 		return d->lock_fd;
 	r = file_mkdirs(d->current, 0700, err);
+	r = r < 0 ? r : file_mkdirs(d->names, 0700, err);
 	if (r >= 0)
 		share_samples(d);
 	return r;

@@ -196,12 +196,14 @@ struct symbolizer *input_symbolizer_with(struct input *in, const char *given,
 					 const struct symbolizer_config *wanted)
 {
 	struct symbolizer_config config = *wanted;
+	cleanup(free_at_exit) char *kept = history_names_dir(given ? given : DEFAULT_SESSION);
 	struct archive_places places;
 	struct symbolizer *symbols;
 
 	config.report_fetching = in->config.report_fetching;
 	config.report_unread = in->config.report_unread;
 	config.no_demangle = wanted->no_demangle || in->config.no_demangle;
+	config.kept_dir = kept;
 	input_places(in, given, &places, &config);
 	symbols = symbolizer_new(&config);
 	archive_places_fini(&places);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "guard/open.h"
 #include "machine/image_look.h"
+#include "symbol/cache.h"
 #include "symbol/symbols.h"
 
 /*
@@ -190,11 +191,13 @@ char *image_files_find(const char *proc, int32_t pid, const struct image *image,
 /*
  * Fills the index cache. A symbolizer keeps all indexes that it made, so a temporary one is used.
  */
-static void index_symbols(const char *proc, int32_t pid, const char *path,
+static void index_symbols(const struct image_finder *finder, int32_t pid, const char *path,
 			  const struct image *image, enum image_found where)
 {
-	cleanup(free_at_exit) char *process = proc ? xasprintf("%s/%d", proc, pid) : NULL;
-	const struct symbolizer_config config = { .process = process,
+	cleanup(free_at_exit) char *process =
+		finder->proc ? xasprintf("%s/%d", finder->proc, pid) : NULL;
+	const struct symbolizer_config config = { .cache_dir = finder->names_dir,
+						  .process = process,
 						  .is_at_its_path = where == IMAGE_AT_ITS_PATH,
 						  .parser_ms = INDEX_MS };
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = symbolizer_new(&config);
@@ -202,6 +205,8 @@ static void index_symbols(const char *proc, int32_t pid, const char *path,
 
 	there.path = path;
 	symbolizer_table(symbols, &there, NULL, 0);
+	if (finder->names_dir)
+		cache_trim(finder->names_dir, KEPT_NAMES_BYTES);
 }
 
 /* Why there is no file. */
@@ -212,12 +217,13 @@ static enum loss_reason loss_of_file(const struct looked_file *f)
 			       : N_LOSS_REASONS;
 }
 
-enum lang_detected image_files_look(const char *proc, int32_t pid, struct image *image,
-				    struct lang_runtime *runtime, enum loss_reason *loss)
+enum lang_detected image_files_look(const struct image_finder *finder, int32_t pid,
+				    struct image *image, struct lang_runtime *runtime,
+				    enum loss_reason *loss)
 {
 	struct looked_file f = { .wants_runtime = true };
 	cleanup(free_at_exit) char *found =
-		image_files_try(&(struct process){ proc, pid }, image, &f);
+		image_files_try(&(struct process){ finder->proc, pid }, image, &f);
 	const struct image_look_head *head = &f.look.head;
 	enum lang_detected detected = (enum lang_detected)head->detected;
 	enum image_found where;
@@ -233,7 +239,7 @@ enum lang_detected image_files_look(const char *proc, int32_t pid, struct image 
 	 * needs it.
 	 */
 	if (!file_is_cut(&f.file) && (!head->build_id.len || where == IMAGE_HIDDEN))
-		index_symbols(proc, pid, found, image, where);
+		index_symbols(finder, pid, found, image, where);
 	if (file_is_cut(&f.file))
 		detected = LANG_NONE;
 	looked_file_fini(&f);

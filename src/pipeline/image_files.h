@@ -8,7 +8,7 @@
  * identity beside it, or instead of it, if the build id alone does not do (machine/image_file.h).
  *
  * The symbols are indexed at once if the path leads to another file here, or the file has no build
- * id. Reports find the index in the cache.
+ * id. Reports find the index in the cache, or in a folder of the history (`names_dir`).
  */
 #pragma once
 
@@ -18,6 +18,9 @@
 #include "event/loss.h"
 #include "lang/detect.h"
 #include "machine/image_file.h"
+
+/* All symbol indexes of a history together. */
+#define KEPT_NAMES_BYTES (UINT64_C(64) << 20)
 
 /*
  * Finds a path by which a FILE image can be opened now: the path in the process's root, the
@@ -39,6 +42,12 @@ char *image_files_open(const char *proc, int32_t pid, const struct image *image,
 /* Whether the path of an image leads to its file in assay's own root, too. */
 enum image_found image_files_found(const struct image *image, const struct file_mapping *file);
 
+struct image_finder {
+	const char *proc; /* "/proc" */
+	const char
+		*names_dir; /* for the symbols of files that reports won't find; NULL: the cache */
+};
+
 /*
  * Reads the file of a FILE image, and calls image_identify() for the image. Leaves the image
  * unchanged if the file can't be reached; *loss is the reason if openat2(2) is not available, or
@@ -46,5 +55,6 @@ enum image_found image_files_found(const struct image *image, const struct file_
  * *runtime is filled (lang/detect.h); else the result is LANG_NONE. Any thread may call it. It may
  * take as long as the file system of the file.
  */
-enum lang_detected image_files_look(const char *proc, int32_t pid, struct image *image,
-				    struct lang_runtime *runtime, enum loss_reason *loss);
+enum lang_detected image_files_look(const struct image_finder *finder, int32_t pid,
+				    struct image *image, struct lang_runtime *runtime,
+				    enum loss_reason *loss);

@@ -8,7 +8,7 @@
 
 struct look_job {
 	struct file_job job;
-	char *proc, *path;
+	char *proc, *path, *names_dir;
 	int32_t pid;
 	struct file_look look;
 	file_look_done done;
@@ -19,8 +19,10 @@ static void look_run(struct file_job *job)
 {
 	struct look_job *j = (struct look_job *)job;
 
+	const struct image_finder finder = { .proc = j->proc, .names_dir = j->names_dir };
+
 	j->look.detected =
-		image_files_look(j->proc, j->pid, &j->look.image, &j->look.runtime, &j->look.loss);
+		image_files_look(&finder, j->pid, &j->look.image, &j->look.runtime, &j->look.loss);
 }
 
 static void look_done(struct file_job *job)
@@ -38,19 +40,21 @@ static void look_free(struct file_job *job)
 
 	free(j->proc);
 	free(j->path);
+	free(j->names_dir);
 	free(j);
 }
 
-void file_look_begin(struct file_jobs *jobs, const char *proc, int32_t pid, image_id id,
-		     const struct image *image, file_look_done done, void *context)
+void file_look_begin(struct file_jobs *jobs, const struct image_finder *finder, int32_t pid,
+		     image_id id, const struct image *image, file_look_done done, void *context)
 {
 	struct look_job *j = xcalloc(1, sizeof(*j));
 
-	j->job = (struct file_job){ .user = file_jobs_user(proc, pid),
+	j->job = (struct file_job){ .user = file_jobs_user(finder->proc, pid),
 				    .run = look_run,
 				    .done = look_done,
 				    .free = look_free };
-	j->proc = xstrdup(proc);
+	j->proc = xstrdup(finder->proc);
+	j->names_dir = finder->names_dir ? xstrdup(finder->names_dir) : NULL;
 	j->path = xstrdup(image->path);
 	j->pid = pid;
 	j->look = (struct file_look){ .id = id, .image = *image };

@@ -11,6 +11,7 @@
 #include "lang/detect.h"
 #include "machine/image.h"
 #include "pipeline/file_jobs.h"
+#include "pipeline/image_files.h"
 
 struct file_look {
 	image_id id;                 /* as it was asked for */
@@ -25,7 +26,7 @@ typedef void (*file_look_done)(void *context, const struct file_look *look);
 
 /*
  * Has the file of a FILE image looked at that process `pid` has mapped. file_jobs_take() calls
- * `done`. `image` and `proc` are copied.
+ * `done`. `image` and `finder` are copied.
  */
-void file_look_begin(struct file_jobs *jobs, const char *proc, int32_t pid, image_id id,
-		     const struct image *image, file_look_done done, void *context);
+void file_look_begin(struct file_jobs *jobs, const struct image_finder *finder, int32_t pid,
+		     image_id id, const struct image *image, file_look_done done, void *context);

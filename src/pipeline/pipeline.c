@@ -303,12 +303,14 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 		.ext = config->ext,
 		.is_offline = config->is_offline,
 		.proc = xstrdup(config->proc ? config->proc : "/proc"),
+		.names_dir = config->names_dir ? xstrdup(config->names_dir) : NULL,
 		.flush_ns = (config->info->start_ns / NS_PER_SECOND + 1) * NS_PER_SECOND,
 		.kept_since_ns = UINT64_MAX,
 	};
 	if (p->ops->open(config->dir, config->info, machine_images(p->machine),
 			 machine_strings(p->machine), &p->store, err) < 0) {
 		free(p->proc);
+		free(p->names_dir);
 		free(p);
 		return NULL;
 	}
@@ -452,6 +454,7 @@ int pipeline_close(struct pipeline *p, const struct session_end *end,
 	vec_fini(&p->runtimes);
 	vec_fini(&p->tally.cpu_samples);
 	free(p->proc);
+	free(p->names_dir);
 	free(p);
 	return r;
 }

@@ -32,6 +32,7 @@ struct pipeline_config {
 	const struct session_info *info;
 	/* The events are from another machine or time: no files of this machine are read. */
 	bool is_offline;
+	const char *names_dir;   /* image_files.h; NULL: the cache */
 	struct machine *machine; /* not owned; outlives the pipeline */
 	struct ext_session *ext; /* likewise; derives counts from raw samples; may be NULL */
 };

@@ -92,6 +92,7 @@ static void end_look(void *context, const struct file_look *look)
 static void begin_look(struct pipeline *p, int32_t pid, image_id id)
 {
 	const struct image *image = image_get(machine_images(p->machine), id);
+	const struct image_finder finder = { .proc = p->proc, .names_dir = p->names_dir };
 	struct pending_look pending = { id, clock_monotonic_ns() + LOOK_WAIT_NS };
 
 	if (!p->jobs || image->kind != IMAGE_FILE || image->path[0] != '/') {
@@ -100,7 +101,7 @@ static void begin_look(struct pipeline *p, int32_t pid, image_id id)
 	}
 	p->canonical.data[id.n] = BEING_LOOKED_AT;
 	vec_push(&p->pending, pending);
-	file_look_begin(p->jobs, p->proc, pid, id, image, end_look, p);
+	file_look_begin(p->jobs, &finder, pid, id, image, end_look, p);
 }
 
 bool pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id *id)

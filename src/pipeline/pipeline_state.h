@@ -36,7 +36,7 @@ struct pipeline {
 	struct ext_session *ext;          /* or NULL */
 	struct container_log *containers; /* or NULL */
 	bool is_offline;
-	char *proc;
+	char *proc, *names_dir;
 	VEC(struct runtime_image) runtimes;
 	bool expects_languages;
 	uint32_t session;

@@ -109,6 +109,7 @@ static void note_build_id(struct raw_recording *r, const struct event *e)
 			       .dev = m->dev,
 			       .ino = m->ino,
 			       .path = m->path };
+	static const struct image_finder finder = { .proc = "/proc" };
 	struct lang_runtime runtime;
 	enum loss_reason loss;
 	string_id known;
@@ -117,7 +118,7 @@ static void note_build_id(struct raw_recording *r, const struct event *e)
 		return;
 	strings_add(&r->paths, m->path);
 	if (!image.build_id.len)
-		image_files_look("/proc", e->pid, &image, &runtime, &loss);
+		image_files_look(&finder, e->pid, &image, &runtime, &loss);
 	if (image.build_id.len)
 		writer_build_id(&r->build_ids, m->path, &image.build_id, false);
 }

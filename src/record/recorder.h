@@ -66,9 +66,10 @@ struct recorder_config {
 	const char *note;                   /* why these counters; "" */
 	bool in_kernel;                     /* sample by BPF (collect/sampler.h); not a cgroup */
 	enum stack_source stacks;
-	bool is_stacks_wish;  /* frame pointers are accepted if the kernel can't copy stacks */
-	uint32_t stack_bytes; /* STACKS_COPIED: the bytes of a stack; 0: default */
-	uint64_t ring_bytes;  /* 0: default */
+	bool is_stacks_wish;   /* frame pointers are accepted if the kernel can't copy stacks */
+	uint32_t stack_bytes;  /* STACKS_COPIED: the bytes of a stack; 0: default */
+	uint64_t ring_bytes;   /* 0: default */
+	const char *names_dir; /* as in struct pipeline_config */
 	uint64_t segment_bytes, table_bytes; /* as in struct session_info */
 	bool writes_behind;                  /* likewise */
 	uint64_t keep_ns, keep_bytes;        /* raw: only the last samples (record/raw.h); 0: all */

@@ -154,6 +154,7 @@ int recorder_open_session(struct recorder *r, const char *dir, struct error *err
 		.ops = c->raw ? &no_store : c->ops,
 		.dir = dir,
 		.info = &info,
+		.names_dir = c->names_dir,
 		.machine = r->machine,
 		.ext = r->ext,
 	};

@@ -18,6 +18,17 @@ char *cache_default_dir(void);
 bool cache_open(const char *dir, const struct build_id *id, struct file_mapping *mapping,
 		struct index *ix);
 
+/*
+ * Reads the index of a build id from a folder that somebody else may have written, such as that of
+ * a history (symbols.h): all is copied and checked. False: there is no sound one. The caller frees
+ * *block.
+ */
+bool cache_read_foreign(const char *dir, const struct build_id *id, struct index_header **block,
+			struct index *ix);
+
+/* Removes the oldest files of a folder of indexes until they have at most so many bytes. */
+void cache_trim(const char *dir, uint64_t max_bytes);
+
 /* Keeps a block under a build id. Sets its checksum and build id. */
 void cache_write(const char *dir, const struct build_id *id, struct index_header *block,
 		 size_t size);

@@ -253,6 +253,8 @@ void make_file_table(struct symbolizer *s, struct symbol_table *t)
 		if (t->status == SYMBOL_DYNSYM)
 			explain_stripped(t, NULL);
 	}
+	if (!t->index.header && table_from_kept(s, t, &m.tried) && t->status == SYMBOL_DYNSYM)
+		explain_stripped(t, NULL);
 	file_unmap(&m.file);
 	free(place.path);
 }

@@ -40,6 +40,7 @@ struct symbol_table {
 
 struct symbolizer {
 	char *cache_dir; /* NULL: no cache */
+	char *kept_dir;  /* NULL: none */
 	char *root, *debug_dir, *kallsyms_path, *modules_path, *notes_path, *sys_module_dir,
 		*kcore_path;
 	char *system_map, *vmlinux; /* NULL: not given */
@@ -103,6 +104,10 @@ struct build_id symbolizer_known_id(const struct image *image, const struct file
 /* Puts the cached index of a key into the table; false if there is none. */
 bool table_from_cache(const struct symbolizer *s, struct symbol_table *t,
 		      const struct build_id *key);
+
+/* The same from kept_dir: an index that somebody else may have made. */
+bool table_from_kept(const struct symbolizer *s, struct symbol_table *t,
+		     const struct build_id *key);
 
 /* Keeps the table's index for later runs; not if the key is empty. */
 void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *key);

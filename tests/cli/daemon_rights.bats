@@ -238,3 +238,40 @@ is_real_time() {
 	assay record -q -e cpu-clock -o s -- sh -c 'awk "{ print \$41 }" "/proc/$PPID/stat" "/proc/$$/stat"' >policies
 	[ "$(uniq policies)" = 0 ]
 }
+
+names_deleted() {
+	ask d dump >/dev/null
+	assay report -i d --by symbol,image "pid:$runs" >names.txt 2>&1
+	grep -q forty names.txt
+}
+
+@test "reports of root have the names of a file that was deleted while the daemon saw it" {
+	need_daemon
+	run_private
+	rm "$OPEN/private"
+	with_users assay daemon --session-dir d -e cpu-clock --max-cpu 0 -F "$(at_most 499)"
+	wait_for names_deleted
+	[ "$(stat -c %u d/samples/.names/*.sym | sort -u)" = 54321 ]
+	# Of a part alone, and of a saved one, too; not without the folder.
+	assay report -i "d/samples/current/$(parts d | head -1)" --by symbol "pid:$runs" | grep -q forty
+	end_daemon
+	assay report -i d/samples/current --by symbol "pid:$runs" | grep -q forty
+	# They did not enter root's cache.
+	[ "$(find "$HOME" -path '*.cache*' -name '*.sym' -newer names.txt | wc -l)" = 0 ]
+	# Whatever the user assay does there does no harm.
+	for table in d/samples/.names/*.sym; do
+		cp "$table" whole
+		printf '\xff\xff' | dd of="$table" bs=1 seek=200 conv=notrunc status=none
+		run assay report -i d --by symbol "pid:$runs"
+		refused 0 ""
+		[[ "$output" != *forty* ]]
+		rm "$table"
+		mkfifo "$table"
+		run timeout "$DEADLINE" assay report -i d --by symbol "pid:$runs"
+		[ "$status" = 0 ]
+		rm "$table"
+		ln -s "$PWD/whole" "$table"
+		run assay report -i d --by symbol "pid:$runs"
+		[[ "$output" != *forty* ]]
+	done
+}

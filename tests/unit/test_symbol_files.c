@@ -323,6 +323,76 @@ static void a_debug_file_that_comes_later_is_not_hidden_by_the_cache(void **stat
 	assert_int_equal(cached_status(&image), SYMBOL_DEBUG_FILE);
 }
 
+/* The table of an image without a file, with the cache of somebody else beside it. */
+static enum symbol_status kept_status(const struct image *image)
+{
+	cleanup(free_at_exit) char *kept = xstrdup(scratch_path("kept"));
+	cleanup(free_at_exit) char *cache = xstrdup(scratch_path("own"));
+	struct symbolizer_config config = { .cache_dir = cache, .kept_dir = kept };
+	struct symbolizer *s = symbolizer_new(&config);
+	enum symbol_status status = symbol_table_status(symbolizer_table(s, image, NULL, 0));
+
+	symbolizer_free(s);
+	return status;
+}
+
+/* Changes a table as somebody could who knows how its checksum is made. */
+static void forge(const struct image *image, size_t at, uint32_t number)
+{
+	cleanup(free_at_exit) char *dir = xstrdup(scratch_path("kept"));
+	struct file_mapping file = { 0 };
+	struct index_header *block;
+	struct index index;
+
+	assert_true(cache_open(dir, &image->build_id, &file, &index));
+	block = xmalloc(file.size);
+	memcpy(block, file.base, file.size);
+	memcpy((char *)block + at, &number, sizeof(number));
+	cache_write(dir, &image->build_id, block, file.size);
+	file_unmap(&file);
+	free(block);
+}
+
+static void an_index_of_somebody_else_names_a_missing_file_and_enters_no_cache(void **state)
+{
+	struct image image;
+
+	(void)state;
+	write_file("c.c", c_program);
+	need_command("rm -rf cache debug kept own; " CC_C "-o app");
+	image = image_with_id(scratch_path("app"));
+	assert_int_equal(cached_status(&image), SYMBOL_SYMTAB);
+	run_command("mv cache kept && rm app");
+	assert_int_equal(kept_status(&image), SYMBOL_SYMTAB);
+	run_command("test ! -e own");
+	run_command("cp -r kept kept.whole");
+	/* the first start is then above the second */
+	forge(&image, sizeof(struct index_header) + 4, UINT32_MAX);
+	assert_int_equal(kept_status(&image), SYMBOL_MISSING);
+	run_command("rm -rf kept && cp -r kept.whole kept");
+	forge(&image, offsetof(struct index_header, status), SYMBOL_HIDDEN);
+	assert_int_equal(kept_status(&image), SYMBOL_MISSING);
+	run_command("rm -rf kept && cp -r kept.whole kept");
+	assert_int_equal(kept_status(&image), SYMBOL_SYMTAB);
+	run_command("mv kept/*.sym table && ln -s ../table kept/$(cd kept.whole && echo *.sym)");
+	assert_int_equal(kept_status(&image), SYMBOL_MISSING);
+	run_command("rm -rf kept kept.whole");
+}
+
+static void the_oldest_indexes_make_room(void **state)
+{
+	cleanup(free_at_exit) char *dir = xstrdup(scratch_path("kept"));
+
+	(void)state;
+	run_command("rm -rf kept && mkdir kept && cd kept && for i in 1 2 3 4; do "
+		    "head -c 10000 /dev/urandom >$i.sym && touch -d \"2020-01-0$i\" $i.sym; done");
+	cache_trim(dir, 100000);
+	run_command("test \"$(ls kept | wc -l)\" = 4");
+	cache_trim(dir, 25000);
+	run_command("test \"$(ls kept | tr '\\n' ' ')\" = '3.sym 4.sym '");
+	run_command("rm -rf kept");
+}
+
 static void a_cache_that_cant_be_written_is_no_error(void **state)
 {
 	struct symbolizer_config config = { .cache_dir = "/proc/self/no/such/place" };
@@ -382,6 +452,9 @@ int main(void)
 		cmocka_unit_test(a_cached_index_outlives_its_file),
 		cmocka_unit_test(a_cached_index_that_is_damaged_is_made_again),
 		cmocka_unit_test(a_debug_file_that_comes_later_is_not_hidden_by_the_cache),
+		cmocka_unit_test(
+			an_index_of_somebody_else_names_a_missing_file_and_enters_no_cache),
+		cmocka_unit_test(the_oldest_indexes_make_room),
 		cmocka_unit_test(a_cache_that_cant_be_written_is_no_error),
 		cmocka_unit_test(the_cache_is_not_put_into_another_users_home),
 	};

@@ -30,17 +30,18 @@ static uint64_t checksum_of(const struct block_kind *kind, const uint8_t *block,
 			checksum(header, kind->header_bytes, 0));
 }
 
-static bool is_whole(const struct block_kind *kind, const struct build_id *id,
-		     const struct file_mapping *file)
+bool block_cache_is_whole(const struct block_kind *kind, const struct build_id *id,
+			  const void *bytes, size_t size)
 {
+	const uint8_t *block = bytes;
 	struct build_id own;
 	uint64_t checksum;
 
-	if (file->size < kind->header_bytes)
+	if (size < kind->header_bytes)
 		return false;
-	memcpy(&own, file->base + kind->build_id_at, sizeof(own));
-	memcpy(&checksum, file->base + kind->checksum_at, sizeof(checksum));
-	return build_id_equal(&own, id) && checksum == checksum_of(kind, file->base, file->size);
+	memcpy(&own, block + kind->build_id_at, sizeof(own));
+	memcpy(&checksum, block + kind->checksum_at, sizeof(checksum));
+	return build_id_equal(&own, id) && checksum == checksum_of(kind, block, size);
 }
 
 /* ---- verified before ---- */
@@ -91,7 +92,7 @@ static bool is_known_whole(const struct block_kind *kind, const char *path,
 		memcpy(&own, file->base + kind->build_id_at, sizeof(own));
 		return build_id_equal(&own, id);
 	}
-	if (!is_whole(kind, id, file))
+	if (!block_cache_is_whole(kind, id, file->base, file->size))
 		return false;
 	if (has_mark)
 		put_mark(path, &mark);

@@ -39,6 +39,10 @@ struct block_kind {
 bool block_cache_map(const struct block_kind *kind, const char *dir, const struct build_id *id,
 		     struct file_mapping *out);
 
+/* Whether bytes are the undamaged block of a build id. */
+bool block_cache_is_whole(const struct block_kind *kind, const struct build_id *id,
+			  const void *bytes, size_t size);
+
 /*
  * Keeps a block under a build id. Sets its checksum and build id. Keeps nothing in a process that
  * has run short of memory (base/reserve.h).

@@ -10,6 +10,7 @@
  *                                              in blocks of a minute or longer
  *       20261121T220500.130Z/
  *       .merge-…/  .gone-…/                    parts that are made or removed: not read
+ *     DIR/samples/.names/                      symbols of files that are gone (symbols.h, kept_dir)
  *
  * Only parts that touch the window are opened, and only the needed blocks are read: an hour's
  * overview for each hour that is wholly in the window, and so on down to the seconds at its edges.
@@ -54,6 +55,14 @@ void history_names_fini(struct history_names *names);
  * no history is there.
  */
 char *history_dir(const char *path);
+
+#define HISTORY_NAMES_DIR ".names"
+
+/*
+ * The folder of symbols beside the history at `path`: that of the daemon's directory, of
+ * samples/NAME or of a part. The caller frees it. NULL: there is none.
+ */
+char *history_names_dir(const char *path);
 
 /* ---- overviews ---- */
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -147,4 +148,19 @@ char *history_dir(const char *path)
 	if (has_parts(current))
 		return take_ptr(current);
 	return has_parts(path) ? xstrdup(path) : NULL;
+}
+
+char *history_names_dir(const char *path)
+{
+	static const char *const places[] = { "samples", "..", "../.." };
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		char *dir = xasprintf("%s/%s/" HISTORY_NAMES_DIR, path, places[i]);
+
+		if (lstat(dir, &st) == 0 && S_ISDIR(st.st_mode))
+			return dir;
+		free(dir);
+	}
+	return NULL;
 }

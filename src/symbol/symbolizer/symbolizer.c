@@ -107,6 +107,29 @@ bool table_from_cache(const struct symbolizer *s, struct symbol_table *t,
 	return true;
 }
 
+static bool is_status_of_index(uint32_t status)
+{
+	return status == SYMBOL_SYMTAB || status == SYMBOL_DEBUG_FILE || status == SYMBOL_DYNSYM;
+}
+
+bool table_from_kept(const struct symbolizer *s, struct symbol_table *t, const struct build_id *key)
+{
+	struct index_header *block;
+	struct index index;
+
+	if (!s->kept_dir || !key->len || !cache_read_foreign(s->kept_dir, key, &block, &index))
+		return false;
+	if (!is_status_of_index(index.header->status)) {
+		free(block);
+		return false;
+	}
+	table_forget(t);
+	t->block = block;
+	t->index = index;
+	table_fail(t, t->index.header->status, "%s", "");
+	return true;
+}
+
 void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *key)
 {
 	if (s->cache_dir && key->len && t->block)
@@ -152,6 +175,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 		s->cache_dir = cache_default_dir();
 	else if (*config->cache_dir)
 		s->cache_dir = xstrdup(config->cache_dir);
+	s->kept_dir = config->kept_dir ? xstrdup(config->kept_dir) : NULL;
 	s->names = arena_new();
 	s->report_fetching = config->report_fetching;
 	s->process = config->process ? xstrdup(config->process) : NULL;
@@ -189,6 +213,7 @@ void symbolizer_free(struct symbolizer *s)
 	arena_free(s->names);
 	buf_fini(&s->scratch);
 	free(s->cache_dir);
+	free(s->kept_dir);
 	free(s->root);
 	free(s->process);
 	free(s->debug_dir);
