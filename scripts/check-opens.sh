@@ -28,6 +28,7 @@ src/record/raw.c|4|symbols, modules and notes of the kernel; formats of tracefs
 src/record/raw_trace.c|1|a ratio in sysfs
 src/record/recorder_control.c|1|/proc/self
 src/demangle/swift_program.c|1|/dev/null
+src/symbol/cache.c|1|the folder of names beside a history, whose files are removed unread
 src/symbol/function_names.c|1|the cache of assay
 src/symbol/image_places.c|1|folders that the user names (--image-path); the guard opens the files in them
 src/symbol/kallsyms.c|1|/proc/kallsyms, or a copy that the user names
