@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "guard/parser_child.h"
@@ -25,11 +26,18 @@ struct parser_slot {
 	uint64_t used;    /* the larger the later */
 };
 
+/* What the files of a user have done to children. */
+struct parser_debt {
+	uint32_t user, n;  /* failures that count */
+	uint64_t since_ns; /* one of them is forgotten every PARSER_FAILURE_MS from then on */
+};
+
 static struct {
 	bool is_on;
 	uint64_t memory_bytes;
 	pthread_mutex_t lock; /* of the rest */
 	VEC(struct parser_slot *) slots;
+	VEC(struct parser_debt) debts;
 	uint64_t clock;
 	struct parser_cost ended; /* of children that are free */
 } parsers = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -69,6 +77,7 @@ static void add_cost(struct parser_cost *sum, const struct parser_cost *more)
 	sum->n_died += more->n_died;
 	sum->n_late += more->n_late;
 	sum->n_questions += more->n_questions;
+	sum->n_refused += more->n_refused;
 	sum->cpu_ns += more->cpu_ns;
 	sum->peak_bytes = MAX(sum->peak_bytes, more->peak_bytes);
 }
@@ -151,6 +160,62 @@ struct parser_cost parser_cost(void)
 	return sum;
 }
 
+/* ---- failures ---- */
+
+/* The place of a user's debt; -1: none is left. */
+static int find_debt(uint32_t user)
+{
+	uint64_t now_ns = clock_monotonic_ns(), each_ns = PARSER_FAILURE_MS * UINT64_C(1000000);
+
+	for (size_t i = 0; i < parsers.debts.n; i++) {
+		struct parser_debt *d = &parsers.debts.data[i];
+		uint64_t n;
+
+		if (d->user != user)
+			continue;
+		n = MIN((now_ns - d->since_ns) / each_ns, (uint64_t)d->n);
+		d->n -= (uint32_t)n;
+		d->since_ns += n * each_ns;
+		if (d->n)
+			return (int)i;
+		*d = parsers.debts.data[--parsers.debts.n];
+		return -1;
+	}
+	return -1;
+}
+
+/* Nobody but root and the user himself makes trusted files. */
+static bool is_refused(const struct parser_class *class)
+{
+	bool is_refused;
+	int i;
+
+	if (class->is_trusted)
+		return false;
+	pthread_mutex_lock(&parsers.lock);
+	i = find_debt(class->user);
+	is_refused = i >= 0 && parsers.debts.data[i].n >= PARSER_FAILURES;
+	parsers.ended.n_refused += is_refused;
+	pthread_mutex_unlock(&parsers.lock);
+	return is_refused;
+}
+
+static void count_failure(const struct parser_class *class)
+{
+	int i;
+
+	if (class->is_trusted)
+		return;
+	pthread_mutex_lock(&parsers.lock);
+	i = find_debt(class->user);
+	if (i >= 0)
+		parsers.debts.data[i].n++;
+	else
+		vec_push(&parsers.debts,
+			 (struct parser_debt){ class->user, 1, clock_monotonic_ns() });
+	pthread_mutex_unlock(&parsers.lock);
+}
+
 /* ---- in this process ---- */
 
 struct own_files {
@@ -202,10 +267,19 @@ static int ask_a_child(const struct parser_question *q, struct parser_answer *an
 		       struct error *err)
 {
 	struct parser_class class = class_of(q);
-	struct parser_slot *slot = take_slot(&class);
-	int r = parser_child_ask(slot->child, q, answer, err);
+	struct parser_slot *slot;
+	int r;
 
+	if (is_refused(&class))
+		return error_set(err, -EBUSY,
+				 "files of user %u have made the parser fail %u times, so it reads "
+				 "no more of them for now",
+				 class.user, PARSER_FAILURES);
+	slot = take_slot(&class);
+	r = parser_child_ask(slot->child, q, answer, err);
 	give_slot(slot);
+	if (r == -ETIMEDOUT || r == -EPIPE || r == -EPROTO)
+		count_failure(&class);
 	return r;
 }
 

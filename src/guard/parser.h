@@ -15,6 +15,9 @@
  * A child serves one *class* of files: the trusted ones, or those of one user. It ends when it has
  * read a file of another class. So a file can spoil answers about files of its own class alone.
  * Children start at the first question of their class. Any thread may ask.
+ *
+ * A child that dies or is late costs time. So the files of a user may make PARSER_FAILURES of them
+ * fail, and one more every PARSER_FAILURE_MS. Beyond that, questions about his files are refused.
  */
 #pragma once
 
@@ -56,6 +59,9 @@ enum { PARSER_LANE_FRONT, PARSER_LANE_BACK };
  */
 int parser_open(struct parser_job *job, const struct buf *wish, struct file_mapping *out);
 
+#define PARSER_FAILURES   8
+#define PARSER_FAILURE_MS 60000
+
 struct parser_question {
 	const struct parser_row *row;
 	const struct file_mapping *file; /* NULL: none */
@@ -80,7 +86,8 @@ void parser_answer_fini(struct parser_answer *a); /* {0} is fine */
 
 /*
  * 0 and an answer that the row's check accepts. -ETIMEDOUT: the deadline passed. -EPIPE: the child
- * died. -EPROTO: the answer is wrong. Other errors: no child could be started.
+ * died. -EPROTO: the answer is wrong. -EBUSY: the user's files have made too many children fail.
+ * Other errors: no child could be started.
  */
 int parser_ask(const struct parser_question *q, struct parser_answer *answer, struct error *err);
 
@@ -100,7 +107,7 @@ void parser_end_children(void);
 
 /* The children so far. Waits for questions in progress. */
 struct parser_cost {
-	uint32_t n_started, n_died, n_late, n_questions;
+	uint32_t n_started, n_died, n_late, n_questions, n_refused;
 	uint64_t cpu_ns;
 	uint64_t peak_bytes; /* of the largest child */
 };

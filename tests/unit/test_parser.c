@@ -18,6 +18,7 @@
 
 #include "scratch.h"
 
+#include "base/error.h"
 #include "base/mem.h"
 
 static void echo(struct parser_job *job)
@@ -580,6 +581,43 @@ static void each_class_of_files_has_a_child(void **state)
 	file_unmap(&file);
 }
 
+static void files_that_make_children_fail_are_refused_in_the_end(void **state)
+{
+	struct file_mapping file = { 0 }, other;
+	const struct buf none = { 0 };
+	struct parser_question q = { .row = &rows[DIE], .file = &file, .request = &none };
+	struct parser_answer answer;
+	struct error err = { 0 };
+	uint32_t n_started;
+
+	(void)state;
+	if (prctl(PR_GET_SECCOMP) < 0)
+		skip_because("no seccomp here: an emulator");
+	write_file("subject", "abc");
+	assert_int_equal(file_map("subject", &file, NULL), 0);
+	file.uid = 4711;
+	for (int i = 0; i < PARSER_FAILURES; i++)
+		assert_int_equal(parser_ask(&q, &answer, NULL), -EPIPE);
+	n_started = parser_cost().n_started;
+	assert_int_equal(parser_ask(&q, &answer, &err), -EBUSY);
+	assert_non_null(strstr(err.text, "4711"));
+	q.row = &rows[READ_SUBJECT]; /* all of his files */
+	assert_int_equal(parser_ask(&q, &answer, NULL), -EBUSY);
+	assert_int_equal(parser_cost().n_started, n_started);
+	assert_int_equal(parser_cost().n_refused, 2);
+	other = file;
+	other.uid = 4712;
+	check_subject(&other, false);
+	/* The trusted ones are nobody's penalty. */
+	q.row = &rows[DIE];
+	q.is_trusted = true;
+	for (int i = 0; i <= PARSER_FAILURES; i++)
+		assert_int_equal(parser_ask(&q, &answer, NULL), -EPIPE);
+	check_subject(&file, true);
+	parser_end_children();
+	file_unmap(&file);
+}
+
 static void a_file_without_descriptor_fails_alone(void **state)
 {
 	const struct buf none = { 0 };
@@ -615,6 +653,7 @@ int main(void)
 		cmocka_unit_test(threads_wait_for_each_other),
 		/* From here on, this process has children. */
 		cmocka_unit_test(each_class_of_files_has_a_child),
+		cmocka_unit_test(files_that_make_children_fail_are_refused_in_the_end),
 		cmocka_unit_test(a_file_without_descriptor_fails_alone),
 	};
 
