@@ -7,23 +7,20 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "machine/perf_map.h"
 #include "parser/table.h"
 #include "symbol/file_symbols.h"
+#include "symbol/lines/file_dump.h"
 #include "symbol/lines/file_lines.h"
 #include "unwind/file_unwind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void use_symbols(const void *bytes, size_t size)
+static void use_symbol_block(const void *block, size_t size)
 {
-	struct file_symbols s;
 	struct index index;
 
-	if (!file_symbols_read(&s, bytes, size))
-		abort();
-	if (!s.block)
-		return;
-	if (!index_open(&index, s.block, s.block_size))
+	if (!index_open(&index, block, size))
 		abort();
 	for (uint32_t i = 0; i < index.n; i++) {
 		uint32_t found = index_find(&index, index.starts[i]);
@@ -36,15 +33,22 @@ static void use_symbols(const void *bytes, size_t size)
 	}
 }
 
-static void use_lines(const void *bytes, size_t size)
+static void use_symbols(const void *bytes, size_t size)
 {
-	struct file_lines l;
+	struct file_symbols s;
+
+	if (!file_symbols_read(&s, bytes, size))
+		abort();
+	if (s.block)
+		use_symbol_block(s.block, s.block_size);
+}
+
+static void use_line_block(const void *block, size_t size)
+{
 	struct line_index index;
 
-	if (!file_lines_read(&l, bytes, size))
+	if (!line_index_open(&index, block, size))
 		abort();
-	if (!l.block || !line_index_open(&index, l.block, l.block_size))
-		return;
 	for (uint32_t i = 0; i < index.header->n_rows; i++) {
 		uint32_t row = line_index_row(&index, index.header->base + index.rows[i].start);
 
@@ -52,6 +56,43 @@ static void use_lines(const void *bytes, size_t size)
 			abort();
 		line_index_text(&index, line_index_place(&index, index.rows[i].place).file);
 	}
+}
+
+static void use_lines(const void *bytes, size_t size)
+{
+	struct file_lines l;
+
+	if (!file_lines_read(&l, bytes, size))
+		abort();
+	if (l.block)
+		use_line_block(l.block, l.block_size);
+}
+
+static void use_perf_map(const void *bytes, size_t size)
+{
+	struct perf_map map;
+	bool is_large;
+
+	if (!perf_map_read(&map, &is_large, bytes, size))
+		abort();
+	for (size_t i = 0; i < map.n; i++)
+		if (perf_map_find(&map, map.data[i].start) != &map.data[i] ||
+		    strlen(perf_map_name(&map, &map.data[i])) >= size)
+			abort();
+}
+
+static void use_dump(void *bytes, size_t size)
+{
+	enum dump_part part;
+	size_t block_size;
+	void *block;
+
+	if (!file_dump_read(&part, &block, &block_size, bytes, size))
+		abort();
+	if (block && part == DUMP_LINES)
+		use_line_block(block, block_size);
+	else if (block)
+		use_symbol_block(block, block_size);
 }
 
 static void use_unwind(const void *bytes, size_t size)
@@ -85,6 +126,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			use_lines(copy, size - 1);
 		else if (row == &file_unwind_row)
 			use_unwind(copy, size - 1);
+		else if (row == &perf_map_row)
+			use_perf_map(copy, size - 1);
+		else if (row == &file_dump_row)
+			use_dump(copy, size - 1);
 	}
 	free(copy);
 	return 0;

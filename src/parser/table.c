@@ -4,10 +4,18 @@
 #include <stddef.h>
 
 #include "machine/image_look.h"
+#include "machine/perf_map.h"
 #include "symbol/file_symbols.h"
+#include "symbol/lines/file_dump.h"
 #include "symbol/lines/file_lines.h"
 #include "unwind/file_unwind.h"
 
 const struct parser_row *const parser_rows[] = {
-	&image_look_row, &file_symbols_row, &file_lines_row, &file_unwind_row, NULL,
+	&image_look_row,
+	&file_symbols_row,
+	&file_lines_row,
+	&file_unwind_row,
+	&perf_map_row,
+	&file_dump_row,
+	NULL,
 };

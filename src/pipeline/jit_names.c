@@ -148,51 +148,27 @@ static int open_map(const struct jit_place *p)
 	return fd;
 }
 
-static size_t count_lines(const char *text)
-{
-	size_t n = 0;
-
-	while ((text = strchr(text, '\n'))) {
-		text++;
-		n++;
-	}
-	return n;
-}
-
-static char *read_map(const struct jit_place *p, enum loss_reason *loss)
+/* False: there is none, or it is not read (*loss). */
+static bool map_file(const struct jit_place *p, struct file_mapping *out, enum loss_reason *loss)
 {
 	cleanup(close_at_exit) int fd = open_map(p);
-	struct stat st;
-	char *text = NULL, *nul;
-	size_t size = 0;
-	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return NULL;
-	if (st.st_uid && st.st_uid != p->uid && st.st_uid != p->euid) {
+	if (fd < 0 || file_map_fd(fd, "a perf map", out, NULL) < 0)
+		return false;
+	if (out->uid && out->uid != p->uid && out->uid != p->euid)
 		*loss = LOSS_JIT_MAP_FOREIGN;
-		return NULL;
-	}
-	r = st.st_size > (off_t)JIT_MAP_LIMIT ? -EFBIG
-					      : file_read_fd(fd, JIT_MAP_LIMIT, &text, &size);
-	if (!r && count_lines(text) > JIT_MAP_LINES) {
-		free(take_ptr(text));
-		r = -EFBIG;
-	}
-	if (r == -EFBIG)
+	else if (out->size > JIT_MAP_LIMIT)
 		*loss = LOSS_JIT_MAP_LARGE;
-	if (r < 0)
-		return NULL;
-	/* A NUL byte spoils its own line, not all lines after it. */
-	while ((nul = memchr(text, '\0', size)))
-		*nul = '?';
-	return text;
+	else
+		return true;
+	file_unmap(out);
+	return false;
 }
 
 /* A function that was hit. */
 struct jit_function {
 	uint64_t start, size;
-	const char *name; /* in the map's text */
+	const char *name; /* in the answer */
 };
 
 /* The first job of a process has no hits: it opens the folder of its maps. */
@@ -202,7 +178,7 @@ struct map_job {
 	struct jit_place *place;
 	image_id image;
 	struct intmap hits;
-	char *text;
+	struct parser_answer answer;
 	VEC(struct jit_function) functions;
 	enum loss_reason loss; /* N_LOSS_REASONS: none */
 };
@@ -215,33 +191,51 @@ static void place_run(struct file_job *job)
 	read_status(p);
 }
 
-static void map_run(struct file_job *job)
+static void find_hits(struct map_job *j, const struct perf_map *map)
 {
-	/* A parsed map needs several times its size. */
-	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-	struct map_job *j = (struct map_job *)job;
 	const struct perf_map_entry *e;
 	struct intmap named = { 0 };
-	struct perf_map map;
 
-	j->text = read_map(j->place, &j->loss);
-	if (!j->text)
-		return;
-	pthread_mutex_lock(&one_at_a_time);
-	perf_map_parse(&map, j->text);
 	for (uint32_t i = 0; i < j->hits.n_slots; i++) {
 		bool is_new;
 
-		if (!j->hits.slots[i].used || !(e = perf_map_find(&map, j->hits.slots[i].key)))
+		if (!j->hits.slots[i].used || !(e = perf_map_find(map, j->hits.slots[i].key)))
 			continue;
 		intmap_put(&named, e->start, &is_new);
 		if (is_new)
 			vec_push(&j->functions,
-				 (struct jit_function){ e->start, e->size, e->name });
+				 (struct jit_function){ e->start, e->size, perf_map_name(map, e) });
 	}
-	perf_map_fini(&map);
-	pthread_mutex_unlock(&one_at_a_time);
 	intmap_fini(&named);
+}
+
+static void map_run(struct file_job *job)
+{
+	/* A parsed map needs several times its size. */
+	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+	static const struct buf no_request;
+	struct map_job *j = (struct map_job *)job;
+	struct file_mapping file = { 0 };
+	const struct parser_question q = { .row = &perf_map_row,
+					   .file = &file,
+					   .request = &no_request };
+	struct perf_map map;
+	bool is_large;
+
+	if (!map_file(j->place, &file, &j->loss))
+		return;
+	pthread_mutex_lock(&one_at_a_time);
+	if (parser_ask(&q, &j->answer, NULL) < 0) {
+		j->loss = LOSS_FILE_UNPARSED;
+	} else {
+		/* the row has checked it */
+		perf_map_read(&map, &is_large, j->answer.bytes, j->answer.size);
+		if (is_large)
+			j->loss = LOSS_JIT_MAP_LARGE;
+		find_hits(j, &map);
+	}
+	pthread_mutex_unlock(&one_at_a_time);
+	file_unmap(&file);
 }
 
 /* ---- on the owner's thread ---- */
@@ -272,7 +266,7 @@ static void map_free(struct file_job *job)
 	jit_place_unref(j->place);
 	intmap_fini(&j->hits);
 	vec_fini(&j->functions);
-	free(j->text);
+	parser_answer_fini(&j->answer);
 	free(j);
 }
 

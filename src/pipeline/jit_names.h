@@ -19,12 +19,10 @@ struct jit_names;
 
 /*
  * Anybody can write a file of that name in /tmp. So a map of another user than the process's or
- * root, or with more than JIT_MAP_LIMIT bytes or JIT_MAP_LINES lines, is not read, and `lose` is
- * called with the reason. The sampled addresses of a user's processes take JIT_HITS_USER_BYTES at
- * most, and those of all users JIT_HITS_BYTES; then a process has no names.
+ * root, or with more than JIT_MAP_LIMIT bytes or JIT_MAP_LINES lines (machine/perf_map.h), is not
+ * read, and `lose` is called with the reason. The sampled addresses of a user's processes take
+ * JIT_HITS_USER_BYTES at most, and those of all users JIT_HITS_BYTES; then a process has no names.
  */
-#define JIT_MAP_LIMIT       ((size_t)16 << 20)
-#define JIT_MAP_LINES       400000
 #define JIT_HITS_USER_BYTES (8 << 20)
 #define JIT_HITS_BYTES      (24 << 20)
 

@@ -58,6 +58,40 @@ jit_names() {
 	[ "$output" = 0 ]
 }
 
+# Records with a parser process that dies of the map, or hangs on it.
+@test "a perf map that the parser dies of gives no names, with the reason" {
+	need_recording
+	[ -e "$PROGRAMS/parser_trouble.so" ] || skip "no module for sanitizers' builds"
+	run_jit
+	truncate -s 654321 "$map"
+	for trouble in none die; do
+		rm -rf s
+		PARSER_TROUBLE=$trouble PARSER_BYTES=654321 LD_PRELOAD=$PROGRAMS/parser_trouble.so \
+			record_samples 50 s "" -p "$jit" -e cpu-clock
+		run jit_names
+		[ "$trouble" = die ] || [ "$output" -ge 1 ]
+	done
+	rm -f "$map"
+	[ "$output" = 0 ]
+	[ "$(fact s '.losses."file-unparsed"')" = 1 ]
+}
+
+@test "the lines of a jitdump that the parser dies of are missing, with the reason" {
+	need_recording
+	[ -e "$PROGRAMS/parser_trouble.so" ] || skip "no module for sanitizers' builds"
+	run_jitdump
+	record_samples 50 s "" -p "$jit" -e cpu-clock
+	kill "$jit"
+	PARSER_BYTES=$(stat -c %s "$dump")
+	for trouble in none die; do
+		PARSER_TROUBLE=$trouble PARSER_BYTES=$PARSER_BYTES LD_PRELOAD=$PROGRAMS/parser_trouble.so \
+			assay report -i s --lines -t 0 >$trouble 2>&1
+	done
+	grep -F jitdump.c: none
+	! grep -F jitdump.c: die
+	grep -F "$dump" die
+}
+
 # Runs jitdump and sets $jit and $dump; its dump has the first function then.
 run_jitdump() {
 	"$PROGRAMS/jitdump" 1 >/dev/null || skip "tests/programs/jitdump.c is not written for this processor"

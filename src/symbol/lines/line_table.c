@@ -11,8 +11,8 @@
 #include "symbol/debuginfod.h"
 #include "symbol/kernel/module_file.h"
 #include "symbol/kernel/vmlinux.h"
+#include "symbol/lines/file_dump.h"
 #include "symbol/lines/file_lines.h"
-#include "symbol/lines/line_dump.h"
 #include "symbol/table.h"
 
 /* The state of making one image's lines. */
@@ -364,14 +364,24 @@ static void make_of_module(struct making *m)
 static void make_of_dump(struct making *m)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s%s", m->s->root, m->path);
+	struct error err = { 0 };
+	void *block;
 	size_t size;
 
 	if (m->path[0] != '/' || symbolizer_map(m->s, path, &m->image_file, NULL) < 0)
 		return;
-	m->t->block = line_dump_make(m->image_file.base, m->image_file.size, &size);
-	m->t->status = m->t->block ? LINES_OWN : LINES_NONE;
-	if (m->t->block)
-		line_index_open(&m->t->index, m->t->block, size);
+	m->t->status = LINES_NONE;
+	if (file_dump_ask(&m->image_file, DUMP_LINES, &m->t->answer, &block, &size, &err) < 0) {
+		m->t->detail = xasprintf("%s: its lines were not read: %s", path, err.text);
+		return;
+	}
+	m->t->block = block;
+	if (!block) {
+		parser_answer_fini(&m->t->answer);
+		return;
+	}
+	m->t->status = LINES_OWN;
+	line_index_open(&m->t->index, block, size);
 }
 
 static void (*const makers[])(struct making *m) = {
