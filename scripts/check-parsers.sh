@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Files of strangers are parsed in the rows of the parser (src/guard/parser.h, src/parser/table.c). Other calls of
 # parsing functions are listed here: the file, how many, and why they need no parser. A call that is not listed is
-# refused. Rows: src/machine/image_look.c, src/machine/perf_map.c, src/symbol/file_symbols.c,
-# src/symbol/lines/file_lines.c, src/symbol/lines/file_dump.c and src/unwind/file_unwind.c, with the files that they
-# call.
+# refused. Rows: src/machine/image_look.c, src/machine/perf_map.c, src/symbol/file_symbols.c, src/symbol/file_debug.c,
+# src/symbol/lines/file_lines.c, src/symbol/lines/file_dump.c and src/unwind/file_unwind.c, with the files that they call.
 cd "$(dirname "$0")/.." || exit 2
 listed='
 src/export/bolt.c|1|the binary that the user names, for another tool
@@ -16,8 +15,6 @@ src/pipeline/lang_names.c|1|the line table of a Python function, bounded (fuzz/l
 src/record/interpreter.c|3|the command that the user starts, and the libraries that it needs
 src/record/pid_namespace.c|1|/proc/kallsyms
 src/record/program_files.c|1|the command that the user starts
-src/replay/archive.c|2|files that the user archives; their build ids and debug links
-src/replay/perfdata_copy.c|1|build ids for a copy of a recording that the user makes
 src/symbol/addresses.c|1|segments, for link addresses in exports and annotate
 src/symbol/symbolizer/code_files.c|1|segments, for the code that annotate shows
 src/symbol/symbolizer/explain.c|2|what a file has, for assay why
@@ -33,7 +30,7 @@ src/symbol/symbolizer/symbolizer.c|1|the build id of a trusted file
 src/trace/pt_images.c|8|code of a trace, for the flow of the processor
 src/unwind/library.c|1|the vdso, which the kernel has made
 '
-rows='src/machine/image_look.c src/machine/perf_map.c src/symbol/lines/file_dump.c src/symbol/lines/line_dump.c src/symbol/file_symbols.c src/symbol/lines/file_lines.c src/unwind/file_unwind.c src/symbol/debug_file.c src/symbol/debug_sections.c src/symbol/elf_draft.c src/symbol/mini_debug.c src/symbol/lines/line_scan.c src/symbol/lines/line_draft.c src/symbol/lines/line_go.c src/unwind/build.c src/unwind/build_covers.c src/unwind/build_runtimes.c'
+rows='src/machine/image_look.c src/symbol/file_debug.c src/machine/perf_map.c src/symbol/lines/file_dump.c src/symbol/lines/line_dump.c src/symbol/file_symbols.c src/symbol/lines/file_lines.c src/unwind/file_unwind.c src/symbol/debug_file.c src/symbol/debug_sections.c src/symbol/elf_draft.c src/symbol/mini_debug.c src/symbol/lines/line_scan.c src/symbol/lines/line_draft.c src/symbol/lines/line_go.c src/unwind/build.c src/unwind/build_covers.c src/unwind/build_runtimes.c'
 for room in machine symbol unwind pipeline trace replay import record annotate script processes calls collect export open daemon oprofile commands; do
 	find "src/$room" -name '*.c'
 done | sort | xargs grep -HnE '(^|[^A-Za-z0-9_])(elf_file_open|lang_detect|elf_symbols_begin|debug_sections_load|debug_file_open|mini_debug_open|line_draft_make|file_lines_make|unwind_build|perf_map_parse|jitdump_feed|lang_line|kallsyms_read|xz_unpack|parser_ask_here)\(' |

@@ -5,6 +5,7 @@
 
 #include "machine/image_look.h"
 #include "machine/perf_map.h"
+#include "symbol/file_debug.h"
 #include "symbol/file_symbols.h"
 #include "symbol/lines/file_dump.h"
 #include "symbol/lines/file_lines.h"

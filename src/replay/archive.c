@@ -19,7 +19,7 @@
 #include "pipeline/image_files.h"
 #include "replay/replay.h"
 #include "store/history/containers.h"
-#include "symbol/debug_file.h"
+#include "symbol/file_debug.h"
 #include "symbol/kernel/vmlinux.h"
 #include "trace/pt_history.h"
 #include "trace/pt_images.h"
@@ -144,28 +144,25 @@ static bool archive_add_path(struct archive *a, const char *path)
 
 static int add_debug_file(struct archive *a, const char *path, struct error *err)
 {
-	struct file_mapping file = { 0 }, debug = { 0 };
+	const struct debug_search search = { .root = "",
+					     .debug_dir = DEBUG_DIR,
+					     .image_path = path };
 	cleanup(free_at_exit) char *found = NULL, *to = NULL;
-	struct elf_file elf, debug_elf;
-	struct debug_search search = { .root = "", .debug_dir = DEBUG_DIR, .image_path = path };
+	struct file_mapping file = { 0 };
+	struct build_id id;
 	bool was_copied;
 	int r = 0;
 
 	if (guard_map(GUARD_HERE, path, &guard_image_rules, &file, NULL) < 0)
 		return 0;
-	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
-		elf_build_id(&elf, &search.build_id);
-		search.link_name = elf_debug_link(&elf, &search.link_crc);
-		if (debug_file_open(&search, &elf, &debug, &debug_elf, &found)) {
-			to = search.build_id.len ? build_id_path(a, &search.build_id)
-						 : xasprintf("%s/" FILES_DIR "%s", a->dir, found);
-			if (archive_add_path(a, to))
-				r = copy_if_there(a, found, to, &was_copied, err);
-			a->result->n_debug_files += r >= 0;
-		}
-	}
-	file_unmap(&debug);
+	found = file_debug_find(&search, &file, IMAGE_AT_ITS_PATH, &id);
 	file_unmap(&file);
+	if (!found)
+		return 0;
+	to = id.len ? build_id_path(a, &id) : xasprintf("%s/" FILES_DIR "%s", a->dir, found);
+	if (archive_add_path(a, to))
+		r = copy_if_there(a, found, to, &was_copied, err);
+	a->result->n_debug_files += r >= 0;
 	return r;
 }
 

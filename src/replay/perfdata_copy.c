@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/strings.h"
-#include "elf/elf_file.h"
 #include "event/loss.h"
 #include "guard/open.h"
+#include "machine/image_look.h"
 #include "perfdata/format.h"
 #include "perfdata/perfdata.h"
 #include "pt/flow.h"
@@ -185,16 +185,16 @@ static void add_build_ids(struct copying *c, const struct perfdata *data, struct
 	for (uint32_t i = 1; i < c->mapped.n; i++) {
 		struct known_build known = { .path = strings_get(&c->mapped, (string_id){ i }) };
 		struct file_mapping bytes;
-		struct elf_file elf;
-		struct build_id id;
+		struct image_look look;
 
 		perfdata_each_build_id(data, known_build_compare, &known);
 		if (known.is_known ||
 		    guard_map(GUARD_HERE, known.path, &guard_image_rules, &bytes, NULL) < 0)
 			continue;
-		if (elf_file_open(&elf, bytes.base, bytes.size, NULL) == 0 &&
-		    elf_build_id(&elf, &id))
-			take_build_id(out, known.path, &id);
+		image_look(&bytes, IMAGE_AT_ITS_PATH, false, 0, &look, NULL);
+		if (look.head.build_id.len)
+			take_build_id(out, known.path, &look.head.build_id);
+		image_look_fini(&look);
 		file_unmap(&bytes);
 	}
 }
