@@ -54,8 +54,9 @@ struct parser_row {
 enum { PARSER_LANE_FRONT, PARSER_LANE_BACK };
 
 /*
- * In a row's function: another file that it needs. The caller unmaps it. A negative errno: it is
- * not there, or not permitted. Any thread of the function may call it.
+ * In a row's function: another file that it needs. The caller unmaps it. Returns the result of the
+ * question's open(), such as the file's place. A negative errno: it is not there, or not permitted.
+ * Any thread of the function may call it.
  */
 int parser_open(struct parser_job *job, const struct buf *wish, struct file_mapping *out);
 

@@ -148,7 +148,12 @@ static int receive_file(int socket, struct file_mapping *out)
 
 	if (n != sizeof(result) || (result >= 0 && fd < 0))
 		_exit(1); /* assay has gone */
-	return result < 0 ? result : file_map_fd(fd, "a file", out, NULL);
+	if (result >= 0) {
+		int r = file_map_fd(fd, "a file", out, NULL);
+
+		return r < 0 ? r : result;
+	}
+	return result;
 }
 
 static int open_from_child(struct parser_job *job, const struct buf *wish, struct file_mapping *out)

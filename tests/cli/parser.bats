@@ -157,3 +157,32 @@ starts() {
 	grep -F quarters.c: third
 	[ "$(starts)" = 0 ]
 }
+
+# Moves the debug information of quarters to quarters.debug.
+split_quarters() {
+	objcopy --only-keep-debug quarters quarters.debug
+	objcopy --strip-all --add-gnu-debuglink=quarters.debug quarters
+	PARSER_BYTES=$(stat -c %s quarters)
+}
+
+@test "an archive finds a debug file by the parser, and has the program without it if the parser dies" {
+	split_quarters
+	record_quarters
+	id=$(readelf -n quarters | sed -n 's/.*Build ID: //p')
+	for trouble in none die; do
+		troubled $trouble assay archive -i s -o $trouble
+		[ -f "$trouble/files$PWD/quarters" ]
+	done
+	cmp quarters.debug "none/files/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
+	[ ! -e "die/files/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug" ]
+}
+
+@test "behind a debug file of another build, the parser finds the right one" {
+	split_quarters
+	mkdir .debug
+	mv quarters.debug .debug
+	cp "$PROGRAMS/split" quarters.debug
+	record_quarters
+	run assay report -i s --symbols -t 0
+	refused 0 three_quarters
+}
