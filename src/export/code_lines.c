@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "export/code_lines.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/strings.h"
@@ -70,6 +71,7 @@ static void code_lines_add_place(void *context, size_t index, const struct line_
 			 (struct code_line){ code_lines_add_function(m, symbol, NULL, false), 0 });
 	if (c->symbol[symbol] == NO_INDEX)
 		c->symbol[symbol] = c->lines.data[c->lines.n - 1].function;
+	assert(c->first[m->first + index] < c->lines.n); /* a place has at least one line */
 	c->first[m->first + index + 1] = (uint32_t)c->lines.n;
 }
 
@@ -112,6 +114,7 @@ void code_lines_init(struct code_lines *c, const struct profile *p, struct frame
 		c->symbol[i] = NO_INDEX;
 	while (m.first < p->places.n)
 		m.first += code_lines_add_places(&m, with_source);
+	assert(m.first == p->places.n && c->first[m.first] == c->lines.n);
 	vec_fini(&m.offsets);
 	strings_fini(&m.keys);
 	strings_fini(&m.files);

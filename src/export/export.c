@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "export/export.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -189,6 +190,7 @@ int export_recording(const struct export_format *format, const struct export_opt
 		.damage = damage,
 	};
 
+	assert(format->ops->from_recording && format->ops->target == EXPORT_STREAM);
 	*n_bytes = 0;
 	return !output || !strcmp(output, "-") ? write_stdout(&x, n_bytes, err)
 					       : write_path(&x, output, n_bytes, err);
@@ -224,6 +226,9 @@ int export_write(const struct export_format *format, const struct export_options
 	struct code_lines lines;
 	int r;
 
+	assert(!format->ops->from_recording);
+	assert(format->ops->target == EXPORT_STREAM ? format->ops->write != NULL
+						    : format->ops->store != NULL);
 	if (export_reserve(&room, profile) < 0)
 		return reserve_error(err);
 	x.frames = frame_names_new(profile);

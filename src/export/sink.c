@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "export/sink.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -27,6 +28,7 @@ void sink_init(struct sink *s, int fd)
 
 void sink_gzip(struct sink *s)
 {
+	assert(!s->zip && !s->buf.len && !s->n_written);
 	s->zip = xcalloc(1, sizeof(*s->zip));
 	if (deflateInit2(&s->zip->stream, ZIP_LEVEL, Z_DEFLATED, ZIP_WINDOW_GZIP, ZIP_MEMORY,
 			 Z_DEFAULT_STRATEGY) != Z_OK) {

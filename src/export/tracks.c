@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "export/tracks.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/intmap.h"
@@ -78,6 +79,7 @@ static void tracks_count_entries(struct sorter *s)
 		track->first = first;
 		first += track->n;
 	}
+	assert(first == s->p->entries.n);
 }
 
 /* The time of the k-th of n entries in a slice. */
@@ -98,6 +100,7 @@ static void tracks_put_slice(struct sorter *s, const struct profile_slice *slice
 		uint32_t track = tracks_track_of(s, i);
 		uint64_t time = time_within(slice, s->put[track]++, s->in_slice[track]);
 
+		assert(s->filled[track] < s->t->list.data[track].n);
 		s->t->entries[s->t->list.data[track].first + s->filled[track]++] =
 			(struct track_entry){ (uint32_t)i, time };
 	}

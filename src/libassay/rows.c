@@ -244,12 +244,13 @@ static const struct cell *cell_at(const struct assay_rows *rows, size_t row, siz
 ASSAY_API const char *assay_row_text(struct assay_rows *rows, size_t row, const char *column)
 {
 	const struct column *c = column ? column_find(column, strlen(column)) : NULL;
-	struct value value = { .kind = VALUE_NONE };
+	struct value value;
 
 	if (!row_at(rows, row) || !c)
 		return NULL;
+	value.kind = VALUE_NONE;
 	if (rows->profile->n_lanes)
-		c->get(rows->report, c, (uint32_t)row, 0, &value);
+		column_value(rows->report, c, (uint32_t)row, 0, &value);
 	if (value.kind == VALUE_COUNT) {
 		snprintf(value.scratch, sizeof(value.scratch), "%" PRIu64, value.number);
 		value.text = value.scratch;

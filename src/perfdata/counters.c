@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The events of a recording, and the event of each record. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -140,5 +141,6 @@ uint32_t perfdata_add_counter(struct perfdata *p, const struct perf_event_attr *
 		c->name = arena_strndup(p->arena, name, strlen(name));
 	else
 		name_counter(p, c);
+	assert(c->name);
 	return (uint32_t)p->info.counters.n - 1;
 }

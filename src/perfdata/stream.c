@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "perfdata/stream.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -284,6 +285,7 @@ void stream_queue(struct stream *s, const struct raw_record *r, uint64_t time_ns
 	struct queued q = { .time_ns = time_ns, .bytes = r->bytes, .is_known = is_known };
 
 	if (s->is_in_chunk) {
+		assert(s->n_freed < s->chunks.n);
 		q.chunk = (uint32_t)s->chunks.n;
 		s->chunks.data[s->chunks.n - 1].n_queued++;
 	}
@@ -379,6 +381,7 @@ static void queue_make_ready(struct stream *s, uint64_t until_ns)
 void stream_end_round(struct stream *s)
 {
 	queue_make_ready(s, s->round_ns);
+	assert(s->round_ns <= s->latest_ns);
 	s->round_ns = s->latest_ns;
 }
 
@@ -401,8 +404,11 @@ void stream_relieve(struct stream *s)
 
 void stream_drop(struct stream *s)
 {
-	uint32_t chunk = s->queue.data[s->head++].chunk;
+	uint32_t chunk;
 
+	assert(s->head < s->ready && s->ready <= s->queue.n);
+	chunk = s->queue.data[s->head++].chunk;
+	assert(chunk <= s->chunks.n && (!chunk || s->chunks.data[chunk - 1].n_queued));
 	if (chunk && !--s->chunks.data[chunk - 1].n_queued)
 		free_chunks(s);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "perfdata/writer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,6 +119,7 @@ struct buf *writer_section(struct writer_sections *s, uint32_t bit)
 {
 	struct writer_section *section;
 
+	assert(bit < 256); /* the header has 256 bits */
 	vec_foreach (s, known) {
 		if (known->bit == bit) {
 			known->bytes.len = 0;
@@ -193,6 +195,7 @@ void writer_tail(const struct writer_event *events, size_t n_events, struct writ
 {
 	uint64_t bits[4] = { 0 }, at = end + 16 * s->n;
 
+	assert(end >= data_off(events, n_events));
 	if (s->n)
 		qsort(s->data, s->n, sizeof(*s->data), by_bit);
 	vec_foreach (s, section) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The records of a hardware trace that perf itself writes (tools/perf/util/event.h, intel-pt.h). */
+#include <assert.h>
 #include <string.h>
 
 #include "perfdata/format.h"
@@ -67,6 +68,7 @@ void writer_time_conversion(uint64_t shift, uint64_t mult, uint64_t zero, struct
 
 void writer_aux(const struct writer_aux *a, struct buf *out)
 {
+	assert(a->size % 8 == 0);
 	writer_trace_put_header(out, USER_AUXTRACE, WRITER_AUX_SIZE);
 	writer_trace_put_u64(out, a->size);
 	writer_trace_put_u64(out, a->offset);

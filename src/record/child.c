@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -98,6 +99,7 @@ int child_go(struct child *c, char *const argv[], struct error *err)
 	int e = 0;
 	ssize_t n;
 
+	assert(c->pid > 0);
 	if (write(c->go_fd, "", 1) != 1)
 		e = errno;
 	close(c->go_fd);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/control_channel.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -49,6 +50,7 @@ static bool control_text_finish(struct control_text *t)
 
 bool control_text_feed(struct control_text *t, const char *bytes, size_t size, size_t *used)
 {
+	assert(t->n < sizeof(t->text));
 	for (*used = 0; *used < size;) {
 		char c = bytes[(*used)++];
 

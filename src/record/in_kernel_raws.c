@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/in_kernel_raws.h"
 
+#include <assert.h>
 #include <linux/fs.h>
 #include <stddef.h>
 #include <string.h>
@@ -45,6 +46,7 @@ bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct
 		vec_push(&set->frames, code);
 		walked.n++;
 	}
+	assert(walked.at + walked.n == set->frames.n);
 	*intmap_put(&set->by_hash, w->hash, NULL) = (uint32_t)set->list.n;
 	vec_push(&set->list, walked);
 	return true;
@@ -158,6 +160,7 @@ const struct walked_stack *walked_stacks_find(const struct in_kernel *k, uint64_
 
 		if (!at)
 			continue;
+		assert(*at < sets[i]->list.n);
 		*frames = sets[i]->frames.data + sets[i]->list.data[*at].at;
 		return &sets[i]->list.data[*at];
 	}

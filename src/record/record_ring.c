@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/record_ring.h"
 
+#include <assert.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,8 @@ void record_ring_push(struct record_ring *r, const void *record, size_t size, ui
 {
 	struct ring_piece *p = r->newest;
 
+	/* record_ring_take() finds the next record by the size in the header. */
+	assert(((const struct perf_event_header *)record)->size == size);
 	if (!p || p->size - p->used < size) {
 		p = new_piece(r, size);
 		while (r->oldest != p &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/recorder.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -577,6 +578,8 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 			      .was_steered = config->starts_disabled };
 	int e, e_run;
 
+	assert(!config->cgroup || (!config->in_kernel && !config->off_cpu));
+	assert(config->raw || (!config->keep_ns && !config->keep_bytes));
 	*out = (struct recorder_result){ .wait_status = -1, .stacks = config->stacks };
 	vec_reserve(&r.counters, config->counters->n);
 	for (size_t i = 0; i < config->counters->n; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests to a recording in progress. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,7 @@ int recorder_flush(struct recorder *r, struct error *err)
 
 uint64_t recorder_counted(const struct recorder *r, uint32_t counter)
 {
+	assert(counter < r->counters.n);
 	return rings_counted(r->rings, counter);
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -326,13 +327,22 @@ int column_list_parse(struct column_list *list, const char *text, struct error *
 	}
 }
 
+void column_value(const struct report *r, const struct column *c, uint32_t row, uint32_t lane,
+		  struct value *out)
+{
+	assert(row < r->rows.list.n && lane < r->rows.n_lanes);
+	out->kind = VALUE_NONE; /* no more: the scratch is large */
+	c->get(r, c, row, lane, out);
+	assert(out->kind == VALUE_NONE || out->kind == c->kind ||
+	       (c->kind == VALUE_TEXT && out->kind == VALUE_COUNT));
+}
+
 int column_compare(const struct report *r, const struct column *c, uint32_t row_a, uint32_t row_b)
 {
 	struct value a, b;
 
-	a.kind = b.kind = VALUE_NONE; /* no more: the scratch is large */
-	c->get(r, c, row_a, 0, &a);
-	c->get(r, c, row_b, 0, &b);
+	column_value(r, c, row_a, 0, &a);
+	column_value(r, c, row_b, 0, &b);
 	if (a.kind == VALUE_TEXT && b.kind == VALUE_TEXT)
 		return strcmp(a.text, b.text);
 	if (a.kind == VALUE_NONE || b.kind == VALUE_NONE)

@@ -22,12 +22,17 @@ struct value {
 
 struct column {
 	const char *key, *title, *help;
-	enum value_kind kind; /* what get() gives where it gives anything */
+	enum value_kind kind; /* of all its values; a key that is a number gives VALUE_COUNT */
 	bool is_per_lane;     /* once for every event, side by side in text */
 	int arg;              /* for get() */
 	void (*get)(const struct report *r, const struct column *self, uint32_t row, uint32_t lane,
 		    struct value *out);
 };
+
+/* The column's value for a row and lane: or VALUE_NONE. Only what a kind needs is set.
+ */
+void column_value(const struct report *r, const struct column *c, uint32_t row, uint32_t lane,
+		  struct value *out);
 
 #define MAX_COLUMNS 32
 struct column_list {

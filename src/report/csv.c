@@ -35,8 +35,7 @@ static void put_line(const struct report *r, uint32_t row, uint32_t lane, bool i
 	for (size_t i = 0; i < r->columns.n; i++) {
 		struct value v;
 
-		v.kind = VALUE_NONE;
-		r->columns.column[i]->get(r, r->columns.column[i], row, lane, &v);
+		column_value(r, r->columns.column[i], row, lane, &v);
 		if (i)
 			buf_u8(line, ',');
 		csv_put_value(line, &v, is_raw);

@@ -44,8 +44,7 @@ static void json_print_row(const struct report *r, uint32_t row, uint32_t lane, 
 		const struct column *c = r->columns.column[i];
 		struct value v;
 
-		v.kind = VALUE_NONE;
-		c->get(r, c, row, lane, &v);
+		column_value(r, c, row, lane, &v);
 		if (v.kind != VALUE_NONE)
 			json_object_set_new(object, c->key, json_value_json(&v));
 	}

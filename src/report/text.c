@@ -197,13 +197,12 @@ static const char *make_cell(struct page *page, const struct place *place, uint3
 	const struct row *at = &page->r->rows.list.data[row];
 	struct value v;
 
-	v.kind = VALUE_NONE;
 	page->cell.len = 0;
-	place->column->get(page->r, place->column, row, place->lane, &v);
+	column_value(page->r, place->column, row, place->lane, &v);
 	if (!strcmp(place->column->key, "name"))
 		put_indent(page, at);
 	else if (at->kind == ROW_OTHER && place == &page->places[page->n - 1])
-		column_find("name", 4)->get(page->r, place->column, row, place->lane, &v);
+		column_value(page->r, column_find("name", 4), row, place->lane, &v);
 	text_put_value(page, place, row, &v);
 	*percent = v.kind == VALUE_PERCENT ? v.percent : 0;
 	return buf_cstr(&page->cell);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -527,6 +528,26 @@ static int views_reserve(struct reserve *room, const struct profile *p)
 			    VIEW_BYTES_ROW + (size_t)p->n_lanes * VIEW_BYTES_LANE);
 }
 
+/* The rule of report.h, which every view must keep. Sums of 64 bits may wrap around alike. */
+static bool views_add_up(const struct report *r)
+{
+	for (uint32_t lane = 0; lane < r->rows.n_lanes; lane++) {
+		struct weight sum = { 0 };
+
+		for (size_t i = 0; i < r->rows.list.n; i++) {
+			const struct row *row = &r->rows.list.data[i];
+
+			if (row->kind != ROW_GROUP && row->role != ROLE_CALLER &&
+			    row->role != ROLE_CALLEE)
+				weight_add(&sum, &rows_cells(&r->rows, i)[lane].self);
+		}
+		if (sum.samples != r->profile->lanes[lane].total.samples ||
+		    sum.period != r->profile->lanes[lane].total.period)
+			return false;
+	}
+	return true;
+}
+
 static void views_make_rows(struct report *r, const struct row_limits *limits)
 {
 	cleanup(reserve_drop) struct reserve room = { 0 };
@@ -542,6 +563,7 @@ static void views_make_rows(struct report *r, const struct row_limits *limits)
 	} else {
 		r->view->make(r, limits, &r->rows);
 	}
+	assert(views_add_up(r));
 	views_find_blocks(r);
 	choose_columns(r);
 	accumulate(r);

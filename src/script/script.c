@@ -2,6 +2,7 @@
 /* Rows of a recording or of a session, filtered, to the printer. */
 #include "script/script.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
@@ -564,6 +565,8 @@ static int run_session(const struct script_input *input, const struct script_opt
 int script_run(const struct script_input *input, const struct script_options *options,
 	       struct error *err)
 {
+	assert(input->replay || input->session);
+	assert(!options->take || options->is_json);
 	return input->replay ? run_replay(input, options, err) : run_session(input, options, err);
 }
 

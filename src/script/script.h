@@ -161,8 +161,8 @@ void script_put_disasm(struct script_printer *p, const struct script_row *row, s
 void script_print_json(struct script_printer *p, const struct script_row *row);
 
 struct script_input {
-	struct replay *replay;         /* either … */
-	const struct session *session; /* … or */
+	struct replay *replay;         /* the recording; NULL: the session's samples … */
+	const struct session *session; /* … which is not read with a replay */
 	struct symbolizer *symbolizer;
 	bool with_brackets;
 	FILE *file;

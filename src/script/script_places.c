@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "script/script_places.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -151,8 +152,10 @@ void script_place_keep(struct script_places *p, const struct script_place *place
 {
 	struct script_place *kept;
 
+	assert(key);
 	if (place == &p->other)
 		return;
+	assert(place >= p->kept.data && place < p->kept.data + p->kept.n);
 	kept = &p->kept.data[place - p->kept.data];
 	kept->text = arena_strndup(p->arena, text, len);
 	kept->text_len = (uint32_t)len;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/index.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "symbol/symbols.h"
@@ -12,6 +13,7 @@ bool index_open(struct index *out, const void *bytes, size_t size)
 	uint64_t per_symbol, left;
 	const uint8_t *at;
 
+	assert((uintptr_t)bytes % 8 == 0);
 	if (size < sizeof(*h) || memcmp(h->magic, INDEX_MAGIC, sizeof(h->magic)) != 0 ||
 	    h->version != INDEX_VERSION || h->status >= N_SYMBOL_STATUSES)
 		return false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Making an index: sort, choose among aliases, repair sizes, nest, bracket, write. */
+#include <assert.h>
 #include <string.h>
 
 #include "symbol/index.h"
@@ -374,8 +375,10 @@ static uint8_t *put_starts(uint8_t *at, const struct index_draft *d)
 {
 	uint64_t *starts = (uint64_t *)at;
 
-	for (size_t i = 0; i < d->symbols.n; i++)
+	for (size_t i = 0; i < d->symbols.n; i++) {
 		starts[i] = d->symbols.data[i].offset;
+		assert(!i || starts[i - 1] <= starts[i]);
+	}
 	return (uint8_t *)(starts + d->symbols.n);
 }
 

@@ -3,6 +3,7 @@
  * From call frame information to a table: find the entry of each address, sort the entries, and
  * turn each program directly into rows.
  */
+#include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -85,6 +86,9 @@ static void emit_row(struct builder *b, uint64_t file_off, uint32_t rule)
 	if (file_off >> UNWIND_PAGE_BITS >= b->first_page + b->pages.n || !b->pages.n)
 		open_pages(b, file_off);
 	last = &b->rows.data[b->rows.n - 1];
+	/* A look-up searches the rows of one page. */
+	assert(b->first_page + b->pages.n - 1 == file_off >> UNWIND_PAGE_BITS);
+	assert(*last >> UNWIND_RULE_BITS <= low);
 	if (*last >> UNWIND_RULE_BITS == low)
 		*last = unwind_row(low, rule);
 	else

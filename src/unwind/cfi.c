@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/cfi.h"
 
+#include <assert.h>
 #include <elf.h>
 
 #include "base/mem.h"
@@ -615,6 +616,7 @@ bool cfi_next_row(struct cfi_run *run, uint64_t *offset, struct unwind_rule *rul
 		return false;
 	*offset = run->at;
 	cfi_run_row(run);
+	assert(run->is_over || run->at > *offset);
 	if (run->is_bad)
 		*rule = unsupported;
 	else if (is_signal_frame(run))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/library.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -496,6 +497,7 @@ enum unwind_table_state unwind_library_get(struct unwind_library *lib, uint32_t 
 	if (!e)
 		e = *at = library_add_entry(lib, image);
 	state = state_of(e);
+	assert(state != UNWIND_TABLE_READY || e->table.header);
 	if (state == UNWIND_TABLE_READY)
 		*table = &e->table;
 	return state;

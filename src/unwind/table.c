@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/table.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -27,6 +28,7 @@ bool unwind_table_open(struct unwind_table *out, const void *bytes, size_t size)
 	const struct unwind_header *h = bytes;
 	struct unwind_table t = { .header = h };
 
+	assert((uintptr_t)bytes % 8 == 0);
 	if (size < sizeof(*h) || memcmp(h->magic, UNWIND_MAGIC, sizeof(h->magic)) != 0 ||
 	    h->version != UNWIND_VERSION || h->size != size || !h->n_rules ||
 	    h->n_rules > UNWIND_MAX_RULES ||

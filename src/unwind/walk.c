@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/walk.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/intmap.h"
@@ -289,6 +290,7 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 	}
 	if (in->space)
 		keep_walk(u, last, n_walked);
+	assert(stop != UNWIND_GOES_ON && n <= chain->max && n_by_fp <= n && (n || !chain->max));
 	chain->n = n;
 	chain->n_by_fp = n_by_fp;
 	chain->stop = is_on_other && (stop == UNWIND_SHORT_COPY || stop == UNWIND_UNREADABLE)

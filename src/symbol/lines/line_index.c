@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/lines/line_index.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/files/block_cache.h"
@@ -32,6 +33,7 @@ bool line_index_open(struct line_index *out, const void *bytes, size_t size)
 	const struct line_header *h = bytes;
 	uint64_t arrays;
 
+	assert((uintptr_t)bytes % 8 == 0);
 	if (size < sizeof(*h) || memcmp(h->magic, LINE_MAGIC, sizeof(h->magic)) != 0 ||
 	    h->version != LINE_VERSION || !h->n_buckets || h->shift > 31)
 		return false;
@@ -125,6 +127,7 @@ void line_block_seal(struct line_header *h, size_t size)
 	for (uint32_t b = 0; b < h->n_buckets; b++) {
 		while (row < h->n_rows && ix.rows[row].start >> h->shift < b)
 			row++;
+		assert(!row || row == h->n_rows || ix.rows[row - 1].start <= ix.rows[row].start);
 		while (scope < h->n_scopes && ix.scopes[scope].start >> h->shift < b)
 			scope++;
 		buckets[b] = (struct line_bucket){ row, scope };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/symbolizer/code_files.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -180,6 +181,7 @@ static int code_files_get_file(struct code_files *f, const struct symbol_table *
 	struct error why = { 0 };
 	int r;
 
+	assert(f->n_files);
 	vec_foreach (&f->refused, refused)
 		if (refused->table == t)
 			return error_set(err, refused->why.code, "%s", refused->why.text);

@@ -2,6 +2,7 @@
 #include "base/path.h"
 #include "symbol/symbols.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,7 +46,8 @@ void table_adopt(struct symbol_table *t, struct index_draft *d, enum symbol_stat
 	t->block = block;
 	t->status = status;
 	block->status = status;
-	index_open(&t->index, block, size);
+	if (!index_open(&t->index, block, size))
+		assert(!"a block of our own is whole");
 }
 
 void table_adopt_answer(struct symbol_table *t, struct parser_answer *answer, const void *block,
@@ -56,7 +58,8 @@ void table_adopt_answer(struct symbol_table *t, struct parser_answer *answer, co
 	*answer = (struct parser_answer){ 0 };
 	t->block = (struct index_header *)block;
 	t->status = t->block->status;
-	index_open(&t->index, block, size);
+	if (!index_open(&t->index, block, size))
+		assert(!"the answer was checked");
 }
 
 enum image_found symbolizer_found(const struct symbolizer *s, const struct image *image,
@@ -100,6 +103,7 @@ bool table_from_cache(const struct symbolizer *s, struct symbol_table *t,
 
 	if (!s->cache_dir || !key->len || !cache_open(s->cache_dir, key, &mapping, &index))
 		return false;
+	assert(!t->block); /* a block and a mapping exclude each other */
 	file_unmap(&t->mapping);
 	t->mapping = mapping;
 	t->index = index;
