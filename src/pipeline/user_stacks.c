@@ -27,7 +27,9 @@
 #endif
 
 struct known_image {
-	bool is_looked_at, is_walked;     /* is_walked: the image is in `walked` */
+	bool is_in_library;               /* its file was opened for the library */
+	bool is_looked_at;                /* `table` is final */
+	bool is_walked;                   /* it is in `walked` */
 	const struct unwind_table *table; /* NULL: none; frame pointers are used */
 };
 
@@ -95,6 +97,13 @@ static enum unwind_table_state get_vdso_table(struct user_stacks *s,
 	return unwind_library_get(s->library, IMAGE_UNKNOWN_ID.n, &wanted, table);
 }
 
+static struct known_image *known_image(struct user_stacks *s, image_id image)
+{
+	while (s->images.n <= image.n)
+		vec_add(&s->images);
+	return &s->images.data[image.n];
+}
+
 static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id,
 					      const struct unwind_table **table)
 {
@@ -125,14 +134,8 @@ static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id
 		wanted.root = root = xasprintf("%s/%d/root", s->proc, s->pid);
 	state = unwind_library_get(s->library, id.n, &wanted, table);
 	file_unmap(&file); /* does nothing if the library took the file */
+	known_image(s, id)->is_in_library = true;
 	return state;
-}
-
-static struct known_image *known_image(struct user_stacks *s, image_id image)
-{
-	while (s->images.n <= image.n)
-		vec_add(&s->images);
-	return &s->images.data[image.n];
 }
 
 /* Returns false while the table is being built. */
@@ -141,7 +144,10 @@ static bool try_table(struct user_stacks *s, image_id image, const struct unwind
 	struct known_image *known = known_image(s, image);
 
 	if (!known->is_looked_at) {
-		enum unwind_table_state state = look_for_table(s, image, &known->table);
+		enum unwind_table_state state =
+			known->is_in_library
+				? unwind_library_get(s->library, image.n, NULL, &known->table)
+				: look_for_table(s, image, &known->table);
 
 		if (state == UNWIND_TABLE_PENDING)
 			return false;
