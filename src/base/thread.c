@@ -25,6 +25,16 @@ void thread_be_ordinary(void)
 		setpriority(PRIO_PROCESS, 0, 0);
 }
 
+void thread_init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t inherits;
+
+	pthread_mutexattr_init(&inherits);
+	pthread_mutexattr_setprotocol(&inherits, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(lock, &inherits);
+	pthread_mutexattr_destroy(&inherits);
+}
+
 bool thread_be_real_time(void)
 {
 	struct sched_param first = { .sched_priority = 1 };

@@ -15,6 +15,13 @@ bool thread_start(pthread_t *out, void *(*run)(void *), void *arg);
 void thread_be_ordinary(void);
 
 /*
+ * A lock that threads of different priorities share. While one waits for it, the owner runs at the
+ * priority of the waiting one. Otherwise, an owner that thousands of other threads delay would
+ * delay a real-time thread, too.
+ */
+void thread_init_lock(pthread_mutex_t *lock);
+
+/*
  * Real-time priority for the calling thread, where it is permitted (RLIMIT_RTPRIO, CAP_SYS_NICE):
  * thousands of threads that are ready to run don't delay it then. Only for threads that do little,
  * and sleep otherwise. Its children and later threads are ordinary. False: it has the priority

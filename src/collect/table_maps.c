@@ -84,7 +84,7 @@ int table_maps_open(int chunks_fd, uint32_t max_chunks, int places_fd, struct ta
 		free(m);
 		return error_errno(err, -errno, "cannot map the places of unwind tables");
 	}
-	pthread_mutex_init(&m->lock, NULL);
+	thread_init_lock(&m->lock);
 	pthread_cond_init(&m->wake, NULL);
 	*out = m;
 	return 0;

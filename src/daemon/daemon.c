@@ -302,13 +302,16 @@ static int serve(struct daemon *d, struct error *err)
 }
 
 /*
- * Large tables are mapped, so that growing returns the old memory to the system. All threads share
- * one heap. Without this, 11 of 48 MB were holes after half an hour.
+ * Large tables are mapped, so that growing returns the old memory to the system. Without this, 11
+ * of 48 MB were holes after half an hour. The recording thread has a heap of its own: a lock of
+ * malloc has no priority inheritance (thread_init_lock()).
  */
+enum { HEAPS = 8 };
+
 static void keep_heap_small(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
-	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_ARENA_MAX, HEAPS);
 }
 
 int daemon_run(const struct daemon_config *config, struct error *err)

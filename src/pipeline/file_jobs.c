@@ -80,7 +80,7 @@ struct file_jobs *file_jobs_new(void)
 	job_list_init(&j->waiting);
 	job_list_init(&j->ended);
 	atomic_init(&j->n_refs, 1);
-	pthread_mutex_init(&j->lock, NULL);
+	thread_init_lock(&j->lock);
 	pthread_cond_init(&j->wake, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

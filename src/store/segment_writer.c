@@ -197,7 +197,7 @@ struct segment_writer *segment_writer_new(const char *dir, const struct sharing 
 	w->dir = xstrdup(dir);
 	w->sharing = *sharing;
 	w->fd = -1;
-	pthread_mutex_init(&w->lock, NULL);
+	thread_init_lock(&w->lock);
 	pthread_cond_init(&w->came, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

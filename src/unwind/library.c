@@ -376,7 +376,7 @@ struct unwind_library *unwind_library_new(const struct unwind_library_config *co
 		lib->cache_dir = xstrdup(config->cache_dir);
 	lib->in_background = config->in_background;
 	lib->has_debug_files = config->has_debug_files;
-	pthread_mutex_init(&lib->lock, NULL);
+	thread_init_lock(&lib->lock);
 	pthread_cond_init(&lib->wake, NULL);
 	pthread_cond_init(&lib->idle, NULL);
 	return lib;

@@ -344,20 +344,6 @@ uint64_t direct_writer_waited_ns(struct direct_writer *w)
 
 /* From start to end. */
 
-/*
- * A thread that puts may have a higher priority than the owner of the lock. With priority
- * inheritance, the owner runs at that priority while the thread waits.
- */
-static void init_lock(pthread_mutex_t *lock)
-{
-	pthread_mutexattr_t inherits;
-
-	pthread_mutexattr_init(&inherits);
-	pthread_mutexattr_setprotocol(&inherits, PTHREAD_PRIO_INHERIT);
-	pthread_mutex_init(lock, &inherits);
-	pthread_mutexattr_destroy(&inherits);
-}
-
 struct direct_writer *direct_writer_new(int fd, uint64_t memory_bytes)
 {
 	struct direct_writer *w = xcalloc(1, sizeof(*w));
@@ -366,8 +352,8 @@ struct direct_writer *direct_writer_new(int fd, uint64_t memory_bytes)
 	w->n_blocks = MAX(memory_bytes / DIRECT_BLOCK, LEAST);
 	w->blocks = xcalloc(w->n_blocks, sizeof(*w->blocks));
 	w->unused = xcalloc(w->n_blocks, sizeof(*w->unused));
-	init_lock(&w->order);
-	init_lock(&w->lock);
+	thread_init_lock(&w->order);
+	thread_init_lock(&w->lock);
 	pthread_cond_init(&w->has_work, NULL);
 	pthread_cond_init(&w->has_room, NULL);
 	set_direct(w, true);
