@@ -345,26 +345,42 @@ void stop_upkeep(struct daemon *d)
 	d->upkeep = 0;
 }
 
-/* Starts one upkeep process at a time: soon after the end of a part, and in intervals. */
-static void watch_history(struct daemon *d, uint64_t now_ns)
+static void daemon_start_upkeep(struct daemon *d, uint64_t now_ns)
 {
 	const char *active = strrchr(recorder_dir(d->recorder), '/') + 1;
-	uint64_t since = now_ns - (d->upkept_ns ? d->upkept_ns : d->start_ns);
-	bool is_due = since >= d->pace.upkeep_ns ||
-		      (d->upkept_parts != d->n_parts && since >= d->pace.settle_ns);
 	struct error err = { 0 };
 
-	if (d->upkeep && upkeep_reap(d->upkeep))
-		d->upkeep = 0;
-	if (d->upkeep || !is_due)
-		return;
 	d->upkept_ns = now_ns;
 	d->upkept_parts = d->n_parts;
-	d->upkeep = upkeep_start(d->current, active, &d->settings, &err);
+	d->upkeep = upkeep_start(d->current, active, &d->settings, d->is_upkeep_late, &err);
 	if (d->upkeep < 0) {
 		log_error("%s", err.text);
 		d->upkeep = 0;
 	}
+}
+
+/*
+ * Starts one upkeep process at a time: soon after the end of a part, and in intervals. One that is
+ * still there when the next one is due gets no time, because of its priority.
+ */
+static void watch_history(struct daemon *d, uint64_t now_ns)
+{
+	uint64_t since = now_ns - (d->upkept_ns ? d->upkept_ns : d->start_ns);
+	bool is_due = since >= d->pace.upkeep_ns ||
+		      (d->upkept_parts != d->n_parts && since >= d->pace.settle_ns);
+
+	if (d->upkeep && upkeep_reap(d->upkeep)) {
+		d->upkeep = 0;
+		d->is_upkeep_late = false;
+	}
+	if (d->upkeep && !d->is_upkeep_late && since >= d->pace.upkeep_ns) {
+		log_verbose("the upkeep of the history gets no time: it begins anew at an "
+			    "ordinary priority");
+		stop_upkeep(d);
+		d->is_upkeep_late = true;
+	}
+	if (!d->upkeep && is_due)
+		daemon_start_upkeep(d, now_ns);
 }
 
 /* The opener. */

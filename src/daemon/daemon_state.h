@@ -80,8 +80,9 @@ struct daemon {
 	struct budget budget;
 	uint64_t start_wall_ns, start_ns, started_ns; /* of the daemon; of the recording */
 	uint64_t ticked_ns, told_ns, watchdog_ns, part_tried_ns, renewed_ns;
-	pid_t upkeep;       /* 0: none runs */
-	uint64_t upkept_ns; /* start of the last one */
+	pid_t upkeep;        /* 0: none runs */
+	uint64_t upkept_ns;  /* start of the last one */
+	bool is_upkeep_late; /* the last one took too long, and this one follows it */
 	uint32_t upkept_parts;
 	bool is_write_failing, is_budget_begun, is_clock_set;
 	uint64_t lost_when_failing;

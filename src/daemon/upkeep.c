@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "guard/opener.h"
 #include "base/mem.h"
 #include "daemon/confine.h"
@@ -32,7 +33,7 @@ static void be_modest(void)
 	struct sched_param none = { 0 };
 
 	setpriority(PRIO_PROCESS, 0, 19);
-	sched_setscheduler(0, SCHED_IDLE, &none);
+	sched_setscheduler(0, SCHED_BATCH, &none);
 	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
 }
 
@@ -79,7 +80,7 @@ static int keep_up(const char *dir, const struct history_names *over,
 }
 
 pid_t upkeep_start(const char *dir, const char *active, const struct daemon_settings *settings,
-		   struct error *err)
+		   bool is_late, struct error *err)
 {
 	struct history_names over = { 0 };
 	struct error why = { 0 };
@@ -104,7 +105,10 @@ pid_t upkeep_start(const char *dir, const char *active, const struct daemon_sett
 	signal(SIGHUP, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	be_modest();
+	if (is_late)
+		thread_be_ordinary();
+	else
+		be_modest();
 	if (confine_upkeep(dir, &why) < 0 || keep_up(dir, &over, settings, &why) < 0)
 		log_error("upkeep: %s", why.text);
 	_exit(0);

@@ -14,13 +14,15 @@ struct error;
 
 /*
  * Starts the upkeep of the parts in `dir`, except `active`, the name of the part that is being
- * written. Returns a process id or a negative errno. The child writes its errors to the log.
+ * written. Returns a process id or a negative errno. The child writes its errors to the log. Its
+ * nice value is 19. On a machine that is always busy, it could then run for days; so `is_late`, for
+ * one that follows an upkeep without end, gives it the nice value 0.
  */
 pid_t upkeep_start(const char *dir, const char *active, const struct daemon_settings *settings,
-		   struct error *err);
+		   bool is_late, struct error *err);
 
 /*
- * Ends the upkeep and waits for it. At idle priority, that may take a while: `meanwhile` (may be
+ * Ends the upkeep and waits for it. At its low priority, that may take a while: `meanwhile` (may be
  * NULL) is called every few milliseconds. pid 0: none runs.
  */
 void upkeep_end(pid_t pid, void (*meanwhile)(void *context), void *context);

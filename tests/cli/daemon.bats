@@ -486,6 +486,30 @@ has_begun_after() { # NAME
 	[ "$(total_of d)" = "$(counted_in_all)" ]
 }
 
+upkeep_has_nice() { # NICE
+	local child
+	for child in $(pgrep -P "$daemon" -x assay); do
+		[ "$(awk '{ print $19 }' "/proc/$child/stat")" = "$1" ] && return
+	done
+	return 1
+}
+
+@test "an upkeep that gets no time begins anew at an ordinary priority" {
+	need_daemon
+	mkdir -p d/samples/current
+	exec 9<d/samples/current
+	flock 9
+	export ASSAY_DAEMON_PACE="part=1,settle=1,upkeep=5"
+	start_daemon d -e cpu-clock -v
+	wait_for upkeep_has_nice 19
+	wait_for said "begins anew at an ordinary priority"
+	wait_for upkeep_has_nice 0
+	flock -u 9
+	wait_for said "parts packed"
+	end_daemon
+	[ "$(total_of d)" = "$(counted_in_all)" ]
+}
+
 @test "what a daemon writes is left alone by hand, too, whenever that was written to" {
 	need_daemon
 	work

@@ -251,7 +251,9 @@ names_deleted() {
 	rm "$OPEN/private"
 	with_users assay daemon --session-dir d -e cpu-clock --max-cpu 0 -F "$(at_most 499)"
 	wait_for names_deleted
-	[ "$(stat -c %u d/samples/.names/*.sym | sort -u)" = 54321 ]
+	# for the group, too
+	[ "$(stat -c %u:%g:%a d/samples/.names/*.sym | sort -u)" = 54321:54321:640 ]
+	[ "$(stat -c %g:%a d/samples/.names)" = 54321:750 ]
 	# Of a part alone, and of a saved one, too; not without the folder.
 	assay report -i "d/samples/current/$(parts d | head -1)" --by symbol "pid:$runs" | grep -q forty
 	end_daemon

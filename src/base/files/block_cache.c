@@ -2,6 +2,7 @@
 #include "base/files/block_cache.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <time.h>
 
@@ -120,6 +121,7 @@ void block_cache_write(const struct block_kind *kind, const char *dir, const str
 {
 	cleanup(free_at_exit) char *path = path_of(kind, dir, id);
 	uint8_t *bytes = block;
+	struct stat st;
 	uint64_t checksum;
 
 	if (reserve_failures()) /* the block may be incomplete */
@@ -127,6 +129,8 @@ void block_cache_write(const struct block_kind *kind, const char *dir, const str
 	memmove(bytes + kind->build_id_at, id, sizeof(*id)); /* it may be the block's own */
 	checksum = checksum_of(kind, bytes, size);
 	memcpy(bytes + kind->checksum_at, &checksum, sizeof(checksum));
-	if (file_mkdirs(dir, 0700, NULL) == 0)
-		file_replace(path, block, size, NULL);
+	/* readable for those who may read the folder */
+	if (file_mkdirs(dir, 0700, NULL) == 0 && file_replace(path, block, size, NULL) == 0 &&
+	    stat(dir, &st) == 0)
+		chmod(path, st.st_mode & 0640);
 }
