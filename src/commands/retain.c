@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* assay retain: old parts of a history merged and removed, as the daemon does it. */
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
@@ -148,6 +153,47 @@ static int ask_daemon(const char *place, const char *dir, struct history_names *
 	return 0;
 }
 
+/* The owner of a history; of two different ones, the one who is not root. */
+static int find_owner(const char *path, int dir, struct stat *out)
+{
+	struct stat given;
+
+	if (fstat(dir, out) < 0 || stat(path, &given) < 0)
+		return -errno;
+	if (!out->st_uid)
+		*out = given;
+	return 0;
+}
+
+/*
+ * Root becomes the owner of the history: its new files are his then, and links that he has put
+ * there lead no further than he could go himself. He may have no way to the folder, as to one below
+ * /root; then it becomes the working directory, and *dir ".".
+ */
+static int become_owner(const char *path, char **dir, struct error *err)
+{
+	cleanup(close_at_exit) int fd = open(*dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat owner;
+
+	if (geteuid() != 0)
+		return 0;
+	if (fd < 0 || find_owner(path, fd, &owner) < 0)
+		return error_errno(err, -errno, "cannot read %s", *dir);
+	if (!owner.st_uid)
+		return 0;
+	if (setgroups(0, NULL) < 0 || setresgid(owner.st_gid, owner.st_gid, owner.st_gid) < 0 ||
+	    setresuid(owner.st_uid, owner.st_uid, owner.st_uid) < 0)
+		return error_errno(err, -errno, "cannot become user %u, the owner of %s",
+				   owner.st_uid, *dir);
+	if (access(*dir, W_OK | X_OK) == 0)
+		return 0;
+	if (fchdir(fd) < 0)
+		return error_errno(err, -errno, "cannot enter %s", *dir);
+	free(*dir);
+	*dir = xstrdup(".");
+	return 0;
+}
+
 static int retain(const struct retain_args *args, const char *path, struct retention_policy *policy,
 		  struct error *err)
 {
@@ -163,6 +209,7 @@ static int retain(const struct retain_args *args, const char *path, struct reten
 		r = ask_daemon(place, dir, &over, err);
 		policy->over = &over;
 	}
+	r = r < 0 ? r : become_owner(path, &dir, err);
 	r = r < 0 ? r : history_retain(dir, policy, &result, err);
 	if (r >= 0 && !args->quiet)
 		print_result(&result);
@@ -214,7 +261,8 @@ static const struct command_section retain_sections[] = {
 	  "much reading.\n\nIt can be stopped at any moment, and readers can read "
 	  "meanwhile: each sample is there once. The part that is being written is left "
 	  "alone: without a daemon, one without an end that was written to in the last "
-	  "hour." },
+	  "hour.\n\nRoot becomes the owner of the history for this work, so that its files "
+	  "stay his." },
 	{ NULL },
 };
 

@@ -277,3 +277,29 @@ names_deleted() {
 		[[ "$output" != *forty* ]]
 	done
 }
+
+@test "retain by root leaves a history to its owner, also where he has no way to it" {
+	need_daemon
+	mkdir -m 700 closed
+	export ASSAY_DAEMON_PACE="part=1"
+	with_users assay daemon --session-dir closed/d -e cpu-clock
+	wait_for has_parts closed/d 3
+	run assay retain closed/d
+	refused 0 "parts packed"
+	[ -z "$(find closed/d/samples ! -user 54321)" ]
+	end_daemon
+	chmod 755 closed
+	assay retain -q closed/d/samples/current
+	[ -z "$(find closed/d/samples ! -user 54321)" ]
+	[ "$(total_of closed/d)" = "$(counted_in_all)" ]
+	# A folder of root that the owner has put there is not root's to change.
+	mkdir -p root/part
+	mv closed/d/samples/current "root/current"
+	chown 0:0 root/current
+	before=$(find root/current | sort)
+	ln -s "$PWD/root/current" closed/d/samples/current
+	chown -h 54321 closed/d/samples/current
+	run assay retain closed/d --max-size 1k
+	refused 1 "ermission denied"
+	[ "$(find root/current | sort)" = "$before" ]
+}
