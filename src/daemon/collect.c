@@ -316,12 +316,15 @@ static void watch_disk(struct daemon *d, const struct recorder_stats *stats)
 {
 	uint64_t lost = stats->losses[LOSS_DISK_FULL];
 
+	if (!stats->write_error && !d->is_write_failing)
+		d->lost_before_failure = lost;
 	if (stats->write_error && !d->is_write_failing) {
-		d->lost_when_failing = lost;
 		log_error("%s: nothing is stored until this ends; samples are lost meanwhile",
 			  stats->write_error->text);
 	} else if (!stats->write_error && d->is_write_failing) {
-		log_warning("writing again");
+		log_warning("writing again: %" PRIu64 " samples were lost",
+			    lost - d->lost_before_failure);
+		d->lost_before_failure = lost;
 	}
 	d->is_write_failing = stats->write_error != NULL;
 }
@@ -422,6 +425,7 @@ static int daemon_on_started(void *context, struct recorder *r, struct error *er
 	d->started_ns = clock_monotonic_ns();
 	d->is_budget_begun = false;
 	d->is_write_failing = false;
+	d->lost_before_failure = 0;
 	if (d->mounted)
 		daemon_file_system->set_machine(d->mounted, recorder_machine(r));
 	if (d->n_parts) /* not the first part */

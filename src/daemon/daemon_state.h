@@ -85,7 +85,7 @@ struct daemon {
 	bool is_upkeep_late; /* the last one took too long, and this one follows it */
 	uint32_t upkept_parts;
 	bool is_write_failing, is_budget_begun, is_clock_set;
-	uint64_t lost_when_failing;
+	uint64_t lost_before_failure;
 	uint32_t n_parts, n_rate_changes;
 	struct daemon_totals before_totals;
 	struct daemon_totals shown;         /* the result of daemon_status() */

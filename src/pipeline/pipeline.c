@@ -324,12 +324,25 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 	return p;
 }
 
+/* `n`: the samples that the store could not write so far. */
+static void count_unwritten(struct pipeline *p, uint64_t n)
+{
+	uint64_t more = n - p->n_unwritten;
+
+	p->n_unwritten = n;
+	p->counts.samples -= more;
+	p->counts.lost += more;
+	p->tally.losses[LOSS_DISK_FULL] += more;
+}
+
 static int flush_until(struct pipeline *p, uint64_t until_ns, struct error *err)
 {
 	int e = p->ops->flush(p->store, until_ns, err);
 
 	if (p->containers)
 		container_log_retry(p->containers);
+	if (p->ops->unwritten)
+		count_unwritten(p, p->ops->unwritten(p->store));
 	if (e < 0)
 		keep_error(p, err);
 	else
@@ -401,9 +414,8 @@ static int close_store(struct pipeline *p, const struct session_end *end, struct
 	lose_refused(p);
 	machine_kernel_names(p->machine, name_kernel_code, p);
 	r = p->ops->close(p->store, end, &n_unwritten, err);
-	p->counts.samples -= n_unwritten;
-	p->counts.lost += n_unwritten;
-	p->tally.losses[LOSS_DISK_FULL] += n_unwritten;
+	count_unwritten(p, n_unwritten);
+	p->n_unwritten = 0; /* of the next store */
 	return r;
 }
 

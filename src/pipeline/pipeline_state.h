@@ -44,6 +44,7 @@ struct pipeline {
 	struct code_addr frames[MAX_FRAMES]; /* for pipeline_add() */
 	uint64_t flush_ns;                   /* end of the second that is being collected */
 	uint64_t kept_since_ns;              /* see pipeline_keep_ended() */
+	uint64_t n_unwritten;                /* of the store, and already in the counts */
 	struct pipeline_counts counts;
 	struct pipeline_tally tally;
 	struct error write_error;  /* the first */

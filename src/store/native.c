@@ -581,10 +581,7 @@ static int native_close(struct store *s, const struct session_end *end, uint64_t
 		r = settle_late(s, true, err);
 	session_dir_give_up_reserve(s->dir);
 	if (r < 0) {
-		/*
-		 * The names of the lost block may be larger than the room that is left. So write
-		 * the losses alone.
-		 */
+		/* The names of the lost block may not fit. So write the losses alone. */
 		next_segment(s);
 		flush_block(s, NULL);
 		write_group(s, NULL);
@@ -602,6 +599,11 @@ static bool native_is_behind(struct store *s)
 	return s->late.n > 0;
 }
 
+static uint64_t native_unwritten(const struct store *s)
+{
+	return s->n_unwritten;
+}
+
 const struct store_ops native_store = {
 	.name = "native",
 	.help = "assay's own segments",
@@ -612,6 +614,7 @@ const struct store_ops native_store = {
 	.flush = native_flush,
 	.close = native_close,
 	.is_behind = native_is_behind,
+	.unwritten = native_unwritten,
 };
 
 uint64_t native_store_memory(const struct store *s)

@@ -176,6 +176,10 @@ struct store_ops {
 
 	/* Whether flushed blocks still wait for a slow disk. NULL: never. */
 	bool (*is_behind)(struct store *s);
+
+	/* The same number as that of close(), as far as it is known now. NULL: only close() has it.
+	 */
+	uint64_t (*unwritten)(const struct store *s);
 };
 
 /* All stores, by the names of `record --store`; ends with NULL. Defined in commands/tables.c. */

@@ -246,6 +246,10 @@ stays_full() { # DIR
 	[ "$(status_of "$1/d" .write_error)" != "" ]
 }
 
+counts_lost_on_disk() { # DIR
+	[ "$(status_of "$1" '.lost_by_reason["disk-full"] // 0')" -gt 0 ]
+}
+
 @test "on a full disk a daemon says so once, and goes on when there is room" {
 	need_daemon
 	mkdir small
@@ -258,14 +262,17 @@ stays_full() { # DIR
 	# Each second it tries again.
 	wait_for is_up_for small/d $(($(status_of small/d '.uptime_s | floor') + 3))
 	wait_for stays_full small
+	# Not only when the part ends.
+	wait_for counts_lost_on_disk small/d
 	rm small/fill
-	wait_for said "writing again"
+	wait_for said "writing again: [1-9][0-9]* samples were lost"
 	before=$(samples_of small/d)
 	wait_for has_samples small/d "$before"
 	end_daemon
 	# Once, and not at each try. A small block may fit in between: then the message repeats.
 	[ "$(grep -o 'nothing is stored\|writing again' daemon.log | uniq -d)" = "" ]
 	[ "$(grep -o 'nothing is stored\|writing again' daemon.log | tail -1)" = "writing again" ]
+	[ "$(total_of "$PWD/small/d")" = "$(counted_in_all)" ]
 	# The profile has the samples that were lost meanwhile.
 	[ "$(for part in small/d/samples/current/*; do assay info --format json "$part"; done |
 		jq -s '[.[].losses["disk-full"] // 0] | add')" -gt 0 ]
