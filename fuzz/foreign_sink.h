@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the fuzz targets of foreign formats push into: every byte that a sample points at is
- * touched. */
+/*
+ * What the fuzz targets of foreign formats push into: both ends of everything that a sample points
+ * at are touched.
+ */
 #pragma once
 
 #include <stdlib.h>
@@ -15,8 +17,8 @@ struct touching_sink {
 
 static inline void touch_slice(struct touching_sink *t, struct slice s)
 {
-	for (size_t i = 0; i < s.len; i++)
-		t->sum += (uint8_t)s.at[i];
+	if (s.len)
+		t->sum += (uint8_t)s.at[0] + (uint8_t)s.at[s.len - 1];
 }
 
 static inline int touch(struct foreign_sink *sink, const struct foreign_sample *s)

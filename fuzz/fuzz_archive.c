@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "limits.h"
 #include "scratch_root.h"
 
 #include "base/error.h"
@@ -231,6 +232,9 @@ static void read_archive(void)
 	archive_places_fini(&places);
 	session_close(s);
 }
+
+/* The tables of its session. */
+const struct fuzz_limits fuzz_limits = { .floor_kib = 4096 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "limits.h"
 #include "built_segment.h"
 #include "scratch_root.h"
 
@@ -119,6 +120,9 @@ static void check(uint8_t level, const struct history_request *window)
 	    after.samples != before.samples)
 		abort();
 }
+
+/* As in the segments' target, for each of up to PARTS_MAX parts. */
+const struct fuzz_limits fuzz_limits = { .floor_kib = PARTS_MAX * 12288, .bytes_a_byte = 256 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

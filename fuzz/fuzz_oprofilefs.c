@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "limits.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/reader.h"
@@ -550,6 +551,9 @@ static void end_input(void)
 	if (fx.has_tap)
 		abort();
 }
+
+/* A read of 1 MiB. */
+const struct fuzz_limits fuzz_limits = { .floor_kib = 4096 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,13 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "limits.h"
+
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "pt/event_text.h"
 #include "pt/flow.h"
 #include "pt/piece.h"
 
-enum { CODE = 64 };
+enum { CODE = 64, REPEATS = 20 };
+
+/*
+ * It decodes each input some 80 times, and a byte of trace may have six directions, each of which
+ * leads over 64 direct jumps.
+ */
+const struct fuzz_limits fuzz_limits = { .floor_ms = 4000, .ns_a_byte = 2000000 };
 
 static size_t read_code(void *context, uint32_t space, uint64_t addr, uint8_t *out, size_t size)
 {
@@ -88,7 +96,7 @@ static struct pt_flow_stats decode(const uint8_t *data, size_t size, bool all_br
 	*told = 0;
 	code->steps_alone = steps_alone;
 	memcpy(own, data + CODE, size - CODE);
-	for (int i = 0; i < 20; i++) /* until it is hot */
+	for (int i = 0; i < REPEATS; i++) /* until it is hot */
 		pt_flow_feed(flow, own, size - CODE);
 	stats = *pt_flow_stats(flow);
 	pt_flow_free(flow);
@@ -153,7 +161,7 @@ static void decode_pieces(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct pt_flow_stats all, calls;
+	struct pt_flow_stats all, calls, all_steps, calls_steps;
 	uint64_t told, told_calls, steps, steps_calls;
 
 	if (size < CODE || size > 4096)
@@ -163,10 +171,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	decode_pieces(data, size);
 	all = decode(data, size, true, false, &told);
 	calls = decode(data, size, false, false, &told_calls);
-	decode(data, size, true, true, &steps);
-	decode(data, size, false, true, &steps_calls);
+	all_steps = decode(data, size, true, true, &steps);
+	calls_steps = decode(data, size, false, true, &steps_calls);
 	/* How far an endless loop was followed is a matter of how long the runs are. */
-	if (all.errors[PT_ERR_LOOP])
+	if (all.errors[PT_ERR_LOOP] || calls.errors[PT_ERR_LOOP] || all_steps.errors[PT_ERR_LOOP] ||
+	    calls_steps.errors[PT_ERR_LOOP])
 		return 0;
 	if (all.insns != calls.insns || memcmp(all.errors, calls.errors, sizeof(all.errors)) != 0 ||
 	    told != steps || told_calls != steps_calls)

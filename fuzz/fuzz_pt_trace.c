@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "limits.h"
 #include "base/mem.h"
 #include "event/event.h"
 #include "perfdata/perfdata.h"
@@ -20,6 +21,9 @@ static int take(struct event_sink *sink, const struct event *e)
 		abort();
 	return 0;
 }
+
+/* The decoder's tables of calls and of code. */
+const struct fuzz_limits fuzz_limits = { .floor_kib = 4096 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "limits.h"
 #include "built_segment.h"
 
 #include "store/row_reader.h"
@@ -24,6 +25,12 @@ static bool takes_all_overviews(void *context, uint64_t level_ns, uint64_t first
 	(void)context;
 	return level_ns && first_ns <= last_ns;
 }
+
+/*
+ * The 65,536 free ids and rows, of up to 96 bytes, and a MiB of names. A byte may stand for 32 of
+ * names, which are there twice, and for four ids and rows (SEGMENT_ITEMS_A_BYTE).
+ */
+const struct fuzz_limits fuzz_limits = { .floor_kib = 12288, .bytes_a_byte = 256 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,11 +2,11 @@
 /*
  * The limits of every fuzz target. No input may cost more than this:
  *
- *   memory   FLOOR_BYTES, and BYTES_A_BYTE for each byte of the input (the most that malloc(3) has
- *            given out at once)
- *   time     FLOOR_NS, and NS_A_BYTE for each byte of the input (processor time)
+ *   memory   1 MiB, and 64 bytes for each byte of the input (the most that malloc(3) has given out
+ *            at once)
+ *   time     0.4 s, and 10 us for each byte of the input (processor time)
  *
- * A target with a larger fixed cost states it in fuzz/meson.build. An input that exceeds a limit
+ * A target that needs more states it, with the reason (limits.h). An input that exceeds a limit
  * runs again, as the first run may fill tables that stay, and a busy machine may disturb a run.
  * Only the cheapest of RUNS runs counts.
  *
@@ -30,17 +30,21 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#define BYTES_A_BYTE   64
+#include "limits.h"
+
+#pragma weak fuzz_limits
 #define RUNS           3
 #define STRETCH_EVERY  16
 #define STRETCHED_SIZE 65536
-#ifndef FLOOR_KIB
-#define FLOOR_KIB 1024
-#endif
-#define FLOOR_BYTES ((int64_t)FLOOR_KIB << 10)
 /* With sanitizers and without optimization, code is about 30 times slower than as shipped. */
-#define NS_A_BYTE 10000
-#define FLOOR_NS  400000000
+static const struct fuzz_limits usual = {
+	.floor_kib = 1024,
+	.bytes_a_byte = 64,
+	.floor_ms = 400,
+	.ns_a_byte = 10000,
+};
+
+#define LIMIT(field) (&fuzz_limits && fuzz_limits.field ? fuzz_limits.field : usual.field)
 
 int fuzz_one_input(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -88,8 +92,8 @@ static struct cost cost_of(const uint8_t *data, size_t size)
 
 static bool is_within(const struct cost *cost, size_t size)
 {
-	return cost->bytes <= FLOOR_BYTES + (int64_t)size * BYTES_A_BYTE &&
-	       cost->ns <= FLOOR_NS + (int64_t)size * NS_A_BYTE;
+	return cost->bytes <= LIMIT(floor_kib) * 1024 + (int64_t)size * LIMIT(bytes_a_byte) &&
+	       cost->ns <= LIMIT(floor_ms) * 1000000 + (int64_t)size * LIMIT(ns_a_byte);
 }
 
 static void run(const uint8_t *data, size_t size)
@@ -108,8 +112,10 @@ static void run(const uint8_t *data, size_t size)
 		(long long)least.bytes, (long long)least.ns / 1000);
 	if (is_within(&least, size))
 		return;
-	fprintf(stderr, "the limits are %d KiB and %d bytes a byte, %d ms and %d us a byte\n",
-		FLOOR_KIB, BYTES_A_BYTE, FLOOR_NS / 1000000, NS_A_BYTE / 1000);
+	fprintf(stderr,
+		"the limits are %lld KiB and %lld bytes a byte, %lld ms and %lld us a byte\n",
+		(long long)LIMIT(floor_kib), (long long)LIMIT(bytes_a_byte),
+		(long long)LIMIT(floor_ms), (long long)LIMIT(ns_a_byte) / 1000);
 	abort();
 }
 

@@ -10,6 +10,7 @@
 
 /* A message of samples or locations; a bomb would be far larger than any of use. */
 #define MESSAGE_MAX ((size_t)1 << 20)
+#define TYPES_MAX   64 /* profiles have one to six */
 
 struct event_type {
 	struct slice name, unit;
@@ -102,6 +103,11 @@ static void pprof_take_type(struct pprof *p, const struct field *f)
 	Pprof__ValueType *t = UNPACK(pprof__value_type, f);
 	struct slice empty = { 0 };
 
+	if (p->types.n == 2 * TYPES_MAX) {
+		bad_message(p);
+		pprof__value_type__free_unpacked(t, NULL);
+		return;
+	}
 	/* A damaged one keeps its place, because values have the order of their types. */
 	vec_push(&p->types, t ? pprof_text_of(p, t->type) : empty);
 	vec_push(&p->types, t ? pprof_text_of(p, t->unit) : empty);
@@ -335,13 +341,16 @@ static void take_chain(struct pprof *p, const Pprof__Sample *message, struct for
 
 static int push_values(struct pprof *p, const Pprof__Sample *message, struct foreign_sample *s)
 {
+	int r = 0;
+
 	vec_foreach (&p->events, e) {
 		int64_t v = e->value < message->n_value ? message->value[e->value] : 0;
 		int64_t n = e->count_value < message->n_value ? message->value[e->count_value]
 			    : e->is_count                     ? v
 							      : v != 0;
-		int r;
 
+		if (r < 0 || e->value > message->n_value) /* the rest have no value here */
+			break;
 		if (v < 0 || n < 0)
 			p->facts->n_negative++;
 		if (v < 0 || n <= 0)
@@ -351,10 +360,8 @@ static int push_values(struct pprof *p, const Pprof__Sample *message, struct for
 		s->samples = (uint64_t)n;
 		s->period = (uint64_t)v;
 		r = p->sink->sample(p->sink, s);
-		if (r < 0)
-			return r;
 	}
-	return 0;
+	return r;
 }
 
 static int pprof_take_sample(struct pprof *p, const struct field *f)

@@ -116,6 +116,7 @@ struct pt_flow {
 	struct pt_tnt tnt; /* directions not used yet */
 	uint64_t last_ip;
 	uint64_t insns;
+	uint64_t steps;                 /* over direct branches (walk.c) */
 	uint64_t said_tsc, said_cycles; /* of the events: see pt_flow_settle() */
 	uint64_t insns_at_tsc;          /* `insns` at the last time packet */
 	uint64_t begun_at;              /* of `insns`, where tracing began at a PSB */

@@ -7,8 +7,20 @@
 #include "pt/flow_place.h"
 #include "pt/run.h"
 
-/* Blocks in a row without a direction used: more is a loop that only an interrupt leaves. */
-enum { MAX_STEPS = 10000 };
+/*
+ * Blocks in a row without a direction used: more is a loop that only an interrupt leaves. A short
+ * trace could come into such loops again and again. So a flow has STEPS_FREE steps, and
+ * STEPS_A_BYTE more for each byte of trace; then it makes few in a row.
+ */
+enum { MAX_STEPS = 10000, FEW_STEPS = 64, STEPS_FREE = 200000, STEPS_A_BYTE = 64 };
+
+static bool may_step(const struct pt_flow *f, unsigned int in_a_row)
+{
+	uint64_t bytes = f->stats.bytes + (uint64_t)(f->at - f->begin);
+
+	return in_a_row < FEW_STEPS ||
+	       (in_a_row < MAX_STEPS && f->steps < STEPS_FREE + bytes * STEPS_A_BYTE);
+}
 
 static void report(struct pt_flow *f, uint64_t from, uint64_t to, unsigned int end, uint8_t size)
 {
@@ -41,6 +53,7 @@ static void step_direct(struct pt_flow *f)
 	uint64_t from = node->last, to = node->target, after = node->after;
 	unsigned int end = node->end;
 
+	f->steps++;
 	if (end == PT_END_FALL) {
 		f->node = pt_code_next(f->code, f->node);
 		return;
@@ -172,7 +185,7 @@ enum pt_walk pt_walk_tnt(struct pt_flow *f, unsigned int keep)
 		case PT_END_JUMP:
 		case PT_END_CALL:
 			step_direct(f);
-			if (++steps > MAX_STEPS)
+			if (!may_step(f, ++steps))
 				return PT_WALK_LOOP;
 			break;
 		case PT_END_UNREADABLE:
@@ -187,7 +200,7 @@ enum pt_walk pt_walk_tnt(struct pt_flow *f, unsigned int keep)
 /* Over direct branches, to a block that ends otherwise. */
 static enum pt_walk walk_direct(struct pt_flow *f)
 {
-	for (unsigned int steps = 0; steps < MAX_STEPS; steps++) {
+	for (unsigned int steps = 0; may_step(f, steps); steps++) {
 		unsigned int end = pt_node(f->code, f->node)->end;
 
 		if (end == PT_END_UNREADABLE)
@@ -243,7 +256,7 @@ enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 			pt_flow_emit_branch(f, PT_END_FALL, PT_F_BRANCH | PT_F_END, 0, 0, to);
 		return PT_WALK_DONE;
 	}
-	for (unsigned int steps = 0; steps < MAX_STEPS; steps++) {
+	for (unsigned int steps = 0; may_step(f, steps); steps++) {
 		const struct pt_node *node = pt_node(f->code, f->node);
 		unsigned int flags;
 		bool leaves;
@@ -288,7 +301,7 @@ enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip)
 		f->ip = ip;
 		return PT_WALK_DONE;
 	}
-	for (unsigned int steps = 0; steps < MAX_STEPS; steps++) {
+	for (unsigned int steps = 0; may_step(f, steps); steps++) {
 		const struct pt_node *node = pt_node(f->code, f->node);
 		int before;
 

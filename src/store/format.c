@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -164,6 +165,44 @@ uint64_t block_size(const struct block_header *h)
 	for (int i = 0; i < N_SECTIONS; i++)
 		size += h->section_size[i];
 	return size;
+}
+
+uint64_t block_items(const struct block_header *h)
+{
+	uint64_t n = h->n_rows;
+
+	for (int i = 0; i < N_TABLES; i++)
+		n += (uint64_t)h->first_id[i] + h->n_ids[i];
+	return n;
+}
+
+/* Fills a section up with zeros behind its content. */
+static void fill_up(struct buf *section, uint64_t size)
+{
+	if (section->len >= size)
+		return;
+	buf_reserve(section, size - section->len);
+	memset(section->data + section->len, 0, size - section->len);
+	section->len = size;
+}
+
+/* Packed bytes begin with their number. */
+void block_fill_names(struct buf *names)
+{
+	struct reader r = reader_over(names->data, names->len);
+	uint64_t n = names->len ? reader_uleb(&r) : 0;
+
+	if (n > NAMES_BYTES_FREE)
+		fill_up(names, (n - NAMES_BYTES_FREE) / NAMES_BYTES_A_BYTE + 1);
+}
+
+void block_fill_counts(struct buf *counts, const struct block_header *h)
+{
+	uint64_t n = h->n_rows;
+
+	for (int i = 0; i < N_TABLES; i++)
+		n += h->n_ids[i];
+	fill_up(counts, n / SEGMENT_ITEMS_A_BYTE);
 }
 
 uint64_t block_delivered(const struct block_header *h, const struct loss_row *losses)

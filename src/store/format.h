@@ -28,6 +28,25 @@
 #define SEGMENT_IDS_MAX    (1u << 20)
 #define SEGMENT_IMAGES_MAX (1u << 16)
 
+/*
+ * Deep recursion packs to almost nothing, and so do texts that repeat. A small file must not cost a
+ * reader much memory all the same. So a session has at least a byte for so many ids and rows beyond
+ * the free ones, and a section for so many bytes of names. Writers fill sections up with zeros
+ * behind their content.
+ */
+#define SEGMENT_ITEMS_FREE   65536
+#define SEGMENT_ITEMS_A_BYTE 4
+#define NAMES_BYTES_FREE     (1u << 20)
+#define NAMES_BYTES_A_BYTE   32
+
+/* The most bytes of names that a section of a size unpacks to. */
+static inline size_t names_bytes_max(size_t packed)
+{
+	size_t most = NAMES_BYTES_FREE + packed * NAMES_BYTES_A_BYTE;
+
+	return most < BLOCK_NAMES_MAX ? most : BLOCK_NAMES_MAX;
+}
+
 enum block_kind {
 	BLOCK_INFO,
 	BLOCK_SAMPLES,
@@ -89,6 +108,16 @@ int block_header_parse(const uint8_t *bytes, size_t size, struct block_header *o
 		       struct loss_row *losses);
 
 uint64_t block_size(const struct block_header *h); /* header and sections */
+
+/* The ids that exist behind the block, and its rows. */
+uint64_t block_items(const struct block_header *h);
+
+/*
+ * Fill a section of a block up as SEGMENT_ITEMS_A_BYTE and NAMES_BYTES_A_BYTE want it. Each block
+ * has the bytes for its own ids and rows. Call them when the section has its content.
+ */
+void block_fill_names(struct buf *names);
+void block_fill_counts(struct buf *counts, const struct block_header *h);
 
 /* The number of samples that a block stores or counts as lost. */
 uint64_t block_delivered(const struct block_header *h, const struct loss_row *losses);

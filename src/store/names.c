@@ -243,7 +243,7 @@ int names_decode(struct unpacker *u, const uint8_t *bytes, size_t size,
 	uint8_t *raw, *text;
 	size_t n;
 
-	if (unpack_bytes(u, &packed, BLOCK_NAMES_MAX, &raw, &n) < 0)
+	if (unpack_bytes(u, &packed, names_bytes_max(size), &raw, &n) < 0)
 		return -EBADMSG;
 	r = reader_over(raw, n);
 	for (uint32_t i = 0; i < h->n_ids[TABLE_STRINGS]; i++)

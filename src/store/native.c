@@ -109,6 +109,8 @@ static void encode_block(struct store *s, struct block_header *h)
 			     t->done[TABLE_NODES], t->disk_ids.data);
 	h->n_rows = is_group(h->kind) ? (uint32_t)s->group.rows.n : s->tally.n;
 	encode_counts(s, h, now);
+	block_fill_names(&s->sections[SECTION_NAMES]);
+	block_fill_counts(&s->sections[SECTION_COUNTS], h);
 }
 
 /* Appends header and sections to s->out. */
@@ -133,6 +135,7 @@ static void append_text_block(struct store *s, enum block_kind kind, const struc
 	struct buf sections[N_SECTIONS] = { 0 };
 
 	pack_bytes(s->encoder.packer, &sections[SECTION_NAMES], text->data, text->len);
+	block_fill_names(&sections[SECTION_NAMES]);
 	append_block(s, &h, sections);
 	buf_fini(&sections[SECTION_NAMES]);
 }

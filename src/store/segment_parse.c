@@ -190,7 +190,7 @@ static int read_text_block(struct segment_context *c, const struct block_header 
 	if (!section_is_whole(h, bytes, SECTION_NAMES, &at))
 		return -EBADMSG;
 	r = reader_over(at, h->section_size[SECTION_NAMES]);
-	return unpack_bytes(c->unpacker, &r, BLOCK_NAMES_MAX, text, n);
+	return unpack_bytes(c->unpacker, &r, names_bytes_max(reader_left(&r)), text, n);
 }
 
 /* Every segment has the same INFO; the first readable one counts. */
@@ -491,13 +491,19 @@ static void segment_parse_group(struct segment_context *c, struct segment_file *
 	group_fini(&g);
 }
 
-/* A block must not define an id again. Ids that it skips are holes. */
-static bool ids_fit(struct segment_file *f, const struct block_header *h)
+/*
+ * A block must not define an id again. Ids that it skips are holes. The tables have room for each
+ * id, so a small session must not claim many.
+ */
+static bool ids_fit(const struct segment_context *c, struct segment_file *f,
+		    const struct block_header *h)
 {
 	uint32_t have[N_TABLES];
 
 	if (h->kind != BLOCK_SAMPLES && !is_group(h->kind))
 		return true;
+	if (c->n_items + block_items(h) > SEGMENT_ITEMS_FREE + c->n_bytes * SEGMENT_ITEMS_A_BYTE)
+		return false;
 	table_sizes(&f->seg, have);
 	for (int i = 0; i < N_TABLES; i++)
 		if (h->first_id[i] < have[i])
@@ -574,7 +580,7 @@ static uint32_t parse_blocks(struct segment_context *c, struct segment_file *f,
 
 	while (at < size && !c->is_past && reserve_check() >= 0) {
 		if (block_header_parse(bytes + at, size - at, &h, losses) < 0 ||
-		    block_size(&h) > size - at || !ids_fit(f, &h)) {
+		    block_size(&h) > size - at || !ids_fit(c, f, &h)) {
 			size_t next = find_block(bytes, size, at + 1);
 
 			warn_of_damage(c, f, at, next, size);
@@ -594,8 +600,10 @@ struct segment *segment_parse(struct segment_context *c, const char *name, const
 	struct segment_file *f = segment_new(name);
 	struct segment_header h;
 	size_t at = SEGMENT_HEADER_SIZE;
+	uint32_t sizes[N_TABLES];
 
 	f->bytes = bytes;
+	c->n_bytes += size;
 	if (segment_header_parse(bytes, size, &h) == 0) {
 		note_gap(c, f, h.delivered_before, 0);
 	} else {
@@ -607,6 +615,8 @@ struct segment *segment_parse(struct segment_context *c, const char *name, const
 		segment_free(&f->seg);
 		return NULL;
 	}
+	table_sizes(&f->seg, sizes);
+	c->n_items += sum_ids(sizes);
 	if (f->n_holes)
 		segment_warn(c,
 			     "%s: %" PRIu64 " names and call tree nodes were in damaged blocks; "

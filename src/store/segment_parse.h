@@ -29,6 +29,8 @@ struct segment_context {
 	const struct block_filter *filter; /* NULL: all blocks are wanted */
 	bool is_past;                      /* a block began after the time that the filter wants */
 
+	uint64_t n_bytes, n_items; /* of the segments so far, against SEGMENT_ITEMS_A_BYTE */
+
 	uint32_t n_warnings;
 	struct session *warnings_to;
 };

@@ -182,6 +182,22 @@ from prometheus_client.parser import text_string_to_metric_families as read
 assert len(list(read(sys.stdin.read()))) > 20' <http
 }
 
+@test "1,000 HTTP connections that say nothing keep nobody out" {
+	url=$(grep -o 'http://127.0.0.1:[0-9]*/metrics' daemon.log)
+	[ -n "$url" ] || skip "this build has no HTTP"
+	within python3 - "$url" "$DEADLINE" <<-'END'
+		import socket, sys, urllib.parse, urllib.request
+		place = urllib.parse.urlparse(sys.argv[1])
+		idle = []
+		for _ in range(1000):
+		    idle.append(socket.create_connection((place.hostname, place.port), int(sys.argv[2])))
+		    idle[-1].setblocking(False)
+		page = urllib.request.urlopen(sys.argv[1], timeout=int(sys.argv[2])).read()
+		assert page.count(b"\n") > 20
+	END
+	[ "$(status .counting)" = true ]
+}
+
 @test "SIGUSR1 writes statistics to the log" {
 	from=$(log_lines)
 	kill -USR1 "$DAEMON"

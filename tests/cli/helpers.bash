@@ -153,10 +153,10 @@ has_stopped() { # PID
 
 # record_until CONDITION ARGUMENTS…: `assay record` with these arguments, until the command or function
 # CONDITION succeeds. The recorder is then told to end, and ends its command. Its output is in
-# $output. It fails where the recorder ended by itself.
+# $output. It fails where the recorder ended by itself. RECORD_BY: a command that starts assay.
 record_until() {
 	local recorder ended=0
-	background assay record "${@:2}" >recorder.out 2>&1
+	background ${RECORD_BY:+"$RECORD_BY"} assay record "${@:2}" >recorder.out 2>&1
 	recorder=$pid
 	wait_for so_or_ended "$recorder" "$1" || return
 	kill "$recorder" || ended=1 # it has gone already

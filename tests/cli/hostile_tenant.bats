@@ -103,6 +103,7 @@ under_attack() { # KIND
 	local before
 	work
 	run_daemon in_group assay daemon --session-dir d -e cpu-clock -F 199 -v --max-cpu 0
+	[ -z "$CGROUP" ] || has "${CGROUP##*/}" "/proc/$daemon/cgroup"
 	attack "$1"
 	before=$(counted)
 	wait_for has_counted $((before + 500))
@@ -119,7 +120,7 @@ recorded_under_attack() { # KIND
 	local peak
 	work
 	attack "$1"
-	record_samples 500 r comm:split -a -F "$(at_most 499)" -e cpu-clock
+	RECORD_BY=in_group record_samples 500 r comm:split -a -F "$(at_most 499)" -e cpu-clock
 	peak=$(fact r .end.own_peak_bytes)
 	[ $((peak >> 20)) -le $MOST_MIB ] || { echo "record -a needed $((peak >> 20)) MiB"; return 1; }
 	loses_little "$(fact r .samples)" "$(fact r .lost)"

@@ -356,15 +356,19 @@ static void a_session_of_another_user_is_refused(void **state)
 	sample_session_fini(&ss);
 }
 
-/* A segment of a header and one block that says `h`, with these section bytes. */
-static void parse_hostile(struct block_header *h, const struct loss_row *losses,
-			  const struct buf *sections, bool is_readable)
+/*
+ * A segment of a header and one block that says `h`, with these section bytes. Returns the number
+ * of warnings.
+ */
+static size_t parse_hostile(struct block_header *h, const struct loss_row *losses,
+			    const struct buf *sections, bool is_readable)
 {
 	struct session session = { 0 };
 	struct segment_context c = { .warnings_to = &session, .is_last = true };
 	struct count_rows rows = { 0 };
 	struct buf b = { 0 };
 	struct segment *seg;
+	size_t n_warnings;
 
 	segment_header_write(&b, &(struct segment_header){ .version = 1 });
 	for (int i = 0; i < N_SECTIONS && sections; i++) {
@@ -379,7 +383,8 @@ static void parse_hostile(struct block_header *h, const struct loss_row *losses,
 	assert_int_equal(seg != NULL, is_readable);
 	for (uint32_t i = 0; seg && i < seg->n_blocks; i++)
 		segment_read_rows(seg, i, &rows, NULL);
-	assert_true(session.warnings.n > 0 || is_readable);
+	n_warnings = session.warnings.n;
+	assert_true(n_warnings > 0 || is_readable);
 	segment_free(seg);
 	unpacker_free(c.unpacker);
 	vec_fini(&rows);
@@ -387,6 +392,7 @@ static void parse_hostile(struct block_header *h, const struct loss_row *losses,
 		free(*text);
 	vec_fini(&session.warnings);
 	buf_fini(&b);
+	return n_warnings;
 }
 
 static void sizes_that_lie_are_refused(void **state)
@@ -423,7 +429,32 @@ static void sizes_that_lie_are_refused(void **state)
 	parse_hostile(&h, NULL, NULL, false);
 	h = plain;
 	h.first_id[TABLE_NODES] = SEGMENT_IDS_MAX; /* a million nodes that nothing defines */
+	parse_hostile(&h, NULL, NULL, false);
+	h = plain;
+	h.n_rows = SEGMENT_IDS_MAX; /* of 100 bytes */
+	parse_hostile(&h, NULL, NULL, false);
+	h = plain;
+	h.first_id[TABLE_NODES] = SEGMENT_ITEMS_FREE;
 	parse_hostile(&h, NULL, NULL, true);
+}
+
+/* Names that repeat pack to nothing: a few bytes must not stand for more than a MiB of them. */
+static void names_have_a_byte_for_some_of_theirs(void **state)
+{
+	static const uint64_t sizes[] = { NAMES_BYTES_FREE, 4 * NAMES_BYTES_FREE };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct block_header h = { .kind = BLOCK_SAMPLES, .first_id = { 1, 1, 0, 1, 0 } };
+		struct buf sections[N_SECTIONS] = { 0 };
+
+		h.n_ids[TABLE_STRINGS] = 100;
+		buf_uleb(&sections[SECTION_NAMES], sizes[i]);
+		buf_uleb(&sections[SECTION_NAMES], 1);
+		buf_u8(&sections[SECTION_NAMES], 0);
+		assert_int_equal(parse_hostile(&h, NULL, sections, true), i);
+		buf_fini(&sections[SECTION_NAMES]);
+	}
 }
 
 /* Bytes that unpack to other sizes than their place in the block can have. */
@@ -469,6 +500,7 @@ int main(void)
 		cmocka_unit_test(a_newer_version_is_refused),
 		cmocka_unit_test(a_session_of_another_user_is_refused),
 		cmocka_unit_test(sizes_that_lie_are_refused),
+		cmocka_unit_test(names_have_a_byte_for_some_of_theirs),
 		cmocka_unit_test(contents_that_lie_are_damage),
 	};
 

@@ -188,6 +188,26 @@ static void a_value_below_zero_is_left_out_and_counted(void **state)
 	buf_fini(&bytes);
 }
 
+/* Each sample would have a value of each. */
+static void types_beyond_the_most_are_bad_messages(void **state)
+{
+	static const uint8_t type[] = { 0x0a, 0x00 }, sample[] = { 0x12, 0x03, 0x12, 0x01, 0x05 };
+	struct keeping_sink k = { { keep } };
+	struct foreign_facts facts = { 0 };
+	struct buf bytes = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		buf_bytes(&bytes, type, sizeof(type));
+	buf_bytes(&bytes, sample, sizeof(sample));
+	assert_int_equal(pprof_read(bytes.data, bytes.len, &k.sink, &facts, NULL), 0);
+	assert_int_equal(facts.n_bad, 36);
+	assert_int_equal(k.n, 1);
+	assert_int_equal(k.sample.period, 5);
+	foreign_facts_fini(&facts);
+	buf_fini(&bytes);
+}
+
 static void a_profile_cut_anywhere_is_an_error_or_has_less(void **state)
 {
 	struct buf bytes = pack_profile(1);
@@ -302,6 +322,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_profile_is_read),
 		cmocka_unit_test(a_value_below_zero_is_left_out_and_counted),
+		cmocka_unit_test(types_beyond_the_most_are_bad_messages),
 		cmocka_unit_test(a_profile_cut_anywhere_is_an_error_or_has_less),
 		cmocka_unit_test(a_flipped_bit_anywhere_does_no_harm),
 		cmocka_unit_test(members_are_joined_and_padding_is_not_read),

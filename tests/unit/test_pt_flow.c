@@ -580,6 +580,25 @@ static void perf_time_is_scaled_in_two_parts(void **state)
 				 18446744041015200657ULL);
 }
 
+/* Each turn comes into an endless loop. 10,000 steps of each were 5 million. */
+static void loops_cost_as_much_as_the_trace_is_long(void **state)
+{
+	struct buf text = { 0 };
+	struct world w;
+
+	(void)state;
+	setup(&w);
+	for (int i = 0; i < 500; i++)
+		buf_str(&text, "PSB\nMODE.Exec IF:0 64\nFUP 0x1012\nPSBEND\nTNT T\n");
+	decode(&w, buf_cstr(&text));
+	assert_int_equal(w.stats.errors[PT_ERR_LOOP], 500);
+	assert_in_range(w.stats.branches, 200000, 200000 + 500 * 10000 / 2);
+	/* A loop that ends is followed all the same. */
+	assert_null(strstr(decode(&w, PSB "TNT TT\nTIP 0x1000\n"), "error"));
+	buf_fini(&w.said);
+	buf_fini(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -607,6 +626,7 @@ int main(void)
 		cmocka_unit_test(cycles_tell_time_from_a_packet_on_that_has_its_own_count),
 		cmocka_unit_test(time_does_not_go_back_and_that_is_counted),
 		cmocka_unit_test(perf_time_is_scaled_in_two_parts),
+		cmocka_unit_test(loops_cost_as_much_as_the_trace_is_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
