@@ -43,6 +43,7 @@ void pt_flow_leave_code(struct pt_flow *f)
 {
 	if (!f->node)
 		return;
+	assert(f->node < f->code->nodes.n); /* of code that was not forgotten meanwhile */
 	f->ip = pt_flow_ip(f);
 	f->node = 0;
 }

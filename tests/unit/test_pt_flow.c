@@ -224,6 +224,15 @@ static void what_software_wrote_has_its_address(void **state)
 	       "1021-1009 br\n");
 }
 
+/* Each packet keeps its own content. */
+static void packets_of_two_kinds_share_the_address_behind_them(void **state)
+{
+	(void)state;
+	expect(PSB "TNT T\nPTWRITE 0x34 IP:1\nEXSTOP IP:1\nFUP 0x1020\nTNT T\n",
+	       "0-1000 bB\n1000-1004 bo\n1004-1020 bc\nptwrite 0x1020 value 0x34\n"
+	       "power 0x1020 EXSTOP 0x0\n1021-1009 br\n");
+}
+
 static void expect_quick(enum pt_quick quick, const char *text, const char *want)
 {
 	struct world w;
@@ -610,6 +619,7 @@ int main(void)
 		cmocka_unit_test(a_psb_tells_an_address_beyond_the_last_packet),
 		cmocka_unit_test(a_transaction_begins_and_is_aborted),
 		cmocka_unit_test(what_software_wrote_has_its_address),
+		cmocka_unit_test(packets_of_two_kinds_share_the_address_behind_them),
 		cmocka_unit_test(quick_decoding_equals_decoding_of_addresses),
 		cmocka_unit_test(changes_of_address_spaces_and_machines_are_reported),
 		cmocka_unit_test(events_of_the_processor_have_their_addresses),

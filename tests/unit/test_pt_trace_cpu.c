@@ -75,13 +75,30 @@ static void put_trace(struct writer *w, const char *packets)
 	buf_fini(&bytes);
 }
 
-static void begin(struct world *t, bool is_snapshot)
+/* A sample of a process with the newest bytes of the CPU's trace (PERF_SAMPLE_AUX). */
+static void put_sampled_trace(struct writer *w, uint32_t pid, const char *packets, uint64_t time_ns)
+{
+	struct buf bytes = { 0 };
+
+	assert_int_equal(pt_text_write(&bytes, packets, NULL), 0);
+	while (bytes.len % 8)
+		buf_u8(&bytes, 0);
+	begin_record(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+	put64(w, 0x1000);
+	put_trailer(w, pid, time_ns);
+	put64(w, bytes.len);
+	buf_bytes(&w->b, bytes.data, bytes.len);
+	end_record(w);
+	buf_fini(&bytes);
+}
+
+static void begin_with(struct world *t, bool is_snapshot, uint64_t sample_type)
 {
 	const struct test_attr attr = { .type = PT_TYPE,
 					.size = 112,
 					.config = TSC_BIT,
 					.period = 1,
-					.sample_type = PLAIN_TYPE };
+					.sample_type = sample_type };
 
 	*t = (struct world){ 0 };
 	write_file("a", code_a);
@@ -93,6 +110,11 @@ static void begin(struct world *t, bool is_snapshot)
 
 		put_mmap(&t->w, i ? 20 : 10, 0x1000, 0x1000, path, 100);
 	}
+}
+
+static void begin(struct world *t, bool is_snapshot)
+{
+	begin_with(t, is_snapshot, PLAIN_TYPE);
 }
 
 static int say(struct pt_trace_sink *sink, const struct pt_span *s)
@@ -235,6 +257,32 @@ static void a_packet_may_go_on_in_the_next_record(void **state)
 	end(&t);
 }
 
+/*
+ * A sample's piece continues the one before, of another process, or of other code at the same
+ * addresses. Execution goes on at the same address in the new code.
+ */
+static void a_sampled_piece_goes_on_in_the_code_of_its_own_process(void **state)
+{
+	/* 1000 jmp 1008, 1008 jmp *%rax */
+	static const char code_c[] = "\xeb\x06\x90\x90\x90\x90\x90\x90\xff\xe0";
+	cleanup(free_at_exit) char *path = xasprintf("%s/c", scratch_dir);
+	struct world t;
+
+	(void)state;
+	write_file("c", code_c);
+	begin_with(&t, false, PLAIN_TYPE | PERF_SAMPLE_AUX);
+	put_sampled_trace(&t.w, 10, PSB(0x3e8) "TIP.PGE 0x1000\n", 1200);
+	put_sampled_trace(&t.w, 20, PSB(0x3e8) "TIP.PGE 0x1000\nTIP 0x1000\n", 1300);
+	put_mmap(&t.w, 20, 0x1000, 0x1000, path, 1400);
+	put_sampled_trace(&t.w, 20,
+			  PSB(0x3e8) "TIP.PGE 0x1000\nTIP 0x1000\nTIP 0x1000\nTIP.PGD no ip\n",
+			  1500);
+	assert_string_equal(decode(&t, NULL, 0), "10@1 0-1000\n20@1 1000-1010\n20@1 1010-1000\n"
+						 "20@1 1000-1008\n20@1 1008-1000\n"
+						 "20@1 1000-1008\n20@1 1008-0\n");
+	end(&t);
+}
+
 static void cpus_that_are_not_asked_for_are_not_decoded(void **state)
 {
 	const uint32_t other = 7;
@@ -255,6 +303,7 @@ int main(void)
 		cmocka_unit_test(data_that_the_kernel_lost_is_an_error_at_its_time),
 		cmocka_unit_test(the_overlap_of_two_snapshots_comes_once),
 		cmocka_unit_test(a_packet_may_go_on_in_the_next_record),
+		cmocka_unit_test(a_sampled_piece_goes_on_in_the_code_of_its_own_process),
 		cmocka_unit_test(cpus_that_are_not_asked_for_are_not_decoded),
 	};
 
