@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 bool thread_start(pthread_t *out, void *(*run)(void *), void *arg)
 {
@@ -35,12 +36,31 @@ void thread_init_lock(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&inherits);
 }
 
-bool thread_be_real_time(void)
+static bool set_real_time(int flag)
 {
 	struct sched_param first = { .sched_priority = 1 };
 
-	return sched_getscheduler(0) == SCHED_OTHER && getpriority(PRIO_PROCESS, 0) <= 0 &&
-	       sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first) == 0;
+	return sched_setscheduler(0, SCHED_RR | flag, &first) == 0;
+}
+
+static bool may_be_real_time(void)
+{
+	return sched_getscheduler(0) == SCHED_OTHER && getpriority(PRIO_PROCESS, 0) <= 0;
+}
+
+bool thread_be_real_time(void)
+{
+	return may_be_real_time() && set_real_time(SCHED_RESET_ON_FORK);
+}
+
+pid_t thread_fork_real_time(void)
+{
+	bool is_changed = may_be_real_time() && set_real_time(0);
+	pid_t pid = fork();
+
+	if (pid && is_changed)
+		set_real_time(SCHED_RESET_ON_FORK);
+	return pid;
 }
 
 /* Without CAP_SYS_NICE, the flag has to stay. */

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <sys/types.h>
 #include <stdbool.h>
 
 /*
@@ -28,6 +29,9 @@ void thread_init_lock(pthread_mutex_t *lock);
  * already, or can't have it, or somebody gave it another policy or a positive nice value.
  */
 bool thread_be_real_time(void);
+
+/* The same, and forks: the child and its children have the priority, too. As fork(2). */
+pid_t thread_fork_real_time(void);
 
 /* Ends that; the nice value is as before. */
 void thread_end_real_time(void);

@@ -177,6 +177,60 @@ static void put_cost(struct buf *out, const json_t *o)
 	buf_printf(out, "; %.1f s of CPU time\n", json_number(o, "cpu_s"));
 }
 
+static void put_rights(struct buf *out, const json_t *o)
+{
+	const json_t *rights = json_object_get(o, "rights");
+	double landlock = json_number(rights, "landlock");
+
+	if (!rights) /* an older daemon */
+		return;
+	put_label(out, "rights");
+	buf_str(out, "user ");
+	if (*text_of(rights, "user"))
+		put_text(out, text_of(rights, "user"));
+	else
+		buf_printf(out, "%.0f", json_number(rights, "uid"));
+	buf_str(out, json_is_true(json_object_get(rights, "seccomp"))
+			     ? "; system calls filtered (seccomp); "
+			     : "; no filter of system calls; ");
+	if (landlock > 0)
+		buf_printf(out, "files fenced (Landlock %.0f)\n", landlock);
+	else
+		buf_str(out, "no fence around files (Landlock)\n");
+}
+
+static void put_helper(struct buf *out, const json_t *helpers, const char *name)
+{
+	double pid = json_number(json_object_get(helpers, name), "pid");
+
+	if (pid > 0)
+		buf_printf(out, "%s %.0f, ", name, pid);
+	else
+		buf_printf(out, "no %s, ", name);
+}
+
+static void put_helpers(struct buf *out, const json_t *o)
+{
+	const json_t *helpers = json_object_get(o, "helpers"),
+		     *parsers = json_object_get(helpers, "parsers");
+	double died = json_number(helpers, "openers_died");
+
+	if (!helpers)
+		return;
+	put_label(out, "helpers");
+	put_helper(out, helpers, "keeper");
+	put_helper(out, helpers, "opener");
+	if (died > 0)
+		buf_printf(out, "%.0f openers died, ", died);
+	buf_printf(out, "parsers %.0f (%.0f started, %.0f died)", json_number(parsers, "running"),
+		   json_number(parsers, "started"), json_number(parsers, "died"));
+	if (json_number(helpers, "upkeep_pid") > 0)
+		buf_printf(out, ", upkeep %.0f", json_number(helpers, "upkeep_pid"));
+	buf_printf(out, "; %.1f s of CPU time, ", json_number(o, "helpers_cpu_s"));
+	put_bytes(out, json_number(o, "helpers_memory_bytes"));
+	buf_u8(out, '\n');
+}
+
 static void put_disk(struct buf *out, const json_t *o)
 {
 	double bytes = json_number(o, "keep_bytes"), age_s = json_number(o, "keep_age_s");
@@ -223,6 +277,8 @@ static void show_status(struct buf *out, const json_t *o)
 	buf_u8(out, '\n');
 	put_samples(out, o);
 	put_cost(out, o);
+	put_rights(out, o);
+	put_helpers(out, o);
 	put_disk(out, o);
 }
 

@@ -4,9 +4,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -342,6 +344,9 @@ void daemon_status(struct daemon *d, struct daemon_status *out)
 		.session_dir = d->config->dir,
 		.part = daemon_show_part(d),
 		.user = d->user.user,
+		.user_name = d->user.name,
+		.is_filtered = prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER,
+		.fence_version = (uint32_t)d->fence_version,
 		.collector = d->in_kernel ? "BPF" : "perf rings",
 		.stacks = stack_source_texts[d->stacks],
 		.note = d->note,
@@ -370,6 +375,7 @@ void daemon_status(struct daemon *d, struct daemon_status *out)
 		.n_parts = d->n_parts,
 		.n_rate_changes = d->n_rate_changes,
 	};
+	daemon_helpers_look(d, &out->helpers);
 	out->cpu_percent = cpu_percent(d, out);
 	memcpy(out->losses, d->shown.losses, sizeof(out->losses));
 }

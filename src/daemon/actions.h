@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "base/mem.h"
+#include "daemon/helpers.h"
 #include "event/loss.h"
 #include "pipeline/ext.h"
 
@@ -73,6 +74,10 @@ struct daemon_status {
 	const char *write_error;        /* why nothing can be written at present; "" */
 	pid_t pid;
 	uid_t user;
+	const char *user_name;  /* "" if it has none */
+	bool is_filtered;       /* system calls (seccomp) */
+	uint32_t fence_version; /* of Landlock; 0: no fence */
+	struct daemon_helpers helpers;
 	bool is_counting;
 	uint64_t start_wall_ns, uptime_ns;
 	/* Wanted, and permitted by the budget at present; 0: by counts. */

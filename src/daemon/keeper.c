@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "daemon/confine.h"
 #include "daemon/privilege.h"
 #include "daemon/user.h"
@@ -127,7 +128,7 @@ pid_t keeper_start(const struct daemon_user *user, const char *mountpoint, struc
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return error_errno(err, -errno, "cannot start the opener");
-	pid = fork();
+	pid = thread_fork_real_time();
 	if (pid == 0)
 		be_keeper(ends[1], user, mountpoint);
 	close(ends[1]);

@@ -19,7 +19,8 @@ struct error;
 /*
  * Starts the keeper of a daemon that has more rights than an ordinary user, and asks its opener
  * from now on. Returns its process id, or 0: an ordinary user has none. Call it before
- * privilege_drop(), in the only thread. `mountpoint`: what to unmount; NULL: nothing.
+ * privilege_drop(), in the only thread. The opener has real-time priority, as the recording thread
+ * has, which waits for it (base/thread.h). `mountpoint`: what to unmount; NULL: nothing.
  */
 pid_t keeper_start(const struct daemon_user *user, const char *mountpoint, struct error *err);
 

@@ -14,7 +14,7 @@ struct daemon_user;
 struct error;
 
 /*
- * Raises the priority of the recording thread and of the opener if that is permitted and the nice
+ * Raises the priority of the recording thread if that is permitted and the nice
  * value is 0. The kernel's records wait in rings of limited size, and users wait for a dump. The
  * daemon's budget keeps it small anyway. Threads and the upkeep do not keep the priority
  * (thread_be_ordinary(), upkeep.c). The recording thread gets more: thread_be_real_time().

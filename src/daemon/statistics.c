@@ -116,6 +116,41 @@ static json_t *cpus_json(const struct daemon_status *status)
 	return out;
 }
 
+static json_t *helper_json(const struct helper *h)
+{
+	return json_pack("{s:i, s:f, s:I}", "pid", (int)h->pid, "cpu_s",
+			 (double)h->cpu_ns / (double)NS_PER_SECOND, "memory_bytes",
+			 (json_int_t)h->bytes);
+}
+
+static json_t *helpers_json(const struct daemon_helpers *h)
+{
+	json_t *out = json_object();
+	const struct parser_cost *p = &h->parsers;
+
+	json_object_set_new(out, "keeper", helper_json(&h->keeper));
+	json_object_set_new(out, "opener", helper_json(&h->opener));
+	json_object_set_new(out, "openers_died", json_integer(h->n_openers_died));
+	json_object_set_new(out, "parsers",
+			    json_pack("{s:i, s:i, s:i, s:i, s:f, s:I}", "running",
+				      (int)p->n_running, "started", (int)p->n_started, "died",
+				      (int)p->n_died, "questions", (int)p->n_questions, "cpu_s",
+				      (double)p->cpu_ns / (double)NS_PER_SECOND,
+				      "peak_memory_bytes", (json_int_t)p->peak_bytes));
+	json_object_set_new(out, "upkeep_pid", json_integer(h->upkeep));
+	return out;
+}
+
+/* The rights of the daemon, as they are. */
+static json_t *rights_json(const struct daemon_status *status)
+{
+	json_t *out = json_pack("{s:i, s:b, s:i}", "uid", (int)status->user, "seccomp",
+				status->is_filtered, "landlock", (int)status->fence_version);
+
+	request_put_text(out, "user", status->user_name ? status->user_name : "");
+	return out;
+}
+
 void statistics_json(const struct statistics *s, json_t *reply)
 {
 	const struct daemon_status *status = &s->status;
@@ -140,6 +175,8 @@ void statistics_json(const struct statistics *s, json_t *reply)
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
 		json_object_set_new(reply, families[i].key, losses_json(status, families[i].kind));
 	json_object_set_new(reply, "cpu_samples", cpus_json(status));
+	json_object_set_new(reply, "rights", rights_json(status));
+	json_object_set_new(reply, "helpers", helpers_json(&status->helpers));
 }
 
 /* ---- Prometheus ---- */
@@ -254,9 +291,13 @@ void statistics_lines(const struct statistics *s, void (*line)(const char *text)
 		   status->unattributed, status->written_bytes);
 	line(buf_cstr(&text));
 	text.len = 0;
-	buf_printf(&text, "statistics: own use: %.1f s of CPU time (%.2f %% of a CPU), %.1f MiB",
+	buf_printf(&text,
+		   "statistics: own use: %.1f s of CPU time (%.2f %% of a CPU), %.1f MiB; its "
+		   "helpers: %.1f s, %.1f MiB",
 		   (double)status->own_cpu_ns / (double)NS_PER_SECOND, status->cpu_percent,
-		   (double)status->own_bytes / 1048576);
+		   (double)status->own_bytes / 1048576,
+		   (double)status->helpers.cpu_ns / (double)NS_PER_SECOND,
+		   (double)status->helpers.bytes / 1048576);
 	line(buf_cstr(&text));
 	for (int i = 0; i < N_LOSS_REASONS; i++) {
 		if (!status->losses[i])

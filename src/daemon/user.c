@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -29,11 +30,13 @@ static bool has_rights_to_change(void)
 struct daemon_user daemon_user_find(void)
 {
 	struct daemon_user u = { .user = geteuid(), .group = getegid() };
-	const struct passwd *p = u.user == 0 ? getpwnam(DAEMON_USER) : NULL;
+	const struct passwd *p = getpwuid(u.user);
 	struct sharing sharing;
 
+	snprintf(u.name, sizeof(u.name), "%s", p ? p->pw_name : "");
 	if (u.user != 0)
 		return u;
+	p = getpwnam(DAEMON_USER);
 	if (!p || !p->pw_uid) {
 		u.why_not = "there is no user '" DAEMON_USER "' (systemd-sysusers makes it)";
 		return u;
@@ -46,6 +49,7 @@ struct daemon_user daemon_user_find(void)
 	u.user = p->pw_uid;
 	u.group = sharing.is_shared ? sharing.group : p->pw_gid;
 	u.is_other = true;
+	snprintf(u.name, sizeof(u.name), DAEMON_USER);
 	return u;
 }
 

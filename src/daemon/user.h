@@ -18,6 +18,7 @@ struct daemon_user {
 	uid_t user;
 	gid_t group;
 	bool is_other;       /* than the present one: the daemon becomes this user */
+	char name[64];       /* "" if it has none */
 	const char *why_not; /* why root stays root; NULL: it does not */
 };
 

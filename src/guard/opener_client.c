@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/files/open_helper.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "guard/opener.h"
 
 #define ANSWER_MS 2000
@@ -302,6 +303,8 @@ void opener_connect(int socket)
 	static const struct open_helper helper = { helper_open_file, helper_open_counter };
 
 	close_at_exit(&opener.socket);
+	if (socket >= 0)
+		thread_init_lock(&opener.lock);
 	opener.socket = socket;
 	opener.is_late = false;
 	opener.state = (struct opener_state){ 0 };

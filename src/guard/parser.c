@@ -22,8 +22,9 @@ struct parser_class {
 struct parser_slot {
 	struct parser_class class;
 	struct parser_child *child;
-	uint32_t n_users; /* threads that use it now */
-	uint64_t used;    /* the larger the later */
+	uint32_t n_users;        /* threads that use it now */
+	uint64_t used;           /* the larger the later */
+	struct parser_cost seen; /* of the child, when it was looked at last */
 };
 
 /* What the files of a user have done to children. */
@@ -78,6 +79,7 @@ static void add_cost(struct parser_cost *sum, const struct parser_cost *more)
 	sum->n_late += more->n_late;
 	sum->n_questions += more->n_questions;
 	sum->n_refused += more->n_refused;
+	sum->n_running += more->n_running;
 	sum->cpu_ns += more->cpu_ns;
 	sum->peak_bytes = MAX(sum->peak_bytes, more->peak_bytes);
 }
@@ -155,6 +157,20 @@ struct parser_cost parser_cost(void)
 		struct parser_cost cost = parser_child_cost((*s)->child);
 
 		add_cost(&sum, &cost);
+	}
+	pthread_mutex_unlock(&parsers.lock);
+	return sum;
+}
+
+struct parser_cost parser_cost_so_far(void)
+{
+	struct parser_cost sum;
+
+	pthread_mutex_lock(&parsers.lock);
+	sum = parsers.ended;
+	vec_foreach (&parsers.slots, s) {
+		parser_child_look((*s)->child, &(*s)->seen);
+		add_cost(&sum, &(*s)->seen);
 	}
 	pthread_mutex_unlock(&parsers.lock);
 	return sum;

@@ -109,7 +109,11 @@ void parser_end_children(void);
 /* The children so far. Waits for questions in progress. */
 struct parser_cost {
 	uint32_t n_started, n_died, n_late, n_questions, n_refused;
+	uint32_t n_running; /* now */
 	uint64_t cpu_ns;
 	uint64_t peak_bytes; /* of the largest child */
 };
 struct parser_cost parser_cost(void);
+
+/* The same without waiting: a child that answers a question counts as it was before. */
+struct parser_cost parser_cost_so_far(void);

@@ -533,6 +533,7 @@ static void add_running(const struct parser_child *p, struct parser_cost *cost)
 	if (clock_getcpuclockid(p->pid, &clock) == 0 && clock_gettime(clock, &used) == 0)
 		cost->cpu_ns += timespec_ns(used);
 	cost->peak_bytes = MAX(cost->peak_bytes, peak_of_process(p->pid));
+	cost->n_running = 1;
 }
 
 struct parser_cost parser_child_cost(struct parser_child *p)
@@ -544,6 +545,15 @@ struct parser_cost parser_child_cost(struct parser_child *p)
 	add_running(p, &cost);
 	pthread_mutex_unlock(&p->lock);
 	return cost;
+}
+
+void parser_child_look(struct parser_child *p, struct parser_cost *out)
+{
+	if (pthread_mutex_trylock(&p->lock))
+		return;
+	*out = p->cost;
+	add_running(p, out);
+	pthread_mutex_unlock(&p->lock);
 }
 
 int parser_child_pid(struct parser_child *p)

@@ -28,5 +28,8 @@ void parser_child_end(struct parser_child *p);
 
 struct parser_cost parser_child_cost(struct parser_child *p);
 
+/* The same, but *out stays as it is while the child answers a question. */
+void parser_child_look(struct parser_child *p, struct parser_cost *out);
+
 /* For tests: the process id; 0: none runs. */
 int parser_child_pid(struct parser_child *p);

@@ -66,6 +66,12 @@ holds() {
 	has_exactly "$keeper" 54321 "$(cap "$@")"
 	has_exactly "$opener" 54321 "$(cap "$@")"
 	holds 54321
+	# As ctl status has it.
+	[ "$(status_of d '[.rights.user, .rights.uid, .rights.seccomp] | join(" ")')" = "assay 54321 true" ]
+	[ "$(status_of d '.helpers | [.keeper.pid, .opener.pid, .openers_died] | join(" ")')" = "$keeper $opener 0" ]
+	[ "$(status_of d .helpers_memory_bytes)" -gt 100000 ]
+	run ask d status
+	refused 0 "user assay; system calls filtered (seccomp); " "helpers     keeper $keeper, opener $opener, parsers " " died); "
 	run said "stays root"
 	[ "$status" = 1 ]
 	end_daemon
@@ -192,11 +198,14 @@ opens_again() {
 		wait_for opens_again "$before"
 	done
 	wait_for said "the opener of files died (2 times so far) and starts again"
+	[ "$(status_of d .helpers.openers_died)" = 2 ]
+	[ "$(status_of d .helpers.opener.pid)" = "$(pgrep -P "$keeper" -x assay-opener)" ]
 	ask d start
 	wait_for knows_build_id
 	# Without the keeper, it goes on.
 	kill -9 "$keeper"
 	wait_for said "the process that keeps the daemon's rights died"
+	[ "$(status_of d '.helpers | [.keeper.pid, .opener.pid] | join(" ")')" = "0 0" ]
 	end_daemon
 }
 
@@ -209,7 +218,7 @@ is_real_time() {
 	[ "$(policy_of "$1")" = 2 ]
 }
 
-@test "the thread that empties the rings runs at real-time priority, and no other" {
+@test "the thread that empties the rings and the opener run at real-time priority, and no others" {
 	need_daemon
 	chrt -r 1 true 2>/dev/null || skip "no real-time priority is permitted here"
 	with_users assay daemon --session-dir d -e cpu-clock
@@ -218,8 +227,8 @@ is_real_time() {
 		[ "${task##*/}" = "$daemon" ] || [ "$(policy_of "$daemon/task/${task##*/}")" = 0 ]
 	done
 	keeper=$(pgrep -P "$daemon" -x assay-keeper)
-	[ "$(policy_of "$keeper")" = 0 ]
-	[ "$(policy_of "$(pgrep -P "$keeper" -x assay-opener)")" = 0 ]
+	is_real_time "$keeper"
+	is_real_time "$(pgrep -P "$keeper" -x assay-opener)"
 	end_daemon
 	# Somebody who wants it modest gets it modest.
 	run_daemon nice -n 5 assay daemon --session-dir e -e cpu-clock

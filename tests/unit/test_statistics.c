@@ -48,7 +48,23 @@ static struct statistics sample(void)
 			    .written_bytes = 4096,
 			    .n_processes = 11,
 			    .n_parts = 2,
-			    .n_rate_changes = 1 },
+			    .n_rate_changes = 1,
+			    .user = 54321,
+			    .user_name = "assay",
+			    .is_filtered = true,
+			    .fence_version = 4,
+			    .helpers = { .keeper = { 8, 100000000, 1000000 },
+					 .opener = { 9, 200000000, 2145728 },
+					 .n_openers_died = 1,
+					 .parsers = { .n_running = 1,
+						      .n_started = 3,
+						      .n_died = 2,
+						      .n_questions = 7,
+						      .cpu_ns = 200000000,
+						      .peak_bytes = 5000 },
+					 .upkeep = 10,
+					 .cpu_ns = 500000000,
+					 .bytes = 3145728 } },
 		.disk_bytes = 5000,
 	};
 
@@ -68,6 +84,8 @@ static void metrics_have_help_type_and_values(void **state)
 		"assay_event_info{counter=\"0\",event=\"cycles\"} 1\n",
 		"assay_event_info{counter=\"1\",event=\"we\\\"ird\\\\\\n\xef\xbf\xbd\"} 1\n",
 		"assay_counting 1\n",
+		"assay_daemon_helpers_cpu_seconds_total 0.500\n",
+		"assay_daemon_helpers_memory_bytes 3145728\n",
 		"assay_start_time_seconds 1795294800.123\n",
 		"assay_lost_samples_total 5\n",
 		"assay_lost_samples_by_reason_total{reason=\"ring-full\"} 5\n",
@@ -144,6 +162,13 @@ static void json_has_the_known_fields(void **state)
 		"\"notes\":{\"throttled\":2}",
 		"\"cpu_percent\":0.25",
 		"\"cpu_samples\":[60,40]",
+		"\"helpers_cpu_s\":0.5,",
+		"\"helpers_memory_bytes\":3145728,",
+		"\"rights\":{\"uid\":54321,\"seccomp\":true,\"landlock\":4,\"user\":\"assay\"}",
+		"\"helpers\":{\"keeper\":{\"pid\":8,\"cpu_s\":0.1,\"memory_bytes\":1000000},"
+		"\"opener\":{\"pid\":9,\"cpu_s\":0.2,\"memory_bytes\":2145728},\"openers_died\":1,"
+		"\"parsers\":{\"running\":1,\"started\":3,\"died\":2,\"questions\":7,\"cpu_s\":0.2,"
+		"\"peak_memory_bytes\":5000},\"upkeep_pid\":10}",
 	};
 
 	(void)state;
@@ -171,7 +196,8 @@ static void the_log_has_a_line_for_each_reason_and_cpu(void **state)
 	assert_string_equal(
 		buf_cstr(&told),
 		"statistics: 2 s: 100 samples, 5 lost, 3 not attributed; 4096 bytes written\n"
-		"statistics: own use: 1.5 s of CPU time (0.25 % of a CPU), 21.9 MiB\n"
+		"statistics: own use: 1.5 s of CPU time (0.25 % of a CPU), 21.9 MiB; "
+		"its helpers: 0.5 s, 3.0 MiB\n"
 		"statistics: ring-full: 5 the ring was full (PERF_RECORD_LOST)\n"
 		"statistics: unmapped: 3 no mapping covers the address\n"
 		"statistics: throttled: 2 the kernel throttled a counter\n"

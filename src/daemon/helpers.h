@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The processes that help a daemon, and what they cost: keeper, opener, parsers, upkeep. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "guard/parser.h"
+
+struct daemon;
+
+struct helper {
+	pid_t pid;              /* 0: there is none */
+	uint64_t cpu_ns, bytes; /* CPU time, also of children that it has waited for; resident */
+};
+
+struct daemon_helpers {
+	struct helper keeper, opener;
+	uint32_t n_openers_died;
+	struct parser_cost parsers;
+	pid_t upkeep; /* outside of the sums, as it has a budget of its own; 0: none runs */
+	uint64_t cpu_ns,
+		bytes; /* CPU time of keeper, opener and parsers; memory of the first two */
+};
+
+/* Waits for nothing: a parser that answers a question counts as it was before. */
+void daemon_helpers_look(const struct daemon *d, struct daemon_helpers *out);
