@@ -190,10 +190,7 @@ static int write_out(struct store *s, struct error *err)
 	return 0;
 }
 
-/*
- * Starts s->out. A segment begins with its header and an INFO block; they are written together with
- * the first block of samples.
- */
+/* Starts s->out. The header and INFO of a segment are written with its first block of samples. */
 static void begin_out(struct store *s)
 {
 	s->out.len = 0;
