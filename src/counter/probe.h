@@ -25,6 +25,7 @@ struct probe_machine {
 	const char *cache_dir;                 /* NULL: by XDG_CACHE_HOME, else HOME */
 	const char *map_dir;                   /* where perf-PID.map files are; NULL: "/tmp" */
 	const char *debuginfod_urls;           /* NULL: not set */
+	const char *daemon_dir;                /* NULL: the daemon's default */
 };
 
 /* Fills in the limits and the user of this process. `sources` may be NULL. */

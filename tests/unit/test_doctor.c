@@ -17,6 +17,7 @@ static struct probe_machine ordinary(const struct machine *m)
 		.debug_dir = m->root,
 		.cache_dir = m->root,
 		.map_dir = m->root,
+		.daemon_dir = m->root,
 	};
 }
 
@@ -443,6 +444,10 @@ static void symbol_sources_are_looked_for(void **state)
 	put(m, "perf-x.map", "");
 	f = find(m, "perf maps");
 	assert_finding(&f, PROBE_OK, "perf-PID.map, 1 there now", "");
+	f = find(m, "daemon");
+	assert_int_equal(f.state, PROBE_OK);
+	assert_non_null(strstr(f.text, "none runs in machine-"));
+	assert_non_null(strstr(f.text, ", with Landlock "));
 }
 
 static void no_check_leaves_its_line_empty(void **state)

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +18,10 @@
 #include "collect/sampler_support.h"
 #include "counter/sources.h"
 #include "base/error.h"
+#include "daemon/daemon_config.h"
+#include "guard/fence.h"
+#include "open/client.h"
+#include "open/lock.h"
 #include "machine/image_look.h"
 
 /* Do the first lines of kallsyms have addresses? Hidden ones read as zeros. */
@@ -312,6 +318,68 @@ static void probe_perf_maps(const struct probe_machine *m, struct finding *f)
 			 "newer), python -X perf (3.12 and newer).");
 }
 
+/* ---- the daemon ---- */
+
+#define DAEMON_PATIENCE_S 2.0
+
+/* {"rights": …, "helpers": …} of the daemon that runs; NULL: none answers. */
+static json_t *ask_daemon_status(const char *dir, struct error *err)
+{
+	json_t *request = json_pack("{s:s}", "request", "status"), *status = NULL;
+
+	client_ask(dir, request, DAEMON_PATIENCE_S, &status, err);
+	json_decref(request);
+	return status;
+}
+
+static void describe_rights(const json_t *status, struct finding *f)
+{
+	const json_t *rights = json_object_get(status, "rights"),
+		     *helpers = json_object_get(status, "helpers");
+	const char *user = "";
+	int uid = 0, seccomp = 0, landlock = 0, keeper = 0, opener = 0, died = 0, parsers = 0;
+	double cpu_s = 0;
+
+	json_unpack((json_t *)rights, "{s:s, s:i, s:b, s:i}", "user", &user, "uid", &uid, "seccomp",
+		    &seccomp, "landlock", &landlock);
+	json_unpack((json_t *)helpers, "{s:{s:i}, s:{s:i}, s:i, s:{s:i}}", "keeper", "pid", &keeper,
+		    "opener", "pid", &opener, "openers_died", &died, "parsers", "running",
+		    &parsers);
+	cpu_s = json_number_value(json_object_get(status, "helpers_cpu_s"));
+	finding_set(f, uid && seccomp && (landlock || !keeper) ? PROBE_OK : PROBE_LIMITED,
+		    "process %d, user %.32s (%d), %s, Landlock %d; keeper %d, opener %d (%d died), "
+		    "parsers %d; helpers used %.1f s of CPU time",
+		    (int)json_integer_value(json_object_get(status, "pid")), user, uid,
+		    seccomp ? "calls filtered" : "no filter of calls", landlock, keeper, opener,
+		    died, parsers, cpu_s);
+}
+
+/* How much somebody has who takes the daemon over. */
+static void probe_daemon(const struct probe_machine *m, struct finding *f)
+{
+	const char *dir = m->daemon_dir ? m->daemon_dir : DAEMON_DIR;
+	bool has_user = getpwnam("assay") != NULL;
+	bool is_running = lock_holder(dir) > 0;
+	struct error err = { 0 };
+	json_t *status = is_running ? ask_daemon_status(dir, &err) : NULL;
+
+	if (status)
+		describe_rights(status, f);
+	else if (err.code)
+		finding_set(f, PROBE_LIMITED, "%.200s", err.text);
+	else
+		finding_set(f, has_user || !m->is_root ? PROBE_OK : PROBE_LIMITED,
+			    "none runs in %.80s; root's would %s, with Landlock %d", dir,
+			    has_user ? "be of the user assay" : "stay root", fence_version());
+	json_decref(status);
+	if (is_running || has_user)
+		return;
+	finding_means(f,
+		      "A daemon of root stays root if there is no user 'assay'. The package makes "
+		      "this user, and so does systemd-sysusers.");
+	finding_command(f, m, true, "systemd-sysusers");
+}
+
 const struct check checks[] = {
 	{ "hardware counters", probe_hardware },
 	{ "timer sampling", probe_clock },
@@ -333,5 +401,6 @@ const struct check checks[] = {
 	{ "symbol cache", probe_cache },
 	{ "parser", probe_parser },
 	{ "perf maps", probe_perf_maps },
+	{ "daemon", probe_daemon },
 	{ NULL, NULL },
 };
