@@ -45,8 +45,8 @@ struct user_stacks {
 	int32_t pid;          /* of the current walk */
 	const struct thread_view *thread;
 	struct dwarf_registers regs;
-	bool may_wait,
-		is_pending; /* the walk may wait for a table; the walk met an unfinished table */
+	enum table_patience patience;
+	bool is_pending; /* the walk met an unfinished table */
 	uint64_t pcs[MAX_WALKED];
 };
 
@@ -189,7 +189,9 @@ static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_pl
 	place->end = mapping->end;
 	place->file_off = pc - mapping->start + mapping->file_off;
 	while (!try_table(s, mapping->image, &place->table)) {
-		if (!s->may_wait) {
+		if (s->patience == TABLE_GIVEN_UP)
+			return UNWIND_AT_CODE;
+		if (s->patience == TABLE_LATER) {
 			s->is_pending = true;
 			return UNWIND_AT_NOTHING;
 		}
@@ -249,7 +251,7 @@ struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
 		return (struct user_chain){ .cut = extra->user.abi == PERF_SAMPLE_REGS_ABI_32
 							   ? LOSS_STACK_UNSUPPORTED
 							   : -1 };
-	s->may_wait = true;
+	s->patience = TABLE_AWAITED;
 	return walk_from_registers(s, pid, thread, extra->stack, extra->stack_size,
 				   extra->is_stack_whole);
 }
@@ -265,9 +267,9 @@ void user_stacks_expect(struct user_stacks *s, const struct event *e)
 
 struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 					const struct thread_view *thread,
-					const struct user_copy *copy, bool may_wait)
+					const struct user_copy *copy, enum table_patience patience)
 {
-	s->may_wait = may_wait;
+	s->patience = patience;
 	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64 };
 	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
 	return walk_from_registers(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);

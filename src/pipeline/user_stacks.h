@@ -53,9 +53,16 @@ struct user_copy {
 	bool is_whole; /* the stack has no more bytes */
 };
 
+/* If the table of an image is not ready: */
+enum table_patience {
+	TABLE_LATER,   /* the walk ends: is_pending */
+	TABLE_AWAITED, /* the walk waits */
+	TABLE_GIVEN_UP /* the walk goes on as if the image had no table */
+};
+
 struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 					const struct thread_view *thread,
-					const struct user_copy *copy, bool may_wait);
+					const struct user_copy *copy, enum table_patience patience);
 
 /*
  * The unwind table of an image that process `pid` has mapped. Returns false while the table is

@@ -497,7 +497,7 @@ void in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct bloc
 		.copy = { .regs = regs,
 			  .stack = stack,
 			  .stack_size = off_cpu_read_stack(proc, t, stack, WAIT_STACK_BYTES) },
-		.may_wait = true,
+		.patience = TABLE_AWAITED,
 	};
 
 	memcpy(wait.comm, t->comm, sizeof(wait.comm));

@@ -21,11 +21,14 @@
 /* Room for them that is kept when there are none: only the beginning has many. */
 #define RAWS_KEPT_BYTES ((size_t)1 << 20)
 
+#define RAW_WAIT_NS     (5 * NS_PER_SECOND)
+#define RAWS_WAIT_BYTES ((size_t)32 << 20)
+
 bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct to_walk *w)
 {
 	struct thread_view thread = machine_thread(k->machine, w->pid, w->tid);
 	struct user_chain chain = user_stacks_walk_copy(pipeline_user_stacks(k->pipeline), w->pid,
-							&thread, &w->copy, w->may_wait);
+							&thread, &w->copy, w->patience);
 	struct walked_stack walked = { .at = (uint32_t)set->frames.n, .leaf_loss = -1 };
 
 	if (chain.is_pending)
@@ -76,7 +79,8 @@ static void count_early(struct in_kernel *k, const struct walked_stacks *set, in
 	}
 }
 
-static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw, bool may_wait)
+static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw,
+		     enum table_patience patience)
 {
 	size_t skip = raw->regs[SP_REGISTER] & (RAW_STACK_PAGE - 1);
 	size_t size = (size_t)raw->n_pages * RAW_STACK_PAGE;
@@ -91,7 +95,7 @@ static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw, b
 			  .is_whole = raw->n_pages < RAW_PAGES },
 		.kernel = (const uint64_t *)raw->kernel,
 		.n_kernel = MIN((uint32_t)raw->n_kernel, (uint32_t)MAX_KERNEL_FRAMES),
-		.may_wait = may_wait,
+		.patience = patience,
 	};
 
 	struct walked_stacks *set = raw->is_for_later ? &k->waiting : &k->now;
@@ -102,13 +106,31 @@ static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw, b
 	return true;
 }
 
+/* The oldest raw stacks come first. */
+static bool is_overdue(const struct in_kernel *k, uint64_t now_ns)
+{
+	const struct raw_stack_message *first = (const void *)k->raws.data;
+
+	return k->raws.n > RAWS_WAIT_BYTES ||
+	       (k->raws.n && now_ns > first->time_ns && now_ns - first->time_ns > RAW_WAIT_NS);
+}
+
+/* `bytes_left`: of this stack and all younger ones. */
+static enum table_patience patience_for(const struct raw_stack_message *raw, size_t bytes_left,
+					uint64_t now_ns)
+{
+	bool is_old = now_ns > raw->time_ns && now_ns - raw->time_ns > RAW_WAIT_NS;
+
+	return is_old || bytes_left > RAWS_WAIT_BYTES ? TABLE_GIVEN_UP : TABLE_LATER;
+}
+
 void raw_stacks_walk(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 {
 	uint64_t generation = user_stacks_generation(pipeline_user_stacks(k->pipeline));
-	uint64_t oldest_ns = UINT64_MAX;
+	uint64_t oldest_ns = UINT64_MAX, now_ns = clock_monotonic_ns();
 	size_t kept = 0, size;
 
-	if (!may_wait && k->is_stalled && k->stalled_at == generation)
+	if (!may_wait && k->is_stalled && k->stalled_at == generation && !is_overdue(k, now_ns))
 		return;
 	k->is_stalled = false;
 	k->stalled_at = generation;
@@ -117,7 +139,9 @@ void raw_stacks_walk(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 
 		size = raw_stack_size(raw);
 		if (raw->time_ns <= until_ns) {
-			if (walk_raw(k, raw, may_wait))
+			if (walk_raw(k, raw,
+				     may_wait ? TABLE_AWAITED
+					      : patience_for(raw, k->raws.n - at, now_ns)))
 				continue;
 			k->is_stalled = true;
 		}

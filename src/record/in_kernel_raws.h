@@ -21,7 +21,7 @@ struct to_walk {
 	struct user_copy copy;
 	const uint64_t *kernel; /* its frames in the kernel */
 	uint32_t n_kernel;
-	bool may_wait; /* for a table that is not ready */
+	enum table_patience patience;
 };
 
 /* Keeps the walked stack in `set`. False: it can't wait here, and has to be walked later. */
@@ -29,7 +29,10 @@ bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct
 
 /*
  * Walks the raw stacks up to a time, to which the side band must be known. While a table is not
- * ready, the ring would fill; so, unless may_wait, stacks that need it stay.
+ * ready, the ring would fill; so, unless may_wait, stacks that need it stay. They are walked
+ * without it when they have waited for RAW_WAIT_NS, or take more than RAWS_WAIT_BYTES. Otherwise, a
+ * machine that leaves no time to the thread that makes tables would fill the memory, and then the
+ * ring.
  */
 void raw_stacks_walk(struct in_kernel *k, uint64_t until_ns, bool may_wait);
 
