@@ -47,7 +47,7 @@ void parser_use_children(uint64_t memory_bytes)
 {
 	parsers.is_on = true;
 	parsers.memory_bytes = memory_bytes;
-	file_keep_descriptors();
+	file_keep_descriptors(true);
 }
 
 bool parser_uses_children(void)

@@ -267,6 +267,7 @@ static void run_child(uint64_t memory_bytes, int questions, int wishes)
 	reset_signals();
 	reserve_forget();
 	keep_freed_memory();
+	file_keep_descriptors(false);
 	cut_guard_enable();
 	close_others(&questions, &wishes);
 	files.socket = wishes;

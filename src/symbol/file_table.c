@@ -151,7 +151,8 @@ static void adopt_answer(struct making *m, const struct file_symbols *found,
 	struct symbol_table *t = m->t;
 
 	table_adopt_answer(t, answer, found->block, found->block_size);
-	t->block->evidence = debug_file_evidence(&m->search);
+	if (t->status == SYMBOL_DYNSYM) /* is_cached_good() asks for it */
+		t->block->evidence = debug_file_evidence(&m->search);
 	t->block->own_id = found->head.build_id;
 	if (found->head.is_cut) {
 		table_fail(t, t->status, "%s: was cut short while its symbols were read",

@@ -216,7 +216,7 @@ static struct parser_child *new_parser(void)
 {
 	if (prctl(PR_GET_SECCOMP) < 0)
 		skip_because("no seccomp here: an emulator");
-	file_keep_descriptors();
+	file_keep_descriptors(true);
 	return parser_child_new(256 << 20);
 }
 

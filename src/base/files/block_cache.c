@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/files/block_cache.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -123,14 +124,17 @@ void block_cache_write(const struct block_kind *kind, const char *dir, const str
 	uint8_t *bytes = block;
 	struct stat st;
 	uint64_t checksum;
+	int r;
 
 	if (reserve_failures()) /* the block may be incomplete */
 		return;
 	memmove(bytes + kind->build_id_at, id, sizeof(*id)); /* it may be the block's own */
 	checksum = checksum_of(kind, bytes, size);
 	memcpy(bytes + kind->checksum_at, &checksum, sizeof(checksum));
+	r = file_replace(path, block, size, NULL);
+	if (r == -ENOENT && file_mkdirs(dir, 0700, NULL) == 0)
+		r = file_replace(path, block, size, NULL);
 	/* readable for those who may read the folder */
-	if (file_mkdirs(dir, 0700, NULL) == 0 && file_replace(path, block, size, NULL) == 0 &&
-	    stat(dir, &st) == 0)
+	if (r == 0 && stat(dir, &st) == 0)
 		chmod(path, st.st_mode & 0640);
 }

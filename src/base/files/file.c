@@ -139,9 +139,9 @@ static bool is_without_suid(int fd)
 
 static bool is_keeping;
 
-void file_keep_descriptors(void)
+void file_keep_descriptors(bool is_wanted)
 {
-	is_keeping = true;
+	is_keeping = is_wanted;
 }
 
 int file_descriptor(const struct file_mapping *m)

@@ -52,7 +52,7 @@ void file_rest(const struct file_mapping *m, size_t at, size_t size);
  * From now on, a mapping keeps a descriptor of its file, so that another process can get it. A
  * mapping for which there is no descriptor left has none. Call it while there is one thread.
  */
-void file_keep_descriptors(void);
+void file_keep_descriptors(bool is_wanted);
 int file_descriptor(const struct file_mapping *m); /* -1: none */
 
 /* True if bytes were read that the file has no longer, as somebody cut it. */
