@@ -146,10 +146,7 @@ static image_id other_namespace_image(struct machine *m)
 static void forget_mappings(struct process *p)
 {
 	guard_share_set(&p->mappings, 0);
-	if (p->space.cap > 2 * MAPPINGS_FREE)
-		address_space_fini(&p->space);
-	else
-		address_space_clear(&p->space);
+	address_space_fini(&p->space);
 }
 
 /* A fresh process under this pid; a former process of the pid is forgotten (pid reuse). */
@@ -359,7 +356,7 @@ static bool may_grow(struct machine *m, struct process *p, size_t n)
 		p->mappings.budget = &m->mapping_budget;
 		p->mappings.user = stat(folder, &st) == 0 ? st.st_uid : GUARD_ANY_OWNER;
 	}
-	if (guard_share_set(&p->mappings, n * sizeof(*p->space.data)))
+	if (guard_share_set(&p->mappings, n * sizeof(struct mapping)))
 		return true;
 	m->refused.mappings++;
 	return false;

@@ -106,42 +106,54 @@ static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw,
 	return true;
 }
 
-/* The oldest raw stacks come first. */
-static bool is_overdue(const struct in_kernel *k, uint64_t now_ns)
-{
-	const struct raw_stack_message *first = (const void *)k->raws.data;
+/*
+ * How long raw stacks wait. The oldest come first; some more than necessary go at once, because the
+ * rest moves.
+ */
+struct raw_limits {
+	uint64_t until_ns; /* older ones don't wait any more */
+	size_t bytes;      /* nor those with more bytes from them on */
+};
 
-	return k->raws.n > RAWS_WAIT_BYTES ||
-	       (k->raws.n && now_ns > first->time_ns && now_ns - first->time_ns > RAW_WAIT_NS);
+static struct raw_limits raw_limits_now(const struct in_kernel *k)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	return (struct raw_limits){
+		.until_ns = now_ns - MIN(now_ns, RAW_WAIT_NS),
+		.bytes = k->raws.n > RAWS_WAIT_BYTES ? RAWS_WAIT_BYTES / 2 : RAWS_WAIT_BYTES,
+	};
 }
 
-/* `bytes_left`: of this stack and all younger ones. */
-static enum table_patience patience_for(const struct raw_stack_message *raw, size_t bytes_left,
-					uint64_t now_ns)
+static bool is_overdue(const struct in_kernel *k, size_t at, const struct raw_limits *limits)
 {
-	bool is_old = now_ns > raw->time_ns && now_ns - raw->time_ns > RAW_WAIT_NS;
+	const struct raw_stack_message *raw = (const void *)(k->raws.data + at);
 
-	return is_old || bytes_left > RAWS_WAIT_BYTES ? TABLE_GIVEN_UP : TABLE_LATER;
+	return at < k->raws.n &&
+	       (raw->time_ns < limits->until_ns || k->raws.n - at > limits->bytes);
 }
 
 void raw_stacks_walk(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 {
 	uint64_t generation = user_stacks_generation(pipeline_user_stacks(k->pipeline));
-	uint64_t oldest_ns = UINT64_MAX, now_ns = clock_monotonic_ns();
+	bool is_in_vain = !may_wait && k->is_stalled && k->stalled_at == generation;
+	struct raw_limits limits = raw_limits_now(k);
+	uint64_t oldest_ns = UINT64_MAX;
 	size_t kept = 0, size;
 
-	if (!may_wait && k->is_stalled && k->stalled_at == generation && !is_overdue(k, now_ns))
+	if (is_in_vain && !is_overdue(k, 0, &limits))
 		return;
 	k->is_stalled = false;
 	k->stalled_at = generation;
 	for (size_t at = 0; at < k->raws.n; at += size) {
 		struct raw_stack_message *raw = (struct raw_stack_message *)(k->raws.data + at);
+		enum table_patience patience = may_wait                     ? TABLE_AWAITED
+					       : is_overdue(k, at, &limits) ? TABLE_GIVEN_UP
+									    : TABLE_LATER;
 
 		size = raw_stack_size(raw);
 		if (raw->time_ns <= until_ns) {
-			if (walk_raw(k, raw,
-				     may_wait ? TABLE_AWAITED
-					      : patience_for(raw, k->raws.n - at, now_ns)))
+			if (!(is_in_vain && patience == TABLE_LATER) && walk_raw(k, raw, patience))
 				continue;
 			k->is_stalled = true;
 		}

@@ -140,12 +140,9 @@ static struct view *view_new(struct pt_trace *t, struct view_pool *pool, const s
 
 static bool view_covers(const struct address_space *maps, const struct mapping *m)
 {
-	const struct mapping *at = address_space_find(maps, m->start);
+	const struct mapping *at = address_space_next(maps, m->start);
 
-	for (size_t i = 0; !at && i < maps->n; i++)
-		if (maps->data[i].start >= m->start && maps->data[i].start < m->end)
-			at = &maps->data[i];
-	return at;
+	return at && at->start < m->end;
 }
 
 /* Keeps the decoded code, except where the code has changed. */

@@ -437,6 +437,58 @@ static void mappings_over_mappings_are_cut_as_mmap_does(void **state)
 	address_space_fini(&a);
 }
 
+static void expect_same(const struct address_space *a, const uint32_t *owner, uint32_t n)
+{
+	size_t n_mappings = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct mapping *found = address_space_find(a, i);
+
+		if ((found ? found->image.n : 0) != owner[i])
+			fail_msg("address %u: %u instead of %u", i, found ? found->image.n : 0,
+				 owner[i]);
+		n_mappings += found && found->start == i;
+	}
+	assert_int_equal(a->n, n_mappings);
+}
+
+/* Thousands of mappings, which are several runs, that come and go; and copies of them. */
+static void many_mappings_are_cut_in_the_same_way(void **state)
+{
+	enum { SPACE = 20000, ROUNDS = 60000 };
+	static uint32_t owner[SPACE];
+	struct address_space a = { 0 }, copy = { 0 };
+	size_t most = 0, n_runs = 0;
+
+	(void)state;
+	srand(11);
+	for (uint32_t round = 1; round <= ROUNDS; round++) {
+		uint32_t start = (uint32_t)rand() % (SPACE - 1);
+		uint32_t len = round % 1000 ? 1 + (uint32_t)rand() % 3 : (uint32_t)rand() % SPACE;
+		uint32_t end = MIN(start + 1 + len, (uint32_t)SPACE);
+		struct mapping m = { start, end, 0, { round }, false };
+
+		address_space_map(&a, &m);
+		for (uint32_t i = start; i < end; i++)
+			owner[i] = round;
+		most = MAX(most, a.n);
+		n_runs = MAX(n_runs, a.n_runs);
+		if (round % 997 == 0)
+			expect_same(&a, owner, SPACE);
+		/* no run of a few mappings remains beside another one */
+		assert_true(a.n_runs < 2 || a.n > (a.n_runs - 1) * MAPPINGS_RUN / 8);
+	}
+	assert_true(most > 20 * MAPPINGS_RUN && n_runs > 20);
+	address_space_copy(&copy, &a);
+	expect_same(&copy, owner, SPACE);
+	address_space_map(&copy, &(struct mapping){ 0, SPACE, 0, { 1 }, false });
+	assert_int_equal(copy.n, 1);
+	assert_int_equal(copy.n_runs, 1);
+	expect_same(&a, owner, SPACE);
+	address_space_fini(&copy);
+	address_space_fini(&a);
+}
+
 static void a_perf_map_skips_garbage_and_later_lines_win(void **state)
 {
 	char text[] = "1000 100 first\n"
@@ -593,6 +645,7 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(idle_is_the_swapper, setup, teardown),
 		cmocka_unit_test(mappings_over_mappings_are_cut_as_mmap_does),
+		cmocka_unit_test(many_mappings_are_cut_in_the_same_way),
 		cmocka_unit_test(a_perf_map_skips_garbage_and_later_lines_win),
 	};
 
