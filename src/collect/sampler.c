@@ -333,6 +333,11 @@ void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_tab
 	table_maps_set(s->tables, file, table);
 }
 
+bool sampler_has_room_for_files(const struct sampler *s)
+{
+	return s->bpf->data->next_file < MAX_FILES;
+}
+
 bool sampler_has_tables(struct sampler *s)
 {
 	return table_maps_is_idle(s->tables);

@@ -134,6 +134,9 @@ int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct erro
  */
 void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_table *table);
 
+/* Whether a file that it has not seen yet gets a number. It forgets none. */
+bool sampler_has_room_for_files(const struct sampler *s);
+
 /* Whether all tables that were set are in use, or had no room. */
 bool sampler_has_tables(struct sampler *s);
 

@@ -181,6 +181,8 @@ int sampler_load(struct sampler *s, struct error *err)
 				     : stacks_max_words(c);
 	bpf_map__set_max_entries(b->maps.messages, s->messages_bytes);
 	prepare_waits(b, c);
+	if (limits.files)
+		b->data->next_file = MAX_FILES - MIN(limits.files, MAX_FILES - 1u);
 	b->rodata->is_to_be_refused = limits.refuse;
 	usleep(limits.load_ms * 1000);
 	e = load_programs(b, types_fd, err);

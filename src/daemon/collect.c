@@ -37,32 +37,6 @@
  */
 #define TABLE_BYTES (4u << 20)
 
-struct daemon_pace daemon_pace(const char *setting)
-{
-	struct daemon_pace pace = {
-		.settle_ns = 15 * NS_PER_SECOND,
-		.part_ns = PART_NS,
-		.retry_ns = 10 * NS_PER_SECOND,
-		.renew_ns = 600 * NS_PER_SECOND,
-		.upkeep_ns = 1800 * NS_PER_SECOND,
-	};
-	const struct {
-		const char *name;
-		uint64_t *ns;
-	} known[] = {
-		{ "settle=", &pace.settle_ns }, { "part=", &pace.part_ns },
-		{ "retry=", &pace.retry_ns },   { "renew=", &pace.renew_ns },
-		{ "upkeep=", &pace.upkeep_ns },
-	};
-
-	for (; setting && *setting; setting += strcspn(setting, ","), setting += *setting == ',')
-		for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-			if (!strncmp(setting, known[i].name, strlen(known[i].name)))
-				*known[i].ns = NS_PER_SECOND *
-					       strtoul(setting + strlen(known[i].name), NULL, 10);
-	return pace;
-}
-
 /* The events. */
 
 static int daemon_choose_counters(struct daemon *d, struct error *err)
@@ -310,6 +284,15 @@ static void watch_memory(struct daemon *d, const struct recorder_stats *stats, u
 	}
 }
 
+/* In months, or beside a program that makes files without end, the numbers of files are used up. */
+static void watch_files(struct daemon *d, const struct recorder_stats *stats, uint64_t now_ns)
+{
+	if (!stats->is_full_of_files || now_ns - d->started_ns < d->pace.renew_ns)
+		return;
+	log_warning("the sampler has met too many files: counting begins anew");
+	renew(d);
+}
+
 /* The disk. */
 
 static void watch_disk(struct daemon *d, const struct recorder_stats *stats)
@@ -503,6 +486,7 @@ static int daemon_on_tick(void *context, struct recorder *r, uint64_t now_ns, st
 	watch_disk(d, &stats);
 	watch_cpu(d, &stats, now_ns);
 	watch_memory(d, &stats, now_ns);
+	watch_files(d, &stats, now_ns);
 	watch_history(d, now_ns);
 	watch_opener(d);
 	tell_service(d, &stats, now_ns);

@@ -493,6 +493,23 @@ has_begun_after() { # NAME
 	[ "$(total_of d)" = "$(counted_in_all)" ]
 }
 
+@test "counting begins anew when the sampler has met too many files" {
+	need_daemon
+	work
+	export ASSAY_SAMPLER_LIMITS=files=1 ASSAY_DAEMON_PACE="renew=2"
+	start_daemon d -e cpu-clock --max-cpu 0
+	said "collecting in the kernel" || skip "the in-kernel sampler does not run here"
+	wait_for said "the sampler has met too many files: counting begins anew"
+	before=$(status_of d .samples)
+	wait_for has_counted_more_than "$before"
+	end_daemon
+	[ "$(total_of d)" = "$(counted_in_all)" ]
+}
+
+has_counted_more_than() {
+	[ "$(status_of d .samples)" -gt "$1" ]
+}
+
 upkeep_has_nice() { # NICE
 	local child
 	for child in $(pgrep -P "$daemon" -x assay); do
