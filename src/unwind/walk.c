@@ -259,7 +259,7 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 	struct last_walk *last = last_walk_of(u, in);
 	uint32_t at = 0, n_walked = 0;
 	size_t n = 0, n_by_fp = 0;
-	bool is_on_other = false;
+	bool is_on_other = false, is_by_fp = false;
 
 	fetch_words(last, in->regs.sp, in->stack, in->stack_size);
 	while (!stop) {
@@ -273,6 +273,7 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 			break;
 		}
 		chain->pcs[n++] = regs.pc;
+		n_by_fp += is_by_fp;
 		if (same) {
 			rule = same->rule;
 		} else if (!find_rule(u, last, in, lookup_pc, regs.flags & UNWIND_IS_EXACT, &rule,
@@ -286,11 +287,11 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 		stop = unwind_step(rule, &regs, &c);
 		if (!stop && unwind_rule_cfa(rule) == UNWIND_CFA_SIGNAL)
 			is_on_other = leaves_stack(&c, sp, &regs);
-		n_by_fp += !stop && unwind_rule_cfa(rule) == UNWIND_CFA_NONE;
+		is_by_fp = unwind_rule_cfa(rule) == UNWIND_CFA_NONE;
 	}
 	if (in->space)
 		keep_walk(u, last, n_walked);
-	assert(stop != UNWIND_GOES_ON && n <= chain->max && n_by_fp <= n && (n || !chain->max));
+	assert(stop != UNWIND_GOES_ON && n <= chain->max && n_by_fp < n + !n && (n || !chain->max));
 	chain->n = n;
 	chain->n_by_fp = n_by_fp;
 	chain->stop = is_on_other && (stop == UNWIND_SHORT_COPY || stop == UNWIND_UNREADABLE)

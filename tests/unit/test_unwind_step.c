@@ -481,6 +481,31 @@ static void rules_that_cannot_be_followed_say_so(void **state)
 	expect("x86-64 pc=3333 sp=7000 fp=1\n7000: 0", "3333 unmapped");
 }
 
+/* A frame that was found, but that has no room, does not count. */
+static void frames_by_frame_pointer_are_counted_if_they_are_kept(void **state)
+{
+	struct unwinder *u = unwinder_new();
+	uint64_t pcs[3];
+	struct fixture f;
+
+	(void)state;
+	parse(&f, "x86-64 pc=22010 sp=7000 fp=7008\n7000: 0 7018 22020 7028 22030 0 22040");
+	for (size_t max = 1; max <= 3; max++) {
+		struct unwind_chain chain = { .pcs = pcs, .max = max };
+		struct unwind_input in = { .regs = f.regs,
+					   .stack = f.stack,
+					   .stack_size = f.n_words * 8,
+					   .find = find_in_fixture,
+					   .ctx = &f };
+
+		unwind_walk(u, &in, &chain);
+		assert_int_equal(chain.stop, UNWIND_DEPTH);
+		assert_int_equal(chain.n, max);
+		assert_int_equal(chain.n_by_fp, max - 1);
+	}
+	unwinder_free(u);
+}
+
 static void frames_larger_than_half_a_megabyte_fit_a_rule(void **state)
 {
 	struct unwind_rule rule = { .cfa = UNWIND_CFA_SP | 15 << 4, .off = UINT16_MAX };
@@ -580,6 +605,7 @@ int main(void)
 		cmocka_unit_test(garbage_on_the_stack_ends_the_walk),
 		cmocka_unit_test(frames_beyond_the_copy_are_distinguished_from_no_stack),
 		cmocka_unit_test(rules_that_cannot_be_followed_say_so),
+		cmocka_unit_test(frames_by_frame_pointer_are_counted_if_they_are_kept),
 		cmocka_unit_test(frames_larger_than_half_a_megabyte_fit_a_rule),
 		cmocka_unit_test(recursion_100000_deep_ends_where_frames_or_bytes_do),
 		cmocka_unit_test(the_step_compiles_for_bpf),
