@@ -25,18 +25,13 @@
 #include <sys/stat.h>
 
 #include "base/files/file.h"
+#include "guard/limits.h"
 
 struct error;
 struct open_how;
 
 #define GUARD_HERE      AT_FDCWD /* a root: the root of assay itself, with relative paths */
 #define GUARD_ANY_OWNER UINT32_MAX
-
-/* The largest image that is read. Debug files of browsers have 5 GiB. */
-#define GUARD_IMAGE_BYTES ((uint64_t)16 << 30)
-
-/* The largest image whose whole content is read to identify it; this takes a second. */
-#define GUARD_HASH_BYTES ((uint64_t)1 << 30)
 
 struct guard_rules {
 	uint64_t max_bytes; /* a larger file is -EFBIG */

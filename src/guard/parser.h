@@ -28,6 +28,7 @@
 #include "base/buf.h"
 #include "base/files/file.h"
 #include "base/reader.h"
+#include "guard/limits.h"
 
 struct error;
 
@@ -59,9 +60,6 @@ enum { PARSER_LANE_FRONT, PARSER_LANE_BACK };
  * Any thread of the function may call it.
  */
 int parser_open(struct parser_job *job, const struct buf *wish, struct file_mapping *out);
-
-#define PARSER_FAILURES   8
-#define PARSER_FAILURE_MS 60000
 
 struct parser_question {
 	const struct parser_row *row;

@@ -8,12 +8,10 @@
  */
 #pragma once
 
+#include "guard/limits.h"
 #include "guard/parser.h"
 
 struct parser_child;
-
-/* The largest answer. */
-#define PARSER_ANSWER_MAX ((size_t)1 << 30)
 
 /* `memory_bytes`: that it may use, beside the memory of this process. */
 struct parser_child *parser_child_new(uint64_t memory_bytes);

@@ -9,11 +9,10 @@
 #include "base/clock.h"
 #include "base/intmap.h"
 #include "foreign/jitdump.h"
+#include "guard/limits.h"
 #include "guard/open.h"
 
 #define READ_BYTES ((size_t)1 << 20)
-#define RECORD_MAX ((size_t)8 << 20) /* a larger function is no function */
-#define DUMP_MAX   ((uint64_t)4 << 30)
 #define NO_CODE    UINT32_MAX
 
 /* A live dump is read by parts of this size, as the rings fill meanwhile. */
@@ -73,12 +72,12 @@ bool jit_code_is_dump(const char *path)
  */
 static int open_dump_file(const struct jit_code_config *c)
 {
-	struct guard_rules rules = { .max_bytes = DUMP_MAX, .owner = GUARD_ANY_OWNER };
+	struct guard_rules rules = { .max_bytes = JIT_DUMP_MAX_BYTES, .owner = GUARD_ANY_OWNER };
 	cleanup(close_at_exit) int root = c->proc ? guard_root(c->proc, c->pid) : -1;
 	int fd = -1;
 
 	if (c->proc)
-		rules = guard_rules_of_process(c->proc, c->pid, DUMP_MAX);
+		rules = guard_rules_of_process(c->proc, c->pid, JIT_DUMP_MAX_BYTES);
 	rules.is_link_refused = true;
 	if (root >= 0)
 		fd = guard_open(root, c->path, &rules, NULL);
@@ -192,7 +191,7 @@ static bool jit_code_read_piece(struct jit_code *j)
 	used = jitdump_feed(&j->dump, b->data, b->len, j->read_off - b->len);
 	memmove(b->data, b->data + used, b->len - used);
 	b->len -= used;
-	if (b->len > RECORD_MAX || j->read_off > DUMP_MAX)
+	if (b->len > JIT_DUMP_RECORD_MAX_BYTES || j->read_off > JIT_DUMP_MAX_BYTES)
 		jit_code_refuse(j);
 	return !j->dump.is_broken;
 }

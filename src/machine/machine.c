@@ -10,6 +10,7 @@
 
 #include "base/intmap.h"
 #include "elf/elf_file.h"
+#include "guard/limits.h"
 #include "guard/open.h"
 #include "machine/address_space.h"
 #include "machine/cgroups.h"
@@ -23,8 +24,8 @@ static uint32_t process_reset(struct machine *m, int32_t pid);
  * Memory for the names of jitdumps. A function needs about 150 bytes. A recorder runs beside other
  * work; a reader of a recording may use more.
  */
-static const struct guard_budget jit_budget_live = { .user_bytes = 48 << 20,
-						     .total_bytes = 96 << 20 };
+static const struct guard_budget jit_budget_live = { .user_bytes = JIT_DUMPS_USER_BYTES,
+						     .total_bytes = JIT_DUMPS_BYTES };
 static const struct guard_budget jit_budget_offline = { .user_bytes = 256 << 20,
 							.total_bytes = 256 << 20 };
 

@@ -15,6 +15,7 @@
 #include "base/strings.h"
 #include "event/event.h"
 #include "event/loss.h"
+#include "guard/limits.h"
 #include "machine/image.h"
 
 struct mapping;
@@ -41,15 +42,11 @@ struct image_table *machine_images(struct machine *m);
 struct strings *machine_strings(struct machine *m); /* comms */
 
 /*
- * Limits of a machine that lives. A process with more than MAPPINGS_FREE executable mappings counts
- * in its user's share. Names of files that processes of a user mapped first take FILES_USER_BYTES
- * at most, and those of all users FILES_BYTES. Later files have no names of their own.
+ * Limits of a machine that lives (guard/limits.h): a process with more than MAPPINGS_FREE
+ * executable mappings counts in its user's share. Names of files that processes of a user mapped
+ * first take FILES_USER_BYTES at most, and those of all users FILES_BYTES. Later files have no
+ * names of their own.
  */
-#define MAPPINGS_FREE       256
-#define MAPPINGS_USER_BYTES ((uint64_t)16 << 20)
-#define MAPPINGS_BYTES      ((uint64_t)48 << 20)
-#define FILES_USER_BYTES    (16u << 20)
-#define FILES_BYTES         (48u << 20)
 
 /* The name of the image of such files. */
 #define NAME_TOO_MANY_FILES "[one of too many files]"

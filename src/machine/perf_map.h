@@ -18,11 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "guard/limits.h"
 #include "guard/parser.h"
-
-/* A larger map is not read. */
-#define JIT_MAP_LIMIT ((size_t)16 << 20)
-#define JIT_MAP_LINES 400000
 
 struct perf_map_entry {
 	uint64_t start, size;

@@ -22,10 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FILE_JOBS_BURST_NS (10 * UINT64_C(1000000000))
-#define FILE_JOBS_PERCENT  1
-#define FILE_JOBS_THREADS  4
-#define FILE_JOBS_MAX      16384 /* that wait; more are refused */
+#include "guard/limits.h"
 
 struct file_job {
 	uint32_t user;                   /* file_jobs_user() */

@@ -16,11 +16,9 @@
 
 #include "base/files/file.h"
 #include "event/loss.h"
+#include "guard/limits.h"
 #include "lang/detect.h"
 #include "machine/image_file.h"
-
-/* All symbol indexes of a history together. */
-#define KEPT_NAMES_BYTES (UINT64_C(64) << 20)
 
 /*
  * Finds a path by which a FILE image can be opened now: the path in the process's root, the

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "event/loss.h"
+#include "guard/limits.h"
 #include "machine/image.h"
 #include "pipeline/file_jobs.h"
 
@@ -23,9 +24,6 @@ struct jit_names;
  * read, and `lose` is called with the reason. The sampled addresses of a user's processes take
  * JIT_HITS_USER_BYTES at most, and those of all users JIT_HITS_BYTES; then a process has no names.
  */
-#define JIT_HITS_USER_BYTES (8 << 20)
-#define JIT_HITS_BYTES      (24 << 20)
-
 struct jit_names_config {
 	const char *proc;       /* copied */
 	struct file_jobs *jobs; /* freed before the names are */

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "guard/limits.h"
 #include "lang/runtime.h"
 #include "machine/image.h"
 
@@ -45,7 +46,5 @@ bool lang_names_place(struct lang_names *n, const struct lang_frame *frame, stru
  * Functions are kept up to this number and to these bytes of line tables. Then the caller has them
  * forgotten and sent again.
  */
-#define LANG_NAMES_MAX       65536
-#define LANG_NAMES_BYTES_MAX ((size_t)32 << 20)
 bool lang_names_is_full(const struct lang_names *n);
 void lang_names_forget(struct lang_names *n);

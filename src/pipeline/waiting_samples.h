@@ -9,10 +9,8 @@
 #include <stddef.h>
 
 #include "base/mem.h"
+#include "guard/limits.h"
 #include "store/store.h"
-
-/* Memory for frames and samples; further samples do not wait. */
-#define WAITING_SAMPLES_BYTES ((size_t)16 << 20)
 
 struct waiting_samples {
 	VEC(struct sample) samples; /* without `frames`: theirs follow each other in … */

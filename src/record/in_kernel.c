@@ -14,6 +14,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "collect/sampler.h"
+#include "guard/limits.h"
 #include "guard/open.h"
 #include "machine/address_space.h"
 #include "machine/machine.h"
@@ -29,9 +30,6 @@
 
 /* The longest wait for a file's path; then stacks through it go by frame pointer. */
 #define TABLE_WAIT_NS 2000000000ULL
-
-/* more of them wait in the ring, which has its own limit */
-#define RAWS_MAX_BYTES ((size_t)64 << 20)
 
 /* The bytes that are read of a stack of a thread that waited before the start. */
 #define WAIT_STACK_BYTES 16384

@@ -10,6 +10,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "collect/sampler.h"
+#include "guard/limits.h"
 #include "guard/open.h"
 #include "lang/detect.h"
 #include "machine/machine.h"
@@ -20,9 +21,6 @@
 
 /* Room for them that is kept when there are none: only the beginning has many. */
 #define RAWS_KEPT_BYTES ((size_t)1 << 20)
-
-#define RAW_WAIT_NS     (5 * NS_PER_SECOND)
-#define RAWS_WAIT_BYTES ((size_t)32 << 20)
 
 bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct to_walk *w)
 {

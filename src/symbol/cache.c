@@ -10,10 +10,8 @@
 #include "base/clock.h"
 #include "base/files/block_cache.h"
 #include "base/files/cache_dir.h"
+#include "guard/limits.h"
 #include "guard/open.h"
-
-/* The largest index of a stranger. That of a browser with all its symbols has 60 MB. */
-#define FOREIGN_MAX_BYTES (96u << 20)
 
 static const struct block_kind kind = BLOCK_KIND("sym", index_header);
 
@@ -49,14 +47,14 @@ void cache_write(const char *dir, const struct build_id *id, struct index_header
 /* The caller frees the bytes; NULL: there is no such file. */
 static char *read_foreign(const char *dir, const char *name, size_t *size)
 {
-	static const struct guard_rules rules = { .max_bytes = FOREIGN_MAX_BYTES,
+	static const struct guard_rules rules = { .max_bytes = KEPT_NAME_MAX_BYTES,
 						  .owner = GUARD_ANY_OWNER,
 						  .is_link_refused = true };
 	cleanup(close_at_exit) int folder = guard_folder(GUARD_HERE, dir, NULL);
 	cleanup(close_at_exit) int fd = folder < 0 ? -1 : guard_open(folder, name, &rules, NULL);
 	char *bytes;
 
-	return fd >= 0 && file_read_fd(fd, FOREIGN_MAX_BYTES, &bytes, size) == 0 ? bytes : NULL;
+	return fd >= 0 && file_read_fd(fd, KEPT_NAME_MAX_BYTES, &bytes, size) == 0 ? bytes : NULL;
 }
 
 bool cache_read_foreign(const char *dir, const struct build_id *id, struct index_header **block,

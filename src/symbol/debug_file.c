@@ -11,6 +11,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "elf/elf_symbols.h"
+#include "guard/limits.h"
 #include "guard/open.h"
 #include "symbol/debuginfod.h"
 
@@ -55,9 +56,6 @@ uint32_t debug_file_places(const struct debug_search *s, char *paths[DEBUG_FILE_
 	return c.n;
 }
 
-/* A checksum reads the whole file. A larger file without a build id is never taken. */
-#define CRC_LIMIT ((size_t)1 << 30)
-
 static bool debug_file_is_of_image(const struct build_id *wanted, const char *link_name,
 				   uint32_t link_crc, const struct file_mapping *file,
 				   const struct elf_file *elf)
@@ -66,7 +64,7 @@ static bool debug_file_is_of_image(const struct build_id *wanted, const char *li
 
 	if (wanted->len && elf_build_id(elf, &id))
 		return build_id_equal(&id, wanted);
-	return link_name && file->size <= CRC_LIMIT &&
+	return link_name && file->size <= GUARD_HASH_BYTES &&
 	       elf_debug_crc(file->base, file->size) == link_crc;
 }
 
