@@ -8,6 +8,7 @@ struct frame_resolver {
 	struct machine *machine;
 	struct user_stacks *stacks; /* made at the first copied stack */
 	char *proc, *arch;
+	struct file_jobs *jobs;
 	bool keeps_unmapped, addresses_alone;
 	struct frames frames;
 };
@@ -18,6 +19,7 @@ struct frame_resolver *frame_resolver_new(const struct frame_resolver_config *co
 
 	r->machine = config->machine;
 	r->proc = config->proc ? xstrdup(config->proc) : NULL;
+	r->jobs = config->jobs;
 	r->arch = config->arch ? xstrdup(config->arch) : NULL;
 	r->keeps_unmapped = config->keeps_unmapped;
 	r->addresses_alone = config->addresses_alone;
@@ -90,7 +92,7 @@ static void resolve_user(struct frame_resolver *r, const struct event *e,
 struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r)
 {
 	if (!r->stacks)
-		r->stacks = user_stacks_new(r->machine, r->proc, r->arch);
+		r->stacks = user_stacks_new(r->machine, r->proc, r->jobs, r->arch);
 	return r->stacks;
 }
 

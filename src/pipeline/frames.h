@@ -29,12 +29,14 @@ struct frames {
 	uint64_t addr[MAX_FRAMES]; /* runtime address; of a caller: the return address */
 };
 
+struct file_jobs;
 struct frame_resolver;
 struct user_stacks;
 
 struct frame_resolver_config {
 	struct machine *machine; /* not owned; outlives the resolver */
 	const char *proc;        /* as for user_stacks_new() */
+	struct file_jobs *jobs;  /* the same */
 	const char *arch;
 	/*
 	 * Keep callers that no mapping covers, as [unknown] frames. Otherwise such callers are left

@@ -315,12 +315,12 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 		return NULL;
 	}
 	keep_containers(p, config);
-	p->resolver = frame_resolver_new(&resolver);
 	if (!config->is_offline) {
-		p->jobs = file_jobs_new();
+		p->jobs = resolver.jobs = file_jobs_new();
 		p->jit = jit_names_new(
 			&(struct jit_names_config){ p->proc, p->jobs, name_code, lose_names, p });
 	}
+	p->resolver = frame_resolver_new(&resolver);
 	return p;
 }
 

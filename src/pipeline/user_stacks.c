@@ -12,7 +12,7 @@
 #include "machine/image_file.h"
 #include "perfdata/record.h"
 #include "perfdata/regs.h"
-#include "pipeline/image_files.h"
+#include "pipeline/table_files.h"
 #include "unwind/library.h"
 #include "unwind/stop_loss.h"
 #include "unwind/walk.h"
@@ -27,7 +27,8 @@
 #endif
 
 struct known_image {
-	bool is_in_library;               /* its file was opened for the library */
+	struct table_file *opening; /* NULL: not yet, or the library has the file */
+	bool is_in_library;
 	bool is_looked_at;                /* `table` is final */
 	bool is_walked;                   /* it is in `walked` */
 	const struct unwind_table *table; /* NULL: none; frame pointers are used */
@@ -36,11 +37,12 @@ struct known_image {
 struct user_stacks {
 	struct machine *machine;
 	char *proc;
+	struct file_jobs *jobs;
 	bool is_aarch64, is_unsupported; /* of the recorded machine */
 	struct unwind_library *library;
 	struct unwinder *unwinder;
 	VEC(struct known_image) images; /* by the machine's image id */
-	uint64_t n_unparsed;
+	uint64_t n_unparsed, n_opened;
 	VEC(image_id) walked; /* images with a table, walked since user_stacks_rest_walked() */
 	int32_t pid;          /* of the current walk */
 	const struct thread_view *thread;
@@ -50,12 +52,14 @@ struct user_stacks {
 	uint64_t pcs[MAX_WALKED];
 };
 
-struct user_stacks *user_stacks_new(struct machine *machine, const char *proc, const char *arch)
+struct user_stacks *user_stacks_new(struct machine *machine, const char *proc,
+				    struct file_jobs *jobs, const char *arch)
 {
 	struct user_stacks *s = xcalloc(1, sizeof(*s));
 
 	s->machine = machine;
 	s->proc = proc ? xstrdup(proc) : NULL;
+	s->jobs = jobs;
 	if (!arch || !arch[0])
 		arch = HOST_ARCH;
 	s->is_aarch64 = !strcmp(arch, "aarch64");
@@ -72,6 +76,8 @@ void user_stacks_free(struct user_stacks *s)
 		return;
 	unwinder_free(s->unwinder);
 	unwind_library_free(s->library);
+	vec_foreach (&s->images, known)
+		table_file_free(known->opening);
 	vec_fini(&s->images);
 	vec_fini(&s->walked);
 	free(s->proc);
@@ -104,38 +110,50 @@ static struct known_image *known_image(struct user_stacks *s, image_id image)
 	return &s->images.data[image.n];
 }
 
+/* The library gets the file; without one, the table may be in its cache. */
+static enum unwind_table_state give_file(struct user_stacks *s, image_id id,
+					 struct unwind_image *wanted,
+					 const struct unwind_table **table)
+{
+	struct known_image *known = known_image(s, id);
+	struct table_file_parts parts = table_file_take(known->opening);
+	cleanup(free_at_exit) char *root = NULL;
+	enum unwind_table_state state;
+
+	table_file_free(known->opening);
+	known->opening = NULL;
+	known->is_in_library = true;
+	wanted->file = &parts.file;
+	wanted->found = parts.found;
+	if (parts.root_fd >= 0)
+		wanted->root = root = xasprintf("/proc/self/fd/%d", parts.root_fd);
+	state = unwind_library_get(s->library, id.n, wanted, table);
+	file_unmap(&parts.file); /* does nothing if the library took the file */
+	close_at_exit(&parts.root_fd);
+	return state;
+}
+
 static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id,
 					      const struct unwind_table **table)
 {
 	const struct image *image = image_get(machine_images(s->machine), id);
+	struct known_image *known = known_image(s, id);
 	struct unwind_image wanted = { .key = image_cache_key(image),
 				       .build_id = image->build_id,
-				       .is_key_of_file = image->dev == IMAGE_DEV_SHA256 };
-	cleanup(free_at_exit) char *path = NULL, *root = NULL;
-	struct file_mapping file = { 0 };
-	struct build_id found;
-	enum unwind_table_state state;
+				       .is_key_of_file = image->dev == IMAGE_DEV_SHA256,
+				       .name = image->path };
 
 	if (image->kind == IMAGE_VDSO)
 		return get_vdso_table(s, table);
 	if (image->kind != IMAGE_FILE)
 		return UNWIND_TABLE_UNREADABLE;
-	if (wanted.key.len && unwind_library_find(s->library, id.n, &wanted.key, table))
+	if (!known->opening && wanted.key.len &&
+	    unwind_library_find(s->library, id.n, &wanted.key, table))
 		return UNWIND_TABLE_READY;
-	path = image_files_open(s->proc, s->pid, image, &file, &found);
-	if (!path && !image->build_id.len)
-		return UNWIND_TABLE_UNREADABLE;
-	if (path)
-		wanted.found = image_files_found(image, &file);
-	wanted.file = path ? &file : NULL;
-	wanted.path = image->path; /* the file is gone; its table may be in the cache */
-	wanted.name = image->path;
-	if (s->proc)
-		wanted.root = root = xasprintf("%s/%d/root", s->proc, s->pid);
-	state = unwind_library_get(s->library, id.n, &wanted, table);
-	file_unmap(&file); /* does nothing if the library took the file */
-	known_image(s, id)->is_in_library = true;
-	return state;
+	if (!known->opening)
+		known->opening = table_file_begin(s->jobs, s->proc, s->pid, image, &s->n_opened);
+	return table_file_is_ready(known->opening) ? give_file(s, id, &wanted, table)
+						   : UNWIND_TABLE_PENDING;
 }
 
 /* Returns false while the table is being built. */
@@ -176,6 +194,17 @@ static void note_walked(struct user_stacks *s, image_id image)
 	vec_push(&s->walked, image);
 }
 
+/* False: the file system of the image takes too long to open it. */
+static bool wait_for_table(struct user_stacks *s, image_id image)
+{
+	struct table_file *opening = known_image(s, image)->opening;
+
+	if (opening)
+		return table_file_wait(opening);
+	unwind_library_wait(s->library);
+	return true;
+}
+
 static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_place *place)
 {
 	struct user_stacks *s = context;
@@ -195,7 +224,8 @@ static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_pl
 			s->is_pending = true;
 			return UNWIND_AT_NOTHING;
 		}
-		unwind_library_wait(s->library);
+		if (!wait_for_table(s, mapping->image))
+			return UNWIND_AT_CODE;
 	}
 	note_walked(s, mapping->image);
 	return place->table ? UNWIND_AT_TABLE : UNWIND_AT_CODE;
@@ -300,5 +330,5 @@ bool user_stacks_vdso_table(struct user_stacks *s, const struct unwind_table **t
 
 uint64_t user_stacks_generation(const struct user_stacks *s)
 {
-	return unwind_library_generation(s->library);
+	return unwind_library_generation(s->library) + s->n_opened;
 }

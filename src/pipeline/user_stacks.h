@@ -5,7 +5,8 @@
  * The kernel copies a sample's user registers and the top of its stack. The walk turns them into a
  * chain of addresses, with the unwind tables (unwind/) of the images that the process has mapped. A
  * background thread builds a table, or finds it in the cache, when the first address in its image
- * appears. The walk waits for the table. All functions belong to the machine's thread.
+ * appears. The walk waits for the table, but no longer than two seconds for its file. All functions
+ * belong to the machine's thread.
  */
 #pragma once
 
@@ -17,14 +18,18 @@
 #include "event/loss.h"
 #include "machine/machine.h"
 
+struct file_jobs;
 struct unwind_table;
 struct user_stacks;
 
 /*
  * `proc`: the directory for files of living processes; NULL: images are opened by their path.
+ * `jobs` opens the files, so that no file system delays the caller; NULL: the caller opens them. It
+ * is freed before the stacks are.
  * `arch`: uname -m of the recorded machine; NULL or "": this machine.
  */
-struct user_stacks *user_stacks_new(struct machine *machine, const char *proc, const char *arch);
+struct user_stacks *user_stacks_new(struct machine *machine, const char *proc,
+				    struct file_jobs *jobs, const char *arch);
 void user_stacks_free(struct user_stacks *s); /* NULL is fine */
 
 /* Innermost first. The first address is the user pc; the others are return addresses. */
@@ -79,5 +84,5 @@ uint64_t user_stacks_take_unparsed(struct user_stacks *s);
 /* Calls unwind_library_rest() for all tables that were walked with since the last call. */
 void user_stacks_rest_walked(struct user_stacks *s);
 
-/* Grows when the building of a table has finished. */
+/* Grows when the building of a table, or the opening of its file, has finished. */
 uint64_t user_stacks_generation(const struct user_stacks *s);
