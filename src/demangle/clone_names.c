@@ -28,22 +28,21 @@ static size_t addition_len(const char *at)
 	return at[len] == '\0' || at[len] == '.' ? len : 0;
 }
 
-static bool clone_names_is_known(const char *at, size_t len)
+static bool clone_names_is_known(const char *at)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(additions); i++) {
-		size_t word_len = strlen(additions[i]);
+	size_t len = 1 + strcspn(at + (*at == '.'), ".");
 
-		if (word_len <= len && !memcmp(at, additions[i], word_len) &&
-		    (word_len == len || at[word_len] == '.'))
+	for (size_t i = 0; i < ARRAY_SIZE(additions); i++)
+		if (len == strlen(additions[i]) && !memcmp(at, additions[i], len))
 			return true;
-	}
 	return false;
 }
 
-/* The first place behind additions. */
+/* The first place behind additions. Numbers behind other words are not looked at again and again.
+ */
 static const char *clone_names_skip(const char *at)
 {
-	for (size_t len; (len = addition_len(at)) && clone_names_is_known(at, len);)
+	for (size_t len; clone_names_is_known(at) && (len = addition_len(at));)
 		at += len;
 	return at;
 }
