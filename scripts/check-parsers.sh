@@ -8,15 +8,15 @@ cd "$(dirname "$0")/.." || exit 2
 listed='
 src/export/bolt.c|1|the binary that the user names, for another tool
 src/export/gmon.c|1|the binary that the user names, for another tool
-src/machine/jit_code.c|1|a jitdump, within a budget (guard/budget.h); it moves into the parser next
+src/machine/jit_code.c|1|a jitdump while recording, within a budget (guard/budget.h): still to be moved
 src/open/input_new.c|1|a vmlinux that the user names
 src/oprofile/store/import_oprofile.c|2|binaries of an OProfile session that the user imports
-src/pipeline/lang_names.c|1|the line table of a Python function, bounded (fuzz/lang_code); it moves into the parser next
+src/pipeline/lang_names.c|1|up to 8 KiB that BPF has copied, one pass of a bounded reader without memory, one number (fuzz/lang_code); a question would cost more
 src/record/interpreter.c|3|the command that the user starts, and the libraries that it needs
 src/record/pid_namespace.c|1|/proc/kallsyms
 src/record/program_files.c|1|the command that the user starts
-src/symbol/addresses.c|1|segments, for link addresses in exports and annotate
-src/symbol/symbolizer/code_files.c|1|segments, for the code that annotate shows
+src/symbol/addresses.c|1|program headers: three numbers of each by a bounded reader (fuzz/elf), for exports and annotate
+src/symbol/symbolizer/code_files.c|1|program headers and the build id by a bounded reader (fuzz/elf); annotate then shows the bytes
 src/symbol/symbolizer/explain.c|2|what a file has, for assay why
 src/symbol/file_table.c|1|the vdso, which the kernel has made
 src/symbol/function_names.c|4|files and kernel symbols that the user names for a filter
