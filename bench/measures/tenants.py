@@ -20,7 +20,7 @@ from harness import Part, Unavailable, table
 from measures.ctl import Client
 from measures.daemon import megabytes
 
-KINDS = ("jitdump", "perf-map", "maps", "comms", "threads", "forks", "execs", "files", "swap")
+KINDS = ("jitdump", "perf-map", "maps", "comms", "threads", "forks", "execs", "files", "swap", "crowd")
 HZ = 199
 SETTLE_S = 8
 BEFORE_S = 5

@@ -20,6 +20,7 @@
 #include "counter/sources.h"
 #include "daemon/daemon_state.h"
 #include "daemon/file_system.h"
+#include "daemon/helpers.h"
 #include "daemon/notify.h"
 #include "daemon/upkeep.h"
 #include "pipeline/host.h"
@@ -264,15 +265,17 @@ static void watch_cpu(struct daemon *d, const struct recorder_stats *stats, uint
  */
 static void watch_memory(struct daemon *d, const struct recorder_stats *stats, uint64_t now_ns)
 {
-	uint64_t limit = d->settings.max_bytes;
+	uint64_t limit = d->settings.max_bytes, bytes;
+	struct daemon_helpers helpers;
 	char why[128];
 
-	if (!limit || stats->own_bytes < limit - limit / 8 ||
-	    now_ns - d->started_ns < d->pace.settle_ns)
+	daemon_helpers_look(d, &helpers);
+	bytes = stats->own_bytes + helpers.bytes;
+	if (!limit || bytes < limit - limit / 8 || now_ns - d->started_ns < d->pace.settle_ns)
 		return;
 	malloc_trim(0);
 	snprintf(why, sizeof(why), "the daemon uses %.1f MiB, of %.1f MiB at most",
-		 (double)stats->own_bytes / 1048576, (double)limit / 1048576);
+		 (double)bytes / 1048576, (double)limit / 1048576);
 	if (!d->renewed_ns || now_ns - d->renewed_ns > d->pace.renew_ns) {
 		d->renewed_ns = now_ns;
 		log_warning("%s: counting begins anew", why);

@@ -126,6 +126,49 @@ recorded_under_attack() { # KIND
 	loses_little "$(fact r .samples)" "$(fact r .lost)"
 }
 
+# What a process and all below it take now, in KiB; a page that they share counts once.
+memory_of() { # PID
+	local child sum
+	sum=$(awk '/^Pss:/ { print $2 }' "/proc/$1/smaps_rollup" 2>/dev/null || true)
+	sum=${sum:-0}
+	for child in $(pgrep -P "$1"); do
+		sum=$((sum + $(memory_of "$child")))
+	done
+	echo "$sum"
+}
+
+# It looks at the memory each time that somebody waits.
+has_counted_within() { # N
+	local now
+	now=$(memory_of "$daemon")
+	[ "$now" -le "$most" ] || most=$now
+	has_counted "$1"
+}
+
+# The default of --max-memory, with keeper, opener and parsers.
+@test "the daemon stays below --max-memory beside all attacks at once" {
+	local kind attackers=() most=0
+	work
+	run_daemon in_group assay daemon --session-dir d -e cpu-clock -F 199 -v --max-cpu 0 --max-memory 150M
+	for kind in maps comms jitdump perf-map files forks execs threads; do
+		mkdir -m 777 "$TENANT/$kind"
+		background setsid setpriv --reuid=nobody --regid=nogroup --clear-groups "$TENANT/attack" "$kind" "$TENANT/$kind" >"$kind.log" 2>&1
+		attackers+=("$pid")
+	done
+	for kind in maps comms jitdump perf-map files forks execs threads; do
+		wait_for grep -q ready "$kind.log"
+	done
+	wait_for has_counted_within $(($(counted) + 1000))
+	wait_for has_bystander d 50
+	echo "the most was $most KiB" >&2
+	[ "$most" -gt 10000 ]
+	[ "$most" -le $((150 << 10)) ]
+	# They remove their files.
+	kill "${attackers[@]}"
+	end_daemon
+	ATTACK=threads check_sums
+}
+
 @test "the daemon, beside a jitdump of 20,000 moves of a function of 48 MiB" {
 	under_attack jitdump
 }
