@@ -127,7 +127,7 @@ static int profile(char **argv, struct stream *s, struct error *err)
 /* Prospect's cache: four entries, the loser chosen by a free-running counter. */
 struct front {
 	uint64_t key[4];
-	uint32_t value[4];
+	uintptr_t value[4];
 };
 
 static uint32_t counter_bits(void)
@@ -141,12 +141,10 @@ static uint32_t counter_bits(void)
 
 static uint64_t sum; /* keeps the compiler from dropping the work */
 
-/* The index of the mapping, as a cache would keep it. */
-static uint32_t search(const struct address_space *a, uint64_t addr)
+/* The mapping, as a cache would keep it: no space changes while this program measures. */
+static uintptr_t search(const struct address_space *a, uint64_t addr)
 {
-	const struct mapping *m = address_space_find(a, addr);
-
-	return m ? (uint32_t)(m - a->data) : 0;
+	return (uintptr_t)address_space_find(a, addr);
 }
 
 static void find_plain(struct stream *s, const struct lookup *l, struct front *f)
@@ -157,13 +155,15 @@ static void find_plain(struct stream *s, const struct lookup *l, struct front *f
 
 static void find_last(struct stream *s, const struct lookup *l, struct front *f)
 {
-	struct address_space *a = space_of(s, l->pid);
-	uint32_t last = f->value[0];
+	const struct address_space *a = space_of(s, l->pid);
+	const struct mapping *last = (const struct mapping *)f->value[0];
 
-	if (last >= a->n ||
-	    l->addr - a->data[last].start >= a->data[last].end - a->data[last].start)
-		last = f->value[0] = search(a, l->addr);
-	sum += last;
+	if (!last || f->key[0] != (uint32_t)l->pid ||
+	    l->addr - last->start >= last->end - last->start) {
+		f->key[0] = (uint32_t)l->pid;
+		f->value[0] = search(a, l->addr);
+	}
+	sum += f->value[0];
 }
 
 static void find_random4(struct stream *s, const struct lookup *l, struct front *f)

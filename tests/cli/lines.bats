@@ -159,13 +159,13 @@ split_with() {
 @test "the second look takes what the first one kept, and not if it is damaged" {
 	readelf -sW "$PROGRAMS/inlines" | awk '$8 == "work" { print $2 }' >where
 	"$LINES_TOOL" -c cache -t "$PROGRAMS/inlines" <where >first 2>said
-	has ', own' said
+	has ', debug information of the image' said
 	"$LINES_TOOL" -c cache -t "$PROGRAMS/inlines" <where >second 2>said
-	has ', cached' said
+	has ', read before' said
 	diff first second
 	printf 'xxxx' | dd of="$(echo cache/*.lines)" bs=1 seek=200 conv=notrunc status=none
 	"$LINES_TOOL" -c cache -t "$PROGRAMS/inlines" <where >third 2>said
-	has ', own' said
+	has ', debug information of the image' said
 	diff first third
 }
 
