@@ -4,7 +4,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 bool thread_start(pthread_t *out, void *(*run)(void *), void *arg)
 {
@@ -45,7 +48,8 @@ static bool set_real_time(int flag)
 
 static bool may_be_real_time(void)
 {
-	return sched_getscheduler(0) == SCHED_OTHER && getpriority(PRIO_PROCESS, 0) <= 0;
+	return (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_OTHER &&
+	       getpriority(PRIO_PROCESS, 0) <= 0;
 }
 
 bool thread_be_real_time(void)
@@ -69,4 +73,43 @@ void thread_end_real_time(void)
 	struct sched_param none = { 0 };
 
 	sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
+}
+
+#define LOOK_NS (100 * NS_PER_MS)
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? timespec_ns(t) : 0;
+}
+
+void real_time_guard_begin(struct real_time_guard *g)
+{
+	bool is_on = thread_be_real_time();
+
+	*g = (struct real_time_guard){ is_on, is_on, clock_monotonic_ns(), thread_cpu_ns() };
+}
+
+void real_time_guard_look(struct real_time_guard *g)
+{
+	uint64_t now_ns = clock_monotonic_ns(), cpu_ns;
+	bool is_greedy;
+
+	if (!g->is_wanted || now_ns - g->since_ns < LOOK_NS)
+		return;
+	cpu_ns = thread_cpu_ns();
+	is_greedy = cpu_ns - g->cpu_ns > (now_ns - g->since_ns) / 2;
+	if (is_greedy && g->is_on)
+		thread_end_real_time();
+	g->is_on = !is_greedy && (g->is_on || thread_be_real_time());
+	g->since_ns = now_ns;
+	g->cpu_ns = cpu_ns;
+}
+
+void real_time_guard_end(struct real_time_guard *g)
+{
+	if (g->is_on)
+		thread_end_real_time();
+	g->is_on = g->is_wanted = false;
 }

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <pthread.h>
-#include <sys/types.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 /*
  * Starts a thread that receives no signals except SIGBUS, which a read of the thread itself may
@@ -35,3 +36,17 @@ pid_t thread_fork_real_time(void);
 
 /* Ends that; the nice value is as before. */
 void thread_end_real_time(void);
+
+/*
+ * Real-time priority while the thread uses little CPU time. Beside a thread that uses more than
+ * half of a CPU, ordinary threads of that CPU would hardly run: this one is ordinary then, too,
+ * until it uses less. All functions belong to the thread.
+ */
+struct real_time_guard {
+	bool is_wanted, is_on;
+	uint64_t since_ns, cpu_ns; /* when it was looked at, and the thread's CPU time then */
+};
+
+void real_time_guard_begin(struct real_time_guard *g);
+void real_time_guard_look(struct real_time_guard *g); /* call it often */
+void real_time_guard_end(struct real_time_guard *g);

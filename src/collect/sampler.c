@@ -86,7 +86,7 @@ static int read_message(void *context, void *data, size_t size)
 	struct sampler *s = context;
 	const struct stack_message *stack = data;
 
-	s->n_polled_bytes += size;
+	s->poll_left -= MIN(size, s->poll_left);
 	if (size >= sizeof(struct file_message) && stack->type == MESSAGE_FILE) {
 		sampler_visit_file(s, data);
 	} else if (size >= offsetof(struct raw_stack_message, stack) &&
@@ -101,7 +101,7 @@ static int read_message(void *context, void *data, size_t size)
 		keep_stack(s, stack);
 	}
 	/* new messages during the reading could keep us here for ever */
-	return s->n_polled_bytes < s->messages_bytes ? 0 : -EAGAIN;
+	return s->poll_left ? 0 : -EAGAIN;
 }
 
 /*
@@ -460,12 +460,13 @@ int sampler_fd(const struct sampler *s)
 	return ring_buffer__epoll_fd(s->messages);
 }
 
-int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct error *err)
+int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, size_t most_bytes,
+		 struct error *err)
 {
 	int e;
 
 	s->visitor = visitor;
-	s->n_polled_bytes = 0;
+	s->poll_left = MIN(s->messages_bytes, most_bytes);
 	e = ring_buffer__consume(s->messages);
 	return e < 0 && e != -EAGAIN
 		       ? error_errno(err, e, "cannot read the in-kernel sampler's messages")
@@ -479,7 +480,7 @@ int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct erro
 	if (e < 0)
 		return e;
 	/* a stack is sent before its first count: after the counts, all are there */
-	e = sampler_poll(s, visitor, err);
+	e = sampler_poll(s, visitor, SIZE_MAX, err);
 	if (e < 0)
 		return e;
 	for (size_t i = 0; i < s->all_keys.n; i++)

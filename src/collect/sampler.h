@@ -123,8 +123,9 @@ struct sampler_visitor {
 /* Readable when sampler_poll() has work. */
 int sampler_fd(const struct sampler *s);
 
-/* Visits the files and raw stacks so far, at most one ring's size of them. */
-int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct error *err);
+/* Visits the files and raw stacks so far, at most `most_bytes` and one ring's size of them. */
+int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, size_t most_bytes,
+		 struct error *err);
 
 /*
  * From soon on, stacks through a file are walked by this table; NULL: by frame pointer. The table

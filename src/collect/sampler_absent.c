@@ -104,9 +104,10 @@ int sampler_fd(const struct sampler *s)
 	return -1;
 }
 
-int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct error *err)
+int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, size_t most_bytes,
+		 struct error *err)
 {
-	(void)s, (void)visitor;
+	(void)s, (void)visitor, (void)most_bytes;
 	return error_set(err, -ENOSYS, "this assay was built without BPF");
 }
 

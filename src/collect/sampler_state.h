@@ -48,7 +48,7 @@ struct sampler {
 	uint32_t counts_room; /* entries of each map of counts */
 	uint32_t messages_bytes;
 	uint64_t max_words;            /* of stacks, in a generation */
-	size_t n_polled_bytes;         /* in this sampler_poll() */
+	size_t poll_left;              /* bytes, in this sampler_poll() */
 	uint64_t made_for_hz;          /* the rate that the maps were made for */
 	VEC(struct missed_base) bases; /* by counter: sampler_collect_missed() */
 	uint64_t cleared_ns;           /* time of the last clearing of tables */

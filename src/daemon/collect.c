@@ -477,6 +477,7 @@ static int daemon_on_tick(void *context, struct recorder *r, uint64_t now_ns, st
 	struct recorder_stats stats;
 
 	(void)err;
+	real_time_guard_look(&d->real_time);
 	if (d->mounted)
 		daemon_file_system->turn(d->mounted);
 	if (d->is_ending)

@@ -281,7 +281,7 @@ static int serve(struct daemon *d, struct error *err)
 		d->mounted = daemon_file_system->open(d, d->config->oprofilefs);
 	privilege_go_first();
 	e = d->keeper = keeper_start(&d->user, d->mounted ? d->config->oprofilefs : NULL, err);
-	thread_be_real_time();
+	real_time_guard_begin(&d->real_time);
 	if (e >= 0)
 		e = privilege_drop(ROLE_DAEMON, &d->user, false, err);
 	if (e >= 0)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/thread.h"
 #include "counter/counter.h"
 #include "daemon/budget.h"
 #include "daemon/daemon_config.h"
@@ -51,6 +52,7 @@ struct daemon {
 	pid_t keeper; /* keeper.h; 0: none */
 	struct opener_state opener;
 	int fence_version; /* of Landlock; 0: no fence */
+	struct real_time_guard real_time;
 	/* The directory for the daemon's own use, see place_make(); config->dir is for messages. */
 	const char *dir;
 	char *samples, *current, *names, *log; /* DIR/samples, …/current, …/.names, DIR/log */

@@ -89,8 +89,13 @@ static bool is_kept(enum privilege_role role, unsigned int capability, bool has_
 
 void privilege_go_first(void)
 {
+	struct rlimit first = { 0 };
+
 	if (getpriority(PRIO_PROCESS, 0) == 0)
 		setpriority(PRIO_PROCESS, 0, NICE_FIRST);
+	/* real_time_guard_look() may end the priority, and needs this to get it again */
+	if (getrlimit(RLIMIT_RTPRIO, &first) == 0 && first.rlim_max < 1)
+		setrlimit(RLIMIT_RTPRIO, &(struct rlimit){ 1, 1 });
 }
 
 /*

@@ -228,11 +228,11 @@ static void give_tables(struct in_kernel *k)
 	k->wanted.n = kept;
 }
 
-int in_kernel_poll(struct in_kernel *k, struct error *err)
+int in_kernel_poll(struct in_kernel *k, size_t most_bytes, struct error *err)
 {
 	if (k->raws.n > RAWS_MAX_BYTES)
 		return 0;
-	return sampler_poll(k->sampler, &k->visitor, err);
+	return sampler_poll(k->sampler, &k->visitor, most_bytes, err);
 }
 
 void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns)

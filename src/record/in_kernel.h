@@ -34,8 +34,11 @@ void in_kernel_expect_program(struct in_kernel *k, int32_t pid, const char *path
 /* The sink of the side band: it learns the paths of files, and passes all events on. */
 struct event_sink *in_kernel_sink(struct in_kernel *k);
 
-/* Reads the sampler's messages (files and raw stacks): call it when sampler_fd() is readable. */
-int in_kernel_poll(struct in_kernel *k, struct error *err);
+/*
+ * Reads the sampler's messages (files and raw stacks), at most one ring's size and about
+ * `most_bytes` of them: call it when sampler_fd() is readable.
+ */
+int in_kernel_poll(struct in_kernel *k, size_t most_bytes, struct error *err);
 
 /*
  * The side band was passed on up to `until_ns`: walks the raw stacks up to then, and gives the

@@ -33,7 +33,13 @@
 
 #define UNSAMPLED_MIN_NS 50000000ULL
 #define ASKED_NS         5000000ULL
-#define MISSED_MIN       50 /* samples; threads' unfinished periods are worth a few */
+/*
+ * Messages of the in-kernel sampler that one turn reads. Programs without an unwind table send
+ * whole stacks meanwhile. If reading is slow, they come as fast as they are read, and the turn must
+ * get on to the tables.
+ */
+#define TURN_BYTES ((size_t)1 << 20)
+#define MISSED_MIN 50 /* samples; threads' unfinished periods are worth a few */
 
 const char *const stack_source_texts[N_STACK_SOURCES] = {
 #define X(id, text) text,
@@ -181,7 +187,7 @@ static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, s
 	if (is_final)
 		e = recorder_drain(r, UINT64_MAX);
 	if (!e)
-		e = in_kernel_poll(r->in_kernel, err);
+		e = in_kernel_poll(r->in_kernel, SIZE_MAX, err);
 	if (!e)
 		in_kernel_catch_up(r->in_kernel, known_ns);
 	if (!e)
@@ -301,11 +307,13 @@ static int record_loop(struct recorder *r, struct error *err)
 	const struct recorder_config *c = r->config;
 	int e = 0;
 
-	r->is_real_time = c->whole_machine && thread_be_real_time();
+	if (c->whole_machine)
+		real_time_guard_begin(&r->real_time);
 	while (!r->is_ended && e >= 0) {
 		uint64_t safe, time_ns;
 
 		rings_wait(r->rings, r->wake_fd, wait_ms(r));
+		real_time_guard_look(&r->real_time);
 		if (begin_control_turn(r)) {
 			e = serve_control(r, err);
 			continue;
@@ -314,7 +322,7 @@ static int record_loop(struct recorder *r, struct error *err)
 		if (!e)
 			e = follow_cpus(r, err);
 		if (!e && r->in_kernel)
-			e = in_kernel_poll(r->in_kernel, err);
+			e = in_kernel_poll(r->in_kernel, TURN_BYTES, err);
 		if (!e && r->sampler && begin_due_read(r, &time_ns))
 			e = read_in_kernel(r, time_ns, false, err);
 		safe = rings_safe_time();
@@ -501,8 +509,7 @@ static int recorder_finish(struct recorder *r, struct error *err)
 	if (r->sampler)
 		sampler_disable(r->sampler);
 	rings_disable(r->rings);
-	if (r->is_real_time)
-		thread_end_real_time();
+	real_time_guard_end(&r->real_time);
 	recorder_stop_trace(r);
 	end_ns = clock_monotonic_ns();
 	if (!r->sampler)

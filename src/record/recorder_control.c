@@ -157,7 +157,7 @@ void recorder_keep_up(struct recorder *r)
 	uint64_t safe = recorder_safe_time(r);
 
 	if (r->in_kernel)
-		in_kernel_poll(r->in_kernel, NULL);
+		in_kernel_poll(r->in_kernel, SIZE_MAX, NULL);
 	recorder_drain(r, safe);
 	if (r->in_kernel)
 		in_kernel_catch_up(r->in_kernel, safe);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/thread.h"
 #include "collect/rings.h"
 #include "machine/machine.h"
 #include "pipeline/host.h"
@@ -53,8 +54,8 @@ struct recorder {
 	uint64_t read_ns;     /* last reading of the in-kernel sampler */
 	uint64_t turned_ns;   /* end of the last turn that read everything */
 	bool is_ended;
-	bool is_real_time; /* its thread got that priority for the time of the recording */
-	uint64_t stop_ns;  /* the first request to the command to stop; 0: none */
+	struct real_time_guard real_time; /* of its thread, for the time of a whole machine */
+	uint64_t stop_ns;                 /* the first request to the command to stop; 0: none */
 
 	struct counters counters; /* the config's, with the present rates */
 	struct pollfd control;    /* the steering descriptor; -1: none */
