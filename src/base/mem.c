@@ -8,7 +8,7 @@
 
 #include "base/reserve.h"
 
-static void *or_abort(void *p)
+void *mem_or_abort(void *p)
 {
 	if (!p) {
 		static const char text[] = "assay: out of memory\n";
@@ -20,48 +20,39 @@ static void *or_abort(void *p)
 	return p;
 }
 
-/* The value of `allocation`; if it is NULL, once more after the reserve is spent. */
-#define or_spend(allocation)                                  \
-	({                                                    \
-		__typeof__(allocation) first_ = (allocation); \
-		if (!first_ && reserve_spend())               \
-			first_ = (allocation);                \
-		first_;                                       \
-	})
-
 void *xmalloc(size_t size)
 {
-	return or_abort(or_spend(malloc(size ? size : 1)));
+	return mem_or_abort(mem_or_spend(malloc(size ? size : 1)));
 }
 
 void *xcalloc(size_t n, size_t size)
 {
-	return or_abort(or_spend(calloc(n ? n : 1, size ? size : 1)));
+	return mem_or_abort(mem_or_spend(calloc(n ? n : 1, size ? size : 1)));
 }
 
 void *xmalloc_aligned(size_t align, size_t size)
 {
-	return or_abort(or_spend(aligned_alloc(align, size)));
+	return mem_or_abort(mem_or_spend(aligned_alloc(align, size)));
 }
 
 static void *mem_regrow(void *p, size_t n, size_t size)
 {
-	return or_spend(reallocarray(p, n ? n : 1, size));
+	return mem_or_spend(reallocarray(p, n ? n : 1, size));
 }
 
 void *xrealloc(void *p, size_t n, size_t size)
 {
-	return or_abort(mem_regrow(p, n, size));
+	return mem_or_abort(mem_regrow(p, n, size));
 }
 
 char *xstrdup(const char *s)
 {
-	return or_abort(or_spend(strdup(s)));
+	return mem_or_abort(mem_or_spend(strdup(s)));
 }
 
 char *xstrndup(const char *s, size_t n)
 {
-	return or_abort(or_spend(strndup(s, n)));
+	return mem_or_abort(mem_or_spend(strndup(s, n)));
 }
 
 static char *mem_vprintf(const char *format, va_list ap)
@@ -76,13 +67,18 @@ static char *mem_vprintf(const char *format, va_list ap)
 	return n < 0 ? NULL : s;
 }
 
+char *xvasprintf(const char *format, va_list ap)
+{
+	return mem_or_abort(mem_or_spend(mem_vprintf(format, ap)));
+}
+
 char *xasprintf(const char *format, ...)
 {
 	va_list ap;
 	char *s;
 
 	va_start(ap, format);
-	s = or_abort(or_spend(mem_vprintf(format, ap)));
+	s = xvasprintf(format, ap);
 	va_end(ap);
 	return s;
 }
@@ -128,7 +124,9 @@ void *mem_table(size_t n, size_t size, size_t n_used, size_t n_old)
 {
 	void *slots = calloc(n, size);
 
-	if (!slots && n_used + 1 < n_old - n_old / 8 && reserve_spend())
+	if (!slots && n_used + 1 < n_old - n_old / 8 && reserve_spend()) {
+		reserve_spent();
 		return NULL;
+	}
 	return slots ? slots : xcalloc(n, size);
 }

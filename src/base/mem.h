@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,8 +29,13 @@ void *xmalloc_aligned(size_t align, size_t size) LINKED_AS("assay_xmalloc_aligne
 void *xrealloc(void *p, size_t n, size_t size) LINKED_AS("assay_xrealloc");
 char *xstrdup(const char *s) LINKED_AS("assay_xstrdup");
 char *xstrndup(const char *s, size_t n) LINKED_AS("assay_xstrndup");
+char *xvasprintf(const char *format, va_list ap) LINKED_AS("assay_xvasprintf")
+	__attribute__((format(printf, 1, 0)));
 char *xasprintf(const char *format, ...) LINKED_AS("assay_xasprintf")
 	__attribute__((format(printf, 1, 2)));
+
+/* p; if it is NULL, the process ends as above. For small allocations that a library makes. */
+void *mem_or_abort(void *p);
 
 /* n * size bytes, of which a file decides. NULL: no memory; reserve_failures() counts it. */
 void *mem_try(size_t n, size_t size);

@@ -169,8 +169,14 @@ bool reserve_spend(void)
 	has_users = held.n_users > 0;
 	reserve_unmap();
 	reserve_is_spent = has_users;
-	pthread_mutex_unlock(&held.lock);
+	if (!has_users)
+		pthread_mutex_unlock(&held.lock);
 	return has_users;
+}
+
+void reserve_spent(void)
+{
+	pthread_mutex_unlock(&held.lock);
 }
 
 void reserve_forget(void)

@@ -58,8 +58,26 @@ void reserve_count_failure(void);
 /* -ENOMEM, with a message that names the process's limit of memory, if it has one. */
 int reserve_error(struct error *err);
 
-/* For base/mem.c: returns the reserve to the system. False: there is no user. */
+/*
+ * Returns the reserve to the system. False: there is no user. True: no other thread takes it back
+ * before reserve_spent() is called, so that the caller can.
+ */
 bool reserve_spend(void);
+void reserve_spent(void);
+
+/*
+ * The value of `allocation`; if it is NULL, once more after the reserve is spent. The allocation
+ * may call no function of this header.
+ */
+#define mem_or_spend(allocation)                              \
+	({                                                    \
+		__typeof__(allocation) first_ = (allocation); \
+		if (!first_ && reserve_spend()) {             \
+			first_ = (allocation);                \
+			reserve_spent();                      \
+		}                                             \
+		first_;                                       \
+	})
 
 /*
  * For a child of fork(2): it has no reserve, and an allocation that fails ends it. So its parent

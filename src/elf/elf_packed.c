@@ -7,6 +7,7 @@
 #include <zstd.h>
 
 #include "base/mem.h"
+#include "base/unpack_memory.h"
 
 #define MAX_RATIO  24
 #define FREE_BYTES ((uint64_t)16 << 20)
@@ -20,12 +21,18 @@ static bool inflate_all(struct reader in, uint8_t *out, size_t size)
 {
 	uLongf got = size;
 
-	return uncompress(out, &got, in.at, reader_left(&in)) == Z_OK && got == size;
+	int r = uncompress(out, &got, in.at, reader_left(&in));
+
+	if (r == Z_MEM_ERROR)
+		reserve_count_failure();
+	return r == Z_OK && got == size;
 }
 
 static bool unzstd_all(struct reader in, uint8_t *out, size_t size)
 {
-	return ZSTD_decompress(out, size, in.at, reader_left(&in)) == size;
+	size_t got = ZSTD_decompress(out, size, in.at, reader_left(&in));
+
+	return !zstd_lacks_memory(got) && got == size;
 }
 
 /* The stream behind an Elf64_Chdr or Elf32_Chdr. */

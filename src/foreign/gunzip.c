@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/reserve.h"
 
 /* Texts of stacks are packed to a hundredth at best; deflate can do a thousandth. */
 #define GROWTH_MAX 200
@@ -19,14 +20,27 @@ bool gunzip_has_magic(const void *bytes, size_t size)
 	return size >= 2 && !memcmp(bytes, "\x1f\x8b", 2);
 }
 
+static int gunzip_starve(struct error *err)
+{
+	reserve_count_failure();
+	return reserve_error(err);
+}
+
 /* One call of inflate() into the room behind out->len. */
 static int inflate_step(z_stream *z, struct buf *out)
 {
 	size_t room;
 	int r;
 
-	if (out->cap - out->len < STEP / 2)
-		buf_reserve(out, MAX(STEP, out->len));
+	if (out->cap - out->len < STEP / 2) {
+		size_t cap = out->len + MAX(STEP, out->len);
+		uint8_t *grown = mem_try_grow_(out->data, cap, 1);
+
+		if (!grown)
+			return Z_MEM_ERROR;
+		out->data = grown;
+		out->cap = cap;
+	}
 	room = MIN(out->cap - out->len, (size_t)1 << 30);
 	z->next_out = out->data + out->len;
 	z->avail_out = (uInt)room;
@@ -52,6 +66,8 @@ static int gunzip_unpack(z_stream *z, const uint8_t *bytes, size_t size, size_t 
 			inflateReset(z);
 		z->avail_in = (uInt)MIN(left, (size_t)1 << 30);
 		r = inflate_step(z, out);
+		if (r == Z_MEM_ERROR)
+			return gunzip_starve(err);
 		if (r != Z_OK && r != Z_STREAM_END)
 			return error_set(err, -EBADMSG, "its gzip stream %s at byte %zu",
 					 r == Z_BUF_ERROR ? "is cut short" : "is damaged",
@@ -71,7 +87,7 @@ int gunzip(const void *bytes, size_t size, size_t limit, struct buf *out, struct
 	int r;
 
 	if (inflateInit2(&z, 16 + MAX_WBITS) != Z_OK) /* 16: gzip's header */
-		return error_set(err, -ENOMEM, "zlib: out of memory");
+		return gunzip_starve(err);
 	r = gunzip_unpack(&z, bytes, size, limit, out, err);
 	inflateEnd(&z);
 	return r;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/reserve.h"
 #include "perfdata/state.h"
 #include "perfdata/swap.h"
 
@@ -332,6 +333,8 @@ static int deliver_queued(struct reading *g, const struct queued *q)
 {
 	struct perf_event_header h = order_header(q->bytes, g->p->is_foreign);
 
+	if (reserve_check() < 0)
+		return -ENOMEM;
 	g->is_known = q->is_known;
 	g->p->stats.late += q->time_ns < g->delivered_ns && !q->is_known;
 	g->delivered_ns = MAX(g->delivered_ns, q->time_ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The records of a recording one by one, as in the file, and the AUX data among them. */
 #include "base/error.h"
+#include "base/reserve.h"
 #include "perfdata/state.h"
 
 static const char *const kernel_records[] = {
@@ -84,7 +85,8 @@ static int visit_file(struct perfdata *p, uint32_t file,
 		p->stats.records++;
 		if (raw.type >= USER_RECORD_FIRST && !p->info.is_pipe)
 			meta_read(p, file, &raw);
-		r = visit(context, &record);
+		r = reserve_check();
+		r = r < 0 ? r : visit(context, &record);
 	}
 	if (!r && s.error.code && err)
 		*err = s.error;

@@ -9,6 +9,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/unpack_memory.h"
 #include "perfdata/bytes.h"
 #include "perfdata/format.h"
 
@@ -48,6 +49,15 @@ static bool stream_fail(struct stream *s, uint64_t file_off, const char *what, u
 	snprintf(text, sizeof(text), what, number);
 	error_set(&s->error, -EBADMSG, "%s%sat offset %" PRIu64 ": %s", s->name ? s->name : "",
 		  s->name ? ": " : "", file_off, text);
+	s->is_done = true;
+	return false;
+}
+
+/* Not the file's fault. */
+static bool stream_starve(struct stream *s)
+{
+	reserve_count_failure();
+	reserve_error(&s->error);
 	s->is_done = true;
 	return false;
 }
@@ -111,7 +121,9 @@ static bool begin_packed(struct stream *s, const struct raw_record *r)
 				   " bytes, which do not fit into it",
 				   size);
 	if (!s->zstd)
-		s->zstd = ZSTD_createDStream();
+		s->zstd = mem_or_spend(ZSTD_createDStream());
+	if (!s->zstd)
+		return stream_starve(s);
 	s->packed = o.r.at;
 	s->packed_size = size;
 	s->unpacked = 0;
@@ -138,6 +150,8 @@ static bool stream_unpack(struct stream *s)
 	if (ZSTD_isError(r)) {
 		free(c.bytes);
 		s->packed_size = 0;
+		if (zstd_lacks_memory(r))
+			return stream_starve(s);
 		return stream_fail(s, s->packed_off,
 				   "the compressed data is damaged (zstd error %" PRIu64 ")",
 				   (uint64_t)ZSTD_getErrorCode(r));

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/reserve.h"
 #include "perfdata/tracepoint.h"
 #include "pt/flow.h"
 #include "replay/replay.h"
@@ -133,6 +134,8 @@ static bool takes(struct script_printer *p, const struct script_row *row)
 
 static int script_take_row(struct script_printer *p, const struct script_row *row)
 {
+	if (reserve_check() < 0)
+		return -ENOMEM;
 	if (!p->takes_all && !takes(p, row))
 		return 0;
 	if (!p->first_ns)

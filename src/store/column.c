@@ -19,9 +19,7 @@ struct packer *packer_new(void)
 {
 	struct packer *p = xcalloc(1, sizeof(*p));
 
-	p->zstd = ZSTD_createCCtx();
-	if (!p->zstd)
-		abort();
+	p->zstd = mem_or_abort(mem_or_spend(ZSTD_createCCtx()));
 	/* The packed size is stored before the frame. Level 3 took more time and more bytes. */
 	ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_contentSizeFlag, 0);
 	ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, 1);
@@ -143,9 +141,7 @@ struct unpacker *unpacker_new(void)
 {
 	struct unpacker *u = xcalloc(1, sizeof(*u));
 
-	u->zstd = ZSTD_createDCtx();
-	if (!u->zstd)
-		abort();
+	u->zstd = mem_or_abort(mem_or_spend(ZSTD_createDCtx()));
 	return u;
 }
 

@@ -32,8 +32,7 @@ void segment_warn(struct segment_context *c, const char *format, ...)
 		return;
 	}
 	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		abort();
+	text = xvasprintf(format, args);
 	va_end(args);
 	vec_push(&c->warnings_to->warnings, text);
 }

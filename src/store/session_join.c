@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/reserve.h"
 #include "store/format.h"
 
 /* ---- several as one ---- */
@@ -98,7 +99,7 @@ int session_join(struct session **parts, uint32_t n, bool any_rate, struct sessi
 			       .parts = xcalloc(n, sizeof(*s->parts)),
 			       .n_parts = n };
 	memcpy(s->parts, parts, n * sizeof(*parts));
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n && reserve_check() >= 0; i++)
 		joined_add_part(&j, parts[i], n == 1);
 	s->info.counters = j.counters.data;
 	s->info.n_counters = (uint32_t)j.counters.n;
@@ -106,6 +107,10 @@ int session_join(struct session **parts, uint32_t n, bool any_rate, struct sessi
 		session_close(s);
 		return error_set(err, -E2BIG, "more than %d different events in %u sessions",
 				 SESSION_COUNTERS_MAX, n);
+	}
+	if (reserve_check() < 0) {
+		session_close(s);
+		return reserve_error(err);
 	}
 	*out = s;
 	return 0;

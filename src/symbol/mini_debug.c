@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/mini_debug.h"
 
+#include "base/reserve.h"
 #include "config.h"
 
 #ifdef HAVE_LZMA
@@ -30,6 +31,8 @@ uint8_t *xz_unpack(struct reader packed, size_t *size)
 			*size = out;
 			return bytes;
 		}
+		if (bytes && r == LZMA_MEM_ERROR)
+			reserve_count_failure();
 		free(bytes);
 		if (r != LZMA_BUF_ERROR || cap >= MAX_UNPACKED) /* or the buffer is too small */
 			return NULL;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/reserve.h"
 #include "trace/pt_overlap.h"
 #include "trace/pt_side_band.h"
 #include "trace/pt_view.h"
@@ -124,6 +125,11 @@ void queue_decode_piece(struct queue *q)
 	const uint8_t *bytes = queue_piece(q, q->piece, &size);
 	bool is_last = q->piece + 1 == q->pieces.n || q->trace->info.is_snapshot, is_end;
 
+	if (reserve_check() < 0) {
+		/* Who reads the trace sees the failure, and takes nothing of it. */
+		q->piece = q->pieces.n;
+		return;
+	}
 	if (!q->at)
 		queue_begin_piece(q);
 	if (q->is_part && q->piece == q->end_piece) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/reserve.h"
 #include "pt/insn.h"
 #include "trace/pt_ahead.h"
 #include "trace/pt_queue.h"
@@ -180,6 +181,8 @@ int pt_trace_run(struct pt_trace *t, uint64_t before_ns, struct pt_trace_sink *s
 		bool has_loss = t->n_losses_given < t->losses.n;
 		size_t n;
 
+		if (reserve_check() < 0)
+			return -ENOMEM;
 		loss_ns = has_loss ? t->history.losses.data[t->n_losses_given].time_ns : UINT64_MAX;
 		if (has_loss && loss_ns < before_ns &&
 		    (!q || loss_ns < first_ns || (loss_ns == first_ns && q != t->last))) {

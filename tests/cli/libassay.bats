@@ -135,3 +135,31 @@ build_starve() {
 	[ "$(grep -c '^4000 .*: whole$' out)" = 3 ]
 	[ "$(grep -c 'refused$' out)" = 0 ]
 }
+
+# Each kind allocates in its own way: by libzstd, file by file, and part by part in several threads.
+@test "a compressed recording, OProfile's files and a history are -ENOMEM and no damage" {
+	build_starve
+	python3 "$ROOT/tests/tools/hungry.py" hungry
+	"$PROGRAMS/make_session" part plain 3000 3 6
+	mkdir -p hungry/history/samples/current
+	for i in $(seq 0 1999); do
+		cp -r part "hungry/history/samples/current/$(printf '20261121T10%02d%02d.001Z' $((i / 60)) $((i % 60)))"
+	done
+	for input in zstd.data op history; do
+		./starve 66,90,96,104,130,4000 folded "hungry/$input" >>out
+	done
+	cat out
+	[ "$(grep -c '^66 .*: not enough memory$' out)" = 3 ]
+	[ "$(grep -c '^4000 .*: whole$' out)" = 3 ]
+	[ "$(grep -c 'refused$' out)" = 0 ]
+}
+
+@test "without memory for the mappings of a trace, assay script fails and does not abort" {
+	python3 "$ROOT/tests/tools/hungry.py" hungry
+	assay script -i hungry/maps.data --itrace=b -F ip >/dev/null
+	for kb in $(seq 75000 2500 105000); do
+		code=0
+		(ulimit -v "$kb" && assay script -i hungry/maps.data --itrace=b -F ip) >/dev/null 2>err || code=$?
+		[ "$code" = 0 ] || { [ "$code" = 1 ] && has "there is not enough memory" err; }
+	done
+}

@@ -58,6 +58,7 @@ static void the_reserve_is_spent_and_filled_again(void **state)
 	assert_int_equal(reserve_take(&room, 1000, 1000), 0);
 	assert_int_equal(room.bytes, 1000000);
 	assert_true(reserve_spend());
+	reserve_spent();
 	limit = refuse_mappings();
 	assert_int_equal(reserve_check(), -ENOMEM);
 	assert_int_equal(reserve_take(&room, 1, 1), -ENOMEM);
@@ -83,6 +84,7 @@ static void a_child_has_no_reserve(void **state)
 	(void)state;
 	assert_int_equal(reserve_begin(), 0);
 	assert_true(reserve_spend());
+	reserve_spent();
 	pid = fork();
 	if (!pid) {
 		reserve_forget();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
+#include "base/reserve.h"
 #include "oprofile/oprofile.h"
 
 #include <errno.h>
@@ -95,6 +96,8 @@ static void found(void *context, const char *path)
 	struct found_file file = { 0 };
 	struct error err = { 0 };
 
+	if (reserve_check() < 0)
+		return;
 	if (strncmp(name, "{root}", 6) != 0 && strncmp(name, "{kern}", 6) != 0)
 		return; /* stats/ and the like */
 	if (n > 3 && !strcmp(path + n - 3, ".jo")) {
@@ -116,6 +119,8 @@ static int find_files(struct oprofile_import *im, struct error *err)
 	const struct oprofile_walker walker = { found, keep_damage, im };
 
 	oprofile_files_walk(im->samples, &walker);
+	if (reserve_check() < 0)
+		return reserve_error(err);
 	return im->files.n ? 0 : error_set(err, -ENOENT, "no sample files in %s", im->samples);
 }
 
@@ -287,6 +292,8 @@ static int import_oprofile_add_samples(struct oprofile_import *im, const struct 
 		uint32_t n;
 		int r;
 
+		if (reserve_check() < 0)
+			return reserve_error(err);
 		sample_file_node(view, i, &key, &n);
 		if (!n)
 			continue;
@@ -321,6 +328,8 @@ static int import_oprofile_add_arcs(struct oprofile_import *im, const struct fou
 		uint32_t n;
 		int r;
 
+		if (reserve_check() < 0)
+			return reserve_error(err);
 		sample_file_node(view, i, &key, &n);
 		if (!n)
 			continue;
@@ -412,7 +421,7 @@ static void name_jit_code(struct oprofile_import *im, const struct jit_file *jit
 	id = image_intern(im->images, &image);
 	if (elf_symbols_begin(&it, &elf, SHT_SYMTAB))
 		while (elf_symbols_next(&it, &symbol))
-			if (symbol.link_addr && symbol.size)
+			if (symbol.link_addr && symbol.size && reserve_check() >= 0)
 				im->config->ops->name_code(im->store,
 							   &(struct code_symbol){
 								   id, symbol.link_addr,

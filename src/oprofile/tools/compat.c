@@ -121,8 +121,7 @@ void compat_push(struct compat_argv *v, const char *format, ...)
 	char *text;
 
 	va_start(ap, format);
-	if (vasprintf(&text, format, ap) < 0)
-		abort();
+	text = xvasprintf(format, ap);
 	va_end(ap);
 	vec_reserve(v, v->n + 2);
 	v->data[v->n++] = text;

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/intmap.h"
+#include "base/reserve.h"
 #include "base/thread.h"
 #include "store/session_join.h"
 
@@ -232,6 +233,10 @@ static void *open_parts(void *arg)
 		struct stat before, after;
 		uint64_t name_ns = 0;
 
+		if (reserve_check() < 0) {
+			o->code = reserve_error(&o->err);
+			continue;
+		}
 		if (stat(part, &before) < 0) {
 			o->code = error_errno(&o->err, -errno, "%s", part);
 			continue;
@@ -394,6 +399,11 @@ static int join_parts(struct opening *h, const char *path, struct session **out,
 	struct session *s;
 	int r;
 
+	for (size_t i = 0; i < h->names.n; i++)
+		if (h->parts[i].code == -ENOMEM) {
+			*err = h->parts[i].err; /* it is no damage of the part */
+			return -ENOMEM;
+		}
 	for (size_t i = 0; i < h->names.n; i++) {
 		struct opened *o = &h->parts[i];
 

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/reserve.h"
 #include "store/history/history.h"
 
 const struct history_level history_levels[N_HISTORY_LEVELS] = {
@@ -100,9 +101,11 @@ int history_list(const char *dir, struct history_names *out)
 	if (!d)
 		return -errno;
 	while ((entry = readdir(d)))
-		if (history_part_time(entry->d_name, &ns))
+		if (history_part_time(entry->d_name, &ns) && reserve_check() >= 0)
 			vec_push(out, xstrdup(entry->d_name));
 	closedir(d);
+	if (reserve_check() < 0)
+		return -ENOMEM;
 	if (out->n)
 		qsort(out->data, out->n, sizeof(*out->data), history_by_name);
 	return 0;

@@ -8,6 +8,7 @@
 #include <zstd.h>
 
 #include "base/strings.h"
+#include "base/unpack_memory.h"
 #include "elf/elf_symbols.h"
 #include "foreign/gunzip.h"
 #include "symbol/mini_debug.h"
@@ -270,10 +271,13 @@ static uint8_t *module_unzstd(const struct file_mapping *file, size_t *size)
 		want = MIN((uint64_t)file->size * 32, (uint64_t)MAX_UNPACKED);
 	if (want == ZSTD_CONTENTSIZE_ERROR || want > MAX_UNPACKED)
 		return NULL;
-	bytes = xmalloc(want + 1);
+	bytes = mem_try(want + 1, 1);
+	if (!bytes)
+		return NULL;
 	*size = ZSTD_decompress(bytes, want, file->base, file->size);
 	if (!ZSTD_isError(*size))
 		return bytes;
+	zstd_lacks_memory(*size);
 	free(bytes);
 	return NULL;
 }

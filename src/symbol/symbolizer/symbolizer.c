@@ -148,8 +148,7 @@ void table_fail(struct symbol_table *t, enum symbol_status status, const char *f
 	t->detail = NULL;
 	t->status = status;
 	va_start(ap, format);
-	if (vasprintf(&t->detail, format, ap) < 0)
-		t->detail = NULL;
+	t->detail = xvasprintf(format, ap);
 	va_end(ap);
 }
 
