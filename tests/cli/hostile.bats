@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What an ordinary user does to root's assay with files of his own (docs/security.md).
 
+# shellcheck disable=SC2030,SC2031 # each test has variables of its own
 load helpers
 
 setup_file() {

@@ -145,7 +145,7 @@ starts() {
 	record_quarters
 	troubled none assay report --lines -i s >first
 	troubled none assay report --lines -i s >first
-	! grep -F quarters.c: first
+	run ! grep -F quarters.c: first
 	[ "$(starts)" = 1 ]
 	mv kept quarters.debug
 	troubled none assay report --lines -i s >second
