@@ -29,7 +29,6 @@ void event_format(struct buf *out, const struct event *event);
 
 /*
  * Parses a text of many lines and pushes its events. An error names the line
- * number and the word. Stops at the first error or when the sink refuses. For tests and fuzzers:
- * the rows that print an event parse it, too.
+ * number and the word. Stops at the first error or when the sink refuses. For tests and fuzzers.
  */
 int event_parse_text(const char *text, struct event_sink *sink, struct error *err);

@@ -12,7 +12,7 @@
 #define SNIFF_BYTES ((size_t)64 << 10)
 
 const char *const foreign_format_texts[N_FOREIGN_FORMATS] = {
-#define X(id, key, text) text,
+#define X(id, text) text,
 	FOREIGN_FORMATS(X)
 #undef X
 };

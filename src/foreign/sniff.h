@@ -5,17 +5,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* X(id, key, text): the formats that foreign_sniff() knows. */
-#define FOREIGN_FORMATS(X)                           \
-	X(NONE, "none", "not known")                 \
-	X(PERF_SCRIPT, "perf-script", "perf script") \
-	X(FOLDED, "folded", "folded stacks")         \
-	X(PPROF, "pprof", "pprof")                   \
-	X(GZIP, "gzip", "gzip, of any of these")     \
-	X(JITDUMP, "jitdump", "jitdump")
+/* X(id, text): the formats that foreign_sniff() knows. */
+#define FOREIGN_FORMATS(X)               \
+	X(NONE, "not known")             \
+	X(PERF_SCRIPT, "perf script")    \
+	X(FOLDED, "folded stacks")       \
+	X(PPROF, "pprof")                \
+	X(GZIP, "gzip, of any of these") \
+	X(JITDUMP, "jitdump")
 
 enum foreign_format {
-#define X(id, key, text) FOREIGN_##id,
+#define X(id, text) FOREIGN_##id,
 	FOREIGN_FORMATS(X)
 #undef X
 		N_FOREIGN_FORMATS
