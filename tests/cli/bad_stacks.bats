@@ -97,7 +97,8 @@ spoil_frames() { # FILE zeros|ones|noise FROM_PERCENT
 	need_recording
 	for how in "zeros 0" "ones 0" "noise 0" "ones 50" "noise 10" "noise 90"; do
 		# shellcheck disable=SC2086 # two words
-		cp -f "$PROGRAMS/deep-nofp" spoilt && spoil_frames spoilt $how
+		cp -f "$PROGRAMS/deep-nofp" spoilt
+		spoil_frames spoilt $how
 		rm -rf .cache s
 		record_stacks ./spoilt 3000
 		[ "$(assay report -i s -l -t 0 --format json | jq '[.rows[] | select(.symbol == "bottom")] | length')" = 1 ]
@@ -110,7 +111,8 @@ spoil_frames() { # FILE zeros|ones|noise FROM_PERCENT
 	background ./prog 100000s >/dev/null
 	program=$pid
 	is_running "$program" prog
-	cp "$PROGRAMS/split" other && mv -f other prog
+	cp "$PROGRAMS/split" other
+	mv -f other prog
 	background assay record --call-graph dwarf -e cpu-clock -p "$program" -o s 2>said
 	wait_for test -e s
 	wait_for has_run "$program" $(($(ticks "$program") + 50))

@@ -596,7 +596,8 @@ upkeep_has_nice() { # NICE
 	[ "$(parts d | wc -l)" = 2 ]
 	[ "$(total_of d)" = "$(counted_in_all)" ]
 	late=$(total_of d --since -30m) early=$(total_of d --until -30m)
-	[ "$late" -gt 0 ] && [ "$early" -gt 0 ]
+	[ "$late" -gt 0 ]
+	[ "$early" -gt 0 ]
 	[ $((early + late)) = "$(counted_in_all)" ]
 }
 

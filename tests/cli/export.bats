@@ -86,7 +86,8 @@ load exports
 	ln -s real.folded link.folded
 	touch real.folded
 	assay export -q -i s -o link.folded
-	[ -L link.folded ] && [ -s real.folded ]
+	[ -L link.folded ]
+	[ -s real.folded ]
 }
 
 @test "perf.data files are exported as sessions are" {

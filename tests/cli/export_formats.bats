@@ -291,7 +291,8 @@ protobuf() {
 		jq -e '(.threads | length) == 8 and (.processes | length) == 2' x.json
 		jq -e '([.threads[] | {"\(.[0])": .[1]}] | add) == ([.samples[] | {"\(.tid)": .pid}] | add)' x.json
 	done
-	jq '{names: [.samples[].chain[]] | unique}' x.json >names_in && mv names_in x.json
+	jq '{names: [.samples[].chain[]] | unique}' x.json >names_in
+	mv names_in x.json
 	has_hostile_names '.names'
 }
 

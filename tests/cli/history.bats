@@ -23,7 +23,8 @@ samples() {
 	first=$(samples --session-dir store --until '2026-06-01 00:47:11')
 	second=$(samples -i store --since 2026-06-01T01:47:11+01:00)
 	echo "$all $first $second"
-	[ "$first" -gt 0 ] && [ "$second" -gt 0 ]
+	[ "$first" -gt 0 ]
+	[ "$second" -gt 0 ]
 	[ $((first + second)) = "$all" ]
 	[ "$(samples -i store --at '2026-06-01 01:00' --window 10m)" = \
 		"$(samples -i store --since '2026-06-01 00:55' --until '2026-06-01 01:05')" ]

@@ -126,7 +126,8 @@ by_hand() {
 	grep -q '^0x58 \[0x20\] COMM misc 0x0: .* cpu0 41/41 comm name=' out
 	grep -q '^0x78 \[0x20\] SAMPLE misc 0x2: 1.000000000 cpu0 41/41 sample .* ip=0x1000' out
 	grep -q '^  0000  09 00 00 00 02 00 20 00  *\|^  0000  09 00 00 00 02 00 20 00 00 10' out
-	by_hand && assay import -q hand.data -o s.assay
+	by_hand
+	assay import -q hand.data -o s.assay
 	run assay script -i s.assay -D
 	refused 1 "is a session, which has no records"
 }

@@ -123,6 +123,9 @@ is_whole() { # FILE
 		[ ! -e rec ]
 		return
 	}
-	[ -s rec/data ] && [ -s rec/kcore_dir/kcore ] && [ -s rec/kcore_dir/kallsyms ] && [ -e rec/kcore_dir/modules ]
+	[ -s rec/data ]
+	[ -s rec/kcore_dir/kcore ]
+	[ -s rec/kcore_dir/kallsyms ]
+	[ -e rec/kcore_dir/modules ]
 	assay script -i rec >/dev/null
 }
