@@ -38,9 +38,9 @@ pid_t thread_fork_real_time(void);
 void thread_end_real_time(void);
 
 /*
- * Real-time priority while the thread uses little CPU time. Beside a thread that uses more than
- * half of a CPU, ordinary threads of that CPU would hardly run: this one is ordinary then, too,
- * until it uses less. All functions belong to the thread.
+ * Real-time priority while the thread uses little CPU time. If it uses more than half of a CPU, it
+ * is ordinary until it uses less. Otherwise other threads of that CPU would hardly run. All
+ * functions belong to the thread.
  */
 struct real_time_guard {
 	bool is_wanted, is_on;

@@ -21,7 +21,7 @@ struct sampler_limits {
 	uint32_t loop;     /* 0: as if the kernel had no bpf_loop() */
 	uint32_t refuse;   /* 1: the program has a fault */
 	uint32_t load_ms;  /* loading takes this much longer */
-	uint32_t files;    /* that it can tell apart; 0: MAX_FILES */
+	uint32_t files;    /* that it can distinguish; 0: MAX_FILES */
 };
 
 struct sampler_limits sampler_limits(size_t n_cpus);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The processes that help a daemon, and what they cost: keeper, opener, parsers, upkeep. */
+/* The processes that help a daemon, and their cost: keeper, opener, parsers, upkeep. */
 #pragma once
 
 #include <stdint.h>
@@ -18,7 +18,7 @@ struct daemon_helpers {
 	struct helper keeper, opener;
 	uint32_t n_openers_died;
 	struct parser_cost parsers;
-	pid_t upkeep; /* outside of the sums, as it has a budget of its own; 0: none runs */
+	pid_t upkeep; /* not in the sums, because it has a separate budget; 0: none runs */
 	uint64_t cpu_ns,
 		bytes; /* CPU time of keeper, opener and parsers; memory of the first two */
 };

@@ -3,9 +3,9 @@
  * The limits of input that a stranger controls: programs, their files, and their number. A name
  * with USER is for all programs of a user; the name without it is for those of all users together.
  *
- * docs/security.md, "Limits", has them as a table, with the loss that reports each. Formats have
- * limits of their own beside their readers, such as elf/elf_packed.h. A daemon ends and begins
- * counting anew before its own memory passes --max-memory, whatever these are (daemon/collect.c).
+ * The table in docs/security.md, "Limits", has the loss that reports each. A reader of a format has
+ * further limits, such as those in elf/elf_packed.h. A daemon ends and begins counting anew before
+ * its own memory passes --max-memory, whatever these are (daemon/collect.c).
  */
 #pragma once
 

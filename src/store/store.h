@@ -177,8 +177,7 @@ struct store_ops {
 	/* Whether flushed blocks still wait for a slow disk. NULL: never. */
 	bool (*is_behind)(struct store *s);
 
-	/* The same number as that of close(), as far as it is known now. NULL: only close() has it.
-	 */
+	/* The number that close() would give now. NULL: only close() has it. */
 	uint64_t (*unwritten)(const struct store *s);
 };
 

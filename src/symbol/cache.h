@@ -20,8 +20,8 @@ bool cache_open(const char *dir, const struct build_id *id, struct file_mapping 
 
 /*
  * Reads the index of a build id from a folder that somebody else may have written, such as that of
- * a history (symbols.h): all is copied and checked. False: there is no sound one. The caller frees
- * *block.
+ * a history (symbols.h). It copies and checks all of it. False: there is no sound one. The caller
+ * frees *block.
  */
 bool cache_read_foreign(const char *dir, const struct build_id *id, struct index_header **block,
 			struct index *ix);
