@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A jitdump, which any process may write as it likes: at once, and in two pieces; its lines. */
+/* A jitdump, which any process may write as it likes: whole, in two pieces; its index and lines. */
 #include "foreign/jitdump.h"
+#include "machine/jit_index.h"
 #include "symbol/lines/line_dump.h"
 
 static size_t feed_all(struct jitdump *d, const uint8_t *data, size_t size, size_t piece)
@@ -15,6 +16,25 @@ static size_t feed_all(struct jitdump *d, const uint8_t *data, size_t size, size
 			break;
 	}
 	return at;
+}
+
+/* At the time and place of each code, there is this code or a newer one of that time. */
+static void check_index(const struct jitdump *d)
+{
+	struct jit_index x = { 0 };
+
+	jit_index_add(&x, d);
+	vec_foreach (&d->codes, c) {
+		const struct jitdump_code *found;
+
+		if (!c->size)
+			continue;
+		found = jit_index_find(&x, d, c->addr + c->size / 2, c->from_ns);
+		if (!found || found < c || found->from_ns != c->from_ns ||
+		    c->addr + c->size / 2 - found->addr >= found->size)
+			abort();
+	}
+	jit_index_fini(&x);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -32,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	vec_foreach (&whole.codes, c)
 		if (c->file_off + c->size > size || c->first_line + c->n_lines > whole.lines.n)
 			abort();
+	check_index(&whole);
 	free(line_dump_make(data, size, &block_size));
 	jitdump_fini(&whole);
 	jitdump_fini(&pieces);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which code was at an address at a time, from a dump that grows. */
 #include "machine/jit_code.h"
+#include "machine/jit_index.h"
 
 #include <fcntl.h>
 
@@ -172,12 +173,12 @@ static void load_giant(struct dump *d, uint64_t size)
 	end(d);
 }
 
-/* An index by page would have 1,024 entries for each move. */
+/* An index by page would have 1,024 entries for each move. All codes of all times are found. */
 static void a_giant_function_that_moves_often_costs_little(void **state)
 {
 	struct guard_budget budget = { .user_bytes = 8 << 20, .total_bytes = 8 << 20 };
 	struct jit_code_config config = { .pid = 41, .path = DUMP, .budget = &budget };
-	uint64_t last = GIANT_AT + (uint64_t)GIANT_MOVES * 16, off;
+	uint64_t last = GIANT_AT + (uint64_t)GIANT_MOVES * 16, first, off;
 	struct dump d = { 0 };
 	struct jit_code *j;
 
@@ -189,17 +190,141 @@ static void a_giant_function_that_moves_often_costs_little(void **state)
 		move(&d, 2000 + i, GIANT_AT + i * 16, 1);
 	append(&d);
 	j = jit_code_open(&config);
+	assert_true(jit_code_find(j, GIANT_AT, 2000, &first));
 	assert_true(jit_code_find(j, last + 5, 2000 + GIANT_MOVES, &off));
 	assert_false(jit_code_find(j, last + GIANT_BYTES, 2000 + GIANT_MOVES, &off));
 	assert_false(jit_code_find(j, GIANT_AT - 1, 2000 + GIANT_MOVES, &off));
-	/* Too many newer codes stand before those of so long ago. */
-	assert_false(jit_code_find(j, GIANT_AT + 5, 2000, &off));
+	for (uint64_t i = 0; i <= GIANT_MOVES; i++) {
+		assert_true(jit_code_find(j, last + 5, 2000 + i, &off));
+		assert_int_equal(off - first, last + 5 - (GIANT_AT + i * 16));
+	}
 	assert_false(jit_code_take_refusal(j));
 	assert_in_range(budget.used, 1, 8 << 10);
 	jit_code_unref(j);
 	assert_int_equal(budget.used, 0);
 	guard_budget_fini(&budget);
 	buf_fini(&d.b);
+}
+
+/* The same as jit_index_find(), in the plainest way. */
+static const struct jitdump_code *search_all(const struct jitdump *d, uint64_t addr,
+					     uint64_t time_ns)
+{
+	const struct jitdump_code *newest = NULL, *oldest = NULL;
+
+	vec_foreach (&d->codes, c) {
+		if (addr < c->addr || addr - c->addr >= c->size)
+			continue;
+		if (c->from_ns <= time_ns && (!newest || c->from_ns >= newest->from_ns))
+			newest = c;
+		if (!oldest || c->from_ns < oldest->from_ns)
+			oldest = c;
+	}
+	return newest ? newest : oldest;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state += 0x9e3779b97f4a7c15ULL;
+	return hash_u64(*state);
+}
+
+/* Overlaps, equal starts, size 0, equal and unordered times, both ends of the address space. */
+static struct jitdump_code random_code(uint64_t *state, uint64_t span, uint64_t n_times)
+{
+	uint64_t from = next_random(state) % 3 ? GIANT_AT - span / 2 : 0;
+	unsigned bits = (unsigned)(next_random(state) % 24);
+	struct jitdump_code c = { .addr = from + next_random(state) % span,
+				  .size = next_random(state) & ((1ull << bits) - 1),
+				  .from_ns = 1000 + next_random(state) % n_times };
+
+	if (next_random(state) % 8 == 0)
+		c.addr = UINT64_MAX - c.size - next_random(state) % span;
+	if (next_random(state) % 64 == 0)
+		c.size = UINT64_MAX - c.addr; /* up to the last byte but one */
+	return c;
+}
+
+static void compare_at(const struct jit_index *x, const struct jitdump *d, uint64_t addr,
+		       uint64_t time_ns)
+{
+	assert_ptr_equal(jit_index_find(x, d, addr, time_ns), search_all(d, addr, time_ns));
+}
+
+static void compare_around(const struct jit_index *x, const struct jitdump *d,
+			   const struct jitdump_code *c, uint64_t time_ns)
+{
+	compare_at(x, d, c->addr - 1, time_ns);
+	compare_at(x, d, c->addr, time_ns);
+	compare_at(x, d, c->addr + c->size / 2, c->from_ns);
+	compare_at(x, d, c->addr + c->size - 1, c->from_ns - 1);
+	compare_at(x, d, c->addr + c->size, time_ns);
+}
+
+/* Adds codes in parts, and compares after each part. */
+static void compare_random_codes(uint64_t seed, uint64_t span, uint64_t n_times, uint32_t n_codes)
+{
+	struct jit_index x = { 0 };
+	struct jitdump d;
+
+	jitdump_init(&d);
+	for (int part = 0; part < 3; part++) {
+		for (uint32_t i = 0; i < n_codes; i++)
+			vec_push(&d.codes, random_code(&seed, span, n_times));
+		jit_index_add(&x, &d);
+		for (uint32_t i = 0; i < n_codes / 2; i++)
+			compare_around(&x, &d, &d.codes.data[next_random(&seed) % d.codes.n],
+				       999 + next_random(&seed) % (n_times + 2));
+		compare_at(&x, &d, UINT64_MAX, 2000);
+		compare_at(&x, &d, 0, 2000);
+	}
+	/* A node for each code, and at most four slots of the map. */
+	assert_in_range(jit_index_memory(&x), 1, d.codes.n * 128 + 4096);
+	jit_index_fini(&x);
+	jitdump_fini(&d);
+}
+
+static void the_index_agrees_with_a_plain_search(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 4; seed++) {
+		compare_random_codes(seed, 16, 4, 40);
+		compare_random_codes(seed + 10, 4096, 100, 400);
+		compare_random_codes(seed + 20, 1 << 24, 1, 400);
+		compare_random_codes(seed + 30, 1 << 30, 1 << 20, 800);
+	}
+}
+
+/*
+ * Codes whose times fall, rise or are equal: a tree without balance would be a list. A search that
+ * compared all codes, or a recursion for each code, would take this test minutes or its stack.
+ */
+static void no_order_of_times_makes_the_index_deep(void **state)
+{
+	static const int64_t steps[] = { -1, 0, 1 };
+	const uint64_t n = 100000;
+
+	(void)state;
+	for (size_t k = 0; k < 3; k++) {
+		struct jit_index x = { 0 };
+		struct jitdump d;
+		uint64_t now = 1000000;
+
+		jitdump_init(&d);
+		for (uint64_t i = 0; i < n; i++, now += (uint64_t)steps[k])
+			vec_push(&d.codes, (struct jitdump_code){ .addr = GIANT_AT - 2 * n + i,
+								  .size = 4 * n,
+								  .from_ns = now });
+		jit_index_add(&x, &d);
+		for (uint64_t i = 0; i < n; i++) {
+			const struct jitdump_code *c = jit_index_find(&x, &d, GIANT_AT - 2 * n + i,
+								      k ? UINT64_MAX : 1000000 - i);
+
+			assert_ptr_equal(c, &d.codes.data[i]);
+		}
+		jit_index_fini(&x);
+		jitdump_fini(&d);
+	}
 }
 
 static void a_dump_over_the_budget_gives_no_names(void **state)
@@ -281,6 +406,8 @@ int main(void)
 		cmocka_unit_test(without_a_clock_the_newest_code_counts),
 		cmocka_unit_test(a_dump_is_read_on_while_it_grows),
 		cmocka_unit_test(a_giant_function_that_moves_often_costs_little),
+		cmocka_unit_test(the_index_agrees_with_a_plain_search),
+		cmocka_unit_test(no_order_of_times_makes_the_index_deep),
 		cmocka_unit_test(a_record_of_too_many_bytes_is_refused),
 		cmocka_unit_test(a_dump_over_the_budget_gives_no_names),
 		cmocka_unit_test(what_is_no_dump_is_harmless),
