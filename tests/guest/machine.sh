@@ -9,7 +9,7 @@ both_have_samples() {
 }
 
 the_whole_machine() { # COLLECTOR
-	record_until both_have_samples -a --collector "$1" -e cycles -c 5000000 -- sh -c '
+	record_until both_have_samples -a --collector "$1" -e cycles -c 20000000 -- sh -c '
 		taskset 1 /programs/quarters 100000s & exec taskset 2 /programs/split 100000s'
 	killall quarters || true
 	assay report -i s --by cpu,app
@@ -53,7 +53,7 @@ the_kernel_s_code_from_kcore() {
 }
 
 through_programs_without_frame_pointers() {
-	record_until "has_chain s" -a --collector bpf -e cycles -c 5000000 -- /programs/deep-nofp 100000s 2>log
+	record_until "has_chain s" -a --collector bpf -e cycles -c 20000000 -- /programs/deep-nofp 100000s 2>log
 	cat log
 	has "in-kernel unwinding" log
 }
