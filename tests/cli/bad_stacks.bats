@@ -96,8 +96,8 @@ spoil_frames() { # FILE zeros|ones|noise FROM_PERCENT
 @test "spoilt unwind tables cost stacks and nothing else" {
 	need_recording
 	for how in "zeros 0" "ones 0" "noise 0" "ones 50" "noise 10" "noise 90"; do
-		# shellcheck disable=SC2086 # two words
 		cp -f "$PROGRAMS/deep-nofp" spoilt
+		# shellcheck disable=SC2086 # two words
 		spoil_frames spoilt $how
 		rm -rf .cache s
 		record_stacks ./spoilt 3000
