@@ -2,6 +2,7 @@
 /* Kinds of branches, and their flags. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* X(id, flags): how a block ends, and perf's flags for a branch of that kind. */
@@ -17,6 +18,11 @@
 	X(SYSRET, PT_F_RETURN | PT_F_SYSTEM)                                 \
 	X(INTERRUPT, PT_F_CALL | PT_F_INTERRUPT)                             \
 	X(IRET, PT_F_RETURN | PT_F_INTERRUPT)                                \
+	X(FAR_JUMP, 0) /* far: the return stack stays as it is */            \
+	X(FAR_CALL, PT_F_CALL)                                               \
+	X(FAR_RETURN, PT_F_RETURN)                                           \
+	X(INTO, PT_F_CALL | PT_F_INTERRUPT) /* without a TIP: it goes on */  \
+	X(VM_ENTRY, PT_F_CALL | PT_F_VM_ENTRY)                               \
 	X(UNREADABLE, 0) /* what comes next can't be read, or is no code */
 
 enum pt_end {
@@ -25,6 +31,21 @@ enum pt_end {
 #undef X
 		N_PT_ENDS
 };
+
+/* Over such an end, execution goes on or follows a direct branch: no packet is for it. */
+static inline bool pt_end_is_direct(unsigned int end)
+{
+	return end == PT_END_FALL || end == PT_END_JUMP || end == PT_END_CALL;
+}
+
+/*
+ * An INTO without an overflow, and a VMLAUNCH or VMRESUME that fails, have no packet, and execution
+ * goes on behind them. Directions are never left before the TIP of one that does not.
+ */
+static inline bool pt_end_may_go_on(unsigned int end)
+{
+	return end == PT_END_INTO || end == PT_END_VM_ENTRY;
+}
 
 /* The letters of perf's flags ("bcrosyiABExghDt"), a bit each. */
 enum pt_flags {
@@ -39,6 +60,7 @@ enum pt_flags {
 	PT_F_BEGIN = 1 << 8,
 	PT_F_END = 1 << 9,
 	PT_F_IN_TX = 1 << 10,
+	PT_F_VM_ENTRY = 1 << 11,
 	PT_F_INTERRUPTS_OFF = 1 << 13,
 	PT_F_INTERRUPTS_CHANGE = 1 << 14,
 };

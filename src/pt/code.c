@@ -126,13 +126,6 @@ static bool read_insn(struct code_reader *r, uint64_t addr, struct pt_insn *out)
 	return r->n > offset && pt_insn_read(r->code->width, r->bytes + offset, r->n - offset, out);
 }
 
-static uint64_t target_of(const struct pt_code *code, const struct pt_insn *i, uint64_t addr)
-{
-	uint64_t target = addr + i->size + i->distance;
-
-	return code->width == 64 ? target : target & (code->width == 32 ? 0xffffffff : 0xffff);
-}
-
 static void decode_block(struct pt_code *code, uint64_t addr, struct pt_node *node)
 {
 	struct code_reader reader;
@@ -152,7 +145,7 @@ static void decode_block(struct pt_code *code, uint64_t addr, struct pt_node *no
 		if (node->end == PT_END_FALL)
 			continue;
 		if (insn.is_direct)
-			node->target = target_of(code, &insn, node->last);
+			node->target = pt_insn_target(&insn, node->last);
 		return;
 	}
 }

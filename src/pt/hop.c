@@ -71,11 +71,6 @@ static bool read_directions(uint64_t tnt, struct pt_path *p)
 	return true;
 }
 
-static bool is_direct(const struct pt_node *node)
-{
-	return node->end == PT_END_FALL || node->end == PT_END_JUMP || node->end == PT_END_CALL;
-}
-
 /* Behind a direction, and at the branch of the next. */
 static void begin_mark(struct pt_path *p)
 {
@@ -97,7 +92,7 @@ static void go_to_tip(struct pt_path *p)
 {
 	begin_mark(p);
 	for (unsigned int steps = 0; steps < PT_PATH_STEPS; steps++) {
-		bool was_direct = is_direct(pt_node(p->code, p->node));
+		bool was_direct = pt_end_is_direct(pt_node(p->code, p->node)->end);
 
 		if (!was_direct)
 			end_mark(p);

@@ -46,7 +46,7 @@ static const struct pt_node *pass(struct pt_flow *f)
 	return node;
 }
 
-/* A direct jump or call, or the end of a block that was cut. */
+/* A direct jump or call, or an end that goes on. */
 static void step_direct(struct pt_flow *f)
 {
 	const struct pt_node *node = pass(f);
@@ -54,7 +54,7 @@ static void step_direct(struct pt_flow *f)
 	unsigned int end = node->end;
 
 	f->steps++;
-	if (end == PT_END_FALL) {
+	if (end == PT_END_FALL || pt_end_may_go_on(end)) {
 		f->node = pt_code_next(f->code, f->node);
 		return;
 	}
@@ -156,14 +156,14 @@ static void settle_at_end(struct pt_flow *f)
 	pt_flow_settle(f, f->insns + pt_node(f->code, f->node)->n_insns - 1);
 }
 
-static enum pt_walk walk_direct(struct pt_flow *f);
+static enum pt_walk walk_direct(struct pt_flow *f, bool for_tip);
 
 enum pt_walk pt_walk_tnt(struct pt_flow *f, unsigned int keep)
 {
 	unsigned int steps = 0, n = f->tnt.n;
 
 	if (n > keep && !pt_flow_is_settled(f)) {
-		enum pt_walk r = walk_direct(f);
+		enum pt_walk r = walk_direct(f, false);
 
 		if (r != PT_WALK_DONE)
 			return r;
@@ -184,6 +184,8 @@ enum pt_walk pt_walk_tnt(struct pt_flow *f, unsigned int keep)
 		case PT_END_FALL:
 		case PT_END_JUMP:
 		case PT_END_CALL:
+		case PT_END_INTO:
+		case PT_END_VM_ENTRY:
 			step_direct(f);
 			if (!may_step(f, ++steps))
 				return PT_WALK_LOOP;
@@ -197,15 +199,15 @@ enum pt_walk pt_walk_tnt(struct pt_flow *f, unsigned int keep)
 	return PT_WALK_DONE;
 }
 
-/* Over direct branches, to a block that ends otherwise. */
-static enum pt_walk walk_direct(struct pt_flow *f)
+/* Over direct branches, to a block that ends otherwise: what the packet at hand is for. */
+static enum pt_walk walk_direct(struct pt_flow *f, bool for_tip)
 {
 	for (unsigned int steps = 0; may_step(f, steps); steps++) {
 		unsigned int end = pt_node(f->code, f->node)->end;
 
 		if (end == PT_END_UNREADABLE)
 			return PT_WALK_NO_CODE;
-		if (end != PT_END_FALL && end != PT_END_JUMP && end != PT_END_CALL)
+		if (!pt_end_is_direct(end) && (for_tip || !pt_end_may_go_on(end)))
 			return PT_WALK_DONE;
 		if (!steps)
 			pt_flow_tell_ahead(f);
@@ -226,7 +228,7 @@ enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
 		pt_flow_say_ip(f, ip);
 		return PT_WALK_DONE;
 	}
-	r = walk_direct(f);
+	r = walk_direct(f, true);
 	if (r != PT_WALK_DONE)
 		return r;
 	from = f->node;
@@ -323,8 +325,7 @@ enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip)
 			ip = node->last;
 			continue;
 		}
-		if (node->end != PT_END_FALL && node->end != PT_END_JUMP &&
-		    node->end != PT_END_CALL)
+		if (!pt_end_is_direct(node->end) && !pt_end_may_go_on(node->end))
 			return PT_WALK_MISMATCH;
 		if (!steps)
 			pt_flow_tell_ahead(f);

@@ -39,6 +39,7 @@ static const char *script_flags_name(uint32_t flags)
 		{ PT_F_TX_ABORT, "tx abrt" },
 		{ PT_F_BEGIN, "tr strt" },
 		{ PT_F_END, "tr end" },
+		{ PT_F_CALL | PT_F_VM_ENTRY, "vmentry" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

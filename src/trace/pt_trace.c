@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/reserve.h"
-#include "pt/insn.h"
 #include "trace/pt_ahead.h"
 #include "trace/pt_queue.h"
 #include "trace/pt_view.h"
@@ -321,12 +320,6 @@ int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, s
 			return error_set(err, -EBADMSG,
 					 "its description of the Intel PT data is damaged");
 		return error_set(err, -ENODATA, "it has no Intel PT data");
-	}
-	if (!pt_insn_is_supported()) {
-		free(t);
-		return error_set(err, -ENOTSUP,
-				 "this assay cannot decode its Intel PT data: it was built without "
-				 "libZydis; use an assay whose --version has it");
 	}
 	t->data = config->data;
 	t->detail = config->detail;

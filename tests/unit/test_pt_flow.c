@@ -56,7 +56,7 @@ static bool is_noted(const struct pt_event *e)
 
 static void note_branch(struct buf *b, const struct pt_event *e)
 {
-	static const char letters[] = "bcrosyiABEx";
+	static const char letters[] = "bcrosyiABExg";
 
 	buf_printf(b, "%" PRIx64 "-%" PRIx64 " ", e->branch.from, e->branch.to);
 	for (int i = 0; letters[i]; i++)
@@ -165,6 +165,57 @@ static void a_return_with_an_address_is_not_compressed(void **state)
 	(void)state;
 	expect(PSB "TNT T\nTIP 0x1010\nTIP.PGD no ip\n",
 	       "0-1000 bB\n1000-1004 bo\n1004-1020 bc\n1021-1010 br\n1010-0 bcsE\n");
+}
+
+#define UP_TO_1009 "0-1000 bB\n1000-1004 bo\n1004-1020 bc\n1021-1009 br\n"
+
+/* With other code at an address. */
+static void expect_with(uint64_t at, const char *code, size_t size, const char *text,
+			const char *want)
+{
+	struct world w;
+
+	setup(&w);
+	memcpy(w.code + (at - 0x1000), code, size);
+	assert_string_equal(decode(&w, text), want);
+	buf_fini(&w.said);
+}
+
+static void far_branches_leave_the_return_stack_alone(void **state)
+{
+	(void)state;
+	/* retf */
+	expect_with(
+		0x1020, "\xcb", 1, PSB "TNT T\nTIP 0x1021\nTNT T\nTIP.PGD no ip\n",
+		"0-1000 bB\n1000-1004 bo\n1004-1020 bc\n1020-1021 br\n1021-1009 br\n1009-0 bE\n");
+	/* jmp far *(%rax) */
+	expect_with(0x1009, "\xff\x28", 2, PSB "TNT TT\nTIP 0x1010\nTIP.PGD no ip\n",
+		    UP_TO_1009 "1009-1010 b\n1010-0 bcsE\n");
+	/* call far *(%rax): no return behind it is compressed. */
+	expect_with(0x1009, "\xff\x18", 2, PSB "TNT TT\nTIP 0x1021\nTNT T\n",
+		    UP_TO_1009 "1009-1021 bc\nerror at 1021+36: the trace does not fit the code\n");
+}
+
+/* 1009 vmresume, je 1010, jmp *%rax */
+#define VM_ENTRY 0x1009, "\x0f\x01\xc3\x74\x02\xff\xe0", 7
+
+static void a_machine_is_entered_or_is_not(void **state)
+{
+	(void)state;
+	expect_with(VM_ENTRY, PSB "TNT TT\nTIP 0x1000\nTNT N\nTIP.PGD no ip\n",
+		    UP_TO_1009 "1009-1000 bcg\n1002-1010 b\n1010-0 bcsE\n");
+	expect_with(VM_ENTRY, PSB "TNT TT\nTIP.PGD no ip\n", UP_TO_1009 "1009-0 bcEg\n");
+	/* It fails: */
+	expect_with(VM_ENTRY, PSB "TNT TTT\nTIP.PGD no ip\n",
+		    UP_TO_1009 "100c-1010 bo\n1010-0 bcsE\n");
+	expect_with(VM_ENTRY, PSB "TNT TTN\nTIP 0x1010\nTIP.PGD no ip\n",
+		    UP_TO_1009 "100e-1010 b\n1010-0 bcsE\n");
+	expect_with(VM_ENTRY, PSB "TNT TT\nFUP 0x100c\nTIP 0x1010\nTIP.PGD no ip\n",
+		    UP_TO_1009 "100c-1010 bcyi\n1010-0 bcsE\n");
+	/* With a time before the next direction: */
+	expect_with(VM_ENTRY, PSB "TSC 0x3e8\nTNT TT\nTSC 0x7d0\nTNT T\nTIP.PGD no ip\n",
+		    "0-1000 bB\n1000-1004 bo @1000\n1004-1020 bc @1000\n1021-1009 br @1000\n"
+		    "100c-1010 bo @2000\n1010-0 bcsE @2000\n");
 }
 
 static void directions_go_on_behind_a_deferred_address(void **state)
@@ -613,6 +664,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(branches_of_every_kind),
 		cmocka_unit_test(a_return_with_an_address_is_not_compressed),
+		cmocka_unit_test(far_branches_leave_the_return_stack_alone),
+		cmocka_unit_test(a_machine_is_entered_or_is_not),
 		cmocka_unit_test(directions_go_on_behind_a_deferred_address),
 		cmocka_unit_test(an_interrupt_says_where_and_where_to),
 		cmocka_unit_test(goldmont_tells_the_address_behind_a_branch),

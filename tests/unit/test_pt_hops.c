@@ -19,7 +19,8 @@
 enum { BASE = 0x401000, STEPS = 60000, DEEP = 4096 };
 
 /* The places that an indirect jump, or call, leads to. */
-static const uint64_t jumps[] = { BASE + 0x10, BASE + 0x30, BASE + 0x50, BASE + 0xa0 };
+static const uint64_t jumps[] = { BASE + 0x10, BASE + 0x30, BASE + 0x50, BASE + 0xa0,
+				  BASE + 0xb0, BASE + 0xb8, BASE + 0xba, BASE + 0xbc };
 static const uint64_t calls[] = { BASE + 0x60, BASE + 0x80, BASE + 0x90 };
 
 static const uint8_t program[0xc0] = {
@@ -38,6 +39,9 @@ static const uint8_t program[0xc0] = {
 	[0x97] = 0xc3,                                     /* ret */
 	[0xa0] = 0xe8, 0,    0,    0,    0,    0xe8, 0xe6, 0xff, 0xff, 0xff, /* call a5; call 90 */
 	[0xaa] = 0xff, 0xe0,                                                 /* jmp *%rax */
+	[0xb0] = 0x0f, 0x01, 0xc2, 0x74, 0x01, 0x90, 0xff, 0xe0, /* vmlaunch; je b6; nop; jmp *%rax
+								  */
+	[0xb8] = 0xff, 0x28, 0xff, 0x18, 0xcb, /* jmp far *(%rax); call far *(%rax); retf */
 };
 
 static size_t read_code(void *context, uint32_t space, uint64_t addr, uint8_t *out, size_t size)
@@ -183,6 +187,16 @@ static void step(struct processor *p)
 			go_indirect(p, BASE + 0x70);
 		else
 			go_indirect(p, jumps[chance(p, ARRAY_SIZE(jumps))]);
+		break;
+	case PT_END_VM_ENTRY:
+		if (!bit) /* it fails */
+			break;
+		go_indirect(p, jumps[chance(p, ARRAY_SIZE(jumps))]);
+		break;
+	case PT_END_FAR_JUMP:
+	case PT_END_FAR_CALL:
+	case PT_END_FAR_RETURN:
+		go_indirect(p, jumps[chance(p, ARRAY_SIZE(jumps))]);
 		break;
 	default:
 		fail();
@@ -346,7 +360,7 @@ static void hops_over_a_damaged_trace_equal_steps(void **state)
 	for (uint64_t seed = 1; seed <= 4; seed++) {
 		struct buf trace = play(seed);
 
-		for (size_t at = 100; at < trace.len; at += 611)
+		for (size_t at = 100; at < trace.len; at += 617)
 			trace.data[at] ^= (uint8_t)(1 << at % 8);
 		compare_all(&trace);
 		buf_fini(&trace);
