@@ -10,7 +10,9 @@
 #include "pt/packet.h"
 #include "pt/packet_text.h"
 
-#define TEXT_MAX 4096 /* of a dump, which is read again */
+#define TEXT_MAX    4096 /* of a dump, which is read again */
+#define COLLECT_MAX 256  /* bytes: collecting passes over padding, and begins at each packet here \
+			  */
 
 static void must(bool holds)
 {
@@ -39,12 +41,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memcpy(own, data, size);
 	while (at < end) {
+		const uint8_t *collect_end = at + MIN(end - at, COLLECT_MAX);
 		enum pt_block before = block;
 		struct pt_tnt tnt = { 0 };
 		struct pt_packet p;
 		int r = pt_packet_read(at, end, &block, &p);
 
-		must(pt_tnt_collect(at, end, &tnt) <= end && tnt.n <= 64);
+		must(pt_tnt_collect(at, collect_end, &tnt) <= collect_end && tnt.n <= 64);
 		if (r > 0)
 			write_and_read_again(&p, before);
 		at += r > 0 ? r : 1;
