@@ -11,8 +11,7 @@
 #include "pt/packet_text.h"
 
 #define TEXT_MAX    4096 /* of a dump, which is read again */
-#define COLLECT_MAX 256  /* bytes: collecting passes over padding, and begins at each packet here \
-			  */
+#define COLLECT_MAX 256  /* bytes: collecting goes over padding, from each packet on */
 
 static void must(bool holds)
 {
