@@ -18,3 +18,8 @@ uint64_t clock_wall_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
 }
+
+uint64_t clock_thread_cpu_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}

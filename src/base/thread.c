@@ -39,6 +39,16 @@ void thread_init_lock(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&inherits);
 }
 
+void thread_init_condition(pthread_cond_t *condition)
+{
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(condition, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+}
+
 static bool set_real_time(int flag)
 {
 	struct sched_param first = { .sched_priority = 1 };
@@ -77,18 +87,11 @@ void thread_end_real_time(void)
 
 #define LOOK_NS (100 * NS_PER_MS)
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? timespec_ns(t) : 0;
-}
-
 void real_time_guard_begin(struct real_time_guard *g)
 {
 	bool is_on = thread_be_real_time();
 
-	*g = (struct real_time_guard){ is_on, is_on, clock_monotonic_ns(), thread_cpu_ns() };
+	*g = (struct real_time_guard){ is_on, is_on, clock_monotonic_ns(), clock_thread_cpu_ns() };
 }
 
 void real_time_guard_look(struct real_time_guard *g)
@@ -98,7 +101,7 @@ void real_time_guard_look(struct real_time_guard *g)
 
 	if (!g->is_wanted || now_ns - g->since_ns < LOOK_NS)
 		return;
-	cpu_ns = thread_cpu_ns();
+	cpu_ns = clock_thread_cpu_ns();
 	is_greedy = cpu_ns - g->cpu_ns > (now_ns - g->since_ns) / 2;
 	if (is_greedy && g->is_on)
 		thread_end_real_time();

@@ -23,6 +23,9 @@ void thread_be_ordinary(void);
  */
 void thread_init_lock(pthread_mutex_t *lock);
 
+/* A condition whose pthread_cond_timedwait() goes by CLOCK_MONOTONIC. */
+void thread_init_condition(pthread_cond_t *condition);
+
 /*
  * Real-time priority for the calling thread, where it is permitted (RLIMIT_RTPRIO, CAP_SYS_NICE):
  * thousands of threads that are ready to run don't delay it then. Only for threads that do little,

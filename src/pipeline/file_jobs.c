@@ -74,7 +74,6 @@ static struct file_job *job_list_remove(struct job_list *l, struct file_job **at
 struct file_jobs *file_jobs_new(void)
 {
 	struct file_jobs *j = xcalloc(1, sizeof(*j));
-	pthread_condattr_t monotonic;
 
 	j->start_ns = clock_monotonic_ns();
 	job_list_init(&j->waiting);
@@ -82,10 +81,7 @@ struct file_jobs *file_jobs_new(void)
 	atomic_init(&j->n_refs, 1);
 	thread_init_lock(&j->lock);
 	pthread_cond_init(&j->wake, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&j->change, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	thread_init_condition(&j->change);
 	return j;
 }
 
@@ -172,18 +168,11 @@ static void end_job(struct file_jobs *j, struct file_job *job, uint64_t cpu_ns)
 	pthread_cond_broadcast(&j->change);
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? timespec_ns(t) : 0;
-}
-
 /* Called with the lock held, which it gives back meanwhile. */
 static void do_job(struct job_thread *t, struct file_job *job)
 {
 	struct file_jobs *j = t->jobs;
-	uint64_t cpu_ns = thread_cpu_ns();
+	uint64_t cpu_ns = clock_thread_cpu_ns();
 
 	job->is_refused = !is_in_budget(j, job->user);
 	t->is_busy = true;
@@ -194,7 +183,7 @@ static void do_job(struct job_thread *t, struct file_job *job)
 		job->run(job);
 	pthread_mutex_lock(&j->lock);
 	t->is_busy = false;
-	end_job(j, job, thread_cpu_ns() - cpu_ns);
+	end_job(j, job, clock_thread_cpu_ns() - cpu_ns);
 	if (j->waiting.n)
 		pthread_cond_broadcast(&j->wake); /* others waited for this user */
 }
@@ -321,15 +310,9 @@ static bool is_any_running(const struct file_jobs *j)
 	return false;
 }
 
-static struct timespec time_of_ns(uint64_t ns)
-{
-	return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_SECOND),
-				  .tv_nsec = (long)(ns % NS_PER_SECOND) };
-}
-
 void file_jobs_wait(struct file_jobs *j, uint64_t until_ns)
 {
-	struct timespec until = time_of_ns(until_ns);
+	struct timespec until = timespec_of_ns(until_ns);
 	int r = 0;
 
 	pthread_mutex_lock(&j->lock);
@@ -345,7 +328,7 @@ void file_jobs_free(struct file_jobs *j)
 
 	if (!j)
 		return;
-	until = time_of_ns(clock_monotonic_ns() + END_WAIT_NS);
+	until = timespec_of_ns(clock_monotonic_ns() + END_WAIT_NS);
 	pthread_mutex_lock(&j->lock);
 	j->is_ending = true;
 	pthread_cond_broadcast(&j->wake);

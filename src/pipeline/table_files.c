@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "guard/open.h"
 #include "pipeline/image_files.h"
 
@@ -81,16 +82,6 @@ static void table_file_free_job(struct file_job *job)
 	table_file_unref(table_file_of(job));
 }
 
-static void make_monotonic(pthread_cond_t *c)
-{
-	pthread_condattr_t monotonic;
-
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(c, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-}
-
 struct table_file *table_file_begin(struct file_jobs *jobs, const char *proc, int32_t pid,
 				    const struct image *image, uint64_t *n_ended)
 {
@@ -109,7 +100,7 @@ struct table_file *table_file_begin(struct file_jobs *jobs, const char *proc, in
 	f->n_ended = n_ended;
 	f->parts.root_fd = -1;
 	pthread_mutex_init(&f->lock, NULL);
-	make_monotonic(&f->change);
+	thread_init_condition(&f->change);
 	if (jobs) {
 		f->job.user = proc ? file_jobs_user(proc, pid) : UINT32_MAX;
 		file_jobs_add(jobs, &f->job);
@@ -138,8 +129,7 @@ bool table_file_is_ready(struct table_file *f)
 
 bool table_file_wait(struct table_file *f)
 {
-	const struct timespec until = { .tv_sec = (time_t)(f->until_ns / NS_PER_SECOND),
-					.tv_nsec = (long)(f->until_ns % NS_PER_SECOND) };
+	const struct timespec until = timespec_of_ns(f->until_ns);
 	bool is_ready;
 	int r = 0;
 

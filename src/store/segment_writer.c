@@ -192,17 +192,13 @@ struct segment_writer *segment_writer_new(const char *dir, const struct sharing 
 					  bool behind)
 {
 	struct segment_writer *w = xcalloc(1, sizeof(*w));
-	pthread_condattr_t attr;
 
 	w->dir = xstrdup(dir);
 	w->sharing = *sharing;
 	w->fd = -1;
 	thread_init_lock(&w->lock);
 	pthread_cond_init(&w->came, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->done, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_init_condition(&w->done);
 	w->has_thread = behind && thread_start(&w->thread, write_behind, w);
 	return w;
 }
