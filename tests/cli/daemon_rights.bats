@@ -272,7 +272,8 @@ names_deleted() {
 	# They did not enter root's cache.
 	[ "$(find "$HOME" -path '*.cache*' -name '*.sym' -newer names.txt | wc -l)" = 0 ]
 	# Whatever the user assay does there does no harm.
-	for table in d/samples/.names/*.sym; do
+	# (The daemon may have seen deleted files of other tests: their tables name other functions.)
+	for table in $(grep -l forty d/samples/.names/*.sym); do
 		cp "$table" whole
 		printf '\xff\xff' | dd of="$table" bs=1 seek=200 conv=notrunc status=none
 		run assay report -i d --by symbol "pid:$runs"
