@@ -22,7 +22,7 @@
 
 #include "base/intmap.h"
 #include "base/mem.h"
-#include "pt/branch.h"
+#include "pt/event.h"
 
 /*
  * Reads code: up to `size` bytes at `addr`. Returns their number (0: nothing is mapped there, or
@@ -44,16 +44,11 @@ struct pt_node {
 };
 _Static_assert(sizeof(struct pt_node) == 48, "a node is three quarters of a cache line");
 
-/* A branch of a memoised walk: an event, and its effect on the return stack. */
+/* A branch of a memoised walk, as its event has it. */
 struct pt_op {
-	uint64_t from, to;
+	struct pt_branch branch;
 	uint32_t insns; /* from the begin through this branch */
-	uint32_t next;  /* of a call: the node that it returns to */
-	/* Of the event; in its order, so that they are copied as one. */
-	uint8_t kind, end;
-	uint16_t flags;
-	uint8_t size; /* of the instruction; a call returns behind it */
-	int8_t depth; /* 1: a call that returns, -1: a return, 0: neither */
+	uint32_t next;  /* of a call that returns: the node that it returns to; else 0 */
 };
 _Static_assert(sizeof(struct pt_op) == 32, "an op is half a cache line");
 

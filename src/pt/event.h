@@ -78,6 +78,14 @@ enum pt_interrupts_cause {
 	PT_INTERRUPTS_STATUS,    /* it did not change here: a PSB tells the present state */
 };
 
+struct pt_branch {
+	uint8_t kind, end; /* end: enum pt_end */
+	uint16_t flags;    /* enum pt_flags */
+	uint8_t insn_size; /* of the instruction that made it; 0: none did */
+	/* 0: tracing begins here, or it ends for a place that is not traced. */
+	uint64_t from, to;
+};
+
 /* The members begin with `kind`, so that an event is no larger than it has to be. */
 struct pt_event {
 	uint64_t tsc;    /* the last that is known, as perf has it; 0: none yet */
@@ -85,13 +93,7 @@ struct pt_event {
 	uint64_t cycles; /* counted since then (CYC) */
 	union {
 		uint8_t kind; /* enum pt_event_kind */
-		struct {
-			uint8_t kind, end; /* end: enum pt_end */
-			uint16_t flags;    /* enum pt_flags */
-			uint8_t insn_size; /* of the instruction that made it; 0: none did */
-			/* 0: tracing begins here, or it ends for a place that is not traced. */
-			uint64_t from, to;
-		} branch;
+		struct pt_branch branch;
 		struct { /* a transaction began, or was committed or aborted */
 			uint8_t kind;
 			bool is_begin;

@@ -31,6 +31,22 @@ static inline void pt_flow_emit_branch(struct pt_flow *f, unsigned int end, unsi
 	e->branch.to = to;
 }
 
+/* The same of a branch of a memoised walk, which began at `insns`. */
+static inline void pt_flow_emit_op(struct pt_flow *f, const struct pt_op *op, uint64_t insns)
+{
+	struct pt_event *e;
+
+	if (f->n_events == PT_BATCH)
+		pt_flow_flush(f);
+	e = &f->events[f->n_events++];
+	e->tsc = f->said_tsc;
+	e->insns = insns + op->insns;
+	e->cycles = f->said_cycles;
+	e->branch = op->branch;
+	if (f->facts & PT_FACT_IN_TX)
+		e->branch.flags |= PT_F_IN_TX;
+}
+
 /* An event with its kind and member, here and now. */
 static inline void pt_flow_emit(struct pt_flow *f, struct pt_event event)
 {

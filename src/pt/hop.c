@@ -123,7 +123,7 @@ static bool pass_tip(struct pt_path *p, struct pt_hop *hop)
 		p->max_calls = MAX(p->max_calls, p->n_calls);
 	}
 	hop->tells_tip = pt_path_tells(p, 0);
-	return !hop->tells_tip || pt_path_add(p, 0, next, next ? 1 : -hop->is_return);
+	return !hop->tells_tip || pt_path_add(p, 0, next);
 }
 
 /* Sets the entries that the hop pops off the return stack, and those that it pushes. */
@@ -150,7 +150,7 @@ static bool is_watched(const struct pt_path *p)
 	const struct pt_op *op = &p->code->ops.data[p->first_op], *end = op + p->n_ops;
 
 	for (; op < end; op++)
-		if (op->to == p->code->watched)
+		if (op->branch.to == p->code->watched)
 			return true;
 	return false;
 }

@@ -7,18 +7,17 @@ bool pt_path_tells(const struct pt_path *p, uint64_t to)
 	       pt_end_flags[pt_node(p->code, p->node)->end] & (PT_F_CALL | PT_F_RETURN);
 }
 
-bool pt_path_add(struct pt_path *p, uint64_t to, uint32_t next, int depth)
+bool pt_path_add(struct pt_path *p, uint64_t to, uint32_t next)
 {
 	const struct pt_node *node = pt_node(p->code, p->node);
-	unsigned int flags = pt_end_flags[node->end];
-	struct pt_op op = { .from = node->last,
-			    .to = to,
+	struct pt_op op = { .branch = { .kind = PT_EV_BRANCH,
+					.end = node->end,
+					.flags = pt_end_flags[node->end],
+					.insn_size = (uint8_t)(node->after - node->last),
+					.from = node->last,
+					.to = to },
 			    .insns = p->insns + node->n_insns,
-			    .next = next,
-			    .flags = (uint16_t)flags,
-			    .end = node->end,
-			    .size = (uint8_t)(node->after - node->last),
-			    .depth = (int8_t)depth };
+			    .next = next };
 
 	if (p->n_ops == PT_PATH_OPS)
 		return false;
@@ -57,7 +56,7 @@ static bool pass_jump(struct pt_path *p)
 			return false;
 		next = pt_code_next(p->code, p->node);
 	}
-	if (pt_path_tells(p, target) && !pt_path_add(p, target, next, is_call))
+	if (pt_path_tells(p, target) && !pt_path_add(p, target, next))
 		return false;
 	if (is_call)
 		p->calls[p->n_calls++] = next;
@@ -82,7 +81,7 @@ static bool pass_return_before(struct pt_path *p)
 	if (p->n_before == pt_depth(p->before))
 		return false;
 	to = pt_return_at(p->before, p->n_before);
-	if (!pt_path_add(p, to->addr, 0, -1))
+	if (!pt_path_add(p, to->addr, 0))
 		return false;
 	p->n_before++;
 	next_bit(p);
@@ -98,7 +97,7 @@ static bool pass_return(struct pt_path *p)
 	if (!p->n_calls)
 		return pass_return_before(p);
 	to = p->calls[p->n_calls - 1];
-	if (!pt_path_add(p, pt_node(p->code, to)->start, 0, -1))
+	if (!pt_path_add(p, pt_node(p->code, to)->start, 0))
 		return false;
 	p->n_calls--;
 	next_bit(p);
@@ -114,7 +113,7 @@ static bool pass_cond(struct pt_path *p)
 	if (!p->n)
 		return false;
 	to = taken ? pt_code_taken(p->code, p->node) : pt_code_next(p->code, p->node);
-	if (taken && pt_path_tells(p, target) && !pt_path_add(p, target, 0, 0))
+	if (taken && pt_path_tells(p, target) && !pt_path_add(p, target, 0))
 		return false;
 	next_bit(p);
 	return go(p, to);

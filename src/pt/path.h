@@ -36,5 +36,7 @@ bool pt_path_step(struct pt_path *p);
 /* Whether the branch at the end of the current block becomes an event, if it goes to `to`. */
 bool pt_path_tells(const struct pt_path *p, uint64_t to);
 
-/* Adds the branch at the end of the block at hand; false when there are too many. */
-bool pt_path_add(struct pt_path *p, uint64_t to, uint32_t next, int depth);
+/*
+ * Adds the branch at the end of the block at hand; `next`: of pt_op. False when there are too many.
+ */
+bool pt_path_add(struct pt_path *p, uint64_t to, uint32_t next);

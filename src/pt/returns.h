@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "pt/code.h"
+
 enum { PT_STACK = 64 };
 
 struct pt_return {
@@ -33,6 +35,15 @@ static inline void pt_pop(struct pt_returns *r)
 {
 	if (pt_depth(r))
 		r->top--;
+}
+
+/* Over a branch of a memoised walk. */
+static inline void pt_pass_op(struct pt_returns *r, const struct pt_op *op)
+{
+	if (op->next)
+		pt_push(r, op->branch.from + op->branch.insn_size, op->next);
+	else if (op->branch.end == PT_END_RETURN)
+		pt_pop(r);
 }
 
 /* The entry below `above` others, of which there must be more. */

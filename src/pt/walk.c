@@ -22,15 +22,22 @@ static bool may_step(const struct pt_flow *f, unsigned int in_a_row)
 	       (in_a_row < MAX_STEPS && f->steps < STEPS_FREE + bytes * STEPS_A_BYTE);
 }
 
+/* Counts a branch. Returns whether it becomes an event. */
+static inline bool count_branch(struct pt_flow *f, uint64_t to, unsigned int flags)
+{
+	f->stats.branches++;
+	if (to != f->code->watched)
+		return !f->config.no_branches &&
+		       (f->code->all_branches || flags & (PT_F_CALL | PT_F_RETURN));
+	f->stops |= PT_STOP_WATCHED;
+	return true;
+}
+
 static void report(struct pt_flow *f, uint64_t from, uint64_t to, unsigned int end, uint8_t size)
 {
 	unsigned int flags = pt_end_flags[end];
 
-	f->stats.branches++;
-	if (to == f->code->watched)
-		f->stops |= PT_STOP_WATCHED;
-	else if (f->config.no_branches ||
-		 (!f->code->all_branches && !(flags & (PT_F_CALL | PT_F_RETURN))))
+	if (!count_branch(f, to, flags))
 		return;
 	if (f->facts & PT_FACT_IN_TX)
 		flags |= PT_F_IN_TX;
@@ -113,17 +120,13 @@ static bool step_return(struct pt_flow *f)
 static void replay(struct pt_flow *f, const struct pt_run *run)
 {
 	const struct pt_op *op = &f->code->ops.data[run->ops], *end = op + run->n_ops;
-	uint64_t insns = f->insns;
 
 	for (; op < end; op++) {
-		f->insns = insns + op->insns;
-		if (op->depth > 0)
-			pt_push(&f->returns, op->from + op->size, op->next);
-		else if (op->depth < 0)
-			pt_pop(&f->returns);
-		report(f, op->from, op->to, op->end, op->size);
+		pt_pass_op(&f->returns, op);
+		if (count_branch(f, op->branch.to, op->branch.flags))
+			pt_flow_emit_op(f, op, f->insns);
 	}
-	f->insns = insns + run->insns;
+	f->insns += run->insns;
 }
 
 /* Runs, as far as there are any; what changes with each of them is in registers. */

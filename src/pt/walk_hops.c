@@ -91,12 +91,7 @@ static inline void put(const struct pt_flow *f, struct pt_event *e, const struct
 	e->tsc = f->said_tsc;
 	e->insns = insns + op->insns;
 	e->cycles = f->said_cycles;
-	e->branch.kind = op->kind;
-	e->branch.end = op->end;
-	e->branch.flags = op->flags;
-	e->branch.insn_size = op->size;
-	e->branch.from = op->from;
-	e->branch.to = op->to;
+	e->branch = op->branch;
 }
 
 /* Most hops have two events at most: so many are written in any case. */
@@ -230,10 +225,7 @@ static void take_ops(struct pt_flow *f, struct taken *t, unsigned int to)
 			put(f, e++, op, t->insns);
 			f->n_events++;
 		}
-		if (op->depth > 0)
-			pt_push(&f->returns, op->from + op->size, op->next);
-		else if (op->depth < 0)
-			pt_pop(&f->returns);
+		pt_pass_op(&f->returns, op);
 	}
 }
 
