@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "machine/jit_index.h"
+#include "machine/jit_piece.h"
 #include "machine/perf_map.h"
 #include "parser/table.h"
 #include "symbol/file_symbols.h"
@@ -95,6 +97,25 @@ static void use_dump(void *bytes, size_t size)
 		use_symbol_block(block, block_size);
 }
 
+/* Each code that is in the index is found there. */
+static void use_jit_piece(const void *bytes, size_t size)
+{
+	struct jit_index index = { 0 };
+	struct jit_piece piece;
+	struct jitdump d;
+
+	if (!jit_piece_read(&piece, bytes, size))
+		abort();
+	jitdump_init(&d);
+	jit_piece_add(&piece, &d);
+	jit_index_add(&index, &d);
+	vec_foreach (&d.codes, c)
+		if (c->size && !jit_index_find(&index, &d, c->addr, c->from_ns))
+			abort();
+	jit_index_fini(&index);
+	jitdump_fini(&d);
+}
+
 static void use_unwind(const void *bytes, size_t size)
 {
 	struct file_unwind f;
@@ -130,6 +151,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			use_perf_map(copy, size - 1);
 		else if (row == &file_dump_row)
 			use_dump(copy, size - 1);
+		else if (row == &jit_piece_row)
+			use_jit_piece(copy, size - 1);
 	}
 	free(copy);
 	return 0;

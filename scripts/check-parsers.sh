@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Files of strangers are parsed in the rows of the parser (src/guard/parser.h, src/parser/table.c). Other calls of
 # parsing functions are listed here: the file, how many, and why they need no parser. A call that is not listed is
-# refused. Rows: src/machine/image_look.c, src/machine/perf_map.c, src/symbol/file_symbols.c, src/symbol/file_debug.c,
-# src/symbol/lines/file_lines.c, src/symbol/lines/file_dump.c and src/unwind/file_unwind.c, with the files that they call.
+# refused. Rows: src/machine/image_look.c, src/machine/jit_piece.c, src/machine/perf_map.c, src/symbol/file_symbols.c,
+# src/symbol/file_debug.c, src/symbol/lines/file_lines.c, src/symbol/lines/file_dump.c and src/unwind/file_unwind.c, with
+# the files that they call.
 cd "$(dirname "$0")/.." || exit 2
 listed='
 src/export/bolt.c|1|the binary that the user names, for another tool
 src/export/gmon.c|1|the binary that the user names, for another tool
-src/machine/jit_code.c|1|a jitdump while recording, within a budget (guard/budget.h): still to be moved
 src/open/input_new.c|1|a vmlinux that the user names
 src/oprofile/store/import_oprofile.c|2|binaries of an OProfile session that the user imports
 src/pipeline/lang_names.c|1|up to 8 KiB that BPF has copied, one pass of a bounded reader without memory, one number (fuzz/lang_code); a question would cost more
@@ -30,7 +30,7 @@ src/symbol/symbolizer/symbolizer.c|1|the build id of a trusted file
 src/trace/pt_images.c|8|code of a trace, for the flow of the processor
 src/unwind/library.c|1|the vdso, which the kernel has made
 '
-rows='src/machine/image_look.c src/symbol/file_debug.c src/machine/perf_map.c src/symbol/lines/file_dump.c src/symbol/lines/line_dump.c src/symbol/file_symbols.c src/symbol/lines/file_lines.c src/unwind/file_unwind.c src/symbol/debug_file.c src/symbol/debug_sections.c src/symbol/elf_draft.c src/symbol/mini_debug.c src/symbol/lines/line_scan.c src/symbol/lines/line_draft.c src/symbol/lines/line_go.c src/unwind/build.c src/unwind/build_covers.c src/unwind/build_runtimes.c'
+rows='src/machine/image_look.c src/machine/jit_piece.c src/symbol/file_debug.c src/machine/perf_map.c src/symbol/lines/file_dump.c src/symbol/lines/line_dump.c src/symbol/file_symbols.c src/symbol/lines/file_lines.c src/unwind/file_unwind.c src/symbol/debug_file.c src/symbol/debug_sections.c src/symbol/elf_draft.c src/symbol/mini_debug.c src/symbol/lines/line_scan.c src/symbol/lines/line_draft.c src/symbol/lines/line_go.c src/unwind/build.c src/unwind/build_covers.c src/unwind/build_runtimes.c'
 for room in machine symbol unwind pipeline trace replay import record annotate script processes calls collect export open daemon oprofile commands; do
 	find "src/$room" -name '*.c'
 done | sort | xargs grep -HnE '(^|[^A-Za-z0-9_])(elf_file_open|lang_detect|elf_symbols_begin|debug_sections_load|debug_file_open|mini_debug_open|line_draft_make|file_lines_make|unwind_build|perf_map_parse|jitdump_feed|lang_line|kallsyms_read|xz_unpack|parser_ask_here)\(' |

@@ -118,7 +118,9 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(MAPPINGS_FULL, NOTE, "mappings-full",                                                    \
 	  "mappings that were left out: processes of their user have too many")                    \
 	X(FILES_UNNAMED, NOTE, "files-unnamed",                                                    \
-	  "mapped files without a name: processes of their user mapped too many files")
+	  "mapped files without a name: processes of their user mapped too many files")            \
+	X(JIT_DUMP_LATE, NOTE, "jit-dump-late",                                                    \
+	  "frames in JIT code without a name: the jitdump was not read in time")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -80,8 +80,37 @@ static size_t take_header(struct jitdump *d, struct reader r)
 
 static void jitdump_add_code(struct jitdump *d, const struct jitdump_code *code)
 {
-	*intmap_put(&d->by_index, code->index, NULL) = (uint32_t)d->codes.n;
+	if (!d->leaves_moves)
+		*intmap_put(&d->by_index, code->index, NULL) = (uint32_t)d->codes.n;
 	vec_push(&d->codes, *code);
+}
+
+/* The code with this number is at another address from now on. */
+static void jitdump_move(struct jitdump *d, const struct jitdump_code *to)
+{
+	const uint32_t *from = intmap_find(&d->by_index, to->index);
+	struct jitdump_code code;
+
+	if (!from || to->addr + d->codes.data[*from].size < to->addr) {
+		d->n_bad++;
+		return;
+	}
+	code = d->codes.data[*from];
+	code.addr = to->addr;
+	code.from_ns = to->from_ns;
+	jitdump_add_code(d, &code);
+}
+
+void jitdump_take(struct jitdump *d, const struct jitdump_code *code, const char *name)
+{
+	struct jitdump_code copy = *code;
+
+	if (code->is_move) {
+		jitdump_move(d, code);
+		return;
+	}
+	copy.name = strings_add(&d->strings, name);
+	jitdump_add_code(d, &copy);
 }
 
 /* A function's bytes follow its name. */
@@ -113,25 +142,20 @@ static void take_load(struct jitdump *d, struct record *r)
 
 static void take_move(struct jitdump *d, struct record *r)
 {
-	struct jitdump_code code;
-	uint64_t addr, index;
-	const uint32_t *from;
+	struct jitdump_code to = { .from_ns = r->time_ns, .is_move = true };
 
 	get_u64(d, &r->body); /* pid, tid */
 	get_u64(d, &r->body); /* vma */
 	get_u64(d, &r->body); /* the old address: of the code with this number */
-	addr = get_u64(d, &r->body);
+	to.addr = get_u64(d, &r->body);
 	get_u64(d, &r->body); /* the size, which can't change */
-	index = get_u64(d, &r->body);
-	from = r->body.bad ? NULL : intmap_find(&d->by_index, index);
-	if (!from || addr + d->codes.data[*from].size < addr) {
+	to.index = get_u64(d, &r->body);
+	if (r->body.bad)
 		d->n_bad++;
-		return;
-	}
-	code = d->codes.data[*from];
-	code.addr = addr;
-	code.from_ns = r->time_ns;
-	jitdump_add_code(d, &code);
+	else if (d->leaves_moves)
+		jitdump_add_code(d, &to);
+	else
+		jitdump_move(d, &to);
 }
 
 static void jitdump_take_lines(struct jitdump *d, struct record *r)
@@ -210,4 +234,12 @@ size_t jitdump_feed(struct jitdump *d, const uint8_t *bytes, size_t size, uint64
 		at += record_size;
 	}
 	return at;
+}
+
+uint32_t jitdump_record_size(const struct jitdump *d, const uint8_t *bytes, size_t size)
+{
+	struct reader r = reader_over(bytes, size);
+
+	get_u32(d, &r); /* type */
+	return size < PREFIX_SIZE ? 0 : get_u32(d, &r);
 }

@@ -26,6 +26,7 @@ struct jitdump_code {
 	uint64_t index;    /* the compiler's number of it */
 	string_id name;
 	uint32_t first_line, n_lines; /* into lines */
+	bool is_move;                 /* leaves_moves: the address is a new one of `index` */
 };
 
 /* From `code_off` bytes behind the code's start on: this line. In the order of the file. */
@@ -46,6 +47,7 @@ struct jitdump {
 	uint64_t n_bad, n_unknown; /* records */
 	bool is_broken;            /* a record's size is impossible: nothing behind it is read */
 	bool skips_lines;          /* debug records are not kept */
+	bool leaves_moves;         /* moves have no bytes and no name: jitdump_take() finds them */
 
 	/* A debug record comes before the code that it is of. */
 	uint64_t debug_addr;
@@ -54,7 +56,7 @@ struct jitdump {
 
 bool jitdump_has_magic(const void *bytes, size_t size);
 
-/* The caller may set skips_lines then. */
+/* The caller may set skips_lines and leaves_moves then. */
 void jitdump_init(struct jitdump *d);
 void jitdump_fini(struct jitdump *d);
 
@@ -65,3 +67,9 @@ uint64_t jitdump_memory(const struct jitdump *d); /* in bytes */
  * Returns their size in bytes. The caller feeds the bytes behind them again, with more.
  */
 size_t jitdump_feed(struct jitdump *d, const uint8_t *bytes, size_t size, uint64_t file_off);
+
+/* The size of the record at the beginning of `bytes`; 0: its header is not whole. */
+uint32_t jitdump_record_size(const struct jitdump *d, const uint8_t *bytes, size_t size);
+
+/* Adds a code that another jitdump of this file has, with leaves_moves. Call it in their order. */
+void jitdump_take(struct jitdump *d, const struct jitdump_code *code, const char *name);

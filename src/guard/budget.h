@@ -12,7 +12,7 @@
  *	if (!guard_share_set(&share, bytes_now))
  *		...
  *
- * All functions are for one thread.
+ * A pool is a budget that threads share. Otherwise, all functions are for one thread.
  */
 #pragma once
 
@@ -39,3 +39,14 @@ void guard_budget_fini(struct guard_budget *budget);
 /* The new size of a share, rounded up to KiB. False: over a limit, and the share is unchanged. A
  * smaller size is never refused. */
 bool guard_share_set(struct guard_share *share, uint64_t bytes);
+
+/* Each user of a pool has a reference. Pools of NULL have no limit. */
+struct guard_pool;
+struct guard_pool *guard_pool_new(uint64_t user_bytes, uint64_t total_bytes);
+struct guard_pool *guard_pool_ref(struct guard_pool *pool);
+void guard_pool_unref(struct guard_pool *pool); /* the last one: all shares must be zero */
+
+/* As guard_share_set(), from any thread. `share` has the user alone at first, and one thread. */
+bool guard_pool_set(struct guard_pool *pool, struct guard_share *share, uint64_t bytes);
+
+uint64_t guard_pool_used(struct guard_pool *pool); /* in KiB */

@@ -20,15 +20,6 @@
 
 static uint32_t process_reset(struct machine *m, int32_t pid);
 
-/*
- * Memory for the names of jitdumps. A function needs about 150 bytes. A recorder runs beside other
- * work; a reader of a recording may use more.
- */
-static const struct guard_budget jit_budget_live = { .user_bytes = JIT_DUMPS_USER_BYTES,
-						     .total_bytes = JIT_DUMPS_BYTES };
-static const struct guard_budget jit_budget_offline = { .user_bytes = 256 << 20,
-							.total_bytes = 256 << 20 };
-
 static const struct guard_budget mapping_budget_live = { .user_bytes = MAPPINGS_USER_BYTES,
 							 .total_bytes = MAPPINGS_BYTES };
 
@@ -62,7 +53,7 @@ struct machine *machine_new(const struct machine_config *config)
 	m->is_offline = config && config->is_offline;
 	m->has_other_clock = config && config->has_other_clock;
 	m->mapping_budget = mapping_budget_live;
-	m->jit_budget = m->is_offline ? jit_budget_offline : jit_budget_live;
+	machine_dumps_init(m);
 	if (m->is_offline) {
 		m->kernel = kernel_map_new_offline(m->images, config->release);
 		m->cgroups = cgroups_new(NULL, NULL, &m->strings);
@@ -83,14 +74,10 @@ void machine_free(struct machine *m)
 	vec_foreach (&m->processes, p) {
 		guard_share_set(&p->mappings, 0);
 		address_space_fini(&p->space);
-		jit_code_unref(p->jit_code);
 	}
-	vec_foreach (&m->dropped, d)
-		jit_code_unref(d->code);
-	guard_budget_fini(&m->jit_budget);
+	machine_dumps_fini(m);
 	guard_budget_fini(&m->mapping_budget);
 	intmap_fini(&m->file_bytes);
-	vec_fini(&m->dropped);
 	vec_fini(&m->processes);
 	vec_fini(&m->threads);
 	vec_fini(&m->free_processes);
@@ -131,12 +118,6 @@ uint32_t machine_process_count(const struct machine *m)
 
 /* Processes and threads. */
 
-static void drop_dump(struct machine *m, struct process *p)
-{
-	if (p->jit_code)
-		vec_push(&m->dropped, (struct dropped_dump){ take_ptr(p->jit_code), p->jit_dump });
-}
-
 static image_id other_namespace_image(struct machine *m)
 {
 	static const struct image image = { .kind = IMAGE_NAMED, .path = NAME_OTHER_NAMESPACE };
@@ -166,7 +147,7 @@ static uint32_t process_reset(struct machine *m, int32_t pid)
 	}
 	p = &m->processes.data[*at];
 	m->n_ended -= p->is_used && p->has_ended;
-	drop_dump(m, p);
+	machine_drop_dump(m, p);
 	forget_mappings(p);
 	space = p->space; /* its memory is reused */
 	*p = (struct process){
@@ -363,26 +344,6 @@ static bool may_grow(struct machine *m, struct process *p, size_t n)
 	return false;
 }
 
-/* A compiler maps its dump so that tools find it. */
-static void open_dump(struct machine *m, struct process *p, const char *path)
-{
-	struct jit_code_config config = { .proc = m->is_offline ? NULL : m->proc,
-					  .pid = p->pid,
-					  .path = path,
-					  .has_other_clock = m->has_other_clock,
-					  .budget = &m->jit_budget };
-	struct image image = { .kind = IMAGE_JIT, .pid = p->pid, .path = path };
-
-	if (p->jit_code && !strcmp(jit_code_path(p->jit_code), path))
-		return;
-	drop_dump(m, p);
-	p->jit_code = jit_code_open(&config);
-	if (p->jit_code) {
-		p->jit_dump = image_intern(m->images, &image);
-		m->has_untimed_code |= m->has_other_clock;
-	}
-}
-
 static void machine_on_mapping(struct machine *m, const struct event *event)
 {
 	const struct mapping_event *e = &event->mapping;
@@ -415,8 +376,8 @@ static void machine_on_mapping(struct machine *m, const struct event *event)
 	}
 	p->is_bare = false;
 	p->is_looked_up = true;
-	if (jit_code_is_dump(e->path))
-		open_dump(m, p, e->path);
+	if (jit_code_is_dump(e->path) && image_get(m->images, mapping.image)->kind != IMAGE_NAMED)
+		machine_open_dump(m, p, e->path);
 	/* Two more: the new one may cut another one in two. */
 	if (may_grow(m, p, p->space.n + 2))
 		address_space_map(&p->space, &mapping);
@@ -436,7 +397,7 @@ static void on_comm(struct machine *m, const struct event *event)
 		p->has_app = false;
 		p->app = IMAGE_UNKNOWN_ID;
 		p->jit = IMAGE_UNKNOWN_ID;
-		drop_dump(m, p);
+		machine_drop_dump(m, p);
 	}
 	if (event->pid == event->tid)
 		p->name = name;
@@ -463,8 +424,8 @@ static void on_task_fork(struct machine *m, const struct event *event)
 		p->app = from->app;
 		p->has_app = from->has_app;
 		p->jit = from->jit;
-		p->jit_code = jit_code_ref(from->jit_code);
-		p->jit_dump = from->jit_dump;
+		p->dump = from->dump;
+		m->dumps.data[p->dump].n_users += p->dump != NO_DUMP;
 		p->name = name;
 		p->cgroup = m->trusts_parents ? machine_process_cgroup(m, from, MAX_PARENTS)
 					      : from->cgroup;
@@ -562,7 +523,8 @@ void machine_forget_ended(struct machine *m, uint64_t before_ns,
 	for (uint32_t i = 0; i < m->processes.n; i++) {
 		struct process *p = &m->processes.data[i];
 
-		if (!p->is_used || !p->has_ended || p->ended_ns >= before_ns)
+		if (!p->is_used || !p->has_ended || p->ended_ns >= before_ns ||
+		    machine_awaits_dump(m, p))
 			continue;
 		if (ended)
 			ended(context, p->pid);
@@ -570,8 +532,7 @@ void machine_forget_ended(struct machine *m, uint64_t before_ns,
 		intmap_remove(&m->by_pid, (uint32_t)p->pid);
 		p->is_used = false;
 		forget_mappings(p);
-		jit_code_unref(p->jit_code);
-		p->jit_code = NULL;
+		machine_forget_process_dump(m, p);
 		m->n_ended--;
 		vec_push(&m->free_processes, i);
 	}

@@ -51,9 +51,12 @@ struct strings *machine_strings(struct machine *m); /* comms */
 /* The name of the image of such files. */
 #define NAME_TOO_MANY_FILES "[one of too many files]"
 
-/* Refused since the last call: mappings, and files without a name of their own. */
+/*
+ * Refused since the last call: mappings, files without a name of their own, dumps by reason
+ * (machine/jit_code.h), and addresses of code whose dump was not read in time.
+ */
 struct machine_refusals {
-	uint64_t mappings, files;
+	uint64_t mappings, files, dumps[N_LOSS_REASONS], unread_code;
 };
 struct machine_refusals machine_take_refusals(struct machine *m);
 
@@ -120,11 +123,31 @@ void machine_kernel_names(struct machine *m,
 /*
  * Visits the names of code from jitdumps that was resolved since the last visit, of one process or
  * (-1) of all. Offsets are in the dump, which is the image. machine_forget_ended() forgets them.
- * Returns the number of dumps that were refused since the last visit (machine/jit_code.h).
  */
 typedef void (*machine_name_visit)(void *context, image_id image, uint64_t offset, uint64_t size,
 				   const char *name);
-uint32_t machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit, void *context);
+void machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit, void *context);
+
+/*
+ * Who reads the jitdumps. begin() has jit_reader_read() called, on any thread, and then calls
+ * machine_dump_is_read(). NULL, as at first: the machine reads them itself, and readers that are
+ * away do not come back.
+ *
+ * machine_resolve() gives unread code as (`unread`, addr): this image stands for the dump.
+ * machine_settle() resolves it later, by the time of the sample. False: the dump is still being
+ * read. `is_last`: it is not waited for.
+ */
+struct jit_reader;
+struct machine_dump_reader {
+	void (*begin)(void *context, image_id unread, struct jit_reader *reader);
+	void *context;
+};
+void machine_read_dumps_by(struct machine *m, const struct machine_dump_reader *by);
+void machine_dump_is_read(struct machine *m, image_id unread, struct jit_reader *reader);
+bool machine_settle(struct machine *m, uint64_t time_ns, bool is_last, struct code_addr *code);
+
+/* The reader is away for too long. Until it comes back, the dump's code is unknown code. */
+void machine_dump_is_late(struct machine *m, image_id unread);
 
 /* There are jitdumps, but has_other_clock is set, so that the time of their code is unknown. */
 bool machine_has_untimed_code(const struct machine *m);

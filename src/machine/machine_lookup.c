@@ -7,7 +7,6 @@
 #include "base/intmap.h"
 #include "machine/address_space.h"
 #include "machine/cgroups.h"
-#include "machine/jit_code.h"
 #include "machine/kernel_map.h"
 #include "machine/machine_state.h"
 #include "machine/proc.h"
@@ -127,11 +126,9 @@ int machine_resolve_near(struct machine *m, const struct thread_view *thread, ui
 	*out = (struct code_addr){ IMAGE_UNKNOWN_ID, addr };
 	if (!mapping)
 		return thread->is_known ? LOSS_UNMAPPED : LOSS_NO_PROCESS;
-	if (mapping->is_absolute && p->jit_code &&
-	    jit_code_find(p->jit_code, addr, time_ns, &out->offset)) {
-		out->image = p->jit_dump;
+	if (mapping->is_absolute && p->dump != NO_DUMP &&
+	    machine_find_dumped(m, p, mapping->image, addr, time_ns, out))
 		return -1;
-	}
 	out->image = mapping->image;
 	out->offset = mapping->is_absolute ? addr : addr - mapping->start + mapping->file_off;
 	return -1;
@@ -203,49 +200,6 @@ string_id machine_cgroup(struct machine *m, const struct thread_view *thread, ui
 bool machine_has_untimed_code(const struct machine *m)
 {
 	return m->has_untimed_code;
-}
-
-struct name_visit {
-	machine_name_visit visit;
-	void *context;
-	image_id image;
-	uint32_t n_refused;
-};
-
-static void visit_jit_code(void *context, uint64_t file_off, uint64_t size, const char *name)
-{
-	struct name_visit *v = context;
-
-	v->visit(v->context, v->image, file_off, size, name);
-}
-
-static void visit_process(const struct process *p, struct name_visit *v)
-{
-	v->image = p->jit_dump;
-	if (!p->is_used || !p->jit_code)
-		return;
-	jit_code_names(p->jit_code, visit_jit_code, v);
-	v->n_refused += jit_code_take_refusal(p->jit_code);
-}
-
-uint32_t machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit, void *context)
-{
-	struct name_visit v = { visit, context };
-	const struct process *one = pid < 0 ? NULL : machine_find_process(m, pid);
-
-	/* Called for each process that ends, so it finds the process by number. */
-	if (one)
-		visit_process(one, &v);
-	for (uint32_t i = 0; pid < 0 && i < m->processes.n; i++)
-		visit_process(&m->processes.data[i], &v);
-	vec_foreach (&m->dropped, d) {
-		v.image = d->image;
-		jit_code_names(d->code, visit_jit_code, &v);
-		v.n_refused += jit_code_take_refusal(d->code);
-		jit_code_unref(d->code);
-	}
-	m->dropped.n = 0;
-	return v.n_refused;
 }
 
 uint32_t machine_protected(const struct machine *m, const char **comm)

@@ -27,9 +27,8 @@ struct process {
 	struct address_space space;
 	uint64_t space_number; /* of the present space */
 	image_id app;
-	image_id jit;              /* id 0: none yet */
-	struct jit_code *jit_code; /* NULL: no compiler named its dump */
-	image_id jit_dump;
+	image_id jit;  /* id 0: none yet */
+	uint32_t dump; /* in dumps; NO_DUMP: no compiler named its dump */
 	struct task_name name;
 	struct guard_share mappings; /* of a process with many of them */
 	string_id cgroup;            /* its parent's, until its own is looked up */
@@ -59,11 +58,18 @@ struct ended_thread {
 	uint64_t ended_ns;
 };
 
-/* A dump whose process has executed another program; kept until its names are visited. */
-struct dropped_dump {
-	struct jit_code *code;
-	image_id image;
+/* A jitdump. Processes share their parent's. */
+struct machine_dump {
+	struct jit_code *code; /* NULL: forgotten */
+	image_id image;        /* code that was found in it */
+	image_id unread;       /* code that waits until it is read */
+	image_id other;        /* code that is not in it */
+	uint32_t n_users;      /* processes */
+	bool is_late;          /* the reader is away for too long: nothing waits for it */
 };
+
+/* The place of no dump. */
+#define NO_DUMP 0
 
 struct machine {
 	bool is_offline, has_other_clock;
@@ -85,11 +91,15 @@ struct machine {
 	struct intmap by_pid, by_tid;
 	uint32_t n_ended;
 	uint64_t last_space_number;
-	struct guard_budget jit_budget, mapping_budget;
+	struct guard_budget mapping_budget;
 	struct intmap file_bytes; /* of images, by the user whose processes mapped them first */
 	uint64_t all_file_bytes;
 	struct machine_refusals refused;
-	VEC(struct dropped_dump) dropped;
+	VEC(struct machine_dump) dumps;
+	VEC(uint32_t) dropped;   /* dumps without processes, until their names are visited */
+	struct intmap by_unread; /* dumps, by that image */
+	struct guard_pool *dump_pool;
+	struct machine_dump_reader dump_reader;
 	uint32_t n_protected;
 	string_id protected_comm; /* of the first */
 };
@@ -115,3 +125,27 @@ static inline struct process *machine_find_process(struct machine *m, int32_t pi
 
 /* The path in /proc of the process or, if it has gone, of its nearest live parent. Asked once. */
 string_id machine_process_cgroup(struct machine *m, struct process *p, int depth);
+
+/* ---- jitdumps: machine_dumps.c ---- */
+
+void machine_dumps_init(struct machine *m);
+void machine_dumps_fini(struct machine *m);
+
+/* A compiler maps its dump so that tools find it. */
+void machine_open_dump(struct machine *m, struct process *p, const char *path);
+
+/* The process has it no longer. If nobody else has it, it is kept until its names are visited. */
+void machine_drop_dump(struct machine *m, struct process *p);
+
+/* The same for a process that is forgotten, whose names were visited. */
+void machine_forget_process_dump(struct machine *m, struct process *p);
+
+/* Whether samples wait for the dump of the process. */
+bool machine_awaits_dump(const struct machine *m, const struct process *p);
+
+/*
+ * The code at an address, as machine_resolve(): in the dump of the process, or not known yet.
+ * False: it is in no dump. `other`: its image then.
+ */
+bool machine_find_dumped(struct machine *m, const struct process *p, image_id other, uint64_t addr,
+			 uint64_t time_ns, struct code_addr *out);

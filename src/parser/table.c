@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "machine/image_look.h"
+#include "machine/jit_piece.h"
 #include "machine/perf_map.h"
 #include "symbol/file_debug.h"
 #include "symbol/file_symbols.h"
@@ -12,11 +13,6 @@
 #include "unwind/file_unwind.h"
 
 const struct parser_row *const parser_rows[] = {
-	&image_look_row,
-	&file_symbols_row,
-	&file_lines_row,
-	&file_unwind_row,
-	&perf_map_row,
-	&file_dump_row,
-	NULL,
+	&image_look_row, &file_symbols_row, &file_lines_row, &file_unwind_row,
+	&perf_map_row,   &file_dump_row,    &jit_piece_row,  NULL,
 };

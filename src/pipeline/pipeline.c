@@ -77,19 +77,20 @@ static void lose_names(void *context, enum loss_reason reason)
 	pipeline_lose(context, reason, 0, 1);
 }
 
-static void note_jit(struct pipeline *p, int32_t pid, const struct code_addr *code)
+void pipeline_note_jit(struct pipeline *p, int32_t pid, const struct code_addr *code)
 {
 	const struct image *image = image_get(machine_images(p->machine), code->image);
 
 	/* For jitdump files, the machine already has the names. */
-	if (image->kind == IMAGE_JIT && image->path[0] != '/')
+	if (image->kind == IMAGE_JIT && image->path[0] != '/' &&
+	    *pipeline_canonical(p, code->image) != IMAGE_UNREAD)
 		jit_names_hit(p->jit, pid, code->image, code->offset);
 }
 
 static void note_jit_frames(struct pipeline *p, const struct sample *sample)
 {
 	for (uint32_t i = 0; p->jit && i < sample->n_frames; i++)
-		note_jit(p, sample->class.pid, &sample->frames[i]);
+		pipeline_note_jit(p, sample->class.pid, &sample->frames[i]);
 }
 
 struct user_stacks *pipeline_user_stacks(struct pipeline *p)
@@ -260,7 +261,7 @@ static void name_kernel_code(void *context, image_id image, uint64_t size, const
 /* Of one process, or (-1) of all. */
 static void name_jit_code(struct pipeline *p, int32_t pid)
 {
-	pipeline_lose(p, LOSS_JIT_DUMP_LARGE, 0, machine_jit_names(p->machine, pid, name_code, p));
+	machine_jit_names(p->machine, pid, name_code, p);
 	if (p->resolver)
 		pipeline_lose(p, LOSS_FILE_UNPARSED, 0, frame_resolver_take_unparsed(p->resolver));
 }
@@ -321,6 +322,8 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 			&(struct jit_names_config){ p->proc, p->jobs, name_code, lose_names, p });
 	}
 	p->resolver = frame_resolver_new(&resolver);
+	if (p->jobs)
+		pipeline_begin_dumps(p);
 	return p;
 }
 
@@ -383,6 +386,9 @@ static void lose_refused(struct pipeline *p)
 
 	pipeline_lose(p, LOSS_MAPPINGS_FULL, UINT32_MAX, refused.mappings);
 	pipeline_lose(p, LOSS_FILES_UNNAMED, UINT32_MAX, refused.files);
+	pipeline_lose(p, LOSS_JIT_DUMP_LATE, 0, refused.unread_code);
+	for (int i = 0; i < N_LOSS_REASONS; i++)
+		pipeline_lose(p, (enum loss_reason)i, 0, refused.dumps[i]);
 }
 
 /* Writes samples that are a second old, if the second is over. */
@@ -394,8 +400,10 @@ static void advance_store(struct pipeline *p, uint64_t now_ns)
 		return;
 	lose_refused(p);
 	flush_until(p, p->flush_ns, &err);
-	if (!p->is_offline)
+	if (!p->is_offline && !p->is_settling) {
+		name_jit_code(p, 0); /* of processes that have none any more */
 		pipeline_forget_ended(p, now_ns > ENDED_KEPT_NS ? now_ns - ENDED_KEPT_NS : 0);
+	}
 	p->flush_ns = (now_ns / NS_PER_SECOND + 1) * NS_PER_SECOND;
 }
 
@@ -448,6 +456,8 @@ int pipeline_close(struct pipeline *p, const struct session_end *end,
 	pipeline_end_jobs(p, end ? LOOK_WAIT_NS : 0);
 	if (p->jit)
 		pipeline_lose(p, LOSS_JIT_MAP_LATE, 0, jit_names_pending(p->jit));
+	if (p->jobs)
+		machine_read_dumps_by(p->machine, NULL);
 	r = close_store(p, end, err);
 	container_log_free(p->containers);
 	if (counts)

@@ -8,10 +8,6 @@
 #include "pipeline/jit_names.h"
 #include "pipeline/pipeline_state.h"
 
-/* The state of an image without a number to be stored under. */
-#define NOT_LOOKED_AT   UINT32_MAX
-#define BEING_LOOKED_AT (UINT32_MAX - 1)
-
 static void note_runtime(struct pipeline *p, image_id image, enum lang_detected detected,
 			 const struct lang_runtime *runtime)
 {
@@ -51,14 +47,14 @@ uint32_t pipeline_session(const struct pipeline *p)
 	return p->session;
 }
 
-static uint32_t *canonical_at(struct pipeline *p, image_id id)
+uint32_t *pipeline_canonical(struct pipeline *p, image_id id)
 {
 	while (p->canonical.n <= id.n)
-		vec_push(&p->canonical, NOT_LOOKED_AT);
+		vec_push(&p->canonical, IMAGE_NOT_LOOKED_AT);
 	return &p->canonical.data[id.n];
 }
 
-static void forget_pending(struct pipeline *p, image_id id)
+void pipeline_forget_pending(struct pipeline *p, image_id id)
 {
 	size_t kept = 0;
 
@@ -78,8 +74,8 @@ static void end_look(void *context, const struct file_look *look)
 		pipeline_lose(p, look->loss, 0, 1);
 	else if (!image_get(images, id)->build_id.len)
 		id = image_intern(images, &look->image);
-	*canonical_at(p, look->id) = id.n;
-	forget_pending(p, look->id);
+	*pipeline_canonical(p, look->id) = id.n;
+	pipeline_forget_pending(p, look->id);
 	if (look->detected != LANG_NONE)
 		note_runtime(p, id, look->detected, &look->runtime);
 }
@@ -99,19 +95,29 @@ static void begin_look(struct pipeline *p, int32_t pid, image_id id)
 		p->canonical.data[id.n] = id.n;
 		return;
 	}
-	p->canonical.data[id.n] = BEING_LOOKED_AT;
+	p->canonical.data[id.n] = IMAGE_BEING_LOOKED_AT;
 	vec_push(&p->pending, pending);
 	file_look_begin(p->jobs, &finder, pid, id, image, end_look, p);
 }
 
 bool pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id *id)
 {
-	if (*canonical_at(p, *id) == NOT_LOOKED_AT)
+	if (*pipeline_canonical(p, *id) == IMAGE_NOT_LOOKED_AT)
 		begin_look(p, pid, *id);
-	if (p->canonical.data[id->n] == BEING_LOOKED_AT)
+	if (p->canonical.data[id->n] >= IMAGE_UNREAD)
 		return false;
 	id->n = p->canonical.data[id->n];
 	return true;
+}
+
+static void end_waiting_for(struct pipeline *p, image_id id)
+{
+	if (*pipeline_canonical(p, id) == IMAGE_UNREAD) {
+		machine_dump_is_late(p->machine, id);
+		return;
+	}
+	*pipeline_canonical(p, id) = id.n;
+	pipeline_lose(p, LOSS_FILE_LATE, 0, 1);
 }
 
 /* Images whose look takes too long have their path alone, until it ends. */
@@ -120,8 +126,7 @@ static bool expire_looks(struct pipeline *p, uint64_t now_ns)
 	size_t n = 0;
 
 	while (n < p->pending.n && p->pending.data[n].until_ns <= now_ns)
-		*canonical_at(p, p->pending.data[n].id) = p->pending.data[n].id.n, n++;
-	pipeline_lose(p, LOSS_FILE_LATE, 0, n);
+		end_waiting_for(p, p->pending.data[n++].id);
 	p->pending.n -= n;
 	if (n)
 		memmove(p->pending.data, p->pending.data + n,
@@ -129,14 +134,28 @@ static bool expire_looks(struct pipeline *p, uint64_t now_ns)
 	return n > 0;
 }
 
+/* Whether the place of a frame is known. It may have been code of a jitdump that was not read. */
+static bool settle_frame(struct pipeline *p, const struct sample *sample, bool is_last,
+			 struct code_addr *frame)
+{
+	if (*pipeline_canonical(p, frame->image) != IMAGE_UNREAD)
+		return true;
+	if (!machine_settle(p->machine, sample->time_ns, is_last, frame))
+		return false;
+	pipeline_note_jit(p, sample->class.pid, frame);
+	return true;
+}
+
 /* Has the files of new images looked at. */
-static bool look_at_images(struct pipeline *p, const struct sample *sample)
+static bool look_at_images(struct pipeline *p, const struct sample *sample,
+			   struct code_addr *frames)
 {
 	image_id id = sample->class.app;
 	bool are_known = pipeline_look_at_image(p, sample->class.pid, &id);
 
 	for (uint32_t i = 0; i < sample->n_frames; i++) {
-		id = sample->frames[i].image;
+		are_known &= settle_frame(p, sample, false, &frames[i]);
+		id = frames[i].image;
 		are_known &= pipeline_look_at_image(p, sample->class.pid, &id);
 	}
 	return are_known;
@@ -145,22 +164,33 @@ static bool look_at_images(struct pipeline *p, const struct sample *sample)
 /* Images that are not known yet stay as they are. */
 static void keep_as_known(struct pipeline *p, struct sample *sample, struct code_addr *frames)
 {
-	for (uint32_t i = 0; !p->is_offline && i < sample->n_frames; i++)
+	for (uint32_t i = 0; !p->is_offline && i < sample->n_frames; i++) {
+		settle_frame(p, sample, true, &frames[i]);
 		pipeline_look_at_image(p, sample->class.pid, &frames[i].image);
+	}
 	if (!p->is_offline)
 		pipeline_look_at_image(p, sample->class.pid, &sample->class.app);
 	pipeline_keep(p, sample);
 }
 
+/* Where there is no room, something may have become known meanwhile. */
+static bool wait_for_images(struct pipeline *p, const struct sample *sample)
+{
+	if (waiting_samples_add(&p->waiting, sample))
+		return true;
+	pipeline_take_looks(p);
+	return waiting_samples_add(&p->waiting, sample);
+}
+
 void pipeline_keep_or_wait(struct pipeline *p, struct sample *sample, struct code_addr *frames)
 {
-	if (p->is_offline || look_at_images(p, sample) || !waiting_samples_add(&p->waiting, sample))
+	if (p->is_offline || look_at_images(p, sample, frames) || !wait_for_images(p, sample))
 		keep_as_known(p, sample, frames);
 }
 
 static bool keep_if_known(void *context, struct sample *sample, struct code_addr *frames)
 {
-	bool are_known = look_at_images(context, sample);
+	bool are_known = look_at_images(context, sample, frames);
 
 	if (are_known)
 		keep_as_known(context, sample, frames);
@@ -173,13 +203,20 @@ static bool keep_anyway(void *context, struct sample *sample, struct code_addr *
 	return true;
 }
 
+static void visit_waiting(struct pipeline *p, waiting_take take)
+{
+	p->is_settling = true;
+	waiting_samples_visit(&p->waiting, take, p);
+	p->is_settling = false;
+}
+
 void pipeline_take_looks(struct pipeline *p)
 {
 	bool is_news = p->jobs && file_jobs_take(p->jobs);
 
 	is_news |= p->pending.n && expire_looks(p, clock_monotonic_ns());
 	if (is_news)
-		waiting_samples_visit(&p->waiting, keep_if_known, p);
+		visit_waiting(p, keep_if_known);
 }
 
 void pipeline_end_waiting(struct pipeline *p, uint64_t wait_ns)
@@ -190,7 +227,7 @@ void pipeline_end_waiting(struct pipeline *p, uint64_t wait_ns)
 	     pipeline_take_looks(p))
 		file_jobs_wait(p->jobs, p->pending.n ? MIN(until_ns, p->pending.data[0].until_ns)
 						     : until_ns);
-	waiting_samples_visit(&p->waiting, keep_anyway, p);
+	visit_waiting(p, keep_anyway);
 }
 
 void pipeline_end_jobs(struct pipeline *p, uint64_t wait_ns)

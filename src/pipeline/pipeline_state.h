@@ -10,7 +10,7 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/waiting_samples.h"
 
-/* A look that samples wait for. */
+/* A look, or a jitdump (pipeline_dumps.c), that samples wait for. */
 struct pending_look {
 	image_id id;
 	uint64_t until_ns;
@@ -39,6 +39,7 @@ struct pipeline {
 	char *proc, *names_dir;
 	VEC(struct runtime_image) runtimes;
 	bool expects_languages;
+	bool is_settling; /* samples that waited: their processes are not forgotten meanwhile */
 	uint32_t session;
 	VEC(uint32_t) canonical; /* image id to the id it is stored under, or its state */
 	struct code_addr frames[MAX_FRAMES]; /* for pipeline_add() */
@@ -50,6 +51,25 @@ struct pipeline {
 	struct error write_error;  /* the first */
 	struct error last_failure; /* of the last attempt; code 0: it succeeded */
 };
+
+/* The state of an image without a number to be stored under. */
+enum {
+	IMAGE_UNREAD = UINT32_MAX - 2, /* it stands for code of a jitdump (machine_settle()) */
+	IMAGE_BEING_LOOKED_AT,
+	IMAGE_NOT_LOOKED_AT,
+};
+
+/* The number that an image is stored under, or its state. */
+uint32_t *pipeline_canonical(struct pipeline *p, image_id id);
+
+/* Nothing waits for this any more. */
+void pipeline_forget_pending(struct pipeline *p, image_id id);
+
+/* From now on, jobs read the machine's jitdumps. */
+void pipeline_begin_dumps(struct pipeline *p);
+
+/* Notes addresses of JIT code, whose names come from perf maps. */
+void pipeline_note_jit(struct pipeline *p, int32_t pid, const struct code_addr *code);
 
 /* Adds a sample to the store. */
 void pipeline_keep(struct pipeline *p, const struct sample *sample);

@@ -92,7 +92,7 @@ void pt_images_free(struct pt_images *t)
 		return;
 	for (uint32_t i = 0; i < image_count(t->config.images); i++) {
 		file_unmap(&t->files[i].file);
-		jit_code_unref(t->files[i].jit);
+		jit_code_free(t->files[i].jit);
 	}
 	file_unmap(&t->kernel.file);
 	vec_foreach (&t->notes, note)
@@ -339,7 +339,7 @@ size_t pt_images_read_jit(struct pt_images *t, image_id dump, uint64_t addr, uin
 	if (f->size && !f->jit) {
 		cleanup(free_at_exit) char *path = symbolizer_image_file(t->symbols, image);
 
-		config.path = path;
+		config.reader.path = path;
 		f->jit = jit_code_open(&config);
 	}
 	is_there = f->jit && jit_code_find(f->jit, addr, UINT64_MAX, &off);

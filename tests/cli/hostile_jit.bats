@@ -105,6 +105,22 @@ dump_names() {
 	assay report -i s --by symbol -t 0 --format json | jq -r '.rows[].symbol' | grep -c '^dump_'
 }
 
+@test "a jitdump that the parser dies of while it is recorded gives no names, with the reason" {
+	need_recording
+	[ -e "$PROGRAMS/parser_trouble.so" ] || skip "no module for sanitizers' builds"
+	run_jitdump
+	PARSER_BYTES=$(stat -c %s "$dump")
+	for trouble in none die; do
+		rm -rf s
+		PARSER_TROUBLE=$trouble PARSER_BYTES=$PARSER_BYTES LD_PRELOAD=$PROGRAMS/parser_trouble.so \
+			record_samples 50 s "" -p "$jit" -e cpu-clock
+		run dump_names
+		[ "$trouble" = die ] || [ "$output" -ge 1 ]
+	done
+	[ "$output" = 0 ]
+	[ "$(fact s '.losses."file-unparsed"')" = 1 ]
+}
+
 @test "a jitdump whose function moves 20,000 times costs little memory" {
 	need_recording
 	run_jitdump

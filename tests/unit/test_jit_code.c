@@ -25,7 +25,8 @@ static void append(struct dump *d)
 static struct jit_code *open_dump(const char *proc, bool has_other_clock)
 {
 	struct jit_code_config config = {
-		.proc = proc, .pid = 41, .path = DUMP, .has_other_clock = has_other_clock
+		.reader = { .proc = proc, .pid = 41, .path = DUMP },
+		.has_other_clock = has_other_clock,
 	};
 
 	return jit_code_open(&config);
@@ -90,8 +91,7 @@ static void an_address_belongs_to_the_mapping_of_its_time(void **state)
 	assert_true(first < later);
 	assert_false(jit_code_find(j, 0x8008, 5000, &first));
 	assert_false(jit_code_find(j, 0x6fff, 5000, &first));
-	jit_code_unref(jit_code_ref(j));
-	jit_code_unref(j);
+	jit_code_free(j);
 	buf_fini(&d.b);
 }
 
@@ -108,7 +108,7 @@ static void without_a_clock_the_newest_code_counts(void **state)
 	append(&d);
 	j = open_dump(NULL, true);
 	check(j, 0x7000, 2500, "new/16 ");
-	jit_code_unref(j);
+	jit_code_free(j);
 	buf_fini(&d.b);
 }
 
@@ -135,7 +135,7 @@ static void a_dump_is_read_on_while_it_grows(void **state)
 	buf_str(&d.b, "bcdef");
 	append(&d);
 	check(j, 0x7100, UINT64_MAX - 1, "second/16 ");
-	jit_code_unref(j);
+	jit_code_free(j);
 	buf_fini(&d.b);
 }
 
@@ -176,8 +176,8 @@ static void load_giant(struct dump *d, uint64_t size)
 /* An index by page would have 1,024 entries for each move. All codes of all times are found. */
 static void a_giant_function_that_moves_often_costs_little(void **state)
 {
-	struct guard_budget budget = { .user_bytes = 8 << 20, .total_bytes = 8 << 20 };
-	struct jit_code_config config = { .pid = 41, .path = DUMP, .budget = &budget };
+	struct guard_pool *pool = guard_pool_new(8 << 20, 8 << 20);
+	struct jit_code_config config = { .reader = { .pid = 41, .path = DUMP, .pool = pool } };
 	uint64_t last = GIANT_AT + (uint64_t)GIANT_MOVES * 16, first, off;
 	struct dump d = { 0 };
 	struct jit_code *j;
@@ -198,11 +198,11 @@ static void a_giant_function_that_moves_often_costs_little(void **state)
 		assert_true(jit_code_find(j, last + 5, 2000 + i, &off));
 		assert_int_equal(off - first, last + 5 - (GIANT_AT + i * 16));
 	}
-	assert_false(jit_code_take_refusal(j));
-	assert_in_range(budget.used, 1, 8 << 10);
-	jit_code_unref(j);
-	assert_int_equal(budget.used, 0);
-	guard_budget_fini(&budget);
+	assert_int_equal(jit_code_take_loss(j), N_LOSS_REASONS);
+	assert_in_range(guard_pool_used(pool), 1, 8 << 10);
+	jit_code_free(j);
+	assert_int_equal(guard_pool_used(pool), 0);
+	guard_pool_unref(pool);
 	buf_fini(&d.b);
 }
 
@@ -329,8 +329,8 @@ static void no_order_of_times_makes_the_index_deep(void **state)
 
 static void a_dump_over_the_budget_gives_no_names(void **state)
 {
-	struct guard_budget budget = { .user_bytes = 64 << 10, .total_bytes = 1 << 20 };
-	struct jit_code_config config = { .pid = 41, .path = DUMP, .budget = &budget };
+	struct guard_pool *pool = guard_pool_new(64 << 10, 1 << 20);
+	struct jit_code_config config = { .reader = { .pid = 41, .path = DUMP, .pool = pool } };
 	struct names names = { "" };
 	struct dump d = { 0 };
 	struct jit_code *j;
@@ -344,20 +344,20 @@ static void a_dump_over_the_budget_gives_no_names(void **state)
 	append(&d);
 	j = jit_code_open(&config);
 	assert_false(jit_code_find(j, 0x7000, 2000, &off));
-	assert_true(jit_code_take_refusal(j));
-	assert_false(jit_code_take_refusal(j));
+	assert_int_equal(jit_code_take_loss(j), LOSS_JIT_DUMP_LARGE);
+	assert_int_equal(jit_code_take_loss(j), N_LOSS_REASONS);
 	assert_false(jit_code_find(j, 0x7000, 3000, &off));
 	jit_code_names(j, add_name, &names);
 	assert_string_equal(names.text, "");
-	assert_int_equal(budget.used, 0);
-	jit_code_unref(j);
-	guard_budget_fini(&budget);
+	assert_int_equal(guard_pool_used(pool), 0);
+	jit_code_free(j);
+	guard_pool_unref(pool);
 	buf_fini(&d.b);
 }
 
 static void a_record_of_too_many_bytes_is_refused(void **state)
 {
-	struct jit_code_config config = { .pid = 41, .path = DUMP };
+	struct jit_code_config config = { .reader = { .pid = 41, .path = DUMP } };
 	struct dump d = { 0 };
 	struct jit_code *j;
 	uint64_t off;
@@ -369,8 +369,8 @@ static void a_record_of_too_many_bytes_is_refused(void **state)
 	append(&d);
 	j = jit_code_open(&config);
 	assert_false(jit_code_find(j, GIANT_AT, 3000, &off));
-	assert_true(jit_code_take_refusal(j));
-	jit_code_unref(j);
+	assert_int_equal(jit_code_take_loss(j), LOSS_JIT_DUMP_LARGE);
+	jit_code_free(j);
 	buf_fini(&d.b);
 }
 
@@ -395,7 +395,7 @@ static void what_is_no_dump_is_harmless(void **state)
 		   "this is a text, and a rather long one so that there is room for a header");
 	j = open_dump(NULL, false);
 	assert_false(jit_code_find(j, 0x7000, 1, &off));
-	jit_code_unref(j);
+	jit_code_free(j);
 }
 
 int main(void)
