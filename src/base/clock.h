@@ -8,6 +8,11 @@
 #define NS_PER_SECOND UINT64_C(1000000000)
 #define NS_PER_MS     UINT64_C(1000000)
 
+/* Both ends belong to it. */
+struct time_span {
+	uint64_t first_ns, last_ns;
+};
+
 uint64_t clock_monotonic_ns(void);  /* CLOCK_MONOTONIC, the clock of samples */
 uint64_t clock_wall_ns(void);       /* CLOCK_REALTIME: since 1970 */
 uint64_t clock_thread_cpu_ns(void); /* processor time of the calling thread */

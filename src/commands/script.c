@@ -308,11 +308,13 @@ static int parse(struct run *r, struct error *err)
 
 /* What is read. */
 
-/* Decodes the trace. Reports options that have no effect. */
+/* Decodes the trace, in the spans of --time. Reports options that have no effect. */
 static int decode_trace(struct run *r, struct error *err)
 {
 	int e;
 
+	if (!r->replay || r->args.no_itrace || r->args.is_dump)
+		return 0;
 	if (!replay_find_trace(r->replay)) {
 		e = replay_no_trace(r->replay, "", err);
 		if (r->itrace_text && e == -EBADMSG)
@@ -323,6 +325,8 @@ static int decode_trace(struct run *r, struct error *err)
 		return 0;
 	}
 	fit_trace(r);
+	r->itrace.spans = r->options.filter.spans.data;
+	r->itrace.n_spans = r->options.filter.spans.n;
 	if (r->itrace.adds_chains)
 		r->options.n_with_chains =
 			(uint32_t)perfdata_info(replay_data(r->replay))->counters.n;
@@ -347,9 +351,7 @@ static int open_input(struct run *r, struct error *err)
 	if (path && replay_is_perfdata(path)) {
 		e = replay_open(path, &r->replay, err);
 		r->input.replay = r->replay;
-		if (e < 0)
-			return e;
-		return r->args.no_itrace || r->args.is_dump ? 0 : decode_trace(r, err);
+		return e;
 	}
 	e = input_open_given_window(r->in, path, &r->window, &r->session, &r->is_damaged, err);
 	r->input.session = r->session;
@@ -360,9 +362,9 @@ static int open_input(struct run *r, struct error *err)
 	return e;
 }
 
-static struct script_span session_span(const struct session *s)
+static struct time_span session_span(const struct session *s)
 {
-	struct script_span whole = { UINT64_MAX, 0 };
+	struct time_span whole = { UINT64_MAX, 0 };
 
 	for (uint32_t i = 0; i < s->n_segments; i++) {
 		for (uint32_t b = 0; b < s->segments[i]->n_blocks; b++) {
@@ -380,7 +382,7 @@ static struct script_span session_span(const struct session *s)
 static int parse_time(struct run *r, struct error *err)
 {
 	struct script_filter *f = &r->options.filter;
-	struct script_span whole = { 0 };
+	struct time_span whole = { 0 };
 	bool is_share;
 	int e;
 
@@ -493,8 +495,10 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 		} else if (!e) {
 			e = 1; /* it is said */
 		}
-		if (!e && ((e = parse_time(&r, &err)) < 0 ||
-			   (e = script_fit(&r.input, &r.options, &err)) < 0))
+		if (!e && (e = parse_time(&r, &err)) < 0)
+			status = EXIT_USAGE;
+		e = e ? e : decode_trace(&r, &err);
+		if (!e && (e = script_fit(&r.input, &r.options, &err)) < 0)
 			status = EXIT_USAGE;
 		if (!e) {
 			tell_warnings(&r);

@@ -114,6 +114,12 @@ void pt_flow_resync(struct pt_flow *f)
 	pt_flow_lose_bytes(f);
 }
 
+void pt_flow_resync_at(struct pt_flow *f, uint64_t offset)
+{
+	pt_flow_lose_bytes(f);
+	f->offset = offset;
+}
+
 void pt_flow_pause(struct pt_flow *f)
 {
 	f->stops |= PT_STOP_PAUSED;

@@ -54,6 +54,9 @@ void pt_flow_pause(struct pt_flow *flow);
 /* The next bytes do not follow the former ones, which is no error. Goes on at the next PSB. */
 void pt_flow_resync(struct pt_flow *flow);
 
+/* The same, and the next bytes are at `offset` of the buffer. */
+void pt_flow_resync_at(struct pt_flow *flow, uint64_t offset);
+
 const struct pt_flow_stats *pt_flow_stats(const struct pt_flow *flow);
 
 /* The address that execution stands at; 0: it is not traced, or not known. */

@@ -308,6 +308,18 @@ void pt_time_resync(struct pt_time *t)
 	t->ticks_a_cycle = 0;
 }
 
+uint64_t pt_time_of_psb(const uint8_t *at, const uint8_t *end)
+{
+	enum pt_block block = PT_NO_BLOCK;
+	struct pt_packet p;
+	int size;
+
+	for (; (size = pt_packet_read(at, end, &block, &p)) > 0 && p.type != PT_PSBEND; at += size)
+		if (p.type == PT_TSC)
+			return p.payload;
+	return 0;
+}
+
 uint64_t pt_time_ns(const struct pt_clock *clock, uint64_t tsc)
 {
 	uint64_t below = tsc & ((1ULL << clock->time_shift) - 1);

@@ -78,6 +78,9 @@ void pt_time_on(struct pt_time *t, bool is_on);
 void pt_time_psb(struct pt_time *t);
 void pt_time_resync(struct pt_time *t);
 
+/* The TSC of the PSB+ at `at`; 0: it has none. */
+uint64_t pt_time_of_psb(const uint8_t *at, const uint8_t *end);
+
 /* perf's time of a TSC value, as perf_event_mmap_page has it: nanoseconds. */
 uint64_t pt_time_ns(const struct pt_clock *clock, uint64_t tsc);
 

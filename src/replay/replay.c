@@ -306,6 +306,8 @@ int replay_decode(struct replay *r, const struct itrace *itrace,
 	struct pt_trace_config config = { .data = r->data,
 					  .path = r->path,
 					  .places = places,
+					  .spans = itrace->spans,
+					  .n_spans = itrace->n_spans,
 					  .detail = pt_synth_detail(itrace),
 					  .quick = itrace->quick == 2 ? PT_QUICKEST
 						   : itrace->quick    ? PT_QUICK

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "event/event.h"
 #include "script/script_fields.h"
@@ -23,17 +24,12 @@ struct session;
 struct symbolizer;
 struct tracepoint_format;
 
-/* A span of time, both ends in it. */
-struct script_span {
-	uint64_t first_ns, last_ns;
-};
-
 /* Whose samples are shown; an empty list takes all. */
 struct script_filter {
 	VEC(const char *) comms, dsos, symbols; /* dso, symbol: of the sample's own address */
 	VEC(int32_t) pids, tids;
 	VEC(uint32_t) cpus;
-	VEC(struct script_span) spans;
+	VEC(struct time_span) spans;
 };
 void script_filter_fini(struct script_filter *f);
 
@@ -187,7 +183,7 @@ int script_dump(const struct script_input *input, const struct script_options *o
  * (script_time_is_share()). -EINVAL with a message: the text is no span.
  */
 bool script_time_is_share(const char *text);
-int script_time_parse(struct script_filter *f, const char *text, const struct script_span *whole,
+int script_time_parse(struct script_filter *f, const char *text, const struct time_span *whole,
 		      struct error *err);
 
 /* Fits the fields to the events of the input: script_fields_fit(). */

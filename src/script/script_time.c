@@ -34,9 +34,9 @@ static const char *read_seconds(const char *at, uint64_t *ns)
 }
 
 /* "START,STOP", "START," or ",STOP", up to a blank or the end. */
-static const char *read_span(const char *at, struct script_span *span)
+static const char *read_span(const char *at, struct time_span *span)
 {
-	*span = (struct script_span){ 0, UINT64_MAX };
+	*span = (struct time_span){ 0, UINT64_MAX };
 	if (*at == ',' && !isdigit((unsigned char)at[1]))
 		return NULL;
 	if (*at != ',' && !(at = read_seconds(at, &span->first_ns)))
@@ -59,8 +59,7 @@ static const char *read_percent(const char *at, double *out)
 }
 
 /* "10%/2" or "10%-30%", up to a comma, a blank or the end. */
-static const char *read_share(const char *at, const struct script_span *whole,
-			      struct script_span *span)
+static const char *read_share(const char *at, const struct time_span *whole, struct time_span *span)
 {
 	double total = (double)(whole->last_ns - whole->first_ns), from, to;
 	char *end;
@@ -89,12 +88,12 @@ bool script_time_is_share(const char *text)
 	return strchr(text, '%');
 }
 
-int script_time_parse(struct script_filter *f, const char *text, const struct script_span *whole,
+int script_time_parse(struct script_filter *f, const char *text, const struct time_span *whole,
 		      struct error *err)
 {
 	bool is_share = script_time_is_share(text);
 	const char *at = text;
-	struct script_span span;
+	struct time_span span;
 
 	while (*at) {
 		at = is_share ? read_share(at, whole, &span) : read_span(at, &span);

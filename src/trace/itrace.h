@@ -9,7 +9,10 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "base/clock.h"
 
 struct error;
 
@@ -55,6 +58,9 @@ struct itrace {
 	bool logs_all, logs_no_events;      /* d+a, d-a */
 	bool with_depth; /* no letter: samples of branches have the depth of the call */
 	bool with_bytes; /* no letter: samples have the bytes of their instruction */
+	/* No letter: events outside of these spans are not needed. n_spans 0: all are. */
+	const struct time_span *spans;
+	size_t n_spans;
 };
 
 #define ITRACE_DEFAULT_SCRIPT "cepwx"

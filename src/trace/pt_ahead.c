@@ -73,32 +73,14 @@ static bool is_at_end(const struct queue *q)
 	       (q->piece == q->end_piece && q->at >= q->end_at);
 }
 
-/* The time that a PSB+ tells; 0: none. */
-static uint64_t psb_tsc(const uint8_t *at, const uint8_t *end)
-{
-	enum pt_block block = PT_NO_BLOCK;
-	struct pt_packet p;
-	int size;
-
-	for (; (size = pt_packet_read(at, end, &block, &p)) > 0 && p.type != PT_PSBEND; at += size)
-		if (p.type == PT_TSC)
-			return p.payload;
-	return 0;
-}
-
 static void begin(struct part *part, struct view_pool *pool)
 {
 	struct queue *q = &part->q;
-	uint64_t size, tsc;
-	const uint8_t *bytes = queue_piece(q, q->piece, &size);
 
 	q->pool = pool;
-	tsc = bytes ? psb_tsc(bytes + q->at, bytes + size) : 0;
-	/* Whose the first events are must be known before their time comes. */
-	if (tsc && !q->trace->info.is_timeless)
-		queue_follow(q, pt_time_ns(&q->trace->info.clock, tsc));
+	queue_follow_psb(q);
 	queue_open_flow(q);
-	pt_flow_restart(q->flow, q->next_offset);
+	pt_flow_restart(q->flow, q->pieces.data[q->piece].offset + q->at);
 	if (q->trace->info.has_cyc)
 		pt_flow_set_time(q->flow, &q->time);
 }
@@ -291,13 +273,14 @@ static void find_end(struct queue *q, uint64_t part_bytes, struct part *part)
 	for (; q->next_piece < q->pieces.n; q->next_piece++) {
 		const uint8_t *bytes = queue_piece(q, q->next_piece, &size);
 
+		if (q->pieces.data[q->next_piece].is_apart && !q->next_at)
+			pt_time_resync(&q->time);
 		/* A packet of the piece before may go on in this one. */
 		want = MAX(want, (uint64_t)JOIN);
 		if (want < size) {
 			const uint8_t *cut = pt_find_cut(bytes + want, bytes, bytes + size);
 
 			if (cut < bytes + size) {
-				q->next_offset += (uint64_t)(cut - bytes) - q->next_at;
 				scan_time(q, q->next_piece, q->next_at, (uint64_t)(cut - bytes));
 				q->next_at = (uint64_t)(cut - bytes);
 				break;
@@ -305,7 +288,6 @@ static void find_end(struct queue *q, uint64_t part_bytes, struct part *part)
 		}
 		want = want > size ? want - size : 0;
 		scan_time(q, q->next_piece, q->next_at, size);
-		q->next_offset += size - q->next_at;
 		q->next_at = 0;
 	}
 	part->q.end_piece = q->next_piece;
@@ -325,7 +307,6 @@ static struct part *new_part(struct pt_ahead *a, struct queue *q)
 				  .piece = q->next_piece,
 				  .at = q->next_at,
 				  .given_back = q->next_at,
-				  .next_offset = q->next_offset,
 				  .time = q->time,
 				  .is_part = true };
 	part->q.pieces.data = q->pieces.data;

@@ -59,6 +59,16 @@ void queue_open_flow(struct queue *q)
 	q->flow = pt_flow_new(&config, q->view->code);
 }
 
+void queue_follow_psb(struct queue *q)
+{
+	uint64_t size, tsc;
+	const uint8_t *bytes = queue_piece(q, q->piece, &size);
+
+	tsc = bytes ? pt_time_of_psb(bytes + q->at, bytes + size) : 0;
+	if (tsc && !q->trace->info.is_timeless)
+		queue_follow(q, pt_time_ns(&q->trace->info.clock, tsc));
+}
+
 static bool queue_has_switches(const struct queue *q)
 {
 	const struct pt_history *h = &q->trace->history;
@@ -77,6 +87,10 @@ static void queue_begin_piece(struct queue *q)
 		q->pid = now->pid;
 		q->tid = now->tid;
 		queue_follow(q, now->time_ns);
+	}
+	if (now->is_apart) {
+		queue_follow_psb(q);
+		pt_flow_resync_at(q->flow, now->offset);
 	}
 	if (!q->trace->info.is_snapshot || !q->piece || !now->bytes)
 		return;
@@ -119,11 +133,17 @@ void queue_give_back(struct queue *q, const uint8_t *bytes, uint64_t size)
 	q->given_back = q->at;
 }
 
+/* Whether no bytes follow the piece at hand. */
+static bool queue_is_cut_behind(const struct queue *q)
+{
+	return q->piece + 1 == q->pieces.n || q->pieces.data[q->piece + 1].is_apart;
+}
+
 void queue_decode_piece(struct queue *q)
 {
 	uint64_t size, used;
 	const uint8_t *bytes = queue_piece(q, q->piece, &size);
-	bool is_last = q->piece + 1 == q->pieces.n || q->trace->info.is_snapshot, is_end;
+	bool is_last = queue_is_cut_behind(q) || q->trace->info.is_snapshot, is_end;
 
 	if (reserve_check() < 0) {
 		/* Who reads the trace sees the failure, and takes nothing of it. */

@@ -5,6 +5,9 @@
 #include "trace/pt_trace_state.h"
 
 void queue_open_flow(struct queue *q);
+
+/* The thread of the events behind the PSB at hand is known before they come. */
+void queue_follow_psb(struct queue *q);
 void queue_decode_piece(struct queue *q);
 void queue_end(struct queue *q);
 void queue_fini(struct queue *q);

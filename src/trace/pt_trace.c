@@ -10,6 +10,7 @@
 #include "trace/pt_ahead.h"
 #include "trace/pt_queue.h"
 #include "trace/pt_view.h"
+#include "trace/pt_window.h"
 
 /* ---- giving out ---- */
 
@@ -83,24 +84,6 @@ static void queue_pass_marks(struct queue *q)
 		q->mark++;
 }
 
-static bool trace_is_in_time(const struct pt_trace *t, const struct pt_event *e)
-{
-	uint64_t ns = trace_ns(t, e->tsc);
-
-	return t->info.is_timeless || (ns >= t->first_ns && ns <= t->last_ns);
-}
-
-/* Leaves out what is outside of the time that was asked for. */
-static void trace_narrow(const struct pt_trace *t, struct pt_span *s)
-{
-	while (s->n && !trace_is_in_time(t, &s->events[0])) {
-		s->events++;
-		s->n--;
-	}
-	while (s->n && !trace_is_in_time(t, &s->events[s->n - 1]))
-		s->n--;
-}
-
 static int trace_give(struct queue *q, size_t n, struct pt_trace_sink *sink)
 {
 	const struct mark *m;
@@ -117,9 +100,7 @@ static int trace_give(struct queue *q, size_t n, struct pt_trace_sink *sink)
 	q->given = m->of;
 	q->has_given_maps = false;
 	q->head += n;
-	if (q->trace->last_ns && !q->trace->info.is_timeless)
-		trace_narrow(q->trace, &span);
-	return span.n ? sink->span(sink, &span) : 0;
+	return sink->span(sink, &span);
 }
 
 static int trace_give_loss(struct pt_trace *t, struct pt_trace_sink *sink)
@@ -247,12 +228,23 @@ static struct queue *trace_queue_of(struct pt_trace *t, uint32_t index, uint32_t
 	return q;
 }
 
+static void queue_add_piece(struct queue *q, struct piece piece)
+{
+	const struct piece *last = q->pieces.data + q->pieces.n - 1;
+
+	piece.offset = q->pieces.n ? last->offset + last->size : 0;
+	vec_push(&q->pieces, piece);
+}
+
 static void trace_add_piece(struct pt_trace *t, const struct perfdata_aux *aux)
 {
 	const uint8_t *bytes = perfdata_aux_bytes(t->data, aux);
 
-	vec_push(&trace_queue_of(t, aux->index, aux->cpu, aux->tid)->pieces,
-		 ((struct piece){ bytes, bytes ? aux->size_bytes : 0, -1, -1, 0 }));
+	queue_add_piece(trace_queue_of(t, aux->index, aux->cpu, aux->tid),
+			(struct piece){ .bytes = bytes,
+					.size = bytes ? aux->size_bytes : 0,
+					.pid = -1,
+					.tid = -1 });
 }
 
 /* Samples of a CPU have the last bytes of that CPU's buffer; samples without a CPU, of a thread's.
@@ -261,8 +253,12 @@ static void trace_add_sampled(struct pt_trace *t, const struct pt_sampled *s)
 {
 	bool is_of_cpu = s->cpu != UINT32_MAX;
 
-	vec_push(&trace_queue_of(t, is_of_cpu ? s->cpu : (uint32_t)s->tid, s->cpu, s->tid)->pieces,
-		 ((struct piece){ s->bytes, s->size, s->pid, s->tid, s->time_ns }));
+	queue_add_piece(trace_queue_of(t, is_of_cpu ? s->cpu : (uint32_t)s->tid, s->cpu, s->tid),
+			(struct piece){ .bytes = s->bytes,
+					.size = s->size,
+					.pid = s->pid,
+					.tid = s->tid,
+					.time_ns = s->time_ns });
 }
 
 static void trace_open_queues(struct pt_trace *t, const struct pt_trace_config *config)
@@ -280,6 +276,8 @@ static void trace_open_queues(struct pt_trace *t, const struct pt_trace_config *
 		q->trace = t; /* they move no more */
 		q->pool = &t->pool;
 		q->time.clock = &t->info.clock;
+		if (config->n_spans)
+			pt_window_cut(q, config->spans, config->n_spans);
 	}
 }
 
@@ -324,8 +322,6 @@ int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, s
 	t->data = config->data;
 	t->detail = config->detail;
 	t->quick = config->quick;
-	t->first_ns = config->first_ns;
-	t->last_ns = config->last_ns;
 	pt_history_read(&t->history, config->side_band);
 	images.images = t->history.images;
 	images.kernel_text = t->history.kernel_text;

@@ -37,8 +37,9 @@ struct pt_trace_config {
 	const struct symbolizer_config *places; /* of code; NULL: this machine's. Copied */
 	enum pt_detail detail;
 	enum pt_quick quick;
-	/* Nothing before or behind; both 0: everything. */
-	uint64_t first_ns, last_ns;
+	/* Events outside of these spans may be left out. n_spans 0: none is. Of the caller. */
+	const struct time_span *spans;
+	size_t n_spans;
 	const uint32_t *cpus; /* queues of these CPUs alone; n_cpus 0: of all */
 	size_t n_cpus;
 };

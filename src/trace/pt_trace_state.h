@@ -56,6 +56,8 @@ struct piece {
 	uint64_t size;
 	int32_t pid, tid; /* of a sample: whose it is, and when; else -1 */
 	uint64_t time_ns;
+	uint64_t offset; /* in the queue's trace */
+	bool is_apart;   /* bytes before it are left out: it begins with a PSB (pt_window.h) */
 };
 
 struct part;
@@ -90,7 +92,7 @@ struct queue {
 	struct part *first_part, *last_part;
 	uint32_t n_parts;
 	size_t next_piece;
-	uint64_t next_at, next_offset;
+	uint64_t next_at;
 	struct pt_joint joint;
 	struct pt_time time; /* with CYCs: at the begin of the next part; of a part, at its begin */
 };
@@ -103,7 +105,6 @@ struct pt_trace {
 	uint64_t switch_ip; /* where the kernel switches threads; UINT64_MAX: not known */
 	enum pt_detail detail;
 	enum pt_quick quick;
-	uint64_t first_ns, last_ns;
 	VEC(struct queue) queues;
 	struct view_pool pool;
 	struct pt_ahead *ahead; /* NULL: this thread decodes */

@@ -90,3 +90,45 @@ same_lines() {
 	assay script -i trace.data --itrace=e --format json 2>err >objects
 	jq -se 'length > 0 and all(.error and .time_ns and .trace_offset)' objects
 }
+
+# Decoding begins and ends at PSBs near the window: in it, nothing differs from the whole trace.
+same_windows() {
+	local window at
+	assay script -i trace.data --itrace=be --ns -F tid,time,ip,addr 2>err >whole
+	for at in 0.2 0.5 0.9; do
+		# of two lines
+		window=$(awk -v at=$at '{ t[NR] = $2 } END {
+			printf "%.9f,%.9f", t[int(NR * at)], t[int(NR * (at + 0.03))] }' whole)
+		awk -v from="${window%,*}" -v to="${window#*,}" '$2 + 0 >= from && $2 + 0 <= to' whole >want
+		assay script -i trace.data --itrace=be --ns -F tid,time,ip,addr --time "$window" 2>err >ours
+		[ -s ours ]
+		cmp want ours
+		ASSAY_PT_PARTS=1000 assay script -i trace.data --itrace=be --ns -F tid,time,ip,addr --time "$window" 2>err |
+			cmp want -
+	done
+}
+
+@test "a window has the branches that the whole trace has at that time" {
+	local how
+	for how in "" "--mtc" "--mtc --cyc" "--mtc --cpus 2 --turn 40" "--mtc --defer --long"; do
+		# shellcheck disable=SC2086
+		same_branches --tsc --psb 300 $how -- "$PROGRAMS/flow" threads
+		same_windows
+	done
+}
+
+@test "several windows are decoded, and nothing between them" {
+	same_branches --tsc --mtc --psb 300 -- "$PROGRAMS/flow" threads
+	assay script -i trace.data --itrace=be --time "10%-15%,60%-62%" >ours 2>err
+	{
+		assay script -i trace.data --itrace=be --time "10%-15%"
+		assay script -i trace.data --itrace=be --time "60%-62%"
+	} >want 2>err
+	[ -s want ]
+	cmp want ours
+	# A PSB has its offset in the whole trace.
+	assay script -i trace.data --itrace=p -F time,event,synth --time "30%-50%,60%-90%" | grep psb >ours
+	[ "$(wc -l <ours)" -gt 3 ]
+	assay script -i trace.data --itrace=p -F time,event,synth | grep psb | grep -xFf ours | cmp - ours
+	[ "$(assay script -i trace.data --itrace=b --time "0,0.000000001" | wc -l)" = 0 ]
+}
