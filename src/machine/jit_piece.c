@@ -52,6 +52,7 @@ static void put_piece(struct buf *out, struct jit_piece_head *head, const struct
 static void jit_piece_run(struct parser_job *job)
 {
 	struct jit_piece_head head = { .end = reader_u64(&job->request) };
+	uint64_t seen = reader_u64(&job->request), size = MIN(seen, (uint64_t)job->file->size);
 	uint8_t flags = reader_u8(&job->request);
 	struct jitdump d;
 
@@ -60,9 +61,9 @@ static void jit_piece_run(struct parser_job *job)
 	d.has_header = flags & JIT_PIECE_HEADER;
 	d.is_swapped = flags & JIT_PIECE_SWAPPED;
 	d.is_arch_clock = flags & JIT_PIECE_ARCH_CLOCK;
-	if (head.end < job->file->size) /* nobody has cut the file meanwhile */
-		head.end += feed_piece(&d, job->file->base + head.end, job->file->size - head.end,
-				       head.end, &head.flags);
+	if (head.end < size) /* nobody has cut the file meanwhile */
+		head.end += feed_piece(&d, job->file->base + head.end, size - head.end, head.end,
+				       &head.flags);
 	put_piece(job->answer, &head, &d);
 	jitdump_fini(&d);
 }
@@ -135,6 +136,7 @@ int jit_piece_ask(const struct file_mapping *file, uint64_t at, uint32_t flags,
 	int r;
 
 	buf_u64(&request, at);
+	buf_u64(&request, file->size);
 	buf_u8(&request, (uint8_t)flags);
 	r = parser_ask(&q, answer, NULL);
 	buf_fini(&request);

@@ -4,6 +4,7 @@
  * each question goes on where the last answer ended.
  *
  *	question: u64     the place in the file
+ *	          u64     the end of the file for the one who asks; it may have grown since
  *	          u8      JIT_PIECE_HEADER, JIT_PIECE_SWAPPED: as the last answer said
  *	answer:   struct jit_piece_head, codes, and the text of their names
  */

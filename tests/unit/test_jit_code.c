@@ -2,6 +2,7 @@
 /* Which code was at an address at a time, from a dump that grows. */
 #include "machine/jit_code.h"
 #include "machine/jit_index.h"
+#include "machine/jit_piece.h"
 
 #include <fcntl.h>
 
@@ -374,6 +375,37 @@ static void a_record_of_too_many_bytes_is_refused(void **state)
 	buf_fini(&d.b);
 }
 
+/* The child maps the file later than the one who asks, and the dump grows meanwhile. */
+static void a_piece_ends_where_the_file_ended_for_the_one_who_asks(void **state)
+{
+	struct dump d = { 0 };
+	struct buf request = { 0 }, answer = { 0 };
+	struct file_mapping file = { 0 };
+	struct parser_job job = { .file = &file, .answer = &answer };
+	struct jit_piece piece;
+	size_t size;
+
+	(void)state;
+	dump_header(&d);
+	load(&d, 2000, 0x7000, 1, "first");
+	size = d.b.len;
+	load(&d, 3000, 0x8000, 2, "second");
+	file.base = d.b.data;
+	file.size = d.b.len;
+	buf_u64(&request, 0);
+	buf_u64(&request, size + 8);
+	buf_u8(&request, 0);
+	job.request = reader_over(request.data, request.len);
+	jit_piece_row.run(&job);
+	assert_true(jit_piece_row.check(answer.data, answer.len));
+	assert_true(jit_piece_read(&piece, answer.data, answer.len));
+	assert_int_equal(piece.head.end, size);
+	assert_int_equal(piece.head.n, 1);
+	buf_fini(&request);
+	buf_fini(&answer);
+	buf_fini(&d.b);
+}
+
 static void what_is_no_dump_is_harmless(void **state)
 {
 	uint64_t off;
@@ -410,6 +442,7 @@ int main(void)
 		cmocka_unit_test(no_order_of_times_makes_the_index_deep),
 		cmocka_unit_test(a_record_of_too_many_bytes_is_refused),
 		cmocka_unit_test(a_dump_over_the_budget_gives_no_names),
+		cmocka_unit_test(a_piece_ends_where_the_file_ended_for_the_one_who_asks),
 		cmocka_unit_test(what_is_no_dump_is_harmless),
 	};
 
