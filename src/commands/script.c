@@ -27,7 +27,7 @@ struct script_args {
 	uint64_t max_stack;
 	bool hides_chains, with_ns, is_relative, is_delta, is_dump, no_pager, with_brackets;
 	const char *itrace, *insn_trace;
-	bool no_demangle, no_itrace, xed, call_trace, call_ret_trace;
+	bool no_demangle, no_itrace, xed, call_trace, call_ret_trace, exact_depth;
 	bool tasks, mappings, switches, losses, namespaces, cgroups, bpf, text_poke;
 	struct window_args window;
 	struct code_args code;
@@ -88,6 +88,10 @@ static const struct option_spec script_options[] = {
 	  "the calls of a trace, indented by depth" },
 	{ 0, "call-ret-trace", NULL, OPT_FLAG, FIELD(call_ret_trace), NULL,
 	  "the calls and returns of a trace, indented by depth" },
+	{ 0, "exact-depth", NULL, OPT_FLAG, FIELD(exact_depth), NULL,
+	  "with --time: the depth of calls counts from the begin of the trace",
+	  "assay then also decodes the trace before the window. Else the depth counts from the "
+	  "window's begin, as in perf." },
 	{ 0, "no-itrace", NULL, OPT_FLAG, FIELD(no_itrace), NULL, "do not decode the trace" },
 	{ 'D', "dump-raw-trace", NULL, OPT_FLAG, FIELD(is_dump), NULL,
 	  "every record of the file, with offset, size, type, content and bytes" },
@@ -127,8 +131,9 @@ struct run {
 	struct replay *replay;
 	bool is_damaged; /* the session is of a damaged file */
 	struct itrace itrace;
-	const char *itrace_text; /* NULL: not asked for */
-	struct query window;     /* nothing else of it */
+	const char *itrace_text;        /* NULL: not asked for */
+	struct time_span up_to_windows; /* --exact-depth: all before the end of the windows */
+	struct query window;            /* nothing else of it */
 };
 
 static void run_fini(struct run *r)
@@ -276,6 +281,29 @@ static void fit_trace(struct run *r)
 	r->options.shown |= SCRIPT_SHOW(TRACE_ERROR);
 }
 
+static bool needs_stacks(const struct itrace *o)
+{
+	return o->with_depth || o->chains || o->adds_chains;
+}
+
+/* Decodes only the spans of --time, or with --exact-depth all before their end, too. */
+static void fit_windows(struct run *r)
+{
+	r->itrace.spans = r->options.filter.spans.data;
+	r->itrace.n_spans = r->options.filter.spans.n;
+	if (!r->itrace.n_spans || !needs_stacks(&r->itrace))
+		return;
+	if (!r->args.exact_depth) {
+		log_warning("the depth of calls counts from the begin of the window; with "
+			    "--exact-depth, from that of the trace");
+		return;
+	}
+	vec_foreach (&r->options.filter.spans, span)
+		r->up_to_windows.last_ns = MAX(r->up_to_windows.last_ns, span->last_ns);
+	r->itrace.spans = &r->up_to_windows;
+	r->itrace.n_spans = 1;
+}
+
 static int parse(struct run *r, struct error *err)
 {
 	const struct script_args *a = &r->args;
@@ -325,8 +353,7 @@ static int decode_trace(struct run *r, struct error *err)
 		return 0;
 	}
 	fit_trace(r);
-	r->itrace.spans = r->options.filter.spans.data;
-	r->itrace.n_spans = r->options.filter.spans.n;
+	fit_windows(r);
 	if (r->itrace.adds_chains)
 		r->options.n_with_chains =
 			(uint32_t)perfdata_info(replay_data(r->replay))->counters.n;

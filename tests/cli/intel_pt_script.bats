@@ -78,7 +78,7 @@ same_lines() {
 }
 
 @test "JSON has the fields of a trace: kinds and targets of branches, instructions, errors" {
-	same_branches --tsc --mtc --cyc -- "$PROGRAMS/flow" recursion
+	same_branches --tsc --mtc --cyc -- "$PROGRAMS/flow" longjmp
 	assay script -i trace.data --itrace=bpi1i --format json -F +insn,+disasm,+callindent >objects
 	jq -se 'map(select(.event == "branches:u" and .flags == "call" and .target.symbol == "deep")) | length > 3' objects
 	jq -se 'map(select(.event == "branches:u" and .flags == "tr strt")) | length > 0' objects
@@ -131,4 +131,21 @@ same_windows() {
 	[ "$(wc -l <ours)" -gt 3 ]
 	assay script -i trace.data --itrace=p -F time,event,synth | grep psb | grep -xFf ours | cmp - ours
 	[ "$(assay script -i trace.data --itrace=b --time "0,0.000000001" | wc -l)" = 0 ]
+}
+
+@test "with --exact-depth, calls in a window are as deep as in the whole trace" {
+	same_branches --tsc --mtc --psb 300 -- "$PROGRAMS/flow" longjmp
+	local window
+	assay script -i trace.data --call-trace -F time,callindent --ns 2>err >whole
+	window=$(awk '{ t[NR] = $1 } END { printf "%.9f,%.9f", t[int(NR / 2)], t[int(NR * 0.6)] }' whole)
+	awk -v from="${window%,*}" -v to="${window#*,}" '$1 + 0 >= from && $1 + 0 <= to' whole >want
+	assay script -i trace.data --call-trace -F time,callindent --ns --time "$window" --exact-depth 2>err >ours
+	[ -s ours ]
+	diff <(sed 's/ *$//' want) <(sed 's/ *$//' ours)
+	run assay script -i trace.data --call-trace -F time,callindent --ns --time "$window"
+	[[ "$output" == *"the depth of calls counts from the begin of the window; with --exact-depth"* ]]
+	grep -v "the depth of calls" <<<"$output" >from_window
+	# The same calls, less deep.
+	diff <(sed 's/ //g' want) <(sed 's/ //g' from_window)
+	[ "$(head -n 1 from_window | sed 's/ *$//' | wc -c)" -lt "$(head -n 1 want | sed 's/ *$//' | wc -c)" ]
 }
