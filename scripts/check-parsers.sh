@@ -20,14 +20,14 @@ src/symbol/symbolizer/code_files.c|1|program headers and the build id by a bound
 src/symbol/symbolizer/explain.c|2|what a file has, for assay why
 src/symbol/file_table.c|1|the vdso, which the kernel has made
 src/symbol/function_names.c|4|files and kernel symbols that the user names for a filter
-src/symbol/image_places.c|1|build ids in the folders of --image-path
+src/symbol/finder.c|1|the build id and section headers by a bounded reader (fuzz/elf), of files that may be the recorded ones
 src/symbol/kernel/kernel_check.c|3|symbols and vmlinux of the kernel
 src/symbol/kernel/kernel_table.c|3|symbols of the kernel
 src/symbol/kernel/module_file.c|5|modules in /lib/modules
 src/symbol/kernel/vmlinux.c|2|vmlinux in /boot and /usr/lib/debug
 src/symbol/lines/line_table.c|1|the kernel and its modules
 src/symbol/symbolizer/symbolizer.c|1|the build id of a trusted file
-src/trace/pt_images.c|8|code of a trace, for the flow of the processor
+src/trace/pt_images.c|5|code of a trace, for the flow of the processor
 src/unwind/library.c|1|the vdso, which the kernel has made
 '
 rows='src/machine/image_look.c src/machine/jit_piece.c src/symbol/file_debug.c src/machine/perf_map.c src/symbol/lines/file_dump.c src/symbol/lines/line_dump.c src/symbol/file_symbols.c src/symbol/lines/file_lines.c src/unwind/file_unwind.c src/symbol/debug_file.c src/symbol/debug_sections.c src/symbol/elf_draft.c src/symbol/mini_debug.c src/symbol/lines/line_scan.c src/symbol/lines/line_draft.c src/symbol/lines/line_go.c src/unwind/build.c src/unwind/build_covers.c src/unwind/build_runtimes.c'

@@ -83,3 +83,19 @@ LOG_FUNCTION(log_error, LOG_QUIET, "")
 LOG_FUNCTION(log_warning, LOG_NORMAL, "warning: ")
 LOG_FUNCTION(log_info, LOG_NORMAL, "")
 LOG_FUNCTION(log_verbose, LOG_VERBOSE, "")
+
+void log_progress(const char *text)
+{
+	struct buf visible = { 0 };
+
+	if (current < LOG_NORMAL || is_timed || !isatty(STDERR_FILENO))
+		return;
+	if (text)
+		utf8_append_visible(&visible, text);
+	/* the cursor goes to the start of the line, and the line's rest is cleared */
+	fputs("\r\033[K", stderr);
+	if (text)
+		fprintf(stderr, "%s: %s", program, buf_cstr(&visible));
+	fflush(stderr);
+	buf_fini(&visible);
+}

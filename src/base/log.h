@@ -22,4 +22,9 @@ int log_to_file(const char *path);
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));   /* always */
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2))); /* >= NORMAL */
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));    /* >= NORMAL */
+/*
+ * A text that the next one replaces, on a terminal; NULL removes it. Nothing if stderr is no
+ * terminal.
+ */
+void log_progress(const char *text);
 void log_verbose(const char *format, ...) __attribute__((format(printf, 1, 2))); /* >= VERBOSE */

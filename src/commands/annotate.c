@@ -21,7 +21,7 @@
 
 struct annotate_args {
 	const char *input, *output, *output_dir, *format, *cache, *itrace;
-	struct option_list include, exclude, search_dirs, rewrites, image_path;
+	struct option_list include, exclude, search_dirs, rewrites;
 	bool no_demangle, no_itrace, source, assembly, wide, no_pager;
 	double threshold;
 	struct window_args window;
@@ -58,7 +58,6 @@ static const struct option_spec annotate_options[] = {
 	  .choices = "text|json" },
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
 	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
-	IMAGE_PATH_OPTION(FIELD(image_path)),
 	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
 	  "keep symbol indexes in DIR; \"\" keeps none",
@@ -424,9 +423,7 @@ static int annotate_session(struct input *in, const struct annotate_args *args,
 {
 	const struct source_search search = { args->search_dirs.data, args->search_dirs.n,
 					      args->rewrites.data, args->rewrites.n };
-	const struct symbolizer_config config = { .cache_dir = args->cache,
-						  .image_dirs = args->image_path.data,
-						  .n_image_dirs = args->image_path.n };
+	const struct symbolizer_config config = { .cache_dir = args->cache };
 	cleanup(session_close_at_exit) struct session *session = NULL;
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(profile_free_at_exit) struct profile *profile = NULL;
@@ -439,8 +436,7 @@ static int annotate_session(struct input *in, const struct annotate_args *args,
 	request->session = session;
 	request->symbols = symbols =
 		input_symbolizer_with(in, input_place(args->input, request->query), &config);
-	r = symbolizer_check_image_dirs(symbols, err);
-	r = r < 0 ? r : input_profile(request, false, &profile, err);
+	r = input_profile(request, false, &profile, err);
 	if (r < 0)
 		return r;
 	sources = source_files_new(&search);
@@ -508,7 +504,7 @@ static int annotate_run(const struct command *self, int argc, char **argv)
 	option_list_fini(&args.include);
 	option_list_fini(&args.exclude);
 	option_list_fini(&args.search_dirs);
-	option_list_fini(&args.image_path);
+	option_list_fini(&args.code.image_path);
 	option_list_fini(&args.rewrites);
 	return status;
 }

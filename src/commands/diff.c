@@ -351,6 +351,7 @@ static void setup_fini(struct setup *s)
 	free(s->rules);
 	input_free(s->in);
 	option_list_fini(&s->args.fail_if);
+	option_list_fini(&s->args.code.image_path);
 }
 
 static int load_side(const struct setup *s, struct side *side, struct error *err)

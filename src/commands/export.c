@@ -221,8 +221,7 @@ static int export_replay(struct input *in, const struct export_args *args,
 				 "%s is made of branch stacks, which a session does not keep: give "
 				 "a perf.data file, or perf script's text, with -i",
 				 format->name);
-	r = is_script ? replay_open_script(args->input, &replay, err)
-		      : replay_open(args->input, &replay, err);
+	r = input_replay(in, args->input, args->input, &replay, err);
 	if (r >= 0)
 		r = decode_branches(in, args, replay, err);
 	if (r >= 0)
@@ -307,6 +306,7 @@ static int export_run(const struct command *self, int argc, char **argv)
 	if (status < 0)
 		status = run_with(in, &args, &operands);
 	option_list_fini(&operands);
+	option_list_fini(&args.code.image_path);
 	return status;
 }
 

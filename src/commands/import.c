@@ -131,8 +131,7 @@ static int import_run(const struct command *self, int argc, char **argv)
 		status = opening_begin("import",
 				       &(struct open_config){ .itrace = args.itrace,
 							      .no_itrace = args.no_itrace,
-							      .vmlinux = args.code.vmlinux,
-							      .symfs = args.code.symfs },
+							      CODE_MEMBERS(args) },
 				       &in);
 	if (status < 0 && input_unpacked(in, operands.data[0], &path, &err) < 0) {
 		log_error("import: %s", err.text);
@@ -142,6 +141,7 @@ static int import_run(const struct command *self, int argc, char **argv)
 		status = !strcmp(args.to, "perfdata") ? rewrite(&args, path)
 						      : import(in, &args, path);
 	option_list_fini(&operands);
+	option_list_fini(&args.code.image_path);
 	return status;
 }
 

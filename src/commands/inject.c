@@ -204,6 +204,7 @@ static int inject_run(const struct command *self, int argc, char **argv)
 	if (status < 0)
 		status = inject(in, &args, args.itrace ? &itrace : NULL);
 	option_list_fini(&operands);
+	option_list_fini(&args.code.image_path);
 	return status;
 }
 

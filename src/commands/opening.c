@@ -84,20 +84,20 @@ const struct open_config opening_config = {
 	.on_scratch = remove_at_end,
 	.report_fetching = report_fetching,
 	.report_unread = report_unread,
+	.report_progress = log_progress,
 };
 
 int opening_begin(const char *command, const struct open_config *options, struct input **out)
 {
-	struct open_config config = opening_config;
+	struct open_config config = *options;
 	struct error err = { 0 };
 	int r;
 
-	config.itrace = options->itrace;
-	config.no_itrace = options->no_itrace;
-	config.vmlinux = options->vmlinux;
-	config.symfs = options->symfs;
-	config.container_names = options->container_names;
-	config.no_demangle = options->no_demangle;
+	config.guards_cut_files = opening_config.guards_cut_files;
+	config.on_scratch = opening_config.on_scratch;
+	config.report_fetching = opening_config.report_fetching;
+	config.report_unread = opening_config.report_unread;
+	config.report_progress = opening_config.report_progress;
 	r = input_new(&config, out, &err);
 	if (r >= 0)
 		return -1;

@@ -12,15 +12,19 @@
 extern const struct open_config opening_config;
 
 /* The members that options say, of arguments with the rows of CODE_OPTIONS, or of all rows. */
-#define CODE_CONFIG(args)                                                  \
-	{                                                                  \
-		.vmlinux = (args).code.vmlinux, .symfs = (args).code.symfs \
+#define CODE_MEMBERS(args)                                                                   \
+	.vmlinux = (args).code.vmlinux, .symfs = (args).code.symfs,                          \
+	.image_dirs = (args).code.image_path.data, .n_image_dirs = (args).code.image_path.n, \
+	.debuginfod_s = (args).code.debuginfod_s
+#define CODE_CONFIG(args)          \
+	{                          \
+		CODE_MEMBERS(args) \
 	}
-#define OPEN_CONFIG(args)                                                                    \
-	{                                                                                    \
-		.itrace = (args).itrace, .no_itrace = (args).no_itrace,                      \
-		.vmlinux = (args).code.vmlinux, .symfs = (args).code.symfs,                  \
-		.container_names = (args).container_names, .no_demangle = (args).no_demangle \
+#define OPEN_CONFIG(args)                                                                   \
+	{                                                                                   \
+		CODE_MEMBERS(args), .itrace = (args).itrace, .no_itrace = (args).no_itrace, \
+				    .container_names = (args).container_names,              \
+				    .no_demangle = (args).no_demangle                       \
 	}
 
 /* Makes *out of *options and opening_config. -1 to go on, or an exit status, after a message. */

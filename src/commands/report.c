@@ -25,7 +25,7 @@
 struct report_args {
 	const char *input, *output, *format, *csv, *columns, *sort, *weight, *percent, *cache;
 	const char *html, *svg, *baseline, *itrace;
-	struct option_list by, merge, image_path;
+	struct option_list by, merge;
 	bool no_demangle, no_itrace, latency, accumulated, addresses, details, no_dependents,
 		processes, instructions;
 	bool symbols, callgraph, tree, inverted, idle, wide, long_names, no_pager, lines, inlines;
@@ -135,7 +135,6 @@ static const struct option_spec report_options[] = {
 	  "Colours then show functions whose share of the session's total grew (red) or "
 	  "shrank (blue)." },
 	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
-	IMAGE_PATH_OPTION(FIELD(image_path)),
 	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
 	  "keep symbol indexes in DIR; \"\" keeps none",
@@ -397,9 +396,7 @@ static int report_session(struct input *in, const struct report_args *args, cons
 			  struct report_options *options, struct profile_request *request,
 			  bool *is_damaged, struct error *err)
 {
-	const struct symbolizer_config config = { .cache_dir = args->cache,
-						  .image_dirs = args->image_path.data,
-						  .n_image_dirs = args->image_path.n };
+	const struct symbolizer_config config = { .cache_dir = args->cache };
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(loaded_fini) struct loaded own = { 0 }, base = { 0 };
 	cleanup(report_free_at_exit) struct report *report = NULL;
@@ -410,8 +407,7 @@ static int report_session(struct input *in, const struct report_args *args, cons
 		symbols = input_symbolizer_with(in, input_place(args->input, request->query),
 						&config);
 	request->symbols = symbols;
-	r = symbols ? symbolizer_check_image_dirs(symbols, err) : 0;
-	r = r < 0 ? r : load(&own, in, args->input, request->query, request, is_damaged, err);
+	r = load(&own, in, args->input, request->query, request, is_damaged, err);
 	if (r >= 0 && args->baseline) {
 		r = load(&base, in, args->baseline, NULL, request, is_damaged, err);
 		r = r < 0 ? error_wrap(err, r, "--baseline") : r;
@@ -499,7 +495,7 @@ static int report_run(const struct command *self, int argc, char **argv)
 	option_list_fini(&operands);
 	option_list_fini(&args.by);
 	option_list_fini(&args.merge);
-	option_list_fini(&args.image_path);
+	option_list_fini(&args.code.image_path);
 	return status;
 }
 

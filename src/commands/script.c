@@ -139,6 +139,7 @@ struct run {
 static void run_fini(struct run *r)
 {
 	option_list_fini(&r->args.fields);
+	option_list_fini(&r->args.code.image_path);
 	option_list_fini(&r->args.comms);
 	option_list_fini(&r->args.pids);
 	option_list_fini(&r->args.tids);
@@ -376,7 +377,7 @@ static int open_input(struct run *r, struct error *err)
 				 "--since, --until and --at are for sessions; a "
 				 "perf.data file has --time");
 	if (path && replay_is_perfdata(path)) {
-		e = replay_open(path, &r->replay, err);
+		e = input_replay(r->in, r->args.input, path, &r->replay, err);
 		r->input.replay = r->replay;
 		return e;
 	}
@@ -507,8 +508,7 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 		status = EXIT_USAGE;
 	} else if (status < 0) {
 		const struct open_config config = {
-			.vmlinux = r.args.code.vmlinux,
-			.symfs = r.args.code.symfs,
+			CODE_MEMBERS(r.args),
 			.no_demangle = r.args.no_demangle,
 		};
 

@@ -18,17 +18,20 @@
 #include "profile/profile.h"
 #include "profile/query.h"
 #include "store/session.h"
+#include "symbol/debug_package.h"
 #include "symbol/symbolizer/explain.h"
 #include "symbol/lines/lines.h"
 
 struct why_args {
 	const char *input, *cache;
 	bool no_demangle;
+	struct code_args code;
 };
 
 #define FIELD(f) offsetof(struct why_args, f)
 static const struct option_spec why_options[] = {
 	INPUT_OPTION(FIELD(input), "explain"),
+	CODE_OPTIONS(FIELD(code)),
 	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
 	  "keep symbol indexes in DIR; \"\" keeps none",
@@ -80,32 +83,6 @@ static bool lacks_symbols(enum symbol_status status)
 	       status != SYMBOL_KALLSYMS;
 }
 
-static bool os_is_like(const char *word)
-{
-	FILE *f = fopen("/etc/os-release", "re");
-	char line[256];
-	bool found = false;
-
-	while (f && !found && fgets(line, sizeof(line), f))
-		found = (!strncmp(line, "ID=", 3) || !strncmp(line, "ID_LIKE=", 8)) &&
-			strstr(line, word);
-	if (f)
-		fclose(f);
-	return found;
-}
-
-static const char *package_advice(void)
-{
-	if (os_is_like("debian"))
-		return "'dpkg -S FILE' names its package; install that one's -dbgsym package "
-		       "(the debug archive must be among apt's sources)";
-	if (os_is_like("fedora") || os_is_like("rhel"))
-		return "dnf debuginfo-install FILE";
-	if (os_is_like("suse"))
-		return "install its package's -debuginfo package";
-	return "install the debug symbols of its package";
-}
-
 static void put_advice(FILE *out, const struct image *image, enum symbol_status symbols,
 		       enum line_status lines)
 {
@@ -114,14 +91,22 @@ static void put_advice(FILE *out, const struct image *image, enum symbol_status 
 	if (symbols == SYMBOL_HIDDEN)
 		put_fact(out, "to do", "report as root, or set kernel.kptr_restrict=0");
 	else if (symbols == SYMBOL_CHANGED)
-		put_fact(out, "to do", "put the file that was profiled back, or profile again");
+		put_fact(out, "to do",
+			 "put the file that was profiled back, or name a folder that has it with "
+			 "--image-path, or profile again");
 	else if (symbols == SYMBOL_MISSING)
 		put_fact(out, "to do",
-			 "put the file back; if its container is gone, record again while the "
+			 "put the file back, or name a folder that has it with --symfs or "
+			 "--image-path; if its container is gone, record again while the "
 			 "container runs");
 	else if (image->kind == IMAGE_FILE && (no_symbols || no_lines)) {
-		put_fact(out, "to do", package_advice());
-		put_fact(out, "", "or set DEBUGINFOD_URLS, to have debug files fetched");
+		cleanup(free_at_exit) char *package = debug_package_command("", image->path);
+
+		if (package)
+			put_fact(out, "to do", package);
+		put_fact(out, package ? "" : "to do",
+			 package ? "or set DEBUGINFOD_URLS, to have debug files fetched"
+				 : "set DEBUGINFOD_URLS, to have debug files fetched");
 		put_fact(out, "",
 			 no_symbols ? "or, if it is yours, build it with -g and do not strip it"
 				    : "or, if it is yours, build it with -g");
@@ -150,6 +135,51 @@ static const struct symbol_table *table_of(struct asking *a, uint32_t image)
 	return i->table;
 }
 
+/* ---- cut stacks ---- */
+
+/* Samples whose outermost frame is in an image. `through`: a function in them; NO_INDEX: any. */
+static uint64_t samples_that_end_in(const struct profile *p, uint32_t image, uint32_t through)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < p->entries.n; i++) {
+		uint32_t node = p->entries.data[i].node;
+		bool is_through = through == NO_INDEX;
+
+		for (; p->nodes.data[node].depth > 1; node = p->nodes.data[node].parent)
+			is_through |= p->nodes.data[node].function == through;
+		is_through |= p->nodes.data[node].function == through;
+		if (p->nodes.data[node].depth != 1 || !is_through ||
+		    p->functions.data[p->nodes.data[node].function].image != image)
+			continue;
+		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
+			n += p->weights.data[i * p->n_lanes + lane].samples;
+	}
+	return n;
+}
+
+/* Without its file, an image has no unwind table. */
+static bool cuts_stacks(struct asking *a, uint32_t index)
+{
+	const struct profile_image *i = &a->profile->images.data[index];
+
+	return a->profile->losses[LOSS_STACK_NO_FILE] && !i->is_merged && !i->is_idle &&
+	       i->image->kind == IMAGE_FILE && !symbolizer_has_file(a->symbols, i->image);
+}
+
+static void put_cut_stacks(struct asking *a, uint32_t image, uint32_t through)
+{
+	uint64_t n = samples_that_end_in(a->profile, image, through);
+	cleanup(free_at_exit) char *text = NULL;
+
+	if (!n || !cuts_stacks(a, image))
+		return;
+	text = xasprintf("%" PRIu64 " end in %s: their callers are not known, because its file, "
+			 "which tells how to find them, is not here",
+			 n, a->profile->images.data[image].image->path);
+	put_fact(a->out, "stacks", text);
+}
+
 static void explain_image(struct asking *a, uint32_t index)
 {
 	const struct profile_image *i = &a->profile->images.data[index];
@@ -163,6 +193,7 @@ static void explain_image(struct asking *a, uint32_t index)
 	put_fact(a->out, "build id", *hex ? hex : "none");
 	fprintf(a->out, "%-10s%" PRIu64 " of %" PRIu64 "\n", "samples", i->samples,
 		a->profile->n_selected);
+	put_cut_stacks(a, index, NO_INDEX);
 	put_fact(a->out, "names", symbol_status_texts[status]);
 	if (*symbol_table_detail(table))
 		put_fact(a->out, "", symbol_table_detail(table));
@@ -276,6 +307,20 @@ static void ask_for_address(struct asking *a, const char *text)
 				      place->offset);
 }
 
+/* The images where stacks through a function end, because their files are missing. */
+static void explain_cuts(struct asking *a, uint32_t function)
+{
+	uint32_t own = a->profile->functions.data[function].image;
+
+	for (uint32_t i = 0; i < a->profile->images.n; i++) {
+		if (i == own || !samples_that_end_in(a->profile, i, function) || !cuts_stacks(a, i))
+			continue;
+		put_cut_stacks(a, i, function);
+		explain_image(a, i);
+		fputc('\n', a->out);
+	}
+}
+
 static void ask_for_functions(struct asking *a, const struct query *q)
 {
 	for (uint32_t f = 0; f < a->profile->functions.n; f++) {
@@ -290,6 +335,7 @@ static void ask_for_functions(struct asking *a, const struct query *q)
 			continue;
 		put_frames(a, function->image, symbol_get(table, function->symbol).offset);
 		explain_bracket(a, table, function->symbol);
+		explain_cuts(a, f);
 		explain_image(a, function->image);
 	}
 }
@@ -361,7 +407,8 @@ static int why_run(const struct command *self, int argc, char **argv)
 
 	if (status < 0)
 		status = opening_begin("why",
-				       &(struct open_config){ .no_demangle = args.no_demangle },
+				       &(struct open_config){ CODE_MEMBERS(args),
+							      .no_demangle = args.no_demangle },
 				       &in);
 	if (status < 0 && !operands.n) {
 		log_error("why: name an address, a function or an image");
@@ -374,6 +421,7 @@ static int why_run(const struct command *self, int argc, char **argv)
 			log_error("why: %s", err.text);
 	}
 	option_list_fini(&operands);
+	option_list_fini(&args.code.image_path);
 	return status;
 }
 

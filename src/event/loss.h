@@ -120,7 +120,10 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(FILES_UNNAMED, NOTE, "files-unnamed",                                                    \
 	  "mapped files without a name: processes of their user mapped too many files")            \
 	X(JIT_DUMP_LATE, NOTE, "jit-dump-late",                                                    \
-	  "frames in JIT code without a name: the jitdump was not read in time")
+	  "frames in JIT code without a name: the jitdump was not read in time")                   \
+	X(STACK_NO_FILE, NOTE, "stack-no-file",                                                    \
+	  "stacks cut in code whose file is not here ('assay why' names the file and the places "  \
+	  "where assay looked)")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -11,12 +11,16 @@
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "elf/elf_file.h"
 #include "export/branches.h"
 #include "export/export.h"
+#include "machine/image.h"
+#include "replay/replay.h"
+#include "symbol/finder.h"
 
 /* The address of an offset by the file's headers; the offset itself if no segment has it. */
 static uint64_t link_addr(const struct elf_file *elf, uint64_t file_off)
@@ -56,22 +60,23 @@ static void put_lists(const struct branches *b, const struct elf_file *elf, stru
 	}
 }
 
-static int bolt_open_image(const struct branches *b, struct file_mapping *file,
-			   struct elf_file *elf, struct error *err)
+static int bolt_open_image(const struct branches *b, struct finder *finder,
+			   struct file_mapping *file, struct elf_file *elf, struct error *err)
 {
-	struct build_id id;
-	int r = file_map(b->path, file, err);
+	const struct image image = { .kind = IMAGE_FILE, .path = b->path, .build_id = b->build_id };
+	struct image_place place;
+	int r = finder_open(finder, &image, &place, file, err);
 
-	if (r >= 0)
-		r = elf_file_open(elf, file->base, file->size, err);
-	if (r < 0)
-		return error_wrap(err, r, "bolt needs the addresses in the headers of the binary");
-	if (b->build_id.len && elf_build_id(elf, &id) && !build_id_equal(&id, &b->build_id))
-		return error_set(err, -ESTALE,
+	free(place.path);
+	if (r == -ESTALE)
+		return error_set(err, r,
 				 "%s is another build than the one that was recorded (bolt needs "
 				 "the addresses in the recorded one's headers)",
 				 b->path);
-	return 0;
+	if (r >= 0)
+		r = elf_file_open(elf, file->base, file->size, err);
+	return r < 0 ? error_wrap(err, r, "bolt needs the addresses in the headers of the binary")
+		     : 0;
 }
 
 static int write_bolt(const struct export *x, struct sink *out, struct error *err)
@@ -82,7 +87,7 @@ static int write_bolt(const struct export *x, struct sink *out, struct error *er
 	int r = branches_load(x->replay, x->options->image, &b, x->damage, err);
 
 	if (r >= 0)
-		r = bolt_open_image(&b, &file, &elf, err);
+		r = bolt_open_image(&b, replay_finder(x->replay), &file, &elf, err);
 	if (r >= 0)
 		put_lists(&b, &elf, out);
 	file_unmap(&file);

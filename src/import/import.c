@@ -23,6 +23,7 @@
 #include "replay/spool.h"
 #include "store/native.h"
 #include "store/session_append.h"
+#include "symbol/finder.h"
 #include "trace/itrace.h"
 #include "trace/pt_trace.h"
 
@@ -57,7 +58,8 @@ struct import {
 	struct import_part parts[IMPORT_PARTS_MAX];
 	uint32_t n_parts;
 	struct replay *replay; /* the first part's */
-	uint64_t start_ns;     /* of the session; as `start` */
+	struct finder finder;
+	uint64_t start_ns; /* of the session; as `start` */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	/* Of a decoded trace: what recorded it has no samples, and is no event of the session. */
@@ -185,6 +187,7 @@ static int import_open_pipeline(struct import_part *part, uint64_t start_ns)
 		.info = &info,
 		.is_offline = true,
 		.machine = part->machine,
+		.finder = &im->finder,
 	};
 
 	info.counters = xcalloc(d->counters.n, sizeof(*info.counters));
@@ -523,6 +526,7 @@ static void close_parts(struct import *im)
 	free(im->counters);
 	pthread_cond_destroy(&im->wake);
 	pthread_mutex_destroy(&im->lock);
+	finder_fini(&im->finder);
 	free(im);
 }
 DEFINE_AT_EXIT(close_parts, struct import)
@@ -536,6 +540,7 @@ static int import_replay(const struct import_config *config, struct file_mapping
 	im->config = config;
 	im->result = out;
 	pthread_mutex_init(&im->lock, NULL);
+	finder_init(&im->finder, config->places);
 	pthread_cond_init(&im->wake, NULL);
 	r = replay_open_mapped(config->path, map, &im->replay, err);
 	if (r < 0)

@@ -23,7 +23,7 @@ struct import_config {
 	const char *version;
 	const struct store_ops *ops;
 	const struct itrace *itrace; /* how a processor trace is decoded; NULL: not at all */
-	const struct symbolizer_config *places; /* of its code, as replay_decode() */
+	const struct symbolizer_config *places; /* of its files, as replay_set_places() */
 	/*
 	 * Of an archive of oparchive: paths of binaries stay those of the machine that was
 	 * profiled, as the reader knows that they are below the archive. Else they lead there.

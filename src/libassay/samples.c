@@ -61,7 +61,7 @@ static int open_replay(struct assay_session *s, struct replay **out, struct erro
 
 	if (r < 0 || !replay_is_perfdata(path))
 		return r;
-	r = replay_open(path, out, err);
+	r = input_replay(s->in, s->path, path, out, err);
 	if (r >= 0 && replay_find_trace(*out) && input_itrace(s->in))
 		r = input_decode(s->in, *out, input_itrace(s->in), s->path, err);
 	return r;

@@ -19,9 +19,11 @@
 #include "profile/profile.h"
 #include "replay/archive.h"
 #include "replay/replay.h"
+#include "replay/replay_script.h"
 #include "store/history/history.h"
 #include "store/native.h"
 #include "store/store.h"
+#include "symbol/image_places.h"
 
 /* The kernel's names are not those of a file of another build. */
 static void check_kernel_of(const struct input *in, struct session *s)
@@ -170,6 +172,50 @@ void input_places(struct input *in, const char *given, struct archive_places *pl
 		config->vmlinux = in->config.vmlinux;
 	if (in->config.symfs)
 		config->root = in->config.symfs;
+	if (in->config.n_image_dirs) {
+		config->image_dirs = in->config.image_dirs;
+		config->n_image_dirs = in->config.n_image_dirs;
+	}
+	config->debuginfod = in->debuginfod;
+}
+
+/* Before a long reading: a folder that was mistyped finds nothing. */
+static int check_image_dirs(struct input *in, const char *given, struct error *err)
+{
+	struct symbolizer_config config = { 0 };
+	struct archive_places texts;
+	struct image_places folders;
+	int r = 0;
+
+	if (!in->config.n_image_dirs)
+		return 0;
+	input_places(in, given, &texts, &config);
+	image_places_init(&folders, config.root ? config.root : "", config.image_dirs,
+			  config.n_image_dirs);
+	if (folders.missing.n)
+		r = error_set(err, -ENOENT, "--image-path: %s is not a directory",
+			      folders.missing.data[0]);
+	image_places_fini(&folders);
+	archive_places_fini(&texts);
+	return r;
+}
+
+int input_replay(struct input *in, const char *given, const char *path, struct replay **out,
+		 struct error *err)
+{
+	struct symbolizer_config config = { 0 };
+	struct archive_places texts;
+	int r = check_image_dirs(in, given, err);
+
+	if (r >= 0)
+		r = replay_is_perfdata(path) ? replay_open(path, out, err)
+					     : replay_open_script(path, out, err);
+	if (r < 0)
+		return r;
+	input_places(in, given, &texts, &config);
+	replay_set_places(*out, &config);
+	archive_places_fini(&texts);
+	return r;
 }
 
 int input_decode(struct input *in, struct replay *replay, const struct itrace *itrace,
@@ -200,7 +246,6 @@ struct symbolizer *input_symbolizer_with(struct input *in, const char *given,
 	struct archive_places places;
 	struct symbolizer *symbols;
 
-	config.report_fetching = in->config.report_fetching;
 	config.report_unread = in->config.report_unread;
 	config.no_demangle = wanted->no_demangle || in->config.no_demangle;
 	config.kept_dir = kept;
@@ -257,8 +302,9 @@ static int open_any(struct input *in, const char *path, const struct query *q, s
 int input_open_window(struct input *in, const char *path, const struct query *q,
 		      struct session **out, bool *is_damaged, struct error *err)
 {
-	int r = open_any(in, path, q, out, is_damaged, err);
+	int r = check_image_dirs(in, path, err);
 
+	r = r < 0 ? r : open_any(in, path, q, out, is_damaged, err);
 	if (r >= 0 && in->config.vmlinux)
 		check_kernel_of(in, *out);
 	return r;

@@ -29,6 +29,10 @@ struct open_config {
 	bool no_itrace;      /* processor traces are not decoded */
 	const char *vmlinux; /* the file of the kernel that was recorded, or NULL */
 	const char *symfs;   /* a directory that binaries' paths are below, or NULL */
+	/* Folders with binaries that are not at their paths. */
+	const char *const *image_dirs;
+	size_t n_image_dirs;
+	double debuginfod_s; /* the time for all requests to debuginfod; 0: DEBUGINFOD_LIMIT_S */
 	const char *container_names; /* a file with lines "ID NAME", or NULL */
 	bool no_demangle;            /* names stay as the symbol table has them */
 	/*
@@ -42,8 +46,11 @@ struct open_config {
 	 * program can remove it when a signal ends the process. May be NULL.
 	 */
 	void (*on_scratch)(const char *dir);
-	/* Called with a sentence while names are looked up. May be NULL. */
+	/* Called with a sentence while names are looked up. May be NULL; without report_fetching,
+	 * debuginfod is not asked. */
 	void (*report_fetching)(const char *sentence), (*report_unread)(const char *sentence);
+	/* struct debuginfod_config's (symbol/debuginfod.h). May be NULL. */
+	void (*report_progress)(const char *text);
 };
 
 /*
@@ -77,6 +84,8 @@ const struct itrace *input_itrace(const struct input *in);
 /* The options for the place of a recording's code, in every command that shows or decodes code. */
 struct code_args {
 	const char *vmlinux, *symfs;
+	struct option_list image_path; /* the command's to free */
+	double debuginfod_s;
 };
 #define CODE_OPTIONS(base)                                                                        \
 	{ 'k',                                                                                    \
@@ -89,11 +98,34 @@ struct code_args {
 	  "Names and code of the kernel come from it, if its build id is the recorded one. A "    \
 	  "file of another build is reported and not used. Without this option, assay finds the " \
 	  "kernel by its build id." },                                                            \
+		{ 0,                                                                              \
+		  "symfs",                                                                        \
+		  "DIR",                                                                          \
+		  OPT_STRING,                                                                     \
+		  (base) + offsetof(struct code_args, symfs),                                     \
+		  NULL,                                                                           \
+		  "look for binaries below DIR, by the paths that they ran from",                 \
+		  "For recordings of another machine. DIR may also have just the binaries. "      \
+		  "An archive (assay-archive(1)) needs "                                          \
+		  "no such option." },                                                            \
+		{ 0,                                                                              \
+		  "image-path",                                                                   \
+		  "DIR",                                                                          \
+		  OPT_LIST,                                                                       \
+		  (base) + offsetof(struct code_args, image_path),                                \
+		  NULL,                                                                           \
+		  "look for binaries below DIR, too",                                             \
+		  "Files are found there by name and build id, if they are not at the path "      \
+		  "that they ran from, or if they are another build now. Without this "           \
+		  "option, assay also finds files by their build id: see *assay why*." },         \
 	{                                                                                         \
-		0, "symfs", "DIR", OPT_STRING, (base) + offsetof(struct code_args, symfs), NULL,  \
-			"look for binaries below DIR, by the paths that they ran from",           \
-			"For recordings of another machine. An archive (assay-archive(1)) needs " \
-			"no such option."                                                         \
+		0, "debuginfod-limit", "TIME", OPT_SECONDS,                                       \
+			(base) + offsetof(struct code_args, debuginfod_s), NULL,                  \
+			"how long debuginfod may take for all files together (default: 30s)",     \
+			"The servers in *DEBUGINFOD_URLS* are asked last. assay remembers for "   \
+			"ten "                                                                    \
+			"minutes that they do not have a file, or do not answer.",                \
+			1, 1e6                                                                    \
 	}
 
 /* The --vmlinux if it is another build than the recorded kernel; else NULL. */
@@ -270,19 +302,17 @@ struct archive_places;
 void input_places(struct input *in, const char *given, struct archive_places *places,
 		  struct symbolizer_config *config);
 
-/* replay_decode() with those places. */
+/*
+ * Opens the recording at `path`, or the text of perf script (replay/replay_script.h). Its files are
+ * in those places: copied stacks are walked with them. `path` is `given`, or its unpacked folder.
+ */
 struct replay;
+int input_replay(struct input *in, const char *given, const char *path, struct replay **out,
+		 struct error *err);
+
+/* replay_decode() with those places. */
 int input_decode(struct input *in, struct replay *replay, const struct itrace *itrace,
 		 const char *given, struct error *err);
-
-/* The option --image-path in commands that show code. */
-#define IMAGE_PATH_OPTION(field)                                                                   \
-	{                                                                                          \
-		0, "image-path", "DIR", OPT_LIST, (field), NULL,                                   \
-			"look for binaries below DIR, too",                                        \
-			"Files are found there by name and build id, if they are not at the path " \
-			"that they ran from, or if they are another build now."                    \
-	}
 
 /* A directory of this process alone, in $TMPDIR or memory, until input_free(). */
 int input_scratch(struct input *in, const char **dir, struct error *err);

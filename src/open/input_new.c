@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Making and freeing a struct input, and its temporary directory. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include "elf/elf_file.h"
 #include "machine/container_names.h"
 #include "open/input_state.h"
+#include "symbol/debuginfod.h"
 
 #define MEMORY_DIR "/dev/shm"
 #define MEMORY_MIN ((uint64_t)256 << 20)
@@ -89,6 +91,15 @@ static char *copy_text(const char *text)
 	return text ? xstrdup(text) : NULL;
 }
 
+static void copy_image_dirs(struct input *in, const struct open_config *config)
+{
+	const char **dirs = xcalloc(config->n_image_dirs + 1, sizeof(*dirs));
+
+	for (size_t i = 0; i < config->n_image_dirs; i++)
+		dirs[i] = xstrdup(config->image_dirs[i]);
+	in->config.image_dirs = dirs;
+}
+
 int input_new(const struct open_config *config, struct input **out, struct error *err)
 {
 	struct input *in;
@@ -101,6 +112,12 @@ int input_new(const struct open_config *config, struct input **out, struct error
 	in->config = *config;
 	in->config.vmlinux = copy_text(config->vmlinux);
 	in->config.symfs = copy_text(config->symfs);
+	copy_image_dirs(in, config);
+	if (config->report_fetching)
+		in->debuginfod = debuginfod_new(&(struct debuginfod_config){
+			.limit_s = (uint32_t)ceil(config->debuginfod_s),
+			.report = config->report_fetching,
+			.progress = config->report_progress });
 	in->config.itrace = in->config.container_names = NULL;
 	if (config->guards_cut_files)
 		cut_guard_enable();
@@ -123,6 +140,10 @@ void input_free(struct input *in)
 	container_names_free(in->containers);
 	free((char *)in->config.vmlinux);
 	free((char *)in->config.symfs);
+	for (size_t i = 0; i < in->config.n_image_dirs; i++)
+		free((char *)in->config.image_dirs[i]);
+	free((char **)in->config.image_dirs);
+	debuginfod_free(in->debuginfod);
 	free(in->scratch);
 	free(in->packed);
 	free(in->unpacked);

@@ -13,8 +13,9 @@ struct input {
 	struct itrace itrace;
 	struct build_id vmlinux_id;
 	struct container_names *containers;
-	char *scratch; /* NULL: there is none yet */
-	pid_t owner;   /* of the directory: a child of fork(2) does not remove it */
+	struct debuginfod *debuginfod; /* NULL: it is not asked */
+	char *scratch;                 /* NULL: there is none yet */
+	pid_t owner;                   /* of the directory: a child of fork(2) does not remove it */
 	unsigned int n_folders;
 	char *packed, *unpacked; /* the archive in one file that was opened last, and its folder */
 };

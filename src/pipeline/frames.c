@@ -8,6 +8,7 @@ struct frame_resolver {
 	struct machine *machine;
 	struct user_stacks *stacks; /* made at the first copied stack */
 	char *proc, *arch;
+	struct finder *finder;
 	struct file_jobs *jobs;
 	bool keeps_unmapped, addresses_alone;
 	struct frames frames;
@@ -21,6 +22,7 @@ struct frame_resolver *frame_resolver_new(const struct frame_resolver_config *co
 	r->proc = config->proc ? xstrdup(config->proc) : NULL;
 	r->jobs = config->jobs;
 	r->arch = config->arch ? xstrdup(config->arch) : NULL;
+	r->finder = config->finder;
 	r->keeps_unmapped = config->keeps_unmapped;
 	r->addresses_alone = config->addresses_alone;
 	return r;
@@ -92,7 +94,8 @@ static void resolve_user(struct frame_resolver *r, const struct event *e,
 struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r)
 {
 	if (!r->stacks)
-		r->stacks = user_stacks_new(r->machine, r->proc, r->jobs, r->arch);
+		r->stacks = user_stacks_new(&(struct user_stacks_config){
+			r->machine, r->proc, r->jobs, r->arch, r->finder });
 	return r->stacks;
 }
 

@@ -30,6 +30,7 @@ struct frames {
 };
 
 struct file_jobs;
+struct finder;
 struct frame_resolver;
 struct user_stacks;
 
@@ -38,6 +39,7 @@ struct frame_resolver_config {
 	const char *proc;        /* as for user_stacks_new() */
 	struct file_jobs *jobs;  /* the same */
 	const char *arch;
+	struct finder *finder; /* the same */
 	/*
 	 * Keep callers that no mapping covers, as [unknown] frames. Otherwise such callers are left
 	 * out, and the user part ends at the first one. Code without frame pointers leaves

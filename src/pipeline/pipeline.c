@@ -295,6 +295,7 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 			: config->proc     ? config->proc
 					   : "/proc",
 		.arch = config->info->arch,
+		.finder = config->finder,
 	};
 
 	*p = (struct pipeline){

@@ -24,6 +24,7 @@ struct pipeline;
 struct error;
 struct user_stacks;
 struct ext_session;
+struct finder;
 
 struct pipeline_config {
 	const char *proc; /* NULL: "/proc" */
@@ -34,6 +35,7 @@ struct pipeline_config {
 	bool is_offline;
 	const char *names_dir;   /* image_files.h; NULL: the cache */
 	struct machine *machine; /* not owned; outlives the pipeline */
+	struct finder *finder;   /* likewise; finds the files of offline events. May be NULL */
 	struct ext_session *ext; /* likewise; derives counts from raw samples; may be NULL */
 };
 

@@ -11,11 +11,13 @@
 #include "base/thread.h"
 #include "guard/open.h"
 #include "pipeline/image_files.h"
+#include "symbol/finder.h"
 
 /* The job and the one who began it have a reference each. */
 struct table_file {
 	struct file_job job;
 	atomic_uint n_refs;
+	struct finder *finder;
 	char *proc, *path;
 	int32_t pid;
 	struct image image;
@@ -33,6 +35,7 @@ static void table_file_unref(struct table_file *f)
 		return;
 	file_unmap(&f->parts.file);
 	close_at_exit(&f->parts.root_fd);
+	free(f->parts.name);
 	pthread_mutex_destroy(&f->lock);
 	pthread_cond_destroy(&f->change);
 	free(f->proc);
@@ -54,17 +57,33 @@ static void table_file_set(struct table_file *f, const struct table_file_parts *
 	pthread_mutex_unlock(&f->lock);
 }
 
+static void find_table_file(const struct table_file *f, struct table_file_parts *parts)
+{
+	struct image_place place;
+
+	if (finder_open(f->finder, &f->image, &place, &parts->file, NULL) == 0) {
+		parts->found = place.step == FINDER_PATH && !*place.root ? IMAGE_AT_ITS_PATH
+									 : IMAGE_HIDDEN;
+		parts->root_fd = *place.root ? guard_root_of(place.root) : -1;
+		parts->name = xstrdup(place.below);
+	}
+	free(place.path);
+}
+
 static void table_file_run(struct file_job *job)
 {
 	struct table_file *f = table_file_of(job);
 	struct table_file_parts parts = { .found = IMAGE_HIDDEN, .root_fd = -1 };
 	struct build_id id;
 
-	if (f->proc)
-		parts.root_fd = guard_root(f->proc, f->pid);
-	free(image_files_open(f->proc, f->pid, &f->image, &parts.file, &id));
-	if (parts.file.base)
-		parts.found = image_files_found(&f->image, &parts.file);
+	if (f->finder) {
+		find_table_file(f, &parts);
+	} else {
+		parts.root_fd = f->proc ? guard_root(f->proc, f->pid) : -1;
+		free(image_files_open(f->proc, f->pid, &f->image, &parts.file, &id));
+		if (parts.file.base)
+			parts.found = image_files_found(&f->image, &parts.file);
+	}
 	table_file_set(f, &parts);
 }
 
@@ -82,8 +101,8 @@ static void table_file_free_job(struct file_job *job)
 	table_file_unref(table_file_of(job));
 }
 
-struct table_file *table_file_begin(struct file_jobs *jobs, const char *proc, int32_t pid,
-				    const struct image *image, uint64_t *n_ended)
+struct table_file *table_file_begin(struct file_jobs *jobs, struct finder *finder, const char *proc,
+				    int32_t pid, const struct image *image, uint64_t *n_ended)
 {
 	struct table_file *f = xcalloc(1, sizeof(*f));
 
@@ -94,6 +113,7 @@ struct table_file *table_file_begin(struct file_jobs *jobs, const char *proc, in
 	f->proc = proc ? xstrdup(proc) : NULL;
 	f->path = xstrdup(image->path);
 	f->pid = pid;
+	f->finder = finder;
 	f->image = *image;
 	f->image.path = f->path;
 	f->until_ns = clock_monotonic_ns() + TABLE_FILE_WAIT_NS;

@@ -30,6 +30,7 @@ struct known_image {
 	struct table_file *opening; /* NULL: not yet, or the library has the file */
 	bool is_in_library;
 	bool is_looked_at;                /* `table` is final */
+	bool is_missing;                  /* there is no file of this image, or another build */
 	bool is_walked;                   /* it is in `walked` */
 	const struct unwind_table *table; /* NULL: none; frame pointers are used */
 };
@@ -38,6 +39,7 @@ struct user_stacks {
 	struct machine *machine;
 	char *proc;
 	struct file_jobs *jobs;
+	struct finder *finder;           /* NULL: none */
 	bool is_aarch64, is_unsupported; /* of the recorded machine */
 	struct unwind_library *library;
 	struct unwinder *unwinder;
@@ -48,24 +50,24 @@ struct user_stacks {
 	const struct thread_view *thread;
 	struct dwarf_registers regs;
 	enum table_patience patience;
-	bool is_pending; /* the walk met an unfinished table */
+	bool is_pending; /* the walk met an unfinished table, */
+	bool is_missing; /* or an image without a file */
 	uint64_t pcs[MAX_WALKED];
 };
 
-struct user_stacks *user_stacks_new(struct machine *machine, const char *proc,
-				    struct file_jobs *jobs, const char *arch)
+struct user_stacks *user_stacks_new(const struct user_stacks_config *config)
 {
 	struct user_stacks *s = xcalloc(1, sizeof(*s));
+	const char *arch = config->arch && config->arch[0] ? config->arch : HOST_ARCH;
 
-	s->machine = machine;
-	s->proc = proc ? xstrdup(proc) : NULL;
-	s->jobs = jobs;
-	if (!arch || !arch[0])
-		arch = HOST_ARCH;
+	s->machine = config->machine;
+	s->proc = config->proc ? xstrdup(config->proc) : NULL;
+	s->jobs = config->jobs;
+	s->finder = config->finder;
 	s->is_aarch64 = !strcmp(arch, "aarch64");
 	s->is_unsupported = !s->is_aarch64 && strcmp(arch, "x86_64") != 0;
-	s->library = unwind_library_new(
-		&(struct unwind_library_config){ .in_background = true, .has_debug_files = true });
+	s->library = unwind_library_new(&(struct unwind_library_config){
+		.in_background = true, .has_debug_files = true, .finder = config->finder });
 	s->unwinder = unwinder_new();
 	return s;
 }
@@ -117,7 +119,7 @@ static enum unwind_table_state give_file(struct user_stacks *s, image_id id,
 {
 	struct known_image *known = known_image(s, id);
 	struct table_file_parts parts = table_file_take(known->opening);
-	cleanup(free_at_exit) char *root = NULL;
+	cleanup(free_at_exit) char *root = NULL, *name = parts.name;
 	enum unwind_table_state state;
 
 	table_file_free(known->opening);
@@ -125,6 +127,8 @@ static enum unwind_table_state give_file(struct user_stacks *s, image_id id,
 	known->is_in_library = true;
 	wanted->file = &parts.file;
 	wanted->found = parts.found;
+	if (name)
+		wanted->name = name;
 	if (parts.root_fd >= 0)
 		wanted->root = root = xasprintf("/proc/self/fd/%d", parts.root_fd);
 	state = unwind_library_get(s->library, id.n, wanted, table);
@@ -151,9 +155,18 @@ static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id
 	    unwind_library_find(s->library, id.n, &wanted.key, table))
 		return UNWIND_TABLE_READY;
 	if (!known->opening)
-		known->opening = table_file_begin(s->jobs, s->proc, s->pid, image, &s->n_opened);
+		known->opening =
+			table_file_begin(s->jobs, s->finder, s->proc, s->pid, image, &s->n_opened);
 	return table_file_is_ready(known->opening) ? give_file(s, id, &wanted, table)
 						   : UNWIND_TABLE_PENDING;
+}
+
+/* A living process keeps its files. */
+static bool is_file_missing(const struct user_stacks *s, image_id image,
+			    enum unwind_table_state state)
+{
+	return !s->proc && image_get(machine_images(s->machine), image)->kind == IMAGE_FILE &&
+	       (state == UNWIND_TABLE_UNREADABLE || state == UNWIND_TABLE_REPLACED);
 }
 
 /* Returns false while the table is being built. */
@@ -170,6 +183,7 @@ static bool try_table(struct user_stacks *s, image_id image, const struct unwind
 		if (state == UNWIND_TABLE_PENDING)
 			return false;
 		s->n_unparsed += state == UNWIND_TABLE_UNPARSED;
+		known->is_missing = is_file_missing(s, image, state);
 	}
 	known->is_looked_at = true;
 	*table = known->table;
@@ -227,6 +241,7 @@ static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_pl
 		if (!wait_for_table(s, mapping->image))
 			return UNWIND_AT_CODE;
 	}
+	s->is_missing |= known_image(s, mapping->image)->is_missing;
 	note_walked(s, mapping->image);
 	return place->table ? UNWIND_AT_TABLE : UNWIND_AT_CODE;
 }
@@ -237,6 +252,14 @@ static struct unwind_regs followed_registers(const struct dwarf_registers *r)
 		return unwind_regs_sampled(r->value[32], r->value[31], r->value[29], r->value[30],
 					   true);
 	return unwind_regs_sampled(r->value[16], r->value[7], r->value[6], 0, false);
+}
+
+/* Behind code without a table, nothing that follows is a fact about the code. */
+static int cut_of(const struct user_stacks *s, enum unwind_stop stop)
+{
+	int cut = loss_of_stop(stop);
+
+	return cut >= 0 && s->is_missing ? LOSS_STACK_NO_FILE : cut;
 }
 
 /* Walks from the registers in s->regs. */
@@ -259,12 +282,12 @@ static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
 
 	s->pid = pid;
 	s->thread = thread;
-	s->is_pending = false;
+	s->is_pending = s->is_missing = false;
 	unwind_walk(s->unwinder, &in, &chain);
 	return (struct user_chain){
 		.pcs = s->pcs,
 		.n = (uint32_t)chain.n,
-		.cut = loss_of_stop(chain.stop),
+		.cut = cut_of(s, chain.stop),
 		.is_pending = s->is_pending,
 	};
 }

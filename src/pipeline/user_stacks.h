@@ -19,6 +19,7 @@
 #include "machine/machine.h"
 
 struct file_jobs;
+struct finder;
 struct unwind_table;
 struct user_stacks;
 
@@ -27,9 +28,16 @@ struct user_stacks;
  * `jobs` opens the files, so that no file system delays the caller; NULL: the caller opens them. It
  * is freed before the stacks are.
  * `arch`: uname -m of the recorded machine; NULL or "": this machine.
+ * `finder`: without `proc`, finds the files; outlives the stacks. NULL: only at their paths.
  */
-struct user_stacks *user_stacks_new(struct machine *machine, const char *proc,
-				    struct file_jobs *jobs, const char *arch);
+struct user_stacks_config {
+	struct machine *machine;
+	const char *proc;
+	struct file_jobs *jobs;
+	const char *arch;
+	struct finder *finder;
+};
+struct user_stacks *user_stacks_new(const struct user_stacks_config *config);
 void user_stacks_free(struct user_stacks *s); /* NULL is fine */
 
 /* Innermost first. The first address is the user pc; the others are return addresses. */

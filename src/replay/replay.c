@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/replay.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "replay/spool.h"
+#include "symbol/finder.h"
 #include "trace/pt_synth.h"
 #include "trace/pt_trace.h"
 
@@ -41,6 +43,7 @@ struct replay {
 	} known;            /* of the last sample: of a trace millions are of the same thread */
 	uint64_t forget_ns; /* when ended processes are looked for next */
 	char *path;
+	struct finder *finder;  /* NULL: files are only at their paths */
 	struct pt_trace *trace; /* NULL: nothing is decoded */
 	struct pt_synth *synth;
 	struct pt_flow_stats trace_stats;
@@ -217,10 +220,27 @@ void replay_close(struct replay *r)
 	pt_trace_close(r->trace);
 	free(r->path);
 	frame_resolver_free(r->resolver);
+	if (r->finder)
+		finder_fini(r->finder);
+	free(r->finder);
 	machine_free(r->machine);
 	perfdata_free(r->data);
 	replay_close_files(r);
 	free(r);
+}
+
+void replay_set_places(struct replay *r, const struct symbolizer_config *places)
+{
+	assert(!r->finder && !r->resolver);
+	r->finder = xmalloc(sizeof(*r->finder));
+	finder_init(r->finder, places);
+}
+
+struct finder *replay_finder(struct replay *r)
+{
+	if (!r->finder)
+		replay_set_places(r, NULL);
+	return r->finder;
 }
 
 struct time_range {
@@ -455,6 +475,7 @@ int replay_samples(struct replay *r, struct replay_sink *sink, struct error *err
 	struct frame_resolver_config config = {
 		.machine = r->machine,
 		.arch = perfdata_info(r->data)->arch,
+		.finder = r->finder,
 		.keeps_unmapped = true,
 		.addresses_alone = sink->addresses_alone,
 	};

@@ -22,6 +22,7 @@
 
 struct error;
 struct file_mapping;
+struct finder;
 struct itrace;
 struct pt_event;
 struct pt_flow_stats;
@@ -44,6 +45,13 @@ int replay_open_mapped(const char *path, struct file_mapping *map, struct replay
 int replay_open_beside(const struct replay *first, struct replay **out, struct error *err);
 void replay_close(struct replay *r); /* NULL is fine */
 DEFINE_AT_EXIT(replay_close, struct replay)
+
+/*
+ * The places of the files of the recorded images (symbol/finder.h), before the reading. Without it,
+ * or of NULL, the places are those of this machine.
+ */
+void replay_set_places(struct replay *r, const struct symbolizer_config *places);
+struct finder *replay_finder(struct replay *r);
 
 /* The facts of the recording, its events, its AUX data. */
 struct perfdata *replay_data(struct replay *r);

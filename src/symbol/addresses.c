@@ -7,15 +7,15 @@
 #include "elf/elf_file.h"
 #include "symbol/table.h"
 
-static void read_pieces(const struct symbolizer *s, struct symbol_table *t)
+static void read_pieces(struct symbolizer *s, struct symbol_table *t)
 {
-	cleanup(free_at_exit) char *path = symbolizer_image_file(s, &t->image);
 	struct file_mapping file = { 0 };
 	struct elf_segment segment;
 	struct elf_file elf;
 
 	t->has_pieces = true;
-	if (t->image.kind != IMAGE_FILE || symbolizer_map(s, path, &file, NULL) < 0)
+	if (t->image.kind != IMAGE_FILE ||
+	    symbolizer_map_image(s, &t->image, &file, NULL, NULL) < 0)
 		return;
 	if (elf_file_open(&elf, file.base, file.size, NULL) >= 0)
 		for (uint32_t i = 0; elf_segment(&elf, i, &segment); i++)

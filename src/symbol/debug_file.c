@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/debug_file.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -14,46 +15,72 @@
 #include "guard/limits.h"
 #include "guard/open.h"
 #include "symbol/debuginfod.h"
+#include "symbol/finder.h"
 
-struct candidates {
-	char *paths[DEBUG_FILE_PLACES];
-	uint32_t n;
-};
+/* Takes the path over; NULL is no place. */
+static void add_candidate(struct debug_places *c, const char *root, char *path)
+{
+	if (!path)
+		return;
+	assert(c->n < DEBUG_FILE_PLACES);
+	c->roots[c->n] = root;
+	c->paths[c->n++] = path;
+}
 
-static void candidates_fini(struct candidates *c)
+void debug_places_fini(struct debug_places *c)
 {
 	for (uint32_t i = 0; i < c->n; i++)
 		free(c->paths[i]);
 }
 
-static void list_candidates(const struct debug_search *s, struct candidates *c)
+/* By the name in the file, which must not be a path. */
+static void list_linked(const struct debug_search *s, struct debug_places *c)
 {
 	const char *slash = strrchr(s->image_path, '/');
 	int dir_len = slash ? (int)(slash - s->image_path) : 0;
-	char hex[BUILD_ID_HEX_SIZE];
+	struct finder *f = s->finder;
+	const char *listed =
+		f && s->link_name ? image_places_only(&f->listed, s->link_name, f->root) : NULL;
 
-	if (s->build_id.len > 1) {
-		build_id_hex(&s->build_id, hex);
-		c->paths[c->n++] = xasprintf("%s%s/.build-id/%.2s/%s.debug", s->root, s->debug_dir,
-					     hex, hex + 2);
-	}
-	/* a name from the file, which must not be a path */
 	if (!slash || !s->link_name || strchr(s->link_name, '/'))
 		return;
-	c->paths[c->n++] = xasprintf("%s%.*s/%s", s->root, dir_len, s->image_path, s->link_name);
-	c->paths[c->n++] =
-		xasprintf("%s%.*s/.debug/%s", s->root, dir_len, s->image_path, s->link_name);
-	c->paths[c->n++] = xasprintf("%s%s%.*s/%s", s->root, s->debug_dir, dir_len, s->image_path,
-				     s->link_name);
+	add_candidate(c, s->root,
+		      xasprintf("%s%.*s/%s", s->root, dir_len, s->image_path, s->link_name));
+	add_candidate(c, s->root,
+		      xasprintf("%s%.*s/.debug/%s", s->root, dir_len, s->image_path, s->link_name));
+	add_candidate(c, s->root,
+		      xasprintf("%s%s%.*s/%s", s->root, s->debug_dir, dir_len, s->image_path,
+				s->link_name));
+	if (f && *f->root && dir_len)
+		add_candidate(c, f->root, xasprintf("%s/%s", f->root, s->link_name));
+	if (listed)
+		add_candidate(c, "", xstrdup(listed));
 }
 
-uint32_t debug_file_places(const struct debug_search *s, char *paths[DEBUG_FILE_PLACES])
+static void list_cached(const struct debug_search *s, struct debug_places *c, const char *hex)
 {
-	struct candidates c = { 0 };
+	const struct finder *f = s->finder;
 
-	list_candidates(s, &c);
-	memcpy(paths, c.paths, sizeof(c.paths));
-	return c.n;
+	add_candidate(c, "", finder_perf_path(f, &s->build_id, "debug"));
+	if (*s->root)
+		add_candidate(c, "",
+			      xasprintf("/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2));
+	add_candidate(c, "", debuginfod_kept_path(DEBUGINFOD_DEBUG_FILE, &s->build_id));
+}
+
+void debug_places_init(struct debug_places *c, const struct debug_search *s)
+{
+	char hex[BUILD_ID_HEX_SIZE];
+
+	*c = (struct debug_places){ 0 };
+	build_id_hex(&s->build_id, hex);
+	if (s->build_id.len > 1)
+		add_candidate(c, s->root,
+			      xasprintf("%s%s/.build-id/%.2s/%s.debug", s->root, s->debug_dir, hex,
+					hex + 2));
+	list_linked(s, c);
+	if (s->build_id.len > 1 && s->finder && !s->finder->process)
+		list_cached(s, c, hex);
 }
 
 static bool debug_file_is_of_image(const struct build_id *wanted, const char *link_name,
@@ -126,39 +153,47 @@ int debug_file_serve(const struct debug_search *search, struct reader *wish,
 {
 	cleanup(free_at_exit) char *fetched = NULL;
 	struct debug_search s = *search;
-	struct candidates c = { 0 };
-	struct guard_place place = { .root = s.root, .process = s.process };
+	struct debug_places c;
+	struct guard_place place = { .process = s.process };
 	uint8_t first;
 	int r = -ENOENT;
 
 	if (!read_wish(&s, wish, &first))
 		return -EINVAL;
-	list_candidates(&s, &c);
-	for (uint32_t i = first; i < c.n && r < 0; i++)
-		if (guard_map_place(&place, c.paths[i], &guard_image_rules, out, NULL) == 0)
+	debug_places_init(&c, &s);
+	for (uint32_t i = first; i < c.n && r < 0; i++) {
+		place.root = c.roots[i];
+		if (guard_map_place(&place, c.paths[i], &guard_image_rules, out, NULL) < 0)
+			continue;
+		/* libdebuginfod notes with an empty file that a server has none */
+		if (out->size)
 			r = (int)i;
+		else
+			file_unmap(out);
+	}
 	place.root = "";
-	if (r < 0 && first <= DEBUG_FILE_PLACES && s.report &&
-	    (fetched = debuginfod_fetch(&s.build_id, s.image_path, s.report)) &&
+	if (r < 0 && first <= DEBUG_FILE_PLACES && s.finder &&
+	    (fetched = debuginfod_fetch(s.finder->debuginfod, DEBUGINFOD_DEBUG_FILE, &s.build_id,
+					s.image_path)) &&
 	    guard_map_place(&place, fetched, &guard_image_rules, out, NULL) == 0)
 		r = DEBUG_FILE_PLACES;
 	if (r >= 0 && path)
 		*path = r < DEBUG_FILE_PLACES ? take_ptr(c.paths[r]) : take_ptr(fetched);
-	candidates_fini(&c);
+	debug_places_fini(&c);
 	return r;
 }
 
 char *debug_file_path(const struct debug_search *search, uint32_t place)
 {
-	struct candidates c = { 0 };
+	struct debug_places c;
 	char *path = NULL;
 
-	list_candidates(search, &c);
+	debug_places_init(&c, search);
 	if (place < c.n)
 		path = xstrdup(c.paths[place]);
 	else if (place == DEBUG_FILE_PLACES)
 		path = xstrdup("a file of debuginfod");
-	candidates_fini(&c);
+	debug_places_fini(&c);
 	return path;
 }
 
@@ -205,11 +240,11 @@ uint64_t debug_file_evidence(const struct debug_search *s)
 {
 	cleanup(free_at_exit) char *image = xasprintf("%s%s", s->root, s->image_path);
 	uint64_t sum = debug_file_evidence_of(1, s->root, image);
-	struct candidates c = { 0 };
+	struct debug_places c;
 
-	list_candidates(s, &c);
+	debug_places_init(&c, s);
 	for (uint32_t i = 0; i < c.n; i++)
-		sum = debug_file_evidence_of(sum, s->root, c.paths[i]);
-	candidates_fini(&c);
+		sum = debug_file_evidence_of(sum, c.roots[i], c.paths[i]);
+	debug_places_fini(&c);
 	return sum;
 }

@@ -2,9 +2,13 @@
 /*
  * Separate debug files, in the places where gdb looks, too:
  *
- *	DEBUGDIR/.build-id/xx/yyyy….debug     by build id
+ *	DEBUGDIR/.build-id/xx/yyyy….debug                by build id
  *	DIR/NAME, DIR/.debug/NAME, DEBUGDIR/DIR/NAME     by .gnu_debuglink
- *	the servers in $DEBUGINFOD_URLS                  by build id, last
+ *	ROOT/NAME, and NAME in the user's folders        the same
+ *	perf's build-id cache, ~/.debug                  by build id, and from here on
+ *	this machine's /usr/lib/debug/.build-id, if the root is not this machine's
+ *	the files that libdebuginfod has fetched before
+ *	the servers in $DEBUGINFOD_URLS
  *
  * A file counts only if its build id is the image's. If one of the two has no build id, the file's
  * CRC must be the link's.
@@ -21,6 +25,8 @@
 #include "elf/elf_file.h"
 #include "guard/parser.h"
 
+struct finder;
+
 /* The search for a debug file. */
 struct debug_search {
 	const char *root, *debug_dir;
@@ -29,8 +35,8 @@ struct debug_search {
 	struct build_id build_id;
 	const char *link_name; /* NULL: none */
 	uint32_t link_crc;
-	/* Gets a sentence before a request to debuginfod. NULL: debuginfod is not asked. */
-	void (*report)(const char *sentence);
+	struct finder
+		*finder; /* of its caches, folders and servers (symbol/finder.h); NULL: none */
 };
 
 /*
@@ -67,9 +73,16 @@ char *debug_file_path(const struct debug_search *search, uint32_t place);
 /* A wish begins with its kind. */
 enum { WISH_DEBUG_FILE, WISH_ALT_FILE, WISH_PACKAGE, WISH_SPLIT };
 
-/* The places in their order, without debuginfod; returns their number. The caller frees each. */
-#define DEBUG_FILE_PLACES 4
-uint32_t debug_file_places(const struct debug_search *search, char *paths[DEBUG_FILE_PLACES]);
+/* The places in their order, without debuginfod. */
+#define DEBUG_FILE_PLACES 9
+struct debug_places {
+	char *paths[DEBUG_FILE_PLACES];
+	const char
+		*roots[DEBUG_FILE_PLACES]; /* each path begins with its root; "": this machine's */
+	uint32_t n;
+};
+void debug_places_init(struct debug_places *places, const struct debug_search *search);
+void debug_places_fini(struct debug_places *places);
 
 /*
  * A number for the state of the files at those places and of the image itself. A new number means

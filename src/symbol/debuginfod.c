@@ -3,19 +3,33 @@
 
 #include "config.h"
 
-#ifdef HAVE_DEBUGINFOD
-
-#include <elfutils/debuginfod.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
-#include "base/lazy_library.h"
+#include "base/clock.h"
+#include "base/files/cache_dir.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 
-#define FUNCTIONS(X)                 \
-	X(debuginfod_begin)          \
-	X(debuginfod_find_debuginfo) \
+#ifdef HAVE_DEBUGINFOD
+#include <elfutils/debuginfod.h>
+
+#include "base/lazy_library.h"
+
+#define FUNCTIONS(X)                  \
+	X(debuginfod_begin)           \
+	X(debuginfod_find_debuginfo)  \
+	X(debuginfod_find_executable) \
+	X(debuginfod_set_progressfn)  \
+	X(debuginfod_set_user_data)   \
+	X(debuginfod_get_user_data)   \
 	X(debuginfod_end)
 
 static struct {
@@ -31,62 +45,339 @@ static bool debuginfod_load(void)
 	return lib.debuginfod_end ||
 	       lazy_library_load(DEBUGINFOD_SONAMES, functions, ARRAY_SIZE(functions), NULL) == 0;
 }
+#endif
+
+enum outcome {
+	OUTCOME_UNASKED,
+	OUTCOME_FOUND,
+	OUTCOME_NONE,          /* no server has it, or the request failed */
+	OUTCOME_REMEMBERED,    /* the same, a while ago */
+	OUTCOME_SILENT,        /* the limit was reached while it was asked for */
+	OUTCOME_SILENT_BEFORE, /* the servers did not answer a while ago */
+	OUTCOME_NO_TIME_LEFT,  /* the limit had been used up */
+};
+
+static const char *const outcome_texts[] = {
+	[OUTCOME_UNASKED] = "not asked: no step needed it",
+	[OUTCOME_FOUND] = "asked: it has the file",
+	[OUTCOME_NONE] = "asked: it does not have the file",
+	[OUTCOME_REMEMBERED] = "not asked: it did not have the file less than ten minutes ago",
+	[OUTCOME_SILENT] = "asked: it did not send the file in the time of --debuginfod-limit",
+	[OUTCOME_SILENT_BEFORE] = "not asked: it did not answer less than ten minutes ago",
+	[OUTCOME_NO_TIME_LEFT] = "not asked: the time of --debuginfod-limit is used up",
+};
+
+struct known_outcome {
+	enum debuginfod_kind kind;
+	struct build_id id;
+	enum outcome outcome;
+	int error; /* of OUTCOME_NONE; 0: no server has it */
+};
+
+struct debuginfod {
+	struct debuginfod_config config;
+	char *memory_dir; /* NULL: none */
+	pthread_mutex_t lock;
+	uint64_t used_ns;               /* by requests that are over */
+	uint64_t began_ns, deadline_ns; /* of the running request, by the monotonic clock */
+	const char *path;               /* of its image */
+	bool is_late;                   /* it reached its deadline */
+	bool was_silent;                /* the servers did not answer a while ago, which was said */
+	VEC(struct known_outcome) known;
+};
+
+static const struct {
+	const char *file, *what; /* in the library's cache; in sentences */
+} kinds[] = {
+	[DEBUGINFOD_DEBUG_FILE] = { "debuginfo", "the debug information of" },
+	[DEBUGINFOD_EXECUTABLE] = { "executable", "the file" },
+};
+
+struct debuginfod *debuginfod_new(const struct debuginfod_config *config)
+{
+	struct debuginfod *d = xcalloc(1, sizeof(*d));
+
+	d->config = *config;
+	if (!d->config.limit_s)
+		d->config.limit_s = DEBUGINFOD_LIMIT_S;
+	d->memory_dir = !config->memory_dir   ? cache_dir("debuginfod")
+			: *config->memory_dir ? xstrdup(config->memory_dir)
+					      : NULL;
+	d->config.memory_dir = NULL;
+	pthread_mutex_init(&d->lock, NULL);
+	return d;
+}
+
+void debuginfod_free(struct debuginfod *d)
+{
+	if (!d)
+		return;
+	pthread_mutex_destroy(&d->lock);
+	vec_fini(&d->known);
+	free(d->memory_dir);
+	free(d);
+}
+
+static const char *urls(void)
+{
+	const char *text = getenv("DEBUGINFOD_URLS");
+
+	return text ? text : "";
+}
 
 bool debuginfod_is_on(void)
 {
-	const char *urls = getenv(DEBUGINFOD_URLS_ENV_VAR);
-
-	return urls && *urls;
+#ifdef HAVE_DEBUGINFOD
+	return *urls();
+#else
+	return false;
+#endif
 }
 
-static void report_outcome(void (*report)(const char *), const char *image_path, int fd)
+char *debuginfod_kept_path(enum debuginfod_kind kind, const struct build_id *id)
 {
-	cleanup(free_at_exit) char *text =
-		fd >= 0 ? xasprintf("debuginfod: got the debug information of %s", image_path)
-			: xasprintf("debuginfod: nothing for %s: %s", image_path, strerror(-fd));
+	const char *given = getenv("DEBUGINFOD_CACHE_PATH"), *home = getenv("HOME");
+	const char *xdg = getenv("XDG_CACHE_HOME");
+	cleanup(free_at_exit) char *dir = NULL, *old = NULL;
+	char hex[BUILD_ID_HEX_SIZE];
 
-	report(text);
-}
-
-char *debuginfod_fetch(const struct build_id *id, const char *image_path,
-		       void (*report)(const char *sentence))
-{
-	cleanup(free_at_exit) char *asking = NULL;
-	char hex[BUILD_ID_HEX_SIZE], *path = NULL;
-	debuginfod_client *client;
-	int fd;
-
-	if (!debuginfod_is_on() || id->len < 2 || !debuginfod_load())
-		return NULL;
-	client = lib.debuginfod_begin();
-	if (!client)
+	if (given && *given)
+		dir = xstrdup(given);
+	else if (home && *home && (old = xasprintf("%s/.debuginfod_client_cache", home)) &&
+		 access(old, F_OK) == 0)
+		dir = take_ptr(old);
+	else if (xdg && *xdg)
+		dir = xasprintf("%s/debuginfod_client", xdg);
+	else if (home && *home)
+		dir = xasprintf("%s/.cache/debuginfod_client", home);
+	if (!dir || id->len < 2)
 		return NULL;
 	build_id_hex(id, hex);
-	asking = xasprintf("debuginfod: asking %s for the debug information of %s (build id %s)",
-			   getenv(DEBUGINFOD_URLS_ENV_VAR), image_path, hex);
-	report(asking);
-	fd = lib.debuginfod_find_debuginfo(client, id->bytes, id->len, &path);
-	report_outcome(report, image_path, fd);
+	return xasprintf("%s/%s/%s", dir, hex, kinds[kind].file);
+}
+
+static struct known_outcome *find_known(struct debuginfod *d, enum debuginfod_kind kind,
+					const struct build_id *id)
+{
+	vec_foreach (&d->known, k)
+		if (k->kind == kind && build_id_equal(&k->id, id))
+			return k;
+	return NULL;
+}
+
+#ifdef HAVE_DEBUGINFOD
+
+/* ---- what is remembered ---- */
+
+/* The name has the servers in it: others may have the file. `id` NULL: the servers are silent. */
+static char *memory_path(const struct debuginfod *d, enum debuginfod_kind kind,
+			 const struct build_id *id)
+{
+	char hex[BUILD_ID_HEX_SIZE] = "";
+	uint64_t servers = XXH3_64bits(urls(), strlen(urls()));
+
+	if (!d->memory_dir)
+		return NULL;
+	if (id)
+		build_id_hex(id, hex);
+	return xasprintf("%s/%s-%s-%016" PRIx64, d->memory_dir, id ? kinds[kind].file : "silent",
+			 hex, servers);
+}
+
+static bool is_remembered(const struct debuginfod *d, enum debuginfod_kind kind,
+			  const struct build_id *id)
+{
+	cleanup(free_at_exit) char *path = memory_path(d, kind, id);
+	uint64_t now_ns = clock_wall_ns(), then_ns;
+	struct stat st;
+
+	if (!path || stat(path, &st) < 0)
+		return false;
+	then_ns = timespec_ns(st.st_mtim);
+	if (then_ns <= now_ns && now_ns - then_ns < DEBUGINFOD_REMEMBER_S * NS_PER_SECOND)
+		return true;
+	unlink(path); /* so that the folder does not grow for good */
+	return false;
+}
+
+static void remember(const struct debuginfod *d, enum debuginfod_kind kind,
+		     const struct build_id *id)
+{
+	cleanup(free_at_exit) char *path = memory_path(d, kind, id);
+
+	if (path && file_mkdirs(d->memory_dir, 0700, NULL) >= 0)
+		file_replace(path, "", 0, NULL);
+}
+
+/* ---- requests ---- */
+__attribute__((format(printf, 2, 3))) static void say(const struct debuginfod *d,
+						      const char *format, ...)
+{
+	cleanup(free_at_exit) char *text = NULL;
+	va_list args;
+
+	if (!d->config.report)
+		return;
+	va_start(args, format);
+	text = xvasprintf(format, args);
+	va_end(args);
+	d->config.report(text);
+}
+
+/* Of the library: called at least once a second. A result other than 0 ends the request. */
+static int on_progress(debuginfod_client *client, long done, long total)
+{
+	struct debuginfod *d = lib.debuginfod_get_user_data(client);
+	uint64_t now_ns = clock_monotonic_ns();
+	cleanup(free_at_exit) char *bytes = NULL, *text = NULL;
+
+	d->is_late = now_ns >= d->deadline_ns;
+	if (d->is_late || !d->config.progress)
+		return d->is_late;
+	/* without a known size, the library counts its own steps */
+	if (total > 0)
+		bytes = xasprintf(" %.1f of %.1f MB,", (double)done / 1e6, (double)total / 1e6);
+	text = xasprintf("debuginfod:%s %" PRIu64 " of %" PRIu32 " s: %s", bytes ? bytes : "",
+			 (d->used_ns + now_ns - d->began_ns) / NS_PER_SECOND, d->config.limit_s,
+			 d->path);
+	d->config.progress(text);
+	return 0;
+}
+
+/* The file, or a negative errno. */
+static int run_request(struct debuginfod *d, enum debuginfod_kind kind, const struct build_id *id,
+		       char **path)
+{
+	debuginfod_client *client = lib.debuginfod_begin();
+	int fd;
+
+	if (!client)
+		return -ENOMEM;
+	d->began_ns = clock_monotonic_ns();
+	d->deadline_ns = d->began_ns + d->config.limit_s * NS_PER_SECOND - d->used_ns;
+	d->is_late = false;
+	lib.debuginfod_set_user_data(client, d);
+	lib.debuginfod_set_progressfn(client, on_progress);
+	fd = kind == DEBUGINFOD_EXECUTABLE
+		     ? lib.debuginfod_find_executable(client, id->bytes, id->len, path)
+		     : lib.debuginfod_find_debuginfo(client, id->bytes, id->len, path);
+	lib.debuginfod_end(client);
+	d->used_ns += clock_monotonic_ns() - d->began_ns;
+	if (d->config.progress)
+		d->config.progress(NULL);
 	if (fd >= 0)
 		close(fd);
-	lib.debuginfod_end(client);
+	return fd;
+}
+
+/* The library notes a file that did not come in time as one that no server has. */
+static void forget_note(enum debuginfod_kind kind, const struct build_id *id)
+{
+	cleanup(free_at_exit) char *kept = debuginfod_kept_path(kind, id);
+	struct stat st;
+
+	if (kept && stat(kept, &st) == 0 && !st.st_size)
+		unlink(kept);
+}
+
+static enum outcome ask_servers(struct debuginfod *d, enum debuginfod_kind kind,
+				const struct build_id *id, char **path, int *error)
+{
+	char hex[BUILD_ID_HEX_SIZE];
+	int r;
+
+	build_id_hex(id, hex);
+	say(d, "debuginfod: asking %s for %s %s (build id %s)", urls(), kinds[kind].what, d->path,
+	    hex);
+	r = run_request(d, kind, id, path);
+	if (r >= 0) {
+		say(d, "debuginfod: got %s %s", kinds[kind].what, d->path);
+		return OUTCOME_FOUND;
+	}
+	if (d->is_late) {
+		say(d,
+		    "debuginfod: %s did not send %s %s in time; all requests together have %" PRIu32
+		    " s (--debuginfod-limit). It is asked again in ten minutes",
+		    urls(), kinds[kind].what, d->path, d->config.limit_s);
+		remember(d, kind, NULL);
+		forget_note(kind, id);
+		return OUTCOME_SILENT;
+	}
+	say(d, "debuginfod: nothing for %s: %s", d->path, strerror(-r));
+	if (r == -ENOENT)
+		remember(d, kind, id);
+	else
+		*error = -r;
+	return OUTCOME_NONE;
+}
+
+static enum outcome debuginfod_ask(struct debuginfod *d, enum debuginfod_kind kind,
+				   const struct build_id *id, char **path, int *error)
+{
+	if (d->was_silent)
+		return OUTCOME_SILENT_BEFORE;
+	if (d->used_ns >= d->config.limit_s * NS_PER_SECOND)
+		return OUTCOME_NO_TIME_LEFT;
+	if (is_remembered(d, kind, NULL)) {
+		say(d,
+		    "debuginfod: %s did not answer less than ten minutes ago, and is not asked "
+		    "(to ask it now, delete %s)",
+		    urls(), d->memory_dir);
+		d->was_silent = true;
+		return OUTCOME_SILENT_BEFORE;
+	}
+	if (is_remembered(d, kind, id))
+		return OUTCOME_REMEMBERED;
+	return debuginfod_load() ? ask_servers(d, kind, id, path, error) : OUTCOME_NONE;
+}
+
+char *debuginfod_fetch(struct debuginfod *d, enum debuginfod_kind kind, const struct build_id *id,
+		       const char *image_path)
+{
+	struct known_outcome known = { .kind = kind, .id = *id };
+	char *path = NULL;
+
+	if (!d || !debuginfod_is_on() || id->len < 2)
+		return NULL;
+	pthread_mutex_lock(&d->lock);
+	if (!find_known(d, kind, id)) {
+		d->path = image_path;
+		known.outcome = debuginfod_ask(d, kind, id, &path, &known.error);
+		vec_push(&d->known, known);
+	} else if (find_known(d, kind, id)->outcome == OUTCOME_FOUND) {
+		path = debuginfod_kept_path(kind, id);
+	}
+	pthread_mutex_unlock(&d->lock);
 	return path;
 }
 
 #else
 
-#include <stddef.h>
-
-bool debuginfod_is_on(void)
+char *debuginfod_fetch(struct debuginfod *d, enum debuginfod_kind kind, const struct build_id *id,
+		       const char *image_path)
 {
-	return false;
-}
-
-char *debuginfod_fetch(const struct build_id *id, const char *image_path,
-		       void (*report)(const char *sentence))
-{
-	(void)id, (void)image_path, (void)report;
+	(void)d, (void)kind, (void)id, (void)image_path;
 	return NULL;
 }
 
 #endif
+
+char *debuginfod_verdict(struct debuginfod *d, enum debuginfod_kind kind, const struct build_id *id)
+{
+	const struct known_outcome *known;
+	char *text;
+
+	if (!debuginfod_is_on())
+		return xstrdup("not asked: DEBUGINFOD_URLS is not set");
+	if (!d)
+		return xstrdup("not asked");
+	if (id->len < 2)
+		return xstrdup("not asked: the build id is not known");
+	pthread_mutex_lock(&d->lock);
+	known = find_known(d, kind, id);
+	text = known && known->error
+		       ? xasprintf("asked: %s", strerror(known->error))
+		       : xstrdup(outcome_texts[known ? known->outcome : OUTCOME_UNASKED]);
+	pthread_mutex_unlock(&d->lock);
+	return text;
+}

@@ -17,6 +17,7 @@ struct making {
 	struct symbolizer *s;
 	struct symbol_table *t;
 	struct debug_search search;
+	struct image_place place; /* path NULL: not found yet */
 	struct file_mapping file;
 	enum image_found found;     /* of `file` */
 	struct build_id tried, key; /* of the cache: looked up for the image; of the file */
@@ -84,7 +85,7 @@ static bool fail_if_changed(struct making *m)
 	struct symbol_table *t = m->t;
 
 	if (t->image.kind != IMAGE_FILE ||
-	    image_place_is_right(m->s, &t->image, &m->file, &m->search.build_id))
+	    finder_is_right(&m->s->files, &t->image, &m->place, &m->file, &m->search.build_id))
 		return false;
 	build_id_hex(&t->image.build_id, was);
 	build_id_hex(&m->search.build_id, is);
@@ -133,7 +134,8 @@ static bool use_cached(struct making *m)
 	m->key = symbolizer_key(m->s, &t->image, &m->file, &id, m->found);
 	if (build_id_equal(&m->key, &m->tried) || !table_from_cache(m->s, t, &m->key))
 		return false;
-	if (!image_place_is_right(m->s, &t->image, &m->file, &t->index.header->own_id)) {
+	if (!finder_is_right(&m->s->files, &t->image, &m->place, &m->file,
+			     &t->index.header->own_id)) {
 		table_forget(t);
 		return false;
 	}
@@ -207,10 +209,21 @@ static void make_from_mapping(struct making *m)
 	parser_answer_fini(&answer);
 }
 
-static void make_from_file(struct making *m, const char *path)
+static void find_file(struct making *m)
 {
+	if (m->place.path)
+		return;
+	finder_find(&m->s->files, &m->t->image, &m->place);
+	m->search.root = m->place.root;
+	m->search.image_path = m->place.below;
+	m->found = symbolizer_found(m->s, &m->t->image, m->place.path);
+}
+
+static void make_from_file(struct making *m)
+{
+	const char *path = m->place.path;
 	struct error err = { 0 };
-	int r = symbolizer_map(m->s, path, &m->file, &err);
+	int r = finder_map(&m->s->files, &m->place, &m->file, &err);
 
 	if (r == -ENOENT || r == -ENOTDIR)
 		table_fail(m->t, SYMBOL_MISSING, "%s: the file is not there any more", path);
@@ -232,22 +245,21 @@ char *image_path_without_mark(const struct image *image)
 
 void make_file_table(struct symbolizer *s, struct symbol_table *t)
 {
-	struct image_place place = image_place_find(s, &t->image);
 	struct making m = {
 		.s = s,
 		.t = t,
-		.search = { .root = place.root,
-			    .process = s->process,
-			    .debug_dir = s->debug_dir,
-			    .image_path = place.below,
-			    .report = s->report_fetching },
-		.found = symbolizer_found(s, &t->image, place.path),
+		.search = { .process = s->files.process,
+			    .debug_dir = s->files.debug_dir,
+			    .finder = &s->files },
 		.tried = image_cache_key(&t->image),
 	};
 	bool is_cached = table_from_cache(s, t, &m.tried);
 
+	if (is_cached && t->status != SYMBOL_DYNSYM)
+		return;
+	find_file(&m);
 	if (!is_cached || !is_cached_good(&m))
-		make_from_file(&m, place.path);
+		make_from_file(&m);
 	/* without the file, an old index is better than none */
 	if (is_cached && !t->block && t->index.header) {
 		t->status = t->index.header->status;
@@ -257,7 +269,7 @@ void make_file_table(struct symbolizer *s, struct symbol_table *t)
 	if (!t->index.header && table_from_kept(s, t, &m.tried) && t->status == SYMBOL_DYNSYM)
 		explain_stripped(t, NULL);
 	file_unmap(&m.file);
-	free(place.path);
+	free(m.place.path);
 }
 
 /*
@@ -270,7 +282,9 @@ void make_vdso_table(struct symbolizer *s, struct symbol_table *t)
 	struct making m = {
 		.s = s,
 		.t = t,
-		.search = { .root = s->root, .debug_dir = s->debug_dir, .image_path = "" },
+		.search = { .root = s->files.root,
+			    .debug_dir = s->files.debug_dir,
+			    .image_path = "" },
 		.tried = t->image.build_id,
 		.key = t->image.build_id, /* of the kernel */
 	};

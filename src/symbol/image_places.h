@@ -1,55 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Inside symbol/: the place of an image's file. It is at its path below the symbolizer's root; else
- * it is found by its name in the user's folders.
- */
+/* Inside symbol/: the files in the user's folders, by name. */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/mem.h"
-
-struct build_id;
-struct file_mapping;
-struct image;
-struct symbolizer;
 
 struct listed_file {
 	char *path;
 	const char *name; /* in path */
 };
 
-/* All files below some folders, by name. */
+/* All files below some folders, by name. They are listed at the first question. */
 struct image_places {
+	VEC(char *) dirs;
+	VEC(char *) missing;  /* given folders that do not exist */
+	pthread_mutex_t lock; /* of the rest */
+	bool is_listed;
 	VEC(struct listed_file) files;
-	VEC(char *) missing; /* given folders that do not exist */
 };
 
 /*
- * Lists the files below the folders. A folder is one below `root` if that exists, else the one at
- * its plain path. Links to files count; links to folders are not followed.
+ * A folder is one below `root` if that exists, else the one at its plain path. Links to files
+ * count; links to folders are not followed.
  */
 void image_places_init(struct image_places *p, const char *root, const char *const *dirs, size_t n);
-void image_places_fini(struct image_places *p); /* { 0 } is fine */
+void image_places_fini(struct image_places *p);
 
-/* A file in the form of the search for debug files: below a root, or outside of it (root ""). */
-struct image_place {
-	char *path;        /* the caller's to free() */
-	const char *root;  /* the start of path; "" */
-	const char *below; /* the rest of path */
-};
+/* All files, in the order of their names and paths. */
+const struct listed_file *image_places_all(struct image_places *p, size_t *n);
 
-/*
- * The file of a FILE image: the one at its path, unless that is of another build and a listed one
- * is of the right build. Among listed files, the one of its build id; without a build id, the only
- * one of the name, or the only one below the root. If there is none, the path where it should be.
- */
-struct image_place image_place_find(const struct symbolizer *s, const struct image *image);
+/* The files of a name, in the order of their paths. */
+const struct listed_file *image_places_find(struct image_places *p, const char *name, size_t *n);
 
-/*
- * Whether a file is the image's (machine/image_file.h). Device and inode do not count below a root
- * that the user gave: those files are copies.
- */
-bool image_place_is_right(const struct symbolizer *s, const struct image *image,
-			  const struct file_mapping *file, const struct build_id *found);
+/* The only one of a name, or the only one below the root. NULL: there are several, or none. */
+const char *image_places_only(struct image_places *p, const char *name, const char *root);

@@ -21,6 +21,8 @@
 #include "base/mem.h"
 #include "machine/image.h"
 
+struct debuginfod;
+struct file_mapping;
 struct symbolizer;
 struct symbol_table;
 struct error;
@@ -44,8 +46,9 @@ struct symbolizer_config {
 	/* Folders with images that are not at their paths; copied. */
 	const char *const *image_dirs;
 	size_t n_image_dirs;
-	/* Gets sentences before a request to debuginfod and after it; NULL: no requests. */
-	void (*report_fetching)(const char *sentence);
+	/* Asked for files that are in no other place (symbol/debuginfod.h); outlives the
+	 * symbolizer. NULL: no requests. */
+	struct debuginfod *debuginfod;
 	/* Gets a sentence at the end about unreadable mangled names; NULL: no report. */
 	void (*report_unread)(const char *sentence);
 	/*
@@ -75,11 +78,21 @@ int symbolizer_check_kernel(struct symbolizer *s, const char *system_map, const 
 /* -ENOENT if one of image_dirs is no folder. */
 int symbolizer_check_image_dirs(const struct symbolizer *s, struct error *err);
 
-/* The path of a FILE image's file, or the path where it should be. The caller's to free(). */
-char *symbolizer_image_file(const struct symbolizer *s, const struct image *image);
+/* The path of an image's file, or the path where it should be. The caller's to free(). */
+char *symbolizer_image_file(struct symbolizer *s, const struct image *image);
+
+/*
+ * Maps the file of an image of kind FILE or VDSO, which the caller unmaps: a negative errno, as of
+ * finder_open() (symbol/finder.h). *path gets its path, or where it should be; may be NULL.
+ */
+int symbolizer_map_image(struct symbolizer *s, const struct image *image, struct file_mapping *file,
+			 char **path, struct error *err);
+
+/* Whether there is a file that is the image's. */
+bool symbolizer_has_file(struct symbolizer *s, const struct image *image);
 
 /* The user who owns this file; false if there is no file. */
-bool symbolizer_image_owner(const struct symbolizer *s, const struct image *image, uint32_t *user);
+bool symbolizer_image_owner(struct symbolizer *s, const struct image *image, uint32_t *user);
 
 /* A symbol of code without a file (struct code_symbol of a session), or a line of its source. */
 struct given_symbol {

@@ -13,7 +13,7 @@
 #include "base/intmap.h"
 #include "guard/parser.h"
 #include "machine/image_file.h"
-#include "symbol/image_places.h"
+#include "symbol/finder.h"
 #include "symbol/index.h"
 #include "symbol/kallsyms.h"
 #include "symbol/symbols.h"
@@ -41,8 +41,8 @@ struct symbol_table {
 struct symbolizer {
 	char *cache_dir; /* NULL: no cache */
 	char *kept_dir;  /* NULL: none */
-	char *root, *debug_dir, *kallsyms_path, *modules_path, *notes_path, *sys_module_dir,
-		*kcore_path;
+	struct finder files;
+	char *kallsyms_path, *modules_path, *notes_path, *sys_module_dir, *kcore_path;
 	char *system_map, *vmlinux; /* NULL: not given */
 	VEC(struct symbol_table *) tables;
 	struct intmap by_image; /* hash of the image to index in tables */
@@ -50,11 +50,8 @@ struct symbolizer {
 	struct buf scratch;
 	struct kallsyms kallsyms; /* read when first needed */
 	int kallsyms_result;      /* 1: not read yet; 0; or a negative errno */
-	struct image_places image_places;
-	void (*report_fetching)(const char *sentence);
-	char *process;       /* "/proc/PID"; NULL: none */
-	uint32_t parser_ms;  /* a shorter deadline of the parser; 0: none */
-	bool is_at_its_path; /* of the process's images (symbols.h) */
+	uint32_t parser_ms;       /* a shorter deadline of the parser; 0: none */
+	bool is_at_its_path;      /* of the process's images (symbols.h) */
 	struct readable_names *readable;
 };
 

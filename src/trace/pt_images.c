@@ -2,6 +2,7 @@
 #include "trace/pt_images.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
@@ -62,13 +63,12 @@ static void keep_build_id(void *context, const char *path, const struct build_id
 	t->build_ids.data[at.n] = *id;
 }
 
-/* No table is made of it, and nothing is fetched. */
+/* No table is made of it. */
 static struct symbolizer *open_places(const struct symbolizer_config *given)
 {
 	struct symbolizer_config config = given ? *given : (struct symbolizer_config){ 0 };
 
 	config.cache_dir = "";
-	config.report_fetching = NULL;
 	return symbolizer_new(&config);
 }
 
@@ -151,82 +151,14 @@ static struct build_id recorded_id(const struct pt_images *t, const struct image
 
 /* ---- files ---- */
 
-enum found { FOUND, ABSENT, OTHER_BUILD };
-
-static enum found open_elf(const struct pt_images *t, const char *path,
-			   const struct build_id *wanted, struct file_mapping *out)
+static bool open_image(struct pt_images *t, const struct image *image, struct code_file *f,
+		       char **path, int *why)
 {
-	struct build_id id = { 0 };
-	struct elf_file elf;
+	struct image wanted = *image;
 
-	if (symbolizer_map(t->symbols, path, out, NULL) < 0)
-		return ABSENT;
-	if (!wanted->len)
-		return FOUND;
-	if (elf_file_open(&elf, out->base, out->size, NULL) == 0)
-		elf_build_id(&elf, &id);
-	if (build_id_equal(&id, wanted))
-		return FOUND;
-	file_unmap(out);
-	*out = (struct file_mapping){ 0 };
-	return OTHER_BUILD;
-}
-
-/* perf's cache of recorded files. */
-static enum found open_cached(const struct pt_images *t, const struct build_id *wanted,
-			      const char *name, struct file_mapping *out)
-{
-	cleanup(free_at_exit) char *path = NULL;
-	char hex[BUILD_ID_HEX_SIZE];
-	const char *home = getenv("HOME");
-
-	if (!wanted->len || !home)
-		return ABSENT;
-	build_id_hex(wanted, hex);
-	path = xasprintf("%s/.debug/.build-id/%.2s/%s/%s", home, hex, hex + 2, name);
-	return open_elf(t, path, wanted, out);
-}
-
-/* A debug file has the sections of its program, and nothing in those with code. */
-static bool has_code(const struct file_mapping *file)
-{
-	struct elf_section section;
-	struct elf_file elf;
-
-	if (elf_file_open(&elf, file->base, file->size, NULL) < 0)
-		return false;
-	for (uint32_t i = 1; elf_section(&elf, i, &section); i++)
-		if (section.flags & SHF_EXECINSTR && section.type != SHT_NOBITS && section.size)
-			return true;
-	return false;
-}
-
-/* Where archives keep what has no path, or shares one. */
-static enum found open_by_build_id(const struct pt_images *t, const struct build_id *wanted,
-				   struct file_mapping *out)
-{
-	cleanup(free_at_exit) char *path = NULL;
-	char hex[BUILD_ID_HEX_SIZE];
-
-	if (wanted->len < 2)
-		return ABSENT;
-	build_id_hex(wanted, hex);
-	path = xasprintf("%s%s/.build-id/%.2s/%s.debug", t->symbols->root, t->symbols->debug_dir,
-			 hex, hex + 2);
-	if (open_elf(t, path, wanted, out) != FOUND)
-		return ABSENT;
-	if (has_code(out))
-		return FOUND;
-	file_unmap(out);
-	*out = (struct file_mapping){ 0 };
-	return ABSENT;
-}
-
-static bool open_kept(const struct pt_images *t, const struct build_id *wanted, const char *name,
-		      struct code_file *f)
-{
-	if (open_cached(t, wanted, name, &f->file) != FOUND &&
-	    open_by_build_id(t, wanted, &f->file) != FOUND)
+	wanted.build_id = recorded_id(t, image);
+	*why = symbolizer_map_image(t->symbols, &wanted, &f->file, path, NULL);
+	if (*why < 0)
 		return false;
 	f->bytes = f->file.base;
 	f->size = f->file.size;
@@ -236,21 +168,13 @@ static bool open_kept(const struct pt_images *t, const struct build_id *wanted, 
 static void open_file(struct pt_images *t, image_id id, const struct image *image,
 		      struct code_file *f)
 {
-	struct image wanted = *image;
 	cleanup(free_at_exit) char *path = NULL;
-	enum found r;
+	int why;
 
-	wanted.build_id = recorded_id(t, image);
-	path = symbolizer_image_file(t->symbols, &wanted);
-	r = open_elf(t, path, &wanted.build_id, &f->file);
-	if (r == FOUND) {
-		f->bytes = f->file.base;
-		f->size = f->file.size;
-	} else if (!open_kept(t, &wanted.build_id, "elf", f)) {
+	if (!open_image(t, image, f, &path, &why))
 		add_note(t, id, "%s %s: its code is not decoded", path,
-			 r == OTHER_BUILD ? "is of another build than the one that was traced"
-					  : "can't be read");
-	}
+			 why == -ESTALE ? "is of another build than the one that was traced"
+					: "can't be read");
 }
 
 /* ---- the vdso ---- */
@@ -286,8 +210,9 @@ static void open_vdso(struct pt_images *t, image_id id, const struct image *imag
 		      struct code_file *f)
 {
 	struct build_id wanted = recorded_id(t, image);
+	int why;
 
-	if (!open_kept(t, &wanted, "vdso", f) &&
+	if (!open_image(t, image, f, NULL, &why) &&
 	    !pt_images_own_vdso(&wanted, &f->bytes, &f->size)) {
 		f->size = 0;
 		add_note(t, id,
@@ -373,12 +298,6 @@ static bool open_kcore(struct pt_images *t)
 	return false;
 }
 
-static bool open_cached_vmlinux(struct pt_images *t, const struct build_id *wanted)
-{
-	return open_cached(t, wanted, "elf", &t->kernel.file) == FOUND &&
-	       elf_file_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) == 0;
-}
-
 /* The distance from the linked address to the address at run time. */
 static bool find_slide(struct pt_images *t)
 {
@@ -398,31 +317,36 @@ static void close_kernel(struct pt_images *t)
 	t->kernel.file = (struct file_mapping){ 0 };
 }
 
+/* NULL, or why the named file is of no use. */
+static const char *refuse_vmlinux(struct pt_images *t, const struct build_id *wanted)
+{
+	bool is_elf =
+		elf_file_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) == 0;
+	struct build_id id = { 0 };
+
+	if (is_elf)
+		elf_build_id(&t->kernel_elf, &id);
+	if (wanted->len && !build_id_equal(&id, wanted))
+		return "is of another build than the kernel that was traced";
+	if (!t->config.kernel_text)
+		return "is of no use, because the recording does not have the kernel's address";
+	return is_elf && find_slide(t) ? NULL : "is no vmlinux with symbols";
+}
+
 /* The one that was named: it is believed where the recording has no build id of its kernel. */
 static bool open_named_vmlinux(struct pt_images *t, const struct build_id *wanted)
 {
 	const char *path = t->symbols->vmlinux;
-	const char *why = "can't be read";
+	const char *why;
 
 	if (!path)
 		return false;
-	switch (open_elf(t, path, wanted, &t->kernel.file)) {
-	case FOUND:
-		if (elf_file_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) ==
-			    0 &&
-		    find_slide(t))
-			return true;
-		why = t->config.kernel_text ? "is no vmlinux with symbols"
-					    : "is of no use, because the recording does not have "
-					      "the kernel's address";
-		close_kernel(t);
-		break;
-	case OTHER_BUILD:
-		why = "is of another build than the kernel that was traced";
-		break;
-	case ABSENT:
-		break;
-	}
+	why = symbolizer_map(t->symbols, path, &t->kernel.file, NULL) < 0
+		      ? "can't be read"
+		      : refuse_vmlinux(t, wanted);
+	if (!why)
+		return true;
+	close_kernel(t);
 	add_note(t, IMAGE_UNKNOWN_ID, "%s %s: it is not used", path, why);
 	return false;
 }
@@ -430,8 +354,7 @@ static bool open_named_vmlinux(struct pt_images *t, const struct build_id *wante
 static bool open_vmlinux(struct pt_images *t, const struct build_id *wanted)
 {
 	return wanted->len &&
-	       (open_cached_vmlinux(t, wanted) ||
-		vmlinux_open(t->symbols, wanted, &t->kernel.file, &t->kernel_elf, NULL)) &&
+	       vmlinux_open(t->symbols, wanted, &t->kernel.file, &t->kernel_elf, NULL) &&
 	       find_slide(t);
 }
 

@@ -34,6 +34,7 @@ struct entry {
 	enum image_found found;
 	int root_fd;              /* root for the search of its debug file; -1: ours */
 	char *name;               /* NULL: no debug file */
+	struct finder *finder;    /* the library's */
 	struct build_id found_id; /* of the file, and its debug link; they are known late */
 	char *link_name;
 	bool is_of_others; /* image_file_may_use() refuses a debug file that was read */
@@ -47,6 +48,7 @@ struct entry {
 struct unwind_library {
 	char *cache_dir; /* NULL: none */
 	bool has_debug_files;
+	struct finder *finder;
 	VEC(struct entry *) entries;
 	atomic_ullong generation;
 
@@ -73,6 +75,7 @@ static struct debug_search search_of(const struct entry *e, const char *root)
 		.image_path = e->name,
 		.build_id = e->found_id,
 		.link_name = e->link_name,
+		.finder = e->finder,
 	};
 }
 
@@ -376,6 +379,7 @@ struct unwind_library *unwind_library_new(const struct unwind_library_config *co
 		lib->cache_dir = xstrdup(config->cache_dir);
 	lib->in_background = config->in_background;
 	lib->has_debug_files = config->has_debug_files;
+	lib->finder = config->finder;
 	thread_init_lock(&lib->lock);
 	pthread_cond_init(&lib->wake, NULL);
 	pthread_cond_init(&lib->idle, NULL);
@@ -427,6 +431,7 @@ static struct entry *library_add_entry(struct unwind_library *lib, const struct 
 	e->key = image->key;
 	e->is_key_of_file = image->is_key_of_file;
 	e->found = image->found;
+	e->finder = lib->finder;
 	e->name = image->name ? xstrdup(image->name) : NULL;
 	e->root_fd = image->root ? guard_root_of(image->root) : -1;
 	if (image->file) {

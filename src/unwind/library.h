@@ -23,11 +23,13 @@
 #include "unwind/table.h"
 
 struct file_mapping;
+struct finder;
 
 struct unwind_library_config {
 	const char *cache_dir; /* NULL: cache_dir("unwind"); "": no cache */
 	bool in_background;
-	bool has_debug_files; /* separate debug files are searched (symbol/debug_file.h) */
+	bool has_debug_files;  /* separate debug files are searched (symbol/debug_file.h) */
+	struct finder *finder; /* of their search; outlives the library. NULL: none */
 };
 
 /*
@@ -46,7 +48,7 @@ struct unwind_image {
 	struct build_id key;
 	bool is_key_of_file;
 	enum image_found found; /* where the file was found */
-	const char *root;       /* the process's, as /proc/PID/root; NULL: this one */
+	const char *root;       /* where it was found, as /proc/PID/root; NULL: this machine's */
 	const char *name;       /* of the image below it; NULL: it has no debug file */
 };
 

@@ -26,7 +26,8 @@ static image_id image_of(struct machine *machine, const char *path)
 static void a_file_is_opened_once_for_its_table(void **state)
 {
 	struct machine *machine = machine_new(&(struct machine_config){ .is_offline = true });
-	struct user_stacks *stacks = user_stacks_new(machine, NULL, NULL, NULL);
+	struct user_stacks *stacks =
+		user_stacks_new(&(struct user_stacks_config){ .machine = machine });
 	const struct unwind_table *table = NULL;
 	char *folder = getcwd(NULL, 0), *path = xasprintf("%s/program", folder);
 	image_id image;
@@ -64,7 +65,8 @@ static void files_are_opened_on_a_thread_of_the_jobs(void **state)
 {
 	struct machine *machine = machine_new(&(struct machine_config){ .is_offline = true });
 	struct file_jobs *jobs = file_jobs_new();
-	struct user_stacks *stacks = user_stacks_new(machine, NULL, jobs, NULL);
+	struct user_stacks *stacks =
+		user_stacks_new(&(struct user_stacks_config){ .machine = machine, .jobs = jobs });
 	struct file_job held = {
 		.user = UINT32_MAX, .run = run_held, .done = ignore_job, .free = ignore_job
 	};

@@ -233,7 +233,7 @@ static void make_loaded_module_table(struct symbolizer *s, struct symbol_table *
 }
 
 /* For a module that is no longer loaded: with the layout that the kernel would choose. */
-static bool make_from_module_file(const struct symbolizer *s, struct symbol_table *t)
+static bool make_from_module_file(struct symbolizer *s, struct symbol_table *t)
 {
 	struct index_draft d = { 0 };
 	struct module_file file;

@@ -319,7 +319,7 @@ static bool has_content(const struct elf_file *elf, enum module_content content)
 }
 
 struct search {
-	const struct symbolizer *symbols;
+	struct symbolizer *symbols;
 	const struct image *image;
 	enum module_content content;
 	struct module_file *out;
@@ -386,7 +386,7 @@ static char *find_module_path(const char *dep_path, const char *name)
 static bool try_release(const struct search *search, const char *dep_path, const char *name)
 {
 	const struct symbolizer *s = search->symbols;
-	const char *below = dep_path + strlen(s->root), *ko;
+	const char *below = dep_path + strlen(s->files.root), *ko;
 	cleanup(free_at_exit) char *path = find_module_path(dep_path, name);
 	int dir = (int)(strrchr(below, '/') - below);
 	char *candidates[3];
@@ -395,12 +395,12 @@ static bool try_release(const struct search *search, const char *dep_path, const
 	if (!path)
 		return false;
 	ko = strstr(strrchr(path, '/') ? strrchr(path, '/') : path, ".ko");
-	candidates[0] = xasprintf("%s%s%.*s/%.*s.ko.debug", s->root, s->debug_dir, dir, below,
+	candidates[0] = xasprintf("%s%s%.*s/%.*s.ko.debug", s->files.root, s->files.debug_dir, dir,
+				  below, (int)(ko - path), path);
+	candidates[1] = xasprintf("%s%s%.*s/%.*s.ko", s->files.root, s->files.debug_dir, dir, below,
 				  (int)(ko - path), path);
-	candidates[1] = xasprintf("%s%s%.*s/%.*s.ko", s->root, s->debug_dir, dir, below,
-				  (int)(ko - path), path);
-	candidates[2] = *path == '/' ? xasprintf("%s%s", s->root, path)
-				     : xasprintf("%s%.*s/%s", s->root, dir, below, path);
+	candidates[2] = *path == '/' ? xasprintf("%s%s", s->files.root, path)
+				     : xasprintf("%s%.*s/%s", s->files.root, dir, below, path);
 	for (size_t i = 0; i < ARRAY_SIZE(candidates); i++) {
 		ok = ok || module_file_try_file(search, candidates[i]);
 		free(candidates[i]);
@@ -416,8 +416,8 @@ static bool try_build_id(const struct search *search)
 	if (search->image->build_id.len < 2)
 		return false;
 	build_id_hex(&search->image->build_id, hex);
-	path = xasprintf("%s%s/.build-id/%.2s/%s.debug", search->symbols->root,
-			 search->symbols->debug_dir, hex, hex + 2);
+	path = xasprintf("%s%s/.build-id/%.2s/%s.debug", search->symbols->files.root,
+			 search->symbols->files.debug_dir, hex, hex + 2);
 	return module_file_try_file(search, path);
 }
 
@@ -432,7 +432,7 @@ static bool try_releases(const struct search *search)
 
 	if (!search->image->build_id.len && uname(&running) < 0)
 		return false;
-	pattern = xasprintf("%s/lib/modules/%s/modules.dep", search->symbols->root,
+	pattern = xasprintf("%s/lib/modules/%s/modules.dep", search->symbols->files.root,
 			    search->image->build_id.len ? "*" : running.release);
 	if (glob(pattern, 0, NULL, &paths) == 0)
 		for (size_t i = 0; i < paths.gl_pathc && !ok; i++)
@@ -445,17 +445,18 @@ static bool try_releases(const struct search *search)
 static bool try_listed(const struct search *search)
 {
 	cleanup(free_at_exit) char *name = kernel_module_name(search->image->path);
+	size_t n;
+	const struct listed_file *files = image_places_all(&search->symbols->files.listed, &n);
 	bool ok = false;
 
-	vec_foreach (&search->symbols->image_places.files, file)
-		ok = ok || (is_module_path(file->name, strlen(file->name), name) &&
-			    module_file_try_file(search, file->path));
+	for (size_t i = 0; i < n && !ok; i++)
+		ok = is_module_path(files[i].name, strlen(files[i].name), name) &&
+		     module_file_try_file(search, files[i].path);
 	return ok;
 }
 
-bool module_file_open(const struct symbolizer *s, const struct image *image,
-		      enum module_content content, const struct symbol_table *known,
-		      struct module_file *out)
+bool module_file_open(struct symbolizer *s, const struct image *image, enum module_content content,
+		      const struct symbol_table *known, struct module_file *out)
 {
 	const struct search search = { s, image, content, out };
 

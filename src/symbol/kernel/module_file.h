@@ -36,9 +36,8 @@ enum module_content { MODULE_CODE, MODULE_SYMBOLS, MODULE_LINES };
  * image without a build id must be the running kernel's. `known` (NULL: none) has offsets of
  * functions.
  */
-bool module_file_open(const struct symbolizer *s, const struct image *image,
-		      enum module_content content, const struct symbol_table *known,
-		      struct module_file *out);
+bool module_file_open(struct symbolizer *s, const struct image *image, enum module_content content,
+		      const struct symbol_table *known, struct module_file *out);
 void module_file_close(struct module_file *m); /* { 0 } is fine */
 
 /* Inside: gives addresses to the copy in bytes and elf. */

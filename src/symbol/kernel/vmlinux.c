@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "elf/elf_symbols.h"
+#include "symbol/debuginfod.h"
 
 bool running_kernel_build_id(const struct symbolizer *s, struct build_id *out)
 {
@@ -62,22 +63,26 @@ bool vmlinux_open(const struct symbolizer *s, const struct build_id *wanted,
 	char hex[BUILD_ID_HEX_SIZE];
 	char *patterns[] = {
 		NULL,
-		xasprintf("%s%s/boot/vmlinux-*", s->root, s->debug_dir),
-		xasprintf("%s%s/lib/modules/*/vmlinux", s->root, s->debug_dir),
-		xasprintf("%s/boot/vmlinux-*", s->root),
-		xasprintf("%s/lib/modules/*/build/vmlinux", s->root),
+		xasprintf("%s%s/boot/vmlinux-*", s->files.root, s->files.debug_dir),
+		xasprintf("%s%s/lib/modules/*/vmlinux", s->files.root, s->files.debug_dir),
+		xasprintf("%s/boot/vmlinux-*", s->files.root),
+		xasprintf("%s/lib/modules/*/build/vmlinux", s->files.root),
+		finder_perf_path(&s->files, wanted, "elf"),
+		finder_perf_path(&s->files, wanted, "vmlinux"),
+		debuginfod_kept_path(DEBUGINFOD_DEBUG_FILE, wanted),
 	};
 	bool ok = s->vmlinux && vmlinux_open_one(s, s->vmlinux, wanted, mapping, elf);
 
 	if (ok && path)
 		*path = xstrdup(s->vmlinux);
 	build_id_hex(wanted, hex);
-	patterns[0] = xasprintf("%s%s/.build-id/%.2s/%s.debug", s->root, s->debug_dir, hex,
-				wanted->len ? hex + 2 : "");
+	patterns[0] = xasprintf("%s%s/.build-id/%.2s/%s.debug", s->files.root, s->files.debug_dir,
+				hex, wanted->len ? hex + 2 : "");
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
 		glob_t paths = { 0 };
 
-		if (!ok && wanted->len > 1 && glob(patterns[i], 0, NULL, &paths) == 0)
+		if (!ok && wanted->len > 1 && patterns[i] &&
+		    glob(patterns[i], 0, NULL, &paths) == 0)
 			for (size_t p = 0; p < paths.gl_pathc && !ok; p++) {
 				ok = vmlinux_open_one(s, paths.gl_pathv[p], wanted, mapping, elf);
 				if (ok && path)

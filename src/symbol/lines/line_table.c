@@ -76,7 +76,7 @@ static int open_alt(const struct making *m, struct reader *wish, struct file_map
 	if (!place)
 		return open_path(m,
 				 *name == '/'
-					 ? xasprintf("%s%s", m->s->root, name)
+					 ? xasprintf("%s%s", m->s->files.root, name)
 					 : xasprintf("%.*s%s",
 						     slash ? (int)(slash - m->debug_path) + 1 : 0,
 						     m->debug_path, name),
@@ -86,8 +86,8 @@ static int open_alt(const struct making *m, struct reader *wish, struct file_map
 		return -EINVAL;
 	build_id_hex(&id, hex);
 	return open_path(m,
-			 xasprintf("%s%s/.build-id/%.2s/%s.debug", m->s->root, m->s->debug_dir, hex,
-				   hex + 2),
+			 xasprintf("%s%s/.build-id/%.2s/%s.debug", m->s->files.root,
+				   m->s->files.debug_dir, hex, hex + 2),
 			 out);
 }
 
@@ -184,7 +184,7 @@ static char *explain_losses(const struct making *m, const struct file_lines *fou
 /* A server of debug files may have one tomorrow. The others are in places that evidence covers. */
 static bool may_keep_nothing(const struct making *m)
 {
-	return m->image->kind == IMAGE_FILE && !(m->search.report && debuginfod_is_on());
+	return m->image->kind == IMAGE_FILE && !(m->s->files.debuginfod && debuginfod_is_on());
 }
 
 static uint64_t evidence_of_nothing(const struct making *m, const struct line_index *ix)
@@ -279,7 +279,7 @@ static void find_place(struct making *m)
 {
 	if (m->place.path)
 		return;
-	m->place = image_place_find(m->s, m->image);
+	finder_find(&m->s->files, m->image, &m->place);
 	m->root = m->search.root = m->place.root;
 	m->path = m->search.image_path = m->place.below;
 }
@@ -315,12 +315,12 @@ static void make_of_file(struct making *m)
 	struct symbolizer *s = m->s;
 
 	find_place(m);
-	if (symbolizer_map(s, m->place.path, &m->image_file, NULL) < 0)
+	if (finder_map(&s->files, &m->place, &m->image_file, NULL) < 0)
 		return;
 	m->t->status = LINES_NONE;
 	m->found = symbolizer_found(s, m->image, m->place.path);
 	m->build_id = symbolizer_known_id(m->image, &m->image_file, m->found);
-	if (!image_place_is_right(s, m->image, &m->image_file, &m->build_id))
+	if (!finder_is_right(&s->files, m->image, &m->place, &m->image_file, &m->build_id))
 		return;
 	m->key = symbolizer_key(s, m->image, &m->image_file, &m->build_id, m->found);
 	if (!open_cached(m, &m->key))
@@ -363,7 +363,7 @@ static void make_of_module(struct making *m)
 /* Code made at run time: its image is the jitdump, if there is one. */
 static void make_of_dump(struct making *m)
 {
-	cleanup(free_at_exit) char *path = xasprintf("%s%s", m->s->root, m->path);
+	cleanup(free_at_exit) char *path = xasprintf("%s%s", m->s->files.root, m->path);
 	struct error err = { 0 };
 	void *block;
 	size_t size;
@@ -398,14 +398,14 @@ struct line_table *line_table_open(struct symbolizer *s, const struct image *ima
 	struct making m = { .s = s,
 			    .t = t,
 			    .image = image,
-			    .root = s->root,
+			    .root = s->files.root,
 			    .path = path,
 			    .build_id = image->build_id,
-			    .search = { .root = s->root,
-					.process = s->process,
-					.debug_dir = s->debug_dir,
+			    .search = { .root = s->files.root,
+					.process = s->files.process,
+					.debug_dir = s->files.debug_dir,
 					.image_path = path,
-					.report = s->report_fetching } };
+					.finder = &s->files } };
 	struct build_id key = image_cache_key(image);
 
 	t->status = LINES_NO_FILE;

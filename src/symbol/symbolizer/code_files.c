@@ -79,19 +79,12 @@ void code_files_free(struct code_files *f)
 static int open_image_file(const struct code_files *f, struct code_file *file, struct error *err)
 {
 	const struct image *image = &file->table->image;
-	cleanup(free_at_exit) char *path = symbolizer_image_file(f->symbols, image);
-	struct build_id found = { 0 };
-	int r = symbolizer_map(f->symbols, path, &file->file, err);
+	cleanup(free_at_exit) char *path = NULL;
+	int r = symbolizer_map_image(f->symbols, image, &file->file, &path, err);
 
 	if (r >= 0)
 		r = elf_file_open(&file->elf, file->file.base, file->file.size, err);
-	if (r < 0)
-		return error_wrap(err, r, "code of %s", path);
-	elf_build_id(&file->elf, &found);
-	if (!image_place_is_right(f->symbols, image, &file->file, &found))
-		return error_set(err, -ESTALE,
-				 "code of %s: the file has changed since it was profiled", path);
-	return 0;
+	return r < 0 ? error_wrap(err, r, "code of %s", path) : 0;
 }
 
 /* The running kernel's own text, with all patches since its start. */

@@ -6,7 +6,7 @@
 
 void make_dump_table(struct symbolizer *s, struct symbol_table *t)
 {
-	cleanup(free_at_exit) char *path = xasprintf("%s%s", s->root, t->image.path);
+	cleanup(free_at_exit) char *path = xasprintf("%s%s", s->files.root, t->image.path);
 	struct parser_answer answer = { 0 };
 	struct file_mapping file = { 0 };
 	struct error err = { 0 };

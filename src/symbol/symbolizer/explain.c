@@ -2,12 +2,17 @@
 #include "symbol/symbolizer/explain.h"
 
 #include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "elf/elf_symbols.h"
 #include "symbol/debug_file.h"
 #include "symbol/debuginfod.h"
+#include "symbol/finder.h"
 #include "symbol/kernel/module_file.h"
 #include "symbol/kernel/vmlinux.h"
 #include "symbol/lines/lines.h"
@@ -56,72 +61,118 @@ static void report_other_build(const struct explaining *x, const char *path,
 }
 
 /* False if the file can't be read, or is not the image's. */
-static bool explain_elf_file(const struct explaining *x, const char *path,
+static bool explain_elf_file(const struct explaining *x, const struct image_place *place,
 			     const struct build_id *wanted, struct file_mapping *file,
 			     struct elf_file *elf)
 {
 	struct error err = { 0 };
 	struct build_id found = { 0 };
-	int r = symbolizer_map(x->s, path, file, &err);
+	int r = finder_map(&x->s->files, place, file, &err);
 
 	if (r < 0) {
-		explain_report(x, path, strerror(-r), false);
+		explain_report(x, place->path, strerror(-r), false);
 		return false;
 	}
 	if (elf_file_open(elf, file->base, file->size, &err) < 0) {
-		explain_report(x, path, err.text, false);
+		explain_report(x, place->path, err.text, false);
 		return false;
 	}
 	elf_build_id(elf, &found);
 	if (wanted->len && !build_id_equal(&found, wanted)) {
-		report_other_build(x, path, &found);
+		report_other_build(x, place->path, &found);
 		return false;
 	}
-	explain_report(x, path, contents_of(elf), true);
+	explain_report(x, place->path, contents_of(elf), true);
 	return true;
+}
+
+/* ---- the file of an image ---- */
+
+struct explaining_file {
+	const struct explaining *x;
+	struct debug_search *search;
+	uint32_t n_containers; /* that do not have it */
+	bool is_found;
+};
+
+/* The file of a place that fits says where its debug file is. */
+static bool explain_place(void *context, const struct image_place *place)
+{
+	struct explaining_file *f = context;
+	const struct image *image = &f->x->t->image;
+	struct file_mapping file = { 0 };
+	struct elf_file elf;
+
+	if (place->step == FINDER_CONTAINER && access(place->path, F_OK) < 0) {
+		f->n_containers++;
+		return false;
+	}
+	f->is_found = explain_elf_file(f->x, place, &image->build_id, &file, &elf);
+	if (f->is_found) {
+		f->search->root = place->root;
+		elf_build_id(&elf, &f->search->build_id);
+		f->search->link_name = elf_debug_link(&elf, &f->search->link_crc);
+		if (f->search->link_name)
+			f->search->link_name = xstrdup(f->search->link_name);
+	}
+	file_unmap(&file);
+	return f->is_found;
+}
+
+static void report_containers(const struct explaining *x, uint32_t n)
+{
+	cleanup(free_at_exit) char *place =
+		xasprintf("roots of containers and layers of their images (%" PRIu32 ")", n);
+
+	if (n)
+		explain_report(x, place, strerror(ENOENT), false);
 }
 
 static void explain_debug_files(const struct explaining *x, struct debug_search *search)
 {
-	char *paths[DEBUG_FILE_PLACES];
-	uint32_t n = debug_file_places(search, paths);
+	struct debug_places places;
 
-	for (uint32_t i = 0; i < n; i++) {
+	debug_places_init(&places, search);
+	for (uint32_t i = 0; i < places.n; i++) {
+		const struct image_place place = { .path = places.paths[i],
+						   .root = places.roots[i],
+						   .below = places.paths[i] +
+							    strlen(places.roots[i]) };
 		struct file_mapping file = { 0 };
 		struct elf_file elf;
 
-		explain_elf_file(x, paths[i], &search->build_id, &file, &elf);
+		explain_elf_file(x, &place, &search->build_id, &file, &elf);
 		file_unmap(&file);
-		free(paths[i]);
 	}
+	debug_places_fini(&places);
 }
 
-static void explain_debuginfod(const struct explaining *x)
+static void explain_debuginfod(const struct explaining *x, enum debuginfod_kind kind,
+			       const struct build_id *id)
 {
-	explain_report(x, "debuginfod",
-		       debuginfod_is_on() ? "asked if no file above has the missing part"
-					  : "not asked: DEBUGINFOD_URLS is not set",
-		       false);
+	cleanup(free_at_exit) char *verdict = debuginfod_verdict(x->s->files.debuginfod, kind, id);
+
+	explain_report(x, kind == DEBUGINFOD_EXECUTABLE ? "debuginfod, for the file" : "debuginfod",
+		       verdict, false);
 }
 
 static void explain_file(const struct explaining *x)
 {
-	struct image_place place = image_place_find(x->s, &x->t->image);
-	struct debug_search search = { .root = place.root,
-				       .debug_dir = x->s->debug_dir,
-				       .image_path = place.below,
-				       .build_id = x->t->image.build_id };
-	struct file_mapping file = { 0 };
-	struct elf_file elf;
+	cleanup(free_at_exit) char *path = image_path_without_mark(&x->t->image);
+	struct debug_search search = { .root = x->s->files.root,
+				       .debug_dir = x->s->files.debug_dir,
+				       .image_path = path,
+				       .build_id = x->t->image.build_id,
+				       .finder = &x->s->files };
+	struct explaining_file f = { .x = x, .search = &search };
 
-	if (explain_elf_file(x, place.path, &x->t->image.build_id, &file, &elf)) {
-		elf_build_id(&elf, &search.build_id);
-		search.link_name = elf_debug_link(&elf, &search.link_crc);
-	}
+	finder_each(&x->s->files, &x->t->image, explain_place, &f);
+	report_containers(x, f.n_containers);
+	if (!f.is_found)
+		explain_debuginfod(x, DEBUGINFOD_EXECUTABLE, &search.build_id);
 	explain_debug_files(x, &search);
-	file_unmap(&file);
-	explain_debuginfod(x);
-	free(place.path);
+	explain_debuginfod(x, DEBUGINFOD_DEBUG_FILE, &search.build_id);
+	free((char *)search.link_name);
 }
 
 static void explain_kernel(const struct explaining *x)

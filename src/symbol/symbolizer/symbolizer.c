@@ -6,7 +6,10 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include "base/arena.h"
@@ -22,7 +25,7 @@
 int symbolizer_map(const struct symbolizer *s, const char *path, struct file_mapping *out,
 		   struct error *err)
 {
-	const struct guard_place place = { .root = s->root, .process = s->process };
+	const struct guard_place place = { .root = s->files.root, .process = s->files.process };
 
 	return guard_map_place(&place, path, &guard_image_rules, out, err);
 }
@@ -67,7 +70,7 @@ enum image_found symbolizer_found(const struct symbolizer *s, const struct image
 {
 	cleanup(free_at_exit) char *bare = image_path_without_mark(image);
 
-	if (s->process ? s->is_at_its_path : !*s->root && !strcmp(path, bare))
+	if (s->files.process ? s->is_at_its_path : !*s->files.root && !strcmp(path, bare))
 		return IMAGE_AT_ITS_PATH;
 	return IMAGE_HIDDEN;
 }
@@ -152,6 +155,57 @@ void table_fail(struct symbol_table *t, enum symbol_status status, const char *f
 	va_end(ap);
 }
 
+char *symbolizer_image_file(struct symbolizer *s, const struct image *image)
+{
+	struct image_place place;
+
+	finder_find(&s->files, image, &place);
+	return place.path;
+}
+
+bool symbolizer_has_file(struct symbolizer *s, const struct image *image)
+{
+	struct image_place place;
+	bool is_found = finder_find(&s->files, image, &place);
+
+	free(place.path);
+	return is_found;
+}
+
+int symbolizer_map_image(struct symbolizer *s, const struct image *image, struct file_mapping *file,
+			 char **path, struct error *err)
+{
+	struct image_place place;
+	int r = finder_open(&s->files, image, &place, file, err);
+
+	if (path)
+		*path = take_ptr(place.path);
+	free(place.path);
+	return r;
+}
+
+bool symbolizer_image_owner(struct symbolizer *s, const struct image *image, uint32_t *user)
+{
+	struct image_place place;
+	struct stat st;
+	bool is_there;
+
+	finder_find(&s->files, image, &place);
+	is_there = guard_stat_below(place.root, place.below, &st) == 0;
+	free(place.path);
+	if (is_there)
+		*user = st.st_uid;
+	return is_there;
+}
+
+int symbolizer_check_image_dirs(const struct symbolizer *s, struct error *err)
+{
+	if (s->files.listed.missing.n)
+		return error_set(err, -ENOENT, "--image-path: %s is not a directory",
+				 s->files.listed.missing.data[0]);
+	return 0;
+}
+
 static char *or_default(const char *given, const char *otherwise)
 {
 	return xstrdup(given ? given : otherwise);
@@ -164,9 +218,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 
 	if (!config)
 		config = &defaults;
-	s->root =
-		or_default(config->root && strcmp(config->root, "/") != 0 ? config->root : "", "");
-	s->debug_dir = or_default(config->debug_dir, "/usr/lib/debug");
+	finder_init(&s->files, config);
 	s->kallsyms_path = or_default(config->kallsyms, "/proc/kallsyms");
 	s->modules_path = or_default(config->modules, "/proc/modules");
 	s->notes_path = or_default(config->notes, "/sys/kernel/notes");
@@ -180,13 +232,10 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 		s->cache_dir = xstrdup(config->cache_dir);
 	s->kept_dir = config->kept_dir ? xstrdup(config->kept_dir) : NULL;
 	s->names = arena_new();
-	s->report_fetching = config->report_fetching;
-	s->process = config->process ? xstrdup(config->process) : NULL;
 	s->parser_ms = config->parser_ms;
 	s->is_at_its_path = config->is_at_its_path;
 	s->readable = readable_names_new(config->no_demangle, config->report_unread);
 	s->kallsyms_result = 1;
-	image_places_init(&s->image_places, s->root, config->image_dirs, config->n_image_dirs);
 	return s;
 }
 
@@ -212,14 +261,11 @@ void symbolizer_free(struct symbolizer *s)
 	vec_fini(&s->tables);
 	intmap_fini(&s->by_image);
 	kallsyms_fini(&s->kallsyms);
-	image_places_fini(&s->image_places);
+	finder_fini(&s->files);
 	arena_free(s->names);
 	buf_fini(&s->scratch);
 	free(s->cache_dir);
 	free(s->kept_dir);
-	free(s->root);
-	free(s->process);
-	free(s->debug_dir);
 	free(s->kallsyms_path);
 	free(s->modules_path);
 	free(s->notes_path);
