@@ -504,6 +504,7 @@ static void code_of_a_jitdump_is_that_of_the_samples_time(void **state)
 	assert_kept("code " DUMP "+" OLD_AT " old\n");
 	assert_kept("code " DUMP "+" NEW_AT " new\n");
 	assert_null(strstr(buf_cstr(&kept.text), "[jitdump"));
+	assert_int_equal(fx.pipeline->pending.n, 0); /* nothing can be late any more */
 	assert_int_equal(kept.losses[LOSS_JIT_DUMP_LATE], 0);
 	assert_int_equal(pipeline_counts(fx.pipeline).samples, 2);
 }
@@ -600,12 +601,27 @@ static void the_jitdump_of_a_former_program_is_awaited(void **state)
 		 "0.72 cpu0 41/41 comm exec name=\"next\"\n"
 		 "0.72 cpu0 41/41 mmap start=0x8000 size=0x1000 off=0 path=\"//anon\"\n"
 		 "0.73 cpu0 41/41 sample mode=user ip=0x8002\n");
+	pipeline_advance(fx.pipeline, 2000000000); /* its names are visited */
 	gate.is_shut = false;
 	wait_for_looks();
 	assert_kept("app /app " DUMP "+65\n");
 	assert_kept("next [anon] [anon]+8002\n");
 	pipeline_advance(fx.pipeline, 5000000000);
 	assert_kept("code " DUMP "+" OLD_AT " old\n");
+}
+
+/* The first sample ends a second; the dump of the next one has no process any more. */
+static void a_second_that_ends_among_waiting_samples_forgets_no_jitdump(void **state)
+{
+	(void)state;
+	put_two_functions();
+	gate.is_shut = true;
+	push(JIT "1.1 cpu0 41/41 sample mode=user ip=0x1010\n"
+		 "1.2 cpu0 41/41 sample mode=user ip=0x8001\n"
+		 "1.3 cpu0 41/41 comm exec name=\"next\"\n");
+	gate.is_shut = false;
+	wait_for_looks();
+	assert_kept("app /app /app+10\napp /app " DUMP "+b1\n");
 }
 
 static void a_child_has_the_jitdump_of_its_parent(void **state)
@@ -670,6 +686,7 @@ int main(void)
 		GATED(a_jitdump_that_takes_two_seconds_is_late),
 		GATED(the_jitdump_of_an_ended_process_is_awaited),
 		GATED(the_jitdump_of_a_former_program_is_awaited),
+		GATED(a_second_that_ends_among_waiting_samples_forgets_no_jitdump),
 		GATED(a_child_has_the_jitdump_of_its_parent),
 		GATED(a_jitdump_beyond_the_time_of_its_user_gives_no_names),
 		GATED(a_process_that_names_no_readable_jitdump_has_unknown_code),
