@@ -427,12 +427,14 @@ uint32_t index_node(struct profile *p, uint32_t parent, uint32_t function, uint6
 	return (uint32_t)p->nodes.n - 1;
 }
 
-struct weight *index_arc(struct profile *p, uint32_t caller, uint64_t offset, uint32_t callee)
+struct weight *index_arc(struct profile *p, uint32_t group, uint32_t caller, uint64_t offset,
+			 uint32_t callee)
 {
 	const struct profile_arc arc = {
 		.caller = caller,
 		.callee = callee,
 		.place = p->index->request->with_places ? index_place(p, caller, offset) : NO_INDEX,
+		.group = group,
 	};
 	uint32_t id = strings_add_n(&p->index->arcs, (const char *)&arc, sizeof(arc)).n - 1;
 

@@ -79,6 +79,7 @@ struct profile_index {
 	struct intmap processes, threads, cgroups; /* cgroups: by path in cgroup_texts */
 	struct container_names *containers;        /* of the session; NULL: nobody asked */
 	struct comm_weights process_comms, thread_comms;
+	bool finds_lanes;           /* lanes are known when all samples have been looked at */
 	uint32_t *lane_of;          /* by counter; NO_INDEX: not taken */
 	struct strings lane_tuples; /* the struct profile_lane of lane i is string i + 1 … */
 	uint32_t *lane_order;       /* … as found; its number in the order to show */
@@ -150,7 +151,8 @@ uint32_t index_process(struct profile *p, int32_t pid);
 uint32_t index_thread(struct profile *p, int32_t pid, int32_t tid);
 void index_comm(struct comm_weights *w, uint32_t holder, uint32_t comm, uint64_t samples);
 /* The weights of an arc; the place is made of the caller's offset with_places. */
-struct weight *index_arc(struct profile *p, uint32_t caller, uint64_t offset, uint32_t callee);
+struct weight *index_arc(struct profile *p, uint32_t group, uint32_t caller, uint64_t offset,
+			 uint32_t callee);
 /* With slices a new entry at each call: a (group, node) is then in one row of a block, or in few.
  */
 uint32_t index_entry(struct profile *p, uint32_t group, uint32_t node);

@@ -146,11 +146,14 @@ static uint32_t identified_image(const struct profile *p, const struct image *im
 	return found;
 }
 
-/* Finds the first image of a build id, identity and file name; `firsts` maps string ids to images.
+/*
+ * Finds the first image of a build id, identity and file name, or where files are chosen (struct
+ * query) of a path; `firsts` maps string ids to images.
  */
-static uint32_t first_of_binary(struct strings *binaries, struct intmap *firsts,
-				const struct image *image, uint32_t i)
+static uint32_t first_of_binary(const struct profile *p, struct strings *binaries,
+				struct intmap *firsts, uint32_t i)
 {
+	const struct image *image = p->images.data[i].image;
 	struct buf key = { 0 };
 	uint32_t *first;
 	bool is_new;
@@ -160,7 +163,7 @@ static uint32_t first_of_binary(struct strings *binaries, struct intmap *firsts,
 		buf_u64(&key, image->dev);
 		buf_u64(&key, image->ino);
 	}
-	buf_str(&key, image_base_name(image->path));
+	buf_str(&key, p->index->query->by_files ? image->path : image_base_name(image->path));
 	first = intmap_put(firsts, strings_add_n(binaries, (const char *)key.data, key.len).n,
 			   &is_new);
 	if (is_new)
@@ -194,7 +197,7 @@ uint32_t *index_merged_images(struct profile *p)
 
 		merged[i] = i;
 		if (image->kind == IMAGE_FILE && image->build_id.len)
-			merged[i] = first_of_binary(&binaries, &firsts, image, i);
+			merged[i] = first_of_binary(p, &binaries, &firsts, i);
 	}
 	for (uint32_t i = 0; i < p->images.n; i++) {
 		const struct image *image = p->images.data[i].image;

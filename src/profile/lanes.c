@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lanes: the groups of columns of a profile, and their order. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +45,7 @@ static uint32_t merged_lane(struct profile *p, const struct counter_info *c)
 		if (!differ_in_mask_only(other, c))
 			continue;
 		p->lanes[i].masks_merged |= other->unit_mask != c->unit_mask;
+		p->lanes[i].masks |= c->unit_mask;
 		return i;
 	}
 	return NO_INDEX;
@@ -51,7 +54,11 @@ static uint32_t merged_lane(struct profile *p, const struct counter_info *c)
 static void add_lane(struct profile *p, uint32_t counter)
 {
 	p->lanes[p->n_lanes++] = (struct profile_lane){
-		.counter = counter, .cpu = NO_INDEX, .process = NO_INDEX, .thread = NO_INDEX
+		.counter = counter,
+		.cpu = NO_INDEX,
+		.process = NO_INDEX,
+		.thread = NO_INDEX,
+		.masks = counter == NO_INDEX ? 0 : p->session->info.counters[counter].unit_mask,
 	};
 }
 
@@ -93,11 +100,12 @@ uint32_t lanes_add(struct profile *p, const struct profile_class *class)
 	uint32_t counter_lane = p->index->lane_of[class->counter];
 	struct profile_lane lane;
 
-	if (!p->lane_keys.n)
+	if (!p->index->finds_lanes)
 		return counter_lane;
 	memset(&lane, 0, sizeof(lane)); /* its bytes are the key, padding, too */
 	lane.counter = p->lanes[counter_lane].counter;
 	lane.masks_merged = p->lanes[counter_lane].masks_merged;
+	lane.masks = p->lanes[counter_lane].masks;
 	lane.cpu = lane.process = lane.thread = NO_INDEX;
 	if (key_list_has(&p->lane_keys, PROFILE_CPU))
 		lane.cpu = class->cpu == (uint32_t)CLASS_ALL ? PROFILE_CPU_ALL : class->cpu;
@@ -111,6 +119,27 @@ uint32_t lanes_add(struct profile *p, const struct profile_class *class)
 static int order_u32(uint32_t a, uint32_t b)
 {
 	return (a > b) - (a < b);
+}
+
+/* OProfile's order of events: by unit mask, name and count, the latter as text. */
+static int by_counter(const struct profile *p, const struct profile_lane *x,
+		      const struct profile_lane *y)
+{
+	const struct counter_info *a = &p->session->info.counters[x->counter];
+	const struct counter_info *b = &p->session->info.counters[y->counter];
+	char counts[2][24];
+	int order = 0;
+
+	if (!p->index->request->lanes_by_samples || x->counter == y->counter ||
+	    x->counter == NO_INDEX || y->counter == NO_INDEX)
+		return order_u32(x->counter, y->counter);
+	if (!p->index->request->merge_masks)
+		order = (a->unit_mask > b->unit_mask) - (a->unit_mask < b->unit_mask);
+	order = order ? order : strcmp(a->name, b->name);
+	snprintf(counts[0], sizeof(counts[0]), "%" PRIu64, a->count);
+	snprintf(counts[1], sizeof(counts[1]), "%" PRIu64, b->count);
+	order = order ? order : strcmp(counts[0], counts[1]);
+	return order ? order : order_u32(x->counter, y->counter);
 }
 
 /* Ids in the order of their numbers; "all", -1, is the last. */
@@ -129,7 +158,7 @@ static int by_value(const void *a, const void *b, void *context)
 				  (uint32_t)p->threads.data[y->thread].tid);
 	if (!order && x->thread != NO_INDEX)
 		order = order_u32(x->thread, y->thread);
-	return order ? order : order_u32(x->counter, y->counter);
+	return order ? order : by_counter(p, x, y);
 }
 
 void lanes_done(struct profile *p)
@@ -137,7 +166,7 @@ void lanes_done(struct profile *p)
 	uint32_t n = p->index->lane_tuples.n - 1, *order;
 	struct profile_lane *sorted;
 
-	if (!p->lane_keys.n || !n)
+	if (!p->index->finds_lanes || !n)
 		return;
 	if (n > PROFILE_MAX_LANES) {
 		p->n_lanes_refused = n;

@@ -134,6 +134,23 @@ static bool takes_node(struct profile *p, const struct load_part *part, uint32_t
 	return x->function_takes.data[frames[n - 1]].symbol && takes_via(p, part, node);
 }
 
+static bool is_arc(const struct load_part *part, const struct count_row *row)
+{
+	return !row->samples && part->arcs && part->arcs[row->node];
+}
+
+/* The image that filters of code go by: of the sample, or of an arc's caller. */
+static uint32_t row_image(const struct profile *p, const struct load_part *part,
+			  const struct count_row *row)
+{
+	const struct segment *s = part->segment;
+	uint32_t node = p->index->query->by_files && is_arc(part, row)
+				? load_parent_of(s, row->node)
+				: row->node;
+
+	return load_image_of(part, s->nodes[node].code.image);
+}
+
 /*
  * What takes_class() and takes_node() can't say alone: image: and a name without a tag are of the
  * application or of the code (query.h).
@@ -142,14 +159,14 @@ static bool takes_both(const struct profile *p, const struct load_part *part,
 		       const struct count_row *row)
 {
 	const struct image_takes *takes = p->index->image_takes.data;
-	uint32_t code = load_image_of(part, part->segment->nodes[row->node].code.image);
+	uint32_t code = row_image(p, part, row);
 	uint32_t app = load_image_of(part, part->segment->classes[row->class].app);
-	bool has_lib_image = query_has(p->index->query, FILTER_LIB_IMAGE);
+	bool by_app = p->index->query->by_files || query_has(p->index->query, FILTER_LIB_IMAGE);
 
 	if (part->contexts && !query_takes_name(p->index->query, FILTER_CONTEXT,
 						sample_context_names[row_context(part, row)]))
 		return false;
-	if (!takes[app].image && (has_lib_image || !takes[code].image))
+	if (!takes[app].image && (by_app || !takes[code].image))
 		return false;
 	if (p->index->query->without_dependents && app != code)
 		return false;
@@ -164,9 +181,30 @@ static bool takes_row(const struct profile *p, const struct load_part *part,
 	return part->takes_any || takes_both(p, part, row);
 }
 
-static bool is_arc(const struct load_part *part, const struct count_row *row)
+/* Whether a sample or arc passes all filters but those of symbols. */
+static bool passes_files(const struct profile *p, const struct load_part *part,
+			 const struct count_row *row)
 {
-	return !row->samples && part->arcs && part->arcs[row->node];
+	const struct image_takes *takes = &p->index->image_takes.data[row_image(p, part, row)];
+
+	return takes_row(p, part, row) && takes->lib_image && !takes->excluded;
+}
+
+/* lanes_by_samples: takes note of a class that has what the filters of files let pass. */
+static void note_class(struct profile *p, struct load_part *part, const struct count_row *row)
+{
+	bool has_app = key_list_has(&p->class_keys, PROFILE_APP);
+	bool *has = &part->has_samples[row->class];
+
+	if ((*has && has_app) || (is_arc(part, row) && !p->index->request->with_chains) ||
+	    (part->idle[row->class] && !p->index->query->with_idle) || !passes_files(p, part, row))
+		return;
+	*has = p->has_classes = true;
+	part->apps[row->class] =
+		load_both_apps(part->apps[row->class],
+			       1 + (has_app ? load_image_of(part,
+							    part->segment->classes[row->class].app)
+					    : row_image(p, part, row)));
 }
 
 static void take_row(struct load_part *part, const struct count_row *row)
@@ -258,11 +296,15 @@ static void add_slice(struct profile *p, const struct block *block, size_t first
 /* The rows at hand: which nodes are innermost frames of samples that are taken. */
 static void look_at_rows(struct profile *p, struct load_part *part)
 {
+	bool by_samples = p->index->request->lanes_by_samples;
+
 	vec_foreach (&part->rows, row) {
 		uint8_t *use = &part->uses[row->node];
 
 		if (reserve_check() < 0)
 			return;
+		if (by_samples)
+			note_class(p, part, row);
 		if (is_arc(part, row) || !takes_row(p, part, row))
 			continue;
 		if (!(*use & (ACCEPTED | REFUSED)))
@@ -397,12 +439,16 @@ static void add_nodes(struct profile *p, struct load_part *part)
 }
 
 /* An arc is taken if code: on either of its ends is. */
-static bool takes_arc(const struct profile *p, uint32_t caller, uint32_t callee)
+static bool takes_arc(const struct profile *p, struct load_part *part, const struct count_row *row,
+		      uint32_t caller, uint32_t callee)
 {
 	const struct image_takes *takes = p->index->image_takes.data;
 	const struct function_takes *functions = p->index->function_takes.data;
 	uint32_t from = p->functions.data[caller].image, to = p->functions.data[callee].image;
 
+	if (p->index->query->by_files)
+		return passes_files(p, part, row) &&
+		       !(p->index->query->without_dependents && from != to);
 	return !takes[from].excluded && !takes[to].excluded &&
 	       (takes[from].lib_image || takes[to].lib_image) &&
 	       (functions[caller].symbol || functions[callee].symbol) &&
@@ -418,13 +464,13 @@ static void add_arc(struct profile *p, struct load_part *part, const struct coun
 	struct weight *w;
 
 	if (!parent || part->groups[(size_t)row->class * N_CONTEXTS] == NO_INDEX ||
-	    (p->lane_keys.n && !part->has_samples[row->class]))
+	    (p->index->finds_lanes && !part->has_samples[row->class]))
 		return;
 	callee = node_frames(p, part, node, USE_LEAF, &n)[0];
 	caller = node_frames(p, part, parent, USE_CALLER, &n)[n - 1];
-	if (!takes_arc(p, caller, callee))
+	if (!takes_arc(p, part, row, caller, callee))
 		return;
-	w = &index_arc(p, caller, node_offset(part, parent, USE_CALLER),
+	w = &index_arc(p, row_group(p, part, row), caller, node_offset(part, parent, USE_CALLER),
 		       callee)[part->lanes[row->class]];
 	w->samples += row->period;
 	w->period += row->period * MAX(p->session->info.counters[counter].count, (uint64_t)1);
@@ -465,23 +511,10 @@ static void load_add_names(struct profile *p, const struct load_part *part)
 	}
 }
 
-/* Which columns there are is known when all samples have been looked at. */
-static void find_lanes(struct profile *p, struct load_part *parts)
-{
-	for (uint32_t i = 0; i < p->session->n_segments; i++) {
-		struct load_part *part = &parts[i];
-
-		for (uint32_t c = 0; c < part->segment->n_classes; c++)
-			if (part->has_samples[c])
-				part->lanes[c] = lanes_add(p, &part->segment->classes[c]);
-	}
-	lanes_done(p);
-}
-
 /* What the first pass found, into the profile. */
 static void load_add_part(struct profile *p, struct load_part *part)
 {
-	for (uint32_t c = 0; p->lane_keys.n && c < part->segment->n_classes; c++)
+	for (uint32_t c = 0; p->index->finds_lanes && c < part->segment->n_classes; c++)
 		if (part->has_samples[c])
 			part->lanes[c] = p->index->lane_order[part->lanes[c]];
 	if (!part->is_once) {
@@ -493,44 +526,17 @@ static void load_add_part(struct profile *p, struct load_part *part)
 	load_add_names(p, part);
 }
 
-/* Which nodes are below the image of arcs (machine/image.h). */
-static void find_arcs(struct load_part *part)
-{
-	const struct segment *s = part->segment;
-	uint32_t marker = 0;
-
-	while (marker < s->n_images && (s->images[marker].kind != IMAGE_NAMED ||
-					strcmp(s->images[marker].path, IMAGE_ARCS_PATH) != 0))
-		marker++;
-	if (marker == s->n_images)
-		return;
-	part->arcs = load_column(s->n_nodes, sizeof(bool));
-	for (uint32_t n = 1; n < s->n_nodes; n++)
-		part->arcs[n] =
-			s->nodes[n].code.image.n == marker || part->arcs[load_parent_of(s, n)];
-}
-
-/* What takes_row() looks at beyond class and node. */
-static bool takes_any_row(const struct query *q)
-{
-	static const enum filter_tag of_both[] = { FILTER_CONTEXT, FILTER_IMAGE, FILTER_LIB_IMAGE,
-						   FILTER_BINARY };
-
-	for (size_t i = 0; i < ARRAY_SIZE(of_both); i++)
-		if (query_has(q, of_both[i]))
-			return false;
-	return !q->without_dependents;
-}
-
 /* Finds the facts that are needed before the first row. */
 static void load_prepare(struct profile *p, struct load_part *part)
 {
 	if (key_list_has(&p->class_keys, PROFILE_CONTEXT) ||
 	    query_has(p->index->query, FILTER_CONTEXT))
 		part->contexts = segment_contexts(p, part->segment, part->images);
-	find_arcs(part);
-	part->takes_any = takes_any_row(p->index->query);
-	part->is_once = !part->arcs && !p->lane_keys.n;
+	load_find_arcs(part);
+	if (p->index->request->lanes_by_samples)
+		part->apps = load_column(part->segment->n_classes, sizeof(uint32_t));
+	part->takes_any = load_takes_any_row(p->index->query);
+	part->is_once = !part->arcs && !p->index->finds_lanes;
 	load_add_classes(p, part);
 }
 
@@ -578,12 +584,15 @@ static void load_add_segments(struct profile *p)
 	for (uint32_t i = 0; i < s->n_segments; i++)
 		load_prepare(p, &parts[i]);
 	look_through(p, parts);
-	find_lanes(p, parts);
+	load_find_lanes(p, parts);
 	for (uint32_t i = 0; i < s->n_segments; i++) {
 		if (!p->n_lanes_refused)
 			load_add_part(p, &parts[i]);
-		load_part_fini(&parts[i]);
 	}
+	if (!p->n_lanes_refused && p->index->request->lanes_by_samples)
+		load_describe_lanes(p, parts);
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		load_part_fini(&parts[i]);
 	add_image_samples(p);
 	free(parts);
 }
@@ -595,22 +604,6 @@ static int by_time(const void *a, const void *b)
 	if (x->first_ns != y->first_ns)
 		return x->first_ns < y->first_ns ? -1 : 1;
 	return (x->first > y->first) - (x->first < y->first);
-}
-
-/* More than the arrays of part_init(), of sums and of indexes take for each node and class. */
-#define LOAD_BYTES_NODE  160
-#define LOAD_BYTES_CLASS 256
-#define LOAD_BYTES_IMAGE 64
-
-static int load_reserve(struct reserve *room, const struct session *s)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < s->n_segments; i++)
-		bytes += (uint64_t)s->segments[i]->n_nodes * LOAD_BYTES_NODE +
-			 (uint64_t)s->segments[i]->n_classes * LOAD_BYTES_CLASS +
-			 (uint64_t)s->segments[i]->n_images * LOAD_BYTES_IMAGE;
-	return reserve_take(room, bytes, 1);
 }
 
 static struct profile *profile_new(const struct profile_request *request)
@@ -632,6 +625,7 @@ static struct profile *profile_new(const struct profile_request *request)
 	vec_push(&p->node_places, NO_INDEX);
 	profile_index_init(p, request);
 	p->lane_keys = request->columns;
+	p->index->finds_lanes = p->lane_keys.n || request->lanes_by_samples;
 	lanes_init(p);
 	return p;
 }
@@ -652,7 +646,7 @@ struct profile *profile_load(const struct profile_request *request)
 	uint32_t n_failures = reserve_failures();
 	struct profile *p = profile_new(request);
 
-	if (load_reserve(&room, request->session) == 0)
+	if (load_part_reserve(&room, request->session) == 0)
 		load_fill(p);
 	if (reserve_failures() != n_failures) {
 		profile_free(p);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/load_classes.h"
 
+#include <stdlib.h>
+
 #include "profile/context.h"
 #include "profile/index.h"
 #include "profile/sums.h"
@@ -134,4 +136,55 @@ bool load_find_alike(const struct profile *p, struct load_part *part)
 	n = traits.n;
 	strings_fini(&traits);
 	return n <= ALIKE_MAX;
+}
+
+/* ---- lanes ---- */
+
+uint32_t load_both_apps(uint32_t a, uint32_t b)
+{
+	return !a || a == b ? b : !b ? a : SEVERAL_APPS;
+}
+
+void load_find_lanes(struct profile *p, struct load_part *parts)
+{
+	for (uint32_t i = 0; i < p->session->n_segments; i++) {
+		struct load_part *part = &parts[i];
+
+		for (uint32_t c = 0; c < part->segment->n_classes; c++)
+			if (part->has_samples[c])
+				part->lanes[c] = lanes_add(p, &part->segment->classes[c]);
+	}
+	lanes_done(p);
+}
+
+void load_describe_lanes(struct profile *p, const struct load_part *parts)
+{
+	uint32_t *apps = xcalloc(p->n_lanes, sizeof(*apps));
+
+	for (uint32_t lane = 0; lane < p->n_lanes; lane++)
+		p->lanes[lane].masks = 0;
+	for (uint32_t i = 0; i < p->session->n_segments; i++)
+		for (uint32_t c = 0; parts[i].apps && c < parts[i].segment->n_classes; c++) {
+			uint32_t lane = parts[i].lanes[c];
+
+			if (!parts[i].has_samples[c])
+				continue;
+			apps[lane] = load_both_apps(apps[lane], parts[i].apps[c]);
+			p->has_many_apps |= apps[lane] == SEVERAL_APPS;
+			p->lanes[lane].masks |=
+				p->session->info.counters[parts[i].segment->classes[c].counter]
+					.unit_mask;
+		}
+	free(apps);
+}
+
+bool load_takes_any_row(const struct query *q)
+{
+	static const enum filter_tag of_both[] = { FILTER_CONTEXT, FILTER_IMAGE, FILTER_LIB_IMAGE,
+						   FILTER_BINARY };
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_both); i++)
+		if (query_has(q, of_both[i]))
+			return false;
+	return !q->without_dependents;
 }

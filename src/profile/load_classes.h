@@ -22,3 +22,15 @@ bool load_wants_key(const struct profile *p, enum profile_key key);
  * False: there are too many that differ.
  */
 bool load_find_alike(const struct profile *p, struct load_part *part);
+
+/* Which columns there are is known when all samples have been looked at. */
+void load_find_lanes(struct profile *p, struct load_part *parts);
+
+/* Whether a lane has several applications, and which unit masks a merged one has. */
+void load_describe_lanes(struct profile *p, const struct load_part *parts);
+
+/* Of the two in part->apps: of one class, or of two in one lane. */
+uint32_t load_both_apps(uint32_t a, uint32_t b);
+
+/* Whether no filter needs both the class and the code of a row. */
+bool load_takes_any_row(const struct query *q);

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/load_part.h"
 
+#include <string.h>
+
+#include "base/reserve.h"
+#include "machine/image.h"
 #include "profile/context.h"
+#include "store/session.h"
 
 void load_part_init(struct load_part *part, const struct segment *segment)
 {
@@ -28,10 +33,43 @@ void load_part_fini(struct load_part *part)
 	void *columns[] = { part->images,  part->has_samples, part->groups,        part->lanes,
 			    part->idle,    part->comms,       part->class_samples, part->uses,
 			    part->as_leaf, part->as_caller,   part->cgroups,       part->contexts,
-			    part->arcs,    part->rows.data,   part->last,          part->alike };
+			    part->arcs,    part->rows.data,   part->last,          part->alike,
+			    part->apps };
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		free(columns[i]);
 	vec_fini(&part->chain);
 	vec_fini(&part->blocks);
+}
+
+void load_find_arcs(struct load_part *part)
+{
+	const struct segment *s = part->segment;
+	uint32_t marker = 0;
+
+	while (marker < s->n_images && (s->images[marker].kind != IMAGE_NAMED ||
+					strcmp(s->images[marker].path, IMAGE_ARCS_PATH) != 0))
+		marker++;
+	if (marker == s->n_images)
+		return;
+	part->arcs = load_column(s->n_nodes, sizeof(bool));
+	for (uint32_t n = 1; n < s->n_nodes; n++)
+		part->arcs[n] = s->nodes[n].code.image.n == marker ||
+				part->arcs[(s->nodes[n].parent < n ? s->nodes[n].parent : 0)];
+}
+
+/* More than the arrays of part_init(), of sums and of indexes take for each node and class. */
+#define LOAD_BYTES_NODE  160
+#define LOAD_BYTES_CLASS 256
+#define LOAD_BYTES_IMAGE 64
+
+int load_part_reserve(struct reserve *room, const struct session *s)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		bytes += (uint64_t)s->segments[i]->n_nodes * LOAD_BYTES_NODE +
+			 (uint64_t)s->segments[i]->n_classes * LOAD_BYTES_CLASS +
+			 (uint64_t)s->segments[i]->n_images * LOAD_BYTES_IMAGE;
+	return reserve_take(room, bytes, 1);
 }

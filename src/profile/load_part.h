@@ -8,6 +8,8 @@
 #include "profile/profile.h"
 #include "store/segment.h"
 
+struct reserve;
+
 /* The group of a (class, context) that had no sample yet. */
 #define NO_GROUP (NO_INDEX - 1)
 
@@ -32,11 +34,12 @@ struct load_part {
 	uint32_t *comms;
 	uint32_t *cgroups; /* by class; NULL: nobody asked */
 	uint64_t *class_samples;
-	uint8_t *uses;           /* by node */
-	bool *arcs;              /* by node: no sample's, but of an arc; NULL: there are none */
-	uint8_t *contexts;       /* by node; NULL where nobody asked */
-	uint32_t *as_leaf;       /* by node: the profile's node for it as the innermost frame … */
-	uint32_t *as_caller;     /* … and as a caller */
+	uint8_t *uses;       /* by node */
+	uint32_t *apps;      /* lanes_by_samples: by class its application + 1; SEVERAL_APPS; 0 */
+	bool *arcs;          /* by node: no sample's, but of an arc; NULL: there are none */
+	uint8_t *contexts;   /* by node; NULL where nobody asked */
+	uint32_t *as_leaf;   /* by node: the profile's node for it as the innermost frame … */
+	uint32_t *as_caller; /* … and as a caller */
 	struct last_entry *last; /* by node */
 	bool takes_any;          /* no filter needs both the class and the code of a row */
 	bool is_once;            /* read once, not twice */
@@ -49,11 +52,19 @@ struct load_part {
 void load_part_init(struct load_part *part, const struct segment *segment);
 void load_part_fini(struct load_part *part);
 
+/* Takes room for the parts of all segments, and for the profile's indexes of them. */
+int load_part_reserve(struct reserve *room, const struct session *s);
+
+/* Sets part->arcs: which nodes are below the image of arcs (machine/image.h). */
+void load_find_arcs(struct load_part *part);
+
 /* An array of zeros, one more than n. */
 static inline void *load_column(size_t n, size_t size)
 {
 	return xcalloc(n + 1, size);
 }
+
+#define SEVERAL_APPS UINT32_MAX
 
 static inline uint32_t load_image_of(const struct load_part *part, image_id id)
 {

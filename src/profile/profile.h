@@ -59,10 +59,11 @@ struct weight {
 struct profile_image {
 	const struct image *image;
 	const struct symbol_table *table; /* NULL: never asked for */
-	const char *name; /* short: its last component, or more where two share it */
-	uint64_t samples; /* that fell in it */
-	bool is_idle;     /* the pseudo program of idle samples */
-	bool is_merged;   /* another one stands for it and has its samples */
+	const char *name;    /* short: its last component, or more where two share it */
+	const char *op_path; /* as OProfile's tools show it (oprofile/report/opreport.h), or NULL */
+	uint64_t samples;    /* that fell in it */
+	bool is_idle;        /* the pseudo program of idle samples */
+	bool is_merged;      /* another one stands for it and has its samples */
 };
 
 /*
@@ -113,6 +114,7 @@ struct profile_entry {
 struct profile_arc {
 	uint32_t caller, callee; /* functions */
 	uint32_t place;          /* with_places: of the call; else NO_INDEX */
+	uint32_t group;          /* of the stacks */
 };
 
 struct profile_process {
@@ -138,7 +140,8 @@ struct profile_slice {
 struct profile_lane {
 	uint32_t counter;              /* index of info.counters; NO_INDEX: all of them */
 	uint32_t cpu, process, thread; /* values of these keys; NO_INDEX: not a column */
-	bool masks_merged;             /* `counter` stands for others that differ in unit mask */
+	bool masks_merged; /* `counter` stands for others that differ in unit mask … */
+	uint64_t masks;    /* … which together are these bits */
 	struct weight total;
 };
 
@@ -191,10 +194,13 @@ struct profile {
 	struct key_list lane_keys; /* that are columns */
 	uint32_t n_lanes_refused;  /* if not 0: there would be so many, and no sample is taken */
 
-	uint64_t n_stored;               /* samples in the whole session */
-	uint64_t n_selected;             /* taken: the sum of all lanes */
-	uint64_t n_idle;                 /* idle samples left out */
-	uint64_t n_filtered;             /* left out by the query: n_stored less the other two */
+	uint64_t n_stored;   /* samples in the whole session */
+	uint64_t n_selected; /* taken: the sum of all lanes */
+	uint64_t n_idle;     /* idle samples left out */
+	uint64_t n_filtered; /* left out by the query: n_stored less the other two */
+	/* lanes_by_samples, of what passes all filters but those of symbols: */
+	bool has_classes;   /* there is such a sample or arc */
+	bool has_many_apps; /* a lane has several applications; without their key, several images */
 	uint64_t losses[N_LOSS_REASONS]; /* of the time selected */
 	uint64_t first_ns, last_ns;      /* times of the first and last sample selected by time */
 
@@ -208,13 +214,18 @@ struct profile_request {
 	struct key_list keys;    /* CLASS keys keep entries apart; CODE keys are ignored */
 	struct key_list columns; /* CPU, PROCESS, THREAD: that are lanes (profile/merge.h) */
 	bool merge_masks;        /* counters that differ in their unit mask only are one lane */
-	bool with_functions;     /* else a piece of code is a whole image */
-	bool with_chains;        /* else only the innermost frames */
-	bool with_places;        /* keep the offsets that samples fell on */
-	bool with_slices;        /* keep the seconds apart */
-	bool with_lines;         /* source lines have separate rows */
-	bool with_addresses;     /* instructions have separate rows */
-	bool with_inlines;       /* frames for functions that are inlined */
+	/*
+	 * OProfile's classes: a counter is a lane if a sample passes all filters but those of
+	 * symbols. Lanes of counters are in the order of unit mask, name and count.
+	 */
+	bool lanes_by_samples;
+	bool with_functions; /* else a piece of code is a whole image */
+	bool with_chains;    /* else only the innermost frames */
+	bool with_places;    /* keep the offsets that samples fell on */
+	bool with_slices;    /* keep the seconds apart */
+	bool with_lines;     /* source lines have separate rows */
+	bool with_addresses; /* instructions have separate rows */
+	bool with_inlines;   /* frames for functions that are inlined */
 };
 
 /*

@@ -97,6 +97,11 @@ struct query {
 	bool with_idle;
 	const struct container_names *containers; /* given by the user, or NULL; the caller's */
 	bool without_dependents;                  /* only code in the application's own image */
+	/*
+	 * As OProfile's tools choose sample files: image: is the application alone, a call graph's
+	 * arc goes by its caller's image, and symbols do not choose arcs.
+	 */
+	bool by_files;
 	/* Of the clock, where asked for: which part of a session is opened
 	 * (store/history/history.h). */
 	struct time_window window;

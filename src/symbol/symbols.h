@@ -91,6 +91,9 @@ int symbolizer_map_image(struct symbolizer *s, const struct image *image, struct
 /* Whether there is a file that is the image's. */
 bool symbolizer_has_file(struct symbolizer *s, const struct image *image);
 
+/* The file of a MODULE image in image_dirs, by its name; NULL: none. The caller's to free(). */
+char *symbolizer_listed_module(struct symbolizer *s, const struct image *image);
+
 /* The user who owns this file; false if there is no file. */
 bool symbolizer_image_owner(struct symbolizer *s, const struct image *image, uint32_t *user);
 

@@ -75,8 +75,8 @@ add_classes() {
 		150      14.8515  app                      mid
 	END
 	prints -nl -i leaf,mid <<-END
-		800      84.2105  leaf
-		150      15.7895  mid
+		800      84.2105  app                      leaf
+		150      15.7895  app                      mid
 	END
 	prints -nl -m lib -e 'm*' libdemo.so <<-END
 		1000     100.000  lib_work
@@ -119,7 +119,6 @@ $address 800      39.8010  app                      app                      lea
 		Counted INST events (Unknown event) with a unit mask of 0x00 (No unit mask) count 5000
 		Samples on CPU 0
 		Samples on CPU 1
-		cpu:0|cpu:1
 		samples  %        samples  %        image name               symbol name
 		10       100.000  30       100.000  libdemo.so               lib_work
 	END

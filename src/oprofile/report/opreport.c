@@ -31,7 +31,7 @@ void op_print_line(struct buf *line, FILE *out)
 	line->len = 0;
 }
 
-static void opreport_put_number(struct buf *line, uint64_t n, size_t width)
+void op_put_number(struct buf *line, uint64_t n, size_t width)
 {
 	char text[24];
 
@@ -39,7 +39,7 @@ static void opreport_put_number(struct buf *line, uint64_t n, size_t width)
 	op_put(line, text, width);
 }
 
-static void put_percent(struct buf *line, double percent, size_t width)
+void op_put_percent(struct buf *line, double percent, size_t width)
 {
 	char text[32];
 
@@ -47,37 +47,30 @@ static void put_percent(struct buf *line, double percent, size_t width)
 	op_put(line, text, width);
 }
 
-/* A number that `needs` digits gets a blank behind its column's width, as all of it do. */
-static size_t address_width(const struct op_rows *r)
-{
-	return MAX(OP_ADDRESS_WIDTH, (size_t)r->address_digits + 1);
-}
-
-static void opreport_put_address(const struct op_rows *r, uint64_t address, struct buf *line)
+void op_put_address(const struct op_rows *r, uint64_t address, struct buf *line)
 {
 	char text[24];
 
 	snprintf(text, sizeof(text), "%0*" PRIx64, r->address_digits, address);
-	op_put(line, text, address_width(r));
+	op_put(line, text, OP_ADDRESS_WIDTH);
 }
 
-static bool shows_address(const struct op_rows *r)
+void op_put_counts(const struct op_rows *r, uint64_t address, const uint64_t *counts,
+		   const uint64_t *of, uint64_t *sums, struct buf *line)
 {
-	return r->o->with_addresses || r->o->with_details;
-}
+	if (r->o->with_addresses)
+		op_put_address(r, address, line);
+	for (uint32_t lane = 0; lane < r->p->n_lanes; lane++) {
+		uint64_t whole = of ? of[lane] : r->p->lanes[lane].total.samples;
 
-/* What each class has its columns titled by, where there are several. */
-static void opreport_print_lane_titles(const struct op_rows *r, FILE *out)
-{
-	struct buf title = { 0 };
-
-	for (uint32_t lane = 0; lane < r->p->n_lanes && r->p->n_lanes > 1; lane++) {
-		opreport_lane_title(r->p, lane, &title);
-		buf_str(&title, lane + 1 < r->p->n_lanes ? "|" : "");
+		sums[lane] += counts[lane];
+		op_put_number(line, counts[lane], OP_COUNT_WIDTH);
+		if (r->o->accumulated)
+			op_put_number(line, sums[lane], OP_CUM_WIDTH);
+		op_put_percent(line, op_share(counts[lane], whole), OP_PERCENT_WIDTH);
+		if (r->o->accumulated)
+			op_put_percent(line, op_share(sums[lane], whole), OP_CUM_PERCENT_WIDTH);
 	}
-	if (title.len)
-		fprintf(out, "%s\n", buf_cstr(&title));
-	buf_fini(&title);
 }
 
 void op_print_titles(const struct op_rows *r, bool is_diff, FILE *out)
@@ -86,9 +79,8 @@ void op_print_titles(const struct op_rows *r, bool is_diff, FILE *out)
 
 	if (r->o->no_header)
 		return;
-	opreport_print_lane_titles(r, out);
-	if (shows_address(r))
-		op_put(&line, "vma", address_width(r));
+	if (r->o->with_addresses)
+		op_put(&line, "vma", OP_ADDRESS_WIDTH);
 	for (uint32_t lane = 0; lane < r->p->n_lanes; lane++) {
 		op_put(&line, "samples", OP_COUNT_WIDTH);
 		if (r->o->accumulated)
@@ -129,6 +121,7 @@ static void print_details(const struct op_rows *r, uint32_t symbol, FILE *out)
 {
 	const uint64_t *of = op_row_counts(r, symbol);
 	uint32_t first = r->list.data[symbol].first_detail;
+	uint64_t *sums = xcalloc(r->p->n_lanes, sizeof(*sums));
 	struct buf line = { 0 };
 
 	for (uint32_t i = 0; i < r->list.data[symbol].n_details; i++) {
@@ -136,22 +129,14 @@ static void print_details(const struct op_rows *r, uint32_t symbol, FILE *out)
 		const struct op_row *row = &r->list.data[detail];
 
 		buf_str(&line, "  ");
-		opreport_put_address(r, row->address, &line);
-		for (uint32_t lane = 0; lane < r->p->n_lanes; lane++) {
-			uint64_t count = op_row_counts(r, detail)[lane];
-
-			opreport_put_number(&line, count, OP_COUNT_WIDTH);
-			put_percent(&line,
-				    op_share(count, r->o->global_percent
-							    ? r->p->lanes[lane].total.samples
-							    : of[lane]),
-				    OP_PERCENT_WIDTH);
-		}
+		op_put_counts(r, row->address, op_row_counts(r, detail),
+			      r->o->global_percent ? NULL : of, sums, &line);
 		if (row->line)
 			utf8_append_visible(&line, row->line);
 		op_print_line(&line, out);
 	}
 	buf_fini(&line);
+	free(sums);
 }
 
 void opreport_print_symbols(const struct profile *p, const struct opreport_options *o, FILE *out)
@@ -166,20 +151,7 @@ void opreport_print_symbols(const struct profile *p, const struct opreport_optio
 		const struct op_row *row = &r.list.data[r.order[i]];
 		const uint64_t *counts = op_row_counts(&r, r.order[i]);
 
-		if (shows_address(&r))
-			opreport_put_address(&r, row->address, &line);
-		for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
-			uint64_t total = p->lanes[lane].total.samples;
-
-			sums[lane] += counts[lane];
-			opreport_put_number(&line, counts[lane], OP_COUNT_WIDTH);
-			if (o->accumulated)
-				opreport_put_number(&line, sums[lane], OP_CUM_WIDTH);
-			put_percent(&line, op_share(counts[lane], total), OP_PERCENT_WIDTH);
-			if (o->accumulated)
-				put_percent(&line, op_share(sums[lane], total),
-					    OP_CUM_PERCENT_WIDTH);
-		}
+		op_put_counts(&r, row->address, counts, NULL, sums, &line);
 		op_put_names(&r, row, "", &line);
 		op_print_line(&line, out);
 		if (o->with_details)
@@ -230,7 +202,7 @@ static void summary_add(struct summary *s, struct intmap *index, uint32_t app, u
 
 static const char *opreport_path_of(const struct summary *s, uint32_t image)
 {
-	return s->p->images.data[image].image->path;
+	return op_image_path(s->p, image);
 }
 
 static int compare_apps(const void *x, const void *y, void *context)
@@ -310,6 +282,12 @@ static bool is_zero(const uint64_t *counts, uint32_t n)
 	return true;
 }
 
+/* Samples beside those of the application's own image. */
+static bool has_dependents(const struct app_images *a)
+{
+	return a->images.n > 1 || a->images.data[0] != a->app;
+}
+
 static void print_dependents(const struct summary *s, const struct app_images *a, FILE *out)
 {
 	struct image_order context = { s, a };
@@ -353,7 +331,7 @@ void opreport_print_summary(const struct profile *p, const struct opreport_optio
 		if (op_share(a->total[0], p->lanes[0].total.samples) < o->threshold)
 			continue;
 		opreport_print_summary_row(&s, "", a->total, NULL, a->app, out);
-		if (a->images.n > 1)
+		if (has_dependents(a))
 			print_dependents(&s, a, out);
 	}
 	vec_foreach (&s.apps, a) {

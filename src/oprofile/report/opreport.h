@@ -26,11 +26,20 @@ struct opreport_options {
 	bool is_reversed;    /* the order of sort */
 	double threshold;    /* percent */
 	const char *sort;    /* "sample,image,app-name,symbol,debug,vma"; NULL: sample */
+	bool many_apps;      /* a class has several applications: they are a column */
+	const struct query *query; /* whose symbols a call graph shows; NULL: all */
 };
 
 /* What profile_load() is to keep apart: APP unless libraries are merged, and of the code. */
 void opreport_summary_keys(bool merges_lib, struct key_list *keys);
 void opreport_symbol_keys(bool merges_lib, const struct opreport_options *o, struct key_list *keys);
+
+/*
+ * Gives the profile's images the paths that OProfile's tools show: of a module a name without
+ * brackets, of the kernel /proc/kallsyms, and with functions that of a file that was found
+ * elsewhere.
+ */
+void opreport_name_images(struct profile *p);
 
 /* -EINVAL for a word that is none of the sort keys, which are named. */
 int opreport_check_sort(const char *sort, struct error *err);

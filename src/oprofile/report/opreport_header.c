@@ -31,15 +31,34 @@ static const struct {
 	{ PROFILE_CPU, "cpu", "Samples on CPU" },
 };
 
-/* Do the lanes differ in it? A process whose threads are apart, too, says nothing more. */
+/* The number that a lane has of it; -1: all. */
+static int64_t axis_number(const struct profile *p, const struct profile_lane *lane,
+			   enum profile_key key)
+{
+	uint32_t value = profile_lane_value(lane, key);
+
+	if (value == NO_INDEX || (key == PROFILE_CPU && value == PROFILE_CPU_ALL))
+		return -1;
+	if (key == PROFILE_PROCESS)
+		return p->processes.data[value].pid;
+	return key == PROFILE_THREAD ? p->threads.data[value].tid : (int64_t)value;
+}
+
+static bool is_of_thread(const struct profile *p, const struct profile_lane *lane)
+{
+	return axis_number(p, lane, PROFILE_PROCESS) == axis_number(p, lane, PROFILE_THREAD);
+}
+
+/* Do the lanes differ in it? A process whose only thread has its number says nothing more. */
 static bool is_axis(const struct profile *p, enum profile_key key)
 {
-	if (key == PROFILE_PROCESS && key_list_has(&p->lane_keys, PROFILE_THREAD))
-		return false;
-	for (uint32_t i = 1; i < p->n_lanes; i++)
-		if (profile_lane_value(&p->lanes[i], key) != profile_lane_value(&p->lanes[0], key))
-			return true;
-	return false;
+	bool differs = false, are_threads = true;
+
+	for (uint32_t i = 0; i < p->n_lanes; i++) {
+		differs |= axis_number(p, &p->lanes[i], key) != axis_number(p, &p->lanes[0], key);
+		are_threads &= is_of_thread(p, &p->lanes[i]);
+	}
+	return differs && (key != PROFILE_PROCESS || !are_threads);
 }
 
 static bool has_other_axis(const struct profile *p)
@@ -51,16 +70,12 @@ static bool has_other_axis(const struct profile *p)
 }
 
 /* What samples that are not kept apart by it have. */
-static void put_axis_value(const struct profile *p, enum profile_key key, uint32_t value,
-			   struct buf *out)
+static void put_axis_value(const struct profile *p, enum profile_key key,
+			   const struct profile_lane *lane, struct buf *out)
 {
-	int64_t n = value;
+	int64_t n = axis_number(p, lane, key);
 
-	if (value != NO_INDEX && key == PROFILE_PROCESS)
-		n = p->processes.data[value].pid;
-	else if (value != NO_INDEX && key == PROFILE_THREAD)
-		n = p->threads.data[value].tid;
-	if (value == NO_INDEX || n < 0 || (key == PROFILE_CPU && value == PROFILE_CPU_ALL))
+	if (n < 0)
 		buf_str(out, "all");
 	else
 		buf_printf(out, "%" PRId64, n);
@@ -80,12 +95,10 @@ void opreport_lane_title(const struct profile *p, uint32_t lane, struct buf *out
 	size_t before = out->len;
 
 	for (size_t i = 0; i < ARRAY_SIZE(axes); i++) {
-		uint32_t value = profile_lane_value(&p->lanes[lane], axes[i].key);
-
 		if (!is_axis(p, axes[i].key))
 			continue;
 		buf_printf(out, "%s%s:", out->len > before ? "," : "", axes[i].title);
-		put_axis_value(p, axes[i].key, value, out);
+		put_axis_value(p, axes[i].key, &p->lanes[lane], out);
 	}
 	if (out->len > before && !is_axis(p, PROFILE_EVENT))
 		return;
@@ -110,12 +123,9 @@ static void opreport_header_print_event(const struct profile *p, uint32_t lane, 
 		fputs("Profiling through timer interrupt\n", out);
 		return;
 	}
-	event_text_find(NULL, info->cpu_model, c->name, c->unit_mask, &text);
-	fprintf(out, "Counted %s events (%s) with a unit mask of ", c->name, text.help);
-	if (p->lanes[lane].masks_merged)
-		fputs("multiple flags", out);
-	else
-		fprintf(out, "0x%02" PRIx64 " (%s)", c->unit_mask, text.mask);
+	event_text_find(NULL, info->cpu_model, c->name, p->lanes[lane].masks, &text);
+	fprintf(out, "Counted %s events (%s) with a unit mask of 0x%02" PRIx64 " (%s)", c->name,
+		text.help, p->lanes[lane].masks, text.mask);
 	if (c->count)
 		fprintf(out, " count %" PRIu64 "\n", c->count);
 	else
@@ -129,12 +139,10 @@ static void print_classes(const struct profile *p, FILE *out)
 	for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
 		line.len = 0;
 		for (size_t i = 0; i < ARRAY_SIZE(axes); i++) {
-			uint32_t value = profile_lane_value(&p->lanes[lane], axes[i].key);
-
 			if (!is_axis(p, axes[i].key))
 				continue;
 			buf_printf(&line, "%s%s ", line.len ? ", " : "", axes[i].sentence);
-			put_axis_value(p, axes[i].key, value, &line);
+			put_axis_value(p, axes[i].key, &p->lanes[lane], &line);
 		}
 		fprintf(out, "%s\n", buf_cstr(&line));
 	}

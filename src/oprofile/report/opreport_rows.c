@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "profile/rows.h"
 #include "symbol/addresses.h"
@@ -20,9 +21,48 @@ static const char *opreport_rows_file_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+/* "[ext4]" is the module /ext4 to OProfile, if no file of it was found. */
+static char *shown_path(const struct profile *p, const struct image *image)
+{
+	char *found = NULL;
+
+	if (image->kind == IMAGE_KERNEL)
+		return xstrdup("/proc/kallsyms");
+	if (image->kind == IMAGE_FILE && *image->path == '/' && p->has_functions)
+		found = symbolizer_image_file(p->symbols, image);
+	if (image->kind == IMAGE_MODULE && p->has_functions)
+		found = symbolizer_listed_module(p->symbols, image);
+	if (found && !strcmp(found, image->path)) {
+		free(found);
+		return NULL;
+	}
+	if (!found && image->kind == IMAGE_MODULE && *image->path == '[')
+		return xasprintf("/%.*s", (int)strlen(image->path) - 2, image->path + 1);
+	return found;
+}
+
+void opreport_name_images(struct profile *p)
+{
+	for (size_t i = 0; i < p->images.n; i++) {
+		cleanup(free_at_exit) char *path = shown_path(p, p->images.data[i].image);
+		cleanup(free_at_exit) char *real = path ? realpath(path, NULL) : NULL;
+		const char *shown = real ? real : path;
+
+		if (shown)
+			p->images.data[i].op_path = arena_strndup(p->arena, shown, strlen(shown));
+	}
+}
+
+const char *op_image_path(const struct profile *p, uint32_t image)
+{
+	const struct profile_image *i = &p->images.data[image];
+
+	return i->op_path ? i->op_path : i->image->path;
+}
+
 const char *op_image_name(const struct profile *p, const struct opreport_options *o, uint32_t image)
 {
-	const char *path = p->images.data[image].image->path;
+	const char *path = op_image_path(p, image);
 
 	return o->long_names || *path != '/' ? path : opreport_rows_file_name(path);
 }
@@ -38,10 +78,12 @@ bool op_has_symbol(const struct profile *p, uint32_t function)
 
 const char *op_symbol_name(const struct profile *p, uint32_t function)
 {
+	uint32_t number = p->functions.data[function].image;
+	const struct image *image = p->images.data[number].image;
 	char scratch[KEY_TEXT_SIZE];
 
-	if (!op_has_symbol(p, function))
-		return p->images.data[p->functions.data[function].image].image->path;
+	if (!op_has_symbol(p, function)) /* wherever the file was found */
+		return image->kind == IMAGE_FILE ? image->path : op_image_path(p, number);
 	return profile_key_text(p, PROFILE_SYMBOL, function, scratch);
 }
 
@@ -119,31 +161,36 @@ static void opreport_rows_add_counts(struct op_rows *r, uint32_t row, const stru
 		r->counts.data[(size_t)row * r->p->n_lanes + lane] += cells[lane].self.samples;
 }
 
+uint32_t op_rows_add(struct op_rows *r, uint32_t app, uint32_t function, bool has_symbol)
+{
+	uint32_t image = r->p->functions.data[function].image;
+	char *line = NULL;
+
+	if (r->o->with_lines)
+		line = line_text(r->p, r->o, image,
+				 has_symbol ? opreport_rows_start_of(r->p, function) : NO_OFFSET);
+	return opreport_rows_add_row(r, (struct op_row){
+						.app = app,
+						.image = image,
+						.function = has_symbol ? function : NO_INDEX,
+						.symbol = shown_name(r->p, r->o, function),
+						.address = op_symbol_address(r->p, function),
+						.line = line,
+						.detail_of = NO_INDEX,
+					});
+}
+
 /* The row of a symbol; all of an image without names is one. */
 static uint32_t symbol_row(struct op_rows *r, struct intmap *index, uint32_t app, uint32_t function)
 {
-	const struct profile *p = r->p;
-	bool has_symbol = op_has_symbol(p, function), is_new;
-	uint32_t image = p->functions.data[function].image;
+	bool has_symbol = op_has_symbol(r->p, function), is_new;
+	uint32_t image = r->p->functions.data[function].image;
 	uint64_t key = (uint64_t)app << 32 | (has_symbol ? function : image | 1u << 31);
 	uint32_t *id = intmap_put(index, key, &is_new);
 
-	if (!is_new)
-		return *id;
-	return *id = opreport_rows_add_row(
-		       r,
-		       (struct op_row){
-			       .app = app,
-			       .image = image,
-			       .function = has_symbol ? function : NO_INDEX,
-			       .symbol = shown_name(p, r->o, function),
-			       .address = op_symbol_address(p, function),
-			       .line = !r->o->with_lines ? NULL
-				       : has_symbol      ? line_text(p, r->o, image,
-								     opreport_rows_start_of(p, function))
-							 : xstrdup("(no location information)"),
-			       .detail_of = NO_INDEX,
-		       });
+	if (is_new)
+		*id = op_rows_add(r, app, function, has_symbol);
+	return *id;
 }
 
 static void add_detail(struct op_rows *r, uint32_t of, const struct row *row,
@@ -204,56 +251,73 @@ static void opreport_rows_collect(struct op_rows *r)
 
 /* ---- order ---- */
 
-static int opreport_rows_by_samples(const struct op_rows *r, uint32_t a, uint32_t b)
+/* A row of one of two lists. */
+struct placed {
+	const struct op_rows *r;
+	uint32_t row;
+};
+
+static const struct op_row *row_of(const struct placed *x)
 {
-	uint64_t x = op_row_counts(r, a)[0], y = op_row_counts(r, b)[0];
+	return &x->r->list.data[x->row];
+}
+
+static int opreport_rows_by_samples(const struct placed *a, const struct placed *b)
+{
+	uint64_t x = op_row_counts(a->r, a->row)[0], y = op_row_counts(b->r, b->row)[0];
 
 	return (x < y) - (x > y);
 }
 
-static int by_image(const struct op_rows *r, uint32_t a, uint32_t b)
+static int by_image(const struct placed *a, const struct placed *b)
 {
-	return strcmp(op_image_name(r->p, r->o, r->list.data[a].image),
-		      op_image_name(r->p, r->o, r->list.data[b].image));
+	return strcmp(op_image_name(a->r->p, a->r->o, row_of(a)->image),
+		      op_image_name(b->r->p, b->r->o, row_of(b)->image));
 }
 
-static int by_app(const struct op_rows *r, uint32_t a, uint32_t b)
+static int by_app(const struct placed *a, const struct placed *b)
 {
-	return strcmp(op_image_name(r->p, r->o, r->list.data[a].app),
-		      op_image_name(r->p, r->o, r->list.data[b].app));
+	return strcmp(op_image_name(a->r->p, a->r->o, row_of(a)->app),
+		      op_image_name(b->r->p, b->r->o, row_of(b)->app));
 }
 
-static int by_symbol(const struct op_rows *r, uint32_t a, uint32_t b)
+static int by_symbol(const struct placed *a, const struct placed *b)
 {
-	const char *x = r->list.data[a].symbol, *y = r->list.data[b].symbol;
+	const char *x = row_of(a)->symbol, *y = row_of(b)->symbol;
 
 	return strcmp(x ? x : "", y ? y : "");
 }
 
-static int by_line(const struct op_rows *r, uint32_t a, uint32_t b)
+/* "sort.c:12" by the file's name, and then by the number. */
+static int by_line(const struct placed *a, const struct placed *b)
 {
-	const char *x = r->list.data[a].line, *y = r->list.data[b].line;
+	const char *x = row_of(a)->line, *y = row_of(b)->line;
+	const char *colon_x = x ? strrchr(x, ':') : NULL, *colon_y = y ? strrchr(y, ':') : NULL;
+	size_t n = colon_x ? (size_t)(colon_x - x) : 0, m = colon_y ? (size_t)(colon_y - y) : 0;
+	int order = memcmp(n ? x : "", m ? y : "", MIN(n, m));
+	long line_x = colon_x ? atol(colon_x + 1) : 0, line_y = colon_y ? atol(colon_y + 1) : 0;
 
-	return strcmp(x ? x : "", y ? y : "");
+	order = order ? order : (n > m) - (n < m);
+	return order ? order : (line_x > line_y) - (line_x < line_y);
 }
 
-static int by_address(const struct op_rows *r, uint32_t a, uint32_t b)
+static int opreport_rows_by_address(const struct placed *a, const struct placed *b)
 {
-	uint64_t x = r->list.data[a].address, y = r->list.data[b].address;
+	uint64_t x = row_of(a)->address, y = row_of(b)->address;
 
 	return (x > y) - (x < y);
 }
 
 static const struct {
 	const char *word;
-	int (*compare)(const struct op_rows *r, uint32_t a, uint32_t b);
+	int (*compare)(const struct placed *a, const struct placed *b);
 } sort_keys[] = {
 	{ "sample", opreport_rows_by_samples },
 	{ "image", by_image },
 	{ "app-name", by_app },
 	{ "symbol", by_symbol },
 	{ "debug", by_line },
-	{ "vma", by_address },
+	{ "vma", opreport_rows_by_address },
 };
 
 static size_t find_sort(const char *word, size_t len)
@@ -281,21 +345,28 @@ int opreport_check_sort(const char *sort, struct error *err)
 	return 0;
 }
 
-int op_rows_compare(const void *x, const void *y, void *context)
+int op_rows_compare_of(const struct op_rows *ra, uint32_t row_a, const struct op_rows *rb,
+		       uint32_t row_b)
 {
-	const struct op_rows *r = context;
-	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+	const struct placed a = { ra, row_a }, b = { rb, row_b };
 	int order = 0;
 
-	for (const char *at = r->o->sort ? r->o->sort : "sample"; *at && !order;) {
+	for (const char *at = ra->o->sort ? ra->o->sort : "sample"; *at && !order;) {
 		size_t len = strcspn(at, ",");
 
-		order = sort_keys[find_sort(at, len)].compare(r, a, b);
+		order = sort_keys[find_sort(at, len)].compare(&a, &b);
 		at += len + (at[len] == ',');
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(sort_keys) && !order; i++)
-		order = sort_keys[i].compare(r, a, b);
-	return r->o->is_reversed ? -order : order;
+		order = sort_keys[i].compare(&a, &b);
+	return ra->o->is_reversed ? -order : order;
+}
+
+int op_rows_compare(const void *x, const void *y, void *context)
+{
+	const struct op_rows *r = context;
+
+	return op_rows_compare_of(r, *(const uint32_t *)x, r, *(const uint32_t *)y);
 }
 
 static int by_owner_and_address(const void *x, const void *y, void *context)
@@ -304,12 +375,14 @@ static int by_owner_and_address(const void *x, const void *y, void *context)
 	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
 	uint32_t of_a = r->list.data[a].detail_of, of_b = r->list.data[b].detail_of;
 
-	return of_a != of_b ? (of_a < of_b ? -1 : 1) : by_address(r, a, b);
+	return of_a != of_b ? (of_a < of_b ? -1 : 1)
+			    : opreport_rows_by_address(&(struct placed){ r, a },
+						       &(struct placed){ r, b });
 }
 
 double op_share(uint64_t count, uint64_t of)
 {
-	return of ? 100.0 * (double)count / (double)of : 0;
+	return of ? (double)count / (double)of * 100 : 0;
 }
 
 /* In any class. */
@@ -344,19 +417,18 @@ static void opreport_rows_put_in_order(struct op_rows *r)
 
 void op_rows_choose_columns(struct op_rows *r)
 {
-	uint32_t first = r->n_order ? r->list.data[r->order[0]].app : 0;
-
 	r->address_digits = 8;
-	r->shows_image = r->shows_app = false;
+	r->shows_image = false;
+	r->shows_app = r->o->many_apps;
 	for (size_t i = 0; i < r->n_order; i++) {
 		const struct op_row *row = &r->list.data[r->order[i]];
 
 		r->shows_image |= row->image != row->app;
 		r->address_digits = row->address >> 32 ? 16 : r->address_digits;
 	}
-	/* Whatever is shown of them: it is of the classes. */
-	vec_foreach (&r->list, row)
-		r->shows_app |= row->app != first;
+	for (size_t i = 0; i < r->n_details; i++)
+		if (r->list.data[r->details[i]].address >> 32)
+			r->address_digits = 16;
 }
 
 void op_rows_make(struct op_rows *r, const struct profile *p, const struct opreport_options *o)

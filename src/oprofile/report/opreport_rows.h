@@ -40,8 +40,28 @@ static inline const uint64_t *op_row_counts(const struct op_rows *r, uint32_t ro
 
 double op_share(uint64_t count, uint64_t of);
 
+/*
+ * Adds a row without counts. Without `has_symbol` it is all code of the function's image without a
+ * name.
+ */
+uint32_t op_rows_add(struct op_rows *r, uint32_t app, uint32_t function, bool has_symbol);
+
+/*
+ * Address and columns of each class, as far as they are columns. Shares are of `of`, by lane; NULL:
+ * of the totals. `sums` are the running sums of the rows before, and grow.
+ */
+void op_put_counts(const struct op_rows *r, uint64_t address, const uint64_t *counts,
+		   const uint64_t *of, uint64_t *sums, struct buf *line);
+
 /* Orders rows by options->sort, then by all other keys. For qsort_r(); context: struct op_rows. */
 int op_rows_compare(const void *a, const void *b, void *context);
+
+/* The same for rows of two lists. */
+int op_rows_compare_of(const struct op_rows *ra, uint32_t row_a, const struct op_rows *rb,
+		       uint32_t row_b);
+
+/* An image's path as OProfile has it: of a module its name behind a slash. */
+const char *op_image_path(const struct profile *p, uint32_t image);
 
 /* An image's name in a column: its file name, or with long names its path. */
 const char *op_image_name(const struct profile *p, const struct opreport_options *o,
@@ -60,6 +80,9 @@ void opreport_lane_title(const struct profile *p, uint32_t lane, struct buf *out
 
 /* Text in at least `width` columns, and a blank behind it. */
 void op_put(struct buf *line, const char *text, size_t width);
+void op_put_number(struct buf *line, uint64_t n, size_t width);
+void op_put_percent(struct buf *line, double percent, size_t width);
+void op_put_address(const struct op_rows *r, uint64_t address, struct buf *line);
 
 /* The line without blanks at its end. */
 void op_print_line(struct buf *line, FILE *out);

@@ -39,12 +39,27 @@ struct jit_file {
 	int32_t pid;
 };
 
+/* Anonymous memory of a process, or where a .jo file has its names, all of it. */
+struct jit_image {
+	int32_t pid;
+	image_id image;
+	uint64_t start, end; /* end: the last byte */
+};
+
+/* A kernel's file: offsets in samples count from its .text. */
+struct kernel_file {
+	char *path;
+	uint64_t text; /* where .text lies in the file */
+};
+
 struct oprofile_import {
 	const struct import_config *config;
 	struct import_result *result;
 	char *samples, *root; /* root: of an archive, "" for this machine */
 	VEC(struct found_file) files;
 	VEC(struct jit_file) jit;
+	VEC(struct jit_image) jit_images;
+	VEC(struct kernel_file) kernels;
 	struct session_facts facts;
 	bool has_abi;
 	struct sample_file_abi abi;
@@ -102,8 +117,10 @@ static void found(void *context, const char *path)
 		return; /* stats/ and the like */
 	if (n > 3 && !strcmp(path + n - 3, ".jo")) {
 		const char *slash = strrchr(path, '/');
+		char *real = realpath(path, NULL);
 
-		vec_push(&im->jit, (struct jit_file){ xstrdup(path), atoi(slash + 1) });
+		vec_push(&im->jit,
+			 (struct jit_file){ real ? real : xstrdup(path), atoi(slash + 1) });
 		return;
 	}
 	if (sample_name_parse(name, &file.name, &err) < 0) {
@@ -194,6 +211,44 @@ static void restore_build_id(const struct oprofile_import *im, struct image *ima
 	}
 }
 
+static const char *jit_file_of(const struct oprofile_import *im, int64_t pid)
+{
+	vec_foreach (&im->jit, jit)
+		if (jit->pid == pid)
+			return jit->path;
+	return NULL;
+}
+
+/* Memory without a file is an image for each region, or for each file of names of its process. */
+static image_id find_jit_image(struct oprofile_import *im, const struct sample_image_name *name)
+{
+	const char *named = jit_file_of(im, name->tgid);
+	cleanup(free_at_exit) char *path =
+		named ? xstrdup(named)
+		      : xasprintf("%s (tgid:%" PRId64 " range:0x%" PRIx64 "-0x%" PRIx64 ")",
+				  name->text, name->tgid, name->start, name->end);
+	struct image image = { .kind = IMAGE_JIT, .pid = (int32_t)name->tgid, .path = path };
+	struct jit_image known = { .pid = image.pid,
+				   .start = named ? 0 : name->start,
+				   .end = named ? UINT64_MAX : name->end };
+
+	if (image_is_known(im->images, &image))
+		return image_intern(im->images, &image);
+	known.image = image_intern(im->images, &image);
+	vec_push(&im->jit_images, known);
+	return known.image;
+}
+
+/* Where the zero of a kernel's samples is in its file, which is opened once. */
+static uint64_t kernel_text(struct oprofile_import *im, const char *path)
+{
+	vec_foreach (&im->kernels, kernel)
+		if (!strcmp(kernel->path, path))
+			return kernel->text;
+	vec_push(&im->kernels, (struct kernel_file){ xstrdup(path), oprofile_files_text(path) });
+	return im->kernels.data[im->kernels.n - 1].text;
+}
+
 static image_id find_image(struct oprofile_import *im, const struct sample_image_name *name,
 			   bool is_kernel)
 {
@@ -203,10 +258,7 @@ static image_id find_image(struct oprofile_import *im, const struct sample_image
 	if (name->kind == SAMPLE_IMAGE_ANON && !strcmp(name->text, "[vdso]")) {
 		image.kind = IMAGE_VDSO;
 	} else if (name->kind == SAMPLE_IMAGE_ANON && strcmp(name->text, "unknown") != 0) {
-		image = (struct image){ .kind = IMAGE_JIT,
-					.pid = (int32_t)name->tgid,
-					.path = strcmp(name->text, "anon") ? name->text
-									   : "[anon]" };
+		return find_jit_image(im, name);
 	} else if (name->kind == SAMPLE_IMAGE_ANON ||
 		   (name->kind == SAMPLE_IMAGE_KERN && !strcmp(name->text, "unknown"))) {
 		return IMAGE_UNKNOWN_ID;
@@ -215,7 +267,7 @@ static image_id find_image(struct oprofile_import *im, const struct sample_image
 	} else if (name->kind == SAMPLE_IMAGE_KERN) {
 		path = xasprintf("[%s]", name->text);
 		image = (struct image){ .kind = IMAGE_MODULE, .path = path };
-	} else if (is_kernel || !strcmp(name->text, KALLSYMS)) {
+	} else if (!strcmp(name->text, KALLSYMS) || (is_kernel && im->facts.owner)) {
 		image = (struct image){ .kind = IMAGE_KERNEL, .path = "[kernel]" };
 	} else if (im->root[0] && !im->config->keeps_paths) {
 		path = xasprintf("%s%s", im->root, name->text);
@@ -257,10 +309,15 @@ static void import_oprofile_check_file(struct oprofile_import *im, image_id id, 
 
 /* Samples. */
 
-/* Code of no file is at its absolute address; the vdso counts from its start, as a file. */
-static uint64_t offset_of(const struct oprofile_import *im, const struct sample_image_name *name,
-			  image_id id, uint64_t key)
+/*
+ * Code of no file is at its absolute address; the vdso counts from its start, as a file. A kernel's
+ * file counts from its .text.
+ */
+static uint64_t offset_of(struct oprofile_import *im, const struct sample_image_name *name,
+			  image_id id, bool is_kernel, uint64_t key)
 {
+	if (is_kernel && image_get(im->images, id)->kind == IMAGE_FILE)
+		return key + kernel_text(im, image_get(im->images, id)->path);
 	if (name->kind != SAMPLE_IMAGE_ANON || image_get(im->images, id)->kind == IMAGE_VDSO)
 		return key;
 	return name->start + key;
@@ -297,7 +354,7 @@ static int import_oprofile_add_samples(struct oprofile_import *im, const struct 
 		sample_file_node(view, i, &key, &n);
 		if (!n)
 			continue;
-		frame.offset = offset_of(im, &f->name.dep, dep, key);
+		frame.offset = offset_of(im, &f->name.dep, dep, view->header.is_kernel, key);
 		sample.samples = n;
 		sample.period = n * MAX(f->name.count, (uint64_t)1);
 		im->result->counts.samples += n;
@@ -333,8 +390,10 @@ static int import_oprofile_add_arcs(struct oprofile_import *im, const struct fou
 		sample_file_node(view, i, &key, &n);
 		if (!n)
 			continue;
-		frames[0].offset = offset_of(im, &f->name.callee, callee, (uint32_t)key);
-		frames[1].offset = offset_of(im, &f->name.dep, caller, key >> 32);
+		frames[0].offset = offset_of(im, &f->name.callee, callee,
+					     view->header.callee_is_kernel, (uint32_t)key);
+		frames[1].offset =
+			offset_of(im, &f->name.dep, caller, view->header.is_kernel, key >> 32);
 		arc.period = n;
 		r = im->config->ops->add(im->store, &arc, err);
 		if (r < 0)
@@ -400,16 +459,25 @@ static int import_oprofile_read_file(struct oprofile_import *im, const struct fo
 	return r;
 }
 
+/* Code of a process, in each image of its memory that has the code. */
+static void name_code_of(struct oprofile_import *im, int32_t pid, uint64_t offset, uint64_t size,
+			 const char *name)
+{
+	vec_foreach (&im->jit_images, jit)
+		if (jit->pid == pid && offset <= jit->end && offset + size > jit->start)
+			im->config->ops->name_code(im->store,
+						   &(struct code_symbol){ jit->image, offset, size,
+									  name });
+}
+
 /* opjitconv's ELF files: symbols at the addresses where the code was. */
 static void name_jit_code(struct oprofile_import *im, const struct jit_file *jit)
 {
-	struct image image = { .kind = IMAGE_JIT, .pid = jit->pid, .path = "[anon]" };
 	struct file_mapping map = { 0 };
 	struct error err = { 0 };
 	struct elf_file elf;
 	struct elf_symbols it;
 	struct elf_symbol symbol;
-	image_id id;
 
 	if (file_map(jit->path, &map, &err) < 0 ||
 	    elf_file_open(&elf, map.base, map.size, &err) < 0) {
@@ -418,14 +486,11 @@ static void name_jit_code(struct oprofile_import *im, const struct jit_file *jit
 		file_unmap(&map);
 		return;
 	}
-	id = image_intern(im->images, &image);
 	if (elf_symbols_begin(&it, &elf, SHT_SYMTAB))
 		while (elf_symbols_next(&it, &symbol))
 			if (symbol.link_addr && symbol.size && reserve_check() >= 0)
-				im->config->ops->name_code(im->store,
-							   &(struct code_symbol){
-								   id, symbol.link_addr,
-								   symbol.size, symbol.name });
+				name_code_of(im, jit->pid, symbol.link_addr, symbol.size,
+					     symbol.name);
 	file_unmap(&map);
 }
 
@@ -441,10 +506,8 @@ static void name_known_code(struct oprofile_import *im)
 		struct image image = { .kind = known->kind, .path = bare };
 
 		if (known->kind == IMAGE_JIT)
-			image = (struct image){ .kind = IMAGE_JIT,
-						.pid = known->pid,
-						.path = "[anon]" };
-		else if (known->kind != IMAGE_BPF)
+			name_code_of(im, known->pid, known->offset, known->size, known->name);
+		if (known->kind != IMAGE_BPF)
 			continue;
 		im->config->ops->name_code(im->store,
 					   &(struct code_symbol){ image_intern(im->images, &image),
@@ -455,25 +518,9 @@ static void name_known_code(struct oprofile_import *im)
 
 /* What was lost. */
 
-/* The counts of dropped samples that operf and oprofiled write beside the samples. */
-static const char *const lost_files[] = {
-	"lost_invalid_domain",
-	"lost_kernel",
-	"lost_samplefile",
-	"lost_no_mapping",
-	"lost_no_app_for_kernel_sample",
-	"lost_no_app_for_user_sample",
-	"lost_invalid_hypervisor_addr",
-	"lost_records_by_kernel",
-	"event_lost_overflow",
-	"sample_lost_no_mapping",
-	"sample_lost_no_mm",
-	"bt_lost_no_mapping",
-};
-
 static void import_oprofile_tell_losses(struct oprofile_import *im)
 {
-	uint64_t lost = 0;
+	uint64_t lost = im->facts.owner ? 0 : oprofile_files_lost(im->samples);
 
 	for (int i = 0; i < N_LOSS_REASONS; i++) {
 		im->config->ops->lose(im->store, (enum loss_reason)i, UINT32_MAX,
@@ -482,14 +529,6 @@ static void import_oprofile_tell_losses(struct oprofile_import *im)
 			im->result->counts.lost += im->facts.lost[i];
 		else if (loss_texts[i].kind == LOSS_UNATTRIBUTED)
 			im->result->counts.unattributed += im->facts.lost[i];
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(lost_files) && !im->facts.owner; i++) {
-		cleanup(free_at_exit) char *path =
-			xasprintf("%s/stats/%s", im->samples, lost_files[i]);
-		char line[32];
-
-		if (file_read_line(path, line, sizeof(line)))
-			lost += strtoull(line, NULL, 10);
 	}
 	im->config->ops->lose(im->store, LOSS_SOURCE, UINT32_MAX, lost);
 	im->result->counts.lost += lost;
@@ -606,7 +645,11 @@ static void import_fini(struct oprofile_import *im)
 	vec_foreach (&im->jit, jit)
 		free(jit->path);
 	vec_fini(&im->files);
+	vec_foreach (&im->kernels, kernel)
+		free(kernel->path);
 	vec_fini(&im->jit);
+	vec_fini(&im->jit_images);
+	vec_fini(&im->kernels);
 	vec_fini(&im->counters);
 	intmap_fini(&im->checked);
 	session_facts_fini(&im->facts);

@@ -11,7 +11,9 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/mem.h"
+#include "elf/elf_file.h"
 
 #define ARCHIVE_STORE   "var/lib/oprofile/samples"
 #define ARCHIVE_SAMPLES ARCHIVE_STORE "/current"
@@ -133,4 +135,48 @@ void oprofile_files_walk(const char *samples, const struct oprofile_walker *walk
 	buf_str(&path, samples);
 	walk(walker, AT_FDCWD, samples, &path, 0);
 	buf_fini(&path);
+}
+
+/* The counts of dropped samples that operf and oprofiled write beside the samples. */
+static const char *const lost_files[] = {
+	"lost_invalid_domain",
+	"lost_kernel",
+	"lost_samplefile",
+	"lost_no_mapping",
+	"lost_no_app_for_kernel_sample",
+	"lost_no_app_for_user_sample",
+	"lost_invalid_hypervisor_addr",
+	"lost_records_by_kernel",
+	"event_lost_overflow",
+	"sample_lost_no_mapping",
+	"sample_lost_no_mm",
+	"bt_lost_no_mapping",
+};
+
+uint64_t oprofile_files_lost(const char *samples)
+{
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lost_files); i++) {
+		cleanup(free_at_exit) char *path = xasprintf("%s/stats/%s", samples, lost_files[i]);
+		char line[32];
+
+		if (file_read_line(path, line, sizeof(line)))
+			lost += strtoull(line, NULL, 10);
+	}
+	return lost;
+}
+
+uint64_t oprofile_files_text(const char *path)
+{
+	struct file_mapping map = { 0 };
+	struct elf_section text;
+	struct elf_file elf;
+	uint64_t offset = 0;
+
+	if (file_map(path, &map, NULL) == 0 && elf_file_open(&elf, map.base, map.size, NULL) == 0 &&
+	    elf_section_named(&elf, ".text", &text))
+		offset = text.file_off;
+	file_unmap(&map);
+	return offset;
 }

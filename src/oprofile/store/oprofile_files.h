@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct error;
 
@@ -32,3 +33,9 @@ struct oprofile_walker {
 
 /* Walks all that is below `samples`; follows no links. */
 void oprofile_files_walk(const char *samples, const struct oprofile_walker *walker);
+
+/* The samples that OProfile's recorders lost, as they wrote beside the files: a sum. */
+uint64_t oprofile_files_lost(const char *samples);
+
+/* Where .text lies in an ELF file, from which samples of a kernel count; 0 where it has none. */
+uint64_t oprofile_files_text(const char *path);

@@ -49,6 +49,20 @@ static const struct option_spec opreport_options[] = {
 	POSTPROC_OPTIONS(opreport_args),
 };
 
+static bool merges_lib(const struct opreport_args *a)
+{
+	uint32_t merge = 0;
+
+	return a->post.merge && merge_parse(a->post.merge, &merge, NULL) == 0 &&
+	       (merge & MERGE_LIB);
+}
+
+/* "all" merges them, too, but nobody asked for libraries. */
+static bool merges_lib_alone(const struct opreport_args *a)
+{
+	return merges_lib(a) && !strstr(a->post.merge, "all");
+}
+
 /* Options that want another one, or do not go with one. */
 static int check_options(const struct opreport_args *a, bool is_diff, struct error *err)
 {
@@ -66,7 +80,7 @@ static int check_options(const struct opreport_args *a, bool is_diff, struct err
 		{ a->global_percent && a->symbols && !a->details && !a->callgraph,
 		  "--global-percent means nothing with --symbols alone" },
 		{ a->sort && strstr(a->sort, "vma") && !is_list, "--sort vma needs --symbols" },
-		{ a->post.no_dependents && a->post.merge && !strcmp(a->post.merge, "lib"),
+		{ a->post.no_dependents && merges_lib_alone(a),
 		  "--exclude-dependent and --merge=lib exclude each other" },
 		{ a->xml && is_diff, "a comparison has no --xml" },
 		{ a->xml && (a->accumulated || a->global_percent),
@@ -92,7 +106,7 @@ struct specification {
 static int split_operands(const struct option_list *operands, struct specification sides[2],
 			  bool *is_diff, struct error *err)
 {
-	int inside = -1, n_closed = 0;
+	int inside = -1, n_closed = 0, n_own[2] = { 0 };
 
 	for (size_t i = 0; i < operands->n; i++) {
 		const char *word = operands->data[i];
@@ -114,10 +128,16 @@ static int split_operands(const struct option_list *operands, struct specificati
 			for (int side = 0; side < 2; side++)
 				if (inside < 0 || inside == side)
 					vec_push(&sides[side], word);
+			if (inside >= 0)
+				n_own[inside]++;
 		}
 	}
 	if (*is_diff && (n_closed != 2 || inside >= 0))
 		return error_set(err, -EINVAL, "a comparison needs two specifications in braces");
+	if (*is_diff && n_own[0] == 0 && n_own[1] > 0)
+		return error_set(err, -EINVAL,
+				 "a comparison needs the old profile in the first braces; the new "
+				 "one is the current session if the second ones are empty");
 	return 0;
 }
 
@@ -128,7 +148,7 @@ static struct opreport_options layout_options(const struct opreport_args *a)
 	return (struct opreport_options){
 		.no_header = a->no_header,
 		.long_names = a->long_names,
-		.with_addresses = a->addresses,
+		.with_addresses = a->addresses || a->details,
 		.with_lines = a->lines,
 		.accumulated = a->accumulated,
 		.with_details = a->details,
@@ -138,14 +158,6 @@ static struct opreport_options layout_options(const struct opreport_args *a)
 		.threshold = a->post.threshold,
 		.sort = a->sort,
 	};
-}
-
-static bool merges_lib(const struct opreport_args *a)
-{
-	uint32_t merge = 0;
-
-	return a->post.merge && merge_parse(a->post.merge, &merge, NULL) == 0 &&
-	       (merge & MERGE_LIB);
 }
 
 static struct profile_request make_request(const struct opreport_args *a,
@@ -190,7 +202,7 @@ static void opreport_print_xml(const struct opreport_args *a, const struct profi
 	rows_fini(&graph);
 }
 
-static void opreport_print(const struct opreport_args *a, const struct opreport_options *o,
+static void opreport_print(const struct opreport_args *a, struct opreport_options *o,
 			   const struct postproc sides[2], bool is_diff, FILE *out)
 {
 	const struct profile *profiles[2] = { sides[0].profile, sides[1].profile };
@@ -199,6 +211,8 @@ static void opreport_print(const struct opreport_args *a, const struct opreport_
 		opreport_print_xml(a, profiles[0], out);
 		return;
 	}
+	o->many_apps = profiles[0]->has_many_apps || (is_diff && profiles[1]->has_many_apps);
+	o->query = &sides[0].query;
 	if (!a->no_header)
 		opreport_print_header(profiles[is_diff], out);
 	if (is_diff)

@@ -8,9 +8,11 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/reserve.h"
 #include "import/importer.h"
 #include "open/input.h"
 #include "oprofile/oprofile.h"
+#include "oprofile/report/opreport.h"
 #include "demangle/demangle.h"
 
 static const struct compat_obsolete obsolete[] = {
@@ -73,6 +75,7 @@ static int postproc_open(struct postproc *pp, const struct postproc_args *args,
 
 	*pp = (struct postproc){ .args = args };
 	pp->query.without_dependents = args->no_dependents;
+	pp->query.by_files = true;
 	for (size_t i = 0; i < n_operands && r >= 0; i++) {
 		cleanup(free_at_exit) char *operand = operand_path(operands[i]);
 
@@ -134,6 +137,26 @@ static int open_symbols(struct postproc *pp, struct error *err)
 	return symbolizer_check_image_dirs(pp->symbols, err);
 }
 
+/* Symbols that select nothing leave an empty profile, as long as there are samples of the files. */
+static int load_profile(struct postproc *pp, const struct profile_request *request,
+			struct error *err)
+{
+	bool by_symbols = query_has(&pp->query, FILTER_SYMBOL) ||
+			  query_has(&pp->query, FILTER_SYMBOL_EXCLUDE);
+	uint32_t n_failures = reserve_failures();
+
+	if (!by_symbols && !request->with_chains)
+		return input_profile(request, false, &pp->profile, err);
+	pp->profile = profile_load(request);
+	if (reserve_failures() != n_failures)
+		return reserve_error(err);
+	if (pp->profile->has_classes)
+		return 0;
+	profile_free(pp->profile);
+	pp->profile = NULL;
+	return input_profile(request, false, &pp->profile, err);
+}
+
 int postproc_load(struct postproc *pp, const struct postproc_args *args,
 		  const char *const *operands, size_t n_operands, uint32_t merge,
 		  struct profile_request *request, struct error *err)
@@ -150,7 +173,11 @@ int postproc_load(struct postproc *pp, const struct postproc_args *args,
 	request->query = &pp->query;
 	request->columns = merge_columns(merge);
 	request->merge_masks = merge & MERGE_UNITMASK;
-	return input_profile(request, false, &pp->profile, err);
+	request->lanes_by_samples = true;
+	r = load_profile(pp, request, err);
+	if (r >= 0)
+		opreport_name_images(pp->profile);
+	return r;
 }
 
 void postproc_fini(struct postproc *pp)

@@ -455,6 +455,30 @@ static bool try_listed(const struct search *search)
 	return ok;
 }
 
+static bool is_unpackable(const char *name)
+{
+	return has_suffix(name, ".ko") || has_suffix(name, ".ko.xz") ||
+	       has_suffix(name, ".ko.zst") || has_suffix(name, ".ko.gz");
+}
+
+char *symbolizer_listed_module(struct symbolizer *s, const struct image *image)
+{
+	cleanup(free_at_exit) char *name = kernel_module_name(image->path);
+	const char *found = NULL;
+	size_t n;
+	const struct listed_file *files = image_places_all(&s->files.listed, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!is_module_path(files[i].name, strlen(files[i].name), name) ||
+		    !is_unpackable(files[i].name))
+			continue;
+		if (found && strcmp(found, files[i].path) != 0)
+			return NULL;
+		found = files[i].path;
+	}
+	return found ? xstrdup(found) : NULL;
+}
+
 bool module_file_open(struct symbolizer *s, const struct image *image, enum module_content content,
 		      const struct symbol_table *known, struct module_file *out)
 {

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""opreport of assay against the original, over random sessions and option sets.
+
+compare_oprofile.py [-n CASES] [--seed N] [--kinds A,B] [-v] ASSAY_FOLDER ORIGINAL_OPREPORT
+
+ASSAY_FOLDER has the link opreport to assay.  The last lines count equal cases, listed differences
+(docs/oprofile.md, "Differences") by their name, and others.  Status 1: there were others.
+"""
+
+import argparse
+import collections
+import difflib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, "tools"))
+import opsessions  # noqa: E402
+
+
+def run(program, args, folder, tables):
+    done = subprocess.run([program, *args], cwd=folder, capture_output=True, text=True, errors="replace", env=dict(os.environ, HOME=folder, OPROFILE_EVENTS_DIR=tables))
+    return done.returncode, done.stdout, done.stderr
+
+
+def listed(args, theirs, ours):
+    """The name of the listed difference that explains this one, or None."""
+    if theirs[0] == 1 and "Already displaying results" in theirs[2] and ours[0] == 0:
+        return "several axes"
+    if theirs[0] == 1 and "sample file parsed twice" in theirs[2] and ours[0] == 0:
+        return "sessions add up"
+    return None
+
+
+def order_equal_arcs(lines):
+    """In a block of a call graph, callers or callees of one weight come in no order."""
+    runs, out = [], []
+    for line in lines + [""]:
+        weight = line.split()[:1] if line.startswith("  ") else None
+        if runs and (weight is None or runs[0][0] != weight):
+            out += [text for _, text in sorted(runs)]
+            runs = []
+        if weight is None:
+            out.append(line)
+        else:
+            runs.append((weight, line))
+    return out[:-1]
+
+
+def hide_anonymous_addresses(text):
+    lines, is_anonymous = [], False
+    for line in text.split("\n"):
+        if not line.startswith("  "):
+            is_anonymous = "(tgid:" in line
+            lines.append(re.sub(r"^0*", "", line))
+        else:
+            lines.append(re.sub(r"^ *[0-9a-f]+", "", line) if is_anonymous else re.sub(r"^ *0*", "", line))
+    return "\n".join(lines)
+
+
+def normal(text, args):
+    text = re.sub(r'title="[^"]*"', 'title=""', text)
+    # Listed: the addresses below unnamed anonymous memory are absolute.
+    if "-d" in args and "-X" not in args:
+        text = hide_anonymous_addresses(text)
+    # Listed: an unknown event has its name.
+    text = re.sub(r"^(Unknown event|Counted \S+ events \(Unknown event\).*)$", "Unknown event", text, flags=re.M)
+    return "\n".join(order_equal_arcs(text.split("\n"))) if "-c" in args and "-X" not in args else text
+
+
+def show(kind, seed, args, theirs, ours, limit):
+    print("--- %s %s: opreport %s" % (kind, seed, " ".join(args)))
+    print("status: original %d, assay %d" % (theirs[0], ours[0]))
+    if theirs[0] != ours[0]:
+        print("  original: " + theirs[2].strip()[:300] + "\n  assay: " + ours[2].strip()[:300])
+    lines = list(difflib.unified_diff(theirs[1].splitlines(), ours[1].splitlines(), "original", "assay", lineterm="", n=1))
+    print("\n".join(line[:200] for line in lines[:limit]))
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    p.add_argument("-n", type=int, default=150)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--kinds", default=",".join(opsessions.KINDS))
+    p.add_argument("-v", action="store_true", help="show all differences")
+    p.add_argument("--lines", type=int, default=24, help="lines of each difference")
+    p.add_argument("--keep", help="a folder for sessions and programs that stays")
+    p.add_argument("assay")
+    p.add_argument("original")
+    a = p.parse_args()
+    kinds = a.kinds.split(",")
+    sums = collections.Counter()
+    # Both read the original's tables of events: descriptions are not what is compared.
+    tables = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(a.original))), "share", "oprofile")
+    with tempfile.TemporaryDirectory() as temporary:
+        top = os.path.realpath(a.keep or temporary)
+        programs = opsessions.Programs(os.path.join(top, "bin"))
+        for i in range(a.n):
+            kind, seed = kinds[i % len(kinds)], a.seed + i // len(kinds)
+            session = os.path.join(top, "oprofile_data")
+            made = opsessions.make(kind, seed, session, programs)
+            args = opsessions.options(kind, seed, made, programs)
+            theirs = run(a.original, args, top, tables)
+            ours = run(os.path.join(a.assay, "opreport"), args, top, tables)
+            if theirs[0] == ours[0] and normal(theirs[1], args) == normal(ours[1], args):
+                sums["equal"] += 1
+                continue
+            name = listed(args, theirs, ours)
+            sums[name or "other"] += 1
+            sums["other: " + kind] += not name
+            if not name and (a.v or sums["other"] <= 10):
+                show(kind, seed, args, theirs, ours, a.lines)
+    for name, n in sorted(sums.items()):
+        if n:
+            print("%6d %s" % (n, name))
+    sys.exit(1 if sums["other"] else 0)
+
+
+if __name__ == "__main__":
+    main()
