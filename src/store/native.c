@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "store/native.h"
+#include "store/native_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,59 +12,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/reserve.h"
-#include "store/batch.h"
-#include "store/block.h"
-#include "store/group.h"
-#include "store/losses.h"
-#include "store/segment_tables.h"
-#include "store/segment_writer.h"
 #include "store/session_dir.h"
-#include "store/sharing.h"
-
-/* Rows in memory. A second with more rows becomes several blocks. */
-#define TALLY_ROWS_MAX (1u << 18)
-
-/* The same for a block of an overview. A block that is cut there has some rows twice. */
-#define GROUPED_ROWS_MAX (1u << 19)
-#define PIECE_ROWS       65536u
-
-/* A block that the writer's thread has not written yet. */
-struct late_block {
-	uint64_t delivered; /* before it */
-	uint64_t samples;
-	/* To be added if the block is lost: its losses, and its samples as losses */
-	VEC(struct loss_row) if_lost;
-};
-
-struct store {
-	const struct image_table *images;
-	const struct strings *strings;
-	struct native_limits limits;
-	struct buf info; /* encoded; each segment begins with it */
-	char *dir;       /* of the segments */
-	struct sharing sharing;
-
-	struct segment_writer *writer;
-	VEC(struct late_block) late; /* blocks without a result of the writer so far */
-	uint32_t number;             /* of the segment */
-	uint32_t merged;             /* enum separation */
-	uint64_t size_bytes;         /* of the segment's file, up to its last whole block */
-	uint64_t delivered;          /* as in struct block_header */
-
-	struct segment_tables tables;
-	struct tally tally;
-	struct batch batch; /* samples of this block that are not in tree and tally yet */
-	uint64_t first_ns, last_ns, samples, period; /* of the open block */
-	uint64_t n_unwritten; /* samples of all blocks that could not be written */
-	struct losses losses;
-	bool is_grouping;
-	bool is_in_pieces;  /* some rows of the tables are not written yet */
-	struct group group; /* seconds that are not written yet */
-	bool has_rate[SESSION_COUNTERS_MAX];
-	uint64_t group_period;
-	struct block_encoder encoder;
-	struct buf sections[N_SECTIONS], out;
-};
 
 /* Encodes the rows of a block. */
 static void encode_counts(struct store *s, struct block_header *h, const segment_table_sizes now)
@@ -176,8 +124,7 @@ static void drop_late(struct store *s, size_t n)
 	memmove(s->late.data, s->late.data + n, s->late.n * sizeof(*s->late.data));
 }
 
-/* Writes s->out behind the last whole block. On failure the file is unchanged. */
-static int write_out(struct store *s, struct error *err)
+int native_write_out(struct store *s, struct error *err)
 {
 	int r = segment_writer_put(s->writer, s->number, s->size_bytes, s->out.data, s->out.len,
 				   err);
@@ -190,8 +137,7 @@ static int write_out(struct store *s, struct error *err)
 	return 0;
 }
 
-/* Starts s->out. The header and INFO of a segment are written with its first block of samples. */
-static void begin_out(struct store *s)
+void native_begin_out(struct store *s)
 {
 	s->out.len = 0;
 	if (!s->size_bytes) {
@@ -271,11 +217,11 @@ static int write_block(struct store *s, struct block_header *h, struct error *er
 		lose_block(s);
 		return reserve_error(err);
 	}
-	begin_out(s);
+	native_begin_out(s);
 	losses_fold(&s->losses);
 	encode_block(s, h);
 	append_block(s, h, s->sections);
-	r = write_out(s, err);
+	r = native_write_out(s, err);
 	if (r < 0) {
 		lose_block(s);
 	} else {
@@ -292,7 +238,7 @@ static int write_block(struct store *s, struct block_header *h, struct error *er
 	return r;
 }
 
-static int write_group(struct store *s, struct error *err)
+int native_write_group(struct store *s, struct error *err)
 {
 	struct block_header h = { .kind = s->group.level_ns ? BLOCK_OVERVIEW : BLOCK_SECONDS,
 				  .period = s->group_period };
@@ -355,7 +301,7 @@ static int flush_to_group(struct store *s, struct error *err)
 			start_block(s);
 		if (s->group.rows.n >= GROUP_ROWS || s->group.seconds.n >= GROUP_SECONDS ||
 		    (at == n && segment_tables_full(&s->tables, s->limits.table_bytes)))
-			r = write_group(s, err);
+			r = native_write_group(s, err);
 	} while (at < n && r >= 0);
 	return r;
 }
@@ -389,7 +335,7 @@ static int settle_late(struct store *s, bool waits, struct error *err)
 	return r;
 }
 
-static int flush_block(struct store *s, struct error *err)
+int native_flush_block(struct store *s, struct error *err)
 {
 	struct block_header h = {
 		.kind = BLOCK_SAMPLES,
@@ -459,8 +405,8 @@ static int native_open(const char *dir, const struct session_info *info,
 	r = session_dir_make(dir, s->dir, &s->sharing, err);
 	if (!r) {
 		s->writer = segment_writer_new(s->dir, &s->sharing, info->writes_behind);
-		begin_out(s);
-		r = write_out(s, err);
+		native_begin_out(s);
+		r = native_write_out(s, err);
 	}
 	if (r < 0) {
 		store_free(s);
@@ -518,7 +464,7 @@ static int native_add(struct store *s, const struct sample *sample, struct error
 			    sample->frames[0].image, s->merged);
 	if (is_next_second(s, sample->time_ns) || s->tally.n >= TALLY_ROWS_MAX ||
 	    segment_tables_full(&s->tables, s->limits.table_bytes))
-		r = flush_block(s, err);
+		r = native_flush_block(s, err);
 	stretch_time(s, sample->time_ns);
 	next.class = segment_tables_class(&s->tables, &merged);
 	next.n_steps = MIN(sample->n_frames, FRAMES_MAX);
@@ -543,7 +489,7 @@ static void native_name_code(struct store *s, const struct code_symbol *symbol)
 				      .line = symbol->line };
 
 	if (segment_tables_full(&s->tables, s->limits.table_bytes))
-		flush_block(s, NULL); /* on failure, the block's samples count as lost */
+		native_flush_block(s, NULL); /* on failure, the block's samples count as lost */
 	entry.image = segment_tables_image(&s->tables, symbol->image);
 	entry.name = strings_add(&s->tables.strings, symbol->name).n;
 	vec_push(&s->tables.symbols, entry);
@@ -554,7 +500,7 @@ static int native_flush(struct store *s, uint64_t until_ns, struct error *err)
 	/* The second of until_ns is not over: its block waits. */
 	if (block_has_samples(s) && !is_next_second(s, until_ns))
 		return 0;
-	return flush_block(s, err);
+	return native_flush_block(s, err);
 }
 
 static int write_end(struct store *s, const struct session_end *end, struct error *err)
@@ -562,29 +508,29 @@ static int write_end(struct store *s, const struct session_end *end, struct erro
 	struct buf text = { 0 };
 	int r;
 
-	begin_out(s);
+	native_begin_out(s);
 	end_encode(&text, end);
 	append_text_block(s, BLOCK_END, &text);
 	buf_fini(&text);
-	r = write_out(s, err);
+	r = native_write_out(s, err);
 	return r < 0 ? r : settle_late(s, true, err);
 }
 
 static int native_close(struct store *s, const struct session_end *end, uint64_t *n_unwritten,
 			struct error *err)
 {
-	int r = flush_block(s, err), r_end = 0;
+	int r = native_flush_block(s, err), r_end = 0;
 
 	if (r >= 0)
-		r = write_group(s, err);
+		r = native_write_group(s, err);
 	if (r >= 0)
 		r = settle_late(s, true, err);
 	session_dir_give_up_reserve(s->dir);
 	if (r < 0) {
 		/* The names of the lost block may not fit. So write the losses alone. */
 		next_segment(s);
-		flush_block(s, NULL);
-		write_group(s, NULL);
+		native_flush_block(s, NULL);
+		native_write_group(s, NULL);
 		settle_late(s, true, NULL);
 	}
 	if (end)
@@ -631,68 +577,4 @@ uint64_t native_store_memory(const struct store *s)
 void native_store_set_limits(struct store *s, const struct native_limits *limits)
 {
 	s->limits = *limits;
-}
-
-/* ---- rows that are of a tree already ---- */
-
-bool native_store_end_block(struct store *s, int *r, struct error *err)
-{
-	uint32_t number = s->number;
-
-	*r = flush_block(s, err);
-	return *r < 0 || s->number != number;
-}
-
-int native_store_group(struct store *s, struct error *err)
-{
-	/* The segment is still empty; its new header contains the version of groups. */
-	s->is_grouping = true;
-	s->size_bytes = 0;
-	begin_out(s);
-	return write_out(s, err);
-}
-
-bool native_store_begin_level(struct store *s, uint64_t level_ns, int *r, struct error *err)
-{
-	uint32_t number = s->number;
-
-	*r = flush_block(s, err);
-	if (*r >= 0)
-		*r = write_group(s, err);
-	s->group.level_ns = level_ns;
-	s->group.next_class = 0;
-	return *r < 0 || s->number != number;
-}
-
-bool native_store_begin_row(struct store *s, int *r, struct error *err)
-{
-	*r = 0;
-	return (s->tally.n >= (s->is_grouping ? GROUPED_ROWS_MAX : TALLY_ROWS_MAX) ||
-		segment_tables_full(&s->tables, s->limits.table_bytes)) &&
-	       native_store_end_block(s, r, err);
-}
-
-struct native_place native_store_step(struct store *s, struct native_place parent,
-				      const struct code_addr *code)
-{
-	struct tree_step step = { .image = segment_tables_image(&s->tables, code->image),
-				  .offset = code->offset };
-
-	step.hash = hash_step(parent.hash, step.image, step.offset);
-	return (struct native_place){ tree_child(&s->tables.tree, parent.node, &step), step.hash };
-}
-
-uint32_t native_store_class(struct store *s, const struct profile_class *class)
-{
-	return segment_tables_class(&s->tables, class);
-}
-
-void native_store_add_row(struct store *s, uint32_t class, uint32_t node, uint64_t samples,
-			  uint64_t period, uint64_t first_ns, uint64_t last_ns)
-{
-	s->first_ns = s->tally.n ? MIN(s->first_ns, first_ns) : first_ns;
-	s->last_ns = s->tally.n ? MAX(s->last_ns, last_ns) : last_ns;
-	tally_add(&s->tally, class, node, samples, period);
-	s->samples += samples;
-	s->period += period;
 }

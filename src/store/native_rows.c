@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The native store for callers whose rows are of a tree already. */
+#include "store/native_state.h"
+
+bool native_store_end_block(struct store *s, int *r, struct error *err)
+{
+	uint32_t number = s->number;
+
+	*r = native_flush_block(s, err);
+	return *r < 0 || s->number != number;
+}
+
+int native_store_group(struct store *s, struct error *err)
+{
+	/* The segment is still empty; its new header contains the version of groups. */
+	s->is_grouping = true;
+	s->size_bytes = 0;
+	native_begin_out(s);
+	return native_write_out(s, err);
+}
+
+bool native_store_begin_level(struct store *s, uint64_t level_ns, int *r, struct error *err)
+{
+	uint32_t number = s->number;
+
+	*r = native_flush_block(s, err);
+	if (*r >= 0)
+		*r = native_write_group(s, err);
+	s->group.level_ns = level_ns;
+	s->group.next_class = 0;
+	return *r < 0 || s->number != number;
+}
+
+bool native_store_begin_row(struct store *s, int *r, struct error *err)
+{
+	*r = 0;
+	return (s->tally.n >= (s->is_grouping ? GROUPED_ROWS_MAX : TALLY_ROWS_MAX) ||
+		segment_tables_full(&s->tables, s->limits.table_bytes)) &&
+	       native_store_end_block(s, r, err);
+}
+
+struct native_place native_store_step(struct store *s, struct native_place parent,
+				      const struct code_addr *code)
+{
+	struct tree_step step = { .image = segment_tables_image(&s->tables, code->image),
+				  .offset = code->offset };
+
+	step.hash = hash_step(parent.hash, step.image, step.offset);
+	return (struct native_place){ tree_child(&s->tables.tree, parent.node, &step), step.hash };
+}
+
+uint32_t native_store_class(struct store *s, const struct profile_class *class)
+{
+	return segment_tables_class(&s->tables, class);
+}
+
+void native_store_add_row(struct store *s, uint32_t class, uint32_t node, uint64_t samples,
+			  uint64_t period, uint64_t first_ns, uint64_t last_ns)
+{
+	s->first_ns = s->tally.n ? MIN(s->first_ns, first_ns) : first_ns;
+	s->last_ns = s->tally.n ? MAX(s->last_ns, last_ns) : last_ns;
+	tally_add(&s->tally, class, node, samples, period);
+	s->samples += samples;
+	s->period += period;
+}
