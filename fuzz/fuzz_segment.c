@@ -13,10 +13,10 @@
 #include "store/row_reader.h"
 #include "store/segment_parse.h"
 
-static bool takes_all(void *context, uint64_t first_ns, uint64_t last_ns)
+static bool takes_all(void *context, const struct block_span *span)
 {
 	(void)context;
-	return first_ns <= last_ns;
+	return span->first_ns <= span->last_ns;
 }
 
 static bool takes_all_overviews(void *context, uint64_t level_ns, uint64_t first_ns,
@@ -28,11 +28,32 @@ static bool takes_all_overviews(void *context, uint64_t level_ns, uint64_t first
 
 /*
  * The 65,536 free ids and rows, of up to 96 bytes, and a MiB of names. A byte may stand for 32 of
- * names, which are there twice, and for four ids and rows (SEGMENT_ITEMS_A_BYTE).
+ * names, which are there twice, and for four ids and rows (SEGMENT_ITEMS_A_BYTE), or exact times,
+ * of 24 bytes.
  */
-const struct fuzz_limits fuzz_limits = { .floor_kib = 12288, .bytes_a_byte = 256 };
+const struct fuzz_limits fuzz_limits = { .floor_kib = 14336, .bytes_a_byte = 256 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* No row has more samples or events with an exact time than it has at all. */
+static void check_times(const struct segment *seg, uint32_t block, const struct count_rows *rows)
+{
+	struct sample_times times = { 0 };
+	uint64_t last_ns = seg->blocks[block].timed_ns;
+
+	segment_read_times(seg, block, rows, &times);
+	vec_foreach (&times, t) {
+		struct count_row *row = &rows->data[t->row];
+
+		if (t->row >= rows->n || t->time_ns / 1000 < last_ns / 1000 ||
+		    t->samples > row->samples || t->period > row->period)
+			abort();
+		row->samples -= t->samples;
+		row->period -= t->period;
+		last_ns = t->time_ns;
+	}
+	vec_fini(&times);
+}
 
 /* What a reader of the interface relies on, for rows that could be decoded. */
 static void check_rows(const struct segment *seg)
@@ -47,6 +68,8 @@ static void check_rows(const struct segment *seg)
 			if (rows.data[i].class >= seg->n_classes ||
 			    rows.data[i].node >= seg->n_nodes)
 				abort();
+		if (rows.n == seg->blocks[b].n_rows)
+			check_times(seg, b, &rows);
 	}
 	vec_fini(&rows);
 }

@@ -7,6 +7,7 @@
 
 #define NS_PER_SECOND UINT64_C(1000000000)
 #define NS_PER_MS     UINT64_C(1000000)
+#define NS_PER_US     UINT64_C(1000)
 
 /* Both ends belong to it. */
 struct time_span {

@@ -73,7 +73,7 @@ void export_request(const struct export_format *format, struct profile_request *
 	request->with_functions = true;
 	request->with_chains = ops->with_chains;
 	request->with_places = ops->with_places;
-	request->with_slices = ops->with_slices;
+	request->with_slices = request->with_times = ops->with_slices;
 }
 
 /* Streams to a descriptor, which stays the caller's. */

@@ -13,8 +13,6 @@ struct sorter {
 	struct intmap by_key; /* counter << 32 | thread: the track */
 	uint32_t *track_of;   /* by group */
 	uint32_t *filled;     /* by track: added entries */
-	uint32_t *in_slice;   /* by track: entries of the current slice */
-	uint32_t *put;        /* by track: added entries of the current slice */
 };
 
 static uint64_t group_key(const struct profile *p, uint32_t group)
@@ -82,30 +80,15 @@ static void tracks_count_entries(struct sorter *s)
 	assert(first == s->p->entries.n);
 }
 
-/* The time of the k-th of n entries in a slice. */
-static uint64_t time_within(const struct profile_slice *slice, uint32_t k, uint32_t n)
-{
-	uint64_t span = slice->last_ns > slice->first_ns ? slice->last_ns - slice->first_ns : 0;
-
-	return slice->first_ns + (uint64_t)((unsigned __int128)span * k / n);
-}
-
 static void tracks_put_slice(struct sorter *s, const struct profile_slice *slice)
 {
-	size_t end = slice->first + slice->n;
-
-	for (size_t i = slice->first; i < end; i++)
-		s->in_slice[tracks_track_of(s, i)]++;
-	for (size_t i = slice->first; i < end; i++) {
+	for (size_t i = slice->first; i < slice->first + slice->n; i++) {
 		uint32_t track = tracks_track_of(s, i);
-		uint64_t time = time_within(slice, s->put[track]++, s->in_slice[track]);
 
 		assert(s->filled[track] < s->t->list.data[track].n);
 		s->t->entries[s->t->list.data[track].first + s->filled[track]++] =
-			(struct track_entry){ (uint32_t)i, time };
+			(struct track_entry){ (uint32_t)i, slice->first_ns };
 	}
-	for (size_t i = slice->first; i < end; i++)
-		s->in_slice[tracks_track_of(s, i)] = s->put[tracks_track_of(s, i)] = 0;
 }
 
 static uint32_t *tracks_column(size_t n)
@@ -120,15 +103,11 @@ void tracks_init(struct tracks *t, const struct profile *p)
 	*t = (struct tracks){ .entries = xcalloc(p->entries.n + 1, sizeof(*t->entries)) };
 	find_tracks(&s);
 	s.filled = tracks_column(t->list.n);
-	s.in_slice = tracks_column(t->list.n);
-	s.put = tracks_column(t->list.n);
 	tracks_count_entries(&s);
 	vec_foreach (&p->slices, slice)
 		tracks_put_slice(&s, slice);
 	free(s.track_of);
 	free(s.filled);
-	free(s.in_slice);
-	free(s.put);
 	intmap_fini(&s.by_key);
 }
 

@@ -2,9 +2,9 @@
 /*
  * Tracks: the entries of a profile by thread and event, each track in the order of time.
  *
- * For formats that show time; these ask for TRACK_KEYS and for slices. A slice is one second of the
- * session; the order and the times of its samples are not known. A track's entries are put at equal
- * distances between the times of the slice's first and last sample.
+ * For formats that show time; these ask for TRACK_KEYS and for slices. A slice is a sample with an
+ * exact time, or the samples of a second whose order and times are not known. The latter have the
+ * time of the second's first sample: other times would be invented.
  */
 #pragma once
 

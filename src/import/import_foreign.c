@@ -275,6 +275,7 @@ static int import_foreign_keep(struct foreign_sink *sink, const struct foreign_s
 		.counter = event.n - 1,
 		.comm = import_foreign_add_text(machine_strings(im->machine), s->comm),
 		.time_ns = s->time_ns,
+		.is_timed = true, /* 0: the store knows that this is no time */
 		.frames = im->frames,
 		.leaf_loss = -1,
 		.samples = s->samples,
@@ -316,6 +317,7 @@ static int import_foreign_open_pipeline(struct importer *im, struct error *err)
 		.start_wall_ns = f->wall_ns ? f->wall_ns : im->mtime_ns,
 		.counters = counters,
 		.n_counters = (uint32_t)im->events.n,
+		.exact_times = im->first_ns > 0,
 	};
 	struct pipeline_config pipeline = {
 		.ops = im->config->ops,

@@ -16,7 +16,8 @@ const char input_times_help[] =
 	"the calendar here; a day without a time begins at midnight\n\n*2026-11-20*, *2026-11-20 "
 	"14:05:30*\n\tlocal time\n\n*2026-11-20T14:05:30Z*, *2026-11-20T14:05+01:00*\n\ttime of "
 	"a zone\n\n*@1795183530*\n\tseconds since 1970\n\nThey work on every session that tells "
-	"when it began. Samples are kept in blocks of a second. In parts that a daemon has "
+	"when it began. Samples whose time is known count if they are in the window, to the "
+	"microsecond. Others are kept in blocks of a second. In parts that a daemon has "
 	"merged, blocks last a minute, an hour or a day. A block counts as a whole if its middle "
 	"is in the window, or if the window is in the block. The header shows how long blocks "
 	"can be, and the time of the shown samples. *time:* counts from the window's start.";

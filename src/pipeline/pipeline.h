@@ -51,6 +51,7 @@ struct pipeline_sample {
 	image_id app;
 	string_id cgroup; /* likewise */
 	uint64_t time_ns;
+	bool is_timed;                  /* as in struct sample */
 	const struct code_addr *frames; /* innermost first; images of the machine */
 	uint32_t n_frames;
 	uint32_t n_unmapped; /* callers that were left out */

@@ -55,6 +55,7 @@ struct comm_weights {
 
 struct profile_index {
 	struct rows_ahead *ahead; /* of the pass at hand; NULL: rows are read as they are wanted */
+	bool needs_times;         /* load_needs_times() */
 	const struct profile_request *request;
 	const struct query *query;
 

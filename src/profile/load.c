@@ -264,6 +264,8 @@ static void load_add_row(struct profile *p, struct load_part *part, const struct
 	uint32_t lane = part->lanes[row->class];
 	size_t entry = row_entry(p, part, row);
 
+	load_note_entry(part, row);
+
 	assert(lane < p->n_lanes);
 	weight_add(&p->weights.data[entry * p->n_lanes + lane], &w);
 	weight_add(&p->lanes[lane].total, &w);
@@ -281,16 +283,6 @@ static void add_image_samples(struct profile *p)
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
 			*samples += p->weights.data[i * p->n_lanes + lane].samples;
 	}
-}
-
-/* Closes the slice of a block, whose entries begin at `first`. */
-static void add_slice(struct profile *p, const struct block *block, size_t first)
-{
-	const struct profile_slice slice = { block->first_ns, block->last_ns, first,
-					     p->entries.n - first };
-
-	if (p->index->request->with_slices && slice.n)
-		vec_push(&p->slices, slice);
 }
 
 /* The rows at hand: which nodes are innermost frames of samples that are taken. */
@@ -340,10 +332,10 @@ static void mark_leaves(struct profile *p, struct load_part *part)
 			p->losses[LOSS_DAMAGED] += block->samples;
 		else
 			p->n_stored += block->samples;
-		load_count_block(p, block, part->rows.n > 0);
+		load_count_block(p, part, block, part->rows.n > 0);
 		look_at_rows(p, part);
 		if (part->is_once && state == BLOCK_READ)
-			add_slice(p, block, first);
+			load_add_slices(p, part, block, first);
 	}
 }
 
@@ -351,7 +343,7 @@ static void mark_leaves(struct profile *p, struct load_part *part)
 static struct sums_source *sums_sources(const struct profile *p, struct load_part *parts)
 {
 	uint32_t n = p->session->n_segments;
-	bool can = !p->index->request->with_slices;
+	bool can = !p->index->request->with_slices && !p->index->needs_times;
 	struct sums_source *sources;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -390,8 +382,11 @@ static void mark_leaves_of_sums(struct profile *p, struct load_part *part, struc
 			p->losses[LOSS_DAMAGED] += s->blocks[i].samples;
 		else
 			p->n_stored += s->blocks[i].samples;
+		part->first_ns = s->blocks[i].first_ns;
+		part->last_ns = s->blocks[i].last_ns;
 		if (is_read)
-			load_count_block(p, &s->blocks[i], s->blocks[i].n_rows && !is_damaged);
+			load_count_block(p, part, &s->blocks[i],
+					 s->blocks[i].n_rows && !is_damaged);
 	}
 	look_at_rows(p, part);
 }
@@ -490,7 +485,7 @@ static void add_weights(struct profile *p, struct load_part *part)
 			else if ((part->uses[row->node] & TAKEN) && takes_row(p, part, row) &&
 				 (!part->idle[row->class] || p->index->query->with_idle))
 				load_add_row(p, part, row);
-		add_slice(p, &part->segment->blocks[i], first);
+		load_add_slices(p, part, &part->segment->blocks[i], first);
 	}
 }
 
@@ -624,6 +619,7 @@ static struct profile *profile_new(const struct profile_request *request)
 	vec_push(&p->nodes, (struct profile_node){ 0, NO_INDEX, 0 });
 	vec_push(&p->node_places, NO_INDEX);
 	profile_index_init(p, request);
+	p->index->needs_times = load_needs_times(p);
 	p->lane_keys = request->columns;
 	p->index->finds_lanes = p->lane_keys.n || request->lanes_by_samples;
 	lanes_init(p);

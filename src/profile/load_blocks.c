@@ -4,24 +4,109 @@
 #include "profile/index.h"
 #include "profile/rows_ahead.h"
 #include "store/row_reader.h"
+#include "store/times.h"
+
+static uint64_t load_since_start(const struct profile *p, uint64_t ns)
+{
+	uint64_t start = p->session->info.start_ns;
+
+	return ns > start ? ns - start : 0;
+}
+
+static bool takes_time(const struct profile *p, uint64_t ns)
+{
+	return query_takes_number(p->index->query, FILTER_TIME, load_since_start(p, ns));
+}
 
 bool load_takes_block(const struct profile *p, const struct block *block)
 {
-	uint64_t start = p->session->info.start_ns;
-	uint64_t at = block->first_ns > start ? block->first_ns - start : 0;
+	uint64_t first = MIN(block->first_ns, block->timed_ns);
 
-	return query_takes_number(p->index->query, FILTER_TIME, at);
+	if (!block->timed_ns)
+		return takes_time(p, block->first_ns);
+	return query_takes_some(p->index->query, FILTER_TIME, load_since_start(p, first),
+				load_since_start(p, block->last_ns));
+}
+
+static bool has_times(const struct session *s)
+{
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		for (uint32_t b = 0; b < s->segments[i]->n_blocks; b++)
+			if (s->segments[i]->blocks[b].timed_ns)
+				return true;
+	return false;
+}
+
+bool load_needs_times(const struct profile *p)
+{
+	return (p->index->request->with_times || query_has(p->index->query, FILTER_TIME)) &&
+	       has_times(p->session);
+}
+
+static bool choice_takes(const void *profile, uint64_t time_ns)
+{
+	return takes_time(profile, time_ns);
+}
+
+/* Makes each sample with a time a row. The rest of the rows comes first. */
+static void spread_rows(struct load_part *part, const struct sample_times *times)
+{
+	struct count_rows rows = { 0 };
+
+	vec_foreach (times, t) {
+		part->rows.data[t->row].samples -= t->samples;
+		part->rows.data[t->row].period -= t->period;
+	}
+	vec_foreach (&part->rows, row)
+		if (row->samples) {
+			vec_push(&rows, *row);
+			vec_push(&part->times, 0);
+		}
+	vec_foreach (times, t) {
+		struct count_row row = part->rows.data[t->row];
+
+		row.samples = t->samples;
+		row.period = t->period;
+		vec_push(&rows, row);
+		vec_push(&part->times, t->time_ns);
+	}
+	vec_fini(&part->rows);
+	part->rows = rows;
+}
+
+/* Reduces the rows to the samples that the query takes. */
+static void read_times(const struct profile *p, struct load_part *part, uint32_t i)
+{
+	const struct block *block = &part->segment->blocks[i];
+	const struct times_choice choice = { choice_takes, p, takes_time(p, block->first_ns) };
+	struct sample_times times = { 0 };
+
+	/* Of damaged times, the session has warned. The block counts as one without times. */
+	segment_read_times(part->segment, i, &part->rows, &times);
+	times_choose(&choice, part->rows.data, &part->rows.n, &times);
+	if (times.n && !choice.takes_untimed) {
+		part->first_ns = times.data[0].time_ns;
+		part->last_ns = times.data[times.n - 1].time_ns;
+	}
+	if (p->index->request->with_times)
+		spread_rows(part, &times);
+	vec_fini(&times);
 }
 
 enum block_state load_read_block(struct profile *p, struct load_part *part, uint32_t i)
 {
+	const struct block *block = &part->segment->blocks[i];
 	int r;
 
-	part->rows.n = 0;
-	if (!load_takes_block(p, &part->segment->blocks[i]))
+	part->rows.n = part->times.n = part->entry_times.n = 0;
+	part->first_ns = block->first_ns;
+	part->last_ns = block->last_ns;
+	if (!load_takes_block(p, block))
 		return BLOCK_LEFT_OUT;
 	r = p->index->ahead ? rows_ahead_next(p->index->ahead, &part->rows)
 			    : segment_read_rows(part->segment, i, &part->rows, NULL);
+	if (r >= 0 && block->timed_ns && p->index->needs_times)
+		read_times(p, part, i);
 	return r < 0 ? BLOCK_DAMAGED : BLOCK_READ;
 }
 
@@ -31,6 +116,8 @@ struct rows_ahead *load_read_ahead(const struct profile *p)
 	VEC(struct row_block) blocks = { 0 };
 	struct rows_ahead *ahead;
 
+	if (p->index->needs_times) /* the segment's reader decodes them, too */
+		return NULL;
 	for (uint32_t i = 0; i < s->n_segments; i++)
 		for (uint32_t b = 0; b < s->segments[i]->n_blocks; b++)
 			if (load_takes_block(p, &s->segments[i]->blocks[b]))
@@ -40,14 +127,46 @@ struct rows_ahead *load_read_ahead(const struct profile *p)
 	return ahead;
 }
 
-void load_count_block(struct profile *p, const struct block *block, bool has_rows)
+void load_count_block(struct profile *p, const struct load_part *part, const struct block *block,
+		      bool has_rows)
 {
 	for (uint32_t i = 0; i < block->n_losses; i++)
 		if (block->losses[i].reason < N_LOSS_REASONS)
 			p->losses[block->losses[i].reason] += block->losses[i].n;
 	if (!has_rows)
 		return;
-	if (!p->first_ns || block->first_ns < p->first_ns)
-		p->first_ns = block->first_ns;
-	p->last_ns = MAX(p->last_ns, block->last_ns);
+	if (!p->first_ns || part->first_ns < p->first_ns)
+		p->first_ns = part->first_ns;
+	p->last_ns = MAX(p->last_ns, part->last_ns);
+}
+
+void load_note_entry(struct load_part *part, const struct count_row *row)
+{
+	if (part->times.n)
+		vec_push(&part->entry_times, part->times.data[row - part->rows.data]);
+}
+
+static void load_add_slice(struct profile *p, const struct profile_slice *slice)
+{
+	if (slice->n)
+		vec_push(&p->slices, *slice);
+}
+
+void load_add_slices(struct profile *p, struct load_part *part, const struct block *block,
+		     size_t first)
+{
+	size_t n = p->entries.n - first, n_untimed = 0;
+
+	if (!p->index->request->with_slices)
+		return;
+	while (n_untimed < part->entry_times.n && !part->entry_times.data[n_untimed])
+		n_untimed++;
+	if (!part->entry_times.n)
+		n_untimed = n;
+	load_add_slice(p, &(struct profile_slice){ block->first_ns, block->last_ns, first,
+						   n_untimed });
+	for (size_t i = n_untimed; i < part->entry_times.n; i++)
+		load_add_slice(p,
+			       &(struct profile_slice){ part->entry_times.data[i],
+							part->entry_times.data[i], first + i, 1 });
 }

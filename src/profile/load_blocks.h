@@ -10,14 +10,31 @@ struct rows_ahead;
 
 enum block_state { BLOCK_READ, BLOCK_LEFT_OUT, BLOCK_DAMAGED };
 
-/* Whether the query takes the second that a block begins in. */
+/* Whether the query takes the second that a block begins in, or some of its exact times. */
 bool load_takes_block(const struct profile *p, const struct block *block);
 
-/* Reads block i into part->rows if the query takes it. */
+/*
+ * Whether exact times are needed: some block has them, and the query or the request asks for parts
+ * of seconds.
+ */
+bool load_needs_times(const struct profile *p);
+
+/* Reads block i into part->rows, if the query takes some of it, and sets the fields behind them. */
 enum block_state load_read_block(struct profile *p, struct load_part *part, uint32_t i);
 
 /* Begins to decode the blocks that load_read_block() will read in the first pass, in this order. */
 struct rows_ahead *load_read_ahead(const struct profile *p);
 
-/* Adds the block's losses to those of the profile and, if it has rows, its time. */
-void load_count_block(struct profile *p, const struct block *block, bool has_rows);
+/* Adds the block's losses to those of the profile and, if it has rows, their time. */
+void load_count_block(struct profile *p, const struct load_part *part, const struct block *block,
+		      bool has_rows);
+
+/* Notes that a row has made a new entry. */
+void load_note_entry(struct load_part *part, const struct count_row *row);
+
+/*
+ * Makes slices of the block's entries, which begin at `first`: of all that have no time, and of
+ * each that has one.
+ */
+void load_add_slices(struct profile *p, struct load_part *part, const struct block *block,
+		     size_t first);

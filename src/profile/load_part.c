@@ -40,6 +40,8 @@ void load_part_fini(struct load_part *part)
 		free(columns[i]);
 	vec_fini(&part->chain);
 	vec_fini(&part->blocks);
+	vec_fini(&part->times);
+	vec_fini(&part->entry_times);
 }
 
 void load_find_arcs(struct load_part *part)

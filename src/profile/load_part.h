@@ -47,6 +47,13 @@ struct load_part {
 	VEC(uint32_t) blocks;    /* … where sums are read of these blocks instead of their rows */
 	VEC(struct chain_step) chain; /* on its way into the tree: innermost first */
 	struct count_rows rows;       /* of the block at hand */
+	/*
+	 * Of the block at hand: when its first and last sample were taken. With request->with_times
+	 * also the time of each row, which is one sample then; 0: not exactly known.
+	 */
+	uint64_t first_ns, last_ns;
+	VEC(uint64_t) times;
+	VEC(uint64_t) entry_times; /* of the entries that the block has made */
 };
 
 void load_part_init(struct load_part *part, const struct segment *segment);

@@ -222,7 +222,8 @@ struct profile_request {
 	bool with_functions; /* else a piece of code is a whole image */
 	bool with_chains;    /* else only the innermost frames */
 	bool with_places;    /* keep the offsets that samples fell on */
-	bool with_slices;    /* keep the seconds apart */
+	bool with_slices;    /* keep the seconds apart … */
+	bool with_times;     /* … and single samples, where their times are known */
 	bool with_lines;     /* source lines have separate rows */
 	bool with_addresses; /* instructions have separate rows */
 	bool with_inlines;   /* frames for functions that are inlined */

@@ -117,7 +117,8 @@ static bool query_parse_time(const char *text, const char **end, uint64_t *ns)
 	static const struct {
 		const char *suffix;
 		double factor;
-	} units[] = { { "ms", 1e6 }, { "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 }, { "", 1e9 } };
+	} units[] = { { "us", 1e3 }, { "ms", 1e6 },   { "s", 1e9 },
+		      { "m", 60e9 }, { "h", 3600e9 }, { "", 1e9 } };
 	char *stop;
 	double value;
 
@@ -135,7 +136,7 @@ static bool query_parse_time(const char *text, const char **end, uint64_t *ns)
 	}
 	if (!isfinite(value) || value < 0 || value > 9e18)
 		return false;
-	*ns = (uint64_t)value;
+	*ns = (uint64_t)(value + 0.5);
 	return true;
 }
 
@@ -312,10 +313,15 @@ int query_check(const struct query *q, struct error *err)
 
 bool query_takes_number(const struct query *q, enum filter_tag tag, uint64_t number)
 {
+	return query_takes_some(q, tag, number, number);
+}
+
+bool query_takes_some(const struct query *q, enum filter_tag tag, uint64_t from, uint64_t to)
+{
 	const struct filter *f = &q->filters[tag];
 
 	for (size_t i = 0; i < f->n; i++)
-		if (number >= f->data[i].from && number <= f->data[i].to - (tag == FILTER_TIME))
+		if (to >= f->data[i].from && from <= f->data[i].to - (tag == FILTER_TIME))
 			return true;
 	return f->n == 0;
 }

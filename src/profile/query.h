@@ -57,7 +57,8 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(CONTEXT, "context", GLOB, "GLOB",                                                       \
 	  "user, system, irq, softirq (interrupts by the kernel's call chain) or idle")           \
 	X(TIME, "time", TIME, "FROM-TO",                                                          \
-	  "seconds since the start, to the second: 2s-5s, 2-, -1m, or 3 for the fourth second")   \
+	  "time since the start: 2s-5s, 2-, -1m, 400ms-450ms, or 3 for the fourth second. "       \
+	  "Sessions without exact times have whole seconds")                                      \
 	X(SESSION, "session", SOURCE, "NAME",                                                     \
 	  "saved sessions beside the *current* one, added up. A path is a "                       \
 	  "separate session")                                                                     \
@@ -122,6 +123,8 @@ bool query_has(const struct query *q, enum filter_tag tag);
 
 /* Both are true where the query has no such filter. */
 bool query_takes_number(const struct query *q, enum filter_tag tag, uint64_t number);
+/* As query_takes_number() for some number of a range, both ends in it. */
+bool query_takes_some(const struct query *q, enum filter_tag tag, uint64_t from, uint64_t to);
 bool query_takes_name(const struct query *q, enum filter_tag tag, const char *name);
 
 /* As query_takes_name() for a path: the last component, or "[kernel]" as "kernel", will do. */

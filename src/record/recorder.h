@@ -71,7 +71,7 @@ struct recorder_config {
 	uint64_t ring_bytes;   /* 0: default */
 	const char *names_dir; /* as in struct pipeline_config */
 	uint64_t segment_bytes, table_bytes; /* as in struct session_info */
-	bool writes_behind;                  /* likewise */
+	bool exact_times, writes_behind;     /* likewise */
 	uint64_t keep_ns, keep_bytes;        /* raw: only the last samples (record/raw.h); 0: all */
 	const char *raw; /* a perf.data file to write instead of a session (record/raw.h); NULL */
 	char *const *raw_argv; /* its command line */

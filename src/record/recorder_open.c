@@ -148,6 +148,7 @@ int recorder_open_session(struct recorder *r, const char *dir, struct error *err
 		.merged = c->merged,
 		.segment_bytes = c->segment_bytes,
 		.table_bytes = c->table_bytes,
+		.exact_times = c->exact_times && !c->in_kernel,
 		.writes_behind = c->writes_behind,
 	};
 	struct pipeline_config pipeline = {

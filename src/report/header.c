@@ -455,6 +455,16 @@ static void header_put_duration(struct buf *text, double seconds)
 		buf_printf(text, ", %.1f s", seconds);
 }
 
+/* Of less than a second, exact times are of interest. */
+static void header_put_shown(struct buf *text, const struct profile *p)
+{
+	int digits = p->last_ns - p->first_ns < NS_PER_SECOND ? 6 : 1;
+
+	buf_printf(text, "; shown: %.*f to %.*f s", digits,
+		   seconds_since_start(p->session, p->first_ns), digits,
+		   seconds_since_start(p->session, p->last_ns));
+}
+
 static void header_print_time(struct printer *pr)
 {
 	const struct profile *p = pr->r->profile;
@@ -466,9 +476,7 @@ static void header_print_time(struct printer *pr)
 		buf_str(&pr->text, "not known");
 	}
 	if (query_has(pr->r->query, FILTER_TIME))
-		buf_printf(&pr->text, "; shown: %.1f to %.1f s",
-			   seconds_since_start(p->session, p->first_ns),
-			   seconds_since_start(p->session, p->last_ns));
+		header_put_shown(&pr->text, p);
 	if (!p->session->has_end)
 		put_missing_end(&pr->text, p->session);
 	header_end_line(pr, "time");

@@ -13,7 +13,7 @@
 #include "pt/flow.h"
 #include "replay/replay.h"
 #include "script/script_hex.h"
-#include "store/row_reader.h"
+#include "script/script_session.h"
 #include "store/session.h"
 #include "symbol/disasm.h"
 #include "symbol/symbols.h"
@@ -34,7 +34,7 @@ void script_filter_fini(struct script_filter *f)
 
 /* Printing. */
 
-static int script_flush(struct script_printer *p)
+int script_flush(struct script_printer *p)
 {
 	if (p->out.len && fwrite(p->out.data, 1, p->out.len, p->file) != p->out.len)
 		p->has_failed = true;
@@ -132,7 +132,7 @@ static bool takes(struct script_printer *p, const struct script_row *row)
 	       script_takes_time(f, row->time_ns) && takes_place(p, row->code[0]);
 }
 
-static int script_take_row(struct script_printer *p, const struct script_row *row)
+int script_take_row(struct script_printer *p, const struct script_row *row)
 {
 	if (reserve_check() < 0)
 		return -ENOMEM;
@@ -416,161 +416,13 @@ static int run_replay(const struct script_input *input, const struct script_opti
 	return e;
 }
 
-/* A session. */
-
-struct reading {
-	struct script_printer printer;
-	const struct session *session;
-	const struct segment *segment;
-	struct perf_event_attr attr; /* what samples of a session have */
-	struct code_addr code[MAX_FRAMES];
-};
-
-static const struct image *stored_image(const void *context, image_id id)
-{
-	const struct reading *r = context;
-
-	return &r->segment->images[id.n < r->segment->n_images ? id.n : 0];
-}
-
-static void stored_names(const void *context, image_id id,
-			 void (*visit)(void *visitor, const struct given_symbol *symbol),
-			 void *visitor)
-{
-	const struct reading *r = context;
-
-	for (uint32_t i = 0; i < r->segment->n_symbols; i++) {
-		const struct code_symbol *s = &r->segment->symbols[i];
-		struct given_symbol symbol = { s->offset, s->size, s->name, s->line };
-
-		if (s->image.n == id.n)
-			visit(visitor, &symbol);
-	}
-}
-
-/* A stack of the tree, innermost first. */
-static uint32_t script_read_stack(struct reading *r, uint32_t node)
-{
-	uint32_t n = 0;
-
-	for (; node && n < MAX_FRAMES; node = r->segment->nodes[node].parent)
-		r->code[n++] = r->segment->nodes[node].code;
-	if (!n)
-		r->code[n++] = (struct code_addr){ IMAGE_UNKNOWN_ID, 0 };
-	return n;
-}
-
-static const char *script_string_of(const struct segment *segment, string_id id)
-{
-	return id.n < segment->n_strings ? segment->strings[id.n] : "";
-}
-
-static int take_count(struct reading *r, const struct block *block, const struct count_row *count)
-{
-	const struct profile_class *c = &r->segment->classes[count->class];
-	const struct session_info *info = &r->session->info;
-	struct script_row row = {
-		.comm = script_string_of(r->segment, c->comm),
-		.cgroup = script_string_of(r->segment, c->cgroup),
-		.event = c->counter < info->n_counters ? info->counters[c->counter].name : "",
-		.attr = &r->attr,
-		.pid = c->pid,
-		.tid = c->tid,
-		.cpu = c->cpu,
-		.time_ns = block->first_ns,
-		.period = count->period,
-		.samples = count->samples,
-		.code = r->code,
-		.has_chain = r->attr.sample_type & PERF_SAMPLE_CALLCHAIN,
-	};
-
-	row.n_frames = script_read_stack(r, count->node);
-	return script_take_row(&r->printer, &row);
-}
-
-static int take_segment(struct reading *r, const struct segment *segment, struct error *err)
-{
-	struct count_rows rows = { 0 };
-	int e = 0;
-
-	r->segment = segment;
-	for (uint32_t b = 0; b < segment->n_blocks && !e; b++) {
-		const struct block *block = &segment->blocks[b];
-
-		rows.n = 0;
-		if (!block->n_rows)
-			continue;
-		e = segment_read_rows(segment, b, &rows, err);
-		for (size_t i = 0; i < rows.n && !e; i++)
-			e = take_count(r, block, &rows.data[i]);
-	}
-	vec_fini(&rows);
-	return e;
-}
-
-static bool has_cgroups(const struct session *session)
-{
-	for (uint32_t i = 0; i < session->n_segments; i++)
-		for (uint32_t c = 0; c < session->segments[i]->n_classes; c++)
-			if (session->segments[i]->classes[c].cgroup.n)
-				return true;
-	return false;
-}
-
-static struct perf_event_attr stored_attr(const struct session *session)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-			       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD,
-	};
-
-	if (strncmp(session->info.stacks, "none", 4) != 0)
-		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
-	if (has_cgroups(session))
-		attr.sample_type |= PERF_SAMPLE_CGROUP;
-	return attr;
-}
-
-static int run_session(const struct script_input *input, const struct script_options *options,
-		       struct error *err)
-{
-	struct reading *r = xcalloc(1, sizeof(*r));
-	struct script_places_config places = {
-		.symbolizer = input->symbolizer,
-		.image = stored_image,
-		.names = stored_names,
-		.context = r,
-		.with_brackets = input->with_brackets,
-	};
-	const struct session_info *info = &input->session->info;
-	int e = 0;
-
-	r->session = input->session;
-	r->printer.options = options;
-	r->printer.file = input->file;
-	r->attr = stored_attr(input->session);
-	for (uint32_t i = 0; i < info->n_counters; i++)
-		r->printer.event_width =
-			MAX(r->printer.event_width, (int)strlen(info->counters[i].name));
-	for (uint32_t i = 0; i < input->session->n_segments && !e; i++) {
-		r->printer.places = script_places_new(&places);
-		e = take_segment(r, input->session->segments[i], err);
-		script_places_free(r->printer.places);
-	}
-	script_flush(&r->printer);
-	e = r->printer.has_failed ? -EPIPE : e;
-	buf_fini(&r->printer.out);
-	free(r);
-	return e;
-}
-
 int script_run(const struct script_input *input, const struct script_options *options,
 	       struct error *err)
 {
 	assert(input->replay || input->session);
 	assert(!options->take || options->is_json);
-	return input->replay ? run_replay(input, options, err) : run_session(input, options, err);
+	return input->replay ? run_replay(input, options, err)
+			     : script_run_session(input, options, err);
 }
 
 /* Refuses a filter of CPUs if the samples have no CPU. */
@@ -607,7 +459,7 @@ int script_fit(const struct script_input *input, struct script_options *options,
 		options->clock_ns = info->clock_ns;
 		options->wall_ns = info->wall_ns;
 	} else {
-		vec_push(&attrs, stored_attr(input->session));
+		vec_push(&attrs, script_stored_attr(input->session));
 		vec_push(&events, (struct script_event){ "this session", &attrs.data[0] });
 		for (uint32_t i = 0; i < SCRIPT_TYPES; i++)
 			if (!options->fields.chosen[i])

@@ -21,7 +21,8 @@ bool batch_add(struct batch *b, const struct tree *tree, const struct batch_samp
 	return b->n == BATCH_SAMPLES || b->steps.n >= BATCH_STEPS;
 }
 
-void batch_settle(struct batch *b, struct tree *tree, struct tally *tally)
+void batch_settle(struct batch *b, struct tree *tree, struct tally *tally,
+		  struct sample_times *times)
 {
 	const struct tree_step *steps = b->steps.data;
 
@@ -29,8 +30,12 @@ void batch_settle(struct batch *b, struct tree *tree, struct tally *tally)
 	for (uint32_t i = 0; i < b->n; i++) {
 		const struct batch_sample *s = &b->samples[i];
 
-		tally_add(tally, s->class, tree_descend(tree, steps, s->n_steps), s->samples,
-			  s->period);
+		uint32_t row = tally_add(tally, s->class, tree_descend(tree, steps, s->n_steps),
+					 s->samples, s->period);
+
+		if (s->time_ns && s->samples <= UINT32_MAX)
+			vec_push(times, (struct timed_sample){ s->time_ns, row,
+							       (uint32_t)s->samples, s->period });
 		steps += s->n_steps;
 	}
 	b->n = 0;

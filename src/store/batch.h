@@ -20,6 +20,7 @@
 struct batch {
 	struct batch_sample {
 		uint64_t samples, period;
+		uint64_t time_ns; /* 0: not known exactly */
 		uint32_t class, n_steps;
 	} samples[BATCH_SAMPLES];
 	uint32_t n;
@@ -40,6 +41,9 @@ struct tree_step *batch_steps(struct batch *b, uint32_t n);
  */
 bool batch_add(struct batch *b, const struct tree *tree, const struct batch_sample *sample);
 
-/* Adds all samples of the batch to the tables and empties the batch. */
-void batch_settle(struct batch *b, struct tree *tree, struct tally *tally);
+/*
+ * Adds all samples of the batch to the tables, their exact times to *times, and empties the batch.
+ */
+void batch_settle(struct batch *b, struct tree *tree, struct tally *tally,
+		  struct sample_times *times);
 uint64_t batch_memory(const struct batch *b);

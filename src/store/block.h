@@ -108,11 +108,11 @@ struct counts_frame {
 
 /*
  * Packs the tally's rows. `classes` are the classes of the rows; `disk_ids` are set by
- * nodes_encode().
+ * nodes_encode(). Sets places[row], which a reader gives the row; NULL: nobody asks.
  */
 void counts_encode(struct block_encoder *e, struct buf *out, const struct counts_frame *f,
 		   const struct tally *tally, const struct profile_class *classes,
-		   const uint32_t *disk_ids);
+		   const uint32_t *disk_ids, uint32_t *places);
 
 /* Appends f->n_rows rows. -EBADMSG: the bytes don't decode, and *rows is unchanged. */
 int counts_decode(struct unpacker *u, const uint8_t *bytes, size_t size,

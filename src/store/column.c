@@ -119,6 +119,14 @@ void column_put_signed(struct column *c, int64_t v)
 	column_put(c, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
 }
 
+void column_clear(struct column *c)
+{
+	c->tokens.len = 0;
+	c->bits.len = 0;
+	c->pending = 0;
+	c->n_pending = 0;
+}
+
 void column_write(struct column *c, struct packer *p, struct buf *out)
 {
 	pack_bytes(p, out, c->tokens.data, c->tokens.len);
@@ -129,8 +137,7 @@ void column_write(struct column *c, struct packer *p, struct buf *out)
 	}
 	buf_uleb(out, c->bits.len);
 	buf_bytes(out, c->bits.data, c->bits.len);
-	c->tokens.len = 0;
-	c->bits.len = 0;
+	column_clear(c);
 }
 
 struct unpacker {

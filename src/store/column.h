@@ -41,6 +41,8 @@ void column_fini(struct column *c);
 void column_put(struct column *c, uint64_t v);
 void column_put_signed(struct column *c, int64_t v); /* zigzag */
 
+void column_clear(struct column *c);
+
 /* Appends the packed column to *out and empties it for the next use. */
 void column_write(struct column *c, struct packer *p, struct buf *out);
 

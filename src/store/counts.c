@@ -70,7 +70,15 @@ struct counts_writer {
 	const struct tally *tally;
 	const struct profile_class *classes;
 	struct period_bases bases;
+	uint32_t *places; /* by row of the tally, or NULL */
+	uint32_t n_placed;
 };
+
+static void place_row(struct counts_writer *w, uint32_t i)
+{
+	if (w->places)
+		w->places[w->e->items[i].value] = w->n_placed++;
+}
 
 /*
  * A plain row: a new node with one sample of the usual period in one class. Most leaves are plain.
@@ -87,7 +95,7 @@ static bool is_plain(const struct counts_writer *w, uint32_t i)
 }
 
 /* Writes the plain rows: a flag for each new node, and the class of each plain one. */
-static void put_plain_rows(const struct counts_writer *w, struct buf *out)
+static void put_plain_rows(struct counts_writer *w, struct buf *out)
 {
 	struct column *flags = &w->e->columns[0], *class = &w->e->columns[1];
 	struct column *counter = &w->e->columns[2];
@@ -98,6 +106,7 @@ static void put_plain_rows(const struct counts_writer *w, struct buf *out)
 
 		if (!is_plain(w, i))
 			continue;
+		place_row(w, i);
 		for (; node < key_node(&w->e->items[i]); node++)
 			column_put(flags, 0);
 		column_put(flags, 1);
@@ -112,7 +121,7 @@ static void put_plain_rows(const struct counts_writer *w, struct buf *out)
 	column_write(counter, w->e->packer, out);
 }
 
-static void put_other_rows(const struct counts_writer *w, struct buf *out)
+static void put_other_rows(struct counts_writer *w, struct buf *out)
 {
 	struct column *node = &w->e->columns[0], *class = &w->e->columns[1];
 	struct column *counter = &w->e->columns[2], *samples = &w->e->columns[3];
@@ -127,6 +136,7 @@ static void put_other_rows(const struct counts_writer *w, struct buf *out)
 
 		if (is_plain(w, i))
 			continue;
+		place_row(w, i);
 		column_put(node, at - last_node);
 		column_put(class, is_same ? row->class - last_class - 1
 					  : w->f->n_classes - 1 - row->class);
@@ -143,9 +153,11 @@ static void put_other_rows(const struct counts_writer *w, struct buf *out)
 
 void counts_encode(struct block_encoder *e, struct buf *out, const struct counts_frame *f,
 		   const struct tally *tally, const struct profile_class *classes,
-		   const uint32_t *disk_ids)
+		   const uint32_t *disk_ids, uint32_t *places)
 {
-	struct counts_writer w = { .e = e, .f = f, .tally = tally, .classes = classes };
+	struct counts_writer w = {
+		.e = e, .f = f, .tally = tally, .classes = classes, .places = places
+	};
 
 	sort_rows(e, tally, disk_ids);
 	period_bases_find(&w.bases, tally->rows, tally->n, classes);

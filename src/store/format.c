@@ -7,6 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/reader.h"
 
@@ -55,7 +56,7 @@ void block_header_write(struct buf *out, const struct block_header *h,
 		buf_uleb(out, h->n_ids[i]);
 	}
 	buf_uleb(out, h->n_rows);
-	for (int i = 0; i < N_SECTIONS; i++) {
+	for (int i = 0; i < SECTION_TIMES; i++) {
 		buf_uleb(out, h->section_size[i]);
 		if (h->section_size[i])
 			buf_u64(out, h->section_hash[i]);
@@ -65,6 +66,11 @@ void block_header_write(struct buf *out, const struct block_header *h,
 		buf_u8(out, (uint8_t)losses[i].reason);
 		buf_uleb(out, losses[i].counter + 1); /* "all", UINT32_MAX, becomes 0 */
 		buf_uleb(out, losses[i].n);
+	}
+	if (h->section_size[SECTION_TIMES]) {
+		buf_uleb(out, h->section_size[SECTION_TIMES]);
+		buf_u64(out, h->section_hash[SECTION_TIMES]);
+		buf_uleb(out, h->early_us);
 	}
 	size = (uint16_t)(out->len - start + 8);
 	out->data[start + 4] = (uint8_t)size;
@@ -99,6 +105,17 @@ static void parse_losses(struct reader *r, struct block_header *h, struct loss_r
 	}
 }
 
+static void parse_times(struct reader *r, struct block_header *h)
+{
+	if (r->bad || !reader_left(r))
+		return;
+	h->section_size[SECTION_TIMES] = reader_uleb32(r);
+	h->section_hash[SECTION_TIMES] = reader_u64(r);
+	h->early_us = reader_uleb(r);
+	if (h->early_us > h->first_ns / NS_PER_US)
+		r->bad = true;
+}
+
 static const uint32_t ids_max[N_TABLES] = {
 	[TABLE_STRINGS] = SEGMENT_IDS_MAX, [TABLE_IMAGES] = SEGMENT_IMAGES_MAX,
 	[TABLE_CLASSES] = SEGMENT_IDS_MAX, [TABLE_NODES] = SEGMENT_IDS_MAX,
@@ -121,11 +138,12 @@ static void block_header_parse_fields(struct reader *r, struct block_header *h,
 			r->bad = true;
 	}
 	h->n_rows = reader_uleb32(r);
-	for (int i = 0; i < N_SECTIONS; i++) {
+	for (int i = 0; i < SECTION_TIMES; i++) {
 		h->section_size[i] = reader_uleb32(r);
 		h->section_hash[i] = h->section_size[i] ? reader_u64(r) : 0;
 	}
 	parse_losses(r, h, losses);
+	parse_times(r, h);
 	if (h->kind >= N_BLOCK_KINDS || h->n_rows > SEGMENT_IDS_MAX || h->last_ns < h->first_ns ||
 	    block_size(h) > BLOCK_SIZE_MAX)
 		r->bad = true;

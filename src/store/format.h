@@ -8,12 +8,14 @@
 #include "base/buf.h"
 #include "store/segment.h"
 
-#define SEGMENT_MAGIC       "ASSAYSEG"
-#define SEGMENT_VERSION     1 /* without groups */
-#define SEGMENT_VERSION_MAX 3 /* with groups of seconds and overviews */
-#define SEGMENT_HEADER_SIZE 32
-#define SEGMENT_SUFFIX      ".segment"
-#define SEGMENTS_DIR        "samples/current"
+#define SEGMENT_MAGIC          "ASSAYSEG"
+#define SEGMENT_VERSION        1 /* without groups */
+#define SEGMENT_VERSION_GROUPS 3 /* with groups of seconds and overviews */
+#define SEGMENT_VERSION_TIMES  4 /* with exact times, and maybe groups */
+#define SEGMENT_VERSION_MAX    4
+#define SEGMENT_HEADER_SIZE    32
+#define SEGMENT_SUFFIX         ".segment"
+#define SEGMENTS_DIR           "samples/current"
 
 #define BLOCK_MAGIC           "aBLK"
 #define BLOCK_HEADER_MIN      32
@@ -67,7 +69,8 @@ static inline bool is_group(enum block_kind kind)
 enum table { TABLE_STRINGS, TABLE_IMAGES, TABLE_CLASSES, TABLE_NODES, TABLE_SYMBOLS, N_TABLES };
 
 /* INFO and END blocks have their content in SECTION_NAMES and no other section. */
-enum section { SECTION_NAMES, SECTION_NODES, SECTION_COUNTS, N_SECTIONS };
+/* The header has SECTION_TIMES behind the losses, and only if it is not empty. */
+enum section { SECTION_NAMES, SECTION_NODES, SECTION_COUNTS, SECTION_TIMES, N_SECTIONS };
 
 struct segment_header {
 	uint32_t version;
@@ -87,6 +90,7 @@ struct block_header {
 	uint64_t delivered_before;
 	uint32_t first_id[N_TABLES], n_ids[N_TABLES]; /* the ids that this block adds */
 	uint32_t n_rows, n_losses;
+	uint64_t early_us; /* the first exact time, in microseconds before first_ns */
 	uint32_t section_size[N_SECTIONS];
 	uint64_t section_hash[N_SECTIONS]; /* XXH3, 64 bits, of the stored bytes */
 };

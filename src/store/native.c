@@ -35,7 +35,23 @@ static void encode_counts(struct store *s, struct block_header *h, const segment
 			     t->disk_ids.data);
 	else
 		counts_encode(&s->encoder, out, &frame, &s->tally, t->written.data,
-			      t->disk_ids.data);
+			      t->disk_ids.data, s->times.n ? s->places.data : NULL);
+}
+
+/* Encodes the exact times of the rows, behind their counts. */
+static void encode_times(struct store *s, struct block_header *h)
+{
+	const struct times_rows rows = {
+		.rows = s->tally.rows,
+		.n = s->tally.n,
+		.places = s->places.data,
+		.classes = s->tables.written.data,
+		.has_rate = s->has_rate,
+	};
+
+	if (s->times.n)
+		times_encode(&s->encoder, &s->sections[SECTION_TIMES], &s->times, &rows,
+			     h->first_ns, &h->early_us);
 }
 
 /* Packs the open block into s->sections and completes the header, which has its kind and times. */
@@ -56,7 +72,10 @@ static void encode_block(struct store *s, struct block_header *h)
 		nodes_encode(&s->encoder, &s->sections[SECTION_NODES], &t->tree,
 			     t->done[TABLE_NODES], t->disk_ids.data);
 	h->n_rows = is_group(h->kind) ? (uint32_t)s->group.rows.n : s->tally.n;
+	if (s->times.n)
+		vec_reserve(&s->places, s->tally.n);
 	encode_counts(s, h, now);
+	encode_times(s, h);
 	block_fill_names(&s->sections[SECTION_NAMES]);
 	block_fill_counts(&s->sections[SECTION_COUNTS], h);
 }
@@ -137,14 +156,19 @@ int native_write_out(struct store *s, struct error *err)
 	return 0;
 }
 
+static uint32_t segment_version(const struct store *s)
+{
+	if (s->keeps_times)
+		return SEGMENT_VERSION_TIMES;
+	return s->is_grouping ? SEGMENT_VERSION_GROUPS : SEGMENT_VERSION;
+}
+
 void native_begin_out(struct store *s)
 {
 	s->out.len = 0;
 	if (!s->size_bytes) {
-		segment_header_write(&s->out,
-				     &(struct segment_header){ s->is_grouping ? SEGMENT_VERSION_MAX
-									      : SEGMENT_VERSION,
-							       s->number, s->delivered });
+		segment_header_write(&s->out, &(struct segment_header){ segment_version(s),
+									s->number, s->delivered });
 		append_text_block(s, BLOCK_INFO, &s->info);
 	}
 }
@@ -152,6 +176,7 @@ void native_begin_out(struct store *s)
 static void start_block(struct store *s)
 {
 	tally_clear(&s->tally);
+	s->times.n = 0;
 	s->samples = 0;
 	s->period = 0;
 	for (int i = 0; i < N_SECTIONS; i++)
@@ -204,14 +229,15 @@ static bool has_news(const struct store *s)
 
 static void settle_batch(struct store *s)
 {
-	batch_settle(&s->batch, &s->tables.tree, &s->tally);
+	batch_settle(&s->batch, &s->tables.tree, &s->tally, &s->times);
 }
 
 /* Writes one block of samples or one group. Afterwards it is empty, written or lost. */
 static int write_block(struct store *s, struct block_header *h, struct error *err)
 {
 	cleanup(reserve_drop) struct reserve room = { 0 };
-	int r = segment_tables_reserve(&s->tables, s->tally.n + s->group.rows.n, &room);
+	int r = segment_tables_reserve(&s->tables, s->tally.n + s->times.n + s->group.rows.n,
+				       &room);
 
 	if (r < 0) {
 		lose_block(s);
@@ -368,6 +394,8 @@ static void store_free(struct store *s)
 	segment_tables_fini(&s->tables);
 	tally_fini(&s->tally);
 	batch_fini(&s->batch);
+	vec_fini(&s->times);
+	vec_fini(&s->places);
 	vec_fini(&s->losses);
 	group_fini(&s->group);
 	block_encoder_fini(&s->encoder);
@@ -396,6 +424,7 @@ static int native_open(const char *dir, const struct session_info *info,
 	s->dir = xasprintf("%s/" SEGMENTS_DIR, dir);
 	s->last_ns = info->start_ns;
 	s->merged = info->merged;
+	s->keeps_times = info->exact_times;
 	for (uint32_t i = 0; i < MIN(info->n_counters, (uint32_t)SESSION_COUNTERS_MAX); i++)
 		s->has_rate[i] = info->counters[i].freq_hz > 0;
 	s->group.has_rate = s->has_rate;
@@ -453,6 +482,14 @@ static void take_steps(struct store *s, const struct code_addr *frames, uint32_t
 	}
 }
 
+/* A sample without a time, as of a profile, has 0. One that is much later than its second keeps no
+ * time: readers would not look for it here. */
+static bool keeps_time(const struct store *s, const struct sample *sample)
+{
+	return s->keeps_times && sample->is_timed && sample->time_ns / NS_PER_US &&
+	       sample->time_ns + TIMES_LATE_NS >= s->first_ns;
+}
+
 static int native_add(struct store *s, const struct sample *sample, struct error *err)
 {
 	struct profile_class merged = sample->class;
@@ -463,9 +500,10 @@ static int native_add(struct store *s, const struct sample *sample, struct error
 		class_merge(&merged, image_get(s->images, sample->frames[0].image),
 			    sample->frames[0].image, s->merged);
 	if (is_next_second(s, sample->time_ns) || s->tally.n >= TALLY_ROWS_MAX ||
-	    segment_tables_full(&s->tables, s->limits.table_bytes))
+	    s->times.n >= STORE_TIMES_MAX || segment_tables_full(&s->tables, s->limits.table_bytes))
 		r = native_flush_block(s, err);
 	stretch_time(s, sample->time_ns);
+	next.time_ns = keeps_time(s, sample) ? sample->time_ns : 0;
 	next.class = segment_tables_class(&s->tables, &merged);
 	next.n_steps = MIN(sample->n_frames, FRAMES_MAX);
 	take_steps(s, sample->frames, next.n_steps);
@@ -566,7 +604,8 @@ const struct store_ops native_store = {
 uint64_t native_store_memory(const struct store *s)
 {
 	uint64_t n = segment_tables_memory(&s->tables) + tally_memory(&s->tally) + s->out.cap +
-		     s->info.cap + batch_memory(&s->batch) + group_memory(&s->group) +
+		     s->info.cap + batch_memory(&s->batch) + s->times.cap * sizeof(*s->times.data) +
+		     s->places.cap * sizeof(*s->places.data) + group_memory(&s->group) +
 		     block_encoder_memory(&s->encoder);
 
 	for (int i = 0; i < N_SECTIONS; i++)

@@ -11,6 +11,7 @@
 #include "store/segment_tables.h"
 #include "store/segment_writer.h"
 #include "store/sharing.h"
+#include "store/times.h"
 
 /* Rows in memory. A second with more rows becomes several blocks. */
 #define TALLY_ROWS_MAX (1u << 18)
@@ -18,6 +19,9 @@
 /* The same for a block of an overview. A block that is cut there has some rows twice. */
 #define GROUPED_ROWS_MAX (1u << 19)
 #define PIECE_ROWS       65536u
+
+/* The same for exact times. */
+#define STORE_TIMES_MAX (1u << 18)
 
 /* A block that the writer's thread has not written yet. */
 struct late_block {
@@ -44,7 +48,10 @@ struct store {
 
 	struct segment_tables tables;
 	struct tally tally;
-	struct batch batch; /* samples of this block that are not in tree and tally yet */
+	bool keeps_times;
+	struct sample_times times; /* of this block */
+	VEC(uint32_t) places;      /* by row of the tally: its place in the block */
+	struct batch batch;        /* samples of this block that are not in tree and tally yet */
 	uint64_t first_ns, last_ns, samples, period; /* of the open block */
 	uint64_t n_unwritten; /* samples of all blocks that could not be written */
 	struct losses losses;

@@ -93,6 +93,10 @@ int64_t row_reader_find(struct row_reader *reader, const struct segment *segment
 	assert(block < segment->n_blocks);
 	if (!n)
 		return 0;
+	if (place->cut) {
+		*rows = place->cut->rows;
+		return n;
+	}
 	r = place->group ? row_reader_find_second(reader, f->bytes, place, rows)
 			 : row_reader_decode(reader, f->bytes, place, rows);
 	if (!r && !rows_agree(*rows, n, place->samples))
@@ -120,4 +124,35 @@ int segment_read_rows(const struct segment *segment, uint32_t block, struct coun
 	memcpy(rows->data + rows->n, found, (size_t)n * sizeof(*found));
 	rows->n += (size_t)n;
 	return 0;
+}
+
+static int read_cut_times(const struct block_cut *cut, struct sample_times *times)
+{
+	if (!vec_try_reserve(times, times->n + cut->n_times))
+		return -ENOMEM;
+	if (cut->n_times)
+		memcpy(times->data + times->n, cut->times, cut->n_times * sizeof(*cut->times));
+	times->n += cut->n_times;
+	return 0;
+}
+
+int segment_read_times(const struct segment *segment, uint32_t block, const struct count_rows *rows,
+		       struct sample_times *times)
+{
+	struct segment_file *f = segment_file_of(segment);
+	const struct block_place *place = &f->places[block];
+	const uint8_t *bytes = f->bytes + place->times_off;
+
+	assert(block < segment->n_blocks && rows->n == segment->blocks[block].n_rows);
+	if (place->cut)
+		return read_cut_times(place->cut, times);
+	if (!place->times_size)
+		return 0;
+	if (!f->reader)
+		f->reader = row_reader_new();
+	/* A file that was cut meanwhile has zeros here. */
+	if (XXH3_64bits(bytes, place->times_size) != place->times_hash)
+		return -EBADMSG;
+	return times_decode(f->reader->unpacker, bytes, place->times_size, place->first_us,
+			    rows->data, rows->n, times);
 }

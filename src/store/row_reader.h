@@ -17,6 +17,14 @@ int segment_read_rows(const struct segment *segment, uint32_t block, struct coun
 		      struct error *err);
 
 /*
+ * Appends the samples of the block whose exact time is known, in the order of time. `rows` are
+ * those of the block, by segment_read_rows(), and nothing else. A row may have more samples than
+ * those with a time. -EBADMSG: the times are damaged, and only the block's time is known.
+ */
+int segment_read_times(const struct segment *segment, uint32_t block, const struct count_rows *rows,
+		       struct sample_times *times);
+
+/*
  * The same with the decoder's memory in the caller's hands. Threads that have one reader each may
  * read rows of a segment at the same time. A reader must not outlive the sessions that it has read.
  * Returns the number of rows. *rows belongs to the reader and is valid until the next call.

@@ -30,6 +30,19 @@ struct count_rows {
 	size_t n, cap;
 };
 
+/* A sample whose time is known to the microsecond. */
+struct timed_sample {
+	uint64_t time_ns;
+	uint32_t row;     /* its place among the rows of the block */
+	uint32_t samples; /* usually 1 */
+	uint64_t period;
+};
+
+struct sample_times {
+	struct timed_sample *data;
+	size_t n, cap;
+};
+
 struct loss_row {
 	enum loss_reason reason;
 	uint32_t counter; /* UINT32_MAX: all or not known */
@@ -41,6 +54,11 @@ struct block {
 	uint64_t first_ns, last_ns; /* time of the first and last sample */
 	uint64_t samples;           /* sum over its rows */
 	uint32_t n_rows, n_losses;
+	/*
+	 * The time of the first sample that has an exact one (store/row_reader.h). It may be before
+	 * first_ns. 0: the block has no exact times.
+	 */
+	uint64_t timed_ns;
 	uint64_t file_off, size_bytes; /* in the segment's file */
 	const struct loss_row *losses;
 };

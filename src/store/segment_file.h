@@ -7,6 +7,7 @@
 #include "store/block.h"
 #include "store/group.h"
 #include "store/segment.h"
+#include "store/times.h"
 
 struct row_reader;
 
@@ -22,6 +23,13 @@ struct group_place {
 	uint32_t n_seconds;
 };
 
+/* The rows and exact times of a block that is cut to a window. */
+struct block_cut {
+	struct count_row *rows;
+	struct timed_sample *times;
+	size_t n_times;
+};
+
 /* Where the rows of a block are, and the tables that they refer to. */
 struct block_place {
 	const struct group_place *group; /* NULL: not in a group */
@@ -30,6 +38,10 @@ struct block_place {
 	uint32_t size;
 	uint64_t hash, samples;
 	struct counts_frame frame;
+	const struct block_cut *cut;    /* NULL: the block is whole */
+	uint64_t times_off, times_hash; /* of the section TIMES */
+	uint32_t times_size;            /* 0: no exact times */
+	uint64_t first_us;              /* the first of them */
 };
 
 /*

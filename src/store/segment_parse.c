@@ -8,6 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "base/reserve.h"
 #include "store/group.h"
 #include "store/row_reader.h"
@@ -281,25 +282,15 @@ static void parse_nodes(struct segment_context *c, struct segment_file *f,
 		     f->name, (double)h->first_ns / 1e9, n);
 }
 
-static bool filter_takes(const struct block_filter *filter, const struct session_info *info,
-			 uint64_t level_ns, uint64_t first_ns, uint64_t last_ns)
-{
-	first_ns = session_wall_ns(info, first_ns);
-	last_ns = session_wall_ns(info, last_ns);
-	return level_ns ? filter->takes_overview(filter->context, level_ns, first_ns, last_ns)
-			: filter->takes(filter->context, first_ns, last_ns);
-}
-
 /* False only if the block is certainly not wanted. */
 static bool filter_wants_block(const struct segment_context *c, uint64_t level_ns,
-			       uint64_t first_ns, uint64_t last_ns)
+			       const struct block_span *span)
 {
 	const struct block_filter *filter = c->filter;
 
 	if (level_ns && (!filter || !filter->takes_overview))
 		return false;
-	return !filter || !c->has_info ||
-	       filter_takes(filter, &c->info, level_ns, first_ns, last_ns);
+	return !filter || !c->has_info || filter_takes(filter, &c->info, level_ns, span);
 }
 
 static void look_past(struct segment_context *c, const struct block_header *h)
@@ -359,8 +350,13 @@ static void push_samples(struct segment_context *c, struct segment_file *f,
 			 const uint8_t *counts, uint64_t file_off)
 {
 	struct loss_row rows[BLOCK_LOSSES_MAX + 1];
-	struct block block = { h->first_ns, h->last_ns, h->samples,    h->n_rows,
-			       h->n_losses, file_off,   block_size(h), NULL };
+	struct block block = { .first_ns = h->first_ns,
+			       .last_ns = h->last_ns,
+			       .samples = h->samples,
+			       .n_rows = h->n_rows,
+			       .n_losses = h->n_losses,
+			       .file_off = file_off,
+			       .size_bytes = block_size(h) };
 	struct block_place *place;
 
 	memcpy(rows, losses, h->n_losses * sizeof(*rows));
@@ -385,20 +381,50 @@ static void push_samples(struct segment_context *c, struct segment_file *f,
 	place->frame.n_rows = block.n_rows;
 }
 
+/* The time of the first sample with an exact one; 0: there is none. */
+static uint64_t timed_ns(const struct block_header *h)
+{
+	return h->section_size[SECTION_TIMES] ? (h->first_ns / NS_PER_US - h->early_us) * NS_PER_US
+					      : 0;
+}
+
+/* Of the block that was pushed last. */
+static void parse_times(struct segment_context *c, struct segment_file *f,
+			const struct block_header *h, const uint8_t *bytes)
+{
+	struct block_place *place = &f->places[f->seg.n_blocks - 1];
+	const uint8_t *at;
+
+	if (!section_is_whole(h, bytes, SECTION_TIMES, &at)) {
+		segment_warn(c,
+			     "%s: block at %.3f s: the exact times of its samples are damaged; "
+			     "their second is known",
+			     f->name, (double)h->first_ns / 1e9);
+		return;
+	}
+	place->times_off = (uint64_t)(at - f->bytes);
+	place->times_size = h->section_size[SECTION_TIMES];
+	place->times_hash = h->section_hash[SECTION_TIMES];
+	place->first_us = h->first_ns / NS_PER_US - h->early_us;
+	f->seg.blocks[f->seg.n_blocks - 1].timed_ns = MAX(timed_ns(h), (uint64_t)1);
+}
+
 static void parse_samples(struct segment_context *c, struct segment_file *f,
 			  const struct block_header *h, const struct loss_row *losses,
 			  const uint8_t *bytes, uint64_t file_off)
 {
+	const struct block_span span = { h->first_ns, h->last_ns, timed_ns(h) };
 	bool is_tree = !h->n_rows && !h->n_losses, is_whole;
 	const uint8_t *counts;
 
 	/* A block of names and nodes alone has no useful time; later blocks need it. */
 	if (!begin_samples(c, f, h, bytes,
-			   (!c->filter || !is_tree) &&
-				   filter_wants_block(c, 0, h->first_ns, h->last_ns)))
+			   (!c->filter || !is_tree) && filter_wants_block(c, 0, &span)))
 		return;
 	is_whole = section_is_whole(h, bytes, SECTION_COUNTS, &counts);
 	push_samples(c, f, h, losses, is_whole ? counts : NULL, file_off);
+	if (is_whole && h->section_size[SECTION_TIMES])
+		parse_times(c, f, h, bytes);
 }
 
 static void push_seconds(struct segment_context *c, struct segment_file *f,
@@ -410,10 +436,16 @@ static void push_seconds(struct segment_context *c, struct segment_file *f,
 	uint32_t first_row = 0;
 
 	vec_foreach (&g->seconds, s) {
-		struct block block = { s->first_ns, s->last_ns, s->samples, s->n_rows,
-				       s->n_losses, file_off,   size,       NULL };
+		struct block block = { .first_ns = s->first_ns,
+				       .last_ns = s->last_ns,
+				       .samples = s->samples,
+				       .n_rows = s->n_rows,
+				       .n_losses = s->n_losses,
+				       .file_off = file_off,
+				       .size_bytes = size };
 
-		if (filter_wants_block(c, g->level_ns, s->first_ns, s->last_ns))
+		if (filter_wants_block(c, g->level_ns,
+				       &(struct block_span){ s->first_ns, s->last_ns, 0 }))
 			*push_block(f, &block, losses) =
 				(struct block_place){ .group = place,
 						      .first_row = first_row,
@@ -467,6 +499,7 @@ static void segment_parse_group(struct segment_context *c, struct segment_file *
 				const struct block_header *h, const struct loss_row *losses,
 				const uint8_t *bytes, uint64_t file_off)
 {
+	const struct block_span span = { h->first_ns, h->last_ns, 0 };
 	bool is_overview = h->kind == BLOCK_OVERVIEW, wanted = false;
 	struct group g = { 0 };
 	const uint8_t *counts;
@@ -477,10 +510,11 @@ static void segment_parse_group(struct segment_context *c, struct segment_file *
 			g.seconds.n;
 
 	vec_foreach (&g.seconds, s)
-		wanted |= filter_wants_block(c, g.level_ns, s->first_ns, s->last_ns);
+		wanted |= filter_wants_block(c, g.level_ns,
+					     &(struct block_span){ s->first_ns, s->last_ns, 0 });
 	if (!is_whole)
 		wanted = is_overview ? c->filter && c->filter->takes_overview
-				     : filter_wants_block(c, 0, h->first_ns, h->last_ns);
+				     : filter_wants_block(c, 0, &span);
 	if (!begin_samples(c, f, h, bytes, wanted))
 		; /* that was all */
 	else if (!is_whole)
@@ -647,52 +681,4 @@ void segment_find_end(struct segment_context *c, const uint8_t *bytes, size_t si
 		    h.kind == BLOCK_END && block_size(&h) == size - at)
 			read_end(c, &h, bytes + at);
 	}
-}
-
-void segment_own(struct segment *seg, const struct file_mapping *map)
-{
-	segment_file_of(seg)->map = *map;
-}
-
-void segment_filter(struct segment *seg, const struct block_filter *filter,
-		    const struct session_info *info)
-{
-	struct segment_file *f = segment_file_of(seg);
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < seg->n_blocks; i++) {
-		const struct block *b = &seg->blocks[i];
-		const struct group_place *group = f->places[i].group;
-
-		if (!filter_takes(filter, info, group ? group->level_ns : 0, b->first_ns,
-				  b->last_ns))
-			continue;
-		seg->blocks[n] = *b;
-		f->places[n++] = f->places[i];
-	}
-	seg->n_blocks = n;
-}
-
-void segment_limit_counters(struct segment *seg, uint32_t n_counters)
-{
-	for (uint32_t i = 0; i < seg->n_classes; i++)
-		if (seg->classes[i].counter >= n_counters)
-			seg->classes[i].counter = 0;
-	for (uint32_t i = 0; i < seg->n_blocks; i++) {
-		/* The segment owns the rows; only the interface declares them const. */
-		struct loss_row *rows = (struct loss_row *)seg->blocks[i].losses;
-
-		for (uint32_t k = 0; k < seg->blocks[i].n_losses; k++)
-			if (rows[k].counter >= n_counters)
-				rows[k].counter = UINT32_MAX;
-	}
-}
-
-uint32_t segment_max_counter(const struct segment *seg)
-{
-	uint32_t max = 0;
-
-	for (uint32_t i = 0; i < seg->n_classes; i++)
-		max = MAX(max, seg->classes[i].counter);
-	return max;
 }

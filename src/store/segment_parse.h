@@ -50,7 +50,14 @@ void segment_free(struct segment *seg); /* NULL is fine */
 /* The segment's bytes are in this mapping. The segment unmaps it at its end. */
 void segment_own(struct segment *seg, const struct file_mapping *map);
 
-/* Removes the blocks that the filter does not want. `info` has the clock. */
+/* Whether the filter takes a block, whose times are of the session's clock. */
+bool filter_takes(const struct block_filter *filter, const struct session_info *info,
+		  uint64_t level_ns, const struct block_span *span);
+
+/*
+ * Removes the blocks that the filter does not want, and cuts blocks with exact times. `info` has
+ * the clock.
+ */
 void segment_filter(struct segment *seg, const struct block_filter *filter,
 		    const struct session_info *info);
 

@@ -51,9 +51,15 @@ int session_open(const char *path, struct session **out, struct error *err);
  * Chooses blocks by the times of their first and last sample (CLOCK_REALTIME, ns; the session's
  * start gives the offset). Of other blocks, only the parts that later blocks need are read.
  */
+struct block_span {
+	uint64_t first_ns, last_ns;
+	uint64_t timed_ns; /* as in struct block */
+};
 struct block_filter {
-	bool (*takes)(void *context, uint64_t first_ns, uint64_t last_ns);
+	bool (*takes)(void *context, const struct block_span *span);
 	void *context;
+	/* Blocks with exact times are cut to this window. NULL: they stay whole. */
+	const struct time_window *cut;
 	uint64_t until_ns; /* blocks that begin here or later are not wanted; takes() may lower
 			    * it */
 	/*

@@ -81,6 +81,7 @@ struct session_info {
 	 * stored in the session.
 	 */
 	uint64_t segment_bytes, table_bytes;
+	bool exact_times;     /* samples keep their times (struct sample); not stored */
 	bool writes_behind;   /* the recorder does not wait for the disk (store/segment_writer.h) */
 	uint64_t block_ns;    /* longest time of a block, for merged parts; 0: a second */
 	const char *replaces; /* "NAME NAME …": the parts that this merged part replaces; "" */
@@ -107,6 +108,7 @@ struct profile_class {
 struct sample {
 	struct profile_class class;
 	uint64_t time_ns;
+	bool is_timed;                  /* time_ns is the very moment, not that of a sum */
 	const struct code_addr *frames; /* innermost first; n_frames >= 1 */
 	uint32_t n_frames;
 	uint64_t samples; /* usually 1 */

@@ -209,17 +209,19 @@ static uint64_t row_hash(uint32_t class, uint32_t node)
 	return hash_mix(class, node);
 }
 
-static void tally_append(struct tally *t, uint64_t hash, const struct count_row *row)
+static uint32_t tally_append(struct tally *t, uint64_t hash, const struct count_row *row)
 {
 	grow(t->rows, t->n, t->cap);
 	t->rows[t->n] = *row;
 	if (slots_reserve(&t->slots, t->n))
 		for (uint32_t i = 0; i < t->n; i++)
 			slots_put(&t->slots, row_hash(t->rows[i].class, t->rows[i].node), i);
-	slots_put(&t->slots, hash, t->n++);
+	slots_put(&t->slots, hash, t->n);
+	return t->n++;
 }
 
-void tally_add(struct tally *t, uint32_t class, uint32_t node, uint64_t samples, uint64_t period)
+uint32_t tally_add(struct tally *t, uint32_t class, uint32_t node, uint64_t samples,
+		   uint64_t period)
 {
 	uint64_t hash = row_hash(class, node);
 	uint32_t mask = t->slots.n - 1, tag = slot_tag(hash), found;
@@ -234,10 +236,10 @@ void tally_add(struct tally *t, uint32_t class, uint32_t node, uint64_t samples,
 		if (row->class == class && row->node == node) {
 			row->samples += samples;
 			row->period += period;
-			return;
+			return found;
 		}
 	}
-	tally_append(t, hash, &(struct count_row){ class, node, samples, period });
+	return tally_append(t, hash, &(struct count_row){ class, node, samples, period });
 }
 
 uint64_t tally_memory(const struct tally *t)

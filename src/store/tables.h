@@ -117,5 +117,7 @@ struct tally {
 
 void tally_fini(struct tally *t);
 void tally_clear(struct tally *t);
-void tally_add(struct tally *t, uint32_t class, uint32_t node, uint64_t samples, uint64_t period);
+/* Returns the index of the row. */
+uint32_t tally_add(struct tally *t, uint32_t class, uint32_t node, uint64_t samples,
+		   uint64_t period);
 uint64_t tally_memory(const struct tally *t);

@@ -35,14 +35,21 @@ static bool window_takes(const struct time_window *w, uint64_t first_ns, uint64_
 	       (first_ns <= w->from_ns && last_ns >= w->to_ns);
 }
 
-static bool window_contains(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
-{
-	return first_ns >= w->from_ns && last_ns < w->to_ns;
-}
-
 static bool overlaps(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
 {
 	return last_ns >= w->from_ns && first_ns < w->to_ns;
+}
+
+/* A block with exact times is cut to the window later. */
+static bool window_takes_part(const struct time_window *w, const struct block_span *span)
+{
+	return span->timed_ns ? overlaps(w, MIN(span->first_ns, span->timed_ns), span->last_ns)
+			      : window_takes(w, span->first_ns, span->last_ns);
+}
+
+static bool window_contains(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
+{
+	return first_ns >= w->from_ns && last_ns < w->to_ns;
 }
 
 static bool is_all(const struct time_window *w)
@@ -132,12 +139,12 @@ static bool takes_overview(void *context, uint64_t level_ns, uint64_t first_ns, 
 	return true;
 }
 
-static bool takes_block(void *context, uint64_t first_ns, uint64_t last_ns)
+static bool takes_block(void *context, const struct block_span *span)
 {
 	struct choice *c = context;
 
 	enter_level(c, BASE_LEVEL);
-	return !is_taken(c, 0, first_ns) && window_takes(&c->window, first_ns, last_ns);
+	return !is_taken(c, 0, span->first_ns) && window_takes_part(&c->window, span);
 }
 
 static void choice_init(struct choice *c, const struct time_window *window, bool with_overviews)
@@ -145,6 +152,7 @@ static void choice_init(struct choice *c, const struct time_window *window, bool
 	*c = (struct choice){ .filter = { .takes = takes_block,
 					  .takes_overview = with_overviews ? takes_overview : NULL,
 					  .context = c,
+					  .cut = window,
 					  .until_ns = window->to_ns },
 			      .window = *window,
 			      .level = NO_LEVEL };
@@ -497,18 +505,18 @@ static int open_history(struct opening *h, const char *path, struct session **ou
 	return join_parts(h, path, out, err);
 }
 
-static bool takes_window(void *context, uint64_t first_ns, uint64_t last_ns)
+static bool takes_window(void *context, const struct block_span *span)
 {
-	return window_takes(context, first_ns, last_ns);
+	return window_takes_part(context, span);
 }
 
 static int open_single_session(const char *path, const struct time_window *window,
 			       struct session **out, struct error *err)
 {
 	struct time_window w = *window;
-	const struct block_filter filter = { .takes = takes_window,
-					     .context = &w,
-					     .until_ns = w.to_ns };
+	const struct block_filter filter = {
+		.takes = takes_window, .context = &w, .cut = &w, .until_ns = w.to_ns
+	};
 	int r = session_open_blocks(path, is_all(window) ? NULL : &filter, out, err);
 
 	if (r >= 0)

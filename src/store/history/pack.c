@@ -65,7 +65,7 @@ int part_pack(const char *path, bool may_lack_end, const struct overview_rule *o
 	cleanup(session_close_at_exit) struct session *s = NULL;
 	int r;
 
-	if (session_format(path) == SEGMENT_VERSION_MAX)
+	if (session_format(path) == SEGMENT_VERSION_GROUPS)
 		return 0;
 	r = session_open(path, &s, err);
 	if (r < 0)

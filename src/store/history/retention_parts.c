@@ -255,11 +255,10 @@ int retained_pack(const struct retained_parts *p, struct retained_part *part, st
 
 /* ---- merging ---- */
 
-static bool takes_none(void *context, uint64_t first_ns, uint64_t last_ns)
+static bool takes_none(void *context, const struct block_span *span)
 {
 	(void)context;
-	(void)first_ns;
-	(void)last_ns;
+	(void)span;
 	return false;
 }
 

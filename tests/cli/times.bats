@@ -1,0 +1,111 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The exact times of samples, from the recording to each view.
+
+load helpers
+load exports
+
+# A session s, and the file `turns` with the end of each turn of two functions.
+alternating() {
+	assay record -q -o s -F "$(at_most 4000)" -- "$PROGRAMS/alternates" "${1:-200}" >turns
+}
+
+# Of lines "US FUNCTION", those whose function had its turn then, and all. A sample in the clock's
+# code, below the functions, is of no interest.
+right() {
+	awk 'NR == FNR { end[n] = $1 / 1000; name[n++] = $2; next }
+	     $2 != "tick" && $2 != "tock" { next }
+	     { while (at < n && end[at] < $1) at++; all++; good += name[at] == $2 }
+	     END { print good + 0, all + 0 }' turns -
+}
+
+# Innermost of the two functions of each sample: "US FUNCTION".
+sample_functions() {
+	jq -r '[.time_ns / 1000, ([.frames[].symbol | select(. == "tick" or . == "tock")][0] // "")] | @tsv'
+}
+
+@test "the time of each sample names the right function" {
+	alternating
+	assay script -i s --format json >samples
+	sample_functions <samples | sort -n | right >sums
+	read -r good all <sums
+	[ "$all" -gt 100 ]
+	[ $((good * 100)) -ge $((all * 99)) ]
+}
+
+@test "script prints the samples of a session in the order of time, one by one" {
+	alternating 50
+	assay script -i s --format json >samples
+	jq .time_ns samples >times
+	sort -n times | cmp - times
+	n=$(assay report -i s --format json | jq '.total[0].samples')
+	[ "$(wc -l <times)" = "$n" ]
+	[ "$(sort -u times | wc -l)" -gt $((n / 2)) ]
+}
+
+@test "time: takes the samples of a part of a second, and the parts add up" {
+	alternating 300
+	whole=$(total cpu-clock samples)
+	sum=0
+	for from in 0 100 200 300 400 500 600 700 800 900; do
+		n=$(total cpu-clock samples time:${from}ms-$((from + 100))ms || echo 0)
+		sum=$((sum + ${n:-0}))
+	done
+	rest=$(total cpu-clock samples time:1s-)
+	[ $((sum + ${rest:-0})) = "$whole" ]
+	[ "$sum" -gt 50 ]
+}
+
+# The time of each sample in microseconds since 1970. jq's numbers are too coarse for it.
+walls() {
+	assay script -i s -F +tod --format json | grep -o '"wall_ns":[0-9]*' | sed 's/.*://; s/...$//' | sort -n
+}
+
+# Microseconds since 1970 as --since has them.
+clock() {
+	printf '@%d.%06d' $(($1 / 1000000)) $(($1 % 1000000))
+}
+
+@test "--since, --until and --window cut within a second" {
+	alternating
+	walls >walls
+	all=$(wc -l <walls)
+	cut=$(sed -n "$((all / 3))p" walls)
+	before=$(awk -v cut="$cut" '$1 < cut' walls | wc -l)
+	[ "$(total cpu-clock samples --until "$(clock "$cut")")" = "$before" ]
+	[ "$(total cpu-clock samples --since "$(clock "$cut")")" = $((all - before)) ]
+	near=$(awk -v cut="$cut" '$1 >= cut - 20000 && $1 < cut + 20000' walls | wc -l)
+	[ "$(total cpu-clock samples --at "$(clock "$cut")" --window 0.04s)" = "$near" ]
+}
+
+@test "the sides of a diff are cut within a second, too" {
+	alternating 400
+	walls >walls
+	first=$(head -n 1 walls)
+	assay diff -i s --since "$(clock $((first + 1000000)))" --until "$(clock $((first + 1005000)))" \
+		--against "$(clock "$first")..$(clock $((first + 5000)))" --format json >diff.json
+	old=$(awk -v f="$first" '$1 < f + 5000' walls | wc -l)
+	jq -e --argjson n "$old" '.old.samples == $n' diff.json
+}
+
+@test "exports have the time of each sample, and invent none" {
+	alternating 50
+	assay script -i s --format json | jq '.time_ns' | sort -n >want
+	assay export -q -i s -o out.csv
+	[ "$(tail -n +2 out.csv | wc -l)" = "$(wc -l <want)" ]
+	assay export -q -i s -F firefox -o - | gunzip | jq '[.threads[].samples | .weight[]] | all(. == 1)'
+}
+
+@test "import keeps the times" {
+	assay record -q --raw -o raw.data -F "$(at_most 4000)" -- "$PROGRAMS/alternates" 50 >turns
+	assay import -q -o s raw.data
+	assay script -i s --format json | jq .time_ns | sort -n >kept
+	assay script -i raw.data --format json | jq '(.time_ns / 1000 | floor) * 1000' | sort -n >taken
+	cmp kept taken
+}
+
+@test "a session of sums has the times of its seconds" {
+	"$PROGRAMS/make_session" s plain 300
+	assay script -i s --format json >samples
+	[ "$(jq .time_ns samples | sort -u | wc -l)" -lt "$(wc -l <samples)" ]
+}
