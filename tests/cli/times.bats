@@ -36,11 +36,11 @@ sample_functions() {
 @test "script prints the samples of a session in the order of time, one by one" {
 	alternating 50
 	assay script -i s --format json >samples
-	jq .time_ns samples >times
-	sort -n times | cmp - times
+	jq .time_ns samples >moments
+	sort -n moments | cmp - moments
 	n=$(assay report -i s --format json | jq '.total[0].samples')
-	[ "$(wc -l <times)" = "$n" ]
-	[ "$(sort -u times | wc -l)" -gt $((n / 2)) ]
+	[ "$(wc -l <moments)" = "$n" ]
+	[ "$(sort -u moments | wc -l)" -gt $((n / 2)) ]
 }
 
 @test "time: takes the samples of a part of a second, and the parts add up" {
@@ -48,7 +48,7 @@ sample_functions() {
 	whole=$(total cpu-clock samples)
 	sum=0
 	for from in 0 100 200 300 400 500 600 700 800 900; do
-		n=$(total cpu-clock samples time:${from}ms-$((from + 100))ms || echo 0)
+		n=$(total cpu-clock samples "time:${from}ms-$((from + 100))ms" || echo 0)
 		sum=$((sum + ${n:-0}))
 	done
 	rest=$(total cpu-clock samples time:1s-)
@@ -57,7 +57,7 @@ sample_functions() {
 }
 
 # The time of each sample in microseconds since 1970. jq's numbers are too coarse for it.
-walls() {
+wall_times() {
 	assay script -i s -F +tod --format json | grep -o '"wall_ns":[0-9]*' | sed 's/.*://; s/...$//' | sort -n
 }
 
@@ -68,7 +68,7 @@ clock() {
 
 @test "--since, --until and --window cut within a second" {
 	alternating
-	walls >walls
+	wall_times >walls
 	all=$(wc -l <walls)
 	cut=$(sed -n "$((all / 3))p" walls)
 	before=$(awk -v cut="$cut" '$1 < cut' walls | wc -l)
@@ -80,7 +80,7 @@ clock() {
 
 @test "the sides of a diff are cut within a second, too" {
 	alternating 400
-	walls >walls
+	wall_times >walls
 	first=$(head -n 1 walls)
 	assay diff -i s --since "$(clock $((first + 1000000)))" --until "$(clock $((first + 1005000)))" \
 		--against "$(clock "$first")..$(clock $((first + 5000)))" --format json >diff.json
