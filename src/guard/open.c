@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "guard/opener.h"
+#include "guard/parser.h"
 
 const struct guard_rules guard_image_rules = {
 	.max_bytes = GUARD_IMAGE_BYTES,
@@ -177,7 +178,15 @@ static int guard_map_fd(int opened, const char *path, const struct guard_rules *
 	if (fd >= 0)
 		r = fstat(fd, &st) < 0 ? error_errno(err, -errno, "%s", path)
 				       : guard_check(&st, path, rules, err);
-	return r < 0 ? r : file_map_fd(fd, path, out, err);
+	if (r < 0)
+		return r;
+	fd = -1; /* taken over */
+	r = file_hold_fd(opened, path, out, err);
+	if (r == 0)
+		r = file_map_held(out, path, err);
+	if (r == 0 && !parser_uses_children())
+		file_close_fd(out);
+	return r;
 }
 
 int guard_map(int root, const char *path, const struct guard_rules *rules, struct file_mapping *out,

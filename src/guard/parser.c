@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/clock.h"
@@ -47,7 +48,6 @@ void parser_use_children(uint64_t memory_bytes)
 {
 	parsers.is_on = true;
 	parsers.memory_bytes = memory_bytes;
-	file_keep_descriptors(true);
 }
 
 bool parser_uses_children(void)
@@ -66,10 +66,9 @@ static struct parser_class class_of(const struct parser_question *q)
 	};
 }
 
-static bool is_of_class(const struct parser_slot *s, const struct parser_class *class)
+static bool is_same_class(const struct parser_class *a, const struct parser_class *b)
 {
-	return s->class.lane == class->lane && s->class.user == class->user &&
-	       s->class.is_trusted == class->is_trusted;
+	return a->lane == b->lane && a->user == b->user && a->is_trusted == b->is_trusted;
 }
 
 static void add_cost(struct parser_cost *sum, const struct parser_cost *more)
@@ -115,7 +114,7 @@ static struct parser_slot *take_slot(const struct parser_class *class)
 
 	pthread_mutex_lock(&parsers.lock);
 	vec_foreach (&parsers.slots, s)
-		if (is_of_class(*s, class))
+		if (is_same_class(&(*s)->class, class))
 			found = *s;
 	if (!found) {
 		if (parsers.slots.n >= MAX_CHILDREN)
@@ -279,24 +278,43 @@ int parser_open(struct parser_job *job, const struct buf *wish, struct file_mapp
 	return job && job->open ? job->open(job, wish, out) : -ENOENT;
 }
 
-static int ask_a_child(const struct parser_question *q, struct parser_answer *answer,
-		       struct error *err)
+/* How many questions from the first on are of its class. */
+static size_t run_of_class(const struct parser_question *q, size_t n)
+{
+	const struct parser_class first = class_of(q);
+	size_t i = 1;
+
+	for (; i < n; i++) {
+		const struct parser_class other = class_of(&q[i]);
+
+		if (!is_same_class(&first, &other))
+			break;
+	}
+	return i;
+}
+
+/* Asks a child for the first results, at least one; returns their number. */
+static size_t ask_a_child(const struct parser_question *q, size_t n, struct parser_result *results)
 {
 	struct parser_class class = class_of(q);
 	struct parser_slot *slot;
+	size_t done;
 	int r;
 
-	if (is_refused(&class))
-		return error_set(err, -EBUSY,
-				 "files of user %u have made the parser fail %u times, so it reads "
-				 "no more of them for now",
-				 class.user, PARSER_FAILURES);
+	if (is_refused(&class)) {
+		results->error = error_set(&results->why, -EBUSY,
+					   "files of user %u have made the parser fail %u times, "
+					   "so it reads no more of them for now",
+					   class.user, PARSER_FAILURES);
+		return 1;
+	}
 	slot = take_slot(&class);
-	r = parser_child_ask(slot->child, q, answer, err);
+	done = parser_child_ask_all(slot->child, q, run_of_class(q, n), results);
 	give_slot(slot);
+	r = results[done - 1].error;
 	if (r == -ETIMEDOUT || r == -EPIPE || r == -EPROTO)
 		count_failure(&class);
-	return r;
+	return done;
 }
 
 static int check_answer(const struct parser_question *q, struct parser_answer *answer,
@@ -315,15 +333,31 @@ int parser_ask_here(const struct parser_question *q, struct parser_answer *answe
 	return check_answer(q, answer, err);
 }
 
+void parser_ask_all(const struct parser_question *questions, size_t n,
+		    struct parser_result *results)
+{
+	memset(results, 0, n * sizeof(*results));
+	for (size_t i = 0; parsers.is_on && i < n;)
+		i += ask_a_child(questions + i, n - i, results + i);
+	for (size_t i = 0; i < n; i++) {
+		struct parser_result *r = &results[i];
+
+		if (!parsers.is_on)
+			parse_here(&questions[i], &r->answer);
+		if (r->error == 0)
+			r->error = check_answer(&questions[i], &r->answer, &r->why);
+	}
+}
+
 int parser_ask(const struct parser_question *q, struct parser_answer *answer, struct error *err)
 {
-	int r;
+	struct parser_result result;
 
-	if (!parsers.is_on)
-		return parser_ask_here(q, answer, err);
-	*answer = (struct parser_answer){ 0 };
-	r = ask_a_child(q, answer, err);
-	return r < 0 ? r : check_answer(q, answer, err);
+	parser_ask_all(q, 1, &result);
+	*answer = result.answer;
+	if (err && result.error < 0)
+		*err = result.why;
+	return result.error;
 }
 
 void parser_answer_fini(struct parser_answer *a)

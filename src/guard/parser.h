@@ -26,11 +26,10 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/error.h"
 #include "base/files/file.h"
 #include "base/reader.h"
 #include "guard/limits.h"
-
-struct error;
 
 struct parser_job {
 	const struct file_mapping *file; /* {0}: the question has no file */
@@ -89,6 +88,19 @@ void parser_answer_fini(struct parser_answer *a); /* {0} is fine */
  * Other errors: no child could be started.
  */
 int parser_ask(const struct parser_question *q, struct parser_answer *answer, struct error *err);
+
+/*
+ * The same for several questions, in their order. A child reads the next ones while the answer of
+ * one is on its way, so that it and this process seldom wait for each other. Each has its own
+ * result and its own deadline, which begins when the question before has its result.
+ */
+struct parser_result {
+	int error; /* of parser_ask() */
+	struct parser_answer answer;
+	struct error why;
+};
+void parser_ask_all(const struct parser_question *questions, size_t n,
+		    struct parser_result *results);
 
 /* The same in this process, of bytes that no stranger has made. */
 int parser_ask_here(const struct parser_question *q, struct parser_answer *answer,

@@ -29,8 +29,9 @@
 #include "guard/sandbox.h"
 
 #define QUESTION_MAX ((size_t)128 << 10)
-#define WISH_MAX     ((size_t)16 << 10) /* of INLINE_MAX */
-#define INLINE_MAX   ((size_t)64 << 10) /* a larger answer is in a memfd */
+#define WISH_MAX     ((size_t)16 << 10)  /* of INLINE_MAX */
+#define INLINE_MAX   ((size_t)64 << 10)  /* a larger answer is in a memfd */
+#define COPIED_BYTES ((size_t)128 << 10) /* a larger file is mapped */
 #define ANSWER_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 /* Before the bytes of a question. The child is a fork, so it knows the function by its address. */
@@ -63,8 +64,8 @@ union control {
 	uint8_t room[CMSG_SPACE(sizeof(int))];
 };
 
-/* Never waits: each side reads a message before it sends the next one. -EAGAIN: it did not. */
-static int send_parts(int socket, const void *head, size_t head_size, const void *bytes,
+/* `wait` 0, or MSG_DONTWAIT: -EAGAIN if the other side has not read enough of what was sent. */
+static int send_parts(int socket, int wait, const void *head, size_t head_size, const void *bytes,
 		      size_t size, int fd)
 {
 	struct iovec parts[] = { { (void *)head, head_size }, { (void *)bytes, size } };
@@ -79,7 +80,7 @@ static int send_parts(int socket, const void *head, size_t head_size, const void
 						 .cmsg_type = SCM_RIGHTS };
 		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
 	}
-	return sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	return sendmsg(socket, &m, MSG_NOSIGNAL | wait) < 0 ? -errno : 0;
 }
 
 /* The size of a message, 0 at the end, or a negative errno. *fd is the caller's; -1: none. */
@@ -95,9 +96,10 @@ static ssize_t receive(int socket, void *room, size_t size, int *fd)
 	ssize_t n;
 
 	*fd = -1;
+	/* ECONNRESET comes once, before messages of a child that died later. */
 	do
 		n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
@@ -128,10 +130,11 @@ static bool send_answer(int socket, uint32_t number, const struct buf *answer)
 	cleanup(close_at_exit) int fd = -1;
 
 	if (answer->len <= INLINE_MAX)
-		return send_parts(socket, &head, sizeof(head), answer->data, answer->len, -1) == 0;
+		return send_parts(socket, 0, &head, sizeof(head), answer->data, answer->len, -1) ==
+		       0;
 	head.is_in_memfd = true;
 	fd = put_in_memfd(answer);
-	return fd >= 0 && send_parts(socket, &head, sizeof(head), NULL, 0, fd) == 0;
+	return fd >= 0 && send_parts(socket, 0, &head, sizeof(head), NULL, 0, fd) == 0;
 }
 
 /* A wish and its file; one at a time. */
@@ -149,7 +152,7 @@ static int receive_file(int socket, struct file_mapping *out)
 	if (n != sizeof(result) || (result >= 0 && fd < 0))
 		_exit(1); /* assay has gone */
 	if (result >= 0) {
-		int r = file_map_fd(fd, "a file", out, NULL);
+		int r = file_load_fd(fd, "a file", COPIED_BYTES, out, NULL);
 
 		return r < 0 ? r : result;
 	}
@@ -164,7 +167,7 @@ static int open_from_child(struct parser_job *job, const struct buf *wish, struc
 	if (wish->len > WISH_MAX)
 		return -ENAMETOOLONG;
 	pthread_mutex_lock(&files->lock);
-	r = send_parts(files->socket, wish->data, wish->len, NULL, 0, -1);
+	r = send_parts(files->socket, MSG_DONTWAIT, wish->data, wish->len, NULL, 0, -1);
 	if (r == 0)
 		r = receive_file(files->socket, out);
 	pthread_mutex_unlock(&files->lock);
@@ -185,7 +188,7 @@ static void run_question(const struct question_head *head, struct reader request
 
 	/* If the parent dies meanwhile, nobody else ends this question. */
 	alarm(2 * head->deadline_ms / 1000 + 2);
-	if (fd < 0 || file_map_fd(fd, "a file", &file, NULL) == 0)
+	if (fd < 0 || file_load_fd(fd, "a file", COPIED_BYTES, &file, NULL) == 0)
 		head->run(&job);
 	file_unmap(&file);
 	alarm(0);
@@ -267,7 +270,6 @@ static void run_child(uint64_t memory_bytes, int questions, int wishes)
 	reset_signals();
 	reserve_forget();
 	keep_freed_memory();
-	file_keep_descriptors(false);
 	cut_guard_enable();
 	close_others(&questions, &wishes);
 	files.socket = wishes;
@@ -376,7 +378,7 @@ static bool serve_wish(struct parser_child *p, const struct parser_question *q)
 	if (result >= 0 && !is_elf(&file))
 		result = -EACCES;
 	p->is_spoilt |= result >= 0 && !is_trusted && q->is_trusted;
-	r = send_parts(p->files, &result, sizeof(result), NULL, 0,
+	r = send_parts(p->files, MSG_DONTWAIT, &result, sizeof(result), NULL, 0,
 		       result < 0 ? -1 : file_descriptor(&file));
 	file_unmap(&file);
 	return r == 0;
@@ -426,7 +428,7 @@ static int map_answer(int fd, uint64_t size, struct parser_answer *out)
 	return 0;
 }
 
-static int take_answer(struct parser_child *p, struct parser_answer *out)
+static int take_answer(struct parser_child *p, uint32_t number, struct parser_answer *out)
 {
 	struct answer_head head;
 	cleanup(close_at_exit) int fd = -1;
@@ -434,11 +436,11 @@ static int take_answer(struct parser_child *p, struct parser_answer *out)
 	uint8_t *copy;
 
 	if (n <= 0)
-		return n < 0 && n != -ECONNRESET ? (int)n : -EPIPE;
+		return n < 0 ? (int)n : -EPIPE;
 	if ((size_t)n < sizeof(head))
 		return -EPROTO;
 	memcpy(&head, p->room, sizeof(head));
-	if (head.number != p->number)
+	if (head.number != number)
 		return -EPROTO;
 	if (head.is_in_memfd)
 		return fd < 0 ? -EPROTO : map_answer(fd, head.size, out);
@@ -456,18 +458,59 @@ static uint32_t deadline_of(const struct parser_question *q)
 	return q->deadline_ms ? q->deadline_ms : q->row->deadline_ms;
 }
 
-static int ask_child(struct parser_child *p, const struct parser_question *q,
-		     struct parser_answer *answer)
+/* Questions that are sent ahead of their answers. */
+#define IN_FLIGHT 32
+
+/* A row of questions: those before `done` have their results, those before `sent` are sent. */
+struct asking {
+	const struct parser_question *q;
+	size_t n, sent, done;
+};
+
+static int check_question(const struct parser_question *q, struct error *err)
 {
-	const struct question_head head = { ++p->number, deadline_of(q), q->row->run };
-	uint64_t end_ns = clock_monotonic_ns() + head.deadline_ms * UINT64_C(1000000);
-	int r = send_parts(p->questions, &head, sizeof(head), q->request->data, q->request->len,
-			   q->file ? file_descriptor(q->file) : -1);
+	if (q->request->len > QUESTION_MAX - sizeof(struct question_head))
+		return error_set(err, -EMSGSIZE, "a question to the parser is too long");
+	if (q->file && file_descriptor(q->file) < 0)
+		return error_set(err, -EMFILE, "no descriptor is left for the parser");
+	return 0;
+}
+
+static int send_question(struct parser_child *p, const struct parser_question *q)
+{
+	const struct question_head head = { p->number + 1, deadline_of(q), q->row->run };
+	int r = send_parts(p->questions, MSG_DONTWAIT, &head, sizeof(head), q->request->data,
+			   q->request->len, q->file ? file_descriptor(q->file) : -1);
+
+	p->number += r == 0;
+	return r;
+}
+
+/* An error concerns the question whose answer is next: another is sent later, or to another child.
+ */
+static int send_questions(struct parser_child *p, struct asking *a)
+{
+	int r = 0;
+
+	while (r == 0 && a->sent < a->n && a->sent - a->done < IN_FLIGHT &&
+	       check_question(&a->q[a->sent], NULL) == 0) {
+		r = send_question(p, &a->q[a->sent]);
+		a->sent += r == 0;
+	}
+	return a->sent > a->done ? 0 : r;
+}
+
+static int await_next(struct parser_child *p, struct asking *a, struct parser_answer *answer)
+{
+	const struct parser_question *q = &a->q[a->done];
+	uint32_t number;
+	int r = send_questions(p, a);
 
 	if (r == 0)
-		r = await_answer(p, q, end_ns);
+		r = await_answer(p, q, clock_monotonic_ns() + deadline_of(q) * UINT64_C(1000000));
+	number = p->number - (uint32_t)(a->sent - a->done - 1);
 	if (r == 0)
-		r = take_answer(p, answer);
+		r = take_answer(p, number, answer);
 	return r == -ECONNRESET || r == -ENOTCONN ? -EPIPE : r;
 }
 
@@ -489,27 +532,39 @@ static int explain(struct parser_child *p, const struct parser_question *q, int 
 	}
 }
 
-int parser_child_ask(struct parser_child *p, const struct parser_question *q,
-		     struct parser_answer *answer, struct error *err)
+static size_t ask_child(struct parser_child *p, struct asking *a, struct parser_result *results)
 {
-	int r = 0;
+	bool is_over;
 
-	*answer = (struct parser_answer){ 0 };
-	if (q->request->len > QUESTION_MAX - sizeof(struct question_head))
-		return error_set(err, -EMSGSIZE, "a question to the parser is too long");
-	if (q->file && file_descriptor(q->file) < 0)
-		return error_set(err, -EMFILE, "no descriptor is left for the parser");
+	if (!p->pid && (results->error = start_child(p, &results->why)) < 0)
+		return 1;
+	do {
+		struct parser_result *result = &results[a->done];
+		int r = await_next(p, a, &result->answer);
+
+		p->cost.n_questions++;
+		result->error = explain(p, &a->q[a->done], r, &result->why);
+		is_over = r < 0 || p->is_spoilt;
+		a->done++;
+	} while (!is_over && a->done < a->n && check_question(&a->q[a->done], NULL) == 0);
+	if (is_over)
+		end_child(p);
+	return a->done;
+}
+
+size_t parser_child_ask_all(struct parser_child *p, const struct parser_question *questions,
+			    size_t n, struct parser_result *results)
+{
+	struct asking a = { .q = questions, .n = n };
+	size_t done;
+
+	results->error = check_question(questions, &results->why);
+	if (results->error < 0)
+		return 1;
 	pthread_mutex_lock(&p->lock);
-	p->cost.n_questions++;
-	if (!p->pid)
-		r = start_child(p, err);
-	if (r == 0) {
-		r = explain(p, q, ask_child(p, q, answer), err);
-		if (r < 0 || p->is_spoilt)
-			end_child(p);
-	}
+	done = ask_child(p, &a, results);
 	pthread_mutex_unlock(&p->lock);
-	return r;
+	return done;
 }
 
 /* The largest resident set of a process, in bytes; 0 if it has ended. */

@@ -17,9 +17,13 @@ struct parser_child;
 struct parser_child *parser_child_new(uint64_t memory_bytes);
 void parser_child_free(struct parser_child *p); /* NULL is fine. Ends it. */
 
-/* As parser_ask(), but the answer is not checked. */
-int parser_child_ask(struct parser_child *p, const struct parser_question *q,
-		     struct parser_answer *answer, struct error *err);
+/*
+ * As parser_ask_all(), of questions of one class, but answers are not checked. Returns how many
+ * have their results, at least one: it ends where one fails, or must not share its child. `results`
+ * is {0} before.
+ */
+size_t parser_child_ask_all(struct parser_child *p, const struct parser_question *questions,
+			    size_t n, struct parser_result *results);
 
 /* Ends the process. The next question starts another. */
 void parser_child_end(struct parser_child *p);

@@ -151,9 +151,10 @@ static int open_map(const struct jit_place *p)
 /* False: there is none, or it is not read (*loss). */
 static bool map_file(const struct jit_place *p, struct file_mapping *out, enum loss_reason *loss)
 {
-	cleanup(close_at_exit) int fd = open_map(p);
+	int fd = open_map(p);
 
-	if (fd < 0 || file_map_fd(fd, "a perf map", out, NULL) < 0)
+	if (fd < 0 || file_hold_fd(fd, "a perf map", out, NULL) < 0 ||
+	    file_map_held(out, "a perf map", NULL) < 0)
 		return false;
 	if (out->uid && out->uid != p->uid && out->uid != p->euid)
 		*loss = LOSS_JIT_MAP_FOREIGN;

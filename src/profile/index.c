@@ -63,6 +63,7 @@ void profile_index_free(struct profile *p)
 	vec_fini(&x->image_takes);
 	vec_fini(&x->function_takes);
 	vec_fini(&x->given);
+	free(x->expected);
 	free(x->lookups);
 	free(x->lane_of);
 	node_set_fini(&x->nodes);
@@ -174,6 +175,7 @@ static void open_table(struct profile *p, uint32_t image)
 	}
 	for (; low < x->given.n && x->given.data[low].image == image; low++)
 		vec_push(&own, x->given.data[low].symbol);
+	index_make_expected(p, image);
 	p->images.data[image].table =
 		symbolizer_table(p->symbols, p->images.data[image].image, own.data, own.n);
 	vec_fini(&own);

@@ -63,6 +63,8 @@ struct profile_index {
 	VEC(struct image_takes) image_takes;
 	VEC(struct given) given; /* sorted by image, then by order */
 	uint32_t idle_image;     /* or NO_INDEX */
+	bool *expected;          /* by image (expected.c) … */
+	uint32_t n_expected;     /* … of those that the session has; 0: not known */
 
 	struct lookup *lookups;
 	struct strings functions;  /* the struct function_key of function i is string i + 1 */
@@ -97,6 +99,14 @@ const char *profile_cgroup_text(const struct profile *p, enum profile_key key, u
 
 uint32_t index_image(struct profile *p, const struct image *image);
 uint32_t index_idle_image(struct profile *p);
+
+struct load_part;
+
+/* Finds out which images will need tables, if the parser can then be asked for several at once. */
+void index_expect_images(struct profile *p, const struct load_part *parts);
+
+/* Makes the table of an image that is expected, and those of some others. */
+void index_make_expected(struct profile *p, uint32_t image);
 
 /*
  * For each image, the image that it is merged into: the one with the first path of a binary. If the

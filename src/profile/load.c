@@ -578,6 +578,7 @@ static void load_add_segments(struct profile *p)
 	index_given_done(p);
 	for (uint32_t i = 0; i < s->n_segments; i++)
 		load_prepare(p, &parts[i]);
+	index_expect_images(p, parts);
 	look_through(p, parts);
 	load_find_lanes(p, parts);
 	for (uint32_t i = 0; i < s->n_segments; i++) {

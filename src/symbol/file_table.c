@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 
 #include "base/error.h"
 #include "machine/image_file.h"
@@ -21,6 +22,8 @@ struct making {
 	struct file_mapping file;
 	enum image_found found;     /* of `file` */
 	struct build_id tried, key; /* of the cache: looked up for the image; of the file */
+	struct buf request;         /* what the parser is asked; it does not own its bytes */
+	bool is_cached;    /* the table has an index of the cache, of this file or of an old one */
 	bool is_of_others; /* the answer is from a file that image_file_may_use() refuses */
 };
 
@@ -58,23 +61,19 @@ static int open_wish(void *context, struct reader *wish, struct file_mapping *ou
 	return r;
 }
 
-/* `wanted`: the build id that the file must have; len 0: any. */
-static int ask_parser(struct making *m, const struct build_id *wanted, struct parser_answer *answer,
-		      struct error *err)
+static struct parser_question make_question(struct making *m)
 {
-	const struct buf request = { .data = (void *)wanted, .len = sizeof(*wanted) };
-	const struct parser_question q = {
+	m->request = (struct buf){ .data = (void *)&m->t->image.build_id,
+				   .len = sizeof(m->t->image.build_id) };
+	return (struct parser_question){
 		.row = &file_symbols_row,
 		.file = &m->file,
 		.is_trusted = image_file_is_trusted(&m->file, m->found),
-		.request = &request,
+		.request = &m->request,
 		.open = open_wish,
 		.context = m,
 		.deadline_ms = m->s->parser_ms,
 	};
-
-	return m->t->image.kind == IMAGE_VDSO ? parser_ask_here(&q, answer, err)
-					      : parser_ask(&q, answer, err);
 }
 
 /* ---- tables ---- */
@@ -193,44 +192,47 @@ static void make_of_answer(struct making *m, struct parser_answer *answer)
 		table_fail(t, SYMBOL_NONE, "%s: has no symbols and no code", t->image.path);
 }
 
-static void make_from_mapping(struct making *m)
+static void make_of_result(struct making *m, struct parser_result *result)
 {
-	struct parser_answer answer = { 0 };
-	struct error err = { 0 };
-
-	if (m->t->image.kind == IMAGE_FILE && use_cached(m))
-		return;
-	if (ask_parser(m, &m->t->image.build_id, &answer, &err) < 0)
+	if (result->error < 0)
 		table_fail(m->t, SYMBOL_UNPARSED, "%s: its symbols were not read: %s",
-			   m->t->image.path, err.text);
+			   m->t->image.path, result->why.text);
 	else
-		make_of_answer(m, &answer);
+		make_of_answer(m, &result->answer);
 	m->search.link_name = NULL; /* was the answer's */
-	parser_answer_fini(&answer);
+	parser_answer_fini(&result->answer);
 }
 
-static void find_file(struct making *m)
+/* Of a file that is not the image's, fail_if_changed() gives the reason. */
+static int find_file(struct making *m, struct error *err)
 {
-	if (m->place.path)
-		return;
-	finder_find(&m->s->files, &m->t->image, &m->place);
+	struct finder *files = &m->s->files;
+	int r = finder_open(files, &m->t->image, &m->place, &m->file, err);
+
 	m->search.root = m->place.root;
 	m->search.image_path = m->place.below;
 	m->found = symbolizer_found(m->s, &m->t->image, m->place.path);
+	return r == -ESTALE ? finder_map(files, &m->place, &m->file, err) : r;
 }
 
-static void make_from_file(struct making *m)
+/* Whether there is a file that the parser has to read. */
+static bool needs_parser(struct making *m)
 {
-	const char *path = m->place.path;
+	const char *path;
 	struct error err = { 0 };
-	int r = finder_map(&m->s->files, &m->place, &m->file, &err);
+	int r;
 
+	if (m->is_cached && m->t->status != SYMBOL_DYNSYM)
+		return false;
+	r = find_file(m, &err);
+	path = m->place.path;
+	if (m->is_cached && is_cached_good(m))
+		return false;
 	if (r == -ENOENT || r == -ENOTDIR)
 		table_fail(m->t, SYMBOL_MISSING, "%s: the file is not there any more", path);
 	else if (r < 0)
 		table_fail(m->t, SYMBOL_UNREADABLE, "%s", err.text);
-	else
-		make_from_mapping(m);
+	return r == 0 && !use_cached(m);
 }
 
 char *image_path_without_mark(const struct image *image)
@@ -243,9 +245,9 @@ char *image_path_without_mark(const struct image *image)
 	return xstrndup(image->path, is_marked ? len - strlen(mark) : len);
 }
 
-void make_file_table(struct symbolizer *s, struct symbol_table *t)
+static void begin_making(struct making *m, struct symbolizer *s, struct symbol_table *t)
 {
-	struct making m = {
+	*m = (struct making){
 		.s = s,
 		.t = t,
 		.search = { .process = s->files.process,
@@ -253,23 +255,86 @@ void make_file_table(struct symbolizer *s, struct symbol_table *t)
 			    .finder = &s->files },
 		.tried = image_cache_key(&t->image),
 	};
-	bool is_cached = table_from_cache(s, t, &m.tried);
+	m->is_cached = table_from_cache(s, t, &m->tried);
+}
 
-	if (is_cached && t->status != SYMBOL_DYNSYM)
-		return;
-	find_file(&m);
-	if (!is_cached || !is_cached_good(&m))
-		make_from_file(&m);
+static void end_making(struct making *m)
+{
+	struct symbol_table *t = m->t;
+
 	/* without the file, an old index is better than none */
-	if (is_cached && !t->block && t->index.header) {
+	if (m->is_cached && !t->block && t->index.header) {
 		t->status = t->index.header->status;
 		if (t->status == SYMBOL_DYNSYM)
 			explain_stripped(t, NULL);
 	}
-	if (!t->index.header && table_from_kept(s, t, &m.tried) && t->status == SYMBOL_DYNSYM)
+	if (!t->index.header && table_from_kept(m->s, t, &m->tried) && t->status == SYMBOL_DYNSYM)
 		explain_stripped(t, NULL);
-	file_unmap(&m.file);
-	free(m.place.path);
+	file_unmap(&m->file);
+	free(m->place.path);
+}
+
+/* Tables whose images the parser is asked for at once. */
+struct batch {
+	struct making *making;
+	struct parser_question *questions;
+	struct parser_result *results;
+	size_t n;
+};
+
+static void make_batch(struct batch *b)
+{
+	parser_ask_all(b->questions, b->n, b->results);
+	for (size_t i = 0; i < b->n; i++) {
+		make_of_result(&b->making[i], &b->results[i]);
+		end_making(&b->making[i]);
+	}
+	b->n = 0;
+}
+
+/* Each image of a batch holds a descriptor; the parser and the cache need some, too. */
+static size_t files_at_once(void)
+{
+	struct rlimit limit;
+
+	if (!parser_uses_children() || getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 1;
+	return MAX((size_t)1, MIN((size_t)limit.rlim_cur / 16, (size_t)32));
+}
+
+void make_file_tables(struct symbolizer *s, struct symbol_table *const *tables, size_t n)
+{
+	size_t max = MIN(n, files_at_once());
+	struct batch b = {
+		.making = xcalloc(max, sizeof(*b.making)),
+		.questions = xcalloc(max, sizeof(*b.questions)),
+		.results = xcalloc(max, sizeof(*b.results)),
+	};
+
+	for (size_t i = 0; i < n; i++) {
+		struct making *m = &b.making[b.n];
+
+		begin_making(m, s, tables[i]);
+		if (needs_parser(m))
+			b.questions[b.n++] = make_question(m);
+		else
+			end_making(m);
+		if (b.n == max)
+			make_batch(&b);
+	}
+	make_batch(&b);
+	free(b.making);
+	free(b.questions);
+	free(b.results);
+}
+
+static void make_of_vdso(struct making *m)
+{
+	struct parser_question q = make_question(m);
+	struct parser_result result = { 0 };
+
+	result.error = parser_ask_here(&q, &result.answer, &result.why);
+	make_of_result(m, &result);
 }
 
 /*
@@ -293,7 +358,7 @@ void make_vdso_table(struct symbolizer *s, struct symbol_table *t)
 		if (vdso && vdso->e_ident[EI_CLASS] == ELFCLASS64) {
 			m.file.base = (const uint8_t *)vdso;
 			m.file.size = vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize;
-			make_from_mapping(&m);
+			make_of_vdso(&m);
 		} else {
 			table_fail(t, SYMBOL_MISSING, "%s: assay's own process has no vdso",
 				   t->image.path);

@@ -112,6 +112,12 @@ struct given_symbol {
 const struct symbol_table *symbolizer_table(struct symbolizer *s, const struct image *image,
 					    const struct given_symbol *given, size_t n_given);
 
+/*
+ * Makes tables of images of kind FILE without given names, for symbolizer_table() to find. The
+ * parser is asked for all at once (parser_ask_all()).
+ */
+void symbolizer_make_tables(struct symbolizer *s, const struct image *const *images, size_t n);
+
 #define NO_SYMBOL UINT32_MAX
 
 /* The index of the symbol that covers the offset (its zero: machine/image.h), or NO_SYMBOL. */

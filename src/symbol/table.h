@@ -116,7 +116,7 @@ void table_fail(struct symbol_table *t, enum symbol_status status, const char *f
 /* The address of _text in the running kernel; false if it is hidden. */
 bool kernel_text_addr(struct symbolizer *s, uint64_t *addr);
 
-void make_file_table(struct symbolizer *s, struct symbol_table *t);
+void make_file_tables(struct symbolizer *s, struct symbol_table *const *tables, size_t n);
 void make_vdso_table(struct symbolizer *s, struct symbol_table *t);
 void make_kernel_table(struct symbolizer *s, struct symbol_table *t);
 void make_module_table(struct symbolizer *s, struct symbol_table *t);

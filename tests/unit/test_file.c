@@ -5,6 +5,7 @@
 #include "base/files/file.h"
 #include "commands/temporary.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -83,6 +84,83 @@ static void what_a_file_has_lost_reads_as_zeros(void **state)
 	file_unmap(&cut);
 	file_unmap(&whole);
 	assert_false(file_is_cut(&cut));
+}
+
+static void small_files_are_copied_and_large_ones_mapped(void **state)
+{
+	struct file_mapping small = { 0 }, large = { 0 }, empty = { 0 };
+	FILE *f;
+
+	(void)state;
+	write_file("small", "abc");
+	write_pages("large", 1);
+	write_file("empty", "");
+	f = fopen("small", "re");
+	assert_int_equal(file_load_fd(fileno(f), "small", 3, &small, NULL), 0);
+	fclose(f);
+	f = fopen("large", "re");
+	assert_int_equal(file_load_fd(fileno(f), "large", PAGE - 1, &large, NULL), 0);
+	fclose(f);
+	f = fopen("empty", "re");
+	assert_int_equal(file_load_fd(fileno(f), "empty", 3, &empty, NULL), 0);
+	fclose(f);
+	assert_int_equal(small.size, 3);
+	assert_memory_equal(small.base, "abc", 3);
+	assert_null(small.guard);
+	assert_non_null(large.guard);
+	assert_int_equal(large.base[PAGE - 1], 'x');
+	assert_int_equal(empty.size, 0);
+	/* The copy stays. */
+	assert_int_equal(truncate("small", 0), 0);
+	assert_memory_equal(small.base, "abc", 3);
+	assert_false(file_is_cut(&small));
+	file_unmap(&small);
+	file_unmap(&large);
+	file_unmap(&empty);
+}
+
+static void a_held_file_is_mapped_when_it_is_needed(void **state)
+{
+	struct file_mapping held = { 0 };
+	int fd = open("held", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	(void)state;
+	assert_int_equal(write(fd, "abc", 3), 3);
+	assert_int_equal(file_hold_fd(fd, "held", &held, NULL), 0);
+	assert_null(held.base);
+	assert_int_equal(held.size, 3);
+	assert_int_equal(held.uid, geteuid());
+	assert_int_equal(file_descriptor(&held), fd);
+	assert_int_equal(file_map_held(&held, "held", NULL), 0);
+	assert_memory_equal(held.base, "abc", 3);
+	file_close_fd(&held);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	assert_int_equal(file_descriptor(&held), -1);
+	assert_memory_equal(held.base, "abc", 3);
+	file_unmap(&held);
+	fd = open("held", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(file_hold_fd(fd, "held", &held, NULL), 0);
+	file_unmap(&held);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	fd = open(".", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(file_hold_fd(fd, ".", &held, NULL), -EINVAL);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
+static void a_file_gets_its_permissions_whatever_the_umask_is(void **state)
+{
+	mode_t before = umask(077);
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(file_replace_mode("open", 0640, "x", 1, NULL), 0);
+	umask(0);
+	assert_int_equal(file_replace_mode("secret", 0400, "x", 1, NULL), 0);
+	umask(before);
+	assert_int_equal(stat("open", &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	assert_int_equal(stat("secret", &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0400);
 }
 
 static void a_tree_is_removed_and_no_link_followed(void **state)
@@ -252,6 +330,9 @@ int main(void)
 		cmocka_unit_test_setup(what_a_file_has_lost_reads_as_zeros, with_guard),
 		cmocka_unit_test_setup(many_files_are_guarded_at_once, with_guard),
 		cmocka_unit_test_setup(other_bus_errors_are_not_hidden, with_guard),
+		cmocka_unit_test_setup(small_files_are_copied_and_large_ones_mapped, with_guard),
+		cmocka_unit_test_setup(a_held_file_is_mapped_when_it_is_needed, with_guard),
+		cmocka_unit_test(a_file_gets_its_permissions_whatever_the_umask_is),
 		cmocka_unit_test(a_tree_is_removed_and_no_link_followed),
 		cmocka_unit_test(a_file_without_a_name_goes_with_its_process),
 		cmocka_unit_test(a_block_is_verified_once_a_boot),

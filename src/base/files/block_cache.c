@@ -2,6 +2,7 @@
 #include "base/files/block_cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -13,6 +14,9 @@
 #include "base/reserve.h"
 
 #define HEADER_MAX 256
+
+/* Other processes that map the same block share its memory, so large ones are mapped. */
+#define COPIED_BYTES ((size_t)16 << 10)
 
 static char *path_of(const struct block_kind *kind, const char *dir, const struct build_id *id)
 {
@@ -105,9 +109,10 @@ bool block_cache_map(const struct block_kind *kind, const char *dir, const struc
 		     struct file_mapping *out)
 {
 	cleanup(free_at_exit) char *path = path_of(kind, dir, id);
+	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct file_mapping file = { 0 };
 
-	if (file_map(path, &file, NULL) < 0)
+	if (fd < 0 || file_load_fd(fd, path, COPIED_BYTES, &file, NULL) < 0)
 		return false;
 	if (is_known_whole(kind, path, id, &file)) {
 		*out = file;
@@ -117,12 +122,21 @@ bool block_cache_map(const struct block_kind *kind, const char *dir, const struc
 	return false;
 }
 
+/* Readable for those who may read the folder. */
+static int put_block(const char *path, const char *dir, const void *block, size_t size)
+{
+	struct stat st;
+
+	if (stat(dir, &st) < 0)
+		return -errno;
+	return file_replace_mode(path, st.st_mode & 0640, block, size, NULL);
+}
+
 void block_cache_write(const struct block_kind *kind, const char *dir, const struct build_id *id,
 		       void *block, size_t size)
 {
 	cleanup(free_at_exit) char *path = path_of(kind, dir, id);
 	uint8_t *bytes = block;
-	struct stat st;
 	uint64_t checksum;
 	int r;
 
@@ -131,10 +145,7 @@ void block_cache_write(const struct block_kind *kind, const char *dir, const str
 	memmove(bytes + kind->build_id_at, id, sizeof(*id)); /* it may be the block's own */
 	checksum = checksum_of(kind, bytes, size);
 	memcpy(bytes + kind->checksum_at, &checksum, sizeof(checksum));
-	r = file_replace(path, block, size, NULL);
+	r = put_block(path, dir, block, size);
 	if (r == -ENOENT && file_mkdirs(dir, 0700, NULL) == 0)
-		r = file_replace(path, block, size, NULL);
-	/* readable for those who may read the folder */
-	if (r == 0 && stat(dir, &st) == 0)
-		chmod(path, st.st_mode & 0640);
+		put_block(path, dir, block, size);
 }

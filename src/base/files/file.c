@@ -79,35 +79,59 @@ int file_map(const char *path, struct file_mapping *out, struct error *err)
 	return fd < 0 ? error_errno(err, -errno, "%s", path) : file_map_fd(fd, path, out, err);
 }
 
-/*
- * Without the guard: copies as many bytes as the file still has; the rest stays zero. The copy is
- * private shared memory, so users may give pages back (MADV_DONTNEED) and read them again.
- */
-static int file_copy(int fd, size_t size, void **base, bool *is_cut)
+/* Reads as many bytes as the file still has. Their number, or a negative errno. */
+static ssize_t file_copy_bytes(int fd, char *copy, size_t size)
 {
-	char *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	size_t done = 0;
 
-	if (copy == MAP_FAILED)
-		return -errno;
 	while (done < size) {
 		ssize_t n = pread(fd, copy + done, size - done, (off_t)done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0) {
-			int r = -errno;
-
-			munmap(copy, size);
-			return r;
-		}
+		if (n < 0)
+			return -errno;
 		if (n == 0)
 			break;
 		done += (size_t)n;
 	}
+	return (ssize_t)done;
+}
+
+/*
+ * Without the guard: a copy; bytes that the file has lost stay zero. It is private shared memory,
+ * so users may give pages back (MADV_DONTNEED) and read them again.
+ */
+static int file_copy(int fd, size_t size, void **base, bool *is_cut)
+{
+	char *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ssize_t done;
+
+	if (copy == MAP_FAILED)
+		return -errno;
+	done = file_copy_bytes(fd, copy, size);
+	if (done < 0) {
+		munmap(copy, size);
+		return (int)done;
+	}
 	mprotect(copy, size, PROT_READ);
 	*base = copy;
-	*is_cut = done < size;
+	*is_cut = (size_t)done < size;
+	return 0;
+}
+
+static int file_copy_small(int fd, struct file_mapping *out)
+{
+	char *copy = xmalloc(out->size);
+	ssize_t done = file_copy_bytes(fd, copy, out->size);
+
+	if (done < 0) {
+		free(copy);
+		return (int)done;
+	}
+	memset(copy + done, 0, out->size - (size_t)done);
+	out->was_cut = (size_t)done < out->size;
+	out->base = (uint8_t *)copy;
 	return 0;
 }
 
@@ -137,22 +161,22 @@ static bool is_without_suid(int fd)
 	return fstatvfs(fd, &fs) < 0 || (fs.f_flag & ST_NOSUID);
 }
 
-static bool is_keeping;
-
-void file_keep_descriptors(bool is_wanted)
-{
-	is_keeping = is_wanted;
-}
-
 int file_descriptor(const struct file_mapping *m)
 {
 	return (int)m->kept - 1;
 }
 
-int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error *err)
+void file_close_fd(struct file_mapping *m)
+{
+	if (m->kept)
+		close(file_descriptor(m));
+	m->kept = 0;
+}
+
+/* All but the bytes. */
+static int file_look_fd(int fd, const char *path, struct file_mapping *out, struct error *err)
 {
 	struct stat st;
-	int r;
 
 	if (fstat(fd, &st) < 0)
 		return error_errno(err, -errno, "%s", path);
@@ -167,23 +191,68 @@ int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error
 		.uid = st.st_uid,
 		.is_open_to_others = (st.st_mode & (S_IWGRP | S_IWOTH)) || is_without_suid(fd),
 	};
-	r = out->size ? file_map_bytes(fd, out->size, out) : 0;
+	return 0;
+}
+
+/* The bytes of a file that was looked at. */
+static int file_read_bytes(int fd, const char *path, struct file_mapping *out, struct error *err)
+{
+	int r = 0;
+
+	if (out->size)
+		r = out->is_small ? file_copy_small(fd, out) : file_map_bytes(fd, out->size, out);
 	if (r == -ENOMEM)
 		reserve_count_failure();
+	return r < 0 ? error_errno(err, r, "%s: mmap", path) : 0;
+}
+
+int file_hold_fd(int fd, const char *path, struct file_mapping *out, struct error *err)
+{
+	int r = file_look_fd(fd, path, out, err);
+
+	if (r < 0)
+		close(fd);
+	else
+		out->kept = (uint32_t)fd + 1;
+	return r;
+}
+
+int file_map_held(struct file_mapping *m, const char *path, struct error *err)
+{
+	int r = m->base ? 0 : file_read_bytes(file_descriptor(m), path, m, err);
+
+	if (r < 0)
+		file_unmap(m);
+	return r;
+}
+
+int file_load_fd(int fd, const char *path, size_t copied_bytes, struct file_mapping *out,
+		 struct error *err)
+{
+	int r = file_look_fd(fd, path, out, err);
+
+	if (r < 0)
+		return r;
+	out->is_small = out->size <= copied_bytes;
+	r = file_read_bytes(fd, path, out, err);
 	if (r < 0)
 		*out = (struct file_mapping){ 0 };
-	else if (is_keeping)
-		out->kept = (uint32_t)(fcntl(fd, F_DUPFD_CLOEXEC, 3) + 1);
-	return r < 0 ? error_errno(err, r, "%s: mmap", path) : 0;
+	return r;
+}
+
+int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error *err)
+{
+	return file_load_fd(fd, path, 0, out, err);
 }
 
 void file_unmap(struct file_mapping *m)
 {
 	cut_guard_drop(m->guard);
-	if (m->base)
+	if (m->is_small)
+		free((void *)m->base);
+	else if (m->base)
 		munmap((void *)m->base, m->size);
-	if (m->kept)
-		close(file_descriptor(m));
+	file_close_fd(m);
 	*m = (struct file_mapping){ 0 };
 }
 
@@ -215,15 +284,37 @@ int file_write_all(int fd, const void *bytes, size_t size)
 	return 0;
 }
 
+/* What the umask left out. */
+static int file_set_mode(int fd, mode_t mode)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && ((st.st_mode & 07777) == mode || fchmod(fd, mode) == 0))
+		return 0;
+	return -errno;
+}
+
+/* `mode` (mode_t)-1: as the umask has it. */
+#define MODE_OF_UMASK ((mode_t)-1)
+
 int file_replace(const char *path, const void *bytes, size_t size, struct error *err)
 {
+	return file_replace_mode(path, MODE_OF_UMASK, bytes, size, err);
+}
+
+int file_replace_mode(const char *path, mode_t mode, const void *bytes, size_t size,
+		      struct error *err)
+{
 	cleanup(free_at_exit) char *temp = xasprintf("%s.%d.tmp", path, (int)getpid());
+	bool is_of_umask = mode == MODE_OF_UMASK;
 	int fd, r;
 
-	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, is_of_umask ? 0666 : mode);
 	if (fd < 0)
 		return error_errno(err, -errno, "%s", temp);
-	r = file_write_all(fd, bytes, size);
+	r = is_of_umask ? 0 : file_set_mode(fd, mode);
+	if (!r)
+		r = file_write_all(fd, bytes, size);
 	if (close(fd) < 0 && !r)
 		r = -errno;
 	if (!r && rename(temp, path) < 0)

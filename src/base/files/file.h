@@ -38,22 +38,32 @@ struct file_mapping {
 	bool is_open_to_others;
 	struct cut_guard *guard;
 	bool was_cut;  /* while it was copied */
-	uint32_t kept; /* a descriptor of the file, plus 1; 0: none (file_keep_descriptors()) */
+	bool is_small; /* a copy in the heap: file_load_fd() */
+	uint32_t kept; /* file_descriptor() plus 1 */
 };
 int file_map(const char *path, struct file_mapping *out, struct error *err);
 /* The same of an open file, which stays the caller's; `path` is for messages. */
 int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error *err);
 void file_unmap(struct file_mapping *m); /* {0} is fine */
 
-/* Gives back the memory of bytes that were read. `at` is a multiple of the page size. */
-void file_rest(const struct file_mapping *m, size_t at, size_t size);
+/*
+ * The same, but a file of at most `copied_bytes` is copied into the heap. Below some 100 KB, that
+ * costs less than a mapping and its page faults. The result has no descriptor of the file.
+ */
+int file_load_fd(int fd, const char *path, size_t copied_bytes, struct file_mapping *out,
+		 struct error *err);
 
 /*
- * From now on, a mapping keeps a descriptor of its file, so that another process can get it. A
- * mapping for which there is no descriptor left has none. Call it while there is one thread.
+ * The facts of an open file, and its descriptor, which is taken over even on failure: base is NULL.
+ * For a file that another process reads, too. file_map_held() maps it, or sets *m to {0}.
  */
-void file_keep_descriptors(bool is_wanted);
+int file_hold_fd(int fd, const char *path, struct file_mapping *out, struct error *err);
+int file_map_held(struct file_mapping *m, const char *path, struct error *err);
 int file_descriptor(const struct file_mapping *m); /* -1: none */
+void file_close_fd(struct file_mapping *m);        /* its bytes stay mapped */
+
+/* Gives back the memory of bytes that were read. `at` is a multiple of the page size. */
+void file_rest(const struct file_mapping *m, size_t at, size_t size);
 
 /* True if bytes were read that the file has no longer, as somebody cut it. */
 bool file_is_cut(const struct file_mapping *m);
@@ -63,6 +73,10 @@ int file_write_all(int fd, const void *bytes, size_t size);
 
 /* Puts bytes under `path` at once: a temporary file beside it, then rename(2). */
 int file_replace(const char *path, const void *bytes, size_t size, struct error *err);
+
+/* The same; the file gets exactly these permissions, whatever the umask is. */
+int file_replace_mode(const char *path, mode_t mode, const void *bytes, size_t size,
+		      struct error *err);
 
 /* mkdir -p; an existing directory is success. */
 int file_mkdirs(const char *path, mode_t mode, struct error *err);

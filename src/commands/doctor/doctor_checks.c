@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "daemon/daemon_config.h"
 #include "guard/fence.h"
+#include "guard/open.h"
 #include "open/client.h"
 #include "open/lock.h"
 #include "machine/image_look.h"
@@ -284,7 +285,8 @@ static void probe_parser(const struct probe_machine *m, struct finding *f)
 			      "debug information and unwind tables.");
 		return;
 	}
-	if (file_map("/proc/self/exe", &file, &err) == 0)
+	if (guard_map_place(&(struct guard_place){ .root = "", .process = "/proc/self" },
+			    "/proc/self/exe", &guard_image_rules, &file, &err) == 0)
 		r = image_look(&file, IMAGE_HIDDEN, false, 0, &look, &err);
 	if (r == 0 && look.head.build_id.len) {
 		finding_set(f, PROBE_OK, "a process without rights reads files (assay-parser)");

@@ -299,7 +299,7 @@ static void make_table(struct symbolizer *s, struct symbol_table *t,
 	}
 	switch (t->image.kind) {
 	case IMAGE_FILE:
-		make_file_table(s, t);
+		make_file_tables(s, &t, 1);
 		break;
 	case IMAGE_VDSO:
 		make_vdso_table(s, t);
@@ -341,13 +341,15 @@ static uint64_t hash_of_image(const struct image *i)
 	return hash_u64(hash ^ (uint64_t)i->kind ^ (uint64_t)(uint32_t)i->pid << 32);
 }
 
-const struct symbol_table *symbolizer_table(struct symbolizer *s, const struct image *image,
-					    const struct given_symbol *given, size_t n_given)
+/* *is_new: it has an image only. */
+static struct symbol_table *find_table(struct symbolizer *s, const struct image *image,
+				       bool *is_new)
 {
 	struct symbol_table *t;
 	uint64_t key;
 	uint32_t *at;
 
+	*is_new = false;
 	for (key = hash_of_image(image); (at = intmap_find(&s->by_image, key)); key++)
 		if (is_same_image(&s->tables.data[*at]->image, image))
 			return s->tables.data[*at];
@@ -356,9 +358,37 @@ const struct symbol_table *symbolizer_table(struct symbolizer *s, const struct i
 	t->image = *image;
 	t->image.path = xstrdup(image->path);
 	t->status = SYMBOL_NO_FILE;
-	make_table(s, t, given, n_given);
 	vec_push(&s->tables, t);
+	*is_new = true;
 	return t;
+}
+
+const struct symbol_table *symbolizer_table(struct symbolizer *s, const struct image *image,
+					    const struct given_symbol *given, size_t n_given)
+{
+	bool is_new;
+	struct symbol_table *t = find_table(s, image, &is_new);
+
+	if (is_new)
+		make_table(s, t, given, n_given);
+	return t;
+}
+
+void symbolizer_make_tables(struct symbolizer *s, const struct image *const *images, size_t n)
+{
+	VEC(struct symbol_table *) made = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		struct symbol_table *t;
+		bool is_new;
+
+		assert(images[i]->kind == IMAGE_FILE);
+		t = find_table(s, images[i], &is_new);
+		if (is_new)
+			vec_push(&made, t);
+	}
+	make_file_tables(s, made.data, made.n);
+	vec_fini(&made);
 }
 
 uint32_t symbol_find(const struct symbol_table *t, uint64_t offset)
