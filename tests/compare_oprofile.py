@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "tools"))
@@ -31,6 +32,15 @@ def listed(args, theirs, ours):
     """The name of the listed difference that explains this one, or None."""
     if theirs[0] == 1 and "Already displaying results" in theirs[2] and ours[0] == 0:
         return "several axes"
+    if "-X" in args and ours[0] == 0 and (theirs[0] != 0 or not theirs[1].rstrip().endswith("</profile>")):
+        return "the original breaks off its XML"
+    if 'pid=""' in theirs[1]:
+        return "XML of merged threads, which the original's own schema refuses"
+    if 'cpu="all"' in theirs[1] or ("separatedcpus" in ours[1] and re.search(r'<class name="c[0-9]+"(?! cpu)', ours[1])):
+        return "XML of samples with and without a processor, which the original counts on processor 0"
+    events = re.findall(r'eventname="([^"]*)"', ours[1])
+    if len(set(events)) < len(events):
+        return "XML of one event with two counts or masks, which the original counts in one class"
     if theirs[0] == 1 and "sample file parsed twice" in theirs[2] and ours[0] == 0:
         return "sessions add up"
     return None
@@ -62,8 +72,57 @@ def hide_anonymous_addresses(text):
     return "\n".join(lines)
 
 
+def xml_counts(element, classes):
+    sums = collections.Counter()
+    for count in element.findall("count"):
+        sums[classes.get(count.get("class"), count.get("class") or None)] += int(count.text)
+    return sorted(sums.items(), key=repr)
+
+
+def xml_side(element, symbols, classes):
+    """Callers or callees, as a set: equal weights have no order."""
+    found = []
+    for symbol in element.iter("symbol"):
+        found.append((symbols[symbol.get("idref")], symbol.get("self"), xml_counts(symbol, classes)))
+    return sorted(found, key=repr)
+
+
+def xml_lines(text):
+    """A document as lines that do not depend on blanks, numbers of symbols and the order of attributes."""
+    root = xml.etree.ElementTree.fromstring(text)
+    classes = {c.get("name"): tuple(c.get(n) for n in ("cpu", "event", "mask")) for c in root.iter("class")}
+    symbols = {s.get("id"): "%s %s %s %s" % (s.get("name"), s.get("startingaddr"), s.get("file"), s.get("line")) for s in root.iter("symboldata")}
+    lines = ["%s=%s" % (k, v) for k, v in sorted(root.attrib.items()) if k != "title"]
+    lines += ["%s=%s" % (k, v) for k, v in sorted(root.find("options").attrib.items())]
+    lines += ["event %s" % sorted(e.attrib.items()) for e in root.iter("eventsetup")]
+    lines += ["class %s" % sorted(c.attrib.items()) for c in root.iter("class")]
+
+    def walk(element, depth):
+        for e in element:
+            if e.tag in ("process", "thread", "binary", "module"):
+                lines.append("%s%s %s %s" % (" " * depth, e.tag, sorted(e.attrib.items()), xml_counts(e, classes)))
+                walk(e, depth + 1)
+            elif e.tag == "symbol":
+                lines.append("%s%s %s" % (" " * depth, symbols[e.get("idref")], xml_counts(e, classes)))
+                for side in ("callers", "callees"):
+                    if e.find(side) is not None:
+                        lines.append("%s %s %s" % (" " * depth, side, xml_side(e.find(side), symbols, classes)))
+    walk(root, 0)
+    details = []
+    for d in root.iter("symboldetails"):
+        for x in d.iter("detaildata"):
+            details.append("%s: %s %s %s %s" % (symbols[d.get("id")], x.get("vmaoffset"), x.get("file"), x.get("line"), xml_counts(x, classes)))
+    lines += sorted(details) + sorted("%s: %s" % (symbols[b.get("id")], b.text.strip()) for b in root.iter("bytes"))
+    return "\n".join(lines).replace("'all'", "'-1'")  # the schema wants a number
+
+
+def is_xml(text):
+    return text.startswith("<?xml") and text.rstrip().endswith("</profile>")
+
+
 def normal(text, args):
-    text = re.sub(r'title="[^"]*"', 'title=""', text)
+    if is_xml(text):
+        return xml_lines(text)
     # Listed: the addresses below unnamed anonymous memory are absolute.
     if "-d" in args and "-X" not in args:
         text = hide_anonymous_addresses(text)
@@ -77,7 +136,8 @@ def show(kind, seed, args, theirs, ours, limit):
     print("status: original %d, assay %d" % (theirs[0], ours[0]))
     if theirs[0] != ours[0]:
         print("  original: " + theirs[2].strip()[:300] + "\n  assay: " + ours[2].strip()[:300])
-    lines = list(difflib.unified_diff(theirs[1].splitlines(), ours[1].splitlines(), "original", "assay", lineterm="", n=1))
+    texts = [normal(side[1], args) if is_xml(side[1]) else side[1] for side in (theirs, ours)]
+    lines = list(difflib.unified_diff(texts[0].splitlines(), texts[1].splitlines(), "original", "assay", lineterm="", n=1))
     print("\n".join(line[:200] for line in lines[:limit]))
 
 
@@ -106,10 +166,10 @@ def main():
             args = opsessions.options(kind, seed, made, programs)
             theirs = run(a.original, args, top, tables)
             ours = run(os.path.join(a.assay, "opreport"), args, top, tables)
-            if theirs[0] == ours[0] and normal(theirs[1], args) == normal(ours[1], args):
+            name = listed(args, theirs, ours)
+            if not name and theirs[0] == ours[0] and normal(theirs[1], args) == normal(ours[1], args):
                 sums["equal"] += 1
                 continue
-            name = listed(args, theirs, ours)
             sums[name or "other"] += 1
             sums["other: " + kind] += not name
             if not name and (a.v or sums["other"] <= 10):

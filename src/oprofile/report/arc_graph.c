@@ -2,6 +2,7 @@
 #include "oprofile/report/arc_graph.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "oprofile/report/opreport_rows.h"
 #include "profile/walk.h"
@@ -192,4 +193,45 @@ void arc_graph_fini(struct arc_graph *g)
 	free(g->first_caller);
 	free(g->first_callee);
 	free(g->nameless);
+}
+
+/* Heaviest first, the function itself behind others of its weight. */
+static int by_weight(const void *x, const void *y, void *context)
+{
+	const struct arc_graph *g = context;
+	const struct graph_line *a = x, *b = y;
+	int order = (a->counts[0] < b->counts[0]) - (a->counts[0] > b->counts[0]);
+
+	order = order ? order : (a->arc == NO_INDEX) - (b->arc == NO_INDEX);
+	return order ? order
+		     : strcmp(op_symbol_name(g->p, g->nodes.data[a->node].function),
+			      op_symbol_name(g->p, g->nodes.data[b->node].function));
+}
+
+struct graph_line *arc_graph_side(const struct arc_graph *g, uint32_t node, bool of_callers,
+				  size_t *n)
+{
+	const uint32_t *first = of_callers ? g->first_caller : g->first_callee;
+	const uint32_t *arcs = of_callers ? g->callers : g->callees;
+	struct graph_line *lines;
+
+	*n = first[node + 1] - first[node];
+	lines = xcalloc(*n + 1, sizeof(*lines));
+	for (size_t i = 0; i < *n; i++) {
+		uint32_t arc = arcs[first[node] + i];
+		const struct graph_arc *a = &g->arcs.data[arc];
+
+		lines[i] = (struct graph_line){ arc, of_callers ? a->caller : a->callee,
+						arc_graph_counts(g, arc) };
+	}
+	if (!of_callers)
+		lines[(*n)++] = (struct graph_line){ NO_INDEX, node, arc_graph_own(g, node) };
+	qsort_r(lines, *n, sizeof(*lines), by_weight, (void *)g);
+	for (size_t i = 0; of_callers && i < *n / 2; i++) {
+		struct graph_line other = lines[i];
+
+		lines[i] = lines[*n - 1 - i];
+		lines[*n - 1 - i] = other;
+	}
+	return lines;
 }

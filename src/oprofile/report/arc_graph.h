@@ -34,6 +34,12 @@ struct arc_graph {
 	uint32_t *nameless; /* by image: its first function without a name, or NO_INDEX */
 };
 
+/* A line of a block: an arc, or for NO_INDEX the function itself among its callees. */
+struct graph_line {
+	uint32_t arc, node;
+	const uint64_t *counts; /* by lane */
+};
+
 void arc_graph_make(struct arc_graph *g, const struct profile *p);
 void arc_graph_fini(struct arc_graph *g);
 
@@ -46,3 +52,10 @@ static inline const uint64_t *arc_graph_counts(const struct arc_graph *g, uint32
 {
 	return &g->counts.data[(size_t)arc * g->p->n_lanes];
 }
+
+/*
+ * Callers of a node, lightest first; or its callees and itself, heaviest first, by the first lane.
+ * The caller frees them.
+ */
+struct graph_line *arc_graph_side(const struct arc_graph *g, uint32_t node, bool of_callers,
+				  size_t *n);

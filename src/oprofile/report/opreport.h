@@ -26,6 +26,7 @@ struct opreport_options {
 	bool is_reversed;    /* the order of sort */
 	double threshold;    /* percent */
 	const char *sort;    /* "sample,image,app-name,symbol,debug,vma"; NULL: sample */
+	uint32_t sort_lane;  /* whose samples order rows */
 	bool many_apps;      /* a class has several applications: they are a column */
 	const struct query *query; /* whose symbols a call graph shows; NULL: all */
 };

@@ -264,7 +264,8 @@ static const struct op_row *row_of(const struct placed *x)
 
 static int opreport_rows_by_samples(const struct placed *a, const struct placed *b)
 {
-	uint64_t x = op_row_counts(a->r, a->row)[0], y = op_row_counts(b->r, b->row)[0];
+	uint32_t lane = a->r->o->sort_lane;
+	uint64_t x = op_row_counts(a->r, a->row)[lane], y = op_row_counts(b->r, b->row)[lane];
 
 	return (x < y) - (x > y);
 }

@@ -33,6 +33,11 @@ struct op_rows {
 void op_rows_make(struct op_rows *r, const struct profile *p, const struct opreport_options *o);
 void op_rows_fini(struct op_rows *r);
 
+/* A row for each node of a graph, of its number; `order` has those that are shown. */
+struct arc_graph;
+void op_rows_of_graph(struct op_rows *r, const struct arc_graph *g,
+		      const struct opreport_options *o);
+
 static inline const uint64_t *op_row_counts(const struct op_rows *r, uint32_t row)
 {
 	return &r->counts.data[(size_t)row * r->p->n_lanes];

@@ -1,548 +1,489 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "oprofile/report/xml.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/intmap.h"
-#include "counter/catalog/cpu_type.h"
-#include "profile/walk.h"
+#include "oprofile/report/arc_graph.h"
+#include "oprofile/report/opreport_rows.h"
+#include "oprofile/report/xml_classes.h"
 #include "report/formats.h"
 #include "report/markup.h"
 #include "report/report.h"
 #include "store/session.h"
-#include "symbol/addresses.h"
 #include "symbol/symbolizer/code_files.h"
-#include "symbol/lines/lines.h"
-
-#define SCHEMA_VERSION "3.1"
 
 /* Code as bytes: functions beyond this are cut. */
 #define MAX_CODE (1U << 20)
 
-/* The samples of one symbol, or of one of its addresses, in one application. */
-struct item {
-	uint32_t app, image, function;
-	const struct cell *cells;
-	uint32_t block; /* of the graph */
+/* A symbol of the symbol table, with the addresses that elements above referred to. */
+struct xml_symbol {
+	uint32_t row;
+	struct buf details;
+	uint32_t n_details;
 };
 
 struct printer {
 	const struct xml_source *s;
 	const struct profile *p;
+	struct opreport_options o;
+	struct op_rows r;
+	struct arc_graph graph;
+	struct xml_classes c;
 	FILE *out;
-	VEC(struct item) items;     /* by application, image, symbol, address */
-	struct intmap symbols;      /* whole function: number of its symboldata */
-	VEC(uint32_t) functions;    /* by that number */
-	VEC(uint32_t) block_starts; /* rows of the graph */
-	uint32_t n_details;
+	struct intmap symbol_ids; /* by function, or image of code without a name */
+	VEC(struct xml_symbol) symbols;
 };
 
-static void xml_put_attribute(FILE *out, const char *name, const char *value)
-{
-	fprintf(out, " %s=\"", name);
-	markup_print_text(value, out);
-	fputc('"', out);
-}
-
-/* ---- head ---- */
-
-static void put_setup(const struct printer *x)
-{
-	const struct session_info *info = &x->p->session->info;
-
-	fputs("<setup>\n", x->out);
-	for (uint32_t i = 0; i < info->n_counters; i++) {
-		const struct counter_info *c = &info->counters[i];
-
-		fprintf(x->out, "<eventsetup id=\"%" PRIu32 "\"", i);
-		xml_put_attribute(x->out, "eventname", c->name);
-		fprintf(x->out, " unitmask=\"%" PRIu64 "\" setupcount=\"%" PRIu64 "\"",
-			c->unit_mask, c->count);
-		if (c->freq_hz)
-			fprintf(x->out, " frequency=\"%" PRIu64 "\"", c->freq_hz);
-		fputs("/>\n", x->out);
-	}
-	fputs("</setup>\n", x->out);
-}
-
-static void xml_put_id(const struct printer *x, const char *name, int32_t id)
-{
-	if (id == CLASS_ALL)
-		xml_put_attribute(x->out, name, "all");
-	else
-		fprintf(x->out, " %s=\"%" PRId32 "\"", name, id);
-}
-
-static void xml_put_class(const struct printer *x, uint32_t i)
-{
-	const struct profile_lane *lane = &x->p->lanes[i];
-
-	fprintf(x->out, "<class name=\"c%" PRIu32 "\"", i);
-	if (lane->cpu != NO_INDEX)
-		xml_put_id(x, "cpu", lane->cpu == PROFILE_CPU_ALL ? CLASS_ALL : (int32_t)lane->cpu);
-	if (lane->process != NO_INDEX)
-		xml_put_id(x, "tgid", x->p->processes.data[lane->process].pid);
-	if (lane->thread != NO_INDEX)
-		xml_put_id(x, "tid", x->p->threads.data[lane->thread].tid);
-	if (lane->counter != NO_INDEX)
-		fprintf(x->out, " event=\"%" PRIu32 "\" mask=\"%" PRIu64 "\"", lane->counter,
-			x->p->session->info.counters[lane->counter].unit_mask);
-	fputs("/>\n", x->out);
-}
-
-/* "x86-64" and "generic" of OProfile's name, where it is one of OProfile's processors. */
-static void put_processor(const struct session_info *info, FILE *out)
-{
-	const struct cpu_type *cpu = cpu_type_find_pretty(info->cpu_model);
-	const char *speed = strstr(info->cpu_model, ", speed ");
-	const char *slash = cpu ? strchr(cpu->name, '/') : NULL;
-	cleanup(free_at_exit) char *type =
-		slash ? xstrndup(cpu->name, (size_t)(slash - cpu->name)) : NULL;
-
-	if (!cpu) {
-		xml_put_attribute(out, "cputype", *info->arch ? info->arch : "unknown");
-		xml_put_attribute(out, "processor", *info->cpu_model ? info->cpu_model : "unknown");
-		return;
-	}
-	xml_put_attribute(out, "cputype", type ? type : cpu->name);
-	xml_put_attribute(out, "processor", slash ? slash + 1 : cpu->name);
-	if (speed)
-		fprintf(out, " mhz=\"%.2f\"", strtod(speed + 8, NULL));
-}
-
-static void xml_put_head(const struct printer *x)
-{
-	const struct session_info *info = &x->p->session->info;
-
-	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<profile schemaversion=\"" SCHEMA_VERSION
-	      "\"",
-	      x->out);
-	put_processor(info, x->out);
-	if (key_list_has(&x->p->lane_keys, PROFILE_CPU))
-		fprintf(x->out, " separatedcpus=\"%" PRIu32 "\"", info->n_cpus);
-	xml_put_attribute(x->out, "title", x->s->title);
-	fputs(">\n<options", x->out);
-	xml_put_attribute(x->out, "session", x->p->session->path);
-	fprintf(x->out, " debuginfo=\"%s\" details=\"%s\"/>\n", x->s->with_lines ? "true" : "false",
-		x->s->with_details ? "true" : "false");
-	put_setup(x);
-	if (x->p->n_lanes < 2)
-		return;
-	fputs("<classes>\n", x->out);
-	for (uint32_t i = 0; i < x->p->n_lanes; i++)
-		xml_put_class(x, i);
-	fputs("</classes>\n", x->out);
-}
+/* A range of places in the classes' order. */
+struct places {
+	uint32_t from, end;
+};
 
 /* ---- counts ---- */
 
-static void put_weights(const struct printer *x, const uint64_t *counts)
+static uint64_t count_at(const struct printer *x, const uint64_t *counts, uint32_t place)
 {
-	for (uint32_t lane = 0; lane < x->p->n_lanes; lane++) {
-		if (!counts[lane])
-			continue;
-		fputs("<count", x->out);
-		if (x->p->n_lanes > 1)
-			fprintf(x->out, " class=\"c%" PRIu32 "\"", lane);
-		fprintf(x->out, ">%" PRIu64 "</count>\n", counts[lane]);
-	}
+	return counts[x->c.lanes[place]];
 }
 
-/* The sums of items [from, end) that are in `image`; NO_INDEX: in any. */
-static void xml_put_sums(const struct printer *x, size_t from, size_t end, uint32_t image)
+static bool has_counts(const struct printer *x, const uint64_t *counts, struct places in)
+{
+	for (uint32_t i = in.from; i < in.end; i++)
+		if (count_at(x, counts, i))
+			return true;
+	return false;
+}
+
+static void xml_append_count(const struct printer *x, uint32_t place, uint64_t count,
+			     struct buf *out)
+{
+	if (!count)
+		return;
+	buf_str(out, "<count");
+	if (x->c.are_named)
+		buf_printf(out, " class=\"c%" PRIu32 "\"", x->c.class_of[place]);
+	buf_printf(out, ">%" PRIu64 "</count>\n", count);
+}
+
+static void put_counts(const struct printer *x, const uint64_t *counts, struct places in)
+{
+	struct buf text = { 0 };
+
+	for (uint32_t i = in.from; i < in.end; i++)
+		xml_append_count(x, i, count_at(x, counts, i), &text);
+	fwrite(text.data, 1, text.len, x->out);
+	buf_fini(&text);
+}
+
+/* The sums of the rows order[from, end). The caller frees them. */
+static uint64_t *xml_sums(const struct printer *x, size_t from, size_t end)
 {
 	uint64_t *sums = xcalloc(x->p->n_lanes, sizeof(*sums));
 
 	for (size_t i = from; i < end; i++)
 		for (uint32_t lane = 0; lane < x->p->n_lanes; lane++)
-			if (image == NO_INDEX || x->items.data[i].image == image)
-				sums[lane] += weight_value(&x->items.data[i].cells[lane].self,
-							   x->s->by_period);
-	put_weights(x, sums);
-	free(sums);
+			sums[lane] += op_row_counts(&x->r, x->r.order[i])[lane];
+	return sums;
 }
 
 /* ---- symbols ---- */
 
-static uint32_t whole_of(const struct printer *x, uint32_t function)
+static const struct op_row *xml_row(const struct printer *x, size_t place)
 {
-	return x->p->functions.data[function].whole;
+	return &x->r.list.data[x->r.order[place]];
 }
 
-static uint32_t symbol_id(struct printer *x, uint32_t function)
+static uint32_t symbol_id(struct printer *x, uint32_t row)
 {
-	uint32_t whole = whole_of(x, function);
+	const struct op_row *of = &x->r.list.data[row];
+	uint64_t key = of->function != NO_INDEX ? of->function : 1ull << 32 | of->image;
 	bool is_new;
-	uint32_t *id = intmap_put(&x->symbols, whole, &is_new);
+	uint32_t *id = intmap_put(&x->symbol_ids, key, &is_new);
 
 	if (is_new) {
-		*id = (uint32_t)x->functions.n;
-		vec_push(&x->functions, whole);
+		*id = (uint32_t)x->symbols.n;
+		vec_push(&x->symbols, (struct xml_symbol){ .row = row });
 	}
 	return *id;
 }
 
-/* Callers or callees of a block. A caller without a function is left out. */
-static void xml_put_arcs(struct printer *x, uint32_t block, enum row_role role, const char *element)
+/* "sort.c:12" as attributes; the file is left out if it is that of `known`. */
+static void append_line(const char *line, const char *known, struct buf *out)
 {
-	const struct rows *g = x->s->graph;
-	uint64_t *counts = xcalloc(x->p->n_lanes, sizeof(*counts));
+	const char *colon = line ? strrchr(line, ':') : NULL;
+	size_t n = colon ? (size_t)(colon - line) : 0;
 
-	fprintf(x->out, "<%s>\n", element);
-	for (uint32_t i = x->block_starts.data[block];
-	     i < g->list.n && g->list.data[i].block == block; i++) {
-		const struct row *row = &g->list.data[i];
-		bool is_self = row->role == ROLE_SELF && role == ROLE_CALLEE;
-		const struct cell *cells = rows_cells((struct rows *)g, i);
+	if (!colon)
+		return;
+	if (!known || strncmp(known, line, n + 1) != 0) {
+		cleanup(free_at_exit) char *file = xstrndup(line, n);
 
-		if ((row->role != role && !is_self) || row->value[PROFILE_SYMBOL] == NO_INDEX)
-			continue;
-		for (uint32_t lane = 0; lane < x->p->n_lanes; lane++)
-			counts[lane] =
-				weight_value(is_self ? &cells[lane].self : &cells[lane].total,
-					     x->s->by_period);
-		fprintf(x->out, "<symbol idref=\"%" PRIu32 "\"%s>\n",
-			symbol_id(x, row->value[PROFILE_SYMBOL]), is_self ? " self=\"true\"" : "");
-		put_weights(x, counts);
-		fputs("</symbol>\n", x->out);
+		buf_str(out, " file=\"");
+		xml_append_text(file, out);
+		buf_str(out, "\"");
 	}
-	fprintf(x->out, "</%s>\n", element);
-	free(counts);
+	buf_printf(out, " line=\"%s\"", colon + 1);
 }
 
-/* The items [from, end) are of one symbol. */
-static void xml_put_symbol(struct printer *x, size_t from, size_t end)
+static void append_address(const struct printer *x, const char *name, uint64_t address,
+			   struct buf *out)
 {
-	const struct item *item = &x->items.data[from];
+	buf_printf(out, " %s=\"%0*" PRIx64 "\"", name, x->r.address_digits, address);
+}
 
-	fprintf(x->out, "<symbol idref=\"%" PRIu32 "\"", symbol_id(x, item->function));
-	if (x->s->with_details)
-		fprintf(x->out, " detaillo=\"%" PRIu32 "\" detailhi=\"%zu\"", x->n_details,
-			x->n_details + (end - from) - 1);
-	x->n_details += (uint32_t)(end - from);
-	fputs(">\n", x->out);
-	if (x->s->graph) {
-		xml_put_arcs(x, item->block, ROLE_CALLER, "callers");
-		xml_put_arcs(x, item->block, ROLE_CALLEE, "callees");
+/* Adds the addresses below a symbol's row to its details; each class has an element. */
+static void add_details(struct printer *x, uint32_t row, uint32_t id, struct places in)
+{
+	const struct op_row *of = &x->r.list.data[row];
+	struct xml_symbol *symbol = &x->symbols.data[id];
+
+	for (uint32_t d = 0; d < of->n_details; d++) {
+		uint32_t detail = x->r.details[of->first_detail + d];
+		const uint64_t *counts = op_row_counts(&x->r, detail);
+
+		for (uint32_t i = in.from; i < in.end; i++) {
+			if (!count_at(x, counts, i))
+				continue;
+			buf_printf(&symbol->details, "<detaildata id=\"%" PRIu32 "\"",
+				   symbol->n_details++);
+			append_address(x, "vmaoffset", x->r.list.data[detail].address,
+				       &symbol->details);
+			append_line(x->r.list.data[detail].line, of->line, &symbol->details);
+			buf_str(&symbol->details, ">\n");
+			xml_append_count(x, i, count_at(x, counts, i), &symbol->details);
+			buf_str(&symbol->details, "</detaildata>\n");
+		}
 	}
-	xml_put_sums(x, from, end, NO_INDEX);
+}
+
+/* Callers or callees of a node. In a module, each is below its module. */
+static void put_side(struct printer *x, uint32_t node, bool of_callers, bool in_module,
+		     struct places in)
+{
+	size_t n;
+	struct graph_line *lines = arc_graph_side(&x->graph, node, of_callers, &n);
+	uint64_t whole = 0;
+
+	for (size_t i = 0; i < n; i++)
+		whole += lines[i].counts[0];
+	fprintf(x->out, of_callers ? "<callers>\n" : "<callees>\n");
+	for (size_t i = 0; i < n; i++) {
+		const struct graph_line *l = &lines[i];
+
+		if (op_share(l->counts[0], whole) < x->s->threshold)
+			continue;
+		if (in_module) {
+			fputs("<module", x->out);
+			xml_put_attribute(x->out, "name",
+					  op_image_path(x->p, x->r.list.data[l->node].image));
+			fputs(">\n", x->out);
+		}
+		fprintf(x->out, "<symbol idref=\"%" PRIu32 "\"%s>\n", symbol_id(x, l->node),
+			l->arc == NO_INDEX ? " self=\"true\"" : "");
+		put_counts(x, l->counts, in);
+		fprintf(x->out, "</symbol>\n%s", in_module ? "</module>\n" : "");
+	}
+	fprintf(x->out, of_callers ? "</callers>\n" : "</callees>\n");
+	free(lines);
+}
+
+static void xml_put_symbol(struct printer *x, uint32_t row, bool in_module, struct places in)
+{
+	uint32_t id, first;
+
+	if (!x->s->with_graph && !has_counts(x, op_row_counts(&x->r, row), in))
+		return;
+	id = symbol_id(x, row);
+	fprintf(x->out, "<symbol idref=\"%" PRIu32 "\"", id);
+	if (x->s->with_details) {
+		first = x->symbols.data[id].n_details;
+		add_details(x, row, id, in);
+		fprintf(x->out, " detaillo=\"%" PRIu32 "\" detailhi=\"%" PRIu32 "\"", first,
+			x->symbols.data[id].n_details - 1);
+	}
+	fputs(">\n", x->out);
+	if (x->s->with_graph) {
+		put_side(x, row, true, in_module, in);
+		put_side(x, row, false, in_module, in);
+	}
+	put_counts(x, op_row_counts(&x->r, row), in);
 	fputs("</symbol>\n", x->out);
 }
 
-static size_t end_of_symbol(const struct printer *x, size_t from, size_t end)
+static void xml_put_symbols(struct printer *x, size_t from, size_t end, bool in_module,
+			    struct places in)
+{
+	for (; from < end; from++)
+		xml_put_symbol(x, x->r.order[from], in_module, in);
+}
+
+/* ---- binaries, and processes ---- */
+
+static size_t end_of_image(const struct printer *x, size_t from)
 {
 	size_t i = from;
 
-	while (i < end && x->items.data[i].image == x->items.data[from].image &&
-	       whole_of(x, x->items.data[i].function) == whole_of(x, x->items.data[from].function))
+	while (i < x->r.n_order && xml_row(x, i)->image == xml_row(x, from)->image)
 		i++;
 	return i;
 }
 
-static void xml_put_symbols(struct printer *x, size_t from, size_t end)
+static void put_module(struct printer *x, size_t from, size_t end, struct places in)
 {
-	for (size_t next; x->s->with_symbols && from < end; from = next) {
-		next = end_of_symbol(x, from, end);
-		xml_put_symbol(x, from, next);
-	}
+	cleanup(free_at_exit) uint64_t *sums = xml_sums(x, from, end);
+
+	fputs("<module", x->out);
+	xml_put_attribute(x->out, "name", op_image_path(x->p, xml_row(x, from)->image));
+	fputs(">\n", x->out);
+	put_counts(x, sums, in);
+	xml_put_symbols(x, from, end, true, in);
+	fputs("</module>\n", x->out);
 }
 
-/* ---- applications and images ---- */
-
-static const char *xml_path_of(const struct printer *x, uint32_t image)
+/* The end of a run of one image in [from, end). */
+static size_t end_of_run(const struct printer *x, size_t from, size_t end)
 {
-	return x->p->images.data[image].image->path;
+	return MIN(end_of_image(x, from), end);
 }
 
-static size_t end_of_image(const struct printer *x, size_t from, size_t end)
-{
-	size_t i = from;
-
-	while (i < end && x->items.data[i].image == x->items.data[from].image)
-		i++;
-	return i;
-}
-
-/* The application's own image comes first, as the items' order has it. */
+/* The rows [from, end) are of one application. Its own image is the binary. */
 static void xml_put_binary(struct printer *x, size_t from, size_t end)
 {
-	uint32_t app = x->items.data[from].app;
+	const struct places all = { 0, x->p->n_lanes };
+	uint32_t app = xml_row(x, from)->app;
 
 	fputs("<binary", x->out);
-	xml_put_attribute(x->out, "name", xml_path_of(x, app));
+	xml_put_attribute(x->out, "name", op_image_path(x->p, app));
 	fputs(">\n", x->out);
-	xml_put_sums(x, from, end, app);
-	for (size_t next; from < end; from = next) {
-		uint32_t image = x->items.data[from].image;
+	for (size_t i = from; i < end; i = end_of_run(x, i, end))
+		if (xml_row(x, i)->image == app) {
+			cleanup(free_at_exit) uint64_t *own = xml_sums(x, i, end_of_run(x, i, end));
 
-		next = end_of_image(x, from, end);
-		if (image == app) {
-			xml_put_symbols(x, from, next);
-			continue;
+			put_counts(x, own, all);
+			xml_put_symbols(x, i, end_of_run(x, i, end), false, all);
 		}
-		fputs("<module", x->out);
-		xml_put_attribute(x->out, "name", xml_path_of(x, image));
-		fputs(">\n", x->out);
-		xml_put_sums(x, from, next, NO_INDEX);
-		xml_put_symbols(x, from, next);
-		fputs("</module>\n", x->out);
-	}
+	for (size_t i = from; i < end; i = end_of_run(x, i, end))
+		if (xml_row(x, i)->image != app)
+			put_module(x, i, end_of_run(x, i, end), all);
 	fputs("</binary>\n", x->out);
 }
 
-static void put_body(struct printer *x)
+static void put_binaries(struct printer *x)
 {
-	for (size_t from = 0, end; from < x->items.n; from = end) {
+	for (size_t from = 0, end; from < x->r.n_order; from = end) {
 		for (end = from;
-		     end < x->items.n && x->items.data[end].app == x->items.data[from].app;)
+		     end < x->r.n_order && xml_row(x, end)->app == xml_row(x, from)->app;)
 			end++;
 		xml_put_binary(x, from, end);
 	}
 }
 
+static void put_thread(struct printer *x, struct places in, const uint64_t *all)
+{
+	if (!has_counts(x, all, in))
+		return;
+	fprintf(x->out, "<thread tid=\"%" PRId64 "\">\n", x->c.tids[in.from]);
+	put_counts(x, all, in);
+	for (size_t i = 0, end; i < x->r.n_order; i = end) {
+		cleanup(free_at_exit) uint64_t *sums = NULL;
+
+		end = end_of_image(x, i);
+		sums = xml_sums(x, i, end);
+		if (!has_counts(x, sums, in))
+			continue;
+		while (!has_counts(x, op_row_counts(&x->r, x->r.order[i]), in))
+			i++; /* of a graph: a module begins with samples of its own */
+		put_module(x, i, end, in);
+	}
+	fputs("</thread>\n", x->out);
+}
+
+/* The application of the first row that a process has samples of. */
+static const char *process_name(const struct printer *x, struct places in)
+{
+	for (size_t i = 0; i < x->r.n_order; i++)
+		if (has_counts(x, op_row_counts(&x->r, x->r.order[i]), in))
+			return op_image_path(x->p, xml_row(x, i)->app);
+	return "";
+}
+
+static void put_process(struct printer *x, struct places in, const uint64_t *all)
+{
+	if (!has_counts(x, all, in))
+		return;
+	fprintf(x->out, "<process pid=\"%" PRId64 "\"", x->c.tgids[in.from]);
+	xml_put_attribute(x->out, "name", process_name(x, in));
+	fputs(">\n", x->out);
+	put_counts(x, all, in);
+	for (uint32_t from = in.from, end; from < in.end; from = end) {
+		for (end = from; end < in.end && x->c.tids[end] == x->c.tids[from];)
+			end++;
+		put_thread(x, (struct places){ from, end }, all);
+	}
+	fputs("</process>\n", x->out);
+}
+
+static void put_processes(struct printer *x)
+{
+	cleanup(free_at_exit) uint64_t *all = xml_sums(x, 0, x->r.n_order);
+
+	for (uint32_t from = 0, end; from < x->p->n_lanes; from = end) {
+		for (end = from; end < x->p->n_lanes && x->c.tgids[end] == x->c.tgids[from];)
+			end++;
+		put_process(x, (struct places){ from, end }, all);
+	}
+}
+
 /* ---- tables ---- */
 
-static const struct symbol_table *xml_table_of(const struct printer *x, uint32_t function)
+static void put_symbol_table(struct printer *x)
 {
-	return x->p->images.data[x->p->functions.data[function].image].table;
-}
+	struct buf text = { 0 };
 
-static void xml_put_line(const struct printer *x, uint32_t function, uint64_t offset)
-{
-	const struct symbol_table *table = xml_table_of(x, function);
-	struct line_frame frame;
-
-	if (!x->s->with_lines || !table || !lines_find(x->p->symbols, table, offset, &frame, 1) ||
-	    !*frame.file)
-		return;
-	xml_put_attribute(x->out, "file", frame.file);
-	fprintf(x->out, " line=\"%" PRIu32 "\"", frame.line);
-}
-
-static void put_symbol_table(const struct printer *x)
-{
 	fputs("<symboltable>\n", x->out);
-	for (uint32_t id = 0; id < x->functions.n; id++) {
-		uint32_t function = x->functions.data[id];
-		const struct profile_function *f = &x->p->functions.data[function];
-		const struct symbol_table *table = xml_table_of(x, function);
-		char scratch[KEY_TEXT_SIZE];
+	for (uint32_t id = 0; id < x->symbols.n; id++) {
+		const struct op_row *row = &x->r.list.data[x->symbols.data[id].row];
 
+		text.len = 0;
 		fprintf(x->out, "<symboldata id=\"%" PRIu32 "\"", id);
-		xml_put_attribute(x->out, "name",
-				  profile_key_text(x->p, PROFILE_SYMBOL, function, scratch));
-		if (table && f->symbol != NO_SYMBOL) {
-			struct symbol symbol = symbol_get(table, f->symbol);
+		xml_put_attribute(x->out, "name", row->symbol);
+		append_line(row->line, NULL, &text);
+		append_address(x, "startingaddr", row->address, &text);
+		if (row->function != NO_INDEX) {
+			const struct profile_function *f = &x->p->functions.data[row->function];
 
-			xml_put_line(x, function, symbol.offset);
-			fprintf(x->out,
-				" startingaddr=\"%08" PRIx64 "\" codelength=\"%" PRIu64 "\"",
-				symbol_link_addr(x->p->symbols, table, symbol.offset), symbol.size);
+			buf_printf(&text, " codelength=\"%" PRIu64 "\"",
+				   symbol_get(x->p->images.data[f->image].table, f->symbol).size);
 		}
-		fputs("/>\n", x->out);
+		fprintf(x->out, "%s/>\n", buf_cstr(&text));
 	}
 	fputs("</symboltable>\n", x->out);
+	buf_fini(&text);
 }
 
-static void put_detail(const struct printer *x, const struct item *item, uint32_t id)
+static void put_details(const struct printer *x)
 {
-	uint64_t *counts = xcalloc(x->p->n_lanes, sizeof(*counts));
-
-	fprintf(x->out, "<detaildata id=\"%" PRIu32 "\" vmaoffset=\"%08" PRIx64 "\"", id,
-		profile_address(x->p, item->function));
-	xml_put_line(x, item->function, x->p->functions.data[item->function].offset);
-	fputs(">\n", x->out);
-	for (uint32_t lane = 0; lane < x->p->n_lanes; lane++)
-		counts[lane] = weight_value(&item->cells[lane].self, x->s->by_period);
-	put_weights(x, counts);
-	fputs("</detaildata>\n", x->out);
-	free(counts);
-}
-
-static size_t end_of_app(const struct printer *x, size_t from)
-{
-	size_t i = from;
-
-	while (i < x->items.n && x->items.data[i].app == x->items.data[from].app)
-		i++;
-	return i;
-}
-
-static void put_details(struct printer *x)
-{
-	uint32_t id = 0;
-
 	fputs("<detailtable>\n", x->out);
-	for (size_t from = 0, end; from < x->items.n; from = end) {
-		end = end_of_symbol(x, from, end_of_app(x, from));
-		fprintf(x->out, "<symboldetails id=\"%" PRIu32 "\">\n",
-			symbol_id(x, x->items.data[from].function));
-		for (size_t i = from; i < end; i++)
-			put_detail(x, &x->items.data[i], id++);
+	for (uint32_t id = 0; id < x->symbols.n; id++) {
+		const struct xml_symbol *symbol = &x->symbols.data[id];
+
+		if (!symbol->details.len)
+			continue;
+		fprintf(x->out, "<symboldetails id=\"%" PRIu32 "\">\n", id);
+		fwrite(symbol->details.data, 1, symbol->details.len, x->out);
 		fputs("</symboldetails>\n", x->out);
 	}
 	fputs("</detailtable>\n", x->out);
 }
 
-/* Writes the machine code if it is available. */
+static bool put_code(const struct printer *x, struct code_files *files, uint32_t id)
+{
+	const struct op_row *row = &x->r.list.data[x->symbols.data[id].row];
+	const struct symbol_table *table = x->p->images.data[row->image].table;
+	struct symbol symbol;
+	struct code_bytes code;
+
+	if (!table || row->function == NO_INDEX)
+		return false;
+	symbol = symbol_get(table, x->p->functions.data[row->function].symbol);
+	if (code_files_get(files, table, symbol.offset, MIN(symbol.size, (uint64_t)MAX_CODE), &code,
+			   NULL) < 0)
+		return false;
+	fprintf(x->out, "<bytes id=\"%" PRIu32 "\">", id);
+	for (size_t i = 0; i < code.size; i++)
+		fprintf(x->out, "%02X", code.bytes[i]);
+	fputs("</bytes>\n", x->out);
+	return true;
+}
+
+/* The machine code of symbols, where it is available. A table without any is left out. */
 static void xml_put_bytes(const struct printer *x)
 {
 	cleanup(code_files_free_at_exit) struct code_files *files =
 		code_files_new(x->p->symbols, 0);
+	bool has_any = false;
 
-	fputs("<bytestable>\n", x->out);
-	for (uint32_t id = 0; id < x->functions.n; id++) {
-		const struct profile_function *f = &x->p->functions.data[x->functions.data[id]];
-		const struct symbol_table *table = xml_table_of(x, x->functions.data[id]);
-		struct symbol symbol;
+	for (uint32_t id = 0; id < x->symbols.n; id++) {
 		struct code_bytes code;
+		const struct op_row *row = &x->r.list.data[x->symbols.data[id].row];
+		const struct symbol_table *table = x->p->images.data[row->image].table;
 
-		if (!table || f->symbol == NO_SYMBOL)
-			continue;
-		symbol = symbol_get(table, f->symbol);
-		if (code_files_get(files, table, symbol.offset,
-				   MIN(symbol.size, (uint64_t)MAX_CODE), &code, NULL) < 0)
-			continue;
-		fprintf(x->out, "<bytes id=\"%" PRIu32 "\">", id);
-		for (size_t i = 0; i < code.size; i++)
-			fprintf(x->out, "%02X", code.bytes[i]);
-		fputs("</bytes>\n", x->out);
+		has_any |=
+			table && row->function != NO_INDEX &&
+			code_files_get(files, table,
+				       symbol_get(table, x->p->functions.data[row->function].symbol)
+					       .offset,
+				       1, &code, NULL) >= 0;
 	}
+	if (!has_any)
+		return;
+	fputs("<bytestable>\n", x->out);
+	for (uint32_t id = 0; id < x->symbols.n; id++)
+		put_code(x, files, id);
 	fputs("</bytestable>\n", x->out);
 }
 
-/* ---- items ---- */
+/* ---- the whole ---- */
 
-static int xml_order_u32(uint32_t a, uint32_t b)
+static void make_rows(struct printer *x)
 {
-	return (a > b) - (a < b);
-}
-
-static int xml_by_place(const void *a, const void *b, void *context)
-{
-	const struct printer *x = context;
-	const struct item *i = a, *k = b;
-	char s[KEY_TEXT_SIZE], t[KEY_TEXT_SIZE];
-	int order = strcmp(xml_path_of(x, i->app), xml_path_of(x, k->app));
-
-	order = order ? order : xml_order_u32(i->app, k->app);
-	order = order ? order : (k->image == k->app) - (i->image == i->app);
-	order = order ? order : strcmp(xml_path_of(x, i->image), xml_path_of(x, k->image));
-	order = order ? order : xml_order_u32(i->image, k->image);
-	if (order || !x->s->with_symbols)
-		return order;
-	if (whole_of(x, i->function) != whole_of(x, k->function)) {
-		order = strcmp(profile_key_text(x->p, PROFILE_SYMBOL, i->function, s),
-			       profile_key_text(x->p, PROFILE_SYMBOL, k->function, t));
-		return order ? order
-			     : xml_order_u32(whole_of(x, i->function), whole_of(x, k->function));
-	}
-	return (x->p->functions.data[i->function].offset >
-		x->p->functions.data[k->function].offset) -
-	       (x->p->functions.data[i->function].offset <
-		x->p->functions.data[k->function].offset);
-}
-
-static void add_item(struct printer *x, const struct row *row, const struct cell *cells)
-{
-	uint32_t code =
-		x->s->with_details ? row->value[PROFILE_ADDRESS] : row->value[PROFILE_SYMBOL];
-	struct item item = { .app = row->value[PROFILE_APP],
-			     .image = row->value[PROFILE_IMAGE],
-			     .function = code,
-			     .cells = cells,
-			     .block = row->block };
-
-	if (item.app == NO_INDEX)
-		item.app = item.image;
-	vec_push(&x->items, item);
-}
-
-static void take_rows(struct printer *x, struct rows *rows)
-{
-	const struct row_limits limits = { .min_percent = x->s->min_percent,
-					   .by_period = x->s->by_period };
-	struct threshold threshold;
-
-	threshold_init(&threshold, x->p, &limits);
-	for (uint32_t i = 0; i < rows->list.n; i++) {
-		const struct cell *cells = rows_cells(rows, i);
-		bool has_own = false;
-
-		for (uint32_t lane = 0; lane < x->p->n_lanes; lane++)
-			has_own |= cells[lane].self.samples > 0;
-		if (has_own && (x->s->with_details || threshold_takes(&threshold, cells, false)))
-			add_item(x, &rows->list.data[i], cells);
-	}
-	threshold_fini(&threshold);
-}
-
-/* In a graph each function has a block, also one that only called others. */
-static void take_graph(struct printer *x)
-{
-	const struct rows *g = x->s->graph;
-
-	for (uint32_t i = 0; i < g->list.n; i++) {
-		const struct row *row = &g->list.data[i];
-
-		while (row->block != NO_INDEX && x->block_starts.n <= row->block)
-			vec_push(&x->block_starts, i);
-		if (row->role == ROLE_SELF && row->value[PROFILE_SYMBOL] != NO_INDEX)
-			add_item(x, row, rows_cells((struct rows *)g, i));
+	x->o = (struct opreport_options){ .long_names = true,
+					  .with_lines = x->s->with_lines,
+					  .with_details = x->s->with_details,
+					  .with_mangled = x->s->with_mangled,
+					  .threshold = x->s->threshold,
+					  .query = x->s->query,
+					  .sort_lane = x->c.lanes[0],
+					  .sort = "app-name,image" };
+	if (x->s->with_graph) {
+		arc_graph_make(&x->graph, x->p);
+		op_rows_of_graph(&x->r, &x->graph, &x->o);
+	} else {
+		op_rows_make(&x->r, x->p, &x->o);
 	}
 }
 
 void xml_print(const struct xml_source *source, FILE *out)
 {
 	struct printer x = { .s = source, .p = source->profile, .out = out };
-	struct key_list keys = { 0 };
-	struct rows rows = { 0 };
 
-	if (key_list_has(&x.p->class_keys, PROFILE_APP))
-		key_list_add(&keys, PROFILE_APP);
-	key_list_add(&keys, PROFILE_IMAGE);
-	if (source->with_symbols)
-		key_list_add(&keys, PROFILE_SYMBOL);
-	if (source->with_details)
-		key_list_add(&keys, PROFILE_ADDRESS);
-	if (source->graph) {
-		take_graph(&x);
-	} else {
-		profile_collate(x.p, &keys, false, &rows);
-		take_rows(&x, &rows);
-	}
-	if (x.items.n)
-		qsort_r(x.items.data, x.items.n, sizeof(*x.items.data), xml_by_place, &x);
-	xml_put_head(&x);
-	put_body(&x);
-	if (source->with_symbols)
-		put_symbol_table(&x);
+	xml_classes_make(&x.c, x.p);
+	make_rows(&x);
+	xml_put_head(source, &x.c, out);
+	if (x.c.has_threads)
+		put_processes(&x);
+	else
+		put_binaries(&x);
+	put_symbol_table(&x);
 	if (source->with_details) {
 		put_details(&x);
 		xml_put_bytes(&x);
 	}
 	fputs("</profile>\n", out);
-	rows_fini(&rows);
-	vec_fini(&x.items);
-	vec_fini(&x.functions);
-	vec_fini(&x.block_starts);
-	intmap_fini(&x.symbols);
+	vec_foreach (&x.symbols, symbol)
+		buf_fini(&symbol->details);
+	vec_fini(&x.symbols);
+	intmap_fini(&x.symbol_ids);
+	xml_classes_fini(&x.c);
+	op_rows_fini(&x.r);
+	arc_graph_fini(&x.graph);
 }
 
 static void xml_print_xml(const struct report *r, const struct text_style *style, FILE *out)
 {
 	const struct xml_source source = {
 		.profile = r->profile,
-		.graph = r->view == &callgraph_view ? &r->rows : NULL,
 		.title = "assay report",
-		.min_percent = r->min_percent,
-		.by_period = r->options->by_period,
-		.with_symbols = r->view != &summary_view,
+		.with_graph = r->view == &callgraph_view,
 		.with_details = r->view == &details_view,
 		.with_lines = r->options->with_lines,
+		.with_frequency = true,
+		.threshold = r->min_percent,
 	};
 
 	(void)style;

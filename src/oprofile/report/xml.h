@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A profile as XML: OProfile's elements (its schema 3.1), so that what reads `opreport -X` reads
- * this. xml/report.xsd is the schema.
+ * OProfile's XML, valid by its schema 3.1 (report.xsd): options, events, classes; then binaries
+ * with modules, or processes with threads and modules; symbols, and with details addresses and
+ * code.
  *
- *	profile
- *	  options setup classes
- *	  binary (count, symbol, module (count, symbol))     an application, and its images
- *	  symboltable (symboldata)
- *	  detailtable (symboldetails (detaildata (count)))   with_details
- *	  bytestable (bytes)                                 with_details: machine code
- *
- * A class is a lane (profile.h): its processor, process and thread are attributes of its element,
- * where OProfile nests processes and threads.
+ * Samples that are kept apart by thread are below process elements. Classes are named by processor,
+ * event and unit mask. An event of a frequency has the count 0. A profile without functions has a
+ * symbol for each image, because a module needs one.
  */
 #pragma once
 
 #include <stdio.h>
 
-#include "profile/rows.h"
+#include "profile/profile.h"
+
+struct query;
 
 struct xml_source {
-	const struct profile
-		*profile;         /* has APP among its class keys, unless libraries are merged */
-	const struct rows *graph; /* of profile_callgraph(): with callers and callees; NULL */
+	const struct profile *profile;
 	const char *title;
-	double min_percent;
-	bool by_period, with_symbols, with_details, with_lines;
+	bool with_graph;     /* callers and callees */
+	bool with_details;   /* of a profile with addresses */
+	bool with_lines;     /* source files and lines */
+	bool with_mangled;   /* names as in the symbol table */
+	bool with_frequency; /* more than the schema has: the frequency of events without a count */
+	double threshold;    /* percent */
+	const struct query *query; /* whose symbols a graph shows; NULL: all */
+	/* Options that the user gave, as text; NULL: not given. */
+	const char *session, *image_path, *merge, *exclude_symbols, *include_symbols;
+	bool excludes_dependents;
 };
 
 void xml_print(const struct xml_source *source, FILE *out);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -11,7 +12,6 @@
 #include "oprofile/report/opreport.h"
 #include "oprofile/report/xml.h"
 #include "oprofile/tools/postproc.h"
-#include "profile/rows.h"
 
 struct opreport_args {
 	struct postproc_args post;
@@ -163,7 +163,7 @@ static struct opreport_options layout_options(const struct opreport_args *a)
 static struct profile_request make_request(const struct opreport_args *a,
 					   const struct opreport_options *o)
 {
-	bool is_list = a->symbols || a->details || a->callgraph;
+	bool is_list = a->symbols || a->details || a->callgraph || a->xml;
 	struct profile_request request = {
 		.with_functions = is_list,
 		.with_chains = a->callgraph,
@@ -182,33 +182,41 @@ static struct profile_request make_request(const struct opreport_args *a,
 	return request;
 }
 
-static void opreport_print_xml(const struct opreport_args *a, const struct profile *p, FILE *out)
+static void opreport_print_xml(const struct opreport_args *a, const struct postproc *pp,
+			       const struct specification *spec, FILE *out)
 {
-	const struct row_limits all = { 0 };
-	struct rows graph = { 0 };
+	struct buf session = { 0 };
 	struct xml_source source = {
-		.profile = p,
-		.graph = a->callgraph ? &graph : NULL,
+		.profile = pp->profile,
 		.title = a->title,
-		.min_percent = a->post.threshold,
-		.with_symbols = a->symbols || a->details || a->callgraph,
+		.with_graph = a->callgraph,
 		.with_details = a->details,
 		.with_lines = a->lines,
+		.with_mangled = !strcmp(a->post.demangle, "none"),
+		.threshold = a->post.threshold,
+		.query = &pp->query,
+		.image_path = a->post.image_path,
+		.merge = a->post.merge,
+		.exclude_symbols = a->post.exclude_symbols,
+		.include_symbols = a->post.include_symbols,
+		.excludes_dependents = a->post.no_dependents,
 	};
 
-	if (a->callgraph)
-		profile_callgraph(p, &all, &graph);
+	for (size_t i = 0; i < spec->n; i++)
+		buf_printf(&session, "%s%s", i ? "," : "", spec->data[i]);
+	source.session = buf_cstr(&session);
 	xml_print(&source, out);
-	rows_fini(&graph);
+	buf_fini(&session);
 }
 
 static void opreport_print(const struct opreport_args *a, struct opreport_options *o,
-			   const struct postproc sides[2], bool is_diff, FILE *out)
+			   const struct postproc sides[2], const struct specification *spec,
+			   bool is_diff, FILE *out)
 {
 	const struct profile *profiles[2] = { sides[0].profile, sides[1].profile };
 
 	if (a->xml) {
-		opreport_print_xml(a, profiles[0], out);
+		opreport_print_xml(a, &sides[0], spec, out);
 		return;
 	}
 	o->many_apps = profiles[0]->has_many_apps || (is_diff && profiles[1]->has_many_apps);
@@ -254,7 +262,7 @@ static int opreport_report(const struct opreport_args *a, const struct specifica
 	r = r >= 0 && is_diff ? check_sides(sides, err) : r;
 	r = r < 0 ? r : output_open(&out, a->output, false, err);
 	if (r >= 0) {
-		opreport_print(a, &o, sides, is_diff, out.file);
+		opreport_print(a, &o, sides, specs, is_diff, out.file);
 		r = output_close(&out, err);
 	}
 	for (int side = 0; side < 2; side++)
