@@ -57,6 +57,14 @@
 #define RAWS_WAIT_BYTES ((size_t)32 << 20)
 #define RAWS_MAX_BYTES  ((size_t)64 << 20) /* more of them wait in the ring */
 
+/*
+ * How long the walk of a copied stack in a ring waits for the table of a file (user_stacks.h): for
+ * each file, for all files at once, and the share of the time since.
+ */
+#define WALK_WAIT_NS       (2 * UINT64_C(1000000000))
+#define WALKS_WAIT_NS      (10 * UINT64_C(1000000000))
+#define WALKS_WAIT_PERCENT 5
+
 /* ---- code without files ---- */
 
 /* A perf map; and its sampled addresses. */

@@ -21,7 +21,7 @@ struct table_file {
 	char *proc, *path;
 	int32_t pid;
 	struct image image;
-	uint64_t until_ns, *n_ended;
+	uint64_t *n_ended;
 
 	pthread_mutex_t lock; /* of the rest */
 	pthread_cond_t change;
@@ -116,7 +116,6 @@ struct table_file *table_file_begin(struct file_jobs *jobs, struct finder *finde
 	f->finder = finder;
 	f->image = *image;
 	f->image.path = f->path;
-	f->until_ns = clock_monotonic_ns() + TABLE_FILE_WAIT_NS;
 	f->n_ended = n_ended;
 	f->parts.root_fd = -1;
 	pthread_mutex_init(&f->lock, NULL);
@@ -147,9 +146,9 @@ bool table_file_is_ready(struct table_file *f)
 	return is_ready;
 }
 
-bool table_file_wait(struct table_file *f)
+bool table_file_wait(struct table_file *f, uint64_t until_ns)
 {
-	const struct timespec until = timespec_of_ns(f->until_ns);
+	const struct timespec until = timespec_of_ns(until_ns);
 	bool is_ready;
 	int r = 0;
 

@@ -25,9 +25,8 @@ void table_file_free(struct table_file *f); /* NULL is fine */
 
 bool table_file_is_ready(struct table_file *f);
 
-/* Waits until it is ready, but only until TABLE_FILE_WAIT_NS after its beginning. False: late. */
-#define TABLE_FILE_WAIT_NS (2 * UINT64_C(1000000000))
-bool table_file_wait(struct table_file *f);
+/* Waits until it is ready, or until the time (CLOCK_MONOTONIC). False: the time has come. */
+bool table_file_wait(struct table_file *f, uint64_t until_ns);
 
 /* What a ready file has. */
 struct table_file_parts {

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "guard/limits.h"
 #include "machine/address_space.h"
 #include "machine/image_file.h"
 #include "perfdata/record.h"
@@ -32,6 +34,7 @@ struct known_image {
 	bool is_looked_at;                /* `table` is final */
 	bool is_missing;                  /* there is no file of this image, or another build */
 	bool is_walked;                   /* it is in `walked` */
+	uint64_t until_ns;                /* walks wait no longer for it; 0: none has waited yet */
 	const struct unwind_table *table; /* NULL: none; frame pointers are used */
 };
 
@@ -51,7 +54,9 @@ struct user_stacks {
 	struct dwarf_registers regs;
 	enum table_patience patience;
 	bool is_pending; /* the walk met an unfinished table, */
+	bool is_late;    /* and went on without it, */
 	bool is_missing; /* or an image without a file */
+	uint64_t start_ns, waited_ns;
 	uint64_t pcs[MAX_WALKED];
 };
 
@@ -60,6 +65,7 @@ struct user_stacks *user_stacks_new(const struct user_stacks_config *config)
 	struct user_stacks *s = xcalloc(1, sizeof(*s));
 	const char *arch = config->arch && config->arch[0] ? config->arch : HOST_ARCH;
 
+	s->start_ns = clock_monotonic_ns();
 	s->machine = config->machine;
 	s->proc = config->proc ? xstrdup(config->proc) : NULL;
 	s->jobs = config->jobs;
@@ -208,15 +214,31 @@ static void note_walked(struct user_stacks *s, image_id image)
 	vec_push(&s->walked, image);
 }
 
-/* False: the file system of the image takes too long to open it. */
+/* For living processes, as their rings fill meanwhile. Offline, the result is always the same. */
+static uint64_t wait_limit(struct user_stacks *s, image_id image, uint64_t now_ns)
+{
+	struct known_image *known = known_image(s, image);
+	uint64_t all_ns = WALKS_WAIT_NS + (now_ns - s->start_ns) / 100 * WALKS_WAIT_PERCENT;
+
+	if (!s->proc)
+		return UINT64_MAX;
+	if (!known->until_ns)
+		known->until_ns = now_ns + WALK_WAIT_NS;
+	return MIN(known->until_ns, now_ns + all_ns - MIN(all_ns, s->waited_ns));
+}
+
+/* False: the file system takes too long to open the file, or its table to be built. */
 static bool wait_for_table(struct user_stacks *s, image_id image)
 {
 	struct table_file *opening = known_image(s, image)->opening;
+	uint64_t now_ns = clock_monotonic_ns(), until_ns = wait_limit(s, image, now_ns);
+	bool is_there = until_ns > now_ns;
 
-	if (opening)
-		return table_file_wait(opening);
-	unwind_library_wait(s->library);
-	return true;
+	if (is_there)
+		is_there = opening ? table_file_wait(opening, until_ns)
+				   : unwind_library_wait(s->library, image.n, until_ns);
+	s->waited_ns += clock_monotonic_ns() - now_ns;
+	return is_there;
 }
 
 static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_place *place)
@@ -232,14 +254,14 @@ static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_pl
 	place->end = mapping->end;
 	place->file_off = pc - mapping->start + mapping->file_off;
 	while (!try_table(s, mapping->image, &place->table)) {
-		if (s->patience == TABLE_GIVEN_UP)
-			return UNWIND_AT_CODE;
 		if (s->patience == TABLE_LATER) {
 			s->is_pending = true;
 			return UNWIND_AT_NOTHING;
 		}
-		if (!wait_for_table(s, mapping->image))
+		if (s->patience == TABLE_GIVEN_UP || !wait_for_table(s, mapping->image)) {
+			s->is_late = true;
 			return UNWIND_AT_CODE;
+		}
 	}
 	s->is_missing |= known_image(s, mapping->image)->is_missing;
 	note_walked(s, mapping->image);
@@ -259,6 +281,8 @@ static int cut_of(const struct user_stacks *s, enum unwind_stop stop)
 {
 	int cut = loss_of_stop(stop);
 
+	if (cut >= 0 && s->is_late)
+		return LOSS_STACK_NO_TABLE;
 	return cut >= 0 && s->is_missing ? LOSS_STACK_NO_FILE : cut;
 }
 
@@ -282,7 +306,7 @@ static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
 
 	s->pid = pid;
 	s->thread = thread;
-	s->is_pending = s->is_missing = false;
+	s->is_pending = s->is_late = s->is_missing = false;
 	unwind_walk(s->unwinder, &in, &chain);
 	return (struct user_chain){
 		.pcs = s->pcs,
@@ -354,4 +378,9 @@ bool user_stacks_vdso_table(struct user_stacks *s, const struct unwind_table **t
 uint64_t user_stacks_generation(const struct user_stacks *s)
 {
 	return unwind_library_generation(s->library) + s->n_opened;
+}
+
+void user_stacks_charge(struct user_stacks *s, uint64_t waited_ns)
+{
+	s->waited_ns += waited_ns;
 }

@@ -5,8 +5,9 @@
  * The kernel copies a sample's user registers and the top of its stack. The walk turns them into a
  * chain of addresses, with the unwind tables (unwind/) of the images that the process has mapped. A
  * background thread builds a table, or finds it in the cache, when the first address in its image
- * appears. The walk waits for the table, but no longer than two seconds for its file. All functions
- * belong to the machine's thread.
+ * appears. The walk of a living process waits for a table for WALK_WAIT_NS at most, and all walks
+ * for WALKS_WAIT_NS and a part of the time (guard/limits.h). Then it goes on by frame pointers; if
+ * it ends early, the reason is stack-no-table. All functions belong to the machine's thread.
  */
 #pragma once
 
@@ -94,3 +95,6 @@ void user_stacks_rest_walked(struct user_stacks *s);
 
 /* Grows when the building of a table, or the opening of its file, has finished. */
 uint64_t user_stacks_generation(const struct user_stacks *s);
+
+/* For tests: counts time, as if walks had waited so long. */
+void user_stacks_charge(struct user_stacks *s, uint64_t waited_ns);

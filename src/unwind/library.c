@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/files/cache_dir.h"
 #include "base/files/file.h"
 #include "base/intmap.h"
@@ -55,9 +56,9 @@ struct unwind_library {
 	bool in_background, is_running;
 	pthread_t thread;
 	pthread_mutex_t lock; /* of the fields below */
-	pthread_cond_t wake, idle;
+	pthread_cond_t wake, done;
 	struct entry *first; /* of the queue of images to build, the smallest first */
-	bool is_busy, is_ending;
+	bool is_ending;
 };
 
 /* ---- debug files ---- */
@@ -327,14 +328,11 @@ static void *build_thread(void *arg)
 			continue;
 		}
 		lib->first = e->next;
-		lib->is_busy = true;
 		pthread_mutex_unlock(&lib->lock);
 		finish_entry(lib, e);
 		atomic_fetch_add(&lib->generation, 1);
 		pthread_mutex_lock(&lib->lock);
-		lib->is_busy = false;
-		if (!lib->first)
-			pthread_cond_broadcast(&lib->idle);
+		pthread_cond_broadcast(&lib->done);
 	}
 	pthread_mutex_unlock(&lib->lock);
 	return NULL;
@@ -359,14 +357,6 @@ static void library_enqueue(struct unwind_library *lib, struct entry *e)
 	pthread_mutex_unlock(&lib->lock);
 }
 
-void unwind_library_wait(struct unwind_library *lib)
-{
-	pthread_mutex_lock(&lib->lock);
-	while (lib->first || lib->is_busy)
-		pthread_cond_wait(&lib->idle, &lib->lock);
-	pthread_mutex_unlock(&lib->lock);
-}
-
 /* ---- the caller's side ---- */
 
 struct unwind_library *unwind_library_new(const struct unwind_library_config *config)
@@ -382,7 +372,7 @@ struct unwind_library *unwind_library_new(const struct unwind_library_config *co
 	lib->finder = config->finder;
 	thread_init_lock(&lib->lock);
 	pthread_cond_init(&lib->wake, NULL);
-	pthread_cond_init(&lib->idle, NULL);
+	thread_init_condition(&lib->done);
 	return lib;
 }
 
@@ -415,7 +405,7 @@ void unwind_library_free(struct unwind_library *lib)
 	vec_foreach (&lib->entries, e)
 		entry_free(*e);
 	vec_fini(&lib->entries);
-	pthread_cond_destroy(&lib->idle);
+	pthread_cond_destroy(&lib->done);
 	pthread_cond_destroy(&lib->wake);
 	pthread_mutex_destroy(&lib->lock);
 	free(lib->cache_dir);
@@ -468,6 +458,20 @@ static struct entry **entry_at(struct unwind_library *lib, uint32_t number)
 static enum unwind_table_state state_of(const struct entry *e)
 {
 	return (enum unwind_table_state)atomic_load_explicit(&e->state, memory_order_acquire);
+}
+
+bool unwind_library_wait(struct unwind_library *lib, uint32_t number, uint64_t until_ns)
+{
+	const struct entry *e = lib->entries.data[number];
+	const struct timespec until = timespec_of_ns(until_ns);
+	int r = 0;
+
+	pthread_mutex_lock(&lib->lock);
+	while (!r && state_of(e) == UNWIND_TABLE_PENDING)
+		r = until_ns == UINT64_MAX ? pthread_cond_wait(&lib->done, &lib->lock)
+					   : pthread_cond_timedwait(&lib->done, &lib->lock, &until);
+	pthread_mutex_unlock(&lib->lock);
+	return !r;
 }
 
 bool unwind_library_find(struct unwind_library *lib, uint32_t number, const struct build_id *key,

@@ -98,5 +98,8 @@ void unwind_library_rest(const struct unwind_table *table);
 /* Grows with each table that is no longer pending: struct unwind_input's `space`. */
 uint64_t unwind_library_generation(const struct unwind_library *lib);
 
-/* Waits until nothing is pending. */
-void unwind_library_wait(struct unwind_library *lib);
+/*
+ * Waits until the table of a number that was asked for is no longer pending, or until the time
+ * (CLOCK_MONOTONIC; UINT64_MAX: without a limit). False: the time has come.
+ */
+bool unwind_library_wait(struct unwind_library *lib, uint32_t number, uint64_t until_ns);

@@ -6,9 +6,14 @@
 
 #include "scratch.h"
 
+#include "base/error.h"
+#include "event/text.h"
+#include "guard/parser.h"
 #include "machine/image.h"
+#include "perfdata/regs.h"
 #include "pipeline/file_jobs.h"
 #include "pipeline/user_stacks.h"
+#include "unwind/file_unwind.h"
 
 /* An image as a record of the kernel names it. */
 static image_id image_of(struct machine *machine, const char *path)
@@ -99,11 +104,132 @@ static void files_are_opened_on_a_thread_of_the_jobs(void **state)
 	free(folder);
 }
 
+/* No table is built while this is set. */
+static atomic_bool is_gate_shut;
+
+int __real_parser_ask(const struct parser_question *q, struct parser_answer *a, struct error *err);
+int __wrap_parser_ask(const struct parser_question *q, struct parser_answer *a, struct error *err);
+
+int __wrap_parser_ask(const struct parser_question *q, struct parser_answer *a, struct error *err)
+{
+	while (q->row == &file_unwind_row && atomic_load(&is_gate_shut))
+		sched_yield();
+	return __real_parser_ask(q, a, err);
+}
+
+struct machine_sink {
+	struct event_sink sink;
+	struct machine *machine;
+};
+
+static int give_machine(struct event_sink *sink, const struct event *e)
+{
+	machine_event(((struct machine_sink *)sink)->machine, e);
+	return 0;
+}
+
+#if defined(__aarch64__)
+enum { FP_NUMBER = 29, SP_NUMBER = 31, PC_NUMBER = 32 };
+#else
+enum { FP_NUMBER = 6, SP_NUMBER = 7, PC_NUMBER = 16 };
+#endif
+
+/* Process 41 has many programs mapped. If a walk waited for each, this test would take too long. */
+#define PROGRAMS 100
+#define PLACE(i) (0x10010 + (uint64_t)(i)*0x1000)
+
+/* A stack in a program, whose frame pointer leads nowhere. */
+static struct user_chain walk(struct user_stacks *stacks, struct machine *machine, uint64_t pc)
+{
+	static const uint64_t stack[64];
+	uint64_t regs[DWARF_REGISTERS] = {
+		[FP_NUMBER] = 8, [SP_NUMBER] = 0x7000, [PC_NUMBER] = pc
+	};
+	struct user_copy copy = { .regs = regs, .stack = stack, .stack_size = sizeof(stack) };
+	struct thread_view thread = machine_thread(machine, 41, 41);
+
+	return user_stacks_walk_copy(stacks, 41, &thread, &copy, TABLE_AWAITED);
+}
+
+struct living {
+	struct machine *machine;
+	struct file_jobs *jobs;
+	struct user_stacks *stacks;
+};
+
+static void map_programs(struct machine *machine)
+{
+	struct machine_sink sink = { { give_machine }, machine };
+
+	for (int i = 0; i < PROGRAMS; i++) {
+		cleanup(free_at_exit) char *event = xasprintf(
+			"0.6 cpu0 41/41 mmap start=0x%lx size=0x1000 off=0 path=\"/app%d\"\n",
+			PLACE(i) & ~0xfffUL, i);
+
+		assert_int_equal(event_parse_text(event, &sink.sink, NULL), 0);
+	}
+}
+
+/* No table of a program is built until the gate is opened. */
+static struct living living_new(void)
+{
+	struct machine *machine =
+		machine_new(&(struct machine_config){ .proc = "proc", .sys = "." });
+	struct file_jobs *jobs = file_jobs_new();
+
+	run_command("mkdir -p proc/41/root && cd proc/41/root && cp %s app0 && "
+		    "for i in $(seq %d); do ln -f app0 app$i; done",
+		    own_program(), PROGRAMS - 1);
+	map_programs(machine);
+	atomic_store(&is_gate_shut, true);
+	return (struct living){ machine, jobs,
+				user_stacks_new(&(struct user_stacks_config){
+					.machine = machine, .proc = "proc", .jobs = jobs }) };
+}
+
+static void living_free(struct living *l)
+{
+	atomic_store(&is_gate_shut, false);
+	file_jobs_free(l->jobs);
+	user_stacks_free(l->stacks);
+	machine_free(l->machine);
+}
+
+static void a_walk_does_not_wait_for_a_table_for_ever(void **state)
+{
+	struct living l = living_new();
+	struct user_chain chain;
+
+	(void)state;
+	chain = walk(l.stacks, l.machine, PLACE(0)); /* two seconds */
+	assert_int_equal(chain.n, 1);
+	assert_int_equal(chain.cut, LOSS_STACK_NO_TABLE);
+	for (int i = 0; i < 1000; i++) /* at once, or the test takes too long */
+		assert_int_equal(walk(l.stacks, l.machine, PLACE(0)).cut, LOSS_STACK_NO_TABLE);
+	atomic_store(&is_gate_shut, false);
+	while (walk(l.stacks, l.machine, PLACE(0)).cut == LOSS_STACK_NO_TABLE)
+		sched_yield();
+	living_free(&l);
+}
+
+static void all_walks_together_do_not_wait_for_ever(void **state)
+{
+	struct living l = living_new();
+
+	(void)state;
+	user_stacks_charge(l.stacks, UINT64_MAX / 2);
+	for (int i = 0; i < PROGRAMS; i++)
+		assert_int_equal(walk(l.stacks, l.machine, PLACE(i)).cut, LOSS_STACK_NO_TABLE);
+	living_free(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_opened_once_for_its_table),
 		cmocka_unit_test(files_are_opened_on_a_thread_of_the_jobs),
+		cmocka_unit_test(a_walk_does_not_wait_for_a_table_for_ever),
+		cmocka_unit_test(all_walks_together_do_not_wait_for_ever),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
