@@ -171,6 +171,7 @@ size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, b
 	f->begin = f->at;
 	f->stats.bytes += used;
 	f->stats.insns = f->insns;
+	f->stats.doubtful_insns = pt_flow_doubtful_insns(f);
 	f->stats.backwards = f->time.backwards;
 	pt_flow_flush(f);
 	return used;

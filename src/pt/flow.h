@@ -8,7 +8,7 @@
  * PSBs.
  *
  * Decoding never fails. A part that can't be followed is an event PT_EV_ERROR with its reason,
- * place and time. It is counted, and decoding goes on at the next PSB.
+ * place and time. It is counted, and decoding goes on at the next address or PSB.
  */
 #pragma once
 

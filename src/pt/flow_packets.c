@@ -198,6 +198,7 @@ static void on_psbend(struct pt_flow *f)
 	bool has_ip = f->psb.address != PT_PSB_NO_ADDRESS;
 
 	f->sync = PT_FOLLOWING;
+	pt_flow_begin_period(f);
 	pt_flow_settle(f, f->insns);
 	pt_flow_emit(f, (struct pt_event){
 				.psb = { PT_EV_PSB, has_ip ? pt_flow_ip(f) : 0, f->psb.offset } });

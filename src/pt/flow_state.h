@@ -86,6 +86,7 @@ enum pt_fact {
 	PT_FACT_HAS_ITEMS = 1 << 2,         /* of a PEBS record that has not ended */
 	PT_FACT_BEGINS_BEHIND_CYC = 1 << 3, /* only PADs lie between a CYC and `begin` */
 	PT_FACT_IS_LAST = 1 << 4,           /* no bytes follow `end` */
+	PT_FACT_IN_DOUBT = 1 << 5,          /* an error since the last PSB: it may be earlier */
 };
 
 enum pt_interrupt_flag { PT_INTERRUPTS_UNKNOWN, PT_INTERRUPTS_OFF, PT_INTERRUPTS_ON };
@@ -120,6 +121,8 @@ struct pt_flow {
 	uint64_t said_tsc, said_cycles; /* of the events: see pt_flow_settle() */
 	uint64_t insns_at_tsc;          /* `insns` at the last time packet */
 	uint64_t begun_at;              /* of `insns`, where tracing began at a PSB */
+	uint64_t period_insns;          /* `insns` at the last PSB */
+	uint64_t doubtful_insns;        /* of periods that have ended: see pt_flow_stats */
 	struct pt_scan scan;            /* of PT_SCANNING */
 	struct {
 		uint64_t offset, ip; /* ip: of PT_PSB_BEGINS */

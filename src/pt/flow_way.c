@@ -5,8 +5,18 @@
 #include "pt/flow_place.h"
 #include "pt/flow_time.h"
 
+/* Errors behind which the branches since the last PSB are in doubt, and those up to the next one.
+ */
+static bool is_doubtful(enum pt_error reason)
+{
+	return reason == PT_ERR_MISMATCH || reason == PT_ERR_UNEXPECTED ||
+	       reason == PT_ERR_BAD_PACKET || reason == PT_ERR_LOOP;
+}
+
 void pt_flow_report_error(struct pt_flow *f, uint64_t ip, enum pt_error reason)
 {
+	if (is_doubtful(reason))
+		pt_flow_set_fact(f, PT_FACT_IN_DOUBT, true);
 	pt_flow_settle(f, f->insns);
 	f->stats.errors[reason]++;
 	pt_flow_emit(f, (struct pt_event){ .error = { PT_EV_ERROR, (uint8_t)reason, ip,
@@ -37,6 +47,10 @@ void pt_flow_lose(struct pt_flow *f, enum pt_error reason)
 void pt_flow_lose_way(struct pt_flow *f, enum pt_error reason)
 {
 	pt_flow_report_error(f, f->sync == PT_IN_PSB ? 0 : pt_flow_ip(f), reason);
+	if (f->sync == PT_FOLLOWING) {
+		pt_flow_stand_nowhere(f, PT_SEEKING);
+		return;
+	}
 	f->scan = (struct pt_scan){ .block = f->block, .is_in_psb = f->sync == PT_IN_PSB };
 	seek_psb(f);
 	f->sync = PT_SCANNING;
@@ -62,6 +76,13 @@ bool pt_flow_check_walk(struct pt_flow *f, enum pt_walk r)
 void pt_flow_walk_to(struct pt_flow *f, uint64_t ip)
 {
 	pt_flow_check_walk(f, pt_walk_to(f, ip));
+}
+
+void pt_flow_begin_period(struct pt_flow *f)
+{
+	f->doubtful_insns = pt_flow_doubtful_insns(f);
+	f->period_insns = f->insns;
+	pt_flow_set_fact(f, PT_FACT_IN_DOUBT, false);
 }
 
 void pt_flow_begin_at(struct pt_flow *f, uint64_t ip)

@@ -19,7 +19,10 @@ void pt_flow_report_error(struct pt_flow *f, uint64_t ip, enum pt_error reason);
  */
 void pt_flow_lose(struct pt_flow *f, enum pt_error reason);
 
-/* The same for packets that do not fit the code. Time packets are still read, for later parts. */
+/*
+ * The packets do not fit the code: goes on at the next address. Within PSB+ it is the same, but
+ * time packets are still read, for later parts.
+ */
 void pt_flow_lose_way(struct pt_flow *f, enum pt_error reason);
 
 /* The next bytes do not follow the former ones. Goes on at the next PSB. */
@@ -27,6 +30,15 @@ void pt_flow_lose_bytes(struct pt_flow *f);
 
 /* True when the walk went well; else the trace is lost. */
 bool pt_flow_check_walk(struct pt_flow *f, enum pt_walk r);
+
+/* At a PSB that the walk has reached: the instructions before it are no longer in doubt. */
+void pt_flow_begin_period(struct pt_flow *f);
+
+/* Instructions of doubtful periods, the one at hand included. */
+static inline uint64_t pt_flow_doubtful_insns(const struct pt_flow *f)
+{
+	return f->doubtful_insns + (f->facts & PT_FACT_IN_DOUBT ? f->insns - f->period_insns : 0);
+}
 
 /* Walks to an address of the trace. If that fails, reports an error and seeks the next PSB. */
 void pt_flow_walk_to(struct pt_flow *f, uint64_t ip);

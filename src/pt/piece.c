@@ -76,6 +76,7 @@ void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end
 		f->at = psb;
 	}
 	f->stats.insns = f->insns;
+	f->stats.doubtful_insns = pt_flow_doubtful_insns(f);
 	pt_flow_flush(f);
 }
 

@@ -47,10 +47,28 @@ static void note_module(const struct pt_trace *t, size_t i,
 	note(context, text);
 }
 
+static void note_doubts(const struct pt_trace *t, void (*note)(void *context, const char *sentence),
+			void *context)
+{
+	cleanup(free_at_exit) char *text = NULL;
+	struct pt_flow_stats stats;
+
+	pt_trace_stats(t, &stats);
+	if (!stats.doubtful_insns)
+		return;
+	text = xasprintf("%" PRIu64 " of %" PRIu64 " instructions are not verified (%.3g %%): they "
+			 "come between the PSB before an error and the PSB behind it, and some of "
+			 "them may not have run",
+			 stats.doubtful_insns, stats.insns,
+			 100 * (double)stats.doubtful_insns / (double)stats.insns);
+	note(context, text);
+}
+
 void pt_trace_notes(const struct pt_trace *t, void (*note)(void *context, const char *sentence),
 		    void *context)
 {
 	pt_images_notes(t->images, note, context);
+	note_doubts(t, note, context);
 	for (size_t i = 0; i < t->history.modules.n; i++)
 		note_module(t, i, note, context);
 	if (t->kernel_errors && pt_images_find_built_kernel(t->images)) {

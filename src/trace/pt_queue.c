@@ -185,6 +185,7 @@ void queue_add_stats(struct pt_flow_stats *to, const struct pt_flow_stats *s)
 	to->bytes += s->bytes;
 	to->skipped_bytes += s->skipped_bytes;
 	to->psbs += s->psbs;
+	to->doubtful_insns += s->doubtful_insns;
 	to->backwards += s->backwards;
 	for (int i = 0; i < N_PT_ERRORS; i++)
 		to->errors[i] += s->errors[i];

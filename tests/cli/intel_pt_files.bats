@@ -191,3 +191,23 @@ PY
 	[ -s seconds ]
 	sort -s -n -c seconds
 }
+
+@test "behind an error the trace goes on at the next address, and the doubtful instructions are counted" {
+	# One PSB is all: nothing but an address can be where it goes on.
+	trace_of --tsc --mtc --psb 100000 -- "$PROGRAMS/flow" indirect
+	local goes_on=0 doubts=0 place
+	for place in {1..40}; do
+		cp trace.data damaged.data
+		# Wherever that is: eight bytes of "not taken".
+		printf '\x80\x80\x80\x80\x80\x80\x80\x80' |
+			dd of=damaged.data bs=1 seek=$(($(stat -c %s trace.data) * place / 42)) conv=notrunc status=none
+		within assay script -i damaged.data --itrace=be -F tid,ip,addr >out 2>said || true
+		ASSAY_PT_PARTS=700 assay script -i damaged.data --itrace=be -F tid,ip,addr 2>said.parts | cmp - out
+		cmp said said.parts
+		grep -q "a packet at an impossible place" out || continue
+		sed '1,/a packet at an impossible place/d' out | grep -q '=>' && goes_on=$((goes_on + 1))
+		grep -Eq '[1-9][0-9]* of [0-9]+ instructions are not verified \([0-9.]+ %\)' said && doubts=$((doubts + 1))
+	done
+	[ "$goes_on" -ge 1 ]
+	[ "$doubts" -ge 1 ]
+}
