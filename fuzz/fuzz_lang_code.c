@@ -19,8 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	memcpy(&code, bytes, MIN(size, sizeof(code)));
 	lang_append_text(&code.name, &text);
 	lang_append_text(&code.file, &text);
+	lang_append_name(&code, &text);
 	/* A character has at most 4 bytes here, and at least 1 there. */
-	if (text.len > 2 * 4 * LANG_TEXT_MAX)
+	if (text.len > 4 * 4 * LANG_TEXT_MAX + strlen("<main>"))
 		__builtin_trap();
 	for (uint32_t i = 0; i < 64; i++)
 		if (lang_line(&code, i * i) > LANG_LINE_LIMIT)

@@ -4,18 +4,18 @@
 #
 #   tests/languages_check.sh [RELEASE...]    bullseye, bookworm, trixie, sid; all of them if none is named
 #
-# Each release is a small chroot with its python3, which runs tests/programs/lang/golden.py. assay records the whole
-# machine. tests/cli/language_stacks.py compares the stacks with those that they must be. PYTHONS='PATH PATH': these
-# interpreters of this machine, too. ASSAY_LANGUAGES_DIR: where the chroots are, and stay; else they are temporary.
+# Each release is a small chroot with its interpreters, which run the programs tests/programs/lang/golden.*. assay records
+# the whole machine. tests/cli/language_stacks.py compares the stacks with those that they must be. PYTHONS='PATH PATH':
+# these interpreters of this machine, too. ASSAY_LANGUAGES_DIR: where the chroots are, and stay; else they are temporary.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 assay=${ASSAY_BUILD:-$here/../build}/assay
 work=$(mktemp -d)
 chroots=${ASSAY_LANGUAGES_DIR:-$work/chroots}
-n=0 python=
+n=0 program=
 
 finish() {
-	[ -n "$python" ] && kill "$python" 2>/dev/null
+	[ -n "$program" ] && kill "$program" 2>/dev/null
 	rm -rf "$work"
 }
 trap finish EXIT
@@ -31,34 +31,35 @@ mirror() {
 	apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 2>/dev/null | grep -m1 -E '/debian/?$'
 }
 
-# Prints why there is no chroot of a release with python3; nothing if there is one.
+# Prints why there is no chroot of a release with the interpreters; nothing if there is one.
 make_chroot() {
 	local dir=$chroots/$1 log=$work/$1.log
-	[ -x "$dir/usr/bin/python3" ] && return
+	# php is a symbolic link that leads nowhere outside of the chroot.
+	[ -x "$dir/usr/bin/python3" ] && [ -L "$dir/usr/bin/php" ] && [ -x "$dir/usr/bin/ruby" ] && return
 	[ "$(id -u)" = 0 ] || { echo "a chroot takes root" && return; }
 	command -v debootstrap >/dev/null || { echo "debootstrap is not installed" && return; }
 	[ -n "$(mirror)" ] || { echo "apt on this machine knows no Debian archive" && return; }
 	mkdir -p "$chroots"
-	debootstrap --variant=minbase --include=python3 "$1" "$dir" "$(mirror)" >"$log" 2>&1 || tail -1 "$log"
+	debootstrap --variant=minbase --include=python3,php-cli,ruby "$1" "$dir" "$(mirror)" >"$log" 2>&1 || tail -1 "$log"
 }
 
-# check TITLE COMMAND...: the command is an interpreter of Python, without its program.
+# check LANGUAGE TITLE COMMAND...: the command runs an interpreter; its program follows it.
 check() {
-	local title version plain='' result
-	version=$("${@:2}" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])') || {
-		say "not ok" "$1: it does not run"
+	local title version plain='' result language=$1
+	version=$("${@:3}" "$golden.$language" --version) || {
+		say "not ok" "$2: it does not run"
 		return
 	}
-	title="Python $version, $1"
-	[ "$(echo "$version" | cut -d. -f2)" -ge 11 ] || plain=--plain
-	"${@:2}" "$golden" &
-	python=$!
+	title="$version, $2"
+	[[ "$version" =~ ^Python\ 3\.([6-9]|10)\. ]] && plain=--plain
+	"${@:3}" "$golden.$language" &
+	program=$!
 	"$assay" record -a --collector bpf -e cpu-clock --duration 5 -o "$work/s" >"$work/log" 2>&1
-	kill "$python"
-	wait "$python" 2>/dev/null
-	python=
+	kill "$program"
+	wait "$program" 2>/dev/null
+	program=
 	"$assay" export -i "$work/s" --format speedscope -o "$work/json" >>"$work/log" 2>&1
-	if result=$("$here/cli/language_stacks.py" "$work/json" $plain 2>&1); then
+	if result=$("$here/cli/language_stacks.py" "$work/json" $plain "$language" 2>&1); then
 		say ok "$title: $(echo "$result" | tail -1)"
 		echo "$result" | sed -n 's/^wrong/# &/p'
 	else
@@ -68,19 +69,21 @@ check() {
 	rm -rf "$work/s"
 }
 
-golden=/golden.py
+golden=/golden
 [ $# -gt 0 ] || set -- bullseye bookworm trixie sid
 for release; do
 	reason=$(make_chroot "$release")
 	if [ -n "$reason" ]; then
-		say ok "Python of $release # SKIP $reason"
+		say ok "interpreters of $release # SKIP $reason"
 		continue
 	fi
-	cp "$here/programs/lang/golden.py" "$chroots/$release/golden.py"
-	check "$release" chroot "$chroots/$release" python3
+	cp "$here"/programs/lang/golden.* "$chroots/$release/"
+	check py "$release" chroot "$chroots/$release" python3
+	check php "$release" chroot "$chroots/$release" php
+	check rb "$release" chroot "$chroots/$release" ruby
 done
-golden=$here/programs/lang/golden.py
+golden=$here/programs/lang/golden
 for interpreter in ${PYTHONS-}; do
-	check "$interpreter" "$interpreter"
+	check py "$interpreter" "$interpreter"
 done
 echo "1..$n"

@@ -123,7 +123,9 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	  "frames in JIT code without a name: the jitdump was not read in time")                   \
 	X(STACK_NO_FILE, NOTE, "stack-no-file",                                                    \
 	  "stacks cut in code whose file is not here ('assay why' names the file and the places "  \
-	  "where assay looked)")
+	  "where assay looked)")                                                                   \
+	LANGUAGE_LOSSES(X, PHP, "php", "PHP")                                                      \
+	LANGUAGE_LOSSES(X, RUBY, "ruby", "Ruby")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

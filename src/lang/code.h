@@ -11,13 +11,16 @@
 
 struct buf;
 
-/* Appends a text as UTF-8. A text that assay can't read is left out. */
+/* Appends a text as UTF-8, up to its first NUL. A text that assay can't read is left out. */
 void lang_append_text(const struct lang_text *text, struct buf *out);
 
+/* Appends the function's name as its language writes it, such as "Class::method". */
+void lang_append_name(const struct lang_code *code, struct buf *out);
+
 /*
- * The source line of a position, in units of the language's code (CPython: 2 bytes). Where the
- * table has no line, or was cut before the position, it is the first line of the function. 0: not
- * known.
+ * The source line of a position, in units of the language's code (CPython: 2 bytes; PHP: the line).
+ * Where the table has no line, or was cut before the position, it is the first line of the
+ * function. 0: not known.
  */
 #define LANG_LINE_LIMIT 0x3ffff /* lines above have no room in a place (pipeline/lang_names.h) */
 uint32_t lang_line(const struct lang_code *code, uint32_t position);

@@ -9,16 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lang/detected.h"
 #include "lang/runtime.h"
 
 struct elf_file;
-
-/* What a file is; `why` is for LANG_REFUSED. */
-enum lang_detected {
-	LANG_NONE,    /* no runtime that assay knows */
-	LANG_FOUND,   /* *out is filled */
-	LANG_REFUSED, /* a runtime whose frames assay can't follow; *out has language and version */
-};
 
 /* Whether the code at an offset in the runtime's file is the interpreter's loop. */
 bool lang_is_interpreter(const struct lang_runtime *runtime, uint64_t file_off);

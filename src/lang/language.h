@@ -6,7 +6,10 @@
 #pragma once
 
 /* X(id, key, name). Images in sessions have the number of their language: append only. */
-#define LANGUAGES(X) X(PYTHON, "python", "Python")
+#define LANGUAGES(X)                  \
+	X(PYTHON, "python", "Python") \
+	X(PHP, "php", "PHP")          \
+	X(RUBY, "ruby", "Ruby")
 
 enum language {
 	LANGUAGE_NONE,

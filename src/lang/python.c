@@ -2,12 +2,12 @@
 #include "lang/python.h"
 
 #include <elf.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "elf/elf_functions.h"
 #include "elf/elf_symbols.h"
+#include "lang/language.h"
+#include "lang/loop.h"
 
 #define VERSION(minor) (3u << 8 | (minor))
 
@@ -162,14 +162,6 @@ static const struct python_layout *layout_of(uint32_t version)
 	return NULL;
 }
 
-static int64_t displacement(const uint8_t *at)
-{
-	int32_t d;
-
-	memcpy(&d, at, sizeof(d));
-	return d;
-}
-
 #define KEY_CODE_MAX 64
 
 /* [reg + 32 bits], with no index register. */
@@ -200,126 +192,26 @@ static uint64_t find_key(const struct elf_file *elf, const struct elf_symbol *fu
 		uint64_t next = function->link_addr + i;
 
 		if (code[i] == 0x8b && code[i + 1] == 0x3d) /* mov key(%rip),%edi */
-			return next + 6 + (uint64_t)displacement(code + i + 2);
+			return next + 6 + (uint64_t)loop_displacement(code + i + 2);
 		if (code[i] == 0x48 && code[i + 1] == 0x8d && code[i + 2] == 0x3d)
 			/* lea pair(%rip),%rdi */
-			return next + 7 + (uint64_t)displacement(code + i + 3) + 4;
+			return next + 7 + (uint64_t)loop_displacement(code + i + 3) + 4;
 		if (runtime && code[i] == 0xbf &&
-		    is_in(runtime, displacement(code + i + 1) - (int64_t)runtime->link_addr))
+		    is_in(runtime, loop_displacement(code + i + 1) - (int64_t)runtime->link_addr))
 			/* mov $pair,%edi */
-			return (uint64_t)displacement(code + i + 1) + 4;
+			return (uint64_t)loop_displacement(code + i + 1) + 4;
 		/* The register has _PyRuntime, from the GOT. */
 		if (code[i] == 0x8b && is_base_and_long(code[i + 1]) &&
-		    is_in(runtime, displacement(code + i + 2)))
+		    is_in(runtime, loop_displacement(code + i + 2)))
 			/* mov off(%reg),%edi */
-			return runtime->link_addr + (uint64_t)displacement(code + i + 2);
+			return runtime->link_addr + (uint64_t)loop_displacement(code + i + 2);
 		if ((code[i] & 0xf8) == 0x48 && code[i + 1] == 0x8d &&
-		    is_base_and_long(code[i + 2]) && is_in(runtime, displacement(code + i + 3)))
+		    is_base_and_long(code[i + 2]) &&
+		    is_in(runtime, loop_displacement(code + i + 3)))
 			/* lea off(%reg),%rdi, or first into a register that is kept */
-			return runtime->link_addr + (uint64_t)displacement(code + i + 3) + 4;
+			return runtime->link_addr + (uint64_t)loop_displacement(code + i + 3) + 4;
 	}
 	return 0;
-}
-
-/* Parts of a function elsewhere: the compiler splits off what seldom runs. */
-
-struct part {
-	struct elf_function where;
-	uint32_t n_jumps; /* into its middle; at its start it may be a separate function */
-};
-struct parts {
-	struct part *data;
-	size_t n, cap;
-};
-
-/* A cold part has hundreds of jumps into it, and a byte that only looks like a jump is rare. */
-#define JUMPS_LEAST 3
-
-static void count_jump(struct parts *parts, const struct elf_functions *functions, uint64_t target)
-{
-	vec_foreach (parts, p)
-		if (target - p->where.link_addr < p->where.size) {
-			p->n_jumps += target != p->where.link_addr;
-			return;
-		}
-	vec_foreach (functions, f)
-		if (target - f->link_addr < f->size) {
-			vec_push(parts, (struct part){ *f, target != f->link_addr });
-			return;
-		}
-}
-
-/* Direct jumps of x86-64 with 32 bits that leave the function. */
-static void count_jumps(const struct elf_file *elf, const struct elf_symbol *function,
-			const struct elf_functions *functions, struct parts *parts)
-{
-	struct reader r = elf_bytes_at(elf, function->link_addr);
-	size_t n = MIN(reader_left(&r), (size_t)function->size);
-
-	for (size_t i = 0; i + 6 <= n; i++) {
-		bool is_conditional = r.at[i] == 0x0f && (r.at[i + 1] & 0xf0) == 0x80;
-		size_t skip = is_conditional ? 2 : 1;
-		uint64_t target;
-
-		if (!is_conditional && r.at[i] != 0xe9)
-			continue;
-		target = function->link_addr + i + skip + 4 +
-			 (uint64_t)displacement(r.at + i + skip);
-		if (target - function->link_addr >= function->size)
-			count_jump(parts, functions, target);
-	}
-}
-
-static bool add_range(const struct elf_file *elf, struct lang_runtime *out, size_t *n,
-		      uint64_t link_addr, uint64_t size)
-{
-	uint64_t file_off;
-
-	if (*n >= RUNTIME_RANGES || !size || !elf_file_off(elf, link_addr, &file_off))
-		return false;
-	out->ranges[(*n)++] = (struct runtime_range){ file_off, file_off + size };
-	return true;
-}
-
-/* The loop has one FDE for each part; only as many as have room count, those with most jumps. */
-static bool find_ranges(const struct elf_file *elf, const struct elf_symbol *loop,
-			struct lang_runtime *out)
-{
-	struct elf_functions functions = { 0 };
-	struct parts parts = { 0 };
-	size_t n = 0;
-
-	if (!add_range(elf, out, &n, loop->link_addr, loop->size))
-		return false;
-	elf_functions_read(elf, &functions);
-	count_jumps(elf, loop, &functions, &parts);
-	while (n < RUNTIME_RANGES) {
-		struct part *most = NULL;
-
-		vec_foreach (&parts, p)
-			if (p->n_jumps >= JUMPS_LEAST && (!most || p->n_jumps > most->n_jumps))
-				most = p;
-		if (!most)
-			break;
-		add_range(elf, out, &n, most->where.link_addr, most->where.size);
-		most->n_jumps = 0;
-	}
-	vec_fini(&parts);
-	elf_functions_fini(&functions);
-	return true;
-}
-
-/* How far link addresses are from the base (lang/runtime.h), by the segment of some code. */
-static bool base_of(const struct elf_file *elf, uint64_t code, uint64_t *out)
-{
-	struct elf_segment s;
-
-	for (uint32_t i = 0; elf_segment(elf, i, &s); i++)
-		if (s.type == PT_LOAD && (s.flags & PF_X) && code - s.link_addr < s.file_size) {
-			*out = s.link_addr - s.file_off;
-			return true;
-		}
-	return false;
 }
 
 /* Builds without the global lock have other structures; _Py_DebugOffsets tells since 3.13. */
@@ -332,12 +224,6 @@ static bool is_free_threaded(const struct elf_file *elf, const struct elf_symbol
 		return false;
 	reader_u64(&r); /* version */
 	return reader_u64(&r) != 0;
-}
-
-static enum lang_detected refuse(char *why, size_t size, const char *reason, uint32_t version)
-{
-	snprintf(why, size, "Python %u.%u %s", version >> 8, version & 0xff, reason);
-	return LANG_REFUSED;
 }
 
 enum lang_detected python_detect(const struct elf_file *elf, struct lang_runtime *out, char *why,
@@ -355,20 +241,18 @@ enum lang_detected python_detect(const struct elf_file *elf, struct lang_runtime
 		return LANG_NONE;
 	out->language = LANGUAGE_PYTHON;
 	out->version = find_version(elf);
-	if (elf->machine != EM_X86_64)
-		return refuse(why, why_size, "is known on x86-64 alone", out->version);
 	layout = layout_of(out->version);
-	if (!layout)
-		return refuse(why, why_size, "is not a version that assay knows", out->version);
+	if (elf->machine != EM_X86_64 || !layout)
+		return lang_refuse(elf, out, why, why_size);
 	if (is_free_threaded(elf, runtime))
-		return refuse(why, why_size, "without the global lock is not known to assay",
-			      out->version);
+		return lang_refuse_for(out, "without the global lock is not known to assay", why,
+				       why_size);
 	key_at = find_key(elf, &key, runtime);
-	if (!key_at || !base_of(elf, loop.link_addr, &base) || !find_ranges(elf, &loop, out))
-		return refuse(why, why_size, "was built in a way that assay does not know",
-			      out->version);
+	if (!key_at || !loop_base(elf, loop.link_addr, &base) || !loop_find(elf, &loop, out))
+		return lang_refuse_for(out, "was built in a way that assay does not know", why,
+				       why_size);
 	out->python = *layout;
-	out->thread_key = key_at - base;
+	out->state = key_at - base;
 	out->code_type = type.link_addr - base;
 	out->libc = LIBC_GLIBC;
 	return LANG_FOUND;

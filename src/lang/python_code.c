@@ -1,58 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* CPython's strings and line tables. */
-#include "base/buf.h"
+/* CPython's line tables. */
 #include "base/mem.h"
 #include "base/reader.h"
 #include "lang/code.h"
-
-#define STATE_KIND(state) ((state) >> 2 & 7) /* bytes of a character: 1, 2 or 4 */
-#define REPLACEMENT       0xfffd
-
-static void append_utf8(struct buf *out, uint32_t c)
-{
-	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || !c)
-		c = REPLACEMENT;
-	if (c < 0x80) {
-		buf_u8(out, (uint8_t)c);
-	} else if (c < 0x800) {
-		buf_u8(out, (uint8_t)(0xc0 | c >> 6));
-		buf_u8(out, (uint8_t)(0x80 | (c & 0x3f)));
-	} else if (c < 0x10000) {
-		buf_u8(out, (uint8_t)(0xe0 | c >> 12));
-		buf_u8(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-		buf_u8(out, (uint8_t)(0x80 | (c & 0x3f)));
-	} else {
-		buf_u8(out, (uint8_t)(0xf0 | c >> 18));
-		buf_u8(out, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
-		buf_u8(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-		buf_u8(out, (uint8_t)(0x80 | (c & 0x3f)));
-	}
-}
-
-void lang_append_text(const struct lang_text *text, struct buf *out)
-{
-	struct reader r = reader_over(text->bytes, MIN(text->size, (uint32_t)LANG_TEXT_MAX));
-	uint32_t kind = STATE_KIND(text->state);
-
-	while (reader_left(&r) >= kind)
-		switch (kind) {
-		case 1:
-			append_utf8(out, reader_u8(&r)); /* Latin-1 */
-			break;
-		case 2:
-			append_utf8(out, reader_u16(&r));
-			break;
-		case 4:
-			append_utf8(out, reader_u32(&r));
-			break;
-		default:
-			return;
-		}
-}
+#include "lang/python.h"
 
 /* Lines by bytecode address; 0: the table does not say. */
-
-#define NO_LINE INT64_MIN
 
 /* Up to 3.9 (Objects/lnotab_notes.txt): (address, line) steps; a line begins behind its step. */
 static int64_t line_of_steps(struct reader *r, int64_t line, uint64_t addr, bool is_whole)
@@ -65,7 +18,7 @@ static int64_t line_of_steps(struct reader *r, int64_t line, uint64_t addr, bool
 			return line;
 		line += (int8_t)reader_u8(r);
 	}
-	return is_whole ? line : NO_LINE;
+	return is_whole ? line : PYTHON_NO_LINE;
 }
 
 /* 3.10 (Objects/lnotab_notes.txt, "co_linetable"): (size, line step) of ranges; -128: no line. */
@@ -81,9 +34,9 @@ static int64_t line_of_ranges(struct reader *r, int64_t line, uint64_t addr)
 		if (step != -128)
 			line += step;
 		if (end > addr)
-			return step == -128 ? NO_LINE : line;
+			return step == -128 ? PYTHON_NO_LINE : line;
 	}
-	return NO_LINE;
+	return PYTHON_NO_LINE;
 }
 
 static uint64_t location_varint(struct reader *r)
@@ -147,26 +100,20 @@ static int64_t line_of_locations(struct reader *r, int64_t line, uint32_t positi
 			break;
 		end += (first & 7) + 1u;
 		if (end > position)
-			return has_line ? line : NO_LINE;
+			return has_line ? line : PYTHON_NO_LINE;
 	}
-	return NO_LINE;
+	return PYTHON_NO_LINE;
 }
 
-uint32_t lang_line(const struct lang_code *code, uint32_t position)
+int64_t python_line(const struct lang_code *code, uint32_t position)
 {
 	struct reader r = reader_over(code->lines, MIN(code->n_lines, (uint32_t)LANG_LINES_MAX));
 	int64_t line = code->first_line;
 
-	if (position == UINT32_MAX)
-		line = NO_LINE; /* not begun */
-	else if ((code->version & 0xff) <= 9)
-		line = line_of_steps(&r, line, (uint64_t)position * 2,
+	if ((code->version & 0xff) <= 9)
+		return line_of_steps(&r, line, (uint64_t)position * 2,
 				     code->lines_size == code->n_lines);
-	else if ((code->version & 0xff) == 10)
-		line = line_of_ranges(&r, line, (uint64_t)position * 2);
-	else
-		line = line_of_locations(&r, line, position);
-	if (line <= 0)
-		line = code->first_line;
-	return line <= LANG_LINE_LIMIT ? (uint32_t)line : 0;
+	if ((code->version & 0xff) == 10)
+		return line_of_ranges(&r, line, (uint64_t)position * 2);
+	return line_of_locations(&r, line, position);
 }

@@ -57,38 +57,101 @@ struct python_layout {
 #define PYTHON_STR_LENGTH 16  /* str: its length, in characters */
 #define PYTHON_STR_STATE  32  /* str: bits 2-4 size of a character, bit 6: ASCII */
 
+/* Offsets in PHP's structures, in bytes; lang/php.c has them by version. */
+struct php_layout {
+	__u16 function_code; /* of a user function: its opcodes, which its closures share … */
+	__u16 function_file; /* … its file, and behind it its first and last line, 4 bytes each */
+};
+
+/* Where the execution context of the current thread is. */
+enum ruby_context {
+	RUBY_CONTEXT_GLOBAL, /* state: a pointer to that of the thread with the lock */
+	RUBY_CONTEXT_TLS,    /* state: module and offset of the thread's variable (DTPMOD64) */
+};
+
+/* Offsets in Ruby's structures, in bytes; lang/ruby.c has them by version. */
+struct ruby_layout {
+	__u64 symbols;         /* relative to the base: the array of arrays of names */
+	__u16 last_operator;   /* ids above are serial numbers << 4 */
+	__u16 context;         /* enum ruby_context */
+	__u16 context_thread;  /* with RUBY_CONTEXT_GLOBAL: its thread … */
+	__u16 thread_id;       /* … and that one's pthread_self() */
+	__u16 frame_size;      /* of a control frame */
+	__u16 string_embedded; /* text inside of its object; below 24, its length is in the flags */
+	__u16 code_lines;      /* in an iseq's body: line table, and behind it its index */
+	__u16 line_entry;      /* size of an entry of the line table */
+	__u16 is_line_value;   /* the first line is a VALUE */
+};
+
 struct lang_runtime {
 	__u32 language;                              /* enum language; 0: the file is no runtime */
 	__u32 version;                               /* major << 8 | minor */
 	struct runtime_range ranges[RUNTIME_RANGES]; /* of the interpreter's loop; unused: 0, 0 */
-	__u64 thread_key; /* relative to the base: the int with the pthread key */
-	__u64 code_type;  /* likewise: the type object of code objects */
-	__u32 libc;       /* enum runtime_libc */
+	/*
+	 * Relative to the base. CPython: the int with the pthread key. PHP: the pointer to the
+	 * innermost frame. Ruby: see enum ruby_context.
+	 */
+	__u64 state;
+	__u64 code_type; /* likewise. CPython: the type object of code objects */
+	__u32 libc;      /* enum runtime_libc */
 	__u32 pad;
-	struct python_layout python;
-	__u16 pad_end[3];
+	union {
+		struct python_layout python;
+		struct php_layout php;
+		struct ruby_layout ruby;
+		__u64 layout[6];
+	};
 };
 
-/* A str object as the sampler has read it, cut at LANG_TEXT_MAX. */
+/* A text as the sampler has read it, cut at LANG_TEXT_MAX. */
 #define LANG_TEXT_MAX 256
 
+/* Its state: bits of CPython's str, or this. */
+#define LANG_TEXT_BYTES (1u << 31) /* bytes of UTF-8 */
+#define LANG_TEXT_AWAY  (1u << 30) /* with the former: could not be read, struct lang_text_away */
+
 struct lang_text {
-	__u32 state; /* of the str */
-	__u32 size;  /* bytes that follow */
+	__u32 state;
+	__u32 size; /* bytes that follow */
 	__u8 bytes[LANG_TEXT_MAX];
+};
+
+/*
+ * A text in memory that its process never touched, or that is swapped out. Its reader may get it
+ * otherwise.
+ */
+struct lang_text_away {
+	__u64 length_at, length_mask; /* the length is the 64 bits there & this */
+	__u64 at;
 };
 
 /* The line table of a code object, cut at this. */
 #define LANG_LINES_MAX 8192
 
-/* A function, as the sampler tells of it when it first meets its code object. */
+/*
+ * Ruby's lines: struct ruby_index, the index of positions (iseq.c, succ_index_table), then as many
+ * entries as there was room for.
+ */
+struct ruby_index {
+	__u32 n_positions, n_entries;
+	__u32 index_size, entry_size; /* bytes */
+};
+#define RUBY_INDEX_FIRST  54   /* positions before the blocks … */
+#define RUBY_INDEX_BLOCKS 48   /* … which begin here … */
+#define RUBY_INDEX_BLOCK  80   /* … of so many bytes … */
+#define RUBY_BLOCK_COVERS 512  /* … for so many positions */
+#define RUBY_INDEX_MAX    2048 /* powers of two */
+#define RUBY_ENTRIES_MAX  4096
+
+/* A function, as the sampler tells of it when it first meets it. */
 struct lang_code {
 	__u32 language, version;
 	__u64 pointer;
-	__u32 check; /* another object at the same address has another one */
+	__u32 check; /* another function at the same address has another one */
 	__u32 first_line;
 	struct lang_text name, file;
-	__u32 lines_size; /* of the object's table */
-	__u32 n_lines;    /* bytes of it that follow */
+	struct lang_text scope; /* its class or package; empty: none */
+	__u32 lines_size;       /* of the object's table */
+	__u32 n_lines;          /* bytes of it that follow */
 	__u8 lines[LANG_LINES_MAX];
 };

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
+#include "lang/language.h"
 
 /* ---- in the parser ---- */
 
@@ -34,8 +35,11 @@ static void image_look_run(struct parser_job *job)
 /* Places in memory are the process's, and BPF checks each access. */
 static bool runtime_is_sound(const struct lang_runtime *r)
 {
-	return r->python.frame_size <= PYTHON_FRAME_MAX && r->python.code_size <= PYTHON_CODE_MAX &&
-	       r->python.frames <= PYTHON_FRAMES_SHIMS && r->libc <= LIBC_MUSL;
+	if (r->language >= N_LANGUAGES || r->libc > LIBC_MUSL)
+		return false;
+	return r->language != LANGUAGE_PYTHON ||
+	       (r->python.frame_size <= PYTHON_FRAME_MAX &&
+		r->python.code_size <= PYTHON_CODE_MAX && r->python.frames <= PYTHON_FRAMES_SHIMS);
 }
 
 static bool image_look_read(const void *bytes, size_t size, struct image_look_head *head,

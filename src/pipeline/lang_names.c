@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/strings.h"
 #include "lang/code.h"
+#include "lang/language.h"
 #include "machine/machine.h"
 #include "pipeline/pipeline.h"
 
@@ -100,12 +101,21 @@ static struct known_code *find_code(const struct lang_names *n, const struct lan
 	return NULL;
 }
 
-static const char *lang_text_of(struct lang_names *n, const struct lang_text *text,
-				const char *otherwise)
+/* A function of the runtime itself has no file. */
+static const char *file_of(struct lang_names *n, const struct lang_code *code)
 {
 	n->text.len = 0;
-	lang_append_text(text, &n->text);
-	return n->text.len ? buf_cstr(&n->text) : otherwise;
+	lang_append_text(&code->file, &n->text);
+	if (!n->text.len)
+		buf_printf(&n->text, "[%s]", language_key(code->language));
+	return buf_cstr(&n->text);
+}
+
+static const char *name_of(struct lang_names *n, const struct lang_code *code)
+{
+	n->text.len = 0;
+	lang_append_name(code, &n->text);
+	return n->text.len ? buf_cstr(&n->text) : "[no name]";
 }
 
 static struct lang_code *copy_code(const struct lang_code *code)
@@ -130,9 +140,9 @@ void lang_names_learn(struct lang_names *n, int32_t pid, const struct lang_code 
 
 	if (find_code(n, &frame, &key))
 		return;
-	image.path = lang_text_of(n, &code->file, "[no file]");
+	image.path = file_of(n, code);
 	new.image = image_intern(machine_images(n->machine), &image);
-	name = lang_text_of(n, &code->name, "[no name]");
+	name = name_of(n, code);
 	new.name = strings_add(&n->names, name);
 	new.slot = (uint64_t)1 << 63 | XXH3_64bits(name, strlen(name)) >> (SLOT_BITS + 1)
 										  << SLOT_BITS;

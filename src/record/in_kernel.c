@@ -23,6 +23,7 @@
 #include "pipeline/off_cpu.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/user_stacks.h"
+#include "record/code_fetch.h"
 #include "record/in_kernel_frames.h"
 #include "record/in_kernel_raws.h"
 #include "record/program_files.h"
@@ -162,15 +163,24 @@ static void in_kernel_keep_file(struct sampler_visitor *visitor, const struct sa
 
 /* Raw stacks. */
 
+/* A function whose texts can't be read has no name; its frames are counted. */
 static void learn_code(struct sampler_visitor *visitor, int32_t pid, const struct lang_code *code)
 {
 	struct in_kernel *k = (struct in_kernel *)visitor;
+	struct lang_code *fetched = NULL;
 
+	if (code_has_away(code)) {
+		fetched = code_fetch(pid, code);
+		code = fetched;
+	}
+	if (!code)
+		return;
 	if (lang_names_is_full(k->names)) {
 		lang_names_forget(k->names);
 		sampler_tell_codes_again(k->sampler);
 	}
 	lang_names_learn(k->names, pid, code);
+	free(fetched);
 }
 
 static void keep_raw(struct sampler_visitor *visitor, const struct raw_stack_message *raw)

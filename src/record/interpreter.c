@@ -30,10 +30,11 @@ static enum language language_of_elf(const struct elf_file *elf)
  * runtime's symbols, but the name of the library is among its strings.
  */
 static const struct {
-	const char *library;
+	const char *name; /* of the library */
 	enum language language;
 } libraries[] = {
 	{ "libpython3.", LANGUAGE_PYTHON },
+	{ "libruby", LANGUAGE_RUBY },
 };
 
 static enum language language_of_libraries(const struct elf_file *elf)
@@ -45,8 +46,7 @@ static enum language language_of_libraries(const struct elf_file *elf)
 		return LANGUAGE_NONE;
 	r = elf_section_bytes(elf, &names);
 	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++)
-		if (memmem(r.at, reader_left(&r), libraries[i].library,
-			   strlen(libraries[i].library)))
+		if (memmem(r.at, reader_left(&r), libraries[i].name, strlen(libraries[i].name)))
 			return libraries[i].language;
 	return LANGUAGE_NONE;
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Compares the stacks of tests/programs/lang/golden.py with those that it must have.
+"""Compares the stacks of tests/programs/lang/golden.LANGUAGE with those that it must have.
 
-language_stacks.py SPEEDSCOPE [--plain]
+language_stacks.py SPEEDSCOPE [--plain] [LANGUAGE]
 
 SPEEDSCOPE is an export of its samples. Only frames of the program's files count. Each stack with a function
-spin_… must be the only path to it. --plain: the version of Python has no qualified names. Prints the errors,
-or the number of right stacks.
+spin_… must be the only path to it. LANGUAGE is py if none is named. --plain: the version of Python has no
+qualified names, or that of PHP names closures alone. Prints the errors, or the number of right stacks.
 """
 import collections
 import json
@@ -14,7 +14,7 @@ import os
 import sys
 
 EVERYTHING = ["<module>", "everything"]
-PATHS = {
+PYTHON = {
     "spin_callback": EVERYTHING + ["callback", "spin_callback"],
     "Shape.spin_method": EVERYTHING + ["Shape.area", "Shape.spin_method"],
     "closure.<locals>.inner.<locals>.spin_closure":
@@ -26,26 +26,63 @@ PATHS = {
     "spin_eval": EVERYTHING + ["evaluated", "<module>", "spin_eval"],
     "spin_thread": ["Thread._bootstrap", "Thread._bootstrap_inner", "Worker.run", "spin_thread"],
 }
-FILES = ("golden.py", "threading.py", "<string>")
+MAIN = ["<main>", "everything"]
+PHP = {
+    "spin_callback": MAIN + ["callback", "usort", "spin_callback"],
+    "Shape::spin_method": MAIN + ["Shape::area", "Shape::spin_method"],
+    "Shape::spin_static": MAIN + ["array_map", "Shape::spin_static"],
+    "spin_closure": MAIN + ["closure", "{closure}", "{closure}", "spin_closure"],
+    "spin_deep": MAIN + ["recursion"] * 100 + ["spin_deep"],
+    "spin_handler": MAIN + ["exception", "spin_handler"],
+    "spin_finally": MAIN + ["exception", "spin_finally"],
+    "spin_generator": MAIN + ["generators", "generator", "spin_generator"],
+    "spin_eval": MAIN + ["evaluated", "<main>", "spin_eval"],
+    "spin_destructor": MAIN + ["destruction", "Destroyed::__destruct", "spin_destructor"],
+}
+RUBY = {
+    "spin_callback": MAIN + ["callback", "sort_by", "each", "block in callback", "spin_callback"],
+    "spin_method": MAIN + ["area", "spin_method"],
+    "spin_closure": MAIN + ["closure", "block in closure", "block (2 levels) in closure", "spin_closure"],
+    "spin_deep": MAIN + ["recursion"] * 100 + ["spin_deep"],
+    "spin_handler": MAIN + ["exception", "rescue in exception", "spin_handler"],
+    "spin_finally": MAIN + ["exception", "spin_finally"],
+    "spin_generator": MAIN + ["generators", "generator", "times", "block in generator", "spin_generator"],
+    "spin_eval": MAIN + ["evaluated", "eval", "evaluated", "spin_eval"],
+    "spin_fiber": ["block in fiber", "spin_fiber"],
+    "spin_defined": MAIN + ["then", "block in everything", "block in <main>", "spin_defined"],
+    "spin_thread": ["block in <main>", "worker", "loop", "block in worker", "spin_thread"],
+}
+PATHS = {"py": PYTHON, "php": PHP, "rb": RUBY}
+FILES = ("golden.", "threading.py", "<string>", "[php]", "[ruby]", "(eval", "<internal:")
 LEAST_RIGHT = 0.99
 LEAST_SAMPLES = 5
+
+
+def name_of(frame):
+    # Since PHP 8.4, a closure's name has its place. Since Ruby 3.4, a method's name has its class.
+    name = frame["name"]
+    if os.path.basename(frame.get("file", "")).endswith(".rb"):
+        name = name.replace("Object#", "").replace("Shape#", "")
+    return "{closure}" if name.startswith("{closure:") else name
 
 
 def stacks(profile):
     frames = profile["shared"]["frames"]
     for part in profile["profiles"]:
         for sample, weight in zip(part["samples"], part["weights"]):
-            own = [frames[i]["name"] for i in sample if os.path.basename(frames[i].get("file", "")) in FILES]
+            own = [name_of(frames[i]) for i in sample
+                   if os.path.basename(frames[i].get("file", "")).startswith(FILES)]
             yield own, weight
 
 
 def main():
     is_plain = "--plain" in sys.argv
+    language = sys.argv[-1] if sys.argv[-1] in PATHS else "py"
 
     def plain(name):
         return name.rpartition(".")[2] if is_plain else name
 
-    paths = {plain(end): [plain(name) for name in path] for end, path in PATHS.items()}
+    paths = {plain(end): [plain(name) for name in path] for end, path in PATHS[language].items()}
     right, wrong = collections.Counter(), collections.Counter()
     with open(sys.argv[1], encoding="utf-8") as file:
         profile = json.load(file)
@@ -53,7 +90,7 @@ def main():
         end = next((name for name in reversed(own) if name in paths), None)
         if not end:
             continue
-        if own in (paths[end], paths[end] + ["spin"]):
+        if own in (paths[end], paths[end] + ["spin"], paths[end] + ["crc32"]):
             right[end] += weight
         else:
             wrong[" > ".join(own)] += weight

@@ -126,6 +126,32 @@ record_python() {
 	[[ "$(assay info "$NOBODY/s")" == *"Python functions are missing: "* ]]
 }
 
+# need_language COMMAND: skips the test, with the reason, where an interpreter is not there.
+need_language() {
+	command -v "$1" >/dev/null || skip "no $1 here (make check-languages has chroots with it)"
+	[ "$(uname -m)" = x86_64 ] || skip "frames of languages are known on x86-64 alone"
+	need_sampler
+	INTERPRETER=$(realpath "$(command -v "$1")")
+}
+
+# check_golden LANGUAGE: the stacks of its program are those that they must be.
+check_golden() {
+	cp "$ROOT/tests/programs/lang/golden.$1" .
+	record_samples 2000 s "app:$INTERPRETER" -a --collector bpf -e cpu-clock -F "$(at_most 997)" -- "$INTERPRETER" "golden.$1"
+	assay export -i s --format speedscope -o s.json "app:$INTERPRETER"
+	"$BATS_TEST_DIRNAME/language_stacks.py" s.json "$1"
+}
+
+@test "each stack of a PHP program is the one that it must be" {
+	need_language php
+	check_golden php
+}
+
+@test "each stack of a Ruby program is the one that it must be" {
+	need_language ruby
+	check_golden rb
+}
+
 # record_imitation HOW: a program that only looks like an interpreter, until it has samples.
 record_imitation() {
 	need_python

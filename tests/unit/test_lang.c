@@ -264,6 +264,139 @@ static void what_is_no_text_stays_harmless(void **state)
 	check_text(7, "ffffffff", 8, "");
 }
 
+static void set_text(struct lang_text *text, const char *bytes, uint32_t size)
+{
+	text->state = LANG_TEXT_BYTES;
+	text->size = size;
+	memcpy(text->bytes, bytes, size);
+}
+
+static void check_name(const struct lang_code *code, const char *expected)
+{
+	struct buf out = { 0 };
+
+	lang_append_name(code, &out);
+	assert_string_equal(buf_cstr(&out), expected);
+	buf_fini(&out);
+}
+
+static void a_function_has_the_name_that_its_language_writes(void **state)
+{
+	struct lang_code code = { .language = LANGUAGE_PHP };
+	struct buf out = { 0 };
+
+	(void)state;
+	check_name(&code, "<main>");
+	set_text(&code.name, "f\xc3\xbc", 3);
+	check_name(&code, "f\xc3\xbc");
+	set_text(&code.scope, "K@anonymous\0/x.php", 18);
+	check_name(&code, "K@anonymous::f\xc3\xbc");
+	/* A text ends at its room, whatever its size says. */
+	code.name.size = code.scope.size = UINT32_MAX;
+	memset(code.name.bytes, 'n', sizeof(code.name.bytes));
+	memset(code.scope.bytes, 's', sizeof(code.scope.bytes));
+	lang_append_name(&code, &out);
+	assert_int_equal(out.len, 2 * LANG_TEXT_MAX + 2);
+	buf_fini(&out);
+}
+
+static void phps_position_is_the_line(void **state)
+{
+	struct lang_code code = { .language = LANGUAGE_PHP, .first_line = 7 };
+
+	(void)state;
+	assert_int_equal(lang_line(&code, 9), 9);
+	assert_int_equal(lang_line(&code, UINT32_MAX), 7);
+	assert_int_equal(lang_line(&code, LANG_LINE_LIMIT + 1), 0);
+}
+
+/*
+ * An index of positions as Ruby builds it (iseq.c): entry e begins at position 3 * e, and has line
+ * 100 + e. More than 54 + 512 positions take two blocks.
+ */
+#define RUBY_POSITIONS 700
+#define RUBY_STEP      3
+
+static uint32_t ruby_entries_before(uint32_t position)
+{
+	return (position + RUBY_STEP - 1) / RUBY_STEP; /* that begin before it */
+}
+
+static void set_ruby_block(uint8_t *block, uint32_t first)
+{
+	uint64_t head[10] = { ruby_entries_before(first) };
+
+	for (uint32_t i = 0; i < RUBY_BLOCK_COVERS; i++) {
+		uint32_t position = first + i;
+
+		if (i % 64 == 0 && i)
+			head[1] |= (uint64_t)(ruby_entries_before(position) - head[0])
+				   << 9 * (i / 64 - 1);
+		if (position % RUBY_STEP == 0 && position < RUBY_POSITIONS)
+			head[2 + i / 64] |= (uint64_t)1 << i % 64;
+	}
+	memcpy(block, head, sizeof(head));
+}
+
+static void make_ruby_code(struct lang_code *code)
+{
+	struct ruby_index head = {
+		.n_positions = RUBY_POSITIONS,
+		.n_entries = RUBY_POSITIONS / RUBY_STEP + 1,
+		.index_size = RUBY_INDEX_BLOCKS + 2 * RUBY_INDEX_BLOCK,
+		.entry_size = 12,
+	};
+	uint8_t *index = code->lines + sizeof(head);
+
+	*code = (struct lang_code){ .language = LANGUAGE_RUBY, .version = 0x301, .first_line = 7 };
+	memcpy(code->lines, &head, sizeof(head));
+	for (uint32_t i = 0; i < RUBY_INDEX_FIRST; i++) {
+		uint64_t word;
+
+		memcpy(&word, index + i / 9 * 8, sizeof(word));
+		word |= (uint64_t)(i / RUBY_STEP + 1) << 7 * (i % 9);
+		memcpy(index + i / 9 * 8, &word, sizeof(word));
+	}
+	set_ruby_block(index + RUBY_INDEX_BLOCKS, RUBY_INDEX_FIRST);
+	set_ruby_block(index + RUBY_INDEX_BLOCKS + RUBY_INDEX_BLOCK,
+		       RUBY_INDEX_FIRST + RUBY_BLOCK_COVERS);
+	for (uint32_t e = 0; e < head.n_entries; e++) {
+		uint32_t line = 100 + e;
+
+		memcpy(index + head.index_size + e * head.entry_size, &line, sizeof(line));
+	}
+	code->n_lines = code->lines_size =
+		(uint32_t)sizeof(head) + head.index_size + head.n_entries * head.entry_size;
+}
+
+static void each_position_of_rubys_code_has_its_line(void **state)
+{
+	static struct lang_code code;
+
+	(void)state;
+	make_ruby_code(&code);
+	for (uint32_t i = 0; i < RUBY_POSITIONS; i++)
+		assert_int_equal(lang_line(&code, i), 100 + i / RUBY_STEP);
+	assert_int_equal(lang_line(&code, RUBY_POSITIONS), 7);
+	assert_int_equal(lang_line(&code, UINT32_MAX), 7);
+}
+
+static void a_cut_table_of_ruby_gives_no_wrong_line(void **state)
+{
+	static struct lang_code code;
+
+	(void)state;
+	make_ruby_code(&code);
+	for (uint32_t n = 0; n < code.lines_size; n++) {
+		code.n_lines = n;
+		for (uint32_t i = 0; i < RUBY_POSITIONS; i += 7) {
+			uint32_t line = lang_line(&code, i);
+
+			assert_true(line == 7 || line == 100 + i / RUBY_STEP);
+		}
+	}
+}
+
 /* Detection. */
 
 static bool map_file(const char *path, struct file_mapping *file, struct elf_file *elf)
@@ -377,6 +510,10 @@ int main(void)
 		cmocka_unit_test(a_table_that_was_cut_gives_no_wrong_line),
 		cmocka_unit_test(texts_of_all_widths_become_utf8),
 		cmocka_unit_test(what_is_no_text_stays_harmless),
+		cmocka_unit_test(a_function_has_the_name_that_its_language_writes),
+		cmocka_unit_test(phps_position_is_the_line),
+		cmocka_unit_test(each_position_of_rubys_code_has_its_line),
+		cmocka_unit_test(a_cut_table_of_ruby_gives_no_wrong_line),
 		cmocka_unit_test(each_exported_symbol_is_found_by_the_hash_table),
 		cmocka_unit_test(a_program_that_runs_no_language_is_none),
 		cmocka_unit_test(a_program_is_linked_with_its_loader_and_libc),

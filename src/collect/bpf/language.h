@@ -8,7 +8,13 @@
  *   frames        │                  ▲
  *   language      └► outer ◄─ <module> (entered from C: the run ends)
  *
- * Each frame is one step of the walk's loop. python.h has the steps of CPython.
+ * Each frame is one step of the walk's loop. Each language has a file with its functions
+ * (python.h), and a line in each of the switches below:
+ *
+ *   find_frames   sets the cursor to the innermost frame of the current thread
+ *   frame         keeps the frame at the cursor, and goes to its caller
+ *   is_at_end     whether what is left of the chain is no frame
+ *   take_code     reads the name, file and lines of a function
  *
  * The process's memory is not trusted. Lengths are bounded, a circular chain ends at the depth
  * limit, and a frame counts only if its code object is valid.
@@ -56,13 +62,58 @@ static __always_inline void give_up_language(struct work *w, enum language_loss 
 	leave_language(w);
 }
 
-/* `second`: position and check. */
-static __always_inline void push_language_frame(struct work *w, __u64 code, __u64 second)
+/* A frame's function. */
+struct language_code {
+	__u64 pointer; /* the same for all objects of the function, such as closures … */
+	__u64 owner;   /* … and the one at hand, from which its name is read */
+	__u32 check;
+	__u32 position;
+};
+
+static __always_inline void push_language_frame(struct work *w, const struct language_code *c)
 {
+	w->lang.owners[bounded(w->lang.n_owners++, LANGUAGE_OWNERS - 1)] = c->owner;
 	push_user_frame(w, (__u64)(FILE_LANGUAGE + w->lang.runtime.language) << FRAME_OFF_BITS |
-				   (code & FRAME_OFF_MASK));
-	push_user_frame(w, second & ~FRAME_KERNEL);
+				   (c->pointer & FRAME_OFF_MASK));
+	push_user_frame(w, (__u64)c->position << POSITION_SHIFT | (c->check & CHECK_MASK));
 	w->has_own_memory = 1;
+}
+
+/* There is no frame for the native frame at hand: its run is not in the chain. */
+static __always_inline void lack_run(struct work *w)
+{
+	w->s.fit = LANGUAGE_LACKS_RUN;
+	leave_language(w);
+}
+
+/* Texts of char, cut at LANG_TEXT_MAX bytes. */
+static __always_inline bool take_bytes(__u64 addr, __u64 size, struct lang_text *out)
+{
+	barrier_var(size);
+	if (size > LANG_TEXT_MAX)
+		size = LANG_TEXT_MAX;
+	out->state = LANG_TEXT_BYTES;
+	out->size = size;
+	return !size || !bpf_probe_read_user(out->bytes, size, (const void *)addr);
+}
+
+/* A text whose length is in memory. If it can't be read here, its place is given instead. */
+static __always_inline void take_text(const struct lang_text_away *where, struct lang_text *out)
+{
+	__u64 size;
+
+	if (read_word(where->length_at, &size) &&
+	    take_bytes(where->at, size & where->length_mask, out))
+		return;
+	out->state = LANG_TEXT_BYTES | LANG_TEXT_AWAY;
+	out->size = sizeof(*where);
+	__builtin_memcpy(out->bytes, where, sizeof(*where));
+}
+
+static __always_inline void no_text(struct lang_text *out)
+{
+	out->state = LANG_TEXT_BYTES;
+	out->size = 0;
 }
 
 /* A function in progress. */
@@ -73,7 +124,64 @@ struct {
 	__type(value, struct code_message);
 } code_works SEC(".maps");
 
+#include "collect/bpf/php.h"
 #include "collect/bpf/python.h"
+#include "collect/bpf/ruby.h"
+
+static __always_inline bool find_frames(struct work *w, __u64 loop_off)
+{
+	switch (w->lang.runtime.language) {
+	case LANGUAGE_PYTHON:
+		return python_find_frames(w, loop_off);
+	case LANGUAGE_PHP:
+		return php_find_frames(w);
+	case LANGUAGE_RUBY:
+		return ruby_find_frames(w);
+	default:
+		return false;
+	}
+}
+
+static __always_inline int language_frame(__u32 slot, __u32 language)
+{
+	switch (language) {
+	case LANGUAGE_PYTHON:
+		return python_frame(slot);
+	case LANGUAGE_PHP:
+		return php_frame(slot);
+	case LANGUAGE_RUBY:
+		return ruby_frame(slot);
+	default:
+		return 1;
+	}
+}
+
+static __always_inline bool is_at_end(struct work *w)
+{
+	switch (w->lang.runtime.language) {
+	case LANGUAGE_PYTHON:
+		return python_is_at_end(w);
+	case LANGUAGE_RUBY:
+		return ruby_is_last(w);
+	default:
+		return false;
+	}
+}
+
+/* Puts a function into the message of the slot. False: not all of it could be read. */
+static __always_inline bool take_code(__u32 slot, __u32 language, __u64 owner)
+{
+	switch (language) {
+	case LANGUAGE_PYTHON:
+		return python_take_code(slot, owner);
+	case LANGUAGE_PHP:
+		return php_take_code(slot, owner);
+	case LANGUAGE_RUBY:
+		return ruby_take_code(slot, owner);
+	default:
+		return false;
+	}
+}
 
 static __always_inline bool is_in_range(const struct runtime_range *r, __u64 off)
 {
@@ -102,11 +210,11 @@ __attribute__((noinline)) int begin_language(__u32 slot, __u32 at, __u64 addr)
 	if (!w->lang.runtime.language) {
 		w->lang.runtime = *r;
 		w->lang.base = m->start - m->file_off;
-		if (!python_find_frames(w, off - r->ranges[0].start)) {
+		if (!find_frames(w, off - r->ranges[0].start)) {
 			give_up_language(w, LANGUAGE_NO_STATE);
 			return 0;
 		}
-	} else if (w->lang.runtime.thread_key != r->thread_key) {
+	} else if (w->lang.runtime.state != r->state) {
 		return 0; /* another runtime in the same process */
 	}
 	w->lang.is_emitting = 1;
@@ -116,7 +224,7 @@ __attribute__((noinline)) int begin_language(__u32 slot, __u32 at, __u64 addr)
 /* After the walk: no frame may be left over, if it came to the end of the stack. */
 static __always_inline void end_language(struct work *w)
 {
-	if (w->lang.cursor && w->stop == UNWIND_END && !python_is_at_end(w))
+	if (w->lang.cursor && w->stop == UNWIND_END && !is_at_end(w))
 		w->s.fit = LANGUAGE_RUNS_LEFT;
 }
 
@@ -165,7 +273,8 @@ __attribute__((noinline)) int send_code_of(__u32 slot, __u32 i)
 {
 	struct work *w = own_work(slot);
 	struct code_key key = {};
-	__u64 frame, second;
+	struct code_message *m;
+	__u64 frame, second, owner;
 	__u8 one = 1;
 
 	if (!w)
@@ -184,9 +293,20 @@ __attribute__((noinline)) int send_code_of(__u32 slot, __u32 i)
 	key.pid = w->s.pid;
 	key.check = second & CHECK_MASK;
 	key.generation = code_generation;
+	owner = w->lang.owners[bounded(w->lang.next_owner++, LANGUAGE_OWNERS - 1)];
 	if (bpf_map_lookup_elem(&sent_codes, &key))
 		return 0;
-	if (python_take_code(slot, key.pointer, key.check) && send_code(slot))
+	m = bpf_map_lookup_elem(&code_works, &slot);
+	if (!m)
+		return 1;
+	m->type = MESSAGE_CODE;
+	m->pid = key.pid;
+	m->code.language = w->lang.runtime.language;
+	m->code.version = w->lang.runtime.version;
+	m->code.pointer = key.pointer;
+	m->code.check = key.check;
+	m->code.n_lines = m->code.lines_size = 0;
+	if (take_code(slot, w->lang.runtime.language, owner) && send_code(slot))
 		bpf_map_update_elem(&sent_codes, &key, &one, BPF_ANY);
 	else
 		w->lang.has_unsent_code = 1;
@@ -200,6 +320,6 @@ static long send_next_code(__u32 i, void *slot)
 
 static __always_inline void send_codes(__u32 slot, struct work *w)
 {
-	w->lang.is_second = 0;
+	w->lang.is_second = w->lang.next_owner = 0;
 	bpf_loop(w->s.n_user, send_next_code, &slot, 0);
 }

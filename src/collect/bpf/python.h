@@ -31,7 +31,7 @@ static __always_inline bool python_find_frames(struct work *w, __u64 loop_off)
 	__u64 tp = thread_pointer(), thread, id, at;
 	__u32 key;
 
-	if (!tp || bpf_probe_read_user(&key, sizeof(key), (void *)(w->lang.base + r->thread_key)) ||
+	if (!tp || bpf_probe_read_user(&key, sizeof(key), (void *)(w->lang.base + r->state)) ||
 	    key >= GLIBC_TSD_KEYS || !read_word(tp + GLIBC_TSD + key * 16 + 8, &thread) ||
 	    !thread || !read_word(thread + r->python.thread_id, &id) || id != tp ||
 	    !read_word(thread + r->python.thread_frame, &at))
@@ -132,8 +132,7 @@ __attribute__((noinline)) int python_frame(__u32 slot)
 		return stop_walk(w, UNWIND_DEPTH);
 	l = &w->lang.runtime.python;
 	if (!w->lang.cursor) {
-		w->s.fit = LANGUAGE_LACKS_RUN;
-		leave_language(w);
+		lack_run(w);
 		return 0;
 	}
 	if (!python_read_frame(w)) {
@@ -146,11 +145,12 @@ __attribute__((noinline)) int python_frame(__u32 slot)
 		return 0;
 	}
 	code = frame_word(w, l->frame_code) & ~7ULL; /* the low bits are a tag since 3.14 */
-	if (python_read_code(w, code, &is_read))
-		push_language_frame(w, code,
-				    (__u64)python_position(w, code) << POSITION_SHIFT |
-					    python_check(w));
-	else
+	if (python_read_code(w, code, &is_read)) {
+		const struct language_code c = { code, code, python_check(w),
+						 python_position(w, code) };
+
+		push_language_frame(w, &c);
+	} else
 		lose_language(w, is_read ? LANGUAGE_NO_CODE : LANGUAGE_NO_MEMORY);
 	if (python_is_entry(w))
 		end_run(w);
@@ -166,7 +166,7 @@ static __always_inline bool python_take_text(const struct python_layout *l, __u6
 
 	if (bpf_probe_read_user(head, sizeof(head), (const void *)addr))
 		return false;
-	out->state = (__u32)head[PYTHON_STR_STATE / 8];
+	out->state = (__u8)head[PYTHON_STR_STATE / 8];
 	kind = out->state >> 2 & 7;
 	addr += out->state >> 6 & 1 ? l->text_ascii : l->text_wide;
 	size = head[PYTHON_STR_LENGTH / 8];
@@ -194,8 +194,7 @@ static __always_inline bool python_take_lines(__u64 addr, struct lang_code *out)
 	return !bpf_probe_read_user(out->lines, size, (const void *)(addr + PYTHON_LINES_AT));
 }
 
-/* Puts a function into the message of the slot. 0: not all of it could be read. */
-__attribute__((noinline)) int python_take_code(__u32 slot, __u64 code, __u32 check)
+__attribute__((noinline)) int python_take_code(__u32 slot, __u64 code)
 {
 	struct code_message *m = bpf_map_lookup_elem(&code_works, &slot);
 	struct work *w = own_work(slot);
@@ -205,13 +204,8 @@ __attribute__((noinline)) int python_take_code(__u32 slot, __u64 code, __u32 che
 	if (!m || !w || !python_read_code(w, code, &is_read))
 		return 0;
 	l = &w->lang.runtime.python;
-	m->type = MESSAGE_CODE;
-	m->pid = w->s.pid;
-	m->code.language = w->lang.runtime.language;
-	m->code.version = w->lang.runtime.version;
-	m->code.pointer = code;
-	m->code.check = check;
 	m->code.first_line = (__u32)code_word(w, l->code_first_line);
+	no_text(&m->code.scope);
 	if (!python_take_text(l, code_word(w, l->code_name), &m->code.name) ||
 	    !python_take_text(l, code_word(w, l->code_file), &m->code.file))
 		return 0;

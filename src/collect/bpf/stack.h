@@ -172,17 +172,22 @@ struct mapping {
 #define NO_TABLE      UINT32_MAX
 #define KEPT_MAPPINGS 8 /* a power of two; most call chains use a few */
 
+#define LANGUAGE_OWNERS 512 /* a power of two above half of MAX_USER_WORDS */
+
 /* Frames of a language: those of the first runtime that the stack meets. */
 struct language_walk {
 	struct lang_runtime runtime; /* language 0: none met yet */
 	__u64 base;                  /* lang/runtime.h */
 	__u64 cursor;                /* the next frame; 0: none */
+	__u64 limit;                 /* of the memory that has them (Ruby) */
 	__u32 is_emitting;           /* the next steps are frames of the language */
 	__u32 has_emitted;           /* those of the native frame at hand are there */
 	__u32 is_over;               /* no more of them in this stack */
 	__u32 is_second;             /* sending: the second number of a frame comes */
 	__u32 has_unsent_code;       /* sending: there was no room for some function */
-	__u32 pad;
+	__u32 n_owners;
+	__u32 next_owner, pad;         /* sending */
+	__u64 owners[LANGUAGE_OWNERS]; /* of the frames: objects that have their names */
 	__u64 frame[PYTHON_FRAME_MAX / 8];
 	__u64 code[PYTHON_CODE_MAX / 8];
 };
@@ -424,7 +429,8 @@ __attribute__((noinline)) int walk_step(__u32 slot)
 
 	if (!w)
 		return 1;
-	return w->lang.is_emitting ? python_frame(slot) : walk_frame(slot);
+	return w->lang.is_emitting ? language_frame(slot, w->lang.runtime.language)
+				   : walk_frame(slot);
 }
 
 static long walk_on(__u32 i, void *slot)
@@ -506,7 +512,7 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 	w->s.hash = (generation + 1) * 0x9e3779b97f4a7c15ULL;
 	w->has_own_memory = w->stop = w->wants_table = w->met_full = w->is_user_mode = 0;
 	w->lang.runtime.language = w->lang.is_emitting = w->lang.has_emitted = w->lang.is_over = 0;
-	w->lang.cursor = w->s.fit = 0;
+	w->lang.cursor = w->s.fit = w->lang.n_owners = 0;
 	__builtin_memset(w->kept, 0, sizeof(w->kept));
 	w->mm = BPF_CORE_READ(task, mm);
 	is_user = w->mm && !(BPF_CORE_READ(task, flags) & PF_KTHREAD);

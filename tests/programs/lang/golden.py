@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Stacks that are known: each function spin_… is at the end of one call path, which PATHS in
 # tests/cli/language_stacks.py has. `golden.py ROUNDS` ends and prints its CPU time in milliseconds;
-# without a number it goes on for ever.
+# without a number it goes on for ever. --version: prints the version of Python.
 import sys
 import threading
 import time
@@ -112,6 +112,8 @@ def everything():
     evaluated()
 
 
+if sys.argv[1:] == ["--version"]:
+    sys.exit(print("Python %d.%d.%d" % sys.version_info[:3]))
 done = False
 rounds = int(sys.argv[1]) if len(sys.argv) > 1 else -1
 Worker(daemon=True).start()

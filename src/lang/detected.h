@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The results of the detectors of runtimes (detect.h). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lang/runtime.h"
+
+struct elf_file;
+
+/* What a file is; `why` is for LANG_REFUSED. */
+enum lang_detected {
+	LANG_NONE,    /* no runtime that assay knows */
+	LANG_FOUND,   /* *out is filled */
+	LANG_REFUSED, /* a runtime whose frames assay can't follow; *out has language and version */
+};
+
+/* LANG_REFUSED, with the reason. */
+enum lang_detected lang_refuse_for(const struct lang_runtime *runtime, const char *reason,
+				   char *why, size_t why_size);
+
+/* The same for a processor or a version that assay does not know. */
+enum lang_detected lang_refuse(const struct elf_file *elf, const struct lang_runtime *runtime,
+			       char *why, size_t why_size);

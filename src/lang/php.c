@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lang/php.h"
+
+#include <ctype.h>
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "elf/elf_symbols.h"
+#include "lang/language.h"
+#include "lang/loop.h"
+
+/* executor_globals (Zend/zend_globals.h): the innermost frame, current_execute_data. */
+#define INNERMOST_FRAME 488
+
+#define VERSION(major, minor) ((major) << 8 | (minor))
+
+/* Offsets in zend_op_array (Zend/zend_compile.h) of opcodes and filename. */
+static const struct php_version {
+	uint32_t version;
+	struct php_layout layout;
+} php_versions[] = {
+	{ VERSION(7, 4), { 64, 136 } }, { VERSION(8, 0), { 72, 144 } },
+	{ VERSION(8, 1), { 72, 144 } }, { VERSION(8, 2), { 88, 152 } },
+	{ VERSION(8, 3), { 80, 144 } }, { VERSION(8, 4), { 104, 168 } },
+};
+
+/* The program's own text of its version: it sends it with web pages. */
+static uint32_t find_php_version(const struct elf_file *elf)
+{
+	static const char text[] = "X-Powered-By: PHP/";
+	struct elf_section data;
+	struct reader r;
+	const char *at, *end;
+	unsigned int major = 0, minor = 0;
+
+	if (!elf_section_named(elf, ".rodata", &data))
+		return 0;
+	r = elf_section_bytes(elf, &data);
+	end = (const char *)r.at + reader_left(&r);
+	at = memmem(r.at, reader_left(&r), text, strlen(text));
+	if (!at)
+		return 0;
+	for (at += strlen(text); at < end && isdigit((unsigned char)*at) && major < 100; at++)
+		major = 10 * major + (unsigned int)(*at - '0');
+	if (at == end || *at++ != '.')
+		return 0;
+	for (; at < end && isdigit((unsigned char)*at) && minor < 100; at++)
+		minor = 10 * minor + (unsigned int)(*at - '0');
+	return VERSION(major, minor);
+}
+
+enum lang_detected php_detect(const struct elf_file *elf, struct lang_runtime *out, char *why,
+			      size_t why_size)
+{
+	const struct php_layout *layout = NULL;
+	struct elf_symbol loop, globals;
+	bool has_globals;
+	uint64_t base;
+
+	if (!elf_symbol_exported(elf, "execute_ex", &loop) ||
+	    !elf_symbol_exported(elf, "zend_execute_internal", &globals))
+		return LANG_NONE;
+	has_globals = elf_symbol_exported(elf, "executor_globals", &globals);
+	out->language = LANGUAGE_PHP;
+	out->version = find_php_version(elf);
+	for (size_t i = 0; i < ARRAY_SIZE(php_versions); i++)
+		if (php_versions[i].version == out->version)
+			layout = &php_versions[i].layout;
+	if (elf->machine != EM_X86_64 || !layout)
+		return lang_refuse(elf, out, why, why_size);
+	if (!has_globals)
+		return lang_refuse_for(out, "with threads (ZTS) is not known to assay", why,
+				       why_size);
+	if (!loop_base(elf, loop.link_addr, &base) || !loop_find(elf, &loop, out))
+		return lang_refuse_for(out, "was built in a way that assay does not know", why,
+				       why_size);
+	out->php = *layout;
+	out->state = globals.link_addr + INNERMOST_FRAME - base;
+	return LANG_FOUND;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lang/ruby.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "elf/elf_symbols.h"
+#include "lang/language.h"
+#include "lang/loop.h"
+
+#define VERSION(major, minor) ((major) << 8 | (minor))
+
+/*
+ * Offsets by version, from vm_core.h, iseq.h and include/ruby/internal/core/rstring.h of each
+ * release. A version is the first one that has them.
+ */
+static const struct ruby_version {
+	uint32_t version;
+	struct ruby_layout layout;
+} ruby_versions[] = {
+	{ VERSION(2, 7),
+	  { .context = RUBY_CONTEXT_GLOBAL,
+	    .context_thread = 56,
+	    .thread_id = 72,
+	    .frame_size = 56,
+	    .string_embedded = 16,
+	    .code_lines = 120,
+	    .line_entry = 8,
+	    .is_line_value = 1 } },
+	{ VERSION(3, 0),
+	  { .context = RUBY_CONTEXT_TLS,
+	    .frame_size = 56,
+	    .string_embedded = 16,
+	    .code_lines = 120,
+	    .line_entry = 8,
+	    .is_line_value = 1 } },
+	{ VERSION(3, 1),
+	  { .context = RUBY_CONTEXT_TLS,
+	    .frame_size = 64,
+	    .string_embedded = 16,
+	    .code_lines = 120,
+	    .line_entry = 12,
+	    .is_line_value = 1 } },
+	{ VERSION(3, 2),
+	  { .context = RUBY_CONTEXT_TLS,
+	    .frame_size = 64,
+	    .string_embedded = 24,
+	    .code_lines = 112,
+	    .line_entry = 12 } },
+	{ VERSION(3, 3),
+	  { .context = RUBY_CONTEXT_TLS,
+	    .frame_size = 56,
+	    .string_embedded = 24,
+	    .code_lines = 112,
+	    .line_entry = 12 } },
+	{ VERSION(3, 4),
+	  { .context = RUBY_CONTEXT_TLS,
+	    .frame_size = 56,
+	    .string_embedded = 24,
+	    .code_lines = 112,
+	    .line_entry = 12 } },
+};
+
+static uint32_t find_ruby_version(const struct elf_file *elf, const struct elf_symbol *version)
+{
+	struct reader r = elf_bytes_at(elf, version->link_addr);
+	char text[8] = "";
+	const void *at = reader_bytes(&r, sizeof(text) - 1);
+	unsigned int major, minor;
+
+	if (!at)
+		return 0;
+	memcpy(text, at, sizeof(text) - 1);
+	return sscanf(text, "%2u.%2u.", &major, &minor) == 2 ? VERSION(major, minor) : 0;
+}
+
+#define ACCESSOR_MAX 64 /* bytes of code that are looked at */
+
+/* The code of an exported function, at most `most` bytes; *n is their number. */
+static const uint8_t *code_of(const struct elf_file *elf, const char *name, size_t most,
+			      uint64_t *link_addr, size_t *n)
+{
+	struct elf_symbol symbol;
+	struct reader r;
+
+	*n = 0;
+	if (!elf_symbol_exported(elf, name, &symbol))
+		return NULL;
+	r = elf_bytes_at(elf, symbol.link_addr);
+	*n = MIN(MIN(reader_left(&r), (size_t)symbol.size), most);
+	*link_addr = symbol.link_addr;
+	return r.at;
+}
+
+/*
+ * Where the loader puts module and offset of the thread's execution context: what
+ * rb_thread_current() gives to __tls_get_addr(). 0: its code has another form.
+ */
+static uint64_t find_tls_slot(const struct elf_file *elf)
+{
+	uint64_t link_addr = 0;
+	size_t n;
+	const uint8_t *code = code_of(elf, "rb_thread_current", ACCESSOR_MAX, &link_addr, &n);
+
+	for (size_t i = 0; i + 12 <= n; i++)
+		if (!memcmp(code + i, "\x66\x48\x8d\x3d", 4) &&   /* lea slot(%rip),%rdi */
+		    !memcmp(code + i + 8, "\x66\x66\x48\xe8", 4)) /* call __tls_get_addr */
+			return link_addr + i + 8 + (uint64_t)loop_displacement(code + i + 4);
+	return 0;
+}
+
+static uint64_t find_context(const struct elf_file *elf, const struct ruby_layout *l)
+{
+	struct elf_symbol symbol;
+
+	if (l->context == RUBY_CONTEXT_TLS)
+		return find_tls_slot(elf);
+	return elf_symbol_exported(elf, "ruby_current_execution_context_ptr", &symbol)
+		       ? symbol.link_addr
+		       : 0;
+}
+
+#define NAMES_MAX    192 /* bytes of code that are looked at */
+#define NAMES_OFFSET 16  /* of the array of names, behind the last number (symbol.h) */
+
+/* The first comparison with a variable, which is the last number in use; 0: none. */
+static uint64_t find_last_id(const uint8_t *code, size_t n, uint64_t link_addr)
+{
+	for (size_t i = 0; i + 6 <= n; i++)
+		if ((code[i] == 0x39 || code[i] == 0x3b) && code[i + 1] == 0x3d)
+			return link_addr + i + 6 + (uint64_t)loop_displacement(code + i + 2);
+	return 0;
+}
+
+/* Names of C functions, by the code of rb_id2str(). Without them, those functions have no names. */
+static void find_names(const struct elf_file *elf, uint64_t base, struct ruby_layout *out)
+{
+	uint64_t link_addr = 0, last = 0;
+	size_t n;
+	const uint8_t *code = code_of(elf, "rb_id2str", ACCESSOR_MAX, &link_addr, &n);
+
+	for (size_t i = 0; i + 7 <= n; i++)
+		if (!memcmp(code + i, "\x48\x81\xff", 3)) { /* cmp $last_operator,%rdi */
+			out->last_operator = (uint16_t)loop_displacement(code + i + 3);
+			last = find_last_id(code + i, n - i, link_addr + i);
+			break;
+		}
+	for (size_t i = 0; !last && i + 5 <= n; i++)
+		if (code[i] == 0xe9) { /* jmp get_id_serial_entry */
+			uint64_t at = link_addr + i + 5 + (uint64_t)loop_displacement(code + i + 1);
+			struct reader r = elf_bytes_at(elf, at);
+
+			last = find_last_id(r.at, MIN(reader_left(&r), (size_t)NAMES_MAX), at);
+		}
+	if (last)
+		out->symbols = last + NAMES_OFFSET - base;
+}
+
+static bool find_loop(const struct elf_file *elf, struct lang_runtime *out)
+{
+	struct elf_symbol loop;
+
+	return elf_symbol_exported(elf, "rb_vm_exec", &loop) ? loop_find(elf, &loop, out)
+							     : loop_find_unnamed(elf, out);
+}
+
+enum lang_detected ruby_detect(const struct elf_file *elf, struct lang_runtime *out, char *why,
+			       size_t why_size)
+{
+	const struct ruby_layout *layout = NULL;
+	struct elf_symbol version, entry;
+	uint64_t base, context;
+
+	if (!elf_symbol_exported(elf, "ruby_version", &version) ||
+	    !elf_symbol_exported(elf, "rb_thread_current", &entry))
+		return LANG_NONE;
+	out->language = LANGUAGE_RUBY;
+	out->version = find_ruby_version(elf, &version);
+	for (size_t i = 0; i < ARRAY_SIZE(ruby_versions); i++)
+		if (ruby_versions[i].version == out->version)
+			layout = &ruby_versions[i].layout;
+	if (elf->machine != EM_X86_64 || !layout)
+		return lang_refuse(elf, out, why, why_size);
+	context = find_context(elf, layout);
+	if (!context || !loop_base(elf, entry.link_addr, &base) || !find_loop(elf, out))
+		return lang_refuse_for(out, "was built in a way that assay does not know", why,
+				       why_size);
+	out->ruby = *layout;
+	out->state = context - base;
+	find_names(elf, base, &out->ruby);
+	return LANG_FOUND;
+}
