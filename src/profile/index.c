@@ -74,6 +74,8 @@ void profile_index_free(struct profile *p)
 	intmap_fini(&x->cgroups);
 	container_names_free(x->containers);
 	comm_weights_fini(&x->process_comms);
+	comm_weights_fini(&x->other_comms);
+	comm_weights_fini(&x->process_apps);
 	comm_weights_fini(&x->thread_comms);
 	free(x);
 	p->index = NULL;

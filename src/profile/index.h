@@ -81,7 +81,9 @@ struct profile_index {
 	struct strings groups;       /* the tuple of group i is string i + 1 */
 	struct intmap processes, threads, cgroups; /* cgroups: by path in cgroup_texts */
 	struct container_names *containers;        /* of the session; NULL: nobody asked */
-	struct comm_weights process_comms, thread_comms;
+	struct comm_weights process_comms,
+		thread_comms; /* of processes: of their first threads … */
+	struct comm_weights other_comms, process_apps; /* … of others; and their programs */
 	bool finds_lanes;           /* lanes are known when all samples have been looked at */
 	uint32_t *lane_of;          /* by counter; NO_INDEX: not taken */
 	struct strings lane_tuples; /* the struct profile_lane of lane i is string i + 1 … */

@@ -231,6 +231,9 @@ static void name_heaviest(const struct comm_weights *w, struct profile_process *
 
 void index_name_processes(struct profile *p)
 {
+	/* The last that there is decides. */
+	name_heaviest(&p->index->other_comms, p->processes.data, p->processes.n);
+	name_heaviest(&p->index->process_apps, p->processes.data, p->processes.n);
 	name_heaviest(&p->index->process_comms, p->processes.data, p->processes.n);
 	name_heaviest(&p->index->thread_comms, p->threads.data, p->threads.n);
 }

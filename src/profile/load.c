@@ -489,23 +489,6 @@ static void add_weights(struct profile *p, struct load_part *part)
 	}
 }
 
-/* Of processes and threads, by the samples of their classes. */
-static void load_add_names(struct profile *p, const struct load_part *part)
-{
-	for (uint32_t i = 0; i < part->segment->n_classes; i++) {
-		const struct profile_class *c = &part->segment->classes[i];
-
-		if (!part->class_samples[i])
-			continue;
-		if (load_wants_key(p, PROFILE_PROCESS))
-			index_comm(&p->index->process_comms, index_process(p, c->pid),
-				   part->comms[i], part->class_samples[i]);
-		if (load_wants_key(p, PROFILE_THREAD))
-			index_comm(&p->index->thread_comms, index_thread(p, c->pid, c->tid),
-				   part->comms[i], part->class_samples[i]);
-	}
-}
-
 /* What the first pass found, into the profile. */
 static void load_add_part(struct profile *p, struct load_part *part)
 {

@@ -2,6 +2,7 @@
 #include "profile/load_classes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/context.h"
 #include "profile/index.h"
@@ -87,7 +88,7 @@ void load_add_classes(struct profile *p, struct load_part *part)
 
 /* The facts of a class that the request needs. Classes with the same facts are one. */
 struct class_traits {
-	uint32_t app, lane, comm, cgroup, cpu, is_idle;
+	uint32_t app, lane, comm, cgroup, cpu, is_idle, is_leader;
 	int32_t pid, tid;
 };
 
@@ -108,6 +109,7 @@ static struct class_traits traits_of(const struct profile *p, const struct load_
 
 	t.tid = has_thread ? c->tid : 0;
 	t.pid = has_process ? c->pid : 0;
+	t.is_leader = has_process && (c->tid == c->pid || c->tid < 0); /* for names */
 	t.comm = has_process || load_wants_key(p, PROFILE_COMM) ? part->comms[i] : 0;
 	t.cpu = load_wants_key(p, PROFILE_CPU) ? c->cpu : 0;
 	t.cgroup = part->cgroups ? part->cgroups[i] : 0;
@@ -187,4 +189,42 @@ bool load_takes_any_row(const struct query *q)
 		if (query_has(q, of_both[i]))
 			return false;
 	return !q->without_dependents;
+}
+
+/* ---- names of processes ---- */
+
+/*
+ * A process has the name of its first thread. If that has no samples, the process has the name of
+ * the program, because another thread's name says nothing about it.
+ */
+static void name_process(struct profile *p, const struct load_part *part, uint32_t i)
+{
+	const struct profile_class *c = &part->segment->classes[i];
+	const struct image *app = p->images.data[load_image_of(part, c->app)].image;
+	const char *slash = app->kind == IMAGE_FILE ? strrchr(app->path, '/') : NULL;
+	uint32_t process = index_process(p, c->pid), comm = part->comms[i];
+	uint64_t samples = part->class_samples[i];
+
+	if (*strings_get(&p->comms, (string_id){ comm }))
+		index_comm(c->tid == c->pid || c->tid < 0 ? &p->index->process_comms
+							  : &p->index->other_comms,
+			   process, comm, samples);
+	if (slash)
+		index_comm(&p->index->process_apps, process, strings_add(&p->comms, slash + 1).n,
+			   samples);
+}
+
+void load_add_names(struct profile *p, const struct load_part *part)
+{
+	for (uint32_t i = 0; i < part->segment->n_classes; i++) {
+		const struct profile_class *c = &part->segment->classes[i];
+
+		if (!part->class_samples[i])
+			continue;
+		if (load_wants_key(p, PROFILE_PROCESS))
+			name_process(p, part, i);
+		if (load_wants_key(p, PROFILE_THREAD))
+			index_comm(&p->index->thread_comms, index_thread(p, c->pid, c->tid),
+				   part->comms[i], part->class_samples[i]);
+	}
 }

@@ -34,3 +34,6 @@ uint32_t load_both_apps(uint32_t a, uint32_t b);
 
 /* Whether no filter needs both the class and the code of a row. */
 bool load_takes_any_row(const struct query *q);
+
+/* Notes the names of processes and threads, by the samples of their classes. */
+void load_add_names(struct profile *p, const struct load_part *part);

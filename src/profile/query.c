@@ -208,6 +208,39 @@ static int query_check_value(const struct query *q, enum filter_tag tag, const c
 	return 0;
 }
 
+static bool query_is_plain(const char *glob)
+{
+	return !strpbrk(glob, "*?[\\");
+}
+
+static bool names_images(enum filter_tag tag)
+{
+	return tag == FILTER_IMAGE || tag == FILTER_LIB_IMAGE || tag == FILTER_IMAGE_EXCLUDE ||
+	       tag == FILTER_APP || tag == FILTER_BINARY;
+}
+
+/*
+ * Where the value is a path, the file that it leads to is meant, too: samples have the path as the
+ * kernel knows it. A file that is gone may still be in a folder that a link leads to.
+ */
+static void add_real_path(struct filter *f, const char *value)
+{
+	cleanup(free_at_exit) char *real = NULL, *folder = NULL;
+	const char *slash = strrchr(value, '/');
+
+	if (*value != '/' || !query_is_plain(value))
+		return;
+	real = realpath(value, NULL);
+	if (!real && slash > value) {
+		cleanup(free_at_exit) char *dir = xstrndup(value, (size_t)(slash - value));
+
+		folder = realpath(dir, NULL);
+		real = folder ? xasprintf("%s%s", folder, slash) : NULL;
+	}
+	if (real && strcmp(real, value) != 0)
+		vec_push(f, (struct filter_value){ .glob = xstrdup(real) });
+}
+
 static int add_values(struct query *q, enum filter_tag tag, const char *at, struct error *err)
 {
 	cleanup(free_at_exit) char *value = xmalloc(strlen(at) + 1);
@@ -229,6 +262,8 @@ static int add_values(struct query *q, enum filter_tag tag, const char *at, stru
 		if (r < 0)
 			return r;
 		vec_push(&q->filters[tag], v);
+		if (names_images(tag))
+			add_real_path(&q->filters[tag], value);
 		if (!*at)
 			return 0;
 	}
@@ -253,11 +288,6 @@ int query_add(struct query *q, const char *operand, struct error *err)
 				 q->filters[tag].data[0].glob);
 	}
 	return add_values(q, tag, operand + len, err);
-}
-
-static bool query_is_plain(const char *glob)
-{
-	return !strpbrk(glob, "*?[\\");
 }
 
 /* Whether all that the value takes is certainly excluded. */

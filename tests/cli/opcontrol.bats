@@ -138,6 +138,32 @@ has_more() {
 	rm session
 }
 
+@test "--save makes no session of nothing" {
+	mkdir -p session/samples/current/stats
+	run control --save=empty
+	refused 1 "has no samples"
+	[ ! -e session/samples/empty ]
+}
+
+@test "the processor's event is the timer where there are no counters; the status has count and rate" {
+	need_daemon
+	control --setup --event=CPU_CLK_UNHALTED:100000
+	control --start 3>&-
+	run control --status
+	refused 0 "Rate: "
+	control --shutdown
+	control --setup --event=cpu-clock:1000000
+	control --start 3>&-
+	run control --status
+	refused 0 "Event 0: cpu-clock:1000000"
+	control --shutdown
+	control --setup --event=default
+	control --start 3>&-
+	run control --status
+	[[ "$output" != *"Rate: 49 "* ]]
+	control --shutdown
+}
+
 @test "impossible options are errors with status 1" {
 	run opcontrol
 	refused 1 "no action"

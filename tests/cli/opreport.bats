@@ -270,7 +270,9 @@ $address 800      39.8010  app                      app                      lea
 	address=$(nm bin/app | awk '$3 == "leaf" { print $1 }')
 	run --separate-stderr opannotate -a
 	[ "$status" = 0 ]
-	grep -qF "               :$address <leaf>: /* leaf total:    800 39.8010 */" <<<"$output"
+	grep -qF "$address <leaf>: /* leaf total:    800 39.8010 */" <<<"$output"
+	[[ "$output" == *"Output annotated assembly listing with samples"* && "$output" != *"Output all files"* ]]
+	[[ "$output" == *"<main+0x"*">"* && "$output" != *"<>"* && "$output" != *" <+0x"* ]]
 	[ "$(awk '/^ +[0-9]+ +[0-9.]+ : +[0-9a-f]+:\t/ { n += $1 } END { print n }' <<<"$output")" = 2000 ]
 }
 

@@ -167,6 +167,61 @@ $address 800      1800          39.8010  89.5522    app                      app
 	refused 1 "the old profile in the first braces"
 }
 
+@test "a path through a link means the file that it leads to" {
+	ln -s "$BIN" links
+	[ "$(opreport -n -l image:"$PWD/links/app" 2>/dev/null | wc -l)" = 4 ]
+	[ "$(opreport -n -l lib-image:"$PWD/links/libdemo.so" 2>/dev/null | wc -l)" = 1 ]
+	[ "$(opreport -n -l image-exclude:"$PWD/links/app" 2>/dev/null | wc -l)" = 1 ]
+	[ "$(opreport -n -l "$PWD/links/ls" 2>/dev/null | wc -l)" = 1 ]
+	run assay report -i oprofile_data -l lib-image:"$PWD/links/gone"
+	[ "$status" = 1 ]
+}
+
+@test "the abi file of OProfile before 0.9.8" {
+	cat >oprofile_data/abi <<-'END'
+		sizeof_double 8
+		sizeof_time_t 8
+		sizeof_u8 1
+		sizeof_u32 4
+		sizeof_int 4
+		sizeof_unsigned_int 4
+		sizeof_odb_key_t 8
+		sizeof_odb_index_t 4
+		sizeof_odb_value_t 4
+		sizeof_odb_node_nr_t 4
+		sizeof_odb_descr_t 32
+		sizeof_odb_node_t 16
+		sizeof_struct_opd_header 72
+		offsetof_node_key 0
+		offsetof_node_value 8
+		offsetof_node_next 12
+		offsetof_descr_size 0
+		offsetof_descr_current_size 4
+		offsetof_header_magic 0
+		offsetof_header_version 4
+		offsetof_header_cpu_type 8
+		offsetof_header_ctr_event 12
+		offsetof_header_ctr_um 16
+		offsetof_header_ctr_count 20
+		offsetof_header_is_kernel 24
+		offsetof_header_cpu_speed 32
+		offsetof_header_mtime 40
+		offsetof_header_cg_to_is_kernel 48
+		offsetof_header_anon_start 56
+		offsetof_header_cg_to_anon_start 64
+		little_endian 1
+	END
+	find oprofile_data -name 'CPU*' | while read -r file; do
+		printf '\x11' | dd of="$file" bs=1 seek=4 conv=notrunc status=none
+	done
+	run opreport -n -l
+	[ "$status" = 0 ]
+	[[ "$output" == *"800      39.8010  app"* ]]
+	rm oprofile_data/abi
+	run opreport -n -l
+	refused 1 "version 0x11"
+}
+
 @test "symbols that nothing has leave an empty list, and status 0" {
 	prints -l -i NONE <<-END
 		CPU: AMD64 generic, speed 2400 MHz (estimated)

@@ -250,3 +250,29 @@ processes_of() {
 	jq -e '.statistics.user.samples > 0' run.json
 	jq -e --arg name "own$$" '.processes[] | select(.name == $name).user.samples > 0' run.json
 }
+
+@test "a process has its first thread's name, not that of a thread with more samples" {
+	{
+		sample server 100 2 main@/tmp/server
+		sample server 100 9 work@/tmp/server | sed 's,^server 100/100,pool-7 100/107,'
+	} >run.txt
+	[ "$(assay report -P -i run.txt --format json | jq -r '.processes[].name')" = server ]
+	run assay report -i run.txt --by process
+	[[ "$output" == *server* && "$output" != *pool-7* ]]
+}
+
+@test "without samples of its first thread, a process has its program's name" {
+	need_recording
+	assay record -q -e cpu-clock -o s -- python3 -c '
+import ctypes, threading, time
+def work():
+    ctypes.CDLL(None).prctl(15, b"pool-7", 0, 0, 0)
+    end = time.thread_time() + 0.3
+    while time.thread_time() < end: pass
+t = threading.Thread(target=work); t.start(); t.join()'
+	program=$(basename "$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')")
+	run assay report -i s --by process comm:pool-7
+	[[ "$output" == *"$program"* && "$output" != *pool-7* ]] || [[ "$output" == *" python"* ]]
+	run assay report -i s --by thread
+	[[ "$output" == *pool-7* ]]
+}

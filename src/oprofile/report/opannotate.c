@@ -179,14 +179,14 @@ void opannotation_print_interpretation(const struct opannotation *oa, FILE *out)
 	buf_str(&line, "/*\n * Command line: ");
 	put_comment_text(o->command_line, &line);
 	buf_printf(&line,
-		   "\n *\n * Interpretation of command line:\n * Output annotated %s file "
+		   "\n *\n * Interpretation of command line:\n * Output annotated %s "
 		   "with samples\n",
-		   o->with_source ? "source" : "assembly");
-	if (o->threshold > 0)
-		buf_printf(&line, " * Output files where samples count reach %g%%\n *\n",
-			   o->threshold);
-	else
-		buf_str(&line, " * Output all files\n *\n");
+		   o->with_assembly ? "assembly listing" : "source file");
+	if (!o->with_assembly && o->threshold > 0)
+		buf_printf(&line, " * Output files where samples count reach %g%%\n", o->threshold);
+	else if (!o->with_assembly)
+		buf_str(&line, " * Output all files\n");
+	buf_str(&line, " *\n");
 	opreport_print_header(oa->a->profile, header);
 	fclose(header);
 	for (const char *at = text; *at;) {
@@ -379,6 +379,22 @@ static void print_source_of(struct assembly *as, uint64_t offset)
 	print_buf(&as->line, as->out);
 }
 
+/* "<main+0xa>": where a call or jump leads to, also within the function. */
+static void put_target(struct assembly *as, const struct instruction *in)
+{
+	uint32_t i = in->has_target ? symbol_find(as->table, in->target) : NO_SYMBOL;
+	uint64_t start;
+
+	if (i == NO_SYMBOL || !*symbol_get(as->table, i).name)
+		return;
+	start = symbol_get(as->table, i).offset;
+	buf_str(&as->line, " <");
+	utf8_append_visible(&as->line, symbol_name(as->a->symbols, as->table, i));
+	if (in->target != start)
+		buf_printf(&as->line, "+0x%" PRIx64, in->target - start);
+	buf_u8(&as->line, '>');
+}
+
 static void print_instruction(struct assembly *as, const struct instruction *in)
 {
 	struct weight *sums = xcalloc(as->a->profile->n_lanes + 1, sizeof(*sums));
@@ -389,7 +405,7 @@ static void print_instruction(struct assembly *as, const struct instruction *in)
 	opannotate_put_prefix(as->a, sums, &as->line);
 	buf_printf(&as->line, "%8" PRIx64 ":\t%s",
 		   symbol_link_addr(as->a->symbols, as->table, in->offset), in->text);
-	function_code_put_target(as->a, as->image, in, &as->line);
+	put_target(as, in);
 	print_buf(&as->line, as->out);
 	free(sums);
 }
@@ -403,7 +419,6 @@ static void print_function(struct assembly *as, const struct start *s)
 
 	as->image = f->image;
 	as->table = p->images.data[f->image].table;
-	opannotate_put_prefix(as->a, NULL, &as->line);
 	buf_printf(&as->line, "%016" PRIx64 " <", op_symbol_address(p, s->function));
 	utf8_append_visible(&as->line, op_symbol_name(p, s->function));
 	buf_str(&as->line, ">:");

@@ -12,6 +12,7 @@
 struct opannotate_options {
 	const char *command_line; /* for the comment that explains the numbers */
 	double threshold;         /* percent, of files (source) and functions (assembly) */
+	bool with_assembly;       /* instructions, else source files */
 	bool with_source;         /* between instructions */
 };
 

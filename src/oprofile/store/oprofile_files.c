@@ -180,3 +180,23 @@ uint64_t oprofile_files_text(const char *path)
 	file_unmap(&map);
 	return offset;
 }
+
+static void found_any(void *context, const char *path)
+{
+	(void)path;
+	*(bool *)context = true;
+}
+
+static void found_none(void *context, const struct error *err)
+{
+	(void)context, (void)err;
+}
+
+bool oprofile_files_any(const char *dir)
+{
+	bool has = false;
+	const struct oprofile_walker walker = { found_any, found_none, &has };
+
+	oprofile_files_walk(dir, &walker);
+	return has;
+}

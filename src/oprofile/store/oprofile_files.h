@@ -39,3 +39,6 @@ uint64_t oprofile_files_lost(const char *samples);
 
 /* Where .text lies in an ELF file, from which samples of a kernel count; 0 where it has none. */
 uint64_t oprofile_files_text(const char *path);
+
+/* Whether there is any file below the folder. */
+bool oprofile_files_any(const char *dir);

@@ -65,6 +65,8 @@ const size_t n_sample_file_abis = ARRAY_SIZE(sample_file_abis);
 	X("offsetof_header_anon_start", anon_start)            \
 	X("offsetof_header_cg_to_anon_start", callee_anon_start)
 
+#define OLDEST_VERSION 0x11 /* 0.9.4 */
+
 /* What every layout has alike; a file that says otherwise can't be read. */
 static const struct {
 	const char *key;
@@ -121,6 +123,10 @@ static bool take_abi_value(struct sample_file_abi *abi, uint32_t *seen, const ch
 		*seen |= 1U << i;
 		return value <= 4096;
 	}
+	if (!strcmp(key, "sizeof_time_t")) { /* of mtime, until 0.9.7 */
+		abi->mtime_size = value;
+		return value == 4 || value == 8;
+	}
 	if (strcmp(key, "little_endian") != 0)
 		return false;
 	abi->is_big_endian = !value;
@@ -142,7 +148,9 @@ static bool abi_is_sound(const struct sample_file_abi *a)
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		sound = sound && words[i] + 4 <= a->header_size;
 	for (size_t i = 0; i < ARRAY_SIZE(longs); i++)
-		sound = sound && longs[i] + 8 <= a->header_size;
+		sound = sound &&
+			longs[i] + (longs[i] == a->mtime && a->mtime_size ? a->mtime_size : 8) <=
+				a->header_size;
 	return sound;
 }
 
@@ -228,7 +236,8 @@ static void sample_file_read_header(const struct sample_file_abi *abi, const uin
 		.count = sample_file_get_u32(abi, bytes + abi->count),
 		.is_kernel = sample_file_get_u32(abi, bytes + abi->is_kernel) != 0,
 		.callee_is_kernel = sample_file_get_u32(abi, bytes + abi->callee_is_kernel) != 0,
-		.mtime = sample_file_get_u64(abi, bytes + abi->mtime),
+		.mtime = abi->mtime_size == 4 ? sample_file_get_u32(abi, bytes + abi->mtime)
+					      : sample_file_get_u64(abi, bytes + abi->mtime),
 		.anon_start = sample_file_get_u64(abi, bytes + abi->anon_start),
 		.callee_anon_start = sample_file_get_u64(abi, bytes + abi->callee_anon_start),
 	};
@@ -249,13 +258,24 @@ static int sample_file_refuse(const uint8_t *bytes, size_t size, struct error *e
 	if (version != SAMPLE_FILE_VERSION && __builtin_bswap32(version) != SAMPLE_FILE_VERSION)
 		return error_set(err, -EBADMSG,
 				 "version 0x%" PRIx32
-				 " of the format; 0x%x (OProfile 1.0 and later) can be read",
-				 MIN(version, __builtin_bswap32(version)), SAMPLE_FILE_VERSION);
+				 " of the format; 0x%x (OProfile 1.0 and later) can be read, and "
+				 "0x%x and later beside their abi file",
+				 MIN(version, __builtin_bswap32(version)), SAMPLE_FILE_VERSION,
+				 OLDEST_VERSION);
 	return error_set(
 		err, -EBADMSG,
 		"its %zu bytes do not fit the number of entries in its header: it is cut off, or "
 		"of a machine with another layout (give its abi file)",
 		size);
+}
+
+/* The abi file of an older OProfile says where its fields are, and no field has another meaning. */
+static bool can_read(const struct sample_file_view *view, bool has_abi)
+{
+	uint32_t version = view->header.version;
+
+	return version == SAMPLE_FILE_VERSION ||
+	       (has_abi && version >= OLDEST_VERSION && version < SAMPLE_FILE_VERSION);
 }
 
 int sample_file_parse(const void *data, size_t size, const struct sample_file_abi *abi,
@@ -271,7 +291,7 @@ int sample_file_parse(const void *data, size_t size, const struct sample_file_ab
 	    !fits(view.abi, bytes, size))
 		return sample_file_refuse(bytes, size, err);
 	sample_file_read_header(view.abi, bytes, &view.header);
-	if (view.header.version != SAMPLE_FILE_VERSION)
+	if (!can_read(&view, abi != NULL))
 		return sample_file_refuse(bytes, size, err);
 	bytes += view.abi->header_size;
 	slots = sample_file_get_u32(view.abi, bytes + view.abi->slots);

@@ -54,6 +54,7 @@ struct sample_file_abi {
 	uint32_t callee_is_kernel, anon_start, callee_anon_start;
 	uint32_t slots, first_free;
 	uint32_t key, value, next;
+	uint32_t mtime_size; /* 4, or else 8: OProfile before 0.9.8 */
 };
 
 /* The layouts that are known without an `abi` file: LP64 and i386 in both byte orders. */

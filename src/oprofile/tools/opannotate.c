@@ -250,6 +250,7 @@ static int opannotate_run(const struct command *self, int argc, char **argv)
 		struct annotating w = { .args = &args,
 					.options = { .command_line = command_line,
 						     .threshold = args.post.threshold,
+						     .with_assembly = args.assembly,
 						     .with_source = args.source } };
 		int r = opannotate_check(&args, &operands, &err);
 

@@ -25,7 +25,9 @@
 #include "daemon/request.h"
 #include "open/client.h"
 #include "open/lock.h"
+#include "oprofile/store/oprofile_files.h"
 #include "oprofile/tools/compat.h"
+#include "oprofile/tools/opcontrol_event.h"
 #include "store/separation_words.h"
 #include "store/session_join.h"
 
@@ -323,6 +325,8 @@ static int ask_any(struct settings *s, const char *request, const char *argument
 
 static void opcontrol_translate(const struct settings *s, bool is_paused, struct compat_argv *v)
 {
+	cleanup(free_at_exit) char *event = NULL;
+
 	compat_push(v, "assay");
 	compat_push(v, "daemon");
 	compat_push(v, "--detach");
@@ -330,8 +334,9 @@ static void opcontrol_translate(const struct settings *s, bool is_paused, struct
 	compat_push(v, "--session-dir=%s", dir_of(s));
 	compat_push(v, "--separate=%s", s->separate ? s->separate : "none");
 	compat_push(v, "--call-graph=%s", has_calls(s) ? "best" : "none");
-	if (s->events && strcmp(s->events, "default"))
-		compat_push(v, "--event=%s", s->events);
+	event = opcontrol_event(s->events);
+	if (event)
+		compat_push(v, "%s", event);
 	if (is_paused)
 		compat_push(v, "--paused");
 }
@@ -462,11 +467,21 @@ static int reset(const struct opcontrol_args *a, struct settings *s, struct erro
 	return access(current, F_OK) < 0 ? 0 : file_remove_tree(current, err);
 }
 
+/* Whether the session that is to be saved has any file. */
+static bool has_samples(const struct settings *s)
+{
+	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", dir_of(s));
+
+	return oprofile_files_any(current);
+}
+
 static int opcontrol_save(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
 	if (!*a->save || strchr(a->save, '/') || a->save[0] == '.' ||
 	    opcontrol_check_value("--save", a->save, err) < 0)
 		return error_set(err, -EINVAL, "--save: '%s' is no name of a session", a->save);
+	if (!running(s) && access(dir_of(s), F_OK) == 0 && !has_samples(s))
+		return error_set(err, -ENOENT, "--save: %s has no samples", dir_of(s));
 	if (!running(s) && session_save(dir_of(s), a->save, err) != -ENOENT)
 		return err->code;
 	*err = (struct error){ 0 };
@@ -482,6 +497,19 @@ static const char *opcontrol_text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
+/* ":100000:0:1:1" of the settings' event of the name; "" if they have none. */
+static const char *count_of(const struct settings *s, const char *name)
+{
+	size_t n = strlen(name);
+	const char *at = s->events ? strstr(s->events, name) : NULL;
+	static char count[64];
+
+	if (!at || at[n] != ':')
+		return "";
+	snprintf(count, sizeof(count), "%.*s", (int)strcspn(at + n, ","), at + n);
+	return count;
+}
+
 static void opcontrol_print_events(const struct settings *s, const json_t *reply)
 {
 	const json_t *events = json_object_get(reply, "events"), *event;
@@ -489,7 +517,13 @@ static void opcontrol_print_events(const struct settings *s, const json_t *reply
 
 	if (!events)
 		printf("Events: %s\n", s->events ? s->events : "default");
-	json_array_foreach(events, i, event) printf("Event %zu: %s\n", i, json_string_value(event));
+	json_array_foreach(events, i, event)
+		printf("Event %zu: %s%s\n", i, json_string_value(event),
+		       count_of(s, json_string_value(event)));
+	if (reply)
+		printf("Rate: %" JSON_INTEGER_FORMAT " samples a second on each processor, if no "
+		       "count is given\n",
+		       json_integer_value(json_object_get(reply, "wanted_hz")));
 }
 
 static void opcontrol_print_counts(const json_t *reply)
@@ -620,18 +654,17 @@ static const struct command_section opcontrol_sections[] = {
 	{ "EXIT STATUS", "0; 1 on failure and for wrong usage." },
 	{ "FILES",
 	  "_~/.oprofile/daemonrc_ has the settings. _SESSION-DIR_ has the files of "
-	  "*assay-daemon*(1): _lock_ has the daemon's process, _control_ is its socket, and "
-	  "_log_ has its messages. *opreport* and *assay report* read its history in "
-	  "_samples/current_." },
+	  "*assay-daemon*(1): "
+	  "_lock_ has the daemon's process, _control_ is its socket, and _log_ has its messages. "
+	  "*opreport* and *assay report* read its history in _samples/current_." },
 	{ "DIFFERENCES",
-	  "There is no driver and nothing to set up before *--start*. Settings that "
-	  "are given while "
+	  "There is no driver and nothing to set up before *--start*. Settings that are given "
+	  "while "
 	  "the daemon runs hold from its next start on. Samples are a history of "
 	  "*assay-daemon*(1), "
-	  "not sample files; sample files that are in _samples/current_ at the "
-	  "start become session "
-	  "_previous_. Where no daemon runs in the usual directory, *--dump*, "
-	  "*--status* and *--save* "
+	  "not sample files; sample files in _samples/current_ at the start become session "
+	  "_previous_. Where no daemon runs in the usual directory, *--dump*, *--status* and "
+	  "*--save* "
 	  "ask the only daemon that runs, on the machine or below the working directory." },
 	{ NULL },
 };
