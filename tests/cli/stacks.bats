@@ -210,3 +210,120 @@ fibers_reach() { # PATTERN ARGUMENTS…
 	record_samples 500 s '' --call-graph dwarf -- ./again
 	[ "$(fact s '.losses."stack-short" // 0')" = 0 ]
 }
+
+# Static programs have the C library's own code in them, and its tables.
+@test "stacks of static programs that fork, sort vectors and have threads are whole, by gcc and clang" {
+	need_recording
+	cat >forks.c <<-'END'
+		#include <stdlib.h>
+		#include <sys/wait.h>
+		#include <time.h>
+		#include <unistd.h>
+		volatile int sink;
+		static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+		__attribute__((noinline)) void sort_numbers(int n)
+		{
+			int *v = malloc(n * sizeof(*v));
+			for (int i = 0; i < n; i++)
+				v[i] = rand();
+			qsort(v, n, sizeof(*v), compare);
+			sink += v[0];
+			free(v);
+		}
+		__attribute__((noinline)) void work(int n) { sort_numbers(n); sink++; }
+		int main(void)
+		{
+			for (clock_t start = clock(); clock() - start < CLOCKS_PER_SEC / 8;) {
+				pid_t child = fork();
+				for (int i = 0; i < 10; i++)
+					work(2000);
+				if (!child)
+					_exit(0);
+				waitpid(child, NULL, 0);
+			}
+			return 0;
+		}
+	END
+	cat >vectors.cc <<-'END'
+		#include <algorithm>
+		#include <ctime>
+		#include <random>
+		#include <vector>
+		volatile double sink;
+		__attribute__((noinline)) void fill(std::vector<double> &v, int n)
+		{
+			std::uniform_real_distribution<double> any(0, 1e5);
+			std::default_random_engine engine;
+			for (int i = 0; i < n; i++)
+				v.push_back(any(engine));
+		}
+		__attribute__((noinline)) void work(int n)
+		{
+			std::vector<double> v;
+			fill(v, n);
+			std::sort(v.begin(), v.end());
+			sink += v[0];
+		}
+		int main()
+		{
+			for (clock_t start = clock(); clock() - start < CLOCKS_PER_SEC / 4;)
+				work(20000);
+			return 0;
+		}
+	END
+	cat >threads.c <<-'END'
+		#include <pthread.h>
+		#include <string.h>
+		#include <time.h>
+		volatile int sink;
+		__attribute__((noinline)) void copy(char *to, const char *from, int n)
+		{
+			for (int i = 0; i < n; i++)
+				memmove(to + i % 64, from + i % 32, 3000);
+		}
+		__attribute__((noinline)) void work(int n)
+		{
+			char a[4096] = "", b[4096] = "";
+			copy(a, b, n);
+			sink += a[0];
+		}
+		static void *run(void *unused)
+		{
+			for (clock_t start = clock(); clock() - start < CLOCKS_PER_SEC / 4;)
+				work(10000);
+			return unused;
+		}
+		int main(void)
+		{
+			pthread_t threads[2];
+			for (int i = 0; i < 2; i++)
+				pthread_create(&threads[i], NULL, run, NULL);
+			for (int i = 0; i < 2; i++)
+				pthread_join(threads[i], NULL);
+			return 0;
+		}
+	END
+	local compiler build source
+	for build in gcc:-O0 gcc:-O2 clang:-O0 clang:-O2; do
+		compiler=${build%:*}
+		for source in forks.c vectors.cc threads.c; do
+			[ $source = vectors.cc ] && compiler=${compiler/gcc/g++} && compiler=${compiler/clang/clang++}
+			"$compiler" "${build#*:}" -g -static -pthread $source -o app || skip "$compiler builds no static program here"
+			compiler=${build%:*}
+			assay record -q --raw --call-graph dwarf,32768 -F 999 -e cpu-clock -o app.data -- ./app
+			mkdir -p elsewhere
+			mv app elsewhere/
+			assay script -i app.data --symbol-cache "" --symfs elsewhere >listing
+			# Each stack through work() goes on to main() and to the code that called it, or to run() and clone().
+			awk -v RS= '
+				!/ work(\(int\))?\+/ { next }
+				{ n++ }
+				/ main\+/ && / __libc_start_main/ && $0 ~ / _start\+[^\n]*$/ { whole++ }
+				/ run\+/ && / start_thread\+/ && $0 ~ / _*clone3?\+[^\n]*$/ { whole++ }
+				END {
+					print n, whole
+					exit n < 20 || n != whole
+				}' listing || { echo "$source by $build" >&2; head -40 listing >&2; return 1; }
+		done
+	done
+}
