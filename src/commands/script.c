@@ -23,10 +23,12 @@
 
 struct script_args {
 	const char *input, *output, *format, *cache, *time, *cpus;
-	struct option_list fields, comms, pids, tids, dsos, symbols;
+	const char *kallsyms;
+	struct option_list fields, comms, pids, tids, dsos, symbols, stop_at;
 	uint64_t max_stack;
 	bool hides_chains, with_ns, is_relative, is_delta, is_dump, no_pager, with_brackets;
 	const char *itrace, *insn_trace;
+	bool verbose, header, header_only, inlined;
 	bool no_demangle, no_itrace, xed, call_trace, call_ret_trace, exact_depth;
 	bool tasks, mappings, switches, losses, namespaces, cgroups, bpf, text_poke;
 	struct window_args window;
@@ -58,6 +60,13 @@ static const struct option_spec script_options[] = {
 	  "only the sampled place, without callers" },
 	{ 0, "max-stack", "N", OPT_U64, FIELD(max_stack), "127", "at most N frames of a call chain",
 	  NULL, 1, 1e6 },
+	{ 0, "stop-bt", "NAMES", OPT_LIST, FIELD(stop_at), NULL,
+	  "end a call chain behind a frame of one of these functions" },
+	{ 0, "inline", NULL, OPT_FLAG, FIELD(inlined), NULL,
+	  "show the inlined functions of each frame, too",
+	  "Off by default, unlike in perf, because it needs the debug information of every image "
+	  "in "
+	  "a chain." },
 	{ 0, "ns", NULL, OPT_FLAG, FIELD(with_ns), NULL, "times with nine digits" },
 	{ 0, "reltime", NULL, OPT_FLAG, FIELD(is_relative), NULL,
 	  "times since the first sample that is shown" },
@@ -93,6 +102,13 @@ static const struct option_spec script_options[] = {
 	  "assay then also decodes the trace before the window. Else the depth counts from the "
 	  "window's begin, as in perf." },
 	{ 0, "no-itrace", NULL, OPT_FLAG, FIELD(no_itrace), NULL, "do not decode the trace" },
+	{ 0, "header", NULL, OPT_FLAG, FIELD(header), NULL,
+	  "the facts of a perf.data file first, in lines that begin with #" },
+	{ 'I', "show-info", NULL, OPT_FLAG, FIELD(header), NULL, "the same as --header" },
+	{ 0, "header-only", NULL, OPT_FLAG, FIELD(header_only), NULL, "these facts alone" },
+	{ 0, "kallsyms", "FILE", OPT_STRING, FIELD(kallsyms), NULL,
+	  "the symbols of the kernel that was recorded: a copy of its /proc/kallsyms" },
+	{ 'v', "verbose", NULL, OPT_FLAG, FIELD(verbose), NULL, "more messages" },
 	{ 'D', "dump-raw-trace", NULL, OPT_FLAG, FIELD(is_dump), NULL,
 	  "every record of the file, with offset, size, type, content and bytes" },
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text",
@@ -145,6 +161,8 @@ static void run_fini(struct run *r)
 	option_list_fini(&r->args.tids);
 	option_list_fini(&r->args.dsos);
 	option_list_fini(&r->args.symbols);
+	option_list_fini(&r->args.stop_at);
+	vec_fini(&r->options.stop_at);
 	script_filter_fini(&r->options.filter);
 	vec_foreach (&r->words, word)
 		free((char *)*word);
@@ -207,6 +225,7 @@ static int parse_filter(struct run *r, struct error *err)
 	take_words(r, &r->args.comms, &f->comms.data, &f->comms.n);
 	take_words(r, &r->args.dsos, &f->dsos.data, &f->dsos.n);
 	take_words(r, &r->args.symbols, &f->symbols.data, &f->symbols.n);
+	take_words(r, &r->args.stop_at, &r->options.stop_at.data, &r->options.stop_at.n);
 	if ((e = parse_ids(r, &r->args.pids, "process", &f->pids.data, &f->pids.n, err)) < 0 ||
 	    (e = parse_ids(r, &r->args.tids, "thread", &f->tids.data, &f->tids.n, err)) < 0)
 		return e;
@@ -314,6 +333,7 @@ static int parse(struct run *r, struct error *err)
 	*o = (struct script_options){
 		.max_stack = (uint32_t)a->max_stack,
 		.hides_chains = a->hides_chains,
+		.with_inlined = a->inlined,
 		.with_ns = a->with_ns,
 		.is_relative = a->is_relative,
 		.is_delta = a->is_delta,
@@ -383,6 +403,9 @@ static int open_input(struct run *r, struct error *err)
 	}
 	e = input_open_given_window(r->in, path, &r->window, &r->session, &r->is_damaged, err);
 	r->input.session = r->session;
+	if (!e && (r->args.header || r->args.header_only))
+		return error_set(err, -EINVAL, "%s is a session; 'assay info' shows its facts",
+				 r->session->path);
 	if (!e && r->args.is_dump)
 		return error_set(err, -EINVAL,
 				 "%s is a session, which has no records; -D is for perf.data files",
@@ -436,8 +459,10 @@ static int parse_time(struct run *r, struct error *err)
 
 static int print(struct run *r, struct error *err)
 {
+	const struct symbolizer_config config = { .cache_dir = r->args.cache,
+						  .system_map = r->args.kallsyms };
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols =
-		input_symbolizer(r->in, r->args.input, r->args.cache);
+		input_symbolizer_with(r->in, r->args.input, &config);
 	struct output out;
 	struct error closing = { 0 };
 	int e = output_open(&out, r->args.output, !r->options.is_json && !r->args.no_pager, err);
@@ -447,8 +472,11 @@ static int print(struct run *r, struct error *err)
 	r->input.symbolizer = symbols;
 	r->input.with_brackets = r->args.with_brackets;
 	r->input.file = out.file;
-	e = r->args.is_dump ? script_dump(&r->input, &r->options, err)
-			    : script_run(&r->input, &r->options, err);
+	if (r->args.header || r->args.header_only)
+		script_print_header(r->replay, out.file);
+	if (!r->args.header_only)
+		e = r->args.is_dump ? script_dump(&r->input, &r->options, err)
+				    : script_run(&r->input, &r->options, err);
 	/* Closing reports earlier write errors, too. */
 	if (output_close(&out, &closing) < 0) {
 		*err = closing;
@@ -502,6 +530,8 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 	struct error err = { 0 };
 	int status = command_begin(self, false, argc, argv, &r.args, &operands), e = 0;
 
+	if (r.args.verbose)
+		log_set_level(LOG_VERBOSE);
 	if (status < 0 && operands.n) {
 		log_error("script: '%s' is not understood; name the recording with -i",
 			  operands.data[0]);

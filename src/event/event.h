@@ -79,6 +79,7 @@ struct sample_extra {
 	uint64_t stack_size, aux_size; /* stack_size: what the kernel could copy, from sp up */
 	uint32_t raw_size, n_values, n_branches;
 	bool is_stack_whole; /* the kernel copied less than it was asked for: no more was there */
+	uint32_t machine_pid, vcpu; /* of a guest: its process here, and its CPU; 0: no guest's */
 	/* Of samples that were made of a processor trace. */
 	uint32_t flags; /* of the branch: enum pt_flags, which are perf's PERF_IP_FLAG_… */
 	uint32_t depth; /* calls that the thread is in, where asked for */

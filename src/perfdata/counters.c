@@ -43,24 +43,32 @@ struct perfdata_counter *counter_of_id(struct perfdata *p, uint64_t id)
  * reader could not find a record's event. IDENTIFIER is the first field of a sample and the last of
  * other records. ID is behind the other fields of the first event.
  */
+static int id_word_of(uint64_t type)
+{
+	if (type & PERF_SAMPLE_IDENTIFIER)
+		return 0;
+	return type & PERF_SAMPLE_ID
+		       ? __builtin_popcountll(type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+						      PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR))
+		       : -1;
+}
+
 static void find_id_words(struct perfdata *p)
 {
 	const struct perf_event_attr *a = &p->info.counters.data[0].attr;
 	uint64_t type = a->sample_type;
 
+	p->guest_id_word = id_word_of(type);
 	p->id_word = -1;
 	p->id_word_from_end = 0;
 	if (p->info.counters.n < 2)
 		return;
-	if (type & PERF_SAMPLE_IDENTIFIER) {
-		p->id_word = 0;
+	p->id_word = p->guest_id_word;
+	if (type & PERF_SAMPLE_IDENTIFIER)
 		p->id_word_from_end = 1;
-	} else if (type & PERF_SAMPLE_ID) {
-		p->id_word = __builtin_popcountll(type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-							  PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR));
+	else if (type & PERF_SAMPLE_ID)
 		p->id_word_from_end =
 			1 + __builtin_popcountll(type & (PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU));
-	}
 	if (!a->sample_id_all)
 		p->id_word_from_end = 0;
 }

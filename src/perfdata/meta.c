@@ -82,6 +82,33 @@ static void read_aux(struct perfdata *p, struct order_reader *o, uint32_t file,
 	vec_push(&p->stats.aux, aux);
 }
 
+#define ID_INDEX_BYTES       32 /* id, number, CPU and thread, each of 64 bits */
+#define ID_INDEX_GUEST_BYTES 16 /* of the second list: the guest's process, and its CPU */
+
+/*
+ * perf inject --guest-data: the guest of each sample id is in a second list behind the first.
+ */
+static void read_id_index(struct perfdata *p, struct order_reader *o)
+{
+	uint64_t n = order_u64(o);
+	struct order_reader guests = *o;
+
+	if (n > reader_left(&o->r) / (ID_INDEX_BYTES + ID_INDEX_GUEST_BYTES))
+		return; /* there is no second list */
+	reader_bytes(&guests.r, n * ID_INDEX_BYTES);
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t id = order_u64(o);
+		struct guest_cpu guest = { (uint32_t)order_u64(&guests),
+					   (uint32_t)order_u64(&guests) };
+
+		reader_bytes(&o->r, ID_INDEX_BYTES - sizeof(id));
+		if (!guest.machine_pid)
+			continue;
+		*intmap_put(&p->guest_by_id, id, NULL) = (uint32_t)p->guests.n;
+		vec_push(&p->guests, guest);
+	}
+}
+
 bool meta_read(struct perfdata *p, uint32_t file, const struct raw_record *r)
 {
 	struct order_reader o = order_reader_over(r->bytes, r->size, p->is_foreign);
@@ -103,6 +130,9 @@ bool meta_read(struct perfdata *p, uint32_t file, const struct raw_record *r)
 		return true;
 	case USER_TRACING_DATA:
 		tracing_read(p, r->bytes + r->size, r->payload);
+		return true;
+	case USER_ID_INDEX:
+		read_id_index(p, &o);
 		return true;
 	case USER_TIME_CONV:
 		read_time_conversion(p, &o);

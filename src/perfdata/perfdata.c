@@ -124,6 +124,8 @@ void perfdata_free(struct perfdata *p)
 	vec_fini(&p->formats);
 	vec_fini(&p->values);
 	vec_fini(&p->build_ids);
+	vec_fini(&p->guests);
+	intmap_fini(&p->guest_by_id);
 	vec_fini(&p->pmus);
 	intmap_fini(&p->by_id);
 	intmap_fini(&p->by_tracepoint);
@@ -296,6 +298,23 @@ static bool is_guests_mapping(const struct perfdata *p, const uint8_t *bytes, ui
 	return mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
 }
 
+/* Adds the guest of the sample's id. The sample's other extra data is copied with it. */
+static void add_guest(struct perfdata *p, const uint8_t *bytes, size_t size, struct event *e)
+{
+	size_t off = sizeof(struct perf_event_header) + 8 * (size_t)p->guest_id_word;
+	const uint32_t *index;
+
+	if (p->guest_id_word < 0 || off + 8 > size)
+		return;
+	index = intmap_find(&p->guest_by_id, perfdata_word_at(p, bytes, off));
+	if (!index)
+		return;
+	p->guest_extra = e->sample.extra ? *e->sample.extra : (struct sample_extra){ 0 };
+	p->guest_extra.machine_pid = p->guests.data[*index].machine_pid;
+	p->guest_extra.vcpu = p->guests.data[*index].vcpu;
+	e->sample.extra = &p->guest_extra;
+}
+
 static int deliver_record(struct reading *g, const uint8_t *bytes, uint32_t type, size_t size)
 {
 	struct perfdata *p = g->p;
@@ -318,6 +337,8 @@ static int deliver_record(struct reading *g, const uint8_t *bytes, uint32_t type
 	default:
 		break;
 	}
+	if (e.type == EVENT_SAMPLE && p->guests.n)
+		add_guest(p, bytes, size, &e);
 	if (e.type == EVENT_SAMPLE)
 		return deliver_sample(g, f, &e);
 	if (e.type == EVENT_MAPPING && !e.mapping.build_id.len && p->build_ids.n) {

@@ -11,6 +11,11 @@
 #include "perfdata/record.h"
 #include "perfdata/stream.h"
 
+/* A guest of perf inject --guest-data. */
+struct guest_cpu {
+	uint32_t machine_pid, vcpu;
+};
+
 struct perfdata {
 	struct perfdata_info info;
 	struct perfdata_stats stats;
@@ -21,7 +26,10 @@ struct perfdata {
 	struct error damage;         /* of the header; reported after all has been read */
 	struct arena *arena;         /* texts and arrays of `info` */
 
-	struct intmap by_id; /* sample id to counter */
+	struct intmap by_id;       /* sample id to counter */
+	struct intmap guest_by_id; /* sample id to index in `guests` */
+	VEC(struct guest_cpu) guests;
+	struct sample_extra guest_extra; /* of the last sample of a guest */
 	struct {
 		struct record_format *data; /* by counter */
 		size_t n, cap;
@@ -29,6 +37,7 @@ struct perfdata {
 	uint64_t *fixed_periods;
 	uint32_t *time_offs;  /* by counter: the offset of the time in a sample; 0: none */
 	int id_word;          /* place of the id in a sample: in words behind the header; -1 none */
+	int guest_id_word;    /* as id_word, but also of a recording with one event */
 	int id_word_from_end; /* the same in other records, from their end; 0 none */
 	/* To indexes into values of PERF_SAMPLE_READ: by sample id; by such an index and thread. */
 	struct intmap last_values, last_thread_values;

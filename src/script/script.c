@@ -132,14 +132,44 @@ static bool takes(struct script_printer *p, const struct script_row *row)
 	       script_takes_time(f, row->time_ns) && takes_place(p, row->code[0]);
 }
 
-int script_take_row(struct script_printer *p, const struct script_row *row)
+/* The code of a frame. A walked stack's callers are shown by their call, as perf has it. */
+struct code_addr script_frame_code(const struct script_row *row, uint32_t i)
 {
+	struct code_addr code = row->code[i];
+
+	code.offset -= row->is_walked && i > row->n_kernel;
+	return code;
+}
+
+/* The number of frames up to one of --stop-bt, with that. */
+static uint32_t count_frames(struct script_printer *p, const struct script_row *row)
+{
+	for (uint32_t i = 0; i < row->n_frames; i++) {
+		const char *symbol = script_place(p->places, script_frame_code(row, i))->symbol;
+
+		vec_foreach (&p->options->stop_at, name)
+			if (symbol && !strcmp(symbol, *name))
+				return i + 1;
+	}
+	return row->n_frames;
+}
+
+int script_take_row(struct script_printer *p, const struct script_row *whole)
+{
+	struct script_row cut;
+	const struct script_row *row = whole;
+
 	if (reserve_check() < 0)
 		return -ENOMEM;
 	if (!p->takes_all && !takes(p, row))
 		return 0;
 	if (!p->first_ns)
 		p->first_ns = p->last_ns = row->time_ns;
+	if (p->options->stop_at.n && row->has_chain) {
+		cut = *row;
+		cut.n_frames = count_frames(p, row);
+		row = &cut;
+	}
 	return script_print_row(p, row);
 }
 

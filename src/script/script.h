@@ -50,10 +50,12 @@ struct script_options {
 	uint32_t shown;
 	uint32_t max_stack;
 	bool hides_chains, with_ns, is_relative, is_delta, is_json;
-	bool is_aarch64;    /* the machine that was recorded */
-	uint32_t dso_width; /* of a call trace's */
-	bool no_packets;    /* a dump has no Intel PT packets */
-	bool is_trace;      /* samples are made of a processor trace */
+	bool with_inlined;         /* frames of inlined functions have lines, too */
+	VEC(const char *) stop_at; /* functions where a chain ends */
+	bool is_aarch64;           /* the machine that was recorded */
+	uint32_t dso_width;        /* of a call trace's */
+	bool no_packets;           /* a dump has no Intel PT packets */
+	bool is_trace;             /* samples are made of a processor trace */
 	uint32_t
 		n_with_chains; /* counters, the recording's own, whose samples get chains from it */
 	/* Of a recording with two clocks: what makes its time the time of day. */
@@ -83,6 +85,9 @@ struct script_row {
 	uint32_t generation; /* the same while the answers are; 0: not known */
 	const void *context;
 };
+
+/* Prints the facts of a recording, as perf script --header. */
+void script_print_header(struct replay *replay, FILE *file);
 
 /*
  * The fields that are one number: ` name=…` at the end of a line of text, a member of the JSON
@@ -131,10 +136,14 @@ struct script_printer {
 	bool has_chains;                   /* and whether that has call chains */
 	bool has_failed;                   /* the file takes no more */
 	bool takes_all;                    /* the filter is empty */
+	const char *source_file;           /* of the last line of source that was shown, */
+	uint32_t source_line;              /* which is not shown twice in a row */
 	struct script_start_text start_text;
 	struct script_flags_text flags_texts[64];
 	struct script_branch_text branch_texts[SCRIPT_TEXTS];
 };
+
+struct code_addr script_frame_code(const struct script_row *row, uint32_t frame);
 
 /* script_text.c, script_json.c */
 void script_print_text(struct script_printer *p, const struct script_row *row);
@@ -152,7 +161,16 @@ void script_put_flags(struct script_printer *p, uint32_t flags);
 void script_format_flags(struct buf *out, uint32_t flags);
 void script_put_synth(struct buf *out, uint64_t config, const uint8_t *raw, size_t size);
 void script_put_ipc(struct buf *out, const struct sample_extra *x);
-void script_put_bytes(struct buf *out, const struct sample_extra *x);
+void script_put_bytes(struct buf *out, const uint8_t *bytes, uint32_t n);
+/* The bytes of the sample's instruction: those of a trace, or of the code that is there. 0: none.
+ */
+#define SCRIPT_INSN_MAX 16
+uint32_t script_insn(struct script_printer *p, const struct script_row *row,
+		     uint8_t bytes[SCRIPT_INSN_MAX]);
+/* perf's bytes and text of an output of BPF, from a line of its own on. */
+void script_put_bpf_output(struct buf *out, const uint8_t *bytes, uint32_t size);
+/* perf's "|LINE  TEXT" of the sample's place, with the end of the line. */
+void script_put_source(struct script_printer *p, struct code_addr code);
 void script_put_disasm(struct script_printer *p, const struct script_row *row, struct buf *out);
 void script_print_json(struct script_printer *p, const struct script_row *row);
 

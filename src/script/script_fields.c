@@ -52,6 +52,7 @@ void script_fields_init(struct script_fields *f)
 		f->of_type[i] = WHO | WHERE | FIELD_BIT(PERIOD);
 	f->of_type[PERF_TYPE_TRACEPOINT] = WHO | FIELD_BIT(TRACE);
 	f->of_type[PERF_TYPE_RAW] |= RAW;
+	f->of_type[PERF_TYPE_SOFTWARE] |= FIELD_BIT(BPF_OUTPUT);
 	f->of_type[TYPE_SYNTH] = WHO | WHERE | FIELD_BIT(SYNTH);
 }
 
@@ -203,8 +204,9 @@ static int check_needs(const struct script_fields *f, uint32_t type, struct erro
 				 "'dso' needs an address to name: add ip, addr or brstack");
 	if (of & FIELD_BIT(SYMOFF) && !(of & FIELD_BIT(SYM)))
 		return error_set(err, -EINVAL, "'symoff' counts from a symbol: add sym");
-	if (of & FIELD_BIT(SRCLINE) && !(of & FIELD_BIT(IP)))
-		return error_set(err, -EINVAL, "'srcline' needs an address: add ip");
+	if (of & (FIELD_BIT(SRCLINE) | FIELD_BIT(SRCCODE)) && !(of & FIELD_BIT(IP)))
+		return error_set(err, -EINVAL, "'%s' needs an address: add ip",
+				 of & FIELD_BIT(SRCLINE) ? "srcline" : "srccode");
 	return 0;
 }
 

@@ -19,44 +19,49 @@ struct error;
  * sample has no such field; 0: always there. `key`: its name in JSON. The rows are in the order of
  * a line.
  */
-#define SCRIPT_FIELDS(X)                                                                  \
-	X(COMM, "comm", 0, "COMM", "comm")                                                \
-	X(PID, "pid", PERF_SAMPLE_TID, "TID", "pid")                                      \
-	X(TID, "tid", PERF_SAMPLE_TID, "TID", "tid")                                      \
-	X(CPU, "cpu", PERF_SAMPLE_CPU, "CPU", "cpu")                                      \
-	X(MISC, "misc", 0, "", "mode")                                                    \
-	X(TOD, "tod", PERF_SAMPLE_TIME, "TIME", "wall_ns")                                \
-	X(TIME, "time", PERF_SAMPLE_TIME, "TIME", "time_ns")                              \
-	X(SAMPLES, "samples", 0, "", "samples")                                           \
-	X(PERIOD, "period", 0, "", "period")                                              \
-	X(EVENT, "event", 0, "", "event")                                                 \
-	X(FLAGS, "flags", 0, "", "flags")                                                 \
-	X(CALLINDENT, "callindent", 0, "", "depth")                                       \
-	X(SYNTH, "synth", 0, "", "synth")                                                 \
-	X(TRACE, "trace", 0, "", "trace")                                                 \
-	X(ADDR, "addr", PERF_SAMPLE_ADDR, "ADDR", "address")                              \
-	X(DATA_SRC, "data_src", PERF_SAMPLE_DATA_SRC, "DATA_SRC", "data_source")          \
-	X(WEIGHT, "weight", PERF_SAMPLE_WEIGHT_TYPE, "WEIGHT", "weight")                  \
-	X(IP, "ip", PERF_SAMPLE_IP, "IP", "frames")                                       \
-	X(SYM, "sym", 0, "", "symbol")                                                    \
-	X(SYMOFF, "symoff", 0, "", "symbol_offset")                                       \
-	X(DSO, "dso", 0, "", "image")                                                     \
-	X(SRCLINE, "srcline", 0, "", "line")                                              \
-	X(IREGS, "iregs", PERF_SAMPLE_REGS_INTR, "IREGS", "interrupted_registers")        \
-	X(UREGS, "uregs", PERF_SAMPLE_REGS_USER, "UREGS", "user_registers")               \
-	X(BRSTACK, "brstack", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", "branches")       \
-	X(BRSTACKSYM, "brstacksym", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", "branches") \
-	X(BRSTACKOFF, "brstackoff", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", "branches") \
-	X(INSN, "insn", 0, "", "insn")                                                    \
-	X(DISASM, "disasm", 0, "", "disasm")                                              \
-	X(IPC, "ipc", 0, "", "instructions")                                              \
-	X(PHYS_ADDR, "phys_addr", PERF_SAMPLE_PHYS_ADDR, "PHYS_ADDR", "physical_address") \
-	X(DATA_PAGE_SIZE, "data_page_size", PERF_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE", \
-	  "data_page_size")                                                               \
-	X(CODE_PAGE_SIZE, "code_page_size", PERF_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE", \
-	  "code_page_size")                                                               \
-	X(CGROUP, "cgroup", PERF_SAMPLE_CGROUP, "CGROUP", "cgroup")                       \
-	X(TRANSACTION, "transaction", PERF_SAMPLE_TRANSACTION, "TRANSACTION", "transaction")
+#define SCRIPT_FIELDS(X)                                                                     \
+	X(COMM, "comm", 0, "COMM", "comm")                                                   \
+	X(PID, "pid", PERF_SAMPLE_TID, "TID", "pid")                                         \
+	X(TID, "tid", PERF_SAMPLE_TID, "TID", "tid")                                         \
+	X(CPU, "cpu", PERF_SAMPLE_CPU, "CPU", "cpu")                                         \
+	X(MISC, "misc", 0, "", "mode")                                                       \
+	X(TOD, "tod", PERF_SAMPLE_TIME, "TIME", "wall_ns")                                   \
+	X(TIME, "time", PERF_SAMPLE_TIME, "TIME", "time_ns")                                 \
+	X(SAMPLES, "samples", 0, "", "samples")                                              \
+	X(PERIOD, "period", 0, "", "period")                                                 \
+	X(EVENT, "event", 0, "", "event")                                                    \
+	X(FLAGS, "flags", 0, "", "flags")                                                    \
+	X(CALLINDENT, "callindent", 0, "", "depth")                                          \
+	X(SYNTH, "synth", 0, "", "synth")                                                    \
+	X(TRACE, "trace", 0, "", "trace")                                                    \
+	X(ADDR, "addr", PERF_SAMPLE_ADDR, "ADDR", "address")                                 \
+	X(DATA_SRC, "data_src", PERF_SAMPLE_DATA_SRC, "DATA_SRC", "data_source")             \
+	X(WEIGHT, "weight", PERF_SAMPLE_WEIGHT_TYPE, "WEIGHT", "weight")                     \
+	X(IP, "ip", PERF_SAMPLE_IP, "IP", "frames")                                          \
+	X(SYM, "sym", 0, "", "symbol")                                                       \
+	X(SYMOFF, "symoff", 0, "", "symbol_offset")                                          \
+	X(DSO, "dso", 0, "", "image")                                                        \
+	X(SRCLINE, "srcline", 0, "", "line")                                                 \
+	X(IREGS, "iregs", PERF_SAMPLE_REGS_INTR, "IREGS", "interrupted_registers")           \
+	X(UREGS, "uregs", PERF_SAMPLE_REGS_USER, "UREGS", "user_registers")                  \
+	X(BRSTACK, "brstack", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", "branches")          \
+	X(BRSTACKSYM, "brstacksym", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", "branches")    \
+	X(BRSTACKOFF, "brstackoff", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", "branches")    \
+	X(INSN, "insn", 0, "", "insn")                                                       \
+	X(DISASM, "disasm", 0, "", "disasm")                                                 \
+	X(IPC, "ipc", 0, "", "instructions")                                                 \
+	X(PHYS_ADDR, "phys_addr", PERF_SAMPLE_PHYS_ADDR, "PHYS_ADDR", "physical_address")    \
+	X(DATA_PAGE_SIZE, "data_page_size", PERF_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE",    \
+	  "data_page_size")                                                                  \
+	X(CODE_PAGE_SIZE, "code_page_size", PERF_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE",    \
+	  "code_page_size")                                                                  \
+	X(CGROUP, "cgroup", PERF_SAMPLE_CGROUP, "CGROUP", "cgroup")                          \
+	X(TRANSACTION, "transaction", PERF_SAMPLE_TRANSACTION, "TRANSACTION", "transaction") \
+	X(INSNLEN, "insnlen", 0, "", "insn_size")                                            \
+	X(SRCCODE, "srccode", 0, "", "source")                                               \
+	X(BPF_OUTPUT, "bpf-output", 0, "", "bpf_output")                                     \
+	X(MACHINE_PID, "machine_pid", 0, "", "machine_pid")                                  \
+	X(VCPU, "vcpu", 0, "", "vcpu")
 
 enum script_field {
 #define X(id, name, type, what, key) FIELD_##id,

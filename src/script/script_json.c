@@ -2,6 +2,7 @@
 /* A row as one line of JSON; docs/script.md has the keys. All numbers but addresses are numbers. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -342,9 +343,55 @@ static void put_insn(struct script_printer *p, const struct script_row *row)
 
 	if (!is_chosen(p, row, FIELD_INSN) || !row->extra->insn_size)
 		return;
-	script_put_bytes(&column, row->extra);
+	script_put_bytes(&column, row->extra->insn, row->extra->insn_size);
 	json_put_text(&p->out, script_json_key_of(FIELD_INSN),
 		      buf_cstr(&column) + strlen(" insn: "));
+	buf_fini(&column);
+}
+
+static void put_insn_size(struct script_printer *p, const struct script_row *row)
+{
+	uint8_t bytes[SCRIPT_INSN_MAX];
+
+	if (is_chosen(p, row, FIELD_INSNLEN))
+		script_json_put_number(&p->out, FIELD_INSNLEN, script_insn(p, row, bytes));
+}
+
+static void put_guest(struct script_printer *p, const struct script_row *row)
+{
+	if (!row->extra->machine_pid)
+		return;
+	script_json_put_number(&p->out, FIELD_MACHINE_PID, row->extra->machine_pid);
+	script_json_put_number(&p->out, FIELD_VCPU, row->extra->vcpu);
+}
+
+static void put_source(struct script_printer *p, const struct script_row *row)
+{
+	const char *file, *text;
+	uint32_t line;
+	size_t len;
+	char *copy;
+
+	if (!is_chosen(p, row, FIELD_SRCCODE) ||
+	    !script_place_line(p->places, row->code[0], &file, &line))
+		return;
+	text = script_place_source(p->places, row->code[0], file, line, &len);
+	if (!text)
+		return;
+	copy = xstrndup(text, len);
+	json_put_text(&p->out, script_json_key_of(FIELD_SRCCODE), copy);
+	free(copy);
+}
+
+static void put_bpf_output(struct script_printer *p, const struct script_row *row)
+{
+	struct buf column = { 0 };
+
+	if (row->attr->type != PERF_TYPE_SOFTWARE || row->attr->config != PERF_COUNT_SW_BPF_OUTPUT)
+		return;
+	for (uint32_t i = 0; row->extra->raw && i < row->extra->raw_size; i++)
+		buf_printf(&column, "%s%02x", i ? " " : "", row->extra->raw[i]);
+	json_put_text(&p->out, script_json_key_of(FIELD_BPF_OUTPUT), buf_cstr(&column));
 	buf_fini(&column);
 }
 
@@ -382,6 +429,10 @@ static const struct {
 	{ FIELD_CGROUP, OF_ANY, script_json_put_cgroup },
 	{ FIELD_SYM, OF_ANY, script_json_put_frames },
 	{ FIELD_SRCLINE, OF_ANY, script_json_put_source_line },
+	{ FIELD_INSNLEN, OF_ANY, put_insn_size },
+	{ FIELD_SRCCODE, OF_ANY, put_source },
+	{ FIELD_BPF_OUTPUT, OF_EXTRA, put_bpf_output },
+	{ FIELD_MACHINE_PID, OF_EXTRA, put_guest },
 	{ FIELD_ADDR, OF_EXTRA, script_json_put_addr },
 	{ FIELD_DATA_SRC, OF_EXTRA, put_data_source },
 	{ FIELD_WEIGHT, OF_EXTRA, script_json_put_weight },

@@ -3,13 +3,16 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/intmap.h"
 #include "base/mem.h"
+#include "guard/open.h"
 #include "symbol/lines/lines.h"
+#include "symbol/symbolizer/code_files.h"
 
 /* An image and an offset fit into one key where they are of the usual size. */
 #define OFFSET_BITS 44
@@ -31,6 +34,9 @@ struct script_places {
 	struct arena *arena;
 	struct buf text;
 	struct script_place other; /* one that is not kept */
+	struct code_files *code;   /* NULL: not needed yet */
+	struct file_mapping source;
+	char *source_path; /* of `source`, that may be empty; NULL: none yet */
 };
 
 struct script_places *script_places_new(const struct script_places_config *config)
@@ -53,6 +59,9 @@ void script_places_free(struct script_places *p)
 	vec_fini(&p->given);
 	intmap_fini(&p->by_code);
 	buf_fini(&p->text);
+	code_files_free(p->code);
+	file_unmap(&p->source);
+	free(p->source_path);
 	arena_free(p->arena);
 	free(p);
 }
@@ -194,4 +203,70 @@ bool script_place_line(struct script_places *p, struct code_addr code, const cha
 	*file = frames[0].file;
 	*line = frames[0].line;
 	return true;
+}
+
+void script_place_inlined(struct script_places *p, struct code_addr code,
+			  void (*take)(void *context, const char *function), void *context)
+{
+	const struct symbol_table *table = script_places_look_at_image(p, code.image)->table;
+	struct line_frame frames[LINES_MAX_FRAMES];
+	size_t n = lines_find(p->config.symbolizer, table, code.offset, frames, LINES_MAX_FRAMES);
+
+	for (size_t i = 0; i < n && frames[i].is_inline; i++)
+		take(context, *frames[i].function
+				      ? lines_name(p->config.symbolizer, table, &frames[i])
+				      : "[unknown]");
+}
+
+size_t script_place_code(struct script_places *p, struct code_addr code, uint8_t *out, size_t size)
+{
+	const struct symbol_table *table = script_places_look_at_image(p, code.image)->table;
+	struct code_bytes bytes;
+
+	if (!p->code)
+		p->code = code_files_new(p->config.symbolizer, 0);
+	if (code_files_get(p->code, table, code.offset, size, &bytes, NULL) < 0)
+		return 0;
+	memcpy(out, bytes.bytes, MIN(size, bytes.size));
+	return MIN(size, bytes.size);
+}
+
+#define SOURCE_MAX_BYTES ((uint64_t)64 << 20)
+
+/* A file that a binary names is shown only if it is the owner's of that binary. */
+static void open_source(struct script_places *p, struct code_addr code, const char *file)
+{
+	const struct image *image = p->config.image(p->config.context, code.image);
+	struct guard_rules rules = { .max_bytes = SOURCE_MAX_BYTES };
+
+	if (p->source_path && !strcmp(p->source_path, file))
+		return;
+	file_unmap(&p->source);
+	p->source = (struct file_mapping){ 0 };
+	free(p->source_path);
+	p->source_path = xstrdup(file);
+	if (image->kind == IMAGE_FILE &&
+	    !symbolizer_image_owner(p->config.symbolizer, image, &rules.owner))
+		return;
+	guard_map(GUARD_HERE, file, &rules, &p->source, NULL);
+}
+
+const char *script_place_source(struct script_places *p, struct code_addr code, const char *file,
+				uint32_t line, size_t *len)
+{
+	const char *at, *end;
+
+	open_source(p, code, file);
+	at = (const char *)p->source.base;
+	end = at + p->source.size;
+	for (uint32_t i = 1; at && i < line; i++) {
+		at = memchr(at, '\n', (size_t)(end - at));
+		at = at ? at + 1 : NULL;
+	}
+	if (!at || at == end)
+		return NULL;
+	*len = (size_t)(end - at);
+	if (memchr(at, '\n', *len))
+		*len = (size_t)((const char *)memchr(at, '\n', *len) - at);
+	return at;
 }

@@ -45,6 +45,21 @@ void script_place_keep(struct script_places *p, const struct script_place *place
 /* Holds until the next call. */
 const struct script_place *script_place(struct script_places *p, struct code_addr code);
 
+/*
+ * The functions that are inlined there, innermost first, with their names as in perf: calls `take`
+ * for each. The function of script_place() has inlined them.
+ */
+void script_place_inlined(struct script_places *p, struct code_addr code,
+			  void (*take)(void *context, const char *function), void *context);
+
+/* The bytes of the code there: how many of `size`; 0 if the code can't be read. */
+size_t script_place_code(struct script_places *p, struct code_addr code, uint8_t *out, size_t size);
+
+/* The text of a line of a source file, without its end. NULL: it can't be read. Holds until the
+ * next call. The file is root's or of the user who owns the image's file. */
+const char *script_place_source(struct script_places *p, struct code_addr code, const char *file,
+				uint32_t line, size_t *len);
+
 /* The source line of the innermost function there; false if no debug information tells. */
 bool script_place_line(struct script_places *p, struct code_addr code, const char **file,
 		       uint32_t *line);

@@ -130,6 +130,29 @@ static uint64_t chain_addr(const struct script_place *place, struct code_addr co
 	return place->kind == IMAGE_FILE || place->kind == IMAGE_VDSO ? code.offset : addr;
 }
 
+struct inlined {
+	struct script_printer *printer;
+	uint64_t fields, addr;
+	const struct script_place *caller;
+};
+
+/* perf counts the offset from the start of the function that has the code. */
+static void put_inlined(void *context, const char *function)
+{
+	const struct inlined *in = context;
+	struct buf *out = &in->printer->out;
+	struct script_place place = *in->caller;
+
+	place.symbol = function;
+	buf_u8(out, '\t');
+	script_put_hex(out, in->addr, 16);
+	if (in->fields & FIELD_BIT(SYM)) {
+		buf_u8(out, ' ');
+		script_text_put_symbol(out, &place, in->fields & FIELD_BIT(SYMOFF));
+	}
+	buf_str(out, " (inlined)\n");
+}
+
 static void script_text_put_chain(struct script_printer *p, uint64_t fields,
 				  const struct script_row *row)
 {
@@ -137,13 +160,16 @@ static void script_text_put_chain(struct script_printer *p, uint64_t fields,
 
 	buf_u8(&p->out, '\n');
 	for (uint32_t i = 0; i < n; i++) {
-		struct code_addr code = row->code[i];
-		uint64_t addr = row->addr ? row->addr[i] : code.offset, less;
+		struct code_addr code = script_frame_code(row, i);
+		uint64_t addr = row->addr ? row->addr[i] - (row->code[i].offset - code.offset)
+					  : code.offset;
 
-		/* A walked stack's callers are shown by their call, as perf has it. */
-		less = row->is_walked && i > row->n_kernel;
-		code.offset -= less;
-		addr = chain_addr(script_place(p->places, code), code, addr - less);
+		addr = chain_addr(script_place(p->places, code), code, addr);
+		if (p->options->with_inlined) {
+			struct inlined in = { p, fields, addr, script_place(p->places, code) };
+
+			script_place_inlined(p->places, code, put_inlined, &in);
+		}
 		buf_u8(&p->out, '\t');
 		script_put_hex(&p->out, addr, 16);
 		script_text_put_place(p, fields, code, addr);
@@ -261,7 +287,12 @@ static void script_text_put_start(struct script_printer *p, uint64_t fields,
 				  const struct script_row *row, bool is_narrow)
 {
 	struct buf *out = &p->out;
+	bool is_guest = row->extra && row->extra->machine_pid;
 
+	if (fields & FIELD_BIT(MACHINE_PID) && is_guest)
+		buf_printf(out, "VM:%5" PRIu32 " ", row->extra->machine_pid);
+	if (fields & FIELD_BIT(VCPU) && is_guest)
+		buf_printf(out, "VCPU:%03" PRIu32 " ", row->extra->vcpu);
 	if (fields & FIELD_BIT(COMM)) {
 		script_put_name(p, row->comm, is_narrow ? 0 : 16);
 		buf_u8(out, ' ');
@@ -416,12 +447,13 @@ static void script_text_put_call(struct script_printer *p, uint64_t fields,
 }
 
 /* Fields that stand at a line's start, before its addresses, and beside those of a branch. */
-#define START_FIELDS                                                                            \
-	(FIELD_BIT(COMM) | FIELD_BIT(PID) | FIELD_BIT(TID) | FIELD_BIT(CPU) | FIELD_BIT(MISC) | \
-	 FIELD_BIT(TOD) | FIELD_BIT(TIME))
+#define START_FIELDS                                                                   \
+	(FIELD_BIT(MACHINE_PID) | FIELD_BIT(VCPU) | FIELD_BIT(COMM) | FIELD_BIT(PID) | \
+	 FIELD_BIT(TID) | FIELD_BIT(CPU) | FIELD_BIT(MISC) | FIELD_BIT(TOD) | FIELD_BIT(TIME))
 #define BESIDE_BRANCH                                                                   \
 	(FIELD_BIT(CALLINDENT) | FIELD_BIT(SYM) | FIELD_BIT(DSO) | FIELD_BIT(SRCLINE) | \
-	 FIELD_BIT(IPC) | FIELD_BIT(INSN) | FIELD_BIT(DISASM))
+	 FIELD_BIT(IPC) | FIELD_BIT(INSN) | FIELD_BIT(INSNLEN) | FIELD_BIT(SRCCODE) |   \
+	 FIELD_BIT(DISASM))
 #define BOTH_ADDRESSES (FIELD_BIT(IP) | FIELD_BIT(ADDR))
 
 static void script_text_put_disasm(struct script_printer *p, const struct script_row *row)
@@ -460,11 +492,20 @@ static void script_text_put_branch(struct script_printer *p, uint64_t fields,
 		script_put_ipc(&p->out, row->extra);
 	if (fields & FIELD_BIT(SRCLINE))
 		script_text_put_line(p, script_place(p->places, row->code[0]), row->code[0], addr);
-	if (fields & FIELD_BIT(INSN))
-		script_put_bytes(&p->out, row->extra);
+	if (fields & FIELD_BIT(INSNLEN))
+		buf_printf(&p->out, " ilen: %u", (unsigned int)row->extra->insn_size);
+	if (fields & FIELD_BIT(INSN) && row->extra->insn_size)
+		script_put_bytes(&p->out, row->extra->insn, row->extra->insn_size);
 	if (fields & FIELD_BIT(DISASM))
 		script_text_put_disasm(p, row);
 	buf_u8(&p->out, '\n');
+	if (fields & FIELD_BIT(SRCCODE))
+		script_put_source(p, row->code[0]);
+}
+
+static bool is_bpf_output(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_BPF_OUTPUT;
 }
 
 static void put_extra(struct script_printer *p, uint64_t fields, const struct script_row *row)
@@ -477,12 +518,24 @@ static void put_extra(struct script_printer *p, uint64_t fields, const struct sc
 		script_text_put_registers(p, &x->user);
 	if (fields & (FIELD_BIT(BRSTACK) | FIELD_BIT(BRSTACKSYM) | FIELD_BIT(BRSTACKOFF)))
 		script_text_put_branches(p, fields, row);
-	if (fields & FIELD_BIT(INSN))
-		script_put_bytes(&p->out, x);
+	if (fields & FIELD_BIT(BPF_OUTPUT) && is_bpf_output(row->attr) && x->raw)
+		script_put_bpf_output(&p->out, x->raw, x->raw_size);
+}
+
+static void put_code(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	uint8_t bytes[SCRIPT_INSN_MAX];
+	uint32_t n =
+		fields & (FIELD_BIT(INSN) | FIELD_BIT(INSNLEN)) ? script_insn(p, row, bytes) : 0;
+
+	if (fields & FIELD_BIT(INSNLEN))
+		buf_printf(&p->out, " ilen: %" PRIu32, n);
+	if (fields & FIELD_BIT(INSN) && n)
+		script_put_bytes(&p->out, bytes, n);
 	if (fields & FIELD_BIT(DISASM))
 		script_text_put_disasm(p, row);
 	if (fields & FIELD_BIT(IPC))
-		script_put_ipc(&p->out, x);
+		script_put_ipc(&p->out, row->extra);
 }
 
 static void put_after(struct script_printer *p, uint64_t fields, const struct script_row *row)
@@ -493,6 +546,7 @@ static void put_after(struct script_printer *p, uint64_t fields, const struct sc
 	}
 	if (row->extra)
 		put_extra(p, fields, row);
+	put_code(p, fields, row);
 	script_put_plain_text(&p->out, fields, row);
 }
 
@@ -571,6 +625,8 @@ void script_print_text(struct script_printer *p, const struct script_row *row)
 	}
 	put_after(p, fields, row);
 	buf_u8(&p->out, '\n');
+	if (fields & FIELD_BIT(SRCCODE))
+		script_put_source(p, row->code[0]);
 }
 
 /* Other events. */

@@ -12,6 +12,7 @@
 #include "event/loss.h"
 #include "pt/code.h"
 #include "pt/flow.h"
+#include "pt/insn.h"
 #include "pt/synth_raw.h"
 #include "script/script.h"
 #include "symbol/disasm.h"
@@ -210,13 +211,88 @@ void script_put_ipc(struct buf *out, const struct sample_extra *x)
 		   hundredths / 100, hundredths % 100, x->insns, x->cycles);
 }
 
-void script_put_bytes(struct buf *out, const struct sample_extra *x)
+void script_put_bytes(struct buf *out, const uint8_t *bytes, uint32_t n)
 {
-	if (!x || !x->insn_size)
-		return;
 	buf_str(out, " insn:");
-	for (uint32_t i = 0; i < MIN(x->insn_size, sizeof(x->insn)); i++)
-		buf_printf(out, " %02x", x->insn[i]);
+	for (uint32_t i = 0; i < MIN(n, SCRIPT_INSN_MAX); i++)
+		buf_printf(out, " %02x", bytes[i]);
+}
+
+uint32_t script_insn(struct script_printer *p, const struct script_row *row,
+		     uint8_t bytes[SCRIPT_INSN_MAX])
+{
+	const struct sample_extra *x = row->extra;
+	struct pt_insn insn;
+	size_t n;
+
+	if (x && x->insn_size) {
+		n = MIN(x->insn_size, sizeof(x->insn));
+		memcpy(bytes, x->insn, n);
+		return (uint32_t)n;
+	}
+	if (p->options->is_aarch64)
+		return 0;
+	n = script_place_code(p->places, row->code[0], bytes, SCRIPT_INSN_MAX);
+	return pt_insn_read(64, bytes, n, &insn) && insn.size <= n ? insn.size : 0;
+}
+
+/* ---- what perf shows below or behind a line ---- */
+
+#define BPF_BYTES 8 /* of a line */
+
+static void put_bpf_line(struct buf *out, const uint8_t *bytes, uint32_t at, uint32_t size,
+			 bool *is_text, bool *is_over)
+{
+	buf_printf(out, "%17s %04" PRIx32 ":", at ? "           " : "BPF output:", at);
+	for (uint32_t i = at; i < at + BPF_BYTES; i++)
+		if (i < size)
+			buf_printf(out, " %02x", bytes[i]);
+		else
+			buf_str(out, "   ");
+	buf_str(out, "  ");
+	for (uint32_t i = at; i < at + BPF_BYTES; i++) {
+		uint8_t c = i < size ? bytes[i] : ' ';
+		bool is_printable = c >= 0x20 && c < 0x7f;
+
+		buf_u8(out, is_printable ? c : '.');
+		if (i >= size)
+			continue;
+		*is_text &= !(*is_over && c) && (is_printable || !c);
+		*is_over |= *is_text && !c;
+	}
+	buf_u8(out, '\n');
+}
+
+void script_put_bpf_output(struct buf *out, const uint8_t *bytes, uint32_t size)
+{
+	bool is_text = true, is_over = false;
+
+	buf_u8(out, '\n');
+	for (uint32_t at = 0; at < size; at += BPF_BYTES)
+		put_bpf_line(out, bytes, at, size, &is_text, &is_over);
+	if (is_text && is_over)
+		buf_printf(out, "%17s \"%s\"\n", "BPF string:", (const char *)bytes);
+}
+
+void script_put_source(struct script_printer *p, struct code_addr code)
+{
+	const char *file, *text;
+	uint32_t line;
+	size_t len;
+
+	if (!script_place_line(p->places, code, &file, &line) ||
+	    (p->source_file == file && p->source_line == line))
+		return;
+	text = script_place_source(p->places, code, file, line, &len);
+	if (!text)
+		return;
+	p->source_file = file;
+	p->source_line = line;
+	buf_printf(&p->out, "|%-8" PRIu32 " ", line);
+	for (size_t i = 0; i < len; i++)
+		buf_u8(&p->out,
+		       (uint8_t)text[i] >= ' ' || text[i] == '\t' ? (uint8_t)text[i] : '?');
+	buf_u8(&p->out, '\n');
 }
 
 void script_put_disasm(struct script_printer *p, const struct script_row *row, struct buf *out)

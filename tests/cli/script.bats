@@ -156,3 +156,66 @@ by_hand() {
 	[ "$(assay script -i hand.data -d '[unknown]' -F dso,ip)" = "$(cat all)" ]
 	[ "$(assay script -i hand.data -d 'nothing*' | wc -l)" = 0 ]
 }
+
+@test "perf's own options and fields: chains end at a function, instructions, source, the header" {
+	perf_record --call-graph dwarf,4096 -F 299 -o dwarf.data -- "$PROGRAMS/inlines"
+	perf_record -e cpu-clock:u -F 299 -o user.data -- "$PROGRAMS/inlines"
+	same_as_perf -- --stop-bt work,main -F comm,ip,sym,symoff -- dwarf.data
+	same_as_perf -- -F +insnlen,+insn -- user.data
+	same_as_perf -- -F +srccode -- user.data
+	same_as_perf -- -f -a --demangle -G -F +machine_pid,+vcpu,+bpf-output -- dwarf.data
+	assay script -i user.data -F ip,sym,srccode >out
+	has '^|[0-9]* .*line that is hot' out
+	# The facts are those of perf's header; so is each line about an event.
+	perf script -i user.data --header-only | grep -E '^# (captured|hostname|os release|perf version|arch|cpuid|total memory|event) ' >wanted
+	assay script -i user.data --header-only >header
+	[ "$(grep -cvE '^#' header)" = 0 ]
+	grep -E '^# (captured|hostname|os release|perf version|arch|cpuid|total memory|event) ' header | diff wanted -
+	assay script -i user.data -I | cmp -n "$(stat -c %s header)" - header
+	assay script -i user.data --header --kallsyms /proc/kallsyms -v | has -c 'work' -
+	run assay script -i user.data --kallsyms /nowhere
+	[ "$status" = 0 ]
+}
+
+@test "inlined functions have lines with --inline, above the function that has their code" {
+	perf_record --call-graph dwarf,4096 -e cpu-clock:u -F 299 -o dwarf.data -- "$PROGRAMS/inlines"
+	assay script -i dwarf.data --inline >out
+	has -Pzo '\tmix\+0x[0-9a-f]* \(inlined\)\n|mix\+0x[0-9a-f]+ \(inlined\)\n.*stir\+0x[0-9a-f]+ \(inlined\)\n.* work\+0x[0-9a-f]+ \(/' out
+	[ "$(assay script -i dwarf.data --no-inline | grep -c inlined)" = 0 ]
+	if command -v perf >/dev/null && command -v addr2line >/dev/null; then
+		perf script -i dwarf.data --inline -F ip,sym,symoff 2>/dev/null | grep -E ' (mix|stir|work)\+' >theirs
+		assay script -i dwarf.data --inline -F ip,sym,symoff | grep -E ' (mix|stir|work)\+' | diff theirs -
+	fi
+}
+
+# A recording of two events, of which the second is of a guest.
+@test "samples of a guest have its process and its CPU, as in perf" {
+	{
+		printf PERFILE2
+		le 16 8
+		le 64 4; le 0 2; le 88 2
+		le 1 4; le 64 4; le 0 8; le 1000000 8; le $((0x10007)) 8; le 0 8; le $((1 << 18)) 8; le 0 8; le 0 8
+		le 5 8; le 6 8
+		# ID_INDEX: id, number, CPU, thread; then process and CPU of the guest
+		le 69 4; le 0 2; le 112 2
+		le 2 8
+		le 5 8; le 0 8; le 0 8; le 41 8
+		le 6 8; le 1 8; le 1 8; le 41 8
+		le 0 8; le 0 8
+		le 4321 8; le 7 8
+		for id in 5 6 5; do
+			le 9 4; le 2 2; le 40 2
+			le $id 8; le 4096 8; le 41 4; le 41 4; le $((id * 1000000000)) 8
+		done
+	} >guest.data
+	assay script -i guest.data -F machine_pid,vcpu,comm,tid,time >out
+	diff out - <<-'END'
+		             :41    41     5.000000: 
+		             :41    41     5.000000: 
+		VM: 4321 VCPU:007              :41    41     6.000000: 
+	END
+	assay script -i guest.data --format json | jq -c '[.machine_pid, .vcpu]' | diff - <(printf '%s\n' '[null,null]' '[null,null]' '[4321,7]')
+	if command -v perf >/dev/null; then
+		perf script -i guest.data -F machine_pid,vcpu,comm,tid,time 2>/dev/null | diff out -
+	fi
+}

@@ -2,6 +2,10 @@
 /* `assay script`: every field that text has is in JSON, too, under the key of its row. */
 #include "unit.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "base/buf.h"
 #include "config.h"
 #include "perfdata/tracepoint.h"
@@ -9,6 +13,24 @@
 #include "script/script.h"
 #include "symbol/disasm.h"
 #include "symbol/symbols.h"
+
+/* Its twelfth line says so. */
+static char source_path[] = "/tmp/assay-test-source.XXXXXX";
+
+static int write_source(void **state)
+{
+	int fd = mkstemp(source_path);
+
+	(void)state;
+	return fd < 0 || dprintf(fd, "\n\n\n\n\n\n\n\n\n\n\nthe twelfth line\nthe last") < 0 ||
+	       close(fd) < 0;
+}
+
+static int remove_source(void **state)
+{
+	(void)state;
+	return unlink(source_path);
+}
 
 static const struct image program = { .kind = IMAGE_NAMED, .path = "program" };
 
@@ -23,7 +45,7 @@ static void names_of(const void *context, image_id id,
 		     void (*visit)(void *visitor, const struct given_symbol *symbol), void *visitor)
 {
 	struct given_symbol function = { 0x1000, 0x100, "function", 0 };
-	struct given_symbol line = { 0x1000, 0x100, "source.c", 12 };
+	struct given_symbol line = { 0x1000, 0x100, source_path, 12 };
 
 	(void)context;
 	(void)id;
@@ -102,6 +124,8 @@ static bool has_field(enum script_field field, bool is_json, const char *wanted)
 		.depth = 1,
 		.insns = 8,
 		.cycles = 9,
+		.machine_pid = 77,
+		.vcpu = 3,
 		.insn_size = 1,
 		.insn = { 0x90 },
 	};
@@ -112,6 +136,7 @@ static bool has_field(enum script_field field, bool is_json, const char *wanted)
 		{ .type = PERF_TYPE_TRACEPOINT },
 		{ .type = PT_SYNTH_TYPE, .config = PT_SYNTH_CBR },
 		{ .type = PERF_TYPE_RAW },
+		{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_BPF_OUTPUT },
 	};
 	struct tracepoint_format *trace =
 		tracepoint_new(trace_format, sizeof(trace_format) - 1, false);
@@ -147,6 +172,25 @@ static bool has_field(enum script_field field, bool is_json, const char *wanted)
 	tracepoint_free(trace);
 	buf_fini(&out);
 	return is_there;
+}
+
+/* perf 6.1's bytes: lines of eight, and the text if all of it is one. */
+static void the_output_of_bpf_is_perfs(void **state)
+{
+	struct buf out = { 0 };
+
+	(void)state;
+	script_put_bpf_output(&out, (const uint8_t *)"Raise a BPF\0\0", 13);
+	assert_string_equal(buf_cstr(&out),
+			    "\n      BPF output: 0000: 52 61 69 73 65 20 61 20  Raise a \n"
+			    "                  0008: 42 50 46 00 00           BPF..   \n"
+			    "      BPF string: \"Raise a BPF\"\n");
+	out.len = 0;
+	/* a number is no text, and neither is one that goes on behind its end */
+	script_put_bpf_output(&out, (const uint8_t *)"\1a", 2);
+	script_put_bpf_output(&out, (const uint8_t *)"a\0b", 4);
+	assert_null(strstr(buf_cstr(&out), "BPF string"));
+	buf_fini(&out);
 }
 
 static void every_field_of_text_is_in_json(void **state)
@@ -205,6 +249,11 @@ static void every_field_is_in_text(void **state)
 		[FIELD_CODE_PAGE_SIZE] = "4K",
 		[FIELD_CGROUP] = "/group",
 		[FIELD_TRANSACTION] = "transaction=0x5",
+		[FIELD_INSNLEN] = "ilen: 1",
+		[FIELD_BPF_OUTPUT] = "BPF output: 0000: 07 00 00 00",
+		[FIELD_MACHINE_PID] = "VM:   77 ",
+		[FIELD_VCPU] = "VCPU:003 ",
+		[FIELD_SRCCODE] = "|12       the twelfth line\n",
 	};
 
 	(void)state;
@@ -227,7 +276,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field_of_text_is_in_json),
 		cmocka_unit_test(every_field_is_in_text),
+		cmocka_unit_test(the_output_of_bpf_is_perfs),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, write_source, remove_source);
 }
