@@ -147,6 +147,9 @@ struct code_addr script_frame_code(const struct script_row *row, uint32_t frame)
 
 /* script_text.c, script_json.c */
 void script_print_text(struct script_printer *p, const struct script_row *row);
+/* The fields from the comm to the time. Narrow: the comm is not padded. */
+void script_text_put_start(struct script_printer *p, uint64_t fields, const struct script_row *row,
+			   bool is_narrow);
 void script_print_event(struct script_printer *p, const struct event *e, const char *comm);
 void script_print_error(struct script_printer *p, const struct event *e);
 void script_json_error(struct script_printer *p, const struct event *e);
