@@ -29,6 +29,16 @@ void thread_be_ordinary(void)
 		setpriority(PRIO_PROCESS, 0, 0);
 }
 
+#define NICE_HURRY (-20)
+
+void thread_hurry(bool is_wanted)
+{
+	int now = getpriority(PRIO_PROCESS, 0), wanted = is_wanted ? NICE_HURRY : 0;
+
+	if (now <= 0 && now != wanted)
+		setpriority(PRIO_PROCESS, 0, wanted);
+}
+
 void thread_init_lock(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t inherits;

@@ -124,7 +124,7 @@ static void *copy_thread(void *arg)
 {
 	struct table_maps *m = arg;
 
-	thread_be_ordinary();
+	thread_hurry(true); /* samples wait for tables, and a copy takes no time */
 	pthread_mutex_lock(&m->lock);
 	while (!atomic_load(&m->is_ending)) {
 		struct job job;

@@ -89,13 +89,16 @@ static bool is_kept(enum privilege_role role, unsigned int capability, bool has_
 
 void privilege_go_first(void)
 {
-	struct rlimit first = { 0 };
+	struct rlimit first = { 0 }, nice = { 0 };
 
 	if (getpriority(PRIO_PROCESS, 0) == 0)
 		setpriority(PRIO_PROCESS, 0, NICE_FIRST);
 	/* real_time_guard_look() may end the priority, and needs this to get it again */
 	if (getrlimit(RLIMIT_RTPRIO, &first) == 0 && first.rlim_max < 1)
 		setrlimit(RLIMIT_RTPRIO, &(struct rlimit){ 1, 1 });
+	/* likewise thread_hurry(): 20 less the nice value */
+	if (getrlimit(RLIMIT_NICE, &nice) == 0 && nice.rlim_max < 40)
+		setrlimit(RLIMIT_NICE, &(struct rlimit){ 40, 40 });
 }
 
 /*

@@ -27,6 +27,7 @@
 #define FILE_JOBS_BURST_NS (10 * UINT64_C(1000000000))
 #define FILE_JOBS_PERCENT  1
 #define FILE_JOBS_THREADS  4
+#define FILE_JOBS_HURRY_NS (1 * UINT64_C(1000000000)) /* of that, at a low nice value */
 #define FILE_JOBS_MAX      16384
 
 /* Answers of the parser; failures there that a user has at once, and the time that forgets one. */
@@ -37,6 +38,11 @@
 /* Names that a daemon keeps beside its history, and the largest of them that a report reads. */
 #define KEPT_NAMES_BYTES    (UINT64_C(64) << 20)
 #define KEPT_NAME_MAX_BYTES ((size_t)96 << 20)
+
+/* Images whose unwind tables are built at a low nice value: bytes at once, and each second since.
+ */
+#define UNWIND_HURRY_BYTES      ((uint64_t)512 << 20)
+#define UNWIND_HURRY_PER_SECOND ((uint64_t)16 << 20)
 
 /* ---- processes ---- */
 

@@ -532,12 +532,22 @@ static int explain(struct parser_child *p, const struct parser_question *q, int 
 	}
 }
 
+/* A child works at the nice value of the thread that asks (thread_hurry()). */
+static void follow_asker(const struct parser_child *p)
+{
+	int own = getpriority(PRIO_PROCESS, 0);
+
+	if (getpriority(PRIO_PROCESS, (id_t)p->pid) != own)
+		setpriority(PRIO_PROCESS, (id_t)p->pid, own);
+}
+
 static size_t ask_child(struct parser_child *p, struct asking *a, struct parser_result *results)
 {
 	bool is_over;
 
 	if (!p->pid && (results->error = start_child(p, &results->why)) < 0)
 		return 1;
+	follow_asker(p);
 	do {
 		struct parser_result *result = &results[a->done];
 		int r = await_next(p, a, &result->answer);

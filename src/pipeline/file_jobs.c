@@ -117,11 +117,11 @@ static uint64_t used_ns(const struct file_jobs *j, uint32_t user)
 	return index ? j->used_ns.data[*index] : 0;
 }
 
-static bool is_in_budget(const struct file_jobs *j, uint32_t user)
+static bool is_within(const struct file_jobs *j, uint32_t user, uint64_t burst_ns)
 {
 	uint64_t since_ns = clock_monotonic_ns() - j->start_ns;
 
-	return used_ns(j, user) <= FILE_JOBS_BURST_NS + since_ns / 100 * FILE_JOBS_PERCENT;
+	return used_ns(j, user) <= burst_ns + since_ns / 100 * FILE_JOBS_PERCENT;
 }
 
 static bool is_user_busy(const struct file_jobs *j, uint32_t user)
@@ -174,11 +174,14 @@ static void do_job(struct job_thread *t, struct file_job *job)
 	struct file_jobs *j = t->jobs;
 	uint64_t cpu_ns = clock_thread_cpu_ns();
 
-	job->is_refused = !is_in_budget(j, job->user);
+	bool may_hurry = is_within(j, job->user, FILE_JOBS_HURRY_NS);
+
+	job->is_refused = !is_within(j, job->user, FILE_JOBS_BURST_NS);
 	t->is_busy = true;
 	t->user = job->user;
 	t->since_ns = clock_monotonic_ns();
 	pthread_mutex_unlock(&j->lock);
+	thread_hurry(may_hurry);
 	if (!job->is_refused)
 		job->run(job);
 	pthread_mutex_lock(&j->lock);

@@ -57,7 +57,8 @@ struct unwind_library {
 	pthread_t thread;
 	pthread_mutex_t lock; /* of the fields below */
 	pthread_cond_t wake, done;
-	struct entry *first; /* of the queue of images to build, the smallest first */
+	struct entry *first;              /* of the queue of images to build, the smallest first */
+	uint64_t start_ns, hurried_bytes; /* the thread's: of images that were built in a hurry */
 	bool is_ending;
 };
 
@@ -314,6 +315,23 @@ static void finish_entry(struct unwind_library *lib, struct entry *e)
 
 /* ---- the thread ---- */
 
+static size_t image_bytes(const struct entry *e)
+{
+	return e->bytes ? e->size : e->file.size;
+}
+
+/* The time of a build grows with the file. */
+static bool may_hurry(struct unwind_library *lib, const struct entry *e)
+{
+	uint64_t since_s = (clock_monotonic_ns() - lib->start_ns) / NS_PER_SECOND;
+	uint64_t bytes = lib->hurried_bytes + image_bytes(e);
+
+	if (bytes > UNWIND_HURRY_BYTES + since_s * UNWIND_HURRY_PER_SECOND)
+		return false;
+	lib->hurried_bytes = bytes;
+	return true;
+}
+
 static void *build_thread(void *arg)
 {
 	struct unwind_library *lib = arg;
@@ -329,6 +347,7 @@ static void *build_thread(void *arg)
 		}
 		lib->first = e->next;
 		pthread_mutex_unlock(&lib->lock);
+		thread_hurry(may_hurry(lib, e));
 		finish_entry(lib, e);
 		atomic_fetch_add(&lib->generation, 1);
 		pthread_mutex_lock(&lib->lock);
@@ -336,11 +355,6 @@ static void *build_thread(void *arg)
 	}
 	pthread_mutex_unlock(&lib->lock);
 	return NULL;
-}
-
-static size_t image_bytes(const struct entry *e)
-{
-	return e->bytes ? e->size : e->file.size;
 }
 
 /* Small ones first: libc, which is in every stack, must not wait for a compiler's libraries. */
@@ -370,6 +384,7 @@ struct unwind_library *unwind_library_new(const struct unwind_library_config *co
 	lib->in_background = config->in_background;
 	lib->has_debug_files = config->has_debug_files;
 	lib->finder = config->finder;
+	lib->start_ns = clock_monotonic_ns();
 	thread_init_lock(&lib->lock);
 	pthread_cond_init(&lib->wake, NULL);
 	thread_init_condition(&lib->done);

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -108,6 +109,42 @@ static void a_user_whose_time_is_used_up_is_refused(void **state)
 	file_jobs_free(j);
 }
 
+static int nice_of_job;
+
+static void note_nice(struct file_job *job)
+{
+	(void)job;
+	nice_of_job = getpriority(PRIO_PROCESS, 0);
+}
+
+static int nice_of_a_job(struct file_jobs *j, uint32_t user)
+{
+	struct test_job *t = xcalloc(1, sizeof(*t));
+	char log[4] = "";
+
+	t->job = (struct file_job){ user, note_nice, log_job, free_job, false, NULL };
+	t->log = log;
+	file_jobs_add(j, &t->job);
+	wait_for_jobs(j, 0);
+	return nice_of_job;
+}
+
+static void jobs_hurry_until_their_user_has_used_much_time(void **state)
+{
+	struct file_jobs *j = file_jobs_new();
+
+	(void)state;
+	if (nice_of_a_job(j, 1) == 0) {
+		file_jobs_free(j);
+		skip_because("this user may not have a negative nice value");
+	}
+	assert_int_equal(nice_of_a_job(j, 2), -20);
+	file_jobs_charge(j, 1, 2 * FILE_JOBS_HURRY_NS);
+	assert_int_equal(nice_of_a_job(j, 1), 0);
+	assert_int_equal(nice_of_a_job(j, 2), -20);
+	file_jobs_free(j);
+}
+
 static void more_jobs_than_may_wait_are_refused(void **state)
 {
 	struct file_jobs *j = file_jobs_new();
@@ -155,6 +192,7 @@ int main(void)
 		cmocka_unit_test(jobs_of_a_user_are_done_in_order),
 		cmocka_unit_test(a_job_that_is_stuck_holds_up_its_user_alone),
 		cmocka_unit_test(a_user_whose_time_is_used_up_is_refused),
+		cmocka_unit_test(jobs_hurry_until_their_user_has_used_much_time),
 		cmocka_unit_test(more_jobs_than_may_wait_are_refused),
 		cmocka_unit_test(the_end_does_not_wait_for_a_job_that_is_stuck),
 	};

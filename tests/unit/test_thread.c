@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Priorities of assay's own threads. */
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -29,6 +30,17 @@ static void a_busy_thread_is_ordinary_until_it_sleeps_again(void **state)
 	assert_false(is_real_time());
 }
 
+static void a_thread_that_hurries_has_a_low_nice_value(void **state)
+{
+	(void)state;
+	thread_hurry(true);
+	if (getpriority(PRIO_PROCESS, 0) == 0)
+		skip_because("this user may not have a negative nice value");
+	assert_int_equal(getpriority(PRIO_PROCESS, 0), -20);
+	thread_hurry(false);
+	assert_int_equal(getpriority(PRIO_PROCESS, 0), 0);
+}
+
 static void other_priorities_stay_as_they_are(void **state)
 {
 	struct real_time_guard guard;
@@ -40,12 +52,15 @@ static void other_priorities_stay_as_they_are(void **state)
 	real_time_guard_look(&guard);
 	assert_false(is_real_time());
 	real_time_guard_end(&guard);
+	thread_hurry(true);
+	assert_int_equal(getpriority(PRIO_PROCESS, 0), 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_busy_thread_is_ordinary_until_it_sleeps_again),
+		cmocka_unit_test(a_thread_that_hurries_has_a_low_nice_value),
 		cmocka_unit_test(other_priorities_stay_as_they_are),
 	};
 

@@ -2,12 +2,16 @@
 /* Tables from images and from the cache, and damaged images and caches. */
 #include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "scratch.h"
 
 #include "base/error.h"
+#include "base/files/cut_guard.h"
 #include "elf/elf_file.h"
+#include "guard/parser.h"
 #include "unwind/cache.h"
 #include "unwind/library.h"
 
@@ -97,6 +101,49 @@ static void a_background_table_is_pending_and_then_there(void **state)
 	for (uint32_t i = 0; i < 8; i++)
 		assert_int_equal(unwind_library_get(lib, i, NULL, &table),
 				 i % 2 ? UNWIND_TABLE_UNREADABLE : UNWIND_TABLE_READY);
+	unwind_library_free(lib);
+}
+
+/* The nice value of the thread that asks for a table. */
+static atomic_int nice_of_build;
+
+int __real_parser_ask(const struct parser_question *q, struct parser_answer *a, struct error *err);
+int __wrap_parser_ask(const struct parser_question *q, struct parser_answer *a, struct error *err);
+
+int __wrap_parser_ask(const struct parser_question *q, struct parser_answer *a, struct error *err)
+{
+	atomic_store(&nice_of_build, getpriority(PRIO_PROCESS, 0));
+	return __real_parser_ask(q, a, err);
+}
+
+static int nice_of_a_build(struct unwind_library *lib, uint32_t number, const char *path)
+{
+	struct unwind_image image = { .path = path };
+	const struct unwind_table *table;
+
+	unwind_library_get(lib, number, &image, &table);
+	assert_true(unwind_library_wait(lib, number, UINT64_MAX));
+	return atomic_load(&nice_of_build);
+}
+
+static void tables_are_built_in_a_hurry_unless_there_are_many_bytes(void **state)
+{
+	struct unwind_library_config config = { .cache_dir = "", .in_background = true };
+	struct unwind_library *lib = unwind_library_new(&config);
+	int first = nice_of_a_build(lib, 0, IMAGE);
+
+	(void)state;
+	if (first == 0) {
+		unwind_library_free(lib);
+		skip_because("this user may not have a negative nice value");
+	}
+	assert_int_equal(first, -20);
+	cut_guard_enable(); /* files are mapped, not copied */
+	/* sparse; its bytes are those of many minutes */
+	run_command("cp %s large && truncate -s 15G large", IMAGE);
+	assert_int_equal(nice_of_a_build(lib, 1, "large"), 0);
+	assert_int_equal(nice_of_a_build(lib, 2, IMAGE), -20);
+	unlink("large");
 	unwind_library_free(lib);
 }
 
@@ -355,6 +402,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_table_is_the_same_from_the_cache),
 		cmocka_unit_test(a_background_table_is_pending_and_then_there),
+		cmocka_unit_test(tables_are_built_in_a_hurry_unless_there_are_many_bytes),
 		cmocka_unit_test(a_file_that_vanishes_before_its_turn_has_a_table),
 		cmocka_unit_test(what_is_in_the_cache_is_found_without_its_file),
 		cmocka_unit_test(a_file_without_a_build_id_is_cached_by_its_content),
