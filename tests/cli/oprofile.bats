@@ -152,3 +152,33 @@ flat_total() {
 	echo "$output"
 	[ "$status" = 0 ]
 }
+
+@test "anonymous memory that parent and child run is named by the process that ran it" {
+	need_recording
+	[ "$(uname -m)" = x86_64 ] || skip "the code is of x86-64"
+	cat >fork.py <<-'END'
+		import ctypes, mmap, os
+		code = mmap.mmap(-1, 4096, prot=7)
+		code.write(b"\xff\xc7\x75\xfc\xc3")  # counts edi up to 0
+		run = ctypes.CFUNCTYPE(None, ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
+		child = os.fork()
+		run(1)
+		print(os.getpid(), flush=True)
+		if child:
+		    os.wait()
+	END
+	assay record -q -e cpu-clock --call-graph=none --store=oprofile -o s -- python3 fork.py >pids
+	[ "$(find s -path '*{anon:anon}*' -name 'cpu-clock*' | grep -o '/[0-9]*\.0x' | tr -dc '0-9x\n' | sed 's/0x$//' | sort -n)" = "$(sort -n pids)" ]
+}
+
+@test "opreport reads the same of JIT code as the original: the last function, too" {
+	need_recording
+	assay record -q -e cpu-clock --call-graph=none --store=oprofile -o s -- "$PROGRAMS/jit" 1500 >map
+	rm -f "$(cat map)"
+	jo=$(find s -name '*.jo')
+	# OProfile takes a function to end at the next symbol: there is one behind the last
+	[ "$(nm -n "$jo" | tail -n 1 | cut -d ' ' -f 3)" = "[end]" ]
+	original=${ASSAY_OPROFILE:-/usr}/bin/opreport
+	{ [ -x "$original" ] && ! "$original" --version | grep -q assay; } || return 0
+	diff <("$original" -n -l --session-dir=s lib-image:'*.jo' 2>/dev/null) <(opreport -n -l --session-dir=s lib-image:'*.jo' 2>/dev/null)
+}

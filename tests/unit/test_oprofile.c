@@ -227,7 +227,7 @@ static void names_of_jit_code_are_an_elf_file(void **state)
 	struct elf_section section;
 	struct elf_file elf;
 	struct buf out = { 0 };
-	uint32_t n = 0, n_code = 0;
+	uint32_t n = 0, n_code = 0, n_ends = 0;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++)
@@ -243,6 +243,9 @@ static void names_of_jit_code_are_an_elf_file(void **state)
 
 		while (i < ARRAY_SIZE(jit_cases) && strcmp(jit_cases[i].symbol.name, found.name))
 			i++;
+		if (!strcmp(found.name, "[end]")) /* where OProfile has the last one end */
+			assert_int_equal(found.link_addr, UINT64_MAX);
+		n_ends += !strcmp(found.name, "[end]");
 		if (i == ARRAY_SIZE(jit_cases)) /* the nameless first one */
 			continue;
 		assert_int_equal(found.link_addr, jit_cases[i].addr);
@@ -250,6 +253,7 @@ static void names_of_jit_code_are_an_elf_file(void **state)
 		n++;
 	}
 	assert_int_equal(n, 5);
+	assert_int_equal(n_ends, 1);
 	buf_fini(&out);
 }
 

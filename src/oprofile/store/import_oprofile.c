@@ -620,10 +620,8 @@ static int import_oprofile_fill_session(struct oprofile_import *im, struct error
 
 	for (size_t i = 0; i < im->files.n && r >= 0; i++)
 		r = import_oprofile_read_file(im, &im->files.data[i], err);
-	/* Our own store has the same names, and more, in its facts. */
-	if (!im->facts.owner)
-		vec_foreach (&im->jit, jit)
-			name_jit_code(im, jit);
+	vec_foreach (&im->jit, jit)
+		name_jit_code(im, jit);
 	name_known_code(im);
 	import_oprofile_tell_losses(im);
 	if (im->facts.has_end)

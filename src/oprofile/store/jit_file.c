@@ -79,6 +79,24 @@ static void find_sections(struct jit_file *f, const struct jit_symbol *s, size_t
 	}
 }
 
+/*
+ * OProfile takes a function to end where the next symbol begins, and the last one where the file's
+ * length from the section's start is over. So there is a symbol behind the last function.
+ */
+static void put_end(struct jit_file *f)
+{
+	const struct section *last = f->sections.n ? &f->sections.data[f->sections.n - 1] : NULL;
+	Elf64_Sym symbol = { .st_name = (uint32_t)f->names.len,
+			     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE),
+			     .st_shndx = (uint16_t)f->sections.n };
+
+	if (!last)
+		return;
+	symbol.st_value = last->end;
+	buf_bytes(&f->symbols, &symbol, sizeof(symbol));
+	buf_cstr0(&f->names, "[end]");
+}
+
 static void jit_file_put_symbols(struct jit_file *f, const struct jit_symbol *s, size_t n)
 {
 	const Elf64_Sym none = { 0 };
@@ -100,6 +118,7 @@ static void jit_file_put_symbols(struct jit_file *f, const struct jit_symbol *s,
 		buf_bytes(&f->symbols, &symbol, sizeof(symbol));
 		buf_cstr0(&f->names, s[i].name);
 	}
+	put_end(f);
 }
 
 static uint32_t section_name(struct jit_file *f, const char *name)

@@ -37,7 +37,7 @@
 
 /* A folder of a process's anonymous memory in an application: names of its code go there. */
 struct jit_folder {
-	int32_t pid;
+	int32_t pid, image_pid; /* image_pid: of the names; the parent's after a fork */
 	char *path;
 };
 
@@ -79,7 +79,8 @@ static struct file_image oprofile_file_image(const struct store *s, const struct
 
 	*key = code->offset;
 	if (oprofile_is_anonymous(image)) {
-		out.pid = image->kind == IMAGE_JIT ? image->pid : pid;
+		/* a child goes on with its parent's image of memory that both have */
+		out.pid = pid > 0 || image->kind != IMAGE_JIT ? pid : image->pid;
 		out.start = code->offset & ~REGION_MASK;
 		*key = code->offset & REGION_MASK;
 	}
@@ -168,14 +169,15 @@ static uint64_t mtime_of(const struct image *image)
 }
 
 /* `folder` is the folder of one region; its parent is the folder of the process. */
-static void note_jit_folder(struct store *s, int32_t pid, const char *folder)
+static void note_jit_folder(struct store *s, int32_t pid, int32_t image_pid, const char *folder)
 {
 	size_t len = path_folder_len(folder);
 
 	vec_foreach (&s->jit_folders, f)
-		if (f->pid == pid && strlen(f->path) == len && !strncmp(f->path, folder, len))
+		if (f->pid == pid && f->image_pid == image_pid && strlen(f->path) == len &&
+		    !strncmp(f->path, folder, len))
 			return;
-	vec_push(&s->jit_folders, (struct jit_folder){ pid, xstrndup(folder, len) });
+	vec_push(&s->jit_folders, (struct jit_folder){ pid, image_pid, xstrndup(folder, len) });
 }
 
 static int oprofile_open_file(struct store *s, const struct file_key *key, struct sample_file **out,
@@ -201,7 +203,7 @@ static int oprofile_open_file(struct store *s, const struct file_key *key, struc
 	int r = file_mkdirs(folder, 0700, err);
 
 	if (r >= 0 && dep->kind == IMAGE_JIT && !key->is_arc)
-		note_jit_folder(s, dep->pid, folder);
+		note_jit_folder(s, key->dep.pid, dep->pid, folder);
 	return r < 0 ? r : sample_file_open(path, &header, out, err);
 }
 
@@ -441,7 +443,7 @@ static int write_jit_names(const struct store *s, const struct jit_folder *folde
 	int r = 0;
 
 	vec_foreach (&s->facts.symbols, known)
-		if (known->kind == IMAGE_JIT && known->pid == folder->pid)
+		if (known->kind == IMAGE_JIT && known->pid == folder->image_pid)
 			vec_push(&symbols, (struct jit_symbol){ known->offset, known->size,
 								known->name, (uint32_t)symbols.n });
 	if (symbols.n) {
