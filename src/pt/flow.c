@@ -145,8 +145,12 @@ size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, b
 	while (f->at < f->end && !f->stops) {
 		if (!pt_flow_is_in_sync(f) && !synchronise(f))
 			break;
-		if (f->block == PT_NO_BLOCK)
+		if (f->block == PT_NO_BLOCK) {
+			const uint8_t *from = f->at;
+
 			f->at = pt_tnt_collect(f->at, f->end, &f->tnt);
+			f->tnt_from = f->at > from ? from : f->tnt_from;
+		}
 		if (f->tnt.n) {
 			pt_flow_use_directions(f);
 			continue;
@@ -165,6 +169,8 @@ size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, b
 	if (is_last && f->at == f->end && f->tnt.n)
 		pt_flow_use_directions(f);
 	pt_flow_check(f);
+	f->n_last_tnt = f->tnt.n ? pt_flow_last_tnt(f) : 0;
+	f->tnt_from = NULL;
 	used = (size_t)(f->at - f->begin);
 	pt_flow_set_fact(f, PT_FACT_BEGINS_BEHIND_CYC, pt_flow_is_after_cyc(f));
 	f->offset += used;

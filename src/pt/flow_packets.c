@@ -30,8 +30,9 @@ static void branch_async(struct pt_flow *f, uint64_t to)
 
 static void on_tip(struct pt_flow *f, const struct pt_packet *p)
 {
-	if (f->position == PT_SEEKING && p->count != PT_IP_NONE) {
-		pt_flow_go_on_at(f, f->last_ip);
+	if (f->position == PT_SEEKING) {
+		if (p->count != PT_IP_NONE)
+			pt_flow_go_on_at(f, f->last_ip);
 		return;
 	}
 	if (f->config.quick && p->count == PT_IP_NONE)
@@ -425,6 +426,39 @@ int pt_flow_next_packet(struct pt_flow *f, struct pt_packet *p)
 	return 0;
 }
 
+unsigned int pt_flow_last_tnt(const struct pt_flow *f)
+{
+	enum pt_block block = PT_NO_BLOCK;
+	const uint8_t *at = f->tnt_from;
+	unsigned int n = f->n_last_tnt;
+	struct pt_packet p;
+	int size;
+
+	for (; at && at < f->at && (size = pt_packet_read(at, f->at, &block, &p)) > 0; at += size)
+		n = p.type == PT_TNT ? p.count : n;
+	return n;
+}
+
+/*
+ * An indirect branch has directions behind it. A TIP may be deferred to the end of the TNT packet
+ * at hand, but not behind the next one. So all TNT packets before the TIP are looked at, however
+ * many of them were collected before the walk.
+ */
+static bool may_be_deferred(struct pt_flow *f)
+{
+	bool has_more = false;
+	const uint8_t *from;
+
+	do {
+		struct pt_tnt more = { 0 };
+
+		from = f->at;
+		f->at = pt_tnt_collect(f->at, f->end, &more);
+		has_more |= more.n;
+	} while (f->at > from);
+	return !has_more && f->tnt.n <= pt_flow_last_tnt(f);
+}
+
 /*
  * Directions are there. An indirect branch among them has its TIP behind the packet that they came
  * in ("deferred TIPs"); with it, what is left of them goes on.
@@ -444,6 +478,10 @@ void pt_flow_use_directions(struct pt_flow *f)
 	}
 	/* Where more may follow at once, a run is to have all the directions that it can take. */
 	r = pt_walk_tnt(f, f->tnt.n > PT_TNT_ROOM && f->at < f->end ? PT_RUN_BITS - 1 : 0);
+	if (r == PT_WALK_NEEDS_TIP && !may_be_deferred(f)) {
+		pt_flow_lose_way(f, PT_ERR_MISMATCH);
+		return;
+	}
 	while (r == PT_WALK_NEEDS_TIP && f->at < f->end) {
 		struct pt_packet p;
 		int size = pt_flow_next_packet(f, &p);

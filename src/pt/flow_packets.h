@@ -11,3 +11,6 @@ void pt_flow_on_packet(struct pt_flow *f, const struct pt_packet *p);
 
 /* Walks until the directions in `tnt` are used up. */
 void pt_flow_use_directions(struct pt_flow *f);
+
+/* How many directions the last TNT packet had, which are not all used. */
+unsigned int pt_flow_last_tnt(const struct pt_flow *f);

@@ -115,6 +115,9 @@ struct pt_flow {
 	uint8_t width; /* of the code at the next address in the trace: 16, 32, 64 */
 
 	struct pt_tnt tnt; /* directions not used yet */
+	/* Where the last of them were collected, up to `at`; NULL: in a piece before. */
+	const uint8_t *tnt_from;
+	unsigned int n_last_tnt; /* directions of the last TNT packet of the piece before */
 	uint64_t last_ip;
 	uint64_t insns;
 	uint64_t steps;                 /* over direct branches (walk.c) */

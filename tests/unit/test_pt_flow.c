@@ -364,8 +364,10 @@ static void errors_have_a_place_and_decoding_goes_on_at_the_next_psb(void **stat
 		const char *text, *error;
 	} cases[] = {
 		{ "TNT N\nTNT N\n", "error at 1010+29: the trace does not fit the code" },
+		{ "TNT TTN\nTIP no ip\n",
+		  "error at 1009+28: a packet that may not be where it is" },
 		{ "TNT TTN\nTNT N\nTIP no ip\n",
-		  "error at 1009+29: a packet that may not be where it is" },
+		  "error at 1009+29: the trace does not fit the code" },
 		{ "TNT TN\n", "error at 1020+28: the trace does not fit the code" },
 		{ "TNT TT\nTIP 0x5000\nTNT T\n", "error at 5000+36: code could not be read" },
 		{ "TNT T\nFUP 0x1009\n", "error at 1020+28: the trace does not fit the code" },

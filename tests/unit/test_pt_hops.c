@@ -356,11 +356,13 @@ static void hops_equal_steps(void **state)
 
 static void hops_over_a_damaged_trace_equal_steps(void **state)
 {
+	static const size_t strides[] = { 97, 333, 611, 617 };
+
 	(void)state;
 	for (uint64_t seed = 1; seed <= 4; seed++) {
 		struct buf trace = play(seed);
 
-		for (size_t at = 100; at < trace.len; at += 617)
+		for (size_t at = 100; at < trace.len; at += strides[seed - 1])
 			trace.data[at] ^= (uint8_t)(1 << at % 8);
 		compare_all(&trace);
 		buf_fini(&trace);
