@@ -190,7 +190,7 @@ static struct dimension dimension_of(const struct gmon *g, uint64_t divisor)
 	const struct profile *p = g->x->profile;
 	const struct counter_info *c = &p->session->info.counters[p->lanes[0].counter];
 	uint64_t period = counter_period(c);
-	struct dimension d = { .rate = 1, .name = "samples", .letter = 'n' };
+	struct dimension d = { .rate = 1, .name = "samples", .letter = '1' };
 	double rate = 0;
 
 	if (!strcmp(c->unit, "ns"))

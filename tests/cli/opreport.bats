@@ -282,6 +282,8 @@ $address 800      39.8010  app                      app                      lea
 	[ "$status" = 0 ]
 	gprof -p -b bin/app flat.out >flat
 	has -E '^ *80\.00 +800\.00 +800\.00 .* leaf' flat
+	# the unit, as OProfile writes it: "samples", padded, and its letter
+	[ "$(tail -c +46 flat.out | head -c 16 | tr '\0' ' ')" = "samples        1" ]
 	run opgprof
 	refused 1 "samples are in 2 images; choose one with image:"
 	[ ! -e gmon.out ]

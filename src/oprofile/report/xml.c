@@ -436,6 +436,7 @@ static void make_rows(struct printer *x)
 					  .with_lines = x->s->with_lines,
 					  .with_details = x->s->with_details,
 					  .with_mangled = x->s->with_mangled,
+					  .is_reversed = x->s->is_reversed,
 					  .threshold = x->s->threshold,
 					  .query = x->s->query,
 					  .sort_lane = x->c.lanes[0],
