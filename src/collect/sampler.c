@@ -22,6 +22,9 @@
 
 #define BATCH 4096
 
+/* Samples with times that wait for the end of their second. */
+#define TIMED_MAX (1u << 20)
+
 /* Beyond this multiple of the rate that the maps were made for, they must be made anew. */
 #define MADE_FOR_TIMES 4
 
@@ -102,6 +105,16 @@ static int read_message(void *context, void *data, size_t size)
 	}
 	/* new messages during the reading could keep us here for ever */
 	return s->poll_left ? 0 : -EAGAIN;
+}
+
+static int read_time(void *context, void *data, size_t size)
+{
+	struct sampler *s = context;
+
+	if (size >= sizeof(struct time_message))
+		vec_push(&s->timed, *(const struct time_message *)data);
+	/* as above; so long a list is a ring that was full several times */
+	return s->timed.n < TIMED_MAX ? 0 : -EAGAIN;
 }
 
 /*
@@ -218,6 +231,10 @@ int sampler_open(const struct sampler_config *c, struct sampler **out, struct er
 	s->messages = ring_buffer__new(bpf_map__fd(s->bpf->maps.messages), read_message, s, NULL);
 	if (!s->messages)
 		return error_errno(err, -errno, "cannot map the sampler's messages");
+	if (c->with_times)
+		s->times = ring_buffer__new(bpf_map__fd(s->bpf->maps.times), read_time, s, NULL);
+	if (c->with_times && !s->times)
+		return error_errno(err, -errno, "cannot map the sampler's times");
 	s->keys = xcalloc(BATCH, sizeof(*s->keys));
 	s->values = xcalloc(BATCH, sizeof(*s->values));
 	*out = take_ptr(s);
@@ -277,6 +294,8 @@ void sampler_close(struct sampler *s)
 	vec_fini(&s->counter_of_fd);
 	vec_fini(&s->bases);
 	ring_buffer__free(s->messages);
+	ring_buffer__free(s->times);
+	vec_fini(&s->timed);
 	table_maps_close(s->tables);
 	sampler_bpf__destroy(s->bpf);
 	stacks_fini(&s->now);
@@ -430,7 +449,8 @@ static int collect_counts(struct sampler *s, struct error *err)
 }
 
 static void visit_counts(struct sampler *s, struct sampler_visitor *visitor,
-			 const struct count_key *key, const struct count_value *value)
+			 const struct count_key *key, const struct count_value *value,
+			 uint64_t time_ns)
 {
 	struct sampler_count count = {
 		.pid = (int32_t)key->pid,
@@ -443,6 +463,7 @@ static void visit_counts(struct sampler *s, struct sampler_visitor *visitor,
 		.stack = key->stack,
 		.samples = value->samples,
 		.period = value->period,
+		.time_ns = time_ns,
 	};
 	const struct known_stack *stack = find_stack(s, key->stack, &count.frames);
 
@@ -467,13 +488,32 @@ int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, size_t most
 
 	s->visitor = visitor;
 	s->poll_left = MIN(s->messages_bytes, most_bytes);
-	e = ring_buffer__consume(s->messages);
+	e = s->times ? ring_buffer__consume(s->times) : 0;
+	if (e >= 0 || e == -EAGAIN)
+		e = ring_buffer__consume(s->messages);
 	return e < 0 && e != -EAGAIN
 		       ? error_errno(err, e, "cannot read the in-kernel sampler's messages")
 		       : 0;
 }
 
-int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct error *err)
+/* Later ones belong to the next second. */
+static void visit_timed(struct sampler *s, uint64_t until_ns, struct sampler_visitor *visitor)
+{
+	size_t kept = 0;
+
+	vec_foreach (&s->timed, m) {
+		const struct count_value one = { 1, m->period };
+
+		if (m->time_ns > until_ns)
+			s->timed.data[kept++] = *m;
+		else
+			visit_counts(s, visitor, &m->key, &one, m->time_ns);
+	}
+	s->timed.n = kept;
+}
+
+int sampler_read(struct sampler *s, uint64_t until_ns, struct sampler_visitor *visitor,
+		 struct error *err)
 {
 	int e = collect_counts(s, err);
 
@@ -484,7 +524,8 @@ int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct erro
 	if (e < 0)
 		return e;
 	for (size_t i = 0; i < s->all_keys.n; i++)
-		visit_counts(s, visitor, &s->all_keys.data[i], &s->all_values.data[i]);
+		visit_counts(s, visitor, &s->all_keys.data[i], &s->all_values.data[i], 0);
+	visit_timed(s, until_ns, visitor);
 	return 0;
 }
 
@@ -511,7 +552,7 @@ int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visito
 
 		memcpy(key.comm, wait.comm, sizeof(key.comm));
 		if (now_ns > wait.start_ns && value.period >= s->bpf->rodata->waits_min_ns)
-			visit_counts(s, visitor, &key, &value);
+			visit_counts(s, visitor, &key, &value, 0);
 	}
 	return 0;
 }

@@ -39,6 +39,7 @@ struct sampler_config {
 	bool with_stacks;
 	bool by_frame_pointer; /* stacks; else by unwind tables (sampler_can_unwind()) */
 	const struct sampler_waits *waits; /* NULL: none */
+	bool with_times;                   /* each sample comes alone, while there is room */
 	/*
 	 * The inode of our pid namespace, in whose numbers pids are given. A process without a
 	 * number there gets PID_OTHER_NAMESPACE and no user frames. 0: the initial namespace. Not
@@ -98,6 +99,7 @@ struct sampler_count {
 	uint32_t n_kernel, n_user;
 	enum language_fit fit;    /* of its frames of languages */
 	uint64_t samples, period; /* for waits: their number, and the sum of ns */
+	uint64_t time_ns;         /* of one sample, or of a wait's end; 0: of a sum */
 };
 
 /* A file, by the kernel's mapping: on overlayfs, the layer's file. */
@@ -166,10 +168,12 @@ uint32_t sampler_table_round(const struct sampler *s);
 void sampler_turn(struct sampler *s, uint64_t now_ns); /* by CLOCK_MONOTONIC */
 
 /*
- * Visits all counts of the epoch before the last sampler_turn(). The program may still write to it
- * for the length of one run, so wait a few milliseconds (see rings_safe_time()).
+ * Visits all counts of the epoch before the last sampler_turn(), and the samples with times up to
+ * until_ns. The program may still write to it for the length of one run, so wait a few milliseconds
+ * (see rings_safe_time()).
  */
-int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct error *err);
+int sampler_read(struct sampler *s, uint64_t until_ns, struct sampler_visitor *visitor,
+		 struct error *err);
 
 /*
  * Visits the threads that still wait, as if they came back at `now_ns`, after the last

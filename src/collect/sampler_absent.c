@@ -72,9 +72,10 @@ void sampler_turn(struct sampler *s, uint64_t now_ns)
 	(void)s, (void)now_ns;
 }
 
-int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct error *err)
+int sampler_read(struct sampler *s, uint64_t until_ns, struct sampler_visitor *visitor,
+		 struct error *err)
 {
-	(void)s, (void)visitor;
+	(void)s, (void)until_ns, (void)visitor;
 	return error_set(err, -ENOSYS, "this assay was built without BPF");
 }
 

@@ -34,7 +34,7 @@ static void set_limit(struct sampler_limits *limits, const char *name, size_t le
 		{ "messages", &limits->messages }, { "chunks", &limits->chunks },
 		{ "loop", &limits->loop },         { "stacks", &limits->stacks },
 		{ "refuse", &limits->refuse },     { "load_ms", &limits->load_ms },
-		{ "files", &limits->files },
+		{ "files", &limits->files },       { "times", &limits->times },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)

@@ -17,6 +17,7 @@ struct sampler_limits {
 	uint32_t seen;     /* stacks that are remembered as sent */
 	uint32_t stacks;   /* frames that the reader remembers in a generation; 0: by the rate */
 	uint32_t messages; /* bytes of the ring: a power of two, and of pages */
+	uint32_t times;    /* bytes of the ring of times, likewise; 0: by the rate */
 	uint32_t chunks;   /* of unwind tables, CHUNK_WORDS each; made when needed */
 	uint32_t loop;     /* 0: as if the kernel had no bpf_loop() */
 	uint32_t refuse;   /* 1: the program has a fault */

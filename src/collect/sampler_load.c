@@ -28,6 +28,8 @@
 /* The ring is mapped twice, so it should not be larger than the rate needs. */
 #define MESSAGES_MIN_BYTES  (1u << 20)
 #define MESSAGES_LEAST_RATE 64u
+#define TIMES_MIN_BYTES     (256u << 10)
+#define TIMES_MAX_BYTES     (32u << 20)
 
 /* Threads that are away at once, and followed processes. */
 #define WAITS_ENTRIES   65536
@@ -144,6 +146,19 @@ static uint32_t messages_bytes(const struct sampler_config *c, uint32_t most)
 	return MIN(bytes, most);
 }
 
+/* For two seconds of samples; for waits, as many as 50,000 switches a second on each CPU make. */
+static uint32_t times_bytes(const struct sampler_config *c, uint32_t limit)
+{
+	uint64_t rate = samples_a_second(c) + (c->waits ? 50000 * c->cpus->n : 0);
+	uint32_t bytes = limit ? limit : TIMES_MIN_BYTES;
+
+	if (!c->with_times)
+		return 4096;
+	while (!limit && bytes < TIMES_MAX_BYTES && bytes < rate * 2 * sizeof(struct time_message))
+		bytes *= 2;
+	return bytes;
+}
+
 int sampler_load(struct sampler *s, struct error *err)
 {
 	const struct sampler_config *c = &s->config;
@@ -180,6 +195,9 @@ int sampler_load(struct sampler *s, struct error *err)
 		       : c->waits    ? STACKS_MAX_WORDS
 				     : stacks_max_words(c);
 	bpf_map__set_max_entries(b->maps.messages, s->messages_bytes);
+	b->rodata->with_times = c->with_times;
+	bpf_map__set_max_entries(b->maps.times, MAX(times_bytes(c, limits.times),
+						    (uint32_t)sysconf(_SC_PAGESIZE)));
 	prepare_waits(b, c);
 	if (limits.files)
 		b->data->next_file = MAX_FILES - MIN(limits.files, MAX_FILES - 1u);

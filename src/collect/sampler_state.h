@@ -36,6 +36,8 @@ struct sampler {
 	struct stacks now, before;       /* of this generation and the one before */
 	struct sampler_visitor *visitor; /* while messages are read */
 	struct ring_buffer *messages;
+	struct ring_buffer *times;      /* NULL: without times */
+	VEC(struct time_message) timed; /* not visited yet */
 	struct table_maps *tables;
 	struct count_key *keys; /* a batch */
 	struct count_value *values;

@@ -125,7 +125,9 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	  "stacks cut in code whose file is not here ('assay why' names the file and the places "  \
 	  "where assay looked)")                                                                   \
 	LANGUAGE_LOSSES(X, PHP, "php", "PHP")                                                      \
-	LANGUAGE_LOSSES(X, RUBY, "ruby", "Ruby")
+	LANGUAGE_LOSSES(X, RUBY, "ruby", "Ruby")                                                   \
+	X(TIMES_FULL, NOTE, "times-full",                                                          \
+	  "samples of which only the second is known: the sampler had no room for their times")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -326,7 +326,8 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 				: strings_add(machine_strings(k->machine), c->comm),
 		.app = app.n ? app : thread.app,
 		.cgroup = machine_cgroup(k->machine, &thread, c->cgroup),
-		.time_ns = k->time_ns,
+		.time_ns = c->time_ns ? c->time_ns : k->time_ns,
+		.is_timed = c->time_ns > 0,
 		.period = c->period,
 		.leaf_loss = -1,
 	};
@@ -476,7 +477,7 @@ int in_kernel_read(struct in_kernel *k, uint64_t time_ns, struct error *err)
 	for (; k->with_tables && k->n_seen < k->files.n; k->n_seen++)
 		want_table(k, k->n_seen);
 	add_late(k);
-	e = sampler_read(k->sampler, &k->visitor, err);
+	e = sampler_read(k->sampler, is_final(k) ? UINT64_MAX : time_ns, &k->visitor, err);
 	walked_stacks_forget(k);
 	return e;
 }

@@ -148,7 +148,7 @@ int recorder_open_session(struct recorder *r, const char *dir, struct error *err
 		.merged = c->merged,
 		.segment_bytes = c->segment_bytes,
 		.table_bytes = c->table_bytes,
-		.exact_times = c->exact_times && !c->in_kernel,
+		.exact_times = c->exact_times,
 		.writes_behind = c->writes_behind,
 	};
 	struct pipeline_config pipeline = {
@@ -352,6 +352,7 @@ static int load_sampler(struct recorder *r, struct error *err)
 		.with_stacks = stacks != STACKS_NONE,
 		.by_frame_pointer = !with_tables,
 		.waits = config->off_cpu ? &waits : NULL,
+		.with_times = config->exact_times,
 		.pid_namespace = sources_pid_namespace(NULL),
 		.tids = config->in_kernel ? r->tids.data : NULL,
 		.n_tids = config->in_kernel ? r->tids.n : 0,

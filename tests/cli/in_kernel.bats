@@ -124,7 +124,7 @@ while True:
 @test "a full map of counts loses samples, and counts them" {
 	need_sampler
 	lost_one() { has_lost ring-full; }
-	ASSAY_SAMPLER_LIMITS=counts=2 record_until lost_one -a --collector bpf -e cpu-clock \
+	ASSAY_SAMPLER_LIMITS=counts=2,times=4096 record_until lost_one -a --collector bpf -e cpu-clock \
 		-F "$(at_most 997)" -o s -- python3 -c "$PYTHON"
 	[[ "$output" != *" 0 lost,"* ]]
 }

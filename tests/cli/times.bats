@@ -109,3 +109,36 @@ clock() {
 	assay script -i s --format json >samples
 	[ "$(jq .time_ns samples | sort -u | wc -l)" -lt "$(wc -l <samples)" ]
 }
+
+@test "record -a: each sample has its time, and names the right function" {
+	need_sampler
+	assay record -q -a -e cpu-clock -F "$(at_most 4000)" -o s -- "$PROGRAMS/alternates" 200 >turns
+	assay script -i s --comm alternates --format json >samples
+	sample_functions <samples | sort -n | right >sums
+	read -r good all <sums
+	[ "$all" -gt 100 ]
+	[ $((good * 100)) -ge $((all * 99)) ]
+}
+
+@test "record -a: samples without room for their time are counted, and reported" {
+	need_sampler
+	export ASSAY_SAMPLER_LIMITS=times=4096
+	assay record -q -a -e cpu-clock -F "$(at_most 4000)" -o s -- "$PROGRAMS/alternates" 300 >turns
+	assay info -i s --format json >facts
+	[ "$(jq '.losses["times-full"] > 0 and .lost == 0' facts)" = true ]
+	timed=$(assay script -i s --comm alternates --format json | jq .time_ns | sort -u | wc -l)
+	[ "$timed" -gt 10 ]
+	[ "$timed" -lt "$(total cpu-clock samples comm:alternates)" ]
+}
+
+@test "a wait keeps its own length, and ends at its time" {
+	need_sampler
+	run assay record --off-cpu -e cpu-clock -o probe.assay -- true
+	[ "$status" = 0 ] || skip "$output"
+	assay record -q --off-cpu -e cpu-clock -o s -- sh -c 'sleep 0.2; sleep 0.3'
+	assay script -i s --comm sleep --format json |
+		jq -s '[.[] | select(.event == "off-cpu:sleep" and .period >= 190000000)] | sort_by(.time_ns)' >waits
+	[ "$(jq length waits)" = 2 ]
+	jq -e '.[0].period >= 200000000 and .[1].period >= 300000000' waits
+	jq -e '.[1].time_ns - .[0].time_ns >= .[1].period - 1000' waits # the second began after the first
+}

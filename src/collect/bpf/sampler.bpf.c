@@ -53,8 +53,30 @@ static __always_inline bool count_in(void *map, const struct count_key *key, __u
 	return true;
 }
 
+const volatile bool with_times = false; /* set before loading */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* set before loading */
+} times SEC(".maps");
+
+/* An idle CPU has nothing to time. */
+static __always_inline bool send_time(const struct count_key *key, __u64 period)
+{
+	struct time_message m = { .key = *key, .time_ns = bpf_ktime_get_ns(), .period = period };
+
+	if (!key->pid)
+		return false;
+	if (!bpf_ringbuf_output(&times, &m, sizeof(m), BPF_RB_NO_WAKEUP))
+		return true;
+	lose(SAMPLER_TIMES_FULL);
+	return false;
+}
+
 static __always_inline bool count_key(const struct count_key *key, __u64 period)
 {
+	if (with_times && send_time(key, period))
+		return true;
 	return epoch & 1 ? count_in(&counts_odd, key, period) : count_in(&counts_even, key, period);
 }
 

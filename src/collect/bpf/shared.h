@@ -4,7 +4,8 @@
  *
  * The sampler runs at every overflow. It turns each frame into (file, offset) by the process's own
  * mappings, hashes the stack, and counts (stack, thread, CPU) in a map. New stacks and new files
- * are sent whole through a ring buffer. All other data are counts.
+ * are sent whole through a ring buffer. All other data are counts; with exact times, a sample is a
+ * message in a ring of its own, and a count only if that is full.
  *
  * A frame is one 64-bit number:
  *
@@ -105,6 +106,12 @@ struct count_key {
 
 struct count_value {
 	__u64 samples, period;
+};
+
+/* A sample or a wait with its own time, in place of a count. A wait ends at its time. */
+struct time_message {
+	struct count_key key;
+	__u64 time_ns, period; /* CLOCK_MONOTONIC; the ns of a wait */
 };
 
 /* The reason why a thread left its CPU. X(id, name, text); the numbers are those of the events. */
@@ -208,6 +215,7 @@ enum sampler_loss {
 				  room for the raw stack */
 	SAMPLER_TABLES_FULL,   /* stacks through a file whose table had no room */
 	SAMPLER_WAITS_FULL,    /* waits without room in the map */
+	SAMPLER_TIMES_FULL,    /* samples without room for their times: they are counted */
 	N_SAMPLER_LOSSES,
 	N_STOP_COUNTERS = N_SAMPLER_LOSSES + N_UNWIND_STOPS,
 	N_SAMPLER_COUNTERS = N_STOP_COUNTERS + N_LANGUAGES * N_LANGUAGE_LOSSES
