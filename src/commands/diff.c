@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* assay diff: what changed between two profiles. */
-#include <ctype.h>
 #include <errno.h>
-#include <fnmatch.h>
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,19 +10,20 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "commands/diff_baseline.h"
 #include "commands/opening.h"
 #include "commands/perf_options.h"
 #include "open/input.h"
-#include "report/diff_print.h"
+#include "report/gate_print.h"
 #include "symbol/symbols.h"
 
 struct diff_args {
-	const char *input, *against, *format, *csv, *output, *weight, *cache, *itrace;
+	const char *input, *against, *history, *format, *csv, *output, *weight, *cache, *itrace;
 	struct window_args window;
 	struct option_list fail_if;
 	double threshold;
-	uint64_t limit;
-	bool no_demangle, no_itrace, tree, significant, idle, no_pager;
+	uint64_t limit, n_sessions;
+	bool no_demangle, no_itrace, tree, significant, idle, no_pager, any_machine;
 	struct code_args code;
 	const char *container_names;
 };
@@ -51,15 +49,20 @@ static const struct option_spec diff_options[] = {
 	{ 0, "significant", NULL, OPT_FLAG, FIELD(significant), NULL,
 	  "only changes that would come by chance less than once in a hundred" },
 	{ 0, "fail-if", "RULE", OPT_LIST, FIELD(fail_if), NULL,
-	  "exit with 1 if symbol[:GLOB]>POINTS% holds, as 'symbol>+3%'",
-	  "*symbol>+3%* holds if the share of some function grew by more than 3 points. "
-	  "*symbol:GLOB>+3%* holds for a function whose name matches the glob. *<-3%* is "
-	  "for shares that shrank. Only significant changes count. May be given several "
-	  "times." },
+	  "exit with 1 if RULE is broken, as 'total>+5%' or 'symbol:parse>+0.2s'",
+	  "See *RULES*. May be given several times." },
+	{ 0, "against-history", "DIR", OPT_STRING, FIELD(history), NULL,
+	  "the old side: the last sessions in DIR, with their spread",
+	  "The operands are the new session and filters. Only sessions that ended count, and not "
+	  "the new one. The table shows the newest of them; rules and the test are of all." },
+	{ 0, "sessions", "N", OPT_U64, FIELD(n_sessions), "10",
+	  "with --against-history: so many sessions at most", NULL, 2, 1000 },
+	{ 0, "any-machine", NULL, OPT_FLAG, FIELD(any_machine), NULL,
+	  "compare CPU time also of different machines" },
 	WEIGHT_OPTION(FIELD(weight), "shares are of samples or of events"),
 	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "count idle processors, too" },
-	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text, csv or json",
-	  .choices = "text|csv|json" },
+	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text",
+	  "text, csv, json, markdown or junit", .choices = "text|csv|json|markdown|junit" },
 	CSV_OPTION(FIELD(csv)),
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
 	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
@@ -73,83 +76,10 @@ static const struct {
 	diff_printer *print;
 	bool is_for_people;
 } formats[] = {
-	{ "text", diff_print_text, true },
-	{ "csv", diff_print_csv, false },
-	{ "json", diff_print_json, false },
+	{ "text", diff_print_text, true },    { "csv", diff_print_csv, false },
+	{ "json", diff_print_json, false },   { "markdown", diff_print_markdown, false },
+	{ "junit", diff_print_junit, false },
 };
-
-/* ---- rules ---- */
-
-struct rule {
-	const char *text;
-	char *glob; /* "*" for any function */
-	double points;
-	bool is_below;
-};
-
-static int bad_rule(const char *text, struct error *err)
-{
-	return error_set(
-		err, -EINVAL,
-		"--fail-if '%s': write symbol>+3%% or symbol:GLOB>+3%%, or < and a negative "
-		"number for shares that shrank",
-		text);
-}
-
-/* Globs hold '<' and '>' (std::vector<int>): the sign is the last one. */
-static int parse_rule(const char *text, struct rule *out, struct error *err)
-{
-	const char *above = strrchr(text, '>'), *below = strrchr(text, '<');
-	const char *sign = !above || (below && below > above) ? below : above;
-	char *end;
-
-	if (!sign || strncmp(text, "symbol", 6) != 0 || (text[6] != ':' && text + 6 != sign))
-		return bad_rule(text, err);
-	errno = 0;
-	out->points = strtod(sign + 1, &end);
-	if (end == sign + 1 || errno || strcmp(end, "%") != 0 || !isfinite(out->points))
-		return bad_rule(text, err);
-	out->text = text;
-	out->is_below = *sign == '<';
-	out->glob = text[6] == ':' ? xstrndup(text + 7, (size_t)(sign - text - 7)) : xstrdup("*");
-	return 0;
-}
-
-/* The source file that tells a name from its namesakes may be left out: "init [sort.c]". */
-static bool names_symbol(const char *glob, const char *symbol)
-{
-	const char *source = strstr(symbol, " [");
-	cleanup(free_at_exit) char *bare =
-		source ? xstrndup(symbol, (size_t)(source - symbol)) : xstrdup(symbol);
-
-	return !strcmp(glob, symbol) || fnmatch(glob, symbol, 0) == 0 ||
-	       fnmatch(glob, bare, 0) == 0;
-}
-
-static bool rule_holds(const struct rule *rule, const struct diff *d, const struct diff_row *row)
-{
-	const char *symbol = strings_get(&d->names, row->symbol);
-	double points = diff_change(d, row) * 100;
-
-	return (rule->is_below ? points < rule->points : points > rule->points) &&
-	       fabs(diff_z(d, row)) >= DIFF_LIKELY && names_symbol(rule->glob, symbol);
-}
-
-/* Tells each row that breaks the rule. */
-static bool check_rule(const struct rule *rule, const struct diff *d)
-{
-	bool holds = false;
-
-	vec_foreach (&d->rows, row) {
-		if (!rule_holds(rule, d, row))
-			continue;
-		log_error("diff: --fail-if '%s': %s in %s: %+.2f points", rule->text,
-			  strings_get(&d->names, row->symbol), strings_get(&d->names, row->image),
-			  diff_change(d, row) * 100);
-		holds = true;
-	}
-	return holds;
-}
 
 /* ---- the two sides ---- */
 
@@ -167,7 +97,11 @@ struct setup {
 	struct diff_args args;
 	struct input *in;
 	struct side sides[2];
-	struct rule *rules;
+	struct diff_baseline baseline; /* the old sessions of --against-history, the newest first */
+	struct side *earlier;          /* all of them but the newest */
+	size_t n_earlier;
+	struct gate_rule *rules;
+	struct gate_result *results;
 	size_t n_rules;
 };
 
@@ -203,11 +137,42 @@ static int take_one(struct setup *s, const struct option_list *operands, struct 
 	return r;
 }
 
+/* --against-history DIR NEW FILTER…: the old sides are sessions of DIR. */
+static int take_history(struct setup *s, const struct option_list *operands, struct error *err)
+{
+	const struct diff_baseline *b = &s->baseline;
+	int r;
+
+	if (s->args.input || s->args.against || !operands->n)
+		return error_set(err, -EINVAL,
+				 "--against-history takes one operand, the new session, and "
+				 "filters; no -i and no --against");
+	r = diff_baseline_find(s->args.history, operands->data[0], s->args.n_sessions, &s->baseline,
+			       err);
+	if (r < 0)
+		return r;
+	s->n_earlier = b->paths.n - 1;
+	s->earlier = xcalloc(s->n_earlier + 1, sizeof(*s->earlier));
+	s->sides[DIFF_OLD].path = b->paths.data[0];
+	s->sides[DIFF_NEW].path = operands->data[0];
+	for (size_t i = 0; i < s->n_earlier; i++)
+		s->earlier[i].path = b->paths.data[i + 1];
+	for (size_t i = 1; i < operands->n && r >= 0; i++) {
+		for (int side = 0; side < 2 && r >= 0; side++)
+			r = query_add(&s->sides[side].query, operands->data[i], err);
+		for (size_t k = 0; k < s->n_earlier && r >= 0; k++)
+			r = query_add(&s->earlier[k].query, operands->data[i], err);
+	}
+	return r;
+}
+
 /* A B FILTER…: the first two are sessions, the filters are for both. */
 static int take_plain(struct setup *s, const struct option_list *operands, struct error *err)
 {
 	int r = 0;
 
+	if (s->args.history)
+		return take_history(s, operands, err);
 	if (s->args.input)
 		return take_one(s, operands, err);
 	if (operands->n < 2)
@@ -306,6 +271,13 @@ static int take_windows(struct setup *s, struct error *err)
 		       : input_window_against(s->args.against, s->args.window.at, new, old, err);
 }
 
+static int finish_query(const struct setup *s, struct side *side, struct error *err)
+{
+	side->query.with_idle = s->args.idle;
+	side->query.containers = input_containers(s->in);
+	return query_check(&side->query, err);
+}
+
 static int parse_setup(struct setup *s, const struct option_list *operands, struct error *err)
 {
 	bool has_braces = false;
@@ -322,13 +294,14 @@ static int parse_setup(struct setup *s, const struct option_list *operands, stru
 		name_side(&s->sides[side]);
 	s->rules = xcalloc(s->args.fail_if.n + 1, sizeof(*s->rules));
 	for (size_t i = 0; i < s->args.fail_if.n && r >= 0; i++) {
-		r = parse_rule(s->args.fail_if.data[i], &s->rules[i], err);
+		r = gate_rule_parse(s->args.fail_if.data[i], &s->rules[i], err);
 		s->n_rules += r >= 0;
 	}
-	for (int side = 0; side < 2; side++) {
-		s->sides[side].query.with_idle = s->args.idle;
-		s->sides[side].query.containers = input_containers(s->in);
-		r = r < 0 ? r : query_check(&s->sides[side].query, err);
+	for (int side = 0; side < 2; side++)
+		r = r < 0 ? r : finish_query(s, &s->sides[side], err);
+	for (size_t i = 0; i < s->n_earlier; i++) {
+		name_side(&s->earlier[i]);
+		r = r < 0 ? r : finish_query(s, &s->earlier[i], err);
 	}
 	if (r >= 0 && s->n_rules && s->args.tree)
 		r = error_set(err, -EINVAL,
@@ -337,17 +310,29 @@ static int parse_setup(struct setup *s, const struct option_list *operands, stru
 	return r;
 }
 
+static void side_fini(struct side *side)
+{
+	profile_free(side->profile);
+	symbolizer_free(side->symbols);
+	session_close(side->session);
+	query_fini(&side->query);
+	free(side->label);
+}
+
 static void setup_fini(struct setup *s)
 {
-	for (int i = 0; i < 2; i++) {
-		profile_free(s->sides[i].profile);
-		symbolizer_free(s->sides[i].symbols);
-		session_close(s->sides[i].session);
-		query_fini(&s->sides[i].query);
-		free(s->sides[i].label);
+	for (int i = 0; i < 2; i++)
+		side_fini(&s->sides[i]);
+	for (size_t i = 0; i < s->n_earlier; i++)
+		side_fini(&s->earlier[i]);
+	free(s->earlier);
+	diff_baseline_fini(&s->baseline);
+	for (size_t i = 0; i < s->n_rules; i++) {
+		if (s->results)
+			gate_result_fini(&s->results[i]);
+		gate_rule_fini(&s->rules[i]);
 	}
-	for (size_t i = 0; i < s->n_rules; i++)
-		free(s->rules[i].glob);
+	free(s->results);
 	free(s->rules);
 	input_free(s->in);
 	option_list_fini(&s->args.fail_if);
@@ -382,9 +367,10 @@ static const char *lane_event(const struct profile *p, uint32_t lane)
 }
 
 /* The first event that both have. */
-static int match_lanes(const struct setup *s, uint32_t lanes[2], struct error *err)
+static int match_lanes(const struct side *old_side, const struct side *new_side, uint32_t lanes[2],
+		       struct error *err)
 {
-	const struct profile *old = s->sides[DIFF_OLD].profile, *new = s->sides[DIFF_NEW].profile;
+	const struct profile *old = old_side->profile, *new = new_side->profile;
 
 	for (lanes[0] = 0; lanes[0] < old->n_lanes; lanes[0]++)
 		for (lanes[1] = 0; lanes[1] < new->n_lanes; lanes[1]++)
@@ -393,21 +379,89 @@ static int match_lanes(const struct setup *s, uint32_t lanes[2], struct error *e
 			    new->lanes[lanes[1]].total.samples)
 				return 0;
 	return error_set(err, -EINVAL, "no event is in both: %s has %s, %s has %s",
-			 side_name(&s->sides[0]), lane_event(old, 0), side_name(&s->sides[1]),
+			 side_name(old_side), lane_event(old, 0), side_name(new_side),
 			 lane_event(new, 0));
 }
 
-static int print_diff(const struct setup *s, const struct diff *d, const char *event,
+/* ---- rules ---- */
+
+static bool lane_counts_time(const struct profile *p, uint32_t lane)
+{
+	return !strcmp(p->session->info.counters[p->lanes[lane].counter].unit, "ns");
+}
+
+static bool is_other_machine(const struct session_info *a, const struct session_info *b)
+{
+	return strcmp(a->cpu_model, b->cpu_model) != 0 || strcmp(a->arch, b->arch) != 0 ||
+	       a->n_cpus != b->n_cpus;
+}
+
+/* CPU times of different machines are no change of the program. */
+static int check_machines(const struct setup *s, const struct side *old, struct error *err)
+{
+	const struct session_info *a = &old->session->info, *b = &s->sides[DIFF_NEW].session->info;
+
+	if (!is_other_machine(a, b) || s->args.any_machine)
+		return 0;
+	for (size_t i = 0; i < s->n_rules; i++)
+		if (gate_rule_is_absolute(&s->rules[i]))
+			return error_set(err, -ENOTSUP,
+					 "--fail-if '%s': %s is of another machine than %s (%s "
+					 "with %u CPUs, %s with %u). Write a rule for points of "
+					 "share, or add --any-machine",
+					 s->rules[i].text, side_name(old),
+					 side_name(&s->sides[DIFF_NEW]), a->cpu_model, a->n_cpus,
+					 b->cpu_model, b->n_cpus);
+	log_warning("diff: %s and %s are of different machines: their CPU times do not compare",
+		    side_name(old), side_name(&s->sides[DIFF_NEW]));
+	return 0;
+}
+
+/* Seconds need an event that counts time. */
+static int check_units(const struct setup *s, bool counts_time, const char *event,
+		       struct error *err)
+{
+	for (size_t i = 0; i < s->n_rules; i++)
+		if (s->rules[i].unit == GATE_SECONDS && !counts_time)
+			return error_set(err, -ENOTSUP,
+					 "--fail-if '%s': the event %s counts no time; write a "
+					 "rule in percent, or choose another event with event:",
+					 s->rules[i].text, event);
+	return 0;
+}
+
+static void log_findings(const struct gate_result *r, bool counts_time)
+{
+	vec_foreach (&r->findings, f) {
+		struct buf text = { 0 };
+
+		gate_finding_print(&text, r->rule, f, counts_time);
+		if (f->is_significant)
+			log_error("diff: --fail-if '%s': %s", r->rule->text, buf_cstr(&text));
+		else if (strcmp(r->rule->glob ? r->rule->glob : "", "*") != 0)
+			log_warning("diff: --fail-if '%s': %s", r->rule->text, buf_cstr(&text));
+		buf_fini(&text);
+	}
+	if (r->verdict == GATE_UNMATCHED)
+		log_error("diff: --fail-if '%s': no function of either side has such a name",
+			  r->rule->text);
+}
+
+static int print_diff(const struct setup *s, const struct gate_input *in, const char *event,
 		      struct error *err)
 {
 	struct diff_page page = {
-		.diff = d,
+		.diff = &in->diffs[0],
 		.profiles = { s->sides[0].profile, s->sides[1].profile },
 		.paths = { side_name(&s->sides[0]), side_name(&s->sides[1]) },
 		.event = event,
 		.min_points = s->args.threshold,
 		.max_rows = s->args.limit,
 		.significant_only = s->args.significant,
+		.counts_time = in->counts_time,
+		.n_old = in->n,
+		.rules = s->results,
+		.n_rules = s->n_rules,
 	};
 	size_t f = 0;
 	struct output out;
@@ -428,28 +482,77 @@ static int print_diff(const struct setup *s, const struct diff *d, const char *e
 	return output_close(&out, err);
 }
 
-static int run_diff(struct setup *s, bool *failed, struct error *err)
+/* Sets *status if a rule is broken, or matches nothing. */
+static void check_rules(struct setup *s, const struct gate_input *in, int *status)
 {
-	const struct profile *profiles[2];
-	uint32_t lanes[2];
-	struct diff d;
-	bool by_period;
+	s->results = xcalloc(s->n_rules + 1, sizeof(*s->results));
+	for (size_t i = 0; i < s->n_rules; i++) {
+		gate_check(in, &s->rules[i], &s->results[i]);
+		log_findings(&s->results[i], in->counts_time);
+		if (s->results[i].verdict == GATE_UNMATCHED)
+			*status = EXIT_USAGE;
+		else if (s->results[i].verdict == GATE_BROKEN && *status == EXIT_OK)
+			*status = EXIT_FAILED;
+	}
+}
+
+static int load_sides(struct setup *s, struct error *err)
+{
 	int r = 0;
 
 	for (int i = 0; i < 2 && r >= 0; i++)
 		r = load_side(s, &s->sides[i], err);
-	if (r >= 0)
-		r = match_lanes(s, lanes, err);
-	if (r < 0)
-		return r;
-	for (int i = 0; i < 2; i++)
-		profiles[i] = s->sides[i].profile;
-	by_period = input_by_period(s->args.weight, profiles[0], profiles[1]);
-	(s->args.tree ? diff_tree : diff_functions)(profiles, lanes, by_period, &d);
-	r = print_diff(s, &d, lane_event(profiles[0], lanes[0]), err);
-	for (size_t i = 0; i < s->n_rules && r >= 0; i++)
-		*failed = check_rule(&s->rules[i], &d) || *failed;
-	diff_fini(&d);
+	for (size_t i = 0; i < s->n_earlier && r >= 0; i++)
+		r = load_side(s, &s->earlier[i], err);
+	r = r < 0 ? r : check_machines(s, &s->sides[DIFF_OLD], err);
+	for (size_t i = 0; i < s->n_earlier && r >= 0; i++)
+		r = check_machines(s, &s->earlier[i], err);
+	return r;
+}
+
+/* Compares each old session with the new one; diffs[0] is of the shown one. */
+static int make_diffs(struct setup *s, struct diff *diffs, size_t *n, struct gate_input *in,
+		      const char **event, struct error *err)
+{
+	for (size_t i = 0; i <= s->n_earlier; i++) {
+		struct side *old = i ? &s->earlier[i - 1] : &s->sides[DIFF_OLD];
+		const struct profile *profiles[2] = { old->profile, s->sides[DIFF_NEW].profile };
+		uint32_t lanes[2];
+		bool by_period;
+		int r = match_lanes(old, &s->sides[DIFF_NEW], lanes, err);
+
+		if (r < 0)
+			return r;
+		by_period = input_by_period(s->args.weight, profiles[0], profiles[1]);
+		(s->args.tree ? diff_tree : diff_functions)(profiles, lanes, by_period, &diffs[i]);
+		*n = i + 1;
+		if (i)
+			continue;
+		*event = lane_event(profiles[0], lanes[0]);
+		in->counts_time = lane_counts_time(profiles[0], lanes[0]) &&
+				  lane_counts_time(profiles[1], lanes[1]);
+	}
+	*in = (struct gate_input){ diffs, *n, in->counts_time };
+	return 0;
+}
+
+static int run_diff(struct setup *s, int *status, struct error *err)
+{
+	struct diff *diffs = xcalloc(s->n_earlier + 1, sizeof(*diffs));
+	struct gate_input in = { 0 };
+	const char *event = "";
+	size_t n = 0;
+	int r = load_sides(s, err);
+
+	r = r < 0 ? r : make_diffs(s, diffs, &n, &in, &event, err);
+	r = r < 0 ? r : check_units(s, in.counts_time, event, err);
+	if (r >= 0) {
+		check_rules(s, &in, status);
+		r = print_diff(s, &in, event, err);
+	}
+	for (size_t i = 0; i < n; i++)
+		diff_fini(&diffs[i]);
+	free(diffs);
 	return r;
 }
 
@@ -458,7 +561,6 @@ static int diff_run(const struct command *self, int argc, char **argv)
 	struct setup s = { .args.threshold = -1 };
 	struct option_list operands = { 0 };
 	struct error err = { 0 };
-	bool failed = false;
 	int status = command_begin(self, false, argc, argv, &s.args, &operands);
 
 	if (status < 0)
@@ -467,12 +569,17 @@ static int diff_run(const struct command *self, int argc, char **argv)
 		log_error("diff: %s", err.text);
 		status = EXIT_USAGE;
 	} else if (status < 0) {
-		int r = run_diff(&s, &failed, &err);
+		int r;
 
+		status = EXIT_OK;
+		r = run_diff(&s, &status, &err);
 		if (r < 0)
 			log_error("diff: %s", err.text);
-		failed = failed || s.sides[0].is_damaged || s.sides[1].is_damaged;
-		status = r < 0 || failed ? EXIT_FAILED : EXIT_OK;
+		if (r == -ENOTSUP) /* the rules do not fit the sessions */
+			status = EXIT_USAGE;
+		else if (status == EXIT_OK &&
+			 (r < 0 || s.sides[0].is_damaged || s.sides[1].is_damaged))
+			status = EXIT_FAILED;
 	}
 	setup_fini(&s);
 	option_list_fini(&operands);
@@ -491,15 +598,34 @@ static const struct command_section diff_sections[] = {
 	  "by chance once in a hundred comparisons, one with *\\*\\** once in a thousand "
 	  "(two-proportion z-test on the counts). What differs beyond chance need not be the "
 	  "code: a busy machine and another input differ, too." },
-	{ "EXIT STATUS", "0, also if something changed; 1 if a rule of *--fail-if* holds, or on "
-			 "failure; 2 for wrong usage." },
+	{ "RULES",
+	  "Rules of *--fail-if* are about the first event that both sides have.\n\n"
+	  "*total>+5%*, *total>+0.2s*\n\tthe CPU time of all samples grew by more than 5 "
+	  "percent, or 0.2 seconds\n\n"
+	  "*symbol:GLOB>+5%cpu*, *symbol:GLOB>+0.2s*\n\tthe CPU time of a function of such a "
+	  "name grew so much\n\n"
+	  "*symbol:GLOB>+3%*\n\tits share grew by more than 3 points\n\n"
+	  "*symbol>* is for each function. *<* and a negative number are for less time. Of an "
+	  "event that counts no time, percent are of its events.\n\n"
+	  "Only significant changes break a rule, and assay reports the others. Chance makes such "
+	  "a change once in a "
+	  "hundred comparisons. A rule for each function makes many comparisons. With "
+	  "*--against-history*, the spread of the old sessions decides (Student's t). CPU times "
+	  "of different machines do not compare; such a rule is refused there, unless "
+	  "*--any-machine* is given. Sessions may have different rates." },
+	{ "EXIT STATUS",
+	  "0, also if something changed; 1 if a rule of *--fail-if* is broken, or on "
+	  "failure; 2 for wrong usage, and if a rule names no function, or does "
+	  "not fit the sessions." },
 	{ NULL },
 };
 
 static const struct command_example diff_examples[] = {
 	{ "assay diff before.assay after.assay", "functions that grew or shrank" },
-	{ "assay diff a.assay b.assay --fail-if 'symbol>+3%'",
+	{ "assay diff a.assay b.assay --fail-if 'total>+5%'",
 	  "in a build that must not get slower" },
+	{ "assay diff --against-history runs new.assay --fail-if 'total>+2%' --format junit",
+	  "the same, beside the spread of the runs before" },
 	{ "assay diff lib-image:libc.so.6 { a.assay time:0-10s } { a.assay time:10s- }",
 	  "two parts of one session" },
 	{ "assay diff --session-dir /var/lib/assay --since -1h --against -25h",

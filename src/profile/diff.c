@@ -157,6 +157,7 @@ static void differ_init(struct differ *d, const struct profile *const profiles[2
 
 		out->whole[side] = weight_value(total, by_period);
 		out->samples[side] = total->samples;
+		out->period[side] = total->period;
 	}
 }
 
@@ -190,6 +191,7 @@ static void add_functions(struct differ *d, const struct profile *p, uint32_t la
 		row = &d->out->rows.data[n];
 		row->self[side] += weight_value(&cell->self, d->by_period);
 		row->total[side] += weight_value(&cell->total, d->by_period);
+		weight_add(&row->own[side], &cell->self);
 	}
 	rows_fini(&rows);
 }
@@ -226,6 +228,7 @@ static void add_chains(struct differ *d, const struct profile *p, uint32_t lane,
 		if (row == NO_INDEX)
 			continue;
 		d->out->rows.data[row].self[side] += weight;
+		weight_add(&d->out->rows.data[row].own[side], &profile_weights(p, e)[lane]);
 	}
 	free(keys);
 	free(rows);
@@ -283,4 +286,26 @@ double diff_z(const struct diff *d, const struct diff_row *row)
 	pooled = (old_share * n_old + new_share * n_new) / (n_old + n_new);
 	spread = sqrt(pooled * (1 - pooled) * (1 / n_old + 1 / n_new));
 	return spread > 0 ? (new_share - old_share) / spread : 0;
+}
+
+double diff_time(const struct diff *d, const struct diff_row *row, enum diff_side side)
+{
+	return (double)(row ? row->own[side].period : d->period[side]);
+}
+
+double diff_time_variance(const struct diff *d, const struct diff_row *row, enum diff_side side)
+{
+	double n = (double)(row ? row->own[side].samples : d->samples[side]);
+	double time = diff_time(d, row, side);
+
+	return n > 0 ? time * time / n : 0;
+}
+
+double diff_time_z(const struct diff *d, const struct diff_row *row)
+{
+	double variance =
+		diff_time_variance(d, row, DIFF_OLD) + diff_time_variance(d, row, DIFF_NEW);
+	double change = diff_time(d, row, DIFF_NEW) - diff_time(d, row, DIFF_OLD);
+
+	return variance > 0 ? change / sqrt(variance) : 0;
 }

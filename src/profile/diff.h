@@ -33,6 +33,7 @@ enum diff_side { DIFF_OLD, DIFF_NEW };
 struct diff_row {
 	string_id image, symbol; /* of struct diff; symbol "": code without a name */
 	uint64_t self[2], total[2];
+	struct weight own[2];   /* as self, by samples and events */
 	uint32_t parent, depth; /* trees: index of the row above, NO_INDEX at the top; else 0 */
 };
 
@@ -40,6 +41,7 @@ struct diff {
 	VEC(struct diff_row) rows; /* trees: parents before children; flat: in no order */
 	uint64_t whole[2];         /* what shares are of */
 	uint64_t samples[2];       /* what the test is of */
+	uint64_t period[2];        /* ns, or events */
 	bool is_tree;
 	struct strings names;
 };
@@ -63,3 +65,11 @@ static inline const uint64_t *diff_weights(const struct diff *d, const struct di
 double diff_share(const struct diff *d, const struct diff_row *row, enum diff_side side);
 double diff_change(const struct diff *d, const struct diff_row *row); /* of shares: -1 … 1 */
 double diff_z(const struct diff *d, const struct diff_row *row);
+
+/*
+ * Absolute amounts: ns of clocks, else events. `row` NULL: of the whole. A sample stands for its
+ * period. As the length of a run is not fixed, the variance of x samples is x periods squared.
+ */
+double diff_time(const struct diff *d, const struct diff_row *row, enum diff_side side);
+double diff_time_variance(const struct diff *d, const struct diff_row *row, enum diff_side side);
+double diff_time_z(const struct diff *d, const struct diff_row *row);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/csv.h"
 #include "base/utf8.h"
+#include "report/gate_print.h"
 #include "report/header.h"
 #include "store/session.h"
 
@@ -86,8 +87,7 @@ static void place_children(const struct ordered *sorted, size_t n, uint32_t pare
 	}
 }
 
-/* The rows to show, largest change first; in trees under their parents. The caller's to free(). */
-static uint32_t *diff_order(const struct diff_page *page, size_t *n)
+uint32_t *diff_order(const struct diff_page *page, size_t *n)
 {
 	const struct diff *d = page->diff;
 	cleanup(free_at_exit) bool *marks = mark_rows(page);
@@ -200,6 +200,18 @@ static void diff_print_print_row(const struct diff_page *page, const struct diff
 	buf_fini(&name);
 }
 
+/* With several old sessions, the rules are about all of them. */
+static void print_total(const struct diff_page *page, FILE *out)
+{
+	struct buf text = { 0 };
+
+	gate_print_total(&text, page);
+	if (page->n_old > 1)
+		buf_printf(&text, "; old is the newest of %zu sessions", page->n_old);
+	fprintf(out, "%-8s  %s\n", page->counts_time ? "CPU time" : "total", buf_cstr(&text));
+	buf_fini(&text);
+}
+
 void diff_print_text(const struct diff_page *page, const struct text_style *style, FILE *out)
 {
 	const struct diff *d = page->diff;
@@ -209,6 +221,7 @@ void diff_print_text(const struct diff_page *page, const struct text_style *styl
 
 	for (int side = 0; side < 2; side++)
 		print_side(page, side, out);
+	print_total(page, out);
 	fprintf(out,
 		"event     %s; %% of its own total, change in points; * 99 %%, ** 99.9 %% sure "
 		"that "
@@ -235,7 +248,9 @@ void diff_print_csv(const struct diff_page *page, const struct text_style *style
 	cleanup(free_at_exit) uint32_t *order = diff_order(page, &n);
 	struct buf line = { 0 };
 
-	fputs("id,parent,depth,image,symbol,old,new,old_percent,new_percent,change,z\n", out);
+	fputs("id,parent,depth,image,symbol,old,new,old_percent,new_percent,change,z,old_events,"
+	      "new_events\n",
+	      out);
 	for (size_t i = 0; i < n; i++) {
 		const struct diff_row *row = &d->rows.data[order[i]];
 		const uint64_t *weights = diff_weights(d, row);
@@ -248,10 +263,11 @@ void diff_print_csv(const struct diff_page *page, const struct text_style *style
 		csv_put_text(&line, strings_get(&d->names, row->image), style->is_csv_raw);
 		buf_u8(&line, ',');
 		csv_put_text(&line, strings_get(&d->names, row->symbol), style->is_csv_raw);
-		fprintf(out, "%s,%" PRIu64 ",%" PRIu64 ",%.4f,%.4f,%.4f,%.3f\n", buf_cstr(&line),
-			weights[0], weights[1], diff_share(d, row, DIFF_OLD) * 100,
+		fprintf(out,
+			"%s,%" PRIu64 ",%" PRIu64 ",%.4f,%.4f,%.4f,%.3f,%" PRIu64 ",%" PRIu64 "\n",
+			buf_cstr(&line), weights[0], weights[1], diff_share(d, row, DIFF_OLD) * 100,
 			diff_share(d, row, DIFF_NEW) * 100, diff_change(d, row) * 100,
-			diff_z(d, row));
+			diff_z(d, row), row->own[DIFF_OLD].period, row->own[DIFF_NEW].period);
 	}
 	buf_fini(&line);
 }
@@ -274,6 +290,9 @@ static json_t *row_json(const struct diff *d, uint32_t id)
 	json_object_set_new(o, "change", json_real(diff_change(d, row) * 100));
 	json_object_set_new(o, "z", json_real(z));
 	json_object_set_new(o, "is_significant", json_boolean(fabs(z) >= DIFF_LIKELY));
+	json_object_set_new(o, "old_events", json_number(row->own[DIFF_OLD].period));
+	json_object_set_new(o, "new_events", json_number(row->own[DIFF_NEW].period));
+	json_object_set_new(o, "events_z", json_real(diff_time_z(d, row)));
 	return o;
 }
 
@@ -287,6 +306,9 @@ void diff_print_json(const struct diff_page *page, const struct text_style *styl
 
 	(void)style;
 	json_object_set_new(all, "event", json_text(page->event));
+	json_object_set_new(all, "cpu", gate_json_total(page));
+	json_object_set_new(all, "old_sessions", json_number(page->n_old));
+	json_object_set_new(all, "rules", gate_json_rules(page));
 	for (int side = 0; side < 2; side++) {
 		json_t *o = json_object();
 

@@ -23,8 +23,9 @@ setup() {
 	run assay diff old new
 	[ "$status" = 0 ]
 	[[ "${lines[0]}" == *"old: 1000 samples"* && "${lines[1]}" == *"new: 2000 samples"* ]]
-	[[ "${lines[4]}" =~ 20\.00\ +5\.00\ +-15\.00\ \*\*\ +-75\.0\ %\ .*poll ]]
-	[[ "${lines[5]}" =~ 50\.00\ +60\.00\ +\+10\.00\ \*\*\ +\+20\.0\ %\ .*draw ]]
+	[[ "${lines[2]}" == *"total"*"1000 events to 2000 events: +100.0 % **"* ]]
+	[[ "${lines[5]}" =~ 20\.00\ +5\.00\ +-15\.00\ \*\*\ +-75\.0\ %\ .*poll ]]
+	[[ "${lines[6]}" =~ 50\.00\ +60\.00\ +\+10\.00\ \*\*\ +\+20\.0\ %\ .*draw ]]
 	[[ "$output" =~ 0\.00\ +4\.50\ +\+4\.50\ \*\*\ +new\ .*blend ]]
 	# Half a point of 30 is nothing that chance would not do.
 	[[ "$output" =~ 30\.00\ +30\.50\ +\+0\.50\ +\+1\.7\ %\ .*parse ]]
@@ -65,7 +66,7 @@ setup() {
 	run assay diff old new --fail-if 'symbol:parse>+0.1%' # not significant
 	[ "$status" = 0 ]
 	run assay diff old new --fail-if 'nonsense'
-	refused 2 "symbol>+3%"
+	refused 2 "symbol:GLOB>+3%" "total>+5%"
 }
 
 @test "specifications in braces, with filters in common and of a side" {
@@ -108,4 +109,115 @@ setup() {
 	[[ "$output" =~ 25\.00\ +75\.00\ +\+50\.00\ .*init\ \[b\.c\] ]]
 	run assay diff one.assay two.assay --fail-if 'symbol:init>+5%' event:*clock*
 	refused 1 "init [b.c] in prog"
+}
+
+# clock SECONDS-OF-PARSE SECONDS-OF-DRAW FILE: a thousand samples a second
+clock() {
+	awk -v parse="$1" -v draw="$2" 'BEGIN {
+		for (i = 0; i < parse * 1000; i++) one("parse")
+		for (i = 0; i < draw * 1000; i++) one("draw")
+	}
+	function one(name) {
+		printf "app 7 [000] %d.%06d: 1000000 cpu-clock:\n\t 401000 %s+0x0 (/bin/app)\n\n", ++t / 1000, t % 1000 * 1000, name
+	}' >"$3"
+}
+
+@test "a build that is 2.5 times slower in all of its functions breaks a rule of the total" {
+	clock 2 2 slow.old
+	clock 5 5 slow.new
+	run assay diff slow.old slow.new --fail-if 'symbol>+1%' # shares are the same
+	[ "$status" = 0 ]
+	[[ "$output" == *"+150.0 %"* ]]
+	run assay diff slow.old slow.new --fail-if 'total>+5%'
+	refused 1 "'total>+5%': total:" "+150.00 %"
+	run assay diff slow.old slow.new --fail-if 'symbol:parse>+140%cpu'
+	refused 1 "parse in app:" "+150.00 %"
+	run assay diff slow.new slow.old --fail-if 'total<-50%'
+	refused 1 "-60.00 %"
+}
+
+@test "a rule that names no function, or does not fit the sessions, ends with 2" {
+	run assay diff old new --fail-if 'symbol:pasre>+3%'
+	refused 2 "'symbol:pasre>+3%': no function of either side has such a name"
+	run assay diff old new --fail-if 'total>+0.2s'
+	refused 2 "the event samples counts no time"
+	"$PROGRAMS/make_session" s plain 300 # its event counts time
+	assay diff s s event:cpu-clock --fail-if 'total>+0.2s'
+	for rule in 'total' 'total>5' 'symbol>+3%mem' 'sum>+3%' 'symbol:>' 'total>+nan%'; do
+		run assay diff old new --fail-if "$rule"
+		refused 2 "--fail-if '$rule': write total>+5%"
+	done
+}
+
+@test "a change that chance may have made is reported, and breaks nothing" {
+	printf 'app;parse 100\napp;draw 300\n' >few.old
+	printf 'app;parse 120\napp;draw 300\n' >few.new
+	run assay diff few.old few.new --fail-if 'symbol:parse>+5%cpu'
+	refused 0 "parse in" "+20.00 %" "not significant (1.3, and 2.6 is needed)"
+	assay diff few.old few.new --fail-if 'symbol:parse>+5%cpu' --format json 2>/dev/null >j
+	jq -e '.rules[0].verdict == "not-significant" and .rules[0].findings[0].symbol == "parse"' j
+}
+
+@test "the spread of earlier sessions decides what is noise" {
+	mkdir runs
+	for n in 900 1000 1100 950 1050; do
+		printf 'app;parse %s\napp;draw 4000\n' "$n" >folded
+		assay import -q -o "runs/$n.assay" folded
+	done
+	printf 'app;parse 1150\napp;draw 4000\n' >within
+	printf 'app;parse 2000\napp;draw 4000\n' >beyond
+	# Beside one of them, the change looks sure.
+	run assay diff runs/900.assay within --fail-if 'symbol:parse>+5%cpu'
+	refused 1 "+27.78 %"
+	run assay diff --against-history runs within --fail-if 'symbol:parse>+5%cpu'
+	refused 0 "1000 events ± 79 events to 1150 events" "+15.00 %" "not significant"
+	[[ "$output" == *"old is the newest of 5 sessions"* ]]
+	run assay diff --against-history runs beyond --fail-if 'symbol:parse>+5%cpu'
+	refused 1 "+100.00 %"
+	run assay diff --against-history runs --sessions 3 beyond --fail-if 'total>+5%'
+	refused 1 "total: "
+	assay import -q -o runs/new.assay beyond # the new session may be there already
+	run assay diff --against-history runs runs/new.assay
+	[[ "$output" == *"newest of 5 sessions"* ]]
+	mkdir empty
+	run assay diff --against-history empty new
+	refused 2 "empty has 0 sessions"
+}
+
+@test "CPU times of different machines are not compared, unless asked for" {
+	printf 'app;parse 100\n' >few.old
+	perf_script() { # MODEL
+		printf '# cpudesc : %s\n# nrcpus online : 4\napp 7 [000] 1.0: 1000000 cpu-clock:\n\t401000 parse+0x0 (/bin/app)\n\n' "$1"
+	}
+	perf_script alpha >a.script
+	perf_script beta >b.script
+	run assay diff a.script b.script
+	refused 0 "are of different machines"
+	run assay diff a.script b.script --fail-if 'symbol>+3%'
+	[ "$status" = 0 ]
+	run assay diff a.script b.script --fail-if 'total>+5%'
+	refused 2 "of another machine" "alpha" "beta" "--any-machine"
+	run assay diff --any-machine a.script b.script --fail-if 'total>+5%'
+	[ "$status" = 0 ]
+}
+
+@test "reports for CI: JUnit, Markdown and JSON" {
+	run --separate-stderr assay diff old new --fail-if 'total>+50%' --fail-if 'symbol:parse>+90%' --fail-if 'symbol:x>1%' --format junit
+	[ "$status" = 2 ]
+	echo "$output" >junit.xml
+	python3 - <<-END
+		import xml.etree.ElementTree as tree
+		suite = tree.parse("junit.xml").getroot()
+		assert suite.tag == "testsuite" and suite.get("tests") == "3" and suite.get("failures") == "1" and suite.get("errors") == "1"
+		cases = {case.get("name"): case for case in suite}
+		assert "1000 events to 2000 events" in cases["total>+50%"].find("failure").text
+		assert len(cases["symbol:parse>+90%"]) == 0
+		assert cases["symbol:x>1%"].find("error") is not None
+	END
+	printf 'a|b;<c> 300\n' >hostile
+	assay diff hostile new --format markdown >md
+	grep -qF '| \<c\> |' md
+	assay diff --format json old new --fail-if 'total>+50%' >j 2>/dev/null || true
+	jq -e '.cpu.old == 1000 and .cpu.new == 2000 and .cpu.change_percent == 100' j
+	jq -e '.rules[0].verdict == "broken" and (.rules[0].findings | length) == 1' j
 }
