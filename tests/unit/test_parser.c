@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 static struct parser_child *new_parser(void)
 {
@@ -71,6 +73,30 @@ static void one_child_answers_many_requests(void **state)
 	assert_true(parser_child_cost(p).peak_bytes > 0);
 	parser_child_free(p);
 	assert_int_equal(kill(pid, 0), -1);
+}
+
+static int nice_of_child(struct parser_child *p)
+{
+	check_echo(p);
+	return getpriority(PRIO_PROCESS, (id_t)parser_child_pid(p));
+}
+
+static void a_child_hurries_if_the_one_who_asks_does(void **state)
+{
+	struct parser_child *p = new_parser();
+	int first = nice_of_child(p), hurried, last;
+
+	(void)state;
+	assert_int_equal(first, getpriority(PRIO_PROCESS, 0));
+	thread_hurry(true);
+	hurried = nice_of_child(p);
+	thread_hurry(false);
+	last = nice_of_child(p);
+	parser_child_free(p);
+	if (hurried >= 0)
+		skip_because("this user may not have a negative nice value");
+	assert_int_equal(hurried, -20);
+	assert_int_equal(last, 0);
 }
 
 static void small_and_large_answers_arrive(void **state)
@@ -438,6 +464,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_children_this_process_parses),
 		cmocka_unit_test(one_child_answers_many_requests),
+		cmocka_unit_test(a_child_hurries_if_the_one_who_asks_does),
 		cmocka_unit_test(small_and_large_answers_arrive),
 		cmocka_unit_test(a_child_that_dies_is_replaced),
 		cmocka_unit_test(a_child_that_takes_too_long_is_replaced),
