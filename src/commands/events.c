@@ -21,7 +21,7 @@
 #include "report/markup.h"
 
 struct events_args {
-	const char *search, *kind, *format, *output;
+	const char *search, *kind, *format, *output, *cpu;
 	bool check, no_pager;
 };
 
@@ -33,6 +33,9 @@ static const struct option_spec events_options[] = {
 	{ 'k', "kind", "KIND", OPT_CHOICE, FIELD(kind), "all", "events of one kind only",
 	  .choices = "all" EVENT_KINDS(X) },
 #undef X
+	{ 0, "cpu", "CPU", OPT_STRING, FIELD(cpu), NULL,
+	  "events of another processor, by OProfile's name (i386/nehalem)",
+	  "They are those of the event files and of libpfm4. They can't be counted here." },
 	{ 'e', "check", NULL, OPT_FLAG, FIELD(check), NULL,
 	  "check whether each EVENT can be counted, and all of them at once",
 	  "The exit status is 1 if one can't be counted. Events that do not fit at once are "
@@ -287,6 +290,24 @@ static bool tell_complaints(void)
 	return has_any;
 }
 
+/* The events of this machine, or those of the tables of another processor. */
+static int visit_events(struct listing *l, struct error *err)
+{
+	const struct cpu_type *cpu;
+	struct event_table t;
+	int r;
+
+	if (!l->args->cpu) {
+		catalog_each(&sources, events_visit, l);
+		return 0;
+	}
+	r = event_files_load(&sources, l->args->cpu, &t, &cpu, err);
+	if (r >= 0)
+		event_table_each(&t, events_visit, l);
+	event_table_fini(&t);
+	return r;
+}
+
 static int list_events(const struct events_args *args, const struct option_list *names,
 		       struct error *err)
 {
@@ -300,10 +321,12 @@ static int list_events(const struct events_args *args, const struct option_list 
 		if (!strcmp(listers[i].name, args->format))
 			l.lister = &listers[i];
 	l.lister->begin(&l);
-	catalog_each(&sources, events_visit, &l);
+	r = visit_events(&l, err);
 	l.lister->end(&l);
-	r_close = output_close(&out, err);
-	return r_close < 0 ? r_close : l.n ? 0 : none_found(&l, err);
+	r_close = output_close(&out, r < 0 ? NULL : err);
+	if (r < 0 || r_close < 0)
+		return r < 0 ? r : r_close;
+	return l.n ? 0 : none_found(&l, err);
 }
 
 /* Checking. */
@@ -486,7 +509,10 @@ static int events_run(const struct command *self, int argc, char **argv)
 	if (status < 0) {
 		bool is_damaged = tell_complaints();
 
-		if (args.check)
+		if (args.check && args.cpu)
+			r = error_set(&err, -EINVAL,
+				      "--check is of this processor, and --cpu of another");
+		else if (args.check)
 			r = check_events(&args, &operands, &err);
 		else if (operands.n == 1 && is_intel_pt_itself(operands.data[0]))
 			r = explain_pmu(&args, &err);

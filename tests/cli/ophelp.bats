@@ -94,3 +94,27 @@ assert e.find("unit_masks").get("category") == "bitmask" and len(e.find("unit_ma
 	run ocount --bogus
 	refused 1 "unknown option --bogus" "--brief-format"
 }
+
+@test "the events of other processors are those of libpfm4, by both names of the list" {
+	run ophelp -c i386/nehalem
+	[ "$status" = 0 ]
+	grep -q '^ARITH: (counter: ' <<<"$output" || skip "assay is built without libpfm4, or it has no tables of x86"
+	# a mask by its name; the bits above the mask are not in its value
+	grep -qE '0x01: \(name=DIV\)|0x01: \(name=CYCLES_DIV_BUSY\)' <<<"$output"
+	[[ "$output" != *0x18401* ]]
+	assay events --cpu i386/nehalem --format json >nehalem.json
+	[ "$(jq -r '[.. | objects | select(.name? == "ARITH")] | length' nehalem.json)" -ge 1 ]
+	run assay events --cpu i386/nehalem ARITH
+	refused 0 "CYCLES_DIV_BUSY"
+	run assay events --cpu no/such
+	refused 1 "unknown processor 'no/such'"
+	run assay events --cpu i386/nehalem --check ARITH
+	refused 2 "--check is of this processor"
+	# an old session has the name and the mask's text, unless OProfile's own tables are given
+	python3 "$TOOLS/mkopfile.py" --cpu-type 47 --event ARITH --um 2 --count 6000 flat old /bin/sh 0x1000=5 >/dev/null
+	run opreport --session-dir=old
+	[[ "$output" == *"Counted ARITH events (Counts arithmetic multiply"* ]]
+	mkdir tables
+	OPROFILE_EVENTS_DIR=tables run opreport --session-dir=old
+	[[ "$output" == *"Counted ARITH events (Unknown event)"* ]]
+}

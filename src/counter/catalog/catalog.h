@@ -17,6 +17,13 @@ void catalog_each(const struct counter_sources *sources, event_visitor visit, vo
 /* One kind of source each; catalog_each() calls them. */
 void generic_each(event_visitor visit, void *ctx);
 void pfm_each(event_visitor visit, void *ctx);
+
+/*
+ * Adds libpfm4's events of a processor of OProfile's name to a finished table, but for those that
+ * it has. Their masks have names. Nothing without libpfm4, or if it does not know the processor.
+ */
+struct event_table;
+void pfm_add_to_table(const char *cpu, struct event_table *t);
 void event_files_each(const struct counter_sources *sources, event_visitor visit, void *ctx);
 void tracepoint_each(const struct counter_sources *sources, event_visitor visit, void *ctx);
 

@@ -168,6 +168,14 @@ static const struct cpu_type *find_named(const struct event_table *t, const char
 	return cpu_type_find(name);
 }
 
+/* OProfile's own folders are whole; and those of a test are all that it wants. */
+static bool takes_libpfm(const struct counter_sources *sources)
+{
+	const char *own = getenv("OPROFILE_EVENTS_DIR");
+
+	return !(sources && sources->events) && !(own && *own);
+}
+
 int event_files_load(const struct counter_sources *sources, const char *name, struct event_table *t,
 		     const struct cpu_type **cpu, struct error *err)
 {
@@ -188,6 +196,8 @@ int event_files_load(const struct counter_sources *sources, const char *name, st
 	}
 	event_table_finish(t, sources);
 	dir_list_fini(&dirs);
+	if (name && *cpu && takes_libpfm(sources))
+		pfm_add_to_table((*cpu)->name, t);
 	if (name && !*cpu)
 		return error_set(err, -ENOENT, "unknown processor '%s'", name);
 	return 0;

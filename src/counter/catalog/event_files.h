@@ -17,6 +17,8 @@ struct draft;
  * Reads the files of a processor by its name ("x86-64/generic"), or of this machine's (NULL).
  * t->complaints has the errors in the files. *cpu is the processor; it is valid as long as the
  * table. NULL: it is unknown, and the table is empty. -ENOENT: no processor has the name.
+ * By a name, the table also gets the events that libpfm4 knows of the processor, unless the folders
+ * are OProfile's own.
  */
 int event_files_load(const struct counter_sources *sources, const char *name, struct event_table *t,
 		     const struct cpu_type **cpu, struct error *err);

@@ -11,12 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/lazy_library.h"
 #include "base/mem.h"
 #include "config.h"
 #include "counter/catalog/catalog.h"
+#include "counter/catalog/event_file.h"
 #include "counter/draft.h"
 
 #ifdef HAVE_LIBPFM
@@ -160,6 +162,104 @@ static uint32_t pfm_masks_of(const pfm_event_info_t *event, struct event_mask *m
 	return n;
 }
 
+/* ---- the tables of other processors ---- */
+
+/* libpfm4 has no least counts. Events that are as frequent as cycles need no smaller one. */
+#define LEAST_COUNT 6000
+
+static const struct {
+	const char *cpu, *pmu;
+} pfm_cpus[] = {
+#define PFM_CPU(cpu, pmu) { cpu, pmu },
+#include "counter/catalog/pfm_cpus.def"
+#undef PFM_CPU
+};
+
+static const char *pfm_keep(struct event_table *t, const char *text)
+{
+	return text ? arena_strndup(t->arena, text, strlen(text)) : "";
+}
+
+/*
+ * A mask of Intel's tables has the bits of the event select register above the mask, too: edge,
+ * inversion and the counter mask.
+ */
+static struct event_unit unit_of(const pfm_pmu_info_t *pmu, const pfm_event_attr_info_t *attr,
+				 struct event_table *t)
+{
+	bool has_bits = strncmp(pmu->name, "amd", 3) != 0 && strncmp(pmu->name, "netburst", 8) != 0;
+	uint32_t code = (uint32_t)attr->code;
+	uint32_t extra = has_bits ? code << 8 & (EXTRA_EDGE | EXTRA_ANY | EXTRA_INV |
+						 UINT32_C(0xff) << EXTRA_CMASK)
+				  : 0;
+
+	return (struct event_unit){ .value = has_bits ? code & 0xff : code,
+				    .extra = extra ? extra : EXTRA_NONE,
+				    .name = pfm_keep(t, attr->name),
+				    .help = pfm_keep(t, attr->desc) };
+}
+
+/* Unit masks by name, because several may share a code. */
+static void take_masks(const pfm_pmu_info_t *pmu, const pfm_event_info_t *event,
+		       struct event_table *t, struct unit_mask *out)
+{
+	*out = (struct unit_mask){ .name = "", .type = UNIT_MASK_EXCLUSIVE };
+	for (int i = 0; i < event->nattrs; i++) {
+		pfm_event_attr_info_t attr = { .size = sizeof(attr) };
+		struct event_unit unit;
+
+		if (lib.pfm_get_event_attr_info(event->idx, i, PFM_OS_NONE, &attr) != PFM_SUCCESS ||
+		    attr.type != PFM_ATTR_UMASK)
+			continue;
+		unit = unit_of(pmu, &attr, t);
+		if (attr.is_dfl || !out->units.n) {
+			out->default_value = unit.value;
+			out->default_name = unit.name;
+		}
+		vec_push(&out->units, unit);
+	}
+}
+
+static void take_events(const pfm_pmu_info_t *pmu, struct event_table *t)
+{
+	for (int i = pmu->first_event; i >= 0; i = lib.pfm_get_event_next(i)) {
+		pfm_event_info_t info = { .size = sizeof(info) };
+		struct table_event event;
+
+		if (lib.pfm_get_event_info(i, PFM_OS_NONE, &info) != PFM_SUCCESS || info.equiv ||
+		    event_table_find(t, info.name))
+			continue;
+		event = (struct table_event){ .name = pfm_keep(t, info.name),
+					      .help = pfm_keep(t, info.desc),
+					      .code = (uint32_t)info.code,
+					      .counters = ALL_COUNTERS,
+					      .minimum = LEAST_COUNT,
+					      .filter = FILTER_NONE,
+					      .mask_names = "",
+					      .file = "libpfm4" };
+		take_masks(pmu, &info, t, &event.mask);
+		vec_push(&t->events, event);
+	}
+}
+
+void pfm_add_to_table(const char *cpu, struct event_table *t)
+{
+	pfm_pmu_t pmu;
+
+	for (size_t i = 0; i < ARRAY_SIZE(pfm_cpus); i++) {
+		if (strcmp(pfm_cpus[i].cpu, cpu) != 0 || !pfm_prepare())
+			continue;
+		pfm_for_all_pmus(pmu)
+		{
+			pfm_pmu_info_t info = { .size = sizeof(info) };
+
+			if (lib.pfm_get_pmu_info(pmu, &info) == PFM_SUCCESS &&
+			    !strcmp(info.name, pfm_cpus[i].pmu))
+				take_events(&info, t);
+		}
+	}
+}
+
 static void each_of_pmu(const pfm_pmu_info_t *pmu, event_visitor visit, void *ctx)
 {
 	struct event_mask masks[MASKS_MAX];
@@ -202,5 +302,10 @@ int pfm_find(const char *name, const char *spec, struct draft *out, struct error
 void pfm_each(event_visitor visit, void *ctx)
 {
 	(void)visit, (void)ctx;
+}
+
+void pfm_add_to_table(const char *cpu, struct event_table *t)
+{
+	(void)cpu, (void)t;
 }
 #endif
