@@ -82,10 +82,12 @@ clock() {
 	alternating 400
 	wall_times >walls
 	first=$(head -n 1 walls)
-	assay diff -i s --since "$(clock $((first + 1000000)))" --until "$(clock $((first + 1005000)))" \
+	later=$(sed -n "$(($(wc -l <walls) * 2 / 3))p" walls)
+	assay diff -i s --since "$(clock "$later")" --until "$(clock $((later + 5000)))" \
 		--against "$(clock "$first")..$(clock $((first + 5000)))" --format json >diff.json
 	old=$(awk -v f="$first" '$1 < f + 5000' walls | wc -l)
-	jq -e --argjson n "$old" '.old.samples == $n' diff.json
+	new=$(awk -v f="$later" '$1 >= f && $1 < f + 5000' walls | wc -l)
+	jq -e --argjson old "$old" --argjson new "$new" '.old.samples == $old and .new.samples == $new' diff.json
 }
 
 @test "exports have the time of each sample, and invent none" {
