@@ -47,7 +47,8 @@ def perf_counts(path):
     counts = {"event": collections.Counter(), "comm": collections.Counter(),
               "image": collections.Counter()}
     for line in perf_script(path, "event"):
-        counts["event"][line.strip().rstrip(":").strip()] += 1
+        # perf 7 has a modifier H of events that leave guests out.
+        counts["event"][line.strip().rstrip(":").strip().removesuffix(":H")] += 1
     for line in perf_script(path, "comm"):
         comm = line.strip()
         counts["comm"]["" if re.match(r":-?\d+$", comm) else comm] += 1

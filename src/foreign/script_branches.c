@@ -40,7 +40,10 @@ static bool cut_text(struct slice *s, struct slice text)
 	return true;
 }
 
-/* "0x1f(dso)/" or "0x1f/": an end of a branch. A path may have blanks, slashes and parentheses. */
+/*
+ * "0x1f(dso)/", as perf 7 has it "0x1f (dso)/", or "0x1f/": an end of a branch. A path may have
+ * blanks, slashes and parentheses.
+ */
 static bool cut_end(struct slice *s, uint64_t *out)
 {
 	const char *close;
@@ -49,6 +52,7 @@ static bool cut_end(struct slice *s, uint64_t *out)
 		return false;
 	if (cut_text(s, SLICE("/")))
 		return true;
+	cut_text(s, SLICE(" "));
 	close = slice_starts(*s, SLICE("("))
 			? memmem(s->at, MIN(s->len, (size_t)PATH_BYTES), ")/", 2)
 			: NULL;

@@ -89,7 +89,9 @@ enum user_record {
 	X(CLOCK_DATA, 29, "CLOCK_DATA")           \
 	X(HYBRID_TOPOLOGY, 30, "HYBRID_TOPOLOGY") \
 	X(PMU_CAPS, 31, "PMU_CAPS")               \
-	X(CPU_DOMAIN_INFO, 32, "CPU_DOMAIN_INFO")
+	X(CPU_DOMAIN_INFO, 32, "CPU_DOMAIN_INFO") \
+	X(E_MACHINE, 33, "E_MACHINE")             \
+	X(CLN_SIZE, 34, "CLN_SIZE")
 
 enum feature {
 #define X(id, bit, name) FEATURE_##id = bit,

@@ -41,11 +41,12 @@ static void read_event_update(struct perfdata *p, struct order_reader *o)
 		c->name = arena_strndup(p->arena, name, strlen(name));
 }
 
+/* perf ends a pipe's features with an empty one. Its number is that of a newer perf's feature. */
 static void read_feature(struct perfdata *p, struct order_reader *o)
 {
 	uint64_t feature = order_u64(o);
 
-	if (!o->r.bad && feature < N_FEATURE_BITS)
+	if (!o->r.bad && feature < N_FEATURE_BITS && reader_left(&o->r))
 		feature_read(p, (uint32_t)feature, o->r.at, reader_left(&o->r));
 }
 

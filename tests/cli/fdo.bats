@@ -13,7 +13,7 @@ ranges, branches = collections.Counter(), collections.Counter()
 base = 0xffffffffb4200000
 for line in sys.stdin:
     newer = None
-    for f, fd, t, td in re.findall(r"0x([0-9a-f]+)\((.*?)\)/0x([0-9a-f]+)\((.*?)\)/", line):
+    for f, fd, t, td in re.findall(r"0x([0-9a-f]+) ?\((.*?)\)/0x([0-9a-f]+) ?\((.*?)\)/", line):
         f, t = int(f, 16), int(t, 16)
         if not f and not t:
             break
@@ -74,6 +74,11 @@ for counts, between in ((ranges, "-"), (branches, "->")):
 	20->40:1
 	50->10:2
 	END
+	# perf 7 has a blank before the image, and a further column.
+	sed "s|(\($self\))/| (\1)/|g; s|/4/|/4//-|" text >newer
+	[ "$(grep -c '0x1050 (' newer)" = 2 ]
+	assay export -q -i newer -F autofdo -o newer.afdo
+	diff x.afdo newer.afdo
 	assay export -q -i text -F bolt -o x.preagg
 	grep -E '^B [0-9a-f]*50 [0-9a-f]*10 2 1$' x.preagg
 	grep -v PERF_RECORD text >bare
