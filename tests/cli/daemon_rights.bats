@@ -273,7 +273,9 @@ names_deleted() {
 	[ "$(find "$HOME" -path '*.cache*' -name '*.sym' -newer names.txt | wc -l)" = 0 ]
 	# Whatever the user assay does there does no harm.
 	# (The daemon may have seen deleted files of other tests: their tables name other functions.)
-	for table in $(grep -l forty d/samples/.names/*.sym); do
+	mapfile -t tables < <(grep -l forty d/samples/.names/*.sym)
+	[ "${#tables[@]}" -ge 1 ]
+	for table in "${tables[@]}"; do
 		cp "$table" whole
 		printf '\xff\xff' | dd of="$table" bs=1 seek=200 conv=notrunc status=none
 		run assay report -i d --by symbol "pid:$runs"

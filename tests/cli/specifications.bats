@@ -53,14 +53,14 @@ csv() {
 	add_classes
 	report --merge none -l event:INST
 	[[ "$output" =~ cpu\ 0\ +cpu\ 1 ]]
-	[[ "$output" =~ 101\ +101\ +200 ]]
+	[[ "$output" =~ app\ \(101\)\ +app\ \(101\)\ +app\ \(200\) ]]
 	[[ "$output" =~ 101\ +102\ +200 ]]
 	[[ "$output" =~ 10\ +100\.00\ +20\ +100\.00\ +40\ +100\.00\ +libdemo.so\ +lib_work ]]
 	[ "$(csv cpu,pid,tid,event,samples --merge none -l event:INST)" = $'0 101 101 INST 10\n1 101 102 INST 20\n1 200 200 INST 40' ]
 	[ "$(csv pid,samples --merge cpu,tid -l event:INST)" = $'101 30\n200 40' ]
 	[ "$(csv cpu,samples --merge tgid -l event:INST)" = $'0 10\n1 60' ]
 	[ "$(csv event,samples --merge all -l 'lib-image:*libdemo*' | sort)" = $'CPU_CLK_UNHALTED 1000\nINST 70' ]
-	[ "$(assay report -i demo --merge tid,cpu -l --format json event:INST | jq -c '[.total[] | [.process, .samples]]')" = '[["101",30],["200",40]]' ]
+	[ "$(assay report -i demo --merge tid,cpu -l --format json event:INST | jq -c '[.total[] | [.process, .samples]]')" = '[["app (101)",30],["app (200)",40]]' ]
 }
 
 @test "merging applications counts an image once" {
