@@ -20,7 +20,10 @@ import sys
 ASSAY = os.environ.get("ASSAY", "assay")
 PERF = os.environ.get("PERF", "perf")
 
-PLACE = re.compile(r"^(?P<before>(?:.*: +|\t *| +))(?P<ip>[0-9a-f]+) (?P<sym>\S.*?)(?P<off>\+0x[0-9a-f]+)? \((?P<dso>[^()]*(?:\(deleted\))?)\)(?P<after>.*)$")
+PLACE = re.compile(r"^(?P<before>(?:.*: +|\t *| *))(?P<ip>[0-9a-f]+) (?P<sym>\S.*?)(?P<off>\+0x[0-9a-f]+)? \((?P<dso>[^()]*(?:\(deleted\))?)\)(?P<after>.*)$")
+
+
+BRANCH_SYMBOL = re.compile(r"([0-9a-f]{16})?(?:\[unknown\]|[\w.]+\+0x[0-9a-f]+)(?=/)")
 
 
 def lines_of(command):
@@ -62,6 +65,8 @@ def difference(ours, theirs):
     """The name in docs/script.md of how two lines differ, or None."""
     if re.sub(r"^ *:-?\d+ ", "", theirs) == re.sub(r"^ *\S.{0,14}? (?= *-?\d)", "", ours, count=1):
         return "untold thread"
+    if "[unknown]/[unknown]/" in ours and BRANCH_SYMBOL.sub(r"\1", ours) == BRANCH_SYMBOL.sub(r"\1", theirs):
+        return "another kernel"
     a, b = PLACE.match(ours), PLACE.match(theirs)
     if a and b and a["sym"] == "[unknown]" == a["dso"] and a["ip"][-3:] == b["ip"][-3:] and ours.startswith("\t"):
         return "left by exec"
