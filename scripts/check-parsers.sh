@@ -11,6 +11,7 @@ src/export/bolt.c|1|the binary that the user names, for another tool
 src/export/gmon.c|1|the binary that the user names, for another tool
 src/open/input_new.c|1|a vmlinux that the user names
 src/oprofile/store/import_oprofile.c|2|binaries of an OProfile session that the user imports
+src/oprofile/store/oprofile_files.c|1|where the code of a binary of such a session begins
 src/pipeline/lang_names.c|1|up to 8 KiB that BPF has copied, one pass of a bounded reader without memory, one number (fuzz/lang_code); a question would cost more
 src/record/interpreter.c|3|the command that the user starts, and the libraries that it needs
 src/record/pid_namespace.c|1|/proc/kallsyms
