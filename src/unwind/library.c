@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -172,8 +171,7 @@ static int ask_for_table(const struct unwind_library *lib, struct entry *e,
 /* Releases the memory of its pages; reading brings them back from the cache's file. */
 static void release_memory(const struct entry *e)
 {
-	if (e->cached.base)
-		madvise((void *)e->cached.base, e->cached.size, MADV_DONTNEED);
+	file_rest(&e->cached, 0, e->cached.size);
 }
 
 static bool open_cached_table(const struct unwind_library *lib, const struct build_id *id,

@@ -48,7 +48,8 @@ void file_unmap(struct file_mapping *m); /* {0} is fine */
 
 /*
  * The same, but a file of at most `copied_bytes` is copied into the heap. Below some 100 KB, that
- * costs less than a mapping and its page faults. The result has no descriptor of the file.
+ * costs less than a mapping and its page faults. So madvise(2) is for file_rest() alone. The result
+ * has no descriptor of the file.
  */
 int file_load_fd(int fd, const char *path, size_t copied_bytes, struct file_mapping *out,
 		 struct error *err);
