@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/secret.h"
 
 void intmap_fini(struct intmap *m)
 {
@@ -20,7 +21,7 @@ void intmap_clear(struct intmap *m)
 
 static uint32_t intmap_index(const struct intmap *m, uint64_t key)
 {
-	uint32_t i = (uint32_t)hash_u64(key) & (m->n_slots - 1);
+	uint32_t i = (uint32_t)hash_secret_u64(key) & (m->n_slots - 1);
 
 	while (m->slots[i].used && m->slots[i].key != key)
 		i = (i + 1) & (m->n_slots - 1);
@@ -79,7 +80,7 @@ bool intmap_remove(struct intmap *m, uint64_t key)
 	if (!m->slots[hole].used)
 		return false;
 	for (i = (hole + 1) & mask; m->slots[i].used; i = (i + 1) & mask) {
-		uint32_t home = (uint32_t)hash_u64(m->slots[i].key) & mask;
+		uint32_t home = (uint32_t)hash_secret_u64(m->slots[i].key) & mask;
 
 		/* An entry may fill the hole only if its home is not between the two. */
 		if (((i - home) & mask) >= ((i - hole) & mask)) {

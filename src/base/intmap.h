@@ -3,7 +3,8 @@
  * A hash map from a 64-bit key to a 32-bit index: pid to process, key to row.
  *
  * Open addressing with linear probing, at most half full; removal shifts the
- * run back, so there are no tombstones. { 0 } is a valid empty map.
+ * run back, so there are no tombstones. { 0 } is a valid empty map. The order
+ * of the slots is another one in each process (base/secret.h).
  */
 #pragma once
 
@@ -33,7 +34,10 @@ bool intmap_remove(struct intmap *m, uint64_t key);
 
 void intmap_clear(struct intmap *m);
 
-/* Murmur3's 64-bit finalizer: cheap, and every input bit reaches every output bit. */
+/*
+ * Murmur3's 64-bit finalizer: cheap, and every input bit reaches every output bit. Anybody can find
+ * colliding keys: for those that strangers choose, see base/secret.h.
+ */
 static inline uint64_t hash_u64(uint64_t x)
 {
 	x ^= x >> 33;

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/secret.h"
 
 void strings_init(struct strings *s)
 {
@@ -26,7 +27,7 @@ void strings_fini(struct strings *s)
 /* The slot that holds the text, or the empty slot where it belongs. */
 static uint32_t *strings_slot(const struct strings *s, const char *text, size_t len)
 {
-	uint32_t i = (uint32_t)XXH3_64bits(text, len) & (s->n_slots - 1);
+	uint32_t i = (uint32_t)XXH3_64bits_withSeed(text, len, hash_secrets[0]) & (s->n_slots - 1);
 
 	while (s->slots[i]) {
 		uint32_t id = s->slots[i] - 1;

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/secret.h"
 
 const char *const image_kind_keys[N_IMAGE_KINDS] = {
 #define X(id, key, text) key,
@@ -37,7 +38,8 @@ struct image_key {
 static uint64_t key_hash(const struct image *image, bool by_build_id)
 {
 	struct image_key key;
-	uint64_t path_hash = XXH3_64bits(image->path, strlen(image->path));
+	uint64_t path_hash =
+		XXH3_64bits_withSeed(image->path, strlen(image->path), hash_secrets[0]);
 
 	memset(&key, 0, sizeof(key)); /* the padding is hashed too */
 	key.kind = image->kind;

@@ -192,6 +192,13 @@ static void place_run(struct file_job *job)
 	read_status(p);
 }
 
+static int functions_by_start(const void *a, const void *b)
+{
+	const struct jit_function *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
 static void find_hits(struct map_job *j, const struct perf_map *map)
 {
 	const struct perf_map_entry *e;
@@ -208,6 +215,10 @@ static void find_hits(struct map_job *j, const struct perf_map *map)
 				 (struct jit_function){ e->start, e->size, perf_map_name(map, e) });
 	}
 	intmap_fini(&named);
+	/* Hits are in no order. */
+	if (j->functions.n)
+		qsort(j->functions.data, j->functions.n, sizeof(*j->functions.data),
+		      functions_by_start);
 }
 
 static void map_run(struct file_job *job)

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/intmap.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "base/strings.h"
 #include "lang/code.h"
 #include "lang/language.h"
@@ -94,7 +95,8 @@ static struct known_code *find_code(const struct lang_names *n, const struct lan
 {
 	uint32_t *at;
 
-	*key = hash_u64(f->pointer ^ hash_u64((uint64_t)(uint32_t)f->pid << 32 | f->check));
+	*key = hash_secret_u64(f->pointer ^
+			       hash_secret_u64((uint64_t)(uint32_t)f->pid << 32 | f->check));
 	for (; (at = intmap_find(&n->by_code, *key)); ++*key)
 		if (is_code_of(&n->codes.data[*at], f))
 			return &n->codes.data[*at];
@@ -168,7 +170,7 @@ static void store_symbol(struct lang_names *n, const struct code_symbol *symbol)
 {
 	bool is_new;
 
-	intmap_put(&n->stored, hash_u64(symbol->offset) ^ symbol->image.n, &is_new);
+	intmap_put(&n->stored, hash_secret_u64(symbol->offset) ^ symbol->image.n, &is_new);
 	if (is_new)
 		pipeline_name_code(n->pipeline, symbol);
 }

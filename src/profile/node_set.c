@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/node_set.h"
 
-#include "base/intmap.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "profile/profile.h"
 
 #define SLOTS_MIN 64u
@@ -20,7 +20,7 @@ static uint32_t what_of(const struct profile *p, uint32_t node)
 
 static uint32_t first_slot(const struct node_set *s, uint32_t parent, uint32_t what)
 {
-	return (uint32_t)hash_u64((uint64_t)parent << 32 | what) & (s->n_slots - 1);
+	return (uint32_t)hash_secret_u64((uint64_t)parent << 32 | what) & (s->n_slots - 1);
 }
 
 static uint32_t empty_slot(const struct node_set *s, uint32_t slot)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/intmap.h"
+#include "base/secret.h"
 #include "machine/storage_places.h"
 
 struct listing {
@@ -36,7 +37,7 @@ static void list_running(struct listing *l)
 	struct stat st;
 
 	if (stat(own, &st) == 0)
-		intmap_put(&known, hash_u64(st.st_dev) ^ st.st_ino, NULL);
+		intmap_put(&known, hash_secret_u64(st.st_dev) ^ st.st_ino, NULL);
 	while (d && (entry = readdir(d))) {
 		char *path;
 		bool is_new = false;
@@ -45,7 +46,7 @@ static void list_running(struct listing *l)
 			continue;
 		path = xasprintf("%s/%s/root", proc, entry->d_name);
 		if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-			intmap_put(&known, hash_u64(st.st_dev) ^ st.st_ino, &is_new);
+			intmap_put(&known, hash_secret_u64(st.st_dev) ^ st.st_ino, &is_new);
 		if (is_new)
 			listing_add(l, path);
 		else

@@ -232,6 +232,47 @@ static void a_map_survives_growth_and_removal(void **state)
 	intmap_fini(&m);
 }
 
+/* hash_u64() backwards. */
+static uint64_t key_of_hash(uint64_t x)
+{
+	x ^= x >> 33;
+	x *= 0x9cb4b2f8129337dbULL; /* times the factor: 1 */
+	x ^= x >> 33;
+	x *= 0x4f74430c22a54005ULL;
+	return x ^ (x >> 33);
+}
+
+/* The most used slots in a row: at least as many steps as the longest search takes. */
+static uint32_t longest_run(const struct intmap *m)
+{
+	uint32_t run = 0, longest = 0;
+
+	for (uint32_t i = 0; i < m->n_slots; i++) {
+		run = m->slots[i].used ? run + 1 : 0;
+		longest = MAX(longest, run);
+	}
+	return longest;
+}
+
+static void keys_that_collide_for_everybody_do_not_collide_in_a_map(void **state)
+{
+	enum { N = 20000 };
+	struct intmap m = { 0 };
+
+	(void)state;
+	for (uint64_t k = 0; k < N; k++) {
+		uint64_t key = key_of_hash(k << 32);
+
+		assert_int_equal((uint32_t)hash_u64(key), 0);
+		*intmap_put(&m, key, NULL) = (uint32_t)k;
+	}
+	assert_int_equal(m.n, N);
+	assert_true(longest_run(&m) < 1000);
+	for (uint64_t k = 0; k < N; k++)
+		assert_int_equal(*intmap_find(&m, key_of_hash(k << 32)), k);
+	intmap_fini(&m);
+}
+
 static void a_build_id_comes_back_from_hex(void **state)
 {
 	char hex[BUILD_ID_HEX_SIZE];
@@ -260,6 +301,7 @@ int main(void)
 		cmocka_unit_test(a_reader_stays_bad_after_the_end),
 		cmocka_unit_test(equal_strings_have_one_id),
 		cmocka_unit_test(a_map_survives_growth_and_removal),
+		cmocka_unit_test(keys_that_collide_for_everybody_do_not_collide_in_a_map),
 		cmocka_unit_test(a_build_id_comes_back_from_hex),
 	};
 

@@ -6,6 +6,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/secret.h"
 #include "store/native.h"
 #include "store/store.h"
 
@@ -68,8 +69,9 @@ void merge_symbols(struct merge_names *m, const struct segment *segment, uint32_
 		if (symbol.image.n >= segment->n_images)
 			continue;
 		symbol.image = images[symbol.image.n];
-		key = hash_u64(symbol.offset ^
-			       hash_u64((uint64_t)symbol.image.n << 32 | (symbol.line ? 1 : 0)));
+		key = hash_secret_u64(
+			symbol.offset ^
+			hash_secret_u64((uint64_t)symbol.image.n << 32 | (symbol.line ? 1 : 0)));
 		hash = (uint32_t)XXH3_64bits_withSeed(symbol.name, strlen(symbol.name),
 						      symbol.size << 20 ^ symbol.line);
 		known = intmap_put(&m->symbols, key, &is_new);

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/secret.h"
 #include "elf/elf_file.h"
 #include "guard/open.h"
 #include "symbol/cache.h"
@@ -335,10 +336,10 @@ static bool is_same_image(const struct image *a, const struct image *b)
 /* Two images of one hash take neighbouring keys. */
 static uint64_t hash_of_image(const struct image *i)
 {
-	uint64_t hash = XXH3_64bits(i->path, strlen(i->path));
+	uint64_t hash = XXH3_64bits_withSeed(i->path, strlen(i->path), hash_secrets[0]);
 
 	hash = XXH3_64bits_withSeed(i->build_id.bytes, i->build_id.len, hash);
-	return hash_u64(hash ^ (uint64_t)i->kind ^ (uint64_t)(uint32_t)i->pid << 32);
+	return hash_secret_u64(hash ^ (uint64_t)i->kind ^ (uint64_t)(uint32_t)i->pid << 32);
 }
 
 /* *is_new: it has an image only. */
