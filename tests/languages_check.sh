@@ -81,6 +81,7 @@ for release; do
 	check py "$release" chroot "$chroots/$release" python3
 	check php "$release" chroot "$chroots/$release" php
 	check rb "$release" chroot "$chroots/$release" ruby
+	check pl "$release" chroot "$chroots/$release" perl
 done
 golden=$here/programs/lang/golden
 for interpreter in ${PYTHONS-}; do

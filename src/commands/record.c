@@ -99,8 +99,9 @@ static const struct option_spec record_options[] = {
 	  "With *bpf*, a program in the kernel walks stacks by unwind tables and counts "
 	  "equal stacks of a thread in a map. assay reads the map once a second, so only "
 	  "counts and new stacks leave the kernel. This is the best for the whole "
-	  "machine, and for a command or process that runs Python, PHP or Ruby: only this "
-	  "program sees their functions. If it is not permitted, assay uses the rings and says so.",
+	  "machine, and for a command or process that runs Python, PHP, Ruby or Perl: only "
+	  "this program sees their functions. If it is not permitted, assay uses the rings and "
+	  "says so.",
 	  0, 0, "best|perf|bpf" },
 	{ 0, "off-cpu", NULL, OPT_FLAG, FIELD(off_cpu), NULL,
 	  "also measure how long threads wait, by stack and by state",

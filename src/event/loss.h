@@ -127,7 +127,8 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	LANGUAGE_LOSSES(X, PHP, "php", "PHP")                                                      \
 	LANGUAGE_LOSSES(X, RUBY, "ruby", "Ruby")                                                   \
 	X(TIMES_FULL, NOTE, "times-full",                                                          \
-	  "samples of which only the second is known: the sampler had no room for their times")
+	  "samples of which only the second is known: the sampler had no room for their times")    \
+	LANGUAGE_LOSSES(X, PERL, "perl", "Perl")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -9,7 +9,8 @@
 #define LANGUAGES(X)                  \
 	X(PYTHON, "python", "Python") \
 	X(PHP, "php", "PHP")          \
-	X(RUBY, "ruby", "Ruby")
+	X(RUBY, "ruby", "Ruby")       \
+	X(PERL, "perl", "Perl")
 
 enum language {
 	LANGUAGE_NONE,

@@ -103,6 +103,15 @@ bool loop_find(const struct elf_file *elf, const struct elf_symbol *loop, struct
 	return true;
 }
 
+void loop_add(const struct elf_file *elf, const struct elf_symbol *loop, struct lang_runtime *out)
+{
+	size_t n = 0;
+
+	while (n < RUNTIME_RANGES && out->ranges[n].end)
+		n++;
+	add_range(elf, out, &n, loop->link_addr, loop->size);
+}
+
 /* Interpreters have some hundred; other functions have few. */
 #define DISPATCHES_LEAST 60
 

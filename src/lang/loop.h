@@ -13,6 +13,9 @@ struct elf_symbol;
 /* Finds out->ranges: the loop's function, and its parts that the compiler put elsewhere. */
 bool loop_find(const struct elf_file *elf, const struct elf_symbol *loop, struct lang_runtime *out);
 
+/* Adds another loop's function, if there is room. */
+void loop_add(const struct elf_file *elf, const struct elf_symbol *loop, struct lang_runtime *out);
+
 /*
  * The same where the loop's function has no symbol. The dispatcher is the function with the most
  * jumps to the code of a next instruction. The loop is its caller, if it has only one; else it is

@@ -83,13 +83,21 @@ struct ruby_layout {
 	__u16 is_line_value;   /* the first line is a VALUE */
 };
 
+/* Offsets in Perl's structures, in bytes; lang/perl.c has them by version. */
+struct perl_layout {
+	__u16 statement,
+		stack; /* interpreter: the current COP, and the current stack of contexts */
+	__u16 context_size;
+	__u16 has_names_in_body; /* a package: else they are behind its entries */
+};
+
 struct lang_runtime {
 	__u32 language;                              /* enum language; 0: the file is no runtime */
 	__u32 version;                               /* major << 8 | minor */
 	struct runtime_range ranges[RUNTIME_RANGES]; /* of the interpreter's loop; unused: 0, 0 */
 	/*
 	 * Relative to the base. CPython: the int with the pthread key. PHP: the pointer to the
-	 * innermost frame. Ruby: see enum ruby_context.
+	 * innermost frame. Ruby: see enum ruby_context. Perl: the int with the pthread key.
 	 */
 	__u64 state;
 	__u64 code_type; /* likewise. CPython: the type object of code objects */
@@ -99,6 +107,7 @@ struct lang_runtime {
 		struct python_layout python;
 		struct php_layout php;
 		struct ruby_layout ruby;
+		struct perl_layout perl;
 		__u64 layout[6];
 	};
 };

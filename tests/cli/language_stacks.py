@@ -52,8 +52,21 @@ RUBY = {
     "spin_defined": MAIN + ["then", "block in everything", "block in <main>", "spin_defined"],
     "spin_thread": ["block in <main>", "worker", "loop", "block in worker", "spin_thread"],
 }
-PATHS = {"py": PYTHON, "php": PHP, "rb": RUBY}
+EVERY = ["<main>", "main::everything"]
+PERL = {
+    "main::spin_callback": EVERY + ["main::callback", "main::spin_callback"],
+    "main::spin_compare": EVERY + ["main::compare", "main::spin_compare"],
+    "Shape::spin_method": EVERY + ["Shape::area", "Shape::spin_method"],
+    "main::spin_closure": EVERY + ["main::closure", "main::__ANON__", "main::__ANON__", "main::spin_closure"],
+    "main::spin_deep": EVERY + ["main::recursion"] * 100 + ["main::spin_deep"],
+    "main::spin_handler": EVERY + ["main::exception", "main::spin_handler"],
+    "main::spin_eval": EVERY + ["main::evaluated", "(eval)", "main::spin_eval"],
+    "main::spin_tied": EVERY + ["main::magic", "Tied::FETCH", "main::spin_tied"],
+    "main::spin_destructor": EVERY + ["main::destruction", "Destroyed::DESTROY", "main::spin_destructor"],
+}
+PATHS = {"py": PYTHON, "php": PHP, "rb": RUBY, "pl": PERL}
 FILES = ("golden.", "threading.py", "<string>", "[php]", "[ruby]", "(eval", "<internal:")
+LEAVES = ("spin", "main::spin", "crc32")
 LEAST_RIGHT = 0.99
 LEAST_SAMPLES = 5
 
@@ -90,7 +103,7 @@ def main():
         end = next((name for name in reversed(own) if name in paths), None)
         if not end:
             continue
-        if own in (paths[end], paths[end] + ["spin"], paths[end] + ["crc32"]):
+        if own[:-1] == paths[end] and own[-1] in LEAVES or own == paths[end]:
             right[end] += weight
         else:
             wrong[" > ".join(own)] += weight

@@ -152,6 +152,25 @@ check_golden() {
 	check_golden rb
 }
 
+@test "each stack of a Perl program is the one that it must be" {
+	need_language perl
+	check_golden pl
+}
+
+@test "a function of Perl has its lines, and each sample of a command that ends is there" {
+	need_language perl
+	cp "$ROOT/tests/programs/lang/golden.pl" .
+	assay record -e cpu-clock -F 500 -o s -- "$INTERPRETER" golden.pl 30
+	[ "$(fact s .collector)" = BPF ]
+	assay export -i s --format speedscope -o s.json
+	"$BATS_TEST_DIRNAME/language_stacks.py" s.json pl
+	assay report -i s --by line -t 0 --format json |
+		jq -r '.rows[].line | select(contains("golden.pl:")) | split(":")[-1]' | sort -nu >lines
+	has -x 9 lines # in spin()
+	has -x 62 lines # recursion()
+	has -x 128 lines # the program's own loop
+}
+
 # record_imitation HOW: a program that only looks like an interpreter, until it has samples.
 record_imitation() {
 	need_python

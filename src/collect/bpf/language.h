@@ -41,6 +41,19 @@ static __always_inline bool read_word(__u64 addr, __u64 *value)
 	return !bpf_probe_read_user(value, sizeof(*value), (const void *)addr);
 }
 
+#define GLIBC_TSD      0x310 /* struct pthread: specific_1stblock (nptl/descr.h) */
+#define GLIBC_TSD_KEYS 32    /* in it */
+
+/* The thread's value of a pthread key, which is an int in memory. */
+static __always_inline bool thread_value(__u64 key_at, __u64 *value)
+{
+	__u64 tp = thread_pointer();
+	__u32 key;
+
+	return tp && !bpf_probe_read_user(&key, sizeof(key), (void *)key_at) &&
+	       key < GLIBC_TSD_KEYS && read_word(tp + GLIBC_TSD + key * 16 + 8, value);
+}
+
 /* The frames of this native frame are complete. */
 static __always_inline void end_run(struct work *w)
 {
@@ -124,6 +137,7 @@ struct {
 	__type(value, struct code_message);
 } code_works SEC(".maps");
 
+#include "collect/bpf/perl.h"
 #include "collect/bpf/php.h"
 #include "collect/bpf/python.h"
 #include "collect/bpf/ruby.h"
@@ -137,6 +151,8 @@ static __always_inline bool find_frames(struct work *w, __u64 loop_off)
 		return php_find_frames(w);
 	case LANGUAGE_RUBY:
 		return ruby_find_frames(w);
+	case LANGUAGE_PERL:
+		return perl_find_frames(w);
 	default:
 		return false;
 	}
@@ -151,18 +167,22 @@ static __always_inline int language_frame(__u32 slot, __u32 language)
 		return php_frame(slot);
 	case LANGUAGE_RUBY:
 		return ruby_frame(slot);
+	case LANGUAGE_PERL:
+		return perl_frame(slot);
 	default:
 		return 1;
 	}
 }
 
-static __always_inline bool is_at_end(struct work *w)
+static __always_inline bool is_at_end(__u32 slot, struct work *w)
 {
 	switch (w->lang.runtime.language) {
 	case LANGUAGE_PYTHON:
 		return python_is_at_end(w);
 	case LANGUAGE_RUBY:
 		return ruby_is_last(w);
+	case LANGUAGE_PERL:
+		return perl_is_at_end(slot);
 	default:
 		return false;
 	}
@@ -178,6 +198,8 @@ static __always_inline bool take_code(__u32 slot, __u32 language, __u64 owner)
 		return php_take_code(slot, owner);
 	case LANGUAGE_RUBY:
 		return ruby_take_code(slot, owner);
+	case LANGUAGE_PERL:
+		return perl_take_code(slot, owner);
 	default:
 		return false;
 	}
@@ -222,9 +244,9 @@ __attribute__((noinline)) int begin_language(__u32 slot, __u32 at, __u64 addr)
 }
 
 /* After the walk: no frame may be left over, if it came to the end of the stack. */
-static __always_inline void end_language(struct work *w)
+static __always_inline void end_language(__u32 slot, struct work *w)
 {
-	if (w->lang.cursor && w->stop == UNWIND_END && !is_at_end(w))
+	if (w->lang.cursor && w->stop == UNWIND_END && !is_at_end(slot, w))
 		w->s.fit = LANGUAGE_RUNS_LEFT;
 }
 

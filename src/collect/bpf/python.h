@@ -2,9 +2,6 @@
 /* CPython's frames: lang/runtime.h has the layout, lang/python.c its numbers by version. */
 #pragma once
 
-#define GLIBC_TSD      0x310 /* struct pthread: specific_1stblock (nptl/descr.h) */
-#define GLIBC_TSD_KEYS 32    /* in it */
-
 /*
  * In 3.11 and 3.12, the first instructions of the interpreter's loop make their own _PyCFrame the
  * thread's before they fill it. Until then, it has old bytes of the stack. So a sample there that
@@ -28,12 +25,10 @@ static __always_inline bool python_is_unfilled(const struct work *w, __u64 cfram
 static __always_inline bool python_find_frames(struct work *w, __u64 loop_off)
 {
 	const struct lang_runtime *r = &w->lang.runtime;
-	__u64 tp = thread_pointer(), thread, id, at;
-	__u32 key;
+	__u64 thread, id, at;
 
-	if (!tp || bpf_probe_read_user(&key, sizeof(key), (void *)(w->lang.base + r->state)) ||
-	    key >= GLIBC_TSD_KEYS || !read_word(tp + GLIBC_TSD + key * 16 + 8, &thread) ||
-	    !thread || !read_word(thread + r->python.thread_id, &id) || id != tp ||
+	if (!thread_value(w->lang.base + r->state, &thread) || !thread ||
+	    !read_word(thread + r->python.thread_id, &id) || id != thread_pointer() ||
 	    !read_word(thread + r->python.thread_frame, &at))
 		return false;
 	if (r->python.cframe_frame != PYTHON_NO_CFRAME &&

@@ -172,6 +172,15 @@ struct mapping {
 #define NO_TABLE      UINT32_MAX
 #define KEPT_MAPPINGS 8 /* a power of two; most call chains use a few */
 
+/* Where the walk of Perl's frames is (perl.h). */
+struct perl_walk {
+	__u64 interpreter, statement;
+	__u64 contexts, outer; /* of the stack of contexts at hand */
+	__s32 index, kind;
+	__u32 has_part; /* some of it is not yet the part of a loop */
+	__u32 is_idle;  /* the innermost part is not running */
+};
+
 #define LANGUAGE_OWNERS 512 /* a power of two above half of MAX_USER_WORDS */
 
 /* Frames of a language: those of the first runtime that the stack meets. */
@@ -188,6 +197,7 @@ struct language_walk {
 	__u32 n_owners;
 	__u32 next_owner, pad;         /* sending */
 	__u64 owners[LANGUAGE_OWNERS]; /* of the frames: objects that have their names */
+	struct perl_walk perl;
 	__u64 frame[PYTHON_FRAME_MAX / 8];
 	__u64 code[PYTHON_CODE_MAX / 8];
 };
@@ -470,7 +480,7 @@ static __always_inline void walk_user(void *ctx, __u32 slot, struct work *w)
 	} else {
 		w->regs = first_registers(w->registers);
 		bpf_loop(2 * MAX_USER_WORDS, walk_on, &slot, 0);
-		end_language(w);
+		end_language(slot, w);
 	}
 }
 
