@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	memset(&code, 0, sizeof(code));
 	memcpy(&code, bytes, MIN(size, sizeof(code)));
 	lang_append_text(&code.name, &text);
-	lang_append_text(&code.file, &text);
+	lang_append_file(&code, &text);
 	lang_append_name(&code, &text);
 	/* A character has at most 4 bytes here, and at least 1 there. */
 	if (text.len > 4 * 4 * LANG_TEXT_MAX + strlen("<main>"))

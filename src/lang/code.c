@@ -61,6 +61,19 @@ void lang_append_text(const struct lang_text *text, struct buf *out)
 		}
 }
 
+void lang_append_file(const struct lang_code *code, struct buf *out)
+{
+	static const char numbered[] = "(eval ";
+	size_t start = out->len;
+
+	lang_append_text(&code->file, out);
+	if (code->language != LANGUAGE_PERL || out->len - start < strlen(numbered) ||
+	    memcmp(out->data + start, numbered, strlen(numbered)) != 0)
+		return;
+	out->len = start;
+	buf_str(out, "(eval)");
+}
+
 void lang_append_name(const struct lang_code *code, struct buf *out)
 {
 	size_t start = out->len;

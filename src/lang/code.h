@@ -14,6 +14,12 @@ struct buf;
 /* Appends a text as UTF-8, up to its first NUL. A text that assay can't read is left out. */
 void lang_append_text(const struct lang_text *text, struct buf *out);
 
+/*
+ * Appends the file of the function; nothing: it has none. Perl counts its evals, as in "(eval 7)";
+ * all of them are "(eval)" here, so that a program that goes on has no end of files.
+ */
+void lang_append_file(const struct lang_code *code, struct buf *out);
+
 /* Appends the function's name as its language writes it, such as "Class::method". */
 void lang_append_name(const struct lang_code *code, struct buf *out);
 

@@ -107,7 +107,7 @@ static struct known_code *find_code(const struct lang_names *n, const struct lan
 static const char *file_of(struct lang_names *n, const struct lang_code *code)
 {
 	n->text.len = 0;
-	lang_append_text(&code->file, &n->text);
+	lang_append_file(code, &n->text);
 	if (!n->text.len)
 		buf_printf(&n->text, "[%s]", language_key(code->language));
 	return buf_cstr(&n->text);

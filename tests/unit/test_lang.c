@@ -300,6 +300,21 @@ static void a_function_has_the_name_that_its_language_writes(void **state)
 	buf_fini(&out);
 }
 
+static void perls_evals_are_one_file(void **state)
+{
+	struct lang_code code = { .language = LANGUAGE_PERL };
+	struct buf out = { 0 };
+
+	(void)state;
+	set_text(&code.file, "(eval 12)", 9);
+	lang_append_file(&code, &out);
+	assert_string_equal(buf_cstr(&out), "(eval)");
+	set_text(&code.file, "/eval.pl", 8);
+	lang_append_file(&code, &out);
+	assert_string_equal(buf_cstr(&out), "(eval)/eval.pl");
+	buf_fini(&out);
+}
+
 static void phps_position_is_the_line(void **state)
 {
 	struct lang_code code = { .language = LANGUAGE_PHP, .first_line = 7 };
@@ -511,6 +526,7 @@ int main(void)
 		cmocka_unit_test(texts_of_all_widths_become_utf8),
 		cmocka_unit_test(what_is_no_text_stays_harmless),
 		cmocka_unit_test(a_function_has_the_name_that_its_language_writes),
+		cmocka_unit_test(perls_evals_are_one_file),
 		cmocka_unit_test(phps_position_is_the_line),
 		cmocka_unit_test(each_position_of_rubys_code_has_its_line),
 		cmocka_unit_test(a_cut_table_of_ruby_gives_no_wrong_line),

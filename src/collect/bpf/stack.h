@@ -39,6 +39,7 @@
 #include "collect/bpf/tables.h"
 #include "collect/bpf/user_regs.h"
 #include "collect/bpf/vma.h"
+#include "collect/bpf/work.h"
 
 /* Set before loading. */
 const volatile bool with_stacks = true;
@@ -67,27 +68,7 @@ struct {
 	__type(value, struct file_entry);
 } files SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1);
-} messages SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, N_SAMPLER_COUNTERS);
-	__type(key, __u32);
-	__type(value, __u64);
-} losses SEC(".maps");
-
 __u32 next_file = 1;
-
-static __always_inline void lose(__u32 reason)
-{
-	__u64 *n = bpf_map_lookup_elem(&losses, &reason);
-
-	if (n)
-		*n += 1;
-}
 
 /* Files. */
 
@@ -159,98 +140,6 @@ static __always_inline void key_of_file(struct file *file, struct file_key *key)
 	key->generation = BPF_CORE_READ(inode, i_generation);
 }
 
-/* The state of one sample: far more than BPF's stack of 512 bytes can hold. */
-
-struct mapping {
-	__u64 start, end, file_off;
-	__u32 file;       /* as in frames */
-	__u32 table;      /* its place in table_places, or NO_TABLE */
-	__u32 is_runtime; /* the file is in `runtimes` */
-	__u32 pad;
-};
-
-#define NO_TABLE      UINT32_MAX
-#define KEPT_MAPPINGS 8 /* a power of two; most call chains use a few */
-
-/* Where the walk of Perl's frames is (perl.h). */
-struct perl_walk {
-	__u64 interpreter, statement;
-	__u64 contexts, outer; /* of the stack of contexts at hand */
-	__s32 index, kind;
-	__u32 has_part; /* some of it is not yet the part of a loop */
-	__u32 is_idle;  /* the innermost part is not running */
-};
-
-#define LANGUAGE_OWNERS 512 /* a power of two above half of MAX_USER_WORDS */
-
-/* Frames of a language: those of the first runtime that the stack meets. */
-struct language_walk {
-	struct lang_runtime runtime; /* language 0: none met yet */
-	__u64 base;                  /* lang/runtime.h */
-	__u64 cursor;                /* the next frame; 0: none */
-	__u64 limit;                 /* of the memory that has them (Ruby) */
-	__u32 is_emitting;           /* the next steps are frames of the language */
-	__u32 has_emitted;           /* those of the native frame at hand are there */
-	__u32 is_over;               /* no more of them in this stack */
-	__u32 is_second;             /* sending: the second number of a frame comes */
-	__u32 has_unsent_code;       /* sending: there was no room for some function */
-	__u32 n_owners;
-	__u32 next_owner, pad;         /* sending */
-	__u64 owners[LANGUAGE_OWNERS]; /* of the frames: objects that have their names */
-	struct perl_walk perl;
-	__u64 frame[PYTHON_FRAME_MAX / 8];
-	__u64 code[PYTHON_CODE_MAX / 8];
-};
-
-struct work {
-	struct stack_message s;
-	__u64 registers[REGISTER_SLOTS]; /* of the user, as in bpf_user_pt_regs_t */
-	__u64 by_fp[MAX_FP_FRAMES + 1];
-	__u64 pivots[MAPLE_PIVOTS + 1];
-	struct mapping kept[KEPT_MAPPINGS];
-	struct mm_struct *mm;
-	struct unwind_regs regs; /* of the current frame */
-	__u32 next_kept;
-	__u32 has_own_memory; /* addresses that are valid in one process only */
-	__u32 stop;           /* enum unwind_stop */
-	__u32 wants_table;    /* the walk came to a file without its table yet: … */
-	__u32 wanted;         /* … this one */
-	__u32 met_full;       /* it came through a file whose table had no room */
-	__u32 is_user_mode;   /* user code was interrupted */
-	struct language_walk lang;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, CAPTURE_SLOTS);
-	__type(key, __u32);
-	__type(value, struct work);
-} works SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, CAPTURE_SLOTS);
-	__type(key, __u32);
-	__type(value, struct raw_stack_message);
-} raw_works SEC(".maps");
-
-static __always_inline struct work *own_work(__u32 slot)
-{
-	return bpf_map_lookup_elem(&works, &slot);
-}
-
-/* Runtimes of languages, by file number (lang/runtime.h). */
-
-#define RUNTIMES_MAX 256
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, RUNTIMES_MAX);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, struct lang_runtime);
-} runtimes SEC(".maps");
-
 __u32 has_runtimes; /* set by the reader: the map has some */
 
 static __always_inline bool is_runtime(__u32 file)
@@ -317,42 +206,9 @@ __attribute__((noinline)) int find_mapping(__u32 slot, __u64 addr)
 	return (int)at;
 }
 
-static __always_inline __u64 offset_in(const struct mapping *m, __u64 addr)
-{
-	return addr - m->start + m->file_off;
-}
-
 static __always_inline __u64 frame_in(const struct mapping *m, __u64 addr)
 {
 	return (__u64)m->file << FRAME_OFF_BITS | (offset_in(m, addr) & FRAME_OFF_MASK);
-}
-
-/* Frames. */
-
-static __always_inline __u64 mix(__u64 h, __u64 v)
-{
-	h ^= v;
-	h *= 0xff51afd7ed558ccdULL;
-	return h ^ (h >> 32);
-}
-
-static __always_inline void push_frame(struct work *w, __u32 at, __u64 frame)
-{
-	w->s.frames[bounded(at, FRAME_SLOTS - 1)] = frame;
-	w->s.hash = mix(w->s.hash, frame);
-	w->has_own_memory |= frame >> FRAME_OFF_BITS == FILE_NONE;
-}
-
-static __always_inline void push_user_frame(struct work *w, __u64 frame)
-{
-	push_frame(w, (__u32)w->s.n_kernel + w->s.n_user, frame);
-	w->s.n_user++;
-}
-
-static __always_inline int stop_walk(struct work *w, enum unwind_stop stop)
-{
-	w->stop = stop;
-	return 1;
 }
 
 /* The rule for an address in a mapping. False: its table is not there yet. */

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stacks of interpreters that were frozen: tests/data/frozen/ has, for a version of each runtime,
+ * the memory that the in-kernel sampler reads for one stack. The sampler's code (collect/bpf/) is
+ * compiled here a second time, and reads that memory. So every machine tests every version.
+ *
+ *   test_frozen --freeze PID     stops a process and writes such a file; x86-64, as root
+ *
+ * A file has lines of words. Numbers are hexadecimal.
+ *
+ *   runtime BYTES        struct lang_runtime
+ *   base ADDRESS         of the runtime's file
+ *   thread ADDRESS       the thread pointer
+ *   register NUMBER VALUE
+ *   memory ADDRESS BYTES
+ *   frame NAME | FILE:LINE    what the walk must find, innermost first; "frame --" ends a run
+ */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+#include <ucontext.h>
+
+#include "unit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include "base/buf.h"
+#include "base/files/file.h"
+#include "base/mem.h"
+#include "elf/elf_file.h"
+#include "lang/code.h"
+#include "lang/detect.h"
+#include "lang/language.h"
+
+static void *find_in_map(void *map, const void *key);
+static long read_user(void *value, size_t size, const void *addr);
+static long read_user_text(void *value, size_t size, const void *addr);
+static uint64_t frozen_thread_pointer(void);
+
+#define bpf_map_lookup_elem(map, key)              find_in_map(map, key)
+#define bpf_map_update_elem(map, key, value, how)  ((void)(value))
+#define bpf_probe_read_user(value, size, addr)     read_user(value, size, addr)
+#define bpf_probe_read_user_str(value, size, addr) read_user_text(value, size, addr)
+#define bpf_ringbuf_query(ring, what)              0
+#define bpf_ringbuf_output(ring, data, size, how)  0
+#define bpf_loop(n, step, context, flags)          ((void)(step), (void)(context))
+#define BPF_CORE_READ(task, field)                 frozen_thread_pointer()
+#if defined(__x86_64__)
+#define __TARGET_ARCH_x86
+#else
+#define __TARGET_ARCH_arm64
+#endif
+#define CAPTURE_SLOTS 1
+#define MAPLE_PIVOTS  15
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* BPF's functions are no statics */
+#include "collect/bpf/work.h"
+
+#include "collect/bpf/language.h"
+#pragma GCC diagnostic pop
+
+struct piece {
+	uint64_t addr;
+	size_t size;
+	uint8_t *bytes;
+};
+
+#define FROZEN_DIR ASSAY_SRC "/../tests/data/frozen"
+
+static struct {
+	struct work work;
+	struct code_message message;
+	uint64_t thread_pointer, n_losses;
+	VEC(struct piece) memory;
+	int32_t pid; /* freezing: reads this process, and keeps its bytes */
+} frozen;
+
+static uint64_t frozen_thread_pointer(void)
+{
+	return frozen.thread_pointer;
+}
+
+static void *find_in_map(void *map, const void *key)
+{
+	(void)key;
+	if (map == &works)
+		return &frozen.work;
+	if (map == &losses)
+		return &frozen.n_losses;
+	return map == &code_works ? &frozen.message : NULL;
+}
+
+static bool read_process(void *value, size_t size, uint64_t addr)
+{
+	struct iovec here = { value, size };
+	struct iovec there = { (void *)(uintptr_t)addr, size }; /* NOLINT: an address */
+
+	return process_vm_readv(frozen.pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+}
+
+static long read_user(void *value, size_t size, const void *addr)
+{
+	uint64_t at = (uint64_t)(uintptr_t)addr;
+
+	if (frozen.pid) {
+		struct piece piece = { at, size, xmalloc(size) };
+
+		if (!read_process(value, size, at)) {
+			free(piece.bytes);
+			return -EFAULT;
+		}
+		memcpy(piece.bytes, value, size);
+		vec_push(&frozen.memory, piece);
+		return 0;
+	}
+	vec_foreach (&frozen.memory, p)
+		if (at >= p->addr && size <= p->size && at - p->addr <= p->size - size) {
+			memcpy(value, p->bytes + (at - p->addr), size);
+			return 0;
+		}
+	return -EFAULT;
+}
+
+static long read_user_text(void *value, size_t size, const void *addr)
+{
+	char *text = value;
+
+	for (size_t i = 0; i < size; i++) {
+		if (read_user(text + i, 1, (const char *)addr + i) < 0)
+			return -EFAULT;
+		if (!text[i])
+			return (long)i + 1;
+	}
+	text[size - 1] = '\0';
+	return (long)size;
+}
+
+/* Walks. */
+
+#define FROZEN_STEPS 4096
+
+static void append_frame(struct buf *out, uint32_t i, uint64_t owner)
+{
+	struct code_message *m = &frozen.message;
+	uint64_t second = frozen.work.s.frames[i + 1];
+
+	m->code.language = frozen.work.lang.runtime.language;
+	m->code.version = frozen.work.lang.runtime.version;
+	m->code.n_lines = m->code.lines_size = 0;
+	buf_str(out, "frame ");
+	if (!take_code(0, m->code.language, owner)) {
+		buf_str(out, "?\n");
+		return;
+	}
+	lang_append_name(&m->code, out);
+	buf_str(out, " | ");
+	lang_append_file(&m->code, out);
+	buf_printf(out, ":%u\n", lang_line(&m->code, (uint32_t)(second >> POSITION_SHIFT)));
+}
+
+/* All frames of the language. The native loops are imagined: one for each run. */
+static void walk_frozen(struct buf *out)
+{
+	struct work *w = &frozen.work;
+	uint32_t n = 0;
+
+	w->s.n_kernel = w->s.n_user = 0;
+	w->s.fit = w->lang.n_owners = w->lang.is_over = 0;
+	if (!find_frames(w, UINT32_MAX)) {
+		buf_str(out, "no state\n");
+		return;
+	}
+	for (uint32_t i = 0; i < FROZEN_STEPS && w->lang.cursor && !is_at_end(0, w); i++) {
+		w->lang.is_emitting = 1;
+		if (language_frame(0, w->lang.runtime.language))
+			break;
+		for (; n < w->s.n_user; n += 2)
+			append_frame(out, n, w->lang.owners[n / 2 % LANGUAGE_OWNERS]);
+		if (!w->lang.is_emitting)
+			buf_str(out, "frame --\n");
+	}
+}
+
+/* Files. */
+
+static size_t bytes_of_hex(const char *text, uint8_t *out, size_t size)
+{
+	size_t n = 0;
+	unsigned int byte;
+
+	for (; n < size && sscanf(text, "%2x", &byte) == 1; text += 2)
+		out[n++] = (uint8_t)byte;
+	return n;
+}
+
+static void forget_memory(void)
+{
+	vec_foreach (&frozen.memory, p)
+		free(p->bytes);
+	frozen.memory.n = 0;
+}
+
+static void thaw_line(char *line, struct buf *expected)
+{
+	struct work *w = &frozen.work;
+	unsigned long long a, b;
+	int at = 0;
+
+	if (!strncmp(line, "frame ", 6)) {
+		buf_str(expected, line);
+		buf_str(expected, "\n");
+	} else if (sscanf(line, "runtime %n", &at) == 0 && at) {
+		bytes_of_hex(line + at, (uint8_t *)&w->lang.runtime, sizeof(w->lang.runtime));
+	} else if (sscanf(line, "base %llx", &a) == 1) {
+		w->lang.base = a;
+	} else if (sscanf(line, "thread %llx", &a) == 1) {
+		frozen.thread_pointer = a;
+	} else if (sscanf(line, "register %llx %llx", &a, &b) == 2) {
+		w->registers[a % REGISTER_SLOTS] = b;
+	} else if (sscanf(line, "memory %llx %n", &a, &at) == 1) {
+		struct piece piece = { .addr = a, .bytes = xmalloc(strlen(line)) };
+
+		piece.size = bytes_of_hex(line + at, piece.bytes, strlen(line));
+		vec_push(&frozen.memory, piece);
+	}
+}
+
+static void thaw(const char *path, struct buf *expected)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t n;
+
+	assert_non_null(file);
+	forget_memory();
+	memset(&frozen.work, 0, sizeof(frozen.work));
+	expected->len = 0;
+	while ((n = getline(&line, &room, file)) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		thaw_line(line, expected);
+	}
+	free(line);
+	fclose(file);
+}
+
+typedef void frozen_test(const char *path, const struct buf *expected);
+
+static void each_frozen_file(frozen_test *test)
+{
+#if defined(__x86_64__)
+	DIR *dir = opendir(FROZEN_DIR);
+	struct buf expected = { 0 };
+	struct dirent *entry;
+	unsigned int n = 0;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		char path[512];
+
+		if (!strstr(entry->d_name, ".frozen"))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", FROZEN_DIR, entry->d_name);
+		thaw(path, &expected);
+		test(path, &expected);
+		n++;
+	}
+	closedir(dir);
+	buf_fini(&expected);
+	forget_memory();
+	assert_true(n > 0);
+#else
+	(void)test, (void)thaw;
+	print_message("frames of languages are known on x86-64 alone\n");
+	skip();
+#endif
+}
+
+static void check_stack(const char *path, const struct buf *expected)
+{
+	struct buf got = { 0 };
+	struct buf wanted = { 0 };
+
+	buf_bytes(&wanted, expected->data, expected->len);
+	walk_frozen(&got);
+	if (strcmp(buf_cstr(&got), buf_cstr(&wanted)) != 0)
+		print_message("%s:\n", path);
+	assert_string_equal(buf_cstr(&got), buf_cstr(&wanted));
+	buf_fini(&got);
+	buf_fini(&wanted);
+}
+
+static void a_frozen_stack_has_its_frames(void **state)
+{
+	(void)state;
+	each_frozen_file(check_stack);
+}
+
+/* A walk ends, and reads and writes within its bounds, whatever the memory has. */
+static void check_damaged(const char *path, const struct buf *expected)
+{
+	struct buf got = { 0 };
+	uint32_t random = 1;
+
+	(void)path, (void)expected;
+	for (int round = 0; round < 50; round++) {
+		vec_foreach (&frozen.memory, p)
+			for (size_t i = 0; i < p->size; i++) {
+				random = random * 1664525 + 1013904223;
+				if (random >> 24 < 2)
+					p->bytes[i] = (uint8_t)(random >> 16);
+			}
+		got.len = 0;
+		walk_frozen(&got);
+		assert_true(frozen.work.s.n_user <= MAX_USER_WORDS + 1);
+	}
+	buf_fini(&got);
+}
+
+static void a_damaged_stack_does_no_harm(void **state)
+{
+	(void)state;
+	each_frozen_file(check_damaged);
+}
+
+/* Freezing. */
+
+#if defined(__x86_64__)
+static bool find_runtime(int32_t pid)
+{
+	struct work *w = &frozen.work;
+	char name[64], path[512], line[1024], why[128];
+	unsigned long long start, end, off;
+	bool is_found = false;
+	FILE *maps;
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	maps = fopen(name, "re");
+	while (maps && !is_found && fgets(line, sizeof(line), maps)) {
+		struct file_mapping file;
+		struct elf_file elf;
+
+		if (sscanf(line, "%llx-%llx r-xp %llx %*s %*s %511s", &start, &end, &off, path) !=
+			    4 ||
+		    file_map(path, &file, NULL) < 0)
+			continue;
+		is_found = elf_file_open(&elf, file.base, file.size, NULL) == 0 &&
+			   lang_detect(&elf, &w->lang.runtime, why, sizeof(why)) == LANG_FOUND;
+		w->lang.base = start - off;
+		file_unmap(&file);
+	}
+	if (maps)
+		fclose(maps);
+	return is_found;
+}
+
+static void print_bytes(const char *word, uint64_t addr, const void *bytes, size_t size)
+{
+	const uint8_t *at = bytes;
+
+	printf("%s ", word);
+	if (addr)
+		printf("%llx ", (unsigned long long)addr);
+	for (size_t i = 0; i < size; i++)
+		printf("%02x", at[i]);
+	printf("\n");
+}
+
+static bool is_printed(size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (frozen.memory.data[k].addr == frozen.memory.data[i].addr &&
+		    frozen.memory.data[k].size >= frozen.memory.data[i].size)
+			return true;
+	return false;
+}
+
+static int freeze(int32_t pid)
+{
+	struct work *w = &frozen.work;
+	struct user_regs_struct regs;
+	struct buf frames = { 0 };
+
+	if (!find_runtime(pid) || ptrace(PTRACE_ATTACH, pid, NULL, NULL) < 0) {
+		fprintf(stderr, "%d: no runtime, or not to be stopped: %s\n", pid, strerror(errno));
+		return 1;
+	}
+	waitpid(pid, NULL, __WALL);
+	ptrace(PTRACE_GETREGS, pid, NULL, &regs);
+	memcpy(w->registers, &regs, MIN(sizeof(regs), sizeof(w->registers)));
+	frozen.thread_pointer = regs.fs_base;
+	frozen.pid = pid;
+	walk_frozen(&frames);
+	ptrace(PTRACE_DETACH, pid, NULL, NULL);
+	print_bytes("runtime", 0, &w->lang.runtime, sizeof(w->lang.runtime));
+	printf("base %llx\nthread %llx\n", (unsigned long long)w->lang.base,
+	       (unsigned long long)frozen.thread_pointer);
+	for (size_t i = 0; i < 16; i++)
+		printf("register %zx %llx\n", i, (unsigned long long)w->registers[i]);
+	for (size_t i = 0; i < frozen.memory.n; i++)
+		if (!is_printed(i))
+			print_bytes("memory", frozen.memory.data[i].addr,
+				    frozen.memory.data[i].bytes, frozen.memory.data[i].size);
+	printf("%s", buf_cstr(&frames));
+	buf_fini(&frames);
+	forget_memory();
+	return 0;
+}
+#else
+static int freeze(int32_t pid)
+{
+	(void)pid;
+	return 1;
+}
+#endif
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_frozen_stack_has_its_frames),
+		cmocka_unit_test(a_damaged_stack_does_no_harm),
+	};
+
+	if (argc == 3 && !strcmp(argv[1], "--freeze"))
+		return freeze(atoi(argv[2]));
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
