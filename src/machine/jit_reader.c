@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "machine/jit_reader.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -115,6 +117,15 @@ static bool read_piece(struct jit_reader *r, const struct file_mapping *file)
 	return !r->is_over && r->read_off > at && r->read_off < file->size;
 }
 
+/* With a descriptor for the parser; the reader's own one stays. */
+static int map_dump(int fd, struct file_mapping *file)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	int r = copy < 0 ? -errno : file_hold_fd(copy, "a jitdump", file, NULL);
+
+	return r < 0 ? r : file_map_held(file, "a jitdump", NULL);
+}
+
 /* A file that has not grown costs one system call. */
 static void read_more(struct jit_reader *r)
 {
@@ -122,7 +133,7 @@ static void read_more(struct jit_reader *r)
 	struct stat st;
 
 	if (fstat(r->fd, &st) < 0 || (uint64_t)st.st_size == r->seen_bytes ||
-	    file_map_fd(r->fd, "a jitdump", &file, NULL) < 0)
+	    map_dump(r->fd, &file) < 0)
 		return;
 	r->seen_bytes = file.size;
 	if (file.size > JIT_DUMP_MAX_BYTES)
