@@ -171,7 +171,7 @@ serve() { # silent|slow
 	for kind in silent slow; do
 		serve "$kind"
 		run within assay report -l -i a.assay --symbol-cache "" --debuginfod-limit 1s
-		refused 0 "did not send the debug information of $PWD/app in time" "--debuginfod-limit" "32"
+		refused 0 "did not send the debug information of $PWD/app in time" "--debuginfod-limit" "samples   30"
 		# Others know it, and say so; why does so, too.
 		run within assay report -l -i a.assay --symbol-cache ""
 		refused 0 "did not answer less than ten minutes ago"

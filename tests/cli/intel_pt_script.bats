@@ -78,7 +78,7 @@ same_lines() {
 }
 
 @test "JSON has the fields of a trace: kinds and targets of branches, instructions, errors" {
-	same_branches --tsc --mtc --cyc -- "$PROGRAMS/flow" longjmp
+	same_branches --tsc --mtc --cyc -- "$PROGRAMS/flow" recursion
 	assay script -i trace.data --itrace=bpi1i --format json -F +insn,+disasm,+callindent >objects
 	jq -se 'map(select(.event == "branches:u" and .flags == "call" and .target.symbol == "deep")) | length > 3' objects
 	jq -se 'map(select(.event == "branches:u" and .flags == "tr strt")) | length > 0' objects
