@@ -229,17 +229,22 @@ void replay_close(struct replay *r)
 	free(r);
 }
 
+static void replay_new_finder(struct replay *r, const struct symbolizer_config *places)
+{
+	r->finder = xmalloc(sizeof(*r->finder));
+	finder_init(r->finder, places);
+}
+
 void replay_set_places(struct replay *r, const struct symbolizer_config *places)
 {
 	assert(!r->finder && !r->resolver);
-	r->finder = xmalloc(sizeof(*r->finder));
-	finder_init(r->finder, places);
+	replay_new_finder(r, places);
 }
 
 struct finder *replay_finder(struct replay *r)
 {
 	if (!r->finder)
-		replay_set_places(r, NULL);
+		replay_new_finder(r, NULL);
 	return r->finder;
 }
 

@@ -160,7 +160,7 @@ check_golden() {
 @test "a function of Perl has its lines, and each sample of a command that ends is there" {
 	need_language perl
 	cp "$ROOT/tests/programs/lang/golden.pl" .
-	assay record -e cpu-clock -F 500 -o s -- "$INTERPRETER" golden.pl 30
+	assay record -e cpu-clock -F 500 -o s -- "$INTERPRETER" golden.pl 90
 	[ "$(fact s .collector)" = BPF ]
 	assay export -i s --format speedscope -o s.json
 	"$BATS_TEST_DIRNAME/language_stacks.py" s.json pl

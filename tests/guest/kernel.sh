@@ -99,7 +99,7 @@ by_bpf() {
 }
 
 time_that_threads_wait() {
-	assay record --off-cpu -o s -- sleep 0.5 2>log
+	assay record --off-cpu -o s -- sleep 0.5 >log 2>&1 || { cat log; return 1; }
 	cat log
 	assay report -i s --by symbol >report.txt
 	cat report.txt

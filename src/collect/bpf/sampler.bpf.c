@@ -60,17 +60,24 @@ struct {
 	__uint(max_entries, 4096); /* set before loading */
 } times SEC(".maps");
 
-/* An idle CPU has nothing to time. */
+/* An idle CPU has nothing to time. The message is made in the ring: the stack has no room for it.
+ */
 static __always_inline bool send_time(const struct count_key *key, __u64 period)
 {
-	struct time_message m = { .key = *key, .time_ns = bpf_ktime_get_ns(), .period = period };
+	struct time_message *m;
 
 	if (!key->pid)
 		return false;
-	if (!bpf_ringbuf_output(&times, &m, sizeof(m), BPF_RB_NO_WAKEUP))
-		return true;
-	lose(SAMPLER_TIMES_FULL);
-	return false;
+	m = bpf_ringbuf_reserve(&times, sizeof(*m), 0);
+	if (!m) {
+		lose(SAMPLER_TIMES_FULL);
+		return false;
+	}
+	m->key = *key;
+	m->time_ns = bpf_ktime_get_ns();
+	m->period = period;
+	bpf_ringbuf_submit(m, BPF_RB_NO_WAKEUP);
+	return true;
 }
 
 static __always_inline bool count_key(const struct count_key *key, __u64 period)
