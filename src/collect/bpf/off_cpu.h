@@ -57,7 +57,7 @@ static __always_inline int state_of(long reported)
 	return WAIT_STOPPED;
 }
 
-static __always_inline void begin_wait(void *ctx, long reported)
+static __always_inline void begin_wait(void *ctx, long reported, __u64 now_ns)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 tid = (__u32)id;
@@ -71,7 +71,7 @@ static __always_inline void begin_wait(void *ctx, long reported)
 	if (!w || !send_stack(SLOT_SWITCH, w))
 		return;
 	wait.stack = w->s.hash;
-	wait.start_ns = bpf_ktime_get_ns();
+	wait.start_ns = now_ns;
 	wait.pid = id >> 32;
 	wait.state = state;
 	wait.cgroup = current_cgroup();
@@ -81,7 +81,7 @@ static __always_inline void begin_wait(void *ctx, long reported)
 		lose(SAMPLER_WAITS_FULL);
 }
 
-static __always_inline void end_wait(__u32 tid)
+static __always_inline void end_wait(__u32 tid, __u64 now_ns)
 {
 	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
 	struct count_key key = { .tid = tid };
@@ -89,7 +89,7 @@ static __always_inline void end_wait(__u32 tid)
 
 	if (!wait)
 		return;
-	ns = bpf_ktime_get_ns() - wait->start_ns;
+	ns = now_ns - wait->start_ns;
 	key.stack = wait->stack;
 	key.pid = wait->pid;
 	key.cpu = bpf_get_smp_processor_id();
@@ -105,9 +105,12 @@ static __always_inline void end_wait(__u32 tid)
 SEC("tracepoint/sched/sched_switch")
 int switched(struct trace_event_raw_sched_switch *ctx)
 {
-	begin_wait(ctx, ctx->prev_state);
+	/* One time for both: the capture of the one's stack is no wait of the other. */
+	__u64 now_ns = bpf_ktime_get_ns();
+
+	begin_wait(ctx, ctx->prev_state, now_ns);
 	if (ctx->next_pid)
-		end_wait(ctx->next_pid);
+		end_wait(ctx->next_pid, now_ns);
 	return 0;
 }
 
