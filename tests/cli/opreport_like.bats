@@ -53,6 +53,33 @@ DASHES=-------------------------------------------------------------------------
   7777     46.3552  libdemo.so               ls                       lib_work"* ]] || [[ "$output" == *"7777     46.3"* ]]
 }
 
+@test "-c: arcs into a library without samples of its own are their application's" {
+	rm -rf oprofile_data
+	sample flat oprofile_data "$BIN/app" leaf=800 mid=150 main=50
+	sample cg oprofile_data "$BIN/app" "$BIN/libdemo.so" mid+4:lib_work=700
+	sample --app "$BIN/ls" cg oprofile_data "$BIN/ls" "$BIN/libdemo.so" 0x1004:lib_work=7777
+	sample cg oprofile_data "$BIN/app" "$BIN/app" main+4:mid=150
+	prints -n -c image:"$BIN/app" <<-END
+		$DASHES
+		800      80.0000  app                      leaf
+		  800      100.000  app                      leaf [self]
+		$DASHES
+		  150      100.000  app                      main
+		150      15.0000  app                      mid
+		  700      82.3529  libdemo.so               lib_work
+		  150      17.6471  app                      mid [self]
+		$DASHES
+		50        5.0000  app                      main
+		  150      75.0000  app                      mid
+		  50       25.0000  app                      main [self]
+		$DASHES
+		  700      100.000  app                      mid
+		0              0  libdemo.so               lib_work
+		  0              0  libdemo.so               lib_work [self]
+		$DASHES
+	END
+}
+
 @test "-c goes with -a, -g and -D" {
 	prints -n -c -a -g image:"$BIN/app" lib-image:"$BIN/app" -i mid <<-END
 		$DASHES

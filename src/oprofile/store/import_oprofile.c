@@ -179,9 +179,13 @@ static uint32_t find_event(struct oprofile_import *im, const struct sample_name 
 	return (uint32_t)im->counters.n - 1;
 }
 
+/*
+ * A name has the application, also where libraries or the kernel were not kept apart. A merge would
+ * take the code's image: the wrong one for an arc into a library.
+ */
 static void find_classes(struct oprofile_import *im)
 {
-	uint32_t kept = 0;
+	uint32_t kept = SEPARATE_LIB | SEPARATE_KERNEL;
 
 	vec_foreach (&im->files, f) {
 		const struct sample_name *n = &f->name;
@@ -190,11 +194,8 @@ static void find_classes(struct oprofile_import *im)
 		kept |= n->tgid != SAMPLE_NAME_ALL ? SEPARATE_PROCESS : 0;
 		kept |= n->tid != SAMPLE_NAME_ALL ? SEPARATE_THREAD : 0;
 		kept |= n->cpu != SAMPLE_NAME_ALL ? SEPARATE_CPU : 0;
-		if (n->main.kind != n->dep.kind || strcmp(n->main.text, n->dep.text) != 0)
-			kept |= SEPARATE_LIB |
-				(n->dep.kind == SAMPLE_IMAGE_KERN ? SEPARATE_KERNEL : 0);
 	}
-	im->merged = im->facts.owner ? im->facts.info.merged : SEPARATE_ALL & ~kept;
+	im->merged = (im->facts.owner ? im->facts.info.merged : SEPARATE_ALL) & ~kept;
 }
 
 /* Images. */
