@@ -34,7 +34,7 @@ def listed(args, theirs, ours):
         return "several axes"
     if "-X" in args and ours[0] == 0 and (theirs[0] != 0 or not theirs[1].rstrip().endswith("</profile>")):
         return "the original breaks off its XML"
-    if 'pid=""' in theirs[1]:
+    if re.search(' [pt]id=""', theirs[1]):
         return "XML of merged threads, which the original's own schema refuses"
     if 'cpu="all"' in theirs[1] or ("separatedcpus" in ours[1] and re.search(r'<class name="c[0-9]+"(?! cpu)', ours[1])):
         return "XML of samples with and without a processor, which the original counts on processor 0"
@@ -46,18 +46,36 @@ def listed(args, theirs, ours):
     return None
 
 
-def order_equal_arcs(lines):
-    """In a block of a call graph, callers or callees of one weight come in no order."""
-    runs, out = [], []
+def numbers_of(line, has_address, is_accumulated):
+    """An arc's counts and shares by class, its running sums, and the rest of its line."""
+    words = line.split()
+    rest = words[1:] if has_address else words
+    n = 0
+    while n < len(rest) and re.fullmatch(r"[0-9.]+(e-[0-9]+)?", rest[n]):
+        n += 1
+    n -= n % (4 if is_accumulated else 2)
+    is_sum = [is_accumulated and i % 4 in (1, 3) for i in range(n)]  # count, running sum, share, running share
+    own = [word for word, of_sum in zip(rest, is_sum) if not of_sum]
+    sums = [word for word, of_sum in zip(rest, is_sum) if of_sum]
+    return own, sums, words[:1] * has_address + rest[n:]
+
+
+def order_equal_arcs(lines, args):
+    """In a block of a call graph, callers or callees of one weight come in no order; running sums depend on the order."""
+    has_address, is_accumulated = "-w" in args, "-a" in args
+    run, out = [], []
     for line in lines + [""]:
-        weight = line.split()[:1] if line.startswith("  ") else None
-        if runs and (weight is None or runs[0][0] != weight):
-            out += [text for _, text in sorted(runs)]
-            runs = []
-        if weight is None:
+        numbers = numbers_of(line, has_address, is_accumulated) if line.startswith("  ") else None
+        weight = numbers[0][:1] if numbers else None
+        if run and (weight is None or run[0][0][:1] != weight):
+            last = run[-1][1]  # the sum behind all of them
+            out += ["  %s %s %s" % (own, sums if len(run) == 1 else "", rest) for own, sums, rest in sorted(run, key=lambda x: (x[2], x[0]))]
+            out.append("  %s" % last)
+            run = []
+        if numbers is None:
             out.append(line)
         else:
-            runs.append((weight, line))
+            run.append(numbers)
     return out[:-1]
 
 
@@ -91,7 +109,7 @@ def xml_lines(text):
     """A document as lines that do not depend on blanks, numbers of symbols and the order of attributes."""
     root = xml.etree.ElementTree.fromstring(text)
     classes = {c.get("name"): tuple(c.get(n) for n in ("cpu", "event", "mask")) for c in root.iter("class")}
-    symbols = {s.get("id"): "%s %s %s %s" % (s.get("name"), s.get("startingaddr"), s.get("file"), s.get("line")) for s in root.iter("symboldata")}
+    symbols = {s.get("id"): "%s %s %s %s" % (s.get("name"), (s.get("startingaddr") or "").lstrip("0"), s.get("file"), s.get("line")) for s in root.iter("symboldata")}
     lines = ["%s=%s" % (k, v) for k, v in sorted(root.attrib.items()) if k != "title"]
     lines += ["%s=%s" % (k, v) for k, v in sorted(root.find("options").attrib.items())]
     lines += ["event %s" % sorted(e.attrib.items()) for e in root.iter("eventsetup")]
@@ -111,7 +129,9 @@ def xml_lines(text):
     details = []
     for d in root.iter("symboldetails"):
         for x in d.iter("detaildata"):
-            details.append("%s: %s %s %s %s" % (symbols[d.get("id")], x.get("vmaoffset"), x.get("file"), x.get("line"), xml_counts(x, classes)))
+            # Listed: the addresses below unnamed anonymous memory are absolute, and so may have more digits.
+            address = "" if "(tgid:" in symbols[d.get("id")] else (x.get("vmaoffset") or "").lstrip("0")
+            details.append("%s: %s %s %s %s" % (symbols[d.get("id")], address, x.get("file"), x.get("line"), xml_counts(x, classes)))
     lines += sorted(details) + sorted("%s: %s" % (symbols[b.get("id")], b.text.strip()) for b in root.iter("bytes"))
     return "\n".join(lines).replace("'all'", "'-1'")  # the schema wants a number
 
@@ -128,7 +148,7 @@ def normal(text, args):
         text = hide_anonymous_addresses(text)
     # Listed: an unknown event has its name.
     text = re.sub(r"^(Unknown event|Counted \S+ events \(Unknown event\).*)$", "Unknown event", text, flags=re.M)
-    return "\n".join(order_equal_arcs(text.split("\n"))) if "-c" in args and "-X" not in args else text
+    return "\n".join(order_equal_arcs(text.split("\n"), args)) if "-c" in args and "-X" not in args else text
 
 
 def show(kind, seed, args, theirs, ours, limit):

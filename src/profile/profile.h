@@ -59,11 +59,12 @@ struct weight {
 struct profile_image {
 	const struct image *image;
 	const struct symbol_table *table; /* NULL: never asked for */
-	const char *name;    /* short: its last component, or more where two share it */
-	const char *op_path; /* as OProfile's tools show it (oprofile/report/opreport.h), or NULL */
-	uint64_t samples;    /* that fell in it */
-	bool is_idle;        /* the pseudo program of idle samples */
-	bool is_merged;      /* another one stands for it and has its samples */
+	const char *name; /* short: its last component, or more where two share it */
+	/* As OProfile's tools show it (oprofile/report/opreport_rows.h), or NULL. */
+	const char *op_name, *op_path;
+	uint64_t samples; /* that fell in it */
+	bool is_idle;     /* the pseudo program of idle samples */
+	bool is_merged;   /* another one stands for it and has its samples */
 };
 
 /*

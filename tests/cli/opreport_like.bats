@@ -178,6 +178,9 @@ $address 800      1800          39.8010  89.5522    app                      app
 	[[ "$output" == *"my_mod                   app                      /my_mod"* ]]
 	run opreport -n -l -p mods
 	[[ "$output" == *"my-mod.ko                app                      mod_read"* ]]
+	opreport -l -X -p mods >out.xml 2>/dev/null
+	grep -q '<module name="/my_mod">' out.xml
+	grep -q '<symboldata id="[0-9]*" name="mod_read"' out.xml
 }
 
 @test "a comparison: no change is 0, and equal names at different paths are different programs" {
@@ -202,6 +205,36 @@ $address 800      1800          39.8010  89.5522    app                      app
 	[ "$(opreport -n -l "$PWD/links/ls" 2>/dev/null | wc -l)" = 1 ]
 	run assay report -i oprofile_data -l lib-image:"$PWD/links/gone"
 	[ "$status" = 1 ]
+}
+
+@test "a list names the file behind a link; the summary and XML have the name of the samples" {
+	rm -rf oprofile_data
+	ln -s "$BIN" links
+	sample --app "$PWD/links/app" flat oprofile_data "$PWD/links/app" leaf=5
+	sample --app "$PWD/links/app" --anon '[heap]' --start 0x400000 flat oprofile_data 12.0x400000.0x400fff 0x20=8
+	ln -s "$BIN/libdemo.so" lib.so.1
+	sample --app "$PWD/links/app" flat oprofile_data "$BIN/libdemo.so" lib_work=9
+	mv "oprofile_data/samples/current/{root}$PWD/links/app/{dep}/{root}$BIN/libdemo.so" .
+	mkdir -p "oprofile_data/samples/current/{root}$PWD/links/app/{dep}/{root}$PWD"
+	mv libdemo.so "oprofile_data/samples/current/{root}$PWD/links/app/{dep}/{root}$PWD/lib.so.1"
+	prints -n -l -f lib-image:'*.so*' <<-END
+		9        100.000  $BIN/libdemo.so lib_work
+	END
+	prints -n -f <<-END
+		       22 100.000 $PWD/links/app
+		$(printf '\t')        9 40.9091 $PWD/lib.so.1
+		$(printf '\t')        8 36.3636 [heap] (tgid:12 range:0x400000-0x400fff)
+		$(printf '\t')        5 22.7273 $PWD/links/app
+	END
+	opreport -n -l -X >out.xml 2>/dev/null
+	# in the order of file names, unless -f asks for paths
+	diff - <(sed -n 's/^<\(binary\|module\) name="\([^"]*\)">$/\2/p' out.xml) <<-END
+		$PWD/links/app
+		[heap] (tgid:12 range:0x400000-0x400fff)
+		$PWD/lib.so.1
+	END
+	opreport -n -l -f -X 2>/dev/null | sed -n 's/^<module name="\([^"]*\)">$/\1/p' >modules
+	[ "$(head -1 modules)" = "$PWD/lib.so.1" ]
 }
 
 @test "the abi file of OProfile before 0.9.8" {

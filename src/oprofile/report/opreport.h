@@ -17,6 +17,7 @@
 struct opreport_options {
 	bool no_header;      /* neither the processor's and events' lines nor titles */
 	bool long_names;     /* paths */
+	bool short_order;    /* images are in the order of their file names also then */
 	bool with_addresses; /* a column `vma` */
 	bool with_lines;     /* a column `linenr info` */
 	bool accumulated;    /* columns of running sums */

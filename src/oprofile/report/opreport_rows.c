@@ -21,36 +21,48 @@ static const char *opreport_rows_file_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* "[ext4]" is the module /ext4 to OProfile, if no file of it was found. */
-static char *shown_path(const struct profile *p, const struct image *image)
+/* The file of an image; NULL: none was found, or none is looked for. The caller's to free(). */
+static char *found_file(const struct profile *p, const struct image *image)
 {
-	char *found = NULL;
+	cleanup(free_at_exit) char *found = NULL;
+	char *real;
 
-	if (image->kind == IMAGE_KERNEL)
-		return xstrdup("/proc/kallsyms");
 	if (image->kind == IMAGE_FILE && *image->path == '/' && p->has_functions)
 		found = symbolizer_image_file(p->symbols, image);
 	if (image->kind == IMAGE_MODULE && p->has_functions)
 		found = symbolizer_listed_module(p->symbols, image);
-	if (found && !strcmp(found, image->path)) {
-		free(found);
-		return NULL;
-	}
-	if (!found && image->kind == IMAGE_MODULE && *image->path == '[')
+	real = found ? realpath(found, NULL) : NULL;
+	return real ? real : take_ptr(found);
+}
+
+/* "[ext4]" is the module /ext4 to OProfile. */
+static char *sample_path(const struct image *image)
+{
+	if (image->kind == IMAGE_KERNEL)
+		return xstrdup("/proc/kallsyms");
+	if (image->kind == IMAGE_MODULE && *image->path == '[')
 		return xasprintf("/%.*s", (int)strlen(image->path) - 2, image->path + 1);
-	return found;
+	return xstrdup(image->path);
 }
 
 void opreport_name_images(struct profile *p)
 {
 	for (size_t i = 0; i < p->images.n; i++) {
-		cleanup(free_at_exit) char *path = shown_path(p, p->images.data[i].image);
-		cleanup(free_at_exit) char *real = path ? realpath(path, NULL) : NULL;
-		const char *shown = real ? real : path;
+		struct profile_image *image = &p->images.data[i];
+		cleanup(free_at_exit) char *name = sample_path(image->image);
+		cleanup(free_at_exit) char *file = found_file(p, image->image);
 
-		if (shown)
-			p->images.data[i].op_path = arena_strndup(p->arena, shown, strlen(shown));
+		image->op_name = arena_strndup(p->arena, name, strlen(name));
+		image->op_path =
+			file ? arena_strndup(p->arena, file, strlen(file)) : image->op_name;
 	}
+}
+
+const char *op_sample_path(const struct profile *p, uint32_t image)
+{
+	const struct profile_image *i = &p->images.data[image];
+
+	return i->op_name ? i->op_name : i->image->path;
 }
 
 const char *op_image_path(const struct profile *p, uint32_t image)
@@ -270,16 +282,26 @@ static int opreport_rows_by_samples(const struct placed *a, const struct placed 
 	return (x < y) - (x > y);
 }
 
+static int by_names(const struct placed *a, uint32_t image_a, const struct placed *b,
+		    uint32_t image_b)
+{
+	const char *x = op_image_name(a->r->p, a->r->o, image_a);
+	const char *y = op_image_name(b->r->p, b->r->o, image_b);
+	int order = 0;
+
+	if (a->r->o->short_order)
+		order = strcmp(opreport_rows_file_name(x), opreport_rows_file_name(y));
+	return order ? order : strcmp(x, y);
+}
+
 static int by_image(const struct placed *a, const struct placed *b)
 {
-	return strcmp(op_image_name(a->r->p, a->r->o, row_of(a)->image),
-		      op_image_name(b->r->p, b->r->o, row_of(b)->image));
+	return by_names(a, row_of(a)->image, b, row_of(b)->image);
 }
 
 static int by_app(const struct placed *a, const struct placed *b)
 {
-	return strcmp(op_image_name(a->r->p, a->r->o, row_of(a)->app),
-		      op_image_name(b->r->p, b->r->o, row_of(b)->app));
+	return by_names(a, row_of(a)->app, b, row_of(b)->app);
 }
 
 static int by_symbol(const struct placed *a, const struct placed *b)

@@ -65,7 +65,10 @@ int op_rows_compare(const void *a, const void *b, void *context);
 int op_rows_compare_of(const struct op_rows *ra, uint32_t row_a, const struct op_rows *rb,
 		       uint32_t row_b);
 
-/* An image's path as OProfile has it: of a module its name behind a slash. */
+/* An image's path as its samples have it, of a module its name behind a slash: in XML. */
+const char *op_sample_path(const struct profile *p, uint32_t image);
+
+/* The path of its file, without links; where none was found, as above. */
 const char *op_image_path(const struct profile *p, uint32_t image);
 
 /* An image's name in a column: its file name, or with long names its path. */

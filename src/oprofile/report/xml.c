@@ -180,7 +180,7 @@ static void put_side(struct printer *x, uint32_t node, bool of_callers, bool in_
 		if (in_module) {
 			fputs("<module", x->out);
 			xml_put_attribute(x->out, "name",
-					  op_image_path(x->p, x->r.list.data[l->node].image));
+					  op_sample_path(x->p, x->r.list.data[l->node].image));
 			fputs(">\n", x->out);
 		}
 		fprintf(x->out, "<symbol idref=\"%" PRIu32 "\"%s>\n", symbol_id(x, l->node),
@@ -238,7 +238,7 @@ static void put_module(struct printer *x, size_t from, size_t end, struct places
 	cleanup(free_at_exit) uint64_t *sums = xml_sums(x, from, end);
 
 	fputs("<module", x->out);
-	xml_put_attribute(x->out, "name", op_image_path(x->p, xml_row(x, from)->image));
+	xml_put_attribute(x->out, "name", op_sample_path(x->p, xml_row(x, from)->image));
 	fputs(">\n", x->out);
 	put_counts(x, sums, in);
 	xml_put_symbols(x, from, end, true, in);
@@ -258,7 +258,7 @@ static void xml_put_binary(struct printer *x, size_t from, size_t end)
 	uint32_t app = xml_row(x, from)->app;
 
 	fputs("<binary", x->out);
-	xml_put_attribute(x->out, "name", op_image_path(x->p, app));
+	xml_put_attribute(x->out, "name", op_sample_path(x->p, app));
 	fputs(">\n", x->out);
 	for (size_t i = from; i < end; i = end_of_run(x, i, end))
 		if (xml_row(x, i)->image == app) {
@@ -308,7 +308,7 @@ static const char *process_name(const struct printer *x, struct places in)
 {
 	for (size_t i = 0; i < x->r.n_order; i++)
 		if (has_counts(x, op_row_counts(&x->r, x->r.order[i]), in))
-			return op_image_path(x->p, xml_row(x, i)->app);
+			return op_sample_path(x->p, xml_row(x, i)->app);
 	return "";
 }
 
@@ -433,6 +433,7 @@ static void xml_put_bytes(const struct printer *x)
 static void make_rows(struct printer *x)
 {
 	x->o = (struct opreport_options){ .long_names = true,
+					  .short_order = !x->s->with_paths,
 					  .with_lines = x->s->with_lines,
 					  .with_details = x->s->with_details,
 					  .with_mangled = x->s->with_mangled,

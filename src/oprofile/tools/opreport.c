@@ -193,6 +193,7 @@ static void opreport_print_xml(const struct opreport_args *a, const struct postp
 		.with_details = a->details,
 		.with_lines = a->lines,
 		.with_mangled = !strcmp(a->post.demangle, "none"),
+		.with_paths = a->long_names,
 		.is_reversed = a->is_reversed,
 		.threshold = a->post.threshold,
 		.query = &pp->query,
