@@ -29,7 +29,6 @@ src/record/raw.c|4|symbols, modules and notes of the kernel; formats of tracefs
 src/record/raw_trace.c|1|a ratio in sysfs
 src/record/recorder_control.c|1|/proc/self
 src/demangle/swift_program.c|1|/dev/null
-src/symbol/cache.c|1|the folder of names beside a history, whose files are removed unread
 src/symbol/container_roots.c|2|/proc; folders of container engines of root and of the user
 src/symbol/debug_package.c|5|lists of packages, of root
 src/symbol/finder.c|1|~/.perfconfig of the user

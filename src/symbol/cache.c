@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/cache.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/files/block_cache.h"
 #include "base/files/cache_dir.h"
 #include "guard/limits.h"
@@ -36,10 +32,10 @@ bool cache_open(const char *dir, const struct build_id *id, struct file_mapping 
 	return false;
 }
 
-void cache_write(const char *dir, const struct build_id *id, struct index_header *block,
-		 size_t size)
+void cache_write(const char *dir, const struct build_id *id, uint32_t uid,
+		 struct index_header *block, size_t size)
 {
-	block_cache_write(&kind, dir, id, block, size);
+	block_cache_write(&kind, dir, id, uid, block, size);
 }
 
 /* ---- folders of others ---- */
@@ -77,43 +73,7 @@ bool cache_read_foreign(const char *dir, const struct build_id *id, struct index
 	return false;
 }
 
-struct kept_file {
-	char *path;
-	uint64_t size, mtime_ns;
-};
-
-static int kept_by_age(const void *a, const void *b)
-{
-	const struct kept_file *x = a, *y = b;
-
-	return (x->mtime_ns > y->mtime_ns) - (x->mtime_ns < y->mtime_ns);
-}
-
 void cache_trim(const char *dir, uint64_t max_bytes)
 {
-	VEC(struct kept_file) files = { 0 };
-	uint64_t bytes = 0;
-	DIR *d = opendir(dir);
-	struct stat st;
-
-	for (const struct dirent *e; d && (e = readdir(d));) {
-		if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISREG(st.st_mode))
-			continue;
-		/* a small file takes a block, too */
-		vec_push(&files, (struct kept_file){ xasprintf("%s/%s", dir, e->d_name),
-						     MAX((uint64_t)st.st_blocks * 512, 4096u),
-						     timespec_ns(st.st_mtim) });
-		bytes += files.data[files.n - 1].size;
-	}
-	if (d)
-		closedir(d);
-	if (bytes > max_bytes)
-		qsort(files.data, files.n, sizeof(*files.data), kept_by_age);
-	vec_foreach (&files, file) {
-		if (bytes > max_bytes && unlink(file->path) == 0)
-			bytes -= file->size;
-		free(file->path);
-	}
-	vec_fini(&files);
+	block_cache_trim(&kind, dir, max_bytes);
 }

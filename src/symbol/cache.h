@@ -26,9 +26,9 @@ bool cache_open(const char *dir, const struct build_id *id, struct file_mapping 
 bool cache_read_foreign(const char *dir, const struct build_id *id, struct index_header **block,
 			struct index *ix);
 
-/* Removes the oldest files of a folder of indexes until they have at most so many bytes. */
+/* Of the indexes of a folder: block_cache_trim(). */
 void cache_trim(const char *dir, uint64_t max_bytes);
 
-/* Keeps a block under a build id. Sets its checksum and build id. */
-void cache_write(const char *dir, const struct build_id *id, struct index_header *block,
-		 size_t size);
+/* Keeps a block under a build id, as block_cache_write(). */
+void cache_write(const char *dir, const struct build_id *id, uint32_t uid,
+		 struct index_header *block, size_t size);

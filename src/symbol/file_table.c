@@ -161,7 +161,7 @@ static void adopt_answer(struct making *m, const struct file_symbols *found,
 		return;
 	}
 	if (!m->is_of_others)
-		table_to_cache(m->s, t, &m->key);
+		table_to_cache(m->s, t, &m->key, m->file.uid);
 	if (t->status == SYMBOL_DYNSYM) {
 		cleanup(free_at_exit) char *passed_over =
 			debug_file_path(&m->search, found->head.passed_over);

@@ -53,8 +53,8 @@ struct index_header {
 	uint64_t checksum;  /* cache.h: XXH3 of the block, this field taken as 0 */
 	struct build_id build_id; /* cache.h: the key, which is a build id only of trusted files */
 	struct build_id own_id;   /* the image's; len 0: it has none */
-	uint8_t pad[2];
-	uint32_t debug_link; /* in text: the .gnu_debuglink of the image; "" if none */
+	uint16_t owner;           /* cache.h: who owns the image's file: block_owner() */
+	uint32_t debug_link;      /* in text: the .gnu_debuglink of the image; "" if none */
 };
 _Static_assert(sizeof(struct index_header) == 96, "index header is a file format");
 

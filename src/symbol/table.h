@@ -106,8 +106,12 @@ bool table_from_cache(const struct symbolizer *s, struct symbol_table *t,
 bool table_from_kept(const struct symbolizer *s, struct symbol_table *t,
 		     const struct build_id *key);
 
-/* Keeps the table's index for later runs; not if the key is empty. */
-void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *key);
+/*
+ * Keeps the table's index for later runs; not if the key is empty. The user `uid` owns the image's
+ * file.
+ */
+void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *key,
+		    uint32_t uid);
 
 /* An empty table with a status and a sentence with the reason. */
 void table_fail(struct symbol_table *t, enum symbol_status status, const char *format, ...)

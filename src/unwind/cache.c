@@ -20,7 +20,7 @@ bool unwind_cache_open(const char *dir, const struct build_id *id, struct file_m
 	return false;
 }
 
-void unwind_cache_write(const char *dir, struct unwind_header *block)
+void unwind_cache_write(const char *dir, uint32_t uid, struct unwind_header *block)
 {
-	block_cache_write(&kind, dir, &block->build_id, block, (size_t)block->size);
+	block_cache_write(&kind, dir, &block->build_id, uid, block, (size_t)block->size);
 }

@@ -15,5 +15,5 @@
 bool unwind_cache_open(const char *dir, const struct build_id *id, struct file_mapping *mapping,
 		       struct unwind_table *table);
 
-/* Keeps a block under its own build id. Sets its checksum. */
-void unwind_cache_write(const char *dir, struct unwind_header *block);
+/* Keeps a block under its own build id. Sets its checksum. The user `uid` owns the image's file. */
+void unwind_cache_write(const char *dir, uint32_t uid, struct unwind_header *block);

@@ -197,7 +197,7 @@ static void turn_to_cache(const struct unwind_library *lib, struct entry *e)
 	if (!lib->cache_dir || !e->key.len)
 		return;
 	e->block->build_id = e->key;
-	unwind_cache_write(lib->cache_dir, e->block);
+	unwind_cache_write(lib->cache_dir, e->file.uid, e->block);
 	if (!open_cached_table(lib, &e->key, e))
 		return;
 	/* without a successful write, an older one may be there */

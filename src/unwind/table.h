@@ -53,7 +53,8 @@ struct unwind_header {
 	uint64_t evidence;        /* of a bare image: the state of its debug file's places */
 	uint64_t checksum;        /* cache.h: XXH3 of the block, this field taken as 0 */
 	struct build_id build_id; /* cache.h: the key, which is a build id only of trusted files */
-	uint8_t pad[3];
+	uint8_t pad;
+	uint16_t owner; /* cache.h: who owns the image's file: block_owner() */
 };
 _Static_assert(sizeof(struct unwind_header) == 104, "unwind header is a file format");
 

@@ -260,11 +260,17 @@ static void a_file_without_a_name_goes_with_its_process(void **state)
 struct block {
 	uint64_t checksum;
 	struct build_id id;
+	uint16_t owner;
 	uint8_t bytes[2000000];
 };
-static const struct block_kind kind = { "test", offsetof(struct block, bytes),
-					offsetof(struct block, checksum),
-					offsetof(struct block, id) };
+#define KIND_OF_BLOCKS(max, written)                                                            \
+	{                                                                                       \
+		"test", offsetof(struct block, bytes), offsetof(struct block, checksum),        \
+			offsetof(struct block, id), offsetof(struct block, owner), max, written \
+	}
+static const struct block_kind kind = KIND_OF_BLOCKS(BLOCK_CACHE_BYTES, &(uint64_t){ UINT64_MAX });
+/* of 40 blocks */
+static const struct block_kind shared_kind = KIND_OF_BLOCKS(1638400, &(uint64_t){ UINT64_MAX });
 static const struct build_id block_id = { .len = 1, .bytes = { 0xab } };
 
 static bool is_whole_block(void)
@@ -282,7 +288,7 @@ static void write_block(time_t age_s)
 	struct block *block = xcalloc(1, sizeof(*block));
 	const struct timespec then = { .tv_sec = time(NULL) - age_s }, times[2] = { then, then };
 
-	block_cache_write(&kind, "blocks", &block_id, block, sizeof(*block));
+	block_cache_write(&kind, "blocks", &block_id, 0, block, sizeof(*block));
 	assert_int_equal(utimensat(AT_FDCWD, "blocks/ab.test", times, 0), 0);
 	free(block);
 }
@@ -295,6 +301,76 @@ static bool has_mark(void)
 static void change_block(void)
 {
 	assert_true(try_command("printf X | dd of=blocks/ab.test bs=1 seek=100000 conv=notrunc"));
+}
+
+/* Of 40,960 bytes on disk, written in the order of the calls. */
+static void write_block_of(uint32_t uid, uint8_t number)
+{
+	static time_t then = 1000000;
+	struct block *block = xcalloc(1, sizeof(*block));
+	struct build_id id = { .len = 1, .bytes = { number } };
+	struct timespec times[2] = { { .tv_sec = then }, { .tv_sec = then } };
+	char path[32];
+
+	then++;
+	block_cache_write(&shared_kind, "shared", &id, uid, block, 40960);
+	snprintf(path, sizeof(path), "shared/%02x.test", number);
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	free(block);
+}
+
+/* Root has 5, one user has 16, and another one has 2, which are the oldest. */
+static void write_blocks_of_users(void)
+{
+	assert_true(try_command("rm -rf shared"));
+	write_block_of(54322, 0x20);
+	write_block_of(54322, 0x21);
+	for (uint8_t i = 0; i < 5; i++)
+		write_block_of(0, i);
+	for (uint8_t i = 0; i < 16; i++)
+		write_block_of(54321, 0x10 + i);
+}
+
+static void blocks_within_the_limit_stay(void **state)
+{
+	(void)state;
+	write_blocks_of_users();
+	block_cache_trim(&shared_kind, "shared", 25 * 40960);
+	assert_true(try_command("test $(ls shared | wc -l) = 23"));
+}
+
+static void the_user_with_most_blocks_loses_his_oldest(void **state)
+{
+	(void)state;
+	write_blocks_of_users();
+	/* an eighth is free then: 14 blocks stay */
+	block_cache_trim(&shared_kind, "shared", 16 * 40960);
+	assert_true(try_command("test \"$(ls shared | tr '\\n' ' ')\" = '00.test 01.test 02.test "
+				"03.test 04.test 19.test 1a.test 1b.test 1c.test 1d.test 1e.test "
+				"1f.test 20.test 21.test '"));
+}
+
+/* 4 of root, 2 of the one, and 2 of the other. Files of other kinds stay. */
+static void root_keeps_half_and_the_others_share_the_rest(void **state)
+{
+	(void)state;
+	write_blocks_of_users();
+	assert_true(try_command("touch -d 1970-01-01 shared/else && "
+				"head -c 8192 /dev/zero >shared/30.test.77.tmp"));
+	block_cache_trim(&shared_kind, "shared", 10 * 40960);
+	assert_true(try_command("test \"$(ls shared | tr '\\n' ' ')\" = '01.test 02.test 03.test "
+				"04.test 1e.test 1f.test 20.test 21.test else '"));
+}
+
+static void a_folder_is_trimmed_as_blocks_are_written(void **state)
+{
+	(void)state;
+	assert_true(try_command("rm -rf shared"));
+	for (uint8_t i = 0; i < 100; i++)
+		write_block_of(54321, i);
+	/* at the limit, 35 stay, and more are written before it looks again */
+	assert_true(try_command("n=$(ls shared | wc -l) && test $n -ge 35 && test $n -le 42 && "
+				"test -e shared/63.test"));
 }
 
 static void a_block_is_verified_once_a_boot(void **state)
@@ -337,6 +413,10 @@ int main(void)
 		cmocka_unit_test(a_tree_is_removed_and_no_link_followed),
 		cmocka_unit_test(a_file_without_a_name_goes_with_its_process),
 		cmocka_unit_test(a_block_is_verified_once_a_boot),
+		cmocka_unit_test(blocks_within_the_limit_stay),
+		cmocka_unit_test(the_user_with_most_blocks_loses_his_oldest),
+		cmocka_unit_test(root_keeps_half_and_the_others_share_the_rest),
+		cmocka_unit_test(a_folder_is_trimmed_as_blocks_are_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

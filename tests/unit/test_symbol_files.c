@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include "base/files/block_cache.h"
 #include "symbol/cache.h"
 
 static struct truth truth_of(const char *path, const char *name)
@@ -348,7 +349,7 @@ static void forge(const struct image *image, size_t at, uint32_t number)
 	block = xmalloc(file.size);
 	memcpy(block, file.base, file.size);
 	memcpy((char *)block + at, &number, sizeof(number));
-	cache_write(dir, &image->build_id, block, file.size);
+	cache_write(dir, &image->build_id, 0, block, file.size);
 	file_unmap(&file);
 	free(block);
 }
@@ -379,16 +380,37 @@ static void an_index_of_somebody_else_names_a_missing_file_and_enters_no_cache(v
 	run_command("rm -rf kept kept.whole");
 }
 
+static void an_index_has_the_owner_of_its_file(void **state)
+{
+	struct index_header header;
+	struct image image;
+	FILE *file;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip_because("needs root, to give a file away");
+	write_file("c.c", c_program);
+	need_command("rm -rf cache debug; " CC_C "-o app && chown 54321 app");
+	image = image_with_id(scratch_path("app"));
+	assert_int_equal(cached_status(&image), SYMBOL_SYMTAB);
+	file = popen("cat cache/*.sym", "r");
+	assert_int_equal(fread(&header, sizeof(header), 1, file), 1);
+	pclose(file);
+	assert_int_equal(header.owner, block_owner(54321));
+	assert_int_not_equal(header.owner, block_owner(0));
+	run_command("rm -rf cache app");
+}
+
 static void the_oldest_indexes_make_room(void **state)
 {
 	cleanup(free_at_exit) char *dir = xstrdup(scratch_path("kept"));
 
 	(void)state;
 	run_command("rm -rf kept && mkdir kept && cd kept && for i in 1 2 3 4; do "
-		    "head -c 10000 /dev/urandom >$i.sym && touch -d \"2020-01-0$i\" $i.sym; done");
+		    "head -c 10000 /dev/zero >$i.sym && touch -d \"2020-01-0$i\" $i.sym; done");
 	cache_trim(dir, 100000);
 	run_command("test \"$(ls kept | wc -l)\" = 4");
-	cache_trim(dir, 25000);
+	cache_trim(dir, 29000);
 	run_command("test \"$(ls kept | tr '\\n' ' ')\" = '3.sym 4.sym '");
 	run_command("rm -rf kept");
 }
@@ -454,6 +476,7 @@ int main(void)
 		cmocka_unit_test(a_debug_file_that_comes_later_is_not_hidden_by_the_cache),
 		cmocka_unit_test(
 			an_index_of_somebody_else_names_a_missing_file_and_enters_no_cache),
+		cmocka_unit_test(an_index_has_the_owner_of_its_file),
 		cmocka_unit_test(the_oldest_indexes_make_room),
 		cmocka_unit_test(a_cache_that_cant_be_written_is_no_error),
 		cmocka_unit_test(the_cache_is_not_put_into_another_users_home),

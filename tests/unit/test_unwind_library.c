@@ -316,7 +316,7 @@ static void a_cached_table_with_a_flipped_bit_is_not_taken(void **state)
 	need_build_id();
 	build_of(&b, IMAGE);
 	size = (size_t)b.block->size;
-	unwind_cache_write("cache", b.block);
+	unwind_cache_write("cache", 0, b.block);
 	path = cache_path(&b.block->build_id);
 	assert_true(unwind_cache_open("cache", &b.block->build_id, &mapping, &table));
 	file_unmap(&mapping);

@@ -132,10 +132,23 @@ static int put_block(const char *path, const char *dir, const void *block, size_
 	return file_replace_mode(path, st.st_mode & 0640, block, size, NULL);
 }
 
+static void trim_sometimes(const struct block_kind *kind, const char *dir, size_t size)
+{
+	uint64_t before = __atomic_load_n(kind->written, __ATOMIC_RELAXED);
+
+	if (before < kind->max_bytes / 32) {
+		__atomic_fetch_add(kind->written, size, __ATOMIC_RELAXED);
+		return;
+	}
+	__atomic_store_n(kind->written, size, __ATOMIC_RELAXED);
+	block_cache_trim(kind, dir, kind->max_bytes);
+}
+
 void block_cache_write(const struct block_kind *kind, const char *dir, const struct build_id *id,
-		       void *block, size_t size)
+		       uint32_t uid, void *block, size_t size)
 {
 	cleanup(free_at_exit) char *path = path_of(kind, dir, id);
+	uint16_t owner = block_owner(uid);
 	uint8_t *bytes = block;
 	uint64_t checksum;
 	int r;
@@ -143,9 +156,11 @@ void block_cache_write(const struct block_kind *kind, const char *dir, const str
 	if (reserve_failures()) /* the block may be incomplete */
 		return;
 	memmove(bytes + kind->build_id_at, id, sizeof(*id)); /* it may be the block's own */
+	memcpy(bytes + kind->owner_at, &owner, sizeof(owner));
 	checksum = checksum_of(kind, bytes, size);
 	memcpy(bytes + kind->checksum_at, &checksum, sizeof(checksum));
 	r = put_block(path, dir, block, size);
 	if (r == -ENOENT && file_mkdirs(dir, 0700, NULL) == 0)
 		put_block(path, dir, block, size);
+	trim_sometimes(kind, dir, size);
 }

@@ -7,6 +7,9 @@
  * and never changes. The check reads the whole file, which takes 0.2 ms for 2 MB. So a large file
  * is checked once after each boot: an extended attribute has the checked file (inode, size, time)
  * and the boot. A cache that can't be read or written only makes assay slower.
+ *
+ * A folder has a limit of bytes. A block has the owner of the file that it was made from, so users
+ * share the room: nobody's blocks push out those of another who has fewer.
  */
 #pragma once
 
@@ -16,7 +19,10 @@
 #include "base/build_id.h"
 #include "base/files/file.h"
 
-/* The places of the checked fields in a block's header. */
+/* Of a kind in a folder. */
+#define BLOCK_CACHE_BYTES (UINT64_C(2) << 30)
+
+/* The places of the checked fields in a block's header, and the limit of a folder. */
 struct block_kind {
 	const char *suffix;
 	size_t header_bytes; /* at most 256 */
@@ -24,13 +30,19 @@ struct block_kind {
 			      * this member is 0
 			      */
 	size_t build_id_at;  /* struct build_id */
+	size_t owner_at;     /* u16: block_owner() */
+	uint64_t max_bytes;
+	uint64_t *written; /* bytes since this process looked at the folder; UINT64_MAX: never */
 };
 
-#define BLOCK_KIND(suffix, header)                                                \
-	{                                                                         \
-		suffix, sizeof(struct header), offsetof(struct header, checksum), \
-			offsetof(struct header, build_id)                         \
+/* clang-format off */
+#define BLOCK_KIND(suffix, header)                                                         \
+	{                                                                                  \
+		suffix, sizeof(struct header), offsetof(struct header, checksum),          \
+			offsetof(struct header, build_id), offsetof(struct header, owner), \
+			BLOCK_CACHE_BYTES, &(uint64_t){ UINT64_MAX }                       \
 	}
+/* clang-format on */
 
 /*
  * Maps the block of a build id. False: there is no undamaged block. The content is not validated
@@ -44,8 +56,19 @@ bool block_cache_is_whole(const struct block_kind *kind, const struct build_id *
 			  const void *bytes, size_t size);
 
 /*
- * Keeps a block under a build id. Sets its checksum and build id. Keeps nothing in a process that
- * has run short of memory (base/reserve.h).
+ * Keeps a block under a build id. Sets its checksum, build id and owner: the user `uid` owns the
+ * file that it was made from. Keeps nothing in a process that has run short of memory
+ * (base/reserve.h).
  */
 void block_cache_write(const struct block_kind *kind, const char *dir, const struct build_id *id,
-		       void *block, size_t size);
+		       uint32_t uid, void *block, size_t size);
+
+/* 0: root, or the user of this process. Few other users have the same number. */
+uint16_t block_owner(uint32_t uid);
+
+/*
+ * If the blocks of a kind in a folder have more bytes than this, removes blocks until an eighth is
+ * free. Root and this process's user keep half of the room, if they need it. The other users have
+ * equal shares of the rest, and each loses the oldest of his blocks.
+ */
+void block_cache_trim(const struct block_kind *kind, const char *dir, uint64_t max_bytes);

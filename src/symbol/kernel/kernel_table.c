@@ -174,7 +174,7 @@ void make_kernel_table(struct symbolizer *s, struct symbol_table *t)
 	if (table_from_cache(s, t, &wanted))
 		return;
 	if ((is_running && make_from_kallsyms(s, t)) || make_from_vmlinux(s, t, &wanted))
-		table_to_cache(s, t, &wanted);
+		table_to_cache(s, t, &wanted, 0);
 	else if (!is_running)
 		table_fail(t, SYMBOL_CHANGED,
 			   "the profile is of another kernel than the running one, and no vmlinux "
@@ -270,5 +270,5 @@ void make_module_table(struct symbolizer *s, struct symbol_table *t)
 		t->detail = NULL;
 		return;
 	}
-	table_to_cache(s, t, &t->image.build_id);
+	table_to_cache(s, t, &t->image.build_id, 0);
 }

@@ -258,8 +258,8 @@ bool line_cache_open(const char *dir, const struct build_id *id, struct file_map
 	return false;
 }
 
-void line_cache_write(const char *dir, const struct build_id *id, struct line_header *block,
-		      size_t size)
+void line_cache_write(const char *dir, const struct build_id *id, uint32_t uid,
+		      struct line_header *block, size_t size)
 {
-	block_cache_write(&kind, dir, id, block, size);
+	block_cache_write(&kind, dir, id, uid, block, size);
 }

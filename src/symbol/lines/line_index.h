@@ -52,7 +52,8 @@ struct line_header {
 	uint64_t evidence;  /* of an empty index: debug_file_evidence() when it was made */
 	struct build_id build_id;
 	struct build_id own_id; /* of an empty index: the image's own */
-	uint8_t pad[6];
+	uint16_t owner;         /* who owns the image's file: block_owner() */
+	uint8_t pad[4];
 };
 _Static_assert(sizeof(struct line_header) == 120, "line header is a file format");
 
@@ -150,5 +151,5 @@ static inline const char *line_index_text(const struct line_index *ix, uint32_t 
 /* As cache_open() and cache_write() of symbol/cache.h. */
 bool line_cache_open(const char *dir, const struct build_id *id, struct file_mapping *mapping,
 		     struct line_index *ix);
-void line_cache_write(const char *dir, const struct build_id *id, struct line_header *block,
-		      size_t size);
+void line_cache_write(const char *dir, const struct build_id *id, uint32_t uid,
+		      struct line_header *block, size_t size);

@@ -221,7 +221,8 @@ static void line_table_adopt(struct making *m, struct parser_answer *answer)
 		t->block->evidence = evidence_of_nothing(m, &t->index);
 	if (!t->detail && !found.head.is_cut && !m->is_of_others && m->s->cache_dir && m->key.len &&
 	    (!is_empty || may_keep_nothing(m)))
-		line_cache_write(m->s->cache_dir, &m->key, t->block, found.block_size);
+		line_cache_write(m->s->cache_dir, &m->key, m->image_file.uid, t->block,
+				 found.block_size);
 	if (is_empty)
 		forget_block(t);
 }

@@ -138,10 +138,11 @@ bool table_from_kept(const struct symbolizer *s, struct symbol_table *t, const s
 	return true;
 }
 
-void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *key)
+void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *key,
+		    uint32_t uid)
 {
 	if (s->cache_dir && key->len && t->block)
-		cache_write(s->cache_dir, key, t->block, t->index.size);
+		cache_write(s->cache_dir, key, uid, t->block, t->index.size);
 }
 
 void table_fail(struct symbol_table *t, enum symbol_status status, const char *format, ...)
