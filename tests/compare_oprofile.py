@@ -41,6 +41,9 @@ def listed(args, theirs, ours):
     events = re.findall(r'eventname="([^"]*)"', ours[1])
     if len(set(events)) < len(events):
         return "XML of one event with two counts or masks, which the original counts in one class"
+    if "Unknown event" in theirs[2] + theirs[1] or set(re.findall(r'<class [^>]*event="([0-9]+)"', theirs[1])) - set(re.findall(r'<eventsetup +id="([0-9]+)"', theirs[1])):
+        if is_xml(theirs[1]) and is_xml(ours[1]):
+            return "XML of unknown events, which the original leaves out"
     if theirs[0] == 1 and "sample file parsed twice" in theirs[2] and ours[0] == 0:
         return "sessions add up"
     return None
@@ -79,6 +82,29 @@ def order_equal_arcs(lines, args):
     return out[:-1]
 
 
+def threshold(args):
+    """Percent, or 0."""
+    return float(args[args.index("-t") + 1]) if "-t" in args else 0
+
+
+def are_all_small(counts, percent):
+    """Listed: callers of which none reaches the threshold are all shown by the original."""
+    return percent and all(100 * n < percent * sum(counts) or not sum(counts) for n in counts)
+
+
+def drop_small_callers(lines, args):
+    percent, out, callers, is_before = threshold(args), [], [], False
+    for line in lines:
+        if is_before and line.startswith("  "):
+            callers.append(line)
+            continue
+        if is_before and not are_all_small([int(numbers_of(c, "-w" in args, "-a" in args)[0][0]) for c in callers], percent):
+            out += callers
+        callers, is_before = [], line.startswith("-----")
+        out.append(line)
+    return out
+
+
 def hide_anonymous_addresses(text):
     lines, is_anonymous = [], False
     for line in text.split("\n"):
@@ -97,15 +123,21 @@ def xml_counts(element, classes):
     return sorted(sums.items(), key=repr)
 
 
-def xml_side(element, symbols, classes):
+def first_count(symbol):
+    return sum(int(count.text) for count in symbol.findall("count") if count.get("class") in (None, "c0"))
+
+
+def xml_side(element, symbols, classes, percent):
     """Callers or callees, as a set: equal weights have no order."""
     found = []
+    if element.tag == "callers" and are_all_small([first_count(symbol) for symbol in element.iter("symbol")], percent):
+        return found
     for symbol in element.iter("symbol"):
         found.append((symbols[symbol.get("idref")], symbol.get("self"), xml_counts(symbol, classes)))
     return sorted(found, key=repr)
 
 
-def xml_lines(text):
+def xml_lines(text, percent):
     """A document as lines that do not depend on blanks, numbers of symbols and the order of attributes."""
     root = xml.etree.ElementTree.fromstring(text)
     classes = {c.get("name"): tuple(c.get(n) for n in ("cpu", "event", "mask")) for c in root.iter("class")}
@@ -124,7 +156,7 @@ def xml_lines(text):
                 lines.append("%s%s %s" % (" " * depth, symbols[e.get("idref")], xml_counts(e, classes)))
                 for side in ("callers", "callees"):
                     if e.find(side) is not None:
-                        lines.append("%s %s %s" % (" " * depth, side, xml_side(e.find(side), symbols, classes)))
+                        lines.append("%s %s %s" % (" " * depth, side, xml_side(e.find(side), symbols, classes, percent)))
     walk(root, 0)
     details = []
     for d in root.iter("symboldetails"):
@@ -142,13 +174,16 @@ def is_xml(text):
 
 def normal(text, args):
     if is_xml(text):
-        return xml_lines(text)
+        return xml_lines(text, threshold(args))
     # Listed: the addresses below unnamed anonymous memory are absolute.
     if "-d" in args and "-X" not in args:
         text = hide_anonymous_addresses(text)
+    # Listed: merged unit masks are those of all applications.
+    if re.search("--merge=[^ ]*(unitmask|all)", " ".join(args)):
+        text = re.sub(r"with a unit mask of 0x[0-9a-f]+ \([^)]*\)", "with a unit mask", text)
     # Listed: an unknown event has its name.
     text = re.sub(r"^(Unknown event|Counted \S+ events \(Unknown event\).*)$", "Unknown event", text, flags=re.M)
-    return "\n".join(order_equal_arcs(text.split("\n"), args)) if "-c" in args and "-X" not in args else text
+    return "\n".join(order_equal_arcs(drop_small_callers(text.split("\n"), args), args)) if "-c" in args and "-X" not in args else text
 
 
 def show(kind, seed, args, theirs, ours, limit):

@@ -237,6 +237,26 @@ $address 800      1800          39.8010  89.5522    app                      app
 	[ "$(head -1 modules)" = "$PWD/lib.so.1" ]
 }
 
+@test "merged unit masks are one event without a mask in XML; --sort means nothing there" {
+	rm -rf oprofile_data
+	for mask in 1 2; do
+		sample --event DATA_CACHE_MISSES --um "$mask" --count 500 flat oprofile_data "$BIN/app" leaf=5
+	done
+	sample --event RETIRED_UOPS --um 0 --count 500 flat oprofile_data "$BIN/app" mid=5
+	opreport -l -X --merge=unitmask -s vma 2>/dev/null >out.xml
+	diff - <(grep -E '<(eventsetup|class) ' out.xml) <<-END
+		<eventsetup id="0" eventname="DATA_CACHE_MISSES" unitmask="3" setupcount="500"/>
+		<eventsetup id="1" eventname="RETIRED_UOPS" unitmask="0" setupcount="500"/>
+		<class name="c0" event="0"/>
+		<class name="c1" event="1"/>
+	END
+	xmllint --noout --schema "$ROOT/src/oprofile/report/report.xsd" out.xml
+	run opreport -X -s nothing
+	[ "$status" = 0 ]
+	run opreport -s vma
+	refused 1 "--sort vma needs --symbols"
+}
+
 @test "the abi file of OProfile before 0.9.8" {
 	cat >oprofile_data/abi <<-'END'
 		sizeof_double 8

@@ -11,6 +11,7 @@
 #include "oprofile/report/arc_graph.h"
 #include "oprofile/report/opreport_rows.h"
 #include "oprofile/report/xml_classes.h"
+#include "profile/merge.h"
 #include "report/formats.h"
 #include "report/markup.h"
 #include "report/report.h"
@@ -454,7 +455,7 @@ void xml_print(const struct xml_source *source, FILE *out)
 {
 	struct printer x = { .s = source, .p = source->profile, .out = out };
 
-	xml_classes_make(&x.c, x.p);
+	xml_classes_make(&x.c, x.p, source->merges_masks);
 	make_rows(&x);
 	xml_put_head(source, &x.c, out);
 	if (x.c.has_threads)
@@ -485,6 +486,7 @@ static void xml_print_xml(const struct report *r, const struct text_style *style
 		.with_details = r->view == &details_view,
 		.with_lines = r->options->with_lines,
 		.with_frequency = true,
+		.merges_masks = r->options->with_classes && (r->options->merge & MERGE_UNITMASK),
 		.threshold = r->min_percent,
 	};
 

@@ -24,6 +24,7 @@ struct xml_source {
 	bool with_lines;     /* source files and lines */
 	bool with_mangled;   /* names as in the symbol table */
 	bool with_frequency; /* more than the schema has: the frequency of events without a count */
+	bool merges_masks;   /* the profile was loaded so (profile_request.merge_masks) */
 	bool with_paths;     /* images are in the order of their paths; else of file names */
 	bool is_reversed;    /* the order */
 	double threshold;    /* percent */

@@ -46,13 +46,15 @@ static int order_ids(int64_t a, int64_t b)
 
 static int xml_by_place(const void *a, const void *b, void *context)
 {
-	const struct profile *p = context;
+	const struct xml_classes *c = context;
+	const struct profile *p = c->p;
 	const struct profile_lane *x = &p->lanes[*(const uint32_t *)a];
 	const struct profile_lane *y = &p->lanes[*(const uint32_t *)b];
 	int order = order_ids(tgid_of(p, x), tgid_of(p, y));
 
 	order = order ? order : order_ids(tid_of(p, x), tid_of(p, y));
-	order = order ? order : order_ids((int64_t)x->masks, (int64_t)y->masks);
+	if (!order && !c->merges_masks)
+		order = order_ids((int64_t)x->masks, (int64_t)y->masks);
 	order = order ? order : strcmp(counter_of(p, x)->name, counter_of(p, y)->name);
 	order = order ? order
 		      : order_ids((int64_t)counter_of(p, x)->count,
@@ -74,7 +76,7 @@ static void number_classes(struct xml_classes *c)
 
 		if (lane->counter != NO_INDEX && c->events[lane->counter] == NO_INDEX)
 			c->events[lane->counter] = c->n_events++;
-		c->has_masks |= lane->masks != 0;
+		c->has_masks |= lane->masks != 0 && !c->merges_masks;
 		if (cpu_of(lane) >= c->n_cpus)
 			c->n_cpus = (uint32_t)cpu_of(lane) + 1;
 		while (k < i && !is_same_class(&c->p->lanes[c->lanes[k]], lane))
@@ -84,12 +86,13 @@ static void number_classes(struct xml_classes *c)
 	c->are_named = c->n_events > 1 || c->has_masks || c->n_cpus > 1;
 }
 
-void xml_classes_make(struct xml_classes *c, const struct profile *p)
+void xml_classes_make(struct xml_classes *c, const struct profile *p, bool merges_masks)
 {
 	uint32_t n_counters = p->session->info.n_counters;
 
 	*c = (struct xml_classes){
 		.p = p,
+		.merges_masks = merges_masks,
 		.lanes = xcalloc(p->n_lanes, sizeof(*c->lanes)),
 		.class_of = xcalloc(p->n_lanes, sizeof(*c->class_of)),
 		.tgids = xcalloc(p->n_lanes, sizeof(*c->tgids)),
@@ -100,7 +103,7 @@ void xml_classes_make(struct xml_classes *c, const struct profile *p)
 		c->lanes[i] = i;
 	for (uint32_t i = 0; i < n_counters; i++)
 		c->events[i] = NO_INDEX;
-	qsort_r(c->lanes, p->n_lanes, sizeof(*c->lanes), xml_by_place, (void *)p);
+	qsort_r(c->lanes, p->n_lanes, sizeof(*c->lanes), xml_by_place, c);
 	for (uint32_t i = 0; i < p->n_lanes; i++) {
 		c->tgids[i] = tgid_of(p, &p->lanes[c->lanes[i]]);
 		c->tids[i] = tid_of(p, &p->lanes[c->lanes[i]]);
@@ -174,6 +177,15 @@ static void put_processor(const struct session_info *info, FILE *out)
 	fprintf(out, " mhz=\"%.2f\"", speed ? strtod(speed + 8, NULL) : 0);
 }
 
+/* Of merged masks, all their bits. */
+static uint64_t mask_of(const struct xml_classes *c, uint32_t counter)
+{
+	for (uint32_t i = 0; i < c->p->n_lanes && c->merges_masks; i++)
+		if (c->p->lanes[i].counter == counter)
+			return c->p->lanes[i].masks;
+	return c->p->session->info.counters[counter].unit_mask;
+}
+
 static void put_event(const struct xml_source *s, const struct xml_classes *c, uint32_t counter,
 		      FILE *out)
 {
@@ -185,7 +197,7 @@ static void put_event(const struct xml_source *s, const struct xml_classes *c, u
 			*at = '_';
 	fprintf(out, "<eventsetup id=\"%" PRIu32 "\"", c->events[counter]);
 	xml_put_attribute(out, "eventname", name);
-	fprintf(out, " unitmask=\"%" PRIu64 "\" setupcount=\"%" PRIu64 "\"", event->unit_mask,
+	fprintf(out, " unitmask=\"%" PRIu64 "\" setupcount=\"%" PRIu64 "\"", mask_of(c, counter),
 		event->count);
 	if (s->with_frequency && event->freq_hz)
 		fprintf(out, " frequency=\"%" PRIu64 "\"", event->freq_hz);

@@ -16,10 +16,11 @@ struct xml_classes {
 	int64_t *tgids, *tids; /* by place; -1: all */
 	uint32_t *events;      /* by counter: its number in <setup>; NO_INDEX: it has no lane */
 	uint32_t n_events, n_classes, n_cpus;
+	bool merges_masks; /* masks keep nothing apart: classes have none */
 	bool are_named, has_masks, has_threads;
 };
 
-void xml_classes_make(struct xml_classes *c, const struct profile *p);
+void xml_classes_make(struct xml_classes *c, const struct profile *p, bool merges_masks);
 void xml_classes_fini(struct xml_classes *c);
 
 /* The declaration, the start of <profile>, <options>, <setup> and <classes>. */

@@ -193,6 +193,7 @@ static void opreport_print_xml(const struct opreport_args *a, const struct postp
 		.with_details = a->details,
 		.with_lines = a->lines,
 		.with_mangled = !strcmp(a->post.demangle, "none"),
+		.merges_masks = pp->merges_masks,
 		.with_paths = a->long_names,
 		.is_reversed = a->is_reversed,
 		.threshold = a->post.threshold,
@@ -287,8 +288,10 @@ static int opreport_run(const struct command *self, int argc, char **argv)
 		a.title = title;
 		a.post.filters_readable = true;
 		postproc_tell_obsolete(&a.post);
-		if (a.xml && a.sort)
+		if (a.xml && a.sort) {
 			log_warning("--sort means nothing with --xml");
+			a.sort = NULL;
+		}
 		r = split_operands(&operands, specs, &is_diff, &err);
 		r = r < 0 ? r : check_options(&a, is_diff, &err);
 		r = r < 0 ? r : opreport_report(&a, specs, is_diff, &is_damaged, &err);

@@ -172,7 +172,7 @@ int postproc_load(struct postproc *pp, const struct postproc_args *args,
 	request->symbols = pp->symbols;
 	request->query = &pp->query;
 	request->columns = merge_columns(merge);
-	request->merge_masks = merge & MERGE_UNITMASK;
+	request->merge_masks = pp->merges_masks = merge & MERGE_UNITMASK;
 	request->lanes_by_samples = true;
 	r = load_profile(pp, request, err);
 	if (r >= 0)

@@ -121,7 +121,7 @@ struct postproc {
 	struct session *session;
 	struct symbolizer *symbols;
 	struct profile *profile;
-	bool is_damaged;
+	bool is_damaged, merges_masks;
 };
 
 /*
