@@ -34,6 +34,12 @@ static size_t read_code(void *context, uint32_t space, uint64_t addr, uint8_t *o
 	return size;
 }
 
+static bool is_high(void *context, uint64_t ip)
+{
+	(void)context;
+	return ip & 0x800;
+}
+
 static void ignore(void *context, const struct pt_event *events, size_t n)
 {
 	(void)context;
@@ -86,6 +92,8 @@ static struct pt_flow_stats decode(const uint8_t *data, size_t size, bool all_br
 						    .mtc_shift = 3,
 						    .max_ratio = 20 },
 					 .has_event_trace = data[0] & 1,
+					 .errata = data[1],
+					 .is_filtered_out = is_high,
 					 .events = mix,
 					 .context = told };
 	struct pt_code *code = pt_code_new(&memory, 0, 64, all_branches);

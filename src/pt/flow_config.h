@@ -26,13 +26,15 @@ struct pt_flow_config {
 	 * begins, ends, or is interrupted.
 	 */
 	bool no_branches;
-	/*
-	 * Goldmont's erratum: where an interrupt comes before an indirect branch, the FUP may tell
-	 * the address behind that one.
-	 */
-	bool fup_may_be_next;
+	/* Of the processor: a set of enum pt_erratum (errata.h). */
+	uint32_t errata;
 	/* The processor has event trace: MODE.Exec packets tell the interrupt flag. */
 	bool has_event_trace;
+	/*
+	 * Whether an address is outside of the trace's address filters. NULL: there are none.
+	 * Needed for PT_ERRATUM_PGD_WITHOUT_IP only.
+	 */
+	bool (*is_filtered_out)(void *context, uint64_t ip);
 	void (*events)(void *context, const struct pt_event *events, size_t n);
 	/*
 	 * Time has come to `tsc`: side band up to there may be followed (pt_flow_set_code(),

@@ -28,6 +28,11 @@ static void branch_async(struct pt_flow *f, uint64_t to)
 	pt_flow_set_fact(f, PT_FACT_TX_ABORTS, false);
 }
 
+static bool lacks_fup(const struct pt_flow *f)
+{
+	return f->position == PT_AFTER_OVERFLOW && pt_flow_has(f, PT_ERRATUM_OVF_WITHOUT_FUP);
+}
+
 static void on_tip(struct pt_flow *f, const struct pt_packet *p)
 {
 	if (f->position == PT_SEEKING) {
@@ -37,6 +42,10 @@ static void on_tip(struct pt_flow *f, const struct pt_packet *p)
 	}
 	if (f->config.quick && p->count == PT_IP_NONE)
 		return;
+	if (lacks_fup(f) && p->count != PT_IP_NONE) {
+		pt_flow_begin_at(f, f->last_ip);
+		return;
+	}
 	if ((!pt_flow_is_traced(f) && !f->config.quick) || p->count == PT_IP_NONE) {
 		pt_flow_lose_way(f, PT_ERR_UNEXPECTED);
 	} else if (f->position == PT_AT_ASYNC) {
@@ -49,6 +58,21 @@ static void on_tip(struct pt_flow *f, const struct pt_packet *p)
 	}
 }
 
+static void end_trace(struct pt_flow *f)
+{
+	pt_time_on(&f->time, false);
+	f->position = PT_NOWHERE;
+	f->node = 0;
+	f->ip = 0;
+}
+
+static bool stands_at_vm_entry(const struct pt_flow *f)
+{
+	const struct pt_node *node = pt_node(f->code, f->node);
+
+	return f->node && node->end == PT_END_VM_ENTRY && node->last == node->start;
+}
+
 static void on_pgd(struct pt_flow *f, const struct pt_packet *p)
 {
 	uint64_t to = p->count == PT_IP_NONE ? 0 : f->last_ip;
@@ -56,16 +80,15 @@ static void on_pgd(struct pt_flow *f, const struct pt_packet *p)
 	/* The trace may end twice, as when a filter's end and an interrupt meet. */
 	if (!pt_flow_is_traced(f))
 		return;
+	if (pt_flow_has(f, PT_ERRATUM_FUP_AT_VM_ENTRY) && stands_at_vm_entry(f))
+		f->position = PT_EXECUTING;
 	if (f->position == PT_AT_ASYNC) {
 		branch_async(f, to);
 		f->events[f->n_events - 1].branch.flags |= PT_F_END;
 	} else if (!pt_flow_check_walk(f, pt_walk_out(f, to))) {
 		return;
 	}
-	pt_time_on(&f->time, false);
-	f->position = PT_NOWHERE;
-	f->node = 0;
-	f->ip = 0;
+	end_trace(f);
 }
 
 static void on_pge(struct pt_flow *f, const struct pt_packet *p)
@@ -95,6 +118,24 @@ static void on_fup_untraced(struct pt_flow *f)
 	pt_flow_report_pending(f, f->last_ip);
 }
 
+static void begin_after_overflow(struct pt_flow *f)
+{
+	unsigned int tx = f->pending & PT_PENDING_TX;
+
+	pt_flow_begin_at(f, f->last_ip);
+	if (pt_flow_has(f, PT_ERRATUM_FUP_WHILE_OFF))
+		f->begun_at = f->insns;
+	if (pt_flow_has(f, PT_ERRATUM_OVF_WITHOUT_FUP) && tx)
+		pt_flow_report_pending(f, f->last_ip);
+}
+
+/* The branch before an abort led elsewhere (PT_ERRATUM_BRANCH_BEFORE_ABORT). */
+static bool is_abort_elsewhere(const struct pt_flow *f)
+{
+	return pt_flow_has(f, PT_ERRATUM_BRANCH_BEFORE_ABORT) && f->node &&
+	       f->facts & PT_FACT_TX_ABORTS && !pt_walk_reaches(f, f->last_ip);
+}
+
 static void on_fup(struct pt_flow *f, const struct pt_packet *p)
 {
 	bool is_for_a_packet = f->pending & ~PT_PENDING_EVENT_OF_BRANCH;
@@ -104,7 +145,7 @@ static void on_fup(struct pt_flow *f, const struct pt_packet *p)
 		return;
 	}
 	if (f->position == PT_AFTER_OVERFLOW) {
-		pt_flow_begin_at(f, f->last_ip);
+		begin_after_overflow(f);
 		return;
 	}
 	if (f->position == PT_SEEKING)
@@ -113,7 +154,9 @@ static void on_fup(struct pt_flow *f, const struct pt_packet *p)
 		on_fup_untraced(f);
 		return;
 	}
-	if (!pt_flow_check_walk(f, pt_walk_to(f, f->last_ip))) {
+	if (is_abort_elsewhere(f)) {
+		pt_flow_arrive(f, f->last_ip);
+	} else if (!pt_flow_check_walk(f, pt_walk_to(f, f->last_ip))) {
 		pt_flow_go_on_at(f, f->last_ip);
 		if (f->position == PT_SEEKING)
 			return;
@@ -214,6 +257,9 @@ static void on_psbend(struct pt_flow *f)
 	}
 	if (f->config.quick)
 		end_quick_psb(f);
+	else if (!has_ip && pt_flow_has(f, PT_ERRATUM_FUP_WHILE_OFF) &&
+		 f->position == PT_EXECUTING && f->insns == f->begun_at)
+		end_trace(f);
 }
 
 static void on_ovf(struct pt_flow *f)
@@ -346,8 +392,12 @@ void pt_flow_on_packet(struct pt_flow *f, const struct pt_packet *p)
 	case PT_TSC:
 	case PT_TMA:
 	case PT_MTC:
+		pt_flow_on_time(f, p);
+		break;
 	case PT_CYC:
 		pt_flow_on_time(f, p);
+		if (pt_flow_has(f, PT_ERRATUM_OVF_IN_CYC) && pt_cyc_has_ovf(f->at, f->end))
+			on_ovf(f);
 		break;
 	case PT_MODE_EXEC:
 	case PT_MODE_TSX:
@@ -467,7 +517,7 @@ void pt_flow_use_directions(struct pt_flow *f)
 {
 	enum pt_walk r;
 
-	if (f->config.quick || f->position == PT_SEEKING) {
+	if (f->config.quick || f->position == PT_SEEKING || lacks_fup(f)) {
 		f->tnt = (struct pt_tnt){ 0 };
 		return;
 	}

@@ -31,6 +31,7 @@
 #include <assert.h>
 
 #include "pt/code.h"
+#include "pt/errata.h"
 #include "pt/flow_config.h"
 #include "pt/packet.h"
 #include "pt/returns.h"
@@ -152,6 +153,11 @@ static inline bool pt_flow_is_in_sync(const struct pt_flow *f)
 static inline bool pt_flow_is_traced(const struct pt_flow *f)
 {
 	return f->position >= PT_EXECUTING;
+}
+
+static inline bool pt_flow_has(const struct pt_flow *f, enum pt_erratum erratum)
+{
+	return f->config.errata & erratum;
 }
 
 static inline void pt_flow_set_fact(struct pt_flow *f, enum pt_fact fact, bool holds)

@@ -104,6 +104,16 @@ enum { PT_MTC_SIZE = 2 };
 int pt_packet_read(const uint8_t *at, const uint8_t *end, enum pt_block *block,
 		   struct pt_packet *out);
 
+/*
+ * Whether the second byte of a CYC packet is an OVF's first, whose second byte then reads as
+ * another CYC: PT_ERRATUM_OVF_IN_CYC. Elsewhere, two CYCs follow each other only where the counter
+ * is full.
+ */
+static inline bool pt_cyc_has_ovf(const uint8_t *at, const uint8_t *end)
+{
+	return end - at > 2 && (at[0] & 7) == 7 && at[1] == 0x02 && at[2] == 0xf3;
+}
+
 /* The first PSB at or behind `at`, or `end`. The SDM's way to (re)gain synchronisation. */
 const uint8_t *pt_find_psb(const uint8_t *at, const uint8_t *end);
 

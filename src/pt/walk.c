@@ -254,6 +254,13 @@ enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
 	return PT_WALK_DONE;
 }
 
+/* Whether a direct branch there ends tracing without an address. */
+static bool is_filtered_out(const struct pt_flow *f, uint64_t ip)
+{
+	return pt_flow_has(f, PT_ERRATUM_PGD_WITHOUT_IP) && f->config.is_filtered_out &&
+	       f->config.is_filtered_out(f->config.context, ip);
+}
+
 enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 {
 	if (f->config.quick) {
@@ -272,7 +279,8 @@ enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 		case PT_END_FALL:
 		case PT_END_JUMP:
 		case PT_END_CALL:
-			leaves = node->end != PT_END_FALL && to && node->target == to;
+			leaves = node->end != PT_END_FALL &&
+				 (to ? node->target == to : is_filtered_out(f, node->target));
 			break;
 		case PT_END_COND:
 			/* Its own direction is not written: the address says which. */
@@ -300,6 +308,24 @@ enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 	return PT_WALK_LOOP;
 }
 
+bool pt_walk_reaches(const struct pt_flow *f, uint64_t ip)
+{
+	uint32_t at = f->node;
+
+	for (unsigned int steps = 0; steps < FEW_STEPS; steps++) {
+		const struct pt_node *node = pt_node(f->code, at);
+
+		if (node->start == ip || pt_code_insns_before(f->code, at, ip) >= 0)
+			return true;
+		if (!pt_end_is_direct(node->end) && !pt_end_may_go_on(node->end))
+			return false;
+		at = node->end == PT_END_JUMP || node->end == PT_END_CALL
+			     ? pt_code_taken(f->code, at)
+			     : pt_code_next(f->code, at);
+	}
+	return false;
+}
+
 enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip)
 {
 	if (f->config.quick) {
@@ -324,7 +350,8 @@ enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip)
 		if (node->end == PT_END_UNREADABLE)
 			return node->after == ip ? (pt_flow_arrive(f, ip), PT_WALK_DONE)
 						 : PT_WALK_NO_CODE;
-		if (f->config.fup_may_be_next && node->end >= PT_END_RETURN && node->after == ip) {
+		if (pt_flow_has(f, PT_ERRATUM_FUP_BEHIND_BRANCH) && node->end >= PT_END_RETURN &&
+		    node->after == ip) {
 			ip = node->last;
 			continue;
 		}

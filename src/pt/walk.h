@@ -23,5 +23,8 @@ enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip);
 /* To the branch that left the traced code. It is reported with `to` (0: not known). */
 enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to);
 
-/* To an instruction, without a branch that would need a packet. */
+/* Whether an instruction is near, without a branch that would need a packet. */
+bool pt_walk_reaches(const struct pt_flow *f, uint64_t ip);
+
+/* To such an instruction. */
 enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip);

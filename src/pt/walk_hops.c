@@ -168,7 +168,7 @@ static size_t time_size(const uint8_t *at, const uint8_t *end)
 	if (*at != MTC && (*at & CYC) != CYC)
 		return 0;
 	size = pt_packet_read(at, end, &block, &p);
-	return size > 0 ? (size_t)size : 0;
+	return size > 0 && !pt_cyc_has_ovf(at, end) ? (size_t)size : 0;
 }
 
 /* As read_leg(), byte by byte. */

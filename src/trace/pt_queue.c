@@ -39,6 +39,13 @@ static void queue_on_events(void *context, const struct pt_event *events, size_t
 		pt_flow_pause(q->flow);
 }
 
+static bool queue_is_filtered_out(void *context, uint64_t ip)
+{
+	const struct queue *q = context;
+
+	return q->view && pt_filters_exclude(q->trace, &q->view->maps, ip);
+}
+
 void queue_open_flow(struct queue *q)
 {
 	const struct pt_trace_info *info = &q->trace->info;
@@ -48,7 +55,8 @@ void queue_open_flow(struct queue *q)
 		.no_branches = q->trace->detail == PT_NO_BRANCHES,
 		.events = queue_on_events,
 		.side_band = info->is_timeless ? NULL : queue_on_side_band,
-		.fup_may_be_next = info->fup_may_be_next,
+		.errata = info->errata,
+		.is_filtered_out = q->trace->filters.n ? queue_is_filtered_out : NULL,
 		.has_event_trace = info->has_event_trace,
 		.is_coarse = !info->has_mtc && !info->has_cyc,
 		.context = q,

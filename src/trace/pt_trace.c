@@ -320,6 +320,7 @@ int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, s
 		return error_set(err, -ENODATA, "it has no Intel PT data");
 	}
 	t->data = config->data;
+	pt_filters_read(&t->filters, perfdata_info(config->data));
 	t->detail = config->detail;
 	t->quick = config->quick;
 	pt_history_read(&t->history, config->side_band);
@@ -349,6 +350,7 @@ void pt_trace_close(struct pt_trace *t)
 	view_pool_fini(&t->pool);
 	vec_fini(&t->losses);
 	pt_images_free(t->images);
+	address_filters_fini(&t->filters);
 	free(t->module_errors);
 	pt_history_fini(&t->history);
 	free(t);

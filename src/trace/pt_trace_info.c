@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "pt/errata.h"
 
 /* The words of AUXTRACE_INFO, in perf's order (tools/perf/util/intel-pt.h). */
 enum {
@@ -30,9 +31,6 @@ enum {
 	PASS_THROUGH_BIT = 1, /* … and only with this does it count */
 };
 
-/* The header's CPUID, with vendor, family and model first. */
-#define GOLDMONT "GenuineIntel,6,92,"
-
 static void info_read_words(const struct perfdata_info *info, uint64_t words[static N_WORDS])
 {
 	memset(words, 0, N_WORDS * sizeof(*words));
@@ -58,15 +56,22 @@ static struct pt_clock info_read_clock(const struct perfdata_info *info, const u
 	return clock;
 }
 
+const char *pt_trace_info_filter(const struct perfdata_info *info, uint64_t *size)
+{
+	uint64_t at = (WORD_FILTER_SIZE + 1) * 8;
+
+	if (info->aux_private_size < at)
+		return NULL;
+	memcpy(size, info->aux_private + at - 8, sizeof(*size));
+	return *size <= info->aux_private_size - at ? (const char *)info->aux_private + at : NULL;
+}
+
 /* Behind the text of the address filter, with its end and in whole words. */
 static bool info_read_event_trace(const struct perfdata_info *info)
 {
 	uint64_t at = (WORD_FILTER_SIZE + 1) * 8, size, value = 0;
 
-	if (info->aux_private_size < at)
-		return false;
-	memcpy(&size, info->aux_private + at - 8, sizeof(size));
-	if (size >= info->aux_private_size)
+	if (!pt_trace_info_filter(info, &size))
 		return false;
 	at += size ? (size + 8) & ~7ULL : 0;
 	if (at + 8 <= info->aux_private_size)
@@ -102,7 +107,7 @@ bool pt_trace_read_info(const struct perfdata *data, struct pt_trace_info *out)
 		.is_per_cpu = words[WORD_PER_CPU],
 		.is_snapshot = words[WORD_SNAPSHOT],
 		.has_event_trace = info_read_event_trace(info),
-		.fup_may_be_next = !strncmp(info->cpu_id, GOLDMONT, strlen(GOLDMONT)),
+		.errata = pt_errata_of(info->cpu_id),
 	};
 	vec_foreach (&info->counters, c) {
 		if (c->attr.type != out->pmu_type)

@@ -15,13 +15,16 @@ struct pt_trace_info {
 	struct pt_clock clock;
 	uint32_t pmu_type; /* perf_event_attr.type of its events */
 	bool is_timeless, has_kernel;
-	bool is_per_cpu;      /* buffers are of CPUs, not of threads */
-	bool is_snapshot;     /* pieces of a buffer may overlap */
-	bool fup_may_be_next; /* as in struct pt_flow_config */
+	bool is_per_cpu;  /* buffers are of CPUs, not of threads */
+	bool is_snapshot; /* pieces of a buffer may overlap */
+	uint32_t errata;  /* of the processor: a set of enum pt_erratum */
 	bool has_mtc, has_cyc, compresses_returns, traces_branches;
 	bool has_event_trace; /* CFE and EVD packets; MODE.Exec has the interrupt flag */
 	uint64_t config;      /* of the first of its events */
 };
+
+/* The text of the address filters in AUXTRACE_INFO, not terminated. NULL: it is not there. */
+const char *pt_trace_info_filter(const struct perfdata_info *info, uint64_t *size);
 
 /* False: the recording has no Intel PT. */
 bool pt_trace_read_info(const struct perfdata *data, struct pt_trace_info *out);

@@ -9,6 +9,7 @@
 
 #include "machine/address_space.h"
 #include "pt/piece.h"
+#include "trace/pt_filter.h"
 #include "trace/pt_history.h"
 #include "trace/pt_images.h"
 #include "trace/pt_trace_info.h"
@@ -102,6 +103,7 @@ struct pt_trace {
 	struct perfdata *data;
 	struct pt_history history;
 	struct pt_images *images;
+	struct address_filters filters;
 	uint64_t switch_ip; /* where the kernel switches threads; UINT64_MAX: not known */
 	enum pt_detail detail;
 	enum pt_quick quick;
