@@ -10,7 +10,9 @@
 #include "elf/elf_plt.h"
 #include "elf/elf_symbols.h"
 #include "lang/detect.h"
+#include "machine/image_look.h"
 #include "symbol/elf_draft.h"
+#include "symbol/file_functions.h"
 #include "symbol/index.h"
 #include "symbol/lines/line_go.h"
 
@@ -93,12 +95,36 @@ static void detect_runtime(const struct elf_file *elf)
 		abort();
 }
 
+/* The honest answer of a row passes its check. */
+static void ask(const struct parser_row *row, uint8_t parts, const struct file_mapping *file)
+{
+	struct buf answer = { 0 };
+	struct parser_job job = { .file = file,
+				  .request = reader_over(&parts, 1),
+				  .answer = &answer };
+
+	row->run(&job);
+	if (!row->check(answer.data, answer.len))
+		abort();
+	buf_fini(&answer);
+}
+
+static void ask_rows(const uint8_t *bytes, size_t size)
+{
+	const struct file_mapping file = { .base = bytes, .size = size };
+
+	ask(&image_look_row, LOOK_RUNTIME | LOOK_CONTENTS | LOOK_SEGMENTS, &file);
+	ask(&file_functions_row, FUNCTIONS_ALL, &file);
+	ask(&file_functions_row, FUNCTIONS_NAMES, &file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct elf_file elf;
 
+	ask_rows(bytes, size);
 	if (elf_file_open(&elf, bytes, size, NULL) < 0)
 		return 0;
 	read_headers(&elf);

@@ -11,6 +11,7 @@
 #include "machine/jit_piece.h"
 #include "machine/perf_map.h"
 #include "parser/table.h"
+#include "symbol/file_functions.h"
 #include "symbol/file_symbols.h"
 #include "symbol/lines/file_dump.h"
 #include "symbol/lines/file_lines.h"
@@ -129,6 +130,19 @@ static void use_unwind(const void *bytes, size_t size)
 		unwind_table_find(&table, ((uint64_t)table.first_page + p) << UNWIND_PAGE_BITS);
 }
 
+static void use_functions(const void *bytes, size_t size)
+{
+	struct file_functions f;
+	size_t n = 0;
+
+	if (!file_functions_read(&f, bytes, size))
+		abort();
+	for (uint32_t i = 0; i < f.head.n; i++)
+		if (*file_functions_name(&f, &f.list[i]) && n++ < 1000 &&
+		    strlen(file_functions_name(&f, &f.list[i])) >= size)
+			abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct parser_row *row = NULL;
@@ -153,6 +167,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			use_dump(copy, size - 1);
 		else if (row == &jit_piece_row)
 			use_jit_piece(copy, size - 1);
+		else if (row == &file_functions_row)
+			use_functions(copy, size - 1);
 	}
 	free(copy);
 	return 0;

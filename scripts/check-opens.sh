@@ -32,7 +32,6 @@ src/demangle/swift_program.c|1|/dev/null
 src/symbol/container_roots.c|2|/proc; folders of container engines of root and of the user
 src/symbol/debug_package.c|5|lists of packages, of root
 src/symbol/finder.c|1|~/.perfconfig of the user
-src/symbol/function_names.c|1|the cache of assay
 src/symbol/image_places.c|1|folders that the user names (--image-path); the guard opens the files in them
 src/symbol/kallsyms.c|1|/proc/kallsyms, or a copy that the user names
 src/symbol/kernel/kcore.c|1|/proc/kcore, or a copy that the user names

@@ -123,7 +123,7 @@ static int check_ident(const struct elf_file *elf, struct error *err)
 	return 0;
 }
 
-int elf_file_open(struct elf_file *out, const void *bytes, size_t size, struct error *err)
+int elf_file_open_bare(struct elf_file *out, const void *bytes, size_t size, struct error *err)
 {
 	struct elf_file elf = { .base = bytes, .size = size };
 	struct reader r;
@@ -135,6 +135,22 @@ int elf_file_open(struct elf_file *out, const void *bytes, size_t size, struct e
 	r = reader_over(elf.base + EI_NIDENT, size - EI_NIDENT);
 	elf.type = reader_u16(&r);
 	elf.machine = reader_u16(&r);
+	if (r.bad)
+		return error_set(err, -EBADMSG, "cut ELF file: %zu bytes", size);
+	*out = elf;
+	return 0;
+}
+
+int elf_file_open(struct elf_file *out, const void *bytes, size_t size, struct error *err)
+{
+	struct elf_file elf;
+	struct reader r;
+	int e = elf_file_open_bare(&elf, bytes, size, err);
+
+	if (e < 0)
+		return e;
+	r = reader_over(elf.base + EI_NIDENT, size - EI_NIDENT);
+	reader_u32(&r); /* type and machine */
 	reader_u32(&r); /* version */
 	elf.entry = read_word(&r, &elf);
 	elf.segments_off = read_word(&r, &elf);

@@ -53,6 +53,12 @@ struct elf_section {
  */
 int elf_file_open(struct elf_file *elf, const void *bytes, size_t size, struct error *err);
 
+/*
+ * The same without the tables of headers, which are not looked at: the view has bytes, class and
+ * machine alone, from places that no file can move.
+ */
+int elf_file_open_bare(struct elf_file *elf, const void *bytes, size_t size, struct error *err);
+
 /* The i-th one; false beyond the end. */
 bool elf_segment(const struct elf_file *elf, uint32_t i, struct elf_segment *out);
 bool elf_section(const struct elf_file *elf, uint32_t i, struct elf_section *out);

@@ -8,64 +8,61 @@
  *   F FROM TO COUNT                 ranges that ran without a branch taken
  *   f FROM TO COUNT                 the same, entered from another image
  */
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "elf/elf_file.h"
 #include "export/branches.h"
 #include "export/export.h"
-#include "machine/image.h"
+#include "machine/image_look.h"
 #include "replay/replay.h"
 #include "symbol/finder.h"
 
 /* The address of an offset by the file's headers; the offset itself if no segment has it. */
-static uint64_t link_addr(const struct elf_file *elf, uint64_t file_off)
+static uint64_t link_addr(const struct image_look *look, uint64_t file_off)
 {
-	struct elf_segment s;
+	uint64_t addr = file_off;
 
-	for (uint32_t i = 0; elf_segment(elf, i, &s); i++)
-		if (s.type == PT_LOAD && file_off >= s.file_off &&
-		    file_off - s.file_off < s.file_size)
-			return file_off - s.file_off + s.link_addr;
-	return file_off;
+	image_look_address(look, 0, file_off, &addr);
+	return addr;
 }
 
-static void put_end(struct buf *out, const struct elf_file *elf, uint64_t file_off)
+static void put_end(struct buf *out, const struct image_look *look, uint64_t file_off)
 {
 	if (file_off == NOT_HERE)
 		buf_str(out, " X:0");
 	else
-		buf_printf(out, " %" PRIx64, link_addr(elf, file_off));
+		buf_printf(out, " %" PRIx64, link_addr(look, file_off));
 }
 
-static void put_lists(const struct branches *b, const struct elf_file *elf, struct sink *out)
+static void put_lists(const struct branches *b, const struct image_look *look, struct sink *out)
 {
 	vec_foreach (&b->branches, n) {
 		buf_u8(&out->buf, 'B');
-		put_end(&out->buf, elf, n->from);
-		put_end(&out->buf, elf, n->to);
+		put_end(&out->buf, look, n->from);
+		put_end(&out->buf, look, n->to);
 		buf_printf(&out->buf, " %" PRIu64 " %" PRIu64 "\n", n->count, n->mispredicted);
 		sink_step(out);
 	}
 	vec_foreach (&b->ranges, n) {
 		buf_u8(&out->buf, n->is_from_elsewhere ? 'f' : 'F');
-		put_end(&out->buf, elf, n->from);
-		put_end(&out->buf, elf, n->to);
+		put_end(&out->buf, look, n->from);
+		put_end(&out->buf, look, n->to);
 		buf_printf(&out->buf, " %" PRIu64 "\n", n->count);
 		sink_step(out);
 	}
 }
 
-static int bolt_open_image(const struct branches *b, struct finder *finder,
-			   struct file_mapping *file, struct elf_file *elf, struct error *err)
+static int bolt_look(const struct branches *b, struct finder *finder, struct image_look *look,
+		     struct error *err)
 {
+	static const struct image_look_wish wish = { IMAGE_HIDDEN, LOOK_SEGMENTS, 0 };
 	const struct image image = { .kind = IMAGE_FILE, .path = b->path, .build_id = b->build_id };
+	struct file_mapping file = { 0 };
 	struct image_place place;
-	int r = finder_open(finder, &image, &place, file, err);
+	int r = finder_open(finder, &image, &place, &file, err);
 
 	free(place.path);
 	if (r == -ESTALE)
@@ -74,23 +71,23 @@ static int bolt_open_image(const struct branches *b, struct finder *finder,
 				 "the addresses in the recorded one's headers)",
 				 b->path);
 	if (r >= 0)
-		r = elf_file_open(elf, file->base, file->size, err);
+		r = image_look(&file, &wish, look, err);
+	file_unmap(&file);
 	return r < 0 ? error_wrap(err, r, "bolt needs the addresses in the headers of the binary")
 		     : 0;
 }
 
 static int write_bolt(const struct export *x, struct sink *out, struct error *err)
 {
+	struct image_look look = { 0 };
 	struct branches b = { 0 };
-	struct file_mapping file = { 0 };
-	struct elf_file elf;
 	int r = branches_load(x->replay, x->options->image, &b, x->damage, err);
 
 	if (r >= 0)
-		r = bolt_open_image(&b, replay_finder(x->replay), &file, &elf, err);
+		r = bolt_look(&b, replay_finder(x->replay), &look, err);
 	if (r >= 0)
-		put_lists(&b, &elf, out);
-	file_unmap(&file);
+		put_lists(&b, &look, out);
+	image_look_fini(&look);
 	branches_fini(&b);
 	return r;
 }

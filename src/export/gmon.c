@@ -18,7 +18,8 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "elf/elf_file.h"
+#include "guard/open.h"
+#include "machine/image_look.h"
 #include "export/calls.h"
 #include "export/export.h"
 #include "export/names.h"
@@ -36,8 +37,7 @@ struct gmon {
 	const struct export *x;
 	struct sink *out;
 	uint32_t image;
-	struct file_mapping file;
-	struct elf_file elf;
+	struct image_look look;
 	uint64_t low, high, bin_bytes; /* link addresses */
 	uint32_t n_bins;
 	uint64_t *bins;
@@ -79,22 +79,23 @@ static int gmon_choose_image(struct gmon *g, struct error *err)
 }
 
 /* gprof will read the same file: it must be the profiled one. */
-static int gmon_open_image(struct gmon *g, struct error *err)
+static int gmon_look(struct gmon *g, struct error *err)
 {
 	const struct image *image = g->x->profile->images.data[g->image].image;
 	struct symbolizer *symbols = g->x->profile->symbols;
 	cleanup(free_at_exit) char *path =
 		symbols ? symbolizer_image_file(symbols, image) : xstrdup(image->path);
-	struct build_id build_id = { 0 };
-	int r = file_map(path, &g->file, err);
+	static const struct image_look_wish wish = { IMAGE_HIDDEN, LOOK_SEGMENTS, 0 };
+	struct file_mapping file = { 0 };
+	int r = guard_map(GUARD_HERE, path, &guard_image_rules, &file, err);
 
 	if (r < 0)
 		return r;
-	r = elf_file_open(&g->elf, g->file.base, g->file.size, err);
+	r = image_look(&file, &wish, &g->look, err);
+	file_unmap(&file);
 	if (r < 0)
 		return error_wrap(err, r, "%s", image->path);
-	elf_build_id(&g->elf, &build_id);
-	if (image->build_id.len && !build_id_equal(&image->build_id, &build_id))
+	if (image->build_id.len && !build_id_equal(&image->build_id, &g->look.head.build_id))
 		return error_set(err, -ESTALE, "%s has changed since: another build id",
 				 image->path);
 	return 0;
@@ -103,16 +104,7 @@ static int gmon_open_image(struct gmon *g, struct error *err)
 /* False for an offset that no segment maps as code. */
 static bool link_addr_of(const struct gmon *g, uint64_t file_off, uint64_t *link_addr)
 {
-	struct elf_segment s;
-
-	for (uint32_t i = 0; elf_segment(&g->elf, i, &s); i++) {
-		if (s.type != PT_LOAD || !(s.flags & PF_X) || file_off < s.file_off ||
-		    file_off - s.file_off >= s.file_size)
-			continue;
-		*link_addr = s.link_addr + (file_off - s.file_off);
-		return true;
-	}
-	return false;
+	return image_look_address(&g->look, PF_X, file_off, link_addr);
 }
 
 static bool place_addr(const struct gmon *g, uint32_t place, uint64_t *addr)
@@ -172,7 +164,7 @@ static void fill_bins(struct gmon *g)
 
 static void gmon_put_address(struct gmon *g, uint64_t addr)
 {
-	if (g->elf.is_64)
+	if (g->look.head.is_64)
 		buf_u64(&g->out->buf, addr);
 	else
 		buf_u32(&g->out->buf, (uint32_t)addr);
@@ -292,13 +284,13 @@ static int write_gmon(const struct export *x, struct sink *out, struct error *er
 			"their names)");
 	r = gmon_choose_image(&g, err);
 	if (r >= 0)
-		r = gmon_open_image(&g, err);
+		r = gmon_look(&g, err);
 	if (r >= 0)
 		gmon_put_all(&g);
-	if (r >= 0 && file_is_cut(&g.file))
+	if (r >= 0 && g.look.head.is_cut)
 		r = error_set(err, -EIO, "%s was cut while it was read",
 			      x->profile->images.data[g.image].image->path);
-	file_unmap(&g.file);
+	image_look_fini(&g.look);
 	return r;
 }
 

@@ -137,9 +137,12 @@ static int open_file_of(const struct place *place, const struct process *process
 
 	if (r < 0)
 		return r;
-	r = image_look(&f->file, image_files_found(image, &f->file), f->wants_runtime, LOOK_MS,
+	r = image_look(&f->file,
+		       &(struct image_look_wish){ .found = image_files_found(image, &f->file),
+						  .parts = f->wants_runtime ? LOOK_RUNTIME : 0,
+						  .deadline_ms = LOOK_MS },
 		       &f->look, NULL);
-	f->is_unparsed |= r < 0 && r != -EINVAL && r != -EBADMSG;
+	f->is_unparsed |= r < 0 && !image_look_is_no_elf(r);
 	is_it = image_is_file(image, &f->file, &f->look.head.build_id) ||
 		(place->is_by_inode_alone && !image->build_id.len && f->file.ino == image->ino);
 	is_it = is_it && !f->look.head.is_cut && !file_is_cut(&f->file) && !f->is_unparsed;

@@ -191,7 +191,7 @@ static void add_build_ids(struct copying *c, const struct perfdata *data, struct
 		if (known.is_known ||
 		    guard_map(GUARD_HERE, known.path, &guard_image_rules, &bytes, NULL) < 0)
 			continue;
-		image_look(&bytes, IMAGE_AT_ITS_PATH, false, 0, &look, NULL);
+		image_look(&bytes, &(struct image_look_wish){ IMAGE_AT_ITS_PATH }, &look, NULL);
 		if (look.head.build_id.len)
 			take_build_id(out, known.path, &look.head.build_id);
 		image_look_fini(&look);

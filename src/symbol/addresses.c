@@ -4,25 +4,31 @@
 #include <elf.h>
 
 #include "base/error.h"
-#include "elf/elf_file.h"
+#include "machine/image_look.h"
 #include "symbol/table.h"
 
 static void read_pieces(struct symbolizer *s, struct symbol_table *t)
 {
+	struct image_look_wish wish = { .parts = LOOK_SEGMENTS };
+	cleanup(free_at_exit) char *path = NULL;
 	struct file_mapping file = { 0 };
-	struct elf_segment segment;
-	struct elf_file elf;
+	struct image_look look = { 0 };
 
 	t->has_pieces = true;
 	if (t->image.kind != IMAGE_FILE ||
-	    symbolizer_map_image(s, &t->image, &file, NULL, NULL) < 0)
+	    symbolizer_map_image(s, &t->image, &file, &path, NULL) < 0)
 		return;
-	if (elf_file_open(&elf, file.base, file.size, NULL) >= 0)
-		for (uint32_t i = 0; elf_segment(&elf, i, &segment); i++)
-			if (segment.type == PT_LOAD && (segment.flags & PF_X))
-				vec_push(&t->pieces,
-					 (struct link_piece){ segment.file_off, segment.file_size,
-							      segment.link_addr });
+	wish.found = symbolizer_found(s, &t->image, path);
+	image_look(&file, &wish, &look, NULL);
+	for (uint32_t i = 0; i < look.head.n_segments; i++) {
+		const struct elf_segment *segment = &look.segments[i];
+
+		if (segment->flags & PF_X)
+			vec_push(&t->pieces,
+				 (struct link_piece){ segment->file_off, segment->file_size,
+						      segment->link_addr });
+	}
+	image_look_fini(&look);
 	file_unmap(&file);
 }
 

@@ -197,33 +197,6 @@ char *debug_file_path(const struct debug_search *search, uint32_t place)
 	return path;
 }
 
-/* ---- a search in this process ---- */
-
-static int open_of_search(struct parser_job *job, const struct buf *wish, struct file_mapping *out)
-{
-	struct reader r = reader_over(wish->data, wish->len);
-
-	return debug_file_serve(job->context, &r, out, NULL);
-}
-
-bool debug_file_open(const struct debug_search *s, const struct elf_file *image,
-		     struct file_mapping *mapping, struct elf_file *elf, char **path)
-{
-	struct parser_job job = { .open = open_of_search, .context = (void *)s };
-	struct debug_search found = *s;
-	struct debug_file debug;
-
-	if (!debug_file_find(&job, image, &debug))
-		return false;
-	elf_build_id(image, &found.build_id);
-	found.link_name = elf_debug_link(image, &found.link_crc);
-	if (path)
-		*path = debug_file_path(&found, debug.place);
-	*mapping = debug.file;
-	*elf = debug.elf;
-	return true;
-}
-
 /* `path` begins with `root`. */
 static uint64_t debug_file_evidence_of(uint64_t sum, const char *root, const char *path)
 {

@@ -39,13 +39,6 @@ struct debug_search {
 		*finder; /* of its caches, folders and servers (symbol/finder.h); NULL: none */
 };
 
-/*
- * Both in this process: opens the first file that fits an image and has a symbol table; the caller
- * owns the mapping. *path (if not NULL) gets its path, which the caller frees.
- */
-bool debug_file_open(const struct debug_search *search, const struct elf_file *image,
-		     struct file_mapping *mapping, struct elf_file *elf, char **path);
-
 /* A debug file that was found. */
 struct debug_file {
 	struct file_mapping file; /* base NULL: none */

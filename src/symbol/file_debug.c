@@ -57,13 +57,8 @@ const struct parser_row file_debug_row = {
 	.lane = PARSER_LANE_FRONT,
 };
 
-struct debug_finding {
-	const struct debug_search *search;
-	enum image_found found;
-};
-
-static int file_debug_open_wish(void *context, struct reader *wish, struct file_mapping *out,
-				bool *is_trusted)
+int debug_finding_open(void *context, struct reader *wish, struct file_mapping *out,
+		       bool *is_trusted)
 {
 	const struct debug_finding *f = context;
 	int r = debug_file_serve(f->search, wish, out, NULL);
@@ -82,7 +77,7 @@ char *file_debug_find(const struct debug_search *search, const struct file_mappi
 		.file = file,
 		.is_trusted = image_file_is_trusted(file, found),
 		.request = &no_request,
-		.open = file_debug_open_wish,
+		.open = debug_finding_open,
 		.context = &finding,
 	};
 	struct debug_search known = *search;

@@ -23,6 +23,14 @@ extern const struct parser_row file_debug_row;
 bool file_debug_read(struct file_debug_head *head, const char **link, const void *bytes,
 		     size_t size);
 
+/* For debug_file_find() in a row: a question's open() and its context. */
+struct debug_finding {
+	const struct debug_search *search;
+	enum image_found found;
+};
+int debug_finding_open(void *context, struct reader *wish, struct file_mapping *out,
+		       bool *is_trusted);
+
 /*
  * The path of a file's debug file, which the caller frees, and the file's build id. `search` has
  * no build id and no link. NULL: there is none, or the file could not be read.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/finder.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +10,9 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/path.h"
-#include "elf/elf_file.h"
 #include "guard/open.h"
-#include "machine/image_file.h"
+#include "machine/image_look.h"
+#include "symbol/cache.h"
 #include "symbol/debuginfod.h"
 #include "symbol/symbols.h"
 #include "symbol/table.h"
@@ -75,6 +74,7 @@ void finder_init(struct finder *f, const struct symbolizer_config *config)
 		.debug_dir = xstrdup(c->debug_dir ? c->debug_dir : "/usr/lib/debug"),
 		.process = c->process ? xstrdup(c->process) : NULL,
 		.debuginfod = c->debuginfod,
+		.is_at_its_path = c->is_at_its_path,
 		.perf_cache = c->process ? NULL : find_perf_cache(),
 	};
 	image_places_init(&f->listed, f->root, c->image_dirs, c->n_image_dirs);
@@ -269,32 +269,76 @@ struct finding {
 	struct image_place place; /* path NULL: none */
 	struct file_mapping file;
 	bool is_found;
-	int first_error; /* of the first place */
+	int first_error;       /* of the first place */
+	struct error unparsed; /* a file that the parser could not read */
 	struct error *err;
 };
 
-/* A debug file has the sections of its program, and nothing in those with code. */
-static bool has_code(const struct elf_file *elf)
+/* Root's own caches have copies of files that others made. */
+static enum image_found found_at(const struct finder *f, const struct image_place *place)
 {
-	struct elf_section section;
+	bool is_at_its_path = place->step == FINDER_PATH || place->step == FINDER_HERE ||
+			      place->step == FINDER_BUILD_ID;
 
-	for (uint32_t i = 1; elf_section(elf, i, &section); i++)
-		if (section.flags & SHF_EXECINSTR && section.type != SHT_NOBITS && section.size)
-			return true;
-	return false;
+	if (f->process ? f->is_at_its_path : is_at_its_path && !*place->root)
+		return IMAGE_AT_ITS_PATH;
+	return IMAGE_HIDDEN;
 }
 
-static bool is_wanted(const struct finding *find, const struct image_place *place,
+/* The build id of an untrusted file whose symbols are in the cache: the parser is not asked again.
+ */
+static bool is_id_kept(const struct finder *f, const struct file_mapping *file,
+		       enum image_found found, struct build_id *id)
+{
+	static const struct build_id unknown;
+	struct file_mapping cached = { 0 };
+	struct build_id key;
+	struct index index;
+	bool is_kept;
+
+	if (!f->cache_dir || image_file_is_trusted(file, found))
+		return false;
+	key = image_file_key(file, &unknown, found);
+	is_kept = key.len && cache_open(f->cache_dir, &key, &cached, &index);
+	if (is_kept)
+		*id = index.header->own_id;
+	file_unmap(&cached);
+	return is_kept;
+}
+
+/* By a look at the file. */
+static bool is_wanted_elf(struct finding *find, const struct image_place *place,
+			  const struct file_mapping *file, enum image_found found)
+{
+	bool needs_code = place->step == FINDER_BUILD_ID;
+	const struct image_look_wish wish = { .found = found,
+					      .parts = needs_code ? LOOK_CONTENTS : 0 };
+	struct error err = { 0 };
+	struct image_look look;
+	bool is_wanted;
+	int r = image_look(file, &wish, &look, &err);
+
+	if (image_look_is_no_elf(r))
+		return place->step == FINDER_PATH && !find->image->build_id.len;
+	if (r < 0) {
+		error_set(&find->unparsed, r, "%s was not read: %s", place->path, err.text);
+		return false;
+	}
+	is_wanted = finder_is_right(find->finder, find->image, place, file, &look.head.build_id) &&
+		    (!needs_code || look.head.contents & CONTAINS_CODE);
+	image_look_fini(&look);
+	return is_wanted;
+}
+
+static bool is_wanted(struct finding *find, const struct image_place *place,
 		      const struct file_mapping *file)
 {
-	struct build_id id = { 0 };
-	struct elf_file elf;
+	enum image_found found = found_at(find->finder, place);
+	struct build_id id;
 
-	if (elf_file_open(&elf, file->base, file->size, NULL) < 0)
-		return place->step == FINDER_PATH && !find->image->build_id.len;
-	elf_build_id(&elf, &id);
-	return finder_is_right(find->finder, find->image, place, file, &id) &&
-	       (place->step != FINDER_BUILD_ID || has_code(&elf));
+	if (place->step != FINDER_BUILD_ID && is_id_kept(find->finder, file, found, &id))
+		return finder_is_right(find->finder, find->image, place, file, &id);
+	return is_wanted_elf(find, place, file, found);
 }
 
 static struct image_place copy_place(const struct image_place *place)
@@ -358,6 +402,8 @@ int finder_open(struct finder *f, const struct image *image, struct image_place 
 		return error_set(err, -ENOENT, "%s: no file of its build id", image->path);
 	if (find.first_error < 0)
 		return find.first_error;
+	if (find.unparsed.code < 0)
+		return error_set(err, find.unparsed.code, "%s", find.unparsed.text);
 	return error_set(err, -ESTALE, "%s: the file has changed since it was profiled",
 			 place->path);
 }

@@ -39,6 +39,8 @@ struct symbolizer_config;
 struct finder {
 	char *root, *debug_dir; /* root "": this machine's */
 	char *process;          /* "/proc/PID"; NULL: none */
+	bool is_at_its_path;    /* the file of the process */
+	const char *cache_dir;  /* of indexes (symbol/cache.h), the owner's; NULL: none */
 	struct image_places listed;
 	struct debuginfod *debuginfod; /* NULL: no server is asked. Not owned */
 	char *perf_cache;              /* NULL: none */

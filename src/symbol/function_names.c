@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/function_names.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/files/file.h"
 #include "base/nearest.h"
 #include "counter/address_filter.h"
-#include "elf/elf_symbols.h"
+#include "guard/open.h"
 #include "symbol/debug_file.h"
 #include "demangle/demangle.h"
+#include "symbol/file_functions.h"
 #include "symbol/kallsyms.h"
 
 #define N_LISTED 12 /* of functions of one name */
@@ -21,7 +20,7 @@
 struct function_names {
 	VEC(struct function_name) list; /* by start */
 	char *path;                     /* "the kernel" */
-	struct file_mapping file, debug;
+	struct file_functions functions;
 	struct kallsyms kallsyms;
 	VEC(char *) owned; /* names that are in no table */
 	uint64_t file_size;
@@ -70,44 +69,34 @@ static void fill_sizes(struct function_names *f)
 }
 
 /* Names of versions ("memcpy@@GLIBC_2.14") count without them. */
-static void add_symbols(struct function_names *f, const struct elf_file *image,
-			const struct elf_file *file, uint32_t table)
-{
-	struct elf_symbols it;
-	struct elf_symbol s;
-
-	if (!elf_symbols_begin(&it, file, table))
-		return;
-	while (elf_symbols_next(&it, &s)) {
-		struct function_name name = { .size = s.size, .name = s.name };
-
-		if ((s.type != STT_FUNC && s.type != STT_GNU_IFUNC) || s.section == SHN_UNDEF ||
-		    !*s.name || !elf_file_off(image, s.link_addr, &name.start))
-			continue;
-		name.is_global = s.bind != STB_LOCAL;
-		vec_push(&f->list, name);
-	}
-}
-
 int function_names_of_file(const char *path, struct function_names **out, struct error *err)
 {
 	cleanup(function_names_free_at_exit) struct function_names *f = xcalloc(1, sizeof(*f));
-	struct debug_search search = { .root = "", .debug_dir = "/usr/lib/debug" };
-	struct elf_file elf, debug;
-	int r;
+	const struct debug_search search = { .root = "",
+					     .debug_dir = "/usr/lib/debug",
+					     .image_path = path };
+	struct file_mapping file = { 0 };
+	int r = guard_map(GUARD_HERE, path, &guard_image_rules, &file, err);
 
 	f->path = xstrdup(path);
-	/* the user names this file; it may be any */
-	if ((r = file_map(path, &f->file, err)) < 0)
+	if (r < 0)
 		return r;
-	if ((r = elf_file_open(&elf, f->file.base, f->file.size, err)) < 0)
+	f->file_size = file.size;
+	r = file_functions_ask(&file, IMAGE_AT_ITS_PATH, FUNCTIONS_ALL, &search, &f->functions,
+			       err);
+	file_unmap(&file);
+	if (r < 0)
 		return error_wrap(err, r, "%s", path);
-	f->file_size = f->file.size;
-	add_symbols(f, &elf, &elf, SHT_SYMTAB);
-	add_symbols(f, &elf, &elf, SHT_DYNSYM);
-	search.image_path = path;
-	if (debug_file_open(&search, &elf, &f->debug, &debug, NULL))
-		add_symbols(f, &elf, &debug, SHT_SYMTAB);
+	for (uint32_t i = 0; i < f->functions.head.n; i++) {
+		const struct file_function *it = &f->functions.list[i];
+
+		vec_push(&f->list, (struct function_name){
+					   .start = it->file_off,
+					   .size = it->size,
+					   .name = file_functions_name(&f->functions, it),
+					   .is_global = it->is_global,
+				   });
+	}
 	sort_functions(f);
 	fill_sizes(f);
 	if (!f->list.n)
@@ -154,8 +143,7 @@ void function_names_free(struct function_names *f)
 {
 	if (!f)
 		return;
-	file_unmap(&f->file);
-	file_unmap(&f->debug);
+	file_functions_fini(&f->functions);
 	kallsyms_fini(&f->kallsyms);
 	vec_foreach (&f->owned, name)
 		free(*name);

@@ -101,7 +101,7 @@ static bool look_at_file(struct entry *e)
 {
 	struct image_look look;
 
-	if (image_look(&e->file, e->found, false, 0, &look, NULL) < 0)
+	if (image_look(&e->file, &(struct image_look_wish){ .found = e->found }, &look, NULL) < 0)
 		return false;
 	e->found_id = look.head.build_id;
 	free(e->link_name);

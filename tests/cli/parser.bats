@@ -186,3 +186,84 @@ split_quarters() {
 	run assay report -i s --symbols -t 0
 	refused 0 three_quarters
 }
+
+# Makes quarters a stranger's file, and records it.
+record_stranger() {
+	mkdir -p theirs
+	mv quarters theirs/quarters
+	chown -R 65534:65534 theirs
+	within assay record -q -o s --call-graph fp -- "$PWD/theirs/quarters" 1s
+	rm -rf cache
+	mkdir cache
+	: >starts
+}
+
+@test "why and exports read the headers of a program by the parser, and say so if it dies" {
+	record_stranger
+	run troubled none assay why -i s '*/quarters'
+	refused 0 "+ $PWD/theirs/quarters: symbols"
+	[ "$(starts)" -ge 1 ]
+	rm -rf cache
+	run troubled die assay why -i s '*/quarters'
+	[[ "$output" == *"- $PWD/theirs/quarters: the parser died"* ]]
+	: >starts
+	troubled none assay export -q -i s --format gmon --image '*/quarters' -o g
+	[ "$(starts)" -ge 1 ]
+	rm -rf cache
+	run troubled die assay export -q -i s --format gmon --image '*/quarters' -o h
+	[[ "$status" = 1 && "$output" == *"the parser died"* ]]
+}
+
+@test "the parser reads a stranger's file in the first report alone" {
+	record_stranger
+	for view in "report --lines" "report --tree" "report --symbols" "annotate three_quarters" script; do
+		rm -rf cache
+		: >starts
+		# shellcheck disable=SC2086 # words
+		troubled none assay $view -i s >first 2>&1
+		[ "$(starts)" -ge 1 ]
+		: >starts
+		# shellcheck disable=SC2086
+		troubled none assay $view -i s >second 2>&1
+		[ "$(starts)" = 0 ] || { echo "$view: $(starts)"; return 1; }
+		cmp first second
+	done
+}
+
+@test "the parser reads a stranger's file of a perf.data file in the first report alone" {
+	mkdir theirs
+	mv quarters theirs/quarters
+	chown -R 65534:65534 theirs
+	within assay record -q --raw -o x.data --call-graph fp -- "$PWD/theirs/quarters" 1s
+	rm -rf cache
+	: >starts
+	troubled none assay report -l -i x.data >first
+	grep -F three_quarters first
+	[ "$(starts)" -ge 1 ]
+	: >starts
+	troubled none assay report -l -i x.data >second
+	[ "$(starts)" = 0 ]
+	cmp first second
+}
+
+@test "the parser reads opjitconv's files" {
+	rm quarters
+	assay record -q -e cpu-clock --call-graph=none --store=oprofile -o s -- "$PROGRAMS/jit" 2000 >map
+	rm -f "$(cat map)" s/samples/current/assay.json
+	PARSER_BYTES=$(stat -c %s "$(find s -name '*.jo')")
+	: >starts
+	run troubled none assay report -i s -l
+	refused 0 jit_hot
+	[ "$(starts)" -ge 1 ]
+	run troubled die assay report -i s -l
+	[[ "$output" != *jit_hot* && "$output" == *".jo: the parser died"* ]]
+}
+
+@test "the parser finds the function that a trace waits for" {
+	record_stranger
+	run troubled none assay trace --source samples --on-symbol nothing -- "$PWD/theirs/quarters" 1s
+	refused 1 "no function 'nothing' in $PWD/theirs/quarters"
+	[ "$(starts)" -ge 1 ]
+	run troubled die assay trace --source samples --on-symbol three_quarters -- "$PWD/theirs/quarters" 1s
+	[[ "$status" = 1 && "$output" == *"theirs/quarters: the parser died"* ]]
+}

@@ -287,7 +287,7 @@ static void probe_parser(const struct probe_machine *m, struct finding *f)
 	}
 	if (guard_map_place(&(struct guard_place){ .root = "", .process = "/proc/self" },
 			    "/proc/self/exe", &guard_image_rules, &file, &err) == 0)
-		r = image_look(&file, IMAGE_HIDDEN, false, 0, &look, &err);
+		r = image_look(&file, &(struct image_look_wish){ IMAGE_HIDDEN }, &look, &err);
 	if (r == 0 && look.head.build_id.len) {
 		finding_set(f, PROBE_OK, "a process without rights reads files (assay-parser)");
 	} else {

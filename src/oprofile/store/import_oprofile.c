@@ -4,7 +4,6 @@
 #include "oprofile/oprofile.h"
 
 #include <errno.h>
-#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,8 +14,7 @@
 #include "base/files/file.h"
 #include "base/intmap.h"
 #include "counter/catalog/cpu_type.h"
-#include "elf/elf_file.h"
-#include "elf/elf_symbols.h"
+#include "guard/open.h"
 #include "import/importer.h"
 #include "oprofile/store/facts.h"
 #include "oprofile/store/oprofile_files.h"
@@ -24,6 +22,7 @@
 #include "oprofile/store/sample_name.h"
 #include "pipeline/host.h"
 #include "pipeline/image_files.h"
+#include "symbol/file_functions.h"
 
 #define READ_BYTES (256 << 10)
 #define KALLSYMS   "/proc/kallsyms"
@@ -474,25 +473,25 @@ static void name_code_of(struct oprofile_import *im, int32_t pid, uint64_t offse
 /* opjitconv's ELF files: symbols at the addresses where the code was. */
 static void name_jit_code(struct oprofile_import *im, const struct jit_file *jit)
 {
+	struct file_functions functions = { 0 };
 	struct file_mapping map = { 0 };
 	struct error err = { 0 };
-	struct elf_file elf;
-	struct elf_symbols it;
-	struct elf_symbol symbol;
+	int r = guard_map(GUARD_HERE, jit->path, &guard_image_rules, &map, &err);
 
-	if (file_map(jit->path, &map, &err) < 0 ||
-	    elf_file_open(&elf, map.base, map.size, &err) < 0) {
+	if (r >= 0)
+		r = file_functions_ask(&map, IMAGE_HIDDEN, FUNCTIONS_NAMES, NULL, &functions, &err);
+	file_unmap(&map);
+	if (r < 0) {
 		error_wrap(&err, err.code, "%s", jit->path);
 		keep_damage(im, &err);
-		file_unmap(&map);
-		return;
 	}
-	if (elf_symbols_begin(&it, &elf, SHT_SYMTAB))
-		while (elf_symbols_next(&it, &symbol))
-			if (symbol.link_addr && symbol.size && reserve_check() >= 0)
-				name_code_of(im, jit->pid, symbol.link_addr, symbol.size,
-					     symbol.name);
-	file_unmap(&map);
+	for (uint32_t i = 0; i < functions.head.n && reserve_check() >= 0; i++) {
+		const struct file_function *f = &functions.list[i];
+
+		name_code_of(im, jit->pid, f->link_addr, f->size,
+			     file_functions_name(&functions, f));
+	}
+	file_functions_fini(&functions);
 }
 
 /* Names that our own store kept beside the samples; the image is the one that find_image() makes.

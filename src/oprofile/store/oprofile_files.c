@@ -13,7 +13,8 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
-#include "elf/elf_file.h"
+#include "guard/open.h"
+#include "machine/image_look.h"
 
 #define ARCHIVE_STORE   "var/lib/oprofile/samples"
 #define ARCHIVE_SAMPLES ARCHIVE_STORE "/current"
@@ -169,14 +170,15 @@ uint64_t oprofile_files_lost(const char *samples)
 
 uint64_t oprofile_files_text(const char *path)
 {
+	static const struct image_look_wish wish = { IMAGE_HIDDEN, LOOK_CONTENTS, 0 };
 	struct file_mapping map = { 0 };
-	struct elf_section text;
-	struct elf_file elf;
-	uint64_t offset = 0;
+	struct image_look look = { 0 };
+	uint64_t offset;
 
-	if (file_map(path, &map, NULL) == 0 && elf_file_open(&elf, map.base, map.size, NULL) == 0 &&
-	    elf_section_named(&elf, ".text", &text))
-		offset = text.file_off;
+	if (guard_map(GUARD_HERE, path, &guard_image_rules, &map, NULL) == 0)
+		image_look(&map, &wish, &look, NULL);
+	offset = look.head.text_off;
+	image_look_fini(&look);
 	file_unmap(&map);
 	return offset;
 }

@@ -21,9 +21,9 @@ struct code_file {
 	struct module_file module;
 	struct kcore kcore; /* if has_kcore: bytes are read from memory, … */
 	bool has_kcore;
-	uint64_t text_addr; /* … offset 0 of the image */
-	struct buf bytes;   /* the bytes of the last read */
-	struct elf_file elf;
+	uint64_t text_addr;            /* … offset 0 of the image */
+	struct buf bytes;              /* the bytes of the last read */
+	struct elf_file elf;           /* for the kernel and its modules, with headers */
 	struct code_segments segments; /* of a vmlinux */
 	struct disassembler *disassembler;
 	uint64_t used; /* the larger the later */
@@ -82,8 +82,9 @@ static int open_image_file(const struct code_files *f, struct code_file *file, s
 	cleanup(free_at_exit) char *path = NULL;
 	int r = symbolizer_map_image(f->symbols, image, &file->file, &path, err);
 
+	/* its code is at the offsets of the image, so no header is needed to find it */
 	if (r >= 0)
-		r = elf_file_open(&file->elf, file->file.base, file->file.size, err);
+		r = elf_file_open_bare(&file->elf, file->file.base, file->file.size, err);
 	return r < 0 ? error_wrap(err, r, "code of %s", path) : 0;
 }
 

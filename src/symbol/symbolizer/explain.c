@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/symbolizer/explain.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "elf/elf_symbols.h"
+#include "machine/image_look.h"
 #include "symbol/debug_file.h"
 #include "symbol/debuginfod.h"
 #include "symbol/finder.h"
@@ -33,16 +32,11 @@ static void explain_report(const struct explaining *x, const char *place, const 
 	x->report(x->data, &search);
 }
 
-/* The useful content of an ELF file. */
-static const char *contents_of(const struct elf_file *elf)
+static const char *contents_text(uint32_t contents)
 {
-	struct elf_symbols symbols;
-	struct elf_section section;
-	bool has_lines = elf_section_named(elf, ".debug_info", &section) ||
-			 elf_section_named(elf, ".zdebug_info", &section);
-	bool has_symbols = elf_symbols_begin(&symbols, elf, SHT_SYMTAB);
+	bool has_lines = contents & CONTAINS_LINES;
 
-	if (has_symbols)
+	if (contents & CONTAINS_SYMBOLS)
 		return has_lines ? "symbols and debug information"
 				 : "symbols, but no debug information";
 	return has_lines ? "debug information, but no symbols"
@@ -62,27 +56,30 @@ static void report_other_build(const struct explaining *x, const char *path,
 
 /* False if the file can't be read, or is not the image's. */
 static bool explain_elf_file(const struct explaining *x, const struct image_place *place,
-			     const struct build_id *wanted, struct file_mapping *file,
-			     struct elf_file *elf)
+			     const struct build_id *wanted, struct image_look *look)
 {
+	static const struct image_look_wish wish = { IMAGE_HIDDEN, LOOK_CONTENTS, 0 };
+	struct file_mapping file = { 0 };
 	struct error err = { 0 };
-	struct build_id found = { 0 };
-	int r = finder_map(&x->s->files, place, file, &err);
+	int r = finder_map(&x->s->files, place, &file, &err);
 
+	*look = (struct image_look){ 0 };
 	if (r < 0) {
 		explain_report(x, place->path, strerror(-r), false);
 		return false;
 	}
-	if (elf_file_open(elf, file->base, file->size, &err) < 0) {
+	r = image_look(&file, &wish, look, &err);
+	file_unmap(&file);
+	if (r < 0) {
 		explain_report(x, place->path, err.text, false);
 		return false;
 	}
-	elf_build_id(elf, &found);
-	if (wanted->len && !build_id_equal(&found, wanted)) {
-		report_other_build(x, place->path, &found);
+	if (wanted->len && !build_id_equal(&look->head.build_id, wanted)) {
+		report_other_build(x, place->path, &look->head.build_id);
+		image_look_fini(look);
 		return false;
 	}
-	explain_report(x, place->path, contents_of(elf), true);
+	explain_report(x, place->path, contents_text(look->head.contents), true);
 	return true;
 }
 
@@ -100,22 +97,20 @@ static bool explain_place(void *context, const struct image_place *place)
 {
 	struct explaining_file *f = context;
 	const struct image *image = &f->x->t->image;
-	struct file_mapping file = { 0 };
-	struct elf_file elf;
+	struct image_look look;
 
 	if (place->step == FINDER_CONTAINER && access(place->path, F_OK) < 0) {
 		f->n_containers++;
 		return false;
 	}
-	f->is_found = explain_elf_file(f->x, place, &image->build_id, &file, &elf);
+	f->is_found = explain_elf_file(f->x, place, &image->build_id, &look);
 	if (f->is_found) {
 		f->search->root = place->root;
-		elf_build_id(&elf, &f->search->build_id);
-		f->search->link_name = elf_debug_link(&elf, &f->search->link_crc);
-		if (f->search->link_name)
-			f->search->link_name = xstrdup(f->search->link_name);
+		f->search->build_id = look.head.build_id;
+		f->search->link_crc = look.head.link_crc;
+		f->search->link_name = take_ptr(look.link_name);
+		image_look_fini(&look);
 	}
-	file_unmap(&file);
 	return f->is_found;
 }
 
@@ -138,11 +133,10 @@ static void explain_debug_files(const struct explaining *x, struct debug_search 
 						   .root = places.roots[i],
 						   .below = places.paths[i] +
 							    strlen(places.roots[i]) };
-		struct file_mapping file = { 0 };
-		struct elf_file elf;
+		struct image_look look;
 
-		explain_elf_file(x, &place, &search->build_id, &file, &elf);
-		file_unmap(&file);
+		if (explain_elf_file(x, &place, &search->build_id, &look))
+			image_look_fini(&look);
 	}
 	debug_places_fini(&places);
 }
@@ -194,7 +188,7 @@ static void explain_kernel(const struct explaining *x)
 	if (!wanted.len)
 		running_kernel_build_id(x->s, &wanted);
 	if (vmlinux_open(x->s, &wanted, &file, &elf, &path))
-		explain_report(x, path, contents_of(&elf), true);
+		explain_report(x, path, contents_text(image_contents_of(&elf)), true);
 	else
 		explain_report(
 			x, "vmlinux",
@@ -209,7 +203,7 @@ static void explain_module(const struct explaining *x)
 	struct module_file file;
 
 	if (module_file_open(x->s, &x->t->image, MODULE_LINES, NULL, &file))
-		explain_report(x, file.path, contents_of(&file.elf), true);
+		explain_report(x, file.path, contents_text(image_contents_of(&file.elf)), true);
 	else if (module_file_open(x->s, &x->t->image, MODULE_SYMBOLS, NULL, &file))
 		explain_report(x, file.path, "symbols, no debug information: no lines", true);
 	else

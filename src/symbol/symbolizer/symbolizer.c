@@ -232,6 +232,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 		s->cache_dir = cache_default_dir();
 	else if (*config->cache_dir)
 		s->cache_dir = xstrdup(config->cache_dir);
+	s->files.cache_dir = s->cache_dir;
 	s->kept_dir = config->kept_dir ? xstrdup(config->kept_dir) : NULL;
 	s->names = arena_new();
 	s->parser_ms = config->parser_ms;
