@@ -210,8 +210,7 @@ void block_fill_names(struct buf *names)
 	struct reader r = reader_over(names->data, names->len);
 	uint64_t n = names->len ? reader_uleb(&r) : 0;
 
-	if (n > NAMES_BYTES_FREE)
-		fill_up(names, (n - NAMES_BYTES_FREE) / NAMES_BYTES_A_BYTE + 1);
+	fill_up(names, n / NAMES_BYTES_A_BYTE + !!(n % NAMES_BYTES_A_BYTE));
 }
 
 void block_fill_counts(struct buf *counts, const struct block_header *h)

@@ -32,13 +32,15 @@
 
 /*
  * Deep recursion packs to almost nothing, and so do texts that repeat. A small file must not cost a
- * reader much memory all the same. So a session has at least a byte for so many ids and rows beyond
- * the free ones, and a section for so many bytes of names. Writers fill sections up with zeros
- * behind their content.
+ * reader much memory all the same. So a session has at least a byte for so many ids and rows, and
+ * for so many bytes of names. Writers fill sections up with zeros behind their content. Writers
+ * before November 2026 did not. For their sessions, all that a process has open may exceed this by
+ * the free items and names (free_items.h): four segments of the deepest recursion.
  */
-#define SEGMENT_ITEMS_FREE   65536
+#define SEGMENT_ITEMS_FREE   (4u << 20)
 #define SEGMENT_ITEMS_A_BYTE 4
-#define NAMES_BYTES_FREE     (1u << 20)
+#define NAMES_FREE           (32u << 20)
+#define NAMES_BYTES_FREE     (1u << 20) /* of a section */
 #define NAMES_BYTES_A_BYTE   32
 
 /* The most bytes of names that a section of a size unpacks to. */

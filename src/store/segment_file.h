@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/files/file.h"
 #include "store/block.h"
+#include "store/free_items.h"
 #include "store/group.h"
 #include "store/segment.h"
 #include "store/times.h"
@@ -57,6 +58,7 @@ struct segment_file {
 	struct segment seg; /* first member: a pointer to the segment is a pointer to this struct */
 	char *name;
 	struct arena *arena;
+	struct free_held held;
 	uint32_t cap[N_TABLES], blocks_cap;
 	struct block_place *places; /* one a block */
 	const uint8_t *bytes;

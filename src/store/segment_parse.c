@@ -109,6 +109,7 @@ void segment_free(struct segment *seg)
 
 	if (!f)
 		return;
+	free_release(&f->held);
 	free(f->seg.strings);
 	free(f->seg.images);
 	free(f->seg.classes);
@@ -244,6 +245,20 @@ static uint64_t sum_ids(const uint32_t n[N_TABLES])
 	return sum;
 }
 
+/* Packed bytes begin with their number. */
+static bool names_are_paid(struct segment_context *c, struct segment_file *f, const uint8_t *bytes,
+			   size_t size)
+{
+	struct reader r = reader_over(bytes, size);
+	uint64_t n = reader_uleb(&r);
+
+	n = MIN(n, BLOCK_NAMES_MAX);
+	if (!free_hold(FREE_NAMES, c->n_names + n, c->n_bytes, &c->held, &f->held))
+		return false;
+	c->n_names += n;
+	return true;
+}
+
 static void parse_names(struct segment_context *c, struct segment_file *f,
 			const struct block_header *h, const uint8_t *bytes)
 {
@@ -252,6 +267,7 @@ static void parse_names(struct segment_context *c, struct segment_file *f,
 	if (!h->section_size[SECTION_NAMES])
 		return;
 	if (section_is_whole(h, bytes, SECTION_NAMES, &at) &&
+	    names_are_paid(c, f, at, h->section_size[SECTION_NAMES]) &&
 	    names_decode(c->unpacker, at, h->section_size[SECTION_NAMES], h, f->arena, &f->seg) ==
 		    0)
 		return;
@@ -528,14 +544,13 @@ static void segment_parse_group(struct segment_context *c, struct segment_file *
  * A block must not define an id again. Ids that it skips are holes. The tables have room for each
  * id, so a small session must not claim many.
  */
-static bool ids_fit(const struct segment_context *c, struct segment_file *f,
-		    const struct block_header *h)
+static bool ids_fit(struct segment_context *c, struct segment_file *f, const struct block_header *h)
 {
 	uint32_t have[N_TABLES];
 
 	if (h->kind != BLOCK_SAMPLES && !is_group(h->kind))
 		return true;
-	if (c->n_items + block_items(h) > SEGMENT_ITEMS_FREE + c->n_bytes * SEGMENT_ITEMS_A_BYTE)
+	if (!free_hold(FREE_ITEMS, c->n_items + block_items(h), c->n_bytes, &c->held, &f->held))
 		return false;
 	table_sizes(&f->seg, have);
 	for (int i = 0; i < N_TABLES; i++)

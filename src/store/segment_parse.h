@@ -9,6 +9,7 @@
 
 #include "base/files/file.h"
 #include "store/block.h"
+#include "store/free_items.h"
 #include "store/session.h"
 
 /* The state that the segments of one session share while they are read in order. */
@@ -29,7 +30,9 @@ struct segment_context {
 	const struct block_filter *filter; /* NULL: all blocks are wanted */
 	bool is_past;                      /* a block began after the time that the filter wants */
 
-	uint64_t n_bytes, n_items; /* of the segments so far, against SEGMENT_ITEMS_A_BYTE */
+	/* of the segments so far, against SEGMENT_ITEMS_A_BYTE and NAMES_BYTES_A_BYTE */
+	uint64_t n_bytes, n_items, n_names;
+	struct free_held held;
 
 	uint32_t n_warnings;
 	struct session *warnings_to;

@@ -41,10 +41,12 @@ static void take_share(struct row_rest *rest, uint64_t samples, uint64_t period)
 	rest->period -= period;
 }
 
+#define TIMES_FREE 65536
+
 /* The same rule as for ids and rows: a small section must not cost much memory. */
 static uint64_t times_most(size_t section)
 {
-	return SEGMENT_ITEMS_FREE + (uint64_t)section * SEGMENT_ITEMS_A_BYTE;
+	return TIMES_FREE + (uint64_t)section * SEGMENT_ITEMS_A_BYTE;
 }
 
 /* The rows that have samples without a time so far. */

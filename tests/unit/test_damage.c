@@ -402,6 +402,7 @@ static void sizes_that_lie_are_refused(void **state)
 	struct block_header h;
 
 	(void)state;
+	free_set(FREE_ITEMS, 65536);
 	h = plain;
 	parse_hostile(&h, NULL, NULL, true); /* as it is, it is fine */
 	for (int i = 0; i < N_SECTIONS; i++) {
@@ -434,8 +435,9 @@ static void sizes_that_lie_are_refused(void **state)
 	h.n_rows = SEGMENT_IDS_MAX; /* of 100 bytes */
 	parse_hostile(&h, NULL, NULL, false);
 	h = plain;
-	h.first_id[TABLE_NODES] = SEGMENT_ITEMS_FREE;
+	h.first_id[TABLE_NODES] = 65536;
 	parse_hostile(&h, NULL, NULL, true);
+	free_set(FREE_ITEMS, SEGMENT_ITEMS_FREE);
 }
 
 /* Names that repeat pack to nothing: a few bytes must not stand for more than a MiB of them. */
@@ -455,6 +457,69 @@ static void names_have_a_byte_for_some_of_theirs(void **state)
 		assert_int_equal(parse_hostile(&h, NULL, sections, true), i);
 		buf_fini(&sections[SECTION_NAMES]);
 	}
+}
+
+/* Of deep recursion, by a writer that did not fill blocks up: 15 nodes a byte. */
+#define RECURSION ASSAY_SRC "/../tests/data/recursion"
+
+static void a_session_of_an_earlier_writer_may_have_many_nodes(void **state)
+{
+	struct session *s;
+	uint64_t samples = 0;
+
+	(void)state;
+	assert_int_equal(session_open(RECURSION, &s, NULL), 0);
+	assert_int_equal(s->warnings.n, 0);
+	assert_true(s->segments[0]->n_nodes > 8 * s->size_bytes);
+	for (uint32_t i = 0; i < s->segments[0]->n_blocks; i++)
+		samples += s->segments[0]->blocks[i].samples;
+	assert_int_equal(samples, 341);
+	session_close(s);
+}
+
+static size_t warnings_of_recursion(struct session **s)
+{
+	assert_int_equal(session_open(RECURSION, s, NULL), 0);
+	return (*s)->warnings.n;
+}
+
+/* Else many small parts would cost much memory. */
+static void all_open_sessions_share_the_free_nodes(void **state)
+{
+	struct session *one, *two;
+
+	(void)state;
+	assert_int_equal(warnings_of_recursion(&one), 0);
+	free_set(FREE_ITEMS, one->segments[0]->n_nodes);
+	session_close(one);
+	assert_int_equal(warnings_of_recursion(&one), 0);
+	assert_int_not_equal(warnings_of_recursion(&two), 0);
+	session_close(two);
+	session_close(one);
+	assert_int_equal(warnings_of_recursion(&one), 0);
+	session_close(one);
+	free_set(FREE_ITEMS, SEGMENT_ITEMS_FREE);
+}
+
+/* A block may have a MiB of names in a few bytes, but not each of many. */
+static void all_blocks_share_the_free_names(void **state)
+{
+	struct block_header h = { .kind = BLOCK_SAMPLES, .first_id = { 1, 1, 0, 1, 0 } };
+	struct buf sections[N_SECTIONS] = { 0 };
+	struct packer *packer = packer_new();
+	char name[100000];
+
+	(void)state;
+	memset(name, 'a', sizeof(name));
+	name[sizeof(name) - 2] = name[sizeof(name) - 1] = 0; /* its end; no build ids */
+	pack_bytes(packer, &sections[SECTION_NAMES], name, sizeof(name));
+	packer_free(packer);
+	h.n_ids[TABLE_STRINGS] = 1;
+	assert_int_equal(parse_hostile(&h, NULL, sections, true), 0);
+	free_set(FREE_NAMES, 50000);
+	assert_int_equal(parse_hostile(&h, NULL, sections, true), 1);
+	free_set(FREE_NAMES, NAMES_FREE);
+	buf_fini(&sections[SECTION_NAMES]);
 }
 
 /* Bytes that unpack to other sizes than their place in the block can have. */
@@ -501,6 +566,9 @@ int main(void)
 		cmocka_unit_test(a_session_of_another_user_is_refused),
 		cmocka_unit_test(sizes_that_lie_are_refused),
 		cmocka_unit_test(names_have_a_byte_for_some_of_theirs),
+		cmocka_unit_test(a_session_of_an_earlier_writer_may_have_many_nodes),
+		cmocka_unit_test(all_open_sessions_share_the_free_nodes),
+		cmocka_unit_test(all_blocks_share_the_free_names),
 		cmocka_unit_test(contents_that_lie_are_damage),
 	};
 
