@@ -38,6 +38,15 @@ static char *find_hierarchy(void)
 	return found;
 }
 
+int cgroup_mount(char **out, struct error *err)
+{
+	*out = find_hierarchy();
+	return *out ? 0
+		    : error_set(err, -ENOENT,
+				"there are no control groups: neither cgroup2 nor the perf_event "
+				"hierarchy of cgroup v1 is mounted");
+}
+
 bool cgroup_has_v1(void)
 {
 	FILE *f = fopen("/proc/cgroups", "re");

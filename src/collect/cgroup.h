@@ -13,6 +13,9 @@ struct error;
  */
 int cgroup_open(const char *name, struct error *err);
 
+/* The mount point of that hierarchy, the caller's to free. -ENOENT. */
+int cgroup_mount(char **out, struct error *err);
+
 /* Whether a controller is in a hierarchy of cgroup v1. */
 bool cgroup_has_v1(void);
 

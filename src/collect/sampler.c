@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/intmap.h"
+#include "collect/cgroup.h"
 #include "collect/missed.h"
 #include "collect/sampler_load.h"
 #include "collect/sampler_state.h"
@@ -144,6 +145,8 @@ static int sampler_explain_refusal(const struct sampler_config *c, size_t counte
 			   : sources_open(c->sources, &c->counters->data[counter].attr, place.tid,
 					  place.cpu);
 
+	if (c->is_of_cgroup && code == -ENOENT)
+		return cgroup_explain(c->cgroup_fd, code, err);
 	if (alone >= 0)
 		return counter_explain_group(c->counters, counter, code, err);
 	return counter_explain(c->sources, &c->counters->data[counter], code, err);
@@ -163,7 +166,11 @@ static int attach_counter(struct sampler *s, const struct sampler_config *c, siz
 	a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	a.inherit = place.tid >= 0 && c->inherit;
 	a.enable_on_exec = place.tid >= 0 && c->enable_on_exec;
-	fd = perf_system.open(NULL, &a, place.tid, place.cpu, leader, PERF_FLAG_FD_CLOEXEC);
+	if (c->is_of_cgroup)
+		fd = perf_system.open(NULL, &a, c->cgroup_fd, place.cpu, leader,
+				      PERF_FLAG_FD_CLOEXEC | PERF_FLAG_PID_CGROUP);
+	else
+		fd = perf_system.open(NULL, &a, place.tid, place.cpu, leader, PERF_FLAG_FD_CLOEXEC);
 	if (fd == -ENODEV || (fd == -ESRCH && place.tid >= 0)) /* offline, or ended, meanwhile */
 		return 0;
 	if (fd < 0)

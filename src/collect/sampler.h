@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "collect/bpf/shared.h"
+#include "collect/process_filter.h"
 #include "collect/rings.h"
 #include "counter/counter.h"
 #include "event/loss.h"
@@ -52,8 +53,11 @@ struct sampler_config {
 	 */
 	const int32_t *tids;
 	size_t n_tids;
-	bool inherit;        /* and all threads that they start later */
-	bool enable_on_exec; /* counting begins when a thread executes a program */
+	const struct process_filter *filter; /* of the whole machine, only these; NULL: all */
+	bool is_of_cgroup;                   /* only the threads of a control group: … */
+	int cgroup_fd;                       /* … this directory; with waits, of cgroup2 */
+	bool inherit;                        /* and all threads that they start later */
+	bool enable_on_exec;                 /* counting begins when a thread executes a program */
 };
 
 /* collect/sampler_support.h in short: true, or false with the reason in *why. */

@@ -128,6 +128,34 @@ static void prepare_waits(struct sampler_bpf *b, const struct sampler_config *c)
 	b->rodata->waits_counter = w->first_counter;
 }
 
+static int prepare_filter(struct sampler_bpf *b, const struct sampler_config *c, struct error *err)
+{
+	const struct process_filter *f = c->filter;
+	struct comm_masks masks = { 0 };
+	int e = f && f->comm ? comm_masks_make(f->comm, &masks, err) : 0;
+
+	b->rodata->with_uid = f && f->has_uid;
+	b->rodata->wanted_uid = f ? f->uid : 0;
+	b->rodata->with_comm = f && f->comm;
+	memcpy((void *)&b->rodata->wanted_comm, &masks, sizeof(masks));
+	b->rodata->waits_of_cgroup = c->is_of_cgroup && c->waits;
+	bpf_map__set_autocreate(b->maps.wanted_cgroup, c->is_of_cgroup && c->waits);
+	return e;
+}
+
+static int want_cgroup(struct sampler_bpf *b, const struct sampler_config *c, struct error *err)
+{
+	uint32_t zero = 0;
+
+	if (!c->is_of_cgroup || !c->waits)
+		return 0;
+	if (bpf_map_update_elem(bpf_map__fd(b->maps.wanted_cgroup), &zero, &c->cgroup_fd, BPF_ANY) <
+	    0)
+		return error_errno(err, -errno,
+				   "waits of a control group are measured on cgroup2 alone");
+	return 0;
+}
+
 static uint64_t stacks_max_words(const struct sampler_config *c)
 {
 	uint64_t of_a_minute = samples_a_second(c) * 60 * USUAL_FRAMES;
@@ -203,8 +231,8 @@ int sampler_load(struct sampler *s, struct error *err)
 		b->data->next_file = MAX_FILES - MIN(limits.files, MAX_FILES - 1u);
 	b->rodata->is_to_be_refused = limits.refuse;
 	usleep(limits.load_ms * 1000);
-	e = load_programs(b, types_fd, err);
-	if (e < 0)
+	if ((e = prepare_filter(b, c, err)) < 0 || (e = load_programs(b, types_fd, err)) < 0 ||
+	    (e = want_cgroup(b, c, err)) < 0)
 		return e;
 	return table_maps_open(bpf_map__fd(b->maps.chunks), limits.chunks,
 			       bpf_map__fd(b->maps.table_places), &s->tables, err);

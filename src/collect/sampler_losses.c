@@ -45,6 +45,8 @@ static int loss_of_counter(uint32_t counter)
 #undef X
 	};
 
+	if (counter == SAMPLER_OTHERS)
+		return -1;
 	if (counter < N_SAMPLER_LOSSES)
 		return (int)reasons[counter];
 	if (counter < N_STOP_COUNTERS)
@@ -130,11 +132,23 @@ static uint64_t missed_since(struct sampler *s, uint32_t counter, uint64_t count
 			      got->period - old.period, wanted, n_cpus);
 }
 
+/* Nobody knows the processes of samples that were never taken: they are as those of the others. */
+static double chosen_share(const struct sampler *s)
+{
+	uint64_t n_all = 0, n_others = read_loss(s, SAMPLER_OTHERS);
+
+	for (uint32_t k = 0; k < s->config.counters->n; k++)
+		n_all += overflows_of(s, k).samples;
+	return n_all ? 1 - (double)MIN(n_others, n_all) / (double)n_all : 1;
+}
+
 void sampler_collect_missed(struct sampler *s,
 			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
 					 uint64_t n),
 			    void *context)
 {
+	double share = chosen_share(s);
+
 	for (uint32_t k = 0; k < s->config.counters->n; k++) {
 		const struct counter *counter = &s->config.counters->data[k];
 		bool is_clock = !strcmp(counter->unit, "ns");
@@ -150,6 +164,7 @@ void sampler_collect_missed(struct sampler *s,
 			n_cpus++;
 		}
 		n = missed_since(s, k, counted, &got, pace_period(counter), n_cpus);
+		n = (uint64_t)((double)n * share + 0.5);
 		if (n)
 			lose(context, LOSS_THROTTLED_SAMPLES, k, n);
 	}

@@ -21,8 +21,7 @@ const struct option_alias perf_record_options[] = {
 	{ "-T", ALIAS_OTHER, "--raw keeps the time of each sample" },
 	{ "-d", ALIAS_OTHER, "assay does not record addresses of data; -d ends after a time" },
 	{ "-m", ALIAS_OTHER, "a number without a comma is bytes, not pages: -m 2M" },
-	{ "--uid", ALIAS_OTHER, "-p PID[,PID…] profiles processes, -G a user's control group" },
-	{ "-u", ALIAS_OTHER, "-p PID[,PID…] profiles processes, -G a user's control group" },
+	{ "--uid", ALIAS_SAME, "user" },
 	{ NULL, ALIAS_DEFAULT, NULL },
 };
 

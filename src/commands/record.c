@@ -19,6 +19,7 @@
 #include "commands/record_collector.h"
 #include "commands/record_filter.h"
 #include "commands/record_summary.h"
+#include "commands/record_target.h"
 #include "commands/snapshot_signal.h"
 #include "commands/tables.h"
 #include "config.h"
@@ -51,8 +52,7 @@ static const struct option_spec record_options[] = {
 	  9223372036854775807.0 },
 	{ 'p', "pid", "PID[,PID…]", OPT_LIST, FIELD(pids), NULL,
 	  "profile running processes, with their threads, and children that begin later" },
-	{ 0, "children", NULL, OPT_FLAG, FIELD(with_children), NULL,
-	  "with -p: the processes below these that run already, too" },
+	CHILDREN_OPTION(FIELD(with_children)),
 	{ 't', "tid", "TID[,TID…]", OPT_LIST, FIELD(tids), NULL, "profile single threads" },
 	{ 'a', "all-cpus", NULL, OPT_FLAG, FIELD(whole_machine), NULL,
 	  "profile the whole machine, until COMMAND or --duration ends, or Ctrl-C" },
@@ -60,6 +60,7 @@ static const struct option_spec record_options[] = {
 	  "only on these CPUs: 0-3,8; without a target, everything on them" },
 	{ 'G', "cgroup", "CGROUP", OPT_STRING, FIELD(cgroup), NULL,
 	  "profile a control group: its path below /sys/fs/cgroup" },
+	TARGET_NAME_OPTIONS(names),
 	{ 'd', "duration", "SECONDS", OPT_SECONDS, FIELD(duration_s), NULL,
 	  "end after this time; also 500ms, 2m, 1h", NULL, 0.001, 1e9 },
 	{ 'D', "delay", "MS", OPT_STRING, FIELD(delay), NULL,
@@ -229,55 +230,13 @@ static void setup_fini(struct record_setup *s)
 	option_list_fini(&s->operands);
 	counters_fini(&s->counters);
 	vec_fini(&s->pids);
+	free(s->group);
+	free(s->target);
 	record_children_fini(&s->children);
 	vec_fini(&s->tids);
 	vec_fini(&s->cpus);
 	free(s->argv);
 	free(s->command_line);
-}
-
-/* One target: a command alone, or one of -a -p -t -G, with a command or without. */
-static int check_target(struct record_setup *s, struct error *err)
-{
-	const struct record_args *a = &s->args;
-	int n = a->whole_machine + (a->cgroup != NULL) + (s->pids.n || s->tids.n);
-
-	if (n > 1)
-		return error_set(err, -EINVAL, "-a, -G and -p or -t exclude each other");
-	if (s->pids.n && s->tids.n)
-		return error_set(err, -EINVAL, "-p and -t exclude each other");
-	if (a->with_children && !s->pids.n)
-		return error_set(err, -EINVAL, "--children is for -p");
-	if (!strcmp(a->collector, "bpf") && !a->whole_machine &&
-	    (a->cgroup || s->cpus.n || a->off_cpu || record_is_steered(s)))
-		return error_set(
-			err, -EINVAL,
-			"--collector=bpf without -a does not go with -G, -C, -D, --control "
-			"or --off-cpu");
-	if (!strcmp(a->collector, "bpf") && !a->whole_machine && a->events.n > 1)
-		return error_set(err, -EINVAL, "--collector=bpf without -a counts one event alone");
-	if (!strcmp(a->collector, "bpf") && !strcmp(a->call_graph, "dwarf"))
-		return error_set(
-			err, -EINVAL,
-			"--call-graph=dwarf copies stacks through the rings: it does not go "
-			"with --collector=bpf");
-	if ((a->raw || a->kcore) &&
-	    (a->off_cpu || !strcmp(a->collector, "bpf") || strcmp(a->store, "native")))
-		return error_set(err, -EINVAL,
-				 "--raw keeps what the kernel's rings give: it does not go with "
-				 "--off-cpu, --collector=bpf or --store");
-	if (a->off_cpu && a->cgroup)
-		return error_set(
-			err, -EINVAL,
-			"--off-cpu does not go with -G: profile the processes (-p), or the "
-			"whole machine (-a)");
-	if (n == 0 && !s->operands.n && s->cpus.n)
-		s->args.whole_machine = true;
-	else if (n == 0 && !s->operands.n)
-		return error_set(err, -EINVAL,
-				 "nothing to profile: give a command, -p PID, or -a for the whole "
-				 "machine");
-	return 0;
 }
 
 /* As perf's: milliseconds, unless a unit is given. */
@@ -335,7 +294,8 @@ static int parse_setup(struct record_setup *s, struct error *err)
 	    (s->args.cpus && (r = cpu_list_parse(s->args.cpus, &s->cpus, err)) < 0) ||
 	    (r = parse_separation(&s->args, &s->merged, err)) < 0 ||
 	    (r = parse_call_graph(&s->args, err)) < 0 ||
-	    (r = parse_delay(&s->args, &s->steering, err)) < 0 || (r = check_target(s, err)) < 0)
+	    (r = parse_delay(&s->args, &s->steering, err)) < 0 ||
+	    (r = record_check_target(s, err)) < 0)
 		return r;
 	if (s->operands.n) {
 		s->argv = xcalloc(s->operands.n + 1, sizeof(*s->argv));
@@ -468,8 +428,10 @@ static int run_recorder(struct record_setup *s, bool in_kernel, const struct ste
 		.argv = s->argv,
 		.pids = &s->pids,
 		.tids = &s->tids,
-		.whole_machine = s->args.whole_machine,
-		.cgroup = s->args.cgroup,
+		.whole_machine = s->args.whole_machine || s->filter,
+		.filter = s->filter,
+		.cgroup = s->group ? s->group : s->args.cgroup,
+		.target = s->target,
 		.cpus = &s->cpus,
 		.duration_s = s->args.duration_s,
 		.raw = s->args.raw ? s->raw_path : NULL,
@@ -530,6 +492,8 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 	if (!r)
 		in_kernel = record_choose_sampler(s);
 	if (!r)
+		r = record_find_target(s, in_kernel, &err);
+	if (!r)
 		r = copy_kernel(s, &err);
 	if (!r)
 		record_children_begin(&s->children, &s->pids, s->args.with_children);
@@ -538,7 +502,9 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 	if (r < 0 && in_kernel && result.has_sampler_failed && !s->args.off_cpu) {
 		log_warning("%s: collecting through rings instead", err.text);
 		err = (struct error){ 0 };
-		r = run_recorder(s, false, steering, &result, &err);
+		r = record_find_target(s, false, &err);
+		if (!r)
+			r = run_recorder(s, false, steering, &result, &err);
 	}
 	if (s->has_kernel_copy && !result.duration_ns)
 		kcore_copy_undo(s->args.output);
@@ -549,7 +515,7 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 	if (result.features[0])
 		log_info("%s", result.features);
 	if (result.duration_ns)
-		print_surroundings(s->args.whole_machine);
+		print_surroundings(s->args.whole_machine || s->filter);
 	*end = (struct record_end){ r, result.duration_ns > 0, result };
 	if (result.duration_ns && result.stacks != STACKS_NONE)
 		log_info("stacks: %s", stack_source_texts[result.stacks]);

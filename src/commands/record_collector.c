@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "collect/sampler.h"
 #include "collect/sampler_support.h"
+#include "commands/record_target.h"
 #include "config.h"
 #include "counter/reason.h"
 #include "counter/sources.h"
@@ -22,7 +23,7 @@ static enum language target_language(const struct record_setup *s)
 {
 	enum language language = LANGUAGE_NONE;
 
-	if (s->args.whole_machine || s->args.cgroup)
+	if (record_is_by_cpu(s))
 		return LANGUAGE_NONE;
 	for (size_t i = 0; i < s->pids.n && !language; i++)
 		language = interpreter_of_process("/proc", s->pids.data[i]);
@@ -39,7 +40,7 @@ static bool is_for_sampler(const struct record_setup *s, enum language language)
 {
 	if (!counters_fit_sampler(&s->counters))
 		return false;
-	if (s->args.whole_machine)
+	if (record_is_by_cpu(s))
 		return strcmp(s->args.call_graph, "dwarf") != 0;
 	return language && s->counters.n == 1 && !s->cpus.n && !s->args.off_cpu &&
 	       !record_is_steered(s) && !strcmp(s->args.call_graph, "best");
@@ -79,7 +80,7 @@ bool record_choose_sampler(struct record_setup *s)
 	language = is_best ? target_language(s) : LANGUAGE_NONE;
 	if (is_best && !is_for_sampler(s, language))
 		return false;
-	if (!s->args.whole_machine && s->counters.n > 1) { /* a group in one -e */
+	if (!record_is_by_cpu(s) && s->counters.n > 1) { /* a group in one -e */
 		log_info("several events of a command or process: collecting through rings");
 		return false;
 	}

@@ -10,11 +10,13 @@
 #include "commands/record_trace.h"
 #include "counter/counter.h"
 #include "record/steering.h"
+#include "record/target_names.h"
 #include "record/targets.h"
 
 struct record_args {
 	const char *output;
 	struct option_list events, pids, tids, filters;
+	struct target_names names;
 	const char *cpus, *cgroup, *call_graph, *collector, *store, *separate, *control, *delay;
 	struct trace_options trace;
 	uint64_t freq_hz, count, stack_bytes, segment_bytes;
@@ -29,6 +31,9 @@ struct record_setup {
 	struct option_list operands;
 	struct counters counters;
 	struct pid_list pids, tids;
+	struct process_filter chosen, *filter; /* NULL: the whole machine or the pids, not both */
+	char *group;                           /* of a unit or a container; NULL */
+	char *target;                          /* what the session says of named targets; NULL */
 	struct record_children children;
 	struct cpu_list cpus;
 	char note[256];

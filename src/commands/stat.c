@@ -14,14 +14,16 @@
 #include "pipeline/host.h"
 #include "record/stat.h"
 #include "record/stat_print.h"
+#include "record/target_names.h"
 #include "record/targets.h"
 
 struct stat_args {
 	struct option_list events, pids, tids;
+	struct target_names names;
 	const char *cpus, *format, *output;
 	double interval_s, duration_s;
 	uint64_t times;
-	bool whole_machine, per_cpu, per_thread;
+	bool whole_machine, per_cpu, per_thread, with_children;
 };
 
 #define FIELD(f) offsetof(struct stat_args, f)
@@ -33,15 +35,17 @@ static const struct option_spec stat_options[] = {
 	  "branches, as far as there are counters for them." },
 	{ 'p', "pid", "PID[,PID…]", OPT_LIST, FIELD(pids), NULL,
 	  "count running processes, with all their threads and children" },
+	CHILDREN_OPTION(FIELD(with_children)),
 	{ 't', "tid", "TID[,TID…]", OPT_LIST, FIELD(tids), NULL, "count single threads" },
 	{ 'a', "all-cpus", NULL, OPT_FLAG, FIELD(whole_machine), NULL,
 	  "count the whole machine, until COMMAND or --duration ends, or Ctrl-C" },
 	{ 'C', "cpu", "LIST", OPT_STRING, FIELD(cpus), NULL,
 	  "count everything on these CPUs: 0-3,8" },
+	TARGET_NAME_OPTIONS(names),
 	{ 'A', "per-cpu", NULL, OPT_FLAG, FIELD(per_cpu), NULL,
 	  "with -a or -C: a row for each CPU" },
 	{ 'T', "per-thread", NULL, OPT_FLAG, FIELD(per_thread), NULL,
-	  "with -p or -t: a row for each thread",
+	  "with -p, -t or names: a row for each thread",
 	  "The row of a thread includes the threads and processes that it starts." },
 	{ 'I', "interval", "SECONDS", OPT_SECONDS, FIELD(interval_s), NULL,
 	  "print counts at this interval; also 500ms, 1m", NULL, 0.01, 1e6 },
@@ -87,11 +91,12 @@ static void stat_setup_fini(struct stat_setup *s)
 static int check_setup(struct stat_setup *s, struct error *err)
 {
 	struct stat_args *a = &s->args;
-	bool has_ids = s->pids.n || s->tids.n;
+	bool has_names = target_has_processes(&a->names) || target_has_cgroup(&a->names);
+	bool has_ids = s->pids.n || s->tids.n || has_names;
 
 	a->whole_machine |= s->cpus.n > 0;
 	if ((a->whole_machine && has_ids) || (s->pids.n && s->tids.n))
-		return error_set(err, -EINVAL, "-a or -C, -p and -t exclude each other");
+		return error_set(err, -EINVAL, "-a or -C, -p, -t and names exclude each other");
 	if (!s->operands.n && !a->whole_machine && !has_ids)
 		return error_set(err, -EINVAL,
 				 "nothing to count: give a command, -p PID, or -a for the whole "
@@ -99,10 +104,10 @@ static int check_setup(struct stat_setup *s, struct error *err)
 	if (a->per_cpu && !a->whole_machine)
 		return error_set(err, -EINVAL, "--per-cpu goes with -a or -C");
 	if (a->per_thread && !has_ids)
-		return error_set(err, -EINVAL, "--per-thread goes with -p or -t");
+		return error_set(err, -EINVAL, "--per-thread goes with -p, -t or names");
 	if (a->times && a->interval_s <= 0)
 		return error_set(err, -EINVAL, "--times goes with --interval");
-	return 0;
+	return target_check(&a->names, a->with_children, &s->pids, &s->tids, err);
 }
 
 static int parse_setup(struct stat_setup *s, struct error *err)
@@ -149,6 +154,8 @@ static char *stat_describe_target(const struct stat_setup *s)
 		return xasprintf("CPU %s", s->args.cpus);
 	if (s->args.whole_machine)
 		return xstrdup("the whole machine");
+	if (target_has_processes(&s->args.names) || target_has_cgroup(&s->args.names))
+		return target_words(&s->args.names);
 	if (ids->n)
 		return xasprintf("%s %s", s->pids.n ? "process" : "thread", ids->data[0]);
 	return quote_command(s->argv);
@@ -231,7 +238,11 @@ static int count(struct stat_setup *s)
 {
 	struct stat_result result;
 	struct error err = { 0 };
-	int r = stat(s, &result, &err);
+	int r = target_complete(&s->args.names, s->args.with_children, &s->pids, &err);
+
+	result = (struct stat_result){ .wait_status = -1 };
+	if (!r)
+		r = stat(s, &result, &err);
 
 	if (r < 0)
 		log_error("stat: %s", err.text);

@@ -27,6 +27,7 @@
 #include "counter/trigger.h"
 #include "open/input.h"
 #include "record/recorder.h"
+#include "record/target_names.h"
 #include "record/targets.h"
 #include "store/native.h"
 
@@ -37,10 +38,11 @@
 
 struct trace_args {
 	struct option_list symbols, signals, pids;
+	struct target_names names;
 	const char *output, *html, *perfetto, *source;
 	double after_s, keep_s;
 	uint64_t freq_hz, aux_bytes, lines;
-	bool on_exit, kernel, no_demangle, quiet;
+	bool on_exit, kernel, no_demangle, quiet, with_children;
 };
 
 #define FIELD(f) offsetof(struct trace_args, f)
@@ -59,6 +61,8 @@ static const struct option_spec trace_options[] = {
 	{ 'k', "keep", "TIME", OPT_SECONDS, FIELD(keep_s), "1s",
 	  "keep at most this time before the moment", NULL, 0.000001, 3600 },
 	{ 'p', "pid", "PID[,PID…]", OPT_LIST, FIELD(pids), NULL, "trace running processes" },
+	CHILDREN_OPTION(FIELD(with_children)),
+	TARGET_NAME_OPTIONS(names),
 	{ 0, "html", "FILE", OPT_STRING, FIELD(html), NULL,
 	  "write the calls as a page to look around in" },
 	{ 0, "perfetto", "FILE", OPT_STRING, FIELD(perfetto), NULL,
@@ -490,6 +494,8 @@ static int trace(struct tracing *t)
 	int r = choose_source(t, &err), status;
 
 	if (r >= 0)
+		r = target_complete(&t->args.names, t->args.with_children, &t->pids, &err);
+	if (r >= 0)
 		r = add_triggers(t, &err);
 	status = r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	if (r >= 0)
@@ -513,14 +519,19 @@ static int trace(struct tracing *t)
 
 static int trace_check(struct tracing *t, struct error *err)
 {
-	int r = parse_ids(&t->args.pids, "process", &t->pids, err);
+	const struct trace_args *a = &t->args;
+	bool has_names = target_has_processes(&a->names) || target_has_cgroup(&a->names);
+	int r = parse_ids(&a->pids, "process", &t->pids, err);
 
+	if (!r)
+		r = target_check(&a->names, a->with_children, &t->pids, &t->tids, err);
 	if (r < 0)
 		return r;
-	if (!t->operands.n == !t->pids.n)
+	if (!t->operands.n == !(t->pids.n || has_names))
 		return error_set(err, -EINVAL,
-				 t->operands.n ? "a command and -p exclude each other"
-					       : "nothing to trace: give a command, or -p PID");
+				 t->operands.n
+					 ? "a command and running processes exclude each other"
+					 : "nothing to trace: give a command, or -p PID");
 	vec_foreach (&t->args.signals, text)
 		if (signal_parse(*text, err) < 0)
 			return -EINVAL;

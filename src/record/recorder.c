@@ -585,7 +585,7 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 			      .was_steered = config->starts_disabled };
 	int e, e_run;
 
-	assert(!config->cgroup || (!config->in_kernel && !config->off_cpu));
+	assert(!config->filter || (config->whole_machine && config->in_kernel));
 	assert(config->raw || (!config->keep_ns && !config->keep_bytes));
 	*out = (struct recorder_result){ .wait_status = -1, .stacks = config->stacks };
 	vec_reserve(&r.counters, config->counters->n);

@@ -18,6 +18,7 @@
 #include "store/store.h"
 
 struct error;
+struct process_filter;
 struct recorder;
 
 /*
@@ -64,7 +65,7 @@ struct recorder_config {
 	const struct counter_sources *sources;
 	const struct perf_backend *backend; /* NULL: perf_system */
 	const char *note;                   /* why these counters; "" */
-	bool in_kernel;                     /* sample by BPF (collect/sampler.h); not a cgroup */
+	bool in_kernel;                     /* sample by BPF (collect/sampler.h) */
 	enum stack_source stacks;
 	bool is_stacks_wish;   /* frame pointers are accepted if the kernel can't copy stacks */
 	uint32_t stack_bytes;  /* STACKS_COPIED: the bytes of a stack; 0: default */
@@ -80,7 +81,7 @@ struct recorder_config {
 	uint64_t aux_bytes, snapshot_bytes;
 	bool snapshot_at_end; /* AUX_SNAPSHOTS: one more at the end */
 	bool by_thread;       /* a ring a thread, and no children */
-	bool off_cpu;         /* blocked time as well, by BPF (pipeline/off_cpu.h); no cgroup */
+	bool off_cpu;         /* blocked time as well, by BPF (pipeline/off_cpu.h) */
 	uint64_t off_cpu_min_ns;
 
 	/* What to profile. A command may go with any target; the recording ends with it. */
@@ -88,7 +89,9 @@ struct recorder_config {
 	const struct pid_list *pids; /* whole processes; may be empty */
 	const struct pid_list *tids; /* single threads; may be empty */
 	bool whole_machine;
+	const struct process_filter *filter; /* of whole_machine, in_kernel: only these; NULL */
 	const char *cgroup;          /* path below the cgroup file system, or absolute; NULL */
+	const char *target;          /* the session's words for the target; NULL: from the above */
 	const struct cpu_list *cpus; /* empty: all that are online */
 	double duration_s;           /* 0: until the target ends, or a signal */
 	double drain_s;              /* the longest time between readings; 0: automatic */

@@ -28,6 +28,7 @@
 #include "record/raw.h"
 #include "record/raw_trace.h"
 #include "record/recorder_state.h"
+#include "record/target_names.h"
 
 /* Targets. */
 
@@ -104,6 +105,8 @@ static char *describe_target(const struct recorder_config *c)
 	const struct pid_list *ids = c->pids->n ? c->pids : c->tids;
 	char *text;
 
+	if (c->target)
+		return xstrdup(c->target);
 	if (c->whole_machine)
 		return xstrdup("whole machine");
 	if (c->cgroup)
@@ -353,6 +356,9 @@ static int load_sampler(struct recorder *r, struct error *err)
 		.by_frame_pointer = !with_tables,
 		.waits = config->off_cpu ? &waits : NULL,
 		.with_times = config->exact_times,
+		.filter = config->filter,
+		.is_of_cgroup = config->cgroup != NULL,
+		.cgroup_fd = r->cgroup_fd,
 		.pid_namespace = sources_pid_namespace(NULL),
 		.tids = config->in_kernel ? r->tids.data : NULL,
 		.n_tids = config->in_kernel ? r->tids.n : 0,
@@ -414,9 +420,21 @@ static void put_wait(void *context, int32_t pid, int32_t tid)
 static void put_waits(struct recorder *r)
 {
 	const struct recorder_config *c = r->config;
+	struct pid_list named = { 0 };
+	char group[64];
 
-	if (c->off_cpu && !is_command_target(c))
+	if (!c->off_cpu || is_command_target(c))
+		return;
+	if (c->filter)
+		target_processes("/proc", c->filter, &named);
+	snprintf(group, sizeof(group), "/proc/self/fd/%d/.", r->cgroup_fd);
+	if (c->cgroup)
+		target_cgroup_processes(group, &named);
+	if (named.n)
+		off_cpu_each("/proc", &named, c->tids, put_wait, r);
+	else if (!c->filter && !c->cgroup)
 		off_cpu_each("/proc", c->pids, c->tids, put_wait, r);
+	vec_fini(&named);
 }
 
 int recorder_start_sampler(struct recorder *r, struct error *err)

@@ -9,6 +9,12 @@
 
 struct error;
 
+#define CHILDREN_OPTION(field)                                                     \
+	{                                                                          \
+		0, "children", NULL, OPT_FLAG, field, NULL,                        \
+			"with -p: the processes below these that run already, too" \
+	}
+
 /* Lists of numbers with commas, one or several; `what` ("process", "thread") is for the message. */
 int parse_ids(const struct option_list *args, const char *what, struct pid_list *out,
 	      struct error *err);

@@ -154,8 +154,6 @@ stolen_ms() {
 }
 
 @test "what does not go with off-CPU time" {
-	run assay record --off-cpu -G some/group --duration 1
-	refused 2 "--off-cpu does not go with -G"
 	run assay record --off-cpu --off-cpu-min soon -- true
 	refused 2 "--off-cpu-min"
 }

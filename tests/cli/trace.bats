@@ -158,7 +158,7 @@ behind_the_moment() {
 	run assay trace
 	refused 2 "nothing to trace: give a command, or -p PID"
 	run assay trace -p 1 -- true
-	refused 2 "a command and -p exclude each other"
+	refused 2 "a command and running processes exclude each other"
 	run assay trace --on-signal NOTHING -- true
 	refused 2 "'NOTHING' is no signal"
 	run -127 assay trace -- ./absent

@@ -115,6 +115,14 @@ struct thread_struct {
 	unsigned long fsbase; /* x86-64: the thread pointer */
 };
 
+typedef struct {
+	unsigned int val;
+} kuid_t;
+
+struct cred {
+	kuid_t euid;
+};
+
 struct task_struct {
 	struct thread_struct thread;
 	unsigned int flags;
@@ -123,6 +131,8 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct css_set *cgroups;
+	const struct cred *cred;
+	char comm[16];
 };
 
 /* Data of tracepoints (events/sched/…/format in tracefs). */

@@ -37,7 +37,9 @@ static __always_inline bool is_target(__u64 id)
 {
 	__u32 key = targets_are_threads ? (__u32)id : (__u32)(id >> 32);
 
-	return !waits_of_targets || bpf_map_lookup_elem(&targets, &key);
+	if (waits_of_cgroup && bpf_current_task_under_cgroup(&wanted_cgroup, 0) != 1)
+		return false;
+	return (!waits_of_targets || bpf_map_lookup_elem(&targets, &key)) && is_chosen();
 }
 
 /*

@@ -4,6 +4,8 @@ enum { SLOT_SAMPLE, SLOT_SWITCH, CAPTURE_SLOTS, FIRST_SLOT_FOR_LATER = SLOT_SWIT
 
 #include "collect/bpf/stack.h"
 
+#include "collect/bpf/chosen.h"
+
 char LICENSE[] SEC("license") = "GPL";
 
 /* Set before loading, by tests of the kernel's refusal alone. */
@@ -111,6 +113,11 @@ int sample(struct bpf_perf_event_data *ctx)
 
 	if (is_to_be_refused) /* far beyond the context's end */
 		return *((volatile int *)ctx + 1024);
+	if (!is_chosen()) {
+		count_overflow(ctx);
+		lose(SAMPLER_OTHERS);
+		return 0;
+	}
 	w = capture_stack(ctx, SLOT_SAMPLE, &ctx->regs);
 	count_overflow(ctx);
 	if (w && send_stack(SLOT_SAMPLE, w) && !count(ctx, &w->s))

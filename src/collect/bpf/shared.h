@@ -216,6 +216,7 @@ enum sampler_loss {
 	SAMPLER_TABLES_FULL,   /* stacks through a file whose table had no room */
 	SAMPLER_WAITS_FULL,    /* waits without room in the map */
 	SAMPLER_TIMES_FULL,    /* samples without room for their times: they are counted */
+	SAMPLER_OTHERS,        /* no loss: samples of processes that are not wanted */
 	N_SAMPLER_LOSSES,
 	N_STOP_COUNTERS = N_SAMPLER_LOSSES + N_UNWIND_STOPS,
 	N_SAMPLER_COUNTERS = N_STOP_COUNTERS + N_LANGUAGES * N_LANGUAGE_LOSSES

@@ -23,14 +23,17 @@
 #include "commands/top/top_recorder.h"
 #include "commands/top/top_screen.h"
 #include "open/input.h"
+#include "record/target_names.h"
+#include "record/targets.h"
 #include "report/live.h"
 #include "store/session.h"
 
 struct top_args {
 	struct option_list events, pids, tids, filters;
+	struct target_names names;
 	const char *freq, *count, *cpus, *cgroup, *call_graph, *collector, *cache, *view, *output;
 	double window_s, delay_s;
-	bool whole_machine, no_demangle;
+	bool whole_machine, no_demangle, with_children;
 };
 
 #define FIELD(f) offsetof(struct top_args, f)
@@ -45,10 +48,12 @@ static const struct option_spec top_options[] = {
 	  "the whole machine (the default without a target)" },
 	{ 'p', "pid", "PID[,PID…]", OPT_LIST, FIELD(pids), NULL,
 	  "running processes, with all their threads and children" },
+	CHILDREN_OPTION(FIELD(with_children)),
 	{ 't', "tid", "TID[,TID…]", OPT_LIST, FIELD(tids), NULL, "single threads" },
 	{ 'C', "cpu", "LIST", OPT_STRING, FIELD(cpus), NULL, "only on these CPUs: 0-3,8" },
 	{ 'G', "cgroup", "CGROUP", OPT_STRING, FIELD(cgroup), NULL,
 	  "a control group: its path below /sys/fs/cgroup" },
+	TARGET_NAME_OPTIONS(names),
 	{ 0, "call-graph", "HOW", OPT_STRING, FIELD(call_graph), NULL,
 	  "how call chains are found, as for record", .choices = "best|fp|dwarf|none" },
 	{ 0, "collector", "HOW", OPT_STRING, FIELD(collector), NULL,
@@ -547,13 +552,20 @@ static void recorder_args(const struct top_args *args, const struct option_list 
 			{ "-c", args->count },
 			{ "-C", args->cpus },
 			{ "-G", args->cgroup },
+			{ "--user", args->names.user },
+			{ "--comm", args->names.comm },
+			{ "--unit", args->names.unit },
+			{ "--container", args->names.container },
 			{ "--call-graph", args->call_graph },
 			{ "--collector", args->collector } };
-	bool has_target = args->pids.n || args->tids.n || args->cgroup || command->n;
+	bool has_target = args->pids.n || args->tids.n || args->cgroup || command->n ||
+			  target_has_processes(&args->names) || target_has_cgroup(&args->names);
 
 	push_list(out, "-e", &args->events);
 	push_list(out, "-p", &args->pids);
 	push_list(out, "-t", &args->tids);
+	if (args->with_children)
+		vec_push(out, "--children");
 	for (size_t i = 0; i < ARRAY_SIZE(singles); i++)
 		if (singles[i].value) {
 			vec_push(out, singles[i].option);

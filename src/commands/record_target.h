@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The target of `assay record`: one of several kinds, by number or by name. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "commands/record_setup.h"
+
+struct error;
+
+/* Refuses options that exclude each other: -EINVAL. */
+int record_check_target(struct record_setup *s, struct error *err);
+
+/* Whether counters are of CPUs, as for the whole machine, and not of threads. */
+bool record_is_by_cpu(const struct record_setup *s);
+
+/*
+ * Looks up the target's names. By BPF, a filter in the kernel takes the processes of a user or with
+ * a name, also later ones. Else the processes that run now are followed.
+ */
+int record_find_target(struct record_setup *s, bool in_kernel, struct error *err);
