@@ -177,6 +177,15 @@ ms_of_threads() {
 		END { for (tid in ms) print tid, asleep[tid] + 0, ms[tid] }' | sort -n
 }
 
+processes_by_name() {
+	need_bpf
+	assay record --comm 'w?i*' --user 0 --off-cpu -o s -- sh -c '/programs/split 0.3cpu; /programs/waits 1s' >facts
+	assay report -i s -t 0 --by comm --format csv | tail -n +2 | cut -d, -f2 | sort -u >comms
+	cat comms
+	grep -q waits comms
+	! grep -qv waits comms
+}
+
 time_that_threads_wait() {
 	need_bpf
 	assay record --off-cpu -o s -- /programs/waits 1s >facts
@@ -400,6 +409,7 @@ check "frame pointers" frame_pointers
 check "a process that runs" a_process_that_runs
 check "the kernel's records, as they come (--raw)" raw_records
 check "time that threads wait" time_that_threads_wait
+check "processes by name" processes_by_name
 check "samples and missed ticks of a command are its CPU time" ticks_of_a_command
 check "samples and missed ticks of the machine are its CPUs' time, by rings" ticks_of_the_machine perf
 check "samples and missed ticks of the machine are its CPUs' time, by BPF" ticks_of_the_machine bpf
