@@ -27,6 +27,7 @@ src/record/control_channel.c|2|FIFOs that the user names (--control)
 src/record/descendants.c|1|/proc/PID/stat
 src/record/raw.c|4|symbols, modules and notes of the kernel; formats of tracefs
 src/record/raw_trace.c|1|a ratio in sysfs
+src/record/target_names.c|3|/proc/PID/status; folders and cgroup.procs of the kernel in mounts of cgroups
 src/record/recorder_control.c|1|/proc/self
 src/demangle/swift_program.c|1|/dev/null
 src/symbol/container_roots.c|2|/proc; folders of container engines of root and of the user
