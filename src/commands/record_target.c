@@ -108,7 +108,7 @@ int record_find_target(struct record_setup *s, bool in_kernel, struct error *err
 {
 	const struct target_names *names = &s->args.names;
 
-	if (!target_has_cgroup(names) && !target_has_processes(names))
+	if (!target_has_names(names))
 		return 0;
 	if (!s->target)
 		s->target = target_words(names);

@@ -91,7 +91,7 @@ static void stat_setup_fini(struct stat_setup *s)
 static int check_setup(struct stat_setup *s, struct error *err)
 {
 	struct stat_args *a = &s->args;
-	bool has_names = target_has_processes(&a->names) || target_has_cgroup(&a->names);
+	bool has_names = target_has_names(&a->names);
 	bool has_ids = s->pids.n || s->tids.n || has_names;
 
 	a->whole_machine |= s->cpus.n > 0;
@@ -154,7 +154,7 @@ static char *stat_describe_target(const struct stat_setup *s)
 		return xasprintf("CPU %s", s->args.cpus);
 	if (s->args.whole_machine)
 		return xstrdup("the whole machine");
-	if (target_has_processes(&s->args.names) || target_has_cgroup(&s->args.names))
+	if (target_has_names(&s->args.names))
 		return target_words(&s->args.names);
 	if (ids->n)
 		return xasprintf("%s %s", s->pids.n ? "process" : "thread", ids->data[0]);

@@ -520,7 +520,7 @@ static int trace(struct tracing *t)
 static int trace_check(struct tracing *t, struct error *err)
 {
 	const struct trace_args *a = &t->args;
-	bool has_names = target_has_processes(&a->names) || target_has_cgroup(&a->names);
+	bool has_names = target_has_names(&a->names);
 	int r = parse_ids(&a->pids, "process", &t->pids, err);
 
 	if (!r)

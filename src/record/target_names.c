@@ -272,7 +272,7 @@ int target_check(const struct target_names *names, bool with_children, const str
 int target_complete(const struct target_names *names, bool with_children, struct pid_list *pids,
 		    struct error *err)
 {
-	if (target_has_processes(names) || target_has_cgroup(names))
+	if (target_has_names(names))
 		return target_find(names, pids, err);
 	if (with_children)
 		descendants_add("/proc", pids);

@@ -4,6 +4,7 @@
 
 #include "collect/process_filter.h"
 #include "machine/proc.h"
+#include "record/targets.h" /* CHILDREN_OPTION */
 
 struct error;
 
@@ -50,6 +51,11 @@ static inline bool target_has_processes(const struct target_names *n)
 static inline bool target_has_cgroup(const struct target_names *n)
 {
 	return n->unit || n->container;
+}
+
+static inline bool target_has_names(const struct target_names *n)
+{
+	return target_has_processes(n) || target_has_cgroup(n);
 }
 
 /* -EINVAL: no such user, or a name that no process can have. `names` must outlive *out. */

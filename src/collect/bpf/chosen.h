@@ -2,7 +2,7 @@
 /* The processes that count: of a user, with a name (collect/process_filter.h), or in a cgroup. */
 #pragma once
 
-#include "collect/process_filter.h"
+#include "collect/bpf/shared.h"
 
 /* Set before loading. */
 const volatile bool with_uid = false, with_comm = false, waits_of_cgroup = false;

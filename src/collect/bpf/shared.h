@@ -114,6 +114,19 @@ struct time_message {
 	__u64 time_ns, period; /* CLOCK_MONOTONIC; the ns of a wait */
 };
 
+#define COMM_TOKENS_MAX 31
+
+/*
+ * A glob as an automaton of bits. State bit n: the first n tokens fit the text so far. A byte `b`
+ * turns state s to ((s & takes[b]) << 1) | (s & stays); it begins as 1. The text fits if bit `end`
+ * is set at last. A token is a character, a ? or a bracket expression.
+ */
+struct comm_masks {
+	__u32 takes[256]; /* bit n: the byte fits token n */
+	__u32 stays;      /* bit n: a star is between tokens n - 1 and n */
+	__u32 end;
+};
+
 /* The reason why a thread left its CPU. X(id, name, text); the numbers are those of the events. */
 #define WAIT_STATES(X)                                                             \
 	X(SLEEP, "sleep", "sleeping until something comes")                        \

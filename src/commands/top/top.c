@@ -24,7 +24,6 @@
 #include "commands/top/top_screen.h"
 #include "open/input.h"
 #include "record/target_names.h"
-#include "record/targets.h"
 #include "report/live.h"
 #include "store/session.h"
 
@@ -559,7 +558,7 @@ static void recorder_args(const struct top_args *args, const struct option_list 
 			{ "--call-graph", args->call_graph },
 			{ "--collector", args->collector } };
 	bool has_target = args->pids.n || args->tids.n || args->cgroup || command->n ||
-			  target_has_processes(&args->names) || target_has_cgroup(&args->names);
+			  target_has_names(&args->names);
 
 	push_list(out, "-e", &args->events);
 	push_list(out, "-p", &args->pids);
