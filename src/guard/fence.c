@@ -106,12 +106,15 @@ static int fence_permit(int ruleset, const char *place, uint64_t rights)
 
 static int fence_permit_all(int ruleset, const struct fence *fence, uint64_t decided)
 {
+	bool is_wide = fence->may_run_and_link;
+	uint64_t reads = RIGHTS_TO_READ | (is_wide ? BIT(FENCE_EXECUTE) : 0);
+	uint64_t writes = RIGHTS_TO_WRITE | (is_wide ? BIT(FENCE_MAKE_SYM) : 0);
 	int r = 0;
 
 	for (size_t i = 0; i < fence->n_readable && r == 0; i++)
-		r = fence_permit(ruleset, fence->readable[i], RIGHTS_TO_READ & decided);
+		r = fence_permit(ruleset, fence->readable[i], reads & decided);
 	for (size_t i = 0; i < fence->n_writable && r == 0; i++)
-		r = fence_permit(ruleset, fence->writable[i], RIGHTS_TO_WRITE & decided);
+		r = fence_permit(ruleset, fence->writable[i], writes & decided);
 	return r;
 }
 

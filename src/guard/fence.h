@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A fence around a process (Landlock): the files that it may read and write, no programs, no new
- * connections by TCP, and no signals to processes outside.
+ * A fence around a process (Landlock): the files that it may read and write, no programs unless
+ * they are wanted, no new connections by TCP, and no signals to processes outside.
  *
  * A process with a fence may not look into processes outside of it, either: /proc/PID/exe, maps and
  * root of others are refused to it, whatever its capabilities. So the opener has no fence.
@@ -21,6 +21,7 @@ struct fence {
 	const char *const *writable; /* the same; also for reading */
 	size_t n_writable;
 	bool may_use_abstract_sockets; /* of processes outside */
+	bool may_run_and_link;         /* readable programs run, and links are made */
 };
 
 /*

@@ -95,7 +95,7 @@ static int change_user(struct error *err)
 	uid_t user;
 	gid_t group;
 
-	if (geteuid() == 0 && find_user(&user, &group) &&
+	if (sandbox_user(&user, &group) &&
 	    (setgroups(0, NULL) < 0 || setresgid(group, group, group) < 0 ||
 	     setresuid(user, user, user) < 0))
 		return error_errno(err, -errno, "cannot become the user '%s'", SANDBOX_USER);
@@ -113,15 +113,25 @@ static int drop_capabilities(struct error *err)
 	return 0;
 }
 
-int sandbox_enter(uint64_t memory_bytes, struct error *err)
+int sandbox_give_up_rights(struct error *err)
 {
 	int r;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_errno(err, -errno, "cannot give up the rights of the parser");
 	r = change_user(err);
-	if (r == 0)
-		r = drop_capabilities(err);
+	return r == 0 ? drop_capabilities(err) : r;
+}
+
+bool sandbox_user(uid_t *user, gid_t *group)
+{
+	return geteuid() == 0 && find_user(user, group);
+}
+
+int sandbox_enter(uint64_t memory_bytes, struct error *err)
+{
+	int r = sandbox_give_up_rights(err);
+
 	if (r == 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
 		r = error_errno(err, -errno, "cannot give up the rights of the parser");
 	if (r == 0)

@@ -2,9 +2,18 @@
 /* Gives up all rights of a process that parses (guard/parser.h). */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct error;
+
+/* The user "assay-parser". False: this process is not root, or there is no such user. */
+bool sandbox_user(uid_t *user, gid_t *group);
+
+/* From now on the calling process is of that user if there is one, and has no capabilities, nor
+ * gets any by exec. It can execute programs. */
+int sandbox_give_up_rights(struct error *err);
 
 /*
  * From now on the calling process

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "config.h"
+#include "guard/unpack.h"
 #include "import/import.h"
 #include "import/importer.h"
 #include "open/input_state.h"
@@ -100,21 +100,6 @@ static bool is_packed(const char *path)
 	return tar && (!tar[4] || tar[4] == '.') && access(path, R_OK) == 0;
 }
 
-/* tar(1) refuses names that lead out of the folder. */
-static int input_run_tar(const char *path, const char *dir)
-{
-	pid_t pid = fork();
-	int status;
-
-	if (!pid) {
-		execlp("tar", "tar", "-xf", path, "-C", dir, "--no-same-owner", (char *)NULL);
-		_exit(127);
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) < 0)
-		return -errno;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
-}
-
 /* The one folder that an archive unpacks to. */
 static char *only_folder(const char *dir)
 {
@@ -145,10 +130,9 @@ static int input_unpack(struct input *in, const char *path, const char **out, st
 		return r;
 	if (mkdir(dir, 0700) < 0)
 		return error_errno(err, -errno, "cannot make %s", dir);
-	r = input_run_tar(path, dir);
-	if (r)
-		return error_set(err, r < 0 ? r : -EBADMSG, "cannot unpack %s: %s", path,
-				 r == 127 ? "tar is not installed" : "tar could not read it");
+	r = unpack_archive(path, dir, err);
+	if (r < 0)
+		return r;
 	free(in->packed);
 	free(in->unpacked);
 	in->packed = NULL;

@@ -3,6 +3,11 @@
 # assay archive: the same reports without the binaries.
 load helpers
 
+teardown() {
+	end_test
+	[ -z "${OPEN-}" ] || rm -rf "$OPEN"
+}
+
 # A program of our own, so that it can go away.
 record_own() {
 	need_recording
@@ -40,6 +45,52 @@ record_own() {
 	refused 1 "nothing"
 	run assay archive -i a.tar.zst -o a.tar.zst
 	refused 1 "a.tar.zst is there already"
+}
+
+# A tar that a hostile archive has taken over says how far it gets, and unpacks then.
+hostile_tar() {
+	OPEN=$(mktemp -d)
+	mkdir "$OPEN/bin" "$OPEN/all"
+	chmod 755 "$OPEN" "$OPEN/bin"
+	chmod 777 "$OPEN/all"
+	cat >"$OPEN/bin/tar" <<-END
+		#!/bin/sh
+		exec 3>&2 2>/dev/null
+		grep -E '^(Uid|CapPrm|CapEff|NoNewPrivs):' /proc/self/status >&3
+		echo "links \$(grep -c : /proc/self/net/dev)" >&3
+		echo x >"$OPEN/all/written" && echo "wrote outside" >&3
+		exec 2>&3 3>&-
+		exec "$(command -v tar)" "\$@"
+	END
+	chmod 755 "$OPEN/bin/tar"
+}
+
+@test "whoever takes over tar by an archive has no rights" {
+	need_root
+	record_own
+	command -v zstd >/dev/null || skip "zstd is not installed"
+	assay archive -q -i s -o a.tar.zst
+	chmod 600 a.tar.zst
+	rm -rf own s
+	hostile_tar
+	grep -v '^assay' /etc/passwd >users.passwd
+	echo "assay-parser:x:54322:54322::/:/usr/sbin/nologin" >>users.passwd
+	unshare -m true 2>/dev/null || skip "no mount here"
+	# shellcheck disable=SC2016 # the inner shell expands it
+	PATH=$OPEN/bin:$PATH unshare -m sh -c 'mount --bind users.passwd /etc/passwd && exec "$@"' sh \
+		assay report -i a.tar.zst -l --symbol-cache "" >after 2>facts
+	diff before after
+	grep -qx "Uid:	54322	54322	54322	54322" facts
+	[ "$(grep -c "^Cap.*	0000000000000000$" facts)" = 2 ]
+	grep -qx "NoNewPrivs:	1" facts
+	grep -qx "links 1" facts
+	# Without the user, too, but as root.
+	PATH=$OPEN/bin:$PATH assay report -i a.tar.zst -l --symbol-cache "" >after 2>facts
+	diff before after
+	[ "$(grep -c "^Cap.*	0000000000000000$" facts)" = 2 ]
+	run assay doctor -v
+	[[ "$output" == *"Landlock"* ]] || skip "no Landlock here"
+	[ ! -e "$OPEN/all/written" ]
 }
 
 @test "a binary that has changed is not archived, with a message" {
