@@ -165,6 +165,8 @@ static void check_folder(void)
 
 static bool write_archive(void)
 {
+	const struct symbolizer_config config = { .cache_dir = "" };
+	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = symbolizer_new(&config);
 	struct session *s;
 	struct archive_result result;
 	struct error err = { 0 };
@@ -172,7 +174,7 @@ static bool write_archive(void)
 
 	if (session_open(session_dir, &s, NULL) < 0)
 		abort();
-	r = archive_write(s, NULL, archive_dir, &result, &err);
+	r = archive_write(s, NULL, symbols, archive_dir, &result, &err);
 	if (r < 0 && (!*err.text || access(archive_dir, F_OK) == 0))
 		abort(); /* no reason, or remains */
 	archive_result_fini(&result);

@@ -20,11 +20,13 @@
 struct archive_args {
 	const char *input, *output;
 	bool quiet;
+	struct code_args code;
 };
 
 #define FIELD(f) offsetof(struct archive_args, f)
 static const struct option_spec archive_options[] = {
 	INPUT_OPTION(FIELD(input), "archive"),
+	CODE_OPTIONS(FIELD(code)),
 	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), NULL,
 	  "the archive: a directory, or DIR.tar.zst for one file" },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
@@ -39,13 +41,15 @@ static const char *packed_suffix(const char *output)
 }
 
 /* tar(1) knows the compression by the name. */
-static int run_tar(const char *output, const char *parent, const char *folder, struct error *err)
+static int run_tar(const char *output, const char *parent, const char *folder, bool has_holes,
+		   struct error *err)
 {
 	pid_t pid = fork();
 	int status = 0;
 
 	if (!pid) {
-		execlp("tar", "tar", "-caf", output, "-C", parent, folder, (char *)NULL);
+		execlp("tar", "tar", has_holes ? "-Scaf" : "-caf", output, "-C", parent, folder,
+		       (char *)NULL);
 		_exit(127);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
@@ -62,13 +66,14 @@ static int run_tar(const char *output, const char *parent, const char *folder, s
 struct source {
 	struct session *session;
 	const char *recording;
+	struct symbolizer *symbols;
 };
 
 static int write_folder(const struct source *s, const char *dir, struct archive_result *result,
 			struct error *err)
 {
-	return s->recording ? archive_write_trace(s->recording, dir, result, err)
-			    : archive_write(s->session, NULL, dir, result, err);
+	return s->recording ? archive_write_trace(s->recording, s->symbols, dir, result, err)
+			    : archive_write(s->session, NULL, s->symbols, dir, result, err);
 }
 
 /*
@@ -86,7 +91,7 @@ static int write_packed(const struct source *source, const char *output, const c
 	int r = write_folder(source, folder, result, err);
 
 	if (r >= 0)
-		r = run_tar(part, parent, folder_name, err);
+		r = run_tar(part, parent, folder_name, result->has_holes, err);
 	if (r >= 0 && rename(part, output) < 0)
 		r = error_errno(err, -errno, "cannot write %s", output);
 	file_remove_tree(parent, NULL);
@@ -105,6 +110,7 @@ static int archive(struct input *in, const struct archive_args *args, bool *is_d
 		   struct error *err)
 {
 	cleanup(session_close_at_exit) struct session *session = NULL;
+	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	const char *suffix = packed_suffix(args->output);
 	struct archive_result result = { 0 };
 	struct source source = { 0 };
@@ -119,6 +125,9 @@ static int archive(struct input *in, const struct archive_args *args, bool *is_d
 		source.recording = args->input;
 	r = source.recording ? 0 : input_open_given(in, args->input, &session, is_damaged, err);
 	source.session = session;
+	if (r >= 0)
+		source.symbols = symbols = input_symbolizer(in, args->input, "");
+	r = r < 0 ? r : symbolizer_check_image_dirs(symbols, err);
 	if (r >= 0)
 		r = suffix ? write_packed(&source, args->output, suffix, &result, err)
 			   : write_folder(&source, args->output, &result, err);
@@ -146,7 +155,7 @@ static int archive_run(const struct command *self, int argc, char **argv)
 	if (status < 0 && args.quiet)
 		log_set_level(LOG_QUIET);
 	if (status < 0)
-		status = opening_begin("archive", &(struct open_config){ 0 }, &in);
+		status = opening_begin("archive", &(struct open_config)CODE_CONFIG(args), &in);
 	if (status < 0) {
 		int r = archive(in, &args, &is_damaged, &err);
 
@@ -155,6 +164,7 @@ static int archive_run(const struct command *self, int argc, char **argv)
 		status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
 	}
 	option_list_fini(&operands);
+	option_list_fini(&args.code.image_path);
 	return status;
 }
 
@@ -163,8 +173,9 @@ static const struct command_section archive_sections[] = {
 	  "The archive has the session, the binaries of its samples (below *files/*) and "
 	  "their separate debug files. It has the kernel's symbols, too (below "
 	  "*kernel/*), if the session is of the running kernel. A binary goes in only if "
-	  "its build id is the session's. assay names binaries that have changed or gone "
-	  "since. JIT code has its names in the session.\n\nFor a recording with a "
+	  "its build id is the session's. assay finds it as the reports do: see *--symfs* "
+	  "and *--image-path*. It names binaries that have changed or gone since. JIT code has its "
+	  "names in the session.\n\nFor a recording with a "
 	  "processor trace (Intel PT), the archive has the recording itself in place of "
 	  "a session, with all mapped code. So each command decodes it anew, as on the "
 	  "machine where it was made." },

@@ -339,6 +339,24 @@ const char *elf_debug_link(const struct elf_file *elf, uint32_t *crc)
 	return r.bad ? NULL : name;
 }
 
+const char *elf_common_debug(const struct elf_file *elf, struct build_id *id)
+{
+	struct elf_section s;
+	struct reader r;
+	const char *name;
+
+	*id = (struct build_id){ 0 };
+	if (!elf_section_named(elf, ".gnu_debugaltlink", &s))
+		return NULL;
+	r = elf_section_bytes(elf, &s);
+	name = reader_cstr(&r);
+	if (!name || !*name || !reader_left(&r) || reader_left(&r) > BUILD_ID_MAX)
+		return NULL;
+	id->len = (uint8_t)reader_left(&r);
+	memcpy(id->bytes, r.at, id->len);
+	return name;
+}
+
 /* Four bytes a step over four tables ("slicing"): debug files have hundreds of megabytes. */
 uint32_t elf_debug_crc(const void *bytes, size_t size)
 {

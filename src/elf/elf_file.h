@@ -89,5 +89,11 @@ bool elf_build_id_in_notes(struct reader notes, uint64_t align, struct build_id 
 /* The name and CRC of the separate debug file (.gnu_debuglink); NULL if there is none. */
 const char *elf_debug_link(const struct elf_file *elf, uint32_t *crc);
 
+/*
+ * The name of the file that dwz moved common debug information to, relative to this file, and its
+ * build id; NULL: there is none. The name points into the file.
+ */
+const char *elf_common_debug(const struct elf_file *elf, struct build_id *id);
+
 /* The CRC that .gnu_debuglink carries: CRC-32 (polynomial 0xedb88320) of a whole file. */
 uint32_t elf_debug_crc(const void *bytes, size_t size);

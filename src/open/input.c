@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,11 +109,46 @@ static char *only_folder(const char *dir)
 	char *found = NULL;
 
 	while (d && (entry = readdir(d)))
-		if (entry->d_name[0] != '.' && !found)
+		if (entry->d_name[0] != '.' && entry->d_type == DT_DIR && !found)
 			found = xasprintf("%s/%s", dir, entry->d_name);
 	if (d)
 		closedir(d);
 	return found;
+}
+
+/* A link may lead to a file of the same archive. Devices and FIFOs are in no archive of assay. */
+static bool is_in_archive(const FTSENT *entry, const char *dir)
+{
+	cleanup(free_at_exit) char *target = NULL;
+	size_t n = strlen(dir);
+
+	switch (entry->fts_info) {
+	case FTS_D:
+	case FTS_DP:
+	case FTS_F:
+		return true;
+	case FTS_SL:
+	case FTS_SLNONE:
+		target = realpath(entry->fts_accpath, NULL);
+		return target && !strncmp(target, dir, n) && target[n] == '/';
+	default:
+		return false;
+	}
+}
+
+/* The finder keeps links below files/ inside that folder. Other readers follow links. */
+static void remove_strange_files(const char *folder)
+{
+	cleanup(free_at_exit) char *dir = realpath(folder, NULL);
+	char *roots[] = { dir, NULL };
+	FTS *walk = dir ? fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL) : NULL;
+	FTSENT *entry;
+
+	while (walk && (entry = fts_read(walk)))
+		if (!is_in_archive(entry, dir))
+			unlink(entry->fts_accpath);
+	if (walk)
+		fts_close(walk);
 }
 
 /* Unpacked once: session and symbols are read of the same. */
@@ -136,6 +172,7 @@ static int input_unpack(struct input *in, const char *path, const char **out, st
 	free(in->packed);
 	free(in->unpacked);
 	in->packed = NULL;
+	remove_strange_files(dir);
 	in->unpacked = only_folder(dir);
 	if (!in->unpacked)
 		return error_set(err, -EBADMSG, "%s has no session in it", path);

@@ -16,11 +16,11 @@
 #include "base/strings.h"
 #include "elf/elf_file.h"
 #include "guard/open.h"
-#include "pipeline/image_files.h"
 #include "replay/replay.h"
 #include "store/history/containers.h"
 #include "symbol/file_debug.h"
 #include "symbol/kernel/vmlinux.h"
+#include "symbol/table.h"
 #include "trace/pt_history.h"
 #include "trace/pt_images.h"
 #include "trace/pt_trace.h"
@@ -40,6 +40,7 @@ void archive_result_fini(struct archive_result *r)
 struct archive {
 	const struct session *session;
 	const struct archive_choice *choice; /* NULL: all images */
+	struct symbolizer *symbols;
 	const char *dir;
 	struct archive_result *result;
 	struct strings done; /* paths in the archive */
@@ -47,12 +48,12 @@ struct archive {
 
 /* Copying. */
 
+/* Not sendfile(2): /proc and sysfs do not have it. */
 static int copy_bytes(int from, int to)
 {
 	char bytes[65536];
 	ssize_t n;
 
-	/* Not sendfile(2): /proc and sysfs do not have it. */
 	while ((n = read(from, bytes, sizeof(bytes))) != 0) {
 		int r = n < 0 ? -errno : file_write_all(to, bytes, (size_t)n);
 
@@ -62,6 +63,37 @@ static int copy_bytes(int from, int to)
 	return 0;
 }
 
+static int copy_range(int from, int to, off_t at, off_t end)
+{
+	char bytes[65536];
+	ssize_t n;
+	int r = 0;
+
+	if (lseek(from, at, SEEK_SET) < 0 || lseek(to, at, SEEK_SET) < 0)
+		return -errno;
+	for (; at < end && r >= 0; at += n) {
+		n = read(from, bytes, (size_t)MIN(end - at, (off_t)sizeof(bytes)));
+		if (n <= 0)
+			return n < 0 ? -errno : 0; /* 0: it was cut meanwhile */
+		r = file_write_all(to, bytes, (size_t)n);
+	}
+	return r;
+}
+
+/* A file can have terabytes of holes. */
+static int copy_with_holes(int from, int to, off_t size)
+{
+	off_t at = 0, end;
+	int r = ftruncate(to, size) < 0 ? -errno : 0;
+
+	while (r >= 0 && at < size && (at = lseek(from, at, SEEK_DATA)) >= 0) {
+		end = lseek(from, at, SEEK_HOLE);
+		r = end < 0 ? -errno : copy_range(from, to, at, end);
+		at = end;
+	}
+	return r;
+}
+
 static int make_parent(const char *path, struct error *err)
 {
 	cleanup(free_at_exit) char *parent = path_folder(path);
@@ -69,32 +101,44 @@ static int make_parent(const char *path, struct error *err)
 	return file_mkdirs(parent, 0755, err);
 }
 
-/* *is_source: -ENOENT or -EACCES is of the source, not of the archive. */
-static int copy_file(struct archive *a, const char *from, const char *to, bool *is_source,
-		     struct error *err)
+/* Copies an open file, which is at `from` for messages. */
+static int copy_open(struct archive *a, int in, const char *from, const char *to, struct error *err)
 {
-	static const struct guard_rules rules = { UINT64_MAX, GUARD_ANY_OWNER, false };
-	cleanup(close_at_exit) int in = guard_open(GUARD_HERE, from, &rules, NULL), out = -1;
+	cleanup(close_at_exit) int out = -1;
+	bool has_holes;
 	struct stat st;
 	int r;
 
-	*is_source = in < 0;
-	if (in < 0 || fstat(in, &st) < 0)
-		return error_errno(err, in < 0 ? in : -errno, "cannot read %s", from);
+	if (fstat(in, &st) < 0)
+		return error_errno(err, -errno, "cannot read %s", from);
 	r = make_parent(to, err);
 	if (r < 0)
 		return r;
 	out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (out < 0)
 		return error_errno(err, -errno, "cannot write %s", to);
-	r = copy_bytes(in, out);
+	has_holes = st.st_blocks && st.st_blocks < st.st_size / 512;
+	r = has_holes ? copy_with_holes(in, out, st.st_size) : copy_bytes(in, out);
 	if (r < 0)
 		return error_errno(err, r, "cannot write %s", to);
 	if (fchmod(out, st.st_mode & 0777) < 0 ||
 	    futimens(out, (struct timespec[2]){ st.st_atim, st.st_mtim }) < 0)
 		errno = 0; /* mode and time are a courtesy */
 	a->result->bytes += (uint64_t)st.st_size;
+	a->result->has_holes |= has_holes;
 	return 0;
+}
+
+/* *is_source: the file can't be opened. */
+static int copy_file(struct archive *a, const char *from, const char *to, bool *is_source,
+		     struct error *err)
+{
+	static const struct guard_rules rules = { UINT64_MAX, GUARD_ANY_OWNER, false };
+	cleanup(close_at_exit) int in = guard_open(GUARD_HERE, from, &rules, NULL);
+
+	*is_source = in < 0;
+	return in < 0 ? error_errno(err, in, "cannot read %s", from)
+		      : copy_open(a, in, from, to, err);
 }
 
 __attribute__((format(printf, 2, 3))) static void miss(struct archive *a, const char *format, ...)
@@ -142,85 +186,162 @@ static bool archive_add_path(struct archive *a, const char *path)
 	return strings_add(&a->done, path).n >= n;
 }
 
-static int add_debug_file(struct archive *a, const char *path, struct error *err)
+/* Copies a file below `root`, if it is still the mapped one. */
+static int copy_mapped(struct archive *a, const struct file_mapping *file, const char *root,
+		       const char *path, const char *to, struct error *err)
 {
-	const struct debug_search search = { .root = "",
-					     .debug_dir = DEBUG_DIR,
-					     .image_path = path };
-	cleanup(free_at_exit) char *found = NULL, *to = NULL;
+	cleanup(close_at_exit) int folder = *root ? guard_root_of(root) : -1;
+	cleanup(close_at_exit) int in = guard_open(*root ? folder : GUARD_HERE, path + strlen(root),
+						   &guard_image_rules, NULL);
+	struct stat st;
+
+	if (in < 0 || fstat(in, &st) < 0 || st.st_ino != file->ino ||
+	    (uint64_t)st.st_size != file->size) {
+		miss(a, "%s: changed while it was read", path);
+		return 0;
+	}
+	return copy_open(a, in, path, to, err);
+}
+
+/* A debug file, or a common one. Below the root, a link stays below it. */
+static int copy_debug_file(struct archive *a, const char *root, const char *path, const char *to,
+			   struct error *err)
+{
+	const struct guard_place place = { .root = root };
 	struct file_mapping file = { 0 };
-	struct build_id id;
-	bool was_copied;
+	bool is_below = *root && !strncmp(path, root, strlen(root));
 	int r = 0;
 
-	if (guard_map(GUARD_HERE, path, &guard_image_rules, &file, NULL) < 0)
+	if (guard_map_place(&place, path, &guard_image_rules, &file, NULL) < 0)
 		return 0;
-	found = file_debug_find(&search, &file, IMAGE_AT_ITS_PATH, &id);
+	r = copy_mapped(a, &file, is_below ? root : "", path, to, err);
 	file_unmap(&file);
-	if (!found)
-		return 0;
-	to = id.len ? build_id_path(a, &id) : xasprintf("%s/" FILES_DIR "%s", a->dir, found);
-	if (archive_add_path(a, to))
-		r = copy_if_there(a, found, to, &was_copied, err);
 	a->result->n_debug_files += r >= 0;
 	return r;
 }
 
-static int add_binary(struct archive *a, const struct image *image, struct error *err)
+/* The name in the debug file is a path that the archive need not have: readers take the id. */
+static int add_common(struct archive *a, const struct debug_search *search,
+		      const struct file_debug *debug, struct error *err)
 {
-	cleanup(free_at_exit) char *from = image_files_find(NULL, 0, image, NULL);
-	cleanup(free_at_exit) char *to = xasprintf("%s/" FILES_DIR "%s", a->dir, image->path);
-	bool was_copied;
-	int r;
+	cleanup(free_at_exit) char *to = build_id_path(a, &debug->common_id);
+	cleanup(free_at_exit) char *of =
+		debug->path ? xstrdup(debug->path)
+			    : xasprintf("%s%s", search->root, search->image_path);
+	cleanup(free_at_exit) char *named = common_debug_path(search->root, of, debug->common);
+	const struct guard_place place = { .root = search->root };
+	cleanup(free_at_exit) char *by_id = NULL;
+	struct file_mapping file = { 0 };
 
-	if (!from) {
-		miss(a, "%s: %s", image->path,
-		     access(image->path, F_OK) < 0 ? "is not there any more"
-						   : "has changed since (another build id)");
+	if (debug->common_id.len < 2 || !archive_add_path(a, to))
+		return 0;
+	if (guard_map_place(&place, named, &guard_image_rules, &file, NULL) < 0 &&
+	    common_debug_open(search, &debug->common_id, &file, &by_id) < 0) {
+		miss(a, "%s: the common debug information that it refers to, %s, was not found", of,
+		     debug->common);
 		return 0;
 	}
-	if (!archive_add_path(a, to)) {
-		/* Another build of the same path: found by its build id, as a debug file is. */
-		if (!image->build_id.len)
-			return 0;
-		free(to);
-		to = build_id_path(a, &image->build_id);
-		if (!archive_add_path(a, to))
-			return 0;
+	file_unmap(&file);
+	return copy_debug_file(a, search->root, by_id ? by_id : named, to, err);
+}
+
+static int add_debug_file(struct archive *a, const struct image *image,
+			  const struct image_place *of, const struct file_mapping *file,
+			  struct error *err)
+{
+	const struct debug_search search = { .root = of->root,
+					     .debug_dir = a->symbols->files.debug_dir,
+					     .image_path = of->below,
+					     .finder = &a->symbols->files };
+	struct file_debug debug;
+	int r = 0;
+
+	file_debug_find(&search, file, symbolizer_found(a->symbols, image, of->path), &debug);
+	if (debug.path) {
+		cleanup(free_at_exit) char *to = debug.build_id.len
+							 ? build_id_path(a, &debug.build_id)
+							 : xasprintf("%s/" FILES_DIR "%s", a->dir,
+								     debug.path + strlen(of->root));
+
+		if (archive_add_path(a, to))
+			r = copy_debug_file(a, of->root, debug.path, to, err);
 	}
-	r = copy_if_there(a, from, to, &was_copied, err);
-	if (r < 0 || !was_copied)
+	if (debug.common && r >= 0)
+		r = add_common(a, &search, &debug, err);
+	file_debug_fini(&debug);
+	return r;
+}
+
+/* Where the file goes; NULL: it is in the archive already. */
+static char *place_in_archive(struct archive *a, const struct image *image)
+{
+	cleanup(free_at_exit) char *bare = image_path_without_mark(image);
+	cleanup(free_at_exit) char *to = xasprintf("%s/" FILES_DIR "%s", a->dir, bare);
+
+	if (archive_add_path(a, to))
+		return take_ptr(to);
+	/* Another build of the same path: found by its build id, as a debug file is. */
+	if (!image->build_id.len)
+		return NULL;
+	free(to);
+	to = build_id_path(a, &image->build_id);
+	return archive_add_path(a, to) ? take_ptr(to) : NULL;
+}
+
+static int add_found(struct archive *a, const struct image *image, const struct image_place *place,
+		     const struct file_mapping *file, struct error *err)
+{
+	cleanup(free_at_exit) char *to = place_in_archive(a, image);
+	int r = to ? copy_mapped(a, file, place->root, place->path, to, err) : 0;
+
+	if (!to || r < 0)
 		return r;
 	a->result->n_binaries++;
-	return add_debug_file(a, from, err);
+	return add_debug_file(a, image, place, file, err);
+}
+
+static int add_binary(struct archive *a, const struct image *image, struct error *err)
+{
+	struct file_mapping file = { 0 };
+	struct image_place place = { 0 };
+	int r = finder_open(&a->symbols->files, image, &place, &file, NULL);
+
+	if (r < 0)
+		miss(a, "%s: %s", image->path,
+		     r == -ESTALE ? "has changed since (another build id)"
+				  : "is not there any more");
+	r = r < 0 ? 0 : add_found(a, image, &place, &file, err);
+	file_unmap(&file);
+	free(place.path);
+	return r;
 }
 
 /* The kernel. */
 
-static bool is_running_kernel(const struct image *image)
+static bool is_running_kernel(const struct archive *a, const struct image *image)
 {
 	cleanup(free_at_exit) char *notes = NULL;
 	struct build_id id = { 0 };
 	size_t size;
 
 	return image->build_id.len &&
-	       file_read_all("/sys/kernel/notes", 1 << 20, &notes, &size) == 0 &&
+	       file_read_all(a->symbols->notes_path, 1 << 20, &notes, &size) == 0 &&
 	       elf_build_id_in_notes(reader_over(notes, size), 4, &id) &&
 	       build_id_equal(&id, &image->build_id);
 }
 
 static int archive_add_kernel(struct archive *a, const struct image *image, struct error *err)
 {
-	static const struct {
+	const struct {
 		const char *from, *name;
 	} files[] = {
-		{ "/proc/kallsyms", "kallsyms" },
-		{ "/proc/modules", "modules" },
-		{ "/sys/kernel/notes", "notes" },
+		{ a->symbols->kallsyms_path, "kallsyms" },
+		{ a->symbols->modules_path, "modules" },
+		{ a->symbols->notes_path, "notes" },
 	};
 	int r = 0;
 
-	if (!is_running_kernel(image)) {
+	if (!is_running_kernel(a, image)) {
 		miss(a, "the kernel's symbols: the session is of another kernel than the running "
 			"one");
 		return 0;
@@ -246,7 +367,7 @@ static int add_module(struct archive *a, const struct image *image, struct error
 
 	if (!name || strchr(name, '/'))
 		return 0;
-	from = xasprintf("/sys/module/%s/notes/.note.gnu.build-id", name);
+	from = xasprintf("%s/%s/notes/.note.gnu.build-id", a->symbols->sys_module_dir, name);
 	to = xasprintf("%s/" KERNEL_DIR "/module/%s/notes/.note.gnu.build-id", a->dir, name);
 	return archive_add_path(a, to) ? copy_if_there(a, from, to, &was_copied, err) : 0;
 }
@@ -330,9 +451,12 @@ static int archive_fill(struct archive *a, struct error *err)
 }
 
 int archive_write(const struct session *session, const struct archive_choice *choice,
-		  const char *dir, struct archive_result *out, struct error *err)
+		  struct symbolizer *symbols, const char *dir, struct archive_result *out,
+		  struct error *err)
 {
-	struct archive a = { .session = session, .choice = choice, .dir = dir, .result = out };
+	struct archive a = {
+		.session = session, .choice = choice, .symbols = symbols, .dir = dir, .result = out
+	};
 	int r;
 
 	*out = (struct archive_result){ 0 };
@@ -373,14 +497,12 @@ static int add_vdso(struct archive *a, const struct image *image, struct error *
 
 static int add_vmlinux(struct archive *a, const struct build_id *id, struct error *err)
 {
-	const struct symbolizer_config config = { .cache_dir = "" };
-	cleanup(symbolizer_free_at_exit) struct symbolizer *s = symbolizer_new(&config);
 	cleanup(free_at_exit) char *from = NULL, *to = build_id_path(a, id);
 	struct file_mapping file = { 0 };
 	struct elf_file elf;
 	bool was_copied;
 
-	if (!id->len || !vmlinux_open(s, id, &file, &elf, &from)) {
+	if (!id->len || !vmlinux_open(a->symbols, id, VMLINUX_CODE, &file, &elf, &from)) {
 		miss(a, "the kernel's code: there is no vmlinux of this build here (record "
 			"--kcore keeps the code with the recording)");
 		return 0;
@@ -467,11 +589,11 @@ static int add_recorded(struct archive *a, const char *from, const char *to, str
 	return r;
 }
 
-int archive_write_trace(const char *path, const char *dir, struct archive_result *out,
-			struct error *err)
+int archive_write_trace(const char *path, struct symbolizer *symbols, const char *dir,
+			struct archive_result *out, struct error *err)
 {
 	cleanup(replay_close_at_exit) struct replay *replay = NULL;
-	struct archive a = { .dir = dir, .result = out };
+	struct archive a = { .symbols = symbols, .dir = dir, .result = out };
 	int r = replay_open(path, &replay, err);
 
 	*out = (struct archive_result){ 0 };

@@ -6,7 +6,8 @@
  *   DIR/samples/…          the session itself: an archive is a session
  *   DIR/files/PATH         binaries, by the path that they ran under
  *   DIR/files/usr/lib/debug/.build-id/xx/….debug
- *                          separate debug files, and the second binary of one path
+ *                          separate debug files, the files with what they have in common (dwz),
+ *                          and the second binary of one path
  *   DIR/kernel/            kallsyms, modules, notes, module/NAME/notes/… of the recorded kernel
  *
  * A binary counts only if its build id is the session's.
@@ -31,6 +32,7 @@ struct error;
 struct archive_result {
 	uint32_t n_binaries, n_debug_files;
 	uint64_t bytes;
+	bool has_holes;      /* one of the files has parts that take no place on the disk */
 	VEC(char *) missing; /* sentences: a missing file, and why it is missing */
 };
 void archive_result_fini(struct archive_result *r);
@@ -42,18 +44,19 @@ struct archive_choice {
 };
 
 /*
- * Makes the archive at `dir` of the chosen images (NULL: all); `dir` must not exist. A binary that
- * can't be copied is a sentence in out->missing, and no failure. On failure nothing is left at
- * `dir`.
+ * Makes the archive at `dir` of the chosen images (NULL: all); `dir` must not exist. The files come
+ * from the places of `symbols`. A binary that can't be copied is a sentence in out->missing, and no
+ * failure. On failure nothing is left at `dir`.
  */
 int archive_write(const struct session *session, const struct archive_choice *choice,
-		  const char *dir, struct archive_result *out, struct error *err);
+		  struct symbolizer *symbols, const char *dir, struct archive_result *out,
+		  struct error *err);
 
 /*
  * The same of the recording at `path`, if it has a processor trace; -ENODATA where it has none.
  */
-int archive_write_trace(const char *path, const char *dir, struct archive_result *out,
-			struct error *err);
+int archive_write_trace(const char *path, struct symbolizer *symbols, const char *dir,
+			struct archive_result *out, struct error *err);
 
 /*
  * The places of the symbols of a session's images. They are in the session if it is an archive,

@@ -148,18 +148,16 @@ static bool read_wish(struct debug_search *s, struct reader *wish, uint8_t *firs
 	return s->build_id.len <= BUILD_ID_MAX;
 }
 
-int debug_file_serve(const struct debug_search *search, struct reader *wish,
-		     struct file_mapping *out, char **path)
+/* Opens the first file from a place on, and returns its place. */
+static int open_from(const struct debug_search *search, uint32_t first, struct file_mapping *out,
+		     char **path)
 {
 	cleanup(free_at_exit) char *fetched = NULL;
 	struct debug_search s = *search;
 	struct debug_places c;
 	struct guard_place place = { .process = s.process };
-	uint8_t first;
 	int r = -ENOENT;
 
-	if (!read_wish(&s, wish, &first))
-		return -EINVAL;
 	debug_places_init(&c, &s);
 	for (uint32_t i = first; i < c.n && r < 0; i++) {
 		place.root = c.roots[i];
@@ -181,6 +179,35 @@ int debug_file_serve(const struct debug_search *search, struct reader *wish,
 		*path = r < DEBUG_FILE_PLACES ? take_ptr(c.paths[r]) : take_ptr(fetched);
 	debug_places_fini(&c);
 	return r;
+}
+
+int debug_file_serve(const struct debug_search *search, struct reader *wish,
+		     struct file_mapping *out, char **path)
+{
+	struct debug_search s = *search;
+	uint8_t first;
+
+	return read_wish(&s, wish, &first) ? open_from(&s, first, out, path) : -EINVAL;
+}
+
+char *common_debug_path(const char *root, const char *of, const char *name)
+{
+	const char *slash = strrchr(of, '/');
+
+	return *name == '/' ? xasprintf("%s%s", root, name)
+			    : xasprintf("%.*s%s", slash ? (int)(slash - of) + 1 : 0, of, name);
+}
+
+int common_debug_open(const struct debug_search *search, const struct build_id *id,
+		      struct file_mapping *out, char **path)
+{
+	struct debug_search s = *search;
+	int r;
+
+	s.build_id = *id;
+	s.link_name = NULL;
+	r = open_from(&s, 0, out, path);
+	return MIN(r, 0);
 }
 
 char *debug_file_path(const struct debug_search *search, uint32_t place)

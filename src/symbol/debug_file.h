@@ -63,6 +63,15 @@ int debug_file_serve(const struct debug_search *search, struct reader *wish,
  */
 char *debug_file_path(const struct debug_search *search, uint32_t place);
 
+/*
+ * The file with common debug information of several files (elf_common_debug()): its path by the
+ * name in the debug file at `of`, which the caller frees. Else it is opened by its build id, in the
+ * places of debug files: 0, or a negative errno. *path as above.
+ */
+char *common_debug_path(const char *root, const char *of, const char *name);
+int common_debug_open(const struct debug_search *search, const struct build_id *id,
+		      struct file_mapping *out, char **path);
+
 /* A wish begins with its kind. */
 enum { WISH_DEBUG_FILE, WISH_ALT_FILE, WISH_PACKAGE, WISH_SPLIT };
 

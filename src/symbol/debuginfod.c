@@ -52,7 +52,8 @@ enum outcome {
 	OUTCOME_FOUND,
 	OUTCOME_NONE,          /* no server has it, or the request failed */
 	OUTCOME_REMEMBERED,    /* the same, a while ago */
-	OUTCOME_SILENT,        /* the limit was reached while it was asked for */
+	OUTCOME_SLOW,          /* the limit was reached while it was sent */
+	OUTCOME_SILENT,        /* the limit was reached, and next to nothing was sent */
 	OUTCOME_SILENT_BEFORE, /* the servers did not answer a while ago */
 	OUTCOME_NO_TIME_LEFT,  /* the limit had been used up */
 };
@@ -61,7 +62,8 @@ static const char *const outcome_texts[] = {
 	[OUTCOME_UNASKED] = "not asked: no step needed it",
 	[OUTCOME_FOUND] = "asked: it has the file",
 	[OUTCOME_NONE] = "asked: it does not have the file",
-	[OUTCOME_REMEMBERED] = "not asked: it did not have the file less than ten minutes ago",
+	[OUTCOME_REMEMBERED] = "not asked: it did not send the file less than ten minutes ago",
+	[OUTCOME_SLOW] = "asked: it did not send the whole file in the time of --debuginfod-limit",
 	[OUTCOME_SILENT] = "asked: it did not send the file in the time of --debuginfod-limit",
 	[OUTCOME_SILENT_BEFORE] = "not asked: it did not answer less than ten minutes ago",
 	[OUTCOME_NO_TIME_LEFT] = "not asked: the time of --debuginfod-limit is used up",
@@ -81,6 +83,7 @@ struct debuginfod {
 	uint64_t used_ns;               /* by requests that are over */
 	uint64_t began_ns, deadline_ns; /* of the running request, by the monotonic clock */
 	const char *path;               /* of its image */
+	uint64_t sent;                  /* bytes of its file */
 	bool is_late;                   /* it reached its deadline */
 	bool was_silent;                /* the servers did not answer a while ago, which was said */
 	VEC(struct known_outcome) known;
@@ -231,10 +234,12 @@ static int on_progress(debuginfod_client *client, long done, long total)
 	uint64_t now_ns = clock_monotonic_ns();
 	cleanup(free_at_exit) char *bytes = NULL, *text = NULL;
 
+	/* without a known size, the library counts its own steps */
+	if (total > 0 && done > 0)
+		d->sent = (uint64_t)done;
 	d->is_late = now_ns >= d->deadline_ns;
 	if (d->is_late || !d->config.progress)
 		return d->is_late;
-	/* without a known size, the library counts its own steps */
 	if (total > 0)
 		bytes = xasprintf(" %.1f of %.1f MB,", (double)done / 1e6, (double)total / 1e6);
 	text = xasprintf("debuginfod:%s %" PRIu64 " of %" PRIu32 " s: %s", bytes ? bytes : "",
@@ -256,6 +261,7 @@ static int run_request(struct debuginfod *d, enum debuginfod_kind kind, const st
 	d->began_ns = clock_monotonic_ns();
 	d->deadline_ns = d->began_ns + d->config.limit_s * NS_PER_SECOND - d->used_ns;
 	d->is_late = false;
+	d->sent = 0;
 	lib.debuginfod_set_user_data(client, d);
 	lib.debuginfod_set_progressfn(client, on_progress);
 	fd = kind == DEBUGINFOD_EXECUTABLE
@@ -280,6 +286,21 @@ static void forget_note(enum debuginfod_kind kind, const struct build_id *id)
 		unlink(kept);
 }
 
+/* A server that sends too slowly for a large file may send small ones in time. */
+static enum outcome debuginfod_late(struct debuginfod *d, enum debuginfod_kind kind,
+				    const struct build_id *id)
+{
+	bool is_slow = d->sent >= d->config.limit_s * (uint64_t)DEBUGINFOD_SLOW_BYTES;
+
+	say(d,
+	    "debuginfod: %s did not send %s %s in time; all requests together have %" PRIu32
+	    " s (--debuginfod-limit). It is asked %sagain in ten minutes",
+	    urls(), kinds[kind].what, d->path, d->config.limit_s, is_slow ? "for it " : "");
+	remember(d, kind, is_slow ? id : NULL);
+	forget_note(kind, id);
+	return is_slow ? OUTCOME_SLOW : OUTCOME_SILENT;
+}
+
 static enum outcome ask_servers(struct debuginfod *d, enum debuginfod_kind kind,
 				const struct build_id *id, char **path, int *error)
 {
@@ -294,15 +315,8 @@ static enum outcome ask_servers(struct debuginfod *d, enum debuginfod_kind kind,
 		say(d, "debuginfod: got %s %s", kinds[kind].what, d->path);
 		return OUTCOME_FOUND;
 	}
-	if (d->is_late) {
-		say(d,
-		    "debuginfod: %s did not send %s %s in time; all requests together have %" PRIu32
-		    " s (--debuginfod-limit). It is asked again in ten minutes",
-		    urls(), kinds[kind].what, d->path, d->config.limit_s);
-		remember(d, kind, NULL);
-		forget_note(kind, id);
-		return OUTCOME_SILENT;
-	}
+	if (d->is_late)
+		return debuginfod_late(d, kind, id);
 	say(d, "debuginfod: nothing for %s: %s", d->path, strerror(-r));
 	if (r == -ENOENT)
 		remember(d, kind, id);

@@ -4,8 +4,9 @@
  * that it fetches. Without that variable or without the library, no server is asked.
  *
  * All requests of a report share one limit of time. When it is used up, a running request ends
- * within a second, and no more follow. A file that no server has, and servers that do not answer,
- * are remembered for ten minutes, also by other processes of the user.
+ * within a second, and no more follow. A file that no server has, or that was too large to come in
+ * time, and servers that do not answer, are remembered for ten minutes, also by other processes of
+ * the user.
  *
  * Any thread may call these functions; requests wait for each other.
  */
@@ -20,6 +21,7 @@ struct debuginfod;
 
 #define DEBUGINFOD_LIMIT_S    30
 #define DEBUGINFOD_REMEMBER_S 600
+#define DEBUGINFOD_SLOW_BYTES 10000 /* a second; servers that send less do not answer */
 
 struct debuginfod_config {
 	uint32_t limit_s;       /* of all requests together; 0: DEBUGINFOD_LIMIT_S */

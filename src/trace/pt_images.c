@@ -354,7 +354,8 @@ static bool open_named_vmlinux(struct pt_images *t, const struct build_id *wante
 static bool open_vmlinux(struct pt_images *t, const struct build_id *wanted)
 {
 	return wanted->len &&
-	       vmlinux_open(t->symbols, wanted, &t->kernel.file, &t->kernel_elf, NULL) &&
+	       vmlinux_open(t->symbols, wanted, VMLINUX_CODE, &t->kernel.file, &t->kernel_elf,
+			    NULL) &&
 	       find_slide(t);
 }
 

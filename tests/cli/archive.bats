@@ -113,6 +113,99 @@ hostile_tar() {
 	refused 2 "no archive is named"
 }
 
+@test "files of another machine go into an archive from --symfs, --image-path and debuginfod" {
+	cp "$PROGRAMS/inlines" app
+	session_at s app work,main=30
+	id=$(readelf -n app | awk '/Build ID/ { print $3 }')
+	mkdir -p "sys$PWD" srv/buildid/"$id" heap
+	objcopy --only-keep-debug app "srv/buildid/$id/debuginfo"
+	strip app
+	mv app "sys$PWD/"
+	run assay archive -i s -o none
+	refused 0 "none: 0 binaries" "not in the archive: $PWD/app: is not there any more"
+	assay archive -i s -o a --symfs sys
+	cmp "sys$PWD/app" "a/files$PWD/app"
+	mv "sys$PWD/app" heap
+	assay archive -i s -o b --image-path heap
+	cmp heap/app "b/files$PWD/app"
+	# An archive of an archive has the same files.
+	assay archive -i b -o c
+	cmp heap/app "c/files$PWD/app"
+	run assay archive -i s -o d --image-path nowhere
+	refused 1 "--image-path: nowhere is not a directory"
+	assay --version | grep -q 'libdebuginfod.*yes' || skip "built without libdebuginfod"
+	DEBUGINFOD_CACHE_PATH=$PWD/fetched DEBUGINFOD_URLS="file://${PWD// /%20}/srv" run assay archive -i s -o e --image-path heap
+	refused 0 "got the debug information of" "e: 1 binaries, 1 debug files"
+	cmp "srv/buildid/$id/debuginfo" "e/files/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
+	rm -r heap fetched
+	assay report -i e -l --symbol-cache "" | grep -E ' 30 .* work$'
+}
+
+@test "common debug information of dwz goes into an archive" {
+	[ -n "$(command -v dwz)" ] || skip "no dwz"
+	gcc -O1 -g "$ROOT/tests/programs/inlines.c" -o app
+	cp app other
+	dwz -m common app other || skip "dwz found nothing in common"
+	session_at s app "$(hot_place app),main=30"
+	assay report -i s --lines --symbol-cache "" >before
+	has "inlines.c:$(hot_line)" before
+	assay archive -i s -o a
+	rm common other app
+	assay report -i a --lines --symbol-cache "" >after
+	diff before after
+}
+
+@test "of a file with holes, an archive has the holes" {
+	cp "$PROGRAMS/inlines" app
+	truncate -s 8G app
+	session_at s app work,main=30
+	assay archive -i s -o a
+	cmp -n 100000 app "a/files$PWD/app"
+	[ "$(stat -c %s "a/files$PWD/app")" = 8589934592 ]
+	[ "$(du -k "a/files$PWD/app" | cut -f 1)" -lt 1000 ]
+	command -v zstd >/dev/null || skip "zstd is not installed"
+	within assay archive -q -i s -o b.tar.zst
+	within tar -xf b.tar.zst
+	[ "$(du -k "b/files$PWD/app" | cut -f 1)" -lt 1000 ]
+}
+
+@test "links, .. and FIFOs in an archive lead nowhere" {
+	cp "$PROGRAMS/inlines" app
+	session_at s app work,main=30
+	assay archive -q -i s -o a
+	assay report -i a -l --symbol-cache "" >before
+	has ' work$' before
+	mv app outside
+	for kind in fifo link; do
+		rm -rf b
+		cp -r a b
+		mkdir -p b/kernel b/kcore_dir
+		rm "b/files$PWD/app"
+		for entry in kernel/kallsyms kernel/notes kcore_dir/kallsyms kcore_dir/kcore "files$PWD/app" containers; do
+			if [ "$kind" = fifo ]; then mkfifo "b/$entry"; else ln -s "$PWD/outside" "b/$entry"; fi
+		done
+		tar -cf b.tar b
+		run within assay report -i b.tar -l --symbol-cache ""
+		refused 0 "samples   30"
+		[[ $output != *" work"* ]]
+	done
+	# The whole folder, or the samples, are elsewhere.
+	ln -s "$PWD/a" c
+	tar -cf c.tar c
+	run within assay report -i c.tar
+	refused 1 "c.tar has no session in it"
+	mkdir d
+	ln -s "$PWD/a/samples" d/samples
+	tar -cf d.tar d
+	run within assay report -i d.tar
+	[ "$status" = 1 ]
+	# tar does not leave the folder.
+	mkdir in
+	tar -cPf e.tar --transform 's,^a/files.*app$,a/../../../../../../../../../..'"$PWD"'/in/evil,' a
+	run within assay report -i e.tar -l --symbol-cache ""
+	[ -z "$(ls in)" ]
+}
+
 @test "--image-path: the binary of the right build, wherever it is now" {
 	record_own
 	mkdir -p moved/bin moved/wrong

@@ -136,12 +136,20 @@ has_all_callers() { # OPTION…
 	diff before after
 }
 
-# A server on a port of its own, which it prints: silent, or a byte a second of an endless answer.
-serve() { # silent|slow
+# A server on a port of its own, which it prints: silent, a byte a second of an endless answer, or a megabyte.
+serve() { # silent|slow|large
 	cat >server.py <<-'END'
 		import socket, sys, threading, time
 		def answer(c):
 		    c.recv(4096)
+		    if sys.argv[1] == "large":
+		        c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+		        try:
+		            while True:
+		                c.sendall(bytes(100000))
+		                time.sleep(0.1)
+		        except OSError:
+		            return
 		    if sys.argv[1] == "slow":
 		        c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
 		        try:
@@ -187,6 +195,24 @@ serve() { # silent|slow
 	done
 }
 
+# A server with one large file, a megabyte a second, and none for the rest.
+@test "a file that is too large for the limit does not keep assay from asking for others" {
+	assay --version | grep -q 'libdebuginfod.*yes' || skip "built without libdebuginfod"
+	cp "$PROGRAMS/inlines" app
+	session_at a.assay app work,main=30
+	strip app
+	serve large
+	run within assay report -l -i a.assay --symbol-cache "" --debuginfod-limit 2s
+	refused 0 "did not send the debug information of $PWD/app in time" "It is asked for it again in ten minutes"
+	run within assay why -i a.assay --symbol-cache "" app
+	refused 0 "debuginfod: not asked: it did not send the file less than ten minutes ago"
+	cp "$PROGRAMS/threads" app
+	session_at b.assay app main=30
+	strip app
+	run within assay why -i b.assay --symbol-cache "" --debuginfod-limit 1s app
+	refused 0 "debuginfod: asking"
+}
+
 @test "debuginfod is not asked twice for a file that it does not have" {
 	assay --version | grep -q 'libdebuginfod.*yes' || skip "built without libdebuginfod"
 	cp "$PROGRAMS/inlines" app
@@ -198,6 +224,6 @@ serve() { # silent|slow
 	refused 0 "debuginfod: nothing for $PWD/app" "debuginfod: asked: it does not have the file"
 	rm -rf "$HOME/.cache/debuginfod_client" # the library remembers it, too
 	run assay why -i a.assay --symbol-cache "" app
-	refused 0 "not asked: it did not have the file less than ten minutes ago"
+	refused 0 "not asked: it did not send the file less than ten minutes ago"
 	[[ $output != *"debuginfod: asking"* ]]
 }

@@ -142,6 +142,26 @@ split_with() {
 	[[ $output != *debuginfod* ]]
 }
 
+@test "a server has the debug file, and the common one of dwz" {
+	assay --version | grep -q 'libdebuginfod.*yes' || skip "built without libdebuginfod"
+	[ -n "$(command -v dwz)" ] || skip "no dwz"
+	build
+	local debug common
+	objcopy --only-keep-debug app app.debug
+	cp app.debug other.debug
+	dwz -m common app.debug other.debug || skip "dwz found nothing in common"
+	session_at a.assay app "$(hot_place app),main=30"
+	strip app
+	local url="file://${PWD// /%20}/srv"
+	debug=$(readelf -n app | awk '/Build ID/ { print $3 }')
+	common=$(readelf -n common | awk '/Build ID/ { print $3 }')
+	mkdir -p "srv/buildid/$debug" "srv/buildid/$common"
+	mv app.debug "srv/buildid/$debug/debuginfo"
+	mv common "srv/buildid/$common/debuginfo"
+	DEBUGINFOD_URLS=$url run assay annotate -i a.assay --symbol-cache "" work
+	refused 0 "asking $url for the debug information of $PWD/app (build id $common)" "line that is hot"
+}
+
 @test "debug information that dwz moved to a common file" {
 	[ -n "$(command -v dwz)" ] || skip "no dwz"
 	build

@@ -4,7 +4,10 @@
 #include <sys/stat.h>
 
 #include "machine/image_file.h"
+#include "machine/image_look.h"
+#include "symbol/debuginfod.h"
 #include "symbol/kallsyms.h"
+#include "symbol/kernel/vmlinux.h"
 
 static const char *scratch_file(const char *name, const char *text)
 {
@@ -556,6 +559,47 @@ static void another_kernels_symbols_come_from_the_cache_or_a_vmlinux(void **stat
 	symbolizer_free(s);
 }
 
+/* The file of a server, below its folder srv. */
+static void another_kernels_vmlinux_comes_from_debuginfod(void **state)
+{
+	struct debuginfod *d = debuginfod_new(&(struct debuginfod_config){ .memory_dir = "" });
+	struct symbolizer_config config = { .cache_dir = "", .root = "nowhere", .debuginfod = d };
+	struct image kernel = { .kind = IMAGE_KERNEL, .path = "[kernel]" };
+	cleanup(free_at_exit) char *cwd = getcwd(NULL, 0), *url = xasprintf("file://%s/srv", cwd);
+	struct file_mapping file = { 0 };
+	struct build_id id = { .len = 4, .bytes = "EFGI" };
+	const struct symbol_table *t;
+	struct symbolizer *s;
+	struct elf_file elf;
+
+	(void)state;
+	setenv("DEBUGINFOD_URLS", url, 1);
+	setenv("DEBUGINFOD_CACHE_PATH", "fetched", 1);
+	if (!debuginfod_is_on())
+		skip_because("built without libdebuginfod");
+	write_file("k.c", "void first(void) {} void schedule(void) { first(); }");
+	need_command("mkdir -p srv/buildid/45464749 && cc -O0 -nostdlib -static -Wl,-e,first "
+		     "-Wl,--build-id=0x45464749 -Wl,--defsym=_text=first k.c -o whole && "
+		     "objcopy --only-keep-debug whole srv/buildid/45464749/debuginfo");
+	config.kallsyms = scratch_file("kallsyms", kallsyms_text);
+	config.notes = notes_file("notes", "WXYZ");
+	kernel.build_id = id;
+	s = symbolizer_new(&config);
+	assert_false(vmlinux_open_here(s, &id, VMLINUX_NAMES, &file, &elf, NULL));
+	t = symbolizer_table(s, &kernel, NULL, 0);
+	assert_int_equal(symbol_table_status(t), SYMBOL_DEBUG_FILE);
+	assert_string_equal(found_name(t, 0), "first");
+	/* The debug file has no code, and a server's program has. */
+	assert_false(vmlinux_open_here(s, &id, VMLINUX_CODE, &file, &elf, NULL));
+	run_command("mv whole srv/buildid/45464749/executable");
+	assert_true(vmlinux_open(s, &id, VMLINUX_CODE, &file, &elf, NULL));
+	assert_true(image_contents_of(&elf) & CONTAINS_CODE);
+	file_unmap(&file);
+	symbolizer_free(s);
+	debuginfod_free(d);
+	unsetenv("DEBUGINFOD_URLS");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -575,6 +619,7 @@ int main(void)
 		cmocka_unit_test(damaged_images_have_a_table_all_the_same),
 		cmocka_unit_test(the_vdso_has_names),
 		cmocka_unit_test(another_kernels_symbols_come_from_the_cache_or_a_vmlinux),
+		cmocka_unit_test(another_kernels_vmlinux_comes_from_debuginfod),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -251,7 +251,8 @@ static int oparchive_archive(const struct oparchive_args *a, const struct postpr
 	struct archive_result result = { 0 };
 	int r;
 
-	r = archive_write(pp->session, choice->samples ? &images : NULL, a->output, &result, err);
+	r = archive_write(pp->session, choice->samples ? &images : NULL, pp->symbols, a->output,
+			  &result, err);
 	vec_foreach (&result.missing, text)
 		log_warning("not in the archive: %s", *text);
 	if (r >= 0 && choice->samples)

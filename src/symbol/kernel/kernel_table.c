@@ -98,7 +98,7 @@ static bool make_from_vmlinux(const struct symbolizer *s, struct symbol_table *t
 	struct elf_file elf;
 	bool ok;
 
-	if (!vmlinux_open(s, wanted, &file, &elf, NULL))
+	if (!vmlinux_open(s, wanted, VMLINUX_NAMES, &file, &elf, NULL))
 		return false;
 	ok = vmlinux_segments(&elf, &segments);
 	if (ok) {

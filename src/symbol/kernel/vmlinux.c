@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "elf/elf_symbols.h"
+#include "machine/image_look.h"
 #include "symbol/debuginfod.h"
 
 bool running_kernel_build_id(const struct symbolizer *s, struct build_id *out)
@@ -39,57 +40,115 @@ bool vmlinux_segments(const struct elf_file *elf, struct code_segments *out)
 	return out->n > 0;
 }
 
-static bool vmlinux_open_one(const struct symbolizer *s, const char *path,
-			     const struct build_id *wanted, struct file_mapping *mapping,
-			     struct elf_file *elf)
+/* The search for a vmlinux. */
+struct vmlinux_search {
+	const struct symbolizer *s;
+	const struct build_id *wanted;
+	enum vmlinux_use use;
+	struct file_mapping file;
+	struct elf_file elf;
+	char *path;
+};
+
+static bool try_vmlinux(struct vmlinux_search *v, const char *path)
 {
-	struct file_mapping file = { 0 };
 	struct build_id found;
 
-	if (symbolizer_map(s, path, &file, NULL) < 0)
+	if (symbolizer_map(v->s, path, &v->file, NULL) < 0)
 		return false;
-	if (elf_file_open(elf, file.base, file.size, NULL) == 0 && elf_build_id(elf, &found) &&
-	    build_id_equal(&found, wanted)) {
-		*mapping = file;
+	if (elf_file_open(&v->elf, v->file.base, v->file.size, NULL) == 0 &&
+	    elf_build_id(&v->elf, &found) && build_id_equal(&found, v->wanted) &&
+	    (v->use == VMLINUX_NAMES || image_contents_of(&v->elf) & CONTAINS_CODE)) {
+		v->path = xstrdup(path);
 		return true;
 	}
-	file_unmap(&file);
+	file_unmap(&v->file);
+	v->file = (struct file_mapping){ 0 };
 	return false;
 }
 
-bool vmlinux_open(const struct symbolizer *s, const struct build_id *wanted,
-		  struct file_mapping *mapping, struct elf_file *elf, char **path)
+static bool try_pattern(struct vmlinux_search *v, const char *pattern)
 {
+	glob_t paths = { 0 };
+	bool ok = false;
+
+	if (pattern && glob(pattern, 0, NULL, &paths) == 0)
+		for (size_t p = 0; p < paths.gl_pathc && !ok; p++)
+			ok = try_vmlinux(v, paths.gl_pathv[p]);
+	globfree(&paths);
+	return ok;
+}
+
+static bool search_here(struct vmlinux_search *v)
+{
+	const struct finder *f = &v->s->files;
 	char hex[BUILD_ID_HEX_SIZE];
 	char *patterns[] = {
 		NULL,
-		xasprintf("%s%s/boot/vmlinux-*", s->files.root, s->files.debug_dir),
-		xasprintf("%s%s/lib/modules/*/vmlinux", s->files.root, s->files.debug_dir),
-		xasprintf("%s/boot/vmlinux-*", s->files.root),
-		xasprintf("%s/lib/modules/*/build/vmlinux", s->files.root),
-		finder_perf_path(&s->files, wanted, "elf"),
-		finder_perf_path(&s->files, wanted, "vmlinux"),
-		debuginfod_kept_path(DEBUGINFOD_DEBUG_FILE, wanted),
+		xasprintf("%s%s/boot/vmlinux-*", f->root, f->debug_dir),
+		xasprintf("%s%s/lib/modules/*/vmlinux", f->root, f->debug_dir),
+		xasprintf("%s/boot/vmlinux-*", f->root),
+		xasprintf("%s/lib/modules/*/build/vmlinux", f->root),
+		finder_perf_path(f, v->wanted, "elf"),
+		finder_perf_path(f, v->wanted, "vmlinux"),
+		debuginfod_kept_path(DEBUGINFOD_EXECUTABLE, v->wanted),
+		debuginfod_kept_path(DEBUGINFOD_DEBUG_FILE, v->wanted),
 	};
-	bool ok = s->vmlinux && vmlinux_open_one(s, s->vmlinux, wanted, mapping, elf);
+	bool ok = v->s->vmlinux && try_vmlinux(v, v->s->vmlinux);
 
-	if (ok && path)
-		*path = xstrdup(s->vmlinux);
-	build_id_hex(wanted, hex);
-	patterns[0] = xasprintf("%s%s/.build-id/%.2s/%s.debug", s->files.root, s->files.debug_dir,
-				hex, wanted->len ? hex + 2 : "");
+	build_id_hex(v->wanted, hex);
+	patterns[0] = xasprintf("%s%s/.build-id/%.2s/%s.debug", f->root, f->debug_dir, hex,
+				v->wanted->len ? hex + 2 : "");
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
-		glob_t paths = { 0 };
-
-		if (!ok && wanted->len > 1 && patterns[i] &&
-		    glob(patterns[i], 0, NULL, &paths) == 0)
-			for (size_t p = 0; p < paths.gl_pathc && !ok; p++) {
-				ok = vmlinux_open_one(s, paths.gl_pathv[p], wanted, mapping, elf);
-				if (ok && path)
-					*path = xstrdup(paths.gl_pathv[p]);
-			}
-		globfree(&paths);
+		ok = ok || (v->wanted->len > 1 && try_pattern(v, patterns[i]));
 		free(patterns[i]);
 	}
 	return ok;
+}
+
+/* A server may have the whole vmlinux as the debug file. */
+static bool ask_for_vmlinux(struct vmlinux_search *v)
+{
+	static const enum debuginfod_kind kinds[] = { DEBUGINFOD_EXECUTABLE,
+						      DEBUGINFOD_DEBUG_FILE };
+	bool ok = false;
+
+	for (size_t i = v->use == VMLINUX_CODE ? 0 : 1; i < ARRAY_SIZE(kinds) && !ok; i++) {
+		cleanup(free_at_exit) char *fetched =
+			debuginfod_fetch(v->s->files.debuginfod, kinds[i], v->wanted, "[kernel]");
+
+		ok = fetched && try_vmlinux(v, fetched);
+	}
+	return ok;
+}
+
+/* Gives the found file to the caller. */
+static bool give_vmlinux(struct vmlinux_search *v, bool ok, struct file_mapping *mapping,
+			 struct elf_file *elf, char **path)
+{
+	if (ok) {
+		*mapping = v->file;
+		*elf = v->elf;
+		if (path)
+			*path = take_ptr(v->path);
+	}
+	free(v->path);
+	return ok;
+}
+
+bool vmlinux_open(const struct symbolizer *s, const struct build_id *wanted, enum vmlinux_use use,
+		  struct file_mapping *mapping, struct elf_file *elf, char **path)
+{
+	struct vmlinux_search v = { .s = s, .wanted = wanted, .use = use };
+
+	return give_vmlinux(&v, search_here(&v) || ask_for_vmlinux(&v), mapping, elf, path);
+}
+
+bool vmlinux_open_here(const struct symbolizer *s, const struct build_id *wanted,
+		       enum vmlinux_use use, struct file_mapping *mapping, struct elf_file *elf,
+		       char **path)
+{
+	struct vmlinux_search v = { .s = s, .wanted = wanted, .use = use };
+
+	return give_vmlinux(&v, search_here(&v), mapping, elf, path);
 }

@@ -89,23 +89,14 @@ static bool try_alt(struct lines_making *m, uint8_t place, const struct build_id
 	return false;
 }
 
-/* .gnu_debugaltlink: the path of the common file, relative to the debug file, and its build id. */
 static void find_alt(struct lines_making *m)
 {
 	const struct elf_file *of = m->head.status == LINES_OWN ? m->image : &m->debug_file.elf;
-	struct build_id wanted = { 0 };
-	struct elf_section section;
-	struct reader r;
-	const char *name;
+	struct build_id wanted;
+	const char *name = elf_common_debug(of, &wanted);
 
-	if (!elf_section_named(of, ".gnu_debugaltlink", &section))
+	if (!name)
 		return;
-	r = elf_section_bytes(of, &section);
-	name = reader_cstr(&r);
-	if (!name || !reader_left(&r) || reader_left(&r) > BUILD_ID_MAX)
-		return;
-	wanted.len = (uint8_t)reader_left(&r);
-	memcpy(wanted.bytes, r.at, wanted.len);
 	if (try_alt(m, 0, &wanted, name) || try_alt(m, 1, &wanted, name))
 		m->source.alt = &m->alt.dwarf;
 	else

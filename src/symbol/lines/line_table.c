@@ -62,33 +62,20 @@ static int open_debug_file(struct making *m, struct reader *wish, struct file_ma
 	return r;
 }
 
-/* A common file is relative to the debug file. */
 static int open_alt(const struct making *m, struct reader *wish, struct file_mapping *out)
 {
 	uint8_t place = reader_u8(wish);
 	const void *bytes = reader_bytes(wish, sizeof(struct build_id));
-	const char *name = reader_cstr(wish), *slash = strrchr(m->debug_path, '/');
-	char hex[BUILD_ID_HEX_SIZE];
+	const char *name = reader_cstr(wish);
 	struct build_id id;
 
 	if (wish->bad)
 		return -EINVAL;
 	if (!place)
-		return open_path(m,
-				 *name == '/'
-					 ? xasprintf("%s%s", m->s->files.root, name)
-					 : xasprintf("%.*s%s",
-						     slash ? (int)(slash - m->debug_path) + 1 : 0,
-						     m->debug_path, name),
-				 out);
+		return open_path(m, common_debug_path(m->s->files.root, m->debug_path, name), out);
 	memcpy(&id, bytes, sizeof(id));
-	if (!id.len || id.len > BUILD_ID_MAX)
-		return -EINVAL;
-	build_id_hex(&id, hex);
-	return open_path(m,
-			 xasprintf("%s%s/.build-id/%.2s/%s.debug", m->s->files.root,
-				   m->s->files.debug_dir, hex, hex + 2),
-			 out);
+	return id.len && id.len <= BUILD_ID_MAX ? common_debug_open(&m->search, &id, out, NULL)
+						: -EINVAL;
 }
 
 static int open_split(const struct making *m, struct reader *wish, struct file_mapping *out)
@@ -335,7 +322,8 @@ static void make_of_kernel(struct making *m)
 	if (!m->build_id.len)
 		running_kernel_build_id(m->s, &m->build_id);
 	m->key = m->build_id;
-	if (!vmlinux_open(m->s, &m->build_id, &m->image_file, &m->elf, &m->debug_path))
+	if (!vmlinux_open(m->s, &m->build_id, VMLINUX_NAMES, &m->image_file, &m->elf,
+			  &m->debug_path))
 		return;
 	m->t->status = LINES_NONE;
 	if (vmlinux_segments(&m->elf, &segments))

@@ -114,7 +114,7 @@ static int code_files_open_kernel(const struct code_files *f, struct code_file *
 
 	if (!wanted.len)
 		running_kernel_build_id(f->symbols, &wanted);
-	if (vmlinux_open(f->symbols, &wanted, &file->file, &file->elf, NULL) &&
+	if (vmlinux_open(f->symbols, &wanted, VMLINUX_CODE, &file->file, &file->elf, NULL) &&
 	    vmlinux_segments(&file->elf, &file->segments))
 		return 0;
 	if (code_files_open_kcore(f, file, &wanted, &why) >= 0)

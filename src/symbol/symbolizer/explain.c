@@ -187,13 +187,14 @@ static void explain_kernel(const struct explaining *x)
 		return;
 	if (!wanted.len)
 		running_kernel_build_id(x->s, &wanted);
-	if (vmlinux_open(x->s, &wanted, &file, &elf, &path))
+	if (vmlinux_open_here(x->s, &wanted, VMLINUX_NAMES, &file, &elf, &path))
 		explain_report(x, path, contents_text(image_contents_of(&elf)), true);
 	else
 		explain_report(
 			x, "vmlinux",
 			"none of this build in /usr/lib/debug, /boot and /lib/modules: no lines",
 			false);
+	explain_debuginfod(x, DEBUGINFOD_DEBUG_FILE, &wanted);
 	file_unmap(&file);
 	free(path);
 }
