@@ -304,12 +304,14 @@ static int add_binary(struct archive *a, const struct image *image, struct error
 {
 	struct file_mapping file = { 0 };
 	struct image_place place = { 0 };
-	int r = finder_open(&a->symbols->files, image, &place, &file, NULL);
+	struct error why = { 0 };
+	int r = finder_open(&a->symbols->files, image, &place, &file, &why);
 
 	if (r < 0)
 		miss(a, "%s: %s", image->path,
-		     r == -ESTALE ? "has changed since (another build id)"
-				  : "is not there any more");
+		     r == -ESTALE   ? "has changed since (another build id)"
+		     : r == -ENOENT ? "is not there any more"
+				    : why.text);
 	r = r < 0 ? 0 : add_found(a, image, &place, &file, err);
 	file_unmap(&file);
 	free(place.path);
