@@ -22,7 +22,7 @@ src/symbol/function_names.c|1|kernel symbols for a filter
 src/symbol/kernel/kernel_check.c|3|symbols and vmlinux of the kernel
 src/symbol/kernel/kernel_table.c|3|symbols of the kernel
 src/symbol/kernel/module_file.c|5|modules in /lib/modules
-src/symbol/kernel/vmlinux.c|2|vmlinux in /boot and /usr/lib/debug
+src/symbol/kernel/vmlinux.c|3|vmlinux in /boot and /usr/lib/debug, and of the servers that the user names
 src/symbol/lines/line_table.c|1|the kernel and its modules
 src/symbol/symbolizer/symbolizer.c|1|the build id of a trusted file
 src/trace/pt_images.c|5|code of a trace, for the flow of the processor
