@@ -186,8 +186,9 @@ hostile_tar() {
 		done
 		tar -cf b.tar b
 		run within assay report -i b.tar -l --symbol-cache ""
-		refused 0 "samples   30"
 		[[ $output != *" work"* ]]
+		# Landlock does not let tar make a FIFO.
+		[ "$kind:$status" = fifo:1 ] || refused 0 "samples   30"
 	done
 	# The whole folder, or the samples, are elsewhere.
 	ln -s "$PWD/a" c
