@@ -20,6 +20,7 @@
 #include "counter/probe.h"
 #include "open/input.h"
 #include "processes/processes.h"
+#include "guard/parser.h"
 #include "record/recorder.h"
 #include "record/targets.h"
 #include "store/native.h"
@@ -187,6 +188,7 @@ static int record_once(struct prospect *p, struct error *err)
 		.drain_s = (double)p->args.flush / 100,
 	};
 
+	parser_be_modest();
 	return recorder_run(&config, &p->result, err);
 }
 

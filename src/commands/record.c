@@ -25,6 +25,7 @@
 #include "config.h"
 #include "counter/reason.h"
 #include "counter/sources.h"
+#include "guard/parser.h"
 #include "record/recorder.h"
 #include "record/steering.h"
 #include "record/targets.h"
@@ -444,6 +445,7 @@ static int run_recorder(struct record_setup *s, bool in_kernel, const struct ste
 		config.control = steering_control(steering);
 		config.starts_disabled = steering_starts_disabled(steering);
 	}
+	parser_be_modest();
 	return recorder_run(&config, result, err);
 }
 

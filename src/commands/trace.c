@@ -26,6 +26,7 @@
 #include "counter/sources.h"
 #include "counter/trigger.h"
 #include "open/input.h"
+#include "guard/parser.h"
 #include "record/recorder.h"
 #include "record/target_names.h"
 #include "record/targets.h"
@@ -275,6 +276,7 @@ static int run(struct tracing *t, struct error *err)
 	};
 	if (t->control.fd < 0)
 		return error_errno(err, -errno, "timerfd_create");
+	parser_be_modest();
 	r = recorder_run(&config, &t->result, err);
 	close(t->control.fd);
 	return r;

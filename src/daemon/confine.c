@@ -183,10 +183,11 @@ static const struct filter_row counter_calls[] = { FILTER_ALLOW(perf_event_open)
 
 int confine_opener(bool opens_counters, struct error *err)
 {
-	const struct filter_table tables[] = { filter_basic, FILTER_TABLE(opener_calls),
+	const struct filter_table tables[] = { filter_basic, filter_signals,
+					       FILTER_TABLE(opener_calls),
 					       FILTER_TABLE(counter_calls) };
 
-	return filter_enter(tables, opens_counters ? 3 : 2, "opener", err);
+	return filter_enter(tables, opens_counters ? 4 : 3, "opener", err);
 }
 
 static const struct filter_row keeper_calls[] = {
@@ -209,6 +210,7 @@ int confine_keeper(bool opens_counters, bool has_mount, struct error *err)
 {
 	const struct filter_table tables[] = {
 		filter_basic,
+		filter_signals,
 		FILTER_TABLE(opener_calls),
 		FILTER_TABLE(keeper_calls),
 		opens_counters ? FILTER_TABLE(counter_calls) : none,
@@ -228,7 +230,8 @@ static bool is_manager_abstract(void)
 
 int confine_daemon(const char *dir, bool has_opener, struct error *err)
 {
-	const struct filter_table tables[] = { filter_basic, FILTER_TABLE(history_calls),
+	const struct filter_table tables[] = { filter_basic, filter_signals,
+					       FILTER_TABLE(history_calls),
 					       FILTER_TABLE(daemon_calls) };
 	cleanup(free_at_exit) char *cache = cache_dir("");
 	const char *const readable[] = { "/" };
@@ -253,7 +256,8 @@ int confine_daemon(const char *dir, bool has_opener, struct error *err)
 
 int confine_upkeep(const char *dir, struct error *err)
 {
-	const struct filter_table tables[] = { filter_basic, FILTER_TABLE(history_calls) };
+	const struct filter_table tables[] = { filter_basic, filter_signals,
+					       FILTER_TABLE(history_calls) };
 	const char *const readable[] = { "/etc", "/usr/share/zoneinfo" };
 	const struct fence fence = {
 		.readable = readable,

@@ -28,8 +28,12 @@
 #include "daemon/place.h"
 #include "daemon/privilege.h"
 #include "daemon/service.h"
+#include "guard/parser_starter.h"
 #include "open/lock.h"
 #include "pipeline/host.h"
+
+/* That a parser may use for a trusted file; one of others may use less (parser_be_modest()). */
+#define DAEMON_PARSER_BYTES ((uint64_t)256 << 20)
 
 void daemon_settings_fini(struct daemon_settings *s)
 {
@@ -233,6 +237,8 @@ static void daemon_fini(struct daemon *d)
 {
 	service_close(d->service);
 	unmount(d);
+	parser_end_children();
+	parser_starter_finish(d->starter);
 	daemon_end_keeper(d);
 	daemon_settings_fini(&d->settings);
 	if (d->has_before)
@@ -266,6 +272,17 @@ static void report_user(const struct daemon *d)
 	daemon_settings_fini(&settings);
 }
 
+/* A daemon with more rights than an ordinary user's has processes without rights, which parse. */
+static int start_parsers(struct daemon *d, struct error *err)
+{
+	if (!privilege_check_opener())
+		return 0;
+	parser_use_children(DAEMON_PARSER_BYTES);
+	parser_be_modest();
+	d->starter = parser_starter_begin(err);
+	return MIN(d->starter, 0);
+}
+
 static int serve(struct daemon *d, struct error *err)
 {
 	int e;
@@ -280,6 +297,9 @@ static int serve(struct daemon *d, struct error *err)
 	if (d->config->oprofilefs && daemon_file_system)
 		d->mounted = daemon_file_system->open(d, d->config->oprofilefs);
 	privilege_go_first();
+	e = start_parsers(d, err);
+	if (e < 0)
+		return e;
 	e = d->keeper = keeper_start(&d->user, d->mounted ? d->config->oprofilefs : NULL, err);
 	real_time_guard_begin(&d->real_time);
 	if (e >= 0)

@@ -49,7 +49,8 @@ struct daemon {
 	const struct daemon_config *config;
 	struct daemon_settings settings;
 	struct daemon_user user;
-	pid_t keeper; /* keeper.h; 0: none */
+	pid_t keeper;  /* keeper.h; 0: none */
+	pid_t starter; /* guard/parser_starter.h; 0: none */
 	struct opener_state opener;
 	int fence_version; /* of Landlock; 0: no fence */
 	struct real_time_guard real_time;

@@ -35,9 +35,10 @@ void daemon_helpers_look(const struct daemon *d, struct daemon_helpers *out)
 	*out = (struct daemon_helpers){ .n_openers_died = d->opener.n_died,
 					.parsers = parser_cost_so_far(),
 					.upkeep = d->upkeep };
+	helper_look(d->starter, &out->starter);
 	helper_look(d->keeper, &out->keeper);
 	if (out->keeper.pid)
 		helper_look(d->opener.pid, &out->opener);
 	out->cpu_ns = out->keeper.cpu_ns + out->opener.cpu_ns + out->parsers.cpu_ns;
-	out->bytes = out->keeper.bytes + out->opener.bytes;
+	out->bytes = out->keeper.bytes + out->opener.bytes + out->starter.bytes;
 }

@@ -15,12 +15,12 @@ struct helper {
 };
 
 struct daemon_helpers {
-	struct helper keeper, opener;
+	struct helper keeper, opener, starter;
 	uint32_t n_openers_died;
 	struct parser_cost parsers;
 	pid_t upkeep; /* not in the sums, because it has a separate budget; 0: none runs */
-	uint64_t cpu_ns,
-		bytes; /* CPU time of keeper, opener and parsers; memory of the first two */
+	/* CPU time of keeper, opener and parsers; memory of keeper, opener and starter. */
+	uint64_t cpu_ns, bytes;
 };
 
 /* Waits for nothing: a parser that answers a question counts as it was before. */

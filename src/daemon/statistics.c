@@ -130,6 +130,7 @@ static json_t *helpers_json(const struct daemon_helpers *h)
 
 	json_object_set_new(out, "keeper", helper_json(&h->keeper));
 	json_object_set_new(out, "opener", helper_json(&h->opener));
+	json_object_set_new(out, "starter", helper_json(&h->starter));
 	json_object_set_new(out, "openers_died", json_integer(h->n_openers_died));
 	json_object_set_new(out, "parsers",
 			    json_pack("{s:i, s:i, s:i, s:i, s:f, s:I}", "running",

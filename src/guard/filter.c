@@ -2,6 +2,7 @@
 #include "guard/filter.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -10,6 +11,11 @@
 
 /* A thread shares all with its process. */
 #define THREAD_FLAGS ((uint64_t)(CLONE_VM | CLONE_THREAD | CLONE_SIGHAND))
+
+#define FCNTL(number)                                                                       \
+	{                                                                                   \
+		.call = SCMP_SYS(fcntl), .argument = 1, .mask = UINT32_MAX, .value = number \
+	}
 
 static const struct filter_row basic[] = {
 	FILTER_ALLOW(alarm),
@@ -20,7 +26,6 @@ static const struct filter_row basic[] = {
 	FILTER_ALLOW(close),
 	FILTER_ALLOW(exit),
 	FILTER_ALLOW(exit_group),
-	FILTER_ALLOW(fcntl),
 	FILTER_ALLOW(fstat),
 	FILTER_ALLOW(fstatfs),
 	FILTER_ALLOW(ftruncate),
@@ -53,8 +58,15 @@ static const struct filter_row basic[] = {
 	FILTER_ALLOW(set_robust_list),
 	FILTER_ALLOW(setitimer), /* alarm() where there is no such call */
 	FILTER_ALLOW(sigaltstack),
-	FILTER_ALLOW(tgkill),
 	FILTER_ALLOW(write),
+	/* nothing that sends signals: F_SETOWN and F_SETSIG would */
+	FCNTL(F_DUPFD),
+	FCNTL(F_DUPFD_CLOEXEC),
+	FCNTL(F_GETFD),
+	FCNTL(F_SETFD),
+	FCNTL(F_GETFL),
+	FCNTL(F_ADD_SEALS),
+	FCNTL(F_GET_SEALS),
 	/* shared memory would not count as the parser's */
 	{ .call = SCMP_SYS(mmap),
 	  .argument = 2,
@@ -71,6 +83,10 @@ static const struct filter_row basic[] = {
 };
 
 const struct filter_table filter_basic = { basic, ARRAY_SIZE(basic) };
+
+static const struct filter_row signal_calls[] = { FILTER_ALLOW(fcntl), FILTER_ALLOW(tgkill) };
+
+const struct filter_table filter_signals = { signal_calls, ARRAY_SIZE(signal_calls) };
 
 static int add_row(scmp_filter_ctx filter, const struct filter_row *row)
 {

@@ -37,6 +37,9 @@ struct filter_table {
  * are open. */
 extern const struct filter_table filter_basic;
 
+/* Signals to threads of any process that the user may send them to, and owners of files (fcntl). */
+extern const struct filter_table filter_signals;
+
 /*
  * From now on, this process and its children have the calls of the tables only. Others fail with
  * EPERM. There must be one thread, with no_new_privs. `whose` is for the message.

@@ -33,6 +33,14 @@
 /* Answers of the parser; failures there that a user has at once, and the time that forgets one. */
 #define PARSER_ANSWER_MAX ((size_t)1 << 30)
 #define PARSER_FAILURES   8
+
+/*
+ * While recording: memory that a parser of a stranger's files may use (the unwind table of a
+ * browser takes 34 MiB), and memory that any parser keeps between two questions.
+ */
+#define PARSER_STRANGER_BYTES ((uint64_t)40 << 20)
+#define PARSER_KEPT_BYTES     ((uint64_t)8 << 20)
+
 #define PARSER_FAILURE_MS 60000
 
 /* Names that a daemon keeps beside its history, and the largest of them that a report reads. */

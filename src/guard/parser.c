@@ -36,8 +36,9 @@ struct parser_debt {
 
 static struct {
 	bool is_on;
-	uint64_t memory_bytes;
-	pthread_mutex_t lock; /* of the rest */
+	struct parser_limits limits; /* of a child for trusted files, */
+	uint64_t stranger_bytes;     /* and the memory of one for others */
+	pthread_mutex_t lock;        /* of the rest */
 	VEC(struct parser_slot *) slots;
 	VEC(struct parser_debt) debts;
 	uint64_t clock;
@@ -47,7 +48,13 @@ static struct {
 void parser_use_children(uint64_t memory_bytes)
 {
 	parsers.is_on = true;
-	parsers.memory_bytes = memory_bytes;
+	parsers.limits.memory_bytes = parsers.stranger_bytes = memory_bytes;
+}
+
+void parser_be_modest(void)
+{
+	parsers.limits.kept_bytes = PARSER_KEPT_BYTES;
+	parsers.stranger_bytes = MIN(parsers.stranger_bytes, PARSER_STRANGER_BYTES);
 }
 
 bool parser_uses_children(void)
@@ -110,8 +117,11 @@ static void end_oldest(void)
 
 static struct parser_slot *take_slot(const struct parser_class *class)
 {
+	struct parser_limits limits = parsers.limits;
 	struct parser_slot *found = NULL;
 
+	if (!class->is_trusted)
+		limits.memory_bytes = parsers.stranger_bytes;
 	pthread_mutex_lock(&parsers.lock);
 	vec_foreach (&parsers.slots, s)
 		if (is_same_class(&(*s)->class, class))
@@ -121,7 +131,7 @@ static struct parser_slot *take_slot(const struct parser_class *class)
 			end_oldest();
 		found = xcalloc(1, sizeof(*found));
 		found->class = *class;
-		found->child = parser_child_new(parsers.memory_bytes);
+		found->child = parser_child_new(&limits);
 		vec_push(&parsers.slots, found);
 	}
 	found->n_users++;

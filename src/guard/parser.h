@@ -113,6 +113,12 @@ int parser_ask_here(const struct parser_question *q, struct parser_answer *answe
 void parser_use_children(uint64_t memory_bytes);
 bool parser_uses_children(void);
 
+/*
+ * For a recording: children that read files of strangers may use PARSER_STRANGER_BYTES, and none
+ * keeps more than PARSER_KEPT_BYTES. At the same time as parser_use_children().
+ */
+void parser_be_modest(void);
+
 /* Ends all children, and counts their cost. */
 void parser_end_children(void);
 

@@ -26,6 +26,8 @@
 #include "base/files/cut_guard.h"
 #include "base/mem.h"
 #include "base/reserve.h"
+#include "guard/message.h"
+#include "guard/parser_starter.h"
 #include "guard/sandbox.h"
 
 #define QUESTION_MAX ((size_t)128 << 10)
@@ -47,69 +49,17 @@ struct answer_head {
 };
 
 struct parser_child {
-	uint64_t memory_bytes;
+	struct parser_limits limits;
 	pthread_mutex_t lock; /* of the fields below, and of a question with its answer */
 	pid_t pid;            /* 0: none */
 	int questions, files; /* sockets */
+	bool is_of_starter;   /* not of this process */
+	uint64_t first_bytes; /* resident when it started */
 	bool is_spoilt;       /* it has read a file of another class */
 	uint32_t number;
 	struct parser_cost cost;
 	uint8_t *room; /* INLINE_MAX and a head */
 };
-
-/* ---- messages ---- */
-
-union control {
-	struct cmsghdr head;
-	uint8_t room[CMSG_SPACE(sizeof(int))];
-};
-
-/* `wait` 0, or MSG_DONTWAIT: -EAGAIN if the other side has not read enough of what was sent. */
-static int send_parts(int socket, int wait, const void *head, size_t head_size, const void *bytes,
-		      size_t size, int fd)
-{
-	struct iovec parts[] = { { (void *)head, head_size }, { (void *)bytes, size } };
-	union control control = { 0 };
-	struct msghdr m = { .msg_iov = parts, .msg_iovlen = size ? 2 : 1 };
-
-	if (fd >= 0) {
-		m.msg_control = &control;
-		m.msg_controllen = sizeof(control);
-		control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
-						 .cmsg_level = SOL_SOCKET,
-						 .cmsg_type = SCM_RIGHTS };
-		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	}
-	return sendmsg(socket, &m, MSG_NOSIGNAL | wait) < 0 ? -errno : 0;
-}
-
-/* The size of a message, 0 at the end, or a negative errno. *fd is the caller's; -1: none. */
-static ssize_t receive(int socket, void *room, size_t size, int *fd)
-{
-	struct iovec part = { room, size };
-	union control control;
-	struct msghdr m = { .msg_iov = &part,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-	const struct cmsghdr *c;
-	ssize_t n;
-
-	*fd = -1;
-	/* ECONNRESET comes once, before messages of a child that died later. */
-	do
-		n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
-	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
-	c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-	if (n > 0 && m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-		close_at_exit(fd);
-		*fd = -1;
-		return -EPROTO;
-	}
-	return n < 0 ? -errno : n;
-}
 
 /* ---- the child ---- */
 
@@ -130,11 +80,11 @@ static bool send_answer(int socket, uint32_t number, const struct buf *answer)
 	cleanup(close_at_exit) int fd = -1;
 
 	if (answer->len <= INLINE_MAX)
-		return send_parts(socket, 0, &head, sizeof(head), answer->data, answer->len, -1) ==
-		       0;
+		return message_send(socket, 0, &head, sizeof(head), answer->data, answer->len,
+				    -1) == 0;
 	head.is_in_memfd = true;
 	fd = put_in_memfd(answer);
-	return fd >= 0 && send_parts(socket, 0, &head, sizeof(head), NULL, 0, fd) == 0;
+	return fd >= 0 && message_send(socket, 0, &head, sizeof(head), NULL, 0, fd) == 0;
 }
 
 /* A wish and its file; one at a time. */
@@ -147,7 +97,7 @@ static int receive_file(int socket, struct file_mapping *out)
 {
 	int32_t result = -EPROTO;
 	cleanup(close_at_exit) int fd = -1;
-	ssize_t n = receive(socket, &result, sizeof(result), &fd);
+	ssize_t n = message_receive(socket, &result, sizeof(result), &fd);
 
 	if (n != sizeof(result) || (result >= 0 && fd < 0))
 		_exit(1); /* assay has gone */
@@ -167,7 +117,7 @@ static int open_from_child(struct parser_job *job, const struct buf *wish, struc
 	if (wish->len > WISH_MAX)
 		return -ENAMETOOLONG;
 	pthread_mutex_lock(&files->lock);
-	r = send_parts(files->socket, MSG_DONTWAIT, wish->data, wish->len, NULL, 0, -1);
+	r = message_send(files->socket, MSG_DONTWAIT, wish->data, wish->len, NULL, 0, -1);
 	if (r == 0)
 		r = receive_file(files->socket, out);
 	pthread_mutex_unlock(&files->lock);
@@ -199,7 +149,7 @@ static bool answer_one(int socket, struct child_files *files, uint8_t *room)
 	struct question_head head;
 	struct buf answer = { 0 };
 	int fd;
-	ssize_t n = receive(socket, room, QUESTION_MAX, &fd);
+	ssize_t n = message_receive(socket, room, QUESTION_MAX, &fd);
 	bool is_sent;
 
 	if (n < (ssize_t)sizeof(head))
@@ -261,7 +211,7 @@ static uint64_t timeval_ns(struct timeval t)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_usec * 1000;
 }
 
-static void run_child(uint64_t memory_bytes, int questions, int wishes)
+void parser_child_run(uint64_t memory_bytes, int questions, int wishes)
 {
 	uint8_t *room = xmalloc(QUESTION_MAX);
 	struct child_files files = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -282,34 +232,46 @@ static void run_child(uint64_t memory_bytes, int questions, int wishes)
 
 /* ---- this process ---- */
 
-struct parser_child *parser_child_new(uint64_t memory_bytes)
+struct parser_child *parser_child_new(const struct parser_limits *limits)
 {
 	struct parser_child *p = xcalloc(1, sizeof(*p));
 
-	p->memory_bytes = memory_bytes;
+	p->limits = *limits;
 	p->questions = p->files = -1;
 	p->room = xmalloc(INLINE_MAX + sizeof(struct answer_head));
 	pthread_mutex_init(&p->lock, NULL);
 	return p;
 }
 
+void parser_child_reap(pid_t pid, struct parser_end *out)
+{
+	struct rusage used = { 0 };
+
+	kill(pid, SIGKILL);
+	while (wait4(pid, NULL, 0, &used) < 0 && errno == EINTR)
+		;
+	out->cpu_ns = timeval_ns(used.ru_utime) + timeval_ns(used.ru_stime);
+	out->peak_bytes = (uint64_t)used.ru_maxrss * 1024;
+}
+
 /* Kills the child and counts its cost. */
 static void end_child(struct parser_child *p)
 {
-	struct rusage used;
+	struct parser_end end = { 0 };
 
 	if (!p->pid)
 		return;
 	close_at_exit(&p->questions);
 	close_at_exit(&p->files);
 	p->questions = p->files = -1;
-	kill(p->pid, SIGKILL);
-	while (wait4(p->pid, NULL, 0, &used) < 0 && errno == EINTR)
-		;
+	if (p->is_of_starter)
+		parser_starter_end(p->pid, &end);
+	else
+		parser_child_reap(p->pid, &end);
 	p->pid = 0;
 	p->is_spoilt = false;
-	p->cost.cpu_ns += timeval_ns(used.ru_utime) + timeval_ns(used.ru_stime);
-	p->cost.peak_bytes = MAX(p->cost.peak_bytes, (uint64_t)used.ru_maxrss * 1024);
+	p->cost.cpu_ns += end.cpu_ns;
+	p->cost.peak_bytes = MAX(p->cost.peak_bytes, end.peak_bytes);
 }
 
 void parser_child_end(struct parser_child *p)
@@ -329,6 +291,31 @@ void parser_child_free(struct parser_child *p)
 	free(p);
 }
 
+/* A fork of the starter, if there is one; else of this process. */
+static pid_t start_process(struct parser_child *p, int questions, int files)
+{
+	pid_t pid = parser_starter_start(p->limits.memory_bytes, questions, files);
+
+	p->is_of_starter = pid > 0;
+	if (!p->is_of_starter)
+		pid = fork();
+	if (pid == 0)
+		parser_child_run(p->limits.memory_bytes, questions, files);
+	return pid;
+}
+
+/* The resident memory of the child; 0: it has ended, or nobody needs to know. */
+static uint64_t resident_bytes(const struct parser_child *p)
+{
+	char path[64], line[64];
+	unsigned long long pages = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)p->pid);
+	if (p->limits.kept_bytes && file_read_line(path, line, sizeof(line)))
+		sscanf(line, "%*u %llu", &pages);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static int start_child(struct parser_child *p, struct error *err)
 {
 	int questions[2], files[2] = { -1, -1 };
@@ -336,9 +323,7 @@ static int start_child(struct parser_child *p, struct error *err)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, questions) < 0)
 		return error_errno(err, -errno, "cannot start the parser");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, files) == 0)
-		p->pid = fork();
-	if (p->pid == 0 && files[0] >= 0)
-		run_child(p->memory_bytes, questions[1], files[1]);
+		p->pid = start_process(p, questions[1], files[1]);
 	close(questions[1]);
 	close_at_exit(&files[1]);
 	if (p->pid <= 0) {
@@ -350,6 +335,7 @@ static int start_child(struct parser_child *p, struct error *err)
 	p->questions = questions[0];
 	p->files = files[0];
 	p->cost.n_started++;
+	p->first_bytes = resident_bytes(p);
 	return 0;
 }
 
@@ -365,7 +351,7 @@ static bool serve_wish(struct parser_child *p, const struct parser_question *q)
 	cleanup(close_at_exit) int none = -1;
 	struct file_mapping file = { 0 };
 	bool is_trusted = false;
-	ssize_t n = receive(p->files, p->room, WISH_MAX, &none);
+	ssize_t n = message_receive(p->files, p->room, WISH_MAX, &none);
 	struct reader wish = reader_over(p->room, n > 0 ? (size_t)n : 0);
 	int32_t result;
 	int r;
@@ -378,8 +364,8 @@ static bool serve_wish(struct parser_child *p, const struct parser_question *q)
 	if (result >= 0 && !is_elf(&file))
 		result = -EACCES;
 	p->is_spoilt |= result >= 0 && !is_trusted && q->is_trusted;
-	r = send_parts(p->files, MSG_DONTWAIT, &result, sizeof(result), NULL, 0,
-		       result < 0 ? -1 : file_descriptor(&file));
+	r = message_send(p->files, MSG_DONTWAIT, &result, sizeof(result), NULL, 0,
+			 result < 0 ? -1 : file_descriptor(&file));
 	file_unmap(&file);
 	return r == 0;
 }
@@ -432,7 +418,7 @@ static int take_answer(struct parser_child *p, uint32_t number, struct parser_an
 {
 	struct answer_head head;
 	cleanup(close_at_exit) int fd = -1;
-	ssize_t n = receive(p->questions, p->room, INLINE_MAX + sizeof(head), &fd);
+	ssize_t n = message_receive(p->questions, p->room, INLINE_MAX + sizeof(head), &fd);
 	uint8_t *copy;
 
 	if (n <= 0)
@@ -479,8 +465,8 @@ static int check_question(const struct parser_question *q, struct error *err)
 static int send_question(struct parser_child *p, const struct parser_question *q)
 {
 	const struct question_head head = { p->number + 1, deadline_of(q), q->row->run };
-	int r = send_parts(p->questions, MSG_DONTWAIT, &head, sizeof(head), q->request->data,
-			   q->request->len, q->file ? file_descriptor(q->file) : -1);
+	int r = message_send(p->questions, MSG_DONTWAIT, &head, sizeof(head), q->request->data,
+			     q->request->len, q->file ? file_descriptor(q->file) : -1);
 
 	p->number += r == 0;
 	return r;
@@ -537,8 +523,18 @@ static void follow_asker(const struct parser_child *p)
 {
 	int own = getpriority(PRIO_PROCESS, 0);
 
-	if (getpriority(PRIO_PROCESS, (id_t)p->pid) != own)
+	if (getpriority(PRIO_PROCESS, (id_t)p->pid) == own)
+		return;
+	if (p->is_of_starter)
+		parser_starter_hurry(p->pid, own);
+	else
 		setpriority(PRIO_PROCESS, (id_t)p->pid, own);
+}
+
+/* It keeps the memory that it freed (keep_freed_memory()). */
+static bool holds_much(const struct parser_child *p)
+{
+	return resident_bytes(p) > p->first_bytes + p->limits.kept_bytes;
 }
 
 static size_t ask_child(struct parser_child *p, struct asking *a, struct parser_result *results)
@@ -557,7 +553,7 @@ static size_t ask_child(struct parser_child *p, struct asking *a, struct parser_
 		is_over = r < 0 || p->is_spoilt;
 		a->done++;
 	} while (!is_over && a->done < a->n && check_question(&a->q[a->done], NULL) == 0);
-	if (is_over)
+	if (is_over || (p->limits.kept_bytes && holds_much(p)))
 		end_child(p);
 	return a->done;
 }

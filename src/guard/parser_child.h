@@ -13,8 +13,12 @@
 
 struct parser_child;
 
-/* `memory_bytes`: that it may use, beside the memory of this process. */
-struct parser_child *parser_child_new(uint64_t memory_bytes);
+struct parser_limits {
+	uint64_t memory_bytes; /* that it may use, beside the memory that it starts with */
+	uint64_t kept_bytes;   /* it ends after a question that leaves it with more; 0: it stays */
+};
+
+struct parser_child *parser_child_new(const struct parser_limits *limits);
 void parser_child_free(struct parser_child *p); /* NULL is fine. Ends it. */
 
 /*
@@ -35,3 +39,14 @@ void parser_child_look(struct parser_child *p, struct parser_cost *out);
 
 /* For tests: the process id; 0: none runs. */
 int parser_child_pid(struct parser_child *p);
+
+/* ---- for the starter (guard/parser_starter.h) ---- */
+
+/* In a new process: answers questions from the socket until it closes. Does not return. */
+void parser_child_run(uint64_t memory_bytes, int questions, int wishes);
+
+/* Kills a child of this process, and waits for it. */
+struct parser_end {
+	uint64_t cpu_ns, peak_bytes;
+};
+void parser_child_reap(pid_t pid, struct parser_end *out);

@@ -22,7 +22,8 @@ int sandbox_give_up_rights(struct error *err);
  *     there is such a user;
  *   - may have `memory_bytes` of memory more than it has now; files that it maps do not count;
  *   - has the system calls that reading of open files and computing need (seccomp). Others fail:
- *     opens with EACCES, the rest with EPERM. It can make threads, but no processes;
+ *     opens with EACCES, the rest with EPERM. It can make threads, but no processes, and can send
+ *     signals to itself only;
  *   - can't be traced by its user.
  *
  * There must be one thread. 0 or a negative errno; then the process must end.

@@ -56,7 +56,7 @@ hostile_tar() {
 	cat >"$OPEN/bin/tar" <<-END
 		#!/bin/sh
 		exec 3>&2 2>/dev/null
-		grep -E '^(Uid|CapPrm|CapEff|NoNewPrivs):' /proc/self/status >&3
+		grep -E '^(Uid|CapPrm|CapEff|CapBnd|NoNewPrivs):' /proc/self/status >&3
 		echo "links \$(grep -c : /proc/self/net/dev)" >&3
 		echo x >"$OPEN/all/written" && echo "wrote outside" >&3
 		exec 2>&3 3>&-
@@ -81,13 +81,13 @@ hostile_tar() {
 		assay report -i a.tar.zst -l --symbol-cache "" >after 2>facts
 	diff before after
 	grep -qx "Uid:	54322	54322	54322	54322" facts
-	[ "$(grep -c "^Cap.*	0000000000000000$" facts)" = 2 ]
+	[ "$(grep -c "^Cap.*	0000000000000000$" facts)" = 3 ]
 	grep -qx "NoNewPrivs:	1" facts
 	grep -qx "links 1" facts
 	# Without the user, too, but as root.
 	PATH=$OPEN/bin:$PATH assay report -i a.tar.zst -l --symbol-cache "" >after 2>facts
 	diff before after
-	[ "$(grep -c "^Cap.*	0000000000000000$" facts)" = 2 ]
+	[ "$(grep -c "^Cap.*	0000000000000000$" facts)" = 3 ]
 	run assay doctor -v
 	[[ "$output" == *"Landlock"* ]] || skip "no Landlock here"
 	[ ! -e "$OPEN/all/written" ]

@@ -10,7 +10,7 @@ teardown() {
 	[[ -n ${BATS_TEST_COMPLETED-} ]] || cat daemon.log d/log 2>/dev/null || true
 	end_test
 	kill_daemon_of d
-	[ -z "${OPEN-}" ] || rm -rf "$OPEN"
+	rm -rf ${OPEN:+"$OPEN"} ${OTHER:+"$OTHER"}
 }
 
 # The value of a field of /proc/PID/status.
@@ -153,20 +153,20 @@ has_parts_of_root() {
 }
 
 # What an attacker can do in each of the processes; tests/programs/intruder.c is his code.
-@test "nobody who takes over the daemon, its keeper, its opener or its upkeep gets further" {
+@test "nobody who takes over the daemon or one of its processes gets further" {
 	need_daemon
 	[ -e "$PROGRAMS/intruder.so" ] || skip "a build with sanitizers has no intruder"
 	rm -f /tmp/assay-intruder
 	with_users env LD_PRELOAD="$PROGRAMS/intruder.so" ASSAY_DAEMON_PACE=settle=1,part=1,upkeep=1 \
 		assay daemon --session-dir d -e cpu-clock --max-cpu 0 --metrics-listen 0
 	ask d status >/dev/null
-	for process in daemon keeper opener upkeep; do
+	for process in daemon keeper opener upkeep starter; do
 		wait_for said "intruder: $process exec"
 	done
 	grep intruder daemon.log
 	run grep SUCCEEDED daemon.log
 	[ "$status" = 1 ]
-	for process in daemon upkeep; do
+	for process in daemon upkeep starter; do
 		[ "$(grep "intruder: $process " daemon.log | sort -u | wc -l)" = 8 ]
 	done
 	for process in keeper opener; do
@@ -178,6 +178,92 @@ has_parts_of_root() {
 	end_daemon
 	run grep -E "upkeep: |error" daemon.log
 	[ "$status" = 1 ]
+}
+
+# The parsers of the daemon, which the starter has started.
+parsers_of() {
+	pgrep -P "$(pgrep -P "$daemon" -x assay-starter)" -x assay-parser
+}
+
+# A parser may end while it is looked at.
+has_parser_of() { # USER
+	local parser none=0000000000000000
+	parser=$(parsers_of | head -1)
+	[ -n "$parser" ] && [ "$(awk '/^(Uid|Gid|Groups|Cap(Inh|Prm|Eff|Amb)|NoNewPrivs|Seccomp):/ { $1 = $1; print }' "/proc/$parser/status")" = "\
+$(printf '%s\n' "Uid: $1 $1 $1 $1" "Gid: $1 $1 $1 $1" Groups: \
+		"CapInh: $none" "CapPrm: $none" "CapEff: $none" "CapAmb: $none" 'NoNewPrivs: 1' 'Seccomp: 2')" ]
+}
+
+@test "a daemon of root has parsers of the user assay-parser, without rights" {
+	need_daemon
+	run_private
+	with_users assay daemon --session-dir d -e cpu-clock --max-cpu 0 -F "$(at_most 499)"
+	wait_for has_parser_of 54322
+	has_exactly "$(pgrep -P "$daemon" -x assay-starter)" 54322 0
+	[ "$(status_of d .helpers.starter.pid)" = "$(pgrep -P "$daemon" -x assay-starter)" ]
+	[ "$(status_of d '.helpers.parsers | .questions > 0 and .started > 0 and .died == 0')" = true ]
+	[ -z "$(pgrep -P "$daemon" -x assay-parser)" ]
+	end_daemon
+	[ -z "$(pgrep -u 54322)" ]
+}
+
+has_died() {
+	[ "$(status_of d .helpers.parsers.died)" -ge 1 ]
+}
+
+# A program of nobody that is no other's copy.
+runs_another() { # NAME
+	local file=$OPEN/another-$1
+	cp "$OPEN/private" "$file"
+	echo "$1" >>"$file"
+	chown nobody "$file"
+	background setpriv --reuid=nobody --regid=nogroup --clear-groups "$file" 1000s
+}
+
+# Caps as in assay.service. The parsers are of the daemon's user then, because nobody could change it.
+@test "a daemon that systemd starts as user assay has parsers without rights, too" {
+	need_daemon
+	run_private
+	OTHER=$(mktemp -d)
+	chown 54321:54321 "$OTHER"
+	local caps=+perfmon,+bpf,+sys_ptrace,+dac_read_search,+syslog,+ipc_lock
+	run_daemon setpriv --reuid=54321 --regid=54321 --clear-groups --inh-caps="-all,$caps" --ambient-caps="-all,$caps" \
+		--bounding-set="-all,$caps" env XDG_CACHE_HOME="$OTHER/cache" \
+		"$ASSAY_BUILD/assay" daemon --session-dir "$OTHER/d" -e cpu-clock --max-cpu 0 -F "$(at_most 499)"
+	wait_for has_parser_of 54321
+	[ "$(status_of "$OTHER/d" '.helpers.parsers | .questions > 0 and .died == 0')" = true ]
+	end_daemon
+}
+
+tells_of_unparsed() {
+	ask d dump
+	[ "$(fact d '.losses."file-unparsed"')" -ge 1 ]
+}
+
+has_parsed() {
+	[ "$(status_of d .helpers.parsers.questions)" -gt "$1" ]
+}
+
+@test "a file that a daemon's parser dies of costs that file, and a starter that is killed costs nothing" {
+	need_daemon
+	[ -e "$PROGRAMS/parser_trouble.so" ] || skip "a build with sanitizers has no such module"
+	run_private
+	runs_another bad
+	with_users env LD_PRELOAD="$PROGRAMS/parser_trouble.so" PARSER_TROUBLE=die \
+		PARSER_BYTES="$(stat -c %s "$OPEN/another-bad")" \
+		assay daemon --session-dir d -e cpu-clock --max-cpu 0 -F "$(at_most 499)"
+	wait_for has_died
+	wait_for tells_of_unparsed
+	# The next one answers.
+	before=$(status_of d .helpers.parsers.questions)
+	runs_another second
+	wait_for has_parsed "$before"
+	# Without a starter, the daemon starts parsers itself.
+	kill -9 "$(pgrep -P "$daemon" -x assay-starter)"
+	before=$(status_of d .helpers.parsers.questions)
+	runs_another third
+	wait_for has_parsed "$before"
+	end_daemon
 }
 
 knows_build_id() {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parser process: it answers, it has no rights, and its death harms nobody. */
 #include "guard/parser_child.h"
+#include "guard/parser_starter.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -20,7 +21,7 @@ static struct parser_child *new_parser(void)
 {
 	if (prctl(PR_GET_SECCOMP) < 0)
 		skip_because("no seccomp here: an emulator");
-	return parser_child_new(256 << 20);
+	return parser_child_new(&(struct parser_limits){ .memory_bytes = 256 << 20 });
 }
 
 static int parser_child_ask(struct parser_child *p, const struct parser_question *q,
@@ -182,8 +183,8 @@ static void a_child_that_eats_memory_is_replaced(void **state)
 
 static void a_child_has_no_rights(void **state)
 {
-	static const uint32_t wanted[] = { EACCES, EACCES, EPERM, EPERM, EPERM,
-					   EPERM,  EPERM,  EPERM, EPERM, 0 };
+	static const uint32_t wanted[] = { EACCES, EACCES, EPERM, EPERM, EPERM, EPERM,
+					   EPERM,  EPERM,  EPERM, EPERM, EPERM, 0 };
 	struct parser_child *p = new_parser();
 	struct buf request = { 0 };
 	const struct parser_question q = { .row = &rows[TRY_ALL], .request = &request };
@@ -239,6 +240,86 @@ static void memory_is_limited(void **state)
 	assert_int_equal(*(const uint32_t *)(const void *)answer.bytes, EPERM);
 	parser_answer_fini(&answer);
 	parser_child_free(p);
+}
+
+static void a_child_that_keeps_much_memory_ends(void **state)
+{
+	struct parser_child *p;
+	struct parser_answer answer;
+
+	(void)state;
+	parser_child_free(new_parser());
+	p = parser_child_new(&(struct parser_limits){ 256 << 20, 8 << 20 });
+	check_echo(p);
+	assert_true(parser_child_pid(p) > 0);
+	assert_int_equal(ask_number(p, REPEAT, 1 << 20, &answer), 0);
+	parser_answer_fini(&answer);
+	assert_true(parser_child_pid(p) > 0);
+	assert_int_equal(ask_number(p, REPEAT, 24 << 20, &answer), 0);
+	parser_answer_fini(&answer);
+	assert_int_equal(parser_child_pid(p), 0);
+	assert_int_equal(parser_child_cost(p).n_died, 0);
+	check_echo(p);
+	parser_child_free(p);
+}
+
+/* In a process of its own, as a daemon has: the starter and the limits stay for good. */
+static void use_a_starter(void)
+{
+	struct file_mapping file = { .uid = 4711 };
+	struct parser_answer answer;
+	struct buf request = { 0 };
+	struct parser_question q = { .row = &rows[MAP_MUCH], .request = &request };
+	pid_t starter;
+
+	parser_use_children(256 << 20);
+	parser_be_modest();
+	starter = parser_starter_begin(NULL);
+	assert_true(starter > 0);
+	check_echo(NULL);
+	/* They are no children of this process but the starter. */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), 0);
+	assert_int_equal(parser_cost().n_running, 1);
+	assert_true(parser_cost().peak_bytes > 0);
+	/* Trusted files may use more than those of strangers. */
+	buf_u64(&request, 100 << 20);
+	write_file("subject", "abc");
+	assert_int_equal(hold_file("subject", &file), 0);
+	for (int is_trusted = 0; is_trusted < 2; is_trusted++) {
+		q.file = &file;
+		q.is_trusted = is_trusted;
+		assert_int_equal(parser_ask(&q, &answer, NULL), 0);
+		assert_int_equal(*(const uint32_t *)(const void *)answer.bytes,
+				 is_trusted ? 0 : ENOMEM);
+		parser_answer_fini(&answer);
+	}
+	assert_int_equal(ask_number(NULL, DIE, 0, &answer), -EPIPE);
+	check_echo(NULL);
+	assert_int_equal(parser_cost().n_died, 1);
+	/* Without it, this process starts parsers itself. */
+	parser_end_children();
+	assert_int_equal(kill(starter, SIGKILL), 0);
+	parser_starter_finish(starter);
+	check_echo(NULL);
+	parser_end_children();
+	buf_fini(&request);
+	file_unmap(&file);
+}
+
+static void a_starter_starts_children_and_ends_them(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	parser_child_free(new_parser());
+	pid = fork();
+	if (pid == 0) {
+		use_a_starter();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 static int ask_for_file(struct parser_child *p, const char *name, bool is_trusted,
@@ -473,6 +554,8 @@ int main(void)
 		cmocka_unit_test(a_child_has_no_rights),
 		cmocka_unit_test(a_child_shows_its_state_in_proc),
 		cmocka_unit_test(memory_is_limited),
+		cmocka_unit_test(a_child_that_keeps_much_memory_ends),
+		cmocka_unit_test(a_starter_starts_children_and_ends_them),
 		cmocka_unit_test(a_child_reads_files_that_it_is_given),
 		cmocka_unit_test(a_child_that_has_read_a_foreign_file_ends),
 		cmocka_unit_test(threads_wait_for_each_other),

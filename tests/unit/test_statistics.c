@@ -166,7 +166,8 @@ static void json_has_the_known_fields(void **state)
 		"\"helpers_memory_bytes\":3145728,",
 		"\"rights\":{\"uid\":54321,\"seccomp\":true,\"landlock\":4,\"user\":\"assay\"}",
 		"\"helpers\":{\"keeper\":{\"pid\":8,\"cpu_s\":0.1,\"memory_bytes\":1000000},"
-		"\"opener\":{\"pid\":9,\"cpu_s\":0.2,\"memory_bytes\":2145728},\"openers_died\":1,"
+		"\"opener\":{\"pid\":9,\"cpu_s\":0.2,\"memory_bytes\":2145728},"
+		"\"starter\":{\"pid\":11,\"cpu_s\":0.0,\"memory_bytes\":3000},\"openers_died\":1,"
 		"\"parsers\":{\"running\":1,\"started\":3,\"died\":2,\"questions\":7,\"cpu_s\":0.2,"
 		"\"peak_memory_bytes\":5000},\"upkeep_pid\":10}",
 	};
