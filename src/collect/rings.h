@@ -40,7 +40,8 @@ struct rings_config {
 	bool enable_on_exec; /* counting begins when the thread calls execve(2) */
 	bool starts_paused;  /* counters wait for rings_pause(false); the side band does not */
 	bool with_callchain;
-	bool by_thread; /* a ring for each thread instead of each CPU */
+	bool by_thread;       /* a ring for each thread instead of each CPU */
+	bool with_task_times; /* the side band counts the threads' time (rings_each_task_time()) */
 	/*
 	 * For a hardware trace. Times are the kernel's own, not CLOCK_MONOTONIC, because the
 	 * trace's times are converted to them. Context switches of threads are recorded.
@@ -74,6 +75,26 @@ void rings_each_event(const struct rings *r,
  */
 void rings_on_record(struct rings *r, void (*take)(void *context, const void *record, size_t size),
 		     void *context);
+
+/*
+ * Calls back for what accounts of CPU time need, in the order of events: forks, exits and throttled
+ * counters; and with_task_times the CPU time on one CPU of each thread that ends, as far as its
+ * counters were inherited. `id`: of the side band's event that it was inherited from.
+ */
+struct rings_watch {
+	void (*event)(void *context, const struct event *event);
+	void (*ran)(void *context, int32_t pid, int32_t tid, uint64_t id, uint64_t ns);
+	void *context;
+};
+void rings_set_watch(struct rings *r, const struct rings_watch *watch);
+
+/*
+ * with_task_times: the present time of each target thread on each CPU, with that of all threads
+ * that it started.
+ */
+void rings_each_task_time(const struct rings *r,
+			  void (*visit)(void *context, int32_t tid, uint64_t id, uint64_t ns),
+			  void *context);
 
 int rings_enable(struct rings *r, struct error *err);
 

@@ -48,6 +48,7 @@ struct counter_fd {
 	int fd;
 	uint32_t ring;
 	uint32_t counter; /* or RINGS_SIDE_BAND */
+	int32_t tid;      /* of its target; -1: none */
 	uint64_t lost;    /* at the last reading */
 };
 
@@ -84,7 +85,8 @@ struct rings {
 	struct known_event *events; /* by counter; the side band's is the last */
 	void (*take)(void *context, const void *record, size_t size);
 	void *take_context;
-	struct pollfd *polls; /* one a ring, and the caller's */
+	struct rings_watch watch; /* or zeros */
+	struct pollfd *polls;     /* one a ring, and the caller's */
 	uint64_t *fixed_periods;
 	struct rings_tally *tallies; /* by counter */
 	uint64_t merged_ns;          /* time of the last pushed event */

@@ -75,7 +75,7 @@ static const struct option_spec prospect_options[] = {
 	  "clock by this event; assay events lists them",
 	  "Default: the cycles of a processor that is not halted, or the cpu-clock timer where "
 	  "there are no counters." },
-	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text, json or html",
+	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text, json, csv or html",
 	  .choices = PROCESSES_FORMATS },
 	{ 0, "session", "DIR", OPT_STRING, FIELD(session), NULL,
 	  "keep the session in DIR, for assay report and other commands" },
@@ -185,6 +185,7 @@ static int record_once(struct prospect *p, struct error *err)
 		.tids = &none,
 		.whole_machine = p->whole_machine,
 		.cpus = &all,
+		.with_cpu_times = true,
 		.drain_s = (double)p->args.flush / 100,
 	};
 
@@ -351,9 +352,15 @@ static const struct command_section prospect_sections[] = {
 	  "itself, and the samples. User, system, interrupts (_irq_ hard, _softirq_ "
 	  "soft), idle and lost add up to the samples that the kernel delivered. "
 	  "_unresolved_ are samples at addresses that no known mapping "
-	  "covers.\n\n*Summary of processes*: hits of each process and the seconds that "
+	  "covers.\n\n*Account of CPU time*: the samples, and the kernel's own figures "
+	  "of idle, stolen, throttled and lost time. The rows add up to the time of the CPUs. "
+	  "With levels 1 and 2, this is the time of the command and its children. The rest is "
+	  "one row: interrupts off, or between samples.\n\n*Summary of processes*: hits of each "
+	  "process and the seconds that "
 	  "they stand for, of those that reach one of the thresholds. With a timer these "
-	  "are its nanoseconds, with a counter the hits divided by the rate.\n\n*Each "
+	  "are its nanoseconds, with a counter the hits divided by the rate. "
+	  "Beside them are the time that the kernel counted, and the deviation from "
+	  "it.\n\n*Each "
 	  "process*: its user profile and its kernel profile, functions by region "
 	  "(program, library, kernel). Of a stripped file, *low..high* is code between "
 	  "two known functions. Interrupts that came while the process had the "

@@ -426,6 +426,7 @@ static int run_recorder(struct record_setup *s, bool in_kernel, const struct ste
 		.by_thread = s->trace.has_trace && (s->args.trace.per_thread || s->tids.n),
 		.segment_bytes = s->args.segment_bytes,
 		.exact_times = true,
+		.with_cpu_times = true,
 		.argv = s->argv,
 		.pids = &s->pids,
 		.tids = &s->tids,

@@ -54,9 +54,10 @@ static const struct option_spec report_options[] = {
 	  "the tree upside down: functions, below each its callers" },
 	{ 'P', "processes", NULL, OPT_FLAG, FIELD(processes), NULL,
 	  "report the whole run: processes by user, system and interrupt time, then each one",
-	  "It has statistics of the run, a summary of all processes, and the user, "
-	  "kernel and interrupt profile of each process. The last part is the profile of "
-	  "the whole kernel. The format is text, JSON, or with *--html* a page. "
+	  "It has statistics of the run, an account of all CPU time, a summary of all "
+	  "processes with the kernel's times beside the samples, and the user, kernel and "
+	  "interrupt profile of each process. The last part is the profile of "
+	  "the whole kernel. The format is text, JSON, CSV, or with *--html* a page. "
 	  "*prospect*(1) records and shows it at once." },
 	{ 0, "instructions", NULL, OPT_FLAG, FIELD(instructions), NULL,
 	  "with --processes: under each function, show the sampled instructions" },
@@ -211,7 +212,7 @@ static int choose_processes(const struct report_args *args, struct error *err)
 		: args->lines   ? "--lines"
 		: args->inlines ? "--inline"
 				: other;
-	if (strcmp(args->format, "text") != 0 && strcmp(args->format, "json") != 0)
+	if (!strcmp(args->format, "xml"))
 		return error_set(err, -EINVAL, "--format %s does not go with --processes",
 				 args->format);
 	if (args->html)
@@ -381,6 +382,7 @@ static int print_processes(const struct report_args *args, const struct report_o
 	const struct process_report_options o = process_options(args);
 	const struct processes_output output = {
 		.format = args->html ? PROCESSES_HTML : processes_format_find(args->format),
+		.is_csv_raw = csv_is_raw(args->csv),
 		.path = args->html ? args->html : args->output,
 		.wide = args->wide,
 		.no_pager = args->no_pager,

@@ -137,6 +137,49 @@ static void process_html_print_statistics(const struct page *p)
 	fputs("</table>\n", p->out);
 }
 
+/* ---- the account ---- */
+
+static void process_html_print_account(const struct page *p)
+{
+	const struct account *a = &p->r->account;
+
+	fputs("<h2>Account of CPU time</h2>\n", p->out);
+	if (!a->is_known) {
+		fputs("<dl>\n", p->out);
+		fact(p, "not known", a->why);
+		fputs("</dl>\n", p->out);
+		return;
+	}
+	fputs("<table><tr><th>seconds</th><th></th></tr>\n", p->out);
+	for (int i = 0; i < N_ACCOUNT_ROWS; i++)
+		if (a->ns[i] != INT64_MIN)
+			fprintf(p->out, "<tr><td>%.9f</td><td>%s</td></tr>\n",
+				(double)a->ns[i] / 1e9, account_rows[i].title);
+	fprintf(p->out, "<tr class=\"sum\"><td>%.9f</td><td>all</td></tr>\n</table>\n",
+		(double)a->capacity_ns / 1e9);
+	if (!a->times.why)
+		return;
+	fputs("<dl>\n", p->out);
+	fact(p, "no times", a->times.why);
+	fputs("</dl>\n", p->out);
+}
+
+static void process_html_print_kernel_time(const struct page *p, const struct process_row *row)
+{
+	uint64_t ns = process_report_kernel_ns(p->r, row);
+	double percent;
+
+	if (!p->r->account.is_known)
+		return;
+	fputs("<td>", p->out);
+	if (ns != CPU_TIME_UNKNOWN)
+		fprintf(p->out, "%.4f", (double)ns / 1e9);
+	fputs("</td><td>", p->out);
+	if (account_deviation(&p->r->processes, &row->all, ns, &percent))
+		fprintf(p->out, "%+.1f", percent);
+	fputs("</td>", p->out);
+}
+
 /* ---- the summary ---- */
 
 static void process_html_print_summary_row(const struct page *p, const struct process_row *row,
@@ -152,6 +195,7 @@ static void process_html_print_summary_row(const struct page *p, const struct pr
 			fprintf(p->out, "<td>%.4f</td>",
 				processes_seconds(&p->r->processes, &row->by[c]));
 	}
+	process_html_print_kernel_time(p, row);
 	fputs("<td>", p->out);
 	text(p, name);
 	fputs("</td></tr>\n", p->out);
@@ -167,6 +211,8 @@ static void process_html_print_summary(const struct page *p)
 	for (int c = 0; c < N_CONTEXTS; c++)
 		fprintf(p->out, "<th>%s</th>%s", sample_context_names[c],
 			p->has_time ? "<th>seconds</th>" : "");
+	if (r->account.is_known)
+		fputs("<th>kernel's</th><th>deviation %</th>", p->out);
 	fputs("<th>process</th></tr>\n", p->out);
 	for (uint32_t i = 0; i < r->processes.rows.n; i++)
 		if (r->is_shown[i])
@@ -316,6 +362,7 @@ void process_report_print_html(struct process_report *r, FILE *out)
 	process_html_print_title(&p);
 	fputs("</h1>\n", out);
 	process_html_print_statistics(&p);
+	process_html_print_account(&p);
 	process_html_print_summary(&p);
 	if (r->details.n)
 		fputs("<h2>Profiles of processes</h2>\n", out);

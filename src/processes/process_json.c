@@ -81,6 +81,61 @@ static void put_statistics(const struct process_report *r, struct buf *out)
 	buf_u8(out, '}');
 }
 
+static void put_ns(struct buf *out, const char *key, int64_t ns)
+{
+	json_put_key(out, key);
+	buf_printf(out, "%" PRId64, ns);
+}
+
+static void put_account(const struct process_report *r, struct buf *out)
+{
+	const struct account *a = &r->account;
+
+	buf_u8(out, '{');
+	if (!a->is_known) {
+		json_put_text(out, "why", a->why);
+		buf_u8(out, '}');
+		return;
+	}
+	json_put_text(out, "of", a->times.is_machine ? "machine" : "processes");
+	put_ns(out, "wall_ns", (int64_t)a->times.wall_ns);
+	if (a->times.is_machine)
+		json_put_number(out, "cpus", a->times.n_cpus);
+	put_ns(out, "capacity_ns", (int64_t)a->capacity_ns);
+	json_put_key(out, "rows_ns");
+	buf_u8(out, '{');
+	for (int i = 0; i < N_ACCOUNT_ROWS; i++) {
+		if (a->ns[i] != INT64_MIN) {
+			put_ns(out, account_rows[i].key, a->ns[i]);
+			continue;
+		}
+		json_put_key(out, account_rows[i].key);
+		buf_str(out, "null");
+	}
+	buf_u8(out, '}');
+	json_put_number(out, "unsampled_processes", a->n_unsampled);
+	put_ns(out, "unsampled_processes_ns", (int64_t)a->unsampled_ns);
+	if (a->times.why)
+		json_put_text(out, "missing_times", a->times.why);
+	buf_u8(out, '}');
+}
+
+/* The kernel's own time of a process, into an object that is begun. */
+static void put_kernel_time(const struct process_report *r, struct buf *out,
+			    const struct process_row *row)
+{
+	uint64_t ns = process_report_kernel_ns(r, row);
+	double percent;
+
+	if (ns == CPU_TIME_UNKNOWN)
+		return;
+	put_ns(out, "kernel_ns", (int64_t)ns);
+	if (!account_deviation(&r->processes, &row->all, ns, &percent))
+		return;
+	json_put_key(out, "deviation_percent");
+	buf_printf(out, "%.2f", percent);
+}
+
 static void put_instructions(struct process_report *r, struct buf *out, const struct hit_row *hit)
 {
 	struct buf text = { 0 };
@@ -168,6 +223,7 @@ static void process_json_put_process(struct process_report *r, struct buf *out, 
 	buf_printf(out, "%" PRId32, process_pid(&r->processes, row));
 	json_put_text(out, "name", process_name(&r->processes, row));
 	put_contexts(r, out, row);
+	put_kernel_time(r, out, row);
 	for (int part = 0; part < N_PROCESS_PARTS && d; part++) {
 		json_put_key(out, process_parts[part].key);
 		put_part(r, out, &d->parts[part]);
@@ -218,11 +274,14 @@ void process_report_print_json(struct process_report *r, FILE *out)
 	process_json_print_header(r, out);
 	buf_str(&text, ",\n\"statistics\": ");
 	put_statistics(r, &text);
+	buf_str(&text, ",\n\"account\": ");
+	put_account(r, &text);
 	buf_str(&text, ",\n\"processes\": [");
 	process_json_print_processes(r, &text, out);
 	buf_str(&text, "\n],\n\"other\": {");
 	json_put_number(&text, "n", r->n_hidden);
 	put_contexts(r, &text, &r->hidden);
+	put_kernel_time(r, &text, &r->hidden);
 	buf_u8(&text, '}');
 	if (r->options.with_kernel) {
 		buf_str(&text, ",\n\"kernel\": ");

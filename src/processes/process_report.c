@@ -279,6 +279,17 @@ static void row_sum(struct process_row *to, const struct process_row *row)
 	weight_add(&to->unknown, &row->unknown);
 }
 
+uint64_t process_report_kernel_ns(const struct process_report *r, const struct process_row *row)
+{
+	if (!r->account.is_known)
+		return CPU_TIME_UNKNOWN;
+	if (row == &r->hidden)
+		return r->hidden_kernel_ns;
+	if (row == &r->processes.total)
+		return r->account.total_ns;
+	return r->account.kernel_ns[row - r->processes.rows.data];
+}
+
 static void process_report_choose_processes(struct process_report *r)
 {
 	r->is_shown = xcalloc(r->processes.rows.n + 1, sizeof(bool));
@@ -293,6 +304,8 @@ static void process_report_choose_processes(struct process_report *r)
 			continue;
 		}
 		row_sum(&r->hidden, row);
+		if (process_report_kernel_ns(r, row) != CPU_TIME_UNKNOWN)
+			r->hidden_kernel_ns += process_report_kernel_ns(r, row);
 		r->n_hidden++;
 	}
 }
@@ -340,6 +353,7 @@ struct process_report *process_report_new(const struct process_report_options *o
 	r->hidden.process = NO_INDEX;
 	processes_make(&r->processes, profile, processes_first_lane(profile));
 	make_statistics(r);
+	account_make(&r->account, &r->processes, r->statistics.filtered > 0);
 	process_report_choose_processes(r);
 	make_records(r, &records);
 	if (records.n)
@@ -364,6 +378,7 @@ void process_report_free(struct process_report *r)
 		free(r->code_errors[i]);
 	free(r->code_errors);
 	code_files_free(r->code);
+	account_fini(&r->account);
 	processes_fini(&r->processes);
 	vec_fini(&r->details);
 	vec_fini(&r->regions);

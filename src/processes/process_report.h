@@ -3,12 +3,14 @@
  * The process report: the work of the machine, by process.
  *
  *	statistics of the run    samples by context, losses, cost
+ *	account of CPU time      samples and the kernel's own figures, up to all time (account.h)
  *	summary of processes     hits and time of each, by context
  *	each process             its user profile, its kernel profile, and the interrupts that came
  *	                         while it had the CPU; functions by region
  *	the kernel               the kernel time of all processes
  *
- *	struct process_report (here) --> process_text.c, process_json.c, process_html.c
+ *	struct process_report (here) --> process_text.c, process_json.c, process_csv.c,
+ *process_html.c
  *
  * The formats show the same rows. The rows below a row and their "other" always add up to that row.
  * With several events, the report is of the first selected one (processes_first_lane()).
@@ -16,6 +18,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "processes/account.h"
 #include "profile/processes.h"
 #include "report/formats.h"
 #include "report/report.h"
@@ -112,9 +115,11 @@ struct process_report {
 	struct process_report_options options;
 	struct processes processes;
 	struct run_statistics statistics;
+	struct account account;
 	bool *is_shown; /* by row of `processes`; always true for the idle task */
 	uint32_t n_shown, n_hidden;
 	struct process_row hidden; /* the sum of the hidden rows */
+	uint64_t hidden_kernel_ns; /* the known ones of them */
 	VEC(struct process_detail) details;
 	struct hit_part kernel;
 	VEC(struct hit_region) regions;
@@ -170,7 +175,14 @@ const char *process_report_image(const struct process_report *r, uint32_t image)
 const char *process_report_symbol(const struct process_report *r, uint32_t function,
 				  char scratch[static KEY_TEXT_SIZE]);
 
+/*
+ * The kernel's own time of a row of the summary: of one of `processes.rows`, of `hidden`, or of
+ * the total. CPU_TIME_UNKNOWN.
+ */
+uint64_t process_report_kernel_ns(const struct process_report *r, const struct process_row *row);
+
 /* The formats. A write that fails is left to the stream's error flag. */
 void process_report_print_text(struct process_report *r, const struct text_style *style, FILE *out);
 void process_report_print_json(struct process_report *r, FILE *out);
+void process_report_print_csv(const struct process_report *r, bool is_raw, FILE *out);
 void process_report_print_html(struct process_report *r, FILE *out);

@@ -181,39 +181,109 @@ static void process_text_print_statistics(struct page *p)
 	buf_fini(&text);
 }
 
+/* ---- the account ---- */
+
+/* Tenths of milliseconds: the printed rows add up to the printed sum. */
+static int64_t rounded(int64_t ns)
+{
+	return (ns + (ns < 0 ? -50000 : 50000)) / 100000;
+}
+
+static void print_account_row(struct page *p, const char *title, int64_t tenths, int64_t sum)
+{
+	buf_printf(&p->line, "  %12.4f  %6.2f  ", (double)tenths / 1e4,
+		   sum ? 100.0 * (double)tenths / (double)sum : 0);
+	process_text_put_name(p, title, 24, STYLE_NONE);
+	process_text_end_line(p);
+}
+
+static void print_account_rows(struct page *p)
+{
+	const struct account *a = &p->r->account;
+	int64_t sum = rounded((int64_t)a->capacity_ns), rest = sum;
+
+	buf_printf(&p->line, "  %12s  %6s", "seconds", "%");
+	process_text_end_line(p);
+	for (int i = 0; i < N_ACCOUNT_ROWS; i++) {
+		int64_t tenths = i == ACCOUNT_UNSEEN ? rest : rounded(a->ns[i]);
+
+		if (a->ns[i] == INT64_MIN)
+			continue;
+		rest -= tenths;
+		if (tenths || i == ACCOUNT_UNSEEN)
+			print_account_row(p, account_rows[i].title, tenths, sum);
+	}
+	print_account_row(p,
+			  a->times.is_machine ? "all: the time of the CPUs"
+					      : "all: the time of the processes",
+			  sum, sum);
+}
+
+static void process_text_print_account(struct page *p)
+{
+	const struct account *a = &p->r->account;
+	struct buf text = { 0 };
+
+	process_text_print_heading(p, "Account of CPU time");
+	if (!a->is_known) {
+		print_fact(p, "not known", a->why);
+		return;
+	}
+	print_account_rows(p);
+	for (int i = 0; i < N_ACCOUNT_ROWS; i++)
+		if (a->ns[i] == INT64_MIN && (a->times.is_machine || i == ACCOUNT_THROTTLED))
+			buf_printf(&text, "%s%s", text.len ? "; " : "", account_rows[i].title);
+	print_fact(p, "unmeasured", buf_cstr(&text));
+	text.len = 0;
+	if (a->times.why)
+		print_fact(p, "no times", a->times.why);
+	if (a->n_unsampled)
+		buf_printf(&text, "%" PRIu64 " processes without a sample had %.4f s",
+			   a->n_unsampled, (double)a->unsampled_ns / 1e9);
+	print_fact(p, "unsampled", buf_cstr(&text));
+	buf_fini(&text);
+}
+
 /* ---- the summary ---- */
 
 /* Columns before the name, in their order; the highest rank goes first where there is no room. */
 struct summary_column {
 	const char *title;
-	int context; /* -1: the process id */
+	int context; /* or one of these */
 	bool is_time;
 	int rank; /* 0: never goes */
 };
 
+enum { COLUMN_PID = -1, COLUMN_KERNEL_TIME = -2, COLUMN_DEVIATION = -3 };
+
 static const struct summary_column columns[] = {
-	{ "pid", -1, false, 6 },
-	{ "user", CONTEXT_USER, false, 0 },
-	{ "time", CONTEXT_USER, true, 5 },
-	{ "system", CONTEXT_SYSTEM, false, 0 },
-	{ "time", CONTEXT_SYSTEM, true, 5 },
-	{ "irq", CONTEXT_IRQ, false, 4 },
-	{ "time", CONTEXT_IRQ, true, 2 },
-	{ "softirq", CONTEXT_SOFTIRQ, false, 4 },
-	{ "time", CONTEXT_SOFTIRQ, true, 2 },
-	{ "idle", CONTEXT_IDLE, false, 3 },
-	{ "time", CONTEXT_IDLE, true, 1 },
+	{ "pid", COLUMN_PID, false, 6 },         { "user", CONTEXT_USER, false, 0 },
+	{ "time", CONTEXT_USER, true, 5 },       { "system", CONTEXT_SYSTEM, false, 0 },
+	{ "time", CONTEXT_SYSTEM, true, 5 },     { "irq", CONTEXT_IRQ, false, 4 },
+	{ "time", CONTEXT_IRQ, true, 2 },        { "softirq", CONTEXT_SOFTIRQ, false, 4 },
+	{ "time", CONTEXT_SOFTIRQ, true, 2 },    { "idle", CONTEXT_IDLE, false, 3 },
+	{ "time", CONTEXT_IDLE, true, 1 },       { "kernel's", COLUMN_KERNEL_TIME, true, 3 },
+	{ "dev. %", COLUMN_DEVIATION, true, 2 },
 };
 #define HIGHEST_RANK 7 /* above all: nothing has gone */
 
 static void process_text_put_cell(const struct process_report *r, const struct summary_column *c,
 				  const struct process_row *row, struct buf *out)
 {
+	uint64_t kernel_ns = process_report_kernel_ns(r, row);
+	double percent;
+
 	if (c->context >= 0 && c->is_time)
 		put_fixed(out, 0, processes_seconds(&r->processes, &row->by[c->context]), 4);
 	else if (c->context >= 0)
 		buf_printf(out, "%" PRIu64, row->by[c->context].samples);
-	else if (row->process != NO_INDEX && process_pid(&r->processes, row) >= 0)
+	else if (c->context == COLUMN_KERNEL_TIME && kernel_ns != CPU_TIME_UNKNOWN)
+		put_fixed(out, 0, (double)kernel_ns / 1e9, 4);
+	else if (c->context == COLUMN_DEVIATION &&
+		 account_deviation(&r->processes, &row->all, kernel_ns, &percent))
+		buf_printf(out, "%+.1f", percent);
+	else if (c->context == COLUMN_PID && row->process != NO_INDEX &&
+		 process_pid(&r->processes, row) >= 0)
 		buf_printf(out, "%" PRId32, process_pid(&r->processes, row));
 }
 
@@ -221,6 +291,8 @@ static bool says_something(const struct process_report *r, const struct summary_
 {
 	if (c->is_time && r->processes.basis == TIME_NONE)
 		return false;
+	if (c->context < COLUMN_PID)
+		return r->account.is_known;
 	return c->context < 0 || c->context == CONTEXT_USER || c->context == CONTEXT_SYSTEM ||
 	       r->processes.total.by[c->context].samples;
 }
@@ -466,6 +538,7 @@ void process_report_print_text(struct process_report *r, const struct text_style
 	header_print(&r->head, style, out);
 	/* The header ends with an empty line, as every section begins with one. */
 	process_text_print_statistics(&p);
+	process_text_print_account(&p);
 	process_text_print_summary(&p);
 	vec_foreach (&r->details, d)
 		process_text_print_detail(&p, d);

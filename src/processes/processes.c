@@ -10,6 +10,8 @@ enum processes_format processes_format_find(const char *name)
 {
 	if (!strcmp(name, "html"))
 		return PROCESSES_HTML;
+	if (!strcmp(name, "csv"))
+		return PROCESSES_CSV;
 	return strcmp(name, "json") ? PROCESSES_TEXT : PROCESSES_JSON;
 }
 
@@ -44,6 +46,8 @@ int processes_print(struct process_report *r, const struct processes_output *o, 
 	};
 	if (is_text)
 		process_report_print_text(r, &style, out.file);
+	else if (o->format == PROCESSES_CSV)
+		process_report_print_csv(r, o->is_csv_raw, out.file);
 	else
 		process_report_print_json(r, out.file);
 	return output_close(&out, err);

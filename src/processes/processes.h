@@ -4,13 +4,14 @@
 
 #include "processes/process_report.h"
 
-enum processes_format { PROCESSES_TEXT, PROCESSES_JSON, PROCESSES_HTML };
-#define PROCESSES_FORMATS "text|json|html"
+enum processes_format { PROCESSES_TEXT, PROCESSES_JSON, PROCESSES_CSV, PROCESSES_HTML };
+#define PROCESSES_FORMATS "text|json|csv|html"
 
 struct processes_output {
 	enum processes_format format;
 	const char *path;    /* NULL: standard output */
 	bool wide, no_pager; /* of text */
+	bool is_csv_raw;     /* base/csv.h */
 };
 
 /* Of PROCESSES_FORMATS. */

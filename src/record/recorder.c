@@ -26,6 +26,7 @@
 #include "guard/parser.h"
 #include "machine/proc.h"
 #include "pipeline/ext.h"
+#include "record/cpu_account.h"
 #include "record/in_kernel.h"
 #include "record/pid_namespace.h"
 #include "record/raw.h"
@@ -336,6 +337,8 @@ static int record_loop(struct recorder *r, struct error *err)
 				error_errno(err, e, "cannot write %s", c->raw);
 		}
 		pipeline_advance(r->pipeline, safe);
+		if (r->cpu_account)
+			cpu_account_turn(r->cpu_account);
 		if (!e)
 			e = serve_control(r, err);
 		if (!r->is_ended && c->duration_s > 0 &&
@@ -509,6 +512,8 @@ static int recorder_finish(struct recorder *r, struct error *err)
 	if (r->sampler)
 		sampler_disable(r->sampler);
 	rings_disable(r->rings);
+	if (r->cpu_account)
+		cpu_account_end(r->cpu_account);
 	real_time_guard_end(&r->real_time);
 	recorder_stop_trace(r);
 	end_ns = clock_monotonic_ns();
@@ -533,6 +538,8 @@ static int recorder_finish(struct recorder *r, struct error *err)
 	out->duration_ns = end_ns - r->start_ns;
 	/* a failed reading at the end is the error to report; all that was read is kept */
 	e = pipeline_close(take_ptr(r->pipeline), &end, &out->counts, e_read < 0 ? NULL : err);
+	if (r->cpu_account && !r->was_steered && e >= 0)
+		e = cpu_account_write(r->cpu_account, r->dir, e_read < 0 ? NULL : err);
 	out->size_bytes = r->written_bytes + file_tree_bytes(r->dir);
 	out->aux_bytes = r->aux ? aux_bytes(r->aux) : 0;
 	out->n_truncated = r->raw ? raw_truncated(r->raw) : 0;
@@ -551,6 +558,7 @@ static void recorder_fini(struct recorder *r)
 		child_abandon(&r->child);
 	recorder_close_trace(r);
 	raw_abandon(r->raw);
+	cpu_account_free(r->cpu_account);
 	in_kernel_free(r->in_kernel);
 	pid_namespace_free(r->pid_namespace);
 	sampler_close(r->sampler);

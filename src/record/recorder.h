@@ -73,7 +73,8 @@ struct recorder_config {
 	const char *names_dir; /* as in struct pipeline_config */
 	uint64_t segment_bytes, table_bytes; /* as in struct session_info */
 	bool exact_times, writes_behind;     /* likewise */
-	uint64_t keep_ns, keep_bytes;        /* raw: only the last samples (record/raw.h); 0: all */
+	bool with_cpu_times; /* the kernel's own, beside the samples (record/cpu_account.h) */
+	uint64_t keep_ns, keep_bytes; /* raw: only the last samples (record/raw.h); 0: all */
 	const char *raw; /* a perf.data file to write instead of a session (record/raw.h); NULL */
 	char *const *raw_argv; /* its command line */
 	/* Of a counter that traces (needs `raw`); sizes in bytes, 0: as in collect/aux.h. */

@@ -22,6 +22,7 @@
 #include "pipeline/ext.h"
 #include "pipeline/off_cpu.h"
 #include "pipeline/session_dir.h"
+#include "record/cpu_account.h"
 #include "record/in_kernel.h"
 #include "record/interpreter.h"
 #include "record/pid_namespace.h"
@@ -209,6 +210,33 @@ static int open_raw(struct recorder *r, struct error *err)
 	return e;
 }
 
+bool recorder_has_account(const struct recorder *r)
+{
+	const struct recorder_config *c = r->config;
+
+	return c->with_cpu_times && !c->raw && !c->cgroup && !c->filter && !c->by_thread &&
+	       !c->tids->n && !recorder_has_trace(r);
+}
+
+static void begin_account(struct recorder *r)
+{
+	const struct recorder_config *c = r->config;
+	const struct cpu_account_config config = {
+		.is_machine = c->whole_machine,
+		.has_all_cpus = !c->cpus->n,
+		.has_throttles = !c->in_kernel,
+		.cpus = &r->cpus,
+		.pids = c->pids->data,
+		.n_pids = c->pids->n,
+		.tids = r->tids.data,
+		.n_tids = r->tids.n,
+		.rings = r->rings,
+	};
+
+	if (recorder_has_account(r))
+		r->cpu_account = cpu_account_begin(&config);
+}
+
 static int open_rings(struct recorder *r, struct error *err)
 {
 	const struct recorder_config *c = r->config;
@@ -227,6 +255,7 @@ static int open_rings(struct recorder *r, struct error *err)
 		.cgroup_fd = r->cgroup_fd,
 		.inherit = !c->by_thread && (is_command_target(c) || c->pids->n),
 		.by_thread = c->by_thread,
+		.with_task_times = recorder_has_account(r) && !c->whole_machine,
 		.for_trace = recorder_has_trace(r),
 		.enable_on_exec = is_command_target(c),
 		.starts_paused = c->starts_disabled,
@@ -470,6 +499,8 @@ static int scan_running(struct recorder *r, struct error *err)
 	struct event_sink *sink;
 	int e = 0;
 
+	if (!c->in_kernel)
+		begin_account(r);
 	if (!is_command_target(c))
 		e = rings_enable(r->rings, err);
 	if (!e)
@@ -485,6 +516,8 @@ static int scan_running(struct recorder *r, struct error *err)
 			e = proc_scan_process("/proc", r->tids.data[i], 0, sink);
 	if (e < 0)
 		return error_errno(err, e, "cannot read the processes in /proc");
+	if (c->in_kernel)
+		begin_account(r);
 	/* last, because its raw stacks need a reader; the side band already runs */
 	if (r->sampler && e >= 0 && !r->is_paused)
 		e = recorder_start_sampler(r, err);

@@ -16,6 +16,7 @@
 #include "record/child.h"
 #include "record/recorder.h"
 
+struct cpu_account;
 struct in_kernel;
 struct raw_recording;
 struct raw_trace;
@@ -47,7 +48,8 @@ struct recorder {
 	struct in_kernel *in_kernel;
 	struct raw_recording *raw; /* NULL: a session is recorded */
 	struct host host;
-	struct ext_session *ext; /* NULL: no counter is of an extended feature */
+	struct cpu_account *cpu_account; /* NULL: none */
+	struct ext_session *ext;         /* NULL: no counter is of an extended feature */
 	uint64_t start_ns;
 	uint64_t counting_ns; /* start of the counters, and of --duration */
 	uint64_t sampling_ns; /* last attachment of the in-kernel sampler */
@@ -83,6 +85,13 @@ bool has_pid_target(const struct recorder_config *c);
 /* Moves the sources' data up to now into the pipeline. */
 int recorder_drain(struct recorder *r, uint64_t until_ns);
 int recorder_gather(struct recorder *r, struct error *err);
+
+/*
+ * Whether the recorder accounts for CPU time. Not known: that of a cgroup, of chosen processes of the
+ * machine, of single threads, and
+ * of recordings in perf's format.
+ */
+bool recorder_has_account(const struct recorder *r);
 
 /* The sink of the rings' events. */
 struct event_sink *side_band_sink(struct recorder *r);

@@ -17,6 +17,7 @@
 #include "elf/elf_file.h"
 #include "guard/open.h"
 #include "replay/replay.h"
+#include "store/cpu_times.h"
 #include "store/history/containers.h"
 #include "symbol/file_debug.h"
 #include "symbol/kernel/vmlinux.h"
@@ -420,6 +421,16 @@ static int copy_containers(struct archive *a, const struct session *s, struct er
 	return access(from, F_OK) < 0 ? 0 : copy_file(a, from, to, &is_source, err);
 }
 
+/* The kernel's CPU times, if there are any. */
+static int copy_cpu_times(struct archive *a, const struct session *s, struct error *err)
+{
+	cleanup(free_at_exit) char *from = cpu_times_path(s->dir);
+	cleanup(free_at_exit) char *to = cpu_times_path(a->dir);
+	bool is_source;
+
+	return access(from, F_OK) < 0 ? 0 : copy_file(a, from, to, &is_source, err);
+}
+
 /* Of a history, the archive is one as well (store/history/history.h). */
 static int add_session(struct archive *a, struct error *err)
 {
@@ -427,6 +438,8 @@ static int add_session(struct archive *a, struct error *err)
 	int r = copy_containers(a, s, err);
 
 	if (r < 0)
+		return r;
+	if (!s->n_parts && (r = copy_cpu_times(a, s, err)) < 0)
 		return r;
 	if (!s->n_parts)
 		return archive_add_segments(a, s, a->dir, err);

@@ -184,7 +184,7 @@ processes_of() {
 }
 
 @test "what does not go with --processes is refused" {
-	for option in --tree "--by comm" "--svg x.svg" "--format csv" "--sort samples" "--columns name" "--baseline b" "--merge all" --lines --inline; do
+	for option in --tree "--by comm" "--svg x.svg" "--format xml" "--sort samples" "--columns name" "--baseline b" "--merge all" --lines --inline; do
 		# shellcheck disable=SC2086
 		run assay report -P $option
 		refused 2 "--processes"

@@ -177,8 +177,8 @@ UNTIL_RUN='
 	refused 2 --level
 	run prospect -V0 true
 	refused 2 --level
-	run prospect --format csv true
-	refused 2 csv
+	run prospect --format xml true
+	refused 2 xml
 	run prospect -k minus true
 	refused 2 --system-time
 }
