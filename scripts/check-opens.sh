@@ -7,6 +7,7 @@ listed='
 src/collect/cgroup.c|3|/proc/cgroups and cgroup.procs; the folder of a cgroup that the user names
 src/collect/cpu_list.c|1|lists of CPUs in sysfs
 src/collect/kernel_btf.c|1|/sys/kernel/btf
+src/collect/process_clock.c|1|/proc/stat
 src/collect/rings_open.c|1|a limit in /proc/sys
 src/collect/sampler_support.c|1|limits in /proc/sys
 src/daemon/actions.c|1|the folder of the daemon

@@ -87,9 +87,8 @@ int recorder_drain(struct recorder *r, uint64_t until_ns);
 int recorder_gather(struct recorder *r, struct error *err);
 
 /*
- * Whether the recorder accounts for CPU time. Not known: that of a cgroup, of chosen processes of the
- * machine, of single threads, and
- * of recordings in perf's format.
+ * Whether the recorder accounts for CPU time. Not known: that of a cgroup, of processes by user or
+ * name, of single threads, and of recordings in perf's format.
  */
 bool recorder_has_account(const struct recorder *r);
 
