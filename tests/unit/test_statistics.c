@@ -55,6 +55,7 @@ static struct statistics sample(void)
 			    .fence_version = 4,
 			    .helpers = { .keeper = { 8, 100000000, 1000000 },
 					 .opener = { 9, 200000000, 2145728 },
+					 .starter = { 11, 0, 3000 },
 					 .n_openers_died = 1,
 					 .parsers = { .n_running = 1,
 						      .n_started = 3,
