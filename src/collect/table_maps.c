@@ -79,6 +79,7 @@ int table_maps_open(int chunks_fd, uint32_t max_chunks, int places_fd, struct ta
 	m->heap = (struct unwind_heap){ .chunk = new_chunk, .release = free_chunk, .ctx = m };
 	m->chunks_fd = chunks_fd;
 	m->max_chunks = max_chunks;
+	m->heap.max_words = (uint64_t)max_chunks * CHUNK_WORDS;
 	m->places = map_shared(places_fd, PLACES_BYTES);
 	if (!m->places) {
 		free(m);

@@ -74,9 +74,39 @@ static void release_chunks(struct unwind_heap *h, size_t n)
 	h->first += (uint32_t)n;
 }
 
+static uint64_t words_of(const struct unwind_table *t)
+{
+	return sizeof(struct heap_table) / sizeof(uint32_t) +
+	       2 * ((uint64_t)t->n_pages + t->n_rules) + t->header->n_rows;
+}
+
+/* Whether the owner of a table may have so many words more. */
+static bool owner_may_have(const struct unwind_heap *h, const struct unwind_table *t)
+{
+	uint64_t words = words_of(t);
+	const uint32_t *has = intmap_find(&h->words_by_owner, t->header->owner);
+
+	return !h->max_words || !t->header->owner ||
+	       (words + (has ? *has : 0) <= h->max_words / 2 &&
+		words + h->words_of_users <= h->max_words / 4 * 3);
+}
+
+static void charge_owner(struct unwind_heap *h, const struct unwind_table *t)
+{
+	uint64_t words = words_of(t);
+
+	if (!h->max_words || !t->header->owner)
+		return;
+	*intmap_put(&h->words_by_owner, t->header->owner, NULL) += (uint32_t)words;
+	h->words_of_users += words;
+}
+
 uint32_t unwind_heap_put(struct unwind_heap *h, const struct unwind_table *t)
 {
 	uint32_t place, pages, rules, rows;
+
+	if (!owner_may_have(h, t))
+		return 0;
 
 	h->next = MAX(h->next, (uint32_t)TABLE_FIRST);
 	place = h->next = (h->next + 1) & ~1u;
@@ -88,6 +118,7 @@ uint32_t unwind_heap_put(struct unwind_heap *h, const struct unwind_table *t)
 	    !write_rows(h, pages, t, &rows))
 		return 0;
 	h->next = rows;
+	charge_owner(h, t);
 	release_chunks(h, MIN((rows >> CHUNK_BITS) - h->first, h->chunks.n));
 	return place;
 }
@@ -96,10 +127,13 @@ void unwind_heap_clear(struct unwind_heap *h)
 {
 	release_chunks(h, h->chunks.n);
 	h->first = h->next = 0;
+	h->words_of_users = 0;
+	intmap_clear(&h->words_by_owner);
 }
 
 void unwind_heap_fini(struct unwind_heap *h)
 {
 	release_chunks(h, h->chunks.n);
 	vec_fini(&h->chunks);
+	intmap_fini(&h->words_by_owner);
 }

@@ -6,11 +6,15 @@
  *
  * A table's rules and rows stay unchanged. Its page index becomes (first row, rows) pairs: rows
  * that would cross a chunk's end go into the next chunk.
+ *
+ * The files of a user may have half of the room, and those of all users three quarters; root's and
+ * those of assay's own user are not limited (block_owner()).
  */
 #pragma once
 
 #include <stdint.h>
 
+#include "base/intmap.h"
 #include "base/mem.h"
 #include "unwind/table.h"
 
@@ -31,11 +35,15 @@ struct unwind_heap {
 	VEC(uint32_t *) chunks; /* the first one that is not full, and those behind it */
 	uint32_t first;         /* its number */
 	uint32_t next;          /* word */
+	uint64_t max_words;     /* the room; 0: users have no limits */
+	uint64_t words_of_users;
+	struct intmap words_by_owner;
 };
 
 /*
- * Copies a table. Returns its place, TABLE_FIRST or above, or 0 without room; then nothing is used
- * up. The words are written before the return; give the place to other readers after that.
+ * Copies a table. Returns its place, TABLE_FIRST or above, or 0 without room (for this owner); then
+ * nothing is used up. The words are written before the return; give the place to other readers
+ * after that.
  */
 uint32_t unwind_heap_put(struct unwind_heap *h, const struct unwind_table *t);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files/block_cache.h"
 #include "base/files/cache_dir.h"
 #include "base/files/file.h"
 #include "base/intmap.h"
@@ -221,6 +222,7 @@ static enum unwind_table_state adopt_table(const struct unwind_library *lib, str
 	if (lib->has_debug_files && e->name && unwind_is_bare(e->block))
 		e->block->evidence = evidence_of(e);
 	e->block->build_id = e->found_id;
+	e->block->owner = block_owner(e->file.uid);
 	if (e->bytes)
 		e->key = e->found_id; /* of the kernel's vdso */
 	if (e->is_of_others)

@@ -199,6 +199,32 @@ static void a_table_without_room_takes_none(void **state)
 	heap_end(&heap);
 }
 
+/* Of a room for 12 tables, one user has 6, all users 9, and root all that is left. */
+static void a_user_s_tables_leave_room_for_others(void **state)
+{
+	struct unwind_heap heap = heap_of(4);
+	uint32_t has[4] = { 0 };
+	struct unwind_table t;
+	struct unwind_header *block = table_of(&t, 4, 1000);
+
+	(void)state;
+	heap.max_words = 12 * (4 + 2 * (4 + 2) + 4 * 1000);
+	for (uint16_t owner = 4; owner-- > 0;) {
+		block->owner = owner;
+		for (int i = 0; i < 12; i++)
+			has[owner] += unwind_heap_put(&heap, &t) != 0;
+	}
+	assert_int_equal(has[3], 6);
+	assert_int_equal(has[2], 3);
+	assert_int_equal(has[1], 0);
+	assert_int_equal(has[0], 12);
+	unwind_heap_clear(&heap);
+	block->owner = 1;
+	assert_int_not_equal(unwind_heap_put(&heap, &t), 0);
+	free(block);
+	heap_end(&heap);
+}
+
 static void a_place_beyond_the_heap_has_no_rule(void **state)
 {
 	struct unwind_heap heap = heap_of(1);
@@ -410,6 +436,7 @@ int main(void)
 		cmocka_unit_test(every_rule_is_found_in_the_heap),
 		cmocka_unit_test(a_page_s_rows_stay_in_one_chunk),
 		cmocka_unit_test(a_table_without_room_takes_none),
+		cmocka_unit_test(a_user_s_tables_leave_room_for_others),
 		cmocka_unit_test(a_place_beyond_the_heap_has_no_rule),
 		cmocka_unit_test(the_kernel_s_walk_is_that_of_user_space),
 		cmocka_unit_test(what_a_counter_counted_beyond_its_samples_was_missed),
