@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
+#include "store/free_items.h"
 #include "store/history/history.h"
 #include "store/history/retention.h"
 #include "store/row_reader.h"
@@ -132,6 +133,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct history_request window = { .window = TIME_WINDOW_ALL };
 	uint8_t level = reader_u8(&r);
 
+	free_set(FREE_ITEMS, 65536);
+	free_set(FREE_NAMES, 1 << 20);
 	scratch_root_make();
 	window.window.from_ns = reader_uleb(&r) * NS_PER_SECOND;
 	window.window.to_ns = reader_uleb(&r) * NS_PER_SECOND;

@@ -50,6 +50,7 @@ static const struct call {
 	{ SYS_writev, "writev", BY_FD },        { SYS_ftruncate, "ftruncate", BY_FD },
 	{ SYS_fallocate, "fallocate", BY_FD },  { SYS_fsync, "fsync", BY_FD },
 	{ SYS_fdatasync, "fdatasync", BY_FD },  { SYS_syncfs, "syncfs", BY_FD },
+	{ SYS_fchmod, "fchmod", BY_FD },        { SYS_fchown, "fchown", BY_FD },
 	{ SYS_openat, "openat", BY_PATH_AT },   { SYS_unlinkat, "unlinkat", BY_PATH_AT },
 	{ SYS_mkdirat, "mkdirat", BY_PATH_AT }, { SYS_renameat2, "renameat2", BY_PATH_AT },
 #ifdef SYS_rename

@@ -27,8 +27,7 @@ THREADED = ("aux", "elf", "file", "file_jobs", "history", "import_parts", "libas
             "store", "sums", "unwind_library", "write_behind")
 # Of them, these can't: addresses are limited, stacks are small, or a table is larger than ThreadSanitizer allows.
 NOT_THREADED = ("parser", "demangle", "base")
-# Not intel_pt_files: its traces are of programs that the sanitizer has instrumented, and then too long.
-THREADED_COMMANDS = ("import", "trace_pt", "top")
+THREADED_COMMANDS = ("import", "trace_pt", "top", "record", "intel_pt_files")
 # Seconds that the long files of tests/cli take on a quiet machine.
 COSTS = {"intel_pt": 300, "daemon": 200, "intel_pt_files": 60, "derived": 60, "import": 60, "in_kernel": 50, "prospect": 50, "record": 40,
          "html": 40, "specifications": 40, "trace_pt": 40, "service": 30, "script": 30, "report": 30, "perfdata_write": 30}
