@@ -17,6 +17,7 @@
 #include "open/input.h"
 #include "profile/profile.h"
 #include "profile/query.h"
+#include "profile/unnamed.h"
 #include "store/session.h"
 #include "symbol/debug_package.h"
 #include "symbol/symbolizer/explain.h"
@@ -83,9 +84,12 @@ static bool lacks_symbols(enum symbol_status status)
 	       status != SYMBOL_KALLSYMS;
 }
 
-static void put_advice(FILE *out, const struct image *image, enum symbol_status symbols,
+static void put_advice(struct asking *a, uint32_t index, enum symbol_status symbols,
 		       enum line_status lines)
 {
+	const struct image *image = a->profile->images.data[index].image;
+	const char *jit = profile_unnamed_jit(a->profile, index);
+	FILE *out = a->out;
 	bool no_symbols = lacks_symbols(symbols), no_lines = lines == LINES_NONE;
 
 	if (symbols == SYMBOL_HIDDEN)
@@ -113,11 +117,8 @@ static void put_advice(FILE *out, const struct image *image, enum symbol_status 
 	} else if (image->kind == IMAGE_KERNEL && lines == LINES_NO_FILE)
 		put_fact(out, "to do",
 			 "for lines, install the kernel's debug package (its vmlinux)");
-	else if (image->kind == IMAGE_JIT && no_symbols)
-		put_fact(out, "to do",
-			 "have the runtime write a perf map (/tmp/perf-PID.map): "
-			 "jcmd PID Compiler.perfmap (Java 17 and newer), node --perf-basic-prof, "
-			 "python -X perf (3.12 and newer)");
+	else if (jit)
+		put_fact(out, "to do", jit);
 	else if (image->kind == IMAGE_UNKNOWN)
 		put_fact(out, "to do",
 			 "no mapping covered the address; mostly this is a call chain through "
@@ -205,7 +206,7 @@ static void explain_image(struct asking *a, uint32_t index)
 		fputs("looked in\n", a->out);
 		symbol_explain(a->symbols, table, put_search, a->out);
 	}
-	put_advice(a->out, i->image, status, lines);
+	put_advice(a, index, status, lines);
 }
 
 static void put_frames(struct asking *a, uint32_t image, uint64_t offset)
@@ -267,12 +268,18 @@ static void explain_place(struct asking *a, uint32_t image, uint64_t offset)
 
 /* ---- the request ---- */
 
+/* "[anon]" is a name, and a glob that takes one letter. */
+static bool is_name(const char *glob, const char *name)
+{
+	return !strcmp(glob, name) || fnmatch(glob, name, 0) == 0;
+}
+
 static bool is_image(const struct profile *p, uint32_t i, const char *name)
 {
 	const struct profile_image *image = &p->images.data[i];
 
 	return !image->is_merged && !image->is_idle &&
-	       (fnmatch(name, image->image->path, 0) == 0 || fnmatch(name, image->name, 0) == 0);
+	       (is_name(name, image->image->path) || is_name(name, image->name));
 }
 
 static void ask_for_images(struct asking *a, const char *name)

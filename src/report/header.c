@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "profile/unnamed.h"
 #include "report/names.h"
 #include "report/style.h"
 #include "store/session.h"
@@ -96,10 +97,16 @@ struct named_images {
 /* One sentence about a missing part of an image with a table; "": nothing is missing. */
 typedef const char *missing_part(const struct report *r, const struct profile_image *image);
 
+static const char *unnamed_jit(const struct report *r, const struct profile_image *image)
+{
+	return profile_unnamed_jit(r->profile, (uint32_t)(image - r->profile->images.data));
+}
+
 static const char *missing_symbols(const struct report *r, const struct profile_image *image)
 {
-	(void)r;
-	return symbol_table_detail(image->table);
+	const char *jit = unnamed_jit(r, image);
+
+	return jit ? jit : symbol_table_detail(image->table);
 }
 
 static const char *missing_lines(const struct report *r, const struct profile_image *image)
@@ -236,7 +243,7 @@ static json_t *header_images_json(const struct report *r)
 
 		header_set_text(image, "image", list.image[i]->image->path);
 		header_set_text(image, "status", symbol_status_keys[status]);
-		header_set_text(image, "text", symbol_table_detail(list.image[i]->table));
+		header_set_text(image, "text", missing_symbols(r, list.image[i]));
 		header_set_number(image, "samples", list.image[i]->samples);
 		json_array_append_new(images, image);
 	}
@@ -563,6 +570,34 @@ static void header_print_losses(struct printer *pr)
 	}
 }
 
+static void put_image_share(struct printer *pr, struct buf *names,
+			    const struct profile_image *image)
+{
+	buf_printf(names, "%s%s (%.0f %%)", names->len ? ", " : "", image->name,
+		   100.0 * (double)image->samples / (double)pr->r->profile->n_selected);
+}
+
+/* Code that runtimes made and did not name: a line for each runtime. */
+static void print_unnamed_jit(struct printer *pr, const struct named_images *list)
+{
+	const char *last = NULL;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const char *text = unnamed_jit(pr->r, list->image[i]);
+		struct buf names = { 0 };
+
+		for (size_t j = i; text && text != last && j < list->n; j++)
+			if (unnamed_jit(pr->r, list->image[j]) == text)
+				put_image_share(pr, &names, list->image[j]);
+		if (names.len) {
+			buf_printf(&pr->text, "%s: %s", buf_cstr(&names), text);
+			header_end_line(pr, "symbols");
+			last = text;
+		}
+		buf_fini(&names);
+	}
+}
+
 /* The images that lack the same thing: one has its own sentence, several share a line. */
 static void print_incomplete(struct printer *pr, const struct named_images *list,
 			     enum symbol_status status)
@@ -574,11 +609,11 @@ static void print_incomplete(struct printer *pr, const struct named_images *list
 	for (size_t i = 0; i < list->n; i++) {
 		const struct profile_image *image = list->image[i];
 
-		if (symbol_table_status(image->table) != status)
+		if (symbol_table_status(image->table) != status || unnamed_jit(pr->r, image))
 			continue;
 		detail = symbol_table_detail(image->table);
-		buf_printf(&names, "%s%s (%.0f %%)", n++ ? ", " : "", image->name,
-			   100.0 * (double)image->samples / (double)pr->r->profile->n_selected);
+		put_image_share(pr, &names, image);
+		n++;
 	}
 	if (n == 1)
 		buf_str(&pr->text, detail);
@@ -606,6 +641,7 @@ static void print_notes(struct printer *pr)
 	}
 	for (int status = 0; status < N_SYMBOL_STATUSES; status++)
 		print_incomplete(pr, &list, (enum symbol_status)status);
+	print_unnamed_jit(pr, &list);
 	for (size_t i = 0; i < without_lines.n; i++) {
 		buf_str(&pr->text, missing_lines(pr->r, without_lines.image[i]));
 		header_end_line(pr, "lines");

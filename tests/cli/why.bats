@@ -63,6 +63,39 @@ why() {
 	refused 0 "place     0x" "function  main"
 }
 
+# Records the program that makes code at run time, under another name: jit_as NAME
+jit_as() {
+	"$PROGRAMS/jit" 1 - || skip "tests/programs/jit.c is not written for this processor"
+	cp "$PROGRAMS/jit" "$1"
+	assay record -q -o "$1.assay" -- "./$1" 1000 -
+}
+
+@test "code that a runtime made and did not name: the runtime, and its switch" {
+	jit_as node
+	run assay report -i node.assay -l
+	refused 0 "symbols   [anon] (" ": node made this code" "run node --perf-basic-prof"
+	assay report -i node.assay -l --format json | jq -e '.header.images[] | select(.image == "[anon]" and .status == "no-file") | .text | test("node made")'
+	run assay why -i node.assay '[anon]'
+	refused 0 "to do     node made this code" "run node --perf-basic-prof"
+	# Its neighbours in the stacks say which of two runtimes it is.
+	jit_as beam.smp
+	run assay why -i beam.smp.assay '[anon]'
+	refused 0 "Erlang made this code" "+JPperf true"
+	jit_as app
+	run assay why -i app.assay '[anon]'
+	refused 0 "a program made this code" "/tmp/perf-PID.map" "Compiler.perfmap"
+}
+
+@test "code that a runtime named needs no switch" {
+	"$PROGRAMS/jit" 1 - || skip "tests/programs/jit.c is not written for this processor"
+	cp "$PROGRAMS/jit" node
+	assay record -q -o s -- ./node 1000 >map
+	rm -f "$(<map)"
+	run assay report -i s -l
+	refused 0 jit_hot
+	[[ $output != *"made this code"* ]]
+}
+
 @test "names that are not in the session" {
 	have_app
 	why nothing_like_it

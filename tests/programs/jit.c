@@ -2,7 +2,8 @@
 /*
  * Code without a file: two loops made at run time, jit_hot taking three times
  * as long as jit_cold, named in /tmp/perf-PID.map as JIT compilers do.
- * Usage: jit SECONDSs|ROUNDS [MAP]: MAP is a file whose bytes go into the map before ours.
+ * Usage: jit SECONDSs|ROUNDS [MAP]: MAP is a file whose bytes go into the map before ours. "-": no
+ * map is written.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -56,7 +57,8 @@ int main(int argc, char **argv)
 	memcpy(code + 4096, loop, sizeof(loop));
 	mprotect(code, 8192, PROT_READ | PROT_EXEC);
 	__builtin___clear_cache((char *)code, (char *)code + 8192);
-	write_map(argc > 2 ? argv[2] : NULL, code, code + 4096);
+	if (argc < 3 || strcmp(argv[2], "-") != 0)
+		write_map(argc > 2 ? argv[2] : NULL, code, code + 4096);
 	while (until_next(&until)) {
 		hot(300000);
 		cold(100000);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/unnamed.h"
+
+#include "lang/jit_switch.h"
+#include "profile/profile.h"
+
+static const char *switch_of_image(const struct profile_image *image)
+{
+	return image->image->kind == IMAGE_FILE && !image->is_merged
+		       ? jit_switch_of(image->image->path)
+		       : NULL;
+}
+
+/* Of a runtime in stacks through the image; NULL: there is none. */
+static const char *switch_in_stacks(const struct profile *p, uint32_t image)
+{
+	vec_foreach (&p->entries, entry) {
+		const char *text = NULL;
+		bool is_through = false;
+
+		for (uint32_t n = entry->node; p->nodes.data[n].depth;
+		     n = p->nodes.data[n].parent) {
+			const struct profile_node *node = &p->nodes.data[n];
+			uint32_t i = p->functions.data[node->function].image;
+
+			is_through |= i == image;
+			text = text ? text : switch_of_image(&p->images.data[i]);
+		}
+		if (is_through && text)
+			return text;
+	}
+	return NULL;
+}
+
+/* Of the only runtime that has samples; NULL: there is none, or there are several. */
+static const char *only_switch(const struct profile *p)
+{
+	const char *only = NULL;
+
+	vec_foreach (&p->images, image) {
+		const char *text = switch_of_image(image);
+
+		if (text && only && text != only)
+			return NULL;
+		only = text ? text : only;
+	}
+	return only;
+}
+
+const char *profile_unnamed_jit(const struct profile *p, uint32_t image)
+{
+	const struct profile_image *i = &p->images.data[image];
+	const char *text;
+
+	if (i->image->kind != IMAGE_JIT || !i->table ||
+	    symbol_table_status(i->table) != SYMBOL_NO_FILE)
+		return NULL;
+	text = switch_in_stacks(p, image);
+	text = text ? text : only_switch(p);
+	return text ? text : jit_switch_of_any();
+}
