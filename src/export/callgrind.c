@@ -6,7 +6,7 @@
  *
  * A cost line is one instruction: its offset in the image as address, and the line of the innermost
  * function inlined there. The number of calls is not known: "calls=" has the samples below the
- * call.
+ * call. Without sources, cost lines have no line: speedscope takes the second column for a weight.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -89,6 +89,11 @@ static void callgrind_put_event(struct buf *out, const char *name)
 		buf_u8(out, strchr(word, *name) ? (uint8_t)*name : '_');
 }
 
+static bool callgrind_has_lines(const struct callgrind *w)
+{
+	return !w->x->options->no_source;
+}
+
 static void callgrind_put_head(struct callgrind *w)
 {
 	const struct profile *p = w->x->profile;
@@ -97,7 +102,7 @@ static void callgrind_put_head(struct callgrind *w)
 
 	buf_str(out, "# callgrind format\nversion: 1\ncreator: assay\ncmd: ");
 	callgrind_put_text(out, info->command);
-	buf_str(out, "\npositions: instr line\nevents:");
+	buf_printf(out, "\npositions: instr%s\nevents:", callgrind_has_lines(w) ? " line" : "");
 	for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
 		uint32_t counter = p->lanes[lane].counter;
 		const char *name = counter == NO_INDEX ? "events" : info->counters[counter].name;
@@ -140,9 +145,11 @@ static void put_totals(struct callgrind *w, const char *key)
 }
 
 /* "0x1234 17": an instruction and its line; 0: not known. */
-static void put_position(struct buf *out, uint64_t offset, uint32_t line)
+static void put_position(struct callgrind *w, uint64_t offset, uint32_t line)
 {
-	buf_printf(out, "0x%" PRIx64 " %" PRIu32, offset, line);
+	buf_printf(&w->out->buf, "0x%" PRIx64, offset);
+	if (callgrind_has_lines(w))
+		buf_printf(&w->out->buf, " %" PRIu32, line);
 }
 
 /* The innermost line of a place. It belongs to an inlined function, possibly of another file. */
@@ -153,7 +160,7 @@ static const struct code_line *callgrind_line_of(const struct callgrind *w, uint
 
 static void callgrind_put_place(struct callgrind *w, uint32_t place)
 {
-	put_position(&w->out->buf, w->x->profile->places.data[place].offset,
+	put_position(w, w->x->profile->places.data[place].offset,
 		     callgrind_line_of(w, place)->line);
 }
 
@@ -197,7 +204,7 @@ static void callgrind_put_call(struct callgrind *w, const struct call *call,
 	buf_str(out, "calls=");
 	text_u64(out, samples_of(weights, p->n_lanes));
 	buf_u8(out, ' ');
-	put_position(out, entry_of(p, call->callee), 0);
+	put_position(w, entry_of(p, call->callee), 0);
 	buf_u8(out, '\n');
 	callgrind_put_place(w, call->caller);
 	put_costs(out, weights, p->n_lanes);

@@ -80,6 +80,44 @@ has_hostile_names() {
 	node "$ROOT/tests/npm/schema.cjs" "$ROOT/tests/npm/node_modules/speedscope/dist/release/file-format-schema.json" x.json
 }
 
+# opened FILE FILTER: true of the line for a file that speedscope.mjs printed
+opened() {
+	jq -se --arg file "$1" '.[] | select(.file == $file) | '"$2" results >/dev/null ||
+		{ echo "$1 is not $2: $(cut -c1-600 results)" >&2; return 1; }
+}
+
+@test "speedscope opens each format that it takes, with the weights of the report" {
+	need_npm speedscope
+	need_npm playwright-core
+	CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "Chromium is not installed"
+	local format short
+	session_at s "$PROGRAMS/inlines" work,main=30 rare,main=2 main=1
+	assay export -q -i s --no-source -o x.callgrind
+	for format in speedscope.json folded pb.gz; do
+		assay export -q -i s -o "x.$format"
+	done
+	rm -rf s
+	session plain
+	for format in speedscope.json folded pb.gz trace.json; do
+		assay export -q -i s -o "y.$format"
+	done
+	assay script -i s >y.linux-perf.txt
+	short=$(short_folder)
+	HOME=$short TMPDIR=$short CHROMIUM=$CHROMIUM DEADLINE=$DEADLINE timeout $((5 * DEADLINE)) \
+		node "$ROOT/tests/browser/speedscope.mjs" x.* y.* >results 2>errors </dev/null || { cat errors >&2; false; }
+	rm -rf "$short"
+	! grep "^skip " results >why || skip "$(cut -c6- why)"
+	opened x.speedscope.json '(.frames | sort) == ["main", "rare", "work"] and ([.profiles[].weight] | add) == 33'
+	opened x.folded '(.frames | sort) == ["inlines", "main", "rare", "work"] and ([.profiles[].weight] | add) == 33'
+	opened x.pb.gz '(.frames | sort) == ["main", "rare", "work"] and .profiles[0].weight == 33000000'
+	opened x.callgrind '(.frames | unique) == ["main", "rare", "work"] and [.profiles[] | .weight] == [33, 33000000]'
+	opened y.speedscope.json "([.profiles[] | select(.name | endswith(\"page-faults\")) | .weight] | add) == $(total page-faults events)"
+	opened y.folded "([.profiles[].weight] | add) == $(totals | jq '[.[].events] | add')"
+	opened y.pb.gz "([.profiles[].weight] | add) == $(total cpu-clock events)"
+	opened y.trace.json '(.profiles | length) == 8'
+	opened y.linux-perf.txt "([.profiles[].weight] | add) > 0"
+}
+
 @test "chrome: every sample has its thread, CPU and stack; totals of every event" {
 	local kind weight
 	for kind in plain hostile; do
@@ -134,6 +172,13 @@ has_hostile_names() {
 			if ($0 ~ /\) / ? named[id]++ : !named[id]) print
 		}' x.callgrind >wrong
 		same "names given twice or not at all" "$(cat wrong)" ""
+		# without lines, positions have one column
+		assay export -q -i s -F callgrind --no-source -o x.callgrind
+		callgrind_annotate --threshold=100 --show-percs=no --auto=no x.callgrind >text 2>errors
+		same "complaints" "$(cat errors)" ""
+		totals | jq -r '.[] | .samples, .events' >want
+		awk '/PROGRAM TOTALS/ { gsub(",", ""); for (i = 1; i < 5; i++) print $i }' text >got
+		cmp want got
 	done
 	iconv -f UTF-8 -t UTF-8 x.callgrind >/dev/null
 	# a call has all that is below it, once a sample: as the report counts it
