@@ -58,6 +58,7 @@ check|python3-venv|python3|python|a fresh environment for the Python module
 check|libelf-dev|elfutils-libelf-devel|libelf|an independent reading of ELF files in tests
 check|libdw-dev|elfutils-devel|elfutils|an independent reading of debug information in tests
 check|python3-prometheus-client|python3-prometheus_client|python-prometheus_client|an independent reading of the metrics in tests
+check|autofdo/|||create_gcov and dump_gcov, which read exports in tests
 check|dwz|dwz|dwz|makes shared debug information for tests
 check|gcc-aarch64-linux-gnu|gcc-aarch64-linux-gnu|aarch64-linux-gnu-gcc|AArch64 binaries, to read them in tests
 check|libc6-dev-arm64-cross|glibc-arm-linux-gnu|aarch64-linux-gnu-glibc|what they include

@@ -45,6 +45,26 @@ has_hostile_names() {
 		.types[1].unit == "nanoseconds" and .defaultType == .types[1].type'
 }
 
+@test "pprof: go tool pprof has each function's samples, and every total" {
+	command -v go >/dev/null || skip "go tool pprof (golang) is not installed"
+	assay export --list-formats | grep -q '^pprof ' || skip "built without protobuf-c"
+	session plain
+	assay export -q -i s -F pprof -o x.pb.gz
+	go tool pprof -raw x.pb.gz >raw 2>errors || { cat errors >&2; false; }
+	awk -F: '/^Samples:/ { on = 1 } /^Locations/ { on = 0 } on && /^ +[0-9]+ +[0-9]+ / { split($1, n, " "); for (i = 1; i < 5; i++) sum[i] += n[i] }
+		END { for (i = 1; i < 5; i++) printf "%.0f\n", sum[i] }' raw >got
+	totals | jq -r '.[] | .samples, .events' | diff - got
+	# It leaves out what is between < and > of a name.
+	go tool pprof -top -sample_index=0 -nodefraction=0 -nodecount=100000 x.pb.gz 2>errors |
+		awk '$1 == "flat" { on = 1; next } on && $1 > 0 { n = $1; $1 = $2 = $3 = $4 = $5 = ""; sub(/^ +/, ""); sum[$0] += n }
+			END { for (name in sum) if (name !~ /^\[/) print sum[name], name }' | sort >got
+	assay report -i s -l --weight samples -t 0 --format json event:cpu-clock |
+		jq -r '.rows[] | select(.samples > 0 and .symbol != "(no symbols)") | "\(.samples) \(.symbol | sub("<.*>"; ""))"' |
+		awk '{ n = $1; $1 = ""; sub(/^ /, ""); sum[$0] += n } END { for (name in sum) print sum[name], name }' | sort >want
+	[ "$(wc -l <want)" -gt 50 ]
+	diff want got
+}
+
 @test "pprof: a real program has its build id, and its functions" {
 	need_npm pprof-format
 	assay export --list-formats | grep -q '^pprof ' || skip "built without protobuf-c"

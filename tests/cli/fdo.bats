@@ -93,6 +93,53 @@ for counts, between in ((ranges, "-"), (branches, "->")):
 	refused 1 "there are no branch stacks in it"
 }
 
+# ./app, whose loop runs 10,000 times, and ./text of its branches. perf2bolt wants relocations, and create_gcov
+# no later DWARF.
+make_loop() {
+	local start end samples branch
+	cat >spin.c <<-'END'
+		unsigned long __attribute__((noinline)) spin(unsigned long n)
+		{
+			unsigned long sum = 0;
+			do {
+				sum += n * n;
+				n--;
+			} while (n);
+			return sum;
+		}
+		int main(int argc, char **argv) { return (int)spin((unsigned long)argv + argc); }
+	END
+	gcc -O1 -gdwarf-4 -Wl,--emit-relocs spin.c -o app
+	read -r end start < <(objdump -d app | awk '/<spin>:/ { on = 1 } on && /jne / { sub(":", "", $1); print $1, $(NF - 1); exit }')
+	[ -n "$start" ]
+	branch=$(printf '0x%x/0x%x/P/-/-/1' $((0x555555554000 + 0x$end)) $((0x555555554000 + 0x$start)))
+	samples=$(printf " $branch%.0s" 1 2 3 4 5 6 7 8 9 10 11)
+	echo "app 7/7 1.000001: PERF_RECORD_MMAP2 7/7: [0x555555555000(0x2000) @ 0x1000 b3:05 17 28]: r-xp $PWD/app" >text
+	for i in $(seq 1000 1999); do
+		echo "app 7/7 1.00$i: cycles: ${branch:2:12} $PWD/app$samples"
+	done >>text
+}
+
+@test "perf2bolt reads the bolt export: the loop's branch, as often as it was taken" {
+	command -v perf2bolt >/dev/null || skip "perf2bolt (llvm-bolt) is not installed"
+	make_loop
+	assay export -q -i text -o x.preagg
+	within perf2bolt -pa -p x.preagg -o x.fdata app >said 2>&1
+	has 'traces mismatching disassembled function contents: 0 ' said
+	grep -E '^1 spin [0-9a-f]+ 1 spin [0-9a-f]+ 0 11000$' x.fdata
+}
+
+@test "create_gcov reads the autofdo export: the lines of the loop have its rounds" {
+	command -v create_gcov >/dev/null && command -v dump_gcov >/dev/null || skip "create_gcov (autofdo) is not installed"
+	make_loop
+	assay export -q -i text -o x.afdo
+	within create_gcov --profiler=text --profile=x.afdo --binary=app --gcov=x.gcov --gcov_version=2
+	dump_gcov --gcov_version=2 x.gcov >dump
+	# Lines count from that of the function.
+	grep -E '^ +4(\.[0-9]+)?: 10000$' dump
+	grep -E '^ +6(\.[0-9]+)?: 10000$' dump
+}
+
 @test "a recording without branch stacks is an error that names the remedy" {
 	[ -d "$FIXTURES" ] || skip "no recordings in $FIXTURES"
 	run assay export -i "$FIXTURES/perf.data.singleprocess-3.8" --format bolt -o x.preagg
