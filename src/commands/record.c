@@ -417,6 +417,7 @@ static int run_recorder(struct record_setup *s, bool in_kernel, const struct ste
 		.is_stacks_wish = strcmp(s->args.call_graph, "dwarf") != 0,
 		.stack_bytes = s->args.stack_bytes & ~7u,
 		.in_kernel = in_kernel,
+		.logs_disk = true,
 		.backend = s->args.verbose > 1 ? &shown_backend : NULL,
 		.ring_bytes = s->trace.ring_bytes,
 		.aux_mode = s->trace.mode,

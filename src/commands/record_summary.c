@@ -106,9 +106,11 @@ static void print_summary(const struct record_summary *s, const struct recorder_
 			"the whole machine (-a), or use a higher rate (-F)",
 			(double)r->command_cpu_ns / 1e9,
 			(double)(r->command_cpu_ns - r->unsampled_ns) / 1e9);
+	else if (r->counts.lost || r->n_protected)
+		return; /* that is the reason */
 	else if (!r->counts.samples && !r->silent && !r->n_unsampled && r->end == END_COMMAND)
 		tell_of_too_little(s->counters);
-	else if (!r->counts.samples && !r->counts.lost && !r->silent)
+	else if (!r->counts.samples && !r->silent)
 		warn_of_none(s->counters);
 }
 

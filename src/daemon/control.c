@@ -105,18 +105,20 @@ static void refuse_for_now(int fd, const char *text)
 	close(fd);
 }
 
-/* One user has at most half of the places: root keeps the others. */
+/* A user has at most half of the places, and all users three quarters: root keeps the others. */
 static bool lacks_share(const struct control *c, int fd)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
-	size_t n = 0;
+	size_t n = 0, n_users = 0;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.uid == 0)
 		return false;
-	vec_foreach (&c->clients, client)
+	vec_foreach (&c->clients, client) {
 		n += (*client)->peer.uid == peer.uid;
-	return n >= CONTROL_MAX_CLIENTS / 2;
+		n_users += (*client)->peer.uid != 0;
+	}
+	return n >= CONTROL_MAX_CLIENTS / 2 || n_users >= CONTROL_MAX_CLIENTS / 4 * 3;
 }
 
 void control_adopt(struct control *c, int fd, uint64_t now_ns)

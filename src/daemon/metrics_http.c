@@ -51,12 +51,18 @@ static struct {
 #define ROW(function) { #function, &mhd.function },
 static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
 
+struct http_client {
+	int fd;
+	uint64_t peer;
+};
+
 struct metrics_http {
 	struct MHD_Daemon *server;
-	int listener, epoll, timer; /* the epoll has the other two, and the server's own one */
-	VEC(int) clients;           /* sockets of the server, oldest first */
+	int listener, epoll, timer;      /* the epoll has the other two, and the server's own one */
+	VEC(struct http_client) clients; /* of the server, oldest first */
 	void (*print)(void *context, struct buf *out);
 	void *context;
+	uint64_t new_peer; /* of the connection that is being added */
 	char address[80];
 };
 
@@ -107,6 +113,19 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 
 /* ---- clients ---- */
 
+/* The machine: of IPv6, the network of 64 bits, as one machine has all of its addresses. */
+static uint64_t peer_of(const struct sockaddr *a)
+{
+	const struct sockaddr_in6 *v6 = (const void *)a;
+	uint64_t peer = 0;
+
+	if (a->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr;
+	if (a->sa_family == AF_INET6)
+		memcpy(&peer, &v6->sin6_addr, sizeof(peer));
+	return peer;
+}
+
 /* Called when the server has begun or ended a connection. */
 static void on_connection(void *data, struct MHD_Connection *connection, void **state,
 			  enum MHD_ConnectionNotificationCode what)
@@ -119,13 +138,13 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 	if (!info)
 		return;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		vec_push(&h->clients, info->connect_fd);
+		vec_push(&h->clients, (struct http_client){ info->connect_fd, h->new_peer });
 		return;
 	}
 	for (size_t i = 0; i < h->clients.n; i++) {
-		int *at = &h->clients.data[i];
+		struct http_client *at = &h->clients.data[i];
 
-		if (*at != info->connect_fd)
+		if (at->fd != info->connect_fd)
 			continue;
 		h->clients.n--;
 		memmove(at, at + 1, (h->clients.n - i) * sizeof(*at));
@@ -133,10 +152,36 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 	}
 }
 
+static uint32_t clients_of(const struct metrics_http *h, uint64_t peer)
+{
+	uint32_t n = 0;
+
+	vec_foreach (&h->clients, client)
+		n += client->peer == peer;
+	return n;
+}
+
 /*
  * Connections that say nothing cannot keep others out: a new client takes the place of the oldest
- * one. An answer takes no time, so the oldest client is one that is slow or silent.
+ * one, of the machine that has most of them. An answer takes no time, so the oldest client is one
+ * that is slow or silent.
  */
+static void make_place(struct metrics_http *h)
+{
+	const struct http_client *victim = &h->clients.data[0];
+	uint32_t most = 0;
+
+	vec_foreach (&h->clients, client) {
+		uint32_t n = clients_of(h, client->peer);
+
+		if (n > most)
+			victim = client;
+		most = MAX(n, most);
+	}
+	shutdown(victim->fd, SHUT_RDWR);
+	mhd.MHD_run(h->server);
+}
+
 static void accept_clients(struct metrics_http *h)
 {
 	for (int i = 0; i < MAX_ACCEPTS; i++) {
@@ -147,10 +192,9 @@ static void accept_clients(struct metrics_http *h)
 
 		if (fd < 0)
 			return;
-		if (h->clients.n >= METRICS_HTTP_CLIENTS) {
-			shutdown(h->clients.data[0], SHUT_RDWR);
-			mhd.MHD_run(h->server);
-		}
+		if (h->clients.n >= METRICS_HTTP_CLIENTS)
+			make_place(h);
+		h->new_peer = peer_of((const struct sockaddr *)&a);
 		/* It closes the socket if it fails. */
 		mhd.MHD_add_connection(h->server, fd, (struct sockaddr *)&a, size);
 	}

@@ -2,7 +2,8 @@
 /*
  * The metrics over HTTP: GET /metrics and nothing else. Uses libmicrohttpd, which is loaded at run
  * time. It has no thread: the daemon's loop serves it, as the control socket. It serves at most
- * METRICS_HTTP_CLIENTS at once: another client takes the place of the oldest one. It drops a
+ * METRICS_HTTP_CLIENTS at once: another client takes the place of the oldest one,
+ * of the machine that has most of them. It drops a
  * client after METRICS_HTTP_SLOW_S seconds without progress.
  */
 #pragma once

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "event/loss.h"
 #include "profile/query.h"
 #include "profile/rows.h"
 #include "store/session.h"
@@ -183,6 +184,35 @@ static uint32_t count_lanes(const struct profile_request *request)
 	return n;
 }
 
+/* The session has no samples at all: its losses say why. */
+static int explain_losses(const struct profile_request *request, struct error *err)
+{
+	const struct query all = { .with_idle = true };
+	const struct profile_request unfiltered = { .session = request->session, .query = &all };
+	struct profile *p = profile_load(&unfiltered);
+	int most = -1, r;
+
+	for (int i = 0; i < N_LOSS_REASONS; i++)
+		if (loss_texts[i].kind == LOSS_LOST && p->losses[i] &&
+		    (most < 0 || p->losses[i] > p->losses[most]))
+			most = i;
+	if (most >= 0)
+		r = error_set(err, -ENOENT,
+			      "the session has no samples: %" PRIu64 " were lost (%s)",
+			      p->losses[most], loss_texts[most].text);
+	else if (p->losses[LOSS_PROTECTED])
+		r = error_set(err, -ENOENT,
+			      "the session has no samples: the kernel ended the counters where a "
+			      "program with other rights (set-uid, set-gid or file capabilities) "
+			      "was executed; root's 'assay record -a' has it");
+	else
+		r = error_set(err, -ENOENT,
+			      "the session has no samples; a longer run or a higher rate "
+			      "(assay record -F) gives some");
+	profile_free(p);
+	return r;
+}
+
 int profile_explain_empty(const struct profile_request *request, struct error *err)
 {
 	uint64_t n_idle, ignored;
@@ -217,7 +247,5 @@ int profile_explain_empty(const struct profile_request *request, struct error *e
 			return error_set(err, -ENOENT,
 					 "no sample matches all of the filters together; each of "
 					 "them alone has some");
-	return error_set(err, -ENOENT,
-			 "the session has no samples; a longer run or a higher rate "
-			 "(assay record -F) gives some");
+	return explain_losses(request, err);
 }

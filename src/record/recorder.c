@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/files/file.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -303,6 +304,20 @@ static bool begin_control_turn(struct recorder *r)
 	return false;
 }
 
+/* Before the end, where the reason comes again: somebody may make room meanwhile. */
+static void log_of_disk(struct recorder *r)
+{
+	const struct error *failure = pipeline_write_failure(r->pipeline);
+
+	if (!r->config->logs_disk || r->is_write_failing == !!failure)
+		return;
+	r->is_write_failing = !!failure;
+	if (failure)
+		log_warning("%s: samples are lost until this ends", failure->text);
+	else
+		log_warning("the session is written again");
+}
+
 static int record_loop(struct recorder *r, struct error *err)
 {
 	const struct recorder_config *c = r->config;
@@ -337,6 +352,7 @@ static int record_loop(struct recorder *r, struct error *err)
 				error_errno(err, e, "cannot write %s", c->raw);
 		}
 		pipeline_advance(r->pipeline, safe);
+		log_of_disk(r);
 		if (r->cpu_account)
 			cpu_account_turn(r->cpu_account);
 		if (!e)

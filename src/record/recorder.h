@@ -66,6 +66,7 @@ struct recorder_config {
 	const struct perf_backend *backend; /* NULL: perf_system */
 	const char *note;                   /* why these counters; "" */
 	bool in_kernel;                     /* sample by BPF (collect/sampler.h) */
+	bool logs_disk;                     /* log at once that nothing can be written */
 	enum stack_source stacks;
 	bool is_stacks_wish;   /* frame pointers are accepted if the kernel can't copy stacks */
 	uint32_t stack_bytes;  /* STACKS_COPIED: the bytes of a stack; 0: default */

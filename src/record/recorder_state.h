@@ -56,6 +56,7 @@ struct recorder {
 	uint64_t read_ns;     /* last reading of the in-kernel sampler */
 	uint64_t turned_ns;   /* end of the last turn that read everything */
 	bool is_ended;
+	bool is_write_failing;            /* as logged */
 	struct real_time_guard real_time; /* of its thread, for the time of a whole machine */
 	uint64_t stop_ns;                 /* the first request to the command to stop; 0: none */
 

@@ -198,6 +198,28 @@ assert len(list(read(sys.stdin.read()))) > 20' <http
 	[ "$(status .counting)" = true ]
 }
 
+@test "many HTTP connections of one machine leave those of others alone" {
+	url=$(grep -o 'http://127.0.0.1:[0-9]*/metrics' daemon.log)
+	[ -n "$url" ] || skip "this build has no HTTP"
+	within python3 - "$url" "$DEADLINE" <<-'END'
+		import http.client, sys, urllib.parse
+		place, patience = urllib.parse.urlparse(sys.argv[1]), int(sys.argv[2])
+		def join(source):
+		    c = http.client.HTTPConnection(place.hostname, place.port, patience, (source, 0))
+		    c.connect()
+		    c.auto_open = 0
+		    return c
+		def is_served(c):
+		    c.request("GET", "/metrics")
+		    return b"assay_" in c.getresponse().read()
+		other = join("127.0.0.2")
+		many = [join("127.0.0.1") for _ in range(200)]
+		# If the last of them is served, the server has accepted all others.
+		assert is_served(many[-1])
+		assert is_served(other)
+	END
+}
+
 @test "SIGUSR1 writes statistics to the log" {
 	from=$(log_lines)
 	kill -USR1 "$DAEMON"

@@ -283,6 +283,27 @@ ended() {
 	wait "$recorder" || status=$?
 	[ "$status" = 1 ]
 	has "gone/samples/current/0000.segment was deleted while assay wrote it" err
+	not grep -q "higher rate" err
+}
+
+@test "a full disk is reported while it is full, and so is its end" {
+	need_recording
+	need_root
+	mkdir small
+	mount -t tmpfs -o size=1m none small || skip "no mount here"
+	head -c 900k /dev/zero >small/fill
+	background "$PROGRAMS/split" 100000s >/dev/null
+	background assay record -o small/s -e page-faults,cpu-clock -F "$(at_most 997)" -p "$pid" 2>err
+	wait_for has_samples 1 small/s
+	head -c 1M /dev/zero >>small/fill 2>/dev/null || true
+	wait_for grep -q "samples are lost until this ends" err
+	rm small/fill
+	wait_for grep -q "the session is written again" err
+	kill "$pid"
+	wait "$pid" || true
+	assay report -i small/s >said.txt
+	has "the session could not be written" said.txt
+	umount -l small
 }
 
 @test "the limit of open files is an error with its remedy" {
@@ -307,7 +328,10 @@ ended() {
 	[ "$status" = 0 ]
 	[[ "$output" == *"1 process executed a program with other rights (other: set-uid"* ]]
 	[[ "$output" != *"interrupts came too late"* ]]
+	[[ "$output" != *"too little time"* ]]
 	[ "$(fact s .losses.protected)" = 1 ]
+	run assay report -i s
+	refused 1 "the session has no samples: the kernel ended the counters where a program with other rights"
 }
 
 @test "a program that runs from a memfd has its names" {

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -421,6 +422,38 @@ static void clients_beyond_256_are_refused(void **state)
 	assert_non_null(strstr(ask(w, "{\"request\":\"status\"}\n"), "true"));
 }
 
+static uint32_t clients_after(struct world *w, uid_t uid, int fds[static 256])
+{
+	int pair[2];
+
+	for (int i = 0; i < 256; i++) {
+		/* the kernel notes who makes the pair */
+		assert_int_equal(seteuid(uid), 0);
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+		assert_int_equal(seteuid(0), 0);
+		control_adopt(w->control, pair[1], w->now_ns);
+		fds[i] = pair[0];
+	}
+	return control_clients(w->control);
+}
+
+static void users_leave_places_for_root(void **state)
+{
+	static const struct rlimit limit = { 4096, 4096 };
+	struct world *w = *state;
+	int fds[3][256];
+
+	if (geteuid() != 0)
+		skip_because("needs root, to be two users");
+	setrlimit(RLIMIT_NOFILE, &limit);
+	assert_int_equal(clients_after(w, 1001, fds[0]), CONTROL_MAX_CLIENTS / 2);
+	assert_int_equal(clients_after(w, 1002, fds[1]), CONTROL_MAX_CLIENTS / 4 * 3);
+	assert_int_equal(clients_after(w, 0, fds[2]), CONTROL_MAX_CLIENTS);
+	for (int i = 0; i < 3 * 256; i++)
+		close(fds[i / 256][i % 256]);
+	serve(w);
+}
+
 static void only_the_owner_and_the_group_may_ask(void **state)
 {
 	struct stat st;
@@ -623,6 +656,7 @@ int main(void)
 		in_world(a_client_may_die_at_any_time),
 		in_world(a_client_that_a_child_inherited_is_forgotten_when_it_goes),
 		in_world(clients_beyond_256_are_refused),
+		in_world(users_leave_places_for_root),
 		in_world(only_the_owner_and_the_group_may_ask),
 		cmocka_unit_test(the_socket_of_a_killed_daemon_is_replaced),
 		cmocka_unit_test(a_path_of_any_length_does),
