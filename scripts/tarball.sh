@@ -118,7 +118,7 @@ assemble() {
 		install -s -m 755 "$folder/assay" "$to/bin/assay" &&
 		cp -r events "$to/share/assay/" && cp -a "$folder/lib" "$to/" &&
 		cp "$folder"/man/*.1 "$to/share/man/man1/" && cp README.md COPYING CHANGELOG.md "$to/" || return
-	sed -n 's/^FRONT_END(\([^)]*\)).*/\1/p' src/commands/front_ends.def src/oprofile/tools/programs.def | while read -r front_end; do
+	sed -n 's/^FRONT_END(\([^)]*\)).*/\1/p' src/commands/front_ends.def src/oprofile/tools/programs.def | tr _ - | while read -r front_end; do
 		ln -s assay "$to/bin/$front_end"
 	done
 	check_glibc "$to" &&

@@ -10,11 +10,21 @@ load ../cli/helpers
 }
 
 @test "none of OProfile's programs is a front end" {
-	for program in opreport opannotate opcontrol operf ophelp; do
+	for program in opreport opannotate opcontrol operf ophelp opjitconv op-check-perfevents; do
 		[ ! -e "$ASSAY_BUILD/$program" ]
 		run assay "$program"
 		refused 2 "no command '$program'"
 	done
+}
+
+@test "neither the library for compilers nor the schema is there" {
+	[ -z "$(find "$ASSAY_BUILD" -name 'libopagent*')" ]
+	[ ! -e "$PROGRAMS/agent" ]
+	command -v meson >/dev/null || skip "meson is not installed"
+	meson introspect --installed "$ASSAY_BUILD" >installed
+	run grep -o 'opagent[^/"]*\|opreport[^/"]*\|report.xsd' installed
+	[ "$status" = 1 ]
+	grep -q '/assay"' installed
 }
 
 @test "a recording of text becomes a session and a report" {
