@@ -21,12 +21,14 @@
 #include "replay/archive.h"
 #include "replay/replay.h"
 #include "replay/replay_script.h"
+#include "store/separation_words.h"
 #include "store/session.h"
 #include "symbol/symbols.h"
 #include "trace/itrace.h"
 
 struct export_args {
 	const char *input, *output, *format, *csv, *weight, *image, *schema, *cache, *itrace;
+	const char *separate;
 	bool branches, no_demangle, no_itrace, idle, list_formats, no_source, quiet, replace;
 	struct window_args window;
 	struct code_args code;
@@ -52,6 +54,9 @@ static const struct option_spec export_options[] = {
 	WEIGHT_OPTION(FIELD(weight), "for formats with one weight: samples or events"),
 	{ 0, "image", "GLOB", OPT_STRING, FIELD(image), NULL,
 	  "gmon: the image to export; without it, the one with most samples" },
+	{ 0, "separate", "LIST", OPT_STRING, FIELD(separate), "lib,kernel",
+	  "oprofile: keep samples apart by these: none, or a list of lib,kernel,process,thread,cpu,"
+	  "all" },
 	{ 0, "schema", "NAME", OPT_STRING, FIELD(schema), "assay",
 	  "postgresql: the schema to make tables in" },
 	{ 0, "replace", NULL, OPT_FLAG, FIELD(replace), NULL,
@@ -148,13 +153,14 @@ static void trace_source_fini(struct trace_source *s)
 
 static int export_session(struct input *in, const struct export_args *args,
 			  const struct export_format *format, const struct query *query,
-			  bool *is_damaged, struct error *err)
+			  uint32_t merged, bool *is_damaged, struct error *err)
 {
 	struct export_options options = {
 		.no_source = args->no_source,
 		.on_temporary = temporary_follow,
 		.image = args->image,
 		.schema = args->schema,
+		.merged = merged,
 		.replace = args->replace,
 		.is_csv_raw = csv_is_raw(args->csv),
 	};
@@ -170,6 +176,8 @@ static int export_session(struct input *in, const struct export_args *args,
 
 	if (r < 0)
 		return r;
+	if (format->ops->target == EXPORT_FOLDER)
+		options.on_temporary = opening_remove_at_end;
 	symbols = input_symbolizer(in, input_place(args->input, query), args->cache);
 	export_request(format, &request);
 	request.session = session;
@@ -244,6 +252,7 @@ static int run_with(struct input *in, const struct export_args *args,
 	struct query query = { 0 };
 	struct error err = { 0 };
 	bool is_damaged = false;
+	uint32_t merged = 0;
 	int r = choose_format(args, &format, &err), status = EXIT_USAGE;
 
 	if (r >= 0 && format->ops->from_recording && operands->n)
@@ -251,6 +260,7 @@ static int run_with(struct input *in, const struct export_args *args,
 			      format->name);
 	r = r < 0 ? r : input_query(in, operands, args->idle, &query, &err);
 	r = r < 0 ? r : input_window(&args->window, &query, &err);
+	r = r < 0 ? r : separation_parse(args->separate, &merged, &err);
 	if (r >= 0 && format->ops->from_recording && query.has_window)
 		r = error_set(&err, -EINVAL,
 			      "%s needs a whole recording: leave out --since, --until and --at",
@@ -260,7 +270,7 @@ static int run_with(struct input *in, const struct export_args *args,
 		signal(SIGPIPE, SIG_IGN);
 		r = format->ops->from_recording
 			    ? export_replay(in, args, format, &is_damaged, &err)
-			    : export_session(in, args, format, &query, &is_damaged, &err);
+			    : export_session(in, args, format, &query, merged, &is_damaged, &err);
 		status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
 	}
 	if (r < 0)

@@ -57,9 +57,9 @@ static void catch_signals(void)
 }
 
 /* A command has one directory, or one for each side of a comparison. */
-static void remove_at_end(const char *dir)
+void opening_remove_at_end(const char *dir)
 {
-	if (n_scratch_dirs == ARRAY_SIZE(scratch_dirs))
+	if (!dir || n_scratch_dirs == ARRAY_SIZE(scratch_dirs))
 		return;
 	if (!n_scratch_dirs)
 		atexit(remove_scratch_dirs);
@@ -81,7 +81,7 @@ static void report_unread(const char *sentence)
 
 const struct open_config opening_config = {
 	.guards_cut_files = true,
-	.on_scratch = remove_at_end,
+	.on_scratch = opening_remove_at_end,
 	.report_fetching = report_fetching,
 	.report_unread = report_unread,
 	.report_progress = log_progress,

@@ -30,6 +30,9 @@ extern const struct open_config opening_config;
 /* Makes *out of *options and opening_config. -1 to go on, or an exit status, after a message. */
 int opening_begin(const char *command, const struct open_config *options, struct input **out);
 
+/* Removes the directory, if it is there, when the process ends, also by a signal. NULL is fine. */
+void opening_remove_at_end(const char *dir);
+
 /* Whether `path` (may be NULL) is a perf.data file with a processor trace. "-" is never read. */
 bool opening_find_trace(const char *path);
 

@@ -2,6 +2,7 @@
 #include "export/export.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/reserve.h"
 #include "config.h"
 #include "export/code_lines.h"
@@ -112,6 +114,13 @@ static int fill_temporary(const struct export *x, const char *temporary, uint64_
 	struct stat st;
 	int fd, r;
 
+	if (x->format->ops->target == EXPORT_FOLDER) {
+		if (mkdir(temporary, 0700) < 0)
+			return error_set(err, -errno, "%s", strerror(errno));
+		r = x->format->ops->store(x, temporary, err);
+		*n_bytes = r < 0 ? 0 : file_tree_bytes(temporary);
+		return r;
+	}
 	if (x->format->ops->target == EXPORT_FILE) {
 		r = x->format->ops->store(x, temporary, err);
 		if (r >= 0 && stat(temporary, &st) == 0)
@@ -131,9 +140,13 @@ static int export_write_file(const struct export *x, const char *path, uint64_t 
 			     struct error *err)
 {
 	cleanup(free_at_exit) char *temporary = xasprintf("%s.%d.tmp", path, (int)getpid());
+	bool is_folder = x->format->ops->target == EXPORT_FOLDER;
 	int r;
 
-	unlink(temporary);
+	if (is_folder)
+		file_remove_tree(temporary, NULL);
+	else
+		unlink(temporary);
 	if (x->options->on_temporary)
 		x->options->on_temporary(temporary);
 	r = fill_temporary(x, temporary, n_bytes, err);
@@ -141,7 +154,9 @@ static int export_write_file(const struct export *x, const char *path, uint64_t 
 		r = reserve_error(err);
 	if (r >= 0 && rename(temporary, path) < 0)
 		r = error_set(err, -errno, "%s", strerror(errno));
-	if (r < 0)
+	if (r < 0 && is_folder)
+		file_remove_tree(temporary, NULL);
+	else if (r < 0)
 		unlink(temporary);
 	if (x->options->on_temporary)
 		x->options->on_temporary(NULL);
@@ -159,6 +174,27 @@ static int write_special(const struct export *x, const char *path, uint64_t *n_b
 	return write_stream(x, fd, n_bytes, err);
 }
 
+static bool is_empty_folder(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	bool is_empty = dir != NULL;
+
+	while (is_empty && (entry = readdir(dir)))
+		is_empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+	if (dir)
+		closedir(dir);
+	return is_empty;
+}
+
+/* Only an empty folder gives way to another one: rename(2). */
+static bool is_in_the_way(const struct export *x, const char *path, const struct stat *st)
+{
+	if (x->format->ops->target != EXPORT_FOLDER)
+		return S_ISDIR(st->st_mode);
+	return !is_empty_folder(path);
+}
+
 static int write_path(const struct export *x, const char *path, uint64_t *n_bytes,
 		      struct error *err)
 {
@@ -167,8 +203,10 @@ static int write_path(const struct export *x, const char *path, uint64_t *n_byte
 	bool is_there = stat(path, &st) == 0;
 	int r;
 
-	if (is_there && S_ISDIR(st.st_mode))
-		r = error_set(err, -EISDIR, "%s", strerror(EISDIR));
+	if (is_there && is_in_the_way(x, path, &st))
+		r = x->format->ops->target == EXPORT_FOLDER
+			    ? error_set(err, -EEXIST, "it is there already; name a new folder")
+			    : error_set(err, -EISDIR, "%s", strerror(EISDIR));
 	else if (is_there && !S_ISREG(st.st_mode) && x->format->ops->target == EXPORT_STREAM)
 		r = write_special(x, path, n_bytes, err);
 	else {

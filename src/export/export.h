@@ -7,7 +7,8 @@
  * database), or to a place that is no file (a server). In each case, the written weights add up to
  * the totals of profile->lanes, event by event.
  *
- * A file is written under a temporary name and renamed when it is complete.
+ * A file or folder is written under a temporary name and renamed when it is complete. A folder
+ * replaces nothing but an empty folder.
  */
 #pragma once
 
@@ -28,6 +29,7 @@ struct trace_calls;
 enum export_target {
 	EXPORT_STREAM, /* write(): to standard output, a pipe or a file */
 	EXPORT_FILE,   /* store(): a path without a file */
+	EXPORT_FOLDER, /* store(): the path of a folder that is there and empty */
 	EXPORT_PLACE,  /* store(): the argument of -o, unchanged: a connection string */
 };
 
@@ -78,11 +80,12 @@ struct export_options {
 	const char *image;  /* formats of one image: a glob; NULL: the one with most samples */
 	const char *schema; /* databases that have them */
 	bool replace;       /* tables of an earlier export */
+	uint32_t merged;    /* sample files: enum separation bits that do not keep samples apart */
 	bool is_csv_raw;    /* base/csv.h */
 	struct export_trace *trace; /* databases; NULL: none */
 	/*
-	 * Called with the path of a temporary file, and with NULL when the file is renamed or
-	 * removed: so a program that a signal ends can remove the file. May be NULL.
+	 * Called with the path of a temporary file or folder, and with NULL when it is renamed or
+	 * removed: so a program that a signal ends can remove it. May be NULL.
 	 */
 	void (*on_temporary)(const char *path);
 };

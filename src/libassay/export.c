@@ -39,7 +39,9 @@ static int write_export(struct assay_session *session, const struct assay_query 
 {
 	struct query samples = query ? query->samples : (struct query){ 0 };
 	struct profile_request request = { .query = &samples };
-	struct export_options options = { .by_period = query && query->weighs_events };
+	struct export_options options = { .by_period = query && query->weighs_events,
+					  .merged = SEPARATE_ALL &
+						    ~(SEPARATE_LIB | SEPARATE_KERNEL) };
 	cleanup(profile_free_at_exit) struct profile *profile = NULL;
 	uint64_t n_bytes;
 	int r;

@@ -64,7 +64,7 @@ load exports
 	local format from
 	for format in $(formats); do
 		case $format in
-		postgresql | autofdo | bolt | llvm) continue ;; # no file; of recordings, of lines alone
+		postgresql | oprofile | autofdo | bolt | llvm) continue ;; # no file; of recordings, of lines alone
 		esac
 		from=s
 		[ "$format" != gmon ] || from=g # it wants an image that is a file

@@ -437,7 +437,8 @@ static char *random_path(bool with_slashes)
 	for (uint32_t i = 0; i < n_parts; i++) {
 		if (with_slashes)
 			buf_u8(&b, '/');
-		for (uint32_t k = 1 + pick(8); k; k--)
+		buf_u8(&b, (uint8_t)letters[pick(3)]); /* not "..", see below */
+		for (uint32_t k = pick(8); k; k--)
 			buf_u8(&b, (uint8_t)letters[pick(sizeof(letters) - 1)]);
 	}
 	path = xstrdup(buf_cstr(&b));
@@ -513,6 +514,26 @@ static void parsing_a_name_returns_its_parts(void **state)
 	}
 }
 
+/* Paths of a recording that was made elsewhere may be anything. */
+static void no_name_leads_out_of_its_session(void **state)
+{
+	struct sample_name name = {
+		.main = { .kind = SAMPLE_IMAGE_ROOT, .text = (char[]){ "/../..//x/.../..y/.." } },
+		.dep = { .kind = SAMPLE_IMAGE_KERN, .text = (char[]){ ".." } },
+		.event = (char[]){ "cycles" },
+		.tgid = SAMPLE_NAME_ALL,
+		.tid = SAMPLE_NAME_ALL,
+		.cpu = SAMPLE_NAME_ALL,
+	};
+	struct buf text = { 0 };
+
+	(void)state;
+	sample_name_write(&name, &text);
+	assert_string_equal(buf_cstr(&text),
+			    "{root}/__/__//x/.../..y/__/{dep}/{kern}/__/cycles.0.0.all.all.all");
+	buf_fini(&text);
+}
+
 static void names_as_operf_writes_them_are_read(void **state)
 {
 	struct sample_name n;
@@ -572,6 +593,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_sample_file_is_refused_with_the_reason),
 		cmocka_unit_test(an_abi_file_has_the_layout_of_its_writer),
 		cmocka_unit_test(parsing_a_name_returns_its_parts),
+		cmocka_unit_test(no_name_leads_out_of_its_session),
 		cmocka_unit_test(names_as_operf_writes_them_are_read),
 		cmocka_unit_test(a_bad_name_says_which_part_is_wrong),
 	};

@@ -15,14 +15,15 @@ struct call_graph {
 	FILE *out;
 };
 
-static bool graph_takes_symbol(const struct op_rows *r, uint32_t node)
+/* Filters are by the demangled name, whichever is shown. */
+static bool graph_takes_symbol(const struct op_rows *r, uint32_t function)
 {
 	const struct query *q = r->o->query;
-	const struct op_row *row = &r->list.data[node];
+	const char *name = op_symbol_name(r->p, function);
 
-	return !q || (query_takes_function(q, FILTER_SYMBOL, row->symbol) &&
+	return !q || (query_takes_function(q, FILTER_SYMBOL, name) &&
 		      !(query_has(q, FILTER_SYMBOL_EXCLUDE) &&
-			query_takes_function(q, FILTER_SYMBOL_EXCLUDE, row->symbol)));
+			query_takes_function(q, FILTER_SYMBOL_EXCLUDE, name)));
 }
 
 void op_rows_of_graph(struct op_rows *r, const struct arc_graph *g,
@@ -35,7 +36,7 @@ void op_rows_of_graph(struct op_rows *r, const struct arc_graph *g,
 		r->counts.data[count - g->own.data] = *count;
 	r->order = xcalloc(r->list.n + 1, sizeof(*r->order));
 	for (uint32_t i = 0; i < r->list.n; i++)
-		if (graph_takes_symbol(r, i) &&
+		if (graph_takes_symbol(r, g->nodes.data[i].function) &&
 		    op_share(op_row_counts(r, i)[0], r->p->lanes[0].total.samples) >= o->threshold)
 			r->order[r->n_order++] = i;
 	op_rows_choose_columns(r);

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/intmap.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "counter/catalog/event_files.h"
@@ -19,6 +20,8 @@
 #include "oprofile/store/open_files.h"
 #include "oprofile/store/sample_file.h"
 #include "oprofile/store/sample_name.h"
+#include "pipeline/host.h"
+#include "pipeline/image_files.h"
 #include "store/store.h"
 
 #define SESSION_DIR "samples/current"
@@ -35,9 +38,17 @@
 /* Anonymous code is cut into regions of 4 GiB, so that an arc's half of a key reaches it. */
 #define REGION_MASK 0xffffffffULL
 
+#define NOT_LOOKED_AT UINT64_MAX
+
+/* An image in the names of files, and the first image of that name. */
+struct image_name {
+	char *text;
+	uint32_t first;
+};
+
 /* A folder of a process's anonymous memory in an application: names of its code go there. */
 struct jit_folder {
-	int32_t pid, image_pid; /* image_pid: of the names; the parent's after a fork */
+	int32_t pid;
 	char *path;
 };
 
@@ -51,7 +62,12 @@ struct store {
 	struct open_files *files;
 	uint64_t n_unwritten; /* samples that could not be written */
 	VEC(struct jit_folder) jit_folders;
-	uint32_t cpu_type; /* OProfile's number */
+	struct intmap jit_owners; /* (process, process of the names): the parent's after a fork */
+	VEC(struct image_name) names; /* by image; without a text: not asked for yet */
+	struct strings texts;         /* of names */
+	VEC(uint32_t) first_of_text;  /* by id: an image */
+	VEC(uint64_t) mtimes;         /* by image, or NOT_LOOKED_AT */
+	uint32_t cpu_type;            /* OProfile's number */
 	double cpu_mhz;
 	uint32_t *codes; /* of the counters, by event files; 0: not known */
 };
@@ -68,23 +84,6 @@ static bool oprofile_is_anonymous(const struct image *image)
 {
 	return image->kind == IMAGE_JIT || image->kind == IMAGE_UNKNOWN ||
 	       image->kind == IMAGE_VDSO || (image->kind == IMAGE_FILE && image->path[0] != '/');
-}
-
-/* Returns the part of a name for the code's image. *key: the code's offset in that image. */
-static struct file_image oprofile_file_image(const struct store *s, const struct code_addr *code,
-					     int32_t pid, uint64_t *key)
-{
-	const struct image *image = image_get(s->images, code->image);
-	struct file_image out = { .image = code->image.n };
-
-	*key = code->offset;
-	if (oprofile_is_anonymous(image)) {
-		/* a child goes on with its parent's image of memory that both have */
-		out.pid = pid > 0 || image->kind != IMAGE_JIT ? pid : image->pid;
-		out.start = code->offset & ~REGION_MASK;
-		*key = code->offset & REGION_MASK;
-	}
-	return out;
 }
 
 static const char *anonymous_label(const struct image *image)
@@ -108,33 +107,83 @@ static char *kernel_name(const char *path)
 	return has_brackets ? xstrndup(path + 1, n - 2) : xstrdup(path);
 }
 
-static struct sample_image_name oprofile_image_name(const struct store *s,
-						    const struct file_image *part, bool is_main)
+static char *plain_name(const struct image *image)
 {
-	const struct image *image = image_get(s->images, (image_id){ part->image });
-	struct sample_image_name name = { .kind = SAMPLE_IMAGE_ROOT };
+	if (image->kind == IMAGE_KERNEL)
+		return xstrdup(KERNEL_PATH);
+	if (oprofile_is_anonymous(image))
+		return xstrdup(anonymous_label(image));
+	return image->kind == IMAGE_FILE ? xstrdup(image->path) : kernel_name(image->path);
+}
 
-	if (image->kind == IMAGE_KERNEL) {
-		name.text = xstrdup(KERNEL_PATH);
-	} else if (oprofile_is_anonymous(image) && is_main) {
-		name.kind = SAMPLE_IMAGE_KERN;
-		name.text = xstrdup("unknown"); /* what operf calls it */
-	} else if (oprofile_is_anonymous(image)) {
-		name.kind = SAMPLE_IMAGE_ANON;
-		name.text = xstrdup(anonymous_label(image));
-		name.tgid = MAX(part->pid, 0);
-		name.start = part->start;
-		name.end = part->start | REGION_MASK;
-	} else if (image->kind == IMAGE_FILE) {
-		name.text = xstrdup(image->path);
-	} else {
-		name.kind = SAMPLE_IMAGE_KERN;
-		name.text = kernel_name(image->path);
+/*
+ * Two images of one name would write to one file at once. Files and BPF programs that differ get
+ * different names: "/usr/bin/app #2", which no reader takes for the file at that path. Anonymous
+ * memory is told apart by process and region, so all of it is one image, and so are modules.
+ */
+static const struct image_name *name_of(struct store *s, uint32_t number)
+{
+	const struct image *image = image_get(s->images, (image_id){ number });
+	bool is_apart = !oprofile_is_anonymous(image) &&
+			(image->kind == IMAGE_FILE || image->kind == IMAGE_BPF);
+	struct image_name *name;
+
+	while (s->names.n <= number)
+		vec_push(&s->names, (struct image_name){ 0 });
+	name = &s->names.data[number];
+	for (int copy = 1; !name->text; copy++) {
+		cleanup(free_at_exit) char *plain = plain_name(image);
+		cleanup(free_at_exit) char *text =
+			copy == 1 ? take_ptr(plain) : xasprintf("%s #%d", plain, copy);
+		string_id id = strings_add(&s->texts, text);
+
+		if (id.n < s->first_of_text.n && is_apart)
+			continue;
+		if (id.n >= s->first_of_text.n)
+			vec_push(&s->first_of_text, number);
+		*name = (struct image_name){ take_ptr(text), s->first_of_text.data[id.n] };
 	}
 	return name;
 }
 
-static char *file_path(const struct store *s, const struct file_key *key)
+/* Returns the part of a name for the code's image. *key: the code's offset in that image. */
+static struct file_image oprofile_file_image(struct store *s, const struct code_addr *code,
+					     int32_t pid, uint64_t *key)
+{
+	const struct image *image = image_get(s->images, code->image);
+	struct file_image out = { .image = name_of(s, code->image.n)->first };
+
+	*key = code->offset;
+	if (oprofile_is_anonymous(image)) {
+		/* a child goes on with its parent's image of memory that both have */
+		out.pid = pid > 0 || image->kind != IMAGE_JIT ? pid : image->pid;
+		out.start = code->offset & ~REGION_MASK;
+		*key = code->offset & REGION_MASK;
+	}
+	return out;
+}
+
+static struct sample_image_name oprofile_image_name(struct store *s, const struct file_image *part,
+						    bool is_main)
+{
+	const struct image *image = image_get(s->images, (image_id){ part->image });
+	const char *text = name_of(s, part->image)->text;
+	struct sample_image_name name = { .kind = *text == '/' ? SAMPLE_IMAGE_ROOT
+							       : SAMPLE_IMAGE_KERN };
+
+	if (oprofile_is_anonymous(image) && is_main) {
+		text = "unknown"; /* what operf calls it */
+	} else if (oprofile_is_anonymous(image)) {
+		name.kind = SAMPLE_IMAGE_ANON;
+		name.tgid = MAX(part->pid, 0);
+		name.start = part->start;
+		name.end = part->start | REGION_MASK;
+	}
+	name.text = xstrdup(text);
+	return name;
+}
+
+static char *file_path(struct store *s, const struct file_key *key)
 {
 	const struct counter_info *counter = &s->facts.info.counters[key->counter];
 	struct sample_name name = {
@@ -161,23 +210,37 @@ static char *file_path(const struct store *s, const struct file_key *key)
 
 /* Files. */
 
-static uint64_t mtime_of(const struct image *image)
+/* Of the file at an image's path, if that still is the image; else 0. Looked at once. */
+static uint64_t mtime_of(struct store *s, image_id id)
 {
+	const struct image *image = image_get(s->images, id);
+	cleanup(free_at_exit) char *path = NULL;
 	struct stat st;
 
-	return image->kind == IMAGE_FILE && stat(image->path, &st) == 0 ? (uint64_t)st.st_mtime : 0;
+	while (s->mtimes.n <= id.n)
+		vec_push(&s->mtimes, NOT_LOOKED_AT);
+	if (s->mtimes.data[id.n] != NOT_LOOKED_AT)
+		return s->mtimes.data[id.n];
+	if (image->kind == IMAGE_FILE && image->path[0] == '/')
+		path = image_files_find(NULL, 0, image, NULL);
+	s->mtimes.data[id.n] = path && stat(path, &st) == 0 ? (uint64_t)st.st_mtime : 0;
+	return s->mtimes.data[id.n];
 }
 
 /* `folder` is the folder of one region; its parent is the folder of the process. */
-static void note_jit_folder(struct store *s, int32_t pid, int32_t image_pid, const char *folder)
+static void note_jit_folder(struct store *s, int32_t pid, const char *folder)
 {
 	size_t len = path_folder_len(folder);
 
 	vec_foreach (&s->jit_folders, f)
-		if (f->pid == pid && f->image_pid == image_pid && strlen(f->path) == len &&
-		    !strncmp(f->path, folder, len))
+		if (f->pid == pid && strlen(f->path) == len && !strncmp(f->path, folder, len))
 			return;
-	vec_push(&s->jit_folders, (struct jit_folder){ pid, image_pid, xstrndup(folder, len) });
+	vec_push(&s->jit_folders, (struct jit_folder){ pid, xstrndup(folder, len) });
+}
+
+static uint64_t jit_owner(int32_t pid, int32_t image_pid)
+{
+	return (uint64_t)(uint32_t)pid << 32 | (uint32_t)image_pid;
 }
 
 static int oprofile_open_file(struct store *s, const struct file_key *key, struct sample_file **out,
@@ -194,7 +257,7 @@ static int oprofile_open_file(struct store *s, const struct file_key *key, struc
 		.count = (uint32_t)MIN(counter->count, (uint64_t)UINT32_MAX),
 		.is_kernel = oprofile_is_kernel_image(dep),
 		.callee_is_kernel = key->is_arc && oprofile_is_kernel_image(callee),
-		.mtime = mtime_of(dep),
+		.mtime = mtime_of(s, (image_id){ key->dep.image }),
 		.anon_start = key->dep.start,
 		.callee_anon_start = key->callee.start,
 	};
@@ -202,8 +265,9 @@ static int oprofile_open_file(struct store *s, const struct file_key *key, struc
 	cleanup(free_at_exit) char *folder = path_folder(path);
 	int r = file_mkdirs(folder, 0700, err);
 
-	if (r >= 0 && dep->kind == IMAGE_JIT && !key->is_arc)
-		note_jit_folder(s, key->dep.pid, dep->pid, folder);
+	if (r >= 0 && oprofile_is_anonymous(dep) && dep->kind != IMAGE_VDSO &&
+	    dep->kind != IMAGE_UNKNOWN && !key->is_arc)
+		note_jit_folder(s, key->dep.pid, folder);
 	return r < 0 ? r : sample_file_open(path, &header, out, err);
 }
 
@@ -238,8 +302,12 @@ static void list_images(struct store *s)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct image *image = image_get(s->images, (image_id){ i });
 
-		if (image->build_id.len)
-			s->facts.images[s->facts.n_images++] = *image;
+		if (!image->build_id.len)
+			continue;
+		s->facts.images[s->facts.n_images] = *image;
+		if (image->kind == IMAGE_FILE)
+			s->facts.images[s->facts.n_images].path = name_of(s, i)->text;
+		s->facts.n_images++;
 	}
 }
 
@@ -292,21 +360,40 @@ static void copy_info(struct session_info *to, const struct session_info *from)
 	}
 }
 
+/* Whether the samples are of a processor like this machine's. */
+static bool is_of_here(const struct session_info *info)
+{
+	const struct counters none = { 0 };
+	struct host host;
+	bool is_same;
+
+	host_init(&host, &none, false);
+	is_same = !strcmp(host.cpu_model, info->cpu_model);
+	host_fini(&host);
+	return is_same;
+}
+
 /* What headers have of the processor and its events: opreport looks them up in its own tables. */
 static void find_codes(struct store *s)
 {
 	const struct session_info *info = &s->facts.info;
-	const struct cpu_type *cpu;
+	/* of OProfile's files: "AMD64 generic, speed 2400 MHz (estimated)" */
+	const struct cpu_type *known = cpu_type_find_pretty(info->cpu_model), *cpu;
+	const char *speed = strstr(info->cpu_model, ", speed ");
 	struct event_table t;
 
-	event_files_load(NULL, NULL, &t, &cpu, NULL);
+	event_files_load(NULL, known ? known->name : NULL, &t, &cpu, NULL);
+	cpu = known || is_of_here(info) ? cpu : NULL;
 	s->cpu_type = cpu && cpu->number != CPU_TYPE_NEW ? cpu->number : CPU_GENERIC;
-	s->cpu_mhz = cpu_type_mhz(NULL);
+	if (known && speed)
+		s->cpu_mhz = strtod(speed + strlen(", speed "), NULL);
+	else if (!known && cpu)
+		s->cpu_mhz = cpu_type_mhz(NULL);
 	s->codes = xcalloc(info->n_counters + 1, sizeof(*s->codes));
 	for (uint32_t i = 0; i < info->n_counters; i++) {
 		const char *name = info->counters[i].name;
 		cleanup(free_at_exit) char *bare = xstrndup(name, strcspn(name, ":"));
-		const struct table_event *e = event_table_find(&t, bare);
+		const struct table_event *e = cpu ? event_table_find(&t, bare) : NULL;
 
 		s->codes[i] = e ? e->code : 0;
 	}
@@ -325,6 +412,13 @@ static void oprofile_store_free(struct store *s)
 	vec_foreach (&s->jit_folders, folder)
 		free(folder->path);
 	vec_fini(&s->jit_folders);
+	intmap_fini(&s->jit_owners);
+	vec_fini(&s->mtimes);
+	vec_foreach (&s->names, name)
+		free(name->text);
+	vec_fini(&s->names);
+	vec_fini(&s->first_of_text);
+	strings_fini(&s->texts);
 	free(s->facts_path);
 	free(s->dir);
 	free(s);
@@ -342,6 +436,9 @@ static int oprofile_open(const char *dir, const struct session_info *info,
 	s->dir = xasprintf("%s/" SESSION_DIR, dir);
 	s->facts_path = xasprintf("%s/" FACTS_FILE, s->dir);
 	s->files = open_files_new(FILES_MAX);
+	strings_init(&s->texts);
+	/* a new table has one text already, "" */
+	vec_push(&s->first_of_text, IMAGE_UNKNOWN_ID.n);
 	copy_info(&s->facts.info, info);
 	find_codes(s);
 	r = file_mkdirs(s->dir, 0700, err);
@@ -372,37 +469,60 @@ static void oprofile_set_class(const struct store *s, const struct profile_class
 }
 
 /* A lost count of an arc is not a lost sample: it is reported separately at the end. */
+static int oprofile_add_arc(struct store *s, const struct sample *sample, uint32_t callee_frame,
+			    uint64_t count, struct file_key *key, struct error *err)
+{
+	uint64_t caller, callee;
+
+	key->is_arc = true;
+	key->dep = oprofile_file_image(s, &sample->frames[callee_frame + 1], sample->class.pid,
+				       &caller);
+	key->callee =
+		oprofile_file_image(s, &sample->frames[callee_frame], sample->class.pid, &callee);
+	oprofile_set_class(s, &sample->class, &key->dep, key);
+	return add_to_file(s, key, caller << 32 | (callee & REGION_MASK), count,
+			   &s->facts.lost_arcs, err);
+}
+
 static int oprofile_add_arcs(struct store *s, const struct sample *sample, struct file_key *key,
 			     struct error *err)
 {
 	int r = 0;
 
-	key->is_arc = true;
 	for (uint32_t i = 0; i + 1 < sample->n_frames; i++) {
-		uint64_t caller, callee;
-		int now;
+		int now = oprofile_add_arc(s, sample, i, sample->samples, key, r ? NULL : err);
 
-		key->dep =
-			oprofile_file_image(s, &sample->frames[i + 1], sample->class.pid, &caller);
-		key->callee =
-			oprofile_file_image(s, &sample->frames[i], sample->class.pid, &callee);
-		oprofile_set_class(s, &sample->class, &key->dep, key);
-		now = add_to_file(s, key, caller << 32 | (callee & REGION_MASK), sample->samples,
-				  &s->facts.lost_arcs, r ? NULL : err);
 		r = r ? r : now;
 	}
 	return r;
 }
 
+/* An arc that came without a stack (machine/image.h). */
+static bool is_arc_alone(const struct store *s, const struct sample *sample)
+{
+	const struct image *marker;
+
+	if (sample->samples || sample->n_frames != 3)
+		return false;
+	marker = image_get(s->images, sample->frames[2].image);
+	return marker->kind == IMAGE_NAMED && !strcmp(marker->path, IMAGE_ARCS_PATH);
+}
+
 static int oprofile_add(struct store *s, const struct sample *sample, struct error *err)
 {
 	uint64_t address, n_unwritten = 0;
+	const struct image *leaf;
 	struct file_key key;
 	int r, r_arcs;
 
 	memset(&key, 0, sizeof(key));
 	key.counter = sample->class.counter;
+	if (is_arc_alone(s, sample))
+		return oprofile_add_arc(s, sample, 0, sample->period, &key, err);
+	leaf = image_get(s->images, sample->frames[0].image);
 	key.dep = oprofile_file_image(s, &sample->frames[0], sample->class.pid, &address);
+	if (leaf->kind == IMAGE_JIT)
+		intmap_put(&s->jit_owners, jit_owner(key.dep.pid, leaf->pid), NULL);
 	oprofile_set_class(s, &sample->class, &key.dep, &key);
 	r = add_to_file(s, &key, address, sample->samples, &n_unwritten, err);
 	s->facts.samples += sample->samples;
@@ -423,12 +543,14 @@ static void oprofile_lose(struct store *s, enum loss_reason reason, uint32_t cou
 static void oprofile_name_code(struct store *s, const struct code_symbol *symbol)
 {
 	const struct image *image = image_get(s->images, symbol->image);
+	const char *path =
+		image->kind == IMAGE_BPF ? name_of(s, symbol->image.n)->text : image->path;
 
 	if (symbol->line) /* sample files have no room for it */
 		return;
 	vec_push(&s->facts.symbols,
-		 (struct facts_symbol){ image->kind, image->pid, image->path, symbol->offset,
-					symbol->size, xstrdup(symbol->name) });
+		 (struct facts_symbol){ image->kind, image->pid, path, symbol->offset, symbol->size,
+					xstrdup(symbol->name) });
 	s->facts_changed = true;
 }
 
@@ -443,7 +565,8 @@ static int write_jit_names(const struct store *s, const struct jit_folder *folde
 	int r = 0;
 
 	vec_foreach (&s->facts.symbols, known)
-		if (known->kind == IMAGE_JIT && known->pid == folder->image_pid)
+		if (known->kind == IMAGE_JIT &&
+		    intmap_find(&s->jit_owners, jit_owner(folder->pid, known->pid)))
 			vec_push(&symbols, (struct jit_symbol){ known->offset, known->size,
 								known->name, (uint32_t)symbols.n });
 	if (symbols.n) {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -43,14 +44,29 @@ char *sample_name_event(const char *event)
 	return name;
 }
 
+/* A path of a recording may be anything: none of its parts leads out of the session. */
+static void write_path(const char *path, struct buf *out)
+{
+	size_t n;
+
+	for (path += *path == '/'; *path; path += n + (path[n] == '/')) {
+		bool is_up = !strncmp(path, "../", 3) || !strcmp(path, "..");
+
+		n = strcspn(path, "/");
+		buf_printf(out, "%.*s/", (int)MIN(n, (size_t)NAME_MAX), is_up ? "__" : path);
+	}
+}
+
 static void write_image(const struct sample_image_name *image, struct buf *out)
 {
 	switch (image->kind) {
 	case SAMPLE_IMAGE_ROOT:
-		buf_printf(out, ROOT "%s/", image->text + (image->text[0] == '/'));
+		buf_str(out, ROOT);
+		write_path(image->text, out);
 		break;
 	case SAMPLE_IMAGE_KERN:
-		buf_printf(out, KERN "%s/", image->text);
+		buf_str(out, KERN);
+		write_path(image->text, out);
 		break;
 	case SAMPLE_IMAGE_ANON:
 		buf_printf(out, ANON "%s}/%" PRId64 ".0x%" PRIx64 ".0x%" PRIx64 "/", image->text,
