@@ -146,6 +146,20 @@ bool jit_code_find(struct jit_code *j, uint64_t addr, uint64_t time_ns, uint64_t
 	return true;
 }
 
+bool jit_code_only(const struct jit_code *j, uint64_t addr, struct jit_function *out)
+{
+	const struct jit_reader *r = j->reader;
+	const struct jitdump_code *newest =
+		r ? jit_index_find(&r->index, &r->dump, addr, UINT64_MAX) : NULL;
+
+	/* That of the earliest time is the oldest. */
+	if (!newest || newest != jit_index_find(&r->index, &r->dump, addr, 0))
+		return false;
+	*out = (struct jit_function){ newest->addr, newest->size,
+				      strings_get(&r->dump.strings, newest->name) };
+	return true;
+}
+
 void jit_code_names(struct jit_code *j, jit_code_visit visit, void *context)
 {
 	if (!j->reader)

@@ -59,6 +59,18 @@ uint32_t jit_code_give_up(struct jit_code *j);
  */
 enum loss_reason jit_code_take_loss(struct jit_code *j);
 
+/* A function by its runtime addresses. The name is valid as long as nothing is read. */
+struct jit_function {
+	uint64_t start, size;
+	const char *name;
+};
+
+/*
+ * The function at an address, if the dump has had only one there. False: there are none or several,
+ * or the reader is away. Remembers no hit.
+ */
+bool jit_code_only(const struct jit_code *j, uint64_t addr, struct jit_function *out);
+
 /* Visits functions hit since the last visit, by their bytes in the dump; none while it is away. */
 typedef void (*jit_code_visit)(void *context, uint64_t file_off, uint64_t size, const char *name);
 void jit_code_names(struct jit_code *j, jit_code_visit visit, void *context);

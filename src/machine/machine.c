@@ -464,6 +464,7 @@ static void on_task_exit(struct machine *m, const struct event *event)
 		p->has_ended = true;
 		p->ended_ns = event->time_ns;
 		m->n_ended++;
+		machine_end_dump(m, p);
 	}
 }
 

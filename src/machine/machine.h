@@ -146,6 +146,16 @@ void machine_read_dumps_by(struct machine *m, const struct machine_dump_reader *
 void machine_dump_is_read(struct machine *m, image_id unread, struct jit_reader *reader);
 bool machine_settle(struct machine *m, uint64_t time_ns, bool is_last, struct code_addr *code);
 
+/*
+ * The function of a process's jitdump at an address whose record came later than its samples: a
+ * compiler may write records at its end. The dump of a process that ends is read once more.
+ */
+struct jit_function;
+bool machine_find_function(const struct machine *m, int32_t pid, uint64_t addr,
+			   struct jit_function *out);
+/* Whether the dump of some process is being read. */
+bool machine_reads_dumps(const struct machine *m);
+
 /* The reader is away for too long. Until it comes back, the dump's code is unknown code. */
 void machine_dump_is_late(struct machine *m, image_id unread);
 

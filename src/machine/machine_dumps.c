@@ -128,7 +128,7 @@ void machine_open_dump(struct machine *m, struct process *p, const char *path)
 	d->code = code;
 	d->image = image_intern(m->images, &image);
 	d->n_users = 1;
-	d->is_late = false;
+	d->is_ended = d->is_late = false;
 	m->has_untimed_code |= m->has_other_clock;
 	if (config.is_lent)
 		begin_to_read(m, d);
@@ -140,6 +140,19 @@ void machine_dump_is_read(struct machine *m, image_id unread, struct jit_reader 
 
 	jit_code_take_back(d->code, reader);
 	d->is_late = false;
+	if (d->is_ended)
+		begin_to_read(m, d);
+	d->is_ended = false;
+}
+
+void machine_end_dump(struct machine *m, const struct process *p)
+{
+	struct machine_dump *d = &m->dumps.data[p->dump];
+
+	if (p->dump == NO_DUMP || !m->dump_reader.begin)
+		return;
+	d->is_ended = jit_code_is_away(d->code);
+	begin_to_read(m, d);
 }
 
 void machine_dump_is_late(struct machine *m, image_id unread)
@@ -174,6 +187,24 @@ bool machine_find_dumped(struct machine *m, const struct process *p, image_id ot
 	begin_to_read(m, d);
 	*out = (struct code_addr){ d->unread, addr };
 	return true;
+}
+
+bool machine_find_function(const struct machine *m, int32_t pid, uint64_t addr,
+			   struct jit_function *out)
+{
+	const uint32_t *at = intmap_find(&m->by_pid, (uint32_t)pid);
+	const struct machine_dump *d =
+		at ? &m->dumps.data[m->processes.data[*at].dump] : &m->dumps.data[NO_DUMP];
+
+	return d->code && jit_code_only(d->code, addr, out);
+}
+
+bool machine_reads_dumps(const struct machine *m)
+{
+	vec_foreach (&m->dumps, d)
+		if (d->code && jit_code_is_away(d->code) && !d->is_late)
+			return true;
+	return false;
 }
 
 bool machine_settle(struct machine *m, uint64_t time_ns, bool is_last, struct code_addr *code)

@@ -65,6 +65,7 @@ struct machine_dump {
 	image_id unread;       /* code that waits until it is read */
 	image_id other;        /* code that is not in it */
 	uint32_t n_users;      /* processes */
+	bool is_ended;         /* its process wrote its last records while the reader was away */
 	bool is_late;          /* the reader is away for too long: nothing waits for it */
 };
 
@@ -139,6 +140,9 @@ void machine_drop_dump(struct machine *m, struct process *p);
 
 /* The same for a process that is forgotten, whose names were visited. */
 void machine_forget_process_dump(struct machine *m, struct process *p);
+
+/* The process has ended: has its last records read. */
+void machine_end_dump(struct machine *m, const struct process *p);
 
 /* Whether samples wait for the dump of the process. */
 bool machine_awaits_dump(const struct machine *m, const struct process *p);

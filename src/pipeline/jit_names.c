@@ -15,7 +15,11 @@
 #include "base/mem.h"
 #include "guard/budget.h"
 #include "guard/open.h"
+#include "machine/jit_code.h"
 #include "machine/perf_map.h"
+
+/* The most addresses of a process that are looked up in its dump, on the owner's thread. */
+enum { DUMP_HITS = 1 << 14 };
 
 /*
  * Where the maps of a process are. Jobs alone use it: the first one fills it. The jobs of one user
@@ -166,10 +170,9 @@ static bool map_file(const struct jit_place *p, struct file_mapping *out, enum l
 	return false;
 }
 
-/* A function that was hit. */
-struct jit_function {
-	uint64_t start, size;
-	const char *name; /* in the answer */
+struct jit_functions {
+	struct jit_function *data;
+	size_t n, cap;
 };
 
 /* The first job of a process has no hits: it opens the folder of its maps. */
@@ -180,8 +183,8 @@ struct map_job {
 	image_id image;
 	struct intmap hits;
 	struct parser_answer answer;
-	VEC(struct jit_function) functions;
-	enum loss_reason loss; /* N_LOSS_REASONS: none */
+	struct jit_functions functions; /* names are in the answer */
+	enum loss_reason loss;          /* N_LOSS_REASONS: none */
 };
 
 static void place_run(struct file_job *job)
@@ -197,6 +200,13 @@ static int functions_by_start(const void *a, const void *b)
 	const struct jit_function *x = a, *y = b;
 
 	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Hits are in no order. */
+static void sort_functions(struct jit_functions *f)
+{
+	if (f->n)
+		qsort(f->data, f->n, sizeof(*f->data), functions_by_start);
 }
 
 static void find_hits(struct map_job *j, const struct perf_map *map)
@@ -215,10 +225,7 @@ static void find_hits(struct map_job *j, const struct perf_map *map)
 				 (struct jit_function){ e->start, e->size, perf_map_name(map, e) });
 	}
 	intmap_fini(&named);
-	/* Hits are in no order. */
-	if (j->functions.n)
-		qsort(j->functions.data, j->functions.n, sizeof(*j->functions.data),
-		      functions_by_start);
+	sort_functions(&j->functions);
 }
 
 static void map_run(struct file_job *job)
@@ -336,11 +343,44 @@ void jit_names_hit(struct jit_names *j, int32_t pid, image_id image, uint64_t ad
 	j->config.lose(j->config.context, LOSS_JIT_HITS);
 }
 
+/* Names of a dump's functions that were sampled before the dump had them. The rest stays. */
+static void name_by_dump(struct jit_names *j, struct jit_process *p)
+{
+	const struct jit_names_config *c = &j->config;
+	struct intmap rest = { 0 }, named = { 0 };
+	struct jit_functions functions = { 0 };
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->hits.n_slots; i++) {
+		struct jit_function f;
+		bool is_new;
+
+		if (!p->hits.slots[i].used)
+			continue;
+		if (n++ >= DUMP_HITS || !c->find(c->context, p->pid, p->hits.slots[i].key, &f)) {
+			intmap_put(&rest, p->hits.slots[i].key, NULL);
+			continue;
+		}
+		intmap_put(&named, f.start, &is_new);
+		if (is_new)
+			vec_push(&functions, f);
+	}
+	sort_functions(&functions);
+	vec_foreach (&functions, f)
+		c->visit(c->context, p->image, f->start, f->size, f->name);
+	vec_fini(&functions);
+	intmap_fini(&named);
+	intmap_fini(&p->hits);
+	p->hits = rest;
+}
+
 /* Begins to read the map for the hits so far. */
 static void ask_for_names(struct jit_names *j, struct jit_process *p)
 {
 	struct map_job *job;
 
+	if (p->hits.n && j->config.find)
+		name_by_dump(j, p);
 	if (!p->hits.n)
 		return;
 	job = map_job_new(j, p);

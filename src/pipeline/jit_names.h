@@ -24,6 +24,7 @@ struct jit_names;
  * read, and `lose` is called with the reason. The sampled addresses of a user's processes take
  * JIT_HITS_USER_BYTES at most, and those of all users JIT_HITS_BYTES; then a process has no names.
  */
+struct jit_function;
 struct jit_names_config {
 	const char *proc;       /* copied */
 	struct file_jobs *jobs; /* freed before the names are */
@@ -31,6 +32,8 @@ struct jit_names_config {
 	 * valid during the call. */
 	void (*visit)(void *context, image_id image, uint64_t start, uint64_t size,
 		      const char *name);
+	/* Looks in the process's jitdump first: machine_find_function(). NULL: there are none. */
+	bool (*find)(void *context, int32_t pid, uint64_t addr, struct jit_function *out);
 	void (*lose)(void *context, enum loss_reason reason);
 	void *context;
 };
@@ -41,7 +44,10 @@ void jit_names_free(struct jit_names *j); /* NULL is fine */
 /* A sample, or a caller in its call chain, has this address. */
 void jit_names_hit(struct jit_names *j, int32_t pid, image_id image, uint64_t addr);
 
-/* Has the map of a process read, and forgets the process. file_jobs_take() visits functions. */
+/*
+ * Names what the jitdump of a process has, has its map read for the rest, and forgets the process.
+ * file_jobs_take() visits functions of the map.
+ */
 void jit_names_finish(struct jit_names *j, int32_t pid);
 
 /* The same for all processes that are left; it forgets their addresses alone. */

@@ -77,6 +77,11 @@ static void lose_names(void *context, enum loss_reason reason)
 	pipeline_lose(context, reason, 0, 1);
 }
 
+static bool find_function(void *context, int32_t pid, uint64_t addr, struct jit_function *out)
+{
+	return machine_find_function(((struct pipeline *)context)->machine, pid, addr, out);
+}
+
 void pipeline_note_jit(struct pipeline *p, int32_t pid, const struct code_addr *code)
 {
 	const struct image *image = image_get(machine_images(p->machine), code->image);
@@ -321,8 +326,12 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 	keep_containers(p, config);
 	if (!config->is_offline) {
 		p->jobs = resolver.jobs = file_jobs_new();
-		p->jit = jit_names_new(
-			&(struct jit_names_config){ p->proc, p->jobs, name_code, lose_names, p });
+		p->jit = jit_names_new(&(struct jit_names_config){ .proc = p->proc,
+								   .jobs = p->jobs,
+								   .visit = name_code,
+								   .find = find_function,
+								   .lose = lose_names,
+								   .context = p });
 	}
 	p->resolver = frame_resolver_new(&resolver);
 	if (p->jobs)

@@ -24,8 +24,8 @@ static void dump_done(struct file_job *job)
 
 	if (job->is_refused)
 		jit_reader_refuse(j->reader, LOSS_FILE_BUDGET);
-	machine_dump_is_read(j->pipeline->machine, j->unread, take_ptr(j->reader));
 	pipeline_forget_pending(j->pipeline, j->unread);
+	machine_dump_is_read(j->pipeline->machine, j->unread, take_ptr(j->reader));
 }
 
 static void dump_free(struct file_job *job)

@@ -237,6 +237,10 @@ void pipeline_end_jobs(struct pipeline *p, uint64_t wait_ns)
 	pipeline_end_waiting(p, wait_ns);
 	if (!p->jit)
 		return;
+	while (machine_reads_dumps(p->machine) && clock_monotonic_ns() < until_ns) {
+		file_jobs_wait(p->jobs, until_ns);
+		pipeline_take_looks(p);
+	}
 	jit_names_finish_all(p->jit);
 	while (jit_names_pending(p->jit) && clock_monotonic_ns() < until_ns) {
 		file_jobs_wait(p->jobs, until_ns);

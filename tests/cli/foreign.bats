@@ -200,6 +200,16 @@ need_jitdump() {
 	[ ! -e x.pb.gz ] || gunzip -c x.pb.gz | grep -aq made.up
 }
 
+@test "record: code whose records come at the end of its process has its name, if only one can be meant" {
+	need_recording
+	need_jitdump
+	assay record -q -o s -- sh -c '"$0" 3000 100000 late; :' "$PROGRAMS/jitdump" >path
+	assay report -i s -l
+	# dump_hot and dump_again were at one address. The last samples still waited when the records came.
+	names=$(assay report -i s -t 0 --format json -l | jq -r '.rows[] | select(.image == "[anon]") | .symbol' | sort -u)
+	[ "$names" = $'(no symbols)\ndump_cold' ]
+}
+
 @test "record: a dump that is garbage from some point on does no harm" {
 	need_recording
 	need_jitdump

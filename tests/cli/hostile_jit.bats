@@ -38,7 +38,7 @@ jit_names() {
 	run jit_names
 	[ "$output" = 0 ]
 	[ "$(fact s '.losses."jit-map-foreign"')" = 1 ]
-	[[ "$(assay why -i s '*anon*')" == *"jcmd PID Compiler.perfmap"*"node --perf-basic-prof"*"python -X perf"* ]]
+	[[ "$(assay why -i s '*anon*')" == *"jcmd PID Compiler.perfmap"*"node --perf-basic-prof"*"python3 -X perf"* ]]
 	assay report -i s >out
 	grep -q 'another user owns their perf map' out
 }

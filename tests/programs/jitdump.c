@@ -2,8 +2,8 @@
 /*
  * Makes code at run time and describes it in a jitdump, jit-PID.dump in the working folder.
  * dump_hot takes three times as long as dump_cold. Then dump_again replaces dump_hot, and dump_cold
- * is moved. Usage: jitdump SECONDSs|ROUNDS [UNIT]. Each half of the run takes this long; UNIT is
- * the count of one call of dump_cold.
+ * is moved. Usage: jitdump SECONDSs|ROUNDS [UNIT [late]]. Each half of the run takes this long;
+ * UNIT is the count of one call of dump_cold. late: the records are written at the end, as by V8.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -36,6 +36,7 @@ struct prefix {
 };
 
 static FILE *dump;
+static bool is_late;
 
 static uint64_t now_ns(void)
 {
@@ -103,7 +104,8 @@ static count_down *load(unsigned char *code, uint64_t index, const char *name)
 	fwrite(head, sizeof(head), 1, dump);
 	fwrite(name, strlen(name) + 1, 1, dump);
 	fwrite(loop, sizeof(loop), 1, dump);
-	fflush(dump);
+	if (!is_late)
+		fflush(dump);
 	return (count_down *)(void *)code;
 }
 
@@ -119,7 +121,8 @@ static count_down *move(unsigned char *from, unsigned char *to, uint64_t index)
 	put_prefix(1, sizeof(ids) + sizeof(body));
 	fwrite(ids, sizeof(ids), 1, dump);
 	fwrite(body, sizeof(body), 1, dump);
-	fflush(dump);
+	if (!is_late)
+		fflush(dump);
 	return (count_down *)(void *)to;
 }
 
@@ -141,6 +144,7 @@ int main(int argc, char **argv)
 
 	if (argc > 2)
 		unit = strtoul(argv[2], NULL, 10);
+	is_late = argc > 3;
 	if (sizeof(loop) == 1)
 		return 77; /* not written for this processor */
 	if (code == MAP_FAILED)
