@@ -268,6 +268,11 @@ void output_line(FILE *out, const char *format, ...)
 	buf_fini(&visible);
 }
 
+bool output_has_width(const struct output *o)
+{
+	return o->is_terminal || set_variable("COLUMNS");
+}
+
 uint32_t output_width(const struct output *o)
 {
 	const char *columns = set_variable("COLUMNS");

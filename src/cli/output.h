@@ -57,6 +57,8 @@ static inline bool csv_is_raw(const char *cells)
 
 /* Columns of the terminal: $COLUMNS, else the terminal's own number; 100 without a terminal. */
 uint32_t output_width(const struct output *o);
+/* Whether it is the terminal's, or set by $COLUMNS. Else it is a usual one. */
+bool output_has_width(const struct output *o);
 
 /* Whether the output is a terminal with colours and the user permits them (no-color.org). */
 bool output_has_colour(const struct output *o);

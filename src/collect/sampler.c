@@ -37,6 +37,8 @@ static void stacks_fini(struct stacks *s)
 	vec_fini(&s->frames);
 	vec_fini(&s->list);
 	intmap_fini(&s->by_hash);
+	vec_fini(&s->wakers);
+	intmap_fini(&s->by_waker);
 }
 
 static const struct known_stack *find_stack(const struct sampler *s, uint64_t hash,
@@ -71,6 +73,55 @@ static void keep_stack(struct sampler *s, const struct stack_message *m)
 	s->now.frames.n += n;
 }
 
+static void keep_waker(struct sampler *s, const struct waker_message *m)
+{
+	bool is_new;
+	uint32_t *at = intmap_put(&s->now.by_waker, m->id, &is_new);
+
+	if (!is_new)
+		return;
+	*at = (uint32_t)s->now.wakers.n;
+	vec_push(&s->now.wakers, *m);
+}
+
+bool sampler_find_waker(const struct sampler *s, uint64_t waker, struct sampler_waker *out)
+{
+	const struct stacks *sets[] = { &s->now, &s->before };
+	const struct waker_message *m = NULL;
+	const struct known_stack *stack;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sets) && !m; i++) {
+		const uint32_t *at = intmap_find(&sets[i]->by_waker, waker);
+
+		m = at ? &sets[i]->wakers.data[*at] : NULL;
+	}
+	if (!m)
+		return false;
+	*out = (struct sampler_waker){ .pid = (int32_t)m->pid,
+				       .tid = (int32_t)m->tid,
+				       .stack = m->stack };
+	memcpy(out->comm, m->comm, sizeof(out->comm));
+	out->comm[sizeof(out->comm) - 1] = '\0';
+	stack = find_stack(s, m->stack, &out->frames);
+	if (stack) {
+		out->n_kernel = stack->n_kernel;
+		out->n_user = stack->n_user;
+		out->fit = (enum language_fit)stack->fit;
+	}
+	return true;
+}
+
+void sampler_find_frames(const struct sampler *s, struct sampler_count *count)
+{
+	const struct known_stack *stack;
+
+	count->frames = NULL;
+	stack = find_stack(s, count->stack, &count->frames);
+	count->n_kernel = stack ? stack->n_kernel : 0;
+	count->n_user = stack ? stack->n_user : 0;
+	count->fit = stack ? (enum language_fit)stack->fit : LANGUAGE_FITS;
+}
+
 static void sampler_visit_file(struct sampler *s, const struct file_message *m)
 {
 	const struct sampler_file file = {
@@ -101,6 +152,8 @@ static int read_message(void *context, void *data, size_t size)
 		const struct code_message *m = data;
 
 		s->visitor->code(s->visitor, (int32_t)m->pid, &m->code);
+	} else if (size >= sizeof(struct waker_message) && stack->type == MESSAGE_WAKER) {
+		keep_waker(s, data);
 	} else if (size >= offsetof(struct stack_message, frames) && stack->type == MESSAGE_STACK) {
 		keep_stack(s, stack);
 	}
@@ -217,6 +270,8 @@ static int attach_waits(struct sampler *s, const struct sampler_config *c, struc
 				    BPF_ANY);
 	if (w && w->n_targets && !w->targets_are_threads)
 		e = attach_tracepoint(s, s->bpf->progs.forked, err);
+	if (w && !e)
+		e = attach_tracepoint(s, s->bpf->progs.waking, err);
 	if (w && !e)
 		e = attach_tracepoint(s, s->bpf->progs.switched, err);
 	return e;
@@ -471,14 +526,10 @@ static void visit_counts(struct sampler *s, struct sampler_visitor *visitor,
 		.samples = value->samples,
 		.period = value->period,
 		.time_ns = time_ns,
+		.waker = key->waker,
 	};
-	const struct known_stack *stack = find_stack(s, key->stack, &count.frames);
 
-	if (stack) {
-		count.n_kernel = stack->n_kernel;
-		count.n_user = stack->n_user;
-		count.fit = (enum language_fit)stack->fit;
-	}
+	sampler_find_frames(s, &count);
 	if (!visitor->count(visitor, &count))
 		s->n_unknown += count.samples;
 }
@@ -553,6 +604,7 @@ int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visito
 			.tid = tid,
 			.app = wait.app,
 			.cgroup = wait.cgroup,
+			.waker = wait.waker,
 			.counter = (uint16_t)(s->bpf->rodata->waits_counter + wait.state),
 		};
 		struct count_value value = { 1, now_ns - wait.start_ns };

@@ -90,6 +90,16 @@ int sampler_pause(struct sampler *s, bool is_paused, struct error *err);
 int sampler_set_rate(struct sampler *s, size_t counter, uint64_t rate, uint64_t period,
 		     struct error *err);
 
+/* The thread that ended a wait, with its stack as in struct sampler_count. */
+struct sampler_waker {
+	int32_t pid, tid;
+	char comm[16];
+	uint64_t stack;
+	const uint64_t *frames;
+	uint32_t n_kernel, n_user;
+	enum language_fit fit;
+};
+
 /* A sum of equal samples since the last time. Pointers are valid until the visit returns. */
 struct sampler_count {
 	int32_t pid, tid;
@@ -104,7 +114,14 @@ struct sampler_count {
 	enum language_fit fit;    /* of its frames of languages */
 	uint64_t samples, period; /* for waits: their number, and the sum of ns */
 	uint64_t time_ns;         /* of one sample, or of a wait's end; 0: of a sum */
+	uint64_t waker;           /* for sampler_find_waker(); 0: none, or not known */
 };
+
+/* False: it is not known any more. */
+bool sampler_find_waker(const struct sampler *s, uint64_t waker, struct sampler_waker *out);
+
+/* Sets the frames of a count that the caller has kept, or leaves them NULL. */
+void sampler_find_frames(const struct sampler *s, struct sampler_count *count);
 
 /* A file, by the kernel's mapping: on overlayfs, the layer's file. */
 struct sampler_file {

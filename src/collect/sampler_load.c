@@ -117,6 +117,7 @@ static void prepare_waits(struct sampler_bpf *b, const struct sampler_config *c)
 
 	bpf_program__set_autoload(b->progs.sample, c->counters->n > 0);
 	bpf_program__set_autoload(b->progs.switched, w != NULL);
+	bpf_program__set_autoload(b->progs.waking, w != NULL);
 	bpf_program__set_autoload(b->progs.forked, w && w->n_targets && !w->targets_are_threads);
 	bpf_map__set_max_entries(b->maps.waits, w ? WAITS_ENTRIES : 1);
 	bpf_map__set_max_entries(b->maps.targets, w && w->n_targets ? TARGETS_ENTRIES : 1);

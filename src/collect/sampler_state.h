@@ -19,6 +19,8 @@ struct stacks {
 	VEC(uint64_t) frames;
 	VEC(struct known_stack) list;
 	struct intmap by_hash;
+	VEC(struct waker_message) wakers;
+	struct intmap by_waker; /* id to its place */
 };
 
 /* A counter's value, and its samples, at the last check. */

@@ -111,8 +111,9 @@ static const struct option_spec record_options[] = {
 	  "*off-cpu:sleep* is sleeping. *off-cpu:disk* is uninterruptible: disks, page "
 	  "faults, the kernel's locks. *off-cpu:ready* means that another thread had the "
 	  "CPU. *off-cpu:stopped* is stopped. A sample stands for a millisecond. Threads "
-	  "that never wake are there as well. A BPF program measures this. It needs "
-	  "root, or CAP_BPF and CAP_PERFMON." },
+	  "that never wake are there as well. *report --by waker,symbol* shows the thread "
+	  "that ended each wait, and *report --tree --wakers* its stack. A BPF program "
+	  "measures this. It needs root, or CAP_BPF and CAP_PERFMON." },
 	{ 0, "off-cpu-min", "TIME", OPT_SECONDS, FIELD(off_cpu_min_s), "1ms",
 	  "with --off-cpu: the shortest wait that counts (0: all waits)", NULL, 0, 1e6 },
 	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), NULL,

@@ -28,7 +28,8 @@ struct report_args {
 	struct option_list by, merge;
 	bool no_demangle, no_itrace, latency, accumulated, addresses, details, no_dependents,
 		processes, instructions;
-	bool symbols, callgraph, tree, inverted, idle, wide, long_names, no_pager, lines, inlines;
+	bool symbols, callgraph, tree, inverted, idle, wide, long_names, no_pager, lines, inlines,
+		wakers;
 	double threshold;
 	uint64_t limit;
 	struct window_args window;
@@ -87,6 +88,11 @@ static const struct option_spec report_options[] = {
 	  "applications. Without this option, only events are columns." },
 	{ 'x', "exclude-dependent", NULL, OPT_FLAG, FIELD(no_dependents), NULL,
 	  "leave out code outside of the program's own image: libraries, the kernel" },
+	{ 0, "wakers", NULL, OPT_FLAG, FIELD(wakers), NULL,
+	  "in trees, show below each wait the stack of the thread that ended it",
+	  "For *record --off-cpu*. The waker's innermost function comes first, so the time stands "
+	  "with its outermost one. *--by waker,symbol*, *waker-symbol* and *waker-stack* show "
+	  "wakers in lists." },
 	{ 0, "inline", NULL, OPT_FLAG, FIELD(inlines), NULL,
 	  "in trees, give inlined functions separate rows",
 	  "This is off by default. It needs the debug information of every image in a "
@@ -266,6 +272,7 @@ static int make_options(const struct report_args *args, const struct view *view,
 		.long_names = args->long_names,
 		.with_lines = args->lines,
 		.with_inlines = args->inlines,
+		.with_wakers = args->wakers,
 		.with_addresses = args->addresses,
 		.accumulated = args->accumulated,
 		.with_classes = args->merge.n > 0,
@@ -323,7 +330,9 @@ static int print_report(const struct report_args *args, const struct report *rep
 	if (r < 0)
 		return r;
 	style = (struct text_style){
-		.width = args->wide ? 0 : output_width(&out),
+		.width = args->wide || ((args->tree || args->inverted) && !output_has_width(&out))
+				 ? 0
+				 : output_width(&out),
 		.with_colour = output_has_colour(&out),
 		.is_ascii = !output_is_utf8(),
 		.is_csv_raw = csv_is_raw(args->csv),

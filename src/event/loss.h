@@ -128,7 +128,9 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	LANGUAGE_LOSSES(X, RUBY, "ruby", "Ruby")                                                   \
 	X(TIMES_FULL, NOTE, "times-full",                                                          \
 	  "samples of which only the second is known: the sampler had no room for their times")    \
-	LANGUAGE_LOSSES(X, PERL, "perl", "Perl")
+	LANGUAGE_LOSSES(X, PERL, "perl", "Perl")                                                   \
+	X(WAKERS_FULL, NOTE, "wakers-full",                                                        \
+	  "waits without their waker: the sampler had no room for its stack")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

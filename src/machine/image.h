@@ -104,6 +104,14 @@ struct code_addr {
  */
 #define IMAGE_ARCS_PATH "[arcs]"
 
+/*
+ * The image (of kind NAMED) of the frame between the stack of a wait and the stack of the thread
+ * that ended it: this, and the name of that thread. The outermost frame of the waker is the
+ * innermost one of the chain, so all frames before the wait's own are the waker's, in their order
+ * turned round.
+ */
+#define IMAGE_WAKER_PREFIX "[woken by] "
+
 /* The image (of kind NAMED) of frames that a merge of old samples cut off rare stacks
  * (store/history/merge.h). */
 #define IMAGE_OTHER_PATH "[other]"

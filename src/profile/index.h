@@ -153,6 +153,7 @@ struct class_facts {
 	uint32_t app;    /* image of the program */
 	uint32_t comm;   /* string of profile->comms */
 	uint32_t cgroup; /* of profile->cgroups; NO_INDEX unless index_wants_cgroups() */
+	uint32_t waker;  /* of profile->wakers; 0 unless index_wants_wakers() */
 	enum sample_context context;
 	bool is_idle;
 };

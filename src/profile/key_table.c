@@ -9,6 +9,7 @@
 #include "lang/language.h"
 #include "profile/index.h"
 #include "profile/profile.h"
+#include "profile/wakers.h"
 #include "store/session.h"
 
 static const char *function_text(const struct profile *p, uint32_t function)
@@ -20,6 +21,8 @@ static const char *function_text(const struct profile *p, uint32_t function)
 		return f->inlined;
 	if (f->symbol != NO_SYMBOL)
 		return symbol_name(p->symbols, image->table, f->symbol);
+	if (!strncmp(image->image->path, IMAGE_WAKER_PREFIX, strlen(IMAGE_WAKER_PREFIX)))
+		return image->image->path;
 	return image->image->kind == IMAGE_UNKNOWN ? "(unknown)" : "(no symbols)";
 }
 
@@ -107,6 +110,12 @@ static uint32_t cgroup_key_value(struct profile *p, enum profile_key key,
 				 const struct class_facts *facts)
 {
 	return profile_cgroup_value(p, key, facts->cgroup);
+}
+
+static uint32_t waker_key_value(struct profile *p, enum profile_key key,
+				const struct class_facts *facts)
+{
+	return profile_waker_value(p, key, facts->waker);
 }
 
 static uint32_t event_key_value(struct profile *p, enum profile_key key,
@@ -208,6 +217,11 @@ static const char *cgroup_key_text(const struct profile *p, const struct key_val
 	return profile_cgroup_text(p, v->key, v->value);
 }
 
+static const char *waker_key_text(const struct profile *p, const struct key_value *v)
+{
+	return profile_waker_text(p, v->value);
+}
+
 static const char *event_key_text(const struct profile *p, const struct key_value *v)
 {
 	return profile_event_text(p, v->value, v->scratch);
@@ -272,6 +286,9 @@ static const struct {
 	[PROFILE_UNIT] = { cgroup_key_text, cgroup_key_value, NULL },
 	[PROFILE_CONTAINER] = { cgroup_key_text, cgroup_key_value, NULL },
 	[PROFILE_POD] = { cgroup_key_text, cgroup_key_value, NULL },
+	[PROFILE_WAKER] = { waker_key_text, waker_key_value, NULL },
+	[PROFILE_WAKER_SYMBOL] = { waker_key_text, waker_key_value, NULL },
+	[PROFILE_WAKER_STACK] = { waker_key_text, waker_key_value, NULL },
 	[PROFILE_EVENT] = { event_key_text, event_key_value, NULL },
 	[PROFILE_CONTEXT] = { context_key_text, context_key_value, NULL },
 	[PROFILE_MODE] = { mode_key_text, NULL, code_mode_of },

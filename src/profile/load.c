@@ -17,6 +17,7 @@
 #include "profile/load_classes.h"
 #include "profile/rows_ahead.h"
 #include "profile/sums.h"
+#include "profile/wakers.h"
 
 /*
  * The uses of a node: as a leaf, as a caller, or both. The answer of the code filters for samples
@@ -37,14 +38,24 @@ static enum sample_context row_context(const struct load_part *part, const struc
 	return context_of_class(part->contexts[row->node], part->idle[row->class]);
 }
 
+static uint32_t row_waker(const struct load_part *part, const struct count_row *row)
+{
+	return part->row_wakers.data[row - part->rows.data];
+}
+
 static uint32_t row_group(struct profile *p, struct load_part *part, const struct count_row *row)
 {
 	enum sample_context context = part->contexts ? row_context(part, row) : CONTEXT_USER;
 	uint32_t *group = &part->groups[row->class * N_CONTEXTS + context];
-	uint32_t values[N_PROFILE_KEYS];
+	uint32_t values[N_PROFILE_KEYS], waker = part->wants_wakers ? row_waker(part, row) : 0;
+	bool is_new = *group == NO_GROUP;
 
-	if (*group == NO_GROUP) {
-		load_class_values(p, part, row->class, context, values);
+	if (waker)
+		group = intmap_put(&part->waker_groups,
+				   (uint64_t)waker << 32 | (row->class * N_CONTEXTS + context),
+				   &is_new);
+	if (is_new) {
+		load_class_values(p, part, row->class, context, waker, values);
 		*group = index_group(p, values);
 	}
 	return *group;
@@ -177,6 +188,8 @@ static bool takes_row(const struct profile *p, const struct load_part *part,
 		      const struct count_row *row)
 {
 	if (!row->node || part->groups[row->class * N_CONTEXTS] == NO_INDEX)
+		return false;
+	if (part->wants_wakers && !p->wakers.data[row_waker(part, row)].is_taken)
 		return false;
 	return part->takes_any || takes_both(p, part, row);
 }
@@ -388,6 +401,7 @@ static void mark_leaves_of_sums(struct profile *p, struct load_part *part, struc
 			load_count_block(p, part, &s->blocks[i],
 					 s->blocks[i].n_rows && !is_damaged);
 	}
+	load_cut_wakers(p, part);
 	look_at_rows(p, part);
 }
 
@@ -511,6 +525,7 @@ static void load_prepare(struct profile *p, struct load_part *part)
 	    query_has(p->index->query, FILTER_CONTEXT))
 		part->contexts = segment_contexts(p, part->segment, part->images);
 	load_find_arcs(part);
+	load_find_wakers(p, part);
 	if (p->index->request->lanes_by_samples)
 		part->apps = load_column(part->segment->n_classes, sizeof(uint32_t));
 	part->takes_any = load_takes_any_row(p->index->query);
@@ -598,6 +613,7 @@ static struct profile *profile_new(const struct profile_request *request)
 			key_list_add(&p->class_keys, request->keys.key[i]);
 	p->arena = arena_new();
 	strings_init(&p->comms);
+	strings_init(&p->waker_texts);
 	strings_init(&p->cgroup_texts);
 	strings_init(&p->files);
 	vec_push(&p->nodes, (struct profile_node){ 0, NO_INDEX, 0 });
@@ -660,6 +676,8 @@ void profile_free(struct profile *p)
 	strings_fini(&p->comms);
 	vec_fini(&p->cgroups);
 	strings_fini(&p->cgroup_texts);
+	vec_fini(&p->wakers);
+	strings_fini(&p->waker_texts);
 	arena_free(p->arena);
 	free(p->lanes);
 	free(p);

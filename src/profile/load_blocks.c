@@ -2,6 +2,7 @@
 #include "profile/load_blocks.h"
 
 #include "profile/index.h"
+#include "profile/wakers.h"
 #include "profile/rows_ahead.h"
 #include "store/row_reader.h"
 #include "store/times.h"
@@ -107,6 +108,7 @@ enum block_state load_read_block(struct profile *p, struct load_part *part, uint
 			    : segment_read_rows(part->segment, i, &part->rows, NULL);
 	if (r >= 0 && block->timed_ns && p->index->needs_times)
 		read_times(p, part, i);
+	load_cut_wakers(p, part);
 	return r < 0 ? BLOCK_DAMAGED : BLOCK_READ;
 }
 

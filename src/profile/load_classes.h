@@ -12,7 +12,7 @@ void load_add_classes(struct profile *p, struct load_part *part);
 
 /* The values of the profile's class keys for class i, as index_group() wants them. */
 void load_class_values(struct profile *p, const struct load_part *part, uint32_t i,
-		       enum sample_context context, uint32_t *values);
+		       enum sample_context context, uint32_t waker, uint32_t *values);
 
 /* Whether samples are kept apart by the key, in rows or in columns. */
 bool load_wants_key(const struct profile *p, enum profile_key key);

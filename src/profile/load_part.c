@@ -34,11 +34,14 @@ void load_part_fini(struct load_part *part)
 			    part->idle,    part->comms,       part->class_samples, part->uses,
 			    part->as_leaf, part->as_caller,   part->cgroups,       part->contexts,
 			    part->arcs,    part->rows.data,   part->last,          part->alike,
-			    part->apps };
+			    part->apps,    part->waker_marks };
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		free(columns[i]);
 	vec_fini(&part->chain);
+	vec_fini(&part->row_wakers);
+	intmap_fini(&part->waker_of_node);
+	intmap_fini(&part->waker_groups);
 	vec_fini(&part->blocks);
 	vec_fini(&part->times);
 	vec_fini(&part->entry_times);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/intmap.h"
 #include "base/mem.h"
 #include "profile/profile.h"
 #include "store/segment.h"
@@ -40,13 +41,18 @@ struct load_part {
 	uint8_t *contexts;   /* by node; NULL where nobody asked */
 	uint32_t *as_leaf;   /* by node: the profile's node for it as the innermost frame … */
 	uint32_t *as_caller; /* … and as a caller */
-	struct last_entry *last; /* by node */
-	bool takes_any;          /* no filter needs both the class and the code of a row */
-	bool is_once;            /* read once, not twice */
-	uint32_t *alike;         /* by class: one of which the same is asked (profile/sums.h) … */
-	VEC(uint32_t) blocks;    /* … where sums are read of these blocks instead of their rows */
+	struct last_entry *last;     /* by node */
+	bool wants_wakers;           /* a key or a filter asks for them */
+	uint32_t *waker_marks;       /* by node of a waker: its mark (wakers.h); NULL: none */
+	struct intmap waker_of_node; /* a waker's outermost node to its place in profile->wakers */
+	struct intmap waker_groups;  /* (waker, class and context) to the group */
+	bool takes_any;              /* no filter needs both the class and the code of a row */
+	bool is_once;                /* read once, not twice */
+	uint32_t *alike;      /* by class: one of which the same is asked (profile/sums.h) … */
+	VEC(uint32_t) blocks; /* … where sums are read of these blocks instead of their rows */
 	VEC(struct chain_step) chain; /* on its way into the tree: innermost first */
 	struct count_rows rows;       /* of the block at hand */
+	VEC(uint32_t) row_wakers;     /* wants_wakers: by row, of profile->wakers */
 	/*
 	 * Of the block at hand: when its first and last sample were taken. With request->with_times
 	 * also the time of each row, which is one sample then; 0: not exactly known.

@@ -161,6 +161,12 @@ struct profile_cgroup {
 	bool is_taken; /* by the query */
 };
 
+/* The waker of a wait (profile/wakers.h). Texts are of profile->waker_texts. */
+struct profile_waker {
+	string_id comm, symbol, stack;
+	bool is_taken; /* by the query */
+};
+
 struct profile {
 	const struct session *session;
 	struct symbolizer *symbols;
@@ -188,6 +194,8 @@ struct profile {
 	struct strings comms;
 	VEC(struct profile_cgroup) cgroups; /* where a key or a filter wants them */
 	struct strings cgroup_texts;
+	VEC(struct profile_waker) wakers; /* likewise; the first one stands for none */
+	struct strings waker_texts;
 	struct arena *arena; /* of image names */
 
 	struct profile_lane *lanes;
@@ -227,6 +235,7 @@ struct profile_request {
 	bool with_times;     /* … and single samples, where their times are known */
 	bool with_lines;     /* source lines have separate rows */
 	bool with_addresses; /* instructions have separate rows */
+	bool with_wakers;    /* a wait's waker is part of its chain */
 	bool with_inlines;   /* frames for functions that are inlined */
 };
 

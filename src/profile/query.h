@@ -51,6 +51,8 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(CONTAINER, "container", GLOB, "GLOB",                                                   \
 	  "containers: as *report --by container* has them, their ids, or names")                 \
 	X(POD, "pod", GLOB, "GLOB", "Kubernetes pods, by uid")                                    \
+	X(WAKER, "waker", GLOB, "GLOB",                                                           \
+	  "waits that threads of these names ended, or [interrupt]; [none]: other samples")       \
 	X(EVENT, "event", GLOB, "GLOB", "these events")                                           \
 	X(COUNT, "count", NUMBER, "N", "events with a sample every N of them; 0: at a frequency") \
 	X(UNIT_MASK, "unit-mask", NUMBER, "N", "events with these unit masks")                    \

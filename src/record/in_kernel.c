@@ -287,19 +287,88 @@ static uint64_t samples_of_wait(struct in_kernel *k, const struct sampler_count 
 	return MAX(n, 1u);
 }
 
+/* More names than programs have: a program that invents names must not fill the table of images. */
+#define WAKER_NAMES_MAX 1024
+
+/* The frame between the stacks of a waker and of the wait. */
+static struct code_addr waker_mark(struct in_kernel *k, const char *comm)
+{
+	string_id name = strings_add(machine_strings(k->machine), comm);
+	cleanup(free_at_exit) char *path = NULL;
+	struct image image = { .kind = IMAGE_NAMED };
+	uint32_t *known;
+	bool is_new;
+
+	if (!intmap_find(&k->waker_names, name.n) && k->n_waker_names >= WAKER_NAMES_MAX)
+		name = strings_add(machine_strings(k->machine), "other");
+	known = intmap_put(&k->waker_names, name.n, &is_new);
+	if (is_new) {
+		image.path = path = xasprintf(IMAGE_WAKER_PREFIX "%s",
+					      strings_get(machine_strings(k->machine), name));
+		*known = image_intern(machine_images(k->machine), &image).n;
+		k->n_waker_names++;
+	}
+	return (struct code_addr){ { *known }, 0 };
+}
+
+/* The waker's frames, outermost first, and the mark behind them (machine/image.h). */
+static void push_waker(struct in_kernel *k, const struct sampler_count *c)
+{
+	struct pipeline_sample unused = { .leaf_loss = -1 };
+	struct sampler_waker w;
+
+	if (!c->waker)
+		return;
+	if (!sampler_find_waker(k->sampler, c->waker, &w)) {
+		pipeline_lose(k->pipeline, LOSS_WAKERS_FULL, c->counter, 1);
+		return;
+	}
+	if (w.frames) {
+		const struct sampler_count of_waker = { .pid = w.pid,
+							.tid = w.tid,
+							.counter = c->counter,
+							.frames = w.frames,
+							.n_kernel = w.n_kernel,
+							.n_user = w.n_user,
+							.fit = w.fit,
+							.samples = 1 };
+		struct thread_view thread = machine_thread(k->machine, w.pid, w.tid);
+
+		in_kernel_push_frames(k, &of_waker, &thread, &unused);
+	} else if (!push_walked(k, w.stack, &unused)) {
+		pipeline_lose(k->pipeline, LOSS_WAKERS_FULL, c->counter, 1);
+	}
+	for (size_t i = 0; i < k->frames.n / 2; i++) {
+		struct code_addr other = k->frames.data[k->frames.n - 1 - i];
+
+		k->frames.data[k->frames.n - 1 - i] = k->frames.data[i];
+		k->frames.data[i] = other;
+	}
+	vec_push(&k->frames, waker_mark(k, w.comm));
+}
+
 /*
  * Walks the count's raw stack if possible. True if it still waits for a table or for the side band;
  * then the count is kept until the next reading. A stack from after known_ns would be walked by the
  * mappings of the program before an exec.
  */
-static bool walk_or_defer(struct in_kernel *k, const struct sampler_count *c)
+static bool walk_or_defer_one(struct in_kernel *k, bool has_frames, uint64_t stack)
 {
 	const struct code_addr *frames;
 
-	if (c->frames || walked_stacks_find(k, c->stack, &frames) || !k->raws.n)
+	if (has_frames || walked_stacks_find(k, stack, &frames) || !k->raws.n)
 		return false;
 	raw_stacks_walk(k, k->known_ns, is_final(k)); /* it may have arrived just now */
-	return !is_final(k) && k->raws.n && !walked_stacks_find(k, c->stack, &frames);
+	return !is_final(k) && k->raws.n && !walked_stacks_find(k, stack, &frames);
+}
+
+static bool walk_or_defer(struct in_kernel *k, const struct sampler_count *c)
+{
+	struct sampler_waker w;
+
+	return walk_or_defer_one(k, c->frames, c->stack) ||
+	       (c->waker && sampler_find_waker(k->sampler, c->waker, &w) &&
+		walk_or_defer_one(k, w.frames, w.stack));
 }
 
 static bool keep_late(struct in_kernel *k, const struct sampler_count *c)
@@ -331,16 +400,19 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 		.period = c->period,
 		.leaf_loss = -1,
 	};
+	size_t n_waker;
 
 	if (walk_or_defer(k, c))
 		return keep_late(k, c);
 	sample.samples = c->counter < k->first_wait ? c->samples : samples_of_wait(k, c);
 	k->frames.n = 0;
+	push_waker(k, c);
+	n_waker = k->frames.n;
 	if (c->frames)
 		in_kernel_push_frames(k, c, &thread, &sample);
 	else if (!push_walked(k, c->stack, &sample))
 		return false;
-	if (!k->frames.n) {
+	if (k->frames.n == n_waker) {
 		vec_push(&k->frames, (struct code_addr){ IMAGE_UNKNOWN_ID, 0 });
 		sample.leaf_loss = LOSS_UNMAPPED;
 	}
@@ -439,6 +511,7 @@ void in_kernel_free(struct in_kernel *k)
 	walked_stacks_fini(&k->before);
 	walked_stacks_fini(&k->waiting);
 	intmap_fini(&k->images);
+	intmap_fini(&k->waker_names);
 	vec_fini(&k->run);
 	vec_fini(&k->held_run);
 	lang_names_free(k->names);
@@ -458,6 +531,7 @@ static void add_late(struct in_kernel *k)
 		struct late_count late = k->late.data[i]; /* may be kept again, behind these */
 
 		late.count.comm = late.comm;
+		sampler_find_frames(k->sampler, &late.count);
 		if (!add_count(&k->visitor, &late.count))
 			pipeline_lose(k->pipeline, LOSS_RING_FULL, late.count.counter,
 				      late.count.samples);

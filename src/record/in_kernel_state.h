@@ -64,6 +64,8 @@ struct in_kernel {
 	VEC(uint32_t) to_place;      /* files that the side band has not reached yet */
 	VEC(struct examination) to_examine;
 	struct intmap images; /* in_kernel_file_hash() to image */
+	struct intmap waker_names; /* string id of a name to its image of a mark */
+	uint32_t n_waker_names;
 	VEC(struct code_addr) frames;
 	VEC(uint32_t) wanted; /* files that need tables */
 	VEC(uint8_t) raws;    /* raw stacks to walk, one behind the other */

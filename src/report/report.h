@@ -40,6 +40,7 @@ struct report_options {
 	bool of_parent;      /* percent of the row above instead of the total */
 	bool long_names;     /* paths instead of file names */
 	bool with_lines;     /* lists: a row for every source line */
+	bool with_wakers;    /* trees: a wait's waker is below its innermost function */
 	bool with_inlines;   /* trees: inlined functions have separate rows */
 	bool with_addresses; /* a column: where functions begin */
 	bool accumulated;    /* lists: columns of running sums */

@@ -39,6 +39,7 @@ struct page {
 	struct buf cell, line, clean;
 	const char *ellipsis;
 	char name_title[128]; /* of the name column */
+	uint32_t lane;        /* the only one of this table; NO_INDEX: all, side by side */
 };
 
 static bool is_number(const struct column *c)
@@ -56,6 +57,11 @@ static bool is_lane_shown(const struct report *r, uint32_t lane)
 	return !has_others || r->profile->lanes[lane].total.samples > 0;
 }
 
+static bool is_lane_of_page(const struct page *page, uint32_t lane)
+{
+	return page->lane == NO_INDEX ? is_lane_shown(page->r, lane) : page->lane == lane;
+}
+
 static uint32_t n_lanes_shown(const struct report *r)
 {
 	uint32_t n = 0;
@@ -69,6 +75,13 @@ static uint32_t n_lanes_shown(const struct report *r)
 #define LANES_WITH_COUNTS   2
 #define CLASSES_WITH_COUNTS 4
 
+/* Trees are deep, and their names long: they have one event at a time. */
+static bool is_by_event(const struct report *r)
+{
+	return r->view->layout == LAYOUT_TREE && !r->options->columns && n_lanes_shown(r) > 1 &&
+	       !r->profile->lane_keys.n;
+}
+
 /* Columns nobody asked for are left out where they say nothing, or leave no room for names. */
 static bool text_is_wanted(const struct report *r, const struct column *c, uint32_t lane)
 {
@@ -77,7 +90,7 @@ static bool text_is_wanted(const struct report *r, const struct column *c, uint3
 	if (c->kind == VALUE_PERIOD)
 		return r->options->by_period || !profile_period_is_constant(r->profile, lane);
 	return c->kind != VALUE_COUNT || !c->is_per_lane ||
-	       n_lanes_shown(r) <=
+	       (is_by_event(r) ? 1 : n_lanes_shown(r)) <=
 		       (r->profile->lane_keys.n ? CLASSES_WITH_COUNTS : LANES_WITH_COUNTS);
 }
 
@@ -108,9 +121,17 @@ static void make_places(struct page *page)
 		for (end = from + 1; end < list->n && list->column[end]->is_per_lane == per_lane;)
 			end++;
 		for (uint32_t lane = 0; lane < (per_lane ? n_lanes : 1); lane++)
-			if (!per_lane || is_lane_shown(page->r, lane))
+			if (!per_lane || is_lane_of_page(page, lane))
 				text_add_places(page, list, from, end, lane);
 	}
+}
+
+static bool is_row_of_page(const struct page *page, uint32_t row)
+{
+	const struct cell *cells = rows_cells(&page->r->rows, row);
+
+	return page->lane == NO_INDEX || cells[page->lane].total.samples > 0 ||
+	       cells[page->lane].self.samples > 0;
 }
 
 static void put_scaled(struct buf *out, double value, const double *factors,
@@ -286,7 +307,7 @@ static void measure(struct page *page)
 	for (size_t i = 0; i < page->n; i++)
 		page->places[i].width = strlen(place_title(page, &page->places[i]));
 	for (uint32_t row = 0; row < page->r->rows.list.n; row++)
-		for (size_t i = 0; i < page->n; i++) {
+		for (size_t i = 0; i < page->n && is_row_of_page(page, row); i++) {
 			size_t width = name_width(make_cell(page, &page->places[i], row, &ignored));
 
 			page->places[i].width = MAX(page->places[i].width, width);
@@ -334,7 +355,7 @@ static size_t lane_width(const struct page *page, size_t *i)
 
 static void widen_lanes(struct page *page)
 {
-	if (page->r->rows.n_lanes < 2)
+	if (page->r->rows.n_lanes < 2 || page->lane != NO_INDEX)
 		return;
 	for (size_t i = 0; i < page->n;) {
 		struct place *first = &page->places[i];
@@ -460,7 +481,7 @@ static void text_print_lane_titles(struct page *page, size_t axis)
 
 static void text_print_titles(struct page *page)
 {
-	for (size_t axis = 0; axis < ARRAY_SIZE(lane_axes); axis++)
+	for (size_t axis = 0; page->lane == NO_INDEX && axis < ARRAY_SIZE(lane_axes); axis++)
 		if (is_axis_shown(page->r, lane_axes[axis]))
 			text_print_lane_titles(page, axis);
 	buf_str(&page->line, style_code(page->style, STYLE_HEADING));
@@ -484,6 +505,43 @@ static void text_print_row(struct page *page, uint32_t row)
 	text_end_line(page);
 }
 
+static void print_table(struct page *page)
+{
+	const struct report *r = page->r;
+
+	page->n = 0;
+	make_places(page);
+	measure(page);
+	widen_lanes(page);
+	fit(page);
+	text_print_titles(page);
+	for (uint32_t row = 0; row < r->rows.list.n; row++) {
+		if (r->view->layout == LAYOUT_BLOCKS && row &&
+		    r->rows.list.data[row].block != r->rows.list.data[row - 1].block)
+			fputc('\n', page->out);
+		if (is_row_of_page(page, row))
+			text_print_row(page, row);
+	}
+	free(page->places);
+	page->places = NULL;
+}
+
+static void print_tables(struct page *page)
+{
+	char scratch[KEY_TEXT_SIZE];
+	bool is_first = true;
+
+	for (uint32_t lane = 0; lane < page->r->rows.n_lanes; lane++) {
+		if (!is_lane_shown(page->r, lane))
+			continue;
+		fprintf(page->out, "%s%s\n", is_first ? "" : "\n",
+			report_lane_text(page->r, lane, PROFILE_EVENT, scratch));
+		page->lane = lane;
+		print_table(page);
+		is_first = false;
+	}
+}
+
 static void text_print_text(const struct report *r, const struct text_style *style, FILE *out)
 {
 	struct page page = {
@@ -491,23 +549,16 @@ static void text_print_text(const struct report *r, const struct text_style *sty
 		.style = style,
 		.out = out,
 		.ellipsis = text_ellipsis(style),
+		.lane = NO_INDEX,
 	};
 
 	if (!style->is_table_only)
 		header_print(r, style, out);
 	make_name_title(&page);
-	make_places(&page);
-	measure(&page);
-	widen_lanes(&page);
-	fit(&page);
-	text_print_titles(&page);
-	for (uint32_t row = 0; row < r->rows.list.n; row++) {
-		if (r->view->layout == LAYOUT_BLOCKS && row &&
-		    r->rows.list.data[row].block != r->rows.list.data[row - 1].block)
-			fputc('\n', out);
-		text_print_row(&page, row);
-	}
-	free(page.places);
+	if (is_by_event(r))
+		print_tables(&page);
+	else
+		print_table(&page);
 	buf_fini(&page.cell);
 	buf_fini(&page.line);
 	buf_fini(&page.clean);

@@ -245,11 +245,16 @@ int report_request(const struct view *view, const struct report_options *options
 	request->with_lines = options->with_lines || key_list_has(&request->keys, PROFILE_LINE) ||
 			      key_list_has(&request->keys, PROFILE_FILE);
 	request->with_inlines = options->with_inlines;
+	request->with_wakers = options->with_wakers;
 	request->with_functions = view->with_functions || request->with_lines ||
 				  request->with_addresses ||
 				  key_list_has(&request->keys, PROFILE_SYMBOL) ||
 				  key_list_has(&request->keys, PROFILE_CONTEXT) ||
 				  query_has(request->query, FILTER_CONTEXT) ||
+				  query_has(request->query, FILTER_WAKER) ||
+				  key_list_has(&request->keys, PROFILE_WAKER) ||
+				  key_list_has(&request->keys, PROFILE_WAKER_SYMBOL) ||
+				  key_list_has(&request->keys, PROFILE_WAKER_STACK) ||
 				  query_has(request->query, FILTER_SYMBOL) ||
 				  query_has(request->query, FILTER_SYMBOL_EXCLUDE) ||
 				  query_has(request->query, FILTER_VIA);

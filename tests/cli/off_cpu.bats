@@ -57,6 +57,50 @@ stolen_ms() {
 	run ! grep '^ .* off-cpu:stopped *$' <<<"$output"
 }
 
+# Samples of a wait by its waker: woken SESSION FUNCTION WAKER [WAKER-SYMBOL]
+woken() {
+	assay report -i "$1" -l --by waker,waker-symbol --format json event:off-cpu:sleep via:"$2" |
+		jq --arg w "$3" --arg s "${4-}" '[.rows[] | select(.waker == $w and ($s == "" or ."waker-symbol" == $s)) | .samples] | add // 0'
+}
+
+@test "a wait has the process, the function and the stack that ended it" {
+	need_off_cpu
+	assay record --off-cpu -e cpu-clock -o s -- "$PROGRAMS/waits" 0.5s >facts
+	for function in locker reader; do
+		slept=$(ms s off-cpu:sleep $function)
+		echo "$function slept $slept ms"
+		# main() gives the mutex back, and writes into the pipe. The last milliseconds may be another wait.
+		[ "$(woken s $function waits main)" -ge $((slept * 9 / 10)) ]
+	done
+	# A timer ends a sleep, whichever process it interrupts.
+	slept=$(ms s off-cpu:sleep sleeper)
+	[ "$(woken s sleeper '[interrupt]')" -ge $((slept * 9 / 10)) ]
+	assay report -i s -l --by waker-stack --format json event:off-cpu:sleep via:locker |
+		jq -e '[.rows[]."waker-stack" | select(test("main;.*mutex_unlock.*;.*futex_wake.*;try_to_wake_up"))] | length > 0'
+	# All of it is there, with and without wakers.
+	[ "$(assay report -i s --by waker --format json event:off-cpu:sleep | jq '[.rows[].samples] | add')" = \
+		"$(samples_of s event:off-cpu:sleep)" ]
+	has_samples s waker:waits
+	[ "$(samples_of s waker:waits event:cpu-clock)" = 0 ]
+}
+
+@test "trees of waits have one event at a time, whole names, and wakers on demand" {
+	need_off_cpu
+	assay record --off-cpu -e cpu-clock -o s -- "$PROGRAMS/waits" 0.3s >facts
+	assay report -i s --tree -t 0 >tree
+	grep -n '^cpu-clock$\|^off-cpu:sleep$' tree >events
+	[ "$(wc -l <events)" = 2 ]
+	run ! grep -q 'cpu-clock.*off-cpu' <(sed -n '/^cpu-clock$/,$p' tree)
+	grep -q 'entry_SYSCALL_64_after_hwframe\|el0t_64_sync_handler' tree
+	run ! grep -q '…' <(sed -n '/^off-cpu:sleep$/,$p' tree)
+	COLUMNS=80 assay report -i s --tree -t 0 event:off-cpu:sleep >narrow
+	[ "$(sed -n '/^total time/,$p' narrow | LC_ALL=C.UTF-8 wc -L)" -le 80 ]
+	run ! grep -q 'woken by' tree
+	assay report -i s --tree --wakers -t 0 event:off-cpu:sleep >wakers
+	grep -q '\[woken by\] waits' wakers
+	sed -n '/\[woken by\] waits/,$p' wakers | grep -q main
+}
+
 # Another program wants the same CPU: the thread has to wait for it, too.
 @test "a thread's time on and off the CPU adds up to its life" {
 	need_off_cpu

@@ -142,6 +142,10 @@ struct trace_event_raw_sched_switch {
 	int next_pid;
 };
 
+struct trace_event_raw_sched_wakeup_template { /* of sched_waking */
+	int pid;
+};
+
 struct trace_event_raw_sched_process_fork {
 	int child_pid;
 };

@@ -3,7 +3,8 @@
  * Off-CPU time: how long threads were away from their CPU, by stack and state.
  *
  *	leaves its CPU     ─► its stack is captured, which is only possible now: waits[tid]
- *	comes onto a CPU   ─► the time since then is counted with that stack
+ *	is woken           ─► the stack that wakes it is captured, too
+ *	comes onto a CPU   ─► the time since then is counted with these stacks
  *
  * Waits that last at the end stay in `waits`, and the reader counts them. The reader also puts in
  * the waits that began before the start.
@@ -64,7 +65,7 @@ static __always_inline void begin_wait(void *ctx, long reported, __u64 now_ns)
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 tid = (__u32)id;
 	int state = state_of(reported);
-	struct wait wait = {};
+	struct wait *wait;
 	struct work *w;
 
 	if (!tid || state < 0 || !is_target(id))
@@ -72,14 +73,16 @@ static __always_inline void begin_wait(void *ctx, long reported, __u64 now_ns)
 	w = capture_stack(ctx, SLOT_SWITCH, NULL);
 	if (!w || !send_stack(SLOT_SWITCH, w))
 		return;
-	wait.stack = w->s.hash;
-	wait.start_ns = now_ns;
-	wait.pid = id >> 32;
-	wait.state = state;
-	wait.cgroup = current_cgroup();
-	wait.app = app_of(bpf_get_current_task_btf());
-	bpf_get_current_comm(wait.comm, sizeof(wait.comm));
-	if (bpf_map_update_elem(&waits, &tid, &wait, BPF_ANY))
+	wait = &w->wait;
+	wait->stack = w->s.hash;
+	wait->start_ns = now_ns;
+	wait->waker = 0;
+	wait->pid = id >> 32;
+	wait->state = state;
+	wait->cgroup = current_cgroup();
+	wait->app = app_of(bpf_get_current_task_btf());
+	bpf_get_current_comm(wait->comm, sizeof(wait->comm));
+	if (bpf_map_update_elem(&waits, &tid, wait, BPF_ANY))
 		lose(SAMPLER_WAITS_FULL);
 }
 
@@ -97,11 +100,55 @@ static __always_inline void end_wait(__u32 tid, __u64 now_ns)
 	key.cpu = bpf_get_smp_processor_id();
 	key.app = wait->app;
 	key.cgroup = wait->cgroup;
+	key.waker = wait->waker;
 	key.counter = waits_counter + wait->state;
 	__builtin_memcpy(key.comm, wait->comm, sizeof(key.comm));
 	bpf_map_delete_elem(&waits, &tid);
 	if (ns >= waits_min_ns && !count_key(&key, ns))
 		lose(SAMPLER_COUNTS_FULL);
+}
+
+/* The number of the present thread as a waker with this stack; 0: no room for its message. */
+static __always_inline __u64 send_waker(struct work *w)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct waker_message *m = &w->waker;
+	__u8 one = 1;
+
+	m->type = MESSAGE_WAKER;
+	m->pad = 0;
+	m->stack = w->s.hash;
+	m->pid = id >> 32;
+	m->tid = (__u32)id;
+	bpf_get_current_comm(m->comm, sizeof(m->comm));
+	m->id = mix(mix(m->stack, *(__u64 *)m->comm), *(__u64 *)(m->comm + 8)) | 1;
+	if (bpf_map_lookup_elem(&seen, &m->id))
+		return m->id;
+	if (bpf_ringbuf_output(&messages, m, sizeof(*m), BPF_RB_NO_WAKEUP)) {
+		lose(SAMPLER_WAKERS_LOST);
+		return 0;
+	}
+	bpf_map_update_elem(&seen, &m->id, &one, BPF_ANY);
+	return m->id;
+}
+
+/*
+ * The stack that wakes a thread. The thread can't run before we return. Short waits would cost most
+ * and don't count. Interrupts wake, too: the stack shows it.
+ */
+SEC("tracepoint/sched/sched_waking")
+int waking(struct trace_event_raw_sched_wakeup_template *ctx)
+{
+	__u32 tid = ctx->pid;
+	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
+	struct work *w;
+
+	if (!wait || wait->waker || bpf_ktime_get_ns() - wait->start_ns < waits_min_ns)
+		return 0;
+	w = capture_stack(ctx, SLOT_WAKE, NULL);
+	if (w && send_stack(SLOT_WAKE, w))
+		wait->waker = send_waker(w);
+	return 0;
 }
 
 SEC("tracepoint/sched/sched_switch")

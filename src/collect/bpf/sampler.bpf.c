@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The in-kernel sampler; shared.h describes the design and the formats. */
-enum { SLOT_SAMPLE, SLOT_SWITCH, CAPTURE_SLOTS, FIRST_SLOT_FOR_LATER = SLOT_SWITCH };
+enum { SLOT_SAMPLE, SLOT_SWITCH, SLOT_WAKE, CAPTURE_SLOTS, FIRST_SLOT_FOR_LATER = SLOT_SWITCH };
 
 #include "collect/bpf/stack.h"
 

@@ -102,6 +102,7 @@ struct count_key {
 	__u16 counter;
 	__u64 cgroup; /* its number, with its domain (machine/cgroup_domain.h) */
 	char comm[16];
+	__u64 waker; /* of a wait: struct waker_message; 0: not known */
 };
 
 struct count_value {
@@ -146,12 +147,28 @@ struct wait {
 	__u64 stack; /* hash of its frames */
 	__u64 start_ns;
 	__u64 cgroup; /* 0: not known */
+	__u64 waker;  /* 0: not woken yet, or not known */
 	__u32 pid;
 	__u16 app, state;
 	char comm[16];
 };
 
-enum message_type { MESSAGE_FILE = 1, MESSAGE_STACK, MESSAGE_RAW_STACK, MESSAGE_CODE };
+enum message_type {
+	MESSAGE_FILE = 1,
+	MESSAGE_STACK,
+	MESSAGE_RAW_STACK,
+	MESSAGE_CODE,
+	MESSAGE_WAKER
+};
+
+/* Sent before the first wait with this waker. */
+struct waker_message {
+	__u32 type, pad;
+	__u64 id;       /* of its name and its stack */
+	__u64 stack;    /* hash of its frames, which were sent before */
+	__u32 pid, tid; /* of one that has them */
+	char comm[16];
+};
 
 /* The place of a file in a process's mappings. start 0: not known, as for an executable. */
 struct file_place {
@@ -229,6 +246,7 @@ enum sampler_loss {
 	SAMPLER_TABLES_FULL,   /* stacks through a file whose table had no room */
 	SAMPLER_WAITS_FULL,    /* waits without room in the map */
 	SAMPLER_TIMES_FULL,    /* samples without room for their times: they are counted */
+	SAMPLER_WAKERS_LOST,   /* waits without their waker, because its stack found no room */
 	SAMPLER_OTHERS,        /* no loss: samples of processes that are not wanted */
 	N_SAMPLER_LOSSES,
 	N_STOP_COUNTERS = N_SAMPLER_LOSSES + N_UNWIND_STOPS,

@@ -480,7 +480,7 @@ static __always_inline bool send_stack(__u32 slot, struct work *w)
 	if (size > sizeof(w->s.frames) ||
 	    bpf_ringbuf_output(&messages, &w->s, offsetof(struct stack_message, frames) + size,
 			       BPF_RB_NO_WAKEUP)) {
-		lose(SAMPLER_STACK_DROPPED);
+		lose(slot == SLOT_WAKE ? SAMPLER_WAKERS_LOST : SAMPLER_STACK_DROPPED);
 		return false;
 	}
 	if (!w->lang.has_unsent_code) /* if not, its functions are sent with the next sample */

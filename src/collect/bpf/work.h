@@ -88,6 +88,10 @@ struct work {
 	__u32 met_full;       /* it came through a file whose table had no room */
 	__u32 is_user_mode;   /* user code was interrupted */
 	struct language_walk lang;
+	union { /* at last: what is made of the stack */
+		struct wait wait;
+		struct waker_message waker;
+	};
 };
 
 struct {
