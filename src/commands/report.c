@@ -115,7 +115,12 @@ static const struct option_spec report_options[] = {
 	{ 'n', "limit", "N", OPT_U64, FIELD(limit), NULL, "at most N rows under one heading", NULL,
 	  1, 1e9 },
 	{ 0, "columns", "COLUMNS", OPT_STRING, FIELD(columns), NULL, "show these columns" },
-	WEIGHT_OPTION(FIELD(weight), "count samples or events in percentages, order and threshold"),
+	WEIGHT_OPTION_WITH(
+		FIELD(weight), "count samples or events in percentages, order and threshold",
+		"auto|samples|events|wall",
+		" *wall* divides the events of a sample by the number of threads that ran at "
+		"its moment (*--by parallelism*). Code that ran alone then counts most. It is most "
+		"of the time that somebody waits for. The session must have the times of samples."),
 	{ '%', "percent", "OF", OPT_CHOICE, FIELD(percent), NULL,
 	  "percentages are of the total or of the row above (parent)",
 	  "Default: total; parent with *--details*.", .choices = "total|parent" },
@@ -414,6 +419,7 @@ static int report_session(struct input *in, const struct report_args *args, cons
 	int r;
 
 	request->with_slices = view == &picture_view;
+	request->wall_weight = !strcmp(args->weight, "wall");
 	if (request->with_functions)
 		symbols = input_symbolizer_with(in, input_place(args->input, request->query),
 						&config);
@@ -425,11 +431,18 @@ static int report_session(struct input *in, const struct report_args *args, cons
 	}
 	if (r < 0)
 		return r;
+	if (own.profile->lacks_times)
+		return error_set(
+			err, -ENODATA,
+			"--weight wall and --by parallelism need the times of samples, and "
+			"this session has whole seconds: record it again, or import it "
+			"again");
 	if (view == &process_view)
 		return print_processes(args, options, request->query, own.profile, err);
 	/* OProfile's XML counts samples. */
 	if (!options->for_xml || strcmp(args->weight, "auto") != 0)
 		options->by_period = input_by_period(args->weight, own.profile, base.profile);
+	options->by_wall = request->wall_weight;
 	report = report_new(view, options, request->query, own.profile);
 	return view == &picture_view ? print_pictures(args, report, base.profile, err)
 				     : print_report(args, report, err);

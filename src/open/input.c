@@ -375,6 +375,6 @@ const char input_filters_help[] =
 bool input_by_period(const char *weight, const struct profile *profile, const struct profile *other)
 {
 	if (strcmp(weight, "auto") != 0)
-		return !strcmp(weight, "events");
+		return strcmp(weight, "samples") != 0; /* "events" or "wall" */
 	return profile_weighs_by_period(profile) || (other && profile_weighs_by_period(other));
 }

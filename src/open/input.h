@@ -136,14 +136,16 @@ const char *input_refused_vmlinux(const struct input *in, const struct build_id 
  * The option --weight, and whether the weights of profiles are events. Without the option, they are
  * if one of the profiles needs events. `other`: the profile for comparison, or NULL.
  */
-#define WEIGHT_OPTION(field, what)                                                                \
-	{                                                                                         \
-		0, "weight", "WHAT", OPT_CHOICE, (field), "auto", what,                           \
-			"A sample stands for all events since the sample before. For clocks, "    \
-			"an event is a nanosecond. *auto* chooses events if samples stand for "   \
-			"different numbers of events. This is so for counters that are sampled "  \
-			"at a frequency: in each thread, they begin with periods of few events.", \
-			.choices = "auto|samples|events"                                          \
+#define WEIGHT_OPTION(field, what) WEIGHT_OPTION_WITH(field, what, "auto|samples|events", "")
+#define WEIGHT_OPTION_WITH(field, what, words, more)                                             \
+	{                                                                                        \
+		0, "weight", "WHAT", OPT_CHOICE, (field), "auto", what,                          \
+			"A sample stands for all events since the sample before. For clocks, "   \
+			"an event is a nanosecond. *auto* chooses events if samples stand for "  \
+			"different numbers of events. This is so for counters that are sampled " \
+			"at a frequency: in each thread, they begin with periods of few "        \
+			"events." more,                                                          \
+			.choices = words                                                         \
 	}
 struct profile;
 bool input_by_period(const char *weight, const struct profile *profile,

@@ -150,10 +150,11 @@ uint32_t index_group(struct profile *p, const uint32_t *values);
 /* The source of a class's values: one class of a segment in one context. */
 struct class_facts {
 	const struct profile_class *class;
-	uint32_t app;    /* image of the program */
-	uint32_t comm;   /* string of profile->comms */
-	uint32_t cgroup; /* of profile->cgroups; NO_INDEX unless index_wants_cgroups() */
-	uint32_t waker;  /* of profile->wakers; 0 unless index_wants_wakers() */
+	uint32_t app;         /* image of the program */
+	uint32_t comm;        /* string of profile->comms */
+	uint32_t cgroup;      /* of profile->cgroups; NO_INDEX unless index_wants_cgroups() */
+	uint32_t waker;       /* of profile->wakers; 0 unless index_wants_wakers() */
+	uint32_t parallelism; /* 0: not known */
 	enum sample_context context;
 	bool is_idle;
 };

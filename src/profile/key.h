@@ -16,27 +16,28 @@ struct error;
 enum key_kind { KEY_CLASS, KEY_CODE };
 
 /* X(id, key, kind, help) */
-#define PROFILE_KEYS(X)                                                                     \
-	X(APP, "app", CLASS, "program: the main executable of the process")                 \
-	X(PROCESS, "process", CLASS, "process, by its id")                                  \
-	X(THREAD, "thread", CLASS, "thread, by its id")                                     \
-	X(COMM, "comm", CLASS, "name of the thread")                                        \
-	X(CPU, "cpu", CLASS, "processor")                                                   \
-	X(CGROUP, "cgroup", CLASS, "control group, by its path")                            \
-	X(UNIT, "unit", CLASS, "systemd's unit, as the cgroup's path names it")             \
-	X(CONTAINER, "container", CLASS, "container, as the cgroup's path names it")        \
-	X(POD, "pod", CLASS, "Kubernetes pod, as the cgroup's path names it")               \
-	X(WAKER, "waker", CLASS, "name of the thread that ended the wait, or [interrupt]")  \
-	X(WAKER_SYMBOL, "waker-symbol", CLASS, "the waker's function")                      \
-	X(WAKER_STACK, "waker-stack", CLASS, "the waker's stack, outermost function first") \
-	X(EVENT, "event", CLASS, "what was counted")                                        \
-	X(CONTEXT, "context", CLASS, "user, system, irq, softirq or idle")                  \
-	X(MODE, "mode", CODE, "user or kernel")                                             \
-	X(LANGUAGE, "language", CODE, "language of the function: python, or native")        \
-	X(IMAGE, "image", CODE, "file that holds the code: program, library, kernel")       \
-	X(SYMBOL, "symbol", CODE, "function")                                               \
-	X(FILE, "file", CODE, "source file")                                                \
-	X(LINE, "line", CODE, "source file and line")                                       \
+#define PROFILE_KEYS(X)                                                                      \
+	X(APP, "app", CLASS, "program: the main executable of the process")                  \
+	X(PROCESS, "process", CLASS, "process, by its id")                                   \
+	X(THREAD, "thread", CLASS, "thread, by its id")                                      \
+	X(COMM, "comm", CLASS, "name of the thread")                                         \
+	X(CPU, "cpu", CLASS, "processor")                                                    \
+	X(CGROUP, "cgroup", CLASS, "control group, by its path")                             \
+	X(UNIT, "unit", CLASS, "systemd's unit, as the cgroup's path names it")              \
+	X(CONTAINER, "container", CLASS, "container, as the cgroup's path names it")         \
+	X(POD, "pod", CLASS, "Kubernetes pod, as the cgroup's path names it")                \
+	X(WAKER, "waker", CLASS, "name of the thread that ended the wait, or [interrupt]")   \
+	X(WAKER_SYMBOL, "waker-symbol", CLASS, "the waker's function")                       \
+	X(WAKER_STACK, "waker-stack", CLASS, "the waker's stack, outermost function first")  \
+	X(PARALLELISM, "parallelism", CLASS, "threads that ran at the moment of the sample") \
+	X(EVENT, "event", CLASS, "what was counted")                                         \
+	X(CONTEXT, "context", CLASS, "user, system, irq, softirq or idle")                   \
+	X(MODE, "mode", CODE, "user or kernel")                                              \
+	X(LANGUAGE, "language", CODE, "language of the function: python, or native")         \
+	X(IMAGE, "image", CODE, "file that holds the code: program, library, kernel")        \
+	X(SYMBOL, "symbol", CODE, "function")                                                \
+	X(FILE, "file", CODE, "source file")                                                 \
+	X(LINE, "line", CODE, "source file and line")                                        \
 	X(ADDRESS, "address", CODE, "address in the file, as nm and objdump show it")
 
 enum profile_key {

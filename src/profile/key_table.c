@@ -118,6 +118,13 @@ static uint32_t waker_key_value(struct profile *p, enum profile_key key,
 	return profile_waker_value(p, key, facts->waker);
 }
 
+static uint32_t parallelism_key_value(struct profile *p, enum profile_key key,
+				      const struct class_facts *facts)
+{
+	(void)p, (void)key;
+	return facts->parallelism;
+}
+
 static uint32_t event_key_value(struct profile *p, enum profile_key key,
 				const struct class_facts *facts)
 {
@@ -222,6 +229,15 @@ static const char *waker_key_text(const struct profile *p, const struct key_valu
 	return profile_waker_text(p, v->value);
 }
 
+static const char *parallelism_key_text(const struct profile *p, const struct key_value *v)
+{
+	(void)p;
+	if (!v->value)
+		return "[unknown]";
+	snprintf(v->scratch, KEY_TEXT_SIZE, "%" PRIu32, v->value);
+	return v->scratch;
+}
+
 static const char *event_key_text(const struct profile *p, const struct key_value *v)
 {
 	return profile_event_text(p, v->value, v->scratch);
@@ -289,6 +305,7 @@ static const struct {
 	[PROFILE_WAKER] = { waker_key_text, waker_key_value, NULL },
 	[PROFILE_WAKER_SYMBOL] = { waker_key_text, waker_key_value, NULL },
 	[PROFILE_WAKER_STACK] = { waker_key_text, waker_key_value, NULL },
+	[PROFILE_PARALLELISM] = { parallelism_key_text, parallelism_key_value, NULL },
 	[PROFILE_EVENT] = { event_key_text, event_key_value, NULL },
 	[PROFILE_CONTEXT] = { context_key_text, context_key_value, NULL },
 	[PROFILE_MODE] = { mode_key_text, NULL, code_mode_of },

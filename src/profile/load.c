@@ -15,6 +15,7 @@
 #include "profile/index.h"
 #include "profile/load_blocks.h"
 #include "profile/load_classes.h"
+#include "profile/parallel.h"
 #include "profile/rows_ahead.h"
 #include "profile/sums.h"
 #include "profile/wakers.h"
@@ -43,19 +44,43 @@ static uint32_t row_waker(const struct load_part *part, const struct count_row *
 	return part->row_wakers.data[row - part->rows.data];
 }
 
+static struct row_extra row_extra(const struct profile *p, const struct load_part *part,
+				  const struct count_row *row)
+{
+	size_t i = (size_t)(row - part->rows.data);
+	struct row_extra extra = { 0 };
+
+	if (part->wants_wakers)
+		extra.waker = part->row_wakers.data[i];
+	if (i < part->row_parallelism.n && key_list_has(&p->class_keys, PROFILE_PARALLELISM))
+		extra.parallelism = part->row_parallelism.data[i];
+	return extra;
+}
+
+/* The group of a class with an extra. */
+static uint32_t *extra_group(struct load_part *part, const struct row_extra *extra,
+			     uint32_t class_and_context, bool *is_new)
+{
+	uint32_t *number = intmap_put(&part->extras,
+				      (uint64_t)extra->waker << 32 | extra->parallelism, is_new);
+
+	if (*is_new)
+		*number = ++part->n_extras;
+	return intmap_put(&part->extra_groups, (uint64_t)*number << 32 | class_and_context, is_new);
+}
+
 static uint32_t row_group(struct profile *p, struct load_part *part, const struct count_row *row)
 {
 	enum sample_context context = part->contexts ? row_context(part, row) : CONTEXT_USER;
+	struct row_extra extra = row_extra(p, part, row);
 	uint32_t *group = &part->groups[row->class * N_CONTEXTS + context];
-	uint32_t values[N_PROFILE_KEYS], waker = part->wants_wakers ? row_waker(part, row) : 0;
 	bool is_new = *group == NO_GROUP;
+	uint32_t values[N_PROFILE_KEYS];
 
-	if (waker)
-		group = intmap_put(&part->waker_groups,
-				   (uint64_t)waker << 32 | (row->class * N_CONTEXTS + context),
-				   &is_new);
+	if (extra.waker || extra.parallelism)
+		group = extra_group(part, &extra, row->class * N_CONTEXTS + context, &is_new);
 	if (is_new) {
-		load_class_values(p, part, row->class, context, waker, values);
+		load_class_values(p, part, row->class, context, &extra, values);
 		*group = index_group(p, values);
 	}
 	return *group;
@@ -620,6 +645,7 @@ static struct profile *profile_new(const struct profile_request *request)
 	vec_push(&p->node_places, NO_INDEX);
 	profile_index_init(p, request);
 	p->index->needs_times = load_needs_times(p);
+	p->lacks_times = index_wants_parallelism(p) && !p->index->needs_times;
 	p->lane_keys = request->columns;
 	p->index->finds_lanes = p->lane_keys.n || request->lanes_by_samples;
 	lanes_init(p);

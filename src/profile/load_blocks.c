@@ -2,6 +2,7 @@
 #include "profile/load_blocks.h"
 
 #include "profile/index.h"
+#include "profile/parallel.h"
 #include "profile/wakers.h"
 #include "profile/rows_ahead.h"
 #include "store/row_reader.h"
@@ -40,7 +41,8 @@ static bool has_times(const struct session *s)
 
 bool load_needs_times(const struct profile *p)
 {
-	return (p->index->request->with_times || query_has(p->index->query, FILTER_TIME)) &&
+	return (p->index->request->with_times || query_has(p->index->query, FILTER_TIME) ||
+		index_wants_parallelism(p)) &&
 	       has_times(p->session);
 }
 
@@ -49,9 +51,21 @@ static bool choice_takes(const void *profile, uint64_t time_ns)
 	return takes_time(profile, time_ns);
 }
 
-/* Makes each sample with a time a row. The rest of the rows comes first. */
-static void spread_rows(struct load_part *part, const struct sample_times *times)
+static void add_spread_row(struct load_part *part, struct count_rows *rows,
+			   const struct count_row *row, uint64_t time_ns, uint32_t parallelism)
 {
+	vec_push(rows, *row);
+	vec_push(&part->times, time_ns);
+	vec_push(&part->row_parallelism, parallelism);
+}
+
+/* Makes each sample with a time a row. The rest of the rows comes first. */
+static void spread_rows(const struct profile *p, struct load_part *part,
+			const struct sample_times *times)
+{
+	cleanup(free_at_exit) double *parallelism =
+		index_wants_parallelism(p) ? load_parallelism(p, part, times, part->rows.data)
+					   : NULL;
 	struct count_rows rows = { 0 };
 
 	vec_foreach (times, t) {
@@ -59,17 +73,18 @@ static void spread_rows(struct load_part *part, const struct sample_times *times
 		part->rows.data[t->row].period -= t->period;
 	}
 	vec_foreach (&part->rows, row)
-		if (row->samples) {
-			vec_push(&rows, *row);
-			vec_push(&part->times, 0);
-		}
-	vec_foreach (times, t) {
+		if (row->samples)
+			add_spread_row(part, &rows, row, 0, 0);
+	for (size_t i = 0; i < times->n; i++) {
+		const struct timed_sample *t = &times->data[i];
+		double n = parallelism ? parallelism[i] : 0;
 		struct count_row row = part->rows.data[t->row];
 
 		row.samples = t->samples;
 		row.period = t->period;
-		vec_push(&rows, row);
-		vec_push(&part->times, t->time_ns);
+		if (p->index->request->wall_weight && n > 0)
+			row.period = (uint64_t)((double)t->period / n + 0.5);
+		add_spread_row(part, &rows, &row, t->time_ns, (uint32_t)(n + 0.5));
 	}
 	vec_fini(&part->rows);
 	part->rows = rows;
@@ -89,8 +104,8 @@ static void read_times(const struct profile *p, struct load_part *part, uint32_t
 		part->first_ns = times.data[0].time_ns;
 		part->last_ns = times.data[times.n - 1].time_ns;
 	}
-	if (p->index->request->with_times)
-		spread_rows(part, &times);
+	if (p->index->request->with_times || index_wants_parallelism(p))
+		spread_rows(p, part, &times);
 	vec_fini(&times);
 }
 
@@ -99,7 +114,7 @@ enum block_state load_read_block(struct profile *p, struct load_part *part, uint
 	const struct block *block = &part->segment->blocks[i];
 	int r;
 
-	part->rows.n = part->times.n = part->entry_times.n = 0;
+	part->rows.n = part->times.n = part->entry_times.n = part->row_parallelism.n = 0;
 	part->first_ns = block->first_ns;
 	part->last_ns = block->last_ns;
 	if (!load_takes_block(p, block))

@@ -26,7 +26,7 @@ static bool takes_class(const struct profile *p, const struct load_part *part, u
 }
 
 void load_class_values(struct profile *p, const struct load_part *part, uint32_t i,
-		       enum sample_context context, uint32_t waker, uint32_t *values)
+		       enum sample_context context, const struct row_extra *extra, uint32_t *values)
 {
 	const struct profile_class *c = &part->segment->classes[i];
 	const struct class_facts facts = {
@@ -35,7 +35,8 @@ void load_class_values(struct profile *p, const struct load_part *part, uint32_t
 		.is_idle = part->idle[i],
 		.comm = part->comms[i],
 		.cgroup = part->cgroups ? part->cgroups[i] : NO_INDEX,
-		.waker = waker,
+		.waker = extra->waker,
+		.parallelism = extra->parallelism,
 		.context = context,
 	};
 

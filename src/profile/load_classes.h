@@ -10,9 +10,16 @@
 /* Sets the columns of `part` that have an entry for each class. */
 void load_add_classes(struct profile *p, struct load_part *part);
 
+/* What a row has beside its class; 0: nothing, or not known. */
+struct row_extra {
+	uint32_t waker; /* of profile->wakers */
+	uint32_t parallelism;
+};
+
 /* The values of the profile's class keys for class i, as index_group() wants them. */
 void load_class_values(struct profile *p, const struct load_part *part, uint32_t i,
-		       enum sample_context context, uint32_t waker, uint32_t *values);
+		       enum sample_context context, const struct row_extra *extra,
+		       uint32_t *values);
 
 /* Whether samples are kept apart by the key, in rows or in columns. */
 bool load_wants_key(const struct profile *p, enum profile_key key);

@@ -40,8 +40,10 @@ void load_part_fini(struct load_part *part)
 		free(columns[i]);
 	vec_fini(&part->chain);
 	vec_fini(&part->row_wakers);
+	vec_fini(&part->row_parallelism);
+	intmap_fini(&part->extras);
 	intmap_fini(&part->waker_of_node);
-	intmap_fini(&part->waker_groups);
+	intmap_fini(&part->extra_groups);
 	vec_fini(&part->blocks);
 	vec_fini(&part->times);
 	vec_fini(&part->entry_times);

@@ -45,9 +45,11 @@ struct load_part {
 	bool wants_wakers;           /* a key or a filter asks for them */
 	uint32_t *waker_marks;       /* by node of a waker: its mark (wakers.h); NULL: none */
 	struct intmap waker_of_node; /* a waker's outermost node to its place in profile->wakers */
-	struct intmap waker_groups;  /* (waker, class and context) to the group */
-	bool takes_any;              /* no filter needs both the class and the code of a row */
-	bool is_once;                /* read once, not twice */
+	uint32_t n_extras;
+	struct intmap extras;       /* (waker, parallelism) to a number from 1 */
+	struct intmap extra_groups; /* (that number, class and context) to the group */
+	bool takes_any;             /* no filter needs both the class and the code of a row */
+	bool is_once;               /* read once, not twice */
 	uint32_t *alike;      /* by class: one of which the same is asked (profile/sums.h) … */
 	VEC(uint32_t) blocks; /* … where sums are read of these blocks instead of their rows */
 	VEC(struct chain_step) chain; /* on its way into the tree: innermost first */
@@ -59,7 +61,8 @@ struct load_part {
 	 */
 	uint64_t first_ns, last_ns;
 	VEC(uint64_t) times;
-	VEC(uint64_t) entry_times; /* of the entries that the block has made */
+	VEC(uint32_t) row_parallelism; /* likewise; where it is wanted; 0: not known */
+	VEC(uint64_t) entry_times;     /* of the entries that the block has made */
 };
 
 void load_part_init(struct load_part *part, const struct segment *segment);

@@ -37,6 +37,7 @@ struct report_options {
 	double min_percent;  /* negative: the view's */
 	uint64_t max_rows;   /* under one heading; 0: all */
 	bool by_period;      /* weigh by events instead of samples */
+	bool by_wall;        /* likewise, and the events are divided by the parallelism */
 	bool of_parent;      /* percent of the row above instead of the total */
 	bool long_names;     /* paths instead of file names */
 	bool with_lines;     /* lists: a row for every source line */

@@ -275,12 +275,19 @@ static size_t lane_title_width(const struct report *r, uint32_t lane)
 	return width;
 }
 
+static const char *place_time_title(const struct report *r, bool is_self)
+{
+	if (r->options->by_wall)
+		return is_self ? "wall time" : "total wall time";
+	return is_self ? "time" : "total time";
+}
+
 static const char *place_title(const struct page *page, const struct place *place)
 {
 	const char *unit = text_unit_of(page->r, NO_INDEX, place->lane);
 
 	if (place->column->kind == VALUE_PERIOD && !strcmp(unit, "ns"))
-		return strcmp(place->column->key, "events") ? "total time" : "time";
+		return place_time_title(page->r, !strcmp(place->column->key, "events"));
 	if (strcmp(place->column->key, "name"))
 		return place->column->title;
 	return page->name_title;

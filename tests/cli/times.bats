@@ -144,3 +144,16 @@ clock() {
 	jq -e '.[0].period >= 200000000 and .[1].period >= 300000000' waits
 	jq -e '.[1].time_ns - .[0].time_ns >= .[1].period - 1000' waits # the second began after the first
 }
+
+@test "wall time needs the times of samples, and is at most the CPU time" {
+	need_recording
+	assay record -q -o s -e cpu-clock -- "$PROGRAMS/split" 0.3cpu
+	[ "$(assay report -i s -l --weight wall --format json | jq '[.rows[].events] | add')" -le \
+		"$(assay report -i s -l --weight events --format json | jq '[.rows[].events] | add')" ]
+	# One thread: each sample counts whole.
+	[ "$(assay report -i s --by parallelism --format json | jq -r '[.rows[].parallelism] | join(" ")')" = 1 ]
+	assay report -i s -l --weight wall | grep -q '^ *wall time'
+	[ "$(assay report -i s -l --weight wall --format json | jq -r .weight)" = wall ]
+	run assay report -i "$ROOT/tests/data/session-format-1" --weight wall
+	refused 1 "need the times of samples, and this session has whole seconds"
+}
