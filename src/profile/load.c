@@ -44,41 +44,16 @@ static uint32_t row_waker(const struct load_part *part, const struct count_row *
 	return part->row_wakers.data[row - part->rows.data];
 }
 
-static struct row_extra row_extra(const struct profile *p, const struct load_part *part,
-				  const struct count_row *row)
-{
-	size_t i = (size_t)(row - part->rows.data);
-	struct row_extra extra = { 0 };
-
-	if (part->wants_wakers)
-		extra.waker = part->row_wakers.data[i];
-	if (i < part->row_parallelism.n && key_list_has(&p->class_keys, PROFILE_PARALLELISM))
-		extra.parallelism = part->row_parallelism.data[i];
-	return extra;
-}
-
-/* The group of a class with an extra. */
-static uint32_t *extra_group(struct load_part *part, const struct row_extra *extra,
-			     uint32_t class_and_context, bool *is_new)
-{
-	uint32_t *number = intmap_put(&part->extras,
-				      (uint64_t)extra->waker << 32 | extra->parallelism, is_new);
-
-	if (*is_new)
-		*number = ++part->n_extras;
-	return intmap_put(&part->extra_groups, (uint64_t)*number << 32 | class_and_context, is_new);
-}
-
 static uint32_t row_group(struct profile *p, struct load_part *part, const struct count_row *row)
 {
 	enum sample_context context = part->contexts ? row_context(part, row) : CONTEXT_USER;
-	struct row_extra extra = row_extra(p, part, row);
+	struct row_extra extra = load_row_extra(p, part, row);
 	uint32_t *group = &part->groups[row->class * N_CONTEXTS + context];
 	bool is_new = *group == NO_GROUP;
 	uint32_t values[N_PROFILE_KEYS];
 
 	if (extra.waker || extra.parallelism)
-		group = extra_group(part, &extra, row->class * N_CONTEXTS + context, &is_new);
+		group = load_extra_group(part, &extra, row->class * N_CONTEXTS + context, &is_new);
 	if (is_new) {
 		load_class_values(p, part, row->class, context, &extra, values);
 		*group = index_group(p, values);

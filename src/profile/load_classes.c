@@ -25,6 +25,30 @@ static bool takes_class(const struct profile *p, const struct load_part *part, u
 	       (!part->cgroups || p->cgroups.data[part->cgroups[i]].is_taken);
 }
 
+struct row_extra load_row_extra(const struct profile *p, const struct load_part *part,
+				const struct count_row *row)
+{
+	size_t i = (size_t)(row - part->rows.data);
+	struct row_extra extra = { 0 };
+
+	if (part->wants_wakers)
+		extra.waker = part->row_wakers.data[i];
+	if (i < part->row_parallelism.n && key_list_has(&p->class_keys, PROFILE_PARALLELISM))
+		extra.parallelism = part->row_parallelism.data[i];
+	return extra;
+}
+
+uint32_t *load_extra_group(struct load_part *part, const struct row_extra *extra,
+			   uint32_t class_and_context, bool *is_new)
+{
+	uint32_t *number = intmap_put(&part->extras,
+				      (uint64_t)extra->waker << 32 | extra->parallelism, is_new);
+
+	if (*is_new)
+		*number = ++part->n_extras;
+	return intmap_put(&part->extra_groups, (uint64_t)*number << 32 | class_and_context, is_new);
+}
+
 void load_class_values(struct profile *p, const struct load_part *part, uint32_t i,
 		       enum sample_context context, const struct row_extra *extra, uint32_t *values)
 {

@@ -16,6 +16,13 @@ struct row_extra {
 	uint32_t parallelism;
 };
 
+struct row_extra load_row_extra(const struct profile *p, const struct load_part *part,
+				const struct count_row *row);
+
+/* The place of the group of an extra and part->groups's index; *is_new: it has none yet. */
+uint32_t *load_extra_group(struct load_part *part, const struct row_extra *extra,
+			   uint32_t class_and_context, bool *is_new);
+
 /* The values of the profile's class keys for class i, as index_group() wants them. */
 void load_class_values(struct profile *p, const struct load_part *part, uint32_t i,
 		       enum sample_context context, const struct row_extra *extra,

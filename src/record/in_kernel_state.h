@@ -63,7 +63,7 @@ struct in_kernel {
 	VEC(struct seen_file) files; /* by number */
 	VEC(uint32_t) to_place;      /* files that the side band has not reached yet */
 	VEC(struct examination) to_examine;
-	struct intmap images; /* in_kernel_file_hash() to image */
+	struct intmap images;      /* in_kernel_file_hash() to image */
 	struct intmap waker_names; /* string id of a name to its image of a mark */
 	uint32_t n_waker_names;
 	VEC(struct code_addr) frames;

@@ -153,7 +153,7 @@ clock() {
 	# One thread: each sample counts whole.
 	[ "$(assay report -i s --by parallelism --format json | jq -r '[.rows[].parallelism] | join(" ")')" = 1 ]
 	assay report -i s -l --weight wall | grep -q '^ *wall time'
-	[ "$(assay report -i s -l --weight wall --format json | jq -r .weight)" = wall ]
+	[ "$(assay report -i s -l --weight wall --format json | jq -r .header.weight)" = wall ]
 	run assay report -i "$ROOT/tests/data/session-format-1" --weight wall
 	refused 1 "need the times of samples, and this session has whole seconds"
 }
