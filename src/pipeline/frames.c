@@ -99,6 +99,17 @@ struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r)
 	return r->stacks;
 }
 
+struct file_look *frame_resolver_take_look(struct frame_resolver *r, image_id image)
+{
+	return r->stacks ? user_stacks_take_look(r->stacks, image) : NULL;
+}
+
+void frame_resolver_know_key(struct frame_resolver *r, image_id image, const struct build_id *key)
+{
+	if (r->stacks)
+		user_stacks_know_key(r->stacks, image, key);
+}
+
 uint64_t frame_resolver_take_unparsed(struct frame_resolver *r)
 {
 	return r->stacks ? user_stacks_take_unparsed(r->stacks) : 0;

@@ -64,6 +64,12 @@ struct frames *frames_resolve(struct frame_resolver *r, const struct event *samp
 /* A hint: the sample comes soon. Prefetches the unwind data for its copied stack. */
 void frames_expect(struct frame_resolver *r, const struct event *sample);
 
+/* As user_stacks_take_look(). */
+struct file_look *frame_resolver_take_look(struct frame_resolver *r, image_id image);
+
+/* As user_stacks_know_key(). */
+void frame_resolver_know_key(struct frame_resolver *r, image_id image, const struct build_id *key);
+
 /* The number of files that gave no unwind table because of the parser, since the last call. */
 uint64_t frame_resolver_take_unparsed(struct frame_resolver *r);
 

@@ -116,6 +116,7 @@ enum image_found image_files_found(const struct image *image, const struct file_
 /* A file of a process, and a look at it. */
 struct looked_file {
 	struct file_mapping file;
+	enum image_found where;
 	struct image_look look;
 	bool wants_runtime;
 	bool is_refused;  /* an attempt failed, as there is no openat2 */
@@ -137,8 +138,9 @@ static int open_file_of(const struct place *place, const struct process *process
 
 	if (r < 0)
 		return r;
+	f->where = image_files_found(image, &f->file);
 	r = image_look(&f->file,
-		       &(struct image_look_wish){ .found = image_files_found(image, &f->file),
+		       &(struct image_look_wish){ .found = f->where,
 						  .parts = f->wants_runtime ? LOOK_RUNTIME : 0,
 						  .deadline_ms = LOOK_MS },
 		       &f->look, NULL);
@@ -220,31 +222,43 @@ static enum loss_reason loss_of_file(const struct looked_file *f)
 			       : N_LOSS_REASONS;
 }
 
-enum lang_detected image_files_look(const struct image_finder *finder, int32_t pid,
-				    struct image *image, struct lang_runtime *runtime,
-				    enum loss_reason *loss)
+char *image_files_see(const char *proc, int32_t pid, const struct image *image,
+		      struct image_files_seen *out)
 {
 	struct looked_file f = { .wants_runtime = true };
-	cleanup(free_at_exit) char *found =
-		image_files_try(&(struct process){ finder->proc, pid }, image, &f);
-	const struct image_look_head *head = &f.look.head;
-	enum lang_detected detected = (enum lang_detected)head->detected;
-	enum image_found where;
+	char *found = image_files_try(&(struct process){ proc, pid }, image, &f);
+	bool is_cut = file_is_cut(&f.file);
 
-	*loss = found ? N_LOSS_REASONS : loss_of_file(&f);
+	*out = (struct image_files_seen){ .loss = found ? N_LOSS_REASONS : loss_of_file(&f) };
 	if (!found)
-		return LANG_NONE;
-	*runtime = head->runtime;
-	where = image_files_found(image, &f.file);
-	image_identify(image, &f.file, &head->build_id, where);
+		return NULL;
+	out->file = f.file;
+	out->where = f.where;
+	out->build_id = f.look.head.build_id;
+	out->runtime = f.look.head.runtime;
+	out->detected = is_cut ? LANG_NONE : (enum lang_detected)f.look.head.detected;
 	/*
 	 * A file without a build id is often local or freshly built. It may be gone when a report
 	 * needs it.
 	 */
-	if (!file_is_cut(&f.file) && (!head->build_id.len || where == IMAGE_HIDDEN))
-		index_symbols(finder, pid, found, image, where);
-	if (file_is_cut(&f.file))
-		detected = LANG_NONE;
-	looked_file_fini(&f);
-	return detected;
+	out->wants_index = !is_cut && (!out->build_id.len || f.where == IMAGE_HIDDEN);
+	image_look_fini(&f.look);
+	return found;
+}
+
+enum lang_detected image_files_look(const struct image_finder *finder, int32_t pid,
+				    struct image *image, struct lang_runtime *runtime,
+				    enum loss_reason *loss)
+{
+	struct image_files_seen seen;
+	cleanup(free_at_exit) char *found = image_files_see(finder->proc, pid, image, &seen);
+
+	*loss = seen.loss;
+	*runtime = seen.runtime;
+	if (found)
+		image_identify(image, &seen.file, &seen.build_id, seen.where);
+	if (seen.wants_index)
+		index_symbols(finder, pid, found, image, seen.where);
+	file_unmap(&seen.file);
+	return seen.detected;
 }

@@ -37,6 +37,21 @@ char *image_files_find(const char *proc, int32_t pid, const struct image *image,
 char *image_files_open(const char *proc, int32_t pid, const struct image *image,
 		       struct file_mapping *file, struct build_id *id);
 
+/* What a look at the file of an image has found. */
+struct image_files_seen {
+	struct file_mapping file; /* base NULL: it can't be reached. The caller unmaps it */
+	enum image_found where;
+	struct build_id build_id;
+	enum lang_detected detected; /* LANG_NONE: it is no runtime of a language */
+	struct lang_runtime runtime;
+	enum loss_reason loss; /* as for image_files_look() */
+	bool wants_index;      /* reports may not find its symbols: image_files_look() keeps them */
+};
+
+/* The look alone: the image stays as it is. NULL, or a path that the caller frees. */
+char *image_files_see(const char *proc, int32_t pid, const struct image *image,
+		      struct image_files_seen *out);
+
 /* Whether the path of an image leads to its file in assay's own root, too. */
 enum image_found image_files_found(const struct image *image, const struct file_mapping *file);
 

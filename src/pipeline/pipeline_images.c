@@ -68,8 +68,11 @@ static void end_look(void *context, const struct file_look *look)
 {
 	struct pipeline *p = context;
 	struct image_table *images = machine_images(p->machine);
+	struct build_id key = image_cache_key(&look->image);
 	image_id id = look->id;
 
+	if (look->loss == N_LOSS_REASONS)
+		frame_resolver_know_key(p->resolver, id, &key);
 	if (look->loss != N_LOSS_REASONS)
 		pipeline_lose(p, look->loss, 0, 1);
 	else if (!image_get(images, id)->build_id.len)
@@ -78,6 +81,19 @@ static void end_look(void *context, const struct file_look *look)
 	pipeline_forget_pending(p, look->id);
 	if (look->detected != LANG_NONE)
 		note_runtime(p, id, look->detected, &look->runtime);
+}
+
+/* The file was opened for its unwind table already. */
+static bool use_look_of_stacks(struct pipeline *p, image_id id)
+{
+	cleanup(free_at_exit) struct file_look *look = frame_resolver_take_look(p->resolver, id);
+
+	if (!look)
+		return false;
+	look->id = id;
+	look->image.path = image_get(machine_images(p->machine), id)->path;
+	end_look(p, look);
+	return true;
 }
 
 /*
@@ -95,6 +111,8 @@ static void begin_look(struct pipeline *p, int32_t pid, image_id id)
 		p->canonical.data[id.n] = id.n;
 		return;
 	}
+	if (use_look_of_stacks(p, id))
+		return;
 	p->canonical.data[id.n] = IMAGE_BEING_LOOKED_AT;
 	vec_push(&p->pending, pending);
 	file_look_begin(p->jobs, &finder, pid, id, image, end_look, p);

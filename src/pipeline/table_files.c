@@ -36,6 +36,7 @@ static void table_file_unref(struct table_file *f)
 	file_unmap(&f->parts.file);
 	close_at_exit(&f->parts.root_fd);
 	free(f->parts.name);
+	free(f->parts.look);
 	pthread_mutex_destroy(&f->lock);
 	pthread_cond_destroy(&f->change);
 	free(f->proc);
@@ -70,19 +71,37 @@ static void find_table_file(const struct table_file *f, struct table_file_parts 
 	free(place.path);
 }
 
+/* One look is enough for the table and for the identity of the image, if that needs no more. */
+static void see_table_file(const struct table_file *f, struct table_file_parts *parts)
+{
+	struct image_files_seen seen;
+	struct file_look *look;
+
+	free(image_files_see(f->proc, f->pid, &f->image, &seen));
+	parts->file = seen.file;
+	parts->found = seen.where;
+	if (!seen.file.base || seen.wants_index || !seen.build_id.len)
+		return;
+	if (image_file_is_trusted(&seen.file, seen.where))
+		parts->key = seen.build_id;
+	look = parts->look = xcalloc(1, sizeof(*look));
+	*look = (struct file_look){ .image = f->image,
+				    .loss = N_LOSS_REASONS,
+				    .detected = seen.detected,
+				    .runtime = seen.runtime };
+	image_identify(&look->image, &seen.file, &seen.build_id, seen.where);
+}
+
 static void table_file_run(struct file_job *job)
 {
 	struct table_file *f = table_file_of(job);
 	struct table_file_parts parts = { .found = IMAGE_HIDDEN, .root_fd = -1 };
-	struct build_id id;
 
 	if (f->finder) {
 		find_table_file(f, &parts);
 	} else {
 		parts.root_fd = f->proc ? guard_root(f->proc, f->pid) : -1;
-		free(image_files_open(f->proc, f->pid, &f->image, &parts.file, &id));
-		if (parts.file.base)
-			parts.found = image_files_found(&f->image, &parts.file);
+		see_table_file(f, &parts);
 	}
 	table_file_set(f, &parts);
 }

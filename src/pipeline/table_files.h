@@ -11,6 +11,7 @@
 #include "base/files/file.h"
 #include "machine/image_file.h"
 #include "pipeline/file_jobs.h"
+#include "pipeline/image_looks.h"
 
 struct finder;
 struct table_file;
@@ -32,8 +33,11 @@ bool table_file_wait(struct table_file *f, uint64_t until_ns);
 struct table_file_parts {
 	struct file_mapping file; /* base NULL: it could not be opened */
 	enum image_found found;
-	int root_fd; /* of the root below which it was found: the process's, for one; -1 */
-	char *name;  /* the path below that root; NULL: the image's. The caller frees it */
+	int root_fd;         /* of the root below which it was found: the process's, for one; -1 */
+	char *name;          /* the path below that root; NULL: the image's. The caller frees it */
+	struct build_id key; /* of a trusted file's table in the cache; len 0: not known */
+	struct file_look
+		*look; /* at the file of a living process; the caller frees it. NULL: none */
 };
 /* The parts are the caller's from then on. */
 struct table_file_parts table_file_take(struct table_file *f);

@@ -30,6 +30,8 @@
 
 struct known_image {
 	struct table_file *opening; /* NULL: not yet, or the library has the file */
+	struct file_look *look;     /* at the file; NULL: none, or it was taken */
+	struct build_id key;        /* of its table; len 0: the image's own */
 	bool is_in_library;
 	bool is_looked_at;                /* `table` is final */
 	bool is_missing;                  /* there is no file of this image, or another build */
@@ -84,8 +86,10 @@ void user_stacks_free(struct user_stacks *s)
 		return;
 	unwinder_free(s->unwinder);
 	unwind_library_free(s->library);
-	vec_foreach (&s->images, known)
+	vec_foreach (&s->images, known) {
 		table_file_free(known->opening);
+		free(known->look);
+	}
 	vec_fini(&s->images);
 	vec_fini(&s->walked);
 	free(s->proc);
@@ -131,13 +135,18 @@ static enum unwind_table_state give_file(struct user_stacks *s, image_id id,
 	table_file_free(known->opening);
 	known->opening = NULL;
 	known->is_in_library = true;
+	known->look = parts.look;
 	wanted->file = &parts.file;
 	wanted->found = parts.found;
 	if (name)
 		wanted->name = name;
 	if (parts.root_fd >= 0)
 		wanted->root = root = xasprintf("/proc/self/fd/%d", parts.root_fd);
-	state = unwind_library_get(s->library, id.n, wanted, table);
+	/* no thread has to look for a table that is there */
+	if (parts.key.len && unwind_library_find(s->library, id.n, &parts.key, table))
+		state = UNWIND_TABLE_READY;
+	else
+		state = unwind_library_get(s->library, id.n, wanted, table);
 	file_unmap(&parts.file); /* does nothing if the library took the file */
 	close_at_exit(&parts.root_fd);
 	return state;
@@ -148,7 +157,7 @@ static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id
 {
 	const struct image *image = image_get(machine_images(s->machine), id);
 	struct known_image *known = known_image(s, id);
-	struct unwind_image wanted = { .key = image_cache_key(image),
+	struct unwind_image wanted = { .key = known->key.len ? known->key : image_cache_key(image),
 				       .build_id = image->build_id,
 				       .is_key_of_file = image->dev == IMAGE_DEV_SHA256,
 				       .name = image->path };
@@ -194,6 +203,16 @@ static bool try_table(struct user_stacks *s, image_id image, const struct unwind
 	known->is_looked_at = true;
 	*table = known->table;
 	return true;
+}
+
+struct file_look *user_stacks_take_look(struct user_stacks *s, image_id image)
+{
+	return image.n < s->images.n ? take_ptr(s->images.data[image.n].look) : NULL;
+}
+
+void user_stacks_know_key(struct user_stacks *s, image_id image, const struct build_id *key)
+{
+	known_image(s, image)->key = *key;
 }
 
 uint64_t user_stacks_take_unparsed(struct user_stacks *s)

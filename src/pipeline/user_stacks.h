@@ -87,6 +87,15 @@ bool user_stacks_table(struct user_stacks *s, int32_t pid, image_id image,
 		       const struct unwind_table **table);
 bool user_stacks_vdso_table(struct user_stacks *s, const struct unwind_table **table);
 
+/*
+ * A look at the file of an image that was opened for its table, once; the caller frees it. The path
+ * in it has no meaning. NULL: there was none.
+ */
+struct file_look *user_stacks_take_look(struct user_stacks *s, image_id image);
+
+/* The key of an image that was looked at (image_cache_key()): its file need not be opened. */
+void user_stacks_know_key(struct user_stacks *s, image_id image, const struct build_id *key);
+
 /* The number of images whose table the parser could not make, since the last call. */
 uint64_t user_stacks_take_unparsed(struct user_stacks *s);
 

@@ -11,7 +11,9 @@
 #include "guard/parser.h"
 #include "machine/image.h"
 #include "perfdata/regs.h"
+#include "machine/image_file.h"
 #include "pipeline/file_jobs.h"
+#include "pipeline/image_looks.h"
 #include "pipeline/user_stacks.h"
 #include "unwind/file_unwind.h"
 
@@ -44,6 +46,52 @@ static void a_file_is_opened_once_for_its_table(void **state)
 	assert_int_equal(unlink(path), 0);
 	while (!user_stacks_table(stacks, 0, image, &table))
 		sched_yield();
+	assert_non_null(table);
+	user_stacks_free(stacks);
+	machine_free(machine);
+	free(path);
+	free(folder);
+}
+
+/* The table, when it is there. */
+static const struct unwind_table *table_of(struct user_stacks *stacks, image_id image)
+{
+	const struct unwind_table *table = NULL;
+
+	while (!user_stacks_table(stacks, 0, image, &table))
+		sched_yield();
+	return table;
+}
+
+static void one_look_is_for_the_table_and_the_identity(void **state)
+{
+	struct machine *machine = machine_new(&(struct machine_config){ .is_offline = true });
+	const struct user_stacks_config config = { .machine = machine };
+	struct user_stacks *stacks = user_stacks_new(&config);
+	char *folder = getcwd(NULL, 0), *path = xasprintf("%s/seen", folder);
+	const struct unwind_table *table;
+	struct file_look *look;
+	struct build_id key;
+	image_id image;
+
+	(void)state;
+	run_command("cp %s seen && chmod 755 seen", own_program());
+	image = image_of(machine, path);
+	assert_null(user_stacks_take_look(stacks, image));
+	assert_non_null(table_of(stacks, image));
+	look = user_stacks_take_look(stacks, image);
+	assert_non_null(look);
+	assert_null(user_stacks_take_look(stacks, image));
+	assert_int_equal(look->loss, N_LOSS_REASONS);
+	key = image_cache_key(&look->image);
+	assert_true(key.len > 0);
+	free(look);
+	user_stacks_free(stacks);
+	/* Who knows the key needs no file. */
+	assert_int_equal(unlink(path), 0);
+	stacks = user_stacks_new(&config);
+	user_stacks_know_key(stacks, image, &key);
+	assert_true(user_stacks_table(stacks, 0, image, &table));
 	assert_non_null(table);
 	user_stacks_free(stacks);
 	machine_free(machine);
@@ -227,6 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_opened_once_for_its_table),
+		cmocka_unit_test(one_look_is_for_the_table_and_the_identity),
 		cmocka_unit_test(files_are_opened_on_a_thread_of_the_jobs),
 		cmocka_unit_test(a_walk_does_not_wait_for_a_table_for_ever),
 		cmocka_unit_test(all_walks_together_do_not_wait_for_ever),
