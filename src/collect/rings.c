@@ -429,6 +429,7 @@ static int push_record(struct rings *r, struct ring *ring, struct event_sink *si
 	r->n_started += e->type == EVENT_FORK;
 	if (e->type == EVENT_LOST) {
 		r->n_lost_records += e->lost.n;
+		ring->n_lost += r->exact_losses ? 0 : e->lost.n;
 		r->has_lost_record = true;
 		return 0;
 	}
@@ -559,6 +560,7 @@ static void collect_exact(struct rings *r, lose_function lose, void *context)
 		} else {
 			report_loss(lose, context, LOSS_RING_FULL, f->counter, lost - f->lost);
 			r->tallies[f->counter].lost += lost - f->lost;
+			r->rings[f->ring].n_lost += lost - f->lost;
 		}
 		f->lost = lost;
 	}
@@ -580,6 +582,13 @@ static void collect_counted(struct rings *r)
 	for (size_t i = 0; i < r->counters->n; i++)
 		r->tallies[i].n_begun = r->tallies[i].n_fds +
 					(c->inherit ? r->n_started * (uint64_t)r->n_rings : 0);
+}
+
+void rings_add_losses(const struct rings *r, uint64_t *by_cpu, size_t n_cpus)
+{
+	for (size_t i = 0; i < r->n_rings; i++)
+		if (r->rings[i].cpu < n_cpus)
+			by_cpu[r->rings[i].cpu] += r->rings[i].n_lost;
 }
 
 uint64_t rings_n_started(const struct rings *r)

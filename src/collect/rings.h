@@ -181,6 +181,9 @@ void rings_collect_losses(struct rings *r, bool is_final,
 				       uint64_t n),
 			  void *context);
 
+/* Adds the samples that were lost on each CPU, up to the last rings_collect_losses(). */
+void rings_add_losses(const struct rings *r, uint64_t *by_cpu, size_t n_cpus);
+
 /* A counter's own value beside its samples from the rings. */
 struct rings_tally {
 	uint64_t counted;         /* events, by all its descriptors */

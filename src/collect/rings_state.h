@@ -35,6 +35,7 @@ struct ring {
 	uint64_t next_ns; /* time of the record at tail; UINT64_MAX: none up to the limit */
 	int fd;           /* for the kernel's records */
 	uint32_t cpu;
+	uint64_t n_lost; /* samples, as far as its records or counters tell */
 	uint32_t next_size;
 	const void *next; /* the complete record at tail */
 	uint8_t *wrapped; /* room to join a record that wraps around */

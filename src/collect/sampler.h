@@ -216,6 +216,9 @@ void sampler_collect_losses(struct sampler *s,
 					 uint64_t n),
 			    void *context);
 
+/* Adds the samples that were lost on each CPU since the start. */
+void sampler_add_losses(const struct sampler *s, uint64_t *by_cpu, size_t n_cpus);
+
 /*
  * The counts of the counter of threads. The caller knows the number of begun threads and of losses.
  */

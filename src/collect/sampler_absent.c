@@ -85,6 +85,11 @@ struct rings_tally sampler_tally(const struct sampler *s, uint32_t counter)
 	return (struct rings_tally){ 0 };
 }
 
+void sampler_add_losses(const struct sampler *s, uint64_t *by_cpu, size_t n_cpus)
+{
+	(void)s, (void)by_cpu, (void)n_cpus;
+}
+
 void sampler_collect_losses(struct sampler *s,
 			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
 					 uint64_t n),

@@ -13,17 +13,41 @@
 #include "unwind/stop_loss.h"
 #include "machine/cgroup_domain.h"
 
-static uint64_t read_loss(const struct sampler *s, uint32_t which)
+#define LOSSES_MAX_CPUS 1024
+
+/* By CPU. Returns the number of CPUs; 0: it can't be read. */
+static int read_loss_by_cpu(const struct sampler *s, uint32_t which,
+			    uint64_t values[LOSSES_MAX_CPUS])
 {
-	uint64_t values[1024] = { 0 }, sum = 0;
 	int n = libbpf_num_possible_cpus();
 
-	if (n <= 0 || n > 1024 ||
+	if (n <= 0 || n > LOSSES_MAX_CPUS ||
 	    bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.losses), &which, values) < 0)
 		return 0;
+	return n;
+}
+
+static uint64_t read_loss(const struct sampler *s, uint32_t which)
+{
+	uint64_t values[LOSSES_MAX_CPUS] = { 0 }, sum = 0;
+	int n = read_loss_by_cpu(s, which, values);
+
 	for (int i = 0; i < n; i++)
 		sum += values[i];
 	return sum;
+}
+
+void sampler_add_losses(const struct sampler *s, uint64_t *by_cpu, size_t n_cpus)
+{
+	static const uint32_t lost[] = { SAMPLER_COUNTS_FULL, SAMPLER_STACK_DROPPED };
+
+	for (size_t k = 0; k < ARRAY_SIZE(lost); k++) {
+		uint64_t values[LOSSES_MAX_CPUS] = { 0 };
+		int n = read_loss_by_cpu(s, lost[k], values);
+
+		for (int i = 0; i < n && (size_t)i < n_cpus; i++)
+			by_cpu[i] += values[i];
+	}
 }
 
 /* The loss reason of a counter of the program; -1: none. */

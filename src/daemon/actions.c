@@ -305,6 +305,12 @@ static void add_tallies(struct daemon *d, const struct recorder_stats *s)
 		vec_push(&shown->cpu_samples,
 			 (i < before->cpu_samples.n ? before->cpu_samples.data[i] : 0) +
 				 (i < s->n_cpus ? s->cpu_samples[i] : 0));
+	shown->cpu_losses.n = 0;
+	for (size_t i = 0; i < shown->cpu_samples.n; i++)
+		vec_push(&shown->cpu_losses,
+			 i < before->cpu_losses.n ? before->cpu_losses.data[i] : 0);
+	if (d->recorder)
+		recorder_add_cpu_losses(d->recorder, shown->cpu_losses.data, shown->cpu_losses.n);
 }
 
 static void name_events(struct daemon *d)
@@ -363,6 +369,7 @@ void daemon_status(struct daemon *d, struct daemon_status *out)
 		.lost = d->shown.lost,
 		.unattributed = d->shown.unattributed,
 		.cpu_samples = d->shown.cpu_samples.data,
+		.cpu_losses = d->shown.cpu_losses.data,
 		.n_cpus = d->shown.cpu_samples.n,
 		.own_cpu_ns = MAX(s.own_cpu_ns, d->before_totals.own_cpu_ns),
 		.own_bytes = d->recorder ? s.own_bytes : d->before_totals.own_bytes,

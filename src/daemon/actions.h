@@ -87,6 +87,7 @@ struct daemon_status {
 	uint64_t samples, lost, unattributed; /* these and all below: since the daemon started */
 	uint64_t losses[N_LOSS_REASONS];
 	const uint64_t *cpu_samples; /* by CPU */
+	const uint64_t *cpu_losses;  /* likewise */
 	size_t n_cpus;
 	/* Of the daemon: user and system time; resident memory. */
 	uint64_t own_cpu_ns, own_bytes;

@@ -527,6 +527,9 @@ static void keep_tallies(struct daemon *d, struct recorder *r)
 		d->before_totals.losses[i] += stats.losses[i];
 	while (d->before_totals.cpu_samples.n < stats.n_cpus)
 		vec_push(&d->before_totals.cpu_samples, 0);
+	while (d->before_totals.cpu_losses.n < d->before_totals.cpu_samples.n)
+		vec_push(&d->before_totals.cpu_losses, 0);
+	recorder_add_cpu_losses(r, d->before_totals.cpu_losses.data, d->before_totals.cpu_losses.n);
 	for (size_t i = 0; i < stats.n_cpus; i++)
 		d->before_totals.cpu_samples.data[i] += stats.cpu_samples[i];
 }

@@ -246,6 +246,8 @@ static void daemon_fini(struct daemon *d)
 	counters_fini(&d->counters);
 	vec_fini(&d->before_totals.cpu_samples);
 	vec_fini(&d->shown.cpu_samples);
+	vec_fini(&d->before_totals.cpu_losses);
+	vec_fini(&d->shown.cpu_losses);
 	vec_fini(&d->event_names);
 	close_at_exit(&d->clock_fd);
 	close_at_exit(&d->epoll_fd);

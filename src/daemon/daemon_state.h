@@ -23,6 +23,7 @@ struct daemon_totals {
 	uint64_t samples, lost, unattributed, written_bytes;
 	uint64_t losses[N_LOSS_REASONS];
 	VEC(uint64_t) cpu_samples;
+	VEC(uint64_t) cpu_losses;       /* as many */
 	uint64_t own_cpu_ns, own_bytes; /* at the end of the last recording, not sums */
 };
 

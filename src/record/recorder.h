@@ -236,5 +236,8 @@ struct recorder_stats {
 };
 void recorder_stats(const struct recorder *r, struct recorder_stats *out);
 
+/* Adds the samples that were lost on each CPU since the recording began. */
+void recorder_add_cpu_losses(const struct recorder *r, uint64_t *by_cpu, size_t n_cpus);
+
 /* Of all its sessions, as on disk now. */
 uint64_t recorder_written_bytes(const struct recorder *r);

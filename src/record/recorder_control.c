@@ -241,6 +241,14 @@ void recorder_stats(const struct recorder *r, struct recorder_stats *out)
 	memcpy(out->losses, tally->losses, sizeof(out->losses));
 }
 
+void recorder_add_cpu_losses(const struct recorder *r, uint64_t *by_cpu, size_t n_cpus)
+{
+	if (r->sampler)
+		sampler_add_losses(r->sampler, by_cpu, n_cpus);
+	else
+		rings_add_losses(r->rings, by_cpu, n_cpus);
+}
+
 uint64_t recorder_written_bytes(const struct recorder *r)
 {
 	return r->written_bytes + file_tree_bytes(r->dir);

@@ -103,6 +103,22 @@ has_dumped_samples() {
 	end_daemon
 }
 
+@test "a watershed that is not below the buffer's size is refused when the buffer is opened" {
+	start_with_fs --paused -e cpu-clock
+	cat op/buffer_size >op/buffer_watershed
+	run cat op/buffer
+	[ "$status" = 1 ]
+	[[ "$output" == *"Invalid argument"* ]]
+	grep -q 'buffer_watershed is 131072' op/last_error
+	echo 1024 >op/buffer_watershed
+	background cat op/buffer >stream
+	reader=$pid
+	wait_for reads_buffer
+	[ "$(cat op/stats/cpu0/sample_lost_overflow op/stats/cpu0/backtrace_aborted op/stats/cpu0/sample_invalid_eip | xargs)" = "0 0 0" ]
+	kill "$reader"
+	end_daemon
+}
+
 reads_buffer() {
 	readlink "/proc/$reader/fd"/* | grep -q op/buffer
 }

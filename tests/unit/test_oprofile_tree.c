@@ -71,13 +71,14 @@ static const struct counters *counters_now(void *context)
 
 static void stats(void *context, struct oprofile_stats *out)
 {
-	static const uint64_t cpu_samples[] = { 5, 7 };
+	static const uint64_t cpu_samples[] = { 5, 7 }, cpu_losses[] = { 4, 9 };
 
 	(void)context;
 	*out = (struct oprofile_stats){ .sample_received = 12,
 					.sample_lost_no_mm = 1,
 					.event_lost_overflow = 3,
 					.cpu_samples = cpu_samples,
+					.cpu_losses = cpu_losses,
 					.n_cpus = 2 };
 }
 
@@ -187,6 +188,7 @@ static void the_tree_is_that_of_oprofile(void **state)
 	assert_false(oprofile_tree_is_buffer(fx.tree, node("dump")));
 	assert_false(oprofile_tree_find(fx.tree, 0, "31", &at));
 	assert_false(oprofile_tree_find(fx.tree, 0, "cpu0", &at));
+	assert_false(oprofile_tree_find(fx.tree, 0, "ibs_op", &at)); /* this processor has none */
 	assert_false(oprofile_tree_get(fx.tree, 100000, &n));
 }
 
@@ -202,6 +204,10 @@ static void what_is_counted_can_be_read(void **state)
 	assert_string_equal(read_node("1/enabled"), "0\n");
 	assert_string_equal(read_node("stats/sample_received"), "12\n");
 	assert_string_equal(read_node("stats/cpu1/sample_received"), "7\n");
+	assert_string_equal(read_node("stats/cpu0/sample_lost_overflow"), "4\n");
+	assert_string_equal(read_node("stats/cpu1/sample_lost_overflow"), "9\n");
+	assert_string_equal(read_node("stats/cpu1/backtrace_aborted"), "0\n");
+	assert_string_equal(read_node("stats/cpu1/sample_invalid_eip"), "0\n");
 	assert_string_equal(read_node("cookies"), "7 /bin/true\n");
 	assert_string_equal(read_node("buffer_size"), "131072\n");
 }
@@ -297,6 +303,94 @@ static void why_a_write_was_refused_can_be_read(void **state)
 	assert_string_equal(read_node("last_error"), "");
 }
 
+static void impossible_sizes_of_the_buffer_are_refused_when_it_is_opened(void **state)
+{
+	struct oprofile_sizes sizes;
+
+	(void)state;
+	assert_int_equal(oprofile_tree_check_sizes(fx.tree, &sizes), 0);
+	/* either may be written first */
+	assert_int_equal(write_node("buffer_watershed", "131072"), 0);
+	assert_int_equal(oprofile_tree_check_sizes(fx.tree, &sizes), -EINVAL);
+	assert_non_null(strstr(read_node("last_error"), "buffer_size is 131072"));
+	assert_int_equal(write_node("buffer_size", "131073"), 0);
+	assert_int_equal(oprofile_tree_check_sizes(fx.tree, &sizes), 0);
+	assert_int_equal(sizes.buffer_size, 131073);
+	assert_int_equal(sizes.buffer_watershed, 131072);
+	assert_int_equal(write_node("buffer_size", "1024"), 0);
+	assert_int_equal(oprofile_tree_check_sizes(fx.tree, &sizes), -EINVAL);
+}
+
+/* A processor with IBS, and its events. */
+static void give_ibs(void)
+{
+	const struct machine *m = fx.machine;
+
+	put(m, "sys/bus/event_source/devices/ibs_fetch/type", "9\n");
+	put(m, "sys/bus/event_source/devices/ibs_fetch/format/rand_en", "config:57\n");
+	put(m, "sys/bus/event_source/devices/ibs_op/type", "10\n");
+	put(m, "sys/bus/event_source/devices/ibs_op/format/cnt_ctl", "config:19\n");
+	put(m, "events/x86-64/generic/events",
+	    "event:0x76 counters:0,1 um:zero minimum:3000 name:CLOCKS : Clocks\n"
+	    "event:0xf000 ext:ibs_fetch um:zero minimum:50000 name:IBS_FETCH_ALL : Fetches\n"
+	    "event:0xf100 ext:ibs_op um:some minimum:50000 name:IBS_OP_ALL : Operations\n");
+	oprofile_tree_free(fx.tree);
+	fx.tree = oprofile_tree_new(&fx.host, 2);
+}
+
+static void ibs_has_its_own_directories(void **state)
+{
+	static const struct {
+		const char *path, *text;
+		int result;
+		const char *after;
+	} rows[] = {
+		{ "ibs_fetch/max_count", "1048575", 0, "1048575\n" },
+		{ "ibs_fetch/max_count", "1048576", -EINVAL, "1048575\n" },
+		{ "ibs_fetch/max_count", "0", -EINVAL, "1048575\n" },
+		{ "ibs_fetch/rand_enable", "1", 0, "1\n" },
+		{ "ibs_fetch/rand_enable", "0", -EINVAL, "1\n" },
+		{ "ibs_op/max_count", "134217727", 0, "134217727\n" },
+		{ "ibs_op/dispatched_ops", "1", 0, "1\n" },
+		{ "ibs_op/branch_target", "1", 0, "1\n" },
+		{ "ibs_op/enable", "2", -EINVAL, "0\n" },
+	};
+	uint32_t at;
+
+	(void)state;
+	give_ibs();
+	assert_string_equal(read_node("ibs_fetch/max_count"), "250000\n");
+	assert_string_equal(read_node("ibs_op/enable"), "0\n");
+	assert_false(oprofile_tree_find(fx.tree, node("ibs_fetch"), "dispatched_ops", &at));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(write_node(rows[i].path, rows[i].text), rows[i].result);
+		assert_string_equal(read_node(rows[i].path), rows[i].after);
+	}
+}
+
+static void ibs_is_counted_beside_the_counters(void **state)
+{
+	(void)state;
+	give_ibs();
+	assert_int_equal(write_node("0/enabled", "0"), 0);
+	assert_int_equal(write_node("ibs_fetch/enable", "1"), 0);
+	assert_int_equal(write_node("ibs_op/enable", "1"), 0);
+	assert_int_equal(write_node("ibs_op/max_count", "160000"), 0);
+	assert_int_equal(write_node("ibs_op/dispatched_ops", "1"), 0);
+	assert_int_equal(write_node("enable", "1"), 0);
+	assert_string_equal(fx.specs, "IBS_FETCH_ALL:250000:0:1:1 IBS_OP_ALL:160000:1:1:1");
+	/* what is counted is shown there, and not as a counter */
+	oprofile_tree_free(fx.tree);
+	fx.tree = oprofile_tree_new(&fx.host, 2);
+	assert_string_equal(read_node("ibs_fetch/enable"), "1\n");
+	assert_string_equal(read_node("ibs_op/max_count"), "160000\n");
+	assert_string_equal(read_node("ibs_op/dispatched_ops"), "1\n");
+	assert_string_equal(read_node("0/enabled"), "0\n");
+	assert_int_equal(write_node("ibs_op/enable", "0"), 0);
+	assert_int_equal(write_node("enable", "1"), 0);
+	assert_string_equal(fx.specs, "IBS_FETCH_ALL:250000:0:1:1");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -307,6 +401,9 @@ int main(void)
 		TEST(numbers_are_read_back_and_nonsense_is_refused),
 		TEST(enabling_takes_the_events_that_were_written),
 		TEST(why_a_write_was_refused_can_be_read),
+		TEST(impossible_sizes_of_the_buffer_are_refused_when_it_is_opened),
+		TEST(ibs_has_its_own_directories),
+		TEST(ibs_is_counted_beside_the_counters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,6 +100,8 @@ static void started_threads_begin_periods(void **state)
 
 static void an_old_kernel_has_the_lost_samples_of_a_single_counter(void **state)
 {
+	uint64_t by_cpu[2] = { 0 };
+
 	(void)state;
 	fx.perf.is_old = true;
 	assert_int_equal(open_rings(0), 0);
@@ -109,6 +111,9 @@ static void an_old_kernel_has_the_lost_samples_of_a_single_counter(void **state)
 	rings_collect_losses(fx.rings, true, count_loss, NULL);
 	assert_non_null(rings_tally(fx.rings, 0));
 	assert_int_equal(rings_tally(fx.rings, 0)->lost, 7);
+	rings_add_losses(fx.rings, by_cpu, 2);
+	assert_int_equal(by_cpu[0], 0);
+	assert_int_equal(by_cpu[1], 7);
 	assert_int_equal(rings_tally(fx.rings, 0)->counted, 7000);
 }
 

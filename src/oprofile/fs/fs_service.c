@@ -77,6 +77,7 @@ static void fs_service_tell_stats(void *context, struct oprofile_stats *out)
 			status.losses[LOSS_RING_FULL] + status.losses[LOSS_PMU_BUFFER],
 		.bt_lost_no_mapping = status.losses[LOSS_FRAME_UNMAPPED],
 		.cpu_samples = status.cpu_samples,
+		.cpu_losses = status.cpu_losses,
 		.n_cpus = status.n_cpus,
 	};
 }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "counter/catalog/event_files.h"
+#include "counter/pmu.h"
 #include "oprofile/fs/event_buffer.h"
 
 #define MAX_COUNTERS 32
@@ -23,7 +24,28 @@ struct slot {
 	char name[NAME_SIZE]; /* "": by `event` */
 };
 
-enum place { PLACE_ROOT, PLACE_TOP, PLACE_COUNTER, PLACE_STATS, PLACE_CPU };
+/*
+ * ibs_fetch/ and ibs_op/, with the driver's values at its start. Fetches are always taken at random
+ * distances; a branch's target is always in the samples.
+ */
+enum ibs { IBS_FETCH, IBS_OP, N_IBS };
+struct ibs_slot {
+	uint64_t enable, max_count, rand_enable, dispatched_ops, branch_target;
+};
+static const struct {
+	const char *pmu, *event;
+} ibs_kinds[N_IBS] = { { "ibs_fetch", "IBS_FETCH_ALL" }, { "ibs_op", "IBS_OP_ALL" } };
+#define IBS_MAX_COUNT 250000
+
+enum place {
+	PLACE_ROOT,
+	PLACE_TOP,
+	PLACE_COUNTER,
+	PLACE_STATS,
+	PLACE_CPU,
+	PLACE_IBS_FETCH,
+	PLACE_IBS_OP
+};
 
 struct row {
 	const char *name;
@@ -47,6 +69,8 @@ struct oprofile_tree {
 	const struct oprofile_host *host;
 	struct oprofile_sizes sizes;
 	struct slot slots[MAX_COUNTERS];
+	struct ibs_slot ibs[N_IBS];
+	bool has_ibs[N_IBS];
 	uint32_t n_slots;               /* that are shown */
 	uint32_t n_hw;                  /* counters of the processor */
 	const struct counter *replaced; /* `enable` asked for others in their place; or NULL */
@@ -84,20 +108,49 @@ static struct slot oprofile_tree_slot_of(const struct counter *c)
 	return s;
 }
 
+/* The directory of an event, if the processor has it; N_IBS: it is a numbered one. */
+static enum ibs ibs_of(const struct oprofile_tree *t, const struct counter *c)
+{
+	for (int k = 0; k < N_IBS; k++) {
+		size_t len = strlen(ibs_kinds[k].event);
+
+		if (t->has_ibs[k] && c->ext && !strncmp(c->name, ibs_kinds[k].event, len) &&
+		    (!c->name[len] || c->name[len] == ':'))
+			return (enum ibs)k;
+	}
+	return N_IBS;
+}
+
+static void show_ibs(struct ibs_slot *s, const struct counter *c)
+{
+	s->enable = 1;
+	s->max_count = count_of(c);
+	s->dispatched_ops = c->unit_mask & 1;
+}
+
 /* Shows the present events, unless other settings were written and wait. */
 static void oprofile_tree_refresh(struct oprofile_tree *t)
 {
 	const struct counters *counters = t->host->counters(t->host->context);
-	size_t n = counters ? MIN(counters->n, (size_t)MAX_COUNTERS) : 0;
+	uint32_t n = 0;
 
 	/* Until the new events are counted, they are as they were written. */
 	if (t->has_pending || (t->replaced && counters && counters->data == t->replaced))
 		return;
 	t->replaced = NULL;
-	t->n_slots = MAX(t->n_hw, (uint32_t)n);
-	for (uint32_t i = 0; i < MAX_COUNTERS; i++)
-		t->slots[i] = i < n ? oprofile_tree_slot_of(&counters->data[i])
-				    : (struct slot){ .kernel = 1, .user = 1 };
+	for (int k = 0; k < N_IBS; k++)
+		t->ibs[k].enable = 0;
+	for (size_t i = 0; counters && i < counters->n; i++) {
+		enum ibs kind = ibs_of(t, &counters->data[i]);
+
+		if (kind != N_IBS)
+			show_ibs(&t->ibs[kind], &counters->data[i]);
+		else if (n < MAX_COUNTERS)
+			t->slots[n++] = oprofile_tree_slot_of(&counters->data[i]);
+	}
+	t->n_slots = MAX(t->n_hw, n);
+	for (; n < MAX_COUNTERS; n++)
+		t->slots[n] = (struct slot){ .kernel = 1, .user = 1 };
 }
 
 /* The name of an event that a table of this processor has by this code. */
@@ -152,13 +205,17 @@ static int oprofile_tree_take_events(struct oprofile_tree *t, struct error *err)
 {
 	const struct counters *counters = t->host->counters(t->host->context);
 	const struct counter *before = NULL;
-	char *specs[MAX_COUNTERS] = { 0 };
+	char *specs[MAX_COUNTERS + N_IBS] = { 0 };
 	size_t n = 0;
 	int r = 0;
 
 	for (uint32_t i = 0; i < MAX_COUNTERS && !r; i++)
 		if (t->slots[i].enabled)
 			r = spec_of(t, i, &specs[n++], err);
+	for (int k = 0; k < N_IBS && !r; k++)
+		if (t->ibs[k].enable)
+			specs[n++] = xasprintf("%s:%" PRIu64 ":%" PRIu64 ":1:1", ibs_kinds[k].event,
+					       t->ibs[k].max_count, t->ibs[k].dispatched_ops);
 	if (counters)
 		before = counters->data;
 	if (!r && !n)
@@ -339,6 +396,26 @@ static int oprofile_tree_put_name(struct oprofile_tree *t, const struct row *row
 	return 0;
 }
 
+static void get_ibs(struct oprofile_tree *t, const struct row *row, uint32_t index, struct buf *out)
+{
+	oprofile_tree_refresh(t);
+	oprofile_tree_put_line(out, *number_in(&t->ibs[index], row));
+}
+
+static int put_ibs(struct oprofile_tree *t, const struct row *row, uint32_t index, const char *text,
+		   struct error *err)
+{
+	uint64_t n;
+	int r = oprofile_tree_parse_number(row, text, &n, err);
+
+	if (r < 0)
+		return r;
+	oprofile_tree_refresh(t);
+	t->has_pending = true;
+	*number_in(&t->ibs[index], row) = n;
+	return 0;
+}
+
 static void get_stat(struct oprofile_tree *t, const struct row *row, uint32_t index,
 		     struct buf *out)
 {
@@ -349,14 +426,16 @@ static void get_stat(struct oprofile_tree *t, const struct row *row, uint32_t in
 	oprofile_tree_put_line(out, *number_in(&stats, row));
 }
 
-static void get_cpu_samples(struct oprofile_tree *t, const struct row *row, uint32_t index,
-			    struct buf *out)
+/* `field`: of the pointer to the values by CPU. */
+static void get_cpu_stat(struct oprofile_tree *t, const struct row *row, uint32_t index,
+			 struct buf *out)
 {
 	struct oprofile_stats stats = { 0 };
+	const uint64_t *values;
 
-	(void)row;
 	t->host->stats(t->host->context, &stats);
-	oprofile_tree_put_line(out, index < stats.n_cpus ? stats.cpu_samples[index] : 0);
+	memcpy(&values, (char *)&stats + row->field, sizeof(values));
+	oprofile_tree_put_line(out, values && index < stats.n_cpus ? values[index] : 0);
 }
 
 #define SIZE_ROW(name, min, max)                                                                   \
@@ -368,6 +447,16 @@ static void get_cpu_samples(struct oprofile_tree *t, const struct row *row, uint
 	{                                                                         \
 #name, 0644, PLACE_COUNTER, get_number, oprofile_tree_put_number, \
 			offsetof(struct slot, name), 0, max                       \
+	}
+#define IBS_ROW(kind, name, min, max)                                                             \
+	{                                                                                         \
+#name, 0644, PLACE_IBS_##kind, get_ibs, put_ibs, offsetof(struct ibs_slot, name), \
+			min, max                                                                  \
+	}
+#define CPU_ROW(name, values)                                   \
+	{                                                       \
+#name, 0444, PLACE_CPU, get_cpu_stat, NULL,     \
+			offsetof(struct oprofile_stats, values) \
 	}
 #define STAT_ROW(name, text) \
 	{ #name, 0444, PLACE_STATS, get_stat, NULL, offsetof(struct oprofile_stats, name) },
@@ -392,7 +481,18 @@ static const struct row rows[] = {
 	SLOT_ROW(user, 1),
 	SLOT_ROW(extra, UINT32_MAX),
 	{ "name", 0644, PLACE_COUNTER, oprofile_tree_get_name, oprofile_tree_put_name },
-	OPROFILE_STATS(STAT_ROW){ "sample_received", 0444, PLACE_CPU, get_cpu_samples },
+	/* counts of 20 bits; of operations 27, since family 15h */
+	IBS_ROW(FETCH, enable, 0, 1),
+	IBS_ROW(FETCH, max_count, 1, (1 << 20) - 1),
+	IBS_ROW(FETCH, rand_enable, 1, 1),
+	IBS_ROW(OP, enable, 0, 1),
+	IBS_ROW(OP, max_count, 1, (1 << 27) - 1),
+	IBS_ROW(OP, dispatched_ops, 0, 1),
+	IBS_ROW(OP, branch_target, 0, 1),
+	OPROFILE_STATS(STAT_ROW) CPU_ROW(sample_received, cpu_samples),
+	CPU_ROW(sample_lost_overflow, cpu_losses),
+	{ "backtrace_aborted", 0444, PLACE_CPU, get_zero },
+	{ "sample_invalid_eip", 0444, PLACE_CPU, get_zero },
 };
 
 /* ---- nodes ---- */
@@ -439,6 +539,20 @@ static void find_cpu(struct oprofile_tree *t)
 	event_table_fini(&table);
 }
 
+/* Only where the processor has IBS, as in the driver. */
+static void add_ibs(struct oprofile_tree *t)
+{
+	for (uint32_t k = 0; k < N_IBS; k++) {
+		uint32_t type;
+
+		t->ibs[k] = (struct ibs_slot){ .max_count = IBS_MAX_COUNT, .rand_enable = 1 };
+		t->has_ibs[k] = pmu_type(t->host->sources, ibs_kinds[k].pmu, &type);
+		if (t->has_ibs[k])
+			add_files(t, k == IBS_OP ? PLACE_IBS_OP : PLACE_IBS_FETCH,
+				  oprofile_tree_add_node(t, ibs_kinds[k].pmu, 0, k, NULL), k);
+	}
+}
+
 struct oprofile_tree *oprofile_tree_new(const struct oprofile_host *host, size_t n_cpus)
 {
 	struct oprofile_tree *t = xcalloc(1, sizeof(*t));
@@ -455,6 +569,7 @@ struct oprofile_tree *oprofile_tree_new(const struct oprofile_host *host, size_t
 	add_files(t, PLACE_STATS, stats, 0);
 	add_directories(t, PLACE_CPU, "cpu", stats, n_cpus);
 	add_directories(t, PLACE_COUNTER, "", 0, MAX_COUNTERS);
+	add_ibs(t);
 	return t;
 }
 
@@ -547,7 +662,14 @@ int oprofile_tree_write(struct oprofile_tree *t, uint32_t node, const char *text
 	return r;
 }
 
-const struct oprofile_sizes *oprofile_tree_sizes(const struct oprofile_tree *t)
+/* As the driver, which checked the two when the buffer was opened: either may be written first. */
+int oprofile_tree_check_sizes(struct oprofile_tree *t, struct oprofile_sizes *out)
 {
-	return &t->sizes;
+	*out = t->sizes;
+	if (t->sizes.buffer_watershed < t->sizes.buffer_size)
+		return 0;
+	return error_set(&t->last, -EINVAL,
+			 "buffer: buffer_watershed is %" PRIu64 ", and buffer_size is %" PRIu64
+			 ": it must be less",
+			 t->sizes.buffer_watershed, t->sizes.buffer_size);
 }

@@ -6,13 +6,18 @@
  *   enable          1 begins to count, with the events of the numbered directories; 0 stops
  *   dump            any write makes all samples so far readable
  *   buffer          the event stream (oprofile/fs/event_stream.h)
- *   buffer_size, buffer_watershed    of the stream, in words; used when `buffer` is opened
+ *   buffer_size, buffer_watershed    of the stream, in words; used when `buffer` is opened, which
+ *                                    fails (EINVAL) if the second is not less than the first
  *   cpu_buffer_size                  is kept and has no effect: there are no such buffers
  *   backtrace_depth                  callers of a sample in the stream; 0: none
  *   cpu_type        "x86-64/zen5"; "timer" without hardware counters
  *   pointer_size    bytes of a word of the stream
  *   N/enabled, N/event, N/count, N/unit_mask, N/kernel, N/user, N/extra
- *   stats/…, stats/cpuN/…
+ *   ibs_fetch/enable, max_count, rand_enable; ibs_op/enable, max_count, dispatched_ops,
+ *   branch_target       on processors that have IBS: all fetches, all operations. rand_enable
+ *                       is 1; branch_target is kept and has no effect
+ *   stats/…, stats/cpuN/…   of cpuN, backtrace_aborted and sample_invalid_eip are 0: a sample and
+ *                       its callers are one record here, and no address is a code of the stream
  *
  * These files are new: N/name (the event by name, because not every event has a number), `cookies`
  * (a line "COOKIE PATH" for each file of the stream, instead of lookup_dcookie(2), which Linux
@@ -46,7 +51,7 @@ struct oprofile_stats {
 #define X(name, text) uint64_t name;
 	OPROFILE_STATS(X)
 #undef X
-	const uint64_t *cpu_samples; /* by CPU */
+	const uint64_t *cpu_samples, *cpu_losses; /* by CPU; losses: with sample_lost_overflow */
 	size_t n_cpus;
 };
 
@@ -89,4 +94,6 @@ int oprofile_tree_write(struct oprofile_tree *t, uint32_t node, const char *text
 struct oprofile_sizes {
 	uint64_t buffer_size, buffer_watershed, cpu_buffer_size, backtrace_depth;
 };
-const struct oprofile_sizes *oprofile_tree_sizes(const struct oprofile_tree *t);
+
+/* For an opening of `buffer`. -EINVAL: they are impossible. */
+int oprofile_tree_check_sizes(struct oprofile_tree *t, struct oprofile_sizes *out);

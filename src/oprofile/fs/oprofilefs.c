@@ -215,14 +215,18 @@ static void end_parked(struct oprofilefs *fs)
 		fuse.fuse_pollhandle_destroy(take_ptr(fs->poll));
 }
 
-static void open_buffer(struct oprofilefs *fs)
+static int open_buffer(struct oprofilefs *fs)
 {
-	const struct oprofile_sizes *sizes = oprofile_tree_sizes(fs->tree);
+	struct oprofile_sizes sizes;
+	int r = oprofile_tree_check_sizes(fs->tree, &sizes);
 
-	fs->buffer = event_buffer_new(sizes->buffer_size, sizes->buffer_watershed);
-	fs->tap = event_tap_new(fs->buffer, (uint32_t)sizes->backtrace_depth);
+	if (r < 0)
+		return r;
+	fs->buffer = event_buffer_new(sizes.buffer_size, sizes.buffer_watershed);
+	fs->tap = event_tap_new(fs->buffer, (uint32_t)sizes.backtrace_depth);
 	event_tap_set_machine(fs->tap, fs->machine);
 	fs->config.set_tap(fs->config.host.context, event_tap_samples(fs->tap));
+	return 0;
 }
 
 static void close_buffer(struct oprofilefs *fs)
@@ -325,6 +329,7 @@ static void do_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 static void do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct oprofilefs *fs = fs_of(req);
+	int r;
 
 	fi->direct_io = 1;
 	if (!oprofile_tree_is_buffer(fs->tree, node_of(ino))) {
@@ -334,7 +339,11 @@ static void do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	} else {
 		fi->nonseekable = 1;
-		open_buffer(fs);
+		r = open_buffer(fs);
+		if (r < 0) {
+			fuse.fuse_reply_err(req, -r);
+			return;
+		}
 	}
 	/* ENOENT: the open was interrupted, and no release will follow. */
 	if (fuse.fuse_reply_open(req, fi) != -ENOENT)
