@@ -38,7 +38,7 @@ check-guests:				## tests in virtual machines that take long
 check-long:				## an hour: fuzzing, 1,000 kills, each failing call, hostile tenants, races; SECONDS=3 KILLS=20 STEP=50 is short
 	@scripts/deps.sh check
 	@CRASH_STEP=$(or $(STEP),1) CRASH_KILLS=$(or $(KILLS),1000) CRASH_SEED=$$(date +%s) FUZZ_LIMITS=1 FUZZ_SECONDS=$(or $(SECONDS),60) FUZZ_SEED=$$(date +%s) THREADS=all \
-		tests/run $(or $(T),fuzz cli/crash cli/hostile cli/hostile_cache cli/hostile_jit cli/hostile_tenant sanitized threads)
+		tests/run $(or $(T),fuzz cli/crash cli/hostile cli/hostile_cache cli/hostile_flood cli/hostile_jit cli/hostile_names cli/hostile_tenant sanitized threads)
 
 check-steady:				## `make check` on busy and slow machines: KIND=quiet N=5; hours
 	@scripts/deps.sh check
