@@ -3,6 +3,7 @@
 """Compares assay's counts of a perf.data with perf's: samples per event, per comm, per image.
 
 Usage: compare_perf.py FILE...   ($ASSAY and $PERF name the programs)
+Samples per depth of their call chains, too, unless the stacks were copied: the walkers differ.
 Prints one line a file, and the differences. Exit status 1 if there is one, 77 without perf.
 """
 import collections
@@ -47,8 +48,8 @@ def perf_counts(path):
     counts = {"event": collections.Counter(), "comm": collections.Counter(),
               "image": collections.Counter()}
     for line in perf_script(path, "event"):
-        # perf 7 has a modifier H of events that leave guests out.
-        counts["event"][line.strip().rstrip(":").strip().removesuffix(":H")] += 1
+        # perf 7 has a modifier H of events that leave guests out, and perf 5.10 has HG of those that do not.
+        counts["event"][re.sub(r":HG?$", "", line.strip().rstrip(":").strip())] += 1
     for line in perf_script(path, "comm"):
         comm = line.strip()
         counts["comm"]["" if re.match(r":-?\d+$", comm) else comm] += 1
@@ -75,6 +76,22 @@ def assay_counts(path):
     return counts
 
 
+def depths(program, path):
+    """Samples by the number of addresses that `script` prints for each."""
+    run = subprocess.run([program, "script", "--no-inline", "--no-itrace", "--max-stack", "500", "-i", path, "-F", "comm,ip"],
+                         capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    if run.returncode:
+        raise ValueError(run.stderr.strip().splitlines()[-1] if run.stderr.strip() else "script failed")
+    blocks = re.split(r"\n\n+", run.stdout.strip("\n"))
+    return collections.Counter(str(len(re.findall(r"(?m)^\s+[0-9a-f]+\s*$", block))) for block in blocks)
+
+
+def has_recorded_chains(path):
+    run = subprocess.run([PERF, "evlist", "-v", "-i", path], capture_output=True, text=True, errors="replace",
+                         stdin=subprocess.DEVNULL)
+    return "CALLCHAIN" in run.stdout and "STACK_USER" not in run.stdout
+
+
 def name_unknown(theirs, ours):
     """Threads that nothing told of are ":TID" for perf; assay gives them their process's name."""
     for name in ours:
@@ -82,6 +99,15 @@ def name_unknown(theirs, ours):
         if name and 0 < more <= theirs[""]:
             theirs[name] += more
             theirs[""] -= more
+
+
+def depth_unknown(theirs, ours):
+    """perf prints no chain of a pipe's samples, nor of one with a return address like -8; assay keeps the rest."""
+    for depth in ours:
+        more = ours[depth] - theirs[depth]
+        if 0 < more <= theirs["0"]:
+            theirs[depth] += more
+            theirs["0"] -= more
 
 
 def compare(path):
@@ -95,6 +121,9 @@ def compare(path):
     except ValueError as e:
         print(f"{path}: assay cannot read it: {e}")
         return False
+    if has_recorded_chains(path):
+        theirs["depth"], ours["depth"] = depths(PERF, path), depths(ASSAY, path)
+        depth_unknown(theirs["depth"], ours["depth"])
     name_unknown(theirs["comm"], ours["comm"])
     differ = [f"{path}: {key} '{name}': perf {theirs[key][name]}, assay {ours[key][name]}"
               for key in theirs for name in sorted(set(theirs[key]) | set(ours[key]))

@@ -10,8 +10,8 @@
 /* perf pads names in sections to this size (NAME_ALIGN of its header.h). */
 #define NAME_ALIGN 64
 
-/* The attr of Linux 5.16: perf 6.1 refuses larger attrs than its own. */
-#define ATTR_SIZE 128
+/* The attrs of Linux 4.1, 5.5 and 5.13: perf refuses larger attrs than its own. */
+static const size_t attr_sizes[] = { 112, 120, 128 };
 
 #define MISC_BUILD_ID_SIZE (1 << 15) /* as in feature.c */
 
@@ -42,15 +42,25 @@ static void put_zeros(struct buf *out, size_t n)
 
 /* The head. */
 
-static size_t attr_size(const struct writer_event *events, size_t n)
+/* What follows in the attributes is zero. */
+static bool is_attr_within(const struct writer_event *events, size_t n, size_t size)
 {
 	static const uint8_t zeros[sizeof(struct perf_event_attr)];
-	size_t size = sizeof(struct perf_event_attr), more = size - MIN(size, ATTR_SIZE);
 
 	for (size_t i = 0; i < n; i++)
-		if (more && memcmp((const uint8_t *)&events[i].attr + ATTR_SIZE, zeros, more) != 0)
-			return size;
-	return MIN(size, ATTR_SIZE);
+		if (memcmp((const uint8_t *)&events[i].attr + size, zeros, sizeof(zeros) - size) !=
+		    0)
+			return false;
+	return true;
+}
+
+static size_t attr_size(const struct writer_event *events, size_t n)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(attr_sizes); i++)
+		if (attr_sizes[i] < sizeof(struct perf_event_attr) &&
+		    is_attr_within(events, n, attr_sizes[i]))
+			return attr_sizes[i];
+	return sizeof(struct perf_event_attr);
 }
 
 static size_t n_ids(const struct writer_event *events, size_t n)

@@ -51,6 +51,65 @@ same_in_parts() {
 	same_as_perf switch.data
 }
 
+# The perfs of other versions that are in the PATH: perf_5.10, perf-6.12 …
+other_perfs() {
+	compgen -c | grep -xE 'perf[_-][0-9]+[0-9.]*' | sort -u || true
+}
+
+# Each kind of recording that this perf can make: record_kinds PERF
+record_kinds() {
+	local perf=$1 kind options
+	while IFS='|' read -r kind options; do
+		# shellcheck disable=SC2086 # words are arguments
+		timeout 60 "$perf" record -q -N -o "$kind.data" $options -- "${work[@]}" </dev/null >/dev/null 2>"$kind.log" || rm -rf "$kind.data"
+	done <<-END
+		flat|-F 499
+		fp|-g -F 499
+		dwarf|--call-graph dwarf,4096 -F 99
+		deferred|--call-graph fp,defer -F 499
+		events|-e cpu-clock,page-faults -g -F 499
+		group|-e {cpu-clock,page-faults}:S -F 499
+		compressed|-z -g -F 499
+		untimed|--no-timestamp -F 499
+		buildid|--buildid-mmap -g -F 499
+		all|-a -g -F 199
+		threads|--threads -a -g -F 199
+		switch|--switch-events -g -F 499
+		tracepoint|-a -e sched:sched_switch -g
+		namespaces|--namespaces -g -F 499
+		cgroups|--all-cgroups -g -F 499
+		addresses|-d -e page-faults -c 1 -g
+		weight|-W -g -F 499
+		registers|--user-regs=ip,sp -I -g -F 499
+		clock|-k CLOCK_MONOTONIC -g -F 499
+		off-cpu|--off-cpu -g -F 499
+		latency|--latency -g -F 499
+		reads|-s -g -F 499
+	END
+}
+
+@test "counts are those of each perf that is here, of each kind that it can record" {
+	# A perf that runs from another folder has this folder first in its PATH: its sh may not run here.
+	local perf n=0 work=("$PROGRAMS/threads")
+	[ -n "$(other_perfs)" ] || skip "no perf of another version is in the PATH, as perf-6.12"
+	need_recording
+	for perf in $(other_perfs); do
+		mkdir "$perf"
+		cd "$perf" || return 1
+		record_kinds "$perf"
+		[ "$(find . -maxdepth 1 -name "*.data" | wc -l)" -ge 12 ] || { head -3 ./*.log >&2; false; }
+		PERF=$perf same_as_perf ./*.data
+		# And it reads what assay records.
+		assay record -q --raw -g -F 499 -o ../fp.raw -- "${work[@]}"
+		assay record -q --raw -a -F 199 -o ../all.raw -- "${work[@]}"
+		assay record -q --raw -e cpu-clock,page-faults -o ../events.raw -- "${work[@]}"
+		PERF=$perf same_as_perf ../*.raw
+		cd .. || return 1
+		n=$((n + 1))
+	done
+	[ $n -gt 0 ]
+}
+
 @test "counts are perf's for recordings of other machines" {
 	[ -d "$FIXTURES" ] || skip "no recordings in $FIXTURES"
 	command -v perf >/dev/null || skip "perf is not installed"
