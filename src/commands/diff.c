@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "commands/diff_baseline.h"
+#include "commands/diff_events.h"
 #include "commands/opening.h"
 #include "commands/perf_options.h"
 #include "open/input.h"
@@ -361,34 +362,23 @@ static int load_side(const struct setup *s, struct side *side, struct error *err
 	return r < 0 ? error_wrap(err, r, "%s", side_name(side)) : 0;
 }
 
-static const char *lane_event(const struct profile *p, uint32_t lane)
-{
-	return p->session->info.counters[p->lanes[lane].counter].name;
-}
-
-/* The first event that both have. */
-static int match_lanes(const struct side *old_side, const struct side *new_side, uint32_t lanes[2],
+/* The events of two sides, with a note if their names differ. */
+static int match_lanes(const struct side *old, const struct side *new, uint32_t lanes[2],
 		       struct error *err)
 {
-	const struct profile *old = old_side->profile, *new = new_side->profile;
+	const struct profile *const profiles[2] = { old->profile, new->profile };
+	const char *const names[2] = { side_name(old), side_name(new) };
+	bool is_same;
+	int r = diff_events_match(profiles, names, lanes, &is_same, err);
 
-	for (lanes[0] = 0; lanes[0] < old->n_lanes; lanes[0]++)
-		for (lanes[1] = 0; lanes[1] < new->n_lanes; lanes[1]++)
-			if (!strcmp(lane_event(old, lanes[0]), lane_event(new, lanes[1])) &&
-			    old->lanes[lanes[0]].total.samples &&
-			    new->lanes[lanes[1]].total.samples)
-				return 0;
-	return error_set(err, -EINVAL, "no event is in both: %s has %s, %s has %s",
-			 side_name(old_side), lane_event(old, 0), side_name(new_side),
-			 lane_event(new, 0));
+	if (r >= 0 && !is_same)
+		log_info("diff: %s of %s is compared with %s of %s",
+			 diff_event_name(profiles[0], lanes[0]), names[0],
+			 diff_event_name(profiles[1], lanes[1]), names[1]);
+	return r;
 }
 
 /* ---- rules ---- */
-
-static bool lane_counts_time(const struct profile *p, uint32_t lane)
-{
-	return !strcmp(p->session->info.counters[p->lanes[lane].counter].unit, "ns");
-}
 
 static bool is_other_machine(const struct session_info *a, const struct session_info *b)
 {
@@ -528,9 +518,9 @@ static int make_diffs(struct setup *s, struct diff *diffs, size_t *n, struct gat
 		*n = i + 1;
 		if (i)
 			continue;
-		*event = lane_event(profiles[0], lanes[0]);
-		in->counts_time = lane_counts_time(profiles[0], lanes[0]) &&
-				  lane_counts_time(profiles[1], lanes[1]);
+		*event = diff_event_name(profiles[0], lanes[0]);
+		in->counts_time = diff_event_counts_time(profiles[0], lanes[0]) &&
+				  diff_event_counts_time(profiles[1], lanes[1]);
 	}
 	*in = (struct gate_input){ diffs, *n, in->counts_time };
 	return 0;
@@ -556,13 +546,43 @@ static int run_diff(struct setup *s, int *status, struct error *err)
 	return r;
 }
 
-static int diff_run(const struct command *self, int argc, char **argv)
+/* OLD NEW… FILTER…: leaves the old session, the n-th new one and the filters. Returns how many are
+ * new. */
+static size_t choose_new(const struct setup *s, struct option_list *operands, size_t n)
+{
+	const char **data = operands->data;
+	size_t n_new = 1;
+
+	if (s->args.history || s->args.input || operands->n < 3 || !strcmp(data[0], "{"))
+		return 1;
+	while (1 + n_new < operands->n && !strchr(data[1 + n_new], ':') &&
+	       strcmp(data[1 + n_new], "{") != 0 && access(data[1 + n_new], F_OK) == 0)
+		n_new++;
+	data[1] = data[1 + n];
+	for (size_t i = 1 + n_new; i < operands->n; i++)
+		data[i - n_new + 1] = data[i];
+	operands->n -= n_new - 1;
+	return n_new;
+}
+
+/* Compares the first session with the n-th after it; *n_new: how many there are. */
+static int diff_with(const struct command *self, int argc, char **argv, size_t n, size_t *n_new)
 {
 	struct setup s = { .args.threshold = -1 };
 	struct option_list operands = { 0 };
 	struct error err = { 0 };
 	int status = command_begin(self, false, argc, argv, &s.args, &operands);
 
+	if (status < 0)
+		*n_new = choose_new(&s, &operands, n);
+	if (status < 0 && *n_new > 1 &&
+	    (s.args.output ||
+	     (strcmp(s.args.format, "text") && strcmp(s.args.format, "markdown")))) {
+		log_error("diff: of several new sessions, there is text or markdown on standard "
+			  "output only");
+		status = EXIT_USAGE;
+	}
+	s.args.no_pager |= *n_new > 1;
 	if (status < 0)
 		status = opening_begin("diff", &(struct open_config)OPEN_CONFIG(s.args), &s.in);
 	if (status < 0 && parse_setup(&s, &operands, &err) < 0) {
@@ -586,6 +606,19 @@ static int diff_run(const struct command *self, int argc, char **argv)
 	return status;
 }
 
+static int diff_run(const struct command *self, int argc, char **argv)
+{
+	size_t n_new = 1;
+	int status = diff_with(self, argc, argv, 0, &n_new);
+
+	for (size_t n = 1; n < n_new && status != EXIT_USAGE; n++) {
+		int r = diff_with(self, argc, argv, n, &n_new);
+
+		status = MAX(status, r);
+	}
+	return status;
+}
+
 static const struct command_section diff_sections[] = {
 	{ "FILTERS", input_filters_help },
 	{ "TIMES", input_times_help },
@@ -597,7 +630,11 @@ static const struct command_section diff_sections[] = {
 	  "percent of the whole. The ratio is a ratio of shares. A change with *\\** would come "
 	  "by chance once in a hundred comparisons, one with *\\*\\** once in a thousand "
 	  "(two-proportion z-test on the counts). What differs beyond chance need not be the "
-	  "code: a busy machine and another input differ, too." },
+	  "code: a busy machine and another input differ, too.\n\nThe sides may be of different "
+	  "tools and machines: sessions, perf.data files, pprof profiles and all else that assay "
+	  "reads. The events of both are paired by name, else by name without modifiers (*:u*), "
+	  "else any two that count CPU time; a note says so. With several new sessions, each is "
+	  "compared with the old one." },
 	{ "RULES",
 	  "Rules of *--fail-if* are about the first event that both sides have.\n\n"
 	  "*total>+5%*, *total>+0.2s*\n\tthe CPU time of all samples grew by more than 5 "
@@ -639,8 +676,9 @@ static const struct command_example diff_examples[] = {
 const struct command diff_command = {
 	.name = "diff",
 	.summary = "show the changes between two profiles",
-	.synopsis = "[OPTIONS] OLD NEW [FILTER…] | [FILTER…] { OLD [FILTER…] } { NEW [FILTER…] } | "
-		    "-i DIR --against TIME [FILTER…]",
+	.synopsis =
+		"[OPTIONS] OLD NEW… [FILTER…] | [FILTER…] { OLD [FILTER…] } { NEW [FILTER…] } | "
+		"-i DIR --against TIME [FILTER…]",
 	.description = "Compares two sessions function by function, or with *--tree* call chain "
 		       "by call chain, and lists the largest changes first.",
 	.options = OPTIONS_AND_ALIASES(diff_options, perf_diff_options),

@@ -221,3 +221,50 @@ clock() {
 	jq -e '.cpu.old == 1000 and .cpu.new == 2000 and .cpu.change_percent == 100' j
 	jq -e '.rules[0].verdict == "broken" and (.rules[0].findings | length) == 1' j
 }
+
+# Text of perf script with samples of an event in functions of ./inlines: text_of EVENT FUNCTION=N…
+text_of() {
+	local event=$1 pair i n=0
+	shift
+	for pair; do
+		for i in $(seq "${pair#*=}"); do
+			n=$((n + 1))
+			printf 'inlines 7/7 1.%06d: 1000000 %s: \n\t 1000 %s+0x1 (/x/inlines)\n\n' "$n" "$event" "${pair%=*}"
+		done
+	done
+}
+
+@test "sides of several tools: events pair by name, without modifiers, or as CPU clocks" {
+	session_at old.assay "$PROGRAMS/inlines" work=30 main=10
+	assay export -q -i old.assay --no-source -o same.pb.gz
+	text_of task-clock:ppp work=20 main=20 >clock.txt
+	text_of cpu-clock:pppH work=40 >modified.txt
+	text_of page-faults work=40 >faults.txt
+	for side in same.pb.gz clock.txt modified.txt; do
+		assay diff --format json old.assay $side >$side.json 2>$side.said
+	done
+	run ! grep 'is compared with' same.pb.gz.said
+	has 'cpu-clock of old.assay is compared with task-clock:ppp of clock.txt' clock.txt.said
+	has 'cpu-clock of old.assay is compared with cpu-clock:pppH of modified.txt' modified.txt.said
+	jq -e '[.rows[] | select(.change != 0)] == []' same.pb.gz.json
+	jq -e '.rows[] | select(.symbol == "work") | .change == -25' clock.txt.json
+	jq -e '.rows[] | select(.symbol == "work") | .change == 25' modified.txt.json
+	run assay diff old.assay faults.txt
+	refused 1 "no event of old.assay compares with one of faults.txt: the one has cpu-clock, the other page-faults"
+}
+
+@test "several new sessions are each compared with the old one" {
+	session_at old.assay "$PROGRAMS/inlines" work=30 main=10
+	text_of cpu-clock work=20 main=20 >a.txt
+	text_of cpu-clock work=40 >b.txt
+	assay diff old.assay a.txt >want
+	assay diff old.assay b.txt >>want
+	assay diff old.assay a.txt b.txt >got
+	diff want got
+	assay diff old.assay a.txt b.txt 'symbol:work' >got
+	[ "$(grep -c '^new ' got)" = 2 ]
+	run assay diff old.assay a.txt b.txt --fail-if 'symbol:work>+20%'
+	refused 1 "symbol:work"
+	run assay diff old.assay a.txt b.txt --format json
+	refused 2 "of several new sessions, there is text or markdown on standard output only"
+}
