@@ -279,17 +279,23 @@ static int finish_query(const struct setup *s, struct side *side, struct error *
 	return query_check(&side->query, err);
 }
 
+static bool has_braces(const struct option_list *operands)
+{
+	for (size_t i = 0; i < operands->n; i++)
+		if (!strcmp(operands->data[i], "{"))
+			return true;
+	return false;
+}
+
 static int parse_setup(struct setup *s, const struct option_list *operands, struct error *err)
 {
-	bool has_braces = false;
+	bool in_braces = has_braces(operands);
 	int r;
 
-	for (size_t i = 0; i < operands->n; i++)
-		has_braces = has_braces || !strcmp(operands->data[i], "{");
-	if (has_braces && s->args.input)
+	if (in_braces && s->args.input)
 		return error_set(err, -EINVAL, "-i %s and sessions in braces exclude each other",
 				 s->args.input);
-	r = has_braces ? take_braces(s, operands, err) : take_plain(s, operands, err);
+	r = in_braces ? take_braces(s, operands, err) : take_plain(s, operands, err);
 	r = r < 0 ? r : take_windows(s, err);
 	for (int side = 0; side < 2; side++)
 		name_side(&s->sides[side]);
@@ -546,17 +552,19 @@ static int run_diff(struct setup *s, int *status, struct error *err)
 	return r;
 }
 
-/* OLD NEW… FILTER…: leaves the old session, the n-th new one and the filters. Returns how many are
- * new. */
+/*
+ * OLD NEW… FILTER…: leaves the old session, the n-th new one and the filters. Returns how many are
+ * new.
+ */
 static size_t choose_new(const struct setup *s, struct option_list *operands, size_t n)
 {
 	const char **data = operands->data;
 	size_t n_new = 1;
 
-	if (s->args.history || s->args.input || operands->n < 3 || !strcmp(data[0], "{"))
+	if (s->args.history || s->args.input || has_braces(operands) || operands->n < 3)
 		return 1;
 	while (1 + n_new < operands->n && !strchr(data[1 + n_new], ':') &&
-	       strcmp(data[1 + n_new], "{") != 0 && access(data[1 + n_new], F_OK) == 0)
+	       access(data[1 + n_new], F_OK) == 0)
 		n_new++;
 	data[1] = data[1 + n];
 	for (size_t i = 1 + n_new; i < operands->n; i++)

@@ -224,10 +224,10 @@ clock() {
 
 # Text of perf script with samples of an event in functions of ./inlines: text_of EVENT FUNCTION=N…
 text_of() {
-	local event=$1 pair i n=0
+	local event=$1 pair n=0
 	shift
 	for pair; do
-		for i in $(seq "${pair#*=}"); do
+		for _ in $(seq "${pair#*=}"); do
 			n=$((n + 1))
 			printf 'inlines 7/7 1.%06d: 1000000 %s: \n\t 1000 %s+0x1 (/x/inlines)\n\n' "$n" "$event" "${pair%=*}"
 		done
