@@ -157,3 +157,17 @@ clock() {
 	run assay report -i "$ROOT/tests/data/session-format-1" --weight wall
 	refused 1 "need the times of samples, and this session has whole seconds"
 }
+
+# tests/data/session-format-4 has 120 samples of two threads, and a wait of 40 ms with its waker. Functions serial
+# and parallel alternate each 5 ms. It has to stay readable for ever.
+@test "a stored session of version 4 has its times, its wakers and its parallelism" {
+	example=$ROOT/tests/data/session-format-4
+	[ "$(od -An -tu4 -j8 -N4 "$example/samples/current/0000.segment" | tr -d ' ')" = 4 ]
+	[ "$(assay script -i "$example" --format json | jq -s '[.[] | select(.event == "cpu-clock")] | length')" = 120 ]
+	[ "$(assay report -i "$example" -l --format json event:cpu-clock time:6ms-9ms | jq -r '.rows[].symbol')" = parallel ]
+	[ "$(assay report -i "$example" -l --format json event:cpu-clock time:11ms-14ms | jq -r '.rows[].symbol')" = serial ]
+	[ "$(assay report -i "$example" --by waker --format json waker:server | jq '[.rows[].samples] | add')" = 40 ]
+	# The other thread ran for 20 of the 100 ms.
+	[ "$(assay report -i "$example" --by parallelism --format json event:cpu-clock |
+		jq '[.rows[] | select(.parallelism == "2") | .samples] | add | . >= 38 and . <= 42')" = true ]
+}
