@@ -52,8 +52,9 @@ struct rings_config {
 	bool with_cgroup;     /* samples have their cgroup, and records give its path */
 	uint32_t stack_bytes; /* of the user stack to copy with each sample, with its registers; 0:
 				 none */
-	uint64_t ring_bytes;  /* for each CPU; 0: the largest for this user, at most 1 MiB (512 KiB
-				 unprivileged), with copied stacks 16 MiB */
+	uint32_t rare_stack_bytes; /* the same of counters of rare events (counter_is_rare()) */
+	uint64_t ring_bytes; /* for each CPU; 0: the largest for this user, at most 1 MiB (512 KiB
+				unprivileged), with copied stacks 16 MiB */
 };
 
 /* The requests that were not possible, in whole sentences; "": none. */

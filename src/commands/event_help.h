@@ -27,7 +27,8 @@
 			  "first.\n\nModifiers are letters: *u* user, *k* kernel and *h* "         \
 			  "hypervisor mode, *G* guest and *H* host, *I* not while idle, *p* *pp* " \
 			  "*ppp* *P* precise, *D* pinned, *e* exclusive.\n\nWithout a rate, a "    \
-			  "tracepoint takes a sample at every hit. Without permission to sample "  \
+			  "tracepoint takes a sample at every hit, and so do page faults and "     \
+			  "migrations: their numbers are exact. Without permission to sample "     \
 			  "the kernel, assay records user code only (as if you had added *:u*). "  \
 			  "An event that is given twice counts once."                              \
 	}

@@ -87,8 +87,9 @@ static const struct option_spec record_options[] = {
 	  "of each sample. assay walks them by the unwind tables of the binaries while "
 	  "it records, and keeps only the chain. *best* is dwarf for counters and "
 	  "clocks. It is fp for events that may sample each occurrence, such as "
-	  "tracepoints, because copies would not fit into the rings. A message names the "
-	  "choice. A size may follow dwarf: *dwarf,8192* is *--call-graph=dwarf "
+	  "tracepoints, because copies would not fit into the rings. Page faults and "
+	  "migrations have copies of 2 KB. A message names the choice. A size may follow dwarf: "
+	  "*dwarf,8192* is *--call-graph=dwarf "
 	  "--stack-size=8192*.",
 	  0, 0, CALL_GRAPHS },
 	{ 0, "stack-size", "BYTES", OPT_SIZE, FIELD(stack_bytes), NULL,

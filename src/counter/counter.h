@@ -59,6 +59,9 @@ struct counter {
 			     perf_event_open(2) is given as group_fd; 0: in no group */
 };
 
+/* Whether each of its events is a sample, and they are few enough for a copy of the stack. */
+bool counter_is_rare(const struct counter *c);
+
 /*
  * Of the processor's own: a value of 0 after a while may mean that it lacks the event. Types from
  * PERF_TYPE_MAX on are those of PMUs in sysfs: newer libpfm4s name the core's so.

@@ -70,6 +70,12 @@ bool attr_has_modes(const struct perf_event_attr *attr);
 /* Is this attr a clock, whose period is in nanoseconds? */
 bool attr_is_clock(const struct perf_event_attr *attr);
 
+/*
+ * Does it happen seldom enough that each time can be a sample? Page faults, migrations and the
+ * like. Their number is then exact, which a frequency only estimates.
+ */
+bool attr_is_rare(const struct perf_event_attr *attr);
+
 /* The finished counter: modes, machine, precision and unit; takes neither string. */
 struct counter draft_finish(const struct counter_sources *sources, const struct draft *d,
 			    const char *name, const char *letters, const char *spec);

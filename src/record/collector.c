@@ -20,6 +20,8 @@ static bool is_for_copies(const struct counter *c)
 
 	if (a->exclude_user)
 		return false;
+	if (counter_is_rare(c))
+		return true;
 	if (a->freq)
 		return a->sample_freq <= 10000;
 	return a->sample_period >= (strcmp(c->unit, "ns") ? 10000 : 100000);

@@ -31,6 +31,9 @@
 #include "record/recorder_state.h"
 #include "record/target_names.h"
 
+/* All of a page fault's stack mostly, and not 16 KB of each: a program begins with hundreds. */
+#define RARE_STACK_BYTES 2048
+
 /* Targets. */
 
 bool has_pid_target(const struct recorder_config *c)
@@ -261,6 +264,7 @@ static int open_rings(struct recorder *r, struct error *err)
 		.starts_paused = c->starts_disabled,
 		.with_callchain = c->stacks != STACKS_NONE,
 		.stack_bytes = c->stack_bytes,
+		.rare_stack_bytes = c->stack_bytes ? c->stack_bytes : RARE_STACK_BYTES,
 		.ring_bytes = recorder_has_trace(r) ? r->aux_sizes.ring_bytes : c->ring_bytes,
 	};
 	int e;

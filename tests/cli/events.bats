@@ -132,3 +132,18 @@ failed_with() {
 	jq -e '.can_be_recorded | type == "boolean"' pt.json
 	jq -e '.meaning | length > 0' pt.json || [ -d /sys/bus/event_source/devices/intel_pt ]
 }
+
+@test "page faults are counted one by one, with whole stacks" {
+	need_recording
+	# It touches pages of its heap: a fault each, in a call chain without frame pointers in the C library.
+	faults=(python3 -c 'b = bytearray(40 << 20)')
+	counted=$(assay stat -e page-faults:u --format json -- "${faults[@]}" 2>&1 | jq '.counts[0].count')
+	assay record -e page-faults:u,cpu-clock:u -o s -- "${faults[@]}" 2>messages
+	has "stacks: copied stacks" messages
+	sampled=$(samples_of s event:page-faults:u)
+	echo "$sampled samples, $counted faults"
+	[ "$(fact s .lost)" = 0 ]
+	# Two runs of one program differ by a few.
+	[ $((sampled * 100)) -ge $((counted * 97)) ] && [ $((sampled * 97)) -le $((counted * 100)) ]
+	[ "$(assay report -i s -l --format json event:page-faults:u | jq '[.rows[].events] | add')" = "$sampled" ]
+}

@@ -137,6 +137,13 @@ static void a_count_in_the_spec_wins_over_the_options(void **state)
 	assert_true(c->attr.freq && c->attr.sample_freq == 997);
 	c = parse(*state, "sched:sched_switch");
 	assert_true(!c->attr.freq && c->attr.sample_period == 1);
+	/* their number is exact, and not an estimate of a frequency */
+	c = parse(*state, "page-faults");
+	assert_true(!c->attr.freq && c->attr.sample_period == 1 && counter_is_rare(c));
+	c = parse_at(*state, "page-faults", (struct counter_rate){ .freq_hz = 99 });
+	assert_true(c->attr.freq && !counter_is_rare(c));
+	c = parse(*state, "context-switches");
+	assert_true(c->attr.freq && !counter_is_rare(c));
 }
 
 static void a_list_is_cut_at_commas_and_repeats_merge(void **state)

@@ -100,6 +100,25 @@ int modifiers_apply(const char *letters, const char *spec, struct draft *d, stru
 	return 0;
 }
 
+bool attr_is_rare(const struct perf_event_attr *attr)
+{
+	static const uint64_t rare[] = {
+		PERF_COUNT_SW_PAGE_FAULTS,      PERF_COUNT_SW_PAGE_FAULTS_MIN,
+		PERF_COUNT_SW_PAGE_FAULTS_MAJ,  PERF_COUNT_SW_CPU_MIGRATIONS,
+		PERF_COUNT_SW_ALIGNMENT_FAULTS, PERF_COUNT_SW_EMULATION_FAULTS
+	};
+
+	for (size_t i = 0; attr->type == PERF_TYPE_SOFTWARE && i < ARRAY_SIZE(rare); i++)
+		if (attr->config == rare[i])
+			return true;
+	return false;
+}
+
+bool counter_is_rare(const struct counter *c)
+{
+	return attr_is_rare(&c->attr) && !c->attr.freq && c->attr.sample_period == 1;
+}
+
 bool attr_is_clock(const struct perf_event_attr *attr)
 {
 	return attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_CPU_CLOCK ||
