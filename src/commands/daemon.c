@@ -18,12 +18,14 @@
 #include "daemon/metrics_http.h"
 #include "pipeline/ext.h"
 #include "store/separation_words.h"
+#include "store/store.h"
 
 #define CONFIG_FILE      "/etc/assay/daemon.conf"
 #define CONFIG_MAX_BYTES (1 << 20)
 
 struct daemon_args {
 	const char *dir, *config, *collector, *call_graph, *metrics_listen, *separate, *oprofilefs;
+	const char *store;
 	struct option_list events, features;
 	uint64_t freq_hz, max_bytes, keep_bytes;
 	double max_cpu_percent, keep_age_s;
@@ -50,10 +52,16 @@ static const struct option_spec daemon_options[] = {
 	  NULL, 0, 0, "best|bpf|perf" },
 	{ 0, "call-graph", "HOW", OPT_CHOICE, FIELD(call_graph), "best",
 	  "call chains: best (as the machine allows) or none", NULL, 0, 0, "best|none" },
-	{ 0, "separate", "LIST", OPT_STRING, FIELD(separate), "kernel,process,cgroup",
+	{ 0, "store", "KIND", OPT_STRING, FIELD(store), "native",
+	  "what keeps the samples: native (a history), or oprofile (sample files in "
+	  "samples/current)",
+	  "Sample files have no times: they go on until *reset* or *save*, and retention does not "
+	  "concern them. opreport, also the original, reads them while the daemon runs." },
+	{ 0, "separate", "LIST", OPT_STRING, FIELD(separate), NULL,
 	  "keep samples apart by these: none, or a list of "
 	  "lib,kernel,process,thread,cpu,cgroup,all",
-	  "Threads and CPUs of a day would be most of the stored data." },
+	  "Default: kernel,process,cgroup; of sample files lib,kernel. Threads and CPUs of a day "
+	  "would be most of the stored data." },
 	{ 0, "max-cpu", "PERCENT", OPT_DOUBLE, FIELD(max_cpu_percent), "2",
 	  "the share of one CPU that the daemon may use (0: no limit)",
 	  "The daemon measures itself. Near this limit, it lowers the rate, and raises it again "
@@ -113,11 +121,30 @@ static int check_event(void *err, const char *event)
 	return r;
 }
 
+static const struct store_ops *store_of(const struct daemon_args *args)
+{
+	for (const struct store_ops *const *s = store_kinds; *s; s++)
+		if (!strcmp((*s)->name, args->store))
+			return *s;
+	return NULL;
+}
+
+static int parse_separate(const struct daemon_args *args, uint32_t *merged, struct error *err)
+{
+	const struct store_ops *store = store_of(args);
+
+	if (!store)
+		return error_set(err, -EINVAL, "--store: there is no store '%s'", args->store);
+	if (args->separate)
+		return separation_parse(args->separate, merged, err);
+	return separation_parse(store->leave ? "lib,kernel" : "kernel,process,cgroup", merged, err);
+}
+
 /* Checks values beyond the kinds of options. */
 static int check_values(const struct daemon_args *args, struct error *err)
 {
 	uint32_t merged;
-	int r = separation_parse(args->separate, &merged, err);
+	int r = parse_separate(args, &merged, err);
 
 	if (r >= 0 && !*args->dir)
 		r = error_set(err, -EINVAL, "--session-dir: it has no name");
@@ -279,6 +306,7 @@ static int run(struct command_line *c, uint32_t merged)
 		.dir = dir,
 		.version = ASSAY_VERSION,
 		.collector = collector_of(args->collector),
+		.store = store_of(args),
 		.with_stacks = strcmp(args->call_graph, "none") != 0,
 		.merged = merged,
 		.detach = args->detach,
@@ -322,7 +350,7 @@ static int daemon_command_run(const struct command *self, int argc, char **argv)
 		log_error("daemon: --session-dir needs a name");
 		status = EXIT_USAGE;
 	}
-	if (status < 0 && separation_parse(c.args.separate, &merged, &err) < 0) {
+	if (status < 0 && parse_separate(&c.args, &merged, &err) < 0) {
 		log_error("daemon: %s", err.text);
 		status = EXIT_USAGE;
 	}

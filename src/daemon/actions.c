@@ -98,7 +98,34 @@ static int remove_part(void *context, const char *path, const char *name, struct
 	return file_remove_tree(path, err);
 }
 
-int daemon_reset(struct daemon *d, struct error *err)
+/* Drops a session that goes on, or keeps it: `there` is where its folder moves first. */
+static int leave_session(struct daemon *d, const char *there, struct error *err)
+{
+	struct error why = { 0 };
+
+	if (!d->recorder)
+		return no_recorder(err);
+	if (recorder_leave(d->recorder, &why) < 0)
+		log_warning("%s", why.text); /* as on a full disk: the rest moves */
+	if (rename(d->current, there) < 0 && errno != ENOENT)
+		return error_errno(err, -errno, "cannot rename %s to %s", d->current, there);
+	return 0;
+}
+
+static int reset_session(struct daemon *d, struct error *err)
+{
+	cleanup(free_at_exit) char *dropped = xasprintf("%s/.dropped", d->samples);
+	int e;
+
+	file_remove_tree(dropped, NULL); /* of a daemon that was killed here */
+	e = leave_session(d, dropped, err);
+	if (e < 0)
+		return e;
+	log_info("reset: the samples so far are dropped");
+	return access(dropped, F_OK) < 0 ? 0 : file_remove_tree(dropped, err);
+}
+
+static int reset_history(struct daemon *d, struct error *err)
 {
 	cleanup(close_at_exit) int lock = take_history(d, err);
 	int e = lock < 0 ? lock : begin_part(d, err);
@@ -107,6 +134,11 @@ int daemon_reset(struct daemon *d, struct error *err)
 		return e;
 	log_info("reset: the samples so far are dropped");
 	return each_old_part(d, remove_part, NULL, err);
+}
+
+int daemon_reset(struct daemon *d, struct error *err)
+{
+	return daemon_keeps_one(d) ? reset_session(d, err) : reset_history(d, err);
 }
 
 static int check_name(const char *name, struct error *err)
@@ -138,6 +170,14 @@ int daemon_save(struct daemon *d, const char *name, struct error *err)
 	int e = check_name(name, err);
 
 	/* Check before anything is made: a slow disk may block us, too. */
+	if (!e && access(there, F_OK) == 0)
+		e = error_set(err, -EEXIST, "there is a history '%s' already", name);
+	if (!e && daemon_keeps_one(d)) {
+		e = leave_session(d, there, err);
+		if (!e)
+			log_info("save: the samples so far are in %s", there);
+		return e;
+	}
 	if (!e)
 		e = d->recorder ? recorder_check_switch(d->recorder, err) : no_recorder(err);
 	if (e < 0)
@@ -193,9 +233,10 @@ int daemon_list(struct daemon *d, struct daemon_histories *out, struct error *er
 
 		if (entry->d_name[0] == '.' || lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 			continue;
-		vec_push(out, (struct daemon_history){ .name = xstrdup(entry->d_name),
-						       .n_parts = count_parts(path),
-						       .size_bytes = file_tree_bytes(path) });
+		vec_push(out, (struct daemon_history){
+				      .name = xstrdup(entry->d_name),
+				      .n_parts = daemon_keeps_one(d) ? 1 : count_parts(path),
+				      .size_bytes = file_tree_bytes(path) });
 		keep_reading(d);
 	}
 	closedir(dir);
@@ -376,8 +417,8 @@ void daemon_status(struct daemon *d, struct daemon_status *out)
 		.max_cpu_percent = d->settings.max_cpu_percent,
 		.max_bytes = d->settings.max_bytes,
 		.written_bytes = d->shown.written_bytes,
-		.keep_age_s = d->settings.keep_age_s,
-		.keep_bytes = d->settings.keep_bytes,
+		.keep_age_s = daemon_keeps_one(d) ? 0 : d->settings.keep_age_s,
+		.keep_bytes = daemon_keeps_one(d) ? 0 : d->settings.keep_bytes,
 		.n_processes = s.n_processes,
 		.n_parts = d->n_parts,
 		.n_rate_changes = d->n_rate_changes,

@@ -25,7 +25,7 @@
 #include "daemon/upkeep.h"
 #include "pipeline/host.h"
 #include "record/collector.h"
-#include "store/native.h"
+#include "store/store.h"
 
 /* Intervals: checks of part, budget and disk; status lines for systemd. */
 #define TICK_NS (NS_PER_SECOND / 2)
@@ -143,6 +143,8 @@ int begin_part(struct daemon *d, struct error *err)
 
 	if (!d->recorder)
 		return error_set(err, -EAGAIN, "counting is just beginning anew: try again");
+	if (daemon_keeps_one(d))
+		return recorder_flush(d->recorder, err);
 	write_note(d);
 	d->part_tried_ns = clock_monotonic_ns();
 	e = recorder_switch(d->recorder, path, err);
@@ -485,13 +487,15 @@ static int daemon_on_tick(void *context, struct recorder *r, uint64_t now_ns, st
 	if (!d->is_clock_set && now_ns - d->ticked_ns < TICK_NS)
 		return 0;
 	d->ticked_ns = now_ns;
-	watch_part(d, now_ns);
+	if (!daemon_keeps_one(d)) {
+		watch_part(d, now_ns);
+		watch_history(d, now_ns);
+	}
 	recorder_stats(r, &stats);
 	watch_disk(d, &stats);
 	watch_cpu(d, &stats, now_ns);
 	watch_memory(d, &stats, now_ns);
 	watch_files(d, &stats, now_ns);
-	watch_history(d, now_ns);
 	watch_opener(d);
 	tell_service(d, &stats, now_ns);
 	return 0;
@@ -560,11 +564,12 @@ static int daemon_record(struct daemon *d, struct recorder_result *result, struc
 		.context = d,
 	};
 	struct recorder_config config = {
-		.ops = &native_store,
+		.ops = d->config->store,
+		.continues = daemon_keeps_one(d),
 		.merged = d->config->merged,
 		.table_bytes = TABLE_BYTES,
 		.writes_behind = true,
-		.dir = path,
+		.dir = daemon_keeps_one(d) ? d->dir : path,
 		.names_dir = d->names,
 		.version = d->config->version,
 		.counters = &d->counters,

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct error;
+struct store_ops;
 
 #define DAEMON_DIR "/var/lib/assay"
 
@@ -30,6 +31,8 @@ struct daemon_config {
 	const char *dir; /* absolute */
 	const char *version;
 	enum daemon_collector collector;
+	/* Parts of a history, or with leave() one session, in samples/current. */
+	const struct store_ops *store;
 	bool with_stacks;
 	uint32_t merged;        /* enum separation bits that do not keep samples apart */
 	bool detach;            /* run in the background, with the log in DIR/log */

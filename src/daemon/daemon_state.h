@@ -97,6 +97,12 @@ struct daemon {
 	VEC(const char *) event_names;
 };
 
+/* Whether samples/current is one session that goes on, without parts: sample files. */
+static inline bool daemon_keeps_one(const struct daemon *d)
+{
+	return d->config->store->leave != NULL;
+}
+
 /* Records until the daemon ends (collect.c). */
 int daemon_collect(struct daemon *d, struct error *err);
 

@@ -210,6 +210,23 @@ static void share_samples(const struct daemon *d)
 			    strerror(errno));
 }
 
+/* One session can't go on where the parts of a history are. */
+static int refuse_history(const struct daemon *d, struct error *err)
+{
+	struct history_names parts = { 0 };
+
+	if (daemon_keeps_one(d))
+		history_list(d->current, &parts);
+	if (parts.n)
+		error_set(
+			err, -EEXIST,
+			"%s/samples/current has a history, and --store=%s can't add to it: rename "
+			"it, or use another --session-dir",
+			d->config->dir, d->config->store->name);
+	history_names_fini(&parts);
+	return parts.n ? -EEXIST : 0;
+}
+
 /* Everybody may enter the directory, for the socket. Its content stays private. */
 int place_make(struct daemon *d, struct error *err)
 {
@@ -230,6 +247,7 @@ int place_make(struct daemon *d, struct error *err)
 	if (d->lock_fd < 0)
 		return d->lock_fd;
 	r = file_mkdirs(d->current, 0700, err);
+	r = r < 0 ? r : refuse_history(d, err);
 	r = r < 0 ? r : file_mkdirs(d->names, 0700, err);
 	if (r >= 0)
 		share_samples(d);

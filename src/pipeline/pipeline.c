@@ -439,6 +439,19 @@ static int close_store(struct pipeline *p, const struct session_end *end, struct
 	return r;
 }
 
+int pipeline_leave(struct pipeline *p, struct error *err)
+{
+	int r;
+
+	name_jit_code(p, -1);
+	lose_refused(p);
+	machine_kernel_names(p->machine, name_kernel_code, p);
+	r = p->ops->leave(p->store, err);
+	count_unwritten(p, p->ops->unwritten(p->store));
+	p->session++; /* which needs all names anew */
+	return r;
+}
+
 int pipeline_switch(struct pipeline *p, const struct pipeline_config *config,
 		    const struct session_end *end, struct error *err)
 {

@@ -160,6 +160,12 @@ bool pipeline_is_behind(const struct pipeline *p);
 int pipeline_switch(struct pipeline *p, const struct pipeline_config *config,
 		    const struct session_end *end, struct error *err);
 
+/*
+ * Lets go of the session's files, which may then be moved or removed; what comes next begins a
+ * session at their place. Only for stores with leave(). Errors are kept as by pipeline_advance().
+ */
+int pipeline_leave(struct pipeline *p, struct error *err);
+
 /* The error of the last attempt to write, or NULL if it succeeded. */
 const struct error *pipeline_write_failure(const struct pipeline *p);
 

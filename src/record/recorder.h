@@ -74,6 +74,7 @@ struct recorder_config {
 	const char *names_dir; /* as in struct pipeline_config */
 	uint64_t segment_bytes, table_bytes; /* as in struct session_info */
 	bool exact_times, writes_behind;     /* likewise */
+	bool continues;      /* `dir` may be there, and the store goes on with its session */
 	bool with_cpu_times; /* the kernel's own, beside the samples (record/cpu_account.h) */
 	uint64_t keep_ns, keep_bytes; /* raw: only the last samples (record/raw.h); 0: all */
 	const char *raw; /* a perf.data file to write instead of a session (record/raw.h); NULL */
@@ -174,6 +175,9 @@ void recorder_each_event(const struct recorder *r,
  * negative errno if the data could not be written.
  */
 int recorder_flush(struct recorder *r, struct error *err);
+
+/* recorder_flush(), after which the session's files may be moved or removed: pipeline_leave(). */
+int recorder_leave(struct recorder *r, struct error *err);
 
 /* The present value of a counter, read from the kernel. */
 uint64_t recorder_counted(const struct recorder *r, uint32_t counter);

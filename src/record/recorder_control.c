@@ -124,6 +124,17 @@ int recorder_flush(struct recorder *r, struct error *err)
 	return e >= 0 && pipeline_is_behind(r->pipeline) ? refuse_behind(err) : e;
 }
 
+int recorder_leave(struct recorder *r, struct error *err)
+{
+	int e = recorder_gather(r, err);
+
+	if (e < 0)
+		return e;
+	if (r->sampler)
+		sampler_collect_missed(r->sampler, pipeline_lose, r->pipeline);
+	return pipeline_leave(r->pipeline, err);
+}
+
 uint64_t recorder_counted(const struct recorder *r, uint32_t counter)
 {
 	assert(counter < r->counters.n);

@@ -543,7 +543,7 @@ int recorder_start(struct recorder *r, struct error *err)
 	    (e = recorder_plan_trace(r, err)) < 0 || (e = open_rings(r, err)) < 0 ||
 	    (e = recorder_open_trace(r, err)) < 0 || (e = load_sampler(r, err)) < 0)
 		return e;
-	if (!r->config->raw)
+	if (!r->config->raw && !r->config->continues)
 		was_renamed = session_dir_make_room(r->config->dir, err);
 	if (was_renamed < 0)
 		return was_renamed;
@@ -559,7 +559,7 @@ int recorder_start(struct recorder *r, struct error *err)
 	if (e < 0) {
 		if (r->pipeline)
 			pipeline_close(take_ptr(r->pipeline), NULL, NULL, NULL);
-		if (!r->config->raw)
+		if (!r->config->raw && !r->config->continues)
 			session_dir_put_back(r->config->dir, was_renamed);
 	}
 	return e;

@@ -179,6 +179,13 @@ struct store_ops {
 	/* Whether flushed blocks still wait for a slow disk. NULL: never. */
 	bool (*is_behind)(struct store *s);
 
+	/*
+	 * Writes everything and lets go of the session's files, also after a failure: they may then
+	 * be moved or removed, and the next sample begins a session at their old place. Such a
+	 * store's open() goes on with a session that is there. NULL: the store can't.
+	 */
+	int (*leave)(struct store *s, struct error *err);
+
 	/* The number that close() would give now. NULL: only close() has it. */
 	uint64_t (*unwritten)(const struct store *s);
 };

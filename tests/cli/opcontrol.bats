@@ -69,6 +69,81 @@ has_more() {
 	refused 1 "nothing to dump"
 }
 
+# The samples of split that the original opreport, or ours without it, counts in the files.
+files_of_split() { # ARGUMENTS…
+	local program=${ASSAY_OPROFILE:-/usr}/bin/opreport
+	{ [ -x "$program" ] && ! "$program" --version | grep -q assay; } || program=opreport
+	"$program" --session-dir=session -n "$@" 2>/dev/null | awk '$3 == "split" { print $1; exit }'
+}
+
+has_more_in_files() {
+	control --dump
+	n=$(files_of_split)
+	[ "${n:-0}" -gt "$1" ]
+}
+
+@test "--store=oprofile keeps sample files, which opreport reads while the daemon runs" {
+	need_daemon
+	control --start --store=oprofile --event=cpu-clock:1000000 --separate=library --callgraph=10 3>&-
+	grep -qx 'STORE=oprofile' .oprofile/daemonrc
+	work
+	wait_for has_more_in_files 0
+	[ -e "$(find session/samples/current -name 'cpu-clock.1000000.0.all.all.all' | head -1)" ]
+	before=$n
+	wait_for has_more_in_files "$before"
+	# saved samples stay, and counting goes on from nothing
+	control --save=first
+	[ "$(files_of_split session:first)" -gt "$before" ]
+	run control --save=first
+	refused 1 "'first' already"
+	wait_for has_more_in_files 0
+	# so it does where somebody removes them, and after a reset
+	mv session/samples/current gone
+	wait_for has_more_in_files 0
+	control --reset
+	wait_for has_more_in_files 0
+	[ "$(ls session/samples)" = $'current\nfirst' ]
+	# the next daemon adds to what is there
+	control --shutdown
+	before=$(files_of_split)
+	total=$(total_of session)
+	control --start 3>&-
+	wait_for has_more_in_files "$before"
+	[ "$(total_of session)" -gt "$total" ]
+	control --shutdown
+	# of the other kind there is another session
+	run control --start --store=native 3>&-
+	refused 0 "the sample files that were there are session:previous now"
+	control --shutdown
+	run control --start --store=oprofile 3>&-
+	refused 0 "the history that was there is session:previous-2 now"
+	control --shutdown
+	run control --setup --store=other
+	refused 1 "'other' is neither native nor oprofile"
+}
+
+@test "every sample that a daemon of sample files took is in them, or counted as lost" {
+	need_daemon
+	control --start --store=oprofile --event=cpu-clock:1000000 --separate=none 3>&-
+	work
+	wait_for has_more_in_files 0
+	control --stop
+	control --dump
+	[ "$(total_of session)" = "$(status_of session .samples)" ]
+	[ "$(total_of session)" -gt 0 ]
+	[ "$(opreport --session-dir=session -n 2>/dev/null | awk '!/^\t/ { n += $1 } END { print n }')" = "$(total_of session)" ]
+}
+
+@test "a daemon of sample files does not go on in a history" {
+	need_daemon
+	control --start --event=cpu-clock:1000000 3>&-
+	control --shutdown
+	run assay daemon --session-dir session --store=oprofile --config=/dev/null
+	refused 1 "has a history, and --store=oprofile can't add to it"
+	run assay daemon --session-dir session --store=other --config=/dev/null
+	refused 2 "there is no store 'other'"
+}
+
 @test "the daemon may run without profiling, which starts and stops" {
 	need_daemon
 	control --start-daemon --event=cpu-clock:1000000 3>&-

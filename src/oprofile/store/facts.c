@@ -243,3 +243,33 @@ void session_facts_fini(struct session_facts *facts)
 	vec_fini(&facts->symbols);
 	*facts = (struct session_facts){ 0 };
 }
+
+void session_info_free(struct session_info *info)
+{
+#define X(field) free((char *)info->field);
+	SESSION_INFO_TEXTS(X)
+#undef X
+	for (uint32_t i = 0; i < info->n_counters; i++) {
+		free((char *)info->counters[i].name);
+		free((char *)info->counters[i].spec);
+		free((char *)info->counters[i].unit);
+	}
+	free(info->counters);
+}
+
+void session_info_copy(struct session_info *to, const struct session_info *from)
+{
+	*to = *from;
+#define X(field) to->field = xstrdup(from->field ? from->field : "");
+	SESSION_INFO_TEXTS(X)
+#undef X
+	to->counters = xcalloc(from->n_counters + 1, sizeof(*to->counters));
+	for (uint32_t i = 0; i < from->n_counters; i++) {
+		const struct counter_info *c = &from->counters[i];
+
+		to->counters[i] = *c;
+		to->counters[i].name = xstrdup(c->name);
+		to->counters[i].spec = xstrdup(c->spec ? c->spec : "");
+		to->counters[i].unit = xstrdup(c->unit ? c->unit : "");
+	}
+}

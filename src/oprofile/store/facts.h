@@ -40,3 +40,7 @@ int session_facts_write(const char *path, const struct session_facts *facts, str
 /* -ENOENT where there is none; -EBADMSG names what is wrong. Missing values are 0 or "". */
 int session_facts_read(const char *path, struct session_facts *out, struct error *err);
 void session_facts_fini(struct session_facts *facts);
+
+/* Texts and counters of *to are its own. */
+void session_info_copy(struct session_info *to, const struct session_info *from);
+void session_info_free(struct session_info *info);

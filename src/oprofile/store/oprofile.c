@@ -4,11 +4,13 @@
  * arcs of the call graph are in separate files. Times are not kept.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/intmap.h"
@@ -16,18 +18,17 @@
 #include "base/path.h"
 #include "counter/catalog/event_files.h"
 #include "oprofile/store/facts.h"
+#include "oprofile/store/image_names.h"
 #include "oprofile/store/jit_file.h"
 #include "oprofile/store/open_files.h"
 #include "oprofile/store/sample_file.h"
 #include "oprofile/store/sample_name.h"
 #include "pipeline/host.h"
 #include "pipeline/image_files.h"
+#include "store/sharing.h"
 #include "store/store.h"
 
 #define SESSION_DIR "samples/current"
-
-/* The kernel's symbols, as operf names the kernel's image where there is no vmlinux. */
-#define KERNEL_PATH "/proc/kallsyms"
 
 /* OProfile's number of a processor that its tables do not name. */
 #define CPU_GENERIC 69
@@ -35,16 +36,9 @@
 /* Mapped at once; the kernel permits 65530 mappings a process (vm.max_map_count). */
 #define FILES_MAX 8192
 
-/* Anonymous code is cut into regions of 4 GiB, so that an arc's half of a key reaches it. */
-#define REGION_MASK 0xffffffffULL
-
 #define NOT_LOOKED_AT UINT64_MAX
 
-/* An image in the names of files, and the first image of that name. */
-struct image_name {
-	char *text;
-	uint32_t first;
-};
+#define FACTS_SHARE 100
 
 /* A folder of a process's anonymous memory in an application: names of its code go there. */
 struct jit_folder {
@@ -58,138 +52,31 @@ struct store {
 	char *dir; /* of the session's samples */
 	char *facts_path;
 	struct session_facts facts;
-	bool facts_changed;
+	bool facts_changed, has_dir; /* has_dir: `dir` was made, as … */
+	dev_t dir_dev;
+	ino_t dir_ino;
+	struct sharing sharing;        /* below `dir` */
+	struct session_facts earlier;  /* of the session that is gone on with */
+	uint64_t facts_ns, facts_cost; /* when they were written last, and how long it took */
+	uint64_t n_fresh;              /* samples since the last flush */
 	struct open_files *files;
-	uint64_t n_unwritten; /* samples that could not be written */
+	uint64_t n_unwritten, n_left; /* samples that could not be written; before leave() */
 	VEC(struct jit_folder) jit_folders;
 	struct intmap jit_owners; /* (process, process of the names): the parent's after a fork */
-	VEC(struct image_name) names; /* by image; without a text: not asked for yet */
-	struct strings texts;         /* of names */
-	VEC(uint32_t) first_of_text;  /* by id: an image */
-	VEC(uint64_t) mtimes;         /* by image, or NOT_LOOKED_AT */
-	uint32_t cpu_type;            /* OProfile's number */
+	struct image_names names;
+	VEC(uint64_t) mtimes; /* by image, or NOT_LOOKED_AT */
+	uint32_t cpu_type;    /* OProfile's number */
 	double cpu_mhz;
 	uint32_t *codes; /* of the counters, by event files; 0: not known */
 };
-
-/* Names. */
-
-static bool oprofile_is_kernel_image(const struct image *image)
-{
-	return image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE ||
-	       image->kind == IMAGE_BPF;
-}
-
-static bool oprofile_is_anonymous(const struct image *image)
-{
-	return image->kind == IMAGE_JIT || image->kind == IMAGE_UNKNOWN ||
-	       image->kind == IMAGE_VDSO || (image->kind == IMAGE_FILE && image->path[0] != '/');
-}
-
-static const char *anonymous_label(const struct image *image)
-{
-	switch (image->kind) {
-	case IMAGE_VDSO:
-		return "[vdso]";
-	case IMAGE_UNKNOWN:
-		return "unknown";
-	default:
-		return "anon";
-	}
-}
-
-/* A module is "[ext4]" to us. */
-static char *kernel_name(const char *path)
-{
-	size_t n = strlen(path);
-	bool has_brackets = n > 2 && path[0] == '[' && path[n - 1] == ']';
-
-	return has_brackets ? xstrndup(path + 1, n - 2) : xstrdup(path);
-}
-
-static char *plain_name(const struct image *image)
-{
-	if (image->kind == IMAGE_KERNEL)
-		return xstrdup(KERNEL_PATH);
-	if (oprofile_is_anonymous(image))
-		return xstrdup(anonymous_label(image));
-	return image->kind == IMAGE_FILE ? xstrdup(image->path) : kernel_name(image->path);
-}
-
-/*
- * Two images of one name would write to one file at once. Files and BPF programs that differ get
- * different names: "/usr/bin/app #2", which no reader takes for the file at that path. Anonymous
- * memory is told apart by process and region, so all of it is one image, and so are modules.
- */
-static const struct image_name *name_of(struct store *s, uint32_t number)
-{
-	const struct image *image = image_get(s->images, (image_id){ number });
-	bool is_apart = !oprofile_is_anonymous(image) &&
-			(image->kind == IMAGE_FILE || image->kind == IMAGE_BPF);
-	struct image_name *name;
-
-	while (s->names.n <= number)
-		vec_push(&s->names, (struct image_name){ 0 });
-	name = &s->names.data[number];
-	for (int copy = 1; !name->text; copy++) {
-		cleanup(free_at_exit) char *plain = plain_name(image);
-		cleanup(free_at_exit) char *text =
-			copy == 1 ? take_ptr(plain) : xasprintf("%s #%d", plain, copy);
-		string_id id = strings_add(&s->texts, text);
-
-		if (id.n < s->first_of_text.n && is_apart)
-			continue;
-		if (id.n >= s->first_of_text.n)
-			vec_push(&s->first_of_text, number);
-		*name = (struct image_name){ take_ptr(text), s->first_of_text.data[id.n] };
-	}
-	return name;
-}
-
-/* Returns the part of a name for the code's image. *key: the code's offset in that image. */
-static struct file_image oprofile_file_image(struct store *s, const struct code_addr *code,
-					     int32_t pid, uint64_t *key)
-{
-	const struct image *image = image_get(s->images, code->image);
-	struct file_image out = { .image = name_of(s, code->image.n)->first };
-
-	*key = code->offset;
-	if (oprofile_is_anonymous(image)) {
-		/* a child goes on with its parent's image of memory that both have */
-		out.pid = pid > 0 || image->kind != IMAGE_JIT ? pid : image->pid;
-		out.start = code->offset & ~REGION_MASK;
-		*key = code->offset & REGION_MASK;
-	}
-	return out;
-}
-
-static struct sample_image_name oprofile_image_name(struct store *s, const struct file_image *part,
-						    bool is_main)
-{
-	const struct image *image = image_get(s->images, (image_id){ part->image });
-	const char *text = name_of(s, part->image)->text;
-	struct sample_image_name name = { .kind = *text == '/' ? SAMPLE_IMAGE_ROOT
-							       : SAMPLE_IMAGE_KERN };
-
-	if (oprofile_is_anonymous(image) && is_main) {
-		text = "unknown"; /* what operf calls it */
-	} else if (oprofile_is_anonymous(image)) {
-		name.kind = SAMPLE_IMAGE_ANON;
-		name.tgid = MAX(part->pid, 0);
-		name.start = part->start;
-		name.end = part->start | REGION_MASK;
-	}
-	name.text = xstrdup(text);
-	return name;
-}
 
 static char *file_path(struct store *s, const struct file_key *key)
 {
 	const struct counter_info *counter = &s->facts.info.counters[key->counter];
 	struct sample_name name = {
-		.main = oprofile_image_name(s, &key->main, true),
-		.dep = oprofile_image_name(s, &key->dep, false),
-		.callee = oprofile_image_name(s, &key->callee, false),
+		.main = image_names_of(&s->names, &key->main, true),
+		.dep = image_names_of(&s->names, &key->dep, false),
+		.callee = image_names_of(&s->names, &key->callee, false),
 		.is_arc = key->is_arc,
 		.event = sample_name_event(counter->name),
 		.count = counter->count,
@@ -243,6 +130,52 @@ static uint64_t jit_owner(int32_t pid, int32_t image_pid)
 	return (uint64_t)(uint32_t)pid << 32 | (uint32_t)image_pid;
 }
 
+/* The group may read what a daemon keeps. `path` is a folder or a file of the session. */
+static void share(const struct store *s, const char *path, bool is_file)
+{
+	cleanup(free_at_exit) char *folder = is_file ? path_folder(path) : xstrdup(path);
+	cleanup(close_at_exit) int fd = s->sharing.is_shared && is_file
+						? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+						: -1;
+
+	if (fd >= 0)
+		sharing_give_file(&s->sharing, fd);
+	while (s->sharing.is_shared && strlen(folder) >= strlen(s->dir)) {
+		sharing_give_dir(&s->sharing, folder);
+		folder[path_folder_len(folder)] = '\0';
+	}
+}
+
+/* The folder of the samples, if it is not there yet. */
+static int need_dir(struct store *s, struct error *err)
+{
+	cleanup(free_at_exit) char *above = path_folder(s->dir);
+	struct stat st;
+	int r;
+
+	if (s->has_dir)
+		return 0;
+	r = file_mkdirs(s->dir, 0700, err);
+	if (r >= 0 && stat(s->dir, &st) < 0)
+		r = error_errno(err, -errno, "cannot read %s", s->dir);
+	if (r < 0)
+		return r;
+	s->sharing = sharing_below(above);
+	share(s, s->dir, false);
+	s->has_dir = true;
+	s->dir_dev = st.st_dev;
+	s->dir_ino = st.st_ino;
+	return 0;
+}
+
+static bool is_dir_gone(const struct store *s)
+{
+	struct stat st;
+
+	return s->has_dir &&
+	       (stat(s->dir, &st) < 0 || st.st_dev != s->dir_dev || st.st_ino != s->dir_ino);
+}
+
 static int oprofile_open_file(struct store *s, const struct file_key *key, struct sample_file **out,
 			      struct error *err)
 {
@@ -255,20 +188,24 @@ static int oprofile_open_file(struct store *s, const struct file_key *key, struc
 		.event = s->codes[key->counter],
 		.unit_mask = (uint32_t)counter->unit_mask,
 		.count = (uint32_t)MIN(counter->count, (uint64_t)UINT32_MAX),
-		.is_kernel = oprofile_is_kernel_image(dep),
-		.callee_is_kernel = key->is_arc && oprofile_is_kernel_image(callee),
+		.is_kernel = image_is_of_kernel(dep),
+		.callee_is_kernel = key->is_arc && image_is_of_kernel(callee),
 		.mtime = mtime_of(s, (image_id){ key->dep.image }),
 		.anon_start = key->dep.start,
 		.callee_anon_start = key->callee.start,
 	};
 	cleanup(free_at_exit) char *path = file_path(s, key);
 	cleanup(free_at_exit) char *folder = path_folder(path);
-	int r = file_mkdirs(folder, 0700, err);
+	int r = need_dir(s, err);
 
-	if (r >= 0 && oprofile_is_anonymous(dep) && dep->kind != IMAGE_VDSO &&
+	r = r < 0 ? r : file_mkdirs(folder, 0700, err);
+	if (r >= 0 && image_is_anonymous(dep) && dep->kind != IMAGE_VDSO &&
 	    dep->kind != IMAGE_UNKNOWN && !key->is_arc)
 		note_jit_folder(s, key->dep.pid, folder);
-	return r < 0 ? r : sample_file_open(path, &header, out, err);
+	r = r < 0 ? r : sample_file_open(path, &header, out, err);
+	if (r >= 0)
+		share(s, path, true);
+	return r;
 }
 
 static int add_to_file(struct store *s, const struct file_key *key, uint64_t address, uint64_t n,
@@ -291,13 +228,22 @@ static int add_to_file(struct store *s, const struct file_key *key, uint64_t add
 
 /* The store. */
 
+static bool list_has(const struct session_facts *facts, const struct image *image)
+{
+	for (uint32_t i = 0; i < facts->n_images; i++)
+		if (facts->images[i].kind == image->kind &&
+		    !strcmp(facts->images[i].path, image->path))
+			return true;
+	return false;
+}
+
 /* A build id may be known only after the first sample of an image: all are gone through. */
 static void list_images(struct store *s)
 {
-	uint32_t n = image_count(s->images);
+	uint32_t n = image_count(s->images), n_earlier = s->earlier.n_images;
 
 	free(s->facts.images);
-	s->facts.images = xcalloc(n, sizeof(*s->facts.images));
+	s->facts.images = xcalloc(n + n_earlier + 1, sizeof(*s->facts.images));
 	s->facts.n_images = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct image *image = image_get(s->images, (image_id){ i });
@@ -306,16 +252,32 @@ static void list_images(struct store *s)
 			continue;
 		s->facts.images[s->facts.n_images] = *image;
 		if (image->kind == IMAGE_FILE)
-			s->facts.images[s->facts.n_images].path = name_of(s, i)->text;
+			s->facts.images[s->facts.n_images].path = image_names_text(&s->names, i);
 		s->facts.n_images++;
 	}
+	for (uint32_t i = 0; i < n_earlier; i++)
+		if (!list_has(&s->facts, &s->earlier.images[i]))
+			s->facts.images[s->facts.n_images++] = s->earlier.images[i];
 }
 
 static int write_facts(struct store *s, struct error *err)
 {
+	struct session_facts now = s->facts;
+	int r = need_dir(s, err);
+
+	if (r < 0)
+		return r;
+	s->facts_ns = clock_monotonic_ns();
 	s->facts_changed = false;
 	list_images(s);
-	return session_facts_write(s->facts_path, &s->facts, err);
+	now.images = s->facts.images;
+	now.n_images = s->facts.n_images;
+	now.samples -= s->n_unwritten - s->n_left;
+	now.lost[LOSS_DISK_FULL] += s->n_unwritten - s->n_left;
+	r = session_facts_write(s->facts_path, &now, err);
+	share(s, s->facts_path, true);
+	s->facts_cost = clock_monotonic_ns() - s->facts_ns;
+	return r;
 }
 
 static int write_abi(const char *dir, struct error *err)
@@ -328,36 +290,6 @@ static int write_abi(const char *dir, struct error *err)
 	r = file_replace(path, text.data, text.len, err);
 	buf_fini(&text);
 	return r;
-}
-
-static void free_info(struct session_info *info)
-{
-#define X(field) free((char *)info->field);
-	SESSION_INFO_TEXTS(X)
-#undef X
-	for (uint32_t i = 0; i < info->n_counters; i++) {
-		free((char *)info->counters[i].name);
-		free((char *)info->counters[i].spec);
-		free((char *)info->counters[i].unit);
-	}
-	free(info->counters);
-}
-
-static void copy_info(struct session_info *to, const struct session_info *from)
-{
-	*to = *from;
-#define X(field) to->field = xstrdup(from->field ? from->field : "");
-	SESSION_INFO_TEXTS(X)
-#undef X
-	to->counters = xcalloc(from->n_counters + 1, sizeof(*to->counters));
-	for (uint32_t i = 0; i < from->n_counters; i++) {
-		const struct counter_info *c = &from->counters[i];
-
-		to->counters[i] = *c;
-		to->counters[i].name = xstrdup(c->name);
-		to->counters[i].spec = xstrdup(c->spec ? c->spec : "");
-		to->counters[i].unit = xstrdup(c->unit ? c->unit : "");
-	}
 }
 
 /* Whether the samples are of a processor like this machine's. */
@@ -400,12 +332,11 @@ static void find_codes(struct store *s)
 	event_table_fini(&t);
 }
 
-static void oprofile_store_free(struct store *s)
+/* Closes all files, whatever waits for them, and forgets their counts and names. */
+static void let_go(struct store *s)
 {
-	free(s->codes);
 	open_files_free(s->files);
-	free_info(&s->facts.info);
-	free(s->facts.images);
+	s->files = NULL;
 	vec_foreach (&s->facts.symbols, symbol)
 		free((char *)symbol->name);
 	vec_fini(&s->facts.symbols);
@@ -413,15 +344,46 @@ static void oprofile_store_free(struct store *s)
 		free(folder->path);
 	vec_fini(&s->jit_folders);
 	intmap_fini(&s->jit_owners);
+	session_facts_fini(&s->earlier);
+	s->facts.samples = s->facts.lost_arcs = 0;
+	memset(s->facts.lost, 0, sizeof(s->facts.lost));
+	s->n_left = s->n_unwritten;
+	s->has_dir = false;
+}
+
+static void oprofile_store_free(struct store *s)
+{
+	let_go(s);
+	free(s->codes);
+	session_info_free(&s->facts.info);
+	free(s->facts.images);
 	vec_fini(&s->mtimes);
-	vec_foreach (&s->names, name)
-		free(name->text);
-	vec_fini(&s->names);
-	vec_fini(&s->first_of_text);
-	strings_fini(&s->texts);
+	image_names_fini(&s->names);
 	free(s->facts_path);
 	free(s->dir);
 	free(s);
+}
+
+/* Takes over the facts of a session that is there. Its first start counts. */
+static int go_on(struct store *s, struct error *err)
+{
+	struct session_info *info = &s->facts.info;
+	int r = session_facts_read(s->facts_path, &s->earlier, err);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	s->facts.samples = s->earlier.samples;
+	s->facts.lost_arcs = s->earlier.lost_arcs;
+	memcpy(s->facts.lost, s->earlier.lost, sizeof(s->facts.lost));
+	vec_foreach (&s->earlier.symbols, symbol) {
+		vec_push(&s->facts.symbols, *symbol);
+		s->facts.symbols.data[s->facts.symbols.n - 1].name = xstrdup(symbol->name);
+	}
+	if (s->earlier.info.start_wall_ns && s->earlier.info.start_wall_ns < info->start_wall_ns) {
+		info->start_ns -= info->start_wall_ns - s->earlier.info.start_wall_ns;
+		info->start_wall_ns = s->earlier.info.start_wall_ns;
+	}
+	return 0;
 }
 
 static int oprofile_open(const char *dir, const struct session_info *info,
@@ -436,12 +398,13 @@ static int oprofile_open(const char *dir, const struct session_info *info,
 	s->dir = xasprintf("%s/" SESSION_DIR, dir);
 	s->facts_path = xasprintf("%s/" FACTS_FILE, s->dir);
 	s->files = open_files_new(FILES_MAX);
-	strings_init(&s->texts);
-	/* a new table has one text already, "" */
-	vec_push(&s->first_of_text, IMAGE_UNKNOWN_ID.n);
-	copy_info(&s->facts.info, info);
+	s->facts_changed = true;
+	image_names_init(&s->names, images);
+	session_info_copy(&s->facts.info, info);
 	find_codes(s);
-	r = file_mkdirs(s->dir, 0700, err);
+	r = need_dir(s, err);
+	if (!r)
+		r = go_on(s, err);
 	if (!r)
 		r = write_abi(dir, err);
 	if (!r)
@@ -475,10 +438,10 @@ static int oprofile_add_arc(struct store *s, const struct sample *sample, uint32
 	uint64_t caller, callee;
 
 	key->is_arc = true;
-	key->dep = oprofile_file_image(s, &sample->frames[callee_frame + 1], sample->class.pid,
-				       &caller);
-	key->callee =
-		oprofile_file_image(s, &sample->frames[callee_frame], sample->class.pid, &callee);
+	key->dep = image_names_part(&s->names, &sample->frames[callee_frame + 1], sample->class.pid,
+				    &caller);
+	key->callee = image_names_part(&s->names, &sample->frames[callee_frame], sample->class.pid,
+				       &callee);
 	oprofile_set_class(s, &sample->class, &key->dep, key);
 	return add_to_file(s, key, caller << 32 | (callee & REGION_MASK), count,
 			   &s->facts.lost_arcs, err);
@@ -520,12 +483,13 @@ static int oprofile_add(struct store *s, const struct sample *sample, struct err
 	if (is_arc_alone(s, sample))
 		return oprofile_add_arc(s, sample, 0, sample->period, &key, err);
 	leaf = image_get(s->images, sample->frames[0].image);
-	key.dep = oprofile_file_image(s, &sample->frames[0], sample->class.pid, &address);
+	key.dep = image_names_part(&s->names, &sample->frames[0], sample->class.pid, &address);
 	if (leaf->kind == IMAGE_JIT)
 		intmap_put(&s->jit_owners, jit_owner(key.dep.pid, leaf->pid), NULL);
 	oprofile_set_class(s, &sample->class, &key.dep, &key);
 	r = add_to_file(s, &key, address, sample->samples, &n_unwritten, err);
 	s->facts.samples += sample->samples;
+	s->n_fresh += sample->samples;
 	s->n_unwritten += n_unwritten;
 	s->facts_changed = true;
 	r_arcs = oprofile_add_arcs(s, sample, &key, r ? NULL : err);
@@ -543,8 +507,8 @@ static void oprofile_lose(struct store *s, enum loss_reason reason, uint32_t cou
 static void oprofile_name_code(struct store *s, const struct code_symbol *symbol)
 {
 	const struct image *image = image_get(s->images, symbol->image);
-	const char *path =
-		image->kind == IMAGE_BPF ? name_of(s, symbol->image.n)->text : image->path;
+	const char *path = image->kind == IMAGE_BPF ? image_names_text(&s->names, symbol->image.n)
+						    : image->path;
 
 	if (symbol->line) /* sample files have no room for it */
 		return;
@@ -590,17 +554,56 @@ static int write_all_jit_names(const struct store *s, struct error *err)
 	return r;
 }
 
+/* Somebody removed or moved the samples: what was added since the last flush went with them. */
+static void begin_anew(struct store *s)
+{
+	uint64_t n_fresh = s->n_fresh;
+
+	let_go(s);
+	s->files = open_files_new(FILES_MAX);
+	s->facts.samples = n_fresh;
+	s->n_unwritten += n_fresh;
+	s->facts_changed = true;
+}
+
+/* Facts grow with the names of code: writing them takes a hundredth of the time at most. */
+static bool are_facts_due(const struct store *s, uint64_t until_ns)
+{
+	return s->facts_changed && (until_ns == UINT64_MAX || clock_monotonic_ns() - s->facts_ns >=
+								      s->facts_cost * FACTS_SHARE);
+}
+
 static int oprofile_flush(struct store *s, uint64_t until_ns, struct error *err)
 {
-	int r = open_files_flush(s->files, &s->n_unwritten, err);
+	int r, now = 0;
 
-	(void)until_ns;
-	if (s->facts_changed) {
-		int r_facts = write_facts(s, r ? NULL : err);
+	if (is_dir_gone(s))
+		begin_anew(s);
+	r = open_files_flush(s->files, &s->n_unwritten, err);
+	s->n_fresh = 0;
+	if (are_facts_due(s, until_ns))
+		now = write_facts(s, r ? NULL : err);
+	r = r ? r : now;
+	/* readers that are asked to look find names, too */
+	if (until_ns == UINT64_MAX)
+		now = write_all_jit_names(s, r ? NULL : err);
+	return r ? r : now;
+}
 
-		r = r ? r : r_facts;
-	}
+static int oprofile_leave(struct store *s, struct error *err)
+{
+	int r = oprofile_flush(s, UINT64_MAX, err);
+
+	let_go(s);
+	s->files = open_files_new(FILES_MAX);
+	s->facts.info.start_wall_ns += clock_monotonic_ns() - s->facts.info.start_ns;
+	s->facts.info.start_ns = clock_monotonic_ns();
 	return r;
+}
+
+static uint64_t oprofile_unwritten(const struct store *s)
+{
+	return s->n_unwritten;
 }
 
 static int oprofile_close(struct store *s, const struct session_end *end, uint64_t *n_unwritten,
@@ -612,8 +615,6 @@ static int oprofile_close(struct store *s, const struct session_end *end, uint64
 		s->facts.end = *end;
 		s->facts.has_end = true;
 	}
-	s->facts.samples -= s->n_unwritten;
-	s->facts.lost[LOSS_DISK_FULL] += s->n_unwritten;
 	r_facts = write_facts(s, r ? NULL : err);
 	r = r ? r : r_facts;
 	r_names = write_all_jit_names(s, r ? NULL : err);
@@ -631,4 +632,6 @@ const struct store_ops oprofile_store = {
 	.name_code = oprofile_name_code,
 	.flush = oprofile_flush,
 	.close = oprofile_close,
+	.leave = oprofile_leave,
+	.unwritten = oprofile_unwritten,
 };

@@ -28,6 +28,7 @@
 #include "oprofile/store/oprofile_files.h"
 #include "oprofile/tools/compat.h"
 #include "oprofile/tools/opcontrol_event.h"
+#include "oprofile/tools/opcontrol_samples.h"
 #include "store/separation_words.h"
 #include "store/session_join.h"
 
@@ -41,7 +42,7 @@ struct opcontrol_args {
 		reset, deinit, list;
 	const char *save;
 	struct option_list events;
-	const char *separate, *callgraph, *session_dir, *image, *vmlinux, *kernel_range;
+	const char *separate, *store, *callgraph, *session_dir, *image, *vmlinux, *kernel_range;
 	const char *buffer_size, *watershed, *cpu_buffer_size, *xen, *domains, *s390_buffers;
 	bool no_vmlinux;
 };
@@ -71,6 +72,8 @@ static const struct option_spec opcontrol_options[] = {
 	  "NAME:COUNT[:UNITMASK[:KERNEL[:USER]]], or default; instead of those that were set" },
 	{ 'p', "separate", "LIST", OPT_STRING, FIELD(separate), NULL,
 	  "keep apart none, library, kernel, thread, cpu or all" },
+	{ 0, "store", "KIND", OPT_STRING, FIELD(store), NULL,
+	  "keep samples as a history (native), or as OProfile's sample files (oprofile)" },
 	{ 'c', "callgraph", "DEPTH", OPT_STRING, FIELD(callgraph), NULL,
 	  "record who called whom; 0 does not" },
 	{ 0, "session-dir", "DIR", OPT_STRING, FIELD(session_dir), NULL,
@@ -119,6 +122,7 @@ static const struct compat_obsolete obsolete[] = {
 	X(session_dir, "SESSION_DIR") \
 	X(events, "CHOSEN_EVENTS")    \
 	X(separate, "SEPARATE")       \
+	X(store, "STORE")             \
 	X(callgraph, "CALLGRAPH")
 
 struct settings {
@@ -233,6 +237,14 @@ static int opcontrol_check_events(const char *events, struct error *err)
 	return r;
 }
 
+static int check_store(const char *word, struct error *err)
+{
+	return !strcmp(word, "native") || !strcmp(word, "oprofile")
+		       ? 0
+		       : error_set(err, -EINVAL, "--store: '%s' is neither native nor oprofile",
+				   word);
+}
+
 static int check_settings(const struct opcontrol_args *a, const char *dir, const char *events,
 			  struct error *err)
 {
@@ -242,6 +254,7 @@ static int check_settings(const struct opcontrol_args *a, const char *dir, const
 	} checked[] = { { "--session-dir", dir, NULL },
 			{ "--separate", a->separate, check_separate },
 			{ "--callgraph", a->callgraph, check_depth },
+			{ "--store", a->store, check_store },
 			{ "--event", events, opcontrol_check_events } };
 	int r = 0;
 
@@ -277,6 +290,7 @@ static int opcontrol_take_settings(const struct opcontrol_args *a, struct settin
 	if (r >= 0) {
 		opcontrol_set(s, &s->session_dir, dir);
 		opcontrol_set(s, &s->separate, a->separate);
+		opcontrol_set(s, &s->store, a->store);
 		opcontrol_set(s, &s->callgraph, a->callgraph);
 		opcontrol_set(s, &s->events, a->events.n ? buf_cstr(&events) : NULL);
 	}
@@ -288,6 +302,11 @@ static int opcontrol_take_settings(const struct opcontrol_args *a, struct settin
 static bool has_calls(const struct settings *s)
 {
 	return s->callgraph && strtoul(s->callgraph, NULL, 10);
+}
+
+static bool keeps_files(const struct settings *s)
+{
+	return s->store && !strcmp(s->store, "oprofile");
 }
 
 /* ---- the daemon ---- */
@@ -333,37 +352,13 @@ static void opcontrol_translate(const struct settings *s, bool is_paused, struct
 	compat_push(v, "--config=/dev/null"); /* not the system daemon's */
 	compat_push(v, "--session-dir=%s", dir_of(s));
 	compat_push(v, "--separate=%s", s->separate ? s->separate : "none");
+	compat_push(v, "--store=%s", keeps_files(s) ? "oprofile" : "native");
 	compat_push(v, "--call-graph=%s", has_calls(s) ? "best" : "none");
 	event = opcontrol_event(s->events);
 	if (event)
 		compat_push(v, "%s", event);
 	if (is_paused)
 		compat_push(v, "--paused");
-}
-
-/* OProfile's sample files, of before, are another session: a history has nothing but its parts. */
-static int move_sample_files(const struct settings *s, struct error *err)
-{
-	static const char *const marks[] = { "{root}", "{kern}" };
-	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", dir_of(s));
-	bool has_files = false;
-	char name[32] = "previous";
-
-	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
-		cleanup(free_at_exit) char *path = xasprintf("%s/%s", current, marks[i]);
-
-		has_files |= access(path, F_OK) == 0;
-	}
-	if (!has_files)
-		return 0;
-	for (int i = 2; session_save(dir_of(s), name, err) < 0; i++) {
-		if (err->code != -EEXIST)
-			return err->code;
-		snprintf(name, sizeof(name), "previous-%d", i);
-	}
-	*err = (struct error){ 0 };
-	log_info("the sample files that were there are session:%s now", name);
-	return 0;
 }
 
 /* The daemon prints its errors. Returns when it counts. */
@@ -392,7 +387,7 @@ static int run_daemon(const struct settings *s, bool is_paused, struct error *er
 
 static int begin_daemon(const struct settings *s, bool is_paused, struct error *err)
 {
-	int r = move_sample_files(s, err);
+	int r = opcontrol_make_room(dir_of(s), keeps_files(s), err);
 
 	r = r < 0 ? r : run_daemon(s, is_paused, err);
 	if (r >= 0 && !is_paused)
@@ -467,20 +462,12 @@ static int reset(const struct opcontrol_args *a, struct settings *s, struct erro
 	return access(current, F_OK) < 0 ? 0 : file_remove_tree(current, err);
 }
 
-/* Whether the session that is to be saved has any file. */
-static bool has_samples(const struct settings *s)
-{
-	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", dir_of(s));
-
-	return oprofile_files_any(current);
-}
-
 static int opcontrol_save(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
 	if (!*a->save || strchr(a->save, '/') || a->save[0] == '.' ||
 	    opcontrol_check_value("--save", a->save, err) < 0)
 		return error_set(err, -EINVAL, "--save: '%s' is no name of a session", a->save);
-	if (!running(s) && access(dir_of(s), F_OK) == 0 && !has_samples(s))
+	if (!running(s) && access(dir_of(s), F_OK) == 0 && !opcontrol_has_samples(dir_of(s)))
 		return error_set(err, -ENOENT, "--save: %s has no samples", dir_of(s));
 	if (!running(s) && session_save(dir_of(s), a->save, err) != -ENOENT)
 		return err->code;
@@ -661,9 +648,10 @@ static const struct command_section opcontrol_sections[] = {
 	  "There is no driver and nothing to set up before *--start*. Settings that are given "
 	  "while "
 	  "the daemon runs hold from its next start on. Samples are a history of "
-	  "*assay-daemon*(1), "
-	  "not sample files; sample files in _samples/current_ at the start become session "
-	  "_previous_. Where no daemon runs in the usual directory, *--dump*, *--status* and "
+	  "*assay-daemon*(1), or with *--store=oprofile* sample files, which the original opreport "
+	  "reads, too. What is in _samples/current_ at the start and is of the other kind becomes "
+	  "session _previous_. Where no daemon runs in the usual directory, *--dump*, *--status* "
+	  "and "
 	  "*--save* "
 	  "ask the only daemon that runs, on the machine or below the working directory." },
 	{ NULL },
