@@ -214,17 +214,17 @@ static void share_samples(const struct daemon *d)
 static int refuse_history(const struct daemon *d, struct error *err)
 {
 	struct history_names parts = { 0 };
+	int r = 0;
 
 	if (daemon_keeps_one(d))
 		history_list(d->current, &parts);
 	if (parts.n)
-		error_set(
-			err, -EEXIST,
-			"%s/samples/current has a history, and --store=%s can't add to it: rename "
-			"it, or use another --session-dir",
-			d->config->dir, d->config->store->name);
+		r = error_set(err, -EEXIST,
+			      "%s/samples/current has a history, and --store=%s can't add to it: "
+			      "rename it, or use another --session-dir",
+			      d->config->dir, d->config->store->name);
 	history_names_fini(&parts);
-	return parts.n ? -EEXIST : 0;
+	return r;
 }
 
 /* Everybody may enter the directory, for the socket. Its content stays private. */
