@@ -146,7 +146,7 @@ only_processes() { # SESSION COMM: it has samples of this process name, and of n
 	run assay stat --comm "$NAME" -p "$parent" -d 0.1
 	refused 2 "exclude each other"
 	kill_background
-	background "./$NAME" 1s
+	background "./$NAME" 2cpu
 	wait_for has_comm "$pid" "$NAME"
 	run assay trace --comm "$NAME" --source samples
 	[[ "$output" == *main* ]]
