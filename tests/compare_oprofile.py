@@ -164,7 +164,9 @@ def xml_lines(text, percent):
             # Listed: the addresses below unnamed anonymous memory are absolute, and so may have more digits.
             address = "" if "(tgid:" in symbols[d.get("id")] else (x.get("vmaoffset") or "").lstrip("0")
             details.append("%s: %s %s %s %s" % (symbols[d.get("id")], address, x.get("file"), x.get("line"), xml_counts(x, classes)))
-    lines += sorted(details) + sorted("%s: %s" % (symbols[b.get("id")], b.text.strip()) for b in root.iter("bytes"))
+    # Listed: the padding behind a function (nops, and a rest of one) is the function's for the original.
+    code = [(symbols[b.get("id")], re.sub("(?<=C3)(90|66|2E|0F1F[0-9A-F]*|00)*$", "", b.text.strip())) for b in root.iter("bytes")]
+    lines += sorted(details) + sorted("%s: %s" % row for row in code)
     return "\n".join(lines).replace("'all'", "'-1'")  # the schema wants a number
 
 
