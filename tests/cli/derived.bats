@@ -116,7 +116,7 @@ bash_offers_options() {
 		grep -q "^#compdef .* $program" "$MAN/_assay"
 		grep -q "^complete -c $program " "$MAN/assay.fish"
 		[ ! -f "$MAN/assay.1" ] || grep -q "^\\\\fB$program" "$MAN/assay.1"
-	done < <(sed -n 's/^FRONT_END(\(.*\))/\1/p' "${lists[@]}")
+	done < <(sed -n 's/^FRONT_END(\(.*\))/\1/p' "${lists[@]}" | tr _ -)
 }
 
 @test "bash offers commands first, and behind 'help'" {

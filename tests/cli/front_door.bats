@@ -8,7 +8,7 @@ MAN=$ASSAY_BUILD/man
 
 every_command() {
 	assay | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }'
-	sed -n 's/^FRONT_END(\(.*\))/\1/p' "$ROOT/src/commands/front_ends.def" "$ROOT/src/oprofile/tools/programs.def"
+	sed -n 's/^FRONT_END(\(.*\))/\1/p' "$ROOT/src/commands/front_ends.def" "$ROOT/src/oprofile/tools/programs.def" | tr _ -
 }
 
 @test "assay alone begins with first steps, and names the options that most commands share" {

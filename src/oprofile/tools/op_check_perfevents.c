@@ -8,7 +8,7 @@
 #include "collect/perf_system.h"
 #include "oprofile/tools/compat.h"
 
-#define EXIT_CHECK_USAGE 255 /* the original's, for help as well */
+#define EXIT_CHECK_USAGE 255 /* the original's */
 
 struct check_args {
 	struct compat_args compat;
@@ -44,12 +44,13 @@ static int op_check_perfevents_run(const struct command *self, int argc, char **
 	struct option_list operands = { 0 };
 	int status = compat_begin(self, false, argc, argv, &args, &operands);
 
-	if (status >= 0)
-		status = EXIT_CHECK_USAGE;
-	else
+	if (status >= 0) {
+		status = status == EXIT_OK ? EXIT_OK : EXIT_CHECK_USAGE;
+	} else {
 		status = probe_cycles();
-	if (args.verbose && status != EXIT_CHECK_USAGE)
-		log_info("perf_event_open: %s", status ? strerror(status) : "it works");
+		if (args.verbose)
+			log_info("perf_event_open: %s", status ? strerror(status) : "it works");
+	}
 	option_list_fini(&operands);
 	return status;
 }
@@ -57,8 +58,8 @@ static int op_check_perfevents_run(const struct command *self, int argc, char **
 static const struct command_section check_sections[] = {
 	{ "EXIT STATUS",
 	  "The errno of perf_event_open(2): 0 if cycles can be sampled, 2 (_ENOENT_) without "
-	  "counters, 13 (_EACCES_) if this user may not. 255 for help and for wrong "
-	  "usage. Without counters, *operf* and *assay* sample by the kernel's timer." },
+	  "counters, 13 (_EACCES_) if this user may not. 255 for wrong usage. "
+	  "Without counters, *operf* and *assay* sample by the kernel's timer." },
 	{ NULL, NULL },
 };
 
