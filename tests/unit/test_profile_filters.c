@@ -230,10 +230,11 @@ static void an_unknown_key_is_refused_with_the_known_ones(void **state)
 
 	(void)state;
 	assert_int_equal(key_list_parse(&keys, "process,user", &err), -EINVAL);
-	assert_string_equal(err.text,
-			    "'user' is not one of app, process, thread, comm, cpu, cgroup, unit, "
-			    "container, pod, event, context, "
-			    "mode, language, image, symbol, file, line, address");
+	assert_string_equal(
+		err.text,
+		"'user' is not one of app, process, thread, comm, cpu, cgroup, unit, "
+		"container, pod, waker, waker-symbol, waker-stack, parallelism, event, context, "
+		"mode, language, image, symbol, file, line, address");
 	assert_int_equal(key_list_parse(&keys, "", &err), -EINVAL);
 }
 
