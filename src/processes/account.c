@@ -54,9 +54,30 @@ static int64_t known_rest(uint64_t measured, int64_t seen)
 }
 
 /*
- * A halted CPU's timer is often throttled, so that much of the throttled time is idle time. The
- * number of threads without a sample is an upper limit, so they explain the rest at most.
+ * The time of ticks without a sample: between the kernel's records of throttling, or else of the
+ * samples that the sampler missed. A halted CPU's timer is often throttled, so that much of the
+ * time is idle time; and while the hypervisor has the CPU, a tick is late.
  */
+static int64_t not_sampled_ns(const struct account *a, const struct processes *list)
+{
+	int64_t known = MAX(a->ns[ACCOUNT_IDLE_UNSEEN], 0);
+	uint64_t missed = list->profile->losses[LOSS_THROTTLED_SAMPLES];
+
+	if (a->times.throttled_ns != CPU_TIME_UNKNOWN)
+		return known_rest(a->times.throttled_ns, known);
+	return MAX(samples_ns(list, missed) - known - MAX(a->ns[ACCOUNT_STEAL], 0), 0);
+}
+
+/*
+ * A row of which a part lies between samples, so that the samples stand for it, too: it explains no
+ * more than they leave. INT64_MIN: it was not measured.
+ */
+static void take_rest(struct account *a, int64_t *rest, enum account_row row, int64_t ns)
+{
+	a->ns[row] = ns == INT64_MIN ? ns : MIN(ns, MAX(*rest, 0));
+	*rest -= MAX(a->ns[row], 0);
+}
+
 static void account_fill(struct account *a, const struct processes *list)
 {
 	static const enum account_row of_context[N_CONTEXTS] = {
@@ -66,21 +87,20 @@ static void account_fill(struct account *a, const struct processes *list)
 	};
 	const uint64_t *losses = list->profile->losses;
 	const struct cpu_times *t = &a->times;
-	int64_t rest = (int64_t)t->capacity_ns, short_lived;
+	int64_t rest = (int64_t)t->capacity_ns;
 
 	for (int c = 0; c < N_CONTEXTS; c++)
 		a->ns[of_context[c]] = weight_ns(list, &list->total.by[c]);
 	a->ns[ACCOUNT_IDLE_UNSEEN] = known_rest(t->idle_ns, a->ns[ACCOUNT_IDLE]);
 	a->ns[ACCOUNT_INTERRUPTS] =
 		known_rest(t->interrupts_ns, a->ns[ACCOUNT_IRQ] + a->ns[ACCOUNT_SOFTIRQ]);
-	a->ns[ACCOUNT_STEAL] = known_rest(t->steal_ns, 0);
-	a->ns[ACCOUNT_THROTTLED] = known_rest(t->throttled_ns, MAX(a->ns[ACCOUNT_IDLE_UNSEEN], 0));
 	a->ns[ACCOUNT_LOST] = samples_ns(list, losses_of_kind(losses, LOSS_LOST));
-	for (int i = 0; i < ACCOUNT_SHORT_LIVED; i++)
+	for (int i = 0; i < N_ACCOUNT_ROWS; i++)
 		rest -= a->ns[i] == INT64_MIN ? 0 : a->ns[i];
-	short_lived = samples_ns(list, losses[LOSS_UNSAMPLED]);
-	a->ns[ACCOUNT_SHORT_LIVED] = MIN(short_lived, MAX(rest, 0));
-	a->ns[ACCOUNT_UNSEEN] = rest - a->ns[ACCOUNT_SHORT_LIVED];
+	take_rest(a, &rest, ACCOUNT_STEAL, known_rest(t->steal_ns, 0));
+	take_rest(a, &rest, ACCOUNT_THROTTLED, not_sampled_ns(a, list));
+	take_rest(a, &rest, ACCOUNT_SHORT_LIVED, samples_ns(list, losses[LOSS_UNSAMPLED]));
+	a->ns[ACCOUNT_UNSEEN] = rest;
 	a->capacity_ns = t->capacity_ns;
 }
 

@@ -22,7 +22,7 @@
 	X(IDLE_UNSEEN, "idle_not_sampled", "idle, not in samples")              \
 	X(INTERRUPTS, "interrupts_not_sampled", "interrupts, not in samples")   \
 	X(STEAL, "steal", "steal: taken by the hypervisor")                     \
-	X(THROTTLED, "throttled", "throttled by the kernel")                    \
+	X(THROTTLED, "throttled", "throttled, or interrupts too late")          \
 	X(LOST, "lost", "lost samples")                                         \
 	X(SHORT_LIVED, "short_lived", "threads that ended before their sample") \
 	X(UNSEEN, "not_seen", "not seen: interrupts off, or between samples")

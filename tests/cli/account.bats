@@ -105,7 +105,7 @@ need_machine() {
 		rows_add_up run.json
 		jq -e '.account | .of == "machine" and .capacity_ns == .wall_ns * .cpus' run.json
 		jq -e '.account.rows_ns | .steal != null and .idle_not_sampled != null' run.json
-		[ "$collector" = best ] || jq -e '.account.rows_ns.throttled != null' run.json
+		jq -e '.account.rows_ns | .throttled != null and .steal >= 0 and .throttled >= 0' run.json
 		if jq -e '.account.missing_times' run.json; then
 			skip "$(jq -r .account.missing_times run.json)"
 		fi
