@@ -237,8 +237,10 @@ static void put_disk(struct buf *out, const json_t *o)
 
 	put_label(out, "disk");
 	put_bytes(out, json_number(o, "disk_bytes"));
-	buf_str(out, ", current samples since ");
-	put_time(out, text_of(o, "oldest"));
+	if (*text_of(o, "oldest")) { /* sample files have no times */
+		buf_str(out, ", current samples since ");
+		put_time(out, text_of(o, "oldest"));
+	}
 	if (bytes > 0 || age_s > 0)
 		buf_str(out, "; kept for ");
 	if (age_s > 0)
