@@ -301,6 +301,7 @@ static int oparchive_run(const struct command *self, int argc, char **argv)
 				log_info("a session of assay record is archived whole; "
 					 "specifications choose when it is read");
 			r = oparchive_choose(&choice, &err);
+			r = r < 0 ? r : postproc_open_symbols(&pp, &err);
 			r = r < 0       ? r
 			    : args.list ? list_files(&pp, &choice, &err)
 					: oparchive_archive(&args, &pp, &choice, &err);

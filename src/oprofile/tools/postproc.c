@@ -121,12 +121,14 @@ static int choose_merge(const struct postproc *pp, uint32_t *merge, struct error
 	return 0;
 }
 
-static int open_symbols(struct postproc *pp, struct error *err)
+int postproc_open_symbols(struct postproc *pp, struct error *err)
 {
 	struct symbolizer_config config = { .root = pp->args->root,
 					    .no_demangle = shows_mangled(pp->args) };
 	struct compat_words dirs = { 0 };
 
+	if (pp->symbols)
+		return 0;
 	if (pp->args->image_path)
 		compat_split(pp->args->image_path, &dirs);
 	config.image_dirs = (const char *const *)dirs.data;
@@ -165,7 +167,7 @@ int postproc_load(struct postproc *pp, const struct postproc_args *args,
 
 	r = r < 0 ? r : choose_merge(pp, &merge, err);
 	if (r >= 0 && (request->with_functions || request->with_lines || args->image_path))
-		r = open_symbols(pp, err);
+		r = postproc_open_symbols(pp, err);
 	if (r < 0)
 		return r;
 	request->session = pp->session;

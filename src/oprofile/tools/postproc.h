@@ -124,6 +124,9 @@ struct postproc {
 	bool is_damaged, merges_masks;
 };
 
+/* Opens pp->symbols, if postproc_load() has not: it does only where names are wanted. */
+int postproc_open_symbols(struct postproc *pp, struct error *err);
+
 /*
  * Opens the session, adds the operands to the query, and loads the profile of *request. Sets the
  * request's session, symbols, query and classes. `merge` is the tool's own (enum merge), in
