@@ -297,7 +297,8 @@ static void directories_are_listed(void **state)
 	(void)state;
 	mounted();
 	snprintf(command, sizeof(command),
-		 "cd '%s' && test \"$(ls stats/cpu1)\" = sample_received && "
+		 "cd '%s' && test \"$(echo $(ls stats/cpu1))\" = 'backtrace_aborted "
+		 "sample_invalid_eip sample_lost_overflow sample_received' && "
 		 "test \"$(find . -type f | grep -cE '^./0/(count|event|kernel|user)$')\" = 4 && "
 		 "find . -type f ! -name buffer -exec cat {} + >/dev/null",
 		 fx.mountpoint);
