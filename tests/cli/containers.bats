@@ -223,7 +223,7 @@ in_changing_mounts() { # COMMANDS
 		mount -t tmpfs none folder
 		cp "$1" folder/app
 		folder/app 100000s >/dev/null &
-		until [ "$(cat /proc/$!/comm)" = app ]; do sleep 0.01; done
+		until [ "$(cat /proc/$!/comm 2>/dev/null || echo app)" = app ]; do sleep 0.01; done
 		mount -t tmpfs none folder
 		cp "$2" folder/app
 		stat -c %i folder/app "/proc/$!/exe" -L >inodes
@@ -244,7 +244,7 @@ in_changing_mounts() { # COMMANDS
 		mkdir folder/old folder/app.d "folder$PWD" -p
 		cp "$1" app
 		"$PWD/app" 100000s >/dev/null &
-		until [ "$(cat /proc/$!/comm)" = app ]; do sleep 0.01; done
+		until [ "$(cat /proc/$!/comm 2>/dev/null || echo app)" = app ]; do sleep 0.01; done
 		cp "$2" "folder$PWD/app"
 		pid=$!
 		here=$PWD
@@ -276,7 +276,7 @@ wrong_names() { # SESSION: `truth` has a line for each process, its pid and prog
 			cp "$1" next; mv next app
 			"$PWD/app" 0.05cpu >/dev/null &
 			echo "$! $2" >>truth
-			until [ "$(cat /proc/$!/comm)" = app ]; do :; done
+			until [ "$(cat /proc/$!/comm 2>/dev/null || echo app)" = app ]; do :; done # or it has ended
 			cp "$3" next; mv next app
 			wait
 		}
