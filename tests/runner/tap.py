@@ -18,19 +18,23 @@ class Result:
 
 def read(lines):
     """The results of a TAP stream. What follows a failed test as "# …" is its output."""
-    results = []
+    results, text = [], []
     for line in lines:
         line = line.rstrip("\n")
         match = LINE.match(line)
         if match:
             failed, _, title = match.groups()
+            text = []
             skip = SKIP.match(title)
             if skip:
                 results.append(Result(skip[1], SKIPPED, skip[2]))
             else:
-                results.append(Result(title, FAILED if failed else PASSED))
-        elif line.startswith("#") and results and results[-1].outcome == FAILED:
-            results[-1].text += line[2:] + "\n"
+                results.append(Result(title, FAILED if failed else PASSED, text))
+        else:
+            text.append(line)
+    for result in results:
+        if result.outcome != SKIPPED:  # the output may have a million lines
+            result.text = "".join(f"{line[2:]}\n" for line in result.text if line.startswith("#") and result.outcome == FAILED)
     return results
 
 
