@@ -145,6 +145,7 @@ serve() { # silent|slow|large
 		    if sys.argv[1] == "large":
 		        c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
 		        try:
+		            c.sendall(bytes(1000000))
 		            while True:
 		                c.sendall(bytes(100000))
 		                time.sleep(0.1)
@@ -202,7 +203,7 @@ serve() { # silent|slow|large
 	session_at a.assay app work,main=30
 	strip app
 	serve large
-	run within assay report -l -i a.assay --symbol-cache "" --debuginfod-limit 2s
+	run within assay report -l -i a.assay --symbol-cache "" --debuginfod-limit 5s
 	refused 0 "did not send the debug information of $PWD/app in time" "It is asked for it again in ten minutes"
 	run within assay why -i a.assay --symbol-cache "" app
 	refused 0 "debuginfod: not asked: it did not send the file less than ten minutes ago"
