@@ -111,7 +111,8 @@ has_all_callers() { # OPTION…
 	has_all_callers
 	rm -r fetched
 	# perf's cache is elsewhere: both files are there.
-	mv "$HOME"/.debug/.build-id/* cache/.build-id/
+	cp -r "$HOME"/.debug/.build-id/. cache/.build-id/ # both may be in one folder
+	rm -r "$HOME"/.debug/.build-id
 	printf '[report]\n\tdir = no\n[buildid]\n\tdir = %s\n' "$PWD/cache" >"$HOME/.perfconfig"
 	has_all_callers
 	rm -r cache "$HOME/.perfconfig"

@@ -366,3 +366,8 @@ end_test() {
 teardown() {
 	end_test
 }
+
+# Milliseconds that interrupts and other virtual machines took, of all CPUs, until now.
+stolen_ms() {
+	awk -v hz="$(getconf CLK_TCK)" '$1 == "cpu" { print int(($7 + $8 + $9) * 1000 / hz) }' /proc/stat
+}

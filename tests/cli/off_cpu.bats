@@ -23,11 +23,6 @@ measured() {
 	[ -n "$long" ]
 }
 
-# Milliseconds that interrupts and other virtual machines took, of all CPUs, until now.
-stolen_ms() {
-	awk -v hz="$(getconf CLK_TCK)" '$1 == "cpu" { print int(($7 + $8 + $9) * 1000 / hz) }' /proc/stat
-}
-
 @test "a sleep, a mutex and a pipe are each found with their function and their time" {
 	need_off_cpu
 	assay record --off-cpu -e cpu-clock -o s -- "$PROGRAMS/waits" 0.5s >facts

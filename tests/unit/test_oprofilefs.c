@@ -66,8 +66,9 @@ static void given(const char *text)
 /* Two samples come when counting begins, and two with each dump. */
 static void sample(void)
 {
-	given("0.7 cpu0 41/41 sample mode=user ip=0x1010 user=0x4020,0x1030\n"
-	      "0.7 cpu1 41/41 sample mode=user ip=0x8010\n");
+	/* One by one: the second waits for no file, and would pass a first one that waits. */
+	given("0.7 cpu0 41/41 sample mode=user ip=0x1010 user=0x4020,0x1030\n");
+	given("0.7 cpu1 41/41 sample mode=user ip=0x8010\n");
 }
 
 static int enable(void *context, bool on, struct error *err)
