@@ -213,12 +213,16 @@ static int open_raw(struct recorder *r, struct error *err)
 	return e;
 }
 
+/*
+ * Of processes under the in-kernel sampler there is none: beside its counters, Linux 6.18 gives
+ * some ended threads a task clock of twice the time that they ran.
+ */
 bool recorder_has_account(const struct recorder *r)
 {
 	const struct recorder_config *c = r->config;
 
-	return c->with_cpu_times && !c->raw && !c->cgroup && !c->filter && !c->by_thread &&
-	       !c->tids->n && !recorder_has_trace(r);
+	return (c->whole_machine || !c->in_kernel) && c->with_cpu_times && !c->raw && !c->cgroup &&
+	       !c->filter && !c->by_thread && !c->tids->n && !recorder_has_trace(r);
 }
 
 static void begin_account(struct recorder *r)
