@@ -34,8 +34,8 @@ bool cpu_stat_read(const char *proc, const struct cpu_list *cpus, struct cpu_sta
 int exit_times_open(void);
 
 /*
- * Visits processes that ended since the last call: the CPU time of their lives, or, of those with
- * several threads, first that of the first thread, and that of all (is_whole) with the last one.
+ * Visits processes that ended since the last call, with the CPU time of their lives. A process with
+ * several threads comes twice: with the time of its first thread, then with that of all (is_whole).
  * False: the kernel had to drop some.
  */
 bool exit_times_read(int fd, void (*visit)(void *context, pid_t pid, uint64_t ns, bool is_whole),

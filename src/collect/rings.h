@@ -78,9 +78,10 @@ void rings_on_record(struct rings *r, void (*take)(void *context, const void *re
 		     void *context);
 
 /*
- * Calls back for what accounts of CPU time need, in the order of events: forks, exits and throttled
- * counters; and with_task_times the CPU time on one CPU of each thread that ends, as far as its
- * counters were inherited. `id`: of the side band's event that it was inherited from.
+ * What an account of CPU time needs, in the order of events. event(): a fork, an exit, or a
+ * throttled counter. ran(), only with_task_times: a thread has ended, and this is its CPU time on
+ * one CPU. Only threads with inherited counters have one. `id`: of the side band's event that was
+ * inherited.
  */
 struct rings_watch {
 	void (*event)(void *context, const struct event *event);

@@ -214,8 +214,8 @@ static int open_raw(struct recorder *r, struct error *err)
 }
 
 /*
- * Of processes under the in-kernel sampler there is none: beside its counters, Linux 6.18 gives
- * some ended threads a task clock of twice the time that they ran.
+ * Of processes under the in-kernel sampler there is none. There, two threads in some runs on Linux
+ * 6.18 had 348 and 441 ms by their inherited task clocks, and 203 and 202 by their own clocks.
  */
 bool recorder_has_account(const struct recorder *r)
 {
