@@ -168,7 +168,7 @@ bool cpu_times_of_session(struct cpu_times *t, const struct session *s, const ch
 		*why = "a stretch of a recording has no account of CPU time";
 	else if (!s->dir || !cpu_times_read(t, s->dir))
 		*why = "the session has no CPU times of the kernel: it was imported, is of an "
-		       "older version, or still runs";
+		       "older version, still runs, or is of processes by BPF";
 	if (!**why)
 		return true;
 	cpu_times_fini(t);
