@@ -56,17 +56,18 @@ void rings_set_watch(struct rings *r, const struct rings_watch *watch)
 	r->watch = *watch;
 }
 
-void rings_each_task_time(const struct rings *r,
-			  void (*visit)(void *context, int32_t tid, uint64_t id, uint64_t ns),
-			  void *context)
+uint64_t rings_task_time(const struct rings *r)
 {
+	uint64_t sum = 0;
+
 	vec_foreach (&r->fds, f) {
 		uint64_t values[3] = { 0 }; /* value, id, lost */
 
 		if (f->counter == RINGS_SIDE_BAND &&
 		    r->backend.read(r->backend.context, f->fd, values) >= 0)
-			visit(context, f->tid, values[1], values[0]);
+			sum += values[0];
 	}
+	return sum;
 }
 
 int rings_enable_from(struct rings *r, size_t first, struct error *err)
@@ -368,32 +369,6 @@ static void look_ahead(struct rings *r, struct ring *ring, struct event_sink *si
 		event_expect(sink, &a->event);
 }
 
-/* PERF_RECORD_READ: pid, tid, value, id. Only the side band's events write it. */
-static void watch_read(const struct rings *r, const void *record, size_t size)
-{
-	struct reader in = reader_over(record, size);
-	int32_t pid, tid;
-	uint64_t ns, id;
-
-	reader_bytes(&in, sizeof(struct perf_event_header));
-	pid = (int32_t)reader_u32(&in);
-	tid = (int32_t)reader_u32(&in);
-	ns = reader_u64(&in);
-	id = reader_u64(&in);
-	if (!in.bad)
-		r->watch.ran(r->watch.context, pid, tid, id, ns);
-}
-
-static void watch_record(const struct rings *r, const struct ring *ring, const struct event *e)
-{
-	const struct perf_event_header *h = ring->next;
-
-	if (h->type == PERF_RECORD_READ)
-		watch_read(r, ring->next, ring->next_size);
-	else if (e && (e->type == EVENT_FORK || e->type == EVENT_EXIT || e->type == EVENT_THROTTLE))
-		r->watch.event(r->watch.context, e);
-}
-
 static enum record_result decode_next(struct rings *r, const struct ring *ring, struct event *own,
 				      const struct event **e)
 {
@@ -419,8 +394,6 @@ static int push_record(struct rings *r, struct ring *ring, struct event_sink *si
 		r->n_bad++;
 		return 0;
 	case RECORD_SKIPPED:
-		if (r->watch.ran)
-			watch_record(r, ring, NULL);
 		return 0;
 	case RECORD_OK:
 		break;
@@ -440,8 +413,9 @@ static int push_record(struct rings *r, struct ring *ring, struct event_sink *si
 	else
 		r->merged_ns = e->time_ns;
 	tally_event(r, e);
-	if (r->watch.event && e->type != EVENT_SAMPLE)
-		watch_record(r, ring, e);
+	if (r->watch.event &&
+	    (e->type == EVENT_FORK || e->type == EVENT_EXIT || e->type == EVENT_THROTTLE))
+		r->watch.event(r->watch.context, e);
 	return event_push(sink, e);
 }
 

@@ -41,7 +41,7 @@ struct rings_config {
 	bool starts_paused;  /* counters wait for rings_pause(false); the side band does not */
 	bool with_callchain;
 	bool by_thread;       /* a ring for each thread instead of each CPU */
-	bool with_task_times; /* the side band counts the threads' time (rings_each_task_time()) */
+	bool with_task_times; /* the side band counts the threads' time (rings_task_time()) */
 	/*
 	 * For a hardware trace. Times are the kernel's own, not CLOCK_MONOTONIC, because the
 	 * trace's times are converted to them. Context switches of threads are recorded.
@@ -77,26 +77,15 @@ void rings_each_event(const struct rings *r,
 void rings_on_record(struct rings *r, void (*take)(void *context, const void *record, size_t size),
 		     void *context);
 
-/*
- * What an account of CPU time needs, in the order of events. event(): a fork, an exit, or a
- * throttled counter. ran(), only with_task_times: a thread has ended, and this is its CPU time on
- * one CPU. Only threads with inherited counters have one. `id`: of the side band's event that was
- * inherited.
- */
+/* Takes each fork, exit and throttled counter, in the order of events. */
 struct rings_watch {
 	void (*event)(void *context, const struct event *event);
-	void (*ran)(void *context, int32_t pid, int32_t tid, uint64_t id, uint64_t ns);
 	void *context;
 };
 void rings_set_watch(struct rings *r, const struct rings_watch *watch);
 
-/*
- * with_task_times: the present time of each target thread on each CPU, with that of all threads
- * that it started.
- */
-void rings_each_task_time(const struct rings *r,
-			  void (*visit)(void *context, int32_t tid, uint64_t id, uint64_t ns),
-			  void *context);
+/* with_task_times: the present CPU time of the target threads and all that they started. */
+uint64_t rings_task_time(const struct rings *r);
 
 int rings_enable(struct rings *r, struct error *err);
 

@@ -122,10 +122,13 @@ static struct perf_event_attr side_band_attr(const struct rings_config *c, uint6
 	a.build_id = !c->with_inodes;
 	a.context_switch = c->for_trace;
 	a.sample_period = c->for_trace;
-	if (c->with_task_times) {
+	/*
+	 * Not inherit_stat, which would give the time of each thread that ends: the kernel writes
+	 * those records into the rings of all CPUs from one of them. Two CPUs that do so at once
+	 * leave a ring that never goes on.
+	 */
+	if (c->with_task_times)
 		a.config = PERF_COUNT_SW_TASK_CLOCK;
-		a.inherit_stat = c->inherit;
-	}
 	/* perf finds the unwind tables of a file by its mappings as data. */
 	a.mmap_data = c->for_file && c->stack_bytes;
 	a.wakeup_watermark = (uint32_t)ring_room_watermark(c, ring_bytes);
@@ -355,7 +358,6 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 	if (leader < 0)
 		return counter_explain(c->sources, &c->counters->data[0], leader, err);
 	add_fd(r, ring, leader, RINGS_SIDE_BAND, &o->side_band);
-	r->fds.data[r->fds.n - 1].tid = t->pid;
 	if (!ring->page) {
 		e = map_ring(r, ring, leader);
 		o->map_failed = e < 0;

@@ -49,7 +49,6 @@ struct counter_fd {
 	int fd;
 	uint32_t ring;
 	uint32_t counter; /* or RINGS_SIDE_BAND */
-	int32_t tid;      /* of its target; -1: none */
 	uint64_t lost;    /* at the last reading */
 };
 

@@ -117,8 +117,8 @@ static void find_kernel_times(struct account *a, const struct processes *list)
 		if (!row->is_idle_task && process_pid(list, row) >= 0)
 			*intmap_put(&row_of, (uint32_t)process_pid(list, row), NULL) = (uint32_t)i;
 	}
-	a->total_ns =
-		(a->times.idle_ns == CPU_TIME_UNKNOWN ? 0 : a->times.idle_ns) + a->times.more_ns;
+	a->total_ns = (a->times.idle_ns == CPU_TIME_UNKNOWN ? 0 : a->times.idle_ns) +
+		      a->times.more_ns + a->times.rest_ns;
 	a->n_unsampled = a->times.n_more;
 	a->unsampled_ns = a->times.more_ns;
 	vec_foreach (&a->times.processes, p) {
@@ -145,6 +145,15 @@ void account_make(struct account *out, const struct processes *list, bool is_fil
 		return;
 	account_fill(out, list);
 	find_kernel_times(out, list);
+}
+
+char *account_rest_text(const struct account *a)
+{
+	if (!a->times.rest_ns)
+		return xstrdup("");
+	return xasprintf("%.4f s of the kernel's time: processes without a time, last moments of "
+			 "the others, and time that the hypervisor took from them",
+			 (double)a->times.rest_ns / 1e9);
 }
 
 void account_fini(struct account *a)

@@ -53,6 +53,12 @@ struct account {
 
 /* The samples are those of the list; `is_filtered`: not all of them. */
 void account_make(struct account *out, const struct processes *list, bool is_filtered);
+/*
+ * The part of the kernel's time that is not known of which process, in words; "": none. The caller
+ * frees it.
+ */
+char *account_rest_text(const struct account *a);
+
 void account_fini(struct account *a);
 
 /* Percent of the kernel's time that the samples have more, or less. False: not known, or none. */

@@ -142,6 +142,7 @@ static void process_html_print_statistics(const struct page *p)
 static void process_html_print_account(const struct page *p)
 {
 	const struct account *a = &p->r->account;
+	cleanup(free_at_exit) char *rest = account_rest_text(a);
 
 	fputs("<h2>Account of CPU time</h2>\n", p->out);
 	if (!a->is_known) {
@@ -157,10 +158,11 @@ static void process_html_print_account(const struct page *p)
 				(double)a->ns[i] / 1e9, account_rows[i].title);
 	fprintf(p->out, "<tr class=\"sum\"><td>%.9f</td><td>all</td></tr>\n</table>\n",
 		(double)a->capacity_ns / 1e9);
-	if (!a->times.why)
-		return;
 	fputs("<dl>\n", p->out);
-	fact(p, "no times", a->times.why);
+	if (a->times.why)
+		fact(p, "no times", a->times.why);
+	if (*rest)
+		fact(p, "no process", rest);
 	fputs("</dl>\n", p->out);
 }
 

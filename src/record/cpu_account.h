@@ -2,15 +2,18 @@
 /*
  * Gathers the kernel's own CPU times of a recording, for the file of store/cpu_times.h.
  *
- *	what was recorded        a process that lives at the end    one that ended before
- *	the whole machine        its clock, at the end less the     taskstats, at its exit
- *	                         beginning
- *	a command, processes     the same                           the task clock that its threads
- *	                                                            inherit
+ *	a process that           has the time of
+ *	lives at the end         its clock, at the end less the beginning
+ *	is the command           its clock, before its parent (we) takes it from the kernel
+ *	ended before             taskstats, at its exit
  *
- * CPUs' idle, steal and interrupt times are /proc/stat's. Throttled time is that between the
- * kernel's THROTTLE and UNTHROTTLE records. That costs one reading of all processes at the start
- * and the end, and a message for each exit.
+ * The time of all recorded processes together is that of a task clock which their threads inherit.
+ * It also has the time of processes that taskstats does not show to this user, and of the last
+ * moments of exits. The file has that as a number of its own.
+ *
+ * CPUs' idle, steal and interrupt times are those of /proc/stat. Throttled time is the time between
+ * the kernel's THROTTLE and UNTHROTTLE records. The cost: the clocks of all processes are read at
+ * the start and the end, and each exit is a message.
  */
 #pragma once
 
@@ -33,13 +36,18 @@ struct cpu_account_config {
 	const int32_t *tids;         /* their threads, or the command … */
 	size_t n_pids, n_tids;
 	struct rings *rings; /* … whose time they count (with_task_times) */
+	int exits_fd;        /* of exit_times_open(), or its error; the account's own from now on */
 };
 
 /* Before counting begins; the config's pointers stay valid until the end. */
 struct cpu_account *cpu_account_begin(const struct cpu_account_config *config);
 
-/* Now and then: takes the kernel's messages of ended processes. */
-void cpu_account_turn(struct cpu_account *a);
+/* Now and then: takes the kernel's messages of ended processes. Events are known up to `safe_ns`.
+ */
+void cpu_account_turn(struct cpu_account *a, uint64_t safe_ns);
+
+/* The process has ended, and can still be asked for its time. */
+void cpu_account_reap(struct cpu_account *a, int32_t pid);
 
 /* When counting has ended. */
 void cpu_account_end(struct cpu_account *a);

@@ -55,7 +55,16 @@ static void reap_child(struct recorder *r)
 {
 	int status;
 
-	if (!r->child_runs || waitpid(r->child.pid, &status, WNOHANG) != r->child.pid)
+	siginfo_t ended = { 0 };
+
+	if (!r->child_runs)
+		return;
+	/* it is not taken yet: its clock can still be read */
+	if (r->cpu_account &&
+	    waitid(P_PID, (id_t)r->child.pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	    ended.si_pid == r->child.pid)
+		cpu_account_reap(r->cpu_account, r->child.pid);
+	if (waitpid(r->child.pid, &status, WNOHANG) != r->child.pid)
 		return;
 	r->child_runs = r->has_child = false;
 	r->is_ended = true;
@@ -354,7 +363,7 @@ static int record_loop(struct recorder *r, struct error *err)
 		pipeline_advance(r->pipeline, safe);
 		log_of_disk(r);
 		if (r->cpu_account)
-			cpu_account_turn(r->cpu_account);
+			cpu_account_turn(r->cpu_account, safe);
 		if (!e)
 			e = serve_control(r, err);
 		if (!r->is_ended && c->duration_s > 0 &&

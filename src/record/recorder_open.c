@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "collect/cgroup.h"
 #include "collect/cpu_watch.h"
+#include "collect/process_clock.h"
 #include "collect/ring_room.h"
 #include "collect/sampler.h"
 #include "counter/reason.h"
@@ -213,22 +214,18 @@ static int open_raw(struct recorder *r, struct error *err)
 	return e;
 }
 
-/*
- * Of processes under the in-kernel sampler there is none. There, two threads in some runs on Linux
- * 6.18 had 348 and 441 ms by their inherited task clocks, and 203 and 202 by their own clocks.
- */
 bool recorder_has_account(const struct recorder *r)
 {
 	const struct recorder_config *c = r->config;
 
-	return (c->whole_machine || !c->in_kernel) && c->with_cpu_times && !c->raw && !c->cgroup &&
-	       !c->filter && !c->by_thread && !c->tids->n && !recorder_has_trace(r);
+	return c->with_cpu_times && !c->raw && !c->cgroup && !c->filter && !c->by_thread &&
+	       !c->tids->n && !recorder_has_trace(r);
 }
 
 static void begin_account(struct recorder *r)
 {
 	const struct recorder_config *c = r->config;
-	const struct cpu_account_config config = {
+	struct cpu_account_config config = {
 		.is_machine = c->whole_machine,
 		.has_all_cpus = !c->cpus->n,
 		.has_throttles = !c->in_kernel,
@@ -240,8 +237,10 @@ static void begin_account(struct recorder *r)
 		.rings = r->rings,
 	};
 
-	if (recorder_has_account(r))
-		r->cpu_account = cpu_account_begin(&config);
+	if (!recorder_has_account(r))
+		return;
+	config.exits_fd = c->whole_machine && c->cpus->n ? -ENODATA : exit_times_open();
+	r->cpu_account = cpu_account_begin(&config);
 }
 
 static int open_rings(struct recorder *r, struct error *err)

@@ -25,7 +25,8 @@
 	X("interrupts", interrupts_ns) \
 	X("throttled", throttled_ns)   \
 	X("more", n_more)              \
-	X("more-time", more_ns)
+	X("more-time", more_ns)        \
+	X("rest", rest_ns)
 
 void cpu_times_init(struct cpu_times *t)
 {
@@ -168,7 +169,7 @@ bool cpu_times_of_session(struct cpu_times *t, const struct session *s, const ch
 		*why = "a stretch of a recording has no account of CPU time";
 	else if (!s->dir || !cpu_times_read(t, s->dir))
 		*why = "the session has no CPU times of the kernel: it was imported, is of an "
-		       "older version, still runs, or is of processes by BPF";
+		       "older version, or still runs";
 	if (!**why)
 		return true;
 	cpu_times_fini(t);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* CPU times of ended processes, by the records of their threads, and times of CPUs. */
+#include <linux/genetlink.h>
+#include <linux/taskstats.h>
+#include <sys/socket.h>
+
 #include "folder.h"
 
 #include "rings_world.h"
@@ -15,6 +19,7 @@
 
 static const int32_t targets[] = { ROOT };
 static struct cpu_account *account;
+static int kernel_end; /* of the socket of taskstats */
 
 struct trailer {
 	uint32_t pid, tid;
@@ -39,23 +44,45 @@ static void write_fork(uint32_t pid, uint32_t tid, uint32_t parent, uint64_t tim
 	assert_true(fake_write(fake_ring(&fx.perf, 0), &record, sizeof(record)));
 }
 
-/* The kernel's side band event on the CPU has this id. */
-static void write_read(int cpu, uint32_t pid, uint32_t tid, uint64_t ns, uint64_t time)
+static void write_exit(uint32_t pid, uint32_t tid, uint64_t time)
 {
 	struct {
 		struct perf_event_header h;
-		uint32_t pid, tid;
-		uint64_t value, id, lost;
+		uint32_t pid, ppid, tid, ptid;
+		uint64_t time;
 		struct trailer own;
-	} record = { { PERF_RECORD_READ, 0, sizeof(record) },
+	} record = { { PERF_RECORD_EXIT, 0, sizeof(record) },
+		     pid,
 		     pid,
 		     tid,
-		     ns,
-		     cpu ? 102000 : 100000,
-		     0,
+		     tid,
+		     time,
 		     { pid, tid, time } };
 
-	assert_true(fake_write(fake_ring(&fx.perf, cpu), &record, sizeof(record)));
+	assert_true(fake_write(fake_ring(&fx.perf, 0), &record, sizeof(record)));
+}
+
+/* A message of taskstats: of the first thread, or of all threads of a process. */
+static void tell_exit(uint32_t pid, uint64_t ns, bool is_whole)
+{
+	struct {
+		struct nlmsghdr h;
+		struct genlmsghdr g;
+		struct nlattr outer, id_head;
+		uint32_t id;
+		struct nlattr stats_head;
+		struct taskstats stats;
+	} __attribute__((packed)) message = {
+		.h = { .nlmsg_len = sizeof(message), .nlmsg_type = NLMSG_MIN_TYPE + 9 },
+		.outer = { sizeof(message) - NLMSG_LENGTH(GENL_HDRLEN),
+			   is_whole ? TASKSTATS_TYPE_AGGR_TGID : TASKSTATS_TYPE_AGGR_PID },
+		.id_head = { NLA_HDRLEN + 4, is_whole ? TASKSTATS_TYPE_TGID : TASKSTATS_TYPE_PID },
+		.id = pid,
+		.stats_head = { NLA_HDRLEN + sizeof(struct taskstats), TASKSTATS_TYPE_STATS },
+		.stats = { .ac_tgid = pid, .cpu_run_virtual_total = ns },
+	};
+
+	assert_int_equal(send(kernel_end, &message, sizeof(message), 0), sizeof(message));
 }
 
 static void write_throttle(int cpu, bool is_end, uint64_t time)
@@ -74,7 +101,7 @@ static void write_throttle(int cpu, bool is_end, uint64_t time)
 }
 
 /* 150 ns of the command and all that it started. */
-static void begin(void)
+static void begin_with(int exits_fd)
 {
 	static const struct counter_sources sources;
 	const struct rings_config rings = { .backend = &fx.backend,
@@ -86,17 +113,29 @@ static void begin(void)
 					    .cgroup_fd = -1,
 					    .inherit = true,
 					    .with_task_times = true };
-	struct cpu_account_config config = {
-		.has_throttles = true, .cpus = &fx.cpus, .tids = targets, .n_tids = 1
-	};
+	struct cpu_account_config config = { .has_throttles = true,
+					     .cpus = &fx.cpus,
+					     .tids = targets,
+					     .n_tids = 1,
+					     .exits_fd = exits_fd };
 
 	assert_int_equal(rings_open(&rings, &fx.rings, &fx.err), 0);
 	assert_int_equal(fx.perf.events[0].attr.config, PERF_COUNT_SW_TASK_CLOCK);
-	assert_true(fx.perf.events[0].attr.inherit_stat);
+	/* else the kernel writes into the rings of other CPUs */
+	assert_false(fx.perf.events[0].attr.inherit_stat);
 	fx.perf.events[0].counted = 100;
 	fx.perf.events[2].counted = 50;
 	config.rings = fx.rings;
 	account = cpu_account_begin(&config);
+}
+
+static void begin(void)
+{
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+	kernel_end = ends[0];
+	begin_with(ends[1]);
 }
 
 /* Reads what was written. */
@@ -105,8 +144,8 @@ static void end(struct cpu_times *out)
 	char *text;
 	size_t size;
 
-	drained(UINT64_MAX);
 	cpu_account_end(account);
+	drained(UINT64_MAX);
 	assert_int_equal(cpu_account_write(account, ".", &fx.err), 0);
 	cpu_account_free(account);
 	assert_int_equal(file_read_all("cpu-times", 1 << 20, &text, &size), 0);
@@ -123,7 +162,7 @@ static uint64_t time_of(const struct cpu_times *t, int32_t pid)
 	return 0;
 }
 
-static void a_thread_that_hands_no_time_over_has_the_rest(void **state)
+static void ended_processes_have_the_times_of_their_messages(void **state)
 {
 	struct cpu_times t;
 
@@ -131,52 +170,92 @@ static void a_thread_that_hands_no_time_over_has_the_rest(void **state)
 	begin();
 	write_fork(CHILD, CHILD, ROOT, 10);
 	write_fork(CHILD, CHILD + 7, CHILD, 20); /* a thread of it */
-	write_read(0, CHILD, CHILD, 30, 30);
-	write_read(1, CHILD, CHILD, 10, 31);
-	write_read(0, CHILD, CHILD + 7, 5, 32);
-	write_read(1, CHILD, CHILD + 7, 0, 33);
+	write_fork(OTHER, OTHER, CHILD, 25);
+	tell_exit(CHILD, 30, false);
+	tell_exit(OTHER, 20, false);
+	tell_exit(CHILD, 45, true);
+	tell_exit(ROOT, 70, false);
 	end(&t);
 	assert_int_equal(t.capacity_ns, 150);
 	assert_int_equal(time_of(&t, CHILD), 45);
-	assert_int_equal(time_of(&t, ROOT), 105);
+	assert_int_equal(time_of(&t, OTHER), 20);
+	assert_int_equal(time_of(&t, ROOT), 70);
+	assert_int_equal(t.rest_ns, 15);
 	assert_null(t.why);
 	assert_false(t.is_machine);
 	assert_true(t.idle_ns == CPU_TIME_UNKNOWN);
 	cpu_times_fini(&t);
+	close(kernel_end);
 }
 
-/* The kernel may exchange the counters of two threads: then it is the child that has none. */
-static void any_thread_may_be_that_one(void **state)
+static void processes_that_are_not_recorded_have_no_time(void **state)
 {
 	struct cpu_times t;
 
 	(void)state;
 	begin();
+	tell_exit(OTHER, 1000, false);
 	write_fork(CHILD, CHILD, ROOT, 10);
-	write_read(0, ROOT, ROOT, 60, 30);
-	write_read(1, ROOT, ROOT, 0, 31);
+	write_exit(CHILD, CHILD, 20);
+	tell_exit(CHILD, 30, false);
+	tell_exit(CHILD, 500, false); /* its number is another's now, with threads */
+	tell_exit(CHILD, 900, true);
 	end(&t);
-	assert_int_equal(time_of(&t, ROOT), 60);
-	assert_int_equal(time_of(&t, CHILD), 90);
+	assert_int_equal(time_of(&t, OTHER), 0);
+	assert_int_equal(time_of(&t, CHILD), 30);
+	assert_int_equal(t.capacity_ns, 150);
+	assert_int_equal(t.rest_ns, 120);
 	cpu_times_fini(&t);
+	close(kernel_end);
 }
 
-static void times_whose_records_are_lost_are_not_invented(void **state)
+static void two_lives_with_one_number_add_up(void **state)
 {
 	struct cpu_times t;
 
 	(void)state;
 	begin();
 	write_fork(CHILD, CHILD, ROOT, 10);
-	write_fork(OTHER, OTHER, ROOT, 11);
-	write_read(0, OTHER, OTHER, 20, 30);
-	write_read(1, OTHER, OTHER, 20, 31);
+	write_exit(CHILD, CHILD, 20);
+	write_fork(CHILD, CHILD, ROOT, 30);
+	tell_exit(CHILD, 30, false);
+	tell_exit(CHILD, 25, false);
+	end(&t);
+	assert_int_equal(time_of(&t, CHILD), 55);
+	cpu_times_fini(&t);
+	close(kernel_end);
+}
+
+/* The message can be there before the record of the process's start is read. */
+static void a_message_waits_for_the_events_before_it(void **state)
+{
+	struct cpu_times t;
+
+	(void)state;
+	begin();
+	tell_exit(CHILD, 30, false);
+	cpu_account_turn(account, 0);
+	write_fork(CHILD, CHILD, ROOT, 10);
+	end(&t);
+	assert_int_equal(time_of(&t, CHILD), 30);
+	cpu_times_fini(&t);
+	close(kernel_end);
+}
+
+static void times_that_the_kernel_does_not_give_are_not_invented(void **state)
+{
+	struct cpu_times t;
+
+	(void)state;
+	begin_with(-EPERM);
+	write_fork(CHILD, CHILD, ROOT, 10);
+	write_exit(CHILD, CHILD, 20);
 	end(&t);
 	assert_int_equal(t.capacity_ns, 150);
-	assert_int_equal(time_of(&t, OTHER), 40);
-	assert_true(time_of(&t, ROOT) == CPU_TIME_UNKNOWN);
+	assert_int_equal(t.rest_ns, 150);
 	assert_true(time_of(&t, CHILD) == CPU_TIME_UNKNOWN);
-	assert_non_null(strstr(t.why, "lost"));
+	assert_true(time_of(&t, ROOT) == CPU_TIME_UNKNOWN);
+	assert_non_null(strstr(t.why, "Operation not permitted"));
 	cpu_times_fini(&t);
 }
 
@@ -229,9 +308,11 @@ static void clocks_of_processes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_thread_that_hands_no_time_over_has_the_rest),
-		TEST(any_thread_may_be_that_one),
-		TEST(times_whose_records_are_lost_are_not_invented),
+		TEST(ended_processes_have_the_times_of_their_messages),
+		TEST(processes_that_are_not_recorded_have_no_time),
+		TEST(two_lives_with_one_number_add_up),
+		TEST(a_message_waits_for_the_events_before_it),
+		TEST(times_that_the_kernel_does_not_give_are_not_invented),
 		TEST(throttled_time_is_that_between_two_records),
 		TEST(times_of_cpus_are_those_of_the_profiled_ones_that_are_online),
 		TEST(clocks_of_processes),
