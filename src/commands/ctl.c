@@ -296,8 +296,12 @@ static void show_list(struct buf *out, const json_t *o)
 		struct buf size = { 0 };
 
 		put_bytes(&size, json_number(one, "size_bytes"));
-		buf_printf(out, "%10s %6.0f %s  ", buf_cstr(&size), json_number(one, "parts"),
-			   json_number(one, "parts") == 1 ? "part " : "parts");
+		if (!strcmp(text_of(one, "store"), "oprofile"))
+			buf_printf(out, "%10s sample files  ", buf_cstr(&size));
+		else
+			buf_printf(out, "%10s %6.0f %s  ", buf_cstr(&size),
+				   json_number(one, "parts"),
+				   json_number(one, "parts") == 1 ? "part " : "parts");
 		put_text(out, text_of(one, "name"));
 		buf_u8(out, '\n');
 		buf_fini(&size);

@@ -20,6 +20,7 @@
 #include "open/client.h"
 #include "open/lock.h"
 #include "store/history/retention.h"
+#include "store/store.h"
 
 #define PATIENCE_S 10.0
 
@@ -194,6 +195,32 @@ static int become_owner(const char *path, char **dir, struct error *err)
 	return 0;
 }
 
+static bool has_sample_files(const char *path)
+{
+	/* a daemon's directory, or one session below its samples/ */
+	static const char *const places[] = { "", "/samples/current", "/samples/earlier" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		cleanup(free_at_exit) char *there = xasprintf("%s%s", path, places[i]);
+
+		for (size_t k = 0; store_kinds[k]; k++)
+			if (store_kinds[k]->is_at && store_kinds[k]->is_at(there))
+				return true;
+	}
+	return false;
+}
+
+static int refuse_folder(const char *path, struct error *err)
+{
+	if (has_sample_files(path))
+		return error_set(err, -ENOTSUP,
+				 "%s has sample files, which have no times: nothing in them is "
+				 "older than the rest; their daemon keeps them below its "
+				 "--keep-size",
+				 path);
+	return error_set(err, -ENOENT, "%s is no history: there are no parts in it", path);
+}
+
 static int retain(const struct retain_args *args, const char *path, struct retention_policy *policy,
 		  struct error *err)
 {
@@ -204,7 +231,7 @@ static int retain(const struct retain_args *args, const char *path, struct reten
 	int r = 0;
 
 	if (!dir)
-		return error_set(err, -ENOENT, "%s is no history: there are no parts in it", path);
+		return refuse_folder(path, err);
 	if (place) {
 		r = ask_daemon(place, dir, &over, err);
 		policy->over = &over;

@@ -18,6 +18,8 @@
 #include "base/log.h"
 #include "daemon/daemon_state.h"
 #include "pipeline/host.h"
+#include "daemon/turnover.h"
+#include "store/store.h"
 #include "store/history/history.h"
 #include "store/history/retention.h"
 #include "store/sharing.h"
@@ -103,6 +105,7 @@ static int leave_session(struct daemon *d, const char *there, struct error *err)
 {
 	struct error why = { 0 };
 
+	stop_upkeep(d);
 	if (!d->recorder)
 		return no_recorder(err);
 	if (recorder_leave(d->recorder, &why) < 0)
@@ -114,7 +117,7 @@ static int leave_session(struct daemon *d, const char *there, struct error *err)
 
 static int reset_session(struct daemon *d, struct error *err)
 {
-	cleanup(free_at_exit) char *dropped = xasprintf("%s/.dropped", d->samples);
+	cleanup(free_at_exit) char *dropped = xasprintf("%s/" DROPPED_NAME, d->samples);
 	int e;
 
 	file_remove_tree(dropped, NULL); /* of a daemon that was killed here */
@@ -123,6 +126,20 @@ static int reset_session(struct daemon *d, struct error *err)
 		return e;
 	log_info("reset: the samples so far are dropped");
 	return access(dropped, F_OK) < 0 ? 0 : file_remove_tree(dropped, err);
+}
+
+int daemon_turn_over(struct daemon *d, struct error *err)
+{
+	cleanup(free_at_exit) char *dropped = xasprintf("%s/" DROPPED_NAME, d->samples);
+	cleanup(free_at_exit) char *there = xasprintf("%s/" TURNOVER_NAME, d->samples);
+	int e;
+
+	if (rename(there, dropped) < 0 && errno != ENOENT)
+		return error_errno(err, -errno, "cannot rename %s to %s", there, dropped);
+	e = leave_session(d, there, err);
+	if (!e)
+		log_info("the samples have reached their size, and are in %s now", there);
+	return e;
 }
 
 static int reset_history(struct daemon *d, struct error *err)
@@ -141,8 +158,12 @@ int daemon_reset(struct daemon *d, struct error *err)
 	return daemon_keeps_one(d) ? reset_session(d, err) : reset_history(d, err);
 }
 
-static int check_name(const char *name, struct error *err)
+static int check_name(const struct daemon *d, const char *name, struct error *err)
 {
+	if (daemon_keeps_one(d) && !strcmp(name, TURNOVER_NAME))
+		return error_set(err, -EINVAL,
+				 "'" TURNOVER_NAME
+				 "' is where the daemon moves large samples: use another name, is");
 	if (!*name || *name == '.' || strchr(name, '/') || strlen(name) > 200 ||
 	    !strcmp(name, "current"))
 		return error_set(err, -EINVAL,
@@ -167,7 +188,7 @@ int daemon_save(struct daemon *d, const char *name, struct error *err)
 	cleanup(free_at_exit) char *there = xasprintf("%s/%s", d->samples, name);
 	cleanup(close_at_exit) int lock = -1;
 	struct sharing sharing;
-	int e = check_name(name, err);
+	int e = check_name(d, name, err);
 
 	/* Check before anything is made: a slow disk may block us, too. */
 	if (!e && access(there, F_OK) == 0)
@@ -210,6 +231,15 @@ static int history_compare_names(const void *a, const void *b)
 	return is_x || is_y ? is_y - is_x : strcmp(x->name, y->name);
 }
 
+/* By its files; a folder without any is of the daemon's own store. */
+static const char *store_of(const struct daemon *d, const char *path, uint32_t n_parts)
+{
+	for (size_t i = 0; store_kinds[i] && !n_parts; i++)
+		if (store_kinds[i]->is_at && store_kinds[i]->is_at(path))
+			return store_kinds[i]->name;
+	return n_parts ? "native" : d->config->store->name;
+}
+
 static uint32_t count_parts(const char *dir)
 {
 	struct history_names names = { 0 };
@@ -230,13 +260,17 @@ int daemon_list(struct daemon *d, struct daemon_histories *out, struct error *er
 	for (struct dirent *entry; (entry = readdir(dir));) {
 		cleanup(free_at_exit) char *path = xasprintf("%s/%s", d->samples, entry->d_name);
 		struct stat st;
+		uint32_t n_parts;
 
 		if (entry->d_name[0] == '.' || lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 			continue;
+		n_parts = count_parts(path);
 		vec_push(out, (struct daemon_history){
 				      .name = xstrdup(entry->d_name),
-				      .n_parts = daemon_keeps_one(d) ? 1 : count_parts(path),
-				      .size_bytes = file_tree_bytes(path) });
+				      .store = store_of(d, path, n_parts),
+				      .n_parts = n_parts,
+				      .size_bytes = n_parts ? file_tree_bytes(path)
+							    : file_tree_disk_bytes(path) });
 		keep_reading(d);
 	}
 	closedir(dir);

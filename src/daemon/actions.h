@@ -33,13 +33,21 @@ int daemon_reset(struct daemon *d, struct error *err);
 
 /*
  * Keeps the current samples as the history samples/NAME and begins the current one anew. A name is
- * a file name that does not begin with a dot, other than "current". -EEXIST: the name is taken.
+ * a file name that does not begin with a dot, other than "current", and without parts "earlier".
+ * -EEXIST: the name is taken.
  */
 int daemon_save(struct daemon *d, const char *name, struct error *err);
+
+/* Below samples/: a session that is to be removed. */
+#define DROPPED_NAME ".dropped"
+
+/* Of one session that goes on: samples/current becomes samples/earlier, whose old content goes. */
+int daemon_turn_over(struct daemon *d, struct error *err);
 
 /* Lists the histories on disk, sorted, "current" first. daemon_histories_fini() frees the names. */
 struct daemon_history {
 	char *name;
+	const char *store; /* which keeps it, by its name */
 	uint32_t n_parts;
 	uint64_t size_bytes;
 };

@@ -79,6 +79,7 @@ static int answer_list(void *context, json_t *request, json_t *reply, struct err
 		json_t *one = json_object();
 
 		request_put_text(one, "name", history->name);
+		request_put_text(one, "store", history->store);
 		json_object_set_new(one, "parts", json_integer(history->n_parts));
 		json_object_set_new(one, "size_bytes",
 				    json_integer((json_int_t)history->size_bytes));

@@ -22,6 +22,7 @@
 #include "daemon/file_system.h"
 #include "daemon/helpers.h"
 #include "daemon/notify.h"
+#include "daemon/turnover.h"
 #include "daemon/upkeep.h"
 #include "pipeline/host.h"
 #include "record/collector.h"
@@ -487,7 +488,9 @@ static int daemon_on_tick(void *context, struct recorder *r, uint64_t now_ns, st
 	if (!d->is_clock_set && now_ns - d->ticked_ns < TICK_NS)
 		return 0;
 	d->ticked_ns = now_ns;
-	if (!daemon_keeps_one(d)) {
+	if (daemon_keeps_one(d)) {
+		watch_size(d, now_ns);
+	} else {
 		watch_part(d, now_ns);
 		watch_history(d, now_ns);
 	}

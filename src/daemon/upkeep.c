@@ -79,23 +79,13 @@ static int keep_up(const char *dir, const struct history_names *over,
 	return 0;
 }
 
-pid_t upkeep_start(const char *dir, const char *active, const struct daemon_settings *settings,
-		   bool is_late, struct error *err)
+pid_t upkeep_fork(bool is_late, struct error *err)
 {
-	struct history_names over = { 0 };
-	struct error why = { 0 };
-	pid_t parent = getpid(), pid;
+	pid_t parent = getpid(), pid = fork();
 	sigset_t none;
-	int r = list_over(dir, active, &over, err);
 
-	if (r < 0)
-		return r;
-	pid = fork();
-	if (pid) {
-		history_names_fini(&over);
-		return pid > 0 ? pid
-			       : error_errno(err, -errno, "cannot start the upkeep of the history");
-	}
+	if (pid)
+		return pid > 0 ? pid : error_errno(err, -errno, "cannot start the upkeep");
 	/* Above all the lock file: if the daemon is killed, the next one must not wait for us. */
 	opener_connect(-1);
 	close_range(STDERR_FILENO + 1, ~0U, 0);
@@ -109,6 +99,21 @@ pid_t upkeep_start(const char *dir, const char *active, const struct daemon_sett
 		thread_be_ordinary();
 	else
 		be_modest();
+	return 0;
+}
+
+pid_t upkeep_start(const char *dir, const char *active, const struct daemon_settings *settings,
+		   bool is_late, struct error *err)
+{
+	struct history_names over = { 0 };
+	struct error why = { 0 };
+	int r = list_over(dir, active, &over, err);
+	pid_t pid = r < 0 ? r : upkeep_fork(is_late, err);
+
+	if (pid) {
+		history_names_fini(&over);
+		return pid;
+	}
 	if (confine_upkeep(dir, &why) < 0 || keep_up(dir, &over, settings, &why) < 0)
 		log_error("upkeep: %s", why.text);
 	_exit(0);

@@ -22,6 +22,12 @@ pid_t upkeep_start(const char *dir, const char *active, const struct daemon_sett
 		   bool is_late, struct error *err);
 
 /*
+ * A child for such work: 0 in the child, which has the lowest priority (is_late: an ordinary one),
+ * and ends when the daemon does. The child has to confine itself (confine_upkeep()).
+ */
+pid_t upkeep_fork(bool is_late, struct error *err);
+
+/*
  * Ends the upkeep and waits for it. At its low priority, that may take a while: `meanwhile` (may be
  * NULL) is called every few milliseconds. pid 0: none runs.
  */

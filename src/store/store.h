@@ -186,6 +186,10 @@ struct store_ops {
 	 */
 	int (*leave)(struct store *s, struct error *err);
 
+	/* Whether a folder has its files: of a session that leave() let go of, or of one below
+	 * samples/. NULL: not known. */
+	bool (*is_at)(const char *path);
+
 	/* The number that close() would give now. NULL: only close() has it. */
 	uint64_t (*unwritten)(const struct store *s);
 };

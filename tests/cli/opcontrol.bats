@@ -270,3 +270,42 @@ has_more_in_files() {
 	[ "$status" = 0 ]
 	[[ "$output" == *"available events for CPU type"* ]]
 }
+
+has_turned_over() {
+	[ -e session/samples/earlier/assay.json ]
+}
+
+@test "sample files that grow large become session earlier, and the one before goes" {
+	need_daemon
+	# one folder of a program is larger than two fifths of this
+	ASSAY_DAEMON_PACE=upkeep=1,settle=1 assay daemon --session-dir session --store=oprofile --config=/dev/null -e cpu-clock:1000000 --keep-size=64K >daemon.log 2>&1 3>&- &
+	wait_for has_turned_over
+	first=$(stat -c %i session/samples/earlier)
+	is_another() { [ "$(stat -c %i session/samples/earlier 2>/dev/null || echo "$first")" != "$first" ]; }
+	wait_for is_another
+	[ "$(find session/samples -mindepth 1 -maxdepth 1 -not -name '.*' | wc -l)" -le 2 ]
+	grep -q "the samples have reached their size, and are in .*samples/earlier now" daemon.log
+	assay ctl --session-dir session list | grep -Eq 'B sample files  earlier$'
+	assay report -i session/samples/earlier | grep -q "^event .*cpu-clock"
+	run assay ctl --session-dir session save earlier
+	refused 1 "is where the daemon moves large samples"
+	assay ctl --session-dir session shutdown
+	wait
+	run assay retain session
+	refused 1 "session has sample files, which have no times"
+	run assay retain session/samples/earlier
+	refused 1 "sample files, which have no times"
+}
+
+@test "without a limit, sample files stay one session" {
+	need_daemon
+	ASSAY_DAEMON_PACE=upkeep=1,settle=1 assay daemon --session-dir session --store=oprofile --config=/dev/null -e cpu-clock:1000000 --keep-size=0 >daemon.log 2>&1 3>&- &
+	has_files() { [ -n "$(find session/samples/current -name "cpu-clock*" | head -1)" ]; }
+	wait_for has_files
+	has_grown() { [ "$(status_of session .samples)" -gt 500 ]; }
+	wait_for has_grown
+	assay ctl --session-dir session list | grep -Eq 'B sample files  current$'
+	[ "$(ls session/samples)" = current ]
+	assay ctl --session-dir session shutdown
+	wait
+}

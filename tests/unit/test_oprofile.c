@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
+#include "oprofile/oprofile.h"
 #include "oprofile/store/facts.h"
 #include "oprofile/store/jit_file.h"
 #include "oprofile/store/sample_file.h"
@@ -579,6 +580,58 @@ static void a_bad_name_says_which_part_is_wrong(void **state)
 	}
 }
 
+/* One recording into the session: a sample of JIT code at 0x1000, and its name. */
+static void record_jit(struct world *w, uint64_t offset, const char *name)
+{
+	struct store *store;
+	image_id jit = image_intern(w->images,
+				    &(struct image){ .kind = IMAGE_JIT, .pid = 7, .path = "anon" });
+	struct code_addr frame = { jit, offset };
+	const struct sample sample = {
+		.class = { .app = w->bin, .pid = 7, .tid = 7, .comm = w->comm },
+		.frames = &frame,
+		.n_frames = 1,
+		.samples = 1,
+		.period = 1,
+	};
+
+	assert_int_equal(oprofile_store.open("session", &test_info, w->images, &w->strings, &store,
+					     &w->err),
+			 0);
+	oprofile_store.name_code(store, &(struct code_symbol){ jit, offset, 16, name, 0 });
+	assert_int_equal(oprofile_store.add(store, &sample, &w->err), 0);
+	assert_int_equal(oprofile_store.close(store, NULL, &(uint64_t){ 0 }, &w->err), 0);
+}
+
+static void names_of_jit_code_are_in_its_file_alone_and_add_up(void **state)
+{
+	static const char jo[] = "session/samples/current/{root}/usr/bin/cc/{dep}/{anon:anon}/7.jo";
+	cleanup(free_at_exit) char *facts = NULL, *bytes = NULL;
+	struct elf_symbols it;
+	struct elf_symbol found;
+	struct elf_file elf;
+	struct world w;
+	uint32_t n = 0;
+	size_t size;
+
+	(void)state;
+	world_init(&w);
+	close_world(&w);
+	record_jit(&w, 0x1000, "of_the_first_run");
+	record_jit(&w, 0x2000, "of_the_second_run");
+	assert_int_equal(file_read_all("session/samples/current/" FACTS_FILE, 1 << 20, &facts,
+				       &size),
+			 0);
+	assert_null(strstr(facts, "_run"));
+	assert_int_equal(file_read_all(jo, 1 << 20, &bytes, &size), 0);
+	assert_int_equal(elf_file_open(&elf, (uint8_t *)bytes, size, NULL), 0);
+	assert_true(elf_symbols_begin(&it, &elf, SHT_SYMTAB));
+	while (elf_symbols_next(&it, &found))
+		n += strstr(found.name, "_run") != NULL;
+	assert_int_equal(n, 2);
+	world_fini(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -586,6 +639,7 @@ int main(void)
 		cmocka_unit_test(a_file_grows_and_keeps_every_count),
 		cmocka_unit_test(a_file_that_is_added_to_very_often_keeps_every_count),
 		cmocka_unit_test(names_of_jit_code_are_an_elf_file),
+		cmocka_unit_test(names_of_jit_code_are_in_its_file_alone_and_add_up),
 		cmocka_unit_test(a_count_beyond_32_bits_goes_on_in_a_second_node),
 		cmocka_unit_test(a_file_is_added_to_even_if_its_hash_loops),
 		cmocka_unit_test(what_a_full_disk_does_not_take_is_counted),

@@ -370,18 +370,32 @@ int file_check_parent(const char *path, struct error *err)
 	return error_errno(err, -errno, "%s", parent);
 }
 
-uint64_t file_tree_bytes(const char *path)
+/* FTS_D: each folder, once. */
+static uint64_t tree_sum(const char *path, bool is_disk)
 {
 	char *const roots[] = { (char *)path, NULL };
 	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
 	uint64_t bytes = 0;
 
-	for (FTSENT *e; tree && (e = fts_read(tree));)
-		if (e->fts_info == FTS_F)
+	for (FTSENT *e; tree && (e = fts_read(tree));) {
+		if (is_disk && (e->fts_info == FTS_F || e->fts_info == FTS_D))
+			bytes += (uint64_t)e->fts_statp->st_blocks * 512;
+		else if (e->fts_info == FTS_F)
 			bytes += (uint64_t)e->fts_statp->st_size;
+	}
 	if (tree)
 		fts_close(tree);
 	return bytes;
+}
+
+uint64_t file_tree_bytes(const char *path)
+{
+	return tree_sum(path, false);
+}
+
+uint64_t file_tree_disk_bytes(const char *path)
+{
+	return tree_sum(path, true);
 }
 
 /*

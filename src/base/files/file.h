@@ -88,5 +88,8 @@ int file_check_parent(const char *path, struct error *err);
 /* Bytes of all regular files below a directory; 0 for one that can't be read. */
 uint64_t file_tree_bytes(const char *path);
 
+/* Bytes that files and folders take on the disk, in whole blocks. */
+uint64_t file_tree_disk_bytes(const char *path);
+
 /* Removes a directory and all below it, staying on its file system, following no link. */
 int file_remove_tree(const char *path, struct error *err);

@@ -109,7 +109,8 @@ static json_t *facts_json(const struct session_facts *facts)
 		json_array_append_new(images, image_json(&facts->images[i]));
 	json_object_set_new(o, "images", images);
 	vec_foreach (&facts->symbols, symbol)
-		json_array_append_new(symbols, symbol_json(symbol));
+		if (symbol->kind != IMAGE_JIT)
+			json_array_append_new(symbols, symbol_json(symbol));
 	json_object_set_new(o, "symbols", symbols);
 	json_object_set_new(o, "lost_arcs", json_integer((json_int_t)facts->lost_arcs));
 	if (facts->has_end) {

@@ -12,7 +12,11 @@
 
 #define FACTS_FILE "assay.json"
 
-/* The name of code that has no file, which sample files have no place for. */
+/*
+ * The name of code that has no file. Sample files have no place for it, but .jo files have one for
+ * JIT code (oprofile/store/jit_file.h): such names are read here, in older sessions, but not
+ * written.
+ */
 struct facts_symbol {
 	enum image_kind kind;
 	int32_t pid;      /* JIT: the process */

@@ -8,18 +8,18 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/intmap.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "counter/catalog/event_files.h"
 #include "oprofile/store/facts.h"
 #include "oprofile/store/image_names.h"
-#include "oprofile/store/jit_file.h"
+#include "oprofile/store/jit_folders.h"
 #include "oprofile/store/open_files.h"
 #include "oprofile/store/sample_file.h"
 #include "oprofile/store/sample_name.h"
@@ -40,12 +40,6 @@
 
 #define FACTS_SHARE 100
 
-/* A folder of a process's anonymous memory in an application: names of its code go there. */
-struct jit_folder {
-	int32_t pid;
-	char *path;
-};
-
 struct store {
 	const struct image_table *images;
 	const struct strings *strings;
@@ -61,8 +55,7 @@ struct store {
 	uint64_t n_fresh;              /* samples since the last flush */
 	struct open_files *files;
 	uint64_t n_unwritten, n_left; /* samples that could not be written; before leave() */
-	VEC(struct jit_folder) jit_folders;
-	struct intmap jit_owners; /* (process, process of the names): the parent's after a fork */
+	struct jit_folders jit;
 	struct image_names names;
 	VEC(uint64_t) mtimes; /* by image, or NOT_LOOKED_AT */
 	uint32_t cpu_type;    /* OProfile's number */
@@ -112,22 +105,6 @@ static uint64_t mtime_of(struct store *s, image_id id)
 		path = image_files_find(NULL, 0, image, NULL);
 	s->mtimes.data[id.n] = path && stat(path, &st) == 0 ? (uint64_t)st.st_mtime : 0;
 	return s->mtimes.data[id.n];
-}
-
-/* `folder` is the folder of one region; its parent is the folder of the process. */
-static void note_jit_folder(struct store *s, int32_t pid, const char *folder)
-{
-	size_t len = path_folder_len(folder);
-
-	vec_foreach (&s->jit_folders, f)
-		if (f->pid == pid && strlen(f->path) == len && !strncmp(f->path, folder, len))
-			return;
-	vec_push(&s->jit_folders, (struct jit_folder){ pid, xstrndup(folder, len) });
-}
-
-static uint64_t jit_owner(int32_t pid, int32_t image_pid)
-{
-	return (uint64_t)(uint32_t)pid << 32 | (uint32_t)image_pid;
 }
 
 /* The group may read what a daemon keeps. `path` is a folder or a file of the session. */
@@ -201,7 +178,7 @@ static int oprofile_open_file(struct store *s, const struct file_key *key, struc
 	r = r < 0 ? r : file_mkdirs(folder, 0700, err);
 	if (r >= 0 && image_is_anonymous(dep) && dep->kind != IMAGE_VDSO &&
 	    dep->kind != IMAGE_UNKNOWN && !key->is_arc)
-		note_jit_folder(s, key->dep.pid, folder);
+		jit_folders_note(&s->jit, key->dep.pid, folder);
 	r = r < 0 ? r : sample_file_open(path, &header, out, err);
 	if (r >= 0)
 		share(s, path, true);
@@ -340,10 +317,7 @@ static void let_go(struct store *s)
 	vec_foreach (&s->facts.symbols, symbol)
 		free((char *)symbol->name);
 	vec_fini(&s->facts.symbols);
-	vec_foreach (&s->jit_folders, folder)
-		free(folder->path);
-	vec_fini(&s->jit_folders);
-	intmap_fini(&s->jit_owners);
+	jit_folders_fini(&s->jit);
 	session_facts_fini(&s->earlier);
 	s->facts.samples = s->facts.lost_arcs = 0;
 	memset(s->facts.lost, 0, sizeof(s->facts.lost));
@@ -485,7 +459,7 @@ static int oprofile_add(struct store *s, const struct sample *sample, struct err
 	leaf = image_get(s->images, sample->frames[0].image);
 	key.dep = image_names_part(&s->names, &sample->frames[0], sample->class.pid, &address);
 	if (leaf->kind == IMAGE_JIT)
-		intmap_put(&s->jit_owners, jit_owner(key.dep.pid, leaf->pid), NULL);
+		jit_folders_own(&s->jit, key.dep.pid, leaf->pid);
 	oprofile_set_class(s, &sample->class, &key.dep, &key);
 	r = add_to_file(s, &key, address, sample->samples, &n_unwritten, err);
 	s->facts.samples += sample->samples;
@@ -503,7 +477,7 @@ static void oprofile_lose(struct store *s, enum loss_reason reason, uint32_t cou
 	s->facts_changed = true;
 }
 
-/* Into assay.json, for all code that has no file; of processes also into .jo files at the end. */
+/* Into assay.json; of processes into .jo files, at the end. */
 static void oprofile_name_code(struct store *s, const struct code_symbol *symbol)
 {
 	const struct image *image = image_get(s->images, symbol->image);
@@ -518,40 +492,14 @@ static void oprofile_name_code(struct store *s, const struct code_symbol *symbol
 	s->facts_changed = true;
 }
 
-/* TGID.jo, which OProfile's tools look for. */
-static int write_jit_names(const struct store *s, const struct jit_folder *folder,
-			   struct error *err)
+static void share_names(void *context, const char *path)
 {
-	cleanup(free_at_exit) char *path =
-		xasprintf("%s/%" PRId32 ".jo", folder->path, folder->pid);
-	VEC(struct jit_symbol) symbols = { 0 };
-	struct buf bytes = { 0 };
-	int r = 0;
-
-	vec_foreach (&s->facts.symbols, known)
-		if (known->kind == IMAGE_JIT &&
-		    intmap_find(&s->jit_owners, jit_owner(folder->pid, known->pid)))
-			vec_push(&symbols, (struct jit_symbol){ known->offset, known->size,
-								known->name, (uint32_t)symbols.n });
-	if (symbols.n) {
-		jit_file_write(&bytes, symbols.data, symbols.n);
-		r = file_replace(path, bytes.data, bytes.len, err);
-	}
-	vec_fini(&symbols);
-	buf_fini(&bytes);
-	return r;
+	share(context, path, true);
 }
 
-static int write_all_jit_names(const struct store *s, struct error *err)
+static int write_jit_names(struct store *s, struct error *err)
 {
-	int r = 0;
-
-	vec_foreach (&s->jit_folders, folder) {
-		int now = write_jit_names(s, folder, r ? NULL : err);
-
-		r = r ? r : now;
-	}
-	return r;
+	return jit_folders_write(&s->jit, &s->facts, share_names, s, err);
 }
 
 /* Somebody removed or moved the samples: what was added since the last flush went with them. */
@@ -586,7 +534,7 @@ static int oprofile_flush(struct store *s, uint64_t until_ns, struct error *err)
 	r = r ? r : now;
 	/* readers that are asked to look find names, too */
 	if (until_ns == UINT64_MAX)
-		now = write_all_jit_names(s, r ? NULL : err);
+		now = write_jit_names(s, r ? NULL : err);
 	return r ? r : now;
 }
 
@@ -599,6 +547,19 @@ static int oprofile_leave(struct store *s, struct error *err)
 	s->facts.info.start_wall_ns += clock_monotonic_ns() - s->facts.info.start_ns;
 	s->facts.info.start_ns = clock_monotonic_ns();
 	return r;
+}
+
+static bool oprofile_is_at(const char *path)
+{
+	static const char *const entries[] = { FACTS_FILE, "{root}", "{kern}" };
+	bool has_one = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(entries) && !has_one; i++) {
+		cleanup(free_at_exit) char *entry = xasprintf("%s/%s", path, entries[i]);
+
+		has_one = access(entry, F_OK) == 0;
+	}
+	return has_one;
 }
 
 static uint64_t oprofile_unwritten(const struct store *s)
@@ -617,7 +578,7 @@ static int oprofile_close(struct store *s, const struct session_end *end, uint64
 	}
 	r_facts = write_facts(s, r ? NULL : err);
 	r = r ? r : r_facts;
-	r_names = write_all_jit_names(s, r ? NULL : err);
+	r_names = write_jit_names(s, r ? NULL : err);
 	*n_unwritten = s->n_unwritten;
 	oprofile_store_free(s);
 	return r ? r : r_names;
@@ -633,5 +594,6 @@ const struct store_ops oprofile_store = {
 	.flush = oprofile_flush,
 	.close = oprofile_close,
 	.leave = oprofile_leave,
+	.is_at = oprofile_is_at,
 	.unwritten = oprofile_unwritten,
 };
