@@ -165,7 +165,13 @@ static void end_job(struct file_jobs *j, struct file_job *job, uint64_t cpu_ns)
 {
 	add_time(j, job->user, cpu_ns);
 	job_list_push(&j->ended, job);
-	pthread_cond_broadcast(&j->change);
+}
+
+/* With the lock held, a woken thread would only wait for the lock. */
+static void unlock_and_wake(struct file_jobs *j, pthread_cond_t *condition)
+{
+	pthread_mutex_unlock(&j->lock);
+	pthread_cond_broadcast(condition);
 }
 
 /* Called with the lock held, which it gives back meanwhile. */
@@ -189,6 +195,8 @@ static void do_job(struct job_thread *t, struct file_job *job)
 	end_job(j, job, clock_thread_cpu_ns() - cpu_ns);
 	if (j->waiting.n)
 		pthread_cond_broadcast(&j->wake); /* others waited for this user */
+	unlock_and_wake(j, &j->change);
+	pthread_mutex_lock(&j->lock);
 }
 
 static void *job_thread_run(void *arg)
@@ -263,12 +271,11 @@ void file_jobs_add(struct file_jobs *j, struct file_job *job)
 		end_job(j, job, 0);
 	} else if (threads_prepare(j)) {
 		job_list_push(&j->waiting, job);
-		pthread_cond_broadcast(&j->wake);
 	} else { /* the system has no thread left */
 		job->run(job);
 		end_job(j, job, 0);
 	}
-	pthread_mutex_unlock(&j->lock);
+	unlock_and_wake(j, &j->wake);
 }
 
 void file_jobs_charge(struct file_jobs *j, uint32_t user, uint64_t cpu_ns)

@@ -118,6 +118,12 @@ static void begin_look(struct pipeline *p, int32_t pid, image_id id)
 	file_look_begin(p->jobs, &finder, pid, id, image, end_look, p);
 }
 
+/* Most images were seen before: this is for each frame. */
+static bool is_image_known(const struct pipeline *p, image_id id)
+{
+	return id.n < p->canonical.n && p->canonical.data[id.n] < IMAGE_UNREAD;
+}
+
 bool pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id *id)
 {
 	if (*pipeline_canonical(p, *id) == IMAGE_NOT_LOOKED_AT)
@@ -172,6 +178,8 @@ static bool look_at_images(struct pipeline *p, const struct sample *sample,
 	bool are_known = pipeline_look_at_image(p, sample->class.pid, &id);
 
 	for (uint32_t i = 0; i < sample->n_frames; i++) {
+		if (is_image_known(p, frames[i].image))
+			continue;
 		are_known &= settle_frame(p, sample, false, &frames[i]);
 		id = frames[i].image;
 		are_known &= pipeline_look_at_image(p, sample->class.pid, &id);
@@ -183,6 +191,10 @@ static bool look_at_images(struct pipeline *p, const struct sample *sample,
 static void keep_as_known(struct pipeline *p, struct sample *sample, struct code_addr *frames)
 {
 	for (uint32_t i = 0; !p->is_offline && i < sample->n_frames; i++) {
+		if (is_image_known(p, frames[i].image)) {
+			frames[i].image.n = p->canonical.data[frames[i].image.n];
+			continue;
+		}
 		settle_frame(p, sample, true, &frames[i]);
 		pipeline_look_at_image(p, sample->class.pid, &frames[i].image);
 	}

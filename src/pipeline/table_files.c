@@ -54,8 +54,8 @@ static void table_file_set(struct table_file *f, const struct table_file_parts *
 	pthread_mutex_lock(&f->lock);
 	f->parts = *parts;
 	f->is_ready = true;
-	pthread_cond_broadcast(&f->change);
 	pthread_mutex_unlock(&f->lock);
+	pthread_cond_broadcast(&f->change); /* the job's reference keeps it */
 }
 
 static void find_table_file(const struct table_file *f, struct table_file_parts *parts)

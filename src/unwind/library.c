@@ -87,14 +87,22 @@ static char *root_of(const struct entry *e)
 	return e->root_fd < 0 ? xstrdup("") : xasprintf("/proc/self/fd/%d", e->root_fd);
 }
 
+static bool is_own_root(const struct entry *e)
+{
+	struct stat root, own;
+
+	return e->root_fd < 0 || (fstat(e->root_fd, &root) == 0 && stat("/", &own) == 0 &&
+				  root.st_dev == own.st_dev && root.st_ino == own.st_ino);
+}
+
+/* The same for a process of our root, whether it lives or has ended, when its root is not known. */
 static uint64_t evidence_of(const struct entry *e)
 {
 	cleanup(free_at_exit) char *root = root_of(e);
 	struct debug_search here = search_of(e, ""), there = search_of(e, root);
-	uint64_t sum = debug_file_evidence(&there);
+	uint64_t sum = debug_file_evidence(&here);
 
-	/* If the process's root is our root, both terms are equal and would cancel out. */
-	return *root ? hash_u64(hash_u64(sum) ^ debug_file_evidence(&here)) : sum;
+	return is_own_root(e) ? sum : hash_u64(hash_u64(debug_file_evidence(&there)) ^ sum);
 }
 
 /* The build id and the debug link of the file. */
@@ -116,14 +124,6 @@ static bool check_cached(const struct unwind_library *lib, struct entry *e)
 {
 	return !unwind_is_bare(e->table.header) || !lib->has_debug_files || !e->name ||
 	       !e->file.base || !look_at_file(e) || e->table.header->evidence == evidence_of(e);
-}
-
-static bool is_own_root(const struct entry *e)
-{
-	struct stat root, own;
-
-	return e->root_fd < 0 || (fstat(e->root_fd, &root) == 0 && stat("/", &own) == 0 &&
-				  root.st_dev == own.st_dev && root.st_ino == own.st_ino);
 }
 
 /* A debug file for the parser. The table is kept under the image's key only if it may be. */
@@ -367,8 +367,8 @@ static void library_enqueue(struct unwind_library *lib, struct entry *e)
 		at = &(*at)->next;
 	e->next = *at;
 	*at = e;
-	pthread_cond_signal(&lib->wake);
 	pthread_mutex_unlock(&lib->lock);
+	pthread_cond_signal(&lib->wake);
 }
 
 /* ---- the caller's side ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tables from images and from the cache, and damaged images and caches. */
 #include <errno.h>
+#include <glob.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -220,11 +221,12 @@ static void a_file_without_a_build_id_is_cached_by_its_content(void **state)
 	unwind_library_free(lib);
 }
 
-static uint32_t functions_of_bare(void)
+/* `root`: as in struct unwind_image. */
+static uint32_t functions_of_bare(const char *root)
 {
 	cleanup(free_at_exit) char *name = xasprintf("%s/bare.so", scratch_dir);
 	struct unwind_library_config config = { .cache_dir = "later", .has_debug_files = true };
-	struct unwind_image image = { .path = "bare.so", .name = name };
+	struct unwind_image image = { .path = "bare.so", .name = name, .root = root };
 	struct unwind_library *lib = unwind_library_new(&config);
 	const struct unwind_table *table;
 	uint32_t n;
@@ -235,9 +237,8 @@ static uint32_t functions_of_bare(void)
 	return n;
 }
 
-static void a_debug_file_that_comes_later_is_found_though_a_table_is_cached(void **state)
+static void build_bare(void)
 {
-	(void)state;
 	write_file("bare.c",
 		   "int g(char *); int f(int x) { char b[96]; b[x] = 1; return g(b); }\n");
 	need_command("cc -dumpmachine | grep x86_64 && cc -O1 -g -shared -fPIC -nostdlib "
@@ -245,12 +246,40 @@ static void a_debug_file_that_comes_later_is_found_though_a_table_is_cached(void
 		     "-fno-asynchronous-unwind-tables -fno-exceptions -o bare.so bare.c && "
 		     "objcopy --only-keep-debug bare.so whole.debug && strip bare.so && "
 		     "objcopy --add-gnu-debuglink=whole.debug bare.so && mv whole.debug away");
-	assert_int_equal(functions_of_bare(), 0);
-	assert_int_equal(functions_of_bare(), 0);
+}
+
+static void a_debug_file_that_comes_later_is_found_though_a_table_is_cached(void **state)
+{
+	(void)state;
+	build_bare();
+	assert_int_equal(functions_of_bare(NULL), 0);
+	assert_int_equal(functions_of_bare(NULL), 0);
 	run_command("mv away whole.debug");
-	assert_int_equal(functions_of_bare(), 1);
+	assert_int_equal(functions_of_bare(NULL), 1);
 	run_command("rm whole.debug"); /* what is not bare is not looked at again */
-	assert_int_equal(functions_of_bare(), 1);
+	assert_int_equal(functions_of_bare(NULL), 1);
+}
+
+/* Each table that is built replaces the file of the cache. */
+static void a_bare_table_is_not_built_again_when_its_process_has_ended(void **state)
+{
+	struct stat before, after;
+	glob_t found;
+
+	(void)state;
+	run_command("rm -rf later");
+	build_bare();
+	assert_int_equal(functions_of_bare("/"), 0);
+	assert_int_equal(glob("later/*.unw", 0, NULL, &found), 0);
+	assert_int_equal(found.gl_pathc, 1);
+	assert_int_equal(stat(found.gl_pathv[0], &before), 0);
+	assert_int_equal(functions_of_bare(NULL),
+			 0); /* the root of an ended process is not known */
+	assert_int_equal(functions_of_bare("/"), 0);
+	assert_int_equal(stat(found.gl_pathv[0], &after), 0);
+	assert_int_equal(before.st_ino, after.st_ino);
+	assert_int_equal(before.st_ctim.tv_nsec, after.st_ctim.tv_nsec);
+	globfree(&found);
 }
 
 static void ending_does_not_wait_for_queued_images(void **state)
@@ -407,6 +436,7 @@ int main(void)
 		cmocka_unit_test(what_is_in_the_cache_is_found_without_its_file),
 		cmocka_unit_test(a_file_without_a_build_id_is_cached_by_its_content),
 		cmocka_unit_test(a_debug_file_that_comes_later_is_found_though_a_table_is_cached),
+		cmocka_unit_test(a_bare_table_is_not_built_again_when_its_process_has_ended),
 		cmocka_unit_test(ending_does_not_wait_for_queued_images),
 		cmocka_unit_test(a_replaced_binary_is_distinguished_from_the_one_that_ran),
 		cmocka_unit_test(what_is_no_image_has_no_table),
