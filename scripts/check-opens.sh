@@ -9,6 +9,7 @@ src/collect/cpu_list.c|1|lists of CPUs in sysfs
 src/collect/kernel_btf.c|1|/sys/kernel/btf
 src/collect/process_clock.c|1|/proc/stat
 src/collect/rings_open.c|1|a limit in /proc/sys
+src/collect/sampler.c|1|/proc/self/maps
 src/collect/sampler_support.c|1|limits in /proc/sys
 src/daemon/actions.c|1|the folder of the daemon
 src/daemon/daemon.c|1|/dev/null

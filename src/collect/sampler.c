@@ -5,8 +5,11 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -277,6 +280,27 @@ static int attach_waits(struct sampler *s, const struct sampler_config *c, struc
 	return e;
 }
 
+/*
+ * The rings have copies of all programs' stacks. Children of this process, as those that parse
+ * files of strangers, must not have them. libbpf does not tell where it has mapped a ring.
+ */
+static void hide_from_children(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	cleanup(free_at_exit) char *line = NULL;
+	uintptr_t from, to;
+	size_t size = 0;
+	int path = 0;
+
+	while (maps && getline(&line, &size, maps) > 0)
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %*s %n", &from, &to,
+			   &path) == 2 &&
+		    !strcmp(line + path, "anon_inode:bpf-map\n"))
+			madvise((void *)from, to - from, MADV_DONTFORK);
+	if (maps)
+		fclose(maps);
+}
+
 int sampler_open(const struct sampler_config *c, struct sampler **out, struct error *err)
 {
 	cleanup(sampler_close_at_exit) struct sampler *s = xcalloc(1, sizeof(*s));
@@ -297,6 +321,7 @@ int sampler_open(const struct sampler_config *c, struct sampler **out, struct er
 		s->times = ring_buffer__new(bpf_map__fd(s->bpf->maps.times), read_time, s, NULL);
 	if (c->with_times && !s->times)
 		return error_errno(err, -errno, "cannot map the sampler's times");
+	hide_from_children();
 	s->keys = xcalloc(BATCH, sizeof(*s->keys));
 	s->values = xcalloc(BATCH, sizeof(*s->values));
 	*out = take_ptr(s);

@@ -39,7 +39,10 @@ static void *map_shared(int fd, size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	return p == MAP_FAILED ? NULL : p;
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, size, MADV_DONTFORK); /* children write no tables */
+	return p;
 }
 
 /* A new map in the array of maps, which keeps it. A former map goes when no program uses it. */

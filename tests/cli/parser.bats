@@ -95,6 +95,21 @@ starts() {
 	[ "$(assay report -i s --format json | jq '[.rows[].samples] | add')" -gt 0 ]
 }
 
+# The parser of a recording, which stays for further files.
+parser_of() { # PID
+	parser=$(pgrep -P "$1" -x assay-parser | head -n 1)
+	[ -n "$parser" ]
+}
+
+@test "the parser has none of the sampler's rings, which hold stacks of all programs" {
+	need_sampler
+	background "$PWD/quarters" 60s
+	background assay record -q -a -o s
+	wait_for parser_of "$pid"
+	grep -q bpf-map "/proc/$pid/maps"
+	[ "$(grep -c bpf-map "/proc/$parser/maps")" = 0 ]
+}
+
 @test "a command that needs no names starts no parser" {
 	record_quarters
 	troubled none within assay record -q -o t --call-graph fp -- true
