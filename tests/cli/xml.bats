@@ -105,3 +105,14 @@ add() { # TGID TID CPU EVENT MASK N
 	strict -c
 	[ "$(number "//symbol[@idref=$id]/callees/symbol[@self='true']/count")" = 800 ]
 }
+
+@test "samples of processor 0 and of no processor are one class, as processors are not named" {
+	python3 "$MKOPFILE" --event INST --tgid 7 --tid 8 --cpu 0 flat s "$(realpath bin/app)" leaf=5 >/dev/null
+	python3 "$MKOPFILE" --event INST --tgid 7 --tid 8 flat s "$(realpath bin/app)" leaf=6 >/dev/null
+	python3 "$MKOPFILE" --event OTHER --tgid 7 --tid 8 flat s "$(realpath bin/app)" leaf=3 >/dev/null
+	opreport --session-dir=s -X -l >x.xml 2>/dev/null
+	[ "$(number 'count(/profile/classes/class)')" = 2 ]
+	[ "$(number 'count(/profile/process/count)')" = 2 ]
+	[ "$(number 'sum(/profile/process/thread/count[1])')" = 11 ]
+	[ "$(number 'sum(/profile/process/count)')" = 14 ]
+}

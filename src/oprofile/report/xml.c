@@ -47,9 +47,22 @@ struct places {
 
 /* ---- counts ---- */
 
+/* Whether a place has the thread and the class of the one before it, and so its element. */
+static bool is_more(const struct xml_classes *c, uint32_t place)
+{
+	return place && c->class_of[place] == c->class_of[place - 1] &&
+	       c->tgids[place] == c->tgids[place - 1] && c->tids[place] == c->tids[place - 1];
+}
+
 static uint64_t count_at(const struct printer *x, const uint64_t *counts, uint32_t place)
 {
-	return counts[x->c.lanes[place]];
+	uint64_t sum = counts[x->c.lanes[place]];
+
+	if (is_more(&x->c, place))
+		return 0;
+	while (++place < x->p->n_lanes && is_more(&x->c, place))
+		sum += counts[x->c.lanes[place]];
+	return sum;
 }
 
 static bool has_counts(const struct printer *x, const uint64_t *counts, struct places in)

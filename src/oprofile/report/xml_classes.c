@@ -62,14 +62,19 @@ static int xml_by_place(const void *a, const void *b, void *context)
 	return order ? order : order_ids(cpu_of(x), cpu_of(y));
 }
 
-static bool is_same_class(const struct profile_lane *a, const struct profile_lane *b)
+/* Without processors in the document, samples of processor 0 and of no processor are one class. */
+static bool is_same_class(const struct xml_classes *c, const struct profile_lane *a,
+			  const struct profile_lane *b)
 {
-	return a->counter == b->counter && a->masks == b->masks && cpu_of(a) == cpu_of(b);
+	return a->counter == b->counter && a->masks == b->masks &&
+	       (c->n_cpus <= 1 || cpu_of(a) == cpu_of(b));
 }
 
 /* Numbers events and classes in the order of places. */
 static void number_classes(struct xml_classes *c)
 {
+	for (uint32_t i = 0; i < c->p->n_lanes; i++)
+		c->n_cpus = MAX(c->n_cpus, (uint32_t)(cpu_of(&c->p->lanes[i]) + 1));
 	for (uint32_t i = 0; i < c->p->n_lanes; i++) {
 		const struct profile_lane *lane = &c->p->lanes[c->lanes[i]];
 		uint32_t k = 0;
@@ -77,9 +82,7 @@ static void number_classes(struct xml_classes *c)
 		if (lane->counter != NO_INDEX && c->events[lane->counter] == NO_INDEX)
 			c->events[lane->counter] = c->n_events++;
 		c->has_masks |= lane->masks != 0 && !c->merges_masks;
-		if (cpu_of(lane) >= c->n_cpus)
-			c->n_cpus = (uint32_t)cpu_of(lane) + 1;
-		while (k < i && !is_same_class(&c->p->lanes[c->lanes[k]], lane))
+		while (k < i && !is_same_class(c, &c->p->lanes[c->lanes[k]], lane))
 			k++;
 		c->class_of[i] = k < i ? c->class_of[k] : c->n_classes++;
 	}
