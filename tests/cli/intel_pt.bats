@@ -46,7 +46,7 @@ load pt
 	for what in recursion indirect threads; do
 		trace_of --kernel --tsc --mtc --interrupt 700 -- "$PROGRAMS/flow" $what
 		assay script -i trace.data --itrace=be -F tid,ip,addr 2>decoder | by_thread >ours
-		cmp want ours
+		equal_files want ours
 		# perf has threads of the same time in another order.
 		[ $what = threads ] || as_perf --itrace=be -F tid,event,ip,addr,flags
 		assay script -i trace.data --itrace=b -F ip,sym >names
@@ -235,7 +235,7 @@ as_perf_of() {
 @test "code that a jitdump tells of is followed" {
 	trace_of -- "$PROGRAMS/jitdump-static" 2 100
 	within assay script -i trace.data --itrace=be -F tid,ip,addr 2>decoder | by_thread >ours
-	cmp want ours
+	equal_files want ours
 	assay report -i trace.data --itrace=i1i -l >listed
 	grep -q dump_again listed
 	grep -q dump_cold listed

@@ -26,7 +26,7 @@ load pt
 		# shellcheck disable=SC2086
 		trace_of --kernel --tsc --cpus 1 --turn 300 $how -- "$PROGRAMS/flow" switches
 		assay script -i trace.data --itrace=be -F tid,ip,addr 2>decoder | decoded | by_thread >ours
-		cmp want ours
+		equal_files want ours
 		# Calls alone are of the same threads, though the way there is none.
 		assay script -i trace.data --itrace=cre -F tid,ip,addr | decoded >calls
 		assay script -i trace.data --itrace=be -F tid,flags,ip,addr |
@@ -44,5 +44,5 @@ load pt
 	mkdir -p "$HOME/.debug/.build-id/${id:0:2}/${id:2}"
 	cp vmlinux "$HOME/.debug/.build-id/${id:0:2}/${id:2}/elf"
 	assay script -i trace.data --itrace=be -F tid,ip,addr 2>decoder | by_thread >ours
-	cmp want ours
+	equal_files want ours
 }

@@ -9,7 +9,7 @@ is_whole() {
 	local file=$1
 	shift
 	assay script -i "$file" "$@" --itrace=be -F tid,ip,addr 2>said | decoded | by_thread >ours
-	cmp want ours
+	equal_files want ours
 }
 
 @test "a trace's archive has all code that it ran through: each command decodes it elsewhere" {
@@ -164,14 +164,14 @@ none_is_untrue() {
 	trace_of --tsc --mtc --pipe -- "$PROGRAMS/flow" longjmp
 	# shellcheck disable=SC2002
 	cat trace.data | within assay script -i - --itrace=be -F tid,ip,addr 2>said | decoded | by_thread >ours
-	cmp want ours
+	equal_files want ours
 	[ ! -s said ]
 	# shellcheck disable=SC2002
 	cat trace.data | assay report -i - --itrace=i1i -l | grep -q longjmp
 	command -v perf >/dev/null || return 0
 	# shellcheck disable=SC2002
 	cat trace.data | within perf script -i - --itrace=be -F tid,ip,addr 2>/dev/null | decoded | by_thread >theirs
-	cmp want theirs
+	equal_files want theirs
 }
 
 @test "time that goes back is ignored, and the branches stay the same" {

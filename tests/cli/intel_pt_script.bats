@@ -102,7 +102,7 @@ same_windows() {
 		awk -v from="${window%,*}" -v to="${window#*,}" '$2 + 0 >= from && $2 + 0 <= to' whole >want
 		assay script -i trace.data --itrace=be --ns -F tid,time,ip,addr --time "$window" 2>err >ours
 		[ -s ours ]
-		cmp want ours
+		equal_files want ours
 		ASSAY_PT_PARTS=1000 assay script -i trace.data --itrace=be --ns -F tid,time,ip,addr --time "$window" 2>err |
 			cmp want -
 	done
@@ -125,7 +125,7 @@ same_windows() {
 		assay script -i trace.data --itrace=be --time "60%-62%"
 	} >want 2>err
 	[ -s want ]
-	cmp want ours
+	equal_files want ours
 	# A PSB has its offset in the whole trace.
 	assay script -i trace.data --itrace=p -F time,event,synth --time "30%-50%,60%-90%" | grep psb >ours
 	[ "$(wc -l <ours)" -gt 3 ]

@@ -18,6 +18,11 @@ by_thread() {
 	awk '{ print $1, $2, $3, $4 }' | sort -s -n -k1,1
 }
 
+# Equal; if not, the first differences are shown.
+equal_files() { # WANTED GOT
+	cmp "$1" "$2" || { diff -u "$1" "$2" | head -20; return 1; }
+}
+
 # Not the samples of sched_switch.
 decoded() {
 	grep -e '=>' -e error
@@ -39,8 +44,7 @@ both_script() {
 
 as_perf() {
 	both_script "$@"
-	diff -u theirs ours | head -20
-	cmp theirs ours
+	equal_files theirs ours
 }
 
 # Perfs newer than 6.1 have cycles at fewer branches. If both have cycles at a branch, all cycles up to it are
@@ -161,10 +165,8 @@ same_branches() {
 	trace_of "$@"
 	[ "$(wc -l <want)" -gt 1000 ]
 	within assay script -i trace.data --itrace=be -F tid,ip,addr 2>decoder | decoded | by_thread >ours
-	diff -u want ours | head -20
-	cmp want ours
+	equal_files want ours
 	command -v perf >/dev/null || return 0
 	within perf script -i trace.data --itrace=be -F tid,ip,addr 2>perf.err | decoded | by_thread >theirs
-	diff -u want theirs | head -20
-	cmp want theirs
+	equal_files want theirs
 }

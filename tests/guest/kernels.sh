@@ -8,8 +8,7 @@ extent=${extent:-${1-all}}
 # ---- recording ----
 
 a_command() {
-	assay record -o s -- /programs/split 2cpu
-	split_is_right s
+	record_split
 	stacks_are_whole s
 	adds_up s
 }
@@ -27,14 +26,14 @@ calls_of_deep() { # SESSION [FIRST]: the outermost function
 }
 
 copied_stacks() {
-	assay record --call-graph dwarf -o s -- /programs/deep-nofp 2cpu
+	record_until "has_any_samples 200" --call-graph dwarf -- /programs/deep-nofp 100000s
 	calls_of_deep s
 	adds_up s
 }
 
 # The C library has no frame pointers where it starts a program.
 frame_pointers() {
-	assay record --call-graph fp -o s -- /programs/deep 2cpu
+	record_until "has_any_samples 200" --call-graph fp -- /programs/deep 100000s
 	calls_of_deep s main
 	adds_up s
 }
@@ -92,7 +91,7 @@ raw_records() {
 # ---- the kernel ----
 
 kernel_symbols() {
-	assay record -o s -- dd if=/dev/zero of=/dev/null bs=1M count=3000
+	record_until "has_any_samples 200" -- dd if=/dev/zero of=/dev/null bs=1M
 	adds_up s
 	assay report -i s --by image,symbol --format csv >report.csv
 	cat report.csv
@@ -306,20 +305,20 @@ doctor_and_bpf() {
 # ---- an ordinary user ----
 
 nobody_s_command() {
-	at_paranoid 2 as_nobody assay record -o s -- /programs/split 2cpu
-	split_is_right /tmp/nobody/s
+	at_paranoid 2 as_nobody ". /tests/checks.sh; record_split"
 	stacks_are_whole /tmp/nobody/s
 	adds_up /tmp/nobody/s
 }
 
 nobody_s_frame_pointers() {
-	at_paranoid 2 as_nobody assay record --call-graph fp -o s -- /programs/deep 2cpu
+	at_paranoid 2 as_nobody ". /tests/checks.sh; record_until 'has_any_samples 200' --call-graph fp -- /programs/deep 100000s"
 	calls_of_deep /tmp/nobody/s main
 	adds_up /tmp/nobody/s
 }
 
 nobody_s_copied_stacks() {
-	at_paranoid 2 as_nobody assay record --call-graph dwarf -o s -- /programs/deep-nofp 2cpu
+	at_paranoid 2 as_nobody ". /tests/checks.sh
+		record_until 'has_any_samples 200' --call-graph dwarf -- /programs/deep-nofp 100000s"
 	calls_of_deep /tmp/nobody/s
 }
 

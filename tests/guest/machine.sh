@@ -34,7 +34,7 @@ throttled() {
 }
 
 the_kernel_s_functions() {
-	assay record -e cycles -o s -- dd if=/dev/zero of=/dev/null bs=1M count=2000
+	record_until "has_any_samples 100" -e cycles -- dd if=/dev/zero of=/dev/null bs=1M
 	assay report -i s --by symbol >report.txt
 	cat report.txt
 	grep -q '\[kernel\] *[a-z_]' report.txt
@@ -44,7 +44,7 @@ the_kernel_s_functions() {
 }
 
 the_kernel_s_code_from_kcore() {
-	assay record -e cycles -o s -- dd if=/dev/zero of=/dev/null bs=1M count=2000
+	record_until "has_any_samples 100" -e cycles -- dd if=/dev/zero of=/dev/null bs=1M
 	symbol=$(assay report -i s --by symbol | sed -n 's/.*\[kernel\] *\([a-z0-9_]*\)$/\1/p' | head -n 1)
 	[ -n "$symbol" ]
 	assay annotate -i s -a "$symbol" >annotated
@@ -59,7 +59,7 @@ through_programs_without_frame_pointers() {
 }
 
 instructions_of_this_architecture() {
-	assay record -e cycles:u -o s -- /programs/quarters 1cpu
+	record_until "has_any_samples 20" -e cycles:u -- /programs/quarters 100000s
 	assay annotate -i s -a three_quarters >annotated
 	cat annotated
 	grep -q '│ .*madd' annotated

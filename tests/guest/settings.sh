@@ -4,31 +4,35 @@
 # Titles are rows of docs/kernels.md.
 extent=${extent-short}
 
+says_hidden() {
+	assay report -i s 2>/dev/null | grep -q "kernel addresses are hidden (kptr_restrict)"
+}
+
 hidden_addresses() {
 	before=$(cat /proc/sys/kernel/kptr_restrict)
 	echo 2 >/proc/sys/kernel/kptr_restrict
-	assay record -a -o s -- dd if=/dev/zero of=/dev/null bs=1M count=300 || true
-	assay report -i s >report.txt || true
+	(record_until says_hidden -a -- dd if=/dev/zero of=/dev/null bs=1M) || failed=1
 	assay doctor >doctor.txt || true
 	echo "$before" >/proc/sys/kernel/kptr_restrict
-	has "kernel addresses are hidden (kptr_restrict)" report.txt
+	[ -z "${failed-}" ]
 	has "/proc/kallsyms hides its addresses" doctor.txt
 }
 
 without_btf() {
 	mount -t tmpfs none /sys/kernel/btf
-	assay record -a -o s -- /programs/split 1cpu >log 2>&1 || true
-	assay doctor >doctor.txt || true
+	(record_split -a >log 2>&1) || failed=1
+	assay doctor >doctor.txt || failed=1
 	umount /sys/kernel/btf
+	cat log
+	[ -z "${failed-}" ]
 	has "the kernel has no BTF (/sys/kernel/btf/vmlinux): collecting through rings instead" log
 	has "the kernel has no BTF" doctor.txt
-	between 1 "$(of_symbol forty s)" 100000 "samples in forty()"
 }
 
 bpf_refused() {
-	/programs/refuse bpf assay record -a -o s -- /programs/split 1cpu >log 2>&1
+	under="/programs/refuse bpf"
+	(record_split -a >log 2>&1) || { cat log; fail "no right samples"; }
 	has "bpf(2) is refused: by a seccomp filter, or a policy: collecting through rings instead" log
-	between 1 "$(of_symbol forty s)" 100000 "samples in forty()"
 	/programs/refuse bpf assay doctor >doctor.txt || true
 	has "bpf(2) is refused" doctor.txt
 	refused 1 log /programs/refuse bpf assay record --off-cpu -o w -- true
@@ -84,27 +88,17 @@ a_daemon_and_such_a_cpu() {
 # The last one: nothing takes it back.
 locked_down() {
 	echo confidentiality >/sys/kernel/security/lockdown || skip "no lockdown in this kernel"
-	assay record -a -o s -- /programs/split 1cpu >log 2>&1
+	(record_split -a >log 2>&1) || { cat log; fail "no right samples"; }
 	has "kernel lockdown is at 'confidentiality': collecting through rings instead" log
-	between 1 "$(of_symbol forty s)" 100000 "samples in forty()"
 	assay doctor >doctor.txt
 	has "kernel lockdown is at 'confidentiality'" doctor.txt
 }
 
-# Records split while the command runs. All recorded samples are right.
-record_split() { # COLLECTOR
-	[ "$1" != bpf ] || need_bpf
-	record_until "has_samples forty s 500" -a --collector "$1" -- /programs/split 100000s || failed=1
-	killall split || true
-	[ -z "${failed-}" ]
-	split_is_right s
-	adds_up s 10
-}
-
 with_one_cpu() { # COLLECTOR
+	[ "$1" != bpf ] || need_bpf
 	[ -w /sys/devices/system/cpu/cpu1/online ] || skip "no CPU can go offline here"
 	echo 0 >/sys/devices/system/cpu/cpu1/online
-	(record_split "$1") || status=$?
+	(record_split -a --collector "$1") || status=$?
 	echo 1 >/sys/devices/system/cpu/cpu1/online
 	return "${status-0}"
 }
@@ -135,11 +129,12 @@ groups_of_cgroup_v1() { # COLLECTOR
 }
 
 without_tracefs() { # COLLECTOR
+	[ "$1" != bpf ] || need_bpf
 	umount /sys/kernel/tracing
 	(
 		refused 1 log assay record -e sched:sched_switch -o t -- true || exit
 		assay doctor >doctor.txt || true
-		record_split "$1"
+		record_split -a --collector "$1"
 	) || status=$?
 	mount -t tracefs tracefs /sys/kernel/tracing
 	[ "${status-0}" = 0 ] || return "$status"
@@ -148,10 +143,11 @@ without_tracefs() { # COLLECTOR
 }
 
 without_unprivileged_bpf() {
+	need_bpf
 	before=$(cat /proc/sys/kernel/unprivileged_bpf_disabled)
 	[ "$before" != 1 ] || skip "ordinary users have no BPF here, and nothing changes that"
 	echo 2 >/proc/sys/kernel/unprivileged_bpf_disabled
-	(record_split bpf) || status=$?
+	(record_split -a --collector bpf) || status=$?
 	echo "$before" >/proc/sys/kernel/unprivileged_bpf_disabled
 	return "${status-0}"
 }
