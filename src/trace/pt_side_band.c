@@ -32,6 +32,23 @@ static void enter_thread(struct queue *q, const struct pt_switch *s)
 	q->said = NULL;
 }
 
+static void announce_thread(struct queue *q, const struct pt_switch *s)
+{
+	q->said = s;
+	q->said_ip = pt_flow_address(q->flow);
+	q->stands_until = 0;
+}
+
+/* A CPU of a virtual machine may stand still between the record and the switch, however long. */
+static void see_whether_it_stands(struct queue *q, uint64_t now)
+{
+	uint64_t ip = q->said && q->flow ? pt_flow_address(q->flow) : 0;
+
+	if (ip && ip == q->said_ip)
+		q->stands_until = now;
+	q->said_ip = ip;
+}
+
 /* The trace passes the place where the kernel switches: then that is when. */
 static bool is_seen_to_switch(const struct queue *q)
 {
@@ -46,6 +63,7 @@ static void follow_switches(struct queue *q, uint64_t now, uint64_t *next)
 		return;
 	if (q->said && !is_seen_to_switch(q))
 		enter_thread(q, q->said);
+	see_whether_it_stands(q, now);
 	for (; q->n_switches < h->cpus.data[q->cpu].n; q->n_switches++) {
 		const struct pt_switch *s = &h->cpus.data[q->cpu].data[q->n_switches];
 
@@ -55,12 +73,12 @@ static void follow_switches(struct queue *q, uint64_t now, uint64_t *next)
 		}
 		/* It is there: direct branches up to the switch are still to be followed. */
 		if (q->said && !s->is_ahead && s->tid == q->said->tid &&
-		    now < s->time_ns + SWITCH_NS)
+		    now < MAX(s->time_ns, q->stands_until) + SWITCH_NS)
 			break;
 		if (q->said)
 			enter_thread(q, q->said);
 		if (s->is_ahead && is_seen_to_switch(q))
-			q->said = s;
+			announce_thread(q, s);
 		else
 			enter_thread(q, s);
 	}
@@ -81,7 +99,7 @@ static bool pass_switch(struct queue *q, uint64_t now)
 
 		if (!s->is_ahead || s->time_ns > now + SWITCH_NS)
 			return false;
-		q->said = s;
+		announce_thread(q, s);
 		q->n_switches++;
 	}
 	if (!q->said)

@@ -73,6 +73,8 @@ struct queue {
 	uint64_t given_back;
 	size_t n_switches;            /* of the CPU, that were followed */
 	const struct pt_switch *said; /* of these: who will be next, once the trace is there */
+	uint64_t said_ip;             /* meanwhile: where the trace was last, … */
+	uint64_t stands_until;        /* … and the last time in ns without a move; 0: none */
 	uint8_t tail[2 * JOIN];
 	size_t n_tail; /* of the piece before: a packet goes on in this one */
 	struct pt_flow *flow;

@@ -22,7 +22,7 @@ load pt
 
 @test "a thread of a traced kernel continues where the trace passes __switch_to" {
 	local how
-	for how in --mtc "--mtc --cyc" "--mtc --tracepoint" "--mtc --cpus 2"; do
+	for how in --mtc "--mtc --cyc" "--mtc --tracepoint" "--mtc --cpus 2" "--mtc --stall 50000" "--mtc --cpus 2 --stall 30000"; do
 		# shellcheck disable=SC2086
 		trace_of --kernel --tsc --cpus 1 --turn 300 $how -- "$PROGRAMS/flow" switches
 		assay script -i trace.data --itrace=be -F tid,ip,addr 2>decoder | decoded | by_thread >ours

@@ -19,6 +19,8 @@
  *   --module FUNCTION        with --kernel: a kernel module of 4 KB begins at FUNCTION
  *   --cpus N                 a buffer for each of N CPUs, on which threads take turns
  *   --turn N                 a turn ends after N steps if another thread waits (200)
+ *   --stall N                with --kernel: a CPU stands still for N ticks between the record of a
+ *                            switch and the switch
  *   --switch                 records of turns are PERF_RECORD_SWITCH, or
  *   --tracepoint             sched:sched_switch; else PERF_RECORD_SWITCH_CPU_WIDE
  *   --kernel                 the code of a static program counts as the kernel's. OUT is a
@@ -323,7 +325,7 @@ static struct task *switch_to(struct tracer *t, struct task *last)
 	/* The record about it was earlier. */
 	t->tsc -= 30;
 	give_cpu(t, cpu, next);
-	t->tsc += 30;
+	t->tsc += 30 + t->stall;
 	next->at = last->at;
 	return next;
 }
@@ -551,6 +553,7 @@ static int parse(int argc, char **argv, struct tracer *t)
 		{ "--events", NULL, &t->events_each, NULL },
 		{ "--cpus", NULL, &t->n_cpus, NULL },
 		{ "--turn", NULL, &t->turn, NULL },
+		{ "--stall", NULL, &t->stall, NULL },
 		{ "--vmlinux", NULL, NULL, &t->vmlinux },
 		{ "--module", NULL, NULL, &t->module },
 	};

@@ -50,7 +50,8 @@ struct tracer {
 	struct recording recording;
 	struct writer_options options;
 	FILE *truth;
-	uint64_t tsc, steps, interrupt_each, sample_each, pebs_each, events_each, n_cpus, turn;
+	uint64_t tsc, steps, interrupt_each, sample_each, pebs_each, events_each;
+	uint64_t n_cpus, turn, stall;
 	struct cpu *cpus;
 	VEC(struct task) tasks;
 	VEC(struct mapping) maps; /* the executable ones, of all processes */
