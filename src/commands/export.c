@@ -266,7 +266,7 @@ static int run_with(struct input *in, const struct export_args *args,
 			      "%s needs a whole recording: leave out --since, --until and --at",
 			      format->name);
 	if (r >= 0) {
-		query.whole_only = !format->ops->with_slices;
+		query.whole_only = !format->ops->with_samples;
 		signal(SIGPIPE, SIG_IGN);
 		r = format->ops->from_recording
 			    ? export_replay(in, args, format, &is_damaged, &err)

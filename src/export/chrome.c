@@ -4,25 +4,18 @@
  * samples with stack frames, and metadata events that name processes and threads. Source:
  * "Trace Event Format", sections "Metadata Events", "Stack Traces" and "Global Samples".
  */
-#include <stdlib.h>
-
 #include "base/json.h"
 #include "export/export.h"
 #include "export/names.h"
 #include "export/text.h"
-#include "export/tracks.h"
+#include "export/piles.h"
 #include "store/session.h"
 
 struct chrome {
 	const struct export *x;
 	struct sink *out;
-	struct tracks tracks;
+	struct piles threads;
 	const char *before; /* the next element */
-};
-
-struct chrome_sample {
-	const struct track *track;
-	const struct track_entry *entry;
 };
 
 /* Begins an element of the current list. */
@@ -79,14 +72,12 @@ static void chrome_put_frames(struct chrome *c)
 	}
 }
 
-static void chrome_put_sample(struct chrome *c, const struct chrome_sample *sample,
-			      const char *event)
+static void chrome_put_sample(struct chrome *c, const struct profile_process *thread,
+			      const struct profile_sample *sample)
 {
 	const struct profile *p = c->x->profile;
-	const struct track_entry *e = sample->entry;
-	const struct profile_entry *entry = &p->entries.data[e->entry];
-	const struct profile_process *thread = &p->threads.data[sample->track->thread];
-	uint64_t start = p->session->info.start_ns;
+	const struct session_info *info = &p->session->info;
+	uint32_t event = profile_class_value(p, PROFILE_EVENT, sample->group);
 	struct buf *out = chrome_element(c);
 
 	buf_str(out, "{\"pid\":");
@@ -94,53 +85,40 @@ static void chrome_put_sample(struct chrome *c, const struct chrome_sample *samp
 	buf_str(out, ",\"tid\":");
 	text_u64(out, (uint32_t)thread->tid);
 	buf_str(out, ",\"cpu\":");
-	buf_printf(out, "%d", profile_cpu(p, entry->group));
+	buf_printf(out, "%d", profile_cpu(p, sample->group));
 	buf_str(out, ",\"ts\":");
-	text_scaled(out, e->time_ns > start ? e->time_ns - start : 0, 1000);
+	text_scaled(out, sample->time_ns > info->start_ns ? sample->time_ns - info->start_ns : 0,
+		    1000);
 	buf_str(out, ",\"name\":");
-	json_put_string(out, event);
+	json_put_string(out, info->counters[event].name);
 	buf_str(out, ",\"sf\":");
-	text_u64(out, entry->node);
+	text_u64(out, sample->node);
 	buf_str(out, ",\"weight\":");
-	text_u64(out, weight_value(track_weight(p, e), c->x->options->by_period));
+	text_u64(out, weight_value(&sample->weight, c->x->options->by_period));
 	buf_u8(out, '}');
 }
 
-static int chrome_by_thread_and_time(const void *a, const void *b)
+/* Of one thread. Readers expect its samples in the order of time, whatever their events are. */
+static uint32_t choose_thread(void *context, const struct profile_sample *sample)
 {
-	const struct chrome_sample *x = a, *y = b;
-
-	if (x->track->thread != y->track->thread)
-		return x->track->thread < y->track->thread ? -1 : 1;
-	if (x->entry->time_ns != y->entry->time_ns)
-		return x->entry->time_ns < y->entry->time_ns ? -1 : 1;
-	return (x->entry > y->entry) - (x->entry < y->entry);
+	return profile_class_value(context, PROFILE_THREAD, sample->group);
 }
 
-/* A thread has a track for each event. Readers expect its samples in the order of time. */
-static struct chrome_sample *chrome_sorted_samples(const struct tracks *tracks, size_t n)
+static int chrome_put_samples(struct chrome *c, struct error *err)
 {
-	struct chrome_sample *samples = xcalloc(n + 1, sizeof(*samples));
-
-	n = 0;
-	vec_foreach (&tracks->list, track)
-		for (uint32_t i = 0; i < track->n; i++)
-			samples[n++] =
-				(struct chrome_sample){ track, &tracks->entries[track->first + i] };
-	qsort(samples, n, sizeof(*samples), chrome_by_thread_and_time);
-	return samples;
-}
-
-static void chrome_put_samples(struct chrome *c)
-{
-	const struct session_info *info = &c->x->profile->session->info;
-	size_t n = c->x->profile->entries.n;
-	struct chrome_sample *samples = chrome_sorted_samples(&c->tracks, n);
+	const struct profile *p = c->x->profile;
+	int r = 0;
 
 	c->before = "\n";
-	for (size_t i = 0; i < n; i++)
-		chrome_put_sample(c, &samples[i], info->counters[samples[i].track->counter].name);
-	free(samples);
+	for (uint32_t i = 0; i < p->threads.n && r >= 0; i++) {
+		struct pile_reader reader;
+
+		pile_open(&c->threads, i, &reader);
+		while (pile_next(&reader))
+			chrome_put_sample(c, &p->threads.data[i], &reader.sample);
+		r = pile_close(&reader, err);
+	}
+	return r;
 }
 
 static int write_chrome(const struct export *x, struct sink *out, struct error *err)
@@ -148,8 +126,9 @@ static int write_chrome(const struct export *x, struct sink *out, struct error *
 	struct chrome c = { .x = x, .out = out };
 	const struct session_info *info = &x->profile->session->info;
 
-	(void)err;
-	tracks_init(&c.tracks, x->profile);
+	int r = piles_init(&c.threads, (uint32_t)x->profile->threads.n, x->profile, choose_thread,
+			   x->profile, err);
+
 	buf_str(&out->buf, "{\"otherData\":{\"exporter\":\"assay\",\"command\":");
 	json_put_string(&out->buf, info->command);
 	buf_str(&out->buf, ",\"host\":");
@@ -159,16 +138,17 @@ static int write_chrome(const struct export *x, struct sink *out, struct error *
 	buf_str(&out->buf, "\n],\n\"stackFrames\":{");
 	chrome_put_frames(&c);
 	buf_str(&out->buf, "\n},\n\"samples\":[");
-	chrome_put_samples(&c);
+	if (r >= 0)
+		r = chrome_put_samples(&c, err);
 	buf_str(&out->buf, "\n]}\n");
-	tracks_fini(&c.tracks);
-	return 0;
+	piles_fini(&c.threads);
+	return r;
 }
 
 const struct export_ops export_chrome = {
 	.target = EXPORT_STREAM,
 	.keys = { .key = { PROFILE_PROCESS, PROFILE_THREAD, PROFILE_CPU, PROFILE_EVENT }, .n = 4 },
 	.with_chains = true,
-	.with_slices = true,
+	.with_samples = true,
 	.write = write_chrome,
 };

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/csv.h"
+#include "base/reserve.h"
 #include "export/export.h"
 #include "export/folded.h"
 #include "export/names.h"
@@ -54,42 +55,40 @@ static void csv_put_code(struct csv *w, uint32_t node)
 	put_cell(w, buf_cstr(&w->chain));
 }
 
-static void csv_put_line(struct csv *w, const struct profile_slice *slice, size_t i)
+static int csv_put_line(void *context, const struct profile_sample *sample)
 {
+	struct csv *w = context;
 	const struct profile *p = w->x->profile;
-	const struct profile_entry *entry = &p->entries.data[i];
-	const struct weight *weight = profile_weights(p, i);
 	uint64_t start = p->session->info.start_ns;
-	const string_id cgroup = { profile_class_value(p, PROFILE_CGROUP, entry->group) };
+	const string_id cgroup = { profile_class_value(p, PROFILE_CGROUP, sample->group) };
 	struct buf *out = &w->out->buf;
 
-	text_scaled(out, slice->first_ns > start ? slice->first_ns - start : 0, NS_PER_SECOND);
+	text_scaled(out, sample->time_ns > start ? sample->time_ns - start : 0, NS_PER_SECOND);
 	buf_u8(out, ',');
-	csv_put_class(w, entry->group);
+	csv_put_class(w, sample->group);
 	buf_u8(out, ',');
-	csv_put_code(w, entry->node);
+	csv_put_code(w, sample->node);
 	buf_u8(out, ',');
-	text_u64(out, weight->samples);
+	text_u64(out, sample->weight.samples);
 	buf_u8(out, ',');
-	text_u64(out, weight->period);
+	text_u64(out, sample->weight.period);
 	buf_u8(out, ',');
 	put_cell(w, strings_get(&p->cgroup_texts, cgroup));
 	buf_u8(out, '\n');
 	sink_step(w->out);
+	return sink_failed(w->out); /* which sink_finish() reports */
 }
 
 static int write_csv(const struct export *x, struct sink *out, struct error *err)
 {
 	struct csv w = { .x = x, .out = out };
+	int r;
 
-	(void)err;
 	buf_str(&out->buf, "time,event,pid,tid,comm,cpu,app,image,symbol,offset,stack,samples,"
 			   "events,cgroup\n");
-	vec_foreach (&x->profile->slices, slice)
-		for (size_t i = slice->first; i < slice->first + slice->n && !sink_failed(out); i++)
-			csv_put_line(&w, slice, i);
+	r = profile_each_sample(x->profile, csv_put_line, &w);
 	buf_fini(&w.chain);
-	return 0;
+	return r < 0 ? reserve_error(err) : 0;
 }
 
 const struct export_ops export_csv = {
@@ -99,6 +98,6 @@ const struct export_ops export_csv = {
 		  .n = 6 },
 	.with_chains = true,
 	.with_places = true,
-	.with_slices = true,
+	.with_samples = true,
 	.write = write_csv,
 };

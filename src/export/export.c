@@ -75,7 +75,7 @@ void export_request(const struct export_format *format, struct profile_request *
 	request->with_functions = true;
 	request->with_chains = ops->with_chains;
 	request->with_places = ops->with_places;
-	request->with_slices = request->with_times = ops->with_slices;
+	request->with_samples = ops->with_samples;
 }
 
 /* Streams to a descriptor, which stays the caller's. */
@@ -250,8 +250,7 @@ static int export_reserve(struct reserve *room, const struct profile *p)
 }
 
 int export_write(const struct export_format *format, const struct export_options *options,
-		 const struct profile *profile, const char *output, uint64_t *n_bytes,
-		 struct error *err)
+		 struct profile *profile, const char *output, uint64_t *n_bytes, struct error *err)
 {
 	cleanup(reserve_drop) struct reserve room = { 0 };
 	struct export x = {

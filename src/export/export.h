@@ -42,7 +42,7 @@ struct export_ops {
 
 	/* For profile_load(). Without EVENT among the keys, each event has its own lane. */
 	struct key_list keys;
-	bool with_chains, with_places, with_slices;
+	bool with_chains, with_places, with_samples;
 	bool with_source; /* with places: fills in export->lines */
 	bool of_samples;  /* has no room for numbers of events: weighs samples unless asked for
 			     events */
@@ -96,7 +96,7 @@ struct export
 	uint32_t n_failures; /* reserve_failures() when it began */
 	const struct export_format *format;
 	const struct export_options *options;
-	const struct profile *profile;
+	struct profile *profile;
 	struct frame_names *frames; /* export/names.h */
 	struct replay *replay;      /* from_recording: instead of a profile */
 	struct error *damage;       /* from_recording: the damage of the recording */
@@ -123,5 +123,4 @@ void export_request(const struct export_format *format, struct profile_request *
  * file of this name is unchanged. *n_bytes are the written bytes; 0 if not known.
  */
 int export_write(const struct export_format *format, const struct export_options *options,
-		 const struct profile *profile, const char *output, uint64_t *n_bytes,
-		 struct error *err);
+		 struct profile *profile, const char *output, uint64_t *n_bytes, struct error *err);

@@ -359,37 +359,55 @@ static void put_meta(struct firefox *w)
 
 /* ---- threads ---- */
 
-static void firefox_put_samples(struct firefox *w, const struct track *track)
+static void firefox_put_stack(struct firefox *w, const struct profile_sample *sample)
 {
-	const struct profile *p = w->x->profile;
-	const struct track_entry *e = w->tracks.entries + track->first;
-	uint64_t start = p->session->info.start_ns;
-	struct buf *out = &w->out->buf;
+	text_u64(&w->out->buf, w->first_stack[sample->node + 1] - 1);
+}
 
-	buf_str(out, "\"samples\":{\"weightType\":\"samples\",\"stack\":[");
-	for (uint32_t i = 0; i < track->n; i++) {
-		buf_str(out, i ? "," : "");
-		text_u64(out, w->first_stack[p->entries.data[e[i].entry].node + 1] - 1);
-		sink_step(w->out);
+static void firefox_put_time(struct firefox *w, const struct profile_sample *sample)
+{
+	uint64_t start = w->x->profile->session->info.start_ns;
+
+	text_scaled(&w->out->buf, sample->time_ns > start ? sample->time_ns - start : 0, 1000000);
+}
+
+static void firefox_put_weight(struct firefox *w, const struct profile_sample *sample)
+{
+	text_u64(&w->out->buf, weight_value(&sample->weight, w->x->options->by_period));
+}
+
+static int firefox_put_samples(struct firefox *w, const struct track *track, struct error *err)
+{
+	static const struct {
+		const char *key;
+		void (*put)(struct firefox *w, const struct profile_sample *sample);
+	} columns[] = { { "stack", firefox_put_stack },
+			{ "time", firefox_put_time },
+			{ "weight", firefox_put_weight } };
+	struct buf *out = &w->out->buf;
+	size_t n = 0;
+	int r = 0;
+
+	buf_str(out, "\"samples\":{\"weightType\":\"samples\",");
+	for (size_t i = 0; i < ARRAY_SIZE(columns) && r >= 0; i++) {
+		struct pile_reader reader;
+
+		buf_printf(out, "\"%s\":[", columns[i].key);
+		track_open(&w->tracks, track, &reader);
+		for (n = 0; pile_next(&reader); n++) {
+			buf_str(out, n ? "," : "");
+			columns[i].put(w, &reader.sample);
+			sink_step(w->out);
+		}
+		buf_str(out, "],");
+		r = pile_close(&reader, err);
 	}
-	buf_str(out, "],\"time\":[");
-	for (uint32_t i = 0; i < track->n; i++) {
-		buf_str(out, i ? "," : "");
-		text_scaled(out, e[i].time_ns > start ? e[i].time_ns - start : 0, 1000000);
-		sink_step(w->out);
-	}
-	buf_str(out, "],\"weight\":[");
-	for (uint32_t i = 0; i < track->n; i++) {
-		buf_str(out, i ? "," : "");
-		text_u64(out, weight_value(track_weight(p, &e[i]), w->x->options->by_period));
-		sink_step(w->out);
-	}
-	buf_str(out, "],");
-	firefox_end_table(w, track->n);
+	firefox_end_table(w, n);
+	return r;
 }
 
 /* A thread has one kind of samples: with several events, each gets its own thread. */
-static void firefox_put_thread(struct firefox *w, const struct track *track)
+static int firefox_put_thread(struct firefox *w, const struct track *track, struct error *err)
 {
 	const struct profile *p = w->x->profile;
 	const struct session_info *info = &p->session->info;
@@ -400,6 +418,7 @@ static void firefox_put_thread(struct firefox *w, const struct track *track)
 			? xasprintf("%s (%s)", comm, info->counters[track->counter].name)
 			: xstrdup(comm);
 	struct buf *out = &w->out->buf;
+	int r;
 
 	buf_u8(out, '{');
 	firefox_put_text(out, "name", name);
@@ -411,18 +430,19 @@ static void firefox_put_thread(struct firefox *w, const struct track *track)
 		"\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
 		"\"markers\":{\"data\":[],\"name\":[],\"startTime\":[],\"endTime\":[],"
 		"\"phase\":[],\"category\":[],\"length\":0},\n");
-	firefox_put_samples(w, track);
+	r = firefox_put_samples(w, track, err);
 	buf_u8(out, '}');
+	return r;
 }
 
 static int write_firefox(const struct export *x, struct sink *out, struct error *err)
 {
 	struct firefox w = { .x = x, .out = out };
+	int r;
 
-	(void)err;
 	strings_init(&w.strings);
 	strings_init(&w.sources);
-	tracks_init(&w.tracks, x->profile);
+	r = tracks_init(&w.tracks, x->profile, err);
 	firefox_number_stacks(&w);
 	put_meta(&w);
 	put_libraries(&w);
@@ -430,14 +450,14 @@ static int write_firefox(const struct export *x, struct sink *out, struct error 
 	buf_str(&out->buf, ",\n\"threads\":[");
 	vec_foreach (&w.tracks.list, track) {
 		buf_str(&out->buf, track == w.tracks.list.data ? "\n" : ",\n");
-		firefox_put_thread(&w, track);
+		r = r < 0 ? r : firefox_put_thread(&w, track, err);
 	}
 	buf_str(&out->buf, "\n]}\n");
 	free(w.first_stack);
 	tracks_fini(&w.tracks);
 	strings_fini(&w.sources);
 	strings_fini(&w.strings);
-	return 0;
+	return r;
 }
 
 const struct export_ops export_firefox = {
@@ -448,6 +468,6 @@ const struct export_ops export_firefox = {
 	.with_chains = true,
 	.with_places = true,
 	.with_source = true,
-	.with_slices = true,
+	.with_samples = true,
 	.write = write_firefox,
 };

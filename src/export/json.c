@@ -7,6 +7,7 @@
 
 #include "base/build_id.h"
 #include "base/json.h"
+#include "base/reserve.h"
 #include "export/cgroup_texts.h"
 #include "export/code_lines.h"
 #include "export/export.h"
@@ -231,29 +232,26 @@ static void json_put_tree(struct json *w)
 	json_end_table(w);
 }
 
-static void json_put_slice(struct json *w, const struct profile_slice *slice)
+static int json_put_sample(void *context, const struct profile_sample *sample)
 {
+	struct json *w = context;
 	const struct profile *p = w->x->profile;
 	uint64_t start = p->session->info.start_ns;
+	const uint64_t row[] = {
+		sample->time_ns > start ? sample->time_ns - start : 0,
+		profile_class_value(p, PROFILE_EVENT, sample->group),
+		profile_class_value(p, PROFILE_THREAD, sample->group),
+		profile_class_value(p, PROFILE_COMM, sample->group),
+		(uint64_t)profile_cpu(p, sample->group),
+		profile_class_value(p, PROFILE_APP, sample->group),
+		sample->node,
+		sample->weight.samples,
+		sample->weight.period,
+		w->cgroup_of[profile_class_value(p, PROFILE_CGROUP, sample->group)],
+	};
 
-	for (size_t i = slice->first; i < slice->first + slice->n; i++) {
-		const struct weight *weight = profile_weights(p, i);
-		uint32_t group = p->entries.data[i].group;
-		const uint64_t row[] = {
-			slice->first_ns > start ? slice->first_ns - start : 0,
-			profile_class_value(p, PROFILE_EVENT, group),
-			profile_class_value(p, PROFILE_THREAD, group),
-			profile_class_value(p, PROFILE_COMM, group),
-			(uint64_t)profile_cpu(p, group),
-			profile_class_value(p, PROFILE_APP, group),
-			p->entries.data[i].node,
-			weight->samples,
-			weight->period,
-			w->cgroup_of[profile_class_value(p, PROFILE_CGROUP, group)],
-		};
-
-		json_put_row(w, row, ARRAY_SIZE(row));
-	}
+	json_put_row(w, row, ARRAY_SIZE(row));
+	return sink_failed(w->out); /* which sink_finish() reports */
 }
 
 /* The names of each path, and by value of the key its number in the table. */
@@ -287,8 +285,8 @@ static void put_cgroups(struct json *w)
 static int write_json(const struct export *x, struct sink *out, struct error *err)
 {
 	struct json w = { .x = x, .out = out };
+	int r;
 
-	(void)err;
 	put_session(&w);
 	json_put_events(&w);
 	json_put_losses(&w);
@@ -298,12 +296,11 @@ static int write_json(const struct export *x, struct sink *out, struct error *er
 	json_put_tree(&w);
 	put_cgroups(&w);
 	begin_table(&w, "samples");
-	vec_foreach (&x->profile->slices, slice)
-		json_put_slice(&w, slice);
+	r = profile_each_sample(x->profile, json_put_sample, &w);
 	json_end_table(&w);
 	buf_str(&out->buf, "}\n");
 	free(w.cgroup_of);
-	return 0;
+	return r < 0 ? reserve_error(err) : 0;
 }
 
 const struct export_ops export_json = {
@@ -314,6 +311,6 @@ const struct export_ops export_json = {
 	.with_chains = true,
 	.with_places = true,
 	.with_source = true,
-	.with_slices = true,
+	.with_samples = true,
 	.write = write_json,
 };

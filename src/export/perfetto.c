@@ -49,7 +49,6 @@ struct perfetto {
 	struct tracks tracks;
 	struct mappings mappings;
 	struct strings sources; /* of files; id 0 is none */
-	bool *is_leaf;          /* by node: a sample ended there */
 	struct buf piece;       /* of InternedData */
 };
 
@@ -232,7 +231,7 @@ static void put_callstacks(struct perfetto *w, uint32_t sequence)
 	for (uint32_t n = 1; n < p->nodes.n; n++) {
 		Perfetto__Callstack stack = PERFETTO__CALLSTACK__INIT;
 
-		if (!w->is_leaf[n])
+		if (n >= p->leaf_rows.n || !p->leaf_rows.data[n])
 			continue;
 		chain.n = frames.n = 0;
 		code_lines_chain(w->x->lines, p, n, &chain);
@@ -296,14 +295,13 @@ static uint32_t perfetto_mode_of(const struct profile *p, uint32_t node)
 }
 
 static void perfetto_put_sample(struct perfetto *w, const struct track *track,
-				const struct track_entry *e)
+				const struct profile_sample *of)
 {
 	const struct profile *p = w->x->profile;
-	const struct profile_entry *entry = &p->entries.data[e->entry];
 	Perfetto__PerfSample sample = PERFETTO__PERF_SAMPLE__INIT;
 	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
 
-	int32_t cpu = profile_cpu(p, entry->group);
+	int32_t cpu = profile_cpu(p, of->group);
 
 	sample.has_pid = sample.has_tid = true;
 	sample.has_callstack_iid = sample.has_cpu_mode = true;
@@ -311,15 +309,15 @@ static void perfetto_put_sample(struct perfetto *w, const struct track *track,
 	sample.cpu = (uint32_t)MAX(cpu, 0);
 	sample.pid = (uint32_t)p->threads.data[track->thread].pid;
 	sample.tid = (uint32_t)p->threads.data[track->thread].tid;
-	sample.callstack_iid = entry->node;
-	sample.cpu_mode = perfetto_mode_of(p, entry->node);
+	sample.callstack_iid = of->node;
+	sample.cpu_mode = perfetto_mode_of(p, of->node);
 	packet.has_timestamp = packet.has_trusted_packet_sequence_id = true;
 	packet.has_sequence_flags = true;
-	packet.timestamp = e->time_ns;
+	packet.timestamp = of->time_ns;
 	packet.trusted_packet_sequence_id = FIRST_SEQUENCE + track->counter;
 	packet.sequence_flags = NEEDS_INCREMENTAL_STATE;
 	packet.perf_sample = &sample;
-	for (uint64_t i = 0; i < track_weight(p, e)->samples && !sink_failed(w->out); i++)
+	for (uint64_t i = 0; i < of->weight.samples && !sink_failed(w->out); i++)
 		perfetto_put_packet(w, &packet);
 }
 
@@ -327,39 +325,45 @@ static void find_sources(struct perfetto *w)
 {
 	vec_foreach (&w->x->lines->functions, f)
 		strings_add(&w->sources, f->file);
-	vec_foreach (&w->x->profile->entries, entry)
-		w->is_leaf[entry->node] = true;
+}
+
+static int perfetto_put_track(struct perfetto *w, const struct track *track, struct error *err)
+{
+	struct pile_reader reader;
+
+	track_open(&w->tracks, track, &reader);
+	while (!sink_failed(w->out) && pile_next(&reader))
+		perfetto_put_sample(w, track, &reader.sample);
+	return pile_close(&reader, err);
 }
 
 static int perfetto_write_perfetto(const struct export *x, struct sink *out, struct error *err)
 {
 	struct perfetto w = { .x = x, .out = out };
 	uint32_t counter = NO_INDEX;
+	int r;
 
 	if (x->profile->n_selected > MAX_SAMPLES)
 		return error_set(err, -EFBIG,
 				 "%" PRIu64 " samples are too many for a format that has a packet "
 				 "for each; choose some with filters",
 				 x->profile->n_selected);
-	tracks_init(&w.tracks, x->profile);
+	r = tracks_init(&w.tracks, x->profile, err);
 	mappings_init(&w.mappings, x->profile);
 	strings_init(&w.sources);
-	w.is_leaf = xcalloc(x->profile->nodes.n, sizeof(bool));
 	find_sources(&w);
 	put_clocks(&w);
 	put_processes(&w);
 	vec_foreach (&w.tracks.list, track) { /* event by event */
 		if (track->counter != counter)
 			perfetto_begin_sequence(&w, counter = track->counter);
-		for (uint32_t i = 0; i < track->n && !sink_failed(out); i++)
-			perfetto_put_sample(&w, track, &w.tracks.entries[track->first + i]);
+		r = r < 0 ? r : perfetto_put_track(&w, track, err);
 	}
 	buf_fini(&w.piece);
-	free(w.is_leaf);
 	strings_fini(&w.sources);
 	mappings_fini(&w.mappings);
 	tracks_fini(&w.tracks);
-	return 0;
+	return r;
 }
 
 const struct export_ops export_perfetto = {
@@ -369,6 +373,6 @@ const struct export_ops export_perfetto = {
 	.with_chains = true,
 	.with_places = true,
 	.with_source = true,
-	.with_slices = true,
+	.with_samples = true,
 	.write = perfetto_write_perfetto,
 };

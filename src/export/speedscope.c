@@ -55,11 +55,6 @@ static void speedscope_put_chain(struct speedscope *s, uint32_t node)
 	buf_u8(out, ']');
 }
 
-static uint64_t speedscope_weight_of(const struct speedscope *s, const struct track_entry *e)
-{
-	return weight_value(track_weight(s->x->profile, e), s->x->options->by_period);
-}
-
 /* Events of clocks are nanoseconds; speedscope has no unit for other events. */
 static const char *speedscope_unit_of(const struct speedscope *s,
 				      const struct counter_info *counter)
@@ -84,27 +79,62 @@ static void speedscope_put_head(struct speedscope *s, const struct track *track)
 	text_u64(out, weight_value(&track->total, s->x->options->by_period));
 }
 
-static void put_track(struct speedscope *s, const struct track *track)
+/* "key":[…], with put() of each sample of the track. */
+static int speedscope_put_column(struct speedscope *s, const struct track *track, const char *key,
+				 void (*put)(struct speedscope *s,
+					     const struct profile_sample *sample),
+				 struct error *err)
 {
-	const struct track_entry *entries = s->tracks.entries + track->first;
 	struct buf *out = &s->out->buf;
+	struct pile_reader r;
+	const char *before = "";
+
+	buf_printf(out, "\"%s\":[", key);
+	track_open(&s->tracks, track, &r);
+	while (pile_next(&r)) {
+		buf_str(out, before);
+		put(s, &r.sample);
+		before = ",";
+		sink_step(s->out);
+	}
+	buf_u8(out, ']');
+	return pile_close(&r, err);
+}
+
+static void put_sample_chain(struct speedscope *s, const struct profile_sample *sample)
+{
+	speedscope_put_chain(s, sample->node);
+}
+
+static void put_sample_weight(struct speedscope *s, const struct profile_sample *sample)
+{
+	text_u64(&s->out->buf, weight_value(&sample->weight, s->x->options->by_period));
+}
+
+static int put_track(struct speedscope *s, const struct track *track, struct error *err)
+{
+	struct buf *out = &s->out->buf;
+	int r;
 
 	speedscope_put_head(s, track);
-	buf_str(out, ",\n\"samples\":[");
-	for (uint32_t i = 0; i < track->n; i++) {
-		if (i)
-			buf_u8(out, ',');
-		speedscope_put_chain(s, s->x->profile->entries.data[entries[i].entry].node);
-		sink_step(s->out);
+	buf_str(out, ",\n");
+	r = speedscope_put_column(s, track, "samples", put_sample_chain, err);
+	buf_str(out, ",\n");
+	if (r >= 0)
+		r = speedscope_put_column(s, track, "weights", put_sample_weight, err);
+	buf_u8(out, '}');
+	return r;
+}
+
+static int put_tracks(struct speedscope *s, struct error *err)
+{
+	int r = 0;
+
+	vec_foreach (&s->tracks.list, track) {
+		buf_str(&s->out->buf, track == s->tracks.list.data ? "\n" : ",\n");
+		r = r < 0 ? r : put_track(s, track, err);
 	}
-	buf_str(out, "],\n\"weights\":[");
-	for (uint32_t i = 0; i < track->n; i++) {
-		if (i)
-			buf_u8(out, ',');
-		text_u64(out, speedscope_weight_of(s, &entries[i]));
-		sink_step(s->out);
-	}
-	buf_str(out, "]}");
+	return r;
 }
 
 static int write_speedscope(const struct export *x, struct sink *out, struct error *err)
@@ -112,22 +142,20 @@ static int write_speedscope(const struct export *x, struct sink *out, struct err
 	struct speedscope s = { .x = x, .out = out };
 	const struct session_info *info = &x->profile->session->info;
 
-	(void)err;
-	tracks_init(&s.tracks, x->profile);
+	int r = tracks_init(&s.tracks, x->profile, err);
+
 	buf_str(&out->buf, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
 			   "\"exporter\":\"assay\",\"name\":");
 	json_put_string(&out->buf, info->command[0] ? info->command : info->target);
 	buf_str(&out->buf, ",\n\"shared\":{\"frames\":[");
 	speedscope_put_frames(&s);
 	buf_str(&out->buf, "\n]},\n\"profiles\":[");
-	vec_foreach (&s.tracks.list, track) {
-		buf_str(&out->buf, track == s.tracks.list.data ? "\n" : ",\n");
-		put_track(&s, track);
-	}
+	if (r >= 0)
+		r = put_tracks(&s, err);
 	buf_str(&out->buf, "\n]}\n");
 	tracks_fini(&s.tracks);
 	free(s.chain.data);
-	return 0;
+	return r;
 }
 
 const struct export_ops export_speedscope = {
@@ -136,6 +164,6 @@ const struct export_ops export_speedscope = {
 	.with_chains = true,
 	.with_places = true,
 	.with_source = true,
-	.with_slices = true,
+	.with_samples = true,
 	.write = write_speedscope,
 };

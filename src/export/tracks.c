@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "export/tracks.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include "base/intmap.h"
@@ -12,7 +11,6 @@ struct sorter {
 	struct tracks *t;
 	struct intmap by_key; /* counter << 32 | thread: the track */
 	uint32_t *track_of;   /* by group */
-	uint32_t *filled;     /* by track: added entries */
 };
 
 static uint64_t group_key(const struct profile *p, uint32_t group)
@@ -58,61 +56,31 @@ static void find_tracks(struct sorter *s)
 		s->track_of[g] = *intmap_find(&s->by_key, group_key(s->p, g));
 }
 
-static uint32_t tracks_track_of(const struct sorter *s, size_t entry)
+static uint32_t choose_track(void *context, const struct profile_sample *sample)
 {
-	return s->track_of[s->p->entries.data[entry].group];
+	const struct sorter *s = context;
+	uint32_t track = s->track_of[sample->group];
+
+	weight_add(&s->t->list.data[track].total, &sample->weight);
+	return track;
 }
 
-static void tracks_count_entries(struct sorter *s)
+int tracks_init(struct tracks *t, struct profile *p, struct error *err)
 {
-	uint32_t first = 0;
+	struct sorter s = { .p = p, .t = t };
+	int r;
 
-	for (size_t i = 0; i < s->p->entries.n; i++) {
-		struct track *track = &s->t->list.data[tracks_track_of(s, i)];
-
-		track->n++;
-		weight_add(&track->total, profile_weights(s->p, i));
-	}
-	vec_foreach (&s->t->list, track) {
-		track->first = first;
-		first += track->n;
-	}
-	assert(first == s->p->entries.n);
-}
-
-static void tracks_put_slice(struct sorter *s, const struct profile_slice *slice)
-{
-	for (size_t i = slice->first; i < slice->first + slice->n; i++) {
-		uint32_t track = tracks_track_of(s, i);
-
-		assert(s->filled[track] < s->t->list.data[track].n);
-		s->t->entries[s->t->list.data[track].first + s->filled[track]++] =
-			(struct track_entry){ (uint32_t)i, slice->first_ns };
-	}
-}
-
-static uint32_t *tracks_column(size_t n)
-{
-	return xcalloc(n + 1, sizeof(uint32_t));
-}
-
-void tracks_init(struct tracks *t, const struct profile *p)
-{
-	struct sorter s = { .p = p, .t = t, .track_of = tracks_column(p->n_groups) };
-
-	*t = (struct tracks){ .entries = xcalloc(p->entries.n + 1, sizeof(*t->entries)) };
+	*t = (struct tracks){ 0 };
+	s.track_of = xcalloc((size_t)p->n_groups + 1, sizeof(*s.track_of));
 	find_tracks(&s);
-	s.filled = tracks_column(t->list.n);
-	tracks_count_entries(&s);
-	vec_foreach (&p->slices, slice)
-		tracks_put_slice(&s, slice);
+	r = piles_init(&t->piles, (uint32_t)t->list.n, p, choose_track, &s, err);
 	free(s.track_of);
-	free(s.filled);
 	intmap_fini(&s.by_key);
+	return r;
 }
 
 void tracks_fini(struct tracks *t)
 {
 	vec_fini(&t->list);
-	free(t->entries);
+	piles_fini(&t->piles);
 }

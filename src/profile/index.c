@@ -43,12 +43,10 @@ static void comm_weights_fini(struct comm_weights *w)
 	vec_fini(&w->rows);
 }
 
-void profile_index_free(struct profile *p)
+void profile_index_rest(struct profile *p)
 {
 	struct profile_index *x = p->index;
 
-	if (!x)
-		return;
 	strings_fini(&x->image_keys);
 	strings_fini(&x->groups);
 	strings_fini(&x->places);
@@ -57,26 +55,38 @@ void profile_index_free(struct profile *p)
 	strings_fini(&x->whole_keys);
 	strings_fini(&x->lane_tuples);
 	strings_fini(&x->arcs);
-	free(x->lane_order);
 	intmap_fini(&x->wholes);
 	vec_fini(&x->frames);
-	vec_fini(&x->image_takes);
-	vec_fini(&x->function_takes);
 	vec_fini(&x->given);
 	free(x->expected);
+	x->expected = NULL;
 	free(x->lookups);
-	free(x->lane_of);
+	x->lookups = NULL;
 	node_set_fini(&x->nodes);
 	intmap_fini(&x->entries);
 	vec_fini(&x->entry_of_node);
 	intmap_fini(&x->processes);
 	intmap_fini(&x->threads);
 	intmap_fini(&x->cgroups);
-	container_names_free(x->containers);
 	comm_weights_fini(&x->process_comms);
 	comm_weights_fini(&x->other_comms);
 	comm_weights_fini(&x->process_apps);
 	comm_weights_fini(&x->thread_comms);
+}
+
+void profile_index_free(struct profile *p)
+{
+	struct profile_index *x = p->index;
+
+	if (!x)
+		return;
+	profile_index_rest(p);
+	free(x->parts);
+	free(x->lane_order);
+	vec_fini(&x->image_takes);
+	vec_fini(&x->function_takes);
+	free(x->lane_of);
+	container_names_free(x->containers);
 	free(x);
 	p->index = NULL;
 }

@@ -56,6 +56,8 @@ struct comm_weights {
 struct profile_index {
 	struct rows_ahead *ahead; /* of the pass at hand; NULL: rows are read as they are wanted */
 	bool needs_times;         /* load_needs_times() */
+	bool is_spread;           /* load_spread_samples() */
+	struct load_part *parts;  /* by segment; NULL: not yet */
 	const struct profile_request *request;
 	const struct query *query;
 
@@ -91,7 +93,10 @@ struct profile_index {
 };
 
 void profile_index_init(struct profile *p, const struct profile_request *request);
-void profile_index_free(struct profile *p);
+void profile_index_free(struct profile *p); /* the parts are empty */
+
+/* Frees all but what profile_each_sample() needs. */
+void profile_index_rest(struct profile *p);
 
 /* Cgroups (cgroups.c), with the values for keys and filters. */
 bool index_wants_cgroups(const struct profile *p);

@@ -9,23 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/reserve.h"
 #include "profile/context_tree.h"
 #include "profile/index.h"
+#include "profile/load.h"
 #include "profile/load_blocks.h"
 #include "profile/load_classes.h"
-#include "profile/parallel.h"
 #include "profile/rows_ahead.h"
 #include "profile/sums.h"
 #include "profile/wakers.h"
 
 /*
- * The uses of a node: as a leaf, as a caller, or both. The answer of the code filters for samples
- * in it. And whether such samples exist. A refused node may still be an interrupted caller of a
- * taken one.
+ * The uses of a node: as a leaf, as a caller, or both. And the answer of the code filters for
+ * samples in it. A refused node may still be an interrupted caller of a taken one.
  */
-enum { USE_LEAF = 1, USE_CALLER = 2, ACCEPTED = 4, REFUSED = 8, TAKEN = 16 };
+enum { USE_LEAF = 1, USE_CALLER = 2, ACCEPTED = 4, REFUSED = 8 };
 
 static void add_images(struct profile *p, struct load_part *part)
 {
@@ -44,21 +42,44 @@ static uint32_t row_waker(const struct load_part *part, const struct count_row *
 	return part->row_wakers.data[row - part->rows.data];
 }
 
+static enum sample_context context_of(const struct load_part *part, const struct count_row *row)
+{
+	return part->contexts ? row_context(part, row) : CONTEXT_USER;
+}
+
+static uint32_t *group_place(struct load_part *part, const struct count_row *row,
+			     const struct row_extra *extra)
+{
+	uint32_t place = row->class * N_CONTEXTS + context_of(part, row), *group;
+	bool is_new;
+
+	if (!extra->waker && !extra->parallelism)
+		return &part->groups[place];
+	group = load_extra_group(part, extra, place, &is_new);
+	if (is_new)
+		*group = NO_GROUP;
+	return group;
+}
+
 static uint32_t row_group(struct profile *p, struct load_part *part, const struct count_row *row)
 {
-	enum sample_context context = part->contexts ? row_context(part, row) : CONTEXT_USER;
 	struct row_extra extra = load_row_extra(p, part, row);
-	uint32_t *group = &part->groups[row->class * N_CONTEXTS + context];
-	bool is_new = *group == NO_GROUP;
+	uint32_t *group = group_place(part, row, &extra);
 	uint32_t values[N_PROFILE_KEYS];
 
-	if (extra.waker || extra.parallelism)
-		group = load_extra_group(part, &extra, row->class * N_CONTEXTS + context, &is_new);
-	if (is_new) {
-		load_class_values(p, part, row->class, context, &extra, values);
+	if (*group == NO_GROUP) {
+		load_class_values(p, part, row->class, context_of(part, row), &extra, values);
 		*group = index_group(p, values);
 	}
 	return *group;
+}
+
+uint32_t load_known_group(const struct profile *p, struct load_part *part,
+			  const struct count_row *row)
+{
+	struct row_extra extra = load_row_extra(p, part, row);
+
+	return *group_place(part, row, &extra);
 }
 
 static uint32_t load_parent_of(const struct segment *s, uint32_t node)
@@ -222,7 +243,7 @@ static void note_class(struct profile *p, struct load_part *part, const struct c
 
 static void take_row(struct load_part *part, const struct count_row *row)
 {
-	part->uses[row->node] |= TAKEN | USE_LEAF;
+	part->uses[row->node] |= USE_LEAF;
 	part->has_samples[row->class] |= row->samples > 0;
 }
 
@@ -271,16 +292,33 @@ static uint32_t row_entry(struct profile *p, struct load_part *part, const struc
 	return last->entry;
 }
 
+/* with_samples: no entry, but the group and what the node has of the sample. */
+static void note_leaf(struct profile *p, struct load_part *part, const struct count_row *row)
+{
+	uint32_t node = part->as_leaf[row->node];
+	uint32_t function = p->nodes.data[node].function;
+
+	row_group(p, part, row);
+	while (p->leaf_rows.n < p->nodes.n)
+		vec_push(&p->leaf_rows, 0);
+	p->leaf_rows.data[node] += p->leaf_rows.data[node] < UINT32_MAX;
+	p->images.data[p->functions.data[function].image].samples += row->samples;
+	p->has_chains |= p->nodes.data[node].depth > 1;
+}
+
 static void load_add_row(struct profile *p, struct load_part *part, const struct count_row *row)
 {
 	const struct weight w = { row->samples, row->period };
 	uint32_t lane = part->lanes[row->class];
-	size_t entry = row_entry(p, part, row);
-
-	load_note_entry(part, row);
+	size_t entry;
 
 	assert(lane < p->n_lanes);
-	weight_add(&p->weights.data[entry * p->n_lanes + lane], &w);
+	if (p->index->request->with_samples) {
+		note_leaf(p, part, row);
+	} else {
+		entry = row_entry(p, part, row);
+		weight_add(&p->weights.data[entry * p->n_lanes + lane], &w);
+	}
 	weight_add(&p->lanes[lane].total, &w);
 	p->n_selected += w.samples;
 	part->class_samples[row->class] += w.samples;
@@ -348,7 +386,7 @@ static void mark_leaves(struct profile *p, struct load_part *part)
 		load_count_block(p, part, block, part->rows.n > 0);
 		look_at_rows(p, part);
 		if (part->is_once && state == BLOCK_READ)
-			load_add_slices(p, part, block, first);
+			load_add_slice(p, block, first);
 	}
 }
 
@@ -356,7 +394,8 @@ static void mark_leaves(struct profile *p, struct load_part *part)
 static struct sums_source *sums_sources(const struct profile *p, struct load_part *parts)
 {
 	uint32_t n = p->session->n_segments;
-	bool can = !p->index->request->with_slices && !p->index->needs_times;
+	bool can = !p->index->request->with_slices && !p->index->request->with_samples &&
+		   !p->index->needs_times;
 	struct sums_source *sources;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -485,6 +524,13 @@ static void add_arc(struct profile *p, struct load_part *part, const struct coun
 	w->period += row->period * MAX(p->session->info.counters[counter].count, (uint64_t)1);
 }
 
+bool load_takes_sample(const struct profile *p, const struct load_part *part,
+		       const struct count_row *row)
+{
+	return (part->uses[row->node] & ACCEPTED) && !is_arc(part, row) &&
+	       (!part->idle[row->class] || p->index->query->with_idle) && takes_row(p, part, row);
+}
+
 /* Second pass: weights. */
 static void add_weights(struct profile *p, struct load_part *part)
 {
@@ -496,10 +542,9 @@ static void add_weights(struct profile *p, struct load_part *part)
 		vec_foreach (&part->rows, row)
 			if (is_arc(part, row) && p->index->request->with_chains)
 				add_arc(p, part, row);
-			else if ((part->uses[row->node] & TAKEN) && takes_row(p, part, row) &&
-				 (!part->idle[row->class] || p->index->query->with_idle))
+			else if (load_takes_sample(p, part, row))
 				load_add_row(p, part, row);
-		load_add_slices(p, part, &part->segment->blocks[i], first);
+		load_add_slice(p, &part->segment->blocks[i], first);
 	}
 }
 
@@ -554,7 +599,7 @@ static void look_through(struct profile *p, struct load_part *parts)
 	p->index->ahead = NULL;
 }
 
-static void load_add_segments(struct profile *p)
+void load_segments(struct profile *p)
 {
 	const struct session *s = p->session;
 	struct load_part *parts = xcalloc(s->n_segments + 1, sizeof(*parts));
@@ -585,71 +630,6 @@ static void load_add_segments(struct profile *p)
 	}
 	if (!p->n_lanes_refused && p->index->request->lanes_by_samples)
 		load_describe_lanes(p, parts);
-	for (uint32_t i = 0; i < s->n_segments; i++)
-		load_part_fini(&parts[i]);
 	add_image_samples(p);
-	free(parts);
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct profile_slice *x = a, *y = b;
-
-	if (x->first_ns != y->first_ns)
-		return x->first_ns < y->first_ns ? -1 : 1;
-	return (x->first > y->first) - (x->first < y->first);
-}
-
-static struct profile *profile_new(const struct profile_request *request)
-{
-	struct profile *p = xcalloc(1, sizeof(*p));
-
-	p->session = request->session;
-	p->symbols = request->symbols;
-	p->has_functions = request->with_functions && request->symbols;
-	p->has_lines = request->symbols && (request->with_lines || request->with_inlines);
-	for (size_t i = 0; i < request->keys.n; i++)
-		if (profile_keys[request->keys.key[i]].kind == KEY_CLASS)
-			key_list_add(&p->class_keys, request->keys.key[i]);
-	p->arena = arena_new();
-	strings_init(&p->comms);
-	strings_init(&p->waker_texts);
-	strings_init(&p->cgroup_texts);
-	strings_init(&p->files);
-	vec_push(&p->nodes, (struct profile_node){ 0, NO_INDEX, 0 });
-	vec_push(&p->node_places, NO_INDEX);
-	profile_index_init(p, request);
-	p->index->needs_times = load_needs_times(p);
-	p->lacks_times = index_wants_parallelism(p) && !p->index->needs_times;
-	p->lane_keys = request->columns;
-	p->index->finds_lanes = p->lane_keys.n || request->lanes_by_samples;
-	lanes_init(p);
-	return p;
-}
-
-static void load_fill(struct profile *p)
-{
-	load_add_segments(p);
-	if (p->slices.n)
-		qsort(p->slices.data, p->slices.n, sizeof(*p->slices.data), by_time);
-	p->n_filtered = p->n_stored - p->n_selected - p->n_idle;
-	index_name_images(p);
-	index_name_processes(p);
-}
-
-struct profile *profile_load(const struct profile_request *request)
-{
-	cleanup(reserve_drop) struct reserve room = { 0 };
-	uint32_t n_failures = reserve_failures();
-	struct profile *p = profile_new(request);
-
-	if (load_part_reserve(&room, request->session) == 0)
-		load_fill(p);
-	if (reserve_failures() != n_failures) {
-		profile_free(p);
-		p = profile_new(request);
-		lanes_done(p);
-	}
-	profile_index_free(p);
-	return p;
+	p->index->parts = parts;
 }

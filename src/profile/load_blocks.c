@@ -41,9 +41,14 @@ static bool has_times(const struct session *s)
 
 bool load_needs_times(const struct profile *p)
 {
-	return (p->index->request->with_times || query_has(p->index->query, FILTER_TIME) ||
-		index_wants_parallelism(p)) &&
+	return (query_has(p->index->query, FILTER_TIME) || index_wants_parallelism(p)) &&
 	       has_times(p->session);
+}
+
+void load_spread_samples(struct profile *p)
+{
+	p->index->is_spread = true;
+	p->index->needs_times = has_times(p->session);
 }
 
 static bool choice_takes(const void *profile, uint64_t time_ns)
@@ -104,7 +109,7 @@ static void read_times(const struct profile *p, struct load_part *part, uint32_t
 		part->first_ns = times.data[0].time_ns;
 		part->last_ns = times.data[times.n - 1].time_ns;
 	}
-	if (p->index->request->with_times || index_wants_parallelism(p))
+	if (p->index->is_spread || index_wants_parallelism(p))
 		spread_rows(p, part, &times);
 	vec_fini(&times);
 }
@@ -114,7 +119,7 @@ enum block_state load_read_block(struct profile *p, struct load_part *part, uint
 	const struct block *block = &part->segment->blocks[i];
 	int r;
 
-	part->rows.n = part->times.n = part->entry_times.n = part->row_parallelism.n = 0;
+	part->rows.n = part->times.n = part->row_parallelism.n = 0;
 	part->first_ns = block->first_ns;
 	part->last_ns = block->last_ns;
 	if (!load_takes_block(p, block))
@@ -157,33 +162,9 @@ void load_count_block(struct profile *p, const struct load_part *part, const str
 	p->last_ns = MAX(p->last_ns, part->last_ns);
 }
 
-void load_note_entry(struct load_part *part, const struct count_row *row)
+void load_add_slice(struct profile *p, const struct block *block, size_t first)
 {
-	if (part->times.n)
-		vec_push(&part->entry_times, part->times.data[row - part->rows.data]);
-}
-
-static void load_add_slice(struct profile *p, const struct profile_slice *slice)
-{
-	if (slice->n)
-		vec_push(&p->slices, *slice);
-}
-
-void load_add_slices(struct profile *p, struct load_part *part, const struct block *block,
-		     size_t first)
-{
-	size_t n = p->entries.n - first, n_untimed = 0;
-
-	if (!p->index->request->with_slices)
-		return;
-	while (n_untimed < part->entry_times.n && !part->entry_times.data[n_untimed])
-		n_untimed++;
-	if (!part->entry_times.n)
-		n_untimed = n;
-	load_add_slice(p, &(struct profile_slice){ block->first_ns, block->last_ns, first,
-						   n_untimed });
-	for (size_t i = n_untimed; i < part->entry_times.n; i++)
-		load_add_slice(p,
-			       &(struct profile_slice){ part->entry_times.data[i],
-							part->entry_times.data[i], first + i, 1 });
+	if (p->index->request->with_slices && p->entries.n > first)
+		vec_push(&p->slices, (struct profile_slice){ block->first_ns, block->last_ns, first,
+							     p->entries.n - first });
 }

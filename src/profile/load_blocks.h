@@ -19,6 +19,9 @@ bool load_takes_block(const struct profile *p, const struct block *block);
  */
 bool load_needs_times(const struct profile *p);
 
+/* From here on, load_read_block() makes each sample with a time a row, and sets part->times. */
+void load_spread_samples(struct profile *p);
+
 /* Reads block i into part->rows, if the query takes some of it, and sets the fields behind them. */
 enum block_state load_read_block(struct profile *p, struct load_part *part, uint32_t i);
 
@@ -29,12 +32,5 @@ struct rows_ahead *load_read_ahead(const struct profile *p);
 void load_count_block(struct profile *p, const struct load_part *part, const struct block *block,
 		      bool has_rows);
 
-/* Notes that a row has made a new entry. */
-void load_note_entry(struct load_part *part, const struct count_row *row);
-
-/*
- * Makes slices of the block's entries, which begin at `first`: of all that have no time, and of
- * each that has one.
- */
-void load_add_slices(struct profile *p, struct load_part *part, const struct block *block,
-		     size_t first);
+/* Makes a slice of the block's entries, which begin at `first`. */
+void load_add_slice(struct profile *p, const struct block *block, size_t first);

@@ -30,23 +30,29 @@ void load_part_init(struct load_part *part, const struct segment *segment)
 
 void load_part_fini(struct load_part *part)
 {
-	void *columns[] = { part->images,  part->has_samples, part->groups,        part->lanes,
-			    part->idle,    part->comms,       part->class_samples, part->uses,
-			    part->as_leaf, part->as_caller,   part->cgroups,       part->contexts,
-			    part->arcs,    part->rows.data,   part->last,          part->alike,
-			    part->apps,    part->waker_marks };
+	void *columns[] = { part->images,        part->has_samples, part->groups,
+			    part->lanes,         part->idle,        part->comms,
+			    part->class_samples, part->uses,        part->as_leaf,
+			    part->as_caller,     part->cgroups,     part->contexts,
+			    part->arcs,          part->last,        part->alike,
+			    part->apps,          part->waker_marks };
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		free(columns[i]);
+	load_part_rest(part);
 	vec_fini(&part->chain);
-	vec_fini(&part->row_wakers);
-	vec_fini(&part->row_parallelism);
 	intmap_fini(&part->extras);
 	intmap_fini(&part->waker_of_node);
 	intmap_fini(&part->extra_groups);
 	vec_fini(&part->blocks);
+}
+
+void load_part_rest(struct load_part *part)
+{
+	vec_fini(&part->rows);
+	vec_fini(&part->row_wakers);
 	vec_fini(&part->times);
-	vec_fini(&part->entry_times);
+	vec_fini(&part->row_parallelism);
 }
 
 void load_find_arcs(struct load_part *part)

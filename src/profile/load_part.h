@@ -56,17 +56,19 @@ struct load_part {
 	struct count_rows rows;       /* of the block at hand */
 	VEC(uint32_t) row_wakers;     /* wants_wakers: by row, of profile->wakers */
 	/*
-	 * Of the block at hand: when its first and last sample were taken. With request->with_times
+	 * Of the block at hand: when its first and last sample were taken. With index->is_spread
 	 * also the time of each row, which is one sample then; 0: not exactly known.
 	 */
 	uint64_t first_ns, last_ns;
 	VEC(uint64_t) times;
 	VEC(uint32_t) row_parallelism; /* likewise; where it is wanted; 0: not known */
-	VEC(uint64_t) entry_times;     /* of the entries that the block has made */
 };
 
 void load_part_init(struct load_part *part, const struct segment *segment);
 void load_part_fini(struct load_part *part);
+
+/* Gives back the memory of what concerns the block at hand. */
+void load_part_rest(struct load_part *part);
 
 /* Takes room for the parts of all segments, and for the profile's indexes of them. */
 int load_part_reserve(struct reserve *room, const struct session *s);

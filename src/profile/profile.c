@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/profile.h"
 
-#include <stdlib.h>
-
-#include "base/arena.h"
 #include "event/event.h"
-#include "profile/index.h"
 #include "store/session.h"
 #include "symbol/addresses.h"
 
@@ -70,34 +66,4 @@ bool profile_weighs_by_period(const struct profile *p)
 		if (!profile_period_is_constant(p, lane))
 			return true;
 	return false;
-}
-
-void profile_free(struct profile *p)
-{
-	if (!p)
-		return;
-	profile_index_free(p);
-	vec_fini(&p->images);
-	vec_fini(&p->functions);
-	vec_fini(&p->lines);
-	strings_fini(&p->files);
-	vec_fini(&p->nodes);
-	vec_fini(&p->places);
-	vec_fini(&p->node_places);
-	vec_fini(&p->entries);
-	vec_fini(&p->slices);
-	vec_fini(&p->weights);
-	vec_fini(&p->arcs);
-	vec_fini(&p->arc_weights);
-	vec_fini(&p->group_values);
-	vec_fini(&p->processes);
-	vec_fini(&p->threads);
-	strings_fini(&p->comms);
-	vec_fini(&p->cgroups);
-	strings_fini(&p->cgroup_texts);
-	vec_fini(&p->wakers);
-	strings_fini(&p->waker_texts);
-	arena_free(p->arena);
-	free(p->lanes);
-	free(p);
 }

@@ -134,6 +134,17 @@ struct profile_slice {
 };
 
 /*
+ * A sample with its exact time. Or, where that is not known, all samples of a block of the session
+ * that have the same group and node: they have the time of the block's first sample, as other times
+ * would be invented.
+ */
+struct profile_sample {
+	uint64_t time_ns;
+	uint32_t group, node;
+	struct weight weight;
+};
+
+/*
  * A lane is a group of columns: one a counter, or one for all where EVENT is among the keys. Where
  * the request has `columns`, one for each of their tuples that has samples (OProfile's classes):
  * by processor, then process, thread and counter.
@@ -186,6 +197,11 @@ struct profile {
 	VEC(struct profile_entry) entries;
 	VEC(struct profile_slice) slices; /* with_slices */
 	VEC(struct weight) weights;
+	/*
+	 * with_samples, instead of entries: by node, in how many rows of blocks it is the innermost
+	 * frame, and UINT32_MAX where that is more. Nodes at the end may be missing.
+	 */
+	VEC(uint32_t) leaf_rows;
 	VEC(struct profile_arc) arcs; /* with_chains */
 	VEC(struct weight) arc_weights;
 	VEC(uint32_t) group_values; /* a group's: [group * class_keys.n + i] */
@@ -214,7 +230,7 @@ struct profile {
 	uint64_t losses[N_LOSS_REASONS]; /* of the time selected */
 	uint64_t first_ns, last_ns;      /* times of the first and last sample selected by time */
 
-	struct profile_index *index; /* what only loading needs */
+	struct profile_index *index; /* what only loading and profile_each_sample() need */
 };
 
 struct profile_request {
@@ -232,8 +248,8 @@ struct profile_request {
 	bool with_functions; /* else a piece of code is a whole image */
 	bool with_chains;    /* else only the innermost frames */
 	bool with_places;    /* keep the offsets that samples fell on */
-	bool with_slices;    /* keep the seconds apart … */
-	bool with_times;     /* … and single samples, where their times are known */
+	bool with_slices;    /* keep the seconds apart */
+	bool with_samples;   /* for profile_each_sample(), with EVENT among the keys; no entries */
 	bool with_lines;     /* source lines have separate rows */
 	bool with_addresses; /* instructions have separate rows */
 	bool wall_weight;    /* a sample's events are divided by the parallelism at its time */
@@ -248,6 +264,14 @@ struct profile_request {
 struct profile *profile_load(const struct profile_request *request);
 void profile_free(struct profile *p); /* NULL is fine */
 DEFINE_AT_EXIT(profile_free, struct profile)
+
+/*
+ * Visits the samples in the order of time, of a profile with_samples. The blocks of the session are
+ * read again, and the samples of some seconds are in memory at once. Session and query must be
+ * there still. An answer of visit() other than 0 ends it and is returned; else 0 or -ENOMEM.
+ */
+typedef int profile_sample_visitor(void *context, const struct profile_sample *sample);
+int profile_each_sample(struct profile *p, profile_sample_visitor *visit, void *context);
 
 /*
  * For a query that selects nothing: a sentence with the filter that is the cause, and with the

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,8 +16,6 @@ static int spool(const char *path, struct file_mapping *out, struct error *err)
 {
 	bool is_stdin = !strcmp(path, "-");
 	cleanup(close_at_exit) int opened = is_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	const char *tmp = getenv("TMPDIR");
-	FILE *file = NULL;
 	cleanup(free_at_exit) char *buffer = xmalloc(1 << 20);
 	int in = is_stdin ? STDIN_FILENO : opened, fd, e;
 	cleanup(free_at_exit) char *proc = NULL;
@@ -26,23 +23,21 @@ static int spool(const char *path, struct file_mapping *out, struct error *err)
 
 	if (in < 0)
 		return error_errno(err, -errno, "%s", path);
-	fd = open(tmp && *tmp ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0 && (file = tmpfile()))
-		fd = fileno(file);
+	fd = file_open_nameless();
 	if (fd < 0)
-		return error_errno(err, -errno, "a temporary file to keep %s in", path);
+		return error_errno(err, fd, "a temporary file to keep %s in", path);
 	while ((n = read(in, buffer, 1 << 20)) != 0) {
 		if (n < 0 && errno == EINTR)
 			continue;
 		e = n < 0 ? -errno : file_write_all(fd, buffer, (size_t)n);
 		if (e < 0) {
-			file ? fclose(file) : close(fd);
+			close(fd);
 			return error_errno(err, e, n < 0 ? "reading %s" : "keeping %s", path);
 		}
 	}
 	proc = xasprintf("/proc/self/fd/%d", fd);
 	e = file_map(proc, out, err);
-	file ? fclose(file) : close(fd);
+	close(fd);
 	return e;
 }
 

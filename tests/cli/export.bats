@@ -4,6 +4,7 @@
 
 load helpers
 load exports
+load perfdata
 
 @test "folded: the lines of an event add up to its total" {
 	session plain
@@ -104,4 +105,49 @@ load exports
 	[ "$(awk -F, 'NR > 1 { print $6 }' merged.csv | sort -u)" = -1 ]
 	assay export -i merged.assay -F json -o merged.json
 	[ "$(jq -c '[.samples[][4]] | unique' merged.json)" = "[-1]" ]
+}
+
+# One event of eight threads, in the order of time: an hour at some 400 Hz.
+many_samples() { # COUNT
+	pipe_header
+	python3 - "$1" <<-'END'
+		import struct, sys
+		out = sys.stdout.buffer
+		for i in range(int(sys.argv[1])):
+		    out.write(struct.pack("<IHHQIIQ", 9, 2, 32, 0x1000 + i * i % 97, 41, 41 + i % 8, 10**9 + i * 2400000 + i * i % 977))
+	END
+}
+
+# The peak of a command's memory in KiB.
+peak_of() {
+	python3 - "$@" <<-'END'
+		import resource, subprocess, sys
+		subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+		print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+	END
+}
+
+@test "no export keeps all samples in memory" {
+	many_samples 1000000 >many.data
+	assay import -q -o many many.data
+	local format
+	for format in $(formats); do
+		case $format in
+		postgresql | oprofile | autofdo | bolt | llvm | gmon) continue ;;
+		esac
+		run peak_of assay export -q -i many -F "$format" -o many.out
+		[ "$status" = 0 ]
+		echo "$format: $output KiB"
+		[ "$output" -lt 50000 ]
+		rm many.out
+	done
+	assay export -q -i many -F json -o - | jq -e '[.samples[][7]] | add == 1000000' >/dev/null
+	need_full_disk
+	for format in speedscope perfetto chrome firefox sqlite; do
+		[[ " $(formats | tr '\n' ' ')" == *" $format "* ]] || continue
+		run unshare -m sh -c 'mount -t tmpfs -o size=4k none full &&
+			TMPDIR=full assay export -i many -F "$1" -o many.out' sh "$format"
+		refused 1 "a temporary file for samples: No space left on device"
+		[ ! -e many.out ]
+	done
 }

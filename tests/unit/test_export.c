@@ -16,7 +16,7 @@
 
 #define N_SEEDS 6
 
-static struct profile *load(const struct fake *f, const char *keys, bool with_slices)
+static struct profile *load(const struct fake *f, const char *keys, bool with_samples)
 {
 	static const struct query everything;
 	struct profile_request request = { .session = &f->joined,
@@ -25,7 +25,7 @@ static struct profile *load(const struct fake *f, const char *keys, bool with_sl
 					   .with_functions = true,
 					   .with_chains = true,
 					   .with_places = true,
-					   .with_slices = with_slices };
+					   .with_samples = with_samples };
 
 	if (keys)
 		assert_int_equal(key_list_parse(&request.keys, keys, NULL), 0);
@@ -144,32 +144,36 @@ static void numbers_are_exact(void **state)
 }
 
 /* Slices have every entry once, in the order of time, and add up to the samples. */
-static void slices_have_all_samples(void **state)
+struct second_sums {
+	uint64_t samples[8], last_ns;
+};
+
+static int add_to_second(void *context, const struct profile_sample *sample)
+{
+	struct second_sums *sums = context;
+
+	assert_true(sums->last_ns <= sample->time_ns);
+	sums->last_ns = sample->time_ns;
+	sums->samples[(sample->time_ns - fake_info.start_ns) / SECOND] += sample->weight.samples;
+	return 0;
+}
+
+static void each_second_has_its_samples(void **state)
 {
 	(void)state;
 	for (uint32_t seed = 0; seed < N_SEEDS; seed++) {
+		struct second_sums sums = { 0 };
 		struct fake f;
 		struct profile *p;
-		uint64_t samples[8] = { 0 }, last_ns = 0;
-		size_t n = 0;
 
 		fake_init(&f, seed);
 		p = load(&f, "event", true);
-		vec_foreach (&p->slices, s) {
-			uint64_t second = (s->first_ns - fake_info.start_ns) / SECOND;
-
-			assert_true(s->first_ns >= last_ns && s->last_ns >= s->first_ns);
-			last_ns = s->first_ns;
-			n += s->n;
-			for (size_t i = s->first; i < s->first + s->n; i++)
-				samples[second] += profile_weights(p, i)->samples;
-		}
-		assert_int_equal(n, p->entries.n);
+		assert_int_equal(profile_each_sample(p, add_to_second, &sums), 0);
 		vec_foreach (&f.samples, sample)
 			if (sample->pid)
-				samples[sample->second] -= sample->samples;
-		for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
-			assert_int_equal(samples[i], 0);
+				sums.samples[sample->second] -= sample->samples;
+		for (size_t i = 0; i < ARRAY_SIZE(sums.samples); i++)
+			assert_int_equal(sums.samples[i], 0);
 		profile_free(p);
 		fake_fini(&f);
 	}
@@ -203,32 +207,33 @@ static void tracks_are_in_the_order_of_time(void **state)
 		struct profile *p;
 		struct tracks t;
 		uint64_t total = 0;
-		uint32_t next = 0;
 
 		fake_init(&f, seed);
 		p = load(&f, "thread,cpu,event", true);
-		tracks_init(&t, p);
+		assert_int_equal(tracks_init(&t, p, NULL), 0);
 		vec_foreach (&t.list, track) {
-			uint64_t samples = 0;
+			struct pile_reader r;
+			uint64_t samples = 0, last_ns = 0;
 
-			assert_int_equal(track->first, next);
-			next += track->n;
-			for (uint32_t i = 0; i < track->n; i++) {
-				const struct track_entry *e = &t.entries[track->first + i];
-				uint32_t group = p->entries.data[e->entry].group;
-
-				assert_true(!i || e[-1].time_ns <= e->time_ns);
-				assert_int_equal(profile_class_value(p, PROFILE_THREAD, group),
+			track_open(&t, track, &r);
+			while (pile_next(&r)) {
+				assert_true(last_ns <= r.sample.time_ns);
+				assert_int_equal(profile_class_value(p, PROFILE_THREAD,
+								     r.sample.group),
 						 track->thread);
-				assert_int_equal(profile_class_value(p, PROFILE_EVENT, group),
+				assert_int_equal(profile_class_value(p, PROFILE_EVENT,
+								     r.sample.group),
 						 track->counter);
-				samples += track_weight(p, e)->samples;
+				assert_true(p->leaf_rows.data[r.sample.node] > 0);
+				last_ns = r.sample.time_ns;
+				samples += r.sample.weight.samples;
 			}
+			assert_int_equal(pile_close(&r, NULL), 0);
 			assert_int_equal(samples, track->total.samples);
 			total += samples;
 		}
-		assert_int_equal(next, p->entries.n);
 		assert_int_equal(total, p->n_selected);
+		assert_int_equal(p->entries.n, 0);
 		tracks_fini(&t);
 		profile_free(p);
 		fake_fini(&f);
@@ -361,7 +366,7 @@ int main(void)
 		cmocka_unit_test(csv_cells_that_begin_like_a_formula_are_text),
 		cmocka_unit_test(control_characters_are_visible_for_people),
 		cmocka_unit_test(numbers_are_exact),
-		cmocka_unit_test(slices_have_all_samples),
+		cmocka_unit_test(each_second_has_its_samples),
 		cmocka_unit_test(places_are_of_their_nodes_functions),
 		cmocka_unit_test(tracks_are_in_the_order_of_time),
 		cmocka_unit_test(calls_count_a_sample_once),

@@ -72,6 +72,9 @@ bool file_is_cut(const struct file_mapping *m);
 /* Writes all bytes, resuming after short writes and EINTR. 0 or a negative errno. */
 int file_write_all(int fd, const void *bytes, size_t size);
 
+/* A new file without a name in $TMPDIR or /tmp, to write and read: a descriptor, or -errno. */
+int file_open_nameless(void);
+
 /* Puts bytes under `path` at once: a temporary file beside it, then rename(2). */
 int file_replace(const char *path, const void *bytes, size_t size, struct error *err);
 

@@ -74,7 +74,7 @@ struct sql_out {
 	.keys = { .key = { PROFILE_EVENT, PROFILE_PROCESS, PROFILE_THREAD, PROFILE_COMM, \
 			   PROFILE_CPU, PROFILE_APP, PROFILE_CGROUP },                   \
 		  .n = 7 },                                                              \
-	.with_chains = true, .with_places = true, .with_slices = true
+	.with_chains = true, .with_places = true, .with_samples = true
 
 /* Makes and fills all tables. Returns 0 or out->code. */
 int sql_export(struct sql_out *out, const struct export *x);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "event/loss.h"
 #include "export/cgroup_texts.h"
+#include "export/database/node_seconds.h"
 #include "export/database/sql.h"
 #include "export/database/sql_trace.h"
 #include "export/export.h"
@@ -262,88 +263,24 @@ static void fill_call_paths(struct sql_out *out, const struct export *x)
 	}
 }
 
-/*
- * Samples are written by call path, then second, then class. This is their key, and a table that is
- * filled in the order of its key needs no sorting and no index. Entries are sorted by second; a
- * counting sort by call path keeps that order. Two blocks of one second may have the same class and
- * call path.
- */
-struct sample_row {
-	uint32_t group;
-	uint64_t second;
-	struct weight weight;
-};
-
-struct sample_rows {
-	struct sample_row *rows;
-	size_t *ends; /* by node */
-};
-
-static void sort_by_node(const struct profile *p, struct sample_rows *s)
+static void put_sample_row(void *context, const struct node_second *row)
 {
-	uint64_t start = p->session->info.start_ns / NS_PER_SECOND;
-	size_t at = 0;
+	struct sql_out *out = context;
 
-	vec_foreach (&p->entries, e)
-		s->ends[e->node]++;
-	for (size_t node = 0; node < p->nodes.n; node++) {
-		size_t n = s->ends[node];
-
-		s->ends[node] = at;
-		at += n;
-	}
-	vec_foreach (&p->slices, slice) {
-		uint64_t second = MAX(slice->first_ns / NS_PER_SECOND, start) - start;
-
-		for (size_t i = slice->first; i < slice->first + slice->n; i++)
-			s->rows[s->ends[p->entries.data[i].node]++] =
-				(struct sample_row){ p->entries.data[i].group, second,
-						     *profile_weights(p, i) };
-	}
-}
-
-static int by_group(const void *a, const void *b)
-{
-	const struct sample_row *x = a, *y = b;
-
-	return (x->group > y->group) - (x->group < y->group);
-}
-
-/* Rows of one call path and second. */
-static void put_second(struct sql_out *out, uint32_t node, struct sample_row *rows, size_t n)
-{
-	if (n > 1)
-		qsort(rows, n, sizeof(*rows), by_group);
-	for (size_t i = 0; i < n; i++) {
-		if (i + 1 < n && rows[i + 1].group == rows[i].group) {
-			weight_add(&rows[i + 1].weight, &rows[i].weight);
-			continue;
-		}
-		sql_schema_put_int(out, node);
-		sql_schema_put_count(out, rows[i].second);
-		sql_schema_put_int(out, rows[i].group);
-		sql_schema_put_count(out, rows[i].weight.samples);
-		sql_schema_put_count(out, rows[i].weight.period);
-		sql_schema_end_row(out);
-	}
+	sql_schema_put_int(out, row->node);
+	sql_schema_put_count(out, row->second);
+	sql_schema_put_int(out, row->group);
+	sql_schema_put_count(out, row->weight.samples);
+	sql_schema_put_count(out, row->weight.period);
+	sql_schema_end_row(out);
 }
 
 static void fill_samples(struct sql_out *out, const struct export *x)
 {
-	const struct profile *p = x->profile;
-	cleanup(free_at_exit) struct sample_row *rows = xcalloc(p->entries.n + 1, sizeof(*rows));
-	cleanup(free_at_exit) size_t *ends = xcalloc(p->nodes.n + 1, sizeof(*ends));
-	struct sample_rows s = { rows, ends };
-	size_t first = 0;
+	int r = node_seconds_each(x->profile, put_sample_row, out, out->err);
 
-	sort_by_node(p, &s);
-	for (uint32_t node = 0; node < p->nodes.n && out->code >= 0; node++) {
-		for (size_t end = first; first < ends[node]; first = end) {
-			while (end < ends[node] && rows[end].second == rows[first].second)
-				end++;
-			put_second(out, node, rows + first, end - first);
-		}
-	}
+	if (r < 0 && out->code >= 0)
+		out->code = r;
 }
 
 const struct sql_table sql_tables[] = {
