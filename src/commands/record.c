@@ -26,6 +26,7 @@
 #include "counter/reason.h"
 #include "counter/sources.h"
 #include "guard/parser.h"
+#include "guard/parser_starter.h"
 #include "record/recorder.h"
 #include "record/steering.h"
 #include "record/targets.h"
@@ -403,6 +404,20 @@ static int open_steering(struct record_setup *s, struct steering **out, struct e
 	return r < 0 ? r : steering_open(&s->steering, out, err);
 }
 
+/*
+ * A recording of the machine may last long and take much memory, which a fork would give to each
+ * parser. So a process of its own starts the parsers. Without it, this one does.
+ */
+static pid_t begin_starter(bool in_kernel)
+{
+	struct error err;
+	pid_t starter = in_kernel && parser_uses_children() ? parser_starter_begin(&err) : 0;
+
+	if (starter < 0)
+		log_verbose("%s", err.text);
+	return starter;
+}
+
 static int run_recorder(struct record_setup *s, bool in_kernel, const struct steering *steering,
 			struct recorder_result *result, struct error *err)
 {
@@ -444,13 +459,20 @@ static int run_recorder(struct record_setup *s, bool in_kernel, const struct ste
 		.off_cpu = s->args.off_cpu,
 		.off_cpu_min_ns = (uint64_t)(s->args.off_cpu_min_s * 1e9),
 	};
+	pid_t starter;
+	int r;
 
 	if (steering) {
 		config.control = steering_control(steering);
 		config.starts_disabled = steering_starts_disabled(steering);
 	}
 	parser_be_modest();
-	return recorder_run(&config, result, err);
+	starter = begin_starter(in_kernel);
+	r = recorder_run(&config, result, err);
+	if (starter > 0)
+		parser_end_children();
+	parser_starter_finish(starter);
+	return r;
 }
 
 /* "record: " before a message, unless a front end's name stands there already. */

@@ -525,10 +525,9 @@ static void follow_asker(const struct parser_child *p)
 
 	if (getpriority(PRIO_PROCESS, (id_t)p->pid) == own)
 		return;
-	if (p->is_of_starter)
+	/* a daemon has no right to, but its starter may have the limit (RLIMIT_NICE) */
+	if (setpriority(PRIO_PROCESS, (id_t)p->pid, own) < 0 && p->is_of_starter)
 		parser_starter_hurry(p->pid, own);
-	else
-		setpriority(PRIO_PROCESS, (id_t)p->pid, own);
 }
 
 /* It keeps the memory that it freed (keep_freed_memory()). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The starter: a process of a daemon that starts its parsers (guard/parser_child.h).
+ * The starter: a process of a daemon, or of a recording of the machine, that starts its parsers
+ * (guard/parser_child.h).
  *
  *	daemon ── start, end, hurry ──► starter ── fork ──► parser, parser …
  *

@@ -97,7 +97,9 @@ starts() {
 
 # The parser of a recording, which stays for further files.
 parser_of() { # PID
-	parser=$(pgrep -P "$1" -x assay-parser | head -n 1)
+	local starter
+	starter=$(pgrep -P "$1" -x assay-starter) || return
+	parser=$(pgrep -P "$starter" -x assay-parser | head -n 1)
 	[ -n "$parser" ]
 }
 
@@ -108,6 +110,20 @@ parser_of() { # PID
 	wait_for parser_of "$pid"
 	grep -q bpf-map "/proc/$pid/maps"
 	[ "$(grep -c bpf-map "/proc/$parser/maps")" = 0 ]
+}
+
+a_parser_hurries() { # PID
+	local starter
+	starter=$(pgrep -P "$1" -x assay-starter) || return
+	pgrep -P "$starter" -x assay-parser | xargs -r ps -o ni= -p | grep -q '^ *-20$'
+}
+
+@test "a parser of a recording of the machine hurries while samples wait for it" {
+	need_sampler
+	[ "$(nice -n -20 nice)" = -20 ] || skip "the nice value -20 is not permitted here"
+	background "$PWD/quarters" 60s
+	background assay record -q -a -o s
+	wait_for a_parser_hurries "$pid"
 }
 
 @test "a command that needs no names starts no parser" {
