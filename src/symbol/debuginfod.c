@@ -144,6 +144,8 @@ char *debuginfod_kept_path(enum debuginfod_kind kind, const struct build_id *id)
 	cleanup(free_at_exit) char *dir = NULL, *old = NULL;
 	char hex[BUILD_ID_HEX_SIZE];
 
+	if (id->len < 2)
+		return NULL;
 	if (given && *given)
 		dir = xstrdup(given);
 	else if (home && *home && (old = xasprintf("%s/.debuginfod_client_cache", home)) &&
@@ -153,7 +155,7 @@ char *debuginfod_kept_path(enum debuginfod_kind kind, const struct build_id *id)
 		dir = xasprintf("%s/debuginfod_client", xdg);
 	else if (home && *home)
 		dir = xasprintf("%s/.cache/debuginfod_client", home);
-	if (!dir || id->len < 2)
+	if (!dir)
 		return NULL;
 	build_id_hex(id, hex);
 	return xasprintf("%s/%s/%s", dir, hex, kinds[kind].file);

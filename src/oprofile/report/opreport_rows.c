@@ -5,9 +5,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/path.h"
 #include "profile/rows.h"
 #include "symbol/addresses.h"
 #include "symbol/lines/lines.h"
@@ -21,8 +23,35 @@ static const char *opreport_rows_file_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+/* A folder without links. Thousands of files are in few folders, whose every part costs a call. */
+struct known_folder {
+	char *path, *real; /* real NULL: there is none */
+};
+
+/* The path without links; NULL: there is no such file. The caller's to free(). */
+static char *real_path(struct known_folder *known, const char *path)
+{
+	size_t len = path_folder_len(path);
+	char target[1];
+
+	if (!len || readlink(path, target, sizeof(target)) >= 0)
+		return realpath(path, NULL);
+	if (errno != EINVAL) /* not a link */
+		return NULL;
+	if (!known->path || strlen(known->path) != len || strncmp(known->path, path, len) != 0) {
+		free(known->path);
+		free(known->real);
+		known->path = xstrndup(path, len);
+		known->real = realpath(known->path, NULL);
+	}
+	return known->real
+		       ? xasprintf("%s%s", strcmp(known->real, "/") ? known->real : "", path + len)
+		       : NULL;
+}
+
 /* The file of an image; NULL: none was found, or none is looked for. The caller's to free(). */
-static char *found_file(const struct profile *p, const struct image *image)
+static char *found_file(const struct profile *p, const struct image *image,
+			struct known_folder *known)
 {
 	cleanup(free_at_exit) char *found = NULL;
 	char *real;
@@ -31,7 +60,7 @@ static char *found_file(const struct profile *p, const struct image *image)
 		found = symbolizer_image_file(p->symbols, image);
 	if (image->kind == IMAGE_MODULE && p->has_functions)
 		found = symbolizer_listed_module(p->symbols, image);
-	real = found ? realpath(found, NULL) : NULL;
+	real = found ? real_path(known, found) : NULL;
 	return real ? real : take_ptr(found);
 }
 
@@ -47,15 +76,19 @@ static char *sample_path(const struct image *image)
 
 void opreport_name_images(struct profile *p)
 {
+	struct known_folder known = { 0 };
+
 	for (size_t i = 0; i < p->images.n; i++) {
 		struct profile_image *image = &p->images.data[i];
 		cleanup(free_at_exit) char *name = sample_path(image->image);
-		cleanup(free_at_exit) char *file = found_file(p, image->image);
+		cleanup(free_at_exit) char *file = found_file(p, image->image, &known);
 
 		image->op_name = arena_strndup(p->arena, name, strlen(name));
 		image->op_path =
 			file ? arena_strndup(p->arena, file, strlen(file)) : image->op_name;
 	}
+	free(known.path);
+	free(known.real);
 }
 
 const char *op_sample_path(const struct profile *p, uint32_t image)

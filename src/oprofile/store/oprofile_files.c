@@ -72,7 +72,7 @@ static int oprofile_files_by_name(const void *a, const void *b)
 }
 
 /* Most file systems return the type with an entry; otherwise fstatat(2) has it. */
-static bool oprofile_files_is_folder(int fd, const struct dirent *entry)
+static bool oprofile_files_is_folder(int fd, const struct dirent64 *entry)
 {
 	struct stat st;
 
@@ -81,15 +81,22 @@ static bool oprofile_files_is_folder(int fd, const struct dirent *entry)
 	return fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-static void oprofile_files_list(DIR *folder, struct entries *out)
+/* Without opendir(3), which costs three more calls: there are several folders for each file. */
+static void oprofile_files_list(int fd, struct entries *out)
 {
-	const struct dirent *entry;
+	_Alignas(struct dirent64) char bytes[8192];
+	ssize_t n;
 
-	while ((entry = readdir(folder))) {
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-			continue;
-		vec_push(out, (struct entry){ xstrdup(entry->d_name),
-					      oprofile_files_is_folder(dirfd(folder), entry) });
+	while ((n = getdents64(fd, bytes, sizeof(bytes))) > 0) {
+		const struct dirent64 *entry;
+
+		for (ssize_t at = 0; at < n; at += entry->d_reclen) {
+			entry = (const void *)(bytes + at);
+			if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+				continue;
+			vec_push(out, (struct entry){ xstrdup(entry->d_name),
+						      oprofile_files_is_folder(fd, entry) });
+		}
 	}
 	if (out->n > 1)
 		qsort(out->data, out->n, sizeof(*out->data), oprofile_files_by_name);
@@ -101,16 +108,15 @@ static void walk(const struct oprofile_walker *w, int parent, const char *name, 
 {
 	cleanup(close_at_exit) int fd =
 		openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
 	struct entries entries = { 0 };
 	struct error err = { 0 };
 	size_t len = path->len;
 
-	if (!folder || depth > MAX_DEPTH) {
-		error_errno(&err, folder ? -ELOOP : -errno, "cannot read %s", buf_cstr(path));
+	if (fd < 0 || depth > MAX_DEPTH) {
+		error_errno(&err, fd < 0 ? -errno : -ELOOP, "cannot read %s", buf_cstr(path));
 		w->unreadable(w->context, &err);
 	} else {
-		oprofile_files_list(folder, &entries);
+		oprofile_files_list(fd, &entries);
 	}
 	vec_foreach (&entries, entry) {
 		path->len = len;
@@ -123,10 +129,6 @@ static void walk(const struct oprofile_walker *w, int parent, const char *name, 
 	}
 	path->len = len;
 	vec_fini(&entries);
-	if (folder) {
-		closedir(folder);
-		fd = -1; /* it was the folder's */
-	}
 }
 
 void oprofile_files_walk(const char *samples, const struct oprofile_walker *walker)
