@@ -306,6 +306,13 @@ static void note_leaf(struct profile *p, struct load_part *part, const struct co
 	p->has_chains |= p->nodes.data[node].depth > 1;
 }
 
+/* Each of its samples stands for as many events as a sample of all before does. */
+static bool has_period_of(const struct weight *w, const struct weight *before)
+{
+	return (unsigned __int128)w->period * before->samples ==
+	       (unsigned __int128)before->period * w->samples;
+}
+
 static void load_add_row(struct profile *p, struct load_part *part, const struct count_row *row)
 {
 	const struct weight w = { row->samples, row->period };
@@ -315,6 +322,7 @@ static void load_add_row(struct profile *p, struct load_part *part, const struct
 	assert(lane < p->n_lanes);
 	if (p->index->request->with_samples) {
 		note_leaf(p, part, row);
+		p->lanes[lane].periods_vary |= !has_period_of(&w, &p->lanes[lane].total);
 	} else {
 		entry = row_entry(p, part, row);
 		weight_add(&p->weights.data[entry * p->n_lanes + lane], &w);

@@ -57,7 +57,7 @@ bool profile_period_is_constant(const struct profile *p, uint32_t lane)
 		if (w->period != each * w->samples)
 			return false;
 	}
-	return true;
+	return !p->lanes[lane].periods_vary;
 }
 
 bool profile_weighs_by_period(const struct profile *p)
