@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/intmap.h"
+#include "base/log.h"
 #include "collect/cgroup.h"
 #include "collect/missed.h"
 #include "collect/sampler_load.h"
@@ -281,8 +282,8 @@ static int attach_waits(struct sampler *s, const struct sampler_config *c, struc
 }
 
 /*
- * The rings have copies of all programs' stacks. Children of this process, as those that parse
- * files of strangers, must not have them. libbpf does not tell where it has mapped a ring.
+ * The rings have copies of all programs' stacks. A child that parses files of strangers must not
+ * have the rings. libbpf keeps their addresses to itself, so we look for them in our own mappings.
  */
 static void hide_from_children(void)
 {
@@ -299,6 +300,10 @@ static void hide_from_children(void)
 			madvise((void *)from, to - from, MADV_DONTFORK);
 	if (maps)
 		fclose(maps);
+	else
+		log_warning("/proc/self/maps: %s: processes that parse files can read the "
+			    "sampler's rings",
+			    strerror(errno));
 }
 
 int sampler_open(const struct sampler_config *c, struct sampler **out, struct error *err)

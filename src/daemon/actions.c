@@ -17,12 +17,12 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "daemon/daemon_state.h"
-#include "pipeline/host.h"
 #include "daemon/turnover.h"
-#include "store/store.h"
+#include "pipeline/host.h"
 #include "store/history/history.h"
 #include "store/history/retention.h"
 #include "store/sharing.h"
+#include "store/store.h"
 
 /* The interval between two measurements of the written bytes. */
 #define WRITTEN_NS NS_PER_SECOND
@@ -163,12 +163,12 @@ static int check_name(const struct daemon *d, const char *name, struct error *er
 	if (daemon_keeps_one(d) && !strcmp(name, TURNOVER_NAME))
 		return error_set(err, -EINVAL,
 				 "'" TURNOVER_NAME
-				 "' is where the daemon moves large samples: use another name, is");
+				 "' is where the daemon moves large samples: use another name");
 	if (!*name || *name == '.' || strchr(name, '/') || strlen(name) > 200 ||
 	    !strcmp(name, "current"))
 		return error_set(err, -EINVAL,
 				 "'%s' cannot name a history: use a file name without a dot in "
-				 "front, other than 'current', is",
+				 "front, other than 'current'",
 				 name);
 	return 0;
 }

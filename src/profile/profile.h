@@ -134,9 +134,8 @@ struct profile_slice {
 };
 
 /*
- * A sample with its exact time. Or, where that is not known, all samples of a block of the session
- * that have the same group and node: they have the time of the block's first sample, as other times
- * would be invented.
+ * A sample with its exact time. If that is not known, it stands for all samples of a block of the
+ * session that have the same group and node. Their time is that of the block's first sample.
  */
 struct profile_sample {
 	uint64_t time_ns;

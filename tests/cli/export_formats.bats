@@ -90,6 +90,10 @@ has_hostile_names() {
 				group_by(.event) | map({(.[0].event): (map(.n) | add)}) | add' x.json)" \
 				"$(totals | jq -cS "map_values(.$weight)")"
 		done
+		# Without --weight, these are events: the counters have different periods.
+		cp x.json events.json
+		assay export -q -i s -F speedscope -o x.json
+		cmp x.json events.json
 		jq -e '[.profiles[] | (.samples | length) == (.weights | length) and (.weights | add) == .endValue] | all' x.json
 		jq -e '(.shared.frames | length) as $n | [.profiles[].samples[][] | . >= 0 and . < $n] | all' x.json
 	done

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "oprofile/store/jit_folders.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "guard/open.h"
 #include "oprofile/store/jit_file.h"
@@ -56,10 +58,13 @@ static void read_earlier(struct jit_folders *f, int32_t pid, const char *path)
 {
 	struct file_functions functions = { 0 };
 	struct file_mapping map = { 0 };
-	int r = guard_map(GUARD_HERE, path, &guard_image_rules, &map, NULL);
+	struct error err = { 0 };
+	int r = guard_map(GUARD_HERE, path, &guard_image_rules, &map, &err);
 
 	if (r >= 0)
-		file_functions_ask(&map, IMAGE_HIDDEN, FUNCTIONS_NAMES, NULL, &functions, NULL);
+		r = file_functions_ask(&map, IMAGE_HIDDEN, FUNCTIONS_NAMES, NULL, &functions, &err);
+	if (r < 0 && r != -ENOENT)
+		log_warning("the names of earlier JIT code are lost: %s", err.text);
 	file_unmap(&map);
 	for (uint32_t i = 0; i < functions.head.n; i++) {
 		const struct file_function *known = &functions.list[i];

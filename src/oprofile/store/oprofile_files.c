@@ -82,7 +82,7 @@ static bool oprofile_files_is_folder(int fd, const struct dirent64 *entry)
 }
 
 /* Without opendir(3), which costs three more calls: there are several folders for each file. */
-static void oprofile_files_list(int fd, struct entries *out)
+static int oprofile_files_list(int fd, struct entries *out)
 {
 	_Alignas(struct dirent64) char bytes[8192];
 	ssize_t n;
@@ -100,6 +100,7 @@ static void oprofile_files_list(int fd, struct entries *out)
 	}
 	if (out->n > 1)
 		qsort(out->data, out->n, sizeof(*out->data), oprofile_files_by_name);
+	return n < 0 ? -errno : 0;
 }
 
 /* Folders are opened below their parents: their paths are long, and each step of one costs. */
@@ -111,12 +112,13 @@ static void walk(const struct oprofile_walker *w, int parent, const char *name, 
 	struct entries entries = { 0 };
 	struct error err = { 0 };
 	size_t len = path->len;
+	int r = fd < 0 ? -errno : 0;
 
-	if (fd < 0 || depth > MAX_DEPTH) {
-		error_errno(&err, fd < 0 ? -errno : -ELOOP, "cannot read %s", buf_cstr(path));
+	if (r >= 0)
+		r = depth > MAX_DEPTH ? -ELOOP : oprofile_files_list(fd, &entries);
+	if (r < 0) {
+		error_errno(&err, r, "cannot read %s", buf_cstr(path));
 		w->unreadable(w->context, &err);
-	} else {
-		oprofile_files_list(fd, &entries);
 	}
 	vec_foreach (&entries, entry) {
 		path->len = len;
