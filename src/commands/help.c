@@ -43,7 +43,7 @@ static const struct option_spec help_options[] = {
 	  "with --names: the session (default assay.data)" },
 };
 
-static int explain_command(const char *name)
+static int help_with_command(const char *name)
 {
 	const struct command *command = command_find(name);
 
@@ -74,7 +74,7 @@ static int help_run(const struct command *self, int argc, char **argv)
 	if (status < 0 && args.names) {
 		status = print_names(&args);
 	} else if (status < 0 && operands.n) {
-		status = explain_command(operands.data[0]);
+		status = help_with_command(operands.data[0]);
 	} else if (status < 0) {
 		print_overview();
 		status = EXIT_OK;
