@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Loads each library that it is given, and runs its function `work` until a sample must have hit it:
- * many_libraries LIBRARY… */
+/* Loads each library that it is given, and runs its function `work` until a sample must have hit
+ * it: many_libraries LIBRARY… */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <time.h>
