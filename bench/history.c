@@ -3,8 +3,9 @@
  * Makes a daemon's history, without the daemon and without waiting for a day. The benchmarks read
  * windows of time from it, and measure retention.
  *
- *   history DIR [HOURS [SAMPLES [CHAINS]]]
+ *   history DIR [HOURS [SAMPLES [CHAINS [EXACT]]]]
  *
+ * The samples of the hour EXACT, from 0 on, keep their exact times; by default those of no hour.
  * The default is 24 hours with 50 million samples of 16 CPUs at 49 Hz. Fully busy CPUs would give
  * 67.7 million. There are 8000 call chains, each with up to 16 sampled instructions. 300 processes
  * live at a time: most end within seconds, some stay all day. Few chains are hot, many are rare,
@@ -57,6 +58,7 @@ struct world {
 	struct process processes[N_PROCESSES];
 	int32_t last_pid;
 	uint64_t random;
+	uint32_t exact_hour;
 };
 
 static uint32_t below(struct world *w, uint32_t n)
@@ -165,6 +167,7 @@ static int add_sample(struct world *w, struct store *store, uint64_t time_ns, st
 			   .comm = w->comms[p->program],
 			   .cpu = below(w, N_CPUS) },
 		.time_ns = time_ns,
+		.is_timed = true,
 		.frames = frames,
 		.n_frames = chain->n,
 		.samples = 1,
@@ -216,6 +219,7 @@ static int write_part(struct world *w, const char *dir, uint32_t hour, double a_
 				     .start_ns = start_s * NS_PER_SECOND,
 				     .counters = &counter,
 				     .n_counters = 1,
+				     .exact_times = hour == w->exact_hour,
 				     .merged = SEPARATE_THREAD | SEPARATE_CPU };
 	struct session_end end = { .end_ns = (start_s + HOUR_S) * NS_PER_SECOND,
 				   .exit_status = -1 };
@@ -254,6 +258,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return 2;
+	w.exact_hour = (uint32_t)argument(argc, argv, 5, UINT32_MAX);
 	w.images = image_table_new();
 	strings_init(&w.strings);
 	w.n_chains = (uint32_t)argument(argc, argv, 4, 8000) / N_PROGRAMS * N_PROGRAMS;

@@ -2,7 +2,8 @@
 /*
  * A segment file of blocks without checksums, which are filled in, so that the fuzzer gets behind
  * them. Each block is a byte of its kind and losses, the fields of its header in the order below as
- * ULEB128, then the bytes of its sections. Bit 6 of the first byte: it has exact times.
+ * ULEB128, then the bytes of its sections. Bit 6 of the first byte: it has exact times. A group
+ * with bit 5 is one of seconds, and with bit 4, too, it is an overview.
  */
 #pragma once
 
@@ -23,6 +24,8 @@ static inline void build_block(struct reader *r, struct buf *out)
 	bool has_times;
 
 	h.kind = first & 3;
+	if (h.kind == BLOCK_GROUP && first & 1 << 5)
+		h.kind = first & 1 << 4 ? BLOCK_OVERVIEW : BLOCK_SECONDS;
 	h.n_losses = first >> 7;
 	has_times = first >> 6 & 1;
 	h.first_ns = reader_uleb(r);

@@ -28,8 +28,8 @@ struct daemon_args {
 	const char *store;
 	struct option_list events, features;
 	uint64_t freq_hz, max_bytes, keep_bytes;
-	double max_cpu_percent, keep_age_s;
-	bool detach, paused, quiet;
+	double max_cpu_percent, keep_age_s, exact_age_s;
+	bool exact_time, detach, paused, quiet;
 	int verbose;
 };
 
@@ -76,6 +76,11 @@ static const struct option_spec daemon_options[] = {
 	{ 0, "keep-size", "SIZE", OPT_SIZE, FIELD(keep_bytes), "1G",
 	  "keep at most so much history on the disk (0: no limit)",
 	  "Of sample files, the present session becomes *earlier* at two fifths of it." },
+	{ 0, "exact-time", NULL, OPT_FLAG, FIELD(exact_time), NULL,
+	  "keep the time of each sample, not only its second",
+	  "A time takes some 3 bytes. It stays until *retain* merges the seconds to minutes." },
+	{ 0, "exact-time-age", "TIME", OPT_SECONDS, FIELD(exact_age_s), NULL,
+	  "the same, but parts older than TIME lose these times", NULL, 1, 1e10 },
 	{ 0, "metrics-listen", "ADDRESS", OPT_STRING, FIELD(metrics_listen), NULL,
 	  "serve metrics by HTTP at PORT, ADDRESS:PORT or [ADDRESS]:PORT",
 	  "Without an address, it is 127.0.0.1 (loopback). Everybody who can reach another "
@@ -130,12 +135,22 @@ static const struct store_ops *store_of(const struct daemon_args *args)
 	return NULL;
 }
 
+static bool wants_exact_times(const struct daemon_args *args)
+{
+	return args->exact_time || args->exact_age_s > 0;
+}
+
 static int parse_separate(const struct daemon_args *args, uint32_t *merged, struct error *err)
 {
 	const struct store_ops *store = store_of(args);
 
 	if (!store)
 		return error_set(err, -EINVAL, "--store: there is no store '%s'", args->store);
+	if (wants_exact_times(args) && store->leave)
+		return error_set(
+			err, -EINVAL,
+			"--exact-time does not go with --store=%s: its files have no times",
+			store->name);
 	if (args->separate)
 		return separation_parse(args->separate, merged, err);
 	return separation_parse(store->leave ? "lib,kernel" : "kernel,process,cgroup", merged, err);
@@ -227,6 +242,8 @@ static void copy_settings(const struct daemon_args *args, struct daemon_settings
 		.max_bytes = args->max_bytes,
 		.keep_age_s = args->keep_age_s,
 		.keep_bytes = args->keep_bytes,
+		.has_exact_times = wants_exact_times(args),
+		.exact_age_s = args->exact_age_s,
 	};
 	vec_foreach (&args->events, event)
 		vec_push(&out->events, xstrdup(*event));

@@ -107,6 +107,9 @@ static const struct option_spec record_options[] = {
 	  "this program sees their functions. If it is not permitted, assay uses the rings and "
 	  "says so.",
 	  0, 0, "best|perf|bpf" },
+	{ 0, "no-exact-time", NULL, OPT_FLAG, FIELD(no_exact_time), NULL,
+	  "keep the second of each sample, not its time",
+	  "Samples take some 3 bytes less. With *--collector=bpf*, only counts leave the kernel." },
 	{ 0, "off-cpu", NULL, OPT_FLAG, FIELD(off_cpu), NULL,
 	  "also measure how long threads wait, by stack and by state",
 	  "This is the time between leaving a CPU and coming back, under four events. "
@@ -443,7 +446,7 @@ static int run_recorder(struct record_setup *s, bool in_kernel, const struct ste
 		.snapshot_at_end = s->trace.snapshot_at_end,
 		.by_thread = s->trace.has_trace && (s->args.trace.per_thread || s->tids.n),
 		.segment_bytes = s->args.segment_bytes,
-		.exact_times = true,
+		.exact_times = !s->args.no_exact_time,
 		.with_cpu_times = true,
 		.argv = s->argv,
 		.pids = &s->pids,

@@ -22,7 +22,7 @@ struct record_args {
 	uint64_t freq_hz, count, stack_bytes, segment_bytes;
 	double duration_s;
 	double off_cpu_min_s;
-	bool whole_machine, quiet, with_stacks, off_cpu, raw, kcore, with_children;
+	bool whole_machine, quiet, with_stacks, off_cpu, no_exact_time, raw, kcore, with_children;
 	int verbose;
 };
 

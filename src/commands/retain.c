@@ -27,7 +27,7 @@
 struct retain_args {
 	const char *session_dir;
 	struct option_list tiers;
-	double max_age_s;
+	double max_age_s, exact_age_s;
 	uint64_t max_bytes;
 	bool quiet;
 };
@@ -43,6 +43,11 @@ static const struct option_spec retain_options[] = {
 	  "the level "
 	  "out. A merged part spans AGE at most. Default: *minutes=2d,0*, *ten-minutes=never*, "
 	  "*hours=14d,0.0001* and *days=90d,0.001*." },
+	{ 0, "exact-time-age", "TIME", OPT_SECONDS, FIELD(exact_age_s), NULL,
+	  "parts older than TIME lose the exact times of their samples",
+	  "They keep the second of each. Without this option, times stay until the seconds become "
+	  "minutes.",
+	  1, 1e10 },
 	{ 0, "max-age", "TIME", OPT_SECONDS, FIELD(max_age_s), NULL,
 	  "remove parts that ended longer ago", NULL, 1, 1e10 },
 	{ 0, "max-size", "SIZE", OPT_SIZE, FIELD(max_bytes), NULL,
@@ -262,6 +267,7 @@ static int retain_run(const struct command *self, int argc, char **argv)
 			r = parse_tier(args.tiers.data[i], &policy, &err);
 		policy.max_age_s = (uint64_t)args.max_age_s;
 		policy.max_bytes = args.max_bytes;
+		policy.times_s = (uint64_t)args.exact_age_s;
 		if (r >= 0) {
 			r = retain(&args, path, &policy, &err);
 			status = r < 0 ? EXIT_FAILED : EXIT_OK;
@@ -280,7 +286,8 @@ static const struct command_section retain_sections[] = {
 	  "after the other. The parts of a calendar span (a day, a week, four weeks) "
 	  "older than a tier's age become one part. Its samples are added up in blocks "
 	  "of a minute, an hour or a day. Programs, processes and call chains stay. The "
-	  "time within the block is lost. From hours on threads and processors are not "
+	  "time within the block is lost, and so are exact times (*assay daemon --exact-time*). "
+	  "From hours on threads and processors are not "
 	  "kept apart, of days processes neither. Sums of samples and events, and the "
 	  "losses of the recording, stay the same.\n\nEach part is packed. A large part "
 	  "also gets *overviews*: its samples once more in blocks of minutes and hours. "

@@ -424,9 +424,9 @@ static int daemon_on_started(void *context, struct recorder *r, struct error *er
 		daemon_settings_fini(&d->before);
 		d->has_before = false;
 	}
-	log_info("collecting %s, stacks by %s, into %s",
+	log_info("collecting %s, stacks by %s%s, into %s",
 		 d->in_kernel ? "in the kernel" : "through rings", stack_source_texts[d->stacks],
-		 daemon_show_part(d));
+		 d->settings.has_exact_times ? ", with exact times" : "", daemon_show_part(d));
 	if (d->note[0])
 		log_info("%s", d->note);
 	tell_parent(d, "");
@@ -572,6 +572,7 @@ static int daemon_record(struct daemon *d, struct recorder_result *result, struc
 		.merged = d->config->merged,
 		.table_bytes = TABLE_BYTES,
 		.writes_behind = true,
+		.exact_times = d->settings.has_exact_times,
 		.dir = daemon_keeps_one(d) ? d->dir : path,
 		.names_dir = d->names,
 		.version = d->config->version,

@@ -95,12 +95,15 @@ static int take_settings(struct daemon *d, struct daemon_settings *next, struct 
 {
 	bool has_new_events = !has_same_events(next, &d->settings);
 	bool has_new_rate = next->freq_hz != d->settings.freq_hz;
+	bool has_new_times = next->has_exact_times != d->settings.has_exact_times;
 	int e = 0;
 
 	d->settings.max_cpu_percent = next->max_cpu_percent;
 	d->settings.max_bytes = next->max_bytes;
 	d->settings.keep_age_s = next->keep_age_s;
 	d->settings.keep_bytes = next->keep_bytes;
+	d->settings.has_exact_times = next->has_exact_times;
+	d->settings.exact_age_s = next->exact_age_s;
 	d->is_budget_begun = false;
 	if (has_new_events) {
 		uint64_t before = d->settings.freq_hz;
@@ -113,8 +116,13 @@ static int take_settings(struct daemon *d, struct daemon_settings *next, struct 
 		return e;
 	}
 	if (has_new_rate)
-		return daemon_set_rate(d, next->freq_hz, err);
-	return d->recorder ? begin_part(d, err) : 0;
+		e = daemon_set_rate(d, next->freq_hz, err);
+	else if (d->recorder && !has_new_times)
+		e = begin_part(d, err);
+	/* The sampler in the kernel is loaded with times or without. */
+	if (has_new_times)
+		renew(d);
+	return e;
 }
 
 static void reopen_log(const struct daemon *d)

@@ -24,6 +24,8 @@ struct daemon_settings {
 	uint64_t max_bytes;     /* resident memory; 0: no limit */
 	double keep_age_s;      /* age of stored samples; 0: for ever */
 	uint64_t keep_bytes;    /* of stored samples; 0: no limit */
+	bool has_exact_times;   /* samples keep their times, not only their second … */
+	double exact_age_s;     /* … in parts of this age; 0: until retention merges seconds */
 };
 void daemon_settings_fini(struct daemon_settings *s);
 

@@ -65,6 +65,7 @@ static int keep_up(const char *dir, const struct history_names *over,
 		return lock;
 	policy.max_age_s = (uint64_t)settings->keep_age_s;
 	policy.max_bytes = settings->keep_bytes;
+	policy.times_s = (uint64_t)settings->exact_age_s;
 	policy.over = over;
 	policy.is_locked = true;
 	r = history_retain(dir, &policy, &result, err);

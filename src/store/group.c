@@ -25,9 +25,15 @@ void group_add(struct group *g, const struct group_second *second, const struct 
 		vec_push(&g->losses, losses[i]);
 }
 
+void group_add_time(struct group *g, const struct timed_sample *time)
+{
+	vec_push(&g->times, *time);
+	g->seconds.data[g->seconds.n - 1].n_times++;
+}
+
 void group_clear(struct group *g)
 {
-	g->seconds.n = g->rows.n = g->losses.n = 0;
+	g->seconds.n = g->rows.n = g->losses.n = g->times.n = 0;
 }
 
 void group_fini(struct group *g)
@@ -35,12 +41,13 @@ void group_fini(struct group *g)
 	vec_fini(&g->seconds);
 	vec_fini(&g->rows);
 	vec_fini(&g->losses);
+	vec_fini(&g->times);
 }
 
 uint64_t group_memory(const struct group *g)
 {
 	return g->seconds.cap * sizeof(*g->seconds.data) + g->rows.cap * sizeof(*g->rows.data) +
-	       g->losses.cap * sizeof(*g->losses.data);
+	       g->losses.cap * sizeof(*g->losses.data) + g->times.cap * sizeof(*g->times.data);
 }
 
 /* ---- writing ---- */
@@ -99,6 +106,18 @@ static void sort_second(struct block_encoder *e, struct count_row *rows, uint32_
 	sort_items(e->items, e->scratch, n);
 	for (uint32_t i = 0; i < n; i++)
 		rows[i] = old[e->items[i].value];
+}
+
+/* After sort_second(): the times refer to the rows in their new order. */
+static void follow_rows(const struct block_encoder *e, uint32_t n, struct timed_sample *times,
+			uint32_t n_times)
+{
+	cleanup(free_at_exit) uint32_t *places = xmalloc((n + 1) * sizeof(*places));
+
+	for (uint32_t i = 0; i < n; i++)
+		places[e->items[i].value] = i;
+	for (uint32_t i = 0; i < n_times; i++)
+		times[i].row = places[times[i].row];
 }
 
 /*
@@ -185,6 +204,7 @@ static void put_rows(struct block_encoder *e, struct buf *out, struct group *g,
 	struct event_units *units = xmalloc(sizeof(*units));
 	struct class_model model = { .next = g->next_class };
 	struct count_row *row = g->rows.data;
+	struct timed_sample *times = g->times.data;
 
 	units_find(units, g, classes);
 	units_write(units, out);
@@ -193,6 +213,9 @@ static void put_rows(struct block_encoder *e, struct buf *out, struct group *g,
 		uint32_t last = 0;
 
 		sort_second(e, row, s->n_rows, disk_ids, g->level_ns > 0);
+		if (s->n_times)
+			follow_rows(e, s->n_rows, times, s->n_times);
+		times += s->n_times;
 		for (; row < end; row++) {
 			if (g->level_ns && row > first && row->class != row[-1].class)
 				last = 0;
@@ -214,6 +237,39 @@ void group_encode(struct block_encoder *e, struct buf *out, const struct group_f
 {
 	put_seconds(e, out, f, g);
 	put_rows(e, out, g, classes, disk_ids);
+}
+
+enum { SIZE, EARLY, N_TIMES_COLUMNS };
+
+void group_encode_times(struct block_encoder *e, struct buf *out, const struct group *g,
+			const struct profile_class *classes)
+{
+	struct second_times *places = xcalloc(g->seconds.n + 1, sizeof(*places));
+	const struct count_row *rows = g->rows.data;
+	struct timed_sample *times = g->times.data;
+	struct buf all = { 0 };
+
+	for (size_t i = 0; i < g->seconds.n; i++) {
+		const struct group_second *s = &g->seconds.data[i];
+		const struct sample_times own = { .data = times, .n = s->n_times };
+		const struct times_rows of = {
+			.rows = rows, .n = s->n_rows, .classes = classes, .has_rate = g->has_rate
+		};
+		size_t start = all.len;
+
+		times_encode(e, &all, &own, &of, s->first_ns, &places[i].early_us);
+		places[i].size = (uint32_t)(all.len - start);
+		times += s->n_times;
+		rows += s->n_rows;
+	}
+	for (size_t i = 0; i < g->seconds.n; i++) {
+		column_put(&e->columns[SIZE], places[i].size);
+		column_put(&e->columns[EARLY], places[i].early_us);
+	}
+	write_columns(e, out, N_TIMES_COLUMNS);
+	buf_bytes(out, all.data, all.len);
+	buf_fini(&all);
+	free(places);
 }
 
 /* ---- reading ---- */
@@ -271,7 +327,7 @@ static bool get_seconds(struct unpacker *u, struct reader *r, const struct block
 		return false;
 	group_open_columns(&in, u, r, N_SECOND_COLUMNS, n);
 	for (uint64_t i = 0; i < n && !in.bad; i++) {
-		struct group_second s;
+		struct group_second s = { 0 };
 		uint64_t rows, losses;
 
 		s.first_ns = last_ns + (uint64_t)column_get_signed(&in.c[FIRST]);
@@ -317,6 +373,27 @@ int group_decode_seconds(struct unpacker *u, const uint8_t *bytes, size_t size,
 	}
 	*rows_at = (size_t)(r.at - bytes);
 	return 0;
+}
+
+int group_decode_times(struct unpacker *u, const uint8_t *bytes, size_t size, const struct group *g,
+		       struct second_times *out)
+{
+	struct reader r = reader_over(bytes, size);
+	struct columns_in in;
+	uint64_t offset;
+
+	group_open_columns(&in, u, &r, N_TIMES_COLUMNS, g->seconds.n);
+	offset = (uint64_t)(r.at - bytes);
+	for (size_t i = 0; i < g->seconds.n && !in.bad; i++) {
+		uint64_t n = column_get(&in.c[SIZE]), early_us = column_get(&in.c[EARLY]);
+
+		in.bad |= n > size - offset || early_us > g->seconds.data[i].first_ns / NS_PER_US;
+		if (in.bad)
+			break;
+		out[i] = (struct second_times){ (uint32_t)offset, (uint32_t)n, early_us };
+		offset += n;
+	}
+	return group_close_columns(&in, &r) ? 0 : -EBADMSG;
 }
 
 struct rows_parser {

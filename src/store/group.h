@@ -10,16 +10,25 @@
 #pragma once
 
 #include "store/block.h"
+#include "store/times.h"
 
 /*
  * A group is written when it reaches either limit. A reader decodes the whole group for one second.
  */
 #define GROUP_ROWS    32768u
 #define GROUP_SECONDS 300u
+#define GROUP_TIMES   (1u << 18) /* exact times: likewise, but a second more */
 
 struct group_second {
 	uint64_t first_ns, last_ns, samples;
 	uint32_t n_rows, n_losses;
+	uint32_t n_times; /* samples whose exact time is known; only for writing */
+};
+
+/* The exact times of a second, in the group's section TIMES. */
+struct second_times {
+	uint32_t offset, size; /* 0: the second has none */
+	uint64_t early_us;     /* the first time, in microseconds before the second's first_ns */
 };
 
 /* { 0 } is a valid empty group. */
@@ -27,6 +36,8 @@ struct group {
 	VEC(struct group_second) seconds;
 	struct count_rows rows; /* of the first second, then of the next … */
 	VEC(struct loss_row) losses;
+	/* Of the first second, then of the next …; a row counts from the second's first one. */
+	struct sample_times times;
 	uint64_t level_ns;   /* length of the blocks of an overview; 0: the session's blocks */
 	uint32_t next_class; /* one more than the highest class of earlier groups of this level */
 	/*
@@ -42,6 +53,7 @@ struct group {
 
 void group_add(struct group *g, const struct group_second *second, const struct count_row *rows,
 	       const struct loss_row *losses);
+void group_add_time(struct group *g, const struct timed_sample *time); /* of the last second */
 void group_clear(struct group *g); /* keeps the memory, and next_class for the next group */
 void group_fini(struct group *g);
 uint64_t group_memory(const struct group *g);
@@ -61,6 +73,17 @@ struct group_frame {
  */
 void group_encode(struct block_encoder *e, struct buf *out, const struct group_frame *f,
 		  struct group *g, const struct profile_class *classes, const uint32_t *disk_ids);
+
+/* Packs the exact times, after group_encode() has put the rows in their order. */
+void group_encode_times(struct block_encoder *e, struct buf *out, const struct group *g,
+			const struct profile_class *classes);
+
+/*
+ * Finds the times of each of the seconds, out[0 .. g->seconds.n). Each is for times_decode().
+ * -EBADMSG: the bytes don't decode.
+ */
+int group_decode_times(struct unpacker *u, const uint8_t *bytes, size_t size, const struct group *g,
+		       struct second_times *out);
 
 /*
  * Fills g->seconds and g->losses, which must be empty, and g->next_class. *rows_at: the offset of

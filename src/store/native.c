@@ -38,8 +38,7 @@ static void encode_counts(struct store *s, struct block_header *h, const segment
 			      t->disk_ids.data, s->times.n ? s->places.data : NULL);
 }
 
-/* Encodes the exact times of the rows, behind their counts. */
-static void encode_times(struct store *s, struct block_header *h)
+static void encode_block_times(struct store *s, struct block_header *h)
 {
 	const struct times_rows rows = {
 		.rows = s->tally.rows,
@@ -49,9 +48,18 @@ static void encode_times(struct store *s, struct block_header *h)
 		.has_rate = s->has_rate,
 	};
 
-	if (s->times.n)
-		times_encode(&s->encoder, &s->sections[SECTION_TIMES], &s->times, &rows,
-			     h->first_ns, &h->early_us);
+	times_encode(&s->encoder, &s->sections[SECTION_TIMES], &s->times, &rows, h->first_ns,
+		     &h->early_us);
+}
+
+/* Encodes the exact times of the rows, behind their counts. */
+static void encode_times(struct store *s, struct block_header *h)
+{
+	if (is_group(h->kind) && s->group.times.n)
+		group_encode_times(&s->encoder, &s->sections[SECTION_TIMES], &s->group,
+				   s->tables.written.data);
+	else if (!is_group(h->kind) && s->times.n)
+		encode_block_times(s, h);
 }
 
 /* Packs the open block into s->sections and completes the header, which has its kind and times. */
@@ -236,7 +244,8 @@ static void settle_batch(struct store *s)
 static int write_block(struct store *s, struct block_header *h, struct error *err)
 {
 	cleanup(reserve_drop) struct reserve room = { 0 };
-	int r = segment_tables_reserve(&s->tables, s->tally.n + s->times.n + s->group.rows.n,
+	int r = segment_tables_reserve(&s->tables,
+				       s->tally.n + s->times.n + s->group.rows.n + s->group.times.n,
 				       &room);
 
 	if (r < 0) {
@@ -283,18 +292,31 @@ int native_write_group(struct store *s, struct error *err)
 	return write_block(s, &h, err);
 }
 
-static int by_class(const void *a, const void *b)
+/* Sorts the rows by class, and lets their times follow them. */
+static void sort_by_class(struct store *s)
 {
-	const struct count_row *x = a, *y = b;
+	uint32_t n = s->tally.n;
+	cleanup(free_at_exit) struct count_row *old = xmalloc((n + 1) * sizeof(*old));
 
-	if (x->class != y->class)
-		return x->class < y->class ? -1 : 1;
-	return (x->node > y->node) - (x->node < y->node);
+	block_encoder_reserve(&s->encoder, n);
+	vec_reserve(&s->places, n);
+	memcpy(old, s->tally.rows, n * sizeof(*old));
+	for (uint32_t i = 0; i < n; i++)
+		s->encoder.items[i] =
+			(struct sort_item){ (uint64_t)old[i].class << 32 | old[i].node, i };
+	sort_items(s->encoder.items, s->encoder.scratch, n);
+	for (uint32_t i = 0; i < n; i++) {
+		s->tally.rows[i] = old[s->encoder.items[i].value];
+		s->places.data[s->encoder.items[i].value] = i;
+	}
+	vec_foreach (&s->times, t)
+		t->row = s->places.data[t->row];
 }
 
-/* Adds rows of the open block as one block of the group. */
-static void group_add_rows(struct store *s, const struct count_row *rows, uint32_t n)
+/* Adds n rows of the open block, from `first` on, as one block of the group. */
+static void group_add_rows(struct store *s, uint32_t first, uint32_t n)
 {
+	const struct count_row *rows = s->tally.rows + first;
 	uint64_t samples = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -303,9 +325,16 @@ static void group_add_rows(struct store *s, const struct count_row *rows, uint32
 	}
 	group_add(&s->group,
 		  &(struct group_second){ n ? s->first_ns : s->last_ns, s->last_ns, samples, n,
-					  (uint32_t)s->losses.n },
+					  (uint32_t)s->losses.n, 0 },
 		  rows, s->losses.data);
 	s->losses.n = 0;
+	vec_foreach (&s->times, t) {
+		struct timed_sample in_piece = *t;
+
+		in_piece.row -= first;
+		if (t->row >= first && in_piece.row < n)
+			group_add_time(&s->group, &in_piece);
+	}
 }
 
 /* Splits a large block into several with the same time, which several threads can decode. */
@@ -316,16 +345,17 @@ static int flush_to_group(struct store *s, struct error *err)
 
 	losses_fold(&s->losses);
 	if (n > PIECE_ROWS)
-		qsort(s->tally.rows, n, sizeof(*s->tally.rows), by_class);
+		sort_by_class(s);
 	do {
 		uint32_t piece = MIN(n - at, PIECE_ROWS);
 
-		group_add_rows(s, s->tally.rows + at, piece);
+		group_add_rows(s, at, piece);
 		at += piece;
 		s->is_in_pieces = at < n;
 		if (at == n)
 			start_block(s);
 		if (s->group.rows.n >= GROUP_ROWS || s->group.seconds.n >= GROUP_SECONDS ||
+		    s->group.times.n >= GROUP_TIMES ||
 		    (at == n && segment_tables_full(&s->tables, s->limits.table_bytes)))
 			r = native_write_group(s, err);
 	} while (at < n && r >= 0);

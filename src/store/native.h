@@ -14,6 +14,7 @@
 #include "store/store.h"
 
 struct store;
+struct timed_sample;
 
 /* The native store: segments (docs/formats.md). */
 extern const struct store_ops native_store;
@@ -54,9 +55,16 @@ uint32_t native_store_class(struct store *s, const struct profile_class *class);
 
 /*
  * The times are those of the row's first and last sample, or of the block that the row comes from.
+ * Returns the row for native_store_add_time().
  */
-void native_store_add_row(struct store *s, uint32_t class, uint32_t node, uint64_t samples,
-			  uint64_t period, uint64_t first_ns, uint64_t last_ns);
+uint32_t native_store_add_row(struct store *s, uint32_t class, uint32_t node, uint64_t samples,
+			      uint64_t period, uint64_t first_ns, uint64_t last_ns);
+
+/*
+ * The exact time of some samples of the row, which must be the one that was added last. Its own
+ * `row` does not count. What a block has no room for is counted as LOSS_TIMES_FULL.
+ */
+void native_store_add_time(struct store *s, uint32_t row, const struct timed_sample *time);
 
 /*
  * From now on, seconds are written in groups (store/group.h). Groups are smaller, but a killed

@@ -35,6 +35,7 @@ bool native_store_begin_row(struct store *s, int *r, struct error *err)
 {
 	*r = 0;
 	return (s->tally.n >= (s->is_grouping ? GROUPED_ROWS_MAX : TALLY_ROWS_MAX) ||
+		s->times.n >= STORE_TIMES_MAX ||
 		segment_tables_full(&s->tables, s->limits.table_bytes)) &&
 	       native_store_end_block(s, r, err);
 }
@@ -54,12 +55,23 @@ uint32_t native_store_class(struct store *s, const struct profile_class *class)
 	return segment_tables_class(&s->tables, class);
 }
 
-void native_store_add_row(struct store *s, uint32_t class, uint32_t node, uint64_t samples,
-			  uint64_t period, uint64_t first_ns, uint64_t last_ns)
+uint32_t native_store_add_row(struct store *s, uint32_t class, uint32_t node, uint64_t samples,
+			      uint64_t period, uint64_t first_ns, uint64_t last_ns)
 {
 	s->first_ns = s->tally.n ? MIN(s->first_ns, first_ns) : first_ns;
 	s->last_ns = s->tally.n ? MAX(s->last_ns, last_ns) : last_ns;
-	tally_add(&s->tally, class, node, samples, period);
 	s->samples += samples;
 	s->period += period;
+	return tally_add(&s->tally, class, node, samples, period);
+}
+
+void native_store_add_time(struct store *s, uint32_t row, const struct timed_sample *time)
+{
+	struct timed_sample own = *time;
+
+	own.row = row;
+	if (s->times.n < BLOCK_TIMES_MAX)
+		vec_push(&s->times, own);
+	else
+		losses_add(&s->losses, LOSS_TIMES_FULL, UINT32_MAX, time->samples);
 }

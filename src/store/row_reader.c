@@ -136,14 +136,11 @@ static int read_cut_times(const struct block_cut *cut, struct sample_times *time
 	return 0;
 }
 
-int segment_read_times(const struct segment *segment, uint32_t block, const struct count_rows *rows,
-		       struct sample_times *times)
+static int read_block_times(struct segment_file *f, const struct block_place *place,
+			    const struct count_rows *rows, struct sample_times *times)
 {
-	struct segment_file *f = segment_file_of(segment);
-	const struct block_place *place = &f->places[block];
 	const uint8_t *bytes = f->bytes + place->times_off;
 
-	assert(block < segment->n_blocks && rows->n == segment->blocks[block].n_rows);
 	if (place->cut)
 		return read_cut_times(place->cut, times);
 	if (!place->times_size)
@@ -155,4 +152,18 @@ int segment_read_times(const struct segment *segment, uint32_t block, const stru
 		return -EBADMSG;
 	return times_decode(f->reader->unpacker, bytes, place->times_size, place->first_us,
 			    rows->data, rows->n, times);
+}
+
+int segment_read_times(const struct segment *segment, uint32_t block, const struct count_rows *rows,
+		       struct sample_times *times)
+{
+	struct segment_file *f = segment_file_of(segment);
+	size_t n_before = times->n;
+	int r;
+
+	assert(block < segment->n_blocks && rows->n == segment->blocks[block].n_rows);
+	r = read_block_times(f, &f->places[block], rows, times);
+	for (size_t i = n_before; i < times->n && f->shift_ns; i++)
+		times->data[i].time_ns += f->shift_ns;
+	return r;
 }

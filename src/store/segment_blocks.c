@@ -123,6 +123,19 @@ void segment_filter(struct segment *seg, const struct block_filter *filter,
 	seg->n_blocks = n;
 }
 
+void segment_shift(struct segment *seg, uint64_t shift_ns)
+{
+	segment_file_of(seg)->shift_ns += shift_ns;
+	for (uint32_t i = 0; i < seg->n_blocks; i++) {
+		struct block *b = &seg->blocks[i];
+
+		b->first_ns += shift_ns;
+		b->last_ns += shift_ns;
+		if (b->timed_ns)
+			b->timed_ns = MAX(b->timed_ns + shift_ns, (uint64_t)1);
+	}
+}
+
 void segment_own(struct segment *seg, const struct file_mapping *map)
 {
 	segment_file_of(seg)->map = *map;

@@ -66,6 +66,7 @@ struct segment_file {
 	struct file_mapping map;   /* the mapping of the bytes, if the segment owns one */
 	struct row_reader *reader; /* for segment_read_rows(); made at the first use */
 	uint64_t n_holes;          /* ids whose definition was damaged */
+	uint64_t shift_ns;         /* what segment_shift() added to all times; may wrap around */
 };
 
 static inline struct segment_file *segment_file_of(const struct segment *seg)

@@ -13,6 +13,7 @@
 #include "store/group.h"
 #include "store/row_reader.h"
 #include "store/segment_file.h"
+#include "store/segment_parts.h"
 
 #define WARNINGS_MAX 50
 
@@ -125,8 +126,8 @@ void segment_free(struct segment *seg)
 	free(f);
 }
 
-static struct block_place *push_block(struct segment_file *f, const struct block *block,
-				      const struct loss_row *losses)
+struct block_place *segment_push_block(struct segment_file *f, const struct block *block,
+				       const struct loss_row *losses)
 {
 	size_t size = block->n_losses * sizeof(*losses);
 	struct loss_row *copy = arena_alloc(f->arena, size + 1);
@@ -159,7 +160,7 @@ static void note_gap(struct segment_context *c, struct segment_file *f, uint64_t
 	struct block block = { .first_ns = at_ns, .last_ns = at_ns, .n_losses = 1 };
 
 	if (c->has_delivered && delivered_before > c->delivered) {
-		push_block(f, &block, &loss);
+		segment_push_block(f, &block, &loss);
 		segment_warn(c,
 			     "%s: %" PRIu64 " samples before %.3f s were in a part that is "
 			     "damaged or missing",
@@ -169,8 +170,8 @@ static void note_gap(struct segment_context *c, struct segment_file *f, uint64_t
 	c->has_delivered = true;
 }
 
-static bool section_is_whole(const struct block_header *h, const uint8_t *bytes,
-			     enum section section, const uint8_t **at)
+bool segment_section_is_whole(const struct block_header *h, const uint8_t *bytes,
+			      enum section section, const uint8_t **at)
 {
 	uint64_t off = h->header_size;
 
@@ -188,7 +189,7 @@ static int read_text_block(struct segment_context *c, const struct block_header 
 	const uint8_t *at;
 	struct reader r;
 
-	if (!section_is_whole(h, bytes, SECTION_NAMES, &at))
+	if (!segment_section_is_whole(h, bytes, SECTION_NAMES, &at))
 		return -EBADMSG;
 	r = reader_over(at, h->section_size[SECTION_NAMES]);
 	return unpack_bytes(c->unpacker, &r, names_bytes_max(reader_left(&r)), text, n);
@@ -266,7 +267,7 @@ static void parse_names(struct segment_context *c, struct segment_file *f,
 
 	if (!h->section_size[SECTION_NAMES])
 		return;
-	if (section_is_whole(h, bytes, SECTION_NAMES, &at) &&
+	if (segment_section_is_whole(h, bytes, SECTION_NAMES, &at) &&
 	    names_are_paid(c, f, at, h->section_size[SECTION_NAMES]) &&
 	    names_decode(c->unpacker, at, h->section_size[SECTION_NAMES], h, f->arena, &f->seg) ==
 		    0)
@@ -286,7 +287,7 @@ static void parse_nodes(struct segment_context *c, struct segment_file *f,
 
 	if (!n)
 		return;
-	if (section_is_whole(h, bytes, SECTION_NODES, &at) &&
+	if (segment_section_is_whole(h, bytes, SECTION_NODES, &at) &&
 	    nodes_decode(c->unpacker, at, h->section_size[SECTION_NODES], first, n, f->seg.n_images,
 			 f->seg.nodes + first) == 0)
 		return;
@@ -299,8 +300,8 @@ static void parse_nodes(struct segment_context *c, struct segment_file *f,
 }
 
 /* False only if the block is certainly not wanted. */
-static bool filter_wants_block(const struct segment_context *c, uint64_t level_ns,
-			       const struct block_span *span)
+bool segment_wants_block(const struct segment_context *c, uint64_t level_ns,
+			 const struct block_span *span)
 {
 	const struct block_filter *filter = c->filter;
 
@@ -330,8 +331,8 @@ static void parse_unread(struct segment_context *c, struct segment_file *f)
 }
 
 /* Reads names and nodes of a block. False: nothing else of it is read, now or later. */
-static bool begin_samples(struct segment_context *c, struct segment_file *f,
-			  const struct block_header *h, const uint8_t *bytes, bool wanted)
+bool segment_begin_samples(struct segment_context *c, struct segment_file *f,
+			   const struct block_header *h, const uint8_t *bytes, bool wanted)
 {
 	cleanup(reserve_drop) struct reserve room = { 0 };
 	uint32_t want[N_TABLES];
@@ -354,16 +355,16 @@ static bool begin_samples(struct segment_context *c, struct segment_file *f,
 	return true;
 }
 
-static struct counts_frame frame_of(const struct block_header *h)
+struct counts_frame segment_frame_of(const struct block_header *h)
 {
 	return (struct counts_frame){ h->first_id[TABLE_CLASSES] + h->n_ids[TABLE_CLASSES],
 				      h->first_id[TABLE_NODES], h->n_ids[TABLE_NODES], h->n_rows };
 }
 
 /* `counts` NULL: the counts are damaged. */
-static void push_samples(struct segment_context *c, struct segment_file *f,
-			 const struct block_header *h, const struct loss_row *losses,
-			 const uint8_t *counts, uint64_t file_off)
+void segment_push_samples(struct segment_context *c, struct segment_file *f,
+			  const struct block_header *h, const struct loss_row *losses,
+			  const uint8_t *counts, uint64_t file_off)
 {
 	struct loss_row rows[BLOCK_LOSSES_MAX + 1];
 	struct block block = { .first_ns = h->first_ns,
@@ -386,13 +387,13 @@ static void push_samples(struct segment_context *c, struct segment_file *f,
 			     "damaged",
 			     f->name, (double)h->first_ns / 1e9, h->samples);
 	}
-	place = push_block(f, &block, rows);
+	place = segment_push_block(f, &block, rows);
 	*place = (struct block_place){
 		.file_off = counts ? (uint64_t)(counts - f->bytes) : file_off,
 		.size = h->section_size[SECTION_COUNTS],
 		.hash = h->section_hash[SECTION_COUNTS],
 		.samples = block.samples,
-		.frame = frame_of(h),
+		.frame = segment_frame_of(h),
 	};
 	place->frame.n_rows = block.n_rows;
 }
@@ -404,6 +405,15 @@ static uint64_t timed_ns(const struct block_header *h)
 					      : 0;
 }
 
+void segment_warn_of_times(struct segment_context *c, const struct segment_file *f,
+			   const struct block_header *h)
+{
+	segment_warn(c,
+		     "%s: block at %.3f s: the exact times of its samples are damaged; their "
+		     "second is known",
+		     f->name, (double)h->first_ns / 1e9);
+}
+
 /* Of the block that was pushed last. */
 static void parse_times(struct segment_context *c, struct segment_file *f,
 			const struct block_header *h, const uint8_t *bytes)
@@ -411,11 +421,8 @@ static void parse_times(struct segment_context *c, struct segment_file *f,
 	struct block_place *place = &f->places[f->seg.n_blocks - 1];
 	const uint8_t *at;
 
-	if (!section_is_whole(h, bytes, SECTION_TIMES, &at)) {
-		segment_warn(c,
-			     "%s: block at %.3f s: the exact times of its samples are damaged; "
-			     "their second is known",
-			     f->name, (double)h->first_ns / 1e9);
+	if (!segment_section_is_whole(h, bytes, SECTION_TIMES, &at)) {
+		segment_warn_of_times(c, f, h);
 		return;
 	}
 	place->times_off = (uint64_t)(at - f->bytes);
@@ -434,110 +441,13 @@ static void parse_samples(struct segment_context *c, struct segment_file *f,
 	const uint8_t *counts;
 
 	/* A block of names and nodes alone has no useful time; later blocks need it. */
-	if (!begin_samples(c, f, h, bytes,
-			   (!c->filter || !is_tree) && filter_wants_block(c, 0, &span)))
+	if (!segment_begin_samples(c, f, h, bytes,
+				   (!c->filter || !is_tree) && segment_wants_block(c, 0, &span)))
 		return;
-	is_whole = section_is_whole(h, bytes, SECTION_COUNTS, &counts);
-	push_samples(c, f, h, losses, is_whole ? counts : NULL, file_off);
+	is_whole = segment_section_is_whole(h, bytes, SECTION_COUNTS, &counts);
+	segment_push_samples(c, f, h, losses, is_whole ? counts : NULL, file_off);
 	if (is_whole && h->section_size[SECTION_TIMES])
 		parse_times(c, f, h, bytes);
-}
-
-static void push_seconds(struct segment_context *c, struct segment_file *f,
-			 const struct block_header *h, const struct group *g,
-			 const struct group_place *place, uint64_t file_off)
-{
-	uint64_t size = MAX(block_size(h) / g->seconds.n, 1u);
-	const struct loss_row *losses = g->losses.data;
-	uint32_t first_row = 0;
-
-	vec_foreach (&g->seconds, s) {
-		struct block block = { .first_ns = s->first_ns,
-				       .last_ns = s->last_ns,
-				       .samples = s->samples,
-				       .n_rows = s->n_rows,
-				       .n_losses = s->n_losses,
-				       .file_off = file_off,
-				       .size_bytes = size };
-
-		if (filter_wants_block(c, g->level_ns,
-				       &(struct block_span){ s->first_ns, s->last_ns, 0 }))
-			*push_block(f, &block, losses) =
-				(struct block_place){ .group = place,
-						      .first_row = first_row,
-						      .samples = s->samples,
-						      .frame.n_rows = s->n_rows };
-		losses += s->n_losses;
-		first_row += s->n_rows;
-	}
-}
-
-static const struct group_place *place_group(struct segment_file *f, const struct block_header *h,
-					     const struct group *g, const uint8_t *counts,
-					     size_t rows_at)
-{
-	size_t size = g->seconds.n * sizeof(*g->seconds.data);
-	struct group_second *seconds = arena_alloc(f->arena, size);
-	struct group_place *place = arena_alloc(f->arena, sizeof(*place));
-
-	memcpy(seconds, g->seconds.data, size);
-	*place = (struct group_place){
-		.file_off = (uint64_t)(counts - f->bytes),
-		.size = h->section_size[SECTION_COUNTS],
-		.hash = h->section_hash[SECTION_COUNTS],
-		.rows_at = rows_at,
-		.frame = { frame_of(h), g->next_class, h->first_ns, h->kind == BLOCK_GROUP,
-			   g->level_ns > 0 },
-		.level_ns = g->level_ns,
-		.seconds = seconds,
-		.n_seconds = (uint32_t)g->seconds.n,
-	};
-	return place;
-}
-
-/*
- * A damaged overview loses no sample, because the blocks below it are there. The caller gets a
- * warning and does without it.
- */
-static void lose_group(struct segment_context *c, struct segment_file *f,
-		       const struct block_header *h, const struct loss_row *losses,
-		       uint64_t file_off)
-{
-	if (h->kind != BLOCK_OVERVIEW)
-		push_samples(c, f, h, losses, NULL, file_off);
-	else
-		segment_warn(c, "%s: an overview from %.3f s on is damaged", f->name,
-			     (double)h->first_ns / 1e9);
-}
-
-/* Makes a block of each wanted second of a group, if there is one. */
-static void segment_parse_group(struct segment_context *c, struct segment_file *f,
-				const struct block_header *h, const struct loss_row *losses,
-				const uint8_t *bytes, uint64_t file_off)
-{
-	const struct block_span span = { h->first_ns, h->last_ns, 0 };
-	bool is_overview = h->kind == BLOCK_OVERVIEW, wanted = false;
-	struct group g = { 0 };
-	const uint8_t *counts;
-	size_t rows_at = 0;
-	bool is_whole = section_is_whole(h, bytes, SECTION_COUNTS, &counts) &&
-			group_decode_seconds(c->unpacker, counts, h->section_size[SECTION_COUNTS],
-					     h, &g, &rows_at) == 0 &&
-			g.seconds.n;
-
-	vec_foreach (&g.seconds, s)
-		wanted |= filter_wants_block(c, g.level_ns,
-					     &(struct block_span){ s->first_ns, s->last_ns, 0 });
-	if (!is_whole)
-		wanted = is_overview ? c->filter && c->filter->takes_overview
-				     : filter_wants_block(c, 0, &span);
-	if (!begin_samples(c, f, h, bytes, wanted))
-		; /* that was all */
-	else if (!is_whole)
-		lose_group(c, f, h, losses, file_off);
-	else
-		push_seconds(c, f, h, &g, place_group(f, h, &g, counts, rows_at), file_off);
-	group_fini(&g);
 }
 
 /*
@@ -682,6 +592,22 @@ void segment_find_info(struct segment_context *c, const uint8_t *bytes, size_t s
 	if (size > at && block_header_parse(bytes + at, size - at, &h, losses) == 0 &&
 	    h.kind == BLOCK_INFO && block_size(&h) <= size - at)
 		read_info(c, &h, bytes + at);
+}
+
+bool segment_has_groups(const uint8_t *bytes, size_t size)
+{
+	struct loss_row losses[BLOCK_LOSSES_MAX];
+	struct block_header h;
+	size_t at = SEGMENT_HEADER_SIZE;
+
+	for (; at < size && block_header_parse(bytes + at, size - at, &h, losses) == 0;
+	     at += block_size(&h)) {
+		if (is_group(h.kind))
+			return true;
+		if (h.n_rows || block_size(&h) > size - at)
+			return false;
+	}
+	return false;
 }
 
 void segment_find_end(struct segment_context *c, const uint8_t *bytes, size_t size)

@@ -57,6 +57,12 @@ void segment_own(struct segment *seg, const struct file_mapping *map);
 bool filter_takes(const struct block_filter *filter, const struct session_info *info,
 		  uint64_t level_ns, const struct block_span *span);
 
+/* Whether the first block with counts is one of many seconds, or an overview. */
+bool segment_has_groups(const uint8_t *bytes, size_t size);
+
+/* Adds to all times, for a segment of another clock. The sum may wrap around. */
+void segment_shift(struct segment *seg, uint64_t shift_ns);
+
 /*
  * Removes the blocks that the filter does not want, and cuts blocks with exact times. `info` has
  * the clock.

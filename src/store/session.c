@@ -352,15 +352,34 @@ int session_open_blocks(const char *path, const struct block_filter *filter, str
 	return 0;
 }
 
-int session_format(const char *path)
+static int map_first_segment(const char *path, struct file_mapping *map)
 {
 	struct names names = { 0 };
 	cleanup(close_at_exit) int dir_fd = open_dir(path, &names, NULL);
-	struct segment_header h;
-	struct file_mapping map;
-	int r = dir_fd < 0 ? dir_fd : map_segment(dir_fd, names.data[0].text, &map);
+	int r = dir_fd < 0 ? dir_fd : map_segment(dir_fd, names.data[0].text, map);
 
 	names_fini(&names);
+	return r;
+}
+
+bool session_has_groups(const char *path)
+{
+	struct file_mapping map;
+	bool found;
+
+	if (map_first_segment(path, &map) < 0)
+		return false;
+	found = segment_has_groups(map.base, map.size);
+	file_unmap(&map);
+	return found;
+}
+
+int session_format(const char *path)
+{
+	struct segment_header h;
+	struct file_mapping map;
+	int r = map_first_segment(path, &map);
+
 	if (r < 0)
 		return r;
 	r = segment_header_parse(map.base, map.size, &h) < 0 ? -EBADMSG : (int)h.version;

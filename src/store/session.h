@@ -73,6 +73,9 @@ struct block_filter {
 /* The format version of a session's first segment, or a negative errno. */
 int session_format(const char *path);
 
+/* Whether the first segment has its samples in groups (store/group.h), as a packed part has. */
+bool session_has_groups(const char *path);
+
 /* session_open() of the chosen blocks. -EINVAL: the session does not know when it began. */
 int session_open_blocks(const char *path, const struct block_filter *filter, struct session **out,
 			struct error *err);

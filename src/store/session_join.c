@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/reserve.h"
 #include "store/format.h"
+#include "store/segment_parse.h"
 
 /* ---- several as one ---- */
 
@@ -43,10 +44,7 @@ static void renumber(struct segment *segment, const uint32_t *counters, uint64_t
 {
 	for (uint32_t i = 0; i < segment->n_classes; i++)
 		segment->classes[i].counter = counters[segment->classes[i].counter];
-	for (uint32_t i = 0; i < segment->n_blocks; i++) {
-		segment->blocks[i].first_ns += shift_ns;
-		segment->blocks[i].last_ns += shift_ns;
-	}
+	segment_shift(segment, shift_ns);
 }
 
 static void joined_add_part(struct joined *j, struct session *part, bool is_only)

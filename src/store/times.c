@@ -234,16 +234,22 @@ static void find_lanes_of_times(struct times_writer *w)
 static uint64_t own_events(const struct times_writer *w, const struct timed_sample *t,
 			   const struct row_rest *rest)
 {
-	bool has_rate = w->rows->has_rate[w->rows->classes[w->rows->rows[t->row].class].counter];
+	bool has_rate = w->rows->has_rate &&
+			w->rows->has_rate[w->rows->classes[w->rows->rows[t->row].class].counter];
 	bool is_even = has_rate || t->period == even_share(rest, t->samples) ||
 		       t->period > rest->period || t->period == UINT64_MAX;
 
 	return is_even ? 0 : t->period + 1;
 }
 
+static uint32_t place_of_row(const struct times_rows *rows, uint32_t row)
+{
+	return rows->places ? rows->places[row] : row;
+}
+
 static void put_sample(struct times_writer *w, const struct timed_sample *t)
 {
-	uint32_t place = w->rows->places[t->row];
+	uint32_t place = place_of_row(w->rows, t->row);
 	const struct row_rest *rest = &w->open.rests[place];
 	uint64_t events = own_events(w, t, rest);
 
@@ -301,7 +307,7 @@ static struct count_row *rows_by_place(const struct times_rows *rows)
 	struct count_row *placed = xmalloc((rows->n + 1) * sizeof(*placed));
 
 	for (size_t i = 0; i < rows->n; i++)
-		placed[rows->places[i]] = rows->rows[i];
+		placed[place_of_row(rows, (uint32_t)i)] = rows->rows[i];
 	return placed;
 }
 

@@ -20,11 +20,12 @@
 struct times_rows {
 	const struct count_row *rows;
 	size_t n;
-	const uint32_t *places; /* by row: its place in the stored block */
+	const uint32_t *places; /* by row: its place in the stored block; NULL: the same */
 	const struct profile_class *classes;
 	/*
 	 * By counter: whether it samples at a frequency. The kernel varies the period of such a
 	 * counter, so the events of a sample are an estimate, and only the row's sum is kept.
+	 * NULL: none does.
 	 */
 	const bool *has_rate;
 };

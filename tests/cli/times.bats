@@ -4,6 +4,7 @@
 
 load helpers
 load exports
+load daemon
 
 # A session s, and the file `turns` with the end of each turn of two functions.
 alternating() {
@@ -98,6 +99,23 @@ clock() {
 	assay export -q -i s -F firefox -o - | gunzip | jq '[.threads[].samples | .weight[]] | all(. == 1)'
 }
 
+@test "a database has the time of each sample" {
+	need_recording
+	command -v sqlite3 >/dev/null || skip "no sqlite3"
+	alternating 50
+	assay script -i s --format json | jq '.time_ns' | sort -n >want
+	assay export -q -i s -o x.sqlite
+	sqlite3 x.sqlite 'SELECT time_ns FROM samples WHERE is_exact AND samples = 1 ORDER BY time_ns' >times
+	# The clock's start is not in the database: the times between samples are.
+	awk 'NR > 1 { print $1 - last } { last = $1 }' times >steps
+	awk 'NR > 1 { print $1 - last } { last = $1 }' want | cmp - steps
+	[ "$(wc -l <steps)" -gt 50 ]
+	# Sums of seconds say that they are none.
+	"$PROGRAMS/make_session" sums plain 300
+	assay export -q -i sums -o sums.sqlite
+	[ "$(sqlite3 sums.sqlite 'SELECT SUM(is_exact), SUM(samples) FROM samples')" = "0|300" ]
+}
+
 @test "import keeps the times" {
 	assay record -q --raw -o raw.data -F "$(at_most 4000)" -- "$PROGRAMS/alternates" 50 >turns
 	assay import -q -o s raw.data
@@ -131,6 +149,59 @@ clock() {
 	timed=$(assay script -i s --comm alternates --format json | jq .time_ns | sort -u | wc -l)
 	[ "$timed" -gt 10 ]
 	[ "$timed" -lt "$(total cpu-clock samples comm:alternates)" ]
+}
+
+# Whether at least 99 of 100 samples of the program name the right function; more than that many.
+names_right() {
+	assay script -i "$1" --comm alternates --format json >samples
+	sample_functions <samples | sort -n | right >sums
+	read -r good all <sums
+	[ "$all" -gt "$2" ] && [ $((good * 100)) -ge $((all * 99)) ]
+}
+
+@test "a daemon keeps exact times, in packed parts, too, until they are old" {
+	need_daemon
+	start_daemon d -e cpu-clock -F "$(at_most 997)" --max-cpu 0 --exact-time
+	said 'with exact times'
+	"$PROGRAMS/alternates" 400 >turns
+	ask d dump
+	names_right d 100
+	end_daemon
+	total=$(n_alternates)
+	assay retain d 2>said
+	grep -q '1 parts packed' said
+	names_right d 100
+	[ "$(n_alternates)" = "$total" ]
+	assay retain d 2>said
+	grep -q '0 parts packed' said
+	wait_for is_packed_anew d
+	[ "$(n_alternates)" = "$total" ]
+	[ "$(assay script -i d --comm alternates --format json | jq .time_ns | sort -u | wc -l)" -lt 20 ]
+}
+
+n_alternates() {
+	assay report -i d comm:alternates --format json | jq '[.total[].samples] | add'
+}
+
+# Whether the part was old enough.
+is_packed_anew() {
+	assay retain "$1" --exact-time-age 1s 2>said
+	grep -q '1 parts packed' said
+}
+
+@test "a daemon of sample files has no exact times" {
+	run assay daemon --session-dir d --store=oprofile --exact-time
+	refused 2 "--exact-time does not go with --store=oprofile"
+	printf 'store = oprofile\nexact-time-age = 1h\n' >conf
+	run assay daemon --session-dir d --config conf
+	refused 1 "conf:2: --exact-time does not go with --store=oprofile"
+}
+
+@test "record --no-exact-time keeps the seconds alone" {
+	assay record -q --no-exact-time -o s -F "$(at_most 4000)" -- "$PROGRAMS/alternates" 50 >turns
+	assay script -i s --format json >samples
+	[ "$(jq .time_ns samples | sort -u | wc -l)" -lt 4 ]
+	[ "$(wc -l <samples)" -gt 10 ]
 }
 
 @test "a wait keeps its own length, and ends at its time" {

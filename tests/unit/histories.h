@@ -36,6 +36,7 @@ struct history {
 	struct strings strings;
 	image_id bin, lib;
 	string_id comms[2];
+	bool has_times; /* parts keep the exact time of each sample */
 };
 
 static inline void history_init(struct history *h)
@@ -74,6 +75,7 @@ static inline void history_sample(struct history *h, struct store *store, uint64
 			   .tid = (int32_t)(100 + mix % 7 + mix % 3),
 			   .comm = h->comms[mix % 2],
 			   .cpu = mix % 4 },
+		.is_timed = h->has_times,
 		.time_ns = start_ns + (second - start_s) * NS_PER_SECOND + i * (NS_PER_SECOND / 10),
 		.frames = frames,
 		.n_frames = 3,
@@ -102,6 +104,7 @@ static inline void history_part(struct history *h, uint64_t start_s, uint64_t se
 				     .n_cpus = 4,
 				     .start_wall_ns = start_s * NS_PER_SECOND,
 				     .start_ns = start_ns,
+				     .exact_times = h->has_times,
 				     .counters = &counter,
 				     .n_counters = 1 };
 	struct session_end end = { .end_ns = start_ns + seconds * NS_PER_SECOND,
@@ -132,6 +135,8 @@ static inline void history_part(struct history *h, uint64_t start_s, uint64_t se
 struct sums {
 	uint64_t samples, period, lost, hash;
 	uint64_t other; /* samples whose stack was cut */
+	/* Of the samples with an exact time: their number, and a hash of their times, too. */
+	uint64_t timed, timed_hash;
 };
 
 static inline uint64_t path_hash(const struct segment *seg, uint32_t node)
@@ -153,6 +158,31 @@ static inline bool is_other(const struct segment *seg, uint32_t node)
 	return !strcmp(seg->images[seg->nodes[node].code.image.n].path, IMAGE_OTHER_PATH);
 }
 
+static inline uint64_t row_key(const struct segment *seg, const struct count_row *row)
+{
+	const struct profile_class *c = &seg->classes[row->class];
+
+	return path_hash(seg, row->node) ^
+	       hash_u64((uint64_t)(uint32_t)c->pid << 8 | (uint8_t)seg->strings[c->comm.n][0]);
+}
+
+static inline void add_timed_sums(const struct session *s, const struct segment *seg, uint32_t b,
+				  const struct count_rows *rows, struct sums *sums)
+{
+	struct sample_times times = { 0 };
+
+	assert_int_equal(segment_read_times(seg, b, rows, &times), 0);
+	vec_foreach (&times, t) {
+		uint64_t key = row_key(seg, &rows->data[t->row]);
+
+		sums->timed += t->samples;
+		sums->timed_hash +=
+			hash_u64(key ^ hash_u64(session_wall_ns(&s->info, t->time_ns))) *
+			t->samples;
+	}
+	free(times.data);
+}
+
 static inline struct sums sums_of(const struct session *s)
 {
 	struct count_rows rows = { 0 };
@@ -166,11 +196,10 @@ static inline struct sums sums_of(const struct session *s)
 			assert_int_equal(segment_read_rows(seg, b, &rows, NULL), 0);
 			for (uint32_t l = 0; l < seg->blocks[b].n_losses; l++)
 				sums.lost += seg->blocks[b].losses[l].n;
+			if (seg->blocks[b].timed_ns)
+				add_timed_sums(s, seg, b, &rows, &sums);
 			vec_foreach (&rows, row) {
-				const struct profile_class *c = &seg->classes[row->class];
-				uint64_t key = path_hash(seg, row->node) ^
-					       hash_u64((uint64_t)(uint32_t)c->pid << 8 |
-							(uint8_t)seg->strings[c->comm.n][0]);
+				uint64_t key = row_key(seg, row);
 
 				sums.samples += row->samples;
 				sums.period += row->period;

@@ -45,7 +45,7 @@ static void seconds_stay_as_they_are(void **state)
 	for (uint64_t i = 0; i < SECONDS; i += 37)
 		before[i] = second_of(&h, i);
 	size = file_tree_bytes(path);
-	assert_int_equal(part_pack(path, false, &OVERVIEWS_THAT_PAY, NULL), 1);
+	assert_int_equal(part_pack(path, false, true, &OVERVIEWS_THAT_PAY, NULL), 1);
 	assert_true(file_tree_bytes(path) < size);
 	packed = history_sums(&h, NULL, true);
 	assert_same(&packed, &all);
@@ -57,10 +57,84 @@ static void seconds_stay_as_they_are(void **state)
 		assert_int_equal(now.hash, before[i].hash);
 	}
 	/* Once is enough, and nothing is left beside it. */
-	assert_int_equal(part_pack(path, false, &OVERVIEWS_THAT_PAY, NULL), 0);
+	assert_int_equal(part_pack(path, false, true, &OVERVIEWS_THAT_PAY, NULL), 0);
 	free(path);
 	path = only_part(&h);
 	free(path);
+	history_fini(&h);
+}
+
+static struct sums tenths_of(const struct history *h, uint64_t second, uint64_t from, uint64_t to)
+{
+	uint64_t start = (MIDNIGHT + second) * NS_PER_SECOND, tenth = NS_PER_SECOND / 10;
+	struct time_window w = { start + from * tenth, start + to * tenth };
+
+	return history_sums(h, &w, true);
+}
+
+/* Events of a part of a second are exact to a unit only (docs/formats.md). */
+static void assert_same_times(const struct sums *a, const struct sums *b)
+{
+	assert_int_equal(a->samples, b->samples);
+	assert_int_equal(a->timed, b->timed);
+	assert_int_equal(a->timed_hash, b->timed_hash);
+}
+
+static void exact_times_stay_where_they_are_wanted(void **state)
+{
+	struct sums all, packed, part;
+	struct history h;
+	char *path;
+
+	(void)state;
+	history_init(&h);
+	h.has_times = true;
+	history_part(&h, MIDNIGHT, SECONDS, true);
+	path = only_part(&h);
+	all = history_sums(&h, NULL, true);
+	assert_int_equal(all.timed, all.samples);
+	part = tenths_of(&h, 300, 1, 2);
+	assert_true(part.samples > 0 && part.samples < second_of(&h, 300).samples);
+	assert_int_equal(part_pack(path, false, true, &OVERVIEWS_THAT_PAY, NULL), 1);
+	assert_int_equal(part_pack(path, false, true, &OVERVIEWS_THAT_PAY, NULL), 0);
+	packed = history_sums(&h, NULL, true);
+	assert_same(&packed, &all);
+	assert_same_times(&packed, &all);
+	packed = tenths_of(&h, 300, 1, 2);
+	assert_same_times(&packed, &part);
+	/* Without the times, the same samples. */
+	assert_int_equal(part_pack(path, false, false, &OVERVIEWS_THAT_PAY, NULL), 1);
+	assert_int_equal(part_pack(path, false, false, &OVERVIEWS_THAT_PAY, NULL), 0);
+	packed = history_sums(&h, NULL, true);
+	assert_same(&packed, &all);
+	assert_int_equal(packed.hash, all.hash);
+	assert_int_equal(packed.timed, 0);
+	/* What is gone does not come back. */
+	assert_int_equal(part_pack(path, false, true, &OVERVIEWS_THAT_PAY, NULL), 0);
+	free(path);
+	history_fini(&h);
+}
+
+/* Each part has a clock of its own (histories.h). */
+static void parts_of_two_clocks_keep_their_exact_times(void **state)
+{
+	struct sums before, both, later;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	h.has_times = true;
+	history_part(&h, MIDNIGHT, 60, true);
+	before = history_sums(&h, NULL, true);
+	history_part(&h, MIDNIGHT + 100, 60, true);
+	both = history_sums(&h, NULL, true);
+	later = tenths_of(&h, 100, 0, 600);
+	assert_int_equal(both.timed, before.timed + later.timed);
+	assert_int_equal(both.timed_hash, before.timed_hash + later.timed_hash);
+	assert_int_equal(tenths_of(&h, 130, 1, 2).samples + tenths_of(&h, 130, 0, 1).samples +
+				 tenths_of(&h, 130, 2, 10).samples,
+			 second_of(&h, 130).samples);
+	assert_int_equal(tenths_of(&h, 130, 1, 2).timed, tenths_of(&h, 130, 1, 2).samples);
 	history_fini(&h);
 }
 
@@ -85,7 +159,8 @@ static void check_stored_part(const char *stored, int n_packs)
 	for (int i = 0; i < 2; i++) {
 		got = history_sums(&h, NULL, false);
 		assert_same(&got, &want);
-		assert_int_equal(part_pack(path, false, &OVERVIEWS_THAT_PAY, NULL), i < n_packs);
+		assert_int_equal(part_pack(path, false, true, &OVERVIEWS_THAT_PAY, NULL),
+				 i < n_packs);
 	}
 	history_fini(&h);
 }
@@ -108,8 +183,8 @@ static void a_part_without_an_end_is_packed_on_demand(void **state)
 	history_init(&h);
 	history_part(&h, MIDNIGHT, 60, false);
 	path = only_part(&h);
-	assert_int_equal(part_pack(path, false, &OVERVIEWS_THAT_PAY, NULL), 0);
-	assert_int_equal(part_pack(path, true, &OVERVIEWS_THAT_PAY, NULL), 1);
+	assert_int_equal(part_pack(path, false, true, &OVERVIEWS_THAT_PAY, NULL), 0);
+	assert_int_equal(part_pack(path, true, true, &OVERVIEWS_THAT_PAY, NULL), 1);
 	free(path);
 	history_fini(&h);
 }
@@ -124,7 +199,7 @@ static void what_is_no_part_is_left_alone(void **state)
 	history_init(&h);
 	path = xasprintf("%s/20261121T210500.123Z", h.dir);
 	assert_int_equal(mkdir(path, 0700), 0);
-	assert_true(part_pack(path, true, &OVERVIEWS_THAT_PAY, &err) < 0);
+	assert_true(part_pack(path, true, true, &OVERVIEWS_THAT_PAY, &err) < 0);
 	assert_int_equal(access(path, F_OK), 0);
 	free(path);
 	history_fini(&h);
@@ -134,6 +209,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(seconds_stay_as_they_are),
+		cmocka_unit_test(exact_times_stay_where_they_are_wanted),
+		cmocka_unit_test(parts_of_two_clocks_keep_their_exact_times),
 		cmocka_unit_test(packed_parts_of_before_are_read),
 		cmocka_unit_test(a_part_without_an_end_is_packed_on_demand),
 		cmocka_unit_test(what_is_no_part_is_left_alone),

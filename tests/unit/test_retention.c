@@ -84,6 +84,40 @@ static void sums_stay_exact_tier_by_tier(void **state)
 	history_fini(&h);
 }
 
+static void exact_times_go_by_age_and_with_the_seconds(void **state)
+{
+	struct retention_policy policy = policy_of(N_HISTORY_LEVELS, 0); /* no tier */
+	struct sums first, now, young;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	h.has_times = true;
+	history_part(&h, MIDNIGHT, 300, true);
+	history_part(&h, MIDNIGHT + 600, 300, true);
+	first = history_sums(&h, NULL, true);
+	assert_int_equal(first.timed, first.samples);
+	assert_int_equal(retain(&h, &policy).n_packed, 2);
+	now = history_sums(&h, NULL, true);
+	assert_int_equal(now.timed_hash, first.timed_hash);
+	/* The first part is older than 15 minutes, the second one is not. */
+	policy.now_ns = (MIDNIGHT + 1300) * NS_PER_SECOND;
+	policy.times_s = 900;
+	assert_int_equal(retain(&h, &policy).n_packed, 1);
+	assert_int_equal(retain(&h, &policy).n_packed, 0);
+	young = expected_sums(MIDNIGHT + 600, MIDNIGHT + 900);
+	now = history_sums(&h, NULL, true);
+	assert_same(&now, &first);
+	assert_int_equal(now.timed, young.samples);
+	/* Minutes have none. */
+	policy = policy_of(LEVEL_MINUTES, 0);
+	retain(&h, &policy);
+	now = history_sums(&h, NULL, true);
+	assert_same(&now, &first);
+	assert_int_equal(now.timed, 0);
+	history_fini(&h);
+}
+
 static void rare_stacks_go_to_other_and_sums_stay(void **state)
 {
 	struct retention_policy policy = policy_of(LEVEL_HOURS, 0.02);
@@ -359,6 +393,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sums_stay_exact_tier_by_tier),
+		cmocka_unit_test(exact_times_go_by_age_and_with_the_seconds),
 		cmocka_unit_test(rare_stacks_go_to_other_and_sums_stay),
 		cmocka_unit_test(processes_are_merged_where_the_tier_says_so),
 		cmocka_unit_test(it_may_be_stopped_between_any_two_steps),

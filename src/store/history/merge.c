@@ -50,6 +50,8 @@ struct merge {
 	VEC(struct block_ref) blocks; /* in the order of the merged blocks */
 	struct store *store;
 	struct count_rows rows;
+	bool keeps_times;          /* the session has some, and they are wanted */
+	struct sample_times times; /* of the block at hand, by row */
 	struct merge_result result;
 	uint64_t first_ns, last_ns; /* of the present merged block */
 	uint64_t end_ns;            /* of all */
@@ -83,6 +85,7 @@ static void merge_fini(struct merge *m)
 	free(m->sources);
 	vec_fini(&m->blocks);
 	vec_fini(&m->rows);
+	vec_fini(&m->times);
 	merge_names_fini(&m->names);
 }
 
@@ -273,19 +276,58 @@ static uint32_t class_of(struct merge *m, struct source *s, uint32_t class, uint
 	return s->classes[class] - 1;
 }
 
+static bool has_exact_times(const struct session *s)
+{
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		for (uint32_t b = 0; b < s->segments[i]->n_blocks; b++)
+			if (s->segments[i]->blocks[b].timed_ns)
+				return true;
+	return false;
+}
+
+static int by_row(const void *a, const void *b)
+{
+	const struct timed_sample *x = a, *y = b;
+
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Of damaged times, the session has warned: the samples keep their second. */
+static void read_exact_times(struct merge *m, const struct source *s, uint32_t number)
+{
+	m->times.n = 0;
+	if (!m->keeps_times || m->block_ns > NS_PER_SECOND || !s->segment->blocks[number].timed_ns)
+		return;
+	segment_read_times(s->segment, number, &m->rows, &m->times);
+	if (m->times.n)
+		qsort(m->times.data, m->times.n, sizeof(*m->times.data), by_row);
+}
+
+/* Adds the exact times of a source's row. Returns the place of the next row's times. */
+static size_t add_exact_times(struct merge *m, size_t at, uint32_t source_row, uint32_t row)
+{
+	for (; at < m->times.n && m->times.data[at].row == source_row; at++)
+		native_store_add_time(m->store, row, &m->times.data[at]);
+	return at;
+}
+
 static int add_block(struct merge *m, struct source *s, const struct block *block, uint32_t number,
 		     struct error *err)
 {
+	size_t at_time = 0;
 	int r = 0;
 
 	m->rows.n = 0;
 	if (segment_read_rows(s->segment, number, &m->rows, NULL) < 0)
 		native_store.lose(m->store, LOSS_DAMAGED, UINT32_MAX, block->samples);
+	else
+		read_exact_times(m, s, number);
 	for (uint32_t i = 0; i < block->n_losses; i++)
 		native_store.lose(m->store, block->losses[i].reason, block->losses[i].counter,
 				  block->losses[i].n);
 	vec_foreach (&m->rows, row) {
 		struct native_place at;
+		uint32_t added;
 
 		if (native_store_begin_row(m->store, &r, err))
 			forget_places(m);
@@ -295,8 +337,10 @@ static int add_block(struct merge *m, struct source *s, const struct block *bloc
 		if (s->is_cut && s->is_cut[row->node])
 			m->result.cut += row->samples;
 		m->result.samples += row->samples;
-		native_store_add_row(m->store, class_of(m, s, row->class, row->node), at.node,
-				     row->samples, row->period, m->first_ns, m->last_ns);
+		added = native_store_add_row(m->store, class_of(m, s, row->class, row->node),
+					     at.node, row->samples, row->period, m->first_ns,
+					     m->last_ns);
+		at_time = add_exact_times(m, at_time, (uint32_t)(row - m->rows.data), added);
 	}
 	return 0;
 }
@@ -471,6 +515,7 @@ static int write_merged(struct merge *m, const char *to, struct error *err)
 	info.table_bytes = TABLE_BYTES;
 	info.block_ns = m->config->block_ns;
 	info.replaces = m->config->replaces;
+	info.exact_times = m->keeps_times;
 	info.merged |= m->config->merged;
 	end.end_ns = MAX(end.end_ns, m->end_ns);
 	r = native_store.open(to, &info, m->names.images, &m->names.strings, &m->store, err);
@@ -494,6 +539,8 @@ int session_merge(const struct session *from, const struct merge_config *config,
 	struct merge m = { .from = from, .config = config };
 	int r;
 
+	m.keeps_times =
+		config->keeps_times && config->block_ns <= NS_PER_SECOND && has_exact_times(from);
 	merge_names_init(&m.names, from);
 	sources_init(&m);
 	list_blocks(&m, config->block_ns);

@@ -10,6 +10,9 @@
  * Rare stacks can be cut. If a node and its callees have less than a share of all samples, the node
  * and everything below it become one node "[other]" below the caller. The sums of samples and
  * events stay exact, for every class and every node that is kept, and so do the losses.
+ *
+ * Blocks of a second can keep the exact times of their samples. Longer blocks and overviews never
+ * have them.
  */
 #pragma once
 
@@ -34,6 +37,7 @@ struct merge_config {
 	uint64_t block_ns;
 	uint32_t merged;      /* enum separation bits that no longer keep samples apart */
 	double min_share;     /* of all samples; 0: keep all stacks */
+	bool keeps_times;     /* of blocks of a second; else only the second is known */
 	const char *replaces; /* as in session_info */
 	struct overview_rule overviews;
 };

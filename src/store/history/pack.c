@@ -37,10 +37,11 @@ static int write_to_disk(const char *path)
 	return r;
 }
 
-static int pack_into(const struct session *s, const char *hidden,
+static int pack_into(const struct session *s, const char *hidden, bool keeps_times,
 		     const struct overview_rule *overviews, struct error *err)
 {
-	const struct merge_config config = { .block_ns = MAX(s->info.block_ns, NS_PER_SECOND),
+	const struct merge_config config = { .keeps_times = keeps_times,
+					     .block_ns = MAX(s->info.block_ns, NS_PER_SECOND),
 					     .replaces = s->info.replaces,
 					     .overviews = *overviews };
 	struct merge_result result;
@@ -58,14 +59,23 @@ static bool is_to_be_packed(const struct session *s, bool may_lack_end)
 	       (s->has_end || may_lack_end) && !s->warnings.n;
 }
 
-int part_pack(const char *path, bool may_lack_end, const struct overview_rule *overviews,
-	      struct error *err)
+/* A packed part with exact times has the version of times, and groups of seconds. */
+static bool part_is_packed(const char *path, bool keeps_times)
+{
+	int version = session_format(path);
+
+	return version == SEGMENT_VERSION_GROUPS ||
+	       (version == SEGMENT_VERSION_TIMES && keeps_times && session_has_groups(path));
+}
+
+int part_pack(const char *path, bool may_lack_end, bool keeps_times,
+	      const struct overview_rule *overviews, struct error *err)
 {
 	cleanup(free_at_exit) char *hidden = hidden_path(path);
 	cleanup(session_close_at_exit) struct session *s = NULL;
 	int r;
 
-	if (session_format(path) == SEGMENT_VERSION_GROUPS)
+	if (part_is_packed(path, keeps_times))
 		return 0;
 	r = session_open(path, &s, err);
 	if (r < 0)
@@ -73,7 +83,7 @@ int part_pack(const char *path, bool may_lack_end, const struct overview_rule *o
 	if (!is_to_be_packed(s, may_lack_end))
 		return 0;
 	file_remove_tree(hidden, NULL);
-	r = pack_into(s, hidden, overviews, err);
+	r = pack_into(s, hidden, keeps_times, overviews, err);
 	if (!r && renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_EXCHANGE) < 0)
 		r = errno == EINVAL || errno == ENOSYS
 			    ? -EOPNOTSUPP

@@ -14,11 +14,13 @@ struct error;
 struct overview_rule; /* store/history/merge.h */
 
 /*
- * Packs the part at `path` in place and adds the overviews that pay. The packed part is written and
- * synced beside the old one; then the two exchange names atomically. A crash leaves a directory
+ * Packs the part at `path` in place and adds the overviews that pay. Without `keeps_times`, the
+ * exact times of its samples go, also from a part that was packed with them. The packed part is
+ * written and synced beside the old one; then the two exchange names atomically. A crash leaves a
+ * directory
  * ".merge-…", which history_retain() removes. Returns 1 if it packed the part. Returns 0 if the
  * part was packed already, has no end (unless `may_lack_end`), is damaged, or if the file system
  * can't exchange names. After a failure the part is unchanged.
  */
-int part_pack(const char *path, bool may_lack_end, const struct overview_rule *overviews,
-	      struct error *err);
+int part_pack(const char *path, bool may_lack_end, bool keeps_times,
+	      const struct overview_rule *overviews, struct error *err);

@@ -24,7 +24,21 @@ static bool is_usable(const struct retained_part *part)
 	return !part->is_active && !part->is_damaged && !part->is_gone;
 }
 
+static uint64_t before(const struct run *run, uint64_t seconds)
+{
+	uint64_t ns = seconds > UINT64_MAX / NS_PER_SECOND ? UINT64_MAX : seconds * NS_PER_SECOND;
+
+	return run->parts.now_ns > ns ? run->parts.now_ns - ns : 0;
+}
+
 /* ---- packing ---- */
+
+static bool keeps_times(const struct run *run, const struct retained_part *part)
+{
+	uint64_t age_s = run->parts.policy->times_s;
+
+	return !age_s || part->last_ns >= before(run, age_s);
+}
 
 /*
  * A part that can't be packed stays as it is. A full disk ends the packing, because the next part
@@ -35,7 +49,9 @@ static int pack_parts(struct run *run, struct error *err)
 	for (size_t i = 0; i < run->parts.parts.n; i++) {
 		struct retained_part *part = &run->parts.parts.data[i];
 		struct error why = { 0 };
-		int r = is_usable(part) ? retained_pack(&run->parts, part, &why) : 0;
+		int r = is_usable(part)
+				? retained_pack(&run->parts, part, keeps_times(run, part), &why)
+				: 0;
 
 		run->result->n_packed += r > 0;
 		if (r == -ENOSPC || r == -EDQUOT) {
@@ -48,13 +64,6 @@ static int pack_parts(struct run *run, struct error *err)
 }
 
 /* ---- age ---- */
-
-static uint64_t before(const struct run *run, uint64_t seconds)
-{
-	uint64_t ns = seconds > UINT64_MAX / NS_PER_SECOND ? UINT64_MAX : seconds * NS_PER_SECOND;
-
-	return run->parts.now_ns > ns ? run->parts.now_ns - ns : 0;
-}
 
 static int forget_old(struct run *run, struct error *err)
 {

@@ -5,7 +5,8 @@
  * The daemon calls it from time to time in a child of low priority, and so does `assay retain`:
  *
  *  1. It removes the remains of a crash: unfinished parts, and parts that a merged part replaces.
- *  2. It packs each finished part (store/history/pack.h), with the overviews that pay.
+ *  2. It packs each finished part (store/history/pack.h), with the overviews that pay. Parts older
+ *     than `times_s` lose the exact times of their samples.
  *  3. It removes parts that ended longer ago than `max_age_s`.
  *  4. When a tier's age is over, it merges the parts of each of its spans to one part.
  *  5. While the history is larger than `max_bytes`, it merges the oldest parts before their age.
@@ -46,6 +47,11 @@ enum retention_step {
 struct retention_policy {
 	struct retention_tier tiers[N_HISTORY_LEVELS];
 	uint64_t max_age_s, max_bytes; /* 0: no limit */
+	/*
+	 * Age of parts, in seconds, that lose the exact times of their samples; 0: when their
+	 * blocks become longer than a second, as these have none.
+	 */
+	uint64_t times_s;
 	struct overview_rule overviews;
 	const char *active; /* the part that the recorder writes; NULL: see `over` */
 	/*

@@ -243,10 +243,11 @@ int retained_remove(struct retained_parts *p, struct retained_part *part, struct
 	return r;
 }
 
-int retained_pack(const struct retained_parts *p, struct retained_part *part, struct error *err)
+int retained_pack(const struct retained_parts *p, struct retained_part *part, bool keeps_times,
+		  struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", p->dir, part->name);
-	int r = part_pack(path, true, &p->policy->overviews, err);
+	int r = part_pack(path, true, keeps_times, &p->policy->overviews, err);
 
 	if (r > 0)
 		part->bytes = file_tree_bytes(path);

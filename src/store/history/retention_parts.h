@@ -31,8 +31,9 @@ uint64_t retained_bytes(const struct retained_parts *p);
 /* Removes a part. Readers no longer see it, even before all files are gone. */
 int retained_remove(struct retained_parts *p, struct retained_part *part, struct error *err);
 
-/* Packs a part (store/history/pack.h). Returns 1 if it was not packed before. */
-int retained_pack(const struct retained_parts *p, struct retained_part *part, struct error *err);
+/* Packs a part (store/history/pack.h). Returns 1 if it was not packed like that before. */
+int retained_pack(const struct retained_parts *p, struct retained_part *part, bool keeps_times,
+		  struct error *err);
 
 /* Merges `n` parts, with the indexes `which`, to one part of this level's blocks. */
 int retained_merge(struct retained_parts *p, const uint32_t *which, uint32_t n, size_t level,
