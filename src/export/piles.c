@@ -48,7 +48,7 @@ static void put_away_sample(struct buf *out, const struct profile_sample *s,
 			s->weight.period == before->weight.period;
 
 	buf_uleb(out, s->time_ns - before->time_ns);
-	buf_uleb(out, (uint64_t)s->group << 1 | has_same);
+	buf_uleb(out, (uint64_t)s->group << 2 | (uint64_t)s->is_exact << 1 | has_same);
 	buf_uleb(out, s->node);
 	if (!has_same) {
 		buf_uleb(out, s->weight.samples);
@@ -63,7 +63,8 @@ static struct profile_sample get_sample(struct reader *r, const struct profile_s
 
 	s.time_ns = before->time_ns + reader_uleb(r);
 	group = reader_uleb(r);
-	s.group = (uint32_t)(group >> 1);
+	s.group = (uint32_t)(group >> 2);
+	s.is_exact = group >> 1 & 1;
 	s.node = (uint32_t)reader_uleb(r);
 	if (!(group & 1)) {
 		s.weight.samples = reader_uleb(r);

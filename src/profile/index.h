@@ -56,6 +56,7 @@ struct comm_weights {
 struct profile_index {
 	struct rows_ahead *ahead; /* of the pass at hand; NULL: rows are read as they are wanted */
 	bool needs_times;         /* load_needs_times() */
+	bool has_moments;         /* load_wants_moments() */
 	bool is_spread;           /* load_spread_samples() */
 	struct load_part *parts;  /* by segment; NULL: not yet */
 	const struct profile_request *request;

@@ -37,7 +37,8 @@ static struct profile *profile_new(const struct profile_request *request)
 	vec_push(&p->nodes, (struct profile_node){ 0, NO_INDEX, 0 });
 	vec_push(&p->node_places, NO_INDEX);
 	profile_index_init(p, request);
-	p->index->needs_times = load_needs_times(p);
+	p->index->has_moments = p->index->is_spread = load_wants_moments(p);
+	p->index->needs_times = p->index->has_moments || load_needs_times(p);
 	p->lacks_times = index_wants_parallelism(p) && !p->index->needs_times;
 	p->lane_keys = request->columns;
 	p->index->finds_lanes = p->lane_keys.n || request->lanes_by_samples;
@@ -78,6 +79,7 @@ void profile_free(struct profile *p)
 	vec_fini(&p->entries);
 	vec_fini(&p->leaf_rows);
 	vec_fini(&p->slices);
+	vec_fini(&p->moments);
 	vec_fini(&p->weights);
 	vec_fini(&p->arcs);
 	vec_fini(&p->arc_weights);

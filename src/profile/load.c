@@ -306,6 +306,33 @@ static void note_leaf(struct profile *p, struct load_part *part, const struct co
 	p->has_chains |= p->nodes.data[node].depth > 1;
 }
 
+/* When the row's sample was taken; 0: not known, or not asked for. */
+static uint64_t moment_of(const struct profile *p, const struct load_part *part,
+			  const struct count_row *row)
+{
+	size_t i = (size_t)(row - part->rows.data);
+
+	return p->index->has_moments && i < part->times.n ? part->times.data[i] : 0;
+}
+
+static void add_moment(struct profile *p, struct load_part *part, const struct count_row *row,
+		       uint64_t time_ns)
+{
+	const struct profile_class *class = &part->segment->classes[row->class];
+	uint32_t node = part->as_leaf[row->node];
+
+	vec_push(&p->moments,
+		 (struct profile_moment){ .time_ns = time_ns,
+					  .group = row_group(p, part, row),
+					  .node = node,
+					  .thread = index_thread(p, class->pid, class->tid),
+					  .lane = part->lanes[row->class],
+					  .weight = { row->samples, row->period } });
+	p->images.data[p->functions.data[p->nodes.data[node].function].image].samples +=
+		row->samples;
+	p->has_chains |= p->nodes.data[node].depth > 1;
+}
+
 /* Each of its samples stands for as many events as a sample of all before does. */
 static bool has_period_of(const struct weight *w, const struct weight *before)
 {
@@ -317,12 +344,15 @@ static void load_add_row(struct profile *p, struct load_part *part, const struct
 {
 	const struct weight w = { row->samples, row->period };
 	uint32_t lane = part->lanes[row->class];
+	uint64_t time_ns = moment_of(p, part, row);
 	size_t entry;
 
 	assert(lane < p->n_lanes);
 	if (p->index->request->with_samples) {
 		note_leaf(p, part, row);
 		p->lanes[lane].periods_vary |= !has_period_of(&w, &p->lanes[lane].total);
+	} else if (time_ns) {
+		add_moment(p, part, row, time_ns);
 	} else {
 		entry = row_entry(p, part, row);
 		weight_add(&p->weights.data[entry * p->n_lanes + lane], &w);

@@ -39,6 +39,28 @@ static bool has_times(const struct session *s)
 	return false;
 }
 
+/* A wait is many samples with one time; but a time takes more than a byte. */
+static uint64_t times_at_most(const struct session *s)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		for (uint32_t b = 0; b < s->segments[i]->n_blocks; b++) {
+			const struct block *block = &s->segments[i]->blocks[b];
+
+			if (block->timed_ns)
+				n += MIN(block->samples, block->size_bytes);
+		}
+	return n;
+}
+
+bool load_wants_moments(const struct profile *p)
+{
+	uint32_t most = p->index->request->most_moments;
+
+	return most && has_times(p->session) && times_at_most(p->session) <= most;
+}
+
 bool load_needs_times(const struct profile *p)
 {
 	return (query_has(p->index->query, FILTER_TIME) || index_wants_parallelism(p)) &&

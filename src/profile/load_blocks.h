@@ -13,6 +13,9 @@ enum block_state { BLOCK_READ, BLOCK_LEFT_OUT, BLOCK_DAMAGED };
 /* Whether the query takes the second that a block begins in, or some of its exact times. */
 bool load_takes_block(const struct profile *p, const struct block *block);
 
+/* Whether the samples with exact times become moments: they are not more than was asked for. */
+bool load_wants_moments(const struct profile *p);
+
 /*
  * Whether exact times are needed: some block has them, and the query or the request asks for parts
  * of seconds.

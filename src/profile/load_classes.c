@@ -249,7 +249,7 @@ void load_add_names(struct profile *p, const struct load_part *part)
 			continue;
 		if (load_wants_key(p, PROFILE_PROCESS))
 			name_process(p, part, i);
-		if (load_wants_key(p, PROFILE_THREAD))
+		if (load_wants_key(p, PROFILE_THREAD) || p->index->has_moments)
 			index_comm(&p->index->thread_comms, index_thread(p, c->pid, c->tid),
 				   part->comms[i], part->class_samples[i]);
 	}

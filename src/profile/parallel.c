@@ -19,8 +19,7 @@ bool index_wants_parallelism(const struct profile *p)
 	return p->index->request->wall_weight || key_list_has(&p->class_keys, PROFILE_PARALLELISM);
 }
 
-/* The time between two samples of a running thread; 0: not known. */
-static uint64_t period_of(const struct counter_info *c)
+uint64_t profile_interval_ns(const struct counter_info *c)
 {
 	if (!strncmp(c->name, "off-cpu:", strlen("off-cpu:")))
 		return 0;
@@ -145,7 +144,7 @@ double *load_parallelism(const struct profile *p, const struct load_part *part,
 
 		if (counter >= p->session->info.n_counters || !is_counted(&m, m.at))
 			continue;
-		m.period_ns = (double)period_of(&p->session->info.counters[counter]);
+		m.period_ns = (double)profile_interval_ns(&p->session->info.counters[counter]);
 		if (m.period_ns > 0)
 			found[m.at] = parallelism_at(&m);
 	}

@@ -41,6 +41,7 @@ struct arena;
 struct session;
 struct query;
 struct error;
+struct counter_info;
 
 /* Frames beyond this depth are left out of a chain: a bound for damaged sessions. */
 #define PROFILE_MAX_DEPTH 1024
@@ -133,6 +134,13 @@ struct profile_slice {
 	size_t first, n;            /* entries */
 };
 
+/* A sample whose exact time is known, in the order of its block. */
+struct profile_moment {
+	uint64_t time_ns;
+	uint32_t group, node, thread, lane; /* thread: index of profile->threads */
+	struct weight weight;
+};
+
 /*
  * A sample with its exact time. If that is not known, it stands for all samples of a block of the
  * session that have the same group and node. Their time is that of the block's first sample.
@@ -141,6 +149,7 @@ struct profile_sample {
 	uint64_t time_ns;
 	uint32_t group, node;
 	struct weight weight;
+	bool is_exact; /* time_ns is its own */
 };
 
 /*
@@ -195,7 +204,8 @@ struct profile {
 	VEC(struct profile_place) places; /* with_places */
 	VEC(uint32_t) node_places;        /* with_places: by node; the root's is NO_INDEX */
 	VEC(struct profile_entry) entries;
-	VEC(struct profile_slice) slices; /* with_slices */
+	VEC(struct profile_slice) slices;   /* with_slices */
+	VEC(struct profile_moment) moments; /* most_moments: instead of entries */
 	VEC(struct weight) weights;
 	/*
 	 * with_samples, instead of entries: by node, in how many rows of blocks it is the innermost
@@ -249,6 +259,11 @@ struct profile_request {
 	bool with_chains;    /* else only the innermost frames */
 	bool with_places;    /* keep the offsets that samples fell on */
 	bool with_slices;    /* keep the seconds apart */
+	/*
+	 * If the session has about so many exact times or fewer, these samples are moments, not
+	 * entries. 0: all are entries.
+	 */
+	uint32_t most_moments;
 	bool with_samples;   /* for profile_each_sample(), with EVENT among the keys; no entries */
 	bool with_lines;     /* source lines have separate rows */
 	bool with_addresses; /* instructions have separate rows */
@@ -312,6 +327,9 @@ static inline uint64_t weight_value(const struct weight *w, bool by_period)
 {
 	return by_period ? w->period : w->samples;
 }
+
+/* The time between two samples of a running thread; 0: not known. */
+uint64_t profile_interval_ns(const struct counter_info *c);
 
 /*
  * Whether all samples of a lane stand for the same number of events. Then shares of samples are

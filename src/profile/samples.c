@@ -107,7 +107,8 @@ static void wait_with_row(struct samples_reading *r, const struct samples_block 
 			 { time_ns ? time_ns : part->segment->blocks[at->block].first_ns,
 			   group,
 			   node,
-			   { row->samples, row->period } },
+			   { row->samples, row->period },
+			   time_ns > 0 },
 			 (uint64_t)at->part << 32 | at->block,
 			 i,
 		 });

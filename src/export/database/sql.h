@@ -16,7 +16,7 @@ struct error;
 struct export;
 struct sql_out;
 
-#define SQL_SCHEMA_VERSION 1
+#define SQL_SCHEMA_VERSION 2 /* 1: samples had whole seconds */
 
 enum sql_type {
 	SQL_ID,   /* the table's key: 0, 1, 2 … */

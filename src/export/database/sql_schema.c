@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "event/loss.h"
 #include "export/cgroup_texts.h"
-#include "export/database/node_seconds.h"
+#include "export/database/node_times.h"
 #include "export/database/sql.h"
 #include "export/database/sql_trace.h"
 #include "export/export.h"
@@ -263,21 +263,31 @@ static void fill_call_paths(struct sql_out *out, const struct export *x)
 	}
 }
 
-static void put_sample_row(void *context, const struct node_second *row)
-{
-	struct sql_out *out = context;
+struct samples_filler {
+	struct sql_out *out;
+	uint64_t start_ns;
+};
 
-	sql_schema_put_int(out, row->node);
-	sql_schema_put_count(out, row->second);
-	sql_schema_put_int(out, row->group);
-	sql_schema_put_count(out, row->weight.samples);
-	sql_schema_put_count(out, row->weight.period);
-	sql_schema_end_row(out);
+static void put_sample_row(void *context, const struct profile_sample *row)
+{
+	const struct samples_filler *f = context;
+	uint64_t at_ns = MAX(row->time_ns, f->start_ns);
+
+	sql_schema_put_int(f->out, row->node);
+	sql_schema_put_int(f->out, (int64_t)(row->time_ns - f->start_ns));
+	sql_schema_put_int(f->out, row->group);
+	sql_schema_put_count(f->out, row->weight.samples);
+	sql_schema_put_count(f->out, row->weight.period);
+	/* Seconds of the clock, as the blocks of a session have them. */
+	sql_schema_put_count(f->out, at_ns / NS_PER_SECOND - f->start_ns / NS_PER_SECOND);
+	sql_schema_put_int(f->out, row->is_exact);
+	sql_schema_end_row(f->out);
 }
 
 static void fill_samples(struct sql_out *out, const struct export *x)
 {
-	int r = node_seconds_each(x->profile, put_sample_row, out, out->err);
+	struct samples_filler f = { out, x->profile->session->info.start_ns };
+	int r = node_times_each(x->profile, put_sample_row, &f, out->err);
 
 	if (r < 0 && out->code >= 0)
 		out->code = r;
@@ -359,14 +369,17 @@ const struct sql_table sql_tables[] = {
 	    { "depth", SQL_INT, NULL, "0: the root" } },
 	  fill_call_paths },
 	{ "samples",
-	  "counts by call path, second and class",
+	  "samples by call path, time and class",
 	  { { "call_path_id", SQL_INT, "call_paths", "where: the innermost frame" },
-	    { "second", SQL_INT, NULL, "of the clock; 0: the one in which the session began" },
+	    { "time_ns", SQL_INT, NULL, "since the session began; see is_exact" },
 	    { "class_id", SQL_INT, "classes", "whose" },
 	    { "samples", SQL_INT, NULL, "how many" },
-	    { "period", SQL_INT, NULL, "events, or ns, that they stand for" } },
+	    { "period", SQL_INT, NULL, "events, or ns, that they stand for" },
+	    { "second", SQL_INT, NULL, "of the clock; 0: the one in which the session began" },
+	    { "is_exact", SQL_INT, NULL,
+	      "1: time_ns is their own; 0: only the block of time is known that begins there" } },
 	  fill_samples,
-	  "call_path_id, second, class_id" },
+	  "call_path_id, time_ns, class_id" },
 	{ "calls",
 	  "calls of a processor trace, each one; without a trace there are none",
 	  { { "id", SQL_ID, NULL, "in the order of the calls, from 1" },
@@ -439,7 +452,8 @@ const struct sql_table sql_tables[] = {
 
 const struct sql_view sql_views[] = {
 	{ "samples_view", "samples with everything that they refer to in words",
-	  "SELECT s.second, e.name AS event, pr.pid, t.tid, c.comm, c.cpu, a.name AS app,\n"
+	  "SELECT s.second, s.time_ns, s.is_exact, e.name AS event, pr.pid, t.tid, c.comm, c.cpu, "
+	  "a.name AS app,\n"
 	  "  i.name AS image, i.is_kernel, y.name AS symbol, p.code_offset, s.call_path_id,\n"
 	  "  s.samples, s.period\n"
 	  "FROM samples s JOIN classes c ON c.id = s.class_id JOIN events e ON e.id = c.event_id\n"
