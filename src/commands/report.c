@@ -419,12 +419,14 @@ static int report_session(struct input *in, const struct report_args *args, cons
 	int r;
 
 	request->with_slices = view == &picture_view;
+	request->most_moments = view == &picture_view ? PICTURE_MAX_MOMENTS : 0;
 	request->wall_weight = !strcmp(args->weight, "wall");
 	if (request->with_functions)
 		symbols = input_symbolizer_with(in, input_place(args->input, request->query),
 						&config);
 	request->symbols = symbols;
 	r = load(&own, in, args->input, request->query, request, is_damaged, err);
+	request->most_moments = 0;
 	if (r >= 0 && args->baseline) {
 		r = load(&base, in, args->baseline, NULL, request, is_damaged, err);
 		r = r < 0 ? error_wrap(err, r, "--baseline") : r;

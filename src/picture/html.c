@@ -8,12 +8,17 @@
  *     nodes              two columns of ulebs, without the root: the levels up from the node before
  *                        (0: its child), and the frame
  *     frames             uleb: image + 2; 0 a group, 1 "other"
- *     each lane          its cells, then those of the baseline
+ *     each lane          its cells, those of the baseline, then its moments
  *
  * Cells are columns of ulebs, too. The first two are of each bucket with cells: the distance from
  * the bucket before, and the number of cells. Then come the nodes, as distances that begin anew in
  * each bucket, and the samples. The periods follow unless all samples have the same. html/data.js
  * reads it.
+ *
+ * Moments are samples with exact times, of one thread after the other. The columns of all of them
+ * are the time, the node, the samples unless all are 1, and the periods unless all samples have the
+ * same. A thread's first time is in microseconds since the session began. Each further one is its
+ * distance from the one before, less the lane's interval, in zigzag.
  *
  * Periods that vary are mostly noise, which does not compress. So many periods are written in
  * steps. Each node's sum over time is rounded down at every cell. So the sum over any range of time
@@ -24,6 +29,7 @@
 #include <zlib.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "picture/html/parts.h"
 #include "picture/picture.h"
 #include "report/header.h"
@@ -74,6 +80,25 @@ static uint64_t common_period(const struct picture_cell *cells, size_t n)
 	return each;
 }
 
+/* As cells, whose numbers are written in the same way. The caller frees them. */
+static struct picture_cell *moment_cells(const struct picture_lane *l)
+{
+	struct picture_cell *cells = xcalloc(l->moments.n + 1, sizeof(*cells));
+
+	for (size_t i = 0; i < l->moments.n; i++)
+		cells[i] = (struct picture_cell){ 0, l->moments.data[i].node,
+						  l->moments.data[i].weight };
+	return cells;
+}
+
+static bool are_single(const struct picture_lane *l)
+{
+	vec_foreach (&l->moments, m)
+		if (m->weight.samples != 1)
+			return false;
+	return true;
+}
+
 /* The step of periods. 1 is exact; a moderate number of cells gets it. */
 static uint64_t period_step(const struct picture_cell *cells, size_t n)
 {
@@ -108,6 +133,63 @@ static json_t *cells_json(const struct picture_cell *cells, size_t n)
 	return object;
 }
 
+/* NULL: the lane is of all counters. */
+static const struct counter_info *html_counter(const struct profile *p, uint32_t lane)
+{
+	uint32_t counter = p->lanes[lane].counter;
+
+	return counter == NO_INDEX ? NULL : &p->session->info.counters[counter];
+}
+
+/* Microseconds between two samples of a running thread; 0: not known. */
+static uint64_t interval_us(const struct counter_info *c)
+{
+	return c ? profile_interval_ns(c) / NS_PER_US : 0;
+}
+
+/* [thread, its moments], one after the other. */
+static json_t *moment_threads_json(const struct picture_lane *l)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0, next; i < l->moments.n; i = next) {
+		for (next = i; next < l->moments.n &&
+			       l->moments.data[next].thread == l->moments.data[i].thread;)
+			next++;
+		json_array_append_new(list, json_number(l->moments.data[i].thread));
+		json_array_append_new(list, json_number(next - i));
+	}
+	return list;
+}
+
+static json_t *moments_json(const struct picture_lane *l, const struct counter_info *c)
+{
+	cleanup(free_at_exit) struct picture_cell *cells = moment_cells(l);
+	json_t *object = json_object();
+
+	json_object_set_new(object, "n", json_number(l->moments.n));
+	json_object_set_new(object, "threads", moment_threads_json(l));
+	json_object_set_new(object, "interval", json_number(interval_us(c)));
+	json_object_set_new(object, "single", json_boolean(are_single(l)));
+	json_object_set_new(object, "period", json_number(common_period(cells, l->moments.n)));
+	json_object_set_new(object, "step", json_number(period_step(cells, l->moments.n)));
+	return object;
+}
+
+static json_t *threads_json(const struct profile *p)
+{
+	json_t *threads = json_array();
+
+	for (size_t i = 0; p->moments.n && i < p->threads.n; i++) {
+		const struct profile_process *t = &p->threads.data[i];
+
+		json_array_append_new(threads,
+				      json_pack("[i,i,o]", (int)t->pid, (int)t->tid,
+						json_text(strings_get(&p->comms, t->comm))));
+	}
+	return threads;
+}
+
 static json_t *lanes_json(const struct picture *pic)
 {
 	const struct profile *p = pic->report->profile;
@@ -115,10 +197,7 @@ static json_t *lanes_json(const struct picture *pic)
 
 	for (uint32_t i = 0; i < p->n_lanes; i++) {
 		const struct picture_lane *l = &pic->lanes[i];
-		const struct counter_info *c =
-			p->lanes[i].counter == NO_INDEX
-				? NULL
-				: &p->session->info.counters[p->lanes[i].counter];
+		const struct counter_info *c = html_counter(p, i);
 		json_t *lane = json_object();
 
 		json_object_set_new(lane, "event", json_text(c ? c->name : "samples"));
@@ -127,6 +206,7 @@ static json_t *lanes_json(const struct picture *pic)
 		json_object_set_new(lane, "events", json_number(p->lanes[i].total.period));
 		json_object_set_new(lane, "own", cells_json(l->cells.data, l->cells.n));
 		json_object_set_new(lane, "base", cells_json(l->base.data, l->base.n));
+		json_object_set_new(lane, "moments", moments_json(l, c));
 		json_array_append_new(lanes, lane);
 	}
 	return lanes;
@@ -163,6 +243,7 @@ static json_t *description(const struct picture *pic)
 	json_object_set_new(all, "names", names_json(pic));
 	json_object_set_new(all, "images", html_images_json(pic));
 	json_object_set_new(all, "lanes", lanes_json(pic));
+	json_object_set_new(all, "threads", threads_json(pic->report->profile));
 	json_object_set_new(all, "nodes", json_number(pic->nodes.n));
 	json_object_set_new(all, "timeline", timeline_json(pic));
 	json_object_set_new(hidden, "nodes", json_number(pic->n_hidden));
@@ -240,6 +321,38 @@ static void put_cells(const struct picture_cell *cells, size_t n, size_t n_nodes
 		put_periods(cells, n, n_nodes, to);
 }
 
+static uint64_t html_zigzag(int64_t v)
+{
+	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
+}
+
+static void put_moment_times(const struct picture_lane *l, uint64_t interval, struct buf *to)
+{
+	const struct picture_moment *m = l->moments.data;
+
+	for (size_t i = 0; i < l->moments.n; i++)
+		if (i && m[i].thread == m[i - 1].thread)
+			buf_uleb(to, html_zigzag((int64_t)(m[i].at_us - m[i - 1].at_us) -
+						 (int64_t)interval));
+		else
+			buf_uleb(to, m[i].at_us);
+}
+
+static void put_moments(const struct picture_lane *l, const struct counter_info *c, size_t n_nodes,
+			struct buf *to)
+{
+	cleanup(free_at_exit) struct picture_cell *cells = moment_cells(l);
+
+	put_moment_times(l, interval_us(c), to);
+	vec_foreach (&l->moments, m)
+		buf_uleb(to, m->node);
+	if (!are_single(l))
+		vec_foreach (&l->moments, m)
+			buf_uleb(to, m->weight.samples);
+	if (l->moments.n && !common_period(cells, l->moments.n))
+		put_periods(cells, l->moments.n, n_nodes, to);
+}
+
 static void put_base64(const uint8_t *bytes, size_t n, FILE *out)
 {
 	static const char digits[] =
@@ -268,6 +381,8 @@ static void print_payload(const struct picture *pic, FILE *out)
 	for (uint32_t i = 0; i < pic->report->profile->n_lanes; i++) {
 		put_cells(pic->lanes[i].cells.data, pic->lanes[i].cells.n, pic->nodes.n, &plain);
 		put_cells(pic->lanes[i].base.data, pic->lanes[i].base.n, pic->nodes.n, &plain);
+		put_moments(&pic->lanes[i], html_counter(pic->report->profile, i), pic->nodes.n,
+			    &plain);
 	}
 	size = compressBound(plain.len);
 	buf_reserve(&packed, size);

@@ -66,6 +66,7 @@ struct growth {
 	uint32_t *group_of;   /* … this is the group at hand + 1 */
 	struct intmap leaves; /* group << 32 | node: the draft's node + 1 */
 	uint32_t *leaf_of;    /* by entry: the draft's node; at last the picture's */
+	uint32_t *moment_of;  /* by moment: likewise */
 };
 
 static void growth_init(struct growth *g, struct draft *d, const struct profile *p)
@@ -78,6 +79,7 @@ static void growth_init(struct growth *g, struct draft *d, const struct profile 
 		.node_of = xcalloc(p->nodes.n + 1, sizeof(uint32_t)),
 		.group_of = xcalloc(p->nodes.n + 1, sizeof(uint32_t)),
 		.leaf_of = xcalloc(p->entries.n + 1, sizeof(uint32_t)),
+		.moment_of = xcalloc(p->moments.n + 1, sizeof(uint32_t)),
 	};
 }
 
@@ -88,6 +90,7 @@ static void growth_fini(struct growth *g)
 	free(g->node_of);
 	free(g->group_of);
 	free(g->leaf_of);
+	free(g->moment_of);
 	intmap_fini(&g->leaves);
 }
 
@@ -171,17 +174,15 @@ static uint32_t grow_leaf(struct growth *g, uint32_t group, uint32_t node)
 	return *leaf - 1;
 }
 
-static void picture_add_shares(struct growth *g, uint32_t entry, bool by_period)
+static void picture_add_share(struct growth *g, uint32_t node, uint32_t lane,
+			      const struct weight *w)
 {
-	const struct weight *w = profile_weights(g->p, entry);
-	struct picture_node *node = &g->draft->nodes.data[g->leaf_of[entry]];
+	bool by_period = g->draft->options->by_period;
+	uint64_t total = weight_value(&g->p->lanes[lane].total, by_period);
 
-	for (uint32_t lane = 0; lane < g->p->n_lanes; lane++) {
-		uint64_t total = weight_value(&g->p->lanes[lane].total, by_period);
-
-		if (total)
-			node->share += (double)weight_value(&w[lane], by_period) / (double)total;
-	}
+	if (total)
+		g->draft->nodes.data[node].share +=
+			(double)weight_value(w, by_period) / (double)total;
 }
 
 static void grow_entries(struct growth *g)
@@ -190,7 +191,14 @@ static void grow_entries(struct growth *g)
 		const struct profile_entry *e = &g->p->entries.data[i];
 
 		g->leaf_of[i] = grow_leaf(g, e->group, e->node);
-		picture_add_shares(g, i, g->draft->options->by_period);
+		for (uint32_t lane = 0; lane < g->p->n_lanes; lane++)
+			picture_add_share(g, g->leaf_of[i], lane, &profile_weights(g->p, i)[lane]);
+	}
+	for (size_t i = 0; i < g->p->moments.n; i++) {
+		const struct profile_moment *m = &g->p->moments.data[i];
+
+		g->moment_of[i] = grow_leaf(g, m->group, m->node);
+		picture_add_share(g, g->moment_of[i], m->lane, &m->weight);
 	}
 }
 
@@ -334,7 +342,11 @@ static void finish_growth(struct growth *g)
 {
 	for (uint32_t i = 0; i < g->p->entries.n; i++)
 		g->leaf_of[i] = g->draft->final[g->leaf_of[i]];
+	for (size_t i = 0; i < g->p->moments.n; i++)
+		g->moment_of[i] = g->draft->final[g->moment_of[i]];
 	picture_add_weights(g->draft->pic, g->p, g->leaf_of);
+	if (g->p == g->draft->pic->report->profile)
+		picture_add_moments(g->draft->pic, g->moment_of);
 	growth_fini(g);
 }
 
@@ -385,6 +397,7 @@ void picture_free(struct picture *pic)
 	for (uint32_t i = 0; i < pic->report->profile->n_lanes; i++) {
 		vec_fini(&pic->lanes[i].cells);
 		vec_fini(&pic->lanes[i].base);
+		vec_fini(&pic->lanes[i].moments);
 	}
 	vec_fini(&pic->lost);
 	free(pic->lanes);

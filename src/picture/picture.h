@@ -10,7 +10,7 @@
  * heaviest child first. nodes[0] is the root and has no frame.
  *
  * A bucket of time is a second of the session, or several seconds if a page can't hold so many
- * cells.
+ * cells. Samples with exact times are moments instead, of a thread each.
  *
  * If a page can't hold all nodes, the lightest are joined. Each node then has one child "other" for
  * its hidden children, so every sum stays the same.
@@ -28,6 +28,7 @@
 #define PICTURE_MAX_NODES   250000
 #define PICTURE_MAX_CELLS   1500000
 #define PICTURE_MAX_BUCKETS 16384
+#define PICTURE_MAX_MOMENTS 2000000
 
 /* The image of frames that are no code. */
 #define PICTURE_GROUP (UINT32_MAX - 1)
@@ -59,9 +60,17 @@ struct picture_lost {
 	uint64_t n;
 };
 
+/* A sample with its own time, in microseconds since the session began. */
+struct picture_moment {
+	uint64_t at_us;
+	uint32_t thread, node; /* thread: of the profile */
+	struct weight weight;
+};
+
 struct picture_lane {
-	VEC(struct picture_cell) cells; /* by bucket, then by node */
-	VEC(struct picture_cell) base;  /* of the baseline, all in bucket 0 */
+	VEC(struct picture_cell) cells;     /* by bucket, then by node */
+	VEC(struct picture_cell) base;      /* of the baseline, all in bucket 0 */
+	VEC(struct picture_moment) moments; /* by thread, then by time */
 };
 
 struct picture {
@@ -82,8 +91,9 @@ struct picture {
 /* The source of a picture: the report of picture_view, and the profiles loaded for it. */
 struct picture_source {
 	const struct report *report;
-	const struct profile *baseline; /* NULL: none; loaded by the same request */
-	uint32_t max_nodes, max_cells;  /* 0: PICTURE_MAX_… */
+	/* NULL: none; loaded by the same request, but for most_moments, which is 0 */
+	const struct profile *baseline;
+	uint32_t max_nodes, max_cells; /* 0: PICTURE_MAX_… */
 };
 
 /* The view for the report. It has no rows, and only the facts of a header. */

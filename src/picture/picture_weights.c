@@ -201,3 +201,34 @@ void picture_add_weights(struct picture *pic, const struct profile *p, const uin
 	else
 		add_base(pic, p, node_of);
 }
+
+static int by_thread_and_time(const void *a, const void *b)
+{
+	const struct picture_moment *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->at_us != y->at_us)
+		return x->at_us < y->at_us ? -1 : 1;
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+void picture_add_moments(struct picture *pic, const uint32_t *node_of)
+{
+	const struct profile *p = pic->report->profile;
+
+	for (size_t i = 0; i < p->moments.n; i++) {
+		const struct profile_moment *m = &p->moments.data[i];
+
+		vec_push(&pic->lanes[m->lane].moments,
+			 (struct picture_moment){ since_start(p, m->time_ns) / NS_PER_US, m->thread,
+						  node_of[i], m->weight });
+	}
+	for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
+		struct picture_lane *l = &pic->lanes[lane];
+
+		if (l->moments.n)
+			qsort(l->moments.data, l->moments.n, sizeof(*l->moments.data),
+			      by_thread_and_time);
+	}
+}

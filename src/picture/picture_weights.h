@@ -10,3 +10,6 @@
  * same event.
  */
 void picture_add_weights(struct picture *pic, const struct profile *p, const uint32_t *node_of);
+
+/* Adds the samples with exact times of the picture's own profile; nodes are node_of[moment]. */
+void picture_add_moments(struct picture *pic, const uint32_t *node_of);

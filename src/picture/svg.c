@@ -70,6 +70,16 @@ static int heavier_image(const void *a, const void *b)
 	return (x->image > y->image) - (x->image < y->image);
 }
 
+static void weigh_image(const struct canvas *c, uint32_t node, const struct weight *w,
+			struct image_weight *order)
+{
+	const struct picture *pic = c->pic;
+	uint32_t image = pic->frames.data[pic->nodes.data[node].frame].image;
+
+	if (image < pic->images.n)
+		order[image].weight += weight_value(w, c->by_period);
+}
+
 static void choose_hues(struct canvas *c)
 {
 	const struct picture *pic = c->pic;
@@ -79,12 +89,10 @@ static void choose_hues(struct canvas *c)
 	c->hues = xcalloc(pic->images.n + 1, sizeof(*c->hues));
 	for (uint32_t i = 0; i < pic->images.n; i++)
 		order[i].image = i;
-	vec_foreach (&pic->lanes[0].cells, cell) {
-		uint32_t image = pic->frames.data[pic->nodes.data[cell->node].frame].image;
-
-		if (image < pic->images.n)
-			order[image].weight += weight_value(&cell->weight, c->by_period);
-	}
+	vec_foreach (&pic->lanes[0].cells, cell)
+		weigh_image(c, cell->node, &cell->weight, order);
+	vec_foreach (&pic->lanes[0].moments, m)
+		weigh_image(c, m->node, &m->weight, order);
 	if (pic->images.n)
 		qsort(order, pic->images.n, sizeof(*order), heavier_image);
 	for (uint32_t i = 0; i < pic->images.n; i++) {
@@ -276,6 +284,8 @@ void picture_print_svg(const struct picture *pic, FILE *out)
 	};
 	double height;
 
+	vec_foreach (&pic->lanes[0].moments, m)
+		c.totals[m->node] += weight_value(&m->weight, c.by_period);
 	sum_cells(pic, pic->lanes[0].cells.data, pic->lanes[0].cells.n, c.by_period, c.totals);
 	sum_cells(pic, pic->lanes[0].base.data, pic->lanes[0].base.n, c.by_period, c.bases);
 	c.n_samples = (double)MAX(pic->report->profile->n_selected, 1);

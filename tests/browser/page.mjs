@@ -345,6 +345,112 @@ await run({
 		holds(await page.$("#list td.grew, #list td.shrank"), "changes in the table");
 	},
 
+	async moments() {
+		const exact = await open("exact.html"), wanted = report("exact"), event = wanted.total[0].event;
+		await exact.evaluate(() => assay.timeline.setRange({ from: 0.006, to: 0.009 }));
+		await settle(exact);
+		equal(await exact.evaluate(() => assay.tree.total[0]), wanted.total[0].samples, "samples of three milliseconds");
+		const selves = Object.entries(await pageFunctions(exact)).map(([key, [self]]) => [key, [self]]);
+		sameEntries(Object.fromEntries(selves), byFunction(wanted.rows, event, ["samples"]), "the range");
+		await address(exact, "time=0.006-0.009");
+		equal(await exact.textContent("#range"), "0.00600\u202fs – 0.00900\u202fs", "said");
+		// Zoomed in, the bars have what is in view, down to microseconds.
+		await exact.evaluate(() => { assay.timeline.setRange(null); assay.timeline.setView(0.006, 0.003); });
+		equal(await exact.evaluate(() => assay.timeline.weights.flatMap(w => [...w]).reduce((a, b) => a + b)),
+		      wanted.total[0].samples, "bars in view");
+		holds(await exact.evaluate(() => { assay.timeline.setView(0.007, 0); return assay.timeline.view.to - assay.timeline.view.from < 21e-6; }), "microseconds");
+		await exact.click("#whole-view");
+		equal(await exact.evaluate(() => assay.timeline.isZoomed), false, "all of it");
+	},
+
+	async threads() {
+		const page = await open("exact.html");
+		await page.click("#show-tracks");
+		equal(await page.evaluate(() => assay.tracks.rows.map(r => assay.tracks.nameOf(r.thread))), ["cc1 7", "cc1 8", "cc1 9"], "tracks");
+		// The first thread runs all of the time; what it does then is that moment's function.
+		const states = await page.evaluate(() => [0.0075, 0.0125].map(second => {
+			const { tracks, timeline, profile } = assay, state = tracks.stateAt(tracks.rows[0], timeline.xOf(second));
+			return [state.text, profile.names[profile.nodes.frame[state.node]]];
+		}));
+		equal(states, [["runs", "parallel"], ["runs", "serial"]], "states");
+		const colours = await page.evaluate(() => {
+			assay.tracks.paint();
+			const column = assay.tracks.context.getImageData(Math.round(assay.timeline.xOf(0.02)), 0, 1, 66).data;
+			return [0, 2].map(row => [...column.slice(4 * (row * 22 + 18), 4 * (row * 22 + 18) + 3)].join());
+		});
+		holds(colours[0] !== colours[1], `a thread that runs has another colour than one that does not: ${colours}`);
+		await page.click("#tracks", { position: { x: 300, y: 33 } });
+		await settle(page);
+		equal(await page.evaluate(() => [assay.tree.total[0], document.getElementById("one-thread").textContent]), [20, "cc1 8 ✕"], "one thread");
+		await page.click("#one-thread");
+		equal(await page.evaluate(() => assay.tree.total[0]), 120, "all threads again");
+	},
+
+	async heat() {
+		const page = await open("exact.html");
+		await page.click("#show-heat");
+		const cells = await page.evaluate(() => { assay.heat.paint(); return [...assay.heat.cells]; });
+		equal(cells.reduce((a, b) => a + b), 120, "all samples are in cells");
+		equal(cells.slice(0, 5).every(n => n > 0) && cells.slice(6, 50).every(n => n === 0), true, "a tenth of a second, from the bottom up");
+		const box = await (await page.$("#heat")).boundingBox(), rowAt = n => box.y + box.height * (1 - (n + 0.5) / 50);
+		await page.mouse.move(box.x + box.width / 2, rowAt(1));
+		await page.mouse.down();
+		await page.mouse.move(box.x + box.width / 2, rowAt(2));
+		await page.mouse.up();
+		await address(page, "time=0.02-0.06");
+	},
+
+	async chart() {
+		const page = await open("exact.html");
+		await page.click("[data-view=chart]");
+		const boxes = await page.evaluate(() => {
+			const { tree } = assay.upper, out = [];
+			for (let i = 1; i < tree.n; i++)
+				if (tree.end[i] === i + 1)
+					out.push([assay.profile.names[tree.frame[i]], Math.round(tree.total[i] / 1000)]);
+			return out;
+		});
+		equal(boxes.length, 20, "20 turns of 5 ms");
+		holds(boxes.every(([name], i) => name === (i % 2 ? "parallel" : "serial")), "in the order of time");
+		holds(boxes.every(([, ms], i) => ms === 5 || i === 19), `of 5 ms each: ${boxes}`);
+	},
+
+	async transforms() {
+		const page = await open("plain.html"), all = report("symbols").total[0].samples;
+		const before = await pageFunctions(page), names = Object.keys(before);
+		const frame = await page.evaluate(() => assay.heaviestFrame());
+		const key = await page.evaluate(f => `${assay.profile.images[assay.profile.image[f]].path} | ${assay.profile.names[f]}`, frame);
+		await page.evaluate(f => assay.setTransforms([{ kind: "focus", frame: f }]), frame);
+		equal(await page.evaluate(() => [assay.tree.total[0], assay.tree.n > 1 && assay.tree.frame[1]]), [before[key][1], frame], "focus");
+		await page.evaluate(f => assay.setTransforms([{ kind: "hide", frame: f }]), frame);
+		equal(await page.evaluate(() => assay.tree.total[0]), all, "hidden functions keep the total");
+		const hidden = await pageFunctions(page);
+		equal(hidden[key], undefined, "the hidden function");
+		equal(names.filter(n => n !== key).every(n => hidden[n] && hidden[n][1] === before[n][1]), true, "the others keep their totals");
+		await address(page, "transforms=hide");
+		await page.evaluate(() => assay.setTransforms([{ kind: "recursion" }]));
+		equal(await page.evaluate(() => {
+			const { tree } = assay;
+			return Array.from({ length: tree.n }, (_, i) => i).some(i => i > 0 && tree.parent[i] > 0 && tree.frame[i] === tree.frame[tree.parent[i]]);
+		}), false, "no function calls itself");
+		sameEntries(await pageFunctions(page), before, "recursion changes no function");
+		await page.click("#transforms button");
+		equal(await page.evaluate(() => assay.tree.n), await plain.evaluate(() => assay.tree.n), "undone");
+	},
+
+	async paint() {
+		const page = await open("plain.html", { colorScheme: "light" });
+		// A canvas without an alpha channel is black until something is drawn.
+		holds(await page.evaluate(() => ["upper", "lower", "timeline", "tracks", "heat"].every(id =>
+			document.getElementById(id).getContext("2d").getContextAttributes().alpha)), "transparent at first");
+		equal(await page.evaluate(() => {
+			const { canvas, context } = assay.upper;
+			canvas.style.height = "333px";
+			assay.upper.resize();
+			return [...context.getImageData(1, 1, 1, 1).data];
+		}), [255, 255, 255, 255], "painted at once after a change of size");
+	},
+
 	async svg() {
 		for (const name of ["plain", "hostile", "difference"]) {
 			const page = await open(`${name}.svg`);

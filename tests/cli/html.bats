@@ -50,6 +50,8 @@ make_files() {
 	json symbols plain -l
 	json hostile hostile -l
 	assay report -i long --weight samples --html long.html
+	assay report -i "$ROOT/tests/data/session-format-4" --weight samples --html exact.html
+	json exact "$ROOT/tests/data/session-format-4" -l event:cpu-clock time:6ms-9ms
 	json base base -l
 	json long long -l
 	json part long -l time:20s-100s
@@ -88,6 +90,12 @@ checked() {
 @test "in a browser: many periods are exact over all, and near in a range of time" { checked steps; }
 @test "in a browser: losses are shown with their times" { checked losses; }
 @test "in a browser: two sessions compared" { checked difference; }
+@test "in a browser: a range of milliseconds has its own samples, and bars show microseconds" { checked moments; }
+@test "in a browser: a track for each thread shows what it does" { checked threads; }
+@test "in a browser: the heat map has all samples, and selects time" { checked heat; }
+@test "in a browser: the stack chart is in the order of time" { checked chart; }
+@test "in a browser: functions are hidden and focused on, recursion collapses, and totals hold" { checked transforms; }
+@test "in a browser: nothing is black before it is painted" { checked paint; }
 @test "in a browser: the SVG is one" { checked svg; }
 @test "in a browser: nothing is fetched, and nothing complains" { checked alone; }
 

@@ -105,9 +105,9 @@ clock() {
 	alternating 50
 	assay script -i s --format json | jq '.time_ns' | sort -n >want
 	assay export -q -i s -o x.sqlite
-	sqlite3 x.sqlite 'SELECT time_ns FROM samples WHERE is_exact AND samples = 1 ORDER BY time_ns' >times
+	sqlite3 x.sqlite 'SELECT time_ns FROM samples WHERE is_exact AND samples = 1 ORDER BY time_ns' >stamps
 	# The clock's start is not in the database: the times between samples are.
-	awk 'NR > 1 { print $1 - last } { last = $1 }' times >steps
+	awk 'NR > 1 { print $1 - last } { last = $1 }' stamps >steps
 	awk 'NR > 1 { print $1 - last } { last = $1 }' want | cmp - steps
 	[ "$(wc -l <steps)" -gt 50 ]
 	# Sums of seconds say that they are none.

@@ -4,8 +4,9 @@
 
 const ADDRESS_MS = 150; // browsers refuse an address that changes with every frame
 
-class App {
+class App extends TimeViews {
 	constructor(profile) {
+		super();
 		this.profile = profile;
 		this.first = { ...FIRST_CHOICE, weight: profile.header.weight,
 			       colour: profile.baseline ? "difference" : "image" };
@@ -16,7 +17,7 @@ class App {
 		this.fillSelects();
 		this.listen();
 		this.applyTheme();
-		this.timeline.setLane(this.choice.event, this.byEvents);
+		this.timeline.setLane(this.choice.event, this.byEvents, this.choice.thread);
 		this.applyAll();
 	}
 
@@ -25,8 +26,11 @@ class App {
 		const given = Object.fromEntries(changed);
 		if (!(given.event >= 0 && given.event < this.profile.lanes.length))
 			delete given.event;
-		if (!["graph", "inverted", "sandwich", "table"].includes(given.view))
+		if (!["graph", "inverted", "sandwich", "table", "chart"].includes(given.view) ||
+		    (given.view === "chart" && !this.profile.hasMoments))
 			delete given.view;
+		if (!(given.thread >= 0 && given.thread < this.profile.threads.length))
+			delete given.thread;
 		return given;
 	}
 
@@ -50,7 +54,11 @@ class App {
 		this.lower = graphOn($("lower"));
 		this.lower.isUpward = false;
 		this.active = this.upper;
-		this.timeline = new Timeline($("timeline"), this.profile, this.colours, range => this.onRange(range));
+		this.timeline = new Timeline($("timeline"), this.profile, this.colours, range => this.onRange(range), () => this.onTimeView());
+		this.tracks = new Tracks($("tracks"), this.timeline, this.profile, this.colours, thread => this.chooseThread(thread));
+		this.heat = new HeatMap($("heat"), this.timeline, this.profile, this.colours);
+		$("panels").hidden = !this.profile.hasMoments;
+		$("views").querySelector("[data-view=chart]").hidden = !this.profile.hasMoments;
 		this.table = new Table($("list"), this.profile, this.colours, {
 			choose: frame => this.chooseFrame(frame),
 			open: frame => this.openSandwich(frame),
@@ -84,9 +92,12 @@ class App {
 	// ---- what follows from the choice ----
 
 	applyAll() {
-		const [from, to] = this.choice.time.split("-").map(s => Number(s) / this.profile.width);
-		this.timeline.range = this.choice.time && to > from
-			? { from: Math.max(this.timeline.first, Math.floor(from)), to: Math.min(this.timeline.end, Math.ceil(to)) } : null;
+		const [from, to] = this.choice.time.split("-").map(Number), { timeline } = this;
+		timeline.range = this.choice.time && to > from
+			? { from: Math.max(timeline.first, from), to: Math.min(timeline.end, to) } : null;
+		this.tracks.thread = this.choice.thread;
+		this.applyTransforms();
+		this.applyPanel();
 		$("search").value = this.choice.search;
 		$("colour").value = this.choice.colour;
 		$("event").value = this.choice.event;
@@ -101,7 +112,7 @@ class App {
 	// The call tree of the range, from which all else is made.
 	applyWeights() {
 		const range = this.timeline.range || { from: 0, to: Infinity };
-		this.tree = callTree(this.profile, this.choice.event, this.byEvents, range.from, range.to);
+		this.tree = callTree(this.profile, this.shape, this.choice.event, this.byEvents, range.from, range.to, this.choice.thread);
 		this.sums = null;
 		this.inverted = null;
 		this.differ = this.differenceOf(range);
@@ -110,16 +121,10 @@ class App {
 	differenceOf(range) {
 		if (!this.profile.baseline)
 			return null;
-		const { own, base } = this.lane, count = (cells, from, to) => {
-			let sum = 0;
-			for (let i = 0; i < cells.bucket.length; i++)
-				if (cells.bucket[i] >= from && cells.bucket[i] < to)
-					for (let k = cells.start[i]; k < cells.start[i + 1]; k++)
-						sum += cells.samples[k];
-			return sum;
-		};
-		return { whole: this.tree.total[0] || 1, base: this.tree.totalBase[0] || 1,
-			 samples: count(own, range.from, range.to) || 1, baseSamples: count(base, 0, Infinity) || 1 };
+		const { profile } = this, { base } = this.lane, count = weights => weights.reduce((a, b) => a + b, 0) || 1;
+		const own = sumSelf(profile, this.choice.event, false, range.from, range.to, this.choice.thread);
+		return { whole: this.tree.total[0] || 1, base: this.tree.totalBase[0] || 1, samples: count(own),
+			 baseSamples: count(sumCells(base, profile.nodes.n, false, 0, Infinity, profile.width)) };
 	}
 
 	sumsNow() {
@@ -140,11 +145,11 @@ class App {
 		}
 		$("lower").hidden = $("middle").hidden = !isSandwich;
 		$("upper").style.flexGrow = 1;
-		$("direction").hidden = isSandwich || view === "table";
+		$("direction").hidden = isSandwich || view === "table" || view === "chart";
 		$("direction").textContent = direction === "up" ? "Flame ▲" : "Icicle ▼";
 		$("upper").setAttribute("aria-label", { graph: "Call tree", inverted: "Inverted call tree: callers of functions",
-						       sandwich: "Callers", table: "" }[view]);
-		this.upper.isUpward = isSandwich || direction === "up";
+						       sandwich: "Callers", table: "", chart: "Stacks in the order of time" }[view]);
+		this.upper.isUpward = isSandwich || (direction === "up" && view !== "chart");
 		$("empty").hidden = this.tree.total[0] > 0;
 		$("empty").textContent = "No samples in this range of time.";
 		for (const graph of [this.upper, this.lower]) {
@@ -157,6 +162,8 @@ class App {
 			this.showTree(this.invertedNow(), true);
 		else if (view === "graph")
 			this.showTree(this.tree, isNew);
+		else if (view === "chart")
+			this.showChart();
 		if (isSandwich || view === "table")
 			this.applyTable();
 		fillLegend(this);
@@ -274,8 +281,9 @@ class App {
 	// ---- events of the parts ----
 
 	onRange(range) {
-		this.set({ time: range ? `${range.from * this.profile.width}-${range.to * this.profile.width}` : "" });
+		this.set({ time: range ? `${Number(range.from.toFixed(6))}-${Number(range.to.toFixed(6))}` : "" });
 		this.applyRangeText();
+		this.drawPanels();
 		if (this.followPending)
 			return;
 		this.followPending = requestAnimationFrame(() => {
@@ -284,17 +292,6 @@ class App {
 			this.applyView(false);
 			this.applyFound();
 		});
-	}
-
-	applyRangeText() {
-		const { range } = this.timeline, width = this.profile.width;
-		const text = range ? `${formatMoment(range.from * width)} – ${formatMoment(range.to * width)}` : "";
-		$("range").textContent = text;
-		$("all-time").hidden = !range;
-		$("timeline").setAttribute("aria-valuetext", text || "all of it");
-		$("timeline").setAttribute("aria-valuemin", this.timeline.first);
-		$("timeline").setAttribute("aria-valuemax", this.timeline.end);
-		$("timeline").setAttribute("aria-valuenow", range ? range.from : this.timeline.first);
 	}
 
 	onZoom(graph) {
@@ -338,7 +335,10 @@ class App {
 
 	// [what, weight, share] of each line that there is to say.
 	linesOf(graph, node) {
-		const { tree } = graph, n = this.numbersOf(tree, node), isCalls = graph === this.lower || this.choice.view === "graph";
+		const { tree } = graph;
+		if (tree.isChart)
+			return this.chartLines(tree, node);
+		const n = this.numbersOf(tree, node), isCalls = graph === this.lower || this.choice.view === "graph";
 		const lines = [["total", formatWeight(n.total, this.unit), n.ofAll + " of all"]];
 		if (isCalls)
 			lines.push(["self", formatWeight(n.self, this.unit), n.selfOfAll + " of all"]);
@@ -362,22 +362,6 @@ class App {
 		this.fillTip(graph.nameOf(frame), this.imageText(frame), this.linesOf(graph, node), event);
 	}
 
-	// What a bucket of the timeline holds.
-	showMomentTip(event) {
-		const { timeline } = this, bucket = timeline.bucketAt(event.offsetX), at = bucket - timeline.first;
-		const { width } = this.profile, sum = timeline.weightOf(bucket, bucket + 1);
-		const lines = [["all", formatWeight(sum, this.unit), ""]];
-		MODES.forEach((mode, m) => timeline.weights[m][at] &&
-			lines.push([mode, formatWeight(timeline.weights[m][at], this.unit), formatPercent(timeline.weights[m][at], sum)]));
-		if (timeline.matched)
-			lines.push([this.matches ? "found" : "selected", formatWeight(timeline.matched[at], this.unit),
-				    formatPercent(timeline.matched[at], sum)]);
-		if (timeline.lost[at])
-			lines.push(["lost", formatWeight(timeline.lost[at], "samples"), ""]);
-		$("tip").hidden = false;
-		this.fillTip(`${formatMoment(bucket * width)} – ${formatMoment((bucket + 1) * width)}`, "", lines, event);
-	}
-
 	fillTip(name, image, lines, event) {
 		const tip = $("tip");
 		tip.replaceChildren(
@@ -397,13 +381,14 @@ class App {
 		if (this.matches) {
 			chosen = matchedNodes(nodes, this.matches);
 		} else if (tree === this.tree && selected > 0) {
-			chosen = new Uint8Array(nodes.n).fill(1, selected, tree.end[selected]);
+			const { map } = this.shape, at = i => map ? map[i] : i;
+			chosen = Uint8Array.from({ length: nodes.n }, (_, i) => at(i) >= selected && at(i) < tree.end[selected] ? 1 : 0);
 		} else if (tree && selected > 0) {
 			const isFrame = new Uint8Array(this.profile.names.length);
 			isFrame[tree.frame[selected]] = 1;
 			chosen = matchedNodes(nodes, isFrame);
 		}
-		if (chosen || this.timeline.matched)
+		if (chosen || this.timeline.chosen)
 			this.timeline.setMatched(chosen, Boolean(this.matches));
 	}
 
@@ -413,6 +398,7 @@ class App {
 		const hasNode = node >= 0 && graph.tree && node < graph.tree.n, frame = hasNode ? graph.tree.frame[node] : -1;
 		$("to-sandwich").disabled = !hasNode || frame < 0 || this.profile.image[frame] < 0;
 		$("copy-name").disabled = $("copy-stack").disabled = !hasNode || frame < 0;
+		$("hide-function").disabled = $("focus-function").disabled = $("to-sandwich").disabled;
 		if (!hasNode) {
 			this.say(this.choice.view === "table" ? "" : "all", this.wholeText());
 			return;
@@ -431,6 +417,7 @@ class App {
 		const sums = this.sumsNow(), whole = this.tree.total[0];
 		$("copy-name").disabled = false;
 		$("to-sandwich").disabled = this.profile.image[frame] < 0;
+		$("hide-function").disabled = $("focus-function").disabled = $("to-sandwich").disabled;
 		this.say(this.profile.names[frame], [
 			["total ", `${formatWeight(sums.total[frame], this.unit)}, ${formatPercent(sums.total[frame], whole)} of all`],
 			["self ", `${formatWeight(sums.self[frame], this.unit)}, ${formatPercent(sums.self[frame], whole)} of all`],
@@ -581,6 +568,7 @@ class App {
 		this.lower.draw();
 		if (this.timeline.weights)
 			this.timeline.draw();
+		this.drawPanels();
 		if (this.tree) {
 			fillLegend(this);
 			this.table.draw();
@@ -615,6 +603,16 @@ class App {
 		});
 		on("reset", "click", () => this.zoomOut());
 		on("all-time", "click", () => this.timeline.setRange(null));
+		on("zoom-time", "click", () => this.timeline.setView(this.timeline.range.from, this.timeline.range.to - this.timeline.range.from));
+		on("whole-view", "click", () => this.timeline.setView(this.timeline.first, Infinity));
+		on("one-thread", "click", () => this.chooseThread(-1));
+		on("show-tracks", "click", () => this.togglePanel("tracks"));
+		on("show-heat", "click", () => this.togglePanel("heat"));
+		on("hide-function", "click", () => this.addTransform("hide"));
+		on("focus-function", "click", () => this.addTransform("focus"));
+		on("recursion", "click", () => this.toggleRecursion());
+		on("tracks", "pointermove", e => this.showTrackTip(e));
+		on("tracks", "pointerleave", () => $("tip").hidden = true);
 		on("to-sandwich", "click", () => this.openSandwich(this.selectedFrame()));
 		on("copy-name", "click", e => this.copy(this.profile.names[this.selectedFrame()], e.target));
 		on("copy-stack", "click", e => this.copy(this.stackText(), e.target));
@@ -632,6 +630,8 @@ class App {
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.applyTheme());
 		new ResizeObserver(() => this.table.draw()).observe($("main"));
 		new ResizeObserver(() => this.timeline.resize()).observe($("timeline"));
+		new ResizeObserver(() => this.choice.panel === "tracks" && this.tracks.resize()).observe($("tracks-box"));
+		new ResizeObserver(() => this.choice.panel === "heat" && this.heat.resize()).observe($("heat-box"));
 		for (const graph of [this.upper, this.lower])
 			new ResizeObserver(() => graph.resize()).observe(graph.canvas);
 		on("timeline", "pointermove", e => this.showMomentTip(e));
@@ -639,7 +639,7 @@ class App {
 		addEventListener("keydown", e => onPageKey(this, e));
 		addEventListener("hashchange", () => {
 			this.choice = { ...this.first, ...this.changedOf(choiceFromAddress()) };
-			this.timeline.setLane(this.choice.event, this.byEvents);
+			this.timeline.setLane(this.choice.event, this.byEvents, this.choice.thread);
 			this.applyAll();
 			this.applySearch();
 		});
@@ -653,7 +653,7 @@ class App {
 	changeWeights(changes) {
 		this.set(changes);
 		this.fillWeights();
-		this.timeline.setLane(this.choice.event, this.byEvents);
+		this.timeline.setLane(this.choice.event, this.byEvents, this.choice.thread);
 		this.applyWeights();
 		this.applyView(false);
 		this.applySearch();

@@ -11,7 +11,7 @@ function element(tag, properties, ...children) {
 }
 
 const FIRST_CHOICE = { view: "graph", direction: "up", colour: "image", event: 0, weight: "samples", time: "",
-		       search: "", zoom: "", frame: -1 };
+		       search: "", zoom: "", frame: -1, thread: -1, transforms: "", panel: "" };
 
 function choiceFromAddress() {
 	const choice = { ...FIRST_CHOICE }, words = new URLSearchParams(location.hash.slice(1));

@@ -85,6 +85,58 @@ function readCells(reader, head, nNodes) {
 	return { bucket, start, node, samples, period, rest, each: head.period, step: head.step };
 }
 
+// Samples with exact times, of one thread after the other, each thread in the order of time. Times
+// are microseconds since the session began.
+function readMoments(reader, head, nNodes) {
+	const time = new Float64Array(head.n), ranges = [];
+	for (let k = 0, at = 0; k < head.threads.length; k += 2) {
+		const to = at + head.threads[k + 1];
+		ranges.push({ thread: head.threads[k], from: at, to });
+		for (let i = at, us = 0; i < to; i++) {
+			const v = reader.uleb();
+			us = i === at ? v : us + head.interval + (v % 2 ? -(v + 1) / 2 : v / 2);
+			time[i] = us;
+		}
+		at = to;
+	}
+	const node = reader.ulebs(new Int32Array(head.n));
+	const samples = head.single ? null : reader.ulebs(new Float64Array(head.n));
+	const period = head.n && !head.period ? reader.ulebs(new Float64Array(head.n)) : null;
+	const rest = period && head.step > 1 ? reader.ulebs(new Float64Array(nNodes)) : null;
+	for (let i = 0; rest && i < period.length; i++)
+		period[i] *= head.step;
+	return { n: head.n, time, ranges, node, samples, period, rest, each: head.period, interval: head.interval };
+}
+
+// The moments of [from, to), in microseconds: visit(first, end, thread) for each thread that has some.
+function eachRun(moments, from, to, visit) {
+	for (const range of moments.ranges) {
+		const first = firstAt(moments.time, range.from, range.to, from);
+		const end = firstAt(moments.time, first, range.to, to);
+		if (end > first)
+			visit(first, end, range.thread);
+	}
+}
+
+// The first index in [from, to) whose time is not before `us`.
+function firstAt(time, from, to, us) {
+	while (from < to) {
+		const middle = (from + to) >>> 1;
+		if (time[middle] < us)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+// What a moment counts: `of` null is 1 each.
+function momentWeights(moments, byEvents) {
+	if (!byEvents)
+		return { of: moments.samples, factor: 1 };
+	return moments.period ? { of: moments.period, factor: 1 } : { of: moments.samples, factor: moments.each };
+}
+
 // What a cell counts: samples, or the events that they stand for.
 function cellWeights(cells, byEvents) {
 	if (!byEvents)
@@ -102,11 +154,13 @@ async function loadProfile(base64) {
 		...lane, sums: {},
 		own: readCells(reader, lane.own, nodes.n),
 		base: readCells(reader, lane.base, nodes.n),
+		moments: readMoments(reader, lane.moments, nodes.n),
 	}));
 	return {
 		header: about.header, names: about.names, images: about.images, hidden: about.hidden,
 		baseline: about.baseline || null, width: about.timeline.width_seconds,
-		lost: about.timeline.lost, image, nodes, lanes,
+		lost: about.timeline.lost, image, nodes, lanes, threads: about.threads,
+		hasMoments: lanes.some(lane => lane.moments.n > 0),
 		modeOf: frame => image[frame] >= 0 ? about.images[image[frame]].mode : "none",
 	};
 }

@@ -11,7 +11,7 @@ class Graph {
 	// `actions`: hover(node, event), select(node), zoomed(), menu(node)
 	constructor(canvas, profile, colours, actions) {
 		this.canvas = canvas;
-		this.context = canvas.getContext("2d", { alpha: false });
+		this.context = canvas.getContext("2d"); // transparent, so that it is the page's colour at first
 		this.profile = profile;
 		this.colours = colours;
 		this.actions = actions;
@@ -104,7 +104,8 @@ class Graph {
 		}
 		this.width = w;
 		this.clampScroll();
-		this.draw();
+		if (this.colours.theme)
+			this.drawNow(); // a canvas that was resized is empty
 	}
 
 	clampScroll() {

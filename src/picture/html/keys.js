@@ -25,6 +25,8 @@ function onPageKey(app, e) {
 	const acts = {
 		1: () => app.openView("graph"), 2: () => app.openView("inverted"),
 		3: () => app.openView("sandwich"), 4: () => app.openView("table"),
+		5: () => app.profile.hasMoments && app.openView("chart"),
+		h: () => app.addTransform("hide"), f: () => app.addTransform("focus"), r: () => app.toggleRecursion(),
 		i: () => app.turn(),
 		s: () => app.openSandwich(app.selectedFrame()),
 		c: () => !$("copy-stack").disabled && app.copy(app.stackText(), $("copy-stack")),
@@ -45,19 +47,22 @@ function escapeOneStep(app) {
 		app.zoomOut();
 	else if (app.choice.search)
 		app.search("");
+	else if (app.choice.transforms)
+		app.setTransforms([]);
 	else if (app.timeline.range)
 		app.timeline.setRange(null);
 }
 
 function showKeys() {
 	const keys = [
-		["/", "search, also as a regular expression; Enter goes from box to box"], ["1 2 3 4", "call tree, inverted, sandwich, table"],
+		["/", "search, also as a regular expression; Enter goes from box to box"], ["1 2 3 4 5", "call tree, inverted, sandwich, table, stack chart"],
 		["i", "flame graph or icicle graph"], ["g", "to the graph"],
 		["↑ ↓ ← →", "in the graph: callees, callers, neighbours"], ["Enter", "zoom to the box"],
 		["Backspace", "zoom out one step"], ["+ −", "zoom; also Ctrl and the wheel"], ["Home", "all of it"],
 		["s", "callers and callees of the selected function; also a right click"], ["c", "copy the stack"],
-		["t", "to the timeline; ← → move the range, with Shift they stretch it"], ["d", "details of the session"],
-		["Esc", "undo: zoom, search, range of time"],
+		["h", "hide the selected function"], ["f", "focus on it"], ["r", "collapse recursion"],
+		["t", "to the timeline; ← → move the range, with Shift they stretch it; + − zoom, Enter zooms to the range, Home shows all"], ["d", "details of the session"],
+		["Esc", "undo: zoom, search, transforms, range of time"],
 	];
 	const close = element("button", { textContent: "Close" });
 	close.addEventListener("click", () => $("keys").close());

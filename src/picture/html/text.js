@@ -42,13 +42,19 @@ function formatPoints(difference) {
 	return (points >= 0 ? "+" : "−") + Math.abs(points).toFixed(2);
 }
 
-// A moment of the session: 7 s, 1:05, 1:02:03.
-function formatMoment(seconds) {
-	const s = Math.round(seconds), two = n => String(n).padStart(2, "0");
+// A moment of the session: 7 s, 1:05, 1:02:03; with digits behind the point, 1:05.25.
+function formatMoment(seconds, digits = 0) {
+	const s = Number(seconds.toFixed(digits)), two = n => String(n).padStart(2, "0");
+	const rest = n => n.toFixed(digits).padStart(digits ? digits + 3 : 2, "0");
 	if (s < 60)
-		return s + NBSP + "s";
+		return s.toFixed(digits) + NBSP + "s";
 	const h = Math.floor(s / 3600), m = Math.floor(s / 60) % 60;
-	return h ? `${h}:${two(m)}:${two(s % 60)}` : `${m}:${two(s % 60)}`;
+	return h ? `${h}:${two(m)}:${rest(s % 60)}` : `${m}:${rest(s % 60)}`;
+}
+
+// How many digits tell moments apart that have this distance, in seconds. Times are microseconds.
+function digitsFor(seconds) {
+	return Math.max(0, Math.min(6, Math.ceil(-Math.log10(seconds) - 1e-9)));
 }
 
 // The name of a function without its parameters: "f(int) const" gives "f".

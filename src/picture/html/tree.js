@@ -5,11 +5,12 @@
 // its box begins, in weight), and for a baseline selfBase, totalBase.
 "use strict";
 
-// What each node got itself in the buckets from `from` up to, not including, `to`.
-function sumCells(cells, n, byEvents, from, to) {
+// What each node got itself in the buckets that begin from `from` up to, not including, `to`; in
+// seconds.
+function sumCells(cells, n, byEvents, from, to, width) {
 	const out = new Float64Array(n), { of, factor } = cellWeights(cells, byEvents);
 	for (let i = 0; i < cells.bucket.length; i++) {
-		if (cells.bucket[i] < from || cells.bucket[i] >= to)
+		if (cells.bucket[i] * width < from || cells.bucket[i] * width >= to)
 			continue;
 		for (let k = cells.start[i]; k < cells.start[i + 1]; k++)
 			out[cells.node[k]] += of[k];
@@ -20,13 +21,33 @@ function sumCells(cells, n, byEvents, from, to) {
 	return out;
 }
 
+// Adds what the moments of the range have, of one thread or (-1) of all.
+function addMoments(out, moments, byEvents, from, to, thread) {
+	const { of, factor } = momentWeights(moments, byEvents), { node } = moments;
+	eachRun(moments, from * 1e6, to * 1e6, (first, end, own) => {
+		if (thread >= 0 && own !== thread)
+			return;
+		for (let i = first; i < end; i++)
+			out[node[i]] += of ? of[i] * factor : factor;
+	});
+	return out;
+}
+
+// Of one thread, only moments count: which thread the others are of is not known.
+function sumSelf(profile, lane, byEvents, from, to, thread) {
+	const { own, moments } = profile.lanes[lane], { n } = profile.nodes;
+	const out = thread < 0 ? sumCells(own, n, byEvents, from, to, profile.width) : new Float64Array(n);
+	return addMoments(out, moments, byEvents, from, to, thread);
+}
+
 // Of all the time: summed once, as most looks are at all of it.
 function wholeSelf(profile, lane, byEvents) {
-	const { own, sums } = profile.lanes[lane], key = byEvents ? "events" : "samples";
+	const { own, moments, sums } = profile.lanes[lane], key = byEvents ? "events" : "samples";
 	if (!sums[key]) {
-		sums[key] = sumCells(own, profile.nodes.n, byEvents, 0, Infinity);
-		if (byEvents && own.rest)
-			own.rest.forEach((rest, i) => sums[key][i] += rest);
+		sums[key] = sumSelf(profile, lane, byEvents, 0, Infinity, -1);
+		for (const { rest } of [own, moments])
+			if (byEvents && rest)
+				rest.forEach((more, i) => sums[key][i] += more);
 	}
 	return sums[key];
 }
@@ -55,12 +76,13 @@ function layOut(tree) {
 	return tree;
 }
 
-function callTree(profile, lane, byEvents, from, to) {
-	const nodes = profile.nodes, { own, base } = profile.lanes[lane];
-	const isWhole = from === 0 && to === Infinity;
-	const self = isWhole ? wholeSelf(profile, lane, byEvents) : sumCells(own, nodes.n, byEvents, from, to);
-	const selfBase = sumCells(base, nodes.n, byEvents, 0, Infinity);
-	const tree = { ...nodes, self, selfBase };
+// Of the seconds [from, to). `shape` is the profile's nodes, or what transforms made of them.
+function callTree(profile, shape, lane, byEvents, from, to, thread) {
+	const { base } = profile.lanes[lane], isWhole = from === 0 && to === Infinity && thread < 0;
+	const own = isWhole ? wholeSelf(profile, lane, byEvents) : sumSelf(profile, lane, byEvents, from, to, thread);
+	const ownBase = sumCells(base, profile.nodes.n, byEvents, 0, Infinity, profile.width);
+	const tree = { ...shape, self: moveWeights(shape, own), selfBase: moveWeights(shape, ownBase) };
+	const { self, selfBase } = tree;
 	tree.total = totalsOf(tree, self);
 	tree.totalBase = totalsOf(tree, selfBase);
 	return layOut(tree);
