@@ -513,6 +513,7 @@ static int make_diffs(struct setup *s, struct diff *diffs, size_t *n, struct gat
 	for (size_t i = 0; i <= s->n_earlier; i++) {
 		struct side *old = i ? &s->earlier[i - 1] : &s->sides[DIFF_OLD];
 		const struct profile *profiles[2] = { old->profile, s->sides[DIFF_NEW].profile };
+		const char *names[2] = { side_name(old), side_name(&s->sides[DIFF_NEW]) };
 		uint32_t lanes[2];
 		bool by_period;
 		int r = match_lanes(old, &s->sides[DIFF_NEW], lanes, err);
@@ -527,6 +528,8 @@ static int make_diffs(struct setup *s, struct diff *diffs, size_t *n, struct gat
 		*event = diff_event_name(profiles[0], lanes[0]);
 		in->counts_time = diff_event_counts_time(profiles[0], lanes[0]) &&
 				  diff_event_counts_time(profiles[1], lanes[1]);
+		if (s->n_rules)
+			diff_events_compare(profiles, names, lanes);
 	}
 	*in = (struct gate_input){ diffs, *n, in->counts_time };
 	return 0;
@@ -657,7 +660,7 @@ static const struct command_section diff_sections[] = {
 	  "hundred comparisons. A rule for each function makes many comparisons. With "
 	  "*--against-history*, the spread of the old sessions decides (Student's t). CPU times "
 	  "of different machines do not compare; such a rule is refused there, unless "
-	  "*--any-machine* is given. Sessions may have different rates." },
+	  "*--any-machine* is given. Different rates, and missing samples, are warned of." },
 	{ "EXIT STATUS",
 	  "0, also if something changed; 1 if a rule of *--fail-if* is broken, or on "
 	  "failure; 2 for wrong usage, and if a rule names no function, or does "

@@ -2,10 +2,12 @@
 #include "commands/diff_events.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "profile/profile.h"
 #include "store/session.h"
@@ -92,4 +94,53 @@ int diff_events_match(const struct profile *const p[2], const char *const names[
 					return 0;
 			}
 	return refuse_events(p, names, err);
+}
+
+/* From this share on, a side is said to lack samples. */
+#define MISSING_SHARE 0.01
+
+static double missing_share(const struct profile *p)
+{
+	uint64_t missing = losses_of_kind(p->losses, LOSS_LOST) +
+			   p->losses[LOSS_THROTTLED_SAMPLES] + p->losses[LOSS_UNSAMPLED];
+
+	return missing ? (double)missing / (double)(p->n_stored + missing) : 0;
+}
+
+static bool has_rate(const struct counter_info *c)
+{
+	return c->freq_hz || c->count;
+}
+
+static void print_rate(struct buf *out, const struct counter_info *c)
+{
+	if (c->freq_hz)
+		buf_printf(out, "%" PRIu64 " samples a second", c->freq_hz);
+	else
+		buf_printf(out, "a sample every %" PRIu64 " %s", c->count, c->unit);
+}
+
+void diff_events_compare(const struct profile *const profiles[2], const char *const names[2],
+			 const uint32_t lanes[2])
+{
+	const struct counter_info *c[2];
+	struct buf text = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		c[i] = &profiles[i]->session->info.counters[profiles[i]->lanes[lanes[i]].counter];
+		if (missing_share(profiles[i]) >= MISSING_SHARE)
+			log_warning("diff: %s: %.1f %% of its samples are missing, so it took more "
+				    "time than the rules see",
+				    names[i], missing_share(profiles[i]) * 100);
+	}
+	if ((c[0]->freq_hz == c[1]->freq_hz && c[0]->count == c[1]->count) || !has_rate(c[0]) ||
+	    !has_rate(c[1]))
+		return;
+	buf_printf(&text, "%s has ", names[0]);
+	print_rate(&text, c[0]);
+	buf_printf(&text, ", and %s has ", names[1]);
+	print_rate(&text, c[1]);
+	log_warning("diff: %s. Sampling takes time, too: compare times of one rate",
+		    buf_cstr(&text));
+	buf_fini(&text);
 }

@@ -18,3 +18,10 @@ bool diff_event_counts_time(const struct profile *p, uint32_t lane);
  */
 int diff_events_match(const struct profile *const profiles[2], const char *const names[2],
 		      uint32_t lanes[2], bool *is_same, struct error *err);
+
+/*
+ * Warns of differences in CPU time that are not the program's: one side has lost samples, or is
+ * sampled at another rate.
+ */
+void diff_events_compare(const struct profile *const profiles[2], const char *const names[2],
+			 const uint32_t lanes[2]);

@@ -201,6 +201,23 @@ clock() {
 	[ "$status" = 0 ]
 }
 
+@test "rules warn of different rates and of missing samples" {
+	"$PROGRAMS/make_session" lossy lossy 200
+	run assay diff lossy lossy event:cpu-clock --fail-if 'total>+5%'
+	refused 0 "warning: diff: lossy: " " % of its samples are missing"
+	run assay diff lossy lossy event:cpu-clock
+	[[ "$output" != *"are missing"* ]]
+	"$PROGRAMS/make_session" plain plain 200
+	run assay diff plain plain event:cpu-clock --fail-if 'total>+5%'
+	[ "$status" = 0 ]
+	[[ "$output" != *warning* ]]
+	need_recording
+	assay record -q -e cpu-clock -F 99 -o low -- "$PROGRAMS/split" 100
+	assay record -q -e cpu-clock -F 499 -o high -- "$PROGRAMS/split" 100
+	run assay diff low high --fail-if 'total>+900%'
+	[[ "$output" == *"low has 99 samples a second, and high has 499 samples a second. Sampling takes time, too"* ]]
+}
+
 @test "reports for CI: JUnit, Markdown and JSON" {
 	run --separate-stderr assay diff old new --fail-if 'total>+50%' --fail-if 'symbol:parse>+90%' --fail-if 'symbol:x>1%' --format junit
 	[ "$status" = 2 ]
