@@ -308,6 +308,24 @@ static void name_callees(struct cpu *c, uint32_t node, const double *total, stru
 	}
 }
 
+/* Whether a kind of code, of which the function has most, is half of the weight or more. */
+static bool is_explained(const struct gather *g, const char *name, double weight)
+{
+	static const enum explain_rule_id kinds[] = { EXPLAIN_SYSCALLS, EXPLAIN_PAGE_FAULTS,
+						      EXPLAIN_ALLOCATOR, EXPLAIN_COPYING,
+						      EXPLAIN_CLEARING };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		const struct explain_fact *fact = &g->out->fact[kinds[i]];
+
+		if (fact->part >= weight / 2 &&
+		    (!strcmp(explain_text(g->out, fact, EXPLAIN_TEXT_symbol), name) ||
+		     !strcmp(explain_text(g->out, fact, EXPLAIN_TEXT_caller), name)))
+			return true;
+	}
+	return false;
+}
+
 /* All of a program or thread is below these. */
 static bool is_beginning(const char *name)
 {
@@ -326,6 +344,7 @@ static void put_hot_path(struct cpu *c)
 	cleanup(free_at_exit) double *total = totals_by_node(g);
 	cleanup(free_at_exit) uint32_t *heaviest = heaviest_children(g->p, total);
 	const struct explain_rule *rule = &explain_rules[EXPLAIN_HOT_PATH];
+	const char *name;
 	uint32_t found = 0;
 	struct buf text = { 0 };
 
@@ -333,7 +352,8 @@ static void put_hot_path(struct cpu *c)
 	     n = heaviest[n])
 		if (is_plain_code(g, g->p->nodes.data[n].function))
 			found = n;
-	if (!found || is_beginning(gather_symbol(g, g->p->nodes.data[found].function)) ||
+	name = gather_symbol(g, g->p->nodes.data[found].function);
+	if (!found || is_beginning(name) || is_explained(g, name, total[found]) ||
 	    explain_share(&g->out->fact[EXPLAIN_HOT_FUNCTION]) >=
 		    explain_rules[EXPLAIN_HOT_FUNCTION].least)
 		return;

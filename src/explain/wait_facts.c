@@ -16,7 +16,8 @@ struct wait {
 struct waits {
 	struct gather *g;
 	VEC(struct wait) list;
-	double *comm_ns; /* by comm: on and off the CPU */
+	double *comm_ns;    /* by comm: on and off the CPU */
+	uint32_t interrupt; /* the waker that is one; NO_INDEX: none */
 };
 
 /* The state of a thread that waits, by its event; N_KNOWN_WAITS: the event is another one. */
@@ -79,6 +80,8 @@ static void add_wait_entry(struct waits *w, size_t entry, uint32_t lane, enum kn
 	wait.waker = profile_class_value(p, PROFILE_WAKER, e->group);
 	wait.waker_symbol = profile_class_value(p, PROFILE_WAKER_SYMBOL, e->group);
 	wait.kind = wait_of_stack(w->g, e->node, state);
+	if (wait.kind == WAIT_LOCK && wait.waker == w->interrupt) /* its time was over */
+		wait.kind = WAIT_TIMER;
 	w->comm_ns[wait.comm] += ns;
 	vec_push(&w->list, wait);
 }
@@ -187,11 +190,14 @@ void gather_waits(struct gather *g)
 		{ EXPLAIN_WAIT_TIMER, WAIT_TIMER }, { EXPLAIN_WAIT_CONDITIONS, WAIT_CONDITION },
 		{ EXPLAIN_WAIT_PEERS, WAIT_PEER },
 	};
-	struct waits w = { .g = g };
+	struct waits w = { .g = g, .interrupt = NO_INDEX };
+	string_id interrupt;
 
 	if (!g->has_waits)
 		return;
 	w.comm_ns = xcalloc(g->p->comms.n + 1, sizeof(*w.comm_ns));
+	if (strings_find(&g->p->waker_texts, "[interrupt]", &interrupt))
+		w.interrupt = interrupt.n;
 	add_waits(&w);
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		put_waits(&w, rules[i].id, rules[i].kind);
