@@ -5,12 +5,13 @@
  *	statistics of the run    samples by context, losses, cost
  *	account of CPU time      samples and the kernel's own figures, up to all time (account.h)
  *	summary of processes     hits and time of each, by context
- *	each process             its user profile, its kernel profile, and the interrupts that came
- *	                         while it had the CPU; functions by region
+ *	each process             its user profile, its kernel profile, and its interrupts
  *	the kernel               the kernel time of all processes
  *
- *	struct process_report (here) --> process_text.c, process_json.c, process_csv.c,
- *process_html.c
+ * A process's interrupts are those that came while it had the CPU. Functions are by region.
+ *
+ *	struct process_report (here)
+ *	  --> process_text.c, process_json.c, process_csv.c, process_html.c
  *
  * The formats show the same rows. The rows below a row and their "other" always add up to that row.
  * With several events, the report is of the first selected one (processes_first_lane()).

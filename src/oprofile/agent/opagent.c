@@ -4,9 +4,10 @@
  * tools/perf/Documentation/jitdump-specification.txt).
  *
  *	op_write_native_code      CODE_LOAD
- *	op_write_debug_line_info  CODE_DEBUG_INFO, and the CODE_LOAD once more: in a jitdump, lines
- *come before their code op_unload_native_code     CODE_LOAD of "[unloaded]" at the place: a jitdump
- *has no end of code
+ *	op_write_debug_line_info  CODE_DEBUG_INFO, and the CODE_LOAD once more
+ *	op_unload_native_code     CODE_LOAD of "[unloaded]" at the place
+ *
+ * In a jitdump, lines come before their code. It has no record for the end of code.
  *
  * It stands alone: nothing of assay is linked into programs that use it.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which processes of a session had JIT code, and where their TGID.jo files go, which OProfile's
- * tools look for.
+ * The processes of a session that had JIT code, and the places of their TGID.jo files. OProfile's
+ * tools look for such files.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct jit_folders {
 
 void jit_folders_fini(struct jit_folders *f);
 
-/* A folder of one region of a process's anonymous memory; its parent is that of the process. */
+/* The folder of a region of a process's anonymous memory. Its parent folder is the process's. */
 void jit_folders_note(struct jit_folders *f, int32_t pid, const char *folder);
 
 /* The process runs code that has the names of `image_pid`. */
