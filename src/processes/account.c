@@ -118,7 +118,7 @@ static void find_kernel_times(struct account *a, const struct processes *list)
 			*intmap_put(&row_of, (uint32_t)process_pid(list, row), NULL) = (uint32_t)i;
 	}
 	a->total_ns = (a->times.idle_ns == CPU_TIME_UNKNOWN ? 0 : a->times.idle_ns) +
-		      a->times.more_ns + a->times.rest_ns;
+		      a->times.more_ns + a->times.children_ns + a->times.rest_ns;
 	a->n_unsampled = a->times.n_more;
 	a->unsampled_ns = a->times.more_ns;
 	vec_foreach (&a->times.processes, p) {
@@ -145,6 +145,15 @@ void account_make(struct account *out, const struct processes *list, bool is_fil
 		return;
 	account_fill(out, list);
 	find_kernel_times(out, list);
+}
+
+char *account_children_text(const struct account *a)
+{
+	if (!a->times.children_ns)
+		return xstrdup("");
+	return xasprintf("%.4f s of the kernel's time: all that ended and that their parents "
+			 "waited for",
+			 (double)a->times.children_ns / 1e9);
 }
 
 char *account_rest_text(const struct account *a)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The account of all CPU time of a recording: the rows add up to the time of the CPUs, or of the
- * recorded processes, to the nanosecond. Samples give the first rows, the kernel's own figures
- * (store/cpu_times.h) the next ones, and the last row is what neither of them shows.
+ * recorded processes, to the nanosecond. Samples give the first rows, and the kernel's own figures
+ * (store/cpu_times.h) the next ones. The last row is the rest.
  */
 #pragma once
 
@@ -54,9 +54,10 @@ struct account {
 /* The samples are those of the list; `is_filtered`: not all of them. */
 void account_make(struct account *out, const struct processes *list, bool is_filtered);
 /*
- * The part of the kernel's time that is not known of which process, in words; "": none. The caller
- * frees it.
+ * Parts of the kernel's time that no process has, in words: of the command's ended children, and
+ * the rest. "": none. The caller frees them.
  */
+char *account_children_text(const struct account *a);
 char *account_rest_text(const struct account *a);
 
 void account_fini(struct account *a);

@@ -49,6 +49,8 @@ static void process_csv_put_account(const struct account *a, struct buf *out)
 				   (uint64_t)imaxabs(a->ns[i]) % 1000000000);
 	buf_printf(out, "account,all,,,,,,,%" PRIu64 ".%09" PRIu64 ",,\n",
 		   a->capacity_ns / 1000000000, a->capacity_ns % 1000000000);
+	buf_printf(out, "children,all,,,,,,,,%" PRIu64 ".%09" PRIu64 ",\n",
+		   a->times.children_ns / 1000000000, a->times.children_ns % 1000000000);
 	buf_printf(out, "no process,all,,,,,,,,%" PRIu64 ".%09" PRIu64 ",\n",
 		   a->times.rest_ns / 1000000000, a->times.rest_ns % 1000000000);
 }

@@ -142,6 +142,7 @@ static void process_html_print_statistics(const struct page *p)
 static void process_html_print_account(const struct page *p)
 {
 	const struct account *a = &p->r->account;
+	cleanup(free_at_exit) char *children = account_children_text(a);
 	cleanup(free_at_exit) char *rest = account_rest_text(a);
 
 	fputs("<h2>Account of CPU time</h2>\n", p->out);
@@ -161,6 +162,8 @@ static void process_html_print_account(const struct page *p)
 	fputs("<dl>\n", p->out);
 	if (a->times.why)
 		fact(p, "no times", a->times.why);
+	if (*children)
+		fact(p, "children", children);
 	if (*rest)
 		fact(p, "no process", rest);
 	fputs("</dl>\n", p->out);

@@ -115,6 +115,7 @@ static void put_account(const struct process_report *r, struct buf *out)
 	buf_u8(out, '}');
 	json_put_number(out, "unsampled_processes", a->n_unsampled);
 	put_ns(out, "unsampled_processes_ns", (int64_t)a->unsampled_ns);
+	put_ns(out, "of_ended_children_ns", (int64_t)a->times.children_ns);
 	put_ns(out, "of_no_process_ns", (int64_t)a->times.rest_ns);
 	if (a->times.why)
 		json_put_text(out, "missing_times", a->times.why);

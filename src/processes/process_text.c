@@ -222,6 +222,7 @@ static void print_account_rows(struct page *p)
 static void process_text_print_account(struct page *p)
 {
 	const struct account *a = &p->r->account;
+	cleanup(free_at_exit) char *children = account_children_text(a);
 	cleanup(free_at_exit) char *rest = account_rest_text(a);
 	struct buf text = { 0 };
 
@@ -242,6 +243,7 @@ static void process_text_print_account(struct page *p)
 		buf_printf(&text, "%" PRIu64 " processes without a sample had %.4f s",
 			   a->n_unsampled, (double)a->unsampled_ns / 1e9);
 	print_fact(p, "unsampled", buf_cstr(&text));
+	print_fact(p, "children", children);
 	print_fact(p, "no process", rest);
 	buf_fini(&text);
 }

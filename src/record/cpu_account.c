@@ -154,6 +154,15 @@ void cpu_account_reap(struct cpu_account *a, int32_t pid)
 		p->has_end = process_clock(pid, &p->end_ns);
 }
 
+void cpu_account_children(struct cpu_account *a, int32_t pid, uint64_t all_ns)
+{
+	const struct account_process *p = account_find(a, pid);
+
+	/* with taskstats, each has its own time */
+	if (p && p->has_end && a->config.exits_fd < 0 && !a->config.is_machine)
+		a->times.children_ns = all_ns - MIN(p->end_ns, all_ns);
+}
+
 /* ---- ended processes ---- */
 
 /* A later process of the same number began with a smaller clock. */
@@ -165,7 +174,7 @@ static void finish_life(struct account_process *p)
 	p->has_last = false;
 }
 
-/* False: it is of a process that is not recorded, whose number may be that of one that ended. */
+/* False: its process is not recorded, and has the number of a recorded one that ended. */
 static bool is_of_recorded(struct account_process *p, bool is_whole)
 {
 	if (is_whole)
@@ -310,11 +319,12 @@ static void put_reason(struct cpu_account *a, bool has_unknown)
 		a->times.why = xstrdup("the kernel dropped times of ended processes");
 }
 
-/* Puts the known times of processes, and returns their sum. *has_unknown: some are not known. */
+/* Puts the known times of processes, and returns the sum of all. *has_unknown: some are not known.
+ */
 static uint64_t put_times(struct cpu_account *a, bool *has_unknown)
 {
 	struct cpu_times *t = &a->times;
-	uint64_t sum = t->more_ns;
+	uint64_t sum = t->more_ns + t->children_ns;
 
 	vec_foreach (&a->processes, p) {
 		uint64_t ns = result_of(p);

@@ -4,12 +4,15 @@
  *
  *	a process that           has the time of
  *	lives at the end         its clock, at the end less the beginning
- *	is the command           its clock, before its parent (we) takes it from the kernel
+ *	is the command           its clock, before wait4(2) takes the process from the kernel
  *	ended before             taskstats, at its exit
+ *
+ * Without taskstats, the command's ended children have one time together: that of wait4(2), less
+ * the command's clock. The kernel adds up the children that each parent waited for.
  *
  * The time of all recorded processes together is that of a task clock which their threads inherit.
  * It also has the time of processes that taskstats does not show to this user, and of the last
- * moments of exits. The file has that as a number of its own.
+ * moments of exits. The file has a number for this part.
  *
  * CPUs' idle, steal and interrupt times are those of /proc/stat. Throttled time is the time between
  * the kernel's THROTTLE and UNTHROTTLE records. The cost: the clocks of all processes are read at
@@ -48,6 +51,9 @@ void cpu_account_turn(struct cpu_account *a, uint64_t safe_ns);
 
 /* The process has ended, and can still be asked for its time. */
 void cpu_account_reap(struct cpu_account *a, int32_t pid);
+
+/* After that: its time and that of all that it and its children waited for. */
+void cpu_account_children(struct cpu_account *a, int32_t pid, uint64_t all_ns);
 
 /* When counting has ended. */
 void cpu_account_end(struct cpu_account *a);

@@ -53,9 +53,9 @@ const char *const stack_source_texts[N_STACK_SOURCES] = {
 
 static void reap_child(struct recorder *r)
 {
-	int status;
-
 	siginfo_t ended = { 0 };
+	struct rusage usage;
+	int status;
 
 	if (!r->child_runs)
 		return;
@@ -64,8 +64,10 @@ static void reap_child(struct recorder *r)
 	    waitid(P_PID, (id_t)r->child.pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 	    ended.si_pid == r->child.pid)
 		cpu_account_reap(r->cpu_account, r->child.pid);
-	if (waitpid(r->child.pid, &status, WNOHANG) != r->child.pid)
+	if (wait4(r->child.pid, &status, WNOHANG, &usage) != r->child.pid)
 		return;
+	if (r->cpu_account)
+		cpu_account_children(r->cpu_account, r->child.pid, usage_cpu_ns(&usage));
 	r->child_runs = r->has_child = false;
 	r->is_ended = true;
 	r->result->wait_status = status;

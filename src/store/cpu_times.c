@@ -26,6 +26,7 @@
 	X("throttled", throttled_ns)   \
 	X("more", n_more)              \
 	X("more-time", more_ns)        \
+	X("children", children_ns)     \
 	X("rest", rest_ns)
 
 void cpu_times_init(struct cpu_times *t)

@@ -35,6 +35,7 @@ struct cpu_times {
 	/* CPU_TIME_UNKNOWN: not known. The first three are known of a machine alone. */
 	uint64_t idle_ns, steal_ns, interrupts_ns, throttled_ns;
 	uint64_t n_more, more_ns; /* processes that the file has no room for */
+	uint64_t children_ns;     /* ended children of the command that have no time of their own */
 	uint64_t rest_ns;         /* of the capacity of processes: not known of which process */
 	VEC(struct process_time) processes;
 	char *why; /* the reason why (some) processes have no time; NULL: all have one */

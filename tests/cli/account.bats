@@ -35,9 +35,9 @@ rows_add_up() {
 	}
 }
 
-# The times of processes, those of processes without a sample, and the rest.
+# The times of processes, those of processes without a sample, of the command's children, and the rest.
 times_add_up() {
-	jq -e '(([.processes[].kernel_ns // 0] | add) + .account.unsampled_processes_ns + .account.of_no_process_ns) == .account.capacity_ns' "$1" || {
+	jq -e '(([.processes[].kernel_ns // 0] | add) + .account.unsampled_processes_ns + .account.of_ended_children_ns + .account.of_no_process_ns) == .account.capacity_ns' "$1" || {
 		jq '.account, [.processes[] | {pid, name, kernel_ns}]' "$1"
 		false
 	}
@@ -86,19 +86,43 @@ need_machine() {
 	done
 }
 
-@test "of a command, as an ordinary user: its own time, and the reason why its children have none" {
+@test "of a command, as an ordinary user: its own time, and that of its children together" {
 	need_recording
 	unprivileged assay record -q -e cpu-clock:u -o s -- "$PROGRAMS/split" 0.2cpu >/dev/null
 	unprivileged assay report -P -t 0 -i s --format json >run.json
 	rows_add_up run.json
 	times_add_up run.json
 	jq -e '.account.of_no_process_ns < 0.5 * .account.capacity_ns and (.account | has("missing_times") | not)' run.json
-	unprivileged assay record -q -e cpu-clock:u -o t -- sh -c "$PROGRAMS/split 0.2cpu; :" >/dev/null
+	jq -e '.account.of_ended_children_ns == 0' run.json
+	# children of children, too
+	# shellcheck disable=SC2016
+	unprivileged assay record -q -e cpu-clock:u -o t -- sh -c 'python3 -c "$1" own; :' sh "$(cat_workers)" >/dev/null
 	unprivileged assay report -P -t 0 -i t --format json >run.json
 	rows_add_up run.json
 	times_add_up run.json
-	jq -e '.account.of_no_process_ns > 150e6 and (.account.missing_times | test("taskstats"))' run.json
-	unprivileged assay report -P -t 0 -i t | grep 'no process .*s of the kernel.s time: processes without a time'
+	jq -e --argjson ns "$(unprivileged cat own | awk '{ n += $2 } END { print n }')" \
+		'.account.of_ended_children_ns | . > $ns * 0.9 and . < $ns * 1.3 + 200e6' run.json
+	jq -e '.account.missing_times | test("taskstats")' run.json
+	unprivileged assay report -P -t 0 -i t | grep "children .*s of the kernel's time: all that ended"
+	# a child whose parent has ended is waited for by another process
+	cat >orphan.py <<-'END'
+		import os, time
+		r, w = os.pipe()
+		if os.fork() == 0:
+		    if os.fork() == 0:
+		        os.close(r)
+		        while time.process_time() < 0.3: pass
+		    os._exit(0)
+		os.wait()
+		os.close(w)
+		os.read(r, 1)
+	END
+	unprivileged assay record -q -e cpu-clock:u -o u -- python3 -c "$(cat orphan.py)" >/dev/null
+	unprivileged assay report -P -t 0 -i u --format json >run.json
+	rows_add_up run.json
+	times_add_up run.json
+	jq -e '.account.of_no_process_ns > 200e6 and .account.of_ended_children_ns < 100e6' run.json
+	unprivileged assay report -P -t 0 -i u | grep 'no process .*s of the kernel.s time: processes without a time'
 }
 
 # The kernel exchanges the counters of two threads that follow each other on a CPU.
