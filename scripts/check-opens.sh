@@ -14,7 +14,7 @@ src/collect/sampler_support.c|1|limits in /proc/sys
 src/daemon/actions.c|1|the folder of the daemon
 src/daemon/daemon.c|1|/dev/null
 src/daemon/helpers.c|1|/proc/PID/stat of helpers of the daemon
-src/daemon/place.c|5|the folder of the daemon, without links
+src/daemon/place.c|4|the folder of the daemon, without links
 src/daemon/privilege.c|1|a limit in /proc/sys
 src/machine/cgroups.c|6|/proc/PID/cgroup; folders of the kernel in mounts of cgroups
 src/machine/engine_files.c|2|lists of names in folders of root
