@@ -308,8 +308,10 @@ static void watch_disk(struct daemon *d, const struct recorder_stats *stats)
 	if (!stats->write_error && !d->is_write_failing)
 		d->lost_before_failure = lost;
 	if (stats->write_error && !d->is_write_failing) {
-		log_error("%s: nothing is stored until this ends; samples are lost meanwhile",
-			  stats->write_error->text);
+		log_error("%s: %s", stats->write_error->text,
+			  daemon_keeps_one(d) ? "samples of new code are lost until this ends"
+					      : "nothing is stored until this ends; samples "
+						"are lost meanwhile");
 	} else if (!stats->write_error && d->is_write_failing) {
 		log_warning("writing again: %" PRIu64 " samples were lost",
 			    lost - d->lost_before_failure);
@@ -488,13 +490,13 @@ static int daemon_on_tick(void *context, struct recorder *r, uint64_t now_ns, st
 	if (!d->is_clock_set && now_ns - d->ticked_ns < TICK_NS)
 		return 0;
 	d->ticked_ns = now_ns;
+	recorder_stats(r, &stats);
 	if (daemon_keeps_one(d)) {
-		watch_size(d, now_ns);
+		watch_size(d, stats.grown_bytes, now_ns);
 	} else {
 		watch_part(d, now_ns);
 		watch_history(d, now_ns);
 	}
-	recorder_stats(r, &stats);
 	watch_disk(d, &stats);
 	watch_cpu(d, &stats, now_ns);
 	watch_memory(d, &stats, now_ns);

@@ -43,6 +43,7 @@ struct daemon_pace {
 	uint64_t upkeep_ns; /* between two rounds of upkeep; the end of a part starts one sooner */
 	/* If the memory limit is passed again within this time, counting anew did not help. */
 	uint64_t renew_ns;
+	uint64_t measure_ns; /* between two measurements of sample files */
 };
 struct daemon_pace daemon_pace(const char *setting);
 
@@ -87,6 +88,9 @@ struct daemon {
 	pid_t upkeep;        /* 0: none runs */
 	uint64_t upkept_ns;  /* start of the last one */
 	bool is_upkeep_late; /* the last one took too long, and this one follows it */
+	/* turnover.c: about the size of samples/current, now and when it was measured last; the
+	 * store's growth that is in it. */
+	uint64_t size_bytes, size_before, grown_bytes;
 	uint32_t upkept_parts;
 	bool is_write_failing, is_budget_begun, is_clock_set;
 	uint64_t lost_before_failure;

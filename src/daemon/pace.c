@@ -14,6 +14,7 @@ struct daemon_pace daemon_pace(const char *setting)
 		.retry_ns = 10 * NS_PER_SECOND,
 		.renew_ns = 600 * NS_PER_SECOND,
 		.upkeep_ns = 1800 * NS_PER_SECOND,
+		.measure_ns = 60 * NS_PER_SECOND,
 	};
 	const struct {
 		const char *name;
@@ -21,7 +22,7 @@ struct daemon_pace daemon_pace(const char *setting)
 	} known[] = {
 		{ "settle=", &pace.settle_ns }, { "part=", &pace.part_ns },
 		{ "retry=", &pace.retry_ns },   { "renew=", &pace.renew_ns },
-		{ "upkeep=", &pace.upkeep_ns },
+		{ "upkeep=", &pace.upkeep_ns }, { "measure=", &pace.measure_ns },
 	};
 
 	for (; setting && *setting; setting += strcspn(setting, ","), setting += *setting == ',')

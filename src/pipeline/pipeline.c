@@ -53,6 +53,11 @@ const struct pipeline_tally *pipeline_tally(const struct pipeline *p)
 	return &p->tally;
 }
 
+uint64_t pipeline_grown(const struct pipeline *p)
+{
+	return p->ops->grown ? p->ops->grown(p->store) : 0;
+}
+
 const struct error *pipeline_write_failure(const struct pipeline *p)
 {
 	return p->last_failure.code ? &p->last_failure : NULL;

@@ -166,6 +166,9 @@ int pipeline_switch(struct pipeline *p, const struct pipeline_config *config,
  */
 int pipeline_leave(struct pipeline *p, struct error *err);
 
+/* The bytes by which the store's files grew, about; 0: the store does not count them. */
+uint64_t pipeline_grown(const struct pipeline *p);
+
 /* The error of the last attempt to write, or NULL if it succeeded. */
 const struct error *pipeline_write_failure(const struct pipeline *p);
 

@@ -235,6 +235,7 @@ struct recorder_stats {
 	uint64_t own_bytes;              /* resident */
 	uint32_t n_processes;            /* that the machine keeps */
 	uint64_t start_ns;               /* CLOCK_MONOTONIC */
+	uint64_t grown_bytes;            /* pipeline_grown() */
 	bool is_full_of_files;           /* the in-kernel sampler can tell no more files apart */
 	const struct error *write_error; /* of the last attempt to write; NULL: it succeeded */
 };

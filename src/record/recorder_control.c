@@ -246,6 +246,7 @@ void recorder_stats(const struct recorder *r, struct recorder_stats *out)
 		.own_bytes = resident_bytes(),
 		.n_processes = machine_process_count(r->machine),
 		.start_ns = r->start_ns,
+		.grown_bytes = pipeline_grown(r->pipeline),
 		.is_full_of_files = r->sampler && !sampler_has_room_for_files(r->sampler),
 		.write_error = pipeline_write_failure(r->pipeline),
 	};

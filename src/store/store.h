@@ -192,6 +192,9 @@ struct store_ops {
 
 	/* The number that close() would give now. NULL: only close() has it. */
 	uint64_t (*unwritten)(const struct store *s);
+
+	/* About the bytes by which its files grew on the disk since open(). NULL: not known. */
+	uint64_t (*grown)(const struct store *s);
 };
 
 /* All stores, by the names of `record --store`; ends with NULL. Defined in commands/tables.c. */

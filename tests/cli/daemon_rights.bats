@@ -10,6 +10,7 @@ teardown() {
 	[[ -n ${BATS_TEST_COMPLETED-} ]] || cat daemon.log d/log 2>/dev/null || true
 	end_test
 	kill_daemon_of d
+	! mountpoint -q small 2>/dev/null || umount -l small
 	rm -rf ${OPEN:+"$OPEN"} ${OTHER:+"$OTHER"}
 }
 
@@ -381,6 +382,99 @@ names_deleted() {
 		run assay report -i d --by symbol "pid:$runs"
 		[[ "$output" != *forty* ]]
 	done
+}
+
+has_files_of_private() {
+	ask d dump
+	opreport --session-dir=d -n -l 2>/dev/null | grep -Eq ' private +(private +)?forty$'
+}
+
+@test "a daemon of the user assay keeps sample files, which all tools read" {
+	need_daemon
+	run_private
+	with_users assay daemon --session-dir d --store=oprofile -e cpu-clock --max-cpu 0 -F "$(at_most 499)" --keep-size=100M
+	wait_for has_files_of_private
+	holds 54321
+	# for the group, too
+	[ "$(find d/samples/current -type f -printf '%g %m\n' | sort -u)" = "54321 640" ]
+	[ "$(find d/samples/current -type d -printf '%g %m\n' | sort -u)" = "54321 750" ]
+	# the original, or ours without it
+	local program=${ASSAY_OPROFILE:-/usr}/bin/opreport
+	[ -x "$program" ] || program=opreport
+	"$program" --session-dir=d -n 2>/dev/null | grep -Eq '^ +[0-9]+ +[0-9.]+ private$'
+	ask d save one
+	[ -d "d/samples/one/{root}$OPEN/private" ]
+	wait_for has_files_of_private
+	ask d reset
+	wait_for has_files_of_private
+	[ "$(ls d/samples)" = "$(printf 'current\none')" ]
+	end_daemon
+	holds 54321
+	# the next one adds to them
+	before=$(total_of d)
+	with_users assay daemon --session-dir d --store=oprofile -e cpu-clock --max-cpu 0 -F "$(at_most 499)" --keep-size=100M
+	wait_for has_files_of_private
+	end_daemon
+	[ "$(total_of d)" = "$((before + $(counted_in_all)))" ]
+}
+
+is_up_for() { # SECONDS
+	[ "$(status_of small/d '.uptime_s | floor')" -ge "$1" ]
+}
+
+counts_lost_on_disk() {
+	[ "$(status_of small/d '.lost_by_reason["disk-full"] // 0')" -gt "$1" ]
+}
+
+# The daemon itself may free a page: it is taken, too.
+fill_disk() {
+	head -c 8M /dev/zero >>small/fill 2>/dev/null || true
+}
+
+loses_new_code() {
+	fill_disk
+	counts_lost_on_disk "$1"
+}
+
+@test "on a full disk, a daemon of sample files says so once, counts new code as lost, and goes on" {
+	need_daemon
+	mkdir small
+	mount -t tmpfs -o size=4m none small || skip "no mount here"
+	work
+	with_users assay daemon --session-dir "$PWD/small/d" --store=oprofile -e cpu-clock -F "$(at_most 997)" --max-cpu 0 --keep-size=0
+	wait_for has_samples_of_split
+	fill_disk
+	# a program that has no file yet
+	OPEN=$(mktemp -d)
+	cp "$PROGRAMS/split" "$OPEN/new"
+	background "$OPEN/new" 1000s
+	wait_for loses_new_code 0
+	wait_for said "No space left on device: samples of new code are lost until this ends"
+	# old code goes on
+	before=$(status_of small/d .samples)
+	lost=$(status_of small/d '.lost_by_reason["disk-full"]')
+	wait_for is_up_for $(($(status_of small/d '.uptime_s | floor') + 3))
+	wait_for loses_new_code "$lost"
+	[ "$(status_of small/d .samples)" -gt "$before" ]
+	[ "$(status_of small/d .write_error)" != "" ]
+	rm small/fill
+	wait_for said "writing again: [1-9][0-9]* samples were lost"
+	wait_for has_samples_of_new
+	end_daemon
+	[ "$(grep -o 'samples of new code are lost\|writing again' daemon.log | uniq -d)" = "" ]
+	[ "$(grep -c 'samples of new code are lost' daemon.log)" = 1 ]
+	[ "$(total_of "$PWD/small/d")" = "$(counted_in_all)" ]
+	[ "$(assay info --format json small/d | jq '.losses["disk-full"]')" -gt 0 ]
+}
+
+has_samples_of_split() {
+	ask small/d dump
+	opreport --session-dir=small/d -n 2>/dev/null | grep -Eq ' split$'
+}
+
+has_samples_of_new() {
+	ask small/d dump
+	opreport --session-dir=small/d -n 2>/dev/null | grep -Eq ' new$'
 }
 
 @test "retain by root leaves a history to its owner, also where he has no way to it" {

@@ -297,6 +297,27 @@ has_turned_over() {
 	refused 1 "sample files, which have no times"
 }
 
+@test "sample files that grow fast are measured at once, and not when their minute is over" {
+	need_daemon
+	export ASSAY_DAEMON_PACE=measure=100000,upkeep=100000
+	start_daemon session --store=oprofile --config=/dev/null -e cpu-clock:1000000 --keep-size=1M
+	# the first measuring is at the start, of a small session
+	wait_for has_files_of 1
+	[ ! -e session/samples/earlier ]
+	for n in $(seq 60); do
+		cp "$PROGRAMS/split" "p$n"
+	done
+	for n in $(seq 60); do
+		"./p$n" 0.05cpu >/dev/null
+	done
+	wait_for has_turned_over
+	end_daemon
+}
+
+has_files_of() { # N
+	[ "$(find session/samples/current -name "cpu-clock*" | wc -l)" -ge "$1" ]
+}
+
 @test "without a limit, sample files stay one session" {
 	need_daemon
 	ASSAY_DAEMON_PACE=upkeep=1,settle=1 assay daemon --session-dir session --store=oprofile --config=/dev/null -e cpu-clock:1000000 --keep-size=0 >daemon.log 2>&1 3>&- &

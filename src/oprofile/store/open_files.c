@@ -18,7 +18,7 @@ struct open_files {
 	struct intmap by_hash; /* of the key, or the next number that is free: entry */
 	struct entry *entries;
 	uint32_t n, limit;
-	uint64_t clock;
+	uint64_t clock, grown_bytes;
 };
 
 struct open_files *open_files_new(uint32_t limit)
@@ -64,14 +64,25 @@ static int later_first(const void *a, const void *b)
 	return (x->last_used < y->last_used) - (x->last_used > y->last_used);
 }
 
-static int close_half(struct open_files *o, uint64_t *n_unwritten, struct error *err)
+static int flush_entry(struct open_files *o, uint32_t i, const struct unwritten *u,
+		       struct error *err)
+{
+	struct sample_file *file = o->entries[i].file;
+	uint64_t *n = o->entries[i].key.is_arc ? u->arcs : u->samples;
+	int r = sample_file_flush(file, n, err);
+
+	o->grown_bytes += sample_file_take_growth(file);
+	return r;
+}
+
+static int close_half(struct open_files *o, const struct unwritten *u, struct error *err)
 {
 	uint32_t kept = o->limit / 2;
 	int r = 0;
 
 	qsort(o->entries, o->n, sizeof(*o->entries), later_first);
 	for (uint32_t i = kept; i < o->n; i++) {
-		int now = sample_file_flush(o->entries[i].file, n_unwritten, r ? NULL : err);
+		int now = flush_entry(o, i, u, r ? NULL : err);
 
 		r = r ? r : now;
 		sample_file_close(o->entries[i].file);
@@ -84,25 +95,30 @@ static int close_half(struct open_files *o, uint64_t *n_unwritten, struct error 
 }
 
 int open_files_put(struct open_files *o, const struct file_key *key, struct sample_file *file,
-		   uint64_t *n_unwritten, struct error *err)
+		   const struct unwritten *u, struct error *err)
 {
-	int r = o->n == o->limit ? close_half(o, n_unwritten, err) : 0;
+	int r = o->n == o->limit ? close_half(o, u, err) : 0;
 
 	o->entries[o->n] = (struct entry){ *key, file, ++o->clock };
 	open_files_index_entry(o, o->n++);
 	return r;
 }
 
-int open_files_flush(struct open_files *o, uint64_t *n_unwritten, struct error *err)
+int open_files_flush(struct open_files *o, const struct unwritten *u, struct error *err)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; i < o->n; i++) {
-		int now = sample_file_flush(o->entries[i].file, n_unwritten, r ? NULL : err);
+		int now = flush_entry(o, i, u, r ? NULL : err);
 
 		r = r ? r : now;
 	}
 	return r;
+}
+
+uint64_t open_files_grown(const struct open_files *o)
+{
+	return o->grown_bytes;
 }
 
 void open_files_free(struct open_files *o)

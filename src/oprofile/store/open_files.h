@@ -26,6 +26,11 @@ struct file_key {
 	int32_t tgid, tid, cpu;
 };
 
+/* Counters, to which counts that could not be written are added. An arc is no sample. */
+struct unwritten {
+	uint64_t *samples, *arcs;
+};
+
 struct open_files *open_files_new(uint32_t limit);
 
 /* The file of the key, or NULL: then it is opened by the caller and put here. */
@@ -33,10 +38,13 @@ struct sample_file *open_files_find(struct open_files *o, const struct file_key 
 
 /* Takes the file over. Closing others can fail as sample_file_flush() does. */
 int open_files_put(struct open_files *o, const struct file_key *key, struct sample_file *file,
-		   uint64_t *n_unwritten, struct error *err);
+		   const struct unwritten *u, struct error *err);
 
 /* Applies what all files have gathered. */
-int open_files_flush(struct open_files *o, uint64_t *n_unwritten, struct error *err);
+int open_files_flush(struct open_files *o, const struct unwritten *u, struct error *err);
+
+/* The bytes by which the files grew, as far as they were flushed. */
+uint64_t open_files_grown(const struct open_files *o);
 
 /* Closes all, without a flush. NULL is fine. */
 void open_files_free(struct open_files *o);

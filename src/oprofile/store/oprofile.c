@@ -38,6 +38,9 @@
 
 #define NOT_LOOKED_AT UINT64_MAX
 
+/* That a new file takes on most disks: a block, and one of its folder. */
+#define NEW_FILE_BYTES 8192
+
 #define FACTS_SHARE 100
 
 struct store {
@@ -55,6 +58,10 @@ struct store {
 	uint64_t n_fresh;              /* samples since the last flush */
 	struct open_files *files;
 	uint64_t n_unwritten, n_left; /* samples that could not be written; before leave() */
+	uint64_t grown_bytes;         /* of the files that are closed */
+	struct error failure;         /* code 0: all is written; … */
+	bool has_failed;              /* … it is of this second */
+	bool is_full;                 /* the disk, until the next flush */
 	struct jit_folders jit;
 	struct image_names names;
 	VEC(uint64_t) mtimes; /* by image, or NOT_LOOKED_AT */
@@ -180,24 +187,46 @@ static int oprofile_open_file(struct store *s, const struct file_key *key, struc
 	    dep->kind != IMAGE_UNKNOWN && !key->is_arc)
 		jit_folders_note(&s->jit, key->dep.pid, folder);
 	r = r < 0 ? r : sample_file_open(path, &header, out, err);
-	if (r >= 0)
-		share(s, path, true);
+	if (r < 0)
+		return r;
+	if (sample_file_take_growth(*out))
+		s->grown_bytes += NEW_FILE_BYTES;
+	share(s, path, true);
+	return 0;
+}
+
+static struct unwritten unwritten_of(struct store *s)
+{
+	return (struct unwritten){ &s->n_unwritten, &s->facts.lost_arcs };
+}
+
+/* A failed attempt costs as much as a thousand samples: on a full disk there is one a second. */
+static int try_open_file(struct store *s, const struct file_key *key, struct sample_file **out,
+			 struct error *err)
+{
+	int r;
+
+	if (s->is_full)
+		return error_set(err, -ENOSPC, "%s: %s", s->dir, strerror(ENOSPC));
+	r = oprofile_open_file(s, key, out, err);
+	s->is_full = r == -ENOSPC || r == -EDQUOT;
 	return r;
 }
 
 static int add_to_file(struct store *s, const struct file_key *key, uint64_t address, uint64_t n,
 		       uint64_t *n_unwritten, struct error *err)
 {
+	const struct unwritten u = unwritten_of(s);
 	struct sample_file *file = open_files_find(s->files, key);
 	int r, r_put = 0;
 
 	if (!file) {
-		r = oprofile_open_file(s, key, &file, err);
+		r = try_open_file(s, key, &file, err);
 		if (r < 0) {
 			*n_unwritten += n;
 			return r;
 		}
-		r_put = open_files_put(s->files, key, file, &s->n_unwritten, err);
+		r_put = open_files_put(s->files, key, file, &u, err);
 	}
 	r = sample_file_add(file, address, n, n_unwritten, err);
 	return r < 0 ? r : r_put;
@@ -245,13 +274,13 @@ static int write_facts(struct store *s, struct error *err)
 	if (r < 0)
 		return r;
 	s->facts_ns = clock_monotonic_ns();
-	s->facts_changed = false;
 	list_images(s);
 	now.images = s->facts.images;
 	now.n_images = s->facts.n_images;
 	now.samples -= s->n_unwritten - s->n_left;
 	now.lost[LOSS_DISK_FULL] += s->n_unwritten - s->n_left;
 	r = session_facts_write(s->facts_path, &now, err);
+	s->facts_changed = r < 0;
 	share(s, s->facts_path, true);
 	s->facts_cost = clock_monotonic_ns() - s->facts_ns;
 	return r;
@@ -312,6 +341,8 @@ static void find_codes(struct store *s)
 /* Closes all files, whatever waits for them, and forgets their counts and names. */
 static void let_go(struct store *s)
 {
+	if (s->files)
+		s->grown_bytes += open_files_grown(s->files);
 	open_files_free(s->files);
 	s->files = NULL;
 	vec_foreach (&s->facts.symbols, symbol)
@@ -445,7 +476,18 @@ static bool is_arc_alone(const struct store *s, const struct sample *sample)
 	return marker->kind == IMAGE_NAMED && !strcmp(marker->path, IMAGE_ARCS_PATH);
 }
 
-static int oprofile_add(struct store *s, const struct sample *sample, struct error *err)
+/* Until the facts can be written, too. What fails on a full disk is new: the rest goes on. */
+static int keep_failure(struct store *s, int r, const struct error *why)
+{
+	if (r >= 0)
+		return r;
+	s->failure = *why;
+	s->failure.code = r;
+	s->has_failed = true;
+	return r;
+}
+
+static int add_sample(struct store *s, const struct sample *sample, struct error *err)
 {
 	uint64_t address, n_unwritten = 0;
 	const struct image *leaf;
@@ -468,6 +510,16 @@ static int oprofile_add(struct store *s, const struct sample *sample, struct err
 	s->facts_changed = true;
 	r_arcs = oprofile_add_arcs(s, sample, &key, r ? NULL : err);
 	return r ? r : r_arcs;
+}
+
+static int oprofile_add(struct store *s, const struct sample *sample, struct error *err)
+{
+	struct error why = { 0 };
+	int r = keep_failure(s, add_sample(s, sample, &why), &why);
+
+	if (r < 0 && err)
+		*err = why;
+	return r;
 }
 
 static void oprofile_lose(struct store *s, enum loss_reason reason, uint32_t counter, uint64_t n)
@@ -523,19 +575,23 @@ static bool are_facts_due(const struct store *s, uint64_t until_ns)
 
 static int oprofile_flush(struct store *s, uint64_t until_ns, struct error *err)
 {
-	int r, now = 0;
+	const struct unwritten u = unwritten_of(s);
+	struct error why = { 0 };
 
 	if (is_dir_gone(s))
 		begin_anew(s);
-	r = open_files_flush(s->files, &s->n_unwritten, err);
+	keep_failure(s, open_files_flush(s->files, &u, &why), &why);
 	s->n_fresh = 0;
-	if (are_facts_due(s, until_ns))
-		now = write_facts(s, r ? NULL : err);
-	r = r ? r : now;
+	if (are_facts_due(s, until_ns) && !keep_failure(s, write_facts(s, &why), &why) &&
+	    !s->has_failed)
+		s->failure.code = 0;
 	/* readers that are asked to look find names, too */
 	if (until_ns == UINT64_MAX)
-		now = write_jit_names(s, r ? NULL : err);
-	return r ? r : now;
+		keep_failure(s, write_jit_names(s, &why), &why);
+	s->has_failed = s->is_full = false;
+	if (s->failure.code && err)
+		*err = s->failure;
+	return s->failure.code;
 }
 
 static int oprofile_leave(struct store *s, struct error *err)
@@ -567,10 +623,16 @@ static uint64_t oprofile_unwritten(const struct store *s)
 	return s->n_unwritten;
 }
 
+static uint64_t oprofile_grown(const struct store *s)
+{
+	return s->grown_bytes + open_files_grown(s->files);
+}
+
 static int oprofile_close(struct store *s, const struct session_end *end, uint64_t *n_unwritten,
 			  struct error *err)
 {
-	int r = open_files_flush(s->files, &s->n_unwritten, err), r_facts, r_names;
+	const struct unwritten u = unwritten_of(s);
+	int r = open_files_flush(s->files, &u, err), r_facts, r_names;
 
 	if (end) {
 		s->facts.end = *end;
@@ -596,4 +658,5 @@ const struct store_ops oprofile_store = {
 	.leave = oprofile_leave,
 	.is_at = oprofile_is_at,
 	.unwritten = oprofile_unwritten,
+	.grown = oprofile_grown,
 };

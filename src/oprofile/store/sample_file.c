@@ -352,6 +352,8 @@ struct sample_file {
 	uint32_t n_gathered;
 	struct gathered gathered[GATHERED];
 	uint32_t n_rounds;     /* that were applied since the last flush */
+	uint64_t grown_bytes;  /* not told yet */
+	int grow_error;        /* of this second: it costs too much to try for each address */
 	struct hot_counts hot; /* that takes nothing if it is not added to that often */
 	char *path;
 };
@@ -395,6 +397,7 @@ static int take_room(struct sample_file *f, int fd, uint32_t slots, struct error
 	if (map == MAP_FAILED)
 		return error_errno(err, -errno, "cannot map %s", f->path);
 	f->map = map;
+	f->grown_bytes += size - f->map_size;
 	f->map_size = size;
 	set_pointers(f, slots);
 	return 0;
@@ -429,8 +432,12 @@ static int sample_file_new_node(struct sample_file *f, uint64_t key, uint32_t co
 				struct error *err)
 {
 	uint32_t n = f->descriptor->first_free;
-	int r = n > f->mask ? sample_file_grow(f, err) : 0;
+	int r = 0;
 
+	if (n > f->mask)
+		r = f->grow_error ? error_errno(err, f->grow_error, "cannot grow %s", f->path)
+				  : sample_file_grow(f, err);
+	f->grow_error = r;
 	if (r < 0)
 		return r;
 	f->nodes[n] = (struct node){ .key = key, .count = count };
@@ -556,6 +563,7 @@ int sample_file_flush(struct sample_file *f, uint64_t *n_unwritten, struct error
 	if (n_hot < HOT_ROUNDS * GATHERED) /* cooled down: its memory is given back */
 		hot_counts_fini(&f->hot);
 	f->n_rounds = 0;
+	f->grow_error = 0;
 	return drain.result ? drain.result : r;
 }
 
@@ -638,6 +646,14 @@ int sample_file_open(const char *path, const struct sample_file_header *header,
 	else
 		*out = f;
 	return r;
+}
+
+uint64_t sample_file_take_growth(struct sample_file *f)
+{
+	uint64_t grown = f->grown_bytes;
+
+	f->grown_bytes = 0;
+	return grown;
 }
 
 void sample_file_close(struct sample_file *f)

@@ -105,5 +105,8 @@ int sample_file_add(struct sample_file *f, uint64_t key, uint64_t count, uint64_
 		    struct error *err);
 int sample_file_flush(struct sample_file *f, uint64_t *n_unwritten, struct error *err);
 
+/* The bytes by which the file grew since the last call; a new file grew from nothing. */
+uint64_t sample_file_take_growth(struct sample_file *f);
+
 /* Unmaps; what was not flushed is dropped. NULL is fine. */
 void sample_file_close(struct sample_file *f);
