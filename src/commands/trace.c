@@ -24,6 +24,7 @@
 #include "counter/intel_pt.h"
 #include "counter/pmu.h"
 #include "counter/sources.h"
+#include "counter/spec/probe_spec.h"
 #include "counter/trigger.h"
 #include "open/input.h"
 #include "guard/parser.h"
@@ -52,7 +53,9 @@ static const struct option_spec trace_options[] = {
 	  "keep the time before a call of this function (of the program, or of FILE)",
 	  "If you name several functions, the first call of any of them counts. C++ names need "
 	  "no parameters. If several functions have one name, choose one as _NAME #2_ or _NAME "
-	  "#g_. The option needs a uprobe, and so root or CAP_PERFMON." },
+	  "#g_. A probe is possible, too: _usdt:PATH:PROVIDER:NAME_, or "
+	  "_uprobe:PATH:FUNCTION+OFFSET_. "
+	  "The option needs a uprobe, and so root or CAP_PERFMON." },
 	{ 0, "on-signal", "SIGNAL", OPT_LIST, FIELD(signals), NULL,
 	  "keep the time before the delivery of this signal: SEGV, USR1, 10 …" },
 	{ 0, "on-exit", NULL, OPT_FLAG, FIELD(on_exit), NULL,
@@ -216,6 +219,12 @@ static int add_triggers(struct tracing *t, struct error *err)
 	vec_foreach (&t->args.symbols, symbol) {
 		struct trace_place place;
 
+		if (probe_is_spec(*symbol)) {
+			r = trigger_on_probe(&sources, *symbol, &t->counters, err);
+			if (r < 0)
+				return r;
+			continue;
+		}
 		r = trigger_check_calls(&sources, *symbol, err);
 		if (r >= 0)
 			r = trace_symbol_find(&target, *symbol, &place, err);
@@ -350,7 +359,7 @@ static void describe_cause(const struct tracing *t, const struct call_timeline *
 			   char *text, size_t size)
 {
 	const char *name = t->fired >= 0 ? strchr(t->counters.data[t->fired].name, ':') + 1 : NULL;
-	bool is_signal = name && (size_t)t->fired >= t->first_trigger + t->args.symbols.n;
+	bool is_signal = name && !t->counters.data[t->fired].probed;
 
 	if (!name) {
 		describe_end(t, text, size);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "commands/trace_symbol.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,7 +11,6 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/strings.h"
-#include "counter/address_filter.h"
 #include "symbol/function_names.h"
 
 void trace_place_fini(struct trace_place *p)
@@ -48,26 +46,11 @@ struct wanted {
 /* "shop::sell #2@/lib/x.so". operator@ does not exist, so the last '@' begins the file. */
 static void take_apart(const char *text, struct wanted *w)
 {
-	const char *at = strrchr(text, '@'), *hash;
-	char *end;
+	const char *at = strrchr(text, '@');
 
 	w->file = at && at[1] ? at + 1 : NULL;
 	w->name = xstrndup(text, at ? (size_t)(at - text) : strlen(text));
-	w->pick = PICK_ONLY;
-	hash = strrchr(w->name, '#');
-	if (!hash)
-		return;
-	if (!strcasecmp(hash + 1, "g")) {
-		w->pick = PICK_GLOBAL;
-	} else if (isdigit((unsigned char)hash[1])) {
-		w->pick = (int32_t)MIN(strtoul(hash + 1, &end, 10), INT32_MAX);
-		if (*end)
-			return;
-	}
-	end = w->name + (hash - w->name);
-	while (end > w->name && isspace((unsigned char)end[-1]))
-		end--;
-	*end = '\0';
+	w->pick = function_pick_cut(w->name);
 }
 
 static int function_find_in(const char *path, const struct wanted *w, struct trace_place *out,

@@ -21,13 +21,14 @@ struct draft {
 	char pmu[PMU_NAME_SIZE]; /* the PMU that was named, else "" */
 	char name[256];          /* for reports, where the words say name=; else "" */
 	bool has_freq, has_count;
-	bool is_ibs;      /* of AMD's instruction-based sampling: counts go by 16, and … */
-	uint64_t filter;  /* … modes are for the kernel to look at, where this is in config2 */
-	bool is_trace;    /* writes an AUX area */
-	bool is_core;     /* counted by the processor core: guest and host differ, and counts
-			     below 500 would drown the machine */
-	bool has_mode;    /* user, kernel or hypervisor mode were chosen */
-	bool has_machine; /* guest or host were chosen */
+	bool is_ibs;        /* of AMD's instruction-based sampling: counts go by 16, and … */
+	uint64_t filter;    /* … modes are for the kernel to look at, where this is in config2 */
+	const char *probed; /* the file of a uprobe */
+	bool is_trace;      /* writes an AUX area */
+	bool is_core;       /* counted by the processor core: guest and host differ, and counts
+			       below 500 would drown the machine */
+	bool has_mode;      /* user, kernel or hypervisor mode were chosen */
+	bool has_machine;   /* guest or host were chosen */
 };
 
 /*

@@ -97,7 +97,7 @@ int rate_apply(const struct counter_sources *sources, const struct counter_rate 
 	if (rate->freq_hz)
 		return set_freq(sources, d, rate->freq_hz, name, err);
 	/* A tracepoint is a place in the code, not a quantity: every pass is a sample. */
-	if (d->attr.type == PERF_TYPE_TRACEPOINT || attr_is_rare(&d->attr))
+	if (d->probed || d->attr.type == PERF_TYPE_TRACEPOINT || attr_is_rare(&d->attr))
 		return rate_set_count(d, 1, name, err);
 	return set_freq(sources, d, max ? MIN(DEFAULT_FREQ_HZ, max) : DEFAULT_FREQ_HZ, name, err);
 }

@@ -10,8 +10,8 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "counter/pmu.h"
 #include "counter/sources.h"
+#include "counter/uprobe.h"
 
 static struct counter *trigger_add(struct counters *out, const char *name,
 				   const struct perf_event_attr *a)
@@ -28,39 +28,47 @@ static struct counter *trigger_add(struct counters *out, const char *name,
 
 int trigger_check_calls(const struct counter_sources *sources, const char *name, struct error *err)
 {
-	uint32_t type;
+	cleanup(free_at_exit) char *what = xasprintf("waiting for a call of '%s'", name);
+	int r = uprobe_check(sources, what, err);
 
-	if (!pmu_type(sources, "uprobe", &type))
-		return error_set(err, -EOPNOTSUPP,
-				 "this kernel has no uprobes (CONFIG_UPROBE_EVENTS, Linux 4.17): a "
-				 "call of '%s' can't be waited for",
-				 name);
-	if (!sources_perfmon(sources))
-		return error_set(
-			err, -EACCES,
-			"waiting for a call of '%s' needs a uprobe, which needs root or "
-			"CAP_PERFMON: "
-			"sudo assay trace …; the end of a command needs neither (--on-exit)",
-			name);
-	return 0;
+	if (r == -EACCES)
+		return error_set(err, r,
+				 "%s needs a uprobe, which needs root or CAP_PERFMON: sudo assay "
+				 "trace …; the end of a command needs neither (--on-exit)",
+				 what);
+	return r;
 }
 
 int trigger_on_call(const struct counter_sources *sources, const char *name, const char *path,
 		    uint64_t file_off, struct counters *out, struct error *err)
 {
 	struct perf_event_attr a = { .size = sizeof(a), .sample_period = 1 };
-	struct counter *c;
-	uint32_t type;
+	cleanup(free_at_exit) char *probed = xstrdup(path);
 	int r = trigger_check_calls(sources, name, err);
 
-	if (r < 0 || !pmu_type(sources, "uprobe", &type))
-		return r;
-	a.type = type;
-	c = trigger_add(out, name, &a);
-	c->probed = xstrdup(path);
-	c->attr.uprobe_path = (uintptr_t)c->probed;
-	c->attr.probe_offset = file_off;
-	return 0;
+	if (r == 0)
+		r = uprobe_fill(sources, probed, &(struct uprobe_place){ .file_off = file_off },
+				false, &a, err);
+	if (r == 0)
+		trigger_add(out, name, &a)->probed = take_ptr(probed);
+	return r;
+}
+
+/* As -e has it; the counter becomes a trigger of the same name. */
+int trigger_on_probe(const struct counter_sources *sources, const char *spec, struct counters *out,
+		     struct error *err)
+{
+	struct counter_rate rate = { .count = 1 };
+	struct counters parsed = { 0 };
+	int r = counter_parse(sources, spec, &rate, &parsed, err);
+
+	for (size_t i = 0; i < parsed.n && r >= 0; i++) {
+		struct counter *c = &parsed.data[i];
+
+		trigger_add(out, c->name, &c->attr)->probed = take_ptr(c->probed);
+	}
+	counters_fini(&parsed);
+	return MIN(r, 0);
 }
 
 int trigger_on_signal(const struct counter_sources *sources, int number, struct counters *out,

@@ -24,6 +24,10 @@ int trigger_check_calls(const struct counter_sources *sources, const char *name,
 int trigger_on_call(const struct counter_sources *sources, const char *name, const char *path,
 		    uint64_t file_off, struct counters *out, struct error *err);
 
+/* The same on an event of counter/uprobe.h: "uprobe:PATH:FUNCTION", "usdt:PATH:PROVIDER:NAME". */
+int trigger_on_probe(const struct counter_sources *sources, const char *spec, struct counters *out,
+		     struct error *err);
+
 /*
  * A signal that is delivered to a thread, by the tracepoint signal:signal_deliver:
  * "trigger:SIGUSR1". -EACCES, -ENOENT: tracefs can't be read.

@@ -9,7 +9,7 @@ bool counters_fit_sampler(const struct counters *counters)
 
 	for (size_t i = 0; i < counters->n; i++)
 		fit &= counters->data[i].attr.type != PERF_TYPE_TRACEPOINT &&
-		       !counters->data[i].ext;
+		       !counters->data[i].ext && !counters->data[i].probed;
 	return fit;
 }
 

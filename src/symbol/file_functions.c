@@ -6,8 +6,12 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "elf/elf_probes.h"
 #include "elf/elf_symbols.h"
 #include "symbol/file_debug.h"
+
+/* Notes can share no texts, but a hostile file can have many. */
+#define PROBE_NAMES_MAX ((size_t)64 << 20)
 
 /* ---- in the parser ---- */
 
@@ -49,11 +53,32 @@ static void list_functions(struct listing *l, const struct elf_file *file, uint3
 	}
 }
 
+static void list_probes(struct listing *l, const struct elf_file *elf)
+{
+	struct elf_probes it;
+	struct elf_probe p;
+
+	elf_probes_begin(&it, elf);
+	while (elf_probes_next(&it, &p) && l->names.len < PROBE_NAMES_MAX) {
+		struct file_function f = { .file_off = p.file_off,
+					   .size = p.semaphore_off,
+					   .name = (uint32_t)l->names.len };
+
+		buf_printf(&l->names, "%s:%s", p.provider, p.name);
+		buf_u8(&l->names, 0);
+		buf_bytes(&l->functions, &f, sizeof(f));
+	}
+}
+
 static void list_all(struct listing *l, struct parser_job *job, const struct elf_file *elf)
 {
 	struct debug_file debug;
 
 	l->image = elf;
+	if (l->parts & FUNCTIONS_PROBES) {
+		list_probes(l, elf);
+		return;
+	}
 	list_functions(l, elf, SHT_SYMTAB);
 	if (!(l->parts & FUNCTIONS_ALL))
 		return;

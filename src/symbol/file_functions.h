@@ -17,6 +17,11 @@ struct debug_search;
 enum file_functions_part {
 	FUNCTIONS_ALL = 1,   /* of the dynamic symbols and of the debug file, too; FUNC alone */
 	FUNCTIONS_NAMES = 2, /* each symbol with an address and a size, whatever its type */
+	/*
+	 * Static probes instead (elf/elf_probes.h): the name is PROVIDER:NAME, and `size` the
+	 * file offset of the semaphore.
+	 */
+	FUNCTIONS_PROBES = 4,
 };
 
 struct file_functions_head {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/function_names.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -156,6 +159,28 @@ void function_names_free(struct function_names *f)
 const char *function_names_of(const struct function_names *f)
 {
 	return f->path;
+}
+
+int32_t function_pick_cut(char *name)
+{
+	char *hash = strrchr(name, '#'), *end;
+	int32_t pick = PICK_ONLY;
+
+	if (!hash)
+		return PICK_ONLY;
+	if (!strcasecmp(hash + 1, "g")) {
+		pick = PICK_GLOBAL;
+	} else if (isdigit((unsigned char)hash[1])) {
+		pick = (int32_t)MIN(strtoul(hash + 1, &end, 10), INT32_MAX);
+		if (*end)
+			return PICK_ONLY;
+	} else {
+		return PICK_ONLY;
+	}
+	while (hash > name && isspace((unsigned char)hash[-1]))
+		hash--;
+	*hash = '\0';
+	return pick;
 }
 
 void function_names_span(const struct function_names *f, uint64_t *start, uint64_t *size)

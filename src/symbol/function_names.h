@@ -37,6 +37,9 @@ DEFINE_AT_EXIT(function_names_free, struct function_names)
 /* The file's path, or "the kernel". */
 const char *function_names_of(const struct function_names *f);
 
+/* Cuts " #2" or " #g" off a name, and returns the `pick` for it; without it, PICK_ONLY. */
+int32_t function_pick_cut(char *name);
+
 /* From the first function's start to the last one's end; for files the whole file. */
 void function_names_span(const struct function_names *f, uint64_t *start, uint64_t *size);
 

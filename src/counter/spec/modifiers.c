@@ -167,6 +167,10 @@ struct counter draft_finish(const struct counter_sources *sources, const struct 
 	c.name = counter_name(name, letters, user_only);
 	c.spec = xstrdup(spec);
 	c.cpus = pmu_cpus(sources, d->pmu);
+	if (d->probed) {
+		c.probed = xstrdup(d->probed);
+		c.attr.uprobe_path = (uintptr_t)c.probed;
+	}
 	c.unit = attr_is_clock(&c.attr) ? "ns" : "events";
 	return c;
 }

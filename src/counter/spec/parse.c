@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "counter/intel_pt.h"
 #include "counter/pmu.h"
+#include "counter/spec/probe_spec.h"
 
 #define SPEC_MAX_SIZE 4096
 
@@ -56,7 +57,8 @@ static int counters_add(const struct parse *p, struct counter *c)
 	vec_foreach (p->out, other) {
 		if (strcmp(other->name, c->name))
 			continue;
-		if (memcmp(&other->attr, &c->attr, sizeof(c->attr)))
+		/* the attr of a probe has the address of its path, and its name is unique */
+		if (!c->probed && memcmp(&other->attr, &c->attr, sizeof(c->attr)))
 			r = error_set(p->err, -EINVAL,
 				      "event '%s' is given twice with different settings: '%s' and "
 				      "'%s'",
@@ -227,8 +229,10 @@ static const char *item_end(const char *at, const char *end)
 {
 	bool in_slashes = false;
 
+	bool is_probe = probe_is_spec(at);
+
 	for (; at < end && (in_slashes || *at != ','); at++)
-		in_slashes ^= *at == '/';
+		in_slashes ^= !is_probe && *at == '/';
 	return at;
 }
 
@@ -242,6 +246,8 @@ static int parse_one(const struct parse *p, const char *list, const char *at, co
 	own.spec = one;
 	if (!*one)
 		return error_set(p->err, -EINVAL, "event list '%s': an event is empty", list);
+	if (probe_is_spec(one))
+		return probe_parse(&own, text);
 	if (strchr(one, '/'))
 		return parse_pmu(&own, text);
 	if (strpbrk(one, "{}"))
