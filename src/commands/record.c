@@ -121,6 +121,18 @@ static const struct option_spec record_options[] = {
 	  "measures this. It needs root, or CAP_BPF and CAP_PERFMON." },
 	{ 0, "off-cpu-min", "TIME", OPT_SECONDS, FIELD(off_cpu_min_s), "1ms",
 	  "with --off-cpu: the shortest wait that counts (0: all waits)", NULL, 0, 1e6 },
+	{ 0, "alloc", NULL, OPT_FLAG, FIELD(alloc), NULL,
+	  "record the command's allocations: bytes and blocks, allocated and still held at the end",
+	  "A preloaded library samples malloc and its family, operator new, and anonymous "
+	  "mappings. It takes a stack about every 512 KB that a thread allocates, and the numbers "
+	  "are "
+	  "estimates without bias. *alloc-bytes* and *alloc-blocks* count all allocations. "
+	  "*held-bytes* "
+	  "and *held-blocks* count those that were not freed before their program ended. "
+	  "Without *-e*, assay records allocations alone. Static and set-uid programs have "
+	  "no such library, and are counted as missing." },
+	{ 0, "alloc-every", "BYTES", OPT_SIZE, FIELD(alloc_every), "512k",
+	  "with --alloc: the mean distance of samples", NULL, 1024, 1099511627776 },
 	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), NULL,
 	  "the session's directory; one that exists is kept as DIR.old",
 	  "The default is *assay.data*. With *--raw*, this is the file, by default "
@@ -198,6 +210,8 @@ static int choose_counters(const struct record_args *args, struct counters *coun
 	if (rate.freq_hz == UINT64_MAX) /* -F max */
 		rate.freq_hz = sources_max_rate(&sources);
 	note[0] = '\0';
+	if (!args->events.n && args->alloc)
+		return 0;
 	if (!args->events.n)
 		return counter_default(&sources, &rate, counters, note, note_size, err);
 	vec_foreach (&args->events, spec) {
@@ -461,6 +475,7 @@ static int run_recorder(struct record_setup *s, bool in_kernel, const struct ste
 		.raw_argv = s->command_line,
 		.off_cpu = s->args.off_cpu,
 		.off_cpu_min_ns = (uint64_t)(s->args.off_cpu_min_s * 1e9),
+		.alloc_mean_bytes = s->args.alloc ? s->args.alloc_every : 0,
 	};
 	pid_t starter;
 	int r;

@@ -75,7 +75,8 @@ bool record_choose_sampler(struct record_setup *s)
 	struct sampler_support support;
 	enum language language;
 
-	if (s->args.raw || s->trace.has_trace || !strcmp(s->args.collector, "perf"))
+	if (s->args.raw || s->args.alloc || s->trace.has_trace ||
+	    !strcmp(s->args.collector, "perf"))
 		return false;
 	language = is_best ? target_language(s) : LANGUAGE_NONE;
 	if (is_best && !is_for_sampler(s, language))

@@ -22,6 +22,8 @@ struct record_args {
 	uint64_t freq_hz, count, stack_bytes, segment_bytes;
 	double duration_s;
 	double off_cpu_min_s;
+	uint64_t alloc_every;
+	bool alloc;
 	bool whole_machine, quiet, with_stacks, off_cpu, no_exact_time, raw, kcore, with_children;
 	int verbose;
 };

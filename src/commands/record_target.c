@@ -42,12 +42,32 @@ static int check_one_target(struct record_setup *s, struct error *err)
 	return target_filter(&a->names, &s->chosen, err);
 }
 
+/* Only a command can have a library preloaded. */
+static int check_alloc(const struct record_setup *s, struct error *err)
+{
+	const struct record_args *a = &s->args;
+
+	if (!a->alloc)
+		return 0;
+	if (record_is_by_cpu(s) || s->pids.n || s->tids.n || !s->operands.n)
+		return error_set(err, -EINVAL,
+				 "--alloc is for a command, which gets a library preloaded");
+	if (a->raw || a->kcore || a->off_cpu || !strcmp(a->collector, "bpf") ||
+	    strcmp(a->store, "native") != 0)
+		return error_set(err, -EINVAL,
+				 "--alloc does not go with --off-cpu, --raw, --kcore, --store or "
+				 "--collector=bpf");
+	return 0;
+}
+
 int record_check_target(struct record_setup *s, struct error *err)
 {
 	const struct record_args *a = &s->args;
 	bool is_bpf = !strcmp(a->collector, "bpf");
 	int e = check_one_target(s, err);
 
+	if (e == 0)
+		e = check_alloc(s, err);
 	if (e < 0)
 		return e;
 	if (is_bpf && !record_is_by_cpu(s) && (s->cpus.n || a->off_cpu || record_is_steered(s)))

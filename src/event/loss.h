@@ -130,7 +130,15 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	  "samples of which only the second is known: the sampler had no room for their times")    \
 	LANGUAGE_LOSSES(X, PERL, "perl", "Perl")                                                   \
 	X(WAKERS_FULL, NOTE, "wakers-full",                                                        \
-	  "waits without their waker: the sampler had no room for its stack")
+	  "waits without their waker: the sampler had no room for its stack")                      \
+	X(ALLOC_FULL, LOST, "alloc-full", "sampled allocations that found no room in the ring")    \
+	X(ALLOC_RELEASES, NOTE, "alloc-releases",                                                  \
+	  "released blocks that count as held, because their release found no room")               \
+	X(ALLOC_UNTRACKED, NOTE, "alloc-untracked",                                                \
+	  "sampled blocks that do not count as held: the list of held blocks was full")            \
+	X(ALLOC_UNSEEN, NOTE, "alloc-unseen",                                                      \
+	  "programs whose allocations are missing: static, set-uid, of another architecture, or "  \
+	  "without the environment that assay gave to the command")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -67,6 +67,13 @@ uint64_t counter_period(const struct counter_info *c)
 	return !strcmp(c->unit, "ns") && c->freq_hz ? NS_PER_SECOND / c->freq_hz : 0;
 }
 
+const char *counter_unit(const struct counter_info *c)
+{
+	if (c && !strcmp(c->unit, "ns"))
+		return "nanoseconds";
+	return c && !strcmp(c->unit, "bytes") ? "bytes" : "count";
+}
+
 void export_request(const struct export_format *format, struct profile_request *request)
 {
 	const struct export_ops *ops = format->ops;

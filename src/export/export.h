@@ -106,6 +106,9 @@ struct export
 /* Events between two samples if known; else 0. NULL is fine. */
 uint64_t counter_period(const struct counter_info *c);
 
+/* The unit of its events in formats that have a few: "nanoseconds", "bytes" or "count". */
+const char *counter_unit(const struct counter_info *c);
+
 /*
  * Writes a format with from_recording, which is made of a recording's samples; as export_write().
  * For a damaged recording, the readable part is written, and *damage describes the damage.

@@ -166,7 +166,6 @@ static void put_profile(struct otlp *w, struct buf *out, uint32_t lane, bool by_
 	const struct session *s = p->session;
 	uint32_t counter = p->lanes[lane].counter;
 	const struct counter_info *c = counter == NO_INDEX ? NULL : &s->info.counters[counter];
-	bool is_clock = c && !strcmp(c->unit, "ns");
 	const char *event = c ? frame_text(w->x->frames, c->name) : "events";
 	cleanup(free_at_exit) char *samples = xasprintf("%s samples", event);
 	Otlp__ValueType type = OTLP__VALUE_TYPE__INIT, period = OTLP__VALUE_TYPE__INIT;
@@ -174,7 +173,7 @@ static void put_profile(struct otlp *w, struct buf *out, uint32_t lane, bool by_
 	uint64_t end = s->has_end ? s->end.end_ns : p->last_ns;
 
 	period.type_strindex = otlp_intern(w, event);
-	period.unit_strindex = otlp_intern(w, is_clock ? "nanoseconds" : "count");
+	period.unit_strindex = otlp_intern(w, counter_unit(c));
 	type = period;
 	if (!by_period) {
 		type.type_strindex = otlp_intern(w, p->n_lanes > 1 ? samples : "samples");

@@ -54,9 +54,20 @@ static const struct counter_info *pprof_counter_of(const struct pprof *w, uint32
 	return counter == NO_INDEX ? NULL : &p->session->info.counters[counter];
 }
 
-static bool pprof_is_clock(const struct counter_info *c)
+/* Allocations have the names that Go and its tools gave them. */
+static const char *pprof_type_name(const struct counter_info *c)
 {
-	return c && !strcmp(c->unit, "ns");
+	static const char *const names[][2] = {
+		{ "alloc-bytes", "alloc_space" },
+		{ "alloc-blocks", "alloc_objects" },
+		{ "held-bytes", "inuse_space" },
+		{ "held-blocks", "inuse_objects" },
+	};
+
+	for (size_t i = 0; c && i < ARRAY_SIZE(names); i++)
+		if (!strcmp(c->name, names[i][0]))
+			return names[i][1];
+	return c ? c->name : "events";
 }
 
 static void put_types(struct pprof *w, Pprof__Profile *head)
@@ -68,7 +79,7 @@ static void put_types(struct pprof *w, Pprof__Profile *head)
 
 	for (uint32_t lane = 0; lane < n; lane++) {
 		const struct counter_info *c = pprof_counter_of(w, lane);
-		const char *event = c ? c->name : "events";
+		const char *event = pprof_type_name(c);
 		cleanup(free_at_exit) char *samples = xasprintf("%s samples", event);
 		Pprof__ValueType *type = &types[lane * 2];
 
@@ -77,7 +88,7 @@ static void put_types(struct pprof *w, Pprof__Profile *head)
 		type[0].type = intern_raw(w, n > 1 ? samples : "samples");
 		type[0].unit = pprof_intern(w, "count");
 		type[1].type = intern_raw(w, event);
-		type[1].unit = pprof_intern(w, pprof_is_clock(c) ? "nanoseconds" : "count");
+		type[1].unit = pprof_intern(w, counter_unit(c));
 		pointers[lane * 2] = &type[0];
 		pointers[lane * 2 + 1] = &type[1];
 	}

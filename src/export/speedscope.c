@@ -55,11 +55,13 @@ static void speedscope_put_chain(struct speedscope *s, uint32_t node)
 	buf_u8(out, ']');
 }
 
-/* Events of clocks are nanoseconds; speedscope has no unit for other events. */
+/* Events are nanoseconds or bytes; speedscope has no unit for others. */
 static const char *speedscope_unit_of(const struct speedscope *s,
 				      const struct counter_info *counter)
 {
-	return s->x->options->by_period && !strcmp(counter->unit, "ns") ? "nanoseconds" : "none";
+	const char *unit = s->x->options->by_period ? counter_unit(counter) : "count";
+
+	return strcmp(unit, "count") != 0 ? unit : "none";
 }
 
 static void speedscope_put_head(struct speedscope *s, const struct track *track)

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "pipeline/heap_events.h"
 #include "pipeline/off_cpu.h"
 
 /* x86 has "model name"; other architectures may have "Processor", "cpu model" or nothing. */
@@ -47,7 +48,8 @@ static struct counter_info describe_counter(const struct counter *c)
 	};
 }
 
-void host_init(struct host *h, const struct counters *counters, bool with_off_cpu)
+void host_init(struct host *h, const struct counters *counters, bool with_off_cpu,
+	       uint64_t alloc_mean_bytes)
 {
 	struct utsname u;
 
@@ -57,13 +59,17 @@ void host_init(struct host *h, const struct counters *counters, bool with_off_cp
 	snprintf(h->os_release, sizeof(h->os_release), "%s %s", u.sysname, u.release);
 	snprintf(h->arch, sizeof(h->arch), "%s", u.machine);
 	read_cpu_model(h->cpu_model, sizeof(h->cpu_model));
-	h->counters = xcalloc(counters->n + N_WAIT_STATES, sizeof(*h->counters));
+	h->counters = xcalloc(counters->n + N_WAIT_STATES + N_HEAP_EVENTS, sizeof(*h->counters));
 	for (size_t i = 0; i < counters->n; i++)
 		h->counters[i] = describe_counter(&counters->data[i]);
-	if (!with_off_cpu)
-		return;
-	off_cpu_describe(h->counters + counters->n);
-	h->n_counters += N_WAIT_STATES;
+	if (with_off_cpu) {
+		off_cpu_describe(h->counters + h->n_counters);
+		h->n_counters += N_WAIT_STATES;
+	}
+	if (alloc_mean_bytes) {
+		heap_events_describe(h->counters + h->n_counters, alloc_mean_bytes);
+		h->n_counters += N_HEAP_EVENTS;
+	}
 }
 
 void host_fini(struct host *h)

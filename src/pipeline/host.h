@@ -16,9 +16,11 @@ struct host {
 
 /*
  * Reads uname(2) and /proc/cpuinfo and describes the counters. With `with_off_cpu`, the counters of
- * off-CPU time follow them. `counters` must outlive `h`.
+ * off-CPU time follow them, and with `alloc_mean_bytes`, those of allocations. `counters` must
+ * outlive `h`.
  */
-void host_init(struct host *h, const struct counters *counters, bool with_off_cpu);
+void host_init(struct host *h, const struct counters *counters, bool with_off_cpu,
+	       uint64_t alloc_mean_bytes);
 void host_fini(struct host *h);
 
 /* The words of a command line, quoted for a shell where needed. The caller frees the text. */

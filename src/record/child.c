@@ -52,7 +52,8 @@ int child_check(const char *command, struct error *err)
 	return error_set(err, -ENOENT, "cannot run '%s': command not found", command);
 }
 
-static void child_run(char *const argv[], const sigset_t *mask, int go_fd, int error_fd)
+static void child_run(char *const argv[], char *const variables[], const sigset_t *mask, int go_fd,
+		      int error_fd)
 {
 	char go;
 	int e;
@@ -61,6 +62,8 @@ static void child_run(char *const argv[], const sigset_t *mask, int go_fd, int e
 	if (read(go_fd, &go, 1) != 1)
 		_exit(127);
 	sigprocmask(SIG_SETMASK, mask, NULL);
+	for (; variables && *variables; variables++)
+		putenv(*variables);
 	execvp(argv[0], argv);
 	e = errno;
 	if (write(error_fd, &e, sizeof(e)) != sizeof(e))
@@ -68,7 +71,8 @@ static void child_run(char *const argv[], const sigset_t *mask, int go_fd, int e
 	_exit(127);
 }
 
-int child_prepare(char *const argv[], const sigset_t *mask, struct child *out, struct error *err)
+int child_prepare(char *const argv[], char *const variables[], const sigset_t *mask,
+		  struct child *out, struct error *err)
 {
 	int go[2] = { -1, -1 }, error[2] = { -1, -1 };
 	pid_t pid = -1;
@@ -86,7 +90,7 @@ int child_prepare(char *const argv[], const sigset_t *mask, struct child *out, s
 	}
 	if (pid == 0) {
 		close(go[1]);
-		child_run(argv, mask, go[0], error[1]);
+		child_run(argv, variables, mask, go[0], error[1]);
 	}
 	close(go[0]);
 	close(error[1]);

@@ -24,8 +24,12 @@ struct child {
  */
 int child_check(const char *command, struct error *err);
 
-/* Forks. `mask` is the command's signal mask. */
-int child_prepare(char *const argv[], const sigset_t *mask, struct child *out, struct error *err);
+/*
+ * Forks. `mask` is the command's signal mask. `variables`: "NAME=VALUE" for its environment, and
+ * NULL at the end; NULL: none.
+ */
+int child_prepare(char *const argv[], char *const variables[], const sigset_t *mask,
+		  struct child *out, struct error *err);
 
 /* Starts the command, and waits for its execve(2) or its failure. */
 int child_go(struct child *c, char *const argv[], struct error *err);

@@ -25,6 +25,7 @@
 #include "collect/sampler.h"
 #include "counter/pace.h"
 #include "guard/parser.h"
+#include "heap/heap_samples.h"
 #include "machine/proc.h"
 #include "pipeline/ext.h"
 #include "record/cpu_account.h"
@@ -132,6 +133,8 @@ static int wait_ms(const struct recorder *r)
 			    r->counting_ns + (uint64_t)(r->config->duration_s * NS_PER_SECOND));
 	if (r->config->drain_s > 0)
 		until = MIN(until, now + (uint64_t)(r->config->drain_s * NS_PER_SECOND));
+	if (r->heap)
+		until = MIN(until, now + heap_patience_ns(r->heap));
 	return until <= now ? 0 : (int)((until - now + 999999) / 1000000);
 }
 
@@ -143,8 +146,13 @@ uint64_t recorder_safe_time(const struct recorder *r)
 
 int recorder_drain(struct recorder *r, uint64_t until_ns)
 {
-	int e = rings_drain(r->rings, until_ns, side_band_sink(r));
+	int e;
 
+	if (r->heap)
+		heap_collect(r->heap);
+	e = rings_drain(r->rings, until_ns, side_band_sink(r));
+	if (r->heap)
+		heap_deliver(r->heap, until_ns);
 	if (!e)
 		e = recorder_drain_trace(r);
 	rings_collect_losses(r->rings, until_ns == UINT64_MAX, pipeline_lose, r->pipeline);
@@ -548,6 +556,8 @@ static int recorder_finish(struct recorder *r, struct error *err)
 		recorder_drain(r, UINT64_MAX);
 	else
 		e_read = read_in_kernel(r, end_ns, true, err);
+	if (r->heap)
+		heap_finish(r->heap, end_ns);
 	snprintf(out->note, sizeof(out->note), "%s", rings_note(r->rings));
 	report_features(r);
 	if (!r->config->whole_machine && !r->config->cgroup)
@@ -593,6 +603,7 @@ static void recorder_fini(struct recorder *r)
 	machine_free(r->machine);
 	host_fini(&r->host);
 	ext_close(r->ext);
+	heap_free(r->heap);
 	vec_fini(&r->cpus);
 	vec_fini(&r->tids);
 	free(r->counters.data);
@@ -630,7 +641,7 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 	r.machine = machine_new(NULL);
 	if (is_command_target(config))
 		machine_trust_parents(r.machine);
-	host_init(&r.host, config->counters, config->off_cpu);
+	host_init(&r.host, config->counters, config->off_cpu, config->alloc_mean_bytes);
 	sigprocmask(SIG_SETMASK, NULL, &r.old_mask);
 	e = ext_open(config->counters, config->sources, &r.ext, err);
 	if (!e)

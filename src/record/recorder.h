@@ -86,6 +86,8 @@ struct recorder_config {
 	bool by_thread;       /* a ring a thread, and no children */
 	bool off_cpu;         /* blocked time as well, by BPF (pipeline/off_cpu.h) */
 	uint64_t off_cpu_min_ns;
+	/* Of a command: allocations, sampled so far apart by a preloaded library (heap/); 0: no. */
+	uint64_t alloc_mean_bytes;
 
 	/* What to profile. A command may go with any target; the recording ends with it. */
 	char *const *argv;           /* the command, or NULL */

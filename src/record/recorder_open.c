@@ -20,6 +20,7 @@
 #include "collect/sampler.h"
 #include "counter/reason.h"
 #include "counter/sources.h"
+#include "heap/heap_samples.h"
 #include "pipeline/ext.h"
 #include "pipeline/off_cpu.h"
 #include "pipeline/session_dir.h"
@@ -145,6 +146,7 @@ int recorder_open_session(struct recorder *r, const char *dir, struct error *err
 		.cpu_model = r->host.cpu_model,
 		.collector = c->in_kernel ? "BPF"
 			     : c->off_cpu ? "perf rings and BPF"
+			     : r->heap    ? "preloaded library"
 					  : "perf rings",
 		.stacks = stack_source_texts[r->result->stacks],
 		.note = c->note,
@@ -334,6 +336,14 @@ static int watch_cpus(struct recorder *r, struct error *err)
 	return r->cpu_fd < 0 ? 0 : wake_by(r, r->cpu_fd, err);
 }
 
+/* Before the command, which inherits the library's variables. */
+static int open_heap(struct recorder *r, struct error *err)
+{
+	uint64_t mean_bytes = r->config->alloc_mean_bytes;
+
+	return mean_bytes ? heap_open(mean_bytes, &r->heap, err) : 0;
+}
+
 static int start_child(struct recorder *r, struct error *err)
 {
 	const struct recorder_config *c = r->config;
@@ -346,7 +356,8 @@ static int start_child(struct recorder *r, struct error *err)
 		r->result->has_command_failed_to_start = true;
 		return e;
 	}
-	e = child_prepare(c->argv, &r->old_mask, &r->child, err);
+	e = child_prepare(c->argv, r->heap ? heap_variables(r->heap) : NULL, &r->old_mask,
+			  &r->child, err);
 	r->has_child = e == 0;
 	r->result->command_pid = e == 0 ? r->child.pid : 0;
 	return e;
@@ -491,7 +502,9 @@ struct event_sink *side_band_sink(struct recorder *r)
 
 	if (r->raw)
 		return raw_sink(r->raw);
-	sink = r->in_kernel ? in_kernel_sink(r->in_kernel) : pipeline_sink(r->pipeline);
+	sink = r->in_kernel ? in_kernel_sink(r->in_kernel)
+	       : r->heap    ? heap_sink(r->heap)
+			    : pipeline_sink(r->pipeline);
 	if (!sources_pid_namespace(NULL))
 		return sink;
 	if (!r->pid_namespace)
@@ -508,6 +521,8 @@ static int scan_running(struct recorder *r, struct error *err)
 
 	if (!c->in_kernel)
 		begin_account(r);
+	if (r->heap)
+		heap_begin(r->heap, r->pipeline, r->machine, (uint32_t)c->counters->n);
 	if (!is_command_target(c))
 		e = rings_enable(r->rings, err);
 	if (!e)
@@ -541,10 +556,11 @@ int recorder_start(struct recorder *r, struct error *err)
 
 	if ((e = reason_refuse_proc(NULL, err)) < 0 || (e = block_signals(r, err)) < 0 ||
 	    (e = choose_cpus(r, err)) < 0 || (e = open_cgroup(r, err)) < 0 ||
-	    (e = start_child(r, err)) < 0 || (e = find_threads(r, err)) < 0 ||
-	    (e = watch_cpus(r, err)) < 0 || (e = watch_control(r, err)) < 0 ||
-	    (e = recorder_plan_trace(r, err)) < 0 || (e = open_rings(r, err)) < 0 ||
-	    (e = recorder_open_trace(r, err)) < 0 || (e = load_sampler(r, err)) < 0)
+	    (e = open_heap(r, err)) < 0 || (e = start_child(r, err)) < 0 ||
+	    (e = find_threads(r, err)) < 0 || (e = watch_cpus(r, err)) < 0 ||
+	    (e = watch_control(r, err)) < 0 || (e = recorder_plan_trace(r, err)) < 0 ||
+	    (e = open_rings(r, err)) < 0 || (e = recorder_open_trace(r, err)) < 0 ||
+	    (e = load_sampler(r, err)) < 0)
 		return e;
 	if (!r->config->raw && !r->config->continues)
 		was_renamed = session_dir_make_room(r->config->dir, err);

@@ -17,6 +17,7 @@
 #include "record/recorder.h"
 
 struct cpu_account;
+struct heap;
 struct in_kernel;
 struct raw_recording;
 struct raw_trace;
@@ -50,6 +51,7 @@ struct recorder {
 	struct host host;
 	struct cpu_account *cpu_account; /* NULL: none */
 	struct ext_session *ext;         /* NULL: no counter is of an extended feature */
+	struct heap *heap;               /* NULL: allocations are not sampled */
 	uint64_t start_ns;
 	uint64_t counting_ns; /* start of the counters, and of --duration */
 	uint64_t sampling_ns; /* last attachment of the in-kernel sampler */

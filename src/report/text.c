@@ -155,13 +155,15 @@ static void text_put_period(struct buf *out, const char *unit, uint64_t period)
 {
 	static const double time_factors[] = { 1e9, 1e6, 1e3, 1 };
 	static const char *const times[] = { " s", " ms", " us", " ns" };
+	static const char *const sizes[] = { " TB", " GB", " MB", " kB", " B" };
 	static const double factors[] = { 1e12, 1e9, 1e6, 1e3, 1 };
 	static const char *const suffixes[] = { "T", "G", "M", "k", "" };
 
 	if (!strcmp(unit, "ns"))
 		put_scaled(out, (double)period, time_factors, times, ARRAY_SIZE(times));
 	else
-		put_scaled(out, (double)period, factors, suffixes, ARRAY_SIZE(suffixes));
+		put_scaled(out, (double)period, factors, !strcmp(unit, "bytes") ? sizes : suffixes,
+			   ARRAY_SIZE(suffixes));
 }
 
 /* The unit of a lane's periods. If events are rows, the unit of the row. */

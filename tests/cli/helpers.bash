@@ -331,6 +331,7 @@ unprivileged() {
 	if [ ! -d "$NOBODY" ]; then
 		mkdir "$NOBODY"
 		cp "$ASSAY_BUILD/assay" "$NOBODY"
+		! [ -e "$ASSAY_BUILD/libassay-heap.so" ] || cp "$ASSAY_BUILD/libassay-heap.so" "$NOBODY"
 		chmod 755 "$NOBODY/assay"
 		find "$ASSAY_BUILD" -maxdepth 1 -type l -exec cp -P {} "$NOBODY" \;
 		chown nobody "$NOBODY"

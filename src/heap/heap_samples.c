@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "heap/heap_samples.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "heap/heap_library.h"
+#include "heap/heap_ring.h"
+#include "heap/held.h"
+#include "heap/operators.h"
+#include "machine/machine.h"
+#include "pipeline/frames.h"
+#include "pipeline/heap_events.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/user_stacks.h"
+
+/* Between two readings; the shorter one when the last reading found much. */
+#define PATIENCE_NS (50 * NS_PER_MS)
+#define BURST_NS    (2 * NS_PER_MS)
+#define BURST       (HEAP_SLOTS / 8)
+
+/* The library, operator new and the library again: its frames are among the first ones. */
+#define OWN_FRAMES 6
+
+struct heap {
+	struct event_sink sink;
+	struct heap_ring *ring;
+	struct heap_variables variables;
+	char *environment[3];
+	char *library;
+	struct pipeline *pipeline;
+	struct machine *machine;
+	uint32_t first_counter;
+	uint64_t mean_bytes;
+	struct heap_records pending; /* by time */
+	size_t n_delivered;          /* of them */
+	size_t n_collected;          /* by the last reading */
+	struct held *held;
+	struct operators operators;
+	uint64_t n_execs, n_started;
+	double rest[N_HEAP_EVENTS]; /* of estimates, which samples have as whole numbers */
+	struct code_addr frames[MAX_FRAMES];
+};
+
+int heap_open(uint64_t mean_bytes, struct heap **out, struct error *err)
+{
+	struct heap *h = xcalloc(1, sizeof(*h));
+	int e = heap_ring_open(mean_bytes, &h->ring, err);
+
+	h->library = e < 0 ? NULL : heap_library_find(err);
+	if (!h->library) {
+		heap_free(h);
+		return e < 0 ? e : -ENOENT;
+	}
+	h->mean_bytes = mean_bytes;
+	h->variables = heap_library_variables(h->library, heap_ring_path(h->ring));
+	h->environment[0] = h->variables.preload;
+	h->environment[1] = h->variables.ring;
+	h->held = held_new();
+	*out = h;
+	return 0;
+}
+
+void heap_free(struct heap *h)
+{
+	if (!h)
+		return;
+	heap_ring_free(h->ring);
+	heap_variables_fini(&h->variables);
+	heap_records_fini(&h->pending);
+	held_free(h->held);
+	operators_fini(&h->operators);
+	free(h->library);
+	free(h);
+}
+
+char *const *heap_variables(const struct heap *h)
+{
+	return h->environment;
+}
+
+/* Samples. */
+
+static bool is_own_image(const struct heap *h, image_id id)
+{
+	const struct image *image = image_get(machine_images(h->machine), id);
+
+	return image->path && !strcmp(image->path, h->library);
+}
+
+/* The number of innermost frames that are ours, or below ours. */
+static uint32_t count_own_frames(struct heap *h, uint32_t n)
+{
+	uint32_t own = 0;
+
+	for (uint32_t i = 0; i < MIN(n, (uint32_t)OWN_FRAMES); i++)
+		if (is_own_image(h, h->frames[i].image))
+			own = i + 1;
+	/* new[] calls new */
+	while (own && own + 1 < n &&
+	       operators_has(&h->operators, machine_images(h->machine), h->frames[own]))
+		own++;
+	return own < n ? own : 0;
+}
+
+/* Returns the number of frames in h->frames, or 0. */
+static uint32_t walk_frames(struct heap *h, const struct heap_record *r,
+			    const struct thread_view *thread)
+{
+	struct user_copy copy = {
+		.regs = r->copy,
+		.stack = heap_record_stack(r),
+		.stack_size = r->stack_bytes,
+	};
+	struct user_chain chain = user_stacks_walk_copy(pipeline_user_stacks(h->pipeline), r->pid,
+							thread, &copy, TABLE_AWAITED);
+	const struct mapping *near = NULL;
+	uint32_t n = 0;
+
+	if (chain.cut >= 0 && chain.cut != LOSS_FRAME_UNMAPPED)
+		pipeline_lose(h->pipeline, (enum loss_reason)chain.cut, h->first_counter, 1);
+	for (; n < chain.n && n < ARRAY_SIZE(h->frames); n++)
+		if (machine_resolve_near(h->machine, thread, chain.pcs[n], r->time_ns, &near,
+					 &h->frames[n]) >= 0)
+			break;
+	return n;
+}
+
+static uint64_t whole_part(double value, double *rest)
+{
+	uint64_t whole = (uint64_t)(value + *rest);
+
+	*rest += value - (double)whole;
+	return whole;
+}
+
+static void add_pair(struct heap *h, enum heap_event event, struct pipeline_sample *sample,
+		     uint64_t bytes, uint64_t blocks)
+{
+	uint64_t periods[] = { bytes, blocks };
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(periods); i++) {
+		sample->counter = h->first_counter + event + i;
+		sample->period = periods[i];
+		pipeline_add(h->pipeline, sample);
+	}
+}
+
+static void hold(struct heap *h, const struct heap_record *r, const struct pipeline_sample *s,
+		 uint64_t bytes, uint64_t blocks)
+{
+	struct held_block block = {
+		.id = r->id,
+		.class = { .app = s->app,
+			   .pid = s->pid,
+			   .tid = s->tid,
+			   .comm = s->comm,
+			   .cpu = s->cpu,
+			   .cgroup = s->cgroup },
+		.bytes = bytes,
+		.blocks = blocks,
+	};
+
+	if (r->is_untracked || !held_add(h->held, &block, s->frames, s->n_frames))
+		pipeline_lose(h->pipeline, LOSS_ALLOC_UNTRACKED, h->first_counter, 1);
+}
+
+static void add_allocation(struct heap *h, const struct heap_record *r)
+{
+	struct thread_view thread = machine_thread(h->machine, r->pid, r->tid);
+	struct heap_estimate estimate = heap_estimate(r->bytes, h->mean_bytes);
+	uint32_t n = walk_frames(h, r, &thread), own = count_own_frames(h, n);
+	struct pipeline_sample sample = {
+		.pid = r->pid,
+		.tid = r->tid,
+		.cpu = r->cpu,
+		.comm = thread.comm,
+		.app = thread.app,
+		.cgroup = machine_cgroup(h->machine, &thread, 0),
+		.time_ns = r->time_ns,
+		.is_timed = true,
+		.frames = h->frames + own,
+		.n_frames = n - own,
+		.leaf_loss = -1,
+		.samples = 1,
+	};
+	uint64_t bytes = whole_part(estimate.bytes, &h->rest[HEAP_EVENT_ALLOC_BYTES]);
+	uint64_t blocks = whole_part(estimate.blocks, &h->rest[HEAP_EVENT_ALLOC_BLOCKS]);
+
+	if (!n) {
+		h->frames[0] = (struct code_addr){ IMAGE_UNKNOWN_ID, 0 };
+		sample.n_frames = 1;
+		sample.leaf_loss = thread.is_known ? LOSS_UNMAPPED : LOSS_NO_PROCESS;
+	} else if (own && h->frames[own].offset) {
+		h->frames[own].offset--; /* in the call, not behind it */
+	}
+	add_pair(h, HEAP_EVENT_ALLOC_BYTES, &sample, bytes, blocks);
+	hold(h, r, &sample, bytes, blocks);
+}
+
+static void deliver_record(struct heap *h, struct heap_record *r)
+{
+	if (r->kind == HEAP_ALLOCATED)
+		add_allocation(h, r);
+	else if (r->kind == HEAP_RELEASED)
+		held_remove(h->held, r->id);
+	else
+		h->n_started++;
+	free(take_ptr(r->copy));
+}
+
+void heap_collect(struct heap *h)
+{
+	struct heap_ring_losses lost;
+	uint64_t n_bad;
+	size_t before;
+
+	/* delivered ones go first, because the rest is sorted */
+	memmove(h->pending.data, h->pending.data + h->n_delivered,
+		(h->pending.n - h->n_delivered) * sizeof(*h->pending.data));
+	h->pending.n -= h->n_delivered;
+	h->n_delivered = 0;
+	before = h->pending.n;
+	n_bad = heap_ring_collect(h->ring, clock_monotonic_ns(), &h->pending);
+	h->n_collected = h->pending.n - before;
+	lost = heap_ring_take_losses(h->ring);
+	pipeline_lose(h->pipeline, LOSS_BAD_RECORD, h->first_counter, n_bad);
+	for (uint32_t i = 0; i <= HEAP_EVENT_ALLOC_BLOCKS; i++)
+		pipeline_lose(h->pipeline, LOSS_ALLOC_FULL, h->first_counter + i, lost.samples);
+	pipeline_lose(h->pipeline, LOSS_ALLOC_RELEASES, h->first_counter, lost.notes);
+}
+
+uint64_t heap_patience_ns(const struct heap *h)
+{
+	return h->n_collected > BURST ? BURST_NS : PATIENCE_NS;
+}
+
+void heap_deliver(struct heap *h, uint64_t until_ns)
+{
+	while (h->n_delivered < h->pending.n && h->pending.data[h->n_delivered].time_ns <= until_ns)
+		deliver_record(h, &h->pending.data[h->n_delivered++]);
+}
+
+static int heap_push(struct event_sink *sink, const struct event *e)
+{
+	struct heap *h = (struct heap *)sink;
+
+	if (h->n_delivered < h->pending.n && e->time_ns)
+		heap_deliver(h, e->time_ns - 1);
+	h->n_execs += e->type == EVENT_COMM && e->comm.is_exec;
+	return event_push(pipeline_sink(h->pipeline), e);
+}
+
+static void heap_expect(struct event_sink *sink, const struct event *e)
+{
+	event_expect(pipeline_sink(((struct heap *)sink)->pipeline), e);
+}
+
+void heap_begin(struct heap *h, struct pipeline *pipeline, struct machine *machine,
+		uint32_t first_counter)
+{
+	h->sink = (struct event_sink){ heap_push, heap_expect };
+	h->pipeline = pipeline;
+	h->machine = machine;
+	h->first_counter = first_counter;
+}
+
+struct event_sink *heap_sink(struct heap *h)
+{
+	assert(h->pipeline);
+	return &h->sink;
+}
+
+/* The end. */
+
+struct held_end {
+	struct heap *heap;
+	uint64_t end_ns;
+};
+
+static void add_held(void *context, const struct held_block *block, const struct code_addr *frames,
+		     uint32_t n_frames)
+{
+	const struct held_end *end = context;
+	struct pipeline_sample sample = {
+		.pid = block->class.pid,
+		.tid = block->class.tid,
+		.cpu = block->class.cpu,
+		.comm = block->class.comm,
+		.app = block->class.app,
+		.cgroup = block->class.cgroup,
+		.time_ns = end->end_ns,
+		.frames = frames,
+		.n_frames = n_frames,
+		.leaf_loss = -1,
+		.samples = 1,
+	};
+
+	add_pair(end->heap, HEAP_EVENT_HELD_BYTES, &sample, block->bytes, block->blocks);
+}
+
+void heap_finish(struct heap *h, uint64_t end_ns)
+{
+	struct held_end end = { h, end_ns };
+
+	held_each(h->held, add_held, &end);
+	if (h->n_execs > h->n_started)
+		pipeline_lose(h->pipeline, LOSS_ALLOC_UNSEEN, h->first_counter,
+			      h->n_execs - h->n_started);
+}

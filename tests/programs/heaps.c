@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Allocations with known sums. It is compiled without frame pointers.
+ *
+ *   heaps        keeps 40 MB in blocks of 10 kB (keep), allocates and frees 200 MB in blocks of 200
+ *                bytes in two threads (churn), grows a block by realloc, 101 MB in all (grow), and
+ *                maps 32 MB, of which it unmaps half (map)
+ *   heaps fork   forks: the child frees copies of 40 MB, and allocates 40 MB in `child`
+ *   heaps family one large block by each function of the family
+ */
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define KEPT  4000
+#define LARGE (16 << 20) /* always sampled */
+
+static void *kept[KEPT];
+static void *volatile sink;
+
+static __attribute__((noinline)) void *use(void *block)
+{
+	sink = block;
+	return block;
+}
+
+static __attribute__((noinline)) void keep(void)
+{
+	for (int i = 0; i < KEPT; i++)
+		kept[i] = use(malloc(10000));
+}
+
+static __attribute__((noinline)) void *churn(void *unused)
+{
+	for (int i = 0; i < 500000; i++)
+		free(use(malloc(200)));
+	return unused;
+}
+
+static __attribute__((noinline)) void grow(void)
+{
+	char *block = NULL;
+
+	for (size_t i = 1; i <= 100; i++)
+		block = use(realloc(block, i * 20000));
+	free(block);
+}
+
+static __attribute__((noinline)) void map(void)
+{
+	for (int i = 0; i < 2; i++) {
+		void *m = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0);
+
+		if (i)
+			munmap(use(m), LARGE);
+	}
+}
+
+static __attribute__((noinline)) void child(void)
+{
+	for (int i = 0; i < KEPT; i++)
+		free(kept[i]);
+	for (int i = 0; i < KEPT; i++)
+		use(malloc(10000));
+}
+
+static __attribute__((noinline)) void family(void)
+{
+	void *block = NULL;
+
+	use(malloc(LARGE));
+	use(calloc(4, LARGE / 4));
+	use(realloc(NULL, LARGE));
+	use(memalign(64, LARGE));
+	use(aligned_alloc(64, LARGE));
+	if (posix_memalign(&block, 64, LARGE) == 0)
+		use(block);
+	use(valloc(LARGE));
+	use(pvalloc(LARGE));
+	use(strdup(memset(use(calloc(1, LARGE)), 'x', LARGE - 1)));
+	use(reallocarray(NULL, 16, LARGE / 16));
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+	pid_t pid;
+
+	if (argc > 1 && !strcmp(argv[1], "family")) {
+		family();
+		return 0;
+	}
+	keep();
+	if (argc > 1) {
+		pid = fork();
+		if (pid == 0)
+			child();
+		else
+			waitpid(pid, NULL, 0);
+		return 0;
+	}
+	if (pthread_create(&thread, NULL, churn, NULL))
+		return 1;
+	churn(NULL);
+	pthread_join(thread, NULL);
+	grow();
+	map();
+	return 0;
+}
