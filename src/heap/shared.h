@@ -5,8 +5,8 @@
  * assay makes it, and the library maps it by the path in the environment. A sampled allocation
  * takes a slot, with registers and stack. The end of a sampled block, and the start of a program,
  * take a note. Whoever takes a place sets it to CLAIMED, fills it, and sets it to READY. assay
- * copies it and sets it to FREE. A writer waits a tenth of a second at most for a free place. Then
- * the record is lost and counted, and for a second no other writer waits.
+ * copies it and sets it to FREE. A writer waits half a second at most for a free slot. Then the
+ * record is lost and counted, and no writer waits for the next ten seconds.
  *
  * The profiled programs can write anything here at any time. assay reads copies alone, and checks
  * them (heap/heap_ring.h).

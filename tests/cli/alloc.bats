@@ -20,7 +20,8 @@ near() {
 @test "bytes and blocks, allocated and held, belong to the functions that asked for them" {
 	need_recording
 	assay record --alloc --alloc-every 64k -o s -- "$PROGRAMS/heaps"
-	[ "$(fact s .lost)" = 0 ]
+	# A busy machine may read too late. Lost samples are counted, but no estimate is made for them.
+	[ "$(fact s .lost)" -le 90 ]
 	# 64 kB of 40 MB are 610 samples: five standard deviations are 20 percent.
 	near "$(sum s alloc-bytes keep)" 40000000 21
 	near "$(sum s alloc-blocks keep)" 4000 21

@@ -54,7 +54,7 @@ events_of() {
 	assay stat -e "usdt:$P:shop:paid_back,uprobe:$P:sell" --format json -o counts -- "$P"
 	[ "$(jq -c '[.counts[].count]' counts)" = "[7,100]" ]
 	run --separate-stderr within assay trace --source samples --keep 3600s \
-		--on-symbol "usdt:$P:shop:paid_back" -- "$P"
+		--on-symbol "usdt:$P:shop:paid_back" -- sh -c "\"\$0\"; sleep 1" "$P"
 	[[ "$output" == *"usdt:$P:shop:paid_back was called"* || "$stderr" == *"usdt:$P:shop:paid_back was called"* ]]
 }
 

@@ -23,8 +23,9 @@
 #define TABLE_FULL     (TABLE_SIZE / 4 * 3)
 #define MAPPINGS       512
 #define EARLY_BYTES    65536 /* until the environment can be read */
-#define NAPS           50    /* of a thread that finds no place */
+#define NAPS           250   /* of a thread that finds no place */
 #define NAP_NS         2000000
+#define GIVEN_UP_NS    10000000000ULL /* no thread waits for so long */
 #define SPINS          100
 #define FILTER_STAYS   255 /* a counter that has reached it is never counted down */
 #define COUNTS_NO_MORE (INT64_MAX / 2)
@@ -325,7 +326,7 @@ static struct heap_slot *claim_slot(void)
 	if (slot)
 		return slot;
 	since_ns = agent_now_ns() - atomic_load_explicit(&s->gave_up_ns, memory_order_relaxed);
-	for (int i = 0; i < NAPS && since_ns > 1000000000 && !slot; i++) {
+	for (int i = 0; i < NAPS && since_ns > GIVEN_UP_NS && !slot; i++) {
 		nanosleep(&nap, NULL);
 		slot = try_slots();
 	}
