@@ -132,8 +132,9 @@ static int print_page(const struct explain_args *args, const struct session *ses
 	return output_close(&out, err);
 }
 
-static int explain_session(struct input *in, const struct explain_args *args, const char *no_waits,
-			   bool *is_damaged, struct error *err)
+static int explain_session(struct input *in, const struct explain_args *args,
+			   const struct explain_outside *outside, bool *is_damaged,
+			   struct error *err)
 {
 	cleanup(session_close_at_exit) struct session *session = NULL;
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
@@ -145,7 +146,7 @@ static int explain_session(struct input *in, const struct explain_args *args, co
 	vec_foreach (&session->warnings, warning)
 		log_warning("%s: %s", session->path, *warning);
 	symbols = input_symbolizer(in, args->input, args->cache);
-	r = explain_gather(session, symbols, no_waits, &facts, err);
+	r = explain_gather(session, symbols, outside, &facts, err);
 	if (r >= 0 && !facts.has_samples)
 		r = error_set(err, -ENOENT, "%s has no samples, so there is nothing to explain",
 			      session->path);
@@ -217,7 +218,7 @@ static int explain_once(struct explain_args *args, const struct option_list *ope
 	if (status < 0)
 		status = opening_begin("explain", &(struct open_config)OPEN_CONFIG(*args), &in);
 	if (status < 0) {
-		r = explain_session(in, args, r > 0 ? recording.no_waits : NULL, &is_damaged, &err);
+		r = explain_session(in, args, &recording.outside, &is_damaged, &err);
 		status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
 	}
 	if (r < 0)
@@ -250,7 +251,9 @@ static const struct command_section explain_sections[] = {
 	{ "RECORDING",
 	  "With a command, *-p* or *--duration*, assay records first, as *assay record* does, and "
 	  "keeps the session for the next commands. It records waits and their wakers "
-	  "(*--off-cpu*) if BPF is permitted, else it names the reason. If the whole machine is "
+	  "(*--off-cpu*) if BPF is permitted, else it names the reason. It "
+	  "also reads how long the control group's limit of CPU time held the threads back. If the "
+	  "whole machine is "
 	  "not "
 	  "permitted, it records your own processes." },
 	{ "JSON",
@@ -258,7 +261,7 @@ static const struct command_section explain_sections[] = {
 	  "1), _part_ and _whole_ in _unit_ (_ns_, _events_ or _samples_), _sentence_, _evidence_, "
 	  "_next_, and the names in them (_symbol_, _image_, _comm_, _caller_, _where_, _waker_, "
 	  "_waker\\_symbol_, _text_, _package_). _missing_ has the facts that the session lacks: "
-	  "_facts_, _reason_, and the command _next_, which may be empty. _losses_ has _samples_, "
+	  "_facts_, _reason_, and the command _next_. _losses_ has _samples_, "
 	  "_missing_, _is\\_incomplete_ and _reason_. Beside them are _schema_ (1), _session_, "
 	  "_command_, _seconds_, _cpus_, _cpu_ (the event, null without one), _cpu\\_sum_ and its "
 	  "_unit_." },

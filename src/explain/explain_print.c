@@ -97,9 +97,7 @@ static void print_finding(const struct explain_page *page, size_t number, enum e
 static void put_recording(const struct explain_page *page, const struct explain_missing *m,
 			  struct buf *out)
 {
-	if (*m->options)
-		buf_printf(out, "%s%s%s", page->commands->record, m->options,
-			   page->commands->target);
+	buf_printf(out, "%s%s%s", page->commands->record, m->options, page->commands->target);
 }
 
 static void print_missing(const struct explain_page *page, FILE *out)
@@ -112,8 +110,6 @@ static void print_missing(const struct explain_page *page, FILE *out)
 		buf_printf(&line, "Not looked at: %s, because %s.", m->what, m->why);
 		explain_end_line(&line, out);
 		put_recording(page, m, &line);
-		if (!line.len)
-			continue;
 		fputs("   Next: ", out);
 		explain_end_line(&line, out);
 	}

@@ -365,7 +365,19 @@ static void gather_fini(struct gather *g)
 	profile_free(g->p);
 }
 
-static void gather_all(struct gather *g, const char *no_waits)
+static void gather_quota(struct gather *g, const struct explain_outside *outside)
+{
+	struct explain_fact *fact = &g->out->fact[EXPLAIN_QUOTA];
+
+	if (!outside->throttled_by)
+		return;
+	fact->is_measured = true;
+	fact->whole = g->out->elapsed_s * 1e9 * g->session->info.n_cpus;
+	fact->part = MIN((double)outside->throttled_ns, fact->whole);
+	explain_set_text(g->out, EXPLAIN_QUOTA, EXPLAIN_TEXT_text, outside->throttled_by);
+}
+
+static void gather_all(struct gather *g, const struct explain_outside *outside)
 {
 	find_lanes(g);
 	classify_functions(g);
@@ -375,6 +387,7 @@ static void gather_all(struct gather *g, const char *no_waits)
 	g->out->has_samples = g->p->n_selected > 0;
 	gather_cut_stacks(g);
 	gather_machine(g);
+	gather_quota(g, outside);
 	if (g->cpu_lane != NO_INDEX) {
 		gather_cpu(g);
 		gather_code(g);
@@ -382,11 +395,12 @@ static void gather_all(struct gather *g, const char *no_waits)
 	gather_waits(g);
 	gather_wall(g);
 	gather_idle_program(g);
-	find_missing(g, no_waits);
+	find_missing(g, outside->no_waits);
 }
 
-int explain_gather(const struct session *session, struct symbolizer *symbols, const char *no_waits,
-		   struct explain_facts *out, struct error *err)
+int explain_gather(const struct session *session, struct symbolizer *symbols,
+		   const struct explain_outside *outside, struct explain_facts *out,
+		   struct error *err)
 {
 	const struct query all = { 0 };
 	const struct profile_request request = {
@@ -405,7 +419,7 @@ int explain_gather(const struct session *session, struct symbolizer *symbols, co
 	*out = (struct explain_facts){ 0 };
 	strings_init(&out->texts);
 	g.p = profile_load(&request);
-	gather_all(&g, no_waits);
+	gather_all(&g, outside);
 	gather_fini(&g);
 	return reserve_failures() == failures ? 0 : error_set(err, -ENOMEM, "not enough memory");
 }

@@ -63,7 +63,7 @@ struct explain_fact {
 /* A kind of facts that the session lacks, and the options of a recording that has them. */
 struct explain_missing {
 	const char *what, *why; /* constants, or of `texts` */
-	const char *options;    /* " --off-cpu"; "": no option helps */
+	const char *options;    /* " --off-cpu"; "": those of a usual one */
 };
 
 struct explain_facts {
@@ -80,12 +80,20 @@ struct explain_facts {
 	VEC(struct explain_missing) missing;
 };
 
+/* What the code that recorded the session knows, and the session does not. { 0 }: nothing. */
+struct explain_outside {
+	const char *no_waits;     /* the reason why waits were not recorded; NULL */
+	uint64_t throttled_ns;    /* by the limit of the control group */
+	const char *throttled_by; /* the file that has it; NULL: not known */
+};
+
 /*
- * `no_waits`: the reason why waits were not recorded, or NULL. `*out` is the caller's to
+ * `*out` is the caller's to
  * explain_facts_fini(), also after an error. -ENOMEM, or an error of the profile.
  */
-int explain_gather(const struct session *session, struct symbolizer *symbols, const char *no_waits,
-		   struct explain_facts *out, struct error *err);
+int explain_gather(const struct session *session, struct symbolizer *symbols,
+		   const struct explain_outside *outside, struct explain_facts *out,
+		   struct error *err);
 void explain_facts_fini(struct explain_facts *f);
 
 /* ---- inside the room ---- */

@@ -142,5 +142,6 @@ run_next() { # FILE
 	run unprivileged assay explain -o mine -- "$PROGRAMS/split" 1s
 	[ "$status" = 0 ] || skip "this user may not record: $output"
 	[[ $output == *"Not looked at: waits of threads, because "* ]]
+	[[ $output == *"Not looked at: the kernel's time, because "*"Next: sudo assay record -- "*"split 1s"* ]]
 	[[ $output == *"Next: sudo assay record --off-cpu -- "*"split 1s"* ]]
 }

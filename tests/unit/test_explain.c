@@ -355,6 +355,7 @@ static struct counter_info explain_counters[] = {
 struct explained {
 	struct world w;
 	struct code_addr code[N_CODES], mark;
+	struct explain_outside outside;
 	struct explain_facts facts;
 };
 
@@ -409,7 +410,7 @@ static void explain(struct explained *x)
 
 	assert_int_equal(native_store.close(x->w.store, &end, &(uint64_t){ 0 }, &x->w.err), 0);
 	assert_int_equal(session_open(x->w.path, &s, &x->w.err), 0);
-	assert_int_equal(explain_gather(s, symbols, NULL, &x->facts, &x->w.err), 0);
+	assert_int_equal(explain_gather(s, symbols, &x->outside, &x->facts, &x->w.err), 0);
 	session_close(s);
 	symbolizer_free(symbols);
 }
@@ -515,6 +516,21 @@ static void a_wait_has_its_reason_its_function_and_its_waker(void **state)
 	explained_fini(&x);
 }
 
+static void the_limit_of_a_control_group_is_of_all_cpus(void **state)
+{
+	struct explained x;
+
+	(void)state;
+	explained_init(&x, 1);
+	add_stack(&x, 0, 90, stack_of(HOT, MAIN));
+	x.outside = (struct explain_outside){ "no BPF", 5 * SECOND, "/x/cpu.stat" };
+	explain(&x);
+	check_fact(&x, EXPLAIN_QUOTA, 5000, 20000, NULL); /* of ten seconds of two CPUs */
+	assert_string_equal(text_of(&x, EXPLAIN_QUOTA, EXPLAIN_TEXT_text), "/x/cpu.stat");
+	assert_string_equal(x.facts.missing.data[0].why, "no BPF");
+	explained_fini(&x);
+}
+
 static void missing_samples_have_a_reason(void **state)
 {
 	struct explained x;
@@ -565,6 +581,7 @@ int main(void)
 		cmocka_unit_test(cpu_time_is_told_apart_by_its_code),
 		cmocka_unit_test(a_path_without_a_hot_function_is_found),
 		cmocka_unit_test(a_wait_has_its_reason_its_function_and_its_waker),
+		cmocka_unit_test(the_limit_of_a_control_group_is_of_all_cpus),
 		cmocka_unit_test(missing_samples_have_a_reason),
 		cmocka_unit_test(a_session_without_samples_has_no_facts),
 	};
