@@ -103,7 +103,7 @@ put_zydis() {
 # A file that needs a newer glibc would not start on the oldest release.
 check_glibc() {
 	local file newest
-	for file in "$1"/bin/assay "$1"/lib/*; do
+	for file in "$1"/bin/assay "$1"/lib/*.so* "$1"/lib/assay/*; do
 		newest=$(objdump -T "$file" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1)
 		[ "$(printf '%s\n' "GLIBC_$glibc" "${newest:-GLIBC_2.2.5}" | sort -V | tail -1)" = "GLIBC_$glibc" ] || {
 			echo "$file needs $newest; $oldest has $glibc" >&2
@@ -117,6 +117,7 @@ assemble() {
 	rm -rf "$to" && mkdir -p "$to/bin" "$to/share/assay" "$to/share/man/man1" &&
 		install -s -m 755 "$folder/assay" "$to/bin/assay" &&
 		cp -r events "$to/share/assay/" && cp -a "$folder/lib" "$to/" &&
+		install -s -D -m 755 "$folder/libassay-heap.so" "$to/lib/assay/libassay-heap.so" &&
 		cp "$folder"/man/*.1 "$to/share/man/man1/" && cp README.md COPYING CHANGELOG.md "$to/" || return
 	sed -n 's/^FRONT_END(\([^)]*\)).*/\1/p' src/commands/front_ends.def src/oprofile/tools/programs.def | tr _ - | while read -r front_end; do
 		ln -s assay "$to/bin/$front_end"
@@ -133,6 +134,6 @@ for library in $lazy; do
 done
 put_zydis || exit 1
 # shellcheck disable=SC2046 # a word a target
-ninja -C "$folder" assay $(ninja -C "$folder" -t targets all | sed -n 's,^\(man/[a-z-]*\.1\): .*,\1,p') || exit 1
+ninja -C "$folder" assay libassay-heap.so $(ninja -C "$folder" -t targets all | sed -n 's,^\(man/[a-z-]*\.1\): .*,\1,p') || exit 1
 assemble || exit 1
 echo "$folder/$name.tar.gz"

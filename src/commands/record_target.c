@@ -51,7 +51,9 @@ static int check_alloc(const struct record_setup *s, struct error *err)
 		return 0;
 	if (record_is_by_cpu(s) || s->pids.n || s->tids.n || !s->operands.n)
 		return error_set(err, -EINVAL,
-				 "--alloc is for a command, which gets a library preloaded");
+				 "--alloc is for a command, which gets a library preloaded; for a "
+				 "running process, -e uprobe:/path/to/libc.so.6:malloc samples "
+				 "each call, at the cost of a trap");
 	if (a->raw || a->kcore || a->off_cpu || !strcmp(a->collector, "bpf") ||
 	    strcmp(a->store, "native") != 0)
 		return error_set(err, -EINVAL,
