@@ -3,11 +3,12 @@
  * Makes a session as a busy machine gives it, without the machine. The benchmarks open and draw
  * such large sessions.
  *
- *   big_session DIR [SECONDS [SAMPLES-A-SECOND [CHAINS [vary]]]]
+ *   big_session DIR [SECONDS [SAMPLES-A-SECOND [CHAINS [vary | exact]]]]
  *
  * The default is 600 s of 2 CPUs at 999 Hz over 20000 call chains. Chains grow from each other, so
  * they share callers as real chains do. Few are hot, many are rare, and the work changes every
- * minute. With `vary`, each sample has a different period, as with hardware counters.
+ * minute. With `vary`, each sample has a different period, as with hardware counters. With `exact`,
+ * samples keep their times, which are up to 20 µs late.
  */
 #include <math.h>
 #include <stdio.h>
@@ -137,7 +138,9 @@ static int write_samples(struct world *w, struct store *store, uint64_t start_ns
 					   .tid = (int32_t)chain->program + 100,
 					   .comm = strings_add(&w->strings, comms[chain->program]),
 					   .cpu = i % 2 },
-				.time_ns = start_ns + s * SECOND + i * (SECOND / rate),
+				.time_ns = start_ns + s * SECOND + i * (SECOND / rate) +
+					   below(w, 20000),
+				.is_timed = true,
 				.frames = chain->frames,
 				.n_frames = chain->n,
 				.samples = 1,
@@ -178,13 +181,14 @@ int main(int argc, char **argv)
 				     .n_counters = 1 };
 	struct world w = { .random = 88172645463325252ULL };
 	uint64_t seconds = argument(argc, argv, 2, 600), n_unwritten;
-	bool varies = argc > 5;
+	bool varies = argc > 5 && !strcmp(argv[5], "vary");
 	struct error err = { 0 };
 	struct store *store;
 	struct session_end end = { .end_ns = (seconds + 1) * SECOND, .exit_status = -1 };
 
 	if (argc < 2)
 		return 2;
+	info.exact_times = argc > 5 && !strcmp(argv[5], "exact");
 	if (!varies) {
 		counter.name = counter.spec = "cpu-clock";
 		counter.unit = "ns";

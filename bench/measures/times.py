@@ -21,7 +21,7 @@ TURNS = 200
 
 
 def recording(bench, rounds):
-    folder, work = bench.c_build(heavy=True)
+    folder, work = bench.c_build(heavy=False)
     sizes = {}
 
     def run(variant):
@@ -84,7 +84,7 @@ def turns(bench, rounds):
         ends = [(int(ns), name) for ns, name in re.findall(r"^(\d+) (\w+)$", printed, re.M)]
         at = 0
         for sample in map(json.loads, samples.splitlines()):
-            symbols = [frame["symbol"] for frame in sample["frames"]]
+            symbols = [frame.get("symbol") for frame in sample["frames"]]
             ran = next((s for s in symbols if s in ("tick", "tock")), None)
             while at < len(ends) and ends[at][0] < sample["time_ns"]:
                 at += 1

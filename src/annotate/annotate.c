@@ -140,9 +140,13 @@ struct annotation *annotation_new(const struct profile *profile, struct symboliz
 	find_owners(a);
 	sum_places(a);
 	order_places(a);
-	for (uint32_t i = 0; i < profile->places.n; i++)
-		annotate_add_place(a, &a->lines, i);
 	return a;
+}
+
+void annotation_sum_lines(struct annotation *a)
+{
+	for (uint32_t i = 0; i < a->profile->places.n; i++)
+		annotate_add_place(a, &a->lines, i);
 }
 
 void annotation_free(struct annotation *a)

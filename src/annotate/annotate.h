@@ -46,13 +46,16 @@ struct annotation {
 	uint32_t *order;              /* places by image and offset */
 	uint32_t *owners;             /* by image of the profile: who owns its file */
 	struct strings files;         /* paths as the compiler saw them */
-	struct line_sums lines;       /* of all places */
+	struct line_sums lines;       /* of all places, after annotation_sum_lines() */
 };
 
 struct annotation *annotation_new(const struct profile *profile, struct symbolizer *symbols,
 				  struct source_files *sources);
 void annotation_free(struct annotation *a); /* NULL is fine */
 DEFINE_AT_EXIT(annotation_free, struct annotation)
+
+/* Finds the lines of all places, which needs the debug information of every image. */
+void annotation_sum_lines(struct annotation *a);
 
 /* The weights of a place. */
 static inline const struct weight *annotation_place(const struct annotation *a, uint32_t place)
@@ -82,7 +85,8 @@ void annotation_name_source(struct annotation *a, uint32_t image, const char *pa
 void annotation_print_function(struct annotation *a, uint32_t function,
 			       const struct text_style *style, FILE *out);
 
-/* A whole source file as text; false (and nothing) if it is not there. */
+/* A whole source file as text; false (and nothing) if it is not there. After
+ * annotation_sum_lines(). */
 bool annotation_print_file(struct annotation *a, uint32_t file, const struct text_style *style,
 			   FILE *out);
 

@@ -441,6 +441,7 @@ static int annotate_session(struct input *in, const struct annotate_args *args,
 		return r;
 	sources = source_files_new(&search);
 	a = annotation_new(profile, symbols, sources);
+	annotation_sum_lines(a);
 	a->with_assembly = args->assembly;
 	a->with_source = args->source || !args->assembly;
 	return print_to_output(args, a, words, err);

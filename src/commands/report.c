@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "commands/latency.h"
 #include "commands/opening.h"
+#include "commands/page_code.h"
 #include "commands/perf_options.h"
 #include "commands/tables.h"
 #include "open/input.h"
@@ -302,9 +303,13 @@ static int make_options(const struct report_args *args, const struct view *view,
 }
 
 static int print_pictures(const struct report_args *args, const struct report *report,
-			  const struct profile *baseline, struct error *err)
+			  const struct profile *baseline, const struct profile_request *request,
+			  struct error *err)
 {
-	const struct picture_source source = { .report = report, .baseline = baseline };
+	cleanup(free_at_exit) char *code = args->html ? page_code(request) : NULL;
+	const struct picture_source source = { .report = report,
+					       .baseline = baseline,
+					       .code = code };
 	cleanup(picture_free_at_exit) struct picture *pic = picture_new(&source);
 
 	for (size_t i = 0; i < ARRAY_SIZE(pictures); i++) {
@@ -446,7 +451,8 @@ static int report_session(struct input *in, const struct report_args *args, cons
 		options->by_period = input_by_period(args->weight, own.profile, base.profile);
 	options->by_wall = request->wall_weight;
 	report = report_new(view, options, request->query, own.profile);
-	return view == &picture_view ? print_pictures(args, report, base.profile, err)
+	request->session = own.session;
+	return view == &picture_view ? print_pictures(args, report, base.profile, request, err)
 				     : print_report(args, report, err);
 }
 

@@ -371,10 +371,20 @@ static void put_base64(const uint8_t *bytes, size_t n, FILE *out)
 	}
 }
 
+static void print_packed(const struct buf *plain, FILE *out)
+{
+	uLongf size = compressBound(plain->len);
+	struct buf packed = { 0 };
+
+	buf_reserve(&packed, size);
+	if (compress2(packed.data, &size, plain->data, plain->len, Z_BEST_COMPRESSION) == Z_OK)
+		put_base64(packed.data, size, out);
+	buf_fini(&packed);
+}
+
 static void print_payload(const struct picture *pic, FILE *out)
 {
-	struct buf plain = { 0 }, packed = { 0 };
-	uLongf size;
+	struct buf plain = { 0 };
 
 	put_description(pic, &plain);
 	put_nodes(pic, &plain);
@@ -384,12 +394,20 @@ static void print_payload(const struct picture *pic, FILE *out)
 		put_moments(&pic->lanes[i], html_counter(pic->report->profile, i), pic->nodes.n,
 			    &plain);
 	}
-	size = compressBound(plain.len);
-	buf_reserve(&packed, size);
-	if (compress2(packed.data, &size, plain.data, plain.len, Z_BEST_COMPRESSION) == Z_OK)
-		put_base64(packed.data, size, out);
+	print_packed(&plain, out);
 	buf_fini(&plain);
-	buf_fini(&packed);
+}
+
+/* A payload of its own: it is read only when somebody looks at code. */
+static void print_code(const struct picture *pic, FILE *out)
+{
+	struct buf plain = { 0 };
+
+	if (!pic->code)
+		return;
+	buf_str(&plain, pic->code);
+	print_packed(&plain, out);
+	buf_fini(&plain);
 }
 
 static void html_print_title(const struct picture *pic, FILE *out)
@@ -416,10 +434,8 @@ static const struct {
 	const char *name;
 	void (*print)(const struct picture *pic, FILE *out);
 } fields[] = {
-	{ "title", html_print_title },
-	{ "style", print_style },
-	{ "script", print_script },
-	{ "data", print_payload },
+	{ "title", html_print_title }, { "style", print_style }, { "script", print_script },
+	{ "data", print_payload },     { "code", print_code },
 };
 
 void picture_print_html(const struct picture *pic, FILE *out)

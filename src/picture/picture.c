@@ -361,6 +361,7 @@ struct picture *picture_new(const struct picture_source *source)
 	d.has_groups = p->n_groups > 1 || (source->baseline && source->baseline->n_groups > 1);
 	pic->report = source->report;
 	pic->baseline = source->baseline;
+	pic->code = source->code;
 	pic->max_cells = source->max_cells ? source->max_cells : PICTURE_MAX_CELLS;
 	pic->lanes = xcalloc(p->n_lanes, sizeof(*pic->lanes));
 	strings_init(&pic->names);

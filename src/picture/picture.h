@@ -76,6 +76,7 @@ struct picture_lane {
 struct picture {
 	const struct report *report;
 	const struct profile *baseline; /* NULL: none */
+	const char *code;               /* as of the source */
 	struct strings names;
 	VEC(struct picture_image) images;
 	VEC(struct picture_frame) frames;
@@ -94,6 +95,7 @@ struct picture_source {
 	/* NULL: none; loaded by the same request, but for most_moments, which is 0 */
 	const struct profile *baseline;
 	uint32_t max_nodes, max_cells; /* 0: PICTURE_MAX_… */
+	const char *code; /* source and assembly, as JSON (annotate/annotate.h); NULL: none */
 };
 
 /* The view for the report. It has no rows, and only the facts of a header. */

@@ -438,6 +438,20 @@ await run({
 		equal(await page.evaluate(() => assay.tree.n), await plain.evaluate(() => assay.tree.n), "undone");
 	},
 
+	async code() {
+		const page = await open("code.html"), [wanted] = report("code").functions;
+		equal(wanted.symbol, "tick", "the heaviest function");
+		await page.click("[data-view=code]");
+		await page.waitForSelector("#code .row");
+		const rows = await page.evaluate(() => [...document.querySelectorAll("#code .row")].map(row => row.lastChild.textContent));
+		const lines = wanted.lines.filter(l => l.line).map(l => l.text || l.file);
+		holds(wanted.instructions.length > 0, "there are instructions");
+		equal(rows, [...lines, ...wanted.instructions.map(i => i.text)], "lines and instructions");
+		equal(await page.evaluate(() => document.querySelectorAll("#code .hot").length),
+		      [...wanted.lines.filter(l => l.line), ...wanted.instructions].filter(row => row.samples[0] > 0).length, "rows with samples");
+		equal(await plain.evaluate(() => document.querySelector("[data-view=code]").hidden), true, "no code, no view");
+	},
+
 	async paint() {
 		const page = await open("plain.html", { colorScheme: "light" });
 		// A canvas without an alpha channel is black until something is drawn.

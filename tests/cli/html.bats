@@ -52,6 +52,10 @@ make_files() {
 	assay report -i long --weight samples --html long.html
 	assay report -i "$ROOT/tests/data/session-format-4" --weight samples --html exact.html
 	json exact "$ROOT/tests/data/session-format-4" -l event:cpu-clock time:6ms-9ms
+	nm "$PROGRAMS/alternates" | awk '$3 == "tick" { print 100, 0, $1 } $3 == "main" { print 30, 0, $1 }' |
+		"$PROGRAMS/make_session" code at "$PROGRAMS/alternates"
+	assay report -i code --weight samples --html code.html
+	assay annotate -i code -a -s --format json >code.json
 	json base base -l
 	json long long -l
 	json part long -l time:20s-100s
@@ -96,6 +100,7 @@ checked() {
 @test "in a browser: the stack chart is in the order of time" { checked chart; }
 @test "in a browser: functions are hidden and focused on, recursion collapses, and totals hold" { checked transforms; }
 @test "in a browser: nothing is black before it is painted" { checked paint; }
+@test "in a browser: the code of a function has the lines and instructions of assay annotate" { checked code; }
 @test "in a browser: the SVG is one" { checked svg; }
 @test "in a browser: nothing is fetched, and nothing complains" { checked alone; }
 

@@ -212,6 +212,7 @@ static int annotate(struct annotating *w, const struct postproc *pp, struct erro
 					 (const char *const *)rewrites.data, rewrites.n };
 	sources = source_files_new(&search);
 	w->a = annotation_new(pp->profile, pp->symbols, sources);
+	annotation_sum_lines(w->a);
 	w->oa = opannotation_new(w->a, &w->options);
 	r = output_open(&out, NULL, false, err);
 	if (r >= 0) {

@@ -10,6 +10,8 @@ class App extends TimeViews {
 		this.profile = profile;
 		this.first = { ...FIRST_CHOICE, weight: profile.header.weight,
 			       colour: profile.baseline ? "difference" : "image" };
+		this.code = new CodeView($("code"), $("code-data"), profile);
+		this.showTabs();
 		this.choice = { ...this.first, ...this.changedOf(choiceFromAddress()) };
 		this.colours = new Colours(profile);
 		this.makeParts();
@@ -26,8 +28,8 @@ class App extends TimeViews {
 		const given = Object.fromEntries(changed);
 		if (!(given.event >= 0 && given.event < this.profile.lanes.length))
 			delete given.event;
-		if (!["graph", "inverted", "sandwich", "table", "chart"].includes(given.view) ||
-		    (given.view === "chart" && !this.profile.hasMoments))
+		const views = [...$("views").children].filter(tab => !tab.hidden).map(tab => tab.dataset.view);
+		if (!views.includes(given.view))
 			delete given.view;
 		if (!(given.thread >= 0 && given.thread < this.profile.threads.length))
 			delete given.thread;
@@ -58,7 +60,6 @@ class App extends TimeViews {
 		this.tracks = new Tracks($("tracks"), this.timeline, this.profile, this.colours, thread => this.chooseThread(thread));
 		this.heat = new HeatMap($("heat"), this.timeline, this.profile, this.colours);
 		$("panels").hidden = !this.profile.hasMoments;
-		$("views").querySelector("[data-view=chart]").hidden = !this.profile.hasMoments;
 		this.table = new Table($("list"), this.profile, this.colours, {
 			choose: frame => this.chooseFrame(frame),
 			open: frame => this.openSandwich(frame),
@@ -144,11 +145,12 @@ class App extends TimeViews {
 			tab.tabIndex = tab.dataset.view === view ? 0 : -1;
 		}
 		$("lower").hidden = $("middle").hidden = !isSandwich;
+		$("code").hidden = view !== "code";
 		$("upper").style.flexGrow = 1;
 		$("direction").hidden = isSandwich || view === "table" || view === "chart";
 		$("direction").textContent = direction === "up" ? "Flame ▲" : "Icicle ▼";
 		$("upper").setAttribute("aria-label", { graph: "Call tree", inverted: "Inverted call tree: callers of functions",
-						       sandwich: "Callers", table: "", chart: "Stacks in the order of time" }[view]);
+						       sandwich: "Callers", table: "", code: "Call tree", chart: "Stacks in the order of time" }[view]);
 		this.upper.isUpward = isSandwich || (direction === "up" && view !== "chart");
 		$("empty").hidden = this.tree.total[0] > 0;
 		$("empty").textContent = "No samples in this range of time.";
@@ -160,7 +162,7 @@ class App extends TimeViews {
 			this.applySandwich();
 		else if (view === "inverted")
 			this.showTree(this.invertedNow(), true);
-		else if (view === "graph")
+		else if (view === "graph" || view === "code")
 			this.showTree(this.tree, isNew);
 		else if (view === "chart")
 			this.showChart();
@@ -201,15 +203,6 @@ class App extends TimeViews {
 		const total = sums.total[frame];
 		$("middle").textContent = `${this.profile.names[frame]}   ${formatPercent(total, this.tree.total[0])} of all, ` +
 			`${formatPercent(sums.self[frame], this.tree.total[0])} itself`;
-	}
-
-	heaviestFrame() {
-		const { self } = this.sumsNow();
-		let best = 0;
-		for (let f = 1; f < self.length; f++)
-			if (self[f] > self[best])
-				best = f;
-		return best;
 	}
 
 	applyTable() {
@@ -338,7 +331,7 @@ class App extends TimeViews {
 		const { tree } = graph;
 		if (tree.isChart)
 			return this.chartLines(tree, node);
-		const n = this.numbersOf(tree, node), isCalls = graph === this.lower || this.choice.view === "graph";
+		const n = this.numbersOf(tree, node), isCalls = graph === this.lower || ["graph", "code"].includes(this.choice.view);
 		const lines = [["total", formatWeight(n.total, this.unit), n.ofAll + " of all"]];
 		if (isCalls)
 			lines.push(["self", formatWeight(n.self, this.unit), n.selfOfAll + " of all"]);
@@ -399,6 +392,8 @@ class App extends TimeViews {
 		$("to-sandwich").disabled = !hasNode || frame < 0 || this.profile.image[frame] < 0;
 		$("copy-name").disabled = $("copy-stack").disabled = !hasNode || frame < 0;
 		$("hide-function").disabled = $("focus-function").disabled = $("to-sandwich").disabled;
+		if (this.choice.view === "code")
+			this.code.show(frame >= 0 ? frame : this.heaviestFrame(), this.choice.event);
 		if (!hasNode) {
 			this.say(this.choice.view === "table" ? "" : "all", this.wholeText());
 			return;
@@ -443,7 +438,7 @@ class App extends TimeViews {
 
 	// The stack of the selected box, innermost first, as people paste it.
 	stackText() {
-		const { tree, selected } = this.active, isCalls = this.choice.view === "graph" || this.active === this.lower;
+		const { tree, selected } = this.active, isCalls = ["graph", "code"].includes(this.choice.view) || this.active === this.lower;
 		const path = pathOf(tree, selected);
 		if (this.choice.view === "sandwich")
 			path.unshift(this.frame);

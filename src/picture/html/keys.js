@@ -3,7 +3,7 @@
 "use strict";
 
 function onTabKey(app, e) {
-	const tabs = [...$("views").children], step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+	const tabs = [...$("views").children].filter(tab => !tab.hidden), step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
 	if (!step)
 		return;
 	const next = tabs[(tabs.indexOf(e.target) + step + tabs.length) % tabs.length];
@@ -25,7 +25,7 @@ function onPageKey(app, e) {
 	const acts = {
 		1: () => app.openView("graph"), 2: () => app.openView("inverted"),
 		3: () => app.openView("sandwich"), 4: () => app.openView("table"),
-		5: () => app.profile.hasMoments && app.openView("chart"),
+		5: () => app.profile.hasMoments && app.openView("chart"), 6: () => app.code.isThere && app.openView("code"),
 		h: () => app.addTransform("hide"), f: () => app.addTransform("focus"), r: () => app.toggleRecursion(),
 		i: () => app.turn(),
 		s: () => app.openSandwich(app.selectedFrame()),
@@ -55,7 +55,7 @@ function escapeOneStep(app) {
 
 function showKeys() {
 	const keys = [
-		["/", "search, also as a regular expression; Enter goes from box to box"], ["1 2 3 4 5", "call tree, inverted, sandwich, table, stack chart"],
+		["/", "search, also as a regular expression; Enter goes from box to box"], ["1 2 3 4 5 6", "call tree, inverted, sandwich, table, stack chart, code"],
 		["i", "flame graph or icicle graph"], ["g", "to the graph"],
 		["↑ ↓ ← →", "in the graph: callees, callers, neighbours"], ["Enter", "zoom to the box"],
 		["Backspace", "zoom out one step"], ["+ −", "zoom; also Ctrl and the wheel"], ["Home", "all of it"],

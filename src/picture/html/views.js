@@ -1,8 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What of the page concerns time, threads and transforms: app.js builds on it.
+// What of the page concerns time, threads, code and transforms: app.js builds on it.
 "use strict";
 
 class TimeViews {
+	// Views that this recording has nothing for are not offered.
+	showTabs() {
+		$("views").querySelector("[data-view=chart]").hidden = !this.profile.hasMoments;
+		$("views").querySelector("[data-view=code]").hidden = !this.code.isThere;
+	}
+
+	heaviestFrame() {
+		const { self } = this.sumsNow();
+		let best = 0;
+		for (let f = 1; f < self.length; f++)
+			if (self[f] > self[best])
+				best = f;
+		return best;
+	}
+
 	// Of the chosen thread, or the busiest one; in the range of time, or what the timeline shows.
 	showChart() {
 		const { timeline, tracks, choice } = this, { from, to } = timeline.range || timeline.view;
