@@ -255,7 +255,9 @@ static const struct command_section explain_sections[] = {
 	  "also reads how long the control group's limit of CPU time held the threads back. If the "
 	  "whole machine is "
 	  "not "
-	  "permitted, it records your own processes." },
+	  "permitted, it records your own processes.\n\nThe command "
+	  "writes to the same standard output. For JSON, record first: *assay record -o DIR -- "
+	  "COMMAND*, then *assay explain --format json DIR*." },
 	{ "JSON",
 	  "*--format json* is one object. _findings_ has for each finding _rule_, _share_ (0 to "
 	  "1), _part_ and _whole_ in _unit_ (_ns_, _events_ or _samples_), _sentence_, _evidence_, "

@@ -80,6 +80,8 @@ run_next() { # FILE
 	run_next out
 	[ ! -e pwned ]
 	assay explain hostile >text
+	# The session's command is no shell command: it is not proposed.
+	has "Next: .*assay record --off-cpu -a --duration 10" text
 	run ! grep -P '[\x00-\x09\x0b-\x1f\x7f]' text
 }
 
