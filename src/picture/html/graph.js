@@ -98,14 +98,17 @@ class Graph {
 
 	resize() {
 		const ratio = devicePixelRatio || 1, { clientWidth: w, clientHeight: h } = this.canvas;
-		if (this.canvas.width !== Math.round(w * ratio) || this.canvas.height !== Math.round(h * ratio)) {
+		const isResized = this.canvas.width !== Math.round(w * ratio) || this.canvas.height !== Math.round(h * ratio);
+		if (isResized) {
 			this.canvas.width = Math.round(w * ratio);
 			this.canvas.height = Math.round(h * ratio);
 		}
 		this.width = w;
 		this.clampScroll();
-		if (this.colours.theme)
+		if (isResized && this.colours.theme)
 			this.drawNow(); // a canvas that was resized is empty
+		else
+			this.draw();
 	}
 
 	clampScroll() {
