@@ -294,6 +294,8 @@ $address 800      39.8010  app                      app                      lea
 	opreport -l >before 2>/dev/null
 	run oparchive -l
 	[[ "$output" == *"$BIN/app"* && "$output" == *"{dep}"* ]]
+	# whole paths, as the original has them
+	[ "$(grep -c '^/' <<<"$output")" = "$(grep -c / <<<"$output")" ]
 	run oparchive -o there
 	[ "$status" = 0 ]
 	[ -x "there$BIN/app" ]

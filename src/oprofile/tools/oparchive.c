@@ -154,9 +154,11 @@ static bool takes_image(void *context, const struct image *image)
 
 static int print_path(void *context, const char *path, struct error *err)
 {
+	cleanup(free_at_exit) char *whole = realpath(path, NULL);
+
 	(void)err;
 	if (takes_file(context, path))
-		printf("%s\n", path);
+		printf("%s\n", whole ? whole : path);
 	return 0;
 }
 
