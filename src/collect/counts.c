@@ -54,7 +54,8 @@ static int counts_open_event(struct counts *c, size_t counter, size_t target, in
 	a.precise_ip = 0; /* selects the sampled instruction, and nothing is sampled */
 	a.disabled = leader < 0;
 	a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-	a.inherit = config->inherit && is_by_thread(c);
+	a.inherit = config->inherit && is_by_thread(c) &&
+		    !config->counters->data[counter].probed; /* counter/uprobe.h */
 	a.enable_on_exec = config->enable_on_exec && leader < 0;
 	return sources_open_in_group(config->sources, &a, pid, cpu, leader);
 }

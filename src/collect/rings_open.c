@@ -171,6 +171,8 @@ static struct perf_event_attr counter_attr(const struct rings_config *c,
 		a.exclude_callchain_user = a.exclude_user || c->stack_bytes;
 	}
 	set_common(c, &a);
+	if (counter->probed)
+		a.inherit = 0; /* counter/uprobe.h */
 	if (counter_is_rare(counter) && c->rare_stack_bytes && c->stack_bytes)
 		a.sample_stack_user = MIN(c->rare_stack_bytes, c->stack_bytes);
 	return a;

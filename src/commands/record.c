@@ -25,6 +25,7 @@
 #include "config.h"
 #include "counter/reason.h"
 #include "counter/sources.h"
+#include "counter/uprobe.h"
 #include "guard/parser.h"
 #include "guard/parser_starter.h"
 #include "record/recorder.h"
@@ -535,6 +536,8 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 		error_wrap(&err, r, "-o %s", s->args.output);
 	if (!r && s->note[0])
 		log_info("%s", s->note);
+	if (!r && !record_is_by_cpu(s) && uprobe_scope(&s->counters))
+		log_warning("%s", uprobe_scope(&s->counters));
 	if (!r)
 		in_kernel = record_choose_sampler(s);
 	if (!r)

@@ -13,6 +13,7 @@
 #include "commands/perf_options.h"
 #include "pipeline/host.h"
 #include "record/stat.h"
+#include "counter/uprobe.h"
 #include "record/stat_print.h"
 #include "record/target_names.h"
 #include "record/targets.h"
@@ -136,6 +137,8 @@ static int choose_counters(struct stat_setup *s, struct error *err)
 	vec_foreach (&s->args.events, spec)
 		if ((r = counter_parse(&sources, *spec, &rate, &s->counters, err)) < 0)
 			return r;
+	if (s->args.events.n && !s->args.whole_machine && uprobe_scope(&s->counters))
+		log_warning("%s", uprobe_scope(&s->counters));
 	if (s->args.events.n)
 		return 0;
 	r = counter_parse(&sources, s->args.whole_machine ? "cpu-clock" : "task-clock", &rate,

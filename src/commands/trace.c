@@ -26,6 +26,7 @@
 #include "counter/sources.h"
 #include "counter/spec/probe_spec.h"
 #include "counter/trigger.h"
+#include "counter/uprobe.h"
 #include "open/input.h"
 #include "guard/parser.h"
 #include "record/recorder.h"
@@ -236,6 +237,9 @@ static int add_triggers(struct tracing *t, struct error *err)
 		if (r < 0)
 			return r;
 	}
+	if (uprobe_scope(&t->counters))
+		log_info("--on-symbol sees the command's first thread, or the present threads of "
+			 "-p: the kernel can't pass it on to later threads and processes");
 	vec_foreach (&t->args.signals, text) {
 		r = signal_parse(*text, err);
 		if (r >= 0)

@@ -46,3 +46,13 @@ int uprobe_fill(const struct counter_sources *sources, const char *path,
 	out->probe_offset = place->file_off;
 	return 0;
 }
+
+const char *uprobe_scope(const struct counters *counters)
+{
+	for (size_t i = 0; i < counters->n; i++)
+		if (counters->data[i].probed)
+			return "probes see the command's first thread, or the present threads of "
+			       "-p: the kernel can't pass them on to later threads and processes; "
+			       "with -a they see all";
+	return NULL;
+}

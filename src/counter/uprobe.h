@@ -34,6 +34,13 @@ struct uprobe_finder {
 extern const struct uprobe_finder uprobe_finder;
 
 /*
+ * The kernel can't give such an event to a new thread or process: it would look for the path in the
+ * memory of that process, and fork(2) would fail. So probes are never inherited, and a command's
+ * probes see its first thread alone. NULL: there are none; else the words for the user.
+ */
+const char *uprobe_scope(const struct counters *counters);
+
+/*
  * Whether there can be probes at all. -EOPNOTSUPP: the kernel has no such PMU; -EACCES: they take
  * root or CAP_PERFMON. `what` is for the message: "a call of 'f'".
  */

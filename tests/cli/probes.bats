@@ -54,8 +54,21 @@ events_of() {
 	assay stat -e "usdt:$P:shop:paid_back,uprobe:$P:sell" --format json -o counts -- "$P"
 	[ "$(jq -c '[.counts[].count]' counts)" = "[7,100]" ]
 	run --separate-stderr within assay trace --source samples --keep 3600s \
-		--on-symbol "usdt:$P:shop:paid_back" -- sh -c "\"\$0\"; sleep 1" "$P"
+		--on-symbol "usdt:$P:shop:paid_back" -- "$P" wait
 	[[ "$output" == *"usdt:$P:shop:paid_back was called"* || "$stderr" == *"usdt:$P:shop:paid_back was called"* ]]
+}
+
+@test "a probed command can make processes and threads, and the limit of its probes is told" {
+	need_uprobes
+	run --separate-stderr assay record -e "uprobe:$P:sell" -o s -- sh -c "'$P'; '$P'; echo \$?"
+	[ "$status" = 0 ]
+	[[ "$output" == *"0 of 107"*"0 of 107"*0 ]]
+	[[ "$stderr" == *"with -a they see all"* ]]
+	run --separate-stderr assay stat -e "uprobe:$P:sell" -- sh -c "'$P'; '$P'; echo \$?"
+	[ "$status" = 0 ]
+	[[ "$output" == *"0 of 107"*"0 of 107"* ]]
+	assay record -a -e "uprobe:$P:sell" -o t -- sh -c "'$P'; '$P'; echo done"
+	[ "$(events_of t)" = "200 uprobe:$P:sell" ]
 }
 
 @test "a wrong probe says what is wrong, and what may have been meant" {

@@ -4,6 +4,7 @@
  * both, with a semaphore. Prints how often it was passed while its semaphore was raised.
  */
 #include <stdio.h>
+#include <unistd.h>
 
 unsigned short shop_sold_semaphore __attribute__((section(".probes")));
 
@@ -56,12 +57,15 @@ void refund(void)
 	count();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	(void)argv;
 	for (int i = 0; i < 100; i++)
 		sell();
 	for (int i = 0; i < 7; i++)
 		refund();
 	printf("%u of %u\n", n_enabled, n_calls);
+	if (argc > 1) /* the recorder needs a moment to see the last one */
+		sleep(1);
 	return 0;
 }
