@@ -25,19 +25,19 @@ def sample_type_of(data):
 
 
 def time_places(data, start, size):
-    """The offsets, from `start`, of the times of all records."""
+    """The offsets, from `start`, of the times of samples, and of other records."""
     kind = sample_type_of(data)
     in_sample = 8 * sum(bool(kind & bit) for bit in (IDENTIFIER, IP, TID)) + 8
     behind_time = 8 * sum(bool(kind & bit) for bit in (TIME, ID, STREAM, CPU, IDENTIFIER))
-    places, at = [], start
+    samples, others, at = [], [], start
     while at < start + size:
         record, _, length = struct.unpack_from("<IHH", data, at)
         if record == SAMPLE:
-            places.append(at - start + in_sample)
+            samples.append(at - start + in_sample)
         elif record < FINISHED:
-            places.append(at - start + length - behind_time)
+            others.append(at - start + length - behind_time)
         at += length
-    return places
+    return samples, others
 
 
 def main():
@@ -46,9 +46,11 @@ def main():
         data = file.read()
     start, size = struct.unpack_from("<QQ", data, 40)
     unit = bytearray(data[start:start + size])
-    places = time_places(data, start, size)
+    samples, others = time_places(data, start, size)
+    sampled = [struct.unpack_from("<Q", unit, at)[0] for at in samples]
+    later = max(sampled) - min(sampled) + 1
+    places = samples + others
     times = [struct.unpack_from("<Q", unit, at)[0] for at in places]
-    later = max(times) - min(t for t in times if t) + 1
     copies = max(1, int(gigabytes * 2**30 / size))
     with open(out, "wb") as file:
         head = bytearray(data[:start])

@@ -154,7 +154,7 @@ static void add_own(struct picture *pic, const uint32_t *node_of)
 						NS_PER_SECOND
 				      : 0;
 
-	pic->bucket_s = 1;
+	pic->bucket_s = p->slice_s;
 	while (last_s / pic->bucket_s >= PICTURE_MAX_BUCKETS && pic->bucket_s < 1U << 30)
 		pic->bucket_s *= 2;
 	add_slices(pic, node_of);

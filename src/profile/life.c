@@ -8,15 +8,7 @@
 #include "profile/load.h"
 #include "profile/load_blocks.h"
 #include "profile/parallel.h"
-
-static int by_time(const void *a, const void *b)
-{
-	const struct profile_slice *x = a, *y = b;
-
-	if (x->first_ns != y->first_ns)
-		return x->first_ns < y->first_ns ? -1 : 1;
-	return (x->first > y->first) - (x->first < y->first);
-}
+#include "profile/slices.h"
 
 static struct profile *profile_new(const struct profile_request *request)
 {
@@ -29,6 +21,7 @@ static struct profile *profile_new(const struct profile_request *request)
 	for (size_t i = 0; i < request->keys.n; i++)
 		if (profile_keys[request->keys.key[i]].kind == KEY_CLASS)
 			key_list_add(&p->class_keys, request->keys.key[i]);
+	p->slice_s = 1;
 	p->arena = arena_new();
 	strings_init(&p->comms);
 	strings_init(&p->waker_texts);
@@ -49,8 +42,7 @@ static struct profile *profile_new(const struct profile_request *request)
 static void load_fill(struct profile *p)
 {
 	load_segments(p);
-	if (p->slices.n)
-		qsort(p->slices.data, p->slices.n, sizeof(*p->slices.data), by_time);
+	slices_sort(p);
 	p->n_filtered = p->n_stored - p->n_selected - p->n_idle;
 	index_name_images(p);
 	index_name_processes(p);

@@ -16,6 +16,7 @@
 #include "profile/load_blocks.h"
 #include "profile/load_classes.h"
 #include "profile/rows_ahead.h"
+#include "profile/slices.h"
 #include "profile/sums.h"
 #include "profile/wakers.h"
 
@@ -424,7 +425,7 @@ static void mark_leaves(struct profile *p, struct load_part *part)
 		load_count_block(p, part, block, part->rows.n > 0);
 		look_at_rows(p, part);
 		if (part->is_once && state == BLOCK_READ)
-			load_add_slice(p, block, first);
+			slices_add(p, block, first);
 	}
 }
 
@@ -582,7 +583,7 @@ static void add_weights(struct profile *p, struct load_part *part)
 				add_arc(p, part, row);
 			else if (load_takes_sample(p, part, row))
 				load_add_row(p, part, row);
-		load_add_slice(p, &part->segment->blocks[i], first);
+		slices_add(p, &part->segment->blocks[i], first);
 	}
 }
 

@@ -183,10 +183,3 @@ void load_count_block(struct profile *p, const struct load_part *part, const str
 		p->first_ns = part->first_ns;
 	p->last_ns = MAX(p->last_ns, part->last_ns);
 }
-
-void load_add_slice(struct profile *p, const struct block *block, size_t first)
-{
-	if (p->index->request->with_slices && p->entries.n > first)
-		vec_push(&p->slices, (struct profile_slice){ block->first_ns, block->last_ns, first,
-							     p->entries.n - first });
-}

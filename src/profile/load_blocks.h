@@ -34,6 +34,3 @@ struct rows_ahead *load_read_ahead(const struct profile *p);
 /* Adds the block's losses to those of the profile and, if it has rows, their time. */
 void load_count_block(struct profile *p, const struct load_part *part, const struct block *block,
 		      bool has_rows);
-
-/* Makes a slice of the block's entries, which begin at `first`. */
-void load_add_slice(struct profile *p, const struct block *block, size_t first);

@@ -126,8 +126,9 @@ struct profile_process {
 };
 
 /*
- * The samples of one block of the session, which are of one second, in the order of time; `entries`
- * lie slice by slice. Only where asked for: else an entry is of the whole session.
+ * The samples of profile->slice_s seconds of the session, in the order of time. A slice has one
+ * block or several, and a second can have several slices. `entries` lie slice by slice. Only where
+ * asked for: else an entry is of the whole session.
  */
 struct profile_slice {
 	uint64_t first_ns, last_ns; /* times of the first and last sample */
@@ -204,7 +205,8 @@ struct profile {
 	VEC(struct profile_place) places; /* with_places */
 	VEC(uint32_t) node_places;        /* with_places: by node; the root's is NO_INDEX */
 	VEC(struct profile_entry) entries;
-	VEC(struct profile_slice) slices;   /* with_slices */
+	VEC(struct profile_slice) slices; /* with_slices */
+	uint32_t slice_s; /* 1, or 2, 4, 8 … if there are too many entries for the memory */
 	VEC(struct profile_moment) moments; /* most_moments: instead of entries */
 	VEC(struct weight) weights;
 	/*
@@ -259,6 +261,7 @@ struct profile_request {
 	bool with_chains;    /* else only the innermost frames */
 	bool with_places;    /* keep the offsets that samples fell on */
 	bool with_slices;    /* keep the seconds apart */
+	size_t max_entries;  /* with_slices: slices become longer beyond about so many; 0: 64 MiB */
 	/*
 	 * If the session has about so many exact times or fewer, these samples are moments, not
 	 * entries. 0: all are entries.

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <zlib.h>
 
+#include "base/clock.h"
 #include "picture/picture.h"
 #include "report/markup.h"
 
@@ -120,6 +121,49 @@ static void every_sum_holds_however_little_room_there_is(void **state)
 		}
 		fake_fini(&f);
 	}
+}
+
+/* Slices of several seconds have all samples of these, and the page's buckets are as long. */
+static void slices_become_longer_where_memory_is_short(void **state)
+{
+	struct query query = { 0 };
+	struct report_options options = { .min_percent = 0 };
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, 3);
+	for (size_t max = 4; max < 4096; max *= 4) {
+		struct profile_request request = { .session = &f.joined,
+						   .symbols = f.symbols,
+						   .query = &query,
+						   .with_slices = true,
+						   .max_entries = max };
+		struct drawn d = { .options = options };
+		uint64_t start = f.joined.info.start_ns, samples = 0;
+
+		assert_int_equal(report_request(&picture_view, &options, &request, NULL), 0);
+		d.profile = profile_load(&request);
+		d.report = report_new(&picture_view, &options, &query, d.profile);
+		d.pic = picture_new(&(struct picture_source){ .report = d.report });
+		assert_true(d.profile->entries.n <= max || d.profile->slices.n == 1);
+		assert_true(max > 16 || d.profile->slice_s > 1);
+		assert_true(d.pic->bucket_s >= d.profile->slice_s);
+		vec_foreach (&d.profile->slices, s) {
+			uint64_t length = d.profile->slice_s * (uint64_t)NS_PER_SECOND;
+
+			assert_int_equal((s->first_ns - start) / length,
+					 (s->last_ns - start) / length);
+			assert_true(s == d.profile->slices.data ||
+				    s[-1].first + s[-1].n == s->first);
+			for (size_t i = s->first; i < s->first + s->n; i++)
+				for (uint32_t lane = 0; lane < d.profile->n_lanes; lane++)
+					samples += profile_weights(d.profile, i)[lane].samples;
+		}
+		assert_int_equal(samples, d.profile->n_selected);
+		check_cells(d.pic);
+		drawn_fini(&d);
+	}
+	fake_fini(&f);
 }
 
 static void a_bucket_has_the_samples_of_its_second(void **state)
@@ -298,6 +342,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_sum_holds_however_little_room_there_is),
+		cmocka_unit_test(slices_become_longer_where_memory_is_short),
 		cmocka_unit_test(a_bucket_has_the_samples_of_its_second),
 		cmocka_unit_test(a_session_against_itself_has_no_difference),
 		cmocka_unit_test(the_payload_is_as_its_description_says),
