@@ -248,39 +248,6 @@ static int attach_counter(struct sampler *s, const struct sampler_config *c, siz
 	return 0;
 }
 
-static int attach_tracepoint(struct sampler *s, const struct bpf_program *program,
-			     struct error *err)
-{
-	struct bpf_link *link = bpf_program__attach(program);
-
-	if (!link)
-		return error_errno(err, -errno,
-				   "cannot follow the scheduler's tracepoints: mount tracefs at "
-				   "/sys/kernel/tracing and run as root; capabilities are not "
-				   "enough");
-	vec_push(&s->switch_links, link);
-	return 0;
-}
-
-/* Forks first, so that no child of a target is missed. */
-static int attach_waits(struct sampler *s, const struct sampler_config *c, struct error *err)
-{
-	const struct sampler_waits *w = c->waits;
-	uint8_t one = 1;
-	int e = 0;
-
-	for (size_t i = 0; w && i < w->n_targets; i++)
-		bpf_map_update_elem(bpf_map__fd(s->bpf->maps.targets), &w->targets[i], &one,
-				    BPF_ANY);
-	if (w && w->n_targets && !w->targets_are_threads)
-		e = attach_tracepoint(s, s->bpf->progs.forked, err);
-	if (w && !e)
-		e = attach_tracepoint(s, s->bpf->progs.waking, err);
-	if (w && !e)
-		e = attach_tracepoint(s, s->bpf->progs.switched, err);
-	return e;
-}
-
 /*
  * The rings have copies of all programs' stacks. A child that parses files of strangers must not
  * have the rings. libbpf keeps their addresses to itself, so we look for them in our own mappings.
@@ -364,21 +331,14 @@ int sampler_start(struct sampler *s, struct error *err)
 
 	for (size_t i = 0; !e && !c->n_tids && i < c->cpus->n; i++)
 		e = sampler_cpu_online(s, c->cpus->data[i], err);
-	return e ? e : attach_waits(s, c, err);
-}
-
-static void detach_waits(struct sampler *s)
-{
-	vec_foreach (&s->switch_links, link)
-		bpf_link__destroy(*link);
-	vec_fini(&s->switch_links);
+	return e ? e : sampler_attach_waits(s, c, err);
 }
 
 void sampler_close(struct sampler *s)
 {
 	if (!s)
 		return;
-	detach_waits(s);
+	sampler_detach_waits(s);
 	vec_foreach (&s->links, link)
 		bpf_link__destroy(*link);
 	vec_fini(&s->links);
@@ -403,7 +363,7 @@ void sampler_disable(struct sampler *s)
 {
 	vec_foreach (&s->fds, fd)
 		ioctl(*fd, PERF_EVENT_IOC_DISABLE, 0);
-	detach_waits(s);
+	sampler_detach_waits(s);
 	table_maps_stop(s->tables);
 }
 
@@ -413,8 +373,8 @@ int sampler_pause(struct sampler *s, bool is_paused, struct error *err)
 	vec_foreach (&s->fds, fd)
 		ioctl(*fd, is_paused ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, 0);
 	if (!is_paused)
-		return attach_waits(s, &s->config, err);
-	detach_waits(s);
+		return sampler_attach_waits(s, &s->config, err);
+	sampler_detach_waits(s);
 	return 0;
 }
 
@@ -540,9 +500,8 @@ static int collect_counts(struct sampler *s, struct error *err)
 	return 0;
 }
 
-static void visit_counts(struct sampler *s, struct sampler_visitor *visitor,
-			 const struct count_key *key, const struct count_value *value,
-			 uint64_t time_ns)
+void sampler_visit(struct sampler *s, struct sampler_visitor *visitor, const struct count_key *key,
+		   const struct count_value *value, uint64_t time_ns)
 {
 	struct sampler_count count = {
 		.pid = (int32_t)key->pid,
@@ -557,6 +516,7 @@ static void visit_counts(struct sampler *s, struct sampler_visitor *visitor,
 		.period = value->period,
 		.time_ns = time_ns,
 		.waker = key->waker,
+		.detail = key->detail,
 	};
 
 	sampler_find_frames(s, &count);
@@ -595,7 +555,7 @@ static void visit_timed(struct sampler *s, uint64_t until_ns, struct sampler_vis
 		if (m->time_ns > until_ns)
 			s->timed.data[kept++] = *m;
 		else
-			visit_counts(s, visitor, &m->key, &one, m->time_ns);
+			sampler_visit(s, visitor, &m->key, &one, m->time_ns);
 	}
 	s->timed.n = kept;
 }
@@ -612,46 +572,7 @@ int sampler_read(struct sampler *s, uint64_t until_ns, struct sampler_visitor *v
 	if (e < 0)
 		return e;
 	for (size_t i = 0; i < s->all_keys.n; i++)
-		visit_counts(s, visitor, &s->all_keys.data[i], &s->all_values.data[i], 0);
+		sampler_visit(s, visitor, &s->all_keys.data[i], &s->all_values.data[i], 0);
 	visit_timed(s, until_ns, visitor);
 	return 0;
-}
-
-int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visitor *visitor,
-		       struct error *err)
-{
-	int map = bpf_map__fd(s->bpf->maps.waits);
-	uint32_t tid, *before = NULL;
-	struct wait wait;
-
-	while (bpf_map_get_next_key(map, before, &tid) == 0) {
-		before = &tid;
-		if (bpf_map_lookup_elem(map, &tid, &wait) < 0)
-			return error_errno(err, -errno, "cannot read the in-kernel waits");
-		struct count_key key = {
-			.stack = wait.stack,
-			.pid = wait.pid,
-			.tid = tid,
-			.app = wait.app,
-			.cgroup = wait.cgroup,
-			.waker = wait.waker,
-			.counter = (uint16_t)(s->bpf->rodata->waits_counter + wait.state),
-		};
-		struct count_value value = { 1, now_ns - wait.start_ns };
-
-		memcpy(key.comm, wait.comm, sizeof(key.comm));
-		if (now_ns > wait.start_ns && value.period >= s->bpf->rodata->waits_min_ns)
-			visit_counts(s, visitor, &key, &value, 0);
-	}
-	return 0;
-}
-
-void sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait)
-{
-	bpf_map_update_elem(bpf_map__fd(s->bpf->maps.waits), &tid, wait, BPF_NOEXIST);
-}
-
-void sampler_drop_wait(struct sampler *s, int32_t tid)
-{
-	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.waits), &tid);
 }

@@ -24,10 +24,12 @@ struct error;
 struct sampler;
 struct unwind_table;
 
-/* Off-CPU time: how long threads were away from their CPU. */
+/* Off-CPU time: how long threads were away from their CPU, or waited for the kernel's locks. */
 struct sampler_waits {
-	uint64_t min_ns;        /* shorter ones don't count */
-	uint32_t first_counter; /* counts of WAIT_SLEEP have this counter, and so on */
+	bool off_cpu, kernel_locks; /* at least one of them */
+	uint64_t min_ns;            /* shorter ones don't count */
+	uint32_t first_counter;     /* counts of WAIT_SLEEP have this counter, and so on */
+	double most_percent;        /* of one CPU's time, for the stacks of all CPUs; 0: no limit */
 	const int32_t *targets; /* processes, and those that they start; none: the whole machine */
 	size_t n_targets;
 	bool targets_are_threads; /* only these threads */
@@ -115,6 +117,7 @@ struct sampler_count {
 	uint64_t samples, period; /* for waits: their number, and the sum of ns */
 	uint64_t time_ns;         /* of one sample, or of a wait's end; 0: of a sum */
 	uint64_t waker;           /* for sampler_find_waker(); 0: none, or not known */
+	uint64_t detail;          /* of a wait: WAIT_DETAIL() */
 };
 
 /* False: it is not known any more. */

@@ -31,8 +31,9 @@
 #define TIMES_MIN_BYTES     (256u << 10)
 #define TIMES_MAX_BYTES     (32u << 20)
 
-/* Threads that are away at once, and followed processes. */
+/* Threads, waits for kernel locks at once, and followed processes. */
 #define WAITS_ENTRIES   65536
+#define LOCKS_ENTRIES   16384
 #define TARGETS_ENTRIES 65536
 
 /*
@@ -110,16 +111,28 @@ static uint32_t counts_entries(const struct sampler_config *c)
 	return (uint32_t)MIN(MAX(rate, COUNTS_MIN), COUNTS_MAX);
 }
 
+/* Of each CPU; 0: no limit. The least limit is not 0. */
+static uint64_t capture_share(double most_percent, size_t n_cpus)
+{
+	double share = most_percent / 100 * CAPTURE_WHOLE / (double)MAX(n_cpus, 1u);
+
+	return most_percent > 0 ? MAX((uint64_t)(share + 0.5), 1u) : 0;
+}
+
 /* The maps of waits are loaded only with them. */
 static void prepare_waits(struct sampler_bpf *b, const struct sampler_config *c)
 {
 	const struct sampler_waits *w = c->waits;
 
 	bpf_program__set_autoload(b->progs.sample, c->counters->n > 0);
-	bpf_program__set_autoload(b->progs.switched, w != NULL);
-	bpf_program__set_autoload(b->progs.waking, w != NULL);
+	bpf_program__set_autoload(b->progs.switched, w && w->off_cpu);
+	bpf_program__set_autoload(b->progs.waking, w && w->off_cpu);
+	bpf_program__set_autoload(b->progs.io_queued, w && w->off_cpu);
+	bpf_program__set_autoload(b->progs.contention_began, w && w->kernel_locks);
+	bpf_program__set_autoload(b->progs.contention_ended, w && w->kernel_locks);
 	bpf_program__set_autoload(b->progs.forked, w && w->n_targets && !w->targets_are_threads);
-	bpf_map__set_max_entries(b->maps.waits, w ? WAITS_ENTRIES : 1);
+	bpf_map__set_max_entries(b->maps.waits, w && w->off_cpu ? WAITS_ENTRIES : 1);
+	bpf_map__set_max_entries(b->maps.contentions, w && w->kernel_locks ? LOCKS_ENTRIES : 1);
 	bpf_map__set_max_entries(b->maps.targets, w && w->n_targets ? TARGETS_ENTRIES : 1);
 	if (!w)
 		return;
@@ -127,6 +140,8 @@ static void prepare_waits(struct sampler_bpf *b, const struct sampler_config *c)
 	b->rodata->targets_are_threads = w->targets_are_threads;
 	b->rodata->waits_min_ns = w->min_ns;
 	b->rodata->waits_counter = w->first_counter;
+	b->rodata->locks_counter = w->first_counter + WAIT_KERNEL_LOCK;
+	b->rodata->capture_share = capture_share(w->most_percent, c->cpus->n);
 }
 
 static int prepare_filter(struct sampler_bpf *b, const struct sampler_config *c, struct error *err)

@@ -57,3 +57,11 @@ struct sampler {
 	VEC(struct missed_base) bases; /* by counter: sampler_collect_missed() */
 	uint64_t cleared_ns;           /* time of the last clearing of tables */
 };
+
+/* Visits one count: of a sum, or with its own time (sampler.c). */
+void sampler_visit(struct sampler *s, struct sampler_visitor *visitor, const struct count_key *key,
+		   const struct count_value *value, uint64_t time_ns);
+
+/* Waits begin, and end, to be followed (sampler_waits.c). */
+int sampler_attach_waits(struct sampler *s, const struct sampler_config *c, struct error *err);
+void sampler_detach_waits(struct sampler *s);

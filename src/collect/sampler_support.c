@@ -213,9 +213,11 @@ void sampler_support_check(const struct counter_sources *s, struct sampler_suppo
 static int load_all_programs(const struct sampler_support *support, struct error *err)
 {
 	static const int32_t target = 1;
-	static const struct sampler_waits waits = {
-		.min_ns = 1000000, .first_counter = 1, .targets = &target, .n_targets = 1
-	};
+	static const struct sampler_waits waits = { .off_cpu = true,
+						    .min_ns = 1000000,
+						    .first_counter = 1,
+						    .targets = &target,
+						    .n_targets = 1 };
 	struct counter clock = { .attr = { .freq = 1, .sample_freq = 99 } };
 	const struct counters counters = { .data = &clock, .n = 1, .cap = 1 };
 	uint32_t cpu = 0;

@@ -28,8 +28,8 @@ struct daemon_args {
 	const char *store;
 	struct option_list events, features;
 	uint64_t freq_hz, max_bytes, keep_bytes;
-	double max_cpu_percent, keep_age_s, exact_age_s;
-	bool exact_time, detach, paused, quiet;
+	double max_cpu_percent, keep_age_s, exact_age_s, off_cpu_min_s;
+	bool exact_time, detach, paused, quiet, off_cpu;
 	int verbose;
 };
 
@@ -52,6 +52,13 @@ static const struct option_spec daemon_options[] = {
 	  NULL, 0, 0, "best|bpf|perf" },
 	{ 0, "call-graph", "HOW", OPT_CHOICE, FIELD(call_graph), "best",
 	  "call chains: best (as the machine allows) or none", NULL, 0, 0, "best|none" },
+	{ 0, "off-cpu", NULL, OPT_FLAG, FIELD(off_cpu), NULL,
+	  "also measure how long threads wait, by stack and by state",
+	  "The events are those of *assay record --off-cpu*. Stacks of waits may take half of "
+	  "*--max-cpu*, first those of threads whose last wait was long. Other waits count "
+	  "without a stack, as *waits-bare*. It needs BPF, and the store *native*." },
+	{ 0, "off-cpu-min", "TIME", OPT_SECONDS, FIELD(off_cpu_min_s), "10ms",
+	  "with --off-cpu: the shortest wait that counts", NULL, 0.001, 1e6 },
 	{ 0, "store", "KIND", OPT_STRING, FIELD(store), "native",
 	  "what keeps the samples: native (a history), or oprofile (sample files in "
 	  "samples/current)",
@@ -156,6 +163,18 @@ static int parse_separate(const struct daemon_args *args, uint32_t *merged, stru
 	return separation_parse(store->leave ? "lib,kernel" : "kernel,process,cgroup", merged, err);
 }
 
+/* Waits need a store with events, and BPF. */
+static int check_waits(const struct daemon_args *args, struct error *err)
+{
+	if (args->off_cpu && store_of(args) && store_of(args)->leave)
+		return error_set(err, -EINVAL,
+				 "--off-cpu: sample files have no waits; use --store=native");
+	if (args->off_cpu && !strcmp(args->collector, "perf"))
+		return error_set(err, -EINVAL,
+				 "--off-cpu needs BPF: it does not go with --collector=perf");
+	return 0;
+}
+
 /* Checks values beyond the kinds of options. */
 static int check_values(const struct daemon_args *args, struct error *err)
 {
@@ -164,6 +183,8 @@ static int check_values(const struct daemon_args *args, struct error *err)
 
 	if (r >= 0 && !*args->dir)
 		r = error_set(err, -EINVAL, "--session-dir: it has no name");
+	if (r >= 0)
+		r = check_waits(args, err);
 	if (r >= 0 && args->metrics_listen)
 		r = metrics_http_check(args->metrics_listen, err);
 	for (size_t i = 0; i < args->events.n && r >= 0; i++)
@@ -326,6 +347,8 @@ static int run(struct command_line *c, uint32_t merged)
 		.collector = collector_of(args->collector),
 		.store = store_of(args),
 		.with_stacks = strcmp(args->call_graph, "none") != 0,
+		.off_cpu = args->off_cpu,
+		.off_cpu_min_ns = (uint64_t)(args->off_cpu_min_s * 1e9),
 		.merged = merged,
 		.detach = args->detach,
 		.starts_disabled = args->paused,
@@ -368,7 +391,8 @@ static int daemon_command_run(const struct command *self, int argc, char **argv)
 		log_error("daemon: --session-dir needs a name");
 		status = EXIT_USAGE;
 	}
-	if (status < 0 && parse_separate(&c.args, &merged, &err) < 0) {
+	if (status < 0 &&
+	    (parse_separate(&c.args, &merged, &err) < 0 || check_waits(&c.args, &err) < 0)) {
 		log_error("daemon: %s", err.text);
 		status = EXIT_USAGE;
 	}

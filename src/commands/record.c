@@ -118,10 +118,18 @@ static const struct option_spec record_options[] = {
 	  "faults, the kernel's locks. *off-cpu:ready* means that another thread had the "
 	  "CPU. *off-cpu:stopped* is stopped. A sample stands for a millisecond. Threads "
 	  "that never wake are there as well. *report --by waker,symbol* shows the thread "
-	  "that ended each wait, and *report --tree --wakers* its stack. A BPF program "
+	  "that ended each wait, and *report --tree --wakers* its stack. *--by reason* shows "
+	  "why threads waited, *--by owner* the threads that had their mutexes, and *--by "
+	  "device* the disks of their I/O. A BPF program "
 	  "measures this. It needs root, or CAP_BPF and CAP_PERFMON." },
 	{ 0, "off-cpu-min", "TIME", OPT_SECONDS, FIELD(off_cpu_min_s), "1ms",
 	  "with --off-cpu: the shortest wait that counts (0: all waits)", NULL, 0, 1e6 },
+	{ 0, "kernel-locks", NULL, OPT_FLAG, FIELD(kernel_locks), NULL,
+	  "also measure how long code waits for the kernel's own locks, by stack",
+	  "The event is *kernel-lock*, in nanoseconds: spinlocks, for which the CPU is busy, and "
+	  "locks for which a thread sleeps. The latter are also part of *off-cpu:disk*. All "
+	  "waits count, as most are short. Each costs some microseconds more, so a contended "
+	  "machine becomes slower. It needs root and Linux 5.19." },
 	{ 0, "alloc", NULL, OPT_FLAG, FIELD(alloc), NULL,
 	  "record the command's allocations: bytes and blocks, allocated and still held at the end",
 	  "A preloaded library samples malloc and its family, operator new, and anonymous "
@@ -336,11 +344,11 @@ static int plan_trace(struct record_setup *s, struct error *err)
 	if (e < 0)
 		return e;
 	if (s->trace.has_trace &&
-	    (a->off_cpu || !strcmp(a->collector, "bpf") || strcmp(a->store, "native")))
+	    (record_has_waits(a) || !strcmp(a->collector, "bpf") || strcmp(a->store, "native")))
 		return error_set(
 			err, -EINVAL,
 			"a hardware trace is kept as the kernel's rings give it: it does not go "
-			"with --off-cpu, --collector=bpf or --store");
+			"with --off-cpu, --kernel-locks, --collector=bpf or --store");
 	if (a->trace.per_thread && a->whole_machine)
 		return error_set(err, -EINVAL, "--per-thread is for a command, -p or -t");
 	if (s->trace.has_trace)
@@ -371,25 +379,28 @@ static int check_off_cpu(const struct record_setup *s, struct error *err)
 	struct reason_text text;
 	char remedy[448] = "";
 
-	if (s->args.off_cpu && sources_pid_namespace(NULL))
+	const char *option = s->args.off_cpu ? "--off-cpu" : "--kernel-locks";
+
+	if (!record_has_waits(&s->args))
+		return 0;
+	if (sources_pid_namespace(NULL))
 		return error_set(err, -ENOTSUP,
-				 "--off-cpu works in the initial pid namespace alone: start the "
-				 "container with --pid=host");
-	if (s->args.off_cpu)
-		sampler_support_check(&sources, &support);
+				 "%s works in the initial pid namespace alone: start the "
+				 "container with --pid=host",
+				 option);
+	sampler_support_check(&sources, &support);
 	if (support.obstacle == OBSTACLE_NONE)
 		return 0;
 	reason_tell(NULL, support.reason, &text);
 	if (sources_in_container(NULL) && *text.remedy)
 		snprintf(remedy, sizeof(remedy), "To do: %s. ", text.remedy);
 	else if (support.obstacle == OBSTACLE_PERMISSION && geteuid())
-		snprintf(remedy, sizeof(remedy),
-			 "Run it as root: 'sudo assay record --off-cpu …'. ");
-	return error_set(
-		err, -EPERM,
-		"--off-cpu needs a BPF program at the scheduler's tracepoints: %s. %sWithout "
-		"--off-cpu, assay measures time on the CPU alone, with your present permissions",
-		support.why, remedy);
+		snprintf(remedy, sizeof(remedy), "Run it as root: 'sudo assay record %s …'. ",
+			 option);
+	return error_set(err, -EPERM,
+			 "%s needs a BPF program at the kernel's tracepoints: %s. %sWithout "
+			 "%s, assay measures time on the CPU alone, with your present permissions",
+			 option, support.why, remedy, option);
 }
 
 static void print_steering(void *context, bool is_warning, const char *sentence)
@@ -476,6 +487,7 @@ static int run_recorder(struct record_setup *s, bool in_kernel, const struct ste
 		.raw_argv = s->command_line,
 		.off_cpu = s->args.off_cpu,
 		.off_cpu_min_ns = (uint64_t)(s->args.off_cpu_min_s * 1e9),
+		.kernel_locks = s->args.kernel_locks,
 		.alloc_mean_bytes = s->args.alloc ? s->args.alloc_every : 0,
 	};
 	pid_t starter;
@@ -548,7 +560,7 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 		record_children_begin(&s->children, &s->pids, s->args.with_children);
 	if (!r)
 		r = run_recorder(s, in_kernel, steering, &result, &err);
-	if (r < 0 && in_kernel && result.has_sampler_failed && !s->args.off_cpu) {
+	if (r < 0 && in_kernel && result.has_sampler_failed && !record_has_waits(&s->args)) {
 		log_warning("%s: collecting through rings instead", err.text);
 		err = (struct error){ 0 };
 		r = record_find_target(s, false, &err);

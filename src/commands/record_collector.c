@@ -42,7 +42,7 @@ static bool is_for_sampler(const struct record_setup *s, enum language language)
 		return false;
 	if (record_is_by_cpu(s))
 		return strcmp(s->args.call_graph, "dwarf") != 0;
-	return language && s->counters.n == 1 && !s->cpus.n && !s->args.off_cpu &&
+	return language && s->counters.n == 1 && !s->cpus.n && !record_has_waits(&s->args) &&
 	       !record_is_steered(s) && !strcmp(s->args.call_graph, "best");
 }
 

@@ -24,7 +24,8 @@ struct record_args {
 	double off_cpu_min_s;
 	uint64_t alloc_every;
 	bool alloc;
-	bool whole_machine, quiet, with_stacks, off_cpu, no_exact_time, raw, kcore, with_children;
+	bool whole_machine, quiet, with_stacks, off_cpu, kernel_locks, no_exact_time, raw, kcore,
+		with_children;
 	int verbose;
 };
 
@@ -47,6 +48,12 @@ struct record_setup {
 	uint32_t merged;     /* enum separation */
 	struct steering_config steering;
 };
+
+/* Whether a BPF program measures waits, beside the samples. */
+static inline bool record_has_waits(const struct record_args *a)
+{
+	return a->off_cpu || a->kernel_locks;
+}
 
 /* Whether counting is switched on and off during the recording. */
 static inline bool record_is_steered(const struct record_setup *s)

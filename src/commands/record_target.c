@@ -72,11 +72,12 @@ int record_check_target(struct record_setup *s, struct error *err)
 		e = check_alloc(s, err);
 	if (e < 0)
 		return e;
-	if (is_bpf && !record_is_by_cpu(s) && (s->cpus.n || a->off_cpu || record_is_steered(s)))
+	if (is_bpf && !record_is_by_cpu(s) &&
+	    (s->cpus.n || record_has_waits(a) || record_is_steered(s)))
 		return error_set(
 			err, -EINVAL,
 			"--collector=bpf of a command, process or thread does not go with -C, -D, "
-			"--control or --off-cpu");
+			"--control, --off-cpu or --kernel-locks");
 	if (is_bpf && !record_is_by_cpu(s) && a->events.n > 1)
 		return error_set(
 			err, -EINVAL,
@@ -86,10 +87,10 @@ int record_check_target(struct record_setup *s, struct error *err)
 			err, -EINVAL,
 			"--call-graph=dwarf copies stacks through the rings: it does not go "
 			"with --collector=bpf");
-	if ((a->raw || a->kcore) && (a->off_cpu || is_bpf || strcmp(a->store, "native")))
+	if ((a->raw || a->kcore) && (record_has_waits(a) || is_bpf || strcmp(a->store, "native")))
 		return error_set(err, -EINVAL,
 				 "--raw keeps what the kernel's rings give: it does not go with "
-				 "--off-cpu, --collector=bpf or --store");
+				 "--off-cpu, --kernel-locks, --collector=bpf or --store");
 	return 0;
 }
 

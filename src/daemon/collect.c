@@ -583,6 +583,9 @@ static int daemon_record(struct daemon *d, struct recorder_result *result, struc
 		.note = d->note,
 		.in_kernel = d->in_kernel,
 		.stacks = d->stacks,
+		.off_cpu = d->config->off_cpu,
+		.off_cpu_min_ns = d->config->off_cpu_min_ns,
+		.off_cpu_percent = d->settings.max_cpu_percent / 2,
 		.is_stacks_wish = true,
 		.pids = &none,
 		.tids = &none,
@@ -603,11 +606,10 @@ static int daemon_record(struct daemon *d, struct recorder_result *result, struc
 
 static int daemon_begin(struct daemon *d, struct recorder_result *result, struct error *err)
 {
-	int e;
+	int e = d->config->off_cpu ? collector_check_waits(d->no_sampler, err) : 0;
 
 	obey_kernel(d);
-	e = daemon_choose_counters(d, err);
-	if (e < 0)
+	if (e < 0 || (e = daemon_choose_counters(d, err)) < 0)
 		return e;
 	write_note(d);
 	d->in_kernel = collect_choose_sampler(d);

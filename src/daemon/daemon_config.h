@@ -36,6 +36,8 @@ struct daemon_config {
 	/* Parts of a history, or with leave() one session, in samples/current. */
 	const struct store_ops *store;
 	bool with_stacks;
+	bool off_cpu; /* waits as well, by BPF: without it, the daemon does not begin */
+	uint64_t off_cpu_min_ns;
 	uint32_t merged;        /* enum separation bits that do not keep samples apart */
 	bool detach;            /* run in the background, with the log in DIR/log */
 	bool starts_disabled;   /* daemon_start() starts the counting */

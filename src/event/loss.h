@@ -138,7 +138,11 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	  "sampled blocks that do not count as held: the list of held blocks was full")            \
 	X(ALLOC_UNSEEN, NOTE, "alloc-unseen",                                                      \
 	  "programs whose allocations are missing: static, set-uid, of another architecture, or "  \
-	  "without the environment that assay gave to the command")
+	  "without the environment that assay gave to the command")                                \
+	X(WAITS_BARE, UNATTRIBUTED, "waits-bare",                                                  \
+	  "no stack: the wait began before assay, or their budget was used up")                    \
+	X(LOCKS_FULL, NOTE, "locks-full",                                                          \
+	  "waits for the kernel's locks for which the sampler had no room")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -116,7 +116,7 @@ void gather_look(const struct gather *g, uint32_t node, struct gather_stack *out
 
 static bool is_wait_event(const char *name)
 {
-	return !strncmp(name, "off-cpu:", strlen("off-cpu:"));
+	return !strncmp(name, "off-cpu:", strlen("off-cpu:")) || !strcmp(name, KERNEL_LOCK_EVENT);
 }
 
 static bool is_cpu_event(const struct counter_info *c)

@@ -146,6 +146,17 @@ image_id image_intern(struct image_table *t, const struct image *image)
 	return (image_id){ id };
 }
 
+bool image_is_wait_mark(const struct image *image)
+{
+	static const char *const prefixes[] = { IMAGE_WAKER_PREFIX, IMAGE_OWNER_PREFIX,
+						IMAGE_DEVICE_PREFIX };
+
+	for (size_t i = 0; image->kind == IMAGE_NAMED && i < ARRAY_SIZE(prefixes); i++)
+		if (!strncmp(image->path, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
 bool image_is_known(const struct image_table *t, const struct image *image)
 {
 	return t->n_slots && *image_slot(t, image, image->build_id.len > 0);

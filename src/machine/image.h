@@ -112,6 +112,16 @@ struct code_addr {
  */
 #define IMAGE_WAKER_PREFIX "[woken by] "
 
+/*
+ * Likewise, what a wait was for: the thread that had the lock, or the device of its I/O. Such a
+ * frame is behind the waker's mark, next to the innermost frame of the wait.
+ */
+#define IMAGE_OWNER_PREFIX  "[lock of] "
+#define IMAGE_DEVICE_PREFIX "[I/O on] "
+
+/* Whether it is the image of one of the three. */
+bool image_is_wait_mark(const struct image *image);
+
 /* The image (of kind NAMED) of frames that a merge of old samples cut off rare stacks
  * (store/history/merge.h). */
 #define IMAGE_OTHER_PATH "[other]"

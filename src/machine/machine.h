@@ -72,6 +72,9 @@ struct thread_view {
 };
 struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid);
 
+/* The name of a thread that events have shown to be of the process; NULL: none has. */
+const char *machine_thread_name(const struct machine *m, int32_t pid, int32_t tid);
+
 /*
  * The path of the sample's cgroup `id`. If the sample has none (0, or the root of v2 where v1 has
  * the groups): the cgroup of the thread's process at the first look-up. The string is in the

@@ -81,6 +81,16 @@ static bool is_of_process(const struct machine *m, uint32_t thread, int32_t pid)
 	return p->pid == pid && p->is_used && p->is_looked_up;
 }
 
+const char *machine_thread_name(const struct machine *m, int32_t pid, int32_t tid)
+{
+	const uint32_t *at = intmap_find(&m->by_tid, (uint32_t)tid);
+	const struct task_name *name = at ? &m->threads.data[*at].name : NULL;
+
+	if (!at || !is_of_process(m, *at, pid))
+		return NULL;
+	return name->is_interned ? strings_get(&m->strings, name->id) : name->text;
+}
+
 struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid)
 {
 	uint32_t *thread = intmap_find(&m->by_tid, (uint32_t)tid);

@@ -48,7 +48,7 @@ static struct counter_info describe_counter(const struct counter *c)
 	};
 }
 
-void host_init(struct host *h, const struct counters *counters, bool with_off_cpu,
+void host_init(struct host *h, const struct counters *counters, uint32_t n_waits,
 	       uint64_t alloc_mean_bytes)
 {
 	struct utsname u;
@@ -59,12 +59,12 @@ void host_init(struct host *h, const struct counters *counters, bool with_off_cp
 	snprintf(h->os_release, sizeof(h->os_release), "%s %s", u.sysname, u.release);
 	snprintf(h->arch, sizeof(h->arch), "%s", u.machine);
 	read_cpu_model(h->cpu_model, sizeof(h->cpu_model));
-	h->counters = xcalloc(counters->n + N_WAIT_STATES + N_HEAP_EVENTS, sizeof(*h->counters));
+	h->counters = xcalloc(counters->n + n_waits + N_HEAP_EVENTS, sizeof(*h->counters));
 	for (size_t i = 0; i < counters->n; i++)
 		h->counters[i] = describe_counter(&counters->data[i]);
-	if (with_off_cpu) {
-		off_cpu_describe(h->counters + h->n_counters);
-		h->n_counters += N_WAIT_STATES;
+	if (n_waits) {
+		off_cpu_describe(h->counters + h->n_counters, n_waits);
+		h->n_counters += n_waits;
 	}
 	if (alloc_mean_bytes) {
 		heap_events_describe(h->counters + h->n_counters, alloc_mean_bytes);

@@ -15,11 +15,11 @@ struct host {
 };
 
 /*
- * Reads uname(2) and /proc/cpuinfo and describes the counters. With `with_off_cpu`, the counters of
- * off-CPU time follow them, and with `alloc_mean_bytes`, those of allocations. `counters` must
- * outlive `h`.
+ * Reads uname(2) and /proc/cpuinfo and describes the counters. The first `n_waits` events of waits
+ * (pipeline/off_cpu.h) follow them, and with `alloc_mean_bytes`, those of allocations. `counters`
+ * must outlive `h`.
  */
-void host_init(struct host *h, const struct counters *counters, bool with_off_cpu,
+void host_init(struct host *h, const struct counters *counters, uint32_t n_waits,
 	       uint64_t alloc_mean_bytes);
 void host_fini(struct host *h);
 

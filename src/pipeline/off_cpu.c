@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pipeline/off_cpu.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,16 +11,19 @@
 
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "machine/machine.h"
 
-void off_cpu_describe(struct counter_info out[N_WAIT_STATES])
+void off_cpu_describe(struct counter_info *out, uint32_t n)
 {
-	static const char *const names[N_WAIT_STATES] = {
-#define X(id, name, text) "off-cpu:" name,
+	static const char *const names[N_WAIT_EVENTS] = {
+#define X(id, name, text) OFF_CPU_EVENTS name,
 		WAIT_STATES(X)
 #undef X
+			KERNEL_LOCK_EVENT
 	};
 
-	for (size_t i = 0; i < N_WAIT_STATES; i++)
+	assert(n <= N_WAIT_EVENTS);
+	for (size_t i = 0; i < n; i++)
 		out[i] = (struct counter_info){
 			.name = names[i],
 			.spec = names[i],
@@ -29,16 +34,23 @@ void off_cpu_describe(struct counter_info out[N_WAIT_STATES])
 		};
 }
 
-/* The state letter follows the command in parentheses. The command may hold any character. */
+#define KERNEL_THREAD_FLAG 0x200000 /* PF_KTHREAD of include/linux/sched.h */
+
+/*
+ * The state letter follows the command in parentheses. The command may hold any character. '\0' for
+ * a kernel thread: five numbers later are its flags.
+ */
 static char read_state(const char *proc, int32_t pid, int32_t tid)
 {
+	unsigned flags = 0;
 	char path[128], line[512];
 	const char *end;
 
 	snprintf(path, sizeof(path), "%s/%d/task/%d/stat", proc, pid, tid);
 	if (!file_read_line(path, line, sizeof(line)) || !(end = strrchr(line, ')')) || !end[1])
 		return '\0';
-	return end[2];
+	sscanf(end + 3, " %*d %*d %*d %*d %*d %u", &flags);
+	return flags & KERNEL_THREAD_FLAG ? '\0' : end[2];
 }
 
 static int wait_state_of(char letter)
@@ -76,7 +88,8 @@ static bool is_kernel_thread(const char *proc, int32_t pid)
 	char path[128], target[8];
 
 	snprintf(path, sizeof(path), "%s/%d/exe", proc, pid);
-	return readlink(path, target, sizeof(target)) < 0;
+	/* without the right to look, the thread waits without a stack */
+	return readlink(path, target, sizeof(target)) < 0 && errno == ENOENT;
 }
 
 bool off_cpu_look(const char *proc, int32_t pid, int32_t tid, struct blocked_thread *out)
@@ -99,6 +112,47 @@ size_t off_cpu_read_stack(const char *proc, const struct blocked_thread *t, void
 	ssize_t n = fd < 0 ? -1 : pread(fd, bytes, size, (off_t)t->sp);
 
 	return n < 0 ? 0 : (size_t)n;
+}
+
+/* The thread must be known to be of the process: else the number is something else. */
+static bool owner_text(const struct machine *m, const char *proc, int32_t pid, int32_t tid,
+		       bool with_tid, char *text, size_t size)
+{
+	const char *known = machine_thread_name(m, pid, tid);
+	char comm[16];
+
+	if (!known && !proc_read_comm(proc, pid, tid, comm, sizeof(comm)))
+		return false;
+	snprintf(text, size, with_tid ? "%.32s (%d)" : "%.32s", known ? known : comm, tid);
+	return true;
+}
+
+/* The kernel's name of a block device is that of its folder. */
+static void device_text(const char *sys, uint32_t device, char *text, size_t size)
+{
+	char path[128], target[256];
+	unsigned major = device >> 20, minor = device & 0xfffff;
+	const char *slash;
+	ssize_t n;
+
+	snprintf(text, size, "%u:%u", major, minor);
+	snprintf(path, sizeof(path), "%s/dev/block/%u:%u", sys, major, minor);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n <= 0)
+		return;
+	target[n] = '\0';
+	slash = strrchr(target, '/');
+	if (slash && slash[1])
+		snprintf(text, size, "%.32s", slash + 1);
+}
+
+bool off_cpu_detail_text(const struct machine *m, const char *proc, const char *sys, int32_t pid,
+			 uint64_t detail, bool with_tid, char *text, size_t size)
+{
+	if (DETAIL_KIND(detail) == DETAIL_OWNER)
+		return owner_text(m, proc, pid, (int32_t)(uint32_t)detail, with_tid, text, size);
+	device_text(sys, (uint32_t)detail, text, size);
+	return DETAIL_KIND(detail) == DETAIL_DEVICE;
 }
 
 /* The process of a thread, from /proc/TID/status. */

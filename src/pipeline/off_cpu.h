@@ -17,8 +17,18 @@
 
 #define OFF_CPU_SAMPLE_NS 1000000ULL
 
-/* Describes the events, in the order of enum wait_state. The texts are static. */
-void off_cpu_describe(struct counter_info out[N_WAIT_STATES]);
+struct machine;
+
+/* Describes the first `n` events, in the order of enum wait_state. The texts are static. */
+void off_cpu_describe(struct counter_info *out, uint32_t n);
+
+/*
+ * The text of what a wait is for (collect/bpf/shared.h): the name of a lock's owner, or of a
+ * device. `with_tid`: with the owner's thread id. False: the thread is not known to be of process
+ * `pid`.
+ */
+bool off_cpu_detail_text(const struct machine *m, const char *proc, const char *sys, int32_t pid,
+			 uint64_t detail, bool with_tid, char *text, size_t size);
 
 /* A blocked thread, as /proc shows it. */
 struct blocked_thread {

@@ -38,7 +38,7 @@ static const char *account_obstacle(const struct processes *list, bool is_filter
 	uint32_t n_events = 0;
 
 	for (uint32_t i = 0; i < s->info.n_counters; i++)
-		n_events += strncmp(s->info.counters[i].name, "off-cpu:", 8) != 0;
+		n_events += !counter_is_wait(&s->info.counters[i]);
 	if (list->basis == TIME_NONE)
 		return "hits are no time";
 	if (is_filtered)

@@ -34,10 +34,11 @@ static enum clock_kind kind_of(const struct counter_info *c)
 						  "context-switches", "cs",
 						  "cpu-migrations",   "migrations",
 						  "alignment-faults", "emulation-faults",
-						  "cgroup-switches",  "off-cpu" };
+						  "cgroup-switches",  "off-cpu",
+						  KERNEL_LOCK_EVENT };
 	size_t len = strcspn(c->name, ":");
 
-	if (!strcmp(c->unit, "ns") && strncmp(c->name, "off-cpu:", 8) != 0)
+	if (!strcmp(c->unit, "ns") && !counter_is_wait(c))
 		return CLOCK_TIMER;
 	for (size_t i = 0; i < ARRAY_SIZE(happenings); i++)
 		if (strlen(happenings[i]) == len && !strncmp(c->name, happenings[i], len))

@@ -29,6 +29,9 @@ enum key_kind { KEY_CLASS, KEY_CODE };
 	X(WAKER, "waker", CLASS, "name of the thread that ended the wait, or [interrupt]")   \
 	X(WAKER_SYMBOL, "waker-symbol", CLASS, "the waker's function")                       \
 	X(WAKER_STACK, "waker-stack", CLASS, "the waker's stack, outermost function first")  \
+	X(REASON, "reason", CLASS, "why a thread waited: futex, block-io, socket, …")        \
+	X(OWNER, "owner", CLASS, "thread that had the mutex as the wait began")              \
+	X(DEVICE, "device", CLASS, "block device of the I/O that the thread waited for")     \
 	X(PARALLELISM, "parallelism", CLASS, "threads that ran at the moment of the sample") \
 	X(EVENT, "event", CLASS, "what was counted")                                         \
 	X(CONTEXT, "context", CLASS, "user, system, irq, softirq or idle")                   \

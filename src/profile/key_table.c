@@ -21,7 +21,7 @@ static const char *function_text(const struct profile *p, uint32_t function)
 		return f->inlined;
 	if (f->symbol != NO_SYMBOL)
 		return symbol_name(p->symbols, image->table, f->symbol);
-	if (!strncmp(image->image->path, IMAGE_WAKER_PREFIX, strlen(IMAGE_WAKER_PREFIX)))
+	if (image_is_wait_mark(image->image))
 		return image->image->path;
 	return image->image->kind == IMAGE_UNKNOWN ? "(unknown)" : "(no symbols)";
 }
@@ -305,6 +305,9 @@ static const struct {
 	[PROFILE_WAKER] = { waker_key_text, waker_key_value, NULL },
 	[PROFILE_WAKER_SYMBOL] = { waker_key_text, waker_key_value, NULL },
 	[PROFILE_WAKER_STACK] = { waker_key_text, waker_key_value, NULL },
+	[PROFILE_REASON] = { waker_key_text, waker_key_value, NULL },
+	[PROFILE_OWNER] = { waker_key_text, waker_key_value, NULL },
+	[PROFILE_DEVICE] = { waker_key_text, waker_key_value, NULL },
 	[PROFILE_PARALLELISM] = { parallelism_key_text, parallelism_key_value, NULL },
 	[PROFILE_EVENT] = { event_key_text, event_key_value, NULL },
 	[PROFILE_CONTEXT] = { context_key_text, context_key_value, NULL },

@@ -21,7 +21,7 @@ bool index_wants_parallelism(const struct profile *p)
 
 uint64_t profile_interval_ns(const struct counter_info *c)
 {
-	if (!strncmp(c->name, "off-cpu:", strlen("off-cpu:")))
+	if (counter_is_wait(c))
 		return 0;
 	if (c->freq_hz)
 		return NS_PER_SECOND / c->freq_hz;

@@ -25,7 +25,7 @@ uint32_t processes_first_lane(const struct profile *p)
 	for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
 		const struct counter_info *c = lane_counter(p, lane);
 
-		if (p->lanes[lane].total.samples && (!c || strncmp(c->name, "off-cpu:", 8) != 0))
+		if (p->lanes[lane].total.samples && (!c || !counter_is_wait(c)))
 			return lane;
 	}
 	return 0;

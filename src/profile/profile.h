@@ -182,11 +182,14 @@ struct profile_cgroup {
 	bool is_taken; /* by the query */
 };
 
-/* The waker of a wait (profile/wakers.h). Texts are of profile->waker_texts. */
+/* The facts of a wait (profile/wakers.h): its waker, and why. Texts are of profile->waker_texts. */
 struct profile_waker {
-	string_id comm, symbol, stack;
+	string_id comm, symbol, stack, reason, owner, device;
 	bool is_taken; /* by the query */
 };
+
+/* Whether keys or filters ask for these facts, for which the kernel's functions are needed. */
+bool wakers_are_wanted(const struct key_list *keys, const struct query *query);
 
 struct profile {
 	const struct session *session;

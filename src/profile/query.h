@@ -53,6 +53,9 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(POD, "pod", GLOB, "GLOB", "Kubernetes pods, by uid")                                    \
 	X(WAKER, "waker", GLOB, "GLOB",                                                           \
 	  "waits that threads of these names ended, or [interrupt]; [none]: other samples")       \
+	X(REASON, "reason", GLOB, "GLOB", "waits for these reasons: futex, block-io, socket, …")  \
+	X(OWNER, "owner", GLOB, "GLOB", "waits for mutexes that these threads had")               \
+	X(DEVICE, "device", GLOB, "GLOB", "waits for I/O on these block devices")                 \
 	X(EVENT, "event", GLOB, "GLOB", "these events")                                           \
 	X(COUNT, "count", NUMBER, "N", "events with a sample every N of them; 0: at a frequency") \
 	X(UNIT_MASK, "unit-mask", NUMBER, "N", "events with these unit masks")                    \

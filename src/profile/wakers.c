@@ -8,9 +8,12 @@
 #include "profile/index.h"
 #include "profile/load_part.h"
 #include "profile/query.h"
+#include "profile/wait_reasons.h"
+#include "store/session.h"
 
 #define NO_WAKER "[none]"
 #define BY_IRQ   "[interrupt]"
+#define UNKNOWN  "[unknown]"
 
 static uint32_t wakers_parent(const struct segment *s, uint32_t node)
 {
@@ -27,26 +30,48 @@ static const struct image *image_of_node(const struct profile *p, const struct l
 	return p->images.data[image].image;
 }
 
-static bool is_waker_mark(const struct image *image)
+static bool begins_with(const char *text, const char *prefix)
 {
-	return image->kind == IMAGE_NAMED &&
-	       !strncmp(image->path, IMAGE_WAKER_PREFIX, strlen(IMAGE_WAKER_PREFIX));
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+/* What follows the prefix in a mark's image; NULL: it is no such mark. */
+static const char *mark_name(const struct image *image, const char *prefix)
+{
+	return image->kind == IMAGE_NAMED && begins_with(image->path, prefix)
+		       ? image->path + strlen(prefix)
+		       : NULL;
 }
 
 static bool has_marks(const struct segment *s)
 {
 	for (uint32_t i = 0; i < s->n_images; i++)
-		if (is_waker_mark(&s->images[i]))
+		if (image_is_wait_mark(&s->images[i]))
+			return true;
+	return false;
+}
+
+/* The keys and filters of waits. */
+static const enum profile_key wait_keys[] = { PROFILE_WAKER,       PROFILE_WAKER_SYMBOL,
+					      PROFILE_WAKER_STACK, PROFILE_REASON,
+					      PROFILE_OWNER,       PROFILE_DEVICE };
+static const enum filter_tag wait_filters[] = { FILTER_WAKER, FILTER_REASON, FILTER_OWNER,
+						FILTER_DEVICE };
+
+bool wakers_are_wanted(const struct key_list *keys, const struct query *query)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(wait_keys); i++)
+		if (key_list_has(keys, wait_keys[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(wait_filters); i++)
+		if (query_has(query, wait_filters[i]))
 			return true;
 	return false;
 }
 
 bool index_wants_wakers(const struct profile *p)
 {
-	return key_list_has(&p->class_keys, PROFILE_WAKER) ||
-	       key_list_has(&p->class_keys, PROFILE_WAKER_SYMBOL) ||
-	       key_list_has(&p->class_keys, PROFILE_WAKER_STACK) ||
-	       query_has(p->index->query, FILTER_WAKER);
+	return wakers_are_wanted(&p->class_keys, p->index->query);
 }
 
 void load_find_wakers(struct profile *p, struct load_part *part)
@@ -57,10 +82,13 @@ void load_find_wakers(struct profile *p, struct load_part *part)
 	if (p->index->request->with_wakers || !has_marks(s))
 		return;
 	part->waker_marks = load_column(s->n_nodes, sizeof(uint32_t));
-	for (uint32_t n = 1; n < s->n_nodes; n++)
-		part->waker_marks[n] = is_waker_mark(image_of_node(p, part, n))
-					       ? n
-					       : part->waker_marks[wakers_parent(s, n)];
+	for (uint32_t n = 1; n < s->n_nodes; n++) {
+		uint32_t outer = part->waker_marks[wakers_parent(s, n)];
+
+		part->waker_marks[n] = outer                                           ? outer
+				       : image_is_wait_mark(image_of_node(p, part, n)) ? n
+										       : 0;
+	}
 }
 
 /* ---- what a waker is ---- */
@@ -74,7 +102,8 @@ struct waker_frames {
 		const char *name;
 	} * data;
 	size_t n, cap;
-	const char *comm;
+	const char *comm;           /* NULL: nobody woke it yet, or it is not known */
+	const char *owner, *device; /* NULL: not known */
 };
 
 static const char *frame_name(const struct profile *p, const struct waker_frame *f)
@@ -84,25 +113,44 @@ static const char *frame_name(const struct profile *p, const struct waker_frame 
 	return symbol_name(p->symbols, p->images.data[f->image].table, f->symbol);
 }
 
-static void find_frames(struct profile *p, struct load_part *part, uint32_t node,
+/* A function of the segment's node; `is_innermost`: of the place itself, not of a call. */
+static struct waker_frame frame_of_node(struct profile *p, struct load_part *part, uint32_t node,
+					bool is_innermost)
+{
+	const struct code_addr *code = &part->segment->nodes[node].code;
+	struct waker_frame f = { .image = load_image_of(part, code->image) };
+
+	f.is_kernel = image_kind_mode(p->images.data[f.image].image->kind) == CODE_KERNEL;
+	f.symbol = p->symbols ? index_symbol(p, f.image,
+					     code->offset - (!is_innermost && code->offset))
+			      : NO_SYMBOL;
+	f.name = frame_name(p, &f);
+	return f;
+}
+
+/* The frames of the waker, and the facts of the marks; `mark` is the outermost one. */
+static void find_frames(struct profile *p, struct load_part *part, uint32_t node, uint32_t mark,
 			struct waker_frames *out)
 {
 	const struct segment *s = part->segment;
-	uint32_t mark = part->waker_marks[node];
+	bool is_inside = false;
 
-	for (; node != mark && out->n < PROFILE_MAX_DEPTH; node = wakers_parent(s, node)) {
-		const struct code_addr *code = &s->nodes[node].code;
-		bool is_innermost = wakers_parent(s, node) == mark;
-		struct waker_frame f = { .image = load_image_of(part, code->image) };
+	for (; node >= mark && out->n < PROFILE_MAX_DEPTH; node = wakers_parent(s, node)) {
+		const struct image *image = image_of_node(p, part, node);
+		uint32_t outer = wakers_parent(s, node);
 
-		f.is_kernel = image_kind_mode(p->images.data[f.image].image->kind) == CODE_KERNEL;
-		f.symbol = p->symbols ? index_symbol(p, f.image,
-						     code->offset - (!is_innermost && code->offset))
-				      : NO_SYMBOL;
-		f.name = frame_name(p, &f);
-		vec_push(out, f);
+		is_inside |= mark_name(image, IMAGE_WAKER_PREFIX) != NULL;
+		if (mark_name(image, IMAGE_WAKER_PREFIX))
+			out->comm = mark_name(image, IMAGE_WAKER_PREFIX);
+		else if (mark_name(image, IMAGE_OWNER_PREFIX))
+			out->owner = mark_name(image, IMAGE_OWNER_PREFIX);
+		else if (mark_name(image, IMAGE_DEVICE_PREFIX))
+			out->device = mark_name(image, IMAGE_DEVICE_PREFIX);
+		else if (!is_inside)
+			vec_push(out, frame_of_node(p, part, node,
+						    mark_name(image_of_node(p, part, outer),
+							      IMAGE_WAKER_PREFIX) != NULL));
 	}
-	out->comm = image_of_node(p, part, mark)->path + strlen(IMAGE_WAKER_PREFIX);
 }
 
 /* An interrupt wakes in the name of the process that it interrupted. */
@@ -119,11 +167,6 @@ static bool is_in_interrupt(const struct waker_frames *frames)
 			is_in = false;
 	}
 	return is_in;
-}
-
-static bool begins_with(const char *text, const char *prefix)
-{
-	return !strncmp(text, prefix, strlen(prefix));
 }
 
 /* Kernel functions that wake, whatever the reason is. */
@@ -170,50 +213,133 @@ static const char *telling_function(const struct profile *p, const struct waker_
 	return of_program ? of_program : of_library ? of_library : of_kernel ? of_kernel : NO_WAKER;
 }
 
-static uint32_t add_waker(struct profile *p, const char *comm, const char *symbol,
-			  const char *stack)
-{
-	struct profile_waker w = { .comm = strings_add(&p->waker_texts, comm),
-				   .symbol = strings_add(&p->waker_texts, symbol),
-				   .stack = strings_add(&p->waker_texts, stack) };
+/* ---- why a thread waits ---- */
 
-	w.is_taken = query_takes_name(p->index->query, FILTER_WAKER, comm);
+/* How far the event decides; the numbers are part of a key. */
+enum wait_kind { NO_WAIT, WAIT_BY_STACK, WAIT_FOR_CPU, WAIT_IN_STOP, WAIT_FOR_KERNEL_LOCK };
+
+static enum wait_kind kind_of_row(const struct profile *p, const struct load_part *part,
+				  const struct count_row *row)
+{
+	uint32_t counter = part->segment->classes[row->class].counter;
+	const struct counter_info *c;
+
+	if (counter >= p->session->info.n_counters)
+		return NO_WAIT;
+	c = &p->session->info.counters[counter];
+	if (!counter_is_wait(c))
+		return NO_WAIT;
+	return !strcmp(c->name, KERNEL_LOCK_EVENT)          ? WAIT_FOR_KERNEL_LOCK
+	       : !strcmp(c->name, OFF_CPU_EVENTS "ready")   ? WAIT_FOR_CPU
+	       : !strcmp(c->name, OFF_CPU_EVENTS "stopped") ? WAIT_IN_STOP
+							    : WAIT_BY_STACK;
+}
+
+/* Of the innermost kernel function that has a reason; `node` is the wait's innermost. */
+static enum wait_reason reason_by_stack(struct profile *p, struct load_part *part, uint32_t node)
+{
+	enum wait_reason reason = REASON_TO_WAIT_UNKNOWN;
+	bool is_innermost = true;
+
+	for (; node; node = wakers_parent(part->segment, node), is_innermost = false) {
+		struct waker_frame f = frame_of_node(p, part, node, is_innermost);
+
+		if (!f.is_kernel)
+			break;
+		if (f.symbol == NO_SYMBOL)
+			continue;
+		reason = wait_reason_of(f.name);
+		if (reason != REASON_TO_WAIT_OTHER)
+			break;
+	}
+	return reason;
+}
+
+static enum wait_reason reason_of(struct profile *p, struct load_part *part, uint32_t node,
+				  enum wait_kind kind)
+{
+	static const enum wait_reason by_event[] = {
+		[NO_WAIT] = REASON_TO_WAIT_NONE,
+		[WAIT_FOR_CPU] = REASON_TO_WAIT_CPU,
+		[WAIT_IN_STOP] = REASON_TO_WAIT_STOPPED,
+		[WAIT_FOR_KERNEL_LOCK] = REASON_TO_WAIT_KERNEL_LOCK,
+	};
+	enum wait_reason reason;
+
+	if (kind == WAIT_BY_STACK)
+		return reason_by_stack(p, part, node);
+	/* an idle kernel thread has the state of a stopped one */
+	reason = kind == WAIT_IN_STOP ? reason_by_stack(p, part, node) : REASON_TO_WAIT_OTHER;
+	return reason == REASON_TO_WAIT_KERNEL_THREAD ? reason : by_event[kind];
+}
+
+/* ---- facts of waits ---- */
+
+/* The fact, or why it is missing. */
+static const char *fact_or(const char *fact, bool is_expected)
+{
+	return fact ? fact : is_expected ? UNKNOWN : NO_WAKER;
+}
+
+static bool takes_wait(const struct profile *p, const struct profile_waker *w)
+{
+	const string_id texts[] = { w->comm, w->reason, w->owner, w->device };
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (!query_takes_name(p->index->query, wait_filters[i],
+				      strings_get(&p->waker_texts, texts[i])))
+			return false;
+	return true;
+}
+
+static uint32_t add_waker(struct profile *p, const struct waker_frames *frames,
+			  enum wait_reason reason)
+{
+	bool is_interrupt = is_in_interrupt(frames);
+	struct strings *texts = &p->waker_texts;
+	struct buf stack = { 0 };
+	struct profile_waker w;
+
+	vec_foreach (frames, f)
+		buf_printf(&stack, "%s%s", stack.len ? ";" : "", f->name);
+	w = (struct profile_waker){
+		.comm = strings_add(texts, is_interrupt ? BY_IRQ : fact_or(frames->comm, false)),
+		.symbol = strings_add(texts, telling_function(p, frames, is_interrupt)),
+		.stack = strings_add(texts, stack.len ? buf_cstr(&stack) : NO_WAKER),
+		.reason = strings_add(texts, wait_reason_names[reason]),
+		.owner = strings_add(texts, fact_or(frames->owner, reason == REASON_TO_WAIT_FUTEX)),
+		.device = strings_add(texts,
+				      fact_or(frames->device, reason == REASON_TO_WAIT_BLOCK_IO)),
+	};
+	buf_fini(&stack);
+	w.is_taken = takes_wait(p, &w);
 	vec_push(&p->wakers, w);
 	return (uint32_t)p->wakers.n - 1;
 }
 
-static uint32_t make_waker(struct profile *p, struct load_part *part, uint32_t node)
+/* The facts of a row that has marks, or is a wait. */
+static uint32_t waker_of(struct profile *p, struct load_part *part, uint32_t node, uint32_t mark,
+			 enum wait_kind kind)
 {
 	struct waker_frames frames = { 0 };
-	struct buf stack = { 0 };
-	bool is_interrupt;
-	uint32_t waker;
-
-	find_frames(p, part, node, &frames);
-	vec_foreach (&frames, f)
-		buf_printf(&stack, "%s%s", stack.len ? ";" : "", f->name);
-	is_interrupt = is_in_interrupt(&frames);
-	waker = add_waker(p, is_interrupt ? BY_IRQ : frames.comm,
-			  telling_function(p, &frames, is_interrupt), buf_cstr(&stack));
-	buf_fini(&stack);
-	vec_fini(&frames);
-	return waker;
-}
-
-static uint32_t waker_of(struct profile *p, struct load_part *part, uint32_t node)
-{
-	bool is_new;
+	uint64_t key = (uint64_t)node << 8 | (uint64_t)kind;
 	uint32_t *known, waker;
+	bool is_new;
 
 	if (!p->wakers.n)
-		add_waker(p, NO_WAKER, NO_WAKER, NO_WAKER);
-	if (!node)
+		add_waker(p, &frames, REASON_TO_WAIT_NONE);
+	if (!mark && kind == NO_WAIT)
 		return 0;
-	known = intmap_put(&part->waker_of_node, node, &is_new);
+	known = intmap_put(&part->waker_of_node, key, &is_new);
 	if (!is_new)
 		return *known;
-	waker = make_waker(p, part, node);
-	*intmap_put(&part->waker_of_node, node, NULL) = waker;
+	if (mark)
+		find_frames(p, part, node, mark, &frames);
+	waker = add_waker(p, &frames,
+			  reason_of(p, part, mark ? wakers_parent(part->segment, mark) : node,
+				    kind));
+	vec_fini(&frames);
+	*intmap_put(&part->waker_of_node, key, NULL) = waker;
 	return waker;
 }
 
@@ -226,7 +352,8 @@ void load_cut_wakers(struct profile *p, struct load_part *part)
 		uint32_t mark = part->waker_marks ? part->waker_marks[row->node] : 0;
 
 		if (part->wants_wakers)
-			vec_push(&part->row_wakers, waker_of(p, part, mark ? row->node : 0));
+			vec_push(&part->row_wakers,
+				 waker_of(p, part, row->node, mark, kind_of_row(p, part, row)));
 		if (mark)
 			row->node = wakers_parent(part->segment, mark);
 	}
@@ -236,10 +363,20 @@ uint32_t profile_waker_value(const struct profile *p, enum profile_key key, uint
 {
 	const struct profile_waker *w = &p->wakers.data[waker];
 
-	return (key == PROFILE_WAKER          ? w->comm
-		: key == PROFILE_WAKER_SYMBOL ? w->symbol
-					      : w->stack)
-		.n;
+	switch (key) {
+	case PROFILE_WAKER:
+		return w->comm.n;
+	case PROFILE_WAKER_SYMBOL:
+		return w->symbol.n;
+	case PROFILE_WAKER_STACK:
+		return w->stack.n;
+	case PROFILE_REASON:
+		return w->reason.n;
+	case PROFILE_OWNER:
+		return w->owner.n;
+	default:
+		return w->device.n;
+	}
 }
 
 const char *profile_waker_text(const struct profile *p, uint32_t value)

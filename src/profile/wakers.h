@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside profile/: the threads that ended waits (IMAGE_WAKER_PREFIX in machine/image.h). In the
- * session, the waker's frames are inside of the wait's innermost frame. Here they are cut off, so
- * that a wait is where the thread waited, and become values of keys.
+ * Inside profile/: why threads waited, and the threads that ended waits (IMAGE_WAKER_PREFIX and its
+ * like in machine/image.h). In the session, these frames are inside of the wait's innermost frame.
+ * Here they are cut off, so that a wait is where the thread waited, and become values of keys.
  */
 #pragma once
 
@@ -22,6 +22,6 @@ void load_cut_wakers(struct profile *p, struct load_part *part);
 /* Whether a key or a filter asks. */
 bool index_wants_wakers(const struct profile *p);
 
-/* The value of one of the three keys, and its text. */
+/* The value of one of the keys of waits, and its text. */
 uint32_t profile_waker_value(const struct profile *p, enum profile_key key, uint32_t waker);
 const char *profile_waker_text(const struct profile *p, uint32_t value);

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/collector.h"
 
+#include <errno.h>
 #include <string.h>
+
+#include "base/error.h"
+#include "collect/sampler.h"
+#include "counter/sources.h"
 
 bool counters_fit_sampler(const struct counters *counters)
 {
@@ -34,4 +39,20 @@ bool counters_fit_copies(const struct counters *counters)
 	for (size_t i = 0; i < counters->n; i++)
 		fit &= is_for_copies(&counters->data[i]);
 	return fit;
+}
+
+int collector_check_waits(bool is_refused, struct error *err)
+{
+	static const struct counter_sources sources;
+	char why[640];
+
+	if (is_refused)
+		return error_set(err, -EPERM, "--off-cpu: the in-kernel sampler is not possible");
+	if (sources_pid_namespace(NULL))
+		return error_set(err, -ENOTSUP,
+				 "--off-cpu works in the initial pid namespace alone: start the "
+				 "container with --pid=host");
+	if (!sampler_is_available(&sources, why, sizeof(why)))
+		return error_set(err, -EPERM, "--off-cpu: %s", why);
+	return 0;
 }

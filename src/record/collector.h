@@ -6,8 +6,16 @@
 
 #include "counter/counter.h"
 
+struct error;
+
 /* The in-kernel sampler works with counters; tracepoints would need another kind of program. */
 bool counters_fit_sampler(const struct counters *counters);
 
 /* Copies of stacks with each sample: not if each event can be a sample, at any rate. */
 bool counters_fit_copies(const struct counters *counters);
+
+/*
+ * Whether waits can be measured: samples may come through rings, and waits need BPF.
+ * `is_refused`: the kernel has refused the program before.
+ */
+int collector_check_waits(bool is_refused, struct error *err);

@@ -280,7 +280,7 @@ static bool push_walked(struct in_kernel *k, uint64_t hash, struct pipeline_samp
  */
 static uint64_t samples_of_wait(struct in_kernel *k, const struct sampler_count *c)
 {
-	uint64_t *rest = &k->wait_rest_ns[MIN(c->counter - k->first_wait, N_WAIT_STATES - 1u)];
+	uint64_t *rest = &k->wait_rest_ns[MIN(c->counter - k->first_wait, N_WAIT_EVENTS - 1u)];
 	uint64_t ns = *rest + c->period, n = ns / OFF_CPU_SAMPLE_NS;
 
 	*rest = ns % OFF_CPU_SAMPLE_NS;
@@ -288,27 +288,36 @@ static uint64_t samples_of_wait(struct in_kernel *k, const struct sampler_count 
 }
 
 /* More names than programs have: a program that invents names must not fill the table of images. */
-#define WAKER_NAMES_MAX 1024
+#define MARKS_MAX 2048
 
-/* The frame between the stacks of a waker and of the wait. */
-static struct code_addr waker_mark(struct in_kernel *k, const char *comm)
+/* A frame for a fact about a wait: its image is the prefix and the name. */
+static struct code_addr wait_mark(struct in_kernel *k, const char *prefix, const char *name)
 {
-	string_id name = strings_add(machine_strings(k->machine), comm);
-	cleanup(free_at_exit) char *path = NULL;
-	struct image image = { .kind = IMAGE_NAMED };
-	uint32_t *known;
-	bool is_new;
+	cleanup(free_at_exit) char *path = xasprintf("%s%s", prefix, name);
+	string_id id = strings_add(machine_strings(k->machine), path);
+	struct image image = { .kind = IMAGE_NAMED, .path = path };
+	uint32_t *known = intmap_find(&k->mark_names, id.n);
 
-	if (!intmap_find(&k->waker_names, name.n) && k->n_waker_names >= WAKER_NAMES_MAX)
-		name = strings_add(machine_strings(k->machine), "other");
-	known = intmap_put(&k->waker_names, name.n, &is_new);
-	if (is_new) {
-		image.path = path = xasprintf(IMAGE_WAKER_PREFIX "%s",
-					      strings_get(machine_strings(k->machine), name));
-		*known = image_intern(machine_images(k->machine), &image).n;
-		k->n_waker_names++;
-	}
+	if (known)
+		return (struct code_addr){ { *known }, 0 };
+	if (k->n_marks >= MARKS_MAX && strcmp(name, "other") != 0)
+		return wait_mark(k, prefix, "other");
+	k->n_marks++;
+	known = intmap_put(&k->mark_names, id.n, NULL);
+	*known = image_intern(machine_images(k->machine), &image).n;
 	return (struct code_addr){ { *known }, 0 };
+}
+
+/* What the wait is for, between its waker and its own frames (machine/image.h). */
+static void push_detail(struct in_kernel *k, const struct sampler_count *c)
+{
+	bool is_owner = DETAIL_KIND(c->detail) == DETAIL_OWNER;
+	char name[64];
+
+	if (c->detail && off_cpu_detail_text(k->machine, "/proc", "/sys", c->pid, c->detail,
+					     k->with_thread_ids, name, sizeof(name)))
+		vec_push(&k->frames,
+			 wait_mark(k, is_owner ? IMAGE_OWNER_PREFIX : IMAGE_DEVICE_PREFIX, name));
 }
 
 /* The waker's frames, outermost first, and the mark behind them (machine/image.h). */
@@ -344,7 +353,7 @@ static void push_waker(struct in_kernel *k, const struct sampler_count *c)
 		k->frames.data[k->frames.n - 1 - i] = k->frames.data[i];
 		k->frames.data[i] = other;
 	}
-	vec_push(&k->frames, waker_mark(k, w.comm));
+	vec_push(&k->frames, wait_mark(k, IMAGE_WAKER_PREFIX, w.comm));
 }
 
 /*
@@ -366,7 +375,7 @@ static bool walk_or_defer(struct in_kernel *k, const struct sampler_count *c)
 {
 	struct sampler_waker w;
 
-	return walk_or_defer_one(k, c->frames, c->stack) ||
+	return walk_or_defer_one(k, c->frames || !c->stack, c->stack) ||
 	       (c->waker && sampler_find_waker(k->sampler, c->waker, &w) &&
 		walk_or_defer_one(k, w.frames, w.stack));
 }
@@ -400,21 +409,22 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 		.period = c->period,
 		.leaf_loss = -1,
 	};
-	size_t n_waker;
+	size_t n_facts;
 
 	if (walk_or_defer(k, c))
 		return keep_late(k, c);
 	sample.samples = c->counter < k->first_wait ? c->samples : samples_of_wait(k, c);
 	k->frames.n = 0;
 	push_waker(k, c);
-	n_waker = k->frames.n;
+	push_detail(k, c);
+	n_facts = k->frames.n;
 	if (c->frames)
 		in_kernel_push_frames(k, c, &thread, &sample);
-	else if (!push_walked(k, c->stack, &sample))
+	else if (c->stack && !push_walked(k, c->stack, &sample))
 		return false;
-	if (k->frames.n == n_waker) {
+	if (k->frames.n == n_facts) {
 		vec_push(&k->frames, (struct code_addr){ IMAGE_UNKNOWN_ID, 0 });
-		sample.leaf_loss = LOSS_UNMAPPED;
+		sample.leaf_loss = c->stack ? LOSS_UNMAPPED : LOSS_WAITS_BARE;
 	}
 	sample.frames = k->frames.data;
 	sample.n_frames = (uint32_t)k->frames.n;
@@ -511,7 +521,7 @@ void in_kernel_free(struct in_kernel *k)
 	walked_stacks_fini(&k->before);
 	walked_stacks_fini(&k->waiting);
 	intmap_fini(&k->images);
-	intmap_fini(&k->waker_names);
+	intmap_fini(&k->mark_names);
 	vec_fini(&k->run);
 	vec_fini(&k->held_run);
 	lang_names_free(k->names);
@@ -556,9 +566,10 @@ int in_kernel_read(struct in_kernel *k, uint64_t time_ns, struct error *err)
 	return e;
 }
 
-void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter)
+void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter, bool with_thread_ids)
 {
 	k->first_wait = first_counter;
+	k->with_thread_ids = with_thread_ids;
 }
 
 void in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct blocked_thread *t,
@@ -584,7 +595,10 @@ void in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct bloc
 	};
 
 	memcpy(wait.comm, t->comm, sizeof(wait.comm));
-	raw_stack_walk(k, &k->waiting, &w);
+	if (t->pc)
+		raw_stack_walk(k, &k->waiting, &w);
+	else
+		wait.stack = 0;
 	sampler_put_wait(k->sampler, t->tid, &wait);
 }
 

@@ -51,9 +51,9 @@ bool in_kernel_is_behind(const struct in_kernel *k);
 
 /*
  * Counters from this one on count waits (collect/bpf/shared.h); their samples are milliseconds
- * (pipeline/off_cpu.h).
+ * (pipeline/off_cpu.h). `with_thread_ids`: the owners of locks are named with their thread ids.
  */
-void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter);
+void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter, bool with_thread_ids);
 
 /*
  * Adds a thread that waited before the start, as if since `now_ns`. `proc` as for off_cpu_look().

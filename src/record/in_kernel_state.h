@@ -63,9 +63,10 @@ struct in_kernel {
 	VEC(struct seen_file) files; /* by number */
 	VEC(uint32_t) to_place;      /* files that the side band has not reached yet */
 	VEC(struct examination) to_examine;
-	struct intmap images;      /* in_kernel_file_hash() to image */
-	struct intmap waker_names; /* string id of a name to its image of a mark */
-	uint32_t n_waker_names;
+	struct intmap images;     /* in_kernel_file_hash() to image */
+	struct intmap mark_names; /* string id of a mark's path to its image */
+	uint32_t n_marks;
+	bool with_thread_ids; /* marks name single threads */
 	VEC(struct code_addr) frames;
 	VEC(uint32_t) wanted; /* files that need tables */
 	VEC(uint8_t) raws;    /* raw stacks to walk, one behind the other */
@@ -73,7 +74,7 @@ struct in_kernel {
 	struct walked_stacks now, before;
 	struct walked_stacks waiting;         /* of waits, which may be counted at any time */
 	uint32_t first_wait;                  /* counter; UINT32_MAX: no waits */
-	uint64_t wait_rest_ns[N_WAIT_STATES]; /* not yet a sample */
+	uint64_t wait_rest_ns[N_WAIT_EVENTS]; /* not yet a sample */
 	uint64_t time_ns;
 	uint64_t known_ns; /* the side band is known up to then; UINT64_MAX: to its end */
 	struct language_run run,

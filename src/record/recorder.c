@@ -437,7 +437,7 @@ static void count_missed_time(struct recorder *r, uint32_t counter, const struct
 		return;
 	}
 	if (a->exclude_user || a->exclude_idle || !is_command_target(r->config) ||
-	    r->config->off_cpu || r->result->end != END_COMMAND)
+	    recorder_n_waits(r->config) || r->result->end != END_COMMAND)
 		return;
 	/* their time is included, and the reason for their missing samples is known */
 	if (r->result->n_protected)
@@ -641,7 +641,7 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 	r.machine = machine_new(NULL);
 	if (is_command_target(config))
 		machine_trust_parents(r.machine);
-	host_init(&r.host, config->counters, config->off_cpu, config->alloc_mean_bytes);
+	host_init(&r.host, config->counters, recorder_n_waits(config), config->alloc_mean_bytes);
 	sigprocmask(SIG_SETMASK, NULL, &r.old_mask);
 	e = ext_open(config->counters, config->sources, &r.ext, err);
 	if (!e)

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "collect/aux.h"
+#include "collect/bpf/shared.h"
 #include "collect/rings.h"
 #include "counter/counter.h"
 #include "machine/proc.h"
@@ -86,6 +87,8 @@ struct recorder_config {
 	bool by_thread;       /* a ring a thread, and no children */
 	bool off_cpu;         /* blocked time as well, by BPF (pipeline/off_cpu.h) */
 	uint64_t off_cpu_min_ns;
+	double off_cpu_percent; /* of one CPU's time, for the stacks of waits; 0: no limit */
+	bool kernel_locks;      /* waits for the kernel's own locks as well, by BPF */
 	/* Of a command: allocations, sampled so far apart by a preloaded library (heap/); 0: no. */
 	uint64_t alloc_mean_bytes;
 
@@ -103,6 +106,12 @@ struct recorder_config {
 	const struct recorder_control *control; /* NULL: none */
 	bool starts_disabled;                   /* counting waits for recorder_enable() */
 };
+
+/* The number of its events of waits (enum wait_state), which follow its counters. */
+static inline uint32_t recorder_n_waits(const struct recorder_config *c)
+{
+	return c->kernel_locks ? N_WAIT_EVENTS : c->off_cpu ? N_WAIT_STATES : 0;
+}
 
 /* The reason for the end of the recording. */
 enum recorder_end {

@@ -144,10 +144,10 @@ int recorder_open_session(struct recorder *r, const char *dir, struct error *err
 		.os_release = r->host.os_release,
 		.arch = r->host.arch,
 		.cpu_model = r->host.cpu_model,
-		.collector = c->in_kernel ? "BPF"
-			     : c->off_cpu ? "perf rings and BPF"
-			     : r->heap    ? "preloaded library"
-					  : "perf rings",
+		.collector = c->in_kernel          ? "BPF"
+			     : recorder_n_waits(c) ? "perf rings and BPF"
+			     : r->heap             ? "preloaded library"
+						   : "perf rings",
 		.stacks = stack_source_texts[r->result->stacks],
 		.note = c->note,
 		.n_cpus = r->n_online,
@@ -389,6 +389,9 @@ static int load_sampler(struct recorder *r, struct error *err)
 	bool with_tables = stacks == STACKS_IN_KERNEL ||
 			   (stacks == STACKS_COPIED && sampler_can_unwind(why, sizeof(why)));
 	struct sampler_waits waits = {
+		.off_cpu = config->off_cpu,
+		.kernel_locks = config->kernel_locks,
+		.most_percent = config->off_cpu_percent,
 		.min_ns = config->off_cpu_min_ns,
 		.first_counter = (uint32_t)config->counters->n,
 		.targets = config->pids->n ? config->pids->data : r->tids.data,
@@ -401,7 +404,7 @@ static int load_sampler(struct recorder *r, struct error *err)
 		.cpus = &r->cpus,
 		.with_stacks = stacks != STACKS_NONE,
 		.by_frame_pointer = !with_tables,
-		.waits = config->off_cpu ? &waits : NULL,
+		.waits = recorder_n_waits(config) ? &waits : NULL,
 		.with_times = config->exact_times,
 		.filter = config->filter,
 		.is_of_cgroup = config->cgroup != NULL,
@@ -414,7 +417,7 @@ static int load_sampler(struct recorder *r, struct error *err)
 	};
 	int e;
 
-	if (!config->in_kernel && !config->off_cpu)
+	if (!config->in_kernel && !recorder_n_waits(config))
 		return 0;
 	e = sampler_open(&c, &r->sampler, err);
 	r->result->has_sampler_failed = e < 0;
@@ -443,8 +446,9 @@ static int follow_sampler(struct recorder *r, struct error *err)
 		if (is_command_target(c))
 			expect_command(r);
 	}
-	if (c->off_cpu)
-		in_kernel_expect_waits(r->in_kernel, (uint32_t)c->counters->n);
+	if (recorder_n_waits(c))
+		in_kernel_expect_waits(r->in_kernel, (uint32_t)c->counters->n,
+				       !(c->merged & SEPARATE_THREAD));
 	return wake_by(r, sampler_fd(r->sampler), err);
 }
 

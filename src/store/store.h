@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/strings.h"
 #include "event/loss.h"
@@ -29,6 +30,16 @@ struct counter_info {
 	uint64_t unit_mask; /* as in OProfile; 0: none */
 	bool in_user, in_kernel;
 };
+
+#define OFF_CPU_EVENTS    "off-cpu:" /* the beginning of their names (pipeline/off_cpu.h) */
+#define KERNEL_LOCK_EVENT "kernel-lock"
+
+/* Whether it counts time that threads wait, and not what they do. */
+static inline bool counter_is_wait(const struct counter_info *c)
+{
+	return !strncmp(c->name, OFF_CPU_EVENTS, strlen(OFF_CPU_EVENTS)) ||
+	       !strcmp(c->name, KERNEL_LOCK_EVENT);
+}
 
 /*
  * The properties that keep samples apart, besides the event (OProfile's separation). Without

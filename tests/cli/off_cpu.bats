@@ -79,6 +79,78 @@ woken() {
 	[ "$(samples_of s waker:waits event:cpu-clock)" = 0 ]
 }
 
+# Samples of the waits of a function, by the value of a key: facts_of SESSION FUNCTION KEY VALUE
+facts_of() {
+	assay report -i "$1" --by "$3" --format json 'event:off-cpu:*' via:"$2" |
+		jq --arg k "$3" --arg v "$4" '[.rows[] | select(.[$k] == $v) | .samples] | add // 0'
+}
+
+@test "a wait has its reason, and a mutex its owner" {
+	need_off_cpu
+	assay record --off-cpu -e cpu-clock -o s -- "$PROGRAMS/waits" 0.5s >facts
+	for pair in sleeper:sleep locker:futex reader:pipe; do
+		slept=$(ms s off-cpu:sleep "${pair%:*}")
+		echo "$pair $slept ms"
+		[ "$(facts_of s "${pair%:*}" reason "${pair#*:}")" -ge $((slept * 9 / 10)) ]
+	done
+	# main() has the mutex that locker() waits for. The futex of pthread_join() has no owner.
+	[ "$(facts_of s locker owner "$(assay report -i s --by owner --format json owner:waits* | jq -r '.rows[0].owner')")" -ge $(($(ms s off-cpu:sleep locker) * 9 / 10)) ]
+	[ "$(facts_of s main owner '[unknown]')" -gt 0 ]
+	[ "$(facts_of s sleeper owner '[none]')" -gt 0 ]
+	# All of it is there, under each key.
+	for key in reason owner device; do
+		[ "$(assay report -i s --by "$key" --format json event:off-cpu:sleep | jq '[.rows[].samples] | add')" = \
+			"$(samples_of s event:off-cpu:sleep)" ]
+	done
+	has_samples s reason:pipe
+	[ "$(samples_of s reason:pipe event:cpu-clock)" = 0 ]
+	has_samples s 'owner:waits (*)'
+}
+
+# Not only the futex word: other locks of two states have other data in the place of the owner.
+@test "a lock that is no mutex of the C library has no owner" {
+	need_off_cpu
+	assay record --off-cpu -e cpu-clock -o s -- "$PROGRAMS/lock_owners" >facts
+	owner="lock_owners ($(sed -n 's/^main //p' facts))"
+	for function in normal recursive robust inheriting; do
+		assay report -i s --by owner 'event:off-cpu:*' via:$function
+		[ "$(facts_of s $function owner "$owner")" -gt 0 ]
+	done
+	for function in other_data no_thread; do
+		assay report -i s --by owner 'event:off-cpu:*' via:$function
+		[ "$(facts_of s $function owner '[unknown]')" -gt 0 ]
+		[ "$(facts_of s $function owner "$owner")" = 0 ]
+	done
+}
+
+@test "a wait for a disk has its device" {
+	need_off_cpu
+	dd if=/dev/zero of=data bs=1M count=16 2>/dev/null
+	sync data
+	dd if=data of=/dev/null bs=64k iflag=direct 2>/dev/null || skip "no direct I/O here"
+	device=$(stat -c %Hd:%Ld data)
+	[ -e "/sys/dev/block/$device" ] || skip "this folder is on no block device"
+	assay record --off-cpu --off-cpu-min 0 -e cpu-clock -o s -- dd if=data of=/dev/null bs=64k iflag=direct
+	of_disks=$(samples_of s reason:block-io)
+	device=$(basename "$(readlink "/sys/dev/block/$device")")
+	echo "waited $of_disks ms for $device"
+	[ "$of_disks" -gt 0 ]
+	[ "$(assay report -i s --by device --format json reason:block-io | jq --arg d "$device" '[.rows[] | select(.device == $d) | .samples] | add // 0')" -ge $((of_disks * 9 / 10)) ]
+}
+
+@test "waits for the kernel's locks are an event" {
+	need_off_cpu
+	[ -e /sys/kernel/tracing/events/lock/contention_begin ] || skip "this kernel has no events of its locks"
+	run assay record --kernel-locks -e cpu-clock -o s -- "$PROGRAMS/contend" 4 20000
+	echo "$output"
+	[ "$status" = 0 ]
+	assay report -i s event:kernel-lock --tree
+	has_samples s event:kernel-lock
+	[ "$(samples_of s event:kernel-lock reason:kernel-lock)" = "$(samples_of s event:kernel-lock)" ]
+	run ! assay report -i s 'event:off-cpu:*'
+	assay report -i s event:kernel-lock --by symbol --format json | jq -e '[.rows[].symbol | select(test("lock|mutex|rwsem|down_"))] | length > 0'
+}
+
 @test "trees of waits have one event at a time, whole names, and wakers on demand" {
 	need_off_cpu
 	assay record --off-cpu -e cpu-clock -o s -- "$PROGRAMS/waits" 0.3s >facts

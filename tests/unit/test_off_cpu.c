@@ -49,6 +49,8 @@ static void states_are_known_by_their_letter(void **state)
 		{ "42 (x) D 1", WAIT_DISK },
 		{ "42 (x) T 1", WAIT_STOPPED },
 		{ "42 (x) t 1", WAIT_STOPPED },
+		{ "42 (x) S 2 0 0 0 -1 69238880", -1 }, /* a kernel thread: 0x4208060 */
+		{ "42 (x) S 1 0 0 0 -1 4194304", WAIT_SLEEP },
 		{ "42 (x) R 1", -1 },
 		{ "42 (x) Z 1", -1 },
 		{ "42 (x) I 1", -1 },

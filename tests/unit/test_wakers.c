@@ -15,7 +15,7 @@ static const char *const names[N_CODES] = { "wait_here", "app_main", "try_to_wak
 
 struct waker_world {
 	struct world w;
-	struct code_addr code[N_CODES], mark;
+	struct code_addr code[N_CODES], mark, owner, device;
 };
 
 /* Kernel code has no names in a session, so all images are of kinds that have. */
@@ -46,6 +46,11 @@ static void waker_world_init(struct waker_world *x)
 				   i);
 	x->mark.image = image_intern(x->w.images, &(struct image){ .kind = IMAGE_NAMED,
 								   .path = "[woken by] server" });
+	x->owner.image =
+		image_intern(x->w.images, &(struct image){ .kind = IMAGE_NAMED,
+							   .path = "[lock of] worker (12)" });
+	x->device.image = image_intern(x->w.images, &(struct image){ .kind = IMAGE_NAMED,
+								     .path = "[I/O on] sda" });
 }
 
 static void add_wait(struct waker_world *x, const struct code_addr *waker, uint32_t n_waker,
@@ -158,6 +163,35 @@ static void wakers_are_keys_and_the_wait_is_where_it_was(void **state)
 	world_fini(&x.w);
 }
 
+#define add_frames(x, ms, ...)                                                                   \
+	add_weighted(&(x)->w, 100 * SECOND, 7, 0, (struct code_addr[]){ __VA_ARGS__ },           \
+		     sizeof((struct code_addr[]){ __VA_ARGS__ }) / sizeof(struct code_addr), ms, \
+		     (ms)*1000000ULL)
+
+/* What a wait is for lies between its waker and its own frames; a thread that still waits has no
+ * waker. */
+static void owners_and_devices_are_keys(void **state)
+{
+	struct waker_world x;
+	struct session *s;
+
+	(void)state;
+	waker_world_init(&x);
+	add_frames(&x, 30, x.code[PROGRAM], x.code[WAKE], x.mark, x.owner, x.code[WAIT]);
+	add_frames(&x, 20, x.code[PROGRAM], x.code[IRQ], x.mark, x.device, x.code[WAIT]);
+	add_frames(&x, 7, x.owner, x.code[WAIT]);
+	add_wait(&x, NULL, 0, 10);
+	finish_world(&x, &s);
+	check(s, "symbol", NULL, "wait_here=67 ");
+	check(s, "owner", NULL, "worker (12)=37 ", "[none]=30 ");
+	check(s, "device", NULL, "sda=20 ", "[none]=47 ");
+	check(s, "waker", NULL, "server=30 ", "[interrupt]=20 ", "[none]=17 ");
+	check(s, "waker-stack", "owner:worker*", "notify;try_to_wake_up=30 ", "[none]=7 ");
+	check(s, "symbol", "device:sd?", "wait_here=20 ");
+	session_close(s);
+	world_fini(&x.w);
+}
+
 static void with_wakers_they_are_below_the_wait(void **state)
 {
 	struct waker_world x;
@@ -201,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wakers_are_keys_and_the_wait_is_where_it_was),
+		cmocka_unit_test(owners_and_devices_are_keys),
 		cmocka_unit_test(with_wakers_they_are_below_the_wait),
 		cmocka_unit_test(marks_at_odd_places_are_no_harm),
 	};

@@ -123,9 +123,20 @@ struct cred {
 	kuid_t euid;
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
+struct signal_struct {
+	struct list_head thread_head; /* of its threads' thread_node */
+};
+
 struct task_struct {
 	struct thread_struct thread;
 	unsigned int flags;
+	unsigned in_iowait : 1;
+	struct signal_struct *signal;
+	struct list_head thread_node;
 	int pid;
 	struct mm_struct *mm;
 	struct task_struct *group_leader;
@@ -135,7 +146,17 @@ struct task_struct {
 	char comm[16];
 };
 
-/* Data of tracepoints (events/sched/…/format in tracefs). */
+/* Block I/O; the device of a bio is there since Linux 5.12. */
+
+struct block_device {
+	unsigned int bd_dev;
+};
+
+struct bio {
+	struct block_device *bi_bdev;
+};
+
+/* Data of tracepoints (events/sched/… and events/lock/…/format in tracefs). */
 
 struct trace_event_raw_sched_switch {
 	long prev_state;
@@ -146,8 +167,17 @@ struct trace_event_raw_sched_wakeup_template { /* of sched_waking */
 	int pid;
 };
 
-struct trace_event_raw_sched_process_fork {
-	int child_pid;
+struct trace_event_raw_contention_begin {
+	void *lock_addr;
+	unsigned int flags;
+};
+
+struct trace_event_raw_contention_end {
+	void *lock_addr;
+};
+
+struct pt_regs___arm64 { /* at the entry into the kernel */
+	int syscallno;   /* -1: by no system call */
 };
 
 #pragma clang attribute pop

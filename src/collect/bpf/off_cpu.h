@@ -8,14 +8,21 @@
  *
  * Waits that last at the end stay in `waits`, and the reader counts them. The reader also puts in
  * the waits that began before the start.
+ *
+ * Captures can have a budget of time on each CPU. The last half of it is for threads whose last
+ * wait was long: most threads wait for a short time, again and again. A wait without a stack
+ * counts, too.
  */
 #pragma once
+
+#include "collect/bpf/blocked.h"
 
 /* Set before loading. */
 const volatile bool waits_of_targets = false; /* else of every thread of the machine */
 const volatile bool targets_are_threads = false;
 const volatile __u64 waits_min_ns = 0;
 const volatile __u32 waits_counter = 0; /* of the first state */
+const volatile __u64 capture_share = 0; /* of a CPU's time, in 1/CAPTURE_WHOLE; 0: no limit */
 
 /* Sizes of 1 are set before loading. */
 
@@ -33,6 +40,54 @@ struct {
 	__type(key, __u32); /* thread id */
 	__type(value, struct wait);
 } waits SEC(".maps");
+
+/* The time for captures that a CPU has left, and the time of its last look. */
+struct capture_budget {
+	__s64 left_ns;
+	__u64 seen_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct capture_budget);
+} capture_budgets SEC(".maps");
+
+/* So much is saved up: an idle second must not pay for a storm. */
+#define CAPTURE_SAVED_NS 100000000ULL
+
+static __always_inline struct capture_budget *own_budget(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&capture_budgets, &zero);
+}
+
+/* Adds the time since the last look, of which at most CAPTURE_SAVED_NS counts. */
+static __always_inline bool may_capture(__u64 now_ns, bool is_likely_long)
+{
+	struct capture_budget *b = capture_share ? own_budget() : NULL;
+	__u64 since_ns, most_ns = CAPTURE_SAVED_NS * capture_share / CAPTURE_WHOLE;
+
+	if (!b)
+		return true;
+	since_ns = now_ns - b->seen_ns;
+	b->seen_ns = now_ns;
+	b->left_ns += (since_ns < CAPTURE_SAVED_NS ? since_ns : CAPTURE_SAVED_NS) * capture_share /
+		      CAPTURE_WHOLE;
+	if (b->left_ns > (__s64)most_ns)
+		b->left_ns = most_ns;
+	return b->left_ns > (is_likely_long ? 0 : (__s64)(most_ns / 2));
+}
+
+static __always_inline void pay_capture(__u64 since_ns)
+{
+	struct capture_budget *b = capture_share ? own_budget() : NULL;
+
+	if (b)
+		b->left_ns -= bpf_ktime_get_ns() - since_ns;
+}
 
 static __always_inline bool is_target(__u64 id)
 {
@@ -60,30 +115,71 @@ static __always_inline int state_of(long reported)
 	return WAIT_STOPPED;
 }
 
-static __always_inline void begin_wait(void *ctx, long reported, __u64 now_ns)
+/* The entry of a thread, which it gets at its first wait. NULL: no room. */
+static __always_inline struct wait *own_wait(__u32 tid)
+{
+	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
+	struct work *w;
+
+	if (wait)
+		return wait;
+	w = own_work(SLOT_SWITCH);
+	if (!w)
+		return NULL;
+	__builtin_memset(&w->wait, 0, sizeof(w->wait));
+	bpf_map_update_elem(&waits, &tid, &w->wait, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&waits, &tid);
+}
+
+/* The stack of the thread that leaves, with what it waits for. False: no room for the stack. */
+static __always_inline bool capture_wait(void *ctx, struct wait *wait, __u64 now_ns)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct work *w;
+	bool is_sent;
+
+	wait->stack = wait->detail = 0;
+	if (may_capture(now_ns, wait->was_long)) {
+		w = capture_stack(ctx, SLOT_SWITCH, NULL);
+		is_sent = w && send_stack(SLOT_SWITCH, w);
+		pay_capture(now_ns);
+		if (!is_sent)
+			return false;
+		wait->stack = w->s.hash;
+		if (wait->state == WAIT_SLEEP)
+			wait->detail = owner_of_futex(task, w);
+	}
+	if (wait->state == WAIT_DISK)
+		wait->detail = device_of_io(task, wait);
+	else if (wait->state == WAIT_SLEEP)
+		wait->device = 0;
+	return true;
+}
+
+static __always_inline void begin_wait(void *ctx, int state, __u64 now_ns)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 tid = (__u32)id;
-	int state = state_of(reported);
 	struct wait *wait;
-	struct work *w;
 
+	if (tid && state < 0)
+		bpf_map_delete_elem(&waits, &tid);
 	if (!tid || state < 0 || !is_target(id))
 		return;
-	w = capture_stack(ctx, SLOT_SWITCH, NULL);
-	if (!w || !send_stack(SLOT_SWITCH, w))
+	wait = own_wait(tid);
+	if (!wait) {
+		lose(SAMPLER_WAITS_FULL);
 		return;
-	wait = &w->wait;
-	wait->stack = w->s.hash;
-	wait->start_ns = now_ns;
+	}
+	wait->state = state;
+	if (!capture_wait(ctx, wait, now_ns))
+		return;
 	wait->waker = 0;
 	wait->pid = id >> 32;
-	wait->state = state;
 	wait->cgroup = current_cgroup();
 	wait->app = app_of(bpf_get_current_task_btf());
 	bpf_get_current_comm(wait->comm, sizeof(wait->comm));
-	if (bpf_map_update_elem(&waits, &tid, wait, BPF_ANY))
-		lose(SAMPLER_WAITS_FULL);
+	wait->start_ns = now_ns;
 }
 
 static __always_inline void end_wait(__u32 tid, __u64 now_ns)
@@ -92,20 +188,40 @@ static __always_inline void end_wait(__u32 tid, __u64 now_ns)
 	struct count_key key = { .tid = tid };
 	__u64 ns;
 
-	if (!wait)
+	if (!wait || !wait->start_ns)
 		return;
 	ns = now_ns - wait->start_ns;
+	wait->start_ns = 0;
+	wait->was_long = ns >= waits_min_ns;
+	if (!wait->was_long)
+		return;
 	key.stack = wait->stack;
 	key.pid = wait->pid;
 	key.cpu = bpf_get_smp_processor_id();
 	key.app = wait->app;
 	key.cgroup = wait->cgroup;
 	key.waker = wait->waker;
+	key.detail = wait->detail;
 	key.counter = waits_counter + wait->state;
 	__builtin_memcpy(key.comm, wait->comm, sizeof(key.comm));
-	bpf_map_delete_elem(&waits, &tid);
-	if (ns >= waits_min_ns && !count_key(&key, ns))
+	if (!count_key(&key, ns))
 		lose(SAMPLER_COUNTS_FULL);
+}
+
+/* The device of I/O that a thread queues; with a stack of devices, the lowest one comes last. */
+SEC("raw_tp/block_bio_queue")
+int io_queued(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct bio *bio = (struct bio *)ctx->args[0];
+	__u64 id = bpf_get_current_pid_tgid();
+	struct wait *wait;
+
+	if (!bpf_core_field_exists(bio->bi_bdev) || !(__u32)id || !is_target(id))
+		return 0;
+	wait = own_wait(id);
+	if (wait)
+		wait->device = BPF_CORE_READ(bio, bi_bdev, bd_dev);
+	return 0;
 }
 
 /* The number of the present thread as a waker with this stack; 0: no room for its message. */
@@ -143,7 +259,8 @@ int waking(struct trace_event_raw_sched_wakeup_template *ctx)
 	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
 	struct work *w;
 
-	if (!wait || wait->waker || bpf_ktime_get_ns() - wait->start_ns < waits_min_ns)
+	if (!wait || !wait->start_ns || wait->waker ||
+	    bpf_ktime_get_ns() - wait->start_ns < waits_min_ns)
 		return 0;
 	w = capture_stack(ctx, SLOT_WAKE, NULL);
 	if (w && send_stack(SLOT_WAKE, w))
@@ -157,17 +274,17 @@ int switched(struct trace_event_raw_sched_switch *ctx)
 	/* One time for both: the capture of the one's stack is no wait of the other. */
 	__u64 now_ns = bpf_ktime_get_ns();
 
-	begin_wait(ctx, ctx->prev_state, now_ns);
+	begin_wait(ctx, state_of(ctx->prev_state), now_ns);
 	if (ctx->next_pid)
 		end_wait(ctx->next_pid, now_ns);
 	return 0;
 }
 
 /* A thread's id becomes a target as well. This does no harm, because no process has it. */
-SEC("tracepoint/sched/sched_process_fork")
-int forked(struct trace_event_raw_sched_process_fork *ctx)
+SEC("raw_tp/sched_process_fork")
+int forked(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 child = ctx->child_pid;
+	__u32 child = BPF_CORE_READ((struct task_struct *)ctx->args[1], pid);
 	__u8 one = 1;
 
 	if (!targets_are_threads && is_target(bpf_get_current_pid_tgid()))

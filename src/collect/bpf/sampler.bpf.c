@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The in-kernel sampler; shared.h describes the design and the formats. */
-enum { SLOT_SAMPLE, SLOT_SWITCH, SLOT_WAKE, CAPTURE_SLOTS, FIRST_SLOT_FOR_LATER = SLOT_SWITCH };
+enum {
+	SLOT_SAMPLE,
+	SLOT_SWITCH,
+	SLOT_WAKE,
+	SLOT_LOCK,
+	CAPTURE_SLOTS,
+	FIRST_SLOT_FOR_LATER = SLOT_SWITCH
+};
 
 #include "collect/bpf/stack.h"
 
@@ -82,11 +89,16 @@ static __always_inline bool send_time(const struct count_key *key, __u64 period)
 	return true;
 }
 
+static __always_inline bool count_sum(const struct count_key *key, __u64 period)
+{
+	return epoch & 1 ? count_in(&counts_odd, key, period) : count_in(&counts_even, key, period);
+}
+
 static __always_inline bool count_key(const struct count_key *key, __u64 period)
 {
 	if (with_times && send_time(key, period))
 		return true;
-	return epoch & 1 ? count_in(&counts_odd, key, period) : count_in(&counts_even, key, period);
+	return count_sum(key, period);
 }
 
 static __always_inline bool count(struct bpf_perf_event_data *ctx, const struct stack_message *s)
@@ -125,4 +137,5 @@ int sample(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
+#include "collect/bpf/kernel_locks.h"
 #include "collect/bpf/off_cpu.h"

@@ -102,7 +102,8 @@ struct count_key {
 	__u16 counter;
 	__u64 cgroup; /* its number, with its domain (machine/cgroup_domain.h) */
 	char comm[16];
-	__u64 waker; /* of a wait: struct waker_message; 0: not known */
+	__u64 waker;  /* of a wait: struct waker_message; 0: not known */
+	__u64 detail; /* of a wait: WAIT_DETAIL() */
 };
 
 struct count_value {
@@ -139,17 +140,38 @@ enum wait_state {
 #define X(id, name, text) WAIT_##id,
 	WAIT_STATES(X)
 #undef X
-		N_WAIT_STATES
+		N_WAIT_STATES,
+	WAIT_KERNEL_LOCK = N_WAIT_STATES, /* no state: running code can wait, too */
+	N_WAIT_EVENTS
 };
 
-/* A thread that is away from its CPU. */
+/* What a wait is for, where that is known: a kind, and a number of 32 bits. */
+enum wait_detail {
+	DETAIL_NONE,
+	DETAIL_OWNER, /* the thread that had the lock as the wait began: its id */
+	DETAIL_DEVICE /* the block device of the I/O: major << 20 | minor */
+};
+
+#define WAIT_DETAIL(kind, number) ((__u64)(kind) << 32 | (__u32)(number))
+/* The unit of a share of a CPU's time for captures of stacks. */
+#define CAPTURE_WHOLE 1000000
+
+#define DETAIL_KIND(detail) ((enum wait_detail)((detail) >> 32))
+
+/*
+ * A thread and its present wait. It stays while the thread lives, so that most switches change no
+ * hash table.
+ */
 struct wait {
-	__u64 stack; /* hash of its frames */
-	__u64 start_ns;
-	__u64 cgroup; /* 0: not known */
-	__u64 waker;  /* 0: not woken yet, or not known */
+	__u64 stack;    /* hash of its frames; 0: not captured */
+	__u64 start_ns; /* 0: it does not wait */
+	__u64 cgroup;   /* 0: not known */
+	__u64 waker;    /* 0: not woken yet, or not known */
+	__u64 detail;   /* WAIT_DETAIL() */
+	__u32 device;   /* of the last I/O that it has queued since it slept; 0: none */
 	__u32 pid;
 	__u16 app, state;
+	__u32 was_long; /* its last wait was long enough to count */
 	char comm[16];
 };
 
@@ -247,6 +269,7 @@ enum sampler_loss {
 	SAMPLER_WAITS_FULL,    /* waits without room in the map */
 	SAMPLER_TIMES_FULL,    /* samples without room for their times: they are counted */
 	SAMPLER_WAKERS_LOST,   /* waits without their waker, because its stack found no room */
+	SAMPLER_LOCKS_FULL,    /* waits for the kernel's locks without room in the map */
 	SAMPLER_OTHERS,        /* no loss: samples of processes that are not wanted */
 	N_SAMPLER_LOSSES,
 	N_STOP_COUNTERS = N_SAMPLER_LOSSES + N_UNWIND_STOPS,

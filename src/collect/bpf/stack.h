@@ -350,8 +350,9 @@ static __always_inline bool take_user_registers(struct task_struct *task,
 		if (w->is_user_mode)
 			return true;
 	}
-	return !bpf_probe_read_kernel(w->registers, sizeof(bpf_user_pt_regs_t),
-				      (const void *)bpf_task_pt_regs(task));
+	w->has_entry = !bpf_probe_read_kernel(w->registers, sizeof(bpf_user_pt_regs_t),
+					      (const void *)bpf_task_pt_regs(task));
+	return w->has_entry;
 }
 
 /* The hash covers all that distinguishes stacks. */
@@ -377,6 +378,7 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 	w->s.n_kernel = w->s.n_user = 0;
 	w->s.hash = (generation + 1) * 0x9e3779b97f4a7c15ULL;
 	w->has_own_memory = w->stop = w->wants_table = w->met_full = w->is_user_mode = 0;
+	w->has_entry = 0;
 	w->lang.runtime.language = w->lang.is_emitting = w->lang.has_emitted = w->lang.is_over = 0;
 	w->lang.cursor = w->s.fit = w->lang.n_owners = 0;
 	__builtin_memset(w->kept, 0, sizeof(w->kept));

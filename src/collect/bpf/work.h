@@ -87,6 +87,7 @@ struct work {
 	__u32 wanted;         /* … this one */
 	__u32 met_full;       /* it came through a file whose table had no room */
 	__u32 is_user_mode;   /* user code was interrupted */
+	__u32 has_entry;      /* `registers` are those at the entry into the kernel */
 	struct language_walk lang;
 	union { /* at last: what is made of the stack */
 		struct wait wait;

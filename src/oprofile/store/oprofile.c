@@ -305,7 +305,7 @@ static bool is_of_here(const struct session_info *info)
 	struct host host;
 	bool is_same;
 
-	host_init(&host, &none, false, 0);
+	host_init(&host, &none, 0, 0);
 	is_same = !strcmp(host.cpu_model, info->cpu_model);
 	host_fini(&host);
 	return is_same;

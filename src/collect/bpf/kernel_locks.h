@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kernel's own locks: how long code waited for them, spinning or asleep, by stack.
+ *
+ * The stack is captured before the lock is there: at the end, the lock would be held for longer.
+ * These programs stay at the tracepoints of perf, which run one program of a CPU at a time: our
+ * maps have locks, too.
+ */
+#pragma once
+
+#include "collect/bpf/off_cpu.h"
+
+const volatile __u32 locks_counter = 0; /* set before loading */
+
+/* A thread may wait for a spinlock on its way to sleep for another lock. */
+struct contention_key {
+	__u64 lock;
+	__u32 thread, pad; /* of the idle thread: the CPU, from the top */
+};
+
+struct contention {
+	struct count_key key;
+	__u64 start_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, struct contention_key);
+	__type(value, struct contention);
+} contentions SEC(".maps");
+
+#define LOCK_IS_SPUN  1 /* LCB_F_SPIN of include/trace/events/lock.h */
+#define LOCK_IS_MUTEX 32
+
+static __always_inline struct contention_key contention_of(const void *lock)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	return (struct contention_key){
+		.lock = (__u64)lock,
+		.thread = tid ? tid : ~bpf_get_smp_processor_id(),
+	};
+}
+
+static __always_inline void fill_contention(struct contention *c, const struct work *w)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+
+	c->key.stack = w->s.hash;
+	c->key.pid = id >> 32;
+	c->key.tid = (__u32)id;
+	c->key.counter = locks_counter;
+	c->key.cgroup = current_cgroup();
+	c->key.app = app_of(bpf_get_current_task_btf());
+	bpf_get_current_comm(c->key.comm, sizeof(c->key.comm));
+}
+
+/* A mutex is first spun for, and then slept for, as one wait: its second beginning changes nothing.
+ */
+SEC("tracepoint/lock/contention_begin")
+int contention_began(struct trace_event_raw_contention_begin *ctx)
+{
+	struct contention_key key = contention_of(ctx->lock_addr);
+	struct contention c = { .start_ns = bpf_ktime_get_ns() };
+	__u32 flags = ctx->flags;
+	struct work *w;
+
+	if (!is_target(bpf_get_current_pid_tgid()) ||
+	    (flags == LOCK_IS_MUTEX && bpf_map_lookup_elem(&contentions, &key)))
+		return 0;
+	w = capture_stack(ctx, SLOT_LOCK, NULL);
+	if (!w || !send_stack(SLOT_LOCK, w))
+		return 0;
+	fill_contention(&c, w);
+	if (bpf_map_update_elem(&contentions, &key, &c, BPF_ANY))
+		lose(SAMPLER_LOCKS_FULL);
+	return 0;
+}
+
+/* Most are short and many: they are added up, and have no times of their own. */
+SEC("tracepoint/lock/contention_end")
+int contention_ended(struct trace_event_raw_contention_end *ctx)
+{
+	struct contention_key key = contention_of(ctx->lock_addr);
+	struct contention *c = bpf_map_lookup_elem(&contentions, &key);
+	__u64 ns;
+
+	if (!c)
+		return 0;
+	ns = bpf_ktime_get_ns() - c->start_ns;
+	c->key.cpu = bpf_get_smp_processor_id(); /* count_in() relies on it */
+	if (!count_sum(&c->key, ns))
+		lose(SAMPLER_COUNTS_FULL);
+	bpf_map_delete_elem(&contentions, &key);
+	return 0;
+}

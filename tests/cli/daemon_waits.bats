@@ -1,0 +1,63 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The daemon's history of waits.
+
+load helpers
+load daemon
+
+# Whether the history has waits of a process: has_waits DIR PID
+has_waits() {
+	[ "$(samples_of "$1" event:off-cpu:sleep pid:"$2")" -gt 0 ]
+}
+
+
+@test "the daemon keeps waits with their reasons and stacks" {
+	need_daemon
+	need_sampler
+	background python3 -c 'import time
+while True: time.sleep(0.05)'
+	napper=$pid
+	start_daemon d -e cpu-clock --off-cpu --max-cpu 0
+	wait_for has_waits d "$napper"
+	end_daemon
+	assay report -i d --by reason,symbol 'event:off-cpu:*' pid:"$napper"
+	[ "$(samples_of d event:off-cpu:sleep pid:"$napper" reason:sleep)" -gt 0 ]
+	[ "$(samples_of d event:off-cpu:sleep pid:"$napper" reason:sleep)" = "$(samples_of d event:off-cpu:sleep pid:"$napper")" ]
+}
+
+@test "beyond the budget, waits count without a stack, under a reason" {
+	need_daemon
+	need_sampler
+	background python3 -c 'import time
+while True: time.sleep(0.05)'
+	napper=$pid
+	start_daemon d -e cpu-clock --off-cpu --max-cpu 0.0001
+	wait_for has_waits d "$napper"
+	end_daemon
+	assay report -i d 'event:off-cpu:*' pid:"$napper" | tee report
+	grep -q "unknown .*no stack: the wait began before assay, or their budget was used up" report
+	[ "$(samples_of d event:off-cpu:sleep pid:"$napper" "reason:[[]unknown]")" -gt 0 ]
+}
+
+@test "a shorter wait than the setting's does not count" {
+	need_daemon
+	need_sampler
+	background python3 -c 'import time
+while True: time.sleep(0.002)'
+	short=$pid
+	background python3 -c 'import time
+while True: time.sleep(0.3)'
+	long=$pid
+	printf 'event = cpu-clock\noff-cpu = yes\noff-cpu-min = 200ms\nmax-cpu = 0\n' >conf
+	start_daemon d --config conf
+	wait_for has_waits d "$long"
+	end_daemon
+	[ "$(samples_of d event:off-cpu:sleep pid:"$long")" -ge 250 ]
+	# On a busy machine, one of its naps may be long.
+	[ "$(samples_of d event:off-cpu:sleep pid:"$short")" -lt 250 ]
+}
+
+@test "waits without BPF are refused" {
+	run assay daemon --session-dir d -e cpu-clock --off-cpu --collector perf
+	refused 2 "--off-cpu needs BPF: it does not go with --collector=perf"
+}
