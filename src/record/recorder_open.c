@@ -526,7 +526,8 @@ static int scan_running(struct recorder *r, struct error *err)
 	if (!c->in_kernel)
 		begin_account(r);
 	if (r->heap)
-		heap_begin(r->heap, r->pipeline, r->machine, (uint32_t)c->counters->n);
+		heap_begin(r->heap, r->pipeline, r->machine,
+			   (uint32_t)c->counters->n + recorder_n_waits(c));
 	if (!is_command_target(c))
 		e = rings_enable(r->rings, err);
 	if (!e)
