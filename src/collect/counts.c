@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "counter/sources.h"
+#include "counter/uprobe.h"
 
 struct counts_fd {
 	int fd;
@@ -55,7 +56,7 @@ static int counts_open_event(struct counts *c, size_t counter, size_t target, in
 	a.disabled = leader < 0;
 	a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	a.inherit = config->inherit && is_by_thread(c) &&
-		    !config->counters->data[counter].probed; /* counter/uprobe.h */
+		    !counters_has_probe(config->counters, counter); /* counter/uprobe.h */
 	a.enable_on_exec = config->enable_on_exec && leader < 0;
 	return sources_open_in_group(config->sources, &a, pid, cpu, leader);
 }

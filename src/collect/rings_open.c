@@ -15,6 +15,7 @@
 #include "collect/rings_state.h"
 #include "counter/pace.h"
 #include "counter/reason.h"
+#include "counter/uprobe.h"
 #include "perfdata/regs.h"
 
 #define RING_MIN_BYTES ((size_t)16 << 10) /* below it, mapping is not tried */
@@ -157,9 +158,10 @@ static uint64_t common_sample_type(const struct rings_config *c)
 	return type;
 }
 
-static struct perf_event_attr counter_attr(const struct rings_config *c,
-					   const struct counter *counter, uint64_t sample_type)
+static struct perf_event_attr counter_attr(const struct rings_config *c, size_t at,
+					   uint64_t sample_type)
 {
+	const struct counter *counter = &c->counters->data[at];
 	struct perf_event_attr a = pace_attr(counter);
 
 	a.sample_type = counter->is_trace ? 0 : sample_type;
@@ -171,7 +173,7 @@ static struct perf_event_attr counter_attr(const struct rings_config *c,
 		a.exclude_callchain_user = a.exclude_user || c->stack_bytes;
 	}
 	set_common(c, &a);
-	if (counter->probed)
+	if (counters_has_probe(c->counters, at))
 		a.inherit = 0; /* counter/uprobe.h */
 	if (counter_is_rare(counter) && c->rare_stack_bytes && c->stack_bytes)
 		a.sample_stack_user = MIN(c->rare_stack_bytes, c->stack_bytes);
@@ -503,7 +505,7 @@ static int open_sized(const struct rings_config *c, size_t ring_bytes, bool *map
 			       .side_band = side_band_attr(c, sample_type, ring_bytes) };
 	o->attrs = xcalloc(c->counters->n, sizeof(*o->attrs));
 	for (size_t i = 0; i < c->counters->n; i++)
-		o->attrs[i] = counter_attr(c, &c->counters->data[i], sample_type);
+		o->attrs[i] = counter_attr(c, i, sample_type);
 	r->format = (struct record_format){
 		.sample_type = o->side_band.sample_type | sample_type,
 		.sample_id_all = true,

@@ -207,10 +207,10 @@ int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visito
 		       struct error *err);
 
 /*
- * Adds a thread that has waited since before the program's start, unless the program knows it.
- * sampler_drop_wait(): it did not wait after all.
+ * Adds a thread that has waited since before the program's start, unless the program knows it
+ * (false). sampler_drop_wait(): it did not wait after all.
  */
-void sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait);
+bool sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait);
 void sampler_drop_wait(struct sampler *s, int32_t tid);
 
 /* Losses since the last call. */

@@ -157,9 +157,10 @@ int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visito
 	return error_set(err, -ENOSYS, "this assay was built without BPF");
 }
 
-void sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait)
+bool sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait)
 {
 	(void)s, (void)tid, (void)wait;
+	return false;
 }
 
 void sampler_drop_wait(struct sampler *s, int32_t tid)

@@ -132,9 +132,9 @@ int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visito
 	return 0;
 }
 
-void sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait)
+bool sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait)
 {
-	bpf_map_update_elem(bpf_map__fd(s->bpf->maps.waits), &tid, wait, BPF_NOEXIST);
+	return bpf_map_update_elem(bpf_map__fd(s->bpf->maps.waits), &tid, wait, BPF_NOEXIST) == 0;
 }
 
 void sampler_drop_wait(struct sampler *s, int32_t tid)

@@ -127,8 +127,9 @@ static const struct option_spec record_options[] = {
 	{ 0, "kernel-locks", NULL, OPT_FLAG, FIELD(kernel_locks), NULL,
 	  "also measure how long code waits for the kernel's own locks, by stack",
 	  "The event is *kernel-lock*, in nanoseconds: spinlocks, for which the CPU is busy, and "
-	  "locks for which a thread sleeps. The latter are also part of *off-cpu:disk*. All "
-	  "waits count, as most are short. Each costs some microseconds more, so a contended "
+	  "locks for which a thread sleeps. The latter are also part of *off-cpu:disk*. A "
+	  "sample is a wait. All waits count, as most are short. Each costs some microseconds "
+	  "more, so a contended "
 	  "machine becomes slower. It needs root and Linux 5.19." },
 	{ 0, "alloc", NULL, OPT_FLAG, FIELD(alloc), NULL,
 	  "record the command's allocations: bytes and blocks, allocated and still held at the end",

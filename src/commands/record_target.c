@@ -54,11 +54,12 @@ static int check_alloc(const struct record_setup *s, struct error *err)
 				 "--alloc is for a command, which gets a library preloaded; for a "
 				 "running process, -e uprobe:/path/to/libc.so.6:malloc samples "
 				 "each call, at the cost of a trap");
-	if (a->raw || a->kcore || a->off_cpu || !strcmp(a->collector, "bpf") ||
+	if (a->raw || a->kcore || record_has_waits(a) || !strcmp(a->collector, "bpf") ||
 	    strcmp(a->store, "native") != 0)
-		return error_set(err, -EINVAL,
-				 "--alloc does not go with --off-cpu, --raw, --kcore, --store or "
-				 "--collector=bpf");
+		return error_set(
+			err, -EINVAL,
+			"--alloc does not go with --off-cpu, --kernel-locks, --raw, --kcore, "
+			"--store or --collector=bpf");
 	return 0;
 }
 

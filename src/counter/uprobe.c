@@ -56,3 +56,14 @@ const char *uprobe_scope(const struct counters *counters)
 			       "with -a they see all";
 	return NULL;
 }
+
+bool counters_has_probe(const struct counters *counters, size_t at)
+{
+	uint32_t group = counters->data[at].group;
+
+	for (size_t i = 0; i < counters->n; i++)
+		if (counters->data[i].probed &&
+		    (i == at || (group && counters->data[i].group == group)))
+			return true;
+	return false;
+}

@@ -40,6 +40,9 @@ extern const struct uprobe_finder uprobe_finder;
  */
 const char *uprobe_scope(const struct counters *counters);
 
+/* Whether the counter or another one of its group is a probe: a group is inherited as a whole. */
+bool counters_has_probe(const struct counters *counters, size_t at);
+
 /*
  * Whether there can be probes at all. -EOPNOTSUPP: the kernel has no such PMU; -EACCES: they take
  * root or CAP_PERFMON. `what` is for the message: "a call of 'f'".

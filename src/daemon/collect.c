@@ -660,7 +660,7 @@ static bool daemon_goes_on(struct daemon *d, int e, const struct recorder_result
 	if (has_collected && d->is_renewing)
 		return true;
 	if (!has_collected && d->in_kernel && result->has_sampler_failed &&
-	    d->config->collector == COLLECT_BEST) {
+	    d->config->collector == COLLECT_BEST && !d->config->off_cpu) {
 		log_warning("%s: collecting through rings instead", err->text);
 		d->no_sampler = true;
 		return true;

@@ -95,7 +95,11 @@ static int take_settings(struct daemon *d, struct daemon_settings *next, struct 
 {
 	bool has_new_events = !has_same_events(next, &d->settings);
 	bool has_new_rate = next->freq_hz != d->settings.freq_hz;
-	bool has_new_times = next->has_exact_times != d->settings.has_exact_times;
+	/* The sampler in the kernel is loaded with times or without, and with the share of waits.
+	 */
+	bool has_new_sampler =
+		next->has_exact_times != d->settings.has_exact_times ||
+		(d->config->off_cpu && next->max_cpu_percent != d->settings.max_cpu_percent);
 	int e = 0;
 
 	d->settings.max_cpu_percent = next->max_cpu_percent;
@@ -117,10 +121,9 @@ static int take_settings(struct daemon *d, struct daemon_settings *next, struct 
 	}
 	if (has_new_rate)
 		e = daemon_set_rate(d, next->freq_hz, err);
-	else if (d->recorder && !has_new_times)
+	else if (d->recorder && !has_new_sampler)
 		e = begin_part(d, err);
-	/* The sampler in the kernel is loaded with times or without. */
-	if (has_new_times)
+	if (has_new_sampler)
 		renew(d);
 	return e;
 }

@@ -133,7 +133,7 @@ static void find_lanes(struct gather *g)
 	for (uint32_t lane = 0; lane < g->p->n_lanes; lane++) {
 		const struct counter_info *c = &info->counters[g->p->lanes[lane].counter];
 
-		g->has_waits |= is_wait_event(c->name);
+		g->has_waits |= is_wait_event(c->name) && g->p->lanes[lane].total.samples;
 		if (is_wait_event(c->name) || !g->p->lanes[lane].total.samples)
 			continue;
 		if (g->cpu_lane == NO_INDEX || (is_cpu_event(c) && !g->counts_cpu))
@@ -155,6 +155,8 @@ static void describe_cpu(struct gather *g)
 	g->out->cpu = g->out->cpu_unit == EXPLAIN_NS ? "CPU time" : keep_text(g->out, c->name);
 	g->out->cpu_sum = (double)g->p->lanes[g->cpu_lane].total.period;
 	g->out->n_samples = g->p->lanes[g->cpu_lane].total.samples;
+	for (uint32_t lane = 0; lane < g->p->n_lanes; lane++)
+		g->out->n_of_all += g->p->lanes[lane].total.samples;
 }
 
 static void describe_time(struct gather *g)

@@ -75,8 +75,9 @@ struct explain_facts {
 	double cpu_sum;  /* in `cpu_unit` */
 	enum explain_unit cpu_unit;
 	double elapsed_s;
-	uint64_t n_samples, n_lost; /* taken, and missing */
-	const char *loss;           /* the largest reason of missing samples; NULL */
+	uint64_t n_samples, n_of_all; /* taken: of the event of CPU time, and of all events */
+	uint64_t n_lost;              /* missing, of any event */
+	const char *loss;             /* the largest reason of missing samples; NULL */
 	VEC(struct explain_missing) missing;
 };
 

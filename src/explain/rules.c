@@ -24,7 +24,7 @@ double explain_share(const struct explain_fact *fact)
 
 double explain_lost_share(const struct explain_facts *f)
 {
-	uint64_t all = f->n_samples + f->n_lost;
+	uint64_t all = MAX(f->n_samples, f->n_of_all) + f->n_lost;
 
 	return all ? (double)f->n_lost / (double)all : 0;
 }

@@ -21,6 +21,7 @@ struct heap_ring {
 	struct heap_shared *shared;
 	uint64_t lost_samples, lost_notes; /* as read before */
 	uint64_t looked_ns;                /* for places whose writer has ended */
+	uint64_t opened_ns;
 };
 
 static int ring_map(struct heap_ring *r, struct error *err)
@@ -49,6 +50,8 @@ int heap_ring_open(uint64_t mean_bytes, struct heap_ring **out, struct error *er
 	}
 	snprintf(r->path, sizeof(r->path), "/proc/%d/fd/%d", (int)getpid(), r->fd);
 	r->shared->mean_bytes = mean_bytes;
+	r->shared->reader = (int32_t)getpid();
+	r->opened_ns = clock_monotonic_ns();
 	r->shared->magic = HEAP_MAGIC;
 	*out = r;
 	return 0;
@@ -58,8 +61,10 @@ void heap_ring_free(struct heap_ring *r)
 {
 	if (!r)
 		return;
-	if (r->shared)
+	if (r->shared) {
+		r->shared->is_closed = 1;
 		munmap(r->shared, sizeof(*r->shared));
+	}
 	close_at_exit(&r->fd);
 	free(r);
 }
@@ -148,13 +153,13 @@ static uint64_t collect_notes(struct heap_ring *r, uint64_t now_ns, struct heap_
 /* A place whose writer ended before it was ready: the record is lost. */
 static void free_abandoned(struct heap_ring *r, struct heap_slot *s, bool is_due)
 {
-	int32_t pid = s->pid;
+	uint32_t state = atomic_load_explicit(&s->state, memory_order_acquire);
+	int32_t pid = (int32_t)(state >> 2);
 
-	if (is_due && atomic_load_explicit(&s->state, memory_order_acquire) == HEAP_CLAIMED &&
-	    (pid <= 0 || (kill(pid, 0) < 0 && errno == ESRCH))) {
-		atomic_store_explicit(&s->state, HEAP_FREE, memory_order_release);
+	if (is_due && state == heap_claimed_by(pid) &&
+	    (pid <= 0 || (kill(pid, 0) < 0 && errno == ESRCH)) &&
+	    atomic_compare_exchange_strong(&s->state, &state, HEAP_FREE))
 		atomic_fetch_add(&r->shared->lost_samples, 1);
-	}
 }
 
 static uint64_t collect_slots(struct heap_ring *r, uint64_t now_ns, struct heap_records *out)
@@ -195,6 +200,8 @@ uint64_t heap_ring_collect(struct heap_ring *r, uint64_t now_ns, struct heap_rec
 	uint64_t n_bad = collect_notes(r, now_ns, out);
 
 	n_bad += collect_slots(r, now_ns, out);
+	for (size_t i = before; i < out->n; i++)
+		out->data[i].time_ns = MAX(out->data[i].time_ns, r->opened_ns);
 	if (out->n > before)
 		qsort(out->data, out->n, sizeof(*out->data), compare_records);
 	return n_bad;

@@ -23,6 +23,9 @@
 #define BURST_NS    (2 * NS_PER_MS)
 #define BURST       (HEAP_SLOTS / 8)
 
+/* Records of threads that no event named: a program can invent any number of ids. */
+#define UNNAMED_MAX 4096
+
 /* The library, operator new and the library again: its frames are among the first ones. */
 #define OWN_FRAMES 6
 
@@ -42,6 +45,7 @@ struct heap {
 	struct held *held;
 	struct operators operators;
 	uint64_t n_execs, n_started;
+	uint64_t n_unnamed;         /* records of threads that no event named */
 	double rest[N_HEAP_EVENTS]; /* of estimates, which samples have as whole numbers */
 	struct code_addr frames[MAX_FRAMES];
 };
@@ -169,6 +173,15 @@ static void hold(struct heap *h, const struct heap_record *r, const struct pipel
 		pipeline_lose(h->pipeline, LOSS_ALLOC_UNTRACKED, h->first_counter, 1);
 }
 
+/* Each thread that the kernel has not named costs memory, and a look into /proc. */
+static bool takes_thread(struct heap *h, const struct heap_record *r)
+{
+	if (machine_thread_name(h->machine, r->pid, r->tid) || h->n_unnamed++ < UNNAMED_MAX)
+		return true;
+	pipeline_lose(h->pipeline, LOSS_BAD_RECORD, h->first_counter, 1);
+	return false;
+}
+
 static void add_allocation(struct heap *h, const struct heap_record *r)
 {
 	struct thread_view thread = machine_thread(h->machine, r->pid, r->tid);
@@ -204,12 +217,12 @@ static void add_allocation(struct heap *h, const struct heap_record *r)
 
 static void deliver_record(struct heap *h, struct heap_record *r)
 {
-	if (r->kind == HEAP_ALLOCATED)
-		add_allocation(h, r);
-	else if (r->kind == HEAP_RELEASED)
+	if (r->kind == HEAP_RELEASED)
 		held_remove(h->held, r->id);
-	else
+	else if (r->kind == HEAP_STARTED)
 		h->n_started++;
+	else if (takes_thread(h, r))
+		add_allocation(h, r);
 	free(take_ptr(r->copy));
 }
 

@@ -19,7 +19,8 @@ struct held {
 	VEC(struct held_stack) stacks;
 	VEC(struct code_addr) frames;
 	struct intmap by_id, by_hash; /* to blocks, and to stacks */
-	bool is_full;                 /* of stacks that blocks still have */
+	bool is_full;                 /* of stacks that blocks still have … */
+	size_t n_when_full;           /* … which were so many */
 };
 
 struct held *held_new(void)
@@ -114,6 +115,7 @@ bool held_add(struct held *h, const struct held_block *block, const struct code_
 		drop_unused_stacks(h);
 		/* or it would be tried for each block */
 		h->is_full = h->frames.n > HELD_FRAMES_MAX / 4 * 3;
+		h->n_when_full = h->blocks.n;
 	}
 	if (h->frames.n + n_frames > HELD_FRAMES_MAX)
 		return false;
@@ -133,6 +135,8 @@ bool held_remove(struct held *h, uint64_t id)
 	at = *found;
 	intmap_remove(&h->by_id, id);
 	h->blocks.n--;
+	if (h->blocks.n < h->n_when_full / 2)
+		h->is_full = false;
 	if (at < h->blocks.n) {
 		h->blocks.data[at] = h->blocks.data[h->blocks.n];
 		*intmap_find(&h->by_id, h->blocks.data[at].id) = at;

@@ -6,6 +6,10 @@
 #include "guard/open.h"
 #include "symbol/file_functions.h"
 
+/* A few programs, each with its libraries; programs choose the names of files and functions. */
+#define LIBRARIES_MAX 64
+#define OPERATORS_MAX 2048
+
 void operators_fini(struct operators *o)
 {
 	vec_fini(&o->images);
@@ -37,7 +41,7 @@ static void find_operators(struct operators *o, image_id image, const char *path
 	if (guard_map(GUARD_HERE, path, &guard_image_rules, &file, NULL) < 0)
 		return;
 	if (file_functions_ask(&file, IMAGE_AT_ITS_PATH, FUNCTIONS_ALL, NULL, &f, NULL) >= 0)
-		for (uint32_t i = 0; i < f.head.n; i++)
+		for (uint32_t i = 0; i < f.head.n && o->ranges.n < OPERATORS_MAX; i++)
 			if (is_operator(file_functions_name(&f, &f.list[i])))
 				vec_push(&o->ranges,
 					 ((struct operator_range){ f.list[i].file_off,
@@ -56,6 +60,8 @@ bool operators_has(struct operators *o, const struct image_table *images, struct
 	vec_foreach (&o->images, image)
 		is_known |= image->n == code.image.n;
 	if (!is_known) {
+		if (o->images.n >= LIBRARIES_MAX)
+			return false;
 		vec_push(&o->images, code.image);
 		find_operators(o, code.image, path);
 	}

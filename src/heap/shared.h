@@ -25,6 +25,12 @@
 
 enum heap_state { HEAP_FREE, HEAP_CLAIMED, HEAP_READY };
 
+/* The state of a slot that this process fills, so that assay knows when the process has ended. */
+static inline uint32_t heap_claimed_by(int32_t pid)
+{
+	return HEAP_CLAIMED | (uint32_t)pid << 2;
+}
+
 struct heap_slot {
 	_Atomic uint32_t state;
 	int32_t pid, tid;
@@ -51,6 +57,8 @@ struct heap_note {
 struct heap_shared {
 	uint64_t magic;
 	uint64_t mean_bytes; /* between two samples of a thread */
+	int32_t reader;      /* assay's process */
+	uint32_t is_closed;  /* nobody reads any more */
 	_Atomic uint64_t next_id;
 	_Atomic uint32_t slot_at, note_at; /* where to look for a free place first */
 	_Atomic uint64_t lost_samples, lost_notes;

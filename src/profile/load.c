@@ -351,13 +351,15 @@ static void load_add_row(struct profile *p, struct load_part *part, const struct
 	assert(lane < p->n_lanes);
 	if (p->index->request->with_samples) {
 		note_leaf(p, part, row);
-		p->lanes[lane].periods_vary |= !has_period_of(&w, &p->lanes[lane].total);
 	} else if (time_ns) {
 		add_moment(p, part, row, time_ns);
 	} else {
 		entry = row_entry(p, part, row);
 		weight_add(&p->weights.data[entry * p->n_lanes + lane], &w);
 	}
+	/* entries show it themselves */
+	if (p->index->request->with_samples || time_ns)
+		p->lanes[lane].periods_vary |= !has_period_of(&w, &p->lanes[lane].total);
 	weight_add(&p->lanes[lane].total, &w);
 	p->n_selected += w.samples;
 	part->class_samples[row->class] += w.samples;

@@ -39,7 +39,7 @@ static bool has_times(const struct session *s)
 	return false;
 }
 
-/* A wait is many samples with one time; but a time takes more than a byte. */
+/* A wait is many samples with one time, and a time takes a bit or more. */
 static uint64_t times_at_most(const struct session *s)
 {
 	uint64_t n = 0;
@@ -49,7 +49,7 @@ static uint64_t times_at_most(const struct session *s)
 			const struct block *block = &s->segments[i]->blocks[b];
 
 			if (block->timed_ns)
-				n += MIN(block->samples, block->size_bytes);
+				n += MIN(block->samples, block->size_bytes * 8);
 		}
 	return n;
 }

@@ -164,7 +164,8 @@ struct profile_lane {
 	bool masks_merged; /* `counter` stands for others that differ in unit mask … */
 	uint64_t masks;    /* … which together are these bits */
 	struct weight total;
-	bool periods_vary; /* with_samples: not all samples stand for the same number of events */
+	/* with_samples, and of moments: not all samples stand for the same number of events */
+	bool periods_vary;
 };
 
 /* More lanes than this are refused: a table of so many columns says nothing. */

@@ -276,14 +276,16 @@ static bool push_walked(struct in_kernel *k, uint64_t hash, struct pipeline_samp
 
 /*
  * A sample a millisecond, like a profile of the waiting thread at 1000 Hz. The rest counts with the
- * next wait of that state.
+ * next wait of that state. Waits for the kernel's locks are many and short: a sample each.
  */
 static uint64_t samples_of_wait(struct in_kernel *k, const struct sampler_count *c)
 {
 	uint64_t *rest = &k->wait_rest_ns[MIN(c->counter - k->first_wait, N_WAIT_EVENTS - 1u)];
 	uint64_t ns = *rest + c->period, n = ns / OFF_CPU_SAMPLE_NS;
 
-	*rest = ns % OFF_CPU_SAMPLE_NS;
+	if (c->counter - k->first_wait >= N_WAIT_STATES)
+		return c->samples;
+	*rest = n ? ns % OFF_CPU_SAMPLE_NS : 0;
 	return MAX(n, 1u);
 }
 
@@ -572,7 +574,7 @@ void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter, bool wi
 	k->with_thread_ids = with_thread_ids;
 }
 
-void in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct blocked_thread *t,
+bool in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct blocked_thread *t,
 			uint64_t now_ns)
 {
 	cleanup(free_at_exit) void *stack = xmalloc(WAIT_STACK_BYTES);
@@ -599,7 +601,7 @@ void in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct bloc
 		raw_stack_walk(k, &k->waiting, &w);
 	else
 		wait.stack = 0;
-	sampler_put_wait(k->sampler, t->tid, &wait);
+	return sampler_put_wait(k->sampler, t->tid, &wait);
 }
 
 int in_kernel_read_waits(struct in_kernel *k, uint64_t now_ns, struct error *err)

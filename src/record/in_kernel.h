@@ -58,7 +58,7 @@ void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter, bool wi
 /*
  * Adds a thread that waited before the start, as if since `now_ns`. `proc` as for off_cpu_look().
  */
-void in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct blocked_thread *t,
+bool in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct blocked_thread *t,
 			uint64_t now_ns);
 
 /* Adds the threads that still wait; after the last in_kernel_read(). */

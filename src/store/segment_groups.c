@@ -80,7 +80,8 @@ static void push_seconds(struct group_parser *p, const struct group_place *place
 					     .n_losses = s->n_losses,
 					     .timed_ns = second_timed_ns(p, i),
 					     .file_off = file_off,
-					     .size_bytes = size };
+					     .size_bytes =
+						     size + (p->times ? p->times[i].size : 0) };
 		const struct block_place at = { .group = place,
 						.first_row = first_row,
 						.samples = s->samples,

@@ -17,11 +17,19 @@ near() {
 	[ "$1" -le $(($2 * (100 + $3) / 100)) ]
 }
 
+# Records into s, once more where a busy machine read too late: sums are right only without losses.
+record_whole() {
+	local try
+	for try in 1 2 3 4 5; do
+		assay record --alloc "$@"
+		[ "$(fact s .lost)" != 0 ] || return 0
+	done
+	skip "the machine is too busy: records were lost in $try runs"
+}
+
 @test "bytes and blocks, allocated and held, belong to the functions that asked for them" {
 	need_recording
-	assay record --alloc --alloc-every 64k -o s -- "$PROGRAMS/heaps"
-	# A busy machine may read too late. Lost samples are counted, but no estimate is made for them.
-	[ "$(fact s .lost)" -le 90 ]
+	record_whole --alloc-every 64k -o s -- "$PROGRAMS/heaps"
 	# 64 kB of 40 MB are 610 samples: five standard deviations are 20 percent.
 	near "$(sum s alloc-bytes keep)" 40000000 21
 	near "$(sum s alloc-blocks keep)" 4000 21
@@ -47,7 +55,7 @@ near() {
 
 @test "each function of the family counts, and its block is held" {
 	need_recording
-	assay record --alloc -o s -- "$PROGRAMS/heaps" family
+	record_whole -o s -- "$PROGRAMS/heaps" family
 	# eleven blocks of 16 MB, one of them for strdup's own
 	near "$(sum s alloc-bytes family)" $((11 * 16777216)) 1
 	near "$(sum s held-bytes family)" $((11 * 16777216)) 1
@@ -56,7 +64,7 @@ near() {
 
 @test "a child's releases of copies leave the parent's blocks alone" {
 	need_recording
-	assay record --alloc --alloc-every 64k -o s -- "$PROGRAMS/heaps" fork
+	record_whole --alloc-every 64k -o s -- "$PROGRAMS/heaps" fork
 	near "$(sum s held-bytes keep)" 40000000 21
 	near "$(sum s held-bytes child)" 40000000 21
 }

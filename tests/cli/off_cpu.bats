@@ -75,7 +75,7 @@ woken() {
 	# All of it is there, with and without wakers.
 	[ "$(assay report -i s --by waker --format json event:off-cpu:sleep | jq '[.rows[].samples] | add')" = \
 		"$(samples_of s event:off-cpu:sleep)" ]
-	has_samples s waker:waits
+	has_samples 1 s waker:waits
 	[ "$(samples_of s waker:waits event:cpu-clock)" = 0 ]
 }
 
@@ -102,9 +102,9 @@ facts_of() {
 		[ "$(assay report -i s --by "$key" --format json event:off-cpu:sleep | jq '[.rows[].samples] | add')" = \
 			"$(samples_of s event:off-cpu:sleep)" ]
 	done
-	has_samples s reason:pipe
+	has_samples 1 s reason:pipe
 	[ "$(samples_of s reason:pipe event:cpu-clock)" = 0 ]
-	has_samples s 'owner:waits (*)'
+	has_samples 1 s 'owner:waits (*)'
 }
 
 # Not only the futex word: other locks of two states have other data in the place of the owner.
@@ -145,7 +145,7 @@ facts_of() {
 	echo "$output"
 	[ "$status" = 0 ]
 	assay report -i s event:kernel-lock --tree
-	has_samples s event:kernel-lock
+	has_samples 1 s event:kernel-lock
 	[ "$(samples_of s event:kernel-lock reason:kernel-lock)" = "$(samples_of s event:kernel-lock)" ]
 	run ! assay report -i s 'event:off-cpu:*'
 	assay report -i s event:kernel-lock --by symbol --format json | jq -e '[.rows[].symbol | select(test("lock|mutex|rwsem|down_"))] | length > 0'

@@ -68,7 +68,7 @@ only_processes() { # SESSION COMM: it has samples of this process name, and of n
 	busy_name
 	assay record -o s --user "$OTHER" -- sh -c \
 		"'$PROGRAMS/split' 0.2cpu; setpriv --reuid $OTHER --clear-groups ./$NAME 0.2cpu"
-	has_samples s "comm:$NAME"
+	has_samples 1 s "comm:$NAME"
 	[ "$(samples_of s comm:split)" = 0 ]
 	# Both together: processes with both.
 	assay record -o t --user "$OTHER" --comm 'no-such*' -- \

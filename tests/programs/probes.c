@@ -66,6 +66,6 @@ int main(int argc, char **argv)
 		refund();
 	printf("%u of %u\n", n_enabled, n_calls);
 	if (argc > 1) /* the recorder needs a moment to see the last one */
-		sleep(1);
+		sleep(3);
 	return 0;
 }

@@ -28,7 +28,7 @@ enum { WORD_OF_ADDRESS = 0, WORD_OF_OPERATION = 1, WORD_OF_VALUE = 2 };
 
 static __always_inline bool is_in_futex(struct task_struct *task, const struct work *w)
 {
-	struct pt_regs___arm64 *regs = (void *)bpf_task_pt_regs(task);
+	struct pt_regs___syscall *regs = (void *)bpf_task_pt_regs(task);
 
 	return is_64_bit(w->registers) && BPF_CORE_READ(regs, syscallno) == FUTEX_CALL;
 }

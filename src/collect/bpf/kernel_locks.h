@@ -30,8 +30,9 @@ struct {
 	__type(value, struct contention);
 } contentions SEC(".maps");
 
-#define LOCK_IS_SPUN  1 /* LCB_F_SPIN of include/trace/events/lock.h */
-#define LOCK_IS_MUTEX 32
+#define LOCK_IS_MUTEX 32 /* LCB_F_MUTEX of include/trace/events/lock.h */
+
+#define CONTENTION_LOST_NS 10000000000ULL
 
 static __always_inline struct contention_key contention_of(const void *lock)
 {
@@ -56,18 +57,21 @@ static __always_inline void fill_contention(struct contention *c, const struct w
 	bpf_get_current_comm(c->key.comm, sizeof(c->key.comm));
 }
 
-/* A mutex is first spun for, and then slept for, as one wait: its second beginning changes nothing.
+/*
+ * A mutex is spun for and slept for in turn, as one wait: the later beginnings change nothing.
+ * After a long time, the end of the first one was missed.
  */
 SEC("tracepoint/lock/contention_begin")
 int contention_began(struct trace_event_raw_contention_begin *ctx)
 {
 	struct contention_key key = contention_of(ctx->lock_addr);
-	struct contention c = { .start_ns = bpf_ktime_get_ns() };
-	__u32 flags = ctx->flags;
+	struct contention c = { .start_ns = bpf_ktime_get_ns() }, *known;
 	struct work *w;
 
-	if (!is_target(bpf_get_current_pid_tgid()) ||
-	    (flags == LOCK_IS_MUTEX && bpf_map_lookup_elem(&contentions, &key)))
+	if (!is_target(bpf_get_current_pid_tgid()))
+		return 0;
+	known = ctx->flags & LOCK_IS_MUTEX ? bpf_map_lookup_elem(&contentions, &key) : NULL;
+	if (known && c.start_ns - known->start_ns < CONTENTION_LOST_NS)
 		return 0;
 	w = capture_stack(ctx, SLOT_LOCK, NULL);
 	if (!w || !send_stack(SLOT_LOCK, w))

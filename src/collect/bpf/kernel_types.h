@@ -176,8 +176,8 @@ struct trace_event_raw_contention_end {
 	void *lock_addr;
 };
 
-struct pt_regs___arm64 { /* at the entry into the kernel */
-	int syscallno;   /* -1: by no system call */
+struct pt_regs___syscall { /* at the entry into the kernel */
+	int syscallno; /* -1: by no system call */
 };
 
 #pragma clang attribute pop

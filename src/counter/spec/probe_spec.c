@@ -82,12 +82,18 @@ static int find_code(const struct parse *p, enum uprobe_kind kind, const char *p
 	return r;
 }
 
+/* A file chooses the number of its static probes of one name. */
+#define PLACES_MAX 64
+
 /* A probe at several places is several counters, "…#1" and so on. */
 static int add_places(const struct parse *p, const char *path, enum uprobe_kind kind,
 		      const struct uprobe_places *places)
 {
 	int r = 0;
 
+	if (places->n > PLACES_MAX)
+		return error_set(p->err, -E2BIG, "event '%s' has %zu places, and %d are possible",
+				 p->spec, places->n, PLACES_MAX);
 	for (size_t i = 0; i < places->n && r == 0; i++) {
 		struct draft d = { .probed = path };
 		cleanup(free_at_exit) char *name =

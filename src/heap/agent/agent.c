@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -27,6 +28,7 @@
 #define NAP_NS         2000000
 #define GIVEN_UP_NS    10000000000ULL /* no thread waits for so long */
 #define SPINS          100
+#define LOCK_NAP_NS    50000
 #define FILTER_STAYS   255 /* a counter that has reached it is never counted down */
 #define COUNTS_NO_MORE (INT64_MAX / 2)
 
@@ -56,13 +58,24 @@ static struct {
 	bool is_started; /* constructors have run: the environment is complete */
 } agent = { .lock = ATOMIC_FLAG_INIT };
 
-/* The lock is held for a few hundred instructions, and by no thread that can wait for us. */
+/* No point at which a thread is cancelled: malloc() is none. */
+static void nap(long ns)
+{
+	const struct timespec t = { .tv_nsec = ns };
+
+	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
+/*
+ * The lock is held for a few hundred instructions, and by no thread that can wait for us. A thread
+ * of real-time priority sleeps, so that the holder can run on the same CPU.
+ */
 static void agent_lock(void)
 {
 	for (unsigned int n = 1;
 	     atomic_flag_test_and_set_explicit(&agent.lock, memory_order_acquire); n++)
 		if (n % SPINS == 0)
-			sched_yield();
+			nap(LOCK_NAP_NS);
 }
 
 static void agent_unlock(void)
@@ -115,7 +128,8 @@ static int64_t draw_gap(struct agent_thread *t)
 
 static void begin_thread(struct agent_thread *t)
 {
-	t->seed = agent_now_ns() ^ (uint64_t)syscall(SYS_gettid) << 40 ^ (uintptr_t)t;
+	t->tid = (int32_t)syscall(SYS_gettid);
+	t->seed = agent_now_ns() ^ (uint64_t)t->tid << 40 ^ (uintptr_t)t;
 	t->left = draw_gap(t);
 }
 
@@ -123,7 +137,7 @@ static void begin_thread(struct agent_thread *t)
 
 static bool map_shared(const char *path)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC);
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOCTTY);
 	struct stat st;
 	void *m = MAP_FAILED;
 
@@ -132,7 +146,7 @@ static bool map_shared(const char *path)
 	if (fstat(fd, &st) == 0 && st.st_size == (off_t)sizeof(struct heap_shared))
 		m = (void *)syscall(SYS_mmap, NULL, sizeof(struct heap_shared),
 				    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
-	close(fd);
+	syscall(SYS_close, fd);
 	if (m == MAP_FAILED)
 		return false;
 	agent.shared = m;
@@ -207,12 +221,14 @@ static uint32_t table_at(uintptr_t block)
 	return (uint32_t)((block >> 4) * UINT64_C(0xc2b2ae3d27d4eb4f) >> (64 - TABLE_BITS));
 }
 
-static bool table_add(uintptr_t block, uint64_t id)
+/* *former: the block that was there, whose end was not seen; 0: none. */
+static bool table_add(uintptr_t block, uint64_t id, uint64_t *former)
 {
 	uint8_t *filter = &agent_filter[agent_filter_at((void *)block)];
 	uint32_t at = table_at(block);
 	bool has_room;
 
+	*former = 0;
 	agent_lock();
 	has_room = agent.n_entries < TABLE_FULL;
 	if (has_room) {
@@ -221,6 +237,8 @@ static bool table_add(uintptr_t block, uint64_t id)
 		if (!agent.table[at].block) {
 			agent.n_entries++;
 			*filter += *filter < FILTER_STAYS;
+		} else {
+			*former = agent.table[at].id;
 		}
 		agent.table[at] = (struct entry){ block, id };
 	}
@@ -300,6 +318,7 @@ static uint64_t mapping_take(uintptr_t start, size_t bytes)
 static struct heap_slot *try_slots(void)
 {
 	struct heap_shared *s = agent.shared;
+	uint32_t claimed = heap_claimed_by(getpid());
 
 	for (int i = 0; i < TRIES; i++) {
 		struct heap_slot *slot =
@@ -307,7 +326,7 @@ static struct heap_slot *try_slots(void)
 				  HEAP_SLOTS];
 		uint32_t is_free = HEAP_FREE;
 
-		if (atomic_compare_exchange_strong_explicit(&slot->state, &is_free, HEAP_CLAIMED,
+		if (atomic_compare_exchange_strong_explicit(&slot->state, &is_free, claimed,
 							    memory_order_acquire,
 							    memory_order_relaxed))
 			return slot;
@@ -315,10 +334,15 @@ static struct heap_slot *try_slots(void)
 	return NULL;
 }
 
+/* Once assay has ended, no program waits for it any more. */
+static bool is_read(const struct heap_shared *s)
+{
+	return !s->is_closed && (syscall(SYS_kill, s->reader, 0) == 0 || errno != ESRCH);
+}
+
 /* Sampling is rare, so a full ring is a burst, and assay is about to read it. */
 static struct heap_slot *claim_slot(void)
 {
-	static const struct timespec nap = { .tv_nsec = NAP_NS };
 	struct heap_shared *s = agent.shared;
 	struct heap_slot *slot = try_slots();
 	uint64_t since_ns;
@@ -326,8 +350,8 @@ static struct heap_slot *claim_slot(void)
 	if (slot)
 		return slot;
 	since_ns = agent_now_ns() - atomic_load_explicit(&s->gave_up_ns, memory_order_relaxed);
-	for (int i = 0; i < NAPS && since_ns > GIVEN_UP_NS && !slot; i++) {
-		nanosleep(&nap, NULL);
+	for (int i = 0; i < NAPS && since_ns > GIVEN_UP_NS && !slot && is_read(s); i++) {
+		nap(NAP_NS);
 		slot = try_slots();
 	}
 	if (slot)
@@ -357,7 +381,9 @@ static uint32_t copy_stack(uint8_t *to, uintptr_t sp)
 		at += part;
 		left -= part;
 	}
-	copied = process_vm_readv(getpid(), &local, 1, remote, n, 0);
+	/* a filter of system calls seldom permits this one, and may end the program for it */
+	copied = prctl(PR_GET_SECCOMP) == 0 ? process_vm_readv(getpid(), &local, 1, remote, n, 0)
+					    : 0;
 	if (copied > 0)
 		return (uint32_t)copied;
 	memcpy(to, (const void *)sp, remote[0].iov_len); /* the page of sp is there */
@@ -408,6 +434,7 @@ static __attribute__((noinline)) void take_sample(const void *block, uint64_t by
 {
 	struct heap_slot *s = claim_slot();
 	unsigned int cpu = 0;
+	uint64_t former = 0;
 	bool is_tracked;
 
 	if (!s)
@@ -417,11 +444,13 @@ static __attribute__((noinline)) void take_sample(const void *block, uint64_t by
 	s->id = atomic_fetch_add_explicit(&agent.shared->next_id, 1, memory_order_relaxed) + 1;
 	s->bytes = bytes;
 	s->pid = getpid();
-	s->tid = (int32_t)syscall(SYS_gettid);
+	s->tid = agent_thread.tid;
 	getcpu(&cpu, NULL);
 	s->cpu = cpu;
-	is_tracked = origin == AGENT_BLOCK ? table_add((uintptr_t)block, s->id)
+	is_tracked = origin == AGENT_BLOCK ? table_add((uintptr_t)block, s->id, &former)
 					   : mapping_add((uintptr_t)block, s->id);
+	if (former)
+		put_note(HEAP_NOTE_RELEASED, former);
 	s->is_untracked = !is_tracked;
 	s->time_ns = agent_now_ns();
 	atomic_store_explicit(&s->state, HEAP_READY, memory_order_release);
@@ -449,9 +478,9 @@ void agent_look(const void *block, uint64_t bytes, enum agent_origin origin)
 
 	if (t->is_within)
 		return;
-	t->is_within = true;
+	t->is_within++;
 	look(t, block, bytes, origin);
-	t->is_within = false;
+	t->is_within--;
 	errno = saved;
 }
 
@@ -462,21 +491,22 @@ uint64_t agent_take(const void *block)
 
 	if (t->is_within || atomic_load_explicit(&agent.state, memory_order_acquire) != 2)
 		return 0;
-	t->is_within = true;
+	t->is_within++;
 	id = table_take((uintptr_t)block);
-	t->is_within = false;
+	t->is_within--;
 	return id;
 }
 
 void agent_put_back(const void *block, uint64_t id)
 {
 	struct agent_thread *t = &agent_thread;
+	uint64_t former;
 
 	if (t->is_within)
 		return;
-	t->is_within = true;
-	table_add((uintptr_t)block, id);
-	t->is_within = false;
+	t->is_within++;
+	table_add((uintptr_t)block, id, &former);
+	t->is_within--;
 }
 
 void agent_released(uint64_t id)
@@ -494,29 +524,52 @@ void agent_unmapped(const void *start, size_t bytes)
 
 	if (!agent.n_mappings || t->is_within)
 		return;
-	t->is_within = true;
+	t->is_within++;
 	while ((id = mapping_take((uintptr_t)start, bytes)))
 		agent_released(id);
-	t->is_within = false;
+	t->is_within--;
 }
 
 /* The life of the process. */
 
-/* A child has copies of the blocks, which are not its own allocations. */
+/*
+ * No lock is held over fork(2): handlers of other libraries run between ours, and may free blocks
+ * or wait for threads that do. This thread alone stays out until the child has its own table.
+ */
+static void before_fork(void)
+{
+	agent_thread.is_within++;
+}
+
+static void after_fork(void)
+{
+	agent_thread.is_within--;
+}
+
+/*
+ * A child has copies of the blocks, which are not its own allocations. Another thread of the parent
+ * may have been in the middle of a change.
+ */
 static void forget_parent(void)
 {
-	if (agent.table && agent.n_entries)
+	agent_unlock();
+	if (atomic_load_explicit(&agent.state, memory_order_acquire) == 2)
 		madvise(agent.table, TABLE_SIZE * sizeof(struct entry), MADV_DONTNEED);
 	for (size_t i = 0; i < sizeof(agent_filter); i++)
 		agent_filter[i] = agent_filter[i] == FILTER_STAYS ? FILTER_STAYS : 0;
 	agent.n_entries = agent.n_mappings = 0;
 	if (agent_thread.seed)
 		begin_thread(&agent_thread);
-	agent_unlock();
+	agent_thread.is_within--;
 }
 
 static __attribute__((constructor)) void agent_start(void)
 {
-	pthread_atfork(agent_lock, agent_unlock, forget_parent);
+	pthread_atfork(before_fork, after_fork, forget_parent);
 	agent.is_started = true;
+	/* programs that allocate little are seen, too */
+	agent_thread.is_within++;
+	if (is_attached(&agent_thread))
+		agent_thread.left = 0;
+	agent_thread.is_within--;
 }

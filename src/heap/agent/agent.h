@@ -7,7 +7,8 @@
  * that happens at other allocations is a subtraction, and at other releases one load.
  *
  * It runs inside any program, at any place of it. So it allocates nothing, takes no lock that a
- * program can hold, keeps errno, and links nothing but the C library.
+ * program can hold, keeps errno, and links nothing but the C library. It makes system calls by
+ * their numbers where the C library's functions would be points at which threads are cancelled.
  */
 #pragma once
 
@@ -21,8 +22,9 @@
 /* Of the running thread. `left` is below 0 when an allocation is to be looked at. */
 struct agent_thread {
 	int64_t left;
-	uint64_t seed;  /* of its random numbers; 0: not begun */
-	bool is_within; /* a signal's handler, say, must not come in again */
+	uint64_t seed;      /* of its random numbers; 0: not begun */
+	uint32_t is_within; /* how often: a signal's handler, say, must not come in again */
+	int32_t tid;        /* of gettid(2); 0: not asked for yet */
 };
 extern HIDDEN __thread struct agent_thread agent_thread __attribute__((tls_model("initial-exec")));
 
@@ -42,7 +44,7 @@ HIDDEN void agent_look(const void *block, uint64_t bytes, enum agent_origin orig
 
 static inline void agent_allocated(const void *block, uint64_t bytes)
 {
-	if (__builtin_expect((agent_thread.left -= (int64_t)bytes) < 0, 0) && block)
+	if (block && __builtin_expect((agent_thread.left -= (int64_t)bytes) < 0, 0))
 		agent_look(block, bytes, AGENT_BLOCK);
 }
 

@@ -6,7 +6,7 @@
 // long as its events say (off-cpu:… counts nanoseconds).
 "use strict";
 
-const TRACK = 22, TRACK_LABEL = 190;
+const TRACK = 22, TRACK_LABEL = 190, TRACKS_HEIGHT = 16000;
 const WAITS = ["off-cpu:sleep", "off-cpu:disk", "off-cpu:ready", "off-cpu:stopped"];
 const WAIT_TEXTS = ["sleeps", "waits for disk or kernel", "ready, waits for a CPU", "stopped"];
 
@@ -46,6 +46,8 @@ class Tracks {
 		this.rows = this.profile.threads.map(([pid, tid, comm], thread) => ({ thread, pid, tid, comm, run: run[thread] }))
 			.filter(row => isThere[row.thread])
 			.sort((a, b) => process.get(b.pid) - process.get(a.pid) || a.pid - b.pid || b.run - a.run || a.tid - b.tid);
+		// A canvas has no more pixels.
+		this.rows.length = Math.min(this.rows.length, Math.floor(TRACKS_HEIGHT / TRACK));
 		this.rowOf = new Map(this.rows.map((row, i) => [row.thread, i]));
 	}
 
@@ -66,7 +68,7 @@ class Tracks {
 		const ratio = devicePixelRatio || 1;
 		this.canvas.style.height = `${Math.max(1, this.rows.length * TRACK)}px`;
 		this.canvas.width = Math.round(this.canvas.clientWidth * ratio);
-		this.canvas.height = Math.round(Math.min(this.rows.length * TRACK, 16000) * ratio);
+		this.canvas.height = Math.round(this.rows.length * TRACK * ratio);
 		this.paint();
 	}
 
@@ -95,6 +97,8 @@ class Tracks {
 			const each = moments.interval || 1;
 			eachRun(moments, from, view.to * 1e6 + each, (first, end, thread) => {
 				const row = this.rowOf.get(thread) * width;
+				if (isNaN(row))
+					return;
 				for (let i = first; i < end; i++) {
 					// The interval before the sample: that is the time which it stands for.
 					const a = Math.max(0, (moments.time[i] - each - from) / pixel);
@@ -143,6 +147,8 @@ class Tracks {
 			g.fillStyle = this.waitColour(wait);
 			for (const range of moments.ranges) {
 				const y = this.rowOf.get(range.thread) * TRACK + 6;
+				if (isNaN(y))
+					continue;
 				// A wait that ends later may have begun in view.
 				for (let i = firstAt(moments.time, range.from, range.to, from); i < range.to; i++) {
 					const end = moments.time[i], begin = end - (of ? of[i] * factor : factor) / 1000;
