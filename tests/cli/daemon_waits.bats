@@ -5,9 +5,9 @@
 load helpers
 load daemon
 
-# Whether the history has waits of a process: has_waits DIR PID
+# Whether the history has so many milliseconds of waits of a process: has_waits DIR PID [LEAST]
 has_waits() {
-	[ "$(samples_of "$1" event:off-cpu:sleep pid:"$2")" -gt 0 ]
+	[ "$(samples_of "$1" event:off-cpu:sleep pid:"$2")" -ge "${3-1}" ]
 }
 
 @test "the daemon keeps waits with their reasons and stacks" {
@@ -17,14 +17,13 @@ has_waits() {
 while True: time.sleep(0.05)'
 	napper=$pid
 	start_daemon d -e cpu-clock --off-cpu --max-cpu 0
-	wait_for has_waits d "$napper"
+	wait_for has_waits d "$napper" 600
 	end_daemon
 	assay report -i d --by reason,symbol 'event:off-cpu:*' pid:"$napper"
-	[ "$(samples_of d event:off-cpu:sleep pid:"$napper" reason:sleep)" -gt 0 ]
-	# The nap in which the daemon began may have no stack.
-	bare=$(samples_of d event:off-cpu:sleep pid:"$napper" 'reason:[[]unknown]')
-	[ "$bare" -le 60 ]
-	[ $(($(samples_of d event:off-cpu:sleep pid:"$napper" reason:sleep) + bare)) = "$(samples_of d event:off-cpu:sleep pid:"$napper")" ]
+	# The nap in which the daemon began may have no stack, and the first waits may be for a file.
+	all=$(samples_of d event:off-cpu:sleep pid:"$napper")
+	[ $((2 * $(samples_of d event:off-cpu:sleep pid:"$napper" reason:sleep))) -ge "$all" ]
+	[ "$(assay report -i d --by reason --format json event:off-cpu:sleep pid:"$napper" | jq '[.rows[].samples] | add')" = "$all" ]
 }
 
 @test "beyond the budget, waits count without a stack, under a reason" {
@@ -52,11 +51,10 @@ while True: time.sleep(0.3)'
 	long=$pid
 	printf 'event = cpu-clock\noff-cpu = yes\noff-cpu-min = 200ms\nmax-cpu = 0\n' >conf
 	start_daemon d --config conf
-	wait_for has_waits d "$long"
+	wait_for has_waits d "$long" 4000
 	end_daemon
-	[ "$(samples_of d event:off-cpu:sleep pid:"$long")" -ge 250 ]
-	# On a busy machine, one of its naps may be long.
-	[ "$(samples_of d event:off-cpu:sleep pid:"$short")" -lt 250 ]
+	# It sleeps nearly always, too. On a busy machine, some of its naps may be long.
+	[ "$(samples_of d event:off-cpu:sleep pid:"$short")" -lt 2000 ]
 }
 
 @test "waits without BPF are refused" {
