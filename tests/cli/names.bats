@@ -45,7 +45,7 @@ shows() {
 	local -a commands=(
 		'report -i s -l' 'report -i s --tree' 'report -i s --format=json -l' 'report -i s --svg=-'
 		'annotate -i s --assembly' 'diff s s --format=json' 'export -i s --format=folded' 'export -i s --format=csv'
-		'script -i raw'
+		'script -i raw' 'explain -i s'
 	)
 	for command in "${commands[@]}"; do
 		# shellcheck disable=SC2086 # words

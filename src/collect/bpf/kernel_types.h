@@ -177,7 +177,7 @@ struct trace_event_raw_contention_end {
 };
 
 struct pt_regs___syscall { /* at the entry into the kernel */
-	int syscallno; /* -1: by no system call */
+	int syscallno;     /* -1: by no system call */
 };
 
 #pragma clang attribute pop
