@@ -259,18 +259,20 @@ static const struct command_section explain_sections[] = {
 	  "writes to the same standard output. For JSON, record first: *assay record -o DIR -- "
 	  "COMMAND*, then *assay explain --format json DIR*." },
 	{ "JSON",
-	  "*--format json* is one object. _findings_ has for each finding _rule_, _share_ (0 to "
-	  "1), _part_ and _whole_ in _unit_ (_ns_, _events_ or _samples_), _sentence_, _evidence_, "
-	  "_next_, and the names in them (_symbol_, _image_, _comm_, _caller_, _where_, _waker_, "
-	  "_waker\\_symbol_, _text_, _package_). _missing_ has the facts that the session lacks: "
+	  "*--format json* is one object. A member of _findings_ has _rule_, _sentence_, "
+	  "_evidence_ "
+	  "and _next_. Its numbers are _share_ (0 to 1), and _part_ and _whole_ in _unit_: _ns_, "
+	  "_events_ or _samples_. The names in its texts are _symbol_, _image_, _comm_, _caller_, "
+	  "_where_, _waker_, _waker\\_symbol_, _text_ and _package_. _missing_ has the facts that "
+	  "the session lacks: "
 	  "_facts_, _reason_, and the command _next_. _losses_ has _samples_, "
 	  "_missing_, _is\\_incomplete_ and _reason_. Beside them are _schema_ (1), _session_, "
 	  "_command_, _seconds_, _cpus_, _cpu_ (the event, null without one), _cpu\\_sum_ and its "
 	  "_unit_." },
 	{ "EXIT STATUS",
-	  "0 if there is an explanation, also if nothing stands out, and whatever the status of "
-	  "the recorded command. 1 on failure, or if the session is damaged. 2 for wrong usage. "
-	  "127 if the command is not found, and 126 if it can't be run." },
+	  "0: there is an explanation, also if nothing stands out. The status of the recorded "
+	  "command does not matter. 1: a failure, or a damaged session. 2: wrong usage. 126: the "
+	  "command can't be run. 127: it is not found." },
 	{ NULL },
 };
 

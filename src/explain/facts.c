@@ -82,7 +82,7 @@ static void classify_functions(struct gather *g)
 
 		g->has_language |= image->kind == IMAGE_LANGUAGE;
 		g->is_kernel[f] = image_kind_mode(image->kind) == CODE_KERNEL;
-		g->is_c_library[f] = known_is_c_library(image->path);
+		g->is_c_library[f] = image_is_c_library(image);
 		if (!name)
 			continue;
 		g->code[f] = known_code_of(name, g->is_kernel[f]);

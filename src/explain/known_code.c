@@ -257,14 +257,3 @@ const char *known_syscall(const char *function)
 			return function + strlen(kernel_code[i].name) - 1;
 	return NULL;
 }
-
-bool known_is_c_library(const char *path)
-{
-	static const char *const prefixes[] = { "libc.", "libc-", "libpthread", "ld-", "ld." };
-	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
-
-	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
-		if (!strncmp(file, prefixes[i], strlen(prefixes[i])))
-			return true;
-	return false;
-}

@@ -52,6 +52,3 @@ enum known_wait known_wait_of(const char *function, bool is_kernel);
 
 /* "read" of "__x64_sys_read"; NULL: the function is not the entry of a system call. */
 const char *known_syscall(const char *function);
-
-/* The C library and the dynamic linker: their callers say more. */
-bool known_is_c_library(const char *path);

@@ -181,3 +181,14 @@ void image_set_build_id(struct image_table *t, image_id id, const struct build_i
 	image->build_id = *build_id;
 	image_enter(t, id.n, true);
 }
+
+bool image_is_c_library(const struct image *image)
+{
+	static const char *const prefixes[] = { "libc.", "libc-", "libpthread", "ld-", "ld." };
+	const char *slash = strrchr(image->path, '/'), *file = slash ? slash + 1 : image->path;
+
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (!strncmp(file, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}

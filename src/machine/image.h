@@ -139,5 +139,8 @@ bool image_is_known(const struct image_table *t, const struct image *image); /* 
 const struct image *image_get(const struct image_table *t, image_id id);
 uint32_t image_count(const struct image_table *t);
 
+/* The C library or the dynamic linker, by its name: its functions say less than their callers. */
+bool image_is_c_library(const struct image *image);
+
 /* Gives an image its build id, if it was unknown when the image was interned. */
 void image_set_build_id(struct image_table *t, image_id id, const struct build_id *build_id);

@@ -183,15 +183,6 @@ static bool is_of_waking(const char *name)
 	return false;
 }
 
-/* The C library's functions say less than their callers. */
-static bool is_c_library(const struct image *image)
-{
-	const char *slash = strrchr(image->path, '/'), *file = slash ? slash + 1 : image->path;
-
-	return begins_with(file, "libc.") || begins_with(file, "libc-") ||
-	       begins_with(file, "libpthread") || begins_with(file, "ld-");
-}
-
 /* The function that tells most: of the program; else of a library; else of the kernel. */
 static const char *telling_function(const struct profile *p, const struct waker_frames *frames,
 				    bool is_interrupt)
@@ -205,7 +196,7 @@ static const char *telling_function(const struct profile *p, const struct waker_
 			continue;
 		}
 		of_library = f->name;
-		if (!is_c_library(p->images.data[f->image].image))
+		if (!image_is_c_library(p->images.data[f->image].image))
 			of_program = f->name;
 	}
 	if (is_interrupt && of_kernel)

@@ -10,11 +10,16 @@ has_waits() {
 	[ "$(samples_of "$1" event:off-cpu:sleep pid:"$2")" -ge "${3-1}" ]
 }
 
+# A process that sleeps again and again; its pid is in $pid: nap SECONDS
+nap() {
+	background python3 -c 'import sys, time
+while True: time.sleep(float(sys.argv[1]))' "$1"
+}
+
 @test "the daemon keeps waits with their reasons and stacks" {
 	need_daemon
 	need_sampler
-	background python3 -c 'import time
-while True: time.sleep(0.05)'
+	nap 0.05
 	napper=$pid
 	start_daemon d -e cpu-clock --off-cpu --max-cpu 0
 	wait_for has_waits d "$napper" 600
@@ -29,8 +34,7 @@ while True: time.sleep(0.05)'
 @test "beyond the budget, waits count without a stack, under a reason" {
 	need_daemon
 	need_sampler
-	background python3 -c 'import time
-while True: time.sleep(0.05)'
+	nap 0.05
 	napper=$pid
 	start_daemon d -e cpu-clock --off-cpu --max-cpu 0.0001
 	wait_for has_waits d "$napper"
@@ -43,11 +47,9 @@ while True: time.sleep(0.05)'
 @test "a shorter wait than the setting's does not count" {
 	need_daemon
 	need_sampler
-	background python3 -c 'import time
-while True: time.sleep(0.002)'
+	nap 0.002
 	short=$pid
-	background python3 -c 'import time
-while True: time.sleep(0.3)'
+	nap 0.3
 	long=$pid
 	printf 'event = cpu-clock\noff-cpu = yes\noff-cpu-min = 200ms\nmax-cpu = 0\n' >conf
 	start_daemon d --config conf

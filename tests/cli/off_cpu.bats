@@ -105,6 +105,8 @@ facts_of() {
 	has_samples 1 s reason:pipe
 	[ "$(samples_of s reason:pipe event:cpu-clock)" = 0 ]
 	has_samples 1 s 'owner:waits (*)'
+	# Waits have different lengths, so a picture weighs by events, also where each has its time.
+	[[ "$(assay report -i s --svg=-)" == *" events · "* ]]
 }
 
 # Not only the futex word: other locks of two states have other data in the place of the owner.

@@ -2,11 +2,13 @@
 /*
  * Allocations with known sums. It is compiled without frame pointers.
  *
- *   heaps        keeps 40 MB in blocks of 10 kB (keep), allocates and frees 200 MB in blocks of 200
- *                bytes in two threads (churn), grows a block by realloc, 101 MB in all (grow), and
- *                maps 32 MB, of which it unmaps half (map)
- *   heaps fork   forks: the child frees copies of 40 MB, and allocates 40 MB in `child`
- *   heaps family one large block by each function of the family
+ *   heaps         calls keep(), churn(), grow() and map().
+ *   heaps fork    forks. The child frees copies of 40 MB, and allocates 40 MB in child().
+ *   heaps family  allocates a large block by each function of the family.
+ *
+ * keep() keeps 40 MB in blocks of 10 kB. churn() allocates and frees 200 MB in blocks of 200 bytes,
+ * in two threads. grow() enlarges a block by realloc, 101 MB in all. map() maps 32 MB, and unmaps
+ * half of it.
  */
 #include <malloc.h>
 #include <pthread.h>

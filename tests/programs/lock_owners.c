@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Threads that wait for locks that the main thread has: mutexes of the C library of several kinds,
- * and two futexes that are none. other_data() waits for a lock of two states that has the id of a
- * thread where a mutex has its owner. no_thread() waits for what looks like a mutex of a thread
- * that does not exist.
+ * Threads that wait for locks of the main thread. Most are mutexes of the C library, of several
+ * kinds. Two are no mutexes: other_data() waits for a lock of two states, which has a thread's id
+ * in the place of a mutex's owner. The "owner" of no_thread()'s lock does not exist.
  *
  * Prints "main TID".
  */

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/mem.h"
 #include "machine/image.h"
 
 static struct build_id id_of(uint8_t byte)
@@ -132,6 +133,26 @@ static void ids_survive_growth(void **state)
 	image_table_free(t);
 }
 
+static void the_c_library_has_its_names(void **state)
+{
+	static const struct {
+		const char *path;
+		bool is_it;
+	} cases[] = {
+		{ "/lib/x86_64-linux-gnu/libc.so.6", true },
+		{ "/lib/ld-musl-x86_64.so.1", true },
+		{ "/lib/libpthread-2.31.so", true },
+		{ "/usr/lib/libcrypto.so.3", false },
+		{ "/usr/bin/ld", false },
+		{ "[unknown]", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(image_is_c_library(&(struct image){ .path = cases[i].path }),
+				 cases[i].is_it);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +163,7 @@ int main(void)
 		cmocka_unit_test(a_build_id_that_came_later_is_found_by_both_keys),
 		cmocka_unit_test(jit_code_of_two_processes_is_two_images),
 		cmocka_unit_test(ids_survive_growth),
+		cmocka_unit_test(the_c_library_has_its_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,13 +2,13 @@
 /*
  * Events that are probes on code of programs:
  *
- *   uprobe:PATH:FUNCTION[+OFFSET]     each call, or each pass of the instruction at the offset
- *   uprobe:PATH:0xOFFSET              the instruction at this offset in the file
- *   uretprobe:PATH:FUNCTION           each return
- *   usdt:PATH:PROVIDER:NAME           each pass of a static probe, at all of its places
+ *   uprobe:PATH:FUNCTION[+OFFSET]     Each call, or each pass of the instruction at the offset.
+ *   uprobe:PATH:0xOFFSET              The instruction at this offset in the file.
+ *   uretprobe:PATH:FUNCTION           Each return.
+ *   usdt:PATH:PROVIDER:NAME           Each pass of a static probe, at all of its places.
  *
- * PATH has no colon; FUNCTION can (shop::sell), and ends with " #2" or " #g" to choose one of
- * several.
+ * PATH has no colon, but FUNCTION can have some (shop::sell). At its end, " #2" or " #g" chooses
+ * one of several functions.
  */
 #pragma once
 
