@@ -10,6 +10,7 @@ docs/script.md lists (by its name there). Then it prints all other differences. 
 import collections
 import concurrent.futures
 import functools
+import itertools
 import os
 import re
 import shutil
@@ -96,6 +97,37 @@ def may_be_named_otherwise(n_lines):
     return max(3, n_lines // 100)
 
 
+# The two unwinders may end in different frames, mostly before main() and behind execve(2): in at most so many samples.
+def may_end_elsewhere(n_samples):
+    return max(3, n_samples // 20)
+
+
+def samples_of(lines):
+    """The lines of each sample. A sample with a chain ends with an empty line."""
+    sample = []
+    for line in lines:
+        sample.append(line)
+        if not line:
+            yield sample
+            sample = []
+    if sample:
+        yield sample
+
+
+def with_equal_ends(ours, theirs):
+    """The lines without the frames that only one of the two has behind a chain's end, and the number of such chains."""
+    kept, n_chains = ([], []), 0
+    for pair in itertools.zip_longest(samples_of(ours), samples_of(theirs), fillvalue=[]):
+        frames = [sum(line.startswith("\t") for line in sample) for sample in pair]
+        same = min(frames)
+        if same and frames[0] != frames[1] and all(len(sample) == n + 2 for sample, n in zip(pair, frames)):
+            n_chains += 1
+            pair = [sample[:1 + same] + [""] for sample in pair]
+        for lines, sample in zip(kept, pair):
+            lines += sample
+    return *kept, n_chains
+
+
 def compare(path, options):
     run_of_perf, theirs = lines_of([PERF, "script", "--no-inline", "--no-itrace", "-i", path, *options])
     if run_of_perf.returncode and not theirs:
@@ -109,7 +141,11 @@ def compare(path, options):
     if perf_died:  # its last line may be cut
         theirs.pop()
         ours = ours[:len(theirs)]
-    known, bad = collections.Counter(), []
+    n_samples = sum(1 for _ in samples_of(theirs))
+    ours, theirs, n_ends = with_equal_ends(ours, theirs)
+    known, bad = collections.Counter({"chain's end": n_ends} if n_ends else {}), []
+    if n_ends > may_end_elsewhere(n_samples):
+        bad.append(f"{path}: {n_ends} of {n_samples} chains end elsewhere")
     for n, (a, b) in enumerate(zip(ours, theirs), 1):
         a, b = layout(a), layout(b)
         if a == b:

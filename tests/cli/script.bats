@@ -160,7 +160,7 @@ by_hand() {
 @test "perf's own options and fields: chains end at a function, instructions, source, the header" {
 	perf_record --call-graph dwarf,4096 -F 299 -o dwarf.data -- "$PROGRAMS/inlines"
 	perf_record -e cpu-clock:u -F 299 -o user.data -- "$PROGRAMS/inlines"
-	same_as_perf -- --stop-bt work,main -F comm,ip,sym,symoff -- dwarf.data
+	same_as_perf -- --stop-bt work,main -F comm,ip,sym,symoff,dso -- dwarf.data
 	same_as_perf -- -F +insnlen,+insn -- user.data
 	same_as_perf -- -F +srccode -- user.data
 	same_as_perf -- -f -a --demangle -G -F +machine_pid,+vcpu,+bpf-output -- dwarf.data
