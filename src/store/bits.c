@@ -2,6 +2,8 @@
 #include "store/bits.h"
 
 #include <assert.h>
+#include <endian.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -10,26 +12,26 @@ static unsigned int bit_length(uint64_t v)
 	return v ? 64 - (unsigned int)__builtin_clzll(v) : 0;
 }
 
-void bits_put(struct bits_out *b, uint64_t v, unsigned int n)
-{
-	while (n) {
-		unsigned int take = MIN(n, 8 - b->n);
-
-		b->pending |= (v & ((1u << take) - 1)) << b->n;
-		b->n += take;
-		n -= take;
-		v >>= take;
-		if (b->n == 8)
-			bits_flush(b);
-	}
-}
-
 void bits_flush(struct bits_out *b)
 {
-	if (b->n)
-		buf_u8(b->out, (uint8_t)b->pending);
+	for (unsigned int at = 0; at < b->n; at += 8)
+		buf_u8(&b->bytes, (uint8_t)(b->pending >> at));
 	b->pending = 0;
 	b->n = 0;
+}
+
+/* The bits from `at` on, of which at least 56 are in the stream. */
+static uint64_t bits_ahead(const struct bits_in *b)
+{
+	uint64_t word;
+
+	memcpy(&word, b->bytes + b->at / 8, sizeof(word));
+	return le64toh(word) >> (b->at % 8);
+}
+
+static bool has_bits_ahead(const struct bits_in *b)
+{
+	return b->end - b->at >= 64;
 }
 
 uint64_t bits_get(struct bits_in *b, unsigned int n)
@@ -40,14 +42,13 @@ uint64_t bits_get(struct bits_in *b, unsigned int n)
 		b->bad = true;
 	if (b->bad)
 		return 0;
-	for (unsigned int got = 0; got < n;) {
-		unsigned int skip = b->at % 8, take = MIN(n - got, 8 - skip);
-		uint64_t part = ((uint64_t)b->bytes[b->at / 8] >> skip) & ((1u << take) - 1);
-
-		v |= part << got;
-		got += take;
-		b->at += take;
+	if (n <= 56 && has_bits_ahead(b)) {
+		v = bits_ahead(b) & ((1ULL << n) - 1);
+		b->at += n;
+		return v;
 	}
+	for (unsigned int got = 0; got < n; got++, b->at++)
+		v |= (uint64_t)(b->bytes[b->at / 8] >> (b->at % 8) & 1) << got;
 	return v;
 }
 
@@ -72,8 +73,13 @@ uint64_t bits_get_golomb(struct bits_in *b, unsigned int k)
 	unsigned int n = 0;
 	uint64_t high;
 
-	while (!bits_get(b, 1) && !b->bad)
-		n++;
+	if (has_bits_ahead(b) && bits_ahead(b) << 8) {
+		n = (unsigned int)__builtin_ctzll(bits_ahead(b));
+		b->at += n + 1;
+	} else {
+		while (!bits_get(b, 1) && !b->bad)
+			n++;
+	}
 	b->bad |= n + k > 62;
 	if (b->bad)
 		return 0;

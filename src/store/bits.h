@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Numbers in few bits, for the exact times of samples (store/times.h). A second has some hundred
- * samples, too few to learn from them how to pack them. So the codes need no tables.
+ * Numbers in few bits, for columns (store/column.h) and for the exact times of samples
+ * (store/times.h). A second has some hundred samples, too few to learn from them how to pack them.
+ * So the codes need no tables.
  *
  * The stream begins at the low bit of its first byte, and ends with zeros.
  */
@@ -14,9 +15,9 @@
 #include "base/reader.h"
 
 struct bits_out {
-	struct buf *out;
-	uint64_t pending; /* bits that do not fill a byte yet … */
-	unsigned int n;   /* … and their number, below 8 */
+	struct buf bytes;
+	uint64_t pending; /* bits that do not fill a word yet … */
+	unsigned int n;   /* … and their number, below 64 */
 };
 
 struct bits_in {
@@ -26,9 +27,25 @@ struct bits_in {
 };
 
 /* The low n bits of v; n is at most 64. */
-void bits_put(struct bits_out *b, uint64_t v, unsigned int n);
-uint64_t bits_get(struct bits_in *b, unsigned int n);
+static inline void bits_put(struct bits_out *b, uint64_t v, unsigned int n)
+{
+	unsigned int n_fitting = 64 - b->n;
+
+	if (n < 64)
+		v &= (1ULL << n) - 1;
+	b->pending |= v << b->n;
+	b->n += n;
+	if (n < n_fitting)
+		return;
+	buf_u64(&b->bytes, b->pending);
+	b->n = n - n_fitting;
+	b->pending = b->n ? v >> n_fitting : 0;
+}
+
+/* Appends the pending bits to the bytes, with zeros up to the end of the last byte. */
 void bits_flush(struct bits_out *b);
+
+uint64_t bits_get(struct bits_in *b, unsigned int n);
 
 /*
  * Exponential Golomb code of order k: short for numbers of about 2^k, and not too long for others.

@@ -76,26 +76,8 @@ void pack_bytes(struct packer *p, struct buf *out, const void *bytes, size_t n)
 void column_fini(struct column *c)
 {
 	buf_fini(&c->tokens);
-	buf_fini(&c->bits);
+	buf_fini(&c->bits.bytes);
 	*c = (struct column){ 0 };
-}
-
-static void put_bits(struct column *c, uint64_t v, unsigned int n)
-{
-	while (n) {
-		unsigned int take = MIN(n, 64 - c->n_pending);
-		uint64_t low = take < 64 ? v & ((1ULL << take) - 1) : v;
-
-		c->pending |= low << c->n_pending;
-		c->n_pending += take;
-		n -= take;
-		v = take < 64 ? v >> take : 0;
-		if (c->n_pending == 64) {
-			buf_u64(&c->bits, c->pending);
-			c->pending = 0;
-			c->n_pending = 0;
-		}
-	}
 }
 
 void column_put(struct column *c, uint64_t v)
@@ -111,7 +93,7 @@ void column_put(struct column *c, uint64_t v)
 	buf_u8(&c->tokens,
 	       (uint8_t)(COLUMN_DIRECT_TOKENS + ((lead - FIRST_LEAD_BIT) << BITS_IN_TOKEN) +
 			 ((v >> n_raw) & ((1 << BITS_IN_TOKEN) - 1))));
-	put_bits(c, v & ((1ULL << n_raw) - 1), n_raw);
+	bits_put(&c->bits, v, n_raw);
 }
 
 void column_put_signed(struct column *c, int64_t v)
@@ -122,21 +104,17 @@ void column_put_signed(struct column *c, int64_t v)
 void column_clear(struct column *c)
 {
 	c->tokens.len = 0;
-	c->bits.len = 0;
-	c->pending = 0;
-	c->n_pending = 0;
+	c->bits.bytes.len = 0;
+	c->bits.pending = 0;
+	c->bits.n = 0;
 }
 
 void column_write(struct column *c, struct packer *p, struct buf *out)
 {
 	pack_bytes(p, out, c->tokens.data, c->tokens.len);
-	while (c->n_pending) {
-		buf_u8(&c->bits, (uint8_t)c->pending);
-		c->pending >>= 8;
-		c->n_pending -= MIN(c->n_pending, 8);
-	}
-	buf_uleb(out, c->bits.len);
-	buf_bytes(out, c->bits.data, c->bits.len);
+	bits_flush(&c->bits);
+	buf_uleb(out, c->bits.bytes.len);
+	buf_bytes(out, c->bits.bytes.data, c->bits.bytes.len);
 	column_clear(c);
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/reader.h"
+#include "store/bits.h"
 
 #define COLUMN_DIRECT_TOKENS 16 /* smaller values are their own token */
 
@@ -32,9 +33,8 @@ uint64_t packer_memory(const struct packer *p);
 void pack_bytes(struct packer *p, struct buf *out, const void *bytes, size_t n);
 
 struct column {
-	struct buf tokens, bits;
-	uint64_t pending; /* bits that do not fill a byte yet */
-	unsigned int n_pending;
+	struct buf tokens;
+	struct bits_out bits;
 };
 
 void column_fini(struct column *c);

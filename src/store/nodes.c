@@ -37,7 +37,7 @@ uint64_t block_encoder_memory(const struct block_encoder *e)
 	n += e->arcs.codes.cap * sizeof(*e->arcs.codes.data) +
 	     e->arcs.arcs.cap * sizeof(*e->arcs.arcs.data) + e->arcs.slots.n * sizeof(uint32_t);
 	for (size_t i = 0; i < ARRAY_SIZE(e->columns); i++)
-		n += e->columns[i].tokens.cap + e->columns[i].bits.cap;
+		n += e->columns[i].tokens.cap + e->columns[i].bits.bytes.cap;
 	return n;
 }
 

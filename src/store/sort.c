@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/sort.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define DIGITS 8
@@ -24,11 +25,12 @@ static inline uint8_t digit_of(uint64_t key, int digit)
 }
 
 /* One pass: moves items from `from` to `to` by one digit of the key. */
-static void distribute(const struct sort_item *from, struct sort_item *to, uint32_t n, int digit,
-		       uint32_t *counts)
+static void distribute(const struct sort_item *from, struct sort_item *to, uint32_t n, int digit)
 {
-	uint32_t at = 0;
+	uint32_t counts[256] = { 0 }, at = 0;
 
+	for (uint32_t i = 0; i < n; i++)
+		counts[digit_of(from[i].key, digit)]++;
 	for (int i = 0; i < 256; i++) {
 		uint32_t count = counts[i];
 
@@ -41,22 +43,24 @@ static void distribute(const struct sort_item *from, struct sort_item *to, uint3
 
 void sort_items(struct sort_item *items, struct sort_item *scratch, uint32_t n)
 {
-	uint32_t counts[DIGITS][256] = { 0 };
 	struct sort_item *from = items, *to = scratch;
+	uint64_t differing = 0;
+	bool is_sorted = true;
 
 	if (n <= FEW) {
 		sort_few(items, n);
 		return;
 	}
-	for (uint32_t i = 0; i < n; i++)
-		for (int digit = 0; digit < DIGITS; digit++)
-			counts[digit][digit_of(items[i].key, digit)]++;
-	for (int digit = 0; digit < DIGITS; digit++) {
+	for (uint32_t i = 1; i < n; i++) {
+		differing |= items[i].key ^ items[0].key;
+		is_sorted &= items[i].key >= items[i - 1].key;
+	}
+	for (int digit = 0; digit < DIGITS && !is_sorted; digit++) {
 		struct sort_item *swap = from;
 
-		if (counts[digit][digit_of(from[0].key, digit)] == n)
-			continue; /* all digits are equal */
-		distribute(from, to, n, digit, counts[digit]);
+		if (!digit_of(differing, digit))
+			continue;
+		distribute(from, to, n, digit);
 		from = to;
 		to = swap;
 	}

@@ -31,8 +31,13 @@ static struct row_rest *rests_of(const struct count_row *rows, size_t n)
 /* The events of n of the row's samples, if all of them have the same. */
 static uint64_t even_share(const struct row_rest *rest, uint64_t n)
 {
-	return n >= rest->samples ? rest->period
-				  : (uint64_t)((unsigned __int128)rest->period * n / rest->samples);
+	uint64_t product;
+
+	if (n >= rest->samples)
+		return rest->period;
+	if (!__builtin_mul_overflow(rest->period, n, &product))
+		return product / rest->samples;
+	return (uint64_t)((unsigned __int128)rest->period * n / rest->samples);
 }
 
 static void take_share(struct row_rest *rest, uint64_t samples, uint64_t period)
@@ -55,12 +60,12 @@ struct open_rows {
 	struct ranks ranks;
 };
 
-static void open_rows_init(struct open_rows *o, const struct count_row *rows, size_t n)
+static void open_rows_init(struct open_rows *o, struct row_rest *rests, size_t n)
 {
-	o->rests = rests_of(rows, n);
+	o->rests = rests;
 	ranks_init(&o->ranks, n);
 	for (uint32_t i = 0; i < n; i++)
-		if (!rows[i].samples)
+		if (!rests[i].samples)
 			ranks_remove(&o->ranks, i);
 }
 
@@ -109,9 +114,9 @@ struct times_writer {
 	struct open_rows open; /* by place */
 	uint64_t first_us;
 	VEC(struct time_lane) lanes;
-	struct buf stream;
 	struct bits_out bits;
-	int flags; /* bits: the columns that are not all 0 */
+	uint32_t n_put; /* samples */
+	int flags;      /* bits: the columns that are not all 0 */
 };
 
 static uint64_t item_us(const struct times_writer *w, uint32_t i)
@@ -139,30 +144,106 @@ static void sort_by_time(struct times_writer *w)
 /* A lane of its own must save more than it costs. */
 #define LANE_SAMPLES 16
 
-static uint64_t timer_of(const struct times_writer *w, uint32_t i)
+/* The samples of one counter on one processor. */
+struct timer {
+	uint64_t id; /* never 0 */
+	uint32_t n;  /* samples */
+	uint32_t at; /* of the next one in the order of lanes */
+};
+
+struct timers {
+	VEC(struct timer) of; /* in the order of their first rows */
+	uint32_t *of_row;
+};
+
+static uint64_t timer_id(const struct times_rows *rows, uint32_t row)
 {
-	const struct timed_sample *t = &w->times->data[w->e->items[i].value];
-	const struct profile_class *c = &w->rows->classes[w->rows->rows[t->row].class];
+	const struct profile_class *c = &rows->classes[rows->rows[row].class];
 
 	return ((uint64_t)c->counter << 32 | c->cpu) + 1;
+}
+
+static void timers_init(struct timers *t, const struct times_rows *rows,
+			const struct sample_times *times)
+{
+	struct intmap numbers = { 0 };
+
+	*t = (struct timers){ .of_row = xmalloc((rows->n + 1) * sizeof(*t->of_row)) };
+	for (uint32_t i = 0; i < rows->n; i++) {
+		uint64_t id = timer_id(rows, i);
+		bool is_new;
+		uint32_t *number = intmap_put(&numbers, id, &is_new);
+
+		if (is_new) {
+			*number = (uint32_t)t->of.n;
+			vec_push(&t->of, (struct timer){ .id = id });
+		}
+		t->of_row[i] = *number;
+	}
+	intmap_fini(&numbers);
+	vec_foreach (times, sample)
+		t->of.data[t->of_row[sample->row]].n++;
+}
+
+static void timers_fini(struct timers *t)
+{
+	vec_fini(&t->of);
+	free(t->of_row);
+}
+
+static int by_timer_id(const void *a, const void *b)
+{
+	const struct timer *const *x = a, *const *y = b;
+
+	return ((*x)->id > (*y)->id) - ((*x)->id < (*y)->id);
+}
+
+static bool has_lane(const struct timer *t)
+{
+	return t->n >= LANE_SAMPLES;
+}
+
+/* Gives each timer with a lane the place of its first sample, behind the common lane. */
+static void place_timers(struct timers *t)
+{
+	cleanup(free_at_exit) struct timer **sorted =
+		xmalloc((t->of.n + 1) * sizeof(struct timer *));
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < t->of.n; i++) {
+		sorted[i] = &t->of.data[i];
+		if (!has_lane(sorted[i]))
+			at += sorted[i]->n;
+	}
+	qsort(sorted, t->of.n, sizeof(struct timer *), by_timer_id);
+	for (size_t i = 0; i < t->of.n; i++)
+		if (has_lane(sorted[i])) {
+			sorted[i]->at = at;
+			at += sorted[i]->n;
+		}
 }
 
 /* Sorts by lane, then by time. The key of each item is its lane then. */
 static void sort_by_lane(struct times_writer *w)
 {
-	struct sort_item *items = w->e->items;
-	uint32_t n = (uint32_t)w->times->n;
-	struct intmap counts = { 0 };
+	struct sort_item *items = w->e->items, *sorted = w->e->scratch;
+	uint32_t n = (uint32_t)w->times->n, at_common = 0;
+	struct timers timers;
 
-	for (uint32_t i = 0; i < n; i++)
-		++*intmap_put(&counts, timer_of(w, i), NULL);
+	timers_init(&timers, w->rows, w->times);
+	place_timers(&timers);
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t timer = timer_of(w, i);
+		uint32_t row = w->times->data[items[i].value].row;
+		struct timer *timer = &timers.of.data[timers.of_row[row]];
 
-		items[i].key = *intmap_find(&counts, timer) < LANE_SAMPLES ? 0 : timer;
+		if (has_lane(timer))
+			sorted[timer->at++] = (struct sort_item){ timer->id, items[i].value };
+		else
+			sorted[at_common++] = (struct sort_item){ 0, items[i].value };
 	}
-	intmap_fini(&counts);
-	sort_items(items, w->e->scratch, n);
+	w->e->items = sorted;
+	w->e->scratch = items;
+	timers_fini(&timers);
 }
 
 /* So many steps of a lane show how to code the others. */
@@ -247,6 +328,21 @@ static uint32_t place_of_row(const struct times_rows *rows, uint32_t row)
 	return rows->places ? rows->places[row] : row;
 }
 
+/* Puts v into a column that is not stored if all its numbers are 0. */
+static void put_seldom(struct times_writer *w, int column, uint64_t v)
+{
+	struct column *c = &w->e->columns[column];
+
+	if (!(w->flags & 1 << column)) {
+		if (!v)
+			return;
+		w->flags |= 1 << column;
+		for (uint32_t i = 0; i < w->n_put; i++)
+			column_put(c, 0);
+	}
+	column_put(c, v);
+}
+
 static void put_sample(struct times_writer *w, const struct timed_sample *t)
 {
 	uint32_t place = place_of_row(w->rows, t->row);
@@ -254,9 +350,9 @@ static void put_sample(struct times_writer *w, const struct timed_sample *t)
 	uint64_t events = own_events(w, t, rest);
 
 	bits_put_below(&w->bits, ranks_of(&w->open.ranks, place), w->open.ranks.n_members);
-	column_put(&w->e->columns[COUNT], t->samples - 1);
-	column_put(&w->e->columns[EVENTS], events);
-	w->flags |= (t->samples > 1) << COUNT | (events > 0) << EVENTS;
+	put_seldom(w, COUNT, t->samples - 1);
+	put_seldom(w, EVENTS, events);
+	w->n_put++;
 	open_rows_take(&w->open, place, t->samples,
 		       events ? t->period : even_share(rest, t->samples));
 }
@@ -290,39 +386,35 @@ static void write_times(struct times_writer *w, struct buf *out)
 		buf_uleb(out, lane->interval_us);
 		buf_uleb(out, lane->order);
 	}
-	buf_uleb(out, w->stream.len);
-	buf_bytes(out, w->stream.data, w->stream.len);
+	buf_uleb(out, w->bits.bytes.len);
+	buf_bytes(out, w->bits.bytes.data, w->bits.bytes.len);
 	for (int i = 0; i < N_TIME_COLUMNS; i++)
 		if (w->flags & 1 << i)
 			column_write(&w->e->columns[i], w->e->packer, out);
-		else
-			column_clear(&w->e->columns[i]);
 	/* Writers add zeros where content packs better than readers permit. */
 	while (w->times->n > times_most(out->len - start))
 		buf_u8(out, 0);
 }
 
-static struct count_row *rows_by_place(const struct times_rows *rows)
+static struct row_rest *rests_by_place(const struct times_rows *rows)
 {
-	struct count_row *placed = xmalloc((rows->n + 1) * sizeof(*placed));
+	struct row_rest *rests = xmalloc((rows->n + 1) * sizeof(*rests));
 
-	for (size_t i = 0; i < rows->n; i++)
-		placed[place_of_row(rows, (uint32_t)i)] = rows->rows[i];
-	return placed;
+	for (uint32_t i = 0; i < rows->n; i++)
+		rests[place_of_row(rows, i)] =
+			(struct row_rest){ rows->rows[i].samples, rows->rows[i].period };
+	return rests;
 }
 
 void times_encode(struct block_encoder *e, struct buf *out, const struct sample_times *times,
 		  const struct times_rows *rows, uint64_t first_ns, uint64_t *early_us)
 {
 	struct times_writer w = { .e = e, .times = times, .rows = rows };
-	cleanup(free_at_exit) struct count_row *placed = NULL;
 
 	*early_us = 0;
 	if (!times->n)
 		return;
-	placed = rows_by_place(rows);
-	open_rows_init(&w.open, placed, rows->n);
-	w.bits.out = &w.stream;
+	open_rows_init(&w.open, rests_by_place(rows), rows->n);
 	sort_by_time(&w);
 	w.first_us = MIN(item_us(&w, 0), first_ns / NS_PER_US);
 	*early_us = first_ns / NS_PER_US - w.first_us;
@@ -332,7 +424,7 @@ void times_encode(struct block_encoder *e, struct buf *out, const struct sample_
 	write_times(&w, out);
 	open_rows_fini(&w.open);
 	vec_fini(&w.lanes);
-	buf_fini(&w.stream);
+	buf_fini(&w.bits.bytes);
 }
 
 /* ---- reading ---- */
@@ -458,7 +550,7 @@ int times_decode(struct unpacker *u, const uint8_t *bytes, size_t size, uint64_t
 	p.flags = reader_uleb(&p.r);
 	if (is_good && !vec_try_reserve(out, out->n + n))
 		return -ENOMEM;
-	open_rows_init(&p.open, rows, n_rows);
+	open_rows_init(&p.open, rests_of(rows, n_rows), n_rows);
 	is_good = is_good && get_times(&p, u, n);
 	open_rows_fini(&p.open);
 	vec_fini(&p.lanes);

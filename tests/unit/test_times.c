@@ -17,8 +17,7 @@ static uint32_t next_random(uint32_t below)
 
 static void numbers_come_back_from_bits(void **state)
 {
-	struct buf buf = { 0 };
-	struct bits_out out = { .out = &buf };
+	struct bits_out out = { 0 };
 	struct bits_in in;
 	uint64_t size = 0;
 
@@ -32,7 +31,7 @@ static void numbers_come_back_from_bits(void **state)
 		bits_put(&out, v, 64);
 	}
 	bits_flush(&out);
-	in = (struct bits_in){ .bytes = buf.data, .end = buf.len * 8 };
+	in = (struct bits_in){ .bytes = out.bytes.data, .end = out.bytes.len * 8 };
 	for (uint32_t i = 0; i < 2000; i++) {
 		uint64_t v = (uint64_t)i * i << i % 40, at = in.at;
 
@@ -45,7 +44,7 @@ static void numbers_come_back_from_bits(void **state)
 	assert_false(in.bad);
 	assert_int_equal(bits_get(&in, 8), 0);
 	assert_true(in.bad);
-	buf_fini(&buf);
+	buf_fini(&out.bytes);
 }
 
 static void ranks_agree_with_counting(void **state)
