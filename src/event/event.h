@@ -85,6 +85,7 @@ struct sample_extra {
 	uint32_t depth; /* calls that the thread is in, where asked for */
 	uint64_t insns, cycles; /* since the last such sample that knew; 0: this one does not */
 	uint8_t insn_size, insn[15]; /* the instruction at `ip` */
+	uint8_t insn_width;          /* of its code, where `insn` is there: 16, 32, 64 */
 };
 
 struct sample_event {

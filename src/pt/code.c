@@ -70,6 +70,7 @@ void pt_code_new_hops(struct pt_code *code, unsigned int log2)
 
 void pt_code_forget(struct pt_code *code)
 {
+	code->generation++;
 	intmap_clear(&code->by_start);
 	code->has_unreadable = false;
 	memset(code->targets, 0, sizeof(code->targets));

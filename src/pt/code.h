@@ -109,6 +109,7 @@ struct pt_code {
 	struct pt_memory memory;
 	uint32_t space;
 	uint8_t width;       /* 16, 32, 64 */
+	uint64_t generation; /* how often it was forgotten: indices are of one generation */
 	bool all_branches;   /* ops: every taken branch, not calls and returns alone */
 	bool steps_alone;    /* nothing is memoised: what tests hold the rest against */
 	uint64_t watched;    /* a branch to there is told in any case; UINT64_MAX: none */

@@ -48,6 +48,7 @@ extern const char *const pt_error_texts[N_PT_ERRORS];
 	X(PLACE, place, "ip")                   \
 	X(CR3, cr3, "cr3")                      \
 	X(VMCS, vmcs, "vmcs")                   \
+	X(WIDTH, width, "width")                \
 	X(ITEM, item, "item")                   \
 	X(PEBS, pebs, "pebs")                   \
 	X(TIME, time, "time")                   \
@@ -152,6 +153,10 @@ struct pt_event {
 			uint8_t kind;
 			uint64_t address;
 		} vmcs;
+		struct { /* of the code from here on: 16, 32 or 64; 64 before the first such event
+			  */
+			uint8_t kind, bits;
+		} width;
 		struct { /* of a PEBS record: enum pt_pebs_group, and the number in there */
 			uint8_t kind, group, number;
 			bool is_32_bit; /* the item has 4 bytes */

@@ -57,6 +57,9 @@ void pt_event_format(struct buf *out, const struct pt_event *e)
 	case PT_EV_VMCS:
 		buf_printf(out, HEX, e->vmcs.address);
 		break;
+	case PT_EV_WIDTH:
+		buf_printf(out, "%u", e->width.bits);
+		break;
 	case PT_EV_ITEM:
 		buf_printf(out, "group %u number %u value " HEX "%s", e->item.group, e->item.number,
 			   e->item.value, e->item.is_32_bit ? " of 32 bits" : "");

@@ -21,6 +21,7 @@ struct pt_flow *pt_flow_new(const struct pt_flow_config *config, struct pt_code 
 	f->config = *config;
 	f->code = code;
 	f->width = code->width;
+	f->said_width = 64;
 	f->time.clock = &f->config.clock;
 	return f;
 }
@@ -169,6 +170,8 @@ size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, b
 	if (is_last && f->at == f->end && f->tnt.n)
 		pt_flow_use_directions(f);
 	pt_flow_check(f);
+	pt_flow_leave_code(f);
+	f->generation = f->code->generation;
 	f->n_last_tnt = f->tnt.n ? pt_flow_last_tnt(f) : 0;
 	f->tnt_from = NULL;
 	used = (size_t)(f->at - f->begin);

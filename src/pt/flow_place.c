@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pt/flow_place.h"
 
+#include "pt/flow_emit.h"
+
 void pt_flow_forget_nodes(struct pt_flow *f)
 {
 	for (int i = 0; i < PT_STACK; i++)
@@ -24,17 +26,27 @@ void pt_flow_stand_nowhere(struct pt_flow *f, enum pt_position position)
 	pt_flow_clear_stack(f);
 }
 
+/* The graph has code of one width at a time. Flows that share it may have different ones. */
+static void take_width(struct pt_flow *f)
+{
+	if (f->said_width == f->code->width)
+		return;
+	f->code->width = f->said_width;
+	pt_code_forget(f->code);
+	pt_flow_forget_nodes(f);
+}
+
 void pt_flow_arrive(struct pt_flow *f, uint64_t ip)
 {
 	if (f->config.quick) {
 		f->ip = ip;
 		return;
 	}
-	if (f->width != f->code->width) {
-		f->code->width = f->width;
-		pt_code_forget(f->code);
-		pt_flow_forget_nodes(f);
+	if (f->width != f->said_width) {
+		f->said_width = f->width;
+		pt_flow_emit(f, (struct pt_event){ .width = { PT_EV_WIDTH, f->width } });
 	}
+	take_width(f);
 	f->ip = 0;
 	f->node = pt_code_at(f->code, ip);
 }
@@ -50,6 +62,14 @@ void pt_flow_leave_code(struct pt_flow *f)
 
 void pt_flow_enter_code(struct pt_flow *f)
 {
-	if (pt_flow_is_traced(f) && !f->node && !f->config.quick)
-		pt_flow_arrive(f, f->ip);
+	/* Another flow, or whoever has the graph, may have made it forget. */
+	if (f->generation != f->code->generation)
+		pt_flow_forget_nodes(f);
+	f->generation = f->code->generation;
+	if (!pt_flow_is_traced(f) || f->node || f->config.quick)
+		return;
+	take_width(f);
+	f->generation = f->code->generation;
+	f->node = pt_code_at(f->code, f->ip);
+	f->ip = 0;
 }

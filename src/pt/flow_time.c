@@ -7,7 +7,7 @@
 bool pt_flow_follow_side_band(struct pt_flow *f, uint64_t tsc)
 {
 	const struct pt_code *code = f->code;
-	uint64_t n_nodes = code->nodes.n;
+	uint64_t generation = code->generation;
 	uint32_t node = f->node;
 
 	if (!f->config.side_band || tsc < f->next_side_band)
@@ -15,7 +15,7 @@ bool pt_flow_follow_side_band(struct pt_flow *f, uint64_t tsc)
 	pt_flow_flush(f); /* what was is of those who were */
 	pt_flow_leave_code(f);
 	f->next_side_band = f->config.side_band(f->config.context, tsc);
-	if (f->code == code && f->code->nodes.n == n_nodes) {
+	if (f->code == code && code->generation == generation) {
 		f->node = node;
 		f->ip = node ? 0 : f->ip;
 		return true;

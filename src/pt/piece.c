@@ -63,6 +63,7 @@ void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end
 	const uint8_t *fup;
 
 	assert(psb <= end);
+	pt_flow_enter_code(f);
 	fup = psb < end ? psb_address(psb, end, &ip) : NULL;
 	if (f->tnt.n) {
 		f->begin = f->at = f->end = psb;
@@ -77,6 +78,7 @@ void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end
 	}
 	f->stats.insns = f->insns;
 	f->stats.doubtful_insns = pt_flow_doubtful_insns(f);
+	pt_flow_leave_code(f);
 	pt_flow_flush(f);
 }
 
@@ -138,6 +140,14 @@ static bool joint_take_vmcs(struct pt_joint *j, const struct pt_event *e)
 	return is_doubled;
 }
 
+static bool joint_take_width(struct pt_joint *j, const struct pt_event *e)
+{
+	bool is_doubled = e->width.bits == (j->width ? j->width : 64);
+
+	j->width = e->width.bits;
+	return is_doubled;
+}
+
 /* Keeps the state that the event sets. True: the event says nothing new after the piece before. */
 static bool joint_take(struct pt_joint *j, const struct pt_event *e)
 {
@@ -152,6 +162,8 @@ static bool joint_take(struct pt_joint *j, const struct pt_event *e)
 		return joint_take_cr3(j, e);
 	case PT_EV_VMCS:
 		return joint_take_vmcs(j, e);
+	case PT_EV_WIDTH:
+		return joint_take_width(j, e);
 	default:
 		return false;
 	}

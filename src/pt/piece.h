@@ -38,6 +38,7 @@ struct pt_joint {
 	struct pt_event cr3;       /* the last PT_EV_CR3 */
 	uint64_t vmcs;             /* of the last PT_EV_VMCS */
 	bool has_cr3, has_vmcs;
+	uint8_t width;      /* of the last PT_EV_WIDTH; 0: there was none */
 	bool is_traced;     /* at the end of the piece before */
 	bool has_begun;     /* in this piece */
 	uint64_t n_doubled; /* branches that were left out: they go on, and do not begin */

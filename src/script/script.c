@@ -440,7 +440,8 @@ static int run_replay(const struct script_input *input, const struct script_opti
 		tracepoint_free(r->traces[i]);
 	free(r->traces);
 	script_places_free(r->printer.places);
-	disassembler_close(r->printer.disassembler);
+	disassembler_close(r->printer.disassemblers[0]);
+	disassembler_close(r->printer.disassemblers[1]);
 	buf_fini(&r->printer.out);
 	free(r);
 	return e;

@@ -130,14 +130,14 @@ struct script_printer {
 	struct buf out;             /* what comes next; given to the file in large pieces */
 	uint64_t first_ns, last_ns; /* for relative times */
 	int event_width;
-	size_t indent_width;               /* of a call trace's column, that changes seldom */
-	struct disassembler *disassembler; /* NULL: not needed yet */
-	uint32_t first_type;               /* script_type() of the first event */
-	bool has_chains;                   /* and whether that has call chains */
-	bool has_failed;                   /* the file takes no more */
-	bool takes_all;                    /* the filter is empty */
-	const char *source_file;           /* of the last line of source that was shown, */
-	uint32_t source_line;              /* which is not shown twice in a row */
+	size_t indent_width;                   /* of a call trace's column, that changes seldom */
+	struct disassembler *disassemblers[2]; /* of 32- and 64-bit code; NULL: not needed yet */
+	uint32_t first_type;                   /* script_type() of the first event */
+	bool has_chains;                       /* and whether that has call chains */
+	bool has_failed;                       /* the file takes no more */
+	bool takes_all;                        /* the filter is empty */
+	const char *source_file;               /* of the last line of source that was shown, */
+	uint32_t source_line;                  /* which is not shown twice in a row */
 	struct script_start_text start_text;
 	struct script_flags_text flags_texts[64];
 	struct script_branch_text branch_texts[SCRIPT_TEXTS];

@@ -218,7 +218,8 @@ void script_place_inlined(struct script_places *p, struct code_addr code,
 				      : "[unknown]");
 }
 
-size_t script_place_code(struct script_places *p, struct code_addr code, uint8_t *out, size_t size)
+size_t script_place_code(struct script_places *p, struct code_addr code, uint8_t *out, size_t size,
+			 unsigned int *width)
 {
 	const struct symbol_table *table = script_places_look_at_image(p, code.image)->table;
 	struct code_bytes bytes;
@@ -227,6 +228,7 @@ size_t script_place_code(struct script_places *p, struct code_addr code, uint8_t
 		p->code = code_files_new(p->config.symbolizer, 0);
 	if (code_files_get(p->code, table, code.offset, size, &bytes, NULL) < 0)
 		return 0;
+	*width = bytes.is_64 ? 64 : 32;
 	memcpy(out, bytes.bytes, MIN(size, bytes.size));
 	return MIN(size, bytes.size);
 }

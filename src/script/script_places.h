@@ -52,8 +52,9 @@ const struct script_place *script_place(struct script_places *p, struct code_add
 void script_place_inlined(struct script_places *p, struct code_addr code,
 			  void (*take)(void *context, const char *function), void *context);
 
-/* The bytes of the code there: how many of `size`; 0 if the code can't be read. */
-size_t script_place_code(struct script_places *p, struct code_addr code, uint8_t *out, size_t size);
+/* The bytes of the code there, and its width in bits: how many of `size`; 0 if it can't be read. */
+size_t script_place_code(struct script_places *p, struct code_addr code, uint8_t *out, size_t size,
+			 unsigned int *width);
 
 /* The text of a line of a source file, without its end. NULL: it can't be read. Holds until the
  * next call. The file is root's or of the user who owns the image's file. */

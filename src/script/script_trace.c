@@ -222,6 +222,7 @@ uint32_t script_insn(struct script_printer *p, const struct script_row *row,
 		     uint8_t bytes[SCRIPT_INSN_MAX])
 {
 	const struct sample_extra *x = row->extra;
+	unsigned int width = 64;
 	struct pt_insn insn;
 	size_t n;
 
@@ -232,8 +233,8 @@ uint32_t script_insn(struct script_printer *p, const struct script_row *row,
 	}
 	if (p->options->is_aarch64)
 		return 0;
-	n = script_place_code(p->places, row->code[0], bytes, SCRIPT_INSN_MAX);
-	return pt_insn_read(64, bytes, n, &insn) && insn.size <= n ? insn.size : 0;
+	n = script_place_code(p->places, row->code[0], bytes, SCRIPT_INSN_MAX, &width);
+	return pt_insn_read(width, bytes, n, &insn) && insn.size <= n ? insn.size : 0;
 }
 
 /* ---- what perf shows below or behind a line ---- */
@@ -298,14 +299,18 @@ void script_put_source(struct script_printer *p, struct code_addr code)
 void script_put_disasm(struct script_printer *p, const struct script_row *row, struct buf *out)
 {
 	const struct sample_extra *x = row->extra;
+	struct disassembler **d;
 	struct instruction insn;
+	bool is_64;
 
 	if (!x || !x->insn_size)
 		return;
-	if (!p->disassembler && disassembler_open(EM_X86_64, true, &p->disassembler, NULL) < 0)
+	is_64 = x->insn_width == 64;
+	d = &p->disassemblers[is_64];
+	if (!*d && disassembler_open(is_64 ? EM_X86_64 : EM_386, is_64, d, NULL) < 0)
 		return;
 	/* Addresses in it are those that it ran at. */
-	disassemble(p->disassembler, x->insn, MIN(x->insn_size, sizeof(x->insn)),
+	disassemble(*d, x->insn, MIN(x->insn_size, sizeof(x->insn)),
 		    row->addr ? row->addr[0] : row->code[0].offset, &insn);
 	buf_str(out, insn.text);
 }

@@ -177,6 +177,9 @@ static int synth_on_event(struct pt_synth *s, const struct pt_event *e)
 		return synth_push_cfe(s, e);
 	case PT_EV_INTERRUPTS:
 		return synth_push_iflag(s, e);
+	case PT_EV_WIDTH:
+		s->queue->width = e->width.bits;
+		break;
 	case PT_EV_ITEM:
 		synth_take_item(s, e);
 		break;
@@ -303,6 +306,8 @@ struct pt_synth *pt_synth_new(const struct pt_synth_config *config)
 	synth_set_period(s);
 	s->log = o->logs ? pt_log_open(config->data) : NULL;
 	s->queues = xcalloc(pt_trace_n_queues(s->trace), sizeof(*s->queues));
+	for (uint32_t i = 0; i < pt_trace_n_queues(s->trace); i++)
+		s->queues[i].width = 64;
 	s->cached = xcalloc(N_CACHED, sizeof(*s->cached));
 	synth_add_counters(s, config->data);
 	return s;

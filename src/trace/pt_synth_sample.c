@@ -7,15 +7,17 @@ const struct synth_insn *synth_instruction_at(struct pt_synth *s, uint64_t addr)
 {
 	uint64_t space = pt_trace_space(s->trace, s->span->queue);
 	struct synth_insn *c = &s->cached[hash_u64(addr) % N_CACHED];
+	uint8_t width = s->queue->width;
 
-	if (c->addr != addr || c->space != space || !c->size) {
+	if (c->addr != addr || c->space != space || c->width != width || !c->size) {
 		struct pt_insn insn = { .end = PT_END_FALL };
 		size_t n =
 			pt_trace_code(s->trace, s->span->queue, addr, c->bytes, sizeof(c->bytes));
 
 		c->addr = addr;
 		c->space = space;
-		pt_insn_read(64, c->bytes, n, &insn);
+		c->width = width;
+		pt_insn_read(width, c->bytes, n, &insn);
 		c->size = insn.size;
 		c->end = insn.end;
 	}
@@ -72,6 +74,7 @@ void synth_add_bytes(struct pt_synth *s, uint64_t ip, uint8_t size)
 	if (!s->itrace.with_bytes || !ip)
 		return;
 	size = s->extra.insn_size = synth_instruction_at(s, ip)->size;
+	s->extra.insn_width = s->queue->width;
 	memcpy(s->extra.insn, synth_instruction_at(s, ip)->bytes, MIN(size, PT_INSN_MAX));
 }
 

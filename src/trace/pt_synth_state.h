@@ -14,7 +14,7 @@ enum { N_CACHED = 1 << 15, NO_COUNTER = -1 };
 /* A place that code was read at. */
 struct synth_insn {
 	uint64_t addr, space;
-	uint8_t size, end, bytes[PT_INSN_MAX];
+	uint8_t size, end, width, bytes[PT_INSN_MAX];
 };
 
 /* When the next instructions sample is due; a queue has its own. */
@@ -31,6 +31,7 @@ struct synth_counts {
 
 struct synth_queue {
 	uint64_t tsc;   /* of the last event */
+	uint8_t width;  /* of the code: 16, 32, 64 */
 	uint64_t ip;    /* of an instruction; 0: not known */
 	uint64_t ahead; /* the next one is so many behind that */
 	uint64_t insns; /* executed up to there */

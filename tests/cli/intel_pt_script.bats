@@ -56,6 +56,85 @@ same_lines() {
 	assay script -i trace.data --itrace=b -F ip,addr --format json | jq -se 'length > 100' >out
 }
 
+# A static program of the assembly in NAME.s.
+assemble() { # 32|64 NAME
+	local format=elf_x86_64
+	[ "$1" = 64 ] || format=elf_i386
+	{ as "--$1" -o "$2.o" "$2.s" && ld -m $format -o "$2" "$2.o"; } 2>err || skip "no such program can be made here: $(cat err)"
+}
+
+# has_instructions PROGRAM FILE: its lines "ADDRESS insn: BYTES" are instructions of the program, by objdump.
+has_instructions() {
+	objdump -d -w "$1" | sed -nE 's/^ *([0-9a-f]+):\t([0-9a-f ]+).*/\1 insn: \2/p' | sed 's/ *$//' | sort >listed
+	[ "$(sort -u "$2" | wc -l)" -gt 5 ]
+	diff <(comm -23 <(sort -u "$2") listed) /dev/null
+}
+
+# Instructions whose sizes differ in 64-bit code.
+narrow_code() {
+	cat <<-'END'
+		mov $400, %ecx
+		1: inc %eax
+		mov _start, %al
+		mov $function, %edx
+		call *%edx
+		dec %ecx
+		jnz 1b
+	END
+}
+
+@test "32-bit code is followed and shown as such" {
+	{
+		printf '.globl _start\n_start:\n'
+		narrow_code
+		printf 'mov $1, %%eax\nxor %%ebx, %%ebx\nint $0x80\nfunction: pusha\npopa\nret\n'
+	} >narrow.s
+	assemble 32 narrow
+	./narrow || skip "this kernel runs no 32-bit programs"
+	same_branches --tsc --mtc --psb 300 --interrupt 777 -- ./narrow
+	assay script -i trace.data --itrace=i1i -F ip,insn | without_blanks >ours
+	[ "$(wc -l <ours)" -gt 3000 ]
+	has_instructions narrow ours
+	assay script -i trace.data --itrace=i100i -F ip,insn | without_blanks >ours
+	has_instructions narrow ours
+	same_lines --itrace=i1ie -F ip,insn
+	assay script -i trace.data --itrace=i1i -F ip,disasm | grep -q 'dec %ecx$'
+	ASSAY_PT_PARTS=300 assay script -i trace.data --itrace=i1i -F ip,insn | without_blanks | cmp - <(
+		assay script -i trace.data --itrace=i1i -F ip,insn | without_blanks)
+}
+
+@test "instructions of plain samples are of the width of their file" {
+	printf '.globl _start\n_start: mov $300000000, %%ecx\n1: inc %%eax\nmov _start, %%al\ndec %%ecx\njnz 1b\n' >busy.s
+	printf 'mov $1, %%eax\nxor %%ebx, %%ebx\nint $0x80\n.fill 16, 1, 0x90\n' >>busy.s
+	assemble 32 busy
+	./busy || skip "this kernel runs no 32-bit programs"
+	assay record -q --raw -e cpu-clock:u -o busy.data -- ./busy || skip "recording is not permitted here"
+	assay script -i busy.data -F insn | without_blanks | grep 'insn: [0-9a-f]' | sort -u >ours
+	[ -s ours ]
+	objdump -d -w busy | sed -nE 's/^ *[0-9a-f]+:\t([0-9a-f ]+).*/insn: \1/p' | sed 's/ *$//' | sort >listed
+	diff <(comm -23 ours listed) /dev/null
+}
+
+@test "a program that changes between 64- and 32-bit code is followed" {
+	{
+		printf '.globl _start\n_start:\nmov $20, %%ebp\n2: ljmp *to_narrow\nback: dec %%ebp\njnz 2b\n'
+		printf 'mov $60, %%eax\nxor %%edi, %%edi\nsyscall\nto_narrow: .long narrow, 0x23\n.lcomm stack, 4096\n.code32\nnarrow: mov $stack + 4096, %%esp\nmov $0x2b, %%eax\nmov %%eax, %%ds\n'
+		narrow_code | sed 's/400/20/'
+		printf 'ljmp $0x33, $back\nfunction: inc %%ebx\nret\n'
+	} >both.s
+	assemble 64 both
+	./both || skip "this kernel runs no 32-bit code"
+	trace_of --tsc --mtc --psb 300 -- ./both
+	[ "$(wc -l <want)" -gt 1000 ]
+	assay script -i trace.data --itrace=be -F tid,ip,addr | decoded | by_thread >ours
+	equal_files want ours
+	assay script -i trace.data --itrace=i1i -F ip,insn | without_blanks >ours
+	# In parts, each of which finds out for itself.
+	ASSAY_PT_PARTS=300 assay script -i trace.data --itrace=i1i -F ip,insn | without_blanks | cmp - ours
+	grep -q ' insn: 40$' ours
+	[ "$(grep -c ' insn: a0 .. .. .. 00$' ours)" -ge 400 ]
+}
+
 @test "a trace that is of no CPU says so when it is asked for one" {
 	same_branches --tsc -- "$PROGRAMS/flow" longjmp
 	run assay script -i trace.data --itrace=b -C 1

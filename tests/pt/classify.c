@@ -25,14 +25,17 @@ static enum branch_kind kind_of(const ZydisDecodedInstruction *i,
 	}
 }
 
-enum branch_kind classify(const uint8_t *bytes, size_t size, uint8_t *insn_size)
+enum branch_kind classify(unsigned int width, const uint8_t *bytes, size_t size, uint8_t *insn_size)
 {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction insn;
 	ZydisDecoder decoder;
 	bool is_good;
 
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	if (width == 64)
+		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	else
+		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LEGACY_32, ZYDIS_STACK_WIDTH_32);
 	is_good = ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, size, &insn, operands));
 	if (insn_size)
 		*insn_size = is_good ? insn.length : 0;

@@ -8,4 +8,5 @@
 #include "writer.h"
 
 /* *insn_size is 0 where the bytes are no instruction; it may be NULL. */
-enum branch_kind classify(const uint8_t *bytes, size_t size, uint8_t *insn_size);
+enum branch_kind classify(unsigned int width, const uint8_t *bytes, size_t size,
+			  uint8_t *insn_size);

@@ -5,7 +5,7 @@
  *
  *     qemu-x86_64 -plugin libpt_qemu.so,out=FILE,limit=500000000,mtc=on PROGRAM [ARG…]
  *
- * truth=FILE gets the taken branches in trace.c's format.
+ * psb=N: a PSB each N bytes (8192). truth=FILE gets the taken branches in trace.c's format.
  *
  * Debian has no header for the interface. The used part (version 1) is declared here, from QEMU's
  * documentation, "QEMU TCG Plugins".
@@ -171,7 +171,7 @@ static void on_translate(plugin_id id, struct qemu_plugin_tb *tb)
 	p->last = qemu_plugin_insn_vaddr(last);
 	p->n_insns = (uint32_t)n;
 	p->last_size = (uint8_t)qemu_plugin_insn_size(last);
-	p->kind = (uint8_t)classify(qemu_plugin_insn_data(last), p->last_size, NULL);
+	p->kind = (uint8_t)classify(64, qemu_plugin_insn_data(last), p->last_size, NULL);
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_exec, 0, p);
 }
 
@@ -187,6 +187,8 @@ int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 			run.truth = fopen(argv[i] + 6, "w");
 		else if (strncmp(argv[i], "limit=", 6) == 0)
 			run.limit = strtoull(argv[i] + 6, NULL, 0);
+		else if (strncmp(argv[i], "psb=", 4) == 0)
+			options.psb_bytes = strtoull(argv[i] + 4, NULL, 0);
 		else if (strncmp(argv[i], "mtc=", 4) == 0)
 			options.has_tsc = options.has_mtc = true;
 	}

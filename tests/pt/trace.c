@@ -58,6 +58,9 @@
 #include "kcore.h"
 #include "trace.h"
 
+/* The kernel's selector of 32-bit code (asm/segment.h). */
+enum { USER_CS_32 = 0x23 };
+
 static void die(const char *what)
 {
 	fprintf(stderr, "trace: %s: %s\n", what, strerror(errno));
@@ -87,7 +90,7 @@ static struct instruction decode(struct tracer *t, const struct task *task, uint
 		n = process_vm_readv(task->tid, &(struct iovec){ bytes, 16 - (ip & 15) }, 1,
 				     &(struct iovec){ (void *)ip, 16 - (ip & 15) }, 1, 0);
 	if (n > 0)
-		in.kind = (uint8_t)classify(bytes, (size_t)n, &in.size);
+		in.kind = (uint8_t)classify(task->width, bytes, (size_t)n, &in.size);
 	in.is_cpuid = n > 1 && bytes[0] == 0x0f && bytes[1] == 0xa2;
 	*known = (uint32_t)in.is_cpuid << 16 | (uint32_t)in.kind << 8 | in.size;
 	return in;
@@ -121,6 +124,7 @@ static void answer_cpuid(pid_t tid, uint32_t leaf, struct user_regs_struct *regs
 static void enable(struct tracer *t, struct task *task, uint64_t ip)
 {
 	task->writer->tsc = t->tsc;
+	task->writer->width = task->width;
 	writer_enable(task->writer, ip);
 	tell(t, task, 0, ip);
 	task->at = decode(t, task, ip);
@@ -170,6 +174,8 @@ static void step(struct tracer *t, struct task *task, uint64_t ip)
 	if (ip == from && task->at.kind == BRANCH_NONE)
 		return;
 	w->tsc = t->tsc;
+	if (task->width != w->width)
+		writer_change_width(w, task->width);
 	writer_instruction(w, task->at.kind, task->at.size, ip);
 	if (ip != next || (task->at.kind != BRANCH_NONE && task->at.kind != BRANCH_COND))
 		tell(t, task, from, ip);
@@ -383,6 +389,7 @@ static void go_on(struct tracer *t, struct task *task, int status)
 	if (ptrace(PTRACE_GETREGS, task->tid, 0, &regs) < 0)
 		return; /* killed meanwhile */
 	ip = regs.rip + t->shift;
+	task->width = regs.cs == USER_CS_32 ? 32 : 64;
 	if (task->at.is_cpuid && task->writer && ip == task->writer->ip + task->at.size)
 		answer_cpuid(task->tid, task->leaf, &regs);
 	task->leaf = (uint32_t)regs.rax;
@@ -395,7 +402,8 @@ static void go_on(struct tracer *t, struct task *task, int status)
 		t->tsc += 10;
 		enable(t, task, ip);
 	} else if (status >> 16 == PTRACE_EVENT_EXEC) {
-		hide_vdso(task->tid, regs.rsp);
+		if (task->width == 64)
+			hide_vdso(task->tid, regs.rsp);
 		task->is_in_call = false;
 		t->maps.n = 0;
 		say_comm(t, task, true);

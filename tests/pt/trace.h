@@ -37,6 +37,7 @@ struct task {
 	uint64_t ip;
 	uint64_t waits_since; /* of steps; 0: it does not */
 	bool is_new, is_dead, expects_handler;
+	uint8_t width;   /* of its code: 32, 64 */
 	bool is_in_call; /* of the system */
 	uint32_t leaf;   /* of the CPUID that is stepped over */
 };

@@ -10,7 +10,7 @@
 
 void writer_init(struct writer *w, const struct writer_options *options)
 {
-	*w = (struct writer){ .options = *options };
+	*w = (struct writer){ .options = *options, .width = 64 };
 	if (!w->options.psb_bytes)
 		w->options.psb_bytes = 2048;
 	if (!w->options.cbr)
@@ -125,8 +125,8 @@ static void put_psb(struct writer *w)
 	w->last_ip = 0;
 	clear_stack(w);
 	pt_packet_write(&w->out, PACKET(.type = PT_MODE_TSX, .payload = w->in_transaction));
-	pt_packet_write(&w->out,
-			PACKET(.type = PT_MODE_EXEC, .payload = 64, .count = w->interrupts_on));
+	pt_packet_write(&w->out, PACKET(.type = PT_MODE_EXEC, .payload = w->width,
+					.count = w->interrupts_on));
 	if (w->ip) {
 		pt_packet_write(&w->out,
 				PACKET(.type = PT_FUP, .count = PT_IP_48_SIGNED, .payload = w->ip));
@@ -147,8 +147,8 @@ void writer_enable(struct writer *w, uint64_t ip)
 		put_mtc(w);
 	else
 		put_tsc(w);
-	pt_packet_write(&w->out,
-			PACKET(.type = PT_MODE_EXEC, .payload = 64, .count = w->interrupts_on));
+	pt_packet_write(&w->out, PACKET(.type = PT_MODE_EXEC, .payload = w->width,
+					.count = w->interrupts_on));
 	put_cycles(w);
 	put_ip(w, PT_TIP_PGE, ip);
 	w->ip = ip;
@@ -189,7 +189,7 @@ void writer_flag(struct writer *w, bool interrupts_on)
 	writer_flush(w);
 	w->interrupts_on = interrupts_on;
 	pt_packet_write(&w->out,
-			PACKET(.type = PT_MODE_EXEC, .payload = 64, .count = interrupts_on));
+			PACKET(.type = PT_MODE_EXEC, .payload = w->width, .count = interrupts_on));
 	put_ip(w, PT_FUP, w->ip);
 }
 
@@ -239,6 +239,12 @@ void writer_pebs(struct writer *w, uint64_t salt)
 	put_items(w, 16, 32, salt);
 	pt_packet_write(&w->out, PACKET(.type = PT_BEP, .flag = true));
 	put_ip(w, PT_FUP, w->ip);
+}
+
+void writer_change_width(struct writer *w, uint8_t width)
+{
+	w->width = width;
+	writer_packet(w, PACKET(.type = PT_MODE_EXEC, .payload = width, .count = w->interrupts_on));
 }
 
 static void put_direction(struct writer *w, bool taken)

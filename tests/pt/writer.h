@@ -51,6 +51,7 @@ struct writer {
 	size_t last_psb;
 	uint64_t tsc; /* now: set by the caller, never back */
 	uint64_t cycles, ctc_sent;
+	uint8_t width; /* of the code: 32, 64; set by the caller before writer_enable() */
 	bool in_transaction;
 	bool interrupts_on; /* as MODE.Exec says */
 };
@@ -67,6 +68,9 @@ void writer_disable(struct writer *w);
  * by writer_disable().
  */
 void writer_instruction(struct writer *w, enum branch_kind kind, uint32_t size, uint64_t to);
+
+/* The next instruction, a far branch, leads to code of another width. */
+void writer_change_width(struct writer *w, uint8_t width);
 
 /* An interrupt, fault or signal before the instruction at w->ip; writer_enable() follows. */
 void writer_interrupt(struct writer *w);

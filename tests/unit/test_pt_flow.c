@@ -87,6 +87,46 @@ static void an_interrupt_says_where_and_where_to(void **state)
 	       "1010-0 byE\n0-1010 bB\n");
 }
 
+/* Feeds packets given as text. */
+static void feed(struct pt_flow *flow, const char *text)
+{
+	struct buf bytes = { 0 };
+
+	assert_int_equal(pt_text_write(&bytes, text, NULL), 0);
+	pt_flow_feed(flow, bytes.data, bytes.len);
+	buf_fini(&bytes);
+}
+
+/* One of them makes the graph forget the code where the other one stands. */
+static void flows_of_two_widths_share_a_graph(void **state)
+{
+	struct world w, other;
+	struct pt_memory memory = { read_code, &w };
+	struct pt_flow_config config = { .events = note, .context = &w };
+	struct pt_flow *wide, *narrow;
+	struct pt_code *code;
+
+	(void)state;
+	setup(&w);
+	setup(&other);
+	code = pt_code_new(&memory, 0, 64, true);
+	wide = pt_flow_new(&config, code);
+	config.context = &other;
+	narrow = pt_flow_new(&config, code);
+	feed(wide, PSB "TNT T\nFUP 0x1020\nTIP 0x1020\n");
+	feed(narrow, "PSB\nMODE.Exec IF:0 32\nFUP 0x1000\nPSBEND\n");
+	feed(wide, "TNT T\nTIP 0x1010\nTIP.PGD no ip\n");
+	assert_string_equal(buf_cstr(&w.said),
+			    "0-1000 bB\n1000-1004 bo\n1004-1020 bc\n1020-1020 bcyi\n1021-1009 br\n"
+			    "1009-1010 b\n1010-0 bcsE\n");
+	assert_string_equal(buf_cstr(&other.said), "width 32\n0-1000 bB\n");
+	pt_flow_free(wide);
+	pt_flow_free(narrow);
+	pt_code_free(code);
+	buf_fini(&w.said);
+	buf_fini(&other.said);
+}
+
 static void a_psb_tells_an_address_beyond_the_last_packet(void **state)
 {
 	(void)state;
@@ -507,6 +547,7 @@ int main(void)
 		cmocka_unit_test(a_machine_is_entered_or_is_not),
 		cmocka_unit_test(directions_go_on_behind_a_deferred_address),
 		cmocka_unit_test(an_interrupt_says_where_and_where_to),
+		cmocka_unit_test(flows_of_two_widths_share_a_graph),
 		cmocka_unit_test(a_psb_tells_an_address_beyond_the_last_packet),
 		cmocka_unit_test(a_transaction_begins_and_is_aborted),
 		cmocka_unit_test(what_software_wrote_has_its_address),

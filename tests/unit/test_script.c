@@ -93,7 +93,8 @@ static void print(const struct script_row *row, enum script_field field, bool is
 	buf_bytes(out, p->out.data, p->out.len);
 	buf_fini(&p->out);
 	script_places_free(p->places);
-	disassembler_close(p->disassembler);
+	disassembler_close(p->disassemblers[0]);
+	disassembler_close(p->disassemblers[1]);
 	symbolizer_free(symbols);
 	free(p);
 }

@@ -231,7 +231,8 @@ static int read_kernel_memory(struct code_file *file, const struct symbol_table 
 				 t->image.path, (unsigned long long)offset);
 	*out = (struct code_bytes){ .bytes = file->bytes.data,
 				    .size = (size_t)n,
-				    .disassembler = file->disassembler };
+				    .disassembler = file->disassembler,
+				    .is_64 = file->elf.is_64 };
 	return 0;
 }
 
@@ -254,6 +255,7 @@ int code_files_get(struct code_files *f, const struct symbol_table *t, uint64_t 
 	*out = (struct code_bytes){ .bytes = file->elf.base + at,
 				    .size = MIN(size, file->elf.size - at),
 				    .disassembler = file->disassembler,
+				    .is_64 = file->elf.is_64,
 				    .mtime_ns = file->module.bytes ? file->module.mtime_ns
 								   : file->file.mtime_ns };
 	return 0;

@@ -28,6 +28,7 @@ struct code_bytes {
 	const uint8_t *bytes;
 	size_t size;
 	struct disassembler *disassembler;
+	bool is_64;        /* the file is of a 64-bit machine */
 	uint64_t mtime_ns; /* of the file; 0: no file */
 };
 
