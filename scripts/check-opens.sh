@@ -33,7 +33,7 @@ src/record/target_names.c|3|/proc/PID/status; folders and cgroup.procs of the ke
 src/record/recorder_control.c|1|/proc/self
 src/demangle/swift_program.c|1|/dev/null
 src/symbol/container_roots.c|2|/proc; folders of container engines of root and of the user
-src/symbol/debug_package.c|5|lists of packages, of root
+src/symbol/debug_package.c|1|the folder of lists of packages, which the guard has found
 src/symbol/finder.c|1|~/.perfconfig of the user
 src/symbol/image_places.c|1|folders that the user names (--image-path); the guard opens the files in them
 src/symbol/kallsyms.c|1|/proc/kallsyms, or a copy that the user names

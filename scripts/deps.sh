@@ -60,6 +60,7 @@ check|libdw-dev|elfutils-devel|elfutils|an independent reading of debug informat
 check|python3-prometheus-client|python3-prometheus_client|python-prometheus_client|an independent reading of the metrics in tests
 check|autofdo/|||create_gcov and dump_gcov, which read exports in tests
 check|dwz|dwz|dwz|makes shared debug information for tests
+check|gdb|gdb|gdb|stacks of static programs, to compare ours with in tests
 check|gcc-aarch64-linux-gnu|gcc-aarch64-linux-gnu|aarch64-linux-gnu-gcc|AArch64 binaries, to read them in tests
 check|libc6-dev-arm64-cross|glibc-arm-linux-gnu|aarch64-linux-gnu-glibc|what they include
 check|qemu-user|qemu-user|qemu-user|runs unit tests of the AArch64 build, and programs whose Intel PT traces are decoded

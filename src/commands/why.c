@@ -19,7 +19,6 @@
 #include "profile/query.h"
 #include "profile/unnamed.h"
 #include "store/session.h"
-#include "symbol/debug_package.h"
 #include "symbol/symbolizer/explain.h"
 #include "symbol/lines/lines.h"
 
@@ -76,6 +75,15 @@ static void put_search(void *data, const struct symbol_search *search)
 	fputc('\n', out);
 }
 
+static const struct symbol_table *table_of(struct asking *a, uint32_t image)
+{
+	struct profile_image *i = &a->profile->images.data[image];
+
+	if (!i->table)
+		i->table = symbolizer_table(a->symbols, i->image, NULL, 0);
+	return i->table;
+}
+
 /* ---- what to do ---- */
 
 static bool lacks_symbols(enum symbol_status status)
@@ -104,10 +112,15 @@ static void put_advice(struct asking *a, uint32_t index, enum symbol_status symb
 			 "--image-path; if its container is gone, record again while the "
 			 "container runs");
 	else if (image->kind == IMAGE_FILE && (no_symbols || no_lines)) {
-		cleanup(free_at_exit) char *package = debug_package_command("", image->path);
+		const char *root;
+		cleanup(free_at_exit) char *package =
+			symbol_debug_package(a->symbols, table_of(a, index), &root);
+		cleanup(free_at_exit) char *there =
+			package && *root ? xasprintf("in the system below %s: %s", root, package)
+					 : NULL;
 
 		if (package)
-			put_fact(out, "to do", package);
+			put_fact(out, "to do", there ? there : package);
 		put_fact(out, package ? "" : "to do",
 			 package ? "or set DEBUGINFOD_URLS, to have debug files fetched"
 				 : "set DEBUGINFOD_URLS, to have debug files fetched");
@@ -123,17 +136,6 @@ static void put_advice(struct asking *a, uint32_t index, enum symbol_status symb
 		put_fact(out, "to do",
 			 "no mapping covered the address; mostly this is a call chain through "
 			 "code without frame pointers; record with --call-graph=dwarf");
-}
-
-/* ---- an image, a function, a place ---- */
-
-static const struct symbol_table *table_of(struct asking *a, uint32_t image)
-{
-	struct profile_image *i = &a->profile->images.data[image];
-
-	if (!i->table)
-		i->table = symbolizer_table(a->symbols, i->image, NULL, 0);
-	return i->table;
 }
 
 /* ---- cut stacks ---- */

@@ -55,6 +55,7 @@ bool registers_by_dwarf(const struct sample_registers *regs, bool is_aarch64,
 	if (regs->abi != PERF_SAMPLE_REGS_ABI_64)
 		return false;
 	memset(out, 0, sizeof(*out));
+	out->value[0] = UINT64_MAX; /* rax, x0: 0 would mean a new thread (unwind/step.h) */
 	out->is_aarch64 = is_aarch64;
 	for (uint32_t bit = 0; bit < 64 && n < regs->n_values; bit++) {
 		uint8_t number;

@@ -28,6 +28,7 @@
 #include "record/in_kernel_raws.h"
 #include "record/program_files.h"
 #include "unwind/library.h"
+#include "unwind/rule.h"
 
 /* The longest wait for a file's path; then stacks through it go by frame pointer. */
 #define TABLE_WAIT_NS 2000000000ULL
@@ -578,7 +579,11 @@ bool in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct bloc
 			uint64_t now_ns)
 {
 	cleanup(free_at_exit) void *stack = xmalloc(WAIT_STACK_BYTES);
-	uint64_t regs[DWARF_REGISTERS] = { [SP_REGISTER] = t->sp, [PC_REGISTER] = t->pc };
+	uint64_t regs[DWARF_REGISTERS] = {
+		[SP_REGISTER] = t->sp,
+		[PC_REGISTER] = t->pc,
+		[UNWIND_RETURNED] = UINT64_MAX, /* 0 would mean a new thread */
+	};
 	struct wait wait = {
 		.stack = hash_u64(now_ns << 22 ^ (uint32_t)t->tid),
 		.start_ns = now_ns,

@@ -2,6 +2,7 @@
 #include "replay/archive.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,20 +17,19 @@
 #include "base/strings.h"
 #include "elf/elf_file.h"
 #include "guard/open.h"
+#include "replay/archive_layout.h"
 #include "replay/replay.h"
 #include "store/cpu_times.h"
 #include "store/history/containers.h"
 #include "symbol/file_debug.h"
 #include "symbol/kernel/vmlinux.h"
+#include "symbol/split_files.h"
 #include "symbol/table.h"
 #include "trace/pt_history.h"
 #include "trace/pt_images.h"
 #include "trace/pt_trace.h"
 
-#define FILES_DIR  "files"
-#define KERNEL_DIR "kernel"
-#define KCORE_DIR  "kcore_dir" /* of a recording, as perf has it */
-#define DEBUG_DIR  "/usr/lib/debug"
+#define DEBUG_DIR "/usr/lib/debug"
 
 void archive_result_fini(struct archive_result *r)
 {
@@ -210,14 +210,59 @@ static int copy_debug_file(struct archive *a, const char *root, const char *path
 {
 	const struct guard_place place = { .root = root };
 	struct file_mapping file = { 0 };
-	bool is_below = *root && !strncmp(path, root, strlen(root));
+	bool is_below = *root && !strncmp(path, root, strlen(root)), is_elf;
 	int r = 0;
 
 	if (guard_map_place(&place, path, &guard_image_rules, &file, NULL) < 0)
 		return 0;
-	r = copy_mapped(a, &file, is_below ? root : "", path, to, err);
+	/* A program that took over the parser could name any file. */
+	is_elf = file.size >= SELFMAG && !memcmp(file.base, ELFMAG, SELFMAG);
+	if (is_elf)
+		r = copy_mapped(a, &file, is_below ? root : "", path, to, err);
 	file_unmap(&file);
-	a->result->n_debug_files += r >= 0;
+	a->result->n_debug_files += is_elf && r >= 0;
+	return r;
+}
+
+/* Behind the archive's files; the caller frees it. `path` is taken over. */
+static char *path_of_files(const struct archive *a, char *path)
+{
+	char *whole = xasprintf("%s/" FILES_DIR "%s", a->dir, path);
+
+	free(path);
+	return whole;
+}
+
+/* Split debug information, at places that no name of the debug information chooses. */
+static int add_split(struct archive *a, const struct debug_search *search, const char *image_to,
+		     const struct file_debug *debug, struct error *err)
+{
+	int r = 0;
+
+	if (debug->package) {
+		cleanup(free_at_exit) char *to =
+			debug->build_id.len > 1
+				? path_of_files(a, split_package_kept_path(DEBUG_DIR,
+									   &debug->build_id))
+				: xasprintf("%s.dwp", image_to);
+
+		if (archive_add_path(a, to))
+			r = copy_debug_file(a, search->root, debug->package, to, err);
+	}
+	for (size_t i = 0; i < debug->split.n && r >= 0; i++) {
+		const struct file_of_unit *unit = &debug->split.data[i];
+		cleanup(free_at_exit) char *to =
+			path_of_files(a, split_file_kept_path(DEBUG_DIR, unit->id));
+
+		if (archive_add_path(a, to))
+			r = copy_debug_file(a, search->root, unit->path, to, err);
+	}
+	if (debug->n_missing_split)
+		miss(a,
+		     "%s%s: %" PRIu32 " units have their debug information in files that were not "
+		     "found or are of another build, for example %s",
+		     search->root, search->image_path, debug->n_missing_split,
+		     debug->missing_split ? debug->missing_split : "?");
 	return r;
 }
 
@@ -246,7 +291,8 @@ static int add_common(struct archive *a, const struct debug_search *search,
 	return copy_debug_file(a, search->root, by_id ? by_id : named, to, err);
 }
 
-static int add_debug_file(struct archive *a, const struct image *image,
+/* `image_to`: where the image is in the archive. */
+static int add_debug_file(struct archive *a, const struct image *image, const char *image_to,
 			  const struct image_place *of, const struct file_mapping *file,
 			  struct error *err)
 {
@@ -269,6 +315,8 @@ static int add_debug_file(struct archive *a, const struct image *image,
 	}
 	if (debug.common && r >= 0)
 		r = add_common(a, &search, &debug, err);
+	if (r >= 0)
+		r = add_split(a, &search, image_to, &debug, err);
 	file_debug_fini(&debug);
 	return r;
 }
@@ -298,7 +346,7 @@ static int add_found(struct archive *a, const struct image *image, const struct 
 	if (!to || r < 0)
 		return r;
 	a->result->n_binaries++;
-	return add_debug_file(a, image, place, file, err);
+	return add_debug_file(a, image, to, place, file, err);
 }
 
 static int add_binary(struct archive *a, const struct image *image, struct error *err)
@@ -625,61 +673,4 @@ int archive_write_trace(const char *path, struct symbolizer *symbols, const char
 	if (r < 0)
 		file_remove_tree(dir, NULL);
 	return r;
-}
-
-/* Reading. */
-
-/* A missing file of the kernel stays missing: this machine's file is of another kernel. */
-static void take_kernel(struct archive_places *p, const char *dir, const char *below,
-			struct symbolizer_config *config)
-{
-	p->kallsyms = xasprintf("%s/%s/kallsyms", dir, below);
-	p->modules = xasprintf("%s/%s/modules", dir, below);
-	p->notes = xasprintf("%s/%s/notes", dir, below);
-	p->sys_module = xasprintf("%s/%s/module", dir, below);
-	p->kcore = xasprintf("%s/%s/kcore", dir, below);
-	config->kcore = p->kcore;
-	config->kallsyms = p->kallsyms;
-	config->modules = p->modules;
-	config->notes = p->notes;
-	config->sys_module = p->sys_module;
-}
-
-/* `perf record --kcore`: the kernel that ran, and no other files. */
-static bool has_kcore_copy(const char *dir)
-{
-	cleanup(free_at_exit) char *path = xasprintf("%s/" KCORE_DIR "/kallsyms", dir);
-
-	return access(path, F_OK) == 0;
-}
-
-void archive_places_init(struct archive_places *p, const char *session_dir, char *root,
-			 struct symbolizer_config *config)
-{
-	bool has_files;
-
-	*p = (struct archive_places){ .root = root };
-	if (p->root) {
-		config->root = p->root;
-		return;
-	}
-	p->root = xasprintf("%s/" FILES_DIR, session_dir);
-	has_files = access(p->root, F_OK) == 0;
-	if (has_files)
-		config->root = p->root;
-	if (has_kcore_copy(session_dir))
-		take_kernel(p, session_dir, KCORE_DIR, config);
-	else if (has_files)
-		take_kernel(p, session_dir, KERNEL_DIR, config);
-}
-
-void archive_places_fini(struct archive_places *p)
-{
-	free(p->root);
-	free(p->kallsyms);
-	free(p->modules);
-	free(p->notes);
-	free(p->kcore);
-	free(p->sys_module);
-	*p = (struct archive_places){ 0 };
 }

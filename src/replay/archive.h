@@ -8,6 +8,8 @@
  *   DIR/files/usr/lib/debug/.build-id/xx/….debug
  *                          separate debug files, the files with what they have in common (dwz),
  *                          and the second binary of one path
+ *   DIR/files/usr/lib/debug/.dwo/….dwo, .build-id/xx/….dwp
+ *                          split debug information (symbol/split_files.h)
  *   DIR/kernel/            kallsyms, modules, notes, module/NAME/notes/… of the recorded kernel
  *
  * A binary counts only if its build id is the session's.

@@ -72,7 +72,7 @@ char *common_debug_path(const char *root, const char *of, const char *name);
 int common_debug_open(const struct debug_search *search, const struct build_id *id,
 		      struct file_mapping *out, char **path);
 
-/* A wish begins with its kind. */
+/* A wish begins with its kind. The last two are of symbol/split_files.h. */
 enum { WISH_DEBUG_FILE, WISH_ALT_FILE, WISH_PACKAGE, WISH_SPLIT };
 
 /* The places in their order, without debuginfod. */

@@ -1,17 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/debug_package.h"
 
-#include <glob.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/files/file.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "guard/open.h"
 
-#define LIST_MAX ((size_t)64 << 20)
+#define LIST_MAX    (64u << 20)
+#define RELEASE_MAX (1u << 16)
+#define MAX_LISTS   (1u << 16) /* of a hostile root */
+
+/* A file of the system below `root`, whose links stay below it. NULL: it can't be read. */
+static char *read_list(const char *root, const char *path, uint64_t limit)
+{
+	const struct guard_rules rules = { limit, GUARD_ANY_OWNER, false };
+	struct file_mapping file = { 0 };
+	char *text;
+
+	if (guard_map_below(root, path, &rules, &file, NULL) < 0)
+		return NULL;
+	text = file.size ? xstrndup((const char *)file.base, file.size) : xstrdup("");
+	file_unmap(&file);
+	return text;
+}
+
+/* A word that is printed for a shell: a system may be hostile, and so may be its names. */
+static bool is_word(const char *text)
+{
+	return text[0] && text[0] != '-' &&
+	       text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
+				 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				 "0123456789/._+-@:~")] == '\0';
+}
 
 /* The start of a line that is `text`; NULL: there is none. */
 static const char *find_line(const char *list, const char *text)
@@ -52,33 +80,42 @@ static bool has_path(const char *list, const char *path)
 
 /* ---- dpkg: info/PACKAGE.list or info/PACKAGE:ARCHITECTURE.list ---- */
 
+static bool is_list_with(const char *root, const char *name, const char *path)
+{
+	size_t n = strlen(name), end = strlen(".list");
+	cleanup(free_at_exit) char *list = xasprintf("/var/lib/dpkg/info/%s", name), *text = NULL;
+
+	if (n <= end || strcmp(name + n - end, ".list") != 0)
+		return false;
+	text = read_list(root, list, LIST_MAX);
+	return text && has_path(text, path);
+}
+
 static char *dpkg_package(const char *root, const char *path)
 {
-	cleanup(free_at_exit) char *pattern = xasprintf("%s/var/lib/dpkg/info/*.list", root);
+	cleanup(close_at_exit) int at = *root ? guard_root_of(root) : GUARD_HERE;
+	cleanup(close_at_exit) int info = guard_folder(at, "/var/lib/dpkg/info", NULL);
+	int fd = info < 0 ? -1 : openat(info, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
 	char *package = NULL;
-	glob_t lists = { 0 };
 
-	if (glob(pattern, 0, NULL, &lists) == 0)
-		for (size_t i = 0; i < lists.gl_pathc && !package; i++) {
-			const char *name = path_file_name(lists.gl_pathv[i]);
-			cleanup(free_at_exit) char *text = NULL;
-
-			if (file_read_all(lists.gl_pathv[i], LIST_MAX, &text, NULL) >= 0 &&
-			    has_path(text, path))
-				package = xstrndup(name, strlen(name) - strlen(".list"));
-		}
-	globfree(&lists);
+	for (uint32_t n = 0; dir && !package && n < MAX_LISTS && (entry = readdir(dir)); n++)
+		if (is_list_with(root, entry->d_name, path))
+			package = xstrndup(entry->d_name, strlen(entry->d_name) - strlen(".list"));
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
 	return package;
 }
 
 static char *dpkg_version(const char *root, const char *package)
 {
-	cleanup(free_at_exit) char *path = xasprintf("%s/var/lib/dpkg/status", root), *text = NULL;
+	cleanup(free_at_exit) char *text = read_list(root, "/var/lib/dpkg/status", LIST_MAX);
 	cleanup(free_at_exit) char *line = xasprintf("Package: %s", package);
 
-	if (file_read_all(path, LIST_MAX, &text, NULL) < 0)
-		return NULL;
-	return find_field(find_line(text, line), "Version: ");
+	return text ? find_field(find_line(text, line), "Version: ") : NULL;
 }
 
 static char *debian_command(const char *root, const char *path)
@@ -92,6 +129,8 @@ static char *debian_command(const char *root, const char *path)
 	arch = found + strcspn(found, ":");
 	package = xstrndup(found, (size_t)(arch - found));
 	version = dpkg_version(root, package);
+	if (!is_word(package) || (version && !is_word(version)))
+		return NULL;
 	/* glibc has a debug package of its own name since before there were others */
 	if (!strncmp(package, "libc6", 5) && !strchr(package, '-'))
 		return xasprintf("apt install libc6-dbg%s%s", version ? "=" : "",
@@ -104,12 +143,12 @@ static char *debian_command(const char *root, const char *path)
 
 static char *alpine_command(const char *root, const char *path)
 {
-	cleanup(free_at_exit) char *list = xasprintf("%s/lib/apk/db/installed", root);
-	cleanup(free_at_exit) char *text = NULL, *folder = path_folder(path);
+	cleanup(free_at_exit) char *text = read_list(root, "/lib/apk/db/installed", LIST_MAX);
+	cleanup(free_at_exit) char *folder = path_folder(path);
 	cleanup(free_at_exit) char *package = NULL, *version = NULL, *dir = NULL;
 	char *rest, *line;
 
-	if (path[0] != '/' || file_read_all(list, LIST_MAX, &text, NULL) < 0)
+	if (!text)
 		return NULL;
 	for (rest = text; (line = strsep(&rest, "\n"));) {
 		char **to = line[0] == 'P'   ? &package
@@ -124,7 +163,9 @@ static char *alpine_command(const char *root, const char *path)
 			*to = xstrdup(line + 2);
 		} else if (line[0] == 'R' && package && version && dir &&
 			   !strcmp(line + 2, path_file_name(path)) && !strcmp(dir, folder + 1)) {
-			return xasprintf("apk add %s-dbg=%s", package, version);
+			return is_word(package) && is_word(version)
+				       ? xasprintf("apk add %s-dbg=%s", package, version)
+				       : NULL;
 		}
 	}
 	return NULL;
@@ -164,14 +205,6 @@ static bool os_is(const char *release, const char *word)
 	return (id && strstr(id, word)) || (like && strstr(like, word));
 }
 
-/* The path is printed for a shell. */
-static bool is_plain(const char *path)
-{
-	return path[0] == '/' && path[strspn(path, "abcdefghijklmnopqrstuvwxyz"
-						   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-						   "0123456789/._+-@")] == '\0';
-}
-
 char *debug_package_command(const char *root, const char *path)
 {
 	static const struct {
@@ -182,9 +215,14 @@ char *debug_package_command(const char *root, const char *path)
 		{ "fedora", fedora_command }, { "rhel", fedora_command },
 		{ "suse", suse_command },     { "arch", arch_command },
 	};
-	cleanup(free_at_exit) char *file = xasprintf("%s/etc/os-release", root), *text = NULL;
+	cleanup(free_at_exit) char *text = NULL;
 
-	if (!is_plain(path) || file_read_all(file, 1 << 16, &text, NULL) < 0)
+	if (path[0] != '/' || !is_word(path))
+		return NULL;
+	text = read_list(root, "/etc/os-release", RELEASE_MAX);
+	if (!text)
+		text = read_list(root, "/usr/lib/os-release", RELEASE_MAX);
+	if (!text)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(systems); i++)
 		if (os_is(text, systems[i].word))

@@ -60,6 +60,8 @@ enum unwind_cfa {
 	UNWIND_CFA_REGISTER_OTHER, /* as REGISTER */
 	UNWIND_CFA_LEAF, /* sp + off in the sampled frame; its callees are on another stack. off 0:
 			    so is its caller, and no rule leads there */
+	UNWIND_CFA_CLONED, /* sp + off; the outermost frame if the system call returned 0, in a new
+			      thread */
 };
 
 /* The place of the caller's frame pointer. */
@@ -122,7 +124,9 @@ static inline enum unwind_ra unwind_rule_ra(struct unwind_rule r)
 	return (enum unwind_ra)(r.saved >> 4);
 }
 
-#define UNWIND_RBX 3 /* its DWARF number */
+/* DWARF numbers. */
+#define UNWIND_RETURNED 0 /* rax, and x0: the result of a system call */
+#define UNWIND_RBX      3
 
 /* `aux` of UNWIND_CFA_NONE if frame pointers lead from stack to stack (Go). */
 #define UNWIND_FP_ANYWHERE 1

@@ -128,6 +128,15 @@ static inline enum unwind_stop unwind_register(const struct unwind_regs *r, stru
 	return UNWIND_NO_REGISTER;
 }
 
+/* Whether a thread is new, and has not left clone(2) yet. Its stack is its own. */
+static inline bool unwind_is_new_thread(const struct unwind_regs *r, struct unwind_ctx *c)
+{
+	uint64_t returned;
+
+	return (r->flags & UNWIND_IS_SAMPLED) &&
+	       unwind_sampled_register(c, UNWIND_RETURNED, &returned) && !returned;
+}
+
 /* The CFA of a frame whose rule has one. */
 static inline enum unwind_stop unwind_cfa_of(struct unwind_rule rule, const struct unwind_regs *r,
 					     struct unwind_ctx *c, uint64_t *cfa)
@@ -234,6 +243,10 @@ static inline enum unwind_stop unwind_step(struct unwind_rule rule, struct unwin
 	case UNWIND_CFA_LEAF:
 		if (!(r->flags & UNWIND_IS_EXACT) || !unwind_rule_offset(rule))
 			return UNWIND_OTHER_STACK;
+		break;
+	case UNWIND_CFA_CLONED:
+		if (unwind_is_new_thread(r, c))
+			return UNWIND_END;
 		break;
 	case UNWIND_CFA_FP:
 	case UNWIND_CFA_REGISTER:

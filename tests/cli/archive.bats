@@ -155,6 +155,136 @@ hostile_tar() {
 	diff before after
 }
 
+# A program with split debug information, a session s of it, and its tree with inlined functions, which only the
+# .dwo file has, in before: split_app [FLAGS…]
+split_app() {
+	mkdir -p obj
+	(cd obj && "${CC_FOR_TEST:-gcc}" -O1 -g -gsplit-dwarf "$@" -c "$ROOT/tests/programs/inlines.c" -o app.o && gcc app.o -o ../app) ||
+		skip "${CC_FOR_TEST:-gcc} does not split debug information here"
+	[ -e obj/app.dwo ]
+	session_at s app "$(hot_place app),main=30"
+	tree_of s >before
+	has " stir$" before
+}
+
+tree_of() { # SESSION [OPTION…]
+	local session=$1
+	shift
+	assay report -i "$session" --tree --inline --symbol-cache "" "$@"
+}
+
+@test "split debug information goes into an archive, by its number" {
+	split_app
+	run assay archive -i s -o a
+	refused 0 "a: 1 binaries, 1 debug files"
+	cmp obj/app.dwo a/files/usr/lib/debug/.dwo/*.dwo
+	mkdir elsewhere
+	mv app obj elsewhere
+	tree_of a >after
+	diff before after
+	# An archive of an archive has it, too.
+	assay archive -i a -o b
+	rm -r a
+	tree_of b >after
+	diff before after
+}
+
+@test "split debug information that is gone, or of another build, is named and not archived" {
+	split_app
+	cp obj/app.dwo mine.dwo
+	rm obj/app.dwo
+	run assay archive -i s -o a
+	refused 0 "a: 1 binaries, 0 debug files" "1 units have their debug information in files that were not found" "for example $PWD/obj/app.dwo"
+	(cd obj && gcc -O2 -DOTHER -g -gsplit-dwarf -c "$ROOT/tests/programs/inlines.c" -o app.o)
+	run assay archive -i s -o b
+	refused 0 "b: 1 binaries, 0 debug files" "or are of another build"
+	[ ! -e b/files/usr/lib/debug/.dwo ]
+	# The right one is found in another folder, beside one of another build.
+	mkdir -p heap/x heap/y
+	cp obj/app.dwo heap/x/
+	cp mine.dwo heap/y/app.dwo
+	tree_of s --image-path heap >after
+	diff before after
+	assay archive -i s -o c --image-path heap
+	cmp mine.dwo c/files/usr/lib/debug/.dwo/*.dwo
+}
+
+@test "split debug information of another machine, below --symfs" {
+	split_app
+	mkdir -p "sys$PWD" flat
+	cp app flat/
+	cp obj/app.dwo flat/
+	cp -r app obj "sys$PWD/"
+	rm -r app obj
+	run tree_of s
+	[[ $output != *"stir"* ]]
+	for folder in sys flat; do
+		tree_of s --symfs $folder >after
+		diff before after
+		assay archive -i s -o a-$folder --symfs $folder
+		tree_of a-$folder >after
+		diff before after
+	done
+}
+
+# A package of the split debug information: packaged COMMAND…, which runs where the .dwo files are
+packaged() {
+	split_app "${DWARF_FOR_TEST:--gdwarf-4}"
+	(cd obj && within "$@")
+	rm -r obj
+	tree_of s >after
+	diff before after
+	run assay archive -i s -o a
+	refused 0 "a: 1 binaries, 1 debug files"
+	cmp app.dwp a/files/usr/lib/debug/.build-id/*/*.dwp
+	mkdir -p heap/x heap/y
+	mv app.dwp heap/y/
+	cp app heap/x/app.dwp # it has no split units
+	tree_of s --image-path heap >after
+	diff before after
+	rm app
+	tree_of a >after
+	diff before after
+}
+
+@test "a package of split debug information goes into an archive, DWARF 4" {
+	command -v dwp >/dev/null || skip "dwp (binutils, up to 2.43) is not installed"
+	packaged dwp -e ../app -o ../app.dwp
+}
+
+@test "a package of split debug information goes into an archive, DWARF 5" {
+	command -v clang >/dev/null && command -v llvm-dwp >/dev/null || skip "clang or llvm-dwp is not installed"
+	CC_FOR_TEST=clang DWARF_FOR_TEST=-gdwarf-5 packaged llvm-dwp -e ../app -o ../app.dwp
+}
+
+@test "a package of split debug information of a program without a build id" {
+	need_recording
+	command -v dwp >/dev/null || skip "dwp (binutils, up to 2.43) is not installed"
+	gcc -O1 -gdwarf-4 -gsplit-dwarf -Wl,--build-id=none "$ROOT/tests/programs/inlines.c" -o app
+	dwp -e app -o app.dwp
+	rm ./*.dwo
+	assay record -q -e cpu-clock -o s -- ./app 0.2cpu
+	tree_of s >before
+	has " stir$" before
+	assay archive -i s -o a
+	rm app app.dwp
+	tree_of a >after
+	diff before after
+}
+
+@test "an archive takes no file that only a name leads to" {
+	split_app
+	# The skeleton's name of its file leads to a file that is none of split debug information.
+	echo "a private key" >obj/app.dwo
+	run assay archive -i s -o a
+	refused 0 "a: 1 binaries, 0 debug files"
+	run ! grep -r "private key" a
+	rm obj/app.dwo
+	mkfifo obj/app.dwo
+	run assay archive -i s -o b
+	refused 0 "b: 1 binaries, 0 debug files"
+}
+
 @test "of a file with holes, an archive has the holes" {
 	cp "$PROGRAMS/inlines" app
 	truncate -s 8G app

@@ -218,103 +218,14 @@ fibers_reach() { # PATTERN ARGUMENTS…
 # Static programs have the C library's own code in them, and its tables.
 @test "stacks of static programs that fork, sort vectors and have threads are whole, by gcc and clang" {
 	need_recording
-	cat >forks.c <<-'END'
-		#include <stdlib.h>
-		#include <sys/wait.h>
-		#include <time.h>
-		#include <unistd.h>
-		volatile int sink;
-		static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
-		__attribute__((noinline)) void sort_numbers(int n)
-		{
-			int *v = malloc(n * sizeof(*v));
-			for (int i = 0; i < n; i++)
-				v[i] = rand();
-			qsort(v, n, sizeof(*v), compare);
-			sink += v[0];
-			free(v);
-		}
-		__attribute__((noinline)) void work(int n) { sort_numbers(n); sink++; }
-		int main(void)
-		{
-			for (clock_t start = clock(); clock() - start < CLOCKS_PER_SEC / 8;) {
-				pid_t child = fork();
-				for (int i = 0; i < 10; i++)
-					work(2000);
-				if (!child)
-					_exit(0);
-				waitpid(child, NULL, 0);
-			}
-			return 0;
-		}
-	END
-	cat >vectors.cc <<-'END'
-		#include <algorithm>
-		#include <ctime>
-		#include <random>
-		#include <vector>
-		volatile double sink;
-		__attribute__((noinline)) void fill(std::vector<double> &v, int n)
-		{
-			std::uniform_real_distribution<double> any(0, 1e5);
-			std::default_random_engine engine;
-			for (int i = 0; i < n; i++)
-				v.push_back(any(engine));
-		}
-		__attribute__((noinline)) void work(int n)
-		{
-			std::vector<double> v;
-			fill(v, n);
-			std::sort(v.begin(), v.end());
-			sink += v[0];
-		}
-		int main()
-		{
-			for (clock_t start = clock(); clock() - start < CLOCKS_PER_SEC / 4;)
-				work(20000);
-			return 0;
-		}
-	END
-	cat >threads.c <<-'END'
-		#include <pthread.h>
-		#include <string.h>
-		#include <time.h>
-		volatile int sink;
-		__attribute__((noinline)) void copy(char *to, const char *from, int n)
-		{
-			for (int i = 0; i < n; i++)
-				memmove(to + i % 64, from + i % 32, 3000);
-		}
-		__attribute__((noinline)) void work(int n)
-		{
-			char a[4096] = "", b[4096] = "";
-			copy(a, b, n);
-			sink += a[0];
-		}
-		static void *run(void *unused)
-		{
-			for (clock_t start = clock(); clock() - start < CLOCKS_PER_SEC / 4;)
-				work(10000);
-			return unused;
-		}
-		int main(void)
-		{
-			pthread_t threads[2];
-			for (int i = 0; i < 2; i++)
-				pthread_create(&threads[i], NULL, run, NULL);
-			for (int i = 0; i < 2; i++)
-				pthread_join(threads[i], NULL);
-			return 0;
-		}
-	END
 	local compiler build source
 	for build in gcc:-O0 gcc:-O2 clang:-O0 clang:-O2; do
 		compiler=${build%:*}
 		for source in forks.c vectors.cc threads.c; do
 			[ $source = vectors.cc ] && compiler=${compiler/gcc/g++} && compiler=${compiler/clang/clang++}
-			"$compiler" "${build#*:}" -g -static -pthread $source -o app || skip "$compiler builds no static program here"
+			"$compiler" "${build#*:}" -g -static -pthread "$ROOT/tests/toolchains/programs/$source" -o app || skip "$compiler builds no static program here"
 			compiler=${build%:*}
-			assay record -q --raw --call-graph dwarf,32768 -F 999 -e cpu-clock -o app.data -- ./app
+			assay record -q --raw --call-graph dwarf,32768 -F 999 -e cpu-clock -o app.data -- ./app 0.25
 			mkdir -p elsewhere
 			mv app elsewhere/
 			assay script -i app.data --symbol-cache "" --symfs elsewhere >listing
@@ -328,6 +239,46 @@ fibers_reach() { # PATTERN ARGUMENTS…
 					print n, whole
 					exit n < 20 || n != whole
 				}' listing || { echo "$source by $build" >&2; head -40 listing >&2; return 1; }
+		done
+	done
+}
+
+# Of a new thread in clone(2), the stack is complete; that of its creator goes on.
+@test "stacks of new threads, and of those that create them, are whole" {
+	need_recording
+	local how
+	for how in -static ""; do
+		# shellcheck disable=SC2086 # no word, if empty
+		gcc -O2 -g -pthread $how "$ROOT/tests/toolchains/programs/starts.c" -o app || skip "gcc builds no static program here"
+		# Threads that live shorter than a period have no samples: a slow machine has few.
+		for _ in 1 2 3 4 5 6; do
+			rm -rf s
+			assay record -q --call-graph dwarf -F 4000 -e cpu-clock -o s -- ./app 1
+			[ "$(fact s .samples)" -lt 200 ] || break
+		done
+		assay info s --format json | jq -c .losses >losses
+		[ "$(jq '[to_entries[] | select(.key | test("^stack-|^frame-")) | .value] | add // 0' losses)" -le 1 ] || { cat losses; false; }
+		assay export -q -i s --format folded -o with_weights comm:app
+		sed 's/ [0-9]*$//' with_weights >folded
+		has '^app;_start;.*;main;.*pthread_create.*;.*clone' folded
+		has '^app;_*clone3\{0,1\}\(;\|$\)' folded
+		[ "$(grep -cvE '^app;(_start|_*clone3?|\[?(entry|asm|ret_from)[^;]*)(;|$)' folded)" -le 2 ] || { cat folded; false; }
+	done
+}
+
+# The same programs, stopped now and then: frame by frame, whatever a profile would miss.
+@test "stacks of static programs are gdb's, address by address" {
+	[ -n "$(command -v gdb)" ] || skip "gdb is not installed"
+	[ -x "$ASSAY_BUILD/bench/walk" ] || skip "bench/walk is not built"
+	local compiler source
+	for compiler in gcc clang; do
+		for source in forks.c vectors.cc threads.c starts.c; do
+			case $source in
+			*.cc) driver=${compiler/gcc/g++} driver=${driver/clang/clang++} ;;
+			*) driver=$compiler ;;
+			esac
+			"$driver" -O2 -g -static -pthread "$ROOT/tests/toolchains/programs/$source" -o app || skip "$driver builds no static program here"
+			"$ROOT/tests/toolchains/compare_stacks.py" "$ASSAY_BUILD/bench/walk" "$PWD/app" 10
 		done
 	done
 }

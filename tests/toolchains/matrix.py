@@ -23,6 +23,9 @@ SHARED = [
     ("stripped", "-O2 | strip"),
     ("mini", "-O2 | mini"),
 ]
+# Programs with the C library's own code and tables in them: language, source, title, flags.
+STATIC = [(language, source, f"static {source.split('.')[0]} {level[1:]}", f"{level} -g -static -pthread")
+          for language, source in (("C", "forks.c"), ("C++", "vectors.cc"), ("C", "threads.c"), ("C", "starts.c")) for level in ("-O0", "-O2")]
 # The only unwind table is .debug_frame. C++ needs .eh_frame for its exceptions.
 C_ALONE = [
     ("frame", "-O2 -g -fomit-frame-pointer -fno-asynchronous-unwind-tables"),

@@ -50,6 +50,40 @@ static void dpkg_names_the_package_of_a_file(void **state)
 	assert_command("deb", "/home/me/app", NULL);
 }
 
+/* The system may be hostile, and what is printed goes into a shell. */
+static void names_that_a_shell_would_run_are_not_printed(void **state)
+{
+	(void)state;
+	put_text("evil/etc/os-release", "ID=debian\n");
+	put_text("evil/var/lib/dpkg/info/x$(reboot).list", "/usr/bin/a\n");
+	put_text("evil/var/lib/dpkg/info/--force.list", "/usr/bin/b\n");
+	put_text("evil/var/lib/dpkg/info/c.list", "/usr/bin/c\n");
+	put_text("evil/var/lib/dpkg/status", "Package: c\nVersion: 1;reboot\n");
+	assert_command("evil", "/usr/bin/a", NULL);
+	assert_command("evil", "/usr/bin/b", NULL);
+	assert_command("evil", "/usr/bin/c", NULL);
+	put_text("evil2/etc/os-release", "ID=alpine\n");
+	put_text("evil2/lib/apk/db/installed", "P:a`reboot`\nV:1\nF:bin\nR:a\n");
+	assert_command("evil2", "/bin/a", NULL);
+}
+
+static void links_of_a_system_stay_in_it(void **state)
+{
+	(void)state;
+	put_text("outside/os-release", "ID=debian\n");
+	put_text("outside/dpkg/info/mine.list", "/usr/bin/a\n");
+	put_text("linked/usr/lib/os-release", "ID=debian\n");
+	put_text("linked/opt/dpkg/info/its.list", "/usr/bin/a\n");
+	assert_int_equal(file_mkdirs("linked/etc", 0700, NULL), 0);
+	assert_int_equal(file_mkdirs("linked/var/lib", 0700, NULL), 0);
+	assert_int_equal(symlink("/usr/lib/os-release", "linked/etc/os-release"), 0);
+	assert_int_equal(symlink("/opt/dpkg", "linked/var/lib/dpkg"), 0);
+	assert_command("linked", "/usr/bin/a", "apt install its-dbgsym");
+	assert_int_equal(unlink("linked/var/lib/dpkg"), 0);
+	assert_int_equal(symlink("../../../outside/dpkg", "linked/var/lib/dpkg"), 0);
+	assert_command("linked", "/usr/bin/a", NULL);
+}
+
 static void apk_names_the_package_of_a_file(void **state)
 {
 	(void)state;
@@ -188,6 +222,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dpkg_names_the_package_of_a_file),
+		cmocka_unit_test(names_that_a_shell_would_run_are_not_printed),
+		cmocka_unit_test(links_of_a_system_stay_in_it),
 		cmocka_unit_test(apk_names_the_package_of_a_file),
 		cmocka_unit_test(other_distributions_ask_rpm),
 		cmocka_unit_test(roots_of_containers_are_listed),

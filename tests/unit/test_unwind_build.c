@@ -241,6 +241,34 @@ static void the_return_from_handlers_on_x86_64_is_known_by_its_code(void **state
 	built_fini(&b);
 }
 
+/* As glibc has them: the call frame information ends before the system call. */
+static void a_new_thread_and_its_creator_return_from_clone(void **state)
+{
+	struct unwind_rule rule;
+	struct built b;
+
+	(void)state;
+	write_file("clone.s",
+		   ".text\nclone: .cfi_startproc\nmov $56, %eax\n.cfi_endproc\n"
+		   "call: syscall\ntest %rax, %rax\njl error\nje thread\nleave: ret\n"
+		   "thread: .cfi_startproc\n.cfi_undefined rip\nxor %ebp, %ebp\nhlt\n"
+		   "error: ret\n.cfi_endproc\n.p2align 5\n"
+		   "f: .cfi_startproc\nnop\n.cfi_endproc\nother: syscall\ntest %rax, %rax\n"
+		   "nop\nnop\nnop\nnop\nnop\nnop\n"
+		   "g: .cfi_startproc\nret\n.cfi_endproc\n");
+	need_command("cc -dumpmachine | grep x86_64 && cc -shared -nostdlib -o clone.so clone.s");
+	build_of(&b, "clone.so");
+	assert_sp_plus(rule_at(&b, address_of(&b, "clone")), 8);
+	for (uint64_t at = address_of(&b, "call"); at <= address_of(&b, "leave"); at++) {
+		rule = rule_at(&b, at);
+		assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_CLONED);
+		assert_int_equal(unwind_rule_offset(rule), 8);
+	}
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "thread"))), UNWIND_CFA_END);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "other"))), UNWIND_CFA_NONE);
+	built_fini(&b);
+}
+
 static void an_undefined_return_address_is_the_end(void **state)
 {
 	struct built b;
@@ -499,6 +527,7 @@ int main(void)
 		cmocka_unit_test(without_section_headers_the_segments_lead_to_it),
 		cmocka_unit_test(the_return_from_handlers_on_x86_64_is_known_by_its_code),
 		cmocka_unit_test(the_return_from_handlers_on_aarch64_is_known_by_its_code),
+		cmocka_unit_test(a_new_thread_and_its_creator_return_from_clone),
 		cmocka_unit_test(an_undefined_return_address_is_the_end),
 		cmocka_unit_test(states_are_remembered_and_restored),
 		cmocka_unit_test(a_program_that_makes_no_sense_is_unsupported_from_there_on),

@@ -54,21 +54,14 @@ static void parse_cfa(struct unwind_rule *rule, const char *text)
 		const char *name;
 		enum unwind_cfa cfa;
 	} kinds[] = {
-		{ "sp+", UNWIND_CFA_SP },
-		{ "fp+", UNWIND_CFA_FP },
-		{ "rbx+", UNWIND_CFA_REGISTER },
-		{ "plt11+", UNWIND_CFA_PLT },
-		{ "[sp]+", UNWIND_CFA_SP_DEREF },
-		{ "[fp-8]+", UNWIND_CFA_FP_DEREF },
-		{ "end", UNWIND_CFA_END },
-		{ "unsupported", UNWIND_CFA_UNSUPPORTED },
-		{ "none", UNWIND_CFA_NONE },
-		{ "signal", UNWIND_CFA_SIGNAL },
-		{ "~[sp]+", UNWIND_CFA_SP_OTHER },
-		{ "~[[sp]+8]+", UNWIND_CFA_SP_OTHER2 },
-		{ "~fp+", UNWIND_CFA_FP_OTHER },
-		{ "leaf+", UNWIND_CFA_LEAF },
-		{ "~rbx+", UNWIND_CFA_REGISTER_OTHER },
+		{ "sp+", UNWIND_CFA_SP },          { "fp+", UNWIND_CFA_FP },
+		{ "rbx+", UNWIND_CFA_REGISTER },   { "plt11+", UNWIND_CFA_PLT },
+		{ "[sp]+", UNWIND_CFA_SP_DEREF },  { "[fp-8]+", UNWIND_CFA_FP_DEREF },
+		{ "end", UNWIND_CFA_END },         { "unsupported", UNWIND_CFA_UNSUPPORTED },
+		{ "none", UNWIND_CFA_NONE },       { "signal", UNWIND_CFA_SIGNAL },
+		{ "~[sp]+", UNWIND_CFA_SP_OTHER }, { "~[[sp]+8]+", UNWIND_CFA_SP_OTHER2 },
+		{ "~fp+", UNWIND_CFA_FP_OTHER },   { "leaf+", UNWIND_CFA_LEAF },
+		{ "cloned+", UNWIND_CFA_CLONED },  { "~rbx+", UNWIND_CFA_REGISTER_OTHER },
 		{ "~none", UNWIND_CFA_NONE },
 	};
 	long off;
@@ -303,6 +296,36 @@ static void rbx_is_found_where_an_inner_frame_saved_it(void **state)
 		f.other[UNWIND_RBX] = 0x7030;
 		expect_of(&f, "1010 1108 1204 end");
 	}
+}
+
+static void a_new_thread_has_no_caller(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	parse(&f, "x86-64 pc=1010 sp=7000 fp=7020\n"
+		  "1000 cloned+8\n1100 end\n"
+		  "7000: 1108 0 0 0 0 1104");
+	f.other[UNWIND_RETURNED] = 0;
+	expect_of(&f, "1010 end");
+	/* its number, or that the system call has not returned (-ENOSYS) */
+	f.other[UNWIND_RETURNED] = 4711;
+	expect_of(&f, "1010 1108 end");
+	f.other[UNWIND_RETURNED] = (uint64_t)-38;
+	expect_of(&f, "1010 1108 end");
+}
+
+static void the_result_of_clone_is_known_in_the_sampled_frame_alone(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	/* A signal came: rax is the handler's. */
+	parse(&f, "x86-64 pc=1010 sp=7000 fp=1\n"
+		  "1000 sp+8\n1080 signal\n1100 cloned+8\n1200 end\n"
+		  "7000: 1081\n7080: 7110\n70a8: 7100 1110\n7100: 1204");
+	f.other[UNWIND_RETURNED] = 0;
+	expect_of(&f, "1010 1081 1110 1204 end");
 }
 
 static void a_signal_frame_has_all_registers(void **state)
@@ -591,6 +614,8 @@ int main(void)
 		cmocka_unit_test(a_plt_stub_pushes_a_word_in_its_second_instruction),
 		cmocka_unit_test(a_realigned_stack_is_followed_through_memory),
 		cmocka_unit_test(rbx_is_found_where_an_inner_frame_saved_it),
+		cmocka_unit_test(a_new_thread_has_no_caller),
+		cmocka_unit_test(the_result_of_clone_is_known_in_the_sampled_frame_alone),
 		cmocka_unit_test(a_signal_frame_has_all_registers),
 		cmocka_unit_test(a_caller_may_be_on_another_stack),
 		cmocka_unit_test(stacks_that_lead_to_each_other_end_at_the_depth),

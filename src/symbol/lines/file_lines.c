@@ -7,6 +7,7 @@
 #include "symbol/debug_sections.h"
 #include "symbol/lines/line_draft.h"
 #include "symbol/lines/line_go.h"
+#include "symbol/split_files.h"
 
 /* ---- in the parser ---- */
 
@@ -16,8 +17,9 @@ struct lines_making {
 	const struct elf_file *image;
 	const struct code_segments *segments;
 	struct debug_file debug_file;
-	struct file_mapping alt_file, package_file;
-	struct debug_sections debug, alt, package;
+	struct file_mapping alt_file;
+	struct debug_sections debug, alt;
+	struct split_file package;
 	struct line_source source;
 	struct file_lines_head head;
 	const char *missing_alt;
@@ -27,10 +29,9 @@ static void lines_making_fini(struct lines_making *m)
 {
 	debug_sections_fini(&m->debug);
 	debug_sections_fini(&m->alt);
-	debug_sections_fini(&m->package);
+	split_file_close(&m->package);
 	file_unmap(&m->debug_file.file);
 	file_unmap(&m->alt_file);
-	file_unmap(&m->package_file);
 	code_segments_fini(&m->source.code);
 }
 
@@ -105,13 +106,11 @@ static void find_alt(struct lines_making *m)
 
 static void find_package(struct lines_making *m)
 {
-	static uint8_t kind = WISH_PACKAGE;
-	const struct buf wish = { .data = &kind, .len = 1 };
-	struct elf_file elf;
+	struct build_id id = { 0 };
 
-	if (open_wished(m, &wish, &m->package_file, &elf) &&
-	    debug_sections_load(&m->package, &elf, true))
-		m->source.package = &m->package.dwarf;
+	elf_build_id(m->image, &id);
+	if (split_package_open(m->job, &id, &m->debug.dwarf, &m->package))
+		m->source.package = &m->package.sections.dwarf;
 }
 
 /* The parts of the executable sections that are in segments; without sections, the segments. */
@@ -145,7 +144,7 @@ static void find_code(struct lines_making *m)
 static bool is_any_cut(const struct lines_making *m)
 {
 	return file_is_cut(m->job->file) || file_is_cut(&m->debug_file.file) ||
-	       file_is_cut(&m->alt_file) || file_is_cut(&m->package_file);
+	       file_is_cut(&m->alt_file) || file_is_cut(&m->package.file);
 }
 
 static void put_answer(struct buf *answer, const struct file_lines_head *head,

@@ -7,11 +7,9 @@
  *	answer:   struct file_lines_head, two texts, padding to 8 bytes, and a line block
  *	          (symbol/lines/line_index.h), which is empty without debug information
  *
- * Its wishes are debug files (symbol/debug_file.h) and
+ * Its wishes are debug files (symbol/debug_file.h), split ones (symbol/split_files.h), and
  *
  *	WISH_ALT_FILE   u8 place (0: of its name, 1: of its build id), struct build_id, name
- *	WISH_PACKAGE    the .dwp file
- *	WISH_SPLIT      u8 place (0: of its compilation, 1: beside the image), name, folder
  */
 #pragma once
 

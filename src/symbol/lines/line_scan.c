@@ -2,10 +2,8 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "guard/open.h"
-#include "symbol/debug_sections.h"
 #include "symbol/lines/line_draft.h"
-#include "symbol/debug_file.h"
+#include "symbol/split_files.h"
 
 /* Entries nest a few dozen deep. References lead from an inlined copy to its declaration. */
 #define MAX_DEPTH      256
@@ -395,86 +393,51 @@ static void scan_entries(struct line_scan *s, const struct dwarf_unit *u)
 
 /* ---- split units ---- */
 
-static void scan_split_unit(struct line_scan *s, const struct dwarf_file *split,
-			    const struct dwarf_unit *skeleton, bool *found)
+static void scan_split_unit(struct line_scan *s, const struct dwarf_unit *unit)
 {
-	struct dwarf_unit u;
-	uint64_t at = 0;
-
 	s->is_split = true;
-	while (dwarf_unit_next(split, &at, &u)) {
-		struct dwarf_abbrevs *a;
-		bool is_it;
-
-		if (!u.version)
-			continue;
-		a = dwarf_abbrevs_new(&u);
-		is_it = dwarf_unit_open(&u, a, skeleton) && u.dwo_id == skeleton->dwo_id;
-		if (is_it) {
-			forget_names(s);
-			scan_entries(s, &u);
-			forget_names(s);
-		}
-		dwarf_abbrevs_free(a);
-		if ((*found = is_it))
-			break;
-	}
+	forget_names(s);
+	scan_entries(s, unit);
+	forget_names(s);
 	s->is_split = false;
 }
 
-/* `place`: 0: of its compilation, 1: beside the image. */
-static int open_dwo_file(const struct line_scan *s, uint8_t place, const char *name,
-			 const char *dir, struct file_mapping *file)
-{
-	struct buf wish = { 0 };
-	int r;
-
-	buf_u8(&wish, WISH_SPLIT);
-	buf_u8(&wish, place);
-	buf_cstr0(&wish, name);
-	buf_cstr0(&wish, dir);
-	r = parser_open(s->source->job, &wish, file);
-	buf_fini(&wish);
-	return r;
-}
-
-static bool scan_dwo_file(struct line_scan *s, uint8_t place, const char *dir,
-			  const struct dwarf_unit *skeleton)
-{
-	struct debug_sections sections;
-	struct file_mapping file = { 0 };
-	struct elf_file elf;
-	bool found = false;
-
-	if (open_dwo_file(s, place, skeleton->dwo_name, dir, &file) < 0)
-		return false;
-	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
-		if (debug_sections_load(&sections, &elf, true))
-			scan_split_unit(s, &sections.dwarf, skeleton, &found);
-		debug_sections_fini(&sections);
-	}
-	file_unmap(&file);
-	return found;
-}
-
-/* From the folder of its compilation, else beside the image. False: the .dwo can't be read. */
-static bool scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
+static bool scan_packaged(struct line_scan *s, const struct dwarf_unit *skeleton)
 {
 	const struct dwarf_file *package = s->source->package;
+	struct dwarf_file in_package;
+	struct dwarf_abbrevs *abbrevs;
+	struct dwarf_unit unit;
+
+	if (!package || !dwarf_package_find(package, skeleton->dwo_id, &in_package) ||
+	    !split_unit_find(&in_package, skeleton, &unit, &abbrevs))
+		return false;
+	scan_split_unit(s, &unit);
+	dwarf_abbrevs_free(abbrevs);
+	return true;
+}
+
+/* False: the .dwo can't be read. */
+static bool scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
+{
 	const char *name = skeleton->dwo_name;
 	const char *dir = skeleton->comp_dir ? skeleton->comp_dir : "";
-	struct dwarf_file in_package;
-	bool found = false;
+	struct dwarf_abbrevs *abbrevs;
+	struct split_file file;
+	struct dwarf_unit unit;
 
-	if (package && dwarf_package_find(package, skeleton->dwo_id, &in_package))
-		scan_split_unit(s, &in_package, skeleton, &found);
-	if (found)
+	if (scan_packaged(s, skeleton))
 		return true;
-	found = scan_dwo_file(s, 0, dir, skeleton) || scan_dwo_file(s, 1, dir, skeleton);
-	if (!found && !s->losses.n_missing_split++)
-		s->losses.missing_split =
-			*name == '/' ? xstrdup(name) : xasprintf("%s/%s", dir, name);
-	return found;
+	if (!split_file_open(s->source->job, skeleton, &file, &unit, &abbrevs)) {
+		if (!s->losses.n_missing_split++)
+			s->losses.missing_split =
+				*name == '/' ? xstrdup(name) : xasprintf("%s/%s", dir, name);
+		return false;
+	}
+	scan_split_unit(s, &unit);
+	dwarf_abbrevs_free(abbrevs);
+	split_file_close(&file);
+	return true;
 }
 
 /* ---- a unit ---- */

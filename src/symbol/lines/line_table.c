@@ -13,6 +13,7 @@
 #include "symbol/kernel/vmlinux.h"
 #include "symbol/lines/file_dump.h"
 #include "symbol/lines/file_lines.h"
+#include "symbol/split_files.h"
 #include "symbol/table.h"
 
 /* The state of making one image's lines. */
@@ -78,29 +79,10 @@ static int open_alt(const struct making *m, struct reader *wish, struct file_map
 						: -EINVAL;
 }
 
-static int open_split(const struct making *m, struct reader *wish, struct file_mapping *out)
-{
-	const char *slash = strrchr(m->path, '/'), *name, *dir;
-	uint8_t place = reader_u8(wish);
-
-	name = reader_cstr(wish);
-	dir = reader_cstr(wish);
-	if (wish->bad)
-		return -EINVAL;
-	if (place)
-		return open_path(m,
-				 xasprintf("%s%.*s/%s", m->root, slash ? (int)(slash - m->path) : 0,
-					   m->path, path_file_name(name)),
-				 out);
-	return open_path(m,
-			 *name == '/' ? xasprintf("%s%s", m->root, name)
-				      : xasprintf("%s%s/%s", m->root, dir, name),
-			 out);
-}
-
 static int open_any(struct making *m, struct reader *wish, struct file_mapping *out)
 {
 	struct reader rest = *wish;
+	uint64_t id;
 
 	switch (reader_u8(&rest)) {
 	case WISH_DEBUG_FILE:
@@ -108,9 +90,8 @@ static int open_any(struct making *m, struct reader *wish, struct file_mapping *
 	case WISH_ALT_FILE:
 		return open_alt(m, &rest, out);
 	case WISH_PACKAGE:
-		return open_path(m, xasprintf("%s%s.dwp", m->root, m->path), out);
 	case WISH_SPLIT:
-		return open_split(m, &rest, out);
+		return split_file_serve(&m->search, wish, out, NULL, &id);
 	default:
 		return -EINVAL;
 	}

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "machine/image_look.h"
 #include "symbol/debug_file.h"
+#include "symbol/debug_package.h"
 #include "symbol/debuginfod.h"
 #include "symbol/finder.h"
 #include "symbol/kernel/module_file.h"
@@ -233,4 +234,16 @@ void symbol_explain(struct symbolizer *s, const struct symbol_table *t,
 	default:
 		break;
 	}
+}
+
+char *symbol_debug_package(struct symbolizer *s, const struct symbol_table *t, const char **root)
+{
+	cleanup(free_at_exit) char *path = image_path_without_mark(&t->image);
+	struct image_place place;
+	bool is_in_a_system = finder_find(&s->files, &t->image, &place) &&
+			      (place.step == FINDER_HERE || place.step == FINDER_CONTAINER);
+
+	*root = is_in_a_system ? place.root : s->files.root;
+	free(place.path);
+	return debug_package_command(*root, path);
 }

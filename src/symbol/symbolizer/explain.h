@@ -16,3 +16,10 @@ struct symbol_search {
  */
 void symbol_explain(struct symbolizer *s, const struct symbol_table *t,
 		    void (*report)(void *data, const struct symbol_search *search), void *data);
+
+/*
+ * The command that installs the debug information of an image's file (symbol/debug_package.h), in
+ * the system where the file is: *root, "" for this machine, which stays the symbolizer's. NULL: no
+ * command is known. The caller frees it.
+ */
+char *symbol_debug_package(struct symbolizer *s, const struct symbol_table *t, const char **root);
