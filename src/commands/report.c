@@ -172,9 +172,10 @@ static const struct {
 	size_t field;
 	const char *option;
 	void (*print)(const struct picture *pic, FILE *out);
+	bool keeps_light;
 } pictures[] = {
-	{ FIELD(html), "--html", picture_print_html },
-	{ FIELD(svg), "--svg", picture_print_svg },
+	{ FIELD(html), "--html", picture_print_html, true },
+	{ FIELD(svg), "--svg", picture_print_svg, false },
 };
 
 static const char *picture_file(const struct report_args *args, size_t i)
@@ -307,12 +308,13 @@ static int print_pictures(const struct report_args *args, const struct report *r
 			  struct error *err)
 {
 	cleanup(free_at_exit) char *code = args->html ? page_code(request) : NULL;
-	const struct picture_source source = { .report = report,
-					       .baseline = baseline,
-					       .code = code };
-	cleanup(picture_free_at_exit) struct picture *pic = picture_new(&source);
 
 	for (size_t i = 0; i < ARRAY_SIZE(pictures); i++) {
+		const struct picture_source source = { .report = report,
+						       .baseline = baseline,
+						       .keeps_light = pictures[i].keeps_light,
+						       .code = code };
+		cleanup(picture_free_at_exit) struct picture *pic = NULL;
 		cleanup(free_at_exit) char *text = NULL;
 		size_t size = 0;
 		FILE *out = picture_file(args, i) ? open_memstream(&text, &size) : NULL;
@@ -320,6 +322,7 @@ static int print_pictures(const struct report_args *args, const struct report *r
 
 		if (!out)
 			continue;
+		pic = picture_new(&source);
 		pictures[i].print(pic, out);
 		fclose(out);
 		r = output_whole(picture_file(args, i), text, size, err);

@@ -5,8 +5,8 @@
  * page itself. The payload:
  *
  *     uleb size, JSON    header, names, images, lanes (keys below)
- *     nodes              two columns of ulebs, without the root: the levels up from the node before
- *                        (0: its child), and the frame
+ *     nodes              two columns of ulebs, without the root: twice the levels up from the node
+ *                        before (0: its child), and 1 more if it is light; and the frame
  *     frames             uleb: image + 2; 0 a group, 1 "other"
  *     each lane          its cells, those of the baseline, then its moments
  *
@@ -247,7 +247,9 @@ static json_t *description(const struct picture *pic)
 	json_object_set_new(all, "nodes", json_number(pic->nodes.n));
 	json_object_set_new(all, "timeline", timeline_json(pic));
 	json_object_set_new(hidden, "nodes", json_number(pic->n_hidden));
+	json_object_set_new(hidden, "joined", json_number(pic->n_joined));
 	json_object_set_new(hidden, "below_percent", json_real(pic->hidden_below));
+	json_object_set_new(hidden, "frame", json_number(pic->other_frame));
 	json_object_set_new(all, "hidden", hidden);
 	if (pic->baseline)
 		json_object_set_new(all, "baseline", baseline_json(pic));
@@ -277,7 +279,7 @@ static void put_nodes(const struct picture *pic, struct buf *to)
 	const struct picture_node *nodes = pic->nodes.data;
 
 	for (size_t i = 1; i < pic->nodes.n; i++)
-		buf_uleb(to, nodes[i - 1].depth + 1 - nodes[i].depth);
+		buf_uleb(to, 2 * (nodes[i - 1].depth + 1 - nodes[i].depth) + nodes[i].is_light);
 	for (size_t i = 1; i < pic->nodes.n; i++)
 		buf_uleb(to, nodes[i].frame);
 	vec_foreach (&pic->frames, f)

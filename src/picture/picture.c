@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "picture/picture.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,31 +228,64 @@ static double least_share(const struct draft *d, size_t max)
 	return least;
 }
 
-/* Sends what is too light to the "other" of the nearest node that stays; by node. */
-static uint32_t *picture_hide_light(struct draft *d, size_t max)
+/* The shares that nodes must be above: for a box of their own, and to be kept. */
+struct least_shares {
+	double box, node, asked; /* asked: at least this for a box */
+};
+
+static struct least_shares least_shares(const struct draft *d, const struct picture_source *source)
+{
+	uint32_t boxes = source->max_boxes ? source->max_boxes : PICTURE_MAX_BOXES;
+	uint32_t nodes = source->max_nodes ? source->max_nodes : PICTURE_MAX_NODES;
+
+	return (struct least_shares){
+		.box = least_share(d, boxes),
+		.node = source->keeps_light ? least_share(d, nodes) : INFINITY,
+		.asked = d->options->min_percent / 100 * d->nodes.data[0].share,
+	};
+}
+
+static bool is_other(const struct draft *d, uint32_t node)
+{
+	uint32_t frame = d->nodes.data[node].frame;
+
+	return frame != NO_INDEX && d->pic->frames.data[frame].image == PICTURE_OTHER;
+}
+
+static void count_hidden(struct draft *d, double below)
+{
+	if (!d->pic->n_hidden)
+		return;
+	d->pic->hidden_below = 100 * below / d->nodes.data[0].share;
+	d->pic->other_frame = draft_frame(d, PICTURE_OTHER, "other");
+}
+
+/*
+ * Marks what is too light for a box. What is not kept goes to the "other" of the nearest node that
+ * stays; by node.
+ */
+static uint32_t *picture_hide_light(struct draft *d, const struct picture_source *source)
 {
 	uint32_t n = (uint32_t)d->nodes.n, *stays_as = xcalloc((size_t)n + 1, sizeof(*stays_as));
-	double whole = d->nodes.data[0].share, least = least_share(d, max);
-	double asked = d->options->min_percent / 100 * whole;
+	struct least_shares least = least_shares(d, source);
 
 	for (uint32_t i = 1; i < n; i++) {
 		uint32_t parent = stays_as[d->nodes.data[i].parent];
 		double share = d->nodes.data[i].share;
+		bool has_box = share > least.box && share >= least.asked;
 
-		if (d->pic->frames.n && d->nodes.data[parent].frame != NO_INDEX &&
-		    d->pic->frames.data[d->nodes.data[parent].frame].image == PICTURE_OTHER) {
+		stays_as[i] = i;
+		if (is_other(d, parent)) {
 			stays_as[i] = parent;
-			d->pic->n_hidden++;
-		} else if (share > least && share >= asked) {
-			stays_as[i] = i;
-		} else {
+		} else if (!has_box && share <= least.node) {
 			stays_as[i] = draft_node(d, parent, draft_frame(d, PICTURE_OTHER, "other"));
 			d->nodes.data[stays_as[i]].share += share;
-			d->pic->n_hidden++;
 		}
+		d->nodes.data[stays_as[i]].is_light = source->keeps_light && !has_box;
+		d->pic->n_hidden += !has_box;
+		d->pic->n_joined += stays_as[i] != i;
 	}
-	if (d->pic->n_hidden)
-		d->pic->hidden_below = 100 * MAX(least, asked) / whole;
+	count_hidden(d, MAX(least.box, least.asked));
 	return stays_as;
 }
 
@@ -376,8 +410,7 @@ struct picture *picture_new(const struct picture_source *source)
 	n_drafted = (uint32_t)d.nodes.n;
 	for (uint32_t i = n_drafted; i-- > 1;)
 		d.nodes.data[d.nodes.data[i].parent].share += d.nodes.data[i].share;
-	stays_as =
-		picture_hide_light(&d, source->max_nodes ? source->max_nodes : PICTURE_MAX_NODES);
+	stays_as = picture_hide_light(&d, source);
 	picture_put_in_order(&d, stays_as, n_drafted);
 	finish_growth(&own);
 	if (source->baseline)

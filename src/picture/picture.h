@@ -12,8 +12,9 @@
  * A bucket of time is a second of the session, or several seconds if a page can't hold so many
  * cells. Samples with exact times are moments instead, of a thread each.
  *
- * If a page can't hold all nodes, the lightest are joined. Each node then has one child "other" for
- * its hidden children, so every sum stays the same.
+ * Where there are too many boxes, the lightest nodes have none. An image has one child "other"
+ * instead of the light children of a node, so every sum stays the same. A page keeps them, but for
+ * the very lightest, and opens its "other" boxes.
  */
 #pragma once
 
@@ -25,7 +26,8 @@
 #include "profile/profile.h"
 #include "report/report.h"
 
-#define PICTURE_MAX_NODES   250000
+#define PICTURE_MAX_BOXES   250000
+#define PICTURE_MAX_NODES   1000000 /* with those that have no box */
 #define PICTURE_MAX_CELLS   1500000
 #define PICTURE_MAX_BUCKETS 16384
 #define PICTURE_MAX_MOMENTS 2000000
@@ -46,7 +48,8 @@ struct picture_frame {
 
 struct picture_node {
 	uint32_t parent, frame, depth;
-	double share; /* of all weights, of both sessions; the order of children */
+	bool is_light; /* the page draws it only in an "other" that was opened */
+	double share;  /* of all weights, of both sessions; the order of children */
 };
 
 struct picture_cell {
@@ -85,8 +88,10 @@ struct picture {
 	VEC(struct picture_lost) lost;
 	uint32_t bucket_s; /* length of a bucket in seconds */
 	uint32_t max_cells;
-	uint32_t n_hidden;   /* nodes that are in "other" */
-	double hidden_below; /* the share that they are below, in percent */
+	uint32_t n_hidden;    /* nodes that are in "other" */
+	uint32_t n_joined;    /* those of them that are not kept */
+	double hidden_below;  /* the share that they are below, in percent */
+	uint32_t other_frame; /* where there are hidden nodes */
 };
 
 /* The source of a picture: the report of picture_view, and the profiles loaded for it. */
@@ -94,7 +99,8 @@ struct picture_source {
 	const struct report *report;
 	/* NULL: none; loaded by the same request, but for most_moments, which is 0 */
 	const struct profile *baseline;
-	uint32_t max_nodes, max_cells; /* 0: PICTURE_MAX_… */
+	uint32_t max_boxes, max_nodes, max_cells; /* 0: PICTURE_MAX_… */
+	bool keeps_light;                         /* for a page: max_nodes counts, too */
 	const char *code; /* source and assembly, as JSON (annotate/annotate.h); NULL: none */
 };
 

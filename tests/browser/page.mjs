@@ -438,6 +438,33 @@ await run({
 		equal(await page.evaluate(() => assay.tree.n), await plain.evaluate(() => assay.tree.n), "undone");
 	},
 
+	async other() {
+		const page = await open("light.html"), event = report("tree").total[0].event;
+		const others = () => page.evaluate(() => {
+			const { tree, profile } = assay;
+			return [...tree.frame.keys()].filter(i => i > 0 && profile.image[tree.frame[i]] === -1);
+		});
+		const all = report("symbols").total[0].samples, boxes = await page.evaluate(() => assay.tree.n);
+		holds((await others()).length > 0, "there are boxes other");
+		// What has no box counts all the same: in the table, and in search.
+		sameEntries(await pageFunctions(page), byFunction(report("symbols").rows, event, ["samples", "total"]), "functions");
+		await page.fill("#search", "render");
+		equal(await page.evaluate(() => Number(document.getElementById("found").dataset.weight)), report("via").total[0].samples, "found");
+		await page.fill("#search", "");
+		const place = await placeOf(page, await page.evaluate(() => {
+			const { tree, profile } = assay, is = i => i > 0 && profile.image[tree.frame[i]] === -1;
+			return [...tree.frame.keys()].filter(is).reduce((a, b) => tree.total[b] > tree.total[a] ? b : a);
+		}));
+		await page.mouse.click(place.x, place.y);
+		await settle(page);
+		holds(await page.evaluate(() => assay.tree.n) > boxes, "a click opens it");
+		equal(await page.evaluate(() => assay.tree.total[0]), all, "the total holds");
+		holds(await page.evaluate(() => assay.upper.isZoomed), "its boxes fill the graph");
+		for (let [first] = await others(); first; [first] = await others())
+			equal(await page.evaluate(node => assay.openOther(assay.upper, node), first), true, "it opens");
+		sameEntries(await pagePaths(page, "tree"), pathsOf(report("tree").rows, event), "all boxes are there");
+	},
+
 	async code() {
 		const page = await open("code.html"), [wanted] = report("code").functions;
 		equal(wanted.symbol, "tick", "the heaviest function");

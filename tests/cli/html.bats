@@ -46,6 +46,7 @@ make_files() {
 	done
 	assay report -i plain --weight samples --baseline base --html difference.html --svg difference.svg
 	assay report -i plain --weight samples comm:worker --html worker.html
+	assay report -i plain --weight samples -t 2 --html light.html
 	assay report -i lossy --weight samples --html lossy.html --svg lossy.svg
 	json symbols plain -l
 	json hostile hostile -l
@@ -99,6 +100,7 @@ checked() {
 @test "in a browser: the heat map has all samples, and selects time" { checked heat; }
 @test "in a browser: the stack chart is in the order of time" { checked chart; }
 @test "in a browser: functions are hidden and focused on, recursion collapses, and totals hold" { checked transforms; }
+@test "in a browser: light boxes are in other, count all the same, and a click opens it" { checked other; }
 @test "in a browser: nothing is black before it is painted" { checked paint; }
 @test "in a browser: the code of a function has the lines and instructions of assay annotate" { checked code; }
 @test "in a browser: the SVG is one" { checked svg; }

@@ -20,7 +20,7 @@ struct drawn {
 };
 
 static void draw(struct drawn *d, const struct fake *f, const char *by, bool with_base,
-		 uint32_t max_nodes, uint32_t max_cells)
+		 uint32_t max_boxes, uint32_t max_cells)
 {
 	struct profile_request request = { .session = &f->joined,
 					   .symbols = f->symbols,
@@ -36,7 +36,7 @@ static void draw(struct drawn *d, const struct fake *f, const char *by, bool wit
 	d->report = report_new(&picture_view, &d->options, &d->query, d->profile);
 	d->pic = picture_new(&(struct picture_source){ .report = d->report,
 						       .baseline = d->baseline,
-						       .max_nodes = max_nodes,
+						       .max_boxes = max_boxes,
 						       .max_cells = max_cells });
 }
 
@@ -121,6 +121,43 @@ static void every_sum_holds_however_little_room_there_is(void **state)
 		}
 		fake_fini(&f);
 	}
+}
+
+/* A page keeps nodes that have no box, but for the very lightest. Below a light node, all are. */
+static void a_page_keeps_light_nodes(void **state)
+{
+	size_t n_kept = 0;
+
+	(void)state;
+	for (uint32_t seed = 0; seed < N_SEEDS; seed++) {
+		struct picture_source source = { .max_boxes = 30, .max_nodes = 60 };
+		struct fake f;
+		struct drawn d;
+		size_t n_light = 0, n_joined = 0;
+
+		fake_init(&f, seed);
+		draw(&d, &f, "comm", false, 0, 0);
+		picture_free(d.pic);
+		source.report = d.report;
+		source.keeps_light = true;
+		d.pic = picture_new(&source);
+		check_cells(d.pic);
+		for (size_t i = 1; i < d.pic->nodes.n; i++) {
+			const struct picture_node *n = &d.pic->nodes.data[i];
+
+			n_light += n->is_light;
+			n_joined += n->frame == d.pic->other_frame;
+			assert_true(n->is_light || !d.pic->nodes.data[n->parent].is_light);
+			assert_true(n->is_light || n->frame != d.pic->other_frame);
+		}
+		assert_true(d.pic->nodes.n - n_light <= 31);
+		n_kept += n_light - n_joined;
+		assert_int_equal(n_joined > 0, d.pic->n_joined > 0);
+		assert_int_equal(n_light - n_joined, d.pic->n_hidden - d.pic->n_joined);
+		drawn_fini(&d);
+		fake_fini(&f);
+	}
+	assert_true(n_kept > 0);
 }
 
 /* Slices of several seconds have all samples of these, and the page's buckets are as long. */
@@ -342,6 +379,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_sum_holds_however_little_room_there_is),
+		cmocka_unit_test(a_page_keeps_light_nodes),
 		cmocka_unit_test(slices_become_longer_where_memory_is_short),
 		cmocka_unit_test(a_bucket_has_the_samples_of_its_second),
 		cmocka_unit_test(a_session_against_itself_has_no_difference),

@@ -8,6 +8,7 @@ class App extends TimeViews {
 	constructor(profile) {
 		super();
 		this.profile = profile;
+		this.opened = new Set(); // nodes whose box "other" was opened
 		this.first = { ...FIRST_CHOICE, weight: profile.header.weight,
 			       colour: profile.baseline ? "difference" : "image" };
 		this.code = new CodeView($("code"), $("code-data"), profile);
@@ -17,6 +18,7 @@ class App extends TimeViews {
 		this.makeParts();
 		this.fillHead();
 		this.fillSelects();
+		this.applyBoxes();
 		this.listen();
 		this.applyTheme();
 		this.timeline.setLane(this.choice.event, this.byEvents, this.choice.thread);
@@ -49,6 +51,7 @@ class App extends TimeViews {
 				select: node => actions.select(graph, node),
 				zoomed: () => actions.zoomed(graph),
 				menu: node => actions.menu(graph, node),
+				open: node => this.openOther(graph, node),
 			});
 			return graph;
 		};
@@ -116,6 +119,7 @@ class App extends TimeViews {
 		this.tree = callTree(this.profile, this.shape, this.choice.event, this.byEvents, range.from, range.to, this.choice.thread);
 		this.sums = null;
 		this.inverted = null;
+		this.whole = null;
 		this.differ = this.differenceOf(range);
 	}
 
@@ -129,11 +133,11 @@ class App extends TimeViews {
 	}
 
 	sumsNow() {
-		return this.sums = this.sums || sumFrames(this.tree, this.profile.names.length);
+		return this.sums = this.sums || sumFrames(this.wholeNow(), this.profile.names.length);
 	}
 
 	invertedNow() {
-		return this.inverted = this.inverted || invertedTree(this.tree, this.profile.names.length);
+		return this.inverted = this.inverted || invertedTree(this.wholeNow(), this.profile.names.length);
 	}
 
 	applyView(isNew) {
@@ -194,7 +198,7 @@ class App extends TimeViews {
 		if (!(frame >= 0 && frame < nFrames))
 			frame = this.heaviestFrame();
 		this.frame = frame;
-		const callers = callersTree(this.tree, frame, nFrames), callees = calleesTree(this.tree, frame);
+		const callers = callersTree(this.wholeNow(), frame, nFrames), callees = calleesTree(this.wholeNow(), frame);
 		$("upper").style.flexGrow = Math.max(4, Math.min(40, callers.deepest));
 		$("lower").style.flexGrow = Math.max(4, Math.min(40, callees.deepest));
 		this.upper.setTree(callers, 1);
@@ -264,7 +268,7 @@ class App extends TimeViews {
 			found.textContent = "";
 			return;
 		}
-		const { sum } = matchedWeight(this.tree, this.matches);
+		const { sum } = matchedWeight(this.wholeNow(), this.matches);
 		found.className = sum > 0 ? "" : "none";
 		found.dataset.weight = sum;
 		found.textContent = sum > 0 ? `${formatPercent(sum, this.tree.total[0])}, ${formatWeight(sum, this.unit)}`
@@ -323,7 +327,7 @@ class App extends TimeViews {
 		if (image >= 0)
 			return this.profile.images[image].path || this.profile.images[image].name;
 		return image === IMAGE_GROUP ? "samples of this group"
-		       : frame >= 0 ? "calls too light for a box each" : "";
+		       : frame >= 0 ? "calls too light for a box each; a click opens them" : "";
 	}
 
 	// [what, weight, share] of each line that there is to say.
@@ -374,8 +378,7 @@ class App extends TimeViews {
 		if (this.matches) {
 			chosen = matchedNodes(nodes, this.matches);
 		} else if (tree === this.tree && selected > 0) {
-			const { map } = this.shape, at = i => map ? map[i] : i;
-			chosen = Uint8Array.from({ length: nodes.n }, (_, i) => at(i) >= selected && at(i) < tree.end[selected] ? 1 : 0);
+			chosen = nodesBelow(nodes, this.shape, selected);
 		} else if (tree && selected > 0) {
 			const isFrame = new Uint8Array(this.profile.names.length);
 			isFrame[tree.frame[selected]] = 1;
@@ -518,7 +521,8 @@ class App extends TimeViews {
 		for (const i of header.images)
 			put("symbols", i.text);
 		if (hidden.nodes)
-			put("other", `${formatCount(hidden.nodes)} boxes of less than ${hidden.below_percent.toPrecision(2)} % each are joined to boxes named "other"; all totals hold`);
+			put("other", `${formatCount(hidden.nodes)} boxes of less than ${hidden.below_percent.toPrecision(2)} % each are joined to boxes named "other", which a click opens` +
+				`${hidden.joined ? `; ${formatCount(hidden.joined)} of them are not in this page` : ""}; all totals hold`);
 		if (width > 1)
 			put("timeline", `in steps of ${width} seconds`);
 		put("baseline", this.profile.baseline ? `${this.profile.baseline.session}: ${formatWeight(this.profile.baseline.samples, "samples")}` : "");

@@ -8,7 +8,7 @@ const HUES = [250, 150, 295, 200, 120, 225, 175, 275, 100, 320, 135, 262];
 const KERNEL_HUES = [62, 45, 80, 30];
 const MODE_HUES = { user: 245, kernel: 58 };
 const WAIT_HUES = [260, 25, 100, 330]; // sleep, disk, ready, stopped
-const N_NAMED = 12, N_SHADES = 16;
+const N_NAMED = 12, N_SHADES = 16, CHANGE_STEPS = 64;
 
 // Lightness, chroma and hue to a colour that a canvas takes without parsing much (Ottosson's
 // OKLab, as in CSS Color 4; out of the gamut it is clipped).
@@ -40,6 +40,7 @@ class Colours {
 		this.how = "image";
 		this.isDark = false;
 		this.paints = new Map();
+		this.pixels = new Map();
 		this.rankImages();
 		this.shades = Float32Array.from(profile.names, name => (hashOf(name) % N_SHADES) / N_SHADES - 0.5);
 	}
@@ -67,10 +68,22 @@ class Colours {
 	}
 
 	set(how, isDark) {
+		if (this.byFrame && this.how === how && this.isDark === isDark)
+			return;
 		this.how = how;
 		this.isDark = isDark;
+		this.changes = [];
 		this.byFrame = this.profile.names.map((_, f) => this.ofFrame(f));
 		this.ofAll = this.neutral(0);
+		this.pixelByFrame = Uint32Array.from(this.byFrame, colour => this.pixel(colour));
+	}
+
+	// A colour of ours, or of the style sheet, as raster.js draws it.
+	pixel(colour) {
+		let pixel = this.pixels.get(colour);
+		if (pixel === undefined)
+			this.pixels.set(colour, pixel = pixelOf(colour));
+		return pixel;
 	}
 
 	// Lightness and chroma are the theme's, so that text is legible on each.
@@ -117,14 +130,20 @@ class Colours {
 	// Red grew, blue shrank; pale where chance alone may have made it (below three standard
 	// deviations of the number of samples).
 	ofChange(change, certainty) {
-		const strength = Math.min(1, Math.abs(change) * 1.15) * certainty, hue = change > 0 ? 25 : 255;
+		const strength = Math.round(Math.min(1, Math.abs(change) * 1.15) * certainty * CHANGE_STEPS) / CHANGE_STEPS;
+		const hue = change > 0 ? 25 : 255, key = strength * CHANGE_STEPS + (change > 0 ? 0 : CHANGE_STEPS + 1);
 		const l = this.isDark ? 0.36 + 0.16 * strength : 0.93 - 0.2 * strength;
-		return oklch(l, 0.005 + 0.125 * strength, hue);
+		return this.changes[key] = this.changes[key] || oklch(l, 0.005 + 0.125 * strength, hue);
 	}
 
-	ofNode(tree, node, differ) {
-		if (this.how !== "difference" || !differ)
-			return this.byFrame[tree.frame[node]] || this.ofAll;
+	pixelOfNode(tree, node, differ) {
+		const frame = tree.frame[node];
+		if (this.how === "difference" && differ)
+			return this.pixel(this.ofDifference(tree, node, differ));
+		return frame >= 0 ? this.pixelByFrame[frame] : this.pixel(this.ofAll);
+	}
+
+	ofDifference(tree, node, differ) {
 		const now = tree.total[node] / differ.whole, then = tree.totalBase[node] / differ.base;
 		const larger = Math.max(now, then);
 		if (!(larger > 0))

@@ -22,9 +22,25 @@ class Reader {
 		return value;
 	}
 
+	// As uleb(), but millions of them; most have up to four bytes.
 	ulebs(array) {
-		for (let i = 0; i < array.length; i++)
-			array[i] = this.uleb();
+		const { bytes } = this, n = array.length;
+		let at = this.at;
+		for (let i = 0; i < n; i++) {
+			let byte = bytes[at++], value = byte & 127;
+			for (let shift = 7; byte > 127; shift += 7) {
+				byte = bytes[at++];
+				if (shift > 21) {
+					this.at = at - 1 - shift / 7;
+					value = this.uleb();
+					at = this.at;
+					break;
+				}
+				value |= (byte & 127) << shift;
+			}
+			array[i] = value;
+		}
+		this.at = at;
 		return array;
 	}
 
@@ -35,21 +51,32 @@ class Reader {
 	}
 }
 
-async function unpack(base64) {
-	const text = atob(base64), packed = new Uint8Array(text.length);
+function bytesOf(base64) {
+	if (Uint8Array.fromBase64) // browsers of 2025 and later
+		return Uint8Array.fromBase64(base64);
+	const text = atob(base64), bytes = new Uint8Array(text.length);
 	for (let i = 0; i < text.length; i++)
-		packed[i] = text.charCodeAt(i);
-	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+		bytes[i] = text.charCodeAt(i);
+	return bytes;
+}
+
+async function unpack(base64) {
+	const stream = new Blob([bytesOf(base64)]).stream().pipeThrough(new DecompressionStream("deflate"));
 	return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 function readNodes(reader, n) {
-	const depth = new Int32Array(n), frame = new Int32Array(n).fill(-1);
-	for (let i = 1; i < n; i++)
-		depth[i] = depth[i - 1] + 1 - reader.uleb();
-	for (let i = 1; i < n; i++)
-		frame[i] = reader.uleb();
-	return { n, frame, depth, ...linksOf(depth) };
+	const depth = new Int32Array(n), frame = new Int32Array(n), light = new Uint8Array(n);
+	let hasLight = false;
+	reader.ulebs(depth.subarray(1));
+	for (let i = 1; i < n; i++) {
+		light[i] = depth[i] & 1;
+		hasLight = hasLight || light[i] === 1;
+		depth[i] = depth[i - 1] + 1 - (depth[i] >> 1);
+	}
+	frame[0] = -1;
+	reader.ulebs(frame.subarray(1));
+	return { n, frame, depth, ...linksOf(depth), light, hasLight };
 }
 
 // Parents, and where each node's subtree ends, from the depths in preorder.
@@ -88,13 +115,13 @@ function readCells(reader, head, nNodes) {
 // Samples with exact times, of one thread after the other, each thread in the order of time. Times
 // are microseconds since the session began.
 function readMoments(reader, head, nNodes) {
-	const time = new Float64Array(head.n), ranges = [];
+	const time = reader.ulebs(new Float64Array(head.n)), ranges = [], { interval } = head;
 	for (let k = 0, at = 0; k < head.threads.length; k += 2) {
 		const to = at + head.threads[k + 1];
 		ranges.push({ thread: head.threads[k], from: at, to });
-		for (let i = at, us = 0; i < to; i++) {
-			const v = reader.uleb();
-			us = i === at ? v : us + head.interval + (v % 2 ? -(v + 1) / 2 : v / 2);
+		for (let i = at + 1, us = time[at]; i < to; i++) {
+			const v = time[i];
+			us += interval + (v < 0x80000000 ? v >>> 1 ^ -(v & 1) : v % 2 ? -(v + 1) / 2 : v / 2);
 			time[i] = us;
 		}
 		at = to;

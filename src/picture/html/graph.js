@@ -8,10 +8,11 @@ const LEAST_BOX = 0.5, LEAST_TEXT = 26, ZOOM_MS = 180;
 const stillness = matchMedia("(prefers-reduced-motion: reduce)");
 
 class Graph {
-	// `actions`: hover(node, event), select(node), zoomed(), menu(node)
+	// `actions`: hover(node, event), select(node), zoomed(), menu(node), open(node): whether it did
 	constructor(canvas, profile, colours, actions) {
 		this.canvas = canvas;
 		this.context = canvas.getContext("2d"); // transparent, so that it is the page's colour at first
+		this.raster = new Raster(this.context);
 		this.profile = profile;
 		this.colours = colours;
 		this.actions = actions;
@@ -25,7 +26,7 @@ class Graph {
 		this.differ = null;
 		this.scroll = 0;
 		this.context.font = FONT;
-		this.fitter = new NameFitter(text => this.context.measureText(text).width);
+		this.fitter = Graph.fitter = Graph.fitter || new NameFitter(text => this.context.measureText(text).width);
 		this.frameMs = [];
 		this.listen();
 	}
@@ -62,6 +63,12 @@ class Graph {
 	zoomTo(node) {
 		this.zoomNode = node;
 		this.animate(this.windowOf(node));
+	}
+
+	openOrZoom(node, goal) {
+		this.select(node);
+		if (!this.actions.open(node))
+			this.zoomTo(goal);
 	}
 
 	animate(goal) {
@@ -147,15 +154,18 @@ class Graph {
 	}
 
 	paint() {
-		const g = this.context, ratio = devicePixelRatio || 1, theme = this.colours.theme;
-		g.setTransform(ratio, 0, 0, ratio, 0, 0);
-		g.fillStyle = theme.paper;
-		g.fillRect(0, 0, this.width, this.height);
-		if (!this.tree || !(this.tree.total[0] > 0))
+		const g = this.context, ratio = devicePixelRatio || 1, { colours, raster } = this, { theme } = colours;
+		const isThere = this.tree && this.tree.total[0] > 0;
+		if (!raster.begin(colours.pixel(theme.paper)))
 			return;
+		const texts = isThere ? this.paintBoxes(theme, ratio) : [];
+		raster.finish();
+		if (!isThere)
+			return;
+		g.setTransform(ratio, 0, 0, ratio, 0, 0);
 		g.font = FONT;
 		g.textBaseline = "middle";
-		this.paintBoxes(g, theme);
+		this.paintTexts(g, theme, texts);
 		this.paintMark(g, this.hovered, theme.ink, 1);
 		this.paintMark(g, this.selected, theme.accent, 2);
 		this.paintScroll(g, theme);
@@ -173,58 +183,57 @@ class Graph {
 		g.globalAlpha = 1;
 	}
 
-	paintBoxes(g, theme) {
-		const { n, depth, end, total, x, frame, deepest } = this.tree, { from, to } = this.view;
-		const scale = this.width / (to - from), texts = [];
-		const dustFrom = new Float64Array(deepest + 2).fill(NaN), dustTo = new Float64Array(deepest + 2);
-		const dustColour = new Array(deepest + 2);
-		const flush = d => {
-			const width = dustTo[d] - dustFrom[d];
-			if (width >= 0.25) {
-				g.fillStyle = dustColour[d];
-				g.fillRect(dustFrom[d], this.rowY(d), Math.max(width, 0.7), ROW - GAP);
-			}
-			dustFrom[d] = NaN;
-		};
+	// Where rows begin and end in pixels, and the first pixel of each; -1: the row is not in view.
+	rowsInView(ratio) {
+		const n = this.tree.deepest + 2, tops = new Int32Array(n), ends = new Int32Array(n), lines = new Int32Array(n);
+		for (let d = 0; d < n; d++) {
+			const y = this.rowY(d);
+			tops[d] = Math.round(y * ratio);
+			ends[d] = Math.round((y + ROW - GAP) * ratio);
+			lines[d] = this.raster.lineOf(tops[d], ends[d]);
+		}
+		return { tops, ends, lines };
+	}
+
+	// Draws boxes as pixels. Returns what has room for text: its node, left, right, top, and
+	// whether it is dimmed.
+	paintBoxes(theme, ratio) {
+		const { n, depth, end, total, x, frame } = this.tree, { from, to } = this.view, { raster, colours, matches } = this;
+		const { pixels, width } = raster, scale = width / (to - from), texts = [], { tops, ends, lines } = this.rowsInView(ratio);
+		const paper = colours.pixel(theme.paper), match = colours.pixel(theme.match), gap = Math.max(1, Math.round(GAP * ratio));
+		const least = LEAST_BOX * ratio, leastText = LEAST_TEXT * ratio, painted = new Int32Array(lines.length);
 		let i = this.firstDepth === 0 ? 0 : 1;
 
 		while (i < n) {
-			const left = (x[i] - from) * scale, width = total[i] * scale, d = depth[i];
-			if (!(width > 0) || left > this.width || left + width < 0) {
+			const left = (x[i] - from) * scale, size = total[i] * scale, right = left + size, d = depth[i];
+			if (!(size > 0) || left >= width || right <= 0) {
 				i = end[i];
 				continue;
 			}
-			if (width < LEAST_BOX) {
-				g.globalAlpha = 0.5;
-				if (!(left - dustTo[d] < 0.8) || dustTo[d] - dustFrom[d] > 3)
-					flush(d);
-				if (isNaN(dustFrom[d])) {
-					dustFrom[d] = left;
-					dustColour[d] = this.matches && this.matches[frame[i]] ? theme.match
-							: this.colours.ofNode(this.tree, i, this.differ);
-				}
-				dustTo[d] = left + width;
-				i = end[i];
-				continue;
+			const isDust = size < least, a = left > 0 ? Math.min(Math.round(left), width - 1) : 0;
+			// Of dust, the first box of a pixel gives the colour.
+			if (lines[d] >= 0 && !(isDust && a < painted[d])) {
+				const found = matches !== null && matches[frame[i]] === 1, dims = matches !== null && !found;
+				const b = Math.max(a + 1, Math.min(Math.round(right), width) - (size > 3 * ratio ? gap : 0));
+				let pixel = found ? match : colours.pixelOfNode(this.tree, i, this.differ);
+				if (isDust)
+					pixel = mixedPixel(pixel, paper, 0.5);
+				else if (dims)
+					pixel = mixedPixel(pixel, paper, theme.dimmed);
+				else if (left < -0.5 && size > 1.5 * width)
+					pixel = mixedPixel(pixel, paper, 0.72);
+				for (let at = lines[d] + a, stop = lines[d] + b; at < stop; at++)
+					pixels[at] = pixel;
+				painted[d] = b;
+				if (b - a >= leastText)
+					texts.push(i, a / ratio, b / ratio, this.rowY(d), dims);
 			}
-			const y = this.rowY(d);
-			if (y > -ROW && y < this.height) {
-				const a = Math.max(left, -4), b = Math.min(left + width, this.width + 4);
-				const dims = this.matches && !this.matches[frame[i]];
-				g.globalAlpha = dims ? theme.dimmed : left < -0.5 && width > 1.5 * this.width ? 0.72 : 1;
-				g.fillStyle = this.matches && !dims ? theme.match
-								    : this.colours.ofNode(this.tree, i, this.differ);
-				g.fillRect(a, y, Math.max(b - a - (width > 3 ? GAP : 0.25), 0.4), ROW - GAP);
-				if (b - a >= LEAST_TEXT)
-					texts.push(i, Math.max(a, 0), Math.min(b, this.width), y, dims);
-			}
-			i++;
+			i = isDust ? end[i] : i + 1;
 		}
-		g.globalAlpha = 0.5;
-		for (let d = 0; d <= deepest; d++)
-			flush(d);
-		g.globalAlpha = 1;
-		this.paintTexts(g, theme, texts);
+		for (let d = 0; d < lines.length; d++)
+			if (painted[d] > 0)
+				raster.copyDown(tops[d], ends[d]);
+		return texts;
 	}
 
 	paintTexts(g, theme, texts) {
@@ -366,8 +375,7 @@ class Graph {
 		const node = this.nodeAt(e.offsetX, e.offsetY);
 		if (node < 0)
 			return;
-		this.select(node);
-		this.zoomTo(node === this.zoomNode ? this.tree.parent[node] : node);
+		this.openOrZoom(node, node === this.zoomNode ? this.tree.parent[node] : node);
 	}
 
 	onWheel(e) {
@@ -429,8 +437,8 @@ class Graph {
 			[inward]: () => this.select(Math.max(this.tree.parent[node], this.firstDepth ? this.tree.parent[node] : 0)),
 			ArrowLeft: () => this.select(this.neighbour(node, -1)),
 			ArrowRight: () => this.select(this.neighbour(node, 1)),
-			Enter: () => this.zoomTo(node),
-			" ": () => this.zoomTo(node),
+			Enter: () => this.openOrZoom(node, node),
+			" ": () => this.openOrZoom(node, node),
 			Backspace: () => this.zoomTo(this.tree.parent[this.zoomNode]),
 			Home: () => this.zoomTo(0),
 			"+": () => this.zoomAt(this.width / 2, 0.7),

@@ -9,6 +9,7 @@ class HeatMap {
 	constructor(canvas, timeline, profile, colours) {
 		this.canvas = canvas;
 		this.context = canvas.getContext("2d");
+		this.raster = new Raster(this.context);
 		this.timeline = timeline;
 		this.profile = profile;
 		this.colours = colours;
@@ -70,29 +71,24 @@ class HeatMap {
 	}
 
 	paint() {
-		const g = this.context, ratio = devicePixelRatio || 1, theme = this.colours.theme;
-		const { clientWidth: w, clientHeight: h } = this.canvas;
-		if (!theme || !w)
+		const { raster, colours } = this, { theme } = colours;
+		if (!theme || !this.canvas.clientWidth || !raster.begin(colours.pixel(theme.paper)))
 			return;
-		const cells = this.count(), most = cells.reduce((a, b) => Math.max(a, b), 1e-9);
-		const dx = w / this.nColumns, dy = h / HEAT_ROWS, { range } = this.timeline;
-		g.setTransform(ratio, 0, 0, ratio, 0, 0);
-		g.fillStyle = theme.paper;
-		g.fillRect(0, 0, w, h);
+		const cells = this.count(), { range } = this.timeline, dx = raster.width / this.nColumns, dy = raster.height / HEAT_ROWS;
+		const paper = colours.pixel(theme.paper), match = colours.pixel(theme.match), accent = colours.pixel(theme.accent);
+		const most = cells.reduce((a, b) => Math.max(a, b), 1e-9), gapX = dx > 4 ? 1 : 0, gapY = dy > 4 ? 1 : 0;
 		for (let i = 0; i < cells.length; i++) {
-			const x = Math.floor(i / HEAT_ROWS) * dx, y = h - (i % HEAT_ROWS + 1) * dy;
-			const from = this.first + i / HEAT_ROWS, isIn = range && from + 1e-9 >= range.from && from < range.to - 1e-9;
-			if (isIn) {
-				g.globalAlpha = 0.25;
-				g.fillStyle = theme.match;
-				g.fillRect(x, y, dx, dy);
-			}
-			if (cells[i] > 0) {
-				g.globalAlpha = 0.08 + 0.92 * cells[i] / most;
-				g.fillStyle = isIn ? theme.match : theme.accent;
-				g.fillRect(x, y, Math.max(0.6, dx - (dx > 4 ? 1 : 0)), Math.max(0.6, dy - (dy > 4 ? 1 : 0)));
-			}
+			const column = Math.floor(i / HEAT_ROWS), row = i % HEAT_ROWS, from = this.first + i / HEAT_ROWS;
+			const isIn = range && from + 1e-9 >= range.from && from < range.to - 1e-9;
+			if (!isIn && cells[i] === 0)
+				continue;
+			const left = Math.round(column * dx), right = Math.max(left + 1, Math.round((column + 1) * dx) - gapX);
+			const top = Math.round((HEAT_ROWS - row - 1) * dy), bottom = Math.max(top + 1, Math.round((HEAT_ROWS - row) * dy) - gapY);
+			if (isIn)
+				raster.fillBox(left, top, right, bottom, mixedPixel(match, paper, 0.25));
+			if (cells[i] > 0)
+				raster.fillBox(left, top, right, bottom, mixedPixel(isIn ? match : accent, paper, 0.08 + 0.92 * cells[i] / most));
 		}
-		g.globalAlpha = 1;
+		raster.finish();
 	}
 }

@@ -10,13 +10,16 @@ function fillLegend(app) {
 				       "grew · pale where chance alone may have done it");
 		return;
 	}
-	const sums = app.sumsNow(), weights = new Map(), { image, images } = app.profile;
-	for (let f = 0; f < image.length; f++) {
-		if (image[f] < 0 || !sums.self[f])
-			continue;
-		const key = colour === "mode" ? images[image[f]].mode : image[f];
-		weights.set(key, (weights.get(key) || 0) + sums.self[f]);
-	}
+	const { frame, self, n } = app.wholeNow(), weights = new Map(), { image, images } = app.profile;
+	const own = new Float64Array(images.length);
+	for (let i = 1; i < n; i++)
+		if (image[frame[i]] >= 0)
+			own[image[frame[i]]] += self[i];
+	own.forEach((weight, i) => {
+		const key = colour === "mode" ? images[i].mode : i;
+		if (weight)
+			weights.set(key, (weights.get(key) || 0) + weight);
+	});
 	const heaviest = [...weights].sort((a, b) => b[1] - a[1]).slice(0, 14);
 	legend.replaceChildren(...heaviest.map(([key, weight]) => {
 		const isMode = colour === "mode", name = isMode ? key : images[key].name;

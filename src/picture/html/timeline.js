@@ -23,7 +23,10 @@ class Timeline {
 		this.chosen = null; // by node: stands out
 		this.isFine = profile.hasMoments;
 		const modes = Uint8Array.from(profile.names, (_, f) => Math.max(0, MODES.indexOf(profile.modeOf(f))));
-		this.modeOf = Uint8Array.from(profile.nodes.frame, f => f < 0 ? 0 : modes[f]);
+		const { n, frame } = profile.nodes;
+		this.modeOf = new Uint8Array(n);
+		for (let i = 1; i < n; i++)
+			this.modeOf[i] = modes[frame[i]];
 		this.setExtent();
 		this.listen();
 	}
@@ -76,7 +79,8 @@ class Timeline {
 	fill() {
 		const n = this.nBins;
 		this.bin = (this.view.to - this.view.from) / n;
-		this.weights = MODES.map(() => new Float64Array(n));
+		this.flat = new Float64Array(MODES.length * n);
+		this.weights = MODES.map((_, m) => this.flat.subarray(m * n, m * n + n));
 		this.matched = this.chosen ? new Float64Array(n) : null;
 		this.lost = new Float64Array(n);
 		if (!(this.thread >= 0))
@@ -116,16 +120,30 @@ class Timeline {
 		}
 	}
 
+	// The mode of each moment's code: found once, as it is asked for with each look.
+	modesOf(moments) {
+		const { modeOf } = this, { n, node } = moments;
+		if (!moments.mode) {
+			moments.mode = new Uint8Array(n);
+			for (let i = 0; i < n; i++)
+				moments.mode[i] = modeOf[node[i]];
+		}
+		return moments.mode;
+	}
+
 	fillMoments() {
 		const { moments } = this.profile.lanes[this.lane], { of, factor } = momentWeights(moments, this.byEvents);
-		const { time, node } = moments, from = this.view.from * 1e6, scale = 1e-6 / this.bin, last = this.lost.length - 1;
-		const { weights, matched, chosen, modeOf, thread } = this;
+		const { time, node } = moments, from = this.view.from * 1e6, scale = 1e-6 / this.bin, n = this.lost.length;
+		const { flat, matched, chosen, thread } = this, mode = this.modesOf(moments);
 		eachRun(moments, from, this.view.to * 1e6, (first, end, own) => {
 			if (thread >= 0 && own !== thread)
 				return;
 			for (let i = first; i < end; i++) {
-				const bin = Math.min(last, Math.floor((time[i] - from) * scale)), w = of ? of[i] * factor : factor;
-				weights[modeOf[node[i]]][bin] += w;
+				let bin = (time[i] - from) * scale | 0;
+				if (bin >= n)
+					bin = n - 1;
+				const w = of ? of[i] * factor : factor;
+				flat[mode[i] * n + bin] += w;
 				if (matched && chosen[node[i]])
 					matched[bin] += w;
 			}

@@ -6,7 +6,7 @@
 // long as its events say (off-cpu:… counts nanoseconds).
 "use strict";
 
-const TRACK = 22, TRACK_LABEL = 190, TRACKS_HEIGHT = 16000;
+const TRACK = 22, TRACK_LABEL = 190, TRACKS_SHARE = 0.34; // of the window's height
 const WAITS = ["off-cpu:sleep", "off-cpu:disk", "off-cpu:ready", "off-cpu:stopped"];
 const WAIT_TEXTS = ["sleeps", "waits for disk or kernel", "ready, waits for a CPU", "stopped"];
 
@@ -15,12 +15,15 @@ class Tracks {
 	constructor(canvas, timeline, profile, colours, chose) {
 		this.canvas = canvas;
 		this.context = canvas.getContext("2d");
+		this.raster = new Raster(this.context);
+		this.box = canvas.parentElement;
 		this.timeline = timeline;
 		this.profile = profile;
 		this.colours = colours;
 		this.chose = chose;
 		this.thread = -1;
 		this.findRows();
+		this.box.addEventListener("scroll", () => this.draw());
 		canvas.addEventListener("click", e => {
 			const row = this.rowAt(e.offsetY);
 			if (row)
@@ -46,8 +49,6 @@ class Tracks {
 		this.rows = this.profile.threads.map(([pid, tid, comm], thread) => ({ thread, pid, tid, comm, run: run[thread] }))
 			.filter(row => isThere[row.thread])
 			.sort((a, b) => process.get(b.pid) - process.get(a.pid) || a.pid - b.pid || b.run - a.run || a.tid - b.tid);
-		// A canvas has no more pixels.
-		this.rows.length = Math.min(this.rows.length, Math.floor(TRACKS_HEIGHT / TRACK));
 		this.rowOf = new Map(this.rows.map((row, i) => [row.thread, i]));
 	}
 
@@ -61,15 +62,25 @@ class Tracks {
 	}
 
 	rowAt(y) {
-		return this.rows[Math.floor(y / TRACK)] || null;
+		return this.rows[Math.floor((y + this.box.scrollTop) / TRACK)] || null;
 	}
 
+	// The canvas has the rows in view alone, and stays in view; the element behind it has the height
+	// of the others.
 	resize() {
-		const ratio = devicePixelRatio || 1;
-		this.canvas.style.height = `${Math.max(1, this.rows.length * TRACK)}px`;
+		const ratio = devicePixelRatio || 1, whole = this.rows.length * TRACK;
+		const height = Math.max(1, Math.min(whole, Math.floor(innerHeight * TRACKS_SHARE)));
+		this.canvas.style.height = `${height}px`;
+		this.canvas.nextElementSibling.style.height = `${Math.max(0, whole - height)}px`;
 		this.canvas.width = Math.round(this.canvas.clientWidth * ratio);
-		this.canvas.height = Math.round(this.rows.length * TRACK * ratio);
+		this.canvas.height = Math.round(height * ratio);
 		this.paint();
+	}
+
+	// Rows [from, to), and how far the first one is above the canvas.
+	get inView() {
+		const top = this.box.scrollTop, from = Math.floor(top / TRACK);
+		return { from, to: Math.min(this.rows.length, Math.ceil((top + this.canvas.clientHeight) / TRACK)), top };
 	}
 
 	draw() {
@@ -80,32 +91,33 @@ class Tracks {
 			});
 	}
 
-	waitColour(wait) {
-		return this.colours.ofWait(wait);
+	// The row of a thread less the first in view; -1: it is not in view.
+	placeOf(thread, rows) {
+		const row = this.rowOf.get(thread);
+		return row >= rows.from && row < rows.to ? row - rows.from : -1;
 	}
 
-	// By pixel of a track: the share of it that a state has. Lanes that count the same time are not
-	// added up: the largest counts.
-	sharesOf(width) {
-		const n = this.rows.length * width, user = new Float32Array(n), kernel = new Float32Array(n);
+	// By pixel of the rows in view: the share of it that a state has. Lanes that count the same time
+	// are not added up: the largest counts.
+	sharesOf(width, rows) {
+		const n = (rows.to - rows.from) * width, user = new Float32Array(n), kernel = new Float32Array(n);
 		const { view } = this.timeline, from = view.from * 1e6, pixel = (view.to - view.from) * 1e6 / width;
 		this.profile.lanes.forEach(({ moments }, lane) => {
 			if (this.isWait(lane) >= 0 || (this.runLane ?? lane) !== lane)
 				return;
 			if (moments.n && this.runLane === undefined)
 				this.runLane = lane;
-			const each = moments.interval || 1;
+			const each = moments.interval || 1, modes = this.timeline.modesOf(moments), { time } = moments;
 			eachRun(moments, from, view.to * 1e6 + each, (first, end, thread) => {
-				const row = this.rowOf.get(thread) * width;
-				if (isNaN(row))
+				const row = this.placeOf(thread, rows) * width;
+				if (row < 0)
 					return;
 				for (let i = first; i < end; i++) {
 					// The interval before the sample: that is the time which it stands for.
-					const a = Math.max(0, (moments.time[i] - each - from) / pixel);
-					const b = Math.min(width, (moments.time[i] - from) / pixel);
-					const mode = this.timeline.modeOf[moments.node[i]] === 1 ? kernel : user;
-					for (let x = Math.floor(a); x < b; x++)
-						mode[row + x] += Math.min(b, x + 1) - Math.max(a, x);
+					const b = Math.min(width, (time[i] - from) / pixel), a = Math.max(0, (time[i] - each - from) / pixel);
+					const share = modes[i] === 1 ? kernel : user;
+					for (let x = a | 0; x < b; x++)
+						share[row + x] += Math.min(b, x + 1) - Math.max(a, x);
 				}
 			});
 		});
@@ -113,59 +125,63 @@ class Tracks {
 	}
 
 	paint() {
-		const g = this.context, ratio = devicePixelRatio || 1, theme = this.colours.theme;
-		const width = Math.max(1, Math.floor(this.canvas.clientWidth)), height = this.rows.length * TRACK;
-		if (!theme || this.canvas.hidden)
+		const g = this.context, ratio = devicePixelRatio || 1, { theme } = this.colours, { raster } = this, rows = this.inView;
+		if (!theme || this.canvas.hidden || !raster.begin(this.colours.pixel(theme.paper)))
 			return;
-		const { user, kernel } = this.sharesOf(width);
-		g.setTransform(ratio, 0, 0, ratio, 0, 0);
-		g.fillStyle = theme.paper;
-		g.fillRect(0, 0, width, height);
-		this.paintWaits(g, width);
-		const room = TRACK - 4;
-		this.rows.forEach((row, r) => {
-			for (let x = 0; x < width; x++) {
-				const u = Math.min(1, user[r * width + x]), k = Math.min(1 - u, kernel[r * width + x]);
-				if (u + k <= 0)
-					continue;
-				const floor = (r + 1) * TRACK - 2, h = Math.max(2, (u + k) * room);
-				g.fillStyle = this.colours.ofMode("user");
-				g.fillRect(x, floor - h * u / (u + k), 1, h * u / (u + k));
-				g.fillStyle = this.colours.ofMode("kernel");
-				g.fillRect(x, floor - h, 1, h * k / (u + k));
-			}
-		});
-		this.paintLabels(g, theme, width);
+		this.paintWaits(rows, ratio);
+		this.paintRuns(rows, ratio);
+		raster.finish();
+		g.setTransform(ratio, 0, 0, ratio, 0, -rows.top * ratio);
+		this.paintLabels(g, theme, this.canvas.clientWidth, rows);
 	}
 
-	paintWaits(g, width) {
-		const { view } = this.timeline, scale = width / ((view.to - view.from) * 1e6), from = view.from * 1e6;
+	paintRuns(rows, ratio) {
+		const { raster, colours } = this, { width } = raster, { user, kernel } = this.sharesOf(width, rows);
+		const inUser = colours.pixel(colours.ofMode("user")), inKernel = colours.pixel(colours.ofMode("kernel"));
+		for (let r = rows.from, at = 0; r < rows.to; r++) {
+			const floor = Math.round(((r + 1) * TRACK - 2 - rows.top) * ratio);
+			for (let x = 0; x < width; x++, at++) {
+				const u = Math.min(1, user[at]), k = Math.min(1 - u, kernel[at]);
+				if (u + k <= 0)
+					continue;
+				const h = Math.max(2, (u + k) * (TRACK - 4)) * ratio, edge = Math.round(floor - h * u / (u + k));
+				raster.fillBox(x, edge, x + 1, floor, inUser);
+				raster.fillBox(x, Math.round(floor - h), x + 1, edge, inKernel);
+			}
+		}
+	}
+
+	paintWaits(rows, ratio) {
+		const { view } = this.timeline, { raster } = this, from = view.from * 1e6, scale = raster.width / ((view.to - view.from) * 1e6);
 		this.profile.lanes.forEach(({ moments }, lane) => {
 			const wait = this.isWait(lane), { of, factor } = momentWeights(moments, true);
 			if (wait < 0)
 				return;
-			g.fillStyle = this.waitColour(wait);
+			const pixel = this.colours.pixel(this.colours.ofWait(wait));
 			for (const range of moments.ranges) {
-				const y = this.rowOf.get(range.thread) * TRACK + 6;
-				if (isNaN(y))
+				const place = this.placeOf(range.thread, rows);
+				if (place < 0)
 					continue;
+				const y = (rows.from + place) * TRACK + 6 - rows.top;
+				const top = Math.round(y * ratio), bottom = Math.round((y + TRACK - 12) * ratio);
 				// A wait that ends later may have begun in view.
-				for (let i = firstAt(moments.time, range.from, range.to, from); i < range.to; i++) {
+				for (let i = firstAt(moments.time, range.from, range.to, from), painted = 0; i < range.to; i++) {
 					const end = moments.time[i], begin = end - (of ? of[i] * factor : factor) / 1000;
 					if (begin > view.to * 1e6)
-						continue;
-					const a = Math.max(0, (begin - from) * scale), b = Math.min(width, (end - from) * scale);
-					g.fillRect(a, y, Math.max(0.6, b - a), TRACK - 12);
+						break;
+					const left = Math.max(painted, Math.floor((begin - from) * scale)), right = Math.ceil((end - from) * scale);
+					raster.fillBox(left, top, right, bottom, pixel);
+					painted = Math.max(painted, right);
 				}
 			}
 		});
 	}
 
-	paintLabels(g, theme, width) {
+	paintLabels(g, theme, width, rows) {
 		g.font = "11px system-ui, sans-serif";
 		g.textBaseline = "middle";
-		this.rows.forEach((row, r) => {
-			const y = r * TRACK, text = this.nameOf(row.thread), isFirst = r === 0 || this.rows[r - 1].pid !== row.pid;
+		for (let r = rows.from; r < rows.to; r++) {
+			const row = this.rows[r], y = r * TRACK, text = this.nameOf(row.thread), isFirst = r === 0 || this.rows[r - 1].pid !== row.pid;
 			const isChosen = row.thread === this.thread;
 			g.fillStyle = theme.line;
 			g.fillRect(0, y, width, isFirst ? 1 : 0.5);
@@ -176,7 +192,7 @@ class Tracks {
 			g.globalAlpha = 1;
 			g.fillStyle = isChosen ? theme.paper : theme.ink;
 			g.fillText(text, 6, y + TRACK / 2 + 0.5, TRACK_LABEL);
-		});
+		}
 		const { range } = this.timeline;
 		if (!range)
 			return;

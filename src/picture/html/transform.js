@@ -18,8 +18,8 @@ function textOfTransforms(list) {
 	return list.map(t => t.kind === "recursion" ? t.kind : `${t.kind}.${t.frame}`).join(",");
 }
 
-// The nodes after the transforms: as the profile's, and `map`, by node of the profile: its place
-// here, or -1.
+// The nodes after the transforms: as the profile's, or those of joinLight(), and `map`, by node of
+// the profile: its place here, or -1.
 function transformNodes(nodes, list) {
 	if (!list.length)
 		return nodes;
@@ -43,7 +43,8 @@ function transformNodes(nodes, list) {
 		if (!at[i])
 			above.children.set(f, at[i] = { frame: f, children: new Map() });
 	}
-	return numberNodes(kept[0], at);
+	const shape = numberNodes(kept[0], at);
+	return nodes.map ? { ...shape, map: nodes.map.map(i => shape.map[i]) } : shape;
 }
 
 // Preorder: children in the order in which they were met, which is by weight.
@@ -60,6 +61,44 @@ function numberNodes(root, at) {
 	const deep = Int32Array.from(depth);
 	return { n: frame.length, frame: Int32Array.from(frame), depth: deep, ...linksOf(deep),
 		 map: Int32Array.from(at, node => node ? node.number : -1) };
+}
+
+// The nodes with one box, of the frame `other`, for the light children of a node, unless the node is
+// in `opened`. Then all that is below them has boxes.
+function joinLight(nodes, other, opened) {
+	const { n, parent, end, light } = nodes;
+	const frame = new Int32Array(n), depth = new Int32Array(n), map = new Int32Array(n), otherOf = new Int32Array(n);
+	let count = 0;
+	if (!nodes.hasLight)
+		return nodes;
+	for (let i = 0, next; i < n; i = next) {
+		const above = parent[i], isJoined = light[i] === 1 && !opened.has(above);
+		next = light[i] ? end[i] : i + 1;
+		if (isJoined && otherOf[above]) {
+			map.fill(otherOf[above], i, next);
+			continue;
+		}
+		for (let k = i; k < (isJoined ? i + 1 : next); k++, count++) {
+			map[k] = count;
+			frame[count] = isJoined ? other : nodes.frame[k];
+			depth[count] = nodes.depth[k];
+		}
+		if (isJoined) {
+			otherOf[above] = count - 1;
+			map.fill(count - 1, i, next);
+		}
+	}
+	const deep = depth.slice(0, count);
+	return { n: count, frame: frame.slice(0, count), depth: deep, ...linksOf(deep), map };
+}
+
+// The nodes whose light children are in this box of the shape.
+function parentsOfLight(nodes, shape, box) {
+	const { light, parent } = nodes, out = [];
+	for (let i = 1; i < nodes.n; i++)
+		if (light[i] && !light[parent[i]] && shape.map[i] === box)
+			out.push(parent[i]);
+	return out;
 }
 
 // Weights by node of the profile to weights by node of the shape.

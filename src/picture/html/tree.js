@@ -342,6 +342,16 @@ function matchedNodes(nodes, matches) {
 	return out;
 }
 
+// Likewise, of the nodes that the shape has at or below one of its nodes.
+function nodesBelow(nodes, shape, below) {
+	const out = new Uint8Array(nodes.n), { map } = shape, end = shape.end[below];
+	for (let i = 1; i < nodes.n; i++) {
+		const at = map ? map[i] : i;
+		out[i] = at >= below && at < end ? 1 : 0;
+	}
+	return out;
+}
+
 // The frames from the outermost to a node, and back.
 function pathOf(tree, node) {
 	const path = [];

@@ -22,12 +22,13 @@ class TimeViews {
 	showChart() {
 		const { timeline, tracks, choice } = this, { from, to } = timeline.range || timeline.view;
 		const thread = choice.thread >= 0 ? choice.thread : tracks.heaviest ? tracks.heaviest.thread : -1;
-		const chart = stackChart(this.profile, this.shape, choice.event, thread, from, to);
+		const shape = this.transforms.length ? this.shape : this.profile.nodes;
+		const chart = stackChart(this.profile, shape, choice.event, thread, from, to);
 		$("empty").hidden = chart && chart.n > 1;
 		$("empty").textContent = chart ? "No samples of this thread here." :
 			`More than ${formatCount(CHART_SAMPLES)} samples: select a shorter range of time.`;
 		this.chartThread = thread;
-		this.upper.setTree(chart || new ChartBuilder(this.shape, 1).finish(), 1);
+		this.upper.setTree(chart || new ChartBuilder(shape, 1).finish(), 1);
 		this.upper.shown = "chart";
 		this.active = this.upper;
 	}
@@ -99,9 +100,43 @@ class TimeViews {
 		this.applyFound();
 	}
 
+	// The boxes as they are without transforms: a box "other" for light ones.
+	applyBoxes() {
+		this.boxes = joinLight(this.profile.nodes, this.profile.hidden.frame, this.opened);
+	}
+
+	// A box "other" gives way to the boxes that it stands for. False: it is no such box.
+	openOther(graph, node) {
+		const { nodes, image } = this.profile, { tree } = graph;
+		if (tree !== this.tree || node <= 0 || image[tree.frame[node]] !== IMAGE_OTHER || !nodes.hasLight)
+			return false;
+		const parents = parentsOfLight(nodes, this.shape, node), window = graph.windowOf(node), above = tree.parent[node];
+		const isNew = parents.some(p => !this.opened.has(p));
+		if (!isNew)
+			return false;
+		parents.forEach(p => this.opened.add(p));
+		this.set({ zoom: pathOf(tree, above).join(".") });
+		this.applyBoxes();
+		this.applyTransforms();
+		this.applyWeights();
+		this.applyView(true);
+		this.applyFound();
+		graph.animate(window);
+		return true;
+	}
+
+	// The call tree with what is in boxes "other". After transforms, these boxes are all there is.
+	wholeNow() {
+		const range = this.timeline.range || { from: 0, to: Infinity }, { nodes } = this.profile;
+		if (!this.whole)
+			this.whole = !nodes.hasLight || this.transforms.length ? this.tree
+				: callTree(this.profile, nodes, this.choice.event, this.byEvents, range.from, range.to, this.choice.thread);
+		return this.whole;
+	}
+
 	applyTransforms() {
 		const list = this.transforms;
-		this.shape = transformNodes(this.profile.nodes, list);
+		this.shape = transformNodes(this.boxes, list);
 		$("recursion").setAttribute("aria-pressed", list.some(t => t.kind === "recursion"));
 		$("transforms").hidden = !list.length;
 		$("transforms").replaceChildren(...list.map(t => {
