@@ -39,23 +39,12 @@ static void read_headers(const struct elf_file *elf)
 	elf_debug_link(elf, &crc);
 }
 
-static void make_index(const struct elf_file *elf)
+static void check_index(struct index_draft *draft)
 {
-	struct arena *names = arena_new();
-	struct code_segments segments = { 0 };
-	struct index_draft draft = { 0 };
-	struct index_header *block;
-	struct index ix;
 	size_t size;
+	struct index_header *block = index_draft_finish(draft, &size);
+	struct index ix;
 
-	code_segments_of_image(&segments, elf);
-	elf_draft_code(&draft, elf, &segments);
-	elf_draft_symbols(&draft, elf, SHT_SYMTAB, &segments);
-	elf_draft_symbols(&draft, elf, SHT_DYNSYM, &segments);
-	elf_draft_go(&draft, elf, &segments);
-	elf_draft_nameless(&draft, elf, &segments);
-	elf_draft_plt(&draft, elf, &segments, names);
-	block = index_draft_finish(&draft, &size);
 	if (!index_open(&ix, block, size))
 		abort();
 	for (uint32_t i = 0; i < ix.n; i++) {
@@ -67,6 +56,34 @@ static void make_index(const struct elf_file *elf)
 		index_text(&ix, ix.names[i]);
 	}
 	free(block);
+}
+
+static void make_index_of_objects(const struct elf_file *elf)
+{
+	struct code_segments segments = { 0 };
+	struct index_draft draft = { 0 };
+
+	data_segments_of_image(&segments, elf);
+	elf_draft_objects(&draft, elf, SHT_SYMTAB, &segments);
+	elf_draft_objects(&draft, elf, SHT_DYNSYM, &segments);
+	check_index(&draft);
+	code_segments_fini(&segments);
+}
+
+static void make_index(const struct elf_file *elf)
+{
+	struct arena *names = arena_new();
+	struct code_segments segments = { 0 };
+	struct index_draft draft = { 0 };
+
+	code_segments_of_image(&segments, elf);
+	elf_draft_code(&draft, elf, &segments);
+	elf_draft_symbols(&draft, elf, SHT_SYMTAB, &segments);
+	elf_draft_symbols(&draft, elf, SHT_DYNSYM, &segments);
+	elf_draft_go(&draft, elf, &segments);
+	elf_draft_nameless(&draft, elf, &segments);
+	elf_draft_plt(&draft, elf, &segments, names);
+	check_index(&draft);
 	code_segments_fini(&segments);
 	arena_free(names);
 }
@@ -129,6 +146,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	read_headers(&elf);
 	make_index(&elf);
+	make_index_of_objects(&elf);
 	make_go_lines(&elf);
 	detect_runtime(&elf);
 	return 0;

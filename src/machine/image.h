@@ -122,6 +122,15 @@ struct code_addr {
 /* Whether it is the image of one of the three. */
 bool image_is_wait_mark(const struct image *image);
 
+/*
+ * The image (of kind NAMED) of the frame inside the innermost one of a memory access. Its offset is
+ * the access's data source (event/data_source.h). The frame inside it, if there is one, is the
+ * place of the data (machine_resolve_data()).
+ */
+#define IMAGE_ACCESS_PATH "[memory access]"
+
+bool image_is_access_mark(const struct image *image);
+
 /* The image (of kind NAMED) of frames that a merge of old samples cut off rare stacks
  * (store/history/merge.h). */
 #define IMAGE_OTHER_PATH "[other]"

@@ -23,6 +23,13 @@ static uint32_t process_reset(struct machine *m, int32_t pid);
 static const struct guard_budget mapping_budget_live = { .user_bytes = MAPPINGS_USER_BYTES,
 							 .total_bytes = MAPPINGS_BYTES };
 
+static void forget_mappings(struct process *p)
+{
+	guard_share_set(&p->mappings, 0);
+	address_space_fini(&p->space);
+	address_space_fini(&p->data);
+}
+
 static struct build_id own_vdso_build_id(void)
 {
 	const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); /* NOLINT: an address */
@@ -71,10 +78,8 @@ void machine_free(struct machine *m)
 {
 	if (!m)
 		return;
-	vec_foreach (&m->processes, p) {
-		guard_share_set(&p->mappings, 0);
-		address_space_fini(&p->space);
-	}
+	vec_foreach (&m->processes, p)
+		forget_mappings(p);
 	machine_dumps_fini(m);
 	guard_budget_fini(&m->mapping_budget);
 	intmap_fini(&m->file_bytes);
@@ -123,12 +128,6 @@ static image_id other_namespace_image(struct machine *m)
 	static const struct image image = { .kind = IMAGE_NAMED, .path = NAME_OTHER_NAMESPACE };
 
 	return image_intern(m->images, &image);
-}
-
-static void forget_mappings(struct process *p)
-{
-	guard_share_set(&p->mappings, 0);
-	address_space_fini(&p->space);
 }
 
 /* A fresh process under this pid; a former process of the pid is forgotten (pid reuse). */
@@ -344,6 +343,61 @@ static bool may_grow(struct machine *m, struct process *p, size_t n)
 	return false;
 }
 
+/* ---- data ---- */
+
+/* "[vvar]" and the like are no files, either. */
+static bool is_memory_path(const char *path)
+{
+	return is_anonymous_path(path) || (path[0] == '[' && strcmp(path, "[vdso]") != 0);
+}
+
+/* The place of memory without a file. Shared memory has its own name. */
+static image_id memory_image(struct machine *m, const char *path)
+{
+	struct image image = { .kind = IMAGE_NAMED, .path = "[anon]" };
+
+	if (!strncmp(path, "[heap]", strlen("[heap]")))
+		image.path = "[heap]";
+	else if (!strncmp(path, "[stack", strlen("[stack")))
+		image.path = "[stack]";
+	else if (path[0] == '/' && strcmp(path, "//anon") && strcmp(path, "/anon_hugepage"))
+		image.path = path;
+	return image_intern(m->images, &image);
+}
+
+/* The mapping of a file's data that ends where this one begins; NULL: there is none. */
+static const struct mapping *data_before(const struct process *p, const struct mapping_event *e)
+{
+	const struct mapping *before = e->start ? address_space_find(&p->data, e->start - 1) : NULL;
+
+	return before && before->end == e->start && !before->is_absolute ? before : NULL;
+}
+
+static void data_on_mapping(struct machine *m, const struct event *event)
+{
+	const struct mapping_event *e = &event->mapping;
+	uint32_t process = machine_get_process(m, event->pid); /* may move the array */
+	struct process *p = &m->processes.data[process];
+	struct mapping mapping = {
+		.start = e->start,
+		.end = e->start + e->size,
+		.file_off = e->file_off,
+		.is_absolute = is_memory_path(e->path),
+	};
+	bool is_nameless = !*e->path || !strcmp(e->path, "//anon");
+	const struct mapping *file = is_nameless ? data_before(p, e) : NULL;
+
+	if (file) {
+		mapping.image = file->image;
+		mapping.file_off = file->file_off + (file->end - file->start);
+		mapping.is_absolute = false;
+	} else {
+		mapping.image =
+			mapping.is_absolute ? memory_image(m, e->path) : file_image(m, p->pid, e);
+	}
+	address_space_map(&p->data, &mapping);
+}
+
 static void machine_on_mapping(struct machine *m, const struct event *event)
 {
 	const struct mapping_event *e = &event->mapping;
@@ -357,7 +411,12 @@ static void machine_on_mapping(struct machine *m, const struct event *event)
 
 	if (e->is_kernel && m->is_offline)
 		kernel_map_mapping(m->kernel, e);
-	if (!e->is_executable || e->is_kernel || event->pid < 0 || mapping.end < mapping.start)
+	if (e->is_kernel || event->pid < 0 || mapping.end < mapping.start)
+		return;
+	m->has_data |= m->is_offline && !e->is_executable;
+	if (m->has_data)
+		data_on_mapping(m, event);
+	if (!e->is_executable)
 		return;
 	process = machine_get_process(m, event->pid); /* may move the array */
 	p = &m->processes.data[process];
@@ -420,6 +479,7 @@ static void on_task_fork(struct machine *m, const struct event *event)
 		from = &m->processes.data[parent];
 		if (may_grow(m, p, from->space.n))
 			address_space_copy(&p->space, &from->space);
+		address_space_copy(&p->data, &from->data);
 		p->space_number = from->space_number;
 		p->app = from->app;
 		p->has_app = from->has_app;

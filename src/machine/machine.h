@@ -102,6 +102,15 @@ int machine_resolve(struct machine *m, const struct thread_view *thread, enum cp
 int machine_resolve_near(struct machine *m, const struct thread_view *thread, uint64_t addr,
 			 uint64_t time_ns, const struct mapping **near, struct code_addr *out);
 
+/*
+ * The place of data at an address of the thread's process or of the kernel: in a file; or in memory
+ * without a file, which is one place by its name: [heap], [stack], [anon], [kernel], [unknown].
+ * Only recordings with mappings of data have files here (perf record -d, perf mem record).
+ * Memory without a file right behind a file's data is that file's .bss.
+ */
+struct code_addr machine_resolve_data(struct machine *m, const struct thread_view *thread,
+				      uint64_t addr);
+
 /* The present address of offset 0 in a kernel image; false: no such image. */
 bool machine_kernel_base(const struct machine *m, image_id image, uint64_t *out);
 

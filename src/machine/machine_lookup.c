@@ -159,6 +159,27 @@ int machine_resolve(struct machine *m, const struct thread_view *thread, enum cp
 	return machine_resolve_near(m, thread, addr, time_ns, &near, out);
 }
 
+struct code_addr machine_resolve_data(struct machine *m, const struct thread_view *thread,
+				      uint64_t addr)
+{
+	const struct process *p = &m->processes.data[thread->process];
+	const struct mapping *mapping;
+	struct code_addr out = { IMAGE_UNKNOWN_ID, 0 };
+
+	if (addr >> 63) {
+		out.image = kernel_map_image(m->kernel);
+		return out;
+	}
+	mapping = address_space_find(&p->data, addr);
+	if (!mapping) /* code, from before the first mapping of data */
+		mapping = address_space_find(&p->space, addr);
+	if (!mapping)
+		return out;
+	out.image = mapping->image;
+	out.offset = mapping->is_absolute ? 0 : addr - mapping->start + mapping->file_off;
+	return out;
+}
+
 bool machine_kernel_base(const struct machine *m, image_id image, uint64_t *out)
 {
 	return kernel_map_base(m->kernel, image, out);

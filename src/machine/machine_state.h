@@ -25,7 +25,8 @@ struct process {
 	int32_t pid, parent; /* parent: its pid when it forked; 0: not known */
 	uint32_t n_threads;
 	struct address_space space;
-	uint64_t space_number; /* of the present space */
+	struct address_space data; /* all mappings since there were some of data */
+	uint64_t space_number;     /* of the present space */
 	image_id app;
 	image_id jit;  /* id 0: none yet */
 	uint32_t dump; /* in dumps; NO_DUMP: no compiler named its dump */
@@ -75,6 +76,7 @@ struct machine_dump {
 struct machine {
 	bool is_offline, has_other_clock;
 	bool has_untimed_code;
+	bool has_data; /* offline: mappings of data come */
 	char *proc;
 	struct image_table *images;
 	struct strings strings;

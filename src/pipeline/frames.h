@@ -19,13 +19,16 @@
 
 #define MAX_FRAMES (RECORD_MAX_CALLERS + 1)
 
+/* A memory access has so many frames more: its data and its mark (IMAGE_ACCESS_PATH). */
+#define ACCESS_FRAMES 2
+
 struct frames {
 	uint32_t n, n_kernel; /* frames [0, n_kernel) are kernel frames */
 	uint32_t n_unmapped;  /* callers that no mapping covers */
 	int leaf_loss;        /* enum loss_reason why frame 0 is unknown, or -1 */
 	int cut;              /* enum loss_reason why a copied stack ended early, or -1 */
 	bool is_walked;       /* the user part comes from a copied stack */
-	struct code_addr code[MAX_FRAMES];
+	struct code_addr code[MAX_FRAMES + ACCESS_FRAMES];
 	uint64_t addr[MAX_FRAMES]; /* runtime address; of a caller: the return address */
 };
 

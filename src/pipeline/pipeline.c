@@ -161,6 +161,28 @@ static void keep_counts(struct pipeline *p, const struct event *e, struct sample
 	}
 }
 
+/* Of a sample that a trace gave, the address is a branch's. */
+static bool is_access(const struct sample_extra *x)
+{
+	return x && (x->data_src || (x->addr && !x->flags));
+}
+
+/* The access becomes the innermost frames, for profile/wakers.h to cut off. */
+static void add_access(struct pipeline *p, const struct event *e, const struct thread_view *thread,
+		       struct frames *f)
+{
+	static const struct image mark = { .kind = IMAGE_NAMED, .path = IMAGE_ACCESS_PATH };
+	const struct sample_extra *x = e->sample.extra;
+	uint32_t n = x->addr && e->sample.mode != MODE_GUEST ? 2 : 1;
+
+	memmove(f->code + n, f->code, f->n * sizeof(*f->code));
+	if (n == 2)
+		f->code[0] = machine_resolve_data(p->machine, thread, x->addr);
+	f->code[n - 1] =
+		(struct code_addr){ image_intern(machine_images(p->machine), &mark), x->data_src };
+	f->n += n;
+}
+
 static int push_sample(struct pipeline *p, const struct event *e)
 {
 	const struct sample_event *s = &e->sample;
@@ -177,12 +199,15 @@ static int push_sample(struct pipeline *p, const struct event *e)
 						    s->extra ? s->extra->cgroup : 0) },
 		.time_ns = e->time_ns,
 		.is_timed = true,
-		.frames = f->code,
-		.n_frames = f->n,
 		.samples = 1,
 		.period = s->period,
 	};
 
+	/* other stores would take the data for the place of the sample */
+	if (p->ops == &native_store && is_access(s->extra))
+		add_access(p, e, &thread, f);
+	sample.frames = f->code;
+	sample.n_frames = f->n;
 	count_losses(p, s, f);
 	note_jit_frames(p, &sample);
 	if (p->ext && ext_has(p->ext, s->counter))

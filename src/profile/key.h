@@ -16,31 +16,36 @@ struct error;
 enum key_kind { KEY_CLASS, KEY_CODE };
 
 /* X(id, key, kind, help) */
-#define PROFILE_KEYS(X)                                                                      \
-	X(APP, "app", CLASS, "program: the main executable of the process")                  \
-	X(PROCESS, "process", CLASS, "process, by its id")                                   \
-	X(THREAD, "thread", CLASS, "thread, by its id")                                      \
-	X(COMM, "comm", CLASS, "name of the thread")                                         \
-	X(CPU, "cpu", CLASS, "processor")                                                    \
-	X(CGROUP, "cgroup", CLASS, "control group, by its path")                             \
-	X(UNIT, "unit", CLASS, "systemd's unit, as the cgroup's path names it")              \
-	X(CONTAINER, "container", CLASS, "container, as the cgroup's path names it")         \
-	X(POD, "pod", CLASS, "Kubernetes pod, as the cgroup's path names it")                \
-	X(WAKER, "waker", CLASS, "name of the thread that ended the wait, or [interrupt]")   \
-	X(WAKER_SYMBOL, "waker-symbol", CLASS, "the waker's function")                       \
-	X(WAKER_STACK, "waker-stack", CLASS, "the waker's stack, outermost function first")  \
-	X(REASON, "reason", CLASS, "why a thread waited: futex, block-io, socket, …")        \
-	X(OWNER, "owner", CLASS, "thread that had the mutex as the wait began")              \
-	X(DEVICE, "device", CLASS, "block device of the I/O that the thread waited for")     \
-	X(PARALLELISM, "parallelism", CLASS, "threads that ran at the moment of the sample") \
-	X(EVENT, "event", CLASS, "what was counted")                                         \
-	X(CONTEXT, "context", CLASS, "user, system, irq, softirq or idle")                   \
-	X(MODE, "mode", CODE, "user or kernel")                                              \
-	X(LANGUAGE, "language", CODE, "language of the function: python, or native")         \
-	X(IMAGE, "image", CODE, "file that holds the code: program, library, kernel")        \
-	X(SYMBOL, "symbol", CODE, "function")                                                \
-	X(FILE, "file", CODE, "source file")                                                 \
-	X(LINE, "line", CODE, "source file and line")                                        \
+#define PROFILE_KEYS(X)                                                                           \
+	X(APP, "app", CLASS, "program: the main executable of the process")                       \
+	X(PROCESS, "process", CLASS, "process, by its id")                                        \
+	X(THREAD, "thread", CLASS, "thread, by its id")                                           \
+	X(COMM, "comm", CLASS, "name of the thread")                                              \
+	X(CPU, "cpu", CLASS, "processor")                                                         \
+	X(CGROUP, "cgroup", CLASS, "control group, by its path")                                  \
+	X(UNIT, "unit", CLASS, "systemd's unit, as the cgroup's path names it")                   \
+	X(CONTAINER, "container", CLASS, "container, as the cgroup's path names it")              \
+	X(POD, "pod", CLASS, "Kubernetes pod, as the cgroup's path names it")                     \
+	X(WAKER, "waker", CLASS, "name of the thread that ended the wait, or [interrupt]")        \
+	X(WAKER_SYMBOL, "waker-symbol", CLASS, "the waker's function")                            \
+	X(WAKER_STACK, "waker-stack", CLASS, "the waker's stack, outermost function first")       \
+	X(REASON, "reason", CLASS, "why a thread waited: futex, block-io, socket, …")             \
+	X(OWNER, "owner", CLASS, "thread that had the mutex as the wait began")                   \
+	X(DEVICE, "device", CLASS, "block device of the I/O that the thread waited for")          \
+	X(MEM, "mem", CLASS, "where a memory access found its data: L1 hit, Local RAM hit, …")    \
+	X(TLB, "tlb", CLASS, "where a memory access found its page: L1 or L2 hit, …")             \
+	X(SNOOP, "snoop", CLASS, "what a memory access met in other caches: None, HitM, …")       \
+	X(DATA_SYMBOL, "data-symbol", CLASS, "variable that was accessed, or [heap], [stack], …") \
+	X(DATA_IMAGE, "data-image", CLASS, "file that holds the variable")                        \
+	X(PARALLELISM, "parallelism", CLASS, "threads that ran at the moment of the sample")      \
+	X(EVENT, "event", CLASS, "what was counted")                                              \
+	X(CONTEXT, "context", CLASS, "user, system, irq, softirq or idle")                        \
+	X(MODE, "mode", CODE, "user or kernel")                                                   \
+	X(LANGUAGE, "language", CODE, "language of the function: python, or native")              \
+	X(IMAGE, "image", CODE, "file that holds the code: program, library, kernel")             \
+	X(SYMBOL, "symbol", CODE, "function")                                                     \
+	X(FILE, "file", CODE, "source file")                                                      \
+	X(LINE, "line", CODE, "source file and line")                                             \
 	X(ADDRESS, "address", CODE, "address in the file, as nm and objdump show it")
 
 enum profile_key {

@@ -183,9 +183,13 @@ struct profile_cgroup {
 	bool is_taken; /* by the query */
 };
 
-/* The facts of a wait (profile/wakers.h): its waker, and why. Texts are of profile->waker_texts. */
+/*
+ * The facts of a wait (profile/wakers.h): its waker, and why. And those of a memory access
+ * (profile/accesses.h). Texts are of profile->waker_texts.
+ */
 struct profile_waker {
 	string_id comm, symbol, stack, reason, owner, device;
+	string_id mem, tlb, snoop, data_symbol, data_image;
 	bool is_taken; /* by the query */
 };
 

@@ -56,6 +56,12 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(REASON, "reason", GLOB, "GLOB", "waits for these reasons: futex, block-io, socket, …")  \
 	X(OWNER, "owner", GLOB, "GLOB", "waits for mutexes that these threads had")               \
 	X(DEVICE, "device", GLOB, "GLOB", "waits for I/O on these block devices")                 \
+	X(MEM, "mem", GLOB, "GLOB",                                                               \
+	  "memory accesses that found their data here: \"L1 hit\", *RAM*")                        \
+	X(TLB, "tlb", GLOB, "GLOB", "memory accesses that found their page here: *Walker*")       \
+	X(SNOOP, "snoop", GLOB, "GLOB", "memory accesses that met this in other caches: HitM")    \
+	X(DATA_SYMBOL, "data-symbol", GLOB, "GLOB", "accesses of these variables")                \
+	X(DATA_IMAGE, "data-image", GLOB, "GLOB", "accesses of variables of these files")         \
 	X(EVENT, "event", GLOB, "GLOB", "these events")                                           \
 	X(COUNT, "count", NUMBER, "N", "events with a sample every N of them; 0: at a frequency") \
 	X(UNIT_MASK, "unit-mask", NUMBER, "N", "events with these unit masks")                    \

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/wakers.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "profile/accesses.h"
 #include "profile/context.h"
 #include "profile/index.h"
 #include "profile/load_part.h"
@@ -43,28 +46,51 @@ static const char *mark_name(const struct image *image, const char *prefix)
 		       : NULL;
 }
 
-static bool has_marks(const struct segment *s)
+/* Whether a mark is cut off. The report may show wakers as callers. */
+static bool is_cut(const struct profile *p, const struct image *image)
+{
+	return image_is_access_mark(image) ||
+	       (image_is_wait_mark(image) && !p->index->request->with_wakers);
+}
+
+static bool has_marks(const struct profile *p, const struct segment *s)
 {
 	for (uint32_t i = 0; i < s->n_images; i++)
-		if (image_is_wait_mark(&s->images[i]))
+		if (is_cut(p, &s->images[i]))
 			return true;
 	return false;
 }
 
-/* The keys and filters of waits. */
-static const enum profile_key wait_keys[] = { PROFILE_WAKER,       PROFILE_WAKER_SYMBOL,
-					      PROFILE_WAKER_STACK, PROFILE_REASON,
-					      PROFILE_OWNER,       PROFILE_DEVICE };
-static const enum filter_tag wait_filters[] = { FILTER_WAKER, FILTER_REASON, FILTER_OWNER,
-						FILTER_DEVICE };
+/* The keys of waits and accesses, with their filters and their place in the facts. */
+#define NO_FILTER N_FILTERS
+static const struct {
+	enum profile_key key;
+	enum filter_tag filter;
+	size_t offset;
+} waker_facts[] = {
+	{ PROFILE_WAKER, FILTER_WAKER, offsetof(struct profile_waker, comm) },
+	{ PROFILE_WAKER_SYMBOL, NO_FILTER, offsetof(struct profile_waker, symbol) },
+	{ PROFILE_WAKER_STACK, NO_FILTER, offsetof(struct profile_waker, stack) },
+	{ PROFILE_REASON, FILTER_REASON, offsetof(struct profile_waker, reason) },
+	{ PROFILE_OWNER, FILTER_OWNER, offsetof(struct profile_waker, owner) },
+	{ PROFILE_DEVICE, FILTER_DEVICE, offsetof(struct profile_waker, device) },
+	{ PROFILE_MEM, FILTER_MEM, offsetof(struct profile_waker, mem) },
+	{ PROFILE_TLB, FILTER_TLB, offsetof(struct profile_waker, tlb) },
+	{ PROFILE_SNOOP, FILTER_SNOOP, offsetof(struct profile_waker, snoop) },
+	{ PROFILE_DATA_SYMBOL, FILTER_DATA_SYMBOL, offsetof(struct profile_waker, data_symbol) },
+	{ PROFILE_DATA_IMAGE, FILTER_DATA_IMAGE, offsetof(struct profile_waker, data_image) },
+};
+
+static string_id waker_fact(const struct profile_waker *w, size_t i)
+{
+	return *(const string_id *)((const char *)w + waker_facts[i].offset);
+}
 
 bool wakers_are_wanted(const struct key_list *keys, const struct query *query)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(wait_keys); i++)
-		if (key_list_has(keys, wait_keys[i]))
-			return true;
-	for (size_t i = 0; i < ARRAY_SIZE(wait_filters); i++)
-		if (query_has(query, wait_filters[i]))
+	for (size_t i = 0; i < ARRAY_SIZE(waker_facts); i++)
+		if (key_list_has(keys, waker_facts[i].key) ||
+		    (waker_facts[i].filter != NO_FILTER && query_has(query, waker_facts[i].filter)))
 			return true;
 	return false;
 }
@@ -79,15 +105,13 @@ void load_find_wakers(struct profile *p, struct load_part *part)
 	const struct segment *s = part->segment;
 
 	part->wants_wakers = index_wants_wakers(p);
-	if (p->index->request->with_wakers || !has_marks(s))
+	if (!has_marks(p, s))
 		return;
 	part->waker_marks = load_column(s->n_nodes, sizeof(uint32_t));
 	for (uint32_t n = 1; n < s->n_nodes; n++) {
 		uint32_t outer = part->waker_marks[wakers_parent(s, n)];
 
-		part->waker_marks[n] = outer                                           ? outer
-				       : image_is_wait_mark(image_of_node(p, part, n)) ? n
-										       : 0;
+		part->waker_marks[n] = outer ? outer : is_cut(p, image_of_node(p, part, n)) ? n : 0;
 	}
 }
 
@@ -272,15 +296,47 @@ static const char *fact_or(const char *fact, bool is_expected)
 	return fact ? fact : is_expected ? UNKNOWN : NO_WAKER;
 }
 
-static bool takes_wait(const struct profile *p, const struct profile_waker *w)
+static bool takes_facts(const struct profile *p, const struct profile_waker *w)
 {
-	const string_id texts[] = { w->comm, w->reason, w->owner, w->device };
-
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		if (!query_takes_name(p->index->query, wait_filters[i],
-				      strings_get(&p->waker_texts, texts[i])))
+	for (size_t i = 0; i < ARRAY_SIZE(waker_facts); i++)
+		if (waker_facts[i].filter != NO_FILTER &&
+		    !query_takes_name(p->index->query, waker_facts[i].filter,
+				      strings_get(&p->waker_texts, waker_fact(w, i))))
 			return false;
 	return true;
+}
+
+static uint32_t add_facts(struct profile *p, struct profile_waker w)
+{
+	w.is_taken = takes_facts(p, &w);
+	vec_push(&p->wakers, w);
+	return (uint32_t)p->wakers.n - 1;
+}
+
+static struct profile_waker no_facts(struct profile *p)
+{
+	string_id none = strings_add(&p->waker_texts, NO_WAKER);
+
+	return (struct profile_waker){ .comm = none,
+				       .symbol = none,
+				       .stack = none,
+				       .reason = none,
+				       .owner = none,
+				       .device = none,
+				       .mem = none,
+				       .tlb = none,
+				       .snoop = none,
+				       .data_symbol = none,
+				       .data_image = none };
+}
+
+static uint32_t add_access(struct profile *p, const struct load_part *part, uint32_t node,
+			   uint32_t mark)
+{
+	struct profile_waker w = no_facts(p);
+
+	access_describe(p, part, node, mark, &w);
+	return add_facts(p, w);
 }
 
 static uint32_t add_waker(struct profile *p, const struct waker_frames *frames,
@@ -288,24 +344,19 @@ static uint32_t add_waker(struct profile *p, const struct waker_frames *frames,
 {
 	bool is_interrupt = is_in_interrupt(frames);
 	struct strings *texts = &p->waker_texts;
+	struct profile_waker w = no_facts(p);
 	struct buf stack = { 0 };
-	struct profile_waker w;
 
 	vec_foreach (frames, f)
 		buf_printf(&stack, "%s%s", stack.len ? ";" : "", f->name);
-	w = (struct profile_waker){
-		.comm = strings_add(texts, is_interrupt ? BY_IRQ : fact_or(frames->comm, false)),
-		.symbol = strings_add(texts, telling_function(p, frames, is_interrupt)),
-		.stack = strings_add(texts, stack.len ? buf_cstr(&stack) : NO_WAKER),
-		.reason = strings_add(texts, wait_reason_names[reason]),
-		.owner = strings_add(texts, fact_or(frames->owner, reason == REASON_TO_WAIT_FUTEX)),
-		.device = strings_add(texts,
-				      fact_or(frames->device, reason == REASON_TO_WAIT_BLOCK_IO)),
-	};
+	w.comm = strings_add(texts, is_interrupt ? BY_IRQ : fact_or(frames->comm, false));
+	w.symbol = strings_add(texts, telling_function(p, frames, is_interrupt));
+	w.stack = strings_add(texts, stack.len ? buf_cstr(&stack) : NO_WAKER);
+	w.reason = strings_add(texts, wait_reason_names[reason]);
+	w.owner = strings_add(texts, fact_or(frames->owner, reason == REASON_TO_WAIT_FUTEX));
+	w.device = strings_add(texts, fact_or(frames->device, reason == REASON_TO_WAIT_BLOCK_IO));
 	buf_fini(&stack);
-	w.is_taken = takes_wait(p, &w);
-	vec_push(&p->wakers, w);
-	return (uint32_t)p->wakers.n - 1;
+	return add_facts(p, w);
 }
 
 /* The facts of a row that has marks, or is a wait. */
@@ -318,12 +369,17 @@ static uint32_t waker_of(struct profile *p, struct load_part *part, uint32_t nod
 	bool is_new;
 
 	if (!p->wakers.n)
-		add_waker(p, &frames, REASON_TO_WAIT_NONE);
+		add_facts(p, no_facts(p));
 	if (!mark && kind == NO_WAIT)
 		return 0;
 	known = intmap_put(&part->waker_of_node, key, &is_new);
 	if (!is_new)
 		return *known;
+	if (mark && image_is_access_mark(image_of_node(p, part, mark))) {
+		waker = add_access(p, part, node, mark);
+		*intmap_put(&part->waker_of_node, key, NULL) = waker;
+		return waker;
+	}
 	if (mark)
 		find_frames(p, part, node, mark, &frames);
 	waker = add_waker(p, &frames,
@@ -352,22 +408,12 @@ void load_cut_wakers(struct profile *p, struct load_part *part)
 
 uint32_t profile_waker_value(const struct profile *p, enum profile_key key, uint32_t waker)
 {
-	const struct profile_waker *w = &p->wakers.data[waker];
+	size_t i = 0;
 
-	switch (key) {
-	case PROFILE_WAKER:
-		return w->comm.n;
-	case PROFILE_WAKER_SYMBOL:
-		return w->symbol.n;
-	case PROFILE_WAKER_STACK:
-		return w->stack.n;
-	case PROFILE_REASON:
-		return w->reason.n;
-	case PROFILE_OWNER:
-		return w->owner.n;
-	default:
-		return w->device.n;
-	}
+	while (i + 1 < ARRAY_SIZE(waker_facts) && waker_facts[i].key != key)
+		i++;
+	assert(waker_facts[i].key == key);
+	return waker_fact(&p->wakers.data[waker], i).n;
 }
 
 const char *profile_waker_text(const struct profile *p, uint32_t value)

@@ -3,6 +3,7 @@
  * Inside profile/: why threads waited, and the threads that ended waits (IMAGE_WAKER_PREFIX and its
  * like in machine/image.h). In the session, these frames are inside of the wait's innermost frame.
  * Here they are cut off, so that a wait is where the thread waited, and become values of keys.
+ * Marks of memory accesses are cut off, too (profile/accesses.h).
  */
 #pragma once
 

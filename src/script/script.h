@@ -130,6 +130,7 @@ struct script_printer {
 	struct buf out;             /* what comes next; given to the file in large pieces */
 	uint64_t first_ns, last_ns; /* for relative times */
 	int event_width;
+	size_t source_width;                   /* of data sources: the longest so far */
 	size_t indent_width;                   /* of a call trace's column, that changes seldom */
 	struct disassembler *disassemblers[2]; /* of 32- and 64-bit code; NULL: not needed yet */
 	uint32_t first_type;                   /* script_type() of the first event */

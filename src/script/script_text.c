@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/utf8.h"
+#include "event/data_source.h"
 #include "perfdata/regs.h"
 #include "perfdata/tracepoint.h"
 #include "pt/code.h"
@@ -382,6 +383,21 @@ static void script_text_put_event(struct script_printer *p, uint64_t fields,
 	}
 }
 
+/* As wide as perf's: its column grows with the texts, and its longest text has 99 bytes. */
+#define SOURCE_WIDTH_MAX 99
+static void script_text_put_source(struct script_printer *p, const struct script_row *row)
+{
+	size_t start = p->out.len;
+
+	script_put_hex(&p->out, row->extra->data_src, 16);
+	buf_u8(&p->out, ' ');
+	data_source_put(&p->out, row->extra->data_src);
+	p->out.len = MIN(p->out.len, start + SOURCE_WIDTH_MAX);
+	p->source_width = MAX(p->source_width, p->out.len - start);
+	while (p->out.len - start < p->source_width)
+		buf_u8(&p->out, ' ');
+}
+
 /* The text before the address of a sample that is no branch. */
 static void put_before(struct script_printer *p, uint64_t fields, const struct script_row *row)
 {
@@ -400,7 +416,7 @@ static void put_before(struct script_printer *p, uint64_t fields, const struct s
 	if (fields & FIELD_BIT(ADDR))
 		script_text_put_addr(p, fields, row);
 	if (fields & FIELD_BIT(DATA_SRC))
-		script_put_hex(out, row->extra->data_src, 16);
+		script_text_put_source(p, row);
 	if (fields & FIELD_BIT(WEIGHT))
 		/* Of several latencies the first is the weight. */
 		script_put_dec(out,

@@ -30,6 +30,16 @@ void code_segments_of_image(struct code_segments *out, const struct elf_file *im
 	code_segments_sort(out);
 }
 
+void data_segments_of_image(struct code_segments *out, const struct elf_file *image)
+{
+	struct elf_segment s;
+
+	for (uint32_t i = 0; i < image->n_segments; i++)
+		if (elf_segment(image, i, &s) && s.type == PT_LOAD && s.mem_size)
+			vec_push(out, (struct code_segment){ s.link_addr, s.mem_size, s.file_off });
+	code_segments_sort(out);
+}
+
 void code_segments_sort(struct code_segments *s)
 {
 	if (s->n)
@@ -59,7 +69,7 @@ static const struct code_segment *find_segment(const struct code_segments *s, ui
 	return &s->data[low - 1];
 }
 
-/* The offset of a link address; false outside of code. */
+/* The offset of a link address; false outside of the segments. */
 static bool code_offset(const struct code_segments *s, uint64_t link_addr, uint64_t *offset)
 {
 	const struct code_segment *segment = find_segment(s, link_addr);
@@ -129,6 +139,12 @@ static bool is_function(const struct elf_symbol *s, const struct elf_file *file,
 	       (s->section == SHN_XINDEX || (s->section < file->n_sections && is_code[s->section]));
 }
 
+static bool is_object(const struct elf_symbol *s)
+{
+	return *s->name && s->section != SHN_UNDEF && s->section != SHN_ABS &&
+	       (s->type == STT_OBJECT || s->type == STT_COMMON);
+}
+
 static enum index_draft_binding elf_draft_binding_of(const struct elf_symbol *s)
 {
 	switch (s->bind) {
@@ -150,8 +166,8 @@ static uint32_t length_without_version(const char *name, uint32_t len)
 }
 
 /* Returns the number of read bytes of the name. */
-static uint32_t elf_draft_add_function(struct index_draft *d, const struct elf_symbol *symbol,
-				       uint64_t offset)
+static uint32_t elf_draft_add_symbol(struct index_draft *d, const struct elf_symbol *symbol,
+				     uint64_t offset)
 {
 	struct index_draft_symbol *added;
 	uint32_t len;
@@ -170,10 +186,11 @@ static uint32_t elf_draft_add_function(struct index_draft *d, const struct elf_s
  */
 #define MAX_NAME_SHARING 16
 
-size_t elf_draft_symbols(struct index_draft *d, const struct elf_file *file, uint32_t table,
-			 const struct code_segments *s)
+/* Adds functions or variables. */
+static size_t elf_draft_table(struct index_draft *d, const struct elf_file *file, uint32_t table,
+			      const struct code_segments *s, bool of_objects)
 {
-	bool *is_code = executable_sections(file);
+	bool *is_code = of_objects ? NULL : executable_sections(file);
 	size_t before = d->symbols.n;
 	struct elf_symbols it;
 	struct elf_symbol symbol;
@@ -183,14 +200,27 @@ size_t elf_draft_symbols(struct index_draft *d, const struct elf_file *file, uin
 		while (elf_symbols_next(&it, &symbol) &&
 		       n_bytes / MAX_NAME_SHARING <= it.names_size) {
 			name_units_add(&d->units, &symbol);
-			if (!is_function(&symbol, file, is_code) ||
+			if (!(of_objects ? is_object(&symbol)
+					 : is_function(&symbol, file, is_code)) ||
 			    !code_offset(s, symbol.link_addr, &offset))
 				continue;
-			n_bytes += elf_draft_add_function(d, &symbol, offset);
+			n_bytes += elf_draft_add_symbol(d, &symbol, offset);
 		}
 	}
 	free(is_code);
 	return d->symbols.n - before;
+}
+
+size_t elf_draft_symbols(struct index_draft *d, const struct elf_file *file, uint32_t table,
+			 const struct code_segments *s)
+{
+	return elf_draft_table(d, file, table, s, false);
+}
+
+size_t elf_draft_objects(struct index_draft *d, const struct elf_file *file, uint32_t table,
+			 const struct code_segments *s)
+{
+	return elf_draft_table(d, file, table, s, true);
 }
 
 bool elf_draft_go(struct index_draft *d, const struct elf_file *image,

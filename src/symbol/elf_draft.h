@@ -18,6 +18,8 @@ struct code_segments {
 
 /* Executable PT_LOADs, by link address; file offsets. */
 void code_segments_of_image(struct code_segments *out, const struct elf_file *image);
+/* All PT_LOADs, as far as they reach in memory: offsets of .bss lie behind the data in the file. */
+void data_segments_of_image(struct code_segments *out, const struct elf_file *image);
 void code_segments_sort(struct code_segments *s);
 void code_segments_fini(struct code_segments *s);
 
@@ -31,6 +33,10 @@ void elf_draft_code(struct index_draft *d, const struct elf_file *image,
  * Returns their number.
  */
 size_t elf_draft_symbols(struct index_draft *d, const struct elf_file *file, uint32_t table,
+			 const struct code_segments *s);
+
+/* The same for the variables of a table (STT_OBJECT), by the segments of data. */
+size_t elf_draft_objects(struct index_draft *d, const struct elf_file *file, uint32_t table,
 			 const struct code_segments *s);
 
 /*

@@ -20,6 +20,7 @@ struct drafting {
 	struct arena *names;
 	struct debug_file debug;
 	uint8_t *mini_debug;
+	bool wants_objects;
 };
 
 static void drafting_fini(struct drafting *d)
@@ -54,6 +55,28 @@ static enum symbol_status draft_symbols(struct drafting *d)
 	return SYMBOL_DYNSYM;
 }
 
+static enum symbol_status draft_objects(struct drafting *d)
+{
+	if (elf_draft_objects(&d->draft, &d->elf, SHT_SYMTAB, &d->segments))
+		return SYMBOL_SYMTAB;
+	if (debug_file_find(d->job, &d->elf, &d->debug) &&
+	    elf_draft_objects(&d->draft, &d->debug.elf, SHT_SYMTAB, &d->segments))
+		return SYMBOL_DEBUG_FILE;
+	elf_draft_objects(&d->draft, &d->elf, SHT_DYNSYM, &d->segments);
+	return SYMBOL_DYNSYM;
+}
+
+static enum symbol_status draft_functions(struct drafting *d)
+{
+	enum symbol_status status;
+
+	code_segments_of_image(&d->segments, &d->elf);
+	elf_draft_code(&d->draft, &d->elf, &d->segments);
+	status = draft_symbols(d);
+	elf_draft_plt(&d->draft, &d->elf, &d->segments, d->names);
+	return status;
+}
+
 /* NULL: there are neither symbols nor code. The caller frees it. */
 static struct index_header *make_block(struct drafting *d, size_t *size)
 {
@@ -61,11 +84,13 @@ static struct index_header *make_block(struct drafting *d, size_t *size)
 	struct index_header *block;
 	enum symbol_status status;
 
-	code_segments_of_image(&d->segments, &d->elf);
-	elf_draft_code(&d->draft, &d->elf, &d->segments);
+	if (d->wants_objects) {
+		data_segments_of_image(&d->segments, &d->elf);
+		status = draft_objects(d);
+	} else {
+		status = draft_functions(d);
+	}
 	d->draft.debug_link = elf_debug_link(&d->elf, &crc);
-	status = draft_symbols(d);
-	elf_draft_plt(&d->draft, &d->elf, &d->segments, d->names);
 	if (!d->draft.symbols.n && !d->draft.code.n)
 		return NULL;
 	block = index_draft_finish(&d->draft, size);
@@ -97,7 +122,7 @@ static void file_symbols_run(struct parser_job *job)
 {
 	struct file_symbols_head head = { .passed_over = DEBUG_FILE_NONE };
 	struct drafting d = { .job = job, .names = arena_new() };
-	const void *wanted = reader_bytes(&job->request, sizeof(struct build_id));
+	const struct file_symbols_question *q = reader_bytes(&job->request, sizeof(*q));
 	struct index_header *block = NULL;
 	const char *link = NULL;
 	struct error err = { 0 };
@@ -105,12 +130,13 @@ static void file_symbols_run(struct parser_job *job)
 
 	d.debug.passed_over = DEBUG_FILE_NONE;
 	head.result = elf_file_open(&d.elf, job->file->base, job->file->size, &err);
-	if (head.result >= 0 && wanted) {
+	if (head.result >= 0 && q) {
 		uint32_t crc;
 
+		d.wants_objects = q->wants_objects;
 		elf_build_id(&d.elf, &head.build_id);
 		link = elf_debug_link(&d.elf, &crc);
-		if (is_of_build(wanted, &head.build_id))
+		if (is_of_build(&q->build_id, &head.build_id))
 			block = make_block(&d, &size);
 		head.passed_over = d.debug.passed_over;
 	}

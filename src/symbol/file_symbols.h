@@ -2,7 +2,7 @@
 /*
  * The symbols of an ELF file and of its debug file: a row of the parser (guard/parser.h).
  *
- *	question: struct build_id     of the wanted file; len 0: any
+ *	question: struct file_symbols_question
  *	answer:   struct file_symbols_head, two texts, padding to 8 bytes, and an index block
  *	          (symbol/index.h)
  */
@@ -12,6 +12,11 @@
 #include "symbol/debug_file.h"
 #include "symbol/index.h"
 #include "symbol/symbols.h"
+
+struct file_symbols_question {
+	struct build_id build_id; /* of the wanted file; len 0: any */
+	uint8_t wants_objects;    /* variables, by the offsets of data_segments_of_image() */
+};
 
 struct file_symbols_head {
 	int32_t result;       /* of elf_file_open(), with its message as the first text */

@@ -22,9 +22,10 @@ struct making {
 	struct file_mapping file;
 	enum image_found found;     /* of `file` */
 	struct build_id tried, key; /* of the cache: looked up for the image; of the file */
-	struct buf request;         /* what the parser is asked; it does not own its bytes */
-	bool is_cached;    /* the table has an index of the cache, of this file or of an old one */
-	bool is_of_others; /* the answer is from a file that image_file_may_use() refuses */
+	struct file_symbols_question question;
+	struct buf request; /* the question's bytes, which it does not own */
+	bool is_cached;     /* the table has an index of the cache, of this file or of an old one */
+	bool is_of_others;  /* the answer is from a file that image_file_may_use() refuses */
 };
 
 static void explain_stripped(struct symbol_table *t, const char *passed_over)
@@ -63,8 +64,8 @@ static int open_wish(void *context, struct reader *wish, struct file_mapping *ou
 
 static struct parser_question make_question(struct making *m)
 {
-	m->request = (struct buf){ .data = (void *)&m->t->image.build_id,
-				   .len = sizeof(m->t->image.build_id) };
+	m->question = (struct file_symbols_question){ m->t->image.build_id, m->t->is_of_objects };
+	m->request = (struct buf){ .data = (void *)&m->question, .len = sizeof(m->question) };
 	return (struct parser_question){
 		.row = &file_symbols_row,
 		.file = &m->file,
@@ -124,13 +125,21 @@ static bool is_cached_good(const struct making *m)
 	return ix->header->evidence == debug_file_evidence(&search);
 }
 
+/* Variables are asked for seldom, so the cache has functions alone. */
+static struct build_id making_key(const struct making *m, const struct build_id *id)
+{
+	if (m->t->is_of_objects)
+		return (struct build_id){ 0 };
+	return symbolizer_key(m->s, &m->t->image, &m->file, id, m->found);
+}
+
 /* Before the parser is asked: an index that was made of this file. */
 static bool use_cached(struct making *m)
 {
 	struct symbol_table *t = m->t;
 	struct build_id id = symbolizer_known_id(&t->image, &m->file, m->found);
 
-	m->key = symbolizer_key(m->s, &t->image, &m->file, &id, m->found);
+	m->key = making_key(m, &id);
 	if (build_id_equal(&m->key, &m->tried) || !table_from_cache(m->s, t, &m->key))
 		return false;
 	if (!finder_is_right(&m->s->files, &t->image, &m->place, &m->file,
@@ -185,7 +194,7 @@ static void make_of_answer(struct making *m, struct parser_answer *answer)
 	if (fail_if_changed(m))
 		return;
 	if (t->image.kind == IMAGE_FILE)
-		m->key = symbolizer_key(m->s, &t->image, &m->file, &m->search.build_id, m->found);
+		m->key = making_key(m, &m->search.build_id);
 	if (found.block)
 		adopt_answer(m, &found, answer);
 	else
@@ -253,8 +262,9 @@ static void begin_making(struct making *m, struct symbolizer *s, struct symbol_t
 		.search = { .process = s->files.process,
 			    .debug_dir = s->files.debug_dir,
 			    .finder = &s->files },
-		.tried = image_cache_key(&t->image),
 	};
+	if (!t->is_of_objects)
+		m->tried = image_cache_key(&t->image);
 	m->is_cached = table_from_cache(s, t, &m->tried);
 }
 

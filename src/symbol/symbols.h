@@ -113,6 +113,12 @@ const struct symbol_table *symbolizer_table(struct symbolizer *s, const struct i
 					    const struct given_symbol *given, size_t n_given);
 
 /*
+ * The variables of an image of kind FILE, as a table of its own: its symbols of type OBJECT. The
+ * offset of .bss lies behind the data in the file, though the file has no such bytes.
+ */
+const struct symbol_table *symbolizer_objects(struct symbolizer *s, const struct image *image);
+
+/*
  * Makes tables of images of kind FILE without given names, for symbolizer_table() to find. The
  * parser is asked for all at once (parser_ask_all()).
  */

@@ -25,6 +25,7 @@ struct link_piece {
 
 struct symbol_table {
 	struct image image;          /* owns the path */
+	bool is_of_objects;          /* symbolizer_objects() */
 	struct index index;          /* n is 0 while there is none */
 	struct parser_answer answer; /* of the parser, which has the block, or … */
 	struct index_header *block;  /* … it is owned; or … */

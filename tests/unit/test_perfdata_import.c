@@ -16,8 +16,9 @@
 
 /* The machine alone. */
 
-static void feed_mapping(struct machine *m, int32_t pid, uint64_t start, uint64_t size,
-			 uint64_t file_off, const char *path, const struct build_id *id)
+static void feed_mapping_of(struct machine *m, int32_t pid, uint64_t start, uint64_t size,
+			    uint64_t file_off, const char *path, const struct build_id *id,
+			    bool is_executable)
 {
 	struct event e = {
 		.type = EVENT_MAPPING,
@@ -28,12 +29,24 @@ static void feed_mapping(struct machine *m, int32_t pid, uint64_t start, uint64_
 			     .file_off = file_off,
 			     .path = path,
 			     .is_kernel = pid < 0,
-			     .is_executable = true },
+			     .is_executable = is_executable },
 	};
 
 	if (id)
 		e.mapping.build_id = *id;
 	machine_event(m, &e);
+}
+
+static void feed_mapping(struct machine *m, int32_t pid, uint64_t start, uint64_t size,
+			 uint64_t file_off, const char *path, const struct build_id *id)
+{
+	feed_mapping_of(m, pid, start, size, file_off, path, id, true);
+}
+
+static void feed_data(struct machine *m, uint64_t start, uint64_t size, uint64_t file_off,
+		      const char *path)
+{
+	feed_mapping_of(m, 41, start, size, file_off, path, NULL, false);
 }
 
 static struct machine *offline_machine(const char *release)
@@ -112,6 +125,65 @@ static void processes_are_not_looked_up_here(void **state)
 	assert_string_equal(strings_get(machine_strings(m), self.comm), "");
 	assert_string_equal(strings_get(machine_strings(m), machine_thread(m, 0, 0).comm),
 			    "swapper");
+	machine_free(m);
+}
+
+/* "PATH+OFFSET" */
+static const char *data_at(struct machine *m, int32_t pid, uint64_t addr)
+{
+	static char text[256];
+	struct thread_view thread = machine_thread(m, pid, pid);
+	struct code_addr data = machine_resolve_data(m, &thread, addr);
+
+	snprintf(text, sizeof(text), "%s+0x%lx", image_get(machine_images(m), data.image)->path,
+		 data.offset);
+	return text;
+}
+
+static void feed_fork(struct machine *m, int32_t pid, int32_t parent)
+{
+	struct event e = { .type = EVENT_FORK,
+			   .pid = pid,
+			   .tid = pid,
+			   .fork = { .ppid = parent, .ptid = parent } };
+
+	machine_event(m, &e);
+}
+
+static void data_has_its_place_and_code_is_as_without_it(void **state)
+{
+	struct machine *m = offline_machine("");
+	struct thread_view thread;
+	struct code_addr code;
+	uint64_t space;
+
+	(void)state;
+	feed_mapping(m, 41, 0x401000, 0x1000, 0x1000, "/bin/app", NULL);
+	thread = machine_thread(m, 41, 41);
+	space = machine_space(m, &thread);
+	assert_string_equal(data_at(m, 41, 0x401010), "/bin/app+0x1010");
+	feed_data(m, 0x403000, 0x1000, 0x2000, "/bin/app");
+	feed_data(m, 0x404000, 0x8000, 0x404000, "//anon"); /* .bss */
+	feed_data(m, 0x600000, 0x8000, 0, "[heap]");
+	feed_data(m, 0x700000, 0x8000, 0, "//anon");
+	feed_data(m, 0x800000, 0x8000, 0, "/SYSV00000000");
+	feed_data(m, 0x7f0000, 0x8000, 0, "[stack]");
+	assert_string_equal(data_at(m, 41, 0x403008), "/bin/app+0x2008");
+	assert_string_equal(data_at(m, 41, 0x404010), "/bin/app+0x3010");
+	assert_string_equal(data_at(m, 41, 0x600010), "[heap]+0x0");
+	assert_string_equal(data_at(m, 41, 0x700010), "[anon]+0x0");
+	assert_string_equal(data_at(m, 41, 0x800010), "/SYSV00000000+0x0");
+	assert_string_equal(data_at(m, 41, 0x7f0010), "[stack]+0x0");
+	assert_string_equal(data_at(m, 41, 0x900000), "[unknown]+0x0");
+	assert_string_equal(data_at(m, 41, 0xffff888000000000), "[kernel]+0x0");
+	/* code that came over data, and a child's data */
+	feed_mapping(m, 41, 0x700000, 0x1000, 0x5000, "/lib/late.so", NULL);
+	assert_string_equal(data_at(m, 41, 0x700010), "/lib/late.so+0x5010");
+	feed_fork(m, 42, 41);
+	assert_string_equal(data_at(m, 42, 0x403008), "/bin/app+0x2008");
+	assert_int_equal(machine_resolve(m, &thread, MODE_USER, 0x403008, 1, &code), LOSS_UNMAPPED);
+	assert_string_equal(image_get(machine_images(m), thread.app)->path, "/bin/app");
+	assert_int_equal(space + 1, machine_space(m, &thread)); /* of late.so alone */
 	machine_free(m);
 }
 
@@ -300,6 +372,7 @@ int main(void)
 		cmocka_unit_test(kernel_and_modules_come_from_mappings),
 		cmocka_unit_test(a_kernel_without_a_build_id_is_not_taken_for_this_one),
 		cmocka_unit_test(processes_are_not_looked_up_here),
+		cmocka_unit_test(data_has_its_place_and_code_is_as_without_it),
 		cmocka_unit_test(every_sample_is_in_the_session),
 		cmocka_unit_test(clocks_that_jump_lose_no_sample),
 		cmocka_unit_test(a_file_without_samples_is_a_session_without_samples),

@@ -192,6 +192,42 @@ static void owners_and_devices_are_keys(void **state)
 	world_fini(&x.w);
 }
 
+/* A variable without a file has the name of its memory; a file that is not there has no names. */
+static void accesses_are_keys_with_and_without_wakers(void **state)
+{
+	struct waker_world x;
+	struct code_addr heap = { 0 }, gone = { .offset = 16 }, l1 = { .offset = 0x268100142 }, na;
+	struct session *s;
+	char text[256];
+
+	(void)state;
+	waker_world_init(&x);
+	heap.image =
+		image_intern(x.w.images, &(struct image){ .kind = IMAGE_NAMED, .path = "[heap]" });
+	gone.image = image_intern(x.w.images,
+				  &(struct image){ .kind = IMAGE_FILE, .path = "/gone/lib.so" });
+	l1.image = image_intern(x.w.images,
+				&(struct image){ .kind = IMAGE_NAMED, .path = IMAGE_ACCESS_PATH });
+	na = (struct code_addr){ l1.image, 0 };
+	add_frames(&x, 30, heap, l1, x.code[WAIT], x.code[WAIT_CALLER]);
+	add_frames(&x, 20, gone, na, x.code[WAIT]);
+	add_frames(&x, 7, l1, x.code[WAIT]);
+	add_wait(&x, NULL, 0, 10);
+	finish_world(&x, &s);
+	check(s, "symbol", NULL, "wait_here=67 ");
+	check(s, "mem", NULL, "L1 hit=37 ", "N/A=20 ", "[none]=10 ");
+	check(s, "tlb", NULL, "L1 or L2 hit=37 ", "N/A=20 ", "[none]=10 ");
+	check(s, "snoop", NULL, "None=37 ", "N/A=20 ", "[none]=10 ");
+	check(s, "data-symbol", NULL, "[heap]=30 ", "(no symbols)=20 ", "[none]=17 ");
+	check(s, "data-image", NULL, "[heap]=30 ", "lib.so=20 ", "[none]=17 ");
+	check(s, "symbol", "mem:L1*", "wait_here=37 ");
+	check(s, "symbol", "data-image:lib.so", "wait_here=20 ");
+	put_rows(s, "symbol", NULL, true, text, sizeof(text));
+	assert_string_equal(text, "wait_here=67 ");
+	session_close(s);
+	world_fini(&x.w);
+}
+
 static void with_wakers_they_are_below_the_wait(void **state)
 {
 	struct waker_world x;
@@ -215,18 +251,27 @@ static void marks_at_odd_places_are_no_harm(void **state)
 {
 	struct waker_world x;
 	struct session *s;
-	struct code_addr two[4];
+	struct code_addr two[4], access;
 
 	(void)state;
 	waker_world_init(&x);
+	access.image = image_intern(x.w.images, &(struct image){ .kind = IMAGE_NAMED,
+								 .path = IMAGE_ACCESS_PATH });
+	access.offset = UINT64_MAX;
 	add_weighted(&x.w, 100 * SECOND, 7, 0, &x.mark, 1, 1, 1000000);
+	add_weighted(&x.w, 100 * SECOND, 7, 0, &access, 1, 1, 1000000);
 	two[0] = two[2] = x.mark;
 	two[1] = x.code[WAKE];
 	two[3] = x.code[WAIT];
 	add_weighted(&x.w, 100 * SECOND, 7, 0, two, 4, 2, 2000000);
+	/* a wait's mark inside of an access, and the other way round */
+	add_frames(&x, 4, x.code[WAKE], x.mark, access, x.code[WAIT]);
+	add_frames(&x, 8, x.code[WAKE], access, access, x.owner, x.code[WAIT]);
 	finish_world(&x, &s);
 	/* a wait without a frame is no sample of a function */
-	check(s, "waker", NULL, "server=2 ");
+	check(s, "waker", NULL, "server=2 ", "[none]=12 ");
+	check(s, "owner", NULL, "worker (12)=8 ", "[none]=6 ");
+	check(s, "symbol", NULL, "wait_here=14 ");
 	session_close(s);
 	world_fini(&x.w);
 }
@@ -236,6 +281,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wakers_are_keys_and_the_wait_is_where_it_was),
 		cmocka_unit_test(owners_and_devices_are_keys),
+		cmocka_unit_test(accesses_are_keys_with_and_without_wakers),
 		cmocka_unit_test(with_wakers_they_are_below_the_wait),
 		cmocka_unit_test(marks_at_odd_places_are_no_harm),
 	};

@@ -346,7 +346,7 @@ static uint64_t hash_of_image(const struct image *i)
 
 /* *is_new: it has an image only. */
 static struct symbol_table *find_table(struct symbolizer *s, const struct image *image,
-				       bool *is_new)
+				       bool is_of_objects, bool *is_new)
 {
 	struct symbol_table *t;
 	uint64_t key;
@@ -354,12 +354,14 @@ static struct symbol_table *find_table(struct symbolizer *s, const struct image 
 
 	*is_new = false;
 	for (key = hash_of_image(image); (at = intmap_find(&s->by_image, key)); key++)
-		if (is_same_image(&s->tables.data[*at]->image, image))
+		if (s->tables.data[*at]->is_of_objects == is_of_objects &&
+		    is_same_image(&s->tables.data[*at]->image, image))
 			return s->tables.data[*at];
 	*intmap_put(&s->by_image, key, NULL) = (uint32_t)s->tables.n;
 	t = xcalloc(1, sizeof(*t));
 	t->image = *image;
 	t->image.path = xstrdup(image->path);
+	t->is_of_objects = is_of_objects;
 	t->status = SYMBOL_NO_FILE;
 	vec_push(&s->tables, t);
 	*is_new = true;
@@ -370,10 +372,20 @@ const struct symbol_table *symbolizer_table(struct symbolizer *s, const struct i
 					    const struct given_symbol *given, size_t n_given)
 {
 	bool is_new;
-	struct symbol_table *t = find_table(s, image, &is_new);
+	struct symbol_table *t = find_table(s, image, false, &is_new);
 
 	if (is_new)
 		make_table(s, t, given, n_given);
+	return t;
+}
+
+const struct symbol_table *symbolizer_objects(struct symbolizer *s, const struct image *image)
+{
+	bool is_new;
+	struct symbol_table *t = find_table(s, image, true, &is_new);
+
+	if (is_new && image->kind == IMAGE_FILE)
+		make_file_tables(s, &t, 1);
 	return t;
 }
 
@@ -386,7 +398,7 @@ void symbolizer_make_tables(struct symbolizer *s, const struct image *const *ima
 		bool is_new;
 
 		assert(images[i]->kind == IMAGE_FILE);
-		t = find_table(s, images[i], &is_new);
+		t = find_table(s, images[i], false, &is_new);
 		if (is_new)
 			vec_push(&made, t);
 	}
