@@ -10,24 +10,14 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "commands/diff_baseline.h"
 #include "commands/diff_events.h"
+#include "commands/diff_rules.h"
+#include "commands/diff_setup.h"
 #include "commands/opening.h"
 #include "commands/perf_options.h"
 #include "open/input.h"
 #include "report/gate_print.h"
 #include "symbol/symbols.h"
-
-struct diff_args {
-	const char *input, *against, *history, *format, *csv, *output, *weight, *cache, *itrace;
-	struct window_args window;
-	struct option_list fail_if;
-	double threshold;
-	uint64_t limit, n_sessions;
-	bool no_demangle, no_itrace, tree, significant, idle, no_pager, any_machine;
-	struct code_args code;
-	const char *container_names;
-};
 
 #define FIELD(f) offsetof(struct diff_args, f)
 static const struct option_spec diff_options[] = {
@@ -82,271 +72,7 @@ static const struct {
 	{ "junit", diff_print_junit, false },
 };
 
-/* ---- the two sides ---- */
-
-struct side {
-	const char *path;
-	struct query query;
-	struct session *session;
-	struct symbolizer *symbols;
-	struct profile *profile;
-	bool is_damaged;
-	char *label; /* with the window, where there is one; NULL until it is asked for */
-};
-
-struct setup {
-	struct diff_args args;
-	struct input *in;
-	struct side sides[2];
-	struct diff_baseline baseline; /* the old sessions of --against-history, the newest first */
-	struct side *earlier;          /* all of them but the newest */
-	size_t n_earlier;
-	struct gate_rule *rules;
-	struct gate_result *results;
-	size_t n_rules;
-};
-
-/* An operand that is there as a file or directory is the session; all else is a filter. */
-static int take_operand(struct side *side, const char *operand, struct error *err)
-{
-	if (!strchr(operand, ':') && access(operand, F_OK) == 0) {
-		if (side->path)
-			return error_set(err, -EINVAL, "%s and %s: give one session for each side",
-					 side->path, operand);
-		side->path = operand;
-		return 0;
-	}
-	return query_add(&side->query, operand, err);
-}
-
-/* -i DIR FILTER…: both sides are of one session, and differ in their windows. */
-static int take_one(struct setup *s, const struct option_list *operands, struct error *err)
-{
-	int r = 0;
-
-	if (!s->args.against)
-		return error_set(
-			err, -EINVAL,
-			"-i %s is one session: give --against TIME, to compare with the time of "
-			"--since, --until or --at",
-			s->args.input);
-	for (int side = 0; side < 2; side++) {
-		s->sides[side].path = s->args.input;
-		for (size_t i = 0; i < operands->n && r >= 0; i++)
-			r = query_add(&s->sides[side].query, operands->data[i], err);
-	}
-	return r;
-}
-
-/* --against-history DIR NEW FILTER…: the old sides are sessions of DIR. */
-static int take_history(struct setup *s, const struct option_list *operands, struct error *err)
-{
-	const struct diff_baseline *b = &s->baseline;
-	int r;
-
-	if (s->args.input || s->args.against || !operands->n)
-		return error_set(err, -EINVAL,
-				 "--against-history takes one operand, the new session, and "
-				 "filters; no -i and no --against");
-	r = diff_baseline_find(s->args.history, operands->data[0], s->args.n_sessions, &s->baseline,
-			       err);
-	if (r < 0)
-		return r;
-	s->n_earlier = b->paths.n - 1;
-	s->earlier = xcalloc(s->n_earlier + 1, sizeof(*s->earlier));
-	s->sides[DIFF_OLD].path = b->paths.data[0];
-	s->sides[DIFF_NEW].path = operands->data[0];
-	for (size_t i = 0; i < s->n_earlier; i++)
-		s->earlier[i].path = b->paths.data[i + 1];
-	for (size_t i = 1; i < operands->n && r >= 0; i++) {
-		for (int side = 0; side < 2 && r >= 0; side++)
-			r = query_add(&s->sides[side].query, operands->data[i], err);
-		for (size_t k = 0; k < s->n_earlier && r >= 0; k++)
-			r = query_add(&s->earlier[k].query, operands->data[i], err);
-	}
-	return r;
-}
-
-/* A B FILTER…: the first two are sessions, the filters are for both. */
-static int take_plain(struct setup *s, const struct option_list *operands, struct error *err)
-{
-	int r = 0;
-
-	if (s->args.history)
-		return take_history(s, operands, err);
-	if (s->args.input)
-		return take_one(s, operands, err);
-	if (operands->n < 2)
-		return error_set(
-			err, -EINVAL,
-			"name two sessions: 'assay diff OLD NEW', or { OLD FILTER… } { NEW "
-			"FILTER… }");
-	for (int side = 0; side < 2; side++)
-		s->sides[side].path = operands->data[side];
-	for (size_t i = 2; i < operands->n && r >= 0; i++)
-		for (int side = 0; side < 2 && r >= 0; side++)
-			r = query_add(&s->sides[side].query, operands->data[i], err);
-	return r;
-}
-
-/* Without a path, a saved session is one of the default store. */
-static bool side_has_source(const struct side *side)
-{
-	return side->path || query_has(&side->query, FILTER_SESSION) ||
-	       query_has(&side->query, FILTER_SESSION_EXCLUDE) ||
-	       query_has(&side->query, FILTER_ARCHIVE);
-}
-
-/* Its path, or its saved session. */
-static const char *side_place(const struct side *side)
-{
-	if (query_has(&side->query, FILTER_SESSION))
-		return side->query.filters[FILTER_SESSION].data[0].glob;
-	return input_place(side->path ? side->path : DEFAULT_SESSION, &side->query);
-}
-
-/* What to call a side. */
-static void name_side(struct side *side)
-{
-	struct buf text = { 0 };
-
-	buf_str(&text, side_place(side));
-	if (side->query.has_window) {
-		buf_str(&text, ", ");
-		time_window_print(&text, &side->query.window);
-	}
-	side->label = xstrdup(buf_cstr(&text));
-	buf_fini(&text);
-}
-
-static const char *side_name(const struct side *side)
-{
-	return side->label;
-}
-
-/* COMMON… { OLD… } { NEW… }: OProfile's way to write it. */
-static int take_braces(struct setup *s, const struct option_list *operands, struct error *err)
-{
-	int side = -1, n_closed = 0, r = 0;
-
-	for (size_t i = 0; i < operands->n && r >= 0; i++) {
-		const char *operand = operands->data[i];
-
-		if (!strcmp(operand, "{") && side < 0 && n_closed < 2) {
-			side = n_closed;
-		} else if (!strcmp(operand, "}") && side >= 0) {
-			side = -1;
-			n_closed++;
-		} else if (!strcmp(operand, "{") || !strcmp(operand, "}") ||
-			   (side < 0 && n_closed)) {
-			r = error_set(err, -EINVAL,
-				      "'%s': write COMMON… { OLD… } { NEW… }, with braces as "
-				      "separate words",
-				      operand);
-		} else {
-			for (int to = 0; to < 2 && r >= 0; to++)
-				if (side < 0 || side == to)
-					r = take_operand(&s->sides[to], operand, err);
-		}
-	}
-	if (r >= 0 && (n_closed != 2 || side >= 0))
-		r = error_set(err, -EINVAL, "two specifications in braces are needed");
-	for (int to = 0; to < 2 && r >= 0; to++)
-		if (!side_has_source(&s->sides[to]))
-			r = error_set(err, -EINVAL, "the %s side names no session",
-				      to ? "new" : "old");
-	return r;
-}
-
-/* Sets the old side's window: the new side's window moved, or a separate one. */
-static int take_windows(struct setup *s, struct error *err)
-{
-	struct query *old = &s->sides[DIFF_OLD].query, *new = &s->sides[DIFF_NEW].query;
-	int r = input_window(&s->args.window, new, err);
-
-	old->window = new->window;
-	old->has_window = new->has_window;
-	old->whole_only = new->whole_only = true;
-	return r < 0 || !s->args.against
-		       ? r
-		       : input_window_against(s->args.against, s->args.window.at, new, old, err);
-}
-
-static int finish_query(const struct setup *s, struct side *side, struct error *err)
-{
-	side->query.with_idle = s->args.idle;
-	side->query.containers = input_containers(s->in);
-	return query_check(&side->query, err);
-}
-
-static bool has_braces(const struct option_list *operands)
-{
-	for (size_t i = 0; i < operands->n; i++)
-		if (!strcmp(operands->data[i], "{"))
-			return true;
-	return false;
-}
-
-static int parse_setup(struct setup *s, const struct option_list *operands, struct error *err)
-{
-	bool in_braces = has_braces(operands);
-	int r;
-
-	if (in_braces && s->args.input)
-		return error_set(err, -EINVAL, "-i %s and sessions in braces exclude each other",
-				 s->args.input);
-	r = in_braces ? take_braces(s, operands, err) : take_plain(s, operands, err);
-	r = r < 0 ? r : take_windows(s, err);
-	for (int side = 0; side < 2; side++)
-		name_side(&s->sides[side]);
-	s->rules = xcalloc(s->args.fail_if.n + 1, sizeof(*s->rules));
-	for (size_t i = 0; i < s->args.fail_if.n && r >= 0; i++) {
-		r = gate_rule_parse(s->args.fail_if.data[i], &s->rules[i], err);
-		s->n_rules += r >= 0;
-	}
-	for (int side = 0; side < 2; side++)
-		r = r < 0 ? r : finish_query(s, &s->sides[side], err);
-	for (size_t i = 0; i < s->n_earlier; i++) {
-		name_side(&s->earlier[i]);
-		r = r < 0 ? r : finish_query(s, &s->earlier[i], err);
-	}
-	if (r >= 0 && s->n_rules && s->args.tree)
-		r = error_set(err, -EINVAL,
-			      "--fail-if is for functions, and does not go with "
-			      "--tree");
-	return r;
-}
-
-static void side_fini(struct side *side)
-{
-	profile_free(side->profile);
-	symbolizer_free(side->symbols);
-	session_close(side->session);
-	query_fini(&side->query);
-	free(side->label);
-}
-
-static void setup_fini(struct setup *s)
-{
-	for (int i = 0; i < 2; i++)
-		side_fini(&s->sides[i]);
-	for (size_t i = 0; i < s->n_earlier; i++)
-		side_fini(&s->earlier[i]);
-	free(s->earlier);
-	diff_baseline_fini(&s->baseline);
-	for (size_t i = 0; i < s->n_rules; i++) {
-		if (s->results)
-			gate_result_fini(&s->results[i]);
-		gate_rule_fini(&s->rules[i]);
-	}
-	free(s->results);
-	free(s->rules);
-	input_free(s->in);
-	option_list_fini(&s->args.fail_if);
-	option_list_fini(&s->args.code.image_path);
-}
-
-static int load_side(const struct setup *s, struct side *side, struct error *err)
+static int load_side(const struct diff_setup *s, struct diff_source *side, struct error *err)
 {
 	struct profile_request request = {
 		.query = &side->query,
@@ -364,16 +90,16 @@ static int load_side(const struct setup *s, struct side *side, struct error *err
 	request.symbols = side->symbols;
 	r = input_profile(&request, false, &side->profile, err);
 	vec_foreach (&side->session->warnings, warning)
-		log_warning("%s: %s", side_name(side), *warning);
-	return r < 0 ? error_wrap(err, r, "%s", side_name(side)) : 0;
+		log_warning("%s: %s", diff_source_name(side), *warning);
+	return r < 0 ? error_wrap(err, r, "%s", diff_source_name(side)) : 0;
 }
 
 /* The events of two sides, with a note if their names differ. */
-static int match_lanes(const struct side *old, const struct side *new, uint32_t lanes[2],
-		       struct error *err)
+static int match_lanes(const struct diff_source *old, const struct diff_source *new,
+		       uint32_t lanes[2], struct error *err)
 {
 	const struct profile *const profiles[2] = { old->profile, new->profile };
-	const char *const names[2] = { side_name(old), side_name(new) };
+	const char *const names[2] = { diff_source_name(old), diff_source_name(new) };
 	bool is_same;
 	int r = diff_events_match(profiles, names, lanes, &is_same, err);
 
@@ -384,72 +110,13 @@ static int match_lanes(const struct side *old, const struct side *new, uint32_t 
 	return r;
 }
 
-/* ---- rules ---- */
-
-static bool is_other_machine(const struct session_info *a, const struct session_info *b)
-{
-	return strcmp(a->cpu_model, b->cpu_model) != 0 || strcmp(a->arch, b->arch) != 0 ||
-	       a->n_cpus != b->n_cpus;
-}
-
-/* CPU times of different machines are no change of the program. */
-static int check_machines(const struct setup *s, const struct side *old, struct error *err)
-{
-	const struct session_info *a = &old->session->info, *b = &s->sides[DIFF_NEW].session->info;
-
-	if (!is_other_machine(a, b) || s->args.any_machine)
-		return 0;
-	for (size_t i = 0; i < s->n_rules; i++)
-		if (gate_rule_is_absolute(&s->rules[i]))
-			return error_set(err, -ENOTSUP,
-					 "--fail-if '%s': %s is of another machine than %s (%s "
-					 "with %u CPUs, %s with %u). Write a rule for points of "
-					 "share, or add --any-machine",
-					 s->rules[i].text, side_name(old),
-					 side_name(&s->sides[DIFF_NEW]), a->cpu_model, a->n_cpus,
-					 b->cpu_model, b->n_cpus);
-	log_warning("diff: %s and %s are of different machines: their CPU times do not compare",
-		    side_name(old), side_name(&s->sides[DIFF_NEW]));
-	return 0;
-}
-
-/* Seconds need an event that counts time. */
-static int check_units(const struct setup *s, bool counts_time, const char *event,
-		       struct error *err)
-{
-	for (size_t i = 0; i < s->n_rules; i++)
-		if (s->rules[i].unit == GATE_SECONDS && !counts_time)
-			return error_set(err, -ENOTSUP,
-					 "--fail-if '%s': the event %s counts no time; write a "
-					 "rule in percent, or choose another event with event:",
-					 s->rules[i].text, event);
-	return 0;
-}
-
-static void log_findings(const struct gate_result *r, bool counts_time)
-{
-	vec_foreach (&r->findings, f) {
-		struct buf text = { 0 };
-
-		gate_finding_print(&text, r->rule, f, counts_time);
-		if (f->is_significant)
-			log_error("diff: --fail-if '%s': %s", r->rule->text, buf_cstr(&text));
-		else if (strcmp(r->rule->glob ? r->rule->glob : "", "*") != 0)
-			log_warning("diff: --fail-if '%s': %s", r->rule->text, buf_cstr(&text));
-		buf_fini(&text);
-	}
-	if (r->verdict == GATE_UNMATCHED)
-		log_error("diff: --fail-if '%s': no function of either side has such a name",
-			  r->rule->text);
-}
-
-static int print_diff(const struct setup *s, const struct gate_input *in, const char *event,
+static int print_diff(const struct diff_setup *s, const struct gate_input *in, const char *event,
 		      struct error *err)
 {
 	struct diff_page page = {
 		.diff = &in->diffs[0],
 		.profiles = { s->sides[0].profile, s->sides[1].profile },
-		.paths = { side_name(&s->sides[0]), side_name(&s->sides[1]) },
+		.paths = { diff_source_name(&s->sides[0]), diff_source_name(&s->sides[1]) },
 		.event = event,
 		.min_points = s->args.threshold,
 		.max_rows = s->args.limit,
@@ -478,21 +145,7 @@ static int print_diff(const struct setup *s, const struct gate_input *in, const 
 	return output_close(&out, err);
 }
 
-/* Sets *status if a rule is broken, or matches nothing. */
-static void check_rules(struct setup *s, const struct gate_input *in, int *status)
-{
-	s->results = xcalloc(s->n_rules + 1, sizeof(*s->results));
-	for (size_t i = 0; i < s->n_rules; i++) {
-		gate_check(in, &s->rules[i], &s->results[i]);
-		log_findings(&s->results[i], in->counts_time);
-		if (s->results[i].verdict == GATE_UNMATCHED)
-			*status = EXIT_USAGE;
-		else if (s->results[i].verdict == GATE_BROKEN && *status == EXIT_OK)
-			*status = EXIT_FAILED;
-	}
-}
-
-static int load_sides(struct setup *s, struct error *err)
+static int load_sides(struct diff_setup *s, struct error *err)
 {
 	int r = 0;
 
@@ -500,20 +153,21 @@ static int load_sides(struct setup *s, struct error *err)
 		r = load_side(s, &s->sides[i], err);
 	for (size_t i = 0; i < s->n_earlier && r >= 0; i++)
 		r = load_side(s, &s->earlier[i], err);
-	r = r < 0 ? r : check_machines(s, &s->sides[DIFF_OLD], err);
+	r = r < 0 ? r : diff_check_machines(s, &s->sides[DIFF_OLD], err);
 	for (size_t i = 0; i < s->n_earlier && r >= 0; i++)
-		r = check_machines(s, &s->earlier[i], err);
+		r = diff_check_machines(s, &s->earlier[i], err);
 	return r;
 }
 
 /* Compares each old session with the new one; diffs[0] is of the shown one. */
-static int make_diffs(struct setup *s, struct diff *diffs, size_t *n, struct gate_input *in,
+static int make_diffs(struct diff_setup *s, struct diff *diffs, size_t *n, struct gate_input *in,
 		      const char **event, struct error *err)
 {
 	for (size_t i = 0; i <= s->n_earlier; i++) {
-		struct side *old = i ? &s->earlier[i - 1] : &s->sides[DIFF_OLD];
+		struct diff_source *old = i ? &s->earlier[i - 1] : &s->sides[DIFF_OLD];
 		const struct profile *profiles[2] = { old->profile, s->sides[DIFF_NEW].profile };
-		const char *names[2] = { side_name(old), side_name(&s->sides[DIFF_NEW]) };
+		const char *names[2] = { diff_source_name(old),
+					 diff_source_name(&s->sides[DIFF_NEW]) };
 		uint32_t lanes[2];
 		bool by_period;
 		int r = match_lanes(old, &s->sides[DIFF_NEW], lanes, err);
@@ -535,7 +189,7 @@ static int make_diffs(struct setup *s, struct diff *diffs, size_t *n, struct gat
 	return 0;
 }
 
-static int run_diff(struct setup *s, int *status, struct error *err)
+static int run_diff(struct diff_setup *s, int *status, struct error *err)
 {
 	struct diff *diffs = xcalloc(s->n_earlier + 1, sizeof(*diffs));
 	struct gate_input in = { 0 };
@@ -544,9 +198,9 @@ static int run_diff(struct setup *s, int *status, struct error *err)
 	int r = load_sides(s, err);
 
 	r = r < 0 ? r : make_diffs(s, diffs, &n, &in, &event, err);
-	r = r < 0 ? r : check_units(s, in.counts_time, event, err);
+	r = r < 0 ? r : diff_check_units(s, in.counts_time, event, err);
 	if (r >= 0) {
-		check_rules(s, &in, status);
+		diff_check_rules(s, &in, status);
 		r = print_diff(s, &in, event, err);
 	}
 	for (size_t i = 0; i < n; i++)
@@ -559,12 +213,12 @@ static int run_diff(struct setup *s, int *status, struct error *err)
  * OLD NEW… FILTER…: leaves the old session, the n-th new one and the filters. Returns how many are
  * new.
  */
-static size_t choose_new(const struct setup *s, struct option_list *operands, size_t n)
+static size_t choose_new(const struct diff_setup *s, struct option_list *operands, size_t n)
 {
 	const char **data = operands->data;
 	size_t n_new = 1;
 
-	if (s->args.history || s->args.input || has_braces(operands) || operands->n < 3)
+	if (s->args.history || s->args.input || diff_has_braces(operands) || operands->n < 3)
 		return 1;
 	while (1 + n_new < operands->n && !strchr(data[1 + n_new], ':') &&
 	       access(data[1 + n_new], F_OK) == 0)
@@ -579,7 +233,7 @@ static size_t choose_new(const struct setup *s, struct option_list *operands, si
 /* Compares the first session with the n-th after it; *n_new: how many there are. */
 static int diff_with(const struct command *self, int argc, char **argv, size_t n, size_t *n_new)
 {
-	struct setup s = { .args.threshold = -1 };
+	struct diff_setup s = { .args.threshold = -1 };
 	struct option_list operands = { 0 };
 	struct error err = { 0 };
 	int status = command_begin(self, false, argc, argv, &s.args, &operands);
@@ -596,7 +250,7 @@ static int diff_with(const struct command *self, int argc, char **argv, size_t n
 	s.args.no_pager |= *n_new > 1;
 	if (status < 0)
 		status = opening_begin("diff", &(struct open_config)OPEN_CONFIG(s.args), &s.in);
-	if (status < 0 && parse_setup(&s, &operands, &err) < 0) {
+	if (status < 0 && diff_setup_parse(&s, &operands, &err) < 0) {
 		log_error("diff: %s", err.text);
 		status = EXIT_USAGE;
 	} else if (status < 0) {
@@ -612,7 +266,7 @@ static int diff_with(const struct command *self, int argc, char **argv, size_t n
 			 (r < 0 || s.sides[0].is_damaged || s.sides[1].is_damaged))
 			status = EXIT_FAILED;
 	}
-	setup_fini(&s);
+	diff_setup_fini(&s);
 	option_list_fini(&operands);
 	return status;
 }

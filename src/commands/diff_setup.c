@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "commands/diff_setup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+/* An operand that is there as a file or directory is the session; all else is a filter. */
+static int take_operand(struct diff_source *side, const char *operand, struct error *err)
+{
+	if (!strchr(operand, ':') && access(operand, F_OK) == 0) {
+		if (side->path)
+			return error_set(err, -EINVAL, "%s and %s: give one session for each side",
+					 side->path, operand);
+		side->path = operand;
+		return 0;
+	}
+	return query_add(&side->query, operand, err);
+}
+
+/* -i DIR FILTER…: both sides are of one session, and differ in their windows. */
+static int take_one(struct diff_setup *s, const struct option_list *operands, struct error *err)
+{
+	int r = 0;
+
+	if (!s->args.against)
+		return error_set(
+			err, -EINVAL,
+			"-i %s is one session: give --against TIME, to compare with the time of "
+			"--since, --until or --at",
+			s->args.input);
+	for (int side = 0; side < 2; side++) {
+		s->sides[side].path = s->args.input;
+		for (size_t i = 0; i < operands->n && r >= 0; i++)
+			r = query_add(&s->sides[side].query, operands->data[i], err);
+	}
+	return r;
+}
+
+/* --against-history DIR NEW FILTER…: the old sides are sessions of DIR. */
+static int take_history(struct diff_setup *s, const struct option_list *operands, struct error *err)
+{
+	const struct diff_baseline *b = &s->baseline;
+	int r;
+
+	if (s->args.input || s->args.against || !operands->n)
+		return error_set(err, -EINVAL,
+				 "--against-history takes one operand, the new session, and "
+				 "filters; no -i and no --against");
+	r = diff_baseline_find(s->args.history, operands->data[0], s->args.n_sessions, &s->baseline,
+			       err);
+	if (r < 0)
+		return r;
+	s->n_earlier = b->paths.n - 1;
+	s->earlier = xcalloc(s->n_earlier + 1, sizeof(*s->earlier));
+	s->sides[DIFF_OLD].path = b->paths.data[0];
+	s->sides[DIFF_NEW].path = operands->data[0];
+	for (size_t i = 0; i < s->n_earlier; i++)
+		s->earlier[i].path = b->paths.data[i + 1];
+	for (size_t i = 1; i < operands->n && r >= 0; i++) {
+		for (int side = 0; side < 2 && r >= 0; side++)
+			r = query_add(&s->sides[side].query, operands->data[i], err);
+		for (size_t k = 0; k < s->n_earlier && r >= 0; k++)
+			r = query_add(&s->earlier[k].query, operands->data[i], err);
+	}
+	return r;
+}
+
+/* A B FILTER…: the first two are sessions, the filters are for both. */
+static int take_plain(struct diff_setup *s, const struct option_list *operands, struct error *err)
+{
+	int r = 0;
+
+	if (s->args.history)
+		return take_history(s, operands, err);
+	if (s->args.input)
+		return take_one(s, operands, err);
+	if (operands->n < 2)
+		return error_set(
+			err, -EINVAL,
+			"name two sessions: 'assay diff OLD NEW', or { OLD FILTER… } { NEW "
+			"FILTER… }");
+	for (int side = 0; side < 2; side++)
+		s->sides[side].path = operands->data[side];
+	for (size_t i = 2; i < operands->n && r >= 0; i++)
+		for (int side = 0; side < 2 && r >= 0; side++)
+			r = query_add(&s->sides[side].query, operands->data[i], err);
+	return r;
+}
+
+/* Without a path, a saved session is one of the default store. */
+static bool side_has_source(const struct diff_source *side)
+{
+	return side->path || query_has(&side->query, FILTER_SESSION) ||
+	       query_has(&side->query, FILTER_SESSION_EXCLUDE) ||
+	       query_has(&side->query, FILTER_ARCHIVE);
+}
+
+/* Its path, or its saved session. */
+static const char *side_place(const struct diff_source *side)
+{
+	if (query_has(&side->query, FILTER_SESSION))
+		return side->query.filters[FILTER_SESSION].data[0].glob;
+	return input_place(side->path ? side->path : DEFAULT_SESSION, &side->query);
+}
+
+/* What to call a side. */
+static void name_side(struct diff_source *side)
+{
+	struct buf text = { 0 };
+
+	buf_str(&text, side_place(side));
+	if (side->query.has_window) {
+		buf_str(&text, ", ");
+		time_window_print(&text, &side->query.window);
+	}
+	side->label = xstrdup(buf_cstr(&text));
+	buf_fini(&text);
+}
+
+const char *diff_source_name(const struct diff_source *side)
+{
+	return side->label;
+}
+
+/* COMMON… { OLD… } { NEW… }: OProfile's way to write it. */
+static int take_braces(struct diff_setup *s, const struct option_list *operands, struct error *err)
+{
+	int side = -1, n_closed = 0, r = 0;
+
+	for (size_t i = 0; i < operands->n && r >= 0; i++) {
+		const char *operand = operands->data[i];
+
+		if (!strcmp(operand, "{") && side < 0 && n_closed < 2) {
+			side = n_closed;
+		} else if (!strcmp(operand, "}") && side >= 0) {
+			side = -1;
+			n_closed++;
+		} else if (!strcmp(operand, "{") || !strcmp(operand, "}") ||
+			   (side < 0 && n_closed)) {
+			r = error_set(err, -EINVAL,
+				      "'%s': write COMMON… { OLD… } { NEW… }, with braces as "
+				      "separate words",
+				      operand);
+		} else {
+			for (int to = 0; to < 2 && r >= 0; to++)
+				if (side < 0 || side == to)
+					r = take_operand(&s->sides[to], operand, err);
+		}
+	}
+	if (r >= 0 && (n_closed != 2 || side >= 0))
+		r = error_set(err, -EINVAL, "two specifications in braces are needed");
+	for (int to = 0; to < 2 && r >= 0; to++)
+		if (!side_has_source(&s->sides[to]))
+			r = error_set(err, -EINVAL, "the %s side names no session",
+				      to ? "new" : "old");
+	return r;
+}
+
+/* Sets the old side's window: the new side's window moved, or a separate one. */
+static int take_windows(struct diff_setup *s, struct error *err)
+{
+	struct query *old = &s->sides[DIFF_OLD].query, *new = &s->sides[DIFF_NEW].query;
+	int r = input_window(&s->args.window, new, err);
+
+	old->window = new->window;
+	old->has_window = new->has_window;
+	old->whole_only = new->whole_only = true;
+	return r < 0 || !s->args.against
+		       ? r
+		       : input_window_against(s->args.against, s->args.window.at, new, old, err);
+}
+
+static int finish_query(const struct diff_setup *s, struct diff_source *side, struct error *err)
+{
+	side->query.with_idle = s->args.idle;
+	side->query.containers = input_containers(s->in);
+	return query_check(&side->query, err);
+}
+
+bool diff_has_braces(const struct option_list *operands)
+{
+	for (size_t i = 0; i < operands->n; i++)
+		if (!strcmp(operands->data[i], "{"))
+			return true;
+	return false;
+}
+
+int diff_setup_parse(struct diff_setup *s, const struct option_list *operands, struct error *err)
+{
+	bool in_braces = diff_has_braces(operands);
+	int r;
+
+	if (in_braces && s->args.input)
+		return error_set(err, -EINVAL, "-i %s and sessions in braces exclude each other",
+				 s->args.input);
+	r = in_braces ? take_braces(s, operands, err) : take_plain(s, operands, err);
+	r = r < 0 ? r : take_windows(s, err);
+	for (int side = 0; side < 2; side++)
+		name_side(&s->sides[side]);
+	s->rules = xcalloc(s->args.fail_if.n + 1, sizeof(*s->rules));
+	for (size_t i = 0; i < s->args.fail_if.n && r >= 0; i++) {
+		r = gate_rule_parse(s->args.fail_if.data[i], &s->rules[i], err);
+		s->n_rules += r >= 0;
+	}
+	for (int side = 0; side < 2; side++)
+		r = r < 0 ? r : finish_query(s, &s->sides[side], err);
+	for (size_t i = 0; i < s->n_earlier; i++) {
+		name_side(&s->earlier[i]);
+		r = r < 0 ? r : finish_query(s, &s->earlier[i], err);
+	}
+	if (r >= 0 && s->n_rules && s->args.tree)
+		r = error_set(err, -EINVAL,
+			      "--fail-if is for functions, and does not go with "
+			      "--tree");
+	return r;
+}
+
+static void side_fini(struct diff_source *side)
+{
+	profile_free(side->profile);
+	symbolizer_free(side->symbols);
+	session_close(side->session);
+	query_fini(&side->query);
+	free(side->label);
+}
+
+void diff_setup_fini(struct diff_setup *s)
+{
+	for (int i = 0; i < 2; i++)
+		side_fini(&s->sides[i]);
+	for (size_t i = 0; i < s->n_earlier; i++)
+		side_fini(&s->earlier[i]);
+	free(s->earlier);
+	diff_baseline_fini(&s->baseline);
+	for (size_t i = 0; i < s->n_rules; i++) {
+		if (s->results)
+			gate_result_fini(&s->results[i]);
+		gate_rule_fini(&s->rules[i]);
+	}
+	free(s->results);
+	free(s->rules);
+	input_free(s->in);
+	option_list_fini(&s->args.fail_if);
+	option_list_fini(&s->args.code.image_path);
+}
