@@ -4,17 +4,13 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/error.h"
 #include "collect/cgroup.h"
-#include "collect/kernel_btf.h"
-#include "collect/load_log.h"
 #include "collect/missed.h"
+#include "collect/program_load.h"
 #include "collect/sampler_limits.h"
 #include "collect/sampler_state.h"
 #include "collect/table_maps.h"
@@ -22,8 +18,6 @@
 /* A second at the highest requested rate, and room for bursts of several counters. */
 #define COUNTS_MIN 8192
 #define COUNTS_MAX (4u << 20)
-
-#define KERNEL_BTF_PATH "/sys/kernel/btf/vmlinux"
 
 /* The ring is mapped twice, so it should not be larger than the rate needs. */
 #define MESSAGES_MIN_BYTES  (1u << 20)
@@ -43,51 +37,6 @@
 #define STACKS_MAX_WORDS ((uint64_t)2 << 20)
 #define STACKS_MIN_WORDS ((uint64_t)1 << 17)
 #define USUAL_FRAMES     64
-
-/* Opening. */
-
-/* libbpf's warnings while programs are loaded; libbpf prints without a context. NULL: not now. */
-static struct buf *load_messages;
-
-static int __attribute__((format(printf, 2, 0)))
-take_message(enum libbpf_print_level level, const char *format, va_list ap)
-{
-	char *text;
-
-	if (!load_messages || level != LIBBPF_WARN || vasprintf(&text, format, ap) < 0)
-		return 0;
-	buf_str(load_messages, text); /* with a verifier's log: megabytes */
-	free(text);
-	return 0;
-}
-
-/* Permissions and features were checked before: this is a fault of the program or of the kernel. */
-static int explain_load(int code, struct buf *messages, struct error *err)
-{
-	char reason[512];
-
-	load_log_reason(buf_cstr(messages), reason, sizeof(reason));
-	return error_set(err, code, "the kernel refuses assay's BPF program (%s)%s%s",
-			 strerror(-code), *reason ? ": " : "", reason);
-}
-
-/* `types_fd`: the file with the kernel's types for libbpf; -1: libbpf finds one itself. */
-static int load_programs(struct sampler_bpf *b, int types_fd, struct error *err)
-{
-	struct buf messages = { 0 };
-	int e = 0;
-
-	load_messages = &messages;
-	if (types_fd >= 0)
-		e = kernel_btf_write(KERNEL_BTF_PATH, bpf_object__btf(b->obj), types_fd);
-	if (e == 0)
-		e = sampler_bpf__load(b);
-	load_messages = NULL;
-	if (e < 0)
-		explain_load(e, &messages, err);
-	buf_fini(&messages);
-	return e;
-}
 
 /* Samples a second on all CPUs; a counter by count is assumed to have a high rate. */
 static uint64_t samples_a_second(const struct sampler_config *c)
@@ -207,14 +156,12 @@ int sampler_load(struct sampler *s, struct error *err)
 {
 	const struct sampler_config *c = &s->config;
 	struct sampler_limits limits = sampler_limits(c->cpus->n);
-	cleanup(close_at_exit) int types_fd = memfd_create("kernel-types", MFD_CLOEXEC);
+	char types_path[32];
+	cleanup(close_at_exit) int types_fd = program_types(types_path);
 	LIBBPF_OPTS(bpf_object_open_opts, opts);
 	struct sampler_bpf *b;
-	char types_path[32];
 	int e;
 
-	libbpf_set_print(take_message);
-	snprintf(types_path, sizeof(types_path), "/proc/self/fd/%d", types_fd);
 	opts.btf_custom_path = types_fd >= 0 ? types_path : NULL;
 	s->bpf = b = sampler_bpf__open_opts(&opts);
 	if (!b)
@@ -247,8 +194,8 @@ int sampler_load(struct sampler *s, struct error *err)
 		b->data->next_file = MAX_FILES - MIN(limits.files, MAX_FILES - 1u);
 	b->rodata->is_to_be_refused = limits.refuse;
 	usleep(limits.load_ms * 1000);
-	if ((e = prepare_filter(b, c, err)) < 0 || (e = load_programs(b, types_fd, err)) < 0 ||
-	    (e = want_cgroup(b, c, err)) < 0)
+	if ((e = prepare_filter(b, c, err)) < 0 ||
+	    (e = program_load(b->skeleton, types_fd, err)) < 0 || (e = want_cgroup(b, c, err)) < 0)
 		return e;
 	return table_maps_open(bpf_map__fd(b->maps.chunks), limits.chunks,
 			       bpf_map__fd(b->maps.table_places), &s->tables, err);
