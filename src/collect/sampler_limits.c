@@ -35,6 +35,7 @@ static void set_limit(struct sampler_limits *limits, const char *name, size_t le
 		{ "loop", &limits->loop },         { "stacks", &limits->stacks },
 		{ "refuse", &limits->refuse },     { "load_ms", &limits->load_ms },
 		{ "files", &limits->files },       { "times", &limits->times },
+		{ "blocks", &limits->blocks },     { "allocations", &limits->allocations },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)

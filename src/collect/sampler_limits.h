@@ -13,16 +13,18 @@
 #include <stdint.h>
 
 struct sampler_limits {
-	uint32_t counts;   /* entries of each of the two; 0: by the rate */
-	uint32_t seen;     /* stacks that are remembered as sent */
-	uint32_t stacks;   /* frames that the reader remembers in a generation; 0: by the rate */
-	uint32_t messages; /* bytes of the ring: a power of two, and of pages */
-	uint32_t times;    /* bytes of the ring of times, likewise; 0: by the rate */
-	uint32_t chunks;   /* of unwind tables, CHUNK_WORDS each; made when needed */
-	uint32_t loop;     /* 0: as if the kernel had no bpf_loop() */
-	uint32_t refuse;   /* 1: the program has a fault */
-	uint32_t load_ms;  /* loading takes this much longer */
-	uint32_t files;    /* that it can distinguish; 0: MAX_FILES */
+	uint32_t counts;      /* entries of each of the two; 0: by the rate */
+	uint32_t seen;        /* stacks that are remembered as sent */
+	uint32_t stacks;      /* frames that the reader remembers in a generation; 0: by the rate */
+	uint32_t messages;    /* bytes of the ring: a power of two, and of pages */
+	uint32_t times;       /* bytes of the ring of times, likewise; 0: by the rate */
+	uint32_t chunks;      /* of unwind tables, CHUNK_WORDS each; made when needed */
+	uint32_t loop;        /* 0: as if the kernel had no bpf_loop() */
+	uint32_t refuse;      /* 1: the program has a fault */
+	uint32_t load_ms;     /* loading takes this much longer */
+	uint32_t files;       /* that it can distinguish; 0: MAX_FILES */
+	uint32_t blocks;      /* --alloc by uprobes: sampled blocks that live; 0: its default */
+	uint32_t allocations; /* likewise: bytes of the ring, a power of two */
 };
 
 struct sampler_limits sampler_limits(size_t n_cpus);

@@ -14,6 +14,7 @@
 #include "collect/sampler.h"
 #include "collect/sampler_support.h"
 #include "commands/event_help.h"
+#include "commands/later_probes.h"
 #include "commands/perf_options.h"
 #include "commands/record.h"
 #include "commands/record_collector.h"
@@ -25,7 +26,6 @@
 #include "config.h"
 #include "counter/reason.h"
 #include "counter/sources.h"
-#include "counter/uprobe.h"
 #include "guard/parser.h"
 #include "guard/parser_starter.h"
 #include "record/recorder.h"
@@ -132,15 +132,18 @@ static const struct option_spec record_options[] = {
 	  "more, so a contended "
 	  "machine becomes slower. It needs root and Linux 5.19." },
 	{ 0, "alloc", NULL, OPT_FLAG, FIELD(alloc), NULL,
-	  "record the command's allocations: bytes and blocks, allocated and still held at the end",
-	  "A preloaded library samples malloc and its family, operator new, and anonymous "
-	  "mappings. It takes a stack about every 512 KB that a thread allocates, and the numbers "
+	  "record allocations: bytes and blocks, allocated and still held at the end",
+	  "A library that is preloaded into the command samples malloc and its family, operator "
+	  "new, and anonymous mappings. It takes a stack about every 512 KB that a thread "
+	  "allocates, and the numbers "
 	  "are "
 	  "estimates without bias. *alloc-bytes* and *alloc-blocks* count all allocations. "
 	  "*held-bytes* "
 	  "and *held-blocks* count those that were not freed before their program ended. "
-	  "Without *-e*, assay records allocations alone. Static and set-uid programs have "
-	  "no such library, and are counted as missing." },
+	  "Without *-e*, assay records allocations alone. Running processes (*-p*), static "
+	  "and set-uid commands can't have the library. As root, assay then puts uprobes on the "
+	  "functions of their allocator: each call traps into the kernel, which takes "
+	  "microseconds. Programs that are not seen are counted." },
 	{ 0, "alloc-every", "BYTES", OPT_SIZE, FIELD(alloc_every), "512k",
 	  "with --alloc: the mean distance of samples", NULL, 1024, 1099511627776 },
 	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), NULL,
@@ -490,6 +493,7 @@ static int run_recorder(struct record_setup *s, bool in_kernel, const struct ste
 		.off_cpu_min_ns = (uint64_t)(s->args.off_cpu_min_s * 1e9),
 		.kernel_locks = s->args.kernel_locks,
 		.alloc_mean_bytes = s->args.alloc ? s->args.alloc_every : 0,
+		.alloc_by_probes = s->alloc_by_probes,
 	};
 	pid_t starter;
 	int r;
@@ -535,6 +539,7 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 						.has_trace = s->trace.has_trace,
 						.is_program = self->is_program };
 	cleanup(steering_close_at_exit) struct steering *steering = NULL;
+	struct uprobe_events *probes = NULL;
 	int r = open_steering(s, &steering, &err);
 
 	if (r < 0) {
@@ -547,10 +552,9 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 		r = check_off_cpu(s, &err);
 	if (r == -ENOENT)
 		error_wrap(&err, r, "-o %s", s->args.output);
+	record_note_alloc(s);
 	if (!r && s->note[0])
 		log_info("%s", s->note);
-	if (!r && !record_is_by_cpu(s) && uprobe_scope(&s->counters))
-		log_warning("%s", uprobe_scope(&s->counters));
 	if (!r)
 		in_kernel = record_choose_sampler(s);
 	if (!r)
@@ -559,8 +563,12 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 		r = copy_kernel(s, &err);
 	if (!r)
 		record_children_begin(&s->children, &s->pids, s->args.with_children);
+	/* a plain perf.data file has no description of the list's tracepoints */
+	if (!r && !record_is_by_cpu(s))
+		probes = later_probes_begin(&s->counters, !s->args.raw && !s->tids.n);
 	if (!r)
 		r = run_recorder(s, in_kernel, steering, &result, &err);
+	uprobe_events_end(probes);
 	if (r < 0 && in_kernel && result.has_sampler_failed && !record_has_waits(&s->args)) {
 		log_warning("%s: collecting through rings instead", err.text);
 		err = (struct error){ 0 };

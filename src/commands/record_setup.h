@@ -39,6 +39,7 @@ struct record_setup {
 	char *target;                          /* what the session says of named targets; NULL */
 	struct record_children children;
 	struct cpu_list cpus;
+	bool alloc_by_probes; /* struct recorder_config */
 	char note[256];
 	char **argv;
 	struct trace_plan trace;

@@ -2,12 +2,15 @@
 #include "commands/record_target.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "collect/cgroup.h"
+#include "record/child.h"
+#include "record/program_files.h"
 
 bool record_is_by_cpu(const struct record_setup *s)
 {
@@ -42,25 +45,40 @@ static int check_one_target(struct record_setup *s, struct error *err)
 	return target_filter(&a->names, &s->chosen, err);
 }
 
-/* Only a command can have a library preloaded. */
-static int check_alloc(const struct record_setup *s, struct error *err)
+/* Only a command can have a library preloaded, if the loader takes it. */
+static bool alloc_needs_probes(const struct record_setup *s)
+{
+	cleanup(free_at_exit) char *path = s->pids.n ? NULL : child_find(s->operands.data[0]);
+
+	return s->pids.n || (path && program_kind(path) != PROGRAM_LOADED);
+}
+
+static int check_alloc(struct record_setup *s, struct error *err)
 {
 	const struct record_args *a = &s->args;
 
 	if (!a->alloc)
 		return 0;
-	if (record_is_by_cpu(s) || s->pids.n || s->tids.n || !s->operands.n)
+	if (record_is_by_cpu(s) || s->tids.n || !(s->pids.n || s->operands.n))
 		return error_set(err, -EINVAL,
-				 "--alloc is for a command, which gets a library preloaded; for a "
-				 "running process, -e uprobe:/path/to/libc.so.6:malloc samples "
-				 "each call, at the cost of a trap");
+				 "--alloc is for a command, or for running processes (-p)");
 	if (a->raw || a->kcore || record_has_waits(a) || !strcmp(a->collector, "bpf") ||
 	    strcmp(a->store, "native") != 0)
 		return error_set(
 			err, -EINVAL,
 			"--alloc does not go with --off-cpu, --kernel-locks, --raw, --kcore, "
 			"--store or --collector=bpf");
+	s->alloc_by_probes = alloc_needs_probes(s);
 	return 0;
+}
+
+void record_note_alloc(struct record_setup *s)
+{
+	if (s->alloc_by_probes)
+		snprintf(s->note, sizeof(s->note),
+			 "allocations by uprobes: each call for memory traps into the kernel, and "
+			 "processes that begin later are not seen%s",
+			 s->pids.n ? "; blocks from before the recording are not in it" : "");
 }
 
 int record_check_target(struct record_setup *s, struct error *err)

@@ -11,6 +11,9 @@ struct error;
 /* Refuses options that exclude each other: -EINVAL. */
 int record_check_target(struct record_setup *s, struct error *err);
 
+/* With --alloc by uprobes, the session's note says so. */
+void record_note_alloc(struct record_setup *s);
+
 /* Whether counters are of CPUs, as for the whole machine, and not of threads. */
 bool record_is_by_cpu(const struct record_setup *s);
 

@@ -10,10 +10,10 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "commands/event_help.h"
+#include "commands/later_probes.h"
 #include "commands/perf_options.h"
 #include "pipeline/host.h"
 #include "record/stat.h"
-#include "counter/uprobe.h"
 #include "record/stat_print.h"
 #include "record/target_names.h"
 #include "record/targets.h"
@@ -137,8 +137,6 @@ static int choose_counters(struct stat_setup *s, struct error *err)
 	vec_foreach (&s->args.events, spec)
 		if ((r = counter_parse(&sources, *spec, &rate, &s->counters, err)) < 0)
 			return r;
-	if (s->args.events.n && !s->args.whole_machine && uprobe_scope(&s->counters))
-		log_warning("%s", uprobe_scope(&s->counters));
 	if (s->args.events.n)
 		return 0;
 	r = counter_parse(&sources, s->args.whole_machine ? "cpu-clock" : "task-clock", &rate,
@@ -213,11 +211,15 @@ static int stat(struct stat_setup *s, struct stat_result *result, struct error *
 		.context = &sink,
 	};
 	FILE *out = sink.printing.out = open_result(s);
+	struct uprobe_events *probes = NULL;
 	int r;
 
 	if (!out)
 		return error_errno(err, -errno, "cannot write '%s'", s->args.output);
+	if (!s->args.whole_machine)
+		probes = later_probes_begin(&s->counters, !s->tids.n);
 	r = stat_run(&config, result, err);
+	uprobe_events_end(probes);
 	errno = 0;
 	if ((fflush(out) == EOF || ferror(out)) && r >= 0)
 		r = error_errno(err, errno ? -errno : -EIO, "cannot write %s",

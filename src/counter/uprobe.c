@@ -50,7 +50,7 @@ int uprobe_fill(const struct counter_sources *sources, const char *path,
 const char *uprobe_scope(const struct counters *counters)
 {
 	for (size_t i = 0; i < counters->n; i++)
-		if (counters->data[i].probed)
+		if (counter_is_probe(&counters->data[i]))
 			return "probes see the command's first thread, or the present threads of "
 			       "-p: the kernel can't pass them on to later threads and processes; "
 			       "with -a they see all";
@@ -62,7 +62,7 @@ bool counters_has_probe(const struct counters *counters, size_t at)
 	uint32_t group = counters->data[at].group;
 
 	for (size_t i = 0; i < counters->n; i++)
-		if (counters->data[i].probed &&
+		if (counter_is_probe(&counters->data[i]) &&
 		    (i == at || (group && counters->data[i].group == group)))
 			return true;
 	return false;

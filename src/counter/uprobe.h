@@ -33,10 +33,16 @@ struct uprobe_finder {
 };
 extern const struct uprobe_finder uprobe_finder;
 
+/* Whether the event is of the PMU, and not yet in the kernel's list (counter/uprobe_events.h). */
+static inline bool counter_is_probe(const struct counter *c)
+{
+	return c->probed && c->attr.type != PERF_TYPE_TRACEPOINT;
+}
+
 /*
  * The kernel can't give such an event to a new thread or process: it would look for the path in the
- * memory of that process, and fork(2) would fail. So probes are never inherited, and a command's
- * probes see its first thread alone. NULL: there are none; else the words for the user.
+ * memory of that process, and fork(2) would fail. So these probes are never inherited, and a
+ * command's probes see its first thread alone. NULL: there are none; else the words for the user.
  */
 const char *uprobe_scope(const struct counters *counters);
 

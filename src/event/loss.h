@@ -142,7 +142,9 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(WAITS_BARE, UNATTRIBUTED, "waits-bare",                                                  \
 	  "no stack: the wait began before assay, or their budget was used up")                    \
 	X(LOCKS_FULL, NOTE, "locks-full",                                                          \
-	  "waits for the kernel's locks for which the sampler had no room")
+	  "waits for the kernel's locks for which the sampler had no room")                        \
+	X(ALLOC_TRAPS, NOTE, "alloc-traps",                                                        \
+	  "calls of functions for memory that trapped into the kernel: the cost of uprobes")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

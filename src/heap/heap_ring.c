@@ -12,9 +12,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-/* More than a program can have. Sums of sizes do not overflow. */
-#define BYTES_MAX (UINT64_C(1) << 47)
-
 struct heap_ring {
 	int fd;
 	char path[64];
@@ -85,7 +82,7 @@ void heap_records_fini(struct heap_records *r)
 
 bool heap_slot_read(const struct heap_slot *slot, uint64_t now_ns, struct heap_record *out)
 {
-	if (slot->pid <= 0 || slot->tid <= 0 || !slot->id || slot->bytes > BYTES_MAX ||
+	if (slot->pid <= 0 || slot->tid <= 0 || !slot->id || slot->bytes > HEAP_BYTES_MAX ||
 	    slot->stack_bytes > HEAP_STACK_BYTES)
 		return false;
 	*out = (struct heap_record){
@@ -96,6 +93,7 @@ bool heap_slot_read(const struct heap_slot *slot, uint64_t now_ns, struct heap_r
 		.time_ns = MIN(slot->time_ns, now_ns),
 		.id = slot->id,
 		.bytes = MAX(slot->bytes, 1),
+		.mapping = slot->mapping,
 		.is_untracked = slot->is_untracked,
 		.stack_bytes = slot->stack_bytes,
 	};
@@ -107,14 +105,21 @@ bool heap_slot_read(const struct heap_slot *slot, uint64_t now_ns, struct heap_r
 
 bool heap_note_read(const struct heap_note *note, uint64_t now_ns, struct heap_record *out)
 {
-	if (note->pid <= 0 || (note->kind != HEAP_NOTE_RELEASED && note->kind != HEAP_NOTE_STARTED))
+	static const enum heap_record_kind kinds[] = {
+		[HEAP_NOTE_RELEASED] = HEAP_RELEASED,
+		[HEAP_NOTE_STARTED] = HEAP_STARTED,
+		[HEAP_NOTE_UNMAPPED] = HEAP_UNMAPPED,
+	};
+
+	if (note->pid <= 0 || !note->kind || note->kind >= ARRAY_SIZE(kinds))
 		return false;
 	*out = (struct heap_record){
-		.kind = note->kind == HEAP_NOTE_RELEASED ? HEAP_RELEASED : HEAP_STARTED,
+		.kind = kinds[note->kind],
 		.pid = note->pid,
 		.tid = note->pid,
 		.time_ns = MIN(note->time_ns, now_ns),
 		.id = note->id,
+		.bytes = note->bytes,
 	};
 	return true;
 }
@@ -193,6 +198,12 @@ static int compare_records(const void *a, const void *b)
 	return (int)x->kind - (int)y->kind;
 }
 
+void heap_records_sort(struct heap_records *r, size_t before)
+{
+	if (r->n > before)
+		qsort(r->data, r->n, sizeof(*r->data), compare_records);
+}
+
 /* Notes first: the slot of a block that was released is ready before the note. */
 uint64_t heap_ring_collect(struct heap_ring *r, uint64_t now_ns, struct heap_records *out)
 {
@@ -202,8 +213,7 @@ uint64_t heap_ring_collect(struct heap_ring *r, uint64_t now_ns, struct heap_rec
 	n_bad += collect_slots(r, now_ns, out);
 	for (size_t i = before; i < out->n; i++)
 		out->data[i].time_ns = MAX(out->data[i].time_ns, r->opened_ns);
-	if (out->n > before)
-		qsort(out->data, out->n, sizeof(*out->data), compare_records);
+	heap_records_sort(out, before);
 	return n_bad;
 }
 

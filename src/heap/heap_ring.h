@@ -16,13 +16,19 @@
 struct error;
 struct heap_ring;
 
-enum heap_record_kind { HEAP_ALLOCATED, HEAP_RELEASED, HEAP_STARTED };
+/* More than a program can have. Sums of sizes do not overflow. */
+#define HEAP_BYTES_MAX (UINT64_C(1) << 47)
+
+enum heap_record_kind { HEAP_ALLOCATED, HEAP_RELEASED, HEAP_UNMAPPED, HEAP_STARTED };
 
 struct heap_record {
 	enum heap_record_kind kind;
 	int32_t pid, tid;
 	uint32_t cpu;
-	uint64_t time_ns, id, bytes;
+	uint64_t time_ns;
+	uint64_t id; /* HEAP_UNMAPPED: the address */
+	uint64_t bytes;
+	uint64_t mapping; /* HEAP_ALLOCATED: the address of a mapping; 0: a block */
 	bool is_untracked;
 	uint32_t stack_bytes;
 	/* HEAP_ALLOCATED: registers, then stack; the owner of the record frees it. */
@@ -34,6 +40,9 @@ struct heap_records {
 	size_t n, cap;
 };
 void heap_records_fini(struct heap_records *r);
+
+/* By (time, kind), when some were appended behind the first `before`. */
+void heap_records_sort(struct heap_records *r, size_t before);
 
 /* The stack behind the registers. */
 static inline const uint8_t *heap_record_stack(const struct heap_record *r)

@@ -8,11 +8,15 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "heap/allocators.h"
 #include "heap/heap_library.h"
+#include "heap/heap_probes.h"
 #include "heap/heap_ring.h"
 #include "heap/held.h"
+#include "heap/mapped.h"
 #include "heap/operators.h"
 #include "machine/machine.h"
+#include "machine/proc.h"
 #include "pipeline/frames.h"
 #include "pipeline/heap_events.h"
 #include "pipeline/pipeline.h"
@@ -31,7 +35,8 @@
 
 struct heap {
 	struct event_sink sink;
-	struct heap_ring *ring;
+	struct heap_ring *ring;     /* the library's; NULL: … */
+	struct heap_probes *probes; /* … by uprobes */
 	struct heap_variables variables;
 	char *environment[3];
 	char *library;
@@ -44,9 +49,12 @@ struct heap {
 	size_t n_collected;          /* by the last reading */
 	struct held *held;
 	struct operators operators;
-	uint64_t n_execs, n_started;
-	uint64_t n_unnamed;         /* records of threads that no event named */
-	double rest[N_HEAP_EVENTS]; /* of estimates, which samples have as whole numbers */
+	struct mapped mapped;
+	VEC(int32_t) probed;         /* processes */
+	VEC(int32_t) scanned;        /* those whose mappings were read from /proc */
+	uint64_t n_execs, n_started; /* programs, and those that are seen */
+	uint64_t n_unnamed;          /* records of threads that no event named */
+	double rest[N_HEAP_EVENTS];  /* of estimates, which samples have as whole numbers */
 	struct code_addr frames[MAX_FRAMES];
 };
 
@@ -69,10 +77,55 @@ int heap_open(uint64_t mean_bytes, struct heap **out, struct error *err)
 	return 0;
 }
 
+int heap_open_probes(uint64_t mean_bytes, struct heap **out, struct error *err)
+{
+	struct heap *h = xcalloc(1, sizeof(*h));
+	int e = heap_probes_open(mean_bytes, &h->probes, err);
+
+	if (e < 0) {
+		heap_free(h);
+		return e;
+	}
+	h->mean_bytes = mean_bytes;
+	h->held = held_new();
+	*out = h;
+	return 0;
+}
+
+int heap_attach(struct heap *h, int32_t pid, struct error *err)
+{
+	vec_push(&h->probed, pid);
+	return heap_probes_attach(h->probes, pid, err);
+}
+
+/* Its first exec is the program. */
+int heap_attach_later(struct heap *h, int32_t pid, char *const *files, size_t n_files,
+		      struct error *err)
+{
+	h->n_started++;
+	vec_push(&h->probed, pid);
+	return heap_probes_attach_later(h->probes, pid, files, n_files, err);
+}
+
+bool heap_has_probes(const struct heap *h)
+{
+	return h->probes != NULL;
+}
+
+void heap_stop(struct heap *h)
+{
+	if (h->probes)
+		heap_probes_detach(h->probes);
+}
+
 void heap_free(struct heap *h)
 {
 	if (!h)
 		return;
+	heap_probes_free(h->probes);
+	mapped_fini(&h->mapped);
+	vec_fini(&h->probed);
+	vec_fini(&h->scanned);
 	heap_ring_free(h->ring);
 	heap_variables_fini(&h->variables);
 	heap_records_fini(&h->pending);
@@ -84,7 +137,7 @@ void heap_free(struct heap *h)
 
 char *const *heap_variables(const struct heap *h)
 {
-	return h->environment;
+	return h->probes ? NULL : h->environment;
 }
 
 /* Samples. */
@@ -93,11 +146,11 @@ static bool is_own_image(const struct heap *h, image_id id)
 {
 	const struct image *image = image_get(machine_images(h->machine), id);
 
-	return image->path && !strcmp(image->path, h->library);
+	return image->path && h->library && !strcmp(image->path, h->library);
 }
 
 /* The number of innermost frames that are ours, or below ours. */
-static uint32_t count_own_frames(struct heap *h, uint32_t n)
+static uint32_t count_own_frames(struct heap *h, int32_t pid, uint32_t n)
 {
 	uint32_t own = 0;
 
@@ -105,8 +158,8 @@ static uint32_t count_own_frames(struct heap *h, uint32_t n)
 		if (is_own_image(h, h->frames[i].image))
 			own = i + 1;
 	/* new[] calls new */
-	while (own && own + 1 < n &&
-	       operators_has(&h->operators, machine_images(h->machine), h->frames[own]))
+	while ((own || h->probes) && own + 1 < n &&
+	       operators_has(&h->operators, machine_images(h->machine), pid, h->frames[own]))
 		own++;
 	return own < n ? own : 0;
 }
@@ -167,9 +220,17 @@ static void hold(struct heap *h, const struct heap_record *r, const struct pipel
 			   .cgroup = s->cgroup },
 		.bytes = bytes,
 		.blocks = blocks,
+		.size = mapped_size(r->bytes),
+		.left = mapped_size(r->bytes),
 	};
 
-	if (r->is_untracked || !held_add(h->held, &block, s->frames, s->n_frames))
+	bool is_held = !r->is_untracked && held_add(h->held, &block, s->frames, s->n_frames);
+
+	if (is_held && r->mapping && !mapped_add(&h->mapped, r->pid, r->mapping, r->bytes, r->id)) {
+		held_remove(h->held, r->id);
+		is_held = false;
+	}
+	if (!is_held)
 		pipeline_lose(h->pipeline, LOSS_ALLOC_UNTRACKED, h->first_counter, 1);
 }
 
@@ -182,12 +243,52 @@ static bool takes_thread(struct heap *h, const struct heap_record *r)
 	return false;
 }
 
+static bool has_pid(const int32_t *pids, size_t n, int32_t pid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+/*
+ * The kernel ends the description of a process that executes a set-uid program, and probes go on.
+ * While the program lives, /proc has its mappings. Returns the number of frames.
+ */
+static uint32_t walk_with_proc(struct heap *h, const struct heap_record *r,
+			       struct thread_view *thread)
+{
+	if (!h->probes || has_pid(h->scanned.data, h->scanned.n, r->pid))
+		return 0;
+	vec_push(&h->scanned, r->pid);
+	proc_scan_process("/proc", r->pid, r->time_ns, pipeline_sink(h->pipeline));
+	*thread = machine_thread(h->machine, r->pid, r->tid);
+	return walk_frames(h, r, thread);
+}
+
+/* The C library maps memory for blocks, which count already, and for stacks of threads. */
+static bool is_of_library(const struct heap *h, const struct heap_record *r, uint32_t n)
+{
+	const char *path =
+		n ? image_get(machine_images(h->machine), h->frames[0].image)->path : NULL;
+
+	return h->probes && r->mapping && path && allocator_may_be(path);
+}
+
 static void add_allocation(struct heap *h, const struct heap_record *r)
 {
 	struct thread_view thread = machine_thread(h->machine, r->pid, r->tid);
 	struct heap_estimate estimate = heap_estimate(r->bytes, h->mean_bytes);
-	uint32_t n = walk_frames(h, r, &thread), own = count_own_frames(h, n);
-	struct pipeline_sample sample = {
+	uint32_t n = walk_frames(h, r, &thread), own;
+	struct pipeline_sample sample;
+	uint64_t bytes, blocks;
+
+	if (!n)
+		n = walk_with_proc(h, r, &thread);
+	own = count_own_frames(h, r->pid, n);
+	if (is_of_library(h, r, n))
+		return;
+	sample = (struct pipeline_sample){
 		.pid = r->pid,
 		.tid = r->tid,
 		.cpu = r->cpu,
@@ -201,24 +302,30 @@ static void add_allocation(struct heap *h, const struct heap_record *r)
 		.leaf_loss = -1,
 		.samples = 1,
 	};
-	uint64_t bytes = whole_part(estimate.bytes, &h->rest[HEAP_EVENT_ALLOC_BYTES]);
-	uint64_t blocks = whole_part(estimate.blocks, &h->rest[HEAP_EVENT_ALLOC_BLOCKS]);
-
 	if (!n) {
 		h->frames[0] = (struct code_addr){ IMAGE_UNKNOWN_ID, 0 };
 		sample.n_frames = 1;
 		sample.leaf_loss = thread.is_known ? LOSS_UNMAPPED : LOSS_NO_PROCESS;
-	} else if (own && h->frames[own].offset) {
+	} else if ((own || h->probes) && h->frames[own].offset) {
 		h->frames[own].offset--; /* in the call, not behind it */
 	}
+	bytes = whole_part(estimate.bytes, &h->rest[HEAP_EVENT_ALLOC_BYTES]);
+	blocks = whole_part(estimate.blocks, &h->rest[HEAP_EVENT_ALLOC_BLOCKS]);
 	add_pair(h, HEAP_EVENT_ALLOC_BYTES, &sample, bytes, blocks);
 	hold(h, r, &sample, bytes, blocks);
+}
+
+static void shrink_held(void *context, uint64_t id, uint64_t bytes)
+{
+	held_shrink(context, id, bytes);
 }
 
 static void deliver_record(struct heap *h, struct heap_record *r)
 {
 	if (r->kind == HEAP_RELEASED)
 		held_remove(h->held, r->id);
+	else if (r->kind == HEAP_UNMAPPED)
+		mapped_remove(&h->mapped, r->pid, r->id, r->bytes, shrink_held, h->held);
 	else if (r->kind == HEAP_STARTED)
 		h->n_started++;
 	else if (takes_thread(h, r))
@@ -238,9 +345,10 @@ void heap_collect(struct heap *h)
 	h->pending.n -= h->n_delivered;
 	h->n_delivered = 0;
 	before = h->pending.n;
-	n_bad = heap_ring_collect(h->ring, clock_monotonic_ns(), &h->pending);
+	n_bad = h->probes ? heap_probes_collect(h->probes, clock_monotonic_ns(), &h->pending)
+			  : heap_ring_collect(h->ring, clock_monotonic_ns(), &h->pending);
 	h->n_collected = h->pending.n - before;
-	lost = heap_ring_take_losses(h->ring);
+	lost = h->probes ? heap_probes_take_losses(h->probes) : heap_ring_take_losses(h->ring);
 	pipeline_lose(h->pipeline, LOSS_BAD_RECORD, h->first_counter, n_bad);
 	for (uint32_t i = 0; i <= HEAP_EVENT_ALLOC_BLOCKS; i++)
 		pipeline_lose(h->pipeline, LOSS_ALLOC_FULL, h->first_counter + i, lost.samples);
@@ -258,13 +366,31 @@ void heap_deliver(struct heap *h, uint64_t until_ns)
 		deliver_record(h, &h->pending.data[h->n_delivered++]);
 }
 
+/*
+ * Programs that have to be seen. By probes, a new process is none of them, and the first program of
+ * a command is.
+ */
+static void count_programs(struct heap *h, const struct event *e)
+{
+	bool is_exec = e->type == EVENT_COMM && e->comm.is_exec && e->time_ns;
+
+	if (is_exec || (e->type == EVENT_EXIT && e->pid == e->tid))
+		mapped_forget(&h->mapped, e->pid);
+	if (!h->probes)
+		h->n_execs += e->type == EVENT_COMM && e->comm.is_exec;
+	else if (e->type == EVENT_FORK)
+		h->n_execs += e->pid != e->fork.ppid;
+	else
+		h->n_execs += is_exec && has_pid(h->probed.data, h->probed.n, e->pid);
+}
+
 static int heap_push(struct event_sink *sink, const struct event *e)
 {
 	struct heap *h = (struct heap *)sink;
 
 	if (h->n_delivered < h->pending.n && e->time_ns)
 		heap_deliver(h, e->time_ns - 1);
-	h->n_execs += e->type == EVENT_COMM && e->comm.is_exec;
+	count_programs(h, e);
 	return event_push(pipeline_sink(h->pipeline), e);
 }
 
@@ -321,6 +447,9 @@ void heap_finish(struct heap *h, uint64_t end_ns)
 	struct held_end end = { h, end_ns };
 
 	held_each(h->held, add_held, &end);
+	if (h->probes)
+		pipeline_lose(h->pipeline, LOSS_ALLOC_TRAPS, h->first_counter,
+			      heap_probes_calls(h->probes));
 	if (h->n_execs > h->n_started)
 		pipeline_lose(h->pipeline, LOSS_ALLOC_UNSEEN, h->first_counter,
 			      h->n_execs - h->n_started);

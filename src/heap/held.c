@@ -144,12 +144,35 @@ bool held_remove(struct held *h, uint64_t id)
 	return true;
 }
 
+bool held_shrink(struct held *h, uint64_t id, uint64_t bytes)
+{
+	const uint32_t *found = intmap_find(&h->by_id, id);
+	struct held_block *block = found ? &h->blocks.data[*found] : NULL;
+
+	if (!block)
+		return false;
+	if (bytes >= block->left)
+		return held_remove(h, id);
+	block->left -= bytes;
+	return true;
+}
+
+static struct held_block held_part(const struct held_block *block)
+{
+	struct held_block part = *block;
+
+	if (part.left < part.size)
+		part.bytes = (uint64_t)((double)part.bytes * (double)part.left / (double)part.size);
+	return part;
+}
+
 void held_each(const struct held *h, held_visitor visit, void *context)
 {
 	vec_foreach (&h->blocks, block) {
 		const struct held_stack *s = &h->stacks.data[block->stack];
+		struct held_block part = held_part(block);
 
 		assert(s->at + s->n <= h->frames.n);
-		visit(context, block, h->frames.data + s->at, s->n);
+		visit(context, &part, h->frames.data + s->at, s->n);
 	}
 }

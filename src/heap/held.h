@@ -11,7 +11,7 @@
 #include "machine/image.h"
 #include "store/store.h"
 
-/* Limits: about 60 bytes a block, and 16 a frame of a stack. */
+/* Limits: about 80 bytes a block, and 16 a frame of a stack. */
 #define HELD_BLOCKS_MAX ((size_t)1 << 20)
 #define HELD_FRAMES_MAX ((size_t)4 << 20)
 
@@ -19,6 +19,7 @@ struct held_block {
 	uint64_t id;
 	struct profile_class class;
 	uint64_t bytes, blocks; /* that it stands for */
+	uint64_t size, left;    /* its own bytes, and those that are still held */
 	uint32_t stack;
 };
 
@@ -34,6 +35,12 @@ bool held_add(struct held *h, const struct held_block *block, const struct code_
 /* False: the block is not there. */
 bool held_remove(struct held *h, uint64_t id);
 
+/*
+ * A part of a mapping ends; the block goes with its last part. False: the block is not there.
+ */
+bool held_shrink(struct held *h, uint64_t id, uint64_t bytes);
+
+/* `block->bytes` are those of the part that is left. */
 typedef void (*held_visitor)(void *context, const struct held_block *block,
 			     const struct code_addr *frames, uint32_t n_frames);
 void held_each(const struct held *h, held_visitor visit, void *context);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/mem.h"
 #include "machine/image.h"
@@ -15,15 +16,21 @@ struct operator_range {
 	image_id image;
 };
 
+struct file_jobs;
+
 /* { 0 } is valid and empty. */
 struct operators {
 	VEC(image_id) images; /* that were looked at */
 	VEC(struct operator_range) ranges;
+	struct file_jobs *jobs; /* NULL: none yet */
 };
 void operators_fini(struct operators *o);
 
 /*
- * Whether the code is an operator new of a C++ library. The first question about an image reads its
- * symbols, if its name is that of such a library.
+ * Whether the code is an operator new of a C++ library. If the name of the image is that of such a
+ * library, the first question has its symbols read: from the file that process `pid` has, on a
+ * thread of its own. The answer waits OPERATORS_WAIT_NS for it at most.
  */
-bool operators_has(struct operators *o, const struct image_table *images, struct code_addr code);
+#define OPERATORS_WAIT_NS UINT64_C(1000000000)
+bool operators_has(struct operators *o, const struct image_table *images, int32_t pid,
+		   struct code_addr code);

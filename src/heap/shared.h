@@ -17,11 +17,16 @@
 #include <stdint.h>
 
 #define HEAP_VARIABLE    "ASSAY_HEAP" /* in the environment: "/proc/PID/fd/N" */
-#define HEAP_MAGIC       UINT64_C(0x31706165682d7961)
+#define HEAP_MAGIC       UINT64_C(0x32706165682d7961)
 #define HEAP_STACK_BYTES 16384
-#define HEAP_REGISTERS   33  /* by DWARF number, as in struct user_copy */
-#define HEAP_SLOTS       512 /* powers of two */
-#define HEAP_NOTES       16384
+#define HEAP_REGISTERS   33 /* by DWARF number, as in struct user_copy */
+#if defined(__x86_64__)
+#define HEAP_SP_AT 7 /* of them */
+#else
+#define HEAP_SP_AT 31
+#endif
+#define HEAP_SLOTS 512 /* powers of two */
+#define HEAP_NOTES 16384
 
 enum heap_state { HEAP_FREE, HEAP_CLAIMED, HEAP_READY };
 
@@ -40,18 +45,21 @@ struct heap_slot {
 	uint64_t bytes;   /* as the program asked for */
 	uint32_t stack_bytes;
 	uint32_t is_untracked; /* the end of the block will not be seen */
+	uint64_t mapping;      /* the address of a mapping; 0: a block */
 	uint64_t regs[HEAP_REGISTERS];
 	uint8_t stack[HEAP_STACK_BYTES]; /* from the stack pointer on */
 };
 
-enum heap_note_kind { HEAP_NOTE_RELEASED = 1, HEAP_NOTE_STARTED };
+enum heap_note_kind { HEAP_NOTE_RELEASED = 1, HEAP_NOTE_STARTED, HEAP_NOTE_UNMAPPED };
 
 struct heap_note {
 	_Atomic uint32_t state;
 	uint32_t kind;
 	int32_t pid;
 	uint32_t unused;
-	uint64_t time_ns, id;
+	uint64_t time_ns;
+	uint64_t id; /* UNMAPPED: the address, of so many bytes */
+	uint64_t bytes;
 };
 
 struct heap_shared {
@@ -67,5 +75,5 @@ struct heap_shared {
 	struct heap_slot slots[HEAP_SLOTS];
 };
 
-_Static_assert(sizeof(struct heap_note) == 32, "programs of another build share it");
-_Static_assert(sizeof(struct heap_slot) == 16696, "programs of another build share it");
+_Static_assert(sizeof(struct heap_note) == 40, "programs of another build share it");
+_Static_assert(sizeof(struct heap_slot) == 16704, "programs of another build share it");

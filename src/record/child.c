@@ -25,6 +25,24 @@ static int check_executable(const char *path)
 	return access(path, X_OK) < 0 ? errno : 0;
 }
 
+char *child_find(const char *command)
+{
+	const char *path = getenv("PATH");
+	cleanup(free_at_exit) char *copy = xstrdup(path ? path : "/bin:/usr/bin");
+	char *rest = copy;
+
+	if (strchr(command, '/'))
+		return xstrdup(command);
+	for (char *dir; (dir = strsep(&rest, ":"));) {
+		char *file = xasprintf("%s/%s", *dir ? dir : ".", command);
+
+		if (!access(file, X_OK))
+			return file;
+		free(file);
+	}
+	return NULL;
+}
+
 int child_check(const char *command, struct error *err)
 {
 	const char *path = getenv("PATH");

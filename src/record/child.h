@@ -18,6 +18,9 @@ struct child {
 	int error_fd; /* errno of a failed execve(2), or the end of the file */
 };
 
+/* The path of a command along $PATH; NULL: there is none. The caller frees it. */
+char *child_find(const char *command);
+
 /*
  * Whether the command can be found and executed: 0; -ENOENT, -EACCES … with a
  * message. Looked up along $PATH as execvp(3) does.

@@ -11,6 +11,7 @@
 #include "guard/open.h"
 #include "lang/detect.h"
 #include "machine/proc.h"
+#include "record/child.h"
 
 /* A script's interpreter may be a script. The kernel has a similar limit (fs/exec.c). */
 #define SCRIPTS_MAX 4
@@ -49,25 +50,6 @@ static enum language language_of_libraries(const struct elf_file *elf)
 		if (memmem(r.at, reader_left(&r), libraries[i].name, strlen(libraries[i].name)))
 			return libraries[i].language;
 	return LANGUAGE_NONE;
-}
-
-/* The path of a command; NULL if there is none. The caller frees it. */
-static char *find_command(const char *command)
-{
-	const char *path = getenv("PATH");
-	cleanup(free_at_exit) char *copy = xstrdup(path ? path : "/bin:/usr/bin");
-	char *rest = copy;
-
-	if (strchr(command, '/'))
-		return xstrdup(command);
-	for (char *dir; (dir = strsep(&rest, ":"));) {
-		char *file = xasprintf("%s/%s", *dir ? dir : ".", command);
-
-		if (!access(file, X_OK))
-			return file;
-		free(file);
-	}
-	return NULL;
 }
 
 /*
@@ -109,7 +91,7 @@ static enum language language_of_file(const char *path, char **next)
 		cleanup(free_at_exit) char *text = xstrndup(line, end ? (size_t)(end - line) : n);
 		const char *program = program_of_script(text);
 
-		*next = program ? find_command(program) : NULL;
+		*next = program ? child_find(program) : NULL;
 	}
 	file_unmap(&file);
 	return language;
@@ -120,7 +102,7 @@ static enum language follow_command(const char *command, char **path)
 {
 	enum language language = LANGUAGE_NONE;
 
-	*path = find_command(command);
+	*path = child_find(command);
 	for (int i = 0; *path && i < SCRIPTS_MAX; i++) {
 		char *next;
 

@@ -4,6 +4,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "elf/elf_links.h"
@@ -87,6 +89,42 @@ static void add_linked(struct program_files *f, const char *path)
 		}
 	}
 	file_unmap(&file);
+}
+
+static bool has_loader(const char *path)
+{
+	struct file_mapping file;
+	struct elf_links links = { 0 };
+	struct elf_file elf;
+	bool is_elf;
+
+	if (guard_map(GUARD_HERE, path, &guard_image_rules, &file, NULL) < 0)
+		return true;
+	is_elf = elf_file_open(&elf, file.base, file.size, NULL) == 0;
+	if (is_elf)
+		elf_links_read(&elf, &links);
+	file_unmap(&file);
+	return !is_elf || links.interpreter;
+}
+
+/* As the kernel decides on AT_SECURE (security/commoncap.c). */
+static bool gains_rights(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return false;
+	return (st.st_mode & S_ISUID && st.st_uid != getuid()) ||
+	       ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+		st.st_gid != getgid()) ||
+	       (getuid() && getxattr(path, "security.capability", NULL, 0) > 0);
+}
+
+enum program_kind program_kind(const char *program)
+{
+	if (!has_loader(program))
+		return PROGRAM_STATIC;
+	return gains_rights(program) ? PROGRAM_PRIVILEGED : PROGRAM_LOADED;
 }
 
 void program_files_find(const char *program, struct program_files *out)

@@ -16,6 +16,14 @@ struct program_files {
 	size_t n, cap;
 };
 
+/*
+ * Whether the loader preloads a library into a program: not if there is no loader, or if the
+ * program gets rights that its caller lacks (set-uid and the like). A file that is no ELF file is
+ * LOADED.
+ */
+enum program_kind { PROGRAM_LOADED, PROGRAM_STATIC, PROGRAM_PRIVILEGED };
+enum program_kind program_kind(const char *program);
+
 /* `program`: the path of an ELF file. */
 void program_files_find(const char *program, struct program_files *out);
 void program_files_fini(struct program_files *f);

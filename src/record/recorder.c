@@ -547,6 +547,8 @@ static int recorder_finish(struct recorder *r, struct error *err)
 	if (r->sampler)
 		sampler_disable(r->sampler);
 	rings_disable(r->rings);
+	if (r->heap)
+		heap_stop(r->heap);
 	if (r->cpu_account)
 		cpu_account_end(r->cpu_account);
 	real_time_guard_end(&r->real_time);

@@ -91,6 +91,7 @@ struct recorder_config {
 	bool kernel_locks;      /* waits for the kernel's own locks as well, by BPF */
 	/* Of a command: allocations, sampled so far apart by a preloaded library (heap/); 0: no. */
 	uint64_t alloc_mean_bytes;
+	bool alloc_by_probes; /* not by the library: a process of `pids`, or a static command */
 
 	/* What to profile. A command may go with any target; the recording ends with it. */
 	char *const *argv;           /* the command, or NULL */

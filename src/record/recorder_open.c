@@ -28,6 +28,7 @@
 #include "record/in_kernel.h"
 #include "record/interpreter.h"
 #include "record/pid_namespace.h"
+#include "record/program_files.h"
 #include "record/raw.h"
 #include "record/raw_trace.h"
 #include "record/recorder_state.h"
@@ -146,7 +147,9 @@ int recorder_open_session(struct recorder *r, const char *dir, struct error *err
 		.cpu_model = r->host.cpu_model,
 		.collector = c->in_kernel          ? "BPF"
 			     : recorder_n_waits(c) ? "perf rings and BPF"
-			     : r->heap             ? "preloaded library"
+			     : r->heap             ? heap_has_probes(r->heap)
+							     ? "uprobes on the functions for memory"
+							     : "preloaded library"
 						   : "perf rings",
 		.stacks = stack_source_texts[r->result->stacks],
 		.note = c->note,
@@ -339,9 +342,40 @@ static int watch_cpus(struct recorder *r, struct error *err)
 /* Before the command, which inherits the library's variables. */
 static int open_heap(struct recorder *r, struct error *err)
 {
-	uint64_t mean_bytes = r->config->alloc_mean_bytes;
+	const struct recorder_config *c = r->config;
 
-	return mean_bytes ? heap_open(mean_bytes, &r->heap, err) : 0;
+	if (!c->alloc_mean_bytes)
+		return 0;
+	return c->alloc_by_probes ? heap_open_probes(c->alloc_mean_bytes, &r->heap, err)
+				  : heap_open(c->alloc_mean_bytes, &r->heap, err);
+}
+
+static int attach_command(struct recorder *r, struct error *err)
+{
+	cleanup(free_at_exit) char *path = child_find(r->config->argv[0]);
+	struct program_files files = { 0 };
+	int e;
+
+	if (path)
+		program_files_find(path, &files);
+	e = heap_attach_later(r->heap, r->child.pid, files.data, files.n, err);
+	program_files_fini(&files);
+	return e;
+}
+
+/* The command waits for its exec; running processes are seen from here on. */
+static int attach_heap(struct recorder *r, struct error *err)
+{
+	const struct pid_list *pids = r->config->pids;
+	int e = 0;
+
+	if (!r->heap || !heap_has_probes(r->heap))
+		return 0;
+	if (is_command_target(r->config))
+		return attach_command(r, err);
+	for (size_t i = 0; i < pids->n && e == 0; i++)
+		e = heap_attach(r->heap, pids->data[i], err);
+	return e;
 }
 
 static int start_child(struct recorder *r, struct error *err)
@@ -530,6 +564,8 @@ static int scan_running(struct recorder *r, struct error *err)
 			   (uint32_t)c->counters->n + recorder_n_waits(c));
 	if (!is_command_target(c))
 		e = rings_enable(r->rings, err);
+	if (!e)
+		e = attach_heap(r, err);
 	if (!e)
 		e = follow_sampler(r, err);
 	r->counting_ns = clock_monotonic_ns();

@@ -113,9 +113,115 @@ record_whole() {
 	[[ "$output" != *"cannot be preloaded"* ]]
 }
 
+# Uprobes: allocations of programs that can't have the library.
+need_alloc_probes() {
+	need_sampler
+	[ -e /sys/bus/event_source/devices/uprobe/type ] || skip "this kernel has no uprobes"
+}
+
+# start_waiting [PROGRAM]: starts the program, which waits; $waiting is its pid.
+start_waiting() {
+	rm -f in out
+	mkfifo in out
+	exec 4<>in 5<>out
+	# shellcheck disable=SC2016 # $1 is the inner shell's
+	background sh -c 'exec "$1" wait <in >out' sh "${1:-$PROGRAMS/heaps}"
+	read -r waiting <&5
+}
+
+# record_waiting OPTION…: records the waiting program into s, from before it goes on until it is done.
+record_waiting() {
+	assay record --alloc -p "$waiting" -o s "$@" -- sh -c 'echo >in; read -r done <out'
+}
+
+@test "a running process: the same sums by uprobes, without blocks of before" {
+	need_alloc_probes
+	start_waiting
+	record_waiting --alloc-every 64k
+	[ "$(fact s .lost)" = 0 ]
+	near "$(sum s alloc-bytes keep)" 40000000 21
+	near "$(sum s held-bytes keep)" 40000000 21
+	near "$(sum s alloc-blocks keep)" 4000 21
+	near "$(sum s alloc-bytes grow)" 101000000 5
+	[ "$(sum s held-bytes grow)" = 0 ]
+	near "$(sum s alloc-bytes map)" 33554432 1
+	near "$(sum s held-bytes map)" 16777216 1
+	[ "$(sum s alloc-blocks family)" = 11 ]
+	near "$(sum s held-bytes family)" $((11 * 16777216)) 1
+	[ "$(sum s alloc-blocks early)" = 0 ]
+}
+
+@test "uprobes see new threads, count new processes, and name their method and cost" {
+	need_alloc_probes
+	start_waiting
+	record_waiting
+	[ "$(sum s alloc-blocks later)" = 1 ]
+	[ "$(fact s '.losses["alloc-unseen"]')" = 1 ]
+	[ "$(fact s '.losses["alloc-traps"]')" -gt 4000 ]
+	run -0 assay report -i s
+	[[ "$output" == *"allocations by uprobes"*"blocks from before the recording are not in it"* ]]
+	[[ "$(assay info s)" == *"uprobes on the functions for memory"* ]]
+}
+
+@test "a part of a mapping that is unmapped is not held" {
+	need_recording
+	assay record --alloc -o s -- "$PROGRAMS/heaps"
+	near "$(sum s alloc-bytes part)" 16777216 1
+	near "$(sum s held-bytes part)" 8388608 1
+	need_alloc_probes
+	start_waiting
+	record_waiting
+	near "$(sum s alloc-bytes part)" 16777216 1
+	near "$(sum s held-bytes part)" 8388608 1
+}
+
+@test "static and set-uid commands are seen by uprobes" {
+	need_alloc_probes
+	[ -x "$PROGRAMS/heaps-static" ] || skip "no static program was built"
+	assay record --alloc -o s -- "$PROGRAMS/heaps-static" family
+	[ "$(sum s alloc-blocks family)" = 11 ]
+	[ "$(fact s '.losses["alloc-unseen"] // 0')" = 0 ]
+	[[ "$(assay info s)" == *"uprobes on the functions for memory"* ]]
+	cp "$PROGRAMS/heaps" privileged
+	chown nobody privileged
+	chmod 4755 . privileged
+	assay record --alloc -o t -- ./privileged family
+	[ "$(fact t .samples)" = 44 ]
+	# the kernel describes no mappings of such a program, and /proc has them while it lives
+	rm -f in out
+	mkfifo in out
+	exec 4<>in 5<>out
+	background sh -c 'exec assay record --alloc -o v -- ./privileged wait <in >out 2>&1'
+	grep -m1 -E '^[0-9]+$' <&5
+	echo >in
+	grep -m1 done <&5
+	wait_for has_samples 44 v
+	echo >in
+	wait "$pid"
+	[ "$(sum v alloc-blocks family)" = 11 ]
+	strip -o stripped "$PROGRAMS/heaps-static"
+	run assay record --alloc -o u -- ./stripped family
+	refused 1 "stripped" "no function 'malloc'"
+	[ ! -e u ]
+}
+
+@test "uprobes: what finds no room is counted" {
+	need_alloc_probes
+	[ -x "$PROGRAMS/heaps-static" ] || skip "no static program was built"
+	ASSAY_SAMPLER_LIMITS=blocks=4 assay record --alloc -o s -- "$PROGRAMS/heaps-static" family
+	[ $(($(sum s held-blocks family) + $(fact s '.losses["alloc-untracked"]'))) = 11 ]
+	ASSAY_SAMPLER_LIMITS=allocations=131072 assay record --alloc --alloc-every 1k -o t -- \
+		"$PROGRAMS/heaps-static" family
+	[ "$(fact t '.losses["alloc-full"]')" -gt 0 ]
+}
+
 @test "--alloc names what it can't do" {
-	run assay record --alloc -p $$
-	refused 2 "--alloc is for a command"
+	run assay record --alloc -t $$
+	refused 2 "--alloc is for a command, or for running processes"
+	run assay record --alloc -a
+	refused 2 "--alloc is for a command, or for running processes"
+	run unprivileged assay record --alloc -p $$ -o s
+	refused 1 "--alloc of a running process" "needs root or CAP_PERFMON"
 	run assay record --alloc --off-cpu -- true
 	refused 2 "does not go with --off-cpu"
 	ASSAY_HEAP_LIBRARY=/nonexistent run assay record --alloc -o s -- true

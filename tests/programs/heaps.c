@@ -5,13 +5,17 @@
  *   heaps         calls keep(), churn(), grow() and map().
  *   heaps fork    forks. The child frees copies of 40 MB, and allocates 40 MB in child().
  *   heaps family  allocates a large block by each function of the family.
+ *   heaps wait    keeps 4 MB in early(), prints its pid, and waits for the end of a line. Then it
+ *                 frees that, and calls keep(), grow(), map(), part() and family(), and later() in
+ *                 a new thread and in a child, prints "done", and waits again.
  *
  * keep() keeps 40 MB in blocks of 10 kB. churn() allocates and frees 200 MB in blocks of 200 bytes,
  * in two threads. grow() enlarges a block by realloc, 101 MB in all. map() maps 32 MB, and unmaps
- * half of it.
+ * half of it. part() maps 16 MB, and unmaps the first quarter of it and one in the middle.
  */
 #include <malloc.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +68,29 @@ static __attribute__((noinline)) void map(void)
 	}
 }
 
+static __attribute__((noinline)) void part(void)
+{
+	char *m = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	munmap(use(m), LARGE / 4);
+	munmap(m + LARGE / 2, LARGE / 4);
+}
+
+static __attribute__((noinline)) void early(bool ends)
+{
+	for (int i = 0; i < KEPT / 10; i++)
+		if (ends)
+			free(kept[i]);
+		else
+			kept[i] = use(malloc(10000));
+}
+
+static __attribute__((noinline)) void *later(void *unused)
+{
+	use(malloc(LARGE));
+	return unused;
+}
+
 static __attribute__((noinline)) void child(void)
 {
 	for (int i = 0; i < KEPT; i++)
@@ -89,6 +116,39 @@ static __attribute__((noinline)) void family(void)
 	use(reallocarray(NULL, 16, LARGE / 16));
 }
 
+static void run_later(void)
+{
+	pthread_t thread;
+	pid_t pid;
+
+	if (pthread_create(&thread, NULL, later, NULL) == 0)
+		pthread_join(thread, NULL);
+	pid = fork();
+	if (pid == 0) {
+		later(NULL);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+static void run_waiting(void)
+{
+	early(false);
+	printf("%d\n", (int)getpid());
+	fflush(stdout);
+	getchar();
+	early(true);
+	keep();
+	grow();
+	map();
+	part();
+	family();
+	run_later();
+	puts("done");
+	fflush(stdout);
+	getchar();
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
@@ -96,6 +156,10 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "family")) {
 		family();
+		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "wait")) {
+		run_waiting();
 		return 0;
 	}
 	keep();
@@ -113,5 +177,6 @@ int main(int argc, char **argv)
 	pthread_join(thread, NULL);
 	grow();
 	map();
+	part();
 	return 0;
 }

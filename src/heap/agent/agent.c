@@ -42,8 +42,7 @@ struct entry {
 };
 
 struct mapping_entry {
-	uintptr_t start;
-	uint64_t id;
+	uintptr_t start, end;
 };
 
 static struct {
@@ -173,7 +172,7 @@ static struct heap_note *claim_note(void)
 	return NULL;
 }
 
-static void put_note(enum heap_note_kind kind, uint64_t id)
+static void put_note(enum heap_note_kind kind, uint64_t id, uint64_t bytes)
 {
 	struct heap_note *n = claim_note();
 
@@ -183,6 +182,7 @@ static void put_note(enum heap_note_kind kind, uint64_t id)
 	n->pid = getpid();
 	n->time_ns = agent_now_ns();
 	n->id = id;
+	n->bytes = bytes;
 	atomic_store_explicit(&n->state, HEAP_READY, memory_order_release);
 }
 
@@ -195,7 +195,7 @@ static void attach(void)
 
 	agent.table = table;
 	if (is_mapped)
-		put_note(HEAP_NOTE_STARTED, 0);
+		put_note(HEAP_NOTE_STARTED, 0, 0);
 	atomic_store_explicit(&agent.state, is_mapped ? 2 : -1, memory_order_release);
 }
 
@@ -285,32 +285,44 @@ static uint64_t table_take(uintptr_t block)
 	return id;
 }
 
-/* The few mappings that were sampled. Without room, the end of one is not seen. */
-static bool mapping_add(uintptr_t start, uint64_t id)
+/*
+ * Where the few mappings are that were sampled. A hole in one stays a part of it here, and assay
+ * knows better. Without room, the end of one is not seen.
+ */
+static bool mapping_add(uintptr_t start, size_t bytes)
 {
 	bool has_room;
 
 	agent_lock();
 	has_room = agent.n_mappings < MAPPINGS;
 	if (has_room)
-		agent.mappings[agent.n_mappings++] = (struct mapping_entry){ start, id };
+		agent.mappings[agent.n_mappings++] = (struct mapping_entry){ start, start + bytes };
 	agent_unlock();
 	return has_room;
 }
 
-static uint64_t mapping_take(uintptr_t start, size_t bytes)
+/* Whether a sampled mapping has a part in this range. */
+static bool mapping_touch(uintptr_t start, size_t bytes)
 {
-	uint64_t id = 0;
+	uintptr_t end = start + bytes;
+	bool is_touched = false;
 
 	agent_lock();
-	for (uint32_t i = 0; i < agent.n_mappings && !id; i++) {
-		if (agent.mappings[i].start - start >= bytes)
+	for (uint32_t i = agent.n_mappings; i--;) {
+		struct mapping_entry *m = &agent.mappings[i];
+
+		if (m->end <= start || m->start >= end)
 			continue;
-		id = agent.mappings[i].id;
-		agent.mappings[i] = agent.mappings[--agent.n_mappings];
+		is_touched = true;
+		if (m->start >= start && m->end <= end)
+			*m = agent.mappings[--agent.n_mappings];
+		else if (m->start >= start)
+			m->start = end;
+		else if (m->end <= end)
+			m->end = start;
 	}
 	agent_unlock();
-	return id;
+	return is_touched;
 }
 
 /* A sample. */
@@ -391,7 +403,6 @@ static uint32_t copy_stack(uint8_t *to, uintptr_t sp)
 }
 
 #if defined(__x86_64__)
-#define SP_AT 7
 static inline __attribute__((always_inline)) void capture_registers(uint64_t *regs)
 {
 	__asm__ volatile("movq %%rbx, 24(%0)\n\t"
@@ -409,7 +420,6 @@ static inline __attribute__((always_inline)) void capture_registers(uint64_t *re
 			 : "rcx", "memory");
 }
 #elif defined(__aarch64__)
-#define SP_AT 31
 static inline __attribute__((always_inline)) void capture_registers(uint64_t *regs)
 {
 	__asm__ volatile("stp x19, x20, [%0, #152]\n\t"
@@ -440,7 +450,7 @@ static __attribute__((noinline)) void take_sample(const void *block, uint64_t by
 	if (!s)
 		return;
 	capture_registers(s->regs);
-	s->stack_bytes = copy_stack(s->stack, s->regs[SP_AT]);
+	s->stack_bytes = copy_stack(s->stack, s->regs[HEAP_SP_AT]);
 	s->id = atomic_fetch_add_explicit(&agent.shared->next_id, 1, memory_order_relaxed) + 1;
 	s->bytes = bytes;
 	s->pid = getpid();
@@ -448,9 +458,10 @@ static __attribute__((noinline)) void take_sample(const void *block, uint64_t by
 	getcpu(&cpu, NULL);
 	s->cpu = cpu;
 	is_tracked = origin == AGENT_BLOCK ? table_add((uintptr_t)block, s->id, &former)
-					   : mapping_add((uintptr_t)block, s->id);
+					   : mapping_add((uintptr_t)block, bytes);
+	s->mapping = origin == AGENT_MAPPING ? (uintptr_t)block : 0;
 	if (former)
-		put_note(HEAP_NOTE_RELEASED, former);
+		put_note(HEAP_NOTE_RELEASED, former, 0);
 	s->is_untracked = !is_tracked;
 	s->time_ns = agent_now_ns();
 	atomic_store_explicit(&s->state, HEAP_READY, memory_order_release);
@@ -513,21 +524,22 @@ void agent_released(uint64_t id)
 {
 	int saved = errno;
 
-	put_note(HEAP_NOTE_RELEASED, id);
+	put_note(HEAP_NOTE_RELEASED, id, 0);
 	errno = saved;
 }
 
 void agent_unmapped(const void *start, size_t bytes)
 {
 	struct agent_thread *t = &agent_thread;
-	uint64_t id;
+	int saved = errno;
 
 	if (!agent.n_mappings || t->is_within)
 		return;
 	t->is_within++;
-	while ((id = mapping_take((uintptr_t)start, bytes)))
-		agent_released(id);
+	if (mapping_touch((uintptr_t)start, bytes))
+		put_note(HEAP_NOTE_UNMAPPED, (uintptr_t)start, bytes);
 	t->is_within--;
+	errno = saved;
 }
 
 /* The life of the process. */

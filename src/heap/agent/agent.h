@@ -60,5 +60,5 @@ static inline bool agent_may_be_sampled(const void *block)
 	return __builtin_expect(agent_filter[agent_filter_at(block)], 0);
 }
 
-/* All sampled mappings that begin in this range end. */
+/* This range is no mapping any more: parts of sampled mappings end. */
 HIDDEN void agent_unmapped(const void *start, size_t bytes);
