@@ -119,13 +119,13 @@ need_alloc_probes() {
 	[ -e /sys/bus/event_source/devices/uprobe/type ] || skip "this kernel has no uprobes"
 }
 
-# start_waiting [PROGRAM]: starts the program, which waits; $waiting is its pid.
+# Starts the program, which waits; $waiting is its pid.
 start_waiting() {
 	rm -f in out
 	mkfifo in out
 	exec 4<>in 5<>out
 	# shellcheck disable=SC2016 # $1 is the inner shell's
-	background sh -c 'exec "$1" wait <in >out' sh "${1:-$PROGRAMS/heaps}"
+	background sh -c 'exec "$1" wait <in >out' sh "$PROGRAMS/heaps"
 	read -r waiting <&5
 }
 
@@ -194,7 +194,7 @@ record_waiting() {
 	background sh -c 'exec assay record --alloc -o v -- ./privileged wait <in >out 2>&1'
 	grep -m1 -E '^[0-9]+$' <&5
 	echo >in
-	grep -m1 done <&5
+	grep -m1 "done" <&5
 	wait_for has_samples 44 v
 	echo >in
 	wait "$pid"
