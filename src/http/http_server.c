@@ -209,8 +209,8 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 		q = xcalloc(1, sizeof(*q));
 		*q = (struct http_request){ .server = h, .connection = connection };
 		*state = q;
-		/* An answer before the body ends the connection, and the body is not read. */
-		if (h->options.body_bytes)
+		/* An answer now would end the connection, as there may be a body. */
+		if (h->options.body_bytes || !strcmp(method, "GET") || !strcmp(method, "HEAD"))
 			return MHD_YES;
 	}
 	q->method = method;

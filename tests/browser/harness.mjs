@@ -24,6 +24,8 @@ const browser = await chromium.launch({
 	process.exit(0);
 });
 
+export const launched = () => browser.newContext({ locale: "en-US", timezoneId: "UTC", acceptDownloads: true });
+
 // Opens a file of the folder; all that it asks for and complains of is kept.
 export async function open(file, { hash = "", width = 1200, height = 800, ...options } = {}) {
 	const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce", locale: "en-US",

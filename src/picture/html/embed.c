@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Runs at build time: files to a C source on standard output.
- * Usage: embed NAME FILE… [NAME FILE…]: a NAME has no dot, and its files follow each other.
+ * Usage: embed HEADER NAME FILE… [NAME FILE…]: HEADER declares the names. A NAME has no dot, and its
+ * files follow each other.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +26,8 @@ int main(int argc, char **argv)
 {
 	int is_open = 0;
 
-	puts("#include \"picture/html/parts.h\"");
-	for (int i = 1; i < argc; i++) {
+	printf("#include \"%s\"\n", argc > 1 ? argv[1] : "");
+	for (int i = 2; i < argc; i++) {
 		if (strchr(argv[i], '.')) {
 			embed_file(argv[i]);
 			continue;

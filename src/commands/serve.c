@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay serve: sessions, recordings and histories in a browser. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "open/input.h"
+#include "serve/serve.h"
+
+struct serve_args {
+	const char *listen, *token_file;
+	bool open;
+};
+
+#define FIELD(f) offsetof(struct serve_args, f)
+static const struct option_spec serve_options[] = {
+	{ 0, "open", NULL, OPT_FLAG, FIELD(open), NULL, "open the page in a browser" },
+	{ 'l', "listen", "ADDRESS", OPT_STRING, FIELD(listen), "127.0.0.1:0",
+	  "where to listen: PORT, 127.0.0.1:PORT, [::1]:PORT or unix:PATH",
+	  "The default is 127.0.0.1 and a free port. Only your user may connect to a "
+	  "socket *unix:PATH*. Addresses that other machines can reach are refused." },
+	{ 0, "token-file", "FILE", OPT_STRING, FIELD(token_file), NULL,
+	  "tokens for programs, a line each: read TOKEN [FILTER…]",
+	  "A program sends one in the header *Authorization: Bearer TOKEN*. The "
+	  "filters limit all its answers, and answers that have no filters are "
+	  "refused then. Only you may have the right to read the file. A token has "
+	  "32 characters or more." },
+};
+
+/* Runs the desktop's opener, which ends at once. */
+static void open_browser(const char *url)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (fork() == 0) {
+			execlp("xdg-open", "xdg-open", url, NULL);
+			log_warning("cannot run xdg-open. Open the address yourself");
+		}
+		_exit(0);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+static void serve_announce(void *context, const char *address, const char *login_path)
+{
+	bool *opens = context;
+	cleanup(free_at_exit) char *url = xasprintf("http://%s%s", address, login_path);
+
+	if (!strncmp(address, "unix:", 5))
+		printf("%s: listening; open the path %s once\n", address, login_path);
+	else
+		printf("%s\n", url);
+	fflush(stdout);
+	if (*opens)
+		open_browser(url);
+	*opens = false;
+}
+
+static int serve_command_run(const struct command *self, int argc, char **argv)
+{
+	static char *default_path[] = { (char *)DEFAULT_SESSION };
+	struct serve_args args = { 0 };
+	struct option_list operands = { 0 };
+	struct error err = { 0 };
+	int status = command_begin(self, false, argc, argv, &args, &operands), r = 0;
+	const struct serve_options options = {
+		.paths = operands.n ? (char *const *)operands.data : default_path,
+		.n_paths = operands.n ? operands.n : ARRAY_SIZE(default_path),
+		.listen = args.listen,
+		.token_file = args.token_file,
+		.announce = serve_announce,
+		.context = &args.open,
+	};
+
+	if (status < 0) {
+		for (size_t i = 0; i < options.n_paths && !r; i++)
+			if (access(options.paths[i], R_OK) < 0)
+				r = error_errno(&err, -errno, "cannot read '%s'", options.paths[i]);
+		r = r < 0 ? r : serve_run(&options, &err);
+		status = r < 0 ? EXIT_FAILED : EXIT_OK;
+		if (r < 0)
+			log_error("serve: %s", err.text);
+	}
+	option_list_fini(&operands);
+	return status;
+}
+
+static const struct command_section serve_sections[] = {
+	{ "ACCESS", "serve prints an address with a token. Each address can be opened once: "
+		    "your browser gets a cookie, and serve prints another address for another "
+		    "browser. Another user of the machine who can see the port has neither. "
+		    "Requests whose headers Host or Origin do not name serve are refused, so "
+		    "no page of another site can ask.\n\nTo look from another machine, forward "
+		    "the port: *ssh -L 8080:127.0.0.1:8080 HOST*. Then listen at the same "
+		    "port, as the header Host has it." },
+	{ "API", "Programs ask the same API as the page: /api/v1/sources, labels, values, "
+		 "top, tree, function, processes, diff, explain, info, doctor, page, svg, "
+		 "pprof, folded and speedscope. docs/api.md describes the arguments and "
+		 "answers." },
+	{ "EXIT STATUS", "0: SIGINT, SIGTERM or SIGHUP ended it. 1: it cannot listen, or a path or "
+			 "the file of tokens can't be read. 2: wrong usage." },
+	{ NULL },
+};
+
+static const struct command_example serve_examples[] = {
+	{ "assay serve", "the session in ./assay.data" },
+	{ "assay serve night.assay perf.data --open", "two sources, in the browser at once" },
+	{ "assay serve /var/lib/assay --listen unix:/run/user/1000/assay.web",
+	  "the daemon's history, at a socket" },
+	{ NULL },
+};
+
+const struct command serve_command = {
+	.name = "serve",
+	.summary = "show sessions, recordings and histories in a browser",
+	.synopsis = "[OPTIONS] [SESSION|FILE|DIR…]",
+	.description = "Serves a page over HTTP at an address of this machine. A folder that is "
+		       "not a session gives all sessions and recordings in it. Sources that come, "
+		       "change or go while serve runs are noticed.\n\nOther runs of assay make "
+		       "the answers, so a damaged session cannot harm serve. Answers are kept in "
+		       "memory until their source changes.",
+	.options = OPTIONS(serve_options),
+	.common = "open,listen",
+	.sections = serve_sections,
+	.examples = serve_examples,
+	.run = serve_command_run,
+};

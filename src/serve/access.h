@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The users of `assay serve`. There are two ways in:
+ *
+ * - The once-only address that serve prints. Opening it gives the browser a cookie. Then the
+ *   address is void, and there is a new one.
+ * - A token of --token-file, in the header "Authorization: Bearer TOKEN".
+ *
+ * Beside that, the headers Host and Origin must name this server. So a page of another site can
+ * neither read answers nor send requests, also if its name leads to this machine (DNS rebinding).
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+struct access;
+struct error;
+struct http_request;
+
+/* Bytes of a secret as text, with its NUL: 128 bits in hexadecimal. */
+#define ACCESS_SECRET_SIZE 33
+
+struct access_right {
+	unsigned int status; /* 200, or the status of the refusal */
+	const char *reason;  /* of the refusal, a sentence */
+	/* Filters that limit all answers, a line each; NULL: none. Valid as long as the access. */
+	const char *filters;
+};
+
+/*
+ * `address` is http_server_address(). `token_file` may be NULL. A line of it is "read TOKEN" or
+ * "read TOKEN FILTER…". Empty lines and lines that begin with '#' are comments. -EACCES: other
+ * users may read the file. -EINVAL: a line is wrong.
+ */
+int access_new(const char *address, const char *token_file, struct access **out, struct error *err);
+void access_free(struct access *a); /* NULL is fine */
+DEFINE_AT_EXIT(access_free, struct access)
+
+/* The path of the once-only address: "/login?token=…". */
+const char *access_login_path(const struct access *a);
+
+/* Whether the request names this server: 200, or 403. */
+struct access_right access_check_origin(const struct access *a, const struct http_request *q);
+
+/* The right of the request, after access_check_origin(): 200, or 401. */
+struct access_right access_check(const struct access *a, const struct http_request *q);
+
+/*
+ * Whether the request has the token of the once-only address. Then *cookie is the value of the
+ * header Set-Cookie, and the address is another one.
+ */
+bool access_login(struct access *a, const struct http_request *q, struct buf *cookie);

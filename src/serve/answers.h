@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Answers that were made, by the text of their request. The least recently used ones go. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "http/http_body.h"
+
+struct kept_answer {
+	struct buf key;
+	struct http_body *body;
+	struct buf policy; /* Content-Security-Policy of a page; else empty */
+	uint64_t used;     /* the time of the last use, as a number of uses */
+};
+
+struct answers {
+	VEC(struct kept_answer) list;
+	size_t bytes, most_bytes;
+	uint64_t n_uses;
+};
+
+void answers_init(struct answers *a, size_t most_bytes);
+void answers_fini(struct answers *a);
+
+/* Valid until the next answers_keep(). NULL: there is none. */
+const struct kept_answer *answers_find(struct answers *a, const struct buf *key);
+
+/* Takes key and policy, and shares the body. One that is larger than all room is not kept. */
+void answers_keep(struct answers *a, struct buf *key, struct http_body *body, struct buf *policy);

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "serve/api.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "http/http_server.h"
+#include "profile/key.h"
+#include "profile/query.h"
+
+#define JSON_TYPE "application/json"
+
+#define API(...) { __VA_ARGS__ },
+const struct api_row api_rows[] = {
+#include "serve/api.def"
+};
+#undef API
+const size_t n_api_rows = ARRAY_SIZE(api_rows);
+
+enum argument_kind { OPTION, OPTION_SOURCE, SOURCE_INPUT, SOURCE_OPERAND, OPERANDS };
+
+static const struct argument_row {
+	struct api_argument shown;
+	enum argument_kind kind;
+	const char *option; /* "--since=" */
+} argument_rows[] = {
+	{ { "source", "name of a source" }, SOURCE_INPUT, "--input=" },
+	{ { "baseline", "name of the source to compare with" }, SOURCE_OPERAND, "" },
+	{ { "baseline_page", "name of the source whose shares are compared" },
+	  OPTION_SOURCE,
+	  "--baseline=" },
+	{ { "by", "keys, separated by commas: those of /api/v1/labels" }, OPTION, "--by=" },
+	{ { "filter", "filters TAG:VALUE, a line each; see FILTERS of assay-report(1)" },
+	  OPERANDS,
+	  "" },
+	{ { "since", "only samples from this time on: -2h, 2026-11-20 14:00 …" },
+	  OPTION,
+	  "--since=" },
+	{ { "until", "only samples before this time" }, OPTION, "--until=" },
+	{ { "at", "only samples around this time" }, OPTION, "--at=" },
+	{ { "window", "with at: how much time" }, OPTION, "--window=" },
+	{ { "limit", "at most so many rows" }, OPTION, "--limit=" },
+	{ { "threshold", "rows below this share of all, in percent, become one" },
+	  OPTION,
+	  "--threshold=" },
+	{ { "weight", "samples, events, wall or auto" }, OPTION, "--weight=" },
+};
+
+const struct api_argument *api_argument(size_t i)
+{
+	return i < ARRAY_SIZE(argument_rows) ? &argument_rows[i].shown : NULL;
+}
+
+bool api_row_takes(const struct api_row *row, const char *argument)
+{
+	size_t n = strlen(argument);
+
+	for (const char *at = row->arguments; (at = strstr(at, argument)); at += n)
+		if ((at == row->arguments || at[-1] == ' ') && (!at[n] || at[n] == ' '))
+			return true;
+	return false;
+}
+
+const struct api_row *api_find(const char *name)
+{
+	for (size_t i = 0; i < n_api_rows; i++)
+		if (!strcmp(api_rows[i].name, name))
+			return &api_rows[i];
+	return NULL;
+}
+
+void api_call_fini(struct api_call *c)
+{
+	vec_foreach (&c->words, word)
+		free(*word);
+	vec_fini(&c->words);
+	buf_fini(&c->key);
+}
+
+static void add_word(struct api_call *c, const char *option, const char *value)
+{
+	vec_push(&c->words, xasprintf("%s%s", option, value));
+	buf_bytes(&c->key, option, strlen(option));
+	buf_bytes(&c->key, value, strlen(value) + 1);
+}
+
+static void add_words(struct api_call *c, const char *words)
+{
+	cleanup(free_at_exit) char *copy = xstrdup(words);
+	char *rest = copy;
+
+	add_word(c, "assay", "");
+	for (char *word; (word = strsep(&rest, " "));)
+		add_word(c, word, "");
+}
+
+static int add_source(struct api_call *c, const struct argument_row *row, const char *name,
+		      const struct sources *sources, struct error *err)
+{
+	const struct source *source = sources_find(sources, name);
+	bool is_flagged = source && source->path[0] == '-'; /* a relative path like an option */
+	cleanup(free_at_exit) char *path = NULL;
+
+	if (!source)
+		return error_set(err, -ENOENT, "There is no source '%s'.", name);
+	path = xasprintf("%s%s", is_flagged ? "./" : "", source->path);
+	add_word(c, row->option, path);
+	buf_printf(&c->key, "%" PRIx64, source_stamp(source));
+	buf_u8(&c->key, '\0');
+	return 0;
+}
+
+/* Adds filters, a line each. A filter of sources would name other files, so it is refused. */
+static int add_filters(struct api_call *c, const char *lines, struct error *err)
+{
+	cleanup(free_at_exit) char *copy = xstrdup(lines);
+	struct query query = { 0 };
+	char *rest = copy;
+	int r = 0;
+
+	for (char *line; r >= 0 && (line = strsep(&rest, "\n"));) {
+		line[strcspn(line, "\r")] = '\0';
+		if (!*line)
+			continue;
+		r = strchr(line, ':') ? query_add(&query, line, err)
+				      : error_set(err, -EINVAL,
+						  "'%s' is not a filter: it needs TAG:VALUE", line);
+		if (query_has(&query, FILTER_SESSION) || query_has(&query, FILTER_ARCHIVE) ||
+		    query_has(&query, FILTER_SESSION_EXCLUDE))
+			r = error_set(err, -EINVAL, "Name sources by the argument source.");
+		add_word(c, line, "");
+	}
+	query_fini(&query);
+	return r < 0 ? r : 0;
+}
+
+/*
+ * All filters together are one query, in which a tag comes once. So a request cannot widen a limit:
+ * assay refuses a second filter of the limit's tag.
+ */
+static int add_operands(struct api_call *c, const struct api_row *row, const char *asked,
+			const char *limits, struct error *err)
+{
+	cleanup(free_at_exit) char *all =
+		xasprintf("%s\n%s", limits ? limits : "", asked ? asked : "");
+
+	if (limits && !api_row_takes(row, "filter"))
+		return error_set(err, -EACCES,
+				 "This token is limited by filters, and this answer has none.");
+	return add_filters(c, all, err);
+}
+
+static int add_argument(struct api_call *c, const struct argument_row *row, const char *value,
+			const struct sources *sources, struct error *err)
+{
+	if (strlen(value) > 4096)
+		return error_set(err, -EINVAL, "The argument %s is too long.", row->shown.name);
+	if (row->kind != OPTION)
+		return add_source(c, row, value, sources, err);
+	add_word(c, row->option, value);
+	return 0;
+}
+
+static bool is_operand(const struct argument_row *row, const struct api_row *of)
+{
+	/* diff has both sources as operands, the baseline first */
+	return row->kind == SOURCE_OPERAND ||
+	       (row->kind == SOURCE_INPUT && api_row_takes(of, "baseline"));
+}
+
+static int add_arguments(struct api_call *c, const struct api_row *row,
+			 const struct http_request *q, const struct sources *sources,
+			 bool are_operands, struct error *err)
+{
+	int r = 0;
+
+	/* In the order of the row, because operands have an order. */
+	for (const char *at = row->arguments; *at && r >= 0; at += strspn(at, " ")) {
+		size_t n = strcspn(at, " ");
+
+		for (size_t i = 0; i < ARRAY_SIZE(argument_rows) && r >= 0; i++) {
+			struct argument_row a = argument_rows[i];
+			const char *value = NULL;
+
+			if (strlen(a.shown.name) != n || memcmp(a.shown.name, at, n) ||
+			    a.kind == OPERANDS || is_operand(&a, row) != are_operands)
+				continue;
+			value = http_request_argument(q, a.shown.name);
+			if (are_operands)
+				a.option = "";
+			if (value && *value)
+				r = add_argument(c, &a, value, sources, err);
+			else if (a.kind == SOURCE_INPUT || a.kind == SOURCE_OPERAND)
+				r = error_set(err, -EINVAL, "The argument %s is missing.",
+					      a.shown.name);
+		}
+		at += n;
+	}
+	return r;
+}
+
+/* "-2h" depends on the time of the question, and so do answers about this machine. */
+#define ANSWER_LIFE_NS (10 * NS_PER_SECOND)
+
+static bool asks_for_window(const struct http_request *q)
+{
+	return http_request_argument(q, "since") || http_request_argument(q, "until") ||
+	       http_request_argument(q, "at");
+}
+
+int api_call(const struct api_row *row, const struct http_request *q, const struct sources *sources,
+	     const char *filters, struct api_call *out, struct error *err)
+{
+	const char *asked =
+		api_row_takes(row, "filter") ? http_request_argument(q, "filter") : NULL;
+	int r;
+
+	*out = (struct api_call){ 0 };
+	add_words(out, row->words);
+	r = add_arguments(out, row, q, sources, false, err);
+	if (r >= 0 && *row->arguments)
+		add_word(out, "--", "");
+	r = r < 0 ? r : add_arguments(out, row, q, sources, true, err);
+	r = r < 0 ? r : add_operands(out, row, asked, filters, err);
+	vec_push(&out->words, NULL);
+	if (!api_row_takes(row, "source") || asks_for_window(q))
+		buf_u64(&out->key, clock_wall_ns() / ANSWER_LIFE_NS);
+	return r;
+}
+
+void api_put_labels(struct buf *out)
+{
+	buf_printf(out, "{\"schema\":1,\"labels\":[");
+	for (size_t i = 0; i < N_PROFILE_KEYS; i++) {
+		buf_printf(out, i ? ",\n{" : "\n{");
+		json_put_text(out, "name", profile_keys[i].key);
+		json_put_text(out, "help", profile_keys[i].help);
+		buf_u8(out, '}');
+	}
+	buf_printf(out, "]}\n");
+}

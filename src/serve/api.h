@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The API of `assay serve`: which request runs which command (docs/api.md). api.def has the rows.
+ *
+ * Each argument is checked, and then stands behind "--option=" or behind "--". So a request can
+ * name neither another option nor another file.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "serve/sources.h"
+
+struct error;
+struct http_request;
+
+#define API_PATH "/api/v1/"
+
+struct api_row {
+	const char *name, *type;
+	const char *file; /* of a download; NULL: shown */
+	const char *words, *arguments, *help;
+};
+extern const struct api_row api_rows[];
+extern const size_t n_api_rows;
+
+struct api_argument {
+	const char *name, *help;
+};
+/* All arguments; NULL: there are no more. */
+const struct api_argument *api_argument(size_t i);
+bool api_row_takes(const struct api_row *row, const char *argument);
+
+const struct api_row *api_find(const char *name); /* NULL: there is none */
+
+/* The words of a command. They are texts in `text`, and end with NULL. */
+struct api_call {
+	VEC(char *) words;
+	struct buf key; /* the words, the sources' stamps, the time: the answer depends on these */
+};
+void api_call_fini(struct api_call *c);
+
+/*
+ * Makes the command of a request. `filters` limits the answer, a line each (access.h); NULL: none.
+ * -ENOENT: there is no such source. -EACCES: the answer can't be limited. -EINVAL: an argument is
+ * wrong or missing.
+ */
+int api_call(const struct api_row *row, const struct http_request *q, const struct sources *sources,
+	     const char *filters, struct api_call *out, struct error *err);
+
+/* The keys of rows, for the arguments `by` and `filter`: a JSON object. */
+void api_put_labels(struct buf *out);

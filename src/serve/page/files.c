@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "serve/page/files.h"
+
+#include "base/mem.h"
+
+const struct serve_file serve_files[] = {
+	{ "/", "text/html; charset=utf-8", serve_page },
+	{ "/serve.css", "text/css; charset=utf-8", serve_style },
+	{ "/serve.js", "text/javascript; charset=utf-8", serve_script },
+};
+const size_t n_serve_files = ARRAY_SIZE(serve_files);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The page of `assay serve`: files that are built into the program. */
+#pragma once
+
+#include <stddef.h>
+
+struct serve_file {
+	const char *path, *type, *text; /* path: of the request */
+};
+extern const struct serve_file serve_files[];
+extern const size_t n_serve_files;
+
+extern const char serve_page[], serve_style[], serve_script[];

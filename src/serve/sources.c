@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "serve/sources.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "store/history/history.h"
+
+static const char *const kind_names[] = { "session", "history", "file" };
+
+/* A history has a folder of parts; a session has the folder "samples" alone. */
+static bool find_kind(const char *path, const struct stat *st, enum source_kind *kind)
+{
+	cleanup(free_at_exit) char *samples = xasprintf("%s/samples", path);
+	cleanup(free_at_exit) char *parts = NULL;
+	struct stat of_samples;
+
+	*kind = SOURCE_FILE;
+	if (S_ISREG(st->st_mode))
+		return true;
+	parts = S_ISDIR(st->st_mode) ? history_dir(path) : NULL;
+	*kind = parts ? SOURCE_HISTORY : SOURCE_SESSION;
+	return parts || (!stat(samples, &of_samples) && S_ISDIR(of_samples.st_mode));
+}
+
+static char *unique_name(const struct sources *s, const char *path)
+{
+	cleanup(free_at_exit) char *plain = xstrdup(path);
+	size_t n = strlen(plain);
+	char *name;
+
+	while (n > 1 && plain[n - 1] == '/')
+		plain[--n] = '\0';
+	name = xstrdup(path_file_name(plain));
+	for (unsigned int i = 2; sources_find(s, name); i++) {
+		free(name);
+		name = xasprintf("%s (%u)", path_file_name(plain), i);
+	}
+	return name;
+}
+
+static bool sources_add(struct sources *s, const char *path)
+{
+	struct source source = { 0 };
+	struct stat st;
+
+	if (s->list.n >= SOURCES_MAX || stat(path, &st) < 0 || !find_kind(path, &st, &source.kind))
+		return false;
+	source.name = unique_name(s, path);
+	source.path = xstrdup(path);
+	source.changed_ns =
+		(uint64_t)st.st_mtim.tv_sec * NS_PER_SECOND + (uint64_t)st.st_mtim.tv_nsec;
+	vec_push(&s->list, source);
+	return true;
+}
+
+static int by_folder_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_shown(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static void add_folder(struct sources *s, const char *path)
+{
+	struct dirent **entries;
+	int n = scandir(path, &entries, is_shown, by_folder_name);
+
+	for (int i = 0; i < n; i++) {
+		cleanup(free_at_exit) char *inner = xasprintf("%s/%s", path, entries[i]->d_name);
+
+		sources_add(s, inner);
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
+}
+
+void sources_read(struct sources *s, char *const *paths, size_t n)
+{
+	sources_fini(s);
+	for (size_t i = 0; i < n; i++)
+		if (!sources_add(s, paths[i]))
+			add_folder(s, paths[i]);
+}
+
+void sources_fini(struct sources *s)
+{
+	vec_foreach (&s->list, source) {
+		free(source->name);
+		free(source->path);
+	}
+	vec_fini(&s->list);
+}
+
+const struct source *sources_find(const struct sources *s, const char *name)
+{
+	vec_foreach (&s->list, source)
+		if (!strcmp(source->name, name))
+			return source;
+	return NULL;
+}
+
+void sources_put_json(const struct sources *s, struct buf *out)
+{
+	buf_printf(out, "{\"schema\":1,\"sources\":[");
+	vec_foreach (&s->list, source) {
+		buf_printf(out, source == s->list.data ? "\n{" : ",\n{");
+		json_put_text(out, "name", source->name);
+		json_put_text(out, "kind", kind_names[source->kind]);
+		json_put_text(out, "path", source->path);
+		json_put_number(out, "changed_seconds", source->changed_ns / NS_PER_SECOND);
+		buf_u8(out, '}');
+	}
+	buf_printf(out, "]}\n");
+}
+
+/* ---- stamps ---- */
+
+/* More files than these: the newest ones of each folder still change the folder's own time. */
+#define STAMP_FILES  20000
+#define STAMP_LEVELS 5
+
+struct stamp {
+	uint64_t hash;
+	unsigned int n_files;
+};
+
+static void stamp_add(struct stamp *t, uint64_t v)
+{
+	t->hash = (t->hash ^ v) * 0x100000001b3; /* FNV-1a, by words */
+}
+
+static void stamp_path(struct stamp *t, const char *path, int levels)
+{
+	struct stat st;
+	const struct dirent *entry;
+	DIR *dir;
+
+	if (t->n_files++ >= STAMP_FILES || lstat(path, &st) < 0)
+		return;
+	stamp_add(t, st.st_ino);
+	stamp_add(t, (uint64_t)st.st_size);
+	stamp_add(t, (uint64_t)st.st_mtim.tv_sec * NS_PER_SECOND + (uint64_t)st.st_mtim.tv_nsec);
+	dir = S_ISDIR(st.st_mode) && levels ? opendir(path) : NULL;
+	while (dir && (entry = readdir(dir))) {
+		cleanup(free_at_exit) char *inner = xasprintf("%s/%s", path, entry->d_name);
+
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			stamp_path(t, inner, levels - 1);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+uint64_t source_stamp(const struct source *s)
+{
+	struct stamp t = { .hash = 0xcbf29ce484222325 };
+
+	stamp_path(&t, s->path, STAMP_LEVELS);
+	return t.hash;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The sources of `assay serve`: sessions, recordings of perf and histories. A client knows them by
+ * names alone, so it cannot reach another file.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+enum source_kind { SOURCE_SESSION, SOURCE_HISTORY, SOURCE_FILE };
+
+struct source {
+	char *name, *path; /* name: the last part of the path; later ones of equal names have a
+			      number */
+	enum source_kind kind;
+	uint64_t changed_ns; /* the last change, since 1970 */
+};
+
+struct sources {
+	VEC(struct source) list;
+};
+
+/*
+ * Lists what is at the paths now: a session, a history or a file is one source, and another folder
+ * has those that are in it. At most SOURCES_MAX.
+ */
+#define SOURCES_MAX 4096
+void sources_read(struct sources *s, char *const *paths, size_t n);
+void sources_fini(struct sources *s);
+
+const struct source *sources_find(const struct sources *s, const char *name); /* NULL: none */
+void sources_put_json(const struct sources *s, struct buf *out);
+
+/* Changes when a file of the source changes, appears or goes. */
+uint64_t source_stamp(const struct source *s);

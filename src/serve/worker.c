@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "serve/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+#define MESSAGE_BYTES 4096
+
+struct worker {
+	pid_t pid; /* 0: it has ended */
+	int fds[WORKER_FDS];
+	struct buf out, message;
+	uint64_t deadline_ns;
+	int exit_status; /* as of wait(2) */
+	bool is_too_large, is_late;
+};
+
+static void run_child(char *const *words, const int *ends)
+{
+	const struct rlimit memory = { WORKER_MEMORY, WORKER_MEMORY }, cores = { 0, 0 };
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setrlimit(RLIMIT_AS, &memory);
+	setrlimit(RLIMIT_CORE, &cores);
+	dup2(null, STDIN_FILENO);
+	dup2(ends[0], STDOUT_FILENO);
+	dup2(ends[1], STDERR_FILENO);
+	setenv("PAGER", "", 1);
+	execv("/proc/self/exe", words);
+	_exit(127);
+}
+
+int worker_start(char *const *words, struct worker **out, struct error *err)
+{
+	cleanup(worker_free_at_exit) struct worker *w = xcalloc(1, sizeof(*w));
+	int ends[WORKER_FDS] = { -1, -1 }, r = 0;
+	sigset_t none, before;
+
+	w->fds[0] = w->fds[1] = -1;
+	for (int i = 0; i < WORKER_FDS && !r; i++) {
+		int pair[2];
+
+		r = pipe2(pair, O_CLOEXEC) < 0 ? -errno : 0;
+		if (r)
+			continue;
+		w->fds[i] = pair[0];
+		ends[i] = pair[1];
+		fcntl(pair[0], F_SETFL, O_NONBLOCK);
+	}
+	w->deadline_ns = clock_monotonic_ns() + WORKER_SECONDS * NS_PER_SECOND;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, &before); /* the server blocks signals for its signalfd */
+	w->pid = r ? -1 : fork();
+	if (w->pid == 0)
+		run_child(words, ends);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	for (int i = 0; i < WORKER_FDS; i++)
+		close_at_exit(&ends[i]);
+	if (w->pid < 0) {
+		w->pid = 0;
+		return error_errno(err, r ? r : -errno, "cannot start a process");
+	}
+	*out = take_ptr(w);
+	return 0;
+}
+
+static void worker_end(struct worker *w)
+{
+	if (!w->pid)
+		return;
+	kill(-w->pid, SIGKILL);
+	kill(w->pid, SIGKILL);
+	while (waitpid(w->pid, &w->exit_status, 0) < 0 && errno == EINTR)
+		;
+	w->pid = 0;
+}
+
+void worker_free(struct worker *w)
+{
+	if (!w)
+		return;
+	worker_end(w);
+	for (int i = 0; i < WORKER_FDS; i++)
+		close_at_exit(&w->fds[i]);
+	buf_fini(&w->out);
+	buf_fini(&w->message);
+	free(w);
+}
+
+int worker_fd(const struct worker *w, int i)
+{
+	return w->fds[i];
+}
+
+uint64_t worker_deadline_ns(const struct worker *w)
+{
+	return w->deadline_ns;
+}
+
+/* Reads all that is there of one descriptor. What goes beyond `most` is dropped. */
+static void read_pipe(int *fd, struct buf *to, size_t most, bool *is_too_large)
+{
+	char bytes[65536];
+	ssize_t n = 0;
+
+	while (*fd >= 0 && ((n = read(*fd, bytes, sizeof(bytes))) > 0 || (n < 0 && errno == EINTR)))
+		if (n > 0 && to->len + (size_t)n <= most)
+			buf_bytes(to, bytes, (size_t)n);
+		else if (n > 0)
+			*is_too_large = true;
+	if (*fd >= 0 && (n == 0 || errno != EAGAIN)) {
+		close(*fd);
+		*fd = -1;
+	}
+}
+
+bool worker_read(struct worker *w)
+{
+	bool is_cut = false;
+
+	read_pipe(&w->fds[0], &w->out, WORKER_OUTPUT, &w->is_too_large);
+	read_pipe(&w->fds[1], &w->message, MESSAGE_BYTES, &is_cut);
+	w->is_late = clock_monotonic_ns() >= w->deadline_ns;
+	if (w->is_late || w->is_too_large) {
+		worker_end(w);
+		return true;
+	}
+	if (w->fds[0] >= 0 || w->fds[1] >= 0)
+		return false;
+	while (waitpid(w->pid, &w->exit_status, 0) < 0 && errno == EINTR)
+		;
+	w->pid = 0;
+	buf_cstr(&w->message);
+	return true;
+}
+
+unsigned int worker_status(const struct worker *w)
+{
+	int code = WIFEXITED(w->exit_status) ? WEXITSTATUS(w->exit_status) : -1;
+
+	if (w->is_late)
+		return 504;
+	if (w->is_too_large || code < 0)
+		return 503;
+	if (code == 2)
+		return 400;
+	/* 1 with an answer: it was made, of a damaged source, and says so. */
+	return code == 0 || (code == 1 && w->out.len) ? 200 : 422;
+}
+
+const struct buf *worker_output(const struct worker *w)
+{
+	return &w->out;
+}
+
+const char *worker_message(const struct worker *w)
+{
+	if (w->is_late)
+		return "The answer took too long. Ask for less time or fewer keys.";
+	if (w->is_too_large)
+		return "The answer is too large. Ask for less time or fewer keys.";
+	if (w->message.len)
+		return (const char *)w->message.data;
+	return "assay ended without an answer.";
+}
