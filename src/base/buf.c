@@ -84,3 +84,19 @@ const char *buf_cstr(struct buf *b)
 	b->data[b->len] = '\0';
 	return (const char *)b->data;
 }
+
+void buf_duration(struct buf *b, uint64_t ns)
+{
+	static const struct {
+		double from, unit;
+		const char *name;
+	} units[] = { { 1e9, 1e9, "s" }, { 1e6, 1e6, "ms" }, { 1e3, 1e3, "us" }, { 0, 1, "ns" } };
+	size_t i = 0;
+
+	while ((double)ns < units[i].from)
+		i++;
+	buf_printf(b, "%.*f %s",
+		   units[i].unit > 1 ? 3 - (ns >= units[i].unit * 100) - (ns >= units[i].unit * 10)
+				     : 0,
+		   (double)ns / units[i].unit, units[i].name);
+}

@@ -52,4 +52,5 @@ void buf_cstr0(struct buf *b, const char *s); /* the characters and the NUL */
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *format, va_list ap)
 	__attribute__((format(printf, 2, 0)));
+void buf_duration(struct buf *b, uint64_t ns); /* "1.234 ms", "12.34 s", "123.4 us", "7 ns" */
 const char *buf_cstr(struct buf *b); /* NUL-terminates (not counted) and returns the text */

@@ -172,20 +172,11 @@ int latency_sort(struct latency *l, const char *key, struct error *err)
 
 static void latency_put_duration(struct buf *out, uint64_t ns, int width)
 {
-	static const struct {
-		double from, unit;
-		const char *name;
-	} units[] = { { 1e9, 1e9, "s" }, { 1e6, 1e6, "ms" }, { 1e3, 1e3, "us" }, { 0, 1, "ns" } };
-	size_t i = 0;
-	char text[32];
+	struct buf text = { 0 };
 
-	while ((double)ns < units[i].from)
-		i++;
-	snprintf(text, sizeof(text), "%.*f %s",
-		 units[i].unit > 1 ? 3 - (ns >= units[i].unit * 100) - (ns >= units[i].unit * 10)
-				   : 0,
-		 (double)ns / units[i].unit, units[i].name);
-	buf_printf(out, "%*s  ", width, text);
+	buf_duration(&text, ns);
+	buf_printf(out, "%*s  ", width, buf_cstr(&text));
+	buf_fini(&text);
 }
 
 static void latency_put_cell(struct buf *out, const struct column *c, const struct latency_row *row)

@@ -213,6 +213,12 @@ int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visito
 bool sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait);
 void sampler_drop_wait(struct sampler *s, int32_t tid);
 
+/*
+ * The stack of a thread that does not run at present. With waits only. False: the thread has ended,
+ * or the kernel can't show it (before Linux 6.1).
+ */
+bool sampler_find_stack(struct sampler *s, int32_t tid, struct blocked_stack *out);
+
 /* Losses since the last call. */
 void sampler_collect_losses(struct sampler *s,
 			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,

@@ -168,6 +168,12 @@ void sampler_drop_wait(struct sampler *s, int32_t tid)
 	(void)s, (void)tid;
 }
 
+bool sampler_find_stack(struct sampler *s, int32_t tid, struct blocked_stack *out)
+{
+	(void)s, (void)tid, (void)out;
+	return false;
+}
+
 void sampler_collect_missed(struct sampler *s,
 			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
 					 uint64_t n),

@@ -25,6 +25,8 @@ struct sampler_limits {
 	uint32_t files;       /* that it can distinguish; 0: MAX_FILES */
 	uint32_t blocks;      /* --alloc by uprobes: sampled blocks that live; 0: its default */
 	uint32_t allocations; /* likewise: bytes of the ring, a power of two */
+	uint32_t waits;       /* threads whose waits are followed */
+	uint32_t locks;       /* waits for the kernel's locks at once */
 };
 
 struct sampler_limits sampler_limits(size_t n_cpus);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "collect/cgroup.h"
+#include "collect/kernel_texts.h"
 #include "collect/missed.h"
 #include "collect/program_load.h"
 #include "collect/sampler_limits.h"
@@ -25,10 +26,7 @@
 #define TIMES_MIN_BYTES     (256u << 10)
 #define TIMES_MAX_BYTES     (32u << 20)
 
-/* Threads, waits for kernel locks at once, and followed processes. */
-#define WAITS_ENTRIES   65536
-#define LOCKS_ENTRIES   16384
-#define TARGETS_ENTRIES 65536
+#define TARGETS_ENTRIES 65536 /* followed processes */
 
 /*
  * Stacks are kept packed in one array. A new generation begins at this size, which is the most that
@@ -68,20 +66,43 @@ static uint64_t capture_share(double most_percent, size_t n_cpus)
 	return most_percent > 0 ? MAX((uint64_t)(share + 0.5), 1u) : 0;
 }
 
+/*
+ * A stack at a raw tracepoint begins with frames of BPF, which end where the traced function
+ * begins. Without its place, tracepoints of perf have to do.
+ */
+static void prepare_switches(struct sampler *s, bool off_cpu)
+{
+	struct sampler_bpf *b = s->bpf;
+	struct kernel_texts texts = { 0 };
+
+	s->has_raw_wakes = off_cpu && kernel_texts_read("/proc/kallsyms", &texts);
+	s->has_raw_switches = s->has_raw_wakes && texts.has_exit;
+	b->rodata->first_text[SLOT_SWITCH] = texts.switches;
+	b->rodata->first_text[SLOT_WAKE] = texts.wakes;
+	bpf_program__set_autoload(b->progs.leaving, s->has_raw_switches);
+	bpf_program__set_autoload(b->progs.came_back, s->has_raw_switches);
+	bpf_program__set_autoload(b->progs.switched, off_cpu && !s->has_raw_switches);
+	bpf_program__set_autoload(b->progs.waking, s->has_raw_wakes);
+	bpf_program__set_autoload(b->progs.waking_by_perf, off_cpu && !s->has_raw_wakes);
+	bpf_program__set_autoload(b->progs.io_queued, off_cpu);
+	bpf_program__set_autoload(b->progs.executed, off_cpu);
+	bpf_program__set_autoload(b->progs.show_stack, off_cpu);
+}
+
 /* The maps of waits are loaded only with them. */
-static void prepare_waits(struct sampler_bpf *b, const struct sampler_config *c)
+static void prepare_waits(struct sampler *s, const struct sampler_config *c,
+			  const struct sampler_limits *limits)
 {
 	const struct sampler_waits *w = c->waits;
+	struct sampler_bpf *b = s->bpf;
 
 	bpf_program__set_autoload(b->progs.sample, c->counters->n > 0);
-	bpf_program__set_autoload(b->progs.switched, w && w->off_cpu);
-	bpf_program__set_autoload(b->progs.waking, w && w->off_cpu);
-	bpf_program__set_autoload(b->progs.io_queued, w && w->off_cpu);
+	prepare_switches(s, w && w->off_cpu);
 	bpf_program__set_autoload(b->progs.contention_began, w && w->kernel_locks);
 	bpf_program__set_autoload(b->progs.contention_ended, w && w->kernel_locks);
 	bpf_program__set_autoload(b->progs.forked, w && w->n_targets && !w->targets_are_threads);
-	bpf_map__set_max_entries(b->maps.waits, w && w->off_cpu ? WAITS_ENTRIES : 1);
-	bpf_map__set_max_entries(b->maps.contentions, w && w->kernel_locks ? LOCKS_ENTRIES : 1);
+	bpf_map__set_max_entries(b->maps.waits, w && w->off_cpu ? limits->waits : 1);
+	bpf_map__set_max_entries(b->maps.contentions, w && w->kernel_locks ? limits->locks : 1);
 	bpf_map__set_max_entries(b->maps.targets, w && w->n_targets ? TARGETS_ENTRIES : 1);
 	if (!w)
 		return;
@@ -189,7 +210,7 @@ int sampler_load(struct sampler *s, struct error *err)
 	b->rodata->with_times = c->with_times;
 	bpf_map__set_max_entries(b->maps.times, MAX(times_bytes(c, limits.times),
 						    (uint32_t)sysconf(_SC_PAGESIZE)));
-	prepare_waits(b, c);
+	prepare_waits(s, c, &limits);
 	if (limits.files)
 		b->data->next_file = MAX_FILES - MIN(limits.files, MAX_FILES - 1u);
 	b->rodata->is_to_be_refused = limits.refuse;

@@ -49,7 +49,8 @@ struct sampler {
 	uint64_t n_unknown;                  /* samples whose stack never came, not reported yet */
 	uint32_t n_cleared;
 	bool is_paused;
-	uint32_t counts_room; /* entries of each map of counts */
+	bool has_raw_wakes, has_raw_switches; /* of waits: by raw tracepoints, which are cheaper */
+	uint32_t counts_room;                 /* entries of each map of counts */
 	uint32_t messages_bytes;
 	uint64_t max_words;            /* of stacks, in a generation */
 	size_t poll_left;              /* bytes, in this sampler_poll() */

@@ -50,7 +50,7 @@ static int attach_tracepoint(struct sampler *s, const struct bpf_program *progra
 	return keep_link(s, link, program, err);
 }
 
-/* Without a stack, a raw tracepoint is cheaper. */
+/* Cheaper. */
 static int attach_raw(struct sampler *s, const struct bpf_program *program, struct error *err)
 {
 	return keep_link(s, bpf_program__attach(program), program, err);
@@ -70,11 +70,31 @@ static int attach_kernel_locks(struct sampler *s, struct error *err)
 				   "/sys/kernel/tracing, and its events 'lock' (Linux 5.19)");
 }
 
+/* Ends first, as above. */
+static int attach_switches(struct sampler *s, struct error *err)
+{
+	struct error none = { 0 };
+	int e = s->has_raw_wakes ? attach_raw(s, s->bpf->progs.waking, err)
+				 : attach_tracepoint(s, s->bpf->progs.waking_by_perf,
+						     "sched:sched_waking", err);
+
+	if (!e && s->has_raw_switches)
+		e = attach_raw(s, s->bpf->progs.came_back, err);
+	if (!e && s->has_raw_switches)
+		e = attach_raw(s, s->bpf->progs.leaving, err);
+	if (!e && !s->has_raw_switches)
+		e = attach_tracepoint(s, s->bpf->progs.switched, "sched:sched_switch", err);
+	if (!e)
+		e = attach_raw(s, s->bpf->progs.executed, err);
+	if (!e && attach_raw(s, s->bpf->progs.io_queued, &none) < 0)
+		log_verbose("devices of block I/O are not known: %s", none.text);
+	return e;
+}
+
 /* Forks first, so that no child of a target is missed. */
 int sampler_attach_waits(struct sampler *s, const struct sampler_config *c, struct error *err)
 {
 	const struct sampler_waits *w = c->waits;
-	struct error none = { 0 };
 	uint8_t one = 1;
 	int e = 0;
 
@@ -84,11 +104,7 @@ int sampler_attach_waits(struct sampler *s, const struct sampler_config *c, stru
 	if (w && w->n_targets && !w->targets_are_threads)
 		e = attach_raw(s, s->bpf->progs.forked, err);
 	if (w && w->off_cpu && !e)
-		e = attach_tracepoint(s, s->bpf->progs.waking, "sched:sched_waking", err);
-	if (w && w->off_cpu && !e)
-		e = attach_tracepoint(s, s->bpf->progs.switched, "sched:sched_switch", err);
-	if (w && w->off_cpu && !e && attach_raw(s, s->bpf->progs.io_queued, &none) < 0)
-		log_verbose("devices of block I/O are not known: %s", none.text);
+		e = attach_switches(s, err);
 	if (w && w->kernel_locks && !e)
 		e = attach_kernel_locks(s, err);
 	return e;
@@ -140,4 +156,21 @@ bool sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait)
 void sampler_drop_wait(struct sampler *s, int32_t tid)
 {
 	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.waits), &tid);
+}
+
+/* Kernels before 6.1 know no single thread, and begin with the first one of all. */
+bool sampler_find_stack(struct sampler *s, int32_t tid, struct blocked_stack *out)
+{
+	union bpf_iter_link_info info = { .task.tid = (uint32_t)tid };
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
+	struct bpf_link *link = bpf_program__attach_iter(s->bpf->progs.show_stack, &opts);
+	cleanup(close_at_exit) int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+	struct blocked_stack stack;
+	bool is_there = fd >= 0 && read(fd, &stack, sizeof(stack)) == sizeof(stack) &&
+			stack.tid == (uint32_t)tid;
+
+	if (is_there)
+		*out = stack;
+	bpf_link__destroy(link);
+	return is_there;
 }

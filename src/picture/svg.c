@@ -155,6 +155,37 @@ static void print_label(const struct canvas *c, uint32_t node, double x, double 
 	buf_fini(&text);
 }
 
+static const char *svg_unit(const struct canvas *c)
+{
+	const struct profile *p = c->pic->report->profile;
+	uint32_t counter = p->lanes[0].counter;
+
+	return !c->by_period         ? "samples"
+	       : counter == NO_INDEX ? "events"
+				     : p->session->info.counters[counter].unit;
+}
+
+/* "12 of 340 samples" or "1.200 ms of 2.500 s"; without a part: "340 samples". */
+static void print_weights(const struct canvas *c, const uint64_t *part, uint64_t whole)
+{
+	const char *unit = svg_unit(c);
+	bool is_time = !strcmp(unit, "ns");
+	struct buf text = { 0 };
+
+	if (part && is_time)
+		buf_duration(&text, *part);
+	else if (part)
+		buf_printf(&text, "%" PRIu64, *part);
+	if (part)
+		buf_str(&text, " of ");
+	if (is_time)
+		buf_duration(&text, whole);
+	else
+		buf_printf(&text, "%" PRIu64 " %s", whole, unit);
+	markup_print_text(buf_cstr(&text), c->out);
+	buf_fini(&text);
+}
+
 static void print_hover(const struct canvas *c, uint32_t node)
 {
 	const struct picture_image *image = svg_image_of(c, node);
@@ -165,8 +196,9 @@ static void print_hover(const struct canvas *c, uint32_t node)
 		fputs("\n", c->out);
 		markup_print_text(image->path, c->out);
 	}
-	fprintf(c->out, "\n%" PRIu64 " of %" PRIu64 " %s, %.2f %%", c->totals[node], c->totals[0],
-		c->by_period ? "events" : "samples",
+	fputc('\n', c->out);
+	print_weights(c, &c->totals[node], c->totals[0]);
+	fprintf(c->out, ", %.2f %%",
 		100.0 * (double)c->totals[node] / (double)MAX(c->totals[0], 1));
 	if (c->pic->baseline)
 		fprintf(c->out, "\nbaseline %.2f %%",
@@ -250,8 +282,9 @@ static void svg_print_heading(const struct canvas *c)
 	fputs("</text>\n<text class=\"dim\" x=\"10\" y=\"43\">", c->out);
 	if (p->lanes[0].counter != NO_INDEX)
 		markup_print_text(info->counters[p->lanes[0].counter].name, c->out);
-	fprintf(c->out, " \xc2\xb7 %" PRIu64 " %s \xc2\xb7 %" PRIu64 " lost", c->totals[0],
-		c->by_period ? "events" : "samples", n_lost);
+	fputs(" \xc2\xb7 ", c->out);
+	print_weights(c, NULL, c->totals[0]);
+	fprintf(c->out, " \xc2\xb7 %" PRIu64 " lost", n_lost);
 	if (*info->hostname) {
 		fputs(" \xc2\xb7 ", c->out);
 		markup_print_text(info->hostname, c->out);

@@ -104,12 +104,11 @@ bool off_cpu_look(const char *proc, int32_t pid, int32_t tid, struct blocked_thr
 	return true;
 }
 
-size_t off_cpu_read_stack(const char *proc, const struct blocked_thread *t, void *bytes,
-			  size_t size)
+size_t off_cpu_read_stack(const char *proc, int32_t pid, uint64_t sp, void *bytes, size_t size)
 {
-	cleanup(free_at_exit) char *path = xasprintf("%s/%d/mem", proc, t->pid);
+	cleanup(free_at_exit) char *path = xasprintf("%s/%d/mem", proc, pid);
 	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : pread(fd, bytes, size, (off_t)t->sp);
+	ssize_t n = fd < 0 ? -1 : pread(fd, bytes, size, (off_t)sp);
 
 	return n < 0 ? 0 : (size_t)n;
 }

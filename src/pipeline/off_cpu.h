@@ -51,6 +51,5 @@ bool off_cpu_look(const char *proc, int32_t pid, int32_t tid, struct blocked_thr
 void off_cpu_each(const char *proc, const struct pid_list *pids, const struct pid_list *tids,
 		  void (*look_at)(void *context, int32_t pid, int32_t tid), void *context);
 
-/* Reads at most `size` bytes of the stack from t->sp on. Returns the number of bytes. */
-size_t off_cpu_read_stack(const char *proc, const struct blocked_thread *t, void *bytes,
-			  size_t size);
+/* Reads at most `size` bytes of a stack from `sp` on. Returns the number of bytes. */
+size_t off_cpu_read_stack(const char *proc, int32_t pid, uint64_t sp, void *bytes, size_t size);

@@ -402,7 +402,7 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 		.tid = c->tid,
 		.cpu = c->cpu,
 		.counter = c->counter,
-		.comm = c->pid == PID_OTHER_NAMESPACE
+		.comm = c->pid == PID_OTHER_NAMESPACE || !*c->comm
 				? thread.comm
 				: strings_add(machine_strings(k->machine), c->comm),
 		.app = app.n ? app : thread.app,
@@ -575,42 +575,74 @@ void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter, bool wi
 	k->with_thread_ids = with_thread_ids;
 }
 
-bool in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct blocked_thread *t,
-			uint64_t now_ns)
+/* Walks the stack of a thread that waits: as the kernel shows it, or else /proc. 0: no stack. */
+static uint64_t walk_blocked(struct in_kernel *k, const char *proc, const struct blocked_thread *t,
+			     uint64_t now_ns)
 {
-	cleanup(free_at_exit) void *stack = xmalloc(WAIT_STACK_BYTES);
-	uint64_t regs[DWARF_REGISTERS] = {
-		[SP_REGISTER] = t->sp,
-		[PC_REGISTER] = t->pc,
-		[UNWIND_RETURNED] = UINT64_MAX, /* 0 would mean a new thread */
-	};
-	struct wait wait = {
-		.stack = hash_u64(now_ns << 22 ^ (uint32_t)t->tid),
-		.start_ns = now_ns,
-		.pid = (uint32_t)t->pid,
-		.state = (uint16_t)t->state,
-	};
+	cleanup(free_at_exit) void *bytes = xmalloc(WAIT_STACK_BYTES);
+	struct blocked_stack stack = { .regs = {
+					       [SP_REGISTER] = t->sp,
+					       [PC_REGISTER] = t->pc,
+					       /* 0 would mean a new thread */
+					       [UNWIND_RETURNED] = UINT64_MAX,
+				       } };
+	bool is_there = sampler_find_stack(k->sampler, t->tid, &stack);
 	struct to_walk w = {
 		.pid = t->pid,
 		.tid = t->tid,
 		.time_ns = now_ns,
-		.hash = wait.stack,
-		.copy = { .regs = regs,
-			  .stack = stack,
-			  .stack_size = off_cpu_read_stack(proc, t, stack, WAIT_STACK_BYTES) },
+		.hash = hash_u64(now_ns << 22 ^ (uint32_t)t->tid),
+		.copy = { .regs = (const uint64_t *)stack.regs,
+			  .stack = bytes,
+			  .stack_size = off_cpu_read_stack(proc, t->pid, stack.regs[SP_REGISTER],
+							   bytes, WAIT_STACK_BYTES) },
+		.kernel = (const uint64_t *)stack.kernel,
+		.n_kernel = MIN(stack.n_kernel, (uint32_t)MAX_KERNEL_FRAMES),
 		.patience = TABLE_AWAITED,
 	};
 
+	if (!is_there && !t->pc)
+		return 0;
+	raw_stack_walk(k, &k->waiting, &w);
+	return w.hash;
+}
+
+bool in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct blocked_thread *t,
+			uint64_t now_ns)
+{
+	struct wait wait = {
+		.stack = walk_blocked(k, proc, t, now_ns),
+		.start_ns = now_ns,
+		.pid = (uint32_t)t->pid,
+		.state = (uint16_t)t->state,
+		.is_rough = 1,
+	};
+
 	memcpy(wait.comm, t->comm, sizeof(wait.comm));
-	if (t->pc)
-		raw_stack_walk(k, &k->waiting, &w);
-	else
-		wait.stack = 0;
 	return sampler_put_wait(k->sampler, t->tid, &wait);
+}
+
+/* The sampler captures the stack of most waits as they end. This one lasts. */
+static bool add_lasting(struct sampler_visitor *visitor, const struct sampler_count *c)
+{
+	struct in_kernel *k = (struct in_kernel *)visitor;
+	struct sampler_count count = *c;
+	struct blocked_thread t;
+
+	if (!c->stack && off_cpu_look("/proc", c->pid, c->tid, &t)) {
+		count.stack = walk_blocked(k, "/proc", &t, k->time_ns);
+		count.comm = t.comm;
+	}
+	return add_count(visitor, &count);
 }
 
 int in_kernel_read_waits(struct in_kernel *k, uint64_t now_ns, struct error *err)
 {
+	int e;
+
 	k->time_ns = now_ns;
-	return sampler_read_waits(k->sampler, now_ns, &k->visitor, err);
+	k->visitor.count = add_lasting;
+	e = sampler_read_waits(k->sampler, now_ns, &k->visitor, err);
+	k->visitor.count = add_count;
+	return e;
 }

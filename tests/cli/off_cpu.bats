@@ -105,8 +105,11 @@ facts_of() {
 	has_samples 1 s reason:pipe
 	[ "$(samples_of s reason:pipe event:cpu-clock)" = 0 ]
 	has_samples 1 s 'owner:waits (*)'
-	# Waits have different lengths, so a picture weighs by events, also where each has its time.
-	[[ "$(assay report -i s --svg=-)" == *" events · "* ]]
+	# Waits have different lengths, so a picture weighs by their time, also where each has its own.
+	assay report -i s --svg=- event:off-cpu:sleep >picture
+	grep -qE 'off-cpu:sleep · [0-9.]+ m?s · 0 lost' picture
+	grep -qE '^[0-9.]+ m?s of [0-9.]+ m?s, [0-9.]+ %' picture
+	run ! grep -q 'events' picture
 }
 
 # Not only the futex word: other locks of two states have other data in the place of the owner.
@@ -123,6 +126,91 @@ facts_of() {
 		[ "$(facts_of s $function owner '[unknown]')" -gt 0 ]
 		[ "$(facts_of s $function owner "$owner")" = 0 ]
 	done
+}
+
+@test "threads and processes that have ended are named" {
+	need_off_cpu
+	assay record --off-cpu -e cpu-clock -o s -- "$PROGRAMS/ended"
+	for function in owned woken; do
+		all=$(facts_of s $function reason futex)
+		[ $function = owned ] || all=$(facts_of s $function reason pipe)
+		echo "$function $all ms"
+		[ "$all" -ge 380 ]
+	done
+	assay report -i s --by owner,waker 'event:off-cpu:sleep' | cat
+	holders=$(assay report -i s --by owner --format json 'event:off-cpu:*' via:owned |
+		jq '[.rows[] | select(.owner | startswith("holder (")) | .samples] | add // 0')
+	[ "$holders" -ge $(($(facts_of s owned reason futex) * 9 / 10)) ]
+	[ "$(woken s woken waker)" -ge $((all * 9 / 10)) ]
+}
+
+# Short naps, and then a long one, again and again.
+NAPS='
+import time
+while True:
+	for _ in range(5): time.sleep(0.0001)
+	time.sleep(0.01)'
+
+@test "a long wait after short ones has its stack, without frames of BPF" {
+	need_off_cpu
+	record_samples 500 s event:off-cpu:sleep --off-cpu -e cpu-clock -o s -- "$(python_path)" -c "$NAPS"
+	all=$(samples_of s event:off-cpu:sleep)
+	assay report -i s --by reason,symbol event:off-cpu:sleep | cat
+	[ "$(samples_of s event:off-cpu:sleep reason:sleep)" -ge $((all * 9 / 10)) ]
+	[ "$(samples_of s event:off-cpu:sleep 'via:hrtimer_nanosleep')" -ge $((all * 9 / 10)) ]
+	# A timer may interrupt a program of BPF. But the last function is the kernel's own.
+	assay report -i s --by symbol,waker-stack -t 0 --format json 'event:off-cpu:*' >all
+	jq -e '[.rows[] | select(.samples > 0 and .symbol != "__schedule" and .symbol != "[unknown]")] == []' all
+	jq -e '[.rows[]."waker-stack" | select(contains(";") and (endswith(";try_to_wake_up") | not))] == []' all
+	jq -e '[.rows[]."waker-stack" | select(test("hrtimer_wakeup;.*try_to_wake_up"))] | length > 0' all
+}
+
+# A wait that follows short ones has no stack until the thread comes back.
+@test "a wait that lasts at the end has its stack" {
+	need_off_cpu
+	background assay record --off-cpu -e cpu-clock -o s -- "$(python_path)" -c '
+import os, time
+while not os.path.exists("go"): time.sleep(0.0002)
+open("rests", "w")
+time.sleep(100000)'
+	recorder=$pid
+	wait_for has_samples 10 s event:cpu-clock
+	touch go
+	rests_for_a_second() { [ -e rests ] && [ $(($(date +%s%3N) - $(date -r rests +%s%3N))) -ge 1000 ]; }
+	wait_for rests_for_a_second
+	kill "$recorder"
+	wait "$recorder" || true
+	assay report -i s --by reason,symbol 'event:off-cpu:*' | cat
+	[ "$(samples_of s event:off-cpu:sleep reason:sleep 'via:hrtimer_nanosleep')" -ge 950 ]
+	[ "$(samples_of s event:off-cpu:sleep 'reason:[[]unknown]')" -le 50 ]
+}
+
+# A thread that executes a program gets the number of the process.
+EXECS='
+import os, sys, threading, time
+left = int(sys.argv[1])
+def run():
+	time.sleep(0.01)
+	os.execv(sys.executable, [sys.executable, sys.argv[0], str(left - 1)])
+if left:
+	threading.Thread(target=run).start()
+	time.sleep(1000)'
+
+@test "threads that execute programs take no room for good" {
+	need_off_cpu
+	echo "$EXECS" >execs.py
+	ASSAY_SAMPLER_LIMITS=waits=8 assay record --off-cpu -e cpu-clock -o s -- "$(python_path)" execs.py 20
+	[ "$(fact s '.losses["waits-full"] // 0')" = 0 ]
+	has_samples 1 s event:off-cpu:sleep
+}
+
+@test "waits without room are counted" {
+	need_off_cpu
+	ASSAY_SAMPLER_LIMITS=waits=1 assay record --off-cpu -e cpu-clock -o s -- "$PROGRAMS/waits" 0.3s >facts
+	[ "$(fact s '.losses["waits-full"]')" -ge 2 ]
+	[ -e /sys/kernel/tracing/events/lock/contention_begin ] || return 0
+	ASSAY_SAMPLER_LIMITS=locks=1 assay record --kernel-locks -e cpu-clock -o s -- "$PROGRAMS/contend" 4 20000
+	[ "$(fact s '.losses["locks-full"]')" -ge 1 ]
 }
 
 @test "a wait for a disk has its device" {

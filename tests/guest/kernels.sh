@@ -204,6 +204,44 @@ time_that_threads_wait() {
 	done
 }
 
+# Samples of a wait: samples_of_waits SESSION FILTER…
+samples_of_waits() {
+	session=$1
+	shift
+	assay report -i "$session" -t 0 --by event --format csv "$@" | awk -F, '
+		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+		{ n += $column["samples"] }
+		END { print n + 0 }'
+}
+
+# main() has the mutexes that the threads wait for, writes into their pipe, and gives the mutexes back.
+reasons_owners_and_wakers() {
+	need_bpf
+	assay record --off-cpu -o o -- /programs/lock_owners >facts
+	main=$(sed -n 's/^main //p' facts)
+	assay report -i o -t 0 --by reason,owner 'event:off-cpu:*' via:normal
+	between 20 "$(samples_of_waits o event:off-cpu:sleep via:normal reason:futex "owner:lock_owners ($main)")" 100000 "ms that normal() waits for main()"
+	assay record --off-cpu -o s -- /programs/waits 1s >facts
+	assay report -i s -t 0 --by reason,waker,waker-symbol event:off-cpu:sleep
+	for pair in sleeper:sleep locker:futex reader:pipe; do
+		between 500 "$(samples_of_waits s event:off-cpu:sleep "via:${pair%:*}" "reason:${pair#*:}")" 100000 "ms of $pair"
+	done
+	for function in locker reader; do
+		between 500 "$(samples_of_waits s event:off-cpu:sleep via:$function waker:waits)" 100000 "ms of $function, ended by main()"
+	done
+	same 0 "$(assay report -i s -t 0 --by symbol,waker-stack --format csv 'event:off-cpu:*' | grep -cE 'bpf_|__traceiter')" "frames of BPF"
+}
+
+locks_of_the_kernel() {
+	need_bpf
+	[ -e /sys/kernel/tracing/events/lock/contention_begin ] || skip "this kernel has no events of its locks"
+	assay record --kernel-locks -o s -- /programs/contend 4 20000
+	assay report -i s event:kernel-lock
+	n=$(samples_of_waits s event:kernel-lock)
+	between 1 "$n" 100000000 "waits for locks"
+	same "$n" "$(samples_of_waits s event:kernel-lock reason:kernel-lock)" "waits with this reason"
+}
+
 counts() {
 	assay stat -e task-clock,page-faults,context-switches --format csv -o counts -- /programs/split 1cpu
 	cat counts
@@ -408,6 +446,8 @@ check "frame pointers" frame_pointers
 check "a process that runs" a_process_that_runs
 check "the kernel's records, as they come (--raw)" raw_records
 check "time that threads wait" time_that_threads_wait
+check "reasons, owners and wakers of waits" reasons_owners_and_wakers
+check "waits for the kernel's locks" locks_of_the_kernel
 check "processes by name" processes_by_name
 check "samples and missed ticks of a command are its CPU time" ticks_of_a_command
 check "samples and missed ticks of the machine are its CPUs' time, by rings" ticks_of_the_machine perf

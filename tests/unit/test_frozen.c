@@ -57,8 +57,7 @@ static uint64_t frozen_thread_pointer(void);
 #else
 #define __TARGET_ARCH_arm64
 #endif
-#define CAPTURE_SLOTS 1
-#define MAPLE_PIVOTS  15
+#define MAPLE_PIVOTS 15
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-prototypes" /* BPF's functions are no statics */
 #include "collect/bpf/work.h"

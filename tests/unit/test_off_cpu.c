@@ -33,9 +33,9 @@ static void a_sleeping_thread_is_reported_with_its_registers(void **state)
 	assert_string_equal(t.comm, "worker");
 	assert_int_equal(t.sp, 2);
 	assert_int_equal(t.pc, 0x7f0000001234);
-	assert_int_equal(off_cpu_read_stack("proc", &t, bytes, 4), 0);
+	assert_int_equal(off_cpu_read_stack("proc", t.pid, t.sp, bytes, 4), 0);
 	write_file("proc/41/mem", "0123456789");
-	assert_int_equal(off_cpu_read_stack("proc", &t, bytes, 4), 4);
+	assert_int_equal(off_cpu_read_stack("proc", t.pid, t.sp, bytes, 4), 4);
 	assert_string_equal(bytes, "2345");
 }
 

@@ -276,6 +276,37 @@ static void marks_at_odd_places_are_no_harm(void **state)
 	world_fini(&x.w);
 }
 
+static uint64_t all_periods(const struct session *s)
+{
+	struct query q = { 0 };
+	const struct profile_request request = { .session = s, .query = &q };
+	struct profile *p = profile_load(&request);
+	uint64_t period = p->lanes[0].total.period;
+
+	profile_free(p);
+	return period;
+}
+
+/* 10^9 waits of four seconds in each of two rows: the sums are beyond 32 and 53 bits. */
+static void a_thousand_million_waits_add_up(void **state)
+{
+	struct waker_world x = { 0 };
+	struct session *s;
+	char got[1024];
+
+	(void)state;
+	waker_world_init(&x);
+	for (uint64_t second = 100; second < 102; second++)
+		add_weighted(&x.w, second * SECOND, 7, 0, &x.code[WAIT], 1, 4000000000000,
+			     4000000000000000000);
+	finish_world(&x, &s);
+	put_rows(s, "symbol", NULL, true, got, sizeof(got));
+	assert_string_equal(got, "wait_here=8000000000000 ");
+	assert_int_equal(all_periods(s), 8000000000000000000);
+	session_close(s);
+	world_fini(&x.w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +315,7 @@ int main(void)
 		cmocka_unit_test(accesses_are_keys_with_and_without_wakers),
 		cmocka_unit_test(with_wakers_they_are_below_the_wait),
 		cmocka_unit_test(marks_at_odd_places_are_no_harm),
+		cmocka_unit_test(a_thousand_million_waits_add_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

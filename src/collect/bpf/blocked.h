@@ -17,20 +17,21 @@
 #define FUTEX_CALL 202
 enum { WORD_OF_ADDRESS = 14, WORD_OF_OPERATION = 13, WORD_OF_VALUE = 12 }; /* rdi, rsi, rdx */
 
-static __always_inline bool is_in_futex(struct task_struct *task, const struct work *w)
+#define WORD_OF_CALL 15 /* orig_rax */
+
+static __always_inline bool calls_futex(struct task_struct *task)
 {
-	(void)task;
-	return is_64_bit(w->registers) && w->registers[15] == FUTEX_CALL; /* orig_rax */
+	return read_kernel((__u64)bpf_task_pt_regs(task) + WORD_OF_CALL * 8) == FUTEX_CALL;
 }
 #elif defined(__TARGET_ARCH_arm64)
 #define FUTEX_CALL 98
 enum { WORD_OF_ADDRESS = 0, WORD_OF_OPERATION = 1, WORD_OF_VALUE = 2 };
 
-static __always_inline bool is_in_futex(struct task_struct *task, const struct work *w)
+static __always_inline bool calls_futex(struct task_struct *task)
 {
 	struct pt_regs___syscall *regs = (void *)bpf_task_pt_regs(task);
 
-	return is_64_bit(w->registers) && BPF_CORE_READ(regs, syscallno) == FUTEX_CALL;
+	return BPF_CORE_READ(regs, syscallno) == FUTEX_CALL;
 }
 #endif
 
@@ -107,10 +108,13 @@ static __always_inline __u32 owner_in_memory(const struct work *w)
 }
 
 /* The reader checks that the thread belongs to the process (machine_has_thread()). */
-static __always_inline __u64 owner_of_futex(struct task_struct *task, const struct work *w)
+static __always_inline __u64 owner_of_futex(struct task_struct *task, __u32 slot)
 {
-	__u32 owner = w->has_entry && is_in_futex(task, w) ? owner_in_memory(w) : 0;
+	struct work *w = calls_futex(task) ? own_work(slot) : NULL;
+	__u32 owner = 0;
 
+	if (w && take_user_registers(task, NULL, w) && is_64_bit(w->registers))
+		owner = owner_in_memory(w);
 	if (owner && BPF_CORE_READ(task, thread_pid, level))
 		owner = thread_by_own_number(task, owner);
 	return owner ? WAIT_DETAIL(DETAIL_OWNER, owner) : 0;

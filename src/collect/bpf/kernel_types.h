@@ -176,6 +176,19 @@ struct trace_event_raw_contention_end {
 	void *lock_addr;
 };
 
+/* Of a program that visits tasks. */
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
 struct pt_regs___syscall { /* at the entry into the kernel */
 	int syscallno;     /* -1: by no system call */
 };
@@ -186,3 +199,8 @@ enum maple_type { maple_dense, maple_leaf_64, maple_range_64, maple_arange_64 };
 
 #define VM_EXEC    4          /* include/linux/mm.h */
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
+
+/* Bits of a task's state (include/linux/sched.h). */
+#define TASK_DEAD        0x80
+#define TASK_IDLE        0x402
+#define TASK_RTLOCK_WAIT 0x1000

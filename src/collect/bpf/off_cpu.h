@@ -2,9 +2,14 @@
 /*
  * Off-CPU time: how long threads were away from their CPU, by stack and state.
  *
- *	leaves its CPU     ─► its stack is captured, which is only possible now: waits[tid]
- *	is woken           ─► the stack that wakes it is captured, too
- *	comes onto a CPU   ─► the time since then is counted with these stacks
+ *	leaves its CPU     ─► waits[tid] has the time and the state
+ *	is woken           ─► the stack that wakes it is captured, if the wait is long
+ *	comes onto a CPU   ─► its stack is captured, if the wait was long; the time is counted
+ *
+ * A thread that is new, or whose last wait was long, has its stack captured as it leaves: the wait
+ * may last until the end of the recording. The run queue is locked then, so this costs more.
+ * Kernels before 6.15 have no tracepoint for a thread that has come back: there, every stack is
+ * captured as the thread leaves.
  *
  * Waits that last at the end stay in `waits`, and the reader counts them. The reader also puts in
  * the waits that began before the start.
@@ -131,32 +136,42 @@ static __always_inline struct wait *own_wait(__u32 tid)
 	return bpf_map_lookup_elem(&waits, &tid);
 }
 
-/* The stack of the thread that leaves, with what it waits for. False: no room for the stack. */
-static __always_inline bool capture_wait(void *ctx, struct wait *wait, __u64 now_ns)
+/* The current thread's stack, if the budget permits. False: no room for the stack. */
+static __always_inline bool capture_wait(void *ctx, struct wait *wait, bool is_likely_long)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 now_ns = bpf_ktime_get_ns();
 	struct work *w;
 	bool is_sent;
 
-	wait->stack = wait->detail = 0;
-	if (may_capture(now_ns, wait->was_long)) {
-		w = capture_stack(ctx, SLOT_SWITCH, NULL);
-		is_sent = w && send_stack(SLOT_SWITCH, w);
-		pay_capture(now_ns);
-		if (!is_sent)
-			return false;
+	wait->cgroup = current_cgroup();
+	wait->app = app_of(bpf_get_current_task_btf());
+	bpf_get_current_comm(wait->comm, sizeof(wait->comm));
+	if (!may_capture(now_ns, is_likely_long))
+		return true;
+	w = capture_stack(ctx, SLOT_SWITCH, NULL);
+	is_sent = w && send_stack(SLOT_SWITCH, w);
+	pay_capture(now_ns);
+	if (is_sent)
 		wait->stack = w->s.hash;
-		if (wait->state == WAIT_SLEEP)
-			wait->detail = owner_of_futex(task, w);
-	}
-	if (wait->state == WAIT_DISK)
-		wait->detail = device_of_io(task, wait);
-	else if (wait->state == WAIT_SLEEP)
-		wait->device = 0;
-	return true;
+	wait->is_rough = 0;
+	return is_sent;
 }
 
-static __always_inline void begin_wait(void *ctx, int state, __u64 now_ns)
+/* It is known only now. */
+static __always_inline __u64 detail_of(struct wait *wait)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (wait->state == WAIT_DISK)
+		return device_of_io(task, wait);
+	if (wait->state != WAIT_SLEEP)
+		return 0;
+	wait->device = 0;
+	return owner_of_futex(task, SLOT_SWITCH);
+}
+
+/* `can_be_late`: came_back() captures the stack if it is wanted. */
+static __always_inline void begin_wait(void *ctx, int state, __u64 now_ns, bool can_be_late)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 tid = (__u32)id;
@@ -171,30 +186,33 @@ static __always_inline void begin_wait(void *ctx, int state, __u64 now_ns)
 		lose(SAMPLER_WAITS_FULL);
 		return;
 	}
-	wait->state = state;
-	if (!capture_wait(ctx, wait, now_ns))
-		return;
-	wait->waker = 0;
+	wait->start_ns = wait->stack = wait->waker = 0;
+	wait->is_rough = 0;
 	wait->pid = id >> 32;
-	wait->cgroup = current_cgroup();
-	wait->app = app_of(bpf_get_current_task_btf());
-	bpf_get_current_comm(wait->comm, sizeof(wait->comm));
+	wait->state = state;
+	wait->detail = detail_of(wait);
+	if ((!can_be_late || wait->was_long || !wait->comm[0]) &&
+	    !capture_wait(ctx, wait, wait->was_long))
+		return;
 	wait->start_ns = now_ns;
 }
 
-static __always_inline void end_wait(__u32 tid, __u64 now_ns)
+/* The length of a wait that is long enough to count; else 0. */
+static __always_inline __u64 end_wait(struct wait *wait, __u64 now_ns)
 {
-	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
-	struct count_key key = { .tid = tid };
-	__u64 ns;
+	__u64 start_ns = wait->start_ns;
 
-	if (!wait || !wait->start_ns)
-		return;
-	ns = now_ns - wait->start_ns;
 	wait->start_ns = 0;
-	wait->was_long = ns >= waits_min_ns;
-	if (!wait->was_long)
-		return;
+	if (!start_ns || now_ns < start_ns)
+		return 0;
+	wait->was_long = now_ns - start_ns >= waits_min_ns;
+	return wait->was_long ? now_ns - start_ns : 0;
+}
+
+static __always_inline void count_wait(const struct wait *wait, __u32 tid, __u64 ns)
+{
+	struct count_key key = { .tid = tid };
+
 	key.stack = wait->stack;
 	key.pid = wait->pid;
 	key.cpu = bpf_get_smp_processor_id();
@@ -252,19 +270,87 @@ static __always_inline __u64 send_waker(struct work *w)
  * The stack that wakes a thread. The thread can't run before we return. Short waits would cost most
  * and don't count. Interrupts wake, too: the stack shows it.
  */
-SEC("tracepoint/sched/sched_waking")
-int waking(struct trace_event_raw_sched_wakeup_template *ctx)
+static __always_inline void wake(void *ctx, __u32 tid)
 {
-	__u32 tid = ctx->pid;
 	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
 	struct work *w;
 
 	if (!wait || !wait->start_ns || wait->waker ||
 	    bpf_ktime_get_ns() - wait->start_ns < waits_min_ns)
-		return 0;
+		return;
 	w = capture_stack(ctx, SLOT_WAKE, NULL);
 	if (w && send_stack(SLOT_WAKE, w))
 		wait->waker = send_waker(w);
+}
+
+SEC("raw_tp/sched_waking")
+int waking(struct bpf_raw_tracepoint_args *ctx)
+{
+	wake(ctx, BPF_CORE_READ((struct task_struct *)ctx->args[0], pid));
+	return 0;
+}
+
+/* The state as the tracepoint of perf has it: the highest bit of __task_state_index(). */
+static __always_inline long reported_state(bool is_preempted, __u32 state)
+{
+	if (is_preempted || !state)
+		return 0;
+	if (state & TASK_DEAD)
+		return 0x10;
+	if ((state & TASK_IDLE) == TASK_IDLE)
+		return 0x80;
+	if (state & TASK_RTLOCK_WAIT)
+		return 0x02;
+	for (long bit = 0x40; bit; bit >>= 1)
+		if (state & bit)
+			return bit;
+	return 0;
+}
+
+/* The present switch: its end is the end of one wait, and its beginning that of another one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} switch_times SEC(".maps");
+
+SEC("raw_tp/sched_switch")
+int leaving(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 zero = 0;
+	__u64 *time_ns = bpf_map_lookup_elem(&switch_times, &zero);
+
+	if (!time_ns)
+		return 0;
+	*time_ns = bpf_ktime_get_ns();
+	begin_wait(ctx, state_of(reported_state(ctx->args[0], ctx->args[3])), *time_ns, true);
+	return 0;
+}
+
+/* The thread runs, and nothing was switched since leaving(). */
+SEC("raw_tp/sched_exit_tp")
+int came_back(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid(), zero = 0;
+	__u64 *time_ns = bpf_map_lookup_elem(&switch_times, &zero), ns;
+	struct wait *wait;
+
+	if (!tid || !ctx->args[0] || !time_ns)
+		return 0;
+	wait = bpf_map_lookup_elem(&waits, &tid);
+	ns = wait ? end_wait(wait, *time_ns) : 0;
+	if (ns && ((wait->stack && !wait->is_rough) || capture_wait(ctx, wait, true)))
+		count_wait(wait, tid, ns);
+	return 0;
+}
+
+/* For kernels without sched_exit_tp. */
+
+SEC("tracepoint/sched/sched_waking")
+int waking_by_perf(struct trace_event_raw_sched_wakeup_template *ctx)
+{
+	wake(ctx, ctx->pid);
 	return 0;
 }
 
@@ -272,11 +358,15 @@ SEC("tracepoint/sched/sched_switch")
 int switched(struct trace_event_raw_sched_switch *ctx)
 {
 	/* One time for both: the capture of the one's stack is no wait of the other. */
-	__u64 now_ns = bpf_ktime_get_ns();
+	__u64 now_ns = bpf_ktime_get_ns(), ns;
+	__u32 next = ctx->next_pid;
+	struct wait *wait;
 
-	begin_wait(ctx, state_of(ctx->prev_state), now_ns);
-	if (ctx->next_pid)
-		end_wait(ctx->next_pid, now_ns);
+	begin_wait(ctx, state_of(ctx->prev_state), now_ns, false);
+	wait = next ? bpf_map_lookup_elem(&waits, &next) : NULL;
+	ns = wait ? end_wait(wait, now_ns) : 0;
+	if (ns)
+		count_wait(wait, next, ns);
 	return 0;
 }
 
@@ -289,5 +379,47 @@ int forked(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!targets_are_threads && is_target(bpf_get_current_pid_tgid()))
 		bpf_map_update_elem(&targets, &child, &one, BPF_ANY);
+	return 0;
+}
+
+/* A thread that executes a program becomes its process's first thread, with the process's number.
+ */
+SEC("raw_tp/sched_process_exec")
+int executed(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 before = ctx->args[1];
+
+	if (before != (__u32)bpf_get_current_pid_tgid())
+		bpf_map_delete_elem(&waits, &before);
+	return 0;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct blocked_stack);
+} blocked_stacks SEC(".maps");
+
+/* Writes the stack of the thread that the reader has chosen. */
+SEC("iter/task")
+int show_stack(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct blocked_stack *b;
+	__u32 zero = 0;
+	__u64 words;
+	long n;
+
+	b = task ? bpf_map_lookup_elem(&blocked_stacks, &zero) : NULL;
+	if (!b)
+		return 0;
+	n = bpf_get_task_stack(task, b->kernel, sizeof(b->kernel), 0) >> 3;
+	b->n_kernel = n > 0 ? n : 0;
+	b->tid = BPF_CORE_READ(task, pid);
+	words = (__u64)bpf_task_pt_regs(task);
+	for (int i = 0; i < USER_REGS; i++)
+		b->regs[i] = i < N_USER_REGS ? read_kernel(words + word_of_register[i] * 8) : 0;
+	bpf_seq_write(ctx->meta->seq, b, sizeof(*b));
 	return 0;
 }

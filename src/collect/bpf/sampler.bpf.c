@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The in-kernel sampler; shared.h describes the design and the formats. */
-enum {
-	SLOT_SAMPLE,
-	SLOT_SWITCH,
-	SLOT_WAKE,
-	SLOT_LOCK,
-	CAPTURE_SLOTS,
-	FIRST_SLOT_FOR_LATER = SLOT_SWITCH
-};
-
 #include "collect/bpf/stack.h"
 
 #include "collect/bpf/chosen.h"

@@ -91,6 +91,21 @@ struct file_entry {
 	__u32 is_certain; /* the place comes from the running user code */
 };
 
+/* The BPF programs that capture stacks, where one may interrupt another one (stack.h). */
+enum capture_slot {
+	SLOT_SAMPLE,
+	SLOT_SWITCH,
+	SLOT_WAKE,
+	SLOT_LOCK,
+	CAPTURE_SLOTS,
+	FIRST_SLOT_FOR_LATER = SLOT_SWITCH
+};
+
+/* A function of the kernel. */
+struct kernel_text {
+	__u64 start, size;
+};
+
 #define PID_OTHER ((__u32)-2) /* PID_OTHER_NAMESPACE, as a pid and a tid */
 
 /* The key of a count. */
@@ -171,7 +186,8 @@ struct wait {
 	__u32 device;   /* of the last I/O that it has queued since it slept; 0: none */
 	__u32 pid;
 	__u16 app, state;
-	__u32 was_long; /* its last wait was long enough to count */
+	__u16 was_long; /* its last wait was long enough to count */
+	__u16 is_rough; /* its stack is as /proc shows it */
 	char comm[16];
 };
 
@@ -235,6 +251,13 @@ struct raw_stack_message {
 	__u64 kernel[MAX_KERNEL_FRAMES];
 	/* From the start of the stack pointer's page on; n_pages are sent. */
 	__u8 stack[RAW_PAGES][RAW_STACK_PAGE];
+};
+
+/* The stack of a thread that does not run; its user part is for the reader to walk. */
+struct blocked_stack {
+	__u32 tid, n_kernel;
+	__u64 regs[USER_REGS];
+	__u64 kernel[MAX_KERNEL_FRAMES];
 };
 
 /*

@@ -11,9 +11,8 @@
  * offset) (shared.h). The user part is walked by unwind tables (tables.h). If a table is not there
  * yet, the stack is sent raw, with a unique hash. The reasons of ended walks are counted here.
  *
- * A program that may interrupt another one of the same object has a separate slot. Before it
- * includes this file, the including file defines CAPTURE_SLOTS, the number of slots, and
- * FIRST_SLOT_FOR_LATER. The slots from there on are for stacks that are counted later.
+ * A program that may interrupt another one of the same object has a separate slot (shared.h). The
+ * slots from FIRST_SLOT_FOR_LATER on are for stacks that are counted later.
  *
  * For the verifier, the code for one frame is a function that is not static, because such a
  * function is verified once, by itself. The state between frames is in map memory, so that all
@@ -45,6 +44,12 @@
 const volatile bool with_stacks = true;
 const volatile bool by_frame_pointer = false; /* the only way for kernels without bpf_loop() */
 const volatile __u32 page_shift = 12;
+
+/*
+ * A raw tracepoint's stack begins with frames of BPF. The stack of a slot begins in this function;
+ * size 0: with its first frame. Set before loading.
+ */
+const volatile struct kernel_text first_text[CAPTURE_SLOTS] = {};
 
 /*
  * Set by the reader while we run: a new generation makes all stacks new again. The hash starts with
@@ -306,11 +311,44 @@ static long walk_on(__u32 i, void *slot)
 
 /* Stacks. */
 
-static __always_inline void walk_kernel(void *ctx, struct work *w)
-{
-	/* kernel addresses are frames: their highest bit is set */
-	long n = bpf_get_stack(ctx, w->s.frames, MAX_KERNEL_FRAMES * 8, 0) >> 3;
+#define BPF_FRAMES_MAX 16
 
+/* How many of the first frames were BPF's, last time: users of a tracepoint come and go. */
+__u32 n_bpf_frames[CAPTURE_SLOTS];
+
+static __always_inline bool is_first_text(__u32 slot, __u64 frame)
+{
+	return frame - first_text[slot].start < first_text[slot].size;
+}
+
+/* 0 without the traced function among them. */
+__attribute__((noinline)) int count_bpf_frames(__u32 slot)
+{
+	struct work *w = slot < CAPTURE_SLOTS ? own_work(slot) : NULL;
+
+	for (int i = 0; w && i < BPF_FRAMES_MAX; i++)
+		if (is_first_text(slot, w->s.frames[i]))
+			return i;
+	return 0;
+}
+
+static __always_inline long kernel_frames(void *ctx, struct work *w, __u32 n_skipped)
+{
+	return bpf_get_stack(ctx, w->s.frames, MAX_KERNEL_FRAMES * 8,
+			     n_skipped & BPF_F_SKIP_FIELD_MASK) >>
+	       3;
+}
+
+static __always_inline void walk_kernel(void *ctx, __u32 slot, struct work *w)
+{
+	long n = kernel_frames(ctx, w, n_bpf_frames[slot]);
+
+	if (first_text[slot].size && (n <= 0 || !is_first_text(slot, w->s.frames[0]))) {
+		kernel_frames(ctx, w, 0);
+		n_bpf_frames[slot] = count_bpf_frames(slot);
+		n = kernel_frames(ctx, w, n_bpf_frames[slot]);
+	}
+	/* kernel addresses are frames: their highest bit is set */
 	w->s.n_kernel = n > 0 ? n : 0;
 	for (__u32 i = 0; i < MAX_KERNEL_FRAMES && i < w->s.n_kernel; i++)
 		w->s.hash = mix(w->s.hash, w->s.frames[i]);
@@ -389,14 +427,14 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 		w->s.n_kernel = 1;
 	} else if (w->s.pid == PID_OTHER) {
 		if (with_stacks)
-			walk_kernel(ctx, w);
+			walk_kernel(ctx, slot, w);
 		if (is_user)
 			push_user_frame(w, 0);
 	} else if (!with_stacks && interrupted && is_user) {
 		w->is_user_mode = 1;
 		keep_address(slot, PT_REGS_IP(interrupted));
 	} else if (with_stacks) {
-		walk_kernel(ctx, w);
+		walk_kernel(ctx, slot, w);
 		if (is_user && take_user_registers(task, interrupted, w))
 			walk_user(ctx, slot, w);
 	}

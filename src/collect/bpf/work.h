@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The state of one walk of a stack, which stack.h and the languages share (language.h). The
- * including file has vma.h, and CAPTURE_SLOTS.
+ * including file has vma.h.
  */
 #pragma once
 
