@@ -59,6 +59,8 @@ check|libelf-dev|elfutils-libelf-devel|libelf|an independent reading of ELF file
 check|libdw-dev|elfutils-devel|elfutils|an independent reading of debug information in tests
 check|python3-prometheus-client|python3-prometheus_client|python-prometheus_client|an independent reading of the metrics in tests
 check|autofdo/|||create_gcov and dump_gcov, which read exports in tests
+check|protobuf-compiler|protobuf-compiler|protobuf|makes a reader of exports from their own .proto files, for tests
+check|python3-protobuf|python3-protobuf|python-protobuf|what that reader needs
 check|dwz|dwz|dwz|makes shared debug information for tests
 check|gdb|gdb|gdb|stacks of static programs, to compare ours with in tests
 check|gcc-aarch64-linux-gnu|gcc-aarch64-linux-gnu|aarch64-linux-gnu-gcc|AArch64 binaries, to read them in tests

@@ -347,6 +347,56 @@ protobuf() {
 	jq -e '[.profiles[0].samples[]."thread.name"] | unique == ["</script>\ufffd", "a\"b;c\nd\te"]' x.json
 }
 
+# Skips the test where the .proto files can't be had, of a package of Debian sid or in the folder $1; PROTOS and PYTHON then say how to read with them.
+need_protos() { # FOLDER [PACKAGE]
+	PROTOS=$1
+	[ -n "$(command -v protoc)" ] || skip "protoc (protobuf-compiler) is not installed"
+	for PYTHON in python3 /usr/bin/python3 none; do
+		"$PYTHON" -c 'import google.protobuf' 2>/dev/null && break
+	done
+	[ "$PYTHON" != none ] || skip "python3-protobuf is not installed"
+	[ -z "${2-}" ] || PROTOS=$(
+		source "$ROOT/tests/guest/packages.sh"
+		GUEST_CACHE=${ASSAY_GUEST_CACHE:-${REAL_HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}/.cache/assay-guest}
+		packages_of amd64 sid && locked unpack "$DEB_DIR/protos" "$2" && echo "$DEB_DIR/protos$1"
+	) || skip "$PROTOS"
+}
+
+@test "otlp: opentelemetry-proto's own .proto files read it, as our reader does" {
+	assay export --list-formats | grep -q '^otlp ' || skip "built without protobuf-c"
+	need_protos /usr/include opentelemetry-proto
+	local kind
+	for kind in plain hostile; do
+		rm -rf s
+		session $kind
+		assay export -q -i s -F otlp -o x.otlp
+		protobuf otlp x.otlp | jq -S . >ours
+		"$PYTHON" "$ROOT/tests/cli/read_protos.py" otlp "$PROTOS" x.otlp | jq -S . >theirs
+		cmp ours theirs
+		jq -e '[.profiles[].samples | length] | add > 100' theirs
+	done
+	# A field of another number, or none of theirs, is noticed.
+	printf '\372\001\001x' | cat x.otlp - >y.otlp
+	run "$PYTHON" "$ROOT/tests/cli/read_protos.py" otlp "$PROTOS" y.otlp
+	refused 1 "fields that the .proto files do not have"
+}
+
+# No package has them: PERFETTO_PROTOS=FOLDER names a checkout of google/perfetto.
+@test "perfetto: Perfetto's own .proto files read it, as our reader does" {
+	assay export --list-formats | grep -q '^perfetto ' || skip "built without protobuf-c"
+	[ -n "${PERFETTO_PROTOS-}" ] || skip "no package has Perfetto's .proto files, and PERFETTO_PROTOS names no folder with them"
+	need_protos "$PERFETTO_PROTOS"
+	local kind
+	for kind in plain hostile; do
+		rm -rf s
+		session $kind
+		assay export -q -i s -F perfetto -o x.perfetto
+		protobuf perfetto x.perfetto | jq -S . >ours
+		"$PYTHON" "$ROOT/tests/cli/read_protos.py" perfetto "$PROTOS" x.perfetto | jq -S . >theirs
+		cmp ours theirs
+	done
+}
+
 @test "perfetto: every sample is a packet on its thread, with its stack; totals of every event" {
 	assay export --list-formats | grep -q '^perfetto ' || skip "built without protobuf-c"
 	local kind
@@ -428,4 +478,66 @@ protobuf() {
 	done
 	has_hostile_names '.shared.stringArray'
 	run ! grep -o '.\{0,40\}</script>' x.json
+}
+
+# The Firefox Profiler's own code, which brings the format up to its own version.
+firefox() { # FILE
+	local folder status=0
+	folder=$(short_folder)
+	DEADLINE=$DEADLINE timeout $((3 * DEADLINE)) node "$ROOT/tests/npm/firefox.mjs" "$1" "$folder" </dev/null || status=$?
+	rm -rf "$folder"
+	return $status
+}
+
+@test "firefox: the Firefox Profiler's own code opens it; totals of every event, threads, functions and images" {
+	need_npm @firefox-devtools/profiler-cli
+	local kind weight
+	for kind in plain:samples hostile:events; do
+		weight=${kind#*:}
+		rm -rf s
+		session "${kind%:*}" 1000
+		assay export -q -i s -F firefox --weight "$weight" -o x.json.gz
+		firefox x.json.gz >x.json
+		same "$weight" "$(jq -cS '[.threads[] | {event: (.name | capture("^[^(]* \\((?<e>.*)\\)$"; "m").e), n: .total}] |
+			group_by(.event) | map({(.[0].event): (map(.n) | add)}) | add' x.json)" "$(totals | jq -cS "map_values(.$weight)")"
+		assay export -q -i s -F json -o j.json
+		same threads "$(jq -cS '[.threads[] | [.pid, .tid]] | unique' x.json)" \
+			"$(jq -cS '[.threads[] | [(.pid | tostring), .tid]] | unique' j.json)"
+		same functions "$(jq -cS '[.threads[].functions[].name] | unique' x.json)" "$(jq -cS '[.functions[].name] | unique' j.json)"
+		jq -e '[.threads[].functions[] | .image | type == "string" and . != ""] | all' x.json
+	done
+	has_hostile_names '[.threads[].functions[].name] | unique'
+	jq -e '.meta.symbolicated and .meta.importedFrom == "assay" and .meta.logicalCPUs == 4' x.json
+}
+
+# The members of each object are those of version 61 (src/types/profile.ts of firefox-devtools/profiler), and no others.
+@test "firefox: no object has a member that the format does not know" {
+	session plain
+	assay export -q -i s -F firefox -o x.json.gz
+	zcat x.json.gz >x.json
+	members() { # FILTER MEMBERS…
+		local filter=$1
+		shift
+		same "$filter" "$(jq -cS "[$filter | keys] | unique" x.json)" "$(jq -cnS --args '[$ARGS.positional | sort]' "$@")"
+	}
+	members . meta libs shared threads
+	members .meta CPUName arguments categories importedFrom interval logicalCPUs markerSchema oscpu platform preprocessedProfileVersion processType product \
+		sourceCodeIsNotOnSearchfox stackwalk startTime symbolicated usesOnlyOneStackType version
+	members '.meta.categories[]' color name subcategories
+	members '.libs[]' arch breakpadId codeId debugName debugPath name path
+	members .shared frameTable funcTable nativeSymbols resourceTable sources stackTable stringArray
+	members .shared.stackTable frame length prefix
+	members .shared.frameTable address category column func inlineDepth innerWindowID length line nativeSymbol subcategory
+	members .shared.funcTable columnNumber isJS length lineNumber name relevantForJS resource source
+	members .shared.resourceTable host length lib name type
+	members .shared.nativeSymbols address functionSize length libIndex name
+	members .shared.sources filename id length sourceMapURL startColumn startLine
+	members '.threads[]' isMainThread markers name pausedRanges pid processName processShutdownTime processStartupTime processType registerTime samples tid unregisterTime
+	members '.threads[].samples' length stack time weight weightType
+	members '.threads[].markers' category data endTime length name phase startTime
+	jq -e '.shared as $s | ([$s.frameTable.category[] | . >= 0 and . < 3] | all) and ([$s.frameTable.subcategory[] | . == 0] | all) and
+		([$s.funcTable.source[] | . == null or (. >= 0 and . < $s.sources.length)] | all) and
+		([$s.sources.filename[] | . >= 0 and . < ($s.stringArray | length)] | all) and
+		([$s.frameTable.inlineDepth[] | . >= 0] | all) and ($s.stringArray | unique | length) == ($s.stringArray | length)' x.json
+	jq -e '.meta.startTime as $start | [.threads[] | ([.samples.time[] | . >= 0] | all) and .samples.weightType == "samples" and (.samples.weight | length) > 0] | all' x.json
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Reads OTLP profiles and Perfetto traces with the code that protoc makes of their own .proto files.
 
-protos.py otlp|perfetto FOLDER FILE
+read_protos.py otlp|perfetto FOLDER FILE
 
 FOLDER has the .proto files, below their package's path. Prints what protobuf.py prints. It fails if the file
 has a field that the .proto files have not, or an index that leads out of its table.
