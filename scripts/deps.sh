@@ -70,6 +70,7 @@ check|qemu-system-arm|qemu-system-aarch64|qemu-system-aarch64|a machine with har
 check|qemu-system-x86|qemu-system-x86|qemu-system-x86|a machine whose kernel takes modules, to test in
 check|cpio|cpio|cpio|what those machines start with
 check|binutils|binutils|binutils|strip and objcopy, to make images for tests
+check|xxd/vim-common|vim-common|vim|bytes of exports as text, in tests
 check|xz-utils|xz|xz|symbols inside stripped images, to make them for tests
 check|tmux|tmux|tmux|a terminal for the live view, in tests
 check|util-linux|util-linux|util-linux|runuser and unshare, for tests without privilege

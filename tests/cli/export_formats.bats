@@ -541,3 +541,49 @@ firefox() { # FILE
 		([$s.frameTable.inlineDepth[] | . >= 0] | all) and ($s.stringArray | unique | length) == ($s.stringArray | length)' x.json
 	jq -e '.meta.startTime as $start | [.threads[] | ([.samples.time[] | . >= 0] | all) and .samples.weightType == "samples" and (.samples.weight | length) > 0] | all' x.json
 }
+
+# The text of an export: what a reader finds in it.
+text_of() { # FORMAT FILE
+	case $1 in
+	pprof | firefox) zcat "$2" ;;
+	sqlite) sqlite3 "$2" .dump ;;
+	*) cat "$2" ;;
+	esac
+}
+
+# yes or no: whether a file has a text, or, of a build id, its bytes.
+has_text() { # FILE TEXT
+	if grep -aqiF -- "$2" "$1" || { [[ $2 =~ ^[0-9a-f]{40}$ ]] && xxd -p "$1" | tr -d '\n' | grep -qF "$2"; }; then
+		echo yes
+	else
+		echo no
+	fi
+}
+
+@test "docs/exporters.md says what each format keeps" {
+	command -v sqlite3 >/dev/null && command -v xxd >/dev/null || skip "sqlite3 or xxd is not installed"
+	local id format kept n=0
+	cp "$PROGRAMS/inlines" app_of_the_test
+	id=$(readelf -n app_of_the_test | awk '/Build ID/ { print $3 }')
+	session_at s app_of_the_test "$(hot_place app_of_the_test),main=30"
+	"$PROGRAMS/make_session" lossy lossy 1000
+	sed -n '/^### Kept, format by format/,/^## /p' "$ROOT/docs/exporters.md" | grep '^| [a-z]* | \(yes\|no\) |' >table
+	while IFS='| ' read -r _ format kept; do
+		assay export --list-formats | grep -q "^$format " || continue
+		assay export -q -i s -F "$format" -o "x.$format"
+		text_of "$format" "x.$format" >text
+		found="$(has_text text "$PWD/app_of_the_test") | $(has_text text "$id") | $(has_text text inlines.c) | $(has_text text stir)"
+		# llvm's format is of code with debug information, which a session of "lossy" has not.
+		if [ "$format" = llvm ]; then
+			found+=" | no"
+		else
+			assay export -q -i lossy -F "$format" -o "y.$format"
+			text_of "$format" "y.$format" >text
+			sed -i 's/the ring was full/ring-full/' text # as comments say it
+			found+=" | $(has_text text ring-full)"
+		fi
+		same "$format" "$found" "${kept% |}"
+		n=$((n + 1))
+	done <table
+	[ "$n" -ge 8 ]
+}
