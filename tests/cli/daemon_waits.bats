@@ -63,3 +63,32 @@ while True: time.sleep(float(sys.argv[1]))' "$1"
 	run assay daemon --session-dir d -e cpu-clock --off-cpu --collector perf
 	refused 2 "--off-cpu needs BPF: it does not go with --collector=perf"
 }
+
+@test "a daemon that becomes the user assay keeps waits" {
+	need_daemon
+	need_sampler
+	nap 0.05
+	napper=$pid
+	with_users assay daemon --session-dir d -e cpu-clock --off-cpu --max-cpu 0
+	[ "$(awk '$1 == "Uid:" { print $2 }' "/proc/$daemon/status")" = 54321 ]
+	wait_for has_samples 300 d event:off-cpu:sleep pid:"$napper" reason:sleep
+	end_daemon
+}
+
+# Caps as in assay.service.
+@test "a daemon that systemd starts as user assay keeps waits" {
+	need_daemon
+	need_sampler
+	run_private
+	OTHER=$(mktemp -d)
+	chown 54321:54321 "$OTHER"
+	nap 0.05
+	napper=$pid
+	local caps=+perfmon,+bpf,+sys_ptrace,+dac_read_search,+syslog,+ipc_lock
+	run_daemon setpriv --reuid=54321 --regid=54321 --clear-groups --inh-caps="-all,$caps" --ambient-caps="-all,$caps" \
+		--bounding-set="-all,$caps" env XDG_CACHE_HOME="$OTHER/cache" \
+		"$ASSAY_BUILD/assay" daemon --session-dir "$OTHER/d" -e cpu-clock --off-cpu --max-cpu 0
+	wait_for has_samples 300 "$OTHER/d" event:off-cpu:sleep pid:"$napper" reason:sleep
+	end_daemon
+	rm -rf "$OTHER"
+}
