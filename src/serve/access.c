@@ -143,6 +143,8 @@ static void find_hosts(struct access *a, const char *address)
 	const char *port = strrchr(address, ':') + 1;
 
 	vec_push(&a->hosts, xstrdup(address));
+	if (!strcmp(port, "80")) /* browsers leave it out */
+		vec_push(&a->hosts, xasprintf("%.*s", (int)(port - 1 - address), address));
 	for (size_t i = 0; i < ARRAY_SIZE(loopback); i++)
 		if (!strncmp(address, loopback[i], strlen(loopback[i])))
 			add_host(a, "localhost", port);

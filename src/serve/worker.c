@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,9 @@
 #include "base/error.h"
 
 #define MESSAGE_BYTES 4096
+
+enum { OUTPUT, MESSAGES, N_PIPES, END = N_PIPES };
+_Static_assert(END + 1 == WORKER_FDS, "each has a place");
 
 struct worker {
 	pid_t pid; /* 0: it has ended */
@@ -31,11 +35,11 @@ static void run_child(char *const *words, const int *ends)
 
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setrlimit(RLIMIT_AS, &memory);
+	setrlimit(RLIMIT_DATA, &memory);
 	setrlimit(RLIMIT_CORE, &cores);
 	dup2(null, STDIN_FILENO);
-	dup2(ends[0], STDOUT_FILENO);
-	dup2(ends[1], STDERR_FILENO);
+	dup2(ends[OUTPUT], STDOUT_FILENO);
+	dup2(ends[MESSAGES], STDERR_FILENO);
 	setenv("PAGER", "", 1);
 	execv("/proc/self/exe", words);
 	_exit(127);
@@ -44,11 +48,11 @@ static void run_child(char *const *words, const int *ends)
 int worker_start(char *const *words, struct worker **out, struct error *err)
 {
 	cleanup(worker_free_at_exit) struct worker *w = xcalloc(1, sizeof(*w));
-	int ends[WORKER_FDS] = { -1, -1 }, r = 0;
+	int ends[N_PIPES] = { -1, -1 }, r = 0;
 	sigset_t none, before;
 
-	w->fds[0] = w->fds[1] = -1;
-	for (int i = 0; i < WORKER_FDS && !r; i++) {
+	w->fds[OUTPUT] = w->fds[MESSAGES] = w->fds[END] = -1;
+	for (int i = 0; i < N_PIPES && !r; i++) {
 		int pair[2];
 
 		r = pipe2(pair, O_CLOEXEC) < 0 ? -errno : 0;
@@ -65,12 +69,15 @@ int worker_start(char *const *words, struct worker **out, struct error *err)
 	if (w->pid == 0)
 		run_child(words, ends);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	for (int i = 0; i < WORKER_FDS; i++)
+	for (int i = 0; i < N_PIPES; i++)
 		close_at_exit(&ends[i]);
 	if (w->pid < 0) {
 		w->pid = 0;
 		return error_errno(err, r ? r : -errno, "cannot start a process");
 	}
+	w->fds[END] = (int)syscall(SYS_pidfd_open, w->pid, 0);
+	if (w->fds[END] < 0)
+		return error_errno(err, -errno, "cannot watch a process");
 	*out = take_ptr(w);
 	return 0;
 }
@@ -129,20 +136,18 @@ bool worker_read(struct worker *w)
 {
 	bool is_cut = false;
 
-	read_pipe(&w->fds[0], &w->out, WORKER_OUTPUT, &w->is_too_large);
-	read_pipe(&w->fds[1], &w->message, MESSAGE_BYTES, &is_cut);
-	w->is_late = clock_monotonic_ns() >= w->deadline_ns;
-	if (w->is_late || w->is_too_large) {
-		worker_end(w);
-		return true;
-	}
-	if (w->fds[0] >= 0 || w->fds[1] >= 0)
-		return false;
-	while (waitpid(w->pid, &w->exit_status, 0) < 0 && errno == EINTR)
-		;
-	w->pid = 0;
+	/* The end first: what it wrote before is in the pipes then. */
+	bool has_ended = waitpid(w->pid, &w->exit_status, WNOHANG) == w->pid;
+
+	if (has_ended)
+		w->pid = 0;
+	read_pipe(&w->fds[OUTPUT], &w->out, WORKER_OUTPUT, &w->is_too_large);
+	read_pipe(&w->fds[MESSAGES], &w->message, MESSAGE_BYTES, &is_cut);
 	buf_cstr(&w->message);
-	return true;
+	w->is_late = !has_ended && clock_monotonic_ns() >= w->deadline_ns;
+	if (w->is_late || w->is_too_large)
+		worker_end(w);
+	return !w->pid;
 }
 
 unsigned int worker_status(const struct worker *w)

@@ -16,16 +16,16 @@ struct worker;
 
 #define WORKER_SECONDS 60
 #define WORKER_OUTPUT  ((size_t)64 << 20) /* bytes of an answer */
-#define WORKER_MEMORY  ((size_t)4 << 30)  /* address space */
+#define WORKER_MEMORY  ((size_t)2 << 30)  /* that only the worker has */
 
 /* Runs the program with the words, which end with NULL. Without input, in a process group. */
 int worker_start(char *const *words, struct worker **out, struct error *err);
 void worker_free(struct worker *w); /* ends its process; NULL is fine */
 DEFINE_AT_EXIT(worker_free, struct worker)
 
-/* Descriptors to poll for reading: standard output and standard error; -1: closed. */
+/* Descriptors to poll for reading: of its output, its messages and its end; -1: closed. */
 int worker_fd(const struct worker *w, int i);
-#define WORKER_FDS 2
+#define WORKER_FDS 3
 
 /* Reads what there is. True: it has ended, or must end, and worker_status() is known. */
 bool worker_read(struct worker *w);
