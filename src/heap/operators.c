@@ -53,8 +53,9 @@ static void find_operators(struct file_job *job)
 	struct operator_job *j = (struct operator_job *)job;
 	struct file_mapping file = { 0 };
 	struct file_functions f = { 0 };
+	struct build_id id;
 
-	free(image_files_open("/proc", j->pid, &j->image, &file, NULL));
+	free(image_files_open("/proc", j->pid, &j->image, &file, &id));
 	if (file.base && file_functions_ask(&file, image_files_found(&j->image, &file),
 					    FUNCTIONS_ALL, NULL, &f, NULL) >= 0)
 		for (uint32_t i = 0; i < f.head.n && j->found.n < OPERATORS_MAX; i++)

@@ -62,6 +62,38 @@ record_whole() {
 	[ "$(sum s alloc-blocks family)" = 11 ]
 }
 
+# A program whose functions allocate 40 MB each, by operator new and by malloc.
+cpp_program() {
+	command -v g++ >/dev/null || skip "g++ is not installed"
+	cat >cpp.cc <<'END'
+#include <cstdlib>
+#include <new>
+static void *volatile sink;
+__attribute__((noinline)) void by_new() { for (int i = 0; i < 2000; i++) sink = ::operator new(20000); }
+__attribute__((noinline)) void by_malloc() { for (int i = 0; i < 2000; i++) sink = malloc(20000); }
+__attribute__((noinline)) void freed() { for (int i = 0; i < 2000; i++) { sink = ::operator new(20000); ::operator delete(sink); } }
+int main() { by_new(); by_malloc(); freed(); }
+END
+	g++ -O1 -fno-builtin -o cpp cpp.cc
+}
+
+# check_cpp SESSION: 64 kB of 40 MB, as above
+check_cpp() {
+	near "$(sum "$1" alloc-bytes 'by_new()')" 40000000 21
+	near "$(sum "$1" held-bytes 'by_new()')" 40000000 21
+	near "$(sum "$1" alloc-bytes 'by_malloc()')" 40000000 21
+	near "$(sum "$1" alloc-bytes 'freed()')" 40000000 21
+	[ "$(sum "$1" held-bytes 'freed()')" = 0 ]
+}
+
+@test "operator new counts for its caller" {
+	need_recording
+	cpp_program
+	record_whole --alloc-every 64k -o s -- ./cpp
+	check_cpp s
+	[ "$(sum s alloc-bytes 'operator new(unsigned long)')" = 0 ]
+}
+
 @test "a child's releases of copies leave the parent's blocks alone" {
 	need_recording
 	record_whole --alloc-every 64k -o s -- "$PROGRAMS/heaps" fork
