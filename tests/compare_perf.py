@@ -110,6 +110,16 @@ def depth_unknown(theirs, ours):
             theirs["0"] -= more
 
 
+def image_of_waits(theirs, ours, n_waits):
+    """perf 6.17 and newer takes the first address of an off-cpu wait, in the program, for one of the kernel."""
+    for image in ours:
+        more = min(ours[image] - theirs[image], n_waits)
+        if 0 < more <= theirs["[unknown]"]:
+            theirs[image] += more
+            theirs["[unknown]"] -= more
+            n_waits -= more
+
+
 def compare(path):
     try:
         theirs = perf_counts(path)
@@ -124,6 +134,7 @@ def compare(path):
     if has_recorded_chains(path):
         theirs["depth"], ours["depth"] = depths(PERF, path), depths(ASSAY, path)
         depth_unknown(theirs["depth"], ours["depth"])
+    image_of_waits(theirs["image"], ours["image"], theirs["event"]["offcpu-time"])
     name_unknown(theirs["comm"], ours["comm"])
     differ = [f"{path}: {key} '{name}': perf {theirs[key][name]}, assay {ours[key][name]}"
               for key in theirs for name in sorted(set(theirs[key]) | set(ours[key]))

@@ -47,7 +47,20 @@ enum event_type {
 
 extern const char *const event_type_names[N_EVENT_TYPES];
 
-enum cpu_mode { MODE_USER, MODE_KERNEL, MODE_GUEST, MODE_UNKNOWN };
+enum cpu_mode {
+	MODE_USER,
+	MODE_KERNEL,
+	MODE_GUEST_KERNEL,
+	MODE_GUEST_USER,
+	MODE_HYPERVISOR,
+	MODE_UNKNOWN
+};
+
+/* Whether addresses are in none of this machine's address spaces. */
+static inline bool mode_is_guest(enum cpu_mode mode)
+{
+	return mode >= MODE_GUEST_KERNEL && mode <= MODE_HYPERVISOR;
+}
 
 /* One entry of a branch stack, newest first; the bits of `flags` are those of perf_branch_entry. */
 struct branch {

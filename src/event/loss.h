@@ -43,7 +43,7 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(NO_PROCESS, UNATTRIBUTED, "no-process", "the process was not known")                     \
 	X(UNMAPPED, UNATTRIBUTED, "unmapped", "no mapping covers the address")                     \
 	X(NO_KERNEL, UNATTRIBUTED, "no-kernel", "kernel addresses are hidden (kptr_restrict)")     \
-	X(GUEST, UNATTRIBUTED, "guest", "the address is in a guest or hypervisor")                 \
+	X(GUEST, UNATTRIBUTED, "guest", "the address is in a hypervisor")                          \
 	X(RING_RECORDS, NOTE, "ring-records", "records other than samples lost to a full ring")    \
 	X(THROTTLED, NOTE, "throttled", "the kernel throttled a counter")                          \
 	X(FRAME_UNMAPPED, NOTE, "frame-unmapped", "callers at addresses that no mapping covers")   \

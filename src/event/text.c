@@ -20,7 +20,9 @@
 static const char *const mode_names[] = {
 	[MODE_USER] = "user",
 	[MODE_KERNEL] = "kernel",
-	[MODE_GUEST] = "guest",
+	[MODE_GUEST_KERNEL] = "guest-kernel",
+	[MODE_GUEST_USER] = "guest-user",
+	[MODE_HYPERVISOR] = "hypervisor",
 	[MODE_UNKNOWN] = "unknown",
 };
 

@@ -144,6 +144,15 @@ int machine_resolve_near(struct machine *m, const struct thread_view *thread, ui
 	return -1;
 }
 
+/* All guests of the machine are one. Their code has no names, but keeps its addresses apart. */
+static image_id guest_image(struct machine *m, bool is_kernel)
+{
+	const struct image image = { .kind = IMAGE_NAMED,
+				     .path = is_kernel ? "[guest.kernel]" : "[guest.user]" };
+
+	return image_intern(m->images, &image);
+}
+
 int machine_resolve(struct machine *m, const struct thread_view *thread, enum cpu_mode mode,
 		    uint64_t addr, uint64_t time_ns, struct code_addr *out)
 {
@@ -154,8 +163,12 @@ int machine_resolve(struct machine *m, const struct thread_view *thread, enum cp
 	*out = (struct code_addr){ IMAGE_UNKNOWN_ID, addr };
 	if (mode == MODE_KERNEL)
 		return kernel_map_is_hidden(m->kernel) ? LOSS_NO_KERNEL : LOSS_UNMAPPED;
-	if (mode == MODE_GUEST)
+	if (mode == MODE_HYPERVISOR)
 		return LOSS_GUEST;
+	if (mode_is_guest(mode)) {
+		out->image = guest_image(m, mode == MODE_GUEST_KERNEL);
+		return -1;
+	}
 	return machine_resolve_near(m, thread, addr, time_ns, &near, out);
 }
 

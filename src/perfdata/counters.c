@@ -103,6 +103,13 @@ static void name_counter(struct perfdata *p, struct perfdata_counter *c)
 	buf_fini(&text);
 }
 
+/* The event of `perf record --off-cpu`. */
+static bool is_off_cpu(const struct perfdata_counter *c)
+{
+	return c->attr.type == PERF_TYPE_SOFTWARE && c->attr.config == PERF_COUNT_SW_BPF_OUTPUT &&
+	       !strcmp(c->name, "offcpu-time");
+}
+
 int counters_finish(struct perfdata *p, struct error *err)
 {
 	size_t n = p->info.counters.n;
@@ -117,7 +124,9 @@ int counters_finish(struct perfdata *p, struct error *err)
 
 		if (!c->name)
 			name_counter(p, c);
-		c->unit = attr_unit(a);
+		c->unit = is_off_cpu(c) ? "ns" : attr_unit(a);
+		c->has_chains = a->sample_type & PERF_SAMPLE_CALLCHAIN ||
+				(is_off_cpu(c) && a->sample_type & PERF_SAMPLE_RAW);
 		p->time_offs[i] = time_offset(a->sample_type);
 		p->fixed_periods[i] = a->freq || !a->sample_period ? 1 : a->sample_period;
 		vec_push(&p->formats,
@@ -132,6 +141,7 @@ int counters_finish(struct perfdata *p, struct error *err)
 				 .max_stack = a->sample_max_stack,
 				 .has_values_by_thread =
 					 a->inherit && a->sample_type & PERF_SAMPLE_TID,
+				 .has_waits = is_off_cpu(c) && a->sample_type & PERF_SAMPLE_RAW,
 				 .fixed_periods = p->fixed_periods,
 			 });
 	}

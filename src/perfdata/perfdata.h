@@ -31,6 +31,7 @@ struct perfdata_counter {
 	const char *unit;            /* "ns" for clocks, else "events" */
 	const uint64_t *ids;
 	uint32_t n_ids;
+	bool has_chains; /* of its samples: in a field of theirs, or in an off-cpu wait */
 };
 
 /* The place of a piece of an AUX area (Intel PT …), which is not read. */

@@ -132,9 +132,9 @@ static enum cpu_mode mode_of(uint16_t misc)
 		[PERF_RECORD_MISC_CPUMODE_UNKNOWN] = MODE_UNKNOWN,
 		[PERF_RECORD_MISC_KERNEL] = MODE_KERNEL,
 		[PERF_RECORD_MISC_USER] = MODE_USER,
-		[PERF_RECORD_MISC_HYPERVISOR] = MODE_GUEST,
-		[PERF_RECORD_MISC_GUEST_KERNEL] = MODE_GUEST,
-		[PERF_RECORD_MISC_GUEST_USER] = MODE_GUEST,
+		[PERF_RECORD_MISC_HYPERVISOR] = MODE_HYPERVISOR,
+		[PERF_RECORD_MISC_GUEST_KERNEL] = MODE_GUEST_KERNEL,
+		[PERF_RECORD_MISC_GUEST_USER] = MODE_GUEST_USER,
 	};
 	uint16_t mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
 
@@ -315,6 +315,29 @@ static void record_read_extra(const struct record_format *f, struct reader *r,
 	}
 }
 
+/* Puts the wait of the raw data in place of the sample's own facts (has_waits). False: it is bad.
+ */
+static bool read_wait(const struct record_format *f, struct record_scratch *scratch,
+		      struct event *e)
+{
+	struct reader r = reader_over(scratch->extra.raw, scratch->extra.raw_size), chain;
+	struct sample_event *s = &e->sample;
+
+	e->pid = (int32_t)reader_u32(&r);
+	e->tid = (int32_t)reader_u32(&r);
+	s->period = reader_u64(&r);
+	chain = r;
+	s->ip = 0;
+	if (reader_u64(&chain) > 1) { /* a mark, and the place itself */
+		s->mode = reader_u64(&chain) == PERF_CONTEXT_KERNEL ? MODE_KERNEL : MODE_USER;
+		s->ip = reader_u64(&chain);
+	}
+	s->n_callers = s->n_kernel = 0;
+	read_chain(f, &r, s, scratch);
+	scratch->extra.cgroup = reader_u64(&r);
+	return !r.bad;
+}
+
 /* The fields are in the order of PERF_RECORD_SAMPLE in perf_event_open(2). */
 static void decode_sample(const struct record_format *f, struct reader *rest,
 			  struct record_scratch *scratch, uint16_t misc, struct event *e)
@@ -362,6 +385,8 @@ static void decode_sample(const struct record_format *f, struct reader *rest,
 		read_chain(f, rest, s, scratch);
 	if (type & EXTRA_FIELDS)
 		record_read_extra(f, rest, scratch);
+	if (f->has_waits && !read_wait(f, scratch, e))
+		rest->bad = true;
 }
 
 static void decode_mapping(struct reader *r, uint16_t misc, bool is_mmap2, struct event *e)

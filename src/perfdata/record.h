@@ -34,6 +34,11 @@ struct record_format {
 	 * PERF_SAMPLE_READ's values count the sample's thread alone: inherited events (Linux 6.12).
 	 */
 	bool has_values_by_thread;
+	/*
+	 * Of perf's `record --off-cpu` (6.17): the raw data has the wait. It is the thread, the time,
+	 * the chain and the cgroup. Those of the sample are of the program that wrote it.
+	 */
+	bool has_waits;
 	/* The period of each counter, if sample_type lacks PERF_SAMPLE_PERIOD. */
 	const uint64_t *fixed_periods;
 };

@@ -173,7 +173,7 @@ static void add_access(struct pipeline *p, const struct event *e, const struct t
 {
 	static const struct image mark = { .kind = IMAGE_NAMED, .path = IMAGE_ACCESS_PATH };
 	const struct sample_extra *x = e->sample.extra;
-	uint32_t n = x->addr && e->sample.mode != MODE_GUEST ? 2 : 1;
+	uint32_t n = x->addr && !mode_is_guest(e->sample.mode) ? 2 : 1;
 
 	memmove(f->code + n, f->code, f->n * sizeof(*f->code));
 	if (n == 2)

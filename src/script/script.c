@@ -261,7 +261,7 @@ static void begin_row(struct replaying *r, const struct replay_sample *s)
 		.tid = e->tid,
 		.samples = 1,
 		.has_chain = e->sample.counter < r->printer.options->n_with_chains ||
-			     s->counter->attr.sample_type & PERF_SAMPLE_CALLCHAIN,
+			     s->counter->has_chains,
 		.trace = r->traces[e->sample.counter],
 		.resolve = resolve_replayed,
 		.generation = s->generation,
@@ -290,7 +290,7 @@ static int script_on_sample(struct replay_sink *sink, const struct replay_sample
 	row->is_walked = s->frames->is_walked;
 	r->sample = s;
 	/* Of a branch who prints asks himself, and seldom. */
-	if (r->resolves_late && !script_is_branch(row->attr) && e->sample.mode != MODE_GUEST) {
+	if (r->resolves_late && !script_is_branch(row->attr) && !mode_is_guest(e->sample.mode)) {
 		r->code = resolve_replayed(r, e->sample.ip);
 		row->code = &r->code;
 	}
@@ -390,7 +390,7 @@ static bool has_only(const struct script_options *o, const struct perfdata_info 
 
 	vec_foreach (&info->counters, c) {
 		alone &= !(o->fields.of_type[script_type(&c->attr)] & ~fields);
-		alone &= !(c->attr.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER));
+		alone &= !c->has_chains && !(c->attr.sample_type & PERF_SAMPLE_STACK_USER);
 	}
 	return alone;
 }

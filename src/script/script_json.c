@@ -238,7 +238,9 @@ static void script_json_put_mode(struct script_printer *p, const struct script_r
 	static const char *const modes[] = {
 		[MODE_USER] = "user",
 		[MODE_KERNEL] = "kernel",
-		[MODE_GUEST] = "guest",
+		[MODE_GUEST_KERNEL] = "guest-kernel",
+		[MODE_GUEST_USER] = "guest-user",
+		[MODE_HYPERVISOR] = "hypervisor",
 		[MODE_UNKNOWN] = "unknown",
 	};
 

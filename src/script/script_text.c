@@ -276,7 +276,9 @@ static void put_misc(struct buf *out, enum cpu_mode mode)
 	static const char *const letters[] = {
 		[MODE_USER] = "U     ",
 		[MODE_KERNEL] = "K     ",
-		[MODE_GUEST] = "G     ",
+		[MODE_GUEST_KERNEL] = "G     ",
+		[MODE_GUEST_USER] = "g     ",
+		[MODE_HYPERVISOR] = "H     ",
 		[MODE_UNKNOWN] = "      ",
 	};
 

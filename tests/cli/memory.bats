@@ -121,8 +121,13 @@ same_as_mem_report() {
 	assay report -i s.assay -l --by waker --format json | jq -e '([.rows[].waker] | unique == ["[none]"]) and ([.rows[].samples] | add == 54)'
 }
 
+plain_sources() {
+	tr -s ' ' | sed -E 's/\|OP [A-Z/]+\|LVL //; s/\|BLK N\/A//'
+}
+
 same_as_script() {
-	"$1" script -i "$PWD/mem.data" -F addr,data_src,weight 2>/dev/null </dev/null | tr -s ' ' | diff - <(tr -s ' ' <script.out)
+	# perf 5.10 has fewer parts of the data source
+	diff <("$1" script -i "$PWD/mem.data" -F addr,data_src,weight 2>/dev/null </dev/null | plain_sources) <(plain_sources <script.out)
 }
 
 @test "script prints data source, address and weight as perf does" {

@@ -4,15 +4,15 @@
 
 Usage: memory_events.py APP OUT    (APP: a program without PIE; its variables and functions are named below)
 """
-import os
 import re
 import struct
 import subprocess
 import sys
 
+from perf_records import ADDR, BEGIN, DATA_SRC, IDENTIFIER, IP, KERNEL, PERIOD, SAMPLE, TID, TIME, USER, WEIGHT, attr, comm, mapping, record
+
 PID = 41
-IP, TID, TIME, ADDR, PERIOD, WEIGHT, DATA_SRC, IDENTIFIER = 1, 2, 4, 8, 1 << 8, 1 << 14, 1 << 15, 1 << 16
-FLAGS = 1 << 8 | 1 << 9 | 1 << 17 | 1 << 18 | 1 << 23  # mmap, comm, mmap_data, sample_id_all, mmap2
+TYPES = IP | TID | TIME | ADDR | PERIOD | WEIGHT | DATA_SRC | IDENTIFIER
 HEAP, STACK, ANON, SHARED = 0x2000000, 0x7FFC00000000, 0x7F1200000000, 0x7F1300000000
 
 # union perf_mem_data_src: the access, its level, the other caches, and where its page was found.
@@ -49,32 +49,6 @@ SAMPLES = [
 ]
 
 
-def record(kind, misc, body):
-    return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
-
-
-def attr(config, number):
-    types = IP | TID | TIME | ADDR | PERIOD | WEIGHT | DATA_SRC | IDENTIFIER
-    return record(64, 0, struct.pack("<IIQQQQQIIQ", 4, 64, config, 1000, types, 0, FLAGS, 0, 0, 0) + struct.pack("<Q", number))
-
-
-def with_id(kind, misc, body):
-    """A record with its thread, time and event behind it (sample_id_all)."""
-    return record(kind, misc, body + struct.pack("<iiQQ", PID, PID, 1000, 1))
-
-
-def text(name):
-    bytes_ = name.encode() + b"\0"
-    return bytes_ + b"\0" * (-len(bytes_) % 8)
-
-
-def mapping(start, size, offset, prot, name):
-    file = os.stat(name) if os.path.exists(name) else None
-    major, minor, inode = (os.major(file.st_dev), os.minor(file.st_dev), file.st_ino) if file else (0, 0, 0)
-    body = struct.pack("<iiQQQIIQQII", PID, PID, start, size, offset, major, minor, inode, 0, prot, 2)
-    return with_id(10, 2 | (0 if prot & 4 else 1 << 13), body + text(name))
-
-
 def segments(app):
     """The mappings of a program at its link addresses, and the .bss behind them."""
     out = subprocess.run(["readelf", "-lW", app], capture_output=True, text=True, check=True).stdout
@@ -85,10 +59,10 @@ def segments(app):
         offset, addr, in_file, in_memory = (int(found[i], 16) for i in range(1, 5))
         skew = addr % 4096
         end = (addr + in_file + 4095) // 4096 * 4096
-        yield mapping(addr - skew, end - (addr - skew), offset - skew, sum(bit for i, bit in ((5, 1), (6, 2), (7, 4)) if found[i] != " "), app)
+        yield mapping(PID, addr - skew, end - (addr - skew), offset - skew, sum(bit for i, bit in ((5, 1), (6, 2), (7, 4)) if found[i] != " "), app)
         bss = (addr + in_memory + 4095) // 4096 * 4096
         if bss > end:
-            yield mapping(end, bss - end, end, 3, "//anon")
+            yield mapping(PID, end, bss - end, end, 3, "//anon")
 
 
 def symbols(app):
@@ -99,18 +73,17 @@ def symbols(app):
 def main():
     app, out = sys.argv[1:]
     at = symbols(app)
-    data = b"PERFILE2" + struct.pack("<Q", 16) + attr(0x1CD, 1) + attr(0x82D0, 2)
-    data += with_id(3, 1 << 13, struct.pack("<ii", PID, PID) + text("app"))
-    data += b"".join(segments(app))
-    data += mapping(HEAP, 0x21000, HEAP, 3, "[heap]") + mapping(STACK, 0x21000, STACK, 3, "[stack]")
-    data += mapping(ANON, 0x1000, ANON, 3, "//anon") + mapping(SHARED, 0x1000, 0, 3, "/SYSV00000000")
+    data = BEGIN + attr(4, 0x1CD, 1, TYPES) + attr(4, 0x82D0, 2, TYPES) + comm(PID, "app") + b"".join(segments(app))
+    data += mapping(PID, HEAP, 0x21000, HEAP, 3, "[heap]") + mapping(PID, STACK, 0x21000, STACK, 3, "[stack]")
+    data += mapping(PID, ANON, 0x1000, ANON, 3, "//anon") + mapping(PID, SHARED, 0x1000, 0, 3, "/SYSV00000000")
     time = 2000
     for event, function, variable, offset, source, weight, n in SAMPLES:
         ip = at[function] + 4 if function else 0xFFFFFFFF81000100
         addr = (at[variable] if isinstance(variable, str) else variable) + offset
         for _ in range(n):
             time += 1000
-            data += record(9, 2 if function else 1, struct.pack("<QQiiQQQQQ", event + 1, ip, PID, PID, time, addr, 1000, weight, source))
+            body = struct.pack("<QQiiQQQQQ", event + 1, ip, PID, PID, time, addr, 1000, weight, source)
+            data += record(SAMPLE, USER if function else KERNEL, body)
     with open(out, "wb") as file:
         file.write(data)
 

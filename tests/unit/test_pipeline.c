@@ -278,7 +278,7 @@ static void an_unmapped_sample_is_kept_and_counted(void **state)
 	given(APP "0.7 cpu0 41/41 sample mode=user ip=0xdead\n"
 		  "0.7 cpu0 99/99 sample mode=user ip=0x1010\n"
 		  "0.7 cpu0 41/41 sample mode=kernel ip=0xffffffff81000000\n"
-		  "0.7 cpu0 41/41 sample mode=guest ip=0x1010\n");
+		  "0.7 cpu0 41/41 sample mode=hypervisor ip=0x1010\n");
 	assert_int_equal(pipeline_counts(fx.pipeline).samples, 4);
 	assert_int_equal(pipeline_counts(fx.pipeline).unattributed, 4);
 	assert_int_equal(kept.losses[LOSS_UNMAPPED], 1);

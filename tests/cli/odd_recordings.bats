@@ -1,0 +1,107 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Kinds of recordings that this machine can't make: odd_recordings.py writes them. The numbers are perf's:
+# 7.2, and 6.1 where it knows the kind.
+
+load helpers
+
+recording() {
+	python3 "$BATS_TEST_DIRNAME/odd_recordings.py" "$1" "$1.data"
+}
+
+# A newer perf knows the newest kinds. It is in the PATH as perf-7.2 (docs/testing.md).
+newest_perf() {
+	compgen -c | grep -xE 'perf-[7-9]\.[0-9.]*' | sort -u | tail -n 1
+}
+
+same_as_newest_perf() {
+	local perf
+	perf=$(newest_perf)
+	[ -z "$perf" ] || PERF=$perf ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_perf.py" "$@"
+}
+
+same_as_perf() {
+	same_as_newest_perf "$@"
+	! command -v perf >/dev/null || ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_perf.py" "$@"
+}
+
+rows() { # FILE KEYS [FILTER…]
+	local file=$1 keys=$2
+	shift 2
+	assay report -i "$file" -l -t 0 --by "$keys" --format json "$@" |
+		jq -r --arg keys "$keys" '.rows[] | select(.samples > 0) | . as $row | "\(.samples) \(.events) \($keys | split(",") | map($row[.]) | join(" "))"' | sort
+}
+
+# Waits of perf record --off-cpu: the process, thread, time and stack that waited.
+waits_are_right() {
+	diff <(rows "$1" comm,image event:offcpu-time) - <<-'END'
+		1 600000000 waiter /bin/waiter
+		3 2400000000 app /lib/libwait.so
+	END
+	assay report -i "$1" event:offcpu-time --no-pager >report.out
+	has '^2\.40 s  80\.00        3  app$' report.out
+	assay script -i "$1" --format json | jq -c 'select(.event == "offcpu-time") | [.comm, .pid, .tid, .period, (.frames | length), .mode]' | diff - <(printf '%s\n' \
+		'["app",41,41,700000000,2,"user"]' '["app",41,45,900000000,3,"user"]' '["waiter",42,42,600000000,1,"user"]' '["app",41,41,800000000,2,"user"]')
+}
+
+@test "waits of perf record --off-cpu are those of the raw data" {
+	recording off-cpu
+	waits_are_right off-cpu.data
+	same_as_newest_perf off-cpu.data
+	# A wait whose stack is longer than the sample is a bad record.
+	recording bad-off-cpu
+	assay report -i bad-off-cpu.data --no-pager >out
+	has '^samples *5$' out
+	has '^note *1: records that did not parse$' out
+}
+
+@test "waits of perf record --off-cpu before 6.17 are samples as others" {
+	recording old-off-cpu
+	waits_are_right old-off-cpu.data
+	same_as_perf old-off-cpu.data
+}
+
+# Samples by perf's letter of their mode: guest_rows [WORDS BEFORE report…]
+guest_rows() {
+	"$(newest_perf)" "$@" report -i "$PWD/guest.data" --stdio -n --sort sym -g none 2>/dev/null </dev/null |
+		awk '/^ +[0-9.]+%/ { n[$3] += $2 } END { for (mode in n) print n[mode], mode }' | sort
+}
+
+# perf report has the host's samples alone, and perf kvm --guest report the guests'.
+@test "samples of a guest are rows of its kernel and its programs" {
+	recording guest
+	diff <(rows guest.data image) - <<-'END'
+		2 2000000 /bin/app
+		2 2000000 [guest.user]
+		2 2000000 [unknown]
+		6 6000000 [guest.kernel]
+	END
+	assay report -i guest.data --no-pager | grep '^samples *12$'
+	assay script -i guest.data --format json | jq -r .mode | sort | uniq -c | tr -s ' ' | diff - <(printf ' %s\n' '6 guest-kernel' '2 guest-user' '2 kernel' '2 user')
+	if [ -n "$(newest_perf)" ]; then
+		guest_rows | diff - <(printf '%s\n' '2 [.]' '2 [k]')
+		guest_rows kvm --guest | diff - <(printf '%s\n' '2 [u]' '6 [g]')
+	fi
+	# written again, each has its mode
+	assay inject -q -i guest.data -o again.data
+	diff <(rows guest.data image) <(rows again.data image)
+}
+
+@test "bytes of a trace in samples (--aux-sample) change no count" {
+	recording aux
+	diff <(rows aux.data comm,image) - <<-'END'
+		4 4000000 waiter /bin/waiter
+		5 5000000 app /bin/app
+	END
+	same_as_perf aux.data
+}
+
+@test "records with metadata of BPF programs are stepped over" {
+	recording metadata
+	diff <(rows metadata.data comm) - <<-'END'
+		1 1000000 app
+		1 1000000 waiter
+	END
+	assay script -i metadata.data -D | grep -c BPF_METADATA
+	same_as_newest_perf metadata.data
+}

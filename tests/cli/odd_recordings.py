@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Writes recordings of kinds that this machine can't make.
+
+Usage: odd_recordings.py off-cpu|bad-off-cpu|old-off-cpu|guest|aux|metadata OUT
+"""
+import struct
+import sys
+
+from perf_records import (AUX, BEGIN, BPF_METADATA, CGROUP, CHAIN, CONTEXT_KERNEL, CONTEXT_USER, CPU, FLAGS, GUEST_KERNEL, GUEST_USER, ID, IDENTIFIER, IP,
+                          KERNEL, PERIOD, RAW, SAMPLE, TID, TIME, USER, attr, comm, mapping, name_event, record, with_id)
+
+APP, WAITER = 41, 42
+HOST = FLAGS | 1 << 20  # exclude_guest
+CLOCK_TYPES = IP | TID | TIME | PERIOD | CHAIN | IDENTIFIER
+
+
+def begin(*attrs):
+    data = BEGIN + b"".join(attrs) + comm(APP, "app") + comm(WAITER, "waiter")
+    for pid, name in ((APP, "/bin/app"), (WAITER, "/bin/waiter")):
+        data += mapping(pid, 0x400000, 0x10000, 0, 5, name) + mapping(pid, 0x7F0000, 0x10000, 0, 5, "/lib/libwait.so")
+    return data
+
+
+def clock(time, pid, mode, *addresses):
+    """A sample of event 1, whose chain has the mode's mark."""
+    chain = (CONTEXT_KERNEL if mode in (KERNEL, GUEST_KERNEL) else CONTEXT_USER,) + addresses
+    body = struct.pack("<QQiiQQQ", 1, addresses[0], pid, pid, time, 1000000, len(chain)) + struct.pack(f"<{len(chain)}Q", *chain)
+    return record(SAMPLE, mode, body)
+
+
+# (thread, ns, stack): waits of a process and of its second thread
+WAITS = [(APP, APP, 700000000, (0x7F0100, 0x400200)), (APP, 45, 900000000, (0x7F0100, 0x400300, 0x400310)), (WAITER, WAITER, 600000000, (0x400400,)), (APP, APP, 800000000, (0x7F0100, 0x400200))]
+
+
+def off_cpu(n_claimed=0):
+    """Of perf 6.17 and newer: the wait is in the raw data, and the sample is of whatever wrote it.
+
+    The first wait claims to have so many addresses more than it has.
+    """
+    types = IDENTIFIER | IP | TID | TIME | PERIOD | RAW | CGROUP
+    data = begin(attr(1, 0, 1, CLOCK_TYPES, HOST), attr(1, 10, 2, types, HOST, 1)) + name_event(2, "offcpu-time")
+    data += clock(5000, APP, USER, 0x400100, 0x400110) + clock(6000, WAITER, USER, 0x400100)
+    for i, (pid, tid, ns, stack) in enumerate(WAITS):
+        wait = struct.pack("<iiQQQ", pid, tid, ns, len(stack) + 1 + (0 if i else n_claimed), CONTEXT_USER) + struct.pack(f"<{len(stack)}QQ", *stack, 0)
+        raw = struct.pack("<I", len(wait) + 4) + wait + bytes(4)
+        # the first ones came when they ended, and the others were left in a map at the end
+        head = struct.pack("<QQiiQQ", 2, 0xFFFFFFFF81000100, WAITER, WAITER, 7000 + i, 1) if i < 2 else struct.pack("<QQiiQQ", 2, 0, 0, 0, 7000 + i, 0)
+        data += record(SAMPLE, KERNEL if i < 2 else USER, head + raw + struct.pack("<Q", 0))
+    return data
+
+
+def old_off_cpu():
+    """Of perf 6.1: sums at the end of the recording."""
+    types = IDENTIFIER | IP | TID | TIME | ID | CPU | PERIOD | CHAIN | CGROUP
+    data = begin(attr(1, 0, 1, CLOCK_TYPES, HOST), attr(1, 10, 2, types, HOST, 1)) + name_event(2, "offcpu-time")
+    data += clock(5000, APP, USER, 0x400100, 0x400110) + clock(6000, WAITER, USER, 0x400100)
+    for i, (pid, tid, ns, stack) in enumerate(WAITS):
+        chain = (CONTEXT_USER,) + stack
+        body = struct.pack("<QQiiQQQQQ", 2, stack[0], pid, tid, 7000 + i, 2, 0, ns, len(chain)) + struct.pack(f"<{len(chain)}QQ", *chain, 0)
+        data += record(SAMPLE, USER, body)
+    return data
+
+
+def guest():
+    data = begin(attr(1, 0, 1, CLOCK_TYPES))
+    for i in range(12):
+        data += clock(5000 + i, APP, (USER, KERNEL, GUEST_KERNEL, GUEST_KERNEL, GUEST_KERNEL, GUEST_USER)[i % 6], 0x400100 if i % 6 in (0, 5) else 0xFFFFFFFF81000100)
+    return data
+
+
+def aux():
+    """Of `perf record --aux-sample`: bytes of a trace are in the samples."""
+    data = begin(attr(1, 0, 1, CLOCK_TYPES | AUX, HOST))
+    for i in range(9):
+        bytes_ = bytes(range(8 * (i % 3)))
+        sample = clock(5000 + i, (APP, WAITER)[i % 2], USER, 0x400100 + i, 0x400200)
+        data += record(SAMPLE, USER, sample[8:] + struct.pack("<Q", len(bytes_)) + bytes_)
+    return data
+
+
+def metadata():
+    entries = (("version", "1.2"), ("commit", "0123abcd"))
+    body = b"prog_one".ljust(16, b"\0") + struct.pack("<Q", len(entries)) + b"".join(k.encode().ljust(64, b"\0") + v.encode().ljust(256, b"\0") for k, v in entries)
+    data = begin(attr(1, 0, 1, CLOCK_TYPES, HOST)) + clock(5000, APP, USER, 0x400100, 0x400110)
+    return data + with_id(BPF_METADATA, 0, body, -1) + clock(6000, WAITER, USER, 0x400100)
+
+
+def main():
+    kind, out = sys.argv[1:]
+    kinds = {"off-cpu": off_cpu, "bad-off-cpu": lambda: off_cpu(5), "old-off-cpu": old_off_cpu, "guest": guest, "aux": aux, "metadata": metadata}
+    with open(out, "wb") as file:
+        file.write(kinds[kind]())
+
+
+main()
