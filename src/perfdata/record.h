@@ -35,8 +35,8 @@ struct record_format {
 	 */
 	bool has_values_by_thread;
 	/*
-	 * Of perf's `record --off-cpu` (6.17): the raw data has the wait. It is the thread, the time,
-	 * the chain and the cgroup. Those of the sample are of the program that wrote it.
+	 * Of perf's `record --off-cpu` (6.17): the raw data has the wait. It is the thread, the
+	 * time, the chain and the cgroup. Those of the sample are of the program that wrote it.
 	 */
 	bool has_waits;
 	/* The period of each counter, if sample_type lacks PERF_SAMPLE_PERIOD. */

@@ -274,12 +274,9 @@ static void put_time_of_day(struct script_printer *p, uint64_t ns)
 static void put_misc(struct buf *out, enum cpu_mode mode)
 {
 	static const char *const letters[] = {
-		[MODE_USER] = "U     ",
-		[MODE_KERNEL] = "K     ",
-		[MODE_GUEST_KERNEL] = "G     ",
-		[MODE_GUEST_USER] = "g     ",
-		[MODE_HYPERVISOR] = "H     ",
-		[MODE_UNKNOWN] = "      ",
+		[MODE_USER] = "U     ",         [MODE_KERNEL] = "K     ",
+		[MODE_GUEST_KERNEL] = "G     ", [MODE_GUEST_USER] = "g     ",
+		[MODE_HYPERVISOR] = "H     ",   [MODE_UNKNOWN] = "      ",
 	};
 
 	buf_str(out, letters[mode]);
