@@ -86,10 +86,15 @@ def depths(program, path):
     return collections.Counter(str(len(re.findall(r"(?m)^\s+[0-9a-f]+\s*$", block))) for block in blocks)
 
 
-def has_recorded_chains(path):
+def sample_types(path):
+    """The fields of the samples, as "IP|TID|TIME …" for each event."""
     run = subprocess.run([PERF, "evlist", "-v", "-i", path], capture_output=True, text=True, errors="replace",
                          stdin=subprocess.DEVNULL)
-    return "CALLCHAIN" in run.stdout and "STACK_USER" not in run.stdout
+    return run.stdout
+
+
+def has_recorded_chains(types):
+    return "CALLCHAIN" in types and "STACK_USER" not in types
 
 
 def name_unknown(theirs, ours):
@@ -110,14 +115,18 @@ def depth_unknown(theirs, ours):
             theirs["0"] -= more
 
 
-def image_of_waits(theirs, ours, n_waits):
-    """perf 6.17 and newer takes the first address of an off-cpu wait, in the program, for one of the kernel."""
+def image_unknown(theirs, ours, n):
+    """Places that perf does not find in n of its samples, and assay does.
+
+    perf 6.17 and newer takes the first address of an off-cpu wait, in the program, for one of the kernel. And perf 7.2
+    loses a thread if it reads the thread's exit before its samples. So it is in recordings without times.
+    """
     for image in ours:
-        more = min(ours[image] - theirs[image], n_waits)
+        more = min(ours[image] - theirs[image], n)
         if 0 < more <= theirs["[unknown]"]:
             theirs[image] += more
             theirs["[unknown]"] -= more
-            n_waits -= more
+            n -= more
 
 
 def compare(path):
@@ -131,10 +140,11 @@ def compare(path):
     except ValueError as e:
         print(f"{path}: assay cannot read it: {e}")
         return False
-    if has_recorded_chains(path):
+    types = sample_types(path)
+    if has_recorded_chains(types):
         theirs["depth"], ours["depth"] = depths(PERF, path), depths(ASSAY, path)
         depth_unknown(theirs["depth"], ours["depth"])
-    image_of_waits(theirs["image"], ours["image"], theirs["event"]["offcpu-time"])
+    image_unknown(theirs["image"], ours["image"], theirs["event"]["offcpu-time"] if "|TIME" in types else sum(theirs["event"].values()))
     name_unknown(theirs["comm"], ours["comm"])
     differ = [f"{path}: {key} '{name}': perf {theirs[key][name]}, assay {ours[key][name]}"
               for key in theirs for name in sorted(set(theirs[key]) | set(ours[key]))
