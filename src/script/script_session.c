@@ -52,13 +52,20 @@ static void stored_names(const void *context, image_id id,
 	}
 }
 
-/* A stack of the tree, innermost first. */
+static bool is_access_mark(const struct segment *s, const struct code_addr *code)
+{
+	return code->image.n < s->n_images && image_is_access_mark(&s->images[code->image.n]);
+}
+
+/* A stack of the tree, innermost first, without the frames of a memory access. */
 static uint32_t script_read_stack(struct reading *r, uint32_t node)
 {
 	uint32_t n = 0;
 
-	for (; node && n < MAX_FRAMES; node = r->segment->nodes[node].parent)
-		r->code[n++] = r->segment->nodes[node].code;
+	for (; node && n < MAX_FRAMES; node = r->segment->nodes[node].parent) {
+		r->code[n] = r->segment->nodes[node].code;
+		n = is_access_mark(r->segment, &r->code[n]) ? 0 : n + 1;
+	}
 	if (!n)
 		r->code[n++] = (struct code_addr){ IMAGE_UNKNOWN_ID, 0 };
 	return n;

@@ -116,8 +116,9 @@ same_as_mem_report() {
 	assay report -i mem.data --tree -t 0 --no-pager | grep -c '\[memory' | diff - <(echo 0)
 	run assay report -i mem.data mem:L9
 	refused 1 "no sample matches mem:L9; there are: L1 hit, Local RAM hit, L3 hit, N/A, L1 miss"
-	# A session of another recording has none.
+	# In a session, too, the data is no place of a sample.
 	assay import -q -o s.assay mem.data
+	assay script -i s.assay -F ip | sort | uniq -c | sort -k1,1nr | awk '{ print $1 }' | diff - <(printf '%s\n' 32 20 2)
 	assay report -i s.assay -l --by waker --format json | jq -e '([.rows[].waker] | unique == ["[none]"]) and ([.rows[].samples] | add == 54)'
 }
 
