@@ -2,6 +2,7 @@
 /* Events other than samples, in lines of perf script. */
 #include <inttypes.h>
 
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "event/text.h"
 #include "script/script.h"
@@ -43,6 +44,25 @@ static void put_switch(struct buf *out, const struct event *e)
 			   e->context_switch.other_pid, e->context_switch.other_tid);
 }
 
+/* Four in a line. */
+static void script_text_put_namespaces(struct buf *out, const struct event *e)
+{
+	static const char *const names[] = { "net", "uts", "ipc", "pid", "user", "mnt", "cgroup" };
+	uint32_t n = e->namespaces.n;
+
+	buf_printf(out, "PERF_RECORD_NAMESPACES %d/%d - nr_namespaces: %u\n\t\t[", e->pid, e->tid,
+		   n);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct namespace_link *link = &e->namespaces.links[i];
+
+		buf_printf(out, "%s%u/%s: %" PRIu64 "/%#" PRIx64 "%s",
+			   i && i % 4 == 0 ? "\n\t\t " : "", i,
+			   i < ARRAY_SIZE(names) ? names[i] : "unknown", link->dev, link->ino,
+			   i + 1 < n ? ", " : "");
+	}
+	buf_u8(out, ']');
+}
+
 void script_print_event(struct script_printer *p, const struct event *e, const char *comm)
 {
 	struct script_row row = {
@@ -76,6 +96,9 @@ void script_print_event(struct script_printer *p, const struct event *e, const c
 	case EVENT_CGROUP:
 		buf_printf(out, "PERF_RECORD_CGROUP cgroup: %" PRIu64 " ", e->cgroup.id);
 		utf8_append_visible(out, e->cgroup.path);
+		break;
+	case EVENT_NAMESPACES:
+		script_text_put_namespaces(out, e);
 		break;
 	case EVENT_LOST:
 		buf_printf(out, "PERF_RECORD_LOST lost %" PRIu64, e->lost.n);

@@ -105,3 +105,30 @@ guest_rows() {
 	assay script -i metadata.data -D | grep -c BPF_METADATA
 	same_as_newest_perf metadata.data
 }
+
+@test "cgroups of samples are those of perf report" {
+	recording cgroups
+	diff <(rows cgroups.data cgroup) - <<-'END'
+		2 2000000 /
+		2 2000000 /user.slice
+		6 6000000 /system.slice/web.service
+	END
+	rows cgroups.data comm unit:web | diff - <(echo '6 6000000 app')
+	same_as_perf cgroups.data
+	if command -v perf >/dev/null; then
+		perf report -i cgroups.data --stdio -n --sort cgroup -g none 2>/dev/null </dev/null | awk '/^ +[0-9.]+%/ { print $2, $2 * 1000000, $3 }' | sort |
+			diff <(rows cgroups.data cgroup) -
+	fi
+}
+
+@test "namespaces of threads are those of perf script" {
+	recording namespaces
+	assay script -i namespaces.data --show-namespace-events >out
+	grep -A2 'NAMESPACES 42' out | sed 's/.*PERF/PERF/' | diff - <(printf '%s\n' 'PERF_RECORD_NAMESPACES 42/42 - nr_namespaces: 7' \
+		$'\t\t[0/net: 4/0xf0000002, 1/uts: 4/0xefffffff, 2/ipc: 4/0xf0000000, 3/pid: 4/0xeffffffd, ' \
+		$'\t\t 4/user: 4/0xeffffffe, 5/mnt: 4/0xf0000001, 6/cgroup: 4/0xeffffffc]')
+	same_as_perf namespaces.data
+	if command -v perf >/dev/null; then
+		diff <(grep -A2 NAMESPACES out) <(perf script -i namespaces.data --show-namespace-events 2>/dev/null </dev/null | grep -A2 NAMESPACES)
+	fi
+}

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Writes recordings of kinds that this machine can't make.
 
-Usage: odd_recordings.py off-cpu|bad-off-cpu|old-off-cpu|guest|aux|metadata OUT
+Usage: odd_recordings.py off-cpu|bad-off-cpu|old-off-cpu|guest|aux|metadata|cgroups|namespaces OUT
 """
 import struct
 import sys
 
-from perf_records import (AUX, BEGIN, BPF_METADATA, CGROUP, CHAIN, CONTEXT_KERNEL, CONTEXT_USER, CPU, FLAGS, GUEST_KERNEL, GUEST_USER, ID, IDENTIFIER, IP,
-                          KERNEL, PERIOD, RAW, SAMPLE, TID, TIME, USER, attr, comm, mapping, name_event, record, with_id)
+from perf_records import (AUX, BEGIN, BPF_METADATA, CGROUP, CGROUP_NAME, CHAIN, CONTEXT_KERNEL, CONTEXT_USER, CPU, FLAGS, GUEST_KERNEL, GUEST_USER, ID, IDENTIFIER, IP,
+                          KERNEL, NAMESPACES, PERIOD, RAW, SAMPLE, TID, TIME, USER, attr, comm, mapping, name_event, record, text, with_id)
 
 APP, WAITER = 41, 42
 HOST = FLAGS | 1 << 20  # exclude_guest
@@ -86,9 +86,28 @@ def metadata():
     return data + with_id(BPF_METADATA, 0, body, -1) + clock(6000, WAITER, USER, 0x400100)
 
 
+def cgroups():
+    data = begin(attr(1, 0, 1, CLOCK_TYPES | CGROUP, HOST | 1 << 32))
+    for number, path in ((7, "/"), (8, "/system.slice/web.service"), (9, "/user.slice")):
+        data += with_id(CGROUP_NAME, 0, struct.pack("<Q", number) + text(path), -1)
+    for i in range(10):
+        group = (8, 8, 9, 7, 8)[i % 5]
+        data += record(SAMPLE, USER, clock(5000 + i, APP if group == 8 else WAITER, USER, 0x400100)[8:] + struct.pack("<Q", group))
+    return data
+
+
+def namespaces():
+    links = ((4, 0xF0000001), (4, 0xEFFFFFFE), (4, 0xEFFFFFFF), (4, 0xEFFFFFFC), (4, 0xEFFFFFFD), (4, 0xF0000000), (4, 0xEFFFFFFB))
+    data = begin(attr(1, 0, 1, CLOCK_TYPES, HOST | 1 << 28))
+    for pid in (APP, WAITER):
+        body = struct.pack("<iiQ", pid, pid, len(links)) + b"".join(struct.pack("<QQ", dev, ino + (pid == WAITER)) for dev, ino in links)
+        data += with_id(NAMESPACES, 0, body, pid)
+    return data + clock(5000, APP, USER, 0x400100) + clock(6000, WAITER, USER, 0x400100)
+
+
 def main():
     kind, out = sys.argv[1:]
-    kinds = {"off-cpu": off_cpu, "bad-off-cpu": lambda: off_cpu(5), "old-off-cpu": old_off_cpu, "guest": guest, "aux": aux, "metadata": metadata}
+    kinds = {"off-cpu": off_cpu, "bad-off-cpu": lambda: off_cpu(5), "old-off-cpu": old_off_cpu, "guest": guest, "aux": aux, "metadata": metadata, "cgroups": cgroups, "namespaces": namespaces}
     with open(out, "wb") as file:
         file.write(kinds[kind]())
 
