@@ -298,7 +298,7 @@ static void fit_trace(struct run *r)
 		all |= r->options.fields.of_type[i];
 	r->itrace.with_bytes = all & (FIELD_BIT(INSN) | FIELD_BIT(DISASM));
 	r->itrace.with_depth = all & FIELD_BIT(CALLINDENT);
-	r->options.shown |= SCRIPT_SHOW(TRACE_ERROR);
+	r->options.shown |= SCRIPT_SHOW(TRACE_ERROR) | SCRIPT_SHOW(TRACE_UNVERIFIED);
 }
 
 static bool needs_stacks(const struct itrace *o)

@@ -18,25 +18,27 @@
 #include "base/build_id.h"
 
 /* X(id, name): `name` is the word of the text form (event/text.h). */
-#define EVENT_TYPES(X)                                                                          \
-	X(SAMPLE, "sample")             /* a counter overflowed, or the timer fired */          \
-	X(MAPPING, "mmap")              /* executable memory was mapped */                      \
-	X(COMM, "comm")                 /* a thread got a name, by exec or prctl */             \
-	X(FORK, "fork")                 /* a process or thread was started */                   \
-	X(EXIT, "exit")                 /* a thread ended */                                    \
-	X(KSYMBOL, "ksymbol")           /* kernel code appeared or went: BPF program, ftrace */ \
-	X(LOST, "lost")                 /* the source dropped records */                        \
-	X(LOST_SAMPLES, "lost-samples") /* the source dropped samples */                        \
-	X(THROTTLE, "throttle")         /* the kernel stopped a counter until the next tick */  \
-	X(SWITCH, "switch")             /* a thread came onto its CPU, or left it */            \
-	X(AUX, "aux")                   /* an AUX area (processor trace) was written to */      \
-	X(AUX_ID, "aux-id")             /* the number by which AUX data names its counter */    \
-	X(ITRACE_START, "itrace-start") /* the trace of a thread begins */                      \
-	X(NAMESPACES, "namespaces")     /* a thread is in other namespaces now */               \
-	X(CGROUP, "cgroup")             /* a cgroup got a number */                             \
-	X(BPF_PROGRAM, "bpf-program")   /* a BPF program was loaded or unloaded */              \
-	X(TEXT_POKE, "text-poke")       /* the kernel changed its own code */                   \
-	X(TRACE_ERROR, "trace-error")   /* a processor trace could not be followed */
+#define EVENT_TYPES(X)                                                                           \
+	X(SAMPLE, "sample")             /* a counter overflowed, or the timer fired */           \
+	X(MAPPING, "mmap")              /* executable memory was mapped */                       \
+	X(COMM, "comm")                 /* a thread got a name, by exec or prctl */              \
+	X(FORK, "fork")                 /* a process or thread was started */                    \
+	X(EXIT, "exit")                 /* a thread ended */                                     \
+	X(KSYMBOL, "ksymbol")           /* kernel code appeared or went: BPF program, ftrace */  \
+	X(LOST, "lost")                 /* the source dropped records */                         \
+	X(LOST_SAMPLES, "lost-samples") /* the source dropped samples */                         \
+	X(THROTTLE, "throttle")         /* the kernel stopped a counter until the next tick */   \
+	X(SWITCH, "switch")             /* a thread came onto its CPU, or left it */             \
+	X(AUX, "aux")                   /* an AUX area (processor trace) was written to */       \
+	X(AUX_ID, "aux-id")             /* the number by which AUX data names its counter */     \
+	X(ITRACE_START, "itrace-start") /* the trace of a thread begins */                       \
+	X(NAMESPACES, "namespaces")     /* a thread is in other namespaces now */                \
+	X(CGROUP, "cgroup")             /* a cgroup got a number */                              \
+	X(BPF_PROGRAM, "bpf-program")   /* a BPF program was loaded or unloaded */               \
+	X(TEXT_POKE, "text-poke")       /* the kernel changed its own code */                    \
+	X(TRACE_ERROR, "trace-error")   /* a processor trace could not be followed */            \
+	X(TRACE_UNVERIFIED, "trace-unverified") /* the end of a stretch with such an error in it \
+						 */
 
 enum event_type {
 #define X(id, name) EVENT_##id,
@@ -201,6 +203,12 @@ struct event {
 			uint64_t addr;   /* where the code was; 0: not known */
 			uint64_t offset; /* in the trace */
 		} trace_error;
+		struct {
+			uint64_t insns;    /* of the stretch: some may not have run */
+			uint64_t from_ns;  /* its begin; 0: not known */
+			uint64_t offset;   /* the same in the trace */
+			bool is_confirmed; /* execution stands where the trace says at its end */
+		} trace_unverified;
 	};
 };
 

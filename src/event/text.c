@@ -156,6 +156,12 @@ void event_format(struct buf *out, const struct event *e)
 		buf_printf(out, " n=%u start=0x%" PRIx64 " off=0x%" PRIx64, e->trace_error.reason,
 			   e->trace_error.addr, e->trace_error.offset);
 		break;
+	case EVENT_TRACE_UNVERIFIED:
+		buf_printf(out, " n=%" PRIu64 " start=0x%" PRIx64 " off=0x%" PRIx64 "%s",
+			   e->trace_unverified.insns, e->trace_unverified.from_ns,
+			   e->trace_unverified.offset,
+			   e->trace_unverified.is_confirmed ? " end" : "");
+		break;
 	case EVENT_ITRACE_START:
 	case EVENT_EXIT:
 	case N_EVENT_TYPES:
@@ -484,6 +490,12 @@ static void fill_event(struct event *e, const struct line *l)
 		e->trace_error.reason = (uint32_t)MIN(l->n, (uint64_t)N_LOSS_REASONS - 1);
 		e->trace_error.addr = l->start;
 		e->trace_error.offset = l->off;
+		break;
+	case EVENT_TRACE_UNVERIFIED:
+		e->trace_unverified.insns = l->n;
+		e->trace_unverified.from_ns = l->start;
+		e->trace_unverified.offset = l->off;
+		e->trace_unverified.is_confirmed = l->is_end;
 		break;
 	case EVENT_ITRACE_START:
 	case EVENT_EXIT:

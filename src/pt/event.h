@@ -45,6 +45,7 @@ extern const char *const pt_error_texts[N_PT_ERRORS];
 	X(INTERRUPTS, interrupts, "interrupts") \
 	X(PSB, psb, "psb")                      \
 	X(ERROR, error, "error")                \
+	X(UNVERIFIED, unverified, "unverified") \
 	X(PLACE, place, "ip")                   \
 	X(CR3, cr3, "cr3")                      \
 	X(VMCS, vmcs, "vmcs")                   \
@@ -139,6 +140,15 @@ struct pt_event {
 			uint8_t kind, reason; /* reason: enum pt_error */
 			uint64_t ip, offset;
 		} error;
+		/*
+		 * Ends a stretch with an error in it. All of it is in doubt, from a PSB to the next
+		 * or to the end of the bytes: an error shows up later than its cause.
+		 */
+		struct {
+			uint8_t kind;
+			bool is_confirmed;      /* execution stands where the PSB at its end is */
+			uint64_t insns, offset; /* of the stretch, and where it begins */
+		} unverified;
 		struct { /* execution was there: quick decoding alone */
 			uint8_t kind;
 			uint64_t ip;

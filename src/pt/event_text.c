@@ -48,6 +48,10 @@ void pt_event_format(struct buf *out, const struct pt_event *e)
 		buf_printf(out, HEX " offset " HEX ": %s", e->error.ip, e->error.offset,
 			   pt_error_texts[e->error.reason]);
 		break;
+	case PT_EV_UNVERIFIED:
+		buf_printf(out, "insns %" PRIu64 " offset " HEX "%s", e->unverified.insns,
+			   e->unverified.offset, e->unverified.is_confirmed ? " confirmed" : "");
+		break;
 	case PT_EV_PLACE:
 		buf_printf(out, HEX, e->place.ip);
 		break;

@@ -113,17 +113,36 @@ static bool synchronise(struct pt_flow *f)
 void pt_flow_resync(struct pt_flow *f)
 {
 	pt_flow_lose_bytes(f);
+	pt_flow_flush(f);
 }
 
 void pt_flow_resync_at(struct pt_flow *f, uint64_t offset)
 {
-	pt_flow_lose_bytes(f);
+	pt_flow_resync(f);
 	f->offset = offset;
 }
 
 void pt_flow_pause(struct pt_flow *f)
 {
 	f->stops |= PT_STOP_PAUSED;
+}
+
+/* Behind the last byte before a PSB, or before what may be one: true if more is to be read. */
+static bool passes_limit(struct pt_flow *f)
+{
+	if (f->end == f->fed_end)
+		return false;
+	f->end = f->fed_end;
+	if (f->end - f->at < PT_PSB_SIZE)
+		f->stops |= PT_STOP_CUT;
+	return true;
+}
+
+void pt_flow_end(struct pt_flow *f)
+{
+	pt_flow_end_period(f, false);
+	f->stats.doubtful_insns = pt_flow_doubtful_insns(f);
+	pt_flow_flush(f);
 }
 
 size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, bool is_last)
@@ -134,7 +153,7 @@ size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, b
 	int r;
 
 	f->begin = f->at = bytes;
-	f->end = bytes + size;
+	f->end = f->fed_end = bytes + size;
 	was_at_watched = f->stops & PT_STOP_WATCHED;
 	f->stops = 0;
 	pt_flow_set_fact(f, PT_FACT_IS_LAST, is_last);
@@ -143,7 +162,9 @@ size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, b
 		f->next_side_band = 0;
 		pt_flow_follow_side_band(f, f->time.tsc);
 	}
-	while (f->at < f->end && !f->stops) {
+	if (f->facts & PT_FACT_BAD_BYTES)
+		pt_flow_find_limit(f);
+	while ((f->at < f->end || passes_limit(f)) && !f->stops) {
 		if (!pt_flow_is_in_sync(f) && !synchronise(f))
 			break;
 		if (f->block == PT_NO_BLOCK) {

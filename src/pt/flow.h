@@ -51,6 +51,9 @@ void pt_flow_feed(struct pt_flow *flow, const uint8_t *bytes, size_t size);
 size_t pt_flow_feed_some(struct pt_flow *flow, const uint8_t *bytes, size_t size, bool is_last);
 void pt_flow_pause(struct pt_flow *flow);
 
+/* No bytes follow: gives out what waits. */
+void pt_flow_end(struct pt_flow *flow);
+
 /* The next bytes do not follow the former ones, which is no error. Goes on at the next PSB. */
 void pt_flow_resync(struct pt_flow *flow);
 

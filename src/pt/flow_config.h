@@ -53,7 +53,8 @@ struct pt_flow_stats {
 	uint64_t insns, branches;      /* branches: events of that kind */
 	uint64_t bytes, skipped_bytes; /* skipped: on the way to a PSB */
 	uint64_t psbs, backwards;
-	/* Of `insns`: between the PSB before and the PSB behind an error that the code refutes. */
+	/* Of `insns`: of stretches with an error in them (PT_EV_UNVERIFIED), the one at hand
+	 * included. */
 	uint64_t doubtful_insns;
 	uint64_t errors[N_PT_ERRORS];
 };

@@ -60,7 +60,7 @@ static void on_tip(struct pt_flow *f, const struct pt_packet *p)
 
 static void end_trace(struct pt_flow *f)
 {
-	pt_time_on(&f->time, false);
+	pt_flow_time_on(f, false);
 	f->position = PT_NOWHERE;
 	f->node = 0;
 	f->ip = 0;
@@ -180,6 +180,7 @@ static void on_psb(struct pt_flow *f)
 	else if (f->position == PT_SEEKING)
 		f->position = PT_NOWHERE;
 	f->pending = 0;
+	pt_flow_set_fact(f, PT_FACT_BAD_BYTES, false);
 	pt_flow_clear_stack(f);
 	pt_time_psb(&f->time);
 	if (pt_code_bytes(f->code) > PT_CODE_LIMIT_BYTES) {
@@ -242,7 +243,7 @@ static void on_psbend(struct pt_flow *f)
 	bool has_ip = f->psb.address != PT_PSB_NO_ADDRESS;
 
 	f->sync = PT_FOLLOWING;
-	pt_flow_begin_period(f);
+	pt_flow_begin_period(f, f->psb.address == PT_PSB_GOES_ON);
 	pt_flow_settle(f, f->insns);
 	pt_flow_emit(f, (struct pt_event){
 				.psb = { PT_EV_PSB, has_ip ? pt_flow_ip(f) : 0, f->psb.offset } });
@@ -466,10 +467,12 @@ int pt_flow_next_packet(struct pt_flow *f, struct pt_packet *p)
 			f->last_ip = pt_last_ip(f->last_ip, p->count, p->payload);
 		return r;
 	}
-	if (r == -ENODATA && !(f->facts & PT_FACT_IS_LAST)) {
+	if (f->at < f->end && (r != -ENODATA || f->end < f->fed_end)) {
+		pt_flow_pass_bad_byte(f);
+	} else if (r == -ENODATA && !(f->facts & PT_FACT_IS_LAST)) {
 		f->stops |= PT_STOP_CUT;
 	} else if (f->at < f->end) {
-		pt_flow_lose(f, r == -ENODATA ? PT_ERR_CUT : PT_ERR_BAD_PACKET);
+		pt_flow_lose_rest(f);
 		f->at++;
 		f->stats.skipped_bytes++;
 	}

@@ -8,8 +8,9 @@
  *     IN_PSB                PSBEND                          FOLLOWING (quickest: SKIPPING)
  *     IN_PSB                OVF                             FOLLOWING
  *     FOLLOWING             a PSB                           IN_PSB
- *     IN_PSB, FOLLOWING     bytes are lost, or no packet    SKIPPING
- *     IN_PSB, FOLLOWING     a misplaced packet              SCANNING
+ *     IN_PSB                bytes that are no packet        FOLLOWING
+ *     IN_PSB, FOLLOWING     bytes are lost                  SKIPPING
+ *     IN_PSB                a misplaced packet              SCANNING
  *
  * pt_position, the knowledge of the place of execution:
  *
@@ -88,6 +89,7 @@ enum pt_fact {
 	PT_FACT_BEGINS_BEHIND_CYC = 1 << 3, /* only PADs lie between a CYC and `begin` */
 	PT_FACT_IS_LAST = 1 << 4,           /* no bytes follow `end` */
 	PT_FACT_IN_DOUBT = 1 << 5,          /* an error since the last PSB: it may be earlier */
+	PT_FACT_BAD_BYTES = 1 << 6,         /* bytes since the last PSB are no packet */
 };
 
 enum pt_interrupt_flag { PT_INTERRUPTS_UNKNOWN, PT_INTERRUPTS_OFF, PT_INTERRUPTS_ON };
@@ -101,7 +103,12 @@ struct pt_flow {
 	uint64_t cyc_at; /* offset of the last CYC packet; 0: none since the last time packet */
 
 	const uint8_t *begin, *at, *end; /* the piece */
-	uint64_t offset;                 /* of `begin` in the buffer */
+	/*
+	 * Its real end. Behind bytes that are no packet, `end` is the next PSB at most: what seems
+	 * to be a packet might hide it.
+	 */
+	const uint8_t *fed_end;
+	uint64_t offset; /* of `begin` in the buffer */
 	enum pt_block block;
 	uint8_t sync;     /* enum pt_sync */
 	uint8_t position; /* enum pt_position */
@@ -127,7 +134,8 @@ struct pt_flow {
 	uint64_t said_tsc, said_cycles; /* of the events: see pt_flow_settle() */
 	uint64_t insns_at_tsc;          /* `insns` at the last time packet */
 	uint64_t begun_at;              /* of `insns`, where tracing began at a PSB */
-	uint64_t period_insns;          /* `insns` at the last PSB */
+	uint64_t period_insns;          /* `insns` at the last PSB, … */
+	uint64_t period_offset;         /* … and where that is */
 	uint64_t doubtful_insns;        /* of periods that have ended: see pt_flow_stats */
 	struct pt_scan scan;            /* of PT_SCANNING */
 	struct {

@@ -63,8 +63,16 @@ static bool count_cycles(struct pt_flow *f, const struct pt_packet *p)
 	return pt_time_packet(&f->time, p, false);
 }
 
+void pt_flow_time_on(struct pt_flow *f, bool is_on)
+{
+	if (!(f->facts & PT_FACT_BAD_BYTES))
+		pt_time_on(&f->time, is_on);
+}
+
 bool pt_flow_on_time(struct pt_flow *f, const struct pt_packet *p)
 {
+	if (f->facts & PT_FACT_BAD_BYTES)
+		return false;
 	if (!(p->type == PT_CYC ? count_cycles(f, p) : tell_time(f, p)))
 		return false;
 	f->insns_at_tsc = f->insns;

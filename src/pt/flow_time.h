@@ -4,6 +4,9 @@
 
 #include "pt/flow_state.h"
 
+/* Tracing begins or ends; cycles count while it is on. */
+void pt_flow_time_on(struct pt_flow *f, bool is_on);
+
 /* Follows the time packet at hand. True: side_band() was called, and code may have changed. */
 bool pt_flow_on_time(struct pt_flow *f, const struct pt_packet *p);
 

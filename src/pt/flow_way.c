@@ -4,6 +4,7 @@
 #include "pt/flow_emit.h"
 #include "pt/flow_place.h"
 #include "pt/flow_time.h"
+#include "pt/packet.h"
 
 /* Errors behind which the branches since the last PSB are in doubt, and those up to the next one.
  */
@@ -28,25 +29,68 @@ static void seek_psb(struct pt_flow *f)
 	pt_flow_stand_nowhere(f, PT_NOWHERE);
 	f->sync = PT_SKIPPING;
 	f->block = PT_NO_BLOCK;
+	pt_flow_set_fact(f, PT_FACT_BAD_BYTES, false);
 	f->psb.address = PT_PSB_NO_ADDRESS;
 	f->interrupts = f->next_interrupts = PT_INTERRUPTS_UNKNOWN;
 }
 
 void pt_flow_lose_bytes(struct pt_flow *f)
 {
+	pt_flow_end_period(f, false);
 	seek_psb(f);
 	pt_time_resync(&f->time);
 }
 
-void pt_flow_lose(struct pt_flow *f, enum pt_error reason)
+/* A PSB+ with an error in it tells nothing of what was before: another period has begun. */
+static void report_lost_way(struct pt_flow *f, enum pt_error reason)
 {
-	pt_flow_report_error(f, f->sync == PT_IN_PSB ? 0 : pt_flow_ip(f), reason);
+	bool is_in_psb = f->sync == PT_IN_PSB;
+
+	if (is_in_psb)
+		pt_flow_begin_period(f, f->psb.address == PT_PSB_GOES_ON);
+	pt_flow_report_error(f, is_in_psb ? 0 : pt_flow_ip(f), reason);
+}
+
+void pt_flow_lose_rest(struct pt_flow *f)
+{
+	report_lost_way(f, PT_ERR_CUT);
 	pt_flow_lose_bytes(f);
+}
+
+void pt_flow_find_limit(struct pt_flow *f)
+{
+	const uint8_t *psb = pt_find_psb(f->at, f->fed_end);
+
+	/* It may have begun. */
+	if (psb == f->fed_end && !(f->facts & PT_FACT_IS_LAST))
+		psb -= MIN((size_t)(psb - f->at), PT_PSB_SIZE - 1);
+	f->end = psb;
+}
+
+void pt_flow_pass_bad_byte(struct pt_flow *f)
+{
+	bool was_bad = f->facts & PT_FACT_BAD_BYTES;
+
+	/* One error for bytes in a row. */
+	if (!was_bad || f->sync == PT_IN_PSB || f->position != PT_SEEKING)
+		report_lost_way(f, PT_ERR_BAD_PACKET);
+	pt_flow_stand_nowhere(f, PT_SEEKING);
+	f->sync = PT_FOLLOWING;
+	f->block = PT_NO_BLOCK;
+	f->psb.address = PT_PSB_NO_ADDRESS;
+	f->interrupts = f->next_interrupts = PT_INTERRUPTS_UNKNOWN;
+	pt_time_resync(&f->time);
+	f->at++;
+	f->stats.skipped_bytes++;
+	if (was_bad)
+		return;
+	pt_flow_set_fact(f, PT_FACT_BAD_BYTES, true);
+	pt_flow_find_limit(f);
 }
 
 void pt_flow_lose_way(struct pt_flow *f, enum pt_error reason)
 {
-	pt_flow_report_error(f, f->sync == PT_IN_PSB ? 0 : pt_flow_ip(f), reason);
+	report_lost_way(f, reason);
 	if (f->sync == PT_FOLLOWING) {
 		pt_flow_stand_nowhere(f, PT_SEEKING);
 		return;
@@ -73,16 +117,25 @@ bool pt_flow_check_walk(struct pt_flow *f, enum pt_walk r)
 	return false;
 }
 
-void pt_flow_walk_to(struct pt_flow *f, uint64_t ip)
+void pt_flow_end_period(struct pt_flow *f, bool is_confirmed)
 {
-	pt_flow_check_walk(f, pt_walk_to(f, ip));
-}
-
-void pt_flow_begin_period(struct pt_flow *f)
-{
+	if (!(f->facts & PT_FACT_IN_DOUBT))
+		return;
+	/* At the time before the PSB, which a part that ends here does not read. */
+	pt_flow_emit(f, (struct pt_event){ .unverified = { PT_EV_UNVERIFIED, is_confirmed,
+							   f->insns - f->period_insns,
+							   f->period_offset } });
 	f->doubtful_insns = pt_flow_doubtful_insns(f);
 	f->period_insns = f->insns;
+	f->period_offset = f->offset + (uint64_t)(f->at - f->begin);
 	pt_flow_set_fact(f, PT_FACT_IN_DOUBT, false);
+}
+
+void pt_flow_begin_period(struct pt_flow *f, bool is_confirmed)
+{
+	pt_flow_end_period(f, is_confirmed);
+	f->period_insns = f->insns;
+	f->period_offset = f->psb.offset;
 }
 
 void pt_flow_begin_at(struct pt_flow *f, uint64_t ip)
@@ -93,7 +146,7 @@ void pt_flow_begin_at(struct pt_flow *f, uint64_t ip)
 								   : 0));
 	pt_flow_arrive(f, ip);
 	f->position = PT_EXECUTING;
-	pt_time_on(&f->time, true);
+	pt_flow_time_on(f, true);
 	f->stats.branches++;
 	pt_flow_settle(f, f->insns);
 	pt_flow_emit_branch(f, PT_END_FALL, PT_F_BRANCH | PT_F_BEGIN, 0, 0, ip);

@@ -59,23 +59,23 @@ static const uint8_t *psb_address(const uint8_t *at, const uint8_t *end, uint64_
 
 void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end)
 {
+	bool is_confirmed = false;
 	uint64_t ip = 0;
 	const uint8_t *fup;
 
 	assert(psb <= end);
 	pt_flow_enter_code(f);
 	fup = psb < end ? psb_address(psb, end, &ip) : NULL;
-	if (f->tnt.n) {
-		f->begin = f->at = f->end = psb;
+	f->begin = f->at = f->end = f->fed_end = psb;
+	if (f->tnt.n)
 		pt_flow_use_directions(f);
-	}
 	if (fup && f->node) {
-		f->begin = psb;
 		f->at = fup;
-		f->end = end;
-		pt_flow_walk_to(f, ip);
+		f->end = f->fed_end = end;
+		is_confirmed = pt_flow_check_walk(f, pt_walk_to(f, ip));
 		f->at = psb;
 	}
+	pt_flow_end_period(f, is_confirmed);
 	f->stats.insns = f->insns;
 	f->stats.doubtful_insns = pt_flow_doubtful_insns(f);
 	pt_flow_leave_code(f);

@@ -320,6 +320,11 @@ static int on_branches(struct replay_sink *sink, const struct pt_event *branches
 	return e;
 }
 
+static bool is_of_trace(const struct event *e)
+{
+	return e->type == EVENT_TRACE_ERROR || e->type == EVENT_TRACE_UNVERIFIED;
+}
+
 static int script_on_event(struct replay_sink *sink, const struct event *e)
 {
 	struct replaying *r = (struct replaying *)sink;
@@ -329,7 +334,7 @@ static int script_on_event(struct replay_sink *sink, const struct event *e)
 	char room[16];
 	const char *comm;
 
-	if (!(o->shown >> e->type & 1) || (o->is_json && e->type != EVENT_TRACE_ERROR) ||
+	if (!(o->shown >> e->type & 1) || (o->is_json && !is_of_trace(e)) ||
 	    !script_takes_time(&o->filter, e->time_ns))
 		return 0;
 	m = replay_machine(r->replay);
@@ -338,10 +343,12 @@ static int script_on_event(struct replay_sink *sink, const struct event *e)
 			      sizeof(room));
 	if (!takes_who(&o->filter, e->pid, e->tid, comm))
 		return 0;
-	if (e->type == EVENT_TRACE_ERROR && !TAKES_NUMBER(&o->filter.cpus, e->cpu))
+	if (is_of_trace(e) && !TAKES_NUMBER(&o->filter.cpus, e->cpu))
 		return 0;
-	if (e->type != EVENT_TRACE_ERROR)
+	if (!is_of_trace(e))
 		script_print_event(&r->printer, e, comm);
+	else if (e->type == EVENT_TRACE_UNVERIFIED)
+		script_print_unverified(&r->printer, e);
 	else if (o->is_json)
 		script_json_error(&r->printer, e);
 	else

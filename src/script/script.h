@@ -154,6 +154,7 @@ void script_text_put_start(struct script_printer *p, uint64_t fields, const stru
 void script_print_event(struct script_printer *p, const struct event *e, const char *comm);
 void script_print_error(struct script_printer *p, const struct event *e);
 void script_json_error(struct script_printer *p, const struct event *e);
+void script_print_unverified(struct script_printer *p, const struct event *e); /* or as JSON */
 
 /* script_trace.c: the parts of a line of a trace, as perf has them. */
 static inline bool script_is_branch(const struct perf_event_attr *attr)

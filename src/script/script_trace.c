@@ -372,3 +372,42 @@ void script_json_error(struct script_printer *p, const struct event *e)
 	buf_printf(out, "\"address\":\"0x%" PRIx64 "\",\"trace_offset\":%" PRIu64 "}\n",
 		   e->trace_error.addr, e->trace_error.offset);
 }
+
+static void script_json_unverified(struct buf *out, const struct event *e)
+{
+	buf_printf(out,
+		   "{\"unverified_instructions\":%" PRIu64 ",\"from_ns\":%" PRIu64
+		   ",\"time_ns\":%" PRIu64 ",\"pid\":%d,\"tid\":%d,",
+		   e->trace_unverified.insns, e->trace_unverified.from_ns, e->time_ns, e->pid,
+		   e->tid);
+	if (e->cpu != UINT32_MAX)
+		buf_printf(out, "\"cpu\":%u,", e->cpu);
+	buf_printf(out, "\"trace_offset\":%" PRIu64 ",\"is_confirmed\":%s}\n",
+		   e->trace_unverified.offset, e->trace_unverified.is_confirmed ? "true" : "false");
+}
+
+static void script_put_time(struct buf *out, const char *word, uint64_t ns)
+{
+	if (ns)
+		buf_printf(out, " %s %" PRIu64 ".%09" PRIu64, word, ns / NS_PER_SECOND,
+			   ns % NS_PER_SECOND);
+}
+
+void script_print_unverified(struct script_printer *p, const struct event *e)
+{
+	struct buf *out = &p->out;
+
+	if (p->options->is_json) {
+		script_json_unverified(out, e);
+		return;
+	}
+	buf_str(out, " instruction trace unverified");
+	script_put_time(out, "from", e->trace_unverified.from_ns);
+	script_put_time(out, "to", e->time_ns);
+	buf_printf(out,
+		   " cpu %d pid %d tid %d offset %#" PRIx64 " instructions %" PRIu64
+		   ": an error is among them; the address behind them %s\n",
+		   (int)e->cpu, e->pid, e->tid, e->trace_unverified.offset,
+		   e->trace_unverified.insns,
+		   e->trace_unverified.is_confirmed ? "fits" : "does not fit, or is not known");
+}

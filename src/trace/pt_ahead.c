@@ -94,6 +94,8 @@ static void end(struct part *part)
 		const uint8_t *bytes = queue_piece(q, q->end_piece, &size);
 
 		pt_flow_end_piece(q->flow, bytes + q->end_at, bytes + size);
+	} else {
+		pt_flow_end(q->flow);
 	}
 	part->end = pt_flow_piece_end(q->flow);
 	queue_leave_view(q);

@@ -184,6 +184,8 @@ void queue_decode_piece(struct queue *q)
 		return;
 	q->at = q->given_back = 0;
 	q->piece++;
+	if (q->piece == q->pieces.n && !q->is_part)
+		pt_flow_end(q->flow);
 }
 
 void queue_add_stats(struct pt_flow_stats *to, const struct pt_flow_stats *s)

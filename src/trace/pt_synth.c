@@ -146,6 +146,21 @@ static int synth_on_error(struct pt_synth *s, const struct pt_event *e)
 	return event_push(s->to, &error);
 }
 
+static int synth_on_unverified(struct pt_synth *s, const struct pt_event *e)
+{
+	struct event event = {
+		.type = EVENT_TRACE_UNVERIFIED,
+		.cpu = s->span->cpu,
+		.pid = s->span->pid,
+		.tid = s->span->tid,
+		.time_ns = pt_trace_ns(s->trace, e->tsc),
+		.trace_unverified = { e->unverified.insns, pt_trace_ns(s->trace, s->queue->psb_tsc),
+				      e->unverified.offset, e->unverified.is_confirmed },
+	};
+
+	return s->itrace.errors ? event_push(s->to, &event) : 0;
+}
+
 static int synth_on_event(struct pt_synth *s, const struct pt_event *e)
 {
 	switch ((enum pt_event_kind)e->kind) {
@@ -162,12 +177,15 @@ static int synth_on_event(struct pt_synth *s, const struct pt_event *e)
 		return synth_push_power(s, e);
 	case PT_EV_PSB:
 		s->queue->are_of_psb = s->queue->has_cycles;
+		s->queue->psb_tsc = e->tsc;
 		return synth_push_payload(s, e->tsc, PT_SYNTH_PSB, e->psb.ip, 0, e->psb.offset);
 	case PT_EV_TIME:
 	case PT_EV_TIME_AHEAD:
 		return synth_on_time(s, e);
 	case PT_EV_ERROR:
 		return synth_on_error(s, e);
+	case PT_EV_UNVERIFIED:
+		return synth_on_unverified(s, e);
 	case PT_EV_PLACE:
 		return synth_push_place(s, e);
 	case PT_EV_EVD:

@@ -39,6 +39,7 @@ struct synth_queue {
 	uint64_t cycles_at; /* the executed instructions before the one that has `cycles` */
 	bool has_cycles, are_of_psb; /* are_of_psb: they are the next branch's, wherever it is */
 	bool is_told_ahead;          /* the time, to the period alone */
+	uint64_t psb_tsc;            /* of the last PSB */
 	struct synth_period period;
 	uint64_t sampled_insns;
 	struct synth_counts last_branch, last_insn; /* of their samples that had cycles */

@@ -358,7 +358,7 @@ branches() {
 	for share in 3 5 7 8; do
 		printf '\x05\x05\x05\x05' | dd of=trace.data bs=1 seek=$((size * share / 9)) conv=notrunc status=none
 	done
-	assay script -i trace.data --itrace=bei1000i -F tid,time,ip,addr,flags | grep 'trace error' >one
+	assay script -i trace.data --itrace=bei1000i -F tid,time,ip,addr,flags | grep 'instruction trace' >one
 	[ -s one ]
 	assay script -i trace.data --itrace=e >many
 	cmp one many

@@ -167,7 +167,7 @@ narrow_code() {
 	jq -se 'map(select(.insn == "c3")) | length > 100 and all(.disasm | startswith("ret"))' objects
 	printf '\x05\x05\x05\x05' | dd of=trace.data bs=1 seek=$(($(stat -c %s trace.data) / 2)) conv=notrunc status=none
 	assay script -i trace.data --itrace=e --format json 2>err >objects
-	jq -se 'length > 0 and all(.error and .time_ns and .trace_offset)' objects
+	jq -se 'map(select(.error)) | length > 0 and all(.time_ns and .trace_offset)' objects
 }
 
 # Decoding begins and ends at PSBs near the window: in it, nothing differs from the whole trace.

@@ -290,22 +290,102 @@ static void where_the_way_is_lost_the_next_address_is_gone_on_with(void **state)
 	buf_fini(&w.said);
 }
 
-static void bytes_that_are_no_packet_cost_the_trace_up_to_the_next_psb(void **state)
+/* Packets as text, and bytes that are none between them. */
+static void expect_with_garbage(const char *before, const char *garbage, size_t size,
+				const char *behind, const char *want)
+{
+	struct buf bytes = { 0 };
+	struct world w;
+
+	setup(&w);
+	pt_text_write(&bytes, before, NULL);
+	buf_bytes(&bytes, garbage, size);
+	pt_text_write(&bytes, behind, NULL);
+	decode_bytes(&w, bytes.data, bytes.len);
+	assert_string_equal(buf_cstr(&w.said), want);
+	buf_fini(&w.said);
+	buf_fini(&bytes);
+}
+
+static void behind_bytes_that_are_no_packet_it_goes_on_at_the_next_address(void **state)
+{
+	(void)state;
+	expect_with_garbage(PSB "TNT T\n", "\x02\x04\x05", 3,
+			    "TNT T\nTIP 0x1000\nTNT N\nTIP.PGD no ip\nPSB\nPSBEND\n",
+			    "0-1000 bB\n1000-1004 bo\nerror at 1004+28: bytes that are no packet\n"
+			    "0-1000 bB\n1002-1010 b\n1010-0 bcsE\n"
+			    "unverified insns 4 offset 0x0\n");
+	/* A time in there is not believed, nor is what lies over the next PSB. */
+	expect_with_garbage(PSB "TSC 0x3e8\nTNT N\n",
+			    "\x02\x04\x19\xff\xff\xff\xff\xff\xff\xff\x02\xc3\x88", 13,
+			    PSB "TSC 0x7d0\nTNT N\nTIP.PGD no ip\n",
+			    "0-1000 bB\nerror at 1002+36: bytes that are no packet @1000\n"
+			    "unverified insns 1 offset 0x0 @1000\n"
+			    "0-1000 bB @1000\n1002-1010 b @2000\n1010-0 bcsE @2000\n");
+}
+
+static void a_stretch_with_an_error_is_marked_up_to_a_psb_that_confirms_it(void **state)
+{
+	static const char until_error[] = PSB "TNT N\nTIP 0x1000\n";
+
+	(void)state;
+	expect_with_garbage(until_error, "", 0,
+			    "TIP 0x1000\nTIP 0x1020\nPSB\nFUP 0x1021\nPSBEND\nTIP.PGD no ip\n",
+			    "0-1000 bB\n1002-1010 b\n1010-1000 bcs\n"
+			    "error at 1000+35: the trace does not fit the code\n0-1000 bB\n"
+			    "error at 1000+42: the trace does not fit the code\n0-1020 bB\n"
+			    "unverified insns 4 offset 0x0 confirmed\n1021-0 brE\n");
+	/* The next one refutes it. */
+	expect_with_garbage(until_error, "", 0, "TIP 0x1020\n" PSB "TNT N\nTIP.PGD no ip\n",
+			    "0-1000 bB\n1002-1010 b\n1010-1000 bcs\n"
+			    "error at 1000+35: the trace does not fit the code\n0-1020 bB\n"
+			    "error at 1020+60: the trace does not fit the code\n"
+			    "unverified insns 3 offset 0x0\n0-1000 bB\n1002-1010 b\n1010-0 bcsE\n");
+}
+
+static void other_bytes_follow_those_that_are_no_packet(void **state)
+{
+	struct world w;
+	struct pt_memory memory = { read_code, &w };
+	struct pt_flow_config config = { .events = note, .context = &w };
+	struct pt_code *code;
+	struct pt_flow *flow;
+	struct buf bytes = { 0 };
+	size_t n = 0, used;
+
+	(void)state;
+	setup(&w);
+	code = pt_code_new(&memory, 0, 64, true);
+	flow = pt_flow_new(&config, code);
+	pt_text_write(&bytes, PSB, NULL);
+	buf_bytes(&bytes, "\x02\x04\x02\x04\x05", 5);
+	pt_flow_feed(flow, bytes.data, bytes.len);
+	pt_flow_resync(flow);
+	bytes.len = 0;
+	pt_text_write(&bytes, "TNT T\n" PSB "TNT N\nTIP.PGD no ip\n", NULL);
+	while ((used = pt_flow_feed_some(flow, bytes.data + n, bytes.len - n, false)))
+		n += used;
+	assert_int_equal(n, bytes.len);
+	assert_string_equal(buf_cstr(&w.said),
+			    "0-1000 bB\nerror at 1000+27: bytes that are no packet\n"
+			    "unverified insns 0 offset 0x0\n0-1000 bB\n1002-1010 b\n1010-0 bcsE\n");
+	pt_flow_free(flow);
+	pt_code_free(code);
+	buf_fini(&bytes);
+	buf_fini(&w.said);
+}
+
+static void bytes_end_inside_a_packet(void **state)
 {
 	struct buf bytes = { 0 };
 	struct world w;
 
 	(void)state;
 	setup(&w);
-	pt_text_write(&bytes, PSB "TNT N\nTIP.PGD no ip\n", NULL);
-	buf_bytes(&bytes, "\x02\x04\x05", 3);
 	pt_text_write(&bytes, PSB "TNT N\nTIP.PGD no ip\nTSC 0x1234\n", NULL);
 	decode_bytes(&w, bytes.data, bytes.len - 3);
 	assert_string_equal(buf_cstr(&w.said), "0-1000 bB\n1002-1010 b\n1010-0 bcsE\n"
-					       "error at 0+29: bytes that are no packet\n"
-					       "0-1000 bB\n1002-1010 b\n1010-0 bcsE\n"
-					       "error at 0+61: the trace ends inside a packet\n");
-	assert_int_equal(w.stats.errors[PT_ERR_BAD_PACKET], 1);
+					       "error at 0+29: the trace ends inside a packet\n");
 	assert_int_equal(w.stats.errors[PT_ERR_CUT], 1);
 	buf_fini(&w.said);
 	buf_fini(&bytes);
@@ -560,7 +640,10 @@ int main(void)
 		cmocka_unit_test(after_an_overflow_it_goes_on_where_the_trace_says),
 		cmocka_unit_test(errors_have_a_place_and_decoding_goes_on_at_the_next_psb),
 		cmocka_unit_test(where_the_way_is_lost_the_next_address_is_gone_on_with),
-		cmocka_unit_test(bytes_that_are_no_packet_cost_the_trace_up_to_the_next_psb),
+		cmocka_unit_test(behind_bytes_that_are_no_packet_it_goes_on_at_the_next_address),
+		cmocka_unit_test(a_stretch_with_an_error_is_marked_up_to_a_psb_that_confirms_it),
+		cmocka_unit_test(other_bytes_follow_those_that_are_no_packet),
+		cmocka_unit_test(bytes_end_inside_a_packet),
 		cmocka_unit_test(code_is_the_mapping_of_its_time),
 		cmocka_unit_test(joined_pieces_equal_one_decoder),
 		cmocka_unit_test(cycles_count_up_to_the_psb_that_ends_an_error),
