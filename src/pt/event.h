@@ -98,11 +98,13 @@ struct pt_event {
 		struct pt_branch branch;
 		struct { /* a transaction began, or was committed or aborted */
 			uint8_t kind;
-			bool is_begin;
+			bool is_begin, aborts; /* aborts: the next branch leads out of it */
 			uint64_t ip;
 		} tx;
+		/* is_exact: the trace has the address. Else it is the last that is known. */
 		struct {
 			uint8_t kind;
+			bool is_exact;
 			uint64_t ip, value;
 		} ptwrite;
 		struct {
@@ -111,6 +113,7 @@ struct pt_event {
 		} cbr;
 		struct {
 			uint8_t kind, type; /* type: enum pt_type (MWAIT, PWRE, EXSTOP, PWRX) */
+			bool is_exact;
 			uint64_t ip, payload;
 		} power;
 		struct { /* an event of the processor, with the EVDs before it */

@@ -302,11 +302,11 @@ static void await_fup(struct pt_flow *f, const struct pt_packet *p, enum pt_pend
 	*at = *p;
 }
 
-/* A packet that has no address. */
+/* A packet that has no address: execution was there, or ran on meanwhile. */
 static void report_packet(struct pt_flow *f, const struct pt_packet *p)
 {
 	pt_flow_settle(f, f->insns);
-	pt_flow_emit(f, pt_flow_packet_event(p, 0));
+	pt_flow_emit(f, pt_flow_packet_event(p, pt_flow_ip(f)));
 }
 
 static void on_said(struct pt_flow *f, const struct pt_packet *p, enum pt_pending pending,

@@ -7,13 +7,14 @@ struct pt_event pt_flow_packet_event(const struct pt_packet *p, uint64_t ip)
 {
 	switch (p->type) {
 	case PT_PTWRITE:
-		return (struct pt_event){ .ptwrite = { PT_EV_PTWRITE, ip, p->payload } };
+		return (struct pt_event){ .ptwrite = { PT_EV_PTWRITE, p->flag, ip, p->payload } };
 	case PT_CFE:
 		return (struct pt_event){ .cfe = { PT_EV_CFE, (uint8_t)p->count, ip, p->payload } };
 	case PT_TRIG:
 		return (struct pt_event){ .trig = { PT_EV_TRIG, p->count, ip, p->payload } };
 	default:
-		return (struct pt_event){ .power = { PT_EV_POWER, p->type, ip, p->payload } };
+		return (struct pt_event){ .power = { PT_EV_POWER, p->type, p->flag, ip,
+						     p->payload } };
 	}
 }
 
@@ -68,7 +69,8 @@ static void report_transaction(struct pt_flow *f, uint64_t ip)
 	bool is_begin = f->pending & PT_PENDING_TX_BEGIN;
 
 	pt_flow_set_fact(f, PT_FACT_IN_TX, is_begin);
-	pt_flow_emit(f, (struct pt_event){ .tx = { PT_EV_TX, is_begin, ip } });
+	pt_flow_emit(f, (struct pt_event){
+				.tx = { PT_EV_TX, is_begin, f->facts & PT_FACT_TX_ABORTS, ip } });
 }
 
 void pt_flow_report_pending(struct pt_flow *f, uint64_t ip)

@@ -148,6 +148,19 @@ static void script_trace_put_event(struct buf *out, uint32_t word, const uint8_t
 	}
 }
 
+/* perf shows a value of ptwrite as text, too, if all of it can be printed. */
+static void script_put_value_as_text(struct buf *out, uint64_t value)
+{
+	char text[sizeof(value) + 1] = "";
+	size_t n = 0;
+
+	memcpy(text, &value, sizeof(value));
+	while (text[n] >= 0x20 && text[n] < 0x7f)
+		n++;
+	if (n == sizeof(value) || value >> 8 * n == 0)
+		buf_printf(out, "%s ", text);
+}
+
 void script_put_synth(struct buf *out, uint64_t config, const uint8_t *raw, size_t size)
 {
 	uint32_t flags = 0, second = 0;
@@ -163,6 +176,7 @@ void script_put_synth(struct buf *out, uint64_t config, const uint8_t *raw, size
 	switch ((enum pt_synth_id)config) {
 	case PT_SYNTH_PTWRITE:
 		buf_printf(out, " IP: %u payload: %#" PRIx64 " ", flags & 1, v);
+		script_put_value_as_text(out, v);
 		break;
 	case PT_SYNTH_MWAIT:
 		buf_printf(out, " hints: %#x extensions: %#x ", (unsigned int)(v & 0xff),

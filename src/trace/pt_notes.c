@@ -68,6 +68,9 @@ void pt_trace_notes(const struct pt_trace *t, void (*note)(void *context, const 
 		    void *context)
 {
 	pt_images_notes(t->images, note, context);
+	if (t->info.lacks_tnt)
+		note(context, "the trace has no directions of branches (notnt), so only the places "
+			      "that it tells itself are decoded, as with --itrace=q");
 	note_doubts(t, note, context);
 	for (size_t i = 0; i < t->history.modules.n; i++)
 		note_module(t, i, note, context);

@@ -50,7 +50,9 @@ static int synth_push_transaction(struct pt_synth *s, const struct pt_event *e)
 	if (s->transactions < 0 || synth_skip(s))
 		return 0;
 	sample = synth_begin_sample(s, s->transactions, e->tsc, e->tx.ip,
-				    e->tx.is_begin ? PT_F_IN_TX : 0);
+				    e->tx.is_begin ? PT_F_IN_TX
+				    : e->tx.aborts ? PT_F_BRANCH | PT_F_TX_ABORT
+						   : 0);
 	synth_add_stack(s, sample);
 	return synth_push(s, sample);
 }
@@ -170,7 +172,7 @@ static int synth_on_event(struct pt_synth *s, const struct pt_event *e)
 		return synth_push_transaction(s, e);
 	case PT_EV_PTWRITE:
 		return synth_push_payload(s, e->tsc, PT_SYNTH_PTWRITE, e->ptwrite.ip,
-					  e->ptwrite.ip != 0, e->ptwrite.value);
+					  e->ptwrite.is_exact, e->ptwrite.value);
 	case PT_EV_CBR:
 		return synth_push_cbr(s, e);
 	case PT_EV_POWER:

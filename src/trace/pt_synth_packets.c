@@ -137,7 +137,7 @@ int synth_push_power(struct pt_synth *s, const struct pt_event *e)
 	case PT_PWRX:
 		return synth_push_payload(s, e->tsc, PT_SYNTH_PWRX, ip, 0, payload);
 	case PT_EXSTOP:
-		synth_put32(s, 0, ip != 0);
+		synth_put32(s, 0, e->power.is_exact);
 		return synth_push_raw(s, e->tsc, PT_SYNTH_EXSTOP, ip, 4);
 	default:
 		return 0;

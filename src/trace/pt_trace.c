@@ -322,7 +322,7 @@ int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, s
 	t->data = config->data;
 	pt_filters_read(&t->filters, perfdata_info(config->data));
 	t->detail = config->detail;
-	t->quick = config->quick;
+	t->quick = t->info.lacks_tnt && !config->quick ? PT_QUICK : config->quick;
 	pt_history_read(&t->history, config->side_band);
 	images.images = t->history.images;
 	images.kernel_text = t->history.kernel_text;

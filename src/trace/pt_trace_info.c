@@ -31,6 +31,8 @@ enum {
 	PASS_THROUGH_BIT = 1, /* … and only with this does it count */
 };
 
+#define NO_TNT_BIT (1ULL << 55) /* of the config, too */
+
 static void info_read_words(const struct perfdata_info *info, uint64_t words[static N_WORDS])
 {
 	memset(words, 0, N_WORDS * sizeof(*words));
@@ -86,6 +88,7 @@ static void info_read_config(struct pt_trace_info *out, const uint64_t *words, u
 	out->config = config;
 	out->has_mtc = config & words[WORD_MTC_BIT];
 	out->has_cyc = config & words[WORD_CYC_BIT];
+	out->lacks_tnt = config & NO_TNT_BIT;
 	out->compresses_returns = !(config & words[WORD_NO_RETCOMP_BIT]);
 	out->traces_branches = !(config & PASS_THROUGH_BIT) || config & BRANCH_BIT;
 	if (freq)

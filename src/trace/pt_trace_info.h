@@ -19,6 +19,7 @@ struct pt_trace_info {
 	bool is_snapshot; /* pieces of a buffer may overlap */
 	uint32_t errata;  /* of the processor: a set of enum pt_erratum */
 	bool has_mtc, has_cyc, compresses_returns, traces_branches;
+	bool lacks_tnt;       /* without directions of branches: only quick decoding is possible */
 	bool has_event_trace; /* CFE and EVD packets; MODE.Exec has the interrupt flag */
 	uint64_t config;      /* of the first of its events */
 };

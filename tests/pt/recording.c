@@ -28,7 +28,17 @@ enum {
 };
 
 /* Bits of the PMU's config, as /sys/bus/event_source/devices/intel_pt/format has them. */
-enum { CYC = 1 << 1, MTC = 1 << 9, TSC = 1 << 10, NO_RET_COMPRESSION = 1 << 11, BRANCH = 1 << 13 };
+enum {
+	CYC = 1 << 1,
+	POWER = 1 << 4,
+	FUP_ON_PTW = 1 << 5,
+	MTC = 1 << 9,
+	PTW = 1 << 12,
+	TSC = 1 << 10,
+	NO_RET_COMPRESSION = 1 << 11,
+	BRANCH = 1 << 13
+};
+#define NO_TNT (1ULL << 55)
 
 #define SAMPLE_TYPE (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER)
 
@@ -342,7 +352,8 @@ static uint64_t config_of(const struct writer_options *o)
 {
 	return 1 | BRANCH | (o->has_tsc ? TSC : 0) | (o->has_cyc ? CYC : 0) |
 	       (o->has_mtc ? MTC | (uint64_t)o->mtc_shift << 14 : 0) |
-	       (o->no_ret_compression ? NO_RET_COMPRESSION : 0);
+	       (o->no_ret_compression ? NO_RET_COMPRESSION : 0) |
+	       (o->says_packets ? POWER | FUP_ON_PTW | PTW : 0) | (o->no_tnt ? NO_TNT : 0);
 }
 
 static void put_attr(struct buf *b, const struct recording *r, uint32_t type, uint64_t config,

@@ -13,14 +13,14 @@
  *   --build-ids              records of mapped files have build ids
  *   --no-side-band           without records of mappings and threads
  *   --pipe                   the output of perf record -o -
- *   --events N               with event trace: an interrupt or fault each N steps; between two of
- *                            them the interrupt flag changes
+ *   --events N               event trace: each N steps a fault or interrupt, between them flags
  *   --pebs N                 a PEBS record each N steps
+ *   --packets N              of PTWRITE, TSX and power events, each N steps another
+ *   --no-tnt                 no directions of branches; with --no-retcomp
  *   --module FUNCTION        with --kernel: a kernel module of 4 KB begins at FUNCTION
  *   --cpus N                 a buffer for each of N CPUs, on which threads take turns
- *   --turn N                 a turn ends after N steps if another thread waits (200)
- *   --stall N                with --kernel: a CPU stands still for N ticks between the record of a
- *                            switch and the switch
+ *   --turn N                 a turn ends after N steps if another waits (200)
+ *   --stall N                with --kernel: a CPU stands still for N ticks before a switch
  *   --switch                 records of turns are PERF_RECORD_SWITCH, or
  *   --tracepoint             sched:sched_switch; else PERF_RECORD_SWITCH_CPU_WIDE
  *   --kernel                 the code of a static program counts as the kernel's. OUT is a
@@ -184,6 +184,8 @@ static void step(struct tracer *t, struct task *task, uint64_t ip)
 		writer_pebs(w, t->steps);
 	if (t->events_each)
 		event(t, task, ip);
+	if (t->packets_each)
+		say_packets(t, task);
 	if (is_due(t, t->interrupt_each) || is_due(t, t->sample_each)) {
 		interrupt(t, task);
 		if (is_due(t, t->sample_each)) {
@@ -559,6 +561,8 @@ static int parse(int argc, char **argv, struct tracer *t)
 		{ "--sample", NULL, &t->sample_each, NULL },
 		{ "--pebs", NULL, &t->pebs_each, NULL },
 		{ "--events", NULL, &t->events_each, NULL },
+		{ "--packets", NULL, &t->packets_each, NULL },
+		{ "--no-tnt", &t->options.no_tnt, NULL, NULL },
 		{ "--cpus", NULL, &t->n_cpus, NULL },
 		{ "--turn", NULL, &t->turn, NULL },
 		{ "--stall", NULL, &t->stall, NULL },
@@ -664,6 +668,7 @@ int main(int argc, char **argv)
 		t.switch_ip = find_function(t.program, "__switch_to");
 	t.switch_ip += t.switch_ip ? t.shift : 0;
 	begin_cpus(&t);
+	t.options.says_packets = t.packets_each;
 	t.recording.options = t.options;
 	t.recording.has_pebs = t.pebs_each;
 	t.recording.has_event_trace = t.events_each;

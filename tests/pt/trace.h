@@ -51,7 +51,7 @@ struct tracer {
 	struct recording recording;
 	struct writer_options options;
 	FILE *truth;
-	uint64_t tsc, steps, interrupt_each, sample_each, pebs_each, events_each;
+	uint64_t tsc, steps, interrupt_each, sample_each, pebs_each, events_each, packets_each;
 	uint64_t n_cpus, turn, stall;
 	struct cpu *cpus;
 	VEC(struct task) tasks;
@@ -63,6 +63,9 @@ struct tracer {
 	uint8_t code_at_entry[5];
 	const char *out, *program, *vmlinux, *module;
 };
+
+/* Packets that are of no branch, where they are due (trace_packets.c). */
+void say_packets(struct tracer *t, struct task *task);
 
 /* ---- threads (trace_tasks.c) ---- */
 

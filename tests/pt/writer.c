@@ -247,8 +247,21 @@ void writer_change_width(struct writer *w, uint8_t width)
 	writer_packet(w, PACKET(.type = PT_MODE_EXEC, .payload = width, .count = w->interrupts_on));
 }
 
+void writer_fup(struct writer *w)
+{
+	put_ip(w, PT_FUP, w->ip);
+}
+
+void writer_tip(struct writer *w, uint64_t to)
+{
+	put_ip(w, PT_TIP, to);
+	w->ip = to;
+}
+
 static void put_direction(struct writer *w, bool taken)
 {
+	if (w->options.no_tnt)
+		return;
 	w->bits |= (uint64_t)taken << (63 - w->n_bits);
 	if (++w->n_bits == (w->options.long_tnt ? 47 : 6))
 		writer_flush(w);

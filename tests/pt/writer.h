@@ -27,8 +27,10 @@ enum branch_kind {
 
 struct writer_options {
 	bool has_tsc, has_mtc, has_cyc, no_ret_compression;
-	bool defer_tips;    /* let TIPs wait for the TNT before them to fill */
-	bool long_tnt;      /* TNTs of up to 47 directions */
+	bool defer_tips; /* let TIPs wait for the TNT before them to fill */
+	bool long_tnt;   /* TNTs of up to 47 directions */
+	bool no_tnt;
+	bool says_packets;  /* of PTWRITE and power events */
 	bool is_of_cpu;     /* tracing is not off in between: MTCs go on, and no TSC is written */
 	uint64_t cbr;       /* core to bus ratio; 0: 20, as the recording's base frequency */
 	uint64_t psb_bytes; /* a PSB after so many bytes; 0: 2048 */
@@ -91,6 +93,11 @@ void writer_overflow(struct writer *w, uint64_t ip);
  * 16 | G << 8 | N, except for addresses, times and latencies.
  */
 void writer_pebs(struct writer *w, uint64_t salt);
+
+/* Of w->ip, behind a packet that has no address itself; and where an aborted transaction goes on.
+ */
+void writer_fup(struct writer *w);
+void writer_tip(struct writer *w, uint64_t to);
 
 /* Writes out what is pending. */
 void writer_flush(struct writer *w);

@@ -147,7 +147,7 @@ static void what_software_wrote_has_its_address(void **state)
 {
 	(void)state;
 	expect(PSB "PTWRITE 0x12 IP:0\nTNT T\nPTWRITE 0x34 IP:1\nFUP 0x1020\nTNT T\n",
-	       "0-1000 bB\nptwrite 0x0 value 0x12\n1000-1004 bo\n1004-1020 bc\nptwrite 0x1020 "
+	       "0-1000 bB\nptwrite 0x1000 value 0x12\n1000-1004 bo\n1004-1020 bc\nptwrite 0x1020 "
 	       "value 0x34\n"
 	       "1021-1009 br\n");
 }
