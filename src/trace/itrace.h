@@ -22,6 +22,7 @@ struct error;
 	X('i', instructions, PERIOD,                                                              \
 	  "instructions; a period may follow: 1000i (instructions), "                             \
 	  "100us, ms, ns, or t (ticks)")                                                          \
+	X('y', cycles, NOTHING, "cycles, where their number is known; as often as instructions")  \
 	X('b', branches, NOTHING, "branches")                                                     \
 	X('x', transactions, NOTHING, "begin, commit and abort of transactions")                  \
 	X('w', ptwrites, NOTHING, "values of ptwrite instructions")                               \

@@ -62,7 +62,7 @@ static int synth_on_branch(struct pt_synth *s, const struct pt_event *e)
 	struct synth_queue *q = s->queue;
 	int r = 0;
 
-	if (s->instructions >= 0)
+	if (s->passes_insns)
 		r = synth_pass_instructions(s, e, synth_is_async(e) ? 0 : e->branch.from);
 	if (s->with_stacks) {
 		struct pt_thread_stack *t = pt_stacks_of(&s->stacks, s->span->tid);
@@ -93,7 +93,7 @@ static int synth_on_time(struct pt_synth *s, const struct pt_event *e)
 	int r = 0;
 
 	/* The period goes by the time of the packet, wherever its branch may be. */
-	if (s->instructions >= 0)
+	if (s->passes_insns)
 		r = synth_pass_some(s, e, MIN(n, n_before), 0);
 	if (!q->is_told_ahead)
 		q->period.ticks = 0;
@@ -101,7 +101,7 @@ static int synth_on_time(struct pt_synth *s, const struct pt_event *e)
 	q->is_told_ahead = is_ahead;
 	if (is_ahead)
 		return r;
-	if (s->instructions >= 0 && !r)
+	if (s->passes_insns && !r)
 		r = synth_pass_instructions(s, e, 0);
 	else
 		q->insns += synth_insns_up_to(q, e);
@@ -133,7 +133,7 @@ static int synth_on_error(struct pt_synth *s, const struct pt_event *e)
 		.time_ns = pt_trace_ns(s->trace, e->tsc),
 		.trace_error = { loss_of[e->error.reason], e->error.ip, e->error.offset },
 	};
-	int r = s->instructions >= 0 ? synth_pass_instructions(s, e, 0) : 0;
+	int r = s->passes_insns ? synth_pass_instructions(s, e, 0) : 0;
 
 	pt_trace_count_error(s->trace, s->span, e);
 	s->queue->ip = s->queue->ahead = 0;
@@ -220,7 +220,7 @@ static size_t synth_n_in_row(const struct pt_synth *s, const struct pt_event *e,
 {
 	const struct pt_event *at = e;
 
-	if (!s->branches_to || s->branches < 0 || s->instructions >= 0 || s->with_stacks ||
+	if (!s->branches_to || s->branches < 0 || s->passes_insns || s->with_stacks ||
 	    s->branch_filter || s->skip)
 		return 0;
 	while (at < end && at->kind == PT_EV_BRANCH)
@@ -282,15 +282,15 @@ static void synth_set_period(struct pt_synth *s)
 /* False: only errors, and events that the trace has itself, are asked for. */
 static bool synth_needs_branches(const struct itrace *o)
 {
-	return o->instructions || o->branches || o->chains || o->adds_chains || o->last_branches ||
-	       o->adds_last_branches || o->with_depth || o->logs || o->transactions ||
-	       o->interrupts;
+	return o->instructions || o->cycles || o->branches || o->chains || o->adds_chains ||
+	       o->last_branches || o->adds_last_branches || o->with_depth || o->logs ||
+	       o->transactions || o->interrupts;
 }
 
 enum pt_detail pt_synth_detail(const struct itrace *o)
 {
-	bool all = o->instructions || o->interrupts || o->last_branches || o->adds_last_branches ||
-		   (o->branches && !o->calls && !o->returns);
+	bool all = o->instructions || o->cycles || o->interrupts || o->last_branches ||
+		   o->adds_last_branches || (o->branches && !o->calls && !o->returns);
 
 	if (!synth_needs_branches(o))
 		return PT_NO_BRANCHES;

@@ -65,9 +65,9 @@ static void synth_find_pebs_counter(struct pt_synth *s, const struct perfdata *d
 
 void synth_add_counters(struct pt_synth *s, struct perfdata *data)
 {
-	struct perf_event_attr attr = synth_base_attr(s, data), with = attr;
+	struct perf_event_attr attr = synth_base_attr(s, data), with = attr, own;
 
-	s->instructions = s->branches = s->transactions = s->pebs = NO_COUNTER;
+	s->instructions = s->cycles = s->branches = s->transactions = s->pebs = NO_COUNTER;
 	if (s->itrace.pebs)
 		synth_find_pebs_counter(s, data);
 	if (s->itrace.branches) {
@@ -81,12 +81,14 @@ void synth_add_counters(struct pt_synth *s, struct perfdata *data)
 		with.sample_type |= PERF_SAMPLE_CALLCHAIN;
 	if (s->itrace.last_branches)
 		with.sample_type |= PERF_SAMPLE_BRANCH_STACK;
-	if (s->itrace.instructions) {
-		struct perf_event_attr own = with;
-
-		own.sample_period = s->itrace.period;
+	own = with;
+	own.sample_period = s->itrace.period;
+	if (s->itrace.instructions)
 		s->instructions = (int32_t)perfdata_add_counter(data, &own, NULL);
-	}
+	own.config = PERF_COUNT_HW_CPU_CYCLES;
+	if (s->itrace.cycles)
+		s->cycles = (int32_t)perfdata_add_counter(data, &own, NULL);
+	s->passes_insns = s->itrace.instructions || s->itrace.cycles;
 	if (s->itrace.transactions)
 		s->transactions = (int32_t)perfdata_add_counter(data, &with, "transactions");
 	synth_add_synths(s, data, attr);

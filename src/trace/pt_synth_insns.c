@@ -32,7 +32,7 @@ static int synth_push_instruction(struct pt_synth *s, const struct pt_event *e, 
 	uint64_t n = q->insns - q->sampled_insns;
 	uint32_t flags = e->kind == PT_EV_BRANCH ? e->branch.flags : 0;
 
-	if (synth_skip(s))
+	if (s->instructions < 0 || synth_skip(s))
 		return 0;
 	q->sampled_insns = q->insns;
 	sample = synth_begin_sample(s, s->instructions, is_branch ? e->tsc : q->tsc, ip, flags);
@@ -44,6 +44,25 @@ static int synth_push_instruction(struct pt_synth *s, const struct pt_event *e, 
 		s->extra.addr = e->branch.to;
 	synth_add_bytes(s, ip, synth_instruction_at(s, ip)->size);
 	synth_add_ipc(s, &q->last_insn, q->insns);
+	synth_add_stack(s, sample);
+	return synth_push(s, sample);
+}
+
+/* At the same instructions: the cycles since the last such sample, if they are known there. */
+static int synth_push_cycles(struct pt_synth *s, const struct pt_event *e, uint64_t ip,
+			     bool is_branch)
+{
+	struct synth_queue *q = s->queue;
+	uint32_t flags = e->kind == PT_EV_BRANCH && is_branch ? e->branch.flags : 0;
+	struct event *sample;
+
+	if (s->cycles < 0)
+		return 0;
+	sample = synth_begin_sample(s, s->cycles, is_branch ? e->tsc : q->tsc, ip, flags);
+	synth_add_ipc(s, &q->last_cycles, q->insns);
+	if (!s->extra.cycles || synth_skip(s))
+		return 0;
+	sample->sample.period = s->extra.cycles;
 	synth_add_stack(s, sample);
 	return synth_push(s, sample);
 }
@@ -156,6 +175,8 @@ int synth_pass_some(struct pt_synth *s, const struct pt_event *e, uint64_t n, ui
 		synth_begin_period(s, p);
 		if (ip)
 			r = synth_push_instruction(s, e, ip, is_last);
+		if (ip && !r)
+			r = synth_push_cycles(s, e, ip, is_last);
 	}
 	return r;
 }

@@ -179,7 +179,7 @@ int synth_push_iflag(struct pt_synth *s, const struct pt_event *e)
 	struct event *sample;
 	int r = 0;
 
-	if (s->instructions >= 0 && !by_branch)
+	if (s->passes_insns && !by_branch)
 		r = synth_pass_instructions(s, e, 0);
 	q->was_iflag = q->iflag;
 	q->iflag = e->interrupts.is_on;

@@ -42,7 +42,8 @@ struct synth_queue {
 	uint64_t psb_tsc;            /* of the last PSB */
 	struct synth_period period;
 	uint64_t sampled_insns;
-	struct synth_counts last_branch, last_insn; /* of their samples that had cycles */
+	struct synth_counts last_branch, last_insn,
+		last_cycles; /* of their samples that had cycles */
 	uint32_t cbr;
 	/* The interrupt flag; `changes`: with the branch that comes, or at an instruction. */
 	bool iflag, was_iflag, changes_iflag;
@@ -71,9 +72,12 @@ struct pt_synth {
 	struct pt_stacks stacks;
 	struct pt_log *log; /* NULL: none */
 	bool with_stacks;
+	bool passes_insns; /* instructions are counted one by one: for samples of them, or of cycles
+			    */
 	struct synth_queue *queues;
 	struct synth_insn *cached;
-	int32_t instructions, branches, transactions, pebs, synths[N_PT_SYNTHS]; /* counters */
+	int32_t instructions, cycles, branches, transactions, pebs,
+		synths[N_PT_SYNTHS]; /* counters */
 	const struct perfdata *data;
 	struct pt_pebs_room pebs_room;
 

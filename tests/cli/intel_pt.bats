@@ -157,7 +157,7 @@ load pt
 	same_branches --tsc -- "$PROGRAMS/flow" longjmp
 	run assay script -i trace.data --itrace=bz
 	[ "$status" -eq 2 ]
-	[[ $output == *"'z' is no letter of --itrace; there are i b x w p o I c r e d g G l L s q"* ]]
+	[[ $output == *"'z' is no letter of --itrace; there are i y b x w p o I c r e d g G l L s q"* ]]
 	run assay report -i trace.data --itrace=i10xs
 	[ "$status" -eq 2 ]
 	[[ $output == *"'x', which is no unit; there are i (instructions), t (ticks), ns, us and ms"* ]]
