@@ -406,3 +406,18 @@ has_written() { # BRANCHES: perf.data has more than so many
 	refused 1 "no Intel PT here"
 	[[ "$output" =~ hypervisor|BIOS|Intel\'s ]]
 }
+
+@test "a trace of the kernel decodes with the copy of its memory" {
+	fake_machine 2
+	FAKE_TRACE=--kernel fake_trace "$PROGRAMS/flow" indirect
+	export FAKE_PT_TRACE=$PWD/trace.data/data
+	on_fake assay record -vv -a -e intel_pt//k -o data -- sh -c "$(until_done)" 2>shown
+	grep -q "^  exclude_user  *1$" shown
+	[ "$(device_says dropped)" = 0 ]
+	# As record --kcore leaves it.
+	mkdir kernel.data
+	mv data kernel.data/
+	cp -r trace.data/kcore_dir kernel.data/
+	decodes kernel.data
+	assay report -i kernel.data --itrace=i1i -l | grep -q main
+}
