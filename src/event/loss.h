@@ -35,6 +35,24 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	  "interpreters whose " name                                                            \
 	  " frames are missing: BPF alone sees them (record -a, or --collector bpf)")
 
+/* Java's frames are in copied stacks, where the walk of the stack needs them. The same order. */
+#define JAVA_LOSSES(X)                                                                            \
+	X(JAVA_STATE, NOTE, "java-state",                                                         \
+	  "stacks cut at Java code: the virtual machine is starting, or can't be read")           \
+	X(JAVA_MEMORY, NOTE, "java-memory",                                                       \
+	  "stacks cut at Java code: the process ended before its code was read")                  \
+	X(JAVA_FRAME, NOTE, "java-frame", "stacks cut at Java frames that were not whole")        \
+	X(JAVA_MISMATCH, NOTE, "java-mismatch",                                                   \
+	  "stacks cut at Java code that has no call at the return address")                       \
+	X(JAVA_NAME, NOTE, "java-name", "Java frames without the names of their methods")         \
+	X(JAVA_EARLY, NOTE, "java-early",                                                         \
+	  "stacks cut at Java code: taken before assay knew the virtual machine's file")          \
+	X(JAVA_VERSION, NOTE, "java-version",                                                     \
+	  "processes with a Java virtual machine that assay can't follow")                        \
+	X(JAVA_COLLECTOR, NOTE, "java-collector",                                                 \
+	  "Java virtual machines whose stacks are cut: BPF does not follow them (record -- java " \
+	  "does, and -p)")
+
 #define LOSS_REASONS(X)                                                                            \
 	X(RING_FULL, LOST, "ring-full", "the ring was full (PERF_RECORD_LOST)")                    \
 	X(PMU_BUFFER, LOST, "pmu-buffer", "the PMU's own buffer was full (LOST_SAMPLES)")          \
@@ -144,7 +162,8 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(LOCKS_FULL, NOTE, "locks-full",                                                          \
 	  "waits for the kernel's locks for which the sampler had no room")                        \
 	X(ALLOC_TRAPS, NOTE, "alloc-traps",                                                        \
-	  "calls of functions for memory that trapped into the kernel: the cost of uprobes")
+	  "calls of functions for memory that trapped into the kernel: the cost of uprobes")       \
+	JAVA_LOSSES(X)
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

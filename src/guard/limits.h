@@ -93,6 +93,9 @@
 #define JIT_DUMPS_USER_BYTES      ((uint64_t)48 << 20)
 #define JIT_DUMPS_BYTES           ((uint64_t)96 << 20)
 
+/* What is kept of the code of Java virtual machines; then all of it is read anew. */
+#define JAVA_CODE_BYTES ((size_t)32 << 20)
+
 /* Functions of interpreted languages: how many, and bytes of their line tables. */
 #define LANG_NAMES_MAX       65536
 #define LANG_NAMES_BYTES_MAX ((size_t)32 << 20)

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/reader.h"
+#include "lang/hotspot.h"
 #include "lang/language.h"
 #include "lang/python.h"
 #include "lang/ruby.h"
@@ -80,7 +81,7 @@ void lang_append_name(const struct lang_code *code, struct buf *out)
 
 	lang_append_text(&code->scope, out);
 	if (out->len > start)
-		buf_str(out, "::");
+		buf_str(out, code->language == LANGUAGE_JAVA ? "." : "::");
 	lang_append_text(&code->name, out);
 	if (out->len == start && code->language != LANGUAGE_PYTHON)
 		buf_str(out, "<main>"); /* the code of a file has no name */
@@ -93,6 +94,8 @@ static int64_t line_at(const struct lang_code *code, uint32_t position)
 		return python_line(code, position);
 	case LANGUAGE_RUBY:
 		return ruby_line(code, position);
+	case LANGUAGE_JAVA:
+		return java_line(code, position);
 	default:
 		return position;
 	}

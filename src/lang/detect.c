@@ -2,6 +2,7 @@
 #include "lang/detect.h"
 
 #include "base/mem.h"
+#include "lang/hotspot.h"
 #include "lang/perl.h"
 #include "lang/php.h"
 #include "lang/python.h"
@@ -10,7 +11,8 @@
 typedef enum lang_detected (*detect_function)(const struct elf_file *elf, struct lang_runtime *out,
 					      char *why, size_t why_size);
 
-static const detect_function detectors[] = { python_detect, php_detect, ruby_detect, perl_detect };
+static const detect_function detectors[] = { python_detect, php_detect, ruby_detect, perl_detect,
+					     hotspot_detect };
 
 bool lang_is_interpreter(const struct lang_runtime *runtime, uint64_t file_off)
 {

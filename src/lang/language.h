@@ -10,7 +10,8 @@
 	X(PYTHON, "python", "Python") \
 	X(PHP, "php", "PHP")          \
 	X(RUBY, "ruby", "Ruby")       \
-	X(PERL, "perl", "Perl")
+	X(PERL, "perl", "Perl")       \
+	X(JAVA, "java", "Java")
 
 enum language {
 	LANGUAGE_NONE,

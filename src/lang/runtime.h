@@ -91,6 +91,11 @@ struct perl_layout {
 	__u16 has_names_in_body; /* a package: else they are behind its entries */
 };
 
+/* Relative to the base, as `state` is: words with the sizes of entries of HotSpot's own tables. */
+struct hotspot_layout {
+	__u64 field_size, type_size;
+};
+
 struct lang_runtime {
 	__u32 language;                              /* enum language; 0: the file is no runtime */
 	__u32 version;                               /* major << 8 | minor */
@@ -98,9 +103,11 @@ struct lang_runtime {
 	/*
 	 * Relative to the base. CPython: the int with the pthread key. PHP: the pointer to the
 	 * innermost frame. Ruby: see enum ruby_context. Perl: the int with the pthread key.
+	 * HotSpot: the pointer to the table of fields.
 	 */
 	__u64 state;
-	__u64 code_type; /* likewise. CPython: the type object of code objects */
+	__u64 code_type; /* likewise. CPython: the type object of code objects. HotSpot: table of
+			    types */
 	__u32 libc;      /* enum runtime_libc */
 	__u32 pad;
 	union {
@@ -108,6 +115,7 @@ struct lang_runtime {
 		struct php_layout php;
 		struct ruby_layout ruby;
 		struct perl_layout perl;
+		struct hotspot_layout hotspot;
 		__u64 layout[6];
 	};
 };

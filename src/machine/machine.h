@@ -118,6 +118,10 @@ bool machine_kernel_base(const struct machine *m, image_id image, uint64_t *out)
 const struct mapping *machine_mapping(const struct machine *m, const struct thread_view *thread,
 				      uint64_t addr);
 
+/* The mapping that covers the address, or else the first one behind it, or NULL. */
+const struct mapping *machine_next_mapping(const struct machine *m,
+					   const struct thread_view *thread, uint64_t addr);
+
 /*
  * Ended processes and threads are kept for late samples. (Since Linux 6.16, the exit event of a
  * thread comes before the kernel takes its memory apart.) This forgets those that ended before

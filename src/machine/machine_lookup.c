@@ -204,6 +204,12 @@ const struct mapping *machine_mapping(const struct machine *m, const struct thre
 	return address_space_find(&m->processes.data[thread->process].space, addr);
 }
 
+const struct mapping *machine_next_mapping(const struct machine *m,
+					   const struct thread_view *thread, uint64_t addr)
+{
+	return address_space_next(&m->processes.data[thread->process].space, addr);
+}
+
 uint64_t machine_space(const struct machine *m, const struct thread_view *thread)
 {
 	return m->processes.data[thread->process].space_number;

@@ -10,6 +10,9 @@ struct frame_resolver {
 	char *proc, *arch;
 	struct finder *finder;
 	struct file_jobs *jobs;
+	struct java_stacks *java;
+	bool (*place)(void *context, const struct lang_frame *frame, struct code_addr *out);
+	void *context;
 	bool keeps_unmapped, addresses_alone;
 	struct frames frames;
 };
@@ -23,6 +26,9 @@ struct frame_resolver *frame_resolver_new(const struct frame_resolver_config *co
 	r->jobs = config->jobs;
 	r->arch = config->arch ? xstrdup(config->arch) : NULL;
 	r->finder = config->finder;
+	r->java = config->java;
+	r->place = config->place;
+	r->context = config->context;
 	r->keeps_unmapped = config->keeps_unmapped;
 	r->addresses_alone = config->addresses_alone;
 	return r;
@@ -95,7 +101,7 @@ struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r)
 {
 	if (!r->stacks)
 		r->stacks = user_stacks_new(&(struct user_stacks_config){
-			r->machine, r->proc, r->jobs, r->arch, r->finder });
+			r->machine, r->proc, r->jobs, r->arch, r->finder, r->java });
 	return r->stacks;
 }
 
@@ -115,6 +121,43 @@ uint64_t frame_resolver_take_unparsed(struct frame_resolver *r)
 	return r->stacks ? user_stacks_take_unparsed(r->stacks) : 0;
 }
 
+/* The frames of Java at an address of the chain. False: their names are not known. */
+static bool push_java(struct frame_resolver *r, const struct java_run *run, uint64_t addr)
+{
+	struct frames *f = &r->frames;
+	uint32_t n = f->n;
+
+	for (uint32_t i = 0; i < run->n && f->n < MAX_FRAMES; i++) {
+		if (!r->place(r->context, &run->frames[i], &f->code[f->n])) {
+			f->n = n;
+			f->n_unnamed++;
+			return false;
+		}
+		f->addr[f->n++] = addr;
+	}
+	return true;
+}
+
+/* A chain in which frames of Java take the place of addresses. */
+static void resolve_runs(struct frame_resolver *r, const struct event *e,
+			 const struct thread_view *thread, const struct user_chain *chain)
+{
+	struct frames *f = &r->frames;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i <= chain->java.n; i++) {
+		const struct java_run *run = i < chain->java.n ? &chain->java.data[i] : NULL;
+		uint32_t end = run ? run->at : chain->n, n_unmapped = f->n_unmapped;
+
+		resolve_user(r, e, thread, chain->pcs + at, end - at);
+		if (f->n_unmapped != n_unmapped && !r->keeps_unmapped)
+			return;
+		at = end;
+		if (run && push_java(r, run, chain->pcs[at]))
+			at++;
+	}
+}
+
 /* If the sample was taken in user mode, frame 0 already is the walk's first address. */
 static void walk_user_stack(struct frame_resolver *r, const struct event *e,
 			    const struct thread_view *thread)
@@ -123,10 +166,18 @@ static void walk_user_stack(struct frame_resolver *r, const struct event *e,
 	uint32_t skip = s->mode == MODE_USER;
 	struct user_chain chain;
 
-	chain = user_stacks_walk(frame_resolver_user_stacks(r), e->pid, thread, s);
+	chain = user_stacks_walk(frame_resolver_user_stacks(r), e, thread);
 	/* A frame that no mapping covers is counted as unmapped, not as a cut stack. */
 	r->frames.cut = chain.cut == LOSS_FRAME_UNMAPPED ? -1 : chain.cut;
 	r->frames.is_walked = true;
+	if (chain.java.n) {
+		if (skip && chain.n) { /* it may be one of Java's */
+			r->frames.n = 0;
+			r->frames.leaf_loss = -1;
+		}
+		resolve_runs(r, e, thread, &chain);
+		return;
+	}
 	if (chain.n > skip)
 		resolve_user(r, e, thread, chain.pcs + skip, chain.n - skip);
 }
@@ -139,6 +190,7 @@ struct frames *frames_resolve(struct frame_resolver *r, const struct event *e,
 
 	f->n = 1;
 	f->n_unmapped = 0;
+	f->n_unnamed = 0;
 	f->cut = -1;
 	f->is_walked = false;
 	f->addr[0] = s->ip;

@@ -27,6 +27,7 @@ struct frames {
 	uint32_t n_unmapped;  /* callers that no mapping covers */
 	int leaf_loss;        /* enum loss_reason why frame 0 is unknown, or -1 */
 	int cut;              /* enum loss_reason why a copied stack ended early, or -1 */
+	uint32_t n_unnamed;   /* frames of Java whose names are not known */
 	bool is_walked;       /* the user part comes from a copied stack */
 	struct code_addr code[MAX_FRAMES + ACCESS_FRAMES];
 	uint64_t addr[MAX_FRAMES]; /* runtime address; of a caller: the return address */
@@ -35,6 +36,8 @@ struct frames {
 struct file_jobs;
 struct finder;
 struct frame_resolver;
+struct java_stacks;
+struct lang_frame;
 struct user_stacks;
 
 struct frame_resolver_config {
@@ -42,7 +45,11 @@ struct frame_resolver_config {
 	const char *proc;        /* as for user_stacks_new() */
 	struct file_jobs *jobs;  /* the same */
 	const char *arch;
-	struct finder *finder; /* the same */
+	struct finder *finder;    /* the same */
+	struct java_stacks *java; /* the same */
+	/* The place of one of Java's frames; false: its function is not known. */
+	bool (*place)(void *context, const struct lang_frame *frame, struct code_addr *out);
+	void *context;
 	/*
 	 * Keep callers that no mapping covers, as [unknown] frames. Otherwise such callers are left
 	 * out, and the user part ends at the first one. Code without frame pointers leaves

@@ -21,6 +21,7 @@
 #include "guard/limits.h"
 #include "lang/runtime.h"
 #include "machine/image.h"
+#include "pipeline/lang_frame.h"
 
 struct lang_names;
 struct machine;
@@ -32,12 +33,6 @@ void lang_names_free(struct lang_names *n); /* NULL is fine */
 
 /* `code` is copied. Its bytes come from the process, so nothing in them is trusted. */
 void lang_names_learn(struct lang_names *n, int32_t pid, const struct lang_code *code);
-
-struct lang_frame {
-	int32_t pid;
-	uint64_t pointer;
-	uint32_t check, position;
-};
 
 /* False: the function is not known. */
 bool lang_names_place(struct lang_names *n, const struct lang_frame *frame, struct code_addr *out);

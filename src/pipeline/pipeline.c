@@ -9,7 +9,9 @@
 #include "pipeline/container_log.h"
 #include "pipeline/ext.h"
 #include "pipeline/frames.h"
+#include "pipeline/java_stacks.h"
 #include "pipeline/jit_names.h"
+#include "pipeline/lang_names.h"
 #include "pipeline/pipeline_state.h"
 #include "store/native.h"
 
@@ -140,6 +142,7 @@ static void count_losses(struct pipeline *p, const struct sample_event *s, const
 		pipeline_lose(p, LOSS_FRAME_UNMAPPED, s->counter, f->n_unmapped);
 	if (f->cut >= 0)
 		pipeline_lose(p, (enum loss_reason)f->cut, s->counter, 1);
+	pipeline_lose(p, LOSS_JAVA_NAME, s->counter, f->n_unnamed);
 }
 
 /* Adds the counts of a raw sample: one stored sample for each event that it counts in. */
@@ -181,6 +184,14 @@ static void add_access(struct pipeline *p, const struct event *e, const struct t
 	f->code[n - 1] =
 		(struct code_addr){ image_intern(machine_images(p->machine), &mark), x->data_src };
 	f->n += n;
+}
+
+static void keep_language_limits(struct pipeline *p)
+{
+	if (!p->lang_names || !lang_names_is_full(p->lang_names))
+		return;
+	lang_names_forget(p->lang_names);
+	java_stacks_forget_all(p->java);
 }
 
 static int push_sample(struct pipeline *p, const struct event *e)
@@ -249,6 +260,7 @@ static int pipeline_push(struct event_sink *sink, const struct event *e)
 
 	switch (e->type) {
 	case EVENT_SAMPLE:
+		keep_language_limits(p);
 		return push_sample(p, e);
 	case EVENT_LOST:
 		pipeline_lose(p, LOSS_RING_FULL, UINT32_MAX, e->lost.n);
@@ -310,6 +322,45 @@ static void process_ended(void *context, int32_t pid)
 	name_jit_code(p, pid);
 	if (p->jit)
 		jit_names_finish(p->jit, pid);
+	if (p->java)
+		java_stacks_forget(p->java, pid);
+}
+
+/* The image is looked at; until that is over, it is no runtime. */
+static const struct lang_runtime *runtime_of(void *context, int32_t pid, image_id image)
+{
+	struct pipeline *p = context;
+
+	return pipeline_look_at_image(p, pid, &image) ? pipeline_runtime(p, image) : NULL;
+}
+
+static bool learn_function(void *context, int32_t pid, const struct lang_code *code)
+{
+	struct lang_names *names = ((struct pipeline *)context)->lang_names;
+
+	if (lang_names_is_full(names))
+		return false;
+	lang_names_learn(names, pid, code);
+	return true;
+}
+
+static bool place_frame(void *context, const struct lang_frame *frame, struct code_addr *out)
+{
+	return lang_names_place(((struct pipeline *)context)->lang_names, frame, out);
+}
+
+static void open_java(struct pipeline *p, struct frame_resolver_config *resolver)
+{
+	p->lang_names = lang_names_new(p, p->machine);
+	resolver->place = place_frame;
+	resolver->context = p;
+	p->java = resolver->java =
+		java_stacks_new(&(struct java_stacks_config){ .machine = p->machine,
+							      .proc = p->proc,
+							      .learn = learn_function,
+							      .runtime = runtime_of,
+							      .lose = lose_names,
+							      .context = p });
 }
 
 /* Opening, advancing, closing. */
@@ -362,6 +413,7 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 								   .find = find_function,
 								   .lose = lose_names,
 								   .context = p });
+		open_java(p, &resolver);
 	}
 	p->resolver = frame_resolver_new(&resolver);
 	if (p->jobs)
@@ -527,6 +579,8 @@ int pipeline_close(struct pipeline *p, const struct session_end *end,
 	waiting_samples_fini(&p->waiting);
 	vec_fini(&p->pending);
 	frame_resolver_free(p->resolver);
+	java_stacks_free(p->java);
+	lang_names_free(p->lang_names);
 	vec_fini(&p->canonical);
 	vec_fini(&p->runtimes);
 	vec_fini(&p->tally.cpu_samples);

@@ -29,6 +29,8 @@ struct pipeline {
 	struct store *store;
 	struct machine *machine;
 	struct jit_names *jit;
+	struct lang_names *lang_names;    /* of Java's frames; NULL: offline */
+	struct java_stacks *java;         /* likewise */
 	struct file_jobs *jobs;           /* NULL: offline */
 	VEC(struct pending_look) pending; /* the oldest first */
 	struct waiting_samples waiting;

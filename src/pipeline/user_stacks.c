@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "guard/limits.h"
 #include "machine/address_space.h"
+#include "lang/hotspot.h"
 #include "machine/image_file.h"
 #include "perfdata/record.h"
 #include "perfdata/regs.h"
@@ -45,6 +46,8 @@ struct user_stacks {
 	char *proc;
 	struct file_jobs *jobs;
 	struct finder *finder;           /* NULL: none */
+	struct java_stacks *java;        /* likewise */
+	bool follows_java;               /* in this walk */
 	bool is_aarch64, is_unsupported; /* of the recorded machine */
 	struct unwind_library *library;
 	struct unwinder *unwinder;
@@ -72,6 +75,7 @@ struct user_stacks *user_stacks_new(const struct user_stacks_config *config)
 	s->proc = config->proc ? xstrdup(config->proc) : NULL;
 	s->jobs = config->jobs;
 	s->finder = config->finder;
+	s->java = config->java;
 	s->is_aarch64 = !strcmp(arch, "aarch64");
 	s->is_unsupported = !s->is_aarch64 && strcmp(arch, "x86_64") != 0;
 	s->library = unwind_library_new(&(struct unwind_library_config){
@@ -268,7 +272,8 @@ static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_pl
 	if (!mapping)
 		return UNWIND_AT_NOTHING;
 	if (mapping->is_absolute)
-		return UNWIND_AT_CODE;
+		return s->follows_java && java_stacks_has(s->java, pc) ? UNWIND_AT_RUNTIME
+								       : UNWIND_AT_CODE;
 	place->start = mapping->start;
 	place->end = mapping->end;
 	place->file_off = pc - mapping->start + mapping->file_off;
@@ -285,6 +290,12 @@ static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_pl
 	s->is_missing |= known_image(s, mapping->image)->is_missing;
 	note_walked(s, mapping->image);
 	return place->table ? UNWIND_AT_TABLE : UNWIND_AT_CODE;
+}
+
+static struct unwind_rule runtime_rule(void *context, uint32_t at, const struct unwind_regs *regs,
+				       struct unwind_ctx *stack)
+{
+	return java_stacks_rule(((struct user_stacks *)context)->java, at, regs, stack);
 }
 
 static struct unwind_regs followed_registers(const struct dwarf_registers *r)
@@ -319,6 +330,7 @@ static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
 		.stack_size = stack_size,
 		.is_whole = is_whole,
 		.find = find_place,
+		.runtime = runtime_rule,
 		.ctx = s,
 		.space = machine_space(s->machine, thread),
 	};
@@ -332,14 +344,15 @@ static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
 		.n = (uint32_t)chain.n,
 		.cut = cut_of(s, chain.stop),
 		.is_pending = s->is_pending,
+		.java = { .cut = -1 },
 	};
 }
 
-struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
-				   const struct thread_view *thread,
-				   const struct sample_event *sample)
+struct user_chain user_stacks_walk(struct user_stacks *s, const struct event *sample,
+				   const struct thread_view *thread)
 {
-	const struct sample_extra *extra = sample->extra;
+	const struct sample_extra *extra = sample->sample.extra;
+	struct user_chain chain;
 
 	if (s->is_unsupported)
 		return (struct user_chain){ .cut = LOSS_STACK_UNSUPPORTED };
@@ -348,8 +361,17 @@ struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
 							   ? LOSS_STACK_UNSUPPORTED
 							   : -1 };
 	s->patience = TABLE_AWAITED;
-	return walk_from_registers(s, pid, thread, extra->stack, extra->stack_size,
-				   extra->is_stack_whole);
+	s->follows_java = s->java && !s->is_aarch64;
+	if (s->follows_java)
+		java_stacks_begin(s->java, sample->pid, thread, sample->time_ns,
+				  s->regs.value[HOTSPOT_BCP_DWARF]);
+	chain = walk_from_registers(s, sample->pid, thread, extra->stack, extra->stack_size,
+				    extra->is_stack_whole);
+	if (s->follows_java)
+		chain.java = java_stacks_runs(s->java);
+	if (chain.java.cut >= 0)
+		chain.cut = chain.java.cut;
+	return chain;
 }
 
 void user_stacks_expect(struct user_stacks *s, const struct event *e)
@@ -366,6 +388,7 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 					const struct user_copy *copy, enum table_patience patience)
 {
 	s->patience = patience;
+	s->follows_java = false;
 	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64 };
 	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
 	return walk_from_registers(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);

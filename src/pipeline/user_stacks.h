@@ -18,6 +18,7 @@
 #include "event/event.h"
 #include "event/loss.h"
 #include "machine/machine.h"
+#include "pipeline/java_stacks.h"
 
 struct file_jobs;
 struct finder;
@@ -37,21 +38,22 @@ struct user_stacks_config {
 	struct file_jobs *jobs;
 	const char *arch;
 	struct finder *finder;
+	struct java_stacks *java; /* outlives the stacks. NULL: Java's code is not followed */
 };
 struct user_stacks *user_stacks_new(const struct user_stacks_config *config);
 void user_stacks_free(struct user_stacks *s); /* NULL is fine */
 
 /* Innermost first. The first address is the user pc; the others are return addresses. */
 struct user_chain {
-	const uint64_t *pcs; /* valid until the next walk */
-	uint32_t n;          /* 0: the sample has no user registers */
-	int cut;             /* enum loss_reason why it ends before the outermost frame, or -1 */
-	bool is_pending;     /* the walk met an unfinished table and was not allowed to wait */
+	const uint64_t *pcs;   /* valid until the next walk */
+	uint32_t n;            /* 0: the sample has no user registers */
+	int cut;               /* enum loss_reason why it ends before the outermost frame, or -1 */
+	bool is_pending;       /* the walk met an unfinished table and was not allowed to wait */
+	struct java_runs java; /* frames of Java in place of addresses */
 };
 
-struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
-				   const struct thread_view *thread,
-				   const struct sample_event *sample);
+struct user_chain user_stacks_walk(struct user_stacks *s, const struct event *sample,
+				   const struct thread_view *thread);
 
 /* A hint: the sample is walked soon. Prefetches the data that its walk will read. */
 void user_stacks_expect(struct user_stacks *s, const struct event *sample);

@@ -21,7 +21,9 @@ static enum language language_of_elf(const struct elf_file *elf)
 	struct lang_runtime runtime;
 	char why[128];
 
-	return lang_detect(elf, &runtime, why, sizeof(why)) == LANG_FOUND
+	/* Java's frames are in copied stacks alone */
+	return lang_detect(elf, &runtime, why, sizeof(why)) == LANG_FOUND &&
+			       runtime.language != LANGUAGE_JAVA
 		       ? (enum language)runtime.language
 		       : LANGUAGE_NONE;
 }

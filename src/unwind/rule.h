@@ -80,6 +80,7 @@ enum unwind_ra {
 	UNWIND_RA_AT_CFA,    /* [CFA + aux] */
 	UNWIND_RA_LR,        /* in the link register */
 	UNWIND_RA_REGISTER,  /* register number aux; known only in the sampled frame (longjmp) */
+	UNWIND_RA_AT_FP,     /* [frame pointer + 8]; the CFA is elsewhere (interpreted Java) */
 };
 
 /*

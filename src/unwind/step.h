@@ -186,6 +186,8 @@ static inline enum unwind_stop unwind_return_address(struct unwind_rule rule,
 	}
 	if (kind == UNWIND_RA_REGISTER)
 		return unwind_register(r, c, (uint32_t)rule.aux, pc);
+	if (kind == UNWIND_RA_AT_FP)
+		return unwind_read_stack(c, r->fp + 8, pc);
 	return unwind_read_stack(c, cfa + (uint64_t)slot * 8, pc);
 }
 

@@ -137,9 +137,11 @@ static inline struct unwind_rule rule_in(struct unwinder *u, const struct range 
 	return m->rule;
 }
 
-/* False if nothing is mapped there. *is_lasting: the answer stays the same while the space does. */
-static inline bool find_rule(struct unwinder *u, struct last_walk *w, const struct unwind_input *in,
-			     uint64_t pc, bool is_exact, struct unwind_rule *rule, bool *is_lasting)
+/* *is_lasting: the answer stays the same while the space does. The caller finds a runtime's rule.
+ */
+static inline enum unwind_where find_rule(struct unwinder *u, struct last_walk *w,
+					  const struct unwind_input *in, uint64_t pc, bool is_exact,
+					  struct unwind_rule *rule, bool *is_lasting)
 {
 	const struct range *range = find_range(w, pc);
 	struct unwind_place place = { 0 };
@@ -159,7 +161,7 @@ static inline bool find_rule(struct unwinder *u, struct last_walk *w, const stru
 		*rule = rule_in(u, range, pc);
 	else if (where == UNWIND_AT_TABLE)
 		*rule = unwind_table_find(place.table, place.file_off);
-	return where != UNWIND_AT_NOTHING;
+	return where;
 }
 
 /* ---- the last walk of the thread ---- */
@@ -265,6 +267,7 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 	while (!stop) {
 		uint64_t lookup_pc = unwind_lookup_pc(&regs), sp;
 		const struct walked_frame *same = same_frame(last, &at, regs.sp, lookup_pc);
+		enum unwind_where where = UNWIND_AT_TABLE;
 		struct unwind_rule rule;
 		bool is_lasting = true;
 
@@ -274,13 +277,17 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 		}
 		chain->pcs[n++] = regs.pc;
 		n_by_fp += is_by_fp;
-		if (same) {
+		if (same)
 			rule = same->rule;
-		} else if (!find_rule(u, last, in, lookup_pc, regs.flags & UNWIND_IS_EXACT, &rule,
-				      &is_lasting)) {
+		else
+			where = find_rule(u, last, in, lookup_pc, regs.flags & UNWIND_IS_EXACT,
+					  &rule, &is_lasting);
+		if (where == UNWIND_AT_NOTHING) {
 			stop = UNWIND_UNMAPPED;
 			break;
 		}
+		if (where == UNWIND_AT_RUNTIME)
+			rule = in->runtime(in->ctx, (uint32_t)n - 1, &regs, &c);
 		if (is_lasting && n_walked < WALK_FRAMES)
 			u->walked[n_walked++] = (struct walked_frame){ regs.sp, lookup_pc, rule };
 		sp = regs.sp;

@@ -34,6 +34,7 @@ enum unwind_where {
 	UNWIND_AT_NOTHING, /* no executable mapping: the chain ends */
 	UNWIND_AT_CODE,    /* code without a table (JIT, not built yet): by frame pointer */
 	UNWIND_AT_TABLE,
+	UNWIND_AT_RUNTIME, /* code that a language's runtime made: `runtime` has its rule */
 };
 
 struct unwind_place {
@@ -46,6 +47,11 @@ struct unwind_place {
 /* *place is zero at the call; code without a table leaves it so. */
 typedef enum unwind_where unwind_find_fn(void *ctx, uint64_t pc, struct unwind_place *place);
 
+/* The rule of the chain's `at`-th frame. It may read the stack (unwind/user_ctx.h). */
+struct unwind_ctx;
+typedef struct unwind_rule unwind_runtime_fn(void *ctx, uint32_t at, const struct unwind_regs *regs,
+					     struct unwind_ctx *stack);
+
 struct unwind_input {
 	struct unwind_regs regs;
 	const uint64_t *other; /* all registers by DWARF number, if the sample has them; or NULL */
@@ -56,6 +62,7 @@ struct unwind_input {
 	bool is_whole; /* the kernel copied less than requested: the stack ends there */
 
 	unwind_find_fn *find;
+	unwind_runtime_fn *runtime; /* NULL: `find` finds no runtimes */
 	void *ctx;
 
 	/*

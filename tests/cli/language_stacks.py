@@ -64,9 +64,23 @@ PERL = {
     "main::spin_tied": EVERY + ["main::magic", "Tied::FETCH", "main::spin_tied"],
     "main::spin_destructor": EVERY + ["main::destruction", "Destroyed::DESTROY", "main::spin_destructor"],
 }
-PATHS = {"py": PYTHON, "php": PHP, "rb": RUBY, "pl": PERL}
+ALL = ["golden.main", "golden.everything"]
+JAVA = {
+    "golden.spinCallback": ALL + ["golden.callback", "golden.spinCallback"],
+    "golden.spinLambda": ALL + ["golden.lambda", "golden.lambda$lambda$0", "golden.spinLambda"],
+    "golden$Square.spinMethod": ALL + ["golden.shapes", "golden$Square.area", "golden$Square.spinMethod"],
+    "golden$Circle.spinOther": ALL + ["golden.shapes", "golden$Circle.area", "golden$Circle.spinOther"],
+    "golden$Point.spinThird": ALL + ["golden.shapes", "golden$Point.area", "golden$Point.spinThird"],
+    "golden.spinClosure": ALL + ["golden.closure", "golden.lambda$closure$2", "golden.lambda$closure$1", "golden.spinClosure"],
+    "golden.spinDeep": ALL + ["golden.recursion"] * 100 + ["golden.spinDeep"],
+    "golden.spinHandler": ALL + ["golden.exception", "golden.spinHandler"],
+    "golden.spinFinally": ALL + ["golden.exception", "golden.spinFinally"],
+    "golden.spinNative": ALL + ["golden.fromNative", "golden$Loader.loadClass", "golden.spinNative"],
+    "golden.spinThread": ["golden$Worker.run", "golden.spinThread"],
+}
+PATHS = {"java": JAVA, "py": PYTHON, "php": PHP, "rb": RUBY, "pl": PERL}
 FILES = ("golden.", "threading.py", "<string>", "[php]", "[ruby]", "(eval", "<internal:")
-LEAVES = ("spin", "main::spin", "crc32")
+LEAVES = ("spin", "main::spin", "crc32", "golden.spin")
 LEAST_RIGHT = 0.99
 LEAST_SAMPLES = 5
 

@@ -196,3 +196,47 @@ record_imitation() {
 	[ "$(fact s '.losses."python-frame"')" -gt 100 ]
 	[ "$(jq '[.rows[] | select(.language == "python")] | length' by.json)" = 0 ]
 }
+
+# need_java: skips the test, with the reason, where assay does not know the virtual machine.
+need_java() {
+	need_recording
+	command -v javac >/dev/null || skip "no javac here"
+	[ "$(uname -m)" = x86_64 ] || skip "Java's frames are known on x86-64 alone"
+	java -version 2>&1 | grep -qE '"(17)[."]' || skip "$(java -version 2>&1 | head -1): assay knows Java 17"
+	javac -d . "$ROOT/tests/programs/lang/golden.java"
+}
+
+@test "each stack of a Java program is the one that it must be: compiled, interpreted" {
+	need_java
+	for mode in -Xmixed -Xint -XX:TieredStopAtLevel=1; do
+		[ "$mode" = -Xint ] && rounds=150 || rounds=1200
+		assay record -e cpu-clock -F "$(at_most 997)" -o s -- java $mode -Xmx64m golden "$rounds" >cpu_ms
+		[ "$(fact s '.losses."java-mismatch" // 0')" = 0 ]
+		# What is cut, is counted; in the first moments and at the end, more is.
+		cut=$(fact s '[.losses | to_entries[] | select(.key | startswith("java-")) | .value] | add // 0')
+		[ $((cut * 5)) -le "$(fact s .samples)" ]
+		assay export -i s --format speedscope -o s.json
+		"$BATS_TEST_DIRNAME/language_stacks.py" s.json java
+		rm -rf s
+	done
+}
+
+@test "methods of Java have their lines, and are a language of reports" {
+	need_java
+	assay record -e cpu-clock -F "$(at_most 997)" -o s -- java -Xint -Xmx64m golden 100 >cpu_ms
+	assay report -i s --by language,symbol -t 0 --format json image:golden.java >by.json
+	[ "$(jq '[.rows[] | select(.language == "java" and .symbol == "golden.spin")] | length' by.json)" = 1 ]
+	assay report -i s --by symbol,line -t 0 --format json image:golden.java |
+		jq -r '.rows[] | select(.symbol == "golden.spin") | .line | split("/")[-1]' | sort -u >lines
+	has -x "golden.java:14" lines
+	run ! grep -vxE 'golden.java:1[2-5]' lines
+	assay annotate -i s --search-dir "$ROOT/tests/programs/lang" golden.spin >annotated
+	has 'x += (long)i \* i' annotated
+}
+
+@test "through BPF a note says that Java's stacks are cut" {
+	need_java
+	need_sampler
+	assay record --collector bpf -e cpu-clock -o s -- java -Xmx64m golden 300 >cpu_ms
+	[ "$(fact s '.losses."java-collector"')" -ge 1 ]
+}

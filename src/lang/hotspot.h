@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * HotSpot, the runtime of OpenJDK (libjvm.so), read from outside.
+ *
+ * Every libjvm.so exports tables of its own structures for debuggers (vmStructs): types, fields,
+ * their offsets, and addresses of static fields. hotspot_open() reads the tables of a process. With
+ * them, an address leads to its piece of code in the code cache, and that to methods:
+ *
+ *	pc ─► code heap ─► segment map ─► blob (compiled method, interpreter, stub)
+ *	blob, pc ─► PcDesc ─► scopes: the methods that were inlined there, each with its bytecode
+ *index Method ─► ConstMethod ─► names, line table
+ *
+ * The process chose all bytes. Each walk through them is bounded, and nothing is taken for a method
+ * that its own class does not list.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lang/detected.h"
+#include "lang/memory.h"
+#include "lang/runtime.h"
+
+enum lang_detected hotspot_detect(const struct elf_file *elf, struct lang_runtime *out, char *why,
+				  size_t why_size);
+
+/* Offsets and addresses that the tables of a version have. */
+enum hotspot_field {
+	CODE_HEAPS,       /* address of the list of heaps */
+	VM_MAJOR,         /* address */
+	CALL_STUB_RETURN, /* address */
+	LIST_LENGTH,
+	LIST_DATA,
+	HEAP_MEMORY,
+	HEAP_SEGMENTS,
+	HEAP_SHIFT,
+	SPACE_LOW,
+	SPACE_HIGH,
+	BLOCK_SIZE,
+	BLOCK_LENGTH,
+	BLOCK_USED,
+	BLOB_NAME,
+	BLOB_FRAME_SIZE,
+	BLOB_COMPLETE,
+	BLOB_CODE, /* a pointer */
+	BLOB_CODE_END,
+	NMETHOD_METHOD,
+	NMETHOD_ID,
+	NMETHOD_SCOPES, /* a pointer */
+	NMETHOD_PCS_OFF,
+	NMETHOD_PCS_END_OFF,
+	NMETHOD_METADATA_OFF,
+	PC_SIZE,
+	PC_OFFSET,
+	PC_SCOPE,
+	METHOD_CONST,
+	CONST_SIZE,
+	CONST_POOL,
+	CONST_NAME,
+	CONST_CODE_SIZE,
+	CONST_FLAGS,
+	POOL_SIZE,
+	POOL_LENGTH,
+	POOL_CLASS,
+	POOL_FILE,
+	CLASS_NAME,
+	CLASS_POOL,
+	CLASS_METHODS,
+	ARRAY_LENGTH,
+	METHODS_DATA,
+	SYMBOL_LENGTH,
+	SYMBOL_BODY,
+	N_HOTSPOT_FIELDS
+};
+
+#define HOTSPOT_HEAPS_MAX 8
+
+struct hotspot_heap {
+	uint64_t start, end; /* of the code; reserved, and not all of it is there */
+	uint64_t segments;   /* a byte for each segment */
+	uint32_t shift;      /* log2 of a segment's size */
+};
+
+struct hotspot {
+	struct lang_memory memory;
+	uint32_t version; /* major << 8 */
+	uint64_t fields[N_HOTSPOT_FIELDS];
+	struct hotspot_heap heaps[HOTSPOT_HEAPS_MAX];
+	uint32_t n_heaps;
+	uint64_t call_stub_return;
+};
+
+enum hotspot_state {
+	HOTSPOT_READY,
+	HOTSPOT_NOT_YET, /* the memory can't be read, or the virtual machine is only starting */
+	HOTSPOT_UNKNOWN, /* the version, or the tables, are not known to assay */
+};
+
+/* `base`: of the file in the process (lang/runtime.h). `memory` is copied. */
+enum hotspot_state hotspot_open(struct hotspot *out, const struct lang_memory *memory,
+				const struct lang_runtime *runtime, uint64_t base);
+
+/* The list of heaps once more: while the virtual machine starts, some are missing. */
+bool hotspot_read_heaps(struct hotspot *h);
+
+/* The heap of an address; NULL: it is not in the code cache. Reads nothing. */
+const struct hotspot_heap *hotspot_heap_of(const struct hotspot *h, uint64_t pc);
+
+/* ---- code (hotspot_code.c) ---- */
+
+enum hotspot_kind {
+	HOTSPOT_COMPILED,    /* a method, and those that are inlined in it */
+	HOTSPOT_NATIVE,      /* the way from Java to a native method */
+	HOTSPOT_INTERPRETER, /* all interpreted methods */
+	HOTSPOT_STUBS,       /* several pieces; some have a frame pointer, some have no frame */
+	HOTSPOT_FRAMELESS,   /* adapters and tables of virtual methods: they only jump on */
+	HOTSPOT_STUB,        /* a frame of a known size */
+};
+
+#define HOTSPOT_NAME_SIZE 64
+
+struct hotspot_blob {
+	enum hotspot_kind kind;
+	uint64_t start, end;     /* of all its bytes */
+	uint64_t code, code_end; /* of its instructions */
+	uint64_t identity;       /* of its content: another one at this place has another number */
+	uint32_t frame_size;     /* words, with the return address */
+	uint32_t complete;       /* instructions from here on have the frame; UINT32_MAX: none */
+	uint64_t method;         /* COMPILED, NATIVE */
+	uint64_t scopes, pcs, pcs_end, metadata;
+	char name[HOTSPOT_NAME_SIZE];
+};
+
+/* False: there is none, or it can't be read. */
+bool hotspot_find_blob(const struct hotspot *h, uint64_t pc, struct hotspot_blob *out);
+
+/* Reads a blob again; *out gets another identity if it is not the same any more. */
+bool hotspot_read_blob(const struct hotspot *h, uint64_t start, struct hotspot_blob *out);
+
+struct hotspot_scope {
+	uint64_t method;
+	uint32_t bci; /* UINT32_MAX: not known */
+};
+
+#define HOTSPOT_SCOPES_MAX 64
+
+/*
+ * The methods at an address of compiled code, the innermost first; 0: not known. The tables have
+ * places of calls, polls and other traps alone. *is_exact: they have this one. An address in a loop
+ * has the methods of the loop's poll. Elsewhere they are those that the places before and behind
+ * the address have in common.
+ */
+uint32_t hotspot_scopes(const struct hotspot *h, const struct hotspot_blob *blob, uint64_t pc,
+			struct hotspot_scope out[HOTSPOT_SCOPES_MAX], bool *is_exact);
+
+/* ---- frames (hotspot_frames.c) ---- */
+
+/* How to leave a frame. */
+enum hotspot_way {
+	HOTSPOT_BY_SIZE,   /* the caller's stack pointer is `words` above; fp is at its word -2 */
+	HOTSPOT_AT_TOP,    /* the return address is at the stack pointer, and fp the caller's */
+	HOTSPOT_BEHIND_FP, /* fp is at the stack pointer, behind it the return address */
+	HOTSPOT_BY_FP,     /* the same at the frame pointer */
+	HOTSPOT_BY_SENDER, /* interpreted: [fp - 8] is the caller's stack pointer */
+};
+
+struct hotspot_leave {
+	enum hotspot_way way;
+	uint32_t words;
+};
+
+#define HOTSPOT_LEAVES_MAX 4
+
+/*
+ * The ways that may lead out of a frame, the likeliest first. `is_leaf`: its instruction at `pc` is
+ * the next one, and the frame may be half made. Else the only way is certain.
+ */
+uint32_t hotspot_leaves(const struct hotspot *h, const struct hotspot_blob *blob, uint64_t pc,
+			bool is_leaf, struct hotspot_leave out[HOTSPOT_LEAVES_MAX]);
+
+/* Of an interpreted frame, in words from the frame pointer. */
+#define HOTSPOT_SENDER_AT (-1)
+#define HOTSPOT_METHOD_AT (-3)
+#define HOTSPOT_BCP_AT    (-8)
+#define HOTSPOT_BCP_DWARF 13 /* in the innermost frame: the register */
+
+/* ---- methods (hotspot_method.c) ---- */
+
+struct hotspot_method {
+	uint64_t constant, pool; /* its parts; another method at the same address has others */
+	uint32_t code_size;
+	uint32_t version;
+	uint64_t code; /* address of its bytecode */
+};
+
+/* False: it is no method of its class, or can't be read. `code` gets its names and lines. */
+bool hotspot_read_method(const struct hotspot *h, uint64_t method, struct hotspot_method *out,
+			 struct lang_code *code);
+
+/* Whether a method is still the same. */
+bool hotspot_is_method(const struct hotspot *h, uint64_t method,
+		       const struct hotspot_method *known);
+
+/* The bytecode index of a pointer into a method's bytecode; UINT32_MAX: it points elsewhere. */
+uint32_t hotspot_bci(const struct hotspot_method *method, uint64_t bcp);
+
+/* The line of a bytecode index (the position in struct lang_code); 0: not known. */
+uint32_t java_line(const struct lang_code *code, uint32_t bci);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* HotSpot's methods: names, files, lines. */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "base/reader.h"
+#include "lang/hotspot.h"
+#include "lang/hotspot_number.h"
+#include "lang/language.h"
+
+/* ---- symbols ---- */
+
+/* The text of a symbol, cut at the room for it. */
+static bool read_symbol(const struct hotspot *h, uint64_t symbol, struct lang_text *out)
+{
+	uint16_t length;
+
+	out->state = LANG_TEXT_BYTES;
+	if (!lang_read(&h->memory, symbol + h->fields[SYMBOL_LENGTH], &length, sizeof(length)))
+		return false;
+	out->size = MIN((uint32_t)length, (uint32_t)LANG_TEXT_MAX);
+	return !out->size ||
+	       lang_read(&h->memory, symbol + h->fields[SYMBOL_BODY], out->bytes, out->size);
+}
+
+/* The symbol of an entry of a constant pool. */
+static bool read_entry(const struct hotspot *h, uint64_t pool, uint32_t index,
+		       struct lang_text *out)
+{
+	uint32_t length;
+	uint64_t symbol;
+
+	return lang_read(&h->memory, pool + h->fields[POOL_LENGTH], &length, sizeof(length)) &&
+	       index > 0 && index < length &&
+	       lang_read_word(&h->memory, pool + h->fields[POOL_SIZE] + (uint64_t)index * 8,
+			      &symbol) &&
+	       read_symbol(h, symbol & ~(uint64_t)1, out);
+}
+
+/* ---- methods ---- */
+
+#define METHODS_CHUNK 256
+
+/* Whether the method is among those of the class. Nothing else is proof that it is one. */
+static bool is_listed(const struct hotspot *h, uint64_t class, uint64_t method)
+{
+	uint64_t list, chunk[METHODS_CHUNK];
+	uint32_t n;
+
+	if (!lang_read_word(&h->memory, class + h->fields[CLASS_METHODS], &list) ||
+	    !lang_read(&h->memory, list + h->fields[ARRAY_LENGTH], &n, sizeof(n)) || n > UINT16_MAX)
+		return false;
+	for (uint32_t i = 0; i < n; i += METHODS_CHUNK) {
+		uint32_t size = MIN(n - i, (uint32_t)METHODS_CHUNK);
+
+		if (!lang_read(&h->memory, list + h->fields[METHODS_DATA] + (uint64_t)i * 8, chunk,
+			       size * sizeof(*chunk)))
+			return false;
+		for (uint32_t k = 0; k < size; k++)
+			if (chunk[k] == method)
+				return true;
+	}
+	return false;
+}
+
+static bool read_parts(const struct hotspot *h, uint64_t method, struct hotspot_method *out)
+{
+	return lang_read_word(&h->memory, method + h->fields[METHOD_CONST], &out->constant) &&
+	       lang_read_word(&h->memory, out->constant + h->fields[CONST_POOL], &out->pool);
+}
+
+bool hotspot_is_method(const struct hotspot *h, uint64_t method, const struct hotspot_method *known)
+{
+	struct hotspot_method now;
+
+	return read_parts(h, method, &now) && now.constant == known->constant &&
+	       now.pool == known->pool;
+}
+
+/* ---- names ---- */
+
+/* "java/util/HashMap" is java.util.HashMap. Hidden classes end with an address, which is cut. */
+static void make_class_name(struct lang_text *text)
+{
+	uint8_t *plus = memchr(text->bytes, '+', text->size);
+
+	if (plus)
+		text->size = (uint32_t)(plus - text->bytes);
+	for (uint32_t i = 0; i < text->size; i++)
+		if (text->bytes[i] == '/')
+			text->bytes[i] = '.';
+}
+
+/* The file of a class is in the folder of its package. */
+static void add_package(const struct lang_text *class, struct lang_text *file)
+{
+	const uint8_t *end = memrchr(class->bytes, '/', class->size);
+	uint32_t n = end ? (uint32_t)(end + 1 - class->bytes) : 0;
+	uint32_t kept = MIN(file->size, (uint32_t)LANG_TEXT_MAX - n);
+
+	memmove(file->bytes + n, file->bytes, kept);
+	memcpy(file->bytes, class->bytes, n);
+	file->size = n + kept;
+}
+
+static bool read_names(const struct hotspot *h, const struct hotspot_method *m, uint64_t class,
+		       struct lang_code *code)
+{
+	uint16_t name, file;
+	uint64_t symbol;
+
+	code->file = (struct lang_text){ .state = LANG_TEXT_BYTES };
+	if (!lang_read(&h->memory, m->constant + h->fields[CONST_NAME], &name, sizeof(name)) ||
+	    !read_entry(h, m->pool, name, &code->name) || !code->name.size ||
+	    !lang_read_word(&h->memory, class + h->fields[CLASS_NAME], &symbol) ||
+	    !read_symbol(h, symbol, &code->scope) || !code->scope.size ||
+	    !lang_read(&h->memory, m->pool + h->fields[POOL_FILE], &file, sizeof(file)))
+		return false;
+	if (file && (!read_entry(h, m->pool, file, &code->file)))
+		return false;
+	if (code->file.size)
+		add_package(&code->scope, &code->file);
+	make_class_name(&code->scope);
+	return true;
+}
+
+/* ---- lines ---- */
+
+#define HAS_LINES 1 /* ConstMethod's flags */
+
+/* The table has no length: it ends by a zero. What can be read is taken, in pieces. */
+static void read_lines(const struct hotspot *h, const struct hotspot_method *m,
+		       struct lang_code *code)
+{
+	uint64_t at = m->code + m->code_size;
+	uint32_t flags = 0;
+
+	code->n_lines = code->lines_size = 0;
+	if (!lang_read(&h->memory, m->constant + h->fields[CONST_FLAGS], &flags,
+		       sizeof(uint16_t)) ||
+	    !(flags & HAS_LINES))
+		return;
+	while (code->n_lines < LANG_LINES_MAX) {
+		uint32_t size = MIN((uint32_t)(256 - (at & 255)), LANG_LINES_MAX - code->n_lines);
+
+		if (!lang_read(&h->memory, at, code->lines + code->n_lines, size))
+			break;
+		code->n_lines += size;
+		at += size;
+		if (java_table_size(code) < code->n_lines)
+			break;
+	}
+	code->n_lines = code->lines_size = java_table_size(code);
+}
+
+static uint64_t hash_of(uint64_t hash, const struct lang_text *text)
+{
+	for (uint32_t i = 0; i < text->size; i++)
+		hash = hash_u64(hash ^ text->bytes[i]);
+	return hash;
+}
+
+bool hotspot_read_method(const struct hotspot *h, uint64_t method, struct hotspot_method *out,
+			 struct lang_code *code)
+{
+	uint64_t class, pool;
+	uint16_t size;
+
+	if (!read_parts(h, method, out) ||
+	    !lang_read_word(&h->memory, out->pool + h->fields[POOL_CLASS], &class) ||
+	    !lang_read_word(&h->memory, class + h->fields[CLASS_POOL], &pool) ||
+	    pool != out->pool || !is_listed(h, class, method) ||
+	    !lang_read(&h->memory, out->constant + h->fields[CONST_CODE_SIZE], &size, sizeof(size)))
+		return false;
+	out->code_size = size;
+	out->code = out->constant + h->fields[CONST_SIZE];
+	code->language = LANGUAGE_JAVA;
+	code->version = h->version;
+	code->pointer = method;
+	code->first_line = 0;
+	if (!read_names(h, out, class, code))
+		return false;
+	read_lines(h, out, code);
+	code->first_line = java_line(code, 0);
+	code->check = (uint32_t)(hash_of(hash_of(hash_u64(out->constant) ^ out->pool, &code->name),
+					 &code->scope) &
+				 INT32_MAX);
+	return true;
+}
+
+uint32_t hotspot_bci(const struct hotspot_method *method, uint64_t bcp)
+{
+	uint64_t bci = bcp - method->code;
+
+	return bci < method->code_size ? (uint32_t)bci : UINT32_MAX;
+}

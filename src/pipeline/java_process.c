@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pipeline/java_process.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "lang/language.h"
+
+static bool read_memory(void *context, uint64_t addr, void *out, size_t size)
+{
+	const struct java_process *p = context;
+
+	return addr <= INT64_MAX && pread(p->fd, out, size, (off_t)addr) == (ssize_t)size;
+}
+
+struct java_process *java_process_new(int32_t pid, const struct lang_memory *memory)
+{
+	struct java_process *p = xcalloc(1, sizeof(*p));
+
+	p->pid = pid;
+	p->memory = memory;
+	p->fd = -1;
+	return p;
+}
+
+void java_process_clear(struct java_process *p)
+{
+	vec_fini(&p->blobs);
+	vec_fini(&p->order);
+	vec_fini(&p->places);
+	vec_fini(&p->methods);
+	vec_fini(&p->frames);
+	intmap_fini(&p->place_at);
+	intmap_fini(&p->method_at);
+}
+
+void java_process_free(struct java_process *p)
+{
+	java_process_clear(p);
+	if (p->fd >= 0)
+		close(p->fd);
+	free(p);
+}
+
+size_t java_process_bytes(const struct java_process *p)
+{
+	return p->blobs.cap * sizeof(*p->blobs.data) + p->order.cap * sizeof(*p->order.data) +
+	       p->places.cap * sizeof(*p->places.data) + p->methods.cap * sizeof(*p->methods.data) +
+	       p->frames.cap * sizeof(*p->frames.data) +
+	       (p->place_at.n_slots + (size_t)p->method_at.n_slots) * sizeof(struct intmap_slot);
+}
+
+void java_process_open(struct java_process *p, const char *proc, const struct lang_runtime *runtime,
+		       uint64_t base)
+{
+	const struct lang_memory own = { read_memory, p };
+	cleanup(free_at_exit) char *path = xasprintf("%s/%d/mem", proc, p->pid);
+
+	if (p->fd < 0 && !p->memory)
+		p->fd = open(path, O_RDONLY | O_CLOEXEC);
+	p->state = JAVA_BARRED;
+	if (p->fd < 0 && !p->memory)
+		return;
+	switch (hotspot_open(&p->vm, p->memory ? p->memory : &own, runtime, base)) {
+	case HOTSPOT_READY:
+		p->state = JAVA_READY;
+		break;
+	case HOTSPOT_UNKNOWN:
+		p->state = JAVA_REFUSED;
+		break;
+	case HOTSPOT_NOT_YET:
+		break;
+	}
+}
+
+/* The old list stays if there is none now: the process has ended. */
+void java_process_look_again(struct java_process *p)
+{
+	struct hotspot now = p->vm;
+
+	if (hotspot_read_heaps(&now))
+		p->vm = now;
+}
+
+/* ---- code ---- */
+
+/* The number of living blobs that begin at or before an address. */
+static size_t blobs_before(const struct java_process *p, uint64_t addr)
+{
+	size_t first = 0;
+
+	for (size_t end = p->order.n; first < end;) {
+		size_t middle = first + (end - first) / 2;
+
+		if (p->blobs.data[p->order.data[middle]].blob.start <= addr)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+static void remove_blob(struct java_process *p, size_t at)
+{
+	p->blobs.data[p->order.data[at]].is_dead = true;
+	p->order.n--;
+	memmove(p->order.data + at, p->order.data + at + 1,
+		(p->order.n - at) * sizeof(*p->order.data));
+}
+
+/* Those that overlap the bytes of a new one. Returns whether there were any. */
+static bool remove_overlapped(struct java_process *p, const struct hotspot_blob *new)
+{
+	bool are_there = false;
+	size_t at;
+
+	while ((at = blobs_before(p, new->end - 1)) > 0 &&
+	       p->blobs.data[p->order.data[at - 1]].blob.end > new->start) {
+		remove_blob(p, at - 1);
+		are_there = true;
+	}
+	return are_there;
+}
+
+static struct java_blob *add_blob(struct java_process *p, const struct java_blob *blob)
+{
+	size_t at = blobs_before(p, blob->blob.start);
+
+	vec_push(&p->order, 0);
+	memmove(p->order.data + at + 1, p->order.data + at,
+		(p->order.n - 1 - at) * sizeof(*p->order.data));
+	p->order.data[at] = (uint32_t)p->blobs.n;
+	vec_push(&p->blobs, *blob);
+	return &p->blobs.data[p->blobs.n - 1];
+}
+
+/* A process that has ended has no other code any more. */
+static bool look_whether_gone(struct java_process *p)
+{
+	uint64_t word;
+
+	p->is_gone = !lang_read_word(&p->vm.memory, p->vm.fields[CODE_HEAPS], &word);
+	p->gone_ns = clock_monotonic_ns();
+	return p->is_gone;
+}
+
+bool java_process_has_blob(struct java_process *p, struct java_blob *blob, uint64_t time_ns)
+{
+	uint64_t now_ns;
+	struct hotspot_blob now;
+
+	if (blob->is_dead || time_ns < blob->from_ns)
+		return false;
+	if (time_ns <= blob->valid_ns || p->is_gone)
+		return true;
+	now_ns = clock_monotonic_ns();
+	if (hotspot_read_blob(&p->vm, blob->blob.start, &now) &&
+	    now.identity == blob->blob.identity) {
+		blob->valid_ns = now_ns;
+		return true;
+	}
+	if (look_whether_gone(p))
+		return true;
+	remove_blob(p, blobs_before(p, blob->blob.start) - 1);
+	return false;
+}
+
+struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_t time_ns)
+{
+	size_t at = blobs_before(p, pc);
+	struct java_blob *known = at ? &p->blobs.data[p->order.data[at - 1]] : NULL;
+	struct java_blob new = { .valid_ns = clock_monotonic_ns() };
+
+	if (known && pc < known->blob.end) {
+		if (java_process_has_blob(p, known, time_ns))
+			return known;
+		if (!known->is_dead)
+			return NULL;
+		new.from_ns = UINT64_MAX;
+	}
+	if (!hotspot_find_blob(&p->vm, pc, &new.blob)) {
+		look_whether_gone(p);
+		return NULL;
+	}
+	if (remove_overlapped(p, &new.blob))
+		new.from_ns = UINT64_MAX;
+	if (new.from_ns)
+		new.from_ns = clock_monotonic_ns();
+	known = add_blob(p, &new);
+	return time_ns < known->from_ns ? NULL : known;
+}
+
+/* ---- methods ---- */
+
+static void read_method(struct java_process *p, struct java_method *m, java_learn_fn *learn,
+			void *context)
+{
+	static _Thread_local struct lang_code code;
+
+	m->valid_ns = clock_monotonic_ns();
+	m->is_good = hotspot_read_method(&p->vm, m->address, &m->method, &code);
+	m->check = code.check;
+	m->is_good = m->is_good && learn(context, p->pid, &code);
+}
+
+const struct java_method *java_process_method(struct java_process *p, uint64_t address,
+					      uint64_t time_ns, java_learn_fn *learn, void *context)
+{
+	bool is_new;
+	uint32_t *at = intmap_put(&p->method_at, address, &is_new);
+	struct java_method *m;
+	uint64_t now_ns;
+
+	if (is_new) {
+		*at = (uint32_t)p->methods.n;
+		m = vec_add(&p->methods);
+		m->address = address;
+		read_method(p, m, learn, context);
+		return m->is_good ? m : NULL;
+	}
+	m = &p->methods.data[*at];
+	if (time_ns <= m->valid_ns || p->is_gone)
+		return m->is_good ? m : NULL;
+	now_ns = clock_monotonic_ns();
+	if (m->is_good && hotspot_is_method(&p->vm, address, &m->method))
+		m->valid_ns = now_ns;
+	else if (!m->is_good || !look_whether_gone(p))
+		read_method(p, m, learn, context);
+	return m->is_good ? m : NULL;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A process with a Java virtual machine: its memory, and what is known of its code. For
+ * java_stacks.c.
+ */
+#pragma once
+
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "lang/hotspot.h"
+#include "machine/image.h"
+#include "pipeline/lang_frame.h"
+
+/* A piece of code. It was the same from `from_ns` (0: ever since) until `valid_ns`. */
+struct java_blob {
+	struct hotspot_blob blob;
+	uint64_t from_ns, valid_ns;
+	bool is_dead; /* something else is in its place */
+};
+
+/* An address in a piece of code. */
+struct java_place {
+	uint32_t blob;
+	uint32_t first, n; /* frames; none: interpreted, or not known */
+	bool is_exact;     /* the code has a call or a trap here */
+};
+
+struct java_method {
+	uint64_t address;
+	struct hotspot_method method;
+	uint32_t check;
+	uint64_t valid_ns;
+	bool is_good;
+};
+
+enum java_state {
+	JAVA_NONE,   /* it has no virtual machine */
+	JAVA_EARLY,  /* its library is looked at */
+	JAVA_BARRED, /* its memory can't be read, or the virtual machine is only starting */
+	JAVA_REFUSED,
+	JAVA_READY,
+};
+
+struct java_process {
+	int32_t pid;
+	int fd; /* its memory, and never that of another process; -1: none */
+	enum java_state state;
+	uint64_t space;    /* of its mappings, as they were looked at */
+	uint64_t tried_ns; /* to find the virtual machine, or more of its heaps */
+	uint64_t code;     /* where the library is mapped */
+	image_id image;
+	bool is_gone; /* its memory is; samples after that are of another program */
+	uint64_t gone_ns;
+	const struct lang_memory *memory; /* for tests: in place of its own; or NULL */
+	struct hotspot vm;
+	VEC(struct java_blob) blobs;
+	VEC(uint32_t) order; /* of the living ones, by their start */
+	struct intmap place_at, method_at;
+	VEC(struct java_place) places;
+	VEC(struct java_method) methods;
+	VEC(struct lang_frame) frames;
+};
+
+struct java_process *java_process_new(int32_t pid, const struct lang_memory *memory);
+void java_process_free(struct java_process *p);
+
+/* Forgets all code. */
+void java_process_clear(struct java_process *p);
+
+/* What it takes of the limits. */
+size_t java_process_bytes(const struct java_process *p);
+
+/* Opens the virtual machine in the library at `base`: sets the state. */
+void java_process_open(struct java_process *p, const char *proc, const struct lang_runtime *runtime,
+		       uint64_t base);
+
+/* More heaps may have come since. */
+void java_process_look_again(struct java_process *p);
+
+/*
+ * The blob of an address at the time of a sample, or NULL: its memory can't be read, or it is not
+ * certain that it was the same then.
+ */
+struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_t time_ns);
+
+/* Whether a blob is still the same, as far as it matters for a sample. */
+bool java_process_has_blob(struct java_process *p, struct java_blob *blob, uint64_t time_ns);
+
+/* The method at an address; NULL: it is none. `learn` is called before its first use. */
+typedef bool java_learn_fn(void *context, int32_t pid, const struct lang_code *code);
+const struct java_method *java_process_method(struct java_process *p, uint64_t address,
+					      uint64_t time_ns, java_learn_fn *learn,
+					      void *context);

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pipeline/java_stacks.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "guard/limits.h"
+#include "lang/language.h"
+#include "machine/address_space.h"
+#include "pipeline/java_process.h"
+#include "unwind/user_ctx.h"
+
+/* A frame of the walk. Its methods are `n` of the walk's frames from `first` on. */
+struct java_step {
+	uint32_t at, first, n;
+};
+
+struct java_stacks {
+	struct java_stacks_config config;
+	char *proc;
+	struct intmap by_pid;
+	VEC(struct java_process *) processes;
+	/* The walk. */
+	int32_t pid;
+	const struct thread_view *thread;
+	uint64_t time_ns, bcp;
+	struct java_process *process; /* NULL: not looked for yet */
+	bool has_counted;             /* a loss of this stack */
+	int cut;
+	bool is_after_java; /* the last frame was one that Java code calls */
+	uint32_t last_at;
+	VEC(struct java_step) steps;
+	VEC(struct lang_frame) frames;
+	VEC(struct java_run) runs;
+};
+
+struct java_stacks *java_stacks_new(const struct java_stacks_config *config)
+{
+	struct java_stacks *j = xcalloc(1, sizeof(*j));
+
+	j->config = *config;
+	j->proc = xstrdup(config->proc);
+	return j;
+}
+
+void java_stacks_forget_all(struct java_stacks *j)
+{
+	vec_foreach (&j->processes, p)
+		java_process_free(*p);
+	j->processes.n = 0;
+	intmap_fini(&j->by_pid);
+}
+
+void java_stacks_free(struct java_stacks *j)
+{
+	if (!j)
+		return;
+	java_stacks_forget_all(j);
+	vec_fini(&j->processes);
+	vec_fini(&j->steps);
+	vec_fini(&j->frames);
+	vec_fini(&j->runs);
+	free(j->proc);
+	free(j);
+}
+
+void java_stacks_forget(struct java_stacks *j, int32_t pid)
+{
+	uint32_t *at = intmap_find(&j->by_pid, (uint32_t)pid);
+	uint32_t i;
+
+	if (!at)
+		return;
+	i = *at;
+	java_process_free(j->processes.data[i]);
+	intmap_remove(&j->by_pid, (uint32_t)pid);
+	j->processes.data[i] = j->processes.data[--j->processes.n];
+	if (i < j->processes.n)
+		*intmap_put(&j->by_pid, (uint32_t)j->processes.data[i]->pid, NULL) = i;
+}
+
+static void keep_limits(struct java_stacks *j)
+{
+	size_t bytes = 0;
+
+	vec_foreach (&j->processes, p)
+		bytes += java_process_bytes(*p);
+	if (bytes > JAVA_CODE_BYTES)
+		java_stacks_forget_all(j);
+}
+
+void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_view *thread,
+		       uint64_t time_ns, uint64_t bcp)
+{
+	keep_limits(j);
+	j->pid = pid;
+	j->thread = thread;
+	j->time_ns = time_ns;
+	j->bcp = bcp;
+	j->process = NULL;
+	j->has_counted = j->is_after_java = false;
+	j->cut = -1;
+	j->steps.n = j->frames.n = j->runs.n = 0;
+}
+
+/* Once for a stack. */
+static void count(struct java_stacks *j, enum loss_reason reason)
+{
+	if (!j->has_counted)
+		j->config.lose(j->config.context, reason);
+	j->has_counted = true;
+}
+
+/* ---- the process ---- */
+
+/* A process is not looked at more often, whatever it maps. */
+#define LOOK_EVERY_NS (50 * NS_PER_MS)
+
+#define PROCESSES_MAX 64 /* each holds a descriptor */
+
+/* Its markers decide; the name only saves a look at all other files. */
+static bool is_library(const struct image *image)
+{
+	const char *name = strrchr(image->path, '/');
+
+	return image->kind == IMAGE_FILE && name &&
+	       !strncmp(name, "/libjvm.so", strlen("/libjvm.so"));
+}
+
+static void open_library(struct java_stacks *j, struct java_process *p, const struct mapping *m)
+{
+	const struct lang_runtime *runtime = j->config.runtime(j->config.context, p->pid, m->image);
+
+	p->code = m->start;
+	p->image = m->image;
+	p->state = JAVA_EARLY;
+	if (!runtime)
+		return;
+	java_process_open(p, j->proc, runtime, m->start - m->file_off);
+	if (p->state == JAVA_REFUSED)
+		j->config.lose(j->config.context, LOSS_JAVA_VERSION);
+}
+
+static void look_for_library(struct java_stacks *j, struct java_process *p)
+{
+	struct image_table *images = machine_images(j->config.machine);
+	const struct mapping *m;
+
+	p->state = JAVA_NONE;
+	for (uint64_t addr = 0; (m = machine_next_mapping(j->config.machine, j->thread, addr));
+	     addr = m->end)
+		if (is_library(image_get(images, m->image))) {
+			open_library(j, p, m);
+			return;
+		}
+}
+
+static bool has_library(struct java_stacks *j, const struct java_process *p)
+{
+	const struct mapping *m = machine_mapping(j->config.machine, j->thread, p->code);
+
+	return m && m->start == p->code && m->image.n == p->image.n;
+}
+
+static struct java_process *add_process(struct java_stacks *j)
+{
+	struct java_process *p = java_process_new(j->pid, j->config.memory);
+
+	if (j->processes.n >= PROCESSES_MAX)
+		java_stacks_forget_all(j);
+	*intmap_put(&j->by_pid, (uint32_t)j->pid, NULL) = (uint32_t)j->processes.n;
+	vec_push(&j->processes, p);
+	return p;
+}
+
+/* The process of the walk as it is now. */
+static struct java_process *find_process(struct java_stacks *j)
+{
+	uint64_t space = machine_space(j->config.machine, j->thread), now_ns;
+	uint32_t *at = intmap_find(&j->by_pid, (uint32_t)j->pid);
+	struct java_process *p = at ? j->processes.data[*at] : NULL;
+
+	if (p && p->is_gone && j->time_ns > p->gone_ns) {
+		java_stacks_forget(j, j->pid);
+		p = NULL;
+	}
+	if (p && p->state >= JAVA_REFUSED && (p->space == space || has_library(j, p))) {
+		p->space = space;
+		return p;
+	}
+	now_ns = clock_monotonic_ns();
+	if (p && p->state == JAVA_NONE && p->space == space)
+		return p;
+	if (p && p->state < JAVA_REFUSED && now_ns - p->tried_ns < LOOK_EVERY_NS)
+		return p;
+	if (p && p->state >= JAVA_REFUSED) { /* it executed another program */
+		java_stacks_forget(j, j->pid);
+		p = NULL;
+	}
+	at = intmap_find(&j->by_pid, (uint32_t)j->pid);
+	p = at ? j->processes.data[*at] : add_process(j);
+	p->space = space;
+	p->tried_ns = now_ns;
+	look_for_library(j, p);
+	return p;
+}
+
+bool java_stacks_has(struct java_stacks *j, uint64_t pc)
+{
+	struct java_process *p = j->process ? j->process : (j->process = find_process(j));
+	uint64_t now_ns;
+
+	switch (p->state) {
+	case JAVA_EARLY:
+		count(j, LOSS_JAVA_EARLY);
+		return false;
+	case JAVA_BARRED:
+		count(j, LOSS_JAVA_STATE);
+		return false;
+	case JAVA_READY:
+		break;
+	default:
+		return false;
+	}
+	if (hotspot_heap_of(&p->vm, pc))
+		return true;
+	now_ns = clock_monotonic_ns();
+	if (now_ns - p->tried_ns < LOOK_EVERY_NS)
+		return false;
+	p->tried_ns = now_ns;
+	java_process_look_again(p);
+	return hotspot_heap_of(&p->vm, pc);
+}
+
+/* ---- places ---- */
+
+static bool learn(void *context, int32_t pid, const struct lang_code *code)
+{
+	const struct java_stacks_config *c = &((struct java_stacks *)context)->config;
+
+	return c->learn(c->context, pid, code);
+}
+
+static const struct java_method *method_at(struct java_stacks *j, uint64_t address)
+{
+	return java_process_method(j->process, address, j->time_ns, learn, j);
+}
+
+static struct lang_frame frame_of(const struct java_stacks *j, const struct java_method *m,
+				  uint32_t bci)
+{
+	return (struct lang_frame){
+		.pid = j->pid, .pointer = m->address, .check = m->check, .position = bci
+	};
+}
+
+/* Stubs have the names that HotSpot gives them, and no file. */
+static struct lang_frame frame_of_stub(struct java_stacks *j, const struct hotspot_blob *blob)
+{
+	static _Thread_local struct lang_code code;
+	size_t n = strnlen(blob->name, sizeof(blob->name));
+
+	code.language = LANGUAGE_JAVA;
+	code.pointer = blob->start;
+	code.check = (uint32_t)(blob->identity & INT32_MAX);
+	code.name = (struct lang_text){ .state = LANG_TEXT_BYTES, .size = (uint32_t)n };
+	memcpy(code.name.bytes, blob->name, n);
+	code.scope.state = code.file.state = LANG_TEXT_BYTES;
+	learn(j, j->pid, &code);
+	return (struct lang_frame){
+		.pid = j->pid, .pointer = code.pointer, .check = code.check, .position = UINT32_MAX
+	};
+}
+
+/* Of all inlined methods, or none: a stack without one of them would be wrong. */
+static void add_methods(struct java_stacks *j, const struct hotspot_scope *scopes, uint32_t n,
+			struct java_place *place)
+{
+	struct java_process *p = j->process;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct java_method *m = method_at(j, scopes[i].method);
+
+		if (!m) {
+			p->frames.n = place->first;
+			place->n = 0;
+			return;
+		}
+		vec_push(&p->frames, frame_of(j, m, scopes[i].bci));
+		place->n++;
+	}
+}
+
+static void fill_place(struct java_stacks *j, const struct hotspot_blob *blob, uint64_t pc,
+		       struct java_place *place)
+{
+	struct hotspot_scope scopes[HOTSPOT_SCOPES_MAX];
+	uint32_t n = 1;
+
+	switch (blob->kind) {
+	case HOTSPOT_INTERPRETER:
+		return;
+	case HOTSPOT_COMPILED:
+		n = hotspot_scopes(&j->process->vm, blob, pc, scopes, &place->is_exact);
+		break;
+	case HOTSPOT_NATIVE:
+		scopes[0] = (struct hotspot_scope){ blob->method, UINT32_MAX };
+		break;
+	default:
+		vec_push(&j->process->frames, frame_of_stub(j, blob));
+		place->n = 1;
+		return;
+	}
+	add_methods(j, scopes, n, place);
+}
+
+/* NULL: it is not certain what was there. Valid until the next call. */
+static const struct java_place *place_at(struct java_stacks *j, uint64_t pc)
+{
+	struct java_process *p = j->process;
+	struct java_place place = { 0 };
+	const struct java_blob *blob;
+	uint32_t *at = intmap_find(&p->place_at, pc);
+
+	if (at && java_process_has_blob(p, &p->blobs.data[p->places.data[*at].blob], j->time_ns))
+		return &p->places.data[*at];
+	blob = java_process_blob(p, pc, j->time_ns);
+	if (!blob || pc < blob->blob.code || pc >= blob->blob.code_end)
+		return NULL;
+	place.blob = (uint32_t)(blob - p->blobs.data);
+	place.first = (uint32_t)p->frames.n;
+	fill_place(j, &blob->blob, pc, &place);
+	*intmap_put(&p->place_at, pc, NULL) = (uint32_t)p->places.n;
+	vec_push(&p->places, place);
+	return &p->places.data[p->places.n - 1];
+}
+
+static const struct hotspot_blob *blob_of(const struct java_stacks *j,
+					  const struct java_place *place)
+{
+	return &j->process->blobs.data[place->blob].blob;
+}
+
+/* ---- frames ---- */
+
+static void add_step(struct java_stacks *j, uint32_t at, const struct lang_frame *frames,
+		     uint32_t n)
+{
+	const struct java_step step = { at, (uint32_t)j->frames.n, n };
+
+	for (uint32_t i = 0; i < n; i++)
+		vec_push(&j->frames, frames[i]);
+	vec_push(&j->steps, step);
+}
+
+static bool read_by_fp(const struct unwind_regs *regs, struct unwind_ctx *stack, int words,
+		       uint64_t *out)
+{
+	return regs->flags & UNWIND_KNOWS_FP && regs->fp >= regs->sp && !(regs->fp & 7) &&
+	       !unwind_read_stack(stack, regs->fp + (uint64_t)((int64_t)words * 8), out);
+}
+
+/* The method of an interpreted frame; NULL: the frame is not made, or something else. */
+static const struct java_method *interpreted_method(struct java_stacks *j,
+						    const struct unwind_regs *regs,
+						    struct unwind_ctx *stack, uint32_t *bci)
+{
+	const struct java_method *m;
+	uint64_t address, bcp;
+
+	if (!read_by_fp(regs, stack, HOTSPOT_METHOD_AT, &address) ||
+	    !read_by_fp(regs, stack, HOTSPOT_BCP_AT, &bcp))
+		return NULL;
+	m = method_at(j, address);
+	if (!m)
+		return NULL;
+	*bci = UINT32_MAX;
+	if (regs->flags & UNWIND_IS_SAMPLED)
+		*bci = hotspot_bci(&m->method, j->bcp);
+	if (*bci == UINT32_MAX)
+		*bci = hotspot_bci(&m->method, bcp);
+	return m;
+}
+
+/* Whether Java code calls such code, so that its return address is a place of a call. */
+static bool is_called_by_java(const struct hotspot_blob *blob)
+{
+	return blob->kind <= HOTSPOT_INTERPRETER || blob->kind == HOTSPOT_FRAMELESS;
+}
+
+/* Whether an address can be the return address of code in `callee`. */
+static bool may_return_to(struct java_stacks *j, const struct hotspot_blob *callee, uint64_t pc)
+{
+	const struct hotspot *vm = &j->process->vm;
+	const struct mapping *m;
+	const struct java_place *place;
+	bool is_by_java = is_called_by_java(callee);
+
+	if (!hotspot_heap_of(vm, pc)) {
+		m = machine_mapping(j->config.machine, j->thread, pc);
+		return callee->kind == HOTSPOT_STUBS && m && !m->is_absolute;
+	}
+	place = place_at(j, pc);
+	if (!place)
+		return false;
+	switch (blob_of(j, place)->kind) {
+	case HOTSPOT_COMPILED:
+		return !is_by_java || place->is_exact;
+	case HOTSPOT_INTERPRETER:
+		return true;
+	case HOTSPOT_STUBS:
+		return pc == vm->call_stub_return;
+	case HOTSPOT_FRAMELESS:
+		return false;
+	default:
+		return !is_by_java;
+	}
+}
+
+static bool return_address(const struct hotspot_leave *leave, const struct unwind_regs *regs,
+			   struct unwind_ctx *stack, uint64_t *pc)
+{
+	switch (leave->way) {
+	case HOTSPOT_BY_SIZE:
+		return leave->words &&
+		       !unwind_read_stack(stack, regs->sp + (leave->words - 1) * (uint64_t)8, pc);
+	case HOTSPOT_AT_TOP:
+		return !unwind_read_stack(stack, regs->sp, pc);
+	case HOTSPOT_BEHIND_FP:
+		return !unwind_read_stack(stack, regs->sp + 8, pc);
+	default:
+		return read_by_fp(regs, stack, 1, pc);
+	}
+}
+
+static struct unwind_rule rule_of(const struct hotspot_leave *leave)
+{
+	struct unwind_rule rule = { .fp = -2, .off = 2 };
+
+	switch (leave->way) {
+	case HOTSPOT_BY_SIZE:
+	case HOTSPOT_BEHIND_FP:
+		rule.cfa = UNWIND_CFA_SP;
+		rule.saved = UNWIND_FP_AT_CFA;
+		if (leave->way == HOTSPOT_BY_SIZE)
+			rule.off = (uint16_t)leave->words;
+		return rule;
+	case HOTSPOT_AT_TOP:
+		return (struct unwind_rule){ .cfa = UNWIND_CFA_SP,
+					     .saved = UNWIND_FP_SAME,
+					     .off = 1 };
+	case HOTSPOT_BY_FP:
+		rule.cfa = UNWIND_CFA_FP;
+		rule.saved = UNWIND_FP_AT_CFA;
+		return rule;
+	case HOTSPOT_BY_SENDER:
+		break;
+	}
+	return (struct unwind_rule){ .cfa = UNWIND_CFA_FP_DEREF,
+				     .saved = UNWIND_FP_AT_FP | UNWIND_RA_AT_FP << 4,
+				     .off = (uint16_t)HOTSPOT_SENDER_AT };
+}
+
+static struct unwind_rule end_walk(struct java_stacks *j, enum loss_reason reason)
+{
+	j->cut = (int)(j->process->is_gone ? LOSS_JAVA_MEMORY : reason);
+	j->has_counted = true;
+	return (struct unwind_rule){ .cfa = UNWIND_CFA_UNSUPPORTED };
+}
+
+/* The way that leads to a caller; NULL: none does for certain. */
+static const struct hotspot_leave *choose_way(struct java_stacks *j,
+					      const struct hotspot_blob *blob,
+					      const struct unwind_regs *regs,
+					      struct unwind_ctx *stack,
+					      struct hotspot_leave leaves[HOTSPOT_LEAVES_MAX])
+{
+	bool is_leaf = regs->flags & UNWIND_IS_EXACT;
+	bool is_checked = is_leaf || (blob->kind == HOTSPOT_STUBS &&
+				      regs->pc != j->process->vm.call_stub_return);
+	uint32_t n = hotspot_leaves(&j->process->vm, blob, regs->pc, is_leaf, leaves);
+
+	if (!is_checked)
+		return n && leaves[0].words <= UINT16_MAX ? &leaves[0] : NULL;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t pc;
+
+		if (leaves[i].words <= UINT16_MAX && return_address(&leaves[i], regs, stack, &pc) &&
+		    may_return_to(j, blob, pc))
+			return &leaves[i];
+	}
+	return NULL;
+}
+
+struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
+				    const struct unwind_regs *regs, struct unwind_ctx *stack)
+{
+	bool is_after_java = j->is_after_java && j->last_at + 1 == at;
+	struct hotspot_leave leaves[HOTSPOT_LEAVES_MAX];
+	const struct java_place *place = place_at(j, regs->pc);
+	const struct hotspot_leave *leave;
+	const struct java_method *m;
+	struct lang_frame frame;
+	struct hotspot_blob blob;
+	uint32_t bci;
+
+	if (!place)
+		return end_walk(j, LOSS_JAVA_FRAME);
+	blob = *blob_of(j, place);
+	if (is_after_java && blob.kind == HOTSPOT_COMPILED && !place->is_exact)
+		return end_walk(j, LOSS_JAVA_MISMATCH);
+	if (blob.kind == HOTSPOT_INTERPRETER) {
+		m = interpreted_method(j, regs, stack, &bci);
+		frame = m ? frame_of(j, m, bci) : frame_of_stub(j, &blob);
+		add_step(j, at, &frame, 1);
+		if (!m)
+			return end_walk(j, LOSS_JAVA_FRAME);
+	} else if (place->n) {
+		add_step(j, at, j->process->frames.data + place->first, place->n);
+	} else {
+		count(j, LOSS_JAVA_NAME);
+	}
+	j->is_after_java = is_called_by_java(&blob);
+	j->last_at = at;
+	leave = choose_way(j, &blob, regs, stack, leaves);
+	return leave ? rule_of(leave) : end_walk(j, LOSS_JAVA_FRAME);
+}
+
+struct java_runs java_stacks_runs(struct java_stacks *j)
+{
+	j->runs.n = 0;
+	vec_foreach (&j->steps, step)
+		vec_push(&j->runs,
+			 (struct java_run){ step->at, step->n, j->frames.data + step->first });
+	return (struct java_runs){ j->runs.data, (uint32_t)j->runs.n, j->cut };
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Java's frames in copied stacks: code that HotSpot made (lang/hotspot.h).
+ *
+ * While a stack is walked (user_stacks.c), the walk asks here about addresses in code without a
+ * file. If they are in the code cache of a Java virtual machine, the answer is the rule that leads
+ * to the caller, and the methods of the frame. Both come from the memory of the process, and are
+ * kept. A piece of code is read at its first sample. It is looked at again once for all samples up
+ * to that moment.
+ *
+ * A name is given only if the code was the same at the sample's time, as far as that can be known:
+ *
+ *   - Code that was found in another code's place is not taken for samples before that.
+ *   - Between Java frames, each return address must be one of the caller's known places of calls.
+ *   - A method must be one that its class lists.
+ *
+ * In doubt, the stack ends at the frame, which stays an address, and a loss of Java counts.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "event/loss.h"
+#include "machine/machine.h"
+#include "pipeline/lang_frame.h"
+#include "unwind/regs.h"
+#include "unwind/rule.h"
+
+struct java_stacks;
+struct lang_code;
+struct lang_memory;
+struct lang_runtime;
+struct unwind_ctx;
+
+struct java_stacks_config {
+	struct machine *machine;
+	const char *proc;                 /* copied */
+	const struct lang_memory *memory; /* for tests: in place of that of processes; or NULL */
+	/* The runtime that the file of an image is; NULL: none, or not known yet. */
+	const struct lang_runtime *(*runtime)(void *context, int32_t pid, image_id image);
+	/* A function that frames will have; the code is copied. False: there is no room for it. */
+	bool (*learn)(void *context, int32_t pid, const struct lang_code *code);
+	void (*lose)(void *context, enum loss_reason reason);
+	void *context;
+};
+
+struct java_stacks *java_stacks_new(const struct java_stacks_config *config);
+void java_stacks_free(struct java_stacks *j); /* NULL is fine */
+
+/* A walk begins. `time_ns`: of the sample. `bcp`: register 13 of the sample. */
+void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_view *thread,
+		       uint64_t time_ns, uint64_t bcp);
+
+/* Whether an address without a file is HotSpot's code. */
+bool java_stacks_has(struct java_stacks *j, uint64_t pc);
+
+/*
+ * The rule of the frame with the registers, the `at`-th of the walk, whose address
+ * java_stacks_has(). UNWIND_CFA_UNSUPPORTED: the stack ends here.
+ */
+struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
+				    const struct unwind_regs *regs, struct unwind_ctx *stack);
+
+/* The frames of Java in place of an address of the walk, the innermost first. */
+struct java_run {
+	uint32_t at; /* the walk's at-th address */
+	uint32_t n;
+	const struct lang_frame *frames;
+};
+
+/* Of the last walk; ascending. Valid until the next one begins. */
+struct java_runs {
+	const struct java_run *data;
+	uint32_t n;
+	int cut; /* enum loss_reason why the walk ended, or -1: not here */
+};
+struct java_runs java_stacks_runs(struct java_stacks *j);
+
+/* A process ended: its memory is let go. */
+void java_stacks_forget(struct java_stacks *j, int32_t pid);
+
+/* All functions are to be learned anew. */
+void java_stacks_forget_all(struct java_stacks *j);
