@@ -102,10 +102,10 @@ static const struct command_section serve_sections[] = {
 		    "no page of another site can ask.\n\nTo look from another machine, forward "
 		    "the port: *ssh -L 8080:127.0.0.1:8080 HOST*. Then listen at the same "
 		    "port, as the header Host has it." },
-	{ "API", "Programs ask the same API as the page: /api/v1/sources, labels, values, "
-		 "top, tree, function, processes, diff, explain, info, doctor, page, svg, "
-		 "pprof, folded and speedscope. docs/api.md describes the arguments and "
-		 "answers." },
+	{ "API", "Programs ask the same API as the page, below /api/v1/. Its answers are "
+		 "sources, labels, values, top, tree, inverted, function, processes, diff, "
+		 "explain, info, doctor and page. Downloads are svg, pprof, folded and "
+		 "speedscope. docs/api.md describes the arguments." },
 	{ "EXIT STATUS", "0: SIGINT, SIGTERM or SIGHUP ended it. 1: it cannot listen, or a path or "
 			 "the file of tokens can't be read. 2: wrong usage." },
 	{ NULL },

@@ -14,8 +14,8 @@ struct uprobe_events;
 
 /*
  * Puts the probes of `counters` into the list, and makes tracepoints of them. *out is NULL if there
- * are none. On failure, the counters stay as they are, and `why` says what is missing: tracefs, or
- * the right to write there.
+ * are none. On failure, the counters stay unchanged, and `why` names the reason: tracefs is
+ * missing, or nobody may write there.
  */
 int uprobe_events_begin(const struct counter_sources *sources, struct counters *counters,
 			struct uprobe_events **out, struct error *why);

@@ -29,7 +29,7 @@ bool mapped_add(struct mapped *m, int32_t pid, uint64_t start, uint64_t bytes, u
 	return true;
 }
 
-/* What is left behind the part becomes a range of its own; without room, it is gone, too. */
+/* The rest behind the part becomes a range. Without room for it, the rest is gone, too. */
 static uint64_t cut_range(struct mapped *m, size_t at, uint64_t start, uint64_t end)
 {
 	struct mapped_range *r = &m->data[at], rest = *r;

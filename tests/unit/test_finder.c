@@ -53,7 +53,7 @@ static void dpkg_names_the_package_of_a_file(void **state)
 	assert_command("deb", "/home/me/app", NULL);
 }
 
-/* The system may be hostile, and what is printed goes into a shell. */
+/* The system may be hostile, and users copy the command into a shell. */
 static void names_that_a_shell_would_run_are_not_printed(void **state)
 {
 	(void)state;

@@ -315,7 +315,7 @@ static void behind_bytes_that_are_no_packet_it_goes_on_at_the_next_address(void 
 			    "0-1000 bB\n1000-1004 bo\nerror at 1004+28: bytes that are no packet\n"
 			    "0-1000 bB\n1002-1010 b\n1010-0 bcsE\n"
 			    "unverified insns 4 offset 0x0\n");
-	/* A time in there is not believed, nor is what lies over the next PSB. */
+	/* Neither a time in there counts, nor a packet that covers the next PSB. */
 	expect_with_garbage(PSB "TSC 0x3e8\nTNT N\n",
 			    "\x02\x04\x19\xff\xff\xff\xff\xff\xff\xff\x02\xc3\x88", 13,
 			    PSB "TSC 0x7d0\nTNT N\nTIP.PGD no ip\n",
