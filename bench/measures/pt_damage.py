@@ -6,7 +6,6 @@ that diff(1) finds in the truth, too. A stretch that is not marked begins at a P
 those behind the same PSB of the whole trace.
 """
 
-import difflib
 import random
 import re
 import shutil
@@ -132,15 +131,17 @@ def decode(argv, path, env):
         return stretches(child.stdout, path)
 
 
-def wrong_unmarked(trace, offsets, found):
+def wrong_unmarked(bench, trace, offsets, found):
     """The lines of stretches without a mark that are not those of the whole trace."""
     wrong = 0
     for stretch in found:
         true = trace.periods.get(offsets[stretch.offset], [])
         if stretch.is_marked or stretch.lines == true:
             continue
-        same = difflib.SequenceMatcher(None, true, stretch.lines, autojunk=False).get_matching_blocks()
-        wrong += len(stretch.lines) - sum(block.size for block in same)
+        for name, lines in ("true", true), ("false", stretch.lines):
+            with open(bench.path(name), "w") as out:
+                out.writelines(lines)
+        wrong += len(wrong_lines(bench.path("true"), bench.path("false")))
     return wrong
 
 
@@ -169,7 +170,7 @@ def measure(bench, rounds):
                     wrong = len(wrong_lines(trace.truth, found))
                     c[3] += sum(len(s.lines) for s in mine) - wrong
                     c[4] += wrong
-                    c[5] += wrong_unmarked(trace, offsets, mine)
+                    c[5] += wrong_unmarked(bench, trace, offsets, mine)
                     c[6] += sum(len(s.lines) for s in mine if s.is_marked)
     rows = [[kind, f"{c[0]}", f"{c[1]}", f"{c[3]}", f"{c[2]}", f"{c[4]}", f"{c[5]}", f"{100 * c[6] / (c[3] + c[4]):.2f} %"]
             for kind, c in counts.items()]
