@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Runs at build time: files to a C source on standard output.
- * Usage: embed HEADER NAME FILE… [NAME FILE…]: HEADER declares the names. A NAME has no dot, and its
- * files follow each other.
+ * Usage: embed HEADER NAME FILE… [NAME FILE…]: HEADER declares the names. A NAME has no dot, and
+ * its files follow each other.
  */
 #include <stdio.h>
 #include <stdlib.h>
