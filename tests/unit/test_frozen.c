@@ -45,7 +45,7 @@ static long read_user_text(void *value, size_t size, const void *addr);
 static uint64_t frozen_thread_pointer(void);
 
 #define bpf_map_lookup_elem(map, key)              find_in_map(map, key)
-#define bpf_map_update_elem(map, key, value, how)  ((void)(value))
+#define bpf_map_update_elem(map, key, value, how)  ((void)(map), (void)(key), (void)(value))
 #define bpf_probe_read_user(value, size, addr)     read_user(value, size, addr)
 #define bpf_probe_read_user_str(value, size, addr) read_user_text(value, size, addr)
 #define bpf_ringbuf_query(ring, what)              0

@@ -3,8 +3,8 @@
  * The kernel's own locks: how long code waited for them, spinning or asleep, by stack.
  *
  * The stack is captured before the lock is there: at the end, the lock would be held for longer.
- * These programs stay at the tracepoints of perf, which run one program of a CPU at a time: our
- * maps have locks, too.
+ * These programs stay at the tracepoints of perf, which run one of them on a CPU at a time: our
+ * maps have locks, too. Raw tracepoints are not among them: see remember_key().
  */
 #pragma once
 

@@ -204,3 +204,4 @@ enum maple_type { maple_dense, maple_leaf_64, maple_range_64, maple_arange_64 };
 #define TASK_DEAD        0x80
 #define TASK_IDLE        0x402
 #define TASK_RTLOCK_WAIT 0x1000
+#define TASK_FROZEN      0x8000 /* since Linux 6.1 */

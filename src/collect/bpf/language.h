@@ -297,7 +297,6 @@ __attribute__((noinline)) int send_code_of(__u32 slot, __u32 i)
 	struct code_key key = {};
 	struct code_message *m;
 	__u64 frame, second, owner;
-	__u8 one = 1;
 
 	if (!w)
 		return 1;
@@ -329,7 +328,7 @@ __attribute__((noinline)) int send_code_of(__u32 slot, __u32 i)
 	m->code.check = key.check;
 	m->code.n_lines = m->code.lines_size = 0;
 	if (take_code(slot, w->lang.runtime.language, owner) && send_code(slot))
-		bpf_map_update_elem(&sent_codes, &key, &one, BPF_ANY);
+		remember_key(&sent_codes, &key);
 	else
 		w->lang.has_unsent_code = 1;
 	return 0;

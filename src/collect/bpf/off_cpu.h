@@ -247,7 +247,6 @@ static __always_inline __u64 send_waker(struct work *w)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	struct waker_message *m = &w->waker;
-	__u8 one = 1;
 
 	m->type = MESSAGE_WAKER;
 	m->pad = 0;
@@ -262,7 +261,7 @@ static __always_inline __u64 send_waker(struct work *w)
 		lose(SAMPLER_WAKERS_LOST);
 		return 0;
 	}
-	bpf_map_update_elem(&seen, &m->id, &one, BPF_ANY);
+	remember_key(&seen, &m->id);
 	return m->id;
 }
 
@@ -299,7 +298,7 @@ static __always_inline long reported_state(bool is_preempted, __u32 state)
 		return 0x10;
 	if ((state & TASK_IDLE) == TASK_IDLE)
 		return 0x80;
-	if (state & TASK_RTLOCK_WAIT)
+	if (state & (TASK_RTLOCK_WAIT | TASK_FROZEN))
 		return 0x02;
 	for (long bit = 0x40; bit; bit >>= 1)
 		if (state & bit)

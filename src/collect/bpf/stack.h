@@ -321,12 +321,12 @@ static __always_inline bool is_first_text(__u32 slot, __u64 frame)
 	return frame - first_text[slot].start < first_text[slot].size;
 }
 
-/* 0 without the traced function among them. */
-__attribute__((noinline)) int count_bpf_frames(__u32 slot)
+/* Of a stack of n_frames. 0 without the traced function among them. */
+__attribute__((noinline)) int count_bpf_frames(__u32 slot, __u32 n_frames)
 {
 	struct work *w = slot < CAPTURE_SLOTS ? own_work(slot) : NULL;
 
-	for (int i = 0; w && i < BPF_FRAMES_MAX; i++)
+	for (__u32 i = 0; w && i < BPF_FRAMES_MAX && i < n_frames; i++)
 		if (is_first_text(slot, w->s.frames[i]))
 			return i;
 	return 0;
@@ -344,8 +344,8 @@ static __always_inline void walk_kernel(void *ctx, __u32 slot, struct work *w)
 	long n = kernel_frames(ctx, w, n_bpf_frames[slot]);
 
 	if (first_text[slot].size && (n <= 0 || !is_first_text(slot, w->s.frames[0]))) {
-		kernel_frames(ctx, w, 0);
-		n_bpf_frames[slot] = count_bpf_frames(slot);
+		n = kernel_frames(ctx, w, 0);
+		n_bpf_frames[slot] = count_bpf_frames(slot, n > 0 ? n : 0);
 		n = kernel_frames(ctx, w, n_bpf_frames[slot]);
 	}
 	/* kernel addresses are frames: their highest bit is set */
@@ -507,7 +507,6 @@ static __always_inline void count_stop(const struct work *w)
 static __always_inline bool send_stack(__u32 slot, struct work *w)
 {
 	__u64 size = (__u64)(w->s.n_kernel + w->s.n_user) * 8;
-	__u8 one = 1;
 
 	if (w->wants_table && send_raw_stack(slot))
 		return true;
@@ -524,7 +523,7 @@ static __always_inline bool send_stack(__u32 slot, struct work *w)
 		return false;
 	}
 	if (!w->lang.has_unsent_code) /* if not, its functions are sent with the next sample */
-		bpf_map_update_elem(&seen, &w->s.hash, &one, BPF_ANY);
+		remember_key(&seen, &w->s.hash);
 	return true;
 }
 

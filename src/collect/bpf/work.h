@@ -156,3 +156,28 @@ static __always_inline int stop_walk(struct work *w, enum unwind_stop stop)
 	w->stop = stop;
 	return 1;
 }
+
+/*
+ * Adds a key to an LRU map of keys that were sent. A non-maskable interrupt, or a tracepoint of the
+ * kernel's locks, may strike inside an update of this CPU, which holds the map's lock. Then the key
+ * is left out, and its message is sent once more.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} key_updates SEC(".maps");
+
+static __always_inline void remember_key(void *map, const void *key)
+{
+	__u32 zero = 0;
+	volatile __u32 *is_updating = bpf_map_lookup_elem(&key_updates, &zero);
+	__u8 one = 1;
+
+	if (!is_updating || *is_updating)
+		return;
+	*is_updating = 1;
+	bpf_map_update_elem(map, key, &one, BPF_ANY);
+	*is_updating = 0;
+}
