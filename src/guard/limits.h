@@ -98,4 +98,5 @@
 
 /* Functions of interpreted languages: how many, and bytes of their line tables. */
 #define LANG_NAMES_MAX       65536
+#define LANG_POSITIONS_MAX   (1u << 20) /* with a line */
 #define LANG_NAMES_BYTES_MAX ((size_t)32 << 20)

@@ -286,7 +286,7 @@ enum hotspot_state hotspot_open(struct hotspot *out, const struct lang_memory *m
 		return HOTSPOT_UNKNOWN;
 	out->version = major << 8;
 	if (!lang_read_word(memory, out->fields[CALL_STUB_RETURN], &out->call_stub_return) ||
-	    !hotspot_read_heaps(out))
+	    !out->call_stub_return || !hotspot_read_heaps(out))
 		return HOTSPOT_NOT_YET;
 	return HOTSPOT_READY;
 }

@@ -75,7 +75,9 @@ static void resolve_kernel(struct frame_resolver *r, const struct event *e,
 static bool is_in_exec(const struct frame_resolver *r, const struct sample_event *s, uint32_t i,
 		       bool is_mapped)
 {
-	return !i && !is_mapped && s->mode == MODE_KERNEL && !r->keeps_unmapped;
+	bool is_first = !i && r->frames.n == r->frames.n_kernel;
+
+	return is_first && !is_mapped && s->mode == MODE_KERNEL && !r->keeps_unmapped;
 }
 
 static void resolve_user(struct frame_resolver *r, const struct event *e,
@@ -125,9 +127,9 @@ uint64_t frame_resolver_take_unparsed(struct frame_resolver *r)
 static bool push_java(struct frame_resolver *r, const struct java_run *run, uint64_t addr)
 {
 	struct frames *f = &r->frames;
-	uint32_t n = f->n;
+	uint32_t n = f->n, i;
 
-	for (uint32_t i = 0; i < run->n && f->n < MAX_FRAMES; i++) {
+	for (i = 0; i < run->n && f->n < MAX_FRAMES; i++) {
 		if (!r->place(r->context, &run->frames[i], &f->code[f->n])) {
 			f->n = n;
 			f->n_unnamed++;
@@ -135,6 +137,8 @@ static bool push_java(struct frame_resolver *r, const struct java_run *run, uint
 		}
 		f->addr[f->n++] = addr;
 	}
+	if (i < run->n)
+		f->cut = LOSS_CHAIN_CUT;
 	return true;
 }
 
@@ -152,6 +156,11 @@ static void resolve_runs(struct frame_resolver *r, const struct event *e,
 		resolve_user(r, e, thread, chain->pcs + at, end - at);
 		if (f->n_unmapped != n_unmapped && !r->keeps_unmapped)
 			return;
+		/* Inlined methods are more frames than a chain has addresses. */
+		if (f->n == MAX_FRAMES && end < chain->n) {
+			f->cut = LOSS_CHAIN_CUT;
+			return;
+		}
 		at = end;
 		if (run && push_java(r, run, chain->pcs[at]))
 			at++;

@@ -58,7 +58,11 @@ void java_process_open(struct java_process *p, const char *proc, const struct la
 	const struct lang_memory own = { read_memory, p };
 	cleanup(free_at_exit) char *path = xasprintf("%s/%d/mem", proc, p->pid);
 
-	if (p->fd < 0 && !p->memory)
+	/* A number of before may be another program's now. */
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+	if (!p->memory)
 		p->fd = open(path, O_RDONLY | O_CLOEXEC);
 	p->state = JAVA_BARRED;
 	if (p->fd < 0 && !p->memory)

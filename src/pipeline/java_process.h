@@ -47,7 +47,8 @@ struct java_process {
 	enum java_state state;
 	uint64_t space;    /* of its mappings, as they were looked at */
 	uint64_t tried_ns; /* to find the virtual machine, or more of its heaps */
-	uint64_t code;     /* where the library is mapped */
+	uint32_t n_tries;
+	uint64_t code; /* where the library is mapped */
 	image_id image;
 	bool is_gone; /* its memory is; samples after that are of another program */
 	uint64_t gone_ns;

@@ -93,7 +93,6 @@ static void keep_limits(struct java_stacks *j)
 void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_view *thread,
 		       uint64_t time_ns, uint64_t bcp)
 {
-	keep_limits(j);
 	j->pid = pid;
 	j->thread = thread;
 	j->time_ns = time_ns;
@@ -114,8 +113,9 @@ static void count(struct java_stacks *j, enum loss_reason reason)
 
 /* ---- the process ---- */
 
-/* A process is not looked at more often, whatever it maps. */
+/* A process is not looked at more often, whatever it maps: each time half as often, to 6.4 s. */
 #define LOOK_EVERY_NS (50 * NS_PER_MS)
+#define MORE_RARELY   7u
 
 #define PROCESSES_MAX 64 /* each holds a descriptor */
 
@@ -163,12 +163,23 @@ static bool has_library(struct java_stacks *j, const struct java_process *p)
 	return m && m->start == p->code && m->image.n == p->image.n;
 }
 
-static struct java_process *add_process(struct java_stacks *j)
+/* Processes that are no virtual machines go first: other programs may make many of them. */
+static void make_room(struct java_stacks *j)
 {
-	struct java_process *p = java_process_new(j->pid, j->config.memory);
-
+	for (size_t i = j->processes.n; i-- > 0;)
+		if (j->processes.data[i]->state == JAVA_NONE)
+			java_stacks_forget(j, j->processes.data[i]->pid);
 	if (j->processes.n >= PROCESSES_MAX)
 		java_stacks_forget_all(j);
+}
+
+static struct java_process *add_process(struct java_stacks *j)
+{
+	struct java_process *p;
+
+	if (j->processes.n >= PROCESSES_MAX)
+		make_room(j);
+	p = java_process_new(j->pid, j->config.memory);
 	*intmap_put(&j->by_pid, (uint32_t)j->pid, NULL) = (uint32_t)j->processes.n;
 	vec_push(&j->processes, p);
 	return p;
@@ -192,7 +203,8 @@ static struct java_process *find_process(struct java_stacks *j)
 	now_ns = clock_monotonic_ns();
 	if (p && p->state == JAVA_NONE && p->space == space)
 		return p;
-	if (p && p->state < JAVA_REFUSED && now_ns - p->tried_ns < LOOK_EVERY_NS)
+	if (p && p->state < JAVA_REFUSED &&
+	    now_ns - p->tried_ns < LOOK_EVERY_NS << MIN(p->n_tries, MORE_RARELY))
 		return p;
 	if (p && p->state >= JAVA_REFUSED) { /* it executed another program */
 		java_stacks_forget(j, j->pid);
@@ -202,15 +214,20 @@ static struct java_process *find_process(struct java_stacks *j)
 	p = at ? j->processes.data[*at] : add_process(j);
 	p->space = space;
 	p->tried_ns = now_ns;
+	p->n_tries++;
 	look_for_library(j, p);
 	return p;
 }
 
 bool java_stacks_has(struct java_stacks *j, uint64_t pc)
 {
-	struct java_process *p = j->process ? j->process : (j->process = find_process(j));
+	struct java_process *p = j->process;
 	uint64_t now_ns;
 
+	if (!p) {
+		keep_limits(j);
+		p = j->process = find_process(j);
+	}
 	switch (p->state) {
 	case JAVA_EARLY:
 		count(j, LOSS_JAVA_EARLY);
@@ -497,7 +514,7 @@ struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 				    const struct unwind_regs *regs, struct unwind_ctx *stack)
 {
 	bool is_after_java = j->is_after_java && j->last_at + 1 == at;
-	struct hotspot_leave leaves[HOTSPOT_LEAVES_MAX];
+	struct hotspot_leave leaves[HOTSPOT_LEAVES_MAX] = { 0 };
 	const struct java_place *place = place_at(j, regs->pc);
 	const struct hotspot_leave *leave;
 	const struct java_method *m;

@@ -81,7 +81,8 @@ void lang_names_free(struct lang_names *n)
 
 bool lang_names_is_full(const struct lang_names *n)
 {
-	return n->codes.n >= LANG_NAMES_MAX || n->n_bytes >= LANG_NAMES_BYTES_MAX;
+	return n->codes.n >= LANG_NAMES_MAX || n->lines.n >= LANG_POSITIONS_MAX ||
+	       n->n_bytes >= LANG_NAMES_BYTES_MAX;
 }
 
 static bool is_code_of(const struct known_code *c, const struct lang_frame *f)
