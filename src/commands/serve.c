@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* assay serve: sessions, recordings and histories in a browser. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,14 +35,40 @@ static const struct option_spec serve_options[] = {
 	  "32 characters or more." },
 };
 
-/* Runs the desktop's opener, which ends at once. */
-static void open_browser(const char *url)
+/*
+ * A page that leads to the once-only address. Arguments of programs can be seen by every user, so
+ * the browser gets the page's path instead of the address.
+ */
+static char *write_page_to_open(const char *url)
+{
+	const char *folder = getenv("XDG_RUNTIME_DIR");
+	char *path = xasprintf("%s/assay-XXXXXX.html", folder && *folder ? folder : "/tmp");
+	int fd = mkstemps(path, (int)strlen(".html"));
+
+	if (fd < 0) {
+		log_warning("cannot write '%s': %s", path, strerror(errno));
+		free(path);
+		return NULL;
+	}
+	dprintf(fd, "<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url=%s\">\n", url);
+	close(fd);
+	return path;
+}
+
+/* Runs the desktop's opener, which ends at once, without what serve did to its own signals. */
+static void open_browser(const char *path)
 {
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		sigset_t none;
+
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		signal(SIGPIPE, SIG_DFL);
+		setsid();
 		if (fork() == 0) {
-			execlp("xdg-open", "xdg-open", url, NULL);
+			execlp("xdg-open", "xdg-open", path, NULL);
 			log_warning("cannot run xdg-open. Open the address yourself");
 		}
 		_exit(0);
@@ -50,19 +77,36 @@ static void open_browser(const char *url)
 		waitpid(pid, NULL, 0);
 }
 
+struct opening_page {
+	bool is_wanted;
+	char *path; /* NULL: not written, or not needed any more */
+};
+
+static void remove_page(struct opening_page *page)
+{
+	if (page->path)
+		unlink(page->path);
+	free(page->path);
+	page->path = NULL;
+}
+
 static void serve_announce(void *context, const char *address, const char *login_path)
 {
-	bool *opens = context;
+	struct opening_page *page = context;
 	cleanup(free_at_exit) char *url = xasprintf("http://%s%s", address, login_path);
+	bool is_socket = !strncmp(address, "unix:", 5);
 
-	if (!strncmp(address, "unix:", 5))
+	if (is_socket)
 		printf("%s: listening; open the path %s once\n", address, login_path);
 	else
 		printf("%s\n", url);
 	fflush(stdout);
-	if (*opens)
-		open_browser(url);
-	*opens = false;
+	remove_page(page);
+	if (page->is_wanted && !is_socket)
+		page->path = write_page_to_open(url);
+	if (page->path)
+		open_browser(page->path);
+	page->is_wanted = false;
 }
 
 static int serve_command_run(const struct command *self, int argc, char **argv)
@@ -70,6 +114,7 @@ static int serve_command_run(const struct command *self, int argc, char **argv)
 	static char *default_path[] = { (char *)DEFAULT_SESSION };
 	struct serve_args args = { 0 };
 	struct option_list operands = { 0 };
+	struct opening_page page = { 0 };
 	struct error err = { 0 };
 	int status = command_begin(self, false, argc, argv, &args, &operands), r = 0;
 	const struct serve_options options = {
@@ -78,14 +123,16 @@ static int serve_command_run(const struct command *self, int argc, char **argv)
 		.listen = args.listen,
 		.token_file = args.token_file,
 		.announce = serve_announce,
-		.context = &args.open,
+		.context = &page,
 	};
 
 	if (status < 0) {
+		page.is_wanted = args.open;
 		for (size_t i = 0; i < options.n_paths && !r; i++)
 			if (access(options.paths[i], R_OK) < 0)
 				r = error_errno(&err, -errno, "cannot read '%s'", options.paths[i]);
 		r = r < 0 ? r : serve_run(&options, &err);
+		remove_page(&page);
 		status = r < 0 ? EXIT_FAILED : EXIT_OK;
 		if (r < 0)
 			log_error("serve: %s", err.text);

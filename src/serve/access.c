@@ -74,8 +74,14 @@ static int parse_filters(char *words, char **out, struct error *err)
 	for (char *word; !r && (word = strsep(&rest, " \t"));) {
 		if (!*word)
 			continue;
-		r = strchr(word, ':') ? query_add(&query, word, err)
-				      : error_set(err, -EINVAL, "'%s' is not a filter", word);
+		r = query_add(&query, word, err);
+		if (r >= 0 && query_has(&query, FILTER_BINARY))
+			r = error_set(err, -EINVAL, "'%s' is not a filter", word);
+		if (r >= 0 &&
+		    (query_has(&query, FILTER_SESSION) || query_has(&query, FILTER_ARCHIVE) ||
+		     query_has(&query, FILTER_SESSION_EXCLUDE)))
+			r = error_set(err, -EINVAL, "'%s' chooses sources; a token has all of them",
+				      word);
 		buf_printf(&filters, "%s%s", filters.len ? "\n" : "", word);
 	}
 	query_fini(&query);
@@ -215,7 +221,8 @@ struct access_right access_check_origin(const struct access *a, const struct htt
 		return (struct access_right){ 403, "A page of another site sent this request.",
 					      NULL };
 	/* Links to the once-only address come from terminals and mails. */
-	if (site && !strcmp(site, "cross-site") && strcmp(http_request_path(q), "/login"))
+	if (site && strcmp(site, "same-origin") && strcmp(site, "none") &&
+	    strcmp(http_request_path(q), "/login"))
 		return (struct access_right){ 403, "A page of another site sent this request.",
 					      NULL };
 	return (struct access_right){ .status = 200 };

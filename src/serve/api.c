@@ -108,10 +108,17 @@ static int add_source(struct api_call *c, const struct argument_row *row, const 
 	if (!source)
 		return error_set(err, -ENOENT, "There is no source '%s'.", name);
 	path = xasprintf("%s%s", is_flagged ? "./" : "", source->path);
+	c->is_growing |= source->kind == SOURCE_HISTORY;
 	add_word(c, row->option, path);
 	buf_printf(&c->key, "%" PRIx64, source_stamp(source));
 	buf_u8(&c->key, '\0');
 	return 0;
+}
+
+static bool query_has_source(const struct query *query)
+{
+	return query_has(query, FILTER_SESSION) || query_has(query, FILTER_SESSION_EXCLUDE) ||
+	       query_has(query, FILTER_ARCHIVE);
 }
 
 /* Adds filters, a line each. A filter of sources would name other files, so it is refused. */
@@ -129,8 +136,10 @@ static int add_filters(struct api_call *c, const char *lines, struct error *err)
 		r = strchr(line, ':') ? query_add(&query, line, err)
 				      : error_set(err, -EINVAL,
 						  "'%s' is not a filter: it needs TAG:VALUE", line);
-		if (query_has(&query, FILTER_SESSION) || query_has(&query, FILTER_ARCHIVE) ||
-		    query_has(&query, FILTER_SESSION_EXCLUDE))
+		if (r >= 0 && query_has(&query, FILTER_BINARY))
+			r = error_set(err, -EINVAL, "'%s' is not a filter: it needs TAG:VALUE",
+				      line);
+		if (r >= 0 && query_has_source(&query))
 			r = error_set(err, -EINVAL, "Name sources by the argument source.");
 		add_word(c, line, "");
 	}
@@ -212,6 +221,12 @@ static bool asks_for_window(const struct http_request *q)
 	       http_request_argument(q, "at");
 }
 
+/* time: counts from the start of a window, so a window would move the limit. */
+static bool has_time_filter(const char *filters)
+{
+	return !strncmp(filters, "time:", 5) || strstr(filters, "\ntime:");
+}
+
 int api_call(const struct api_row *row, const struct http_request *q, const struct sources *sources,
 	     const char *filters, struct api_call *out, struct error *err)
 {
@@ -227,7 +242,12 @@ int api_call(const struct api_row *row, const struct http_request *q, const stru
 	r = r < 0 ? r : add_arguments(out, row, q, sources, true, err);
 	r = r < 0 ? r : add_operands(out, row, asked, filters, err);
 	vec_push(&out->words, NULL);
-	if (!api_row_takes(row, "source") || asks_for_window(q))
+	if (r >= 0 && filters && asks_for_window(q) && has_time_filter(filters))
+		r = error_set(err, -EACCES,
+			      "This token is limited in time, so it cannot ask for a window.");
+	out->is_limited = filters != NULL;
+	buf_u8(&out->key, out->is_limited);
+	if (!api_row_takes(row, "source") || asks_for_window(q) || out->is_growing)
 		buf_u64(&out->key, clock_wall_ns() / ANSWER_LIFE_NS);
 	return r;
 }

@@ -35,7 +35,9 @@ const struct api_row *api_find(const char *name); /* NULL: there is none */
 /* The words of a command. They are texts in `text`, and end with NULL. */
 struct api_call {
 	VEC(char *) words;
-	struct buf key; /* the words, the sources' stamps, the time: the answer depends on these */
+	bool is_growing; /* a history, to which a daemon may add */
+	bool is_limited; /* by a token's filters: messages may name what they leave out */
+	struct buf key;  /* the words, the sources' stamps, the time: the answer depends on these */
 };
 void api_call_fini(struct api_call *c);
 

@@ -56,17 +56,25 @@ struct serve {
 		"Cross-Origin-Resource-Policy", "same-origin"                     \
 	}
 
-static void answer(struct http_request *q, unsigned int status, const char *type,
-		   const struct http_header *more, struct http_body *body)
+static void answer_with_warning(struct http_request *q, unsigned int status, const char *type,
+				const struct http_header *more, struct http_body *body,
+				const char *warning)
 {
 	const struct http_header headers[] = {
 		{ "Content-Type", type },
 		COMMON_HEADERS,
 		more ? *more : (struct http_header){ "X-Frame-Options", "SAMEORIGIN" },
+		{ "X-Assay-Warning", warning },
 	};
-	const struct http_answer a = { status, headers, ARRAY_SIZE(headers), body };
+	const struct http_answer a = { status, headers, ARRAY_SIZE(headers) - !warning, body };
 
 	http_request_answer(q, &a);
+}
+
+static void answer(struct http_request *q, unsigned int status, const char *type,
+		   const struct http_header *more, struct http_body *body)
+{
+	answer_with_warning(q, status, type, more, body, NULL);
 }
 
 static void answer_error(struct http_request *q, unsigned int status, const char *sentence)
@@ -92,8 +100,10 @@ static void answer_buf(struct http_request *q, struct buf *text)
 	buf_fini(text);
 }
 
+#define WARNING "The source is damaged, or memory ran out: something is missing."
+
 static void answer_row(struct http_request *q, const struct api_row *row, struct http_body *body,
-		       const struct buf *policy)
+		       const struct buf *policy, bool has_warned)
 {
 	char attachment[128];
 	struct http_header more = { "Content-Security-Policy", POLICY_NOTHING };
@@ -103,7 +113,7 @@ static void answer_row(struct http_request *q, const struct api_row *row, struct
 		more = (struct http_header){ "Content-Disposition", attachment };
 	else if (policy->len)
 		more.value = (const char *)policy->data;
-	answer(q, 200, row->type, &more, body);
+	answer_with_warning(q, 200, row->type, &more, body, has_warned ? WARNING : NULL);
 }
 
 /* ---- jobs ---- */
@@ -129,16 +139,22 @@ static void finish_job(struct serve *s, struct job *j)
 	cleanup(http_body_drop_at_exit) struct http_body *body = NULL;
 	struct buf policy = { 0 };
 
+	/* The program's message may name all that there is. */
 	if (status != 200) {
-		fail_job(j, status, worker_message(j->worker));
+		fail_job(j, status,
+			 status == 422 && j->call.is_limited
+				 ? "No sample matches, or the source can't be read."
+				 : worker_message(j->worker));
 		return;
 	}
 	body = http_body_new(output->data, output->len);
 	if (!strncmp(j->row->type, "text/html", 9))
 		policy_of_page(output, &policy);
 	vec_foreach (&j->waiting, q)
-		answer_row(*q, j->row, body, &policy);
-	answers_keep(&s->answers, &j->call.key, body, &policy);
+		answer_row(*q, j->row, body, &policy, worker_has_warned(j->worker));
+	if (!worker_has_warned(j->worker))
+		answers_keep(&s->answers, &j->call.key, body, &policy);
+	buf_fini(&policy);
 }
 
 static void start_jobs(struct serve *s)
@@ -199,7 +215,7 @@ static void add_request(struct serve *s, const struct api_row *row, struct api_c
 	struct job *j = find_job(s, &call->key);
 
 	if (kept) {
-		answer_row(q, row, kept->body, &kept->policy);
+		answer_row(q, row, kept->body, &kept->policy, false);
 		return;
 	}
 	if (s->n_waiting >= SERVE_WAITING) {
@@ -267,18 +283,22 @@ static void announce(struct serve *s)
 			     access_login_path(s->access));
 }
 
+/* Not a redirection: behind a link of another site, "/" would count as a request of that site. */
+#define LOGIN_PAGE                                                                      \
+	"<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>assay</title>" \
+	"<meta http-equiv=\"refresh\" content=\"0; url=/\"><p><a href=\"/\">assay</a></p>\n"
+
 static void answer_login(struct serve *s, struct http_request *q)
 {
-	cleanup(http_body_drop_at_exit) struct http_body *empty = http_body_new("", 0);
+	cleanup(http_body_drop_at_exit) struct http_body *page =
+		http_body_new(LOGIN_PAGE, strlen(LOGIN_PAGE));
 	struct buf cookie = { 0 };
 
-	if (access_login(s->access, q, &cookie)) {
-		const struct http_header headers[] = { { "Location", "/" },
-						       { "Set-Cookie", buf_cstr(&cookie) },
-						       COMMON_HEADERS };
-		const struct http_answer a = { 303, headers, ARRAY_SIZE(headers), empty };
+	/* HEAD, of a preview of links, does not use the address up. */
+	if (!strcmp(http_request_method(q), "GET") && access_login(s->access, q, &cookie)) {
+		const struct http_header set = { "Set-Cookie", buf_cstr(&cookie) };
 
-		http_request_answer(q, &a);
+		answer(q, 200, "text/html; charset=utf-8", &set, page);
 		announce(s);
 	} else {
 		http_request_answer_text(

@@ -129,7 +129,7 @@ void sources_put_json(const struct sources *s, struct buf *out)
 
 /* More files than these: the newest ones of each folder still change the folder's own time. */
 #define STAMP_FILES  20000
-#define STAMP_LEVELS 5
+#define STAMP_LEVELS 7 /* DIR/samples/current/PART/samples/current/0000.segment */
 
 struct stamp {
 	uint64_t hash;
@@ -147,7 +147,8 @@ static void stamp_path(struct stamp *t, const char *path, int levels)
 	const struct dirent *entry;
 	DIR *dir;
 
-	if (t->n_files++ >= STAMP_FILES || lstat(path, &st) < 0)
+	if (t->n_files++ >= STAMP_FILES ||
+	    (levels == STAMP_LEVELS ? stat(path, &st) : lstat(path, &st)) < 0)
 		return;
 	stamp_add(t, st.st_ino);
 	stamp_add(t, (uint64_t)st.st_size);

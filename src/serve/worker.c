@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -15,6 +16,7 @@
 #include "base/error.h"
 
 #define MESSAGE_BYTES 4096
+#define END_MS        500
 
 enum { OUTPUT, MESSAGES, N_PIPES, END = N_PIPES };
 _Static_assert(END + 1 == WORKER_FDS, "each has a place");
@@ -33,8 +35,14 @@ static void run_child(char *const *words, const int *ends)
 	const struct rlimit memory = { WORKER_MEMORY, WORKER_MEMORY }, cores = { 0, 0 };
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
+	sigset_t none;
+
+	/* The server blocks signals for its signalfd. */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
 	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* assay removes its temporary files then */
 	setrlimit(RLIMIT_DATA, &memory);
 	setrlimit(RLIMIT_CORE, &cores);
 	dup2(null, STDIN_FILENO);
@@ -49,7 +57,6 @@ int worker_start(char *const *words, struct worker **out, struct error *err)
 {
 	cleanup(worker_free_at_exit) struct worker *w = xcalloc(1, sizeof(*w));
 	int ends[N_PIPES] = { -1, -1 }, r = 0;
-	sigset_t none, before;
 
 	w->fds[OUTPUT] = w->fds[MESSAGES] = w->fds[END] = -1;
 	for (int i = 0; i < N_PIPES && !r; i++) {
@@ -63,12 +70,9 @@ int worker_start(char *const *words, struct worker **out, struct error *err)
 		fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	}
 	w->deadline_ns = clock_monotonic_ns() + WORKER_SECONDS * NS_PER_SECOND;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, &before); /* the server blocks signals for its signalfd */
 	w->pid = r ? -1 : fork();
 	if (w->pid == 0)
 		run_child(words, ends);
-	sigprocmask(SIG_SETMASK, &before, NULL);
 	for (int i = 0; i < N_PIPES; i++)
 		close_at_exit(&ends[i]);
 	if (w->pid < 0) {
@@ -86,6 +90,9 @@ static void worker_end(struct worker *w)
 {
 	if (!w->pid)
 		return;
+	/* It removes its temporary files, if it still can. */
+	kill(w->pid, SIGTERM);
+	poll(&(struct pollfd){ .fd = w->fds[END], .events = POLLIN }, 1, END_MS);
 	kill(-w->pid, SIGKILL);
 	kill(w->pid, SIGKILL);
 	while (waitpid(w->pid, &w->exit_status, 0) < 0 && errno == EINTR)
@@ -115,35 +122,46 @@ uint64_t worker_deadline_ns(const struct worker *w)
 	return w->deadline_ns;
 }
 
-/* Reads all that is there of one descriptor. What goes beyond `most` is dropped. */
-static void read_pipe(int *fd, struct buf *to, size_t most, bool *is_too_large)
+/* Reads what is there of one descriptor. True: it is more than `most`, and the rest waits. */
+static bool read_pipe(int *fd, struct buf *to, size_t most)
 {
 	char bytes[65536];
 	ssize_t n = 0;
 
-	while (*fd >= 0 && ((n = read(*fd, bytes, sizeof(bytes))) > 0 || (n < 0 && errno == EINTR)))
-		if (n > 0 && to->len + (size_t)n <= most)
+	while (*fd >= 0 && to->len <= most &&
+	       ((n = read(*fd, bytes, sizeof(bytes))) > 0 || (n < 0 && errno == EINTR)))
+		if (n > 0)
 			buf_bytes(to, bytes, (size_t)n);
-		else if (n > 0)
-			*is_too_large = true;
+	if (to->len > most)
+		return true;
 	if (*fd >= 0 && (n == 0 || errno != EAGAIN)) {
 		close(*fd);
 		*fd = -1;
 	}
+	return false;
+}
+
+/* Keeps the last bytes: an error stands behind warnings. */
+static void read_messages(struct worker *w)
+{
+	struct buf *m = &w->message;
+
+	while (read_pipe(&w->fds[MESSAGES], m, 2 * MESSAGE_BYTES)) {
+		memmove(m->data, m->data + m->len - MESSAGE_BYTES, MESSAGE_BYTES);
+		m->len = MESSAGE_BYTES;
+	}
+	buf_cstr(m);
 }
 
 bool worker_read(struct worker *w)
 {
-	bool is_cut = false;
-
 	/* The end first: what it wrote before is in the pipes then. */
 	bool has_ended = waitpid(w->pid, &w->exit_status, WNOHANG) == w->pid;
 
 	if (has_ended)
 		w->pid = 0;
-	read_pipe(&w->fds[OUTPUT], &w->out, WORKER_OUTPUT, &w->is_too_large);
-	read_pipe(&w->fds[MESSAGES], &w->message, MESSAGE_BYTES, &is_cut);
-	buf_cstr(&w->message);
+	w->is_too_large = read_pipe(&w->fds[OUTPUT], &w->out, WORKER_OUTPUT);
+	read_messages(w);
 	w->is_late = !has_ended && clock_monotonic_ns() >= w->deadline_ns;
 	if (w->is_late || w->is_too_large)
 		worker_end(w);
@@ -160,8 +178,13 @@ unsigned int worker_status(const struct worker *w)
 		return 503;
 	if (code == 2)
 		return 400;
-	/* 1 with an answer: it was made, of a damaged source, and says so. */
+	/* 1 with an answer: it is of a damaged source, or incomplete. */
 	return code == 0 || (code == 1 && w->out.len) ? 200 : 422;
+}
+
+bool worker_has_warned(const struct worker *w)
+{
+	return WIFEXITED(w->exit_status) && WEXITSTATUS(w->exit_status) == 1;
 }
 
 const struct buf *worker_output(const struct worker *w)

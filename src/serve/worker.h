@@ -37,6 +37,8 @@ uint64_t worker_deadline_ns(const struct worker *w); /* of the monotonic clock *
  * that it cannot read, 503 and 504 for limits.
  */
 unsigned int worker_status(const struct worker *w);
+/* Whether an answer is incomplete or of a damaged source: worker_message() has the reason. */
+bool worker_has_warned(const struct worker *w);
 const struct buf *worker_output(const struct worker *w);
 /* Of a failure: the program's own message, else a sentence about the limit. */
 const char *worker_message(const struct worker *w);

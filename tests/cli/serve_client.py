@@ -4,6 +4,8 @@
 
 serve_client.py ADDRESS get PATH [HEADER:VALUE...]     status and headers to standard error, body to standard output
 serve_client.py ADDRESS flood N                        N silent connections, then a request that must be answered
+serve_client.py ADDRESS head PATH                      the status of a HEAD request
+serve_client.py ADDRESS leave PATH N [HEADER:VALUE...] N requests of PATH0, PATH1 ..., whose client goes at once
 serve_client.py ADDRESS large                          a header of 1 MB, and a body without end
 ADDRESS is HOST:PORT or unix:PATH.
 """
@@ -62,6 +64,13 @@ def last_status(address, pieces):
     return answer.split(b" ")[1].decode() if answer.startswith(b"HTTP/") else "closed"
 
 
+def leave(address, path, n, headers):
+    for i in range(n):
+        s = connect(address)
+        s.sendall(f"GET {path}{i} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n\r\n".encode())
+        s.close()
+
+
 def large(address):
     head = f"GET / HTTP/1.1\r\nHost: {address}\r\n".encode()
     print(last_status(address, [head, b"X: " + b"x" * 1000000 + b"\r\n\r\n"]))
@@ -74,6 +83,10 @@ def main():
     if command == "get":
         headers = dict(header.split(":", 1) for header in rest[1:])
         sys.stdout.buffer.write(get(address, rest[0], headers)[1])
+    elif command == "head":
+        print(last_status(address, [f"HEAD {rest[0]} HTTP/1.1\r\nHost: {address}\r\n\r\n".encode()]))
+    elif command == "leave":
+        leave(address, rest[0], int(rest[1]), "\r\n".join(header.replace(":", ": ", 1) for header in rest[2:]))
     elif command == "flood":
         flood(address, int(rest[0]), dict(header.split(":", 1) for header in rest[1:]))
     else:

@@ -15,11 +15,18 @@ function element(name, text, attributes = {}) {
 	return made;
 }
 
+function showProblem(sentence) {
+	byId("problem").textContent = sentence;
+	byId("problem").hidden = !sentence;
+}
+
 async function ask(name, query) {
 	const answer = await fetch(`/api/v1/${name}?${new URLSearchParams(query)}`);
 	const json = await answer.json();
 	if (!answer.ok)
 		throw new Error(json.error);
+	if (answer.headers.get("X-Assay-Warning"))
+		showProblem(answer.headers.get("X-Assay-Warning"));
 	return json;
 }
 
@@ -131,7 +138,8 @@ function showDownloads(state) {
 
 async function show(state) {
 	const question = ++asked, view = views[state.view] ?? views.page;
-	byId("problem").hidden = true;
+	showProblem("");
+	byId("main").replaceChildren(element("p", "…"));
 	byId("coverage").textContent = "";
 	document.title = `${state.source} · assay`;
 	showDownloads(state);
@@ -144,8 +152,7 @@ async function show(state) {
 		if (question !== asked)
 			return;
 		byId("main").replaceChildren();
-		byId("problem").textContent = problem.message;
-		byId("problem").hidden = false;
+		showProblem(problem.message);
 	}
 }
 
@@ -168,14 +175,9 @@ async function begin() {
 		showAddress();
 	});
 	addEventListener("hashchange", showAddress);
-	if (!sources.sources.length) {
-		byId("problem").textContent = "There is no session and no recording at the paths of 'assay serve'.";
-		byId("problem").hidden = false;
-	}
+	if (!sources.sources.length)
+		showProblem("There is no session and no recording at the paths of 'assay serve'.");
 	showAddress();
 }
 
-begin().catch((problem) => {
-	byId("problem").textContent = `The server does not answer: ${problem.message}`;
-	byId("problem").hidden = false;
-});
+begin().catch((problem) => showProblem(`The server does not answer: ${problem.message}`));
