@@ -568,7 +568,6 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 		probes = later_probes_begin(&s->counters, !s->args.raw && !s->tids.n);
 	if (!r)
 		r = run_recorder(s, in_kernel, steering, &result, &err);
-	uprobe_events_end(probes);
 	if (r < 0 && in_kernel && result.has_sampler_failed && !record_has_waits(&s->args)) {
 		log_warning("%s: collecting through rings instead", err.text);
 		err = (struct error){ 0 };
@@ -576,6 +575,7 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 		if (!r)
 			r = run_recorder(s, false, steering, &result, &err);
 	}
+	uprobe_events_end(probes);
 	if (s->has_kernel_copy && !result.duration_ns)
 		kcore_copy_undo(s->args.output);
 	if (r < 0)

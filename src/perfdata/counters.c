@@ -155,6 +155,7 @@ uint32_t perfdata_add_counter(struct perfdata *p, const struct perf_event_attr *
 	struct perfdata_counter *c = counter_add(p, attr, NULL, 0);
 
 	c->unit = attr_unit(attr);
+	c->has_chains = attr->sample_type & PERF_SAMPLE_CALLCHAIN;
 	if (name)
 		c->name = arena_strndup(p->arena, name, strlen(name));
 	else

