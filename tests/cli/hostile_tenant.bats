@@ -143,7 +143,11 @@ recorded_under_attack() { # KIND
 	fi
 	attack "$1"
 	RECORD_BY=in_group record_samples 500 r comm:split -a -F "$(at_most 499)" -e cpu-clock
-	is_little "$(peak_of_recording)" "$(cat "$before")"
+	# Large programs of other tests count, too. They end soon, and what an attack takes stays.
+	if ! is_little "$(peak_of_recording)" "$(cat "$before")"; then
+		RECORD_BY=in_group record_samples 500 r comm:split -a -F "$(at_most 499)" -e cpu-clock
+		is_little "$(peak_of_recording)" "$(cat "$before")"
+	fi
 	loses_little "$(fact r .samples)" "$(fact r .lost)"
 }
 
