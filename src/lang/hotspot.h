@@ -3,12 +3,12 @@
  * HotSpot, the runtime of OpenJDK (libjvm.so), read from outside.
  *
  * Every libjvm.so exports tables of its own structures for debuggers (vmStructs): types, fields,
- * their offsets, and addresses of static fields. hotspot_open() reads the tables of a process. With
- * them, an address leads to its piece of code in the code cache, and that to methods:
+ * their offsets, and addresses of static fields. hotspot_open() reads the tables of a process. An
+ * address then leads to its piece of code in the code cache, and from there to methods:
  *
- *	pc ─► code heap ─► segment map ─► blob (compiled method, interpreter, stub)
- *	blob, pc ─► PcDesc ─► scopes: the methods that were inlined there, each with its bytecode
- *index Method ─► ConstMethod ─► names, line table
+ *	pc -> code heap -> segment map -> blob (compiled method, interpreter, stub)
+ *	blob, pc -> PcDesc -> scopes (methods that were inlined there, each with a bytecode index)
+ *	Method -> ConstMethod -> names, line table
  *
  * The process chose all bytes. Each walk through them is bounded, and nothing is taken for a method
  * that its own class does not list.

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "http/http_server.h"
 #include "profile/query.h"
+#include "serve/api.h"
 
 /* More browsers than these: the oldest one must log in again. */
 #define MAX_COOKIES 64
@@ -74,14 +75,7 @@ static int parse_filters(char *words, char **out, struct error *err)
 	for (char *word; !r && (word = strsep(&rest, " \t"));) {
 		if (!*word)
 			continue;
-		r = query_add(&query, word, err);
-		if (r >= 0 && query_has(&query, FILTER_BINARY))
-			r = error_set(err, -EINVAL, "'%s' is not a filter", word);
-		if (r >= 0 &&
-		    (query_has(&query, FILTER_SESSION) || query_has(&query, FILTER_ARCHIVE) ||
-		     query_has(&query, FILTER_SESSION_EXCLUDE)))
-			r = error_set(err, -EINVAL, "'%s' chooses sources; a token has all of them",
-				      word);
+		r = api_add_filter(&query, word, err);
 		buf_printf(&filters, "%s%s", filters.len ? "\n" : "", word);
 	}
 	query_fini(&query);

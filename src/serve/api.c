@@ -115,10 +115,19 @@ static int add_source(struct api_call *c, const struct argument_row *row, const 
 	return 0;
 }
 
-static bool query_has_source(const struct query *query)
+int api_add_filter(struct query *query, const char *filter, struct error *err)
 {
-	return query_has(query, FILTER_SESSION) || query_has(query, FILTER_SESSION_EXCLUDE) ||
-	       query_has(query, FILTER_ARCHIVE);
+	int r = query_add(query, filter, err);
+
+	if (r < 0)
+		return r;
+	if (query_has(query, FILTER_BINARY))
+		return error_set(err, -EINVAL, "'%s' is not a filter: it needs TAG:VALUE", filter);
+	if (query_has(query, FILTER_SESSION) || query_has(query, FILTER_SESSION_EXCLUDE) ||
+	    query_has(query, FILTER_ARCHIVE))
+		return error_set(err, -EINVAL, "'%s' chooses sources: use the argument source",
+				 filter);
+	return 0;
 }
 
 /* Adds filters, a line each. A filter of sources would name other files, so it is refused. */
@@ -133,14 +142,7 @@ static int add_filters(struct api_call *c, const char *lines, struct error *err)
 		line[strcspn(line, "\r")] = '\0';
 		if (!*line)
 			continue;
-		r = strchr(line, ':') ? query_add(&query, line, err)
-				      : error_set(err, -EINVAL,
-						  "'%s' is not a filter: it needs TAG:VALUE", line);
-		if (r >= 0 && query_has(&query, FILTER_BINARY))
-			r = error_set(err, -EINVAL, "'%s' is not a filter: it needs TAG:VALUE",
-				      line);
-		if (r >= 0 && query_has_source(&query))
-			r = error_set(err, -EINVAL, "Name sources by the argument source.");
+		r = api_add_filter(&query, line, err);
 		add_word(c, line, "");
 	}
 	query_fini(&query);

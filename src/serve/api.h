@@ -12,6 +12,7 @@
 
 struct error;
 struct http_request;
+struct query;
 
 #define API_PATH "/api/v1/"
 
@@ -48,6 +49,12 @@ void api_call_fini(struct api_call *c);
  */
 int api_call(const struct api_row *row, const struct http_request *q, const struct sources *sources,
 	     const char *filters, struct api_call *out, struct error *err);
+
+/*
+ * Adds a filter of a request or a token. -EINVAL: it has no tag, so that several would add up; or
+ * it chooses sources, and so other files.
+ */
+int api_add_filter(struct query *query, const char *filter, struct error *err);
 
 /* The keys of rows, for the arguments `by` and `filter`: a JSON object. */
 void api_put_labels(struct buf *out);
