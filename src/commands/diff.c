@@ -48,6 +48,12 @@ static const struct option_spec diff_options[] = {
 	  "the new one. The table shows the newest of them; rules and the test are of all." },
 	{ 0, "sessions", "N", OPT_U64, FIELD(n_sessions), "10",
 	  "with --against-history: so many sessions at most", NULL, 2, 1000 },
+	{ 0, "in-turn", NULL, OPT_FLAG, FIELD(in_turn), NULL,
+	  "OLD and NEW are folders of sessions that you recorded in turn",
+	  "Rules and the test are of all turns: the n-th session of one folder is compared with "
+	  "the "
+	  "n-th of the other, so a machine that becomes slower for minutes changes both. The table "
+	  "shows the last turn." },
 	{ 0, "any-machine", NULL, OPT_FLAG, FIELD(any_machine), NULL,
 	  "compare CPU time also of different machines" },
 	WEIGHT_OPTION(FIELD(weight), "shares are of samples or of events"),
@@ -123,6 +129,7 @@ static int print_diff(const struct diff_setup *s, const struct gate_input *in, c
 		.significant_only = s->args.significant,
 		.counts_time = in->counts_time,
 		.n_old = in->n,
+		.in_turn = in->in_turn,
 		.rules = s->results,
 		.n_rules = s->n_rules,
 	};
@@ -151,26 +158,30 @@ static int load_sides(struct diff_setup *s, struct error *err)
 
 	for (int i = 0; i < 2 && r >= 0; i++)
 		r = load_side(s, &s->sides[i], err);
-	for (size_t i = 0; i < s->n_earlier && r >= 0; i++)
-		r = load_side(s, &s->earlier[i], err);
+	for (int side = 0; side < 2; side++)
+		for (size_t i = 0; i < s->n_earlier[side] && r >= 0; i++)
+			r = load_side(s, &s->earlier[side][i], err);
 	r = r < 0 ? r : diff_check_machines(s, &s->sides[DIFF_OLD], err);
-	for (size_t i = 0; i < s->n_earlier && r >= 0; i++)
-		r = diff_check_machines(s, &s->earlier[i], err);
+	for (int side = 0; side < 2; side++)
+		for (size_t i = 0; i < s->n_earlier[side] && r >= 0; i++)
+			r = diff_check_machines(s, &s->earlier[side][i], err);
 	return r;
 }
 
-/* Compares each old session with the new one; diffs[0] is of the shown one. */
+/* Compares each old session with the new one, or with that of its turn; diffs[0] is of the shown
+ * ones. */
 static int make_diffs(struct diff_setup *s, struct diff *diffs, size_t *n, struct gate_input *in,
 		      const char **event, struct error *err)
 {
-	for (size_t i = 0; i <= s->n_earlier; i++) {
-		struct diff_source *old = i ? &s->earlier[i - 1] : &s->sides[DIFF_OLD];
-		const struct profile *profiles[2] = { old->profile, s->sides[DIFF_NEW].profile };
-		const char *names[2] = { diff_source_name(old),
-					 diff_source_name(&s->sides[DIFF_NEW]) };
+	for (size_t i = 0; i <= s->n_earlier[DIFF_OLD]; i++) {
+		struct diff_source *old = i ? &s->earlier[DIFF_OLD][i - 1] : &s->sides[DIFF_OLD];
+		struct diff_source *new =
+			i && s->args.in_turn ? &s->earlier[DIFF_NEW][i - 1] : &s->sides[DIFF_NEW];
+		const struct profile *profiles[2] = { old->profile, new->profile };
+		const char *names[2] = { diff_source_name(old), diff_source_name(new) };
 		uint32_t lanes[2];
 		bool by_period;
-		int r = match_lanes(old, &s->sides[DIFF_NEW], lanes, err);
+		int r = match_lanes(old, new, lanes, err);
 
 		if (r < 0)
 			return r;
@@ -185,13 +196,13 @@ static int make_diffs(struct diff_setup *s, struct diff *diffs, size_t *n, struc
 		if (s->n_rules)
 			diff_events_compare(profiles, names, lanes);
 	}
-	*in = (struct gate_input){ diffs, *n, in->counts_time };
+	*in = (struct gate_input){ diffs, *n, in->counts_time, s->args.in_turn };
 	return 0;
 }
 
 static int run_diff(struct diff_setup *s, int *status, struct error *err)
 {
-	struct diff *diffs = xcalloc(s->n_earlier + 1, sizeof(*diffs));
+	struct diff *diffs = xcalloc(s->n_earlier[DIFF_OLD] + 1, sizeof(*diffs));
 	struct gate_input in = { 0 };
 	const char *event = "";
 	size_t n = 0;
@@ -218,7 +229,8 @@ static size_t choose_new(const struct diff_setup *s, struct option_list *operand
 	const char **data = operands->data;
 	size_t n_new = 1;
 
-	if (s->args.history || s->args.input || diff_has_braces(operands) || operands->n < 3)
+	if (s->args.history || s->args.in_turn || s->args.input || diff_has_braces(operands) ||
+	    operands->n < 3)
 		return 1;
 	while (1 + n_new < operands->n && !strchr(data[1 + n_new], ':') &&
 	       access(data[1 + n_new], F_OK) == 0)
@@ -312,7 +324,8 @@ static const struct command_section diff_sections[] = {
 	  "Only significant changes break a rule, and assay reports the others. Chance makes such "
 	  "a change once in a "
 	  "hundred comparisons. A rule for each function makes many comparisons. With "
-	  "*--against-history*, the spread of the old sessions decides (Student's t). CPU times "
+	  "*--against-history*, the spread of the old sessions decides, and with *--in-turn* the "
+	  "spread of the changes of all turns (Student's t). CPU times "
 	  "of different machines do not compare; such a rule is refused there, unless "
 	  "*--any-machine* is given. Different rates, and missing samples, are warned of." },
 	{ "EXIT STATUS",
@@ -328,6 +341,8 @@ static const struct command_example diff_examples[] = {
 	  "in a build that must not get slower" },
 	{ "assay diff --against-history runs new.assay --fail-if 'total>+2%' --format junit",
 	  "the same, beside the spread of the runs before" },
+	{ "assay diff --in-turn old-runs new-runs --fail-if 'symbol:parse>+2%cpu'",
+	  "many short runs of both builds, recorded in turn" },
 	{ "assay diff lib-image:libc.so.6 { a.assay time:0-10s } { a.assay time:10s- }",
 	  "two parts of one session" },
 	{ "assay diff --session-dir /var/lib/assay --since -1h --against -25h",
@@ -341,9 +356,9 @@ static const struct command_example diff_examples[] = {
 const struct command diff_command = {
 	.name = "diff",
 	.summary = "show the changes between two profiles",
-	.synopsis =
-		"[OPTIONS] OLD NEW… [FILTER…] | [FILTER…] { OLD [FILTER…] } { NEW [FILTER…] } | "
-		"-i DIR --against TIME [FILTER…]",
+	.synopsis = "[OPTIONS] OLD NEW… [FILTER…] | --in-turn OLD-DIR NEW-DIR [FILTER…] | "
+		    "[FILTER…] { OLD [FILTER…] } { NEW [FILTER…] } | "
+		    "-i DIR --against TIME [FILTER…]",
 	.description = "Compares two sessions function by function, or with *--tree* call chain "
 		       "by call chain, and lists the largest changes first.",
 	.options = OPTIONS_AND_ALIASES(diff_options, perf_diff_options),

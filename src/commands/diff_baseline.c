@@ -9,14 +9,9 @@
 #include "base/error.h"
 #include "store/session.h"
 
-struct dated {
-	char *path;
-	uint64_t start_ns;
-};
-
 static int newer_first(const void *a, const void *b)
 {
-	const struct dated *x = a, *y = b;
+	const struct dated_session *x = a, *y = b;
 
 	return (x->start_ns < y->start_ns) - (x->start_ns > y->start_ns);
 }
@@ -43,7 +38,6 @@ static bool is_whole_session(const char *path, uint64_t *start_ns)
 int diff_baseline_find(const char *dir, const char *except, uint64_t most,
 		       struct diff_baseline *out, struct error *err)
 {
-	VEC(struct dated) found = { 0 };
 	const struct dirent *entry;
 	DIR *d = opendir(dir);
 
@@ -51,36 +45,32 @@ int diff_baseline_find(const char *dir, const char *except, uint64_t most,
 	if (!d)
 		return error_errno(err, -errno, "cannot read %s", dir);
 	while ((entry = readdir(d))) {
-		struct dated s = { 0 };
+		struct dated_session s = { 0 };
 
 		if (entry->d_name[0] == '.')
 			continue;
 		s.path = xasprintf("%s/%s", dir, entry->d_name);
-		if (is_whole_session(s.path, &s.start_ns) && !is_same_file(s.path, except))
-			vec_push(&found, s);
+		if (is_whole_session(s.path, &s.start_ns) &&
+		    !(except && is_same_file(s.path, except)))
+			vec_push(&out->sessions, s);
 		else
 			free(s.path);
 	}
 	closedir(d);
-	if (found.n)
-		qsort(found.data, found.n, sizeof(*found.data), newer_first);
-	vec_foreach (&found, s)
-		if (out->paths.n < most)
-			vec_push(&out->paths, s->path);
-		else
-			free(s->path);
-	vec_fini(&found);
-	if (out->paths.n < 2)
-		return error_set(err, -ENOENT,
-				 "%s has %zu sessions besides the new one; a spread needs two at "
-				 "least",
-				 dir, out->paths.n);
+	if (out->sessions.n)
+		qsort(out->sessions.data, out->sessions.n, sizeof(*out->sessions.data),
+		      newer_first);
+	while (out->sessions.n > most)
+		free(out->sessions.data[--out->sessions.n].path);
+	if (out->sessions.n < 2)
+		return error_set(err, -ENOENT, "%s has %zu sessions%s; a spread needs two at least",
+				 dir, out->sessions.n, except ? " besides the new one" : "");
 	return 0;
 }
 
 void diff_baseline_fini(struct diff_baseline *b)
 {
-	vec_foreach (&b->paths, path)
-		free(*path);
-	vec_fini(&b->paths);
+	vec_foreach (&b->sessions, session)
+		free(session->path);
+	vec_fini(&b->sessions);
 }

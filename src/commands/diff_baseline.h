@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The old sessions of `diff --against-history`. */
+/* Folders of sessions: the old ones of `diff --against-history`, and both sides of `diff
+ * --in-turn`. */
 #pragma once
 
 #include <stdint.h>
@@ -8,12 +9,18 @@
 
 struct error;
 
+struct dated_session {
+	char *path;
+	uint64_t start_ns; /* when it was begun: wall clock */
+};
+
 struct diff_baseline {
-	VEC(char *) paths; /* the newest first */
+	VEC(struct dated_session) sessions; /* the newest first */
 };
 
 /*
- * The last sessions in the directory `dir`, at most `most`, that have ended. `except` is left out.
+ * The last sessions in the directory `dir`, at most `most`, that have ended. `except` is left out;
+ * it may be NULL.
  * -ENOENT: there are fewer than two.
  */
 int diff_baseline_find(const char *dir, const char *except, uint64_t most,

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 /* An operand that is there as a file or directory is the session; all else is a filter. */
@@ -42,40 +43,100 @@ static int take_one(struct diff_setup *s, const struct option_list *operands, st
 	return r;
 }
 
+/* The sessions of `dir` are those of a side. */
+static int take_folder(struct diff_setup *s, enum diff_side side, const char *dir,
+		       const char *except, uint64_t most, struct error *err)
+{
+	struct diff_baseline *b = &s->baselines[side];
+	int r = diff_baseline_find(dir, except, most, b, err);
+
+	if (r < 0)
+		return r;
+	s->n_earlier[side] = b->sessions.n - 1;
+	s->earlier[side] = xcalloc(b->sessions.n, sizeof(*s->earlier[side]));
+	s->sides[side].path = b->sessions.data[0].path;
+	for (size_t i = 0; i < s->n_earlier[side]; i++)
+		s->earlier[side][i].path = b->sessions.data[i + 1].path;
+	return 0;
+}
+
+/* The operands from `first` on, to all sessions. */
+static int add_filters(struct diff_setup *s, const struct option_list *operands, size_t first,
+		       struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = first; i < operands->n && r >= 0; i++)
+		for (int side = 0; side < 2 && r >= 0; side++) {
+			r = query_add(&s->sides[side].query, operands->data[i], err);
+			for (size_t k = 0; k < s->n_earlier[side] && r >= 0; k++)
+				r = query_add(&s->earlier[side][k].query, operands->data[i], err);
+		}
+	return r;
+}
+
 /* --against-history DIR NEW FILTER…: the old sides are sessions of DIR. */
 static int take_history(struct diff_setup *s, const struct option_list *operands, struct error *err)
 {
-	const struct diff_baseline *b = &s->baseline;
 	int r;
 
 	if (s->args.input || s->args.against || !operands->n)
 		return error_set(err, -EINVAL,
 				 "--against-history takes one operand, the new session, and "
 				 "filters; no -i and no --against");
-	r = diff_baseline_find(s->args.history, operands->data[0], s->args.n_sessions, &s->baseline,
-			       err);
-	if (r < 0)
-		return r;
-	s->n_earlier = b->paths.n - 1;
-	s->earlier = xcalloc(s->n_earlier + 1, sizeof(*s->earlier));
-	s->sides[DIFF_OLD].path = b->paths.data[0];
 	s->sides[DIFF_NEW].path = operands->data[0];
-	for (size_t i = 0; i < s->n_earlier; i++)
-		s->earlier[i].path = b->paths.data[i + 1];
-	for (size_t i = 1; i < operands->n && r >= 0; i++) {
-		for (int side = 0; side < 2 && r >= 0; side++)
-			r = query_add(&s->sides[side].query, operands->data[i], err);
-		for (size_t k = 0; k < s->n_earlier && r >= 0; k++)
-			r = query_add(&s->earlier[k].query, operands->data[i], err);
-	}
-	return r;
+	r = take_folder(s, DIFF_OLD, s->args.history, operands->data[0], s->args.n_sessions, err);
+	return r < 0 ? r : add_filters(s, operands, 1, err);
+}
+
+/* Of all sessions of both folders, in the order of their starts, each two are one of each folder.
+ */
+static bool are_in_turn(const struct diff_baseline baselines[2])
+{
+	const struct dated_session *old = baselines[DIFF_OLD].sessions.data;
+	const struct dated_session *new = baselines[DIFF_NEW].sessions.data;
+
+	for (size_t i = 1; i < baselines[DIFF_OLD].sessions.n; i++)
+		if (MIN(old[i - 1].start_ns, new[i - 1].start_ns) <
+		    MAX(old[i].start_ns, new[i].start_ns))
+			return false;
+	return true;
+}
+
+/* --in-turn OLD NEW FILTER…: both are folders; the n-th session of one belongs to the n-th of the
+ * other. */
+static int take_turns(struct diff_setup *s, const struct option_list *operands, struct error *err)
+{
+	const struct diff_baseline *b = s->baselines;
+	int r = 0;
+
+	if (s->args.input || s->args.against || s->args.history || operands->n < 2)
+		return error_set(
+			err, -EINVAL,
+			"--in-turn takes two folders of sessions, the old ones and the new "
+			"ones, and filters; no -i, --against or --against-history");
+	for (int side = 0; side < 2 && r >= 0; side++)
+		r = take_folder(s, side, operands->data[side], NULL, SIZE_MAX, err);
+	if (r >= 0 && b[DIFF_OLD].sessions.n != b[DIFF_NEW].sessions.n)
+		return error_set(
+			err, -EINVAL,
+			"--in-turn: %s has %zu sessions, and %s has %zu; record one of each "
+			"in each turn",
+			operands->data[DIFF_OLD], b[DIFF_OLD].sessions.n, operands->data[DIFF_NEW],
+			b[DIFF_NEW].sessions.n);
+	if (r >= 0 && !are_in_turn(b))
+		log_warning(
+			"diff: the sessions of %s and %s were not recorded in turn: what changed "
+			"on the machine meanwhile counts as a change of the build",
+			operands->data[DIFF_OLD], operands->data[DIFF_NEW]);
+	return r < 0 ? r : add_filters(s, operands, 2, err);
 }
 
 /* A B FILTER…: the first two are sessions, the filters are for both. */
 static int take_plain(struct diff_setup *s, const struct option_list *operands, struct error *err)
 {
-	int r = 0;
-
+	if (s->args.in_turn)
+		return take_turns(s, operands, err);
 	if (s->args.history)
 		return take_history(s, operands, err);
 	if (s->args.input)
@@ -87,10 +148,7 @@ static int take_plain(struct diff_setup *s, const struct option_list *operands, 
 			"FILTER… }");
 	for (int side = 0; side < 2; side++)
 		s->sides[side].path = operands->data[side];
-	for (size_t i = 2; i < operands->n && r >= 0; i++)
-		for (int side = 0; side < 2 && r >= 0; side++)
-			r = query_add(&s->sides[side].query, operands->data[i], err);
-	return r;
+	return add_filters(s, operands, 2, err);
 }
 
 /* Without a path, a saved session is one of the default store. */
@@ -208,11 +266,12 @@ int diff_setup_parse(struct diff_setup *s, const struct option_list *operands, s
 		r = gate_rule_parse(s->args.fail_if.data[i], &s->rules[i], err);
 		s->n_rules += r >= 0;
 	}
-	for (int side = 0; side < 2; side++)
+	for (int side = 0; side < 2; side++) {
 		r = r < 0 ? r : finish_query(s, &s->sides[side], err);
-	for (size_t i = 0; i < s->n_earlier; i++) {
-		name_side(&s->earlier[i]);
-		r = r < 0 ? r : finish_query(s, &s->earlier[i], err);
+		for (size_t i = 0; i < s->n_earlier[side]; i++) {
+			name_side(&s->earlier[side][i]);
+			r = r < 0 ? r : finish_query(s, &s->earlier[side][i], err);
+		}
 	}
 	if (r >= 0 && s->n_rules && s->args.tree)
 		r = error_set(err, -EINVAL,
@@ -232,12 +291,13 @@ static void side_fini(struct diff_source *side)
 
 void diff_setup_fini(struct diff_setup *s)
 {
-	for (int i = 0; i < 2; i++)
-		side_fini(&s->sides[i]);
-	for (size_t i = 0; i < s->n_earlier; i++)
-		side_fini(&s->earlier[i]);
-	free(s->earlier);
-	diff_baseline_fini(&s->baseline);
+	for (int side = 0; side < 2; side++) {
+		side_fini(&s->sides[side]);
+		for (size_t i = 0; i < s->n_earlier[side]; i++)
+			side_fini(&s->earlier[side][i]);
+		free(s->earlier[side]);
+		diff_baseline_fini(&s->baselines[side]);
+	}
 	for (size_t i = 0; i < s->n_rules; i++) {
 		if (s->results)
 			gate_result_fini(&s->results[i]);

@@ -17,7 +17,7 @@ struct diff_args {
 	struct option_list fail_if;
 	double threshold;
 	uint64_t limit, n_sessions;
-	bool no_demangle, no_itrace, tree, significant, idle, no_pager, any_machine;
+	bool no_demangle, no_itrace, tree, significant, idle, no_pager, any_machine, in_turn;
 	struct code_args code;
 	const char *container_names;
 };
@@ -35,10 +35,11 @@ struct diff_source {
 struct diff_setup {
 	struct diff_args args;
 	struct input *in;
-	struct diff_source sides[2];
-	struct diff_baseline baseline; /* the old sessions of --against-history, the newest first */
-	struct diff_source *earlier;   /* all of them but the newest */
-	size_t n_earlier;
+	struct diff_source sides[2]; /* those that the table shows */
+	/* The old sessions of --against-history, or both sides of --in-turn; the newest first. */
+	struct diff_baseline baselines[2];
+	struct diff_source *earlier[2]; /* all of them but the newest */
+	size_t n_earlier[2];
 	struct gate_rule *rules;
 	struct gate_result *results;
 	size_t n_rules;

@@ -106,18 +106,29 @@ static double rule_value(const struct gate_rule *rule, const struct diff *d,
 	return rule->unit == GATE_POINTS ? diff_share(d, row, side) * 100 : diff_time(d, row, side);
 }
 
-struct old_values {
+struct values {
 	size_t n;
 	double mean, variance; /* of one value */
 };
 
-static void add_old(struct old_values *o, double value)
+/* Of all old profiles. The new ones and the changes are those of turns. */
+struct all_values {
+	struct values old, new, change;
+	double noise; /* of sampling, in the variance of a change: the sum of all turns */
+};
+
+static void add_value(struct values *o, double value)
 {
 	double from_mean = value - o->mean;
 
 	o->n++;
 	o->mean += from_mean / (double)o->n;
 	o->variance += from_mean * (value - o->mean); /* the sum of squares, until all are there */
+}
+
+static double spread_of(const struct values *v)
+{
+	return v->n > 1 ? sqrt(v->variance / (double)(v->n - 1)) : 0;
 }
 
 static double change_in_unit(const struct gate_rule *rule, double old, double new)
@@ -134,25 +145,36 @@ static double change_in_unit(const struct gate_rule *rule, double old, double ne
 }
 
 /*
- * The spread of the old values has the noise of sampling in it. If they happen to be nearly equal,
- * the noise is still there.
+ * Student's t of a change. The spread of the values has the noise of sampling in it: `noise` is the
+ * least variance of a value, for values that happen to be nearly equal. `n_means`: of so many
+ * values the change is a mean.
  */
-static void judge(const struct gate_rule *rule, const struct diff *d, const struct diff_row *row,
-		  const struct old_values *old, struct gate_finding *f)
+static double student(double change, const struct values *v, double noise, double n_means)
 {
-	double new = rule_value(rule, d, row, DIFF_NEW), n = (double)old->n;
-	double variance, noise;
+	double variance = MAX(spread_of(v) * spread_of(v), noise) * n_means;
 
-	f->change = change_in_unit(rule, old->mean, new);
-	f->needed = student_limit(old->n);
-	if (old->n < 2) {
-		f->sureness = rule->unit == GATE_POINTS ? diff_z(d, row) : diff_time_z(d, row);
-	} else {
-		noise = rule->unit == GATE_POINTS ? 0 : diff_time_variance(d, row, DIFF_NEW);
-		variance = MAX(old->variance / (n - 1), noise) * (1 + 1 / n);
-		f->spread = rule->unit == GATE_POINTS ? 0 : sqrt(old->variance / (n - 1));
-		f->sureness = variance > 0 ? (new - old->mean) / sqrt(variance) : 0;
-	}
+	return variance > 0 ? change / sqrt(variance) : 0;
+}
+
+static void judge(const struct gate_input *in, const struct gate_rule *rule,
+		  const struct diff_row *row, const struct all_values *all, struct gate_finding *f)
+{
+	const struct diff *d = &in->diffs[0];
+	double n = (double)in->n;
+	bool has_noise = rule->unit != GATE_POINTS;
+
+	f->change = change_in_unit(rule, all->old.mean, all->new.mean);
+	f->needed = student_limit(in->n);
+	if (in->n < 2)
+		f->sureness = has_noise ? diff_time_z(d, row) : diff_z(d, row);
+	else if (in->in_turn)
+		f->sureness = student(all->change.mean, &all->change,
+				      has_noise ? all->noise / n : 0, 1 / n);
+	else
+		f->sureness =
+			student(all->new.mean - all->old.mean, &all->old,
+				has_noise ? diff_time_variance(d, row, DIFF_NEW) : 0, 1 + 1 / n);
+	f->spread = has_noise ? spread_of(in->in_turn ? &all->change : &all->old) : 0;
 	f->is_significant = fabs(f->sureness) >= f->needed;
 }
 
@@ -182,28 +204,46 @@ static bool is_beyond(const struct gate_rule *rule, double change)
 }
 
 /* `row` NULL: the total. */
+static void add_values(const struct gate_rule *rule, const struct diff *d,
+		       const struct diff_row *row, bool is_absent, struct all_values *all)
+{
+	double old = is_absent ? 0 : rule_value(rule, d, row, DIFF_OLD);
+	double new = is_absent ? 0 : rule_value(rule, d, row, DIFF_NEW);
+
+	add_value(&all->old, old);
+	add_value(&all->new, new);
+	add_value(&all->change, new - old);
+	if (!is_absent)
+		all->noise +=
+			diff_time_variance(d, row, DIFF_OLD) + diff_time_variance(d, row, DIFF_NEW);
+}
+
 static void check_row(const struct gate_input *in, const struct gate_rule *rule,
 		      const struct diff_row *row, struct gate_result *out)
 {
 	const struct diff *shown = &in->diffs[0];
-	struct old_values old = { 0 };
+	struct all_values all = { 0 };
 	struct gate_finding f = { .symbol = "", .image = "" };
 
 	for (size_t i = 0; i < in->n; i++) {
 		const struct diff_row *same = same_row(shown, row, &in->diffs[i],
 						       row ? (size_t)(row - shown->rows.data) : 0);
 
-		add_old(&old, row && !same ? 0 : rule_value(rule, &in->diffs[i], same, DIFF_OLD));
+		add_values(rule, &in->diffs[i], same, row && !same, &all);
 	}
-	judge(rule, shown, row, &old, &f);
+	if (!in->in_turn) /* the new profile is the same one, also where an old one lacks the
+			     function */
+		all.new.mean = rule_value(rule, shown, row, DIFF_NEW);
+	judge(in, rule, row, &all, &f);
 	if (!is_beyond(rule, f.change))
 		return;
 	if (row) {
 		f.symbol = strings_get(&shown->names, row->symbol);
 		f.image = strings_get(&shown->names, row->image);
 	}
-	f.old_time = rule->unit == GATE_POINTS ? diff_time(shown, row, DIFF_OLD) : old.mean;
-	f.new_time = diff_time(shown, row, DIFF_NEW);
+	f.old_time = rule->unit == GATE_POINTS ? diff_time(shown, row, DIFF_OLD) : all.old.mean;
+	f.new_time = rule->unit == GATE_POINTS ? diff_time(shown, row, DIFF_NEW) : all.new.mean;
+	f.n_turns = in->in_turn ? in->n : 0;
 	vec_push(&out->findings, f);
 	if (out->verdict == GATE_KEPT || f.is_significant)
 		out->verdict = f.is_significant ? GATE_BROKEN : GATE_NOT_SIGNIFICANT;
@@ -255,7 +295,7 @@ void gate_finding_print(struct buf *out, const struct gate_rule *rule, const str
 		buf_printf(out, "%+.2f points", f->change);
 	} else {
 		put_amount(out, f->old_time, counts_time);
-		if (f->spread > 0) {
+		if (f->spread > 0 && !f->n_turns) {
 			buf_str(out, " ± ");
 			put_amount(out, f->spread, counts_time);
 		}
@@ -268,6 +308,13 @@ void gate_finding_print(struct buf *out, const struct gate_rule *rule, const str
 				   counts_time ? " of CPU time" : "");
 		else
 			buf_str(out, ", new");
+	}
+	if (f->n_turns) {
+		buf_printf(out, " in %zu turns", f->n_turns);
+		if (f->spread > 0) {
+			buf_str(out, " ± ");
+			put_amount(out, f->spread, counts_time);
+		}
 	}
 	if (!f->is_significant)
 		buf_printf(out, "; not significant (%.1f, and %.1f is needed)", fabs(f->sureness),

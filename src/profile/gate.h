@@ -13,7 +13,7 @@
  *
  * Only significant changes break a rule. With one old profile, the noise of sampling decides (the
  * test of profile/diff.h). With several, their spread decides: Student's t for one new value beside
- * n old ones.
+ * n old ones. With turns, the spread of their changes decides: Student's t for pairs.
  */
 #pragma once
 
@@ -47,10 +47,12 @@ enum gate_verdict {
 /* A function, or the total, whose change is beyond a rule's limit. */
 struct gate_finding {
 	const char *symbol, *image; /* of the diff's names; "" for the total */
-	double old_time, new_time;  /* ns, or events; old: the mean */
-	double spread;              /* of the old times: standard deviation; 0: one old profile */
-	double change;              /* in the rule's unit */
-	double sureness;            /* z or t; from `needed` on, the change is significant */
+	double old_time, new_time;  /* ns, or events; the mean where there are several */
+	double spread;   /* standard deviation of the old times, or of the changes of turns; 0: one
+			    old profile */
+	size_t n_turns;  /* 0: the new profile is one */
+	double change;   /* in the rule's unit */
+	double sureness; /* z or t; from `needed` on, the change is significant */
 	double needed;
 	bool is_significant;
 };
@@ -61,11 +63,13 @@ struct gate_result {
 	VEC(struct gate_finding) findings;
 };
 
-/* All old profiles beside the new one; diffs[0] is shown, and its names are those of findings. */
+/* All old profiles beside the new one, or beside that of the same turn; diffs[0] is shown, and its
+ * names are those of findings. */
 struct gate_input {
 	const struct diff *diffs;
 	size_t n;
 	bool counts_time; /* the event's unit is ns */
+	bool in_turn;     /* each diff has its own new profile, of the same turn */
 };
 
 /* Whether a rule is about absolute time, which other machines do not share. */

@@ -207,7 +207,10 @@ static void print_total(const struct diff_page *page, FILE *out)
 
 	gate_print_total(&text, page);
 	if (page->n_old > 1)
-		buf_printf(&text, "; old is the newest of %zu sessions", page->n_old);
+		buf_printf(&text,
+			   page->in_turn ? "; the table is of the last of %zu turns"
+					 : "; old is the newest of %zu sessions",
+			   page->n_old);
 	fprintf(out, "%-8s  %s\n", page->counts_time ? "CPU time" : "total", buf_cstr(&text));
 	buf_fini(&text);
 }

@@ -19,6 +19,7 @@ struct diff_page {
 	bool significant_only; /* gather what is not significant, too */
 	bool counts_time;      /* the event's unit is ns */
 	size_t n_old;          /* old sessions; the shown one is the newest of them */
+	bool in_turn;          /* there are as many new ones, and the newest is shown */
 	const struct gate_result *rules;
 	size_t n_rules;
 };

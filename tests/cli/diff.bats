@@ -184,6 +184,49 @@ clock() {
 	refused 2 "empty has 0 sessions"
 }
 
+@test "with turns, the changes of all turns decide, and a slow machine changes both sides" {
+	mkdir old-runs new-runs
+	local n=0 speed
+	# The machine's speed changes by half; parse takes 5 % more in each turn, and draw is the same.
+	for speed in 100 150 120 90 140 100 130 110; do
+		n=$((n + 1))
+		printf 'app;parse %d\napp;draw %d\n' $((speed * 1000)) $((speed * 1000)) >old
+		printf 'app;parse %d\napp;draw %d\n' $((speed * 1050 + n)) $((speed * 1000 + n)) >new
+		assay import -q -o old-runs/$n.assay old
+		assay import -q -o new-runs/$n.assay new
+	done
+	run assay diff --in-turn old-runs new-runs --fail-if 'symbol:parse>+2%cpu' --fail-if 'symbol:draw>+0.001%cpu'
+	refused 1 "parse in " "117500 events to 123380 events, +5.00 %" "in 8 turns ± " "draw in " "not significant"
+	[[ "$output" == *"of the last of 8 turns"* ]]
+	# One new session beside the old ones hides in their spread.
+	run assay diff --against-history old-runs new-runs/8.assay --fail-if 'symbol:parse>+2%cpu'
+	[ "$status" = 0 ]
+	run assay diff --in-turn new-runs old-runs --fail-if 'symbol:parse<-2%cpu' --format json
+	[ "$status" = 1 ]
+	assay diff --in-turn old-runs new-runs --fail-if 'symbol:none>+2%cpu' && return 1
+	[ $? = 2 ]
+}
+
+@test "turns need folders of as many sessions, recorded in turn" {
+	mkdir old-runs new-runs
+	run_of() { # HOUR SESSION
+		printf 'app;parse 100\n' >folded
+		touch -d "2026-11-26 $1:00" folded # the start of the imported session
+		assay import -q -o "$2" folded
+	}
+	for n in 1 2; do run_of $n old-runs/$n.assay; done
+	run assay diff --in-turn old-runs new-runs
+	refused 2 "new-runs has 0 sessions"
+	for n in 1 2; do run_of $((n + 2)) new-runs/$n.assay; done
+	run assay diff --in-turn old-runs new-runs --fail-if 'total>+5%'
+	refused 0 "were not recorded in turn"
+	run_of 5 new-runs/3.assay
+	run assay diff --in-turn old-runs new-runs
+	refused 2 "old-runs has 2 sessions, and new-runs has 3"
+	run assay diff --in-turn old-runs
+	refused 2 "two folders"
+}
+
 @test "CPU times of different machines are not compared, unless asked for" {
 	printf 'app;parse 100\n' >few.old
 	perf_script() { # MODEL
