@@ -35,8 +35,8 @@ static bool takes_unit(const struct query *q, const char *unit)
 	const char *dot = strrchr(unit, '.');
 	cleanup(free_at_exit) char *name = xstrndup(unit, dot ? (size_t)(dot - unit) : 0);
 
-	return query_takes_name(q, FILTER_UNIT, unit) ||
-	       (*name && query_takes_name(q, FILTER_UNIT, name));
+	return query_takes_glob(q, FILTER_UNIT, unit) ||
+	       (*name && query_takes_glob(q, FILTER_UNIT, name));
 }
 
 /* A cgroup, or one above it. */
@@ -44,7 +44,7 @@ static bool takes_path(const struct query *q, const char *path)
 {
 	cleanup(free_at_exit) char *above = xstrdup(path);
 
-	while (!query_takes_name(q, FILTER_CGROUP, above)) {
+	while (!query_takes_glob(q, FILTER_CGROUP, above)) {
 		char *slash = strrchr(above, '/');
 
 		if (!slash || slash == above)
@@ -58,7 +58,7 @@ static bool takes_any(const struct query *q, enum filter_tag tag, const char *co
 		      size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (texts[i] && query_takes_name(q, tag, texts[i]))
+		if (texts[i] && query_takes_glob(q, tag, texts[i]))
 			return true;
 	return false;
 }
@@ -81,7 +81,7 @@ static bool takes_container(const struct query *q, const char *text,
 	else
 		texts[2] = NULL;
 	if (!*names->container) /* only the shown text can match */
-		return query_takes_name(q, FILTER_CONTAINER, text);
+		return query_takes_glob(q, FILTER_CONTAINER, text);
 	return takes_any(q, FILTER_CONTAINER, texts, ARRAY_SIZE(texts));
 }
 
@@ -95,7 +95,7 @@ static bool takes_pod(const struct query *q, const char *text, const struct cgro
 				      head, names->pod_name, slash ? slash + 1 : NULL };
 
 	if (!*names->pod)
-		return query_takes_name(q, FILTER_POD, text);
+		return query_takes_glob(q, FILTER_POD, text);
 	nameless.pod_name = NULL;
 	cgroup_pod_text(&nameless, by_uid);
 	snprintf(head, sizeof(head), "%.*s", *names->qos ? (int)strcspn(names->pod, "-") : 12,
@@ -108,6 +108,15 @@ static const char *or_none(const char *text, int key)
 	return *text ? text : none_texts[key];
 }
 
+static bool cgroups_match(const struct query *q, const char *path, const struct cgroup_names *names,
+			  const char *container, const char *pod)
+{
+	return query_matches(q, FILTER_CGROUP, or_none(path, CGROUP_PATH), NULL) &&
+	       query_matches(q, FILTER_UNIT, or_none(names->unit, CGROUP_UNIT), NULL) &&
+	       query_matches(q, FILTER_CONTAINER, or_none(container, CGROUP_CONTAINER), NULL) &&
+	       query_matches(q, FILTER_POD, or_none(pod, CGROUP_POD), NULL);
+}
+
 static bool cgroups_is_taken(const struct query *q, const char *path,
 			     const struct cgroup_names *names, const char *container,
 			     const char *pod)
@@ -116,7 +125,8 @@ static bool cgroups_is_taken(const struct query *q, const char *path,
 	       (!query_has(q, FILTER_UNIT) || takes_unit(q, or_none(names->unit, CGROUP_UNIT))) &&
 	       (!query_has(q, FILTER_CONTAINER) ||
 		takes_container(q, or_none(container, CGROUP_CONTAINER), names)) &&
-	       (!query_has(q, FILTER_POD) || takes_pod(q, or_none(pod, CGROUP_POD), names));
+	       (!query_has(q, FILTER_POD) || takes_pod(q, or_none(pod, CGROUP_POD), names)) &&
+	       cgroups_match(q, path, names, container, pod);
 }
 
 /* What the user gave counts before what the session has. */

@@ -243,16 +243,17 @@ int profile_explain_empty(const struct profile_request *request, struct error *e
 	for (int tag = 0; tag < N_FILTERS; tag++) {
 		struct query single = { .with_idle = request->query->with_idle };
 
-		if (!query_has(request->query, (enum filter_tag)tag) ||
-		    filter_keys[tag] == BY_NOTHING)
+		if (!request->query->filters[tag].n || filter_keys[tag] == BY_NOTHING)
 			continue;
 		single.filters[tag] = request->query->filters[tag];
 		if (!count_taken(request, &single, &ignored))
 			return explain_filter(request, (enum filter_tag)tag, err);
 	}
+	if (request->query->matchers.n)
+		return error_set(err, -ENOENT, "no sample matches all of the matchers, such as %s",
+				 request->query->matchers.data[0].text);
 	for (int tag = 0; tag < N_FILTERS; tag++)
-		if (query_has(request->query, (enum filter_tag)tag) &&
-		    filter_keys[tag] != BY_NOTHING)
+		if (request->query->filters[tag].n && filter_keys[tag] != BY_NOTHING)
 			return error_set(err, -ENOENT,
 					 "no sample matches all of the filters together; each of "
 					 "them alone has some");

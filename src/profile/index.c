@@ -243,8 +243,10 @@ static bool takes_function(struct profile *p, enum filter_tag tag, const struct 
 		return true;
 	if (f->inlined)
 		return query_takes_function(p->index->query, tag, f->inlined);
-	return f->symbol != NO_SYMBOL &&
-	       query_takes_function(p->index->query, tag,
+	if (f->symbol == NO_SYMBOL)
+		return !p->index->query->filters[tag].n &&
+		       query_matches(p->index->query, tag, "", NULL);
+	return query_takes_function(p->index->query, tag,
 				    symbol_name(p->symbols, table, f->symbol));
 }
 

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "profile/matchers.h"
 
 const struct filter_info filter_infos[N_FILTERS] = {
 #define X(id, tag, match, value, help) [FILTER_##id] = { tag, MATCH_##match, value, help },
@@ -24,11 +25,12 @@ void query_fini(struct query *q)
 			free(v->glob);
 		vec_fini(&q->filters[i]);
 	}
+	matchers_fini(q);
 }
 
 bool query_has(const struct query *q, enum filter_tag tag)
 {
-	return q->filters[tag].n > 0;
+	return q->filters[tag].n > 0 || matchers_have(q, tag);
 }
 
 /* Other names of tags. */
@@ -262,7 +264,7 @@ static int add_values(struct query *q, enum filter_tag tag, const char *at, stru
 		if (r < 0)
 			return r;
 		vec_push(&q->filters[tag], v);
-		if (names_images(tag))
+		if (names_images(tag) && !q->is_check)
 			add_real_path(&q->filters[tag], value);
 		if (!*at)
 			return 0;
@@ -273,11 +275,14 @@ int query_add(struct query *q, const char *operand, struct error *err)
 {
 	enum filter_tag tag;
 	size_t len;
-	int r = find_tag(operand, &tag, &len, err);
+	int r = matchers_add(q, operand, err);
 
+	if (r)
+		return MIN(r, 0);
+	r = find_tag(operand, &tag, &len, err);
 	if (r < 0)
 		return r;
-	if (tag != FILTER_BINARY && query_has(q, tag)) {
+	if (tag != FILTER_BINARY && q->filters[tag].n) {
 		const char *name = filter_infos[tag].tag;
 		bool is_alias = !query_is_word(name, operand, len - 1);
 
@@ -349,11 +354,11 @@ bool query_takes_number(const struct query *q, enum filter_tag tag, uint64_t num
 bool query_takes_some(const struct query *q, enum filter_tag tag, uint64_t from, uint64_t to)
 {
 	const struct filter *f = &q->filters[tag];
+	bool takes = f->n == 0;
 
-	for (size_t i = 0; i < f->n; i++)
-		if (to >= f->data[i].from && from <= f->data[i].to - (tag == FILTER_TIME))
-			return true;
-	return f->n == 0;
+	for (size_t i = 0; i < f->n && !takes; i++)
+		takes = to >= f->data[i].from && from <= f->data[i].to - (tag == FILTER_TIME);
+	return takes && matchers_take_number(q, tag, from, to);
 }
 
 /* The plain comparison is for names with brackets in them, which a glob would read as a set. */
@@ -362,7 +367,7 @@ static bool name_matches(const char *glob, const char *name)
 	return !strcmp(glob, name) || fnmatch(glob, name, 0) == 0;
 }
 
-bool query_takes_name(const struct query *q, enum filter_tag tag, const char *name)
+bool query_takes_glob(const struct query *q, enum filter_tag tag, const char *name)
 {
 	const struct filter *f = &q->filters[tag];
 
@@ -372,13 +377,19 @@ bool query_takes_name(const struct query *q, enum filter_tag tag, const char *na
 	return f->n == 0;
 }
 
-/* `name` as it is, or its first `len` characters. */
+bool query_takes_name(const struct query *q, enum filter_tag tag, const char *name)
+{
+	return query_takes_glob(q, tag, name) && query_matches(q, tag, name, NULL);
+}
+
+/* `name` as it is, or its `len` characters. */
 static bool takes_part(const struct query *q, enum filter_tag tag, const char *name, size_t from,
 		       size_t len)
 {
 	cleanup(free_at_exit) char *part = xstrndup(name + from, len);
 
-	return query_takes_name(q, tag, name) || query_takes_name(q, tag, part);
+	return (query_takes_glob(q, tag, name) || query_takes_glob(q, tag, part)) &&
+	       query_matches(q, tag, name, part);
 }
 
 bool query_takes_path(const struct query *q, enum filter_tag tag, const char *path)

@@ -13,6 +13,10 @@
  * session:, session-exclude: and archive: are the sources of the samples. The code that opens the
  * session reads them (store/session_set.h); a profile does not.
  *
+ * An operand may also be a list of matchers, as Prometheus has them: comm="postgres",
+ * cgroup=~".*web.*". They compare the value that a report --by the key shows. All of them must
+ * match, beside the filters.
+ *
  * Idle samples (pid 0) are left out unless asked for.
  */
 #pragma once
@@ -104,8 +108,20 @@ struct filter {
 	size_t n, cap;
 };
 
+struct pattern;
+
+/* NAME="TEXT": takes the text; with a pattern, texts that it matches; is_not: all others. */
+struct matcher {
+	enum filter_tag tag;
+	bool is_not;
+	char *text; /* as it was written, without quotation marks */
+	struct pattern *pattern;
+	uint64_t number; /* of a filter that takes numbers */
+};
+
 struct query {
 	struct filter filters[N_FILTERS]; /* n == 0: no such filter */
+	VEC(struct matcher) matchers;
 	bool with_idle;
 	const struct container_names *containers; /* given by the user, or NULL; the caller's */
 	bool without_dependents;                  /* only code in the application's own image */
@@ -119,7 +135,16 @@ struct query {
 	struct time_window window;
 	bool has_window;
 	bool whole_only; /* single seconds are not looked at: overviews will do */
+	/*
+	 * query_add() looks at no file, so that a path of a dead file system can't block it: for
+	 * checks only, as links of paths are not followed.
+	 */
+	bool is_check;
 };
+
+/* Appends it as it could be typed. */
+struct buf;
+void matcher_print(const struct matcher *m, struct buf *out);
 
 void query_fini(struct query *q); /* { 0 } is a valid query: everything but idle */
 
@@ -130,13 +155,18 @@ int query_add(struct query *q, const char *operand, struct error *err);
 /* When all are added: -EINVAL names two filters that leave nothing between them. */
 int query_check(const struct query *q, struct error *err);
 
-bool query_has(const struct query *q, enum filter_tag tag);
+bool query_has(const struct query *q, enum filter_tag tag); /* a filter or a matcher */
 
 /* Both are true where the query has no such filter. */
 bool query_takes_number(const struct query *q, enum filter_tag tag, uint64_t number);
 /* As query_takes_number() for some number of a range, both ends in it. */
 bool query_takes_some(const struct query *q, enum filter_tag tag, uint64_t from, uint64_t to);
 bool query_takes_name(const struct query *q, enum filter_tag tag, const char *name);
+
+/* The same without matchers, for code that asks about several names of one thing. */
+bool query_takes_glob(const struct query *q, enum filter_tag tag, const char *name);
+/* And the matchers alone. `other` is another name of the same thing, or NULL. */
+bool query_matches(const struct query *q, enum filter_tag tag, const char *name, const char *other);
 
 /* As query_takes_name() for a path: the last component, or "[kernel]" as "kernel", will do. */
 bool query_takes_path(const struct query *q, enum filter_tag tag, const char *path);

@@ -162,6 +162,11 @@ static void put_filters(struct buf *text, const struct query *q)
 		}
 		before = " ";
 	}
+	vec_foreach (&q->matchers, m) {
+		buf_str(text, before);
+		matcher_print(m, text);
+		before = " ";
+	}
 }
 
 /* ---- JSON ---- */

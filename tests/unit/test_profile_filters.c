@@ -68,6 +68,10 @@ static void filters_take_matching_samples(void **state)
 		{ { "via:bpf_prog_f2" }, takes_callers },
 		{ { "image:alpha", "app:cc1", "event:faults:u" }, takes_image_of_app },
 		{ { "make", "beta" }, takes_binary },
+		{ { "comm=~\"cc.*|a,b\"" }, takes_comms },
+		{ { "pid:1-2", "tid:11,21", "cpu!=\"2\", cpu!=\"3\"" }, takes_ids },
+		{ { "symbol=~\".*a_f1\"" }, takes_symbols },
+		{ { "via=\"bpf_prog_f2\"" }, takes_callers },
 	};
 
 	(void)state;
@@ -200,6 +204,107 @@ static void names_match_without_brackets_folders_and_parameters(void **state)
 	query_fini(&q);
 }
 
+static void matchers_compare_values_and_all_must_match(void **state)
+{
+	static const struct {
+		const char *operand;
+		enum filter_tag tag;
+		const char *name;
+		bool wanted;
+	} rows[] = {
+		{ "comm=\"make\"", FILTER_COMM, "make", true },
+		{ "comm=\"make\"", FILTER_COMM, "cmake", false },
+		{ "comm=\"m*\"", FILTER_COMM, "make", false },
+		{ "comm!=\"make\"", FILTER_COMM, "make", false },
+		{ "comm!=\"make\"", FILTER_COMM, "cc1", true },
+		{ "comm=~\"m.*|cc1\"", FILTER_COMM, "cc1", true },
+		{ "comm!~\"m.*|cc1\"", FILTER_COMM, "cc1", false },
+		{ "{comm=~\".*a.*\", comm!=\"make\"}", FILTER_COMM, "make", false },
+		{ "{comm=~\".*a.*\", comm!=\"make\"}", FILTER_COMM, "cmake", true },
+		{ "comm=\"a\\\"b,c\"", FILTER_COMM, "a\"b,c", true },
+		{ "image=\"libc.so.6\"", FILTER_LIB_IMAGE, "/usr/lib/libc.so.6", true },
+		{ "image!=\"libc.so.6\"", FILTER_LIB_IMAGE, "/usr/lib/libc.so.6", false },
+		{ "image!=\"/usr/lib/libc.so.6\"", FILTER_LIB_IMAGE, "/usr/lib/libc.so.6", false },
+		{ "data_symbol=\"x\"", FILTER_DATA_SYMBOL, "x", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct query q = { 0 };
+		struct error err = { 0 };
+
+		if (query_add(&q, rows[i].operand, &err) < 0)
+			fail_msg("%s: %s", rows[i].operand, err.text);
+		assert_true(query_has(&q, rows[i].tag));
+		if (query_takes_path(&q, rows[i].tag, rows[i].name) != rows[i].wanted)
+			fail_msg("%s: %s", rows[i].operand, rows[i].name);
+		query_fini(&q);
+	}
+}
+
+static void matchers_of_numbers_and_filters_go_together(void **state)
+{
+	struct query q = { 0 };
+
+	(void)state;
+	assert_int_equal(query_add(&q, "pid:1-5", NULL), 0);
+	assert_int_equal(query_add(&q, "process!=\"3\"", NULL), 0);
+	assert_true(query_takes_number(&q, FILTER_PID, 2));
+	assert_false(query_takes_number(&q, FILTER_PID, 3));
+	assert_false(query_takes_number(&q, FILTER_PID, 6));
+	assert_int_equal(query_add(&q, "pid=\"2\"", NULL), 0);
+	assert_true(query_takes_number(&q, FILTER_PID, 2));
+	assert_false(query_takes_number(&q, FILTER_PID, 4));
+	query_fini(&q);
+}
+
+static void wrong_matchers_are_refused(void **state)
+{
+	static const char *const rows[] = {
+		"comm=\"x",
+		"comm=\"x\" y",
+		"nobody=\"x\"",
+		"image-exclude=\"x\"",
+		"comm=~\"(\"",
+		"pid=\"x\"",
+		"pid=~\"1\"",
+		"time=\"1\"",
+		"comm=\"x\",thread:1",
+		"via!=\"x\"",
+		"session=\"x\"",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct query q = { 0 };
+		struct error err = { 0 };
+
+		if (query_add(&q, rows[i], &err) != -EINVAL || !err.text[0])
+			fail_msg("%s", rows[i]);
+		query_fini(&q);
+	}
+}
+
+static void a_check_follows_no_link(void **state)
+{
+	char dir[] = "/tmp/assay-filters-XXXXXX", link[64], operand[80];
+	struct query q = { 0 }, check = { .is_check = true };
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(link, sizeof(link), "%s/link", dir);
+	snprintf(operand, sizeof(operand), "app:%s", link);
+	assert_int_equal(symlink("/bin/sh", link), 0);
+	assert_int_equal(query_add(&q, operand, NULL), 0);
+	assert_int_equal(query_add(&check, operand, NULL), 0);
+	assert_int_equal(q.filters[FILTER_APP].n, 2);
+	assert_int_equal(check.filters[FILTER_APP].n, 1);
+	query_fini(&q);
+	query_fini(&check);
+	unlink(link);
+	rmdir(dir);
+}
+
 static void parameters_end_a_function_name(void **state)
 {
 	static const struct {
@@ -247,6 +352,10 @@ int main(void)
 		cmocka_unit_test(bad_filters_are_refused_with_the_allowed_ones),
 		cmocka_unit_test(a_path_or_a_qualified_name_is_no_tag),
 		cmocka_unit_test(names_match_without_brackets_folders_and_parameters),
+		cmocka_unit_test(matchers_compare_values_and_all_must_match),
+		cmocka_unit_test(matchers_of_numbers_and_filters_go_together),
+		cmocka_unit_test(wrong_matchers_are_refused),
+		cmocka_unit_test(a_check_follows_no_link),
 		cmocka_unit_test(parameters_end_a_function_name),
 		cmocka_unit_test(an_unknown_key_is_refused_with_the_known_ones),
 	};
