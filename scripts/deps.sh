@@ -30,6 +30,7 @@ build|libdebuginfod-dev|elfutils-debuginfod-client-devel|debuginfod|debug files 
 build|libfuse3-dev|fuse3-devel|fuse3|oprofilefs, a file system of assay daemon
 build|libncurses-dev|ncurses-devel|ncurses|the live view of assay top
 build|libmicrohttpd-dev|libmicrohttpd-devel|libmicrohttpd|metrics of the daemon over HTTP
+build|libgnutls28-dev|gnutls-devel|gnutls|TLS of assay serve
 build|libzydis-dev/|zydis-devel|zydis|decodes x86 instructions
 build|libsqlite3-dev|sqlite-devel|sqlite|exports to SQLite
 build|libpq-dev|libpq-devel|postgresql-libs|exports to PostgreSQL
@@ -53,6 +54,7 @@ check|mandoc|mandoc|mandoc|checks the man pages
 check|sqlite3|sqlite|sqlite|asks exported databases
 check|postgresql|postgresql-server|postgresql|a server for exports, and psql
 check|jq|jq|jq|reads JSON in tests
+check|openssl|openssl|openssl|makes certificates for tests
 check|python3|python3|python|a program to profile
 check|python3-venv|python3|python|a fresh environment for the Python module
 check|libelf-dev|elfutils-libelf-devel|libelf|an independent reading of ELF files in tests

@@ -12,27 +12,43 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "http/http_server.h"
 #include "open/input.h"
 #include "serve/serve.h"
 
 struct serve_args {
-	const char *listen, *token_file;
-	bool open;
+	const char *listen, *token_file, *certificate, *key, *client_ca;
+	struct option_list hosts;
+	bool open, behind_proxy;
 };
 
 #define FIELD(f) offsetof(struct serve_args, f)
 static const struct option_spec serve_options[] = {
 	{ 0, "open", NULL, OPT_FLAG, FIELD(open), NULL, "open the page in a browser" },
 	{ 'l', "listen", "ADDRESS", OPT_STRING, FIELD(listen), "127.0.0.1:0",
-	  "where to listen: PORT, 127.0.0.1:PORT, [::1]:PORT or unix:PATH",
+	  "where to listen: PORT, ADDRESS:PORT, [ADDRESS]:PORT, unix:PATH or systemd",
 	  "The default is 127.0.0.1 and a free port. Only your user may connect to a "
-	  "socket *unix:PATH*. Addresses that other machines can reach are refused." },
+	  "socket *unix:PATH*; *systemd* is the socket of a unit. An address that other "
+	  "machines can reach needs TLS or *--behind-proxy*, and *--token-file* or "
+	  "*--client-ca*." },
 	{ 0, "token-file", "FILE", OPT_STRING, FIELD(token_file), NULL,
-	  "tokens for programs, a line each: read TOKEN [FILTER…]",
-	  "A program sends one in the header *Authorization: Bearer TOKEN*. The "
+	  "tokens, a line each: ROLE TOKEN [FILTER…]",
+	  "A program sends one in the header *Authorization: Bearer TOKEN*; in a browser, "
+	  "you enter it. A token has 32 characters or more. *cert:NAME* in its place is the "
+	  "client certificate of that common name. The role is *read*, *record* or *admin*. The "
 	  "filters limit all its answers, and answers that have no filters are "
-	  "refused then. Only you may have the right to read the file. A token has "
-	  "32 characters or more." },
+	  "refused then. Only you may have the right to read the file." },
+	{ 0, "tls-certificate", "FILE", OPT_STRING, FIELD(certificate), NULL,
+	  "speak TLS, with this certificate and those of its issuers (PEM)" },
+	{ 0, "tls-key", "FILE", OPT_STRING, FIELD(key), NULL, "the key of the certificate (PEM)" },
+	{ 0, "client-ca", "FILE", OPT_STRING, FIELD(client_ca), NULL,
+	  "let clients in that have a certificate of this CA (PEM)",
+	  "Their role is *read*, unless the file of tokens has lines with *cert:*. Then other "
+	  "certificates are refused." },
+	{ 0, "behind-proxy", NULL, OPT_FLAG, FIELD(behind_proxy), NULL,
+	  "a proxy speaks TLS for serve, and passes the header Host on" },
+	{ 0, "host", "NAME", OPT_LIST, FIELD(hosts), NULL,
+	  "a further name that browsers use for this server (may be repeated)" },
 };
 
 /*
@@ -90,14 +106,14 @@ static void remove_page(struct opening_page *page)
 	page->path = NULL;
 }
 
-static void serve_announce(void *context, const char *address, const char *login_path)
+static void serve_announce(void *context, const char *place, const char *login_path)
 {
 	struct opening_page *page = context;
-	cleanup(free_at_exit) char *url = xasprintf("http://%s%s", address, login_path);
-	bool is_socket = !strncmp(address, "unix:", 5);
+	cleanup(free_at_exit) char *url = xasprintf("%s%s", place, login_path);
+	bool is_socket = !strncmp(place, "unix:", 5);
 
 	if (is_socket)
-		printf("%s: listening; open the path %s once\n", address, login_path);
+		printf("%s: listening; open the path %s once\n", place, login_path);
 	else
 		printf("%s\n", url);
 	fflush(stdout);
@@ -109,35 +125,61 @@ static void serve_announce(void *context, const char *address, const char *login
 	page->is_wanted = false;
 }
 
-static int serve_command_run(const struct command *self, int argc, char **argv)
+static int check_serve_args(const struct serve_args *args, struct error *err)
+{
+	if (!args->certificate != !args->key)
+		return error_set(err, -EINVAL, "--tls-certificate and --tls-key go together");
+	if (args->client_ca && !args->certificate)
+		return error_set(err, -EINVAL, "--client-ca needs --tls-certificate and --tls-key");
+	return 0;
+}
+
+static int serve_sources(const struct serve_args *args, const struct option_list *operands,
+			 struct error *err)
 {
 	static char *default_path[] = { (char *)DEFAULT_SESSION };
-	struct serve_args args = { 0 };
-	struct option_list operands = { 0 };
-	struct opening_page page = { 0 };
-	struct error err = { 0 };
-	int status = command_begin(self, false, argc, argv, &args, &operands), r = 0;
+	struct opening_page page = { .is_wanted = args->open };
+	const struct http_tls tls = { args->certificate, args->key, args->client_ca };
 	const struct serve_options options = {
-		.paths = operands.n ? (char *const *)operands.data : default_path,
-		.n_paths = operands.n ? operands.n : ARRAY_SIZE(default_path),
-		.listen = args.listen,
-		.token_file = args.token_file,
+		.paths = operands->n ? (char *const *)operands->data : default_path,
+		.n_paths = operands->n ? operands->n : ARRAY_SIZE(default_path),
+		.listen = args->listen,
+		.token_file = args->token_file,
+		.tls = args->certificate ? &tls : NULL,
+		.hosts = (char *const *)args->hosts.data,
+		.n_hosts = args->hosts.n,
+		.is_behind_proxy = args->behind_proxy,
 		.announce = serve_announce,
 		.context = &page,
 	};
+	int r = 0;
+
+	for (size_t i = 0; i < options.n_paths && !r; i++)
+		if (access(options.paths[i], R_OK) < 0)
+			r = error_errno(err, -errno, "cannot read '%s'", options.paths[i]);
+	r = r < 0 ? r : serve_run(&options, err);
+	remove_page(&page);
+	return r;
+}
+
+static int serve_command_run(const struct command *self, int argc, char **argv)
+{
+	struct serve_args args = { 0 };
+	struct option_list operands = { 0 };
+	struct error err = { 0 };
+	int status = command_begin(self, false, argc, argv, &args, &operands), r;
 
 	if (status < 0) {
-		page.is_wanted = args.open;
-		for (size_t i = 0; i < options.n_paths && !r; i++)
-			if (access(options.paths[i], R_OK) < 0)
-				r = error_errno(&err, -errno, "cannot read '%s'", options.paths[i]);
-		r = r < 0 ? r : serve_run(&options, &err);
-		remove_page(&page);
-		status = r < 0 ? EXIT_FAILED : EXIT_OK;
+		r = check_serve_args(&args, &err);
+		status = r < 0 ? EXIT_USAGE : EXIT_OK;
+		r = r < 0 ? r : serve_sources(&args, &operands, &err);
+		if (r < 0 && status == EXIT_OK)
+			status = EXIT_FAILED;
 		if (r < 0)
 			log_error("serve: %s", err.text);
 	}
 	option_list_fini(&operands);
+	option_list_fini(&args.hosts);
 	return status;
 }
 
@@ -148,7 +190,9 @@ static const struct command_section serve_sections[] = {
 		    "Requests whose headers Host or Origin do not name serve are refused, so "
 		    "no page of another site can ask.\n\nTo look from another machine, forward "
 		    "the port: *ssh -L 8080:127.0.0.1:8080 HOST*. Then listen at the same "
-		    "port, as the header Host has it." },
+		    "port, as the header Host has it. Or listen at an address of the network, "
+		    "with TLS and tokens. *assay-serve.socket* is a unit of systemd for the "
+		    "daemon's history." },
 	{ "API", "Programs ask the same API as the page, below /api/v1/. Its answers are "
 		 "sources, labels, values, top, tree, inverted, function, processes, diff, "
 		 "explain, info, doctor and page. Downloads are svg, pprof, folded and "
@@ -161,6 +205,9 @@ static const struct command_section serve_sections[] = {
 static const struct command_example serve_examples[] = {
 	{ "assay serve", "the session in ./assay.data" },
 	{ "assay serve night.assay perf.data --open", "two sources, in the browser at once" },
+	{ "assay serve night.assay --listen 0.0.0.0:8443 --host lab.example.org --tls-certificate "
+	  "cert.pem --tls-key key.pem --token-file tokens",
+	  "for other machines: TLS, and a token for each user" },
 	{ "assay serve /var/lib/assay --listen unix:/run/user/1000/assay.web",
 	  "the daemon's history, at a socket" },
 	{ NULL },

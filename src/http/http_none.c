@@ -80,3 +80,17 @@ void http_request_answer_text(struct http_request *q, unsigned int status, const
 {
 	(void)q, (void)status, (void)text;
 }
+
+const struct buf *http_request_body(const struct http_request *q)
+{
+	static const struct buf none;
+
+	(void)q;
+	return &none;
+}
+
+bool http_request_certificate(const struct http_request *q, char name[static HTTP_NAME_SIZE])
+{
+	(void)q, (void)name;
+	return false;
+}

@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "http/http_server.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
-#include <netdb.h>
-#include <stdio.h>
+#include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/lazy_library.h"
 #include "config.h"
 #include "http/http_body.h"
+#include "http/http_listener.h"
+#include "http/http_tls.h"
 
 /* Of one http_server_serve(): the caller's other work waits meanwhile. */
-#define MAX_RUNS 8
+#define MAX_RUNS   8
+#define MAX_EVENTS 32
 
-#define UNIX_PREFIX "unix:"
+/* Of a body that nobody wants, before the connection ends. */
+#define UNWANTED_BYTES ((size_t)64 << 10)
+
+/* TLS 1.2 and newer, as GnuTLS names it. */
+#define TLS_PRIORITIES "SECURE128:-VERS-ALL:+VERS-TLS1.2:+VERS-TLS1.3"
 
 #define FUNCTIONS(X)                                          \
 	X(MHD_start_daemon)                                   \
@@ -49,10 +53,13 @@ static struct {
 #define ROW(function) { #function, &mhd.function },
 static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
 
+/* Silent clients lose their places first, and those that wait for our answers never do. */
+enum client_state { CLIENT_SILENT, CLIENT_RECEIVES, CLIENT_WAITS };
+
 struct http_client {
 	int fd;
 	uint64_t peer;
-	bool is_waiting; /* for an answer of ours, and so not to be dropped */
+	enum client_state state;
 };
 
 struct http_request {
@@ -60,22 +67,23 @@ struct http_request {
 	struct MHD_Connection *connection;
 	const char *method, *path;
 	struct buf body;
-	struct MHD_Response *response; /* NULL: there is no answer yet */
+	size_t most_bytes, unwanted_bytes; /* of the body; that were dropped */
+	struct MHD_Response *response;     /* NULL: there is no answer yet */
 	unsigned int status;
-	bool is_taken, is_too_large, is_waiting;
+	bool has_begun, is_taken, is_waiting;
 	struct http_request *next; /* of the waiting ones */
 };
 
 struct http_server {
 	struct MHD_Daemon *mhd;
 	struct http_options options;
-	int listener, epoll, timer; /* the epoll has the other two, and the library's own one */
+	struct http_listener listener;
+	int epoll, timer; /* the epoll has the listener, the timer and the library's own one */
 	VEC(struct http_client) clients; /* oldest first */
 	struct http_request *waiting;
-	uint64_t new_peer; /* of the connection that is being added */
-	char address[128];
-	char *socket_path; /* of a Unix socket, which goes with the server */
-	bool is_reachable, is_closing;
+	uint64_t new_peer;         /* of the connection that is being added */
+	struct http_tls_texts tls; /* the library has pointers to them */
+	bool is_closing;
 };
 
 /* ---- requests ---- */
@@ -116,23 +124,47 @@ static struct http_client *client_of(struct http_server *h, struct MHD_Connectio
 	return NULL;
 }
 
-static void set_waiting(struct http_request *q, bool is_waiting)
+static void set_client_state(const struct http_request *q, enum client_state state)
 {
-	struct http_server *h = q->server;
-	struct http_client *client = client_of(h, q->connection);
-	struct http_request **at = &h->waiting;
+	struct http_client *client = client_of(q->server, q->connection);
 
-	q->is_waiting = is_waiting;
 	if (client)
-		client->is_waiting = is_waiting;
-	if (is_waiting) {
-		q->next = h->waiting;
-		h->waiting = q;
+		client->state = state;
+}
+
+/* While the request waits, the library does not look at its connection, so we do. */
+static void watch_client(const struct http_request *q, int operation)
+{
+	struct http_client *client = client_of(q->server, q->connection);
+	struct epoll_event e = { .events = EPOLLRDHUP };
+
+	if (!client)
 		return;
-	}
+	e.data.fd = client->fd;
+	epoll_ctl(q->server->epoll, operation, client->fd, &e);
+}
+
+static void begin_waiting(struct http_request *q)
+{
+	q->is_waiting = true;
+	q->next = q->server->waiting;
+	q->server->waiting = q;
+	set_client_state(q, CLIENT_WAITS);
+	watch_client(q, EPOLL_CTL_ADD);
+	mhd.MHD_suspend_connection(q->connection);
+}
+
+static void end_waiting(struct http_request *q)
+{
+	struct http_request **at = &q->server->waiting;
+
+	q->is_waiting = false;
 	while (*at != q)
 		at = &(*at)->next;
 	*at = q->next;
+	watch_client(q, EPOLL_CTL_DEL);
+	set_client_state(q, CLIENT_RECEIVES);
+	mhd.MHD_resume_connection(q->connection);
 }
 
 void http_request_answer(struct http_request *q, const struct http_answer *a)
@@ -148,10 +180,8 @@ void http_request_answer(struct http_request *q, const struct http_answer *a)
 		http_body_drop(body);
 	for (size_t i = 0; q->response && i < a->n_headers; i++)
 		mhd.MHD_add_response_header(q->response, a->headers[i].name, a->headers[i].value);
-	if (!q->is_waiting)
-		return;
-	set_waiting(q, false);
-	mhd.MHD_resume_connection(q->connection);
+	if (q->is_waiting)
+		end_waiting(q);
 }
 
 void http_request_answer_text(struct http_request *q, unsigned int status, const char *text)
@@ -174,26 +204,50 @@ static enum MHD_Result send_answer(struct http_request *q)
 
 	if (!q->response)
 		return MHD_NO;
+	set_client_state(q, CLIENT_RECEIVES);
 	result = mhd.MHD_queue_response(q->connection, q->status, q->response);
 	mhd.MHD_destroy_response(q->response);
 	q->response = NULL;
 	return result;
 }
 
-/* Keeps the next bytes of a body. Those beyond the limit are read and dropped. */
+/* Keeps the next bytes of a body. Of others, some are read and dropped. */
 static enum MHD_Result take_body(struct http_request *q, const char *bytes, size_t *size)
 {
-	if (q->body.len + *size > q->server->options.body_bytes)
-		q->is_too_large = true;
+	if (q->unwanted_bytes || q->body.len + *size > q->most_bytes)
+		q->unwanted_bytes += *size;
 	else
 		buf_bytes(&q->body, bytes, *size);
 	*size = 0;
+	return q->unwanted_bytes > UNWANTED_BYTES ? MHD_NO : MHD_YES;
+}
+
+/* Whether a body may come. An answer before its end would end the connection. */
+static bool may_have_body(struct http_request *q)
+{
+	const struct http_options *o = &q->server->options;
+
+	if (o->body_limit)
+		q->most_bytes = o->body_limit(o->context, q);
+	return q->most_bytes || !strcmp(q->method, "GET") || !strcmp(q->method, "HEAD");
+}
+
+static enum MHD_Result take_request(struct http_request *q)
+{
+	q->is_taken = true;
+	if (q->most_bytes && q->unwanted_bytes)
+		http_request_answer_text(q, 413, "the body is too large\n");
+	else
+		q->server->options.take(q->server->options.context, q);
+	if (q->response)
+		return send_answer(q);
+	begin_waiting(q);
 	return MHD_YES;
 }
 
 /*
  * The library calls this with the headers, then with each piece of the body, then without one, and
- * again when a waiting request has its answer.
+ * again when a waiting request has its answer, or its client is gone.
  */
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *upload,
@@ -209,26 +263,17 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 		q = xcalloc(1, sizeof(*q));
 		*q = (struct http_request){ .server = h, .connection = connection };
 		*state = q;
-		/* An answer now would end the connection, as there may be a body. */
-		if (h->options.body_bytes || !strcmp(method, "GET") || !strcmp(method, "HEAD"))
-			return MHD_YES;
 	}
 	q->method = method;
 	q->path = url;
-	if (*upload_size && h->options.body_bytes)
+	if (!q->has_begun) {
+		q->has_begun = true;
+		if (may_have_body(q))
+			return MHD_YES;
+	}
+	if (*upload_size)
 		return take_body(q, upload, upload_size);
-	if (q->is_taken)
-		return send_answer(q);
-	q->is_taken = true;
-	if (q->is_too_large)
-		http_request_answer_text(q, 413, "the body is too large\n");
-	else
-		h->options.take(h->options.context, q);
-	if (q->response)
-		return send_answer(q);
-	set_waiting(q, true);
-	mhd.MHD_suspend_connection(connection);
-	return MHD_YES;
+	return q->is_taken ? send_answer(q) : take_request(q);
 }
 
 static void on_end(void *data, struct MHD_Connection *connection, void **state,
@@ -239,11 +284,22 @@ static void on_end(void *data, struct MHD_Connection *connection, void **state,
 	(void)data, (void)connection, (void)why;
 	if (!q)
 		return;
+	set_client_state(q, CLIENT_SILENT);
 	if (q->response)
 		mhd.MHD_destroy_response(q->response);
 	buf_fini(&q->body);
 	free(q);
 	*state = NULL;
+}
+
+bool http_request_certificate(const struct http_request *q, char name[static HTTP_NAME_SIZE])
+{
+	const union MHD_ConnectionInfo *info;
+
+	if (!q->server->tls.client_ca)
+		return false;
+	info = mhd.MHD_get_connection_info(q->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	return info && info->tls_session && http_tls_peer(info->tls_session, name);
 }
 
 /* ---- clients ---- */
@@ -273,7 +329,8 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 	if (!info)
 		return;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		vec_push(&h->clients, (struct http_client){ info->connect_fd, h->new_peer });
+		vec_push(&h->clients,
+			 (struct http_client){ .fd = info->connect_fd, .peer = h->new_peer });
 		return;
 	}
 	for (size_t i = 0; i < h->clients.n; i++) {
@@ -296,23 +353,32 @@ static uint32_t clients_of(const struct http_server *h, uint64_t peer)
 	return n;
 }
 
-/*
- * Connections that say nothing cannot keep others out: a new client takes the place of the oldest
- * one, of the machine that has most of them. Clients that wait for our answer stay. Returns false
- * if all of them do.
- */
-static bool make_place(struct http_server *h)
+/* The oldest client in the state, of the machine that has most of them; NULL: there is none. */
+static const struct http_client *find_victim(const struct http_server *h, enum client_state state)
 {
 	const struct http_client *victim = NULL;
 	uint32_t most = 0;
 
 	vec_foreach (&h->clients, client) {
-		uint32_t n = client->is_waiting ? 0 : clients_of(h, client->peer);
+		uint32_t n = client->state == state ? clients_of(h, client->peer) : 0;
 
 		if (n > most)
 			victim = client;
 		most = MAX(n, most);
 	}
+	return victim;
+}
+
+/*
+ * Connections that say nothing cannot keep others out: a new client takes the place of a silent
+ * one. Only if there is none, an answer that is being sent ends. Returns false if all clients wait
+ * for our answers.
+ */
+static bool make_place(struct http_server *h)
+{
+	const struct http_client *victim = find_victim(h, CLIENT_SILENT);
+
+	victim = victim ? victim : find_victim(h, CLIENT_RECEIVES);
 	if (!victim)
 		return false;
 	shutdown(victim->fd, SHUT_RDWR);
@@ -325,7 +391,7 @@ static void accept_clients(struct http_server *h)
 	for (uint32_t i = 0; i < h->options.clients / 2; i++) {
 		struct sockaddr_storage a;
 		socklen_t size = sizeof(a);
-		int fd = accept4(h->listener, (struct sockaddr *)&a, &size,
+		int fd = accept4(h->listener.fd, (struct sockaddr *)&a, &size,
 				 SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0)
@@ -338,156 +404,6 @@ static void accept_clients(struct http_server *h)
 		/* It closes the socket if it fails. */
 		mhd.MHD_add_connection(h->mhd, fd, (struct sockaddr *)&a, size);
 	}
-}
-
-/* ---- the address ---- */
-
-struct place {
-	char host[64], port[8];
-};
-
-static int split_address(const char *address, struct place *out, struct error *err)
-{
-	const char *colon = strrchr(address, ':');
-	const char *port = colon ? colon + 1 : address, *host = colon ? address : "";
-	size_t n = colon ? (size_t)(colon - address) : 0;
-
-	if (n >= 2 && host[0] == '[' && host[n - 1] == ']') {
-		host++;
-		n -= 2;
-	} else if (memchr(host, ':', n)) {
-		n = sizeof(out->host); /* without the brackets of IPv6 */
-	}
-	if (n >= sizeof(out->host) || !*port || strlen(port) >= sizeof(out->port) ||
-	    strspn(port, "0123456789") != strlen(port) || strtoul(port, NULL, 10) > 65535)
-		return error_set(err, -EINVAL,
-				 "'%s' is not an address: use PORT, ADDRESS:PORT, [ADDRESS]:PORT "
-				 "or unix:PATH",
-				 address);
-	snprintf(out->host, sizeof(out->host), "%.*s", n ? (int)n : 9, n ? host : "127.0.0.1");
-	strcpy(out->port, port);
-	return 0;
-}
-
-static bool is_loopback(const struct sockaddr *a)
-{
-	if (a->sa_family == AF_INET)
-		return ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >>
-			       24 ==
-		       IN_LOOPBACKNET;
-	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
-}
-
-/* Finds the address that it listens at, with the port that the kernel chose. */
-static void name_address(struct http_server *h, int fd)
-{
-	struct sockaddr_storage a;
-	struct sockaddr *name = (struct sockaddr *)&a;
-	socklen_t size = sizeof(a);
-	char host[64], port[8];
-
-	if (getsockname(fd, name, &size) < 0 ||
-	    getnameinfo(name, size, host, sizeof(host), port, sizeof(port),
-			NI_NUMERICHOST | NI_NUMERICSERV))
-		return;
-	snprintf(h->address, sizeof(h->address), a.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s",
-		 host, port);
-	h->is_reachable = !is_loopback(name);
-}
-
-static int bind_to(const struct addrinfo *info, struct http_server *h, const char *address,
-		   struct error *err)
-{
-	cleanup(close_at_exit) int fd =
-		socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int one = 1, owned;
-
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (fd < 0 || bind(fd, info->ai_addr, info->ai_addrlen) < 0 || listen(fd, SOMAXCONN) < 0)
-		return error_errno(err, -errno, "cannot listen at '%s'", address);
-	name_address(h, fd);
-	owned = fd;
-	fd = -1;
-	return owned;
-}
-
-/* The caller frees *out with freeaddrinfo(). */
-static int http_resolve(const char *address, struct addrinfo **out, struct error *err)
-{
-	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
-				  .ai_socktype = SOCK_STREAM };
-	struct place place;
-	int r = split_address(address, &place, err);
-
-	if (r < 0)
-		return r;
-	return getaddrinfo(place.host, place.port, &hints, out)
-		       ? error_set(err, -EINVAL, "'%s' is not a numeric address", place.host)
-		       : 0;
-}
-
-int http_address_check(const char *address, struct error *err)
-{
-	struct addrinfo *info;
-	int r;
-
-	if (!strncmp(address, UNIX_PREFIX, strlen(UNIX_PREFIX)))
-		return 0;
-	r = http_resolve(address, &info, err);
-	if (!r)
-		freeaddrinfo(info);
-	return r;
-}
-
-/* Only the own user may connect: the mode of a socket counts from its first moment. */
-static int bind_to_path(struct http_server *h, const char *path, struct error *err)
-{
-	cleanup(close_at_exit) int fd =
-		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	struct stat st;
-	mode_t mask;
-	int owned, r;
-
-	if (!*path || strlen(path) >= sizeof(name.sun_path))
-		return error_set(err, -EINVAL,
-				 "'%s' is not a path of a socket: it has 1 to %zu bytes", path,
-				 sizeof(name.sun_path) - 1);
-	strcpy(name.sun_path, path);
-	if (fd < 0)
-		return error_errno(err, -errno, "cannot make a socket");
-	/* A socket that nobody listens at is of a server that was killed. */
-	if (!lstat(path, &st) && S_ISSOCK(st.st_mode) &&
-	    connect(fd, (struct sockaddr *)&name, sizeof(name)) < 0 && errno == ECONNREFUSED)
-		unlink(path);
-	mask = umask(077);
-	r = bind(fd, (struct sockaddr *)&name, sizeof(name)) < 0 || listen(fd, SOMAXCONN) < 0
-		    ? -errno
-		    : 0;
-	umask(mask);
-	if (r < 0)
-		return error_errno(err, r, "cannot listen at '%s'", path);
-	h->socket_path = xstrdup(path);
-	snprintf(h->address, sizeof(h->address), UNIX_PREFIX "%s", path);
-	owned = fd;
-	fd = -1;
-	return owned;
-}
-
-static int http_listen(struct http_server *h, const char *address, struct error *err)
-{
-	struct addrinfo *info;
-	int r;
-
-	if (!strncmp(address, UNIX_PREFIX, strlen(UNIX_PREFIX)))
-		return bind_to_path(h, address + strlen(UNIX_PREFIX), err);
-	r = http_resolve(address, &info, err);
-	if (r < 0)
-		return r;
-	r = bind_to(info, h, address, err);
-	freeaddrinfo(info);
-	return r;
 }
 
 /* ---- the server ---- */
@@ -503,16 +419,26 @@ static int http_start(struct http_server *h)
 {
 	const struct http_options *o = &h->options;
 	const union MHD_DaemonInfo *info;
+	struct MHD_OptionItem options[] = {
+		/* The library counts a connection until it has closed the socket. */
+		{ MHD_OPTION_CONNECTION_LIMIT, (intptr_t)o->clients * 2, NULL },
+		{ MHD_OPTION_CONNECTION_TIMEOUT, o->slow_s, NULL },
+		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)o->header_bytes, NULL },
+		{ o->tls ? MHD_OPTION_HTTPS_PRIORITIES : MHD_OPTION_END, 0, TLS_PRIORITIES },
+		{ MHD_OPTION_HTTPS_MEM_CERT, 0, h->tls.certificate },
+		{ MHD_OPTION_HTTPS_MEM_KEY, 0, h->tls.key },
+		{ h->tls.client_ca ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
+		  h->tls.client_ca },
+		{ MHD_OPTION_END, 0, NULL },
+	};
 	int r;
 
-	/* The library counts a connection until it has closed the socket. */
 	h->mhd = mhd.MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
-					      MHD_ALLOW_SUSPEND_RESUME,
-				      0, NULL, NULL, on_request, h, MHD_OPTION_CONNECTION_LIMIT,
-				      (unsigned int)o->clients * 2, MHD_OPTION_CONNECTION_TIMEOUT,
-				      (unsigned int)o->slow_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-				      o->header_bytes, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
-				      h, MHD_OPTION_NOTIFY_COMPLETED, on_end, h, MHD_OPTION_END);
+					      MHD_ALLOW_SUSPEND_RESUME |
+					      (h->options.tls ? MHD_USE_TLS : 0),
+				      0, NULL, NULL, on_request, h, MHD_OPTION_NOTIFY_CONNECTION,
+				      on_connection, h, MHD_OPTION_NOTIFY_COMPLETED, on_end, h,
+				      MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 	if (!h->mhd)
 		return -EIO;
 	info = mhd.MHD_get_daemon_info(h->mhd, MHD_DAEMON_INFO_EPOLL_FD);
@@ -522,7 +448,7 @@ static int http_start(struct http_server *h)
 		return -EMFILE;
 	r = http_add_descriptor(h, info->epoll_fd);
 	r = r < 0 ? r : http_add_descriptor(h, h->timer);
-	return r < 0 ? r : http_add_descriptor(h, h->listener);
+	return r < 0 ? r : http_add_descriptor(h, h->listener.fd);
 }
 
 int http_server_open(const char *address, const struct http_options *options,
@@ -531,13 +457,13 @@ int http_server_open(const char *address, const struct http_options *options,
 	cleanup(http_server_close_at_exit) struct http_server *h = xcalloc(1, sizeof(*h));
 	int r = lazy_library_load(MICROHTTPD_SONAMES, functions, ARRAY_SIZE(functions), err);
 
-	h->listener = h->epoll = h->timer = -1;
+	h->listener.fd = h->epoll = h->timer = -1;
 	h->options = *options;
+	if (r >= 0 && options->tls)
+		r = http_tls_read(options->tls, &h->tls, err);
+	r = r < 0 ? r : http_listen(&h->listener, address, err);
 	if (r < 0)
 		return r;
-	h->listener = http_listen(h, address, err);
-	if (h->listener < 0)
-		return h->listener;
 	r = http_start(h);
 	if (r < 0)
 		return error_errno(err, r, "cannot serve HTTP at '%s'", address);
@@ -546,15 +472,11 @@ int http_server_open(const char *address, const struct http_options *options,
 }
 
 /* The library must not stop while requests wait. */
-static void end_waiting(struct http_server *h)
+static void http_stop(struct http_server *h)
 {
 	h->is_closing = true;
-	while (h->waiting) {
-		struct http_request *q = h->waiting;
-
-		set_waiting(q, false);
-		mhd.MHD_resume_connection(q->connection);
-	}
+	while (h->waiting)
+		end_waiting(h->waiting);
 	mhd.MHD_run(h->mhd);
 	mhd.MHD_stop_daemon(h->mhd);
 }
@@ -564,13 +486,11 @@ void http_server_close(struct http_server *h)
 	if (!h)
 		return;
 	if (h->mhd)
-		end_waiting(h);
-	close_at_exit(&h->listener);
+		http_stop(h);
+	http_listener_fini(&h->listener);
 	close_at_exit(&h->timer);
 	close_at_exit(&h->epoll);
-	if (h->socket_path)
-		unlink(h->socket_path);
-	free(h->socket_path);
+	http_tls_fini(&h->tls);
 	vec_fini(&h->clients);
 	free(h);
 }
@@ -578,6 +498,47 @@ void http_server_close(struct http_server *h)
 int http_server_fd(const struct http_server *h)
 {
 	return h->epoll;
+}
+
+static struct http_request *waiting_request(const struct http_server *h, int fd)
+{
+	for (struct http_request *q = h->waiting; q; q = q->next) {
+		const struct http_client *client = client_of(q->server, q->connection);
+
+		if (client && client->fd == fd)
+			return q;
+	}
+	return NULL;
+}
+
+static bool end_gone_request(struct http_server *h, const struct epoll_event *event)
+{
+	struct http_request *q = waiting_request(h, event->data.fd);
+
+	if (!q || !(event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
+		return false;
+	if (h->options.gone)
+		h->options.gone(h->options.context, q);
+	end_waiting(q);
+	return true;
+}
+
+/*
+ * Waiting requests whose clients are gone get no answer, and the library ends them. All of them do
+ * before new requests come, which need their places.
+ */
+static void end_gone_requests(struct http_server *h)
+{
+	struct epoll_event events[MAX_EVENTS];
+	bool has_found;
+
+	do {
+		int n = epoll_wait(h->epoll, events, MAX_EVENTS, 0);
+
+		has_found = false;
+		for (int i = 0; i < n; i++)
+			has_found |= end_gone_request(h, &events[i]);
+	} while (has_found);
 }
 
 /*
@@ -593,6 +554,7 @@ void http_server_serve(struct http_server *h)
 
 	while (read(h->timer, &ticks, sizeof(ticks)) > 0)
 		;
+	end_gone_requests(h);
 	accept_clients(h);
 	for (int i = 0; i < MAX_RUNS && is_due && !ms; i++) {
 		mhd.MHD_run(h->mhd);
@@ -607,10 +569,10 @@ void http_server_serve(struct http_server *h)
 
 const char *http_server_address(const struct http_server *h)
 {
-	return h->address;
+	return h->listener.address;
 }
 
 bool http_server_is_reachable(const struct http_server *h)
 {
-	return h->is_reachable;
+	return h->listener.is_reachable;
 }

@@ -4,8 +4,8 @@
  * has no thread: the caller's loop serves it. Users are the daemon's metrics and `assay serve`.
  *
  * It serves at most options.clients connections at once: another client takes the place of the
- * oldest one, of the machine that has most of them. It drops a client after options.slow_s seconds
- * without progress. So silent and slow clients harm nobody else.
+ * oldest silent one, of the machine that has most of them. It drops a client after options.slow_s
+ * seconds without progress. So silent and slow clients harm nobody else.
  */
 #pragma once
 
@@ -20,19 +20,34 @@ struct error;
 struct http_request;
 struct http_server;
 
+/* Files with PEM texts, for TLS 1.2 and newer. */
+struct http_tls {
+	const char *certificate; /* of the server, with those of its issuers behind it */
+	const char *key;
+	const char *client_ca; /* clients are asked for certificates of it; NULL: they are not */
+};
+
 struct http_options {
 	/* Called with each request. It answers, or keeps the request and answers later. */
 	void (*take)(void *context, struct http_request *request);
+	/* The client of a kept request is gone: the request must not be used any more. Or NULL. */
+	void (*gone)(void *context, struct http_request *request);
+	/*
+	 * How many bytes the body of a request may have, by its headers; more is answered with 413.
+	 * 0: a body is not wanted. That of GET and HEAD is ignored then. NULL: no body is wanted.
+	 */
+	size_t (*body_limit)(void *context, const struct http_request *request);
 	void *context;
 	uint32_t clients, slow_s;
-	size_t header_bytes; /* of a connection: more is answered with 431 */
-	size_t body_bytes;   /* more is answered with 413; 0: bodies are not read */
+	size_t header_bytes;        /* of a connection: more is answered with 431 */
+	const struct http_tls *tls; /* NULL: without TLS */
 };
 
 /*
  * Listens. `address` is "PORT" (of 127.0.0.1), "ADDRESS:PORT" or "[ADDRESS]:PORT", in numbers, with
- * port 0 for any free port; or "unix:PATH", a socket that only the own user may connect to. The
- * server copies `options`. -EINVAL: no such address. -ENOTSUP: built without libmicrohttpd.
+ * port 0 for any free port; or "unix:PATH", a socket that only the own user may connect to; or
+ * "systemd", the socket that systemd passed. The server copies `options`. -EINVAL: no such address.
+ * -ENOTSUP: built without libmicrohttpd.
  */
 int http_server_open(const char *address, const struct http_options *options,
 		     struct http_server **out, struct error *err);
@@ -57,6 +72,13 @@ const char *http_request_path(const struct http_request *q); /* decoded, without
 const char *http_request_header(const struct http_request *q, const char *name);
 const char *http_request_argument(const struct http_request *q, const char *name); /* decoded */
 const struct buf *http_request_body(const struct http_request *q);
+
+/*
+ * Whether the client has a certificate for clients, signed by the client_ca of the options. Then
+ * `name` is its common name.
+ */
+#define HTTP_NAME_SIZE 256
+bool http_request_certificate(const struct http_request *q, char name[static HTTP_NAME_SIZE]);
 
 struct http_header {
 	const char *name, *value;

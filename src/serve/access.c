@@ -7,26 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include "base/error.h"
 #include "http/http_server.h"
-#include "profile/query.h"
-#include "serve/api.h"
+#include "serve/tokens.h"
 
 /* More browsers than these: the oldest one must log in again. */
 #define MAX_COOKIES 64
 
-struct token {
-	char *secret, *filters; /* filters: NULL if there are none */
+/* A browser that is logged in. */
+struct cookie {
+	char secret[ACCESS_SECRET_SIZE];
+	const struct token *token; /* whose rights it has; NULL: all, by the once-only address */
 };
 
 struct access {
 	char login[sizeof("/login?token=") + ACCESS_SECRET_SIZE];
-	char cookies[MAX_COOKIES][ACCESS_SECRET_SIZE];
+	struct cookie cookies[MAX_COOKIES];
 	uint32_t n_logins;
 	char cookie_name[32];
-	VEC(struct token) tokens;
+	struct tokens tokens;
+	bool is_secure, is_behind_proxy;
 	VEC(char *) hosts; /* that the header Host may have; none: all, of a Unix socket */
 };
 
@@ -49,86 +50,6 @@ static void make_login(struct access *a)
 	snprintf(a->login, sizeof(a->login), "/login?token=%s", secret);
 }
 
-/* Takes the same time for all wrong texts of one length. */
-static bool is_secret(const char *secret, const char *text)
-{
-	size_t n = strlen(secret);
-	uint8_t difference = 0;
-
-	if (!n || strlen(text) != n)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		difference |= (uint8_t)(secret[i] ^ text[i]);
-	return !difference;
-}
-
-/* ---- the file of tokens ---- */
-
-/* Copies the filters of a token, a line each. Each must be one, as nobody sees them at use. */
-static int parse_filters(char *words, char **out, struct error *err)
-{
-	struct query query = { 0 };
-	struct buf filters = { 0 };
-	char *rest = words;
-	int r = 0;
-
-	for (char *word; !r && (word = strsep(&rest, " \t"));) {
-		if (!*word)
-			continue;
-		r = api_add_filter(&query, word, err);
-		buf_printf(&filters, "%s%s", filters.len ? "\n" : "", word);
-	}
-	query_fini(&query);
-	*out = filters.len && r >= 0 ? xstrdup(buf_cstr(&filters)) : NULL;
-	buf_fini(&filters);
-	return r < 0 ? r : 0;
-}
-
-static int parse_token(struct access *a, char *line, struct error *err)
-{
-	char *rest = line, *role = strsep(&rest, " \t"), *secret = strsep(&rest, " \t");
-	char *filters = NULL;
-	int r;
-
-	if (!*role || *role == '#')
-		return 0;
-	if (strcmp(role, "read"))
-		return error_set(err, -EINVAL, "there is no role '%s'; there is 'read'", role);
-	if (!secret || strlen(secret) < ACCESS_SECRET_SIZE - 1)
-		return error_set(err, -EINVAL, "a token needs %d characters or more",
-				 ACCESS_SECRET_SIZE - 1);
-	r = rest ? parse_filters(rest, &filters, err) : 0;
-	if (r >= 0)
-		vec_push(&a->tokens, (struct token){ xstrdup(secret), filters });
-	return r;
-}
-
-static int read_tokens(struct access *a, const char *path, struct error *err)
-{
-	FILE *in = fopen(path, "re");
-	char *line = NULL;
-	size_t size = 0, number = 0;
-	struct stat st;
-	int r = 0;
-
-	if (!in)
-		return error_errno(err, -errno, "cannot read '%s'", path);
-	if (!fstat(fileno(in), &st) && (st.st_mode & 077))
-		r = error_set(err, -EACCES,
-			      "'%s' is not only yours: other users may read it. Try chmod 600",
-			      path);
-	while (!r && getline(&line, &size, in) >= 0) {
-		number++;
-		line[strcspn(line, "\n")] = '\0';
-		r = parse_token(a, line, err);
-		if (r < 0)
-			error_wrap(err, r, "'%s', line %zu", path, number);
-	}
-	free(line);
-	fclose(in);
-	return r;
-}
-
 /* ---- the object ---- */
 
 static void add_host(struct access *a, const char *host, const char *port)
@@ -143,7 +64,7 @@ static void find_hosts(struct access *a, const char *address)
 	const char *port = strrchr(address, ':') + 1;
 
 	vec_push(&a->hosts, xstrdup(address));
-	if (!strcmp(port, "80")) /* browsers leave it out */
+	if (!strcmp(port, a->is_secure ? "443" : "80")) /* browsers leave it out */
 		vec_push(&a->hosts, xasprintf("%.*s", (int)(port - 1 - address), address));
 	for (size_t i = 0; i < ARRAY_SIZE(loopback); i++)
 		if (!strncmp(address, loopback[i], strlen(loopback[i])))
@@ -151,17 +72,32 @@ static void find_hosts(struct access *a, const char *address)
 	snprintf(a->cookie_name, sizeof(a->cookie_name), "assay-%s", port);
 }
 
-int access_new(const char *address, const char *token_file, struct access **out, struct error *err)
+/* Names of --host, with the port or without. */
+static void find_names(struct access *a, const struct access_config *c)
+{
+	const char *port = strrchr(c->address, ':');
+
+	for (size_t i = 0; i < c->n_hosts; i++) {
+		vec_push(&a->hosts, xstrdup(c->hosts[i]));
+		if (port && *c->address != 'u')
+			add_host(a, c->hosts[i], port + 1);
+	}
+}
+
+int access_new(const struct access_config *c, struct access **out, struct error *err)
 {
 	struct access *a = xcalloc(1, sizeof(*a));
 	int r = 0;
 
+	a->is_secure = c->is_secure;
+	a->is_behind_proxy = c->is_behind_proxy;
 	make_login(a);
 	strcpy(a->cookie_name, "assay");
-	if (*address != 'u')
-		find_hosts(a, address);
-	if (token_file)
-		r = read_tokens(a, token_file, err);
+	if (*c->address != 'u')
+		find_hosts(a, c->address);
+	find_names(a, c);
+	if (c->token_file)
+		r = tokens_read(&a->tokens, c->token_file, err);
 	if (r < 0) {
 		access_free(a);
 		return r;
@@ -174,13 +110,9 @@ void access_free(struct access *a)
 {
 	if (!a)
 		return;
-	vec_foreach (&a->tokens, token) {
-		free(token->secret);
-		free(token->filters);
-	}
+	tokens_fini(&a->tokens);
 	vec_foreach (&a->hosts, host)
 		free(*host);
-	vec_fini(&a->tokens);
 	vec_fini(&a->hosts);
 	free(a);
 }
@@ -200,25 +132,43 @@ static bool is_our_host(const struct access *a, const char *host)
 	return !a->hosts.n;
 }
 
+/* A proxy may speak TLS for us. */
+static bool is_our_origin(const struct access *a, const char *origin, const char *host)
+{
+	static const struct {
+		const char *text;
+		bool is_secure;
+	} schemes[] = { { "http://", false }, { "https://", true } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
+		size_t n = strlen(schemes[i].text);
+
+		if ((a->is_behind_proxy || schemes[i].is_secure == a->is_secure) &&
+		    !strncmp(origin, schemes[i].text, n) && !strcasecmp(origin + n, host))
+			return true;
+	}
+	return false;
+}
+
+static struct access_right refuse(unsigned int status, const char *reason)
+{
+	return (struct access_right){ .status = status, .reason = reason };
+}
+
 struct access_right access_check_origin(const struct access *a, const struct http_request *q)
 {
 	const char *host = http_request_header(q, "Host");
 	const char *origin = http_request_header(q, "Origin");
 	const char *site = http_request_header(q, "Sec-Fetch-Site");
-	static const char scheme[] = "http://";
 
 	if (!host || !is_our_host(a, host))
-		return (struct access_right){ 403, "The header Host does not name this server.",
-					      NULL };
-	if (origin &&
-	    (strncmp(origin, scheme, strlen(scheme)) || strcasecmp(origin + strlen(scheme), host)))
-		return (struct access_right){ 403, "A page of another site sent this request.",
-					      NULL };
+		return refuse(403, "The header Host does not name this server.");
+	if (origin && !is_our_origin(a, origin, host))
+		return refuse(403, "A page of another site sent this request.");
 	/* Links to the once-only address come from terminals and mails. */
 	if (site && strcmp(site, "same-origin") && strcmp(site, "none") &&
-	    strcmp(http_request_path(q), "/login"))
-		return (struct access_right){ 403, "A page of another site sent this request.",
-					      NULL };
+	    (strcmp(http_request_path(q), "/login") || strcmp(http_request_method(q), "GET")))
+		return refuse(403, "A page of another site sent this request.");
 	return (struct access_right){ .status = 200 };
 }
 
@@ -238,46 +188,110 @@ static bool get_cookie(const struct access *a, const char *cookies, char value[A
 	return false;
 }
 
-static bool has_cookie(const struct access *a, const struct http_request *q)
+static const struct cookie *find_cookie(const struct access *a, const struct http_request *q)
 {
 	const char *cookies = http_request_header(q, "Cookie");
+	const struct cookie *found = NULL;
 	char value[ACCESS_SECRET_SIZE];
-	bool is_known = false;
 
 	if (!cookies || !get_cookie(a, cookies, value))
-		return false;
+		return NULL;
 	for (size_t i = 0; i < MAX_COOKIES; i++)
-		is_known |= is_secret(a->cookies[i], value);
-	return is_known;
+		if (token_is_secret(a->cookies[i].secret, value))
+			found = &a->cookies[i];
+	return found;
+}
+
+static const struct token *find_token(const struct access *a, const char *secret)
+{
+	const struct token *found = NULL;
+
+	vec_foreach (&a->tokens.list, token)
+		if (token->secret && token_is_secret(token->secret, secret))
+			found = token;
+	return found;
+}
+
+/* The role of a certificate without a line is `read`, unless the file has lines of certificates. */
+static struct access_right right_of_certificate(const struct access *a, const char *name)
+{
+	struct access_right right = { .status = 200, .role = ACCESS_READ };
+
+	snprintf(right.asker, sizeof(right.asker), "certificate %s", name);
+	vec_foreach (&a->tokens.list, token) {
+		if (!token->certificate)
+			continue;
+		if (!strcmp(token->certificate, name)) {
+			right.status = 200;
+			right.role = token->role;
+			right.filters = token->filters;
+			return right;
+		}
+		right.status = 401;
+		right.reason = "The file of tokens has other certificates.";
+	}
+	return right;
+}
+
+static struct access_right right_of_token(const struct token *token)
+{
+	struct access_right right = { .status = 200,
+				      .role = token->role,
+				      .filters = token->filters };
+
+	snprintf(right.asker, sizeof(right.asker), "token of line %zu", token->line);
+	return right;
 }
 
 struct access_right access_check(const struct access *a, const struct http_request *q)
 {
 	const char *header = http_request_header(q, "Authorization");
 	static const char bearer[] = "Bearer ";
+	const struct cookie *cookie = find_cookie(a, q);
+	const struct token *token = NULL;
+	char name[HTTP_NAME_SIZE];
 
-	if (has_cookie(a, q))
-		return (struct access_right){ .status = 200 };
+	if (cookie && !cookie->token)
+		return (struct access_right){ .status = 200,
+					      .role = ACCESS_ADMIN,
+					      .asker = "the once-only address" };
+	if (cookie)
+		return right_of_token(cookie->token);
 	if (header && !strncasecmp(header, bearer, strlen(bearer)))
-		vec_foreach (&a->tokens, token)
-			if (is_secret(token->secret, header + strlen(bearer)))
-				return (struct access_right){ .status = 200,
-							      .filters = token->filters };
-	return (struct access_right){
-		401, "Open the address that 'assay serve' printed last, or send a token.", NULL
-	};
+		token = find_token(a, header + strlen(bearer));
+	if (token)
+		return right_of_token(token);
+	if (http_request_certificate(q, name))
+		return right_of_certificate(a, name);
+	return refuse(401, "Open the address that 'assay serve' printed last, or send a token.");
+}
+
+static void set_cookie(struct access *a, const struct token *token, struct buf *cookie)
+{
+	struct cookie *made = &a->cookies[a->n_logins++ % MAX_COOKIES];
+
+	made->token = token;
+	make_secret(made->secret);
+	buf_printf(cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s", a->cookie_name,
+		   made->secret, a->is_secure || a->is_behind_proxy ? "; Secure" : "");
 }
 
 bool access_login(struct access *a, const struct http_request *q, struct buf *cookie)
 {
 	const char *token = http_request_argument(q, "token");
-	char *secret = a->cookies[a->n_logins % MAX_COOKIES];
 
-	if (!token || !is_secret(strchr(a->login, '=') + 1, token))
+	if (!token || !token_is_secret(strchr(a->login, '=') + 1, token))
 		return false;
-	a->n_logins++;
-	make_secret(secret);
+	set_cookie(a, NULL, cookie);
 	make_login(a);
-	buf_printf(cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict", a->cookie_name, secret);
 	return true;
+}
+
+bool access_login_by_token(struct access *a, const char *secret, struct buf *cookie)
+{
+	const struct token *token = find_token(a, secret);
+
+	if (token)
+		set_cookie(a, token, cookie);
+	return token != NULL;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The users of `assay serve`. There are two ways in:
+ * The users of `assay serve`. There are these ways in:
  *
  * - The once-only address that serve prints. Opening it gives the browser a cookie. Then the
  *   address is void, and there is a new one.
- * - A token of --token-file, in the header "Authorization: Bearer TOKEN".
+ * - A token of --token-file, in the header "Authorization: Bearer TOKEN", or in the form of the
+ *   page for logging in, which gives the browser a cookie.
+ * - A certificate of the client, if serve has a CA for them.
  *
  * Beside that, the headers Host and Origin must name this server. So a page of another site can
  * neither read answers nor send requests, also if its name leads to this machine (DNS rebinding).
@@ -12,9 +14,11 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "serve/tokens.h"
 
 struct access;
 struct error;
@@ -26,16 +30,23 @@ struct http_request;
 struct access_right {
 	unsigned int status; /* 200, or the status of the refusal */
 	const char *reason;  /* of the refusal, a sentence */
+	enum access_role role;
 	/* Filters that limit all answers, a line each; NULL: none. Valid as long as the access. */
 	const char *filters;
+	char asker[288]; /* for logs: "token of line 3" */
 };
 
-/*
- * `address` is http_server_address(). `token_file` may be NULL. A line of it is "read TOKEN" or
- * "read TOKEN FILTER…". Empty lines and lines that begin with '#' are comments. -EACCES: other
- * users may read the file. -EINVAL: a line is wrong.
- */
-int access_new(const char *address, const char *token_file, struct access **out, struct error *err);
+struct access_config {
+	const char *address;    /* http_server_address() */
+	const char *token_file; /* tokens_read(); NULL: none */
+	char *const *hosts;     /* further names that the header Host may have */
+	size_t n_hosts;
+	bool is_secure;       /* it speaks TLS */
+	bool is_behind_proxy; /* a proxy may speak TLS for it */
+};
+
+/* -EACCES and -EINVAL: as of tokens_read(). */
+int access_new(const struct access_config *config, struct access **out, struct error *err);
 void access_free(struct access *a); /* NULL is fine */
 DEFINE_AT_EXIT(access_free, struct access)
 
@@ -53,3 +64,5 @@ struct access_right access_check(const struct access *a, const struct http_reque
  * header Set-Cookie, and the address is another one.
  */
 bool access_login(struct access *a, const struct http_request *q, struct buf *cookie);
+/* The same by a token of the file. The cookie has its rights. */
+bool access_login_by_token(struct access *a, const char *secret, struct buf *cookie);

@@ -115,12 +115,30 @@ static int add_source(struct api_call *c, const struct argument_row *row, const 
 	return 0;
 }
 
+/* fnmatch(3) can take a time that is exponential in the number of stars. */
+#define MAX_STARS 8
+
+static size_t count_stars(const char *glob)
+{
+	size_t n = 0;
+
+	for (; *glob; glob++)
+		n += *glob == '*' && glob[1] != '*';
+	return n;
+}
+
 int api_add_filter(struct query *query, const char *filter, struct error *err)
 {
-	int r = query_add(query, filter, err);
+	int r;
 
+	query->is_check = true;
+	r = query_add(query, filter, err);
 	if (r < 0)
 		return r;
+	if (count_stars(filter) > MAX_STARS && !strchr(filter, '"'))
+		return error_set(err, -EINVAL,
+				 "a glob has at most %d stars here: use TAG=~\"EXPRESSION\"",
+				 MAX_STARS);
 	if (query_has(query, FILTER_BINARY))
 		return error_set(err, -EINVAL, "'%s' is not a filter: it needs TAG:VALUE", filter);
 	if (query_has(query, FILTER_SESSION) || query_has(query, FILTER_SESSION_EXCLUDE) ||

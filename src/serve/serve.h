@@ -3,26 +3,34 @@
  * assay serve: sessions, recordings and histories in a browser, and an API over HTTP (docs/api.md).
  *
  * One process without threads speaks HTTP, checks who asks (access.h) and keeps answers. Workers
- * (worker.h) read sources and make answers: at most SERVE_WORKERS at once. Equal requests share a
- * worker and its answer. If SERVE_WAITING requests wait, others get 429.
+ * (worker.h) read sources and make answers (jobs.h).
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct error;
-
-#define SERVE_WORKERS     2
-#define SERVE_WAITING     128
-#define SERVE_CACHE_BYTES ((size_t)64 << 20)
+struct http_tls;
 
 struct serve_options {
 	char *const *paths; /* of sources */
 	size_t n_paths;
-	const char *listen;     /* as of http_server_open(); of this machine only */
-	const char *token_file; /* NULL: none */
-	/* Prints the once-only address, each time that there is another one. */
-	void (*announce)(void *context, const char *address, const char *login_path);
+	/*
+	 * As of http_server_open(). An address that other machines can reach needs TLS or a proxy,
+	 * and tokens or certificates of clients.
+	 */
+	const char *listen;
+	const char *token_file;     /* NULL: none */
+	const struct http_tls *tls; /* NULL: without TLS */
+	char *const *hosts;         /* further names of this server */
+	size_t n_hosts;
+	bool is_behind_proxy;
+	/*
+	 * Prints the once-only address, each time that there is another one. `place` is
+	 * "https://HOST:PORT" or "unix:PATH".
+	 */
+	void (*announce)(void *context, const char *place, const char *login_path);
 	void *context;
 };
 

@@ -19,7 +19,7 @@
 #define END_MS        500
 
 enum { OUTPUT, MESSAGES, N_PIPES, END = N_PIPES };
-_Static_assert(END + 1 == WORKER_FDS, "each has a place");
+_Static_assert(END == WORKER_FD_END && END + 1 == WORKER_FDS, "each has a place");
 
 struct worker {
 	pid_t pid; /* 0: it has ended */
@@ -27,7 +27,7 @@ struct worker {
 	struct buf out, message;
 	uint64_t deadline_ns;
 	int exit_status; /* as of wait(2) */
-	bool is_too_large, is_late;
+	bool is_too_large, is_late, is_stopped;
 };
 
 static void run_child(char *const *words, const int *ends)
@@ -86,18 +86,51 @@ int worker_start(char *const *words, struct worker **out, struct error *err)
 	return 0;
 }
 
-static void worker_end(struct worker *w)
+/* Whether the process has ended, and its status is known. */
+static bool worker_reap(struct worker *w)
 {
-	if (!w->pid)
+	if (w->pid && waitpid(w->pid, &w->exit_status, WNOHANG) == w->pid)
+		w->pid = 0;
+	return !w->pid;
+}
+
+static void worker_kill(struct worker *w)
+{
+	kill(-w->pid, SIGKILL);
+	kill(w->pid, SIGKILL);
+	w->deadline_ns = UINT64_MAX;
+}
+
+void worker_stop(struct worker *w)
+{
+	if (worker_reap(w) || w->is_stopped)
 		return;
 	/* It removes its temporary files, if it still can. */
 	kill(w->pid, SIGTERM);
-	poll(&(struct pollfd){ .fd = w->fds[END], .events = POLLIN }, 1, END_MS);
-	kill(-w->pid, SIGKILL);
-	kill(w->pid, SIGKILL);
-	while (waitpid(w->pid, &w->exit_status, 0) < 0 && errno == EINTR)
-		;
-	w->pid = 0;
+	w->is_stopped = true;
+	w->deadline_ns = clock_monotonic_ns() + END_MS * NS_PER_MS;
+}
+
+bool worker_has_ended(struct worker *w)
+{
+	if (worker_reap(w))
+		return true;
+	if (clock_monotonic_ns() >= w->deadline_ns)
+		worker_kill(w);
+	return false;
+}
+
+static void worker_end(struct worker *w)
+{
+	struct pollfd end = { .fd = w->fds[END], .events = POLLIN };
+
+	worker_stop(w);
+	if (!w->pid)
+		return;
+	poll(&end, 1, END_MS);
+	worker_kill(w);
+	poll(&end, 1, END_MS);
+	worker_reap(w);
 }
 
 void worker_free(struct worker *w)
@@ -155,17 +188,13 @@ static void read_messages(struct worker *w)
 
 bool worker_read(struct worker *w)
 {
-	/* The end first: what it wrote before is in the pipes then. */
-	bool has_ended = waitpid(w->pid, &w->exit_status, WNOHANG) == w->pid;
+	/* The end first: the pipes have everything then. */
+	bool has_ended = worker_reap(w);
 
-	if (has_ended)
-		w->pid = 0;
 	w->is_too_large = read_pipe(&w->fds[OUTPUT], &w->out, WORKER_OUTPUT);
 	read_messages(w);
 	w->is_late = !has_ended && clock_monotonic_ns() >= w->deadline_ns;
-	if (w->is_late || w->is_too_large)
-		worker_end(w);
-	return !w->pid;
+	return has_ended || w->is_late || w->is_too_large;
 }
 
 unsigned int worker_status(const struct worker *w)

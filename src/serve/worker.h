@@ -20,17 +20,28 @@ struct worker;
 
 /* Runs the program with the words, which end with NULL. Without input, in a process group. */
 int worker_start(char *const *words, struct worker **out, struct error *err);
-void worker_free(struct worker *w); /* ends its process; NULL is fine */
+/* Ends its process, and waits for the end, though not for long. NULL is fine. */
+void worker_free(struct worker *w);
 DEFINE_AT_EXIT(worker_free, struct worker)
 
 /* Descriptors to poll for reading: of its output, its messages and its end; -1: closed. */
 int worker_fd(const struct worker *w, int i);
-#define WORKER_FDS 3
+#define WORKER_FDS    3
+#define WORKER_FD_END 2
 
 /* Reads what there is. True: it has ended, or must end, and worker_status() is known. */
 bool worker_read(struct worker *w);
 
-uint64_t worker_deadline_ns(const struct worker *w); /* of the monotonic clock */
+/*
+ * Ends the process without waiting: by SIGTERM, and by SIGKILL if it is still there after the
+ * deadline. Then call worker_has_ended() when its descriptor of the end is readable, and at the
+ * deadline. A process that hangs in a dead file system ends late.
+ */
+void worker_stop(struct worker *w);
+bool worker_has_ended(struct worker *w);
+
+/* Of the monotonic clock; UINT64_MAX: nothing is to be done but to wait for the end. */
+uint64_t worker_deadline_ns(const struct worker *w);
 
 /*
  * 200, or the status of the failure for HTTP: 400 for a query that assay refuses, 422 for a source

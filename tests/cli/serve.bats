@@ -117,6 +117,9 @@ api() { # NAME?ARGUMENTS
 	api 'top?source=plain&filter=comm:worker' | jq .rows | diff - <(assay report -i all/plain --symbols --format json comm:worker | jq .rows)
 	api 'top?source=plain&filter=comm:worker%0Atime:1s-2s' | jq .rows |
 		diff - <(assay report -i all/plain --symbols --format json comm:worker time:1s-2s | jq .rows)
+	api 'top?source=plain&filter=comm%3D%22worker%22,symbol!~%22.*h%22' | jq .rows >matched
+	[ "$(jq length matched)" -gt 1 ]
+	diff matched <(assay report -i all/plain --symbols --format json comm:worker 'symbol-exclude:*h' | jq .rows)
 	api 'values?source=plain&by=thread' | jq .rows | diff - <(assay report -i all/plain --by thread -t 0 --format json | jq .rows)
 	api 'tree?source=plain' | jq .rows | diff - <(assay report -i all/plain --tree --format json | jq .rows)
 	api 'inverted?source=plain' | jq .rows | diff - <(assay report -i all/plain --inverted --format json | jq .rows)
@@ -157,6 +160,9 @@ api() { # NAME?ARGUMENTS
 		400 top?source=plain&filter=--output=made
 		400 top?source=plain&filter=comm:x%0A-o%0Amade
 		400 top?source=plain&filter=nobody
+		400 top?source=plain&filter=comm%3D~%22(a%22
+		400 top?source=plain&filter=comm:*a*a*a*a*a*a*a*a*a
+		422 top?source=plain&filter=comm%3D~%22(a*)*(a*)*(a*)*b%22
 		400 top?source=plain&threshold=1%20--output=made
 		400 values?source=plain&by=comm,--output=made
 		400 values?source=plain&by=nothing
@@ -238,6 +244,7 @@ is_gone() {
 		has "$wanted" <(echo "$output")
 	done <<-'END'
 		write all-all-all-all-all-all-all-all-1|there is no role 'write'
+		read cert:x session:y|chooses sources
 		read short|needs 32 characters
 		read all-all-all-all-all-all-all-all-1 session:x|chooses sources
 		read all-all-all-all-all-all-all-all-1 Comm:worker|is not a filter
@@ -246,11 +253,151 @@ is_gone() {
 	END
 }
 
+# make_certificates: a CA, and certificates that it signed, for the server, for clients and for another server.
+make_certificates() {
+	command -v openssl >/dev/null || skip "openssl is not installed"
+	make_certificate ca "/CN=test CA" -x509 -addext basicConstraints=critical,CA:TRUE
+	make_certificate other-ca "/CN=other CA" -x509 -addext basicConstraints=critical,CA:TRUE
+	sign_certificate server ca "subjectAltName=DNS:localhost,IP:127.0.0.1"
+	sign_certificate reader ca extendedKeyUsage=clientAuth
+	sign_certificate writer ca extendedKeyUsage=clientAuth
+	sign_certificate service ca extendedKeyUsage=serverAuth
+	sign_certificate stranger other-ca extendedKeyUsage=clientAuth
+}
+
+make_certificate() { # NAME SUBJECT [OPTION…]
+	openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$1.key" -out "$1.pem" -subj "$2" "${@:3}" 2>/dev/null
+}
+
+sign_certificate() { # NAME CA EXTENSION
+	make_certificate "$1" "/CN=$1"
+	openssl x509 -req -in "$1.pem" -CA "$2.pem" -CAkey "$2.key" -CAcreateserial -days 2 -extfile <(echo "$3") -out "$1.pem" 2>/dev/null
+}
+
+@test "other machines may ask by TLS, with a token or a certificate" {
+	"$PROGRAMS/make_session" plain plain 300
+	make_certificates
+	printf 'read %s comm:worker\nadmin %s\nread cert:reader comm:worker\n' limited-limited-limited-limited-1 admin-admin-admin-admin-admin-admin >tokens
+	chmod 600 tokens
+	serve plain --listen 0.0.0.0:0 --host localhost --token-file tokens --tls-certificate server.pem --tls-key server.key --client-ca ca.pem
+	address=https://localhost:$(sed -n '1s|^https://localhost:\([0-9]*\)/login.*|\1|p' serve.out)
+	export TLS_CA=$PWD/ca.pem
+	get / >page
+	[ "$(status)" = 401 ]
+	has 'action="/login"' page
+	get /api/v1/sources Authorization:"Bearer admin-admin-admin-admin-admin-admin" >/dev/null
+	[ "$(status)" = 200 ]
+	get /api/v1/sources Authorization:"Bearer admin-admin-admin-admin-admin-admin" Host:evil.example >/dev/null
+	[ "$(status)" = 403 ]
+	# In a browser, a token gives a cookie with the token's rights.
+	client post /login token=wrong 2>head >/dev/null
+	[ "$(status)" = 403 ]
+	client post /login token=limited-limited-limited-limited%2d1 2>head >/dev/null
+	[ "$(status)" = 200 ]
+	has '^Set-Cookie: assay-[0-9]*=[0-9a-f]*; Path=/; HttpOnly; SameSite=Strict; Secure$' head
+	cookie="Cookie:$(sed -n 's/^Set-Cookie: \([^;]*\);.*/\1/p' head)"
+	api 'values?source=plain&by=comm' | jq -c '.rows | map(.comm) | unique' | diff - <(echo '["worker"]')
+	api 'info?source=plain' >/dev/null
+	[ "$(status)" = 403 ]
+	# An admin lets another browser in.
+	client post /api/v1/login '' "$cookie" 2>head >/dev/null
+	[ "$(status)" = 403 ]
+	login=$(client post /api/v1/login '' Authorization:"Bearer admin-admin-admin-admin-admin-admin" 2>head | jq -r .path)
+	cookie=
+	enter
+	api 'info?source=plain' | jq -e .samples
+	# Certificates, each with the rights of its line.
+	cookie=X:y
+	TLS_CERT=reader.pem TLS_KEY=reader.key api 'values?source=plain&by=comm' | jq -c '.rows | map(.comm) | unique' | diff - <(echo '["worker"]')
+	for name in writer service stranger; do
+		TLS_CERT=$name.pem TLS_KEY=$name.key api sources >/dev/null || true
+		not grep -q '^200' head
+	done
+	run openssl s_client -connect "${address#https://}" -tls1_1 </dev/null
+	[ "$status" != 0 ]
+	# Every certificate of the CA for clients, if no line names one.
+	sed -i '/cert:/d' tokens
+	kill "$server"
+	wait "$server"
+	serve plain --listen 0.0.0.0:0 --host localhost --token-file tokens --tls-certificate server.pem --tls-key server.key --client-ca ca.pem
+	address=https://localhost:$(sed -n '1s|^https://localhost:\([0-9]*\)/login.*|\1|p' serve.out)
+	TLS_CERT=writer.pem TLS_KEY=writer.key api sources | jq -e .schema
+	for name in service stranger; do
+		TLS_CERT=$name.pem TLS_KEY=$name.key api sources >/dev/null || true
+		not grep -q '^200' head
+	done
+}
+
+@test "behind a proxy, it has the proxy's name, and a cookie for TLS alone" {
+	"$PROGRAMS/make_session" plain plain 300
+	echo "read all-all-all-all-all-all-all-all-1" >tokens
+	chmod 600 tokens
+	port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	background assay serve plain --listen "$port" --behind-proxy --host profiles.example.org --token-file tokens >serve.out 2>serve.err
+	server=$!
+	wait_for has_line_or_ended serve.out "$server"
+	login=$(sed -n 's|^https://profiles.example.org||p' serve.out)
+	[ -n "$login" ]
+	address=127.0.0.1:$port
+	get "$login" Host:profiles.example.org >/dev/null
+	[ "$(status)" = 200 ]
+	has '^Set-Cookie: .*; Secure$' head
+	cookie="Cookie:$(sed -n 's/^Set-Cookie: \([^;]*\);.*/\1/p' head)"
+	get /api/v1/sources "$cookie" Host:profiles.example.org Origin:https://profiles.example.org >/dev/null
+	[ "$(status)" = 200 ]
+	get /api/v1/sources "$cookie" Host:profiles.example.org Origin:https://evil.example >/dev/null
+	[ "$(status)" = 403 ]
+}
+
+@test "a unit of systemd passes its socket" {
+	"$PROGRAMS/make_session" plain plain 300
+	run assay serve plain --listen systemd
+	[ "$status" = 1 ]
+	has 'systemd passed no socket' <(echo "$output")
+	short=$(short_folder)
+	background python3 -c '
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+os.dup2(s.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+os.execvp("assay", ["assay", "serve", "plain", "--listen", "systemd"])' "$short/web" >serve.out 2>serve.err
+	server=$!
+	wait_for has_line_or_ended serve.out "$server"
+	login=$(sed -n '1s|.* path \(.*\) once$|\1|p' serve.out)
+	address=unix:$short/web
+	enter
+	api sources | jq -e '.sources | length == 1'
+	kill "$server"
+	wait "$server"
+	[ -e "$short/web" ] # it is systemd's
+	rm -rf "$short"
+	command -v systemd-analyze >/dev/null || return 0
+	mkdir unit
+	sed "s#@bindir@#$(dirname "$(command -v assay)")#" "$ROOT/data/assay-serve.service" >unit/assay-serve.service
+	cp "$ROOT/data/assay-serve.socket" unit
+	systemd-analyze verify --man=no "$PWD/unit/assay-serve.socket" "$PWD/unit/assay-serve.service" 2>verify.log || { cat verify.log; false; }
+	systemd-analyze security --help | grep -q -- --offline || return 0
+	systemd-analyze security --offline=true --threshold=25 "$PWD/unit/assay-serve.service" >/dev/null
+}
+
 @test "it listens for this machine alone, or at a socket of its user" {
 	"$PROGRAMS/make_session" plain plain 300
 	run assay serve plain --listen 0.0.0.0:0
 	[ "$status" = 1 ] || skip "built without libmicrohttpd"
 	has 'other machines could reach' <(echo "$output") || has 'built without libmicrohttpd' <(echo "$output")
+	echo "read all-all-all-all-all-all-all-all-1" >tokens
+	chmod 600 tokens
+	run assay serve plain --listen 0.0.0.0:0 --token-file tokens
+	[ "$status" = 1 ]
+	has 'add --tls-certificate' <(echo "$output")
+	run assay serve plain --listen 0.0.0.0:0 --behind-proxy
+	[ "$status" = 1 ]
+	has 'add --token-file' <(echo "$output")
+	run assay serve plain --tls-certificate cert.pem
+	[ "$status" = 2 ]
 	run assay serve nowhere
 	[ "$status" = 1 ]
 	has "cannot read 'nowhere'" <(echo "$output")
@@ -289,6 +436,17 @@ is_gone() {
 	api 'top?source=plain' | jq -e .rows
 	kill "$server"
 	wait "$server"
+}
+
+@test "a request whose client goes gives up its place, and a long download stays" {
+	"$PROGRAMS/make_session" plain plain 300000
+	serve plain
+	enter
+	client body /api/v1/sources "$cookie" | diff - <(echo 200)
+	client crowd '/api/v1/top?source=plain&limit=1' 200 "$cookie" | diff - <(printf 'some had to wait\n200\n200\n')
+	client slow '/api/v1/speedscope?source=plain' 600 "$cookie" >slow
+	api 'speedscope?source=plain' | cmp - slow
+	[ "$(wc -c <slow)" -gt 4000000 ]
 }
 
 @test "in a browser: views, filters, history, hostile names, downloads, a narrow window; no complaint" {

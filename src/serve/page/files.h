@@ -11,3 +11,4 @@ extern const struct serve_file serve_files[];
 extern const size_t n_serve_files;
 
 extern const char serve_page[], serve_style[], serve_script[];
+extern const char serve_login[]; /* the page for those who have no right yet */

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "serve/jobs.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "serve/answers.h"
+#include "serve/policy.h"
+#include "serve/reply.h"
+#include "serve/worker.h"
+
+/* Workers that were stopped and are still there: they may hang in a dead file system. */
+#define MAX_STOPPED 16
+_Static_assert(SERVE_WORKERS *WORKER_FDS + MAX_STOPPED <= JOBS_MAX_FDS, "each has a place");
+
+/* Requests that wait for one answer. */
+struct job {
+	const struct api_row *row;
+	struct api_call call;
+	struct worker *worker; /* NULL: it waits for its turn */
+	VEC(struct http_request *) waiting;
+};
+
+struct jobs {
+	struct answers answers;
+	VEC(struct job *) list; /* the oldest first */
+	VEC(struct worker *) stopped;
+	size_t n_waiting;
+};
+
+struct jobs *jobs_new(void)
+{
+	struct jobs *js = xcalloc(1, sizeof(*js));
+
+	answers_init(&js->answers, SERVE_CACHE_BYTES);
+	return js;
+}
+
+static void job_free(struct job *j)
+{
+	worker_free(j->worker);
+	api_call_fini(&j->call);
+	vec_fini(&j->waiting);
+	free(j);
+}
+
+void jobs_free(struct jobs *js)
+{
+	if (!js)
+		return;
+	vec_foreach (&js->list, j)
+		job_free(*j);
+	vec_foreach (&js->stopped, w)
+		worker_free(*w);
+	vec_fini(&js->list);
+	vec_fini(&js->stopped);
+	answers_fini(&js->answers);
+	free(js);
+}
+
+/* ---- the end of a job ---- */
+
+static void job_fail(struct job *j, unsigned int status, const char *sentence)
+{
+	vec_foreach (&j->waiting, q)
+		reply_error(*q, status, sentence);
+}
+
+static void job_finish(struct jobs *js, struct job *j)
+{
+	const struct buf *output = worker_output(j->worker);
+	unsigned int status = worker_status(j->worker);
+	cleanup(http_body_drop_at_exit) struct http_body *body = NULL;
+	struct buf policy = { 0 };
+
+	/* The program's message may name all that there is. */
+	if (status != 200) {
+		job_fail(j, status,
+			 status == 422 && j->call.is_limited
+				 ? "No sample matches, or the source can't be read."
+				 : worker_message(j->worker));
+		return;
+	}
+	body = http_body_new(output->data, output->len);
+	if (!strncmp(j->row->type, "text/html", 9))
+		policy_of_page(output, &policy);
+	vec_foreach (&j->waiting, q)
+		reply_row(*q, j->row, body, &policy, worker_has_warned(j->worker));
+	if (!worker_has_warned(j->worker))
+		answers_keep(&js->answers, &j->call.key, body, &policy);
+	buf_fini(&policy);
+}
+
+/* Removes a job. Its worker may be still there. */
+static void jobs_remove(struct jobs *js, size_t i)
+{
+	struct job *j = js->list.data[i];
+
+	if (j->worker) {
+		worker_stop(j->worker);
+		vec_push(&js->stopped, take_ptr(j->worker));
+	}
+	js->n_waiting -= j->waiting.n;
+	job_free(j);
+	js->list.n--;
+	memmove(&js->list.data[i], &js->list.data[i + 1], (js->list.n - i) * sizeof(j));
+}
+
+static void jobs_reap(struct jobs *js)
+{
+	for (size_t i = js->stopped.n; i-- > 0;) {
+		if (!worker_has_ended(js->stopped.data[i]))
+			continue;
+		worker_free(js->stopped.data[i]);
+		js->stopped.data[i] = js->stopped.data[--js->stopped.n];
+	}
+}
+
+/* ---- the loop ---- */
+
+void jobs_start(struct jobs *js)
+{
+	size_t n_running = 0;
+
+	vec_foreach (&js->list, j)
+		n_running += (*j)->worker != NULL;
+	for (size_t i = 0; i < js->list.n && n_running < SERVE_WORKERS &&
+			   js->stopped.n < MAX_STOPPED - SERVE_WORKERS;
+	     i++) {
+		struct job *j = js->list.data[i];
+		struct error err = { 0 };
+
+		if (j->worker)
+			continue;
+		if (worker_start(j->call.words.data, &j->worker, &err) >= 0) {
+			n_running++;
+			continue;
+		}
+		job_fail(j, 503, err.text);
+		jobs_remove(js, i--);
+	}
+}
+
+void jobs_read(struct jobs *js)
+{
+	for (size_t i = 0; i < js->list.n; i++) {
+		struct job *j = js->list.data[i];
+
+		if (!j->worker || !worker_read(j->worker))
+			continue;
+		job_finish(js, j);
+		jobs_remove(js, i--);
+	}
+	jobs_reap(js);
+}
+
+nfds_t jobs_descriptors(const struct jobs *js, struct pollfd fds[static JOBS_MAX_FDS])
+{
+	nfds_t n = 0;
+
+	vec_foreach (&js->list, j)
+		for (int i = 0; (*j)->worker && i < WORKER_FDS; i++)
+			fds[n++] = (struct pollfd){ .fd = worker_fd((*j)->worker, i),
+						    .events = POLLIN };
+	vec_foreach (&js->stopped, w)
+		fds[n++] = (struct pollfd){ .fd = worker_fd(*w, WORKER_FD_END), .events = POLLIN };
+	return n;
+}
+
+uint64_t jobs_deadline_ns(const struct jobs *js)
+{
+	uint64_t first = UINT64_MAX;
+
+	vec_foreach (&js->list, j)
+		if ((*j)->worker)
+			first = MIN(first, worker_deadline_ns((*j)->worker));
+	vec_foreach (&js->stopped, w)
+		first = MIN(first, worker_deadline_ns(*w));
+	return first;
+}
+
+/* ---- requests ---- */
+
+static struct job *jobs_find(const struct jobs *js, const struct buf *key)
+{
+	vec_foreach (&js->list, j)
+		if ((*j)->call.key.len == key->len &&
+		    !memcmp((*j)->call.key.data, key->data, key->len))
+			return *j;
+	return NULL;
+}
+
+void jobs_add(struct jobs *js, const struct api_row *row, struct api_call *call,
+	      struct http_request *q)
+{
+	const struct kept_answer *kept = answers_find(&js->answers, &call->key);
+	struct job *j = jobs_find(js, &call->key);
+
+	if (kept) {
+		reply_row(q, row, kept->body, &kept->policy, false);
+		return;
+	}
+	if (js->n_waiting >= SERVE_WAITING) {
+		reply_error(q, 429, "Too many requests wait. Ask again in some seconds.");
+		return;
+	}
+	if (!j) {
+		j = xcalloc(1, sizeof(*j));
+		j->row = row;
+		j->call = *call;
+		*call = (struct api_call){ 0 };
+		vec_push(&js->list, j);
+	}
+	vec_push(&j->waiting, q);
+	js->n_waiting++;
+}
+
+/* True: the job has no request left. */
+static bool job_forget(struct jobs *js, struct job *j, const struct http_request *q)
+{
+	for (size_t i = 0; i < j->waiting.n; i++) {
+		if (j->waiting.data[i] != q)
+			continue;
+		j->waiting.data[i] = j->waiting.data[--j->waiting.n];
+		js->n_waiting--;
+		return !j->waiting.n;
+	}
+	return false;
+}
+
+void jobs_forget(struct jobs *js, const struct http_request *q)
+{
+	for (size_t i = js->list.n; i-- > 0;)
+		if (job_forget(js, js->list.data[i], q))
+			jobs_remove(js, i);
+}

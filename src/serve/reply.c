@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "serve/reply.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "http/http_server.h"
+#include "serve/api.h"
+#include "serve/policy.h"
+
+/* Every answer has these: only this browser keeps it, and only as its type. */
+#define COMMON_HEADERS                                                            \
+	{ "Cache-Control", "no-store" }, { "X-Content-Type-Options", "nosniff" }, \
+		{ "Referrer-Policy", "no-referrer" },                             \
+	{                                                                         \
+		"Cross-Origin-Resource-Policy", "same-origin"                     \
+	}
+
+static void reply_with_warning(struct http_request *q, unsigned int status, const char *type,
+			       const struct http_header *more, struct http_body *body,
+			       const char *warning)
+{
+	const struct http_header headers[] = {
+		{ "Content-Type", type },
+		COMMON_HEADERS,
+		more ? *more : (struct http_header){ "X-Frame-Options", "SAMEORIGIN" },
+		{ "X-Assay-Warning", warning },
+	};
+	const struct http_answer a = { status, headers, ARRAY_SIZE(headers) - !warning, body };
+
+	http_request_answer(q, &a);
+}
+
+void reply(struct http_request *q, unsigned int status, const char *type,
+	   const struct http_header *more, struct http_body *body)
+{
+	reply_with_warning(q, status, type, more, body, NULL);
+}
+
+void reply_error(struct http_request *q, unsigned int status, const char *sentence)
+{
+	static const struct http_header retry = { "Retry-After", "2" };
+	cleanup(http_body_drop_at_exit) struct http_body *body = NULL;
+	struct buf text = { 0 };
+
+	buf_u8(&text, '{');
+	json_put_text(&text, "error", sentence);
+	buf_printf(&text, "}\n");
+	body = http_body_new(text.data, text.len);
+	reply(q, status, "application/json", status == 429 ? &retry : NULL, body);
+	buf_fini(&text);
+}
+
+void reply_json(struct http_request *q, struct buf *text)
+{
+	cleanup(http_body_drop_at_exit) struct http_body *body =
+		http_body_new(text->data, text->len);
+
+	reply(q, 200, "application/json", NULL, body);
+	buf_fini(text);
+}
+
+#define WARNING "The source is damaged, or memory ran out: something is missing."
+
+void reply_row(struct http_request *q, const struct api_row *row, struct http_body *body,
+	       const struct buf *policy, bool has_warned)
+{
+	char attachment[128];
+	struct http_header more = { "Content-Security-Policy", POLICY_NOTHING };
+
+	snprintf(attachment, sizeof(attachment), "attachment; filename=\"%s\"", row->file);
+	if (row->file)
+		more = (struct http_header){ "Content-Disposition", attachment };
+	else if (policy->len)
+		more.value = (const char *)policy->data;
+	reply_with_warning(q, 200, row->type, &more, body, has_warned ? WARNING : NULL);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Answers of `assay serve` to requests, with the headers that each of them has. */
+#pragma once
+
+#include <stdbool.h>
+
+struct api_row;
+struct buf;
+struct http_body;
+struct http_header;
+struct http_request;
+
+/* `more` is one header more; NULL: none. The body is shared. */
+void reply(struct http_request *q, unsigned int status, const char *type,
+	   const struct http_header *more, struct http_body *body);
+
+/* {"error": sentence}. 429 has Retry-After. */
+void reply_error(struct http_request *q, unsigned int status, const char *sentence);
+
+/* Takes the text of a JSON object. */
+void reply_json(struct http_request *q, struct buf *text);
+
+/*
+ * The answer of a row of the API. `policy` is the text of policy_of_page(), or empty. `has_warned`:
+ * something is missing in it.
+ */
+void reply_row(struct http_request *q, const struct api_row *row, struct http_body *body,
+	       const struct buf *policy, bool has_warned);
