@@ -250,7 +250,9 @@ static const struct command_section explain_sections[] = {
 	  "its children, or for nothing that assay knows, is no finding." },
 	{ "RECORDING",
 	  "With a command, *-p* or *--duration*, assay records first, as *assay record* does, and "
-	  "keeps the session for the next commands. It records waits and their wakers "
+	  "keeps the session for the next commands. It records page faults (*--page-faults*; of "
+	  "the whole "
+	  "machine, one in 64), and waits and their wakers "
 	  "(*--off-cpu*) if BPF is permitted, else it names the reason. It "
 	  "also reads how long the control group's limit of CPU time held the threads back. If the "
 	  "whole machine is "

@@ -148,6 +148,7 @@ int explain_record(struct explain_recording *r)
 	add_word(&words, "-q");
 	add_word(&words, "-o");
 	add_word(&words, r->output);
+	add_word(&words, r->pid || r->command ? "--page-faults" : "--page-faults=64");
 	if (!*r->no_waits)
 		add_word(&words, "--off-cpu");
 	if (seconds > 0) {

@@ -131,6 +131,9 @@ static const struct option_spec record_options[] = {
 	  "sample is a wait. All waits count, as most are short. Each costs some microseconds "
 	  "more, so a contended "
 	  "machine becomes slower. It needs root and Linux 5.19." },
+	{ 0, "page-faults", "N", OPT_OPTIONAL, FIELD(page_faults), NULL,
+	  "also record page faults, beside the usual event or those of -e: each, or one of N",
+	  .implied = "1" },
 	{ 0, "alloc", NULL, OPT_FLAG, FIELD(alloc), NULL,
 	  "record allocations: bytes and blocks, allocated and still held at the end",
 	  "A library that is preloaded into the command samples malloc and its family, operator "
@@ -212,28 +215,35 @@ static const struct option_spec record_options[] = {
 	{ 'v', "verbose", NULL, OPT_COUNT, FIELD(verbose), NULL, "print more about each step" },
 };
 
+/* One of `n` is a sample. */
+static int add_page_faults(const char *n, struct counters *counters, struct error *err)
+{
+	static const struct counter_sources sources;
+	static const struct option_spec row = { 0,  "page-faults", "N", OPT_U64, 0, NULL,
+						"", NULL,          1,   1e9 };
+	struct counter_rate rate = { 0 };
+	int r = option_set(&row, n, &rate.count, err);
+
+	return r < 0 ? r : counter_parse(&sources, "page-faults", &rate, counters, err);
+}
+
 static int choose_counters(const struct record_args *args, struct counters *counters, char *note,
 			   size_t note_size, struct error *err)
 {
 	static const struct counter_sources sources;
 	struct counter_rate rate = { .freq_hz = args->freq_hz, .count = args->count };
+	int r = 0;
 
 	if (args->freq_hz && args->count)
 		return error_set(err, -EINVAL, "-F and -c exclude each other: a rate or a count");
 	if (rate.freq_hz == UINT64_MAX) /* -F max */
 		rate.freq_hz = sources_max_rate(&sources);
 	note[0] = '\0';
-	if (!args->events.n && args->alloc)
-		return 0;
-	if (!args->events.n)
-		return counter_default(&sources, &rate, counters, note, note_size, err);
-	vec_foreach (&args->events, spec) {
-		int r = counter_parse(&sources, *spec, &rate, counters, err);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	if (!args->events.n && !args->alloc)
+		r = counter_default(&sources, &rate, counters, note, note_size, err);
+	for (size_t i = 0; i < args->events.n && r >= 0; i++)
+		r = counter_parse(&sources, args->events.data[i], &rate, counters, err);
+	return r < 0 || !args->page_faults ? r : add_page_faults(args->page_faults, counters, err);
 }
 
 static const struct store_ops *find_store(const char *name)

@@ -23,6 +23,7 @@ struct record_args {
 	double duration_s;
 	double off_cpu_min_s;
 	uint64_t alloc_every;
+	const char *page_faults; /* one of so many is recorded; NULL: none */
 	bool alloc;
 	bool whole_machine, quiet, with_stacks, off_cpu, kernel_locks, no_exact_time, raw, kcore,
 		with_children;

@@ -182,11 +182,30 @@ static void name_syscall(struct gather *g, enum explain_rule_id id)
 	explain_set_text(g->out, id, EXPLAIN_TEXT_text, name);
 }
 
+/* Recorded faults name the function that has most of them, which need not take the most time. */
 static void put_faults(struct cpu *c)
 {
-	if (c->g->fault_lane != NO_INDEX)
-		c->g->out->fact[EXPLAIN_PAGE_FAULTS].n =
-			c->g->p->lanes[c->g->fault_lane].total.period;
+	const struct profile *p = c->g->p;
+	struct explain_fact *fact = &c->g->out->fact[EXPLAIN_PAGE_FAULTS];
+	cleanup(free_at_exit) double *faults = numbers_by_function(c->g);
+	uint32_t lane = c->g->fault_lane;
+	struct gather_stack s;
+
+	fact->look = lane == NO_INDEX ? LOOK_VIA : LOOK_FAULTS;
+	if (lane == NO_INDEX)
+		return;
+	fact->n = p->lanes[lane].total.period;
+	for (uint32_t i = 0; i < p->entries.n; i++) {
+		uint64_t n = profile_weights(p, i)[lane].period;
+
+		if (!n || !p->entries.data[i].node)
+			continue;
+		gather_look(c->g, p->entries.data[i].node, &s);
+		if (s.own != NO_INDEX || s.user != NO_INDEX)
+			faults[s.own != NO_INDEX ? s.own : s.user] += (double)n;
+	}
+	gather_put_symbol(c->g, EXPLAIN_PAGE_FAULTS, EXPLAIN_TEXT_caller,
+			  gather_largest(faults, p->functions.n));
 }
 
 static void put_processes(struct cpu *c)

@@ -76,6 +76,7 @@ static void classify_functions(struct gather *g)
 	g->is_c_library = xcalloc(n + 1, sizeof(*g->is_c_library));
 	g->code = xcalloc(n + 1, sizeof(*g->code));
 	g->wait = xcalloc(n + 1, sizeof(*g->wait));
+	g->wait_words = xcalloc(n + 1, sizeof(*g->wait_words));
 	for (uint32_t f = 0; f < n; f++) {
 		const struct image *image = g->p->images.data[g->p->functions.data[f].image].image;
 		const char *name = gather_symbol(g, f);
@@ -86,7 +87,8 @@ static void classify_functions(struct gather *g)
 		if (!name)
 			continue;
 		g->code[f] = known_code_of(name, g->is_kernel[f]);
-		g->wait[f] = known_wait_of(name, g->is_kernel[f]);
+		if (!g->is_kernel[f])
+			g->wait[f] = known_wait_of(name, &g->wait_words[f]);
 	}
 }
 
@@ -364,6 +366,7 @@ static void gather_fini(struct gather *g)
 	free(g->is_c_library);
 	free(g->code);
 	free(g->wait);
+	free(g->wait_words);
 	profile_free(g->p);
 }
 
@@ -410,8 +413,9 @@ int explain_gather(const struct session *session, struct symbolizer *symbols,
 		.symbols = symbols,
 		.query = &all,
 		.keys = { .key = { PROFILE_COMM, PROFILE_PROCESS, PROFILE_CONTEXT, PROFILE_WAKER,
-				   PROFILE_WAKER_SYMBOL },
-			  .n = 5 },
+				   PROFILE_WAKER_SYMBOL, PROFILE_REASON, PROFILE_OWNER,
+				   PROFILE_DEVICE },
+			  .n = 8 },
 		.with_functions = true,
 		.with_chains = true,
 	};

@@ -37,6 +37,8 @@ enum explain_unit { EXPLAIN_NS, EXPLAIN_EVENTS, EXPLAIN_SAMPLES };
 	X(where, "where") /* source file and line */                        \
 	X(waker, "waker")                                                   \
 	X(waker_symbol, "waker-symbol")                                     \
+	X(owner, "owner") /* of the lock */                                 \
+	X(device, "device")                                                 \
 	X(text, "text")                                                     \
 	X(package, "package") /* the command that installs debug information */
 
@@ -47,8 +49,8 @@ enum explain_text {
 		N_EXPLAIN_TEXTS
 };
 
-/* How to look at the code of a function. */
-enum explain_look { LOOK_STACKS, LOOK_ASSEMBLY, LOOK_SOURCE };
+/* How to look at the code of a function, or at page faults. */
+enum explain_look { LOOK_STACKS, LOOK_ASSEMBLY, LOOK_SOURCE, LOOK_VIA, LOOK_FAULTS };
 
 struct explain_fact {
 	double part, whole; /* whole 0: nothing is known */

@@ -18,7 +18,8 @@ struct gather {
 	bool has_language; /* functions of an interpreted language are known */
 	/* By function: */
 	bool *is_kernel, *is_c_library;
-	uint8_t *code, *wait; /* enum known_code, enum known_wait */
+	uint8_t *code, *wait;    /* enum known_code; enum known_wait, of programs alone */
+	const char **wait_words; /* NULL where the wait is not known */
 };
 
 /* What a stack says, innermost frame first. Functions are NO_INDEX where there is none. */

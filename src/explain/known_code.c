@@ -149,69 +149,36 @@ static const struct known_name kernel_code[] = {
 	{ "__arm64_sys_*", KNOWN_SYSCALL },
 };
 
-static const struct known_name program_waits[] = {
-	{ "take_gil", WAIT_LOCK },
-	{ "pthread_mutex_*", WAIT_LOCK },
-	{ "___pthread_mutex_*", WAIT_LOCK },
-	{ "__pthread_mutex_*", WAIT_LOCK },
-	{ "__lll_lock_wait*", WAIT_LOCK },
-	{ "pthread_rwlock_*", WAIT_LOCK },
-	{ "__pthread_rwlock_*", WAIT_LOCK },
-	{ "___pthread_rwlock_*", WAIT_LOCK },
-	{ "sem_wait*", WAIT_LOCK },
-	{ "__new_sem_wait*", WAIT_LOCK },
-	{ "pthread_cond_*", WAIT_CONDITION },
-	{ "___pthread_cond_*", WAIT_CONDITION },
-	{ "__pthread_cond_*", WAIT_CONDITION },
-	{ "pthread_barrier_*", WAIT_CONDITION },
-	{ "__pthread_barrier_*", WAIT_CONDITION },
-	{ "pthread_join*", WAIT_CHILD },
-	{ "__pthread_clockjoin_ex", WAIT_CHILD },
-	{ "___pthread_join*", WAIT_CHILD },
-	{ "runtime.notesleep*", WAIT_CONDITION },
-	{ "runtime.semasleep*", WAIT_CONDITION },
-};
-
-static const struct known_name kernel_waits[] = {
-	{ "futex_wait*", WAIT_LOCK },
-	{ "futex_lock_pi*", WAIT_LOCK },
-	{ "do_futex", WAIT_LOCK },
-	{ "do_nanosleep*", WAIT_TIMER },
-	{ "hrtimer_nanosleep*", WAIT_TIMER },
-	{ "common_nsleep*", WAIT_TIMER },
-	{ "do_wait", WAIT_CHILD },
-	{ "kernel_wait4", WAIT_CHILD },
-	{ "do_wait4", WAIT_CHILD },
-	{ "kernel_waitid", WAIT_CHILD },
-	{ "wait_for_vfork_done", WAIT_CHILD },
-	{ "io_schedule*", WAIT_IO },
-	{ "folio_wait_*", WAIT_IO },
-	{ "__folio_lock*", WAIT_IO },
-	{ "wait_on_page_bit*", WAIT_IO },
-	{ "blk_mq_get_tag", WAIT_IO },
-	{ "jbd2_log_wait_commit", WAIT_IO },
-	{ "jbd2_journal_*", WAIT_IO },
-	{ "submit_bio_wait", WAIT_IO },
-	{ "pipe_read", WAIT_PEER },
-	{ "pipe_write", WAIT_PEER },
-	{ "anon_pipe_read", WAIT_PEER },
-	{ "anon_pipe_write", WAIT_PEER },
-	{ "unix_stream_*", WAIT_PEER },
-	{ "unix_wait_for_peer", WAIT_PEER },
-	{ "sk_wait_data", WAIT_PEER },
-	{ "tcp_recvmsg*", WAIT_PEER },
-	{ "sk_stream_wait_memory", WAIT_PEER },
-	{ "inet_csk_accept", WAIT_PEER },
-	{ "__skb_wait_for_more_packets", WAIT_PEER },
-	{ "ep_poll", WAIT_PEER },
-	{ "do_sys_poll", WAIT_PEER },
-	{ "do_select", WAIT_PEER },
-	{ "rwsem_down_*", WAIT_KERNEL_LOCK },
-	{ "__mutex_lock*", WAIT_KERNEL_LOCK },
-	{ "mutex_lock", WAIT_KERNEL_LOCK },
-	{ "down_read*", WAIT_KERNEL_LOCK },
-	{ "down_write*", WAIT_KERNEL_LOCK },
-	{ "__down_*", WAIT_KERNEL_LOCK },
+/* glibc, CPython, Go, and PostgreSQL, whose locks wait in poll(2). */
+static const struct known_waiter {
+	const char *name;
+	enum known_wait kind;
+	const char *words;
+} program_waits[] = {
+	{ "take_gil", WAIT_LOCK, "the global lock of Python" },
+	{ "pthread_mutex_*", WAIT_LOCK, "a mutex" },
+	{ "___pthread_mutex_*", WAIT_LOCK, "a mutex" },
+	{ "__pthread_mutex_*", WAIT_LOCK, "a mutex" },
+	{ "__lll_lock_wait*", WAIT_LOCK, "a mutex" },
+	{ "pthread_rwlock_*", WAIT_LOCK, "a read-write lock" },
+	{ "__pthread_rwlock_*", WAIT_LOCK, "a read-write lock" },
+	{ "___pthread_rwlock_*", WAIT_LOCK, "a read-write lock" },
+	{ "sem_wait*", WAIT_LOCK, "a semaphore" },
+	{ "__new_sem_wait*", WAIT_LOCK, "a semaphore" },
+	{ "pthread_cond_*", WAIT_CONDITION, "a condition" },
+	{ "___pthread_cond_*", WAIT_CONDITION, "a condition" },
+	{ "__pthread_cond_*", WAIT_CONDITION, "a condition" },
+	{ "pthread_barrier_*", WAIT_CONDITION, "a barrier" },
+	{ "__pthread_barrier_*", WAIT_CONDITION, "a barrier" },
+	{ "pthread_join*", WAIT_CHILD, "the end of a thread" },
+	{ "__pthread_clockjoin_ex", WAIT_CHILD, "the end of a thread" },
+	{ "___pthread_join*", WAIT_CHILD, "the end of a thread" },
+	{ "runtime.notesleep*", WAIT_CONDITION, "a condition" },
+	{ "runtime.semasleep*", WAIT_CONDITION, "a condition" },
+	{ "XactLockTableWait", WAIT_LOCK, "row locks" },
+	{ "LWLockAcquire*", WAIT_LOCK, "a lightweight lock of PostgreSQL" },
+	{ "LockRelationOid", WAIT_LOCK, "a lock of a table" },
+	{ "LockAcquire*", WAIT_LOCK, "a lock of PostgreSQL" },
 };
 
 /* An end of a name: none, a compiler's part (".part.0"), a version ("@@GLIBC_2"), parameters. */
@@ -243,10 +210,14 @@ enum known_code known_code_of(const char *function, bool is_kernel)
 			 : known_find(program_code, ARRAY_SIZE(program_code), function);
 }
 
-enum known_wait known_wait_of(const char *function, bool is_kernel)
+enum known_wait known_wait_of(const char *function, const char **words)
 {
-	return is_kernel ? known_find(kernel_waits, ARRAY_SIZE(kernel_waits), function)
-			 : known_find(program_waits, ARRAY_SIZE(program_waits), function);
+	for (size_t i = 0; i < ARRAY_SIZE(program_waits); i++)
+		if (known_matches(program_waits[i].name, function)) {
+			*words = program_waits[i].words;
+			return program_waits[i].kind;
+		}
+	return WAIT_OTHER;
 }
 
 const char *known_syscall(const char *function)

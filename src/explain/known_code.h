@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Functions that are known by their names: allocators, copies, locks, interpreters, and the
- * kernel's functions for faults, processes and waits. The table is in known_code.c.
+ * Functions that are known by their names: allocators, copies, locks, interpreters, functions that
+ * wait, and the kernel's functions for faults and processes. The table is in known_code.c.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ enum known_code {
 	N_KNOWN_CODES
 };
 
-/* What a thread waits for, by the functions in the wait's stack. */
+/* The object of a wait. */
 enum known_wait {
 	WAIT_OTHER,
 	WAIT_LOCK,
@@ -37,8 +37,10 @@ enum known_wait {
 	WAIT_TIMER,
 	WAIT_CHILD,
 	WAIT_IO,
+	WAIT_SERVER,      /* of a network file system */
 	WAIT_PEER,        /* another process, by a pipe or a socket */
 	WAIT_KERNEL_LOCK, /* in the kernel */
+	WAIT_MEMORY,      /* that is free */
 	WAIT_CPU,
 	N_KNOWN_WAITS
 };
@@ -48,7 +50,9 @@ enum known_wait {
  * kernel's functions and those of programs are two lists.
  */
 enum known_code known_code_of(const char *function, bool is_kernel);
-enum known_wait known_wait_of(const char *function, bool is_kernel);
+
+/* A function of programs that waits. Sets `*words`: "row locks". WAIT_OTHER: it is not known. */
+enum known_wait known_wait_of(const char *function, const char **words);
 
 /* "read" of "__x64_sys_read"; NULL: the function is not the entry of a system call. */
 const char *known_syscall(const char *function);

@@ -154,6 +154,8 @@ static const char *const look_commands[] = {
 	[LOOK_STACKS] = "report{-i} --inverted[ 'symbol:{symbol}']",
 	[LOOK_ASSEMBLY] = "annotate -a{-i} '{symbol}'",
 	[LOOK_SOURCE] = "annotate{-i} '{symbol}'",
+	[LOOK_VIA] = "report{-i} --tree[ 'via:{text}']",
+	[LOOK_FAULTS] = "report{-i} --tree 'event:page-faults*'",
 };
 
 static void write_text(const struct writer *w, const char *text, struct buf *out);

@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "explain/gather.h"
+#include "profile/wait_reasons.h"
 #include "store/session.h"
 
+/* Functions, and values of keys, are NO_INDEX where there is none. */
 struct wait {
 	uint32_t comm, function;
-	uint32_t waker, waker_symbol; /* values of the keys */
+	uint32_t waker, waker_symbol, owner, device; /* values of the keys */
+	uint32_t words;                              /* of explain_facts.texts */
 	enum known_wait kind;
 	double ns;
 };
@@ -16,57 +19,109 @@ struct wait {
 struct waits {
 	struct gather *g;
 	VEC(struct wait) list;
-	double *comm_ns;    /* by comm: on and off the CPU */
-	uint32_t interrupt; /* the waker that is one; NO_INDEX: none */
+	double *comm_ns;                       /* by comm: on and off the CPU */
+	uint32_t interrupt;                    /* the waker that is one; NO_INDEX: none */
+	uint32_t reason_value[N_WAIT_REASONS]; /* of the key; NO_INDEX: no wait has it */
 };
 
-/* The state of a thread that waits, by its event; N_KNOWN_WAITS: the event is another one. */
-static enum known_wait wait_of_event(const char *event)
-{
-	static const struct {
-		const char *event;
-		enum known_wait kind;
-	} kinds[] = { { "off-cpu:sleep", WAIT_OTHER },
-		      { "off-cpu:disk", WAIT_IO },
-		      { "off-cpu:ready", WAIT_CPU },
-		      { "off-cpu:stopped", WAIT_OTHER } };
+/* The reasons of the kernel. The others say too little to be a finding. */
+static const struct {
+	enum known_wait kind;
+	const char *words;
+} by_reason[N_WAIT_REASONS] = {
+	[REASON_TO_WAIT_FUTEX] = { WAIT_LOCK, "a lock" },
+	[REASON_TO_WAIT_IPC] = { WAIT_LOCK, "a semaphore or a message queue" },
+	[REASON_TO_WAIT_FILE_LOCK] = { WAIT_LOCK, "a lock of a file" },
+	[REASON_TO_WAIT_SLEEP] = { WAIT_TIMER, "a time" },
+	[REASON_TO_WAIT_POLL] = { WAIT_PEER, "one of several files or events" },
+	[REASON_TO_WAIT_SOCKET] = { WAIT_PEER, "a socket" },
+	[REASON_TO_WAIT_PIPE] = { WAIT_PEER, "a pipe" },
+	[REASON_TO_WAIT_CHILD] = { WAIT_CHILD, "a child" },
+	[REASON_TO_WAIT_BLOCK_IO] = { WAIT_IO, "a disk" },
+	[REASON_TO_WAIT_JOURNAL] = { WAIT_IO, "the journal of a file system" },
+	[REASON_TO_WAIT_WRITEBACK] = { WAIT_IO, "pages to be written to a disk" },
+	[REASON_TO_WAIT_NETWORK_FILE] = { WAIT_SERVER, "a server" },
+	[REASON_TO_WAIT_MEMORY] = { WAIT_MEMORY, "free memory" },
+	[REASON_TO_WAIT_KERNEL_LOCK] = { WAIT_KERNEL_LOCK, "a lock of the kernel" },
+	[REASON_TO_WAIT_CPU] = { WAIT_CPU, "a CPU" },
+};
 
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (!strcmp(kinds[i].event, event))
-			return kinds[i].kind;
-	return N_KNOWN_WAITS;
+static void find_reasons(struct waits *w)
+{
+	string_id found;
+
+	for (int i = 0; i < N_WAIT_REASONS; i++)
+		w->reason_value[i] =
+			strings_find(&w->g->p->waker_texts, wait_reason_names[i], &found)
+				? found.n
+				: NO_INDEX;
 }
 
-/*
- * By the outermost known function of programs, else by the innermost one of the kernel: a condition
- * variable and a mutex both end in the same call of the kernel.
- */
-static enum known_wait wait_of_stack(const struct gather *g, uint32_t node, enum known_wait state)
+static enum wait_reason reason_of_value(const struct waits *w, uint32_t value)
 {
-	enum known_wait of_kernel = WAIT_OTHER, of_program = WAIT_OTHER;
+	for (int i = 0; i < N_WAIT_REASONS; i++)
+		if (w->reason_value[i] == value)
+			return (enum wait_reason)i;
+	return REASON_TO_WAIT_NONE;
+}
 
-	if (state == WAIT_CPU)
-		return state;
+/* The outermost function of a program that is known to wait, and who called it. */
+struct known_call {
+	uint32_t function, caller;
+};
+
+static bool is_named_own(const struct gather *g, uint32_t f)
+{
+	return !g->is_kernel[f] && !g->is_c_library[f] && g->code[f] == KNOWN_NONE &&
+	       gather_symbol(g, f);
+}
+
+static struct known_call find_known_call(const struct gather *g, uint32_t node)
+{
+	struct known_call call = { NO_INDEX, NO_INDEX };
+
 	for (; g->p->nodes.data[node].depth; node = g->p->nodes.data[node].parent) {
 		uint32_t f = g->p->nodes.data[node].function;
 
-		if (g->is_kernel[f] && of_kernel == WAIT_OTHER)
-			of_kernel = g->wait[f];
-		else if (!g->is_kernel[f] && g->wait[f] != WAIT_OTHER)
-			of_program = g->wait[f];
+		if (g->wait[f] != WAIT_OTHER)
+			call = (struct known_call){ f, NO_INDEX };
+		else if (call.caller == NO_INDEX && is_named_own(g, f))
+			call.caller = f;
 	}
-	if (of_program != WAIT_OTHER && of_kernel == WAIT_LOCK)
-		return of_program;
-	if (state == WAIT_IO)
-		return of_kernel == WAIT_KERNEL_LOCK ? of_kernel : WAIT_IO;
-	return of_kernel;
+	return call;
 }
 
-static void add_wait_entry(struct waits *w, size_t entry, uint32_t lane, enum known_wait state)
+/*
+ * A condition variable and a mutex both end in the same call of the kernel, so the program's
+ * function decides. In a disk's or the kernel's name, it waits for something else.
+ */
+static void set_kind(struct waits *w, struct wait *wait, enum wait_reason reason,
+		     const struct known_call *call)
+{
+	const struct gather *g = w->g;
+	const char *words = by_reason[reason].words;
+
+	wait->kind = by_reason[reason].kind;
+	if (call->function != NO_INDEX && (wait->kind == WAIT_LOCK || wait->kind == WAIT_PEER)) {
+		wait->kind = g->wait[call->function];
+		words = g->wait_words[call->function];
+	} else if (reason == REASON_TO_WAIT_FUTEX && wait->waker == w->interrupt) {
+		wait->kind = WAIT_TIMER; /* its time was over */
+	}
+	wait->words = strings_add(&g->out->texts, words ? words : "").n;
+}
+
+static bool is_off_cpu(const char *event)
+{
+	return !strncmp(event, OFF_CPU_EVENTS, strlen(OFF_CPU_EVENTS));
+}
+
+static void add_wait_entry(struct waits *w, size_t entry, uint32_t lane)
 {
 	const struct profile *p = w->g->p;
 	const struct profile_entry *e = &p->entries.data[entry];
 	double ns = (double)profile_weights(p, entry)[lane].period;
+	struct known_call call;
 	struct gather_stack s;
 	struct wait wait = { .ns = ns };
 
@@ -75,13 +130,15 @@ static void add_wait_entry(struct waits *w, size_t entry, uint32_t lane, enum kn
 	gather_look(w->g, e->node, &s);
 	if (s.user == NO_INDEX) /* threads of the kernel wait for work */
 		return;
+	call = find_known_call(w->g, e->node);
 	wait.comm = profile_class_value(p, PROFILE_COMM, e->group);
-	wait.function = s.own != NO_INDEX ? s.own : s.user;
+	wait.function = call.caller != NO_INDEX ? call.caller : s.own != NO_INDEX ? s.own : s.user;
 	wait.waker = profile_class_value(p, PROFILE_WAKER, e->group);
 	wait.waker_symbol = profile_class_value(p, PROFILE_WAKER_SYMBOL, e->group);
-	wait.kind = wait_of_stack(w->g, e->node, state);
-	if (wait.kind == WAIT_LOCK && wait.waker == w->interrupt) /* its time was over */
-		wait.kind = WAIT_TIMER;
+	wait.owner = profile_class_value(p, PROFILE_OWNER, e->group);
+	wait.device = profile_class_value(p, PROFILE_DEVICE, e->group);
+	set_kind(w, &wait, reason_of_value(w, profile_class_value(p, PROFILE_REASON, e->group)),
+		 &call);
 	w->comm_ns[wait.comm] += ns;
 	vec_push(&w->list, wait);
 }
@@ -91,11 +148,10 @@ static void add_waits(struct waits *w)
 	const struct profile *p = w->g->p;
 
 	for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
-		enum known_wait state =
-			wait_of_event(p->session->info.counters[p->lanes[lane].counter].name);
-
-		for (size_t i = 0; i < p->entries.n && state != N_KNOWN_WAITS; i++)
-			add_wait_entry(w, i, lane, state);
+		if (!is_off_cpu(p->session->info.counters[p->lanes[lane].counter].name))
+			continue;
+		for (size_t i = 0; i < p->entries.n; i++)
+			add_wait_entry(w, i, lane);
 	}
 	if (w->g->cpu_lane == NO_INDEX || w->g->out->cpu_unit != EXPLAIN_NS)
 		return;
@@ -106,17 +162,22 @@ static void add_waits(struct waits *w)
 
 /* ---- the largest of a kind ---- */
 
-/* Which waits count, and by what they are told apart. */
+/* The waits that count. NO_INDEX: any value. */
 struct choice_of_waits {
 	enum known_wait kind;
-	uint32_t comm, function, waker; /* NO_INDEX: any */
+	uint32_t comm, words, function, waker;
 };
+
+static bool is_chosen(uint32_t choice, uint32_t value)
+{
+	return choice == NO_INDEX || choice == value;
+}
 
 static bool wait_is_of(const struct wait *wait, const struct choice_of_waits *c)
 {
-	return wait->kind == c->kind && (c->comm == NO_INDEX || c->comm == wait->comm) &&
-	       (c->function == NO_INDEX || c->function == wait->function) &&
-	       (c->waker == NO_INDEX || c->waker == wait->waker);
+	return wait->kind == c->kind && is_chosen(c->comm, wait->comm) &&
+	       is_chosen(c->words, wait->words) && is_chosen(c->function, wait->function) &&
+	       is_chosen(c->waker, wait->waker);
 }
 
 /* The value that has the most time; *ns: that time. NO_INDEX: there is no wait. */
@@ -136,47 +197,56 @@ static uint32_t heaviest_value(const struct waits *w, const struct choice_of_wai
 
 #define WAIT_MEMBER(name) offsetof(struct wait, name)
 
-static void put_waker(struct waits *w, enum explain_rule_id id, struct choice_of_waits choice)
+/* The value of a key that has the most time, unless that is none, or not known. */
+static uint32_t put_value(struct waits *w, enum explain_rule_id id,
+			  const struct choice_of_waits *choice, size_t member,
+			  enum explain_text which)
 {
-	static const char none[] = "[none]";
-	const struct profile *p = w->g->p;
-	size_t n = p->waker_texts.n;
 	char scratch[KEY_TEXT_SIZE];
-	uint32_t symbol;
 	double ns;
+	uint32_t value = heaviest_value(w, choice, member, w->g->p->waker_texts.n, &ns);
+	const char *text =
+		value == NO_INDEX ? "" : profile_key_text(w->g->p, PROFILE_WAKER, value, scratch);
 
-	choice.waker = heaviest_value(w, &choice, WAIT_MEMBER(waker), n, &ns);
-	if (choice.waker == NO_INDEX ||
-	    !strcmp(profile_key_text(p, PROFILE_WAKER, choice.waker, scratch), none))
-		return;
-	explain_set_text(w->g->out, id, EXPLAIN_TEXT_waker,
-			 profile_key_text(p, PROFILE_WAKER, choice.waker, scratch));
-	symbol = heaviest_value(w, &choice, WAIT_MEMBER(waker_symbol), n, &ns);
-	if (symbol != NO_INDEX &&
-	    strcmp(profile_key_text(p, PROFILE_WAKER_SYMBOL, symbol, scratch), none) != 0)
-		explain_set_text(w->g->out, id, EXPLAIN_TEXT_waker_symbol,
-				 profile_key_text(p, PROFILE_WAKER_SYMBOL, symbol, scratch));
+	if (!strcmp(text, wait_reason_names[REASON_TO_WAIT_NONE]) ||
+	    !strcmp(text, wait_reason_names[REASON_TO_WAIT_UNKNOWN]))
+		text = "";
+	explain_set_text(w->g->out, id, which, text);
+	return *text ? value : NO_INDEX;
 }
 
-/* The program that waits longest in this way. */
+static void put_waker(struct waits *w, enum explain_rule_id id, struct choice_of_waits choice)
+{
+	choice.waker = put_value(w, id, &choice, WAIT_MEMBER(waker), EXPLAIN_TEXT_waker);
+	if (choice.waker != NO_INDEX)
+		put_value(w, id, &choice, WAIT_MEMBER(waker_symbol), EXPLAIN_TEXT_waker_symbol);
+}
+
+/* The program that waits longest in this way, and the object that it waits for longest. */
 static void put_waits(struct waits *w, enum explain_rule_id id, enum known_wait kind)
 {
 	struct gather *g = w->g;
-	struct choice_of_waits choice = { kind, NO_INDEX, NO_INDEX, NO_INDEX };
+	struct choice_of_waits choice = { kind, NO_INDEX, NO_INDEX, NO_INDEX, NO_INDEX };
 	struct explain_fact *fact = &g->out->fact[id];
 	double ns;
 
 	choice.comm = heaviest_value(w, &choice, WAIT_MEMBER(comm), g->p->comms.n, &ns);
 	if (choice.comm == NO_INDEX)
 		return;
+	choice.words = heaviest_value(w, &choice, WAIT_MEMBER(words), g->out->texts.n, &ns);
+	vec_foreach (&w->list, wait)
+		fact->n += wait_is_of(wait, &choice);
 	fact->is_measured = true;
 	fact->part = ns;
 	fact->whole = w->comm_ns[choice.comm];
 	explain_set_text(g->out, id, EXPLAIN_TEXT_comm,
 			 strings_get(&g->p->comms, (string_id){ choice.comm }));
+	fact->text[EXPLAIN_TEXT_text] = (string_id){ choice.words };
 	choice.function = heaviest_value(w, &choice, WAIT_MEMBER(function), g->p->functions.n, &ns);
 	gather_put_top(g, id, choice.function, ns);
 	put_waker(w, id, choice);
+	put_value(w, id, &choice, WAIT_MEMBER(owner), EXPLAIN_TEXT_owner);
+	put_value(w, id, &choice, WAIT_MEMBER(device), EXPLAIN_TEXT_device);
 }
 
 void gather_waits(struct gather *g)
@@ -185,9 +255,10 @@ void gather_waits(struct gather *g)
 		enum explain_rule_id id;
 		enum known_wait kind;
 	} rules[] = {
-		{ EXPLAIN_WAIT_LOCKS, WAIT_LOCK },  { EXPLAIN_WAIT_KERNEL, WAIT_KERNEL_LOCK },
-		{ EXPLAIN_WAIT_DISK, WAIT_IO },     { EXPLAIN_WAIT_FOR_CPU, WAIT_CPU },
-		{ EXPLAIN_WAIT_TIMER, WAIT_TIMER }, { EXPLAIN_WAIT_CONDITIONS, WAIT_CONDITION },
+		{ EXPLAIN_WAIT_LOCKS, WAIT_LOCK },    { EXPLAIN_WAIT_KERNEL, WAIT_KERNEL_LOCK },
+		{ EXPLAIN_WAIT_DISK, WAIT_IO },       { EXPLAIN_WAIT_SERVER, WAIT_SERVER },
+		{ EXPLAIN_WAIT_MEMORY, WAIT_MEMORY }, { EXPLAIN_WAIT_FOR_CPU, WAIT_CPU },
+		{ EXPLAIN_WAIT_TIMER, WAIT_TIMER },   { EXPLAIN_WAIT_CONDITIONS, WAIT_CONDITION },
 		{ EXPLAIN_WAIT_PEERS, WAIT_PEER },
 	};
 	struct waits w = { .g = g, .interrupt = NO_INDEX };
@@ -198,6 +269,7 @@ void gather_waits(struct gather *g)
 	w.comm_ns = xcalloc(g->p->comms.n + 1, sizeof(*w.comm_ns));
 	if (strings_find(&g->p->waker_texts, "[interrupt]", &interrupt))
 		w.interrupt = interrupt.n;
+	find_reasons(&w);
 	add_waits(&w);
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		put_waits(&w, rules[i].id, rules[i].kind);

@@ -134,7 +134,37 @@ run_next() { # FILE
 	sed -n '/^{/,$p' out.all >out
 	jq -e '[.missing[].facts] | index("waits of threads") == null' out
 	# The program has four threads: one waits for a mutex all the time.
-	jq -e '.findings[] | select(.rule == "wait-locks") | .symbol == "locker" and .waker == "waits" and .waker_symbol == "main"' out
+	jq -e '.findings[] | select(.rule == "wait-locks") | .symbol == "locker" and .waker == "waits" and .waker_symbol == "main" and
+		.text == "a mutex" and (.owner | test("^waits .[0-9]+.$"))' out
+	run_next out
+}
+
+@test "page faults are recorded, each of them, and name the function that has most" {
+	need_recording
+	cat >faults.c <<'END'
+#include <sys/mman.h>
+static __attribute__((noinline)) void touch(char *m) { for (int i = 0; i < 256 << 20; i += 4096) m[i] = 1; __asm__ volatile(""); }
+int main(void)
+{
+	for (int i = 0; i < 8; i++) {
+		char *m = mmap(0, 256 << 20, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		madvise(m, 256 << 20, MADV_NOHUGEPAGE);
+		touch(m);
+		munmap(m, 256 << 20);
+	}
+	return 0;
+}
+END
+	gcc -O1 -g -fno-omit-frame-pointer -o faults faults.c
+	assay explain --format json -o f -- ./faults >out.all
+	sed -n '/^{/,$p' out.all >out
+	n=$(assay report -i f --format json event:page-faults* | jq '[.rows[].samples] | add')
+	echo "$n faults"
+	lost=$(assay info --format json f | jq .lost)
+	[ $((n + lost)) -ge $((8 * 65536)) ]
+	jq -e '[.missing[].facts] | index("the kernel'"'"'s time")' out && skip "this user can't sample the kernel"
+	jq -e --argjson n "$n" '.findings[] | select(.rule == "page-faults") | .caller == "touch" and (.evidence | contains("\($n) faults")) and
+		(.next | test("event:page-faults"))' out
 	run_next out
 }
 

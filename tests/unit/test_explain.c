@@ -298,6 +298,8 @@ static void amounts_have_a_unit_that_people_read(void **state)
 
 static void functions_are_known_by_name(void **state)
 {
+	const char *words = "";
+
 	(void)state;
 	assert_int_equal(known_code_of("malloc", false), KNOWN_ALLOCATOR);
 	assert_int_equal(known_code_of("operator new(unsigned long)", false), KNOWN_ALLOCATOR);
@@ -310,14 +312,35 @@ static void functions_are_known_by_name(void **state)
 	assert_int_equal(known_code_of("__x64_sys_read", true), KNOWN_SYSCALL);
 	assert_string_equal(known_syscall("__x64_sys_read"), "read");
 	assert_null(known_syscall("do_exit"));
-	assert_int_equal(known_wait_of("futex_wait_queue", true), WAIT_LOCK);
-	assert_int_equal(known_wait_of("pthread_cond_wait@@GLIBC_2.3.2", false), WAIT_CONDITION);
-	assert_int_equal(known_wait_of("main", false), WAIT_OTHER);
+	assert_int_equal(known_wait_of("pthread_cond_wait@@GLIBC_2.3.2", &words), WAIT_CONDITION);
+	assert_string_equal(words, "a condition");
+	assert_int_equal(known_wait_of("XactLockTableWait", &words), WAIT_LOCK);
+	assert_string_equal(words, "row locks");
+	assert_int_equal(known_wait_of("main", &words), WAIT_OTHER);
 }
 
 /* ---- facts of sessions ---- */
 
-enum { MAIN, HOT, WALK, MALLOC, MUTEX, LOCKER, READ, COPY, FAULT, FUTEX, WAKE, UNNAMED, N_CODES };
+enum {
+	MAIN,
+	HOT,
+	WALK,
+	MALLOC,
+	MUTEX,
+	LOCKER,
+	READ,
+	COPY,
+	FAULT,
+	FUTEX,
+	WAKE,
+	UNNAMED,
+	KERNEL_WAIT,  /* named by the test */
+	PROGRAM_WAIT, /* likewise */
+	N_CODES,
+	WOKEN_BY = N_CODES, /* marks */
+	LOCK_OF,
+	DEVICE_OF
+};
 
 /* Kernel code has no names in a session, so BPF's code stands for it. */
 static const struct {
@@ -337,6 +360,14 @@ static const struct {
 	[FUTEX] = { "prog", IMAGE_BPF, "futex_wait" },
 	[WAKE] = { "prog", IMAGE_BPF, "try_to_wake_up" },
 	[UNNAMED] = { "anon", IMAGE_JIT, NULL },
+	[KERNEL_WAIT] = { "prog", IMAGE_BPF, NULL },
+	[PROGRAM_WAIT] = { "app", IMAGE_NAMED, NULL },
+};
+
+static const char *const marks[] = {
+	IMAGE_WAKER_PREFIX "server",
+	IMAGE_OWNER_PREFIX "server (12)",
+	IMAGE_DEVICE_PREFIX "sda",
 };
 
 static struct counter_info explain_counters[] = {
@@ -352,12 +383,14 @@ static struct counter_info explain_counters[] = {
 
 struct explained {
 	struct world w;
-	struct code_addr code[N_CODES], mark;
+	struct code_addr code[N_CODES + ARRAY_SIZE(marks)];
 	struct explain_outside outside;
 	struct explain_facts facts;
 };
 
-static void explained_init(struct explained *x, uint32_t n_counters)
+/* Function KERNEL_WAIT has one of these names, and PROGRAM_WAIT the other. */
+static void explained_init_named(struct explained *x, uint32_t n_counters, const char *kernel_wait,
+				 const char *program_wait)
 {
 	struct session_info info = test_info;
 
@@ -372,19 +405,29 @@ static void explained_init(struct explained *x, uint32_t n_counters)
 			 0);
 	for (uint32_t i = 0; i < N_CODES; i++) {
 		const struct image image = { .kind = codes[i].kind, .path = codes[i].image };
+		const char *name = i == KERNEL_WAIT    ? kernel_wait
+				   : i == PROGRAM_WAIT ? program_wait
+						       : codes[i].name;
 
 		x->code[i] =
 			(struct code_addr){ image_intern(x->w.images, &image), 0x1000 * (i + 1) };
-		if (codes[i].name)
+		if (name)
 			native_store.name_code(x->w.store,
 					       &(struct code_symbol){ .image = x->code[i].image,
 								      .offset = x->code[i].offset,
 								      .size = 0x100,
-								      .name = codes[i].name });
+								      .name = name });
 		x->code[i].offset += 8;
 	}
-	x->mark.image = image_intern(x->w.images, &(struct image){ .kind = IMAGE_NAMED,
-								   .path = "[woken by] server" });
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		x->code[N_CODES + i].image =
+			image_intern(x->w.images,
+				     &(struct image){ .kind = IMAGE_NAMED, .path = marks[i] });
+}
+
+static void explained_init(struct explained *x, uint32_t n_counters)
+{
+	explained_init_named(x, n_counters, NULL, NULL);
 }
 
 /* n milliseconds of a stack, innermost first, which ends with -1. */
@@ -394,7 +437,7 @@ static void add_stack(struct explained *x, uint32_t counter, uint64_t n, const i
 	uint32_t depth = 0;
 
 	for (; stack[depth] >= 0; depth++)
-		frames[depth] = stack[depth] == N_CODES ? x->mark : x->code[stack[depth]];
+		frames[depth] = x->code[stack[depth]];
 	add_weighted(&x->w, 100 * SECOND, 7, counter, frames, depth, n,
 		     counter == 2 ? n : n * 1000000);
 }
@@ -498,7 +541,7 @@ static void a_wait_has_its_reason_its_function_and_its_waker(void **state)
 	explained_init(&x, 3);
 	add_stack(&x, 0, 100, stack_of(HOT, MAIN));
 	/* outermost frames of the waker first, then the mark, then the wait */
-	add_stack(&x, 1, 700, stack_of(MAIN, WAKE, N_CODES, FUTEX, MUTEX, LOCKER, MAIN));
+	add_stack(&x, 1, 700, stack_of(MAIN, WAKE, WOKEN_BY, LOCK_OF, FUTEX, MUTEX, LOCKER, MAIN));
 	add_stack(&x, 1, 200, stack_of(READ, HOT, MAIN));
 	add_stack(&x, 1, 50, stack_of(FUTEX, READ)); /* a thread of the kernel */
 	add_stack(&x, 2, 1098, stack_of(HOT, MAIN));
@@ -507,11 +550,71 @@ static void a_wait_has_its_reason_its_function_and_its_waker(void **state)
 	assert_string_equal(text_of(&x, EXPLAIN_WAIT_LOCKS, EXPLAIN_TEXT_comm), "cc1");
 	assert_string_equal(text_of(&x, EXPLAIN_WAIT_LOCKS, EXPLAIN_TEXT_waker), "server");
 	assert_string_equal(text_of(&x, EXPLAIN_WAIT_LOCKS, EXPLAIN_TEXT_waker_symbol), "main");
+	assert_string_equal(text_of(&x, EXPLAIN_WAIT_LOCKS, EXPLAIN_TEXT_owner), "server (12)");
+	assert_string_equal(text_of(&x, EXPLAIN_WAIT_LOCKS, EXPLAIN_TEXT_text), "a mutex");
 	check_fact(&x, EXPLAIN_WAIT_CONDITIONS, 0, 0, NULL);
 	check_fact(&x, EXPLAIN_NOT_RUNNING, 0, 0, NULL); /* the session has waits */
 	assert_int_equal(x.facts.fact[EXPLAIN_PAGE_FAULTS].n, 1098);
+	assert_int_equal(x.facts.fact[EXPLAIN_PAGE_FAULTS].look, LOOK_FAULTS);
+	assert_string_equal(text_of(&x, EXPLAIN_PAGE_FAULTS, EXPLAIN_TEXT_caller), "hot");
 	assert_int_equal(x.facts.missing.n, 0);
 	explained_fini(&x);
+}
+
+static void check_reason(const char *kernel_wait, const char *program_wait, enum explain_rule_id id,
+			 const char *words)
+{
+	struct explained x;
+
+	explained_init_named(&x, 3, kernel_wait, program_wait);
+	add_stack(&x, 0, 100, stack_of(HOT, MAIN));
+	add_stack(&x, 1, 900, stack_of(DEVICE_OF, KERNEL_WAIT, PROGRAM_WAIT, LOCKER, MAIN));
+	explain(&x);
+	for (int other = EXPLAIN_WAIT_LOCKS; other <= EXPLAIN_WAIT_PEERS; other++)
+		if (other == (int)id)
+			check_fact(&x, id, 900, 1000, program_wait[0] == 'o' ? "own" : "locker");
+		else
+			check_fact(&x, (enum explain_rule_id)other, 0, 0, NULL);
+	if (words)
+		assert_string_equal(text_of(&x, id, EXPLAIN_TEXT_text), words);
+	if (id == EXPLAIN_WAIT_DISK)
+		assert_string_equal(text_of(&x, id, EXPLAIN_TEXT_device), "sda");
+	explained_fini(&x);
+}
+
+/* The reason of the kernel decides, and a function of a program that is known to wait. */
+static void a_wait_counts_for_the_rule_of_its_reason(void **state)
+{
+	static const struct {
+		const char *kernel_wait, *program_wait;
+		enum explain_rule_id id;
+		const char *words;
+	} cases[] = {
+		{ "futex_wait_queue", "own", EXPLAIN_WAIT_LOCKS, "a lock" },
+		{ "futex_wait_queue", "pthread_rwlock_wrlock", EXPLAIN_WAIT_LOCKS,
+		  "a read-write lock" },
+		{ "futex_wait_queue", "pthread_cond_wait", EXPLAIN_WAIT_CONDITIONS, "a condition" },
+		{ "do_epoll_wait", "own", EXPLAIN_WAIT_PEERS, "one of several files or events" },
+		{ "do_epoll_wait", "XactLockTableWait", EXPLAIN_WAIT_LOCKS, "row locks" },
+		{ "pipe_read", "own", EXPLAIN_WAIT_PEERS, "a pipe" },
+		{ "tcp_recvmsg", "own", EXPLAIN_WAIT_PEERS, "a socket" },
+		{ "fcntl_setlk", "own", EXPLAIN_WAIT_LOCKS, "a lock of a file" },
+		{ "do_nanosleep", "own", EXPLAIN_WAIT_TIMER, NULL },
+		{ "io_schedule", "own", EXPLAIN_WAIT_DISK, "a disk" },
+		{ "io_schedule", "LWLockAcquire", EXPLAIN_WAIT_DISK, "a disk" },
+		{ "jbd2_log_wait_commit", "own", EXPLAIN_WAIT_DISK,
+		  "the journal of a file system" },
+		{ "fuse_dev_do_read", "own", EXPLAIN_WAIT_SERVER, NULL },
+		{ "try_to_free_pages", "own", EXPLAIN_WAIT_MEMORY, NULL },
+		{ "rwsem_down_read_slowpath", "own", EXPLAIN_WAIT_KERNEL, NULL },
+		{ "kernel_wait4", "own", N_EXPLAIN_RULES, NULL },
+		{ "schedule", "own", N_EXPLAIN_RULES, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		check_reason(cases[i].kernel_wait, cases[i].program_wait, cases[i].id,
+			     cases[i].words);
 }
 
 static void the_limit_of_a_control_group_is_of_all_cpus(void **state)
@@ -579,6 +682,7 @@ int main(void)
 		cmocka_unit_test(cpu_time_is_told_apart_by_its_code),
 		cmocka_unit_test(a_path_without_a_hot_function_is_found),
 		cmocka_unit_test(a_wait_has_its_reason_its_function_and_its_waker),
+		cmocka_unit_test(a_wait_counts_for_the_rule_of_its_reason),
 		cmocka_unit_test(the_limit_of_a_control_group_is_of_all_cpus),
 		cmocka_unit_test(missing_samples_have_a_reason),
 		cmocka_unit_test(a_session_without_samples_has_no_facts),
