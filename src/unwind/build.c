@@ -252,24 +252,6 @@ static void emit_bare(struct builder *b, const uint8_t *at, const uint8_t *end)
 }
 
 /*
- * The call frame information of glibc's clone() and clone3() ends before their system call, because
- * both threads return from it: the caller's on its old stack, the new one on its own stack.
- * x86-64: syscall; test %rax, %rax; jl; je; ret.
- */
-static const uint8_t *emit_clone(struct builder *b, struct reader code)
-{
-	static const struct unwind_rule cloned = { .cfa = UNWIND_CFA_CLONED, .off = 1 };
-	static const uint8_t test[] = { 0x0f, 0x05, 0x48, 0x85, 0xc0 };
-	const size_t size = sizeof(test) + 5;
-
-	if (b->elf->machine != EM_X86_64 || reader_left(&code) < size ||
-	    memcmp(code.at, test, sizeof(test)) != 0 || code.at[size - 1] != RETURN_X86_64)
-		return code.at;
-	emit_row(b, (uint64_t)(code.at - b->elf->base), rule_number(b, cloned));
-	return code.at + size;
-}
-
-/*
  * Code without call frame information. Its rule is the frame pointer, except in trampolines, which
  * are found by their instructions (elf/elf_trampoline.h). A trampoline's address is looked up one
  * byte before.
@@ -279,7 +261,6 @@ static void emit_bare_code(struct builder *b, struct reader code)
 	const uint8_t *found;
 	size_t size;
 
-	code.at = emit_clone(b, code);
 	while (b->n_sigreturns < MAX_SIGRETURNS &&
 	       (found = elf_trampoline_find(ELF_SIGRETURN, b->elf->machine, code, &size)) != NULL) {
 		uint64_t at = (uint64_t)(found - b->elf->base);

@@ -8,6 +8,7 @@
 #include "base/reserve.h"
 #include "elf/elf_code.h"
 #include "elf/elf_file.h"
+#include "elf/elf_links.h"
 #include "elf/elf_sframe.h"
 #include "elf/elf_symbols.h"
 #include "elf/elf_trampoline.h"
@@ -221,18 +222,20 @@ struct sort_key *builder_sort_covers(const struct builder *b)
 
 #define MANY_SYMBOLS 16384 /* of a table; libc has 3,000 */
 
-/* Whether it has makecontext(3): the C library, or a static program. */
-static bool has_contexts(const struct elf_file *elf)
+/* Whether it may have a function of the C library: the library itself, or a static program. */
+static bool may_have(const struct elf_file *elf, const char *function)
 {
 	struct elf_symbols it;
 	struct elf_symbol symbol;
+	struct elf_links links;
 
 	if (!elf_symbols_begin(&it, elf, SHT_DYNSYM))
 		return true;
 	for (int i = 0; i < MANY_SYMBOLS && elf_symbols_next(&it, &symbol); i++)
-		if (!strcmp(symbol.name, "makecontext") && symbol.section != SHN_UNDEF)
+		if (!strcmp(symbol.name, function) && symbol.section != SHN_UNDEF)
 			return true;
-	return false;
+	elf_links_read(elf, &links);
+	return !links.interpreter && !links.n_needed;
 }
 
 /*
@@ -244,7 +247,7 @@ static void cover_start_context(struct builder *b)
 	static const struct unwind_rule end = { .cfa = UNWIND_CFA_END };
 	size_t size;
 
-	if (b->elf->machine != EM_X86_64 || !has_contexts(b->elf))
+	if (b->elf->machine != EM_X86_64 || !may_have(b->elf, "makecontext"))
 		return;
 	vec_foreach (&b->code, r) {
 		struct reader code = reader_over(b->elf->base + r->file_off, (size_t)r->size);
@@ -256,6 +259,110 @@ static void cover_start_context(struct builder *b)
 		cover_with_rule(b, r->link_addr + (uint64_t)(found - code.at) - 1, 1, end);
 		cover_with_rule(b, r->link_addr + (uint64_t)(found - code.at), size, end);
 	}
+}
+
+/*
+ * From the system call of clone() or clone3() on. Two threads return from it: the new one on its
+ * own stack, which has no caller, and its creator. Call frame information describes the creator
+ * (glibc, AArch64), ends before the call (glibc, x86-64), or is missing (musl).
+ */
+#define ANY        (-1)
+#define MAX_CLONES 8 /* of an image; real ones have two */
+static const struct clone_form {
+	uint16_t machine;
+	uint8_t n_both;   /* bytes from the system call on that both threads may run */
+	uint8_t n_thread; /* behind them, the new thread's own */
+	uint8_t n_return; /* behind those, the creator's return */
+	uint8_t n_fixed;  /* bytes before the first that may be anything */
+	struct unwind_rule creator;
+	int16_t bytes[24];
+} clone_forms[] = {
+	/* glibc: syscall; test %rax, %rax; jl; je; ret */
+	{ EM_X86_64,
+	  10,
+	  0,
+	  0,
+	  6,
+	  { .cfa = UNWIND_CFA_CLONED, .off = 1 },
+	  { 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c, ANY, 0x74, ANY, 0xc3 } },
+	/* musl: syscall; test %eax, %eax; jnz; its start, call *%r9, exit(2), hlt; ret */
+	{ EM_X86_64, 6, 15, 1, 22, { .cfa = UNWIND_CFA_CLONED, .off = 1 }, { 0x0f, 0x05, 0x85, 0xc0,
+									     0x75, 0x0f, 0x31, 0xed,
+									     0x5f, 0x41, 0xff, 0xd1,
+									     0x89, 0xc7, 0x31, 0xc0,
+									     0xb0, 0x3c, 0x0f, 0x05,
+									     0xf4, 0xc3 } },
+	/* glibc: svc #0; cmp x0, #0; b.eq; b.lt; ret */
+	{ EM_AARCH64,
+	  20,
+	  0,
+	  0,
+	  8,
+	  { .cfa = UNWIND_CFA_CLONED, .saved = UNWIND_RA_LR << 4 },
+	  { 0x01, 0,    0,   0xd4, 0x1f, 0,    0,    0xf1, ANY,  ANY,
+	    ANY,  0x54, ANY, ANY,  ANY,  0x54, 0xc0, 0x03, 0x5f, 0xd6 } },
+	/* musl: svc #0; cbz x0; ret; ldp x1, x0, [sp], #16; then blr, mov, svc */
+	{ EM_AARCH64,
+	  12,
+	  16,
+	  0,
+	  16,
+	  { .cfa = UNWIND_CFA_CLONED, .saved = UNWIND_RA_LR << 4 },
+	  { 0x01, 0, 0, 0xd4, 0x40, 0, 0, 0xb4, 0xc0, 0x03, 0x5f, 0xd6, 0xe1, 0x03, 0xc1, 0xa8 } },
+	/* musl, newer: the same, and mov x29, #0 before ldp */
+	{ EM_AARCH64,
+	  12,
+	  20,
+	  0,
+	  16,
+	  { .cfa = UNWIND_CFA_CLONED, .saved = UNWIND_RA_LR << 4 },
+	  { 0x01, 0, 0, 0xd4, 0x40, 0, 0, 0xb4, 0xc0, 0x03, 0x5f, 0xd6, 0x1d, 0, 0x80, 0xd2 } },
+};
+
+static bool is_clone(const struct clone_form *f, struct reader code)
+{
+	if (reader_left(&code) < (size_t)f->n_both + f->n_thread + f->n_return)
+		return false;
+	for (size_t i = 0; i < MAX(f->n_both, f->n_fixed); i++)
+		if (f->bytes[i] != ANY && f->bytes[i] != code.at[i])
+			return false;
+	return true;
+}
+
+static void cover_clone_of(struct builder *b, const struct clone_form *f,
+			   const struct elf_code_range *r)
+{
+	static const struct unwind_rule end = { .cfa = UNWIND_CFA_END };
+	struct reader code = reader_over(b->elf->base + r->file_off, (size_t)r->size);
+	uint8_t fixed[ARRAY_SIZE(f->bytes)];
+	const uint8_t *begin = code.at;
+
+	for (size_t i = 0; i < f->n_fixed; i++)
+		fixed[i] = (uint8_t)f->bytes[i];
+	for (int n = 0; n < MAX_CLONES; code.at++) {
+		uint64_t at;
+
+		code.at = memmem(code.at, reader_left(&code), fixed, f->n_fixed);
+		if (!code.at)
+			return;
+		if (!is_clone(f, code))
+			continue;
+		at = r->link_addr + (uint64_t)(code.at - begin);
+		cover_with_rule(b, at, f->n_both, f->creator);
+		cover_with_rule(b, at + f->n_both, f->n_thread, end);
+		cover_with_rule(b, at + f->n_both + f->n_thread, f->n_return, f->creator);
+		n++;
+	}
+}
+
+static void cover_clone(struct builder *b)
+{
+	if (!may_have(b->elf, "clone"))
+		return;
+	vec_foreach (&b->code, r)
+		for (size_t i = 0; i < ARRAY_SIZE(clone_forms); i++)
+			if (clone_forms[i].machine == b->elf->machine)
+				cover_clone_of(b, &clone_forms[i], r);
 }
 
 void builder_collect_covers(struct builder *b)
@@ -273,6 +380,7 @@ void builder_collect_covers(struct builder *b)
 	if (elf_frames_eh(b->elf, &b->frames[FRAMES_EH]))
 		cover_with_functions(b, &b->frames[FRAMES_EH]);
 	cover_start_context(b);
+	cover_clone(b);
 	if (builder_is_of_ghc(b))
 		b->bare = on_heap_stack;
 }

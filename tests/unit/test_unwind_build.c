@@ -269,6 +269,90 @@ static void a_new_thread_and_its_creator_return_from_clone(void **state)
 	built_fini(&b);
 }
 
+/* Both threads from `call` to `thread`, the new one up to `leave`, which is the creator's. */
+static void assert_clone(const struct built *b, enum unwind_ra ra)
+{
+	uint64_t thread = address_of(b, "thread"), leave = address_of(b, "leave");
+
+	for (uint64_t at = address_of(b, "call"); at < thread; at++) {
+		assert_int_equal(unwind_rule_cfa(rule_at(b, at)), UNWIND_CFA_CLONED);
+		assert_int_equal(unwind_rule_ra(rule_at(b, at)), ra);
+	}
+	for (uint64_t at = thread; at < leave; at++)
+		assert_int_equal(unwind_rule_cfa(rule_at(b, at)), UNWIND_CFA_END);
+}
+
+/* musl has no call frame information, and other code around it. */
+static void a_new_thread_of_musl_has_no_caller(void **state)
+{
+	struct built b;
+
+	(void)state;
+	write_file("musl.s",
+		   ".text\nf: syscall\ntest %eax, %eax\njnz 1f\n1: ret\n"
+		   "clone: and $-16, %rsi\n"
+		   "call: syscall\ntest %eax, %eax\njnz leave\n"
+		   "thread: xor %ebp, %ebp\npop %rdi\ncall *%r9\nmov %eax, %edi\n"
+		   "xor %eax, %eax\nmov $60, %al\nsyscall\nhlt\nleave: ret\nbehind: ret\n");
+	need_command("cc -dumpmachine | grep x86_64 && cc -shared -nostdlib -o musl.so musl.s");
+	build_of(&b, "musl.so");
+	assert_clone(&b, UNWIND_RA_BELOW_CFA);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "leave"))), UNWIND_CFA_CLONED);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "f"))), UNWIND_CFA_NONE);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "behind"))), UNWIND_CFA_NONE);
+	built_fini(&b);
+}
+
+#define BUILD_AARCH64(name) "aarch64-linux-gnu-gcc -shared -nostdlib -o " name ".so " name ".s"
+
+/* glibc's table describes the creator, also where the new thread runs. */
+static void a_new_thread_on_aarch64_has_no_caller(void **state)
+{
+	struct unwind_rule rule;
+	struct built b;
+
+	(void)state;
+	write_file("arm.s", ".text\n.p2align 4\nclone: .cfi_startproc\nmov x8, #220\n"
+			    "call: svc #0\ncmp x0, #0\nb.eq thread\nb.lt error\nret\n"
+			    "error: b error\n.cfi_endproc\n.p2align 4\n"
+			    "thread: .cfi_startproc\n.cfi_undefined x30\nmov x29, 0\nblr x11\n"
+			    ".cfi_endproc\nleave: ret\n");
+	need_command(BUILD_AARCH64("arm"));
+	build_of(&b, "arm.so");
+	rule = rule_at(&b, address_of(&b, "clone"));
+	assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_SP);
+	for (uint64_t at = address_of(&b, "call"); at < address_of(&b, "error"); at += 4) {
+		rule = rule_at(&b, at);
+		assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_CLONED);
+		assert_int_equal(unwind_rule_offset(rule), 0);
+		assert_int_equal(unwind_rule_ra(rule), UNWIND_RA_LR);
+	}
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "thread"))), UNWIND_CFA_END);
+	built_fini(&b);
+}
+
+static void a_new_thread_of_musl_on_aarch64_has_no_caller(void **state)
+{
+	static const char *const starts[] = { "", "mov x29, 0\n" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
+		char *text = xasprintf(".text\n.p2align 4\nclone: mov x8, #220\n"
+				       "call: svc #0\ncbz x0, thread\nret\nthread: %s"
+				       "ldp x1, x0, [sp], #16\nblr x1\nmov x8, #93\nsvc #0\n"
+				       "leave: ret\n",
+				       starts[i]);
+		struct built b;
+
+		write_file("arm_musl.s", text);
+		need_command(BUILD_AARCH64("arm_musl"));
+		build_of(&b, "arm_musl.so");
+		assert_clone(&b, UNWIND_RA_LR);
+		built_fini(&b);
+		free(text);
+	}
+}
+
 static void an_undefined_return_address_is_the_end(void **state)
 {
 	struct built b;
@@ -528,6 +612,9 @@ int main(void)
 		cmocka_unit_test(the_return_from_handlers_on_x86_64_is_known_by_its_code),
 		cmocka_unit_test(the_return_from_handlers_on_aarch64_is_known_by_its_code),
 		cmocka_unit_test(a_new_thread_and_its_creator_return_from_clone),
+		cmocka_unit_test(a_new_thread_of_musl_has_no_caller),
+		cmocka_unit_test(a_new_thread_on_aarch64_has_no_caller),
+		cmocka_unit_test(a_new_thread_of_musl_on_aarch64_has_no_caller),
 		cmocka_unit_test(an_undefined_return_address_is_the_end),
 		cmocka_unit_test(states_are_remembered_and_restored),
 		cmocka_unit_test(a_program_that_makes_no_sense_is_unsupported_from_there_on),
