@@ -277,11 +277,11 @@ static int list_wished(struct split_places *p, const struct debug_search *s, str
 	const void *number;
 	const char *name, *dir;
 
+	*id = 0;
 	*first = reader_u8(wish);
 	number = reader_bytes(wish, kind == WISH_SPLIT ? sizeof(*id) : sizeof(struct build_id));
 	if (wish->bad)
 		return -EINVAL;
-	*id = 0;
 	if (kind == WISH_PACKAGE) {
 		struct build_id build_id;
 
@@ -311,4 +311,26 @@ int split_file_serve(const struct debug_search *search, struct reader *wish,
 		r = serve_place(search, &places, first, out, path);
 	split_places_fini(&places);
 	return r;
+}
+
+void split_file_explain(const struct debug_search *search, const struct buf *wish,
+			void (*report)(void *data, const char *path, const char *verdict),
+			void *data)
+{
+	struct reader r = reader_over(wish->data, wish->len);
+	struct split_places p = { 0 };
+	uint8_t first = 0;
+	uint64_t id;
+
+	if (list_wished(&p, search, &r, &first, &id) < 0)
+		p.n = 0;
+	for (uint32_t i = 0; i < p.n; i++) {
+		const struct guard_place place = { .root = p.roots[i], .process = search->process };
+		struct file_mapping file = { 0 };
+		int e = guard_map_place(&place, p.paths[i], &guard_image_rules, &file, NULL);
+
+		report(data, p.paths[i], e < 0 ? strerror(-e) : "of another unit or build");
+		file_unmap(&file);
+	}
+	split_places_fini(&p);
 }

@@ -72,6 +72,14 @@ bool split_package_open(struct parser_job *job, const struct build_id *id,
 int split_file_serve(const struct debug_search *search, struct reader *wish,
 		     struct file_mapping *out, char **path, uint64_t *id);
 
+/*
+ * Reports each place of a wish for a .dwo file that found none, and why the file there was not
+ * taken.
+ */
+void split_file_explain(const struct debug_search *search, const struct buf *wish,
+			void (*report)(void *data, const char *path, const char *verdict),
+			void *data);
+
 /* Where an archive has them, behind its root. The caller frees the path. */
 char *split_file_kept_path(const char *debug_dir, uint64_t id);
 char *split_package_kept_path(const char *debug_dir, const struct build_id *id);

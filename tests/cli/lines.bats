@@ -96,6 +96,15 @@ split_with() {
 	rm ./*.dwo
 	run bash -c "readelf -sW app | awk '\$8 == \"work\" { print \$2 }' | '$LINES_TOOL' -t app"
 	refused 0 "work" "inlines.c:" "have their debug information in files that were not found"
+	# why names each place where the file was searched, and the file there that is another one
+	mkdir sf
+	dwo=$(readelf --debug-dump=info app | sed -nE 's/.*DW_AT_(GNU_)?dwo_name .*: //p' | head -n 1)
+	cp app "sf/${dwo##*/}"
+	session_at a.assay "$PWD/app" "$(hot_place app),main=30"
+	assay why -i a.assay app --image-path sf >why.out
+	has -Fx "  - $PWD/$dwo: No such file or directory" why.out
+	has -E "^  - .*sf/$dwo: of another unit or build$" why.out
+	has -E '^  - .*/\.dwo/[0-9a-f]{16}\.dwo: No such file or directory$' why.out
 }
 
 @test "the inlined functions of a skeleton unit count if its .dwo is gone" {

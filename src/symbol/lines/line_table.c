@@ -79,10 +79,27 @@ static int open_alt(const struct making *m, struct reader *wish, struct file_map
 						: -EINVAL;
 }
 
+/* Files of the kernel are read by several threads, and have no such list. */
+static void keep_missing_split(struct making *m, const struct reader *wish)
+{
+	if (m->image->kind == IMAGE_FILE && !m->t->missing_split.len)
+		buf_bytes(&m->t->missing_split, wish->at, reader_left(wish));
+}
+
+static int open_split(struct making *m, struct reader *wish, struct file_mapping *out)
+{
+	const struct reader whole = *wish;
+	uint64_t id;
+	int r = split_file_serve(&m->search, wish, out, NULL, &id);
+
+	if (r < 0 && id)
+		keep_missing_split(m, &whole);
+	return r;
+}
+
 static int open_any(struct making *m, struct reader *wish, struct file_mapping *out)
 {
 	struct reader rest = *wish;
-	uint64_t id;
 
 	switch (reader_u8(&rest)) {
 	case WISH_DEBUG_FILE:
@@ -91,7 +108,7 @@ static int open_any(struct making *m, struct reader *wish, struct file_mapping *
 		return open_alt(m, &rest, out);
 	case WISH_PACKAGE:
 	case WISH_SPLIT:
-		return split_file_serve(&m->search, wish, out, NULL, &id);
+		return open_split(m, wish, out);
 	default:
 		return -EINVAL;
 	}
@@ -441,6 +458,7 @@ void line_table_free(struct line_table *t)
 	parser_answer_fini(&t->answer);
 	file_unmap(&t->mapping);
 	free(t->detail);
+	buf_fini(&t->missing_split);
 	intmap_fini(&t->name_index);
 	vec_fini(&t->names);
 	free(t);

@@ -2,6 +2,7 @@
 /* Inside symbol/: the lines of one image, and their sources. */
 #pragma once
 
+#include "base/buf.h"
 #include "base/files/file.h"
 #include "base/intmap.h"
 #include "base/mem.h"
@@ -27,9 +28,10 @@ struct line_table {
 	struct line_header *block;   /* … it is owned; or … */
 	struct file_mapping mapping; /* … the cache file */
 	enum line_status status;
-	char *detail;                 /* NULL: "" */
-	struct intmap name_index;     /* place in text, to … */
-	VEC(const char *) names;      /* … its name for people, in the symbolizer's arena */
+	char *detail;             /* NULL: "" */
+	struct buf missing_split; /* the wish (WISH_SPLIT) for the .dwo file that detail names */
+	struct intmap name_index; /* place in text, to … */
+	VEC(const char *) names;  /* … its name for people, in the symbolizer's arena */
 	VEC(struct line_given) given; /* instead of an index */
 	struct strings given_files;
 };

@@ -15,7 +15,9 @@
 #include "symbol/finder.h"
 #include "symbol/kernel/module_file.h"
 #include "symbol/kernel/vmlinux.h"
+#include "symbol/lines/line_table.h"
 #include "symbol/lines/lines.h"
+#include "symbol/split_files.h"
 #include "symbol/table.h"
 
 struct explaining {
@@ -151,6 +153,19 @@ static void explain_debuginfod(const struct explaining *x, enum debuginfod_kind 
 		       verdict, false);
 }
 
+static void explain_split_place(void *explaining, const char *path, const char *verdict)
+{
+	explain_report(explaining, path, verdict, false);
+}
+
+/* The .dwo file that a look at the lines did not find, if they were looked at. */
+static void explain_split_file(const struct explaining *x, const struct debug_search *search)
+{
+	if (x->t->lines && x->t->lines->missing_split.len)
+		split_file_explain(search, &x->t->lines->missing_split, explain_split_place,
+				   (void *)x);
+}
+
 static void explain_file(const struct explaining *x)
 {
 	cleanup(free_at_exit) char *path = image_path_without_mark(&x->t->image);
@@ -166,6 +181,7 @@ static void explain_file(const struct explaining *x)
 	if (!f.is_found)
 		explain_debuginfod(x, DEBUGINFOD_EXECUTABLE, &search.build_id);
 	explain_debug_files(x, &search);
+	explain_split_file(x, &search);
 	explain_debuginfod(x, DEBUGINFOD_DEBUG_FILE, &search.build_id);
 	free((char *)search.link_name);
 }
