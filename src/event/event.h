@@ -85,6 +85,7 @@ struct sample_registers {
 /* What samples have only where it was asked for. Zero or NULL where it is not there. */
 struct sample_extra {
 	uint64_t addr, phys_addr, data_src, weight, transaction, cgroup;
+	uint64_t latency; /* of `weight`: the whole, where the weight has parts */
 	uint64_t data_page_size, code_page_size;
 	const struct counter_value *values;
 	const struct branch *branches;
@@ -116,6 +117,7 @@ struct sample_event {
 	const uint64_t *callers;
 	uint32_t n_callers, n_kernel;
 	bool chain_cut;                   /* the kernel's depth limit was reached */
+	uint64_t chain_cookie;            /* the user part comes later (perfdata/deferred.h); 0 */
 	const struct sample_extra *extra; /* NULL: none of it is in the sample's format */
 };
 

@@ -23,10 +23,11 @@ static uint64_t swap_flags(uint64_t theirs)
 	return ours | (precise >> 1 | (precise & 1) << 1) << 15;
 }
 
+#define FLAGS 40 /* the offset of the bit fields */
+
 /* The 64-bit words of an attr are swapped whole. `halves` names the words that hold two numbers. */
 static void swap_attr(uint8_t *bytes, size_t size)
 {
-	enum { FLAGS = 40 };
 	static const uint8_t halves[] = { 0, 48, 88, 104, 112 }; /* offsets of two 32-bit numbers */
 
 	for (size_t at = 0; at + 8 <= size; at += 8) {
@@ -177,4 +178,12 @@ const char *attr_unit(const struct perf_event_attr *attr)
 						     attr->config == PERF_COUNT_SW_TASK_CLOCK);
 
 	return is_clock ? "ns" : "events";
+}
+
+bool attr_defers_chains(const struct perf_event_attr *attr)
+{
+	uint64_t flags;
+
+	memcpy(&flags, (const char *)attr + FLAGS, sizeof(flags));
+	return flags >> 38 & 1;
 }

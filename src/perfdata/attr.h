@@ -20,5 +20,8 @@ bool attr_read(const void *bytes, size_t size, bool is_foreign, struct perf_even
  */
 void attr_name(const struct perf_event_attr *attr, const char *pmu, struct buf *out);
 
+/* Whether separate records have the user parts of chains: defer_callchain, bit 38 (Linux 6.19). */
+bool attr_defers_chains(const struct perf_event_attr *attr);
+
 /* "ns" for the clocks, else "events". */
 const char *attr_unit(const struct perf_event_attr *attr);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/reserve.h"
+#include "perfdata/attr.h"
 #include "perfdata/state.h"
 #include "perfdata/swap.h"
 
@@ -125,6 +126,7 @@ void perfdata_free(struct perfdata *p)
 	vec_fini(&p->values);
 	vec_fini(&p->build_ids);
 	vec_fini(&p->guests);
+	deferred_fini(&p->deferred);
 	intmap_fini(&p->guest_by_id);
 	vec_fini(&p->pmus);
 	intmap_fini(&p->by_id);
@@ -315,10 +317,61 @@ static void add_guest(struct perfdata *p, const uint8_t *bytes, size_t size, str
 	e->sample.extra = &p->guest_extra;
 }
 
+/* Delivers a sample that waited for its user part. NULL: the part does not come. */
+static int deliver_held(struct reading *g, struct held_sample *held,
+			const struct deferred_chain *chain)
+{
+	cleanup(free_at_exit) struct held_sample *s = held;
+	struct perfdata *p = g->p;
+	bool is_foreign = p->is_foreign;
+	const struct record_format *f;
+	struct event e;
+
+	p->is_foreign = false; /* it is in our order */
+	f = record_format_of(p, s->record, PERF_RECORD_SAMPLE, s->size);
+	p->is_foreign = is_foreign;
+	if (record_decode(f, s->record, s->size, 0, &p->scratch, &e) != RECORD_OK)
+		return 0;
+	if (chain)
+		record_add_chain(f, chain, &p->scratch, &e);
+	e.sample.chain_cut |= !chain;
+	return deliver_sample(g, f, &e);
+}
+
+/* A thread has one cookie at a time, so the record of an older one does not come any more. */
+static int deliver_deferred(struct reading *g, const struct record_format *f, const uint8_t *record,
+			    size_t size)
+{
+	struct deferred_chain chain;
+	struct held_sample *s;
+	int r = 0;
+
+	if (!record_deferred_chain(f, record, size, &chain)) {
+		g->p->stats.bad_records++;
+		return 0;
+	}
+	while (r >= 0 && (s = deferred_take(&g->p->deferred, chain.tid)))
+		r = deliver_held(g, s, s->cookie == chain.cookie ? &chain : NULL);
+	return r;
+}
+
+static int hold_sample(struct reading *g, const uint8_t *record, size_t size, const struct event *e)
+{
+	struct deferred *d = &g->p->deferred;
+	struct held_sample *s;
+	int r = 0;
+
+	deferred_hold(d, e->tid, e->sample.chain_cookie, record, size);
+	while (r >= 0 && (s = deferred_give_up(d, false)))
+		r = deliver_held(g, s, NULL);
+	return r;
+}
+
 static int deliver_record(struct reading *g, const uint8_t *bytes, uint32_t type, size_t size)
 {
 	struct perfdata *p = g->p;
 	const struct record_format *f = record_format_of(p, bytes, type, size);
+	const uint8_t *record;
 	struct event e;
 
 	if (!f) {
@@ -327,8 +380,10 @@ static int deliver_record(struct reading *g, const uint8_t *bytes, uint32_t type
 	}
 	if (is_guests_mapping(p, bytes, type))
 		return 0;
-	switch (record_decode(f, record_in_our_order(p, f, bytes, size), size, 0, &p->scratch,
-			      &e)) {
+	record = record_in_our_order(p, f, bytes, size);
+	if (type == RECORD_CALLCHAIN_DEFERRED)
+		return deliver_deferred(g, f, record, size);
+	switch (record_decode(f, record, size, 0, &p->scratch, &e)) {
 	case RECORD_SKIPPED:
 		return 0;
 	case RECORD_BAD:
@@ -337,6 +392,8 @@ static int deliver_record(struct reading *g, const uint8_t *bytes, uint32_t type
 	default:
 		break;
 	}
+	if (e.type == EVENT_SAMPLE && e.sample.chain_cookie)
+		return hold_sample(g, record, size, &e);
 	if (e.type == EVENT_SAMPLE && p->guests.n)
 		add_guest(p, bytes, size, &e);
 	if (e.type == EVENT_SAMPLE)
@@ -478,7 +535,7 @@ static int perfdata_add_record(struct reading *g, uint32_t file, const struct ra
 		read_user_record(g, file, r);
 		return 0;
 	}
-	if (!r->type || r->type >= PERF_RECORD_MAX) {
+	if (!r->type || r->type > RECORD_CALLCHAIN_DEFERRED) {
 		p->stats.unknown_types++;
 		p->stats.an_unknown_type = r->type;
 		return 0;
@@ -533,6 +590,7 @@ static struct stream *perfdata_earliest(struct reading *g)
 static int perfdata_read_all(struct reading *g)
 {
 	size_t n = g->p->n_files;
+	struct held_sample *held;
 	struct stream *s;
 	int r = 0;
 
@@ -544,6 +602,8 @@ static int perfdata_read_all(struct reading *g)
 		if (r >= 0 && !stream_ready(s))
 			r = perfdata_fill(g, (uint32_t)(s - g->streams));
 	}
+	while (r >= 0 && (held = deferred_give_up(&g->p->deferred, true)))
+		r = deliver_held(g, held, NULL);
 	return r;
 }
 
@@ -582,6 +642,10 @@ bool perfdata_has_parts(const struct perfdata *p)
 	/* a group's values are sums since the beginning */
 	vec_foreach (&p->formats, f)
 		if (f->sample_type & PERF_SAMPLE_READ)
+			return false;
+	/* a chain's user part may be behind the seam */
+	vec_foreach (&p->info.counters, c)
+		if (attr_defers_chains(&c->attr))
 			return false;
 	return true;
 }

@@ -149,7 +149,7 @@ static enum cpu_mode mode_of(uint16_t misc)
 static void read_chain(const struct record_format *f, struct reader *r, struct sample_event *s,
 		       struct record_scratch *scratch)
 {
-	uint64_t n = reader_u64(r), context = PERF_CONTEXT_MAX, n_addresses = 0;
+	uint64_t n = reader_u64(r), context = PERF_CONTEXT_MAX, n_addresses = s->n_callers;
 	const uint8_t *addrs;
 	bool is_first = true;
 
@@ -166,8 +166,10 @@ static void read_chain(const struct record_format *f, struct reader *r, struct s
 			context = addr;
 			continue;
 		}
-		if (context == CONTEXT_USER_DEFERRED)
+		if (context == CONTEXT_USER_DEFERRED) {
+			s->chain_cookie = addr;
 			continue;
+		}
 		n_addresses++;
 		if (is_first && addr == s->ip) {
 			is_first = false;
@@ -293,8 +295,11 @@ static void record_read_extra(const struct record_format *f, struct reader *r,
 		read_registers(r, f->regs_user, scratch->user, &x->user);
 	if (type & PERF_SAMPLE_STACK_USER)
 		read_stack(r, x);
-	if (type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
+	if (type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)) {
 		x->weight = reader_u64(r);
+		/* of several latencies, the first is the whole one */
+		x->latency = type & PERF_SAMPLE_WEIGHT ? x->weight : (uint32_t)x->weight;
+	}
 	if (type & PERF_SAMPLE_DATA_SRC)
 		x->data_src = reader_u64(r);
 	if (type & PERF_SAMPLE_TRANSACTION)
@@ -603,6 +608,34 @@ static bool decode_body(const struct record_format *f, const struct perf_event_h
 	default:
 		return decode_more(f, h, r, scratch, t, e);
 	}
+}
+
+bool record_deferred_chain(const struct record_format *f, const void *record, size_t size,
+			   struct deferred_chain *out)
+{
+	size_t fixed = sizeof(struct perf_event_header) + 2 * sizeof(uint64_t);
+	size_t trailer = record_trailer_size(f);
+	struct reader r = reader_over(record, size), tail;
+	struct trailer t = { .pid = -1, .tid = -1 };
+
+	if (size < fixed + trailer)
+		return false;
+	reader_bytes(&r, sizeof(struct perf_event_header));
+	r.end -= trailer;
+	tail = reader_over(r.end, trailer);
+	read_trailer(f, &tail, &t);
+	out->tid = t.tid;
+	out->cookie = reader_u64(&r);
+	out->chain = r;
+	return reader_u64(&r) <= reader_left(&r) / 8;
+}
+
+void record_add_chain(const struct record_format *f, const struct deferred_chain *chain,
+		      struct record_scratch *scratch, struct event *e)
+{
+	struct reader r = chain->chain;
+
+	read_chain(f, &r, &e->sample, scratch);
 }
 
 enum record_result record_decode(const struct record_format *f, const void *record, size_t size,

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/reader.h"
 #include "event/event.h"
 
 #define RECORD_MAX_CALLERS   1024
@@ -67,6 +68,22 @@ uint64_t record_time(const struct record_format *format, const void *record, siz
 
 /* The size of the fields that sample_id_all puts at the end of every record but SAMPLE. */
 size_t record_trailer_size(const struct record_format *format);
+
+/* PERF_RECORD_CALLCHAIN_DEFERRED of Linux 6.19: the user part of the chains of earlier samples. */
+#define RECORD_CALLCHAIN_DEFERRED 22
+struct deferred_chain {
+	int32_t tid;
+	uint64_t cookie;
+	struct reader chain; /* of the record: a number and so many addresses */
+};
+
+/* Reads one of `size` bytes; false: it is bad. */
+bool record_deferred_chain(const struct record_format *format, const void *record, size_t size,
+			   struct deferred_chain *out);
+
+/* Adds it to the chain of a sample that record_decode() has just read into the scratch. */
+void record_add_chain(const struct record_format *format, const struct deferred_chain *chain,
+		      struct record_scratch *scratch, struct event *e);
 
 /*
  * Decodes one record of `size` bytes (the header's own size). `cpu` is used if the format has no

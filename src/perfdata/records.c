@@ -26,6 +26,7 @@ static const char *const kernel_records[] = {
 	[PERF_RECORD_CGROUP] = "CGROUP",
 	[PERF_RECORD_TEXT_POKE] = "TEXT_POKE",
 	[PERF_RECORD_AUX_OUTPUT_HW_ID] = "AUX_OUTPUT_HW_ID",
+	[RECORD_CALLCHAIN_DEFERRED] = "CALLCHAIN_DEFERRED",
 };
 
 static const char *const user_records[] = {

@@ -6,6 +6,7 @@
 #include "base/intmap.h"
 #include "base/strings.h"
 #include "perfdata/bytes.h"
+#include "perfdata/deferred.h"
 #include "perfdata/format.h"
 #include "perfdata/perfdata.h"
 #include "perfdata/record.h"
@@ -61,6 +62,7 @@ struct perfdata {
 	} build_ids;
 
 	bool is_aux_known; /* stats.aux is complete */
+	struct deferred deferred;
 	perfdata_consumed consumed;
 	void *consumed_context;
 	uint64_t *swap_room; /* for a record of the other byte order */

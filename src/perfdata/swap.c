@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "perfdata/record.h"
 
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
 #define PERF_RECORD_MISC_MMAP_BUILD_ID (1 << 14)
@@ -29,6 +30,7 @@ static const char *const layouts[] = {
 	[PERF_RECORD_NAMESPACES] = "44*",    [PERF_RECORD_KSYMBOL] = "8422",
 	[PERF_RECORD_BPF_EVENT] = "224",     [PERF_RECORD_CGROUP] = "8",
 	[PERF_RECORD_TEXT_POKE] = "822",     [PERF_RECORD_AUX_OUTPUT_HW_ID] = "8",
+	[RECORD_CALLCHAIN_DEFERRED] = "88*",
 };
 
 struct cursor {

@@ -417,12 +417,7 @@ static void put_before(struct script_printer *p, uint64_t fields, const struct s
 	if (fields & FIELD_BIT(DATA_SRC))
 		script_text_put_source(p, row);
 	if (fields & FIELD_BIT(WEIGHT))
-		/* Of several latencies the first is the weight. */
-		script_put_dec(out,
-			       row->attr->sample_type & PERF_SAMPLE_WEIGHT_STRUCT
-				       ? (uint32_t)row->extra->weight
-				       : row->extra->weight,
-			       16);
+		script_put_dec(out, row->extra->latency, 16);
 }
 
 /* Calls indented by how deep they are; the column's width changes seldom. */

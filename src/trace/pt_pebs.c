@@ -175,8 +175,10 @@ void pt_pebs_fill(const struct pt_pebs *p, const struct perf_event_attr *attr,
 	}
 	if (type & PERF_SAMPLE_ADDR)
 		out->addr = get(p, MEMORY, MEMORY_ADDRESS);
-	if (type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
+	if (type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)) {
 		out->weight = weight_of(p, type);
+		out->latency = type & PERF_SAMPLE_WEIGHT ? out->weight : (uint32_t)out->weight;
+	}
 	if (type & PERF_SAMPLE_TRANSACTION && has(p, MEMORY, MEMORY_TSX))
 		out->transaction = transaction_of(p);
 }

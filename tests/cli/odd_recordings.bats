@@ -87,6 +87,17 @@ guest_rows() {
 	diff <(rows guest.data image) <(rows again.data image)
 }
 
+@test "user parts of deferred chains are those of perf" {
+	recording deferred
+	assay script -i deferred.data --format json | jq -c '[.comm, .mode, (.frames | length)]' | sort | diff - <(printf '%s\n' \
+		'["app","kernel",5]' '["app","kernel",5]' '["app","user",2]' '["waiter","kernel",2]' '["waiter","kernel",4]')
+	assay report -i deferred.data --no-pager >out
+	has '^samples *5$' out
+	has '^note *1: call chains cut' out
+	assay script -i deferred.data -D | grep -c CALLCHAIN_DEFERRED | diff - <(echo 4)
+	same_as_newest_perf deferred.data
+}
+
 @test "bytes of a trace in samples (--aux-sample) change no count" {
 	recording aux
 	diff <(rows aux.data comm,image) - <<-'END'

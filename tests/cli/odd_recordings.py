@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Writes recordings of kinds that this machine can't make.
 
-Usage: odd_recordings.py off-cpu|bad-off-cpu|old-off-cpu|guest|aux|metadata|cgroups|namespaces OUT
+Usage: odd_recordings.py off-cpu|bad-off-cpu|old-off-cpu|guest|deferred|aux|metadata|cgroups|namespaces OUT
 """
 import struct
 import sys
 
-from perf_records import (AUX, BEGIN, BPF_METADATA, CGROUP, CGROUP_NAME, CHAIN, CONTEXT_KERNEL, CONTEXT_USER, CPU, FLAGS, GUEST_KERNEL, GUEST_USER, ID, IDENTIFIER, IP,
+from perf_records import (AUX, BEGIN, BPF_METADATA, CGROUP, CGROUP_NAME, CHAIN, CHAIN_DEFERRED, CONTEXT_DEFERRED, CONTEXT_KERNEL, CONTEXT_USER, CPU, FLAGS, GUEST_KERNEL, GUEST_USER, ID, IDENTIFIER, IP,
                           KERNEL, NAMESPACES, PERIOD, RAW, SAMPLE, TID, TIME, USER, attr, comm, mapping, name_event, record, text, with_id)
 
 APP, WAITER = 41, 42
@@ -69,6 +69,29 @@ def guest():
     return data
 
 
+def user_part(time, pid, cookie, *addresses):
+    """PERF_RECORD_CALLCHAIN_DEFERRED, with its trailer."""
+    chain = (CONTEXT_USER,) + addresses
+    return record(CHAIN_DEFERRED, USER, struct.pack(f"<QQ{len(chain)}Q", cookie, len(chain), *chain) + struct.pack("<iiQQ", pid, pid, time, 1))
+
+
+def deferred():
+    """Of `perf record --call-graph fp,defer`: user parts of chains come later, in the order of the threads' returns."""
+    def sample(time, pid, mode, ip, cookie):
+        chain = ((CONTEXT_KERNEL, ip, 0xFFFFFFFF81000200) if mode == KERNEL else ()) + (CONTEXT_DEFERRED, cookie)
+        body = struct.pack(f"<QQiiQQQ{len(chain)}Q", 1, ip, pid, pid, time, 1000000, len(chain), *chain)
+        return record(SAMPLE, mode, body)
+
+    data = begin(attr(1, 0, 1, CLOCK_TYPES, HOST | 3 << 38))
+    data += sample(5000, APP, KERNEL, 0xFFFFFFFF81000100, 7) + sample(5001, WAITER, KERNEL, 0xFFFFFFFF81000100, 8) + sample(5002, APP, KERNEL, 0xFFFFFFFF81000110, 7)
+    data += user_part(5003, APP, 7, 0x400100, 0x400210, 0x400310)
+    data += sample(5004, APP, USER, 0x400120, 9) + user_part(5005, APP, 9, 0x400120, 0x400220)
+    data += user_part(5006, WAITER, 8, 0x7F0100, 0x400400)
+    data += user_part(5007, WAITER, 77, 0x7F0100)  # nobody waits for it
+    # never returns
+    return data + sample(5008, WAITER, KERNEL, 0xFFFFFFFF81000100, 10)
+
+
 def aux():
     """Of `perf record --aux-sample`: bytes of a trace are in the samples."""
     data = begin(attr(1, 0, 1, CLOCK_TYPES | AUX, HOST))
@@ -107,7 +130,7 @@ def namespaces():
 
 def main():
     kind, out = sys.argv[1:]
-    kinds = {"off-cpu": off_cpu, "bad-off-cpu": lambda: off_cpu(5), "old-off-cpu": old_off_cpu, "guest": guest, "aux": aux, "metadata": metadata, "cgroups": cgroups, "namespaces": namespaces}
+    kinds = {"off-cpu": off_cpu, "bad-off-cpu": lambda: off_cpu(5), "old-off-cpu": old_off_cpu, "guest": guest, "deferred": deferred, "aux": aux, "metadata": metadata, "cgroups": cgroups, "namespaces": namespaces}
     with open(out, "wb") as file:
         file.write(kinds[kind]())
 
