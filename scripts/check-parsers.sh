@@ -21,7 +21,7 @@ src/symbol/symbolizer/explain.c|2|files of the kernel and its modules
 src/symbol/file_table.c|1|the vdso, which the kernel has made
 src/symbol/function_names.c|1|kernel symbols for a filter
 src/symbol/kernel/kernel_check.c|3|symbols and vmlinux of the kernel
-src/symbol/kernel/kernel_table.c|3|symbols of the kernel
+src/symbol/kernel/kernel_table.c|4|symbols of the kernel, and of a guest in a file that the user names
 src/symbol/kernel/module_file.c|5|modules in /lib/modules
 src/symbol/kernel/vmlinux.c|3|vmlinux in /boot and /usr/lib/debug, and of the servers that the user names
 src/symbol/lines/line_table.c|1|the kernel and its modules

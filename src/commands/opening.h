@@ -12,10 +12,11 @@
 extern const struct open_config opening_config;
 
 /* The members that options say, of arguments with the rows of CODE_OPTIONS, or of all rows. */
-#define CODE_MEMBERS(args)                                                                   \
-	.vmlinux = (args).code.vmlinux, .symfs = (args).code.symfs,                          \
-	.image_dirs = (args).code.image_path.data, .n_image_dirs = (args).code.image_path.n, \
-	.debuginfod_s = (args).code.debuginfod_s
+#define CODE_MEMBERS(args)                                                                        \
+	.vmlinux = (args).code.vmlinux, .symfs = (args).code.symfs,                               \
+	.guest_kallsyms = (args).code.guest_kallsyms, .guest_modules = (args).code.guest_modules, \
+	.guest_mount = (args).code.guest_mount, .image_dirs = (args).code.image_path.data,        \
+	.n_image_dirs = (args).code.image_path.n, .debuginfod_s = (args).code.debuginfod_s
 #define CODE_CONFIG(args)          \
 	{                          \
 		CODE_MEMBERS(args) \

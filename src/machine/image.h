@@ -131,6 +131,20 @@ bool image_is_wait_mark(const struct image *image);
 
 bool image_is_access_mark(const struct image *image);
 
+/*
+ * The image (of kind NAMED) of the innermost frame of a sample with a weight (PERF_SAMPLE_WEIGHT).
+ * Its offset is the weight: of a memory access, the latency in cycles.
+ */
+#define IMAGE_LATENCY_PATH "[memory latency]"
+
+bool image_is_latency_mark(const struct image *image);
+
+/*
+ * The image (of kind NAMED) of the kernel of a guest begins so; then come a space, the number of
+ * the process that runs the guest, and "]".
+ */
+#define IMAGE_GUEST_KERNEL "[guest.kernel"
+
 /* The image (of kind NAMED) of frames that a merge of old samples cut off rare stacks
  * (store/history/merge.h). */
 #define IMAGE_OTHER_PATH "[other]"

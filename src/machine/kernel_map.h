@@ -18,6 +18,9 @@
 
 struct kernel_map;
 
+/* The whole kernel is mapped within 1 GiB of _text on every architecture that we run on. */
+#define KERNEL_SPAN_MAX (1ULL << 30)
+
 /*
  * _text, the zero of offsets, if the list has only _stext: AArch64 without CONFIG_KALLSYMS_ALL.
  * There, the linker script (arch/arm64/kernel/vmlinux.lds.S) puts .text at the next 64 KiB behind

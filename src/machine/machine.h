@@ -69,6 +69,7 @@ struct thread_view {
 	bool is_known;    /* false: neither events nor /proc named the process */
 	image_id app;     /* the main executable; the kernel's image for kernel threads */
 	string_id comm;
+	int32_t guest_pid; /* the process here that runs the sample's guest; 0: this thread's */
 };
 struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid);
 

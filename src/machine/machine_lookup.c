@@ -2,6 +2,8 @@
 #include "machine/machine.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <sys/auxv.h>
 
 #include "base/intmap.h"
@@ -94,7 +96,7 @@ const char *machine_thread_name(const struct machine *m, int32_t pid, int32_t ti
 struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid)
 {
 	uint32_t *thread = intmap_find(&m->by_tid, (uint32_t)tid);
-	struct thread_view view;
+	struct thread_view view = { .guest_pid = 0 };
 	struct process *p;
 
 	if (thread && is_of_process(m, *thread, pid)) {
@@ -144,12 +146,16 @@ int machine_resolve_near(struct machine *m, const struct thread_view *thread, ui
 	return -1;
 }
 
-/* All guests of the machine are one. Their code has no names, but keeps its addresses apart. */
-static image_id guest_image(struct machine *m, bool is_kernel)
+/* A guest's kernel can have names, so each guest has one. Offsets are addresses. */
+static image_id guest_image(struct machine *m, const struct thread_view *thread, bool is_kernel)
 {
+	int32_t pid =
+		thread->guest_pid ? thread->guest_pid : m->processes.data[thread->process].pid;
+	char path[sizeof(IMAGE_GUEST_KERNEL) + 16];
 	const struct image image = { .kind = IMAGE_NAMED,
-				     .path = is_kernel ? "[guest.kernel]" : "[guest.user]" };
+				     .path = is_kernel ? path : "[guest.user]" };
 
+	snprintf(path, sizeof(path), IMAGE_GUEST_KERNEL " %" PRId32 "]", pid);
 	return image_intern(m->images, &image);
 }
 
@@ -166,7 +172,7 @@ int machine_resolve(struct machine *m, const struct thread_view *thread, enum cp
 	if (mode == MODE_HYPERVISOR)
 		return LOSS_GUEST;
 	if (mode_is_guest(mode)) {
-		out->image = guest_image(m, mode == MODE_GUEST_KERNEL);
+		out->image = guest_image(m, thread, mode == MODE_GUEST_KERNEL);
 		return -1;
 	}
 	return machine_resolve_near(m, thread, addr, time_ns, &near, out);
@@ -178,9 +184,14 @@ struct code_addr machine_resolve_data(struct machine *m, const struct thread_vie
 	const struct process *p = &m->processes.data[thread->process];
 	const struct mapping *mapping;
 	struct code_addr out = { IMAGE_UNKNOWN_ID, 0 };
+	uint64_t text;
 
+	/* far from the kernel's text is memory that it reserved while it ran */
 	if (addr >> 63) {
 		out.image = kernel_map_image(m->kernel);
+		if (kernel_map_base(m->kernel, out.image, &text) && addr >= text &&
+		    addr - text < KERNEL_SPAN_MAX)
+			out.offset = addr - text;
 		return out;
 	}
 	mapping = address_space_find(&p->data, addr);

@@ -191,6 +191,9 @@ void input_places(struct input *in, const char *given, struct archive_places *pl
 	archive_places_init(places, dir, importer_find_root(dir), config);
 	if (in->config.vmlinux)
 		config->vmlinux = in->config.vmlinux;
+	config->guest_kallsyms = in->config.guest_kallsyms;
+	config->guest_modules = in->config.guest_modules;
+	config->guest_mount = in->config.guest_mount;
 	if (in->config.symfs)
 		config->root = in->config.symfs;
 	if (in->config.n_image_dirs) {
@@ -379,6 +382,6 @@ const char input_filters_help[] =
 bool input_by_period(const char *weight, const struct profile *profile, const struct profile *other)
 {
 	if (strcmp(weight, "auto") != 0)
-		return strcmp(weight, "samples") != 0; /* "events" or "wall" */
+		return strcmp(weight, "samples") != 0; /* "events", "wall" or "latency" */
 	return profile_weighs_by_period(profile) || (other && profile_weighs_by_period(other));
 }

@@ -28,7 +28,8 @@ struct open_config {
 				NULL: ITRACE_DEFAULT_REPORT */
 	bool no_itrace;      /* processor traces are not decoded */
 	const char *vmlinux; /* the file of the kernel that was recorded, or NULL */
-	const char *symfs;   /* a directory that binaries' paths are below, or NULL */
+	const char *guest_kallsyms, *guest_modules, *guest_mount; /* of guests (symbol/symbols.h) */
+	const char *symfs; /* a directory that binaries' paths are below, or NULL */
 	/* Folders with binaries that are not at their paths. */
 	const char *const *image_dirs;
 	size_t n_image_dirs;
@@ -83,7 +84,7 @@ const struct itrace *input_itrace(const struct input *in);
 
 /* The options for the place of a recording's code, in every command that shows or decodes code. */
 struct code_args {
-	const char *vmlinux, *symfs;
+	const char *vmlinux, *guest_kallsyms, *guest_modules, *guest_mount, *symfs;
 	struct option_list image_path; /* the command's to free */
 	double debuginfod_s;
 };
@@ -98,6 +99,30 @@ struct code_args {
 	  "Names and code of the kernel come from it, if its build id is the recorded one. A "    \
 	  "file of another build is reported and not used. Without this option, assay finds the " \
 	  "kernel by its build id." },                                                            \
+		{ 0,                                                                              \
+		  "guestkallsyms",                                                                \
+		  "FILE",                                                                         \
+		  OPT_STRING,                                                                     \
+		  (base) + offsetof(struct code_args, guest_kallsyms),                            \
+		  NULL,                                                                           \
+		  "a copy of the /proc/kallsyms of the guest that was recorded (perf kvm)",       \
+		  "Functions of the guest's kernel and its modules have their names from it." },  \
+		{ 0,                                                                              \
+		  "guestmodules",                                                                 \
+		  "FILE",                                                                         \
+		  OPT_STRING,                                                                     \
+		  (base) + offsetof(struct code_args, guest_modules),                             \
+		  NULL,                                                                           \
+		  "a copy of the guest's /proc/modules: where its modules begin and end" },       \
+		{ 0,                                                                              \
+		  "guestmount",                                                                   \
+		  "DIR",                                                                          \
+		  OPT_STRING,                                                                     \
+		  (base) + offsetof(struct code_args, guest_mount),                               \
+		  NULL,                                                                           \
+		  "the files of several guests: DIR/PID/proc/kallsyms, by the process that ran "  \
+		  "each",                                                                         \
+		  "A guest that has no folder in DIR has the names of *--guestkallsyms*." },      \
 		{ 0,                                                                              \
 		  "symfs",                                                                        \
 		  "DIR",                                                                          \
@@ -136,7 +161,12 @@ const char *input_refused_vmlinux(const struct input *in, const struct build_id 
  * The option --weight, and whether the weights of profiles are events. Without the option, they are
  * if one of the profiles needs events. `other`: the profile for comparison, or NULL.
  */
-#define WEIGHT_OPTION(field, what) WEIGHT_OPTION_WITH(field, what, "auto|samples|events", "")
+#define WEIGHT_OPTION(field, what) \
+	WEIGHT_OPTION_WITH(field, what, "auto|samples|events|latency", WEIGHT_LATENCY_HELP)
+#define WEIGHT_LATENCY_HELP                                                                  \
+	" *latency* adds up the latencies of samples in cycles, as *perf mem report* does. " \
+	"Samples "                                                                           \
+	"of *perf mem record* and *perf record -W* have them."
 #define WEIGHT_OPTION_WITH(field, what, words, more)                                             \
 	{                                                                                        \
 		0, "weight", "WHAT", OPT_CHOICE, (field), "auto", what,                          \

@@ -66,6 +66,21 @@ static int input_check_symfs(const struct input *in, struct error *err)
 		       : error_set(err, -ENOTDIR, "symfs: %s is not a directory", path);
 }
 
+/* The names of guests are wrong without any word if a file was mistyped. */
+static int input_check_guests(const struct input *in, struct error *err)
+{
+	const struct {
+		const char *name, *path;
+	} files[] = { { "guestkallsyms", in->config.guest_kallsyms },
+		      { "guestmodules", in->config.guest_modules },
+		      { "guestmount", in->config.guest_mount } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (files[i].path && access(files[i].path, R_OK) < 0)
+			return error_errno(err, -errno, "%s: %s", files[i].name, files[i].path);
+	return 0;
+}
+
 static int input_read_containers(struct input *in, const char *file, struct error *err)
 {
 	cleanup(free_at_exit) char *text = NULL;
@@ -112,6 +127,9 @@ int input_new(const struct open_config *config, struct input **out, struct error
 	in->config = *config;
 	in->config.vmlinux = copy_text(config->vmlinux);
 	in->config.symfs = copy_text(config->symfs);
+	in->config.guest_kallsyms = copy_text(config->guest_kallsyms);
+	in->config.guest_modules = copy_text(config->guest_modules);
+	in->config.guest_mount = copy_text(config->guest_mount);
 	copy_image_dirs(in, config);
 	if (config->report_fetching)
 		in->debuginfod = debuginfod_new(&(struct debuginfod_config){
@@ -124,6 +142,7 @@ int input_new(const struct open_config *config, struct input **out, struct error
 	r = input_take_itrace(in, config->itrace, err);
 	r = r < 0 ? r : input_check_vmlinux(in, err);
 	r = r < 0 ? r : input_check_symfs(in, err);
+	r = r < 0 ? r : input_check_guests(in, err);
 	r = r < 0 ? r : input_read_containers(in, config->container_names, err);
 	if (r < 0)
 		input_free(in);
@@ -140,6 +159,9 @@ void input_free(struct input *in)
 	container_names_free(in->containers);
 	free((char *)in->config.vmlinux);
 	free((char *)in->config.symfs);
+	free((char *)in->config.guest_kallsyms);
+	free((char *)in->config.guest_modules);
+	free((char *)in->config.guest_mount);
 	for (size_t i = 0; i < in->config.n_image_dirs; i++)
 		free((char *)in->config.image_dirs[i]);
 	free((char **)in->config.image_dirs);

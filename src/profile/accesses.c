@@ -21,16 +21,18 @@ static string_id access_put(struct profile *p, uint64_t source,
 
 static const char *variable_name(struct profile *p, const struct image *image, uint64_t offset)
 {
+	bool is_kernel = image->kind == IMAGE_KERNEL;
+	const char *none = is_kernel ? path_file_name(image->path) : ACCESS_NO_SYMBOL;
 	const struct symbol_table *t;
 	uint32_t symbol;
 
-	if (image->kind != IMAGE_FILE)
+	if (image->kind != IMAGE_FILE && !(is_kernel && offset))
 		return path_file_name(image->path);
 	if (!p->symbols)
-		return ACCESS_NO_SYMBOL;
+		return none;
 	t = symbolizer_objects(p->symbols, image);
 	symbol = symbol_find(t, offset);
-	return symbol == NO_SYMBOL ? ACCESS_NO_SYMBOL : symbol_name(p->symbols, t, symbol);
+	return symbol == NO_SYMBOL ? none : symbol_name(p->symbols, t, symbol);
 }
 
 void access_describe(struct profile *p, const struct load_part *part, uint32_t node, uint32_t mark,

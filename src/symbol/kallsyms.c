@@ -19,6 +19,10 @@ static const uint8_t digit_values[256] = {
 };
 
 static const bool is_text_type[256] = { ['t'] = true, ['T'] = true, ['w'] = true, ['W'] = true };
+static const bool is_data_type[256] = {
+	['b'] = true, ['B'] = true, ['d'] = true, ['D'] = true, ['g'] = true, ['G'] = true,
+	['r'] = true, ['R'] = true, ['s'] = true, ['S'] = true, ['v'] = true, ['V'] = true,
+};
 
 static uint16_t intern_module(struct kallsyms *k, const char *name, size_t len)
 {
@@ -62,7 +66,7 @@ static void kallsyms_parse_line(struct kallsyms *k, const char *at, const char *
 	/* modules of ARM, AArch64 and RISC-V mark code and data: $x, $d.12 */
 	if (s.name_len && s.name[0] == '$')
 		return;
-	if (!is_text_type[(uint8_t)s.type])
+	if (!(k->of_objects ? is_data_type : is_text_type)[(uint8_t)s.type])
 		s.name = NULL;
 	k->is_hidden &= !s.addr;
 	vec_push(&k->symbols, s);

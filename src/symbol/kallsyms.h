@@ -3,8 +3,8 @@
  * /proc/kallsyms: the names of the running kernel and of its modules.
  *
  * Lines of "ADDRESS TYPE NAME" and, for a module's, "\t[MODULE]". Text symbols
- * have the types t, T, w and W. Without permission (kernel.kptr_restrict) all
- * addresses are 0. See proc(5) and kernel/kallsyms.c.
+ * have the types t, T, w and W, and data those of nm(1): b, d, r, g, s, v. Without permission
+ * (kernel.kptr_restrict) all addresses are 0. See proc(5) and kernel/kallsyms.c.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 struct kernel_symbol {
 	uint64_t addr;
-	const char *name; /* NULL for data: it only ends the code before it */
+	const char *name; /* NULL for data: it only ends the code before it; of_objects: for code */
 	uint32_t name_len;
 	uint16_t module; /* index into modules; 0: the kernel itself */
 	char type;
@@ -28,6 +28,7 @@ struct kallsyms {
 	uint64_t text_addr;                /* of _text; 0 if not there */
 	bool has_kernel;                   /* false once the kernel's own symbols were dropped */
 	bool is_hidden;                    /* there are symbols, and all addresses are 0 */
+	bool of_objects;                   /* set before parsing: variables have names, not code */
 	char *text;                        /* memory of names that were read from a file */
 };
 

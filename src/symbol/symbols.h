@@ -43,6 +43,11 @@ struct symbolizer_config {
 	const char *sys_module; /* NULL: /sys/module (build ids of modules) */
 	const char *system_map; /* the kernel's own names, instead of others; NULL */
 	const char *vmlinux; /* the kernel's file, if its build id is right; NULL: assay searches */
+	/*
+	 * Of guests (IMAGE_GUEST_KERNEL), copies of /proc/kallsyms and /proc/modules; or a folder
+	 * with a folder PID for each guest, below which its files are. NULL: not given.
+	 */
+	const char *guest_kallsyms, *guest_modules, *guest_mount;
 	/* Folders with images that are not at their paths; copied. */
 	const char *const *image_dirs;
 	size_t n_image_dirs;
@@ -113,8 +118,9 @@ const struct symbol_table *symbolizer_table(struct symbolizer *s, const struct i
 					    const struct given_symbol *given, size_t n_given);
 
 /*
- * The variables of an image of kind FILE, as a table of its own: its symbols of type OBJECT. The
- * offset of .bss lies behind the data in the file, though the file has no such bytes.
+ * The variables of an image of kind FILE or KERNEL, as a table of its own: its symbols of type
+ * OBJECT, or the kernel's of kallsyms, which have no sizes. The offset of .bss lies behind the data
+ * in the file, though the file has no such bytes.
  */
 const struct symbol_table *symbolizer_objects(struct symbolizer *s, const struct image *image);
 

@@ -45,6 +45,7 @@ struct symbolizer {
 	struct finder files;
 	char *kallsyms_path, *modules_path, *notes_path, *sys_module_dir, *kcore_path;
 	char *system_map, *vmlinux; /* NULL: not given */
+	char *guest_kallsyms, *guest_modules, *guest_mount;
 	VEC(struct symbol_table *) tables;
 	struct intmap by_image; /* hash of the image to index in tables */
 	struct arena *names;
@@ -125,4 +126,5 @@ void make_file_tables(struct symbolizer *s, struct symbol_table *const *tables, 
 void make_vdso_table(struct symbolizer *s, struct symbol_table *t);
 void make_kernel_table(struct symbolizer *s, struct symbol_table *t);
 void make_module_table(struct symbolizer *s, struct symbol_table *t);
-void make_dump_table(struct symbolizer *s, struct symbol_table *t); /* of a jitdump */
+void make_guest_table(struct symbolizer *s, struct symbol_table *t); /* of kind NAMED */
+void make_dump_table(struct symbolizer *s, struct symbol_table *t);  /* of a jitdump */

@@ -74,7 +74,7 @@ guest_rows() {
 		2 2000000 /bin/app
 		2 2000000 [guest.user]
 		2 2000000 [unknown]
-		6 6000000 [guest.kernel]
+		6 6000000 [guest.kernel 41]
 	END
 	assay report -i guest.data --no-pager | grep '^samples *12$'
 	assay script -i guest.data --format json | jq -r .mode | sort | uniq -c | tr -s ' ' | diff - <(printf ' %s\n' '6 guest-kernel' '2 guest-user' '2 kernel' '2 user')
@@ -96,6 +96,45 @@ guest_rows() {
 	has '^note *1: call chains cut' out
 	assay script -i deferred.data -D | grep -c CALLCHAIN_DEFERRED | diff - <(echo 4)
 	same_as_newest_perf deferred.data
+}
+
+guest_symbols() { # FUNCTION
+	printf '%s\n' 'ffffffff81000000 T _text' 'ffffffff81000000 T _stext' "ffffffff81000080 T $1" 'ffffffff81000200 t guest_work' \
+		'ffffffff81001000 T _etext' $'ffffffffc0000100 t net_poll\t[virtio_fake]'
+}
+
+@test "functions of guests have the names of --guestkallsyms, or of each guest below --guestmount" {
+	recording guests
+	guest_symbols guest_idle >kallsyms
+	echo 'virtio_fake 16384 0 - Live 0xffffffffc0000000' >modules
+	# without a file, the report says how to have names
+	rows guests.data symbol | diff - <(printf '%s\n' '1 1000000 (no symbols)' '1 1000000 (no symbols)' '10 10000000 (no symbols)')
+	assay why -i guests.data '[guest.kernel 41]' | grep -e '--guestkallsyms' >/dev/null
+	diff <(rows guests.data symbol --guestkallsyms kallsyms --guestmodules modules) - <<-'END'
+		1 1000000 (no symbols)
+		1 1000000 (no symbols)
+		1 1000000 guest_idle
+		2 2000000 guest_work
+		3 3000000 guest_idle
+		4 4000000 net_poll
+	END
+	# perf has one guest, and no functions of its modules without their mappings
+	if [ -n "$(newest_perf)" ]; then
+		"$(newest_perf)" kvm --guest --guestkallsyms="$PWD/kallsyms" --guestmodules="$PWD/modules" report -i "$PWD/guests.data" --stdio -n --sort sym -g none 2>/dev/null </dev/null |
+			awk '$4 ~ /^guest_/ { print $2, $4 }' | sort | diff - <(rows guests.data symbol 'symbol:guest_*' --guestkallsyms kallsyms | awk '{ n[$3] += $1 } END { for (name in n) print n[name], name }' | sort)
+	fi
+	mkdir -p guests/4{1,2}/proc
+	guest_symbols first_idle >guests/41/proc/kallsyms
+	guest_symbols second_idle >guests/42/proc/kallsyms
+	rows guests.data symbol --guestmount guests 'symbol:*_idle' | diff - <(printf '%s\n' '1 1000000 second_idle' '3 3000000 first_idle')
+	# a guest without a folder
+	rm -r guests/42
+	rows guests.data symbol --guestmount guests --guestkallsyms kallsyms 'symbol:*_idle' | diff - <(printf '%s\n' '1 1000000 guest_idle' '3 3000000 first_idle')
+	# Files that are none
+	run assay report -i guests.data --guestkallsyms absent
+	refused 1 "--guestkallsyms: absent: No such file or directory"
+	sed 's/^[0-9a-f]*/0000000000000000/' kallsyms >hidden
+	assay why -i guests.data '[guest.kernel 41]' --guestkallsyms hidden | grep 'no addresses' >/dev/null
 }
 
 @test "bytes of a trace in samples (--aux-sample) change no count" {

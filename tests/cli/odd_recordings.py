@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Writes recordings of kinds that this machine can't make.
 
-Usage: odd_recordings.py off-cpu|bad-off-cpu|old-off-cpu|guest|deferred|aux|metadata|cgroups|namespaces OUT
+Usage: odd_recordings.py off-cpu|bad-off-cpu|old-off-cpu|guest|guests|deferred|aux|metadata|cgroups|namespaces OUT
 """
 import struct
 import sys
 
 from perf_records import (AUX, BEGIN, BPF_METADATA, CGROUP, CGROUP_NAME, CHAIN, CHAIN_DEFERRED, CONTEXT_DEFERRED, CONTEXT_KERNEL, CONTEXT_USER, CPU, FLAGS, GUEST_KERNEL, GUEST_USER, ID, IDENTIFIER, IP,
-                          KERNEL, NAMESPACES, PERIOD, RAW, SAMPLE, TID, TIME, USER, attr, comm, mapping, name_event, record, text, with_id)
+                          KERNEL, MMAP, NAMESPACES, PERIOD, RAW, SAMPLE, TID, TIME, USER, attr, comm, mapping, name_event, record, text, with_id)
 
 APP, WAITER = 41, 42
 HOST = FLAGS | 1 << 20  # exclude_guest
@@ -67,6 +67,15 @@ def guest():
     for i in range(12):
         data += clock(5000 + i, APP, (USER, KERNEL, GUEST_KERNEL, GUEST_KERNEL, GUEST_KERNEL, GUEST_USER)[i % 6], 0x400100 if i % 6 in (0, 5) else 0xFFFFFFFF81000100)
     return data
+
+
+def guests():
+    """Kernels of two guests: functions of both, and a module's. perf needs the mapping."""
+    text_of_guest = struct.pack("<iiQQQ", 0, 0, 0xFFFFFFFF81000000, 0x1000000, 0xFFFFFFFF81000000) + text("[guest.kernel.kallsyms]_text")
+    data = begin(attr(1, 0, 1, CLOCK_TYPES)) + with_id(MMAP, GUEST_KERNEL, text_of_guest, 0)
+    for i, addr in enumerate([0xFFFFFFFF81000100] * 3 + [0xFFFFFFFF81000250] * 2 + [0xFFFFFFFFC0000120] * 4 + [0xFFFFFFFFC0009000]):
+        data += clock(5000 + i, APP, GUEST_KERNEL, addr)
+    return data + clock(6000, WAITER, GUEST_KERNEL, 0xFFFFFFFF81000100) + clock(6001, WAITER, USER, 0x400100)
 
 
 def user_part(time, pid, cookie, *addresses):
@@ -130,7 +139,7 @@ def namespaces():
 
 def main():
     kind, out = sys.argv[1:]
-    kinds = {"off-cpu": off_cpu, "bad-off-cpu": lambda: off_cpu(5), "old-off-cpu": old_off_cpu, "guest": guest, "deferred": deferred, "aux": aux, "metadata": metadata, "cgroups": cgroups, "namespaces": namespaces}
+    kinds = {"off-cpu": off_cpu, "bad-off-cpu": lambda: off_cpu(5), "old-off-cpu": old_off_cpu, "guest": guest, "guests": guests, "deferred": deferred, "aux": aux, "metadata": metadata, "cgroups": cgroups, "namespaces": namespaces}
     with open(out, "wb") as file:
         file.write(kinds[kind]())
 

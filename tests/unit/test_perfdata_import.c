@@ -154,6 +154,7 @@ static void data_has_its_place_and_code_is_as_without_it(void **state)
 {
 	struct machine *m = offline_machine("");
 	struct thread_view thread;
+	struct build_id kernel = { .len = 4, .bytes = "ABCD" };
 	struct code_addr code;
 	uint64_t space;
 
@@ -175,6 +176,11 @@ static void data_has_its_place_and_code_is_as_without_it(void **state)
 	assert_string_equal(data_at(m, 41, 0x800010), "/SYSV00000000+0x0");
 	assert_string_equal(data_at(m, 41, 0x7f0010), "[stack]+0x0");
 	assert_string_equal(data_at(m, 41, 0x900000), "[unknown]+0x0");
+	assert_string_equal(data_at(m, 41, 0xffff888000000000), "[kernel]+0x0");
+	feed_mapping(m, -1, 0xffffffff81000000, 0x1000000, 0xffffffff81000000,
+		     "[kernel.kallsyms]_text", &kernel);
+	assert_string_equal(data_at(m, 41, 0xffffffff82000040), "[kernel]+0x1000040");
+	assert_string_equal(data_at(m, 41, 0xffffffffc1000000), "[kernel]+0x0");
 	assert_string_equal(data_at(m, 41, 0xffff888000000000), "[kernel]+0x0");
 	/* code that came over data, and a child's data */
 	feed_mapping(m, 41, 0x700000, 0x1000, 0x5000, "/lib/late.so", NULL);

@@ -89,6 +89,35 @@ static void module_offsets_count_from_its_load_address(void **state)
 	symbolizer_free(s);
 }
 
+/* Code ends a variable, as variables end code. */
+static void the_kernels_variables_are_a_table_of_their_own(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "" };
+	struct image kernel = { .kind = IMAGE_KERNEL, .path = "[kernel]" };
+	const struct symbol_table *t;
+	struct symbolizer *s;
+
+	(void)state;
+	config.kallsyms = scratch_file("variables", "ffffffff81000000 T _text\n"
+						    "ffffffff81000040 T schedule\n"
+						    "ffffffff82000000 D jiffies\n"
+						    "ffffffff82000040 d local_data\n"
+						    "ffffffff82000080 b a_bss\n"
+						    "ffffffff820000c0 t code_again\n"
+						    "ffffffffc0100000 d ext4_data\t[ext4]\n");
+	s = symbolizer_new(&config);
+	t = symbolizer_objects(s, &kernel);
+	assert_string_equal(found_name(t, 0x1000000), "jiffies");
+	assert_string_equal(found_name(t, 0x100003f), "jiffies");
+	assert_string_equal(found_name(t, 0x1000040), "local_data");
+	assert_string_equal(found_name(t, 0x10000bf), "a_bss");
+	assert_string_equal(found_name(t, 0x10000c0), "(none)");
+	assert_string_equal(found_name(t, 0x40), "(none)");
+	assert_int_equal(symbol_count(t), 3);
+	assert_string_equal(found_name(symbolizer_table(s, &kernel, NULL, 0), 0x40), "schedule");
+	symbolizer_free(s);
+}
+
 static void hidden_kernel_addresses_are_reported_as_hidden(void **state)
 {
 	struct symbolizer_config config = { .cache_dir = "" };
@@ -605,6 +634,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernel_offsets_count_from_text),
 		cmocka_unit_test(module_offsets_count_from_its_load_address),
+		cmocka_unit_test(the_kernels_variables_are_a_table_of_their_own),
 		cmocka_unit_test(hidden_kernel_addresses_are_reported_as_hidden),
 		cmocka_unit_test(one_symbol_speaks_for_an_address),
 		cmocka_unit_test(sizes_are_repaired),

@@ -4,19 +4,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "machine/kernel_map.h"
 #include "symbol/elf_draft.h"
 #include "symbol/kernel/module_file.h"
 #include "symbol/kernel/vmlinux.h"
 #include "symbol/table.h"
 
-/* The whole kernel is mapped within 1 GiB of _text on every architecture that we run on. */
-#define MAX_KERNEL_SPAN (1ULL << 30)
 #define MAX_MODULE_SPAN (1ULL << 28)
 
 static enum index_draft_binding kernel_table_binding_of(char type)
 {
-	return type == 'T' ? DRAFT_GLOBAL : type == 't' ? DRAFT_LOCAL : DRAFT_WEAK;
+	return strchr("wWvV", type) ? DRAFT_WEAK : type >= 'a' ? DRAFT_LOCAL : DRAFT_GLOBAL;
 }
 
 static bool kernel_table_ends_with(const struct kernel_symbol *s, const char *suffix, size_t len)
@@ -36,13 +36,15 @@ static bool is_section_mark(const struct kernel_symbol *s)
 }
 
 /* kallsyms has no sizes: each symbol, of code or of data, ends the one before it. */
+#define EVERY_MODULE (-1)
 static void draft_kernel_symbols(struct index_draft *d, const struct kallsyms *k, int module,
 				 uint64_t base, uint64_t span)
 {
 	uint8_t rank;
 
 	vec_foreach (&k->symbols, s) {
-		if (s->module != module || s->addr < base || s->addr - base >= span)
+		if ((module != EVERY_MODULE && s->module != module) || s->addr < base ||
+		    s->addr - base >= span)
 			continue;
 		rank = UINT8_MAX;
 		if (s->name)
@@ -100,10 +102,15 @@ static bool make_from_vmlinux(const struct symbolizer *s, struct symbol_table *t
 
 	if (!vmlinux_open(s, wanted, VMLINUX_NAMES, &file, &elf, NULL))
 		return false;
-	ok = vmlinux_segments(&elf, &segments);
+	ok = t->is_of_objects ? vmlinux_all_segments(&elf, &segments)
+			      : vmlinux_segments(&elf, &segments);
 	if (ok) {
-		elf_draft_code(&d, &elf, &segments);
-		elf_draft_symbols(&d, &elf, SHT_SYMTAB, &segments);
+		if (t->is_of_objects) {
+			elf_draft_objects(&d, &elf, SHT_SYMTAB, &segments);
+		} else {
+			elf_draft_code(&d, &elf, &segments);
+			elf_draft_symbols(&d, &elf, SHT_SYMTAB, &segments);
+		}
 		table_adopt(t, &d, SYMBOL_DEBUG_FILE);
 	}
 	code_segments_fini(&segments);
@@ -111,39 +118,41 @@ static bool make_from_vmlinux(const struct symbolizer *s, struct symbol_table *t
 	return ok;
 }
 
+/* Of one file, functions or variables; not cached: the cache only holds the kernel's own. */
+static bool make_from_map(struct symbol_table *t, const char *path)
+{
+	struct kallsyms map = { .of_objects = t->is_of_objects };
+	struct index_draft d = { 0 };
+	int r = kallsyms_read(&map, path);
+
+	if (r < 0) {
+		table_fail(t, SYMBOL_UNREADABLE, "kernel symbols: %s: %s", path, strerror(-r));
+	} else if (!map.text_addr) {
+		table_fail(t, SYMBOL_DAMAGED, "kernel symbols: %s has no _text", path);
+	} else {
+		draft_kernel_symbols(&d, &map, 0, map.text_addr, KERNEL_SPAN_MAX);
+		table_adopt(t, &d, SYMBOL_KALLSYMS);
+	}
+	kallsyms_fini(&map);
+	return t->index.n > 0;
+}
+
 static bool make_from_kallsyms(struct symbolizer *s, struct symbol_table *t)
 {
 	struct index_draft d = { 0 };
 
+	if (t->is_of_objects)
+		return make_from_map(t, s->kallsyms_path);
 	if (!load_kallsyms(s, t, true))
 		return false;
 	if (!s->kallsyms.text_addr) {
 		table_fail(t, SYMBOL_DAMAGED, "kernel symbols: %s has no _text", s->kallsyms_path);
 		return false;
 	}
-	draft_kernel_symbols(&d, &s->kallsyms, 0, s->kallsyms.text_addr, MAX_KERNEL_SPAN);
+	draft_kernel_symbols(&d, &s->kallsyms, 0, s->kallsyms.text_addr, KERNEL_SPAN_MAX);
 	table_adopt(t, &d, SYMBOL_KALLSYMS);
 	kallsyms_drop_kernel(&s->kallsyms);
 	return true;
-}
-
-/* The user's names. They are not cached: the cache only holds the kernel's own. */
-static void make_from_system_map(const struct symbolizer *s, struct symbol_table *t)
-{
-	struct index_draft d = { 0 };
-	struct kallsyms map = { 0 };
-	int r = kallsyms_read(&map, s->system_map);
-
-	if (r < 0) {
-		table_fail(t, SYMBOL_UNREADABLE, "kernel symbols: %s: %s", s->system_map,
-			   strerror(-r));
-	} else if (!map.text_addr) {
-		table_fail(t, SYMBOL_DAMAGED, "kernel symbols: %s has no _text", s->system_map);
-	} else {
-		draft_kernel_symbols(&d, &map, 0, map.text_addr, MAX_KERNEL_SPAN);
-		table_adopt(t, &d, SYMBOL_KALLSYMS);
-	}
-	kallsyms_fini(&map);
 }
 
 /*
@@ -168,18 +177,88 @@ void make_kernel_table(struct symbolizer *s, struct symbol_table *t)
 	if (!wanted.len)
 		wanted = running;
 	if (s->system_map) {
-		make_from_system_map(s, t);
+		make_from_map(t, s->system_map);
 		return;
 	}
-	if (table_from_cache(s, t, &wanted))
+	/* as of files, the cache has functions alone */
+	if (!t->is_of_objects && table_from_cache(s, t, &wanted))
 		return;
 	if ((is_running && make_from_kallsyms(s, t)) || make_from_vmlinux(s, t, &wanted))
-		table_to_cache(s, t, &wanted, 0);
+		table_to_cache(s, t, t->is_of_objects ? &(struct build_id){ 0 } : &wanted, 0);
 	else if (!is_running)
 		table_fail(t, SYMBOL_CHANGED,
 			   "the profile is of another kernel than the running one, and no vmlinux "
 			   "of it was found");
 }
+
+/* ---- guests ---- */
+
+/* Where modules begin and end: no function goes on into the space between them. */
+static void draft_module_ends(struct index_draft *d, const char *path)
+{
+	cleanup(free_at_exit) char *text = NULL;
+	char *save = NULL;
+
+	if (!path || file_read_all(path, 16 << 20, &text, NULL) < 0)
+		return;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		uint64_t size, addr;
+
+		if (sscanf(line, "%*s %" SCNu64 " %*s %*s %*s %" SCNx64, &size, &addr) != 2)
+			continue;
+		for (int i = 0; i < 2; i++)
+			vec_push(&d->symbols,
+				 (struct index_draft_symbol){ .offset = addr + (i ? size : 0),
+							      .rank = UINT8_MAX,
+							      .is_end = true,
+							      .is_bound = true });
+	}
+}
+
+/* The offsets of a guest's kernel are addresses. Its modules are in the same list of symbols. */
+static void make_from_guest_files(struct symbol_table *t, const char *symbols, const char *modules)
+{
+	struct index_draft d = { 0 };
+	struct kallsyms map = { 0 };
+	int r = kallsyms_read(&map, symbols);
+
+	if (r < 0) {
+		table_fail(t, SYMBOL_UNREADABLE, "symbols of the guest's kernel: %s: %s", symbols,
+			   strerror(-r));
+	} else if (map.is_hidden || !map.symbols.n) {
+		table_fail(t, SYMBOL_DAMAGED,
+			   "symbols of the guest's kernel: %s has no addresses: copy it as root",
+			   symbols);
+	} else {
+		draft_kernel_symbols(&d, &map, EVERY_MODULE, 0, UINT64_MAX);
+		draft_module_ends(&d, modules);
+		table_adopt(t, &d, SYMBOL_KALLSYMS);
+	}
+	kallsyms_fini(&map);
+}
+
+void make_guest_table(struct symbolizer *s, struct symbol_table *t)
+{
+	cleanup(free_at_exit) char *symbols = NULL, *modules = NULL;
+	uint32_t pid;
+
+	if (sscanf(t->image.path, IMAGE_GUEST_KERNEL " %" SCNu32 "]", &pid) != 1)
+		return;
+	if (s->guest_mount) {
+		symbols = xasprintf("%s/%" PRIu32 "/proc/kallsyms", s->guest_mount, pid);
+		modules = xasprintf("%s/%" PRIu32 "/proc/modules", s->guest_mount, pid);
+	}
+	if (symbols && (!s->guest_kallsyms || access(symbols, R_OK) == 0))
+		make_from_guest_files(t, symbols, modules);
+	else if (s->guest_kallsyms)
+		make_from_guest_files(t, s->guest_kallsyms, s->guest_modules);
+	else
+		table_fail(t, SYMBOL_NO_FILE,
+			   "the kernel of a guest: copy the guest's /proc/kallsyms, and give the "
+			   "copy with --guestkallsyms");
+}
+
+/* ---- modules ---- */
 
 /* A line of /proc/modules: name size users dependents state address. */
 static bool module_addr(const struct symbolizer *s, const char *name, uint64_t *addr)

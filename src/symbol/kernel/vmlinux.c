@@ -19,7 +19,9 @@ bool running_kernel_build_id(const struct symbolizer *s, struct build_id *out)
 }
 
 /* A debug file has the sizes in memory only. */
-bool vmlinux_segments(const struct elf_file *elf, struct code_segments *out)
+/* Loaded segments from _text on that have all of these flags. */
+static bool segments_behind_text(const struct elf_file *elf, uint32_t flags,
+				 struct code_segments *out)
 {
 	struct elf_symbols it;
 	struct elf_symbol symbol;
@@ -33,11 +35,21 @@ bool vmlinux_segments(const struct elf_file *elf, struct code_segments *out)
 			text_addr = symbol.link_addr;
 	for (uint32_t i = 0; text_addr && i < elf->n_segments; i++)
 		if (elf_segment(elf, i, &segment) && segment.type == PT_LOAD &&
-		    (segment.flags & PF_X) && segment.link_addr >= text_addr)
+		    (segment.flags & flags) == flags && segment.link_addr >= text_addr)
 			vec_push(out, (struct code_segment){ segment.link_addr, segment.mem_size,
 							     segment.link_addr - text_addr });
 	code_segments_sort(out);
 	return out->n > 0;
+}
+
+bool vmlinux_segments(const struct elf_file *elf, struct code_segments *out)
+{
+	return segments_behind_text(elf, PF_X, out);
+}
+
+bool vmlinux_all_segments(const struct elf_file *elf, struct code_segments *out)
+{
+	return segments_behind_text(elf, 0, out);
 }
 
 /* The search for a vmlinux. */

@@ -24,6 +24,8 @@ bool vmlinux_open_here(const struct symbolizer *s, const struct build_id *wanted
 
 /* Its code, with offsets from _text. */
 bool vmlinux_segments(const struct elf_file *elf, struct code_segments *out);
+/* Its code and data, likewise. */
+bool vmlinux_all_segments(const struct elf_file *elf, struct code_segments *out);
 
 /* The running kernel's; false if it can't be read. */
 bool running_kernel_build_id(const struct symbolizer *s, struct build_id *out);

@@ -213,6 +213,11 @@ static char *or_default(const char *given, const char *otherwise)
 	return xstrdup(given ? given : otherwise);
 }
 
+static char *copy_or_null(const char *text)
+{
+	return text ? xstrdup(text) : NULL;
+}
+
 struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 {
 	static const struct symbolizer_config defaults = { 0 };
@@ -224,8 +229,11 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 	s->kallsyms_path = or_default(config->kallsyms, "/proc/kallsyms");
 	s->modules_path = or_default(config->modules, "/proc/modules");
 	s->notes_path = or_default(config->notes, "/sys/kernel/notes");
-	s->system_map = config->system_map ? xstrdup(config->system_map) : NULL;
-	s->vmlinux = config->vmlinux ? xstrdup(config->vmlinux) : NULL;
+	s->system_map = copy_or_null(config->system_map);
+	s->vmlinux = copy_or_null(config->vmlinux);
+	s->guest_kallsyms = copy_or_null(config->guest_kallsyms);
+	s->guest_modules = copy_or_null(config->guest_modules);
+	s->guest_mount = copy_or_null(config->guest_mount);
 	s->sys_module_dir = or_default(config->sys_module, "/sys/module");
 	s->kcore_path = or_default(config->kcore, "/proc/kcore");
 	if (!config->cache_dir)
@@ -233,7 +241,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 	else if (*config->cache_dir)
 		s->cache_dir = xstrdup(config->cache_dir);
 	s->files.cache_dir = s->cache_dir;
-	s->kept_dir = config->kept_dir ? xstrdup(config->kept_dir) : NULL;
+	s->kept_dir = copy_or_null(config->kept_dir);
 	s->names = arena_new();
 	s->parser_ms = config->parser_ms;
 	s->is_at_its_path = config->is_at_its_path;
@@ -274,6 +282,9 @@ void symbolizer_free(struct symbolizer *s)
 	free(s->notes_path);
 	free(s->system_map);
 	free(s->vmlinux);
+	free(s->guest_kallsyms);
+	free(s->guest_modules);
+	free(s->guest_mount);
 	free(s->sys_module_dir);
 	free(s->kcore_path);
 	free(s);
@@ -316,9 +327,11 @@ static void make_table(struct symbolizer *s, struct symbol_table *t,
 	case IMAGE_JIT:
 		make_dump_table(s, t);
 		break;
+	case IMAGE_NAMED:
+		make_guest_table(s, t);
+		break;
 	case IMAGE_UNKNOWN:
 	case IMAGE_BPF:
-	case IMAGE_NAMED:
 	case IMAGE_LANGUAGE:
 	case N_IMAGE_KINDS:
 		break;
@@ -386,6 +399,8 @@ const struct symbol_table *symbolizer_objects(struct symbolizer *s, const struct
 
 	if (is_new && image->kind == IMAGE_FILE)
 		make_file_tables(s, &t, 1);
+	else if (is_new && image->kind == IMAGE_KERNEL)
+		make_kernel_table(s, t);
 	return t;
 }
 
