@@ -84,6 +84,7 @@ static int load_side(const struct diff_setup *s, struct diff_source *side, struc
 		.query = &side->query,
 		.with_functions = true,
 		.with_chains = true,
+		.latency_weight = !strcmp(s->args.weight, "latency"),
 	};
 	int r = input_open_query(s->in, side->path, &side->query, &side->session, &side->is_damaged,
 				 err);
@@ -191,7 +192,8 @@ static int make_diffs(struct diff_setup *s, struct diff *diffs, size_t *n, struc
 		if (i)
 			continue;
 		*event = diff_event_name(profiles[0], lanes[0]);
-		in->counts_time = diff_event_counts_time(profiles[0], lanes[0]) &&
+		in->counts_time = strcmp(s->args.weight, "latency") != 0 &&
+				  diff_event_counts_time(profiles[0], lanes[0]) &&
 				  diff_event_counts_time(profiles[1], lanes[1]);
 		if (s->n_rules)
 			diff_events_compare(profiles, names, lanes);

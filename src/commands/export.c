@@ -164,7 +164,8 @@ static int export_session(struct input *in, const struct export_args *args,
 		.replace = args->replace,
 		.is_csv_raw = csv_is_raw(args->csv),
 	};
-	struct profile_request request = { .query = query };
+	struct profile_request request = { .query = query,
+					   .latency_weight = !strcmp(args->weight, "latency") };
 	cleanup(session_close_at_exit) struct session *session = NULL;
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(profile_free_at_exit) struct profile *profile = NULL;

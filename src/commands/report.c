@@ -118,10 +118,11 @@ static const struct option_spec report_options[] = {
 	{ 0, "columns", "COLUMNS", OPT_STRING, FIELD(columns), NULL, "show these columns" },
 	WEIGHT_OPTION_WITH(
 		FIELD(weight), "count samples or events in percentages, order and threshold",
-		"auto|samples|events|wall",
+		"auto|samples|events|wall|latency",
 		" *wall* divides the events of a sample by the number of threads that ran at "
 		"its moment (*--by parallelism*). Code that ran alone then counts most. It is most "
-		"of the time that somebody waits for. The session must have the times of samples."),
+		"of the time that somebody waits for. The session must have the times of "
+		"samples." WEIGHT_LATENCY_HELP),
 	{ '%', "percent", "OF", OPT_CHOICE, FIELD(percent), NULL,
 	  "percentages are of the total or of the row above (parent)",
 	  "Default: total; parent with *--details*.", .choices = "total|parent" },
@@ -429,6 +430,7 @@ static int report_session(struct input *in, const struct report_args *args, cons
 	request->with_slices = view == &picture_view;
 	request->most_moments = view == &picture_view ? PICTURE_MAX_MOMENTS : 0;
 	request->wall_weight = !strcmp(args->weight, "wall");
+	request->latency_weight = !strcmp(args->weight, "latency");
 	if (request->with_functions)
 		symbols = input_symbolizer_with(in, input_place(args->input, request->query),
 						&config);
@@ -453,6 +455,7 @@ static int report_session(struct input *in, const struct report_args *args, cons
 	if (!options->for_xml || strcmp(args->weight, "auto") != 0)
 		options->by_period = input_by_period(args->weight, own.profile, base.profile);
 	options->by_wall = request->wall_weight;
+	options->by_latency = request->latency_weight;
 	report = report_new(view, options, request->query, own.profile);
 	request->session = own.session;
 	return view == &picture_view ? print_pictures(args, report, base.profile, request, err)

@@ -127,11 +127,12 @@ int input_profile(const struct profile_request *request, bool is_damaged, struct
 	if (!profile->n_selected)
 		return explain_empty(request, err);
 	if (profile->lacks_latency)
-		return error_set(err, -ENODATA,
-				 "%s: no sample has a latency for --weight latency. Record with "
-				 "'perf mem record' or 'perf record -W'. Import sessions of an older "
-				 "assay again",
-				 s->path);
+		return error_set(
+			err, -ENODATA,
+			"%s: no sample has a latency for --weight latency. Record with "
+			"'perf mem record' or 'perf record -W'. Import sessions of an older "
+			"assay again",
+			s->path);
 	*out = take_ptr(profile);
 	return 0;
 }

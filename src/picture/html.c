@@ -201,7 +201,10 @@ static json_t *lanes_json(const struct picture *pic)
 		json_t *lane = json_object();
 
 		json_object_set_new(lane, "event", json_text(c ? c->name : "samples"));
-		json_object_set_new(lane, "unit", json_text(c ? c->unit : "events"));
+		json_object_set_new(lane, "unit",
+				    json_text(pic->report->options->by_latency ? "cycles"
+					      : c                              ? c->unit
+									       : "events"));
 		json_object_set_new(lane, "samples", json_number(p->lanes[i].total.samples));
 		json_object_set_new(lane, "events", json_number(p->lanes[i].total.period));
 		json_object_set_new(lane, "own", cells_json(l->cells.data, l->cells.n));

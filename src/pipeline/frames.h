@@ -19,8 +19,11 @@
 
 #define MAX_FRAMES (RECORD_MAX_CALLERS + 1)
 
-/* A memory access has so many frames more: its data and its mark (IMAGE_ACCESS_PATH). */
-#define ACCESS_FRAMES 2
+/*
+ * A memory access has so many frames more: its latency (IMAGE_LATENCY_PATH), its data, and its mark
+ * (IMAGE_ACCESS_PATH).
+ */
+#define ACCESS_FRAMES 3
 
 struct frames {
 	uint32_t n, n_kernel; /* frames [0, n_kernel) are kernel frames */

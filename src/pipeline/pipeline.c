@@ -167,22 +167,32 @@ static void keep_counts(struct pipeline *p, const struct event *e, struct sample
 /* Of a sample that a trace gave, the address is a branch's. */
 static bool is_access(const struct sample_extra *x)
 {
-	return x && (x->data_src || (x->addr && !x->flags));
+	return x->data_src || (x->addr && !x->flags);
+}
+
+static struct code_addr access_mark(struct pipeline *p, const char *path, uint64_t value)
+{
+	const struct image mark = { .kind = IMAGE_NAMED, .path = path };
+
+	return (struct code_addr){ image_intern(machine_images(p->machine), &mark), value };
 }
 
 /* The access becomes the innermost frames, for profile/wakers.h to cut off. */
 static void add_access(struct pipeline *p, const struct event *e, const struct thread_view *thread,
 		       struct frames *f)
 {
-	static const struct image mark = { .kind = IMAGE_NAMED, .path = IMAGE_ACCESS_PATH };
 	const struct sample_extra *x = e->sample.extra;
-	uint32_t n = x->addr && !mode_is_guest(e->sample.mode) ? 2 : 1;
+	struct code_addr added[ACCESS_FRAMES];
+	uint32_t n = 0;
 
+	if (x->latency)
+		added[n++] = access_mark(p, IMAGE_LATENCY_PATH, x->latency);
+	if (x->addr && is_access(x) && !mode_is_guest(e->sample.mode))
+		added[n++] = machine_resolve_data(p->machine, thread, x->addr);
+	if (is_access(x))
+		added[n++] = access_mark(p, IMAGE_ACCESS_PATH, x->data_src);
 	memmove(f->code + n, f->code, f->n * sizeof(*f->code));
-	if (n == 2)
-		f->code[0] = machine_resolve_data(p->machine, thread, x->addr);
-	f->code[n - 1] =
-		(struct code_addr){ image_intern(machine_images(p->machine), &mark), x->data_src };
+	memcpy(f->code, added, n * sizeof(*added));
 	f->n += n;
 }
 
@@ -194,10 +204,19 @@ static void keep_language_limits(struct pipeline *p)
 	java_stacks_forget_all(p->java);
 }
 
+static struct thread_view pipeline_thread(struct pipeline *p, const struct event *e)
+{
+	struct thread_view thread = machine_thread(p->machine, e->pid, e->tid);
+
+	if (e->sample.extra)
+		thread.guest_pid = (int32_t)e->sample.extra->machine_pid;
+	return thread;
+}
+
 static int push_sample(struct pipeline *p, const struct event *e)
 {
 	const struct sample_event *s = &e->sample;
-	struct thread_view thread = machine_thread(p->machine, e->pid, e->tid);
+	struct thread_view thread = pipeline_thread(p, e);
 	struct frames *f = frames_resolve(p->resolver, e, &thread);
 	struct sample sample = {
 		.class = { .counter = s->counter,
@@ -215,7 +234,7 @@ static int push_sample(struct pipeline *p, const struct event *e)
 	};
 
 	/* other stores would take the data for the place of the sample */
-	if (p->ops == &native_store && is_access(s->extra))
+	if (p->ops == &native_store && s->extra)
 		add_access(p, e, &thread, f);
 	sample.frames = f->code;
 	sample.n_frames = f->n;

@@ -39,9 +39,18 @@ static struct profile *profile_new(const struct profile_request *request)
 	return p;
 }
 
+static bool has_latencies(const struct profile *p)
+{
+	vec_foreach (&p->images, i)
+		if (image_is_latency_mark(i->image))
+			return true;
+	return false;
+}
+
 static void load_fill(struct profile *p)
 {
 	load_segments(p);
+	p->lacks_latency = p->index->request->latency_weight && !has_latencies(p);
 	slices_sort(p);
 	p->n_filtered = p->n_stored - p->n_selected - p->n_idle;
 	index_name_images(p);

@@ -202,6 +202,7 @@ struct profile {
 	struct key_list class_keys; /* those that entries are kept apart by */
 	bool has_functions;         /* false: `symbol` of every function is NO_SYMBOL */
 	bool lacks_times;           /* parallelism was asked for, and no sample has its time */
+	bool lacks_latency;         /* latency_weight, and no sample has a latency */
 	bool has_chains;            /* some sample has callers */
 	bool has_lines;             /* lines or inlined functions have separate rows */
 
@@ -279,6 +280,7 @@ struct profile_request {
 	bool with_lines;     /* source lines have separate rows */
 	bool with_addresses; /* instructions have separate rows */
 	bool wall_weight;    /* a sample's events are divided by the parallelism at its time */
+	bool latency_weight; /* a sample's events are its latency in cycles (IMAGE_LATENCY_PATH) */
 	bool with_wakers;    /* a wait's waker is part of its chain */
 	bool with_inlines;   /* frames for functions that are inlined */
 };

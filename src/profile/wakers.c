@@ -49,7 +49,7 @@ static const char *mark_name(const struct image *image, const char *prefix)
 /* Whether a mark is cut off. The report may show wakers as callers. */
 static bool is_cut(const struct profile *p, const struct image *image)
 {
-	return image_is_access_mark(image) ||
+	return image_is_access_mark(image) || image_is_latency_mark(image) ||
 	       (image_is_wait_mark(image) && !p->index->request->with_wakers);
 }
 
@@ -390,13 +390,31 @@ static uint32_t waker_of(struct profile *p, struct load_part *part, uint32_t nod
 	return waker;
 }
 
+/* Cuts the mark of the latency off the row, and makes its events latencies if they count. */
+static void load_cut_latency(const struct profile *p, const struct load_part *part,
+			     struct count_row *row)
+{
+	bool has = part->waker_marks && part->waker_marks[row->node] &&
+		   image_is_latency_mark(image_of_node(p, part, row->node));
+	uint64_t latency = has ? part->segment->nodes[row->node].code.offset : 0;
+
+	if (p->index->request->latency_weight &&
+	    __builtin_mul_overflow(row->samples, latency, &row->period))
+		row->period = UINT64_MAX;
+	if (has)
+		row->node = wakers_parent(part->segment, row->node);
+}
+
 void load_cut_wakers(struct profile *p, struct load_part *part)
 {
 	part->row_wakers.n = 0;
-	if (!part->waker_marks && !part->wants_wakers)
+	if (!part->waker_marks && !part->wants_wakers && !p->index->request->latency_weight)
 		return;
 	vec_foreach (&part->rows, row) {
-		uint32_t mark = part->waker_marks ? part->waker_marks[row->node] : 0;
+		uint32_t mark;
+
+		load_cut_latency(p, part, row);
+		mark = part->waker_marks ? part->waker_marks[row->node] : 0;
 
 		if (part->wants_wakers)
 			vec_push(&part->row_wakers,

@@ -3,7 +3,7 @@
  * Inside profile/: why threads waited, and the threads that ended waits (IMAGE_WAKER_PREFIX and its
  * like in machine/image.h). In the session, these frames are inside of the wait's innermost frame.
  * Here they are cut off, so that a wait is where the thread waited, and become values of keys.
- * Marks of memory accesses are cut off, too (profile/accesses.h).
+ * Marks of memory accesses (profile/accesses.h) and of latencies are cut off, too.
  */
 #pragma once
 
@@ -17,7 +17,10 @@ struct load_part;
 /* Sets part->waker_marks, unless the segment has no wakers. */
 void load_find_wakers(struct profile *p, struct load_part *part);
 
-/* The innermost frames of the rows at hand become those of the waits; sets part->row_wakers. */
+/*
+ * The innermost frames of the rows at hand become those of the waits; sets part->row_wakers. With
+ * latency_weight, the events of each row become the sum of its latencies.
+ */
 void load_cut_wakers(struct profile *p, struct load_part *part);
 
 /* Whether a key or a filter asks. */

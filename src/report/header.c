@@ -358,9 +358,10 @@ json_t *header_json(const struct report *r)
 	put_filters(&filters, r->query);
 	header_set_text(h, "filters", buf_cstr(&filters));
 	header_set_text(h, "weight",
-			r->options->by_wall     ? "wall"
-			: r->options->by_period ? "events"
-						: "samples");
+			r->options->by_wall      ? "wall"
+			: r->options->by_latency ? "latency"
+			: r->options->by_period  ? "events"
+						 : "samples");
 	json_object_set_new(h, "threshold_percent", json_real(r->min_percent));
 	json_object_set_new(h, "idle", json_boolean(r->query->with_idle));
 	set_session(h, r->profile);

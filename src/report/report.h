@@ -38,6 +38,7 @@ struct report_options {
 	uint64_t max_rows;   /* under one heading; 0: all */
 	bool by_period;      /* weigh by events instead of samples */
 	bool by_wall;        /* likewise, and the events are divided by the parallelism */
+	bool by_latency;     /* likewise, and the events are latencies in cycles */
 	bool of_parent;      /* percent of the row above instead of the total */
 	bool long_names;     /* paths instead of file names */
 	bool with_lines;     /* lists: a row for every source line */

@@ -171,6 +171,8 @@ static const char *text_unit_of(const struct report *r, uint32_t row, uint32_t l
 {
 	uint32_t counter = r->profile->lanes[lane].counter;
 
+	if (r->options->by_latency)
+		return "cycles";
 	if (counter == NO_INDEX && row != NO_INDEX)
 		counter = r->rows.list.data[row].value[PROFILE_EVENT];
 	return counter == NO_INDEX ? "" : r->profile->session->info.counters[counter].unit;
@@ -279,6 +281,8 @@ static size_t lane_title_width(const struct report *r, uint32_t lane)
 
 static const char *place_time_title(const struct report *r, bool is_self)
 {
+	if (r->options->by_latency)
+		return is_self ? "latency" : "total latency";
 	if (r->options->by_wall)
 		return is_self ? "wall time" : "total wall time";
 	return is_self ? "time" : "total time";
@@ -288,7 +292,7 @@ static const char *place_title(const struct page *page, const struct place *plac
 {
 	const char *unit = text_unit_of(page->r, NO_INDEX, place->lane);
 
-	if (place->column->kind == VALUE_PERIOD && !strcmp(unit, "ns"))
+	if (place->column->kind == VALUE_PERIOD && (!strcmp(unit, "ns") || !strcmp(unit, "cycles")))
 		return place_time_title(page->r, !strcmp(place->column->key, "events"));
 	if (strcmp(place->column->key, "name"))
 		return place->column->title;

@@ -54,7 +54,8 @@ static void stored_names(const void *context, image_id id,
 
 static bool is_access_mark(const struct segment *s, const struct code_addr *code)
 {
-	return code->image.n < s->n_images && image_is_access_mark(&s->images[code->image.n]);
+	return code->image.n < s->n_images && (image_is_access_mark(&s->images[code->image.n]) ||
+					       image_is_latency_mark(&s->images[code->image.n]));
 }
 
 /* A stack of the tree, innermost first, without the frames of a memory access. */

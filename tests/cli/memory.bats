@@ -86,6 +86,53 @@ same_as_mem_report() {
 	each_perf same_as_mem_report
 }
 
+# Sums of latencies by keys, over all events: latencies KEYS [FILTER…]
+latencies() {
+	local keys=$1
+	shift
+	assay report -i mem.data -l -t 0 --weight latency --by "$keys" --format json "$@" |
+		jq -r --arg keys "$keys" '.rows[] | . as $row | "\(.events) \($keys | split(",") | map($row[.]) | join(" @ "))"' | sums
+}
+
+# The same of perf: samples times their latency. perf_latencies PERF SORT_KEY
+perf_latencies() {
+	"$1" report --mem-mode -i "$PWD/mem.data" --stdio -n --sort "local_weight,$2" -t @ 2>/dev/null </dev/null |
+		awk -F@ '/^[^#]/ && NF > 3 { gsub(/ *@ */, "@"); sub(/ +$/, ""); print $2 * $3, $4 }' | sums
+}
+
+same_latencies() {
+	diff <(latencies mem) <(perf_latencies "$1" mem)
+	diff <(latencies tlb) <(perf_latencies "$1" tlb)
+	diff <(latencies symbol 'symbol:*') <(perf_latencies "$1" sym | sed -E 's/ \[[.k]\] / /; /0xf/d')
+}
+
+@test "--weight latency sums the latencies of accesses, as perf mem report does" {
+	memory_recording
+	diff <(latencies mem) - <<-'END'
+		5210 Local RAM hit
+		400 L1 miss
+		360 L3 hit
+		330 L1 hit
+	END
+	diff <(latencies data-symbol 'data-symbol:[a-y]*') - <<-'END'
+		1047 table
+		540 counter
+		10 constants
+	END
+	latencies symbol 'mem:L1 hit' | diff - <(printf '%s\n' '297 work' '33 main')
+	each_perf same_latencies
+	assay report -i mem.data -l --weight latency --no-pager >out
+	has '^ *latency  *%' out
+	assay import -q -o s.assay mem.data
+	assay export -i s.assay --weight latency --format folded | awk '{ n += $NF } END { print n }' | diff - <(echo 6300)
+	# of the first event
+	assay diff mem.data s.assay --weight latency --format json | jq -e '[.rows[] | .old_events] | add == 5720'
+	# A recording without latencies has no sum of them.
+	session_at plain.assay app main=30
+	run assay report -i plain.assay --weight latency
+	refused 1 "no sample has a latency"
+}
+
 # perf has .bss as anonymous memory, and each address without a variable as a row.
 @test "variables have their names and files, also in .bss, and other memory is a row by its kind" {
 	memory_recording

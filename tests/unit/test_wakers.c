@@ -287,6 +287,73 @@ static uint64_t all_periods(const struct session *s)
 	return period;
 }
 
+static uint64_t sum_of_latencies(const struct session *s)
+{
+	struct query q = { 0 };
+	const struct profile_request request = { .session = s,
+						 .query = &q,
+						 .latency_weight = true };
+	struct profile *p = profile_load(&request);
+	uint64_t period = p->lanes[0].total.period;
+
+	assert_false(p->lacks_latency);
+	profile_free(p);
+	return period;
+}
+
+static void latencies_are_summed_and_their_marks_cut_off(void **state)
+{
+	struct waker_world x;
+	struct code_addr heap = { 0 }, access = { .offset = 0x268100142 },
+			 latency = { .offset = 7 };
+	struct session *s;
+
+	(void)state;
+	waker_world_init(&x);
+	heap.image =
+		image_intern(x.w.images, &(struct image){ .kind = IMAGE_NAMED, .path = "[heap]" });
+	access.image = image_intern(x.w.images, &(struct image){ .kind = IMAGE_NAMED,
+								 .path = IMAGE_ACCESS_PATH });
+	latency.image = image_intern(x.w.images, &(struct image){ .kind = IMAGE_NAMED,
+								  .path = IMAGE_LATENCY_PATH });
+	add_frames(&x, 30, latency, heap, access, x.code[WAIT], x.code[WAIT_CALLER]);
+	latency.offset = 1000;
+	add_frames(&x, 2, latency, access, x.code[WAIT]);
+	add_frames(&x, 3, latency, x.code[WAIT]); /* without an access */
+	add_frames(&x, 5, heap, access, x.code[WAIT]);
+	add_wait(&x, NULL, 0, 10);
+	finish_world(&x, &s);
+	assert_int_equal(sum_of_latencies(s), 30 * 7 + 5 * 1000);
+	assert_int_equal(all_periods(s), 50 * 1000000);
+	check(s, "symbol", NULL, "wait_here=50 ");
+	check(s, "mem", NULL, "L1 hit=37 ", "[none]=13 ");
+	check(s, "data-symbol", NULL, "[heap]=35 ", "[none]=15 ");
+	session_close(s);
+	world_fini(&x.w);
+}
+
+/* A mark of a latency alone, below a wait's, and one whose sum is beyond 64 bits. */
+static void latencies_at_odd_places_are_no_harm(void **state)
+{
+	struct waker_world x;
+	struct code_addr latency = { .offset = UINT64_MAX };
+	struct session *s;
+
+	(void)state;
+	waker_world_init(&x);
+	latency.image = image_intern(x.w.images, &(struct image){ .kind = IMAGE_NAMED,
+								  .path = IMAGE_LATENCY_PATH });
+	add_frames(&x, 3, latency, x.code[WAIT]);
+	add_weighted(&x.w, 100 * SECOND, 7, 0, &latency, 1, 1, 1000000);
+	add_frames(&x, 4, x.code[WAKE], latency, x.mark, x.code[WAIT]);
+	add_frames(&x, 5, latency, latency, x.code[WAIT]);
+	finish_world(&x, &s);
+	check(s, "symbol", NULL, "wait_here=12 ");
+	check(s, "mem", NULL, "[none]=12 ");
+	session_close(s);
+	world_fini(&x.w);
+}
+
 /* 10^9 waits of four seconds in each of two rows: the sums are beyond 32 and 53 bits. */
 static void a_thousand_million_waits_add_up(void **state)
 {
@@ -315,6 +382,8 @@ int main(void)
 		cmocka_unit_test(accesses_are_keys_with_and_without_wakers),
 		cmocka_unit_test(with_wakers_they_are_below_the_wait),
 		cmocka_unit_test(marks_at_odd_places_are_no_harm),
+		cmocka_unit_test(latencies_are_summed_and_their_marks_cut_off),
+		cmocka_unit_test(latencies_at_odd_places_are_no_harm),
 		cmocka_unit_test(a_thousand_million_waits_add_up),
 	};
 
