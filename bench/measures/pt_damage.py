@@ -4,8 +4,13 @@
 The traces are the generator's, whose branches are known. A branch is correct if it stands where it was taken: lines
 that diff(1) finds in the truth, too. A stretch that is not marked begins at a PSB, and so its branches are compared with
 those behind the same PSB of the whole trace.
+
+PT_DAMAGE_RESULTS=FILE keeps the counts of each trace, a line each: a run that was stopped goes on with the next trace.
 """
 
+import json
+import os
+import pathlib
 import random
 import re
 import shutil
@@ -118,7 +123,6 @@ def stretches(output, path):
             if psb and int(psb[1], 16):
                 found.append(Stretch(int(psb[1], 16)))
             if unverified:
-                # A broken PSB begins one that has no event of its own.
                 for stretch in reversed(found):
                     stretch.is_marked = True
                     if stretch.offset <= int(unverified[1], 16):
@@ -151,27 +155,36 @@ def wrong_lines(truth, path):
     return [int(n) - 1 for n in out.split()]
 
 
-def measure(bench, rounds):
+def count(bench, trace, damage, name):
+    """The numbers of a row of the table, of one damaged trace."""
     damaged, found = bench.path("damaged.data"), bench.path("found")
+    offsets = trace.damaged(damage, random.Random(name), damaged)
+    theirs = decode([bench.perf, "script", "-i", damaged, "--itrace=be", "-F", "ip,addr"], found, bench.env)
+    wrong_of_perf = len(wrong_lines(trace.truth, found))
+    mine = decode(ours(bench, damaged), found, bench.env)
+    wrong = len(wrong_lines(trace.truth, found))
+    return [trace.n_branches, sum(len(s.lines) for s in theirs) - wrong_of_perf, wrong_of_perf,
+            sum(len(s.lines) for s in mine) - wrong, wrong, wrong_unmarked(bench, trace, offsets, mine),
+            sum(len(s.lines) for s in mine if s.is_marked)]
+
+
+def measure(bench, rounds):
+    path = os.environ.get("PT_DAMAGE_RESULTS")
+    known = dict(map(json.loads, pathlib.Path(path).read_text().splitlines())) if path and os.path.exists(path) else {}
     counts = {kind: [0] * 7 for kind in KINDS}
     for psb_bytes in PSB_BYTES:
         for program in PROGRAMS:
-            trace = Trace(bench, program, psb_bytes)
-            for kind, damage in KINDS.items():
-                for seed in range(SEEDS // len(PROGRAMS) * rounds):
-                    offsets = trace.damaged(damage, random.Random(f"{program} {psb_bytes} {kind} {seed}"), damaged)
-                    c = counts[kind]
-                    c[0] += trace.n_branches
-                    theirs = decode([bench.perf, "script", "-i", damaged, "--itrace=be", "-F", "ip,addr"], found, bench.env)
-                    wrong = len(wrong_lines(trace.truth, found))
-                    c[1] += sum(len(s.lines) for s in theirs) - wrong
-                    c[2] += wrong
-                    mine = decode(ours(bench, damaged), found, bench.env)
-                    wrong = len(wrong_lines(trace.truth, found))
-                    c[3] += sum(len(s.lines) for s in mine) - wrong
-                    c[4] += wrong
-                    c[5] += wrong_unmarked(bench, trace, offsets, mine)
-                    c[6] += sum(len(s.lines) for s in mine if s.is_marked)
+            names = [(kind, f"{program} {psb_bytes} {kind} {seed}") for kind in KINDS
+                     for seed in range(SEEDS // len(PROGRAMS) * rounds)]
+            trace = None
+            for kind, name in names:
+                if name not in known:
+                    trace = trace or Trace(bench, program, psb_bytes)
+                    known[name] = count(bench, trace, KINDS[kind], name)
+                    if path:
+                        with open(path, "a") as out:
+                            out.write(json.dumps([name, known[name]]) + "\n")
+                counts[kind] = [a + b for a, b in zip(counts[kind], known[name])]
     rows = [[kind, f"{c[0]}", f"{c[1]}", f"{c[3]}", f"{c[2]}", f"{c[4]}", f"{c[5]}", f"{100 * c[6] / (c[3] + c[4]):.2f} %"]
             for kind, c in counts.items()]
     return table(["damage", "taken", "correct: perf", "correct: assay", "wrong: perf", "wrong: assay", "… outside of stretches",

@@ -31,6 +31,11 @@
 struct pt_memory {
 	size_t (*read)(void *context, uint32_t space, uint64_t addr, uint8_t *out, size_t size);
 	void *context;
+	/*
+	 * Whether something may be mapped at `addr`, readable or not: where nothing is, nothing
+	 * can have run. NULL: it is not known.
+	 */
+	bool (*covers)(void *context, uint32_t space, uint64_t addr);
 };
 
 struct pt_node {

@@ -92,13 +92,11 @@ static const uint8_t *scan(struct pt_flow *f, const uint8_t *to)
 /* To the next PSB. False: there is none. */
 static bool synchronise(struct pt_flow *f)
 {
-	const uint8_t *psb = pt_find_psb(f->at, f->end);
+	const uint8_t *psb = pt_flow_next_psb(f);
 
-	if (psb == f->end && !(f->facts & PT_FACT_IS_LAST)) {
-		/* It may have begun. */
-		psb = f->end - MIN((size_t)(f->end - f->at), PT_PSB_SIZE - 1);
+	f->end = f->fed_end;
+	if (f->end - psb < PT_PSB_SIZE && !(f->facts & PT_FACT_IS_LAST))
 		f->stops |= PT_STOP_CUT;
-	}
 	if (f->sync == PT_SCANNING)
 		psb = scan(f, psb);
 	if (f->config.quick != PT_QUICKEST)
@@ -169,9 +167,11 @@ size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, b
 			break;
 		if (f->block == PT_NO_BLOCK) {
 			const uint8_t *from = f->at;
+			uint32_t n = f->tnt.n;
 
 			f->at = pt_tnt_collect(f->at, f->end, &f->tnt);
-			f->tnt_from = f->at > from ? from : f->tnt_from;
+			/* PADs alone have no directions. */
+			f->tnt_from = f->tnt.n > n ? from : f->tnt_from;
 		}
 		if (f->tnt.n) {
 			pt_flow_use_directions(f);

@@ -242,6 +242,8 @@ static void on_psbend(struct pt_flow *f)
 {
 	bool has_ip = f->psb.address != PT_PSB_NO_ADDRESS;
 
+	if (f->sync != PT_IN_PSB) /* of one that was damaged */
+		return;
 	f->sync = PT_FOLLOWING;
 	pt_flow_begin_period(f, f->psb.address == PT_PSB_GOES_ON);
 	pt_flow_settle(f, f->insns);
@@ -458,6 +460,12 @@ void pt_flow_on_packet(struct pt_flow *f, const struct pt_packet *p)
 	}
 }
 
+/* Whether a whole PSB follows the end. Else the bytes there may begin one. */
+static bool reaches_psb(const struct pt_flow *f)
+{
+	return f->fed_end - f->end >= PT_PSB_SIZE;
+}
+
 int pt_flow_next_packet(struct pt_flow *f, struct pt_packet *p)
 {
 	int r = pt_packet_read(f->at, f->end, &f->block, p);
@@ -467,7 +475,7 @@ int pt_flow_next_packet(struct pt_flow *f, struct pt_packet *p)
 			f->last_ip = pt_last_ip(f->last_ip, p->count, p->payload);
 		return r;
 	}
-	if (f->at < f->end && (r != -ENODATA || f->end < f->fed_end)) {
+	if (f->at < f->end && (r != -ENODATA || reaches_psb(f))) {
 		pt_flow_pass_bad_byte(f);
 	} else if (r == -ENODATA && !(f->facts & PT_FACT_IS_LAST)) {
 		f->stops |= PT_STOP_CUT;

@@ -14,15 +14,20 @@ void pt_flow_clear_stack(struct pt_flow *f)
 	f->returns.top = f->returns.bottom = 0;
 }
 
+void pt_flow_forget_packets(struct pt_flow *f)
+{
+	f->tnt = (struct pt_tnt){ 0 };
+	f->facts &= (uint8_t) ~(PT_FACT_IN_TX | PT_FACT_TX_ABORTS | PT_FACT_HAS_ITEMS);
+	f->pending = 0;
+}
+
 void pt_flow_stand_nowhere(struct pt_flow *f, enum pt_position position)
 {
 	assert(position < PT_EXECUTING);
 	f->position = (uint8_t)position;
 	f->node = 0;
 	f->ip = 0;
-	f->tnt = (struct pt_tnt){ 0 };
-	f->facts &= (uint8_t) ~(PT_FACT_IN_TX | PT_FACT_TX_ABORTS | PT_FACT_HAS_ITEMS);
-	f->pending = 0;
+	pt_flow_forget_packets(f);
 	pt_flow_clear_stack(f);
 }
 

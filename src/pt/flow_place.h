@@ -10,6 +10,9 @@ void pt_flow_arrive(struct pt_flow *f, uint64_t ip);
 /* Nothing is known of the execution; from now on, `position` is this one. */
 void pt_flow_stand_nowhere(struct pt_flow *f, enum pt_position position);
 
+/* Drops directions, and what waits for a packet. */
+void pt_flow_forget_packets(struct pt_flow *f);
+
 /* The code may change: until pt_flow_enter_code(), the place is an address. */
 void pt_flow_leave_code(struct pt_flow *f);
 void pt_flow_enter_code(struct pt_flow *f);

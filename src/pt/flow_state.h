@@ -137,6 +137,7 @@ struct pt_flow {
 	uint64_t period_insns;          /* `insns` at the last PSB, … */
 	uint64_t period_offset;         /* … and where that is */
 	uint64_t doubtful_insns;        /* of periods that have ended: see pt_flow_stats */
+	uint64_t bad_progress;          /* instructions and branches at the last bad byte */
 	struct pt_scan scan;            /* of PT_SCANNING */
 	struct {
 		uint64_t offset, ip; /* ip: of PT_PSB_BEGINS */

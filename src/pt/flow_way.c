@@ -46,8 +46,11 @@ static void report_lost_way(struct pt_flow *f, enum pt_error reason)
 {
 	bool is_in_psb = f->sync == PT_IN_PSB;
 
-	if (is_in_psb)
+	if (is_in_psb) {
 		pt_flow_begin_period(f, f->psb.address == PT_PSB_GOES_ON);
+		pt_flow_settle(f, f->insns);
+		pt_flow_emit(f, (struct pt_event){ .psb = { PT_EV_PSB, 0, f->psb.offset } });
+	}
 	pt_flow_report_error(f, is_in_psb ? 0 : pt_flow_ip(f), reason);
 }
 
@@ -57,24 +60,42 @@ void pt_flow_lose_rest(struct pt_flow *f)
 	pt_flow_lose_bytes(f);
 }
 
+const uint8_t *pt_flow_next_psb(const struct pt_flow *f)
+{
+	if (f->facts & PT_FACT_IS_LAST)
+		return pt_find_psb(f->at, f->fed_end);
+	return pt_find_psb_begin(f->at, f->fed_end);
+}
+
 void pt_flow_find_limit(struct pt_flow *f)
 {
-	const uint8_t *psb = pt_find_psb(f->at, f->fed_end);
+	f->end = pt_flow_next_psb(f);
+}
 
-	/* It may have begun. */
-	if (psb == f->fed_end && !(f->facts & PT_FACT_IS_LAST))
-		psb -= MIN((size_t)(psb - f->at), PT_PSB_SIZE - 1);
-	f->end = psb;
+/*
+ * The damaged packet may be none of a branch. So execution goes on where it stood. Not within
+ * PSB+: a part that begins there knows no place yet.
+ */
+static void keep_place(struct pt_flow *f)
+{
+	if (f->sync == PT_IN_PSB || !pt_flow_is_traced(f)) {
+		pt_flow_stand_nowhere(f, PT_SEEKING);
+		return;
+	}
+	pt_flow_forget_packets(f);
+	f->position = PT_EXECUTING;
 }
 
 void pt_flow_pass_bad_byte(struct pt_flow *f)
 {
 	bool was_bad = f->facts & PT_FACT_BAD_BYTES;
+	uint64_t progress = f->insns + f->stats.branches;
 
-	/* One error for bytes in a row. */
-	if (!was_bad || f->sync == PT_IN_PSB || f->position != PT_SEEKING)
+	/* One error for bytes in a row, and for packets between them that nothing follows from. */
+	if (!was_bad || f->sync == PT_IN_PSB || progress != f->bad_progress)
 		report_lost_way(f, PT_ERR_BAD_PACKET);
-	pt_flow_stand_nowhere(f, PT_SEEKING);
+	f->bad_progress = progress;
+	keep_place(f);
 	f->sync = PT_FOLLOWING;
 	f->block = PT_NO_BLOCK;
 	f->psb.address = PT_PSB_NO_ADDRESS;
@@ -100,6 +121,20 @@ void pt_flow_lose_way(struct pt_flow *f, enum pt_error reason)
 	f->sync = PT_SCANNING;
 }
 
+/*
+ * Code of a mapping may be in a file that is not there. But without a mapping, or
+ * where bytes are no instruction, nothing can have run.
+ */
+static void doubt_place(struct pt_flow *f, uint64_t ip)
+{
+	const struct pt_memory *m = &f->code->memory;
+	uint8_t byte;
+
+	if (m->covers && (!m->covers(m->context, f->code->space, ip) ||
+			  m->read(m->context, f->code->space, ip, &byte, 1)))
+		pt_flow_set_fact(f, PT_FACT_IN_DOUBT, true);
+}
+
 bool pt_flow_check_walk(struct pt_flow *f, enum pt_walk r)
 {
 	static const enum pt_error reasons[] = {
@@ -111,6 +146,8 @@ bool pt_flow_check_walk(struct pt_flow *f, enum pt_walk r)
 
 	if (r == PT_WALK_DONE)
 		return true;
+	if (r == PT_WALK_NO_CODE)
+		doubt_place(f, pt_node(f->code, f->node)->after);
 	/* The packets are all right: the next address that they tell is as good as a PSB's. */
 	pt_flow_report_error(f, pt_flow_ip(f), reasons[r]);
 	pt_flow_stand_nowhere(f, PT_SEEKING);
@@ -165,4 +202,6 @@ void pt_flow_go_on_at(struct pt_flow *f, uint64_t ip)
 	f->ip = 0;
 	if (is_readable)
 		pt_flow_begin_at(f, ip);
+	else
+		doubt_place(f, ip);
 }

@@ -22,6 +22,9 @@ void pt_flow_lose_rest(struct pt_flow *f);
  */
 void pt_flow_pass_bad_byte(struct pt_flow *f);
 
+/* Where the next PSB is, or may have begun; else the end of the bytes. */
+const uint8_t *pt_flow_next_psb(const struct pt_flow *f);
+
 /* Behind such bytes, decoding stops before the next PSB and begins anew there. */
 void pt_flow_find_limit(struct pt_flow *f);
 

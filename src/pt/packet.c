@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/mem.h"
+
 const char *const pt_type_names[N_PT_TYPES] = {
 #define X(id, name) name,
 	PT_PACKETS(X)
@@ -289,6 +291,18 @@ const uint8_t *pt_find_psb(const uint8_t *at, const uint8_t *end)
 		at < end ? memmem(at, (size_t)(end - at), psb_bytes, sizeof(psb_bytes)) : NULL;
 
 	return found ? found : end;
+}
+
+const uint8_t *pt_find_psb_begin(const uint8_t *at, const uint8_t *end)
+{
+	const uint8_t *psb = pt_find_psb(at, end);
+
+	if (psb < end)
+		return psb;
+	psb -= MIN((size_t)(end - at), sizeof(psb_bytes) - 1);
+	while (memcmp(psb, psb_bytes, (size_t)(end - psb)) != 0)
+		psb++;
+	return psb;
 }
 
 /*

@@ -117,6 +117,9 @@ static inline bool pt_cyc_has_ovf(const uint8_t *at, const uint8_t *end)
 /* The first PSB at or behind `at`, or `end`. The SDM's way to (re)gain synchronisation. */
 const uint8_t *pt_find_psb(const uint8_t *at, const uint8_t *end);
 
+/* The same where bytes follow: also the first of the last bytes before `end` that may begin one. */
+const uint8_t *pt_find_psb_begin(const uint8_t *at, const uint8_t *end);
+
 /* The address that an IP packet means, given the last one; unchanged for PT_IP_NONE. */
 static inline uint64_t pt_last_ip(uint64_t last_ip, unsigned int form, uint64_t payload)
 {

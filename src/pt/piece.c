@@ -154,6 +154,10 @@ static bool joint_take(struct pt_joint *j, const struct pt_event *e)
 	switch ((enum pt_event_kind)e->kind) {
 	case PT_EV_BRANCH:
 		return joint_take_begin(j, e);
+	case PT_EV_ERROR:
+		/* Tracing that begins behind it does begin. */
+		j->has_begun = true;
+		return false;
 	case PT_EV_TIME_AHEAD:
 		return e->time_ahead.tsc < j->tsc;
 	case PT_EV_TIME:

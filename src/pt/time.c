@@ -261,7 +261,7 @@ const uint8_t *pt_time_scan(struct pt_time *t, struct pt_scan *s, const uint8_t 
 	assert(at <= to && to <= end);
 	while (at < to && !s->is_lost) {
 		struct pt_packet p;
-		int size = pt_packet_read(at, end, &s->block, &p);
+		int size = pt_packet_read(at, to, &s->block, &p);
 
 		if (size == -ENODATA)
 			break;

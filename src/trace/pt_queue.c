@@ -171,8 +171,8 @@ void queue_decode_piece(struct queue *q)
 		used = pt_flow_feed_some(q->flow, bytes + q->at, MIN(size - q->at, (uint64_t)FED),
 					 is_last && is_end);
 		q->at += used;
-		if (is_end && q->at < size && size - q->at < PT_PACKET_MAX + 2 && !is_last &&
-		    (!used || q->events.n < BUFFERED)) {
+		if (is_end && q->at < size && size - q->at < PT_PACKET_MAX + PT_PSB_SIZE &&
+		    !is_last && (!used || q->events.n < BUFFERED)) {
 			q->n_tail = size - q->at;
 			memcpy(q->tail, bytes + q->at, q->n_tail);
 			q->at = size;

@@ -5,6 +5,9 @@
 
 #include "pt/flow.h"
 
+/* Code of the kernel that runs in user mode, at the same place on all machines (x86-64). */
+#define VSYSCALL_PAGE 0xffffffffff600000ULL
+
 enum { IDLE_VIEWS = 32 /* code graphs of processes that no queue is in */ };
 
 static size_t view_read_mapping(struct pt_trace *t, const struct mapping *m, int32_t pid,
@@ -61,6 +64,18 @@ static size_t view_read_code(void *context, uint32_t space, uint64_t addr, uint8
 
 	(void)space;
 	return pt_view_read(v->trace, &v->maps, &v->of, addr, out, size);
+}
+
+/* Where no mapping of the process is known, there may be any. */
+static bool view_may_cover(void *context, uint32_t space, uint64_t addr)
+{
+	const struct view *v = context;
+
+	(void)space;
+	if (addr >> 63)
+		return v->trace->info.has_kernel || addr >> 12 == VSYSCALL_PAGE >> 12;
+	return !v->maps.n || address_space_find(&v->maps, addr) ||
+	       pt_history_later(&v->trace->history, v->of.pid, v->of.n_changes, addr);
 }
 
 static void view_free(struct view *v)
@@ -127,7 +142,7 @@ static void view_drop_idle(struct view_pool *pool)
 static struct view *view_new(struct pt_trace *t, struct view_pool *pool, const struct version *of)
 {
 	struct view *v = xcalloc(1, sizeof(*v));
-	struct pt_memory memory = { view_read_code, v };
+	struct pt_memory memory = { view_read_code, v, view_may_cover };
 
 	*v = (struct view){ .of = *of, .trace = t };
 	pt_history_space(&t->history, of->pid, of->n_changes, &v->maps);

@@ -33,10 +33,13 @@ struct world {
 	struct pt_flow_stats stats;
 	struct pt_clock clock;
 	enum pt_quick quick;
-	bool says_counts; /* instructions and cycles */
+	bool says_counts;   /* instructions and cycles */
+	bool hides_offsets; /* of errors: directions are gathered, so it may be a near packet's */
 	uint32_t errata;
 	uint8_t code[sizeof(code_bytes)];
 	uint64_t changes_at; /* the code, when time has come there */
+	size_t piece;        /* how many bytes are fed at once; 0: all */
+	bool knows_mappings; /* else anything may be mapped anywhere */
 	struct pt_code *graph;
 };
 
@@ -50,6 +53,14 @@ static size_t read_code(void *context, uint32_t space, uint64_t addr, uint8_t *o
 	size = MIN(size, 0x1000 + sizeof(w->code) - addr);
 	memcpy(out, w->code + (addr - 0x1000), size);
 	return size;
+}
+
+/* The code, and a page of a file that is not there. */
+static bool covers(void *context, uint32_t space, uint64_t addr)
+{
+	(void)context;
+	(void)space;
+	return (addr >= 0x1000 && addr < 0x1000 + sizeof(code_bytes)) || addr >> 12 == 5;
 }
 
 static bool is_noted(const struct pt_event *e)
@@ -70,6 +81,7 @@ static void note_branch(struct buf *b, const struct pt_event *e)
 
 static void note(void *context, const struct pt_event *events, size_t n)
 {
+	const struct world *w = context;
 	struct buf *b = &((struct world *)context)->said;
 
 	for (const struct pt_event *e = events; e < events + n; e++) {
@@ -77,14 +89,15 @@ static void note(void *context, const struct pt_event *events, size_t n)
 			continue;
 		if (e->kind == PT_EV_ERROR)
 			buf_printf(b, "error at %" PRIx64 "+%" PRIu64 ": %s", e->error.ip,
-				   e->error.offset, pt_error_texts[e->error.reason]);
+				   w->hides_offsets ? 0 : e->error.offset,
+				   pt_error_texts[e->error.reason]);
 		else if (e->kind == PT_EV_BRANCH)
 			note_branch(b, e);
 		else
 			pt_event_format(b, e);
 		if (e->tsc)
 			buf_printf(b, " @%" PRIu64, e->tsc);
-		if (((struct world *)context)->says_counts)
+		if (w->says_counts)
 			buf_printf(b, " %" PRIu64 " %" PRIu64, e->insns, e->cycles);
 		buf_u8(b, '\n');
 	}
@@ -118,9 +131,18 @@ static void setup(struct world *w)
 	memcpy(w->code, code_bytes, sizeof(code_bytes));
 }
 
+/* Feeds `piece` bytes more at a time, with those before that were not used. */
+static void feed_in_pieces(struct pt_flow *flow, const uint8_t *bytes, size_t size, size_t piece)
+{
+	size_t at = 0;
+
+	for (size_t end = MIN(piece, size); at < size; end = MIN(end + piece, size))
+		at += pt_flow_feed_some(flow, bytes + at, end - at, end == size);
+}
+
 static void decode_bytes(struct world *w, const uint8_t *bytes, size_t size)
 {
-	struct pt_memory memory = { read_code, w };
+	struct pt_memory memory = { read_code, w, w->knows_mappings ? covers : NULL };
 	struct pt_flow_config config = {
 		.clock = w->clock,
 		.quick = w->quick,
@@ -135,7 +157,7 @@ static void decode_bytes(struct world *w, const uint8_t *bytes, size_t size)
 		config.side_band = side_band;
 	w->graph = pt_code_new(&memory, 0, 64, true);
 	flow = pt_flow_new(&config, w->graph);
-	pt_flow_feed(flow, bytes, size);
+	feed_in_pieces(flow, bytes, size, w->piece ? w->piece : size);
 	w->stats = *pt_flow_stats(flow);
 	pt_flow_free(flow);
 	pt_code_free(w->graph);

@@ -307,20 +307,29 @@ static void expect_with_garbage(const char *before, const char *garbage, size_t 
 	buf_fini(&bytes);
 }
 
-static void behind_bytes_that_are_no_packet_it_goes_on_at_the_next_address(void **state)
+static void behind_bytes_that_are_no_packet_it_goes_on_where_it_stood(void **state)
 {
 	(void)state;
-	expect_with_garbage(PSB "TNT T\n", "\x02\x04\x05", 3,
+	expect_with_garbage(PSB "TNT T\n", "\x05\x05\x05", 3,
 			    "TNT T\nTIP 0x1000\nTNT N\nTIP.PGD no ip\nPSB\nPSBEND\n",
 			    "0-1000 bB\n1000-1004 bo\nerror at 1004+28: bytes that are no packet\n"
+			    "1004-1020 bc\n1021-1009 br\n1009-1000 b\n1002-1010 b\n1010-0 bcsE\n"
+			    "unverified insns 8 offset 0x0\n");
+	/* Where it stood nowhere, at the next address. */
+	expect_with_garbage(PSB "TNT N\nTIP.PGD no ip\n", "\x05\x05\x05", 3,
+			    "TNT T\nTIP 0x1000\nTNT N\nTIP.PGD no ip\nPSB\nPSBEND\n",
 			    "0-1000 bB\n1002-1010 b\n1010-0 bcsE\n"
-			    "unverified insns 4 offset 0x0\n");
+			    "error at 0+29: bytes that are no packet\n"
+			    "0-1000 bB\n1002-1010 b\n1010-0 bcsE\n"
+			    "unverified insns 6 offset 0x0\n");
 	/* Neither a time in there counts, nor a packet that covers the next PSB. */
 	expect_with_garbage(PSB "TSC 0x3e8\nTNT N\n",
-			    "\x02\x04\x19\xff\xff\xff\xff\xff\xff\xff\x02\xc3\x88", 13,
+			    "\x05\x05\x19\xff\xff\xff\xff\xff\xff\xff\x02\xc3\x88", 13,
 			    PSB "TSC 0x7d0\nTNT N\nTIP.PGD no ip\n",
 			    "0-1000 bB\nerror at 1002+36: bytes that are no packet @1000\n"
-			    "unverified insns 1 offset 0x0 @1000\n"
+			    "1002-1010 b @1000\n"
+			    "error at 1010+49: the trace does not fit the code @1000\n"
+			    "unverified insns 2 offset 0x0 @1000\n"
 			    "0-1000 bB @1000\n1002-1010 b @2000\n1010-0 bcsE @2000\n");
 }
 
@@ -358,7 +367,7 @@ static void other_bytes_follow_those_that_are_no_packet(void **state)
 	code = pt_code_new(&memory, 0, 64, true);
 	flow = pt_flow_new(&config, code);
 	pt_text_write(&bytes, PSB, NULL);
-	buf_bytes(&bytes, "\x02\x04\x02\x04\x05", 5);
+	buf_bytes(&bytes, "\x05\x05\x05\x05\x05", 5);
 	pt_flow_feed(flow, bytes.data, bytes.len);
 	pt_flow_resync(flow);
 	bytes.len = 0;
@@ -640,7 +649,7 @@ int main(void)
 		cmocka_unit_test(after_an_overflow_it_goes_on_where_the_trace_says),
 		cmocka_unit_test(errors_have_a_place_and_decoding_goes_on_at_the_next_psb),
 		cmocka_unit_test(where_the_way_is_lost_the_next_address_is_gone_on_with),
-		cmocka_unit_test(behind_bytes_that_are_no_packet_it_goes_on_at_the_next_address),
+		cmocka_unit_test(behind_bytes_that_are_no_packet_it_goes_on_where_it_stood),
 		cmocka_unit_test(a_stretch_with_an_error_is_marked_up_to_a_psb_that_confirms_it),
 		cmocka_unit_test(other_bytes_follow_those_that_are_no_packet),
 		cmocka_unit_test(bytes_end_inside_a_packet),
