@@ -11,6 +11,7 @@
 #include "base/intmap.h"
 #include "base/strings.h"
 #include "calls/trace_calls.h"
+#include "pt/flow.h"
 #include "replay/replay.h"
 #include "script/script_places.h"
 #include "trace/call_stack.h"
@@ -47,6 +48,7 @@ struct timeline_reader {
 	struct intmap by_tid; /* the thread's index */
 	VEC(struct reading_thread) threads;
 	VEC(uint32_t) by_trace_function; /* name id + 1 */
+	VEC(struct timeline_work) work;  /* by name id */
 	bool *is_mark;                   /* by counter */
 	size_t n_counters;
 	bool has_marks;
@@ -245,16 +247,28 @@ static uint16_t depth_of(const struct trace_calls *t, uint32_t path)
 	return depth;
 }
 
+static void count_work(struct timeline_reader *r, uint32_t function, const struct trace_call *c)
+{
+	while (r->work.n <= function)
+		vec_push(&r->work, ((struct timeline_work){ 0, 0 }));
+	if (c->flags & CALL_INCOMPLETE)
+		return;
+	r->work.data[function].insns += c->insns;
+	r->work.data[function].cycles += c->cycles;
+}
+
 static void call_timeline_on_call(struct trace_calls_sink *sink, const struct trace_call *c)
 {
 	struct timeline_reader *r =
 		(struct timeline_reader *)((char *)sink - offsetof(struct timeline_reader, calls));
+	uint32_t function = name_of_function(r, c->function);
 
+	count_work(r, function, c);
 	add_call(r, (struct timeline_call){
 			    .start_ns = c->start_ns,
 			    .end_ns = c->end_ns,
 			    .thread = call_timeline_thread_of(r, c->pid, c->tid, NULL),
-			    .function = name_of_function(r, c->function),
+			    .function = function,
 			    .depth = depth_of(r->trace, c->path),
 			    .flags = (uint16_t)c->flags,
 		    });
@@ -304,6 +318,8 @@ static int call_timeline_read_trace(struct timeline_reader *r, struct error *err
 	r->to->is_exact = true;
 	r->calls.call = call_timeline_on_call;
 	e = trace_calls_run(r->trace, &r->calls, err);
+	for (int i = 0; i < N_PT_ERRORS; i++)
+		r->to->n_errors += replay_trace_stats(r->replay)->errors[i];
 	name_threads(r);
 	trace_calls_free(r->trace);
 	return e;
@@ -414,6 +430,9 @@ static void name_functions(struct timeline_reader *r)
 
 		if (!place[c->function]) {
 			vec_push(&t->functions, arena_strndup(t->arena, name, strlen(name)));
+			vec_push(&t->work, c->function < r->work.n
+						   ? r->work.data[c->function]
+						   : (struct timeline_work){ 0, 0 });
 			place[c->function] = (uint32_t)t->functions.n;
 		}
 		c->function = place[c->function] - 1;
@@ -431,7 +450,9 @@ static void call_timeline_finish(struct timeline_reader *r)
 	if (t->marks.n)
 		qsort(t->marks.data, t->marks.n, sizeof(*t->marks.data), call_timeline_by_time);
 	call_timeline_find_range(t);
-	t->zero_ns = t->marks.n && !r->config->zero_at_end ? t->marks.data[0].time_ns : t->last_ns;
+	t->zero_ns = r->config->zero_at_begin                ? t->first_ns
+		     : t->marks.n && !r->config->zero_at_end ? t->marks.data[0].time_ns
+							     : t->last_ns;
 	call_timeline_cut(t, r->config->before_ns, r->config->after_ns);
 	call_timeline_find_range(t);
 	name_functions(r);
@@ -478,6 +499,7 @@ int call_timeline_read(const struct call_timeline_config *config, struct call_ti
 		vec_fini(&t->open);
 	vec_fini(&r.threads);
 	vec_fini(&r.by_trace_function);
+	vec_fini(&r.work);
 	free(r.is_mark);
 	intmap_fini(&r.by_tid);
 	strings_fini(&r.names);
@@ -490,6 +512,7 @@ void call_timeline_fini(struct call_timeline *t)
 	vec_fini(&t->threads);
 	vec_fini(&t->calls);
 	vec_fini(&t->functions);
+	vec_fini(&t->work);
 	vec_fini(&t->marks);
 	if (t->arena)
 		arena_free(t->arena);

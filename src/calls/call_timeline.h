@@ -23,6 +23,11 @@ struct arena;
 struct error;
 struct symbolizer;
 
+/* What a function's calls ran, callees included; 0 where the trace has no cycles. */
+struct timeline_work {
+	uint64_t insns, cycles;
+};
+
 struct timeline_call {
 	uint64_t start_ns, end_ns;
 	uint32_t thread, function; /* indexes */
@@ -48,9 +53,11 @@ struct call_timeline {
 	VEC(struct timeline_thread) threads; /* by pid and tid */
 	VEC(struct timeline_call) calls;     /* by thread, start, depth */
 	VEC(const char *) functions;         /* names */
+	VEC(struct timeline_work) work;      /* by function; of a trace */
 	VEC(struct timeline_mark) marks;     /* by time */
 	uint64_t first_ns, last_ns, zero_ns; /* zero: the moment */
 	uint64_t n_left_out;                 /* calls beyond the limit, the oldest ones */
+	uint64_t n_errors;                   /* of a trace: each cuts the calls of its thread */
 	bool is_exact;                       /* of a trace */
 	uint32_t freq_hz;                    /* of samples */
 	struct arena *arena;
@@ -63,6 +70,7 @@ struct call_timeline_config {
 	/* Counters with names that begin so: their samples are marks, and no calls. NULL: none. */
 	const char *mark;
 	bool zero_at_end;             /* times are from the end, though there are marks */
+	bool zero_at_begin;           /* times are from the begin of the first call */
 	uint64_t before_ns, after_ns; /* of the first mark, else of the end; 0: all that there is */
 	size_t max_calls;             /* 0: a million */
 };
@@ -75,8 +83,9 @@ void call_timeline_fini(struct call_timeline *t);
 /* Texts for people about the recording. */
 struct timeline_words {
 	const char *command; /* or another traced target */
-	const char *cause;   /* why it was kept: "shop::sell was called by thread 12 (shop)" */
-	const char *source;  /* "Intel PT", "4000 samples a second; this machine has no Intel PT" */
+	/* Why it was kept: "shop::sell was called by thread 12 (shop)". "": it is all there is. */
+	const char *cause;
+	const char *source; /* "Intel PT", "4000 samples a second; this machine has no Intel PT" */
 };
 
 /*

@@ -45,9 +45,9 @@ static void put_data(const struct call_timeline *t, const struct timeline_words 
 {
 	fprintf(out,
 		"{\"first\":0,\"last\":%" PRIu64 ",\"zero\":%" PRId64 ",\"exact\":%s,"
-		"\"left_out\":%" PRIu64 ",\"words\":{\"command\":",
+		"\"left_out\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"words\":{\"command\":",
 		t->last_ns - t->first_ns, (int64_t)(t->zero_ns - t->first_ns),
-		t->is_exact ? "true" : "false", t->n_left_out);
+		t->is_exact ? "true" : "false", t->n_left_out, t->n_errors);
 	call_timeline_page_put_string(words->command, out);
 	fputs(",\"cause\":", out);
 	call_timeline_page_put_string(words->cause, out);
@@ -58,6 +58,10 @@ static void put_data(const struct call_timeline *t, const struct timeline_words 
 		fputs(i ? "," : "", out);
 		call_timeline_page_put_string(t->functions.data[i], out);
 	}
+	fputs("],\"work\":[", out);
+	for (size_t i = 0; i < t->work.n; i++)
+		fprintf(out, "%s%" PRIu64 ",%" PRIu64, i ? "," : "", t->work.data[i].insns,
+			t->work.data[i].cycles);
 	fputs("],\"marks\":[", out);
 	for (size_t i = 0; i < t->marks.n; i++) {
 		const struct timeline_mark *m = &t->marks.data[i];

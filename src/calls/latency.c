@@ -49,6 +49,8 @@ static void latency_add(struct latency_row *row, const struct trace_call *call)
 		row->worst_tid = call->tid;
 	}
 	row->total_ns += ns;
+	row->insns += call->insns;
+	row->cycles += call->cycles;
 	row->calls++;
 }
 
@@ -65,6 +67,7 @@ static void latency_on_call(struct trace_calls_sink *sink, const struct trace_ca
 		l->rows.data[call->function].incomplete++;
 	else
 		latency_add(&l->rows.data[call->function], call);
+	l->has_cycles |= call->cycles > 0;
 }
 
 int latency_read(struct latency *l, struct trace_calls *trace, struct error *err)
@@ -119,10 +122,18 @@ FIELD(max_ns)
 FIELD(worst_ns)
 #undef FIELD
 
+/* Instructions per cycle, in thousandths. */
+static uint64_t get_ipc(const struct latency_row *row)
+{
+	double ipc = row->cycles ? (double)row->insns / (double)row->cycles : 0;
+
+	return (uint64_t)(1000 * ipc + 0.5);
+}
+
 static const struct column {
 	const char *key, *field, *title;
 	uint64_t (*get)(const struct latency_row *row);
-	enum { COUNT, DURATION, TIME } kind;
+	enum { COUNT, DURATION, TIME, RATIO } kind; /* RATIO: in thousandths */
 	int width;
 } columns[] = {
 	{ "calls", "calls", "calls", get_calls, COUNT, 10 },
@@ -133,6 +144,7 @@ static const struct column {
 	{ "max", "max_ns", "max", get_max_ns, DURATION, 10 },
 	{ "worst", "worst_time_ns", "worst at", get_worst_ns, TIME, 16 },
 	{ "incomplete", "incomplete", "incomplete", get_incomplete, COUNT, 10 },
+	{ "ipc", "ipc", "IPC", get_ipc, RATIO, 6 },
 };
 
 /* By a column, the greatest first; then as they were found. */
@@ -187,11 +199,18 @@ static void latency_put_cell(struct buf *out, const struct column *c, const stru
 		buf_printf(out, "%*" PRIu64 "  ", c->width, v);
 	else if (!row->calls)
 		buf_printf(out, "%*s  ", c->width, "-");
+	else if (c->kind == RATIO)
+		buf_printf(out, "%*.2f  ", c->width, (double)v / 1000);
 	else if (c->kind == DURATION)
 		latency_put_duration(out, v, c->width);
 	else
 		buf_printf(out, "%*" PRIu64 ".%09" PRIu64 "  ", c->width - 10, v / NS_PER_SECOND,
 			   v % NS_PER_SECOND);
+}
+
+static bool is_shown(const struct latency *l, const struct column *c)
+{
+	return c->kind != RATIO || l->has_cycles;
 }
 
 static uint64_t n_shown(const struct latency *l, const struct latency_options *o)
@@ -227,7 +246,8 @@ void latency_print_text(const struct latency *l, const struct latency_options *o
 
 	latency_print_header(l, out);
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-		buf_printf(&line, "%*s  ", columns[i].width, columns[i].title);
+		if (is_shown(l, &columns[i]))
+			buf_printf(&line, "%*s  ", columns[i].width, columns[i].title);
 	used = line.len;
 	buf_str(&line, "function\n");
 	for (uint64_t i = 0; i < n_shown(l, o); i++) {
@@ -236,7 +256,8 @@ void latency_print_text(const struct latency *l, const struct latency_options *o
 		if (!latency_is_called(row))
 			continue;
 		for (size_t k = 0; k < ARRAY_SIZE(columns); k++)
-			latency_put_cell(&line, &columns[k], row);
+			if (is_shown(l, &columns[k]))
+				latency_put_cell(&line, &columns[k], row);
 		name.len = 0;
 		utf8_append_visible(&name, trace_function_name(l->trace, row->function));
 		name_append_short(&line, buf_cstr(&name),
@@ -272,7 +293,10 @@ void latency_print_csv(const struct latency *l, const struct latency_options *o,
 		if (!latency_is_called(row))
 			continue;
 		for (size_t k = 0; k < ARRAY_SIZE(columns); k++)
-			buf_printf(&line, "%" PRIu64 ",", columns[k].get(row));
+			if (columns[k].kind == RATIO)
+				buf_printf(&line, "%.3f,", (double)columns[k].get(row) / 1000);
+			else
+				buf_printf(&line, "%" PRIu64 ",", columns[k].get(row));
 		buf_printf(&line, "%d,", row->worst_tid);
 		csv_put_text(&line, trace_function_name(l->trace, row->function), o->is_csv_raw);
 		buf_u8(&line, ',');
@@ -291,6 +315,13 @@ static void latency_set_text(json_t *object, const char *key, const char *text)
 	json_object_set_new(object, key, value ? value : json_string("?"));
 }
 
+static json_t *latency_json_number(const struct column *c, const struct latency_row *row)
+{
+	uint64_t v = c->get(row);
+
+	return c->kind == RATIO ? json_real((double)v / 1000) : json_integer((json_int_t)v);
+}
+
 void latency_print_json(const struct latency *l, const struct latency_options *o, FILE *out)
 {
 	json_t *rows = json_array();
@@ -304,7 +335,7 @@ void latency_print_json(const struct latency *l, const struct latency_options *o
 		object = json_object();
 		for (size_t k = 0; k < ARRAY_SIZE(columns); k++)
 			json_object_set_new(object, columns[k].field,
-					    json_integer((json_int_t)columns[k].get(row)));
+					    latency_json_number(&columns[k], row));
 		json_object_set_new(object, "worst_tid", json_integer(row->worst_tid));
 		latency_set_text(object, "function", trace_function_name(l->trace, row->function));
 		latency_set_text(object, "image", latency_image_of(l, row));

@@ -22,15 +22,17 @@ struct latency_row {
 	uint32_t function;
 	uint64_t calls, incomplete;
 	uint64_t total_ns, min_ns, max_ns;
-	uint64_t worst_ns;    /* when the longest call began … */
-	int32_t worst_tid;    /* … and in which thread */
-	VEC(uint32_t) counts; /* of durations, by latency_bucket() */
+	uint64_t insns, cycles; /* callees included; 0 where the trace has no cycles */
+	uint64_t worst_ns;      /* when the longest call began … */
+	int32_t worst_tid;      /* … and in which thread */
+	VEC(uint32_t) counts;   /* of durations, by latency_bucket() */
 };
 
 struct latency {
 	struct trace_calls_sink sink; /* first: the sink is also this */
 	struct trace_calls *trace;
 	VEC(struct latency_row) rows; /* by function, until sorted */
+	bool has_cycles;
 };
 
 /* Functions called, the most time first, or by another of its columns. */

@@ -7,9 +7,11 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "calls/call_timeline.h"
 #include "calls/latency.h"
 #include "cli/output.h"
 #include "commands/opening.h"
+#include "commands/timeline_files.h"
 #include "open/input.h"
 #include "pt/flow.h"
 #include "replay/archive.h"
@@ -41,6 +43,13 @@ static int print(const struct latency_command *c, const struct latency *l, struc
 	return output_close(&out, err);
 }
 
+static void warn_of_errors(const char *path, uint64_t n)
+{
+	log_warning("%s: %" PRIu64 " errors in decoding the trace: each cuts all calls of its "
+		    "thread ('assay script --itrace=e' shows them)",
+		    path, n);
+}
+
 static void latency_report_trace(const char *path, struct replay *replay)
 {
 	const struct pt_flow_stats *stats = replay_trace_stats(replay);
@@ -50,10 +59,7 @@ static void latency_report_trace(const char *path, struct replay *replay)
 		n += stats->errors[i];
 	replay_trace_notes(replay, opening_note, (void *)path);
 	if (n)
-		log_warning("%s: %" PRIu64
-			    " errors in decoding the trace: each cuts all calls of its "
-			    "thread ('assay script --itrace=e' shows them)",
-			    path, n);
+		warn_of_errors(path, n);
 }
 
 static void latency_report_time(const char *path, const struct latency *l)
@@ -70,19 +76,69 @@ static void latency_report_time(const char *path, const struct latency *l)
 			    path);
 }
 
+/* Calls over time, of the whole recording. */
+static int latency_draw(const struct latency_command *c, const char *path,
+			struct symbolizer *symbols, const struct symbolizer_config *places,
+			bool *is_damaged, struct error *err)
+{
+	const struct timeline_words words = { .command = path,
+					      .cause = "",
+					      .source = "Intel PT, every call" };
+	struct call_timeline_config config = {
+		.path = path, .symbolizer = symbols, .places = places, .zero_at_begin = true
+	};
+	struct call_timeline timeline;
+	int r = call_timeline_read(&config, &timeline, err);
+
+	if (r == -EBADMSG && timeline.calls.n) {
+		log_error("report: %s: %s; the picture ends there", path, err->text);
+		*is_damaged = true;
+		r = 0;
+	}
+	if (timeline.n_errors)
+		warn_of_errors(path, timeline.n_errors);
+	if (r >= 0 && c->html)
+		r = timeline_write_page(&timeline, &words, c->html, err);
+	if (r >= 0 && c->perfetto)
+		r = timeline_write_perfetto(&timeline, c->perfetto, err);
+	call_timeline_fini(&timeline);
+	return r;
+}
+
+static int latency_list(const struct latency_command *c, const char *path, struct replay *replay,
+			struct symbolizer *symbols, const struct symbolizer_config *places,
+			bool *is_damaged, struct error *err)
+{
+	cleanup(trace_calls_free_at_exit) struct trace_calls *trace = NULL;
+	cleanup(latency_fini) struct latency l = { 0 };
+	struct error damage = { 0 };
+	int r = trace_calls_open(replay, symbols, places, &trace, err);
+
+	if (r < 0)
+		return error_wrap(err, r, "%s", path);
+	r = latency_read(&l, trace, &damage);
+	if (r < 0 && r != -EBADMSG)
+		return error_set(err, r, "%s: %s", path, damage.text);
+	latency_report_trace(path, replay);
+	latency_report_time(path, &l);
+	if (r < 0)
+		log_error("report: %s: %s; the report ends there", path, damage.text);
+	*is_damaged = r < 0;
+	latency_sort(&l, c->sort ? c->sort : "total", err);
+	return print(c, &l, err);
+}
+
 int latency_report(const struct latency_command *c, bool *is_damaged, struct error *err)
 {
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(replay_close_at_exit) struct replay *replay = NULL;
-	cleanup(trace_calls_free_at_exit) struct trace_calls *trace = NULL;
-	cleanup(latency_fini) struct latency l = { 0 };
 	const char *path = c->input ? c->input : "perf.data", *sort = c->sort ? c->sort : "total";
 	struct symbolizer_config places = { 0 };
+	struct latency none = { 0 };
 	struct archive_places texts;
-	struct error damage = { 0 };
 	int r;
 
-	if (latency_sort(&l, sort, err) < 0)
+	if (latency_sort(&none, sort, err) < 0)
 		return -EINVAL;
 	r = input_unpacked(c->in, path, &path, err);
 	if (r < 0)
@@ -95,20 +151,13 @@ int latency_report(const struct latency_command *c, bool *is_damaged, struct err
 	r = replay_open(path, &replay, err);
 	if (r < 0)
 		return r;
+	if ((c->html || c->perfetto) && !replay_find_trace(replay))
+		return error_set(err, -ENODATA, "%s: it has no Intel PT data", path);
 	symbols = input_symbolizer(c->in, c->input, c->cache);
 	input_places(c->in, c->input, &texts, &places);
-	r = trace_calls_open(replay, symbols, &places, &trace, err);
+	r = c->html || c->perfetto
+		    ? latency_draw(c, path, symbols, &places, is_damaged, err)
+		    : latency_list(c, path, replay, symbols, &places, is_damaged, err);
 	archive_places_fini(&texts);
-	if (r < 0)
-		return error_wrap(err, r, "%s", path);
-	r = latency_read(&l, trace, &damage);
-	if (r < 0 && r != -EBADMSG)
-		return error_set(err, r, "%s: %s", path, damage.text);
-	latency_report_trace(path, replay);
-	latency_report_time(path, &l);
-	if (r < 0)
-		log_error("report: %s: %s; the report ends there", path, damage.text);
-	*is_damaged = r < 0;
-	latency_sort(&l, sort, err);
-	return print(c, &l, err);
+	return r;
 }

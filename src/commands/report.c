@@ -25,7 +25,7 @@
 
 struct report_args {
 	const char *input, *output, *format, *csv, *columns, *sort, *weight, *percent, *cache;
-	const char *html, *svg, *baseline, *itrace;
+	const char *html, *svg, *perfetto, *baseline, *itrace;
 	struct option_list by, merge;
 	bool no_demangle, no_itrace, latency, accumulated, addresses, details, no_dependents,
 		processes, instructions;
@@ -69,7 +69,9 @@ static const struct option_spec report_options[] = {
 	  "median, 99th percentile, maximum, and the begin of the longest call. Calls "
 	  "whose begin or end is not in the trace have no duration. They are counted as "
 	  "incomplete. *--sort* takes calls, total (the default), min, median, p99, max, "
-	  "worst and incomplete." },
+	  "worst, incomplete and, if cycles are known, ipc: instructions per "
+	  "cycle, callees included. *--html* and *--perfetto* write the calls over time "
+	  "in place of the list: the last million of them." },
 	{ 'g', "lines", NULL, OPT_FLAG, FIELD(lines), NULL,
 	  "list functions by source lines (with --symbols)",
 	  "The line is the line of the instruction, also if it is inlined from another "
@@ -144,6 +146,8 @@ static const struct option_spec report_options[] = {
 	{ 0, "svg", "FILE", OPT_STRING, FIELD(svg), NULL, "write a flame graph as an image",
 	  "Boxes narrower than a third of a pixel are left out. *--by* works as with "
 	  "*--html*." },
+	{ 0, "perfetto", "FILE", OPT_STRING, FIELD(perfetto), NULL,
+	  "with --latency: write all calls over time as a trace for ui.perfetto.dev" },
 	{ 0, "baseline", "DIR", OPT_STRING, FIELD(baseline), NULL,
 	  "with --html and --svg: the session, or perf.data file, to compare with",
 	  "Colours then show functions whose share of the session's total grew (red) or "
@@ -254,6 +258,10 @@ static int choose_view(const struct report_args *args, const struct view **view,
 		}
 	if (chosen && check_picture(args, chosen, err) < 0)
 		return -EINVAL;
+	if (args->perfetto)
+		return error_set(err, -EINVAL,
+				 "--perfetto goes with --latency; 'assay export "
+				 "--format perfetto' writes samples");
 	if (args->baseline && !chosen)
 		return error_set(err, -EINVAL, "--baseline goes with --html or --svg");
 	for (size_t i = 0; i < ARRAY_SIZE(view_flags); i++) {
@@ -472,6 +480,8 @@ static int report_latency(struct input *in, const struct report_args *args,
 		.format = args->format,
 		.sort = args->sort,
 		.cache = args->cache,
+		.html = args->html,
+		.perfetto = args->perfetto,
 		.limit = args->limit,
 		.wide = args->wide,
 		.no_pager = args->no_pager,

@@ -22,7 +22,7 @@
 #include "trace/itrace.h"
 
 struct script_args {
-	const char *input, *output, *format, *cache, *time, *cpus;
+	const char *input, *output, *format, *cache, *time, *around, *cpus;
 	const char *kallsyms;
 	struct option_list fields, comms, pids, tids, dsos, symbols, stop_at;
 	uint64_t max_stack;
@@ -48,6 +48,9 @@ static const struct option_spec script_options[] = {
 	  "Either end may be left out. With *--reltime* seconds count from the beginning. Several "
 	  "spans have blanks between them, several shares "
 	  "commas." },
+	{ 0, "around", "TIME[,SPAN]", OPT_STRING, FIELD(around), NULL,
+	  "samples from SPAN before TIME (seconds) to SPAN behind it: 12.5,50us",
+	  "The default of SPAN is 10us. Of a processor trace, only this part is decoded." },
 	{ 'c', "comms", "COMMS", OPT_LIST, FIELD(comms), NULL, "only samples of these commands" },
 	{ 0, "pid", "PIDS", OPT_LIST, FIELD(pids), NULL, "only samples of these processes" },
 	{ 0, "tid", "TIDS", OPT_LIST, FIELD(tids), NULL, "only samples of these threads" },
@@ -437,16 +440,19 @@ static int parse_time(struct run *r, struct error *err)
 	bool is_share;
 	int e;
 
-	if (!r->args.time)
+	if (!r->args.time && !r->args.around)
 		return 0;
-	is_share = script_time_is_share(r->args.time);
+	if (r->args.time && r->args.around)
+		return error_set(err, -EINVAL, "--time and --around: choose one");
+	is_share = r->args.time && script_time_is_share(r->args.time);
 	if (is_share || r->args.is_relative) {
 		if (r->replay)
 			replay_time_range(r->replay, &whole.first_ns, &whole.last_ns);
 		else
 			whole = session_span(r->session);
 	}
-	e = script_time_parse(f, r->args.time, &whole, err);
+	e = r->args.time ? script_time_parse(f, r->args.time, &whole, err)
+			 : script_time_parse_around(f, r->args.around, err);
 	/* Relative times, where times are shown so. */
 	if (!e && !is_share)
 		vec_foreach (&f->spans, span) {

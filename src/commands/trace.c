@@ -19,6 +19,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "commands/opening.h"
+#include "commands/timeline_files.h"
 #include "commands/trace_symbol.h"
 #include "config.h"
 #include "counter/intel_pt.h"
@@ -379,34 +380,6 @@ static void describe_cause(const struct tracing *t, const struct call_timeline *
 	}
 }
 
-static int write_page(const struct call_timeline *timeline, const struct timeline_words *words,
-		      const char *path, struct error *err)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-	int r;
-
-	if (!out)
-		return error_errno(err, -errno, "memory");
-	call_timeline_page(timeline, words, out);
-	fclose(out);
-	r = output_whole(path, text, size, err);
-	free(text);
-	return r;
-}
-
-static int write_perfetto(const struct call_timeline *timeline, const char *path, struct error *err)
-{
-	struct buf out = { 0 };
-	int r;
-
-	call_timeline_perfetto(timeline, &out);
-	r = output_whole(path, out.data, out.len, err);
-	buf_fini(&out);
-	return r;
-}
-
 static int print_text(const struct tracing *t, const struct call_timeline *timeline,
 		      const struct timeline_words *words, struct error *err)
 {
@@ -425,9 +398,9 @@ static int trace_show(const struct tracing *t, const struct call_timeline *timel
 	int r = 0;
 
 	if (t->args.html)
-		r = write_page(timeline, words, t->args.html, err);
+		r = timeline_write_page(timeline, words, t->args.html, err);
 	if (t->args.perfetto && r >= 0)
-		r = write_perfetto(timeline, t->args.perfetto, err);
+		r = timeline_write_perfetto(timeline, t->args.perfetto, err);
 	if (!t->args.html && !t->args.perfetto)
 		return print_text(t, timeline, words, err);
 	if (r >= 0)

@@ -209,5 +209,8 @@ bool script_time_is_share(const char *text);
 int script_time_parse(struct script_filter *f, const char *text, const struct time_span *whole,
 		      struct error *err);
 
+/* --around: TIME, or TIME,SPAN. As script_time_parse(). */
+int script_time_parse_around(struct script_filter *f, const char *text, struct error *err);
+
 /* Fits the fields to the events of the input: script_fields_fit(). */
 int script_fit(const struct script_input *input, struct script_options *options, struct error *err);

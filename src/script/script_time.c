@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "script/script.h"
 
+enum { AROUND_NS = 10000 /* --around: on both sides */ };
+
 /* "12.5": nanoseconds, exactly. NULL if it is none. */
 static const char *read_seconds(const char *at, uint64_t *ns)
 {
@@ -113,4 +115,39 @@ int script_time_parse(struct script_filter *f, const char *text, const struct ti
 			 "--time '%s' is not START,STOP in seconds, nor shares such as 10%%/2 or "
 			 "10%%-30%%",
 			 text);
+}
+
+/* "10us", "1.5ms", "2": nanoseconds. NULL if it is none. */
+static const char *read_duration(const char *at, uint64_t *ns)
+{
+	static const struct {
+		const char *suffix;
+		uint64_t a_second;
+	} units[] = { { "ns", NS_PER_SECOND }, { "us", 1000000 }, { "ms", 1000 }, { "s", 1 } };
+
+	at = read_seconds(at, ns);
+	for (size_t i = 0; at && i < ARRAY_SIZE(units); i++) {
+		if (strncmp(at, units[i].suffix, strlen(units[i].suffix)) != 0)
+			continue;
+		*ns /= units[i].a_second;
+		return at + strlen(units[i].suffix);
+	}
+	return at;
+}
+
+int script_time_parse_around(struct script_filter *f, const char *text, struct error *err)
+{
+	uint64_t moment, reach = AROUND_NS;
+	const char *at = read_seconds(text, &moment);
+
+	if (at && *at == ',')
+		at = read_duration(at + 1, &reach);
+	if (!at || *at)
+		return error_set(err, -EINVAL,
+				 "--around '%s' is not TIME in seconds, nor TIME,SPAN with a span "
+				 "such as 50us",
+				 text);
+	vec_push(&f->spans, ((struct time_span){ moment - MIN(reach, moment),
+						 moment + MIN(reach, UINT64_MAX - moment) }));
+	return 0;
 }

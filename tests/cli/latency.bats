@@ -8,13 +8,13 @@ load pt
 	command -v perf >/dev/null || skip "perf is not installed"
 	trace_of --tsc --mtc -- "$PROGRAMS/flow" indirect
 	assay report --latency -i trace.data --format csv >calls.csv
-	head -1 calls.csv | grep -q '^calls,total_ns,min_ns,median_ns,p99_ns,max_ns,worst_time_ns,incomplete,worst_tid,function,image$'
+	head -1 calls.csv | grep -q '^calls,total_ns,min_ns,median_ns,p99_ns,max_ns,worst_time_ns,incomplete,ipc,worst_tid,function,image$'
 	# All that both give the same name, and that nobody jumps to.
 	perf script -i trace.data --itrace=b -F ip,addr,sym,flags 2>/dev/null | awk '
 		$1 == "call" { calls[$NF]++ }
 		$1 != "call" && $1 != "return" && $(NF - 3) != $NF { jumped_to[$NF] = 1 }
 		END { for (f in calls) if (!(f in jumped_to)) print f, calls[f] }' | sort >theirs
-	awk -F, 'NR > 1 { print $10, $1 + $8 }' calls.csv | sort >ours
+	awk -F, 'NR > 1 { print $11, $1 + $8 }' calls.csv | sort >ours
 	join theirs ours >both
 	[ "$(awk '$2 != $3 { print "perf lists " $2 " calls of " $1 ", not " $3 }' both)" = "" ]
 	[ "$(wc -l <both)" -gt 20 ]
@@ -23,6 +23,33 @@ load pt
 	done
 	# Nothing is longer than its maximum, nor shorter than its minimum.
 	awk -F, 'NR > 1 && $1 && ($3 > $4 || $4 > $5 || $5 > $6 || $2 > $1 * $6) { print; bad = 1 } END { exit bad }' calls.csv
+}
+
+@test "a picture has the calls that the list counts" {
+	trace_of --tsc --mtc --cyc -- "$PROGRAMS/flow" indirect
+	assay report --latency -i trace.data --format json >calls.json
+	run --separate-stderr assay report --latency -i trace.data --html calls.html --perfetto calls.perfetto-trace
+	[ "$status" = 0 ]
+	[ -z "$output$stderr" ]
+	sed -n 's/.*id="data">\(.*\)<\/script>.*/\1/p' calls.html >data.json
+	[ "$(jq '[.threads[].calls | length / 5] | add' data.json)" = "$(jq '[.[] | .calls + .incomplete] | add' calls.json)" ]
+	[ "$(jq '.zero' data.json)" = 0 ]
+	# Instructions and cycles of a function are those of its calls.
+	[ "$(jq -r '(.functions | index("main")) as $i | .work[2 * $i] / .work[2 * $i + 1] * 1000 | round' data.json)" = \
+		"$(jq -r '.[] | select(.function == "main") | .ipc * 1000 | round' calls.json)" ]
+	python3 "$ROOT/tests/cli/protobuf.py" slices calls.perfetto-trace >slices.json
+	[ "$(jq .open slices.json)" = 0 ]
+	jq -e '.names | index("main")' slices.json
+	run assay report -i trace.data --perfetto calls.perfetto-trace
+	refused 2 "--perfetto goes with --latency"
+}
+
+@test "instructions per cycle are shown where cycles are known" {
+	trace_of --tsc --mtc --cyc -- "$PROGRAMS/flow" indirect
+	assay report --latency -i trace.data | grep -Eq 'incomplete +IPC +function'
+	assay report --latency -i trace.data --sort ipc --format csv | awk -F, 'NR > 2 && $9 > last { exit 1 } { last = $9 }'
+	trace_of -- "$PROGRAMS/flow" indirect
+	assay report --latency -i trace.data | grep -Eq 'incomplete +function'
 }
 
 @test "what longjmp left has no duration" {
@@ -55,6 +82,8 @@ load pt
 	refused 2 "'nonsense' is no column" "median"
 	run assay report --latency comm:x
 	refused 2 "no filters"
+	run assay report --latency --html calls.html -i nothing.here
+	refused 1 "nothing.here"
 	[ -d "$FIXTURES" ] || skip "no fixtures here"
 	run assay report --latency -i "$FIXTURES/perf.data.callgraph-3.8"
 	refused 1 "no Intel PT"

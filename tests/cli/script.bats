@@ -75,6 +75,15 @@ by_hand() {
 	[ "$(assay script -i hand.data --time 2,3 -F time | wc -l)" = 1 ]
 	[ "$(assay script -i hand.data --time ,2.5 -F time | wc -l)" = 2 ]
 	[ "$(assay script -i hand.data --time 0%-50% -F time | wc -l)" = 2 ]
+	[ "$(assay script -i hand.data --around 2.500005 -F time | wc -l)" = 1 ]
+	[ "$(assay script -i hand.data --around 2.500005,4us -F time | wc -l)" = 0 ]
+	[ "$(assay script -i hand.data --around 2.5,1s -F time | wc -l)" = "$(assay script -i hand.data --time 1.5,3.5 -F time | wc -l)" ]
+	for bad in nonsense 2,x 2,5us, 2,-1us '10%' ,2; do
+		run assay script -i hand.data --around "$bad"
+		refused 2 "--around '$bad' is not TIME"
+	done
+	run assay script -i hand.data --around 2 --time 1,2
+	refused 2 "choose one"
 	[ "$(assay script -i hand.data --tid 43 -F tid | wc -l)" = 1 ]
 	[ "$(assay script -i hand.data --pid 40 | wc -l)" = 0 ]
 	for bad in nonsense 5 3,2 110%/1 10%/11 10%/0 0%/1 30%-10% 1,2x ',' '99999999999999999999,'; do

@@ -25,13 +25,75 @@ function unpackThread(thread) {
 }
 
 const threads = data.threads.map(unpackThread);
-const totals = data.functions.map(() => ({ calls: 0, time: 0 }));
+const totals = data.functions.map((_, i) => ({ calls: 0, time: 0, insns: data.work[2 * i], cycles: data.work[2 * i + 1] }));
 for (const thread of threads)
 	for (const row of thread.rows)
 		for (const call of row) {
 			totals[call.name].calls++;
 			totals[call.name].time += call.end - call.start;
 		}
+
+// The calls of a function whose begin and end were seen, the slowest first. A jump, or a call by the kernel, has both.
+const INCOMPLETE = 1 | 2 | 4 | 8, N_SLOWEST = 10;
+function wholeCallsOf(name) {
+	const calls = threads.flatMap(thread => thread.rows.flatMap(row => row.filter(c => c.name === name && !(c.flags & INCOMPLETE))));
+	return calls.sort((a, b) => b.end - b.start - (a.end - a.start));
+}
+
+// How many calls took so long: a bar for each power of two of nanoseconds, from the fastest call to the slowest.
+function histogramOf(calls) {
+	const bucketOf = call => Math.floor(Math.log2(Math.max(call.end - call.start, 1)));
+	const bars = [];
+	for (const call of calls) {
+		const bucket = bucketOf(call);
+		bars[bucket] = (bars[bucket] || 0) + 1;
+	}
+	const first = bars.findIndex(n => n);
+	return Array.from(bars.slice(Math.max(first, 0)), (n, i) => ({ from: 2 ** (first + i), n: n || 0 }));
+}
+
+function element(tag, text, parent, attributes = {}) {
+	const made = Object.assign(document.createElement(tag), attributes);
+	made.textContent = text;
+	parent.append(made);
+	return made;
+}
+
+// The selected function: how long its calls took, and the slowest ones, which a click shows.
+function showFunction(name) {
+	const panel = $("function"), calls = wholeCallsOf(name), bars = histogramOf(calls), most = Math.max(...bars.map(b => b.n), 1);
+	panel.replaceChildren();
+	panel.hidden = false;
+	element("h2", data.functions[name], panel);
+	element("p", `${totals[name].calls} calls, ${formatTime(totals[name].time)}${ipcOf(name)}`, panel);
+	const list = element("ul", "", panel, { className: "bars" });
+	for (const bar of bars) {
+		const row = element("li", "", list);
+		element("span", `${formatTime(bar.from)} –`, row);
+		element("i", "", row).style.width = `${100 * bar.n / most}px`;
+		element("b", String(bar.n), row);
+	}
+	element("p", calls.length ? "The slowest:" : "The begin or the end of each call was not seen.", panel);
+	const slowest = element("ol", "", panel);
+	for (const call of calls.slice(0, N_SLOWEST)) {
+		const button = element("button", `${formatTime(call.end - call.start)} at ${formatTime(call.start - data.zero, true)}`,
+			element("li", "", slowest));
+		button.addEventListener("click", () => goTo(call));
+	}
+	element("button", "Close", panel).addEventListener("click", () => { panel.hidden = true; });
+}
+
+function goTo(call) {
+	const margin = (call.end - call.start) * 0.05 + 2;
+	view = { from: call.start - margin, to: call.end + margin };
+	selected = call;
+	draw();
+}
+
+function ipcOf(name) {
+	const { insns, cycles } = totals[name];
+	return cycles ? `, ${(insns / cycles).toFixed(2)} instructions per cycle` : "";
+}
 
 const span = Math.max(data.last - data.first, 1);
 const all = { from: data.first - span * 0.01, to: data.last + span * 0.01 };
@@ -157,7 +219,7 @@ function callAt(x, y) {
 function describe(call) {
 	const { calls, time } = totals[call.name];
 	return `${data.functions[call.name]}\nat ${formatTime(call.start - data.zero, true)}, ${call.flags ? "its end or beginning was not seen" :
-		`for ${formatTime(call.end - call.start)}`}\nin all: ${calls} calls, ${formatTime(time)}`;
+		`for ${formatTime(call.end - call.start)}`}\nin all: ${calls} calls, ${formatTime(time)}${ipcOf(call.name)}`;
 }
 
 function zoom(factor, x) {
@@ -182,9 +244,10 @@ function search() {
 }
 
 $("title").textContent = data.words.command;
-$("cause").textContent = `Kept because ${data.words.cause}. Times are from there.`;
+$("cause").textContent = data.words.cause ? `Kept because ${data.words.cause}. Times are from there.` : "Times are from the begin of the first call.";
 $("source").textContent = `By ${data.words.source}.${data.exact ? "" : " What is shorter than a period is not seen."}${
-	data.left_out ? ` ${data.left_out} older calls are left out.` : ""}`;
+	data.left_out ? ` ${data.left_out} older calls are left out.` : ""}${
+	data.errors ? ` ${data.errors} errors in decoding cut the calls of their threads.` : ""}`;
 document.title = `${data.words.command} · assay`;
 $("search").addEventListener("input", search);
 $("all").addEventListener("click", () => { view = { ...all }; draw(); });
@@ -197,6 +260,8 @@ canvas.addEventListener("pointerup", event => {
 	if (drag && Math.abs(event.clientX - drag.x) < 3) {
 		selected = callAt(event.offsetX, event.offsetY);
 		$("status").textContent = selected ? describe(selected).replaceAll("\n", " · ") : "";
+		if (selected)
+			showFunction(selected.name);
 		draw();
 	}
 	drag = null;
@@ -218,11 +283,8 @@ canvas.addEventListener("pointermove", event => {
 canvas.addEventListener("pointerleave", () => $("tip").hidden = true);
 canvas.addEventListener("dblclick", event => {
 	const call = callAt(event.offsetX, event.offsetY);
-	if (call) {
-		const margin = (call.end - call.start) * 0.05 + 2;
-		view = { from: call.start - margin, to: call.end + margin };
-		draw();
-	}
+	if (call)
+		goTo(call);
 });
 addEventListener("keydown", event => {
 	if (event.target === $("search")) {
