@@ -16,8 +16,9 @@ import typing
 
 from . import _library
 from ._library import Error
+from ._trace import trace
 
-__all__ = ["Error", "Frame", "Sample", "Session", "export_formats", "keys", "open", "version"]
+__all__ = ["Error", "Frame", "Sample", "Session", "export_formats", "keys", "open", "trace", "version"]
 
 Row = typing.Dict[str, typing.Any]
 

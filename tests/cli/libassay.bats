@@ -3,6 +3,7 @@
 # libassay.so as `make install` installs it, and its first users: examples/top.c and python/.
 
 load helpers
+load pt
 
 setup_file() {
 	[ -e "$ASSAY_BUILD/libassay.so.0" ] || skip "this build has no libassay.so (-Dlibrary=false)"
@@ -86,6 +87,32 @@ need_python() {
 		rows = {(r["comm"], r["image"]): r["samples"] for r in assay.open("app.assay").rows(by="comm,image")}
 		told = {(r["comm"], r["image"]): r["samples"] for r in json.load(open("report.json"))["rows"]}
 		assert rows == told and sum(rows.values()) == 12, (rows, told)
+	END
+}
+
+@test "Python: calls, branches and instructions of a trace, one after the other" {
+	need_python
+	trace_of --tsc --mtc --cyc -- "$PROGRAMS/flow" indirect
+	assay script -i trace.data --itrace=b -F ip,addr | awk '{ print $1, $3 }' >branches
+	assay script -i trace.data --itrace=i1i -F ip | wc -l >instructions
+	python3 - <<-'END'
+		import assay, itertools
+		branches = [line.split() for line in open("branches")]
+		told = list(assay.trace("trace.data"))
+		assert [int(b["address"], 16) for b in told] == [int(to, 16) for _, to in branches]
+		assert [int(b["frames"][0]["address"], 16) for b in told] == [int(begin, 16) for begin, _ in branches]
+		assert sum(1 for _ in assay.trace("trace.data", "instructions")) == int(open("instructions").read())
+		calls = [c["flags"] for c in assay.trace("trace.data", "calls")]
+		assert 0 < len(calls) < len(told) and any("call" in f for f in calls) and any("return" in f for f in calls)
+		first = list(itertools.islice(assay.trace("trace.data"), 3))
+		assert first == told[:3]
+		assert len(list(assay.trace("trace.data", "branches", "--time", "0%-50%"))) < len(told)
+		try:
+		    list(assay.trace("absent"))
+		except assay.Error as error:
+		    assert error.errno and "absent" in error.strerror
+		else:
+		    raise SystemExit("not refused")
 	END
 }
 
