@@ -20,6 +20,7 @@
 #include "profile/profile.h"
 #include "report/formats.h"
 #include "report/report.h"
+#include "report/series.h"
 #include "store/session.h"
 #include "symbol/symbols.h"
 
@@ -29,9 +30,9 @@ struct report_args {
 	struct option_list by, merge;
 	bool no_demangle, no_itrace, latency, accumulated, addresses, details, no_dependents,
 		processes, instructions;
-	bool symbols, callgraph, tree, inverted, idle, wide, long_names, no_pager, lines, inlines,
-		wakers;
-	double threshold;
+	bool symbols, callgraph, tree, inverted, series, idle, wide, long_names, no_pager, lines,
+		inlines, wakers;
+	double threshold, step_s;
 	uint64_t limit;
 	struct window_args window;
 	struct code_args code;
@@ -54,6 +55,12 @@ static const struct option_spec report_options[] = {
 	  "the call tree, from the outermost call down" },
 	{ 'I', "inverted", NULL, OPT_FLAG, FIELD(inverted), NULL,
 	  "the tree upside down: functions, below each its callers" },
+	{ 0, "series", NULL, OPT_FLAG, FIELD(series), NULL,
+	  "the samples of each value of a key over time, as JSON",
+	  "*--by* has the key (default: comm), and *--limit* the number of values; the others are "
+	  "one series. docs/report-json.md describes the form." },
+	{ 0, "step", "TIME", OPT_SECONDS, FIELD(step_s), NULL,
+	  "with --series: the length of a step (default: at most 300 steps)", NULL, 1, 1e9 },
 	{ 'P', "processes", NULL, OPT_FLAG, FIELD(processes), NULL,
 	  "report the whole run: processes by user, system and interrupt time, then each one",
 	  "It has statistics of the run, an account of all CPU time, a summary of all "
@@ -170,6 +177,7 @@ static const struct {
 	{ FIELD(inverted), "--inverted", &inverted_view },
 	{ FIELD(details), "--details", &details_view },
 	{ FIELD(symbols), "--symbols", &list_view },
+	{ FIELD(series), "--series", &series_view },
 };
 
 /* Pictures; each has a separate file. */
@@ -238,6 +246,15 @@ static int choose_processes(const struct report_args *args, struct error *err)
 	return other ? error_set(err, -EINVAL, "%s does not go with --processes", other) : 0;
 }
 
+static int check_series(const struct report_args *args, struct error *err)
+{
+	if (strcmp(args->format, "json") != 0)
+		return error_set(err, -EINVAL, "--series needs --format json");
+	if (args->by.n > 1 || (args->by.n && strchr(args->by.data[0], ',')))
+		return error_set(err, -EINVAL, "--series takes one key of --by");
+	return 0;
+}
+
 static int choose_view(const struct report_args *args, const struct view **view, struct error *err)
 {
 	const char *chosen = NULL;
@@ -275,6 +292,8 @@ static int choose_view(const struct report_args *args, const struct view **view,
 	}
 	if ((args->lines || args->accumulated || args->addresses) && !chosen && !args->by.n)
 		*view = &list_view;
+	if (args->series)
+		return check_series(args, err);
 	return 0;
 }
 
@@ -351,6 +370,10 @@ static int print_report(const struct report_args *args, const struct report *rep
 
 	if (r < 0)
 		return r;
+	if (args->series) {
+		series_print_json(report, (uint64_t)args->step_s, out.file);
+		return output_close(&out, err);
+	}
 	style = (struct text_style){
 		.width = args->wide || ((args->tree || args->inverted) && !output_has_width(&out))
 				 ? 0
@@ -435,7 +458,7 @@ static int report_session(struct input *in, const struct report_args *args, cons
 	cleanup(report_free_at_exit) struct report *report = NULL;
 	int r;
 
-	request->with_slices = view == &picture_view;
+	request->with_slices = view == &picture_view || view == &series_view;
 	request->most_moments = view == &picture_view ? PICTURE_MAX_MOMENTS : 0;
 	request->wall_weight = !strcmp(args->weight, "wall");
 	request->latency_weight = !strcmp(args->weight, "latency");
@@ -518,13 +541,13 @@ static int report_run(const struct command *self, int argc, char **argv)
 	} else if (status < 0) {
 		r = choose_view(&args, &view, &err);
 		r = r < 0 ? r : make_options(&args, view, &options, &err);
-		if (r >= 0 && view == &picture_view && !options.by.n)
+		if (r >= 0 && (view == &picture_view || view == &series_view) && !options.by.n)
 			key_list_add(&options.by, PROFILE_COMM);
 		r = r < 0 ? r
 			  : input_query(in, &operands, args.idle || args.processes, &query, &err);
 		query.without_dependents = args.no_dependents;
 		r = r < 0 ? r : input_window(&args.window, &query, &err);
-		query.whole_only = view != &picture_view && !args.processes;
+		query.whole_only = view != &picture_view && view != &series_view && !args.processes;
 		r = r < 0 ? r : report_request(view, &options, &request, &err);
 		if (r >= 0 && args.processes) {
 			const struct process_report_options o = process_options(&args);

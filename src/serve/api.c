@@ -44,6 +44,7 @@ static const struct argument_row {
 	{ { "at", "only samples around this time" }, OPTION, "--at=" },
 	{ { "window", "with at: how much time" }, OPTION, "--window=" },
 	{ { "limit", "at most so many rows" }, OPTION, "--limit=" },
+	{ { "step", "the length of a step of a series, at least: 10s, 5m" }, OPTION, "--step=" },
 	{ { "threshold", "rows below this share of all, in percent, become one" },
 	  OPTION,
 	  "--threshold=" },

@@ -121,6 +121,8 @@ api() { # NAME?ARGUMENTS
 	[ "$(jq length matched)" -gt 1 ]
 	diff matched <(assay report -i all/plain --symbols --format json comm:worker 'symbol-exclude:*h' | jq .rows)
 	api 'values?source=plain&by=thread' | jq .rows | diff - <(assay report -i all/plain --by thread -t 0 --format json | jq .rows)
+	api 'series?source=plain&by=thread' | jq -c '.series | map([.event, .thread, .samples])' >of_series
+	diff of_series <(assay report -i all/plain --by thread -t 0 --format json | jq -c '.rows | map([.event, .thread, .samples])')
 	api 'tree?source=plain' | jq .rows | diff - <(assay report -i all/plain --tree --format json | jq .rows)
 	api 'inverted?source=plain' | jq .rows | diff - <(assay report -i all/plain --inverted --format json | jq .rows)
 	api 'function?source=plain&filter=symbol:hash' | jq .rows | diff - <(assay report -i all/plain -c --format json symbol:hash | jq .rows)
@@ -140,6 +142,15 @@ api() { # NAME?ARGUMENTS
 	# A file that is no recording is a failure of that answer alone.
 	api 'top?source=notes' | jq -e .error
 	[ "$(status)" = 422 ]
+}
+
+@test "the OpenAPI file has every answer, as it is" {
+	"$PROGRAMS/make_session" plain plain 3000
+	"$PROGRAMS/make_session" base plain 1700 7 9
+	serve plain base
+	enter
+	python3 "$ROOT/tests/cli/openapi.py" "$ROOT" "$address" "${cookie#Cookie:}" plain base >names
+	[ "$(wc -l <names)" -ge 18 ]
 }
 
 @test "a request can name neither a file nor an option" {
