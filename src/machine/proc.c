@@ -106,16 +106,43 @@ static bool parse_maps_line(char *line, struct mapping_event *m)
 	return true;
 }
 
+/* NULL: there is nothing in it. */
+static char *read_maps_at(const char *path)
+{
+	char *text = NULL;
+	size_t size;
+
+	if (file_read_all(path, MAPS_LIMIT, &text, &size) == 0 && !size)
+		free(take_ptr(text));
+	return text;
+}
+
+/* A first thread that has ended has no memory any more, and the others have. NULL: nobody has. */
+static char *read_maps(const char *proc, int32_t pid)
+{
+	cleanup(free_at_exit) char *first = xasprintf("%s/%d/maps", proc, pid);
+	char *text = read_maps_at(first);
+	struct pid_list tids = { 0 };
+
+	if (!text)
+		proc_list_threads(proc, pid, &tids);
+	for (size_t i = 0; i < tids.n && !text; i++) {
+		cleanup(free_at_exit) char *path =
+			xasprintf("%s/%d/task/%d/maps", proc, pid, tids.data[i]);
+
+		text = read_maps_at(path);
+	}
+	vec_fini(&tids);
+	return text;
+}
+
 static int push_maps(const char *proc, int32_t pid, uint64_t time_ns, struct event_sink *sink)
 {
 	cleanup(free_at_exit) char *text = NULL;
-	char path[256], *rest;
+	char *rest;
 	int n = 0;
 
-	snprintf(path, sizeof(path), "%s/%d/maps", proc, pid);
-	if (file_read_all(path, MAPS_LIMIT, &text, NULL) < 0)
-		return 0;
-	rest = text;
+	rest = text = read_maps(proc, pid);
 	for (char *line; (line = strsep(&rest, "\n"));) {
 		struct event e = {
 			.type = EVENT_MAPPING, .pid = pid, .tid = pid, .time_ns = time_ns

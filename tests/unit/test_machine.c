@@ -395,6 +395,16 @@ static void a_process_without_events_is_looked_up_in_proc(void **state)
 	assert_string_equal(user(78, 0x401234), "?no-process");
 }
 
+static void a_process_whose_first_thread_has_ended_has_the_mappings_of_another(void **state)
+{
+	(void)state;
+	put("proc/77/task/77/comm", "ended\n");
+	put("proc/77/maps", "");
+	put("proc/77/task/77/maps", "");
+	put("proc/77/task/79/maps", "00401000-00402000 r-xp 00001000 08:01 12 /bin/app\n");
+	assert_string_equal(user(77, 0x401234), "/bin/app+0x1234");
+}
+
 static void idle_is_the_swapper(void **state)
 {
 	(void)state;
@@ -643,6 +653,9 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_process_without_events_is_looked_up_in_proc,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_process_whose_first_thread_has_ended_has_the_mappings_of_another, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(idle_is_the_swapper, setup, teardown),
 		cmocka_unit_test(mappings_over_mappings_are_cut_as_mmap_does),
 		cmocka_unit_test(many_mappings_are_cut_in_the_same_way),
