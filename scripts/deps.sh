@@ -86,10 +86,14 @@ check|procps|procps-ng|procps-ng|ps, for tests of processes
 check|nodejs?node|nodejs|nodejs|runs readers of exports, and what drives the browser
 check|npm?npm|npm|npm|installs what tests/npm pins
 check|chromium?chromium|chromium|chromium|opens the HTML page in tests
+check|libjemalloc2|jemalloc|jemalloc|an allocator with operators of C++ of its own, in tests
+check|libtcmalloc-minimal4/libtcmalloc-minimal4t64|gperftools-libs|gperftools|another one
+check|musl-tools/|musl-gcc|musl|programs with another C library, in tests
 check|libipt-dev|libipt-devel|libipt|an independent reading of Intel PT in tests, and what ours is measured against
 bench|libunwind-dev|libunwind-devel|libunwind|what our unwinder is measured against
 check|linux-perf|perf|perf|an independent reading of recordings in tests, and what assay is measured against
 bench|bpftrace|bpftrace|bpftrace|what counting in the kernel is measured against
+bench|heaptrack|heaptrack|heaptrack|what recording of allocations is measured against
 '
 
 usage() {
