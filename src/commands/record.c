@@ -143,8 +143,9 @@ static const struct option_spec record_options[] = {
 	  "estimates without bias. *alloc-bytes* and *alloc-blocks* count all allocations. "
 	  "*held-bytes* "
 	  "and *held-blocks* count those that were not freed before their program ended. "
-	  "Without *-e*, assay records allocations alone. Running processes (*-p*), static "
-	  "and set-uid commands can't have the library. As root, assay then puts uprobes on the "
+	  "Without *-e*, assay records allocations alone. Running processes (*-p*), static, "
+	  "set-uid and musl commands can't have the library. As root, assay then puts uprobes on "
+	  "the "
 	  "functions of their allocator: each call traps into the kernel, which takes "
 	  "microseconds. Programs that are not seen are counted." },
 	{ 0, "alloc-every", "BYTES", OPT_SIZE, FIELD(alloc_every), "512k",

@@ -15,7 +15,8 @@
 struct error;
 
 struct allocator_place {
-	char *path; /* for the kernel */
+	char *path;  /* for the kernel */
+	char *image; /* the file, as mappings name it */
 	uint64_t file_off;
 	uint32_t function; /* enum heap_function (heap/bpf/heap_message.h) */
 };
@@ -26,13 +27,10 @@ struct allocator_places {
 void allocator_places_fini(struct allocator_places *p);
 
 /*
- * Of a process that runs. -ENOENT: it has no malloc with a name; -ESRCH: it has ended, or we may
- * not look at it.
+ * Of a process that runs, by the id of one of its living threads. -ENOENT: it has no malloc with a
+ * name; -ESRCH: it has ended, or we may not look at it.
  */
-int allocator_places_of_process(int32_t pid, struct allocator_places *out, struct error *err);
-
-/* Whether a file can be a library with a malloc, by its name: its own mappings do not count. */
-bool allocator_may_be(const char *path);
+int allocator_places_of_process(int32_t tid, struct allocator_places *out, struct error *err);
 
 /* Of a program that starts later; `files` are the program and its libraries, by absolute path. */
 int allocator_places_of_files(char *const *files, size_t n_files, struct allocator_places *out,

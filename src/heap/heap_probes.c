@@ -20,6 +20,7 @@
 #include "heap/allocators.h"
 #include "heap/bpf/heap_message.h"
 #include "heap/heap.skel.h"
+#include "heap/returns.h"
 
 #define BLOCKS_MAX    (256u << 10)
 #define MESSAGE_BYTES (16u << 20)
@@ -28,6 +29,7 @@ struct heap_probes {
 	struct heap_bpf *bpf;
 	struct ring_buffer *messages;
 	VEC(struct bpf_link *) links;
+	VEC(char *) images;           /* the files that have probes */
 	struct heap_records *records; /* while messages are read */
 	uint64_t now_ns, n_bad;       /* likewise */
 	uint64_t counts[N_HEAP_COUNTS];
@@ -135,15 +137,16 @@ static int check_rights(struct error *err)
 {
 	static const struct counter_sources here;
 	char why[640];
-	int e = uprobe_check(&here,
-			     "--alloc of a running process, or of a static or set-uid program",
-			     err);
+	int e = uprobe_check(
+		&here, "--alloc of a running process, or of a static, set-uid or musl program",
+		err);
 
 	if (e == 0 && !sampler_is_available(&here, why, sizeof(why)))
-		e = error_set(err, -EACCES,
-			      "--alloc of a running process, or of a static or set-uid program, "
-			      "needs a BPF program: %s",
-			      why);
+		e = error_set(
+			err, -EACCES,
+			"--alloc of a running process, or of a static, set-uid or musl program, "
+			"needs a BPF program: %s",
+			why);
 	return e;
 }
 
@@ -199,6 +202,7 @@ int heap_probes_open(uint64_t mean_bytes, struct heap_probes **out, struct error
 	return MIN(e, 0);
 }
 
+/* The kernel takes 0.1 s for each, one after the other, whoever closes them. */
 void heap_probes_detach(struct heap_probes *p)
 {
 	vec_foreach (&p->links, link)
@@ -212,6 +216,9 @@ void heap_probes_free(struct heap_probes *p)
 		return;
 	heap_probes_detach(p);
 	vec_fini(&p->links);
+	vec_foreach (&p->images, image)
+		free(*image);
+	vec_fini(&p->images);
 	ring_buffer__free(p->messages);
 	heap_bpf__destroy(p->bpf);
 	free(p);
@@ -235,6 +242,14 @@ static int attach_probe(struct heap_probes *p, int32_t pid, const struct allocat
 	return 0;
 }
 
+bool heap_probes_are_in(const struct heap_probes *p, const char *image)
+{
+	vec_foreach (&p->images, known)
+		if (!strcmp(*known, image))
+			return true;
+	return false;
+}
+
 /* Returns first: a call that is seen is seen to return. */
 static int attach_places(struct heap_probes *p, int32_t pid, const struct allocator_places *places,
 			 struct error *err)
@@ -246,16 +261,21 @@ static int attach_places(struct heap_probes *p, int32_t pid, const struct alloca
 			e = attach_probe(p, pid, &places->data[i], true, err);
 	for (size_t i = places->n; i-- && e == 0;)
 		e = attach_probe(p, pid, &places->data[i], false, err);
+	vec_foreach (places, place)
+		if (e == 0 && !heap_probes_are_in(p, place->image))
+			vec_push(&p->images, xstrdup(place->image));
 	return e;
 }
 
-int heap_probes_attach(struct heap_probes *p, int32_t pid, struct error *err)
+int heap_probes_attach(struct heap_probes *p, int32_t tid, struct error *err)
 {
 	struct allocator_places places = { 0 };
-	int e = allocator_places_of_process(pid, &places, err);
+	int e = returns_check("/proc", tid, err);
 
 	if (e == 0)
-		e = attach_places(p, pid, &places, err);
+		e = allocator_places_of_process(tid, &places, err);
+	if (e == 0)
+		e = attach_places(p, tid, &places, err);
 	allocator_places_fini(&places);
 	return e;
 }
@@ -264,7 +284,10 @@ int heap_probes_attach_later(struct heap_probes *p, int32_t pid, char *const *fi
 			     struct error *err)
 {
 	struct allocator_places places = { 0 };
-	int e = allocator_places_of_files(files, n_files, &places, err);
+	int e = returns_check("/proc", pid, err);
+
+	if (e == 0)
+		e = allocator_places_of_files(files, n_files, &places, err);
 
 	if (e == 0)
 		e = attach_places(p, pid, &places, err);

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "heap/heap_ring.h"
@@ -22,8 +23,12 @@ struct heap_probes;
 int heap_probes_open(uint64_t mean_bytes, struct heap_probes **out, struct error *err);
 void heap_probes_free(struct heap_probes *p); /* NULL is fine */
 
-/* A running process. -ENOENT: it has no malloc that can be found. */
-int heap_probes_attach(struct heap_probes *p, int32_t pid, struct error *err);
+/*
+ * A running process, by the id of one of its threads: the probes end with this thread, and are in
+ * all of the process until then. -ENOENT: it has no malloc that can be found; -EPERM: its filter of
+ * system calls could end it (heap/returns.h).
+ */
+int heap_probes_attach(struct heap_probes *p, int32_t tid, struct error *err);
 
 /* A process that will execute a program; `files`: heap/allocators.h. */
 int heap_probes_attach_later(struct heap_probes *p, int32_t pid, char *const *files, size_t n_files,
@@ -32,6 +37,9 @@ int heap_probes_attach_later(struct heap_probes *p, int32_t pid, char *const *fi
 /* As heap_ring_collect() and heap_ring_take_losses(). */
 uint64_t heap_probes_collect(struct heap_probes *p, uint64_t now_ns, struct heap_records *out);
 struct heap_ring_losses heap_probes_take_losses(struct heap_probes *p);
+
+/* Whether probes are in this file: an allocator's own mappings do not count. */
+bool heap_probes_are_in(const struct heap_probes *p, const char *image);
 
 /* Calls that trapped, of all threads since the start. */
 uint64_t heap_probes_calls(const struct heap_probes *p);

@@ -8,9 +8,10 @@
 int heap_probes_open(uint64_t mean_bytes, struct heap_probes **out, struct error *err)
 {
 	(void)mean_bytes, (void)out;
-	return error_set(err, -ENOSYS,
-			 "--alloc of a running process, or of a static or set-uid program, needs a "
-			 "BPF program, and this assay was built without BPF");
+	return error_set(
+		err, -ENOSYS,
+		"--alloc of a running process, or of a static, set-uid or musl program, needs a "
+		"BPF program, and this assay was built without BPF");
 }
 
 void heap_probes_free(struct heap_probes *p)
@@ -18,9 +19,9 @@ void heap_probes_free(struct heap_probes *p)
 	(void)p;
 }
 
-int heap_probes_attach(struct heap_probes *p, int32_t pid, struct error *err)
+int heap_probes_attach(struct heap_probes *p, int32_t tid, struct error *err)
 {
-	(void)p, (void)pid;
+	(void)p, (void)tid;
 	return error_set(err, -ENOSYS, "this assay was built without BPF");
 }
 
@@ -41,6 +42,12 @@ struct heap_ring_losses heap_probes_take_losses(struct heap_probes *p)
 {
 	(void)p;
 	return (struct heap_ring_losses){ 0 };
+}
+
+bool heap_probes_are_in(const struct heap_probes *p, const char *image)
+{
+	(void)p, (void)image;
+	return false;
 }
 
 uint64_t heap_probes_calls(const struct heap_probes *p)

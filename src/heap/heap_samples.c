@@ -3,12 +3,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/mem.h"
-#include "heap/allocators.h"
 #include "heap/heap_library.h"
 #include "heap/heap_probes.h"
 #include "heap/heap_ring.h"
@@ -33,6 +35,11 @@
 /* The library, operator new and the library again: its frames are among the first ones. */
 #define OWN_FRAMES 6
 
+/* A process with probes, and the thread with which they end. */
+struct probed {
+	int32_t pid, tid;
+};
+
 struct heap {
 	struct event_sink sink;
 	struct heap_ring *ring;     /* the library's; NULL: … */
@@ -50,7 +57,8 @@ struct heap {
 	struct held *held;
 	struct operators operators;
 	struct mapped mapped;
-	VEC(int32_t) probed;         /* processes */
+	VEC(struct probed) probed;
+	bool has_stopped;            /* no more probes are placed */
 	VEC(int32_t) scanned;        /* those whose mappings were read from /proc */
 	uint64_t n_execs, n_started; /* programs, and those that are seen */
 	uint64_t n_unnamed;          /* records of threads that no event named */
@@ -92,10 +100,38 @@ int heap_open_probes(uint64_t mean_bytes, struct heap **out, struct error *err)
 	return 0;
 }
 
+/* A thread that has ended has none, and neither has a process that nobody waited for. */
+static bool has_memory(int32_t tid)
+{
+	cleanup(free_at_exit) char *link = xasprintf("/proc/%d/exe", tid);
+	char program[PATH_MAX];
+
+	return readlink(link, program, sizeof(program)) > 0;
+}
+
+/* A thread of the process, the first one if it lives. */
+static int32_t living_thread(int32_t pid)
+{
+	struct pid_list tids = { 0 };
+	int32_t living = pid;
+
+	proc_list_threads("/proc", pid, &tids);
+	for (size_t i = 0; i < tids.n; i++)
+		if (has_memory(tids.data[i])) {
+			living = tids.data[i];
+			break;
+		}
+	vec_fini(&tids);
+	return living;
+}
+
+/* Its first thread may have ended. */
 int heap_attach(struct heap *h, int32_t pid, struct error *err)
 {
-	vec_push(&h->probed, pid);
-	return heap_probes_attach(h->probes, pid, err);
+	int32_t tid = living_thread(pid);
+
+	vec_push(&h->probed, ((struct probed){ pid, tid }));
+	return heap_probes_attach(h->probes, tid, err);
 }
 
 /* Its first exec is the program. */
@@ -103,7 +139,7 @@ int heap_attach_later(struct heap *h, int32_t pid, char *const *files, size_t n_
 		      struct error *err)
 {
 	h->n_started++;
-	vec_push(&h->probed, pid);
+	vec_push(&h->probed, ((struct probed){ pid, pid }));
 	return heap_probes_attach_later(h->probes, pid, files, n_files, err);
 }
 
@@ -114,6 +150,7 @@ bool heap_has_probes(const struct heap *h)
 
 void heap_stop(struct heap *h)
 {
+	h->has_stopped = true;
 	if (h->probes)
 		heap_probes_detach(h->probes);
 }
@@ -149,8 +186,15 @@ static bool is_own_image(const struct heap *h, image_id id)
 	return image->path && h->library && !strcmp(image->path, h->library);
 }
 
+static bool has_probes_in(const struct heap *h, image_id id)
+{
+	const char *path = image_get(machine_images(h->machine), id)->path;
+
+	return h->probes && path && heap_probes_are_in(h->probes, path);
+}
+
 /* The number of innermost frames that are ours, or below ours. */
-static uint32_t count_own_frames(struct heap *h, int32_t pid, uint32_t n)
+static uint32_t count_own_frames(struct heap *h, int32_t pid, image_id app, uint32_t n)
 {
 	uint32_t own = 0;
 
@@ -159,7 +203,8 @@ static uint32_t count_own_frames(struct heap *h, int32_t pid, uint32_t n)
 			own = i + 1;
 	/* new[] calls new */
 	while ((own || h->probes) && own + 1 < n &&
-	       operators_has(&h->operators, machine_images(h->machine), pid, h->frames[own]))
+	       operators_has(&h->operators, machine_images(h->machine), pid, h->frames[own],
+			     h->frames[own].image.n == app.n && has_probes_in(h, app)))
 		own++;
 	return own < n ? own : 0;
 }
@@ -266,13 +311,15 @@ static uint32_t walk_with_proc(struct heap *h, const struct heap_record *r,
 	return walk_frames(h, r, thread);
 }
 
-/* The C library maps memory for blocks, which count already, and for stacks of threads. */
-static bool is_of_library(const struct heap *h, const struct heap_record *r, uint32_t n)
+/*
+ * The C library maps memory for blocks, which count already, and for stacks of threads. A program
+ * may have its malloc within itself, beside all that it maps for other reasons.
+ */
+static bool is_of_library(const struct heap *h, const struct heap_record *r, uint32_t n,
+			  image_id app)
 {
-	const char *path =
-		n ? image_get(machine_images(h->machine), h->frames[0].image)->path : NULL;
-
-	return h->probes && r->mapping && path && allocator_may_be(path);
+	return n && r->mapping && has_probes_in(h, h->frames[0].image) &&
+	       h->frames[0].image.n != app.n;
 }
 
 static void add_allocation(struct heap *h, const struct heap_record *r)
@@ -285,8 +332,8 @@ static void add_allocation(struct heap *h, const struct heap_record *r)
 
 	if (!n)
 		n = walk_with_proc(h, r, &thread);
-	own = count_own_frames(h, r->pid, n);
-	if (is_of_library(h, r, n))
+	own = count_own_frames(h, r->pid, thread.app, n);
+	if (is_of_library(h, r, n, thread.app))
 		return;
 	sample = (struct pipeline_sample){
 		.pid = r->pid,
@@ -366,6 +413,14 @@ void heap_deliver(struct heap *h, uint64_t until_ns)
 		deliver_record(h, &h->pending.data[h->n_delivered++]);
 }
 
+static struct probed *find_probed(struct heap *h, int32_t pid)
+{
+	vec_foreach (&h->probed, probed)
+		if (probed->pid == pid)
+			return probed;
+	return NULL;
+}
+
 /*
  * Programs that have to be seen. By probes, a new process is none of them, and the first program of
  * a command is.
@@ -381,7 +436,28 @@ static void count_programs(struct heap *h, const struct event *e)
 	else if (e->type == EVENT_FORK)
 		h->n_execs += e->pid != e->fork.ppid;
 	else
-		h->n_execs += is_exec && has_pid(h->probed.data, h->probed.n, e->pid);
+		h->n_execs += is_exec && find_probed(h, e->pid);
+}
+
+/*
+ * Probes end with the thread that they were placed by. If others go on, they are placed again: the
+ * calls up to now are not seen.
+ */
+static void keep_probes(struct heap *h, const struct event *e)
+{
+	struct probed *probed = h->probes && e->type == EVENT_EXIT ? find_probed(h, e->pid) : NULL;
+	struct error err = { 0 };
+	int32_t tid;
+
+	if (!probed || probed->tid != e->tid || h->has_stopped || has_memory(e->tid))
+		return;
+	tid = living_thread(e->pid);
+	if (!has_memory(tid))
+		return;
+	probed->tid = tid;
+	h->n_execs++; /* a part of it is missing */
+	if (heap_probes_attach(h->probes, tid, &err) < 0)
+		log_warning("%s", err.text);
 }
 
 static int heap_push(struct event_sink *sink, const struct event *e)
@@ -391,6 +467,7 @@ static int heap_push(struct event_sink *sink, const struct event *e)
 	if (h->n_delivered < h->pending.n && e->time_ns)
 		heap_deliver(h, e->time_ns - 1);
 	count_programs(h, e);
+	keep_probes(h, e);
 	return event_push(pipeline_sink(h->pipeline), e);
 }
 

@@ -110,12 +110,12 @@ static void begin_operators(struct operators *o, image_id id, const struct image
 }
 
 bool operators_has(struct operators *o, const struct image_table *images, int32_t pid,
-		   struct code_addr code)
+		   struct code_addr code, bool has_malloc)
 {
 	const struct image *image = image_get(images, code.image);
 	bool is_known = false;
 
-	if (!is_library(image->path))
+	if (!has_malloc && !is_library(image->path))
 		return false;
 	vec_foreach (&o->images, known)
 		is_known |= known->n == code.image.n;

@@ -27,10 +27,11 @@ struct operators {
 void operators_fini(struct operators *o);
 
 /*
- * Whether the code is an operator new of a C++ library. If the name of the image is that of such a
- * library, the first question has its symbols read: from the file that process `pid` has, on a
- * thread of its own. The answer waits OPERATORS_WAIT_NS for it at most.
+ * Whether the code is an operator new of a C++ library, or of a program that has one
+ * and a malloc in itself (`has_malloc`). If the image can have one, the first question has its
+ * symbols read: from the file that process `pid` has, on a thread of its own. The answer waits
+ * OPERATORS_WAIT_NS for it at most.
  */
 #define OPERATORS_WAIT_NS UINT64_C(1000000000)
 bool operators_has(struct operators *o, const struct image_table *images, int32_t pid,
-		   struct code_addr code);
+		   struct code_addr code, bool has_malloc);

@@ -91,20 +91,32 @@ static void add_linked(struct program_files *f, const char *path)
 	file_unmap(&file);
 }
 
-static bool has_loader(const char *path)
+/* By the name of the loader: "/lib/ld-musl-x86_64.so.1". */
+static enum program_kind kind_by_loader(const char *loader)
 {
+	const char *slash = loader ? strrchr(loader, '/') : NULL;
+
+	if (!loader)
+		return PROGRAM_STATIC;
+	return !strncmp(slash ? slash + 1 : loader, "ld-musl", 7) ? PROGRAM_OF_MUSL
+								  : PROGRAM_LOADED;
+}
+
+static enum program_kind kind_of_file(const char *path)
+{
+	enum program_kind kind = PROGRAM_LOADED;
 	struct file_mapping file;
 	struct elf_links links = { 0 };
 	struct elf_file elf;
-	bool is_elf;
 
 	if (guard_map(GUARD_HERE, path, &guard_image_rules, &file, NULL) < 0)
-		return true;
-	is_elf = elf_file_open(&elf, file.base, file.size, NULL) == 0;
-	if (is_elf)
+		return kind;
+	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
 		elf_links_read(&elf, &links);
+		kind = kind_by_loader(links.interpreter);
+	}
 	file_unmap(&file);
-	return !is_elf || links.interpreter;
+	return kind;
 }
 
 /* As the kernel decides on AT_SECURE (security/commoncap.c). */
@@ -122,9 +134,9 @@ static bool gains_rights(const char *path)
 
 enum program_kind program_kind(const char *program)
 {
-	if (!has_loader(program))
-		return PROGRAM_STATIC;
-	return gains_rights(program) ? PROGRAM_PRIVILEGED : PROGRAM_LOADED;
+	enum program_kind kind = kind_of_file(program);
+
+	return kind == PROGRAM_LOADED && gains_rights(program) ? PROGRAM_PRIVILEGED : kind;
 }
 
 void program_files_find(const char *program, struct program_files *out)

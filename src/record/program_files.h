@@ -17,11 +17,11 @@ struct program_files {
 };
 
 /*
- * Whether the loader preloads a library into a program: not if there is no loader, or if the
- * program gets rights that its caller lacks (set-uid and the like). A file that is no ELF file is
- * LOADED.
+ * Whether the loader preloads a library of glibc into a program: not if there is no loader, if the
+ * loader is musl's, or if the program gets rights that its caller lacks (set-uid and the like). A
+ * file that is no ELF file is LOADED.
  */
-enum program_kind { PROGRAM_LOADED, PROGRAM_STATIC, PROGRAM_PRIVILEGED };
+enum program_kind { PROGRAM_LOADED, PROGRAM_STATIC, PROGRAM_OF_MUSL, PROGRAM_PRIVILEGED };
 enum program_kind program_kind(const char *program);
 
 /* `program`: the path of an ELF file. */

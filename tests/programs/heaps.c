@@ -5,13 +5,16 @@
  *   heaps         calls keep(), churn(), grow() and map().
  *   heaps fork    forks. The child frees copies of 40 MB, and allocates 40 MB in child().
  *   heaps family  allocates a large block by each function of the family.
+ *   heaps orphan  prints its pid, and waits for the end of a line. Then main() ends, and another
+ *                 thread waits for the end of a line, calls family(), prints "done", and waits.
  *   heaps wait    keeps 4 MB in early(), prints its pid, and waits for the end of a line. Then it
- *                 frees that, and calls keep(), grow(), map(), part() and family(), and later() in
- *                 a new thread and in a child, prints "done", and waits again.
+ *                 frees that, and calls keep(), grow(), map(), part(), refused() and family(), and
+ *                 later() in a new thread and in a child, prints "done", and waits again.
  *
  * keep() keeps 40 MB in blocks of 10 kB. churn() allocates and frees 200 MB in blocks of 200 bytes,
  * in two threads. grow() enlarges a block by realloc, 101 MB in all. map() maps 32 MB, and unmaps
  * half of it. part() maps 16 MB, and unmaps the first quarter of it and one in the middle.
+ * refused() maps 16 MB, and tries in vain to unmap it.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -74,6 +77,14 @@ static __attribute__((noinline)) void part(void)
 
 	munmap(use(m), LARGE / 4);
 	munmap(m + LARGE / 2, LARGE / 4);
+}
+
+static __attribute__((noinline)) void refused(void)
+{
+	char *m = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (munmap((char *)use(m) + 1, LARGE) == 0)
+		exit(1);
 }
 
 static __attribute__((noinline)) void early(bool ends)
@@ -142,11 +153,35 @@ static void run_waiting(void)
 	grow();
 	map();
 	part();
+	refused();
 	family();
 	run_later();
 	puts("done");
 	fflush(stdout);
 	getchar();
+}
+
+static void *run_alone(void *unused)
+{
+	getchar();
+	family();
+	puts("done");
+	fflush(stdout);
+	getchar();
+	exit(0);
+	return unused;
+}
+
+static void run_orphan(void)
+{
+	pthread_t thread;
+
+	printf("%d\n", (int)getpid());
+	fflush(stdout);
+	getchar();
+	if (pthread_create(&thread, NULL, run_alone, NULL))
+		exit(1);
+	pthread_exit(NULL);
 }
 
 int main(int argc, char **argv)
@@ -158,6 +193,8 @@ int main(int argc, char **argv)
 		family();
 		return 0;
 	}
+	if (argc > 1 && !strcmp(argv[1], "orphan"))
+		run_orphan();
 	if (argc > 1 && !strcmp(argv[1], "wait")) {
 		run_waiting();
 		return 0;
@@ -178,5 +215,6 @@ int main(int argc, char **argv)
 	grow();
 	map();
 	part();
+	refused();
 	return 0;
 }

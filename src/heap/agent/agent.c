@@ -43,6 +43,7 @@ struct entry {
 
 struct mapping_entry {
 	uintptr_t start, end;
+	uint64_t number; /* the first mapping is 1 */
 };
 
 static struct {
@@ -53,6 +54,7 @@ static struct {
 	struct entry *table;
 	uint32_t n_entries;
 	uint32_t n_mappings;
+	uint64_t n_mapped; /* of the process so far */
 	struct mapping_entry mappings[MAPPINGS];
 	bool is_started; /* constructors have run: the environment is complete */
 } agent = { .lock = ATOMIC_FLAG_INIT };
@@ -172,7 +174,7 @@ static struct heap_note *claim_note(void)
 	return NULL;
 }
 
-static void put_note(enum heap_note_kind kind, uint64_t id, uint64_t bytes)
+static void put_note_of(enum heap_note_kind kind, uint64_t id, uint64_t bytes, uint64_t time_ns)
 {
 	struct heap_note *n = claim_note();
 
@@ -180,10 +182,15 @@ static void put_note(enum heap_note_kind kind, uint64_t id, uint64_t bytes)
 		return;
 	n->kind = kind;
 	n->pid = getpid();
-	n->time_ns = agent_now_ns();
+	n->time_ns = time_ns;
 	n->id = id;
 	n->bytes = bytes;
 	atomic_store_explicit(&n->state, HEAP_READY, memory_order_release);
+}
+
+static void put_note(enum heap_note_kind kind, uint64_t id, uint64_t bytes)
+{
+	put_note_of(kind, id, bytes, agent_now_ns());
 }
 
 static void attach(void)
@@ -296,13 +303,14 @@ static bool mapping_add(uintptr_t start, size_t bytes)
 	agent_lock();
 	has_room = agent.n_mappings < MAPPINGS;
 	if (has_room)
-		agent.mappings[agent.n_mappings++] = (struct mapping_entry){ start, start + bytes };
+		agent.mappings[agent.n_mappings++] =
+			(struct mapping_entry){ start, start + bytes, ++agent.n_mapped };
 	agent_unlock();
 	return has_room;
 }
 
-/* Whether a sampled mapping has a part in this range. */
-static bool mapping_touch(uintptr_t start, size_t bytes)
+/* Whether one of the first sampled mappings has a part in this range. */
+static bool mapping_touch(uintptr_t start, size_t bytes, uint64_t n_mapped)
 {
 	uintptr_t end = start + bytes;
 	bool is_touched = false;
@@ -311,7 +319,7 @@ static bool mapping_touch(uintptr_t start, size_t bytes)
 	for (uint32_t i = agent.n_mappings; i--;) {
 		struct mapping_entry *m = &agent.mappings[i];
 
-		if (m->end <= start || m->start >= end)
+		if (m->end <= start || m->start >= end || m->number > n_mapped)
 			continue;
 		is_touched = true;
 		if (m->start >= start && m->end <= end)
@@ -528,16 +536,33 @@ void agent_released(uint64_t id)
 	errno = saved;
 }
 
-void agent_unmapped(const void *start, size_t bytes)
+struct agent_moment agent_before_unmapping(void)
+{
+	struct agent_moment m = { 0 };
+	int saved = errno;
+
+	if (!agent.n_mappings || agent_thread.is_within)
+		return m;
+	agent_thread.is_within++;
+	agent_lock();
+	m.n_mapped = agent.n_mapped;
+	agent_unlock();
+	m.time_ns = agent_now_ns();
+	agent_thread.is_within--;
+	errno = saved;
+	return m;
+}
+
+void agent_unmapped(const void *start, size_t bytes, const struct agent_moment *before)
 {
 	struct agent_thread *t = &agent_thread;
 	int saved = errno;
 
-	if (!agent.n_mappings || t->is_within)
+	if (!before->n_mapped || t->is_within)
 		return;
 	t->is_within++;
-	if (mapping_touch((uintptr_t)start, bytes))
-		put_note(HEAP_NOTE_UNMAPPED, (uintptr_t)start, bytes);
+	if (mapping_touch((uintptr_t)start, bytes, before->n_mapped))
+		put_note_of(HEAP_NOTE_UNMAPPED, (uintptr_t)start, bytes, before->time_ns);
 	t->is_within--;
 	errno = saved;
 }

@@ -60,5 +60,17 @@ static inline bool agent_may_be_sampled(const void *block)
 	return __builtin_expect(agent_filter[agent_filter_at(block)], 0);
 }
 
-/* This range is no mapping any more: parts of sampled mappings end. */
-HIDDEN void agent_unmapped(const void *start, size_t bytes);
+/*
+ * A range may be no mapping any more after a call: the moment before it. Another thread may have a
+ * new mapping there as soon as the old one is gone.
+ */
+struct agent_moment {
+	uint64_t time_ns;
+	uint64_t n_mapped; /* sampled mappings so far; 0: none can end */
+};
+HIDDEN struct agent_moment agent_before_unmapping(void);
+/* The range is none any more: parts of sampled mappings of before end. */
+HIDDEN void agent_unmapped(const void *start, size_t bytes, const struct agent_moment *before);
+
+/* Whether an address is in the object that has the next malloc (calls.c). */
+HIDDEN bool agent_is_in_allocator(const void *address);

@@ -239,9 +239,10 @@ EXPORTED void *pvalloc(size_t bytes)
 }
 
 /* An allocator maps the memory of its blocks, which count already. */
-static bool is_allocator(const void *caller)
+bool agent_is_in_allocator(const void *address)
 {
-	return (uintptr_t)caller >= allocator_start && (uintptr_t)caller < allocator_end;
+	return IS_KNOWN(malloc) && (uintptr_t)address >= allocator_start &&
+	       (uintptr_t)address < allocator_end;
 }
 
 /*
@@ -256,17 +257,20 @@ static void mapped(const void *start, size_t bytes)
 
 EXPORTED void *mmap(void *at, size_t bytes, int rights, int flags, int fd, off_t offset)
 {
+	struct agent_moment before = { 0 };
 	void *start;
 
 	if (!IS_KNOWN(mmap)) {
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
+	if (flags & MAP_FIXED)
+		before = agent_before_unmapping();
 	start = next.mmap(at, bytes, rights, flags, fd, offset);
 	if (start != MAP_FAILED && flags & MAP_FIXED)
-		agent_unmapped(start, bytes);
+		agent_unmapped(start, bytes, &before);
 	if (start != MAP_FAILED && flags & MAP_ANONYMOUS && rights != PROT_NONE &&
-	    !is_allocator(__builtin_return_address(0)))
+	    !agent_is_in_allocator(__builtin_return_address(0)))
 		mapped(start, bytes);
 	return start;
 }
@@ -276,16 +280,23 @@ EXPORTED void *mmap64(void *at, size_t bytes, int rights, int flags, int fd, off
 
 EXPORTED int munmap(void *start, size_t bytes)
 {
+	struct agent_moment before;
+	int r;
+
 	if (!IS_KNOWN(munmap)) {
 		errno = EINVAL;
 		return -1;
 	}
-	agent_unmapped(start, bytes);
-	return next.munmap(start, bytes);
+	before = agent_before_unmapping();
+	r = next.munmap(start, bytes);
+	if (r == 0)
+		agent_unmapped(start, bytes, &before);
+	return r;
 }
 
 EXPORTED void *mremap(void *start, size_t bytes, size_t new_bytes, int flags, ...)
 {
+	struct agent_moment before;
 	void *to = NULL, *moved;
 	va_list args;
 
@@ -298,11 +309,12 @@ EXPORTED void *mremap(void *start, size_t bytes, size_t new_bytes, int flags, ..
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
+	before = agent_before_unmapping();
 	moved = next.mremap(start, bytes, new_bytes, flags, to);
 	if (moved == MAP_FAILED)
 		return moved;
-	agent_unmapped(start, bytes ? bytes : 1);
-	if (!is_allocator(__builtin_return_address(0)))
+	agent_unmapped(start, bytes ? bytes : 1, &before);
+	if (!agent_is_in_allocator(__builtin_return_address(0)))
 		mapped(moved, new_bytes);
 	return moved;
 }

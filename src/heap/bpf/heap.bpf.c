@@ -6,6 +6,9 @@
  * A call is followed from its entry to its return, as the registers of the arguments are gone then.
  * Calls inside of it are part of it (realloc calls malloc, malloc calls mmap). They have a lower
  * stack pointer, and are not looked at.
+ *
+ * A probe on a return puts an address of the kernel's onto the stack. No exception can pass it, so
+ * functions that throw have a probe on the entry alone: their blocks are not followed.
  */
 #include <linux/bpf.h>
 
@@ -27,6 +30,8 @@ const volatile __u32 log2_parts[HEAP_PROBE_LOG_PARTS + 1] = {}; /* log2(1 + i / 
 #define RETURN_POPS 0
 #endif
 
+#define BYTES_MAX (1ULL << 47) /* no program can have more */
+
 #define NESTED_MAX 64 /* more calls inside of one: its return was not seen */
 
 #define MAP_FIXED     0x10 /* include/uapi/asm-generic/mman-common.h */
@@ -38,6 +43,7 @@ struct call {
 	__u64 block; /* realloc: the old one; posix_memalign: where the new one will be */
 	__u64 id;    /* realloc: of the old block, if it was sampled */
 	__u64 old_bytes;
+	__u64 began_ns; /* of a mapping */
 	__u32 function; /* enum heap_function; NONE: no call is followed */
 	__u32 n_nested;
 	__u32 is_fixed, is_left_out;
@@ -123,7 +129,7 @@ static __always_inline __s64 draw_gap(void)
 /* Messages. */
 
 static __always_inline void fill_head(struct heap_message_head *m, __u32 kind, __u64 id,
-				      __u64 bytes)
+				      __u64 bytes, __u64 time_ns)
 {
 	__u64 self = own_pid_tgid();
 
@@ -131,7 +137,7 @@ static __always_inline void fill_head(struct heap_message_head *m, __u32 kind, _
 	m->pid = self >> 32;
 	m->tid = (__u32)self;
 	m->cpu = bpf_get_smp_processor_id();
-	m->time_ns = bpf_ktime_get_ns();
+	m->time_ns = time_ns;
 	m->id = id;
 	m->bytes = bytes;
 	m->mapping = 0;
@@ -139,7 +145,7 @@ static __always_inline void fill_head(struct heap_message_head *m, __u32 kind, _
 	m->n_pages = 0;
 }
 
-static __always_inline void send_note(__u32 kind, __u64 id, __u64 bytes)
+static __always_inline void send_note(__u32 kind, __u64 id, __u64 bytes, __u64 time_ns)
 {
 	struct heap_message_head *m = bpf_ringbuf_reserve(&heap_messages, sizeof(*m), 0);
 
@@ -147,8 +153,13 @@ static __always_inline void send_note(__u32 kind, __u64 id, __u64 bytes)
 		count(HEAP_COUNT_LOST_NOTES);
 		return;
 	}
-	fill_head(m, kind, id, bytes);
+	fill_head(m, kind, id, bytes, time_ns);
 	bpf_ringbuf_submit(m, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void send_released(__u64 id)
+{
+	send_note(HEAP_MESSAGE_RELEASED, id, 0, bpf_ktime_get_ns());
 }
 
 static __always_inline struct block_key key_of(__u64 block)
@@ -168,11 +179,14 @@ static __always_inline __u64 take_block(__u64 block)
 	return id;
 }
 
-/* A mapping is sampled only now and then, and the reader knows which. */
-static __always_inline void send_unmapped(__u64 start, __u64 bytes)
+/*
+ * A mapping is sampled only now and then, and the reader knows which. Another thread may have a new
+ * mapping there by now: the note has the time before the call.
+ */
+static __always_inline void send_unmapped(const struct call *c, __u64 start, __u64 bytes)
 {
 	if (n_mapped)
-		send_note(HEAP_MESSAGE_UNMAPPED, start, bytes);
+		send_note(HEAP_MESSAGE_UNMAPPED, start, bytes, c->began_ns);
 }
 
 static __always_inline bool track_block(__u64 block, __u64 id)
@@ -181,7 +195,7 @@ static __always_inline bool track_block(__u64 block, __u64 id)
 	struct block_key key = key_of(block);
 
 	if (former) /* its end was not seen */
-		send_note(HEAP_MESSAGE_RELEASED, former, 0);
+		send_released(former);
 	return bpf_map_update_elem(&heap_blocks, &key, &id, BPF_ANY) == 0;
 }
 
@@ -195,7 +209,37 @@ static __always_inline void copy_registers(struct heap_message *m, struct pt_reg
 		m->regs[i] = words[word_of_register[i]];
 }
 
-static __always_inline void sample(struct pt_regs *ctx, __u64 block, __u64 bytes, bool is_mapping)
+#if defined(__TARGET_ARCH_x86)
+#define PC_REGISTER 16 /* by DWARF number */
+#define SP_REGISTER 7
+#else
+#define PC_REGISTER 32
+#define SP_REGISTER 31
+#endif
+
+/* At the entry of a function: the registers as they would be behind its return. */
+static __always_inline void leave_function(struct heap_message *m)
+{
+#if defined(__TARGET_ARCH_x86)
+	__u64 caller = 0;
+
+	bpf_probe_read_user(&caller, sizeof(caller), (const void *)m->regs[SP_REGISTER]);
+	m->regs[PC_REGISTER] = caller;
+	m->regs[SP_REGISTER] += RETURN_POPS;
+#else
+	m->regs[PC_REGISTER] = m->regs[30];
+#endif
+}
+
+/* What an allocation has, beside its bytes. */
+enum origin {
+	ORIGIN_BLOCK,
+	ORIGIN_MAPPING,
+	ORIGIN_ENTRY /* of a function: the block is not known */
+};
+
+static __always_inline void sample(struct pt_regs *ctx, __u64 block, __u64 bytes,
+				   enum origin origin)
 {
 	__u64 id = __sync_fetch_and_add(&next_id, 1) + 1;
 	__u64 page = PT_REGS_SP(ctx) & ~(HEAP_PROBE_PAGE - 1ULL);
@@ -212,24 +256,26 @@ static __always_inline void sample(struct pt_regs *ctx, __u64 block, __u64 bytes
 		count(HEAP_COUNT_LOST_SAMPLES);
 		return;
 	}
-	fill_head(&m->head, HEAP_MESSAGE_ALLOCATED, id, bytes);
+	fill_head(&m->head, HEAP_MESSAGE_ALLOCATED, id, bytes, bpf_ktime_get_ns());
 	copy_registers(m, ctx);
+	if (origin == ORIGIN_ENTRY)
+		leave_function(m);
 	for (; n < HEAP_PROBE_PAGES; n++)
 		if (bpf_probe_read_user(m->stack[n], HEAP_PROBE_PAGE,
 					(const void *)(page + n * HEAP_PROBE_PAGE)))
 			break;
 	m->head.n_pages = n;
-	if (is_mapping) {
+	if (origin == ORIGIN_MAPPING) {
 		m->head.mapping = block;
 		__sync_fetch_and_add(&n_mapped, 1);
 	} else {
-		m->head.is_untracked = !track_block(block, id);
+		m->head.is_untracked = origin == ORIGIN_ENTRY || !track_block(block, id);
 	}
 	bpf_ringbuf_submit(m, BPF_RB_NO_WAKEUP);
 }
 
 static __always_inline void allocated(struct pt_regs *ctx, struct heap_thread *t, __u64 block,
-				      __u64 bytes, bool is_mapping)
+				      __u64 bytes, enum origin origin)
 {
 	t->left -= bytes;
 	if (t->left >= 0)
@@ -240,7 +286,7 @@ static __always_inline void allocated(struct pt_regs *ctx, struct heap_thread *t
 		if (t->left >= 0)
 			return;
 	}
-	sample(ctx, block, bytes, is_mapping);
+	sample(ctx, block, bytes, origin);
 	t->left = draw_gap();
 }
 
@@ -266,16 +312,47 @@ static __always_inline void begin_call(struct call *c, __u32 function, struct pt
 		c->block = first;
 		c->bytes = PT_REGS_PARM3(ctx);
 		break;
+	case HEAP_FUNCTION_MUNMAP:
+		c->began_ns = bpf_ktime_get_ns();
+		c->block = first;
+		break;
 	case HEAP_FUNCTION_MMAP:
+		c->began_ns = bpf_ktime_get_ns();
 		c->is_fixed = (PT_REGS_PARM4(ctx) & MAP_FIXED) != 0;
 		c->is_left_out = !(PT_REGS_PARM4(ctx) & MAP_ANONYMOUS) || !PT_REGS_PARM3(ctx);
 		break;
 	case HEAP_FUNCTION_MREMAP:
+		c->began_ns = bpf_ktime_get_ns();
 		c->block = first;
 		c->old_bytes = second;
 		c->bytes = PT_REGS_PARM3(ctx);
 		break;
 	}
+}
+
+/*
+ * Before Linux 6.2, there is none while another thread of the CPU is in the middle of such a call.
+ * NULL is counted: the call can't be followed.
+ */
+static __always_inline struct heap_thread *own_thread(void)
+{
+	struct heap_thread *t = bpf_task_storage_get(&heap_threads, bpf_get_current_task_btf(),
+						     NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!t)
+		count(HEAP_COUNT_LOST_SAMPLES);
+	return t;
+}
+
+/* Whether the call is a part of the one that is followed. */
+static __always_inline bool is_nested(struct heap_thread *t, struct pt_regs *ctx)
+{
+	if (!t->call.function || PT_REGS_SP(ctx) >= t->call.sp)
+		return false;
+	if (++t->call.n_nested < NESTED_MAX)
+		return true;
+	count(HEAP_COUNT_LOST_SAMPLES); /* its return was not seen */
+	return false;
 }
 
 SEC("uprobe")
@@ -286,24 +363,22 @@ int heap_called(struct pt_regs *ctx)
 	__u64 id;
 
 	count(HEAP_COUNT_CALLS);
-	t = bpf_task_storage_get(&heap_threads, bpf_get_current_task_btf(), NULL,
-				 BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!t) {
-		count(HEAP_COUNT_LOST_SAMPLES);
-		return 0;
-	}
-	if (t->call.function && PT_REGS_SP(ctx) < t->call.sp && ++t->call.n_nested < NESTED_MAX)
+	t = own_thread();
+	if (!t || is_nested(t, ctx))
 		return 0;
 	t->call.function = HEAP_FUNCTION_NONE;
-	if (function == HEAP_FUNCTION_FREE) {
-		id = take_block(PT_REGS_PARM1(ctx));
-		if (id)
-			send_note(HEAP_MESSAGE_RELEASED, id, 0);
-	} else if (function == HEAP_FUNCTION_MUNMAP) {
-		send_unmapped(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
-	} else {
-		begin_call(&t->call, function, ctx);
+	if (function == HEAP_FUNCTION_THROWING) {
+		if (PT_REGS_PARM1(ctx) < BYTES_MAX)
+			allocated(ctx, t, 0, PT_REGS_PARM1(ctx), ORIGIN_ENTRY);
+		return 0;
 	}
+	if (function < HEAP_FUNCTION_FREE) {
+		begin_call(&t->call, function, ctx);
+		return 0;
+	}
+	id = take_block(PT_REGS_PARM1(ctx));
+	if (id)
+		send_released(id);
 	return 0;
 }
 
@@ -313,9 +388,9 @@ static __always_inline void returned_realloc(struct pt_regs *ctx, struct heap_th
 	if (c->id && !block && c->bytes)
 		track_block(c->block, c->id); /* it is still there */
 	else if (c->id)
-		send_note(HEAP_MESSAGE_RELEASED, c->id, 0);
+		send_released(c->id);
 	if (block)
-		allocated(ctx, t, block, c->bytes, false);
+		allocated(ctx, t, block, c->bytes, ORIGIN_BLOCK);
 }
 
 static __always_inline void returned_mapping(struct pt_regs *ctx, struct heap_thread *t,
@@ -324,18 +399,17 @@ static __always_inline void returned_mapping(struct pt_regs *ctx, struct heap_th
 	if (start >= (__u64)-4095)
 		return;
 	if (c->is_fixed)
-		send_unmapped(start, c->bytes);
+		send_unmapped(c, start, c->bytes);
 	if (c->function == HEAP_FUNCTION_MREMAP)
-		send_unmapped(c->block, c->old_bytes ?: 1);
+		send_unmapped(c, c->block, c->old_bytes ?: 1);
 	if (!c->is_left_out)
-		allocated(ctx, t, start, c->bytes, true);
+		allocated(ctx, t, start, c->bytes, ORIGIN_MAPPING);
 }
 
 SEC("uretprobe")
 int heap_returned(struct pt_regs *ctx)
 {
-	struct heap_thread *t =
-		bpf_task_storage_get(&heap_threads, bpf_get_current_task_btf(), NULL, 0);
+	struct heap_thread *t = own_thread();
 	__u64 result = PT_REGS_RC(ctx);
 	struct call c;
 
@@ -348,9 +422,13 @@ int heap_returned(struct pt_regs *ctx)
 		return 0;
 	if (c.function == HEAP_FUNCTION_REALLOC)
 		returned_realloc(ctx, t, &c, result);
+	else if (c.function == HEAP_FUNCTION_MUNMAP && !(__u32)result)
+		send_unmapped(&c, c.block, c.bytes);
+	else if (c.function == HEAP_FUNCTION_MUNMAP)
+		return 0; /* it failed: the mapping is still there */
 	else if (c.function == HEAP_FUNCTION_MMAP || c.function == HEAP_FUNCTION_MREMAP)
 		returned_mapping(ctx, t, &c, result);
 	else if (result)
-		allocated(ctx, t, result, c.bytes, false);
+		allocated(ctx, t, result, c.bytes, ORIGIN_BLOCK);
 	return 0;
 }

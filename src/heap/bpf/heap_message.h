@@ -23,8 +23,10 @@ enum heap_function {
 	HEAP_FUNCTION_POSIX,   /* (&block, alignment, bytes), the result is an error */
 	HEAP_FUNCTION_MMAP,    /* (at, bytes, rights, flags, …) */
 	HEAP_FUNCTION_MREMAP,  /* (at, bytes, new bytes, …) */
-	HEAP_FUNCTION_FREE,    /* (block) */
-	HEAP_FUNCTION_MUNMAP,  /* (at, bytes) */
+	HEAP_FUNCTION_MUNMAP,  /* (at, bytes), the result is an error */
+	/* Without a probe on the return: */
+	HEAP_FUNCTION_FREE,     /* (block) */
+	HEAP_FUNCTION_THROWING, /* (bytes): an operator new that can throw an exception */
 };
 
 enum heap_message_kind {
@@ -36,7 +38,7 @@ enum heap_message_kind {
 struct heap_message_head {
 	__u32 kind;
 	__u32 pid, tid, cpu;
-	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u64 time_ns; /* CLOCK_MONOTONIC; UNMAPPED: before the mapping was gone */
 	__u64 id;      /* UNMAPPED: the address */
 	__u64 bytes;
 	__u64 mapping; /* ALLOCATED: the address of a mapping; 0: a block */
@@ -52,7 +54,7 @@ struct heap_message {
 
 enum heap_probe_count {
 	HEAP_COUNT_CALLS,        /* each was a trap, or two */
-	HEAP_COUNT_LOST_SAMPLES, /* the ring was full */
+	HEAP_COUNT_LOST_SAMPLES, /* the ring was full, or a call could not be followed */
 	HEAP_COUNT_LOST_NOTES,
 	N_HEAP_COUNTS
 };
