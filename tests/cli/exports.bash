@@ -40,3 +40,27 @@ need_full_disk() {
 	mkdir -p full
 	unshare -m mount -t tmpfs -o size=4k none full 2>mount.log || skip "mounting in a namespace is not permitted here: $(tail -1 mount.log)"
 }
+
+# yes or no: whether a file has a text, or, of a build id, its bytes.
+has_text() { # FILE TEXT
+	if grep -aqiF -- "$2" "$1" || { [[ $2 =~ ^[0-9a-f]{40}$ ]] && xxd -p "$1" | tr -d '\n' | grep -qF "$2"; }; then
+		echo yes
+	else
+		echo no
+	fi
+}
+
+# The same of several, as in the rows of docs/exporters.md: kept_in FILE TEXT…
+kept_in() {
+	local file=$1 text found=
+	shift
+	for text; do
+		found+="${found:+ | }$(has_text "$file" "$text")"
+	done
+	echo "$found"
+}
+
+# The rows of docs/exporters.md that say what each format keeps.
+kept_table() {
+	sed -n '/^### Kept, format by format/,/^## /p' "$ROOT/docs/exporters.md" | grep '^| [a-z]* | \(yes\|no\) |'
+}

@@ -165,6 +165,22 @@ EVENT_TOTALS='SELECT event, SUM(samples), SUM(period) FROM samples_view GROUP BY
 	[ "$(ask "SELECT obj_description('call_paths'::regclass)")" = "the call tree: a row is a place, called by its parent" ]
 }
 
+@test "docs/exporters.md says what postgresql keeps" {
+	need_server
+	command -v pg_dump >/dev/null && command -v xxd >/dev/null || skip "pg_dump or xxd is not installed"
+	local id found
+	cp "$PROGRAMS/inlines" app_of_the_test
+	id=$(readelf -n app_of_the_test | awk '/Build ID/ { print $3 }')
+	session_at s app_of_the_test "$(hot_place app_of_the_test),main=30"
+	"$PROGRAMS/make_session" lossy lossy 1000
+	assay export -q -i s -F postgresql -o dbname=postgres --schema kept
+	assay export -q -i lossy -F postgresql -o dbname=postgres --schema losses
+	pg_dump --schema kept >text
+	found=$(kept_in text "$PWD/app_of_the_test" "$id" inlines.c stir)
+	pg_dump --schema losses >text
+	kept_table | grep '^| postgresql |' | diff - <(echo "| postgresql | $found | $(has_text text ring-full) |")
+}
+
 @test "postgresql: tables that are there are refused, replaced with --replace, left alone in another schema" {
 	need_server
 	session plain

@@ -88,6 +88,40 @@ raw_records() {
 	adds_up s
 }
 
+# ---- recordings of the perf of this kernel ----
+
+# Its libraries are beside it.
+perf() {
+	/perf/ld-linux-x86-64.so.2 --library-path /perf /perf/perf "$@" </dev/null
+}
+
+need_perf() {
+	[ -x /perf/perf ] || skip "$(cat /perf/missing 2>/dev/null || echo "only the newest kernel has its perf here")"
+}
+
+# Each sample as a line: its thread, its time, and a word for each frame. The peers name code of stripped files differently.
+samples_as_lines() {
+	awk '/^[^ \t]/ { if (line) print line; line = $1 " " $2 " " $3; next }
+		NF { line = line " " ($2 ~ /^(level|bottom|main)$/ ? $2 : ".") }
+		END { print line }' | sort
+}
+
+# The kernel leaves the user's part of a chain to a record of its own, which comes when the thread returns.
+deferred_chains() {
+	need_perf
+	perf record -q -N -e cpu-clock -F 199 --call-graph fp,defer -o d.data -- /programs/deep 2cpu 2>log || { cat log; fail "no recording"; }
+	assay script -i d.data -D | grep -c CALLCHAIN_DEFERRED >n
+	between 30 "$(cat n)" 10000000 "records with a user part"
+	perf script -i d.data --no-inline -F comm,tid,time,ip,sym 2>/dev/null | samples_as_lines >theirs
+	assay script -i d.data --no-inline -F comm,tid,time,ip,sym | samples_as_lines >ours
+	head -n 2 theirs ours
+	between 100 "$(wc -l <ours)" 10000000 "samples"
+	diff theirs ours
+	assay import -q -o s d.data
+	calls_of_deep s main
+	adds_up s
+}
+
 # ---- the kernel ----
 
 kernel_symbols() {
@@ -442,6 +476,7 @@ check "modules, by rings" modules perf before
 check "modules, by BPF" modules bpf before
 check "an ordinary user's command, at perf_event_paranoid 2" nobody_s_command
 check "an ordinary user at perf_event_paranoid 3" nobody_at_3
+check "deferred chains of perf record" deferred_chains
 [ "$extent" != short ] || exit 0
 check "modules loaded during the recording, by rings" modules perf during
 check "modules loaded during the recording, by BPF" modules bpf during
