@@ -141,6 +141,16 @@ static void put_advice(struct asking *a, uint32_t index, enum symbol_status symb
 /* ---- cut stacks ---- */
 
 /* Samples whose outermost frame is in an image. `through`: a function in them; NO_INDEX: any. */
+/* A stack ends in its outermost frame of code. */
+static bool is_outermost(const struct profile *p, const struct profile_node *node)
+{
+	const struct profile_node *caller = &p->nodes.data[node->parent];
+
+	return node->depth == 1 ||
+	       (node->depth == 2 &&
+		image_is_cut_mark(p->images.data[p->functions.data[caller->function].image].image));
+}
+
 static uint64_t samples_that_end_in(const struct profile *p, uint32_t image, uint32_t through)
 {
 	uint64_t n = 0;
@@ -149,10 +159,11 @@ static uint64_t samples_that_end_in(const struct profile *p, uint32_t image, uin
 		uint32_t node = p->entries.data[i].node;
 		bool is_through = through == NO_INDEX;
 
-		for (; p->nodes.data[node].depth > 1; node = p->nodes.data[node].parent)
+		for (; p->nodes.data[node].depth && !is_outermost(p, &p->nodes.data[node]);
+		     node = p->nodes.data[node].parent)
 			is_through |= p->nodes.data[node].function == through;
 		is_through |= p->nodes.data[node].function == through;
-		if (p->nodes.data[node].depth != 1 || !is_through ||
+		if (!p->nodes.data[node].depth || !is_through ||
 		    p->functions.data[p->nodes.data[node].function].image != image)
 			continue;
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++)

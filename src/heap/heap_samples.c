@@ -64,6 +64,7 @@ struct heap {
 	uint64_t n_unnamed;          /* records of threads that no event named */
 	double rest[N_HEAP_EVENTS];  /* of estimates, which samples have as whole numbers */
 	struct code_addr frames[MAX_FRAMES];
+	bool is_cut; /* the callers of the last of them are not known */
 };
 
 int heap_open(uint64_t mean_bytes, struct heap **out, struct error *err)
@@ -229,6 +230,7 @@ static uint32_t walk_frames(struct heap *h, const struct heap_record *r,
 		if (machine_resolve_near(h->machine, thread, chain.pcs[n], r->time_ns, &near,
 					 &h->frames[n]) >= 0)
 			break;
+	h->is_cut = chain.cut >= 0 || n < chain.n;
 	return n;
 }
 
@@ -267,6 +269,7 @@ static void hold(struct heap *h, const struct heap_record *r, const struct pipel
 		.blocks = blocks,
 		.size = mapped_size(r->bytes),
 		.left = mapped_size(r->bytes),
+		.is_cut = s->is_cut,
 	};
 
 	bool is_held = !r->is_untracked && held_add(h->held, &block, s->frames, s->n_frames);
@@ -346,6 +349,7 @@ static void add_allocation(struct heap *h, const struct heap_record *r)
 		.is_timed = true,
 		.frames = h->frames + own,
 		.n_frames = n - own,
+		.is_cut = h->is_cut,
 		.leaf_loss = -1,
 		.samples = 1,
 	};
@@ -512,6 +516,7 @@ static void add_held(void *context, const struct held_block *block, const struct
 		.time_ns = end->end_ns,
 		.frames = frames,
 		.n_frames = n_frames,
+		.is_cut = block->is_cut,
 		.leaf_loss = -1,
 		.samples = 1,
 	};

@@ -21,6 +21,7 @@ struct held_block {
 	uint64_t bytes, blocks; /* that it stands for */
 	uint64_t size, left;    /* its own bytes, and those that are still held */
 	uint32_t stack;
+	bool is_cut; /* its stack (pipeline_sample) */
 };
 
 struct held;

@@ -167,6 +167,11 @@ bool image_is_latency_mark(const struct image *image)
 	return image->kind == IMAGE_NAMED && !strcmp(image->path, IMAGE_LATENCY_PATH);
 }
 
+bool image_is_cut_mark(const struct image *image)
+{
+	return image->kind == IMAGE_NAMED && !strcmp(image->path, IMAGE_CUT_PATH);
+}
+
 bool image_is_known(const struct image_table *t, const struct image *image)
 {
 	return t->n_slots && *image_slot(t, image, image->build_id.len > 0);

@@ -145,6 +145,14 @@ bool image_is_latency_mark(const struct image *image);
  */
 #define IMAGE_GUEST_KERNEL "[guest.kernel"
 
+/*
+ * The image (of kind NAMED) of the outermost frame of a stack that was cut: the callers of the
+ * frame inside it are not known. Native sessions have it alone.
+ */
+#define IMAGE_CUT_PATH "[cut]"
+
+bool image_is_cut_mark(const struct image *image);
+
 /* The image (of kind NAMED) of frames that a merge of old samples cut off rare stacks
  * (store/history/merge.h). */
 #define IMAGE_OTHER_PATH "[other]"

@@ -94,8 +94,10 @@ static void resolve_user(struct frame_resolver *r, const struct event *e,
 			f->cut = -1;
 			break;
 		}
-		if (!keep_frame(r, addrs[i], loss < 0))
+		if (!keep_frame(r, addrs[i], loss < 0)) {
+			f->is_cut = true;
 			break;
+		}
 	}
 }
 
@@ -202,11 +204,13 @@ struct frames *frames_resolve(struct frame_resolver *r, const struct event *e,
 	f->n_unnamed = 0;
 	f->cut = -1;
 	f->is_walked = false;
+	f->is_cut = s->chain_cut;
 	f->addr[0] = s->ip;
 	if (r->addresses_alone) {
 		f->code[0] = (struct code_addr){ IMAGE_UNKNOWN_ID, s->ip };
 		f->leaf_loss = -1;
 		f->n_kernel = s->mode == MODE_KERNEL;
+		f->is_cut = false;
 		return f;
 	}
 	f->leaf_loss = machine_resolve(r->machine, thread, s->mode, s->ip, e->time_ns, &f->code[0]);
@@ -218,6 +222,7 @@ struct frames *frames_resolve(struct frame_resolver *r, const struct event *e,
 		walk_user_stack(r, e, thread);
 	else if (s->n_callers > s->n_kernel)
 		resolve_user(r, e, thread, s->callers + s->n_kernel, s->n_callers - s->n_kernel);
+	f->is_cut |= f->cut >= 0;
 	return f;
 }
 

@@ -24,6 +24,8 @@
  * (IMAGE_ACCESS_PATH).
  */
 #define ACCESS_FRAMES 3
+/* A cut stack has one frame more (IMAGE_CUT_PATH). */
+#define CUT_FRAMES 1
 
 struct frames {
 	uint32_t n, n_kernel; /* frames [0, n_kernel) are kernel frames */
@@ -32,7 +34,8 @@ struct frames {
 	int cut;              /* enum loss_reason why a copied stack ended early, or -1 */
 	uint32_t n_unnamed;   /* frames of Java whose names are not known */
 	bool is_walked;       /* the user part comes from a copied stack */
-	struct code_addr code[MAX_FRAMES + ACCESS_FRAMES];
+	bool is_cut;          /* the callers of the last frame are not known */
+	struct code_addr code[MAX_FRAMES + ACCESS_FRAMES + CUT_FRAMES];
 	uint64_t addr[MAX_FRAMES]; /* runtime address; of a caller: the return address */
 };
 

@@ -196,6 +196,17 @@ static void add_access(struct pipeline *p, const struct event *e, const struct t
 	f->n += n;
 }
 
+/* Behind the outermost frame. Other stores have no frames but code. */
+static uint32_t add_cut(struct pipeline *p, struct code_addr *frames, uint32_t n, bool is_cut)
+{
+	static const struct image mark = { .kind = IMAGE_NAMED, .path = IMAGE_CUT_PATH };
+
+	if (!is_cut || p->ops != &native_store)
+		return n;
+	frames[n] = (struct code_addr){ image_intern(machine_images(p->machine), &mark), 0 };
+	return n + 1;
+}
+
 static void keep_language_limits(struct pipeline *p)
 {
 	if (!p->lang_names || !lang_names_is_full(p->lang_names))
@@ -237,7 +248,7 @@ static int push_sample(struct pipeline *p, const struct event *e)
 	if (p->ops == &native_store && s->extra)
 		add_access(p, e, &thread, f);
 	sample.frames = f->code;
-	sample.n_frames = f->n;
+	sample.n_frames = add_cut(p, f->code, f->n, f->is_cut);
 	count_losses(p, s, f);
 	note_jit_frames(p, &sample);
 	if (p->ext && ext_has(p->ext, s->counter))
@@ -260,7 +271,7 @@ void pipeline_add(struct pipeline *p, const struct pipeline_sample *s)
 		.time_ns = s->time_ns,
 		.is_timed = s->is_timed,
 		.frames = p->frames,
-		.n_frames = MIN(s->n_frames, (uint32_t)ARRAY_SIZE(p->frames)),
+		.n_frames = MIN(s->n_frames, (uint32_t)ARRAY_SIZE(p->frames) - CUT_FRAMES),
 		.samples = s->samples,
 		.period = s->period,
 	};
@@ -269,6 +280,8 @@ void pipeline_add(struct pipeline *p, const struct pipeline_sample *s)
 		pipeline_lose(p, (enum loss_reason)s->leaf_loss, s->counter, s->samples);
 	pipeline_lose(p, LOSS_FRAME_UNMAPPED, s->counter, s->n_unmapped * s->samples);
 	memcpy(p->frames, s->frames, sample.n_frames * sizeof(*p->frames));
+	sample.n_frames =
+		add_cut(p, p->frames, sample.n_frames, s->is_cut || sample.n_frames < s->n_frames);
 	note_jit_frames(p, &sample);
 	pipeline_keep_or_wait(p, &sample, p->frames);
 }

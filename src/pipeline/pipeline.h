@@ -55,6 +55,7 @@ struct pipeline_sample {
 	const struct code_addr *frames; /* innermost first; images of the machine */
 	uint32_t n_frames;
 	uint32_t n_unmapped; /* callers that were left out */
+	bool is_cut;         /* the callers of the last frame are not known */
 	int leaf_loss;       /* enum loss_reason why frames[0] is unknown, or -1 */
 	uint64_t samples, period;
 };

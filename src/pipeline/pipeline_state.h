@@ -44,10 +44,11 @@ struct pipeline {
 	bool is_settling; /* samples that waited: their processes are not forgotten meanwhile */
 	uint32_t session;
 	VEC(uint32_t) canonical; /* image id to the id it is stored under, or its state */
-	struct code_addr frames[2 * MAX_FRAMES]; /* for pipeline_add(): of a wait and its waker */
-	uint64_t flush_ns;                       /* end of the second that is being collected */
-	uint64_t kept_since_ns;                  /* see pipeline_keep_ended() */
-	uint64_t n_unwritten;                    /* of the store, and already in the counts */
+	/* for pipeline_add(): of a wait and its waker */
+	struct code_addr frames[2 * MAX_FRAMES + CUT_FRAMES];
+	uint64_t flush_ns;      /* end of the second that is being collected */
+	uint64_t kept_since_ns; /* see pipeline_keep_ended() */
+	uint64_t n_unwritten;   /* of the store, and already in the counts */
 	struct pipeline_counts counts;
 	struct pipeline_tally tally;
 	struct error write_error;  /* the first */

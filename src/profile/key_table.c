@@ -21,7 +21,7 @@ static const char *function_text(const struct profile *p, uint32_t function)
 		return f->inlined;
 	if (f->symbol != NO_SYMBOL)
 		return symbol_name(p->symbols, image->table, f->symbol);
-	if (image_is_wait_mark(image->image))
+	if (image_is_wait_mark(image->image) || image_is_cut_mark(image->image))
 		return image->image->path;
 	return image->image->kind == IMAGE_UNKNOWN ? "(unknown)" : "(no symbols)";
 }

@@ -270,6 +270,7 @@ static bool push_walked(struct in_kernel *k, uint64_t hash, struct pipeline_samp
 	if (!walked)
 		return false;
 	sample->leaf_loss = walked->leaf_loss;
+	sample->is_cut = walked->is_cut;
 	for (uint32_t i = 0; i < walked->n; i++)
 		vec_push(&k->frames, frames[i]);
 	return true;

@@ -171,6 +171,10 @@ void in_kernel_push_frames(struct in_kernel *k, const struct sampler_count *c,
 		struct code_addr code;
 		int reason;
 
+		if (c->frames[i] == FRAME_CUT) {
+			sample->is_cut = true;
+			break;
+		}
 		if (language_of(c->frames[i])) {
 			push_language_frame(k, c, i++);
 			is_run = true;
@@ -181,9 +185,11 @@ void in_kernel_push_frames(struct in_kernel *k, const struct sampler_count *c,
 			sample->leaf_loss = reason;
 		else if (reason >= 0)
 			sample->n_unmapped++;
-		if (reason >= 0 && i >= MAX(c->n_kernel, 1u))
-			break; /* as in the pipeline: the following frames can't be trusted either
-				*/
+		/* as in the pipeline: the following frames can't be trusted either */
+		if (reason >= 0 && i >= MAX(c->n_kernel, 1u)) {
+			sample->is_cut = true;
+			break;
+		}
 		if (is_run || (k->held_run.n && look_for_loop(k, c, code, i)))
 			push_loop(k, fit, code);
 		else

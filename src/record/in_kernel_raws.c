@@ -31,6 +31,7 @@ bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct
 
 	if (chain.is_pending)
 		return false;
+	walked.is_cut = chain.cut >= 0;
 	if (chain.cut >= 0)
 		pipeline_lose(k->pipeline, (enum loss_reason)chain.cut, UINT32_MAX, 1);
 	for (uint32_t i = 0; i < w->n_kernel + chain.n; i++) {
@@ -42,8 +43,10 @@ bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct
 
 		if (reason >= 0 && i == 0)
 			walked.leaf_loss = reason;
-		if (reason >= 0 && is_user && i)
+		if (reason >= 0 && is_user && i) {
+			walked.is_cut = true;
 			break;
+		}
 		vec_push(&set->frames, code);
 		walked.n++;
 	}

@@ -34,6 +34,7 @@ struct examination {
 struct walked_stack {
 	uint32_t at, n; /* in frames */
 	int leaf_loss;  /* enum loss_reason, or -1 */
+	bool is_cut;    /* as in struct pipeline_sample */
 };
 
 /* Walked raw stacks, by hash: those of this epoch and of the one before. */

@@ -52,20 +52,24 @@ static void stored_names(const void *context, image_id id,
 	}
 }
 
-static bool is_access_mark(const struct segment *s, const struct code_addr *code)
+static bool is_mark(const struct segment *s, const struct code_addr *code,
+		    bool (*is_of)(const struct image *image))
 {
-	return code->image.n < s->n_images && (image_is_access_mark(&s->images[code->image.n]) ||
-					       image_is_latency_mark(&s->images[code->image.n]));
+	return code->image.n < s->n_images && is_of(&s->images[code->image.n]);
 }
 
-/* A stack of the tree, innermost first, without the frames of a memory access. */
+/* A stack of the tree, innermost first, without marks of memory accesses and of cut stacks. */
 static uint32_t script_read_stack(struct reading *r, uint32_t node)
 {
 	uint32_t n = 0;
 
 	for (; node && n < MAX_FRAMES; node = r->segment->nodes[node].parent) {
 		r->code[n] = r->segment->nodes[node].code;
-		n = is_access_mark(r->segment, &r->code[n]) ? 0 : n + 1;
+		if (is_mark(r->segment, &r->code[n], image_is_access_mark) ||
+		    is_mark(r->segment, &r->code[n], image_is_latency_mark))
+			n = 0;
+		else
+			n += !is_mark(r->segment, &r->code[n], image_is_cut_mark);
 	}
 	if (!n)
 		r->code[n++] = (struct code_addr){ IMAGE_UNKNOWN_ID, 0 };

@@ -77,12 +77,24 @@ spoil_frames() { # FILE zeros|ones|noise FROM_PERCENT
 	[ "$unmapped" -le "$(fact s .samples)" ]
 }
 
+# A session's stacks through a function begin in _start or hang below [cut], and some are cut.
+hangs_below_cut() { # SESSION FUNCTION
+	assay report -i "$1" --tree -t 0 --format json >tree.json
+	[ "$(jq '[.rows[] | select(.depth == 0 and .symbol == "[cut]") | .total] | add > 0' tree.json)" = true ]
+	[ "$(jq --arg f "$2" '[.rows[] | select(.depth == 0 and .symbol == $f)] | length' tree.json)" = 0 ]
+	[ "$(jq '[.rows[] | select(.symbol == "[cut]") | .samples] | add' tree.json)" = 0 ]
+	assay export -i "$1" -F folded -o folded
+	grep -qE "^[^;]*;\[cut\];$2;" folded
+	[ "$(assay script -i "$1" | grep -cF '[cut]')" = 0 ]
+}
+
 @test "a recursion of 100,000 calls is cut, and a note has the remedy" {
 	need_recording
 	run assay record --call-graph dwarf --stack-size 4k -e cpu-clock -o s -- "$PROGRAMS/deep-nofp" 500 100000
 	[ "$status" = 0 ]
 	[ "$(total_of s level)" -ge 90 ]
 	[[ "$(assay info s)" == *"stacks deeper than the copied bytes (more are copied with record --stack-size)"* ]]
+	hangs_below_cut s level
 }
 
 @test "a stack deeper than the frames that are kept is cut at the limit" {
@@ -91,6 +103,7 @@ spoil_frames() { # FILE zeros|ones|noise FROM_PERCENT
 	[ "$status" = 0 ]
 	[ "$(assay report -i s --tree -t 0 --format json | jq '[.rows[].depth] | max')" -ge 500 ]
 	[[ "$(assay info s)" == *"call chains cut at the depth limit"* ]]
+	hangs_below_cut s level
 }
 
 @test "spoilt unwind tables cost stacks and nothing else" {

@@ -110,7 +110,10 @@ while True:
 	need_sampler
 	count deep-nofp 100 -- ./deep-nofp 100000s 100000
 	[ "$(loss chain-cut)" -gt 0 ]
-	[ "$(assay report -i s --tree -t 0 --format json "app:$PWD/deep-nofp" | jq '[.rows[].depth] | max')" -ge 511 ]
+	assay report -i s --tree -t 0 --format json "app:$PWD/deep-nofp" >tree.json
+	[ "$(jq '[.rows[].depth] | max' tree.json)" -ge 512 ]
+	[ "$(jq '[.rows[] | select(.depth == 0 and .symbol == "[cut]") | .total] | add > 0' tree.json)" = true ]
+	[ "$(jq '[.rows[] | select(.depth == 0 and .symbol == "level")] | length' tree.json)" = 0 ]
 }
 
 @test "without bpf_loop stacks go by frame pointer, with a note" {

@@ -53,6 +53,20 @@ same_as_mem_report() {
 		sums)
 }
 
+@test "accesses whose stacks were cut: the same facts, and [cut] is the outermost frame" {
+	memory_recording
+	mkdir whole && mv mem.data whole
+	python3 "$BATS_TEST_DIRNAME/memory_events.py" "$PWD/app" mem.data cut
+	for keys in mem,symbol data-symbol,data-image; do
+		rows "$keys" | grep -vF '[cut]' >with
+		(cd whole && rows "$keys") >without
+		diff without with
+	done
+	assay report -i mem.data --tree -t 0 --format json >tree.json
+	[ "$(jq -c '[.rows[] | select(.depth == 0) | .symbol] | unique' tree.json)" = '["(unknown)","[cut]"]' ]
+	[ "$(jq '[.rows[] | select(.symbol == "[cut]") | .total] | add' tree.json)" = 52 ]
+}
+
 @test "accesses by their level, page, snoop and variable, as perf mem report has them" {
 	memory_recording
 	diff <(rows mem) - <<-'END'

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Writes a recording of memory events, as `perf mem record` makes it where the processor can.
 
-Usage: memory_events.py APP OUT    (APP: a program without PIE; its variables and functions are named below)
+Usage: memory_events.py APP OUT [cut]    (APP: a program without PIE; its variables and functions are named below)
+"cut": each sample of the program has a caller that no mapping covers.
 """
 import re
 import struct
 import subprocess
 import sys
 
-from perf_records import ADDR, BEGIN, DATA_SRC, IDENTIFIER, IP, KERNEL, PERIOD, SAMPLE, TID, TIME, USER, WEIGHT, attr, comm, mapping, record
+from perf_records import ADDR, BEGIN, CHAIN, CONTEXT_KERNEL, CONTEXT_USER, DATA_SRC, IDENTIFIER, IP, KERNEL, PERIOD, SAMPLE, TID, TIME, USER, WEIGHT, attr, comm, mapping, record
 
 PID = 41
 TYPES = IP | TID | TIME | ADDR | PERIOD | WEIGHT | DATA_SRC | IDENTIFIER
@@ -71,9 +72,11 @@ def symbols(app):
 
 
 def main():
-    app, out = sys.argv[1:]
+    app, out = sys.argv[1:3]
+    is_cut = sys.argv[3:] == ["cut"]
+    types = TYPES | (CHAIN if is_cut else 0)
     at = symbols(app)
-    data = BEGIN + attr(4, 0x1CD, 1, TYPES) + attr(4, 0x82D0, 2, TYPES) + comm(PID, "app") + b"".join(segments(app))
+    data = BEGIN + attr(4, 0x1CD, 1, types) + attr(4, 0x82D0, 2, types) + comm(PID, "app") + b"".join(segments(app))
     data += mapping(PID, HEAP, 0x21000, HEAP, 3, "[heap]") + mapping(PID, STACK, 0x21000, STACK, 3, "[stack]")
     data += mapping(PID, ANON, 0x1000, ANON, 3, "//anon") + mapping(PID, SHARED, 0x1000, 0, 3, "/SYSV00000000")
     time = 2000
@@ -82,7 +85,10 @@ def main():
         addr = (at[variable] if isinstance(variable, str) else variable) + offset
         for _ in range(n):
             time += 1000
-            body = struct.pack("<QQiiQQQQQ", event + 1, ip, PID, PID, time, addr, 1000, weight, source)
+            chain = [CONTEXT_USER, ip, 0xDEAD000] if function else [CONTEXT_KERNEL, ip]
+            body = struct.pack("<QQiiQQQ", event + 1, ip, PID, PID, time, addr, 1000)
+            body += struct.pack(f"<Q{len(chain)}Q", len(chain), *chain) if is_cut else b""
+            body += struct.pack("<QQ", weight, source)
             data += record(SAMPLE, USER if function else KERNEL, body)
     with open(out, "wb") as file:
         file.write(data)

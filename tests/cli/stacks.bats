@@ -121,7 +121,7 @@ fibers_reach() { # PATTERN ARGUMENTS…
 	[ -x "$PROGRAMS/fibers" ] || skip "needs code of x86-64"
 	assay record -q --call-graph dwarf -e cpu-clock -o s -- "$PROGRAMS/fibers" 0.3 fiber >/dev/null
 	assay export -i s -o s.folded
-	[ "$(in_fiber_share '^fibers;run_on;in_fiber')" -ge 99 ]
+	[ "$(in_fiber_share '^fibers;\[cut\];run_on;in_fiber')" -ge 99 ]
 	[ "$(fact s '.losses."stack-other" * 100 / .samples | floor')" -ge 90 ]
 	[ "$(fact s '.losses."stack-short" // 0')" = 0 ]
 	need_sampler

@@ -197,6 +197,7 @@ static void accesses_are_keys_with_and_without_wakers(void **state)
 {
 	struct waker_world x;
 	struct code_addr heap = { 0 }, gone = { .offset = 16 }, l1 = { .offset = 0x268100142 }, na;
+	struct code_addr cut = { 0 };
 	struct session *s;
 	char text[256];
 
@@ -208,10 +209,13 @@ static void accesses_are_keys_with_and_without_wakers(void **state)
 				  &(struct image){ .kind = IMAGE_FILE, .path = "/gone/lib.so" });
 	l1.image = image_intern(x.w.images,
 				&(struct image){ .kind = IMAGE_NAMED, .path = IMAGE_ACCESS_PATH });
+	cut.image = image_intern(x.w.images,
+				 &(struct image){ .kind = IMAGE_NAMED, .path = IMAGE_CUT_PATH });
 	na = (struct code_addr){ l1.image, 0 };
 	add_frames(&x, 30, heap, l1, x.code[WAIT], x.code[WAIT_CALLER]);
 	add_frames(&x, 20, gone, na, x.code[WAIT]);
-	add_frames(&x, 7, l1, x.code[WAIT]);
+	add_frames(&x, 4, l1, x.code[WAIT]);
+	add_frames(&x, 3, l1, x.code[WAIT], cut);
 	add_wait(&x, NULL, 0, 10);
 	finish_world(&x, &s);
 	check(s, "symbol", NULL, "wait_here=67 ");

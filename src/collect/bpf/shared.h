@@ -12,6 +12,7 @@
  *   1xxx…                  a kernel address, as it is
  *   0 | file:16 | off:47   file 0: no file behind it, the offset is the address;
  *                          FILE_TOO_MANY: the address, in a file without a number
+ *   FRAME_CUT              behind the outermost frame: its callers are not known
  *
  * A frame of a language (lang/language.h) is two numbers. `file` of the first is FILE_LANGUAGE +
  * language, and `off` is the address of the function's code object. The second is
@@ -35,6 +36,7 @@
 #define FILE_TOO_MANY     0xffff
 #define FILE_LANGUAGE     0x8000
 #define MAX_FILES         0x8000
+#define FRAME_CUT         ((__u64)(FILE_TOO_MANY - 1) << FRAME_OFF_BITS)
 #define MAX_KERNEL_FRAMES 128
 #define MAX_USER_FRAMES   512
 #define MAX_USER_WORDS    880  /* of a stack with frames of a language */

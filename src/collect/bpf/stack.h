@@ -358,7 +358,7 @@ static __always_inline void walk_by_fp(void *ctx, __u32 slot, struct work *w)
 {
 	long n = bpf_get_stack(ctx, w->by_fp, MAX_FP_FRAMES * 8, BPF_F_USER_STACK) >> 3;
 
-	w->stop = UNWIND_END; /* or not: the kernel does not report it */
+	w->stop = n < MAX_FP_FRAMES ? UNWIND_END : UNWIND_DEPTH; /* the kernel reports no more */
 	for (__u32 i = 0; i < MAX_FP_FRAMES && (long)i < n; i++)
 		if (keep_address(slot, w->by_fp[i]))
 			break;
@@ -391,6 +391,12 @@ static __always_inline bool take_user_registers(struct task_struct *task,
 	w->has_entry = !bpf_probe_read_kernel(w->registers, sizeof(bpf_user_pt_regs_t),
 					      (const void *)bpf_task_pt_regs(task));
 	return w->has_entry;
+}
+
+static __always_inline void mark_cut(struct work *w)
+{
+	if (with_stacks && w->stop != UNWIND_GOES_ON && w->stop != UNWIND_END)
+		push_user_frame(w, FRAME_CUT);
 }
 
 /* The hash covers all that distinguishes stacks. */
@@ -438,6 +444,7 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 		if (is_user && take_user_registers(task, interrupted, w))
 			walk_user(ctx, slot, w);
 	}
+	mark_cut(w);
 	finish_hash(w);
 	return w;
 }

@@ -121,7 +121,8 @@ static void take_frames(struct file_export *e, int32_t pid, uint32_t node)
 	for (; node; node = p->nodes.data[node].parent) {
 		const struct profile_place *place = &p->places.data[p->node_places.data[node]];
 
-		vec_push(&e->frames, address_of(e, pid, place->function, place->offset));
+		if (!image_is_cut_mark(export_oprofile_image(e, place->function)))
+			vec_push(&e->frames, address_of(e, pid, place->function, place->offset));
 	}
 	if (!e->frames.n)
 		vec_push(&e->frames, (struct code_addr){ IMAGE_UNKNOWN_ID, 0 });
