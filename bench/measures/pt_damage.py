@@ -19,7 +19,7 @@ import subprocess
 
 from harness import Part, Unavailable, table
 
-INSNS = {"gzip": 12_000_000, "python3": 2_000_000}
+INSNS = {"gzip": 3_000_000, "python3": 2_000_000}
 PSB_BYTES = [2048, 8192, 16384, 32768, 65536]
 SEEDS = 10  # of each kind and distance of PSBs: 200 traces
 SPOTS = 2   # damaged places of a trace
@@ -61,7 +61,7 @@ class Trace:
             raise Unavailable("qemu-user is not installed (Debian: qemu-user)")
         path, truth = bench.path("whole.data"), bench.path("truth")
         with open(bench.path("text"), "wb") as text:
-            text.write(open(bench.perf, "rb").read())
+            text.write(open(bench.assay, "rb").read())
         subprocess.run([qemu, "-plugin", f"{plugin},out={path},truth={truth},limit={INSNS[program]},mtc=on,psb={psb_bytes}",
                         shutil.which(program)] + PROGRAMS[program], cwd=bench.scratch, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL)

@@ -28,7 +28,9 @@ void pt_flow_stand_nowhere(struct pt_flow *f, enum pt_position position)
 	f->node = 0;
 	f->ip = 0;
 	pt_flow_forget_packets(f);
-	pt_flow_clear_stack(f);
+	/* Behind an error, the callers are likely the same. */
+	if (position != PT_SEEKING)
+		pt_flow_clear_stack(f);
 }
 
 /* The graph has code of one width at a time. Flows that share it may have different ones. */

@@ -47,7 +47,12 @@ bool pt_flow_is_after_cyc(const struct pt_flow *f)
 /* Follows a time packet that comes now and then. True: it carried a time. */
 static bool tell_time(struct pt_flow *f, const struct pt_packet *p)
 {
+	uint64_t repeats = f->time.repeats;
 	bool after_cyc = pt_flow_is_after_cyc(f), moved = pt_time_packet(&f->time, p, after_cyc);
+
+	/* The bytes before it come twice. They may fit the code. */
+	if (f->time.repeats > repeats)
+		pt_flow_set_fact(f, PT_FACT_IN_DOUBT, true);
 
 	/* Looked at once: there may be a megabyte of PADs between. */
 	f->cyc_at = 0;

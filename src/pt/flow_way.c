@@ -146,8 +146,11 @@ bool pt_flow_check_walk(struct pt_flow *f, enum pt_walk r)
 
 	if (r == PT_WALK_DONE)
 		return true;
-	if (r == PT_WALK_NO_CODE)
+	if (r == PT_WALK_NO_CODE) {
 		doubt_place(f, pt_node(f->code, f->node)->after);
+		/* Calls and returns there are not seen. */
+		pt_flow_clear_stack(f);
+	}
 	/* The packets are all right: the next address that they tell is as good as a PSB's. */
 	pt_flow_report_error(f, pt_flow_ip(f), reasons[r]);
 	pt_flow_stand_nowhere(f, PT_SEEKING);
@@ -200,8 +203,10 @@ void pt_flow_go_on_at(struct pt_flow *f, uint64_t ip)
 	is_readable = f->config.quick || pt_node(f->code, f->node)->n_insns;
 	f->node = 0;
 	f->ip = 0;
-	if (is_readable)
+	if (is_readable) {
 		pt_flow_begin_at(f, ip);
-	else
+	} else {
 		doubt_place(f, ip);
+		pt_flow_clear_stack(f);
+	}
 }

@@ -134,6 +134,7 @@ static bool on_mtc(struct pt_time *t, uint8_t mtc, bool after_cyc)
 {
 	if (!t->has_tma)
 		return false;
+	t->repeats += !t->is_first_mtc && mtc == t->last_mtc;
 	set_now(t, mtc_tsc(t, mtc));
 	if (after_cyc)
 		set_anchor(t);

@@ -31,6 +31,7 @@ struct pt_time {
 	uint64_t last_tsc;  /* of the last TSC packet */
 	uint64_t cycles;    /* counted by CYCs, in all; without these, estimated at MTCs */
 	uint64_t backwards; /* packets that said an earlier time; they are not followed */
+	uint64_t repeats; /* MTCs that were the same as the one before: no processor writes them */
 	uint32_t cbr;
 	/* From here on: the estimate between TSCs. */
 	bool has_tma;

@@ -85,6 +85,39 @@ static void code_that_no_mapping_covers_puts_a_stretch_in_doubt(void **state)
 			     "1002-1010 b\n1010-0 bcsE\n");
 }
 
+static void behind_an_error_the_callers_stay(void **state)
+{
+	(void)state;
+	/* The return has a direction that no return has. */
+	expect(PSB "TNT TN\nTIP 0x1020\nTNT T\nTIP 0x1000\nTNT N\nTIP.PGD no ip\n",
+	       "0-1000 bB\n1000-1004 bo\n1004-1020 bc\n"
+	       "error at 1020+28: the trace does not fit the code\n0-1020 bB\n1021-1009 br\n"
+	       "1009-1000 b\n1002-1010 b\n1010-0 bcsE\n");
+	/* But code that could not be read may have had calls. */
+	expect(PSB "TNT T\nFUP 0x1020\nTIP 0x5000\nTNT T\nTIP 0x1020\nTNT T\nTIP 0x1000\nTNT N\n"
+		   "TIP.PGD no ip\n",
+	       "0-1000 bB\n1000-1004 bo\n1004-1020 bc\n1020-5000 bcyi\n"
+	       "error at 5000+43: code could not be read\n0-1020 bB\n"
+	       "error at 1020+51: the trace does not fit the code\n0-1000 bB\n1002-1010 b\n"
+	       "1010-0 bcsE\n");
+}
+
+/* No processor writes the same MTC again. So the bytes between are there twice. */
+static void a_time_packet_that_comes_twice_puts_a_stretch_in_doubt(void **state)
+{
+#define TIMED_PSB "PSB\nMODE.Exec IF:0 64\nFUP 0x1000\nTSC 0x3e8\nTMA CTC 0x80 FC 0x0\nPSBEND\n"
+#define LOOP      "TNT N\nTIP 0x1000\n"
+	struct world w;
+
+	(void)state;
+	setup(&w);
+	assert_null(strstr(decode(&w, TIMED_PSB "MTC 0x11\n" LOOP "MTC 0x12\n" LOOP PSB),
+			   "unverified"));
+	assert_non_null(strstr(decode(&w, TIMED_PSB "MTC 0x11\n" LOOP "MTC 0x11\n" LOOP PSB),
+			       "unverified insns 6"));
+	buf_fini(&w.said);
+}
+
 struct psbs {
 	uint64_t offsets[8], tsc[8];
 	size_t n;
@@ -138,6 +171,8 @@ int main(void)
 		cmocka_unit_test(damaged_bytes_in_pieces_give_the_same_as_the_whole),
 		cmocka_unit_test(bytes_that_begin_no_psb_are_read),
 		cmocka_unit_test(code_that_no_mapping_covers_puts_a_stretch_in_doubt),
+		cmocka_unit_test(behind_an_error_the_callers_stay),
+		cmocka_unit_test(a_time_packet_that_comes_twice_puts_a_stretch_in_doubt),
 		cmocka_unit_test(a_psb_with_a_damaged_head_is_an_event),
 	};
 
