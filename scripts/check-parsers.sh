@@ -8,6 +8,7 @@
 cd "$(dirname "$0")/.." || exit 2
 listed='
 src/collect/kernel_texts.c|1|/proc/kallsyms
+src/commands/buildid_cache.c|1|a file that the user names
 src/oprofile/store/import_oprofile.c|3|samples are the input that the user names, as sessions and recordings are (docs/security.md)
 src/oprofile/store/append.c|1|as in import_oprofile.c
 src/oprofile/store/sample_file.c|1|as in import_oprofile.c

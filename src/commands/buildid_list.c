@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "commands/build_ids.h"
 #include "commands/opening.h"
 #include "elf/elf_file.h"
 #include "open/input.h"
@@ -53,44 +54,6 @@ static void listing_print_line(void *context, const char *path, const struct bui
 		return;
 	strings_add(&l->lines, line);
 	fprintf(l->out.file, "%s\n", line);
-}
-
-struct mapping_sink {
-	struct event_sink sink;
-	struct listing *listing;
-};
-
-/*
- * Adds the build ids of mapping records. The kernel's own record has the symbol of its start behind
- * its name: [kernel.kallsyms]_text.
- */
-static int listing_on_event(struct event_sink *sink, const struct event *e)
-{
-	const char *path = e->mapping.path;
-	cleanup(free_at_exit) char *kernel = NULL;
-
-	if (e->type != EVENT_MAPPING)
-		return 0;
-	if (e->mapping.is_kernel && path[0] == '[' && strchr(path, ']'))
-		path = kernel = xstrndup(path, strcspn(path, "]") + 1);
-	listing_print_line(((struct mapping_sink *)sink)->listing, path, &e->mapping.build_id);
-	return 0;
-}
-
-static int list_recording(struct listing *l, const char *path, struct error *err)
-{
-	cleanup(replay_close_at_exit) struct replay *replay = NULL;
-	struct mapping_sink sink = { .sink.push = listing_on_event, .listing = l };
-	struct error damage = { 0 };
-	int r = replay_open(path, &replay, err);
-
-	if (r < 0)
-		return r;
-	perfdata_each_build_id(replay_data(replay), listing_print_line, l);
-	r = perfdata_read(replay_data(replay), &sink.sink, &damage);
-	/* A pipe's come with the records. */
-	perfdata_each_build_id(replay_data(replay), listing_print_line, l);
-	return r < 0 ? error_set(err, r, "%s: %s; the list ends there", path, damage.text) : 0;
 }
 
 static int list_session(struct listing *l, const char *given, struct error *err)
@@ -147,7 +110,7 @@ static int list(struct listing *l, const struct buildid_args *args, struct error
 		return 0;
 	}
 	if (given && replay_is_perfdata(given) && (!args->with_hits || is_trace(given)))
-		return list_recording(l, given, err);
+		return build_ids_each(given, listing_print_line, l, err);
 	return list_session(l, given, err);
 }
 

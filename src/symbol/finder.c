@@ -39,7 +39,7 @@ static char *perf_config_dir(const char *home)
 	return NULL;
 }
 
-static char *find_perf_cache(void)
+char *finder_perf_cache(void)
 {
 	const char *given = getenv("PERF_BUILDID_DIR"), *home = getenv("HOME");
 	char *dir;
@@ -75,7 +75,7 @@ void finder_init(struct finder *f, const struct symbolizer_config *config)
 		.process = c->process ? xstrdup(c->process) : NULL,
 		.debuginfod = c->debuginfod,
 		.is_at_its_path = c->is_at_its_path,
-		.perf_cache = c->process ? NULL : find_perf_cache(),
+		.perf_cache = c->process ? NULL : finder_perf_cache(),
 	};
 	image_places_init(&f->listed, f->root, c->image_dirs, c->n_image_dirs);
 	pthread_mutex_init(&f->lock, NULL);

@@ -53,6 +53,10 @@ struct finder {
 void finder_init(struct finder *f, const struct symbolizer_config *config);
 void finder_fini(struct finder *f);
 
+/* The folder of perf's cache: $PERF_BUILDID_DIR, else of ~/.perfconfig, else ~/.debug. NULL: none.
+ */
+char *finder_perf_cache(void);
+
 enum finder_step {
 	FINDER_PATH,
 	FINDER_HERE,

@@ -1,0 +1,91 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The folder in which perf and assay keep files by build id.
+load helpers
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	export PERF_BUILDID_DIR=$BATS_TEST_TMPDIR/kept
+	echo 'int main(void) { return 0; }' >a.c
+	"${CC_FOR_TEST:-gcc}" -Wl,--build-id=0x11223344556677889900aabbccddeeff00112233 a.c -o one
+	"${CC_FOR_TEST:-gcc}" -Wl,--build-id=0x22223344556677889900aabbccddeeff00112233 a.c -o two
+	"${CC_FOR_TEST:-gcc}" -Wl,--build-id=none a.c -o none
+}
+
+@test "files are added, listed, replaced and removed" {
+	run assay buildid-cache -v --add one,two
+	[ "$status" = 0 ]
+	[[ "$output" == *"added 1122"*"/one"*"added 2222"*"/two"* ]]
+	assay buildid-cache --list >list
+	diff list - <<-END
+		11223344556677889900aabbccddeeff00112233 $PWD/one
+		22223344556677889900aabbccddeeff00112233 $PWD/two
+	END
+	cmp one "$PERF_BUILDID_DIR/.build-id/11/223344556677889900aabbccddeeff00112233/elf"
+	# The same build again is kept as it is, and --update replaces it.
+	printf x >>one
+	assay buildid-cache --add one
+	run cmp one "$PERF_BUILDID_DIR/.build-id/11/223344556677889900aabbccddeeff00112233/elf"
+	[ "$status" = 1 ]
+	assay buildid-cache --update one
+	cmp one "$PERF_BUILDID_DIR/.build-id/11/223344556677889900aabbccddeeff00112233/elf"
+	assay buildid-cache --remove one
+	[ "$(assay buildid-cache -l | wc -l)" = 1 ]
+	run assay buildid-cache --remove one
+	refused 1 "no file with build id 1122"
+	# All builds that were at a path.
+	cp one two.new
+	mv two.new two
+	assay buildid-cache --add two
+	[ "$(assay buildid-cache -l | grep -c "$PWD/two")" = 2 ]
+	assay buildid-cache --purge two
+	[ -z "$(assay buildid-cache -l)" ]
+	run assay buildid-cache --purge two
+	refused 1 "no build of two"
+	assay buildid-cache --add one --purge-all
+	[ -z "$(assay buildid-cache -l)" ]
+	[ -z "$(find kept -type f)" ]
+}
+
+@test "what has no build id, is no program or is absent is refused, and the rest is added" {
+	run assay buildid-cache --add none,a.c,absent,one
+	refused 1 "none: it has no build id" "a.c" "absent"
+	[ "$(assay buildid-cache -l | wc -l)" = 1 ]
+	run assay buildid-cache
+	refused 2 "say what to do"
+	run assay buildid-cache --missing absent
+	refused 1 "absent"
+}
+
+@test "a link that leads out of the folder removes nothing" {
+	mkdir -p kept/.build-id/11 precious
+	ln -s ../../../precious kept/.build-id/11/223344556677889900aabbccddeeff00112233
+	run assay buildid-cache --remove one
+	refused 1 "no file with build id"
+	assay buildid-cache --purge-all
+	[ -d precious ]
+}
+
+@test "perf and assay find and list what the other has added" {
+	command -v perf >/dev/null || skip "perf is not installed"
+	HOME=$PWD perf buildid-cache --buildid-dir "$PERF_BUILDID_DIR" -a one >/dev/null 2>&1 || HOME=$PWD perf --buildid-dir "$PERF_BUILDID_DIR" buildid-cache -a one
+	assay buildid-cache -a two
+	HOME=$PWD perf --buildid-dir "$PERF_BUILDID_DIR" buildid-cache -l | sort >theirs
+	[ "$(wc -l <theirs)" = 2 ]
+	assay buildid-cache -l | diff theirs -
+}
+
+@test "the files of a recording that are not kept" {
+	need_recording
+	assay record -q --raw -o raw.data -- "$PROGRAMS/split" 100
+	[ "$(assay buildid-cache --missing raw.data | grep -c '/split$')" = 1 ]
+	assay buildid-cache --add "$PROGRAMS/split"
+	assay buildid-cache --missing raw.data >left
+	[ "$(grep -c '/split$' left)" = 0 ]
+	# Another build at its path: the kept one has the names.
+	cp "$PROGRAMS/split" app
+	assay record -q --raw -o app.data -- ./app 300
+	assay buildid-cache --add app
+	cp one app
+	assay report -i app.data -l | grep -q forty
+}
