@@ -59,13 +59,18 @@ unsigned int bits_golomb_size(uint64_t v, unsigned int k)
 
 void bits_put_golomb(struct bits_out *b, uint64_t v, unsigned int k)
 {
-	uint64_t high = (v >> k) + 1;
+	uint64_t high = (v >> k) + 1, tail;
 	unsigned int n = bit_length(high) - 1;
 
 	assert(v < 1ULL << 62 && k <= GOLOMB_ORDER_MAX);
+	/* n zeros and a one, the n low bits of `high`, the k low bits of v */
+	tail = (v & ((1ULL << k) - 1)) << n | (high & ((1ULL << n) - 1));
+	if (2 * n + 1 + k <= 64) {
+		bits_put(b, (tail << 1 | 1) << n, 2 * n + 1 + k);
+		return;
+	}
 	bits_put(b, 1ULL << n, n + 1);
-	bits_put(b, high, n);
-	bits_put(b, v, k);
+	bits_put(b, tail, n + k);
 }
 
 uint64_t bits_get_golomb(struct bits_in *b, unsigned int k)
@@ -98,8 +103,8 @@ void bits_put_below(struct bits_out *b, uint32_t v, uint32_t n)
 		bits_put(b, v, width - 1);
 		return;
 	}
-	bits_put(b, (v + n_short) >> 1, width - 1);
-	bits_put(b, (v + n_short) & 1, 1);
+	v += n_short;
+	bits_put(b, (uint64_t)(v & 1) << (width - 1) | v >> 1, width);
 }
 
 uint32_t bits_get_below(struct bits_in *b, uint32_t n)

@@ -80,25 +80,15 @@ void column_fini(struct column *c)
 	*c = (struct column){ 0 };
 }
 
-void column_put(struct column *c, uint64_t v)
+void column_put_large(struct column *c, uint64_t v)
 {
-	unsigned int lead, n_raw;
+	unsigned int lead = 63 - (unsigned int)__builtin_clzll(v);
+	unsigned int n_raw = lead - BITS_IN_TOKEN;
 
-	if (v < COLUMN_DIRECT_TOKENS) {
-		buf_u8(&c->tokens, (uint8_t)v);
-		return;
-	}
-	lead = 63 - (unsigned int)__builtin_clzll(v);
-	n_raw = lead - BITS_IN_TOKEN;
 	buf_u8(&c->tokens,
 	       (uint8_t)(COLUMN_DIRECT_TOKENS + ((lead - FIRST_LEAD_BIT) << BITS_IN_TOKEN) +
 			 ((v >> n_raw) & ((1 << BITS_IN_TOKEN) - 1))));
 	bits_put(&c->bits, v, n_raw);
-}
-
-void column_put_signed(struct column *c, int64_t v)
-{
-	column_put(c, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
 }
 
 void column_clear(struct column *c)

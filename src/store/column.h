@@ -38,8 +38,21 @@ struct column {
 };
 
 void column_fini(struct column *c);
-void column_put(struct column *c, uint64_t v);
-void column_put_signed(struct column *c, int64_t v); /* zigzag */
+void column_put_large(struct column *c, uint64_t v); /* a value that is no direct token */
+
+static inline void column_put(struct column *c, uint64_t v)
+{
+	if (v < COLUMN_DIRECT_TOKENS)
+		buf_u8(&c->tokens, (uint8_t)v);
+	else
+		column_put_large(c, v);
+}
+
+/* zigzag */
+static inline void column_put_signed(struct column *c, int64_t v)
+{
+	column_put(c, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
+}
 
 void column_clear(struct column *c);
 

@@ -14,7 +14,9 @@ void period_bases_find(struct period_bases *b, const struct count_row *rows, uin
 	for (uint32_t i = 0; i < n; i++) {
 		const struct count_row *row = &rows[i];
 		uint32_t counter = classes[row->class].counter;
-		uint64_t period = row->samples ? row->period / row->samples : 0;
+		uint64_t period = row->samples > 1 ? row->period / row->samples
+				  : row->samples   ? row->period
+						   : 0;
 
 		b->n = MAX(b->n, counter + 1);
 		if (!b->votes[counter])

@@ -119,9 +119,10 @@ struct times_writer {
 	int flags;      /* bits: the columns that are not all 0 */
 };
 
+/* Items have the time of a sample as their key, and its number as their value. */
 static uint64_t item_us(const struct times_writer *w, uint32_t i)
 {
-	return w->times->data[w->e->items[i].value].time_ns / NS_PER_US;
+	return w->e->items[i].key;
 }
 
 /* Samples come nearly in the order of time, so they are often sorted already. */
@@ -146,41 +147,43 @@ static void sort_by_time(struct times_writer *w)
 
 /* The samples of one counter on one processor. */
 struct timer {
-	uint64_t id; /* never 0 */
+	uint64_t id;
 	uint32_t n;  /* samples */
 	uint32_t at; /* of the next one in the order of lanes */
 };
 
+#define TIMERS_RECENT 64
+
 struct timers {
 	VEC(struct timer) of; /* in the order of their first rows */
+	struct intmap numbers;
+	uint32_t recent[TIMERS_RECENT]; /* numbers that were found last */
 	uint32_t *of_row;
 };
 
-static uint64_t timer_id(const struct times_rows *rows, uint32_t row)
+static uint32_t timer_number(struct timers *t, const struct profile_class *class)
 {
-	const struct profile_class *c = &rows->classes[rows->rows[row].class];
+	uint64_t id = (uint64_t) class->counter << 32 | class->cpu;
+	uint32_t *recent = &t->recent[(class->cpu + class->counter) % TIMERS_RECENT], *number;
+	bool is_new;
 
-	return ((uint64_t)c->counter << 32 | c->cpu) + 1;
+	if (*recent < t->of.n && t->of.data[*recent].id == id)
+		return *recent;
+	number = intmap_put(&t->numbers, id, &is_new);
+	if (is_new) {
+		*number = (uint32_t)t->of.n;
+		vec_push(&t->of, (struct timer){ .id = id });
+	}
+	*recent = *number;
+	return *recent;
 }
 
 static void timers_init(struct timers *t, const struct times_rows *rows,
 			const struct sample_times *times)
 {
-	struct intmap numbers = { 0 };
-
 	*t = (struct timers){ .of_row = xmalloc((rows->n + 1) * sizeof(*t->of_row)) };
-	for (uint32_t i = 0; i < rows->n; i++) {
-		uint64_t id = timer_id(rows, i);
-		bool is_new;
-		uint32_t *number = intmap_put(&numbers, id, &is_new);
-
-		if (is_new) {
-			*number = (uint32_t)t->of.n;
-			vec_push(&t->of, (struct timer){ .id = id });
-		}
-		t->of_row[i] = *number;
-	}
-	intmap_fini(&numbers);
+	for (uint32_t i = 0; i < rows->n; i++)
+		t->of_row[i] = timer_number(t, &rows->classes[rows->rows[i].class]);
 	vec_foreach (times, sample)
 		t->of.data[t->of_row[sample->row]].n++;
 }
@@ -188,6 +191,7 @@ static void timers_init(struct timers *t, const struct times_rows *rows,
 static void timers_fini(struct timers *t)
 {
 	vec_fini(&t->of);
+	intmap_fini(&t->numbers);
 	free(t->of_row);
 }
 
@@ -203,27 +207,31 @@ static bool has_lane(const struct timer *t)
 	return t->n >= LANE_SAMPLES;
 }
 
-/* Gives each timer with a lane the place of its first sample, behind the common lane. */
-static void place_timers(struct timers *t)
+/* Makes the lanes, and gives each timer with a lane the place of its first sample. */
+static void place_timers(struct times_writer *w, struct timers *t)
 {
 	cleanup(free_at_exit) struct timer **sorted =
 		xmalloc((t->of.n + 1) * sizeof(struct timer *));
-	uint32_t at = 0;
+	uint32_t n_common = 0, at;
 
 	for (size_t i = 0; i < t->of.n; i++) {
 		sorted[i] = &t->of.data[i];
 		if (!has_lane(sorted[i]))
-			at += sorted[i]->n;
+			n_common += sorted[i]->n;
 	}
+	if (n_common)
+		vec_push(&w->lanes, (struct time_lane){ .n = n_common });
+	at = n_common;
 	qsort(sorted, t->of.n, sizeof(struct timer *), by_timer_id);
 	for (size_t i = 0; i < t->of.n; i++)
 		if (has_lane(sorted[i])) {
+			vec_push(&w->lanes, (struct time_lane){ .n = sorted[i]->n });
 			sorted[i]->at = at;
 			at += sorted[i]->n;
 		}
 }
 
-/* Sorts by lane, then by time. The key of each item is its lane then. */
+/* Sorts by lane, then by time. */
 static void sort_by_lane(struct times_writer *w)
 {
 	struct sort_item *items = w->e->items, *sorted = w->e->scratch;
@@ -231,15 +239,12 @@ static void sort_by_lane(struct times_writer *w)
 	struct timers timers;
 
 	timers_init(&timers, w->rows, w->times);
-	place_timers(&timers);
+	place_timers(w, &timers);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t row = w->times->data[items[i].value].row;
 		struct timer *timer = &timers.of.data[timers.of_row[row]];
 
-		if (has_lane(timer))
-			sorted[timer->at++] = (struct sort_item){ timer->id, items[i].value };
-		else
-			sorted[at_common++] = (struct sort_item){ 0, items[i].value };
+		sorted[has_lane(timer) ? timer->at++ : at_common++] = items[i];
 	}
 	w->e->items = sorted;
 	w->e->scratch = items;
@@ -297,28 +302,30 @@ static void choose_code(const struct times_writer *w, struct time_lane *lane, ui
 	}
 }
 
-static void find_lanes_of_times(struct times_writer *w)
+static void choose_codes(struct times_writer *w)
 {
-	uint32_t n = (uint32_t)w->times->n, end;
+	uint32_t first = 0;
 
-	for (uint32_t first = 0; first < n; first = end) {
-		struct time_lane lane = { .first_us = item_us(w, first) - w->first_us };
-
-		for (end = first; end < n && w->e->items[end].key == w->e->items[first].key; end++)
-			lane.n++;
-		choose_code(w, &lane, first);
-		vec_push(&w->lanes, lane);
+	vec_foreach (&w->lanes, lane) {
+		lane->first_us = item_us(w, first) - w->first_us;
+		choose_code(w, lane, first);
+		first += (uint32_t)lane->n;
 	}
+}
+
+/* The kernel varies the period of a counter with a rate: its events are an estimate. */
+static bool times_has_rate(const struct times_writer *w, uint32_t row)
+{
+	return w->rows->has_rate &&
+	       w->rows->has_rate[w->rows->classes[w->rows->rows[row].class].counter];
 }
 
 /* The events of a sample that has other ones than its share of its row's; else 0. */
 static uint64_t own_events(const struct times_writer *w, const struct timed_sample *t,
-			   const struct row_rest *rest)
+			   const struct row_rest *rest, uint64_t share)
 {
-	bool has_rate = w->rows->has_rate &&
-			w->rows->has_rate[w->rows->classes[w->rows->rows[t->row].class].counter];
-	bool is_even = has_rate || t->period == even_share(rest, t->samples) ||
-		       t->period > rest->period || t->period == UINT64_MAX;
+	bool is_even = t->period == share || t->period > rest->period || t->period == UINT64_MAX ||
+		       times_has_rate(w, t->row);
 
 	return is_even ? 0 : t->period + 1;
 }
@@ -347,14 +354,13 @@ static void put_sample(struct times_writer *w, const struct timed_sample *t)
 {
 	uint32_t place = place_of_row(w->rows, t->row);
 	const struct row_rest *rest = &w->open.rests[place];
-	uint64_t events = own_events(w, t, rest);
+	uint64_t share = even_share(rest, t->samples), events = own_events(w, t, rest, share);
 
 	bits_put_below(&w->bits, ranks_of(&w->open.ranks, place), w->open.ranks.n_members);
 	put_seldom(w, COUNT, t->samples - 1);
 	put_seldom(w, EVENTS, events);
 	w->n_put++;
-	open_rows_take(&w->open, place, t->samples,
-		       events ? t->period : even_share(rest, t->samples));
+	open_rows_take(&w->open, place, t->samples, events ? t->period : share);
 }
 
 static void put_lanes(struct times_writer *w)
@@ -419,7 +425,7 @@ void times_encode(struct block_encoder *e, struct buf *out, const struct sample_
 	w.first_us = MIN(item_us(&w, 0), first_ns / NS_PER_US);
 	*early_us = first_ns / NS_PER_US - w.first_us;
 	sort_by_lane(&w);
-	find_lanes_of_times(&w);
+	choose_codes(&w);
 	put_lanes(&w);
 	write_times(&w, out);
 	open_rows_fini(&w.open);
