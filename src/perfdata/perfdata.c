@@ -367,17 +367,13 @@ static int hold_sample(struct reading *g, const uint8_t *record, size_t size, co
 	return r;
 }
 
-static int deliver_record(struct reading *g, const uint8_t *bytes, uint32_t type, size_t size)
+static int deliver_record(struct reading *g, const struct record_format *f, const uint8_t *bytes,
+			  uint32_t type, size_t size)
 {
 	struct perfdata *p = g->p;
-	const struct record_format *f = record_format_of(p, bytes, type, size);
 	const uint8_t *record;
 	struct event e;
 
-	if (!f) {
-		p->stats.unknown_ids++;
-		return 0;
-	}
 	if (is_guests_mapping(p, bytes, type))
 		return 0;
 	record = record_in_our_order(p, f, bytes, size);
@@ -416,7 +412,7 @@ static int deliver_queued(struct reading *g, const struct queued *q)
 	g->is_known = q->is_known;
 	g->p->stats.late += q->time_ns < g->delivered_ns && !q->is_known;
 	g->delivered_ns = MAX(g->delivered_ns, q->time_ns);
-	return deliver_record(g, q->bytes, h.type, h.size);
+	return deliver_record(g, &g->p->formats.data[q->format], q->bytes, h.type, h.size);
 }
 
 /*
@@ -508,14 +504,11 @@ static void read_user_record(struct reading *g, uint32_t file, const struct raw_
 	}
 }
 
-/* 0 for a record without a time. */
-uint64_t record_time_of(struct perfdata *p, const struct raw_record *r)
+uint64_t record_time_of(struct perfdata *p, const struct record_format *f,
+			const struct raw_record *r)
 {
-	const struct record_format *f = record_format_of(p, r->bytes, r->type, r->size);
 	uint32_t off;
 
-	if (!f)
-		return 0;
 	if (r->type != PERF_RECORD_SAMPLE)
 		return record_time(f, record_in_our_order(p, f, r->bytes, r->size), r->size);
 	off = p->time_offs[f->counter];
@@ -527,6 +520,7 @@ static int perfdata_add_record(struct reading *g, uint32_t file, const struct ra
 {
 	struct perfdata *p = g->p;
 	struct stream *s = &g->streams[file];
+	const struct record_format *f;
 	enum owner owner;
 	uint64_t time_ns;
 
@@ -540,17 +534,25 @@ static int perfdata_add_record(struct reading *g, uint32_t file, const struct ra
 		p->stats.an_unknown_type = r->type;
 		return 0;
 	}
-	time_ns = record_time_of(p, r);
+	f = record_format_of(p, r->bytes, r->type, r->size);
+	time_ns = f ? record_time_of(p, f, r) : 0;
 	if (time_ns == UINT64_MAX)
 		time_ns = 0;
 	s->latest_ns = MAX(s->latest_ns, time_ns);
 	owner = part_owner(g, time_ns);
 	if (owner == OF_PART_AFTER || (owner == OF_PART_BEFORE && !is_side_band(r->type)))
 		return 0;
+	if (!f) {
+		p->stats.unknown_ids++;
+		return 0;
+	}
 	g->is_known = owner == OF_PART_BEFORE;
 	if (!time_ns)
-		return deliver_record(g, r->bytes, r->type, r->size);
-	stream_queue(s, r, time_ns, g->is_known);
+		return deliver_record(g, f, r->bytes, r->type, r->size);
+	stream_queue(s, (struct queued){ .time_ns = time_ns,
+					 .bytes = r->bytes,
+					 .format = f->counter,
+					 .is_known = g->is_known });
 	if (stream_is_full(s))
 		stream_relieve(s);
 	return 0;

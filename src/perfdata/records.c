@@ -61,7 +61,7 @@ static struct perfdata_record records_describe(struct perfdata *p, uint32_t file
 	if (raw->type >= USER_RECORD_FIRST)
 		return r;
 	f = record_format_of(p, raw->bytes, raw->type, raw->size);
-	r.time_ns = f ? record_time_of(p, raw) : 0;
+	r.time_ns = f ? record_time_of(p, f, raw) : 0;
 	if (!f)
 		f = &p->formats.data[0];
 	r.bytes = record_in_our_order(p, f, raw->bytes, raw->size);

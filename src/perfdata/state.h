@@ -101,7 +101,8 @@ const uint8_t *record_in_our_order(struct perfdata *p, const struct record_forma
 				   const uint8_t *bytes, size_t size);
 
 /* 0 for a record without a time. */
-uint64_t record_time_of(struct perfdata *p, const struct raw_record *r);
+uint64_t record_time_of(struct perfdata *p, const struct record_format *f,
+			const struct raw_record *r);
 
 /* meta.c: perf's own records that replace a file's sections. False: another record. */
 bool meta_read(struct perfdata *p, uint32_t file, const struct raw_record *r);

@@ -129,7 +129,7 @@ static bool begin_packed(struct stream *s, const struct raw_record *r)
 	s->unpacked = 0;
 	s->unpacked_max = size * MAX_GROWTH + GROWTH_SLACK;
 	s->packed_off = r->file_off;
-	s->is_unpacking = true;
+	s->is_unpacking = s->has_packed = true;
 	return true;
 }
 
@@ -269,8 +269,24 @@ static bool next_of_file(struct stream *s, struct raw_record *out)
 	return true;
 }
 
+/* A record of the kernel in a file without compression: nearly all of them. */
+static bool next_plain(struct stream *s, struct raw_record *out)
+{
+	uint64_t left = s->end - s->at;
+
+	if (s->has_packed || left < HEADER_BYTES)
+		return false;
+	*out = parse_header(s, s->base + s->at, s->at);
+	if (out->type >= USER_RECORD_FIRST || out->size < HEADER_BYTES || out->size > left)
+		return false;
+	s->at += out->size;
+	return true;
+}
+
 bool stream_next(struct stream *s, struct raw_record *out)
 {
+	if (next_plain(s, out))
+		return true;
 	while (!s->is_done) {
 		struct chunk *c =
 			s->chunks.n > s->n_freed ? &s->chunks.data[s->chunks.n - 1] : NULL;
@@ -294,29 +310,30 @@ bool stream_next(struct stream *s, struct raw_record *out)
 
 /* The order of time. */
 
-void stream_queue(struct stream *s, const struct raw_record *r, uint64_t time_ns, bool is_known)
+void stream_queue(struct stream *s, struct queued record)
 {
-	struct queued q = { .time_ns = time_ns, .bytes = r->bytes, .is_known = is_known };
-
 	if (s->is_in_chunk) {
 		assert(s->n_freed < s->chunks.n);
-		q.chunk = (uint32_t)s->chunks.n;
+		record.chunk = (uint32_t)s->chunks.n;
 		s->chunks.data[s->chunks.n - 1].n_queued++;
 	}
-	vec_push(&s->queue, q);
+	vec_push(&s->queue, record);
 }
 
 /* Merges the sorted [a, b) and [b, c) of `from` into `to`; equal times stay in order. */
 static void merge_runs(const struct queued *from, struct queued *to, size_t a, size_t b, size_t c)
 {
-	size_t left = a, right = b;
+	size_t left = a, right = b, i = a;
 
-	for (size_t i = a; i < c; i++) {
-		if (left < b && (right >= c || from[left].time_ns <= from[right].time_ns))
-			to[i] = from[left++];
-		else
-			to[i] = from[right++];
+	while (left < b && right < c) {
+		bool is_right = from[right].time_ns < from[left].time_ns;
+
+		to[i++] = from[is_right ? right : left];
+		right += is_right;
+		left += !is_right;
 	}
+	memcpy(to + i, from + left, (b - left) * sizeof(*to));
+	memcpy(to + i + (b - left), from + right, (c - right) * sizeof(*to));
 }
 
 /* The end of the run that begins at `at`: the first record earlier than the one before it. */
@@ -328,37 +345,17 @@ static size_t run_end(const struct queued *q, size_t at, size_t n)
 }
 
 /* One pass merges pairs of runs; returns the number of runs that are left. */
-static size_t merge_pass(const struct queued *from, struct queued *to, size_t at, size_t n)
+static size_t merge_pass(const struct queued *from, struct queued *to, size_t n)
 {
 	size_t n_runs = 0;
 
-	while (at < n) {
+	for (size_t at = 0; at < n; n_runs++) {
 		size_t b = run_end(from, at, n), c = b < n ? run_end(from, b, n) : n;
 
 		merge_runs(from, to, at, b, c);
 		at = c;
-		n_runs++;
 	}
 	return n_runs;
-}
-
-/*
- * Natural merge sort. A round is the rings of all CPUs one after the other. Each ring is in order,
- * so there are few runs.
- */
-static void sort_queue(struct stream *s)
-{
-	size_t first = s->ready, n = s->queue.n;
-
-	if (n - first < 2 || run_end(s->queue.data, first, n) == n)
-		return;
-	if (!vec_try_reserve(&s->spare, s->queue.cap))
-		return;
-	for (size_t n_runs = 2; n_runs > 1;) {
-		n_runs = merge_pass(s->queue.data, s->spare.data, first, n);
-		memcpy(s->queue.data + first, s->spare.data + first,
-		       (n - first) * sizeof(*s->queue.data));
-	}
 }
 
 /* Frees the room of delivered records. */
@@ -367,17 +364,41 @@ static void queue_compact(struct stream *s)
 	memmove(s->queue.data, s->queue.data + s->head,
 		(s->queue.n - s->head) * sizeof(*s->queue.data));
 	s->queue.n -= s->head;
-	s->ready -= s->head;
-	s->head = 0;
+	s->head = s->ready = 0;
+}
+
+/*
+ * Sorts what was not delivered. A natural merge sort: a round is the rings of all CPUs one after
+ * the other. Each ring is in order, so there are few runs.
+ */
+static void sort_queue(struct stream *s)
+{
+	const struct queued *from = s->queue.data + s->head;
+	size_t n = s->queue.n - s->head, n_runs;
+
+	assert(s->head == s->ready);
+	if (run_end(from, 0, n) == n || !vec_try_reserve(&s->spare, s->queue.cap)) {
+		if (s->head)
+			queue_compact(s);
+		return;
+	}
+	do {
+		struct queue sorted = s->spare;
+
+		n_runs = merge_pass(from, sorted.data, n);
+		sorted.n = n;
+		s->spare = s->queue;
+		s->queue = sorted;
+		from = sorted.data;
+	} while (n_runs > 1);
+	s->head = s->ready = 0;
 }
 
 /* Sorts the queue, and makes all of it up to `until_ns` ready. */
 static void queue_make_ready(struct stream *s, uint64_t until_ns)
 {
-	size_t low = 0, high;
+	size_t low, high;
 
-	if (s->head)
-		queue_compact(s);
 	sort_queue(s);
 	low = s->ready;
 	high = s->queue.n;

@@ -31,7 +31,9 @@ struct queued {
 	uint64_t time_ns;
 	const uint8_t *bytes;
 	uint32_t chunk; /* 1 + index of the chunk that holds it; 0: the file */
-	bool is_known;  /* for the caller's use */
+	/* for the caller's use */
+	uint32_t format : 31;
+	bool is_known : 1;
 };
 
 /* Decompressed records; freed when none of them is queued any more. */
@@ -54,6 +56,7 @@ struct stream {
 	size_t packed_size;
 	uint64_t packed_off;             /* of that record */
 	uint64_t unpacked, unpacked_max; /* bytes of that record; its limit */
+	bool has_packed;                 /* there was a COMPRESSED record */
 	bool is_unpacking;
 	bool is_in_chunk;    /* the last record came from a chunk */
 	uint8_t *straddling; /* the beginning of a record whose rest is in the next chunk */
@@ -85,10 +88,9 @@ bool stream_next(struct stream *s, struct raw_record *out);
 
 /*
  * Queues the last record of stream_next(), and takes over its memory. The caller keeps s->latest_ns
- * up to date for all records with a time, queued or not.
+ * up to date for all records with a time, queued or not. `record` has no chunk.
  */
-void stream_queue(struct stream *s, const struct raw_record *record, uint64_t time_ns,
-		  bool is_known);
+void stream_queue(struct stream *s, struct queued record);
 
 /* A FINISHED_ROUND; or the end, after which all is ready. */
 void stream_end_round(struct stream *s);
