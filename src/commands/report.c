@@ -402,9 +402,11 @@ static void loaded_fini(struct loaded *l)
 static int load(struct loaded *l, struct input *in, const char *input, const struct query *of,
 		struct profile_request *request, bool *is_damaged, struct error *err)
 {
-	int r = of ? input_open_query(in, input, of, &l->session, is_damaged, err)
-		   : input_open(in, input, &l->session, is_damaged, err);
+	int r;
 
+	input_want_sums_alone(in, !profile_needs_times(request));
+	r = of ? input_open_query(in, input, of, &l->session, is_damaged, err)
+	       : input_open(in, input, &l->session, is_damaged, err);
 	if (r < 0)
 		return r;
 	request->session = l->session;

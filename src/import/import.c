@@ -180,7 +180,7 @@ static int import_open_pipeline(struct import_part *part, uint64_t start_ns)
 		.n_cpus = d->n_cpus,
 		.start_ns = start_ns,
 		.start_wall_ns = start_wall_ns(im, d, start_ns),
-		.exact_times = true,
+		.exact_times = !c->sums_alone,
 	};
 	struct pipeline_config pipeline = {
 		.ops = c->ops,

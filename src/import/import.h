@@ -29,6 +29,7 @@ struct import_config {
 	 * profiled, as the reader knows that they are below the archive. Else they lead there.
 	 */
 	bool keeps_paths;
+	bool sums_alone; /* samples keep the second that they were taken in, not their times */
 };
 
 struct import_result {

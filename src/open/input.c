@@ -67,6 +67,7 @@ static int open_imported(struct input *in, const char *path, const struct histor
 		.ops = &native_store,
 		.itrace = input_itrace(in),
 		.keeps_paths = true, /* input_symbolizer() knows of archives */
+		.sums_alone = in->sums_alone,
 	};
 	struct import_result result = { 0 };
 	struct symbolizer_config code = { 0 };

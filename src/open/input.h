@@ -79,6 +79,12 @@ DEFINE_AT_EXIT(input_free, struct input)
 		0, "no-itrace", NULL, OPT_FLAG, (no_itrace), NULL,                                  \
 			"do not decode processor traces"                                            \
 	}
+/*
+ * The recordings that are opened next are added up (profile_needs_times()): their sessions have no
+ * exact times, which take a fifth of the time that reading takes. Initially false.
+ */
+void input_want_sums_alone(struct input *in, bool sums_alone);
+
 /* How traces are decoded; NULL: not at all. */
 const struct itrace *input_itrace(const struct input *in);
 

@@ -173,6 +173,11 @@ void input_free(struct input *in)
 	reserve_end();
 }
 
+void input_want_sums_alone(struct input *in, bool sums_alone)
+{
+	in->sums_alone = sums_alone;
+}
+
 const struct itrace *input_itrace(const struct input *in)
 {
 	return in->config.no_itrace ? NULL : &in->itrace;

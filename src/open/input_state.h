@@ -17,6 +17,7 @@ struct input {
 	char *scratch;                 /* NULL: there is none yet */
 	pid_t owner;                   /* of the directory: a child of fork(2) does not remove it */
 	unsigned int n_folders;
+	bool sums_alone;         /* input_want_sums_alone() */
 	char *packed, *unpacked; /* the archive in one file that was opened last, and its folder */
 };
 

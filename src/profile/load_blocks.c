@@ -61,6 +61,13 @@ bool load_wants_moments(const struct profile *p)
 	return most && has_times(p->session) && times_at_most(p->session) <= most;
 }
 
+bool profile_needs_times(const struct profile_request *r)
+{
+	return r->most_moments || r->with_slices || r->with_samples || r->wall_weight ||
+	       key_list_has(&r->keys, PROFILE_PARALLELISM) || r->query->has_window ||
+	       query_has(r->query, FILTER_TIME);
+}
+
 bool load_needs_times(const struct profile *p)
 {
 	return (query_has(p->index->query, FILTER_TIME) || index_wants_parallelism(p)) &&

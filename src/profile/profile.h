@@ -285,6 +285,9 @@ struct profile_request {
 	bool with_inlines;   /* frames for functions that are inlined */
 };
 
+/* Whether the profile needs the exact times of samples. Else, sums of whole seconds do. */
+bool profile_needs_times(const struct profile_request *request);
+
 /*
  * Bad data in the session is skipped: session_open() has warned about it and counted it as lost.
  * Without enough memory, the profile has no samples, and reserve_failures() counts on.

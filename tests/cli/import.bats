@@ -160,6 +160,17 @@ record_kinds() {
 	[ -z "$(ls tmp)" ]
 }
 
+@test "a report of a recording has the exact times that its filters and weights need" {
+	{ pipe_header; sample 4096 1000000000; sample 8192 1700000000; } >perf.data
+	selected() { assay report -i perf.data --format json "$@" | jq .header.samples.selected; }
+	[ "$(selected)" = 2 ]
+	[ "$(selected time:0-0.5)" = 1 ]
+	[ "$(selected --weight wall)" = 2 ]
+	[ "$(selected --by parallelism)" = 2 ]
+	assay report -i perf.data --html page.html
+	[ -s page.html ]
+}
+
 @test "a recording comes through a pipe" {
 	{ pipe_header; sample 4096 1000; } >perf.data
 	run assay import - -o s.assay <perf.data
