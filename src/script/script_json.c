@@ -11,6 +11,7 @@
 #include "perfdata/tracepoint.h"
 #include "pt/synth_raw.h"
 #include "script/script.h"
+#include "script/script_columns.h"
 #include "script/script_fields.h"
 
 /* What of a place is kept as text (script_place_keep()). */
@@ -20,7 +21,9 @@ enum { KEY_FIRST = 0x100, KEY_FURTHER };
 static void script_json_put_address(struct buf *out, const char *key, uint64_t v)
 {
 	json_put_key(out, key);
-	buf_printf(out, "\"0x%" PRIx64 "\"", v);
+	buf_str(out, "\"0x");
+	script_put_hex(out, v, 0);
+	buf_u8(out, '"');
 }
 
 static void script_json_put_place(struct script_printer *p, struct code_addr code)

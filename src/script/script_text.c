@@ -61,33 +61,38 @@ static void script_text_put_line(struct script_printer *p, const struct script_p
 	buf_printf(&p->out, "[%" PRIx64 "]", is_file ? code.offset : addr);
 }
 
-/* The text behind an address: the name and the image of `code`. */
-static void script_text_put_place(struct script_printer *p, uint64_t fields, struct code_addr code,
-				  uint64_t addr)
+/* The text behind an address: the name and the image of the place. */
+static void put_kept_place(struct script_printer *p, uint64_t fields,
+			   const struct script_place *place)
 {
-	const struct script_place *place;
-	uint32_t key;
-	size_t start;
-
-	if (!(fields & (FIELD_BIT(SYM) | FIELD_BIT(DSO) | FIELD_BIT(SRCLINE))))
-		return;
-	place = script_place(p->places, code);
 	/* The same places come again and again: their text is made once. */
-	key = 1 | !!(fields & FIELD_BIT(SYM)) << 1 | !!(fields & FIELD_BIT(SYMOFF)) << 2 |
-	      !!(fields & FIELD_BIT(DSO)) << 3;
-	if (place->text_key == key && !(fields & FIELD_BIT(SRCLINE))) {
+	uint32_t key = 1 | !!(fields & FIELD_BIT(SYM)) << 1 | !!(fields & FIELD_BIT(SYMOFF)) << 2 |
+		       !!(fields & FIELD_BIT(DSO)) << 3;
+	size_t start = p->out.len;
+
+	if (place->text_key == key) {
 		buf_bytes(&p->out, place->text, place->text_len);
 		return;
 	}
-	start = p->out.len;
 	if (fields & FIELD_BIT(SYM)) {
 		buf_u8(&p->out, ' ');
 		script_text_put_symbol(&p->out, place, fields & FIELD_BIT(SYMOFF));
 	}
 	if (fields & FIELD_BIT(DSO))
 		put_dso(&p->out, place);
-	if (place->text_key != key)
-		script_place_keep(p->places, place, key, p->out.data + start, p->out.len - start);
+	script_place_keep(p->places, place, key, p->out.data + start, p->out.len - start);
+}
+
+/* The same for an address, whose source line may be wanted, too. */
+static void script_text_put_place(struct script_printer *p, uint64_t fields, struct code_addr code,
+				  uint64_t addr)
+{
+	const struct script_place *place;
+
+	if (!(fields & (FIELD_BIT(SYM) | FIELD_BIT(DSO) | FIELD_BIT(SRCLINE))))
+		return;
+	place = script_place(p->places, code);
+	put_kept_place(p, fields, place);
 	if (fields & FIELD_BIT(SRCLINE))
 		script_text_put_line(p, place, code, addr);
 }
@@ -153,6 +158,26 @@ static void put_inlined(void *context, const char *function)
 	buf_str(out, " (inlined)\n");
 }
 
+static void put_frame(struct script_printer *p, uint64_t fields, struct code_addr code,
+		      uint64_t addr)
+{
+	const struct script_place *place = script_place(p->places, code);
+	struct buf *out = &p->out;
+
+	addr = chain_addr(place, code, addr);
+	if (p->options->with_inlined) {
+		struct inlined in = { p, fields, addr, place };
+
+		script_place_inlined(p->places, code, put_inlined, &in);
+	}
+	buf_u8(out, '\t');
+	script_put_hex(out, addr, 16);
+	put_kept_place(p, fields, place);
+	if (fields & FIELD_BIT(SRCLINE))
+		script_text_put_line(p, place, code, addr);
+	buf_u8(out, '\n');
+}
+
 static void script_text_put_chain(struct script_printer *p, uint64_t fields,
 				  const struct script_row *row)
 {
@@ -164,16 +189,7 @@ static void script_text_put_chain(struct script_printer *p, uint64_t fields,
 		uint64_t addr = row->addr ? row->addr[i] - (row->code[i].offset - code.offset)
 					  : code.offset;
 
-		addr = chain_addr(script_place(p->places, code), code, addr);
-		if (p->options->with_inlined) {
-			struct inlined in = { p, fields, addr, script_place(p->places, code) };
-
-			script_place_inlined(p->places, code, put_inlined, &in);
-		}
-		buf_u8(&p->out, '\t');
-		script_put_hex(&p->out, addr, 16);
-		script_text_put_place(p, fields, code, addr);
-		buf_u8(&p->out, '\n');
+		put_frame(p, fields, code, addr);
 	}
 }
 
