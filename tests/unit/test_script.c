@@ -112,6 +112,7 @@ static bool has_field(enum script_field field, bool is_json, const char *wanted)
 		.phys_addr = 2,
 		.data_src = 3,
 		.weight = 4,
+		.latency = 4,
 		.transaction = 5,
 		.data_page_size = 4096,
 		.code_page_size = 4096,
