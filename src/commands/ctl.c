@@ -338,14 +338,21 @@ static void show_features(struct buf *out, const json_t *o)
 }
 
 /* The others have nothing to say but that it went well. */
+static void show_record(struct buf *out, const json_t *o)
+{
+	buf_printf(out, "assay report --since @%.0f --until @%.0f ",
+		   json_number(o, "since_seconds"), json_number(o, "until_seconds"));
+	put_text(out, text_of(o, "filter"));
+	buf_u8(out, '\n');
+}
+
 static const struct {
 	enum request_id request;
 	void (*show)(struct buf *out, const json_t *reply);
 } views[] = {
-	{ REQUEST_status, show_status },
-	{ REQUEST_list, show_list },
-	{ REQUEST_metrics, show_metrics },
-	{ REQUEST_features, show_features },
+	{ REQUEST_status, show_status },   { REQUEST_list, show_list },
+	{ REQUEST_metrics, show_metrics }, { REQUEST_features, show_features },
+	{ REQUEST_record, show_record },
 };
 
 static void ctl_show(const struct request_row *row, const json_t *reply, bool as_json,
@@ -442,6 +449,7 @@ static const struct command_example ctl_examples[] = {
 	{ "assay ctl status", "when the daemon started, and its cost" },
 	{ "assay ctl save before", "keep the samples so far, and begin anew" },
 	{ "assay ctl set rate=199", "look more closely from now on" },
+	{ "assay ctl record pid:4711 10 rate=499", "look more closely for ten seconds" },
 	{ "assay ctl dump && assay report --session-dir /var/lib/assay",
 	  "include this second in the report" },
 	{ "assay ctl metrics >/var/lib/prometheus/node-exporter/assay.prom",

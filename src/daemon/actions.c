@@ -288,7 +288,7 @@ void daemon_histories_fini(struct daemon_histories *l)
 
 /* Settings. */
 
-int daemon_set_rate(struct daemon *d, uint64_t freq_hz, struct error *err)
+int change_frequency(struct daemon *d, uint64_t freq_hz, struct error *err)
 {
 	uint64_t before = d->settings.freq_hz;
 	int e;
@@ -302,6 +302,15 @@ int daemon_set_rate(struct daemon *d, uint64_t freq_hz, struct error *err)
 		d->settings.freq_hz = before;
 	else
 		log_info("sampling at %" PRIu64 " Hz, before at %" PRIu64, d->rate_hz, before);
+	return e;
+}
+
+int daemon_set_rate(struct daemon *d, uint64_t freq_hz, struct error *err)
+{
+	int e = change_frequency(d, freq_hz, err);
+
+	if (e >= 0)
+		d->closely_until_ns = 0;
 	return e;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "daemon/closely.h"
 #include "store/history/history.h"
 
 #define DISK_NS (10 * NS_PER_SECOND)
@@ -146,6 +147,24 @@ static int answer_set(void *context, json_t *request, json_t *reply, struct erro
 	return r >= 0 && rate ? daemon_set_rate(d, (uint64_t)rate, err) : r;
 }
 
+/* Where the samples will be: a window of the history, and the filter of the target. */
+static int answer_record(void *context, json_t *request, json_t *reply, struct error *err)
+{
+	struct daemon *d = ((struct answers *)context)->daemon;
+	const char *target = json_string_value(json_object_get(request, "target"));
+	json_int_t seconds = json_integer_value(json_object_get(request, "seconds"));
+	json_int_t rate = json_integer_value(json_object_get(request, "rate"));
+	uint64_t now_s = clock_wall_ns() / NS_PER_SECOND;
+	int r = closely_begin(d, target, (uint64_t)seconds, (uint64_t)rate, err);
+
+	if (r < 0)
+		return r;
+	json_object_set_new(reply, "since_seconds", json_integer((json_int_t)now_s));
+	json_object_set_new(reply, "until_seconds", json_integer((json_int_t)now_s + seconds + 1));
+	request_put_text(reply, "filter", strcmp(target, "machine") ? target : "");
+	return 0;
+}
+
 static int answer_shutdown(void *context, json_t *request, json_t *reply, struct error *err)
 {
 	(void)request, (void)reply, (void)err;
@@ -185,6 +204,7 @@ const struct control_handlers answer_handlers = {
 	.save = answer_save,
 	.list = answer_list,
 	.set = answer_set,
+	.record = answer_record,
 	.metrics = answer_metrics,
 	.shutdown = answer_shutdown,
 	.features = answer_features,

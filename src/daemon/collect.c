@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "collect/sampler.h"
 #include "counter/sources.h"
+#include "daemon/closely.h"
 #include "daemon/daemon_state.h"
 #include "daemon/file_system.h"
 #include "daemon/helpers.h"
@@ -498,7 +499,8 @@ static int daemon_on_tick(void *context, struct recorder *r, uint64_t now_ns, st
 		watch_history(d, now_ns);
 	}
 	watch_disk(d, &stats);
-	watch_cpu(d, &stats, now_ns);
+	if (!closely_goes_on(d, now_ns))
+		watch_cpu(d, &stats, now_ns);
 	watch_memory(d, &stats, now_ns);
 	watch_files(d, &stats, now_ns);
 	watch_opener(d);

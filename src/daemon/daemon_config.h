@@ -25,6 +25,7 @@ struct daemon_settings {
 	double keep_age_s;      /* age of stored samples; 0: for ever */
 	uint64_t keep_bytes;    /* of stored samples; 0: no limit */
 	bool has_exact_times;   /* samples keep their times, not only their second … */
+	bool allows_record;     /* by closely_begin() */
 	double exact_age_s;     /* … in parts of this age; 0: until retention merges seconds */
 };
 void daemon_settings_fini(struct daemon_settings *s);

@@ -77,6 +77,8 @@ struct daemon {
 	struct daemon_pace pace;
 	struct part_clock part;
 	uint64_t rate_hz; /* present rate: settings.freq_hz, or less because of the budget */
+	/* closely_begin(): when it ends, 0: none runs; the rate to return to. */
+	uint64_t closely_until_ns, freq_before_hz;
 	bool is_paused, is_ending, is_renewing;
 	struct daemon_settings before; /* the old events, in case that the new ones are refused */
 	bool has_before;
@@ -112,6 +114,9 @@ int daemon_collect(struct daemon *d, struct error *err);
 
 /* Ends the part and begins another. On failure, the old part continues. */
 int begin_part(struct daemon *d, struct error *err);
+
+/* Sets the wanted rate, as daemon_set_rate(). */
+int change_frequency(struct daemon *d, uint64_t freq_hz, struct error *err);
 
 /* Sets the rate of all counters with a frequency and begins a new part. */
 int set_rate(struct daemon *d, uint64_t rate_hz, struct error *err);

@@ -25,7 +25,7 @@ struct buf;
 #define REQUEST_ANSWER_MAX    (2 << 20) /* bytes, with the newline */
 #define REQUEST_TEXT_MAX      4096      /* bytes of a text argument */
 #define REQUEST_NUMBER_MAX    1000000000
-#define REQUEST_MAX_ARGUMENTS 2
+#define REQUEST_MAX_ARGUMENTS 4
 
 enum request_id {
 #define REQUEST(name, ...) REQUEST_##name,

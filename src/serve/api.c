@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -79,6 +80,7 @@ void api_call_fini(struct api_call *c)
 	vec_foreach (&c->words, word)
 		free(*word);
 	vec_fini(&c->words);
+	free(c->label);
 	buf_fini(&c->key);
 }
 
@@ -202,9 +204,14 @@ static bool is_operand(const struct argument_row *row, const struct api_row *of)
 	       (row->kind == SOURCE_INPUT && api_row_takes(of, "baseline"));
 }
 
-static int add_arguments(struct api_call *c, const struct api_row *row,
-			 const struct http_request *q, const struct sources *sources,
-			 bool are_operands, struct error *err)
+/* The arguments of a request. */
+struct given {
+	api_getter *get;
+	const void *context;
+};
+
+static int add_arguments(struct api_call *c, const struct api_row *row, const struct given *given,
+			 const struct sources *sources, bool are_operands, struct error *err)
 {
 	int r = 0;
 
@@ -219,7 +226,7 @@ static int add_arguments(struct api_call *c, const struct api_row *row,
 			if (strlen(a.shown.name) != n || memcmp(a.shown.name, at, n) ||
 			    a.kind == OPERANDS || is_operand(&a, row) != are_operands)
 				continue;
-			value = http_request_argument(q, a.shown.name);
+			value = given->get(given->context, a.shown.name);
 			if (are_operands)
 				a.option = "";
 			if (value && *value)
@@ -236,10 +243,10 @@ static int add_arguments(struct api_call *c, const struct api_row *row,
 /* "-2h" depends on the time of the question, and so do answers about this machine. */
 #define ANSWER_LIFE_NS (10 * NS_PER_SECOND)
 
-static bool asks_for_window(const struct http_request *q)
+static bool asks_for_window(const struct given *g)
 {
-	return http_request_argument(q, "since") || http_request_argument(q, "until") ||
-	       http_request_argument(q, "at");
+	return g->get(g->context, "since") || g->get(g->context, "until") ||
+	       g->get(g->context, "at");
 }
 
 /* time: counts from the start of a window, so a window would move the limit. */
@@ -248,29 +255,63 @@ static bool has_time_filter(const char *filters)
 	return !strncmp(filters, "time:", 5) || strstr(filters, "\ntime:");
 }
 
-int api_call(const struct api_row *row, const struct http_request *q, const struct sources *sources,
-	     const char *filters, struct api_call *out, struct error *err)
+int api_call(const struct api_row *row, api_getter *get, const void *context,
+	     const struct sources *sources, const char *filters, struct api_call *out,
+	     struct error *err)
 {
-	const char *asked =
-		api_row_takes(row, "filter") ? http_request_argument(q, "filter") : NULL;
+	const struct given given = { get, context };
+	const char *asked = api_row_takes(row, "filter") ? get(context, "filter") : NULL;
 	int r;
 
 	*out = (struct api_call){ 0 };
 	add_words(out, row->words);
-	r = add_arguments(out, row, q, sources, false, err);
+	r = add_arguments(out, row, &given, sources, false, err);
 	if (r >= 0 && *row->arguments)
 		add_word(out, "--", "");
-	r = r < 0 ? r : add_arguments(out, row, q, sources, true, err);
+	r = r < 0 ? r : add_arguments(out, row, &given, sources, true, err);
 	r = r < 0 ? r : add_operands(out, row, asked, filters, err);
 	vec_push(&out->words, NULL);
-	if (r >= 0 && filters && asks_for_window(q) && has_time_filter(filters))
+	if (r >= 0 && filters && asks_for_window(&given) && has_time_filter(filters))
 		r = error_set(err, -EACCES,
 			      "This token is limited in time, so it cannot ask for a window.");
 	out->is_limited = filters != NULL;
 	buf_u8(&out->key, out->is_limited);
-	if (!api_row_takes(row, "source") || asks_for_window(q) || out->is_growing)
+	if (!api_row_takes(row, "source") || asks_for_window(&given) || out->is_growing)
 		buf_u64(&out->key, clock_wall_ns() / ANSWER_LIFE_NS);
 	return r;
+}
+
+const struct api_row api_record_row = {
+	.name = "record", .type = JSON_TYPE, .words = "ctl --format=json", .arguments = "source"
+};
+
+int api_record(const struct http_request *q, const struct sources *sources, const char *asker,
+	       struct api_call *out, struct error *err)
+{
+	static const char *const arguments[] = { "target", "seconds", "rate" };
+	const char *name = http_request_argument(q, "source");
+	const struct source *source = name ? sources_find(sources, name) : NULL;
+	static uint64_t n_asked;
+	cleanup(free_at_exit) char *named = xasprintf("asker=%s", asker);
+
+	*out = (struct api_call){ 0 };
+	if (!source || source->kind != SOURCE_HISTORY)
+		return error_set(err, -ENOENT, "There is no history '%s'.", name ? name : "");
+	add_words(out, api_record_row.words);
+	add_word(out, "--session-dir=", source->path);
+	add_word(out, "--", "");
+	add_word(out, "record", "");
+	for (size_t i = 0; i < ARRAY_SIZE(arguments); i++) {
+		const char *value = http_request_argument(q, arguments[i]);
+		cleanup(free_at_exit) char *option = xasprintf("%s=", arguments[i]);
+
+		if (value && *value)
+			add_word(out, option, value);
+	}
+	add_word(out, named, "");
+	vec_push(&out->words, NULL);
+	buf_u64(&out->key, ++n_asked); /* each is another one */
+	return 0;
 }
 
 void api_put_labels(struct buf *out)

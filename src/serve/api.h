@@ -7,6 +7,9 @@
  */
 #pragma once
 
+#include <jansson.h>
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "serve/sources.h"
 
@@ -38,17 +41,34 @@ struct api_call {
 	VEC(char *) words;
 	bool is_growing; /* a history, to which a daemon may add */
 	bool is_limited; /* by a token's filters: messages may name what they leave out */
-	struct buf key;  /* the words, the sources' stamps, the time: the answer depends on these */
+	/*
+	 * Makes the answer of another protocol out of the command's output, which is empty if no
+	 * sample matched (grafana.h). NULL: the output is the answer. `put` and `label` are for it.
+	 */
+	bool (*convert)(const struct api_call *call, const struct buf *output, struct buf *out);
+	void (*put)(const json_t *answer, const char *label, struct buf *out);
+	char *label;
+	struct buf key; /* the words, the sources' stamps, the time: the answer depends on these */
 };
 void api_call_fini(struct api_call *c);
 
 /*
- * Makes the command of a request. `filters` limits the answer, a line each (access.h); NULL: none.
- * -ENOENT: there is no such source. -EACCES: the answer can't be limited. -EINVAL: an argument is
- * wrong or missing.
+ * Makes the command of a request, whose arguments `get` gives. `filters` limits the answer, a line
+ * each (access.h); NULL: none. -ENOENT: there is no such source. -EACCES: the answer can't be
+ * limited. -EINVAL: an argument is wrong or missing.
  */
-int api_call(const struct api_row *row, const struct http_request *q, const struct sources *sources,
-	     const char *filters, struct api_call *out, struct error *err);
+typedef const char *api_getter(const void *context, const char *name); /* NULL: not given */
+int api_call(const struct api_row *row, api_getter *get, const void *context,
+	     const struct sources *sources, const char *filters, struct api_call *out,
+	     struct error *err);
+
+/*
+ * Makes the command that asks the daemon of a history for closer samples: arguments source, target,
+ * seconds and rate. `asker` is for the daemon's log.
+ */
+extern const struct api_row api_record_row;
+int api_record(const struct http_request *q, const struct sources *sources, const char *asker,
+	       struct api_call *out, struct error *err);
 
 /*
  * Adds a filter of a request or a token. -EINVAL: it has no tag, so that several would add up; or

@@ -67,6 +67,32 @@ static void job_fail(struct job *j, unsigned int status, const char *sentence)
 		reply_error(*q, status, sentence);
 }
 
+/* Other protocols have an empty answer where a report is an error. */
+static bool has_no_sample(const struct job *j)
+{
+	return j->call.convert && worker_status(j->worker) == 422 &&
+	       strstr(worker_message(j->worker), "no sample");
+}
+
+static void job_convert(struct jobs *js, struct job *j)
+{
+	static const struct buf none;
+	cleanup(http_body_drop_at_exit) struct http_body *body = NULL;
+	struct buf message = { 0 }, policy = { 0 };
+
+	if (!j->call.convert(&j->call, has_no_sample(j) ? &none : worker_output(j->worker),
+			     &message)) {
+		job_fail(j, 503, "The answer has another form than expected.");
+		return;
+	}
+	body = http_body_new(message.data, message.len);
+	buf_fini(&message);
+	vec_foreach (&j->waiting, q)
+		reply_row(*q, j->row, body, &policy, worker_has_warned(j->worker));
+	if (!worker_has_warned(j->worker))
+		answers_keep(&js->answers, &j->call.key, body, &policy);
+}
+
 static void job_finish(struct jobs *js, struct job *j)
 {
 	const struct buf *output = worker_output(j->worker);
@@ -74,6 +100,10 @@ static void job_finish(struct jobs *js, struct job *j)
 	cleanup(http_body_drop_at_exit) struct http_body *body = NULL;
 	struct buf policy = { 0 };
 
+	if (j->call.convert && (status == 200 || has_no_sample(j))) {
+		job_convert(js, j);
+		return;
+	}
 	/* The program's message may name all that there is. */
 	if (status != 200) {
 		job_fail(j, status,

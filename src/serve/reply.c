@@ -52,6 +52,14 @@ void reply_error(struct http_request *q, unsigned int status, const char *senten
 	buf_fini(&text);
 }
 
+void reply_message(struct http_request *q, const char *type, const struct buf *bytes)
+{
+	cleanup(http_body_drop_at_exit) struct http_body *body =
+		http_body_new(bytes->data, bytes->len);
+
+	reply(q, 200, type, NULL, body);
+}
+
 void reply_json(struct http_request *q, struct buf *text)
 {
 	cleanup(http_body_drop_at_exit) struct http_body *body =

@@ -17,6 +17,9 @@ void reply(struct http_request *q, unsigned int status, const char *type,
 /* {"error": sentence}. 429 has Retry-After. */
 void reply_error(struct http_request *q, unsigned int status, const char *sentence);
 
+/* The bytes stay the caller's. */
+void reply_message(struct http_request *q, const char *type, const struct buf *bytes);
+
 /* Takes the text of a JSON object. */
 void reply_json(struct http_request *q, struct buf *text);
 

@@ -16,6 +16,7 @@
 #include "http/http_server.h"
 #include "serve/access.h"
 #include "serve/api.h"
+#include "serve/grafana.h"
 #include "serve/jobs.h"
 #include "serve/page/files.h"
 #include "serve/policy.h"
@@ -54,8 +55,13 @@ static unsigned int status_of_error(int code)
 	return code == -ENOENT ? 404 : code == -EACCES ? 403 : 400;
 }
 
+static const char *get_argument(const void *context, const char *name)
+{
+	return http_request_argument(context, name);
+}
+
 static void answer_api(struct serve *s, struct http_request *q, const char *name,
-		       const char *filters)
+		       const struct access_right *right)
 {
 	const struct api_row *row = api_find(name);
 	cleanup(api_call_fini) struct api_call call = { 0 };
@@ -65,7 +71,7 @@ static void answer_api(struct serve *s, struct http_request *q, const char *name
 
 	list_sources(s);
 	if (!strcmp(name, "sources")) {
-		sources_put_json(&s->sources, &text);
+		sources_put_json(&s->sources, access_role_names[right->role], &text);
 		reply_json(q, &text);
 	} else if (!strcmp(name, "labels")) {
 		api_put_labels(&text);
@@ -73,7 +79,7 @@ static void answer_api(struct serve *s, struct http_request *q, const char *name
 	} else if (!row) {
 		reply_error(q, 404, "There is no such answer. docs/api.md lists them.");
 	} else {
-		r = api_call(row, q, &s->sources, filters, &call, &err);
+		r = api_call(row, get_argument, q, &s->sources, right->filters, &call, &err);
 		if (r < 0)
 			reply_error(q, status_of_error(r), err.text);
 		else
@@ -195,22 +201,73 @@ static void take_invitation(struct serve *s, struct http_request *q,
 	reply_json(q, &text);
 }
 
+static void take_record(struct serve *s, struct http_request *q, const struct access_right *right)
+{
+	cleanup(api_call_fini) struct api_call call = { 0 };
+	struct error err = { 0 };
+	int r;
+
+	list_sources(s);
+	r = api_record(q, &s->sources, right->asker, &call, &err);
+	if (right->filters)
+		reply_error(q, 403, "This token is limited by filters, so it cannot record.");
+	else if (r < 0)
+		reply_error(q, status_of_error(r), err.text);
+	else
+		jobs_add(s->jobs, &api_record_row, &call, q);
+}
+
+/* A call of Grafana, by the Connect protocol. */
+static void take_grafana(struct serve *s, struct http_request *q, const struct access_right *right)
+{
+	const char *type = http_request_header(q, "Content-Type");
+	const char *encoding = http_request_header(q, "Content-Encoding");
+	struct grafana_result result;
+	struct error err = { 0 };
+	int r;
+
+	if (!type || strcmp(type, GRAFANA_TYPE) || (encoding && strcmp(encoding, "identity"))) {
+		reply_error(q, 415, "Send " GRAFANA_TYPE ", not compressed.");
+		return;
+	}
+	list_sources(s);
+	r = grafana_call(http_request_path(q) + strlen(GRAFANA_PATH), http_request_body(q),
+			 &s->sources, right->filters, &result, &err);
+	if (r < 0)
+		reply_error(q, status_of_error(r), err.text);
+	else if (result.has_answer)
+		reply_message(q, GRAFANA_TYPE, &result.answer);
+	else
+		jobs_add(s->jobs, &grafana_row, &result.call, q);
+	buf_fini(&result.answer);
+	api_call_fini(&result.call);
+}
+
 static const struct post_row {
-	const char *path;
-	bool is_open; /* to clients without a right */
+	const char *path; /* with a '/' at the end: all paths below it */
+	bool is_open;     /* to clients without a right */
 	enum access_role role;
 	size_t most_bytes;
 	void (*take)(struct serve *s, struct http_request *q, const struct access_right *right);
 } post_rows[] = {
 	{ "/login", true, ACCESS_READ, 4096, take_login },
 	{ API_PATH "login", false, ACCESS_ADMIN, 1, take_invitation },
+	{ API_PATH "record", false, ACCESS_RECORD, 1, take_record },
+	{ GRAFANA_PATH, false, ACCESS_READ, 65536, take_grafana },
 };
+
+static bool is_path_of(const struct post_row *row, const char *path)
+{
+	size_t n = strlen(row->path);
+
+	return !strncmp(row->path, path, n) && (!path[n] || row->path[n - 1] == '/');
+}
 
 static const struct post_row *find_post(const struct http_request *q)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(post_rows); i++)
 		if (!strcmp(http_request_method(q), "POST") &&
-		    !strcmp(http_request_path(q), post_rows[i].path))
+		    is_path_of(&post_rows[i], http_request_path(q)))
 			return &post_rows[i];
 	return NULL;
 }
@@ -296,7 +353,7 @@ static void take_request(void *context, struct http_request *q)
 	else if (right.status != 200)
 		reply_error(q, right.status, right.reason);
 	else if (!strncmp(path, API_PATH, strlen(API_PATH)))
-		answer_api(s, q, path + strlen(API_PATH), right.filters);
+		answer_api(s, q, path + strlen(API_PATH), &right);
 	else if (!answer_file(q))
 		reply_error(q, 404, "There is no such page.");
 }

@@ -111,9 +111,11 @@ const struct source *sources_find(const struct sources *s, const char *name)
 	return NULL;
 }
 
-void sources_put_json(const struct sources *s, struct buf *out)
+void sources_put_json(const struct sources *s, const char *role, struct buf *out)
 {
-	buf_printf(out, "{\"schema\":1,\"sources\":[");
+	buf_printf(out, "{\"schema\":1");
+	json_put_text(out, "role", role);
+	buf_printf(out, ",\"sources\":[");
 	vec_foreach (&s->list, source) {
 		buf_printf(out, source == s->list.data ? "\n{" : ",\n{");
 		json_put_text(out, "name", source->name);

@@ -34,7 +34,8 @@ void sources_read(struct sources *s, char *const *paths, size_t n);
 void sources_fini(struct sources *s);
 
 const struct source *sources_find(const struct sources *s, const char *name); /* NULL: none */
-void sources_put_json(const struct sources *s, struct buf *out);
+/* `role`: of the asker. */
+void sources_put_json(const struct sources *s, const char *role, struct buf *out);
 
 /* Changes when a file of the source changes, appears or goes. */
 uint64_t source_stamp(const struct source *s);

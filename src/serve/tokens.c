@@ -15,7 +15,7 @@
 
 #define CERTIFICATE "cert:"
 
-static const char *const role_names[] = {
+const char *const access_role_names[] = {
 	[ACCESS_READ] = "read",
 	[ACCESS_RECORD] = "record",
 	[ACCESS_ADMIN] = "admin",
@@ -23,8 +23,8 @@ static const char *const role_names[] = {
 
 static int parse_role(const char *word, enum access_role *out, struct error *err)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(role_names); i++)
-		if (!strcmp(word, role_names[i])) {
+	for (size_t i = 0; i < ARRAY_SIZE(access_role_names); i++)
+		if (!strcmp(word, access_role_names[i])) {
 			*out = (enum access_role)i;
 			return 0;
 		}

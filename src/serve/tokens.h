@@ -13,6 +13,8 @@ enum access_role {
 	ACCESS_ADMIN,  /* let others in */
 };
 
+extern const char *const access_role_names[];
+
 /* A line of the file. Either `secret` or `certificate` is NULL. */
 struct token {
 	enum access_role role;

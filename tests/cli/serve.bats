@@ -6,6 +6,7 @@
 # shellcheck disable=SC2030,SC2031
 
 load helpers
+load daemon
 
 
 # serve PATH… [OPTION…]: starts it; $address and $login are the address and the path that opens it once.
@@ -458,6 +459,102 @@ os.execvp("assay", ["assay", "serve", "plain", "--listen", "systemd"])' "$short/
 	client slow '/api/v1/speedscope?source=plain' 600 "$cookie" >slow
 	api 'speedscope?source=plain' | cmp - slow
 	[ "$(wc -c <slow)" -gt 4000000 ]
+}
+
+@test "Grafana's data source for Pyroscope has types, labels, series and flame graphs" {
+	"$PROGRAMS/make_session" plain plain 3000
+	serve plain
+	enter
+	grafana() { # METHOD FIELD…
+		python3 "$ROOT/tests/cli/grafana.py" "$address" "${cookie#Cookie:}" "$@"
+	}
+	type=1=assay:cpu-clock:nanoseconds:cpu-clock:nanoseconds
+	grafana ProfileTypes >types
+	[[ $(<types) != 404* ]] || skip "built without protobuf-c"
+	diff types - <<-'END'
+		assay:cpu-clock:nanoseconds:cpu-clock:nanoseconds assay cpu-clock nanoseconds cpu-clock nanoseconds
+		assay:page-faults:count:page-faults:count assay page-faults count page-faults count
+	END
+	grafana LabelNames >names
+	has '^data_symbol$' names
+	grafana LabelValues 1=service_name | diff - <(echo plain)
+	grafana LabelValues 1=comm '2={service_name="plain", comm!="main"}' | diff - <(echo worker)
+	grafana LabelValues 1=process | diff - <(assay report -i plain --by process --format json | jq '.rows[].pid' | uniq)
+	grafana SelectSeries "$type" '2={service_name="plain"}' 3:=1600000000000 4:=1800000000000 5=comm 6/=2 | sort >series
+	diff series - <<-END
+		[('comm', 'main')] 1700000000000 5 $(events_of comm:main)
+		[('comm', 'worker')] 1700000000000 5 $(events_of comm:worker)
+	END
+	grafana SelectSeries "$type" '2={comm="nobody"}' | diff - /dev/null
+	grafana SelectMergeStacktraces "$type" '2={comm=~"wor.*"}' | tail -1 | diff - <(echo "total $(events_of comm:worker)")
+	# Before and after all samples.
+	grafana SelectMergeStacktraces "$type" 3:=1000 4:=2000 | diff - <(echo "total 0")
+	while IFS='|' read -r wanted method selector; do
+		grafana "$method" "$type" "2=$selector" | grep -q "^$wanted" || { echo "$method $selector"; return 1; }
+	done <<-'END'
+		404|SelectMergeSpanProfile|{}
+		404|SelectSeries|{service_name="other"}
+		400|SelectSeries|{service_name=~"plain"}
+		400|SelectSeries|{comm="a
+		400|SelectSeries|{comm=~"("}
+		400|SelectSeries|{nobody="x"}
+	END
+	client post /querier.v1.QuerierService/ProfileTypes '{}' "$cookie" Content-Type:application/json 2>head >/dev/null
+	[ "$(status)" = 415 ]
+	client post /querier.v1.QuerierService/ProfileTypes '' Content-Type:application/proto 2>head >/dev/null
+	[ "$(status)" = 401 ]
+	jq -e '.panels | map(.datasource.type) | unique == ["grafana-pyroscope-datasource"]' "$ROOT/data/grafana-dashboard.json"
+}
+
+events_of() { # FILTER
+	assay report -i plain --format json event:cpu-clock "$1" | jq '.total[0].events'
+}
+
+@test "the daemon records for some seconds, if its settings and the asker's role permit it" {
+	need_daemon
+	rate=$(at_most 499)
+	start_daemon d -e cpu-clock -F 49 --max-cpu 0 --max-memory 0
+	not assay ctl --session-dir d record machine 1 2>refused
+	has "add 'allow-record = yes'" refused
+	end_daemon
+	start_daemon d -e cpu-clock -F 49 --max-cpu 0 --max-memory 0 --allow-record
+	printf 'read %s\nrecord %s\nrecord %s comm:x\n' read-read-read-read-read-read-read-1 record-record-record-record-record limited-limited-limited-limited-1 >tokens
+	chmod 600 tokens
+	serve d --token-file tokens
+	record() { # TOKEN ARGUMENTS
+		client post "/api/v1/record?$2" '' "Authorization:Bearer $1" 2>head
+	}
+	record read-read-read-read-read-read-read-1 'source=d&target=machine&seconds=2&rate=499' >/dev/null
+	[ "$(status)" = 403 ]
+	record limited-limited-limited-limited-1 'source=d&target=machine&seconds=2&rate=499' >/dev/null
+	[ "$(status)" = 403 ]
+	while read -r wanted question; do
+		record record-record-record-record-record "$question" >answer
+		[ "$(status)" = "$wanted" ] || { echo "$question"; cat answer; return 1; }
+	done <<-'END'
+		404 source=nowhere&target=machine&seconds=2
+		422 source=d&target=machine&seconds=61&rate=499
+		422 source=d&target=machine&seconds=2&rate=1000
+		422 source=d&target=--timeout&seconds=2
+		400 source=d&target=pid:1%0A&seconds=2
+		400 source=d&target=machine
+	END
+	work
+	record record-record-record-record-record "source=d&target=pid:$busy&seconds=15&rate=$rate" >answer
+	jq -e --arg filter "pid:$busy" '.ok and .filter == $filter and .until_seconds - .since_seconds == 16' answer
+	record record-record-record-record-record 'source=d&target=machine&seconds=1' >second
+	[ "$(status)" = 422 ]
+	has 'another recording runs' second
+	[ "$(status_of d .rate_hz)" = "$rate" ]
+	wait_for has_rate 49
+	has "control: process .* of user 0: .*\"target\":\"pid:$busy\".*\"asker\":\"token of line 2\"" daemon.log
+	assay ctl --session-dir d dump
+	since=$(jq .since_seconds answer) until=$(jq .until_seconds answer)
+	[ "$(assay report --session-dir d --since "@$since" --until "@$until" "pid:$busy" --format json | jq .header.samples.selected)" -gt 100 ]
+}
+
+has_rate() { # HZ
+	[ "$(status_of d .rate_hz)" = "$1" ]
 }
 
 @test "in a browser: views, filters, history, hostile names, downloads, a narrow window; no complaint" {
