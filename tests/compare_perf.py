@@ -28,7 +28,7 @@ def image_name(name):
         return "[" + os.path.basename(name).split(".")[0].replace("-", "_") + "]"
     if name.startswith("[bpf:"):
         return name[5:-1]
-    if re.match(r"/tmp/perf-\d+\.map$|//anon|/memfd:|\[heap\]|\[stack|\[anon|/SYSV|\[vsyscall\]|/dev/zero|.*/jit-\d+\.dump$", name):
+    if re.match(r"/tmp/perf-\d+\.map$|//anon|/memfd:|\[heap\]|\[stack|\[anon|/SYSV|\[vsyscall\]|\[uprobes\]|/dev/zero|.*/jit-\d+\.dump$", name):
         return "[jit]"
     name = re.sub(r"^\[(\w+) .*\]$", r"[\1]", name)  # a module of another kernel
     # One file at two places (a container's) is two for perf, and one by its build id for assay.

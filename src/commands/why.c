@@ -181,9 +181,11 @@ static bool cuts_stacks(struct asking *a, uint32_t index)
 	       i->image->kind == IMAGE_FILE && !symbolizer_has_file(a->symbols, i->image);
 }
 
+/* The stack of a program with frame pointers can be whole, and end there all the same. */
 static void put_cut_stacks(struct asking *a, uint32_t image, uint32_t through)
 {
-	uint64_t n = samples_that_end_in(a->profile, image, through);
+	uint64_t n_cut = a->profile->losses[LOSS_STACK_NO_FILE];
+	uint64_t n = MIN(samples_that_end_in(a->profile, image, through), n_cut);
 	cleanup(free_at_exit) char *text = NULL;
 
 	if (!n || !cuts_stacks(a, image))

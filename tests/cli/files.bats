@@ -80,6 +80,25 @@ has_all_callers() { # OPTION…
 	[[ $output != *"callers are not known"* ]]
 }
 
+# Behind qsort(), the frame pointer leads through the program that is gone.
+@test "why counts no stack as cut that frame pointers made whole" {
+	need_recording
+	cat >sorts.c <<-END
+		#include <stdlib.h>
+		static int values[100000];
+		static int by_value(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+		__attribute__((noinline)) void sort_all(void) { for (int k = 0; k < 20; k++) { for (int i = 0; i < 100000; i++) values[i] = rand(); qsort(values, 100000, 4, by_value); } }
+		int main(void) { sort_all(); return values[3] & 1; }
+	END
+	gcc -O2 -fno-omit-frame-pointer sorts.c -Wl,--build-id -o sorts
+	assay record -q --raw --call-graph dwarf -e cpu-clock -F 499 -o sorts.data -- ./sorts
+	mv sorts away
+	cut=$(assay info -i sorts.data --format json | jq '.losses["stack-no-file"]')
+	run assay why -i sorts.data --symbol-cache "" sorts
+	refused 0 "stacks    $cut end in $PWD/sorts: their callers are not known"
+	[ "$cut" -lt "$(assay info -i sorts.data --format json | jq .samples)" ]
+}
+
 @test "the walker finds files by --symfs, as folders and as a heap, and by --image-path" {
 	record_calls
 	mkdir -p "sys$PWD" heap images/deep/down
