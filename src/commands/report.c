@@ -482,6 +482,10 @@ static int report_session(struct input *in, const struct report_args *args, cons
 			"--weight wall and --by parallelism need the times of samples, and "
 			"this session has whole seconds: record it again, or import it "
 			"again");
+	/* the header of a report has them, but CSV has none */
+	if (*is_damaged && !strcmp(args->format, "csv"))
+		vec_foreach (&own.session->warnings, warning)
+			log_warning("%s: %s", own.session->path, *warning);
 	if (view == &process_view)
 		return print_processes(args, options, request->query, own.profile, err);
 	/* OProfile's XML counts samples. */

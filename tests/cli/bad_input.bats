@@ -208,3 +208,42 @@ record_victim() {
 	[ "$status" = 0 ]
 	[ "$output" = "" ]
 }
+
+# All kinds of recordings of odd_recordings.py and memory_events.py, and those that perf makes here.
+whole_recordings() {
+	local kind
+	for kind in off-cpu old-off-cpu guest guests deferred aux metadata cgroups namespaces; do
+		python3 "$BATS_TEST_DIRNAME/odd_recordings.py" "$kind" "$kind.data"
+	done
+	echo 'int table[64], zeros[9000]; volatile int counter; const int constants[16]; int work(int i) { return table[i]; } int main(void) { return work(1); }' >m.c
+	gcc -O0 -no-pie m.c -o m
+	python3 "$BATS_TEST_DIRNAME/memory_events.py" "$PWD/m" memory.data
+	command -v perf >/dev/null || return 0
+	perf record -q -g -F 499 -o chains.data -- "$PROGRAMS/threads" >/dev/null 2>&1 || true
+	perf record -q --call-graph dwarf,1024 -F 99 -o stacks.data -- "$PROGRAMS/split" 0.1cpu >/dev/null 2>&1 || true
+	perf record -q -a -e cpu-clock,page-faults --switch-events --namespaces -F 99 -o all.data -- "$PROGRAMS/forks" >/dev/null 2>&1 || true
+}
+
+# Status 0, or 1 or 2 with a message; in 2 GB of memory, and in time. One seed a recording: RECORDING_SEEDS=1000 has more.
+@test "a recording whose records were changed is read, or refused with a reason" {
+	local file seed status command n=0
+	whole_recordings
+	for file in *.data; do
+		for ((seed = 1; seed <= ${RECORDING_SEEDS:-3}; seed++)); do
+			python3 "$BATS_TEST_DIRNAME/mutate_recording.py" "$file" mutant "$seed"
+			for command in "report -i mutant --by comm,symbol --format csv" "script -i mutant" "export -q -i mutant -F pprof -o mutant.pb.gz" "inject -q -i mutant -o again"; do
+				status=0
+				# shellcheck disable=SC2086 # words
+				(trap - DEBUG; ulimit -v 2000000; timeout "$DEADLINE" assay $command >out 2>err) || status=$?
+				if ((status > 2)) || { ((status > 0)) && ! grep -q '^assay: ' err; }; then
+					echo "$file, seed $seed: assay $command: status $status" >&2
+					tail -3 err >&2
+					false
+				fi
+				rm -rf again mutant.pb.gz
+				n=$((n + 1))
+			done
+		done
+	done
+	((n > 100))
+}
