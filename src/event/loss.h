@@ -53,6 +53,27 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	  "Java virtual machines whose stacks are cut: BPF does not follow them (record -- java " \
 	  "does, and -p)")
 
+/* So are JavaScript's. Their frames are walked whether or not they have names. */
+#define JAVASCRIPT_LOSSES(X)                                                                   \
+	X(JAVASCRIPT_STATE, NOTE, "javascript-state",                                          \
+	  "stacks without JavaScript frames: the memory of their process can't be read")       \
+	X(JAVASCRIPT_MEMORY, NOTE, "javascript-memory",                                        \
+	  "stacks with missing JavaScript frames: the process ended before its code was read") \
+	X(JAVASCRIPT_FRAME, NOTE, "javascript-frame",                                          \
+	  "JavaScript frames left out, because they were not whole")                           \
+	X(JAVASCRIPT_MISMATCH, NOTE, "javascript-mismatch",                                    \
+	  "stacks with JavaScript frames without names: their functions had moved, or their "  \
+	  "code was replaced")                                                                 \
+	X(JAVASCRIPT_NAME, NOTE, "javascript-name",                                            \
+	  "JavaScript frames left out, because their names were not kept")                     \
+	X(JAVASCRIPT_EARLY, NOTE, "javascript-early",                                          \
+	  "stacks without JavaScript frames: taken before assay knew the runtime's file")      \
+	X(JAVASCRIPT_VERSION, NOTE, "javascript-version",                                      \
+	  "files with a JavaScript runtime that assay can't follow")                           \
+	X(JAVASCRIPT_COLLECTOR, NOTE, "javascript-collector",                                  \
+	  "JavaScript runtimes whose frames are missing: BPF does not follow them (record -- " \
+	  "node does, and -p)")
+
 #define LOSS_REASONS(X)                                                                            \
 	X(RING_FULL, LOST, "ring-full", "the ring was full (PERF_RECORD_LOST)")                    \
 	X(PMU_BUFFER, LOST, "pmu-buffer", "the PMU's own buffer was full (LOST_SAMPLES)")          \
@@ -163,7 +184,8 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	  "waits for the kernel's locks for which the sampler had no room")                        \
 	X(ALLOC_TRAPS, NOTE, "alloc-traps",                                                        \
 	  "calls of functions for memory that trapped into the kernel: the cost of uprobes")       \
-	JAVA_LOSSES(X)
+	JAVA_LOSSES(X)                                                                             \
+	JAVASCRIPT_LOSSES(X)
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -10,6 +10,7 @@
 #include "lang/language.h"
 #include "lang/python.h"
 #include "lang/ruby.h"
+#include "lang/v8.h"
 
 #define STATE_KIND(state) ((state) >> 2 & 7) /* bytes of a character: 1, 2 or 4 */
 #define REPLACEMENT       0xfffd
@@ -96,6 +97,8 @@ static int64_t line_at(const struct lang_code *code, uint32_t position)
 		return ruby_line(code, position);
 	case LANGUAGE_JAVA:
 		return java_line(code, position);
+	case LANGUAGE_JAVASCRIPT:
+		return v8_line(code, position);
 	default:
 		return position;
 	}

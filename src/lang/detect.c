@@ -7,12 +7,13 @@
 #include "lang/php.h"
 #include "lang/python.h"
 #include "lang/ruby.h"
+#include "lang/v8.h"
 
 typedef enum lang_detected (*detect_function)(const struct elf_file *elf, struct lang_runtime *out,
 					      char *why, size_t why_size);
 
-static const detect_function detectors[] = { python_detect, php_detect, ruby_detect, perl_detect,
-					     hotspot_detect };
+static const detect_function detectors[] = { python_detect, php_detect,     ruby_detect,
+					     perl_detect,   hotspot_detect, v8_detect };
 
 bool lang_is_interpreter(const struct lang_runtime *runtime, uint64_t file_off)
 {

@@ -11,7 +11,8 @@
 	X(PHP, "php", "PHP")          \
 	X(RUBY, "ruby", "Ruby")       \
 	X(PERL, "perl", "Perl")       \
-	X(JAVA, "java", "Java")
+	X(JAVA, "java", "Java")       \
+	X(JAVASCRIPT, "javascript", "JavaScript")
 
 enum language {
 	LANGUAGE_NONE,
@@ -20,6 +21,12 @@ enum language {
 #undef X
 		N_LANGUAGES
 };
+
+/* Whether its frames are on the native stack: copied stacks have them, and BPF does not. */
+static inline int language_is_on_stack(unsigned int language)
+{
+	return language == LANGUAGE_JAVA || language == LANGUAGE_JAVASCRIPT;
+}
 
 /* By language */
 extern const char *const language_names[N_LANGUAGES];

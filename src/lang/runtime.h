@@ -96,6 +96,28 @@ struct hotspot_layout {
 	__u64 field_size, type_size;
 };
 
+/*
+ * Types of V8's objects, and offsets in them, in bytes; lang/v8.c has their symbols. Offsets of
+ * words; a size is 4 bytes.
+ */
+struct v8_layout {
+	__u16 type_function, type_functions; /* of JSFunction: the first, and how many */
+	__u16 type_shared, type_script, type_scope, type_bytecode, type_bytes, type_array;
+	__u16 type_code, type_stream, type_interpreted;
+	__u16 type_nonstring;                /* the first that is no string */
+	__u8 function_shared, function_code; /* JSFunction */
+	__u8 shared_data, shared_name, shared_script;
+	__u8 script_source, script_name, script_functions; /* the last: an array of weak pointers */
+	__u8 scope_first;  /* words of a ScopeInfo before those of its variables, from its map on */
+	__u8 deopt_shared; /* index in the deoptimisation data */
+	__u8 bytecode_table, bytecode_header;   /* its source positions; where its bytes begin */
+	__u8 code_data;                         /* Code: deoptimisation data, or the bytecode */
+	__u8 code_start, code_size, code_flags; /* Code: its address; size, flags: 4 bytes */
+	__u8 stream_code;   /* instructions: their Code; 0: they are in the Code object itself */
+	__u8 stream_header; /* instructions: their distance from the object */
+	__u8 kind_mask, kind_baseline; /* of the flags */
+};
+
 struct lang_runtime {
 	__u32 language;                              /* enum language; 0: the file is no runtime */
 	__u32 version;                               /* major << 8 | minor */
@@ -116,6 +138,7 @@ struct lang_runtime {
 		struct ruby_layout ruby;
 		struct perl_layout perl;
 		struct hotspot_layout hotspot;
+		struct v8_layout v8;
 		__u64 layout[6];
 	};
 };

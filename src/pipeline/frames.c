@@ -11,6 +11,7 @@ struct frame_resolver {
 	struct finder *finder;
 	struct file_jobs *jobs;
 	struct java_stacks *java;
+	struct v8_stacks *v8;
 	bool (*place)(void *context, const struct lang_frame *frame, struct code_addr *out);
 	void *context;
 	bool keeps_unmapped, addresses_alone;
@@ -27,6 +28,7 @@ struct frame_resolver *frame_resolver_new(const struct frame_resolver_config *co
 	r->arch = config->arch ? xstrdup(config->arch) : NULL;
 	r->finder = config->finder;
 	r->java = config->java;
+	r->v8 = config->v8;
 	r->place = config->place;
 	r->context = config->context;
 	r->keeps_unmapped = config->keeps_unmapped;
@@ -105,7 +107,7 @@ struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r)
 {
 	if (!r->stacks)
 		r->stacks = user_stacks_new(&(struct user_stacks_config){
-			r->machine, r->proc, r->jobs, r->arch, r->finder, r->java });
+			r->machine, r->proc, r->jobs, r->arch, r->finder, r->java, r->v8 });
 	return r->stacks;
 }
 
@@ -125,8 +127,8 @@ uint64_t frame_resolver_take_unparsed(struct frame_resolver *r)
 	return r->stacks ? user_stacks_take_unparsed(r->stacks) : 0;
 }
 
-/* The frames of Java at an address of the chain. False: their names are not known. */
-static bool push_java(struct frame_resolver *r, const struct java_run *run, uint64_t addr)
+/* The frames of a language at an address of the chain. False: their names are not known. */
+static bool push_run(struct frame_resolver *r, const struct lang_run *run, uint64_t addr)
 {
 	struct frames *f = &r->frames;
 	uint32_t n = f->n, i;
@@ -144,15 +146,15 @@ static bool push_java(struct frame_resolver *r, const struct java_run *run, uint
 	return true;
 }
 
-/* A chain in which frames of Java take the place of addresses. */
+/* A chain in which frames of a language take the place of addresses. */
 static void resolve_runs(struct frame_resolver *r, const struct event *e,
 			 const struct thread_view *thread, const struct user_chain *chain)
 {
 	struct frames *f = &r->frames;
 	uint32_t at = 0;
 
-	for (uint32_t i = 0; i <= chain->java.n; i++) {
-		const struct java_run *run = i < chain->java.n ? &chain->java.data[i] : NULL;
+	for (uint32_t i = 0; i <= chain->runs.n; i++) {
+		const struct lang_run *run = i < chain->runs.n ? &chain->runs.data[i] : NULL;
 		uint32_t end = run ? run->at : chain->n, n_unmapped = f->n_unmapped;
 
 		resolve_user(r, e, thread, chain->pcs + at, end - at);
@@ -164,7 +166,7 @@ static void resolve_runs(struct frame_resolver *r, const struct event *e,
 			return;
 		}
 		at = end;
-		if (run && push_java(r, run, chain->pcs[at]))
+		if (run && push_run(r, run, chain->pcs[at]))
 			at++;
 	}
 }
@@ -181,8 +183,9 @@ static void walk_user_stack(struct frame_resolver *r, const struct event *e,
 	/* A frame that no mapping covers is counted as unmapped, not as a cut stack. */
 	r->frames.cut = chain.cut == LOSS_FRAME_UNMAPPED ? -1 : chain.cut;
 	r->frames.is_walked = true;
-	if (chain.java.n) {
-		if (skip && chain.n) { /* it may be one of Java's */
+	if (chain.runs.n) {
+		r->frames.no_name = chain.runs.no_name;
+		if (skip && chain.n) { /* it may be one of a language */
 			r->frames.n = 0;
 			r->frames.leaf_loss = -1;
 		}

@@ -28,13 +28,14 @@
 #define CUT_FRAMES 1
 
 struct frames {
-	uint32_t n, n_kernel; /* frames [0, n_kernel) are kernel frames */
-	uint32_t n_unmapped;  /* callers that no mapping covers */
-	int leaf_loss;        /* enum loss_reason why frame 0 is unknown, or -1 */
-	int cut;              /* enum loss_reason why a copied stack ended early, or -1 */
-	uint32_t n_unnamed;   /* frames of Java whose names are not known */
-	bool is_walked;       /* the user part comes from a copied stack */
-	bool is_cut;          /* the callers of the last frame are not known */
+	uint32_t n, n_kernel;     /* frames [0, n_kernel) are kernel frames */
+	uint32_t n_unmapped;      /* callers that no mapping covers */
+	int leaf_loss;            /* enum loss_reason why frame 0 is unknown, or -1 */
+	int cut;                  /* enum loss_reason why a copied stack ended early, or -1 */
+	uint32_t n_unnamed;       /* frames of a language whose names are not known … */
+	enum loss_reason no_name; /* … and the reason of that */
+	bool is_walked;           /* the user part comes from a copied stack */
+	bool is_cut;              /* the callers of the last frame are not known */
 	struct code_addr code[MAX_FRAMES + ACCESS_FRAMES + CUT_FRAMES];
 	uint64_t addr[MAX_FRAMES]; /* runtime address; of a caller: the return address */
 };
@@ -43,6 +44,7 @@ struct file_jobs;
 struct finder;
 struct frame_resolver;
 struct java_stacks;
+struct v8_stacks;
 struct lang_frame;
 struct user_stacks;
 
@@ -53,7 +55,8 @@ struct frame_resolver_config {
 	const char *arch;
 	struct finder *finder;    /* the same */
 	struct java_stacks *java; /* the same */
-	/* The place of one of Java's frames; false: its function is not known. */
+	struct v8_stacks *v8;     /* the same */
+	/* The place of a frame of a language; false: its function is not known. */
 	bool (*place)(void *context, const struct lang_frame *frame, struct code_addr *out);
 	void *context;
 	/*

@@ -32,7 +32,7 @@ struct java_stacks {
 	uint32_t last_at;
 	VEC(struct java_step) steps;
 	VEC(struct lang_frame) frames;
-	VEC(struct java_run) runs;
+	VEC(struct lang_run) runs;
 };
 
 struct java_stacks *java_stacks_new(const struct java_stacks_config *config)
@@ -544,11 +544,11 @@ struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 	return leave ? rule_of(leave) : end_walk(j, LOSS_JAVA_FRAME);
 }
 
-struct java_runs java_stacks_runs(struct java_stacks *j)
+struct lang_runs java_stacks_runs(struct java_stacks *j)
 {
 	j->runs.n = 0;
 	vec_foreach (&j->steps, step)
 		vec_push(&j->runs,
-			 (struct java_run){ step->at, step->n, j->frames.data + step->first });
-	return (struct java_runs){ j->runs.data, (uint32_t)j->runs.n, j->cut };
+			 (struct lang_run){ step->at, step->n, j->frames.data + step->first });
+	return (struct lang_runs){ j->runs.data, (uint32_t)j->runs.n, j->cut, LOSS_JAVA_NAME };
 }

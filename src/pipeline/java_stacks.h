@@ -62,20 +62,7 @@ bool java_stacks_has(struct java_stacks *j, uint64_t pc);
 struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 				    const struct unwind_regs *regs, struct unwind_ctx *stack);
 
-/* The frames of Java in place of an address of the walk, the innermost first. */
-struct java_run {
-	uint32_t at; /* the walk's at-th address */
-	uint32_t n;
-	const struct lang_frame *frames;
-};
-
-/* Of the last walk; ascending. Valid until the next one begins. */
-struct java_runs {
-	const struct java_run *data;
-	uint32_t n;
-	int cut; /* enum loss_reason why the walk ended, or -1: not here */
-};
-struct java_runs java_stacks_runs(struct java_stacks *j);
+struct lang_runs java_stacks_runs(struct java_stacks *j);
 
 /* A process ended: its memory is let go. */
 void java_stacks_forget(struct java_stacks *j, int32_t pid);

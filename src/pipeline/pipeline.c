@@ -12,6 +12,7 @@
 #include "pipeline/java_stacks.h"
 #include "pipeline/jit_names.h"
 #include "pipeline/lang_names.h"
+#include "pipeline/v8_stacks.h"
 #include "pipeline/pipeline_state.h"
 #include "store/native.h"
 
@@ -142,7 +143,8 @@ static void count_losses(struct pipeline *p, const struct sample_event *s, const
 		pipeline_lose(p, LOSS_FRAME_UNMAPPED, s->counter, f->n_unmapped);
 	if (f->cut >= 0)
 		pipeline_lose(p, (enum loss_reason)f->cut, s->counter, 1);
-	pipeline_lose(p, LOSS_JAVA_NAME, s->counter, f->n_unnamed);
+	if (f->n_unnamed)
+		pipeline_lose(p, f->no_name, s->counter, f->n_unnamed);
 }
 
 /* Adds the counts of a raw sample: one stored sample for each event that it counts in. */
@@ -213,6 +215,7 @@ static void keep_language_limits(struct pipeline *p)
 		return;
 	lang_names_forget(p->lang_names);
 	java_stacks_forget_all(p->java);
+	v8_stacks_forget_all(p->v8);
 }
 
 static struct thread_view pipeline_thread(struct pipeline *p, const struct event *e)
@@ -356,6 +359,8 @@ static void process_ended(void *context, int32_t pid)
 		jit_names_finish(p->jit, pid);
 	if (p->java)
 		java_stacks_forget(p->java, pid);
+	if (p->v8)
+		v8_stacks_forget(p->v8, pid);
 }
 
 /* The image is looked at; until that is over, it is no runtime. */
@@ -364,6 +369,17 @@ static const struct lang_runtime *runtime_of(void *context, int32_t pid, image_i
 	struct pipeline *p = context;
 
 	return pipeline_look_at_image(p, pid, &image) ? pipeline_runtime(p, image) : NULL;
+}
+
+static bool look_for_runtime(void *context, int32_t pid, image_id image,
+			     const struct lang_runtime **runtime)
+{
+	struct pipeline *p = context;
+
+	if (!pipeline_look_at_image(p, pid, &image))
+		return false;
+	*runtime = pipeline_runtime(p, image);
+	return true;
 }
 
 static bool learn_function(void *context, int32_t pid, const struct lang_code *code)
@@ -381,7 +397,7 @@ static bool place_frame(void *context, const struct lang_frame *frame, struct co
 	return lang_names_place(((struct pipeline *)context)->lang_names, frame, out);
 }
 
-static void open_java(struct pipeline *p, struct frame_resolver_config *resolver)
+static void open_runtimes(struct pipeline *p, struct frame_resolver_config *resolver)
 {
 	p->lang_names = lang_names_new(p, p->machine);
 	resolver->place = place_frame;
@@ -393,6 +409,12 @@ static void open_java(struct pipeline *p, struct frame_resolver_config *resolver
 							      .runtime = runtime_of,
 							      .lose = lose_names,
 							      .context = p });
+	p->v8 = resolver->v8 = v8_stacks_new(&(struct v8_stacks_config){ .machine = p->machine,
+									 .proc = p->proc,
+									 .learn = learn_function,
+									 .look = look_for_runtime,
+									 .lose = lose_names,
+									 .context = p });
 }
 
 /* Opening, advancing, closing. */
@@ -445,7 +467,7 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 								   .find = find_function,
 								   .lose = lose_names,
 								   .context = p });
-		open_java(p, &resolver);
+		open_runtimes(p, &resolver);
 	}
 	p->resolver = frame_resolver_new(&resolver);
 	if (p->jobs)
@@ -612,6 +634,7 @@ int pipeline_close(struct pipeline *p, const struct session_end *end,
 	vec_fini(&p->pending);
 	frame_resolver_free(p->resolver);
 	java_stacks_free(p->java);
+	v8_stacks_free(p->v8);
 	lang_names_free(p->lang_names);
 	vec_fini(&p->canonical);
 	vec_fini(&p->runtimes);

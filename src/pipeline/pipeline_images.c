@@ -21,8 +21,7 @@ static void note_runtime(struct pipeline *p, image_id image, enum lang_detected 
 
 	if (pipeline_runtime(p, image))
 		return;
-	/* copied stacks have Java's frames, and only the sampler has those of others */
-	if (!p->expects_languages != (runtime->language == LANGUAGE_JAVA))
+	if (!p->expects_languages != language_is_on_stack(runtime->language))
 		pipeline_lose(p, losses[runtime->language].collector, UINT32_MAX, 1);
 	else if (detected == LANG_REFUSED)
 		pipeline_lose(p, losses[runtime->language].version, UINT32_MAX, 1);

@@ -29,8 +29,9 @@ struct pipeline {
 	struct store *store;
 	struct machine *machine;
 	struct jit_names *jit;
-	struct lang_names *lang_names;    /* of Java's frames; NULL: offline */
+	struct lang_names *lang_names;    /* of frames in copied stacks; NULL: offline */
 	struct java_stacks *java;         /* likewise */
+	struct v8_stacks *v8;             /* likewise */
 	struct file_jobs *jobs;           /* NULL: offline */
 	VEC(struct pending_look) pending; /* the oldest first */
 	struct waiting_samples waiting;

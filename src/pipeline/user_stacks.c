@@ -47,7 +47,10 @@ struct user_stacks {
 	struct file_jobs *jobs;
 	struct finder *finder;           /* NULL: none */
 	struct java_stacks *java;        /* likewise */
-	bool follows_java;               /* in this walk */
+	struct v8_stacks *v8;            /* likewise */
+	bool follows_code;               /* of Java and V8, in this walk */
+	bool is_v8;                      /* the runtime that was found last; else Java's */
+	bool has_v8;                     /* the process of this walk */
 	bool is_aarch64, is_unsupported; /* of the recorded machine */
 	struct unwind_library *library;
 	struct unwinder *unwinder;
@@ -76,6 +79,7 @@ struct user_stacks *user_stacks_new(const struct user_stacks_config *config)
 	s->jobs = config->jobs;
 	s->finder = config->finder;
 	s->java = config->java;
+	s->v8 = config->v8;
 	s->is_aarch64 = !strcmp(arch, "aarch64");
 	s->is_unsupported = !s->is_aarch64 && strcmp(arch, "x86_64") != 0;
 	s->library = unwind_library_new(&(struct unwind_library_config){
@@ -264,6 +268,30 @@ static bool wait_for_table(struct user_stacks *s, image_id image)
 	return is_there;
 }
 
+static enum unwind_where place_without_file(struct user_stacks *s, uint64_t pc)
+{
+	if (!s->follows_code)
+		return UNWIND_AT_CODE;
+	s->is_v8 = s->v8 && v8_stacks_has_code(s->v8);
+	if (s->is_v8)
+		return UNWIND_AT_RUNTIME;
+	return s->java && java_stacks_has(s->java, pc) ? UNWIND_AT_RUNTIME : UNWIND_AT_CODE;
+}
+
+/* Whether an address in a file is one of V8's builtins. Else the place shrinks to its side. */
+static bool find_builtins(struct user_stacks *s, const struct mapping *mapping, uint64_t pc,
+			  struct unwind_place *place)
+{
+	enum v8_place where =
+		s->v8 ? v8_stacks_place(s->v8, mapping, pc, &place->start, &place->end)
+		      : V8_ELSEWHERE;
+
+	s->is_v8 = where == V8_IN_BUILTINS;
+	if (where == V8_UNSETTLED)
+		place->start = place->end = 0;
+	return s->is_v8;
+}
+
 static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_place *place)
 {
 	struct user_stacks *s = context;
@@ -272,10 +300,11 @@ static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_pl
 	if (!mapping)
 		return UNWIND_AT_NOTHING;
 	if (mapping->is_absolute)
-		return s->follows_java && java_stacks_has(s->java, pc) ? UNWIND_AT_RUNTIME
-								       : UNWIND_AT_CODE;
+		return place_without_file(s, pc);
 	place->start = mapping->start;
 	place->end = mapping->end;
+	if (s->follows_code && find_builtins(s, mapping, pc, place))
+		return UNWIND_AT_RUNTIME;
 	place->file_off = pc - mapping->start + mapping->file_off;
 	while (!try_table(s, mapping->image, &place->table)) {
 		if (s->patience == TABLE_LATER) {
@@ -295,7 +324,10 @@ static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_pl
 static struct unwind_rule runtime_rule(void *context, uint32_t at, const struct unwind_regs *regs,
 				       struct unwind_ctx *stack)
 {
-	return java_stacks_rule(((struct user_stacks *)context)->java, at, regs, stack);
+	struct user_stacks *s = context;
+
+	return s->is_v8 ? v8_stacks_rule(s->v8, at, regs, stack)
+			: java_stacks_rule(s->java, at, regs, stack);
 }
 
 static struct unwind_regs followed_registers(const struct dwarf_registers *r)
@@ -316,6 +348,9 @@ static int cut_of(const struct user_stacks *s, enum unwind_stop stop)
 	return cut >= 0 && s->is_missing ? LOSS_STACK_NO_FILE : cut;
 }
 
+/* The places of its code are others than before V8 was met, and are not kept from then. */
+#define SPACE_WITH_V8 ((uint64_t)1 << 63)
+
 /* Walks from the registers in s->regs. */
 static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
 					     const struct thread_view *thread, const void *stack,
@@ -332,7 +367,7 @@ static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
 		.find = find_place,
 		.runtime = runtime_rule,
 		.ctx = s,
-		.space = machine_space(s->machine, thread),
+		.space = machine_space(s->machine, thread) | (s->has_v8 ? SPACE_WITH_V8 : 0),
 	};
 
 	s->pid = pid;
@@ -344,8 +379,32 @@ static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
 		.n = (uint32_t)chain.n,
 		.cut = cut_of(s, chain.stop),
 		.is_pending = s->is_pending,
-		.java = { .cut = -1 },
+		.runs = { .cut = -1 },
 	};
+}
+
+static void begin_runtimes(struct user_stacks *s, const struct event *sample,
+			   const struct thread_view *thread)
+{
+	s->has_v8 = false;
+	if (!s->follows_code)
+		return;
+	if (s->java)
+		java_stacks_begin(s->java, sample->pid, thread, sample->time_ns,
+				  s->regs.value[HOTSPOT_BCP_DWARF]);
+	if (s->v8)
+		s->has_v8 =
+			v8_stacks_begin(s->v8, sample->pid, thread, sample->time_ns, s->regs.value);
+}
+
+/* A process has one of the runtimes. */
+static struct lang_runs runs_of_runtimes(struct user_stacks *s)
+{
+	struct lang_runs runs = { .cut = -1 };
+
+	if (s->java)
+		runs = java_stacks_runs(s->java);
+	return s->v8 && !runs.n && runs.cut < 0 ? v8_stacks_runs(s->v8) : runs;
 }
 
 struct user_chain user_stacks_walk(struct user_stacks *s, const struct event *sample,
@@ -361,16 +420,14 @@ struct user_chain user_stacks_walk(struct user_stacks *s, const struct event *sa
 							   ? LOSS_STACK_UNSUPPORTED
 							   : -1 };
 	s->patience = TABLE_AWAITED;
-	s->follows_java = s->java && !s->is_aarch64;
-	if (s->follows_java)
-		java_stacks_begin(s->java, sample->pid, thread, sample->time_ns,
-				  s->regs.value[HOTSPOT_BCP_DWARF]);
+	s->follows_code = (s->java || s->v8) && !s->is_aarch64;
+	begin_runtimes(s, sample, thread);
 	chain = walk_from_registers(s, sample->pid, thread, extra->stack, extra->stack_size,
 				    extra->is_stack_whole);
-	if (s->follows_java)
-		chain.java = java_stacks_runs(s->java);
-	if (chain.java.cut >= 0)
-		chain.cut = chain.java.cut;
+	if (s->follows_code)
+		chain.runs = runs_of_runtimes(s);
+	if (chain.runs.cut >= 0)
+		chain.cut = chain.runs.cut;
 	return chain;
 }
 
@@ -388,7 +445,7 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 					const struct user_copy *copy, enum table_patience patience)
 {
 	s->patience = patience;
-	s->follows_java = false;
+	s->follows_code = s->has_v8 = false;
 	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64 };
 	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
 	return walk_from_registers(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);

@@ -19,6 +19,7 @@
 #include "event/loss.h"
 #include "machine/machine.h"
 #include "pipeline/java_stacks.h"
+#include "pipeline/v8_stacks.h"
 
 struct file_jobs;
 struct finder;
@@ -39,6 +40,7 @@ struct user_stacks_config {
 	const char *arch;
 	struct finder *finder;
 	struct java_stacks *java; /* outlives the stacks. NULL: Java's code is not followed */
+	struct v8_stacks *v8;     /* the same of JavaScript's code */
 };
 struct user_stacks *user_stacks_new(const struct user_stacks_config *config);
 void user_stacks_free(struct user_stacks *s); /* NULL is fine */
@@ -49,7 +51,7 @@ struct user_chain {
 	uint32_t n;            /* 0: the sample has no user registers */
 	int cut;               /* enum loss_reason why it ends before the outermost frame, or -1 */
 	bool is_pending;       /* the walk met an unfinished table and was not allowed to wait */
-	struct java_runs java; /* frames of Java in place of addresses */
+	struct lang_runs runs; /* frames of Java or JavaScript in place of addresses */
 };
 
 struct user_chain user_stacks_walk(struct user_stacks *s, const struct event *sample,

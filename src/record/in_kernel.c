@@ -71,7 +71,7 @@ static bool examine_file(struct in_kernel *k, const struct examination *e)
 	if (!pipeline_look_at_image(k->pipeline, pid, &image))
 		return false;
 	runtime = pipeline_runtime(k->pipeline, image);
-	if (runtime && runtime->language != LANGUAGE_JAVA && k->with_tables)
+	if (runtime && !language_is_on_stack(runtime->language) && k->with_tables)
 		sampler_set_runtime(k->sampler, e->number, runtime);
 	return true;
 }

@@ -21,9 +21,8 @@ static enum language language_of_elf(const struct elf_file *elf)
 	struct lang_runtime runtime;
 	char why[128];
 
-	/* Java's frames are in copied stacks alone */
 	return lang_detect(elf, &runtime, why, sizeof(why)) == LANG_FOUND &&
-			       runtime.language != LANGUAGE_JAVA
+			       !language_is_on_stack(runtime.language)
 		       ? (enum language)runtime.language
 		       : LANGUAGE_NONE;
 }

@@ -241,3 +241,47 @@ need_java() {
 	assay record --collector bpf -e cpu-clock -o s -- java -Xmx64m golden 300 >cpu_ms
 	[ "$(fact s '.losses."java-collector"')" -ge 1 ]
 }
+
+# need_node: skips the test, with the reason, where assay does not know the V8 of node.
+need_node() {
+	need_recording
+	command -v node >/dev/null || skip "no node here"
+	[ "$(uname -m)" = x86_64 ] || skip "JavaScript's frames are known on x86-64 alone"
+	case $(node -p process.versions.v8) in
+	11.3.*) ;;
+	*) skip "node has V8 $(node -p process.versions.v8)" ;;
+	esac
+}
+
+@test "each stack of a JavaScript program is the one that it must be: optimised, interpreted, baseline" {
+	need_node
+	for mode in --no-turbo-inlining "--no-opt --no-sparkplug" "--no-opt --always-sparkplug"; do
+		[ "$mode" = --no-turbo-inlining ] && rounds=800 || rounds=60
+		# shellcheck disable=SC2086 # several options
+		assay record -e cpu-clock -F "$(at_most 997)" --stack-size 32768 -o s -- \
+			node $mode "$ROOT/tests/programs/lang/golden.js" "$rounds" >cpu_ms
+		assay export -i s --format speedscope -o s.json
+		"$BATS_TEST_DIRNAME/language_stacks.py" s.json js
+		[ "$(fact s '.losses."javascript-version" // 0')" = 0 ]
+		rm -rf s
+	done
+}
+
+@test "functions of JavaScript have their lines, and are a language of reports" {
+	need_node
+	cp "$ROOT/tests/programs/lang/golden.js" .
+	assay record -e cpu-clock -F "$(at_most 997)" --stack-size 32768 -o s -- node --no-opt --no-sparkplug golden.js 60 >cpu_ms
+	assay report -i s --by language,symbol -t 0 --format json image:golden.js >by.json
+	[ "$(jq '[.rows[] | select(.language == "javascript" and .symbol == "spinMethod")] | length' by.json)" = 1 ]
+	assay report -i s --by symbol,line -t 0 --format json image:golden.js |
+		jq -r '.rows[] | select(.symbol == "thrower" or .symbol == "everything") | .line | split("/")[-1]' | sort -u >lines
+	run ! grep -vxE 'golden.js:(7[5-7]|1[12][0-9]|130)' lines
+	has golden.js lines
+}
+
+@test "through BPF a note says that JavaScript's functions are missing" {
+	need_node
+	need_sampler
+	assay record --collector bpf -e cpu-clock -o s -- node -e 'for (let i = 0; i < 4e8; i++);' >cpu_ms
+	[ "$(fact s '.losses."javascript-collector"')" -ge 1 ]
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Detection of V8, and what its file says of its objects.
+ *
+ * A generator of V8's makes the symbols v8dbg_* from its source
+ * (tools/gen-postmortem-metadata.py). It loses some in each version, and gives others new names. So
+ * offsets that no version has changed are rows of a table here, and each version has been compared
+ * with live processes.
+ */
+#include "lang/v8.h"
+
+#include <elf.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "elf/elf_functions.h"
+#include "elf/elf_symbols.h"
+#include "lang/language.h"
+#include "lang/loop.h"
+
+#define VERSION(major, minor) ((major) << 8 | (minor))
+
+static const struct {
+	uint32_t first, last;
+	struct v8_layout layout; /* of it, the fields that no symbol has */
+} versions[] = {
+	/* Node 20 */
+	{ VERSION(11, 3),
+	  VERSION(11, 3),
+	  { .type_functions = 15,
+	    .function_shared = 24,
+	    .function_code = 48,
+	    .shared_data = 8,
+	    .shared_name = 16,
+	    .shared_script = 32,
+	    .script_source = 8,
+	    .script_name = 16,
+	    .script_functions = 88,
+	    .scope_first = 4,
+	    .deopt_shared = 6,
+	    .bytecode_table = 32,
+	    .bytecode_header = 54,
+	    .code_data = 16,
+	    .code_start = 40,
+	    .code_size = 56,
+	    .code_flags = 48,
+	    .stream_code = 8,
+	    .stream_header = 16 } },
+};
+
+#define NUMBER(field) offsetof(struct v8_layout, field), sizeof(((struct v8_layout *)0)->field)
+
+/* Numbers that the file must have. */
+static const struct {
+	size_t at, size;
+	const char *symbol;
+} numbers[] = {
+	{ NUMBER(type_function), "v8dbg_type_JSFunction__JS_FUNCTION_TYPE" },
+	{ NUMBER(type_shared), "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE" },
+	{ NUMBER(type_script), "v8dbg_type_Script__SCRIPT_TYPE" },
+	{ NUMBER(type_scope), "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE" },
+	{ NUMBER(type_bytecode), "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE" },
+	{ NUMBER(type_bytes), "v8dbg_type_ByteArray__BYTE_ARRAY_TYPE" },
+	{ NUMBER(type_array), "v8dbg_type_FixedArray__FIXED_ARRAY_TYPE" },
+	{ NUMBER(type_code), "v8dbg_type_Code__CODE_TYPE" },
+	/* before, the instructions are a part of the Code */
+	{ NUMBER(type_stream), "v8dbg_type_InstructionStream__INSTRUCTION_STREAM_TYPE" },
+	{ NUMBER(type_interpreted), "v8dbg_type_InterpreterData__INTERPRETER_DATA_TYPE" },
+	{ NUMBER(type_nonstring), "v8dbg_FirstNonstringType" },
+	{ NUMBER(kind_mask), "v8dbg_CodeKindFieldMask" },
+	{ NUMBER(kind_baseline), "v8dbg_CodeKindBaseline" },
+};
+
+/* An int of the file; 0 if it lies in .bss. */
+static bool read_number(const struct elf_file *elf, const char *name, uint32_t *out)
+{
+	struct elf_symbol symbol;
+	struct reader r;
+
+	if (!elf_symbol_exported(elf, name, &symbol))
+		return false;
+	r = elf_bytes_at(elf, symbol.link_addr);
+	*out = reader_left(&r) >= sizeof(*out) ? reader_u32(&r) : 0;
+	return true;
+}
+
+/* A symbol says what the file has; other numbers of a version are the same in all its builds. */
+static bool read_layout(const struct elf_file *elf, struct v8_layout *layout)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		uint32_t number;
+
+		if (numbers[i].at == offsetof(struct v8_layout, type_stream) &&
+		    !layout->stream_code)
+			continue;
+		if (!read_number(elf, numbers[i].symbol, &number) ||
+		    (numbers[i].size < sizeof(number) && number >> numbers[i].size * 8))
+			return false;
+		memcpy((uint8_t *)layout + numbers[i].at, &number, numbers[i].size);
+	}
+	if (!layout->stream_code)
+		layout->type_stream = layout->type_code;
+	return true;
+}
+
+static const struct v8_layout *layout_of(uint32_t version)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
+		if (version >= versions[i].first && version <= versions[i].last)
+			return &versions[i].layout;
+	return NULL;
+}
+
+/* ---- builtins ---- */
+
+#define BUILTINS_LEAST (256u << 10) /* bytes; no other code without unwind rules is as large */
+
+static int compare_functions(const void *a, const void *b)
+{
+	const struct elf_function *x = a, *y = b;
+
+	return (x->link_addr > y->link_addr) - (x->link_addr < y->link_addr);
+}
+
+/* The segment's largest part that no unwind rule covers: V8's own functions, made by its compiler.
+ */
+static bool find_builtins(const struct elf_file *elf, uint64_t code, struct lang_runtime *out)
+{
+	struct elf_functions functions = { 0 };
+	struct runtime_range best = { 0 };
+	uint64_t end = 0, off;
+	struct elf_segment s;
+
+	elf_functions_read(elf, &functions);
+	if (functions.n)
+		qsort(functions.data, functions.n, sizeof(*functions.data), compare_functions);
+	for (uint32_t i = 0; elf_segment(elf, i, &s); i++)
+		if (s.type == PT_LOAD && (s.flags & PF_X) && code - s.link_addr < s.file_size)
+			break;
+	vec_foreach (&functions, f) {
+		if (f->link_addr - s.link_addr >= s.file_size)
+			continue;
+		if (end && f->link_addr > end && f->link_addr - end > best.end - best.start)
+			best = (struct runtime_range){ end, f->link_addr };
+		if (f->size < s.file_size && f->link_addr + f->size > end)
+			end = f->link_addr + f->size;
+	}
+	elf_functions_fini(&functions);
+	if (best.end - best.start < BUILTINS_LEAST || !elf_file_off(elf, best.start, &off))
+		return false;
+	out->ranges[0] = (struct runtime_range){ off, off + (best.end - best.start) };
+	return true;
+}
+
+/* ---- detection ---- */
+
+/* Every Node.js exports it, also those whose V8 has no symbols. */
+#define NODE_MARK "napi_module_register"
+
+static bool read_version(const struct elf_file *elf, uint32_t *out)
+{
+	uint32_t major, minor;
+
+	if (!read_number(elf, "_ZN2v88internal7Version6major_E", &major) ||
+	    !read_number(elf, "_ZN2v88internal7Version6minor_E", &minor))
+		return false;
+	*out = VERSION(MIN(major, 255u), MIN(minor, 255u));
+	return true;
+}
+
+enum lang_detected v8_detect(const struct elf_file *elf, struct lang_runtime *out, char *why,
+			     size_t why_size)
+{
+	const struct v8_layout *layout;
+	struct elf_symbol code;
+	uint32_t version;
+
+	if (!read_version(elf, &version)) {
+		if (!elf_symbol_exported(elf, NODE_MARK, &code) || code.type != STT_FUNC ||
+		    !code.size)
+			return LANG_NONE;
+		out->language = LANGUAGE_JAVASCRIPT;
+		snprintf(why, why_size, "this Node.js hides the version and the data of its V8");
+		return LANG_REFUSED;
+	}
+	out->language = LANGUAGE_JAVASCRIPT;
+	out->version = version;
+	layout = layout_of(version);
+	if (elf->machine != EM_X86_64 || !layout)
+		return lang_refuse(elf, out, why, why_size);
+	out->v8 = *layout;
+	if (!read_layout(elf, &out->v8))
+		return lang_refuse_for(out, "(V8) hides its data for debuggers", why, why_size);
+	if (!elf_symbol_exported(elf, "_ZN2v88internal8Snapshot19DefaultSnapshotBlobEv", &code) ||
+	    !find_builtins(elf, code.link_addr, out))
+		return lang_refuse_for(out, "(V8) was built in a way that assay does not know", why,
+				       why_size);
+	return LANG_FOUND;
+}
+
+void v8_init(struct v8 *v, const struct lang_memory *memory, const struct lang_runtime *runtime)
+{
+	*v = (struct v8){ .memory = *memory, .layout = runtime->v8, .version = runtime->version };
+}
+
+void v8_fini(struct v8 *v)
+{
+	for (uint32_t i = 0; i < V8_SCRIPTS; i++)
+		free(v->scripts[i].ends);
+	memset(v->scripts, 0, sizeof(v->scripts));
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A process with V8 (Node.js): its memory, and its functions that are known. For v8_stacks.c.
+ *
+ * What was read is looked at again once for all samples up to that moment. An answer for a sample
+ * is one that was right at its time, as far as that can be known.
+ */
+#pragma once
+
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "lang/v8.h"
+#include "machine/image.h"
+#include "pipeline/lang_frame.h"
+
+/* Code of V8's compilers. It was the same from `from_ns` (0: ever since) until `valid_ns`. */
+struct v8_piece {
+	struct v8_code code;
+	uint64_t from_ns, valid_ns;
+};
+
+/* A function that some object leads to: bytecode, or the closure of a builtin. */
+struct v8_link {
+	uint64_t from, shared; /* 0: it was not found */
+	uint64_t valid_ns;
+	bool is_bytecode;
+};
+
+struct v8_known {
+	uint64_t shared;
+	struct v8_function function;
+	uint32_t check;
+	uint64_t valid_ns;
+	bool is_good;
+};
+
+enum v8_state {
+	V8_NONE,   /* it has none, or one that assay can't follow */
+	V8_EARLY,  /* its file is looked at */
+	V8_BARRED, /* its memory can't be read */
+	V8_READY,
+};
+
+struct v8_process {
+	int32_t pid;
+	int fd; /* its memory, and never that of another process; -1: none */
+	enum v8_state state;
+	uint64_t space; /* of its mappings, as they were looked at */
+	uint64_t start; /* of the mapping of the file's code */
+	image_id image;
+	struct runtime_range builtins; /* addresses */
+	bool is_gone;                  /* its memory is */
+	uint64_t gone_ns;
+	const struct lang_memory *memory; /* for tests: in place of its own; or NULL */
+	uint32_t n_reads;                 /* left in this walk */
+	struct v8 v8;
+	VEC(struct v8_piece) pieces; /* by their start; none overlap */
+	struct intmap link_at, known_at;
+	VEC(struct v8_link) links;
+	VEC(struct v8_known) functions;
+};
+
+struct v8_process *v8_process_new(int32_t pid, const struct lang_memory *memory);
+void v8_process_free(struct v8_process *p);
+
+/* What it takes of the limits. */
+size_t v8_process_bytes(const struct v8_process *p);
+
+/* Opens the memory: sets the state. */
+void v8_process_open(struct v8_process *p, const char *proc, const struct lang_runtime *runtime);
+
+/* The code of an address in a mapping; NULL: there is none, or it is not certain. */
+const struct v8_code *v8_process_code(struct v8_process *p, uint64_t pc, uint64_t start,
+				      uint64_t time_ns);
+
+/*
+ * The SharedFunctionInfo of bytecode; `closure` is the frame's JSFunction, which may have moved. 0:
+ * it is not certain.
+ */
+uint64_t v8_process_function(struct v8_process *p, uint64_t bytecode, uint64_t closure,
+			     uint64_t time_ns);
+
+/* The same of a builtin that has a JSFunction. */
+uint64_t v8_process_builtin(struct v8_process *p, uint64_t closure, uint64_t time_ns);
+
+/* The function; NULL: it is none. `learn` is called before its first use. */
+typedef bool v8_learn_fn(void *context, int32_t pid, const struct lang_code *code);
+const struct v8_known *v8_process_known(struct v8_process *p, uint64_t shared, uint64_t time_ns,
+					v8_learn_fn *learn, void *context);

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pipeline/v8_stacks.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "guard/limits.h"
+#include "lang/language.h"
+#include "machine/address_space.h"
+#include "pipeline/v8_process.h"
+#include "unwind/user_ctx.h"
+
+struct v8_stacks {
+	struct v8_stacks_config config;
+	char *proc;
+	struct intmap by_pid;
+	VEC(struct v8_process *) processes;
+	/* The walk. */
+	int32_t pid;
+	const struct thread_view *thread;
+	uint64_t time_ns;
+	const uint64_t *registers;
+	struct v8_process *process; /* NULL: none is known */
+	bool has_counted;           /* a loss of this stack */
+	VEC(struct lang_frame) frames;
+	VEC(struct lang_run) runs; /* `frames` are set at the end */
+};
+
+struct v8_stacks *v8_stacks_new(const struct v8_stacks_config *config)
+{
+	struct v8_stacks *s = xcalloc(1, sizeof(*s));
+
+	s->config = *config;
+	s->proc = xstrdup(config->proc);
+	return s;
+}
+
+void v8_stacks_forget_all(struct v8_stacks *s)
+{
+	vec_foreach (&s->processes, p)
+		v8_process_free(*p);
+	s->processes.n = 0;
+	s->process = NULL;
+	intmap_fini(&s->by_pid);
+}
+
+void v8_stacks_free(struct v8_stacks *s)
+{
+	if (!s)
+		return;
+	v8_stacks_forget_all(s);
+	vec_fini(&s->processes);
+	vec_fini(&s->frames);
+	vec_fini(&s->runs);
+	free(s->proc);
+	free(s);
+}
+
+static struct v8_process *process_of(const struct v8_stacks *s, int32_t pid)
+{
+	uint32_t *at = intmap_find(&s->by_pid, (uint32_t)pid);
+
+	return at ? s->processes.data[*at] : NULL;
+}
+
+void v8_stacks_forget(struct v8_stacks *s, int32_t pid)
+{
+	uint32_t *at = intmap_find(&s->by_pid, (uint32_t)pid), i;
+
+	if (!at)
+		return;
+	i = *at;
+	v8_process_free(s->processes.data[i]);
+	intmap_remove(&s->by_pid, (uint32_t)pid);
+	s->processes.data[i] = s->processes.data[--s->processes.n];
+	if (i < s->processes.n)
+		*intmap_put(&s->by_pid, (uint32_t)s->processes.data[i]->pid, NULL) = i;
+}
+
+/* Once for a stack. */
+static void count(struct v8_stacks *s, enum loss_reason reason)
+{
+	if (!s->has_counted)
+		s->config.lose(s->config.context, reason);
+	s->has_counted = true;
+}
+
+/* ---- the process ---- */
+
+#define READS_OF_WALK 8000 /* a new function takes some 30 */
+#define PROCESSES_MAX 64   /* each holds a descriptor */
+
+static void keep_limits(struct v8_stacks *s)
+{
+	size_t bytes = 0;
+
+	vec_foreach (&s->processes, p)
+		bytes += v8_process_bytes(*p);
+	if (bytes > JAVA_CODE_BYTES || s->processes.n > PROCESSES_MAX)
+		v8_stacks_forget_all(s);
+}
+
+/* Its mappings changed: it may have executed another program. */
+static bool has_file(const struct v8_stacks *s, const struct v8_process *p)
+{
+	const struct mapping *m = machine_mapping(s->config.machine, s->thread, p->start);
+
+	return m && m->start == p->start && m->image.n == p->image.n;
+}
+
+bool v8_stacks_begin(struct v8_stacks *s, int32_t pid, const struct thread_view *thread,
+		     uint64_t time_ns, const uint64_t *registers)
+{
+	struct v8_process *p;
+	uint64_t space;
+
+	s->pid = pid;
+	s->thread = thread;
+	s->time_ns = time_ns;
+	s->registers = registers;
+	s->process = NULL;
+	s->has_counted = false;
+	s->frames.n = s->runs.n = 0;
+	if (!s->processes.n)
+		return false;
+	keep_limits(s);
+	p = process_of(s, pid);
+	if (!p)
+		return false;
+	space = machine_space(s->config.machine, thread);
+	if ((p->space != space && !has_file(s, p)) || (p->is_gone && time_ns > p->gone_ns)) {
+		v8_stacks_forget(s, pid);
+		return false;
+	}
+	p->space = space;
+	p->n_reads = READS_OF_WALK;
+	s->process = p;
+	if (p->state == V8_BARRED)
+		count(s, LOSS_JAVASCRIPT_STATE);
+	return p->state == V8_READY;
+}
+
+bool v8_stacks_has_code(const struct v8_stacks *s)
+{
+	return s->process && s->process->state == V8_READY;
+}
+
+/* Symbols in a file decide; the name only saves a look at all other files. */
+static bool may_be_v8(const struct image *image)
+{
+	static const char *const globs[] = { "node", "nodejs", "libnode.so*" };
+	const char *slash = strrchr(image->path, '/');
+
+	for (size_t i = 0; slash && image->kind == IMAGE_FILE && i < ARRAY_SIZE(globs); i++)
+		if (!fnmatch(globs[i], slash + 1, 0))
+			return true;
+	return false;
+}
+
+static struct v8_process *add_process(struct v8_stacks *s, const struct mapping *mapping)
+{
+	struct v8_process *p = v8_process_new(s->pid, s->config.memory);
+
+	p->space = machine_space(s->config.machine, s->thread);
+	p->start = mapping->start;
+	p->image = mapping->image;
+	p->n_reads = READS_OF_WALK;
+	*intmap_put(&s->by_pid, (uint32_t)s->pid, NULL) = (uint32_t)s->processes.n;
+	vec_push(&s->processes, p);
+	return p;
+}
+
+/* The walk goes on without V8: the next one has it. */
+static enum v8_place meet_file(struct v8_stacks *s, const struct mapping *mapping)
+{
+	const struct lang_runtime *runtime = NULL;
+	struct v8_process *p;
+
+	if (!may_be_v8(image_get(machine_images(s->config.machine), mapping->image)))
+		return V8_ELSEWHERE;
+	if (!s->config.look(s->config.context, s->pid, mapping->image, &runtime)) {
+		count(s, LOSS_JAVASCRIPT_EARLY);
+		return V8_UNSETTLED;
+	}
+	if (!runtime || runtime->language != LANGUAGE_JAVASCRIPT)
+		return V8_ELSEWHERE;
+	p = add_process(s, mapping);
+	p->builtins.start = mapping->start + runtime->ranges[0].start - mapping->file_off;
+	p->builtins.end = mapping->start + runtime->ranges[0].end - mapping->file_off;
+	v8_process_open(p, s->proc, runtime);
+	count(s, p->state == V8_BARRED ? LOSS_JAVASCRIPT_STATE : LOSS_JAVASCRIPT_EARLY);
+	return V8_UNSETTLED;
+}
+
+enum v8_place v8_stacks_place(struct v8_stacks *s, const struct mapping *mapping, uint64_t pc,
+			      uint64_t *start, uint64_t *end)
+{
+	const struct runtime_range *b;
+
+	if (!s->process && !process_of(s, s->pid))
+		return meet_file(s, mapping);
+	if (!v8_stacks_has_code(s) || mapping->start != s->process->start)
+		return V8_ELSEWHERE;
+	b = &s->process->builtins;
+	if (pc >= b->start && pc < b->end)
+		return V8_IN_BUILTINS;
+	if (pc < b->start)
+		*end = MIN(*end, b->start);
+	else
+		*start = MAX(*start, b->end);
+	return V8_ELSEWHERE;
+}
+
+/* ---- frames ---- */
+
+/* How the frame of the sampled address is left. */
+enum v8_way {
+	WAY_BY_FP,
+	WAY_AT_TOP,    /* the frame is not made yet, or taken down: the return address is on top */
+	WAY_BEHIND_FP, /* the caller's frame pointer is on top, behind it the return address */
+};
+
+#define PUSH_RBP 0x55
+#define RET      0xc3
+#define RET_N    0xc2
+#define INSN_MAX 4
+
+static enum v8_way way_of_leaf(const struct v8_process *p, uint64_t pc)
+{
+	static const uint8_t frame_made[] = { 0x48, 0x89, 0xe5 }; /* mov %rsp,%rbp */
+	uint8_t bytes[INSN_MAX];
+
+	if (!lang_read(&p->v8.memory, pc, bytes, sizeof(bytes)))
+		return WAY_BY_FP;
+	if (bytes[0] == PUSH_RBP || bytes[0] == RET || bytes[0] == RET_N)
+		return WAY_AT_TOP;
+	return !memcmp(bytes, frame_made, sizeof(frame_made)) ? WAY_BEHIND_FP : WAY_BY_FP;
+}
+
+static struct unwind_rule rule_of(enum v8_way way)
+{
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_SP, .saved = UNWIND_FP_AT_CFA, .fp = -2 };
+
+	switch (way) {
+	case WAY_AT_TOP:
+		return (struct unwind_rule){ .cfa = UNWIND_CFA_SP,
+					     .saved = UNWIND_FP_SAME,
+					     .off = 1 };
+	case WAY_BEHIND_FP:
+		break;
+	case WAY_BY_FP:
+		rule.cfa = UNWIND_CFA_FP;
+		break;
+	}
+	rule.off = 2;
+	return rule;
+}
+
+static bool read_slot(const struct unwind_regs *regs, struct unwind_ctx *stack, int words,
+		      uint64_t *out)
+{
+	return !unwind_read_stack(stack, regs->fp + (uint64_t)((int64_t)words * 8), out);
+}
+
+/* The words of a frame at its frame pointer. */
+struct v8_slots {
+	uint64_t marker, function, bytecode, position;
+};
+
+/* False: there is no frame, or it is half made. */
+static bool read_slots(const struct unwind_regs *regs, struct unwind_ctx *stack,
+		       struct v8_slots *out)
+{
+	uint64_t lowest = regs->fp + (uint64_t)(V8_FUNCTION_AT * 8);
+
+	*out = (struct v8_slots){ 0 };
+	if (!(regs->flags & UNWIND_KNOWS_FP) || (regs->fp & 7) || regs->fp <= regs->sp ||
+	    lowest < regs->sp || !read_slot(regs, stack, V8_MARKER_AT, &out->marker) ||
+	    !read_slot(regs, stack, V8_FUNCTION_AT, &out->function))
+		return false;
+	if (regs->fp + (uint64_t)(V8_POSITION_AT * 8) >= regs->sp) {
+		read_slot(regs, stack, V8_BYTECODE_AT, &out->bytecode);
+		read_slot(regs, stack, V8_POSITION_AT, &out->position);
+	}
+	return true;
+}
+
+static bool learn(void *context, int32_t pid, const struct lang_code *code)
+{
+	const struct v8_stacks_config *c = &((struct v8_stacks *)context)->config;
+
+	return c->learn(c->context, pid, code);
+}
+
+static uint32_t position_of(const struct v8_stacks *s, const struct unwind_regs *regs,
+			    const struct v8_slots *slots)
+{
+	const struct v8 *v8 = &s->process->v8;
+	uint32_t position = UINT32_MAX;
+
+	/* A handler of a bytecode has the position in a register, not in the frame. */
+	if (regs->flags & UNWIND_IS_SAMPLED &&
+	    s->registers[V8_BYTECODE_REGISTER] == slots->bytecode)
+		position = v8_position(v8, slots->bytecode,
+				       s->registers[V8_POSITION_REGISTER] << V8_SMI_SHIFT);
+	return position != UINT32_MAX ? position
+				      : v8_position(v8, slots->bytecode, slots->position);
+}
+
+/* A frame in builtins: an interpreted function, or a builtin that is a function. */
+static uint64_t function_in_builtins(struct v8_stacks *s, const struct unwind_regs *regs,
+				     const struct v8_slots *slots, uint32_t *position)
+{
+	struct v8_process *p = s->process;
+	uint64_t shared = 0;
+
+	if (v8_is_pointer(slots->bytecode))
+		shared = v8_process_function(p, slots->bytecode, slots->function, s->time_ns);
+	if (shared)
+		*position = position_of(s, regs, slots);
+	return shared ? shared : v8_process_builtin(p, slots->function, s->time_ns);
+}
+
+static uint64_t function_in_code(struct v8_stacks *s, uint64_t pc, uint64_t closure)
+{
+	const struct mapping *m = machine_mapping(s->config.machine, s->thread, pc);
+	const struct v8_code *code =
+		m ? v8_process_code(s->process, pc, m->start, s->time_ns) : NULL;
+
+	if (!code)
+		return 0;
+	if (code->bytecode)
+		return v8_process_function(s->process, code->bytecode, closure, s->time_ns);
+	return code->shared;
+}
+
+static void count_unnamed(struct v8_stacks *s)
+{
+	count(s, s->process->is_gone ? LOSS_JAVASCRIPT_MEMORY : LOSS_JAVASCRIPT_MISMATCH);
+}
+
+static void add_frame(struct v8_stacks *s, uint32_t at, uint64_t shared, uint32_t position)
+{
+	const struct v8_known *f = v8_process_known(s->process, shared, s->time_ns, learn, s);
+	const struct lang_run run = { at, 1, NULL };
+
+	if (!f) {
+		count_unnamed(s);
+		return;
+	}
+	vec_push(&s->frames, ((struct lang_frame){ .pid = s->pid,
+						   .pointer = shared,
+						   .check = f->check,
+						   .position = position }));
+	vec_push(&s->runs, run);
+}
+
+struct unwind_rule v8_stacks_rule(struct v8_stacks *s, uint32_t at, const struct unwind_regs *regs,
+				  struct unwind_ctx *stack)
+{
+	struct v8_process *p = s->process;
+	uint64_t pc = unwind_lookup_pc(regs), shared;
+	bool is_builtin = pc >= p->builtins.start && pc < p->builtins.end;
+	bool is_leaf = regs->flags & UNWIND_IS_SAMPLED;
+	enum v8_way way = is_leaf ? way_of_leaf(p, pc) : WAY_BY_FP;
+	uint32_t position = UINT32_MAX;
+	struct v8_slots slots = { 0 };
+	bool has_slots = way == WAY_BY_FP && read_slots(regs, stack, &slots);
+	bool is_stub = has_slots && !v8_is_pointer(slots.marker);
+
+	if (is_stub || (is_builtin && !has_slots))
+		return rule_of(way);
+	shared = is_builtin ? function_in_builtins(s, regs, &slots, &position)
+			    : function_in_code(s, pc, slots.function);
+	if (shared)
+		add_frame(s, at, shared, position);
+	else
+		count_unnamed(s);
+	return rule_of(way);
+}
+
+struct lang_runs v8_stacks_runs(struct v8_stacks *s)
+{
+	for (size_t i = 0; i < s->runs.n; i++)
+		s->runs.data[i].frames = &s->frames.data[i];
+	return (struct lang_runs){ s->runs.data, (uint32_t)s->runs.n, -1, LOSS_JAVASCRIPT_NAME };
+}
