@@ -49,6 +49,7 @@ static const struct hotspot_row {
 	{ VM_MAJOR, "Abstract_VM_Version", "_vm_major_version" },
 	{ CALL_STUB_RETURN, "StubRoutines", "_call_stub_return_address" },
 	{ LIST_LENGTH, "GrowableArrayBase", "_len" },
+	{ LIST_LENGTH, "GenericGrowableArray", "_len" }, /* before 16 */
 	{ LIST_DATA, "GrowableArray<int>", "_data" },
 	{ HEAP_MEMORY, "CodeHeap", "_memory" },
 	{ HEAP_SEGMENTS, "CodeHeap", "_segmap" },
@@ -79,10 +80,12 @@ static const struct hotspot_row {
 	{ CONST_NAME, "ConstMethod", "_name_index" },
 	{ CONST_CODE_SIZE, "ConstMethod", "_code_size" },
 	{ CONST_FLAGS, "ConstMethod", "_flags" },
+	{ CONST_FLAGS, "ConstMethod", "_flags._flags" }, /* 21 */
 	{ POOL_SIZE, "ConstantPool", NULL },
 	{ POOL_LENGTH, "ConstantPool", "_length" },
 	{ POOL_CLASS, "ConstantPool", "_pool_holder" },
 	{ POOL_FILE, "ConstantPool", "_source_file_name_index" },
+	{ CLASS_FILE, "InstanceKlass", "_source_file_name_index" },
 	{ CLASS_NAME, "Klass", "_name" },
 	{ CLASS_POOL, "InstanceKlass", "_constants" },
 	{ CLASS_METHODS, "InstanceKlass", "_methods" },
@@ -250,14 +253,14 @@ const struct hotspot_heap *hotspot_heap_of(const struct hotspot *h, uint64_t pc)
 /* ---- opening ---- */
 
 /* The major versions whose structures assay knows; each runs in `make check-languages`. */
-static const uint32_t known_versions[] = { 17 };
+static const uint32_t known_versions[] = { 11, 17, 21 };
 
 static bool has_all(const struct table_reading *t)
 {
 	for (int i = 0; i < N_HOTSPOT_FIELDS; i++)
-		if (!t->has[i])
+		if (!t->has[i] && i != POOL_FILE && i != CLASS_FILE)
 			return false;
-	return true;
+	return t->has[POOL_FILE] || t->has[CLASS_FILE];
 }
 
 enum hotspot_state hotspot_open(struct hotspot *out, const struct lang_memory *memory,

@@ -64,6 +64,7 @@ enum hotspot_field {
 	POOL_LENGTH,
 	POOL_CLASS,
 	POOL_FILE,
+	CLASS_FILE, /* before 15: in place of POOL_FILE */
 	CLASS_NAME,
 	CLASS_POOL,
 	CLASS_METHODS,

@@ -106,9 +106,14 @@ static void add_package(const struct lang_text *class, struct lang_text *file)
 	file->size = n + kept;
 }
 
+#define FILE_IN_POOL (15 << 8) /* since this version, the pool has the file's name */
+
 static bool read_names(const struct hotspot *h, const struct hotspot_method *m, uint64_t class,
 		       struct lang_code *code)
 {
+	bool is_in_class = h->version < FILE_IN_POOL;
+	uint64_t file_at =
+		is_in_class ? class + h->fields[CLASS_FILE] : m->pool + h->fields[POOL_FILE];
 	uint16_t name, file;
 	uint64_t symbol;
 
@@ -117,7 +122,7 @@ static bool read_names(const struct hotspot *h, const struct hotspot_method *m, 
 	    !read_entry(h, m->pool, name, &code->name) || !code->name.size ||
 	    !lang_read_word(&h->memory, class + h->fields[CLASS_NAME], &symbol) ||
 	    !read_symbol(h, symbol, &code->scope) || !code->scope.size ||
-	    !lang_read(&h->memory, m->pool + h->fields[POOL_FILE], &file, sizeof(file)))
+	    !lang_read(&h->memory, file_at, &file, sizeof(file)))
 		return false;
 	if (file && (!read_entry(h, m->pool, file, &code->file)))
 		return false;

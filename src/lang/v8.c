@@ -27,6 +27,26 @@ static const struct {
 	uint32_t first, last;
 	struct v8_layout layout; /* of it, the fields that no symbol has */
 } versions[] = {
+	/* Node 18 */
+	{ VERSION(10, 2),
+	  VERSION(10, 2),
+	  { .type_functions = 15,
+	    .function_shared = 24,
+	    .function_code = 48,
+	    .shared_data = 8,
+	    .shared_name = 16,
+	    .shared_script = 32,
+	    .script_source = 8,
+	    .script_name = 16,
+	    .script_functions = 88,
+	    .scope_first = 4,
+	    .deopt_shared = 6,
+	    .bytecode_table = 32,
+	    .bytecode_header = 56,
+	    .code_data = 16,
+	    .code_size = 40,
+	    .code_flags = 48,
+	    .stream_header = 128 } },
 	/* Node 20 */
 	{ VERSION(11, 3),
 	  VERSION(11, 3),

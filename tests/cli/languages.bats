@@ -202,7 +202,7 @@ need_java() {
 	need_recording
 	command -v javac >/dev/null || skip "no javac here"
 	[ "$(uname -m)" = x86_64 ] || skip "Java's frames are known on x86-64 alone"
-	java -version 2>&1 | grep -qE '"(17)[."]' || skip "$(java -version 2>&1 | head -1): assay knows Java 17"
+	java -version 2>&1 | grep -qE '"(11|17|21)[."]' || skip "$(java -version 2>&1 | head -1): assay knows Java 11, 17 and 21"
 	javac -d . "$ROOT/tests/programs/lang/golden.java"
 }
 
@@ -248,7 +248,7 @@ need_node() {
 	command -v node >/dev/null || skip "no node here"
 	[ "$(uname -m)" = x86_64 ] || skip "JavaScript's frames are known on x86-64 alone"
 	case $(node -p process.versions.v8) in
-	11.3.*) ;;
+	10.2.* | 11.3.*) ;;
 	*) skip "node has V8 $(node -p process.versions.v8)" ;;
 	esac
 }
