@@ -76,19 +76,6 @@ static bool quick_tip(struct pt_flow *f)
 	return true;
 }
 
-/* Follows the time up to a PSB, or up to the last whole packet where no PSB is known. */
-static const uint8_t *scan(struct pt_flow *f, const uint8_t *to)
-{
-	const uint8_t *at = pt_time_scan(&f->time, &f->scan, f->at, to, f->end);
-
-	if (f->stops & PT_STOP_CUT && !f->scan.is_lost)
-		return at;
-	if (at != to)
-		pt_time_resync(&f->time);
-	f->sync = PT_SKIPPING;
-	return to;
-}
-
 /* To the next PSB. False: there is none. */
 static bool synchronise(struct pt_flow *f)
 {
@@ -97,8 +84,6 @@ static bool synchronise(struct pt_flow *f)
 	f->end = f->fed_end;
 	if (f->end - psb < PT_PSB_SIZE && !(f->facts & PT_FACT_IS_LAST))
 		f->stops |= PT_STOP_CUT;
-	if (f->sync == PT_SCANNING)
-		psb = scan(f, psb);
 	if (f->config.quick != PT_QUICKEST)
 		f->stats.skipped_bytes += (uint64_t)(psb - f->at);
 	f->at = psb;

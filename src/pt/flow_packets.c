@@ -242,8 +242,12 @@ static void on_psbend(struct pt_flow *f)
 {
 	bool has_ip = f->psb.address != PT_PSB_NO_ADDRESS;
 
-	if (f->sync != PT_IN_PSB) /* of one that was damaged */
+	/* Of a PSB+ that was damaged: a FUP before was its own, and no branch's. */
+	if (f->sync != PT_IN_PSB) {
+		if (f->position == PT_AT_ASYNC)
+			f->position = PT_EXECUTING;
 		return;
+	}
 	f->sync = PT_FOLLOWING;
 	pt_flow_begin_period(f, f->psb.address == PT_PSB_GOES_ON);
 	pt_flow_settle(f, f->insns);

@@ -4,13 +4,12 @@
  *
  * pt_sync, how the bytes are read:
  *
- *     SKIPPING, SCANNING    a PSB                           IN_PSB
+ *     SKIPPING              a PSB                           IN_PSB
  *     IN_PSB                PSBEND                          FOLLOWING (quickest: SKIPPING)
  *     IN_PSB                OVF                             FOLLOWING
  *     FOLLOWING             a PSB                           IN_PSB
- *     IN_PSB                bytes that are no packet        FOLLOWING
+ *     IN_PSB                no packet, or a misplaced one   FOLLOWING
  *     IN_PSB, FOLLOWING     bytes are lost                  SKIPPING
- *     IN_PSB                a misplaced packet              SCANNING
  *
  * pt_position, the knowledge of the place of execution:
  *
@@ -41,7 +40,6 @@ enum { PT_BATCH = 128 };
 
 enum pt_sync {
 	PT_SKIPPING,  /* up to the next PSB, nothing is read */
-	PT_SCANNING,  /* … but packets are read for their time */
 	PT_IN_PSB,    /* between PSB and PSBEND */
 	PT_FOLLOWING, /* a PSB was read, and nothing went wrong since */
 };
@@ -138,7 +136,6 @@ struct pt_flow {
 	uint64_t period_offset;         /* … and where that is */
 	uint64_t doubtful_insns;        /* of periods that have ended: see pt_flow_stats */
 	uint64_t bad_progress;          /* instructions and branches at the last bad byte */
-	struct pt_scan scan;            /* of PT_SCANNING */
 	struct {
 		uint64_t offset, ip; /* ip: of PT_PSB_BEGINS */
 		uint8_t address;     /* enum pt_psb_address */

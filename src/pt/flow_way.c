@@ -34,6 +34,22 @@ static void seek_psb(struct pt_flow *f)
 	f->interrupts = f->next_interrupts = PT_INTERRUPTS_UNKNOWN;
 }
 
+/*
+ * Goes on at the next address. Within PSB+ nothing is known of the execution, whatever was before:
+ * a part that begins there knows no more.
+ */
+static void seek_address(struct pt_flow *f)
+{
+	pt_flow_stand_nowhere(f, PT_SEEKING);
+	if (f->sync != PT_IN_PSB)
+		return;
+	pt_flow_clear_stack(f);
+	f->psb.address = PT_PSB_NO_ADDRESS;
+	f->sync = PT_FOLLOWING;
+	if (f->config.quick == PT_QUICKEST)
+		seek_psb(f);
+}
+
 void pt_flow_lose_bytes(struct pt_flow *f)
 {
 	pt_flow_end_period(f, false);
@@ -79,7 +95,7 @@ void pt_flow_find_limit(struct pt_flow *f)
 static void keep_place(struct pt_flow *f)
 {
 	if (f->sync == PT_IN_PSB || !pt_flow_is_traced(f)) {
-		pt_flow_stand_nowhere(f, PT_SEEKING);
+		seek_address(f);
 		return;
 	}
 	pt_flow_forget_packets(f);
@@ -96,9 +112,7 @@ void pt_flow_pass_bad_byte(struct pt_flow *f)
 		report_lost_way(f, PT_ERR_BAD_PACKET);
 	f->bad_progress = progress;
 	keep_place(f);
-	f->sync = PT_FOLLOWING;
 	f->block = PT_NO_BLOCK;
-	f->psb.address = PT_PSB_NO_ADDRESS;
 	f->interrupts = f->next_interrupts = PT_INTERRUPTS_UNKNOWN;
 	pt_time_resync(&f->time);
 	f->at++;
@@ -112,13 +126,7 @@ void pt_flow_pass_bad_byte(struct pt_flow *f)
 void pt_flow_lose_way(struct pt_flow *f, enum pt_error reason)
 {
 	report_lost_way(f, reason);
-	if (f->sync == PT_FOLLOWING) {
-		pt_flow_stand_nowhere(f, PT_SEEKING);
-		return;
-	}
-	f->scan = (struct pt_scan){ .block = f->block, .is_in_psb = f->sync == PT_IN_PSB };
-	seek_psb(f);
-	f->sync = PT_SCANNING;
+	seek_address(f);
 }
 
 /*

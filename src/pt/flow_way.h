@@ -28,11 +28,7 @@ const uint8_t *pt_flow_next_psb(const struct pt_flow *f);
 /* Behind such bytes, decoding stops before the next PSB and begins anew there. */
 void pt_flow_find_limit(struct pt_flow *f);
 
-/*
- * The packets do not fit the code: goes on at the next address. Within PSB+ it is of nowhere,
- * whatever was before, as a part that begins there knows no more. Then time packets alone are read
- * up to the next PSB, for later parts.
- */
+/* The packets do not fit the code: goes on at the next address. */
 void pt_flow_lose_way(struct pt_flow *f, enum pt_error reason);
 
 /* The next bytes do not follow the former ones. Goes on at the next PSB. */

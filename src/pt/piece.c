@@ -29,7 +29,7 @@ void pt_flow_set_time(struct pt_flow *f, const struct pt_time *time)
 {
 	f->time = *time;
 	f->time.clock = &f->config.clock;
-	f->time.backwards = f->time.cycles = 0; /* of the piece */
+	f->time.backwards = f->time.cycles = f->time.said = 0; /* of the piece */
 }
 
 struct pt_piece_end pt_flow_piece_end(const struct pt_flow *f)
@@ -60,7 +60,7 @@ static const uint8_t *psb_address(const uint8_t *at, const uint8_t *end, uint64_
 void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end)
 {
 	bool is_confirmed = false;
-	uint64_t ip = 0;
+	uint64_t ip = 0, tsc;
 	const uint8_t *fup;
 
 	assert(psb <= end);
@@ -75,6 +75,9 @@ void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end
 		is_confirmed = pt_flow_check_walk(f, pt_walk_to(f, ip));
 		f->at = psb;
 	}
+	tsc = psb < end ? pt_time_of_psb(psb, end) : 0;
+	if (tsc && pt_time_is_behind(&f->time, tsc))
+		pt_flow_set_fact(f, PT_FACT_IN_DOUBT, true);
 	pt_flow_end_period(f, is_confirmed);
 	f->stats.insns = f->insns;
 	f->stats.doubtful_insns = pt_flow_doubtful_insns(f);

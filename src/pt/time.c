@@ -54,6 +54,13 @@ static void estimate_cycles(struct pt_time *t)
 		t->cycles = MAX(t->cycles, (uint64_t)cycles);
 }
 
+bool pt_time_is_behind(const struct pt_time *t, uint64_t payload)
+{
+	uint64_t back = ((t->said & (TSC_WRAP - 1)) - payload) & (TSC_WRAP - 1);
+
+	return t->said && back > TSC_SLIP && back < TSC_WRAP / 2;
+}
+
 static bool on_tsc(struct pt_time *t, uint64_t payload, bool after_cyc)
 {
 	uint64_t tsc = (t->tsc & ~(TSC_WRAP - 1)) | payload;
@@ -61,6 +68,7 @@ static bool on_tsc(struct pt_time *t, uint64_t payload, bool after_cyc)
 	if (tsc < t->tsc && t->tsc - tsc > TSC_SLIP && t->tsc - tsc > TSC_WRAP / 2)
 		tsc += TSC_WRAP;
 	t->last_tsc = tsc;
+	t->said = 0;
 	t->has_tma = false;
 	set_now(t, tsc);
 	if (after_cyc || !t->anchor_tsc)
@@ -135,7 +143,8 @@ static bool on_mtc(struct pt_time *t, uint8_t mtc, bool after_cyc)
 	if (!t->has_tma)
 		return false;
 	t->repeats += !t->is_first_mtc && mtc == t->last_mtc;
-	set_now(t, mtc_tsc(t, mtc));
+	t->said = mtc_tsc(t, mtc);
+	set_now(t, t->said);
 	if (after_cyc)
 		set_anchor(t);
 	estimate_cycles(t);
@@ -305,7 +314,7 @@ void pt_time_psb(struct pt_time *t)
 void pt_time_resync(struct pt_time *t)
 {
 	t->has_tma = false;
-	t->anchor_tsc = 0;
+	t->anchor_tsc = t->said = 0;
 	t->ticks_a_cycle = 0;
 }
 

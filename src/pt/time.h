@@ -32,6 +32,7 @@ struct pt_time {
 	uint64_t cycles;    /* counted by CYCs, in all; without these, estimated at MTCs */
 	uint64_t backwards; /* packets that said an earlier time; they are not followed */
 	uint64_t repeats; /* MTCs that were the same as the one before: no processor writes them */
+	uint64_t said;    /* by an MTC since the last TSC, also if time does not go back; 0: none */
 	uint32_t cbr;
 	/* From here on: the estimate between TSCs. */
 	bool has_tma;
@@ -52,6 +53,12 @@ struct pt_time {
  * `after_cyc`: the packet before it was a CYC.
  */
 bool pt_time_packet(struct pt_time *t, const struct pt_packet *p, bool after_cyc);
+
+/*
+ * Whether a TSC packet with this payload is far behind the MTC before. Then an MTC was wrong, as
+ * packets are missing, or are there twice.
+ */
+bool pt_time_is_behind(const struct pt_time *t, uint64_t payload);
 
 /* Behind an MTC that came after a CYC: how long a cycle is from here on, by the bytes that follow.
  */

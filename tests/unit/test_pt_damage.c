@@ -118,6 +118,39 @@ static void a_time_packet_that_comes_twice_puts_a_stretch_in_doubt(void **state)
 	buf_fini(&w.said);
 }
 
+/* The time is far ahead by a counter that went back, which the next PSB tells. */
+static void a_time_that_goes_back_puts_the_stretch_before_in_doubt(void **state)
+{
+	static const char later[] = "PSB\nMODE.Exec IF:0 64\nFUP 0x1000\nTSC 0x%x\nPSBEND\n";
+	struct world w;
+
+	(void)state;
+	setup(&w);
+	for (int i = 0; i < 2; i++) {
+		uint32_t tsc = i ? 0x40000 : 0x800;
+		cleanup(free_at_exit) char *psb = xasprintf(later, tsc);
+		cleanup(free_at_exit) char *text =
+			xasprintf(TIMED_PSB "MTC 0x11\n" LOOP "MTC 0x12\n" LOOP "MTC 0x11\n" LOOP
+					    "%s",
+				  psb);
+		bool is_marked =
+			strstr(decode(&w, text), "unverified insns 9 offset 0x0 confirmed");
+
+		assert_int_equal(is_marked, !i);
+	}
+	buf_fini(&w.said);
+}
+
+/* What seems to be a direction in the head of a PSB. */
+static void a_misplaced_packet_in_a_psb_does_not_end_decoding(void **state)
+{
+	(void)state;
+	expect("PSB\nTNT T\nMODE.Exec IF:0 64\nFUP 0x1000\nPSBEND\nTNT N\nTIP 0x1000\nTNT N\n"
+	       "TIP.PGD no ip\n",
+	       "error at 0+17: a packet that may not be where it is\n0-1000 bB\n1002-1010 b\n"
+	       "1010-1000 bcs\n1002-1010 b\n1010-0 bcsE\n");
+}
+
 struct psbs {
 	uint64_t offsets[8], tsc[8];
 	size_t n;
@@ -173,6 +206,8 @@ int main(void)
 		cmocka_unit_test(code_that_no_mapping_covers_puts_a_stretch_in_doubt),
 		cmocka_unit_test(behind_an_error_the_callers_stay),
 		cmocka_unit_test(a_time_packet_that_comes_twice_puts_a_stretch_in_doubt),
+		cmocka_unit_test(a_time_that_goes_back_puts_the_stretch_before_in_doubt),
+		cmocka_unit_test(a_misplaced_packet_in_a_psb_does_not_end_decoding),
 		cmocka_unit_test(a_psb_with_a_damaged_head_is_an_event),
 	};
 
