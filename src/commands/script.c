@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* assay script: one line a sample. */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -22,7 +24,7 @@
 #include "trace/itrace.h"
 
 struct script_args {
-	const char *input, *output, *format, *cache, *time, *around, *cpus;
+	const char *input, *output, *format, *cache, *time, *around, *cpus, *interleave;
 	const char *kallsyms;
 	struct option_list fields, comms, pids, tids, dsos, symbols, stop_at;
 	uint64_t max_stack;
@@ -79,6 +81,11 @@ static const struct option_spec script_options[] = {
 	{ 0, "show-task-events", NULL, OPT_FLAG, FIELD(tasks), NULL, "FORK, COMM and EXIT, too" },
 	{ 0, "show-mmap-events", NULL, OPT_FLAG, FIELD(mappings), NULL, "mappings, too" },
 	{ 0, "show-switch-events", NULL, OPT_FLAG, FIELD(switches), NULL, "context switches, too" },
+	{ 0, "all-switch-events", NULL, OPT_FLAG, FIELD(switches), NULL,
+	  "the same as --show-switch-events, as in perf's intel-pt-events.py" },
+	{ 0, "interleave", "N", OPT_OPTIONAL, FIELD(interleave), NULL,
+	  "of several CPUs at the same time, show N lines of each in turn (default 4)", NULL,
+	  .implied = "4" },
 	{ 0, "show-lost-events", NULL, OPT_FLAG, FIELD(losses), NULL, "lost records, too" },
 	{ 0, "show-namespace-events", NULL, OPT_FLAG, FIELD(namespaces), NULL, "namespaces, too" },
 	{ 0, "show-cgroup-events", NULL, OPT_FLAG, FIELD(cgroups), NULL, "cgroups, too" },
@@ -327,6 +334,20 @@ static void fit_windows(struct run *r)
 	r->itrace.n_spans = 1;
 }
 
+static int parse_interleave(const char *text, struct script_options *o, struct error *err)
+{
+	char *end;
+	unsigned long n;
+
+	if (!text)
+		return 0;
+	n = strtoul(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || !n || n > UINT16_MAX)
+		return error_set(err, -EINVAL, "--interleave: '%s' is no number of lines", text);
+	o->interleave = (uint32_t)n;
+	return 0;
+}
+
 static int parse(struct run *r, struct error *err)
 {
 	const struct script_args *a = &r->args;
@@ -345,6 +366,7 @@ static int parse(struct run *r, struct error *err)
 	};
 	script_fields_init(&o->fields);
 	e = parse_trace(r, err);
+	e = e < 0 ? e : parse_interleave(a->interleave, o, err);
 	if (e < 0)
 		return e;
 	vec_foreach (&a->fields, text) {

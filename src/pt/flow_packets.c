@@ -173,7 +173,7 @@ static void on_psb(struct pt_flow *f)
 	f->sync = PT_IN_PSB;
 	f->psb.offset = f->offset + (uint64_t)(f->at - f->begin);
 	f->psb.address = PT_PSB_NO_ADDRESS;
-	f->psb.cbr = 0;
+	f->psb.cbr = f->psb.width = 0;
 	f->last_ip = 0;
 	if (f->position == PT_AT_ASYNC)
 		f->position = PT_EXECUTING;
@@ -297,6 +297,8 @@ static void on_mode(struct pt_flow *f, const struct pt_packet *p)
 		return;
 	}
 	f->width = (uint8_t)p->payload;
+	if (f->sync == PT_IN_PSB)
+		f->psb.width = f->width;
 	pt_flow_on_interrupts(f, p->count & 1);
 }
 

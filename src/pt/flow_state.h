@@ -140,6 +140,7 @@ struct pt_flow {
 		uint64_t offset, ip; /* ip: of PT_PSB_BEGINS */
 		uint8_t address;     /* enum pt_psb_address */
 		uint8_t cbr;         /* its ratio; 0: none */
+		uint8_t width;       /* of the code there; 0: it does not tell */
 	} psb;                       /* the last PSB+ */
 	/* Of these, PT_PENDING_PTWRITE, _POWER, and _EVENT or _EVENT_OF_BRANCH wait. */
 	struct pt_packet pending_ptwrite, pending_power, pending_event;

@@ -34,13 +34,21 @@ static void seek_psb(struct pt_flow *f)
 	f->interrupts = f->next_interrupts = PT_INTERRUPTS_UNKNOWN;
 }
 
+static void leave_place(struct pt_flow *f)
+{
+	pt_flow_stand_nowhere(f, PT_SEEKING);
+	/* A change of the width is rare, and a damaged byte may look like one. */
+	if (f->psb.width)
+		f->width = f->psb.width;
+}
+
 /*
  * Goes on at the next address. Within PSB+ nothing is known of the execution, whatever was before:
  * a part that begins there knows no more.
  */
 static void seek_address(struct pt_flow *f)
 {
-	pt_flow_stand_nowhere(f, PT_SEEKING);
+	leave_place(f);
 	if (f->sync != PT_IN_PSB)
 		return;
 	pt_flow_clear_stack(f);
@@ -161,7 +169,7 @@ bool pt_flow_check_walk(struct pt_flow *f, enum pt_walk r)
 	}
 	/* The packets are all right: the next address that they tell is as good as a PSB's. */
 	pt_flow_report_error(f, pt_flow_ip(f), reasons[r]);
-	pt_flow_stand_nowhere(f, PT_SEEKING);
+	leave_place(f);
 	return false;
 }
 

@@ -13,6 +13,7 @@
 #include "pt/flow.h"
 #include "replay/replay.h"
 #include "script/script_hex.h"
+#include "script/script_interleave.h"
 #include "script/script_session.h"
 #include "store/session.h"
 #include "symbol/disasm.h"
@@ -49,12 +50,16 @@ static int script_flush_if_full(struct script_printer *p)
 
 static int script_print_row(struct script_printer *p, const struct script_row *row)
 {
+	size_t before = p->out.len;
+
 	if (p->options->take)
 		return p->options->take(p->options->context, p->places, row);
 	if (p->options->is_json)
 		script_print_json(p, row);
 	else
 		script_print_text(p, row);
+	if (p->interleave)
+		script_interleave_take(p->interleave, &p->out, before, row->cpu, row->time_ns);
 	return script_flush_if_full(p);
 }
 
@@ -345,6 +350,8 @@ static int script_on_event(struct replay_sink *sink, const struct event *e)
 		return 0;
 	if (is_of_trace(e) && !TAKES_NUMBER(&o->filter.cpus, e->cpu))
 		return 0;
+	if (r->printer.interleave)
+		script_interleave_flush(r->printer.interleave, &r->printer.out);
 	if (!is_of_trace(e))
 		script_print_event(&r->printer, e, comm);
 	else if (e->type == EVENT_TRACE_UNVERIFIED)
@@ -405,7 +412,8 @@ static bool has_only(const struct script_options *o, const struct perfdata_info 
 /* Whether a line of a branch is its two addresses, whatever was before it. */
 static bool has_addresses_alone(const struct script_options *o, const struct perfdata_info *info)
 {
-	bool alone = !o->is_json && !o->is_relative && !o->is_delta && is_empty(&o->filter);
+	bool alone = !o->is_json && !o->is_relative && !o->is_delta && !o->interleave &&
+		     is_empty(&o->filter);
 
 	vec_foreach (&info->counters, c)
 		if (script_is_branch(&c->attr))
@@ -440,7 +448,12 @@ static int run_replay(const struct script_input *input, const struct script_opti
 	r->replay = input->replay;
 	r->printer.places = script_places_new(&places);
 	open_counters(r, info);
+	if (options->interleave)
+		r->printer.interleave = script_interleave_new(options->interleave);
 	e = replay_samples(input->replay, &r->sink, err);
+	if (options->interleave)
+		script_interleave_flush(r->printer.interleave, &r->printer.out);
+	script_interleave_free(r->printer.interleave);
 	script_flush(&r->printer);
 	e = r->printer.has_failed ? -EPIPE : e;
 	for (size_t i = 0; i < info->counters.n; i++)

@@ -50,7 +50,8 @@ struct script_options {
 	uint32_t shown;
 	uint32_t max_stack;
 	bool hides_chains, with_ns, is_relative, is_delta, is_json;
-	bool with_inlined;         /* frames of inlined functions have lines, too */
+	uint32_t interleave; /* at most so many lines of a CPU in a row, at one time; 0: all */
+	bool with_inlined;   /* frames of inlined functions have lines, too */
 	VEC(const char *) stop_at; /* functions where a chain ends */
 	bool is_aarch64;           /* the machine that was recorded */
 	uint32_t dso_width;        /* of a call trace's */
@@ -127,8 +128,9 @@ struct script_printer {
 	const struct script_options *options;
 	struct script_places *places;
 	FILE *file;
-	struct buf out;             /* what comes next; given to the file in large pieces */
-	uint64_t first_ns, last_ns; /* for relative times */
+	struct buf out; /* what comes next; given to the file in large pieces */
+	struct script_interleave *interleave; /* lines that wait before that; NULL: none do */
+	uint64_t first_ns, last_ns;           /* for relative times */
 	int event_width;
 	size_t source_width;                   /* of data sources: the longest so far */
 	size_t indent_width;                   /* of a call trace's column, that changes seldom */

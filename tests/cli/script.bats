@@ -70,6 +70,26 @@ by_hand() {
 	[ "$(jq -rs '.[0].frames[0].address' out.json)" = 0x1000 ]
 }
 
+@test "lines of CPUs at the same time take turns" {
+	python3 - "$ROOT" >cpus.data <<-'END' || skip "no python3"
+		import struct, sys
+		sys.path.insert(0, sys.argv[1] + "/tests/cli")
+		import perf_records as p
+		out = p.BEGIN + p.attr(1, 0, 1, p.IP | p.TID | p.TIME | p.CPU, 0)
+		for time, cpu in (1, 0), (1, 0), (1, 0), (1, 1), (1, 1), (1, 1), (2, 1), (2, 0):
+		    out += p.record(p.SAMPLE, p.USER, struct.pack("<QiiQII", 4096, 41, 41, time * 10**9, cpu, 0))
+		sys.stdout.buffer.write(out)
+	END
+	cpus() { assay script -i cpus.data -F cpu "$@" | tr -dc '0-9\n' | sed 's/^00//' | tr -d '\n'; }
+	[ "$(cpus)" = 00011110 ]
+	[ "$(cpus --interleave)" = 00011110 ]
+	[ "$(cpus --interleave=2)" = 00110110 ]
+	[ "$(cpus --interleave=1)" = 01010110 ]
+	[ "$(assay script -i cpus.data --interleave=1 --format json | jq -s -c 'map(.cpu)')" = "[0,1,0,1,0,1,1,0]" ]
+	run assay script -i cpus.data --interleave=0
+	refused 2 "is no number of lines"
+}
+
 @test "spans of time, ids, and their nonsense" {
 	by_hand
 	[ "$(assay script -i hand.data --time 2,3 -F time | wc -l)" = 1 ]

@@ -151,6 +151,17 @@ static void a_misplaced_packet_in_a_psb_does_not_end_decoding(void **state)
 	       "1010-1000 bcs\n1002-1010 b\n1010-0 bcsE\n");
 }
 
+/* A damaged byte seems to be a change to 16-bit code. */
+static void behind_an_error_code_has_the_width_of_the_psb(void **state)
+{
+	(void)state;
+	expect(PSB
+	       "TNT N\nMODE.Exec IF:0 16\nTIP 0x1020\nTNT N\nTIP 0x1000\nTNT N\nTIP.PGD no ip\n",
+	       "0-1000 bB\n1002-1010 b\n1010-1020 bcs\nwidth 16\n"
+	       "error at 1020+38: the trace does not fit the code\nwidth 64\n0-1000 bB\n"
+	       "1002-1010 b\n1010-0 bcsE\n");
+}
+
 struct psbs {
 	uint64_t offsets[8], tsc[8];
 	size_t n;
@@ -208,6 +219,7 @@ int main(void)
 		cmocka_unit_test(a_time_packet_that_comes_twice_puts_a_stretch_in_doubt),
 		cmocka_unit_test(a_time_that_goes_back_puts_the_stretch_before_in_doubt),
 		cmocka_unit_test(a_misplaced_packet_in_a_psb_does_not_end_decoding),
+		cmocka_unit_test(behind_an_error_code_has_the_width_of_the_psb),
 		cmocka_unit_test(a_psb_with_a_damaged_head_is_an_event),
 	};
 
