@@ -229,6 +229,12 @@ static int take_windows(struct diff_setup *s, struct error *err)
 	old->window = new->window;
 	old->has_window = new->has_window;
 	old->whole_only = new->whole_only = true;
+	if (r >= 0 && new->has_window && s->n_earlier[DIFF_OLD])
+		return error_set(
+			err, -EINVAL,
+			"--since, --until and --at are moments of one session, and the old "
+			"side has %zu: choose seconds of each by a filter, time:FROM-TO",
+			s->n_earlier[DIFF_OLD] + 1);
 	return r < 0 || !s->args.against
 		       ? r
 		       : input_window_against(s->args.against, s->args.window.at, new, old, err);

@@ -225,6 +225,9 @@ clock() {
 	refused 2 "old-runs has 2 sessions, and new-runs has 3"
 	run assay diff --in-turn old-runs
 	refused 2 "two folders"
+	rm -r new-runs/3.assay
+	run assay diff --in-turn old-runs new-runs --since -1h
+	refused 2 "has 2: choose seconds of each by a filter"
 }
 
 @test "CPU times of different machines are not compared, unless asked for" {
