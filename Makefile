@@ -4,12 +4,15 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 
-.PHONY: all tarball image demo check check-containers check-languages check-long check-steady check-guests check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
+.PHONY: all deb tarball image demo check check-containers check-packages check-languages check-long check-steady check-guests check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
 
 all:					## install missing packages, build assay (build/assay)
 	@scripts/deps.sh build
 	@[ -f $(BUILD)/build.ninja ] || said=$$(meson setup $(BUILD) 2>&1) || { echo "$$said" | tail -20; exit 1; }
 	@ninja -C $(BUILD)
+
+deb:					## Debian packages of HEAD for this release (build-deb/*.deb)
+	@scripts/deb.sh
 
 tarball:				## one tarball for Debian 11 and all newer releases (x86-64)
 	@scripts/deps.sh build
@@ -39,6 +42,9 @@ check-long:				## an hour: fuzzing, 1,000 kills, each failing call, hostile tena
 	@scripts/deps.sh check
 	@CRASH_STEP=$(or $(STEP),1) CRASH_KILLS=$(or $(KILLS),1000) CRASH_SEED=$$(date +%s) FUZZ_LIMITS=1 FUZZ_SECONDS=$(or $(SECONDS),60) FUZZ_SEED=$$(date +%s) THREADS=all \
 		tests/run $(or $(T),fuzz cli/crash cli/hostile cli/hostile_cache cli/hostile_flood cli/hostile_jit cli/hostile_names cli/hostile_tenant sanitized threads)
+
+check-packages:				## the Debian packages in fresh chroots: built, installed, upgraded, removed; RELEASE='trixie sid'; an hour
+	@tests/packages.sh $(RELEASE)
 
 check-steady:				## `make check` on busy and slow machines: KIND=quiet N=5; hours
 	@scripts/deps.sh check
@@ -78,7 +84,7 @@ deps:					## install the packages that building, checking and bench need
 	@scripts/deps.sh bench
 
 clean:					## remove the build folders
-	@rm -rf build build-check build-fuzz build-no-oprofile build-threads build-arm64 build-tarball
+	@rm -rf build build-check build-fuzz build-no-oprofile build-threads build-arm64 build-tarball build-deb
 
 help:					## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' Makefile | expand -t 22

@@ -12,7 +12,8 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/.." && pwd)
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 why=
+. "$here/chroot.bash"
 
 # release | the second command
 releases='
@@ -21,39 +22,6 @@ bookworm|make check
 trixie|make check
 sid|make check
 '
-
-# The Debian archive that apt on this machine uses.
-mirror() {
-	# shellcheck disable=SC2016 # apt's own form
-	apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 2>/dev/null | grep -m1 -E '/debian/?$'
-}
-
-why_not() {
-	[ "$(id -u)" = 0 ] || { echo "a chroot takes root" && return; }
-	command -v debootstrap >/dev/null || { echo "debootstrap is not installed" && return; }
-	[ -n "$(mirror)" ] || { echo "apt on this machine knows no Debian archive" && return; }
-	unshare -m true 2>/dev/null || echo "mount namespaces are not permitted"
-}
-
-# What a newcomer has beside the release: make and git, and a clone.
-add_clone() {
-	chmod 755 "$dir" && cp /etc/resolv.conf "$dir/etc/resolv.conf" &&
-		echo 'Acquire::Check-Valid-Until "false";' >"$dir/etc/apt/apt.conf.d/99mirror" &&
-		in_chroot 'apt-get -qq update && apt-get -qq install -y --no-install-recommends make git ca-certificates' &&
-		git -c safe.directory='*' clone -q --no-local "$root" "$dir/assay"
-}
-
-# As on a machine, its root is a mount, and the root of its mount namespace. The mounts go with the namespace.
-in_chroot() {
-	# shellcheck disable=SC2016 # the inner shell's
-	unshare -m bash -c '
-		mount --bind "$0" "$0" && cd "$0" && mkdir -p before || exit 1
-		for d in proc sys dev; do mount --rbind "/$d" "$d" || exit 1; done
-		pivot_root . before || exit 1
-		exec chroot . env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-			HOME=/root TERM="${TERM:-dumb}" DEBIAN_FRONTEND=noninteractive sh -c "umount -l /before; cd /root; [ ! -d /assay ] || cd /assay; $1"' \
-		"$dir" "$1" </dev/null
-}
 
 # tests/tarball_check.sh, while the release has nothing else.
 check_tarball() {
@@ -87,18 +55,14 @@ command_passes() {
 }
 
 newcomer() {
-	local why
 	release=$1
 	if ! second=$(grep "^$release|" <<<"$releases"); then
 		echo "no release '$release'; there are: $(cut -s -d'|' -f1 <<<"$releases" | xargs)" >&2
 		exit 2
 	fi
-	why=$(why_not)
 	dir=$(mktemp -d "${ASSAY_NEWCOMER_DIR:-${TMPDIR:-/tmp}}/newcomer-$release.XXXXXX")
 	trap 'rm -rf --one-file-system "$dir"' EXIT
-	if [ -z "$why" ] && ! debootstrap --variant=minbase "$release" "$dir" "$(mirror)" >"newcomer-$release.log" 2>&1; then
-		why="$release can't be had: $(grep -m1 -E '^(E:|fatal:)' "newcomer-$release.log" || tail -1 "newcomer-$release.log")"
-	fi
+	make_chroot "$release"
 	if [ -n "$why" ]; then
 		echo "$release: skipped: $why"
 		skipped=$((skipped + 3))

@@ -241,7 +241,7 @@ static int open_file(const char *name, int flags)
 	char path[160];
 
 	snprintf(path, sizeof(path), "%s/%s", fx.mountpoint, name);
-	return open(path, flags | O_CLOEXEC);
+	return open(path, flags | O_CLOEXEC, 0644);
 }
 
 static const char *read_file(const char *name)

@@ -1,0 +1,177 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The Debian packages of HEAD: built, checked by lintian, installed, upgraded, removed and purged, in fresh chroots.
+#
+#   tests/packages.sh RELEASE...     bookworm, trixie, sid; all of them if none is named
+#
+# Each step is a line, and the sum is the last line. Output of a step that fails stays in packages-RELEASE-STEP.log
+# of the present folder. Chroots are made in TMPDIR.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/.." && pwd)
+passed=0 failed=0 skipped=0 why=
+. "$here/chroot.bash"
+
+releases=(bookworm trixie sid)
+# In the order of `apt-get install`.
+packages='assay assay-daemon assay-oprofile libassay0 libassay-dev python3-assay assay-doc'
+
+# step NAME COMMAND…: one line of the result; false if it fails.
+step() {
+	local name=$1 log start=$SECONDS status
+	log=packages-$release-$(tr -c 'a-zA-Z0-9\n' - <<<"$name").log
+	shift
+	"$@" >"$log" 2>&1
+	status=$?
+	case $status in
+	0) echo "$release: $name: passed in $((SECONDS - start)) s" && passed=$((passed + 1)) ;;
+	77) echo "$release: $name: skipped: $(tail -1 "$log")" && skipped=$((skipped + 1)) ;;
+	*) echo "$release: $name: FAILED (output: $log)" && failed=$((failed + 1)) && return 1 ;;
+	esac
+	rm -f "$log"
+}
+
+build() {
+	in_chroot 'apt-get -qq install -y --no-install-recommends lintian >/dev/null && make deb'
+}
+
+# The same bytes from another folder, at another time and with another umask.
+build_again() {
+	in_chroot 'mv build-deb build-deb.first && cp -r /assay /root/elsewhere && cd /root/elsewhere && umask 077 && sleep 2 && scripts/deb.sh &&
+		cd build-deb && sha256sum -- *.deb >sums && cd /assay/build-deb.first && sha256sum -c /root/elsewhere/build-deb/sums' &&
+		mv "$dir/assay/build-deb.first" "$dir/assay/build-deb"
+}
+
+check_style() {
+	in_chroot 'lintian --fail-on error,warning --info build-deb/*.changes'
+}
+
+# An older version of each package: the same files.
+make_former() {
+	in_chroot 'mkdir -p /former && for deb in build-deb/*_[0-9]*.deb; do
+		case $deb in *dbgsym*) continue ;; esac
+		rm -rf /tmp/deb && dpkg-deb -R "$deb" /tmp/deb &&
+			sed -i -e "s/^Version: .*/Version: 0.0.1/" -e "s/(= [0-9.]*)/(= 0.0.1)/g" -e "s/(>= 0[.]1[.]0)/(>= 0.0.1)/" /tmp/deb/DEBIAN/control &&
+			dpkg-deb --root-owner-group -b /tmp/deb "/former/$(basename "$deb" | sed "s/_[0-9.]*_/_0.0.1_/")" || exit 1
+	done'
+}
+
+# install_from FOLDER: all packages of a folder of this machine, in the chroot.
+install_from() {
+	rm -rf "$dir/debs" && cp -r "$1" "$dir/debs" && rm -f "$dir"/debs/*dbgsym* &&
+		in_chroot 'apt-get -qq install -y --no-install-recommends /debs/*.deb && assay --version && dpkg -l assay-daemon | grep ^ii'
+}
+
+run_tests() {
+	in_chroot 'apt-get -qq install -y --no-install-recommends gcc libc6-dev pkgconf python3 >/dev/null
+		for test in record library python oprofile; do
+			echo "== $test"
+			/tests/debian/tests/$test
+			status=$?
+			[ $status = 77 ] || [ $status = 0 ] || { echo "$test: status $status"; exit 1; }
+		done
+		exit $status'
+}
+
+# A setting that the operator changed stays; the history stays.
+upgrade() {
+	in_chroot 'echo "keep-age = 1w" >>/etc/assay/daemon.conf && install -d -o assay -g assay /var/lib/assay/samples && echo kept >/var/lib/assay/samples/file' &&
+		install_from "$1" &&
+		in_chroot 'tail -1 /etc/assay/daemon.conf | grep -q "keep-age = 1w" && grep -q kept /var/lib/assay/samples/file &&
+			dpkg-query -W -f "\${Version}\n" assay assay-daemon libassay0 | sort -u | grep -vq "^0.0.1$"'
+}
+
+# The service records, under a systemd of its own, and is upgraded meanwhile: apt starts the new daemon, and the history has the seconds before and after.
+upgrade_while_recording() {
+	local ns first booted status
+	in_chroot 'apt-get -qq install -y --no-install-recommends systemd >/dev/null' || return
+	[ -n "$(findmnt -n -t cgroup2 -o TARGET)" ] || { echo "no cgroups of the second version here" && return 77; }
+	cp -r "$1" "$dir/debs.new" && rm -f "$dir"/debs.new/*dbgsym*
+	ns=$(mktemp -d)
+	"$here/service/boot.sh" "$ns" '' "$dir" &
+	booted=$!
+	inside() { nsenter -t "$first" -m -p -u -i -C -r -w "$@"; }
+	for _ in $(seq 60); do
+		first=$(pgrep -P "$booted" -x systemd) && inside systemctl is-active assay && break
+		sleep 1
+	done
+	upgrade_inside
+	status=$?
+	kill "$booted"
+	wait "$booted"
+	rmdir "$ns"
+	return $status
+}
+
+upgrade_inside() {
+	local before after
+	inside systemctl is-active assay || { echo "systemd does not boot here" && return 77; }
+	sleep 5
+	before=$(inside systemctl show -P MainPID assay)
+	inside assay report -i /var/lib/assay/samples --format json >"$dir/before.json"
+	inside sh -c 'DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends /debs.new/*.deb' || return
+	sleep 5
+	after=$(inside systemctl show -P MainPID assay)
+	[ "$after" != 0 ] && [ "$after" != "$before" ] || return
+	inside assay report -i /var/lib/assay/samples --format json >"$dir/after.json" || return
+	# Each sample of before is there, more have come, and none is lost.
+	jq -ne --slurpfile a "$dir/before.json" --slurpfile b "$dir/after.json" \
+		'[$a, $b | .[0].header | .samples.stored, (.losses | length)] | debug | .[0] > 0 and .[2] > .[0] and .[3] == 0'
+}
+
+# Half of a package: dpkg is killed between unpacking and configuring. apt mends it.
+half_installed() {
+	in_chroot 'dpkg --unpack /debs/assay-daemon_*.deb && assay --version && dpkg --configure -a && dpkg -l assay-daemon | grep ^ii'
+}
+
+# After `remove`, settings and history stay. After `purge`, nothing of the packages does.
+remove() {
+	in_chroot "apt-get -qq remove -y $packages && [ -e /etc/assay/daemon.conf ] && [ -e /var/lib/assay/samples/file ] &&
+		! command -v assay && ! command -v opreport"
+}
+
+purge() {
+	in_chroot "apt-get -qq purge -y $packages && ! find / -xdev \( -path /assay -o -path /debs -o -path /former -o -path /root -o -path /proc -o -path /sys -o -path /tmp -o -path /tests -o -path /var/lib/dpkg -o -path /var/log -o -path /var/cache/apt -o -path /dev -o -path /run \) -prune -o -name '*assay*' -print | grep ."
+}
+
+check_release() {
+	local debs former
+	dir=$(mktemp -d "${TMPDIR:-/tmp}/packages-$release.XXXXXX")
+	built=$dir.built
+	trap 'rm -rf --one-file-system "$dir" "$built" "$dir.clean"' EXIT
+	make_chroot "$release"
+	if [ -n "$why" ]; then
+		echo "$release: skipped: $why"
+		skipped=$((skipped + 1))
+		return
+	fi
+	cp -a "$dir" "$dir.clean"
+	if step "make and git" add_clone && step "make deb" build; then
+		[ "$release" != bookworm ] || step "two builds are equal" build_again
+		step lintian check_style
+		step "an older version" make_former
+		mkdir -p "$built" && cp -r "$dir/assay/build-deb" "$built/debs" && cp -r "$dir/former" "$built/former"
+		mkdir -p "$dir.clean/tests" && cp -r "$dir/assay/debian" "$dir/assay/examples" "$dir.clean/tests/"
+		rm -rf --one-file-system "$dir" && mv "$dir.clean" "$dir"
+		debs=$built/debs former=$built/former
+		chmod 755 "$dir" && cp /etc/resolv.conf "$dir/etc/resolv.conf"
+		echo 'Acquire::Check-Valid-Until "false";' >"$dir/etc/apt/apt.conf.d/99mirror"
+		rm -f "$debs"/log "$debs"/*.changes "$debs"/*.buildinfo "$debs"/*.tar.* "$debs"/*.dsc
+		step "package lists" in_chroot 'apt-get -qq update'
+		step "install the older version" install_from "$former" &&
+			step "upgrade while the service records" upgrade_while_recording "$debs" &&
+			step upgrade upgrade "$debs" &&
+			step "tests of the installed packages" run_tests
+		step "a package that is half installed" half_installed
+		step remove remove
+		step purge purge
+	fi
+	rm -rf --one-file-system "$dir" "$built" "$dir.clean"
+}
+
+[ $# -gt 0 ] || set -- "${releases[@]}"
+for release; do
+	check_release
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
