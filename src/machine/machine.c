@@ -530,6 +530,7 @@ static void on_task_exit(struct machine *m, const struct event *event)
 
 void machine_event(struct machine *m, const struct event *event)
 {
+	machine_unknow(m, event->pid, event->tid);
 	switch (event->type) {
 	case EVENT_MAPPING:
 		machine_on_mapping(m, event);
@@ -578,6 +579,7 @@ static void forget_ended_threads(struct machine *m, uint64_t before_ns)
 void machine_forget_ended(struct machine *m, uint64_t before_ns,
 			  void (*ended)(void *context, int32_t pid), void *context)
 {
+	machine_unknow_all(m);
 	forget_ended_threads(m, before_ns);
 	if (!m->n_ended)
 		return;

@@ -93,7 +93,7 @@ const char *machine_thread_name(const struct machine *m, int32_t pid, int32_t ti
 	return name->is_interned ? strings_get(&m->strings, name->id) : name->text;
 }
 
-struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid)
+static struct thread_view find_thread(struct machine *m, int32_t pid, int32_t tid)
 {
 	uint32_t *thread = intmap_find(&m->by_tid, (uint32_t)tid);
 	struct thread_view view = { .guest_pid = 0 };
@@ -121,6 +121,19 @@ struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid)
 	}
 	view.app = p->has_app ? p->app : p->space.n ? p->jit : kernel_map_image(m->kernel);
 	return view;
+}
+
+struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid)
+{
+	struct known_thread *known = &m->known[(uint32_t)tid % KNOWN_THREADS];
+	const uint64_t *version = &m->versions[(uint32_t)pid % KNOWN_THREADS];
+
+	if (known->pid == pid && known->tid == tid && known->version == *version + 1)
+		return known->view;
+	*known = (struct known_thread){ .pid = pid, .tid = tid };
+	known->view = find_thread(m, pid, tid); /* may change the version */
+	known->version = *version + 1;
+	return known->view;
 }
 
 int machine_resolve_near(struct machine *m, const struct thread_view *thread, uint64_t addr,

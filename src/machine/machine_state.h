@@ -2,6 +2,8 @@
 /* The state of a machine: its processes and threads. Inside machine/. */
 #pragma once
 
+#include <string.h>
+
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "base/strings.h"
@@ -59,6 +61,18 @@ struct ended_thread {
 	uint64_t ended_ns;
 };
 
+/*
+ * Threads of samples, which mostly come again and again, by tid. An event makes those of its
+ * process and of its thread's number unknown.
+ */
+#define KNOWN_THREADS 64
+
+struct known_thread {
+	int32_t pid, tid;
+	uint64_t version; /* 0: nothing is known */
+	struct thread_view view;
+};
+
 /* A jitdump. Processes share their parent's. */
 struct machine_dump {
 	struct jit_code *code; /* NULL: forgotten */
@@ -92,6 +106,8 @@ struct machine {
 	VEC(uint32_t) free_threads;
 	VEC(struct ended_thread) ended_threads; /* no leaders: these go with their process */
 	struct intmap by_pid, by_tid;
+	struct known_thread known[KNOWN_THREADS];
+	uint64_t versions[KNOWN_THREADS]; /* by pid: of what is known of such processes */
 	uint32_t n_ended;
 	uint64_t last_space_number;
 	struct guard_budget mapping_budget;
@@ -111,6 +127,18 @@ struct machine {
 uint32_t machine_get_process(struct machine *m, int32_t pid);
 struct thread *machine_get_thread(struct machine *m, int32_t tid, uint32_t process,
 				  struct task_name name);
+
+/* What samples have is no longer known: of a process and a thread, or of all. */
+static inline void machine_unknow(struct machine *m, int32_t pid, int32_t tid)
+{
+	m->versions[(uint32_t)pid % KNOWN_THREADS]++;
+	m->known[(uint32_t)tid % KNOWN_THREADS].version = 0;
+}
+
+static inline void machine_unknow_all(struct machine *m)
+{
+	memset(m->known, 0, sizeof(m->known));
+}
 
 struct task_name task_name_new(struct machine *m, const char *text);
 string_id task_name_id(struct machine *m, struct task_name *name);
