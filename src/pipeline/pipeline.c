@@ -205,7 +205,9 @@ static uint32_t add_cut(struct pipeline *p, struct code_addr *frames, uint32_t n
 
 	if (!is_cut || p->ops != &native_store)
 		return n;
-	frames[n] = (struct code_addr){ image_intern(machine_images(p->machine), &mark), 0 };
+	if (!p->cut_image.n)
+		p->cut_image = image_intern(machine_images(p->machine), &mark);
+	frames[n] = (struct code_addr){ p->cut_image, 0 };
 	return n + 1;
 }
 

@@ -36,6 +36,7 @@ struct pipeline {
 	VEC(struct pending_look) pending; /* the oldest first */
 	struct waiting_samples waiting;
 	struct frame_resolver *resolver;
+	image_id cut_image;               /* of IMAGE_CUT_PATH; id 0: no stack was cut yet */
 	struct ext_session *ext;          /* or NULL */
 	struct container_log *containers; /* or NULL */
 	bool is_offline;
