@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 
-/* A thread, a store and a few hundred process mappings are made again for each part: 2 ms. */
-#define PART_BYTES ((uint64_t)16 << 20)
+/* A thread, a store and a few hundred process mappings are made again for each part: 2 ms, 3 MB. */
+#define PART_BYTES ((uint64_t)4 << 20)
 
 /*
  * The cost of stepping over a byte, as a share of reading it: a tenth for samples, more with many

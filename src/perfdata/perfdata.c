@@ -12,7 +12,7 @@
 #include "perfdata/swap.h"
 
 /* Memory that was read is given back in steps of this size. */
-#define CONSUMED_STEP ((uint64_t)4 << 20)
+#define CONSUMED_STEP ((uint64_t)1 << 20)
 
 struct reading {
 	struct perfdata *p;
