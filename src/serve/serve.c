@@ -108,8 +108,9 @@ static void announce(struct serve *s)
 }
 
 /* Not a redirection: behind a link of another site, "/" would count as a request of that site. */
-#define LOGIN_PAGE                                                                      \
-	"<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>assay</title>" \
+#define LOGIN_PAGE                                                                     \
+	"<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><link rel=\"icon\" " \
+	"href=\"data:,\"><title>assay</title>"                                         \
 	"<meta http-equiv=\"refresh\" content=\"0; url=/\"><p><a href=\"/\">assay</a></p>\n"
 
 /* Gives the browser its cookie. */

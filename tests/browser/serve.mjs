@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The page of `assay serve` in a real browser: node serve.mjs URL. Each check is a TAP line.
+import { readFileSync } from "node:fs";
 import { equal, holds, run, launched } from "./harness.mjs";
 
 const complaints = [], others = [];
@@ -11,6 +12,15 @@ page.on("dialog", d => { complaints.push(`dialog ${d.message()}`); d.dismiss(); 
 page.on("request", r => r.url().startsWith(origin) || r.url().startsWith("data:") || others.push(r.url()));
 page.setDefaultTimeout((process.env.DEADLINE || 120) * 1000);
 await page.goto(process.argv[2]);
+
+const axe = readFileSync(new URL("../npm/node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+// The frame is the profile's own page, which has other tests. All rows of a table are alike.
+const accessible = async (title) => {
+	const found = await page.evaluate(async () => (await window.axe.run({ exclude: [["iframe"], ["tbody tr:nth-child(n+4)"]] }, { resultTypes: ["violations"] })).violations
+		.map(v => `${v.id}: ${v.nodes.map(n => n.target.join(" ")).join(", ")}`));
+	equal(found, [], title);
+};
+const rowsShow = (text) => page.waitForFunction((text) => document.querySelector("main")?.textContent.includes(text), text);
 
 const frame = () => page.frameLocator("iframe");
 const choose = async (view, source) => {
@@ -58,6 +68,98 @@ await run({
 		await page.locator("th", { hasText: "comm" }).waitFor();
 		equal(await page.locator("#view").inputValue(), "values", "the form follows the address");
 	},
+	async series() {
+		await choose("values", "plain");
+		await page.locator("#series .band").first().waitFor();
+		equal(await page.locator("#series .legend li").count(), 2, "two names of threads");
+		// A drag over the middle of the chart chooses a range of time.
+		const box = await page.locator("#series svg").boundingBox();
+		await page.mouse.move(box.x + box.width * 0.3, box.y + 20);
+		await page.mouse.down();
+		await page.mouse.move(box.x + box.width * 0.5, box.y + 20, { steps: 4 });
+		await page.mouse.up();
+		await page.waitForFunction(() => /^@\d+$/.test(document.getElementById("since").value));
+		const seconds = await page.evaluate(() => document.getElementById("until").value.slice(1) - document.getElementById("since").value.slice(1));
+		holds(seconds >= 2 && seconds <= 4, `a range of ${seconds} of 10 seconds`);
+		await page.goBack();
+		await page.waitForFunction(() => !document.getElementById("since").value);
+		// A name of the legend becomes a matcher.
+		await page.locator("#series .legend button", { hasText: "worker" }).click();
+		await page.waitForFunction(() => document.getElementById("filter").value === 'comm="worker"');
+		await page.waitForFunction(() => document.querySelectorAll("#series .legend li").length === 1);
+		await page.goBack();
+		await page.waitForFunction(() => document.querySelectorAll("#series .legend li").length === 2);
+	},
+	async completes() {
+		await page.locator("#filter").pressSequentially("com");
+		await page.waitForFunction(() => document.querySelector('#completions option[value=\'comm="\']'));
+		await page.locator("#filter").pressSequentially('m="w');
+		await page.waitForFunction(() => document.querySelector('#completions option[value=\'comm="worker"\']'));
+		await page.fill("#filter", "");
+	},
+	async event() {
+		await page.selectOption("#event", "page-faults");
+		await choose("values", "plain");
+		await page.waitForFunction(() => document.querySelector("#series figcaption")?.textContent.includes("page-faults"));
+		holds(!(await page.locator("main").textContent()).includes("cpu-clock"), "rows of one event");
+		await page.selectOption("#event", "");
+	},
+	async functions() {
+		await choose("top", "plain");
+		await page.locator("main button.link", { hasText: "hash" }).first().click();
+		await rowsShow("called by");
+		equal(await page.locator("#view").inputValue(), "function", "the view");
+		await page.fill("#filter", "");
+	},
+	async compares() {
+		await page.selectOption("#baseline", "base");
+		await choose("diff", "plain");
+		await page.locator("th", { hasText: "Significant" }).waitFor();
+		await page.locator("tbody tr").first().waitFor();
+		await page.selectOption("#baseline", "");
+	},
+	async accessible() {
+		await page.evaluate(axe);
+		for (const view of ["top", "values", "processes", "explain", "info", "function"]) {
+			await page.fill("#filter", view === "function" ? "symbol:hash" : ""); // few rows: axe-core looks at each element
+			await choose(view, "plain");
+			await page.locator("main > :is(table, pre, div)").first().waitFor();
+			await accessible(view);
+		}
+		await page.fill("#filter", "");
+		await choose("values", "plain");
+		await page.waitForFunction(() => document.getElementById("series").dataset.shown === location.hash);
+		for (const colorScheme of ["dark", "light"]) {
+			await page.emulateMedia({ colorScheme });
+			await accessible(colorScheme);
+		}
+	},
+	async keyboard() {
+		// The chart of the check before is there still.
+		await page.locator("#series svg").focus();
+		await page.keyboard.press("ArrowRight");
+		await page.keyboard.press("Shift+ArrowRight");
+		await page.keyboard.press("Enter");
+		await page.waitForFunction(() => document.getElementById("until").value.slice(1) - document.getElementById("since").value.slice(1) === 2);
+		await page.goBack();
+		await page.waitForFunction(() => !document.getElementById("since").value);
+		// From the source to the button by Tab alone, then Enter.
+		await page.locator("#source").focus();
+		const seen = [];
+		for (let i = 0; i < 20 && seen.at(-1) !== "submit"; i++) {
+			await page.keyboard.press("Tab");
+			seen.push(await page.evaluate(() => document.activeElement.id || document.activeElement.type));
+		}
+		equal(seen, ["baseline", "view", "event", "by", "filter", "range", "since", "until", "live", "submit"], "the order of Tab");
+		await page.locator("#view").focus();
+		await page.keyboard.press("f"); // the first view that begins so
+		await page.locator("button[type=submit]").first().focus();
+		await page.keyboard.press("Enter");
+		await page.waitForFunction(() => document.querySelector("main :is(section, table, div, pre)"));
+	},
+	async records() {
+		equal(await page.locator("#record").isHidden(), true, "a session has no daemon");
+	},
 	async hostile() {
 		await choose("page", "hostile");
 		await frame().locator("html[data-ready]").waitFor();
@@ -74,7 +176,11 @@ await run({
 		await page.setViewportSize({ width: 390, height: 700 });
 		await choose("top", "plain");
 		await page.locator("tbody tr").first().waitFor();
-		holds(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing is wider than the window");
+		for (const width of [390, 1280, 3840]) {
+			await page.setViewportSize({ width, height: width === 390 ? 700 : 1000 });
+			holds(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `nothing is wider than ${width}`);
+		}
+		await page.setViewportSize({ width: 390, height: 700 });
 	},
 	async quiet() {
 		// The wrong filter is answered by 400, which the browser names an error.

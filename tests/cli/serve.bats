@@ -557,14 +557,15 @@ has_rate() { # HZ
 	[ "$(status_of d .rate_hz)" = "$1" ]
 }
 
-@test "in a browser: views, filters, history, hostile names, downloads, a narrow window; no complaint" {
+@test "in a browser: views, selectors, series, comparison, history, keyboard, hostile names, axe-core; no complaint" {
 	local chromium
 	chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "Chromium is not installed"
 	command -v node >/dev/null || skip "node is not installed"
-	[ -d "$ROOT/tests/npm/node_modules/playwright-core" ] || skip "playwright-core is not installed (scripts/deps-npm.sh)"
+	[ -d "$ROOT/tests/npm/node_modules/playwright-core" ] && [ -d "$ROOT/tests/npm/node_modules/axe-core" ] || skip "playwright-core is not installed (scripts/deps-npm.sh)"
 	mkdir all
 	"$PROGRAMS/make_session" all/plain plain 3000
 	"$PROGRAMS/make_session" all/hostile hostile 1500
+	"$PROGRAMS/make_session" all/base plain 1700 7 9
 	serve all
 	short=$(short_folder) # the browser has sockets in its temporary folder
 	CHROMIUM=$chromium TMPDIR=$short DEADLINE=$DEADLINE timeout $((5 * DEADLINE)) node "$ROOT/tests/browser/serve.mjs" \
@@ -572,6 +573,6 @@ has_rate() { # HZ
 	rm -rf "$short"
 	not grep '^skip ' results || skip "$(sed -n 's/^skip //p' results)"
 	cat results
-	[ "$(grep -c '^ok ' results)" = 8 ]
+	[ "$(grep -c '^ok ' results)" = 16 ]
 	not grep -v '^ok ' results
 }

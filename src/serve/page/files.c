@@ -6,6 +6,9 @@
 const struct serve_file serve_files[] = {
 	{ "/", "text/html; charset=utf-8", serve_page },
 	{ "/serve.css", "text/css; charset=utf-8", serve_style },
+	{ "/parts.js", "text/javascript; charset=utf-8", serve_parts_script },
+	{ "/selector.js", "text/javascript; charset=utf-8", serve_selector_script },
+	{ "/series.js", "text/javascript; charset=utf-8", serve_series_script },
 	{ "/serve.js", "text/javascript; charset=utf-8", serve_script },
 };
 const size_t n_serve_files = ARRAY_SIZE(serve_files);

@@ -1,33 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The page of `assay serve`. It asks the API (docs/api.md), and writes names as text only.
 
-const byId = (id) => document.getElementById(id);
-const fields = ["source", "baseline", "view", "by", "filter", "since", "until"];
-const downloads = [["page", "HTML"], ["svg", "SVG"], ["pprof", "pprof"], ["folded", "folded"], ["speedscope", "speedscope"]];
-let asked = 0; // the number of the newest question: answers to older ones are dropped
+import { ask, byId, element, number, quoted } from "./parts.js";
+import { offerCompletions, operands, valueOf, withMatcher } from "./selector.js";
+import { seriesChart, timeText } from "./series.js";
 
-function element(name, text, attributes = {}) {
-	const made = document.createElement(name);
-	if (text !== undefined)
-		made.textContent = text;
-	for (const [key, value] of Object.entries(attributes))
-		made.setAttribute(key, value);
-	return made;
-}
+const fields = ["source", "baseline", "view", "event", "by", "filter", "since", "until"];
+const downloads = [["page", "HTML"], ["svg", "SVG"], ["pprof", "pprof"], ["folded", "folded"], ["speedscope", "speedscope"]];
+const liveMs = 10000; // the server keeps answers of a moving window for so long
+let asked = 0; // the number of the newest question: answers to older ones are dropped
+let sources = [];
 
 function showProblem(sentence) {
 	byId("problem").textContent = sentence;
 	byId("problem").hidden = !sentence;
-}
-
-async function ask(name, query) {
-	const answer = await fetch(`/api/v1/${name}?${new URLSearchParams(query)}`);
-	const json = await answer.json();
-	if (!answer.ok)
-		throw new Error(json.error);
-	if (answer.headers.get("X-Assay-Warning"))
-		showProblem(answer.headers.get("X-Assay-Warning"));
-	return json;
 }
 
 // ---- the state: the form, and the same in the address ----
@@ -44,6 +30,8 @@ function writeForm(state) {
 	for (const field of fields)
 		if (state[field] !== undefined)
 			byId(field).value = state[field];
+		else if (["filter", "since", "until", "event", "baseline"].includes(field))
+			byId(field).value = "";
 }
 
 function stateOfAddress() {
@@ -55,12 +43,40 @@ function queryOf(state, ...names) {
 	for (const name of names)
 		if (state[name])
 			query[name] = state[name];
-	if (query.filter)
-		query.filter = query.filter.trim().split(/\s+/).join("\n");
+	if (names.includes("filter")) {
+		const all = operands(state.filter ?? "");
+		if (state.event)
+			all.push(`event=${quoted(state.event)}`);
+		query.filter = all.join("\n");
+	}
 	return query;
 }
 
+function go(changes) {
+	const state = { ...readForm(), ...changes };
+	location.hash = new URLSearchParams(Object.entries(state).filter(([, value]) => value)).toString();
+}
+
 // ---- views ----
+
+// A value, or an element such as a button.
+function cell(value, kind) {
+	const made = element("td", value instanceof Node ? undefined : value, { class: kind || "" });
+	if (value instanceof Node)
+		made.append(value);
+	return made;
+}
+
+// The name of a function, which leads to its callers and callees.
+function functionLink(row) {
+	if (!row.symbol || row.symbol.startsWith("("))
+		return row.symbol ?? "";
+	const button = element("button", row.symbol, { type: "button", class: "link" });
+	button.addEventListener("click", () => go({ view: "function", by: "comm", filter: withMatcher(byId("filter").value, "symbol", row.symbol) }));
+	return button;
+}
+
+const roles = { caller: "called by", self: "itself", callee: "calls" };
 
 // Rows of several events stand below each other, so each names its event.
 function showTable(rows, columns) {
@@ -72,18 +88,17 @@ function showTable(rows, columns) {
 	for (const row of rows) {
 		const line = body.insertRow();
 		for (const [, value, kind] of columns)
-			line.append(element("td", value(row) ?? "", { class: kind || "" }));
+			line.append(cell(value(row) ?? "", kind));
 	}
 	return table;
 }
 
-const number = (n) => n === undefined ? "" : n.toLocaleString();
 const share = (n) => n === undefined ? "" : `${n.toFixed(2)} %`;
 const base = (path) => path === undefined ? "" : path.split("/").pop() || path;
 
 const sampleColumns = [["Samples", (r) => number(r.samples), "number"], ["Share", (r) => share(r.percent), "number"]];
 
-// A row of each view: the arguments of its question, and the element that shows the answer.
+// A row of each view: the arguments of its question, those that are always the same, and the element that shows the answer.
 const views = {
 	page: { make: (state) => element("iframe", undefined, {
 		src: `/api/v1/page?${new URLSearchParams({ ...queryOf(state, "source", "by", "filter", "since", "until"),
@@ -107,8 +122,15 @@ const views = {
 			all.append(element("p", "Nothing stands out."));
 		return all;
 	} },
-	top: { arguments: ["source", "filter", "since", "until"], make: (state, json) => showTable(json.rows, [
-		...sampleColumns, ["Function", (r) => r.symbol], ["File of the code", (r) => base(r.image)]]) },
+	top: { arguments: ["source", "filter", "since", "until"], fixed: { limit: 500 }, make: (state, json) => showTable(json.rows, [
+		...sampleColumns, ["Function", functionLink], ["File of the code", (r) => base(r.image)]]) },
+	function: { arguments: ["source", "filter", "since", "until"], fixed: { threshold: 2 }, make: (state, json) => showTable(json.rows, [
+		["Role", (r) => roles[r.role] ?? ""], ["Total", (r) => number(r.total ?? r.samples), "number"], ["Share", (r) => share(r.total_percent ?? r.percent), "number"],
+		["Function", functionLink], ["File of the code", (r) => base(r.image)]]) },
+	diff: { arguments: ["source", "baseline", "filter"], make: (state, json) => showTable(json.rows, [
+		["Change", (r) => share(r.change), "number"], ["Before", (r) => share(r.old_percent), "number"],
+		["Now", (r) => share(r.new_percent), "number"], ["Significant", (r) => r.is_significant ? "yes" : "no"],
+		["Function", functionLink], ["File of the code", (r) => base(r.image)]]) },
 	values: { arguments: ["source", "by", "filter", "since", "until"], make: (state, json) => showTable(json.rows, [
 		...sampleColumns, [state.by, (r) => r.name ?? r[state.by] ?? ""]]) },
 	processes: { arguments: ["source", "filter", "since", "until"], make: (state, json) => showTable(json.processes ?? [], [
@@ -124,10 +146,50 @@ function coverageText(info) {
 	return [`${number(info.samples?.stored ?? info.samples)} samples`, lost, ...notes].join(" · ");
 }
 
+// The reasons of losses, and of missing names, are a click away.
 async function showCoverage(state, question) {
-	const header = (await ask("values", { source: state.source, by: "event", limit: 1 })).header;
-	if (question === asked)
-		byId("coverage").textContent = coverageText(header);
+	const header = (await ask("values", { ...queryOf(state, "source", "since", "until"), by: "event", limit: 1 })).header;
+	if (question !== asked)
+		return;
+	const why = element("button", "Why?", { type: "button", class: "link" });
+	why.addEventListener("click", () => go({ view: "info" }));
+	byId("coverage").replaceChildren(element("span", `${coverageText(header)} `), why);
+	byId("event").replaceChildren(element("option", "all", { value: "" }), ...header.events.map((e) => element("option", e.name, { value: e.name })));
+	byId("event").value = state.event ?? "";
+}
+
+async function showSeries(state, question) {
+	const json = await ask("series", { ...queryOf(state, "source", "by", "filter", "since", "until"), limit: 8 });
+	if (question !== asked)
+		return;
+	byId("series").dataset.shown = location.hash;
+	byId("series").replaceChildren(seriesChart(json, state.by,
+		(from, to) => go({ since: `@${from}`, until: `@${to}` }),
+		(by, one) => go({ filter: withMatcher(byId("filter").value, by, valueOf(by, one)) })));
+}
+
+// ---- recording ----
+
+function showRecord(state) {
+	const source = sources.find((one) => one.name === state.source);
+	byId("record").hidden = source?.kind !== "history" || byId("record").dataset.role === "read";
+}
+
+async function record(event) {
+	event.preventDefault();
+	const seconds = Number(byId("seconds").value), button = event.submitter;
+	showProblem("");
+	button.disabled = true;
+	try {
+		const answer = await ask("record", { source: byId("source").value, target: byId("target").value, seconds, rate: byId("rate").value }, { method: "POST" });
+		byId("coverage").textContent = `Recording until ${timeText(answer.until_seconds)} …`;
+		// The samples are readable a moment after the end.
+		await new Promise((resolve) => setTimeout(resolve, (seconds + 3) * 1000));
+		go({ since: `@${answer.since_seconds}`, until: `@${answer.until_seconds}`, filter: answer.filter });
+	} catch (problem) {
+		showProblem(problem.message);
+	}
+	button.disabled = false;
 }
 
 function showDownloads(state) {
@@ -139,15 +201,22 @@ function showDownloads(state) {
 async function show(state) {
 	const question = ++asked, view = views[state.view] ?? views.page;
 	showProblem("");
-	byId("main").replaceChildren(element("p", "…"));
-	byId("coverage").textContent = "";
+	if (!byId("live").checked)
+		byId("main").replaceChildren(element("p", "…"));
 	document.title = `${state.source} · assay`;
 	showDownloads(state);
+	showRecord(state);
 	try {
-		showCoverage(state, question).catch(() => {}); // the view names the same problem
-		const json = view.arguments ? await ask(state.view, queryOf(state, ...view.arguments)) : undefined;
-		if (question === asked)
-			byId("main").replaceChildren(view.make(state, json));
+		if (state.view === "diff" && !state.baseline)
+			throw new Error("Choose a source to compare with.");
+		// The view names the same problem.
+		showCoverage(state, question).catch(() => {});
+		showSeries(state, question).catch(() => byId("series").replaceChildren());
+		const json = view.arguments ? await ask(state.view, { ...queryOf(state, ...view.arguments), ...view.fixed }) : undefined;
+		if (question !== asked)
+			return;
+		showProblem(json?.warning ?? "");
+		byId("main").replaceChildren(view.make(state, json));
 	} catch (problem) {
 		if (question !== asked)
 			return;
@@ -157,25 +226,45 @@ async function show(state) {
 }
 
 function showAddress() {
-	writeForm(stateOfAddress());
+	const state = stateOfAddress();
+	if (state.event && ![...byId("event").options].some((option) => option.value === state.event))
+		byId("event").append(element("option", state.event, { value: state.event }));
+	writeForm(state);
 	if (byId("source").value)
 		show(readForm());
 }
 
-async function begin() {
-	const [sources, labels] = await Promise.all([ask("sources", {}), ask("labels", {})]);
-	byId("source").replaceChildren(...sources.sources.map((s) => element("option", s.name, { value: s.name, title: s.path })));
-	byId("baseline").replaceChildren(element("option", "nothing", { value: "" }),
-		...sources.sources.map((s) => element("option", s.name, { value: s.name })));
-	byId("by").replaceChildren(...labels.labels.map((l) => element("option", l.name, { value: l.name, title: l.help })));
-	byId("by").value = "comm";
+function listen() {
 	byId("query").addEventListener("submit", (event) => {
 		event.preventDefault();
-		location.hash = new URLSearchParams(readForm()).toString();
-		showAddress();
+		const before = location.hash;
+		go({});
+		if (location.hash === before)
+			showAddress();
 	});
+	byId("range").addEventListener("change", () => {
+		byId("since").value = byId("range").value;
+		byId("until").value = "";
+		go({});
+	});
+	byId("record").addEventListener("submit", record);
 	addEventListener("hashchange", showAddress);
-	if (!sources.sources.length)
+	setInterval(() => byId("live").checked && byId("source").value && document.visibilityState === "visible" && show(readForm()), liveMs);
+}
+
+async function begin() {
+	const [all, labels] = await Promise.all([ask("sources", {}), ask("labels", {})]);
+	sources = all.sources;
+	byId("record").dataset.role = all.role;
+	byId("source").replaceChildren(...sources.map((s) => element("option", s.name, { value: s.name, title: s.path })));
+	byId("baseline").replaceChildren(element("option", "nothing", { value: "" }),
+		...sources.map((s) => element("option", s.name, { value: s.name })));
+	byId("by").replaceChildren(...labels.labels.map((l) => element("option", l.name, { value: l.name, title: l.help })));
+	byId("by").value = "comm";
+	byId("event").replaceChildren(element("option", "all", { value: "" }));
+	offerCompletions(labels.labels.map((l) => l.name), () => queryOf(readForm(), "source", "since", "until"));
+	listen();
+	if (!sources.length)
 		showProblem("There is no session and no recording at the paths of 'assay serve'.");
 	showAddress();
 }
