@@ -288,6 +288,7 @@ static void record_read_extra(const struct record_format *f, struct reader *r,
 	if (type & PERF_SAMPLE_RAW) {
 		x->raw_size = reader_u32(r);
 		x->raw = reader_bytes(r, x->raw_size);
+		x->raw_size = x->raw ? x->raw_size : 0;
 	}
 	if (type & PERF_SAMPLE_BRANCH_STACK)
 		read_branches(f, r, scratch);
