@@ -43,6 +43,6 @@ def trace(path: str, what: str = "branches", *options: str, program: str = "assa
             finally:
                 # Whoever stops early needs no more of it.
                 child.stdout.close()
-        if child.returncode > 0:
+        if child.returncode:
             said.seek(0)
             raise Error(child.returncode, said.read().decode("utf-8", "replace").strip())

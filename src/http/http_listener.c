@@ -120,6 +120,9 @@ static int take_from_systemd(struct http_listener *l, struct error *err)
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
 	name_address(l, fd);
+	if (!*l->address)
+		return error_set(err, -EINVAL,
+				 "what systemd passed is a socket of neither IP nor Unix");
 	return fd;
 }
 

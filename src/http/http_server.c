@@ -304,7 +304,10 @@ bool http_request_certificate(const struct http_request *q, char name[static HTT
 
 /* ---- clients ---- */
 
-/* The machine: of IPv6, the network of 64 bits, as one machine has all of its addresses. */
+/*
+ * The machine: of IPv4, also in IPv6, the address; of IPv6, the network of 64 bits, as one machine
+ * has all of its addresses.
+ */
 static uint64_t peer_of(const struct sockaddr *a)
 {
 	const struct sockaddr_in6 *v6 = (const void *)a;
@@ -312,6 +315,8 @@ static uint64_t peer_of(const struct sockaddr *a)
 
 	if (a->sa_family == AF_INET)
 		return ((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr;
+	if (a->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
+		return v6->sin6_addr.s6_addr32[3];
 	if (a->sa_family == AF_INET6)
 		memcpy(&peer, &v6->sin6_addr, sizeof(peer));
 	return peer;

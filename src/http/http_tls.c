@@ -17,12 +17,17 @@
 
 #define MAX_PEM_BYTES ((size_t)1 << 20)
 
-#define FUNCTIONS(X)                       \
-	X(gnutls_certificate_verify_peers) \
-	X(gnutls_certificate_get_peers)    \
-	X(gnutls_x509_crt_init)            \
-	X(gnutls_x509_crt_import)          \
-	X(gnutls_x509_crt_get_dn_by_oid)   \
+#define FUNCTIONS(X)                               \
+	X(gnutls_certificate_allocate_credentials) \
+	X(gnutls_certificate_free_credentials)     \
+	X(gnutls_certificate_set_x509_key_mem)     \
+	X(gnutls_certificate_set_x509_trust_mem)   \
+	X(gnutls_certificate_verify_peers)         \
+	X(gnutls_certificate_get_peers)            \
+	X(gnutls_strerror)                         \
+	X(gnutls_x509_crt_init)                    \
+	X(gnutls_x509_crt_import)                  \
+	X(gnutls_x509_crt_get_dn_by_oid)           \
 	X(gnutls_x509_crt_deinit)
 
 static struct {
@@ -49,13 +54,46 @@ static int tls_read_file(const char *path, bool is_secret, char **out, struct er
 	return 0;
 }
 
+static gnutls_datum_t datum_of(char *text)
+{
+	return (gnutls_datum_t){ (unsigned char *)text, (unsigned int)strlen(text) };
+}
+
+/* libmicrohttpd would only say that it cannot start. */
+static int tls_check(const struct http_tls *files, const struct http_tls_texts *texts,
+		     struct error *err)
+{
+	const gnutls_datum_t certificate = datum_of(texts->certificate);
+	const gnutls_datum_t key = datum_of(texts->key);
+	gnutls_certificate_credentials_t all;
+	int r = tls.gnutls_certificate_allocate_credentials(&all);
+
+	if (r < 0)
+		return error_set(err, -ENOMEM, "TLS: %s", tls.gnutls_strerror(r));
+	r = tls.gnutls_certificate_set_x509_key_mem(all, &certificate, &key, GNUTLS_X509_FMT_PEM);
+	if (r < 0)
+		r = error_set(err, -EINVAL, "cannot use the certificate '%s' with the key '%s': %s",
+			      files->certificate, files->key, tls.gnutls_strerror(r));
+	if (r >= 0 && texts->client_ca) {
+		const gnutls_datum_t ca = datum_of(texts->client_ca);
+
+		r = tls.gnutls_certificate_set_x509_trust_mem(all, &ca, GNUTLS_X509_FMT_PEM);
+		if (r <= 0)
+			r = error_set(err, -EINVAL, "'%s' has no certificate that can be read",
+				      files->client_ca);
+	}
+	tls.gnutls_certificate_free_credentials(all);
+	return MIN(r, 0);
+}
+
 int http_tls_read(const struct http_tls *files, struct http_tls_texts *out, struct error *err)
 {
 	int r = lazy_library_load(GNUTLS_SONAMES, functions, ARRAY_SIZE(functions), err);
 
 	r = r < 0 ? r : tls_read_file(files->certificate, false, &out->certificate, err);
 	r = r < 0 ? r : tls_read_file(files->key, true, &out->key, err);
-	return r < 0 ? r : tls_read_file(files->client_ca, false, &out->client_ca, err);
+	r = r < 0 ? r : tls_read_file(files->client_ca, false, &out->client_ca, err);
+	return r < 0 ? r : tls_check(files, out, err);
 }
 
 void http_tls_fini(struct http_tls_texts *texts)

@@ -132,13 +132,14 @@ static size_t count_stars(const char *glob)
 
 int api_add_filter(struct query *query, const char *filter, struct error *err)
 {
+	size_t n_matchers = query->matchers.n;
 	int r;
 
 	query->is_check = true;
 	r = query_add(query, filter, err);
 	if (r < 0)
 		return r;
-	if (count_stars(filter) > MAX_STARS && !strchr(filter, '"'))
+	if (query->matchers.n == n_matchers && count_stars(filter) > MAX_STARS)
 		return error_set(err, -EINVAL,
 				 "a glob has at most %d stars here: use TAG=~\"EXPRESSION\"",
 				 MAX_STARS);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "serve/answers.h"
 #include "serve/policy.h"
@@ -19,6 +20,7 @@ struct job {
 	const struct api_row *row;
 	struct api_call call;
 	struct worker *worker; /* NULL: it waits for its turn */
+	uint64_t deadline_ns;  /* of its turn */
 	VEC(struct http_request *) waiting;
 };
 
@@ -174,12 +176,17 @@ void jobs_start(struct jobs *js)
 
 void jobs_read(struct jobs *js)
 {
+	uint64_t now = clock_monotonic_ns();
+
 	for (size_t i = 0; i < js->list.n; i++) {
 		struct job *j = js->list.data[i];
 
-		if (!j->worker || !worker_read(j->worker))
+		if (j->worker ? !worker_read(j->worker) : j->deadline_ns > now)
 			continue;
-		job_finish(js, j);
+		if (j->worker)
+			job_finish(js, j);
+		else
+			job_fail(j, 503, "Other answers take too long. Ask again later.");
 		jobs_remove(js, i--);
 	}
 	jobs_reap(js);
@@ -203,8 +210,8 @@ uint64_t jobs_deadline_ns(const struct jobs *js)
 	uint64_t first = UINT64_MAX;
 
 	vec_foreach (&js->list, j)
-		if ((*j)->worker)
-			first = MIN(first, worker_deadline_ns((*j)->worker));
+		first = MIN(first,
+			    (*j)->worker ? worker_deadline_ns((*j)->worker) : (*j)->deadline_ns);
 	vec_foreach (&js->stopped, w)
 		first = MIN(first, worker_deadline_ns(*w));
 	return first;
@@ -238,6 +245,7 @@ void jobs_add(struct jobs *js, const struct api_row *row, struct api_call *call,
 	if (!j) {
 		j = xcalloc(1, sizeof(*j));
 		j->row = row;
+		j->deadline_ns = clock_monotonic_ns() + SERVE_TURN_S * NS_PER_SECOND;
 		j->call = *call;
 		*call = (struct api_call){ 0 };
 		vec_push(&js->list, j);

@@ -3,7 +3,9 @@
  * The requests of `assay serve` that wait for workers, and the answers that were made.
  *
  * At most SERVE_WORKERS workers run at once. Equal requests share a worker and its answer. If
- * SERVE_WAITING requests wait, others get 429. A worker of which nobody waits for the answer ends.
+ * SERVE_WAITING requests wait, others get 429. A request whose turn does not come in SERVE_TURN_S
+ * seconds gets 503: the workers may hang in a dead file system. A worker of which nobody waits for
+ * the answer ends.
  */
 #pragma once
 
@@ -19,6 +21,7 @@ struct jobs;
 
 #define SERVE_WORKERS     2
 #define SERVE_WAITING     128
+#define SERVE_TURN_S      120
 #define SERVE_CACHE_BYTES ((size_t)64 << 20)
 
 struct jobs *jobs_new(void);

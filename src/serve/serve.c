@@ -87,6 +87,14 @@ static void answer_api(struct serve *s, struct http_request *q, const char *name
 	}
 }
 
+/* Of "[2001:db8::1]:443", the colon behind the bracket. */
+static bool has_port(const char *host)
+{
+	const char *end = strrchr(host, ']');
+
+	return strchr(end ? end : host, ':') != NULL;
+}
+
 /* The first name of --host is the one that others use. */
 static void announce(struct serve *s)
 {
@@ -103,7 +111,7 @@ static void announce(struct serve *s)
 		place = xasprintf("https://%s", o->hosts[0]);
 	else
 		place = xasprintf("%s://%s%s", scheme, o->hosts[0],
-				  strchr(o->hosts[0], ':') ? "" : port);
+				  has_port(o->hosts[0]) ? "" : port);
 	o->announce(o->context, place, access_login_path(s->access));
 }
 

@@ -52,6 +52,24 @@ static char *next_word(char **rest)
 	return word;
 }
 
+/* Takes quotation marks and their backslashes out of a word, in place. */
+static char *unquote(char *word)
+{
+	bool is_quoted = false;
+	char *to = word;
+
+	for (const char *at = word; *at; at++) {
+		if (*at == '"') {
+			is_quoted = !is_quoted;
+			continue;
+		}
+		at += is_quoted && at[0] == '\\' && at[1];
+		*to++ = *at;
+	}
+	*to = '\0';
+	return word;
+}
+
 /* Copies the filters of a token, a line each. Each must be one, as nobody sees them at use. */
 static int parse_filters(char *rest, char **out, struct error *err)
 {
@@ -82,7 +100,7 @@ static int parse_token(struct tokens *t, char *line, size_t number, struct error
 	if (r < 0)
 		return r;
 	if (secret && !strncmp(secret, CERTIFICATE, strlen(CERTIFICATE)))
-		token.certificate = secret + strlen(CERTIFICATE);
+		token.certificate = unquote(secret + strlen(CERTIFICATE));
 	else if (!secret || strlen(secret) < TOKEN_MIN_SIZE)
 		return error_set(err, -EINVAL, "a token needs %d characters or more",
 				 TOKEN_MIN_SIZE);
@@ -97,6 +115,15 @@ static int parse_token(struct tokens *t, char *line, size_t number, struct error
 	return 0;
 }
 
+/*
+ * Rights that others must not have. systemd gives a unit the files of LoadCredential= as root's, by
+ * an entry of its ACL, and then the group's bits are the mask of the ACL (acl(5)).
+ */
+static mode_t forbidden_bits(const struct stat *st)
+{
+	return !st->st_uid && !st->st_gid ? 07 : 077;
+}
+
 int tokens_read(struct tokens *t, const char *path, struct error *err)
 {
 	FILE *in = fopen(path, "re");
@@ -107,7 +134,7 @@ int tokens_read(struct tokens *t, const char *path, struct error *err)
 
 	if (!in)
 		return error_errno(err, -errno, "cannot read '%s'", path);
-	if (!fstat(fileno(in), &st) && (st.st_mode & 077))
+	if (!fstat(fileno(in), &st) && (st.st_mode & forbidden_bits(&st)))
 		r = error_set(err, -EACCES,
 			      "'%s' is not only yours: other users may read it. Try chmod 600",
 			      path);

@@ -182,6 +182,19 @@ await run({
 		}
 		await page.setViewportSize({ width: 390, height: 700 });
 	},
+	async form() {
+		// Without the cookie of this browser.
+		const other = await (await page.context().browser().newContext()).newPage();
+		await other.goto(origin);
+		await other.fill("input[name=token]", "wrong");
+		await other.click("button");
+		await other.getByText("There is no such token.").waitFor();
+		await other.goto(origin);
+		await other.fill("input[name=token]", "all-all-all-all-all-all-all-all-1");
+		await other.click("button");
+		await other.frameLocator("iframe").locator("html[data-ready]").waitFor();
+		await other.close();
+	},
 	async quiet() {
 		// The wrong filter is answered by 400, which the browser names an error.
 		equal(complaints.filter(text => !/status of 400/.test(text)), [], "complaints");

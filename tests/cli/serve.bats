@@ -265,14 +265,44 @@ is_gone() {
 	END
 }
 
+@test "a file of tokens is its user's alone, and a limit of stars has no way around" {
+	"$PROGRAMS/make_session" plain plain 300
+	stars='comm:*a*b*c*d*e*f*g*h*i*'
+	while IFS='|' read -r line wanted; do
+		printf '%s\n' "$line" >bad
+		chmod 600 bad
+		run assay serve plain --token-file bad
+		[ "$status" = 1 ] || skip "built without libmicrohttpd"
+		has "$wanted" <(echo "$output")
+	done <<-END
+		read all-all-all-all-all-all-all-all-1 $stars|at most 8 stars
+		read all-all-all-all-all-all-all-all-1 $stars"|at most 8 stars
+		read all-all-all-all-all-all-all-all-1 comm=~".*a.*b.*c.*d.*e.*f.*g.*h.*i.*" nothing|is not a filter
+	END
+	chmod 640 bad
+	[ "$(id -u)" != 0 ] || chown 1:1 bad
+	run assay serve plain --token-file bad
+	has 'other users may read it' <(echo "$output")
+	# Root's file with an entry of an ACL, as LoadCredential= makes it: the bits of the group are the mask.
+	chmod 440 bad
+	[ "$(id -u)" != 0 ] || chown 0:0 bad
+	unshare -r true || skip "this system has no user namespaces"
+	run unshare -r assay serve plain --token-file bad
+	has 'is not a filter' <(echo "$output")
+	chmod 444 bad
+	run unshare -r assay serve plain --token-file bad
+	has 'other users may read it' <(echo "$output")
+}
+
 # make_certificates: a CA, and certificates that it signed, for the server, for clients and for another server.
 make_certificates() {
 	command -v openssl >/dev/null || skip "openssl is not installed"
-	make_certificate ca "/CN=test CA" -x509 -addext basicConstraints=critical,CA:TRUE
-	make_certificate other-ca "/CN=other CA" -x509 -addext basicConstraints=critical,CA:TRUE
+	make_certificate ca "/CN=test CA" -x509 -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign,cRLSign
+	make_certificate other-ca "/CN=other CA" -x509 -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign,cRLSign
 	sign_certificate server ca "subjectAltName=DNS:localhost,IP:127.0.0.1"
 	sign_certificate reader ca extendedKeyUsage=clientAuth
 	sign_certificate writer ca extendedKeyUsage=clientAuth
+	sign_certificate "John Smith" ca extendedKeyUsage=clientAuth
 	sign_certificate service ca extendedKeyUsage=serverAuth
 	sign_certificate stranger other-ca extendedKeyUsage=clientAuth
 }
@@ -283,13 +313,16 @@ make_certificate() { # NAME SUBJECT [OPTION…]
 
 sign_certificate() { # NAME CA EXTENSION
 	make_certificate "$1" "/CN=$1"
-	openssl x509 -req -in "$1.pem" -CA "$2.pem" -CAkey "$2.key" -CAcreateserial -days 2 -extfile <(echo "$3") -out "$1.pem" 2>/dev/null
+	# Python 3.13 and newer want all that RFC 5280 asks for.
+	openssl x509 -req -in "$1.pem" -CA "$2.pem" -CAkey "$2.key" -CAcreateserial -days 2 -out "$1.pem" 2>/dev/null \
+		-extfile <(printf '%s\n' "$3" subjectKeyIdentifier=hash authorityKeyIdentifier=keyid)
+	openssl verify -x509_strict -CAfile "$2.pem" "$1.pem"
 }
 
 @test "other machines may ask by TLS, with a token or a certificate" {
 	"$PROGRAMS/make_session" plain plain 300
 	make_certificates
-	printf 'read %s comm:worker\nadmin %s\nread cert:reader comm:worker\n' limited-limited-limited-limited-1 admin-admin-admin-admin-admin-admin >tokens
+	printf 'read %s comm:worker\nadmin %s\nread cert:reader comm:worker\nread cert:"John Smith"\n' limited-limited-limited-limited-1 admin-admin-admin-admin-admin-admin >tokens
 	chmod 600 tokens
 	serve plain --listen 0.0.0.0:0 --host localhost --token-file tokens --tls-certificate server.pem --tls-key server.key --client-ca ca.pem
 	address=https://localhost:$(sed -n '1s|^https://localhost:\([0-9]*\)/login.*|\1|p' serve.out)
@@ -297,6 +330,7 @@ sign_certificate() { # NAME CA EXTENSION
 	get / >page
 	[ "$(status)" = 401 ]
 	has 'action="/login"' page
+	has '<meta name="referrer" content="same-origin">' page # else the form has the header "Origin: null"
 	get /api/v1/sources Authorization:"Bearer admin-admin-admin-admin-admin-admin" >/dev/null
 	[ "$(status)" = 200 ]
 	get /api/v1/sources Authorization:"Bearer admin-admin-admin-admin-admin-admin" Host:evil.example >/dev/null
@@ -304,7 +338,9 @@ sign_certificate() { # NAME CA EXTENSION
 	# In a browser, a token gives a cookie with the token's rights.
 	client post /login token=wrong 2>head >/dev/null
 	[ "$(status)" = 403 ]
-	client post /login token=limited-limited-limited-limited%2d1 2>head >/dev/null
+	client post /login token=limited-limited-limited-limited%2d1 Origin:null 2>head >/dev/null
+	[ "$(status)" = 403 ]
+	client post /login token=limited-limited-limited-limited%2d1 "Origin:$address" 2>head >/dev/null
 	[ "$(status)" = 200 ]
 	has '^Set-Cookie: assay-[0-9]*=[0-9a-f]*; Path=/; HttpOnly; SameSite=Strict; Secure$' head
 	cookie="Cookie:$(sed -n 's/^Set-Cookie: \([^;]*\);.*/\1/p' head)"
@@ -321,12 +357,15 @@ sign_certificate() { # NAME CA EXTENSION
 	# Certificates, each with the rights of its line.
 	cookie=X:y
 	TLS_CERT=reader.pem TLS_KEY=reader.key api 'values?source=plain&by=comm' | jq -c '.rows | map(.comm) | unique' | diff - <(echo '["worker"]')
+	TLS_CERT="John Smith.pem" TLS_KEY="John Smith.key" api sources | jq -e .schema
 	for name in writer service stranger; do
 		TLS_CERT=$name.pem TLS_KEY=$name.key api sources >/dev/null || true
 		not grep -q '^200' head
 	done
-	run openssl s_client -connect "${address#https://}" -tls1_1 </dev/null
+	openssl s_client -connect "${address#https://}" -tls1_2 </dev/null
+	run openssl s_client -connect "${address#https://}" -tls1_1 -cipher DEFAULT@SECLEVEL=0 </dev/null
 	[ "$status" != 0 ]
+	not grep -qiE 'no (protocols|ciphers?) ' <(echo "$output") # the client has not refused it itself
 	# Every certificate of the CA for clients, if no line names one.
 	sed -i '/cert:/d' tokens
 	kill "$server"
@@ -338,6 +377,29 @@ sign_certificate() { # NAME CA EXTENSION
 		TLS_CERT=$name.pem TLS_KEY=$name.key api sources >/dev/null || true
 		not grep -q '^200' head
 	done
+}
+
+@test "a certificate that cannot be used is named, and so is an address of IPv6" {
+	"$PROGRAMS/make_session" plain plain 300
+	make_certificates
+	echo "read all-all-all-all-all-all-all-all-1" >tokens
+	chmod 600 tokens
+	echo nothing >empty.pem
+	chmod 600 empty.pem
+	while IFS='|' read -r certificate key ca wanted; do
+		run assay serve plain --listen 0.0.0.0:0 --token-file tokens --tls-certificate "$certificate" --tls-key "$key" --client-ca "$ca"
+		[ "$status" = 1 ]
+		not has 'built without libmicrohttpd' <(echo "$output") || skip "built without libmicrohttpd"
+		has "$wanted" <(echo "$output")
+	done <<-'END'
+		empty.pem|server.key|ca.pem|certificate 'empty.pem' with the key 'server.key'
+		server.pem|reader.key|ca.pem|certificate 'server.pem' with the key 'reader.key'
+		server.pem|empty.pem|ca.pem|certificate 'server.pem' with the key 'empty.pem'
+		server.pem|server.key|empty.pem|'empty.pem' has no certificate
+	END
+	background assay serve plain --listen 0.0.0.0:0 --host '[2001:db8::1]' --token-file tokens --tls-certificate server.pem --tls-key server.key >serve.out 2>serve.err
+	wait_for has_line_or_ended serve.out "$!"
+	has '^https://\[2001:db8::1\]:[0-9][0-9]*/login' serve.out
 }
 
 @test "behind a proxy, it has the proxy's name, and a cookie for TLS alone" {
@@ -385,6 +447,17 @@ os.execvp("assay", ["assay", "serve", "plain", "--listen", "systemd"])' "$short/
 	kill "$server"
 	wait "$server"
 	[ -e "$short/web" ] # it is systemd's
+	# A socket of another family has no address that a browser knows.
+	run python3 -c '
+import os, socket
+s = socket.socket(socket.AF_VSOCK)
+s.bind((socket.VMADDR_CID_ANY, socket.VMADDR_PORT_ANY))
+s.listen()
+os.dup2(s.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+os.execvp("assay", ["assay", "serve", "plain", "--listen", "systemd"])'
+	has 'neither IP nor Unix' <(echo "$output") || has 'OSError' <(echo "$output") # no vsock here
 	rm -rf "$short"
 	command -v systemd-analyze >/dev/null || return 0
 	mkdir unit
@@ -566,13 +639,15 @@ has_rate() { # HZ
 	"$PROGRAMS/make_session" all/plain plain 3000
 	"$PROGRAMS/make_session" all/hostile hostile 1500
 	"$PROGRAMS/make_session" all/base plain 1700 7 9
-	serve all
+	echo "read all-all-all-all-all-all-all-all-1" >tokens
+	chmod 600 tokens
+	serve all --token-file tokens
 	short=$(short_folder) # the browser has sockets in its temporary folder
 	CHROMIUM=$chromium TMPDIR=$short DEADLINE=$DEADLINE timeout $((5 * DEADLINE)) node "$ROOT/tests/browser/serve.mjs" \
 		"http://$address$login" >results </dev/null
 	rm -rf "$short"
 	not grep '^skip ' results || skip "$(sed -n 's/^skip //p' results)"
 	cat results
-	[ "$(grep -c '^ok ' results)" = 16 ]
+	[ "$(grep -c '^ok ' results)" = 17 ]
 	not grep -v '^ok ' results
 }
