@@ -35,7 +35,7 @@ struct pattern {
 struct parser {
 	const char *at;
 	struct pattern *pattern;
-	unsigned int depth;
+	unsigned int depth; /* of groups */
 	bool ignores_case;
 	const char *problem;
 };
@@ -206,6 +206,9 @@ static bool parse_set_character(struct parser *p, uint64_t set[4], uint8_t *out)
 			return false;
 		c = escaped(c);
 	}
+	/* A set has bytes, and such a character has several. */
+	if ((uint8_t)c >= 0x80)
+		parser_fail(p, "in brackets, there are only characters of ASCII: use (ä|ö)");
 	*out = (uint8_t)c;
 	return true;
 }
@@ -389,11 +392,7 @@ static void parse_alternatives(struct parser *p)
 		start = parser_steps(p);
 		if (p->problem)
 			break;
-		if (++p->depth > PATTERN_MAX_STEPS)
-			parser_fail(p, "it has too many parts");
-		else
-			parse_alternatives(p);
-		p->depth--;
+		parse_alternatives(p); /* as deep as there are steps */
 		if (!p->problem)
 			p->pattern->steps.data[start - 1].to =
 				(int32_t)(parser_steps(p) - start + 1);

@@ -88,6 +88,8 @@ static void wrong_patterns_are_refused(void **state)
 					    "(?=a)",
 					    "(a{1000}){1000}",
 					    "[z-a]",
+					    "[\xc3\xa9]",
+					    "[^a-\xc3\xa9]",
 					    "a{,2}" };
 
 	(void)state;
@@ -98,6 +100,21 @@ static void wrong_patterns_are_refused(void **state)
 		assert_int_equal(pattern_new(rows[i], &p, &err), -EINVAL);
 		assert_non_null(strstr(err.text, "is no regular expression: "));
 	}
+}
+
+/* Only groups within groups are deep. */
+static void many_alternatives_may_have_groups(void **state)
+{
+	char pattern[1000] = "a0";
+	size_t n = 2;
+
+	(void)state;
+	for (int i = 1; i < 100; i++)
+		n += (size_t)snprintf(pattern + n, sizeof(pattern) - n, "|a%d", i);
+	snprintf(pattern + n, sizeof(pattern) - n, "|((b))");
+	assert_true(matches(pattern, "a99"));
+	assert_true(matches(pattern, "b"));
+	assert_false(matches(pattern, "a100"));
 }
 
 /* 2^40 paths lead through these. */
@@ -158,6 +175,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_texts_match),
 		cmocka_unit_test(wrong_patterns_are_refused),
+		cmocka_unit_test(many_alternatives_may_have_groups),
 		cmocka_unit_test(no_pattern_explodes),
 		cmocka_unit_test(it_agrees_with_the_library),
 	};
