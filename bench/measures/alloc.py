@@ -32,7 +32,7 @@ template <int N> int work(const std::string &text)
 	return static_cast<int>(found.size());
 }
 """
-INSTANCES = 40
+INSTANCES = 8
 RECORDERS = ("none", "assay", "heaptrack", "assay by uprobes")
 PAIRS = {"none": 20_000_000, "assay": 20_000_000, "heaptrack": 2_000_000, "assay by uprobes": 50_000}
 NOBODY = 65534
@@ -76,7 +76,7 @@ def compiler(bench):
     pathlib.Path(source).write_text(SOURCE + f"int main(int, char **words) {{ std::string text = words[0]; return {calls}; }}\n")
     subprocess.run(["g++", "-E", "-o", plain, source], check=True)
     found = subprocess.run(["g++", "-print-prog-name=cc1plus"], check=True, capture_output=True, text=True)
-    return found.stdout.strip(), ["-quiet", "-fpreprocessed", "-O1", plain, "-o", bench.path("alloc.s")]
+    return found.stdout.strip(), ["-quiet", "-fpreprocessed", "-O1", plain, "-o", "/dev/null"]
 
 
 def measure_build(bench, rounds):

@@ -280,6 +280,54 @@ locks_of_the_kernel() {
 	same "$n" "$(samples_of_waits s event:kernel-lock reason:kernel-lock)" "waits with this reason"
 }
 
+# ---- allocations and probes ----
+
+# Events of a function with its callees: events_of SESSION EVENT FUNCTION
+events_of() {
+	assay report -i "$1" -l -t 0 --format csv "event:$2" | awk -F, -v symbol="$3" '
+		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+		$column["symbol"] == symbol { n += $column["total_events"] }
+		END { print n + 0 }'
+}
+
+# Eleven blocks of 16 MB.
+family_is_right() { # SESSION
+	assay info "$1"
+	assay report -i "$1" -l -t 0
+	same 11 "$(events_of "$1" alloc-blocks family)" "blocks of family()"
+	same 184549376 "$(events_of "$1" held-bytes family)" "bytes that family() holds"
+}
+
+allocations() {
+	assay record --alloc -o s -- /programs/heaps family
+	family_is_right s
+}
+
+# Mappings, the end of parts of them, another thread, and a process that is not seen.
+allocations_by_probes() {
+	need_bpf
+	assay record --alloc -o s -- /programs/heaps-static family
+	family_is_right s
+	mkfifo in out
+	exec 4<>in 5<>out
+	/programs/heaps wait <in >out &
+	read -r waiting <&5
+	assay record --alloc -p "$waiting" -o t -- sh -c 'echo >in; read -r done <out'
+	echo >in
+	family_is_right t
+	same 1 "$(events_of t alloc-blocks later)" "blocks of a new thread"
+	same 8388608 "$(events_of t held-bytes part)" "bytes that part() holds"
+	same 16777216 "$(events_of t held-bytes refused)" "bytes that refused() holds"
+	same 1 "$(fact alloc-unseen t)" "processes that are not seen"
+}
+
+probes_of_programs() {
+	assay record -e uprobe:/programs/heaps:family -e uretprobe:/programs/heaps:family -o s -- sh -c '/programs/heaps family; /programs/heaps family'
+	assay report -i s -l -t 0
+	same 4 "$(fact samples s)" "calls and returns"
+	same 2 "$(of_symbol family s)" "calls"
+}
+
 counts() {
 	assay stat -e task-clock,page-faults,context-switches --format csv -o counts -- /programs/split 1cpu
 	cat counts
@@ -488,6 +536,9 @@ check "time that threads wait" time_that_threads_wait
 check "reasons, owners and wakers of waits" reasons_owners_and_wakers
 check "waits for the kernel's locks" locks_of_the_kernel
 check "processes by name" processes_by_name
+check "allocations, by the preloaded library" allocations
+check "allocations, by uprobes" allocations_by_probes
+check "probes of a program and its children" probes_of_programs
 check "samples and missed ticks of a command are its CPU time" ticks_of_a_command
 check "samples and missed ticks of the machine are its CPUs' time, by rings" ticks_of_the_machine perf
 check "samples and missed ticks of the machine are its CPUs' time, by BPF" ticks_of_the_machine bpf
