@@ -174,7 +174,8 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(ALLOC_RELEASES, NOTE, "alloc-releases",                                                  \
 	  "released blocks that count as held, because their release found no room")               \
 	X(ALLOC_UNTRACKED, NOTE, "alloc-untracked",                                                \
-	  "sampled blocks that do not count as held: the list of held blocks was full")            \
+	  "sampled blocks that do not count as held: their list was full, or uprobes cannot see "  \
+	  "the results of their operator new")                                                     \
 	X(ALLOC_UNSEEN, NOTE, "alloc-unseen",                                                      \
 	  "programs whose allocations are missing: static, set-uid, of another architecture, or "  \
 	  "without the environment that assay gave to the command")                                \

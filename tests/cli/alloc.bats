@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
 # record --alloc: allocations of programs with known sums.
+# shellcheck disable=SC2030,SC2031 # each test is a separate process
 
 load helpers
 

@@ -98,7 +98,7 @@ by_hand() {
 	[ "$(assay script -i hand.data --around 2.500005 -F time | wc -l)" = 1 ]
 	[ "$(assay script -i hand.data --around 2.500005,4us -F time | wc -l)" = 0 ]
 	[ "$(assay script -i hand.data --around 2.5,1s -F time | wc -l)" = "$(assay script -i hand.data --time 1.5,3.5 -F time | wc -l)" ]
-	for bad in nonsense 2,x 2,5us, 2,-1us '10%' ,2; do
+	for bad in nonsense 2,x '2,5us,' 2,-1us '10%' ',2'; do
 		run assay script -i hand.data --around "$bad"
 		refused 2 "--around '$bad' is not TIME"
 	done
