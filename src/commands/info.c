@@ -133,7 +133,11 @@ static double duration_s(const struct facts *f)
 /* In seconds since the session's start; samples of one moment earlier are possible. */
 static double since_start_s(const struct facts *f, uint64_t time_ns)
 {
-	return (double)(int64_t)(time_ns - f->session->info.start_ns) / (double)NS_PER_SECOND;
+	const uint64_t start_ns = f->session->info.start_ns;
+	const double ns =
+		time_ns < start_ns ? -(double)(start_ns - time_ns) : (double)(time_ns - start_ns);
+
+	return ns / (double)NS_PER_SECOND;
 }
 
 static double bytes_per_sample(const struct facts *f)

@@ -561,7 +561,8 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 	if (r.args.verbose)
 		log_set_level(LOG_VERBOSE);
 	if (status < 0 && operands.n) {
-		log_error("script: '%s' is not understood; name the recording with -i",
+		log_error("script: '%s' is not understood; name the recording with -i, and choose "
+			  "samples with options: --time, --comms, --pid, --tid, -C …",
 			  operands.data[0]);
 		status = EXIT_USAGE;
 	} else if (status < 0) {

@@ -193,6 +193,19 @@ static uint32_t count_lanes(const struct profile_request *request)
 	return n;
 }
 
+static int explain_window(const struct time_window *window, struct error *err)
+{
+	struct buf text = { 0 };
+	int r;
+
+	time_window_print(&text, window);
+	r = error_set(err, -ENOENT,
+		      "the session has no samples of the time %s; 'assay info' shows when it began",
+		      buf_cstr(&text));
+	buf_fini(&text);
+	return r;
+}
+
 /* The session has no samples at all: its losses say why. */
 static int explain_losses(const struct profile_request *request, struct error *err)
 {
@@ -214,6 +227,8 @@ static int explain_losses(const struct profile_request *request, struct error *e
 			      "the session has no samples: the kernel ended the counters where a "
 			      "program with other rights (set-uid, set-gid or file capabilities) "
 			      "was executed; root's 'assay record -a' has it");
+	else if (request->session->has_window)
+		r = explain_window(&request->session->window, err);
 	else
 		r = error_set(err, -ENOENT,
 			      "the session has no samples; a longer run or a higher rate "

@@ -77,6 +77,41 @@ clock() {
 	[ "$(total cpu-clock samples --since "$(clock "$cut")")" = $((all - before)) ]
 	near=$(awk -v cut="$cut" '$1 >= cut - 20000 && $1 < cut + 20000' walls | wc -l)
 	[ "$(total cpu-clock samples --at "$(clock "$cut")" --window 0.04s)" = "$near" ]
+	first=$(head -n 1 walls)
+	run env TZ=UTC assay report -i s --since "$(clock $((first - 2000000)))" --until "$(clock $((first - 1000000)))"
+	refused 1 "the session has no samples of the time $(date -u -d "@$((first / 1000000 - 2))" '+%F %H:%M')"
+	run assay script -i s time:0s-1s
+	refused 2 "'time:0s-1s' is not understood" "--time"
+}
+
+@test "times that go back, come out of order, or span centuries lose no sample" {
+	python3 - "$BATS_TEST_DIRNAME" <<-'END'
+		import struct, sys
+		sys.path.insert(0, sys.argv[1])
+		from perf_records import *
+
+		def write(name, times, behind=b""):
+		    data = BEGIN + attr(1, 0, 1, IP | TID | TIME | IDENTIFIER) + comm(77, "app")
+		    for time in times:
+		        data += record(SAMPLE, USER, struct.pack("<QQiiQ", 1, 0x1000, 77, 77, time)) + behind
+		    open(name, "wb").write(data)
+
+		back = [int(s * 1e9) for s in (50, 3, 40, 1.2, 1.1, 100.25, 1.3, 20)]
+		write("sorted.data", back)
+		write("back.data", back, 3 * record(68, 0, b""))  # ends of rounds: nothing is sorted across them
+		write("far.data", [1 << 63, 10**9, (1 << 64) - 10**9, 2 * 10**9])
+	END
+	for name in sorted back far; do
+		assay import -q -o $name $name.data
+		for i in $name $name.data; do
+			assay report -i "$i" --format json | jq '[.rows[].samples] | add' >>samples
+		done
+	done
+	[ "$(xargs <samples)" = "8 8 8 8 4 4" ]
+	[ "$(fact sorted '.losses | keys | join(" ")')" = unmapped ]
+	[ "$(assay script -i sorted -F time | tr -d ' :' | xargs)" = "$(assay script -i sorted.data -F time | tr -d ' :' | xargs)" ]
+	[ "$(fact back '.losses."out-of-order"')" = 6 ]
+	[ "$(fact far '.last_sample_s | floor')" = 18446744071 ]
 }
 
 @test "the sides of a diff are cut within a second, too" {
