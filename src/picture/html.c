@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The page: the files of html/ with the picture in them. The picture is a payload, compressed
+ * The page: the files of html/ with the picture in them. The picture is two payloads, compressed
  * (RFC 1950) and then in base64. So the title is the only text of the profile that stands in the
- * page itself. The payload:
+ * page itself. The first payload is all that the call tree needs, which the page shows at once:
  *
  *     uleb size, JSON    header, names, images, lanes (keys below)
  *     nodes              two columns of ulebs, without the root: twice the levels up from the node
  *                        before (0: its child), and 1 more if it is light; and the frame
  *     frames             uleb: image + 2; 0 a group, 1 "other"
- *     each lane          its cells, those of the baseline, then its moments
+ *     each lane          ulebs, by node: the samples of the whole time; the periods unless all
+ *                        samples have the same; then the cells of the baseline
+ *
+ * The second payload has the times: of each lane, its cells, then its moments.
  *
  * Cells are columns of ulebs, too. The first two are of each bucket with cells: the distance from
  * the bucket before, and the number of cells. Then come the nodes, as distances that begin anew in
@@ -18,11 +21,12 @@
  * Moments are samples with exact times, of one thread after the other. The columns of all of them
  * are the time, the node, the samples unless all are 1, and the periods unless all samples have the
  * same. A thread's first time is in microseconds since the session began. Each further one is its
- * distance from the one before, less the lane's interval, in zigzag.
+ * distance from the one before, less the lane's interval, in zigzag. The moments of waits have
+ * their reasons at last.
  *
  * Periods that vary are mostly noise, which does not compress. So many periods are written in
  * steps. Each node's sum over time is rounded down at every cell. So the sum over any range of time
- * is wrong by less than a step. The remainders follow, by node.
+ * is wrong by less than a step.
  */
 #include <jansson.h>
 #include <string.h>
@@ -32,6 +36,7 @@
 #include "base/clock.h"
 #include "picture/html/parts.h"
 #include "picture/picture.h"
+#include "profile/wait_reasons.h"
 #include "report/header.h"
 #include "report/markup.h"
 #include "store/session.h"
@@ -71,9 +76,11 @@ static json_t *html_images_json(const struct picture *pic)
 /* What each sample stands for if that is the same for all, else 0. */
 static uint64_t common_period(const struct picture_cell *cells, size_t n)
 {
-	uint64_t each =
-		n && cells[0].weight.samples ? cells[0].weight.period / cells[0].weight.samples : 0;
+	uint64_t each = 0;
 
+	for (size_t i = 0; i < n && !each; i++)
+		if (cells[i].weight.samples)
+			each = cells[i].weight.period / cells[i].weight.samples;
 	for (size_t i = 0; i < n; i++)
 		if (cells[i].weight.period != each * cells[i].weight.samples)
 			return 0;
@@ -89,6 +96,18 @@ static struct picture_cell *moment_cells(const struct picture_lane *l)
 		cells[i] = (struct picture_cell){ 0, l->moments.data[i].node,
 						  l->moments.data[i].weight };
 	return cells;
+}
+
+/* By node: what it got in all the time. The caller frees them. */
+static struct picture_cell *whole_sums(const struct picture_lane *l, size_t n_nodes)
+{
+	struct picture_cell *sums = xcalloc(n_nodes, sizeof(*sums));
+
+	vec_foreach (&l->cells, c)
+		weight_add(&sums[c->node].weight, &c->weight);
+	vec_foreach (&l->moments, m)
+		weight_add(&sums[m->node].weight, &m->weight);
+	return sums;
 }
 
 static bool are_single(const struct picture_lane *l)
@@ -162,6 +181,15 @@ static json_t *moment_threads_json(const struct picture_lane *l)
 	return list;
 }
 
+static json_t *reasons_json(void)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < N_WAIT_REASONS; i++)
+		json_array_append_new(list, json_string(wait_reason_names[i]));
+	return list;
+}
+
 static json_t *moments_json(const struct picture_lane *l, const struct counter_info *c)
 {
 	cleanup(free_at_exit) struct picture_cell *cells = moment_cells(l);
@@ -173,6 +201,7 @@ static json_t *moments_json(const struct picture_lane *l, const struct counter_i
 	json_object_set_new(object, "single", json_boolean(are_single(l)));
 	json_object_set_new(object, "period", json_number(common_period(cells, l->moments.n)));
 	json_object_set_new(object, "step", json_number(period_step(cells, l->moments.n)));
+	json_object_set_new(object, "waits", json_boolean(c && counter_is_wait(c)));
 	return object;
 }
 
@@ -198,6 +227,7 @@ static json_t *lanes_json(const struct picture *pic)
 	for (uint32_t i = 0; i < p->n_lanes; i++) {
 		const struct picture_lane *l = &pic->lanes[i];
 		const struct counter_info *c = html_counter(p, i);
+		cleanup(free_at_exit) struct picture_cell *sums = whole_sums(l, pic->nodes.n);
 		json_t *lane = json_object();
 
 		json_object_set_new(lane, "event", json_text(c ? c->name : "samples"));
@@ -207,6 +237,7 @@ static json_t *lanes_json(const struct picture *pic)
 									       : "events"));
 		json_object_set_new(lane, "samples", json_number(p->lanes[i].total.samples));
 		json_object_set_new(lane, "events", json_number(p->lanes[i].total.period));
+		json_object_set_new(lane, "each", json_number(common_period(sums, pic->nodes.n)));
 		json_object_set_new(lane, "own", cells_json(l->cells.data, l->cells.n));
 		json_object_set_new(lane, "base", cells_json(l->base.data, l->base.n));
 		json_object_set_new(lane, "moments", moments_json(l, c));
@@ -247,6 +278,7 @@ static json_t *description(const struct picture *pic)
 	json_object_set_new(all, "images", html_images_json(pic));
 	json_object_set_new(all, "lanes", lanes_json(pic));
 	json_object_set_new(all, "threads", threads_json(pic->report->profile));
+	json_object_set_new(all, "reasons", reasons_json());
 	json_object_set_new(all, "nodes", json_number(pic->nodes.n));
 	json_object_set_new(all, "timeline", timeline_json(pic));
 	json_object_set_new(hidden, "nodes", json_number(pic->n_hidden));
@@ -291,6 +323,16 @@ static void put_nodes(const struct picture *pic, struct buf *to)
 							 : f->image + 2);
 }
 
+static void put_sums(const struct picture_lane *l, size_t n_nodes, struct buf *to)
+{
+	cleanup(free_at_exit) struct picture_cell *sums = whole_sums(l, n_nodes);
+
+	for (size_t i = 0; i < n_nodes; i++)
+		buf_uleb(to, sums[i].weight.samples);
+	for (size_t i = 0; i < n_nodes && !common_period(sums, n_nodes); i++)
+		buf_uleb(to, sums[i].weight.period);
+}
+
 static void put_periods(const struct picture_cell *cells, size_t n, size_t n_nodes, struct buf *to)
 {
 	uint64_t step = period_step(cells, n), *rest = xcalloc(n_nodes, sizeof(*rest));
@@ -302,8 +344,6 @@ static void put_periods(const struct picture_cell *cells, size_t n, size_t n_nod
 		buf_uleb(to, *left / step);
 		*left %= step;
 	}
-	for (size_t i = 0; i < n_nodes && step > 1; i++)
-		buf_uleb(to, rest[i]);
 	free(rest);
 }
 
@@ -356,6 +396,9 @@ static void put_moments(const struct picture_lane *l, const struct counter_info 
 			buf_uleb(to, m->weight.samples);
 	if (l->moments.n && !common_period(cells, l->moments.n))
 		put_periods(cells, l->moments.n, n_nodes, to);
+	if (c && counter_is_wait(c))
+		vec_foreach (&l->moments, m)
+			buf_uleb(to, m->reason);
 }
 
 static void put_base64(const uint8_t *bytes, size_t n, FILE *out)
@@ -394,8 +437,19 @@ static void print_payload(const struct picture *pic, FILE *out)
 	put_description(pic, &plain);
 	put_nodes(pic, &plain);
 	for (uint32_t i = 0; i < pic->report->profile->n_lanes; i++) {
-		put_cells(pic->lanes[i].cells.data, pic->lanes[i].cells.n, pic->nodes.n, &plain);
+		put_sums(&pic->lanes[i], pic->nodes.n, &plain);
 		put_cells(pic->lanes[i].base.data, pic->lanes[i].base.n, pic->nodes.n, &plain);
+	}
+	print_packed(&plain, out);
+	buf_fini(&plain);
+}
+
+static void print_times(const struct picture *pic, FILE *out)
+{
+	struct buf plain = { 0 };
+
+	for (uint32_t i = 0; i < pic->report->profile->n_lanes; i++) {
+		put_cells(pic->lanes[i].cells.data, pic->lanes[i].cells.n, pic->nodes.n, &plain);
 		put_moments(&pic->lanes[i], html_counter(pic->report->profile, i), pic->nodes.n,
 			    &plain);
 	}
@@ -440,7 +494,7 @@ static const struct {
 	void (*print)(const struct picture *pic, FILE *out);
 } fields[] = {
 	{ "title", html_print_title }, { "style", print_style }, { "script", print_script },
-	{ "data", print_payload },     { "code", print_code },
+	{ "data", print_payload },     { "times", print_times }, { "code", print_code },
 };
 
 void picture_print_html(const struct picture *pic, FILE *out)

@@ -67,6 +67,7 @@ struct picture_lost {
 struct picture_moment {
 	uint64_t at_us;
 	uint32_t thread, node; /* thread: of the profile */
+	uint32_t reason;       /* enum wait_reason */
 	struct weight weight;
 };
 

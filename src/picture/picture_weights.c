@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/intmap.h"
 #include "profile/query.h"
+#include "profile/wakers.h"
 #include "store/session.h"
 
 static int compare_cells(const void *a, const void *b)
@@ -213,17 +215,35 @@ static int by_thread_and_time(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
+/* Many waits are at one node: `known` has their reasons, by event and node. */
+static uint32_t reason_at(const struct profile *p, struct intmap *known,
+			  const struct profile_moment *m)
+{
+	uint32_t counter = p->lanes[m->lane].counter, *reason;
+	bool is_new;
+
+	if (counter == NO_INDEX || !counter_is_wait(&p->session->info.counters[counter]))
+		return REASON_TO_WAIT_NONE;
+	reason = intmap_put(known, (uint64_t)counter << 32 | m->node, &is_new);
+	if (is_new)
+		*reason = profile_wait_reason(p, counter, m->node);
+	return *reason;
+}
+
 void picture_add_moments(struct picture *pic, const uint32_t *node_of)
 {
 	const struct profile *p = pic->report->profile;
+	struct intmap reasons = { 0 };
 
 	for (size_t i = 0; i < p->moments.n; i++) {
 		const struct profile_moment *m = &p->moments.data[i];
 
 		vec_push(&pic->lanes[m->lane].moments,
 			 (struct picture_moment){ since_start(p, m->time_ns) / NS_PER_US, m->thread,
-						  node_of[i], m->weight });
+						  node_of[i], reason_at(p, &reasons, m),
+						  m->weight });
 	}
+	intmap_fini(&reasons);
 	for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
 		struct picture_lane *l = &pic->lanes[lane];
 

@@ -233,10 +233,8 @@ static const char *telling_function(const struct profile *p, const struct waker_
 /* How far the event decides; the numbers are part of a key. */
 enum wait_kind { NO_WAIT, WAIT_BY_STACK, WAIT_FOR_CPU, WAIT_IN_STOP, WAIT_FOR_KERNEL_LOCK };
 
-static enum wait_kind kind_of_row(const struct profile *p, const struct load_part *part,
-				  const struct count_row *row)
+static enum wait_kind kind_of_counter(const struct profile *p, uint32_t counter)
 {
-	uint32_t counter = part->segment->classes[row->class].counter;
 	const struct counter_info *c;
 
 	if (counter >= p->session->info.n_counters)
@@ -270,8 +268,28 @@ static enum wait_reason reason_by_stack(struct profile *p, struct load_part *par
 	return reason;
 }
 
-static enum wait_reason reason_of(struct profile *p, struct load_part *part, uint32_t node,
-				  enum wait_kind kind)
+/* The same of a profile's node. */
+static enum wait_reason reason_by_functions(const struct profile *p, uint32_t node)
+{
+	enum wait_reason reason = REASON_TO_WAIT_UNKNOWN;
+
+	for (; p->nodes.data[node].depth; node = p->nodes.data[node].parent) {
+		const struct profile_function *f = &p->functions.data[p->nodes.data[node].function];
+		const struct profile_image *image = &p->images.data[f->image];
+
+		if (image_kind_mode(image->image->kind) != CODE_KERNEL)
+			break;
+		if (f->symbol == NO_SYMBOL)
+			continue;
+		reason = wait_reason_of(symbol_name(p->symbols, image->table, f->symbol));
+		if (reason != REASON_TO_WAIT_OTHER)
+			break;
+	}
+	return reason;
+}
+
+/* `by_stack`: what the stack says. */
+static enum wait_reason reason_of_kind(enum wait_kind kind, enum wait_reason by_stack)
 {
 	static const enum wait_reason by_event[] = {
 		[NO_WAIT] = REASON_TO_WAIT_NONE,
@@ -279,13 +297,25 @@ static enum wait_reason reason_of(struct profile *p, struct load_part *part, uin
 		[WAIT_IN_STOP] = REASON_TO_WAIT_STOPPED,
 		[WAIT_FOR_KERNEL_LOCK] = REASON_TO_WAIT_KERNEL_LOCK,
 	};
-	enum wait_reason reason;
 
 	if (kind == WAIT_BY_STACK)
-		return reason_by_stack(p, part, node);
+		return by_stack;
 	/* an idle kernel thread has the state of a stopped one */
-	reason = kind == WAIT_IN_STOP ? reason_by_stack(p, part, node) : REASON_TO_WAIT_OTHER;
-	return reason == REASON_TO_WAIT_KERNEL_THREAD ? reason : by_event[kind];
+	return kind == WAIT_IN_STOP && by_stack == REASON_TO_WAIT_KERNEL_THREAD ? by_stack
+										: by_event[kind];
+}
+
+static bool is_by_stack(enum wait_kind kind)
+{
+	return kind == WAIT_BY_STACK || kind == WAIT_IN_STOP;
+}
+
+enum wait_reason profile_wait_reason(const struct profile *p, uint32_t counter, uint32_t node)
+{
+	enum wait_kind kind = kind_of_counter(p, counter);
+
+	return reason_of_kind(kind, is_by_stack(kind) ? reason_by_functions(p, node)
+						      : REASON_TO_WAIT_OTHER);
 }
 
 /* ---- facts of waits ---- */
@@ -364,6 +394,7 @@ static uint32_t waker_of(struct profile *p, struct load_part *part, uint32_t nod
 			 enum wait_kind kind)
 {
 	struct waker_frames frames = { 0 };
+	uint32_t outer = mark ? wakers_parent(part->segment, mark) : node;
 	uint64_t key = (uint64_t)node << 8 | (uint64_t)kind;
 	uint32_t *known, waker;
 	bool is_new;
@@ -383,8 +414,8 @@ static uint32_t waker_of(struct profile *p, struct load_part *part, uint32_t nod
 	if (mark)
 		find_frames(p, part, node, mark, &frames);
 	waker = add_waker(p, &frames,
-			  reason_of(p, part, mark ? wakers_parent(part->segment, mark) : node,
-				    kind));
+			  reason_of_kind(kind, is_by_stack(kind) ? reason_by_stack(p, part, outer)
+								 : REASON_TO_WAIT_OTHER));
 	vec_fini(&frames);
 	*intmap_put(&part->waker_of_node, key, NULL) = waker;
 	return waker;
@@ -418,7 +449,9 @@ void load_cut_wakers(struct profile *p, struct load_part *part)
 
 		if (part->wants_wakers)
 			vec_push(&part->row_wakers,
-				 waker_of(p, part, row->node, mark, kind_of_row(p, part, row)));
+				 waker_of(p, part, row->node, mark,
+					  kind_of_counter(p, part->segment->classes[row->class]
+								     .counter)));
 		if (mark)
 			row->node = wakers_parent(part->segment, mark);
 	}

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "profile/profile.h"
+#include "profile/wait_reasons.h"
 
 struct load_part;
 
@@ -25,6 +26,9 @@ void load_cut_wakers(struct profile *p, struct load_part *part);
 
 /* Whether a key or a filter asks. */
 bool index_wants_wakers(const struct profile *p);
+
+/* Why threads waited at a node of the profile, by an event of the session. */
+enum wait_reason profile_wait_reason(const struct profile *p, uint32_t counter, uint32_t node);
 
 /* The value of one of the keys of waits, and its text. */
 uint32_t profile_waker_value(const struct profile *p, enum profile_key key, uint32_t waker);

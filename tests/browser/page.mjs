@@ -386,6 +386,40 @@ await run({
 		equal(await page.evaluate(() => assay.tree.total[0]), 120, "all threads again");
 	},
 
+	async reasons() {
+		const page = await open("waits.html");
+		await page.click("#show-tracks");
+		const got = await page.evaluate(() => {
+			const { tracks, profile } = assay, out = {};
+			assay.timeline.setView(2, 4);
+			tracks.paint();
+			for (const { moments } of profile.lanes)
+				if (moments.reason)
+					moments.reason.forEach((r, i) => out[profile.reasons[r]] = (out[profile.reasons[r]] || 0) + (moments.samples ? moments.samples[i] : 1));
+			return [out, [...new Set(tracks.names.map(n => n.text))].sort()];
+		});
+		const wanted = {};
+		for (const row of report("reasons").rows.filter(r => r.samples > 0 && r.reason !== "[none]"))
+			wanted[row.reason] = (wanted[row.reason] || 0) + row.samples;
+		sameEntries(got[0], wanted, "reasons of waits");
+		equal(got[1], Object.keys(wanted).sort(), "words in the tracks");
+	},
+
+	async early() {
+		const page = await open("exact.html", { hash: "#thread=1" });
+		equal(await page.evaluate(() => assay.tree.total[0]), 20, "an address with a thread waits for the times");
+		// The sums that come first are those of all times.
+		for (const name of ["exact.html", "long.html"]) {
+			const other = await open(name), [first, later] = await other.evaluate(() => {
+				const { profile } = assay, sum = sums => [...sums].reduce((a, b) => a + b);
+				return [profile.lanes.map(l => sum(l.sums.samples)),
+					profile.lanes.map(l => (l.own.samples.length ? sum(l.own.samples) : 0) + (l.moments.samples ? sum(l.moments.samples) : l.moments.n))];
+			});
+			equal(first, later, `sums of ${name}`);
+			holds(await other.evaluate(() => assay.readyMs < assay.timesMs), "the tree comes first");
+		}
+	},
+
 	async heat() {
 		const page = await open("exact.html");
 		await page.click("#show-heat");
@@ -463,6 +497,13 @@ await run({
 		for (let [first] = await others(); first; [first] = await others())
 			equal(await page.evaluate(node => assay.openOther(assay.upper, node), first), true, "it opens");
 		sameEntries(await pagePaths(page, "tree"), pathsOf(report("tree").rows, event), "all boxes are there");
+		// The address keeps them open.
+		await address(page, "open=");
+		const again = await open("light.html", { hash: new URL(page.url()).hash });
+		sameEntries(await pagePaths(again, "tree"), pathsOf(report("tree").rows, event), "in another window");
+		equal(await again.evaluate(() => [...assay.opened].length), await page.evaluate(() => [...assay.opened].length), "open boxes");
+		const odd = await open("light.html", { hash: "#open=1e9.-1.x.0" });
+		holds(await odd.evaluate(() => assay.tree.total[0] > 0), "an address of another page does no harm");
 	},
 
 	async code() {

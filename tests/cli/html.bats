@@ -39,8 +39,23 @@ setup_file() {
 	fi
 }
 
+# A recording of waits, as perf script's text: a thread waits in turn for a futex, a socket and nothing that has a name.
+waits_text() {
+	local i function functions=(futex_wait_queue unix_stream_read_generic some_function)
+	for i in {0..29}; do
+		function=${functions[i % 3]}
+		printf 'app 7/7 [000] %d.%06d: 400000000 off-cpu:sleep:\n' $((100 + i / 2)) $((i % 2 * 500000))
+		printf '\tffffffff81000%03x schedule+0x10 ([kernel.kallsyms])\n\tffffffff81001%03x %s+0x10 ([kernel.kallsyms])\n\t401000 main+0x10 (/app)\n\n' \
+			$((i % 3)) $((i % 3)) "$function"
+	done
+}
+
 make_files() {
 	local name
+	waits_text >waits.txt
+	assay import -q waits.txt -o waits
+	assay report -i waits --weight samples --html waits.html
+	json reasons waits --by reason
 	for name in plain hostile; do
 		assay report -i $name --weight samples --html $name.html --svg $name.svg
 	done
@@ -97,6 +112,8 @@ checked() {
 @test "in a browser: two sessions compared" { checked difference; }
 @test "in a browser: a range of milliseconds has its own samples, and bars show microseconds" { checked moments; }
 @test "in a browser: a track for each thread shows what it does" { checked threads; }
+@test "in a browser: the tracks name the reasons of waits" { checked reasons; }
+@test "in a browser: the call tree comes before the times" { checked early; }
 @test "in a browser: the heat map has all samples, and selects time" { checked heat; }
 @test "in a browser: the stack chart is in the order of time" { checked chart; }
 @test "in a browser: functions are hidden and focused on, recursion collapses, and totals hold" { checked transforms; }

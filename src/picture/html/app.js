@@ -8,12 +8,12 @@ class App extends TimeViews {
 	constructor(profile) {
 		super();
 		this.profile = profile;
-		this.opened = new Set(); // nodes whose box "other" was opened
 		this.first = { ...FIRST_CHOICE, weight: profile.header.weight,
 			       colour: profile.baseline ? "difference" : "image" };
 		this.code = new CodeView($("code"), $("code-data"), profile);
 		this.showTabs();
 		this.choice = { ...this.first, ...this.changedOf(choiceFromAddress()) };
+		this.readOpened();
 		this.colours = new Colours(profile);
 		this.makeParts();
 		this.fillHead();
@@ -638,6 +638,8 @@ class App extends TimeViews {
 		addEventListener("keydown", e => onPageKey(this, e));
 		addEventListener("hashchange", () => {
 			this.choice = { ...this.first, ...this.changedOf(choiceFromAddress()) };
+			this.readOpened();
+			this.applyBoxes();
 			this.timeline.setLane(this.choice.event, this.byEvents, this.choice.thread);
 			this.applyAll();
 			this.applySearch();
@@ -675,24 +677,3 @@ class App extends TimeViews {
 		$("about").setAttribute("aria-expanded", isShown);
 	}
 }
-
-async function start() {
-	const data = $("data");
-	try {
-		const profile = await loadProfile(data.textContent);
-		data.remove();
-		window.assay = new App(profile);
-		window.assay.applySearch();
-		await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
-		window.assay.readyMs = performance.now();
-		document.documentElement.dataset.ready = "yes";
-	} catch (error) {
-		document.body.prepend(element("p", { className: "sorry", textContent:
-			typeof DecompressionStream === "undefined"
-				? "This browser is too old for this page: it needs one of 2023 or later."
-				: `This page is damaged: ${error.message}` }));
-		throw error;
-	}
-}
-
-start();

@@ -11,7 +11,10 @@ function element(tag, properties, ...children) {
 }
 
 const FIRST_CHOICE = { view: "graph", direction: "up", colour: "image", event: 0, weight: "samples", time: "",
-		       search: "", zoom: "", frame: -1, thread: -1, transforms: "", panel: "" };
+		       search: "", zoom: "", frame: -1, thread: -1, transforms: "", panel: "", open: "" };
+
+// What can't be shown without the times of samples.
+const needsTimes = choice => choice.time !== "" || choice.thread >= 0 || choice.view === "chart";
 
 function choiceFromAddress() {
 	const choice = { ...FIRST_CHOICE }, words = new URLSearchParams(location.hash.slice(1));

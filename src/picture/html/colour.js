@@ -7,7 +7,7 @@
 const HUES = [250, 150, 295, 200, 120, 225, 175, 275, 100, 320, 135, 262];
 const KERNEL_HUES = [62, 45, 80, 30];
 const MODE_HUES = { user: 245, kernel: 58 };
-const WAIT_HUES = [260, 25, 100, 330]; // sleep, disk, ready, stopped
+const WAIT_STEP = 47; // degrees from the hue of one reason to the next
 const N_NAMED = 12, N_SHADES = 16, CHANGE_STEPS = 64;
 
 // Lightness, chroma and hue to a colour that a canvas takes without parsing much (Ottosson's
@@ -110,9 +110,9 @@ class Colours {
 		return MODE_HUES[mode] === undefined ? this.neutral(0) : this.paint(MODE_HUES[mode], 1, 0);
 	}
 
-	// Of a track: the reason why a thread waits (tracks.js).
-	ofWait(wait) {
-		return this.paint(WAIT_HUES[wait], wait === 0 ? 0.25 : 1, -0.2);
+	// Of a track: the reason why a thread waits, by number (profile/wait_reasons.h).
+	ofWait(reason) {
+		return this.paint(20 + reason * WAIT_STEP % 360, 0.7, -0.2);
 	}
 
 	ofFrame(f) {

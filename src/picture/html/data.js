@@ -2,7 +2,16 @@
 // The payload that html.c writes (its layout is described there), as typed arrays.
 "use strict";
 
-const IMAGE_GROUP = -2, IMAGE_OTHER = -1;
+const IMAGE_GROUP = -2, IMAGE_OTHER = -1, PIECE = 200000;
+
+// Lets the browser do what waits.
+function pause() {
+	const channel = new MessageChannel();
+	return new Promise(done => {
+		channel.port1.onmessage = () => { channel.port1.close(); done(); };
+		channel.port2.postMessage(0);
+	});
+}
 
 class Reader {
 	constructor(bytes) {
@@ -41,6 +50,16 @@ class Reader {
 			array[i] = value;
 		}
 		this.at = at;
+		return array;
+	}
+
+	// As ulebs(), with pauses, so that the page answers meanwhile.
+	async manyUlebs(array) {
+		for (let at = 0; at < array.length; at += PIECE) {
+			this.ulebs(array.subarray(at, at + PIECE));
+			if (at + PIECE < array.length)
+				await pause();
+		}
 		return array;
 	}
 
@@ -93,7 +112,7 @@ function linksOf(depth) {
 	return { parent, end };
 }
 
-function readCells(reader, head, nNodes) {
+function readCells(reader, head) {
 	const bucket = new Int32Array(head.buckets), start = new Int32Array(head.buckets + 1);
 	for (let i = 0, at = 0; i < head.buckets; i++) {
 		at += reader.uleb();
@@ -105,17 +124,20 @@ function readCells(reader, head, nNodes) {
 		for (let k = start[i] + 1; k < start[i + 1]; k++)
 			node[k] += node[k - 1];
 	const samples = reader.ulebs(new Float64Array(head.cells));
-	const period = head.cells && !head.period ? reader.ulebs(new Float64Array(head.cells)) : null;
-	const rest = period && head.step > 1 ? reader.ulebs(new Float64Array(nNodes)) : null;
-	for (let i = 0; rest && i < period.length; i++)
-		period[i] *= head.step;
-	return { bucket, start, node, samples, period, rest, each: head.period, step: head.step };
+	const period = head.cells && !head.period ? inSteps(reader.ulebs(new Float64Array(head.cells)), head.step) : null;
+	return { bucket, start, node, samples, period, each: head.period, step: head.step };
+}
+
+function inSteps(periods, step) {
+	for (let i = 0; step > 1 && i < periods.length; i++)
+		periods[i] *= step;
+	return periods;
 }
 
 // Samples with exact times, of one thread after the other, each thread in the order of time. Times
 // are microseconds since the session began.
-function readMoments(reader, head, nNodes) {
-	const time = reader.ulebs(new Float64Array(head.n)), ranges = [], { interval } = head;
+async function readMoments(reader, head) {
+	const time = await reader.manyUlebs(new Float64Array(head.n)), ranges = [], { interval } = head;
 	for (let k = 0, at = 0; k < head.threads.length; k += 2) {
 		const to = at + head.threads[k + 1];
 		ranges.push({ thread: head.threads[k], from: at, to });
@@ -126,14 +148,15 @@ function readMoments(reader, head, nNodes) {
 		}
 		at = to;
 	}
-	const node = reader.ulebs(new Int32Array(head.n));
-	const samples = head.single ? null : reader.ulebs(new Float64Array(head.n));
-	const period = head.n && !head.period ? reader.ulebs(new Float64Array(head.n)) : null;
-	const rest = period && head.step > 1 ? reader.ulebs(new Float64Array(nNodes)) : null;
-	for (let i = 0; rest && i < period.length; i++)
-		period[i] *= head.step;
-	return { n: head.n, time, ranges, node, samples, period, rest, each: head.period, interval: head.interval };
+	const node = await reader.manyUlebs(new Int32Array(head.n));
+	const samples = head.single ? null : await reader.manyUlebs(new Float64Array(head.n));
+	const period = head.n && !head.period ? inSteps(await reader.manyUlebs(new Float64Array(head.n)), head.step) : null;
+	const reason = head.waits ? await reader.manyUlebs(new Uint8Array(head.n)) : null;
+	return { n: head.n, time, ranges, node, samples, period, reason, each: head.period, interval: head.interval };
 }
+
+const NO_MOMENTS = { n: 0, time: [], ranges: [], node: [], samples: null, period: null, reason: null, each: 0, interval: 0 };
+const NO_CELLS = { bucket: [], start: [0], node: [], samples: [], period: null, each: 0, step: 1 };
 
 // The moments of [from, to), in microseconds: visit(first, end, thread) for each thread that has some.
 function eachRun(moments, from, to, visit) {
@@ -171,23 +194,31 @@ function cellWeights(cells, byEvents) {
 	return cells.period ? { of: cells.period, factor: 1 } : { of: cells.samples, factor: cells.each };
 }
 
+// All but the times: enough for the call tree.
 async function loadProfile(base64) {
 	const reader = new Reader(await unpack(base64)), about = reader.json();
 	const nodes = readNodes(reader, about.nodes);
 	const image = new Int32Array(about.names.length);
 	for (let i = 0; i < image.length; i++)
 		image[i] = reader.uleb() - 2;
-	const lanes = about.lanes.map(lane => ({
-		...lane, sums: {},
-		own: readCells(reader, lane.own, nodes.n),
-		base: readCells(reader, lane.base, nodes.n),
-		moments: readMoments(reader, lane.moments, nodes.n),
-	}));
+	const lanes = about.lanes.map(head => {
+		const samples = reader.ulebs(new Float64Array(nodes.n));
+		const events = head.each ? samples.map(n => n * head.each) : reader.ulebs(new Float64Array(nodes.n));
+		return { ...head, head, sums: { samples, events }, base: readCells(reader, head.base), own: NO_CELLS, moments: NO_MOMENTS };
+	});
 	return {
 		header: about.header, names: about.names, images: about.images, hidden: about.hidden,
 		baseline: about.baseline || null, width: about.timeline.width_seconds,
-		lost: about.timeline.lost, image, nodes, lanes, threads: about.threads,
-		hasMoments: lanes.some(lane => lane.moments.n > 0),
+		lost: about.timeline.lost, image, nodes, lanes, threads: about.threads, reasons: about.reasons,
+		hasMoments: lanes.some(lane => lane.head.moments.n > 0), hasTimes: false,
 		modeOf: frame => image[frame] >= 0 ? about.images[image[frame]].mode : "none",
 	};
+}
+
+async function loadTimes(profile, base64) {
+	const reader = new Reader(await unpack(base64)), times = [];
+	for (const { head } of profile.lanes)
+		times.push({ own: readCells(reader, head.own), moments: await readMoments(reader, head.moments) });
+	profile.lanes.forEach((lane, i) => Object.assign(lane, times[i]));
+	profile.hasTimes = true;
 }

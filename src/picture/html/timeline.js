@@ -31,6 +31,13 @@ class Timeline {
 		this.listen();
 	}
 
+	// Until the times come, the timeline is empty.
+	takeTimes() {
+		this.setExtent();
+		this.fill();
+		this.draw();
+	}
+
 	setExtent() {
 		const { width } = this.profile;
 		let first = Infinity, last = 0;
@@ -191,6 +198,8 @@ class Timeline {
 	// ---- the part in view ----
 
 	setView(from, span) {
+		if (!this.profile.hasTimes)
+			return;
 		const whole = this.end - this.first, least = this.isFine ? LEAST_SPAN : Math.min(whole, 4 * this.profile.width);
 		span = Math.min(whole, Math.max(least, span));
 		from = Math.max(this.first, Math.min(this.end - span, from));
@@ -237,6 +246,8 @@ class Timeline {
 		g.setTransform(ratio, 0, 0, ratio, 0, 0);
 		g.fillStyle = theme.paper;
 		g.fillRect(0, 0, this.width, height);
+		if (!this.profile.hasTimes)
+			return;
 		const bars = (weights, colour, under) => {
 			g.fillStyle = colour;
 			for (let i = 0; i < n; i++) {
@@ -317,6 +328,8 @@ class Timeline {
 	// ---- input ----
 
 	setRange(range) {
+		if (!this.profile.hasTimes)
+			return;
 		const exact = s => Number(s.toFixed(6));
 		const from = range ? Math.max(this.first, exact(range.from)) : this.first;
 		const to = range ? Math.min(this.end, exact(range.to)) : this.end;

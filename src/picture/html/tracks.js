@@ -3,12 +3,11 @@
 // below kernel), and when and why it waited. A thread that does neither is idle.
 //
 // A sample stands for one interval of its event. A wait ends at the time of its sample, and is as
-// long as its events say (off-cpu:… counts nanoseconds).
+// long as its events say (off-cpu:… counts nanoseconds). Its reason is in its colour, and as a word where there is
+// room.
 "use strict";
 
-const TRACK = 22, TRACK_LABEL = 190, TRACKS_SHARE = 0.34; // of the window's height
-const WAITS = ["off-cpu:sleep", "off-cpu:disk", "off-cpu:ready", "off-cpu:stopped"];
-const WAIT_TEXTS = ["sleeps", "waits for disk or kernel", "ready, waits for a CPU", "stopped"];
+const TRACK = 22, TRACK_LABEL = 190, LEAST_REASON = 40, TRACKS_SHARE = 0.34; // of the window's height
 
 class Tracks {
 	// `chose(thread)`: a click; -1: all threads
@@ -32,7 +31,7 @@ class Tracks {
 	}
 
 	isWait(lane) {
-		return WAITS.indexOf(this.profile.lanes[lane].event);
+		return this.profile.lanes[lane].head.moments.waits;
 	}
 
 	// Threads of a process follow each other; the busiest process and thread come first.
@@ -42,7 +41,7 @@ class Tracks {
 		this.profile.lanes.forEach(({ moments }, lane) => {
 			for (const { thread, from, to } of moments.ranges) {
 				isThere[thread] = 1;
-				run[thread] += this.isWait(lane) < 0 ? (to - from) * (moments.interval || 1) : 0;
+				run[thread] += !this.isWait(lane) ? (to - from) * (moments.interval || 1) : 0;
 			}
 		});
 		this.profile.threads.forEach(([pid], t) => process.set(pid, (process.get(pid) || 0) + run[t]));
@@ -103,7 +102,7 @@ class Tracks {
 		const n = (rows.to - rows.from) * width, user = new Float32Array(n), kernel = new Float32Array(n);
 		const { view } = this.timeline, from = view.from * 1e6, pixel = (view.to - view.from) * 1e6 / width;
 		this.profile.lanes.forEach(({ moments }, lane) => {
-			if (this.isWait(lane) >= 0 || (this.runLane ?? lane) !== lane)
+			if (this.isWait(lane) || (this.runLane ?? lane) !== lane)
 				return;
 			if (moments.n && this.runLane === undefined)
 				this.runLane = lane;
@@ -128,10 +127,11 @@ class Tracks {
 		const g = this.context, ratio = devicePixelRatio || 1, { theme } = this.colours, { raster } = this, rows = this.inView;
 		if (!theme || this.canvas.hidden || !raster.begin(this.colours.pixel(theme.paper)))
 			return;
-		this.paintWaits(rows, ratio);
+		const names = this.paintWaits(rows, ratio);
 		this.paintRuns(rows, ratio);
 		raster.finish();
 		g.setTransform(ratio, 0, 0, ratio, 0, -rows.top * ratio);
+		this.paintReasons(g, theme, names);
 		this.paintLabels(g, theme, this.canvas.clientWidth, rows);
 	}
 
@@ -151,13 +151,14 @@ class Tracks {
 		}
 	}
 
+	// Returns the waits that have room for the name of their reason.
 	paintWaits(rows, ratio) {
 		const { view } = this.timeline, { raster } = this, from = view.from * 1e6, scale = raster.width / ((view.to - view.from) * 1e6);
+		const names = [];
 		this.profile.lanes.forEach(({ moments }, lane) => {
-			const wait = this.isWait(lane), { of, factor } = momentWeights(moments, true);
-			if (wait < 0)
+			const { of, factor } = momentWeights(moments, true);
+			if (!this.isWait(lane))
 				return;
-			const pixel = this.colours.pixel(this.colours.ofWait(wait));
 			for (const range of moments.ranges) {
 				const place = this.placeOf(range.thread, rows);
 				if (place < 0)
@@ -170,11 +171,28 @@ class Tracks {
 					if (begin > view.to * 1e6)
 						break;
 					const left = Math.max(painted, Math.floor((begin - from) * scale)), right = Math.ceil((end - from) * scale);
-					raster.fillBox(left, top, right, bottom, pixel);
+					raster.fillBox(left, top, right, bottom, this.colours.pixel(this.colours.ofWait(moments.reason[i])));
 					painted = Math.max(painted, right);
+					const seen = Math.max(left, 0) / ratio, room = Math.min(right, raster.width) / ratio - seen;
+					if (room >= LEAST_REASON)
+						names.push({ x: seen, y: (rows.from + place + 0.5) * TRACK, room, text: this.profile.reasons[moments.reason[i]] });
 				}
 			}
 		});
+		return names;
+	}
+
+	// Beside the name of the thread, which is at the left.
+	paintReasons(g, theme, names) {
+		g.font = "11px system-ui, sans-serif";
+		g.textBaseline = "middle";
+		g.fillStyle = theme.onBox;
+		for (const { x, y, room, text } of names) {
+			const left = Math.max(x, Math.min(TRACK_LABEL + 10, x + room)) + 4, width = g.measureText(text).width;
+			if (left + width + 4 <= x + room)
+				g.fillText(text, left, y);
+		}
+		this.names = names;
 	}
 
 	paintLabels(g, theme, width, rows) {
@@ -201,6 +219,10 @@ class Tracks {
 			g.fillRect(this.timeline.xOf(second) - 0.5, 0, 1, this.rows.length * TRACK);
 	}
 
+	reasonOf(moments, i) {
+		return `waits: ${this.profile.reasons[moments.reason[i]]}`;
+	}
+
 	// What the thread does at a place: for the tooltip.
 	stateAt(row, px) {
 		const us = this.timeline.secondAt(px) * 1e6;
@@ -210,9 +232,9 @@ class Tracks {
 			const i = range ? firstAt(moments.time, range.from, range.to, us) : 0;
 			if (!range || i >= range.to)
 				continue;
-			const length = wait < 0 ? moments.interval || 1 : (of ? of[i] * factor : factor) / 1000;
+			const length = !wait ? moments.interval || 1 : (of ? of[i] * factor : factor) / 1000;
 			if (moments.time[i] - length <= us)
-				return { text: wait < 0 ? "runs" : WAIT_TEXTS[wait], node: moments.node[i], length, lane,
+				return { text: !wait ? "runs" : this.reasonOf(moments, i), node: moments.node[i], length, lane,
 					 from: (moments.time[i] - length) / 1e6, to: moments.time[i] / 1e6 };
 		}
 		return null;

@@ -40,16 +40,9 @@ function sumSelf(profile, lane, byEvents, from, to, thread) {
 	return addMoments(out, moments, byEvents, from, to, thread);
 }
 
-// Of all the time: summed once, as most looks are at all of it.
+// Of all the time: the page has these sums without the times.
 function wholeSelf(profile, lane, byEvents) {
-	const { own, moments, sums } = profile.lanes[lane], key = byEvents ? "events" : "samples";
-	if (!sums[key]) {
-		sums[key] = sumSelf(profile, lane, byEvents, 0, Infinity, -1);
-		for (const { rest } of [own, moments])
-			if (byEvents && rest)
-				rest.forEach((more, i) => sums[key][i] += more);
-	}
-	return sums[key];
+	return profile.lanes[lane].sums[byEvents ? "events" : "samples"];
 }
 
 function totalsOf(tree, self) {

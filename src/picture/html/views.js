@@ -9,6 +9,18 @@ class TimeViews {
 		$("views").querySelector("[data-view=code]").hidden = !this.code.isThere;
 	}
 
+	// The times have come.
+	takeTimes() {
+		this.timeline.takeTimes();
+		this.tracks.findRows();
+		this.applyPanel();
+		this.applyTimelineMarks();
+		if (needsTimes(this.choice)) {
+			this.timeline.setLane(this.choice.event, this.byEvents, this.choice.thread);
+			this.applyAll();
+		}
+	}
+
 	heaviestFrame() {
 		const { self } = this.sumsNow();
 		let best = 0;
@@ -100,6 +112,12 @@ class TimeViews {
 		this.applyFound();
 	}
 
+	// Nodes whose box "other" is open.
+	readOpened() {
+		const { n } = this.profile.nodes;
+		this.opened = new Set(this.choice.open.split(".").filter(Boolean).map(Number).filter(i => i >= 0 && i < n));
+	}
+
 	// The boxes as they are without transforms: a box "other" for light ones.
 	applyBoxes() {
 		this.boxes = joinLight(this.profile.nodes, this.profile.hidden.frame, this.opened);
@@ -115,7 +133,7 @@ class TimeViews {
 		if (!isNew)
 			return false;
 		parents.forEach(p => this.opened.add(p));
-		this.set({ zoom: pathOf(tree, above).join(".") });
+		this.set({ zoom: pathOf(tree, above).join("."), open: [...this.opened].join(".") });
 		this.applyBoxes();
 		this.applyTransforms();
 		this.applyWeights();
