@@ -20,6 +20,7 @@
 #include "profile/profile.h"
 #include "report/formats.h"
 #include "report/report.h"
+#include "report/style.h"
 #include "report/series.h"
 #include "store/session.h"
 #include "symbol/symbols.h"
@@ -383,6 +384,9 @@ static int print_report(const struct report_args *args, const struct report *rep
 		.is_csv_raw = csv_is_raw(args->csv),
 	};
 	format->print(report, &style, out.file);
+	if (out.is_terminal && !format->is_for_programs)
+		fprintf(out.file, "\n%sassay browse opens lists and trees in this terminal%s\n",
+			style_code(&style, STYLE_DIM), style_code(&style, STYLE_NONE));
 	return output_close(&out, err);
 }
 

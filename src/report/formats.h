@@ -8,11 +8,18 @@
 
 struct report;
 
+/* By line of a table: its row of the report, or NO_INDEX. */
+struct line_rows {
+	uint32_t *data;
+	size_t n, cap;
+};
+
 struct text_style {
 	uint32_t width; /* in characters; 0: no limit */
 	bool with_colour, is_ascii;
-	bool is_table_only; /* without the header */
-	bool is_csv_raw;    /* base/csv.h */
+	bool is_table_only;     /* without the header */
+	bool is_csv_raw;        /* base/csv.h */
+	struct line_rows *rows; /* gets those of the lines of a table; NULL: nobody asks */
 };
 
 struct report_format {

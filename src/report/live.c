@@ -22,7 +22,11 @@ const struct live_view_info live_views[N_LIVE_VIEWS] = {
 
 static void live_add_line(struct live_text *out, const char *text, size_t len, int32_t pid)
 {
-	vec_push(&out->lines, (struct live_line){ xstrndup(text, len), pid });
+	vec_push(&out->lines, (struct live_line){ .text = xstrndup(text, len),
+						  .pid = pid,
+						  .image = NO_INDEX,
+						  .function = NO_INDEX,
+						  .block = NO_INDEX });
 }
 
 static void live_count(struct live_text *out, const struct profile *p)
@@ -147,7 +151,7 @@ static const struct {
 	[LIVE_INVERTED] = { &inverted_view, "total_percent,symbol" },
 };
 
-static void live_take_lines(struct live_text *out, const char *text)
+void live_add_text(struct live_text *out, const char *text)
 {
 	while (*text) {
 		size_t len = strcspn(text, "\n");
@@ -157,38 +161,82 @@ static void live_take_lines(struct live_text *out, const char *text)
 	}
 }
 
+const struct view *live_report_of(enum live_view view)
+{
+	return report_views[view].view;
+}
+
+const char *live_columns(enum live_view view, uint32_t width)
+{
+	return width < WIDE_ENOUGH ? report_views[view].narrow_columns : NULL;
+}
+
+static void describe_line(struct live_line *line, const struct report *r, uint32_t row)
+{
+	const struct row *at = &r->rows.list.data[row];
+
+	line->is_row = true;
+	line->depth = at->depth;
+	line->image = at->value[PROFILE_IMAGE];
+	line->function = at->value[PROFILE_SYMBOL];
+	line->block = at->block;
+	line->role = at->role;
+}
+
+static void live_take_lines(struct live_text *out, const struct report *r,
+			    const struct line_rows *rows, const char *text)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		size_t len = strcspn(text, "\n");
+
+		live_add_line(out, text, len, -1);
+		if (rows->data[i] != NO_INDEX)
+			describe_line(&out->lines.data[out->lines.n - 1], r, rows->data[i]);
+		text += len + (text[len] == '\n');
+	}
+}
+
+void live_add_report(const struct live_request *r, const struct view *view,
+		     const struct report_options *options, const struct profile *p,
+		     struct live_text *out)
+{
+	cleanup(report_free_at_exit) struct report *report = NULL;
+	cleanup(free_at_exit) char *text = NULL;
+	struct text_style style = r->style;
+	struct line_rows rows = { 0 };
+	size_t size = 0;
+	FILE *memory = p->n_selected ? open_memstream(&text, &size) : NULL;
+
+	if (!memory)
+		return;
+	report = report_new(view, options, r->query, p);
+	style.is_table_only = true;
+	style.rows = &rows;
+	report_format_find("text")->print(report, &style, memory);
+	fclose(memory);
+	live_take_lines(out, report, &rows, text);
+	vec_fini(&rows);
+}
+
 static void make_report(const struct live_request *r, struct live_text *out)
 {
-	const struct view *view = report_views[r->view].view;
+	const struct view *view = live_report_of(r->view);
 	struct report_options options = {
-		.min_percent = -1,
+		.min_percent = r->min_percent,
 		.max_rows = MAX_ROWS,
-		.columns =
-			r->style.width < WIDE_ENOUGH ? report_views[r->view].narrow_columns : NULL,
+		.columns = live_columns(r->view, r->style.width),
 	};
 	struct profile_request request = { .session = r->session,
 					   .symbols = r->symbols,
 					   .query = r->query };
-	struct text_style style = r->style;
 	cleanup(profile_free_at_exit) struct profile *p = NULL;
-	cleanup(report_free_at_exit) struct report *report = NULL;
-	cleanup(free_at_exit) char *text = NULL;
-	size_t size = 0;
-	FILE *memory;
 
 	if (report_request(view, &options, &request, NULL) < 0)
 		return;
 	p = profile_load(&request);
 	live_count(out, p);
-	memory = p->n_selected ? open_memstream(&text, &size) : NULL;
-	if (!memory)
-		return;
 	options.by_period = profile_weighs_by_period(p);
-	report = report_new(view, &options, r->query, p);
-	style.is_table_only = true;
-	report_format_find("text")->print(report, &style, memory);
-	fclose(memory);
-	live_take_lines(out, text);
+	live_add_report(r, view, &options, p, out);
 }
 
 void live_make(const struct live_request *r, struct live_text *out)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the live view shows: the last seconds of a session that is being recorded, as lines of text.
+ * The views of `assay top` and `assay browse`: a session as lines of text.
  *
  * Functions and trees are those of report (report.h), without its header; processes are those of
  * profile/processes.h, in percent of one CPU. A line is at most `width` characters and may hold
- * the escapes of style.h.
+ * the escapes of style.h. Names in it can't control the terminal (base/utf8.h).
  */
 #pragma once
 
@@ -41,11 +41,18 @@ struct live_request {
 	enum live_view view;
 	double seconds; /* that the query takes */
 	struct text_style style;
+	double min_percent; /* lighter rows are gathered in "other"; negative: as the report */
 };
 
 struct live_line {
 	char *text;
-	int32_t pid; /* of a process's row; else -1 */
+	int32_t pid;        /* of a process's row; else -1 */
+	bool is_row;        /* not a title */
+	uint32_t depth;     /* trees: of the row */
+	uint32_t image;     /* of the profile; NO_INDEX: the row is of no image */
+	uint32_t function;  /* the same */
+	uint32_t block;     /* callers and callees: of the row; NO_INDEX */
+	enum row_role role; /* likewise */
 };
 
 struct live_text {
@@ -56,4 +63,17 @@ struct live_text {
 };
 
 void live_make(const struct live_request *request, struct live_text *out);
+
+/* Adds the lines of a report of a profile that the caller has. The request's view is not asked. */
+void live_add_report(const struct live_request *request, const struct view *view,
+		     const struct report_options *options, const struct profile *p,
+		     struct live_text *out);
+
+/* Adds other text, line by line. */
+void live_add_text(struct live_text *out, const char *text);
+
+/* The report of a view of functions, and its columns where there is little room; NULL: a view of
+ * processes. */
+const struct view *live_report_of(enum live_view view);
+const char *live_columns(enum live_view view, uint32_t width);
 void live_text_fini(struct live_text *t);

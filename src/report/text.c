@@ -40,6 +40,7 @@ struct page {
 	const char *ellipsis;
 	char name_title[128]; /* of the name column */
 	uint32_t lane;        /* the only one of this table; NO_INDEX: all, side by side */
+	uint32_t row;         /* of the line at hand; NO_INDEX: none */
 };
 
 static bool is_number(const struct column *c)
@@ -455,6 +456,8 @@ static void text_end_line(struct page *page)
 	buf_u8(&page->line, '\n');
 	fwrite(page->line.data, 1, page->line.len, page->out);
 	page->line.len = 0;
+	if (page->style->rows)
+		vec_push(page->style->rows, page->row);
 }
 
 /* The columns of one group of an axis, from place *i on. */
@@ -507,6 +510,7 @@ static void text_print_titles(struct page *page)
 
 static void text_print_row(struct page *page, uint32_t row)
 {
+	page->row = row;
 	for (size_t i = 0; i < page->n; i++) {
 		const struct place *place = &page->places[i];
 		double percent;
@@ -516,6 +520,7 @@ static void text_print_row(struct page *page, uint32_t row)
 			      cell_style(page, place, &page->r->rows.list.data[row], percent));
 	}
 	text_end_line(page);
+	page->row = NO_INDEX;
 }
 
 static void print_table(struct page *page)
@@ -531,7 +536,7 @@ static void print_table(struct page *page)
 	for (uint32_t row = 0; row < r->rows.list.n; row++) {
 		if (r->view->layout == LAYOUT_BLOCKS && row &&
 		    r->rows.list.data[row].block != r->rows.list.data[row - 1].block)
-			fputc('\n', page->out);
+			text_end_line(page);
 		if (is_row_of_page(page, row))
 			text_print_row(page, row);
 	}
@@ -547,8 +552,10 @@ static void print_tables(struct page *page)
 	for (uint32_t lane = 0; lane < page->r->rows.n_lanes; lane++) {
 		if (!is_lane_shown(page->r, lane))
 			continue;
-		fprintf(page->out, "%s%s\n", is_first ? "" : "\n",
-			report_lane_text(page->r, lane, PROFILE_EVENT, scratch));
+		if (!is_first)
+			text_end_line(page);
+		buf_str(&page->line, report_lane_text(page->r, lane, PROFILE_EVENT, scratch));
+		text_end_line(page);
 		page->lane = lane;
 		print_table(page);
 		is_first = false;
@@ -563,6 +570,7 @@ static void text_print_text(const struct report *r, const struct text_style *sty
 		.out = out,
 		.ellipsis = text_ellipsis(style),
 		.lane = NO_INDEX,
+		.row = NO_INDEX,
 	};
 
 	if (!style->is_table_only)

@@ -58,7 +58,7 @@ shows() {
 	# The commands above are all that have the option, but for those that record.
 	for command in $(assay help | awk '/^  [a-z]/ && $1 != "assay" { print $1 }'); do
 		if assay help "$command" 2>/dev/null | grep -q -e --no-demangle; then
-			case " top trace why ${commands[*]} " in *" $command "*) ;; *) echo "$command is not tested" >&2; return 1 ;; esac
+			case " top browse trace why ${commands[*]} " in *" $command "*) ;; *) echo "$command is not tested" >&2; return 1 ;; esac
 		fi
 	done
 }

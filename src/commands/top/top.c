@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +19,10 @@
 #include "commands/event_help.h"
 #include "commands/opening.h"
 #include "commands/perf_options.h"
+#include "commands/terminal/lines_view.h"
+#include "commands/terminal/prompt.h"
+#include "commands/terminal/screen.h"
 #include "commands/top/top_recorder.h"
-#include "commands/top/top_screen.h"
 #include "open/input.h"
 #include "record/target_names.h"
 #include "report/live.h"
@@ -73,8 +74,7 @@ static const struct option_spec top_options[] = {
 	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
 };
 
-#define HEAD_ROWS   3
-#define FILTER_SIZE 200
+#define HEAD_ROWS 3
 /* The age of complete data: the recorder writes whole seconds. */
 #define DELAY_NS (NS_PER_SECOND * 5 / 4)
 
@@ -86,34 +86,16 @@ struct top {
 	struct symbolizer *symbols;
 	enum live_view view;
 	uint32_t window_s;
-	char filter[FILTER_SIZE]; /* what is in force */
-	char input[FILTER_SIZE];  /* what is being typed */
+	char filter[PROMPT_SIZE]; /* what is in force */
+	struct prompt prompt;     /* what is being typed */
 	bool is_typing, is_paused, has_help, is_over;
 	uint64_t paused_ns;   /* the end of the shown time while paused */
 	struct error message; /* "": none */
 	struct live_text text;
 	struct buf head[2];
-	uint32_t first, cursor; /* lines of the text */
+	struct lines_view lines; /* of the text */
 	bool has_ended;
 };
-
-static volatile sig_atomic_t stop_signal;
-
-static void on_stop(int number)
-{
-	stop_signal = number;
-}
-
-/* Those of input.c would leave the terminal as it is, and the recorder running. */
-static void catch_signals(void)
-{
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	struct sigaction action = { .sa_handler = on_stop };
-
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		sigaction(numbers[i], &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
 
 /* ---- what is shown ---- */
 
@@ -209,6 +191,7 @@ static void show_session(struct top *t, struct session *s)
 					.symbols = t->symbols,
 					.query = &query,
 					.view = t->view,
+					.min_percent = -1,
 					.style = style_of(t) };
 
 	request.seconds = add_window(t, s, &query);
@@ -249,20 +232,6 @@ static uint32_t rows_of_text(const struct top *t)
 	return rows > HEAD_ROWS ? rows - HEAD_ROWS : 0;
 }
 
-/* Keeps the titles in place and the cursor inside of the shown rows. */
-static void settle_cursor(struct top *t)
-{
-	uint32_t n = (uint32_t)t->text.lines.n, room = rows_of_text(t);
-
-	room -= room > 0; /* the titles */
-	t->cursor = n > 1 ? MIN(MAX(t->cursor, 1U), n - 1) : 0;
-	t->first = MAX(t->first, 1U);
-	if (t->cursor < t->first)
-		t->first = MAX(t->cursor, 1U);
-	if (room && t->cursor >= t->first + room)
-		t->first = t->cursor - room + 1;
-}
-
 static const char *const help_lines[] = {
 	"P S T I   processes, symbols, tree, inverted; Tab the next",
 	"up, down  choose a line; Page Up, Page Down, Home, End",
@@ -282,22 +251,19 @@ static void draw_help(struct top *t)
 
 static void draw_text(struct top *t)
 {
-	uint32_t room = rows_of_text(t);
+	const struct lines_view *v = &t->lines;
 
-	settle_cursor(t);
+	lines_view_settle(&t->lines, (uint32_t)t->text.lines.n, rows_of_text(t));
 	if (!t->text.lines.n) {
 		screen_put(t->screen, HEAD_ROWS, "nothing ran, or nothing that the filter takes",
 			   false);
 		return;
 	}
-	if (room)
+	if (v->room)
 		screen_put(t->screen, HEAD_ROWS, t->text.lines.data[0].text, false);
-	for (uint32_t i = 1; i < room && t->first + i - 1 < t->text.lines.n; i++) {
-		uint32_t line = t->first + i - 1;
-
+	for (uint32_t i = 1, line; (line = lines_view_line_at(v, i)); i++)
 		screen_put(t->screen, HEAD_ROWS + i, t->text.lines.data[line].text,
-			   line == t->cursor);
-	}
+			   line == v->cursor);
 }
 
 static void draw(struct top *t)
@@ -308,9 +274,7 @@ static void draw(struct top *t)
 	screen_put(t->screen, 0, buf_cstr(&t->head[0]), false);
 	screen_put(t->screen, 1, buf_cstr(&t->head[1]), false);
 	if (t->is_typing) {
-		buf_str(&line, "filter: ");
-		utf8_append_visible(&line, t->input);
-		buf_u8(&line, '_');
+		prompt_put(&t->prompt, "filter", &line);
 	} else if (*t->message.text) {
 		utf8_append_visible(&line, t->message.text);
 	} else {
@@ -330,7 +294,7 @@ static void draw(struct top *t)
 static void show_view(struct top *t, enum live_view view)
 {
 	t->view = view;
-	t->first = t->cursor = 0;
+	t->lines = (struct lines_view){ 0 };
 	refresh(t);
 }
 
@@ -344,7 +308,7 @@ static void take_filter(struct top *t, const char *text)
 	} else {
 		snprintf(t->filter, sizeof(t->filter), "%s", text);
 		t->message.text[0] = '\0';
-		t->first = t->cursor = 0;
+		t->lines = (struct lines_view){ 0 };
 		refresh(t);
 	}
 	query_fini(&query);
@@ -352,22 +316,11 @@ static void take_filter(struct top *t, const char *text)
 
 static void type_key(struct top *t, int key)
 {
-	size_t len = strlen(t->input);
+	enum prompt_state state = prompt_take(&t->prompt, key);
 
-	if (key == '\n') {
-		t->is_typing = false;
-		take_filter(t, t->input);
-	} else if (key == 27) {
-		t->is_typing = false;
-	} else if (key == '\b') {
-		/* A whole character of UTF-8. */
-		while (len && ((unsigned char)t->input[--len] & 0xc0) == 0x80)
-			t->input[len] = '\0';
-		t->input[len] = '\0';
-	} else if (key >= ' ' && key < 256 && len + 1 < sizeof(t->input)) {
-		t->input[len] = (char)key;
-		t->input[len + 1] = '\0';
-	}
+	t->is_typing = state == PROMPT_GOES_ON;
+	if (state == PROMPT_IS_DONE)
+		take_filter(t, t->prompt.text);
 }
 
 static void pause_or_go_on(struct top *t)
@@ -380,7 +333,8 @@ static void pause_or_go_on(struct top *t)
 
 static void choose_process(struct top *t)
 {
-	int32_t pid = t->cursor < t->text.lines.n ? t->text.lines.data[t->cursor].pid : -1;
+	uint32_t cursor = t->lines.cursor;
+	int32_t pid = cursor < t->text.lines.n ? t->text.lines.data[cursor].pid : -1;
 	char filter[32];
 
 	if (pid < 0)
@@ -394,38 +348,6 @@ static void change_window(struct top *t, int by)
 {
 	t->window_s = (uint32_t)MIN(MAX((int)t->window_s + by, 1), 300);
 	refresh(t);
-}
-
-/* What the cursor moves by. */
-static bool move_cursor(struct top *t, int key)
-{
-	int page = (int)rows_of_text(t) - 1, by;
-
-	switch (key) {
-	case KEY_IS_UP:
-		by = -1;
-		break;
-	case KEY_IS_DOWN:
-		by = 1;
-		break;
-	case KEY_IS_PAGE_UP:
-		by = -page;
-		break;
-	case KEY_IS_PAGE_DOWN:
-		by = page;
-		break;
-	case KEY_IS_HOME:
-		by = -(int)t->cursor;
-		break;
-	case KEY_IS_END:
-		by = (int)t->text.lines.n;
-		break;
-	default:
-		return false;
-	}
-	t->cursor = (uint32_t)MAX((int)t->cursor + by, 0);
-	settle_cursor(t);
-	return true;
 }
 
 static void command_key(struct top *t, int key)
@@ -446,7 +368,7 @@ static void command_key(struct top *t, int key)
 		break;
 	case '/':
 		t->is_typing = true;
-		snprintf(t->input, sizeof(t->input), "%s", t->filter);
+		prompt_begin(&t->prompt, t->filter);
 		break;
 	case 'c':
 		take_filter(t, "");
@@ -476,7 +398,7 @@ static void take_keys(struct top *t)
 			refresh(t);
 		} else if (t->is_typing) {
 			type_key(t, key);
-		} else if (!move_cursor(t, key)) {
+		} else if (!lines_view_move(&t->lines, key)) {
 			if (key != 'h' && key != '?')
 				t->has_help = false;
 			t->message.text[0] = '\0';
@@ -508,7 +430,7 @@ static void watch(struct top *t)
 {
 	uint64_t period = (uint64_t)(t->args->delay_s * 1e9), next = clock_monotonic_ns();
 
-	while (!t->is_over && !stop_signal) {
+	while (!t->is_over && !screen_is_stopped()) {
 		/* A terminal that is gone sends a hang-up, or an end of its input. */
 		struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
 					{ .fd = t->recorder.said_fd, .events = POLLIN } };
@@ -583,7 +505,6 @@ static int run_view(struct top *t, struct error *err)
 
 	if (r < 0)
 		return r;
-	catch_signals();
 	t->symbols = input_symbolizer(t->in, t->recorder.dir, t->args->cache);
 	watch(t);
 	screen_close(t->screen);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The terminal of the live view: lines of text that may hold the escapes of report/style.h, and
- * keys. By ncurses, which is loaded when it is used (base/lazy_library.h).
+ * The terminal of `assay top` and `assay browse`: lines of text that may hold the escapes of
+ * report/style.h, and keys. Names in the lines have passed base/utf8.h. By ncurses, which is loaded
+ * when it is used (base/lazy_library.h).
  */
 #pragma once
 
@@ -15,9 +16,15 @@ struct screen;
 /* Whether standard input and output are terminals, and ncurses is there. */
 int screen_check(struct error *err);
 
-/* After that. Fails for a terminal that is not known. */
+/* After that. Fails for a terminal that is not known. Signals that end programs are caught. */
 int screen_open(struct screen **out, struct error *err);
 void screen_close(struct screen *s); /* the terminal is as it was; NULL is fine */
+
+bool screen_is_stopped(void); /* by a signal that was caught */
+
+/* Clicks and the wheel are keys from now on; the terminal's own selection then needs Shift. */
+void screen_use_mouse(struct screen *s);
+void screen_mouse(const struct screen *s, uint32_t *row, uint32_t *column);
 
 void screen_size(struct screen *s, uint32_t *rows, uint32_t *columns);
 
@@ -30,6 +37,12 @@ enum screen_key {
 	KEY_IS_PAGE_DOWN,
 	KEY_IS_HOME,
 	KEY_IS_END,
+	KEY_IS_LEFT,
+	KEY_IS_RIGHT,
+	KEY_IS_F1,
+	KEY_IS_CLICK, /* screen_mouse() has its place */
+	KEY_IS_WHEEL_UP,
+	KEY_IS_WHEEL_DOWN,
 	KEY_IS_RESIZE,
 	KEY_IS_OTHER,
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "commands/top/top_screen.h"
+#include "commands/terminal/screen.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,29 @@
 #include "base/lazy_library.h"
 #include "base/mem.h"
 #include "config.h"
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_stop(int number)
+{
+	stop_signal = number;
+}
+
+/* Those of commands/opening.c would leave the terminal as it is. */
+static void screen_catch_signals(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction action = { .sa_handler = on_stop };
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		sigaction(numbers[i], &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+bool screen_is_stopped(void)
+{
+	return stop_signal != 0;
+}
 
 #if WITH_CURSES
 
@@ -43,7 +67,11 @@
 	X(has_colors)         \
 	X(start_color)        \
 	X(use_default_colors) \
-	X(init_pair)
+	X(init_pair)          \
+	X(set_escdelay)       \
+	X(mousemask)          \
+	X(mouseinterval)      \
+	X(getmouse)
 
 static struct {
 	FUNCTIONS(LAZY_POINTER)
@@ -58,7 +86,11 @@ struct screen {
 	SCREEN *terminal;
 	WINDOW *window;
 	bool has_colour;
+	uint32_t mouse_row, mouse_column; /* of the last KEY_IS_CLICK */
 };
+
+/* An escape sequence comes at once; the key Escape is one byte, and shall not wait long. */
+#define ESCAPE_MS 50
 
 static void begin_colours(struct screen *s)
 {
@@ -80,7 +112,7 @@ int screen_check(struct error *err)
 				 "report' do without one",
 				 isatty(STDIN_FILENO) ? "output" : "input");
 	if (lazy_library_load(NCURSES_SONAMES, functions, ARRAY_SIZE(functions), err) < 0)
-		return error_wrap(err, err->code, "the live view needs ncurses");
+		return error_wrap(err, err->code, "a view in the terminal needs ncurses");
 	return 0;
 }
 
@@ -105,7 +137,9 @@ int screen_open(struct screen **out, struct error *err)
 	nc.curs_set(0);
 	nc.keypad(s->window, TRUE);
 	nc.nodelay(s->window, TRUE);
+	nc.set_escdelay(ESCAPE_MS);
 	begin_colours(s);
+	screen_catch_signals();
 	*out = s;
 	return 0;
 }
@@ -121,6 +155,20 @@ void screen_close(struct screen *s)
 		nc.delscreen(s->terminal);
 	}
 	free(s);
+}
+
+void screen_use_mouse(struct screen *s)
+{
+	(void)s;
+	/* ncurses waits on if an event comes that is not wanted: all are, and most do nothing */
+	nc.mousemask(ALL_MOUSE_EVENTS, NULL);
+	nc.mouseinterval(0); /* a press counts at once */
+}
+
+void screen_mouse(const struct screen *s, uint32_t *row, uint32_t *column)
+{
+	*row = s->mouse_row;
+	*column = s->mouse_column;
 }
 
 void screen_size(struct screen *s, uint32_t *rows, uint32_t *columns)
@@ -139,6 +187,9 @@ static const struct {
 	{ KEY_NPAGE, KEY_IS_PAGE_DOWN },
 	{ KEY_HOME, KEY_IS_HOME },
 	{ KEY_END, KEY_IS_END },
+	{ KEY_LEFT, KEY_IS_LEFT },
+	{ KEY_RIGHT, KEY_IS_RIGHT },
+	{ KEY_F(1), KEY_IS_F1 },
 	{ KEY_RESIZE, KEY_IS_RESIZE },
 	{ KEY_BACKSPACE, '\b' },
 	{ 127, '\b' },
@@ -146,9 +197,27 @@ static const struct {
 	{ '\r', '\n' },
 };
 
+static int mouse_key(struct screen *s)
+{
+	MEVENT event;
+
+	if (nc.getmouse(&event) != OK)
+		return KEY_IS_OTHER;
+	s->mouse_row = (uint32_t)MAX(event.y, 0);
+	s->mouse_column = (uint32_t)MAX(event.x, 0);
+	if (event.bstate & BUTTON4_PRESSED)
+		return KEY_IS_WHEEL_UP;
+	if (event.bstate & BUTTON5_PRESSED)
+		return KEY_IS_WHEEL_DOWN;
+	return event.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED) ? KEY_IS_CLICK : KEY_IS_OTHER;
+}
+
 int screen_key(struct screen *s)
 {
 	int key = nc.wgetch(s->window);
+
+	if (key == KEY_MOUSE)
+		return mouse_key(s);
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (keys[i].curses == key)
@@ -250,6 +319,17 @@ int screen_open(struct screen **out, struct error *err)
 void screen_close(struct screen *s)
 {
 	(void)s;
+}
+
+void screen_use_mouse(struct screen *s)
+{
+	(void)s;
+}
+
+void screen_mouse(const struct screen *s, uint32_t *row, uint32_t *column)
+{
+	(void)s;
+	*row = *column = 0;
 }
 
 void screen_size(struct screen *s, uint32_t *rows, uint32_t *columns)

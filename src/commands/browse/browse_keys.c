@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+
+#include "commands/browse/browse.h"
+#include "commands/terminal/screen.h"
+
+#define ESCAPE 27
+
+static void say(struct browse *b, const char *text)
+{
+	error_set(&b->message, 0, "%s", text);
+}
+
+/* ---- pages ---- */
+
+/* All pages are of the profile before. */
+static void begin_anew(struct browse *b, enum live_view view)
+{
+	browse_close_pages(b);
+	browse_open_page(b, PAGE_VIEW)->view = view;
+}
+
+static enum live_view base_view(const struct browse *b)
+{
+	return b->pages.data[0].view;
+}
+
+static void show_view(struct browse *b, enum live_view view)
+{
+	begin_anew(b, view);
+}
+
+static void leave_page(struct browse *b)
+{
+	if (b->pages.n > 1) {
+		browse_close_page(b);
+		return;
+	}
+	say(b, "q leaves");
+}
+
+/* ---- filters ---- */
+
+static bool take_filter(struct browse *b, const char *filter, enum live_view view)
+{
+	struct error err = { 0 };
+
+	if (browse_load(b, filter, &err) < 0) {
+		say(b, err.text);
+		return false;
+	}
+	begin_anew(b, view);
+	return true;
+}
+
+static void narrow_to(struct browse *b, const char *filter, enum live_view view)
+{
+	if (take_filter(b, filter, view))
+		vec_push(&b->filters, xstrdup(filter));
+}
+
+static void narrow_more(struct browse *b, const char *word, enum live_view view)
+{
+	cleanup(free_at_exit) char *all =
+		xasprintf("%s%s%s", browse_filter(b), *browse_filter(b) ? " " : "", word);
+
+	narrow_to(b, all, view);
+}
+
+static void widen(struct browse *b)
+{
+	if (!b->filters.n) {
+		say(b, "nothing is narrowed");
+		return;
+	}
+	free(b->filters.data[--b->filters.n]);
+	take_filter(b, browse_filter(b), base_view(b));
+}
+
+static void widen_all(struct browse *b)
+{
+	while (b->filters.n)
+		free(b->filters.data[--b->filters.n]);
+	take_filter(b, "", base_view(b));
+}
+
+/* A filter's value: '*' matches what the filter can't hold. */
+static void put_value(struct buf *out, const char *value)
+{
+	for (; *value; value++)
+		buf_u8(out, strchr(" ,*?[]\\", *value) ? '?' : (uint8_t)*value);
+}
+
+static void narrow_to_image(struct browse *b)
+{
+	const struct live_line *line = browse_line(b);
+	struct buf word = { 0 };
+
+	if (!line || line->image == NO_INDEX) {
+		say(b, "this row is of no image");
+		return;
+	}
+	buf_str(&word, "lib-image:");
+	put_value(&word, b->profile->images.data[line->image].image->path);
+	narrow_more(b, buf_cstr(&word), base_view(b));
+	buf_fini(&word);
+}
+
+/* ---- rows ---- */
+
+static void open_function(struct browse *b)
+{
+	const struct live_line *line = browse_line(b);
+	uint32_t function = line ? line->function : NO_INDEX;
+	char word[32];
+
+	if (line && line->pid >= 0) {
+		snprintf(word, sizeof(word), "pid:%d", (int)line->pid);
+		narrow_more(b, word, LIVE_SYMBOLS);
+	} else if (function == NO_INDEX) {
+		say(b, "this row is no function");
+	} else {
+		browse_open_page(b, PAGE_FUNCTION)->function = function;
+	}
+}
+
+static void set_row(struct browse *b, bool is_open, bool with_below)
+{
+	struct browse_page *page = browse_page(b);
+
+	if (!browse_line(b))
+		return;
+	browse_set_open(page, page->visible.data[page->lines.cursor], is_open, with_below);
+	browse_find_visible(page);
+}
+
+static bool is_open_row(struct browse *b)
+{
+	const struct browse_page *page = browse_page(b);
+	uint32_t line = browse_line(b) ? page->visible.data[page->lines.cursor] : 0;
+
+	return line && page->is_open.data[line] && browse_has_below(page, line);
+}
+
+/* Closes the row; a closed row gives way to the one that it is below. */
+static void close_row(struct browse *b)
+{
+	struct browse_page *page = browse_page(b);
+	const struct live_line *line = browse_line(b), *above;
+
+	if (!line || is_open_row(b)) {
+		set_row(b, false, false);
+		return;
+	}
+	for (uint32_t i = page->lines.cursor; i-- > 1;) {
+		above = &page->text.lines.data[page->visible.data[i]];
+		if (above->is_row && above->depth < line->depth) {
+			page->lines.cursor = i;
+			return;
+		}
+	}
+}
+
+static void set_all(struct browse *b, bool is_open)
+{
+	struct browse_page *page = browse_page(b);
+
+	vec_foreach (&page->is_open, open)
+		*open = is_open;
+	page->lines.cursor = 1;
+	browse_find_visible(page);
+}
+
+static void search_on(struct browse *b, int step)
+{
+	if (!*b->search)
+		say(b, "/ searches");
+	else if (!browse_search(b, b->search, step))
+		say(b, "nothing found");
+}
+
+/* ---- typed lines ---- */
+
+static void ask(struct browse *b, enum browse_question question, const char *text)
+{
+	b->question = question;
+	prompt_begin(&b->prompt, text);
+}
+
+static void answer(struct browse *b, enum browse_question question)
+{
+	struct browse_page *page;
+
+	if (question == ASKS_SEARCH) {
+		snprintf(b->search, sizeof(b->search), "%s", b->prompt.text);
+		search_on(b, 1);
+	} else if (question == ASKS_FILTER) {
+		narrow_to(b, b->prompt.text, base_view(b));
+	} else if (*b->prompt.text) {
+		page = browse_open_page(b, PAGE_COMPARE);
+		page->path = xstrdup(b->prompt.text);
+		browse_make_page(b);
+		if (!page->text.lines.n)
+			browse_close_page(b);
+	}
+}
+
+static void type_key(struct browse *b, int key)
+{
+	enum browse_question question = b->question;
+	enum prompt_state state = prompt_take(&b->prompt, key);
+
+	if (state == PROMPT_GOES_ON)
+		return;
+	b->question = ASKS_NOTHING;
+	if (state == PROMPT_IS_DONE)
+		answer(b, question);
+}
+
+/* ---- the table of keys ---- */
+
+static void quit(struct browse *b)
+{
+	b->is_over = true;
+}
+static void next_view(struct browse *b)
+{
+	show_view(b, (base_view(b) + 1) % N_LIVE_VIEWS);
+}
+static void open_row(struct browse *b)
+{
+	set_row(b, true, false);
+}
+static void toggle_row(struct browse *b)
+{
+	set_row(b, !is_open_row(b), false);
+}
+static void toggle_below(struct browse *b)
+{
+	set_row(b, !is_open_row(b), true);
+}
+static void open_all(struct browse *b)
+{
+	set_all(b, true);
+}
+static void close_all(struct browse *b)
+{
+	set_all(b, false);
+}
+static void ask_search(struct browse *b)
+{
+	ask(b, ASKS_SEARCH, "");
+}
+static void ask_filter(struct browse *b)
+{
+	ask(b, ASKS_FILTER, browse_filter(b));
+}
+static void ask_compare(struct browse *b)
+{
+	ask(b, ASKS_COMPARE, "");
+}
+static void search_next(struct browse *b)
+{
+	search_on(b, 1);
+}
+static void search_before(struct browse *b)
+{
+	search_on(b, -1);
+}
+static void narrow_to_kernel(struct browse *b)
+{
+	narrow_more(b, "lib-image:kernel", base_view(b));
+}
+static void show_facts(struct browse *b)
+{
+	browse_open_page(b, PAGE_FACTS);
+}
+
+static void show_keys(struct browse *b)
+{
+	if (browse_page(b)->kind == PAGE_KEYS)
+		browse_close_page(b);
+	else
+		browse_open_page(b, PAGE_KEYS);
+}
+
+static const struct {
+	int keys[3];
+	void (*act)(struct browse *b);
+} commands[] = {
+	{ { 'q', 'Q', 3 }, quit },
+	{ { ESCAPE, '\b' }, leave_page },
+	{ { '\t' }, next_view },
+	{ { '\n', 'a' }, open_function },
+	{ { KEY_IS_RIGHT }, open_row },
+	{ { KEY_IS_LEFT }, close_row },
+	{ { '+', ' ' }, toggle_row },
+	{ { 'e' }, toggle_below },
+	{ { 'E' }, open_all },
+	{ { 'C' }, close_all },
+	{ { '/' }, ask_search },
+	{ { 'n' }, search_next },
+	{ { 'N' }, search_before },
+	{ { 'f' }, ask_filter },
+	{ { 'm' }, narrow_to_image },
+	{ { 'k' }, narrow_to_kernel },
+	{ { 'u' }, widen },
+	{ { 'c' }, widen_all },
+	{ { 'd' }, ask_compare },
+	{ { 'i' }, show_facts },
+	{ { '?', 'h', KEY_IS_F1 }, show_keys },
+};
+
+static const char *const key_lines[] = {
+	"P S T I     processes, functions, the call tree, the inverted tree; Tab the next",
+	"up, down    choose a line; Page Up, Page Down, Home, End; the wheel",
+	"Enter, a    a function: its callers, callees, source and assembly",
+	"            a process: only that one, by its functions",
+	"Esc         back",
+	"right, left open and close a row of a tree; + or space turns over",
+	"e           opens or closes a row and all below it",
+	"E C         open or close all rows",
+	"/           search; n the next, N the one before",
+	"f           only this: pid:12 tid:13 comm:gcc image:libc time:1s-2s ...",
+	"m           only the image of the row",
+	"k           only the kernel",
+	"u c         undo the last filter, or all",
+	"d           compare with another session",
+	"i           facts of the session",
+	"q           leave",
+};
+
+const char *const *browse_key_lines(size_t *n)
+{
+	*n = ARRAY_SIZE(key_lines);
+	return key_lines;
+}
+
+static bool run_command(struct browse *b, int key)
+{
+	for (int v = 0; v < N_LIVE_VIEWS; v++)
+		if (key == live_views[v].letter) {
+			show_view(b, v);
+			return true;
+		}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(commands[i].keys); k++)
+			if (commands[i].keys[k] && commands[i].keys[k] == key) {
+				commands[i].act(b);
+				return true;
+			}
+	return false;
+}
+
+/* A click chooses a line; on the chosen one it is Enter, and on the mark of a row it opens. */
+static void click(struct browse *b)
+{
+	struct browse_page *page = browse_page(b);
+	uint32_t row, column, line;
+	bool was_chosen;
+
+	screen_mouse(b->screen, &row, &column);
+	line = row >= BROWSE_HEAD_ROWS ? lines_view_line_at(&page->lines, row - BROWSE_HEAD_ROWS)
+				       : 0;
+	if (!line)
+		return;
+	was_chosen = page->lines.cursor == line;
+	page->lines.cursor = line;
+	if (column < 2 && browse_has_below(page, page->visible.data[line]))
+		toggle_row(b);
+	else if (was_chosen)
+		open_function(b);
+}
+
+void browse_take_key(struct browse *b, int key)
+{
+	if (key == KEY_IS_RESIZE)
+		return;
+	browse_settle(b); /* several keys may come between two pictures */
+	if (b->question != ASKS_NOTHING) {
+		type_key(b, key);
+		return;
+	}
+	if (lines_view_move(&browse_page(b)->lines, key))
+		return;
+	b->message.text[0] = '\0';
+	if (key == KEY_IS_CLICK)
+		click(b);
+	else
+		run_command(b, key);
+}

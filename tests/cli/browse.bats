@@ -1,0 +1,282 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A session in a terminal that tmux makes.
+load helpers
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR TMPDIR=$BATS_TEST_TMPDIR
+	[ -n "$(command -v tmux)" ] || skip "tmux is not installed"
+	assay --version | grep -q 'ncurses.*yes' || skip "built without ncurses"
+}
+
+teardown() {
+	screen kill-server 2>/dev/null || true
+	end_test
+}
+
+# The socket's path is relative: a long one would be refused. Each server has its own.
+SERVERS=0
+TERMINAL=xterm-256color
+screen() {
+	tmux -S "tmux.$SERVERS" -f /dev/null "$@"
+}
+
+# Starts a command in a terminal of COLUMNS x 24.
+terminal() { # COLUMNS COMMAND…
+	local columns=$1
+	shift
+	local words=("$@")
+	printf '%s\n' 'trap : INT' 'echo before' 'stty -a >stty.before' "TERM=$TERMINAL ${words[*]@Q} 2>error" 'echo "status $?"' \
+		'stty -a >stty.after' 'exec sleep 100000' >run.sh
+	SERVERS=$((SERVERS + 1))
+	screen new-session -d -x "$columns" -y 24 "sh run.sh"
+}
+
+keys() {
+	screen send-keys "$@"
+}
+
+is_shown() {
+	screen capture-pane -p >shown 2>/dev/null && grep -qE -- "$1" shown
+}
+
+# Waits until the terminal shows a line like that.
+shows() {
+	wait_for is_shown "$1" || { cat shown error >&2; return 1; }
+}
+
+lacks() {
+	wait_for lacks_now "$1" || { cat shown error >&2; return 1; }
+}
+
+lacks_now() {
+	screen capture-pane -p >shown 2>/dev/null && ! grep -qE -- "$1" shown
+}
+
+# Two outermost functions, app and tool.
+make_session() {
+	cat >folded <<-END
+		app;main;work;deep;deeper 50
+		app;main;work 20
+		app;main;idle_loop 20
+		tool;start;other 10
+	END
+	assay import -q folded -o s
+}
+
+@test "lists and trees that open and close, a function with its callers and callees; q leaves the terminal as it was" {
+	make_session
+	terminal 100 assay browse s
+	shows 'assay browse +symbols'
+	shows '^100 samples'
+	shows '50 +50.00 .* deeper'
+	keys T
+	shows 'assay browse +tree'
+	# The heaviest path is open, other rows are closed.
+	shows '^- .* app'
+	shows ' deeper$'
+	shows '^\+ .* tool'
+	lacks ' start$'
+	keys Down Down Down Down Down Down
+	keys Right
+	shows ' start$'
+	keys Left
+	lacks ' start$'
+	keys C
+	lacks ' work$'
+	keys E
+	shows ' deeper$'
+	shows ' other$'
+	keys I
+	shows 'assay browse +inverted'
+	keys S Enter
+	shows 'assay browse +deeper'
+	shows ' deep$'
+	keys Escape
+	shows 'assay browse +symbols'
+	keys '?'
+	shows 'compare with another session'
+	keys q
+	shows '^status 0'
+	grep -q '^before' shown
+	[[ $(<shown) != *'assay browse'* ]]
+	diff stty.before stty.after
+}
+
+@test "search opens the rows above the match" {
+	make_session
+	terminal 100 assay browse -V tree s
+	shows 'assay browse +tree'
+	keys C
+	lacks ' deeper$'
+	keys / deeper Enter
+	shows ' deeper$'
+	keys C
+	keys / no_such Enter
+	shows 'nothing found'
+	lacks ' other$'
+	keys / OTHER Enter
+	shows ' other$'
+	keys / 'x' BSpace 'work' Enter
+	shows ' work$'
+	keys q
+	shows '^status 0'
+}
+
+@test "filters narrow, and are undone" {
+	make_session
+	terminal 100 assay browse s
+	shows '^100 samples'
+	keys f via:tool Enter
+	shows '^10 samples of 100 +only via:tool'
+	lacks ' deeper'
+	keys f BSpace BSpace BSpace BSpace work Enter
+	shows '^70 samples of 100 +only via:work'
+	keys u
+	shows 'only via:tool'
+	keys c
+	shows '^100 samples$'
+	keys f pid:x Enter
+	shows "'x' is not a number"
+	keys f comm:nobody Enter
+	shows 'comm:nobody'
+	keys Escape
+	shows '^100 samples$'
+	keys q
+	shows '^status 0'
+	screen kill-server
+	terminal 100 assay browse s via:tool
+	shows '^10 samples of 100'
+	keys q
+	shows '^status 0'
+}
+
+@test "d compares with another session" {
+	make_session
+	printf '%s\n' 'app;main;work;deep;deeper 10' 'app;main;work 90' >before
+	assay import -q before -o old
+	terminal 100 assay browse s
+	shows '^100 samples'
+	keys d old Enter
+	shows 'compared with +old'
+	shows 'deeper'
+	keys Escape
+	shows 'assay browse +symbols'
+	keys d absent Enter
+	shows "'absent'|absent: No such"
+	keys Escape q
+	shows '^status 0'
+}
+
+@test "the source and the assembly of a function" {
+	nm "$PROGRAMS/alternates" | awk '$3 == "tick" { print 100, 0, $1 } $3 == "main" { print 30, 0, $1 }' |
+		"$PROGRAMS/make_session" code at "$PROGRAMS/alternates"
+	terminal 120 assay browse code
+	shows ' tick$'
+	keys / tick Enter a
+	shows 'assay browse +tick'
+	keys PageDown
+	shows 'alternates.c|mov|[0-9a-f]+: '
+	keys q
+	shows '^status 0'
+}
+
+@test "a process by Enter, and all widths" {
+	make_session
+	terminal 80 assay browse -V processes s
+	shows 'assay browse +processes'
+	screen resize-window -x 20 -y 6
+	shows '^assay browse'
+	keys T
+	screen resize-window -x 200 -y 50
+	shows 'assay browse +tree'
+	screen resize-window -x 20 -y 1
+	screen resize-window -x 80 -y 24
+	shows ' main$'
+	keys q
+	shows '^status 0'
+}
+
+@test "the mouse chooses, opens and shows" {
+	make_session
+	terminal 100 assay browse -V tree s
+	shows '^\+ .* tool'
+	row=$(grep -nE '^\+ .* tool' shown | cut -d: -f1)
+	click() { # COLUMN ROW
+		screen send-keys -l $'\e[<0;'"$1;$2"'M'$'\e[<0;'"$1;$2"'m'
+	}
+	click 1 "$row"
+	shows ' start$'
+	click 30 5
+	click 30 5
+	shows 'assay browse +app'
+	keys q
+	shows '^status 0'
+}
+
+@test "without colours, and on a terminal that is not known" {
+	make_session
+	export NO_COLOR=1
+	TERMINAL=vt100
+	terminal 100 assay browse s
+	shows ' deeper$'
+	keys q
+	shows '^status 0'
+	screen kill-server
+	TERMINAL=no-such-terminal
+	terminal 100 assay browse s
+	shows '^status 1'
+	grep -q "the terminal 'no-such-terminal' (TERM) is unknown" error
+}
+
+@test "hostile names do not reach the terminal" {
+	printf 'a\033[31mb;ma\007in\033]0;title\007;\xc2\x9b2Jend\xe2\x80\xaexyz 10\n' >folded
+	assay import -q folded -o s
+	terminal 120 assay browse s
+	shows 'x1b|x07|u\{'
+	for view in P T I; do
+		keys "$view"
+		shows 'assay browse'
+	done
+	keys S Enter
+	shows 'assay browse +'
+	screen capture-pane -p -e >raw
+	[ "$(grep -c $'\033\]\|\007\|\xc2\x9b' raw)" = 0 ]
+	[ "$(screen display-message -p '#{pane_title}')" != title ]
+	keys q
+	shows '^status 0'
+}
+
+@test "impossible requests are errors, on the unchanged terminal" {
+	run assay browse </dev/null
+	refused 1 "is not a terminal"
+	terminal 100 assay browse absent.assay
+	shows '^status [12]'
+	screen kill-server
+	make_session
+	terminal 100 assay browse s pid:x
+	shows '^status 2'
+	grep -q "'x' is not a number" error
+}
+
+@test "a signal, and a terminal that is gone" {
+	make_session
+	terminal 100 assay browse s
+	shows ' deeper'
+	keys C-c
+	shows '^status 0'
+	diff stty.before stty.after
+	screen kill-server
+	terminal 100 assay browse s
+	shows ' deeper'
+	screen kill-server
+}
+
+@test "assay report on a terminal ends with a line that names assay browse" {
+	make_session
+	terminal 100 assay report -i s --no-pager
+	shows 'assay browse'
+	assay report -i s >out
+	[ "$(grep -c browse out)" = 0 ]
+}
