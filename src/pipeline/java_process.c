@@ -8,11 +8,24 @@
 #include "base/clock.h"
 #include "lang/language.h"
 
+#define READS_OF_OPENING 40000 /* the tables have some 2,000 entries, each with several texts */
+
+/* Reads have a budget, as the process chose how far its pointers lead. */
 static bool read_memory(void *context, uint64_t addr, void *out, size_t size)
 {
-	const struct java_process *p = context;
+	struct java_process *p = context;
 
+	if (!p->n_reads)
+		return false;
+	p->n_reads--;
+	if (p->memory)
+		return lang_read(p->memory, addr, out, size);
 	return addr <= INT64_MAX && pread(p->fd, out, size, (off_t)addr) == (ssize_t)size;
+}
+
+struct lang_memory java_process_memory(struct java_process *p)
+{
+	return (struct lang_memory){ read_memory, p };
 }
 
 struct java_process *java_process_new(int32_t pid, const struct lang_memory *memory)
@@ -55,7 +68,7 @@ size_t java_process_bytes(const struct java_process *p)
 void java_process_open(struct java_process *p, const char *proc, const struct lang_runtime *runtime,
 		       uint64_t base)
 {
-	const struct lang_memory own = { read_memory, p };
+	const struct lang_memory own = java_process_memory(p);
 	cleanup(free_at_exit) char *path = xasprintf("%s/%d/mem", proc, p->pid);
 
 	/* A number of before may be another program's now. */
@@ -65,9 +78,10 @@ void java_process_open(struct java_process *p, const char *proc, const struct la
 	if (!p->memory)
 		p->fd = open(path, O_RDONLY | O_CLOEXEC);
 	p->state = JAVA_BARRED;
+	p->n_reads = READS_OF_OPENING;
 	if (p->fd < 0 && !p->memory)
 		return;
-	switch (hotspot_open(&p->vm, p->memory ? p->memory : &own, runtime, base)) {
+	switch (hotspot_open(&p->vm, &own, runtime, base)) {
 	case HOTSPOT_READY:
 		p->state = JAVA_READY;
 		break;
@@ -145,6 +159,8 @@ static bool look_whether_gone(struct java_process *p)
 {
 	uint64_t word;
 
+	if (!p->n_reads)
+		return false;
 	p->is_gone = !lang_read_word(&p->vm.memory, p->vm.fields[CODE_HEAPS], &word);
 	p->gone_ns = clock_monotonic_ns();
 	return p->is_gone;

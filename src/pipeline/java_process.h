@@ -53,6 +53,7 @@ struct java_process {
 	bool is_gone; /* its memory is; samples after that are of another program */
 	uint64_t gone_ns;
 	const struct lang_memory *memory; /* for tests: in place of its own; or NULL */
+	uint32_t n_reads;                 /* left in this walk */
 	struct hotspot vm;
 	VEC(struct java_blob) blobs;
 	VEC(uint32_t) order; /* of the living ones, by their start */
@@ -74,6 +75,9 @@ size_t java_process_bytes(const struct java_process *p);
 /* Opens the virtual machine in the library at `base`: sets the state. */
 void java_process_open(struct java_process *p, const char *proc, const struct lang_runtime *runtime,
 		       uint64_t base);
+
+/* Its memory, within its budget of reads. */
+struct lang_memory java_process_memory(struct java_process *p);
 
 /* More heaps may have come since. */
 void java_process_look_again(struct java_process *p);

@@ -117,7 +117,8 @@ static void count(struct java_stacks *j, enum loss_reason reason)
 #define LOOK_EVERY_NS (50 * NS_PER_MS)
 #define MORE_RARELY   7u
 
-#define PROCESSES_MAX 64 /* each holds a descriptor */
+#define PROCESSES_MAX 64    /* each holds a descriptor */
+#define READS_OF_WALK 10000 /* a new method takes some 20, and its stack may have many */
 
 /* Its markers decide; the name only saves a look at all other files. */
 static bool is_library(const struct image *image)
@@ -227,6 +228,7 @@ bool java_stacks_has(struct java_stacks *j, uint64_t pc)
 	if (!p) {
 		keep_limits(j);
 		p = j->process = find_process(j);
+		p->n_reads = READS_OF_WALK;
 	}
 	switch (p->state) {
 	case JAVA_EARLY:

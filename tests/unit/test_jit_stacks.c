@@ -39,6 +39,7 @@
 #include "lang/hotspot.h"
 #include "lang/language.h"
 #include "lang/v8.h"
+#include "pipeline/java_process.h"
 #include "pipeline/user_stacks.h"
 
 #define FROZEN_DIR  ASSAY_SRC "/../tests/data/frozen"
@@ -76,6 +77,7 @@ static struct {
 	VEC(struct piece) memory;
 	VEC(struct lang_code) codes;
 	uint64_t losses[N_LOSS_REASONS];
+	uint32_t n_reads;
 	int32_t pid; /* freezing: reads this process, and keeps its bytes */
 } frozen;
 
@@ -385,6 +387,32 @@ static void a_damaged_stack_does_no_harm(void **state)
 	each_frozen_file("*.stack", check_damaged);
 }
 
+static bool read_endless(void *context, uint64_t addr, void *out, size_t size)
+{
+	(void)context, (void)addr;
+	frozen.n_reads++;
+	memset(out, 1, size);
+	return true;
+}
+
+static void reads_of_a_process_have_a_budget(void **state)
+{
+	const struct lang_memory endless = { read_endless, NULL };
+	struct java_process *p = java_process_new(1, &endless);
+	struct hotspot_blob blob;
+
+	(void)state;
+	p->vm = (struct hotspot){ .memory = java_process_memory(p),
+				  .heaps = { { 0x1000, 0x100000, 0x2000, 7 } },
+				  .n_heaps = 1 };
+	p->n_reads = 3;
+	frozen.n_reads = 0;
+	assert_false(hotspot_find_blob(&p->vm, 0x80000, &blob));
+	assert_int_equal(frozen.n_reads, 3);
+	assert_true(!java_process_blob(p, 0x80000, 1) && !p->is_gone);
+	java_process_free(p);
+}
+
 /* The piece with the number of a version, by the address in the table of fields. */
 static struct piece *version_of(void)
 {
@@ -660,6 +688,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_frozen_stack_has_its_frames),
 		cmocka_unit_test(a_damaged_stack_does_no_harm),
+		cmocka_unit_test(reads_of_a_process_have_a_budget),
 		cmocka_unit_test(a_version_that_is_not_known_is_refused_and_counted),
 		cmocka_unit_test(nothing_is_a_method_that_its_class_does_not_list),
 	};
