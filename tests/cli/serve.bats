@@ -336,11 +336,11 @@ sign_certificate() { # NAME CA EXTENSION
 	get /api/v1/sources Authorization:"Bearer admin-admin-admin-admin-admin-admin" Host:evil.example >/dev/null
 	[ "$(status)" = 403 ]
 	# In a browser, a token gives a cookie with the token's rights.
-	client post /login token=wrong 2>head >/dev/null
+	client post /login token=wrong 2>"head" >/dev/null
 	[ "$(status)" = 403 ]
-	client post /login token=limited-limited-limited-limited%2d1 Origin:null 2>head >/dev/null
+	client post /login token=limited-limited-limited-limited%2d1 Origin:null 2>"head" >/dev/null
 	[ "$(status)" = 403 ]
-	client post /login token=limited-limited-limited-limited%2d1 "Origin:$address" 2>head >/dev/null
+	client post /login token=limited-limited-limited-limited%2d1 "Origin:$address" 2>"head" >/dev/null
 	[ "$(status)" = 200 ]
 	has '^Set-Cookie: assay-[0-9]*=[0-9a-f]*; Path=/; HttpOnly; SameSite=Strict; Secure$' head
 	cookie="Cookie:$(sed -n 's/^Set-Cookie: \([^;]*\);.*/\1/p' head)"
@@ -348,9 +348,9 @@ sign_certificate() { # NAME CA EXTENSION
 	api 'info?source=plain' >/dev/null
 	[ "$(status)" = 403 ]
 	# An admin lets another browser in.
-	client post /api/v1/login '' "$cookie" 2>head >/dev/null
+	client post /api/v1/login '' "$cookie" 2>"head" >/dev/null
 	[ "$(status)" = 403 ]
-	login=$(client post /api/v1/login '' Authorization:"Bearer admin-admin-admin-admin-admin-admin" 2>head | jq -r .path)
+	login=$(client post /api/v1/login '' Authorization:"Bearer admin-admin-admin-admin-admin-admin" 2>"head" | jq -r .path)
 	cookie=
 	enter
 	api 'info?source=plain' | jq -e .samples
@@ -529,9 +529,9 @@ os.execvp("assay", ["assay", "serve", "plain", "--listen", "systemd"])'
 	enter
 	client body /api/v1/sources "$cookie" | diff - <(echo 200)
 	client crowd '/api/v1/top?source=plain&limit=1' 200 "$cookie" | diff - <(printf 'some had to wait\n200\n200\n')
-	client slow '/api/v1/speedscope?source=plain' 600 "$cookie" >slow
-	api 'speedscope?source=plain' | cmp - slow
-	[ "$(wc -c <slow)" -gt 4000000 ]
+	client slow '/api/v1/speedscope?source=plain' 600 "$cookie" >slow.json
+	api 'speedscope?source=plain' | cmp - slow.json
+	[ "$(wc -c <slow.json)" -gt 4000000 ]
 }
 
 @test "Grafana's data source for Pyroscope has types, labels, series and flame graphs" {
@@ -572,9 +572,9 @@ os.execvp("assay", ["assay", "serve", "plain", "--listen", "systemd"])'
 		400|SelectSeries|{comm=~"("}
 		400|SelectSeries|{nobody="x"}
 	END
-	client post /querier.v1.QuerierService/ProfileTypes '{}' "$cookie" Content-Type:application/json 2>head >/dev/null
+	client post /querier.v1.QuerierService/ProfileTypes '{}' "$cookie" Content-Type:application/json 2>"head" >/dev/null
 	[ "$(status)" = 415 ]
-	client post /querier.v1.QuerierService/ProfileTypes '' Content-Type:application/proto 2>head >/dev/null
+	client post /querier.v1.QuerierService/ProfileTypes '' Content-Type:application/proto 2>"head" >/dev/null
 	[ "$(status)" = 401 ]
 	jq -e '.panels | map(.datasource.type) | unique == ["grafana-pyroscope-datasource"]' "$ROOT/data/grafana-dashboard.json"
 }
@@ -595,7 +595,7 @@ events_of() { # FILTER
 	chmod 600 tokens
 	serve d --token-file tokens
 	record() { # TOKEN ARGUMENTS
-		client post "/api/v1/record?$2" '' "Authorization:Bearer $1" 2>head
+		client post "/api/v1/record?$2" '' "Authorization:Bearer $1" 2>"head"
 	}
 	record read-read-read-read-read-read-read-1 'source=d&target=machine&seconds=2&rate=499' >/dev/null
 	[ "$(status)" = 403 ]
