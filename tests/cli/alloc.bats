@@ -214,6 +214,43 @@ END
 	check_cpp s
 }
 
+@test "operators of a C++ library that is linked into a library of a C program" {
+	need_recording
+	command -v g++ >/dev/null || skip "g++ is not installed"
+	cat >inner.cc <<'END'
+#include <cstdint>
+#include <new>
+struct alignas(256) wide { char bytes[256]; };
+static volatile std::size_t huge = PTRDIFF_MAX;
+static void *volatile sink;
+extern "C" int work(void)
+{
+	for (int i = 0; i < 100; i++) {
+		sink = new wide;
+		if ((std::uintptr_t)sink % 256)
+			return 2;
+	}
+	sink = ::operator new(huge, std::nothrow);
+	if (sink)
+		return 3;
+	sink = ::operator new(huge, std::align_val_t(256), std::nothrow);
+	return sink ? 4 : 0;
+}
+END
+	g++ -std=c++17 -O1 -shared -fPIC -static-libstdc++ -static-libgcc -o libinner.so inner.cc || skip "no static C++ library is installed"
+	cat >host.c <<'END'
+#include <dlfcn.h>
+int main(void)
+{
+	int (*work)(void) = (int (*)(void))dlsym(dlopen("./libinner.so", RTLD_NOW | RTLD_LOCAL), "work");
+	return work();
+}
+END
+	gcc -o host host.c -ldl
+	./host
+	run -0 assay record --alloc -o s -- ./host
+}
+
 # Uprobes: allocations of programs that can't have the library.
 need_alloc_probes() {
 	need_sampler
@@ -305,7 +342,18 @@ record_waiting() {
 @test "uprobes go on when the first thread ends" {
 	need_alloc_probes
 	start_program "$PROGRAMS/heaps" orphan
-	assay record --alloc -p "$waiting" -o s -- sh -c 'echo >in; sleep 2; echo >in; read -r done <out'
+	# The thread goes on when the first one has ended and the recorder has had time to see it.
+	for wait in 2 8 32; do
+		# shellcheck disable=SC2016 # $1 and $2 are the inner shell's
+		assay record --alloc -p "$waiting" -o s -- sh -c '
+			echo >in
+			until grep -q "^State:.*Z" "/proc/$1/task/$1/status"; do sleep 0.1; done
+			sleep "$2"
+			echo >in
+			read -r done <out' sh "$waiting" "$wait"
+		[ "$(sum s alloc-blocks family)" != 11 ] || break
+		start_program "$PROGRAMS/heaps" orphan
+	done
 	[ "$(sum s alloc-blocks family)" = 11 ]
 	near "$(sum s held-bytes family)" $((11 * 16777216)) 1
 	# a part of it may be missing, and that is counted

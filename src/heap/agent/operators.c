@@ -14,31 +14,31 @@
 
 #include "heap/agent/agent.h"
 
-/* X(the mangled name, whether it returns memory) */
-#define OPERATORS(X)                              \
-	X(_Znwm, 1)                               \
-	X(_Znam, 1)                               \
-	X(_ZnwmRKSt9nothrow_t, 1)                 \
-	X(_ZnamRKSt9nothrow_t, 1)                 \
-	X(_ZnwmSt11align_val_t, 1)                \
-	X(_ZnamSt11align_val_t, 1)                \
-	X(_ZnwmSt11align_val_tRKSt9nothrow_t, 1)  \
-	X(_ZnamSt11align_val_tRKSt9nothrow_t, 1)  \
-	X(_ZdlPv, 0)                              \
-	X(_ZdaPv, 0)                              \
-	X(_ZdlPvm, 0)                             \
-	X(_ZdaPvm, 0)                             \
-	X(_ZdlPvRKSt9nothrow_t, 0)                \
-	X(_ZdaPvRKSt9nothrow_t, 0)                \
-	X(_ZdlPvSt11align_val_t, 0)               \
-	X(_ZdaPvSt11align_val_t, 0)               \
-	X(_ZdlPvmSt11align_val_t, 0)              \
-	X(_ZdaPvmSt11align_val_t, 0)              \
-	X(_ZdlPvSt11align_val_tRKSt9nothrow_t, 0) \
-	X(_ZdaPvSt11align_val_tRKSt9nothrow_t, 0)
+/* X(the mangled name, whether it returns memory, the stand-in without a C++ library) */
+#define OPERATORS(X)                                                        \
+	X(_Znwm, 1, plain_new)                                              \
+	X(_Znam, 1, plain_new)                                              \
+	X(_ZnwmRKSt9nothrow_t, 1, plain_new_nothrow)                        \
+	X(_ZnamRKSt9nothrow_t, 1, plain_new_nothrow)                        \
+	X(_ZnwmSt11align_val_t, 1, plain_aligned_new)                       \
+	X(_ZnamSt11align_val_t, 1, plain_aligned_new)                       \
+	X(_ZnwmSt11align_val_tRKSt9nothrow_t, 1, plain_aligned_new_nothrow) \
+	X(_ZnamSt11align_val_tRKSt9nothrow_t, 1, plain_aligned_new_nothrow) \
+	X(_ZdlPv, 0, plain_delete)                                          \
+	X(_ZdaPv, 0, plain_delete)                                          \
+	X(_ZdlPvm, 0, plain_delete)                                         \
+	X(_ZdaPvm, 0, plain_delete)                                         \
+	X(_ZdlPvRKSt9nothrow_t, 0, plain_delete)                            \
+	X(_ZdaPvRKSt9nothrow_t, 0, plain_delete)                            \
+	X(_ZdlPvSt11align_val_t, 0, plain_delete)                           \
+	X(_ZdaPvSt11align_val_t, 0, plain_delete)                           \
+	X(_ZdlPvmSt11align_val_t, 0, plain_delete)                          \
+	X(_ZdaPvmSt11align_val_t, 0, plain_delete)                          \
+	X(_ZdlPvSt11align_val_tRKSt9nothrow_t, 0, plain_delete)             \
+	X(_ZdaPvSt11align_val_tRKSt9nothrow_t, 0, plain_delete)
 
 enum operator_id {
-#define X(name, is_new) OPERATOR##name,
+#define X(name, is_new, plain) OPERATOR##name,
 	OPERATORS(X)
 #undef X
 		N_OPERATORS
@@ -57,15 +57,41 @@ struct found_operator {
 	bool is_of_allocator;
 };
 
-/* Without a C++ library, memory of malloc() is all there is; there are no exceptions either. */
-static void *plain_new(size_t bytes, uintptr_t second, uintptr_t third)
+/*
+ * Without a C++ library, memory of malloc() is all there is. A library that has a C++ library
+ * linked into it may call these, too. There are no exceptions here.
+ */
+static void *plain_new_nothrow(size_t bytes, uintptr_t second, uintptr_t third)
 {
-	void *block = malloc(bytes ? bytes : 1);
-
 	(void)second, (void)third;
+	return malloc(bytes ? bytes : 1);
+}
+
+static void *plain_aligned_new_nothrow(size_t bytes, uintptr_t alignment, uintptr_t third)
+{
+	void *block;
+
+	(void)third;
+	if (alignment < sizeof(void *))
+		alignment = sizeof(void *);
+	return posix_memalign(&block, alignment, bytes ? bytes : 1) ? NULL : block;
+}
+
+static void *or_abort(void *block)
+{
 	if (!block)
 		abort();
 	return block;
+}
+
+static void *plain_new(size_t bytes, uintptr_t second, uintptr_t third)
+{
+	return or_abort(plain_new_nothrow(bytes, second, third));
+}
+
+static void *plain_aligned_new(size_t bytes, uintptr_t alignment, uintptr_t third)
+{
+	return or_abort(plain_aligned_new_nothrow(bytes, alignment, third));
 }
 
 static void plain_delete(void *block, uintptr_t second, uintptr_t third)
@@ -101,9 +127,14 @@ static __attribute__((noinline)) void *look_for_operator(enum operator_id id)
 {
 	static const struct {
 		const char *name;
-		bool is_new;
+		struct found_operator plain;
 	} operators[N_OPERATORS] = {
-#define X(name, is_new) { #name, is_new },
+#define PLAIN_1(function) { .new = function }
+#define PLAIN_0(function)          \
+	{                          \
+		.delete = function \
+	}
+#define X(name, is_new, plain) { #name, PLAIN_##is_new(plain) },
 		OPERATORS(X)
 #undef X
 	};
@@ -111,10 +142,8 @@ static __attribute__((noinline)) void *look_for_operator(enum operator_id id)
 
 	if (!o.address)
 		o.address = find_in_libraries(operators[id].name);
-	if (!o.address && operators[id].is_new)
-		o.new = plain_new;
-	else if (!o.address)
-		o.delete = plain_delete;
+	if (!o.address)
+		o = operators[id].plain;
 	known[id].is_of_allocator = agent_is_in_allocator(o.address);
 	atomic_store_explicit(&known[id].address, o.address, memory_order_release);
 	return o.address;
@@ -160,9 +189,9 @@ static inline __attribute__((always_inline)) void call_delete(enum operator_id i
 	o.delete(block, second, third);
 }
 
-#define OPERATOR_1(name) EXPORTED void *name(size_t bytes, uintptr_t second, uintptr_t third);
-#define OPERATOR_0(name) EXPORTED void name(void *block, uintptr_t second, uintptr_t third);
-#define X(name, is_new)  OPERATOR_##is_new(name)
+#define OPERATOR_1(name)       EXPORTED void *name(size_t bytes, uintptr_t second, uintptr_t third);
+#define OPERATOR_0(name)       EXPORTED void name(void *block, uintptr_t second, uintptr_t third);
+#define X(name, is_new, plain) OPERATOR_##is_new(name)
 OPERATORS(X)
 #undef X
 #undef OPERATOR_1
@@ -178,6 +207,6 @@ OPERATORS(X)
 	{                                                          \
 		call_delete(OPERATOR##name, block, second, third); \
 	}
-#define X(name, is_new) OPERATOR_##is_new(name)
+#define X(name, is_new, plain) OPERATOR_##is_new(name)
 OPERATORS(X)
 #undef X
