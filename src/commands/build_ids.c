@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "event/event.h"
 #include "perfdata/perfdata.h"
 #include "replay/replay.h"
@@ -47,4 +49,14 @@ int build_ids_each(const char *path, build_id_visitor *each, void *context, stru
 	/* A pipe's come with the records. */
 	perfdata_each_build_id(replay_data(replay), each, context);
 	return r < 0 ? error_set(err, r, "%s: %s; the list ends there", path, damage.text) : 0;
+}
+
+void build_ids_print(FILE *out, const char *hex, const char *path)
+{
+	struct buf line = { 0 };
+
+	buf_printf(&line, "%s ", hex);
+	utf8_append_visible(&line, path);
+	fprintf(out, "%s\n", buf_cstr(&line));
+	buf_fini(&line);
 }

@@ -74,7 +74,7 @@ static bool is_below(const char *path)
 	char *rest = copy, *part;
 
 	while ((part = strsep(&rest, "/")))
-		if (!*part || !strcmp(part, ".."))
+		if (!*part || !strcmp(part, ".") || !strcmp(part, ".."))
 			return false;
 	return true;
 }
@@ -93,30 +93,48 @@ static char *folder_of(const char *link)
 	return xstrdup(target + strlen(UP));
 }
 
+/* Removes a folder below the cache. A link on the way would lead elsewhere. */
+static int remove_folder(const struct cache *c, const char *folder, struct error *err)
+{
+	cleanup(free_at_exit) char *whole = xasprintf("%s/%s", c->dir, folder);
+	struct stat st;
+
+	for (char *slash = whole + strlen(c->dir); slash; slash = strchr(slash + 1, '/')) {
+		char *end = strchrnul(slash + 1, '/'), kept = *end;
+
+		*end = '\0';
+		if (lstat(whole, &st) == 0 && S_ISLNK(st.st_mode))
+			return error_set(err, -ELOOP, "%s is a link: it may lead out of %s", whole,
+					 c->dir);
+		*end = kept;
+	}
+	return access(whole, F_OK) < 0 && errno == ENOENT ? 0 : file_remove_tree(whole, err);
+}
+
 static int drop(const struct cache *c, const char *hex, struct error *err)
 {
 	cleanup(free_at_exit) char *link = link_of(c, hex);
 	cleanup(free_at_exit) char *folder = folder_of(link);
-	cleanup(free_at_exit) char *whole = folder ? xasprintf("%s/%s", c->dir, folder) : NULL;
-	int r = 0;
+	int r;
 
 	if (!folder)
 		return error_set(err, -ENOENT, "no file with build id %s is kept in %s", hex,
 				 c->dir);
-	if (unlink(link) < 0)
+	r = remove_folder(c, folder, err);
+	if (r >= 0 && unlink(link) < 0)
 		return error_errno(err, -errno, "%s", link);
-	r = file_remove_tree(whole, err);
-	if (!r && c->verbose)
+	if (r >= 0 && c->verbose)
 		log_info("removed %s %s", hex, folder);
 	return r;
 }
 
+/* Also in the place of a file with this build id, or of a link to a file that is gone. */
 static int keep(const struct cache *c, const char *path, const struct file_mapping *file,
 		const char *hex, struct error *err)
 {
 	cleanup(free_at_exit) char *real = realpath(path, NULL);
 	cleanup(free_at_exit) char *folder = NULL, *elf = NULL, *link = NULL, *links = NULL,
-				   *target = NULL;
+				   *target = NULL, *old = NULL;
 	struct stat st;
 	int r;
 
@@ -130,8 +148,13 @@ static int keep(const struct cache *c, const char *path, const struct file_mappi
 	r = file_mkdirs(folder, 0755, err);
 	r = r < 0 ? r : file_mkdirs(links, 0755, err);
 	r = r < 0 ? r : file_replace_mode(elf, st.st_mode & 0777, file->base, file->size, err);
-	if (r >= 0 && symlink(target, link) < 0)
+	if (r >= 0 && file_is_cut(file))
+		r = error_set(err, -EIO, "%s: it was cut while it was copied", path);
+	old = folder_of(link);
+	if (r >= 0 && ((unlink(link) < 0 && errno != ENOENT) || symlink(target, link) < 0))
 		r = error_errno(err, -errno, "%s", link);
+	if (r >= 0 && old && strcmp(old, target + strlen(UP)) != 0)
+		r = remove_folder(c, old, err);
 	if (r >= 0 && c->verbose)
 		log_info("added %s %s", hex, real);
 	return r;
@@ -162,14 +185,9 @@ static int add_file(struct cache *c, const char *path, bool again, struct error 
 	char hex[BUILD_ID_HEX_SIZE];
 	int r = read_id(path, &file, hex, err);
 	cleanup(free_at_exit) char *link = r < 0 ? NULL : link_of(c, hex);
-	struct stat st;
 
-	if (r >= 0 && again && lstat(link, &st) == 0)
-		r = drop(c, hex, err);
-	if (r >= 0 && lstat(link, &st) < 0)
+	if (r >= 0 && (again || access(link, F_OK) < 0))
 		r = keep(c, path, &file, hex, err);
-	if (r >= 0 && file_is_cut(&file))
-		r = error_set(err, -EIO, "%s: it was cut while it was copied", path);
 	file_unmap(&file);
 	return r;
 }
@@ -286,7 +304,7 @@ static void list_kept(struct cache *c)
 
 	read_kept(c, &l);
 	vec_foreach (&l.all, k)
-		fprintf(c->out.file, "%s %s\n", k->hex, k->path);
+		build_ids_print(c->out.file, k->hex, k->path);
 }
 
 static void print_missing(void *context, const char *path, const struct build_id *id)
@@ -300,11 +318,11 @@ static void print_missing(void *context, const char *path, const struct build_id
 		return;
 	build_id_hex(id, hex);
 	link = link_of(c, hex);
-	line = xasprintf("%s %s\n", hex, path);
+	line = xasprintf("%s %s", hex, path);
 	if (access(link, F_OK) == 0 || strings_find(&c->told, line, &known))
 		return;
 	strings_add(&c->told, line);
-	fputs(line, c->out.file);
+	build_ids_print(c->out.file, hex, path);
 }
 
 /* ---- */

@@ -53,7 +53,7 @@ static void listing_print_line(void *context, const char *path, const struct bui
 	if (strings_find(&l->lines, line, &known))
 		return;
 	strings_add(&l->lines, line);
-	fprintf(l->out.file, "%s\n", line);
+	build_ids_print(l->out.file, hex, path);
 }
 
 static int list_session(struct listing *l, const char *given, struct error *err)

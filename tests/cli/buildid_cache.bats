@@ -64,6 +64,33 @@ setup() {
 	refused 1 "no file with build id"
 	assay buildid-cache --purge-all
 	[ -d precious ]
+	# Neither does one by way of another link, nor one to the cache itself.
+	ln -s ../precious kept/elsewhere
+	mkdir precious/inner
+	ln -sfn ../../elsewhere/inner kept/.build-id/11/223344556677889900aabbccddeeff00112233
+	run assay buildid-cache --remove one
+	refused 1 "is a link"
+	[ -d precious/inner ]
+	ln -sfn ../../. kept/.build-id/11/223344556677889900aabbccddeeff00112233
+	run assay buildid-cache --remove one
+	refused 1 "no file with build id"
+	[ -d kept/.build-id ]
+}
+
+@test "a dangling link is replaced, and --update of the kept file itself keeps it" {
+	link=kept/.build-id/11/223344556677889900aabbccddeeff00112233
+	mkdir -p kept/.build-id/11
+	ln -s ../../nowhere/11223344556677889900aabbccddeeff00112233 $link
+	assay buildid-cache --add one
+	cmp one $link/elf
+	assay buildid-cache --update $link/elf
+	cmp one $link/elf
+	[ "$(assay buildid-cache -l | wc -l)" = 1 ]
+	mkdir $'a\eb'
+	cp two $'a\eb/two'
+	assay buildid-cache --add $'a\eb/two'
+	assay buildid-cache -l >list
+	has 'a.x1[bB]b/two' list
 }
 
 @test "perf and assay find and list what the other has added" {
