@@ -237,6 +237,21 @@ static int explain_losses(const struct profile_request *request, struct error *e
 	return r;
 }
 
+/* Each may match alone, so no single one is the reason. */
+static int explain_matchers(const struct query *q, struct error *err)
+{
+	cleanup(buf_fini) struct buf text = { 0 };
+
+	vec_foreach (&q->matchers, m) {
+		if (text.len)
+			buf_str(&text, ", ");
+		matcher_print(m, &text);
+	}
+	return error_set(err, -ENOENT,
+			 "no sample matches all of the filters and matchers together: %s",
+			 buf_cstr(&text));
+}
+
 int profile_explain_empty(const struct profile_request *request, struct error *err)
 {
 	uint64_t n_idle, ignored;
@@ -265,8 +280,7 @@ int profile_explain_empty(const struct profile_request *request, struct error *e
 			return explain_filter(request, (enum filter_tag)tag, err);
 	}
 	if (request->query->matchers.n)
-		return error_set(err, -ENOENT, "no sample matches all of the matchers, such as %s",
-				 request->query->matchers.data[0].text);
+		return explain_matchers(request->query, err);
 	for (int tag = 0; tag < N_FILTERS; tag++)
 		if (request->query->filters[tag].n && filter_keys[tag] != BY_NOTHING)
 			return error_set(err, -ENOENT,

@@ -245,7 +245,8 @@ static bool takes_function(struct profile *p, enum filter_tag tag, const struct 
 		return query_takes_function(p->index->query, tag, f->inlined);
 	if (f->symbol == NO_SYMBOL)
 		return !p->index->query->filters[tag].n &&
-		       query_matches(p->index->query, tag, "", NULL);
+		       query_matches(p->index->query, tag, profile_nameless_text(p, f->image),
+				     NULL);
 	return query_takes_function(p->index->query, tag,
 				    symbol_name(p->symbols, table, f->symbol));
 }

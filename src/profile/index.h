@@ -138,6 +138,8 @@ void index_given_done(struct profile *p);
 
 /* The symbol of the image's table, which is opened here; NO_SYMBOL without functions. */
 uint32_t index_symbol(struct profile *p, uint32_t image, uint64_t offset);
+/* How reports name code of an image that has no symbol. */
+const char *profile_nameless_text(const struct profile *p, uint32_t image);
 
 /*
  * The functions at an offset of an image, outermost first: one, and with_inlines what is inlined

@@ -12,6 +12,15 @@
 #include "profile/wakers.h"
 #include "store/session.h"
 
+const char *profile_nameless_text(const struct profile *p, uint32_t image)
+{
+	const struct image *of = p->images.data[image].image;
+
+	if (image_is_wait_mark(of) || image_is_cut_mark(of))
+		return of->path;
+	return of->kind == IMAGE_UNKNOWN ? "(unknown)" : "(no symbols)";
+}
+
 static const char *function_text(const struct profile *p, uint32_t function)
 {
 	const struct profile_function *f = &p->functions.data[function];
@@ -21,9 +30,7 @@ static const char *function_text(const struct profile *p, uint32_t function)
 		return f->inlined;
 	if (f->symbol != NO_SYMBOL)
 		return symbol_name(p->symbols, image->table, f->symbol);
-	if (image_is_wait_mark(image->image) || image_is_cut_mark(image->image))
-		return image->image->path;
-	return image->image->kind == IMAGE_UNKNOWN ? "(unknown)" : "(no symbols)";
+	return profile_nameless_text(p, f->image);
 }
 
 static const char *process_text(const struct profile *p, const struct profile_process *process,
