@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # assay serve: who may ask, the answers, and clients that are hostile. tests/browser/serve.mjs opens the page.
 
-# Each test has a process and a cookie of its own.
-# shellcheck disable=SC2030,SC2031
+# Each test has a process and a cookie of its own. `head` is a file, and `slow` is a page and a file.
+# shellcheck disable=SC2030,SC2031,SC2094,SC2238
 
 load helpers
 load daemon
