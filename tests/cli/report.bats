@@ -123,6 +123,17 @@ samples_of() {
 	[[ "$output" =~ samples\ +%\ +time ]]
 }
 
+@test "matchers: code without a symbol has the name of reports, and a message names all of them" {
+	"$PROGRAMS/make_session" s plain 300
+	all=$(assay report -i s --by symbol --format json event:cpu-clock | jq '[.rows[] | select(.symbol == "(no symbols)").samples] | add')
+	[ "$all" -gt 0 ]
+	diff <(assay report -i s --by symbol --format json event:cpu-clock 'symbol="(no symbols)"' | jq '[.rows[].samples] | add') <(echo "$all")
+	run assay report -i s --by symbol --format json event:cpu-clock 'symbol!="(no symbols)"'
+	not has '(no symbols)"' <(jq '.rows[].symbol' <<<"$output")
+	run assay report -i s event:cpu-clock 'comm="worker"' 'comm!~"wor.*"'
+	refused 1 'filters and matchers together: comm="worker", comm!~"wor.*"'
+}
+
 @test "where samples of a clock are all of one length, shares are of samples" {
 	need_recording
 	assay record -q -e cpu-clock -o t -- "$PROGRAMS/split" 200 >/dev/null
