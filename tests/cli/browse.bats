@@ -182,15 +182,29 @@ make_session() {
 	shows '^status 0'
 }
 
-@test "a process by Enter, and all widths" {
+@test "a process by Enter" {
+	"$PROGRAMS/make_session" s plain 100
+	terminal 100 assay browse -V processes s
+	shows ' worker$'
+	keys / worker Enter Enter
+	shows ' of 100 +only pid:[0-9]'
+	keys u
+	shows '^100 samples$'
+	keys q
+	shows '^status 0'
+}
+
+@test "all widths" {
 	make_session
 	terminal 80 assay browse -V processes s
 	shows 'assay browse +processes'
 	screen resize-window -x 20 -y 6
-	shows '^assay browse'
 	keys T
+	shows '^assay browse +tree'
+	lacks ' deeper$'
+	# Each size is drawn without a key.
 	screen resize-window -x 200 -y 50
-	shows 'assay browse +tree'
+	shows ' deeper$'
 	screen resize-window -x 20 -y 1
 	screen resize-window -x 80 -y 24
 	shows ' main$'
@@ -235,12 +249,12 @@ make_session() {
 	assay import -q folded -o s
 	terminal 120 assay browse s
 	shows 'x1b|x07|u\{'
-	for view in P T I; do
-		keys "$view"
-		shows 'assay browse'
-	done
-	keys S Enter
-	shows 'assay browse +'
+	while read -r key name; do
+		keys "$key"
+		shows "assay browse +$name"
+	done <<<$'P processes\nT tree\nI inverted\nS symbols'
+	keys Enter
+	shows 'assay browse +\\u'
 	screen capture-pane -p -e >raw
 	[ "$(grep -c $'\033\]\|\007\|\xc2\x9b' raw)" = 0 ]
 	[ "$(screen display-message -p '#{pane_title}')" != title ]
@@ -270,7 +284,15 @@ make_session() {
 	screen kill-server
 	terminal 100 assay browse s
 	shows ' deeper'
+	shell=$(screen display-message -p '#{pane_pid}')
+	pid=$(pgrep -P "$shell" assay)
 	screen kill-server
+	wait_for has_ended "$pid"
+}
+
+# An orphan of a container without a reaper stays as a zombie.
+has_ended() { # PID
+	[ ! -e "/proc/$1/status" ] || grep -q '^State:.*Z' "/proc/$1/status"
 }
 
 @test "assay report on a terminal ends with a line that names assay browse" {

@@ -40,20 +40,30 @@ static const struct option_spec browse_options[] = {
 	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
 };
 
+/* A signal that comes between two polls is seen after so long. */
+#define SIGNAL_MS 250
+
 static void browse_watch(struct browse *b)
 {
+	bool is_drawn = false;
+
 	while (!b->is_over && !screen_is_stopped()) {
 		struct pollfd fd = { .fd = STDIN_FILENO, .events = POLLIN };
 		int key;
 
-		browse_draw(b);
-		if (poll(&fd, 1, -1) < 0 && errno != EINTR)
+		if (!is_drawn)
+			browse_draw(b);
+		is_drawn = true;
+		if (poll(&fd, 1, SIGNAL_MS) < 0 && errno != EINTR)
 			break;
 		/* a terminal that is gone sends a hang-up */
 		if (fd.revents & (POLLHUP | POLLERR | POLLNVAL))
 			break;
-		while (!b->is_over && (key = screen_key(b->screen)) != KEY_IS_NONE)
+		/* a resize is a key, too */
+		while (!b->is_over && (key = screen_key(b->screen)) != KEY_IS_NONE) {
 			browse_take_key(b, key);
+			is_drawn = false;
+		}
 	}
 }
 
