@@ -326,10 +326,11 @@ static void put_nodes(const struct picture *pic, struct buf *to)
 static void put_sums(const struct picture_lane *l, size_t n_nodes, struct buf *to)
 {
 	cleanup(free_at_exit) struct picture_cell *sums = whole_sums(l, n_nodes);
+	bool has_common_period = common_period(sums, n_nodes) != 0;
 
 	for (size_t i = 0; i < n_nodes; i++)
 		buf_uleb(to, sums[i].weight.samples);
-	for (size_t i = 0; i < n_nodes && !common_period(sums, n_nodes); i++)
+	for (size_t i = 0; i < n_nodes && !has_common_period; i++)
 		buf_uleb(to, sums[i].weight.period);
 }
 

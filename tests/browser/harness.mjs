@@ -24,7 +24,11 @@ const browser = await chromium.launch({
 	process.exit(0);
 });
 
-export const launched = () => browser.newContext({ locale: "en-US", timezoneId: "UTC", acceptDownloads: true });
+export async function launched() {
+	const context = await browser.newContext({ locale: "en-US", timezoneId: "UTC", acceptDownloads: true });
+	context.setDefaultTimeout(deadline);
+	return context;
+}
 
 // Opens a file of the folder; all that it asks for and complains of is kept.
 export async function open(file, { hash = "", width = 1200, height = 800, ...options } = {}) {

@@ -10,7 +10,6 @@ page.on("console", m => ["error", "warning"].includes(m.type()) && complaints.pu
 page.on("pageerror", e => complaints.push(e.message));
 page.on("dialog", d => { complaints.push(`dialog ${d.message()}`); d.dismiss(); });
 page.on("request", r => r.url().startsWith(origin) || r.url().startsWith("data:") || others.push(r.url()));
-page.setDefaultTimeout((process.env.DEADLINE || 120) * 1000);
 await page.goto(process.argv[2]);
 
 const axe = readFileSync(new URL("../npm/node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
@@ -184,7 +183,7 @@ await run({
 	},
 	async form() {
 		// Without the cookie of this browser.
-		const other = await (await page.context().browser().newContext()).newPage();
+		const context = await launched(), other = await context.newPage();
 		await other.goto(origin);
 		await other.fill("input[name=token]", "wrong");
 		await other.click("button");
@@ -193,7 +192,7 @@ await run({
 		await other.fill("input[name=token]", "all-all-all-all-all-all-all-all-1");
 		await other.click("button");
 		await other.frameLocator("iframe").locator("html[data-ready]").waitFor();
-		await other.close();
+		await context.close();
 	},
 	async quiet() {
 		// The wrong filter is answered by 400, which the browser names an error.
