@@ -169,7 +169,11 @@ bool pt_flow_check_walk(struct pt_flow *f, enum pt_walk r)
 	}
 	/* The packets are all right: the next address that they tell is as good as a PSB's. */
 	pt_flow_report_error(f, pt_flow_ip(f), reasons[r]);
-	leave_place(f);
+	/* Missing code is no damage, so the width is the one that was told last. */
+	if (r == PT_WALK_NO_CODE)
+		pt_flow_stand_nowhere(f, PT_SEEKING);
+	else
+		leave_place(f);
 	return false;
 }
 

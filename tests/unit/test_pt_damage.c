@@ -162,6 +162,14 @@ static void behind_an_error_code_has_the_width_of_the_psb(void **state)
 	       "1002-1010 b\n1010-0 bcsE\n");
 }
 
+static void behind_missing_code_the_width_stays(void **state)
+{
+	(void)state;
+	expect(PSB "TNT N\nMODE.Exec IF:0 32\nTIP 0x5000\nTIP 0x1000\nTNT N\nTIP.PGD no ip\n",
+	       "0-1000 bB\n1002-1010 b\n1010-5000 bcs\nwidth 32\n"
+	       "error at 5000+37: code could not be read\n0-1000 bB\n1002-1010 b\n1010-0 bcsE\n");
+}
+
 struct psbs {
 	uint64_t offsets[8], tsc[8];
 	size_t n;
@@ -220,6 +228,7 @@ int main(void)
 		cmocka_unit_test(a_time_that_goes_back_puts_the_stretch_before_in_doubt),
 		cmocka_unit_test(a_misplaced_packet_in_a_psb_does_not_end_decoding),
 		cmocka_unit_test(behind_an_error_code_has_the_width_of_the_psb),
+		cmocka_unit_test(behind_missing_code_the_width_stays),
 		cmocka_unit_test(a_psb_with_a_damaged_head_is_an_event),
 	};
 
