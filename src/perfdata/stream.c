@@ -274,7 +274,7 @@ static bool next_plain(struct stream *s, struct raw_record *out)
 {
 	uint64_t left = s->end - s->at;
 
-	if (s->has_packed || left < HEADER_BYTES)
+	if (s->has_packed || s->is_done || left < HEADER_BYTES)
 		return false;
 	*out = parse_header(s, s->base + s->at, s->at);
 	if (out->type >= USER_RECORD_FIRST || out->size < HEADER_BYTES || out->size > left)

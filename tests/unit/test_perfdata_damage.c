@@ -68,6 +68,24 @@ static void damaged_compressed_data_is_reported_with_its_place(void **state)
 	done(&r, &w);
 }
 
+static void nothing_is_read_behind_a_bad_first_compressed_record(void **state)
+{
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	begin_pipe(&w, &plain, 5);
+	put_sample(&w, 1, 2, 3);
+	begin_record(&w, 83, 0); /* COMPRESSED2, of more bytes than it has */
+	put64(&w, 100);
+	end_record(&w);
+	put_sample(&w, 1, 2, 4);
+	read_written(&r, &w);
+	assert_int_equal(r.r, -EBADMSG);
+	assert_int_equal(r.l.seen.n, 1);
+	done(&r, &w);
+}
+
 static void a_compressed_bomb_ends_at_its_first_record(void **state)
 {
 	struct buf zeros = { 0 };
@@ -419,6 +437,7 @@ int main(void)
 		cmocka_unit_test(surplus_behind_a_trailer_is_left_alone),
 		cmocka_unit_test(records_straddle_compressed_records),
 		cmocka_unit_test(damaged_compressed_data_is_reported_with_its_place),
+		cmocka_unit_test(nothing_is_read_behind_a_bad_first_compressed_record),
 		cmocka_unit_test(a_compressed_bomb_ends_at_its_first_record),
 		cmocka_unit_test(a_bomb_of_valid_records_is_refused),
 		cmocka_unit_test(a_file_cut_at_any_byte_gives_its_whole_records),
