@@ -323,36 +323,43 @@ static int deliver_held(struct reading *g, struct held_sample *held,
 {
 	cleanup(free_at_exit) struct held_sample *s = held;
 	struct perfdata *p = g->p;
-	bool is_foreign = p->is_foreign;
+	bool is_foreign = p->is_foreign, is_good;
 	const struct record_format *f;
 	struct event e;
 
 	p->is_foreign = false; /* it is in our order */
 	f = record_format_of(p, s->record, PERF_RECORD_SAMPLE, s->size);
+	is_good = record_decode(f, s->record, s->size, 0, &p->scratch, &e) == RECORD_OK;
+	if (is_good) {
+		if (chain)
+			record_add_chain(f, chain, &p->scratch, &e);
+		e.sample.chain_cut |= !chain;
+		add_guest(p, s->record, s->size, &e);
+	}
 	p->is_foreign = is_foreign;
-	if (record_decode(f, s->record, s->size, 0, &p->scratch, &e) != RECORD_OK)
-		return 0;
-	if (chain)
-		record_add_chain(f, chain, &p->scratch, &e);
-	e.sample.chain_cut |= !chain;
-	return deliver_sample(g, f, &e);
+	return is_good ? deliver_sample(g, f, &e) : 0;
 }
 
 /* A thread has one cookie at a time, so the record of an older one does not come any more. */
+static int deliver_held_of(struct reading *g, int32_t tid, const struct deferred_chain *chain)
+{
+	struct held_sample *s;
+	int r = 0;
+
+	while (r >= 0 && g->p->deferred.first && (s = deferred_take(&g->p->deferred, tid)))
+		r = deliver_held(g, s, chain && s->cookie == chain->cookie ? chain : NULL);
+	return r;
+}
+
 static int deliver_deferred(struct reading *g, const struct record_format *f, const uint8_t *record,
 			    size_t size)
 {
 	struct deferred_chain chain;
-	struct held_sample *s;
-	int r = 0;
 
-	if (!record_deferred_chain(f, record, size, &chain)) {
-		g->p->stats.bad_records++;
-		return 0;
-	}
-	while (r >= 0 && (s = deferred_take(&g->p->deferred, chain.tid)))
-		r = deliver_held(g, s, s->cookie == chain.cookie ? &chain : NULL);
-	return r;
+	if (record_deferred_chain(f, record, size, &chain))
+		return deliver_held_of(g, chain.tid, &chain);
+	g->p->stats.bad_records++;
+	return 0;
 }
 
 static int hold_sample(struct reading *g, const uint8_t *record, size_t size, const struct event *e)
@@ -373,6 +380,7 @@ static int deliver_record(struct reading *g, const struct record_format *f, cons
 	struct perfdata *p = g->p;
 	const uint8_t *record;
 	struct event e;
+	int r = 0;
 
 	if (is_guests_mapping(p, bytes, type))
 		return 0;
@@ -394,13 +402,15 @@ static int deliver_record(struct reading *g, const struct record_format *f, cons
 		add_guest(p, bytes, size, &e);
 	if (e.type == EVENT_SAMPLE)
 		return deliver_sample(g, f, &e);
+	if (e.type == EVENT_EXIT) /* its number may come again, and its process is forgotten */
+		r = deliver_held_of(g, e.tid, NULL);
 	if (e.type == EVENT_MAPPING && !e.mapping.build_id.len && p->build_ids.n) {
 		const struct build_id *id = build_id_of_file(p, e.mapping.path);
 
 		if (id)
 			e.mapping.build_id = *id;
 	}
-	return event_push(g->sink, &e);
+	return r < 0 ? r : event_push(g->sink, &e);
 }
 
 static int deliver_queued(struct reading *g, const struct queued *q)

@@ -550,6 +550,44 @@ static void a_deferred_user_part_is_no_address(void **state)
 	done(&r, &w);
 }
 
+static void put_deferred_sample(struct writer *w, uint32_t pid, uint64_t time_ns)
+{
+	begin_record(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL);
+	put64(w, 0xffffffff81000010);
+	put_trailer(w, pid, time_ns);
+	put64(w, 4);
+	put64(w, (uint64_t)PERF_CONTEXT_KERNEL);
+	put64(w, 0xffffffff81000010);
+	put64(w, (uint64_t)-640);
+	put64(w, 77);
+	end_record(w);
+}
+
+static void a_sample_that_waits_for_its_user_part_comes_before_the_threads_end(void **state)
+{
+	struct test_attr attr = plain;
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	begin_file(&w, &attr, 1);
+	put_deferred_sample(&w, 41, 100);
+	put_deferred_sample(&w, 42, 101);
+	begin_record(&w, PERF_RECORD_EXIT, 0);
+	for (int i = 0; i < 4; i++)
+		put32(&w, i < 2 ? 41 : 42); /* of 42 in 41 */
+	put64(&w, 102);
+	put_trailer(&w, 41, 102);
+	end_record(&w);
+	read_written(&r, &w);
+	assert_int_equal(r.l.seen.n, 3);
+	assert_int_equal(r.l.seen.data[0].time_ns, 101);
+	assert_int_equal(r.l.seen.data[1].type, EVENT_EXIT);
+	assert_int_equal(r.l.seen.data[2].time_ns, 100);
+	done(&r, &w);
+}
+
 static void tracepoint_formats_name_their_events(void **state)
 {
 	static const char format[] = "name: sched_switch\nID: 314\nformat:\n\tfield:int x;\n";
@@ -642,6 +680,8 @@ int main(void)
 		cmocka_unit_test(an_event_without_a_name_has_its_pmus),
 		cmocka_unit_test(what_a_guest_maps_is_not_its_hosts),
 		cmocka_unit_test(a_deferred_user_part_is_no_address),
+		cmocka_unit_test(
+			a_sample_that_waits_for_its_user_part_comes_before_the_threads_end),
 		cmocka_unit_test(files_of_a_directory_are_merged_by_time),
 	};
 
