@@ -347,7 +347,7 @@ record_waiting() {
 		# shellcheck disable=SC2016 # $1 and $2 are the inner shell's
 		assay record --alloc -p "$waiting" -o s -- sh -c '
 			echo >in
-			until grep -q "^State:.*Z" "/proc/$1/task/$1/status"; do sleep 0.1; done
+			for i in $(seq 600); do ! grep -q "^State:.*Z" "/proc/$1/task/$1/status" || break; sleep 0.1; done
 			sleep "$2"
 			echo >in
 			read -r done <out' sh "$waiting" "$wait"
