@@ -41,7 +41,8 @@ struct line_ends {
 	size_t n, cap;
 };
 
-static void find_ends(const struct v8 *v, const struct v8_string *source, struct line_ends *out)
+/* False: the source can't be read. One with too many lines has none. */
+static bool find_ends(const struct v8 *v, const struct v8_string *source, struct line_ends *out)
 {
 	static _Thread_local uint8_t bytes[SOURCE_STEP];
 	uint32_t step = SOURCE_STEP >> source->is_wide;
@@ -51,19 +52,24 @@ static void find_ends(const struct v8 *v, const struct v8_string *source, struct
 
 		if (!lang_read(&v->memory, source->at + ((uint64_t)first << source->is_wide), bytes,
 			       (size_t)n << source->is_wide))
-			return;
+			return false;
 		for (uint32_t i = 0; i < n; i++) {
 			bool is_end = source->is_wide ? bytes[2 * i] == '\n' && !bytes[2 * i + 1]
 						      : bytes[i] == '\n';
 
-			if (is_end && out->n < LINES_MAX)
+			if (is_end)
 				vec_push(out, first + i);
+		}
+		if (out->n > LINES_MAX) {
+			vec_fini(out);
+			return true;
 		}
 	}
 	vec_push(out, source->n); /* so that a source of one line is known, too */
+	return true;
 }
 
-/* NULL: its source can't be read. */
+/* NULL: its source can't be read; the next function tries it again. */
 static const struct v8_lines *lines_of(struct v8 *v, uint64_t script)
 {
 	struct line_ends ends = { 0 };
@@ -77,8 +83,12 @@ static const struct v8_lines *lines_of(struct v8 *v, uint64_t script)
 	lines = lines_slot(v, script, string, &is_new);
 	if (!is_new)
 		return lines;
-	if (v8_flat_string(v, string, &source) && source.n <= SOURCE_MAX)
-		find_ends(v, &source, &ends);
+	if (!v8_flat_string(v, string, &source) ||
+	    (source.n <= SOURCE_MAX && !find_ends(v, &source, &ends))) {
+		vec_fini(&ends);
+		lines->script = 0;
+		return NULL;
+	}
 	lines->ends = ends.data;
 	lines->n = (uint32_t)ends.n;
 	return lines;

@@ -183,7 +183,8 @@ bool java_process_has_blob(struct java_process *p, struct java_blob *blob, uint6
 	}
 	if (look_whether_gone(p))
 		return true;
-	remove_blob(p, blobs_before(p, blob->blob.start) - 1);
+	if (p->n_reads) /* else it is not known */
+		remove_blob(p, blobs_before(p, blob->blob.start) - 1);
 	return false;
 }
 
@@ -200,7 +201,7 @@ struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_
 			return NULL;
 		new.from_ns = UINT64_MAX;
 	}
-	if (!hotspot_find_blob(&p->vm, pc, &new.blob)) {
+	if (!hotspot_find_blob(&p->vm, pc, &new.blob) || !p->n_reads) {
 		look_whether_gone(p);
 		return NULL;
 	}
@@ -214,15 +215,18 @@ struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_
 
 /* ---- methods ---- */
 
+/* Without reads left, it may lack a part: the next stack reads it again. */
 static void read_method(struct java_process *p, struct java_method *m, java_learn_fn *learn,
 			void *context)
 {
 	static _Thread_local struct lang_code code;
 
 	m->valid_ns = clock_monotonic_ns();
-	m->is_good = hotspot_read_method(&p->vm, m->address, &m->method, &code);
+	m->is_good = hotspot_read_method(&p->vm, m->address, &m->method, &code) && p->n_reads;
 	m->check = code.check;
 	m->is_good = m->is_good && learn(context, p->pid, &code);
+	if (!p->n_reads)
+		m->valid_ns = 0;
 }
 
 const struct java_method *java_process_method(struct java_process *p, uint64_t address,

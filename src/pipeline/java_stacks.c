@@ -11,6 +11,9 @@
 #include "pipeline/java_process.h"
 #include "unwind/user_ctx.h"
 
+static const uint32_t reads_of_walk =
+	10000; /* a new method takes some 20, and its stack may have many */
+
 /* A frame of the walk. Its methods are `n` of the walk's frames from `first` on. */
 struct java_step {
 	uint32_t at, first, n;
@@ -21,6 +24,7 @@ struct java_stacks {
 	char *proc;
 	struct intmap by_pid;
 	VEC(struct java_process *) processes;
+	uint64_t opened_ns; /* the last virtual machine */
 	/* The walk. */
 	int32_t pid;
 	const struct thread_view *thread;
@@ -40,6 +44,8 @@ struct java_stacks *java_stacks_new(const struct java_stacks_config *config)
 	struct java_stacks *j = xcalloc(1, sizeof(*j));
 
 	j->config = *config;
+	if (!j->config.n_reads)
+		j->config.n_reads = &reads_of_walk;
 	j->proc = xstrdup(config->proc);
 	return j;
 }
@@ -117,8 +123,10 @@ static void count(struct java_stacks *j, enum loss_reason reason)
 #define LOOK_EVERY_NS (50 * NS_PER_MS)
 #define MORE_RARELY   7u
 
-#define PROCESSES_MAX 64    /* each holds a descriptor */
-#define READS_OF_WALK 10000 /* a new method takes some 20, and its stack may have many */
+#define PROCESSES_MAX 64 /* each holds a descriptor */
+
+/* To open one takes many reads, and a process can ask for that again: by a move of its library. */
+#define OPEN_EVERY_NS (200 * NS_PER_MS)
 
 /* Its markers decide; the name only saves a look at all other files. */
 static bool is_library(const struct image *image)
@@ -138,7 +146,12 @@ static void open_library(struct java_stacks *j, struct java_process *p, const st
 	p->state = JAVA_EARLY;
 	if (!runtime)
 		return;
+	if (clock_monotonic_ns() - j->opened_ns < OPEN_EVERY_NS) {
+		p->n_tries--; /* another process had its turn */
+		return;
+	}
 	java_process_open(p, j->proc, runtime, m->start - m->file_off);
+	j->opened_ns = clock_monotonic_ns();
 	if (p->state == JAVA_REFUSED)
 		j->config.lose(j->config.context, LOSS_JAVA_VERSION);
 }
@@ -228,7 +241,7 @@ bool java_stacks_has(struct java_stacks *j, uint64_t pc)
 	if (!p) {
 		keep_limits(j);
 		p = j->process = find_process(j);
-		p->n_reads = READS_OF_WALK;
+		p->n_reads = *j->config.n_reads;
 	}
 	switch (p->state) {
 	case JAVA_EARLY:
@@ -350,6 +363,10 @@ static const struct java_place *place_at(struct java_stacks *j, uint64_t pc)
 	place.blob = (uint32_t)(blob - p->blobs.data);
 	place.first = (uint32_t)p->frames.n;
 	fill_place(j, &blob->blob, pc, &place);
+	if (!p->n_reads) { /* some methods may be missing: the next stack reads them */
+		p->frames.n = place.first;
+		return NULL;
+	}
 	*intmap_put(&p->place_at, pc, NULL) = (uint32_t)p->places.n;
 	vec_push(&p->places, place);
 	return &p->places.data[p->places.n - 1];

@@ -37,6 +37,7 @@ struct java_stacks_config {
 	struct machine *machine;
 	const char *proc;                 /* copied */
 	const struct lang_memory *memory; /* for tests: in place of that of processes; or NULL */
+	const uint32_t *n_reads;          /* for tests: of a walk; NULL: as many as usual */
 	/* The runtime that the file of an image is; NULL: none, or not known yet. */
 	const struct lang_runtime *(*runtime)(void *context, int32_t pid, image_id image);
 	/* A function that frames will have; the code is copied. False: there is no room for it. */

@@ -8,14 +8,22 @@
 #include "base/clock.h"
 #include "guard/limits.h"
 
-/* A walk has a budget of reads, as the process chose how far its pointers lead. */
+#define BYTES_OF_READ 2048 /* cost about as much as a read does */
+
+/*
+ * A walk has a budget of reads, as the process chose how far its pointers lead, and how long its
+ * strings are.
+ */
 static bool read_memory(void *context, uint64_t addr, void *out, size_t size)
 {
 	struct v8_process *p = context;
+	size_t cost = 1 + size / BYTES_OF_READ;
 
+	if (cost > p->n_reads)
+		p->n_reads = 0;
 	if (!p->n_reads || addr > INT64_MAX)
 		return false;
-	p->n_reads--;
+	p->n_reads -= (uint32_t)cost;
 	if (p->memory)
 		return lang_read(p->memory, addr, out, size);
 	return pread(p->fd, out, size, (off_t)addr) == (ssize_t)size;
@@ -146,6 +154,23 @@ static bool has_piece(struct v8_process *p, struct v8_piece *piece, uint64_t tim
 	return look_whether_gone(p);
 }
 
+#define SEARCH_EVERY_NS (200 * NS_PER_MS)
+
+/* Code of WebAssembly is in no object: each search of it reads as far as a search may. */
+static bool find_new_code(struct v8_process *p, uint64_t pc, uint64_t start, struct v8_code *out)
+{
+	struct v8_miss *miss = &p->misses[hash_u64(pc) % V8_MISSES];
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (miss->pc == pc && now_ns - miss->searched_ns < SEARCH_EVERY_NS)
+		return false;
+	if (v8_find_code(&p->v8, pc, start, out) && p->n_reads) /* else it may lack a part */
+		return true;
+	if (!look_whether_gone(p) && p->n_reads)
+		*miss = (struct v8_miss){ pc, now_ns };
+	return false;
+}
+
 const struct v8_code *v8_process_code(struct v8_process *p, uint64_t pc, uint64_t start,
 				      uint64_t time_ns)
 {
@@ -157,10 +182,8 @@ const struct v8_code *v8_process_code(struct v8_process *p, uint64_t pc, uint64_
 		return NULL;
 	if (known && pc <= known->code.end && has_piece(p, known, time_ns))
 		return &known->code;
-	if (!v8_find_code(&p->v8, pc, start, &new.code)) {
-		look_whether_gone(p);
+	if (!find_new_code(p, pc, start, &new.code))
 		return NULL;
-	}
 	if (remove_overlapped(p, &new.code))
 		new.from_ns = clock_monotonic_ns();
 	return time_ns < new.from_ns ? (add_piece(p, &new), NULL) : add_piece(p, &new);
@@ -208,24 +231,26 @@ static uint64_t keep_link(struct v8_process *p, const struct v8_link *link)
 	return link->shared;
 }
 
-#define SEARCH_EVERY_NS (200 * NS_PER_MS)
+#define READS_OF_SEARCH 3200 /* one script may take some 3,100 */
 
 /*
  * The function of bytecode whose closure is gone: one that a script lists whose functions are
- * known. The newest scripts are the likeliest.
+ * known. The newest scripts are the likeliest. Reads stay for the rest of the stack.
  */
 static uint64_t search_scripts(struct v8_process *p, uint64_t bytecode)
 {
 	uint64_t seen = 0, shared = 0;
-	uint32_t left = p->n_reads / 2;
+	uint32_t kept = p->n_reads - READS_OF_SEARCH;
 
-	for (size_t i = p->functions.n; i-- > 0 && !shared && p->n_reads > left;) {
+	p->n_reads = READS_OF_SEARCH;
+	for (size_t i = p->functions.n; i-- > 0 && !shared && p->n_reads;) {
 		uint64_t script = p->functions.data[i].function.script;
 
 		if (script != seen)
 			shared = v8_function_in_script(&p->v8, script, bytecode);
 		seen = script;
 	}
+	p->n_reads += kept;
 	return shared;
 }
 
@@ -252,8 +277,8 @@ uint64_t v8_process_function(struct v8_process *p, uint64_t bytecode, uint64_t c
 		return keep_link(p, &new);
 	}
 	if (was_searched(p, bytecode, new.valid_ns) || look_whether_gone(p) ||
-	    !v8_is_bytecode(&p->v8, bytecode))
-		return 0;
+	    !v8_is_bytecode(&p->v8, bytecode) || p->n_reads < READS_OF_SEARCH)
+		return 0; /* without enough reads, the next stack searches */
 	new.shared = search_scripts(p, bytecode);
 	return keep_link(p, &new);
 }
@@ -279,15 +304,22 @@ uint64_t v8_process_builtin(struct v8_process *p, uint64_t closure, uint64_t tim
 
 /* ---- names ---- */
 
+/*
+ * A text that can't be read is missing. So the function counts only if it is the same afterwards:
+ * the process has not ended, and has moved nothing. Without reads left, the next stack tries again.
+ */
 static void read_function(struct v8_process *p, struct v8_known *f, v8_learn_fn *learn,
 			  void *context)
 {
 	static _Thread_local struct lang_code code;
 
 	f->valid_ns = clock_monotonic_ns();
-	f->is_good = v8_read_function(&p->v8, f->shared, &f->function, &code);
+	f->is_good = v8_read_function(&p->v8, f->shared, &f->function, &code) &&
+		     v8_is_function(&p->v8, f->shared, &f->function);
 	f->check = code.check;
 	f->is_good = f->is_good && learn(context, p->pid, &code);
+	if (!f->is_good && !look_whether_gone(p) && !p->n_reads)
+		f->valid_ns = 0;
 }
 
 const struct v8_known *v8_process_known(struct v8_process *p, uint64_t shared, uint64_t time_ns,

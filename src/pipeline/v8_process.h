@@ -34,6 +34,13 @@ struct v8_known {
 	bool is_good;
 };
 
+/* An address in no code that is known. */
+struct v8_miss {
+	uint64_t pc, searched_ns;
+};
+
+#define V8_MISSES 64
+
 enum v8_state {
 	V8_NONE,   /* it has none, or one that assay can't follow */
 	V8_EARLY,  /* its file is looked at */
@@ -52,9 +59,10 @@ struct v8_process {
 	bool is_gone;                  /* its memory is */
 	uint64_t gone_ns;
 	const struct lang_memory *memory; /* for tests: in place of its own; or NULL */
-	uint32_t n_reads;                 /* left in this walk */
+	uint32_t n_reads;                 /* left in this walk; a large read counts as several */
 	struct v8 v8;
-	VEC(struct v8_piece) pieces; /* by their start; none overlap */
+	struct v8_miss misses[V8_MISSES]; /* by a hash of the address */
+	VEC(struct v8_piece) pieces;      /* by their start; none overlap */
 	struct intmap link_at, known_at;
 	VEC(struct v8_link) links;
 	VEC(struct v8_known) functions;

@@ -12,6 +12,8 @@
 #include "pipeline/v8_process.h"
 #include "unwind/user_ctx.h"
 
+static const uint32_t reads_of_walk = 8000; /* a new function takes some 30 */
+
 struct v8_stacks {
 	struct v8_stacks_config config;
 	char *proc;
@@ -33,6 +35,8 @@ struct v8_stacks *v8_stacks_new(const struct v8_stacks_config *config)
 	struct v8_stacks *s = xcalloc(1, sizeof(*s));
 
 	s->config = *config;
+	if (!s->config.n_reads)
+		s->config.n_reads = &reads_of_walk;
 	s->proc = xstrdup(config->proc);
 	return s;
 }
@@ -89,8 +93,7 @@ static void count(struct v8_stacks *s, enum loss_reason reason)
 
 /* ---- the process ---- */
 
-#define READS_OF_WALK 8000 /* a new function takes some 30 */
-#define PROCESSES_MAX 64   /* each holds a descriptor */
+#define PROCESSES_MAX 64 /* each holds a descriptor */
 
 static void keep_limits(struct v8_stacks *s)
 {
@@ -135,7 +138,7 @@ bool v8_stacks_begin(struct v8_stacks *s, int32_t pid, const struct thread_view 
 		return false;
 	}
 	p->space = space;
-	p->n_reads = READS_OF_WALK;
+	p->n_reads = *s->config.n_reads;
 	s->process = p;
 	if (p->state == V8_BARRED)
 		count(s, LOSS_JAVASCRIPT_STATE);
@@ -166,7 +169,7 @@ static struct v8_process *add_process(struct v8_stacks *s, const struct mapping 
 	p->space = machine_space(s->config.machine, s->thread);
 	p->start = mapping->start;
 	p->image = mapping->image;
-	p->n_reads = READS_OF_WALK;
+	p->n_reads = *s->config.n_reads;
 	*intmap_put(&s->by_pid, (uint32_t)s->pid, NULL) = (uint32_t)s->processes.n;
 	vec_push(&s->processes, p);
 	return p;
@@ -199,8 +202,9 @@ enum v8_place v8_stacks_place(struct v8_stacks *s, const struct mapping *mapping
 {
 	const struct runtime_range *b;
 
-	if (!s->process && !process_of(s, s->pid))
-		return meet_file(s, mapping);
+	/* In the walk that meets V8, no answer holds for the next one. */
+	if (!s->process)
+		return process_of(s, s->pid) ? V8_UNSETTLED : meet_file(s, mapping);
 	if (!v8_stacks_has_code(s) || mapping->start != s->process->start)
 		return V8_ELSEWHERE;
 	b = &s->process->builtins;

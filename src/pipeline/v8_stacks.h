@@ -29,6 +29,7 @@ struct v8_stacks_config {
 	struct machine *machine;
 	const char *proc;                 /* copied */
 	const struct lang_memory *memory; /* for tests: in place of that of processes; or NULL */
+	const uint32_t *n_reads;          /* for tests: of a walk; NULL: as many as usual */
 	/* *runtime: that the file of an image is, or NULL. False: the file is still looked at. */
 	bool (*look)(void *context, int32_t pid, image_id image,
 		     const struct lang_runtime **runtime);

@@ -256,7 +256,7 @@ need_node() {
 @test "each stack of a JavaScript program is the one that it must be: optimised, interpreted, baseline" {
 	need_node
 	for mode in --no-turbo-inlining "--no-opt --no-sparkplug" "--no-opt --always-sparkplug"; do
-		[ "$mode" = --no-turbo-inlining ] && rounds=800 || rounds=60
+		[ "$mode" = --no-turbo-inlining ] && rounds=800 || rounds=250
 		# shellcheck disable=SC2086 # several options
 		assay record -e cpu-clock -F "$(at_most 997)" --stack-size 32768 -o s -- \
 			node $mode "$ROOT/tests/programs/lang/golden.js" "$rounds" >cpu_ms

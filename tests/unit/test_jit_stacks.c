@@ -19,321 +19,23 @@
  */
 #include "unit.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fnmatch.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/files/file.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
-#include "lang/code.h"
+#include "frozen_stacks.h"
 #include "lang/detect.h"
 #include "lang/hotspot.h"
 #include "lang/language.h"
-#include "lang/v8.h"
-#include "pipeline/java_process.h"
-#include "pipeline/user_stacks.h"
-
-#define FROZEN_DIR  ASSAY_SRC "/../tests/data/frozen"
-#define FROZEN_PID  1000
-#define STACK_BYTES (4 << 10)
-
-/* Registers of a sample, by perf's numbers (asm/perf_regs.h). */
-enum {
-	REGISTER_BP = 6,
-	REGISTER_SP = 7,
-	REGISTER_IP = 8,
-	REGISTER_R9 = 17,
-	REGISTER_R12 = 20,
-	REGISTER_R13 = 21,
-	N_REGS = 22
-};
-
-struct piece {
-	uint64_t addr;
-	size_t size;
-	uint8_t *bytes;
-	bool is_used;
-};
-
-struct frozen_mapping {
-	uint64_t start, end, off;
-	char path[256];
-};
-
-static struct {
-	struct lang_runtime runtime;
-	uint64_t registers[N_REGS];
-	struct piece stack;
-	VEC(struct frozen_mapping) mappings;
-	VEC(struct piece) memory;
-	VEC(struct lang_code) codes;
-	uint64_t losses[N_LOSS_REASONS];
-	uint32_t n_reads;
-	int32_t pid; /* freezing: reads this process, and keeps its bytes */
-} frozen;
-
-/* ---- memory ---- */
-
-static bool read_live(int32_t pid, void *value, size_t size, uint64_t addr)
-{
-	struct iovec here = { value, size };
-	struct iovec there = { (void *)(uintptr_t)addr, size }; /* NOLINT: an address */
-
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
-}
-
-static bool read_frozen(void *context, uint64_t addr, void *out, size_t size)
-{
-	struct piece piece = { addr, size, NULL, true };
-
-	(void)context;
-	vec_foreach (&frozen.memory, p)
-		if (addr >= p->addr && size <= p->size && addr - p->addr <= p->size - size) {
-			memcpy(out, p->bytes + (addr - p->addr), size);
-			p->is_used = true;
-			return true;
-		}
-	if (!frozen.pid || !read_live(frozen.pid, out, size, addr))
-		return false;
-	piece.bytes = xmalloc(size);
-	memcpy(piece.bytes, out, size);
-	vec_push(&frozen.memory, piece);
-	return true;
-}
-
-static const struct lang_memory frozen_memory = { read_frozen, NULL };
-
-static void forget_frozen(void)
-{
-	vec_foreach (&frozen.memory, p)
-		free(p->bytes);
-	free(frozen.stack.bytes);
-	vec_fini(&frozen.memory);
-	vec_fini(&frozen.mappings);
-	vec_fini(&frozen.codes);
-	memset(&frozen, 0, sizeof(frozen));
-}
-
-/* ---- walks ---- */
-
-static const struct lang_runtime *frozen_runtime(void *context, int32_t pid, image_id image)
-{
-	(void)context, (void)pid, (void)image;
-	return &frozen.runtime;
-}
-
-static bool look_for_frozen(void *context, int32_t pid, image_id image,
-			    const struct lang_runtime **runtime)
-{
-	(void)context, (void)pid, (void)image;
-	*runtime = &frozen.runtime;
-	return true;
-}
-
-static bool learn_code(void *context, int32_t pid, const struct lang_code *code)
-{
-	(void)context, (void)pid;
-	vec_push(&frozen.codes, *code);
-	return true;
-}
-
-static void count_loss(void *context, enum loss_reason reason)
-{
-	(void)context;
-	frozen.losses[reason]++;
-}
-
-static struct machine *frozen_machine(void)
-{
-	struct machine *machine = machine_new(&(struct machine_config){ .is_offline = true });
-
-	machine_event(machine, &(struct event){ .type = EVENT_COMM,
-						.pid = FROZEN_PID,
-						.tid = FROZEN_PID,
-						.comm = { "frozen", true } });
-	vec_foreach (&frozen.mappings, m)
-		machine_event(machine, &(struct event){ .type = EVENT_MAPPING,
-							.pid = FROZEN_PID,
-							.tid = FROZEN_PID,
-							.mapping = { .start = m->start,
-								     .size = m->end - m->start,
-								     .file_off = m->off,
-								     .path = m->path,
-								     .is_executable = true } });
-	return machine;
-}
-
-static void append_frame(struct buf *out, const struct lang_frame *frame)
-{
-	vec_foreach (&frozen.codes, c) {
-		if (c->pointer != frame->pointer || c->check != frame->check)
-			continue;
-		buf_str(out, "frame ");
-		lang_append_name(c, out);
-		buf_str(out, " | ");
-		lang_append_file(c, out);
-		buf_printf(out, ":%u\n", lang_line(c, frame->position));
-		return;
-	}
-	buf_str(out, "frame ?\n");
-}
-
-static void walk_thread(struct machine *machine, struct user_stacks *stacks, struct buf *out)
-{
-	struct thread_view thread = machine_thread(machine, FROZEN_PID, FROZEN_PID);
-	const struct sample_extra extra = {
-		.user = { .abi = PERF_SAMPLE_REGS_ABI_64,
-			  .mask = (1u << N_REGS) - 1,
-			  .values = frozen.registers,
-			  .n_values = N_REGS },
-		.stack = frozen.stack.bytes,
-		.stack_size = frozen.stack.size,
-	};
-	const struct event sample = { .type = EVENT_SAMPLE,
-				      .pid = FROZEN_PID,
-				      .tid = FROZEN_PID,
-				      .time_ns = 1,
-				      .sample = { .ip = frozen.registers[REGISTER_IP],
-						  .extra = &extra } };
-	struct user_chain chain = user_stacks_walk(stacks, &sample, &thread);
-
-	for (uint32_t i = 0; i < chain.runs.n; i++) {
-		assert_true(chain.runs.data[i].at < chain.n);
-		for (uint32_t k = 0; k < chain.runs.data[i].n; k++)
-			append_frame(out, &chain.runs.data[i].frames[k]);
-	}
-}
-
-/* The walk that meets V8's file has no names yet; the second one has. */
-static void walk_frozen(struct buf *out)
-{
-	struct machine *machine = frozen_machine();
-	struct java_stacks *java =
-		java_stacks_new(&(struct java_stacks_config){ .machine = machine,
-							      .proc = "/absent",
-							      .memory = &frozen_memory,
-							      .runtime = frozen_runtime,
-							      .learn = learn_code,
-							      .lose = count_loss });
-	struct v8_stacks *v8 = v8_stacks_new(&(struct v8_stacks_config){ .machine = machine,
-									 .proc = "/absent",
-									 .memory = &frozen_memory,
-									 .look = look_for_frozen,
-									 .learn = learn_code,
-									 .lose = count_loss });
-	struct user_stacks *stacks = user_stacks_new(&(struct user_stacks_config){
-		.machine = machine, .arch = "x86_64", .java = java, .v8 = v8 });
-
-	if (frozen.runtime.language == LANGUAGE_JAVASCRIPT) {
-		walk_thread(machine, stacks, out);
-		assert_int_equal(out->len, 0);
-		assert_int_equal(frozen.losses[LOSS_JAVASCRIPT_EARLY], 1);
-		frozen.losses[LOSS_JAVASCRIPT_EARLY] = 0;
-	}
-	walk_thread(machine, stacks, out);
-	user_stacks_free(stacks);
-	java_stacks_free(java);
-	v8_stacks_free(v8);
-	machine_free(machine);
-}
-
-/* ---- files ---- */
-
-static size_t bytes_of_hex(const char *text, uint8_t *out, size_t size)
-{
-	size_t n = 0;
-	unsigned int byte;
-
-	for (; n < size && sscanf(text, "%2x", &byte) == 1; text += 2)
-		out[n++] = (uint8_t)byte;
-	return n;
-}
-
-static struct piece piece_of(uint64_t addr, const char *hex)
-{
-	struct piece piece = { .addr = addr, .bytes = xmalloc(strlen(hex) + 1) };
-
-	piece.size = bytes_of_hex(hex, piece.bytes, strlen(hex));
-	return piece;
-}
-
-static void thaw_line(char *line, struct buf *expected)
-{
-	struct frozen_mapping m;
-	unsigned long long a, b, c;
-	int at = 0;
-
-	if (!strncmp(line, "frame ", 6)) {
-		buf_str(expected, line);
-		buf_str(expected, "\n");
-	} else if (sscanf(line, "runtime %n", &at) == 0 && at) {
-		bytes_of_hex(line + at, (uint8_t *)&frozen.runtime, sizeof(frozen.runtime));
-	} else if (sscanf(line, "mapping %llx %llx %llx %255s", &a, &b, &c, m.path) == 4) {
-		m.start = a;
-		m.end = b;
-		m.off = c;
-		vec_push(&frozen.mappings, m);
-	} else if (sscanf(line, "register %llx %llx", &a, &b) == 2) {
-		frozen.registers[a % N_REGS] = b;
-	} else if (sscanf(line, "stack %llx %n", &a, &at) == 1) {
-		frozen.stack = piece_of(a, line + at);
-	} else if (sscanf(line, "memory %llx %n", &a, &at) == 1) {
-		vec_push(&frozen.memory, piece_of(a, line + at));
-	}
-}
-
-static void thaw(const char *path, struct buf *expected)
-{
-	FILE *file = fopen(path, "re");
-	char *line = NULL;
-	size_t room = 0;
-	ssize_t n;
-
-	assert_non_null(file);
-	forget_frozen();
-	expected->len = 0;
-	while ((n = getline(&line, &room, file)) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		thaw_line(line, expected);
-	}
-	free(line);
-	fclose(file);
-}
-
-typedef void frozen_test(const char *path, const struct buf *expected);
-
-static void each_frozen_file(const char *language, frozen_test *test)
-{
-	DIR *dir = opendir(FROZEN_DIR);
-	struct buf expected = { 0 };
-	struct dirent *entry;
-	unsigned int n = 0;
-
-	assert_non_null(dir);
-	while ((entry = readdir(dir))) {
-		char path[512];
-
-		if (fnmatch(language, entry->d_name, 0) != 0)
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", FROZEN_DIR, entry->d_name);
-		thaw(path, &expected);
-		test(path, &expected);
-		n++;
-	}
-	closedir(dir);
-	buf_fini(&expected);
-	forget_frozen();
-	assert_true(n > 0);
-}
+#include "machine/address_space.h"
 
 static void check_stack(const char *path, const struct buf *expected)
 {
@@ -387,30 +89,121 @@ static void a_damaged_stack_does_no_harm(void **state)
 	each_frozen_file("*.stack", check_damaged);
 }
 
-static bool read_endless(void *context, uint64_t addr, void *out, size_t size)
+#define READS_MAX 8000
+
+/* Wherever the reads of a walk end, the next one has all frames. */
+static void check_few_reads(const char *path, const struct buf *expected)
 {
-	(void)context, (void)addr;
-	frozen.n_reads++;
-	memset(out, 1, size);
-	return true;
+	struct buf got = { 0 }, wanted = { 0 };
+	uint32_t n_short = 0;
+
+	buf_bytes(&wanted, expected->data, expected->len);
+	for (uint32_t few = 1; few < 250; few += 3) {
+		uint32_t n_reads = few;
+		struct walker w = walker_new(&n_reads);
+
+		if (frozen.runtime.language == LANGUAGE_JAVASCRIPT)
+			walk_thread(w.machine, w.stacks, &got);
+		got.len = 0;
+		walk_thread(w.machine, w.stacks, &got);
+		n_short += strcmp(buf_cstr(&got), buf_cstr(&wanted)) != 0;
+		got.len = 0;
+		n_reads = READS_MAX;
+		walk_thread(w.machine, w.stacks, &got);
+		if (strcmp(buf_cstr(&got), buf_cstr(&wanted)) != 0)
+			print_message("%s: after %u reads\n", path, few);
+		assert_string_equal(buf_cstr(&got), buf_cstr(&wanted));
+		walker_free(&w);
+	}
+	assert_true(n_short > 0);
+	buf_fini(&got);
+	buf_fini(&wanted);
 }
 
-static void reads_of_a_process_have_a_budget(void **state)
+static void a_walk_without_reads_leaves_no_gap_in_the_next(void **state)
 {
-	const struct lang_memory endless = { read_endless, NULL };
-	struct java_process *p = java_process_new(1, &endless);
-	struct hotspot_blob blob;
-
 	(void)state;
-	p->vm = (struct hotspot){ .memory = java_process_memory(p),
-				  .heaps = { { 0x1000, 0x100000, 0x2000, 7 } },
-				  .n_heaps = 1 };
-	p->n_reads = 3;
-	frozen.n_reads = 0;
-	assert_false(hotspot_find_blob(&p->vm, 0x80000, &blob));
-	assert_int_equal(frozen.n_reads, 3);
-	assert_true(!java_process_blob(p, 0x80000, 1) && !p->is_gone);
-	java_process_free(p);
+	each_frozen_file("*.stack", check_few_reads);
+}
+
+/* A process that moves its library, or runs another program, does not get a second one at once. */
+static void check_turns(const char *path, const struct buf *expected)
+{
+	struct walker w = walker_new(NULL);
+	struct buf got = { 0 };
+	uint64_t start_ns = clock_monotonic_ns();
+
+	(void)path, (void)expected;
+	walk_thread(w.machine, w.stacks, &got);
+	assert_true(got.len > 0);
+	got.len = 0;
+	java_stacks_forget(w.java, FROZEN_PID);
+	walk_thread(w.machine, w.stacks, &got);
+	if (clock_monotonic_ns() - start_ns < 200 * NS_PER_MS) { /* this machine is in time */
+		assert_int_equal(got.len, 0);
+		assert_int_equal(frozen.losses[LOSS_JAVA_EARLY], 1);
+	}
+	buf_fini(&got);
+	walker_free(&w);
+}
+
+static void virtual_machines_are_opened_in_turn(void **state)
+{
+	(void)state;
+	each_frozen_file("java-*.stack", check_turns);
+}
+
+static void check_forgotten(const char *path, const struct buf *expected)
+{
+	struct walker w = walker_new(NULL);
+	struct buf got = { 0 }, wanted = { 0 };
+
+	(void)path;
+	buf_bytes(&wanted, expected->data, expected->len);
+	for (uint64_t round = 1; round <= 2; round++) {
+		got.len = 0;
+		walk_thread(w.machine, w.stacks, &got);
+		assert_int_equal(frozen.losses[LOSS_JAVASCRIPT_EARLY], round);
+		walk_thread(w.machine, w.stacks, &got);
+		assert_string_equal(buf_cstr(&got), buf_cstr(&wanted));
+		v8_stacks_forget_all(w.v8);
+	}
+	buf_fini(&got);
+	buf_fini(&wanted);
+	walker_free(&w);
+}
+
+static void javascript_that_was_forgotten_is_found_again(void **state)
+{
+	(void)state;
+	each_frozen_file("javascript-*.stack", check_forgotten);
+}
+
+/* The unwinder keeps the place of an address, but not an unsettled one. */
+static void check_unsettled(const char *path, const struct buf *expected)
+{
+	struct walker w = walker_new(NULL);
+	struct thread_view thread = machine_thread(w.machine, FROZEN_PID, FROZEN_PID);
+	const struct mapping *m;
+	uint64_t addr = 0;
+
+	(void)path, (void)expected;
+	while ((m = machine_next_mapping(w.machine, &thread, addr)) && m->is_absolute)
+		addr = m->end;
+	assert_non_null(m);
+	assert_false(v8_stacks_begin(w.v8, FROZEN_PID, &thread, 1, frozen.registers));
+	for (int i = 0; i < 2; i++) {
+		uint64_t start = m->start, end = m->end;
+
+		assert_int_equal(v8_stacks_place(w.v8, m, start, &start, &end), V8_UNSETTLED);
+	}
+	walker_free(&w);
+}
+
+static void the_walk_that_meets_v8_settles_no_place(void **state)
+{
+	(void)state;
+	each_frozen_file("javascript-*.stack", check_unsettled);
 }
 
 /* The piece with the number of a version, by the address in the table of fields. */
@@ -688,7 +481,10 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_frozen_stack_has_its_frames),
 		cmocka_unit_test(a_damaged_stack_does_no_harm),
-		cmocka_unit_test(reads_of_a_process_have_a_budget),
+		cmocka_unit_test(a_walk_without_reads_leaves_no_gap_in_the_next),
+		cmocka_unit_test(virtual_machines_are_opened_in_turn),
+		cmocka_unit_test(javascript_that_was_forgotten_is_found_again),
+		cmocka_unit_test(the_walk_that_meets_v8_settles_no_place),
 		cmocka_unit_test(a_version_that_is_not_known_is_refused_and_counted),
 		cmocka_unit_test(nothing_is_a_method_that_its_class_does_not_list),
 	};

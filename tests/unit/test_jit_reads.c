@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads of the memory of processes with Java or JavaScript: their budget, and reads that fail. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "lang/hotspot.h"
+#include "lang/v8.h"
+#include "pipeline/java_process.h"
+#include "pipeline/v8_process.h"
+
+static uint32_t n_reads;
+
+static bool read_endless(void *context, uint64_t addr, void *out, size_t size)
+{
+	(void)context, (void)addr;
+	n_reads++;
+	memset(out, 1, size);
+	return true;
+}
+
+static const struct lang_memory endless = { read_endless, NULL };
+
+static void reads_of_a_java_process_have_a_budget(void **state)
+{
+	struct java_process *p = java_process_new(1, &endless);
+	struct hotspot_blob blob;
+
+	(void)state;
+	p->vm = (struct hotspot){ .memory = java_process_memory(p),
+				  .heaps = { { 0x1000, 0x100000, 0x2000, 7 } },
+				  .n_heaps = 1 };
+	p->n_reads = 3;
+	n_reads = 0;
+	assert_false(hotspot_find_blob(&p->vm, 0x80000, &blob));
+	assert_int_equal(n_reads, 3);
+	assert_true(!java_process_blob(p, 0x80000, 1) && !p->is_gone);
+	java_process_free(p);
+}
+
+static struct v8_process *v8_process(const struct lang_memory *memory)
+{
+	static const struct lang_runtime runtime;
+	struct v8_process *p = v8_process_new(1, memory);
+
+	v8_process_open(p, "/absent", &runtime);
+	return p;
+}
+
+static void large_reads_cost_more_of_the_budget(void **state)
+{
+	static uint8_t bytes[64 << 10];
+	struct v8_process *p = v8_process(&endless);
+
+	(void)state;
+	n_reads = 0;
+	p->n_reads = 40;
+	assert_true(lang_read(&p->v8.memory, 0, bytes, sizeof(bytes)));
+	assert_int_equal(p->n_reads, 7);
+	assert_false(lang_read(&p->v8.memory, 0, bytes, sizeof(bytes)));
+	assert_false(lang_read(&p->v8.memory, 0, bytes, 1));
+	assert_int_equal(n_reads, 1);
+	v8_process_free(p);
+}
+
+static void an_address_in_no_code_is_not_searched_again_at_once(void **state)
+{
+	struct v8_process *p = v8_process(&endless);
+	uint64_t start_ns = clock_monotonic_ns();
+
+	(void)state;
+	p->n_reads = 8000;
+	n_reads = 0;
+	assert_null(v8_process_code(p, 0x7f0000080000, 0x7f0000000000, 1));
+	assert_true(n_reads > 64);
+	n_reads = 0;
+	assert_null(v8_process_code(p, 0x7f0000080000, 0x7f0000000000, 1));
+	if (clock_monotonic_ns() - start_ns < 200 * NS_PER_MS) /* this machine is in time */
+		assert_int_equal(n_reads, 0);
+	v8_process_free(p);
+}
+
+/* ---- lines ---- */
+
+#define SCRIPT   0x10000
+#define STRING   0x10100
+#define MAP      0x10200
+#define ONE_BYTE 8 /* the type of a string with its characters behind it */
+
+static struct {
+	uint8_t bytes[0x300];
+	bool has_source;
+} script;
+
+static bool read_script(void *context, uint64_t addr, void *out, size_t size)
+{
+	(void)context;
+	if (addr < SCRIPT || addr - SCRIPT > sizeof(script.bytes) - size ||
+	    (addr == STRING + V8_ARRAY_DATA && !script.has_source))
+		return false;
+	memcpy(out, script.bytes + (addr - SCRIPT), size);
+	return true;
+}
+
+static void set_word(uint64_t addr, uint64_t word)
+{
+	memcpy(script.bytes + (addr - SCRIPT), &word, sizeof(word));
+}
+
+static void a_source_that_could_not_be_read_is_read_for_the_next_function(void **state)
+{
+	static const char source[] = "a;\nb;\nc;";
+	const struct lang_memory memory = { read_script, NULL };
+	struct lang_runtime runtime = { .v8 = { .type_nonstring = 128, .script_source = 8 } };
+	struct v8 v8;
+
+	(void)state;
+	set_word(SCRIPT + 8, STRING + 1);
+	set_word(STRING, MAP + 1);
+	set_word(STRING + 8, (uint64_t)strlen(source) << 32);
+	memcpy(script.bytes + (STRING + V8_ARRAY_DATA - SCRIPT), source, sizeof(source));
+	set_word(MAP + V8_MAP_TYPE, ONE_BYTE);
+	v8_init(&v8, &memory, &runtime);
+	assert_int_equal(v8_line_in(&v8, SCRIPT + 1, 4), 0);
+	script.has_source = true;
+	assert_int_equal(v8_line_in(&v8, SCRIPT + 1, 4), 2);
+	script.has_source = false; /* it is kept */
+	assert_int_equal(v8_line_in(&v8, SCRIPT + 1, 7), 3);
+	v8_fini(&v8);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_of_a_java_process_have_a_budget),
+		cmocka_unit_test(large_reads_cost_more_of_the_budget),
+		cmocka_unit_test(an_address_in_no_code_is_not_searched_again_at_once),
+		cmocka_unit_test(a_source_that_could_not_be_read_is_read_for_the_next_function),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
