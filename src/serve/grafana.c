@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "profile/key.h"
 #include "serve/pyroscope.pb-c.h"
 #include "serve/sources.h"
@@ -279,6 +280,7 @@ static void fill_points(const json_t *answer, const json_t *one, Pyroscope__Seri
 
 	series->points = xcalloc(n + 1, sizeof(*series->points));
 	series->n_points = n;
+	series->points[0] = points;
 	json_array_foreach(values, i, value)
 	{
 		pyroscope__point__init(&points[i]);
@@ -316,8 +318,7 @@ static void put_series(const json_t *answer, const char *label, struct buf *out)
 	response.n_series = n;
 	put_message(&response.base, out);
 	for (i = 0; i < n; i++) {
-		if (series[i].points)
-			free(series[i].points[0]); /* all of them */
+		free(series[i].points[0]); /* all of them */
 		free(series[i].points);
 		free(pairs[i].value);
 	}
@@ -520,13 +521,24 @@ static char *key_of_label(const char *label)
 	return key;
 }
 
+/* Strings of messages are UTF-8: readers refuse a message with another one. */
+static bool is_utf8(const char *text)
+{
+	for (size_t n; *text; text += n)
+		if (!(n = utf8_len(text)))
+			return false;
+	return true;
+}
+
 static void put_source_names(const struct sources *sources, struct buf *out)
 {
 	char **names = xcalloc(sources->list.n + 1, sizeof(*names));
+	size_t n = 0;
 
 	for (size_t i = 0; i < sources->list.n; i++)
-		names[i] = sources->list.data[i].name;
-	put_names(names, sources->list.n, out);
+		if (is_utf8(sources->list.data[i].name))
+			names[n++] = sources->list.data[i].name;
+	put_names(names, n, out);
 	free(names);
 }
 

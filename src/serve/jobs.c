@@ -15,6 +15,9 @@
 #define MAX_STOPPED 16
 _Static_assert(SERVE_WORKERS *WORKER_FDS + MAX_STOPPED <= JOBS_MAX_FDS, "each has a place");
 
+/* The only thread parses an answer of another protocol: other requests wait meanwhile. */
+#define MAX_CONVERTED ((size_t)16 << 20)
+
 /* Requests that wait for one answer. */
 struct job {
 	const struct api_row *row;
@@ -82,6 +85,11 @@ static void job_convert(struct jobs *js, struct job *j)
 	cleanup(http_body_drop_at_exit) struct http_body *body = NULL;
 	struct buf message = { 0 }, policy = { 0 };
 
+	if (worker_output(j->worker)->len > MAX_CONVERTED) {
+		job_fail(j, 503,
+			 "The answer is too large: choose a shorter time, or more filters.");
+		return;
+	}
 	if (!j->call.convert(&j->call, has_no_sample(j) ? &none : worker_output(j->worker),
 			     &message)) {
 		job_fail(j, 503, "The answer has another form than expected.");

@@ -536,7 +536,8 @@ os.execvp("assay", ["assay", "serve", "plain", "--listen", "systemd"])'
 
 @test "Grafana's data source for Pyroscope has types, labels, series and flame graphs" {
 	"$PROGRAMS/make_session" plain plain 3000
-	serve plain
+	"$PROGRAMS/make_session" $'b\xffd' plain 10
+	serve plain $'b\xffd'
 	enter
 	grafana() { # METHOD FIELD…
 		python3 "$ROOT/tests/cli/grafana.py" "$address" "${cookie#Cookie:}" "$@"
@@ -550,7 +551,7 @@ os.execvp("assay", ["assay", "serve", "plain", "--listen", "systemd"])'
 	END
 	grafana LabelNames >names
 	has '^data_symbol$' names
-	grafana LabelValues 1=service_name | diff - <(echo plain)
+	grafana LabelValues 1=service_name | diff - <(echo plain) # the other name is no UTF-8
 	grafana LabelValues 1=comm '2={service_name="plain", comm!="main"}' | diff - <(echo worker)
 	grafana LabelValues 1=process | diff - <(assay report -i plain --by process --format json | jq '.rows[].pid' | uniq)
 	grafana SelectSeries "$type" '2={service_name="plain"}' 3:=1600000000000 4:=1800000000000 5=comm 6/=2 | sort >series

@@ -14,6 +14,12 @@ export function operands(text) {
 	return joined;
 }
 
+// A filter TAG:VALUE as one operand: a value with blanks stands in a matcher.
+export function asOneOperand(filter) {
+	const at = filter.indexOf(":");
+	return at > 0 && operands(filter).length > 1 ? `${filter.slice(0, at)}=${quoted(filter.slice(at + 1))}` : filter;
+}
+
 // Adds NAME="VALUE" to a text; one of the same name goes.
 export function withMatcher(text, name, value) {
 	const others = operands(text).filter((word) => !word.startsWith(`${name}="`));

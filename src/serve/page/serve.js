@@ -2,7 +2,7 @@
 // The page of `assay serve`. It asks the API (docs/api.md), and writes names as text only.
 
 import { ask, byId, element, number, quoted } from "./parts.js";
-import { offerCompletions, operands, valueOf, withMatcher } from "./selector.js";
+import { asOneOperand, offerCompletions, operands, valueOf, withMatcher } from "./selector.js";
 import { seriesChart, timeText } from "./series.js";
 
 const fields = ["source", "baseline", "view", "event", "by", "filter", "since", "until"];
@@ -151,11 +151,12 @@ async function showCoverage(state, question) {
 	const header = (await ask("values", { ...queryOf(state, "source", "since", "until"), by: "event", limit: 1 })).header;
 	if (question !== asked)
 		return;
+	const chosen = byId("event").value; // perhaps since the question
 	const why = element("button", "Why?", { type: "button", class: "link" });
 	why.addEventListener("click", () => go({ view: "info" }));
 	byId("coverage").replaceChildren(element("span", `${coverageText(header)} `), why);
 	byId("event").replaceChildren(element("option", "all", { value: "" }), ...header.events.map((e) => element("option", e.name, { value: e.name })));
-	byId("event").value = state.event ?? "";
+	byId("event").value = chosen;
 }
 
 async function showSeries(state, question) {
@@ -177,15 +178,15 @@ function showRecord(state) {
 
 async function record(event) {
 	event.preventDefault();
-	const seconds = Number(byId("seconds").value), button = event.submitter;
+	const seconds = Number(byId("seconds").value), button = event.submitter, source = byId("source").value;
 	showProblem("");
 	button.disabled = true;
 	try {
-		const answer = await ask("record", { source: byId("source").value, target: byId("target").value, seconds, rate: byId("rate").value }, { method: "POST" });
+		const answer = await ask("record", { source, target: byId("target").value, seconds, rate: byId("rate").value }, { method: "POST" });
 		byId("coverage").textContent = `Recording until ${timeText(answer.until_seconds)} …`;
 		// The samples are readable a moment after the end.
 		await new Promise((resolve) => setTimeout(resolve, (seconds + 3) * 1000));
-		go({ since: `@${answer.since_seconds}`, until: `@${answer.until_seconds}`, filter: answer.filter });
+		go({ source, since: `@${answer.since_seconds}`, until: `@${answer.until_seconds}`, filter: asOneOperand(answer.filter) });
 	} catch (problem) {
 		showProblem(problem.message);
 	}
@@ -211,7 +212,7 @@ async function show(state) {
 			throw new Error("Choose a source to compare with.");
 		// The view names the same problem.
 		showCoverage(state, question).catch(() => {});
-		showSeries(state, question).catch(() => byId("series").replaceChildren());
+		showSeries(state, question).catch(() => question === asked && byId("series").replaceChildren());
 		const json = view.arguments ? await ask(state.view, { ...queryOf(state, ...view.arguments), ...view.fixed }) : undefined;
 		if (question !== asked)
 			return;
