@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
+#include "daemon/closely.h"
 #include "daemon/daemon_state.h"
 #include "daemon/turnover.h"
 #include "pipeline/host.h"
@@ -338,6 +339,7 @@ int daemon_set_events(struct daemon *d, const char *const *events, size_t n, str
 	counters_fini(&counters);
 	if (e < 0)
 		return e;
+	closely_end(d);
 	keep_before(d);
 	daemon_settings_fini(&d->settings);
 	for (size_t i = 0; i < n; i++)

@@ -36,6 +36,9 @@ static int closely_check(const struct daemon *d, const char *target, uint64_t se
 	if (seconds > DAEMON_RECORD_SECONDS || rate_hz > DAEMON_RECORD_HZ)
 		return error_set(err, -EINVAL, "at most %d seconds and %d samples a second",
 				 DAEMON_RECORD_SECONDS, DAEMON_RECORD_HZ);
+	if (d->recorder && !has_a_rate(d))
+		return error_set(err, -EOPNOTSUPP,
+				 "each event has a fixed period: there is no rate to raise");
 	if (daemon_keeps_one(d))
 		return error_set(err, -EOPNOTSUPP, "sample files have no times to find samples by");
 	if (d->is_paused)
@@ -61,6 +64,18 @@ int closely_begin(struct daemon *d, const char *target, uint64_t seconds, uint64
 	return 0;
 }
 
+void closely_end(struct daemon *d)
+{
+	if (d->closely_until_ns)
+		d->settings.freq_hz = d->freq_before_hz;
+	d->closely_until_ns = 0;
+}
+
+uint64_t closely_freq_before(const struct daemon *d)
+{
+	return d->closely_until_ns ? d->freq_before_hz : d->settings.freq_hz;
+}
+
 bool closely_goes_on(struct daemon *d, uint64_t now_ns)
 {
 	struct error err = { 0 };
@@ -73,6 +88,6 @@ bool closely_goes_on(struct daemon *d, uint64_t now_ns)
 		return true;
 	if (err.text[0])
 		log_warning("the rate stays at %" PRIu64 " Hz: %s", d->rate_hz, err.text);
-	d->closely_until_ns = 0;
+	closely_end(d); /* if that failed, watch_cpu() tries on */
 	return false;
 }

@@ -12,7 +12,8 @@ struct error;
  * Samples for `seconds` at the rate, or at the present one if that is higher, and beyond the
  * daemon's budget. The samples are in the history. `target` is "machine", or a filter of a kind
  * that closely_is_target() takes. -EPERM: the settings do not allow it. -EBUSY: another one runs.
- * -EINVAL: more than DAEMON_RECORD_SECONDS, DAEMON_RECORD_HZ, or another target.
+ * -EINVAL: more than DAEMON_RECORD_SECONDS, DAEMON_RECORD_HZ, or another target. -EOPNOTSUPP: each
+ * event has a fixed period, or the samples are kept in sample files.
  */
 #define DAEMON_RECORD_SECONDS 60
 #define DAEMON_RECORD_HZ      999
@@ -24,3 +25,9 @@ int closely_begin(struct daemon *d, const char *target, uint64_t seconds, uint64
  * when the time is over. Call it each second.
  */
 bool closely_goes_on(struct daemon *d, uint64_t now_ns);
+
+/* Ends it early: the former rate is wanted again. Does not change the counters. */
+void closely_end(struct daemon *d);
+
+/* The wanted rate without it. */
+uint64_t closely_freq_before(const struct daemon *d);

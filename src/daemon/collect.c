@@ -192,7 +192,7 @@ void renew(struct daemon *d)
 		recorder_stop(d->recorder);
 }
 
-static bool has_a_rate(const struct daemon *d)
+bool has_a_rate(const struct daemon *d)
 {
 	for (size_t i = 0; i < d->counters.n; i++)
 		if (d->counters.data[i].attr.freq)

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "daemon/actions.h"
+#include "daemon/closely.h"
 #include "daemon/confine.h"
 #include "daemon/daemon_state.h"
 #include "daemon/file_system.h"
@@ -94,7 +95,7 @@ static bool has_same_events(const struct daemon_settings *a, const struct daemon
 static int take_settings(struct daemon *d, struct daemon_settings *next, struct error *err)
 {
 	bool has_new_events = !has_same_events(next, &d->settings);
-	bool has_new_rate = next->freq_hz != d->settings.freq_hz;
+	bool has_new_rate = next->freq_hz != closely_freq_before(d);
 	/* The sampler in the kernel is loaded with times or without, and with the share of waits.
 	 */
 	bool has_new_sampler =
@@ -111,8 +112,10 @@ static int take_settings(struct daemon *d, struct daemon_settings *next, struct 
 	d->settings.allows_record = next->allows_record;
 	d->is_budget_begun = false;
 	if (has_new_events) {
-		uint64_t before = d->settings.freq_hz;
+		uint64_t before;
 
+		closely_end(d);
+		before = d->settings.freq_hz;
 		d->settings.freq_hz = next->freq_hz;
 		e = daemon_set_events(d, (const char *const *)next->events.data, next->events.n,
 				      err);

@@ -120,6 +120,7 @@ int change_frequency(struct daemon *d, uint64_t freq_hz, struct error *err);
 
 /* Sets the rate of all counters with a frequency and begins a new part. */
 int set_rate(struct daemon *d, uint64_t rate_hz, struct error *err);
+bool has_a_rate(const struct daemon *d);     /* whether a counter has a frequency */
 uint64_t permitted_rate(uint64_t wanted_hz); /* limited by the kernel's present maximum */
 
 /* Makes counting begin anew, with the present settings. */

@@ -614,8 +614,8 @@ events_of() { # FILTER
 		400 source=d&target=machine
 	END
 	work
-	record record-record-record-record-record "source=d&target=pid:$busy&seconds=15&rate=$rate" >answer
-	jq -e --arg filter "pid:$busy" '.ok and .filter == $filter and .until_seconds - .since_seconds == 16' answer
+	record record-record-record-record-record "source=d&target=pid:$busy&seconds=40&rate=$rate" >answer
+	jq -e --arg filter "pid:$busy" '.ok and .filter == $filter and .until_seconds - .since_seconds == 41' answer
 	record record-record-record-record-record 'source=d&target=machine&seconds=1' >second
 	[ "$(status)" = 422 ]
 	has 'another recording runs' second
@@ -625,6 +625,48 @@ events_of() { # FILTER
 	assay ctl --session-dir d dump
 	since=$(jq .since_seconds answer) until=$(jq .until_seconds answer)
 	[ "$(assay report --session-dir d --since "@$since" --until "@$until" "pid:$busy" --format json | jq .header.samples.selected)" -gt 100 ]
+}
+
+@test "settings that are read again, during a recording on request" {
+	need_daemon
+	rate=$(at_most 499)
+	settings() { # LINE…
+		printf '%s\n' 'max-cpu = 0' 'max-memory = 0' 'allow-record = yes' "$@" >daemon.conf
+	}
+	again() { # TIMES
+		kill -HUP "$daemon"
+		wait_for has_read "$1"
+	}
+	settings 'freq = 49' 'event = cpu-clock'
+	start_daemon d --config "$PWD/daemon.conf"
+	ask d record machine 60 rate="$rate"
+	[ "$(status_of d .rate_hz)" = "$rate" ]
+	again 1 # with no other rate, it goes on
+	[ "$(status_of d .rate_hz)" = "$rate" ]
+	settings 'freq = 29' 'event = cpu-clock'
+	again 2
+	wait_for has_rate 29
+	ask d record machine 60 rate="$rate"
+	settings 'freq = 39' 'event = task-clock'
+	again 3
+	wait_for has_begun_anew
+	has_rate 39
+	ask d record machine 1 rate="$rate" # none runs any more
+	wait_for has_rate 39
+	settings 'event = page-faults:100'
+	again 4
+	wait_for has_begun_anew
+	not ask d record machine 1 rate="$rate" 2>refused
+	has "there is no rate to raise" refused
+}
+
+has_read() { # TIMES
+	[ "$(grep -c "settings were read again" daemon.log)" = "$1" ]
+}
+
+# The events changed, and they are counted.
+has_begun_anew() {
+	grep -e 'other events' -e collecting daemon.log | tail -1 | grep -q collecting
 }
 
 has_rate() { # HZ
