@@ -140,19 +140,36 @@ static void put_advice(struct asking *a, uint32_t index, enum symbol_status symb
 
 /* ---- cut stacks ---- */
 
-/* Samples whose outermost frame is in an image. `through`: a function in them; NO_INDEX: any. */
+static bool is_cut_node(const struct profile *p, uint32_t node)
+{
+	const struct profile_node *n = &p->nodes.data[node];
+
+	return n->depth == 1 &&
+	       image_is_cut_mark(p->images.data[p->functions.data[n->function].image].image);
+}
+
+/* Sessions of before that mark have none. */
+static bool has_cut_marks(const struct profile *p)
+{
+	vec_foreach (&p->images, i)
+		if (image_is_cut_mark(i->image))
+			return true;
+	return false;
+}
+
 /* A stack ends in its outermost frame of code. */
 static bool is_outermost(const struct profile *p, const struct profile_node *node)
 {
-	const struct profile_node *caller = &p->nodes.data[node->parent];
-
-	return node->depth == 1 ||
-	       (node->depth == 2 &&
-		image_is_cut_mark(p->images.data[p->functions.data[caller->function].image].image));
+	return node->depth == 1 || (node->depth == 2 && is_cut_node(p, node->parent));
 }
 
+/*
+ * Samples with a cut stack whose outermost frame is in an image. Without marks: with any stack.
+ * `through`: a function in them; NO_INDEX: any.
+ */
 static uint64_t samples_that_end_in(const struct profile *p, uint32_t image, uint32_t through)
 {
+	bool has_marks = has_cut_marks(p);
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < p->entries.n; i++) {
@@ -164,6 +181,7 @@ static uint64_t samples_that_end_in(const struct profile *p, uint32_t image, uin
 			is_through |= p->nodes.data[node].function == through;
 		is_through |= p->nodes.data[node].function == through;
 		if (!p->nodes.data[node].depth || !is_through ||
+		    (has_marks && !is_cut_node(p, p->nodes.data[node].parent)) ||
 		    p->functions.data[p->nodes.data[node].function].image != image)
 			continue;
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++)

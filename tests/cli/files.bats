@@ -93,7 +93,8 @@ has_all_callers() { # OPTION…
 	gcc -O2 -fno-omit-frame-pointer sorts.c -Wl,--build-id -o sorts
 	assay record -q --raw --call-graph dwarf -e cpu-clock -F 499 -o sorts.data -- ./sorts
 	mv sorts away
-	cut=$(assay info -i sorts.data --format json | jq '.losses["stack-no-file"]')
+	cut=$(assay info -i sorts.data --format json | jq '.losses["stack-no-file"] // 0')
+	[ "$cut" -gt 0 ] || skip 'no sample fell into qsort(), so no stack was cut'
 	run assay why -i sorts.data --symbol-cache "" sorts
 	refused 0 "stacks    $cut end in $PWD/sorts: their callers are not known"
 	[ "$cut" -lt "$(assay info -i sorts.data --format json | jq .samples)" ]
