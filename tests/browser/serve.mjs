@@ -103,6 +103,53 @@ await run({
 		holds(!(await page.locator("main").textContent()).includes("cpu-clock"), "rows of one event");
 		await page.selectOption("#event", "");
 	},
+	async late() {
+		// Holds the first request to a path until release() is called; then it goes on, or fails.
+		const hold = async (path, fails) => {
+			let release, is_first = true;
+			const held = new Promise(resolve => { release = resolve; });
+			await page.route(url => url.pathname === path, async route => {
+				if (!is_first)
+					return route.continue();
+				is_first = false;
+				await held;
+				return fails ? route.fulfill({ status: 400, json: { error: "late" } }) : route.continue();
+			});
+			return async () => {
+				const answered = page.waitForResponse(r => new URL(r.url()).pathname === path);
+				release();
+				await (await answered).finished();
+			};
+		};
+		// An event that is chosen while the list of events is on its way stays.
+		let release = await hold("/api/v1/values", false);
+		await page.evaluate(() => { document.getElementById("coverage").textContent = ""; });
+		await choose("top", "plain");
+		await page.selectOption("#event", "page-faults");
+		await release();
+		await page.waitForFunction(() => document.getElementById("coverage").textContent.includes("samples"));
+		equal(await page.locator("#event").inputValue(), "page-faults", "the event");
+		await page.selectOption("#event", "");
+		await page.unrouteAll({ behavior: "wait" });
+		// A chart that fails late leaves a newer one alone.
+		release = await hold("/api/v1/series", true);
+		await page.fill("#filter", "comm:worker");
+		await choose("top", "plain");
+		await page.fill("#filter", "");
+		await choose("top", "plain");
+		await page.waitForFunction(() => document.getElementById("series").dataset.shown === location.hash);
+		await release();
+		await rowsShow("hash");
+		equal(await page.locator("#series svg").count(), 1, "the newer chart stays");
+		await page.unrouteAll({ behavior: "wait" });
+	},
+	async operands() {
+		const one = await page.evaluate(async () => {
+			const { asOneOperand } = await import(new URL("selector.js", document.querySelector("script[type=module]").src));
+			return ["comm:Web Content", "pid:12", ""].map(asOneOperand);
+		});
+		equal(one, ['comm="Web Content"', "pid:12", ""], "the target of a recording as a filter");
+	},
 	async functions() {
 		await choose("top", "plain");
 		await page.locator("main button.link", { hasText: "hash" }).first().click();

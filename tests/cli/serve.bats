@@ -691,6 +691,6 @@ has_rate() { # HZ
 	rm -rf "$short"
 	not grep '^skip ' results || skip "$(sed -n 's/^skip //p' results)"
 	cat results
-	[ "$(grep -c '^ok ' results)" = 17 ]
+	[ "$(grep -c '^ok ' results)" = 19 ]
 	not grep -v '^ok ' results
 }
