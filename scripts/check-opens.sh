@@ -26,6 +26,7 @@ src/pipeline/host.c|1|/proc/cpuinfo
 src/pipeline/java_process.c|1|/proc/PID/mem
 src/pipeline/jit_names.c|1|/proc/PID/status
 src/pipeline/off_cpu.c|4|stat, syscall, mem and status of /proc/PID
+src/pipeline/v8_process.c|1|/proc/PID/mem
 src/record/control_channel.c|2|FIFOs that the user names (--control)
 src/record/descendants.c|1|/proc/PID/stat
 src/record/raw.c|4|symbols, modules and notes of the kernel; formats of tracefs
@@ -39,7 +40,7 @@ src/symbol/finder.c|1|~/.perfconfig of the user
 src/symbol/image_places.c|1|folders that the user names (--image-path); the guard opens the files in them
 src/symbol/kallsyms.c|1|/proc/kallsyms, or a copy that the user names
 src/symbol/kernel/kcore.c|1|/proc/kcore, or a copy that the user names
-src/symbol/kernel/kernel_table.c|2|notes and modules of the kernel
+src/symbol/kernel/kernel_table.c|3|notes and modules of the kernel, or lists of a guest that the user names
 src/symbol/kernel/module_file.c|2|/lib/modules: modules.dep, and the names of releases
 src/symbol/kernel/vmlinux.c|2|notes of the kernel, and names of files in /boot; the guard opens the files
 src/trace/pt_images.c|1|the copy of the kernel in a recording

@@ -64,13 +64,15 @@ install_from() {
 
 run_tests() {
 	in_chroot 'apt-get -qq install -y --no-install-recommends gcc libc6-dev pkgconf python3 >/dev/null
+		skipped=0
 		for test in record library python oprofile; do
 			echo "== $test"
 			/tests/debian/tests/$test
 			status=$?
 			[ $status = 77 ] || [ $status = 0 ] || { echo "$test: status $status"; exit 1; }
+			[ $status = 0 ] || skipped=77
 		done
-		exit $status'
+		exit $skipped'
 }
 
 # A setting that the operator changed stays; the history stays.
@@ -103,20 +105,30 @@ upgrade_while_recording() {
 	return $status
 }
 
+# report_after N FILE: the report as soon as the history has more than N samples.
+report_after() {
+	for _ in $(seq 60); do
+		inside assay report --session-dir /var/lib/assay --format json >"$2" 2>"$2.said" &&
+			[ "$(jq .header.samples.stored "$2")" -gt "$1" ] && return
+		sleep 1
+	done
+	cat "$2.said"
+	inside journalctl --no-pager -u assay | tail
+	return 1
+}
+
 upgrade_inside() {
 	local before after
 	inside systemctl is-active assay || { echo "systemd does not boot here" && return 77; }
-	sleep 5
 	before=$(inside systemctl show -P MainPID assay)
-	inside assay report -i /var/lib/assay/samples --format json >"$dir/before.json"
+	report_after 0 "$dir/before.json" || return
 	inside sh -c 'DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends /debs.new/*.deb' || return
-	sleep 5
 	after=$(inside systemctl show -P MainPID assay)
 	[ "$after" != 0 ] && [ "$after" != "$before" ] || return
-	inside assay report -i /var/lib/assay/samples --format json >"$dir/after.json" || return
-	# Each sample of before is there, more have come, and none is lost.
-	jq -ne --slurpfile a "$dir/before.json" --slurpfile b "$dir/after.json" \
-		'[$a, $b | .[0].header | .samples.stored, (.losses | length)] | debug | .[0] > 0 and .[2] > .[0] and .[3] == 0'
+	# The samples of before are there, the new daemon has added its own, and none is lost.
+	report_after "$(jq .header.samples.stored "$dir/before.json")" "$dir/after.json" || return
+	jq -c .header.samples,.header.losses "$dir/before.json" "$dir/after.json"
+	jq -e '[.header.losses[] | select(.kind == "lost")] | length == 0' "$dir/after.json"
 }
 
 # Half of a package: dpkg is killed between unpacking and configuring. apt mends it.

@@ -285,23 +285,22 @@ void latency_print_csv(const struct latency *l, const struct latency_options *o,
 	struct buf line = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-		buf_printf(&line, "%s,", columns[i].field);
-	buf_str(&line, "worst_tid,function,image\n");
+		if (columns[i].kind != RATIO)
+			buf_printf(&line, "%s,", columns[i].field);
+	buf_str(&line, "worst_tid,function,image,ipc\n"); /* the newest field is the last */
 	for (uint64_t i = 0; i < n_shown(l, o); i++) {
 		const struct latency_row *row = &l->rows.data[i];
 
 		if (!latency_is_called(row))
 			continue;
 		for (size_t k = 0; k < ARRAY_SIZE(columns); k++)
-			if (columns[k].kind == RATIO)
-				buf_printf(&line, "%.3f,", (double)columns[k].get(row) / 1000);
-			else
+			if (columns[k].kind != RATIO)
 				buf_printf(&line, "%" PRIu64 ",", columns[k].get(row));
 		buf_printf(&line, "%d,", row->worst_tid);
 		csv_put_text(&line, trace_function_name(l->trace, row->function), o->is_csv_raw);
 		buf_u8(&line, ',');
 		csv_put_text(&line, latency_image_of(l, row), o->is_csv_raw);
-		buf_u8(&line, '\n');
+		buf_printf(&line, ",%.3f\n", (double)get_ipc(row) / 1000);
 	}
 	fwrite(line.data, 1, line.len, out);
 	buf_fini(&line);

@@ -227,14 +227,19 @@ recording_with_branches() { # BRANCH_SAMPLE_TYPE
 	diff <(sort hot.prof) <(sort again.prof)
 	# all samples in walk, and each of its lines: it is declared in line 10
 	assay report -i s.assay --lines --format json image:hot symbol:walk >walk.json
-	[ "$(sed -n 's/^walk:\([0-9]*\):.*/\1/p' hot.prof)" = "$(jq '[.rows[].samples] | add' walk.json)" ]
+	written=$(sed -n 's/^walk:\([0-9]*\):.*/\1/p' hot.prof)
+	reported=$(jq '[.rows[].samples] | add' walk.json)
+	# The compiler gives some instructions no line. A sample there may have no place in the profile.
+	without_line=$(jq '[.rows[] | select(.line | test(":[1-9][0-9]*$") | not) | .samples] | add // 0' walk.json)
+	[ "$written" -le "$reported" ] && [ "$written" -ge $((reported - without_line)) ]
 	awk -F'[ :]+' '/^[^ ]/ { inside = /^walk:/ } inside && /^ [0-9.]+: [0-9]+$/ { sub(/\..*/, "", $2); n[$2 + 10] += $3 }
 		END { for (line in n) print line, n[line] }' hot.prof | sort >ours
 	[ -s ours ]
 	# Lines of the report are those of inlined code, too, which are above walk's. Inlined code to which the compiler
-	# gives no line is the line's that it is inlined at: there is one.
+	# gives no line is the line's that it is inlined at, which is line 15.
 	jq -r '.rows[] | select(.samples > 0) | "\(.line | sub(".*:"; "")) \(.samples)"' walk.json |
 		awk '{ line = $1 ~ /^[0-9]+$/ ? $1 : 15 } line >= 10 { n[line] += $2 } END { for (l in n) print l, n[l] }' | sort >reported
+	[ "$without_line" = 0 ] || sed -i '/^15 /d' ours reported
 	diff ours reported
 	if command -v clang >/dev/null; then
 		clang -O2 -g -fprofile-sample-use=hot.prof -Werror hot.c -o again

@@ -8,13 +8,13 @@ load pt
 	command -v perf >/dev/null || skip "perf is not installed"
 	trace_of --tsc --mtc -- "$PROGRAMS/flow" indirect
 	assay report --latency -i trace.data --format csv >calls.csv
-	head -1 calls.csv | grep -q '^calls,total_ns,min_ns,median_ns,p99_ns,max_ns,worst_time_ns,incomplete,ipc,worst_tid,function,image$'
+	head -1 calls.csv | grep -q '^calls,total_ns,min_ns,median_ns,p99_ns,max_ns,worst_time_ns,incomplete,worst_tid,function,image,ipc$'
 	# All that both give the same name, and that nobody jumps to.
 	perf script -i trace.data --itrace=b -F ip,addr,sym,flags 2>/dev/null | awk '
 		$1 == "call" { calls[$NF]++ }
 		$1 != "call" && $1 != "return" && $(NF - 3) != $NF { jumped_to[$NF] = 1 }
 		END { for (f in calls) if (!(f in jumped_to)) print f, calls[f] }' | sort >theirs
-	awk -F, 'NR > 1 { print $11, $1 + $8 }' calls.csv | sort >ours
+	awk -F, 'NR > 1 { print $10, $1 + $8 }' calls.csv | sort >ours
 	join theirs ours >both
 	[ "$(awk '$2 != $3 { print "perf lists " $2 " calls of " $1 ", not " $3 }' both)" = "" ]
 	[ "$(wc -l <both)" -gt 20 ]
@@ -47,7 +47,7 @@ load pt
 @test "instructions per cycle are shown where cycles are known" {
 	trace_of --tsc --mtc --cyc -- "$PROGRAMS/flow" indirect
 	assay report --latency -i trace.data | grep -Eq 'incomplete +IPC +function'
-	assay report --latency -i trace.data --sort ipc --format csv | awk -F, 'NR > 2 && $9 > last { exit 1 } { last = $9 }'
+	assay report --latency -i trace.data --sort ipc --format csv | awk -F, 'NR > 2 && $NF > last { exit 1 } { last = $NF }'
 	trace_of -- "$PROGRAMS/flow" indirect
 	assay report --latency -i trace.data | grep -Eq 'incomplete +function'
 }

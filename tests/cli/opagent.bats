@@ -15,9 +15,9 @@ setup() {
 	rm dumps/*
 }
 
-# Samples of each function of the dumps: "agent_hot made.up:11 12" a line.
+# Samples of each function of the dumps: "agent_hot made.up:11 12" a line. The library has functions of such names, too.
 agent_rows() {
-	assay report -i "$1" --by symbol,line --format csv | awk -F, '$2 ~ /^agent_/ { print $2, $3, $6 }' | sort
+	assay report -i "$1" --by symbol,line --format csv | awk -F, '$2 ~ /^agent_/ && $3 !~ /opagent\.c/ { print $2, $3, $6 }' | sort
 }
 
 @test "functions and lines that a compiler named, at the times at which they were there" {
