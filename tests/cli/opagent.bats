@@ -24,7 +24,7 @@ agent_rows() {
 	need_recording
 	for collector in perf best; do
 		rm -rf s
-		assay record -q --collector "$collector" -o s -- "$PROGRAMS/agent" 3000
+		assay record -q --collector "$collector" -o s -- "$PROGRAMS/agent" 1500
 		agent_rows s >rows
 		cat rows
 		[ "$(cut -d' ' -f1 rows | sort -u | xargs)" = "agent_again agent_child agent_cold agent_hot" ]
