@@ -99,7 +99,7 @@ upgrade_while_recording() {
 	done
 	upgrade_inside
 	status=$?
-	kill "$booted"
+	kill -KILL "$booted" # unshare passes no other signal on
 	wait "$booted"
 	rmdir "$ns"
 	return $status

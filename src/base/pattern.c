@@ -309,27 +309,36 @@ static void parse_atom(struct parser *p)
 	}
 }
 
+/* A number from p->at on, to its end. False: none is there, or it is above MAX_REPEAT. */
+static bool parse_count(struct parser *p, uint32_t *out)
+{
+	const char *begin = p->at;
+
+	for (*out = 0; *p->at >= '0' && *p->at <= '9'; p->at++) {
+		*out = *out * 10 + (uint32_t)(*p->at - '0');
+		if (*out > MAX_REPEAT)
+			return false;
+	}
+	return p->at > begin;
+}
+
 /* "{2}", "{2,}", "{2,5}", behind the brace. */
 static bool parse_counts(struct parser *p, uint32_t *least, uint32_t *most)
 {
-	char *end;
-
-	*least = (uint32_t)strtoul(p->at, &end, 10);
-	*most = *least;
-	if (end == p->at || *p->at == '-')
+	if (!parse_count(p, least))
 		return false;
-	if (*end == ',') {
-		const char *second = end + 1;
-
-		*most = NO_MAXIMUM;
-		if (*second >= '0' && *second <= '9')
-			*most = (uint32_t)strtoul(second, &end, 10);
-		else
-			end++;
+	*most = *least;
+	if (*p->at == ',') {
+		p->at++;
+		if (*p->at == '}')
+			*most = NO_MAXIMUM;
+		else if (!parse_count(p, most))
+			return false;
 	}
-	p->at = end + 1;
-	return *end == '}' && *least <= MAX_REPEAT && *most >= *least &&
-	       (*most <= MAX_REPEAT || *most == NO_MAXIMUM);
+	if (*p->at != '}')
+		return false;
+	p->at++;
+	return *most >= *least;
 }
 
 /* Emits the piece so often as it may come. The steps from `start` on are its first copy. */

@@ -80,6 +80,8 @@ static void wrong_patterns_are_refused(void **state)
 					    "[a",
 					    "*a",
 					    "a{2",
+					    "a{2,",
+					    "a{4294967297}",
 					    "a{3,2}",
 					    "a{1001}",
 					    "\\",
