@@ -77,22 +77,45 @@ static void add_groups(struct report *r)
 
 /* ---- order ---- */
 
+static const char *name_of(const struct report *r, uint32_t row, enum profile_key key,
+			   char scratch[static KEY_TEXT_SIZE])
+{
+	uint32_t value = r->rows.list.data[row].value[key];
+
+	return value == NO_INDEX ? "" : profile_key_text(r->profile, key, value, scratch);
+}
+
+/* Of rows with equal columns. Their numbers depend on the number of processors that read them. */
+static int compare_names(const struct report *r, uint32_t i, uint32_t k)
+{
+	char scratch_i[KEY_TEXT_SIZE], scratch_k[KEY_TEXT_SIZE];
+	int order = 0;
+
+	for (size_t n = 0; n <= r->keys.n && !order; n++) {
+		enum profile_key key = n < r->keys.n ? r->keys.key[n] : PROFILE_IMAGE;
+
+		order = strverscmp(name_of(r, i, key, scratch_i), name_of(r, k, key, scratch_k));
+	}
+	return order;
+}
+
 static int compare_rows(const void *x, const void *y, void *context)
 {
 	const struct arranger *a = context;
 	uint32_t i = *(const uint32_t *)x, k = *(const uint32_t *)y;
 	/* + 1: the top level, NO_INDEX, comes first */
 	uint32_t p = a->r->rows.list.data[i].parent + 1, q = a->r->rows.list.data[k].parent + 1;
+	int order;
 
 	if (p != q)
 		return p < q ? -1 : 1;
 	for (size_t c = 0; c < a->sort.n; c++) {
-		int order = column_compare(a->r, a->sort.column[c], i, k);
-
+		order = column_compare(a->r, a->sort.column[c], i, k);
 		if (order)
 			return a->sort.is_reversed[c] ? -order : order;
 	}
-	return (i > k) - (i < k);
+	order = compare_names(a->r, i, k);
+	return order ? order : (i > k) - (i < k);
 }
 
 static void arrange_sort_rows(struct arranger *a)
