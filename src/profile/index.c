@@ -22,7 +22,8 @@ void profile_index_init(struct profile *p, const struct profile_request *request
 {
 	struct profile_index *x = xcalloc(1, sizeof(*x));
 
-	x->request = request;
+	x->own_request = *request;
+	x->request = &x->own_request;
 	x->query = request->query;
 	x->idle_image = NO_INDEX;
 	x->lookups = xcalloc(LOOKUP_SLOTS, sizeof(*x->lookups));

@@ -59,7 +59,8 @@ struct profile_index {
 	bool has_moments;         /* load_wants_moments() */
 	bool is_spread;           /* load_spread_samples() */
 	struct load_part *parts;  /* by segment; NULL: not yet */
-	const struct profile_request *request;
+	struct profile_request own_request;    /* samples are read after the caller's has gone */
+	const struct profile_request *request; /* it */
 	const struct query *query;
 
 	struct strings image_keys; /* identity of image i is string i + 1 */

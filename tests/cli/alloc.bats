@@ -264,7 +264,7 @@ start_program() {
 	exec 4<>in 5<>out
 	# shellcheck disable=SC2016 # $1 and $2 are the inner shell's
 	background sh -c 'exec "$1" "$2" <in >out' sh "$1" "$2"
-	read -r waiting <&5
+	read -r -t "$DEADLINE" waiting <&5
 }
 
 start_waiting() {
