@@ -23,9 +23,11 @@ static uint64_t mapped_end(uint64_t start, uint64_t bytes)
 
 bool mapped_add(struct mapped *m, int32_t pid, uint64_t start, uint64_t bytes, uint64_t id)
 {
-	if (m->n >= MAPPED_MAX)
+	uint64_t end = mapped_end(start, bytes);
+
+	if (m->n >= MAPPED_MAX || end <= start)
 		return false;
-	vec_push(m, ((struct mapped_range){ start, mapped_end(start, bytes), id, pid }));
+	vec_push(m, ((struct mapped_range){ start, end, id, pid }));
 	return true;
 }
 
@@ -52,7 +54,7 @@ void mapped_remove(struct mapped *m, int32_t pid, uint64_t start, uint64_t bytes
 	for (size_t i = m->n; i--;) {
 		const struct mapped_range r = m->data[i];
 
-		if (r.pid != pid || r.end <= start || r.start >= end)
+		if (end <= start || r.pid != pid || r.end <= start || r.start >= end)
 			continue;
 		ended(context, r.id, cut_range(m, i, start, end));
 		if (m->data[i].start >= m->data[i].end)

@@ -28,7 +28,7 @@ void mapped_fini(struct mapped *m);
 /* Whole pages of 4 KB: the kernel rounds, too. */
 uint64_t mapped_size(uint64_t bytes);
 
-/* False: there is no room. */
+/* False: there is no room, or the range is empty. */
 bool mapped_add(struct mapped *m, int32_t pid, uint64_t start, uint64_t bytes, uint64_t id);
 
 /* `ended`: so many bytes of the mapping are gone. */
