@@ -102,6 +102,7 @@ upgrade_while_recording() {
 	kill -KILL "$booted" # unshare passes no other signal on
 	wait "$booted"
 	rmdir "$ns"
+	rm -rf "$dir/debs.new"
 	return $status
 }
 
@@ -143,7 +144,7 @@ remove() {
 }
 
 purge() {
-	in_chroot "apt-get -qq purge -y $packages && ! find / -xdev \( -path /assay -o -path /debs -o -path /former -o -path /root -o -path /proc -o -path /sys -o -path /tmp -o -path /tests -o -path /var/lib/dpkg -o -path /var/log -o -path /var/cache/apt -o -path /dev -o -path /run \) -prune -o -name '*assay*' -print | grep ."
+	in_chroot "dpkg --purge $packages && ! find / -xdev \( -path /assay -o -path /debs -o -path /former -o -path /root -o -path /proc -o -path /sys -o -path /tmp -o -path /tests -o -path /var/lib/dpkg -o -path /var/log -o -path /var/cache/apt -o -path /dev -o -path /run \) -prune -o -name '*assay*' -print | grep ."
 }
 
 check_release() {
