@@ -24,9 +24,9 @@ int heap_probes_open(uint64_t mean_bytes, struct heap_probes **out, struct error
 void heap_probes_free(struct heap_probes *p); /* NULL is fine */
 
 /*
- * A running process, by the id of one of its threads: the probes end with this thread, and are in
- * all of the process until then. -ENOENT: it has no malloc that can be found; -EPERM: its filter of
- * system calls could end it (heap/returns.h).
+ * Puts the probes into a running process. `tid` is one of its threads: all threads have the probes
+ * until this thread ends. -ENOENT: the process has no malloc that can be found. -EPERM: its filter
+ * of system calls could end it (heap/returns.h).
  */
 int heap_probes_attach(struct heap_probes *p, int32_t tid, struct error *err);
 

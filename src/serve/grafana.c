@@ -645,5 +645,5 @@ int grafana_call(const char *name, const struct buf *message, const struct sourc
 	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
 		if (!strcmp(methods[i].name, name))
 			return methods[i].call(&q, out, err);
-	return error_set(err, -ENOENT, "The call %s is not implemented.", name);
+	return error_set(err, -ENOENT, "assay serve has no call %s.", name);
 }

@@ -2,9 +2,9 @@
 /*
  * The operators new and delete of C++.
  *
- * Those of a C++ library call malloc() and free(), and count there: the call is passed on as it is.
- * jemalloc, tcmalloc and the like have operators of their own, which call neither. Their blocks
- * count here.
+ * The operators of a C++ library call malloc() and free(), and their blocks count there. The call
+ * is passed on as it is. The operators of jemalloc and tcmalloc call neither, so their blocks count
+ * here.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
