@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "input_memory.h"
 #include "lang/code.h"
 #include "lang/hotspot.h"
 #include "lang/hotspot_number.h"
@@ -15,27 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 #define HEAP_START 0x7f0000000000u
 #define HEAP_SIZE  0x40000u
-#define READS_MAX  20000
-
-static struct {
-	const uint8_t *bytes;
-	size_t size;
-	uint32_t n_reads;
-} input;
-
-static bool read_input(void *context, uint64_t addr, void *out, size_t size)
-{
-	uint8_t *to = out;
-
-	(void)context;
-	if (++input.n_reads > READS_MAX)
-		__builtin_trap();
-	if (!(addr & 0xff00))
-		return false;
-	for (size_t i = 0; i < size; i++)
-		to[i] = input.bytes[(addr + i) % input.size];
-	return true;
-}
 
 /* Offsets as in JDK 17, as far as they matter. */
 static void fill_fields(struct hotspot *h)

@@ -7,33 +7,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "input_memory.h"
 #include "lang/code.h"
 #include "lang/v8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-#define START     0x7f0000000000u
-#define READS_MAX 20000
-
-static struct {
-	const uint8_t *bytes;
-	size_t size;
-	uint32_t n_reads;
-} input;
-
-static bool read_input(void *context, uint64_t addr, void *out, size_t size)
-{
-	uint8_t *to = out;
-
-	(void)context;
-	if (++input.n_reads > READS_MAX)
-		__builtin_trap();
-	if (!(addr & 0xff00))
-		return false;
-	for (size_t i = 0; i < size; i++)
-		to[i] = input.bytes[(addr + i) % input.size];
-	return true;
-}
+#define START 0x7f0000000000u
 
 /* Offsets as in V8 11.3. Types are those of the input's first bytes, so that objects are found. */
 static struct lang_runtime runtime_of(const uint8_t *bytes)
