@@ -376,9 +376,7 @@ static int print_report(const struct report_args *args, const struct report *rep
 		return output_close(&out, err);
 	}
 	style = (struct text_style){
-		.width = args->wide || ((args->tree || args->inverted) && !output_has_width(&out))
-				 ? 0
-				 : output_width(&out),
+		.width = args->wide || !output_has_width(&out) ? 0 : output_width(&out),
 		.with_colour = output_has_colour(&out),
 		.is_ascii = !output_is_utf8(),
 		.is_csv_raw = csv_is_raw(args->csv),

@@ -101,6 +101,17 @@ sum() {
 	has samples out.txt
 }
 
+@test "a pipe has whole names, and COLUMNS shortens them" {
+	local name=a_function_whose_name_is_longer_than_a_line_of_eighty_columns_has_room_for_in_its_last_column
+	printf 'app;main;%s 10\n' "$name" >folded
+	env -u COLUMNS assay report -i folded -l | grep -q " $name\$"
+	env -u COLUMNS assay report -i folded -l -o out.txt
+	has " $name\$" out.txt
+	COLUMNS=80 assay report -i folded -l >narrow
+	run ! grep -q "$name" narrow
+	grep -q 'a_funct.*…' narrow
+}
+
 @test "a terminal gets colours and its own width, unless NO_COLOR" {
 	session
 	command -v script >/dev/null || skip "no script(1)"
