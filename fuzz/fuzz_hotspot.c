@@ -65,6 +65,7 @@ static void use_blob(const struct hotspot *h, const struct hotspot_blob *blob, u
 {
 	struct hotspot_scope scopes[HOTSPOT_SCOPES_MAX];
 	struct hotspot_leave leaves[HOTSPOT_LEAVES_MAX];
+	const uint64_t registers[17] = { 0 };
 	bool is_exact;
 
 	if (blob->code > blob->code_end || blob->end - blob->start > HEAP_SIZE)
@@ -73,6 +74,7 @@ static void use_blob(const struct hotspot *h, const struct hotspot_blob *blob, u
 	    hotspot_leaves(h, blob, pc, true, leaves) > HOTSPOT_LEAVES_MAX ||
 	    hotspot_leaves(h, blob, pc, false, leaves) > HOTSPOT_LEAVES_MAX)
 		__builtin_trap();
+	hotspot_is_innermost(h, pc, blob->method, registers);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

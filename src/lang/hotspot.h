@@ -181,15 +181,25 @@ uint32_t hotspot_leaves(const struct hotspot *h, const struct hotspot_blob *blob
 			bool is_leaf, struct hotspot_leave out[HOTSPOT_LEAVES_MAX]);
 
 /* Of an interpreted frame, in words from the frame pointer. */
-#define HOTSPOT_SENDER_AT (-1)
-#define HOTSPOT_METHOD_AT (-3)
-#define HOTSPOT_BCP_AT    (-8)
-#define HOTSPOT_BCP_DWARF 13 /* in the innermost frame: the register */
+#define HOTSPOT_SENDER_AT  (-1)
+#define HOTSPOT_LAST_SP_AT (-2)
+#define HOTSPOT_METHOD_AT  (-3)
+#define HOTSPOT_BCP_AT     (-8)
+#define HOTSPOT_BCP_DWARF  13 /* in the innermost frame: the register */
+
+/*
+ * In the interpreter's code: whether the frame at the frame pointer is the innermost one, or the
+ * caller of a method whose frame is not made yet, or left. Else compiled code may be between the
+ * two. `last_sp`: the frame's word at HOTSPOT_LAST_SP_AT. `registers`: by DWARF number.
+ */
+bool hotspot_is_innermost(const struct hotspot *h, uint64_t pc, uint64_t last_sp,
+			  const uint64_t *registers);
 
 /* ---- methods (hotspot_method.c) ---- */
 
 struct hotspot_method {
-	uint64_t constant, pool; /* its parts; another method at the same address has others */
+	uint64_t constant, pool; /* its parts */
+	uint32_t check;          /* of them and the names: another method has another one */
 	uint32_t code_size;
 	uint32_t version;
 	uint64_t code; /* address of its bytecode */

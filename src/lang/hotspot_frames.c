@@ -178,3 +178,43 @@ uint32_t hotspot_leaves(const struct hotspot *h, const struct hotspot_blob *blob
 		return 1;
 	}
 }
+
+/* ---- interpreted frames ---- */
+
+/* Registers by DWARF number. */
+enum { RBX = 3, RBP = 6, RSP = 7, R11 = 11, R13 = 13 };
+
+#define FRAME_MAX ((uint64_t)1 << 24) /* bytes; a method has 65,535 variables at most */
+
+/* The instruction behind a call that sets the stack pointer to last_sp, by version. */
+static bool has_returned(const struct hotspot *h, uint64_t pc)
+{
+	static const uint8_t before_21[] = { 0x48, 0x8b, 0x65, 0xf0 }; /* mov -16(%rbp),%rsp */
+	static const uint8_t load[] = { 0x48, 0x8b, 0x4d, 0xf0 };      /* mov -16(%rbp),%rcx … */
+	static const uint8_t set[] = { 0x48, 0x8d, 0x64, 0xcd, 0x00 }; /* lea (%rbp,%rcx,8),%rsp */
+	uint8_t bytes[sizeof(set)];
+
+	return lang_read(&h->memory, pc, bytes, sizeof(bytes)) &&
+	       (!memcmp(bytes, before_21, sizeof(before_21)) ||
+		!memcmp(bytes, load, sizeof(load)) || !memcmp(bytes, set, sizeof(set)));
+}
+
+/*
+ * A frame that calls a method has its stack pointer at the call in last_sp: since 21 in words from
+ * the frame pointer. It clears it after the call. The method has the number in r13 until its frame
+ * is made, and in rbx or, if it is native, in r11 when it has left the frame; then it is in rsp.
+ */
+bool hotspot_is_innermost(const struct hotspot *h, uint64_t pc, uint64_t last_sp,
+			  const uint64_t *registers)
+{
+	static const uint8_t numbers[] = { R13, RBX, R11, RSP };
+
+	if (!last_sp)
+		return true;
+	if (-last_sp < FRAME_MAX / 8)
+		last_sp = registers[RBP] + last_sp * 8;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (registers[numbers[i]] == last_sp)
+			return true;
+	return has_returned(h, pc);
+}

@@ -72,14 +72,6 @@ static bool read_parts(const struct hotspot *h, uint64_t method, struct hotspot_
 	       lang_read_word(&h->memory, out->constant + h->fields[CONST_POOL], &out->pool);
 }
 
-bool hotspot_is_method(const struct hotspot *h, uint64_t method, const struct hotspot_method *known)
-{
-	struct hotspot_method now;
-
-	return read_parts(h, method, &now) && now.constant == known->constant &&
-	       now.pool == known->pool;
-}
-
 /* ---- names ---- */
 
 /* "java/util/HashMap" is java.util.HashMap. Hidden classes end with an address, which is cut. */
@@ -168,8 +160,9 @@ static uint64_t hash_of(uint64_t hash, const struct lang_text *text)
 	return hash;
 }
 
-bool hotspot_read_method(const struct hotspot *h, uint64_t method, struct hotspot_method *out,
-			 struct lang_code *code)
+/* All but the lines. */
+static bool identify(const struct hotspot *h, uint64_t method, struct hotspot_method *out,
+		     struct lang_code *code)
 {
 	uint64_t class, pool;
 	uint16_t size;
@@ -182,18 +175,36 @@ bool hotspot_read_method(const struct hotspot *h, uint64_t method, struct hotspo
 		return false;
 	out->code_size = size;
 	out->code = out->constant + h->fields[CONST_SIZE];
+	if (!read_names(h, out, class, code))
+		return false;
+	out->check = (uint32_t)(hash_of(hash_of(hash_u64(out->constant) ^ out->pool, &code->name),
+					&code->scope) &
+				INT32_MAX);
+	return true;
+}
+
+bool hotspot_read_method(const struct hotspot *h, uint64_t method, struct hotspot_method *out,
+			 struct lang_code *code)
+{
 	code->language = LANGUAGE_JAVA;
 	code->version = h->version;
 	code->pointer = method;
 	code->first_line = 0;
-	if (!read_names(h, out, class, code))
+	if (!identify(h, method, out, code))
 		return false;
+	code->check = out->check;
 	read_lines(h, out, code);
 	code->first_line = java_line(code, 0);
-	code->check = (uint32_t)(hash_of(hash_of(hash_u64(out->constant) ^ out->pool, &code->name),
-					 &code->scope) &
-				 INT32_MAX);
 	return true;
+}
+
+bool hotspot_is_method(const struct hotspot *h, uint64_t method, const struct hotspot_method *known)
+{
+	static _Thread_local struct lang_code code;
+	struct hotspot_method now;
+
+	return identify(h, method, &now, &code) && now.check == known->check &&
+	       now.code_size == known->code_size;
 }
 
 uint32_t hotspot_bci(const struct hotspot_method *method, uint64_t bcp)

@@ -223,10 +223,25 @@ static void read_method(struct java_process *p, struct java_method *m, java_lear
 
 	m->valid_ns = clock_monotonic_ns();
 	m->is_good = hotspot_read_method(&p->vm, m->address, &m->method, &code) && p->n_reads;
-	m->check = code.check;
 	m->is_good = m->is_good && learn(context, p->pid, &code);
 	if (!p->n_reads)
 		m->valid_ns = 0;
+}
+
+/* Another method may have taken the place of one that was known: that one's samples are over. */
+static void read_method_again(struct java_process *p, struct java_method *m, java_learn_fn *learn,
+			      void *context)
+{
+	struct java_method old = *m;
+
+	read_method(p, m, learn, context);
+	if (old.is_good && m->is_good && m->method.check != old.method.check)
+		m->from_ns = clock_monotonic_ns();
+}
+
+static const struct java_method *method_for(const struct java_method *m, uint64_t time_ns)
+{
+	return m->is_good && time_ns >= m->from_ns ? m : NULL;
 }
 
 const struct java_method *java_process_method(struct java_process *p, uint64_t address,
@@ -242,15 +257,15 @@ const struct java_method *java_process_method(struct java_process *p, uint64_t a
 		m = vec_add(&p->methods);
 		m->address = address;
 		read_method(p, m, learn, context);
-		return m->is_good ? m : NULL;
+		return method_for(m, time_ns);
 	}
 	m = &p->methods.data[*at];
 	if (time_ns <= m->valid_ns || p->is_gone)
-		return m->is_good ? m : NULL;
+		return method_for(m, time_ns);
 	now_ns = clock_monotonic_ns();
 	if (m->is_good && hotspot_is_method(&p->vm, address, &m->method))
 		m->valid_ns = now_ns;
 	else if (!m->is_good || !look_whether_gone(p))
-		read_method(p, m, learn, context);
-	return m->is_good ? m : NULL;
+		read_method_again(p, m, learn, context);
+	return method_for(m, time_ns);
 }

@@ -25,11 +25,11 @@ struct java_place {
 	bool is_exact;     /* the code has a call or a trap here */
 };
 
+/* It was the same from `from_ns` (0: ever since) until `valid_ns`. */
 struct java_method {
 	uint64_t address;
 	struct hotspot_method method;
-	uint32_t check;
-	uint64_t valid_ns;
+	uint64_t from_ns, valid_ns;
 	bool is_good;
 };
 
@@ -91,7 +91,10 @@ struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_
 /* Whether a blob is still the same, as far as it matters for a sample. */
 bool java_process_has_blob(struct java_process *p, struct java_blob *blob, uint64_t time_ns);
 
-/* The method at an address; NULL: it is none. `learn` is called before its first use. */
+/*
+ * The method at an address at the time of a sample; NULL: it is none, or that is not certain.
+ * `learn` is called before its first use.
+ */
 typedef bool java_learn_fn(void *context, int32_t pid, const struct lang_code *code);
 const struct java_method *java_process_method(struct java_process *p, uint64_t address,
 					      uint64_t time_ns, java_learn_fn *learn,

@@ -28,7 +28,8 @@ struct java_stacks {
 	/* The walk. */
 	int32_t pid;
 	const struct thread_view *thread;
-	uint64_t time_ns, bcp;
+	uint64_t time_ns;
+	const uint64_t *registers;
 	struct java_process *process; /* NULL: not looked for yet */
 	bool has_counted;             /* a loss of this stack */
 	int cut;
@@ -97,12 +98,12 @@ static void keep_limits(struct java_stacks *j)
 }
 
 void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_view *thread,
-		       uint64_t time_ns, uint64_t bcp)
+		       uint64_t time_ns, const uint64_t *registers)
 {
 	j->pid = pid;
 	j->thread = thread;
 	j->time_ns = time_ns;
-	j->bcp = bcp;
+	j->registers = registers;
 	j->process = NULL;
 	j->has_counted = j->is_after_java = false;
 	j->cut = -1;
@@ -283,7 +284,7 @@ static struct lang_frame frame_of(const struct java_stacks *j, const struct java
 				  uint32_t bci)
 {
 	return (struct lang_frame){
-		.pid = j->pid, .pointer = m->address, .check = m->check, .position = bci
+		.pid = j->pid, .pointer = m->address, .check = m->method.check, .position = bci
 	};
 }
 
@@ -397,6 +398,16 @@ static bool read_by_fp(const struct unwind_regs *regs, struct unwind_ctx *stack,
 	       !unwind_read_stack(stack, regs->fp + (uint64_t)((int64_t)words * 8), out);
 }
 
+static bool is_innermost(struct java_stacks *j, const struct unwind_regs *regs,
+			 struct unwind_ctx *stack)
+{
+	uint64_t last_sp;
+
+	return !(regs->flags & UNWIND_IS_SAMPLED) ||
+	       (read_by_fp(regs, stack, HOTSPOT_LAST_SP_AT, &last_sp) &&
+		hotspot_is_innermost(&j->process->vm, regs->pc, last_sp, j->registers));
+}
+
 /* The method of an interpreted frame; NULL: the frame is not made, or something else. */
 static const struct java_method *interpreted_method(struct java_stacks *j,
 						    const struct unwind_regs *regs,
@@ -406,14 +417,14 @@ static const struct java_method *interpreted_method(struct java_stacks *j,
 	uint64_t address, bcp;
 
 	if (!read_by_fp(regs, stack, HOTSPOT_METHOD_AT, &address) ||
-	    !read_by_fp(regs, stack, HOTSPOT_BCP_AT, &bcp))
+	    !read_by_fp(regs, stack, HOTSPOT_BCP_AT, &bcp) || !is_innermost(j, regs, stack))
 		return NULL;
 	m = method_at(j, address);
 	if (!m)
 		return NULL;
 	*bci = UINT32_MAX;
 	if (regs->flags & UNWIND_IS_SAMPLED)
-		*bci = hotspot_bci(&m->method, j->bcp);
+		*bci = hotspot_bci(&m->method, j->registers[HOTSPOT_BCP_DWARF]);
 	if (*bci == UINT32_MAX)
 		*bci = hotspot_bci(&m->method, bcp);
 	return m;
@@ -425,18 +436,22 @@ static bool is_called_by_java(const struct hotspot_blob *blob)
 	return blob->kind <= HOTSPOT_INTERPRETER || blob->kind == HOTSPOT_FRAMELESS;
 }
 
+static bool is_in_file(struct java_stacks *j, uint64_t pc)
+{
+	const struct mapping *m = machine_mapping(j->config.machine, j->thread, pc);
+
+	return m && !m->is_absolute;
+}
+
 /* Whether an address can be the return address of code in `callee`. */
 static bool may_return_to(struct java_stacks *j, const struct hotspot_blob *callee, uint64_t pc)
 {
 	const struct hotspot *vm = &j->process->vm;
-	const struct mapping *m;
 	const struct java_place *place;
 	bool is_by_java = is_called_by_java(callee);
 
-	if (!hotspot_heap_of(vm, pc)) {
-		m = machine_mapping(j->config.machine, j->thread, pc);
-		return callee->kind == HOTSPOT_STUBS && m && !m->is_absolute;
-	}
+	if (!hotspot_heap_of(vm, pc))
+		return callee->kind == HOTSPOT_STUBS && is_in_file(j, pc);
 	place = place_at(j, pc);
 	if (!place)
 		return false;
@@ -452,6 +467,13 @@ static bool may_return_to(struct java_stacks *j, const struct hotspot_blob *call
 	default:
 		return !is_by_java;
 	}
+}
+
+/* Of a frame that is certain: stubs alone are called by code of files, too. */
+static bool may_be_caller(struct java_stacks *j, const struct hotspot_blob *callee, uint64_t pc)
+{
+	return hotspot_heap_of(&j->process->vm, pc) ||
+	       (!is_called_by_java(callee) && is_in_file(j, pc));
 }
 
 static bool return_address(const struct hotspot_leave *leave, const struct unwind_regs *regs,
@@ -517,13 +539,11 @@ static const struct hotspot_leave *choose_way(struct java_stacks *j,
 				      regs->pc != j->process->vm.call_stub_return);
 	uint32_t n = hotspot_leaves(&j->process->vm, blob, regs->pc, is_leaf, leaves);
 
-	if (!is_checked)
-		return n && leaves[0].words <= UINT16_MAX ? &leaves[0] : NULL;
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t pc;
 
 		if (leaves[i].words <= UINT16_MAX && return_address(&leaves[i], regs, stack, &pc) &&
-		    may_return_to(j, blob, pc))
+		    (is_checked ? may_return_to(j, blob, pc) : may_be_caller(j, blob, pc)))
 			return &leaves[i];
 	}
 	return NULL;

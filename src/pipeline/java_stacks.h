@@ -49,9 +49,9 @@ struct java_stacks_config {
 struct java_stacks *java_stacks_new(const struct java_stacks_config *config);
 void java_stacks_free(struct java_stacks *j); /* NULL is fine */
 
-/* A walk begins. `time_ns`: of the sample. `bcp`: register 13 of the sample. */
+/* A walk begins. `time_ns`: of the sample. `registers`: all, by DWARF number. */
 void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_view *thread,
-		       uint64_t time_ns, uint64_t bcp);
+		       uint64_t time_ns, const uint64_t *registers);
 
 /* Whether an address without a file is HotSpot's code. */
 bool java_stacks_has(struct java_stacks *j, uint64_t pc);

@@ -390,8 +390,7 @@ static void begin_runtimes(struct user_stacks *s, const struct event *sample,
 	if (!s->follows_code)
 		return;
 	if (s->java)
-		java_stacks_begin(s->java, sample->pid, thread, sample->time_ns,
-				  s->regs.value[HOTSPOT_BCP_DWARF]);
+		java_stacks_begin(s->java, sample->pid, thread, sample->time_ns, s->regs.value);
 	if (s->v8)
 		s->has_v8 =
 			v8_stacks_begin(s->v8, sample->pid, thread, sample->time_ns, s->regs.value);

@@ -57,6 +57,10 @@ static struct {
 	VEC(struct piece) memory;
 	VEC(struct lang_code) codes;
 	uint64_t losses[N_LOSS_REASONS];
+	uint64_t time_ns; /* of the sample; 0: before all else */
+	int cut;          /* of the last walk: why it ended early, or -1 */
+	uint32_t n;       /* likewise: its addresses */
+	uint64_t pcs[64];
 	int32_t pid; /* freezing: reads this process, and keeps its bytes */
 } frozen;
 
@@ -180,11 +184,14 @@ static void walk_thread(struct machine *machine, struct user_stacks *stacks, str
 	const struct event sample = { .type = EVENT_SAMPLE,
 				      .pid = FROZEN_PID,
 				      .tid = FROZEN_PID,
-				      .time_ns = 1,
+				      .time_ns = frozen.time_ns ? frozen.time_ns : 1,
 				      .sample = { .ip = frozen.registers[REGISTER_IP],
 						  .extra = &extra } };
 	struct user_chain chain = user_stacks_walk(stacks, &sample, &thread);
 
+	frozen.cut = chain.cut;
+	frozen.n = MIN(chain.n, (uint32_t)ARRAY_SIZE(frozen.pcs));
+	memcpy(frozen.pcs, chain.pcs, frozen.n * sizeof(*frozen.pcs));
 	for (uint32_t i = 0; i < chain.runs.n; i++) {
 		assert_true(chain.runs.data[i].at < chain.n);
 		for (uint32_t k = 0; k < chain.runs.data[i].n; k++)

@@ -241,12 +241,9 @@ static void a_version_that_is_not_known_is_refused_and_counted(void **state)
 	each_frozen_file("java-*.stack", check_other_version);
 }
 
-/* A method that its class does not list has no name, and the stack ends there. */
-static void check_without_methods(const char *path, const struct buf *expected)
+/* Changes the list of each class, so that it has none of the methods that the stack has. */
+static void hide_methods(void)
 {
-	struct buf got = { 0 };
-
-	(void)path, (void)expected;
 	vec_foreach (&frozen.memory, p)
 		if (p->size % 8 == 0 && p->size <= 256 * 8)
 			for (size_t i = 0; i < p->size; i += 8)
@@ -254,11 +251,25 @@ static void check_without_methods(const char *path, const struct buf *expected)
 					if (!memcmp(p->bytes + i, &c->pointer, 8))
 						p->bytes[i] ^= 8;
 	frozen.codes.n = 0;
+}
+
+/* A method that its class does not list has no name. An interpreted one ends the stack. */
+static void check_without_methods(const char *path, const struct buf *expected)
+{
+	struct buf got = { 0 };
+
+	(void)expected;
+	hide_methods();
 	walk_frozen(&got);
+	assert_null(strstr(buf_cstr(&got), ".java"));
 	vec_foreach (&frozen.codes, c)
 		assert_int_equal(c->scope.size, 0); /* stubs alone */
-	assert_true(frozen.losses[LOSS_JAVA_NAME] > 0 || frozen.losses[LOSS_JAVA_FRAME] > 0 ||
-		    !strstr(buf_cstr(&got), ".java"));
+	if (strstr(path, "-xint")) {
+		assert_int_equal(frozen.cut, LOSS_JAVA_FRAME);
+		assert_string_equal(buf_cstr(&got), "frame Interpreter | :0\n");
+	} else {
+		assert_int_equal(frozen.losses[LOSS_JAVA_NAME], 1);
+	}
 	buf_fini(&got);
 }
 
@@ -275,6 +286,109 @@ static void nothing_is_a_method_that_its_class_does_not_list(void **state)
 {
 	(void)state;
 	each_frozen_file("java-*.stack", walk_then_hide_methods);
+}
+
+/* The word of the stack at an address. */
+static uint64_t *stack_word(uint64_t addr)
+{
+	assert_true(addr >= frozen.stack.addr && addr - frozen.stack.addr < frozen.stack.size - 7);
+	return (uint64_t *)(void *)(frozen.stack.bytes + (addr - frozen.stack.addr));
+}
+
+/* The method at the frame pointer has called another one, which is half made. */
+static void check_half_made(const char *path, const struct buf *expected)
+{
+	uint64_t fp = frozen.registers[REGISTER_BP], last_sp = frozen.registers[REGISTER_SP] + 64;
+	bool is_relative = !strstr(path, "-11") && !strstr(path, "-17");
+	uint64_t *word = stack_word(fp + (uint64_t)((int64_t)HOTSPOT_LAST_SP_AT * 8));
+	struct buf got = { 0 }, wanted = { 0 };
+
+	buf_bytes(&wanted, expected->data, expected->len);
+	*word = is_relative ? (uint64_t)((int64_t)(last_sp - fp) / 8) : last_sp;
+	frozen.registers[REGISTER_R13] = last_sp + 8; /* compiled code called it */
+	walk_frozen(&got);
+	assert_string_equal(buf_cstr(&got), "frame Interpreter | :0\n");
+	assert_int_equal(frozen.cut, LOSS_JAVA_FRAME);
+	got.len = 0;
+	frozen.registers[REGISTER_R13] = last_sp; /* the method itself did */
+	walk_frozen(&got);
+	/* it is at the call, and not where the register of a running method says */
+	assert_string_equal(strchr(buf_cstr(&got), '\n'), strchr(buf_cstr(&wanted), '\n'));
+	buf_fini(&got);
+	buf_fini(&wanted);
+}
+
+static void a_half_made_frame_is_not_passed_over_with_its_caller(void **state)
+{
+	(void)state;
+	each_frozen_file("java-*-xint.stack", check_half_made);
+}
+
+/* Java code calls Java code: a return address in a file is none of it. */
+static void check_strange_caller(const char *path, const struct buf *expected)
+{
+	const struct frozen_mapping *file = frozen.mappings.data;
+	struct buf got = { 0 };
+
+	(void)path, (void)expected;
+	while (file->path[1] == '/')
+		file++;
+	walk_frozen(&got);
+	assert_true(frozen.n > 3);
+	for (size_t i = 0; i + 8 <= frozen.stack.size; i += 8)
+		if (*stack_word(frozen.stack.addr + i) == frozen.pcs[2])
+			*stack_word(frozen.stack.addr + i) = file->start + 64;
+	walk_frozen(&got);
+	assert_int_equal(frozen.cut, LOSS_JAVA_FRAME);
+	assert_int_equal(frozen.n, 2);
+	buf_fini(&got);
+}
+
+static void the_callers_of_java_code_are_in_the_code_cache(void **state)
+{
+	(void)state;
+	each_frozen_file("java-*.stack", check_strange_caller);
+}
+
+/* The text of a class's name in its symbol. */
+static struct piece *name_of_class(void)
+{
+	static const char name[] = "golden";
+
+	vec_foreach (&frozen.memory, p)
+		if (p->size == strlen(name) && !memcmp(p->bytes, name, p->size))
+			return p;
+	fail();
+	return NULL;
+}
+
+/* Another class with the same shape is in the place of one that was unloaded. */
+static void check_other_class(const char *path, const struct buf *expected)
+{
+	struct walker w = walker_new(NULL);
+	struct buf got = { 0 };
+	uint64_t middle_ns;
+
+	(void)path, (void)expected;
+	walk_thread(w.machine, w.stacks, &got);
+	assert_non_null(strstr(buf_cstr(&got), "frame golden."));
+	middle_ns = clock_monotonic_ns();
+	name_of_class()->bytes[0] = 'G';
+	for (int i = 0; i < 2; i++) { /* a sample of before, and one of now */
+		got.len = 0;
+		frozen.time_ns = i ? clock_monotonic_ns() : middle_ns;
+		walk_thread(w.machine, w.stacks, &got);
+		assert_null(strstr(buf_cstr(&got), "frame golden."));
+		assert_true(!strstr(buf_cstr(&got), "frame Golden.") == !i);
+	}
+	buf_fini(&got);
+	walker_free(&w);
+}
+
+static void a_class_in_the_place_of_another_has_its_own_name(void **state)
+{
+	(void)state;
+	each_frozen_file("java-*-xint.stack", check_other_class);
 }
 
 /* ---- freezing ---- */
@@ -487,6 +601,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_walk_that_meets_v8_settles_no_place),
 		cmocka_unit_test(a_version_that_is_not_known_is_refused_and_counted),
 		cmocka_unit_test(nothing_is_a_method_that_its_class_does_not_list),
+		cmocka_unit_test(a_half_made_frame_is_not_passed_over_with_its_caller),
+		cmocka_unit_test(the_callers_of_java_code_are_in_the_code_cache),
+		cmocka_unit_test(a_class_in_the_place_of_another_has_its_own_name),
 	};
 
 	if (argc >= 4 && !strcmp(argv[1], "--freeze"))
