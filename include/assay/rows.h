@@ -32,6 +32,12 @@ int assay_query_by(struct assay_query *query, const char *keys, struct assay_err
 void assay_query_idle(struct assay_query *query, int is_on);         /* idle samples, too */
 void assay_query_weigh_events(struct assay_query *query, int is_on); /* sorts by events */
 
+/*
+ * Which frames of stacks are shown: "both" (the default), "native" or "language"; see --frames of
+ * assay-report(1). -EINVAL: another word.
+ */
+int assay_query_frames(struct assay_query *query, const char *which, struct assay_error *error);
+
 /* Leaves out rows below a share (0 to 100) of the total; they become a row "other". 0: none. */
 void assay_query_min_percent(struct assay_query *query, double percent);
 

@@ -122,22 +122,25 @@ class Session:
         found = _library.lib.assay_session_text(self._handle, name.encode())
         return None if found is None else _library.text(found)
 
-    def rows(self, by: str = "image,symbol", filters: typing.Sequence[str] = (), idle: bool = False) -> typing.List[Row]:
+    def rows(self, by: str = "image,symbol", filters: typing.Sequence[str] = (), idle: bool = False,
+             frames: str = "both") -> typing.List[Row]:
         """A row for each tuple of keys and each event, heaviest first.
 
-        Each row has its keys, event, samples, events, total_samples and total_events.
+        Each row has its keys, event, samples, events, total_samples and total_events. frames: both, native or
+        language, as of assay report --frames.
         """
-        return self._rows("assay_rows", by, filters, idle, 0)
+        return self._rows("assay_rows", by, filters, idle, 0, frames)
 
     def tree(self, by: str = "", filters: typing.Sequence[str] = (), idle: bool = False, min_percent: float = 0,
-             inverted: bool = False) -> typing.List[Row]:
+             inverted: bool = False, frames: str = "both") -> typing.List[Row]:
         """The call tree: rows also have id, parent (None at the top) and depth."""
         function = "assay_inverted_tree" if inverted else "assay_tree"
-        return self._rows(function, by, filters, idle, min_percent)
+        return self._rows(function, by, filters, idle, min_percent, frames)
 
-    def _rows(self, function: str, by: str, filters: typing.Sequence[str], idle: bool, min_percent: float) -> typing.List[Row]:
+    def _rows(self, function: str, by: str, filters: typing.Sequence[str], idle: bool, min_percent: float,
+              frames: str) -> typing.List[Row]:
         lib, handle = _library.lib, ctypes.c_void_p()
-        with _library.query(by, filters, idle, min_percent) as query:
+        with _library.query(by, filters, idle, min_percent, frames) as query:
             _library.call(function, self._handle, query, ctypes.byref(handle))
         names = [name for name in by.split(",") if name]
         is_tree = function != "assay_rows"
@@ -195,9 +198,10 @@ class Session:
                                             ctypes.byref(rest))
         return None if name is None else (_library.text(name), rest.value)
 
-    def export(self, format: str, path: str, filters: typing.Sequence[str] = (), idle: bool = False) -> None:  # noqa: A002
+    def export(self, format: str, path: str, filters: typing.Sequence[str] = (), idle: bool = False,  # noqa: A002
+               frames: str = "both") -> None:
         """Writes a file in a format of export_formats()."""
-        with _library.query("", filters, idle, 0) as query:
+        with _library.query("", filters, idle, 0, frames) as query:
             _library.call("assay_export", self._handle, query, format.encode(), _library.path(path))
 
 

@@ -55,6 +55,7 @@ FUNCTIONS: typing.Dict[str, typing.Tuple[typing.Any, ...]] = {
     "assay_query_free": (None, c_void_p),
     "assay_query_filter": (c_int, c_void_p, c_char_p, "error"),
     "assay_query_by": (c_int, c_void_p, c_char_p, "error"),
+    "assay_query_frames": (c_int, c_void_p, c_char_p, "error"),
     "assay_query_idle": (None, c_void_p, c_int),
     "assay_query_min_percent": (None, c_void_p, c_double),
     "assay_key_name": (c_char_p, c_size_t),
@@ -121,13 +122,14 @@ def table(name: typing.Any, sentence: typing.Any) -> typing.Dict[str, str]:
 
 
 @contextlib.contextmanager
-def query(by: str, filters: typing.Sequence[str], idle: bool, min_percent: float) -> typing.Iterator[c_void_p]:
+def query(by: str, filters: typing.Sequence[str], idle: bool, min_percent: float, frames: str) -> typing.Iterator[c_void_p]:
     made = c_void_p(lib.assay_query_new())
     try:
         if by:
             call("assay_query_by", made, by.encode())
         for one in filters:
             call("assay_query_filter", made, one.encode())
+        call("assay_query_frames", made, frames.encode())
         lib.assay_query_idle(made, idle)
         lib.assay_query_min_percent(made, min_percent)
         yield made

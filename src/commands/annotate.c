@@ -20,7 +20,7 @@
 #include "store/session.h"
 
 struct annotate_args {
-	const char *input, *output, *output_dir, *format, *cache, *itrace;
+	const char *input, *output, *output_dir, *format, *cache, *itrace, *frames;
 	struct option_list include, exclude, search_dirs, rewrites;
 	bool no_demangle, no_itrace, source, assembly, wide, no_pager;
 	double threshold;
@@ -36,6 +36,7 @@ static const struct option_spec annotate_options[] = {
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
 	CONTAINER_NAMES_OPTION(FIELD(container_names)),
+	FRAMES_OPTION(FIELD(frames)),
 	{ 's', "source", NULL, OPT_FLAG, FIELD(source), NULL, "source lines (the default)",
 	  "With *-a*, above the instructions that are made of them." },
 	{ 'a', "assembly", NULL, OPT_FLAG, FIELD(assembly), NULL, "instructions" },
@@ -489,6 +490,7 @@ static int annotate_run(const struct command *self, int argc, char **argv)
 		r = input_query(in, &filters, false, &query, &err);
 		r = r < 0 ? r : input_window(&args.window, &query, &err);
 		query.whole_only = true;
+		query.frames = shown_frames_find(args.frames);
 		r = r < 0 ? r : check_rewrites(&args, &err);
 		status = r < 0 ? EXIT_USAGE : EXIT_OK;
 		if (r >= 0) {

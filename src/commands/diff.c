@@ -57,6 +57,7 @@ static const struct option_spec diff_options[] = {
 	{ 0, "any-machine", NULL, OPT_FLAG, FIELD(any_machine), NULL,
 	  "compare CPU time also of different machines" },
 	WEIGHT_OPTION(FIELD(weight), "shares are of samples or of events"),
+	FRAMES_OPTION(FIELD(frames)),
 	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "count idle processors, too" },
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text",
 	  "text, csv, json, markdown or junit", .choices = "text|csv|json|markdown|junit" },

@@ -243,6 +243,7 @@ static int take_windows(struct diff_setup *s, struct error *err)
 static int finish_query(const struct diff_setup *s, struct diff_source *side, struct error *err)
 {
 	side->query.with_idle = s->args.idle;
+	side->query.frames = shown_frames_find(s->args.frames);
 	side->query.containers = input_containers(s->in);
 	return query_check(&side->query, err);
 }

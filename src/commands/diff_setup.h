@@ -12,7 +12,8 @@
 #include "report/gate_print.h"
 
 struct diff_args {
-	const char *input, *against, *history, *format, *csv, *output, *weight, *cache, *itrace;
+	const char *input, *against, *history, *format, *csv, *output, *weight, *cache, *itrace,
+		*frames;
 	struct window_args window;
 	struct option_list fail_if;
 	double threshold;

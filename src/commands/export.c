@@ -28,7 +28,7 @@
 
 struct export_args {
 	const char *input, *output, *format, *csv, *weight, *image, *schema, *cache, *itrace;
-	const char *separate;
+	const char *separate, *frames;
 	bool branches, no_demangle, no_itrace, idle, list_formats, no_source, quiet, replace;
 	struct window_args window;
 	struct code_args code;
@@ -66,6 +66,7 @@ static const struct option_spec export_options[] = {
 	{ 0, "no-source", NULL, OPT_FLAG, FIELD(no_source), NULL,
 	  "leave out source files, lines and inlined functions",
 	  "The first time, looking them up takes long for programs with much debug information." },
+	FRAMES_OPTION(FIELD(frames)),
 	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "export idle processors, too" },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
@@ -267,6 +268,7 @@ static int run_with(struct input *in, const struct export_args *args,
 			      "%s needs a whole recording: leave out --since, --until and --at",
 			      format->name);
 	if (r >= 0) {
+		query.frames = shown_frames_find(args->frames);
 		query.whole_only = !format->ops->with_samples;
 		signal(SIGPIPE, SIG_IGN);
 		r = format->ops->from_recording

@@ -27,7 +27,7 @@
 
 struct report_args {
 	const char *input, *output, *format, *csv, *columns, *sort, *weight, *percent, *cache;
-	const char *html, *svg, *perfetto, *baseline, *itrace;
+	const char *html, *svg, *perfetto, *baseline, *itrace, *frames;
 	struct option_list by, merge;
 	bool no_demangle, no_itrace, latency, accumulated, addresses, details, no_dependents,
 		processes, instructions;
@@ -99,6 +99,7 @@ static const struct option_spec report_options[] = {
 	  "applications. Without this option, only events are columns." },
 	{ 'x', "exclude-dependent", NULL, OPT_FLAG, FIELD(no_dependents), NULL,
 	  "leave out code outside of the program's own image: libraries, the kernel" },
+	FRAMES_OPTION(FIELD(frames)),
 	{ 0, "wakers", NULL, OPT_FLAG, FIELD(wakers), NULL,
 	  "in trees, show below each wait the stack of the thread that ended it",
 	  "For *record --off-cpu*. The waker's innermost function comes first, so the time stands "
@@ -554,6 +555,7 @@ static int report_run(const struct command *self, int argc, char **argv)
 		r = r < 0 ? r
 			  : input_query(in, &operands, args.idle || args.processes, &query, &err);
 		query.without_dependents = args.no_dependents;
+		query.frames = shown_frames_find(args.frames);
 		r = r < 0 ? r : input_window(&args.window, &query, &err);
 		query.whole_only = view != &picture_view && view != &series_view && !args.processes;
 		r = r < 0 ? r : report_request(view, &options, &request, &err);

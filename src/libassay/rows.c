@@ -54,6 +54,18 @@ ASSAY_API void assay_query_idle(struct assay_query *q, int is_on)
 		q->samples.with_idle = is_on;
 }
 
+ASSAY_API int assay_query_frames(struct assay_query *q, const char *which,
+				 struct assay_error *error)
+{
+	enum shown_frames frames = which ? shown_frames_find(which) : N_SHOWN_FRAMES;
+
+	if (!q || frames == N_SHOWN_FRAMES)
+		return assay_refuse(error, -EINVAL,
+				    "frames need a query, and both, native or language");
+	q->samples.frames = frames;
+	return 0;
+}
+
 ASSAY_API void assay_query_weigh_events(struct assay_query *q, int is_on)
 {
 	if (q)

@@ -355,6 +355,20 @@ int input_decode(struct input *in, struct replay *replay, const struct itrace *i
 /* A directory of this process alone, in $TMPDIR or memory, until input_free(). */
 int input_scratch(struct input *in, const char **dir, struct error *err);
 
+/* The option --frames, for shown_frames_find(). */
+#define SHOWN_HELP(id, word, help) " *" word "*: " help "."
+#define FRAMES_OPTION(field)                                                                   \
+	{                                                                                      \
+		0, "frames", "WHICH", OPT_CHOICE, (field), "both",                             \
+			"show native frames, those of interpreted languages, or both",         \
+			"A sample whose innermost frame is left out counts at the next frame " \
+			"that "                                                                \
+			"is shown. A stack without such frames stays whole. Filters look at "  \
+			"whole "                                                               \
+			"stacks." SHOWN_FRAMES(SHOWN_HELP),                                    \
+			.choices = "both|native|language"                                      \
+	}
+
 /* The query of a command's operands. */
 int input_query(const struct input *in, const struct option_list *operands, bool with_idle,
 		struct query *q, struct error *err);

@@ -16,6 +16,7 @@
 #include "profile/load_blocks.h"
 #include "profile/load_classes.h"
 #include "profile/rows_ahead.h"
+#include "profile/shown_frames.h"
 #include "profile/slices.h"
 #include "profile/sums.h"
 #include "profile/wakers.h"
@@ -81,13 +82,6 @@ uint32_t load_known_group(const struct profile *p, struct load_part *part,
 	struct row_extra extra = load_row_extra(p, part, row);
 
 	return *group_place(part, row, &extra);
-}
-
-static uint32_t load_parent_of(const struct segment *s, uint32_t node)
-{
-	uint32_t parent = s->nodes[node].parent;
-
-	return parent < node ? parent : 0;
 }
 
 static enum code_mode node_mode(const struct profile *p, const struct load_part *part,
@@ -244,7 +238,7 @@ static void note_class(struct profile *p, struct load_part *part, const struct c
 
 static void take_row(struct load_part *part, const struct count_row *row)
 {
-	part->uses[row->node] |= USE_LEAF;
+	part->uses[shown_leaf(part, row->node)] |= USE_LEAF;
 	part->has_samples[row->class] |= row->samples > 0;
 }
 
@@ -256,13 +250,12 @@ static uint32_t *node_place(struct load_part *part, const struct chain_step *ste
 /* The profile's node for an innermost frame, which is added with its callers if it is new. */
 static uint32_t add_chain(struct profile *p, struct load_part *part, uint32_t node)
 {
-	struct chain_step step = { node, USE_LEAF };
+	struct chain_step step = { shown_leaf(part, node), USE_LEAF };
 	uint32_t parent = 0;
 
 	while (step.node && !(parent = *node_place(part, &step))) {
-		uint32_t caller = p->index->request->with_chains
-					  ? load_parent_of(part->segment, step.node)
-					  : 0;
+		uint32_t caller =
+			p->index->request->with_chains ? shown_parent(part, step.node) : 0;
 
 		vec_push(&part->chain, step);
 		index_fetch_frames(p,
@@ -278,6 +271,7 @@ static uint32_t add_chain(struct profile *p, struct load_part *part, uint32_t no
 		parent = load_add_node(p, part, parent, step.node, step.use);
 		*node_place(part, &step) = parent;
 	}
+	part->as_leaf[node] = parent;
 	return parent;
 }
 
@@ -488,7 +482,7 @@ static void mark_leaves_of_sums(struct profile *p, struct load_part *part, struc
 static void mark_callers(const struct profile *p, struct load_part *part)
 {
 	for (uint32_t n = part->segment->n_nodes; n-- > 1;) {
-		uint32_t caller = load_parent_of(part->segment, n);
+		uint32_t caller = shown_parent(part, n);
 
 		if (caller && (part->uses[n] & (USE_LEAF | USE_CALLER)))
 			part->uses[caller] |=
@@ -514,7 +508,7 @@ static void add_nodes(struct profile *p, struct load_part *part)
 {
 	index_reserve_nodes(p, part->segment->n_nodes);
 	for (uint32_t n = 1; n < part->segment->n_nodes && reserve_check() >= 0; n++) {
-		uint32_t caller = load_parent_of(part->segment, n), parent = 0;
+		uint32_t caller = shown_parent(part, n), parent = 0;
 
 		fetch_node(p, part, n + FETCH_AHEAD);
 		if (caller && p->index->request->with_chains)
@@ -524,6 +518,8 @@ static void add_nodes(struct profile *p, struct load_part *part)
 			part->as_leaf[n] = load_add_node(p, part, parent, n, USE_LEAF);
 		if (part->uses[n] & USE_CALLER)
 			part->as_caller[n] = load_add_node(p, part, parent, n, USE_CALLER);
+		if (shown_leaf(part, n) != n)
+			part->as_leaf[n] = part->as_leaf[shown_leaf(part, n)];
 	}
 }
 
@@ -612,6 +608,7 @@ static void load_prepare(struct profile *p, struct load_part *part)
 		part->contexts = segment_contexts(p, part->segment, part->images);
 	load_find_arcs(part);
 	load_find_wakers(p, part);
+	load_find_shown(p, part);
 	if (p->index->request->lanes_by_samples)
 		part->apps = load_column(part->segment->n_classes, sizeof(uint32_t));
 	part->takes_any = load_takes_any_row(p->index->query);

@@ -35,7 +35,8 @@ void load_part_fini(struct load_part *part)
 			    part->class_samples, part->uses,        part->as_leaf,
 			    part->as_caller,     part->cgroups,     part->contexts,
 			    part->arcs,          part->last,        part->alike,
-			    part->apps,          part->waker_marks };
+			    part->apps,          part->waker_marks, part->shown_leaves,
+			    part->shown_parents };
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		free(columns[i]);

@@ -18,6 +18,21 @@ const struct filter_info filter_infos[N_FILTERS] = {
 #undef X
 };
 
+const char *const shown_frames_words[N_SHOWN_FRAMES] = {
+#define X(id, word, help) [FRAMES_##id] = word,
+	SHOWN_FRAMES(X)
+#undef X
+};
+
+enum shown_frames shown_frames_find(const char *word)
+{
+	int i = 0;
+
+	while (i < N_SHOWN_FRAMES && strcmp(shown_frames_words[i], word) != 0)
+		i++;
+	return (enum shown_frames)i;
+}
+
 void query_fini(struct query *q)
 {
 	for (int i = 0; i < N_FILTERS; i++) {

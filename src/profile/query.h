@@ -30,6 +30,24 @@
 
 struct error;
 
+/* Which frames of stacks are shown; filters look at whole stacks. X(id, word, help) */
+#define SHOWN_FRAMES(X)                                                                      \
+	X(BOTH, "both", "all but the interpreter's loop, around frames of its language")     \
+	X(NATIVE, "native", "frames of native code, the interpreter's functions among them") \
+	X(LANGUAGE, "language", "functions of Python, PHP, Ruby, Perl, Java and JavaScript")
+
+enum shown_frames {
+#define X(id, word, help) FRAMES_##id,
+	SHOWN_FRAMES(X)
+#undef X
+		N_SHOWN_FRAMES
+};
+
+extern const char *const shown_frames_words[N_SHOWN_FRAMES];
+
+/* N_SHOWN_FRAMES: there is no such word. */
+enum shown_frames shown_frames_find(const char *word);
+
 enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 
 /* X(id, tag, match, value, help) */
@@ -123,6 +141,7 @@ struct query {
 	struct filter filters[N_FILTERS]; /* n == 0: no such filter */
 	VEC(struct matcher) matchers;
 	bool with_idle;
+	enum shown_frames frames;
 	const struct container_names *containers; /* given by the user, or NULL; the caller's */
 	bool without_dependents;                  /* only code in the application's own image */
 	/*

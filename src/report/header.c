@@ -364,6 +364,7 @@ json_t *header_json(const struct report *r)
 						 : "samples");
 	json_object_set_new(h, "threshold_percent", json_real(r->min_percent));
 	json_object_set_new(h, "idle", json_boolean(r->query->with_idle));
+	header_set_text(h, "frames", shown_frames_words[r->query->frames]);
 	set_session(h, r->profile);
 	json_object_set_new(h, "samples", samples_json(r->profile));
 	json_object_set_new(h, "losses", header_losses_json(r->profile));
@@ -553,6 +554,9 @@ static void print_samples(struct printer *pr)
 		buf_printf(&pr->text, "; %" PRIu64 " left out by ", p->n_filtered);
 		put_filters(&pr->text, pr->r->query);
 	}
+	if (pr->r->query->frames != FRAMES_BOTH)
+		buf_printf(&pr->text, "; %s frames alone",
+			   shown_frames_words[pr->r->query->frames]);
 	header_end_line(pr, "samples");
 }
 

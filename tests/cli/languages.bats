@@ -46,6 +46,41 @@ record_python() {
 	has 'x += i \* i' annotated
 }
 
+@test "--frames chooses native frames or those of Python, in each view and export, and samples add up" {
+	need_python
+	cp "$ROOT/tests/programs/lang/golden.py" .
+	assay record -e cpu-clock -F 500 -o s -- "$PYTHON" golden.py 200
+	samples=$(fact s .samples)
+	for frames in both native language; do
+		for view in --symbols --tree --inverted "--by language" --callgraph; do
+			# shellcheck disable=SC2086
+			assay report -i s $view --frames "$frames" -t 0 --format json >out.json
+			[ "$(jq -r .header.frames out.json)" = "$frames" ]
+			[ "$(jq '.total[0].samples' out.json)" = "$samples" ]
+		done
+		for format in folded speedscope pprof otlp firefox callgrind; do
+			assay export -i s --frames "$frames" --format "$format" -o "$frames.$format"
+		done
+		awk '{ n += $NF } END { exit n != '"$samples"' }' "$frames.folded"
+	done
+	# The loop, as a frame of its own, is in native stacks alone.
+	has '_PyEval_EvalFrameDefault;' native.folded
+	run ! grep -qE '_PyEval_EvalFrameDefault;([^;]*;)?spin' both.folded
+	has '^[^;]*;*<module>;everything;callback;spin_callback;spin ' language.folded
+	has 'builtin_sorted' both.folded
+	run ! grep -q 'everything.*builtin_sorted' language.folded
+	run ! grep -qE ';spin[; ]' native.folded
+	# The program's own functions, with the time of the C functions that they call.
+	own() { assay report -i s -l --frames "$1" -t 0 --format json | jq '[.rows[] | select(.symbol == "spin") | .samples] | add // 0'; }
+	[ "$(own language)" -gt "$(own both)" ]
+	[ "$(own native)" = 0 ]
+	assay annotate -i s --frames language --search-dir "$PWD" spin >annotated
+	has 'x += i \* i' annotated
+	run assay report -i s --frames all
+	[ "$status" = 2 ]
+	[[ "$output" == *"both, native or language"* || "$output" == *"both|native|language"* ]]
+}
+
 @test "the same function of several processes is one row" {
 	need_python
 	cp "$ROOT/tests/programs/lang/golden.py" .

@@ -37,6 +37,8 @@ static void nothing_is_an_error_and_no_crash(void **state)
 	assert_int_equal(assay_export(NULL, NULL, "csv", "x", &error), -EINVAL);
 	assert_int_equal(assay_query_filter(NULL, "comm:x", &error), -EINVAL);
 	assert_int_equal(assay_query_by(query, NULL, &error), -EINVAL);
+	assert_int_equal(assay_query_frames(query, NULL, &error), -EINVAL);
+	assert_int_equal(assay_query_frames(NULL, "native", &error), -EINVAL);
 	assert_int_equal(assay_config_set(NULL, "itrace", "i", &error), -EINVAL);
 	assert_null(assay_symbolise(NULL, "/bin/true", NULL, 0, NULL));
 	assert_int_equal(assay_rows_count(NULL), 0);
@@ -66,6 +68,8 @@ static void what_is_not_there_is_listed(void **state)
 	for (size_t i = 0; assay_key_name(i); i++)
 		assert_non_null(strstr(error.text, assay_key_name(i)));
 	assert_int_equal(assay_query_filter(query, "colour:red", &error), -EINVAL);
+	assert_int_equal(assay_query_frames(query, "red", &error), -EINVAL);
+	assert_int_equal(assay_query_frames(query, "language", &error), 0);
 	assay_config_free(config);
 	assay_query_free(query);
 }

@@ -17,7 +17,7 @@
 #include "store/session.h"
 
 struct browse_args {
-	const char *input, *cache, *view, *itrace;
+	const char *input, *cache, *view, *itrace, *frames;
 	bool no_demangle, no_itrace, idle;
 	struct window_args window;
 	struct code_args code;
@@ -33,6 +33,7 @@ static const struct option_spec browse_options[] = {
 	CONTAINER_NAMES_OPTION(FIELD(container_names)),
 	{ 'V', "view", "VIEW", OPT_CHOICE, FIELD(view), "symbols", "the first view",
 	  .choices = "processes|symbols|tree|inverted" },
+	FRAMES_OPTION(FIELD(frames)),
 	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "count idle processors, too" },
 	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
@@ -131,6 +132,7 @@ static int browse_run(const struct command *self, int argc, char **argv)
 	if (status < 0) {
 		b.given = take_session(&operands, args.input);
 		b.with_idle = args.idle;
+		b.frames = shown_frames_find(args.frames);
 		r = browse_open(&b, &args, &err);
 		r = r < 0 ? r : browse_show(&b, &args, &err);
 		status = r == -EINVAL ? EXIT_USAGE : r < 0 ? EXIT_FAILED : EXIT_OK;

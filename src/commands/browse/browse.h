@@ -57,6 +57,7 @@ struct browse {
 	const char *given; /* -i; NULL: the default */
 	const struct option_list *operands;
 	bool with_idle;
+	enum shown_frames frames;
 
 	VEC(char *) filters; /* words that were typed, each list longer than the one before */
 	struct query query;

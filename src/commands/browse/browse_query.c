@@ -20,6 +20,7 @@ static int make_query(const struct browse *b, const char *filter, struct query *
 		vec_push(&all, b->operands->data[i]);
 	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		vec_push(&all, word);
+	q->frames = b->frames;
 	r = input_query(b->in, &all, b->with_idle, q, err);
 	vec_fini(&all);
 	return r < 0 ? r : query_check(q, err);

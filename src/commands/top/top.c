@@ -31,7 +31,8 @@
 struct top_args {
 	struct option_list events, pids, tids, filters;
 	struct target_names names;
-	const char *freq, *count, *cpus, *cgroup, *call_graph, *collector, *cache, *view, *output;
+	const char *freq, *count, *cpus, *cgroup, *call_graph, *collector, *cache, *view, *output,
+		*frames;
 	double window_s, delay_s;
 	bool whole_machine, no_demangle, with_children;
 };
@@ -62,6 +63,7 @@ static const struct option_spec top_options[] = {
 	  "show only this: pid:1234, comm:gcc, image:libc.so.6 …; as operands of report" },
 	{ 'V', "view", "VIEW", OPT_CHOICE, FIELD(view), "processes", "the first view",
 	  .choices = "processes|symbols|tree|inverted" },
+	FRAMES_OPTION(FIELD(frames)),
 	{ 'w', "window", "SECONDS", OPT_SECONDS, FIELD(window_s), "5",
 	  "show the samples of this last stretch of time", NULL, 1, 300 },
 	{ 'd', "delay", "SECONDS", OPT_SECONDS, FIELD(delay_s), "1", "refresh at this interval",
@@ -185,7 +187,7 @@ static struct text_style style_of(const struct top *t)
 
 static void show_session(struct top *t, struct session *s)
 {
-	struct query query = { 0 };
+	struct query query = { .frames = shown_frames_find(t->args->frames) };
 	struct error err = { 0 };
 	struct live_request request = { .session = s,
 					.symbols = t->symbols,

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/shown_frames.h"
+
+#include "base/mem.h"
+#include "lang/language.h"
+#include "machine/image.h"
+#include "profile/index.h"
+#include "profile/query.h"
+
+struct shown {
+	const struct profile *p;
+	struct load_part *part;
+	enum shown_frames frames;
+	/* By node: the innermost frame of its stack that stays; 0: none. */
+	uint32_t *nearest;
+	bool *has;      /* by node: its stack has a frame of the kind that is asked for */
+	bool *is_waker; /* by node: it is below the mark of a wait, where frames are the waker's */
+};
+
+static const struct image *shown_image(const struct shown *s, uint32_t node)
+{
+	uint32_t image = load_image_of(s->part, s->part->segment->nodes[node].code.image);
+
+	return s->p->images.data[image].image;
+}
+
+static bool has_languages(const struct segment *segment)
+{
+	for (uint32_t i = 0; i < segment->n_images; i++)
+		if (segment->images[i].kind == IMAGE_LANGUAGE)
+			return true;
+	return false;
+}
+
+/* Whether the native frame around such a frame is the interpreter's loop. */
+static bool is_heap_frame(const struct image *image)
+{
+	return image->kind == IMAGE_LANGUAGE && image->language > LANGUAGE_NONE &&
+	       image->language < N_LANGUAGES &&
+	       !language_is_on_stack((unsigned int)image->language);
+}
+
+/* `both`: leaves out the loop around a frame. */
+static void fold_loop(struct shown *s, uint32_t node, uint32_t parent)
+{
+	bool has_loop = parent && !s->is_waker[node] && is_heap_frame(shown_image(s, node)) &&
+			shown_image(s, parent)->kind == IMAGE_FILE;
+
+	s->part->shown_parents[node] = has_loop ? load_parent_of(s->part->segment, parent) : parent;
+}
+
+/* `native` and `language`: leaves out frames of the other kind. */
+static void choose_frames(struct shown *s, uint32_t node, uint32_t parent)
+{
+	const struct image *image = shown_image(s, node);
+	bool is_mark = image->kind == IMAGE_NAMED;
+	bool is_asked =
+		!is_mark && (image->kind == IMAGE_LANGUAGE) == (s->frames == FRAMES_LANGUAGE);
+
+	s->has[node] = s->has[parent] || (is_asked && !s->is_waker[node]);
+	s->nearest[node] = is_mark || is_asked || s->is_waker[node] ? node : s->nearest[parent];
+	s->part->shown_leaves[node] = s->has[node] ? s->nearest[node] : node;
+	s->part->shown_parents[node] =
+		s->has[node] && !s->is_waker[parent] ? s->nearest[parent] : parent;
+}
+
+void load_find_shown(const struct profile *p, struct load_part *part)
+{
+	const struct segment *segment = part->segment;
+	uint32_t n = segment->n_nodes;
+	struct shown s = { .p = p, .part = part, .frames = p->index->query->frames };
+	bool folds = s.frames == FRAMES_BOTH;
+
+	if (!has_languages(segment) || (folds && !p->index->request->with_chains))
+		return;
+	s.is_waker = load_column(n, sizeof(bool));
+	s.has = load_column(n, sizeof(bool));
+	s.nearest = load_column(n, sizeof(uint32_t));
+	part->shown_parents = load_column(n, sizeof(uint32_t));
+	if (!folds)
+		part->shown_leaves = load_column(n, sizeof(uint32_t));
+	for (uint32_t node = 1; node < n; node++) {
+		uint32_t parent = load_parent_of(segment, node);
+
+		s.is_waker[node] = s.is_waker[parent] || image_is_wait_mark(shown_image(&s, node));
+		if (folds)
+			fold_loop(&s, node, parent);
+		else
+			choose_frames(&s, node, parent);
+	}
+	free(s.is_waker);
+	free(s.has);
+	free(s.nearest);
+}
