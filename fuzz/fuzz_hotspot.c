@@ -31,12 +31,20 @@ static void fill_fields(struct hotspot *h)
 		{ BLOB_COMPLETE, 20 },
 		{ BLOB_CODE, 32 },
 		{ BLOB_CODE_END, 40 },
+		{ BLOB_CODE_OFF, 36 },
+		{ BLOB_CODE_END_OFF, 40 },
+		{ BLOB_MUTABLE, 16 },
+		{ BLOB_MUTABLE_SIZE, 48 },
+		{ BLOB_RELOCATIONS_SIZE, 28 },
 		{ NMETHOD_METHOD, 112 },
 		{ NMETHOD_ID, 304 },
 		{ NMETHOD_SCOPES, 120 },
 		{ NMETHOD_PCS_OFF, 268 },
 		{ NMETHOD_PCS_END_OFF, 272 },
 		{ NMETHOD_METADATA_OFF, 260 },
+		{ NMETHOD_IMMUTABLE, 96 },
+		{ NMETHOD_IMMUTABLE_SIZE, 160 },
+		{ NMETHOD_SCOPES_OFF, 200 },
 		{ PC_SIZE, 16 },
 		{ PC_SCOPE, 4 },
 		{ METHOD_CONST, 8 },
@@ -93,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	input.size = size;
 	input.n_reads = 0;
 	fill_fields(&h);
-	h.version = (bytes[0] & 1 ? 21u : 17u) << 8;
+	h.version = (bytes[0] & 2 ? 25u : bytes[0] & 1 ? 21u : 17u) << 8;
 	pc = HEAP_START + (bytes[1] | (uint64_t)bytes[2] << 8);
 	if (hotspot_find_blob(&h, pc, &blob))
 		use_blob(&h, &blob, pc);
@@ -107,9 +115,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 				      .complete = bytes[5],
 				      .method = HEAP_START + bytes[6],
 				      .scopes = HEAP_START + 0x10000,
+				      .scopes_end = HEAP_START + 0x11000,
 				      .pcs = HEAP_START + 0x11000,
 				      .pcs_end = HEAP_START + 0x11000 + 16 * bytes[7],
-				      .metadata = HEAP_START + 0x300 };
+				      .metadata = HEAP_START + 0x300,
+				      .metadata_end = HEAP_START + HEAP_SIZE };
 	use_blob(&h, &blob, blob.code + (pc & 0xfff));
 	memset(&code, 0, sizeof(code));
 	if (hotspot_read_method(&h, pc, &method, &code)) {

@@ -64,6 +64,11 @@ static const struct hotspot_row {
 	{ BLOB_COMPLETE, "CodeBlob", "_frame_complete_offset" },
 	{ BLOB_CODE, "CodeBlob", "_code_begin" },
 	{ BLOB_CODE_END, "CodeBlob", "_code_end" },
+	{ BLOB_CODE_OFF, "CodeBlob", "_code_offset" },
+	{ BLOB_CODE_END_OFF, "CodeBlob", "_data_offset" },
+	{ BLOB_MUTABLE, "CodeBlob", "_mutable_data" },
+	{ BLOB_MUTABLE_SIZE, "CodeBlob", "_mutable_data_size" },
+	{ BLOB_RELOCATIONS_SIZE, "CodeBlob", "_relocation_size" },
 	{ NMETHOD_METHOD, "CompiledMethod", "_method" },
 	{ NMETHOD_METHOD, "nmethod", "_method" },
 	{ NMETHOD_ID, "nmethod", "_compile_id" },
@@ -71,6 +76,9 @@ static const struct hotspot_row {
 	{ NMETHOD_PCS_OFF, "nmethod", "_scopes_pcs_offset" },
 	{ NMETHOD_PCS_END_OFF, "nmethod", "_dependencies_offset" },
 	{ NMETHOD_METADATA_OFF, "nmethod", "_metadata_offset" },
+	{ NMETHOD_IMMUTABLE, "nmethod", "_immutable_data" },
+	{ NMETHOD_IMMUTABLE_SIZE, "nmethod", "_immutable_data_size" },
+	{ NMETHOD_SCOPES_OFF, "nmethod", "_scopes_data_offset" },
 	{ PC_SIZE, "PcDesc", NULL },
 	{ PC_OFFSET, "PcDesc", "_pc_offset" },
 	{ PC_SCOPE, "PcDesc", "_scope_decode_offset" },
@@ -253,14 +261,49 @@ const struct hotspot_heap *hotspot_heap_of(const struct hotspot *h, uint64_t pc)
 /* ---- opening ---- */
 
 /* The major versions whose structures assay knows; each runs in `make check-languages`. */
-static const uint32_t known_versions[] = { 11, 17, 21 };
+static const uint32_t known_versions[] = { 11, 17, 21, 25 };
 
-static bool has_all(const struct table_reading *t)
+/* Fields that some versions lack: the others are in all. */
+static const struct {
+	enum hotspot_field field;
+	uint32_t first, last; /* major versions that have it */
+} partial[] = {
+	{ BLOB_CODE, 0, 22 },
+	{ BLOB_CODE_END, 0, 22 },
+	{ NMETHOD_SCOPES, 0, 22 },
+	{ NMETHOD_PCS_END_OFF, 0, 22 },
+	{ NMETHOD_METADATA_OFF, 0, 22 },
+	{ CLASS_FILE, 0, 14 },
+	{ POOL_FILE, 15, UINT32_MAX },
+	{ PC_SIZE, 0, 22 },
+	{ BLOB_CODE_OFF, 25, UINT32_MAX },
+	{ BLOB_CODE_END_OFF, 25, UINT32_MAX },
+	{ BLOB_MUTABLE, 25, UINT32_MAX },
+	{ BLOB_MUTABLE_SIZE, 25, UINT32_MAX },
+	{ BLOB_RELOCATIONS_SIZE, 25, UINT32_MAX },
+	{ NMETHOD_IMMUTABLE, 25, UINT32_MAX },
+	{ NMETHOD_IMMUTABLE_SIZE, 25, UINT32_MAX },
+	{ NMETHOD_SCOPES_OFF, 25, UINT32_MAX },
+};
+
+static bool has_field(enum hotspot_field field, uint32_t major)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(partial); i++)
+		if (partial[i].field == field)
+			return major >= partial[i].first && major <= partial[i].last;
+	return true;
+}
+
+#define PC_SIZE_SINCE_25 16 /* PcDesc: four numbers of 4 bytes */
+
+static bool has_all(const struct table_reading *t, uint32_t major)
 {
 	for (int i = 0; i < N_HOTSPOT_FIELDS; i++)
-		if (!t->has[i] && i != POOL_FILE && i != CLASS_FILE)
+		if (!t->has[i] && has_field((enum hotspot_field)i, major))
 			return false;
-	return t->has[POOL_FILE] || t->has[CLASS_FILE];
+	if (!t->has[PC_SIZE])
+		t->hotspot->fields[PC_SIZE] = PC_SIZE_SINCE_25;
+	return true;
 }
 
 enum hotspot_state hotspot_open(struct hotspot *out, const struct lang_memory *memory,
@@ -285,7 +328,7 @@ enum hotspot_state hotspot_open(struct hotspot *out, const struct lang_memory *m
 		return HOTSPOT_UNKNOWN;
 	for (size_t i = 0; i < ARRAY_SIZE(known_versions); i++)
 		is_known |= known_versions[i] == major;
-	if (!is_known || !has_all(&t))
+	if (!is_known || !has_all(&t, major))
 		return HOTSPOT_UNKNOWN;
 	out->version = major << 8;
 	if (!lang_read_word(memory, out->fields[CALL_STUB_RETURN], &out->call_stub_return) ||

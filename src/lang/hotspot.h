@@ -43,14 +43,22 @@ enum hotspot_field {
 	BLOB_NAME,
 	BLOB_FRAME_SIZE,
 	BLOB_COMPLETE,
-	BLOB_CODE, /* a pointer */
+	BLOB_CODE, /* before 25: a pointer */
 	BLOB_CODE_END,
+	BLOB_CODE_OFF, /* since 25 */
+	BLOB_CODE_END_OFF,
+	BLOB_MUTABLE, /* since 25: a pointer to relocations and metadata, and their sizes */
+	BLOB_MUTABLE_SIZE,
+	BLOB_RELOCATIONS_SIZE,
 	NMETHOD_METHOD,
 	NMETHOD_ID,
-	NMETHOD_SCOPES, /* a pointer */
+	NMETHOD_SCOPES, /* before 25: a pointer */
 	NMETHOD_PCS_OFF,
 	NMETHOD_PCS_END_OFF,
 	NMETHOD_METADATA_OFF,
+	NMETHOD_IMMUTABLE, /* since 25: a pointer to descriptors and scopes, and their size */
+	NMETHOD_IMMUTABLE_SIZE,
+	NMETHOD_SCOPES_OFF,
 	PC_SIZE,
 	PC_OFFSET,
 	PC_SCOPE,
@@ -129,7 +137,7 @@ struct hotspot_blob {
 	uint32_t frame_size;     /* words, with the return address */
 	uint32_t complete;       /* instructions from here on have the frame; UINT32_MAX: none */
 	uint64_t method;         /* COMPILED, NATIVE */
-	uint64_t scopes, pcs, pcs_end, metadata;
+	uint64_t scopes, scopes_end, pcs, pcs_end, metadata, metadata_end;
 	char name[HOTSPOT_NAME_SIZE];
 };
 

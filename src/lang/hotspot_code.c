@@ -92,22 +92,63 @@ static uint64_t identity_of(const struct hotspot *h, const struct blob_header *b
 	return hash;
 }
 
+#define DATA_APART (25 << 8) /* since this version, tables are outside of the blob */
+
+static void read_tables_apart(const struct hotspot *h, const struct blob_header *b,
+			      struct hotspot_blob *out)
+{
+	const uint64_t *f = h->fields;
+	uint64_t fixed = header_word(b, f[NMETHOD_IMMUTABLE]);
+	uint64_t changing = header_word(b, f[BLOB_MUTABLE]);
+
+	out->pcs = fixed + header_int(b, f[NMETHOD_PCS_OFF]);
+	out->scopes = out->pcs_end = fixed + header_int(b, f[NMETHOD_SCOPES_OFF]);
+	out->scopes_end = fixed + header_int(b, f[NMETHOD_IMMUTABLE_SIZE]);
+	out->metadata = changing + header_int(b, f[BLOB_RELOCATIONS_SIZE]);
+	out->metadata_end = changing + header_int(b, f[BLOB_MUTABLE_SIZE]);
+}
+
 static void read_tables(const struct hotspot *h, const struct blob_header *b,
 			struct hotspot_blob *out)
 {
 	const uint64_t *f = h->fields;
 
 	out->method = header_word(b, f[NMETHOD_METHOD]);
+	if (h->version >= DATA_APART) {
+		read_tables_apart(h, b, out);
+		return;
+	}
 	out->scopes = header_word(b, f[NMETHOD_SCOPES]);
-	out->pcs = out->start + header_int(b, f[NMETHOD_PCS_OFF]);
+	out->scopes_end = out->pcs = out->start + header_int(b, f[NMETHOD_PCS_OFF]);
 	out->pcs_end = out->start + header_int(b, f[NMETHOD_PCS_END_OFF]);
 	out->metadata = out->start + header_int(b, f[NMETHOD_METADATA_OFF]);
+	out->metadata_end = out->end;
 }
 
-static bool tables_are_sound(const struct hotspot_blob *b)
+static bool tables_are_sound(const struct hotspot *h, const struct hotspot_blob *b)
 {
-	return b->pcs <= b->pcs_end && b->pcs_end <= b->end && b->metadata < b->end &&
-	       b->scopes > b->start && b->scopes <= b->pcs;
+	bool are_apart = h->version >= DATA_APART;
+
+	return b->pcs <= b->pcs_end && b->metadata < b->metadata_end &&
+	       b->scopes <= b->scopes_end &&
+	       (are_apart || (b->pcs_end <= b->end && b->scopes > b->start));
+}
+
+/* Where the instructions are. */
+static void read_extent(const struct hotspot *h, const struct blob_header *b,
+			struct hotspot_blob *out)
+{
+	const uint64_t *f = h->fields;
+
+	out->complete = header_int(b, f[BLOB_COMPLETE]);
+	if (h->version < DATA_APART) {
+		out->code = header_word(b, f[BLOB_CODE]);
+		out->code_end = header_word(b, f[BLOB_CODE_END]);
+		return;
+	}
+	out->complete = (uint32_t)(int16_t)out->complete; /* 2 bytes */
+	out->code = out->start + header_int(b, f[BLOB_CODE_OFF]);
+	out->code_end = out->start + header_int(b, f[BLOB_CODE_END_OFF]);
 }
 
 bool hotspot_read_blob(const struct hotspot *h, uint64_t start, struct hotspot_blob *out)
@@ -131,16 +172,14 @@ bool hotspot_read_blob(const struct hotspot *h, uint64_t start, struct hotspot_b
 	    !read_blob_name(h, header_word(&b, f[BLOB_NAME]), out->name))
 		return false;
 	out->frame_size = header_int(&b, f[BLOB_FRAME_SIZE]);
-	out->complete = header_int(&b, f[BLOB_COMPLETE]);
-	out->code = header_word(&b, f[BLOB_CODE]);
-	out->code_end = header_word(&b, f[BLOB_CODE_END]);
+	read_extent(h, &b, out);
 	out->kind = kind_of_blob(out->name, out->frame_size);
 	if (out->kind <= HOTSPOT_NATIVE)
 		read_tables(h, &b, out);
 	out->identity = identity_of(h, &b, out);
 	return out->code > start && out->code <= out->code_end && out->code_end <= out->end &&
 	       out->frame_size <= (out->end - start) + UINT16_MAX &&
-	       (out->kind != HOTSPOT_COMPILED || tables_are_sound(out));
+	       (out->kind != HOTSPOT_COMPILED || tables_are_sound(h, out));
 }
 
 bool hotspot_find_blob(const struct hotspot *h, uint64_t pc, struct hotspot_blob *out)
@@ -225,7 +264,7 @@ static uint32_t read_scopes(const struct hotspot *h, const struct hotspot_blob *
 		uint8_t bytes[SCOPE_BYTES];
 		struct reader r;
 		uint32_t sender, method, bci;
-		uint64_t left = blob->pcs - blob->scopes;
+		uint64_t left = blob->scopes_end - blob->scopes;
 
 		if (n == HOTSPOT_SCOPES_MAX || at >= left)
 			return 0;
@@ -237,7 +276,7 @@ static uint32_t read_scopes(const struct hotspot *h, const struct hotspot_blob *
 		method = hotspot_u5(&r, h->version);
 		bci = hotspot_u5(&r, h->version) - 1;
 		if (r.bad || !method || sender >= at ||
-		    blob->metadata + (uint64_t)method * 8 > blob->end ||
+		    blob->metadata + (uint64_t)method * 8 > blob->metadata_end ||
 		    !lang_read_word(&h->memory, blob->metadata + (uint64_t)(method - 1) * 8,
 				    &out[n].method))
 			return 0;
