@@ -201,25 +201,29 @@ static int export_session(struct input *in, const struct export_args *args,
 	return r;
 }
 
-/* A processor trace has the branches that a branch stack would have had. */
-static int decode_branches(struct input *in, const struct export_args *args, struct replay *replay,
-			   struct error *err)
+/* For branch stacks, a processor trace has the branches that these would have had. */
+static int decode_trace(struct input *in, const struct export_args *args,
+			const struct export_format *format, struct replay *replay,
+			struct error *err)
 {
-	struct itrace branches;
+	struct itrace wanted;
 
 	if (args->no_itrace || !replay_find_trace(replay))
 		return 0;
-	itrace_parse("i100usle", &branches, NULL);
-	return input_decode(in, replay, args->itrace ? input_itrace(in) : &branches, args->input,
+	itrace_parse(format->ops->itrace, &wanted, NULL);
+	return input_decode(in, replay, args->itrace ? input_itrace(in) : &wanted, args->input,
 			    err);
 }
 
-/* Branch stacks are in no session: the recording itself is read. */
+/* Single samples and branch stacks are in no session: the recording itself is read. */
 static int export_replay(struct input *in, const struct export_args *args,
 			 const struct export_format *format, bool *is_damaged, struct error *err)
 {
+	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols =
+		input_symbolizer(in, args->input, args->cache);
 	const struct export_options options = { .image = args->image,
-						.on_temporary = temporary_follow };
+						.on_temporary = temporary_follow,
+						.symbols = symbols };
 	cleanup(replay_close_at_exit) struct replay *replay = NULL;
 	struct error damage = { 0 };
 	uint64_t n_bytes;
@@ -227,20 +231,23 @@ static int export_replay(struct input *in, const struct export_args *args,
 	int r;
 
 	if (!args->input || (!is_script && !replay_is_perfdata(args->input)))
-		return error_set(err, -EINVAL,
-				 "%s is made of branch stacks, which a session does not keep: give "
-				 "a perf.data file, or perf script's text, with -i",
-				 format->name);
+		return error_set(
+			err, -EINVAL,
+			"%s is made of single samples and branch stacks, which a session "
+			"does not keep: give a perf.data file, or perf script's text, with "
+			"-i",
+			format->name);
 	r = input_replay(in, args->input, args->input, &replay, err);
 	if (r >= 0)
-		r = decode_branches(in, args, replay, err);
+		r = decode_trace(in, args, format, replay, err);
 	if (r >= 0)
 		r = export_recording(format, &options, replay, args->output, &n_bytes, &damage,
 				     err);
 	*is_damaged = damage.code != 0;
 	if (damage.code)
 		log_error("export: %s: %s; the export ends there", args->input, damage.text);
-	if (r >= 0 && branches_call_stack_event(replay))
+	/* Streams are made of branch stacks. */
+	if (r >= 0 && format->ops->write && branches_call_stack_event(replay))
 		log_warning("export: the branch records of '%s' are call stacks, which do not show "
 			    "the code between two branches; they are left out",
 			    branches_call_stack_event(replay));

@@ -55,5 +55,6 @@ static int write_autofdo(const struct export *x, struct sink *out, struct error 
 const struct export_ops export_autofdo = {
 	.target = EXPORT_STREAM,
 	.from_recording = true,
+	.itrace = "i100usle",
 	.write = write_autofdo,
 };

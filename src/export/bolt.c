@@ -95,5 +95,6 @@ static int write_bolt(const struct export *x, struct sink *out, struct error *er
 const struct export_ops export_bolt = {
 	.target = EXPORT_STREAM,
 	.from_recording = true,
+	.itrace = "i100usle",
 	.write = write_bolt,
 };

@@ -223,6 +223,12 @@ static int write_path(const struct export *x, const char *path, uint64_t *n_byte
 	return r < 0 ? error_wrap(err, r, "cannot write '%s'", path) : 0;
 }
 
+static int export_refuse_stdout(const struct export_format *format, struct error *err)
+{
+	return error_set(err, -EINVAL, "%s can't be written to standard output; use -o",
+			 format->name);
+}
+
 int export_recording(const struct export_format *format, const struct export_options *options,
 		     struct replay *replay, const char *output, uint64_t *n_bytes,
 		     struct error *damage, struct error *err)
@@ -235,8 +241,10 @@ int export_recording(const struct export_format *format, const struct export_opt
 		.damage = damage,
 	};
 
-	assert(format->ops->from_recording && format->ops->target == EXPORT_STREAM);
+	assert(format->ops->from_recording && format->ops->target != EXPORT_PLACE);
 	*n_bytes = 0;
+	if (format->ops->target != EXPORT_STREAM && (!output || !strcmp(output, "-")))
+		return export_refuse_stdout(format, err);
 	return !output || !strcmp(output, "-") ? write_stdout(&x, n_bytes, err)
 					       : write_path(&x, output, n_bytes, err);
 }
@@ -282,8 +290,7 @@ int export_write(const struct export_format *format, const struct export_options
 	}
 	*n_bytes = 0;
 	if (format->ops->target != EXPORT_STREAM && is_stdout)
-		r = error_set(err, -EINVAL, "%s can't be written to standard output; use -o",
-			      format->name);
+		r = export_refuse_stdout(format, err);
 	else if (format->ops->target == EXPORT_PLACE)
 		r = format->ops->store(&x, output, err);
 	else

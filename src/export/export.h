@@ -24,6 +24,7 @@ struct counter_info;
 struct error;
 struct export;
 struct replay;
+struct symbolizer;
 struct trace_calls;
 
 enum export_target {
@@ -39,6 +40,7 @@ struct export_ops {
 	bool is_gzip;        /* a stream that is written gzipped */
 	bool from_recording; /* written from single samples (export_recording()), not from a profile
 			      */
+	const char *itrace;  /* from_recording: what is made of a trace, unless the user says it */
 
 	/* For profile_load(). Without EVENT among the keys, each event has its own lane. */
 	struct key_list keys;
@@ -83,6 +85,7 @@ struct export_options {
 	uint32_t merged;    /* sample files: enum separation bits that do not keep samples apart */
 	bool is_csv_raw;    /* base/csv.h */
 	struct export_trace *trace; /* databases; NULL: none */
+	struct symbolizer *symbols; /* from_recording: of formats with names; the opener's */
 	/*
 	 * Called with the path of a temporary file or folder, and with NULL when it is renamed or
 	 * removed: so a program that a signal ends can remove it. May be NULL.

@@ -151,8 +151,12 @@ static struct script_place script_places_look_up(struct script_places *p, struct
 	place.symbol = script_places_name_of(p, image, index);
 	if (!*place.symbol)
 		place.symbol = NULL;
-	else
-		place.symbol_off = code.offset - symbol_get(image->table, index).offset;
+	else {
+		struct symbol symbol = symbol_get(image->table, index);
+
+		place.symbol_off = code.offset - symbol.offset;
+		place.symbol_size = symbol.size;
+	}
 	return place;
 }
 

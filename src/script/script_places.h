@@ -15,7 +15,7 @@ struct script_places;
 
 struct script_place {
 	const char *symbol; /* NULL: not known */
-	uint64_t symbol_off;
+	uint64_t symbol_off, symbol_size;
 	const char *dso;
 	enum image_kind kind;
 	/* What script_place_keep() was given last. */

@@ -65,7 +65,7 @@ load perfdata
 	local format from
 	for format in $(formats); do
 		case $format in
-		postgresql | oprofile | autofdo | bolt | llvm) continue ;; # no file; of recordings, of lines alone
+		postgresql | perf-sqlite | oprofile | autofdo | bolt | llvm) continue ;; # no file; of recordings, of lines alone
 		esac
 		from=s
 		[ "$format" != gmon ] || from=g # it wants an image that is a file
@@ -133,7 +133,7 @@ peak_of() {
 	local format
 	for format in $(formats); do
 		case $format in
-		postgresql | oprofile | autofdo | bolt | llvm | gmon) continue ;;
+		postgresql | perf-sqlite | oprofile | autofdo | bolt | llvm | gmon) continue ;;
 		esac
 		run peak_of assay export -q -i many -F "$format" -o many.out
 		[ "$status" = 0 ]

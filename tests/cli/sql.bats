@@ -275,3 +275,106 @@ EVENT_TOTALS='SELECT event, SUM(samples), SUM(period) FROM samples_view GROUP BY
 	[ "$(SCHEMA=traced ask 'SELECT COUNT(*) > 1000 FROM branches_view')" = t ]
 	[ "$(SCHEMA=traced ask 'SELECT COUNT(*) > 10 FROM calls WHERE flags & 2 <> 0')" = t ]
 }
+
+# Tables and views, a line each, with their columns.
+schema_of() {
+	sqlite3 "$1" "SELECT m.name || ': ' || group_concat(c.name, ' ') FROM sqlite_master m, pragma_table_info(m.name) c
+		WHERE m.type IN ('table', 'view') GROUP BY m.name ORDER BY m.name"
+}
+
+# Sets scripts to the folder with perf's scripts of Python. PERF_SCRIPTS names another one.
+perf_scripts() {
+	local script
+	for script in "${PERF_SCRIPTS:-/nowhere}" /usr/lib*/perf*-core/scripts/python; do
+		[ ! -e "$script/exported-sql-viewer.py" ] || { scripts=$script; return; }
+	done
+	skip "perf's exported-sql-viewer.py is not installed: PERF_SCRIPTS=FOLDER names its folder"
+}
+
+@test "perf-sqlite: tables, views and columns are those of perf's export-to-sqlite.py" {
+	need_sqlite
+	generate --tsc --mtc --cyc --packets 500 --cpus 2 --turn 20 -- "$PROGRAMS/flow" threads
+	assay export -i trace.data -o all.perf.sqlite
+	golden perf_sqlite_schema.txt schema_of all.perf.sqlite
+	# Each view can be read.
+	sqlite3 all.perf.sqlite "SELECT name FROM sqlite_master WHERE type = 'view'" >views
+	[ "$(wc -l <views)" = 16 ]
+	while read -r view; do
+		[ "$(sqlite3 all.perf.sqlite "SELECT COUNT(*) > 0 FROM $view")" = 1 ]
+	done <views
+	sqlite3 -separator ' ' all.perf.sqlite 'SELECT event, hints_hex, cstate, exact_ip, deepest_cstate FROM power_events_view' >got
+	grep -q '^mwait 20   $' got
+	grep -q '^pwrx    [0-9]$' got
+	[ "$(wc -l <got)" = "$(assay script -i trace.data --itrace=p -F event | grep -vc psb)" ]
+	[ "$(sqlite3 all.perf.sqlite 'SELECT COUNT(*) FROM context_switches')" = "$(assay script -i trace.data --itrace=e \
+		--show-switch-events | grep -c PERF_RECORD_SWITCH)" ]
+	[ "$(sqlite3 all.perf.sqlite 'SELECT COUNT(DISTINCT tid) FROM samples_view WHERE id > 0')" = 4 ]
+	# Like perf, it leaves out tables that are empty.
+	generate -- "$PROGRAMS/flow" calls
+	assay export -i trace.data -o few.perf.sqlite --itrace=be
+	schema_of few.perf.sqlite >few
+	run ! grep -E '^(ptwrite|context_switches|mwait|pwre|exstop|pwrx|cbr|power_events)' few
+	grep -q ^calls_view: few
+}
+
+@test "perf-sqlite: branches and calls are those of the trace" {
+	need_sqlite
+	generate --tsc --mtc --cyc -- "$PROGRAMS/flow" indirect
+	assay export -i trace.data -o x.perf.sqlite
+	sqlite3 -separator ' ' x.perf.sqlite "SELECT ip_hex, to_ip_hex FROM samples_view WHERE event LIKE 'branches%' ORDER BY id" >got
+	assay script -i trace.data --itrace=b -F ip,addr | awk '{ print $1, $3 }' >want
+	[ "$(wc -l <want)" -gt 1000 ]
+	diff want got
+	assay report --latency -i trace.data --format csv | awk -F, 'NR > 1 && $1 { print $10, $1, $2, $3, $6 }' |
+		LC_ALL=C sort >want
+	sqlite3 -separator ' ' x.perf.sqlite "SELECT symbol, COUNT(*), SUM(elapsed_time), MIN(elapsed_time), MAX(elapsed_time)
+		FROM calls_view WHERE flags IN ('', 'jump') AND id > 0 GROUP BY symbol_id" | LC_ALL=C sort >got
+	[ -s want ]
+	diff want got
+	# Calls know the rows of their branches, and the paths of their callers.
+	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(*) FROM calls_view c JOIN samples_view s ON s.id = c.call_id
+		WHERE c.flags = '' AND s.to_symbol = c.symbol AND s.branch_type_name LIKE '%call%'")" = \
+		"$(sqlite3 x.perf.sqlite "SELECT COUNT(*) FROM calls_view WHERE flags = '' AND id > 0")" ]
+	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(*) FROM calls_view c JOIN samples_view s ON s.id = c.return_id
+		WHERE c.flags = '' AND s.branch_type_name NOT LIKE 'return%' AND c.id > 0")" = 0 ]
+	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(*) FROM calls c JOIN call_paths p ON p.id = c.call_path_id
+		WHERE p.parent_id != c.parent_call_path_id")" = 0 ]
+}
+
+@test "perf-sqlite: perf's exported-sql-viewer.py shows its call graph and call tree" {
+	local scripts
+	need_sqlite
+	perf_scripts
+	generate --tsc --mtc --cyc -- "$PROGRAMS/flow" indirect
+	assay export -i trace.data -o x.perf.sqlite
+	python3 "$ROOT/tests/cli/perf_viewer.py" "$scripts" x.perf.sqlite >shown
+	grep -q '^events: .*branches' shown
+	[ "$(awk '$1 == "CallGraphRootItem" { print $2 }' shown)" = \
+		"$(sqlite3 x.perf.sqlite 'SELECT COUNT(DISTINCT call_path_id) + 2 FROM calls WHERE id > 0')" ]
+	[ "$(awk '$1 == "CallTreeRootItem" { print $2 }' shown)" = \
+		"$(sqlite3 x.perf.sqlite 'SELECT COUNT(*) + 2 FROM calls WHERE id > 0')" ]
+	python3 "$ROOT/tests/cli/perf_viewer.py" --schema "$scripts" >theirs
+	sed '/^comms:/s/ has_calls$//' "$ROOT/tests/cli/golden/perf_sqlite_schema.txt" | diff theirs -
+}
+
+@test "perf-sqlite: the samples of any recording, with their call paths" {
+	need_sqlite
+	perf_record -g -e cpu-clock -o p.data -- "$PROGRAMS/split" 300
+	assay export -i p.data -o x.perf.sqlite
+	[ "$(sqlite3 x.perf.sqlite 'SELECT COUNT(*) FROM samples WHERE id > 0')" = \
+		"$(assay report -i p.data --format json | jq '[.total[].samples] | add')" ]
+	# The innermost frame of a chain is the sample's own function.
+	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(*) FROM samples_view s JOIN samples n USING (id)
+		JOIN call_paths_view p ON p.id = n.call_path_id WHERE s.symbol IS NOT p.symbol")" = 0 ]
+	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(DISTINCT symbol) FROM call_paths_view
+		WHERE symbol IN ('ten', 'twenty', 'thirty') AND parent_id > 1")" = 3 ]
+	# A session has sums in place of samples, a stream has no place for a database.
+	session plain
+	run assay export -i s -o y.perf.sqlite
+	[ "$status" = 1 ]
+	[[ "$output" == *"a session does not keep"* ]]
+	run assay export -i p.data -F perf-sqlite
+	[ "$status" = 1 ]
+	[[ "$output" == *"use -o"* ]]
+	[ ! -e y.perf.sqlite ]
+}

@@ -1,52 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * SQLite: one file, filled by prepared statements. It needs no journal: nobody reads it before it
- * is renamed, and a partial file is removed.
- */
-#include <errno.h>
-#include <sqlite3.h>
-#include <string.h>
-
+/* SQLite: one file (database/sqlite_file.h), filled by prepared statements. */
 #include "base/buf.h"
-#include "base/error.h"
 #include "export/database/sql.h"
+#include "export/database/sqlite_file.h"
 #include "export/export.h"
 
 #define APPLICATION_ID 0x61737361 /* "assa", as in the output of file(1) */
 
 struct sqlite_out {
 	struct sql_out out; /* first: the out is also this */
-	sqlite3 *db;
+	struct sqlite_file file;
 	sqlite3_stmt *insert;
 	int column; /* bound last */
 };
 
-/* Reports the first failure. A full disk ends a transaction; its report is the full disk. */
-static int sqlite_fail(struct sqlite_out *s, int r)
-{
-	int code = (r & 0xff) == SQLITE_FULL ? -ENOSPC : -EIO;
-
-	if (s->out.code < 0)
-		return s->out.code;
-	if ((r & 0xff) == SQLITE_IOERR && s->db && sqlite3_system_errno(s->db))
-		code = -sqlite3_system_errno(s->db);
-	else if (r == SQLITE_NOMEM)
-		code = -ENOMEM;
-	else if (r == SQLITE_NOMEM)
-		code = -ENOMEM;
-	s->out.code = code;
-	if (code == -EIO)
-		return error_set(s->out.err, code, "SQLite: %s",
-				 s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(r));
-	return error_set(s->out.err, code, "%s", strerror(-code));
-}
-
 static int sqlite_run(struct sql_out *out, const char *sql)
 {
-	struct sqlite_out *s = (struct sqlite_out *)out;
-	int r = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
-
-	return r == SQLITE_OK ? 0 : sqlite_fail(s, r);
+	return sqlite_file_run(&((struct sqlite_out *)out)->file, sql);
 }
 
 static int sqlite_begin_rows(struct sql_out *out, const struct sql_table *table)
@@ -58,10 +28,10 @@ static int sqlite_begin_rows(struct sql_out *out, const struct sql_table *table)
 	buf_printf(&sql, "INSERT INTO %s VALUES (", table->name);
 	for (const struct sql_column *c = table->columns; c->name; c++)
 		buf_str(&sql, c[1].name ? "?," : "?)");
-	r = sqlite3_prepare_v2(s->db, buf_cstr(&sql), -1, &s->insert, NULL);
+	r = sqlite3_prepare_v2(s->file.db, buf_cstr(&sql), -1, &s->insert, NULL);
 	buf_fini(&sql);
 	s->column = 0;
-	return r == SQLITE_OK ? 0 : sqlite_fail(s, r);
+	return r == SQLITE_OK ? 0 : sqlite_file_fail(&s->file, r);
 }
 
 static void sqlite_put_int(struct sql_out *out, int64_t value)
@@ -94,7 +64,7 @@ static void sqlite_end_row(struct sql_out *out)
 	s->column = 0;
 	sqlite3_reset(s->insert);
 	if (r != SQLITE_DONE)
-		sqlite_fail(s, r);
+		sqlite_file_fail(&s->file, r);
 }
 
 static int sqlite_end_rows(struct sql_out *out)
@@ -117,34 +87,18 @@ static const struct sql_ops sqlite_ops = {
 	.integer_type = "INTEGER",
 };
 
-static void sqlite_write_all(struct sqlite_out *s, const struct export *x)
+static int store_sqlite(const struct export *x, const char *target, struct error *err)
 {
+	struct sqlite_out s = { .out = { .ops = &sqlite_ops, .err = err } };
 	cleanup(free_at_exit) char *versions =
 		xasprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", APPLICATION_ID,
 			  SQL_SCHEMA_VERSION);
 
-	if (sqlite_run(&s->out,
-		       "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
-		       "PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY; BEGIN") < 0 ||
-	    sqlite_run(&s->out, versions) < 0 || sql_export(&s->out, x) < 0)
-		return;
-	sqlite_run(&s->out, "COMMIT");
-}
-
-static int store_sqlite(const struct export *x, const char *target, struct error *err)
-{
-	struct sqlite_out s = { .out = { .ops = &sqlite_ops, .err = err } };
-	int r = sqlite3_open_v2(target, &s.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-
-	if (r == SQLITE_OK)
-		sqlite_write_all(&s, x);
-	else
-		sqlite_fail(&s, (r & 0xff) == SQLITE_CANTOPEN && sqlite3_system_errno(s.db)
-					? SQLITE_IOERR
-					: r);
+	s.file = (struct sqlite_file){ .code = &s.out.code, .err = err };
+	if (sqlite_file_begin(&s.file, target) >= 0 && sqlite_run(&s.out, versions) >= 0)
+		sql_export(&s.out, x);
 	sqlite3_finalize(s.insert);
-	sqlite3_close(s.db);
-	return s.out.code;
+	return sqlite_file_end(&s.file);
 }
 
 const struct export_ops export_sqlite = {
