@@ -83,10 +83,35 @@ static void mix(void *context, const struct pt_event *events, size_t n)
 	}
 }
 
+/* Guests have the same code, in a graph of their own. */
+struct machines {
+	uint64_t *told;
+	struct pt_flow *flow;
+	struct pt_code *codes[2];
+};
+
+static void mix_of_machine(void *context, const struct pt_event *events, size_t n)
+{
+	mix(((struct machines *)context)->told, events, n);
+}
+
+static void enter_machine(void *context, bool is_guest)
+{
+	struct machines *m = context;
+
+	*m->told = hash_u64(*m->told ^ is_guest);
+	pt_flow_set_code(m->flow, NULL);
+	pt_flow_set_code(m->flow, m->codes[is_guest]);
+}
+
 static struct pt_flow_stats decode(const uint8_t *data, size_t size, bool all_branches,
 				   bool steps_alone, uint64_t *told)
 {
 	struct pt_memory memory = { read_code, (void *)data };
+	struct machines machines = { told,
+				     NULL,
+				     { pt_code_new(&memory, 0, 64, all_branches),
+				       pt_code_new(&memory, 1, 64, all_branches) } };
 	struct pt_flow_config config = { .clock = { .ctc_numerator = 100,
 						    .ctc_denominator = 2,
 						    .mtc_shift = 3,
@@ -94,21 +119,23 @@ static struct pt_flow_stats decode(const uint8_t *data, size_t size, bool all_br
 					 .has_event_trace = data[0] & 1,
 					 .errata = data[1],
 					 .is_filtered_out = is_high,
-					 .events = mix,
-					 .context = told };
-	struct pt_code *code = pt_code_new(&memory, 0, 64, all_branches);
-	struct pt_flow *flow = pt_flow_new(&config, code);
+					 .events = mix_of_machine,
+					 .machine = enter_machine,
+					 .context = &machines };
+	struct pt_flow *flow = pt_flow_new(&config, machines.codes[0]);
 	struct pt_flow_stats stats;
 	uint8_t *own = xmalloc(size - CODE + 1); /* so that a read beyond it is seen */
 
+	machines.flow = flow;
 	*told = 0;
-	code->steps_alone = steps_alone;
+	machines.codes[0]->steps_alone = machines.codes[1]->steps_alone = steps_alone;
 	memcpy(own, data + CODE, size - CODE);
 	for (int i = 0; i < REPEATS; i++) /* until it is hot */
 		pt_flow_feed(flow, own, size - CODE);
 	stats = *pt_flow_stats(flow);
 	pt_flow_free(flow);
-	pt_code_free(code);
+	pt_code_free(machines.codes[0]);
+	pt_code_free(machines.codes[1]);
 	free(own);
 	return stats;
 }

@@ -10,6 +10,7 @@
 #include "pt/code.h"
 #include "replay/replay.h"
 #include "trace/itrace.h"
+#include "trace/pt_trace.h"
 
 enum { N_CACHED = 1 << 14 };
 
@@ -39,7 +40,7 @@ struct trace_calls {
 	VEC(struct trace_path) paths;
 	struct cached *cached;
 	struct thread_view view; /* of the branch at hand … */
-	bool has_view;
+	bool has_view, is_guest;
 	int32_t pid, tid;
 	uint64_t now_ns, space;
 	uint32_t first_counter; /* of those that are made of the trace */
@@ -153,7 +154,7 @@ static uint32_t trace_calls_intern(struct trace_calls *t, struct trace_function 
 
 static void trace_calls_look_up(struct trace_calls *t, struct cached *c)
 {
-	enum cpu_mode mode = c->addr >> 63 ? MODE_KERNEL : MODE_USER;
+	enum cpu_mode mode = pt_mode_of(t->is_guest, c->addr);
 	struct code_addr code;
 	struct trace_function f;
 
@@ -284,13 +285,16 @@ struct trace_path trace_path(const struct trace_calls *t, uint32_t path)
 /* Whose branch it is; who that is changes with the events between alone. */
 static void take_thread(struct trace_calls *t, const struct event *e)
 {
-	if (t->has_view && t->pid == e->pid && t->tid == e->tid)
+	bool is_guest = mode_is_guest(e->sample.mode);
+
+	if (t->has_view && t->pid == e->pid && t->tid == e->tid && t->is_guest == is_guest)
 		return;
 	t->has_view = true;
 	t->pid = e->pid;
 	t->tid = e->tid;
 	t->view = machine_thread(replay_machine(t->replay), e->pid, e->tid);
-	t->space = machine_space(replay_machine(t->replay), &t->view);
+	t->is_guest = is_guest;
+	t->space = machine_space(replay_machine(t->replay), &t->view) << 1 | is_guest;
 }
 
 static void trace_calls_on_branch(struct trace_calls *t, const struct event *e)
@@ -299,6 +303,7 @@ static void trace_calls_on_branch(struct trace_calls *t, const struct event *e)
 	struct call_branch b = {
 		.pid = e->pid,
 		.tid = e->tid,
+		.is_guest = mode_is_guest(e->sample.mode),
 		.time_ns = e->time_ns,
 		.from = e->sample.ip,
 		.to = x->addr,

@@ -103,6 +103,23 @@ static void resolve_user(struct frame_resolver *r, const struct event *e,
 	}
 }
 
+/* Callers in a guest: on x86-64, its kernel has the upper half of the addresses. */
+static void resolve_guest(struct frame_resolver *r, const struct event *e,
+			  const struct thread_view *thread)
+{
+	struct frames *f = &r->frames;
+
+	for (uint32_t i = 0; i < e->sample.n_callers && f->n < MAX_FRAMES; i++) {
+		uint64_t addr = e->sample.callers[i];
+		enum cpu_mode mode = addr >> 63 ? MODE_GUEST_KERNEL : MODE_GUEST_USER;
+		int loss =
+			machine_resolve(r->machine, thread, mode, addr, e->time_ns, &f->code[f->n]);
+
+		if (!keep_frame(r, addr, loss < 0))
+			break;
+	}
+}
+
 struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r)
 {
 	if (!r->stacks)
@@ -217,6 +234,11 @@ struct frames *frames_resolve(struct frame_resolver *r, const struct event *e,
 		return f;
 	}
 	f->leaf_loss = machine_resolve(r->machine, thread, s->mode, s->ip, e->time_ns, &f->code[0]);
+	f->n_kernel = 0;
+	if (mode_is_guest(s->mode)) {
+		resolve_guest(r, e, thread);
+		return f;
+	}
 	if (s->n_kernel)
 		resolve_kernel(r, e, thread, s->callers, s->n_kernel);
 	f->n_kernel = s->mode == MODE_KERNEL || s->n_kernel ? f->n : 0;

@@ -61,6 +61,7 @@ enum pt_flags {
 	PT_F_END = 1 << 9,
 	PT_F_IN_TX = 1 << 10,
 	PT_F_VM_ENTRY = 1 << 11,
+	PT_F_VM_EXIT = 1 << 12,
 	PT_F_INTERRUPTS_OFF = 1 << 13,
 	PT_F_INTERRUPTS_CHANGE = 1 << 14,
 };

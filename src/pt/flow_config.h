@@ -46,6 +46,12 @@ struct pt_flow_config {
 	 * one tick for each instruction when tracing begins anew.
 	 */
 	bool is_coarse;
+	/*
+	 * From here on, execution is in a guest of this machine, or in this machine again: its code
+	 * is to be followed (pt_flow_set_code()). Decoding begins in this machine. NULL: one code
+	 * is for all.
+	 */
+	void (*machine)(void *context, bool is_guest);
 	void *context;
 };
 

@@ -10,12 +10,14 @@
 #include "pt/flow_way.h"
 #include "pt/walk.h"
 
-/* An asynchronous branch: an interrupt, a fault, an aborted transaction. */
-static void branch_async(struct pt_flow *f, uint64_t to)
+/* An asynchronous branch: an interrupt, a fault, an aborted transaction, an exit of a guest. */
+static unsigned int branch_async(struct pt_flow *f, uint64_t to)
 {
 	unsigned int flags = PT_F_BRANCH;
 
-	if (f->facts & PT_FACT_TX_ABORTS)
+	if (to && pt_flow_crosses(f))
+		flags |= PT_F_ASYNC | PT_F_VM_EXIT;
+	else if (f->facts & PT_FACT_TX_ABORTS)
 		flags |= PT_F_TX_ABORT;
 	else if (to)
 		flags |= PT_F_CALL | PT_F_ASYNC | PT_F_INTERRUPT;
@@ -23,9 +25,21 @@ static void branch_async(struct pt_flow *f, uint64_t to)
 		flags |= PT_F_ASYNC | PT_F_END;
 	f->stats.branches++;
 	pt_flow_settle(f, f->insns);
-	pt_flow_emit_branch(f, PT_END_INTERRUPT, flags, 0, pt_flow_ip(f), to);
+	pt_flow_emit_branch(f, PT_END_INTERRUPT, flags, 0, pt_flow_ip(f),
+			    flags & PT_F_VM_EXIT ? 0 : to);
 	f->position = PT_EXECUTING;
 	pt_flow_set_fact(f, PT_FACT_TX_ABORTS, false);
+	return flags;
+}
+
+/* With its target. No branch has addresses of two machines, so an exit of a guest has two parts. */
+static void arrive_async(struct pt_flow *f, uint64_t to)
+{
+	unsigned int flags = branch_async(f, to);
+
+	pt_flow_arrive(f, to);
+	if (flags & PT_F_VM_EXIT)
+		pt_flow_emit_branch(f, PT_END_INTERRUPT, flags, 0, 0, to);
 }
 
 static bool lacks_fup(const struct pt_flow *f)
@@ -48,9 +62,12 @@ static void on_tip(struct pt_flow *f, const struct pt_packet *p)
 	}
 	if ((!pt_flow_is_traced(f) && !f->config.quick) || p->count == PT_IP_NONE) {
 		pt_flow_lose_way(f, PT_ERR_UNEXPECTED);
+	} else if (f->position == PT_AT_ASYNC && pt_flow_crosses(f) && !f->is_guest) {
+		/* No interrupt enters a guest. */
+		pt_flow_lose_way(f, PT_ERR_MISMATCH);
+		pt_flow_go_on_at(f, f->last_ip);
 	} else if (f->position == PT_AT_ASYNC) {
-		branch_async(f, f->last_ip);
-		pt_flow_arrive(f, f->last_ip);
+		arrive_async(f, f->last_ip);
 		if (f->config.quick)
 			pt_flow_say_ip(f, f->last_ip);
 	} else if (!pt_flow_check_walk(f, pt_walk_tip(f, f->last_ip))) {
@@ -64,6 +81,7 @@ static void end_trace(struct pt_flow *f)
 	f->position = PT_NOWHERE;
 	f->node = 0;
 	f->ip = 0;
+	pt_flow_enter_machine(f);
 }
 
 static bool stands_at_vm_entry(const struct pt_flow *f)
@@ -82,6 +100,9 @@ static void on_pgd(struct pt_flow *f, const struct pt_packet *p)
 		return;
 	if (pt_flow_has(f, PT_ERRATUM_FUP_AT_VM_ENTRY) && stands_at_vm_entry(f))
 		f->position = PT_EXECUTING;
+	/* One branch has no addresses of two machines. */
+	if (pt_flow_crosses(f))
+		to = 0;
 	if (f->position == PT_AT_ASYNC) {
 		branch_async(f, to);
 		f->events[f->n_events - 1].branch.flags |= PT_F_END;
@@ -208,8 +229,12 @@ static void on_psb_fup(struct pt_flow *f, const struct pt_packet *p)
 		return;
 	}
 	/* After an error, this is as good a place to go on from as any. */
-	if (pt_flow_is_traced(f) && !pt_flow_check_walk(f, pt_walk_to(f, f->last_ip)))
+	if (pt_flow_is_traced(f) &&
+	    !pt_flow_check_walk(f, pt_flow_crosses(f) ? PT_WALK_MISMATCH
+						      : pt_walk_to(f, f->last_ip))) {
 		f->position = PT_NOWHERE;
+		pt_flow_enter_machine(f);
+	}
 	/* The time and the width of the code are still to come. */
 	if (!pt_flow_is_traced(f) && f->last_ip) {
 		f->psb.address = PT_PSB_BEGINS;
@@ -275,6 +300,7 @@ static void on_ovf(struct pt_flow *f)
 	pt_flow_stand_nowhere(f, PT_AFTER_OVERFLOW);
 	f->psb.address = PT_PSB_NO_ADDRESS;
 	f->sync = PT_FOLLOWING;
+	pt_flow_enter_machine(f);
 }
 
 static void on_transaction(struct pt_flow *f, bool is_begin, bool aborts)
@@ -345,6 +371,10 @@ static void on_context(struct pt_flow *f, const struct pt_packet *p)
 	uint64_t *last = p->type == PT_PIP ? &f->pip : &f->vmcs;
 	uint64_t now = p->payload << 1 | p->flag;
 
+	if (p->type == PT_PIP)
+		f->next_is_guest = p->flag;
+	if (!pt_flow_is_traced(f))
+		pt_flow_enter_machine(f);
 	if (*last == now)
 		return;
 	*last = now;

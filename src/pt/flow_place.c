@@ -43,8 +43,23 @@ static void take_width(struct pt_flow *f)
 	pt_flow_forget_nodes(f);
 }
 
+void pt_flow_enter_machine(struct pt_flow *f)
+{
+	if (!pt_flow_crosses(f))
+		return;
+	f->is_guest = f->next_is_guest;
+	if (!f->config.machine)
+		return;
+	f->node = 0;
+	f->ip = 0;
+	pt_flow_flush(f);
+	f->config.machine(f->config.context, f->is_guest);
+	f->generation = f->code->generation;
+}
+
 void pt_flow_arrive(struct pt_flow *f, uint64_t ip)
 {
+	pt_flow_enter_machine(f);
 	if (f->config.quick) {
 		f->ip = ip;
 		return;

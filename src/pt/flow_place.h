@@ -4,7 +4,16 @@
 
 #include "pt/flow_state.h"
 
-/* The place is an address, in code of `width`; `position` stays. */
+/* The machine that the last PIP told. */
+void pt_flow_enter_machine(struct pt_flow *f);
+
+/* A branch from one machine to the other comes. */
+static inline bool pt_flow_crosses(const struct pt_flow *f)
+{
+	return f->is_guest != f->next_is_guest;
+}
+
+/* The place is an address, in code of `width` and of that machine; `position` stays. */
 void pt_flow_arrive(struct pt_flow *f, uint64_t ip);
 
 /* Nothing is known of the execution; from now on, `position` is this one. */

@@ -147,6 +147,8 @@ struct pt_flow {
 	uint8_t interrupts, next_interrupts; /* enum pt_interrupt_flag; next: by the next branch */
 	uint8_t pebs_group;                  /* of the items that follow */
 	uint64_t pip, vmcs;                  /* the last */
+	/* The machine that execution is in, and that of the next address (the last PIP). */
+	bool is_guest, next_is_guest;
 
 	struct pt_returns returns;
 

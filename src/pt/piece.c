@@ -37,11 +37,13 @@ struct pt_piece_end pt_flow_piece_end(const struct pt_flow *f)
 	return (struct pt_piece_end){ .insns = f->insns,
 				      .cycles = f->time.cycles,
 				      .tsc = f->said_tsc,
-				      .is_traced = pt_flow_is_traced(f) };
+				      .is_traced = pt_flow_is_traced(f),
+				      .is_guest = f->is_guest };
 }
 
-/* The FUP of a PSB+, and its address; NULL: there is none. */
-static const uint8_t *psb_address(const uint8_t *at, const uint8_t *end, uint64_t *ip)
+/* The FUP of a PSB+, its address, and the machine there; NULL: there is none. */
+static const uint8_t *psb_address(const uint8_t *at, const uint8_t *end, uint64_t *ip,
+				  bool *is_guest)
 {
 	enum pt_block block = PT_NO_BLOCK;
 	struct pt_packet p;
@@ -49,6 +51,8 @@ static const uint8_t *psb_address(const uint8_t *at, const uint8_t *end, uint64_
 
 	for (; (size = pt_packet_read(at, end, &block, &p)) > 0 && p.type != PT_PSBEND;
 	     at += size) {
+		if (p.type == PT_PIP)
+			*is_guest = p.flag;
 		if (p.type != PT_FUP || p.count == PT_IP_NONE)
 			continue;
 		*ip = pt_last_ip(0, p.count, p.payload);
@@ -65,14 +69,15 @@ void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end
 
 	assert(psb <= end);
 	pt_flow_enter_code(f);
-	fup = psb < end ? psb_address(psb, end, &ip) : NULL;
+	fup = psb < end ? psb_address(psb, end, &ip, &f->next_is_guest) : NULL;
 	f->begin = f->at = f->end = f->fed_end = psb;
 	if (f->tnt.n)
 		pt_flow_use_directions(f);
 	if (fup && f->node) {
 		f->at = fup;
 		f->end = f->fed_end = end;
-		is_confirmed = pt_flow_check_walk(f, pt_walk_to(f, ip));
+		is_confirmed = pt_flow_check_walk(f, pt_flow_crosses(f) ? PT_WALK_MISMATCH
+									: pt_walk_to(f, ip));
 		f->at = psb;
 	}
 	tsc = psb < end ? pt_time_of_psb(psb, end) : 0;
@@ -118,7 +123,8 @@ static bool joint_take_begin(struct pt_joint *j, const struct pt_event *e)
 	if (j->has_begun)
 		return false;
 	j->has_begun = true;
-	if (!(e->branch.flags & PT_F_BEGIN) || !j->is_traced)
+	if (!(e->branch.flags & PT_F_BEGIN) || !j->is_traced ||
+	    (j->has_cr3 && j->cr3.cr3.is_guest != j->is_guest))
 		return false;
 	j->n_doubled++;
 	return true;
@@ -216,5 +222,6 @@ void pt_join_end(struct pt_joint *j, const struct pt_piece_end *end)
 	/* No event may have had it: see struct pt_flow_config, no_branches. */
 	j->tsc = MAX(j->tsc, end->tsc);
 	j->is_traced = end->is_traced;
+	j->is_guest = end->is_guest;
 	j->has_begun = false;
 }

@@ -40,6 +40,7 @@ struct pt_joint {
 	bool has_cr3, has_vmcs;
 	uint8_t width;      /* of the last PT_EV_WIDTH; 0: there was none */
 	bool is_traced;     /* at the end of the piece before */
+	bool is_guest;      /* there */
 	bool has_begun;     /* in this piece */
 	uint64_t n_doubled; /* branches that were left out: they go on, and do not begin */
 };
@@ -50,7 +51,7 @@ size_t pt_join(struct pt_joint *joint, struct pt_event *events, size_t n);
 /* What a piece's decoder knows at the end of it: counts since pt_flow_restart(). */
 struct pt_piece_end {
 	uint64_t insns, cycles, tsc;
-	bool is_traced;
+	bool is_traced, is_guest;
 };
 
 struct pt_piece_end pt_flow_piece_end(const struct pt_flow *flow);

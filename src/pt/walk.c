@@ -219,6 +219,23 @@ static enum pt_walk walk_direct(struct pt_flow *f, bool for_tip)
 	return PT_WALK_LOOP;
 }
 
+/* No other instruction leads to another machine. No branch has addresses of both. */
+static enum pt_walk enter_guest(struct pt_flow *f, uint64_t ip)
+{
+	const struct pt_node *node = pt_node(f->code, f->node);
+	unsigned int end = node->end;
+
+	if (f->is_guest || end != PT_END_VM_ENTRY)
+		return PT_WALK_MISMATCH;
+	settle_at_end(f);
+	node = pass(f);
+	report(f, node->last, 0, end, pt_end_size(node));
+	pt_flow_arrive(f, ip);
+	if (!f->config.no_branches)
+		pt_flow_emit_branch(f, end, pt_end_flags[end], 0, 0, ip);
+	return PT_WALK_DONE;
+}
+
 enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
 {
 	const struct pt_node *node;
@@ -226,7 +243,7 @@ enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
 	uint32_t from;
 
 	if (f->config.quick) {
-		f->ip = ip;
+		pt_flow_arrive(f, ip);
 		f->position = PT_EXECUTING;
 		pt_flow_say_ip(f, ip);
 		return PT_WALK_DONE;
@@ -237,6 +254,8 @@ enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
 	from = f->node;
 	if (pt_node(f->code, from)->end == PT_END_COND)
 		return PT_WALK_MISMATCH;
+	if (pt_flow_crosses(f))
+		return enter_guest(f, ip);
 	settle_at_end(f);
 	node = pass(f);
 	report(f, node->last, ip, node->end, pt_end_size(node));

@@ -36,6 +36,7 @@ struct replay {
 	struct replay_sink *to;
 	struct known_thread {
 		int32_t pid, tid;
+		bool is_guest;
 		bool is_valid; /* until the machine changes */
 		struct thread_view view;
 		const char *comm;
@@ -418,10 +419,13 @@ static const struct known_thread *replay_thread_of(struct replay *r, const struc
 {
 	struct known_thread *k = &r->known;
 
-	if (k->is_valid && k->pid == e->pid && k->tid == e->tid)
+	bool is_guest = mode_is_guest(e->sample.mode);
+
+	if (k->is_valid && k->pid == e->pid && k->tid == e->tid && k->is_guest == is_guest)
 		return k;
 	*k = (struct known_thread){ .pid = e->pid,
 				    .tid = e->tid,
+				    .is_guest = is_guest,
 				    .is_valid = true,
 				    .generation = k->generation + 1 ? k->generation + 1 : 1,
 				    .view = machine_thread(r->machine, e->pid, e->tid) };
@@ -496,8 +500,7 @@ int replay_samples(struct replay *r, struct replay_sink *sink, struct error *err
 int replay_resolve(struct replay *r, const struct replay_sample *sample, uint64_t addr,
 		   struct code_addr *out)
 {
-	/* The kernel's half of the address space, on all machines that are read. */
-	enum cpu_mode mode = addr >> 63 ? MODE_KERNEL : MODE_USER;
+	enum cpu_mode mode = pt_mode_of(mode_is_guest(sample->event->sample.mode), addr);
 
 	return machine_resolve(r->machine, &sample->thread, mode, addr, sample->event->time_ns,
 			       out);

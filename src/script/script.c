@@ -295,7 +295,7 @@ static int script_on_sample(struct replay_sink *sink, const struct replay_sample
 	row->is_walked = s->frames->is_walked;
 	r->sample = s;
 	/* Of a branch who prints asks himself, and seldom. */
-	if (r->resolves_late && !script_is_branch(row->attr) && !mode_is_guest(e->sample.mode)) {
+	if (r->resolves_late && !script_is_branch(row->attr) && e->sample.mode != MODE_HYPERVISOR) {
 		r->code = resolve_replayed(r, e->sample.ip);
 		row->code = &r->code;
 	}

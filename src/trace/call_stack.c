@@ -21,12 +21,13 @@ void call_stacks_fini(struct call_stacks *s)
 static struct call_thread *thread_of(struct call_stacks *s, const struct call_branch *b)
 {
 	struct call_thread *t = s->last < s->threads.n ? &s->threads.data[s->last] : NULL;
+	uint64_t key = (uint64_t)b->is_guest << 32 | (uint32_t)b->tid;
 	bool is_new;
 	uint32_t *at;
 
-	if (t && t->tid == b->tid && t->pid == b->pid)
+	if (t && t->tid == b->tid && t->pid == b->pid && t->is_guest == b->is_guest)
 		return t;
-	at = intmap_put(&s->by_tid, (uint32_t)b->tid, &is_new);
+	at = intmap_put(&s->by_tid, key, &is_new);
 	if (is_new) {
 		*at = (uint32_t)s->threads.n;
 		vec_add(&s->threads);
@@ -35,6 +36,7 @@ static struct call_thread *thread_of(struct call_stacks *s, const struct call_br
 	t = &s->threads.data[*at];
 	t->pid = b->pid;
 	t->tid = b->tid;
+	t->is_guest = b->is_guest;
 	return t;
 }
 
@@ -171,15 +173,18 @@ void call_stacks_branch(struct call_stacks *s, const struct call_branch *b)
 		on_begin(s, t, b);
 		return;
 	}
+	/* Between machines, a branch has one address: each goes on where it was. */
+	if (!b->from && t->calls.n)
+		return;
 	if (!t->calls.n) {
 		struct call_branch first = *b;
 
-		first.to = b->from;
+		first.to = b->from ? b->from : b->to;
 		begin_anew(s, t, &first);
 	}
 	if (b->flags & PT_F_END)
 		t->resume = back;
-	if (!b->to)
+	if (!b->to || !b->from)
 		return;
 	if (b->flags & PT_F_CALL) {
 		/* A call to the next instruction gets the address alone. */

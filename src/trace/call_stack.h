@@ -51,6 +51,7 @@ struct open_call {
 
 struct call_thread {
 	int32_t pid, tid;
+	bool is_guest;
 	VEC(struct open_call) calls; /* the innermost last */
 	uint64_t insns, cycles, branches, last_ns;
 	uint64_t resume; /* where tracing goes on if nothing happens meanwhile; 0: not known */
@@ -59,6 +60,7 @@ struct call_thread {
 /* A taken branch. */
 struct call_branch {
 	int32_t pid, tid;
+	bool is_guest; /* in a guest that the thread runs: its calls are apart */
 	uint64_t time_ns, from, to;
 	uint32_t flags;         /* enum pt_flags */
 	uint8_t insn_size;      /* of the branch; 0: no instruction made it */

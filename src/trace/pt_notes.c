@@ -19,6 +19,10 @@ void pt_trace_count_error(struct pt_trace *t, const struct pt_span *span, const 
 
 	if (!is_of_code(e) || !maps)
 		return;
+	if (span->is_guest) {
+		t->guest_errors++;
+		return;
+	}
 	if (e->error.ip >> 63) {
 		module = pt_history_module(&t->history, e->error.ip);
 		if (module)
@@ -64,6 +68,18 @@ static void note_doubts(const struct pt_trace *t, void (*note)(void *context, co
 	note(context, text);
 }
 
+static void note_guests(const struct pt_trace *t, void (*note)(void *context, const char *sentence),
+			void *context)
+{
+	cleanup(free_at_exit) char *text = NULL;
+
+	if (!t->guest_errors)
+		return;
+	text = xasprintf("%" PRIu64 " errors in the code of virtual machines, which can't be read",
+			 t->guest_errors);
+	note(context, text);
+}
+
 void pt_trace_notes(const struct pt_trace *t, void (*note)(void *context, const char *sentence),
 		    void *context)
 {
@@ -72,6 +88,7 @@ void pt_trace_notes(const struct pt_trace *t, void (*note)(void *context, const 
 		note(context, "the trace has no directions of branches (notnt), so only the places "
 			      "that it tells itself are decoded, as with --itrace=q");
 	note_doubts(t, note, context);
+	note_guests(t, note, context);
 	for (size_t i = 0; i < t->history.modules.n; i++)
 		note_module(t, i, note, context);
 	if (t->kernel_errors && pt_images_find_built_kernel(t->images)) {

@@ -39,6 +39,11 @@ static void queue_on_events(void *context, const struct pt_event *events, size_t
 		pt_flow_pause(q->flow);
 }
 
+static void queue_on_machine(void *context, bool is_guest)
+{
+	queue_enter_machine(context, is_guest);
+}
+
 static bool queue_is_filtered_out(void *context, uint64_t ip)
 {
 	const struct queue *q = context;
@@ -58,6 +63,7 @@ void queue_open_flow(struct queue *q)
 		.errata = info->errata,
 		.is_filtered_out = q->trace->filters.n ? queue_is_filtered_out : NULL,
 		.has_event_trace = info->has_event_trace,
+		.machine = queue_on_machine,
 		.is_coarse = !info->has_mtc && !info->has_cyc,
 		.context = q,
 	};

@@ -17,12 +17,15 @@ static void set_mark(struct queue *q, size_t n, const struct version *of)
 		vec_push(&q->marks, m);
 }
 
-/* No thread leaves its CPU but in the kernel: in user code the time is only estimated wrongly. */
-static bool is_in_user_code(const struct queue *q)
+/*
+ * No thread leaves its CPU but in the kernel: in user code, and in a guest, the time is only
+ * estimated wrongly.
+ */
+static bool is_outside_kernel(const struct queue *q)
 {
 	uint64_t ip = q->flow && !q->trace->quick ? pt_flow_address(q->flow) : 0;
 
-	return ip && !(ip >> 63);
+	return ip && (q->is_guest || !(ip >> 63));
 }
 
 static void enter_thread(struct queue *q, const struct pt_switch *s)
@@ -67,7 +70,7 @@ static void follow_switches(struct queue *q, uint64_t now, uint64_t *next)
 	for (; q->n_switches < h->cpus.data[q->cpu].n; q->n_switches++) {
 		const struct pt_switch *s = &h->cpus.data[q->cpu].data[q->n_switches];
 
-		if (s->time_ns > now || (q->tid >= 0 && is_in_user_code(q))) {
+		if (s->time_ns > now || (q->tid >= 0 && is_outside_kernel(q))) {
 			*next = MIN(*next, s->time_ns);
 			break;
 		}
@@ -141,7 +144,7 @@ static struct version version_at(const struct queue *q, uint64_t now, uint64_t *
 {
 	const struct pt_history *h = &q->trace->history;
 	const struct pt_process *p = pt_history_process(h, q->pid);
-	struct version of = { .pid = q->pid };
+	struct version of = { .pid = q->pid, .is_guest = q->is_guest };
 
 	if (p)
 		of.n_changes =
@@ -165,6 +168,15 @@ uint64_t queue_follow(struct queue *q, uint64_t now)
 	return next;
 }
 
+void queue_enter_machine(struct queue *q, bool is_guest)
+{
+	struct version of = q->view->of;
+
+	q->is_guest = of.is_guest = is_guest;
+	queue_enter_view(q, &of);
+	set_mark(q, q->events.n, &of);
+}
+
 void queue_find_switches(struct queue *q, const struct pt_event *events, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -172,7 +184,7 @@ void queue_find_switches(struct queue *q, const struct pt_event *events, size_t 
 		uint64_t next = UINT64_MAX, now;
 		struct version of;
 
-		if (e->kind != PT_EV_BRANCH || e->branch.to != q->trace->switch_ip ||
+		if (q->is_guest || e->kind != PT_EV_BRANCH || e->branch.to != q->trace->switch_ip ||
 		    !e->branch.from)
 			continue;
 		now = trace_ns(q->trace, e->tsc);

@@ -7,6 +7,9 @@
 /* Side band up to `now_ns`. Returns the time at which to come again. */
 uint64_t queue_follow(struct queue *q, uint64_t now_ns);
 
+/* The next events are in a guest of the process, or in this machine again. */
+void queue_enter_machine(struct queue *q, bool is_guest);
+
 /*
  * For the next events: the branch by which a thread calls __switch_to belongs to this thread. The
  * events behind it belong to the next thread.

@@ -14,10 +14,11 @@ void pt_stacks_fini(struct pt_stacks *s)
 	intmap_fini(&s->by_tid);
 }
 
-struct pt_thread_stack *pt_stacks_of(struct pt_stacks *s, int32_t tid)
+struct pt_thread_stack *pt_stacks_of(struct pt_stacks *s, int32_t tid, bool is_guest)
 {
+	uint64_t key = (uint64_t)is_guest << 32 | (uint32_t)tid;
 	bool is_new;
-	uint32_t *at = intmap_put(&s->by_tid, (uint32_t)tid, &is_new);
+	uint32_t *at = intmap_put(&s->by_tid, key, &is_new);
 
 	if (is_new) {
 		*at = (uint32_t)s->threads.n;
@@ -59,7 +60,7 @@ void pt_stack_branch(struct pt_thread_stack *t, const struct pt_event *b)
 	uint64_t back = b->branch.from + b->branch.insn_size;
 
 	if (b->branch.flags & PT_F_CALL) {
-		if (b->branch.to && b->branch.to != back)
+		if (b->branch.from && b->branch.to && b->branch.to != back)
 			push(t, back, b->branch.flags & PT_F_END);
 	} else if (b->branch.flags & PT_F_BEGIN) {
 		pop_to(t, b->branch.to);

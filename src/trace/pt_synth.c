@@ -26,11 +26,11 @@ static int synth_push_branch(struct pt_synth *s, const struct pt_event *e)
 		return 0;
 	sample = synth_begin_sample(s, s->branches, e->tsc, e->branch.from, e->branch.flags);
 	if (!e->branch.from)
-		sample->sample.mode = e->branch.to >> 63 ? MODE_KERNEL : MODE_USER;
+		sample->sample.mode = synth_mode(s, e->branch.to);
 	s->extra.addr = e->branch.to;
 	synth_add_bytes(s, e->branch.from, synth_is_async(e) ? 0 : e->branch.insn_size);
 	if (s->itrace.with_depth)
-		s->extra.depth = (uint32_t)pt_stacks_of(&s->stacks, s->span->tid)->calls.n;
+		s->extra.depth = (uint32_t)synth_stack(s)->calls.n;
 	synth_add_ipc(s, &s->queue->last_branch, e->insns);
 	return synth_push(s, sample);
 }
@@ -65,7 +65,7 @@ static int synth_on_branch(struct pt_synth *s, const struct pt_event *e)
 	if (s->passes_insns)
 		r = synth_pass_instructions(s, e, synth_is_async(e) ? 0 : e->branch.from);
 	if (s->with_stacks) {
-		struct pt_thread_stack *t = pt_stacks_of(&s->stacks, s->span->tid);
+		struct pt_thread_stack *t = synth_stack(s);
 
 		pt_stack_branch(t, e);
 		pt_stack_keep(&s->stacks, t, e);
@@ -140,7 +140,7 @@ static int synth_on_error(struct pt_synth *s, const struct pt_event *e)
 	s->queue->period.is_due = false;
 	s->queue->insns += synth_insns_up_to(s->queue, e);
 	if (s->with_stacks)
-		pt_stack_clear(pt_stacks_of(&s->stacks, s->span->tid));
+		pt_stack_clear(synth_stack(s));
 	if (r || !s->itrace.errors ||
 	    (e->error.reason == PT_ERR_OVERFLOW && s->itrace.hides_overflows) ||
 	    (e->error.reason == PT_ERR_LOST && s->itrace.hides_losses))
@@ -376,7 +376,7 @@ void pt_synth_add(struct pt_synth *s, struct event *sample, struct pt_synth_room
 
 	if (!s->itrace.adds_chains && !s->itrace.adds_last_branches)
 		return;
-	t = pt_stacks_of(&s->stacks, sample->tid);
+	t = pt_stacks_of(&s->stacks, sample->tid, mode_is_guest(sample->sample.mode));
 	if (s->itrace.adds_chains) {
 		sample->sample.n_callers =
 			pt_stack_callers(t, pt_stack_later_calls(t, ip), room->callers,

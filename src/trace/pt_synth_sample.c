@@ -44,6 +44,16 @@ uint32_t synth_interrupt_flags(const struct pt_synth *s)
 	return q->iflag ? 0 : PT_F_INTERRUPTS_OFF;
 }
 
+struct pt_thread_stack *synth_stack(struct pt_synth *s)
+{
+	return pt_stacks_of(&s->stacks, s->span->tid, s->span->is_guest);
+}
+
+enum cpu_mode synth_mode(const struct pt_synth *s, uint64_t ip)
+{
+	return pt_mode_of(s->span->is_guest, ip);
+}
+
 struct event *synth_begin_sample(struct pt_synth *s, int32_t counter, uint64_t tsc, uint64_t ip,
 				 uint32_t flags)
 {
@@ -54,7 +64,7 @@ struct event *synth_begin_sample(struct pt_synth *s, int32_t counter, uint64_t t
 	sample->tid = s->span->tid;
 	sample->time_ns = pt_trace_ns(s->trace, tsc);
 	sample->sample.counter = (uint32_t)counter;
-	sample->sample.mode = ip >> 63 ? MODE_KERNEL : MODE_USER;
+	sample->sample.mode = synth_mode(s, ip);
 	sample->sample.ip = ip;
 	sample->sample.period = 1;
 	sample->sample.callers = NULL;
@@ -93,7 +103,7 @@ void synth_add_stack(struct pt_synth *s, struct event *sample)
 
 	if (!s->itrace.chains && !s->itrace.last_branches)
 		return;
-	t = pt_stacks_of(&s->stacks, s->span->tid);
+	t = synth_stack(s);
 	if (s->itrace.chains) {
 		sample->sample.n_callers =
 			pt_stack_callers(t, 0, s->callers, s->itrace.chain_size - 1);

@@ -8,6 +8,12 @@
 /* The instruction at an address, in the code of the span at hand. */
 const struct synth_insn *synth_instruction_at(struct pt_synth *s, uint64_t addr);
 
+/* The stack of the span at hand. */
+struct pt_thread_stack *synth_stack(struct pt_synth *s);
+
+/* The mode of an address in the span at hand. */
+enum cpu_mode synth_mode(const struct pt_synth *s, uint64_t ip);
+
 /* The first events may be wanted left out. */
 bool synth_skip(struct pt_synth *s);
 

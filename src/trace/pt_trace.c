@@ -95,6 +95,7 @@ static int trace_give(struct queue *q, size_t n, struct pt_trace_sink *sink)
 				 .n = n,
 				 .queue = q->number,
 				 .pid = m->of.pid,
+				 .is_guest = m->of.is_guest,
 				 .tid = m->tid,
 				 .cpu = q->cpu };
 	q->given = m->of;
@@ -198,8 +199,8 @@ uint64_t pt_trace_space(const struct pt_trace *t, uint32_t queue)
 		return 0;
 	q = &t->queues.data[queue];
 	/* Both numbers only grow with time, as far as a process is concerned. */
-	return (uint64_t)(uint32_t)q->given.pid << 32 |
-	       (uint32_t)(q->given.n_changes + q->given.n_pokes);
+	return (uint64_t)(uint32_t)q->given.pid << 32 | (uint64_t)q->given.is_guest << 31 |
+	       ((uint32_t)(q->given.n_changes + q->given.n_pokes) & INT32_MAX);
 }
 
 /* ---- opening ---- */

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "event/event.h"
 #include "perfdata/perfdata.h"
 #include "pt/event.h"
 #include "trace/pt_trace_info.h"
@@ -51,13 +52,22 @@ DEFINE_AT_EXIT(pt_trace_close, struct pt_trace)
 
 const struct pt_trace_info *pt_trace_info(const struct pt_trace *t);
 
+/* The mode of code at an address: on x86-64, the kernel has the upper half. */
+static inline enum cpu_mode pt_mode_of(bool is_guest, uint64_t addr)
+{
+	if (is_guest)
+		return addr >> 63 ? MODE_GUEST_KERNEL : MODE_GUEST_USER;
+	return addr >> 63 ? MODE_KERNEL : MODE_USER;
+}
+
 /* Events in a row of one queue, of one thread. */
 struct pt_span {
 	const struct pt_event *events;
 	size_t n;
 	uint32_t queue;   /* 0 … pt_trace_n_queues() - 1; errors of lost data have the last one */
-	int32_t pid, tid; /* -1: not known */
-	uint32_t cpu;     /* of a queue of a thread: UINT32_MAX */
+	int32_t pid, tid; /* -1: not known. In a guest: of this machine, that run it */
+	bool is_guest;
+	uint32_t cpu; /* of a queue of a thread: UINT32_MAX */
 };
 
 struct pt_trace_sink {

@@ -21,10 +21,13 @@ enum {
 
 struct pt_ahead;
 
-/* A version of the code: a process after some of its changes, and the kernel after some of its own.
+/*
+ * A version of the code: a process after some of its changes, and the kernel after some of its own;
+ * or the guest that the process runs.
  */
 struct version {
 	int32_t pid;
+	bool is_guest;
 	size_t n_changes, n_pokes;
 };
 
@@ -86,6 +89,7 @@ struct queue {
 	struct address_space given_maps; /* of the span that was given out last … */
 	struct version given;            /* … if it is another than the view's */
 	bool has_given_maps, is_done;
+	bool is_guest; /* the trace is in a guest of the process */
 	struct view_pool *pool;
 	/* Of a part: where the next one begins; pieces.n: nowhere. */
 	bool is_part;
@@ -118,6 +122,7 @@ struct pt_trace {
 	struct pt_flow_stats stats; /* of queues that are done */
 	uint64_t *module_errors;    /* by module of the history */
 	uint64_t kernel_errors;     /* outside of them */
+	uint64_t guest_errors;
 };
 
 /* The bytes of a piece, by its place in the queue; NULL and 0: they are not there. */

@@ -37,6 +37,8 @@ size_t pt_view_read(struct pt_trace *t, const struct address_space *maps, const 
 {
 	size_t n = 0;
 
+	if (of->is_guest)
+		return 0;
 	if (addr >> 63) {
 		size = view_outside_modules(t, addr, size);
 		n = pt_images_read_kernel(t->images, addr, out, size);
@@ -72,6 +74,8 @@ static bool view_may_cover(void *context, uint32_t space, uint64_t addr)
 	const struct view *v = context;
 
 	(void)space;
+	if (v->of.is_guest)
+		return true;
 	if (addr >> 63)
 		return v->trace->info.has_kernel || addr >> 12 == VSYSCALL_PAGE >> 12;
 	return !v->maps.n || address_space_find(&v->maps, addr) ||
@@ -94,12 +98,14 @@ void view_pool_fini(struct view_pool *pool)
 
 static bool version_is_same(const struct version *a, const struct version *b)
 {
-	return a->pid == b->pid && a->n_changes == b->n_changes && a->n_pokes == b->n_pokes;
+	return a->pid == b->pid && a->is_guest == b->is_guest && a->n_changes == b->n_changes &&
+	       a->n_pokes == b->n_pokes;
 }
 
 static bool version_is_before(const struct version *a, const struct version *b)
 {
-	return a->pid == b->pid && a->n_changes <= b->n_changes && a->n_pokes <= b->n_pokes;
+	return a->pid == b->pid && a->is_guest == b->is_guest && a->n_changes <= b->n_changes &&
+	       a->n_pokes <= b->n_pokes;
 }
 
 /* The view of a version, or else the last one before it that no queue needs. */
@@ -147,7 +153,7 @@ static struct view *view_new(struct pt_trace *t, struct view_pool *pool, const s
 	*v = (struct view){ .of = *of, .trace = t };
 	pt_history_space(&t->history, of->pid, of->n_changes, &v->maps);
 	v->code = pt_code_new(&memory, 0, 64, t->detail == PT_ALL_BRANCHES);
-	v->code->watched = t->switch_ip;
+	v->code->watched = of->is_guest ? UINT64_MAX : t->switch_ip;
 	vec_push(&pool->views, v);
 	view_drop_idle(pool);
 	return v;

@@ -175,11 +175,6 @@ load pt
 }
 
 # Debian's qemu-user takes no plugins since it is linked statically (13).
-need_qemu_plugin() {
-	{ [ -f "$PT/libpt_qemu.so" ] && command -v qemu-x86_64 >/dev/null; } || skip "no qemu-user with its plugin"
-	qemu-x86_64 -h | grep -q -e -plugin || skip "this qemu-user takes no plugins"
-}
-
 # as_perf_of NAME PROGRAM [ARG…]: the first two million instructions under qemu.
 as_perf_of() {
 	local name=$1

@@ -153,6 +153,11 @@ generate_once() {
 	cp -r "$kept"/. .
 }
 
+need_qemu_plugin() {
+	{ [ -f "$PT/libpt_qemu.so" ] && command -v qemu-x86_64 >/dev/null; } || skip "no qemu-user with its plugin"
+	qemu-x86_64 -h | grep -q -e -plugin || skip "this qemu-user takes no plugins"
+}
+
 trace_of() {
 	local step=generate
 	[[ " $* " != *" -- $PROGRAMS/flow "* ]] || step=generate_once

@@ -7,6 +7,10 @@
  *
  * psb=N: a PSB each N bytes (8192). truth=FILE gets the taken branches in trace.c's format.
  *
+ * host=ADDR: the program is a guest, and each system call leaves it. The kernel of the host goes on
+ * at ADDR + 16, where a "jmp ADDR" is, and enters the guest again by a "vmresume" at ADDR.
+ * shift=N: the guest's addresses are so much higher than the program's; then it is a kernel.
+ *
  * Debian has no header for the interface. The used part (version 1) is declared here, from QEMU's
  * documentation, "QEMU TCG Plugins".
  */
@@ -56,7 +60,7 @@ static struct {
 	struct recording recording;
 	const char *out;
 	FILE *truth; /* NULL: not asked for */
-	uint64_t insns, limit;
+	uint64_t insns, limit, host, shift;
 	const struct piece *before;
 } run = { .limit = UINT64_MAX };
 
@@ -66,12 +70,36 @@ static void tell(uint64_t from, uint64_t to)
 		fprintf(run.truth, "%d %" PRIx64 " => %" PRIx64 "\n", getpid(), from, to);
 }
 
+enum { HOST_EXIT = 16, HOST_JUMP_SIZE = 2 };
+
+/* The host's way from an exit to the next entry. */
+static void enter_guest(uint64_t to)
+{
+	tell(run.host + HOST_EXIT, run.host);
+	writer_instruction(&run.writer, BRANCH_JUMP, HOST_JUMP_SIZE, run.host);
+	run.writer.tsc += 7;
+	run.writer.cycles += 7;
+	tell(run.host, 0);
+	tell(0, to);
+	writer_vm_entry(&run.writer, to);
+}
+
+static void leave_guest(uint64_t from)
+{
+	tell(from, 0);
+	tell(0, run.host + HOST_EXIT);
+	run.writer.ip = from;
+	writer_vm_exit(&run.writer, run.host + HOST_EXIT);
+}
+
 /* Where the last instruction of a piece led to. */
 static void tell_end(const struct piece *p, uint64_t to)
 {
 	bool is_next = to == p->last + p->last_size;
 
-	if (p->kind == BRANCH_SYSTEM) {
+	if (p->kind == BRANCH_SYSTEM && run.host) {
+		/* leave_guest() tells it. */
+	} else if (p->kind == BRANCH_SYSTEM) {
 		tell(p->last, 0);
 		tell(0, to);
 	} else if (p->kind != BRANCH_NONE && !(p->kind == BRANCH_COND && is_next)) {
@@ -108,7 +136,11 @@ static void finish(plugin_id id, void *data)
 	(void)id;
 	if (!run.out)
 		return;
-	if (run.before->kind == BRANCH_SYSTEM && !data) { /* exit's */
+	if (run.before->kind == BRANCH_SYSTEM && !data && run.host) {
+		leave_guest(run.before->last);
+		tell(run.host + HOST_EXIT, 0);
+		writer_interrupt(&run.writer);
+	} else if (run.before->kind == BRANCH_SYSTEM && !data) { /* exit's */
 		tell(run.before->last, 0);
 		writer_disable(&run.writer);
 	} else {
@@ -119,6 +151,8 @@ static void finish(plugin_id id, void *data)
 		fclose(run.truth);
 	recording_comm(&run.recording, getpid(), getpid(), 900, "qemu", true);
 	add_maps();
+	if (run.host)
+		recording_kernel(&run.recording, run.host, 4096);
 	recording_start(&run.recording, getpid(), getpid(), 1000);
 	recording_trace(&run.recording, getpid(), 0, run.writer.tsc, &run.writer.out);
 	recording_finish(&run.recording, &file);
@@ -137,6 +171,12 @@ static void on_exec(unsigned int cpu, void *data)
 
 	(void)cpu;
 	run.before = now;
+	if (!before && run.host) {
+		tell(0, run.host + HOST_EXIT);
+		writer_enable(w, run.host + HOST_EXIT);
+		enter_guest(now->start);
+		return;
+	}
 	if (!before) {
 		tell(0, now->start);
 		writer_enable(w, now->start);
@@ -147,7 +187,10 @@ static void on_exec(unsigned int cpu, void *data)
 	w->tsc += before->n_insns;
 	w->cycles += before->n_insns;
 	w->ip = before->last;
-	if (before->kind == BRANCH_SYSTEM) {
+	if (before->kind == BRANCH_SYSTEM && run.host) {
+		leave_guest(before->last);
+		enter_guest(now->start);
+	} else if (before->kind == BRANCH_SYSTEM) {
 		writer_instruction(w, BRANCH_SYSTEM, before->last_size, now->start);
 		writer_disable(w);
 		writer_enable(w, now->start);
@@ -167,8 +210,8 @@ static void on_translate(plugin_id id, struct qemu_plugin_tb *tb)
 	struct piece *p = xcalloc(1, sizeof(*p)); /* as long-lived as the translation */
 
 	(void)id;
-	p->start = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
-	p->last = qemu_plugin_insn_vaddr(last);
+	p->start = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0)) + run.shift;
+	p->last = qemu_plugin_insn_vaddr(last) + run.shift;
 	p->n_insns = (uint32_t)n;
 	p->last_size = (uint8_t)qemu_plugin_insn_size(last);
 	p->kind = (uint8_t)classify(64, qemu_plugin_insn_data(last), p->last_size, NULL);
@@ -189,10 +232,16 @@ int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 			run.limit = strtoull(argv[i] + 6, NULL, 0);
 		else if (strncmp(argv[i], "psb=", 4) == 0)
 			options.psb_bytes = strtoull(argv[i] + 4, NULL, 0);
+		else if (strncmp(argv[i], "host=", 5) == 0)
+			run.host = strtoull(argv[i] + 5, NULL, 0);
+		else if (strncmp(argv[i], "shift=", 6) == 0)
+			run.shift = strtoull(argv[i] + 6, NULL, 0);
 		else if (strncmp(argv[i], "mtc=", 4) == 0)
 			options.has_tsc = options.has_mtc = true;
 	}
+	options.has_pip = run.host;
 	writer_init(&run.writer, &options);
+	run.writer.cr3 = 0x1234000;
 	run.writer.tsc = 1000000;
 	recording_init(&run.recording, &options);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);

@@ -117,6 +117,13 @@ static void clear_stack(struct writer *w)
 	w->depth = 0;
 }
 
+static void put_pip(struct writer *w)
+{
+	if (w->options.has_pip)
+		pt_packet_write(&w->out, PACKET(.type = PT_PIP, .payload = w->cr3 >> 5,
+						.flag = w->is_guest));
+}
+
 /* The order of a Skylake: modes, address, time, frequency. */
 static void put_psb(struct writer *w)
 {
@@ -124,6 +131,7 @@ static void put_psb(struct writer *w)
 	pt_packet_write(&w->out, PACKET(.type = PT_PSB));
 	w->last_ip = 0;
 	clear_stack(w);
+	put_pip(w);
 	pt_packet_write(&w->out, PACKET(.type = PT_MODE_TSX, .payload = w->in_transaction));
 	pt_packet_write(&w->out, PACKET(.type = PT_MODE_EXEC, .payload = w->width,
 					.count = w->interrupts_on));
@@ -191,6 +199,35 @@ void writer_flag(struct writer *w, bool interrupts_on)
 	pt_packet_write(&w->out,
 			PACKET(.type = PT_MODE_EXEC, .payload = w->width, .count = interrupts_on));
 	put_ip(w, PT_FUP, w->ip);
+}
+
+static void change_machine(struct writer *w, bool is_guest, uint64_t to)
+{
+	w->is_guest = is_guest;
+	put_pip(w);
+	put_cycles(w);
+	put_ip(w, PT_TIP, to);
+	w->ip = to;
+}
+
+void writer_vm_exit(struct writer *w, uint64_t to)
+{
+	writer_flush(w);
+	put_ip(w, PT_FUP, w->ip);
+	change_machine(w, false, to);
+}
+
+void writer_vm_entry(struct writer *w, uint64_t to)
+{
+	writer_flush(w);
+	change_machine(w, true, to);
+}
+
+void writer_cr3(struct writer *w, uint64_t cr3)
+{
+	writer_flush(w);
+	w->cr3 = cr3;
+	put_pip(w);
 }
 
 void writer_overflow(struct writer *w, uint64_t ip)

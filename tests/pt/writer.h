@@ -31,6 +31,7 @@ struct writer_options {
 	bool long_tnt;   /* TNTs of up to 47 directions */
 	bool no_tnt;
 	bool says_packets;  /* of PTWRITE and power events */
+	bool has_pip;       /* the machine and the address space are told */
 	bool is_of_cpu;     /* tracing is not off in between: MTCs go on, and no TSC is written */
 	uint64_t cbr;       /* core to bus ratio; 0: 20, as the recording's base frequency */
 	uint64_t psb_bytes; /* a PSB after so many bytes; 0: 2048 */
@@ -55,6 +56,8 @@ struct writer {
 	uint64_t cycles, ctc_sent;
 	uint8_t width; /* of the code: 32, 64; set by the caller before writer_enable() */
 	bool in_transaction;
+	bool is_guest; /* with has_pip: the NR bit */
+	uint64_t cr3;
 	bool interrupts_on; /* as MODE.Exec says */
 };
 
@@ -84,6 +87,16 @@ void writer_interrupt(struct writer *w);
 void writer_interrupt_event(struct writer *w, uint8_t vector, uint64_t fault);
 void writer_return_event(struct writer *w, bool interrupts_on);
 void writer_flag(struct writer *w, bool interrupts_on);
+
+/*
+ * The guest that runs exits at the instruction at w->ip, and this machine goes on at `to`; or the
+ * instruction at w->ip enters the guest at `to`.
+ */
+void writer_vm_exit(struct writer *w, uint64_t to);
+void writer_vm_entry(struct writer *w, uint64_t to);
+
+/* Another address space, told by a PIP. */
+void writer_cr3(struct writer *w, uint64_t cr3);
 
 /* The buffer was full: what was pending is lost, and tracing goes on at `ip`. */
 void writer_overflow(struct writer *w, uint64_t ip);

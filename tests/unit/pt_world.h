@@ -41,6 +41,10 @@ struct world {
 	size_t piece;        /* how many bytes are fed at once; 0: all */
 	bool knows_mappings; /* else anything may be mapped anywhere */
 	struct pt_code *graph;
+	/* Code of a guest at the same addresses; NULL: all machines have the same code. */
+	const uint8_t *guest_code;
+	struct pt_code *guest_graph;
+	struct pt_flow *flow;
 };
 
 static size_t read_code(void *context, uint32_t space, uint64_t addr, uint8_t *out, size_t size)
@@ -53,6 +57,28 @@ static size_t read_code(void *context, uint32_t space, uint64_t addr, uint8_t *o
 	size = MIN(size, 0x1000 + sizeof(w->code) - addr);
 	memcpy(out, w->code + (addr - 0x1000), size);
 	return size;
+}
+
+static size_t read_guest_code(void *context, uint32_t space, uint64_t addr, uint8_t *out,
+			      size_t size)
+{
+	const struct world *w = context;
+
+	(void)space;
+	if (addr < 0x1000 || addr >= 0x1000 + sizeof(w->code))
+		return 0;
+	size = MIN(size, 0x1000 + sizeof(w->code) - addr);
+	memcpy(out, w->guest_code + (addr - 0x1000), size);
+	return size;
+}
+
+static void enter_machine(void *context, bool is_guest)
+{
+	struct world *w = context;
+
+	buf_str(&w->said, is_guest ? "guest\n" : "host\n");
+	pt_flow_set_code(w->flow, NULL);
+	pt_flow_set_code(w->flow, is_guest ? w->guest_graph : w->graph);
 }
 
 /* The code, and a page of a file that is not there. */
@@ -71,7 +97,7 @@ static bool is_noted(const struct pt_event *e)
 
 static void note_branch(struct buf *b, const struct pt_event *e)
 {
-	static const char letters[] = "bcrosyiABExg";
+	static const char letters[] = "bcrosyiABExgh";
 
 	buf_printf(b, "%" PRIx64 "-%" PRIx64 " ", e->branch.from, e->branch.to);
 	for (int i = 0; letters[i]; i++)
@@ -151,16 +177,20 @@ static void decode_bytes(struct world *w, const uint8_t *bytes, size_t size)
 		.errata = w->errata,
 		.is_filtered_out = is_filtered_out,
 	};
-	struct pt_flow *flow;
+	struct pt_memory guest_memory = { read_guest_code, w, NULL };
 
 	if (w->changes_at)
 		config.side_band = side_band;
+	if (w->guest_code)
+		config.machine = enter_machine;
 	w->graph = pt_code_new(&memory, 0, 64, true);
-	flow = pt_flow_new(&config, w->graph);
-	feed_in_pieces(flow, bytes, size, w->piece ? w->piece : size);
-	w->stats = *pt_flow_stats(flow);
-	pt_flow_free(flow);
+	w->guest_graph = pt_code_new(&guest_memory, 0, 64, true);
+	w->flow = pt_flow_new(&config, w->graph);
+	feed_in_pieces(w->flow, bytes, size, w->piece ? w->piece : size);
+	w->stats = *pt_flow_stats(w->flow);
+	pt_flow_free(w->flow);
 	pt_code_free(w->graph);
+	pt_code_free(w->guest_graph);
 }
 
 /* The decoder's events for packets given as text. */
