@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "commands/retain_blocks.h"
 #include "open/client.h"
 #include "open/lock.h"
 #include "store/history/retention.h"
@@ -25,7 +26,7 @@
 #define PATIENCE_S 10.0
 
 struct retain_args {
-	const char *session_dir;
+	const char *session_dir, *level, *output;
 	struct option_list tiers;
 	double max_age_s, exact_age_s;
 	uint64_t max_bytes;
@@ -52,6 +53,15 @@ static const struct option_spec retain_options[] = {
 	  "remove parts that ended longer ago", NULL, 1, 1e10 },
 	{ 0, "max-size", "SIZE", OPT_SIZE, FIELD(max_bytes), NULL,
 	  "merge, and then remove, the oldest parts until the history is no larger" },
+	{ 0, "level", "LEVEL", OPT_CHOICE, FIELD(level), NULL,
+	  "make blocks of ten minutes in --output, and leave the history as it is",
+	  "The level is *functions*: all code of a function is one place, as addresses stay on the "
+	  "machine. Blocks have neither command lines nor processes, threads and processors. The "
+	  "folder of blocks is a history: give it to *-i*.",
+	  .choices = "functions" },
+	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), NULL,
+	  "the directory that gets the blocks of --level",
+	  "Blocks that are there already are not made again." },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 };
 
@@ -268,7 +278,16 @@ static int retain_run(const struct command *self, int argc, char **argv)
 		policy.max_age_s = (uint64_t)args.max_age_s;
 		policy.max_bytes = args.max_bytes;
 		policy.times_s = (uint64_t)args.exact_age_s;
-		if (r >= 0) {
+		if (r >= 0 && (args.level || args.output)) {
+			const struct retain_blocks_args blocks = { path, args.output, args.quiet };
+
+			r = args.level && args.output && !args.tiers.n
+				    ? retain_blocks(&blocks, &err)
+				    : error_set(&err, -EINVAL,
+						"--level and --output go together, and without "
+						"--tier");
+			status = r == -EINVAL ? EXIT_USAGE : r < 0 ? EXIT_FAILED : EXIT_OK;
+		} else if (r >= 0) {
 			r = retain(&args, path, &policy, &err);
 			status = r < 0 ? EXIT_FAILED : EXIT_OK;
 		}
@@ -305,6 +324,8 @@ static const struct command_example retain_examples[] = {
 	  "now, as the daemon does it by itself" },
 	{ "assay retain --tier minutes=6h --tier hours=never history",
 	  "minutes after six hours, and no hours" },
+	{ "assay retain /var/lib/assay --level functions -o blocks",
+	  "blocks of ten minutes, as another machine would get them" },
 	{ NULL },
 };
 

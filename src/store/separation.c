@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/separation_words.h"
 #include "store/store.h"
-
-static bool is_kernel_code(const struct image *image)
-{
-	return image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE ||
-	       image->kind == IMAGE_BPF;
-}
 
 /* As in OProfile, code without a file always belongs to its application. */
 static bool is_own_application(const struct image *image, uint32_t merged)
 {
-	if (is_kernel_code(image))
+	if (image_is_kernel_code(image))
 		return merged & SEPARATE_KERNEL;
 	return image->kind == IMAGE_FILE && (merged & SEPARATE_LIB);
 }

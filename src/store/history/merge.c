@@ -12,6 +12,7 @@
 #include "store/history/merge_names.h"
 #include "store/native.h"
 #include "store/row_reader.h"
+#include "store/separation_words.h"
 #include "store/tables.h"
 
 /*
@@ -27,10 +28,15 @@
 struct source {
 	const struct segment *segment;
 	uint32_t number;
-	struct native_place *places; /* by node: its place in the store's tree … */
-	bool *has_place;             /* … if this is set */
-	uint32_t *classes;           /* by class: the store's class + 1, or 0 */
-	bool *is_cut;                /* by node: it goes into "[other]"; NULL: nothing is cut */
+	/*
+	 * By use and node: its place in the store's tree, if has_place is set. Without functions,
+	 * both uses have the same arrays.
+	 */
+	struct native_place *places[N_CODE_USES];
+	bool *has_place[N_CODE_USES];
+	bool *has_rows;    /* by node, only with functions; NULL: all nodes are wanted */
+	uint32_t *classes; /* by class: the store's class + 1, or 0 */
+	bool *is_cut;      /* by node: it goes into "[other]"; NULL: nothing is cut */
 };
 
 /* A source block and the merged block that it belongs to. */
@@ -63,22 +69,31 @@ static void sources_init(struct merge *m)
 	m->sources = xcalloc(m->n_sources + 1, sizeof(*m->sources));
 	for (uint32_t i = 0; i < m->n_sources; i++) {
 		const struct segment *segment = m->from->segments[i];
+		struct source *s = &m->sources[i];
 
-		m->sources[i] = (struct source){
-			.segment = segment,
-			.number = i,
-			.places = xcalloc(segment->n_nodes + 1, sizeof(struct native_place)),
-			.has_place = xcalloc(segment->n_nodes + 1, sizeof(bool)),
-			.classes = xcalloc(segment->n_classes + 1, sizeof(uint32_t)),
-		};
+		*s = (struct source){ .segment = segment, .number = i };
+		s->classes = xcalloc(segment->n_classes + 1, sizeof(*s->classes));
+		for (int use = 0; use < N_CODE_USES; use++) {
+			bool is_shared = use && !m->names.functions;
+
+			s->places[use] =
+				is_shared ? s->places[0]
+					  : xcalloc(segment->n_nodes + 1, sizeof(*s->places[use]));
+			s->has_place[use] = is_shared ? s->has_place[0]
+						      : xcalloc(segment->n_nodes + 1,
+								sizeof(*s->has_place[use]));
+		}
 	}
 }
 
 static void merge_fini(struct merge *m)
 {
 	for (uint32_t i = 0; i < m->n_sources; i++) {
-		free(m->sources[i].places);
-		free(m->sources[i].has_place);
+		for (int use = 0; use < (m->names.functions ? N_CODE_USES : 1); use++) {
+			free(m->sources[i].places[use]);
+			free(m->sources[i].has_place[use]);
+		}
+		free(m->sources[i].has_rows);
 		free(m->sources[i].classes);
 		free(m->sources[i].is_cut);
 	}
@@ -157,7 +172,8 @@ static uint32_t *source_paths(struct shares *x, const struct merge *m, const str
 	cleanup(free_at_exit) uint64_t *hashes = xcalloc(n + 1, sizeof(*hashes));
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct code_addr code = merge_code(&m->names, s->number, &s->segment->nodes[i]);
+		struct code_addr code =
+			merge_code(&m->names, s->number, &s->segment->nodes[i], CODE_CALLER);
 		uint32_t *index;
 		bool is_new;
 
@@ -224,36 +240,64 @@ static void forget_places(struct merge *m)
 	for (uint32_t i = 0; i < m->n_sources; i++) {
 		struct source *s = &m->sources[i];
 
-		memset(s->has_place, 0, s->segment->n_nodes * sizeof(*s->has_place));
+		for (int use = 0; use < N_CODE_USES; use++)
+			memset(s->has_place[use], 0,
+			       s->segment->n_nodes * sizeof(*s->has_place[use]));
 		memset(s->classes, 0, s->segment->n_classes * sizeof(*s->classes));
 	}
 }
 
-static struct native_place place_of(struct merge *m, struct source *s, uint32_t node)
+static bool is_kernel_node(const struct merge *m, const struct source *s, uint32_t node)
+{
+	image_id image = m->names.image_ids[s->number][s->segment->nodes[node].code.image.n];
+
+	return image_is_kernel_code(image_get(m->names.images, image));
+}
+
+/* How a node is used as the caller of another. An interrupted program called nothing. */
+static enum code_use use_of_parent(const struct merge *m, const struct source *s, uint32_t parent,
+				   uint32_t node)
+{
+	return m->names.functions && is_kernel_node(m, s, node) && !is_kernel_node(m, s, parent)
+		       ? CODE_LEAF
+		       : CODE_CALLER;
+}
+
+static struct native_place place_of(struct merge *m, struct source *s, uint32_t node,
+				    enum code_use use)
 {
 	const struct code_addr other = { m->names.other, 0 };
 	uint32_t up = node, depth = 0;
-	uint32_t chain[512];
+	struct {
+		uint32_t node;
+		enum code_use use;
+	} chain[512];
 	struct native_place at = { 0 };
 
 	/* Go up to a known node, or until `chain` is full; recursion does the rest. */
-	while (up && !s->has_place[up] && depth < ARRAY_SIZE(chain)) {
-		chain[depth++] = up;
-		up = parent_of(s->segment, up);
+	while (up && !s->has_place[use][up] && depth < ARRAY_SIZE(chain)) {
+		uint32_t parent = parent_of(s->segment, up);
+
+		chain[depth].node = up;
+		chain[depth++].use = use;
+		use = use_of_parent(m, s, parent, up);
+		up = parent;
 	}
 	if (up)
-		at = s->has_place[up] ? s->places[up] : place_of(m, s, up);
+		at = s->has_place[use][up] ? s->places[use][up] : place_of(m, s, up, use);
 	while (depth-- > 0) {
-		uint32_t n = chain[depth], parent = parent_of(s->segment, n);
-		struct code_addr code = merge_code(&m->names, s->number, &s->segment->nodes[n]);
+		uint32_t n = chain[depth].node, parent = parent_of(s->segment, n);
+		struct code_addr code;
 
+		use = chain[depth].use;
+		code = merge_code(&m->names, s->number, &s->segment->nodes[n], use);
 		/* A node below a cut node has the same place. */
 		if (!s->is_cut || !s->is_cut[n])
 			at = native_store_step(m->store, at, &code);
 		else if (!s->is_cut[parent])
 			at = native_store_step(m->store, at, &other);
-		s->places[n] = at;
-		s->has_place[n] = true;
+		s->places[use][n] = at;
+		s->has_place[use][n] = true;
 	}
 	return at;
 }
@@ -268,10 +312,11 @@ static uint32_t class_of(struct merge *m, struct source *s, uint32_t class, uint
 	if (s->classes[class])
 		return s->classes[class] - 1;
 	c = merge_class(&m->names, s->segment, s->number, class);
-	leaf = merge_code(&m->names, s->number, &s->segment->nodes[node]).image;
+	leaf = m->names.image_ids[s->number][s->segment->nodes[node].code.image.n];
 	comm = c.comm;
 	class_merge(&c, image_get(m->names.images, leaf), leaf, m->config->merged);
-	c.comm = comm; /* thread names are few: they stay apart even without processes */
+	/* Thread names are few: they stay apart even without processes. */
+	c.comm = m->config->without_comm ? (string_id){ 0 } : comm;
 	s->classes[class] = native_store_class(m->store, &c) + 1;
 	return s->classes[class] - 1;
 }
@@ -333,7 +378,7 @@ static int add_block(struct merge *m, struct source *s, const struct block *bloc
 			forget_places(m);
 		if (r < 0)
 			return r;
-		at = place_of(m, s, row->node);
+		at = place_of(m, s, row->node, CODE_LEAF);
 		if (s->is_cut && s->is_cut[row->node])
 			m->result.cut += row->samples;
 		m->result.samples += row->samples;
@@ -367,11 +412,29 @@ static void begin_merged(struct merge *m, size_t first)
 static bool learn_source(struct merge *m, struct source *s, int *r, struct error *err)
 {
 	for (uint32_t node = 1; node < s->segment->n_nodes; node++) {
+		if (s->has_rows && !s->has_rows[node])
+			continue;
 		if (native_store_begin_row(m->store, r, err))
 			return false;
-		place_of(m, s, node);
+		place_of(m, s, node, CODE_LEAF);
 	}
 	return true;
+}
+
+/* The nodes with samples in the chosen blocks: the others of the part are of other times. */
+static void find_rows(struct merge *m)
+{
+	for (uint32_t i = 0; i < m->n_sources; i++) {
+		struct source *s = &m->sources[i];
+
+		s->has_rows = xcalloc(s->segment->n_nodes + 1, sizeof(*s->has_rows));
+		for (uint32_t b = 0; b < s->segment->n_blocks; b++) {
+			m->rows.n = 0;
+			segment_read_rows(s->segment, b, &m->rows, NULL);
+			vec_foreach (&m->rows, row)
+				s->has_rows[row->node] = true;
+		}
+	}
 }
 
 /*
@@ -385,6 +448,8 @@ static int learn_trees(struct merge *m, struct error *err)
 
 	for (uint32_t i = 0; i < m->n_sources && is_whole; i++)
 		is_whole = learn_source(m, &m->sources[i], &r, err);
+	if (m->names.functions)
+		functions_name(m->names.functions, m->store);
 	if (!is_whole || native_store_end_block(m->store, &r, err))
 		forget_places(m);
 	return r;
@@ -511,8 +576,9 @@ static int write_merged(struct merge *m, const char *to, struct error *err)
 	uint64_t n_unwritten = 0;
 	int r, closed;
 
-	choose_overviews(m, pays);
-	info.table_bytes = TABLE_BYTES;
+	if (!m->names.functions)
+		choose_overviews(m, pays);
+	info.table_bytes = m->config->table_bytes ? m->config->table_bytes : TABLE_BYTES;
 	info.block_ns = m->config->block_ns;
 	info.replaces = m->config->replaces;
 	info.exact_times = m->keeps_times;
@@ -522,7 +588,7 @@ static int write_merged(struct merge *m, const char *to, struct error *err)
 	if (r < 0)
 		return r;
 	r = native_store_group(m->store, err);
-	for (uint32_t i = 0; i < m->n_sources; i++)
+	for (uint32_t i = 0; i < m->n_sources && !m->names.functions; i++)
 		merge_symbols(&m->names, m->sources[i].segment, i, m->store);
 	r = r < 0 ? r : add_levels(m, pays, err);
 	closed =
@@ -542,10 +608,14 @@ int session_merge(const struct session *from, const struct merge_config *config,
 	m.keeps_times =
 		config->keeps_times && config->block_ns <= NS_PER_SECOND && has_exact_times(from);
 	merge_names_init(&m.names, from);
+	if (config->symbols)
+		merge_names_to_functions(&m.names, from, config->symbols);
 	sources_init(&m);
 	list_blocks(&m, config->block_ns);
 	if (config->min_share > 0)
 		find_rare(&m);
+	if (m.names.functions)
+		find_rows(&m);
 	r = write_merged(&m, to, err);
 	if (r < 0)
 		file_remove_tree(to, NULL);

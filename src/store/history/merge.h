@@ -21,6 +21,7 @@
 
 struct error;
 struct session;
+struct symbolizer;
 
 /*
  * The rule for overviews that pay. Reading a row of a block takes about as long as reading a node
@@ -40,6 +41,13 @@ struct merge_config {
 	bool keeps_times;     /* of blocks of a second; else only the second is known */
 	const char *replaces; /* as in session_info */
 	struct overview_rule overviews;
+	/*
+	 * With a symbolizer, all code of a function becomes one place (store/history/functions.h),
+	 * nodes without samples are left out, and there are no overviews. NULL: addresses stay.
+	 */
+	struct symbolizer *symbols;
+	bool without_comm;    /* thread names are not written */
+	uint64_t table_bytes; /* as in session_info; 0: of merging */
 };
 
 struct merge_result {

@@ -29,12 +29,30 @@ void merge_names_init(struct merge_names *m, const struct session *from)
 				&(struct image){ .kind = IMAGE_NAMED, .path = IMAGE_OTHER_PATH });
 }
 
+void merge_names_to_functions(struct merge_names *m, const struct session *from,
+			      struct symbolizer *symbols)
+{
+	m->functions = functions_new(m->images, symbols);
+	for (uint32_t s = 0; s < from->n_segments; s++)
+		for (uint32_t i = 0; i < from->segments[s]->n_symbols; i++) {
+			struct code_symbol symbol = from->segments[s]->symbols[i];
+
+			if (symbol.image.n >= from->segments[s]->n_images)
+				continue;
+			symbol.image = m->image_ids[s][symbol.image.n];
+			functions_give(m->functions, &symbol);
+		}
+	functions_give(m->functions,
+		       &(struct code_symbol){ .image = m->other, .size = 1, .name = OTHER_NAME });
+}
+
 void merge_names_fini(struct merge_names *m)
 {
 	for (uint32_t s = 0; s < m->n_segments; s++)
 		free(m->image_ids[s]);
 	free(m->image_ids);
 	intmap_fini(&m->symbols);
+	functions_free(m->functions);
 	strings_fini(&m->strings);
 	image_table_free(m->images);
 }

@@ -7,6 +7,7 @@
 
 #include "base/intmap.h"
 #include "base/strings.h"
+#include "store/history/functions.h"
 #include "store/session.h"
 
 struct merge_names {
@@ -16,9 +17,14 @@ struct merge_names {
 	uint32_t n_segments;
 	image_id other;        /* IMAGE_OTHER_PATH */
 	struct intmap symbols; /* hash of (image, offset) to the hash of the newest symbol there */
+	struct functions
+		*functions; /* code becomes the starts of functions; NULL: addresses stay */
 };
 
 void merge_names_init(struct merge_names *m, const struct session *from);
+/* From now on, code becomes the starts of functions. The segments must outlive `m`. */
+void merge_names_to_functions(struct merge_names *m, const struct session *from,
+			      struct symbolizer *symbols);
 void merge_names_fini(struct merge_names *m);
 
 /* Returns the class with the ids of `m`. */
@@ -29,9 +35,12 @@ struct profile_class merge_class(struct merge_names *m, const struct segment *se
 void merge_symbols(struct merge_names *m, const struct segment *segment, uint32_t segment_number,
 		   struct store *store);
 
+/* The code of a node, which is used as `use`. */
 static inline struct code_addr merge_code(const struct merge_names *m, uint32_t segment_number,
-					  const struct tree_node *node)
+					  const struct tree_node *node, enum code_use use)
 {
-	return (struct code_addr){ m->image_ids[segment_number][node->code.image.n],
-				   node->code.offset };
+	const struct code_addr code = { m->image_ids[segment_number][node->code.image.n],
+					node->code.offset };
+
+	return m->functions ? functions_place(m->functions, code, use) : code;
 }

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "commands/retain_blocks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "commands/opening.h"
+#include "open/input.h"
+#include "store/history/blocks.h"
+
+struct blocks {
+	const struct retain_blocks_args *args;
+	struct block_config config;
+	uint32_t n_made, n_known, n_damaged;
+	struct block_sums sums; /* of those made */
+};
+
+static int make_block(struct blocks *b, const char *part, const char *part_name, uint64_t bucket,
+		      struct error *err)
+{
+	char name[HISTORY_NAME_SIZE];
+	cleanup(free_at_exit) char *to = NULL, *hidden = NULL;
+	struct block_sums sums;
+	int r;
+
+	block_name(bucket, part_name, name);
+	to = xasprintf("%s/%s", b->args->output, name);
+	hidden = xasprintf("%s/.merge-%s", b->args->output, name);
+	if (access(to, F_OK) == 0) {
+		b->n_known++;
+		return 0;
+	}
+	file_remove_tree(hidden, NULL);
+	r = part_block(part, bucket, &b->config, hidden, &sums, err);
+	if (r >= 0 && rename(hidden, to) < 0)
+		r = error_errno(err, -errno, "cannot rename %s", hidden);
+	if (r < 0)
+		return r;
+	b->n_made++;
+	b->sums.samples += sums.samples;
+	b->sums.cut += sums.cut;
+	b->sums.lost += sums.lost;
+	b->sums.bytes += sums.bytes;
+	return 0;
+}
+
+static int blocks_of_part(struct blocks *b, const char *dir, const char *name, bool is_newest,
+			  struct error *err)
+{
+	cleanup(free_at_exit) char *part = xasprintf("%s/%s", dir, name);
+	struct block_buckets buckets = { 0 };
+	struct error why = { 0 };
+	int r = part_buckets(part, b->config.bucket_ns, is_newest, &buckets, &why);
+
+	if (r < 0) {
+		log_warning("a part is left out: %s", why.text);
+		b->n_damaged++;
+		r = 0;
+	}
+	for (size_t i = 0; i < buckets.n && r >= 0; i++)
+		r = make_block(b, part, name, buckets.data[i], err);
+	vec_fini(&buckets);
+	return r;
+}
+
+static void print_blocks(const struct blocks *b)
+{
+	log_info("%" PRIu32 " blocks made, %" PRIu32 " were there", b->n_made, b->n_known);
+	if (b->n_made)
+		log_info("%" PRIu64 " samples, %" PRIu64 " lost, in %" PRIu64
+			 " bytes: %.2f bytes a sample",
+			 b->sums.samples, b->sums.lost, b->sums.bytes,
+			 (double)b->sums.bytes / (double)MAX(b->sums.samples, (uint64_t)1));
+	if (b->sums.cut)
+		log_info("%" PRIu64 " samples of rare stacks are in [other]", b->sums.cut);
+}
+
+int retain_blocks(const struct retain_blocks_args *args, struct error *err)
+{
+	struct blocks b = { .args = args, .config = { .bucket_ns = BLOCK_BUCKET_NS } };
+	cleanup(free_at_exit) char *dir = history_dir(args->path);
+	cleanup(input_free_at_exit) struct input *in = NULL;
+	struct history_names names = { 0 };
+	int r = input_new(&opening_config, &in, err);
+
+	if (r >= 0 && !dir)
+		r = error_set(err, -ENOENT, "%s is no history: there are no parts in it",
+			      args->path);
+	else if (r >= 0 && mkdir(args->output, 0777) < 0 && errno != EEXIST)
+		r = error_errno(err, -errno, "cannot make %s", args->output);
+	if (r >= 0)
+		r = history_list(dir, &names);
+	b.config.symbols = r < 0 ? NULL : input_symbolizer(in, args->path, NULL);
+	for (size_t i = 0; i < names.n && r >= 0; i++)
+		r = blocks_of_part(&b, dir, names.data[i], i + 1 == names.n, err);
+	if (r >= 0 && !args->quiet)
+		print_blocks(&b);
+	symbolizer_free(b.config.symbols);
+	history_names_fini(&names);
+	return r;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Blocks of a history: the samples of one part in one stretch of the clock (a *bucket*, usually ten
+ * minutes), at function level. Blocks are made for other machines: docs/fleet.md.
+ *
+ * A block is a session of exactly one segment, with one tree and its own names. So every reader of
+ * sessions reads it, and several blocks are a history. All code of a function is one place
+ * (store/history/functions.h). Processes, threads and processors are not kept apart. Thread names
+ * and cgroups may be left out. The command line of the recording is never in it, and neither is its
+ * target, which may be a command.
+ *
+ * A source block belongs to the bucket that holds its first sample. So each sample of a part is in
+ * exactly one block. Sums of samples, events and losses are those of the part.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "store/history/history.h"
+
+struct error;
+struct symbolizer;
+
+#define BLOCK_BUCKET_NS (600 * NS_PER_SECOND)
+
+struct block_config {
+	uint64_t bucket_ns; /* of the wall clock */
+	struct symbolizer *symbols;
+	bool without_comm, without_cgroup;
+	uint64_t table_bytes; /* for tests: a smaller limit of a segment; 0: the default */
+};
+
+/* Starts of buckets (CLOCK_REALTIME, ns), ascending. The caller frees `data`. */
+struct block_buckets {
+	uint64_t *data;
+	size_t n, cap;
+};
+
+/*
+ * Puts the buckets of a part that have samples or losses into `out`, which is empty. Reads no
+ * samples. may_grow: the part is the newest of its history. Then its last bucket is left out until
+ * the part has an end. -EINVAL: the part does not know when it began.
+ */
+int part_buckets(const char *part, uint64_t bucket_ns, bool may_grow, struct block_buckets *out,
+		 struct error *err);
+
+struct block_sums {
+	uint64_t samples, cut; /* cut: in "[other]", because the tree was too large for a segment */
+	uint64_t lost;         /* samples that the part counts as lost or damaged in this bucket */
+	uint64_t bytes;        /* of the segment */
+};
+
+/*
+ * Writes the block of a bucket as the session `to`, which must not exist. `sums` may be NULL.
+ * -ENODATA: the part has nothing in the bucket. On failure, `to` is removed.
+ */
+int part_block(const char *part, uint64_t bucket, const struct block_config *config, const char *to,
+	       struct block_sums *sums, struct error *err);
+
+/*
+ * The name of a block among the parts of a history: the bucket's start, and a number that a hash of
+ * the name of its part gives. So a block has the same name each time, and two parts of one bucket
+ * have two.
+ */
+void block_name(uint64_t bucket, const char *part_name, char out[static HISTORY_NAME_SIZE]);
+
+/* The path of the segment of a block. The caller frees it. */
+char *block_segment(const char *block);

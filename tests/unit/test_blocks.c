@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Blocks of a history: each sample once, at function level, and without what stays on the host. */
+#include "histories.h"
+
+#include <errno.h>
+
+#include "store/history/blocks.h"
+#include "symbol/symbols.h"
+
+#define BUCKET 600ULL
+
+static struct symbolizer *no_files(void)
+{
+	return symbolizer_new(&(struct symbolizer_config){ .cache_dir = "" });
+}
+
+static char *part_path(const struct history *h, uint64_t start_s)
+{
+	char name[HISTORY_NAME_SIZE];
+
+	history_part_name(start_s * NS_PER_SECOND, 0, name);
+	return xasprintf("%s/%s", h->dir, name);
+}
+
+static struct block_buckets buckets_of(const char *part, bool may_grow)
+{
+	struct block_buckets buckets = { 0 };
+	struct error err = { 0 };
+
+	if (part_buckets(part, BUCKET * NS_PER_SECOND, may_grow, &buckets, &err) < 0)
+		fail_msg("%s", err.text);
+	return buckets;
+}
+
+/* The block as a session. */
+static struct session *block_of(const struct history *h, const char *part, uint64_t bucket,
+				const struct block_config *config, struct block_sums *sums)
+{
+	cleanup(free_at_exit) char *to = xasprintf("%s/block", h->dir);
+	struct session *s = NULL;
+	struct error err = { 0 };
+
+	if (part_block(part, bucket, config, to, sums, &err) < 0 || session_open(to, &s, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(s->n_segments, 1);
+	assert_int_equal(s->warnings.n, 0);
+	file_remove_tree(to, NULL);
+	return s;
+}
+
+static void each_sample_is_in_one_block(void **state)
+{
+	const uint64_t start = MIDNIGHT - 100, seconds = 1500;
+	struct block_config config = { .bucket_ns = BUCKET * NS_PER_SECOND, .symbols = no_files() };
+	struct block_buckets buckets;
+	cleanup(free_at_exit) char *part = NULL;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, start, seconds, true);
+	part = part_path(&h, start);
+	buckets = buckets_of(part, true);
+	assert_int_equal(buckets.n, 4);
+	for (size_t i = 0; i < buckets.n; i++) {
+		uint64_t from = MIDNIGHT + i * BUCKET - BUCKET, to = from + BUCKET;
+		struct sums want = expected_sums(MAX(from, start), MIN(to, start + seconds)), got;
+		struct block_sums sums;
+		struct session *s;
+
+		assert_int_equal(buckets.data[i], from * NS_PER_SECOND);
+		s = block_of(&h, part, buckets.data[i], &config, &sums);
+		got = sums_of(s);
+		assert_same(&got, &want);
+		assert_int_equal(sums.samples, want.samples);
+		assert_int_equal(sums.lost, want.lost);
+		assert_int_equal(s->info.start_wall_ns, MAX(from, start) * NS_PER_SECOND);
+		assert_int_equal(session_wall_ns(&s->info, s->end.end_ns),
+				 MIN(to, start + seconds) * NS_PER_SECOND);
+		session_close(s);
+	}
+	free(buckets.data);
+	symbolizer_free(config.symbols);
+	history_fini(&h);
+}
+
+static void a_packed_part_has_the_same_blocks(void **state)
+{
+	struct block_config config = { .bucket_ns = BUCKET * NS_PER_SECOND, .symbols = no_files() };
+	struct retention_policy policy = RETENTION_DEFAULT;
+	struct retention_result result;
+	cleanup(free_at_exit) char *part = NULL;
+	struct sums before, after;
+	struct history h;
+	struct session *s;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, 1500, true);
+	part = part_path(&h, MIDNIGHT);
+	s = block_of(&h, part, (MIDNIGHT + BUCKET) * NS_PER_SECOND, &config, NULL);
+	before = sums_of(s);
+	session_close(s);
+	policy.now_ns = (MIDNIGHT + 2 * HOUR) * NS_PER_SECOND;
+	policy.active = "";
+	policy.overviews = (struct overview_rule){ 0, 2 };
+	assert_int_equal(history_retain(h.dir, &policy, &result, NULL), 0);
+	assert_int_equal(result.n_packed, 1);
+	s = block_of(&h, part, (MIDNIGHT + BUCKET) * NS_PER_SECOND, &config, NULL);
+	after = sums_of(s);
+	assert_same(&after, &before);
+	assert_int_equal(after.hash, before.hash);
+	session_close(s);
+	symbolizer_free(config.symbols);
+	history_fini(&h);
+}
+
+static void the_last_bucket_of_a_growing_part_waits(void **state)
+{
+	cleanup(free_at_exit) char *part = NULL;
+	struct block_buckets buckets;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, 900, false);
+	part = part_path(&h, MIDNIGHT);
+	buckets = buckets_of(part, true);
+	assert_int_equal(buckets.n, 1);
+	free(buckets.data);
+	buckets = buckets_of(part, false);
+	assert_int_equal(buckets.n, 2);
+	free(buckets.data);
+	history_fini(&h);
+}
+
+static bool has_code(const struct segment *seg, const char *path, uint64_t offset)
+{
+	for (uint32_t n = 1; n < seg->n_nodes; n++)
+		if (!strcmp(seg->images[seg->nodes[n].code.image.n].path, path) &&
+		    seg->nodes[n].code.offset == offset)
+			return true;
+	return false;
+}
+
+/* main is at 0x900; code of no function keeps its place. */
+static void code_of_a_function_is_one_place(void **state)
+{
+	struct block_config config = { .bucket_ns = BUCKET * NS_PER_SECOND, .symbols = no_files() };
+	cleanup(free_at_exit) char *part = NULL;
+	struct history h;
+	struct session *s;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, 60, true);
+	part = part_path(&h, MIDNIGHT);
+	s = block_of(&h, part, MIDNIGHT * NS_PER_SECOND, &config, NULL);
+	assert_true(has_code(s->segments[0], "/bin/app", 0x901));
+	assert_false(has_code(s->segments[0], "/bin/app", 0x900));
+	assert_true(has_code(s->segments[0], "/bin/app", 0x1003));
+	assert_true(has_code(s->segments[0], "/lib/libc.so.6", 0x2000));
+	assert_int_equal(s->segments[0]->n_symbols, 1);
+	assert_string_equal(s->segments[0]->symbols[0].name, "main");
+	assert_int_equal(s->segments[0]->symbols[0].offset, 0x900);
+	session_close(s);
+	symbolizer_free(config.symbols);
+	history_fini(&h);
+}
+
+static void what_is_dropped_is_not_there(void **state)
+{
+	struct block_config config = { .bucket_ns = BUCKET * NS_PER_SECOND,
+				       .symbols = no_files(),
+				       .without_comm = true };
+	cleanup(free_at_exit) char *part = NULL;
+	struct history h;
+	struct session *s;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, 60, true);
+	part = part_path(&h, MIDNIGHT);
+	s = block_of(&h, part, MIDNIGHT * NS_PER_SECOND, &config, NULL);
+	assert_string_equal(s->info.target, "");
+	assert_string_equal(s->info.hostname, "host");
+	for (uint32_t i = 0; i < s->segments[0]->n_strings; i++)
+		assert_string_not_equal(s->segments[0]->strings[i], "worker");
+	assert_int_equal(s->segments[0]->n_classes, 1);
+	assert_int_equal(s->segments[0]->classes[0].pid, CLASS_ALL);
+	session_close(s);
+	symbolizer_free(config.symbols);
+	history_fini(&h);
+}
+
+/* Rare stacks are cut, and the sums stay. */
+static void a_tree_that_is_too_large_fits_after_cutting(void **state)
+{
+	struct block_config config = { .bucket_ns = BUCKET * NS_PER_SECOND,
+				       .symbols = no_files(),
+				       .table_bytes = 2500 };
+	struct sums want = expected_sums(MIDNIGHT, MIDNIGHT + BUCKET), got;
+	cleanup(free_at_exit) char *part = NULL;
+	struct block_sums sums;
+	struct history h;
+	struct session *s;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, BUCKET, true);
+	part = part_path(&h, MIDNIGHT);
+	s = block_of(&h, part, MIDNIGHT * NS_PER_SECOND, &config, &sums);
+	got = sums_of(s);
+	assert_same(&got, &want);
+	assert_true(sums.cut > 0);
+	assert_int_equal(got.other, sums.cut);
+	session_close(s);
+	symbolizer_free(config.symbols);
+	history_fini(&h);
+}
+
+static void a_bucket_without_samples_is_refused(void **state)
+{
+	struct block_config config = { .bucket_ns = BUCKET * NS_PER_SECOND, .symbols = no_files() };
+	cleanup(free_at_exit) char *part = NULL, *to = NULL;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, 60, true);
+	part = part_path(&h, MIDNIGHT);
+	to = xasprintf("%s/block", h.dir);
+	assert_int_equal(part_block(part, (MIDNIGHT + DAY) * NS_PER_SECOND, &config, to, NULL,
+				    NULL),
+			 -ENODATA);
+	assert_int_not_equal(access(to, F_OK), 0);
+	symbolizer_free(config.symbols);
+	history_fini(&h);
+}
+
+static void names_of_blocks_are_names_of_parts(void **state)
+{
+	char one[HISTORY_NAME_SIZE], other[HISTORY_NAME_SIZE];
+	uint64_t ns;
+
+	(void)state;
+	block_name(MIDNIGHT * NS_PER_SECOND, "20261119T235900.123Z", one);
+	block_name(MIDNIGHT * NS_PER_SECOND, "20261120T000310.000Z", other);
+	assert_string_not_equal(one, other);
+	assert_true(history_part_time(one, &ns));
+	assert_int_equal(ns, MIDNIGHT * NS_PER_SECOND);
+	block_name(MIDNIGHT * NS_PER_SECOND, "20261119T235900.123Z", other);
+	assert_string_equal(one, other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_sample_is_in_one_block),
+		cmocka_unit_test(a_packed_part_has_the_same_blocks),
+		cmocka_unit_test(the_last_bucket_of_a_growing_part_waits),
+		cmocka_unit_test(code_of_a_function_is_one_place),
+		cmocka_unit_test(what_is_dropped_is_not_there),
+		cmocka_unit_test(a_tree_that_is_too_large_fits_after_cutting),
+		cmocka_unit_test(a_bucket_without_samples_is_refused),
+		cmocka_unit_test(names_of_blocks_are_names_of_parts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
