@@ -85,6 +85,7 @@ static int load_side(const struct diff_setup *s, struct diff_source *side, struc
 		.query = &side->query,
 		.with_functions = true,
 		.with_chains = true,
+		.merges_jit = true,
 		.latency_weight = !strcmp(s->args.weight, "latency"),
 	};
 	int r = input_open_query(s->in, side->path, &side->query, &side->session, &side->is_damaged,

@@ -83,6 +83,7 @@ void export_request(const struct export_format *format, struct profile_request *
 	request->with_chains = ops->with_chains;
 	request->with_places = ops->with_places;
 	request->with_samples = ops->with_samples;
+	request->merges_jit = !ops->with_places && !key_list_has(&ops->keys, PROFILE_IMAGE);
 }
 
 /* Streams to a descriptor, which stays the caller's. */

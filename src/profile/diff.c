@@ -50,12 +50,22 @@ static const char *diff_source_of(const struct profile *p, uint32_t function)
 	return n ? file_name(frames[n - 1].file) : "";
 }
 
+/* Without its folders; a jitdump's name is another one in each process. */
+static const char *diff_image_name(const struct profile_image *image)
+{
+	if (image->is_idle)
+		return image->name;
+	return image->image->kind == IMAGE_JIT && image->image->path[0] == '/'
+		       ? "[jitdump]"
+		       : file_name(image->image->path);
+}
+
 /* "image NUL symbol"; the image's part is *image_len long. */
 static char *plain_key(const struct profile *p, uint32_t function, size_t *image_len, size_t *len)
 {
 	const struct profile_function *f = &p->functions.data[function];
 	const struct profile_image *image = &p->images.data[f->image];
-	const char *path = image->is_idle ? image->name : file_name(image->image->path);
+	const char *path = diff_image_name(image);
 	char scratch[KEY_TEXT_SIZE], *key;
 	const char *symbol = f->symbol == NO_SYMBOL
 				     ? ""

@@ -32,6 +32,7 @@ void profile_index_init(struct profile *p, const struct profile_request *request
 	strings_init(&x->places);
 	strings_init(&x->functions);
 	strings_init(&x->lines);
+	strings_init(&x->jit_names);
 	strings_init(&x->whole_keys);
 	strings_init(&x->lane_tuples);
 	strings_init(&x->arcs);
@@ -53,6 +54,9 @@ void profile_index_rest(struct profile *p)
 	strings_fini(&x->places);
 	strings_fini(&x->functions);
 	strings_fini(&x->lines);
+	strings_fini(&x->jit_names);
+	intmap_fini(&x->jit_functions);
+	intmap_fini(&x->jit_twins);
 	strings_fini(&x->whole_keys);
 	strings_fini(&x->lane_tuples);
 	strings_fini(&x->arcs);
@@ -270,9 +274,17 @@ static uint32_t index_add_function(struct profile *p, const struct function_key 
 		.line = key->line,
 		.offset = key->offset,
 	};
-	uint32_t id = strings_add_n(&x->functions, (const char *)key, sizeof(*key)).n - 1, *whole;
+	uint32_t id, *whole, *jit;
 	bool is_new;
 
+	jit = index_jit_function(p, key, &is_new);
+	if (jit && !is_new) {
+		index_share_jit_function(p, *jit, key->image);
+		return *jit;
+	}
+	id = strings_add_n(&x->functions, (const char *)key, sizeof(*key)).n - 1;
+	if (jit)
+		*jit = id;
 	if (id < p->functions.n)
 		return id;
 	f.whole = id;

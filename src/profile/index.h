@@ -71,11 +71,14 @@ struct profile_index {
 	uint32_t n_expected;     /* … of those that the session has; 0: not known */
 
 	struct lookup *lookups;
-	struct strings functions;  /* the struct function_key of function i is string i + 1 */
-	struct strings whole_keys; /* the same without lines, to … */
-	struct intmap wholes;      /* … their first function */
-	struct strings lines;      /* (file, line) of line i is string i + 1 */
-	VEC(uint32_t) frames;      /* functions at an address, outermost first: what lookups name */
+	struct strings functions;    /* the struct function_key of function i is string i + 1 */
+	struct strings whole_keys;   /* the same without lines, to … */
+	struct intmap wholes;        /* … their first function */
+	struct strings jit_names;    /* merges_jit: line and name of JIT code, … */
+	struct intmap jit_functions; /* … to its function */
+	struct intmap jit_twins;     /* by image of JIT code: that of code of several processes */
+	struct strings lines;        /* (file, line) of line i is string i + 1 */
+	VEC(uint32_t) frames; /* functions at an address, outermost first: what lookups name */
 	VEC(struct function_takes) function_takes;
 	struct strings places; /* (image, offset) of place i is string i + 1 */
 	struct node_set nodes;
@@ -180,6 +183,14 @@ struct weight *index_arc(struct profile *p, uint32_t group, uint32_t caller, uin
 /* With slices a new entry at each call: a (group, node) is then in one row of a block, or in few.
  */
 uint32_t index_entry(struct profile *p, uint32_t group, uint32_t node);
+
+/*
+ * merges_jit: the place for the function of that name (jit_functions.c). NULL: it is no JIT code
+ * with a name.
+ */
+uint32_t *index_jit_function(struct profile *p, const struct function_key *key, bool *is_new);
+/* Such a function has code in this image, too. */
+void index_share_jit_function(struct profile *p, uint32_t function, uint32_t image);
 
 /* Short names of images, the heaviest name of every process and thread (index_names.c). */
 void index_name_images(struct profile *p);

@@ -99,14 +99,14 @@ static const char *short_path(const struct profile *p, struct namesakes *n,
 	return name;
 }
 
-/* An image of a path that has two gets its build id; JIT code, its process. */
+/* An image of a path that has two gets its build id; JIT code of one process, its process. */
 static const char *short_name(const struct profile *p, struct namesakes *n,
 			      const struct profile_image *image)
 {
 	char hex[BUILD_ID_HEX_SIZE], text[4096];
 	const char *name = short_path(p, n, image->image);
 
-	if (image->image->kind == IMAGE_JIT) {
+	if (image->image->kind == IMAGE_JIT && image->image->pid) {
 		snprintf(text, sizeof(text), "%s (%d)", name, image->image->pid);
 	} else if (image->image->build_id.len && has_namesake(p, n, image->image)) {
 		build_id_hex(&image->image->build_id, hex);

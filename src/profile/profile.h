@@ -283,6 +283,12 @@ struct profile_request {
 	bool latency_weight; /* a sample's events are its latency in cycles (IMAGE_LATENCY_PATH) */
 	bool with_wakers;    /* a wait's waker is part of its chain */
 	bool with_inlines;   /* frames for functions that are inlined */
+	/*
+	 * Functions of JIT code are one if they have one name, also in several processes. Their
+	 * image then has no process, so sums by image are not those of the processes. Not
+	 * with_places and not with_addresses.
+	 */
+	bool merges_jit;
 };
 
 /* Whether the profile needs the exact times of samples. Else, sums of whole seconds do. */

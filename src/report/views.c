@@ -255,6 +255,8 @@ int report_request(const struct view *view, const struct report_options *options
 				  query_has(request->query, FILTER_SYMBOL) ||
 				  query_has(request->query, FILTER_SYMBOL_EXCLUDE) ||
 				  query_has(request->query, FILTER_VIA);
+	request->merges_jit = !request->with_addresses && !request->with_places &&
+			      !key_list_has(&options->by, PROFILE_IMAGE);
 	/* Callers have no instruction that was sampled. */
 	request->with_chains = view->with_chains && !request->with_addresses &&
 			       (view->layout != LAYOUT_NEST || views_has_code_key(&request->keys));

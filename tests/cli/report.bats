@@ -72,6 +72,30 @@ samples_of() {
 	share_is "$hot" $((hot + cold)) 0.75
 }
 
+@test "the same JIT function of two processes is one row, and each image keeps its samples" {
+	need_recording
+	run "$PROGRAMS/jit" 1
+	[ "$status" != 77 ] || skip "tests/programs/jit.c is not written for this processor"
+	rm -f "$output"
+	assay record -q -o s -- sh -c "'$PROGRAMS/jit' 1000 & '$PROGRAMS/jit' 1000; wait" >maps
+	[ "$(wc -l <maps)" = 2 ]
+	xargs rm -f <maps
+	for view in -l "--by symbol" "--by language,symbol"; do
+		# shellcheck disable=SC2086
+		assay report -i s $view -t 0 --format json >out.json
+		[ "$(jq '[.rows[] | select(.symbol == "jit_hot")] | length' out.json)" = 1 ]
+	done
+	assay report -i s -l -t 0 --format json >out.json
+	[ "$(jq -r '.rows[] | select(.symbol == "jit_hot") | .image' out.json)" = "[anon]" ]
+	hot=$(jq '[.rows[] | select(.symbol == "jit_hot") | .samples] | add' out.json)
+	# By image, each process has its own.
+	assay report -i s --by image,symbol -t 0 --format json >out.json
+	[ "$(jq '[.rows[] | select(.symbol == "jit_hot")] | length' out.json)" = 2 ]
+	[ "$(jq '[.rows[] | select(.symbol == "jit_hot") | .samples] | add' out.json)" = "$hot" ]
+	# Two runs have other processes, and the same functions.
+	assay diff --format json s s | jq -e '[.rows[] | select(.symbol == "jit_hot")] | length == 1'
+}
+
 @test "a library that is opened at run time has its names" {
 	need_recording
 	assay record -q -o s -- "$PROGRAMS/loads" 100 "$PROGRAMS/libplugin.so" >/dev/null
