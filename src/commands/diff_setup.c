@@ -11,10 +11,16 @@
 #include "base/log.h"
 #include "base/mem.h"
 
+/* No tag of a filter begins with '/' or '.', and most paths have no colon. */
+static bool is_path(const char *operand)
+{
+	return (strchr("/.", *operand) || !strchr(operand, ':')) && access(operand, F_OK) == 0;
+}
+
 /* An operand that is there as a file or directory is the session; all else is a filter. */
 static int take_operand(struct diff_source *side, const char *operand, struct error *err)
 {
-	if (!strchr(operand, ':') && access(operand, F_OK) == 0) {
+	if (is_path(operand)) {
 		if (side->path)
 			return error_set(err, -EINVAL, "%s and %s: give one session for each side",
 					 side->path, operand);

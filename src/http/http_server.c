@@ -42,6 +42,7 @@
 	X(MHD_suspend_connection)                             \
 	X(MHD_resume_connection)                              \
 	X(MHD_create_response_from_buffer_with_free_callback) \
+	X(MHD_create_response_from_fd64)                      \
 	X(MHD_add_response_header)                            \
 	X(MHD_queue_response)                                 \
 	X(MHD_destroy_response)
@@ -167,21 +168,39 @@ static void end_waiting(struct http_request *q)
 	mhd.MHD_resume_connection(q->connection);
 }
 
+/* Takes the response; NULL: there was no memory for it. */
+static void answer_by(struct http_request *q, const struct http_answer *a, struct MHD_Response *r)
+{
+	assert(!q->response);
+	q->status = a->status;
+	q->response = r;
+	for (size_t i = 0; r && i < a->n_headers; i++)
+		mhd.MHD_add_response_header(r, a->headers[i].name, a->headers[i].value);
+	if (q->is_waiting)
+		end_waiting(q);
+}
+
 void http_request_answer(struct http_request *q, const struct http_answer *a)
 {
 	struct http_body *body = http_body_share(a->body);
+	struct MHD_Response *r =
+		mhd.MHD_create_response_from_buffer_with_free_callback(http_body_size(body),
+								       http_body_bytes(body),
+								       http_body_drop_bytes);
 
-	assert(!q->response);
-	q->status = a->status;
-	q->response = mhd.MHD_create_response_from_buffer_with_free_callback(http_body_size(body),
-									     http_body_bytes(body),
-									     http_body_drop_bytes);
-	if (!q->response)
+	if (!r)
 		http_body_drop(body);
-	for (size_t i = 0; q->response && i < a->n_headers; i++)
-		mhd.MHD_add_response_header(q->response, a->headers[i].name, a->headers[i].value);
-	if (q->is_waiting)
-		end_waiting(q);
+	answer_by(q, a, r);
+}
+
+void http_request_answer_file(struct http_request *q, const struct http_answer *a, int fd,
+			      uint64_t size)
+{
+	struct MHD_Response *r = mhd.MHD_create_response_from_fd64(size, fd);
+
+	if (!r)
+		close(fd);
+	answer_by(q, a, r);
 }
 
 void http_request_answer_text(struct http_request *q, unsigned int status, const char *text)

@@ -88,10 +88,16 @@ struct http_answer {
 	unsigned int status;
 	const struct http_header *headers;
 	size_t n_headers;
-	struct http_body *body; /* the server shares it */
+	struct http_body *body; /* the server shares it; NULL: a file is the body */
 };
 
 /* Answers a request, once. The request must not be used afterwards. */
 void http_request_answer(struct http_request *q, const struct http_answer *answer);
+/*
+ * The same, with the bytes of a regular file as the body. The descriptor is the server's then. If
+ * the file becomes shorter meanwhile, the connection ends before the body does.
+ */
+void http_request_answer_file(struct http_request *q, const struct http_answer *answer, int fd,
+			      uint64_t size);
 /* The same with a text and no other headers. */
 void http_request_answer_text(struct http_request *q, unsigned int status, const char *text);

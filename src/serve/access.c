@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "http/http_server.h"
 #include "serve/tokens.h"
 
@@ -27,6 +30,9 @@ struct access {
 	uint32_t n_logins;
 	char cookie_name[32];
 	struct tokens tokens;
+	char *token_file;       /* NULL: none */
+	struct stat tokens_are; /* the file that was read last, or that could not be read */
+	uint64_t looked_ns;     /* when the file was looked at */
 	bool is_secure, is_behind_proxy;
 	VEC(char *) hosts; /* that the header Host may have; none: all, of a Unix socket */
 };
@@ -84,6 +90,14 @@ static void find_names(struct access *a, const struct access_config *c)
 	}
 }
 
+/* A missing file is all zero. */
+static void look_at_tokens(const struct access *a, struct stat *out)
+{
+	*out = (struct stat){ 0 };
+	if (stat(a->token_file, out) < 0)
+		*out = (struct stat){ 0 };
+}
+
 int access_new(const struct access_config *c, struct access **out, struct error *err)
 {
 	struct access *a = xcalloc(1, sizeof(*a));
@@ -96,8 +110,11 @@ int access_new(const struct access_config *c, struct access **out, struct error 
 	if (*c->address != 'u')
 		find_hosts(a, c->address);
 	find_names(a, c);
-	if (c->token_file)
+	if (c->token_file) {
+		a->token_file = xstrdup(c->token_file);
+		look_at_tokens(a, &a->tokens_are);
 		r = tokens_read(&a->tokens, c->token_file, err);
+	}
 	if (r < 0) {
 		access_free(a);
 		return r;
@@ -111,6 +128,7 @@ void access_free(struct access *a)
 	if (!a)
 		return;
 	tokens_fini(&a->tokens);
+	free(a->token_file);
 	vec_foreach (&a->hosts, host)
 		free(*host);
 	vec_fini(&a->hosts);
@@ -264,6 +282,47 @@ struct access_right access_check(const struct access *a, const struct http_reque
 	if (http_request_certificate(q, name))
 		return right_of_certificate(a, name);
 	return refuse(401, "Open the address that 'assay serve' printed last, or send a token.");
+}
+
+/* A browser keeps its cookie if its token is in the new file, with the rights of the new line. */
+static void renew_cookies(struct access *a)
+{
+	for (size_t i = 0; i < MAX_COOKIES; i++) {
+		struct cookie *cookie = &a->cookies[i];
+
+		if (!cookie->token)
+			continue;
+		cookie->token = find_token(a, cookie->token->secret);
+		if (!cookie->token)
+			*cookie = (struct cookie){ 0 };
+	}
+}
+
+void access_read_again(struct access *a)
+{
+	uint64_t now = clock_monotonic_ns();
+	struct tokens old = a->tokens, new = { 0 };
+	struct error err = { 0 };
+	struct stat is;
+
+	if (!a->token_file || now - a->looked_ns < NS_PER_SECOND)
+		return;
+	a->looked_ns = now;
+	look_at_tokens(a, &is);
+	if (is.st_ino == a->tokens_are.st_ino && is.st_size == a->tokens_are.st_size &&
+	    is.st_mode == a->tokens_are.st_mode &&
+	    !memcmp(&is.st_ctim, &a->tokens_are.st_ctim, sizeof(is.st_ctim)))
+		return;
+	a->tokens_are = is;
+	if (tokens_read(&new, a->token_file, &err) < 0) {
+		log_warning("%s; the tokens stay as they were", err.text);
+		tokens_fini(&new);
+		return;
+	}
+	a->tokens = new;
+	renew_cookies(a);
+	tokens_fini(&old);
+	log_info("%s: the tokens were read again", a->token_file);
 }
 
 static void set_cookie(struct access *a, const struct token *token, struct buf *cookie)

@@ -31,7 +31,8 @@ struct access_right {
 	unsigned int status; /* 200, or the status of the refusal */
 	const char *reason;  /* of the refusal, a sentence */
 	enum access_role role;
-	/* Filters that limit all answers, a line each; NULL: none. Valid as long as the access. */
+	/* Filters that limit all answers, a line each; NULL: none. Valid until access_read_again().
+	 */
 	const char *filters;
 	char asker[288]; /* for logs: "token of line 3" */
 };
@@ -52,6 +53,12 @@ DEFINE_AT_EXIT(access_free, struct access)
 
 /* The path of the once-only address: "/login?token=…". */
 const char *access_login_path(const struct access *a);
+
+/*
+ * Reads the file of tokens again if it is another one, at most once in a second. A file that can't
+ * be read leaves the tokens as they were, with a warning. Call it before a request is checked.
+ */
+void access_read_again(struct access *a);
 
 /* Whether the request names this server: 200, or 403. */
 struct access_right access_check_origin(const struct access *a, const struct http_request *q);

@@ -22,7 +22,8 @@ const struct api_row api_rows[] = {
 #undef API
 const size_t n_api_rows = ARRAY_SIZE(api_rows);
 
-enum argument_kind { OPTION, OPTION_SOURCE, SOURCE_INPUT, SOURCE_OPERAND, OPERANDS };
+/* Those of OPERANDS stand behind "--", as add_operands() and add_sides() put them there. */
+enum argument_kind { OPTION, OPTION_SOURCE, SOURCE_INPUT, OPERANDS };
 
 static const struct argument_row {
 	struct api_argument shown;
@@ -30,7 +31,12 @@ static const struct argument_row {
 	const char *option; /* "--since=" */
 } argument_rows[] = {
 	{ { "source", "name of a source" }, SOURCE_INPUT, "--input=" },
-	{ { "baseline", "name of the source to compare with" }, SOURCE_OPERAND, "" },
+	{ { "baseline", "name of the source to compare with; without it, the same source" },
+	  OPERANDS,
+	  "" },
+	{ { "baseline_filter", "filters of the old side; without it, those of filter" },
+	  OPERANDS,
+	  "" },
 	{ { "baseline_page", "name of the source whose shares are compared" },
 	  OPTION_SOURCE,
 	  "--baseline=" },
@@ -44,6 +50,9 @@ static const struct argument_row {
 	{ { "until", "only samples before this time" }, OPTION, "--until=" },
 	{ { "at", "only samples around this time" }, OPTION, "--at=" },
 	{ { "window", "with at: how much time" }, OPTION, "--window=" },
+	{ { "against", "the old side's time: from it on, with the length of the window; FROM..TO" },
+	  OPTION,
+	  "--against=" },
 	{ { "limit", "at most so many rows" }, OPTION, "--limit=" },
 	{ { "step", "the length of a step of a series, at least: 10s, 5m" }, OPTION, "--step=" },
 	{ { "threshold", "rows below this share of all, in percent, become one" },
@@ -105,12 +114,14 @@ static int add_source(struct api_call *c, const struct argument_row *row, const 
 		      const struct sources *sources, struct error *err)
 {
 	const struct source *source = sources_find(sources, name);
-	bool is_flagged = source && source->path[0] == '-'; /* a relative path like an option */
+	/* A relative path may look like an option, a filter or a brace. */
+	bool is_odd = source && *source->path != '/' &&
+		      (strchr("-{}", *source->path) || strchr(source->path, ':'));
 	cleanup(free_at_exit) char *path = NULL;
 
 	if (!source)
 		return error_set(err, -ENOENT, "There is no source '%s'.", name);
-	path = xasprintf("%s%s", is_flagged ? "./" : "", source->path);
+	path = xasprintf("%s%s", is_odd ? "./" : "", source->path);
 	c->is_growing |= source->kind == SOURCE_HISTORY;
 	add_word(c, row->option, path);
 	buf_printf(&c->key, "%" PRIx64, source_stamp(source));
@@ -187,6 +198,11 @@ static int add_operands(struct api_call *c, const struct api_row *row, const cha
 	return add_filters(c, all, err);
 }
 
+static int missing_argument(const char *name, struct error *err)
+{
+	return error_set(err, -EINVAL, "The argument %s is missing.", name);
+}
+
 static int add_argument(struct api_call *c, const struct argument_row *row, const char *value,
 			const struct sources *sources, struct error *err)
 {
@@ -198,45 +214,69 @@ static int add_argument(struct api_call *c, const struct argument_row *row, cons
 	return 0;
 }
 
-static bool is_operand(const struct argument_row *row, const struct api_row *of)
-{
-	/* diff has both sources as operands, the baseline first */
-	return row->kind == SOURCE_OPERAND ||
-	       (row->kind == SOURCE_INPUT && api_row_takes(of, "baseline"));
-}
-
 /* The arguments of a request. */
 struct given {
 	api_getter *get;
 	const void *context;
 };
 
-static int add_arguments(struct api_call *c, const struct api_row *row, const struct given *given,
-			 const struct sources *sources, bool are_operands, struct error *err)
+/* The options. Where there are two sides, the sources are operands. */
+static int add_options(struct api_call *c, const struct api_row *row, const struct given *given,
+		       const struct sources *sources, struct error *err)
 {
+	bool has_sides = api_row_takes(row, "baseline");
 	int r = 0;
 
-	/* In the order of the row, because operands have an order. */
-	for (const char *at = row->arguments; *at && r >= 0; at += strspn(at, " ")) {
-		size_t n = strcspn(at, " ");
+	for (size_t i = 0; i < ARRAY_SIZE(argument_rows) && r >= 0; i++) {
+		const struct argument_row *a = &argument_rows[i];
+		const char *value = NULL;
 
-		for (size_t i = 0; i < ARRAY_SIZE(argument_rows) && r >= 0; i++) {
-			struct argument_row a = argument_rows[i];
-			const char *value = NULL;
+		if (!api_row_takes(row, a->shown.name) || a->kind == OPERANDS ||
+		    (a->kind == SOURCE_INPUT && has_sides))
+			continue;
+		value = given->get(given->context, a->shown.name);
+		if (value && *value)
+			r = add_argument(c, a, value, sources, err);
+		else if (a->kind == SOURCE_INPUT)
+			r = missing_argument(a->shown.name, err);
+	}
+	return r;
+}
 
-			if (strlen(a.shown.name) != n || memcmp(a.shown.name, at, n) ||
-			    a.kind == OPERANDS || is_operand(&a, row) != are_operands)
-				continue;
-			value = given->get(given->context, a.shown.name);
-			if (are_operands)
-				a.option = "";
-			if (value && *value)
-				r = add_argument(c, &a, value, sources, err);
-			else if (a.kind == SOURCE_INPUT || a.kind == SOURCE_OPERAND)
-				r = error_set(err, -EINVAL, "The argument %s is missing.",
-					      a.shown.name);
-		}
-		at += n;
+static const char *given_text(const struct given *g, const char *name)
+{
+	const char *value = g->get(g->context, name);
+
+	return value && *value ? value : NULL;
+}
+
+/*
+ * { OLD [FILTER…] } { NEW [FILTER…] }. The filters that limit a token stand on either side, so a
+ * request can widen neither.
+ */
+static int add_sides(struct api_call *c, const struct given *given, const struct sources *sources,
+		     const char *limits, struct error *err)
+{
+	static const struct argument_row side = { .option = "" };
+	const char *new = given_text(given, "source"), *old = given_text(given, "baseline");
+	const char *const names[] = { old ? old : new, new };
+	const char *filter = given->get(given->context, "filter");
+	const char *old_filter = given->get(given->context, "baseline_filter");
+	const char *const filters[] = { old_filter ? old_filter : filter, filter };
+	int r = new ? 0 : missing_argument("source", err);
+
+	if (r >= 0 && !old && !old_filter && !given_text(given, "against"))
+		return error_set(err, -EINVAL,
+				 "Both sides are the same: give baseline, baseline_filter or "
+				 "against.");
+	for (size_t i = 0; i < ARRAY_SIZE(names) && r >= 0; i++) {
+		cleanup(free_at_exit) char *all =
+			xasprintf("%s\n%s", limits ? limits : "", filters[i] ? filters[i] : "");
+
+		add_word(c, "{", "");
+		r = add_source(c, &side, names[i], sources, err);
+		r = r < 0 ? r : add_filters(c, all, err);
+		add_word(c, "}", "");
 	}
 	return r;
 }
@@ -247,7 +287,7 @@ static int add_arguments(struct api_call *c, const struct api_row *row, const st
 static bool asks_for_window(const struct given *g)
 {
 	return g->get(g->context, "since") || g->get(g->context, "until") ||
-	       g->get(g->context, "at");
+	       g->get(g->context, "at") || g->get(g->context, "against");
 }
 
 /* time: counts from the start of a window, so a window would move the limit. */
@@ -266,11 +306,13 @@ int api_call(const struct api_row *row, api_getter *get, const void *context,
 
 	*out = (struct api_call){ 0 };
 	add_words(out, row->words);
-	r = add_arguments(out, row, &given, sources, false, err);
+	r = add_options(out, row, &given, sources, err);
 	if (r >= 0 && *row->arguments)
 		add_word(out, "--", "");
-	r = r < 0 ? r : add_arguments(out, row, &given, sources, true, err);
-	r = r < 0 ? r : add_operands(out, row, asked, filters, err);
+	if (r >= 0 && api_row_takes(row, "baseline"))
+		r = add_sides(out, &given, sources, filters, err);
+	else if (r >= 0)
+		r = add_operands(out, row, asked, filters, err);
 	vec_push(&out->words, NULL);
 	if (r >= 0 && filters && asks_for_window(&given) && has_time_filter(filters))
 		r = error_set(err, -EACCES,

@@ -52,6 +52,20 @@ void reply_error(struct http_request *q, unsigned int status, const char *senten
 	buf_fini(&text);
 }
 
+void reply_file(struct http_request *q, const char *file_name, int fd, uint64_t size)
+{
+	cleanup(free_at_exit) char *attachment =
+		xasprintf("attachment; filename=\"%s\"", file_name);
+	const struct http_header headers[] = { { "Content-Type", "application/octet-stream" },
+					       COMMON_HEADERS,
+					       { "Content-Disposition", attachment } };
+	const struct http_answer a = { .status = 200,
+				       .headers = headers,
+				       .n_headers = ARRAY_SIZE(headers) };
+
+	http_request_answer_file(q, &a, fd, size);
+}
+
 void reply_message(struct http_request *q, const char *type, const struct buf *bytes)
 {
 	cleanup(http_body_drop_at_exit) struct http_body *body =

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct api_row;
 struct buf;
@@ -16,6 +17,9 @@ void reply(struct http_request *q, unsigned int status, const char *type,
 
 /* {"error": sentence}. 429 has Retry-After. */
 void reply_error(struct http_request *q, unsigned int status, const char *sentence);
+
+/* A regular file as a download. The descriptor is the server's then. */
+void reply_file(struct http_request *q, const char *file_name, int fd, uint64_t size);
 
 /* The bytes stay the caller's. */
 void reply_message(struct http_request *q, const char *type, const struct buf *bytes);

@@ -60,6 +60,26 @@ static const char *get_argument(const void *context, const char *name)
 	return http_request_argument(context, name);
 }
 
+/* The file of a source as it is. Filters cannot limit it. */
+static void answer_recording(const struct serve *s, struct http_request *q,
+			     const struct access_right *right)
+{
+	const char *name = http_request_argument(q, "source");
+	const struct source *source = name ? sources_find(&s->sources, name) : NULL;
+	uint64_t size = 0;
+	int fd;
+
+	if (right->filters) {
+		reply_error(q, 403, "This token is limited by filters, and a file has none.");
+		return;
+	}
+	fd = source ? source_open_recording(source, &size) : -ENOENT;
+	if (fd < 0)
+		reply_error(q, 404, "There is no perf.data file of that name.");
+	else
+		reply_file(q, "perf.data", fd, size);
+}
+
 static void answer_api(struct serve *s, struct http_request *q, const char *name,
 		       const struct access_right *right)
 {
@@ -76,6 +96,8 @@ static void answer_api(struct serve *s, struct http_request *q, const char *name
 	} else if (!strcmp(name, "labels")) {
 		api_put_labels(&text);
 		reply_json(q, &text);
+	} else if (!strcmp(name, "recording")) {
+		answer_recording(s, q, right);
 	} else if (!row) {
 		reply_error(q, 404, "There is no such answer. docs/api.md lists them.");
 	} else {
@@ -301,6 +323,7 @@ static size_t body_limit(void *context, const struct http_request *q)
 {
 	const struct post_row *row = find_post(q);
 
+	access_read_again(((struct serve *)context)->access);
 	return row && right_to_post(context, q, row).status == 200 ? row->most_bytes : 0;
 }
 
@@ -340,6 +363,7 @@ static void take_request(void *context, struct http_request *q)
 	const struct post_row *post = find_post(q);
 	struct access_right right = access_check_origin(s->access, q);
 
+	access_read_again(s->access);
 	if (post) {
 		take_post(s, q, post);
 		return;

@@ -2,6 +2,7 @@
 #include "serve/sources.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,44 @@
 #include "base/path.h"
 #include "store/history/history.h"
 
-static const char *const kind_names[] = { "session", "history", "file" };
+static const char *const kind_names[] = { [SOURCE_SESSION] = "session",
+					  [SOURCE_HISTORY] = "history",
+					  [SOURCE_RECORDING] = "recording",
+					  [SOURCE_FILE] = "file" };
+
+/* Opens a file if it is one of perf. */
+static int open_recording(const char *path, uint64_t *size)
+{
+	static const char magics[][9] = { "PERFILE2", "2ELIFREP" }; /* of either byte order */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char magic[8];
+	struct stat st;
+
+	if (fd < 0)
+		return -ENOENT;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	    (!memcmp(magic, magics[0], sizeof(magic)) ||
+	     !memcmp(magic, magics[1], sizeof(magic)))) {
+		*size = (uint64_t)st.st_size;
+		return fd;
+	}
+	close(fd);
+	return -ENOENT;
+}
+
+static enum source_kind kind_of_file(const char *path)
+{
+	uint64_t size;
+	cleanup(close_at_exit) int fd = open_recording(path, &size);
+
+	return fd >= 0 ? SOURCE_RECORDING : SOURCE_FILE;
+}
+
+int source_open_recording(const struct source *s, uint64_t *size)
+{
+	return s->kind == SOURCE_RECORDING ? open_recording(s->path, size) : -ENOENT;
+}
 
 /* A history has a folder of parts; a session has the folder "samples" alone. */
 static bool find_kind(const char *path, const struct stat *st, enum source_kind *kind)
@@ -22,9 +60,10 @@ static bool find_kind(const char *path, const struct stat *st, enum source_kind 
 	cleanup(free_at_exit) char *parts = NULL;
 	struct stat of_samples;
 
-	*kind = SOURCE_FILE;
-	if (S_ISREG(st->st_mode))
+	if (S_ISREG(st->st_mode)) {
+		*kind = kind_of_file(path);
 		return true;
+	}
 	parts = S_ISDIR(st->st_mode) ? history_dir(path) : NULL;
 	*kind = parts ? SOURCE_HISTORY : SOURCE_SESSION;
 	return parts || (!stat(samples, &of_samples) && S_ISDIR(of_samples.st_mode));

@@ -12,7 +12,12 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-enum source_kind { SOURCE_SESSION, SOURCE_HISTORY, SOURCE_FILE };
+enum source_kind {
+	SOURCE_SESSION,
+	SOURCE_HISTORY,
+	SOURCE_RECORDING, /* perf.data */
+	SOURCE_FILE,      /* another one */
+};
 
 struct source {
 	char *name, *path; /* name: the last part of the path; later ones of equal names have a
@@ -39,3 +44,9 @@ void sources_put_json(const struct sources *s, const char *role, struct buf *out
 
 /* Changes when a file of the source changes, appears or goes. */
 uint64_t source_stamp(const struct source *s);
+
+/*
+ * Opens a recording of perf, to pass its bytes on. -ENOENT: the source is no perf.data file, or
+ * it is gone.
+ */
+int source_open_recording(const struct source *s, uint64_t *size);

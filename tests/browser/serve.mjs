@@ -157,6 +157,11 @@ await run({
 		await page.locator("main button.link", { hasText: "hash" }).first().click();
 		await rowsShow("called by");
 		equal(await page.locator("#view").inputValue(), "function", "the view");
+		// Files and lines stand beside callers and callees, and the series above them is of this function.
+		for (const [part, text] of [["Files of the code", "bpf_prog"], ["Lines", "(no line)"]])
+			await page.locator(`section[aria-label="${part}"] td`, { hasText: text }).first().waitFor();
+		await page.waitForFunction(() => document.getElementById("series").dataset.shown === location.hash);
+		holds(await page.locator("#series .band").count(), "its series");
 		await page.fill("#filter", "");
 	},
 	async compares() {
@@ -165,15 +170,40 @@ await run({
 		await page.locator("th", { hasText: "Significant" }).waitFor();
 		await page.locator("tbody tr").first().waitFor();
 		await page.selectOption("#baseline", "");
+		// Two selectors, and two times, of one source.
+		const first = async () => (await page.locator("main tbody tr").first().textContent());
+		await page.fill("#baseline_filter", "comm:main");
+		await page.fill("#filter", "comm:worker");
+		await choose("diff", "plain");
+		await page.locator("th", { hasText: "Significant" }).waitFor();
+		holds(page.url().includes("baseline_filter=comm%3Amain"), "the address has both selectors");
+		const bySelector = await first();
+		await page.fill("#baseline_filter", "");
+		await page.fill("#filter", "");
+		await page.fill("#since", "@1700000005");
+		await page.fill("#until", "@1700000008");
+		await page.fill("#against", "@1700000001");
+		await choose("diff", "plain");
+		await page.waitForFunction((before) => ![undefined, before].includes(document.querySelector("main tbody tr")?.textContent), bySelector);
+		for (const field of ["since", "until", "against"])
+			await page.fill(`#${field}`, "");
+		await choose("diff", "plain");
+		await page.locator("#problem", { hasText: "another selector or time" }).waitFor();
+		await page.selectOption("#view", "top");
+		equal(await page.locator("#against").isHidden(), true, "fields of a view that is not shown");
 	},
 	async accessible() {
 		await page.evaluate(axe);
-		for (const view of ["top", "values", "processes", "explain", "info", "function"]) {
-			await page.fill("#filter", view === "function" ? "symbol:hash" : ""); // few rows: axe-core looks at each element
+		for (const view of ["top", "values", "processes", "explain", "info", "function", "diff"]) {
+			await page.selectOption("#view", view);
+			if (view === "diff")
+				await page.fill("#baseline_filter", "comm:main");
+			await page.fill("#filter", ["function", "diff"].includes(view) ? "symbol:hash" : ""); // few rows: axe-core looks at each element
 			await choose(view, "plain");
 			await page.locator("main > :is(table, pre, div)").first().waitFor();
 			await accessible(view);
 		}
+		await page.fill("#baseline_filter", "");
 		await page.fill("#filter", "");
 		await choose("values", "plain");
 		await page.waitForFunction(() => document.getElementById("series").dataset.shown === location.hash);
@@ -219,6 +249,12 @@ await run({
 		const file = page.waitForEvent("download");
 		await page.getByRole("link", { name: "Download as folded" }).click();
 		equal((await file).suggestedFilename(), "profile.folded", "name of the file");
+		equal(await page.getByRole("link", { name: "Download as perf.data" }).count(), 0, "a session is no recording of perf");
+		await page.selectOption("#source", "perf.data");
+		await page.click("button[type=submit]");
+		const recording = page.waitForEvent("download");
+		await page.getByRole("link", { name: "Download as perf.data" }).click();
+		equal(readFileSync(await (await recording).path(), "latin1"), "PERFILE2", "the bytes of the file");
 	},
 	async narrow() {
 		await page.setViewportSize({ width: 390, height: 700 });
@@ -244,8 +280,8 @@ await run({
 		await context.close();
 	},
 	async quiet() {
-		// The wrong filter is answered by 400, which the browser names an error.
-		equal(complaints.filter(text => !/status of 400/.test(text)), [], "complaints");
+		// The wrong filter is answered by 400, and the recording without samples by 422, which the browser names errors.
+		equal(complaints.filter(text => !/status of 4(00|22)/.test(text)), [], "complaints");
 		equal(others, [], "requests elsewhere");
 	},
 });

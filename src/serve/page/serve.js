@@ -5,7 +5,8 @@ import { ask, byId, element, number, quoted } from "./parts.js";
 import { asOneOperand, offerCompletions, operands, valueOf, withMatcher } from "./selector.js";
 import { seriesChart, timeText } from "./series.js";
 
-const fields = ["source", "baseline", "view", "event", "by", "filter", "since", "until"];
+const fields = ["source", "baseline", "view", "event", "by", "filter", "since", "until", "baseline_filter", "against"];
+const emptied = ["filter", "since", "until", "event", "baseline", "baseline_filter", "against"]; // if the address has none
 const downloads = [["page", "HTML"], ["svg", "SVG"], ["pprof", "pprof"], ["folded", "folded"], ["speedscope", "speedscope"]];
 const liveMs = 10000; // the server keeps answers of a moving window for so long
 let asked = 0; // the number of the newest question: answers to older ones are dropped
@@ -30,8 +31,15 @@ function writeForm(state) {
 	for (const field of fields)
 		if (state[field] !== undefined)
 			byId(field).value = state[field];
-		else if (["filter", "since", "until", "event", "baseline"].includes(field))
+		else if (emptied.includes(field))
 			byId(field).value = "";
+	showFields();
+}
+
+// Fields that a view alone has.
+function showFields() {
+	for (const label of document.querySelectorAll("[data-view]"))
+		label.hidden = label.dataset.view !== byId("view").value;
 }
 
 function stateOfAddress() {
@@ -43,11 +51,13 @@ function queryOf(state, ...names) {
 	for (const name of names)
 		if (state[name])
 			query[name] = state[name];
-	if (names.includes("filter")) {
-		const all = operands(state.filter ?? "");
+	for (const name of ["filter", "baseline_filter"]) {
+		if (name !== "filter" ? !query[name] : !names.includes(name))
+			continue;
+		const all = operands(state[name] ?? "");
 		if (state.event)
 			all.push(`event=${quoted(state.event)}`);
-		query.filter = all.join("\n");
+		query[name] = all.join("\n");
 	}
 	return query;
 }
@@ -97,6 +107,7 @@ const share = (n) => n === undefined ? "" : `${n.toFixed(2)} %`;
 const base = (path) => path === undefined ? "" : path.split("/").pop() || path;
 
 const sampleColumns = [["Samples", (r) => number(r.samples), "number"], ["Share", (r) => share(r.percent), "number"]];
+const own = (json) => json.rows.filter((r) => r.samples > 0); // the others are of callers
 
 // A row of each view: the arguments of its question, those that are always the same, and the element that shows the answer.
 const views = {
@@ -126,8 +137,12 @@ const views = {
 		...sampleColumns, ["Function", functionLink], ["File of the code", (r) => base(r.image)]]) },
 	function: { arguments: ["source", "filter", "since", "until"], fixed: { threshold: 2 }, make: (state, json) => showTable(json.rows, [
 		["Role", (r) => roles[r.role] ?? ""], ["Total", (r) => number(r.total ?? r.samples), "number"], ["Share", (r) => share(r.total_percent ?? r.percent), "number"],
-		["Function", functionLink], ["File of the code", (r) => base(r.image)]]) },
-	diff: { arguments: ["source", "baseline", "filter"], make: (state, json) => showTable(json.rows, [
+		["Function", functionLink], ["File of the code", (r) => base(r.image)]]),
+	parts: [
+		{ title: "Files of the code", by: "image", make: (json) => showTable(own(json), [...sampleColumns, ["File of the code", (r) => r.image]]) },
+		{ title: "Lines", by: "file,line", make: (json) => showTable(own(json), [...sampleColumns, ["Source", (r) => r.file], ["Line", (r) => r.line, "number"]]) },
+	] },
+	diff: { arguments: ["source", "baseline", "filter", "baseline_filter", "since", "until", "against"], make: (state, json) => showTable(json.rows, [
 		["Change", (r) => share(r.change), "number"], ["Before", (r) => share(r.old_percent), "number"],
 		["Now", (r) => share(r.new_percent), "number"], ["Significant", (r) => r.is_significant ? "yes" : "no"],
 		["Function", functionLink], ["File of the code", (r) => base(r.image)]]) },
@@ -137,6 +152,18 @@ const views = {
 		["Process", (r) => r.name], ["PID", (r) => r.pid, "number"], ["Samples", (r) => number(r.samples), "number"]]) },
 	info: { arguments: ["source"], make: (state, json) => element("pre", JSON.stringify(json, null, 2)) },
 };
+
+// Each part of a view comes when its own answer does, in the order of the table.
+function showParts(state, view, question) {
+	for (const part of view.parts ?? []) {
+		const section = element("section", undefined, { "aria-label": part.title });
+		section.append(element("h2", part.title), element("p", "…"));
+		byId("main").append(section);
+		ask("values", { ...queryOf(state, ...view.arguments), by: part.by, limit: 100 })
+			.then((json) => part.make(json), (problem) => element("p", problem.message, { class: "quiet" }))
+			.then((made) => question === asked && section.lastChild.replaceWith(made));
+	}
+}
 
 // Losses are always in sight, with the share that they are of all samples.
 function coverageText(info) {
@@ -195,7 +222,9 @@ async function record(event) {
 
 function showDownloads(state) {
 	const query = new URLSearchParams(queryOf(state, "source", "filter", "since", "until"));
-	byId("downloads").replaceChildren(...downloads.map(([name, title]) =>
+	const is_recording = sources.find((one) => one.name === state.source)?.kind === "recording";
+	const offered = is_recording ? [...downloads, ["recording", "perf.data"]] : downloads;
+	byId("downloads").replaceChildren(...offered.map(([name, title]) =>
 		element("a", title, { href: `/api/v1/${name}?${query}`, download: "", "aria-label": `Download as ${title}` })));
 }
 
@@ -208,8 +237,8 @@ async function show(state) {
 	showDownloads(state);
 	showRecord(state);
 	try {
-		if (state.view === "diff" && !state.baseline)
-			throw new Error("Choose a source to compare with.");
+		if (state.view === "diff" && !state.baseline && !state.baseline_filter && !state.against)
+			throw new Error("Choose a source to compare with, or another selector or time of this one.");
 		// The view names the same problem.
 		showCoverage(state, question).catch(() => {});
 		showSeries(state, question).catch(() => question === asked && byId("series").replaceChildren());
@@ -218,6 +247,7 @@ async function show(state) {
 			return;
 		showProblem(json?.warning ?? "");
 		byId("main").replaceChildren(view.make(state, json));
+		showParts(state, view, question);
 	} catch (problem) {
 		if (question !== asked)
 			return;
@@ -243,6 +273,7 @@ function listen() {
 		if (location.hash === before)
 			showAddress();
 	});
+	byId("view").addEventListener("change", showFields);
 	byId("range").addEventListener("change", () => {
 		byId("since").value = byId("range").value;
 		byId("until").value = "";
