@@ -40,6 +40,9 @@ static const uint8_t filter_keys[N_FILTERS] = {
 	[FILTER_SNOOP] = PROFILE_SNOOP,
 	[FILTER_DATA_SYMBOL] = PROFILE_DATA_SYMBOL,
 	[FILTER_DATA_IMAGE] = PROFILE_DATA_IMAGE,
+	[FILTER_MODE] = PROFILE_MODE,
+	[FILTER_LANGUAGE] = PROFILE_LANGUAGE,
+	[FILTER_FILE] = PROFILE_FILE,
 	[FILTER_EVENT] = PROFILE_EVENT,
 	[FILTER_CONTEXT] = PROFILE_CONTEXT,
 	[FILTER_COUNT] = BY_COUNT,
@@ -102,6 +105,7 @@ void profile_each_value(const struct profile_request *request, enum filter_tag t
 		return;
 	r.query = &all;
 	r.keys = (struct key_list){ { (enum profile_key)by }, 1 };
+	r.with_lines = by == PROFILE_FILE;
 	p = profile_load(&r);
 	profile_collate(p, &r.keys, false, &rows);
 	for (uint32_t i = 0; i < rows.list.n; i++) {
@@ -148,6 +152,7 @@ static int explain_filter(const struct profile_request *request, enum filter_tag
 	unfiltered.with_chains = false;
 	unfiltered.columns.n = 0;
 	unfiltered.keys = (struct key_list){ { key }, by < N_PROFILE_KEYS };
+	unfiltered.with_lines = by == PROFILE_FILE;
 	p = profile_load(&unfiltered);
 	if (by == BY_TIME) {
 		empty_put_time(&text, p);

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/path.h"
+#include "lang/language.h"
 #include "machine/container_names.h"
 #include "machine/image_file.h"
 #include "symbol/lines/lines.h"
@@ -112,6 +113,14 @@ static void image_key(const struct image *image, struct buf *key)
 	buf_str(key, image->path);
 }
 
+/* The filters by which reports' keys image, language and mode are chosen. */
+static bool takes_image_code(const struct query *q, const struct image *image)
+{
+	return query_takes_path(q, FILTER_LIB_IMAGE, image->path) &&
+	       query_takes_name(q, FILTER_LANGUAGE, language_key(image_language(image))) &&
+	       query_takes_name(q, FILTER_MODE, code_mode_names[image_kind_mode(image->kind)]);
+}
+
 uint32_t index_image(struct profile *p, const struct image *image)
 {
 	struct profile_index *x = p->index;
@@ -128,7 +137,7 @@ uint32_t index_image(struct profile *p, const struct image *image)
 		 (struct image_takes){
 			 .app = query_takes_path(x->query, FILTER_APP, image->path),
 			 .image = query_takes_path(x->query, FILTER_IMAGE, image->path),
-			 .lib_image = query_takes_path(x->query, FILTER_LIB_IMAGE, image->path),
+			 .lib_image = takes_image_code(x->query, image),
 			 .excluded = query_names_path(x->query, FILTER_IMAGE_EXCLUDE, image->path),
 			 .binary = query_takes_path(x->query, FILTER_BINARY, image->path),
 		 });
@@ -313,7 +322,7 @@ static const char *line_path(struct profile *p, const char *file, uint32_t line)
 	const char *path;
 
 	if (!*file)
-		return "(no line)";
+		return profile_no_line;
 	buf_printf(&text, line ? "%s:%" PRIu32 : "%s", file, line);
 	path = arena_strndup(p->arena, buf_cstr(&text), text.len);
 	buf_fini(&text);
@@ -374,6 +383,22 @@ static void add_line_frames(struct profile *p, uint32_t image, uint64_t offset, 
 		}
 		vec_push(&p->index->frames, index_add_function(p, &key, inlined));
 	}
+}
+
+bool index_takes_file(struct profile *p, uint32_t image, uint64_t offset)
+{
+	struct line_frame frames[LINES_MAX_FRAMES] = { { .file = "" } };
+	const struct symbol_table *table;
+	size_t n;
+
+	if (!query_has(p->index->query, FILTER_FILE))
+		return true;
+	index_symbol(p, image, offset); /* opens the table */
+	table = p->images.data[image].table;
+	n = table ? lines_find(p->symbols, table, offset, frames, LINES_MAX_FRAMES) : 0;
+	return query_takes_path(p->index->query, FILTER_FILE,
+				n && frames[0].file && *frames[0].file ? frames[0].file
+								       : profile_no_line);
 }
 
 /* 0, which no slot is of: too large to be kept. */

@@ -32,8 +32,9 @@ struct function_key {
 
 /* Which of the query's filters an image or function passes; true where there is none. */
 struct image_takes {
-	bool app, image, lib_image, binary;
-	bool excluded; /* false where there is no such filter */
+	bool app, image, binary;
+	bool lib_image; /* and language: and mode: */
+	bool excluded;  /* false where there is no such filter */
 };
 struct function_takes {
 	bool symbol, via;
@@ -150,6 +151,9 @@ const char *profile_nameless_text(const struct profile *p, uint32_t image);
  * there. Valid until the next call.
  */
 const uint32_t *index_frames(struct profile *p, uint32_t image, uint64_t offset, uint32_t *n);
+
+/* Whether file: takes the source line at an offset; true where there is no such filter. */
+bool index_takes_file(struct profile *p, uint32_t image, uint64_t offset);
 
 /* Fetches what index_frames() reads first, some calls ahead: what it finds is in no cache. */
 void index_fetch_frames(const struct profile *p, uint32_t image, uint64_t offset);

@@ -47,7 +47,8 @@ static uint32_t shared_twin(struct profile *p, uint32_t of)
 void index_share_jit_function(struct profile *p, uint32_t function, uint32_t image)
 {
 	struct profile_function *f = &p->functions.data[function];
+	int32_t pid = p->images.data[f->image].image->pid;
 
-	if (f->image != image && p->images.data[f->image].image->pid)
+	if (pid && pid != p->images.data[image].image->pid)
 		f->image = shared_twin(p, f->image);
 }

@@ -157,9 +157,7 @@ static uint32_t code_mode_of(const struct profile *p, uint32_t function)
 
 static uint32_t code_language_of(const struct profile *p, uint32_t function)
 {
-	const struct image *image = p->images.data[p->functions.data[function].image].image;
-
-	return image->kind == IMAGE_LANGUAGE ? (uint32_t)image->language : LANGUAGE_NONE;
+	return image_language(p->images.data[p->functions.data[function].image].image);
 }
 
 static uint32_t code_image_of(const struct profile *p, uint32_t function)
@@ -258,10 +256,8 @@ static const char *context_key_text(const struct profile *p, const struct key_va
 
 static const char *mode_key_text(const struct profile *p, const struct key_value *v)
 {
-	static const char *const modes[] = { "user", "kernel", "unknown" };
-
 	(void)p;
-	return modes[v->value];
+	return code_mode_names[v->value];
 }
 
 static const char *language_key_text(const struct profile *p, const struct key_value *v)
@@ -279,7 +275,7 @@ static const char *file_key_text(const struct profile *p, const struct key_value
 {
 	const char *file = strings_get(&p->files, (string_id){ v->value });
 
-	return *file ? file : "(no line)";
+	return *file ? file : profile_no_line;
 }
 
 static const char *line_key_text(const struct profile *p, const struct key_value *v)

@@ -155,6 +155,8 @@ static bool takes_node(struct profile *p, const struct load_part *part, uint32_t
 
 	if (!x->image_takes.data[image].lib_image || x->image_takes.data[image].excluded)
 		return false;
+	if (!index_takes_file(p, image, node_offset(part, node, USE_LEAF)))
+		return false;
 	if (!query_has(x->query, FILTER_SYMBOL) && !query_has(x->query, FILTER_SYMBOL_EXCLUDE))
 		return takes_via(p, part, node);
 	frames = node_frames(p, part, node, USE_LEAF, &n);

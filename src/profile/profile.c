@@ -2,6 +2,7 @@
 #include "profile/profile.h"
 
 #include "event/event.h"
+#include "lang/language.h"
 #include "store/session.h"
 #include "symbol/addresses.h"
 
@@ -17,6 +18,17 @@ enum code_mode image_kind_mode(enum image_kind kind)
 
 	return kind < N_IMAGE_KINDS ? modes[kind] : CODE_UNKNOWN;
 }
+
+const char profile_no_line[] = "(no line)";
+
+uint32_t image_language(const struct image *image)
+{
+	return image->kind == IMAGE_LANGUAGE ? (uint32_t)image->language : LANGUAGE_NONE;
+}
+
+const char *const code_mode_names[N_CODE_MODES] = {
+	[CODE_USER] = "user", [CODE_KERNEL] = "kernel", [CODE_UNKNOWN] = "unknown"
+};
 
 uint32_t profile_class_value(const struct profile *p, enum profile_key key, uint32_t group)
 {

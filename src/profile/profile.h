@@ -85,9 +85,11 @@ struct profile_function {
 struct profile_line {
 	uint32_t file;    /* of `files` */
 	uint32_t line;    /* 0: not known */
-	const char *path; /* "/home/me/sort.c:12"; "(no line)" */
+	const char *path; /* "/home/me/sort.c:12"; profile_no_line */
 	const char *name; /* short: "sort.c:12" */
 };
+
+extern const char profile_no_line[];
 
 /* nodes[0] is the root, whose function is NO_INDEX; parents come before children. */
 struct profile_node {
@@ -335,8 +337,11 @@ uint32_t profile_class_value(const struct profile *p, enum profile_key key, uint
 /* The CPU of a group, among class keys; CLASS_ALL where samples are not kept apart by it. */
 int32_t profile_cpu(const struct profile *p, uint32_t group);
 
-enum code_mode { CODE_USER, CODE_KERNEL, CODE_UNKNOWN };
+enum code_mode { CODE_USER, CODE_KERNEL, CODE_UNKNOWN, N_CODE_MODES };
+extern const char *const code_mode_names[N_CODE_MODES];
 enum code_mode image_kind_mode(enum image_kind kind);
+/* enum language (lang/language.h), or the number of a language that a newer assay knows. */
+uint32_t image_language(const struct image *image);
 
 /*
  * Where a function begins, or its instruction with_addresses: symbol/addresses.h. 0 where that is

@@ -84,6 +84,10 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(SNOOP, "snoop", GLOB, "GLOB", "memory accesses that met this in other caches: HitM")    \
 	X(DATA_SYMBOL, "data-symbol", GLOB, "GLOB", "accesses of these variables")                \
 	X(DATA_IMAGE, "data-image", GLOB, "GLOB", "accesses of variables of these files")         \
+	X(MODE, "mode", GLOB, "GLOB", "code of the user, or of the kernel")                       \
+	X(LANGUAGE, "language", GLOB, "GLOB",                                                     \
+	  "code of these languages: python, php, ruby, perl, java, javascript, native")           \
+	X(FILE, "file", GLOB, "GLOB", "code of these source files, by path or name")              \
 	X(EVENT, "event", GLOB, "GLOB", "these events")                                           \
 	X(COUNT, "count", NUMBER, "N", "events with a sample every N of them; 0: at a frequency") \
 	X(UNIT_MASK, "unit-mask", NUMBER, "N", "events with these unit masks")                    \

@@ -252,6 +252,7 @@ int report_request(const struct view *view, const struct report_options *options
 				  key_list_has(&request->keys, PROFILE_CONTEXT) ||
 				  query_has(request->query, FILTER_CONTEXT) ||
 				  wakers_are_wanted(&request->keys, request->query) ||
+				  query_has(request->query, FILTER_FILE) ||
 				  query_has(request->query, FILTER_SYMBOL) ||
 				  query_has(request->query, FILTER_SYMBOL_EXCLUDE) ||
 				  query_has(request->query, FILTER_VIA);

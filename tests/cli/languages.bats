@@ -44,6 +44,17 @@ record_python() {
 	run ! grep -vxE 'golden.py:1[3-7]' lines
 	assay annotate -i s --search-dir "$PWD" spin >annotated
 	has 'x += i \* i' annotated
+	# The keys language and file, and mode, are filters.
+	filtered() { assay report -i s --by "$1" -t 0 --format json "image:$PWD/golden.py" "$2" | jq -cS "[.rows[] | {key: .$1, value: .samples}] | map(select(.value > 0)) | from_entries"; }
+	[ "$(filtered language 'language:pyth*' | jq -r 'keys[]')" = python ]
+	[ "$(filtered mode mode:user | jq -r 'keys[]')" = user ]
+	[ "$(filtered file file:golden.py | jq -r 'keys[]')" = "$PWD/golden.py" ]
+	python=$(assay report -i s --by language -t 0 --format json "image:$PWD/golden.py" | jq '.rows[] | select(.language == "python") | .samples')
+	[ "$(assay report -i s -l --format json 'language="python"' "image:$PWD/golden.py" | jq .header.samples.selected)" = "$python" ]
+	run assay report -i s language:cobol
+	[[ "$output" == *"no sample matches language:cobol; there are: "*python* ]]
+	run assay report -i s file:nothing.py
+	[[ "$output" == *"no sample matches file:nothing.py; there are: "*golden.py* ]]
 }
 
 @test "--frames chooses native frames or those of Python, in each view and export, and samples add up" {

@@ -128,7 +128,7 @@ static void check_all_ways(const struct frames_world *x, const char *frames, con
 	check_stacks(x, frames, (struct way){ .with_lanes = true }, wanted);
 }
 
-#define C(x, i) (x).code[i]
+#define C(x, i) (x)->code[i]
 
 /* The kernel reads for a key function, which a C function calls, below a function of a module. */
 static void add_mixed(struct frames_world *x)
@@ -207,8 +207,8 @@ static void a_stack_without_such_frames_stays_whole(void **state)
 	(void)state;
 	frames_world_init(&x);
 	add_mixed(&x);
-	add_stack(&x, 8, C(x, SORT), C(x, LOOP), C(x, MAIN));
-	add_stack(&x, 16, C(x, OUTER), C(x, MODULE));
+	add_stack(&x, 8, C(&x, SORT), C(&x, LOOP), C(&x, MAIN));
+	add_stack(&x, 16, C(&x, OUTER), C(&x, MODULE));
 	finish_world(&x);
 	check_all_ways(&x, "language", "module;outer=17 main;loop;sort=8 module;outer;key=6 ");
 	check_all_ways(&x, "native",
@@ -224,8 +224,8 @@ static void only_interpreters_with_frames_in_the_heap_have_a_loop(void **state)
 
 	(void)state;
 	frames_world_init(&x);
-	add_stack(&x, 1, C(x, METHOD), C(x, LOOP), C(x, MAIN));
-	add_stack(&x, 2, C(x, SORT), C(x, LOOP), C(x, MAIN));
+	add_stack(&x, 1, C(&x, METHOD), C(&x, LOOP), C(&x, MAIN));
+	add_stack(&x, 2, C(&x, SORT), C(&x, LOOP), C(&x, MAIN));
 	finish_world(&x);
 	check_all_ways(&x, "both", "main;loop;method=1 main;loop;sort=2 ");
 	frames_world_fini(&x);
@@ -237,8 +237,8 @@ static void marks_of_cut_stacks_stay(void **state)
 
 	(void)state;
 	frames_world_init(&x);
-	add_stack(&x, 1, C(x, KEY), C(x, LOOP), C(x, SORT), x.cut);
-	add_stack(&x, 2, C(x, SORT), x.cut);
+	add_stack(&x, 1, C(&x, KEY), C(&x, LOOP), C(&x, SORT), x.cut);
+	add_stack(&x, 2, C(&x, SORT), x.cut);
 	finish_world(&x);
 	check_all_ways(&x, "language", "[cut];key=1 [cut];sort=2 ");
 	check_all_ways(&x, "native", "[cut];sort;loop=1 [cut];sort=2 ");
@@ -253,9 +253,9 @@ static void frames_of_a_waker_all_stay(void **state)
 
 	(void)state;
 	frames_world_init(&x);
-	add_stack(&x, 1, C(x, MAIN), C(x, LOOP), C(x, OUTER), C(x, WAKE), x.woken, C(x, KEY),
-		  C(x, LOOP), C(x, MAIN));
-	add_stack(&x, 2, C(x, MAIN), C(x, OUTER), C(x, WAKE), x.woken, C(x, SORT), C(x, MAIN));
+	add_stack(&x, 1, C(&x, MAIN), C(&x, LOOP), C(&x, OUTER), C(&x, WAKE), x.woken, C(&x, KEY),
+		  C(&x, LOOP), C(&x, MAIN));
+	add_stack(&x, 2, C(&x, MAIN), C(&x, OUTER), C(&x, WAKE), x.woken, C(&x, SORT), C(&x, MAIN));
 	finish_world(&x);
 	check_stacks(&x, "both", way,
 		     "main;key;[woken by] a;wake;outer;loop;main=1 "
@@ -264,6 +264,31 @@ static void frames_of_a_waker_all_stay(void **state)
 		     "key;[woken by] a;wake;outer;loop;main=1 "
 		     "main;sort;[woken by] a;wake;outer;main=2 ");
 	check_stacks(&x, "language", (struct way){ .with_wakers = false }, "key=1 main;sort=2 ");
+	frames_world_fini(&x);
+}
+
+/* By the innermost frame of the stack, also if it is not shown. */
+static void languages_and_modes_are_filters(void **state)
+{
+	struct frames_world x;
+
+	(void)state;
+	frames_world_init(&x);
+	add_mixed(&x);
+	add_stack(&x, 8, C(&x, METHOD), C(&x, MAIN));
+	finish_world(&x);
+	check_stacks(&x, "both", (struct way){ .filter = "language:python" },
+		     "main;module;outer;sort;key=2 ");
+	check_stacks(&x, "both", (struct way){ .filter = "language:java,p*" },
+		     "main;method=8 main;module;outer;sort;key=2 ");
+	check_stacks(&x, "language", (struct way){ .filter = "language=\"native\"" },
+		     "module;outer=1 module;outer;key=4 ");
+	check_stacks(&x, "both", (struct way){ .filter = "language!=\"native\"" },
+		     "main;method=8 main;module;outer;sort;key=2 ");
+	check_stacks(&x, "language", (struct way){ .filter = "mode:kernel", .with_lanes = true },
+		     "module;outer;key=4 ");
+	check_stacks(&x, "both", (struct way){ .filter = "mode=\"user\"" },
+		     "main;module;outer;sort=1 main;method=8 main;module;outer;sort;key=2 ");
 	frames_world_fini(&x);
 }
 
@@ -278,6 +303,7 @@ int main(void)
 		cmocka_unit_test(only_interpreters_with_frames_in_the_heap_have_a_loop),
 		cmocka_unit_test(marks_of_cut_stacks_stay),
 		cmocka_unit_test(frames_of_a_waker_all_stay),
+		cmocka_unit_test(languages_and_modes_are_filters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
