@@ -95,6 +95,8 @@ class Output:
         if not self.args.areas:
             print("Not run: " + "; ".join(f"make {target} ({what})" for target, what in OTHER_TARGETS.items()))
         self.keep()
+        for area, result in failed:  # again: many logs keep only the end
+            print(f"FAILED {area.name}: {result.title}")
         passed = len(self.results) - len(failed) - len(skipped)
         print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped")
         return 1 if failed else 0
