@@ -38,13 +38,14 @@ static int by_function(const void *a, const void *b)
 	return (x->function > y->function) - (x->function < y->function);
 }
 
-static int inverted_heavier_run(const void *a, const void *b)
+static int inverted_heavier_run(const void *a, const void *b, void *context)
 {
 	const struct run *x = a, *y = b;
+	const struct inverter *v = context;
 
 	if (x->weight != y->weight)
 		return x->weight < y->weight ? 1 : -1;
-	return (x->from > y->from) - (x->from < y->from);
+	return walk_compare_names(v->p, v->chains[x->from].function, v->chains[y->from].function);
 }
 
 static void set_node(struct inverter *v, struct chain *chain, uint32_t node)
@@ -83,8 +84,8 @@ static void inverted_split(struct inverter *v, size_t from, size_t n)
 		vec_push(&v->runs, run);
 	}
 	if (v->runs.n > first)
-		qsort(&v->runs.data[first], v->runs.n - first, sizeof(struct run),
-		      inverted_heavier_run);
+		qsort_r(&v->runs.data[first], v->runs.n - first, sizeof(struct run),
+			inverted_heavier_run, v);
 }
 
 /*

@@ -28,7 +28,8 @@ static int heavier_first(const void *a, const void *b, void *context)
 
 	if (v != w)
 		return v < w ? 1 : -1;
-	return (*x > *y) - (*x < *y);
+	return walk_compare_names(o->tree->p, o->tree->p->nodes.data[*x].function,
+				  o->tree->p->nodes.data[*y].function);
 }
 
 /* Pushes the children of a node, in order; the number of them. */

@@ -175,6 +175,26 @@ bool hidden_keeps(struct hidden *h, const struct threshold *t, struct hidden *re
 	return false;
 }
 
+static int compare_texts(const struct profile *p, enum profile_key key, uint32_t a, uint32_t b)
+{
+	char scratch_a[KEY_TEXT_SIZE], scratch_b[KEY_TEXT_SIZE];
+
+	return a == b ? 0
+		      : strverscmp(profile_key_text(p, key, a, scratch_a),
+				   profile_key_text(p, key, b, scratch_b));
+}
+
+int walk_compare_names(const struct profile *p, uint32_t function, uint32_t other)
+{
+	int order = compare_texts(p, PROFILE_SYMBOL, function, other);
+
+	if (!order)
+		order = compare_texts(p, PROFILE_IMAGE,
+				      profile_code_value(p, PROFILE_IMAGE, function),
+				      profile_code_value(p, PROFILE_IMAGE, other));
+	return order ? order : (function > other) - (function < other);
+}
+
 /* The entries of one group. */
 struct group_run {
 	const uint32_t *entries;
@@ -183,13 +203,21 @@ struct group_run {
 	uint64_t weight; /* in lane 0 */
 };
 
-static int walk_heavier_run(const void *a, const void *b)
+static int walk_heavier_run(const void *a, const void *b, void *profile)
 {
 	const struct group_run *x = a, *y = b;
+	const struct profile *p = profile;
+	int order = 0;
 
 	if (x->weight != y->weight)
 		return x->weight < y->weight ? 1 : -1;
-	return (x->group > y->group) - (x->group < y->group);
+	for (size_t i = 0; i < p->class_keys.n && !order; i++) {
+		enum profile_key key = p->class_keys.key[i];
+
+		order = compare_texts(p, key, profile_class_value(p, key, x->group),
+				      profile_class_value(p, key, y->group));
+	}
+	return order ? order : (x->group > y->group) - (x->group < y->group);
 }
 
 /* A run of entries for each group, heaviest first. */
@@ -206,7 +234,7 @@ static size_t find_runs(const struct profile *p, const uint32_t *order, bool by_
 		runs[n - 1].n++;
 		runs[n - 1].weight += weight_value(profile_weights(p, order[i]), by_period);
 	}
-	qsort(runs, n, sizeof(*runs), walk_heavier_run);
+	qsort_r(runs, n, sizeof(*runs), walk_heavier_run, (void *)p);
 	return n;
 }
 

@@ -30,6 +30,12 @@ static inline const struct cell *subtree_cells(const struct subtree *t, uint32_t
 	return &t->cells[(size_t)node * t->p->n_lanes];
 }
 
+/*
+ * The order of two functions of equal weight: by symbol, then by image. Their numbers depend on the
+ * number of threads that loaded the profile, so they decide between namesakes only.
+ */
+int walk_compare_names(const struct profile *p, uint32_t function, uint32_t other);
+
 /* The limits, with the least weight of every lane worked out. */
 struct threshold {
 	const struct row_limits *limits;
