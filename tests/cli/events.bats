@@ -141,9 +141,11 @@ failed_with() {
 	assay record -e page-faults:u,cpu-clock:u -o s -- "${faults[@]}" 2>messages
 	has "stacks: copied stacks" messages
 	sampled=$(samples_of s event:page-faults:u)
-	echo "$sampled samples, $counted faults"
-	[ "$(fact s .lost)" = 0 ]
+	lost=$(fact s .lost) # a few dozen on a machine that is 20 times too busy
+	echo "$sampled samples, $lost lost, $counted faults"
+	[ "$lost" -lt $((counted / 10)) ]
 	# Two runs of one program differ by a few.
-	[ $((sampled * 100)) -ge $((counted * 97)) ] && [ $((sampled * 97)) -le $((counted * 100)) ]
+	[ $(((sampled + lost) * 100)) -ge $((counted * 97)) ]
+	[ $((sampled * 97)) -le $((counted * 100)) ]
 	[ "$(assay report -i s -l --format json event:page-faults:u | jq '[.rows[].events] | add')" = "$sampled" ]
 }

@@ -42,7 +42,7 @@ record_python() {
 		jq -r '.rows[] | select(.symbol == "spin") | .line | split("/")[-1]' | sort -u >lines
 	has -x "golden.py:16" lines
 	run ! grep -vxE 'golden.py:1[3-7]' lines
-	assay annotate -i s --search-dir "$PWD" spin >annotated
+	assay annotate -i s --search-dir "$PWD" "image:$PWD/golden.py" spin >annotated # other tests have one, too
 	has 'x += i \* i' annotated
 	# The keys language and file, and mode, are filters.
 	filtered() { assay report -i s --by "$1" -t 0 --format json "image:$PWD/golden.py" "$2" | jq -cS "[.rows[] | {key: .$1, value: .samples}] | map(select(.value > 0)) | from_entries"; }
