@@ -15,7 +15,8 @@ extern const struct open_config opening_config;
 #define CODE_MEMBERS(args)                                                                        \
 	.vmlinux = (args).code.vmlinux, .symfs = (args).code.symfs,                               \
 	.guest_kallsyms = (args).code.guest_kallsyms, .guest_modules = (args).code.guest_modules, \
-	.guest_mount = (args).code.guest_mount, .image_dirs = (args).code.image_path.data,        \
+	.guest_mount = (args).code.guest_mount, .guest_vmlinux = (args).code.guest_vmlinux,       \
+	.guest_code = (args).code.guest_code, .image_dirs = (args).code.image_path.data,          \
 	.n_image_dirs = (args).code.image_path.n, .debuginfod_s = (args).code.debuginfod_s
 #define CODE_CONFIG(args)          \
 	{                          \

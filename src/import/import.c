@@ -24,6 +24,7 @@
 #include "store/native.h"
 #include "store/session_append.h"
 #include "symbol/finder.h"
+#include "symbol/symbols.h"
 #include "trace/itrace.h"
 #include "trace/pt_trace.h"
 
@@ -503,6 +504,8 @@ static int import_open_parts(struct import *im, struct error *err)
 			break;
 		part->data = replay_data(part->replay);
 		part->machine = replay_machine(part->replay);
+		if (im->config->places && im->config->places->guest_code)
+			machine_has_guest_code(part->machine);
 	}
 	return r;
 }

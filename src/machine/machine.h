@@ -38,6 +38,9 @@ struct machine *machine_new(const struct machine_config *config);
 void machine_free(struct machine *m);
 DEFINE_AT_EXIT(machine_free, struct machine)
 
+/* Code of guests in user mode is that of the process that runs them, at the same address. */
+void machine_has_guest_code(struct machine *m);
+
 struct image_table *machine_images(struct machine *m);
 struct strings *machine_strings(struct machine *m); /* comms */
 

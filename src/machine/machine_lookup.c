@@ -184,11 +184,16 @@ int machine_resolve(struct machine *m, const struct thread_view *thread, enum cp
 		return kernel_map_is_hidden(m->kernel) ? LOSS_NO_KERNEL : LOSS_UNMAPPED;
 	if (mode == MODE_HYPERVISOR)
 		return LOSS_GUEST;
-	if (mode_is_guest(mode)) {
+	if (mode_is_guest(mode) && !(mode == MODE_GUEST_USER && m->has_guest_code)) {
 		out->image = guest_image(m, thread, mode == MODE_GUEST_KERNEL);
 		return -1;
 	}
 	return machine_resolve_near(m, thread, addr, time_ns, &near, out);
+}
+
+void machine_has_guest_code(struct machine *m)
+{
+	m->has_guest_code = true;
 }
 
 struct code_addr machine_resolve_data(struct machine *m, const struct thread_view *thread,

@@ -90,6 +90,7 @@ struct machine_dump {
 struct machine {
 	bool is_offline, has_other_clock;
 	bool has_untimed_code;
+	bool has_guest_code;
 	bool has_data; /* offline: mappings of data come */
 	char *proc;
 	struct image_table *images;

@@ -195,6 +195,8 @@ void input_places(struct input *in, const char *given, struct archive_places *pl
 	config->guest_kallsyms = in->config.guest_kallsyms;
 	config->guest_modules = in->config.guest_modules;
 	config->guest_mount = in->config.guest_mount;
+	config->guest_vmlinux = in->config.guest_vmlinux;
+	config->guest_code = in->config.guest_code;
 	if (in->config.symfs)
 		config->root = in->config.symfs;
 	if (in->config.n_image_dirs) {

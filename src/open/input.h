@@ -28,7 +28,9 @@ struct open_config {
 				NULL: ITRACE_DEFAULT_REPORT */
 	bool no_itrace;      /* processor traces are not decoded */
 	const char *vmlinux; /* the file of the kernel that was recorded, or NULL */
-	const char *guest_kallsyms, *guest_modules, *guest_mount; /* of guests (symbol/symbols.h) */
+	/* Of guests (symbol/symbols.h). */
+	const char *guest_kallsyms, *guest_modules, *guest_mount, *guest_vmlinux;
+	bool guest_code;
 	const char *symfs; /* a directory that binaries' paths are below, or NULL */
 	/* Folders with binaries that are not at their paths. */
 	const char *const *image_dirs;
@@ -90,7 +92,8 @@ const struct itrace *input_itrace(const struct input *in);
 
 /* The options for the place of a recording's code, in every command that shows or decodes code. */
 struct code_args {
-	const char *vmlinux, *guest_kallsyms, *guest_modules, *guest_mount, *symfs;
+	const char *vmlinux, *guest_kallsyms, *guest_modules, *guest_mount, *guest_vmlinux, *symfs;
+	bool guest_code;
 	struct option_list image_path; /* the command's to free */
 	double debuginfod_s;
 };
@@ -129,6 +132,24 @@ struct code_args {
 		  "the files of several guests: DIR/PID/proc/kallsyms, by the process that ran "  \
 		  "each",                                                                         \
 		  "A guest that has no folder in DIR has the names of *--guestkallsyms*." },      \
+		{ 0,                                                                              \
+		  "guestvmlinux",                                                                 \
+		  "FILE",                                                                         \
+		  OPT_STRING,                                                                     \
+		  (base) + offsetof(struct code_args, guest_vmlinux),                             \
+		  NULL,                                                                           \
+		  "the file of the kernel of the guest",                                          \
+		  "An Intel PT trace of a guest needs its code. Where the kernel was is in "      \
+		  "*--guestkallsyms*. If a copy of the guest's /proc/kcore is beside that file, " \
+		  "the code comes from there." },                                                 \
+		{ 0,                                                                              \
+		  "guest-code",                                                                   \
+		  NULL,                                                                           \
+		  OPT_FLAG,                                                                       \
+		  (base) + offsetof(struct code_args, guest_code),                                \
+		  NULL,                                                                           \
+		  "guests run code of the processes that run them, at the same addresses",        \
+		  "Programs that test KVM do so. There is no kernel in such a guest." },          \
 		{ 0,                                                                              \
 		  "symfs",                                                                        \
 		  "DIR",                                                                          \

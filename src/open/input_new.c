@@ -73,7 +73,8 @@ static int input_check_guests(const struct input *in, struct error *err)
 		const char *name, *path;
 	} files[] = { { "guestkallsyms", in->config.guest_kallsyms },
 		      { "guestmodules", in->config.guest_modules },
-		      { "guestmount", in->config.guest_mount } };
+		      { "guestmount", in->config.guest_mount },
+		      { "guestvmlinux", in->config.guest_vmlinux } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		if (files[i].path && access(files[i].path, R_OK) < 0)
@@ -130,6 +131,7 @@ int input_new(const struct open_config *config, struct input **out, struct error
 	in->config.guest_kallsyms = copy_text(config->guest_kallsyms);
 	in->config.guest_modules = copy_text(config->guest_modules);
 	in->config.guest_mount = copy_text(config->guest_mount);
+	in->config.guest_vmlinux = copy_text(config->guest_vmlinux);
 	copy_image_dirs(in, config);
 	if (config->report_fetching)
 		in->debuginfod = debuginfod_new(&(struct debuginfod_config){
@@ -162,6 +164,7 @@ void input_free(struct input *in)
 	free((char *)in->config.guest_kallsyms);
 	free((char *)in->config.guest_modules);
 	free((char *)in->config.guest_mount);
+	free((char *)in->config.guest_vmlinux);
 	for (size_t i = 0; i < in->config.n_image_dirs; i++)
 		free((char *)in->config.image_dirs[i]);
 	free((char **)in->config.image_dirs);

@@ -16,7 +16,7 @@ static unsigned int branch_async(struct pt_flow *f, uint64_t to)
 	unsigned int flags = PT_F_BRANCH;
 
 	if (to && pt_flow_crosses(f))
-		flags |= PT_F_ASYNC | PT_F_VM_EXIT;
+		flags |= PT_F_CALL | PT_F_ASYNC | PT_F_VM_EXIT;
 	else if (f->facts & PT_FACT_TX_ABORTS)
 		flags |= PT_F_TX_ABORT;
 	else if (to)

@@ -16,6 +16,7 @@
 #include "base/files/file.h"
 #include "replay/spool.h"
 #include "symbol/finder.h"
+#include "symbol/symbols.h"
 #include "trace/pt_synth.h"
 #include "trace/pt_trace.h"
 
@@ -232,6 +233,8 @@ void replay_close(struct replay *r)
 
 static void replay_new_finder(struct replay *r, const struct symbolizer_config *places)
 {
+	if (places && places->guest_code)
+		machine_has_guest_code(r->machine);
 	r->finder = xmalloc(sizeof(*r->finder));
 	finder_init(r->finder, places);
 }
@@ -343,6 +346,8 @@ int replay_decode(struct replay *r, const struct itrace *itrace,
 
 	if (e < 0)
 		return e;
+	if (places && places->guest_code)
+		machine_has_guest_code(r->machine);
 	config.side_band = again;
 	e = pt_trace_open(&config, &r->trace, err);
 	if (e < 0)

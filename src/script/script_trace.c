@@ -41,7 +41,7 @@ static const char *script_flags_name(uint32_t flags)
 		{ PT_F_BEGIN, "tr strt" },
 		{ PT_F_END, "tr end" },
 		{ PT_F_CALL | PT_F_VM_ENTRY, "vmentry" },
-		{ PT_F_ASYNC | PT_F_VM_EXIT, "vmexit" },
+		{ PT_F_CALL | PT_F_ASYNC | PT_F_VM_EXIT, "vmexit" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

@@ -44,10 +44,14 @@ struct symbolizer_config {
 	const char *system_map; /* the kernel's own names, instead of others; NULL */
 	const char *vmlinux; /* the kernel's file, if its build id is right; NULL: assay searches */
 	/*
-	 * Of guests (IMAGE_GUEST_KERNEL), copies of /proc/kallsyms and /proc/modules; or a folder
-	 * with a folder PID for each guest, below which its files are. NULL: not given.
+	 * Of guests (IMAGE_GUEST_KERNEL), copies of /proc/kallsyms and /proc/modules, and the file
+	 * of the kernel; or a folder with a folder PID for each guest, below which its files are.
+	 * NULL: not given.
 	 */
-	const char *guest_kallsyms, *guest_modules, *guest_mount;
+	const char *guest_kallsyms, *guest_modules, *guest_mount, *guest_vmlinux;
+	/* Code that guests run in user mode is at the same address of the process that runs them.
+	 */
+	bool guest_code;
 	/* Folders with images that are not at their paths; copied. */
 	const char *const *image_dirs;
 	size_t n_image_dirs;

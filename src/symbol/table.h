@@ -45,7 +45,7 @@ struct symbolizer {
 	struct finder files;
 	char *kallsyms_path, *modules_path, *notes_path, *sys_module_dir, *kcore_path;
 	char *system_map, *vmlinux; /* NULL: not given */
-	char *guest_kallsyms, *guest_modules, *guest_mount;
+	char *guest_kallsyms, *guest_modules, *guest_mount, *guest_vmlinux;
 	VEC(struct symbol_table *) tables;
 	struct intmap by_image; /* hash of the image to index in tables */
 	struct arena *names;

@@ -21,6 +21,7 @@
 #include "symbol/kallsyms.h"
 #include "symbol/kernel/vmlinux.h"
 #include "symbol/table.h"
+#include "trace/pt_guests.h"
 
 enum { VDSO_MAX = 1 << 16 };
 
@@ -51,6 +52,8 @@ struct pt_images {
 	char *kallsyms; /* beside kcore; NULL: it is a vmlinux */
 	uint64_t slide; /* of vmlinux: from link addresses to the kernel's */
 	VEC(struct note) notes;
+	struct pt_guests *guests;
+	bool guest_code;
 };
 
 static void keep_build_id(void *context, const char *path, const struct build_id *id)
@@ -79,6 +82,8 @@ struct pt_images *pt_images_new(const struct pt_images_config *config)
 	t->config = *config;
 	t->recording = config->recording ? xstrdup(config->recording) : NULL;
 	t->symbols = open_places(config->places);
+	t->guests = pt_guests_new(t->symbols);
+	t->guest_code = config->places && config->places->guest_code;
 	pthread_mutex_init(&t->lock, NULL);
 	t->files = xcalloc(image_count(config->images) + 1, sizeof(*t->files));
 	strings_init(&t->names);
@@ -104,6 +109,7 @@ void pt_images_free(struct pt_images *t)
 	free(t->files);
 	free(t->kallsyms);
 	free(t->recording);
+	pt_guests_free(t->guests);
 	symbolizer_free(t->symbols);
 	free(t);
 }
@@ -119,6 +125,7 @@ void pt_images_notes(const struct pt_images *t, void (*note)(void *context, cons
 
 		note(context, text);
 	}
+	pt_guests_notes(t->guests, note, context);
 }
 
 void pt_images_count_error(struct pt_images *t, image_id image)
@@ -396,6 +403,22 @@ size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, s
 	if (size)
 		memcpy(out, bytes.at, size);
 	return size;
+}
+
+size_t pt_images_read_guest(struct pt_images *t, int32_t pid, uint64_t addr, uint8_t *out,
+			    size_t size)
+{
+	size_t n;
+
+	pthread_mutex_lock(&t->lock);
+	n = pt_guests_read(t->guests, pid, addr, out, size);
+	pthread_mutex_unlock(&t->lock);
+	return n;
+}
+
+bool pt_images_have_guest_code(const struct pt_images *t)
+{
+	return t->guest_code;
 }
 
 bool pt_images_find_built_kernel(struct pt_images *t)

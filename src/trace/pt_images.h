@@ -8,6 +8,7 @@
  *     DEBUGDIR/.build-id
  *   - of the kernel: the user's vmlinux, the copy of /proc/kcore beside the recording (perf record
  *     --kcore), a vmlinux of its build id
+ *   - of a guest's kernel: see trace/pt_guests.h
  *   - of the vdso: by build id, then this process's, if it is of the same build
  *
  * A file of another build id is refused, with a note. Files are opened at the first need and stay
@@ -47,6 +48,13 @@ size_t pt_images_read_jit(struct pt_images *t, image_id dump, uint64_t addr, uin
 
 /* The same of the kernel, from an address on. */
 size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, size_t size);
+
+/* The same of the kernel of the guest that a process runs. */
+size_t pt_images_read_guest(struct pt_images *t, int32_t pid, uint64_t addr, uint8_t *out,
+			    size_t size);
+
+/* Whether guests run code of their processes. */
+bool pt_images_have_guest_code(const struct pt_images *t);
 
 /* The vdso of this process; false where it is not of that build (len 0: any). */
 bool pt_images_own_vdso(const struct build_id *wanted, const uint8_t **bytes, size_t *size);

@@ -20,7 +20,8 @@ void pt_trace_count_error(struct pt_trace *t, const struct pt_span *span, const 
 	if (!is_of_code(e) || !maps)
 		return;
 	if (span->is_guest) {
-		t->guest_errors++;
+		t->guest_errors += e->error.ip >> 63;
+		t->guest_user_errors += !(e->error.ip >> 63);
 		return;
 	}
 	if (e->error.ip >> 63) {
@@ -71,13 +72,26 @@ static void note_doubts(const struct pt_trace *t, void (*note)(void *context, co
 static void note_guests(const struct pt_trace *t, void (*note)(void *context, const char *sentence),
 			void *context)
 {
-	cleanup(free_at_exit) char *text = NULL;
+	bool has_code = pt_images_have_guest_code(t->images);
+	const struct {
+		uint64_t n;
+		const char *text;
+	} errors[] = {
+		{ t->guest_errors, "in the code of guests' kernels" },
+		{ t->guest_user_errors,
+		  has_code ? "in the code that guests run in user mode"
+			   : "in programs of guests: a trace of the host has no mappings of "
+			     "them. If they are code of the process that runs the guest, use "
+			     "--guest-code" },
+	};
 
-	if (!t->guest_errors)
-		return;
-	text = xasprintf("%" PRIu64 " errors in the code of virtual machines, which can't be read",
-			 t->guest_errors);
-	note(context, text);
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		cleanup(free_at_exit) char *text =
+			xasprintf("%" PRIu64 " errors %s", errors[i].n, errors[i].text);
+
+		if (errors[i].n)
+			note(context, text);
+	}
 }
 
 void pt_trace_notes(const struct pt_trace *t, void (*note)(void *context, const char *sentence),

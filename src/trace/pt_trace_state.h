@@ -122,7 +122,7 @@ struct pt_trace {
 	struct pt_flow_stats stats; /* of queues that are done */
 	uint64_t *module_errors;    /* by module of the history */
 	uint64_t kernel_errors;     /* outside of them */
-	uint64_t guest_errors;
+	uint64_t guest_errors, guest_user_errors; /* of guests' kernels, and of their programs */
 };
 
 /* The bytes of a piece, by its place in the queue; NULL and 0: they are not there. */

@@ -37,7 +37,9 @@ size_t pt_view_read(struct pt_trace *t, const struct address_space *maps, const 
 {
 	size_t n = 0;
 
-	if (of->is_guest)
+	if (of->is_guest && addr >> 63)
+		return pt_images_read_guest(t->images, of->pid, addr, out, size);
+	if (of->is_guest && !pt_images_have_guest_code(t->images))
 		return 0;
 	if (addr >> 63) {
 		size = view_outside_modules(t, addr, size);

@@ -32,5 +32,75 @@ host_script() {
 	[ "$(grep -c error out)" -ge "$(grep -c '^[0-9]* ffffffff81000000 => 0' truth)" ]
 	awk '/=>/ && $2 != 0 && $2 !~ /^ffffffff810000[01]0$/' out >invented
 	[ ! -s invented ]
-	grep -q "$(grep -c error out) errors in the code of virtual machines" err
+	grep -q "$(grep -c error out) errors in the code of guests' kernels" err
+}
+
+# The branches that the generator took, with these options.
+is_as_told() {
+	host_script --itrace=be -F tid,ip,addr "$@" 2>err | decoded | by_thread >ours
+	equal_files want ours
+}
+
+@test "code that a guest has of the process that runs it: its branches are those that were taken, and perf's" {
+	local how
+	for how in recursion longjmp indirect; do
+		guest_of mtc=on,psb=1500 "$PROGRAMS/flow" $how
+		by_thread <truth >want
+		is_as_told --guest-code
+		# In parts, as threads decode it.
+		ASSAY_PT_PARTS=1000 is_as_told --guest-code
+		# Host and guest are in one report, with their names.
+		assay report -i trace.data --vmlinux "$PROGRAMS/host_kernel" --guest-code --itrace=i1i --by image >listed
+		grep -q ' flow$' listed
+		grep -q '\[kernel' listed
+	done
+	command -v perf >/dev/null || skip "perf is not installed"
+	perf script -h 2>&1 | grep -q -e --guest-code || skip "this perf knows no --guest-code"
+	within assay script -i trace.data --vmlinux "$PROGRAMS/host_kernel" --guest-code --itrace=be -F tid,ip,addr,flags | without_blanks >ours
+	within perf script -i trace.data --vmlinux "$PROGRAMS/host_kernel" --guest-code --itrace=be -F tid,ip,addr,flags 2>perf.err |
+		without_blanks | sed 's/ bcyh / vmexit /' >theirs # it has the word, but for other flags
+	[ "$(grep -c vmexit ours)" -gt 3 ]
+	equal_files theirs ours
+}
+
+@test "the code of a guest's kernel comes from its kcore, from --guestvmlinux, or from below --guestmount" {
+	guest_of "mtc=on,psb=1500,shift=0xffffffff80c00000,kernel=$PROGRAMS/flow" "$PROGRAMS/flow" indirect
+	by_thread <truth >want
+	local pid symbols=trace.data.guest/kcore_dir/kallsyms
+	pid=$(awk 'NR == 1 { print $1 }' truth)
+	is_as_told --guestkallsyms $symbols
+	# The vmlinux is linked to other addresses: kallsyms has those of the guest.
+	cp $symbols copied
+	is_as_told --guestkallsyms copied --guestvmlinux trace.data.vmlinux
+	mkdir -p guests/"$pid"/{proc,boot}
+	cp $symbols guests/"$pid"/proc
+	echo 'Linux version 6.1.0-test (somebody)' >guests/"$pid"/proc/version
+	cp trace.data.vmlinux guests/"$pid"/boot/vmlinux-6.1.0-test
+	is_as_told --guestmount guests
+	host_script --itrace=b -F ip,sym --guestmount guests >names
+	grep -q __libc_start_main names
+	assay report -i trace.data --vmlinux "$PROGRAMS/host_kernel" --guestmount guests --itrace=i1i --by image >listed
+	grep -q '\[guest.kernel' listed
+}
+
+@test "a guest's files that are of no use: the code is missing, with a note that says so" {
+	guest_of "mtc=on,psb=1500,shift=0xffffffff80c00000,kernel=$PROGRAMS/flow" "$PROGRAMS/flow" indirect
+	cp trace.data.guest/kcore_dir/kallsyms copied
+	# A vmlinux alone does not tell where the guest has it.
+	head -c 3000 trace.data.vmlinux >cut
+	mkdir with
+	head -c 3000 trace.data.guest/kcore_dir/kcore >with/kcore
+	cp copied with/kallsyms
+	local files
+	for files in "--guestkallsyms copied" "--guestkallsyms copied --guestvmlinux cut" "--guestvmlinux trace.data.vmlinux" "--guestkallsyms with/kallsyms"; do
+		# shellcheck disable=SC2086
+		host_script $files --itrace=be -F tid,ip,addr >out 2>err
+		# The cut kcore opens, and has no code.
+		[[ $files == *with* ]] || grep -q "the kernel's code of the guest that process [0-9]* runs is missing" err
+		grep -q "errors in the code of guests' kernels" err
+		awk '/=>/ && $2 != 0 && $2 !~ /^ffffffff810000[01]0$/' out >invented
+		[ ! -s invented ]
+	done
+	run host_script --guestvmlinux absent --itrace=be
+	refused 1 "--guestvmlinux: absent: No such file or directory"
 }

@@ -10,6 +10,8 @@
  * host=ADDR: the program is a guest, and each system call leaves it. The kernel of the host goes on
  * at ADDR + 16, where a "jmp ADDR" is, and enters the guest again by a "vmresume" at ADDR.
  * shift=N: the guest's addresses are so much higher than the program's; then it is a kernel.
+ * kernel=PROGRAM: its code is also written: to OUT.guest/kcore_dir, and to OUT.vmlinux,
+ * which is linked to other addresses.
  *
  * Debian has no header for the interface. The used part (version 1) is declared here, from QEMU's
  * documentation, "QEMU TCG Plugins".
@@ -24,6 +26,7 @@
 
 #include "base/mem.h"
 #include "classify.h"
+#include "kcore.h"
 #include "recording.h"
 #include "writer.h"
 
@@ -58,7 +61,7 @@ struct piece {
 static struct {
 	struct writer writer;
 	struct recording recording;
-	const char *out;
+	const char *out, *kernel;
 	FILE *truth; /* NULL: not asked for */
 	uint64_t insns, limit, host, shift;
 	const struct piece *before;
@@ -218,6 +221,19 @@ static void on_translate(plugin_id id, struct qemu_plugin_tb *tb)
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_exec, 0, p);
 }
 
+enum { VMLINUX_DISTANCE = 0x2000000 };
+
+static void write_kernel(void)
+{
+	cleanup(free_at_exit) char *vmlinux = xasprintf("%s.vmlinux", run.out);
+	cleanup(free_at_exit) char *folder = xasprintf("%s.guest", run.out);
+	struct build_id id;
+	uint8_t none = 0;
+
+	vmlinux_write(vmlinux, run.kernel, run.shift - VMLINUX_DISTANCE, &id);
+	kcore_write(folder, run.kernel, run.shift, KERNEL_TEXT, &none, &none, 0);
+}
+
 int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 {
 	struct writer_options options = { .mtc_shift = 3, .psb_bytes = 8192 };
@@ -234,11 +250,15 @@ int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 			options.psb_bytes = strtoull(argv[i] + 4, NULL, 0);
 		else if (strncmp(argv[i], "host=", 5) == 0)
 			run.host = strtoull(argv[i] + 5, NULL, 0);
+		else if (strncmp(argv[i], "kernel=", 7) == 0)
+			run.kernel = xstrdup(argv[i] + 7);
 		else if (strncmp(argv[i], "shift=", 6) == 0)
 			run.shift = strtoull(argv[i] + 6, NULL, 0);
 		else if (strncmp(argv[i], "mtc=", 4) == 0)
 			options.has_tsc = options.has_mtc = true;
 	}
+	if (run.kernel)
+		write_kernel();
 	options.has_pip = run.host;
 	writer_init(&run.writer, &options);
 	run.writer.cr3 = 0x1234000;

@@ -46,7 +46,7 @@ static void a_guest_is_entered_and_left_and_has_its_own_code(void **state)
 		     /* The instruction and the address behind it are in two machines. */
 		     "cr3 0x20000 guest\n1013-1010 b\n1010-0 bcg\nguest\n0-1000 bcg\n"
 		     "1000-1008 b\n1008-1020 bc\n"
-		     "cr3 0x20000\n1020-0 byh\nhost\n0-1013 byh\n"
+		     "cr3 0x20000\n1020-0 bcyh\nhost\n0-1013 bcyh\n"
 		     "cr3 0x20000 guest\n1013-1010 b\n1010-0 bcg\nguest\n0-1000 bcg\n");
 }
 
@@ -55,7 +55,7 @@ static void a_trace_may_begin_in_a_guest(void **state)
 	(void)state;
 	expect_guest(GUEST_PSB "TIP 0x1020\n" LEAVES,
 		     "guest\ncr3 0x20000 guest\n0-1008 bB\n1008-1020 bc\n"
-		     "cr3 0x20000\n1020-0 byh\nhost\n0-1013 byh\n");
+		     "cr3 0x20000\n1020-0 bcyh\nhost\n0-1013 bcyh\n");
 }
 
 static void tracing_may_be_off_in_between(void **state)

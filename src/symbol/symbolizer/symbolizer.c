@@ -234,6 +234,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 	s->guest_kallsyms = copy_or_null(config->guest_kallsyms);
 	s->guest_modules = copy_or_null(config->guest_modules);
 	s->guest_mount = copy_or_null(config->guest_mount);
+	s->guest_vmlinux = copy_or_null(config->guest_vmlinux);
 	s->sys_module_dir = or_default(config->sys_module, "/sys/module");
 	s->kcore_path = or_default(config->kcore, "/proc/kcore");
 	if (!config->cache_dir)
@@ -285,6 +286,7 @@ void symbolizer_free(struct symbolizer *s)
 	free(s->guest_kallsyms);
 	free(s->guest_modules);
 	free(s->guest_mount);
+	free(s->guest_vmlinux);
 	free(s->sys_module_dir);
 	free(s->kcore_path);
 	free(s);
