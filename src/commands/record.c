@@ -153,7 +153,9 @@ static const struct option_spec record_options[] = {
 	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), NULL,
 	  "the session's directory; one that exists is kept as DIR.old",
 	  "The default is *assay.data*. With *--raw*, this is the file, by default "
-	  "*perf.data*." },
+	  "*perf.data*. *-* writes the kernel's records to standard output in perf's form for "
+	  "pipes, which *perf report -i -* and *assay report -i -* read. Standard output of the "
+	  "command then goes to standard error." },
 	{ 0, "raw", NULL, OPT_FLAG, FIELD(raw), NULL,
 	  "keep the kernel's records as they come, in a perf.data file",
 	  "perf, other readers of its files, and every command of assay can read this "
@@ -330,11 +332,8 @@ static int parse_setup(struct record_setup *s, struct error *err)
 
 	if (s->args.output && !*s->args.output)
 		return error_set(err, -EINVAL, "-o '': the session needs a name");
-	if (s->args.output && !strcmp(s->args.output, "-"))
-		return error_set(err, -EINVAL,
-				 "-o -: a recording goes into files, not into a pipe; give a "
-				 "name ('./-' is one)");
-	if ((r = parse_ids(&s->args.pids, "process", &s->pids, err)) < 0 ||
+	if ((r = record_prepare_pipe(&s->args, err)) < 0 ||
+	    (r = parse_ids(&s->args.pids, "process", &s->pids, err)) < 0 ||
 	    (r = parse_ids(&s->args.tids, "thread", &s->tids, err)) < 0 ||
 	    (s->args.cpus && (r = cpu_list_parse(s->args.cpus, &s->cpus, err)) < 0) ||
 	    (r = parse_separation(&s->args, &s->merged, err)) < 0 ||

@@ -81,6 +81,20 @@ void record_note_alloc(struct record_setup *s)
 			 s->pids.n ? "; blocks from before the recording are not in it" : "");
 }
 
+int record_prepare_pipe(struct record_args *args, struct error *err)
+{
+	if (!args->output || strcmp(args->output, "-") != 0)
+		return 0;
+	args->raw = true;
+	if (args->kcore)
+		return error_set(err, -EINVAL, "-o - and --kcore don't go together: give a folder");
+	if (isatty(STDOUT_FILENO))
+		return error_set(err, -EINVAL,
+				 "-o -: a recording is not for a terminal; pipe it, or give a name "
+				 "('./-' is one)");
+	return 0;
+}
+
 int record_check_target(struct record_setup *s, struct error *err)
 {
 	const struct record_args *a = &s->args;

@@ -22,3 +22,6 @@ bool record_is_by_cpu(const struct record_setup *s);
  * a name, also later ones. Else the processes that run now are followed.
  */
 int record_find_target(struct record_setup *s, bool in_kernel, struct error *err);
+
+/* -o -: the kernel's records in perf's form for pipes. */
+int record_prepare_pipe(struct record_args *args, struct error *err);

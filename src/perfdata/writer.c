@@ -54,7 +54,7 @@ static bool is_attr_within(const struct writer_event *events, size_t n, size_t s
 	return true;
 }
 
-static size_t attr_size(const struct writer_event *events, size_t n)
+size_t writer_attr_size(const struct writer_event *events, size_t n)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(attr_sizes); i++)
 		if (attr_sizes[i] < sizeof(struct perf_event_attr) &&
@@ -74,13 +74,13 @@ static size_t n_ids(const struct writer_event *events, size_t n)
 
 static uint64_t data_off(const struct writer_event *events, size_t n)
 {
-	return PERFDATA_HEADER_SIZE + 8 * n_ids(events, n) + n * (attr_size(events, n) + 16);
+	return PERFDATA_HEADER_SIZE + 8 * n_ids(events, n) + n * (writer_attr_size(events, n) + 16);
 }
 
 static void writer_put_header(const struct writer_event *events, size_t n, uint64_t data_size,
 			      const uint64_t bits[static 4], struct buf *out)
 {
-	uint64_t entry = attr_size(events, n) + 16;
+	uint64_t entry = writer_attr_size(events, n) + 16;
 
 	writer_put_u64(out, PERFDATA_MAGIC);
 	writer_put_u64(out, PERFDATA_HEADER_SIZE);
@@ -98,7 +98,7 @@ static void writer_put_header(const struct writer_event *events, size_t n, uint6
 void writer_head(const struct writer_event *events, size_t n, struct buf *out)
 {
 	static const uint64_t no_bits[4];
-	size_t size = attr_size(events, n);
+	size_t size = writer_attr_size(events, n);
 	uint64_t ids = PERFDATA_HEADER_SIZE;
 
 	writer_put_header(events, n, 0, no_bits, out);
@@ -158,7 +158,7 @@ void writer_text_section(struct writer_sections *s, uint32_t bit, const char *te
 
 void writer_event_desc(struct buf *out, const struct writer_event *events, size_t n)
 {
-	size_t size = attr_size(events, n);
+	size_t size = writer_attr_size(events, n);
 
 	writer_put_u32(out, (uint32_t)n);
 	writer_put_u32(out, (uint32_t)size);

@@ -31,6 +31,9 @@ struct writer_event {
 /* The head of a file whose data begins right behind it; its size and features are not known yet. */
 void writer_head(const struct writer_event *events, size_t n, struct buf *out);
 
+/* The smallest perf_event_attr of some Linux version that has all that the events use. */
+size_t writer_attr_size(const struct writer_event *events, size_t n);
+
 /* A feature section: `bit` of format.h, its bytes the writer's. */
 struct writer_section {
 	uint32_t bit;
@@ -57,6 +60,14 @@ void writer_build_id(struct buf *out, const char *path, const struct build_id *i
  */
 void writer_tail(const struct writer_event *events, size_t n_events, struct writer_sections *s,
 		 uint64_t end, struct buf *tail, struct buf *header);
+
+/*
+ * The same for a pipe: its head with a record for each event; and records for the sections, which
+ * are freed. Sections that are larger than a record are left out, but the fields of tracepoints.
+ * False: an event has more ids than there is room for in a record.
+ */
+bool writer_pipe_head(const struct writer_event *events, size_t n, struct buf *out);
+void writer_pipe_sections(struct writer_sections *s, struct buf *out);
 
 /*
  * A MAPPING, COMM or FORK as a record of the first event's layout, for processes that ran before

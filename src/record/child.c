@@ -90,7 +90,7 @@ static void child_run(char *const argv[], char *const variables[], const sigset_
 }
 
 int child_prepare(char *const argv[], char *const variables[], const sigset_t *mask,
-		  struct child *out, struct error *err)
+		  bool keeps_stdout, struct child *out, struct error *err)
 {
 	int go[2] = { -1, -1 }, error[2] = { -1, -1 };
 	pid_t pid = -1;
@@ -108,6 +108,8 @@ int child_prepare(char *const argv[], char *const variables[], const sigset_t *m
 	}
 	if (pid == 0) {
 		close(go[1]);
+		if (!keeps_stdout)
+			dup2(STDERR_FILENO, STDOUT_FILENO);
 		child_run(argv, variables, mask, go[0], error[1]);
 	}
 	close(go[0]);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct error;
@@ -29,10 +30,11 @@ int child_check(const char *command, struct error *err);
 
 /*
  * Forks. `mask` is the command's signal mask. `variables`: "NAME=VALUE" for its environment, and
- * NULL at the end; NULL: none.
+ * NULL at the end; NULL: none. `keeps_stdout`: its standard output is ours; else our standard
+ * error.
  */
 int child_prepare(char *const argv[], char *const variables[], const sigset_t *mask,
-		  struct child *out, struct error *err);
+		  bool keeps_stdout, struct child *out, struct error *err);
 
 /* Starts the command, and waits for its execve(2) or its failure. */
 int child_go(struct child *c, char *const argv[], struct error *err);

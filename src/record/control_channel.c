@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 
 static const char ack[] = "ack\n";
@@ -268,25 +269,6 @@ int control_channel_fd(const struct control_channel *c)
 	return c->poll_fd;
 }
 
-/* Without a reader, write(2) raises SIGPIPE. Commands would inherit an ignored signal. */
-static ssize_t write_quietly(int fd, const void *bytes, size_t n)
-{
-	static const struct timespec now;
-	sigset_t pipe_signal, before;
-	ssize_t written;
-
-	sigemptyset(&pipe_signal);
-	sigaddset(&pipe_signal, SIGPIPE);
-	pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-	written = write(fd, bytes, n);
-	if (written < 0 && errno == EPIPE) {
-		sigtimedwait(&pipe_signal, NULL, &now);
-		errno = EPIPE;
-	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return written;
-}
-
 /* Wakes us when there is room again. Only then: the end of a reader would wake us for ever. */
 static void wait_for_room(struct control_channel *c, bool waits)
 {
@@ -303,7 +285,7 @@ static void write_acks(struct control_channel *c)
 
 	while (c->n_acks) {
 		size_t at = (len - c->n_acks % len) % len;
-		ssize_t n = write_quietly(c->ack_fd, ack + at, len - at);
+		ssize_t n = file_write_quietly(c->ack_fd, ack + at, len - at);
 
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -2,6 +2,7 @@
 #include "record/raw.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +43,7 @@ struct raw_recording {
 	uint64_t n_truncated;
 	struct record_ring *ring; /* of samples; NULL: they are written as they come */
 	struct record_format format;
-	bool is_scanning, has_trace;
+	bool is_scanning;
 };
 
 /* The store that keeps nothing. */
@@ -100,6 +101,26 @@ const struct store_ops no_store = {
 
 /* Events. */
 
+/* Files have a section of build ids at their end, pipes a record for each. */
+static void put_build_id(struct raw_recording *r, const char *path, const struct build_id *id,
+			 bool is_kernel)
+{
+	size_t start = r->build_ids.len;
+	struct perf_event_header h;
+
+	writer_build_id(&r->build_ids, path, id, is_kernel);
+	if (!perfdata_file_is_pipe(r->file) || r->build_ids.len == start)
+		return;
+	while (r->build_ids.len % 8) /* as records must be */
+		buf_u8(&r->build_ids, 0);
+	memcpy(&h, r->build_ids.data, sizeof(h));
+	h.type = USER_BUILD_ID;
+	h.size = (uint16_t)r->build_ids.len;
+	memcpy(r->build_ids.data, &h, sizeof(h));
+	perfdata_file_record(r->file, r->build_ids.data, r->build_ids.len);
+	r->build_ids.len = 0;
+}
+
 /* A file's build id: from the kernel's record, or from the file's note. */
 static void note_build_id(struct raw_recording *r, const struct event *e)
 {
@@ -120,7 +141,7 @@ static void note_build_id(struct raw_recording *r, const struct event *e)
 	if (!image.build_id.len)
 		image_files_look(&finder, e->pid, &image, &runtime, &loss);
 	if (image.build_id.len)
-		writer_build_id(&r->build_ids, m->path, &image.build_id, false);
+		put_build_id(r, m->path, &image.build_id, false);
 }
 
 static int raw_push(struct event_sink *sink, const struct event *e)
@@ -240,7 +261,7 @@ static void put_kernel_build_id(struct raw_recording *r)
 	if (file_read_all("/sys/kernel/notes", 65536, &notes, &size) < 0)
 		return;
 	if (elf_build_id_in_notes(reader_over(notes, size), 4, &id))
-		writer_build_id(&r->build_ids, "[kernel.kallsyms]", &id, true);
+		put_build_id(r, "[kernel.kallsyms]", &id, true);
 	free(notes);
 }
 
@@ -271,6 +292,16 @@ static void keep_event(void *context, const char *name, const struct perf_event_
 	vec_push(events, (struct writer_event){ *attr, name, ids, n_ids });
 }
 
+static int open_pipe(const struct writer_event *events, size_t n, struct perfdata_file **out,
+		     struct error *err)
+{
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (fd < 0)
+		return error_errno(err, -errno, "standard output");
+	return perfdata_pipe_open(fd, events, n, out, err);
+}
+
 static int raw_open_file(struct raw_recording *r, const char *path, struct error *err)
 {
 	struct {
@@ -282,7 +313,10 @@ static int raw_open_file(struct raw_recording *r, const char *path, struct error
 	rings_each_event(r->rings, keep_event, &events);
 	r->format = (struct record_format){ .sample_type = events.data[0].attr.sample_type,
 					    .sample_id_all = true };
-	e = perfdata_file_open(path, events.data, events.n, &r->file, err);
+	if (!strcmp(path, "-"))
+		e = open_pipe(events.data, events.n, &r->file, err);
+	else
+		e = perfdata_file_open(path, events.data, events.n, &r->file, err);
 	vec_fini(&events);
 	return e;
 }
@@ -310,7 +344,6 @@ static void put_trace(struct raw_recording *r, const struct raw_trace *trace)
 	}
 	buf_fini(&info);
 	perfdata_file_write_directly(r->file, waiting_bytes(r));
-	r->has_trace = true;
 }
 
 int raw_add_aux(struct raw_recording *r, const struct aux_piece *p)
@@ -356,37 +389,6 @@ static void raw_free(struct raw_recording *r)
 	free(r->version);
 	free(r->cpu_model);
 	free(r);
-}
-
-int raw_open(const struct raw_config *c, struct raw_recording **out, struct error *err)
-{
-	struct raw_recording *r = xcalloc(1, sizeof(*r));
-	int e;
-
-	*r = (struct raw_recording){
-		.sink = { raw_push },
-		.next = c->next,
-		.rings = c->rings,
-		.counters = c->counters,
-		.argv = c->argv,
-		.n_cpus = c->n_cpus,
-		.version = xasprintf("assay-%s", c->version),
-		.cpu_model = xstrdup(c->cpu_model),
-		.is_scanning = true,
-		.ring = c->keep_ns ? record_ring_new(c->keep_ns, c->keep_bytes) : NULL,
-	};
-	strings_init(&r->paths);
-	e = raw_open_file(r, c->path, err);
-	if (e < 0) {
-		raw_free(r);
-		return e;
-	}
-	if (c->trace)
-		put_trace(r, c->trace);
-	put_kernel(r);
-	rings_on_record(r->rings, raw_add_record, r);
-	*out = r;
-	return 0;
 }
 
 /* Sections. */
@@ -531,6 +533,51 @@ static void put_tracing(struct raw_recording *r, struct writer_sections *s)
 	raw_put_u32(out, 0); /* printk formats */
 }
 
+/* They come first in a pipe, and at the end of a file. */
+static void put_sections(struct raw_recording *r, bool has_trace)
+{
+	struct writer_sections *s = perfdata_file_sections(r->file);
+
+	put_machine(r, s);
+	put_command(r, s);
+	if (!has_trace) /* whose times are the kernel's own */
+		put_clock(s);
+	put_tracing(r, s);
+	perfdata_file_send_sections(r->file);
+}
+
+int raw_open(const struct raw_config *c, struct raw_recording **out, struct error *err)
+{
+	struct raw_recording *r = xcalloc(1, sizeof(*r));
+	int e;
+
+	*r = (struct raw_recording){
+		.sink = { raw_push },
+		.next = c->next,
+		.rings = c->rings,
+		.counters = c->counters,
+		.argv = c->argv,
+		.n_cpus = c->n_cpus,
+		.version = xasprintf("assay-%s", c->version),
+		.cpu_model = xstrdup(c->cpu_model),
+		.is_scanning = true,
+		.ring = c->keep_ns ? record_ring_new(c->keep_ns, c->keep_bytes) : NULL,
+	};
+	strings_init(&r->paths);
+	e = raw_open_file(r, c->path, err);
+	if (e < 0) {
+		raw_free(r);
+		return e;
+	}
+	put_sections(r, c->trace != NULL);
+	if (c->trace)
+		put_trace(r, c->trace);
+	put_kernel(r);
+	rings_on_record(r->rings, raw_add_record, r);
+	*out = r;
+	return 0;
+}
+
 /* The end. */
 
 int raw_advance(struct raw_recording *r)
@@ -543,18 +590,15 @@ int raw_advance(struct raw_recording *r)
 
 int raw_close(struct raw_recording *r, uint64_t *samples, uint64_t *n_bytes, struct error *err)
 {
-	struct writer_sections *s = perfdata_file_sections(r->file);
+	struct buf *section;
 	int e;
 
 	if (r->ring)
 		record_ring_take(r->ring, keep_record, r);
-	put_machine(r, s);
-	put_command(r, s);
-	if (!r->has_trace) /* whose times are the kernel's own */
-		put_clock(s);
-	put_tracing(r, s);
-	if (r->build_ids.len)
-		buf_bytes(writer_section(s, FEATURE_BUILD_ID), r->build_ids.data, r->build_ids.len);
+	if (r->build_ids.len) {
+		section = writer_section(perfdata_file_sections(r->file), FEATURE_BUILD_ID);
+		buf_bytes(section, r->build_ids.data, r->build_ids.len);
+	}
 	*samples = perfdata_file_samples(r->file);
 	rings_on_record(r->rings, NULL, NULL);
 	e = perfdata_file_close(r->file, n_bytes, err);

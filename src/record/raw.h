@@ -25,7 +25,8 @@ struct raw_trace;
 extern const struct store_ops no_store;
 
 struct raw_config {
-	const char *path, *version, *cpu_model;
+	const char *path; /* "-": into standard output, in perf's form for pipes */
+	const char *version, *cpu_model;
 	char *const *argv; /* of assay's own command line, or NULL */
 	struct rings *rings;
 	const struct counters *counters;

@@ -368,7 +368,8 @@ static int record_loop(struct recorder *r, struct error *err)
 		if (!e && r->raw && safe >= pipeline_next_flush(r->pipeline)) {
 			e = raw_advance(r->raw);
 			if (e < 0)
-				error_errno(err, e, "cannot write %s", c->raw);
+				error_errno(err, e, "cannot write %s",
+					    strcmp(c->raw, "-") ? c->raw : "standard output");
 		}
 		pipeline_advance(r->pipeline, safe);
 		log_of_disk(r);

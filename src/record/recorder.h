@@ -78,7 +78,9 @@ struct recorder_config {
 	bool continues;      /* `dir` may be there, and the store goes on with its session */
 	bool with_cpu_times; /* the kernel's own, beside the samples (record/cpu_account.h) */
 	uint64_t keep_ns, keep_bytes; /* raw: only the last samples (record/raw.h); 0: all */
-	const char *raw; /* a perf.data file to write instead of a session (record/raw.h); NULL */
+	/* A perf.data file to write instead of a session (record/raw.h); NULL: none. "-": into
+	 * standard output; what the command writes there goes to standard error. */
+	const char *raw;
 	char *const *raw_argv; /* its command line */
 	/* Of a counter that traces (needs `raw`); sizes in bytes, 0: as in collect/aux.h. */
 	enum aux_mode aux_mode;

@@ -391,7 +391,7 @@ static int start_child(struct recorder *r, struct error *err)
 		return e;
 	}
 	e = child_prepare(c->argv, r->heap ? heap_variables(r->heap) : NULL, &r->old_mask,
-			  &r->child, err);
+			  !c->raw || strcmp(c->raw, "-") != 0, &r->child, err);
 	r->has_child = e == 0;
 	r->result->command_pid = e == 0 ? r->child.pid : 0;
 	return e;

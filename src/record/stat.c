@@ -108,7 +108,7 @@ static int stat_start_child(struct stat_state *s, struct error *err)
 	r = child_check(s->config->argv[0], err);
 	s->result->has_command_failed_to_start = r < 0;
 	if (r >= 0)
-		r = child_prepare(s->config->argv, NULL, &s->old_mask, &s->child, err);
+		r = child_prepare(s->config->argv, NULL, &s->old_mask, true, &s->child, err);
 	s->has_child = r >= 0;
 	return r;
 }

@@ -16,6 +16,7 @@
 #include "perfdata/format.h"
 #include "perfdata/perfdata.h"
 #include "perfdata/record.h"
+#include "replay/perfdata_pipe.h"
 #include "replay/perfdata_rescue.h"
 #include "replay/replay.h"
 
@@ -40,6 +41,7 @@ struct perfdata_file {
 	char *old; /* what was there; NULL: nothing */
 	int fd, code;
 	struct direct_writer *direct; /* NULL: written as usual */
+	struct perfdata_pipe *pipe;   /* NULL: a file */
 	struct buf gathered;
 	uint64_t size; /* of the file, without what is gathered; direct: the writer knows */
 	uint64_t head_size;
@@ -98,6 +100,7 @@ static void file_free(struct perfdata_file *f)
 	if (!f)
 		return;
 	direct_writer_close(f->direct, NULL);
+	perfdata_pipe_free(f->pipe);
 	if (f->fd >= 0)
 		close(f->fd);
 	writer_sections_fini(&f->sections);
@@ -113,17 +116,44 @@ static void file_free(struct perfdata_file *f)
 }
 DEFINE_AT_EXIT(file_free, struct perfdata_file)
 
-int perfdata_file_open(const char *path, const struct writer_event *events, size_t n,
-		       struct perfdata_file **out, struct error *err)
+static struct perfdata_file *perfdata_file_new(const char *path)
 {
-	cleanup(file_free_at_exit) struct perfdata_file *f = xcalloc(1, sizeof(*f));
-	int r;
+	struct perfdata_file *f = xcalloc(1, sizeof(*f));
 
 	f->fd = -1;
 	f->path = xstrdup(path);
 	f->arena = arena_new();
 	pthread_mutex_init(&f->aux_lock, NULL);
-	r = perfdata_file_make_room(f, err);
+	return f;
+}
+
+int perfdata_pipe_open(int fd, const struct writer_event *events, size_t n,
+		       struct perfdata_file **out, struct error *err)
+{
+	cleanup(file_free_at_exit) struct perfdata_file *f = perfdata_file_new("standard output");
+
+	f->pipe = perfdata_pipe_new(fd);
+	copy_events(f, events, n);
+	if (!writer_pipe_head(f->events, n, &f->gathered))
+		return error_set(
+			err, -E2BIG,
+			"-o -: an event has more than 8000 counters (of threads and "
+			"CPUs), which a pipe has no room for; write to a file with -o FILE");
+	*out = take_ptr(f);
+	return 0;
+}
+
+bool perfdata_file_is_pipe(const struct perfdata_file *f)
+{
+	return f->pipe != NULL;
+}
+
+int perfdata_file_open(const char *path, const struct writer_event *events, size_t n,
+		       struct perfdata_file **out, struct error *err)
+{
+	cleanup(file_free_at_exit) struct perfdata_file *f = perfdata_file_new(path);
+	int r = perfdata_file_make_room(f, err);
+
 	if (r < 0)
 		return r;
 	f->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -144,7 +174,8 @@ void perfdata_file_abandon(struct perfdata_file *f)
 {
 	if (!f)
 		return;
-	unlink(f->path);
+	if (!f->pipe)
+		unlink(f->path);
 	if (f->old)
 		(void)!rename(f->old, f->path);
 	file_free(f);
@@ -158,6 +189,11 @@ static void hand_over(struct perfdata_file *f, const void *bytes, size_t size)
 	struct kept kept = { .size = size };
 
 	f->size += size;
+	if (f->pipe) {
+		perfdata_pipe_write(f->pipe, &(struct iovec){ (void *)bytes, size }, 1);
+		f->code = perfdata_pipe_failure(f->pipe);
+		return;
+	}
 	if (!f->direct) {
 		f->code = f->code ? f->code : file_write_all(f->fd, bytes, size);
 		return;
@@ -184,14 +220,23 @@ void perfdata_file_write_directly(struct perfdata_file *f, uint64_t memory_bytes
 {
 	if (f->direct)
 		return;
+	if (f->pipe) {
+		hand_over_gathered(f);
+		return;
+	}
 	f->direct = direct_writer_new(f->fd, memory_bytes);
 	hand_over_gathered(f); /* the head, before anybody else puts anything */
 }
 
 void perfdata_file_aux(struct perfdata_file *f, const struct iovec *parts, size_t n)
 {
-	struct aux_entry e = { direct_writer_put(f->direct, parts, n), parts[0].iov_len };
+	struct aux_entry e;
 
+	if (f->pipe) {
+		perfdata_pipe_write(f->pipe, parts, n);
+		return;
+	}
+	e = (struct aux_entry){ direct_writer_put(f->direct, parts, n), parts[0].iov_len };
 	pthread_mutex_lock(&f->aux_lock);
 	vec_push(&f->aux, e);
 	pthread_mutex_unlock(&f->aux_lock);
@@ -297,6 +342,14 @@ struct writer_sections *perfdata_file_sections(struct perfdata_file *f)
 	return &f->sections;
 }
 
+void perfdata_file_send_sections(struct perfdata_file *f)
+{
+	if (!f->pipe)
+		return;
+	writer_event_desc(writer_section(&f->sections, FEATURE_EVENT_DESC), f->events, f->n_events);
+	writer_pipe_sections(&f->sections, &f->gathered);
+}
+
 /* The end. */
 
 static void add_sections(struct perfdata_file *f)
@@ -400,6 +453,10 @@ static int perfdata_file_write_end(struct perfdata_file *f)
 	struct stat st;
 
 	hand_over_gathered(f);
+	if (f->pipe) {
+		f->size = perfdata_pipe_size(f->pipe);
+		return f->code = perfdata_pipe_failure(f->pipe);
+	}
 	if (f->direct) {
 		f->code = direct_writer_close(take_ptr(f->direct), &written);
 	} else {

@@ -26,6 +26,17 @@ int perfdata_file_open(const char *path, const struct writer_event *events, size
 		       struct perfdata_file **out, struct error *err);
 
 /*
+ * Writes into a pipe instead: takes over `fd`. Nothing is kept for the end, so fill the sections
+ * first. -E2BIG: an event is counted by more counters than a record of a pipe has room for.
+ */
+int perfdata_pipe_open(int fd, const struct writer_event *events, size_t n,
+		       struct perfdata_file **out, struct error *err);
+bool perfdata_file_is_pipe(const struct perfdata_file *f);
+
+/* Writes the sections that are filled, where a pipe is written. A file gets them at its end. */
+void perfdata_file_send_sections(struct perfdata_file *f);
+
+/*
  * For gigabytes of AUX data. From now on a thread writes the bytes past the page cache, and
  * `memory_bytes` of them can wait for the disk (base/files/direct_writer.h).
  */

@@ -132,3 +132,34 @@ shows_exec() { # FILE
 	assay report -i copy.data >said 2>&1
 	! grep "not known to this version" said || false
 }
+
+@test "record -o - writes what perf reads from a pipe" {
+	need_perf
+	assay record -q -F "$(at_most 999)" -o - -- sh -c "echo printed; $PROGRAMS/split 300" 2>errors >p.data
+	grep -q ^printed errors
+	[ "$(head -c 16 p.data | od -An -tu8 -j8 | tr -d ' ')" = 16 ]
+	perf report -i - --stdio --no-inline -F sample,comm -s comm,dso <p.data 2>perf.err >theirs
+	[ ! -s perf.err ] || { cat perf.err; false; }
+	n=$(assay report -i - --format json <p.data | jq '[.total[].samples] | add')
+	[ "$n" -gt 50 ]
+	grep -q "^# Samples: $n " theirs
+	# Host, command, clock and events are in front, build ids come with their files.
+	perf report -i p.data --header-only >header
+	grep -q '^# cmdline : .*assay record' header
+	grep -q '^# clockid: monotonic' header
+	perf buildid-list -i p.data | grep -q '/split$'
+	assay script -i p.data >own
+	assay import -q --to perfdata p.data -o copy.data
+	diff own <(assay script -i copy.data)
+}
+
+@test "record -o - of a tracepoint has its fields, and ends where nobody reads" {
+	need_perf
+	assay record -q -e sched:sched_switch -o - -- sleep 0.1 >tp.data 2>errors || skip "$(cat errors)"
+	assay script -i tp.data | grep -q 'sched_switch: prev_comm='
+	perf script -i tp.data 2>/dev/null | grep -q 'sched_switch: prev_comm='
+	# A reader that ends is a failure with a reason; the recording goes on up to then.
+	assay record -q -o - -- "$PROGRAMS/split" 300 2>errors | head -c 100 >/dev/null
+	[ "${PIPESTATUS[0]}" = 1 ]
+	grep -q "standard output.*Broken pipe" errors
+}

@@ -38,6 +38,24 @@ attr() { # FILE N
 	grep -Eq '^[0-9a-f]{40} .*/flow$' builds
 }
 
+@test "a trace in a pipe: record -o - is perf's form for pipes" {
+	fake_machine 4
+	fake_trace "$PROGRAMS/flow" threads
+	# What the command prints does not get into the recording.
+	on_fake assay record -q -e intel_pt//u -o - -- sh -c "echo printed; $(until_done)" >perf.data 2>errors
+	grep -q ^printed errors
+	[ "$(head -c 16 perf.data | od -An -tu8 -j8 | tr -d ' ')" = 16 ]
+	branches <truth >want
+	[ "$(wc -l <want)" -gt 1000 ]
+	within assay script -i perf.data --itrace=be -F tid,ip,addr 2>/dev/null | branches | cmp - want
+	within assay script -i - --itrace=be -F tid,ip,addr <perf.data 2>/dev/null | branches | cmp - want
+	[ "$(device_says dropped)" = 0 ]
+	command -v perf >/dev/null || return 0
+	# perf reads a trace from a pipe alone.
+	# shellcheck disable=SC2002
+	cat perf.data | within perf script -i - --itrace=be -F tid,ip,addr 2>/dev/null | branches | cmp - want
+}
+
 @test "each perf_event_attr equals the one of perf-intel-pt(1)" {
 	fake_machine 4
 	fake_old_processor
@@ -310,8 +328,8 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"online@/devices/system
 	refused 2 "-m 64: a ring of 64 bytes is too small; 64 pages are $(($(getconf PAGESIZE) / 16))k"
 	run assay record --store oprofile -e intel_pt//u -- true
 	refused 2 "--collector=bpf or --store"
-	run assay record -e intel_pt//u -o - -- true
-	refused 2 "-o -" "a pipe"
+	run assay record -e intel_pt//u -o - --kcore -- true
+	refused 2 "-o - and --kcore"
 	[ ! -e - ]
 	run assay record -S0 -e intel_pt//u -- true
 	refused 2 "from 1 to 1099511627776"

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -283,6 +285,24 @@ int file_write_all(int fd, const void *bytes, size_t size)
 		size -= (size_t)n;
 	}
 	return 0;
+}
+
+ssize_t file_write_quietly(int fd, const void *bytes, size_t size)
+{
+	static const struct timespec now;
+	sigset_t pipe_signal, before;
+	ssize_t written;
+
+	sigemptyset(&pipe_signal);
+	sigaddset(&pipe_signal, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+	written = write(fd, bytes, size);
+	if (written < 0 && errno == EPIPE) {
+		sigtimedwait(&pipe_signal, NULL, &now);
+		errno = EPIPE;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return written;
 }
 
 int file_open_nameless(void)

@@ -72,6 +72,10 @@ bool file_is_cut(const struct file_mapping *m);
 /* Writes all bytes, resuming after short writes and EINTR. 0 or a negative errno. */
 int file_write_all(int fd, const void *bytes, size_t size);
 
+/* As write(2), but a pipe without a reader raises no SIGPIPE. (Commands would inherit it ignored.)
+ */
+ssize_t file_write_quietly(int fd, const void *bytes, size_t size);
+
 /* A new file without a name in $TMPDIR or /tmp, to write and read: a descriptor, or -errno. */
 int file_open_nameless(void);
 
