@@ -54,6 +54,8 @@ static struct lang_runtime runtime_of(const uint8_t *bytes)
 		.stream_header = 16,
 		.kind_mask = 15,
 		.kind_baseline = 11,
+		.code_positions = bytes[2] & 8 ? 24 : 0,
+		.deopt_literals = 2,
 	};
 	return r;
 }
@@ -65,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct lang_runtime runtime;
 	struct v8_function function;
 	struct v8_closure closure;
+	struct v8_site sites[V8_INLINED_MAX];
 	struct v8_code piece;
 	uint64_t object;
 	struct v8 v;
@@ -81,7 +84,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	    (piece.start >= piece.end || object < piece.start || object > piece.end))
 		__builtin_trap();
 	v8_read_code(&v, object, &piece);
-	v8_read_closure(&v, object, &closure);
+	if (v8_sites(&v, &piece, piece.start + bytes[6], bytes[7] & 1, sites) > V8_INLINED_MAX)
+		__builtin_trap();
+	v8_read_closure(&v, v8_moved(&v, object), &closure);
 	v8_bytecode_of(&v, object);
 	v8_function_in_script(&v, object, object);
 	v8_position(&v, object, (uint64_t)bytes[5] << 32);

@@ -85,10 +85,14 @@ struct v8_code {
 	uint64_t shared;     /* tagged; 0: not known (baseline code) */
 	uint64_t bytecode;   /* tagged, of baseline code; else 0 */
 	uint64_t data;       /* another piece of code at this address has others */
+	uint64_t positions;  /* tagged: a table of places in the source */
 };
 
 /* False: it is none, or can't be read. */
 bool v8_read_code(const struct v8 *v, uint64_t code, struct v8_code *out);
+
+/* The new place of an object that the collector has moved; itself, if it was not. */
+uint64_t v8_moved(const struct v8 *v, uint64_t object);
 
 /* The code that an address is in. `start`: of the mapping. */
 bool v8_find_code(struct v8 *v, uint64_t pc, uint64_t start, struct v8_code *out);
@@ -112,6 +116,22 @@ uint64_t v8_function_in_script(const struct v8 *v, uint64_t script, uint64_t byt
 
 /* The position of a word as interpreted frames have it; UINT32_MAX: it is none. */
 uint32_t v8_position(const struct v8 *v, uint64_t bytecode, uint64_t word);
+
+/* ---- inlined functions (v8_inline.c) ---- */
+
+struct v8_site {
+	uint64_t shared; /* tagged */
+	uint32_t offset; /* in the source of its script; UINT32_MAX: not known */
+};
+
+#define V8_INLINED_MAX 32
+
+/*
+ * The functions at an address of optimised code, the innermost first; 0: not known. `is_call`: the
+ * address is in a call; else they are those that the calls before and behind it have in common.
+ */
+uint32_t v8_sites(const struct v8 *v, const struct v8_code *code, uint64_t pc, bool is_call,
+		  struct v8_site out[V8_INLINED_MAX]);
 
 /* ---- functions (v8_function.c) ---- */
 
@@ -143,6 +163,9 @@ uint32_t v8_line_in(struct v8 *v, uint64_t script, uint32_t position);
 
 /* Fills `code` with the table of a BytecodeArray, if it has one. */
 void v8_read_table(struct v8 *v, uint64_t bytecode, uint64_t script, struct lang_code *code);
+
+/* A position that is a line. */
+#define V8_IS_LINE (1u << 31)
 
 /* The line of a position (struct lang_code); 0: not known. */
 uint32_t v8_line(const struct lang_code *code, uint32_t position);

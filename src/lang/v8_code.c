@@ -16,6 +16,16 @@ uint16_t v8_type(const struct v8 *v, uint64_t object)
 	return type;
 }
 
+uint64_t v8_moved(const struct v8 *v, uint64_t object)
+{
+	uint64_t word;
+
+	/* in place of its map, an object has its new address, without the tag */
+	if (!v8_field(v, object, 0, &word) || (word & 7) || !v8_is_pointer(word + 1))
+		return object;
+	return word + 1;
+}
+
 bool v8_is_bytecode(const struct v8 *v, uint64_t object)
 {
 	return v8_type(v, object) == v->layout.type_bytecode;
@@ -153,6 +163,8 @@ bool v8_read_code(const struct v8 *v, uint64_t code, struct v8_code *out)
 	    !lang_read(&v->memory, code - 1 + l->code_flags, &flags, sizeof(flags)) ||
 	    !v8_field(v, code, l->code_data, &out->data))
 		return false;
+	if (l->code_positions)
+		v8_field(v, code, l->code_positions, &out->positions);
 	if ((flags & l->kind_mask) == l->kind_baseline)
 		out->bytecode = v8_is_bytecode(v, out->data) ? out->data : 0;
 	else

@@ -202,6 +202,8 @@ uint32_t v8_line(const struct lang_code *code, uint32_t position)
 	struct reader r = reader_over(code->lines, MIN(code->n_lines, (uint32_t)LANG_LINES_MAX));
 	uint32_t at = 0, line = 0;
 
+	if (position & V8_IS_LINE)
+		return position & ~V8_IS_LINE;
 	while (reader_left(&r)) {
 		uint32_t step = (uint32_t)read_number(&r);
 		int32_t lines = read_number(&r);

@@ -44,6 +44,9 @@ void v8_process_free(struct v8_process *p)
 	vec_fini(&p->pieces);
 	vec_fini(&p->links);
 	vec_fini(&p->functions);
+	vec_fini(&p->inlined);
+	vec_fini(&p->sites);
+	intmap_fini(&p->inlined_at);
 	intmap_fini(&p->link_at);
 	intmap_fini(&p->known_at);
 	v8_fini(&p->v8);
@@ -57,7 +60,9 @@ size_t v8_process_bytes(const struct v8_process *p)
 	size_t bytes =
 		p->pieces.cap * sizeof(*p->pieces.data) + p->links.cap * sizeof(*p->links.data) +
 		p->functions.cap * sizeof(*p->functions.data) +
-		(p->link_at.n_slots + (size_t)p->known_at.n_slots) * sizeof(struct intmap_slot);
+		p->inlined.cap * sizeof(*p->inlined.data) + p->sites.cap * sizeof(*p->sites.data) +
+		(p->link_at.n_slots + (size_t)p->known_at.n_slots + p->inlined_at.n_slots) *
+			sizeof(struct intmap_slot);
 
 	for (uint32_t i = 0; i < V8_SCRIPTS; i++)
 		bytes += p->v8.scripts[i].n * sizeof(uint32_t);
@@ -271,7 +276,7 @@ uint64_t v8_process_function(struct v8_process *p, uint64_t bytecode, uint64_t c
 
 	if (known)
 		return known->is_bytecode ? known->shared : 0;
-	if (v8_read_closure(&p->v8, closure, &parts) &&
+	if (v8_read_closure(&p->v8, v8_moved(&p->v8, closure), &parts) &&
 	    v8_bytecode_of(&p->v8, parts.shared) == bytecode) {
 		new.shared = parts.shared;
 		return keep_link(p, &new);
@@ -300,6 +305,34 @@ uint64_t v8_process_builtin(struct v8_process *p, uint64_t closure, uint64_t tim
 	}
 	new.shared = parts.shared;
 	return keep_link(p, &new);
+}
+
+/* ---- optimised code ---- */
+
+/* Reads are left for the rest of the stack: a table of 32 KB costs 17. */
+const struct v8_inlined *v8_process_inlined(struct v8_process *p, const struct v8_code *code,
+					    uint64_t pc, bool is_call)
+{
+	struct v8_inlined new = { .code = code->code, .data = code->data };
+	struct v8_site sites[V8_INLINED_MAX];
+	bool is_new;
+	uint32_t *at = intmap_put(&p->inlined_at, pc << 1 | is_call, &is_new);
+	const struct v8_inlined *known = is_new ? NULL : &p->inlined.data[*at];
+
+	if (known && known->code == new.code && known->data == new.data)
+		return known;
+	new.n = v8_sites(&p->v8, code, pc, is_call, sites);
+	new.first = (uint32_t)p->sites.n;
+	if (!p->n_reads) { /* it may lack a part */
+		if (is_new)
+			intmap_remove(&p->inlined_at, pc << 1 | is_call);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < new.n; i++)
+		vec_push(&p->sites, sites[i]);
+	*at = (uint32_t)p->inlined.n;
+	vec_push(&p->inlined, new);
+	return &p->inlined.data[*at];
 }
 
 /* ---- names ---- */

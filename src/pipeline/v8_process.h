@@ -34,6 +34,12 @@ struct v8_known {
 	bool is_good;
 };
 
+/* The functions at an address of optimised code: `n` of the process's sites from `first` on. */
+struct v8_inlined {
+	uint64_t code, data; /* of that piece of code alone */
+	uint32_t first, n;
+};
+
 /* An address in no code that is known. */
 struct v8_miss {
 	uint64_t pc, searched_ns;
@@ -66,6 +72,9 @@ struct v8_process {
 	struct intmap link_at, known_at;
 	VEC(struct v8_link) links;
 	VEC(struct v8_known) functions;
+	struct intmap inlined_at;
+	VEC(struct v8_inlined) inlined;
+	VEC(struct v8_site) sites;
 };
 
 struct v8_process *v8_process_new(int32_t pid, const struct lang_memory *memory);
@@ -90,6 +99,10 @@ uint64_t v8_process_function(struct v8_process *p, uint64_t bytecode, uint64_t c
 
 /* The same of a builtin that has a JSFunction. */
 uint64_t v8_process_builtin(struct v8_process *p, uint64_t closure, uint64_t time_ns);
+
+/* NULL: the walk has no reads left. Valid until the next call. */
+const struct v8_inlined *v8_process_inlined(struct v8_process *p, const struct v8_code *code,
+					    uint64_t pc, bool is_call);
 
 /* The function; NULL: it is none. `learn` is called before its first use. */
 typedef bool v8_learn_fn(void *context, int32_t pid, const struct lang_code *code);

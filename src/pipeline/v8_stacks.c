@@ -327,38 +327,70 @@ static uint64_t function_in_builtins(struct v8_stacks *s, const struct unwind_re
 	return shared ? shared : v8_process_builtin(p, slots->function, s->time_ns);
 }
 
-static uint64_t function_in_code(struct v8_stacks *s, uint64_t pc, uint64_t closure)
-{
-	const struct mapping *m = machine_mapping(s->config.machine, s->thread, pc);
-	const struct v8_code *code =
-		m ? v8_process_code(s->process, pc, m->start, s->time_ns) : NULL;
-
-	if (!code)
-		return 0;
-	if (code->bytecode)
-		return v8_process_function(s->process, code->bytecode, closure, s->time_ns);
-	return code->shared;
-}
-
 static void count_unnamed(struct v8_stacks *s)
 {
 	count(s, s->process->is_gone ? LOSS_JAVASCRIPT_MEMORY : LOSS_JAVASCRIPT_MISMATCH);
 }
 
-static void add_frame(struct v8_stacks *s, uint32_t at, uint64_t shared, uint32_t position)
+/* A frame of a function. False: it has no name. */
+static bool add_function(struct v8_stacks *s, uint64_t shared, uint32_t position)
 {
 	const struct v8_known *f = v8_process_known(s->process, shared, s->time_ns, learn, s);
-	const struct lang_run run = { at, 1, NULL };
 
-	if (!f) {
-		count_unnamed(s);
-		return;
-	}
+	if (!f)
+		return false;
 	vec_push(&s->frames, ((struct lang_frame){ .pid = s->pid,
 						   .pointer = shared,
 						   .check = f->check,
 						   .position = position }));
-	vec_push(&s->runs, run);
+	return true;
+}
+
+static uint32_t line_position(struct v8_stacks *s, const struct v8_site *site)
+{
+	const struct v8_known *f = v8_process_known(s->process, site->shared, s->time_ns, learn, s);
+	uint32_t line = f && site->offset != UINT32_MAX
+				? v8_line_in(&s->process->v8, f->function.script, site->offset)
+				: 0;
+
+	return line ? V8_IS_LINE | line : UINT32_MAX;
+}
+
+/* All functions that are inlined there, or none: a stack without one of them would be wrong. */
+static uint32_t add_inlined(struct v8_stacks *s, const struct v8_code *code, uint64_t pc,
+			    bool is_call)
+{
+	struct v8_process *p = s->process;
+	const struct v8_inlined *inlined = v8_process_inlined(p, code, pc, is_call);
+	size_t n_before = s->frames.n;
+
+	for (uint32_t i = 0; inlined && i < inlined->n; i++) {
+		struct v8_site site = p->sites.data[inlined->first + i];
+
+		if (!add_function(s, site.shared, line_position(s, &site))) {
+			s->frames.n = n_before;
+			break;
+		}
+	}
+	return (uint32_t)(s->frames.n - n_before);
+}
+
+/* The frames of an address in compiled code; 0: they are not known. */
+static uint32_t add_code(struct v8_stacks *s, uint64_t pc, uint64_t closure, bool is_call)
+{
+	const struct mapping *m = machine_mapping(s->config.machine, s->thread, pc);
+	const struct v8_code *code =
+		m ? v8_process_code(s->process, pc, m->start, s->time_ns) : NULL;
+	uint64_t shared;
+
+	if (!code)
+		return 0;
+	if (code->shared)
+		return add_inlined(s, code, pc, is_call);
+	if (!code->bytecode)
+		return 0;
+	shared = v8_process_function(s->process, code->bytecode, closure, s->time_ns);
+	return shared && add_function(s, shared, UINT32_MAX);
 }
 
 struct unwind_rule v8_stacks_rule(struct v8_stacks *s, uint32_t at, const struct unwind_regs *regs,
@@ -373,13 +405,18 @@ struct unwind_rule v8_stacks_rule(struct v8_stacks *s, uint32_t at, const struct
 	struct v8_slots slots = { 0 };
 	bool has_slots = way == WAY_BY_FP && read_slots(regs, stack, &slots);
 	bool is_stub = has_slots && !v8_is_pointer(slots.marker);
+	struct lang_run run = { .at = at };
 
 	if (is_stub || (is_builtin && !has_slots))
 		return rule_of(way);
-	shared = is_builtin ? function_in_builtins(s, regs, &slots, &position)
-			    : function_in_code(s, pc, slots.function);
-	if (shared)
-		add_frame(s, at, shared, position);
+	if (is_builtin) {
+		shared = function_in_builtins(s, regs, &slots, &position);
+		run.n = shared && add_function(s, shared, position);
+	} else {
+		run.n = add_code(s, pc, slots.function, !(regs->flags & UNWIND_IS_EXACT));
+	}
+	if (run.n)
+		vec_push(&s->runs, run);
 	else
 		count_unnamed(s);
 	return rule_of(way);
@@ -387,7 +424,11 @@ struct unwind_rule v8_stacks_rule(struct v8_stacks *s, uint32_t at, const struct
 
 struct lang_runs v8_stacks_runs(struct v8_stacks *s)
 {
-	for (size_t i = 0; i < s->runs.n; i++)
-		s->runs.data[i].frames = &s->frames.data[i];
+	uint32_t first = 0;
+
+	for (size_t i = 0; i < s->runs.n; i++) {
+		s->runs.data[i].frames = &s->frames.data[first];
+		first += s->runs.data[i].n;
+	}
 	return (struct lang_runs){ s->runs.data, (uint32_t)s->runs.n, -1, LOSS_JAVASCRIPT_NAME };
 }

@@ -301,8 +301,8 @@ need_node() {
 
 @test "each stack of a JavaScript program is the one that it must be: optimised, interpreted, baseline" {
 	need_node
-	for mode in --no-turbo-inlining "--no-opt --no-sparkplug" "--no-opt --always-sparkplug"; do
-		[ "$mode" = --no-turbo-inlining ] && rounds=800 || rounds=250
+	for mode in "" "--no-opt --no-sparkplug" "--no-opt --always-sparkplug"; do
+		[ -z "$mode" ] && rounds=2000 || rounds=250
 		# shellcheck disable=SC2086 # several options
 		assay record -e cpu-clock -F "$(at_most 997)" --stack-size 32768 -o s -- \
 			node $mode "$ROOT/tests/programs/lang/golden.js" "$rounds" >cpu_ms
@@ -323,6 +323,18 @@ need_node() {
 		jq -r '.rows[] | select(.symbol == "thrower" or .symbol == "everything") | .line | split("/")[-1]' | sort -u >lines
 	run ! grep -vxE 'golden.js:(7[5-7]|1[12][0-9]|130)' lines
 	has golden.js lines
+}
+
+@test "optimised JavaScript has the functions that were inlined, and the lines of calls" {
+	need_node
+	cp "$ROOT/tests/programs/lang/golden.js" .
+	assay record -e cpu-clock -F "$(at_most 997)" --stack-size 32768 -o s -- node golden.js 2000 >cpu_ms
+	assay report -i s --by symbol,line -t 0 --format json image:golden.js |
+		jq -r '.rows[] | select(.line) | "\(.symbol) \(.line | split("/")[-1])"' >lines
+	for line in "revive golden.js:31" "closure golden.js:65" "everything golden.js:122" "everything golden.js:126"; do
+		has -x "$line" lines
+	done
+	run ! grep -E '^everything ' <(grep -vE 'golden.js:12[0-8]$' lines)
 }
 
 @test "through BPF a note says that JavaScript's functions are missing" {

@@ -130,12 +130,30 @@ static void a_source_that_could_not_be_read_is_read_for_the_next_function(void *
 	v8_fini(&v8);
 }
 
+static void an_object_that_was_moved_is_followed_to_its_new_place(void **state)
+{
+	const struct lang_memory memory = { read_script, NULL };
+	const struct lang_runtime runtime = { 0 };
+	struct v8 v8;
+
+	(void)state;
+	v8_init(&v8, &memory, &runtime);
+	set_word(SCRIPT, STRING); /* the collector's mark: an address without a tag */
+	set_word(STRING, MAP + 1);
+	assert_int_equal(v8_moved(&v8, SCRIPT + 1), STRING + 1);
+	assert_int_equal(v8_moved(&v8, STRING + 1), STRING + 1);
+	set_word(SCRIPT, 3 * 8 + 4);
+	assert_int_equal(v8_moved(&v8, SCRIPT + 1), SCRIPT + 1);
+	v8_fini(&v8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_of_a_java_process_have_a_budget),
 		cmocka_unit_test(large_reads_cost_more_of_the_budget),
 		cmocka_unit_test(an_address_in_no_code_is_not_searched_again_at_once),
+		cmocka_unit_test(an_object_that_was_moved_is_followed_to_its_new_place),
 		cmocka_unit_test(a_source_that_could_not_be_read_is_read_for_the_next_function),
 	};
 
