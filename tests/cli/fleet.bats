@@ -39,7 +39,8 @@ stacks() {
 @test "blocks that are there are not made again, and a block is a part of a history" {
 	"$ASSAY_BUILD/bench/history" store 2 20000 400
 	assay retain store --level functions -o blocks -q
-	n=$(ls blocks | wc -l)
+	made=(blocks/*)
+	n=${#made[@]}
 	[ "$n" -ge 12 ]
 	run assay retain store --level functions -o blocks
 	[[ "$output" == *"0 blocks made, $n were there"* ]]
@@ -65,4 +66,79 @@ stacks() {
 	run assay retain empty --level functions -o blocks
 	[ "$status" = 1 ]
 	[[ "$output" == *"empty is no history"* ]]
+}
+
+samples() {
+	assay report -i "$1" --format json | jq .header.samples.selected
+}
+
+@test "a history is in the fleet once, however often it is sent, and killed at any time" {
+	"$ASSAY_BUILD/bench/history" store 2 20000 400
+	all=$(samples store)
+	for ms in 5 20 40 80 160 320; do
+		timeout -s KILL "0.$(printf %03d "$ms")" assay ship --to dir:fleet --once --host web1 store || true
+	done
+	assay ship --to dir:fleet --once --host web1 store
+	[ "$(samples fleet/web1)" = "$all" ]
+	run assay ship --to dir:fleet --once --host web1 store
+	[ "$status" = 0 ]
+	[[ "$output" != *sent* ]]
+	[ "$(samples fleet/web1)" = "$all" ]
+	[ -z "$(find fleet -name '.block-*')" ]
+	# Another host has its own blocks.
+	assay ship --to dir:fleet --once -q --host web2 store
+	[ "$(samples fleet/web2)" = "$all" ]
+	# The fleet's own history is kept small as any other, and still knows its blocks.
+	assay retain fleet/web1 --tier hours=1h,0 --tier days=never -q
+	assay ship --to dir:fleet --once -q --host web1 store
+	[ "$(samples fleet/web1)" = "$all" ]
+}
+
+@test "functions have names in the fleet when the program is gone" {
+	cp "$PROGRAMS/split" ./gone
+	assay record -q -o rec ./gone 0.5s
+	history_of rec store
+	assay ship --to dir:fleet --once --host web1 --labels zone=a,role=web store
+	stacks store >want
+	rm gone
+	rm -rf "$HOME/.cache" store rec
+	stacks fleet/web1 >got
+	cmp want got
+	[ "$(cat fleet/web1/.labels)" = $'zone=a\nrole=web' ]
+}
+
+@test "a dry run shows the blocks and stores none; dropped names are not sent" {
+	assay record -q -o rec "$PROGRAMS/split" 0.3s
+	history_of rec store
+	run assay ship --to dir:fleet --dry-run --host web1 store
+	[ "$status" = 0 ]
+	[[ "$output" == "web1 "*" samples, 0 lost, "*" bytes" ]]
+	[ ! -e fleet ]
+	assay ship --to dir:fleet --once --host web1 --drop comm,cgroup store
+	run assay ship --to dir:fleet --dry-run --host web1 store
+	[ -z "$output" ]
+	run assay report -i fleet/web1 --by comm,cgroup
+	[ "$status" = 0 ]
+	[[ "$output" != *split* ]]
+}
+
+@test "ship refuses other places, hosts and words" {
+	mkdir empty
+	for words in "store" "--to ftp://x store" "--to dir: store" "--to dir:fleet --drop name store" \
+		"--to dir:fleet --labels zone store" "--to dir:fleet a b"; do
+		# shellcheck disable=SC2086
+		run assay ship --once $words
+		echo "$words: $output"
+		[ "$status" = 2 ]
+	done
+	run assay ship --once --to dir:fleet --host ../web1 empty
+	[ "$status" = 1 ]
+	[[ "$output" == *"can't be the name of a host"* || "$output" == *"is no history"* ]]
+	run assay ship --once --to dir:fleet --host web1 empty
+	[ "$status" = 1 ]
+	[[ "$output" == *"empty is no history"* ]]
+	echo text >empty/file
+	run assay ship --once --to dir:empty --host web1 empty
+	[ "$status" = 1 ]
+	[[ "$output" == *"is no fleet, and not empty"* ]]
 }

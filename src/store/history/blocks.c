@@ -195,6 +195,6 @@ int part_block(const char *part, uint64_t bucket, const struct block_config *con
 	r = write_block(&of, &merge, to, &result, err);
 	if (r >= 0 && sums)
 		*sums = (struct block_sums){ result.samples, result.cut, count_lost(s),
-					     segment_bytes(to) };
+					     segment_bytes(to), merge.block_ns };
 	return r;
 }

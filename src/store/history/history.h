@@ -60,7 +60,8 @@ char *history_dir(const char *path);
 
 /*
  * The folder of symbols beside the history at `path`: that of the daemon's directory, of
- * samples/NAME or of a part. The caller frees it. NULL: there is none.
+ * samples/NAME, of a part, of a fleet or of one of its hosts (fleet/fleet_store.h). The caller
+ * frees it. NULL: there is none.
  */
 char *history_names_dir(const char *path);
 

@@ -155,7 +155,7 @@ char *history_dir(const char *path)
 
 char *history_names_dir(const char *path)
 {
-	static const char *const places[] = { "samples", "..", "../.." };
+	static const char *const places[] = { "samples", ".", "..", "../.." };
 	struct stat st;
 
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay ship: the blocks of a host's history to a fleet. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "commands/opening.h"
+#include "fleet/ship.h"
+
+#define DEFAULT_HISTORY "/var/lib/assay"
+
+/* Between two tries after a failure: a random time up to this, which doubles each time. */
+#define RETRY_FIRST_S 1.0
+#define RETRY_MOST_S  600.0
+
+struct ship_args {
+	const char *to, *host;
+	struct option_list labels, drop;
+	double interval_s;
+	bool once, dry_run, quiet;
+};
+
+#define FIELD(f) offsetof(struct ship_args, f)
+static const struct option_spec ship_options[] = {
+	{ 't', "to", "PLACE", OPT_STRING, FIELD(to), NULL, "the fleet: *dir:PATH*",
+	  "PATH is the directory of a fleet, also on another machine's file system that is mounted "
+	  "here. It is made if it is missing." },
+	{ 0, "host", "NAME", OPT_STRING, FIELD(host), NULL,
+	  "the name of this host in the fleet (default: its host name)", NULL },
+	{ 0, "labels", "NAME=VALUE", OPT_LIST, FIELD(labels), NULL,
+	  "facts about this host that the fleet keeps beside its blocks",
+	  "Several may stand in one list: *--labels zone=a,role=web*." },
+	{ 0, "drop", "WHAT", OPT_LIST, FIELD(drop), NULL,
+	  "leave out of the blocks: *comm* (names of threads), *cgroup*",
+	  "Command lines, addresses and processes are never in them." },
+	{ 0, "once", NULL, OPT_FLAG, FIELD(once), NULL, "end when all final blocks were sent" },
+	{ 0, "interval", "TIME", OPT_SECONDS, FIELD(interval_s), "60",
+	  "the time between two looks at the history", NULL, 1, 86400 },
+	{ 'n', "dry-run", NULL, OPT_FLAG, FIELD(dry_run), NULL,
+	  "print the blocks that would be sent, and send none", NULL },
+	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
+};
+
+static volatile sig_atomic_t ship_is_over;
+
+static void end_ship(int signal)
+{
+	(void)signal;
+	ship_is_over = 1;
+}
+
+/* The path of "dir:PATH". */
+static int parse_place(const char *to, const char **path, struct error *err)
+{
+	if (!to)
+		return error_set(err, -EINVAL, "--to is missing: --to dir:PATH");
+	if (strncmp(to, "dir:", 4) != 0 || !to[4])
+		return error_set(err, -EINVAL, "--to '%s': write dir:PATH", to);
+	*path = to + 4;
+	return 0;
+}
+
+static bool is_label(const char *text)
+{
+	size_t name =
+		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+
+	return name && text[name] == '=' && text[name + 1] && !strpbrk(text, "\n\r");
+}
+
+/* NAME=VALUE,…: a line each. */
+static int parse_labels(const struct option_list *labels, struct buf *out, struct error *err)
+{
+	for (size_t i = 0; i < labels->n; i++) {
+		cleanup(free_at_exit) char *list = xstrdup(labels->data[i]);
+		char *rest = list, *label;
+
+		while ((label = strsep(&rest, ","))) {
+			if (!is_label(label))
+				return error_set(err, -EINVAL, "--labels '%s': write NAME=VALUE",
+						 label);
+			buf_printf(out, "%s\n", label);
+		}
+	}
+	return 0;
+}
+
+static int parse_drop(const struct option_list *drop, struct ship_config *config, struct error *err)
+{
+	const struct {
+		const char *word;
+		bool *is_dropped;
+	} words[] = { { "comm", &config->without_comm }, { "cgroup", &config->without_cgroup } };
+
+	for (size_t i = 0; i < drop->n; i++) {
+		cleanup(free_at_exit) char *list = xstrdup(drop->data[i]);
+		char *rest = list, *word;
+
+		while ((word = strsep(&rest, ","))) {
+			size_t w = 0;
+
+			while (w < ARRAY_SIZE(words) && strcmp(words[w].word, word) != 0)
+				w++;
+			if (w == ARRAY_SIZE(words))
+				return error_set(err, -EINVAL, "--drop '%s': write comm or cgroup",
+						 word);
+			*words[w].is_dropped = true;
+		}
+	}
+	return 0;
+}
+
+static void print_block(void *context, const struct fleet_key *key, const struct block_sums *sums)
+{
+	const struct ship_config *config = context;
+	time_t start = (time_t)(key->bucket / NS_PER_SECOND);
+	char when[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&start, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	printf("%s %s %s: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " bytes\n", config->host,
+	       key->part, when, sums->samples, sums->lost, sums->bytes);
+}
+
+static void print_round(const struct ship_result *r, bool quiet)
+{
+	if (r->n_sent && !quiet)
+		log_info("%" PRIu32 " blocks sent: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64
+			 " bytes",
+			 r->n_sent, r->samples, r->lost, r->bytes);
+	if (r->expired)
+		log_warning("%" PRIu64 " samples cannot be sent: they were merged with others that "
+			    "had been sent",
+			    r->expired);
+}
+
+static void wait_for(double seconds)
+{
+	const struct timespec t = { .tv_sec = (time_t)seconds,
+				    .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) };
+
+	if (!ship_is_over)
+		nanosleep(&t, NULL); /* a signal ends it */
+}
+
+/* Full jitter: any time up to the limit, so that hosts that failed together come back apart. */
+static double retry_after(double *limit_s)
+{
+	uint32_t random = 0;
+	double seconds;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		random = (uint32_t)clock_wall_ns();
+	seconds = *limit_s * ((double)random + 1) / 4294967296.0;
+	*limit_s = MIN(*limit_s * 2, RETRY_MOST_S);
+	return seconds;
+}
+
+static int ship_rounds(const struct ship_args *args, struct ship *ship, struct error *err)
+{
+	double limit_s = RETRY_FIRST_S;
+
+	while (!ship_is_over) {
+		struct ship_result result;
+		int r = ship_round(ship, &result, err);
+
+		print_round(&result, args->quiet || args->dry_run);
+		if (r == -EAGAIN)
+			continue;
+		if (r < 0 && (args->once || r == -EINVAL || r == -ENOENT))
+			return r;
+		if (args->once || args->dry_run)
+			return result.n_damaged ? -EBADMSG : 0;
+		if (r < 0)
+			log_warning("%s; assay tries again", err->text);
+		else
+			limit_s = RETRY_FIRST_S;
+		wait_for(r < 0 ? retry_after(&limit_s) : args->interval_s);
+	}
+	return 0;
+}
+
+static int put_labels(const char *fleet, const char *host, const char *labels, struct error *err)
+{
+	struct fleet_host *h;
+	int r = fleet_host_open(fleet, host, &h, err);
+
+	if (r < 0)
+		return r;
+	r = fleet_host_label(h, labels, err);
+	fleet_host_close(h);
+	return r;
+}
+
+static int ship(const struct ship_args *args, const struct ship_config *config, const char *labels,
+		struct error *err)
+{
+	struct ship *ship;
+	int r = fleet_make(config->fleet, err);
+
+	if (r >= 0 && *labels)
+		r = put_labels(config->fleet, config->host, labels, err);
+	if (r < 0)
+		return r;
+	ship = ship_new(config);
+	r = ship_rounds(args, ship, err);
+	ship_free(ship);
+	return r;
+}
+
+/* The same into a temporary fleet, which knows the blocks that the real one has. */
+static int ship_dry(const struct ship_args *args, struct ship_config *config, struct error *err)
+{
+	const char *fleet = config->fleet, *tmp = getenv("TMPDIR");
+	cleanup(free_at_exit) char *scratch =
+		xasprintf("%s/assay-ship-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	cleanup(free_at_exit) char *keys = xasprintf("%s/%s/.keys", fleet, config->host);
+	cleanup(free_at_exit) char *own = NULL, *known = NULL;
+	struct fleet_host *host = NULL;
+	size_t size = 0;
+	int r;
+
+	if (!mkdtemp(scratch))
+		return error_errno(err, -errno, "cannot make %s", scratch);
+	opening_remove_at_end(scratch);
+	config->fleet = scratch;
+	config->dry_run = true;
+	config->report = print_block;
+	config->context = config;
+	own = xasprintf("%s/%s/.keys", scratch, config->host);
+	r = fleet_make(scratch, err);
+	r = r < 0 ? r : fleet_host_open(scratch, config->host, &host, err);
+	fleet_host_close(host);
+	if (r >= 0 && file_read_all(keys, UINT32_MAX, &known, &size) == 0)
+		r = file_replace(own, known, size, err);
+	r = r < 0 ? r : ship(args, config, "", err);
+	file_remove_tree(scratch, NULL);
+	return r;
+}
+
+static int ship_run(const struct command *self, int argc, char **argv)
+{
+	struct ship_args args = { 0 };
+	struct option_list operands = { 0 };
+	struct ship_config config = { .history = DEFAULT_HISTORY };
+	const struct sigaction on_end = { .sa_handler = end_ship };
+	struct buf labels = { 0 };
+	struct error err = { 0 };
+	char hostname[FLEET_HOST_MAX + 1] = "";
+	int status = command_begin(self, false, argc, argv, &args, &operands), r;
+
+	if (status < 0) {
+		gethostname(hostname, sizeof(hostname) - 1);
+		config.host = args.host ? args.host : hostname;
+		config.history = operands.n ? operands.data[0] : DEFAULT_HISTORY;
+		r = operands.n > 1 ? error_set(&err, -EINVAL, "name one history") : 0;
+		r = r < 0 ? r : parse_place(args.to, &config.fleet, &err);
+		r = r < 0 ? r : parse_labels(&args.labels, &labels, &err);
+		r = r < 0 ? r : parse_drop(&args.drop, &config, &err);
+		status = EXIT_USAGE;
+		if (r >= 0) {
+			sigaction(SIGINT, &on_end, NULL);
+			sigaction(SIGTERM, &on_end, NULL);
+			r = args.dry_run ? ship_dry(&args, &config, &err)
+					 : ship(&args, &config, buf_cstr(&labels), &err);
+			status = r < 0 ? EXIT_FAILED : EXIT_OK;
+		}
+		if (r < 0 && err.text[0])
+			log_error("ship: %s", err.text);
+	}
+	buf_fini(&labels);
+	option_list_fini(&args.labels);
+	option_list_fini(&args.drop);
+	option_list_fini(&operands);
+	return status;
+}
+
+static const struct command_section ship_sections[] = {
+	{ "WHAT IS SENT",
+	  "A block has the samples of ten minutes of the clock, at function level: programs, names "
+	  "of threads, cgroups, functions and call trees. It has no addresses, processes, command "
+	  "lines and single times. *--dry-run* lists the blocks, and *assay retain --level "
+	  "functions* makes them for you to look at. The names of functions are sent once for each "
+	  "build of a file.\n\nA block is sent when its ten minutes are over, or its part is. The "
+	  "newest goes first, and every fourth is the oldest." },
+	{ "STOPPING",
+	  "The history on disk is the queue. You can stop and kill *assay ship* at any moment: "
+	  "each "
+	  "sample is in the fleet once. A history whose retention is shorter than an outage of the "
+	  "fleet loses the blocks in between." },
+	{ NULL },
+};
+
+static const struct command_example ship_examples[] = {
+	{ "assay ship --to dir:/srv/fleet", "the history of this host's daemon, from now on" },
+	{ "assay ship --to dir:/srv/fleet --once --drop comm,cgroup history",
+	  "all blocks of a history, without names of threads and cgroups" },
+	{ "assay ship --to dir:/srv/fleet --dry-run", "the blocks that would be sent" },
+	{ NULL },
+};
+
+const struct command ship_command = {
+	.name = "ship",
+	.summary = "send the blocks of a daemon's history to a fleet",
+	.synopsis = "--to PLACE [OPTIONS] [HISTORY]",
+	.description = "Makes blocks of ten minutes of a history, and stores each of them in a "
+		       "fleet exactly once. The default history is " DEFAULT_HISTORY ".",
+	.options = OPTIONS(ship_options),
+	.sections = ship_sections,
+	.examples = ship_examples,
+	.run = ship_run,
+};

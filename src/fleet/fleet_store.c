@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "fleet/fleet_store.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/mem.h"
+#include "base/reader.h"
+#include "store/history/blocks.h"
+#include "store/history/retention.h"
+
+#define MARK          ".fleet"
+#define VERSION       "assay-fleet 1\n"
+#define HIDDEN_PREFIX ".block-"
+#define KEYS_MAX      (256u << 20)
+#define KEY_LINE_MAX  200
+
+struct fleet_host {
+	char *dir;
+	int lock;
+	int keys_fd;
+	uint64_t keys_size; /* up to the last whole line */
+	struct fleet_keys keys;
+};
+
+void (*fleet_at_step)(enum fleet_step step);
+
+static void at_step(enum fleet_step step)
+{
+	if (fleet_at_step)
+		fleet_at_step(step);
+}
+
+bool fleet_host_is_valid(const char *name)
+{
+	size_t n = strlen(name);
+
+	if (!n || n > FLEET_HOST_MAX || *name == '.' || *name == '-')
+		return false;
+	for (; *name; name++)
+		if (!isalnum((unsigned char)*name) && !strchr("-_.", *name))
+			return false;
+	return true;
+}
+
+static int sync_path(const char *path, struct error *err)
+{
+	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || fsync(fd) < 0)
+		return error_errno(err, -errno, "cannot write %s to the disk", path);
+	return 0;
+}
+
+/* ---- the directory ---- */
+
+bool fleet_is_at(const char *path)
+{
+	cleanup(free_at_exit) char *mark = xasprintf("%s/" MARK, path);
+
+	return access(mark, F_OK) == 0;
+}
+
+static bool has_entries(const char *dir)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+	bool found = false;
+
+	while (d && !found && (entry = readdir(d)))
+		found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+	if (d)
+		closedir(d);
+	return found;
+}
+
+int fleet_make(const char *dir, struct error *err)
+{
+	cleanup(free_at_exit) char *mark = xasprintf("%s/" MARK, dir);
+	cleanup(free_at_exit) char *names = xasprintf("%s/" HISTORY_NAMES_DIR, dir);
+	int r;
+
+	if (fleet_is_at(dir))
+		return 0;
+	if (has_entries(dir))
+		return error_set(err, -ENOTEMPTY,
+				 "%s is no fleet, and not empty: name another directory", dir);
+	r = file_mkdirs(dir, 0750, err);
+	r = r < 0 ? r : file_mkdirs(names, 0750, err);
+	return r < 0 ? r : file_replace(mark, VERSION, strlen(VERSION), err);
+}
+
+int fleet_hosts(const char *dir, struct history_names *out, struct error *err)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+
+	if (!d)
+		return error_errno(err, -errno, "cannot read %s", dir);
+	while ((entry = readdir(d))) {
+		cleanup(free_at_exit) char *path = xasprintf("%s/%s", dir, entry->d_name);
+		struct stat st;
+
+		if (fleet_host_is_valid(entry->d_name) && lstat(path, &st) == 0 &&
+		    S_ISDIR(st.st_mode))
+			vec_push(out, xstrdup(entry->d_name));
+	}
+	closedir(d);
+	if (out->n)
+		qsort(out->data, out->n, sizeof(*out->data), history_by_name);
+	return 0;
+}
+
+/* ---- keys ---- */
+
+static int by_key(const void *a, const void *b)
+{
+	const struct fleet_key *x = a, *y = b;
+
+	if (x->bucket != y->bucket)
+		return x->bucket < y->bucket ? -1 : 1;
+	return strcmp(x->part, y->part);
+}
+
+/* A line: PART BUCKET HASH SAMPLES LOST. False: it is damaged. */
+static bool parse_key(const char *line, struct fleet_key *key)
+{
+	uint64_t time_ns;
+	int end = 0;
+
+	*key = (struct fleet_key){ 0 };
+	if (sscanf(line, "%39s %" SCNu64 " %" SCNx64 " %" SCNu64 " %" SCNu64 "%n", key->part,
+		   &key->bucket, &key->hash, &key->samples, &key->lost, &end) != 5)
+		return false;
+	return !line[end] && history_part_time(key->part, &time_ns);
+}
+
+/* A line that was being written when the machine stopped has no end: its block was not stored. */
+static int read_keys(struct fleet_host *h, struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/.keys", h->dir);
+	cleanup(free_at_exit) char *text = NULL;
+	char *line, *end;
+	size_t size;
+	int r;
+
+	h->keys_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (h->keys_fd < 0)
+		return error_errno(err, -errno, "cannot open %s", path);
+	r = file_read_fd(h->keys_fd, KEYS_MAX, &text, &size);
+	if (r < 0)
+		return error_errno(err, r, "cannot read %s", path);
+	for (line = text; (end = memchr(line, '\n', size - (size_t)(line - text)));
+	     line = end + 1) {
+		struct fleet_key key;
+
+		*end = '\0';
+		if (!parse_key(line, &key))
+			return error_set(err, -EBADMSG, "%s: line %zu is damaged", path,
+					 h->keys.n + 1);
+		vec_push(&h->keys, key);
+	}
+	h->keys_size = (uint64_t)(line - text);
+	if (h->keys.n)
+		qsort(h->keys.data, h->keys.n, sizeof(*h->keys.data), by_key);
+	return 0;
+}
+
+const struct fleet_keys *fleet_host_keys(const struct fleet_host *h)
+{
+	return &h->keys;
+}
+
+const struct fleet_key *fleet_host_find(const struct fleet_host *h, const char *part,
+					uint64_t bucket)
+{
+	struct fleet_key key = { .bucket = bucket };
+
+	if (!h->keys.n || strlen(part) >= sizeof(key.part))
+		return NULL;
+	memcpy(key.part, part, strlen(part));
+	return bsearch(&key, h->keys.data, h->keys.n, sizeof(*h->keys.data), by_key);
+}
+
+static int append_key(struct fleet_host *h, const struct fleet_key *key, struct error *err)
+{
+	char line[KEY_LINE_MAX];
+	int len = snprintf(line, sizeof(line),
+			   "%s %" PRIu64 " %016" PRIx64 " %" PRIu64 " %" PRIu64 "\n", key->part,
+			   key->bucket, key->hash, key->samples, key->lost);
+	size_t at = h->keys.n;
+
+	if (pwrite(h->keys_fd, line, (size_t)len, (off_t)h->keys_size) != len ||
+	    fdatasync(h->keys_fd) < 0) {
+		int code = errno ? -errno : -ENOSPC;
+
+		/* What is behind the last whole line must not become one. */
+		if (ftruncate(h->keys_fd, (off_t)h->keys_size) < 0)
+			code = -errno;
+		return error_errno(err, code, "cannot write %s/.keys", h->dir);
+	}
+	h->keys_size += (uint64_t)len;
+	vec_push(&h->keys, *key);
+	for (; at && by_key(key, &h->keys.data[at - 1]) < 0; at--)
+		h->keys.data[at] = h->keys.data[at - 1];
+	h->keys.data[at] = *key;
+	return 0;
+}
+
+/* ---- a host ---- */
+
+static char *named_path(const struct fleet_host *h, const char *prefix, const char *name)
+{
+	return xasprintf("%s/%s%s", h->dir, prefix, name);
+}
+
+static bool has_key_of(const struct fleet_host *h, const char *name)
+{
+	vec_foreach (&h->keys, key) {
+		char other[HISTORY_NAME_SIZE];
+
+		if (!key->hash)
+			continue;
+		block_name(key->bucket, key->part, other);
+		if (!strcmp(other, name))
+			return true;
+	}
+	return false;
+}
+
+/* Ends the steps of a process that stopped between them. */
+static int recover(const struct fleet_host *h, struct error *err)
+{
+	DIR *d = opendir(h->dir);
+	const struct dirent *entry;
+	int r = 0;
+
+	if (!d)
+		return error_errno(err, -errno, "cannot read %s", h->dir);
+	while (!r && (entry = readdir(d))) {
+		const char *name = entry->d_name + strlen(HIDDEN_PREFIX);
+		cleanup(free_at_exit) char *hidden = NULL, *to = NULL;
+
+		if (strncmp(entry->d_name, HIDDEN_PREFIX, strlen(HIDDEN_PREFIX)) != 0)
+			continue;
+		hidden = named_path(h, HIDDEN_PREFIX, name);
+		to = named_path(h, "", name);
+		if (!has_key_of(h, name))
+			r = file_remove_tree(hidden, err);
+		else if (rename(hidden, to) < 0)
+			r = error_errno(err, -errno, "cannot rename %s", hidden);
+	}
+	closedir(d);
+	return r;
+}
+
+int fleet_host_open(const char *dir, const char *host, struct fleet_host **out, struct error *err)
+{
+	struct fleet_host *h = xcalloc(1, sizeof(*h));
+	int r = 0;
+
+	*h = (struct fleet_host){ .lock = -1, .keys_fd = -1 };
+	if (!fleet_host_is_valid(host))
+		r = error_set(err, -EINVAL,
+			      "'%s' can't be the name of a host: letters, digits, '-', '_' and '.' "
+			      "make one, %d at most",
+			      host, FLEET_HOST_MAX);
+	h->dir = xasprintf("%s/%s", dir, host);
+	if (r >= 0 && mkdir(h->dir, 0750) < 0 && errno != EEXIST)
+		r = error_errno(err, -errno, "cannot make %s", h->dir);
+	if (r >= 0)
+		r = h->lock = history_lock(h->dir, true, err);
+	r = r < 0 ? r : read_keys(h, err);
+	r = r < 0 ? r : recover(h, err);
+	if (r < 0) {
+		fleet_host_close(h);
+		return r;
+	}
+	*out = h;
+	return 0;
+}
+
+void fleet_host_close(struct fleet_host *h)
+{
+	if (!h)
+		return;
+	close_at_exit(&h->lock);
+	close_at_exit(&h->keys_fd);
+	vec_fini(&h->keys);
+	free(h->dir);
+	free(h);
+}
+
+char *fleet_host_place(const struct fleet_host *h, const char *part, uint64_t bucket)
+{
+	char name[HISTORY_NAME_SIZE];
+
+	block_name(bucket, part, name);
+	return named_path(h, HIDDEN_PREFIX, name);
+}
+
+static int hash_segment(const char *path, uint64_t *hash, struct error *err)
+{
+	struct file_mapping file;
+	int r = file_map(path, &file, err);
+
+	if (r < 0)
+		return r;
+	*hash = XXH3_64bits(file.base, file.size);
+	*hash += !*hash;
+	file_unmap(&file);
+	return 0;
+}
+
+static int sync_block(const char *block, struct error *err)
+{
+	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", block);
+	cleanup(free_at_exit) char *samples = xasprintf("%s/samples", block);
+	cleanup(free_at_exit) char *segment = block_segment(block);
+	const char *const paths[] = { segment, current, samples, block };
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths) && r >= 0; i++)
+		r = sync_path(paths[i], err);
+	return r;
+}
+
+static int store_block(struct fleet_host *h, struct fleet_key *key, const char *hidden,
+		       const char *to, struct error *err)
+{
+	int r = sync_block(hidden, err);
+
+	r = r < 0 ? r : sync_path(h->dir, err);
+	if (r < 0)
+		return r;
+	at_step(FLEET_WRITTEN);
+	r = append_key(h, key, err);
+	if (r < 0)
+		return r;
+	at_step(FLEET_KEYED);
+	/* It is stored. Without its name, recover() gives it. */
+	if (rename(hidden, to) < 0)
+		return error_errno(err, -errno, "cannot rename %s", hidden);
+	at_step(FLEET_NAMED);
+	return sync_path(h->dir, err);
+}
+
+int fleet_host_take(struct fleet_host *h, struct fleet_key *key, struct error *err)
+{
+	cleanup(free_at_exit) char *hidden = fleet_host_place(h, key->part, key->bucket);
+	cleanup(free_at_exit) char *segment = block_segment(hidden), *to = NULL;
+	bool is_known = fleet_host_find(h, key->part, key->bucket) != NULL;
+	char name[HISTORY_NAME_SIZE];
+	int r = is_known ? 0 : hash_segment(segment, &key->hash, err);
+
+	block_name(key->bucket, key->part, name);
+	to = named_path(h, "", name);
+	if (!is_known && r >= 0)
+		r = store_block(h, key, hidden, to, err);
+	if (is_known || (r < 0 && !fleet_host_find(h, key->part, key->bucket)))
+		file_remove_tree(hidden, NULL);
+	return r < 0 ? r : !is_known;
+}
+
+int fleet_host_cover(struct fleet_host *h, const char *part, uint64_t bucket, struct error *err)
+{
+	struct fleet_key key = { .bucket = bucket };
+
+	if (fleet_host_find(h, part, bucket))
+		return 0;
+	snprintf(key.part, sizeof(key.part), "%s", part);
+	return append_key(h, &key, err);
+}
+
+int fleet_host_label(struct fleet_host *h, const char *lines, struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/.labels", h->dir);
+
+	return file_replace(path, lines, strlen(lines), err);
+}

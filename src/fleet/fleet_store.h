@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The directory of a fleet: the blocks of many hosts (store/history/blocks.h), as files.
+ *
+ *     FLEET/
+ *       .fleet                       the version of this layout
+ *       .names/                      names of functions, by build id (symbol/cache.h)
+ *       HOST/                        a history: each part is a block, or blocks that were merged
+ *         .keys                      a line for each block that came
+ *         .labels                    NAME=VALUE, a line each
+ *         20261126T213000.000Z-758596107/
+ *
+ * Each block is stored exactly once, whenever a process or the machine stops. The key of a block is
+ * (host, part, bucket). It is written in this order:
+ *
+ *   1. The block is written under a hidden name (".block-NAME") and synced.
+ *   2. Its key is appended to .keys and synced. From here on the block counts as stored.
+ *   3. The block gets its name.
+ *
+ * Whoever opens the host again gives a hidden block with a key its name, and removes one without a
+ * key. Keys stay when the history is merged, so a block that is sent again later is known.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/history/history.h"
+
+struct error;
+
+#define FLEET_HOST_MAX 64
+
+/* A block that came, or that another one stands for. */
+struct fleet_key {
+	char part[HISTORY_NAME_SIZE];
+	uint64_t bucket;        /* its start, CLOCK_REALTIME in ns */
+	uint64_t hash;          /* XXH3 of the segment; 0: its samples came with other blocks */
+	uint64_t samples, lost; /* 0 where hash is 0 */
+};
+
+struct fleet_keys {
+	struct fleet_key *data;
+	size_t n, cap;
+};
+
+/* Whether a text can be the name of a host: a folder's name of letters, digits, '-', '_' and '.'.
+ */
+bool fleet_host_is_valid(const char *name);
+
+/* Makes the directory if it is missing. -ENOTEMPTY: there are other files in it. */
+int fleet_make(const char *dir, struct error *err);
+
+/* Whether there is a fleet at `path`. */
+bool fleet_is_at(const char *path);
+
+/* The hosts of a fleet, sorted. history_names_fini() frees the names. */
+int fleet_hosts(const char *dir, struct history_names *out, struct error *err);
+
+struct fleet_host;
+
+/*
+ * Opens a host of a fleet for writing, makes its folder if needed, and ends what a crash left. It
+ * waits while another process writes it or merges it. `dir` is copied.
+ */
+int fleet_host_open(const char *dir, const char *host, struct fleet_host **out, struct error *err);
+void fleet_host_close(struct fleet_host *h); /* NULL is fine */
+
+const struct fleet_keys *fleet_host_keys(const struct fleet_host *h);
+
+/* NULL: no such block came. Valid until the next change. */
+const struct fleet_key *fleet_host_find(const struct fleet_host *h, const char *part,
+					uint64_t bucket);
+
+enum fleet_step {
+	FLEET_WRITTEN, /* the block is on disk under its hidden name */
+	FLEET_KEYED,   /* its key is on disk */
+	FLEET_NAMED,
+};
+
+/*
+ * Where a block is to be written as a session, so that fleet_host_take() can take it over. The
+ * caller frees the path.
+ */
+char *fleet_host_place(const struct fleet_host *h, const char *part, uint64_t bucket);
+
+/*
+ * Takes over the block at fleet_host_place(). Returns 1 if it was stored, and 0 if its key was
+ * known; then the block is removed. key->hash is set. After a failure it is not stored.
+ */
+int fleet_host_take(struct fleet_host *h, struct fleet_key *key, struct error *err);
+
+/* Adds a key without a block: its samples came with others. */
+int fleet_host_cover(struct fleet_host *h, const char *part, uint64_t bucket, struct error *err);
+
+/* Replaces the labels by lines NAME=VALUE. */
+int fleet_host_label(struct fleet_host *h, const char *lines, struct error *err);
+
+/* For tests: called after each step. NULL: not. */
+extern void (*fleet_at_step)(enum fleet_step step);

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "fleet/ship.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "symbol/symbols.h"
+
+#define NAME_BYTES_MAX (256u << 20)
+
+/* Every fourth block is the oldest. */
+#define OLDEST_EACH 4
+
+struct queued {
+	uint32_t part; /* index into names */
+	uint64_t bucket;
+};
+
+struct ship {
+	struct ship_config config; /* its texts are owned */
+	struct history_names done; /* parts that are over, and wholly sent */
+	/* Of a round: */
+	char *dir; /* of the parts */
+	struct fleet_host *host;
+	struct history_names names;
+	VEC(char *) replaces; /* by part: the parts that it replaces, with blanks between */
+	VEC(bool) is_over;    /* by part: it has no further blocks */
+	VEC(struct queued) queue;
+	struct block_config block;
+	struct ship_result *result;
+};
+
+struct ship *ship_new(const struct ship_config *config)
+{
+	struct ship *s = xcalloc(1, sizeof(*s));
+
+	s->config = *config;
+	s->config.history = xstrdup(config->history);
+	s->config.fleet = xstrdup(config->fleet);
+	s->config.host = xstrdup(config->host);
+	return s;
+}
+
+void ship_free(struct ship *s)
+{
+	if (!s)
+		return;
+	history_names_fini(&s->done);
+	free((char *)s->config.history);
+	free((char *)s->config.fleet);
+	free((char *)s->config.host);
+	free(s);
+}
+
+static bool is_in(const struct history_names *sorted, char *const *name)
+{
+	return sorted->n && bsearch(name, sorted->data, sorted->n, sizeof(*name), history_by_name);
+}
+
+static bool is_listed(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = list; at && (at = strstr(at, name)); at += len)
+		if ((at == list || at[-1] == ' ') && (!at[len] || at[len] == ' '))
+			return true;
+	return false;
+}
+
+/* ---- the queue ---- */
+
+static char *part_path(const struct ship *s, uint32_t part)
+{
+	return xasprintf("%s/%s", s->dir, s->names.data[part]);
+}
+
+static void queue_part(struct ship *s, uint32_t part)
+{
+	cleanup(free_at_exit) char *path = part_path(s, part);
+	bool is_newest = part + 1 == s->names.n;
+	struct block_buckets buckets = { 0 };
+	struct session_info info;
+	struct session_end end;
+	struct error err = { 0 };
+	char *replaces = NULL;
+	int r = 0;
+
+	if (is_in(&s->done, &s->names.data[part])) {
+		vec_push(&s->replaces, NULL);
+		vec_push(&s->is_over, false);
+		return;
+	}
+	if (session_extent(path, &info, &end, &replaces) < 0)
+		replaces = NULL;
+	vec_push(&s->replaces, replaces);
+	vec_push(&s->is_over, !is_newest || replaces);
+	r = part_buckets(path, BLOCK_BUCKET_NS, is_newest, &buckets, &err);
+	if (r < 0 && access(path, F_OK) == 0 && !is_newest) {
+		log_warning("a part is left out: %s", err.text);
+		s->result->n_damaged++;
+	}
+	vec_foreach (&buckets, bucket)
+		if (!fleet_host_find(s->host, s->names.data[part], *bucket))
+			vec_push(&s->queue, (struct queued){ part, *bucket });
+	vec_fini(&buckets);
+}
+
+static int by_bucket(const void *a, const void *b)
+{
+	const struct queued *x = a, *y = b;
+
+	if (x->bucket != y->bucket)
+		return x->bucket < y->bucket ? -1 : 1;
+	return (x->part > y->part) - (x->part < y->part);
+}
+
+static int make_queue(struct ship *s, struct error *err)
+{
+	int r = history_list(s->dir, &s->names);
+
+	if (r < 0)
+		return error_errno(err, r, "cannot read %s", s->dir);
+	for (uint32_t part = 0; part < s->names.n; part++)
+		queue_part(s, part);
+	if (s->queue.n)
+		qsort(s->queue.data, s->queue.n, sizeof(*s->queue.data), by_bucket);
+	return 0;
+}
+
+/* A crash of the upkeep can leave parts beside the one that replaces them. */
+static bool is_replaced(const struct ship *s, uint32_t part)
+{
+	vec_foreach (&s->replaces, list)
+		if (*list && is_listed(*list, s->names.data[part]))
+			return true;
+	return false;
+}
+
+/* ---- a block ---- */
+
+/* The samples that came with blocks of the parts that this one replaces; *any: there are some. */
+static uint64_t sent_before(const struct ship *s, const struct queued *q, uint64_t length_ns,
+			    bool *any)
+{
+	const char *replaces = s->replaces.data[q->part];
+	uint64_t samples = 0;
+
+	*any = false;
+	for (size_t i = 0; replaces && *replaces && i < fleet_host_keys(s->host)->n; i++) {
+		const struct fleet_key *key = &fleet_host_keys(s->host)->data[i];
+
+		if (key->bucket < q->bucket || key->bucket >= q->bucket + length_ns ||
+		    !is_listed(replaces, key->part))
+			continue;
+		*any = true;
+		samples += key->samples;
+	}
+	return samples;
+}
+
+static void count_sent(struct ship *s, const struct fleet_key *key, const struct block_sums *sums)
+{
+	s->result->n_sent++;
+	s->result->samples += sums->samples;
+	s->result->lost += sums->lost;
+	s->result->bytes += sums->bytes;
+	if (s->config.report)
+		s->config.report(s->config.context, key, sums);
+}
+
+/* The block is at `place`. */
+static int hand_over(struct ship *s, const struct queued *q, const char *place,
+		     const struct block_sums *sums, struct error *err)
+{
+	struct fleet_key key = { .bucket = q->bucket,
+				 .samples = sums->samples,
+				 .lost = sums->lost };
+	const char *name = s->names.data[q->part];
+	uint64_t before;
+	bool any;
+	int r;
+
+	snprintf(key.part, sizeof(key.part), "%s", name);
+	before = sent_before(s, q, sums->length_ns, &any);
+	if (any || s->config.dry_run) {
+		if (!any)
+			count_sent(s, &key, sums);
+		file_remove_tree(place, NULL);
+		s->result->expired += any && sums->samples > before ? sums->samples - before : 0;
+		return any && !s->config.dry_run ? fleet_host_cover(s->host, name, q->bucket, err)
+						 : 0;
+	}
+	r = fleet_host_take(s->host, &key, err);
+	if (r > 0)
+		count_sent(s, &key, sums);
+	return r;
+}
+
+/* Errors of the fleet's disk; others are of the part. */
+static bool is_of_disk(int r)
+{
+	return r == -ENOSPC || r == -EDQUOT || r == -EIO || r == -EROFS || r == -EACCES ||
+	       r == -ENOMEM;
+}
+
+static int send_block(struct ship *s, const struct queued *q, struct error *err)
+{
+	cleanup(free_at_exit) char *path = part_path(s, q->part);
+	cleanup(free_at_exit) char *place =
+		fleet_host_place(s->host, s->names.data[q->part], q->bucket);
+	struct block_sums sums;
+	struct error why = { 0 };
+	int r;
+
+	if (is_replaced(s, q->part))
+		return 0;
+	file_remove_tree(place, NULL);
+	r = part_block(path, q->bucket, &s->block, place, &sums, &why);
+	if (r >= 0)
+		return hand_over(s, q, place, &sums, err);
+	s->is_over.data[q->part] = false;
+	if (access(path, F_OK) < 0)
+		return error_set(err, -EAGAIN, "%s is gone: it was merged or removed", path);
+	if (is_of_disk(r))
+		return error_set(err, r, "%s", why.text);
+	log_warning("a block is left out: %s", why.text);
+	s->result->n_damaged++;
+	return 0;
+}
+
+static int send_all(struct ship *s, struct error *err)
+{
+	size_t first = 0, last = s->queue.n;
+	int r = 0;
+
+	for (size_t n = 1; first < last && r >= 0; n++)
+		r = send_block(s,
+			       n % OLDEST_EACH ? &s->queue.data[--last] : &s->queue.data[first++],
+			       err);
+	if (r >= 0)
+		for (uint32_t part = 0; part < s->names.n; part++)
+			if (s->is_over.data[part])
+				vec_push(&s->done, xstrdup(s->names.data[part]));
+	if (s->done.n)
+		qsort(s->done.data, s->done.n, sizeof(*s->done.data), history_by_name);
+	return r;
+}
+
+/* ---- names ---- */
+
+/* Indexes that the recorder kept, for files that are gone. */
+static void copy_kept_names(const char *from, const char *to)
+{
+	DIR *d = opendir(from);
+	const struct dirent *entry;
+
+	while (d && (entry = readdir(d))) {
+		cleanup(free_at_exit) char *source = xasprintf("%s/%s", from, entry->d_name);
+		cleanup(free_at_exit) char *copy = xasprintf("%s/%s", to, entry->d_name);
+		cleanup(free_at_exit) char *bytes = NULL;
+		const char *dot = strrchr(entry->d_name, '.');
+		size_t size;
+
+		if (!dot || strcmp(dot, ".sym") != 0 || access(copy, F_OK) == 0)
+			continue;
+		if (file_read_all(source, NAME_BYTES_MAX, &bytes, &size) == 0)
+			file_replace(copy, bytes, size, NULL);
+	}
+	if (d)
+		closedir(d);
+}
+
+static int open_round(struct ship *s, struct error *err)
+{
+	cleanup(free_at_exit) char *kept = history_names_dir(s->config.history);
+	cleanup(free_at_exit) char *names = xasprintf("%s/" HISTORY_NAMES_DIR, s->config.fleet);
+	const struct symbolizer_config symbols = { .cache_dir = names, .kept_dir = kept };
+
+	s->dir = history_dir(s->config.history);
+	if (!s->dir)
+		return error_set(err, -ENOENT, "%s is no history: there are no parts in it",
+				 s->config.history);
+	if (kept && !s->config.dry_run)
+		copy_kept_names(kept, names);
+	s->block = (struct block_config){ .bucket_ns = BLOCK_BUCKET_NS,
+					  .symbols = symbolizer_new(&symbols),
+					  .without_comm = s->config.without_comm,
+					  .without_cgroup = s->config.without_cgroup };
+	return fleet_host_open(s->config.fleet, s->config.host, &s->host, err);
+}
+
+static void close_round(struct ship *s)
+{
+	vec_foreach (&s->replaces, list)
+		free(*list);
+	vec_fini(&s->replaces);
+	vec_fini(&s->is_over);
+	vec_fini(&s->queue);
+	history_names_fini(&s->names);
+	fleet_host_close(take_ptr(s->host));
+	symbolizer_free(s->block.symbols);
+	s->block.symbols = NULL;
+	free(s->dir);
+	s->dir = NULL;
+}
+
+int ship_round(struct ship *s, struct ship_result *out, struct error *err)
+{
+	int r;
+
+	*out = (struct ship_result){ 0 };
+	s->result = out;
+	r = open_round(s, err);
+	r = r < 0 ? r : make_queue(s, err);
+	r = r < 0 ? r : send_all(s, err);
+	close_round(s);
+	return r < 0 ? r : 0;
+}

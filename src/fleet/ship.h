@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sends the blocks of a host's history to a fleet. The history on disk is the queue: what was sent
+ * is in the keys of the fleet (fleet/fleet_store.h), so it can stop at any moment.
+ *
+ * The newest block goes first, and every fourth one is the oldest. So the blocks of today do not
+ * wait for those of an outage.
+ *
+ * If parts were merged before all of their blocks were sent, the merged part has the rest. Blocks
+ * of which no part was sent are sent from there. Of a block that was sent in part, the rest can't
+ * be told from what was sent: its samples are counted as expired.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fleet/fleet_store.h"
+#include "store/history/blocks.h"
+
+struct error;
+struct ship;
+
+struct ship_config {
+	const char *history; /* a daemon's directory, or a history */
+	const char *fleet;   /* the directory of the fleet, which exists */
+	const char *host;
+	bool without_comm, without_cgroup;
+	bool dry_run; /* blocks are made and reported, and not stored */
+	/* Called for each block that was stored, or would be. May be NULL. */
+	void (*report)(void *context, const struct fleet_key *key, const struct block_sums *sums);
+	void *context;
+};
+
+struct ship_result {
+	uint32_t n_sent, n_damaged; /* damaged: parts and blocks that can't be read */
+	uint64_t samples, lost, bytes;
+	uint64_t expired; /* samples that were merged with others that had been sent */
+};
+
+/* The texts of *config are copied. */
+struct ship *ship_new(const struct ship_config *config);
+void ship_free(struct ship *s); /* NULL is fine */
+
+/*
+ * Sends all blocks that are final and were not sent. -EAGAIN: the history changed meanwhile; call
+ * it again. Other errors: the fleet can't be written. What was sent is in *out, also then.
+ */
+int ship_round(struct ship *s, struct ship_result *out, struct error *err);

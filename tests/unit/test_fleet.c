@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The directory of a fleet: each sample once, whenever a process is killed. */
+#include "histories.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "fleet/fleet_store.h"
+#include "fleet/ship.h"
+
+#define FLEET "fleet"
+#define HOST  "web1"
+
+static void fleet_init(void)
+{
+	struct error err = { 0 };
+
+	file_remove_tree(FLEET, NULL);
+	if (fleet_make(FLEET, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+static struct ship_result ship_history(const struct history *h)
+{
+	const struct ship_config config = { .history = h->dir, .fleet = FLEET, .host = HOST };
+	struct ship *ship = ship_new(&config);
+	struct ship_result result;
+	struct error err = { 0 };
+
+	if (ship_round(ship, &result, &err) < 0)
+		fail_msg("%s", err.text);
+	ship_free(ship);
+	return result;
+}
+
+static struct sums fleet_sums(void)
+{
+	const struct history_request request = { TIME_WINDOW_ALL, false };
+	struct error err = { 0 };
+	struct session *s;
+	struct sums sums;
+
+	if (history_open(FLEET "/" HOST, &request, &s, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(s->warnings.n, 0);
+	sums = sums_of(s);
+	session_close(s);
+	return sums;
+}
+
+static void assert_whole(uint64_t from, uint64_t to)
+{
+	struct sums want = expected_sums(from, to), got = fleet_sums();
+
+	assert_same(&got, &want);
+}
+
+static void each_block_is_sent_once(void **state)
+{
+	struct ship_result result;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 1500, true);
+	history_part(&h, MIDNIGHT + 1500, 900, true);
+	result = ship_history(&h);
+	assert_int_equal(result.n_sent, 5); /* the bucket in which the parts meet has two */
+	assert_whole(MIDNIGHT, MIDNIGHT + 2400);
+	result = ship_history(&h);
+	assert_int_equal(result.n_sent, 0);
+	assert_whole(MIDNIGHT, MIDNIGHT + 2400);
+	history_fini(&h);
+}
+
+/* ---- killed at each step ---- */
+
+static unsigned int steps_left;
+
+static void die_at_step(enum fleet_step step)
+{
+	(void)step;
+	if (!steps_left--)
+		_exit(9);
+}
+
+/* True: it was killed after so many steps. */
+static bool ship_until(const struct history *h, unsigned int steps)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		const struct ship_config config = { .history = h->dir,
+						    .fleet = FLEET,
+						    .host = HOST };
+		struct ship *ship = ship_new(&config);
+		struct ship_result result;
+
+		fleet_at_step = die_at_step;
+		steps_left = steps;
+		_exit(ship_round(ship, &result, NULL) < 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WEXITSTATUS(status) == 9;
+}
+
+static void a_kill_at_any_step_loses_and_doubles_nothing(void **state)
+{
+	struct history h;
+	unsigned int n_steps = 0;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, 1500, true);
+	for (;; n_steps++) {
+		fleet_init();
+		if (!ship_until(&h, n_steps))
+			break;
+		ship_history(&h);
+		assert_whole(MIDNIGHT, MIDNIGHT + 1500);
+	}
+	assert_int_equal(n_steps, 3 * 3); /* three steps of each of three blocks */
+	history_fini(&h);
+}
+
+static void killed_again_and_again_it_still_ends(void **state)
+{
+	struct history h;
+	unsigned int n_kills = 0;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 3000, true);
+	while (ship_until(&h, n_kills % 3))
+		assert_true(++n_kills < 100);
+	assert_true(n_kills >= 5);
+	assert_whole(MIDNIGHT, MIDNIGHT + 3000);
+	history_fini(&h);
+}
+
+/* ---- keys ---- */
+
+static void a_torn_line_of_keys_is_no_key(void **state)
+{
+	struct fleet_host *host;
+	struct history h;
+	int fd;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 1500, true);
+	ship_history(&h);
+	fd = open(FLEET "/" HOST "/.keys", O_WRONLY | O_APPEND);
+	assert_int_equal(write(fd, "20261120T000000.000Z 17951", 26), 26);
+	close(fd);
+	assert_int_equal(fleet_host_open(FLEET, HOST, &host, NULL), 0);
+	assert_int_equal(fleet_host_keys(host)->n, 3);
+	assert_int_equal(fleet_host_cover(host, "20261121T000000.000Z", 600, NULL), 0);
+	fleet_host_close(host);
+	assert_int_equal(fleet_host_open(FLEET, HOST, &host, NULL), 0);
+	assert_int_equal(fleet_host_keys(host)->n, 4);
+	assert_non_null(fleet_host_find(host, "20261121T000000.000Z", 600));
+	fleet_host_close(host);
+	history_fini(&h);
+}
+
+static void damaged_keys_are_refused(void **state)
+{
+	struct fleet_host *host;
+	struct error err = { 0 };
+
+	(void)state;
+	fleet_init();
+	assert_int_equal(fleet_host_open(FLEET, HOST, &host, NULL), 0);
+	fleet_host_close(host);
+	assert_int_equal(file_replace(FLEET "/" HOST "/.keys", "../../etc 1 2 3 4\n", 18, NULL), 0);
+	assert_int_equal(fleet_host_open(FLEET, HOST, &host, &err), -EBADMSG);
+	assert_non_null(strstr(err.text, "line 1"));
+}
+
+static void names_of_hosts_stay_in_the_fleet(void **state)
+{
+	static const char *const bad[] = { "",    ".",   "..",  "a/b",      "/etc", ".names",
+					   "-rf", "a b", "a\n", "\xc3\xa4", "a:b" };
+	struct fleet_host *host;
+
+	(void)state;
+	fleet_init();
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(fleet_host_open(FLEET, bad[i], &host, NULL), -EINVAL);
+	assert_true(fleet_host_is_valid("web-1.example.org"));
+	assert_false(fleet_host_is_valid("0123456789012345678901234567890123456789"
+					 "0123456789012345678901234567890123456789"));
+}
+
+static void other_folders_are_no_fleet(void **state)
+{
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, 60, true);
+	assert_int_equal(fleet_make(h.dir, NULL), -ENOTEMPTY);
+	history_fini(&h);
+}
+
+/* ---- merging, on both sides ---- */
+
+static void merge_all(const char *dir)
+{
+	struct retention_policy policy = RETENTION_DEFAULT;
+	struct retention_result result;
+	struct error err = { 0 };
+
+	policy.now_ns = (MIDNIGHT + 10 * DAY) * NS_PER_SECOND;
+	policy.tiers[LEVEL_HOURS].after_s = HOUR;
+	policy.tiers[LEVEL_DAYS].after_s = 0;
+	policy.active = "";
+	if (history_retain(dir, &policy, &result, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_true(result.n_made > 0);
+}
+
+static void a_fleet_that_was_merged_knows_its_blocks(void **state)
+{
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 1500, true);
+	ship_history(&h);
+	merge_all(FLEET "/" HOST);
+	assert_int_equal(ship_history(&h).n_sent, 0);
+	assert_whole(MIDNIGHT, MIDNIGHT + 1500);
+	history_fini(&h);
+}
+
+static void parts_that_were_merged_before_are_sent_once(void **state)
+{
+	struct sums first = expected_sums(MIDNIGHT, MIDNIGHT + 1200),
+		    second = expected_sums(MIDNIGHT + 2 * HOUR, MIDNIGHT + 2 * HOUR + 1200), got;
+	struct ship_result result;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 1200, true);
+	ship_history(&h);
+	history_part(&h, MIDNIGHT + 2 * HOUR, 1200, true);
+	merge_all(h.dir);
+	result = ship_history(&h);
+	assert_int_equal(result.expired, 0);
+	got = fleet_sums();
+	assert_int_equal(got.samples, first.samples + second.samples);
+	assert_int_equal(got.lost, first.lost + second.lost);
+	assert_int_equal(ship_history(&h).n_sent, 0);
+	history_fini(&h);
+}
+
+/* Two parts met in a bucket, and one of them was sent: the rest is counted. */
+static void samples_that_were_merged_with_sent_ones_are_counted(void **state)
+{
+	struct sums first = expected_sums(MIDNIGHT, MIDNIGHT + 300),
+		    second = expected_sums(MIDNIGHT + 300, MIDNIGHT + 600), got;
+	struct ship_result result;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 300, true);
+	ship_history(&h);
+	history_part(&h, MIDNIGHT + 300, 300, true);
+	merge_all(h.dir);
+	result = ship_history(&h);
+	assert_int_equal(result.n_sent, 0);
+	assert_int_equal(result.expired, second.samples);
+	got = fleet_sums();
+	assert_int_equal(got.samples, first.samples);
+	assert_int_equal(ship_history(&h).expired, 0); /* once */
+	history_fini(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_block_is_sent_once),
+		cmocka_unit_test(a_kill_at_any_step_loses_and_doubles_nothing),
+		cmocka_unit_test(killed_again_and_again_it_still_ends),
+		cmocka_unit_test(a_torn_line_of_keys_is_no_key),
+		cmocka_unit_test(damaged_keys_are_refused),
+		cmocka_unit_test(names_of_hosts_stay_in_the_fleet),
+		cmocka_unit_test(other_folders_are_no_fleet),
+		cmocka_unit_test(a_fleet_that_was_merged_knows_its_blocks),
+		cmocka_unit_test(parts_that_were_merged_before_are_sent_once),
+		cmocka_unit_test(samples_that_were_merged_with_sent_ones_are_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
