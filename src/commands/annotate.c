@@ -101,22 +101,53 @@ static const char *function_name(const struct profile *p, uint32_t function)
 
 /* ---- functions ---- */
 
-/* All functions with samples that the word means: their names, without parameters, or a glob. */
+/* The length of FILE in FILE:FUNCTION; 0: the word is a function alone, such as ns::f. */
+static size_t file_length(const char *word)
+{
+	size_t len = strcspn(word, "(<:");
+
+	return word[len] == ':' && word[len + 1] != ':' && word[len + 1] ? len : 0;
+}
+
+/* Whether the function is in the query's source files. That of a language is in its image. */
+static bool is_in_file(const struct profile *p, const struct query *q, uint32_t function)
+{
+	const struct profile_function *f = &p->functions.data[function];
+	const struct profile_image *image = &p->images.data[f->image];
+	struct line_span span;
+
+	if (!query_has(q, FILTER_FILE))
+		return true;
+	if (image->image->kind == IMAGE_LANGUAGE)
+		return query_takes_path(q, FILTER_FILE, image->image->path);
+	return lines_span(p->symbols, image->table, symbol_get(image->table, f->symbol).offset,
+			  &span) &&
+	       query_takes_path(q, FILTER_FILE, span.file);
+}
+
+/*
+ * All functions with samples that the word means: their names, without parameters, or a glob, and
+ * before it a source file.
+ */
 static void choose_functions(const struct annotation *a, const char *word, struct choice *out)
 {
 	const struct profile *p = a->profile;
 	uint64_t *weight = xcalloc(p->functions.n + 1, sizeof(*weight));
-	cleanup(free_at_exit) char *operand = xasprintf("symbol:%s", word);
+	size_t file_len = file_length(word);
+	cleanup(free_at_exit) char *operand =
+		xasprintf("symbol:%s", word + file_len + (file_len > 0));
+	cleanup(free_at_exit) char *file = xasprintf("file:%.*s", (int)file_len, word);
 	struct query q = { 0 };
 
 	for (uint32_t i = 0; i < p->places.n; i++)
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
 			weight[p->places.data[i].function] +=
 				weight_value(&annotation_place(a, i)[lane], a->by_period);
-	if (query_add(&q, operand, NULL) == 0)
+	if (query_add(&q, operand, NULL) == 0 && (!file_len || query_add(&q, file, NULL) == 0))
 		for (uint32_t f = 0; f < p->functions.n; f++)
 			if (weight[f] && p->functions.data[f].symbol != NO_SYMBOL &&
-			    query_takes_function(&q, FILTER_SYMBOL, function_name(p, f)))
+			    query_takes_function(&q, FILTER_SYMBOL, function_name(p, f)) &&
+			    is_in_file(p, &q, f))
 				vec_push(out, (struct chosen){ f, weight[f] });
 	query_fini(&q);
 	free(weight);
@@ -144,11 +175,21 @@ static size_t line_distance(const char *a, size_t n, const char *b, size_t m)
 	return row[m];
 }
 
+static int say_no_file(const char *word, size_t file_len, struct error *err)
+{
+	return error_set(err, -ENOENT,
+			 "no function '%s' with samples in a source file '%.*s'; 'assay report "
+			 "-l' lists functions, and no filter has the name '%.*s:'",
+			 word + file_len + 1, (int)file_len, word, (int)file_len, word);
+}
+
 static int say_nearest(const struct profile *p, const char *word, struct error *err)
 {
 	struct choice near = { 0 };
 	struct buf names = { 0 };
 
+	if (file_length(word))
+		return say_no_file(word, file_length(word), err);
 	for (uint32_t f = 0; f < p->functions.n; f++) {
 		const char *name = function_name(p, f);
 		size_t len = function_base_len(name), n = strlen(word);
@@ -448,14 +489,12 @@ static int annotate_session(struct input *in, const struct annotate_args *args,
 	return print_to_output(args, a, words, err);
 }
 
-/* Operands with a tag are filters, others name functions. */
+/* Operands with a tag of filters are filters, others name functions. */
 static void sort_operands(const struct option_list *all, struct option_list *filters,
 			  struct option_list *words)
 {
 	for (size_t i = 0; i < all->n; i++) {
-		const char *colon = strchr(all->data[i], ':');
-		bool is_filter = colon && colon[1] != ':' &&
-				 strcspn(all->data[i], "(<*:") == (size_t)(colon - all->data[i]);
+		bool is_filter = query_is_filter(all->data[i]);
 
 		vec_push(is_filter ? filters : words, all->data[i]);
 	}
@@ -535,13 +574,15 @@ static const struct command_example annotate_examples[] = {
 const struct command annotate_command = {
 	.name = "annotate",
 	.summary = "show source and assembly with samples in the margin",
-	.synopsis = "[OPTIONS] [FILTER…] [SYMBOL…]",
+	.synopsis = "[OPTIONS] [FILTER…] [[FILE:]SYMBOL…]",
 	.description =
 		"Shows the source of functions, or with *-a* their instructions. The margin "
 		"has samples and percentages of all samples, for each event. If samples stand "
 		"for different numbers of events, the percentages are of events. Without a "
 		"SYMBOL (a name, its parameters may be left out, or a glob) it is the whole of "
-		"every source file that has samples.",
+		"every source file that has samples. FILE is the path or the name of a source "
+		"file, such as *app.py:hot*; a word before the colon that is a filter's tag makes "
+		"a filter.",
 	.options = OPTIONS_AND_ALIASES(annotate_options, perf_annotate_options),
 	.common = "i,a,t,search-dir,o",
 	.sections = annotate_sections,

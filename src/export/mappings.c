@@ -12,22 +12,44 @@ static bool has_runtime_addresses(const struct image *image)
 	return image->kind == IMAGE_JIT || image->kind == IMAGE_UNKNOWN;
 }
 
-/* The offsets of each image as its range. */
+/* Offsets stand for names, and are anything: the places of such an image are numbered. */
+static bool has_names_alone(const struct image *image)
+{
+	return image->kind == IMAGE_NAMED || image->kind == IMAGE_LANGUAGE;
+}
+
+/* Where a place is in the range of its image. */
+static uint64_t range_offset(const struct mappings *m, const struct profile *p,
+			     const struct profile_place *place)
+{
+	const struct image *image = p->images.data[p->functions.data[place->function].image].image;
+
+	return has_names_alone(image) ? m->numbers[place - p->places.data] : place->offset;
+}
+
+/* Numbers the places of images with names alone, and takes the offsets of each image as its range.
+ */
 static void find_extents(struct mappings *m, const struct profile *p)
 {
+	uint32_t *n_places = xcalloc(p->images.n + 1, sizeof(*n_places));
+
 	vec_foreach (&p->places, place) {
 		uint32_t image = p->functions.data[place->function].image;
 		uint32_t *at = &m->of_image[image];
+		uint64_t offset;
 
+		m->numbers[place - p->places.data] = n_places[image]++;
+		offset = range_offset(m, p, place);
 		if (p->images.data[image].image->kind == IMAGE_UNKNOWN)
 			continue;
 		if (*at == NO_INDEX) {
 			*at = (uint32_t)m->list.n;
 			vec_push(&m->list, (struct mapping){ .image = image, .start = UINT64_MAX });
 		}
-		m->list.data[*at].start = MIN(m->list.data[*at].start, place->offset);
-		m->list.data[*at].end = MAX(m->list.data[*at].end, place->offset);
+		m->list.data[*at].start = MIN(m->list.data[*at].start, offset);
+		m->list.data[*at].end = MAX(m->list.data[*at].end, offset);
 	}
+	free(n_places);
 }
 
 static uint64_t page_of(uint64_t offset)
@@ -89,7 +111,8 @@ static void put_main_first(struct mappings *m, const struct profile *p)
 
 void mappings_init(struct mappings *m, const struct profile *p)
 {
-	*m = (struct mappings){ .of_image = xcalloc(p->images.n + 1, sizeof(uint32_t)) };
+	*m = (struct mappings){ .of_image = xcalloc(p->images.n + 1, sizeof(uint32_t)),
+				.numbers = xcalloc(p->places.n + 1, sizeof(uint32_t)) };
 	for (size_t i = 0; i < p->images.n; i++)
 		m->of_image[i] = NO_INDEX;
 	find_extents(m, p);
@@ -101,6 +124,7 @@ void mappings_fini(struct mappings *m)
 {
 	vec_fini(&m->list);
 	free(m->of_image);
+	free(m->numbers);
 }
 
 const struct mapping *mapping_of(const struct mappings *m, uint32_t image)
@@ -116,5 +140,5 @@ uint64_t mapping_address(const struct mappings *m, const struct profile *p,
 
 	if (!mapping || has_runtime_addresses(p->images.data[image].image))
 		return place->offset;
-	return mapping->start + (place->offset - mapping->file_off);
+	return mapping->start + (range_offset(m, p, place) - mapping->file_off);
 }

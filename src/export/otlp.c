@@ -17,6 +17,7 @@
 #include "export/names.h"
 #include "export/otlp.pb-c.h"
 #include "export/protobuf.h"
+#include "lang/language.h"
 #include "store/session.h"
 #include "symbol/lines/lines.h"
 
@@ -261,6 +262,27 @@ static void otlp_put_mappings(struct otlp *w, struct buf *out)
 	}
 }
 
+/* The value of profile.frame.type for code of an image; NULL: none of the well-known ones. */
+static const char *frame_type(const struct image *image)
+{
+	static const char *const of_language[N_LANGUAGES] = {
+		[LANGUAGE_NONE] = "native",     [LANGUAGE_PYTHON] = "cpython",
+		[LANGUAGE_PHP] = "php",         [LANGUAGE_RUBY] = "ruby",
+		[LANGUAGE_PERL] = "perl",       [LANGUAGE_JAVA] = "jvm",
+		[LANGUAGE_JAVASCRIPT] = "v8js",
+	};
+	uint32_t language = image_language(image);
+
+	switch (image_kind_mode(image->kind)) {
+	case CODE_KERNEL:
+		return "kernel";
+	case CODE_USER:
+		return language < N_LANGUAGES ? of_language[language] : NULL;
+	default:
+		return NULL;
+	}
+}
+
 static void put_locations(struct otlp *w, struct buf *out)
 {
 	const struct profile *p = w->x->profile;
@@ -274,6 +296,9 @@ static void put_locations(struct otlp *w, struct buf *out)
 		uint32_t n = c->first[i + 1] - c->first[i];
 		Otlp__Line lines[LINES_MAX_FRAMES], *pointers[LINES_MAX_FRAMES];
 		Otlp__Location location = OTLP__LOCATION__INIT;
+		const char *type =
+			frame_type(p->images.data[p->functions.data[place->function].image].image);
+		int32_t attribute = type ? attribute_index(w, "profile.frame.type", type, 0) : 0;
 
 		for (uint32_t k = 0; k < n; k++) {
 			otlp__line__init(&lines[k]);
@@ -287,6 +312,8 @@ static void put_locations(struct otlp *w, struct buf *out)
 		location.address = mapping_address(&w->mappings, p, place);
 		location.lines = pointers;
 		location.n_lines = n;
+		location.attribute_indices = &attribute;
+		location.n_attribute_indices = type != NULL;
 		protobuf_message(out, TABLE_LOCATION, &location.base);
 	}
 }

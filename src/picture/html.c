@@ -34,6 +34,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "lang/language.h"
 #include "picture/html/parts.h"
 #include "picture/picture.h"
 #include "profile/wait_reasons.h"
@@ -55,7 +56,6 @@ static json_t *names_json(const struct picture *pic)
 
 static json_t *html_images_json(const struct picture *pic)
 {
-	static const char *const modes[] = { "user", "kernel", "unknown" };
 	json_t *images = json_array();
 
 	vec_foreach (&pic->images, i) {
@@ -67,7 +67,9 @@ static json_t *html_images_json(const struct picture *pic)
 		json_object_set_new(image, "path", json_text(i->path));
 		json_object_set_new(image, "build_id", json_text(hex));
 		json_object_set_new(image, "mode",
-				    json_text(modes[image_kind_mode(i->image->kind)]));
+				    json_text(code_mode_names[image_kind_mode(i->image->kind)]));
+		json_object_set_new(image, "language",
+				    json_text(language_key(image_language(i->image))));
 		json_array_append_new(images, image);
 	}
 	return images;

@@ -175,6 +175,14 @@ static const char *add_matcher(struct query *q, const char *at, struct error *er
 	return at;
 }
 
+bool matchers_begin(const char *operand)
+{
+	size_t len;
+
+	operand += *operand == '{';
+	return matcher_begins(operand + strspn(operand, " "), &len);
+}
+
 int matchers_add(struct query *q, const char *operand, struct error *err)
 {
 	bool has_brace = *operand == '{';

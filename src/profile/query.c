@@ -99,6 +99,15 @@ static int find_tag(const char *operand, enum filter_tag *tag, size_t *len, stru
 	return unknown_tag(operand, word, err);
 }
 
+bool query_is_filter(const char *operand)
+{
+	enum filter_tag tag;
+	size_t len;
+
+	return matchers_begin(operand) ||
+	       (find_tag(operand, &tag, &len, NULL) == 0 && tag != FILTER_BINARY);
+}
+
 static bool parse_u64(const char *text, const char **end, uint64_t *out)
 {
 	char *stop;

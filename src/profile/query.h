@@ -171,6 +171,9 @@ void matcher_print(const struct matcher *m, struct buf *out);
 
 void query_fini(struct query *q); /* { 0 } is a valid query: everything but idle */
 
+/* Whether the operand is a filter with a tag, or a list of matchers. */
+bool query_is_filter(const char *operand);
+
 /* Adds one operand. -EINVAL: its tag, number or time is wrong (the message has the valid ones), or
  * the tag or name was given before. */
 int query_add(struct query *q, const char *operand, struct error *err);

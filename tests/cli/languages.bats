@@ -44,6 +44,27 @@ record_python() {
 	run ! grep -vxE 'golden.py:1[3-7]' lines
 	assay annotate -i s --search-dir "$PWD" "image:$PWD/golden.py" spin >annotated # other tests have one, too
 	has 'x += i \* i' annotated
+	# FILE:FUNCTION is a function of a source file.
+	assay annotate -i s --search-dir "$PWD" golden.py:spin >annotated
+	has 'x += i \* i' annotated
+	assay annotate -i s --search-dir "$PWD" "$PWD/golden.py:sp*n" 'language="python"' >annotated
+	has 'x += i \* i' annotated
+	run assay annotate -i s --search-dir "$PWD" other.py:spin
+	[ "$status" != 0 ]
+	[[ "$output" == *"no function 'spin' with samples in a source file 'other.py'"* ]]
+	[ -n "$plain" ] || [ "$(assay report -i s -l via:Shape.spin_method --format json | jq .header.samples.selected)" -gt 0 ]
+	# OTLP has the language of each frame.
+	if assay export --list-formats | grep -q '^otlp '; then
+		assay export -q -i s -F otlp -o x.otlp "app:$PYTHON"
+		python3 "$ROOT/tests/cli/protobuf.py" otlp x.otlp | jq -r '.frame_types[]' >types
+		has -x cpython types
+		has -x native types
+		has -x kernel types
+		run ! grep -vxE 'cpython|native|kernel|' types
+	fi
+	# The page has a colour for it.
+	assay report -i s --html page.html
+	has '"language">by language' page.html
 	# The keys language and file, and mode, are filters.
 	filtered() { assay report -i s --by "$1" -t 0 --format json "image:$PWD/golden.py" "$2" | jq -cS "[.rows[] | {key: .$1, value: .samples}] | map(select(.value > 0)) | from_entries"; }
 	[ "$(filtered language 'language:pyth*' | jq -r 'keys[]')" = python ]

@@ -99,7 +99,8 @@ def otlp(data):
                     "samples": [{"value": sum(packed(s, 4)), "chain": frames(one(s, 1)),
                                  **dict(attribute(i) for i in packed(s, 2))} for s in sub(p, 2)]})
     return {"profiles": profiles, "functions": [text[one(f, 1)] for f in functions],
-            "build_ids": [attribute(i)[1] for m in mappings for i in packed(m, 5)]}
+            "build_ids": [attribute(i)[1] for m in mappings for i in packed(m, 5)],
+            "frame_types": sorted({attribute(i)[1] for row in locations for i in packed(row, 4)})}
 
 
 def perfetto(data):

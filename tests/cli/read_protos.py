@@ -78,7 +78,8 @@ def otlp(top):
                     "samples": [{"value": sum(s.values), "chain": frames(s.stack_index),
                                  **dict(attribute(i) for i in s.attribute_indices)} for s in p.samples]})
     return {"profiles": profiles, "functions": [text[f.name_strindex] for f in table.function_table],
-            "build_ids": [attribute(i)[1] for m in table.mapping_table for i in m.attribute_indices]}
+            "build_ids": [attribute(i)[1] for m in table.mapping_table for i in m.attribute_indices],
+            "frame_types": sorted({attribute(i)[1] for row in table.location_table for i in row.attribute_indices})}
 
 
 class Interned:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What colours mean: the image, user or kernel, or what a difference says.
+// What colours mean: the image, user or kernel, the language, or what a difference says.
 "use strict";
 
 // Hues far from each other in the order they are given out, without those of the kernel (orange)
@@ -7,6 +7,7 @@
 const HUES = [250, 150, 295, 200, 120, 225, 175, 275, 100, 320, 135, 262];
 const KERNEL_HUES = [62, 45, 80, 30];
 const MODE_HUES = { user: 245, kernel: 58 };
+const LANGUAGE_HUES = { native: 250, kernel: 58, python: 150, php: 290, ruby: 15, perl: 200, java: 105, javascript: 175 };
 const WAIT_STEP = 47; // degrees from the hue of one reason to the next
 const N_NAMED = 12, N_SHADES = 16, CHANGE_STEPS = 64;
 
@@ -110,6 +111,16 @@ class Colours {
 		return MODE_HUES[mode] === undefined ? this.neutral(0) : this.paint(MODE_HUES[mode], 1, 0);
 	}
 
+	// The kernel is apart from other native code.
+	static languageOf(image) {
+		return image.mode === "kernel" ? "kernel" : image.language;
+	}
+
+	ofLanguage(language, shade = 0) {
+		const hue = LANGUAGE_HUES[language];
+		return hue === undefined ? this.neutral(shade) : this.paint(hue, language === "native" ? 0.35 : 1, shade);
+	}
+
 	// Of a track: the reason why a thread waits, by number (profile/wait_reasons.h).
 	ofWait(reason) {
 		return this.paint(20 + reason * WAIT_STEP % 360, 0.7, -0.2);
@@ -123,6 +134,8 @@ class Colours {
 			const hue = MODE_HUES[this.profile.images[image].mode];
 			return hue === undefined ? this.neutral(shade) : this.paint(hue, 1, shade);
 		}
+		if (this.how === "language")
+			return this.ofLanguage(Colours.languageOf(this.profile.images[image]), shade);
 		const hue = this.hues[image];
 		return hue ? this.paint(hue.hue, hue.chroma, shade) : this.neutral(shade);
 	}

@@ -2,6 +2,12 @@
 // The legend: what the colours of the boxes mean.
 "use strict";
 
+// Colours that mean a word: the word of an image, and the colour of a word.
+const WORD_COLOURS = {
+	mode: { wordOf: image => image.mode, paint: (colours, word) => colours.ofMode(word) },
+	language: { wordOf: image => Colours.languageOf(image), paint: (colours, word) => colours.ofLanguage(word) },
+};
+
 function fillLegend(app) {
 	const legend = $("legend"), { colour } = app.choice;
 	if (colour === "difference") {
@@ -11,22 +17,22 @@ function fillLegend(app) {
 		return;
 	}
 	const { frame, self, n } = app.wholeNow(), weights = new Map(), { image, images } = app.profile;
-	const own = new Float64Array(images.length);
+	const words = WORD_COLOURS[colour], own = new Float64Array(images.length);
 	for (let i = 1; i < n; i++)
 		if (image[frame[i]] >= 0)
 			own[image[frame[i]]] += self[i];
 	own.forEach((weight, i) => {
-		const key = colour === "mode" ? images[i].mode : i;
+		const key = words ? words.wordOf(images[i]) : i;
 		if (weight)
 			weights.set(key, (weights.get(key) || 0) + weight);
 	});
 	const heaviest = [...weights].sort((a, b) => b[1] - a[1]).slice(0, 14);
 	legend.replaceChildren(...heaviest.map(([key, weight]) => {
-		const isMode = colour === "mode", name = isMode ? key : images[key].name;
-		const swatch = element("i", {}), item = element(isMode ? "span" : "button", {}, swatch,
+		const name = words ? key : images[key].name;
+		const swatch = element("i", {}), item = element(words ? "span" : "button", {}, swatch,
 			`${name} ${formatPercent(weight, app.tree.total[0])}`);
-		swatch.style.background = isMode ? app.colours.ofMode(key) : app.colours.ofImage(key);
-		if (!isMode) {
+		swatch.style.background = words ? words.paint(app.colours, key) : app.colours.ofImage(key);
+		if (!words) {
 			item.title = `${images[key].path}\n${formatWeight(weight, app.unit)} in its own code; click to search for it`;
 			item.addEventListener("click", () => app.search(name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")));
 		}
