@@ -43,6 +43,7 @@ src/symbol/kernel/kcore.c|1|/proc/kcore, or a copy that the user names
 src/symbol/kernel/kernel_table.c|3|notes and modules of the kernel, or lists of a guest that the user names
 src/symbol/kernel/module_file.c|2|/lib/modules: modules.dep, and the names of releases
 src/symbol/kernel/vmlinux.c|2|notes of the kernel, and names of files in /boot; the guard opens the files
+src/trace/pt_guests.c|1|the version in the folder that the user names for a guest
 src/trace/pt_images.c|1|the copy of the kernel in a recording
 src/trace/pt_log.c|1|the log that the user asks for
 '

@@ -77,6 +77,7 @@ check|xz-utils|xz|xz|symbols inside stripped images, to make them for tests
 check|tmux|tmux|tmux|a terminal for the live view, in tests
 check|util-linux|util-linux|util-linux|runuser and unshare, for tests without privilege
 check|util-linux-extra/?pivot_root|util-linux|util-linux|pivot_root, for tests of containers
+check|abigail-tools|libabigail|libabigail|compares libassay with the one of earlier releases, in tests
 check|btrfs-progs|btrfs-progs|btrfs-progs|a file system whose devices have other numbers in /proc, for tests of containers
 check|fuse-overlayfs|fuse-overlayfs|fuse-overlayfs|what rootless engines mount, for tests of containers
 check|valgrind|valgrind|valgrind|callgrind_annotate, which reads exports in tests

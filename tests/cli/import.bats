@@ -22,7 +22,8 @@ same_in_parts() {
 				for by in event,app,process,thread,cpu,image,address comm,process image,symbol; do
 					assay report -i s.assay -t 0 --format csv --by "$by" || true # one has no samples
 				done
-				for by in --tree --inverted '--tree --by comm'; do
+				for by in --tree --inverted "--tree --by=comm"; do
+					# shellcheck disable=SC2086 # words
 					assay report -i s.assay -t 0 $by || true
 				done
 				assay export -i s.assay --format folded -o - | LC_ALL=C sort

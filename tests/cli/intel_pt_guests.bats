@@ -87,12 +87,12 @@ is_as_told() {
 	guest_of "mtc=on,psb=1500,shift=0xffffffff80c00000,kernel=$PROGRAMS/flow" "$PROGRAMS/flow" indirect
 	cp trace.data.guest/kcore_dir/kallsyms copied
 	# A vmlinux alone does not tell where the guest has it.
-	head -c 3000 trace.data.vmlinux >cut
+	head -c 3000 trace.data.vmlinux >cut.vmlinux
 	mkdir with
 	head -c 3000 trace.data.guest/kcore_dir/kcore >with/kcore
 	cp copied with/kallsyms
 	local files
-	for files in "--guestkallsyms copied" "--guestkallsyms copied --guestvmlinux cut" "--guestvmlinux trace.data.vmlinux" "--guestkallsyms with/kallsyms"; do
+	for files in "--guestkallsyms copied" "--guestkallsyms copied --guestvmlinux cut.vmlinux" "--guestvmlinux trace.data.vmlinux" "--guestkallsyms with/kallsyms"; do
 		# shellcheck disable=SC2086
 		host_script $files --itrace=be -F tid,ip,addr >out 2>err
 		# The cut kcore opens, and has no code.

@@ -1,0 +1,90 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The promises of docs/compatibility.md. tests/data/promises has the lists, and tests/tools/promises makes them.
+
+load helpers
+
+PROMISES=$BATS_TEST_DIRNAME/../data/promises
+
+# Whether each promised line is still there. New lines may come.
+kept() { # LIST
+	"$BATS_TEST_DIRNAME/../tools/promises" "$1" >now
+	[ "$(wc -l <"$PROMISES/$1")" -gt 100 ]
+	LC_ALL=C comm -23 "$PROMISES/$1" now >gone
+	cat gone
+	[ ! -s gone ]
+}
+
+@test "no option of a command is gone" {
+	kept options
+}
+
+@test "no key of a JSON form and no column of a CSV form is gone" {
+	kept fields
+}
+
+@test "no request, parameter or field of the API is gone" {
+	kept api
+}
+
+@test "exit statuses stay: 0 for success, 1 for failure, 2 for a wrong command line" {
+	cp -r "$BATS_TEST_DIRNAME/../data/session-format-4" s.assay
+	assay report -i s.assay
+	assay diff s.assay s.assay --fail-if 'total>+5%'
+	run -1 assay report -i absent
+	run -1 assay report -i s.assay no-such-program
+	run -2 assay report --no-such-option
+	run -2 assay no-such-command
+	run -2 assay report -i s.assay --by no-such-key
+	need_recording
+	run -7 assay record -q -o command.assay -- sh -c 'exit 7'
+	run -127 assay record -q -o none.assay -- ./no-such-program
+}
+
+@test "sessions of each released format have their samples" {
+	local format
+	for format in 1 4; do
+		[ "$(assay info "$BATS_TEST_DIRNAME/../data/session-format-$format" --format json | jq .samples)" = "$(
+			assay report -l -i "$BATS_TEST_DIRNAME/../data/session-format-$format" --format json | jq '[.total[].samples] | add')" ]
+	done
+	for format in 2 3; do
+		mkdir -p "packed-$format/samples/current"
+		cp "$BATS_TEST_DIRNAME/../data/packed-format-$format/0000.segment" "packed-$format/samples/current"
+		[ "$(assay report -l -i "packed-$format" --format json | jq '[.total[].samples] | add')" -gt 0 ]
+	done
+}
+
+@test "a cached index of another version is made again" {
+	need_recording
+	assay record -q -o s.assay -- "$PROGRAMS/split" 0.2cpu
+	export XDG_CACHE_HOME=$PWD/cache
+	assay report -i s.assay -l --format csv >first
+	cp -r cache before
+	find cache -name '*.sym' >indexes
+	[ -s indexes ]
+	while read -r index; do # magic of 8 bytes, then the version
+		printf '\x63' | dd of="$index" bs=1 seek=8 conv=notrunc status=none
+	done <indexes
+	assay report -i s.assay -l --format csv >second
+	diff first second
+	diff -r before cache
+}
+
+# Types and functions that are gone or changed; additions are allowed.
+@test "programs that were built with an older libassay still run" {
+	command -v abidiff >/dev/null || skip "abidiff (abigail-tools) is not installed"
+	[ "$(uname -m)" = x86_64 ] || skip "the promise is kept for x86-64"
+	local compared=(abidiff --no-added-syms --no-architecture)
+	"${compared[@]}" "$PROMISES/libassay.abi" "$ASSAY_BUILD/libassay.so.0"
+	# The comparison can fail: the promise of a function that is not there.
+	sed "s/assay_open/assay_never/g" "$PROMISES/libassay.abi" >other.abi
+	run "${compared[@]}" other.abi "$ASSAY_BUILD/libassay.so.0"
+	[[ "$output" == *"assay_never"* ]] && [ "$status" != 0 ]
+	# … and a member of a sample at another place.
+	awk '/layout-offset/ { line = $0; if ((getline next_line) > 0) {
+			if (next_line ~ /name=.pid./) sub(/320/, "288", line)
+			print line; print next_line }
+		next } { print }' "$PROMISES/libassay.abi" >other.abi
+	run "${compared[@]}" other.abi "$ASSAY_BUILD/libassay.so.0"
+	[[ "$output" == *"struct assay_sample"* ]] && [ "$status" != 0 ]
+}
