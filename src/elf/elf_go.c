@@ -10,6 +10,7 @@
 /* Numbers of a function's tables: PCDATA_InlTreeIndex and FUNCDATA_InlTree of Go's runtime. */
 #define INLINED_PCDATA 2
 #define INLINED_TREE   3
+#define TOP_FRAME      1 /* of a function's flags */
 
 /* Sizes and places that differ between versions; of a function, from its record's start. */
 static const struct go_layout {
@@ -288,7 +289,9 @@ static void read_go_record(const struct elf_go *go, uint64_t at, struct elf_go_f
 	out->unit = reader_u32(&r);
 	if (layout->start_line)
 		out->start_line = reader_u32(&r);
-	reader_bytes(&r, 3); /* kind, flags */
+	reader_u8(&r); /* kind */
+	out->is_outermost = reader_u8(&r) & TOP_FRAME;
+	reader_u8(&r);
 	n_data = reader_u8(&r);
 	reader_bytes(&tables, layout->record);
 	if (r.bad || n_pc_data > reader_left(&tables) / 4) {

@@ -46,6 +46,7 @@ struct elf_go_function {
 	uint32_t unit;
 	uint32_t start_line;  /* 0: not known */
 	uint64_t inline_tree; /* link address; 0: none */
+	bool is_outermost;    /* nothing called it: Go's TOPFRAME, which 1.16 does not have */
 };
 
 /* False if there is no table of these versions. */

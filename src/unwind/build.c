@@ -205,6 +205,49 @@ static void emit_sframe(struct builder *b, const struct cover *c, uint64_t end)
 	} while (f.repeat && piece < size && b->rows.n < MAX_SFRAME_ROWS);
 }
 
+static struct unwind_rule rule_of_go(int32_t distance)
+{
+	if (distance < 0 || distance % 8 || distance / 8 >= INT16_MAX)
+		return (struct unwind_rule){ .cfa = UNWIND_CFA_UNSUPPORTED };
+	return (struct unwind_rule){ .cfa = UNWIND_CFA_SP, .off = (uint16_t)(distance / 8 + 1) };
+}
+
+static void emit_go_row(struct builder *b, const struct cover *c, const struct elf_go_step *step)
+{
+	struct unwind_rule rule = rule_of_go(step->value);
+	uint64_t change = change_in(c, step->start, step->end, rule);
+
+	if (change == step->start)
+		rule = c->changes->rule;
+	else
+		add_go_fp(&rule);
+	emit_row(b, c->file_off + step->start, rule_number(b, rule));
+	b->n_unsupported += unwind_rule_cfa(rule) == UNWIND_CFA_UNSUPPORTED;
+	if (change > step->start && change < step->end)
+		emit_row(b, c->file_off + change, rule_number(b, c->changes->rule));
+}
+
+/* The steps of a function; without them, its frame pointer. */
+static void emit_go(struct builder *b, const struct cover *c, uint64_t end)
+{
+	struct elf_go_function f;
+	struct elf_go_steps steps;
+	struct elf_go_step step;
+
+	elf_go_function(&b->go, c->program_size, &f);
+	if (f.is_outermost) {
+		emit_row(b, c->file_off,
+			 rule_number(b, (struct unwind_rule){ .cfa = UNWIND_CFA_END }));
+		return;
+	}
+	emit_row(b, c->file_off, rule_number(b, b->bare));
+	elf_go_begin(&b->go, &f, f.stack, &steps);
+	while (elf_go_next(&steps, &step) && step.start < end - c->file_off) {
+		step.end = MIN(step.end, end - c->file_off);
+		emit_go_row(b, c, &step);
+	}
+}
+
 /* Of bare code that keeps frame pointers: behind the push, and without a frame. */
 static const struct unwind_rule no_frame = { .cfa = UNWIND_CFA_SP, .off = 1 };
 static const struct unwind_rule half_a_frame = {
@@ -316,6 +359,8 @@ static void emit_all(struct builder *b, const struct sort_key *keys)
 			emit_row(b, c->file_off, rule_number(b, c->rule));
 		else if (c->cie == OF_SFRAME)
 			emit_sframe(b, c, end);
+		else if (c->cie == OF_GO)
+			emit_go(b, c, end);
 		else
 			emit_function(b, c, end);
 		covered = end;

@@ -114,6 +114,28 @@ static void cover_with_sframe(struct builder *b)
 	}
 }
 
+/* For Go programs without .debug_frame: stripping leaves the runtime's own table. */
+static void cover_with_go(struct builder *b)
+{
+	struct elf_go_function f;
+
+	if (b->elf->machine != EM_X86_64)
+		return;
+	for (uint32_t i = 0; elf_go_function(&b->go, i, &f) && reserve_check() >= 0; i++) {
+		struct cover c = { .link_addr = f.link_addr, .size = f.size };
+
+		if (!f.size || !place_cover(b, f.link_addr, &c.size, &c.file_off) ||
+		    cover_sigreturn(b, &c))
+			continue;
+		c.cie = OF_GO;
+		c.program_size = i;
+		c.changes = builder_changes_at(b, f.link_addr);
+		c.changes_from = c.changes ? builder_changes_from(b, &c) : 0;
+		vec_push(&b->covers, c);
+		b->n_functions++;
+	}
+}
+
 static void cover_with_functions(struct builder *b, const struct elf_frames *frames)
 {
 	const uint8_t *last_cie = NULL;
@@ -377,6 +399,8 @@ void builder_collect_covers(struct builder *b)
 		cover_with_functions(b, &b->frames[FRAMES_OF_DEBUG_FILE]);
 	if (elf_frames_debug(b->elf, &b->frames[FRAMES_DEBUG]))
 		cover_with_functions(b, &b->frames[FRAMES_DEBUG]);
+	else if (!b->frames[FRAMES_OF_DEBUG_FILE].size)
+		cover_with_go(b);
 	if (elf_frames_eh(b->elf, &b->frames[FRAMES_EH]))
 		cover_with_functions(b, &b->frames[FRAMES_EH]);
 	cover_start_context(b);

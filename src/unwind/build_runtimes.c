@@ -135,21 +135,31 @@ static const struct stack_switch *switch_named(const char *name)
 	return NULL;
 }
 
+static void add_switch(struct builder *b, const char *name, uint64_t link_addr)
+{
+	const struct stack_switch *changes = switch_named(name);
+
+	if (changes && b->n_switches < MAX_SWITCHES)
+		b->switches[b->n_switches++] = (struct switch_place){ link_addr, changes };
+}
+
+/* By their symbols, or in stripped programs by the runtime's own table. */
 void builder_find_switches(struct builder *b)
 {
+	struct elf_go_function f;
 	struct elf_symbols it;
 	struct elf_symbol symbol;
 
 	if (b->elf->machine != EM_X86_64 || !is_go(b->elf))
 		return;
 	b->bare.aux = UNWIND_FP_ANYWHERE;
-	if (!elf_symbols_begin(&it, b->elf, SHT_SYMTAB))
+	if (!elf_go_open(&b->go, b->elf))
+		b->go.n_functions = 0;
+	if (elf_symbols_begin(&it, b->elf, SHT_SYMTAB)) {
+		while (elf_symbols_next(&it, &symbol))
+			add_switch(b, symbol.name, symbol.link_addr);
 		return;
-	while (b->n_switches < MAX_SWITCHES && elf_symbols_next(&it, &symbol)) {
-		const struct stack_switch *changes = switch_named(symbol.name);
-
-		if (changes)
-			b->switches[b->n_switches++] =
-				(struct switch_place){ symbol.link_addr, changes };
 	}
+	for (uint32_t i = 0; elf_go_function(&b->go, i, &f); i++)
+		add_switch(b, elf_go_name(&b->go, &f), f.link_addr);
 }

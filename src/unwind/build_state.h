@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "elf/elf_code.h"
 #include "elf/elf_file.h"
+#include "elf/elf_go.h"
 #include "elf/elf_sframe.h"
 #include "unwind/cfi.h"
 #include "unwind/rule.h"
@@ -41,8 +42,8 @@ struct cover {
 	uint64_t link_addr;
 	const uint8_t *program;
 	uint32_t program_size;
-	uint32_t cie; /* number of the known CIE, or NO_CIE, or OF_SFRAME: program_size is the
-			 function's */
+	uint32_t cie; /* number of the known CIE, or NO_CIE, or OF_SFRAME or OF_GO: program_size is
+			 the function's */
 	struct unwind_rule rule;
 	const struct stack_switch *changes; /* or NULL */
 	uint32_t changes_from;              /* an offset in the function */
@@ -50,6 +51,7 @@ struct cover {
 
 #define NO_CIE    UINT32_MAX
 #define OF_SFRAME (UINT32_MAX - 1)
+#define OF_GO     (UINT32_MAX - 2)
 #define MAX_LOADS 64
 
 struct sort_key {
@@ -68,6 +70,7 @@ struct builder {
 	const struct cfi_machine *machine;
 	struct elf_frames frames[N_FRAMES];
 	struct elf_sframe sframe; /* functions by number, if they cover anything */
+	struct elf_go go;         /* n_functions 0: the image has no table of Go */
 	struct elf_segment loads[MAX_LOADS];
 	uint32_t n_loads, last_load; /* last_load: the segment of the last address */
 	VEC(struct known_cie) cies;

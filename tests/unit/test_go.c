@@ -11,6 +11,7 @@
 #include "elf/elf_go.h"
 #include "symbol/elf_draft.h"
 #include "symbol/lines/line_go.h"
+#include "unwind/table.h"
 
 #define LOAD       0x400000ULL
 #define TEXT       0x100
@@ -68,8 +69,8 @@ static void put_number(struct buf *b, const struct layout *l, uint64_t v)
 }
 
 struct places {
-	uint32_t spin, inner, other;    /* names */
-	uint32_t files, lines, inlined; /* steps */
+	uint32_t spin, inner, other;           /* names */
+	uint32_t stack, files, lines, inlined; /* steps */
 };
 
 /* One function: its record and the numbers of its tables. */
@@ -79,7 +80,7 @@ static void put_record(struct buf *b, const struct layout *l, size_t part, uint6
 	put_number(b, l, entry);
 	buf_u32(b, name);
 	buf_u64(b, 0);
-	buf_u32(b, 0); /* stack */
+	buf_u32(b, p->stack);
 	buf_u32(b, p->files);
 	buf_u32(b, p->lines);
 	buf_u32(b, 3); /* numbers of tables */
@@ -87,7 +88,7 @@ static void put_record(struct buf *b, const struct layout *l, size_t part, uint6
 	if (l->has_start_line)
 		buf_u32(b, 11);
 	buf_u8(b, 0);
-	buf_u8(b, 0);
+	buf_u8(b, !has_tree); /* main.other has no caller */
 	buf_u8(b, 0);
 	buf_u8(b, 4); /* function data */
 	buf_u32(b, 0);
@@ -137,6 +138,13 @@ static void put_table(struct buf *b, const struct layout *l)
 	buf_u8(b, 0);
 	p.files = (uint32_t)(b->len - TABLE - at[3]);
 	put_step(b, 1, SPIN_SIZE);
+	buf_u8(b, 0);
+	p.stack = (uint32_t)(b->len - TABLE - at[3]);
+	put_step(b, 1, 1); /* 0: push %rbp */
+	put_step(b, 8, 3);
+	put_step(b, 0x20, 0x20);
+	put_step(b, -0x23, 4); /* no multiple of 8 */
+	put_step(b, -5, SPIN_SIZE - 0x28);
 	buf_u8(b, 0);
 	p.lines = (uint32_t)(b->len - TABLE - at[3]);
 	put_step(b, 13, 0x10); /* 12, from -1 on */
@@ -292,6 +300,41 @@ static void each_layout_has_names_and_lines(void **state)
 	}
 }
 
+static struct unwind_rule rule_in_text(const struct unwind_table *t, uint64_t offset)
+{
+	return unwind_table_find(t, TEXT + offset);
+}
+
+/* Stripped programs have no call frame information but that of the runtime. */
+static void rules_for_the_stack_are_those_of_the_runtime(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
+		struct buf b = go_program(&layouts[i], 0);
+		struct elf_file elf = opened(&b);
+		struct unwind_header *block;
+		struct unwind_table t;
+		struct unwind_rule rule;
+
+		assert_int_equal(unwind_build(&elf, NULL, &block, NULL), 0);
+		assert_true(unwind_table_open(&t, block, block->size));
+		rule = rule_in_text(&t, 0);
+		assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_SP);
+		assert_int_equal(unwind_rule_offset(rule), 8);
+		assert_int_equal(unwind_rule_fp(rule), UNWIND_FP_SAME);
+		rule = rule_in_text(&t, 1);
+		assert_int_equal(unwind_rule_offset(rule), 0x10);
+		assert_int_equal(unwind_rule_fp(rule), UNWIND_FP_AT_CFA);
+		assert_int_equal(rule.fp, -2);
+		assert_int_equal(unwind_rule_offset(rule_in_text(&t, 0x23)), 0x30);
+		assert_int_equal(unwind_rule_cfa(rule_in_text(&t, 0x24)), UNWIND_CFA_UNSUPPORTED);
+		assert_int_equal(unwind_rule_offset(rule_in_text(&t, 0x28)), 8);
+		assert_int_equal(unwind_rule_cfa(rule_in_text(&t, SPIN_SIZE)), UNWIND_CFA_END);
+		free(block);
+		buf_fini(&b);
+	}
+}
+
 static void an_index_has_the_inlined_function_below_its_caller(void **state)
 {
 	(void)state;
@@ -356,6 +399,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_layout_has_names_and_lines),
+		cmocka_unit_test(rules_for_the_stack_are_those_of_the_runtime),
 		cmocka_unit_test(an_index_has_the_inlined_function_below_its_caller),
 		cmocka_unit_test(a_table_without_a_function_names_nothing),
 		cmocka_unit_test(sections_over_each_other_are_not_read_again_and_again),
