@@ -8,6 +8,10 @@ static enum branch_kind kind_of(const ZydisDecodedInstruction *i,
 {
 	bool is_direct = i->operand_count && operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
 
+	/* Far returns of the kernel, which are returns for Zydis. */
+	if (i->mnemonic == ZYDIS_MNEMONIC_IRET || i->mnemonic == ZYDIS_MNEMONIC_IRETD ||
+	    i->mnemonic == ZYDIS_MNEMONIC_IRETQ)
+		return BRANCH_SYSTEM;
 	switch (i->meta.category) {
 	case ZYDIS_CATEGORY_COND_BR:
 		return BRANCH_COND;
@@ -18,6 +22,7 @@ static enum branch_kind kind_of(const ZydisDecodedInstruction *i,
 	case ZYDIS_CATEGORY_RET:
 		return BRANCH_RETURN;
 	case ZYDIS_CATEGORY_SYSCALL:
+	case ZYDIS_CATEGORY_SYSRET:
 	case ZYDIS_CATEGORY_INTERRUPT:
 		return BRANCH_SYSTEM;
 	default:

@@ -12,9 +12,6 @@
  * shift=N: the guest's addresses are so much higher than the program's; then it is a kernel.
  * kernel=PROGRAM: its code is also written: to OUT.guest/kcore_dir, and to OUT.vmlinux,
  * which is linked to other addresses.
- *
- * Debian has no header for the interface. The used part (version 1) is declared here, from QEMU's
- * documentation, "QEMU TCG Plugins".
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,29 +24,11 @@
 #include "base/mem.h"
 #include "classify.h"
 #include "kcore.h"
+#include "qemu_plugin.h"
 #include "recording.h"
 #include "writer.h"
 
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-typedef uint64_t plugin_id;
-
-void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id,
-					   void (*call)(plugin_id, struct qemu_plugin_tb *));
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb,
-					  void (*call)(unsigned int, void *), int flags,
-					  void *data);
-void qemu_plugin_register_atexit_cb(plugin_id id, void (*call)(plugin_id, void *), void *data);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
-
-__attribute__((visibility("default"))) extern int qemu_plugin_version;
 int qemu_plugin_version = 1;
-__attribute__((visibility("default"))) int qemu_plugin_install(plugin_id id, const void *info,
-							       int argc, char **argv);
 
 /* What QEMU translates at once: up to a branch, at most. */
 struct piece {

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash disable=SC2154
+# Intel PT of a whole machine, made by a plugin of the emulator that runs it (tests/pt/qemu_system.c). This script
+# runs beside the emulator: the guest has one program, which works between two marks.
+
+# check TITLE COMMAND…
+check() {
+	local title=$1
+	shift
+	if "$@" >check.out 2>&1; then
+		echo "ok - $title"
+	else
+		echo "not ok - $title"
+		sed 's/^/# /' check.out | head -20
+	fi
+}
+
+# The recording, its truth, and the kernel's code are in ./trace.
+record_trace() {
+	local plugin=$build/tests/pt/libpt_qemu_system.so program=$build/tests/programs/guest_work
+	[ -f "$plugin" ] || cannot "no generator of traces in this build"
+	"$emulator" -help | grep -q -e '^-plugin' || cannot "this emulator takes no plugins"
+	put_module loop
+	cp "$program" "$guest/init"
+	mv "$guest/modules/loop.ko" "$guest"
+	emulation+=(-debugcon "file:$work/symbols"
+		-plugin "$plugin,out=$work/trace,program=$program,symbols=$work/symbols")
+	write_initramfs
+	emulate stdio timeout --foreground -k 10 "$((5 * deadline_s))" </dev/null >console 2>emulator.err
+	[ -s trace/data ] || { cat console emulator.err; return 1; }
+}
+
+taken() {
+	awk '{ print $2, $3, $4 }' "$@"
+}
+
+branches_are_those_taken() {
+	"$build/assay" script -i trace --itrace=be -F tid,ip,addr 2>decoder | awk '{ print $1, $2, $3, $4 }' >ours
+	cmp ours trace/truth || { diff trace/truth ours | head -10; cat decoder; return 1; }
+}
+
+# The trace has threads, a module, system calls with programs on the other side, and interrupts.
+trace_has_all() {
+	[ "$(awk '{ print $1 }' trace/truth | sort -u | wc -l)" -ge 8 ]
+	[ "$(wc -l <trace/truth)" -gt 500000 ]
+	grep -q '^loop ' trace/kcore_dir/modules
+	[ "$(grep -c ' ffffffffc0' trace/truth)" -gt 50 ]
+	[ "$(grep -c ' => 4[0-9a-f]\{5\}$' trace/truth)" -gt 10000 ]
+	"$build/assay" script -i trace --itrace=b -F flags,ip,sym | awk '/hw int/ { n++ } /sysret|iret/ { r++ } END { exit !(n > 20 && r > 100) }'
+}
+
+parts_are_the_same() {
+	local bytes
+	for bytes in 3000 50000; do
+		ASSAY_PT_PARTS=$bytes "$build/assay" script -i trace --itrace=be -F tid,ip,addr 2>decoder | awk '{ print $1, $2, $3, $4 }' >ours
+		cmp ours trace/truth || return 1
+	done
+}
+
+one_report() {
+	"$build/assay" report -i trace --itrace=i1000i --by image >report.out
+	cat report.out
+	grep -q ' guest_work$' report.out && grep -q '\[kernel\]' report.out
+}
+
+# perf has some branches of a switch with the thread before it, so threads are left out.
+as_perf() {
+	perf script -i trace --itrace=be -F tid,ip,addr 2>perf.err | awk 'NF { print $2, $3, $4 }' >theirs
+	taken trace/truth | cmp - theirs || { taken trace/truth | diff - theirs | head -10; return 1; }
+}
+
+run_traced() {
+	cd "$work" || return
+	set -e
+	record_trace
+	set +e
+	check "the trace has threads, a module, programs and interrupts" trace_has_all
+	check "each branch of a whole machine is the one that was taken, of the thread that took it" branches_are_those_taken
+	check "parts that threads decode equal the whole" parts_are_the_same
+	check "one report has the kernel and the programs" one_report
+	case $(perf --version 2>/dev/null) in
+	"") echo "ok - perf decodes the same branches # SKIP no perf" ;;
+	"perf version 6.1."*) echo "ok - perf decodes the same branches # SKIP perf 6.1 ends after 1,457 of them" ;;
+	*) check "perf decodes the same branches" as_perf ;;
+	esac
+}
