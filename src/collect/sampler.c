@@ -429,6 +429,8 @@ void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_run
 {
 	if (!bpf_map_update_elem(bpf_map__fd(s->bpf->maps.runtimes), &file, runtime, BPF_ANY))
 		s->bpf->bss->has_runtimes = 1;
+	if (language_is_on_stack(runtime->language))
+		s->bpf->bss->has_stack_runtimes = 1;
 }
 
 /* the stacks are new, too: a stack's functions are sent before it */

@@ -399,6 +399,11 @@ static bool place_frame(void *context, const struct lang_frame *frame, struct co
 	return lang_names_place(((struct pipeline *)context)->lang_names, frame, out);
 }
 
+bool pipeline_place_frame(struct pipeline *p, const struct lang_frame *frame, struct code_addr *out)
+{
+	return place_frame(p, frame, out);
+}
+
 static void open_runtimes(struct pipeline *p, struct frame_resolver_config *resolver)
 {
 	p->lang_names = lang_names_new(p, p->machine);

@@ -112,6 +112,17 @@ bool pipeline_is_looking(const struct pipeline *p);
 struct lang_runtime;
 const struct lang_runtime *pipeline_runtime(const struct pipeline *p, image_id image);
 
+/* The place of a frame that a walk of user_stacks.h found. False: its function was forgotten. */
+struct lang_frame;
+bool pipeline_place_frame(struct pipeline *p, const struct lang_frame *frame,
+			  struct code_addr *out);
+
+/*
+ * Counts a runtime whose frames are on the native stack and stay without names, if samples are to
+ * have frames of languages.
+ */
+void pipeline_lose_runtime(struct pipeline *p, const struct lang_runtime *runtime);
+
 /* The source's samples have frames of languages. Otherwise each runtime counts as a loss, too. */
 void pipeline_expect_languages(struct pipeline *p);
 

@@ -8,23 +8,29 @@
 #include "pipeline/jit_names.h"
 #include "pipeline/pipeline_state.h"
 
+static const struct {
+	enum loss_reason version, collector;
+} runtime_losses[N_LANGUAGES] = {
+#define X(id, key, name) [LANGUAGE_##id] = { LOSS_##id##_VERSION, LOSS_##id##_COLLECTOR },
+	LANGUAGES(X)
+#undef X
+};
+
+void pipeline_lose_runtime(struct pipeline *p, const struct lang_runtime *runtime)
+{
+	if (p->expects_languages)
+		pipeline_lose(p, runtime_losses[runtime->language].collector, UINT32_MAX, 1);
+}
+
 static void note_runtime(struct pipeline *p, image_id image, enum lang_detected detected,
 			 const struct lang_runtime *runtime)
 {
-	static const struct {
-		enum loss_reason version, collector;
-	} losses[N_LANGUAGES] = {
-#define X(id, key, name) [LANGUAGE_##id] = { LOSS_##id##_VERSION, LOSS_##id##_COLLECTOR },
-		LANGUAGES(X)
-#undef X
-	};
-
 	if (pipeline_runtime(p, image))
 		return;
-	if (!p->expects_languages != language_is_on_stack(runtime->language))
-		pipeline_lose(p, losses[runtime->language].collector, UINT32_MAX, 1);
+	if (!p->expects_languages && !language_is_on_stack(runtime->language))
+		pipeline_lose(p, runtime_losses[runtime->language].collector, UINT32_MAX, 1);
 	else if (detected == LANG_REFUSED)
-		pipeline_lose(p, losses[runtime->language].version, UINT32_MAX, 1);
+		pipeline_lose(p, runtime_losses[runtime->language].version, UINT32_MAX, 1);
 	if (detected == LANG_FOUND)
 		vec_push(&p->runtimes, (struct runtime_image){ image, *runtime });
 }

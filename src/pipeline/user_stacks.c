@@ -383,17 +383,16 @@ static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
 	};
 }
 
-static void begin_runtimes(struct user_stacks *s, const struct event *sample,
-			   const struct thread_view *thread)
+static void begin_runtimes(struct user_stacks *s, int32_t pid, const struct thread_view *thread,
+			   uint64_t time_ns)
 {
 	s->has_v8 = false;
 	if (!s->follows_code)
 		return;
 	if (s->java)
-		java_stacks_begin(s->java, sample->pid, thread, sample->time_ns, s->regs.value);
+		java_stacks_begin(s->java, pid, thread, time_ns, s->regs.value);
 	if (s->v8)
-		s->has_v8 =
-			v8_stacks_begin(s->v8, sample->pid, thread, sample->time_ns, s->regs.value);
+		s->has_v8 = v8_stacks_begin(s->v8, pid, thread, time_ns, s->regs.value);
 }
 
 /* A process has one of the runtimes. */
@@ -404,6 +403,15 @@ static struct lang_runs runs_of_runtimes(struct user_stacks *s)
 	if (s->java)
 		runs = java_stacks_runs(s->java);
 	return s->v8 && !runs.n && runs.cut < 0 ? v8_stacks_runs(s->v8) : runs;
+}
+
+static void end_runtimes(struct user_stacks *s, struct user_chain *chain)
+{
+	if (!s->follows_code)
+		return;
+	chain->runs = runs_of_runtimes(s);
+	if (chain->runs.cut >= 0)
+		chain->cut = chain->runs.cut;
 }
 
 struct user_chain user_stacks_walk(struct user_stacks *s, const struct event *sample,
@@ -420,13 +428,10 @@ struct user_chain user_stacks_walk(struct user_stacks *s, const struct event *sa
 							   : -1 };
 	s->patience = TABLE_AWAITED;
 	s->follows_code = (s->java || s->v8) && !s->is_aarch64;
-	begin_runtimes(s, sample, thread);
+	begin_runtimes(s, sample->pid, thread, sample->time_ns);
 	chain = walk_from_registers(s, sample->pid, thread, extra->stack, extra->stack_size,
 				    extra->is_stack_whole);
-	if (s->follows_code)
-		chain.runs = runs_of_runtimes(s);
-	if (chain.runs.cut >= 0)
-		chain.cut = chain.runs.cut;
+	end_runtimes(s, &chain);
 	return chain;
 }
 
@@ -443,11 +448,16 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 					const struct thread_view *thread,
 					const struct user_copy *copy, enum table_patience patience)
 {
+	struct user_chain chain;
+
 	s->patience = patience;
-	s->follows_code = s->has_v8 = false;
+	s->follows_code = copy->time_ns && (s->java || s->v8) && !s->is_aarch64;
 	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64 };
 	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
-	return walk_from_registers(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);
+	begin_runtimes(s, pid, thread, copy->time_ns);
+	chain = walk_from_registers(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);
+	end_runtimes(s, &chain);
+	return chain;
 }
 
 bool user_stacks_table(struct user_stacks *s, int32_t pid, image_id image,

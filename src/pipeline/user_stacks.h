@@ -68,7 +68,8 @@ struct user_copy {
 	const uint64_t *regs;
 	const void *stack;
 	size_t stack_size;
-	bool is_whole; /* the stack has no more bytes */
+	bool is_whole;    /* the stack has no more bytes */
+	uint64_t time_ns; /* of the stack; 0: code of Java and JavaScript is not followed */
 };
 
 /* If the table of an image is not ready: */

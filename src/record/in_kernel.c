@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/in_kernel.h"
 
+#include <linux/capability.h>
 #include <linux/fs.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,8 +15,10 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "collect/sampler.h"
+#include "counter/sources.h"
 #include "guard/limits.h"
 #include "guard/open.h"
+#include "lang/language.h"
 #include "machine/address_space.h"
 #include "machine/machine.h"
 #include "perfdata/regs.h"
@@ -61,6 +64,12 @@ static image_id image_at_place(struct in_kernel *k, const struct sampler_file *f
 	return m->image;
 }
 
+/* Of any process. */
+static bool may_read_memory(void)
+{
+	return sources_capable(NULL, CAP_SYS_PTRACE);
+}
+
 /* False: its file is still looked at. */
 static bool examine_file(struct in_kernel *k, const struct examination *e)
 {
@@ -71,8 +80,12 @@ static bool examine_file(struct in_kernel *k, const struct examination *e)
 	if (!pipeline_look_at_image(k->pipeline, pid, &image))
 		return false;
 	runtime = pipeline_runtime(k->pipeline, image);
-	if (runtime && !language_is_on_stack(runtime->language) && k->with_tables)
+	if (!runtime)
+		return true;
+	if (k->with_tables && (!language_is_on_stack(runtime->language) || may_read_memory()))
 		sampler_set_runtime(k->sampler, e->number, runtime);
+	else if (language_is_on_stack(runtime->language))
+		pipeline_lose_runtime(k->pipeline, runtime);
 	return true;
 }
 
@@ -192,6 +205,8 @@ static void keep_raw(struct sampler_visitor *visitor, const struct raw_stack_mes
 	vec_reserve(&k->raws, k->raws.n + size);
 	memcpy(k->raws.data + k->raws.n, raw, size);
 	k->raws.n += size;
+	if (raw->wants == WANTS_NONE)
+		return;
 	while (k->files.n <= raw->wants) /* the vdso, which no message names */
 		vec_push(&k->files, (struct seen_file){ .seen.pid = (int32_t)raw->pid });
 	want_table(k, raw->wants);

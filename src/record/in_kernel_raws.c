@@ -13,7 +13,9 @@
 #include "guard/limits.h"
 #include "guard/open.h"
 #include "lang/detect.h"
+#include "lang/language.h"
 #include "machine/machine.h"
+#include "pipeline/lang_frame.h"
 #include "pipeline/off_cpu.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/user_stacks.h"
@@ -21,6 +23,63 @@
 
 /* Room for them that is kept when there are none: only the beginning has many. */
 #define RAWS_KEPT_BYTES ((size_t)1 << 20)
+
+/* The frames of a language at an address. False: their names are not known. */
+static bool push_run(struct in_kernel *k, struct walked_stacks *set, struct walked_stack *walked,
+		     const struct lang_run *run)
+{
+	size_t n = set->frames.n;
+
+	for (uint32_t i = 0; i < run->n; i++) {
+		struct code_addr code;
+
+		if (!pipeline_place_frame(k->pipeline, &run->frames[i], &code)) {
+			set->frames.n = n;
+			return false;
+		}
+		vec_push(&set->frames, code);
+	}
+	walked->n += run->n;
+	return true;
+}
+
+/* False: the frames behind it can't be trusted. */
+static bool push_address(struct in_kernel *k, struct walked_stacks *set,
+			 struct walked_stack *walked, const struct to_walk *w, bool is_user,
+			 uint64_t addr)
+{
+	struct thread_view thread = machine_thread(k->machine, w->pid, w->tid);
+	struct code_addr code;
+	int reason = machine_resolve(k->machine, &thread, is_user ? MODE_USER : MODE_KERNEL, addr,
+				     w->time_ns, &code);
+
+	if (reason >= 0 && !walked->n)
+		walked->leaf_loss = reason;
+	if (reason >= 0 && is_user && walked->n) {
+		walked->is_cut = true;
+		return false;
+	}
+	vec_push(&set->frames, code);
+	walked->n++;
+	return true;
+}
+
+static void push_user(struct in_kernel *k, struct walked_stacks *set, struct walked_stack *walked,
+		      const struct to_walk *w, const struct user_chain *chain)
+{
+	const struct lang_run *run = chain->runs.data, *end = run + chain->runs.n;
+
+	for (uint32_t i = 0; i < chain->n; i++) {
+		bool has_run = run < end && run->at == i;
+
+		if (has_run && push_run(k, set, walked, run++))
+			continue;
+		if (has_run)
+			pipeline_lose(k->pipeline, chain->runs.no_name, UINT32_MAX, 1);
+		if (!push_address(k, set, walked, w, true, chain->pcs[i]))
+			return;
+	}
+}
 
 bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct to_walk *w)
 {
@@ -34,22 +93,9 @@ bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct
 	walked.is_cut = chain.cut >= 0;
 	if (chain.cut >= 0)
 		pipeline_lose(k->pipeline, (enum loss_reason)chain.cut, UINT32_MAX, 1);
-	for (uint32_t i = 0; i < w->n_kernel + chain.n; i++) {
-		bool is_user = i >= w->n_kernel;
-		struct code_addr code;
-		int reason = machine_resolve(k->machine, &thread, is_user ? MODE_USER : MODE_KERNEL,
-					     is_user ? chain.pcs[i - w->n_kernel] : w->kernel[i],
-					     w->time_ns, &code);
-
-		if (reason >= 0 && i == 0)
-			walked.leaf_loss = reason;
-		if (reason >= 0 && is_user && i) {
-			walked.is_cut = true;
-			break;
-		}
-		vec_push(&set->frames, code);
-		walked.n++;
-	}
+	for (uint32_t i = 0; i < w->n_kernel; i++)
+		push_address(k, set, &walked, w, false, w->kernel[i]);
+	push_user(k, set, &walked, w, &chain);
 	assert(walked.at + walked.n == set->frames.n);
 	*intmap_put(&set->by_hash, w->hash, NULL) = (uint32_t)set->list.n;
 	vec_push(&set->list, walked);
@@ -73,7 +119,8 @@ static void count_early(struct in_kernel *k, const struct walked_stacks *set, in
 		const struct lang_runtime *runtime =
 			is_known ? pipeline_runtime(k->pipeline, image) : NULL;
 
-		if (!runtime || !lang_is_interpreter(runtime, code->offset))
+		if (!runtime || language_is_on_stack(runtime->language) ||
+		    !lang_is_interpreter(runtime, code->offset))
 			continue;
 		pipeline_lose(k->pipeline, losses[runtime->language], UINT32_MAX, 1);
 		return;
@@ -85,6 +132,7 @@ static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw,
 {
 	size_t skip = raw->regs[SP_REGISTER] & (RAW_STACK_PAGE - 1);
 	size_t size = (size_t)raw->n_pages * RAW_STACK_PAGE;
+	bool is_copy = raw->wants == WANTS_NONE;
 	struct to_walk w = {
 		.pid = (int32_t)raw->pid,
 		.tid = (int32_t)raw->tid,
@@ -93,10 +141,12 @@ static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw,
 		.copy = { .regs = (const uint64_t *)raw->regs,
 			  .stack = (const uint8_t *)raw->stack + MIN(skip, size),
 			  .stack_size = size - MIN(skip, size),
-			  .is_whole = raw->n_pages < RAW_PAGES },
+			  .is_whole = raw->n_pages < RAW_PAGES,
+			  .time_ns = is_copy ? raw->time_ns : 0 },
 		.kernel = (const uint64_t *)raw->kernel,
 		.n_kernel = MIN((uint32_t)raw->n_kernel, (uint32_t)MAX_KERNEL_FRAMES),
-		.patience = patience,
+		/* a walk of code counts its losses, so it is done once */
+		.patience = is_copy ? TABLE_AWAITED : patience,
 	};
 
 	struct walked_stacks *set = raw->is_for_later ? &k->waiting : &k->now;

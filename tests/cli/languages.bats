@@ -302,11 +302,25 @@ need_java() {
 	has 'x += (long)i \* i' annotated
 }
 
-@test "through BPF a note says that Java's stacks are cut" {
+@test "through BPF, each stack of a Java program is the one that it must be" {
 	need_java
 	need_sampler
-	assay record --collector bpf -e cpu-clock -o s -- java -Xmx64m golden 300 >cpu_ms
-	[ "$(fact s '.losses."java-collector"')" -ge 1 ]
+	assay record --collector bpf -e cpu-clock -F "$(at_most 997)" -o s -- java -Xmx64m golden 1500 >cpu_ms
+	[ "$(fact s '.losses."java-collector" // 0')" = 0 ]
+	assay export -i s --format speedscope -o s.json
+	"$BATS_TEST_DIRNAME/language_stacks.py" s.json java
+	java -Xmx64m golden 100000 >cpu_ms &
+	java=$!
+	assay record -a -e cpu-clock -F "$(at_most 499)" --duration 5 -o all
+	kill "$java"
+	assay report -i all --by symbol -t 0 --format json image:golden.java | jq -r '.rows[].symbol' >methods
+	has -x golden.spin methods
+	has -x golden.everything methods
+	# Without the right to read memory, no stack is copied, and a note says so.
+	run setpriv --bounding-set -sys_ptrace --inh-caps -sys_ptrace \
+		"$(command -v assay)" record --collector bpf -e cpu-clock -o bare -- java -Xmx64m golden 300
+	[ "$status" = 0 ] || skip "setpriv: $output"
+	[ "$(fact bare '.losses."java-collector"')" -ge 1 ]
 }
 
 # need_node: skips the test, with the reason, where assay does not know the V8 of node.
@@ -358,9 +372,11 @@ need_node() {
 	run ! grep -E '^everything ' <(grep -vE 'golden.js:12[0-8]$' lines)
 }
 
-@test "through BPF a note says that JavaScript's functions are missing" {
+@test "through BPF, each stack of a JavaScript program is the one that it must be" {
 	need_node
 	need_sampler
-	assay record --collector bpf -e cpu-clock -o s -- node -e 'for (let i = 0; i < 4e8; i++);' >cpu_ms
-	[ "$(fact s '.losses."javascript-collector"')" -ge 1 ]
+	assay record --collector bpf -e cpu-clock -F "$(at_most 997)" -o s -- node "$ROOT/tests/programs/lang/golden.js" 2000 >cpu_ms
+	[ "$(fact s '.losses."javascript-collector" // 0')" = 0 ]
+	assay export -i s --format speedscope -o s.json
+	"$BATS_TEST_DIRNAME/language_stacks.py" s.json js
 }

@@ -240,6 +240,8 @@ struct stack_message {
 #define RAW_STACK_PAGE 4096
 #define RAW_PAGES      7 /* a value of a per-CPU map has at most 32 KiB */
 
+#define WANTS_NONE ((__u32)-1) /* the stack has code of Java or JavaScript */
+
 /* A stack for the reader to walk. Its hash is unique, so it is never sent again. */
 struct raw_stack_message {
 	__u32 type;
@@ -247,7 +249,7 @@ struct raw_stack_message {
 	__u64 hash;
 	__u32 pid, tid;
 	__u64 time_ns;      /* CLOCK_MONOTONIC */
-	__u32 wants;        /* the file without a table: its place in table_places */
+	__u32 wants;        /* the file without a table: its place in table_places; WANTS_NONE */
 	__u32 is_for_later; /* counted later, at any time */
 	__u64 regs[USER_REGS];
 	__u64 kernel[MAX_KERNEL_FRAMES];

@@ -238,6 +238,36 @@ static __always_inline bool find_rule(struct work *w, const struct mapping *m, _
 
 #include "collect/bpf/language.h"
 
+/* Set by the reader: a runtime in the map has its frames on the native stack. */
+__u32 has_stack_runtimes;
+
+/* Processes with such a runtime: code without a file may be theirs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u64);
+	__type(value, __u8);
+} stack_processes SEC(".maps");
+
+/*
+ * Whether the address is in code of Java or JavaScript, so that the reader has to walk the stack.
+ * In a file it is if the runtime has a range for that (V8's builtins).
+ */
+static __always_inline bool is_for_reader(struct work *w, const struct mapping *m, __u64 addr)
+{
+	const struct lang_runtime *r;
+	__u64 pid = w->s.pid;
+
+	if (m->file == FILE_NONE && m->table == NO_TABLE)
+		return bpf_map_lookup_elem(&stack_processes, &pid) != NULL;
+	r = m->is_runtime ? bpf_map_lookup_elem(&runtimes, &m->file) : NULL;
+	if (!r || !language_is_on_stack(r->language))
+		return false;
+	if (!bpf_map_lookup_elem(&stack_processes, &pid))
+		remember_key(&stack_processes, &pid);
+	return is_in_range(&r->ranges[0], offset_in(m, addr));
+}
+
 /* As unwind_walk() in user space: keeps a frame and goes to its caller. 1: there is none. */
 __attribute__((noinline)) int walk_frame(__u32 slot)
 {
@@ -262,6 +292,10 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 		return stop_walk(w, UNWIND_UNMAPPED);
 	}
 	m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
+	if (has_stack_runtimes && slot == SLOT_SAMPLE && is_for_reader(w, m, addr)) {
+		w->wants_copy = 1;
+		return stop_walk(w, UNWIND_NO_RULE);
+	}
 	if (m->is_runtime && !w->lang.has_emitted && begin_language(slot, at, addr))
 		return 0;
 	w->lang.has_emitted = 0;
@@ -421,6 +455,7 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 	w->s.pid = own_pid_tgid() >> 32;
 	w->s.n_kernel = w->s.n_user = 0;
 	w->s.hash = (generation + 1) * 0x9e3779b97f4a7c15ULL;
+	w->wants_copy = 0;
 	w->has_own_memory = w->stop = w->wants_table = w->met_full = w->is_user_mode = 0;
 	w->has_entry = 0;
 	w->lang.runtime.language = w->lang.is_emitting = w->lang.has_emitted = w->lang.is_over = 0;
@@ -464,6 +499,18 @@ static __always_inline __u32 copy_stack(struct raw_stack_message *m, __u64 sp)
 	return n;
 }
 
+/* Copies fill one of so many parts of the ring without a wake-up. */
+#define COPIES_WAIT 16
+
+/* Copies come as long as Java or JavaScript runs; other raw stacks, until a table is there. */
+static __always_inline __u64 wakeup_for(const struct work *w)
+{
+	if (w->wants_copy && bpf_ringbuf_query(&messages, BPF_RB_AVAIL_DATA) * COPIES_WAIT <
+				     bpf_ringbuf_query(&messages, BPF_RB_RING_SIZE))
+		return BPF_RB_NO_WAKEUP;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
 /*
  * Sends the registers and the stack instead of the frames. True: w->s.hash is now theirs. The
  * reader is woken, because such stacks come until it has added the table.
@@ -484,7 +531,7 @@ __attribute__((noinline)) int send_raw_stack(__u32 slot)
 	m->n_kernel = w->s.n_kernel;
 	m->pid = id >> 32;
 	m->tid = (__u32)id;
-	m->wants = w->wanted;
+	m->wants = w->wants_copy ? WANTS_NONE : w->wanted;
 	m->is_for_later = slot >= FIRST_SLOT_FOR_LATER;
 	m->time_ns = bpf_ktime_get_ns();
 	m->hash = mix(mix(m->time_ns, bpf_get_smp_processor_id()), id);
@@ -494,7 +541,7 @@ __attribute__((noinline)) int send_raw_stack(__u32 slot)
 	__builtin_memcpy(m->kernel, w->s.frames, sizeof(m->kernel));
 	m->n_pages = copy_stack(m, first_registers(w->registers).sp);
 	size = offsetof(struct raw_stack_message, stack) + (__u64)m->n_pages * RAW_STACK_PAGE;
-	if (size > sizeof(*m) || bpf_ringbuf_output(&messages, m, size, BPF_RB_FORCE_WAKEUP))
+	if (size > sizeof(*m) || bpf_ringbuf_output(&messages, m, size, wakeup_for(w)))
 		return 0;
 	w->s.hash = m->hash;
 	return 1;
@@ -504,7 +551,7 @@ static __always_inline void count_stop(const struct work *w)
 {
 	if (w->met_full)
 		lose(SAMPLER_TABLES_FULL);
-	if (w->wants_table)
+	if (w->wants_table || w->wants_copy)
 		lose(SAMPLER_RAW_DROPPED);
 	else if (w->stop != UNWIND_GOES_ON && w->stop != UNWIND_END)
 		lose(N_SAMPLER_LOSSES + w->stop);
@@ -515,7 +562,7 @@ static __always_inline bool send_stack(__u32 slot, struct work *w)
 {
 	__u64 size = (__u64)(w->s.n_kernel + w->s.n_user) * 8;
 
-	if (w->wants_table && send_raw_stack(slot))
+	if ((w->wants_table || w->wants_copy) && send_raw_stack(slot))
 		return true;
 	count_stop(w);
 	if (bpf_map_lookup_elem(&seen, &w->s.hash))
