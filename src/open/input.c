@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "config.h"
 #include "guard/unpack.h"
+#include "fleet/fleet_open.h"
+#include "fleet/fleet_store.h"
 #include "import/import.h"
 #include "import/importer.h"
 #include "open/input_state.h"
@@ -320,6 +322,8 @@ static int open_any(struct input *in, const char *path, const struct query *q, s
 		return open_packed(in, path, &request, out, is_damaged, err);
 	if (import_is_recording(path))
 		return open_imported(in, path, &request, out, is_damaged, err);
+	if (fleet_is_at(path))
+		return fleet_open(path, q, &request, out, err);
 	r = history_open(path, &request, out, err);
 	if (r >= 0)
 		(*out)->is_live = lock_holder(path) > 0;

@@ -191,7 +191,8 @@ bool index_wants_cgroups(const struct profile *p)
 	for (int i = 0; i < N_CGROUP_KEYS; i++)
 		if (key_list_has(&p->class_keys, keys[i]))
 			return true;
-	return query_has(q, FILTER_CGROUP) || query_has(q, FILTER_UNIT) ||
+	return query_has(q, FILTER_SERVICE) || key_list_has(&p->class_keys, PROFILE_SERVICE) ||
+	       query_has(q, FILTER_CGROUP) || query_has(q, FILTER_UNIT) ||
 	       query_has(q, FILTER_CONTAINER) || query_has(q, FILTER_POD);
 }
 

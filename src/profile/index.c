@@ -272,6 +272,30 @@ static bool takes_symbol(struct profile *p, const struct profile_function *f)
 		 takes_function(p, FILTER_SYMBOL_EXCLUDE, f));
 }
 
+/*
+ * The key by which functions are one function in rows. Lines and addresses do not count. Of a
+ * fleet, builds do not count either: a named function is its name, and the base name of its image
+ * (of a source file, the whole path).
+ */
+static string_id index_whole_key(struct profile *p, const struct function_key *key)
+{
+	const struct profile_image *of = &p->images.data[key->image];
+	struct function_key any = *key;
+	struct buf text = { 0 };
+	string_id id;
+
+	any.line = NO_INDEX;
+	any.offset = NO_OFFSET;
+	if (!p->session->n_hosts_asked || key->symbol == NO_SYMBOL)
+		return strings_add_n(&p->index->whole_keys, (const char *)&any, sizeof(any));
+	buf_cstr0(&text, of->image->kind == IMAGE_LANGUAGE ? of->image->path
+							   : path_file_name(of->image->path));
+	buf_str(&text, symbol_name(p->symbols, of->table, key->symbol));
+	id = strings_add_n(&p->index->whole_keys, (const char *)text.data, text.len);
+	buf_fini(&text);
+	return id;
+}
+
 static uint32_t index_add_function(struct profile *p, const struct function_key *key,
 				   const char *inlined)
 {
@@ -297,14 +321,8 @@ static uint32_t index_add_function(struct profile *p, const struct function_key 
 	if (id < p->functions.n)
 		return id;
 	f.whole = id;
-	if (key->line != NO_INDEX || key->offset != NO_OFFSET) {
-		struct function_key any = *key;
-
-		any.line = NO_INDEX;
-		any.offset = NO_OFFSET;
-		whole = intmap_put(&x->wholes,
-				   strings_add_n(&x->whole_keys, (const char *)&any, sizeof(any)).n,
-				   &is_new);
+	if (key->line != NO_INDEX || key->offset != NO_OFFSET || p->session->n_hosts_asked) {
+		whole = intmap_put(&x->wholes, index_whole_key(p, key).n, &is_new);
 		if (is_new)
 			*whole = id;
 		f.whole = *whole;

@@ -166,8 +166,10 @@ uint32_t index_group(struct profile *p, const uint32_t *values);
 /* The source of a class's values: one class of a segment in one context. */
 struct class_facts {
 	const struct profile_class *class;
-	uint32_t app;         /* image of the program */
-	uint32_t comm;        /* string of profile->comms */
+	uint32_t app;  /* image of the program */
+	uint32_t comm; /* string of profile->comms, as the next two … */
+	uint32_t host;
+	uint32_t service;     /* … 0 unless a key or filter asks for it */
 	uint32_t cgroup;      /* of profile->cgroups; NO_INDEX unless index_wants_cgroups() */
 	uint32_t waker;       /* of profile->wakers; 0 unless index_wants_wakers() */
 	uint32_t parallelism; /* 0: not known */

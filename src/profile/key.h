@@ -38,11 +38,14 @@ enum key_kind { KEY_CLASS, KEY_CODE };
 	X(DATA_SYMBOL, "data-symbol", CLASS, "variable that was accessed, or [heap], [stack], …") \
 	X(DATA_IMAGE, "data-image", CLASS, "file that holds the variable")                        \
 	X(PARALLELISM, "parallelism", CLASS, "threads that ran at the moment of the sample")      \
+	X(HOST, "host", CLASS, "machine that the sample is of")                                   \
+	X(SERVICE, "service", CLASS, "systemd's service, or else the program")                    \
 	X(EVENT, "event", CLASS, "what was counted")                                              \
 	X(CONTEXT, "context", CLASS, "user, system, irq, softirq or idle")                        \
 	X(MODE, "mode", CODE, "user or kernel")                                                   \
 	X(LANGUAGE, "language", CODE, "language of the function: python, or native")              \
 	X(IMAGE, "image", CODE, "file that holds the code: program, library, kernel")             \
+	X(BUILD, "build", CODE, "build id of the file that holds the code")                       \
 	X(SYMBOL, "symbol", CODE, "function")                                                     \
 	X(FILE, "file", CODE, "source file")                                                      \
 	X(LINE, "line", CODE, "source file and line")                                             \

@@ -106,6 +106,20 @@ static uint32_t comm_key_value(struct profile *p, enum profile_key key,
 	return facts->comm;
 }
 
+static uint32_t host_key_value(struct profile *p, enum profile_key key,
+			       const struct class_facts *facts)
+{
+	(void)p, (void)key;
+	return facts->host;
+}
+
+static uint32_t service_key_value(struct profile *p, enum profile_key key,
+				  const struct class_facts *facts)
+{
+	(void)p, (void)key;
+	return facts->service;
+}
+
 static uint32_t cpu_key_value(struct profile *p, enum profile_key key,
 			      const struct class_facts *facts)
 {
@@ -198,6 +212,18 @@ struct key_value {
 static const char *image_key_text(const struct profile *p, const struct key_value *v)
 {
 	return p->images.data[v->value].name;
+}
+
+/* Of an image without a build id, its name: so rows of different images differ. */
+static const char *build_key_text(const struct profile *p, const struct key_value *v)
+{
+	const struct build_id *id = &p->images.data[v->value].image->build_id;
+
+	if (!id->len)
+		return p->images.data[v->value].name;
+	for (uint8_t i = 0; i < id->len; i++)
+		snprintf(v->scratch + 2 * (size_t)i, 3, "%02x", id->bytes[i]);
+	return v->scratch;
 }
 
 static const char *process_key_text(const struct profile *p, const struct key_value *v)
@@ -317,11 +343,14 @@ static const struct {
 	[PROFILE_DATA_SYMBOL] = { waker_key_text, waker_key_value, NULL },
 	[PROFILE_DATA_IMAGE] = { waker_key_text, waker_key_value, NULL },
 	[PROFILE_PARALLELISM] = { parallelism_key_text, parallelism_key_value, NULL },
+	[PROFILE_HOST] = { comm_key_text, host_key_value, NULL },
+	[PROFILE_SERVICE] = { comm_key_text, service_key_value, NULL },
 	[PROFILE_EVENT] = { event_key_text, event_key_value, NULL },
 	[PROFILE_CONTEXT] = { context_key_text, context_key_value, NULL },
 	[PROFILE_MODE] = { mode_key_text, NULL, code_mode_of },
 	[PROFILE_LANGUAGE] = { language_key_text, NULL, code_language_of },
 	[PROFILE_IMAGE] = { image_key_text, NULL, code_image_of },
+	[PROFILE_BUILD] = { build_key_text, NULL, code_image_of },
 	[PROFILE_SYMBOL] = { symbol_key_text, NULL, code_symbol_of },
 	[PROFILE_FILE] = { file_key_text, NULL, code_file_of },
 	[PROFILE_LINE] = { line_key_text, NULL, code_line_of },

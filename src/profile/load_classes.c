@@ -4,9 +4,61 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/path.h"
+#include "machine/cgroup_name.h"
 #include "profile/context.h"
 #include "profile/index.h"
 #include "profile/sums.h"
+
+static const char *segment_string(const struct segment *s, string_id id)
+{
+	return id.n < s->n_strings ? s->strings[id.n] : "";
+}
+
+/* The service of a class: systemd's, or else its program. */
+static void put_service(struct buf *out, const struct profile *p, const struct load_part *part,
+			uint32_t i)
+{
+	static const char suffix[] = ".service";
+	const struct profile_class *c = &part->segment->classes[i];
+	const struct image *app = p->images.data[load_image_of(part, c->app)].image;
+	struct cgroup_names names;
+	size_t len, n = sizeof(suffix) - 1;
+
+	cgroup_names_of(segment_string(part->segment, c->cgroup), &names);
+	len = strlen(names.unit);
+	if (len > n && !strcmp(names.unit + len - n, suffix))
+		buf_bytes(out, names.unit, len - n);
+	else
+		buf_str(out, part->idle[i] ? "[idle]" : path_file_name(app->path));
+}
+
+static bool takes_service(const struct profile *p, const struct load_part *part, uint32_t i)
+{
+	struct buf service = { 0 };
+	bool takes;
+
+	if (!query_has(p->index->query, FILTER_SERVICE))
+		return true;
+	put_service(&service, p, part, i);
+	takes = query_takes_name(p->index->query, FILTER_SERVICE, buf_cstr(&service));
+	buf_fini(&service);
+	return takes;
+}
+
+static uint32_t load_service_of(struct profile *p, const struct load_part *part, uint32_t i)
+{
+	struct buf service = { 0 };
+	uint32_t id;
+
+	if (!key_list_has(&p->class_keys, PROFILE_SERVICE))
+		return 0;
+	put_service(&service, p, part, i);
+	id = strings_add(&p->comms, buf_cstr(&service)).n;
+	buf_fini(&service);
+	return id;
+}
 
 static bool takes_class(const struct profile *p, const struct load_part *part, uint32_t i)
 {
@@ -22,6 +74,9 @@ static bool takes_class(const struct profile *p, const struct load_part *part, u
 	       query_takes_number(q, FILTER_CPU, c->cpu) &&
 	       query_takes_name(q, FILTER_COMM,
 				strings_get(&p->comms, (string_id){ part->comms[i] })) &&
+	       query_takes_name(q, FILTER_HOST,
+				strings_get(&p->comms, (string_id){ part->host })) &&
+	       takes_service(p, part, i) &&
 	       (!part->cgroups || p->cgroups.data[part->cgroups[i]].is_taken);
 }
 
@@ -58,6 +113,8 @@ void load_class_values(struct profile *p, const struct load_part *part, uint32_t
 		.app = load_image_of(part, c->app),
 		.is_idle = part->idle[i],
 		.comm = part->comms[i],
+		.host = part->host,
+		.service = load_service_of(p, part, i),
 		.cgroup = part->cgroups ? part->cgroups[i] : NO_INDEX,
 		.waker = extra->waker,
 		.parallelism = extra->parallelism,
@@ -66,11 +123,6 @@ void load_class_values(struct profile *p, const struct load_part *part, uint32_t
 
 	for (size_t k = 0; k < p->class_keys.n; k++)
 		values[k] = index_class_value(p, p->class_keys.key[k], &facts);
-}
-
-static const char *segment_string(const struct segment *s, string_id id)
-{
-	return id.n < s->n_strings ? s->strings[id.n] : "";
 }
 
 /* The profile's id of a class's comm, of which a segment has far fewer than classes. */
@@ -89,6 +141,7 @@ void load_add_classes(struct profile *p, struct load_part *part)
 	const struct segment *s = part->segment;
 	cleanup(free_at_exit) uint32_t *comms = load_column(s->n_strings, sizeof(*comms));
 
+	part->host = strings_add(&p->comms, s->host ? s->host : p->session->info.hostname).n;
 	if (index_wants_cgroups(p))
 		part->cgroups = load_column(s->n_classes, sizeof(uint32_t));
 	for (uint32_t i = 0; i < s->n_classes; i++) {

@@ -33,6 +33,7 @@ struct load_part {
 	bool *idle;        /* by class */
 	bool *has_samples; /* by class: that are taken, and not left out as idle */
 	uint32_t *comms;
+	uint32_t host;     /* string of profile->comms */
 	uint32_t *cgroups; /* by class; NULL: nobody asked */
 	uint64_t *class_samples;
 	uint8_t *uses;  /* by node */

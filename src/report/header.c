@@ -341,6 +341,10 @@ static void set_session(json_t *h, const struct profile *p)
 	}
 	if (s->has_window)
 		json_object_set_new(h, "window", window_json(p));
+	if (s->n_hosts_asked)
+		json_object_set_new(h, "hosts",
+				    json_pack("{s:I, s:I}", "with_samples", (json_int_t)s->n_hosts,
+					      "asked", (json_int_t)s->n_hosts_asked));
 	json_object_set_new(h, "events", header_events_json(&s->info));
 	vec_foreach (&s->warnings, w)
 		json_array_append_new(warnings, json_text(*w));
@@ -440,10 +444,24 @@ static void print_target(struct printer *pr)
 		header_end_line(pr, *info->command ? "command" : "target");
 }
 
+/* Of a fleet, how much of it the answer covers. */
+static void print_hosts(struct printer *pr)
+{
+	const struct session *s = pr->r->profile->session;
+
+	buf_printf(&pr->text, "%" PRIu32 " of %" PRIu32 " have samples here", s->n_hosts,
+		   s->n_hosts_asked);
+	header_end_line(pr, "hosts");
+}
+
 static void header_print_machine(struct printer *pr)
 {
 	const struct session_info *info = &pr->r->profile->session->info;
 
+	if (pr->r->profile->session->n_hosts_asked) {
+		print_hosts(pr);
+		return;
+	}
 	if (!*info->hostname && !*info->os_release)
 		return;
 	buf_printf(&pr->text, "%s, %s, %" PRIu32 " CPU%s, %s %s", info->hostname,

@@ -65,6 +65,7 @@ struct block {
 
 struct segment {
 	const char *name; /* the file's name */
+	const char *host; /* of a fleet: the host; NULL: the session's */
 	const char **strings;
 	struct image *images; /* [0] is [unknown] */
 	struct profile_class

@@ -439,6 +439,7 @@ static void close_joined(struct session *s)
 	free(s->parts);
 	free(s->path);
 	free(s->dir);
+	free(s->host);
 	free(s);
 }
 

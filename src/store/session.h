@@ -39,6 +39,9 @@ struct session {
 	bool has_window;           /* opened for a stretch of time (store/history/history.h) … */
 	struct time_window window; /* … namely this */
 	uint64_t block_ns;         /* length of the longest block; 0: a second */
+	char *host;                /* of a fleet's part: the host (fleet/fleet_open.h); NULL */
+	/* Of a fleet: hosts with samples here, and hosts that were asked for; 0: no fleet. */
+	uint32_t n_hosts, n_hosts_asked;
 };
 
 /*

@@ -69,7 +69,7 @@ stacks() {
 }
 
 samples() {
-	assay report -i "$1" --format json | jq .header.samples.selected
+	assay report -i "$@" --format json | jq .header.samples.selected
 }
 
 @test "a history is in the fleet once, however often it is sent, and killed at any time" {
@@ -141,4 +141,89 @@ samples() {
 	run assay ship --once --to dir:empty --host web1 empty
 	[ "$status" = 1 ]
 	[[ "$output" == *"is no fleet, and not empty"* ]]
+}
+
+rows() {
+	assay report --format json "$@" | jq -c '[.rows[] | [.host // .service // .build, .samples]]'
+}
+
+@test "a report of a fleet is over its hosts, and states how many it has" {
+	"$ASSAY_BUILD/bench/history" store 2 20000 400
+	assay retain store --level functions -o half -q
+	all=$(samples store)
+	for host in web1 web2; do
+		assay ship --to dir:fleet --once -q --host "$host" store
+	done
+	# The third host has the second hour alone.
+	mkdir -p second/samples/current
+	cp -r store/samples/current/20260601T010000.000Z second/samples/current
+	assay ship --to dir:fleet --once -q --host db1 second
+	hour=$(samples second)
+	[ "$(samples fleet)" = $((2 * all + hour)) ]
+	[ "$(rows -i fleet --by host)" = "[[\"web1\",$all],[\"web2\",$all],[\"db1\",$hour]]" ]
+	[ "$(rows -i fleet --by host 'host:web*')" = "[[\"web1\",$all],[\"web2\",$all]]" ]
+	[ "$(rows -i fleet --by host 'host="db1"')" = "[[\"db1\",$hour]]" ]
+	run assay report -i fleet
+	[[ "$output" == *"hosts     3 of 3 have samples here"* ]]
+	run assay report -i fleet --until '2026-06-01 01:00'
+	[[ "$output" == *"hosts     2 of 3 have samples here"* ]]
+	[ "$(assay report -i fleet --format json | jq -c .header.hosts)" = '{"with_samples":3,"asked":3}' ]
+	# A host that can't be read is named.
+	for segment in fleet/db1/*/samples/current/0000.segment; do
+		echo garbage >"$segment"
+	done
+	run assay report -i fleet
+	[ "$status" = 0 ]
+	[[ "$output" == *"hosts     2 of 3 have samples here"* ]]
+	[[ "$output" == *db1* ]]
+	run assay report -i fleet host:none
+	[ "$status" = 1 ]
+	[[ "$output" == *"has no such host"* ]]
+	run assay diff '{' fleet host:web1 '}' '{' fleet 'host:web*' '}'
+	[ "$status" = 0 ]
+	[[ "$output" == *"+100"* ]]
+}
+
+@test "a fleet has services and builds" {
+	assay record -q -o rec "$PROGRAMS/split" 0.4s
+	history_of rec store
+	all=$(samples store)
+	assay ship --to dir:fleet --once -q --host web1 --drop cgroup store
+	[ "$(rows -i fleet --by service)" = "[[\"split\",$all]]" ]
+	[ "$(samples fleet service:split)" = "$all" ]
+	run assay report -i fleet service:other
+	[ "$status" = 1 ]
+	id=$(readelf -n "$PROGRAMS/split" | sed -n 's/.*Build ID: //p')
+	[[ "$(rows -i fleet --by build)" == *"$id"* ]]
+}
+
+@test "the unit of ship is valid, and is confined" {
+	command -v systemd-analyze >/dev/null || skip "no systemd-analyze here"
+	mkdir unit
+	sed "s#@bindir@#$(dirname "$(command -v assay)")#" "$ROOT/data/assay-ship.service" >unit/assay-ship.service
+	systemd-analyze verify --man=no "$PWD/unit/assay-ship.service" 2>verify.log || { cat verify.log; false; }
+	[ ! -s verify.log ] || { cat verify.log; false; }
+	systemd-analyze security --help | grep -q -- --offline || return 0
+	systemd-analyze security --offline=true --threshold=25 "$PWD/unit/assay-ship.service" >/dev/null
+}
+
+@test "a function is one row in all builds of its file" {
+	local build
+	for build in one two; do
+		mkdir -p "$build"
+		cat >"$build/work.c" <<-END
+			volatile unsigned long x;
+			__attribute__((noinline)) void spin(void) { for (unsigned long i = 0; i < $([ $build = one ] && echo 200 || echo 300)000000UL; i++) x += i; }
+			int main(void) { spin(); return 0; }
+		END
+		gcc -O1 -g -Wl,--build-id=sha1 -o "$build/work" "$build/work.c"
+		assay record -q -o "$build.rec" "$build/work"
+		history_of "$build.rec" "$build.store"
+		assay ship --to dir:fleet --once -q --host "$build" "$build.store"
+	done
+	[ "$(assay report -i fleet --by symbol --format json | jq '[.rows[] | select(.symbol == "spin")] | length')" = 1 ]
+	[ "$(assay report -i fleet --by build,symbol --format json | jq '[.rows[] | select(.symbol == "spin")] | length')" = 2 ]
+	one=$(samples one.store 'symbol:spin')
+	two=$(samples two.store 'symbol:spin')
+	[ "$(assay report -i fleet --by symbol --format json | jq '.rows[] | select(.symbol == "spin") | .samples')" = $((one + two)) ]
 }

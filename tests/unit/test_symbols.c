@@ -578,6 +578,17 @@ static void another_kernels_symbols_come_from_the_cache_or_a_vmlinux(void **stat
 	assert_string_equal(found_name(t, 0x44), "local_one");
 	symbolizer_free(s);
 
+	/* Likewise from a folder that came from another machine. */
+	config.cache_dir = "";
+	config.kept_dir = "kcache";
+	s = symbolizer_new(&config);
+	t = symbolizer_table(s, &kernel, NULL, 0);
+	assert_int_equal(symbol_table_status(t), SYMBOL_KALLSYMS);
+	assert_string_equal(found_name(t, 0x44), "local_one");
+	symbolizer_free(s);
+	config.cache_dir = "kcache";
+	config.kept_dir = NULL;
+
 	kernel.build_id = (struct build_id){ .len = 4, .bytes = "EFGH" };
 	run_command("mkdir -p kdebug/boot && mv built/vmlinux kdebug/boot/vmlinux-6.1.0");
 	s = symbolizer_new(&config);

@@ -345,15 +345,18 @@ static int refuse_window(const struct opening *h, const char *path, struct error
 	return r;
 }
 
+/* Whether a part can't be read. The recorder may have begun the last one just now. */
+static bool is_left_out(const struct opening *h, size_t i)
+{
+	return h->parts[i].code < 0 && (i + 1 < h->names.n || h->parts[i].code != -EINVAL);
+}
+
 static void warn_of(struct session *s, const struct opening *h)
 {
 	for (size_t i = 0; i < h->names.n; i++) {
 		const struct opened *o = &h->parts[i];
 
-		if (o->code >= 0)
-			continue;
-		/* The recorder may have begun the last one just now. */
-		if (i + 1 < h->names.n || o->code != -EINVAL)
+		if (is_left_out(h, i))
 			vec_push(&s->warnings, xasprintf("a part is left out: %s", o->err.text));
 	}
 }
@@ -420,6 +423,9 @@ static int join_parts(struct opening *h, const char *path, struct session **out,
 		vec_push(&sessions, take_ptr(o->session));
 		block_ns = MAX(block_ns, o->block_ns);
 	}
+	for (size_t i = 0; i < h->names.n && !sessions.n; i++)
+		if (is_left_out(h, i)) /* it may have had the samples */
+			return error_set(err, -EBADMSG, "%s", h->parts[i].err.text);
 	if (!sessions.n)
 		return refuse_window(h, path, err);
 	r = session_join(sessions.data, (uint32_t)sessions.n, true, &s, err);

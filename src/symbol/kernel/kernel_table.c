@@ -185,7 +185,7 @@ void make_kernel_table(struct symbolizer *s, struct symbol_table *t)
 		return;
 	if ((is_running && make_from_kallsyms(s, t)) || make_from_vmlinux(s, t, &wanted))
 		table_to_cache(s, t, t->is_of_objects ? &(struct build_id){ 0 } : &wanted, 0);
-	else if (!is_running)
+	else if (!is_running && !table_from_kept(s, t, &wanted))
 		table_fail(t, SYMBOL_CHANGED,
 			   "the profile is of another kernel than the running one, and no vmlinux "
 			   "of it was found");
@@ -335,7 +335,7 @@ void make_module_table(struct symbolizer *s, struct symbol_table *t)
 		return;
 	module_build_id(s, name, &loaded);
 	if (t->image.build_id.len && loaded.len && !build_id_equal(&loaded, &t->image.build_id)) {
-		if (!make_from_module_file(s, t))
+		if (!make_from_module_file(s, t) && !table_from_kept(s, t, &t->image.build_id))
 			table_fail(t, SYMBOL_CHANGED,
 				   "kernel module %s is loaded in another build than the profiled "
 				   "one, and no file of that one was found",
@@ -343,7 +343,8 @@ void make_module_table(struct symbolizer *s, struct symbol_table *t)
 		return;
 	}
 	make_loaded_module_table(s, t, name);
-	if (!t->index.n && make_from_module_file(s, t)) {
+	if (!t->index.n &&
+	    (make_from_module_file(s, t) || table_from_kept(s, t, &t->image.build_id))) {
 		/* the offsets are only computed: the kernel's own, later, are better */
 		free(t->detail);
 		t->detail = NULL;

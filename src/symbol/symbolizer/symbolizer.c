@@ -117,7 +117,8 @@ bool table_from_cache(const struct symbolizer *s, struct symbol_table *t,
 
 static bool is_status_of_index(uint32_t status)
 {
-	return status == SYMBOL_SYMTAB || status == SYMBOL_DEBUG_FILE || status == SYMBOL_DYNSYM;
+	return status == SYMBOL_SYMTAB || status == SYMBOL_DEBUG_FILE || status == SYMBOL_DYNSYM ||
+	       status == SYMBOL_KALLSYMS;
 }
 
 bool table_from_kept(const struct symbolizer *s, struct symbol_table *t, const struct build_id *key)
