@@ -1,0 +1,23 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# `make dist`: the source archive of a release and its bill of materials (docs/packages.md).
+
+load helpers
+
+@test "two source archives of one commit have equal bytes, and the bill of materials has each file" {
+	git -c safe.directory='*' -C "$ROOT" rev-parse HEAD >/dev/null 2>&1 || skip "this is no git repository"
+	export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' XZ_LEVEL=-0
+	(umask 022 && DIST=$PWD/one "$ROOT/scripts/dist.sh")
+	(umask 077 && TZ=Asia/Tokyo LC_ALL=C DIST=$PWD/two "$ROOT/scripts/dist.sh")
+	diff -r one two
+	(cd one && sha256sum -c SHA256SUMS)
+	tar tf one/assay-*.tar.xz | grep -v '/$' | sed 's|^[^/]*/|./|' | LC_ALL=C sort >in_archive
+	jq -r '.files[].fileName' one/assay-*.spdx.json | LC_ALL=C sort >in_bill
+	[ "$(wc -l <in_bill)" -gt 1000 ]
+	diff in_archive in_bill
+	# One of its checksums, and a licence.
+	[ "$(jq -r '.files[] | select(.fileName == "./Makefile") | .checksums[1].checksumValue' one/*.spdx.json)" = "$(
+		git -C "$ROOT" show HEAD:Makefile | sha256sum | cut -d' ' -f1)" ]
+	jq -e '.packages[0].licenseInfoFromFiles | index("GPL-2.0-or-later")' one/*.spdx.json
+	jq -e '.relationships | map(select(.relationshipType == "BUILD_DEPENDENCY_OF")) | length > 20' one/*.spdx.json
+}
