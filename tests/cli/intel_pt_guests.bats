@@ -104,3 +104,20 @@ is_as_told() {
 	run host_script --guestvmlinux absent --itrace=be
 	refused 1 "--guestvmlinux: absent: No such file or directory"
 }
+
+@test "an export to SQLite has the guest as a machine, and its exits; calls of guest and host are apart" {
+	command -v sqlite3 >/dev/null || skip "no sqlite3"
+	guest_of mtc=on,psb=1500 "$PROGRAMS/flow" recursion
+	assay export -i trace.data --vmlinux "$PROGRAMS/host_kernel" --guest-code -o x.perf.sqlite
+	local pid exits
+	pid=$(awk 'NR == 1 { print $1 }' truth)
+	exits=$(host_script --guest-code --itrace=b -F flags,ip | grep -c vmexit)
+	[ "$exits" -gt 10 ]
+	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(*) FROM samples_view WHERE branch_type_name = 'vm exit'")" = "$exits" ]
+	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(DISTINCT machine_id) FROM samples WHERE id > 0")" = 2 ]
+	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(*) FROM machines WHERE pid = $pid")" = 1 ]
+	# A call of the host is no caller of the guest's.
+	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(*) FROM calls_view WHERE symbol = 'main'")" -gt 0 ]
+	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(*) FROM calls_view c JOIN calls_view p ON p.call_path_id = c.parent_call_path_id
+		WHERE c.symbol = 'main' AND p.symbol IN ('enter_guest', 'leave_guest')")" = 0 ]
+}

@@ -152,6 +152,7 @@ static void perf_follow_branch(struct perf_writer *w, const struct event *e)
 	struct call_branch b = {
 		.pid = e->pid,
 		.tid = e->tid,
+		.is_guest = mode_is_guest(e->sample.mode),
 		.time_ns = e->time_ns,
 		.from = e->sample.ip,
 		.to = x->addr,
@@ -220,13 +221,17 @@ static void perf_take_thread(struct perf_writer *w, const struct replay_sample *
 	const struct sample_extra *x = s->event->sample.extra;
 	char room[16];
 	const char *comm = s->comm;
+	int32_t guest = x ? (int32_t)x->machine_pid : 0;
 
+	/* A trace of the host names the process that runs the guest as the thread's own. */
+	if (!guest && mode_is_guest(s->event->sample.mode))
+		guest = s->event->pid;
 	if (!*comm) {
 		snprintf(room, sizeof(room), ":%d", s->event->tid);
 		comm = s->event->tid ? room : "swapper";
 	}
 	w->now = s;
-	w->machine = perf_machine(&w->names, x ? (int32_t)x->machine_pid : 0);
+	w->machine = perf_machine(&w->names, guest);
 	w->thread = perf_thread(&w->names, w->machine, s->event->pid, s->event->tid);
 	w->comm = perf_comm(&w->names, w->machine, s->event->pid, w->thread, comm);
 }
