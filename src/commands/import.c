@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* assay import: a session from a file that another tool has made. */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/time_window.h"
 #include "cli/command.h"
+#include "commands/import_into.h"
 #include "commands/opening.h"
 #include "config.h"
+#include "foreign/sniff.h"
 #include "import/import.h"
 #include "open/input.h"
 #include "pipeline/session_dir.h"
@@ -19,7 +24,7 @@
 #include "store/native.h"
 
 struct import_args {
-	const char *output, *to, *itrace;
+	const char *output, *into, *to, *itrace, *body, *name, *start;
 	bool quiet, no_itrace;
 	struct code_args code;
 };
@@ -35,6 +40,19 @@ static const struct option_spec import_options[] = {
 	  "be a pipe's output, compressed, a directory, or of another byte order. Debian "
 	  "12's perf reads the result.",
 	  .choices = "session|perfdata" },
+	{ 0, "into", "DIR", OPT_STRING, FIELD(into), NULL,
+	  "add the session to the history at DIR, instead of -o",
+	  "The history is made if there is none. *assay report -i DIR* reads it." },
+	{ 0, "name", "NAME", OPT_STRING, FIELD(name), NULL,
+	  "the name of threads, where a profile tells none" },
+	{ 0, "start", "TIME", OPT_STRING, FIELD(start), NULL,
+	  "the time of the first sample, where a profile tells none",
+	  "Default: the last change of the file." },
+	{ 0, "body", "KIND", OPT_CHOICE, FIELD(body), "none",
+	  "FILE is the body of a request: ingest, push or otlp",
+	  "*assay serve --push* reads such requests (docs/api.md). *otlp* is also a file of "
+	  "*assay export --format otlp*.",
+	  .choices = "none|ingest|push|otlp" },
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
@@ -48,12 +66,42 @@ static void print_summary(const char *dir, const char *path, const struct import
 		log_info("%s: %s", path, *note);
 }
 
+static const struct {
+	const char *name;
+	enum foreign_format format;
+} bodies[] = {
+	{ "ingest", FOREIGN_INGEST },
+	{ "push", FOREIGN_PUSH },
+	{ "otlp", FOREIGN_OTLP },
+};
+
+static enum foreign_format body_of(const struct import_args *args)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++)
+		if (!strcmp(args->body, bodies[i].name))
+			return bodies[i].format;
+	return FOREIGN_NONE;
+}
+
+/* Where the session is made, which the caller frees. 1: a session that was there is renamed. */
+static int make_room(const struct import_args *args, char **dir, struct error *err)
+{
+	int r;
+
+	if (args->into)
+		return import_into_begin(args->into, dir, err);
+	*dir = xstrdup(args->output ? args->output : "assay.data");
+	r = file_check_parent(*dir, err);
+	return r < 0 ? r : session_dir_make_room(*dir, err);
+}
+
 static int import(struct input *in, const struct import_args *args, const char *path)
 {
-	const char *dir = args->output ? args->output : "assay.data";
+	cleanup(free_at_exit) char *dir = NULL;
 	struct import_config config = {
 		.path = path,
-		.dir = dir,
+		.name = args->name,
+		.body = body_of(args),
 		.version = ASSAY_VERSION,
 		.ops = &native_store,
 		.itrace = input_itrace(in),
@@ -62,19 +110,32 @@ static int import(struct input *in, const struct import_args *args, const char *
 	struct symbolizer_config places = { 0 };
 	struct archive_places texts;
 	struct error err = { 0 };
-	int was_renamed = file_check_parent(dir, &err), status = EXIT_FAILED;
+	int was_renamed = 0, status = EXIT_FAILED;
 
+	if (args->start)
+		was_renamed =
+			time_point_parse(args->start, clock_wall_ns(), &config.start_wall_ns, &err);
+	was_renamed = was_renamed < 0 ? was_renamed : make_room(args, &dir, &err);
+	config.dir = dir;
 	input_places(in, path, &texts, &places);
 	config.places = &places;
-	if (was_renamed >= 0)
-		was_renamed = session_dir_make_room(dir, &err);
 	if (was_renamed < 0) {
 		log_error("import: %s", err.text);
 	} else if (import_file(&config, &result, &err) < 0) {
 		session_dir_put_back(dir, was_renamed);
+		/* A program that did nothing pushes a profile without samples. */
+		if (config.body && err.code == -ENODATA && !result.damage.code)
+			status = EXIT_OK;
+		else
+			log_error("import: %s", err.text);
+	} else if (config.body && result.damage.code) {
+		/* Who sent it is told, and may send it again: so none of it is kept. */
+		file_remove_tree(dir, NULL);
+		log_error("import: %s: %s", path, result.damage.text);
+	} else if (args->into && import_into_finish(dir, config.body, &err) < 0) {
 		log_error("import: %s", err.text);
 	} else {
-		print_summary(dir, path, &result);
+		print_summary(args->into ? args->into : dir, path, &result);
 		status = result.damage.code ? EXIT_FAILED : EXIT_OK;
 		if (result.damage.code)
 			log_error("import: %s: %s; the session ends there", path,
@@ -123,6 +184,10 @@ static int import_run(const struct command *self, int argc, char **argv)
 		log_error(operands.n ? "import: one file at a time, please"
 				     : "import: no file is named; use 'assay import perf.data -o "
 				       "DIR'");
+		status = EXIT_USAGE;
+	}
+	if (status < 0 && args.into && (args.output || strcmp(args.to, "session") != 0)) {
+		log_error("import: --into adds a session to a history: without -o and --to");
 		status = EXIT_USAGE;
 	}
 	if (status < 0 && args.quiet)

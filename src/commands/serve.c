@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
@@ -17,6 +18,8 @@
 #include "serve/serve.h"
 
 struct serve_args {
+	const char *push;
+	uint64_t push_bytes;
 	const char *listen, *token_file, *certificate, *key, *client_ca;
 	struct option_list hosts;
 	bool open, behind_proxy;
@@ -45,6 +48,13 @@ static const struct option_spec serve_options[] = {
 	  "let clients in that have a certificate of this CA (PEM)",
 	  "Their role is *read*, unless the file of tokens has lines with *cert:*. Then other "
 	  "certificates are refused." },
+	{ 0, "push", "DIR", OPT_STRING, FIELD(push), NULL,
+	  "keep the profiles that programs push in the history at DIR",
+	  "Pyroscope's clients and OpenTelemetry's collectors push profiles, with a token of the "
+	  "role *record*. The history is made if there is none, and it is one of the sources." },
+	{ 0, "push-size", "SIZE", OPT_SIZE, FIELD(push_bytes), "1G",
+	  "with --push: the most that the history takes, as --max-size of assay retain", NULL,
+	  1 << 20, 1e18 },
 	{ 0, "behind-proxy", NULL, OPT_FLAG, FIELD(behind_proxy), NULL,
 	  "a proxy speaks TLS for serve, and passes the header Host on" },
 	{ 0, "host", "NAME", OPT_LIST, FIELD(hosts), NULL,
@@ -134,15 +144,42 @@ static int check_serve_args(const struct serve_args *args, struct error *err)
 	return 0;
 }
 
+/* The operands, and the history of pushed profiles. Returns their number. */
+static size_t list_paths(const struct serve_args *args, const struct option_list *operands,
+			 const char **paths)
+{
+	size_t n = 0;
+	bool has_push = !args->push;
+
+	for (; n < operands->n; n++) {
+		paths[n] = operands->data[n];
+		has_push |= !strcmp(paths[n], args->push ? args->push : "");
+	}
+	if (!has_push)
+		paths[n++] = args->push;
+	if (!n)
+		paths[n++] = DEFAULT_SESSION;
+	return n;
+}
+
+static int make_push_dir(const char *dir, struct error *err)
+{
+	cleanup(free_at_exit) char *parts = dir ? xasprintf("%s/samples/current", dir) : NULL;
+
+	return dir ? file_mkdirs(parts, 0777, err) : 0;
+}
+
 static int serve_sources(const struct serve_args *args, const struct option_list *operands,
 			 struct error *err)
 {
-	static char *default_path[] = { (char *)DEFAULT_SESSION };
 	struct opening_page page = { .is_wanted = args->open };
 	const struct http_tls tls = { args->certificate, args->key, args->client_ca };
+	cleanup(free_at_exit) const char **paths = xcalloc(operands->n + 1, sizeof(*paths));
 	const struct serve_options options = {
-		.paths = operands->n ? (char *const *)operands->data : default_path,
-		.n_paths = operands->n ? operands->n : ARRAY_SIZE(default_path),
+		.paths = (char *const *)paths,
+		.n_paths = list_paths(args, operands, paths),
+		.push_dir = args->push,
+		.push_bytes = args->push_bytes,
 		.listen = args->listen,
 		.token_file = args->token_file,
 		.tls = args->certificate ? &tls : NULL,
@@ -152,7 +189,7 @@ static int serve_sources(const struct serve_args *args, const struct option_list
 		.announce = serve_announce,
 		.context = &page,
 	};
-	int r = 0;
+	int r = make_push_dir(args->push, err);
 
 	for (size_t i = 0; i < options.n_paths && !r; i++)
 		if (access(options.paths[i], R_OK) < 0)

@@ -31,3 +31,11 @@ void foreign_fact_set(char **fact, struct slice text)
 	if (!*fact && text.len)
 		*fact = xstrndup(text.at, MIN(text.len, (size_t)FACT_BYTES));
 }
+
+bool foreign_is_kernel_file(struct slice file, uint64_t addr)
+{
+	if (!file.len)
+		return addr >> 63;
+	return slice_starts(file, SLICE("[kernel")) || slice_ends(file, SLICE("/vmlinux")) ||
+	       slice_equal(file, SLICE("vmlinux")) || slice_ends(file, SLICE(".ko"));
+}

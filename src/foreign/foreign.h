@@ -72,3 +72,6 @@ void foreign_facts_bad_line(struct foreign_facts *facts, uint64_t line, struct s
 
 /* Sets *fact to a copy of the text, cut at 4096 bytes, unless it is set already. */
 void foreign_fact_set(char **fact, struct slice text);
+
+/* Whether the file of a frame is the kernel or a module; by the address if it has no name. */
+bool foreign_is_kernel_file(struct slice file, uint64_t addr);

@@ -7,6 +7,7 @@
 #include "base/intmap.h"
 #include "base/reader.h"
 #include "foreign/pprof.pb-c.h"
+#include "foreign/wire.h"
 
 /* A message of samples or locations; a bomb would be far larger than any of use. */
 #define MESSAGE_MAX ((size_t)1 << 20)
@@ -39,46 +40,6 @@ struct pprof {
 	struct foreign_frame chain[FOREIGN_MAX_FRAMES];
 };
 
-/* A field of Profile. Its messages are unpacked one by one. So the tables bound the memory, and no
- * small message grows to a large one. */
-struct field {
-	uint32_t number;
-	uint64_t value;       /* of a varint */
-	struct reader inside; /* of a message, string or packed array */
-};
-
-static bool next_field(struct reader *r, struct field *f)
-{
-	uint64_t tag, size;
-	const uint8_t *at;
-
-	if (!reader_left(r))
-		return false;
-	tag = reader_uleb(r);
-	*f = (struct field){ .number = (uint32_t)(tag >> 3) };
-	switch (tag & 7) {
-	case 0:
-		f->value = reader_uleb(r);
-		break;
-	case 1:
-		reader_u64(r);
-		break;
-	case 2:
-		size = reader_uleb(r);
-		at = size <= reader_left(r) ? reader_bytes(r, (size_t)size) : NULL;
-		r->bad |= !at;
-		if (at)
-			f->inside = reader_over(at, (size_t)size);
-		break;
-	case 5:
-		reader_u32(r);
-		break;
-	default:
-		r->bad = true;
-	}
-	return !r->bad && f->number;
-}
-
 #define UNPACK(type, f)                                                      \
 	(reader_left(&(f)->inside) > MESSAGE_MAX                             \
 		 ? NULL                                                      \
@@ -98,7 +59,7 @@ static void bad_message(struct pprof *p)
 	p->facts->n_bad++;
 }
 
-static void pprof_take_type(struct pprof *p, const struct field *f)
+static void pprof_take_type(struct pprof *p, const struct wire_field *f)
 {
 	Pprof__ValueType *t = UNPACK(pprof__value_type, f);
 	struct slice empty = { 0 };
@@ -117,7 +78,7 @@ static void pprof_take_type(struct pprof *p, const struct field *f)
 		bad_message(p);
 }
 
-static void take_mapping(struct pprof *p, const struct field *f)
+static void take_mapping(struct pprof *p, const struct wire_field *f)
 {
 	Pprof__Mapping *m = UNPACK(pprof__mapping, f);
 
@@ -130,7 +91,7 @@ static void take_mapping(struct pprof *p, const struct field *f)
 	pprof__mapping__free_unpacked(m, NULL);
 }
 
-static void take_function(struct pprof *p, const struct field *f)
+static void take_function(struct pprof *p, const struct wire_field *f)
 {
 	Pprof__Function *function = UNPACK(pprof__function, f);
 
@@ -141,14 +102,6 @@ static void take_function(struct pprof *p, const struct field *f)
 	*intmap_put(&p->function_at, function->id, NULL) = (uint32_t)p->functions.n;
 	vec_push(&p->functions, *function);
 	pprof__function__free_unpacked(function, NULL);
-}
-
-static bool is_kernel_file(struct slice file, uint64_t addr)
-{
-	if (!file.len)
-		return addr >> 63;
-	return slice_starts(file, SLICE("[kernel")) || slice_ends(file, SLICE("/vmlinux")) ||
-	       slice_equal(file, SLICE("vmlinux")) || slice_ends(file, SLICE(".ko"));
 }
 
 /* What all frames of a location have in common. */
@@ -170,7 +123,7 @@ static struct foreign_frame pprof_frame_of(const struct pprof *p, const Pprof__L
 				     (!m->memory_limit || l->address < m->memory_limit);
 		frame.file_off = l->address - m->memory_start + m->file_offset;
 	}
-	frame.is_kernel = is_kernel_file(frame.image, l->address);
+	frame.is_kernel = foreign_is_kernel_file(frame.image, l->address);
 	return frame;
 }
 
@@ -191,7 +144,7 @@ static void name_frame(struct pprof *p, const Pprof__Line *line, struct foreign_
 		p->facts->n_lines += line->line != 0;
 }
 
-static void take_location(struct pprof *p, const struct field *f)
+static void take_location(struct pprof *p, const struct wire_field *f)
 {
 	Pprof__Location *l = UNPACK(pprof__location, f);
 	struct place place = { .first = (uint32_t)p->frames.n };
@@ -214,20 +167,19 @@ static void take_location(struct pprof *p, const struct field *f)
 	pprof__location__free_unpacked(l, NULL);
 }
 
-static void take_string(struct pprof *p, const struct field *f)
+static void take_string(struct pprof *p, const struct wire_field *f)
 {
-	vec_push(&p->strings,
-		 (struct slice){ (const char *)f->inside.at, reader_left(&f->inside) });
+	vec_push(&p->strings, wire_text(f));
 }
 
 /* Fields of a number are the rows; each kind needs those that come before it here. */
 static void pprof_walk(struct pprof *p, uint32_t number,
-		       void (*take)(struct pprof *, const struct field *))
+		       void (*take)(struct pprof *, const struct wire_field *))
 {
 	struct reader r = p->bytes;
-	struct field f;
+	struct wire_field f;
 
-	while (next_field(&r, &f))
+	while (wire_next(&r, &f))
 		if (f.number == number)
 			take(p, &f);
 }
@@ -235,9 +187,9 @@ static void pprof_walk(struct pprof *p, uint32_t number,
 static void take_facts(struct pprof *p)
 {
 	struct reader r = p->bytes;
-	struct field f;
+	struct wire_field f;
 
-	while (next_field(&r, &f)) {
+	while (wire_next(&r, &f)) {
 		if (f.number == 9)
 			p->facts->wall_ns = f.value;
 		else if (f.number == 10)
@@ -364,7 +316,7 @@ static int push_values(struct pprof *p, const Pprof__Sample *message, struct for
 	return r;
 }
 
-static int pprof_take_sample(struct pprof *p, const struct field *f)
+static int pprof_take_sample(struct pprof *p, const struct wire_field *f)
 {
 	struct foreign_sample s = { .pid = -1, .tid = -1, .frames = p->chain };
 	Pprof__Sample *message = UNPACK(pprof__sample, f);
@@ -388,10 +340,10 @@ static int take_samples(struct pprof *p, struct error *err)
 {
 	struct reader r = p->bytes;
 	const uint8_t *start = r.at;
-	struct field f;
+	struct wire_field f;
 	int code;
 
-	while (next_field(&r, &f)) {
+	while (wire_next(&r, &f)) {
 		code = f.number == 2 ? pprof_take_sample(p, &f) : 0;
 		if (code < 0)
 			return code;

@@ -5,14 +5,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* X(id, text): the formats that foreign_sniff() knows. */
-#define FOREIGN_FORMATS(X)               \
-	X(NONE, "not known")             \
-	X(PERF_SCRIPT, "perf script")    \
-	X(FOLDED, "folded stacks")       \
-	X(PPROF, "pprof")                \
-	X(GZIP, "gzip, of any of these") \
-	X(JITDUMP, "jitdump")
+/*
+ * X(id, text): the formats that foreign_sniff() knows, and bodies of requests, which the asker
+ * names: their bytes do not tell.
+ */
+#define FOREIGN_FORMATS(X)                 \
+	X(NONE, "not known")               \
+	X(PERF_SCRIPT, "perf script")      \
+	X(FOLDED, "folded stacks")         \
+	X(PPROF, "pprof")                  \
+	X(GZIP, "gzip, of any of these")   \
+	X(JITDUMP, "jitdump")              \
+	X(OTLP, "OTLP profiles")           \
+	X(INGEST, "a profile for /ingest") \
+	X(PUSH, "a request for PusherService/Push")
 
 enum foreign_format {
 #define X(id, text) FOREIGN_##id,

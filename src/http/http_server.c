@@ -71,7 +71,7 @@ struct http_request {
 	size_t most_bytes, unwanted_bytes; /* of the body; that were dropped */
 	struct MHD_Response *response;     /* NULL: there is no answer yet */
 	unsigned int status;
-	bool has_begun, is_taken, is_waiting;
+	bool has_begun, is_taken, is_waiting, is_crowded;
 	struct http_request *next; /* of the waiting ones */
 };
 
@@ -82,6 +82,7 @@ struct http_server {
 	int epoll, timer; /* the epoll has the listener, the timer and the library's own one */
 	VEC(struct http_client) clients; /* oldest first */
 	struct http_request *waiting;
+	size_t bodies_bytes;       /* of all requests */
 	uint64_t new_peer;         /* of the connection that is being added */
 	struct http_tls_texts tls; /* the library has pointers to them */
 	bool is_closing;
@@ -233,10 +234,16 @@ static enum MHD_Result send_answer(struct http_request *q)
 /* Keeps the next bytes of a body. Of others, some are read and dropped. */
 static enum MHD_Result take_body(struct http_request *q, const char *bytes, size_t *size)
 {
-	if (q->unwanted_bytes || q->body.len + *size > q->most_bytes)
+	struct http_server *h = q->server;
+	size_t most = h->options.bodies_bytes;
+
+	q->is_crowded |= most && q->most_bytes && h->bodies_bytes + *size > most;
+	if (q->is_crowded || q->unwanted_bytes || q->body.len + *size > q->most_bytes) {
 		q->unwanted_bytes += *size;
-	else
+	} else {
 		buf_bytes(&q->body, bytes, *size);
+		h->bodies_bytes += *size;
+	}
 	*size = 0;
 	return q->unwanted_bytes > UNWANTED_BYTES ? MHD_NO : MHD_YES;
 }
@@ -254,7 +261,9 @@ static bool may_have_body(struct http_request *q)
 static enum MHD_Result take_request(struct http_request *q)
 {
 	q->is_taken = true;
-	if (q->most_bytes && q->unwanted_bytes)
+	if (q->is_crowded)
+		http_request_answer_text(q, 503, "too many bodies are on their way\n");
+	else if (q->most_bytes && q->unwanted_bytes)
 		http_request_answer_text(q, 413, "the body is too large\n");
 	else
 		q->server->options.take(q->server->options.context, q);
@@ -306,6 +315,7 @@ static void on_end(void *data, struct MHD_Connection *connection, void **state,
 	set_client_state(q, CLIENT_SILENT);
 	if (q->response)
 		mhd.MHD_destroy_response(q->response);
+	q->server->bodies_bytes -= q->body.len;
 	buf_fini(&q->body);
 	free(q);
 	*state = NULL;

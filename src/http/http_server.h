@@ -40,6 +40,7 @@ struct http_options {
 	void *context;
 	uint32_t clients, slow_s;
 	size_t header_bytes;        /* of a connection: more is answered with 431 */
+	size_t bodies_bytes;        /* of all bodies at once: more is answered with 503; 0: any */
 	const struct http_tls *tls; /* NULL: without TLS */
 };
 

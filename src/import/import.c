@@ -596,8 +596,8 @@ int import_file(const struct import_config *config, struct import_result *out, s
 		r = spool_map(config->path, &map, err);
 	if (r < 0)
 		return r;
-	if (perfdata_has_magic(map.base, map.size) ||
-	    foreign_sniff(map.base, map.size, true) == FOREIGN_NONE)
+	if (!config->body && (perfdata_has_magic(map.base, map.size) ||
+			      foreign_sniff(map.base, map.size, true) == FOREIGN_NONE))
 		return import_replay(config, &map, out, err);
 	r = import_foreign(config, &map, out, err);
 	file_unmap(&map);

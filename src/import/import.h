@@ -29,6 +29,13 @@ struct import_config {
 	 * profiled, as the reader knows that they are below the archive. Else they lead there.
 	 */
 	bool keeps_paths;
+	/* Of formats with names instead of addresses (foreign/sniff.h), where the file tells none:
+	 */
+	const char *name; /* of threads; NULL: none */
+	uint64_t
+		start_wall_ns; /* the time of the first sample; 0: that of the file's last change */
+	/* enum foreign_format of the body of a request; 0: the bytes decide */
+	unsigned int body;
 	bool sums_alone; /* samples keep the second that they were taken in, not their times */
 };
 

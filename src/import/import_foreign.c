@@ -15,8 +15,10 @@
 #include "foreign/folded.h"
 #include "foreign/foreign.h"
 #include "foreign/gunzip.h"
+#include "foreign/otlp.h"
 #include "foreign/perf_script.h"
 #include "foreign/pprof.h"
+#include "foreign/push.h"
 #include "import/import.h"
 
 #define UNPACKED_MAX ((size_t)4 << 30)
@@ -51,7 +53,7 @@ struct source_line {
 
 struct known_event {
 	string_id name;
-	struct slice unit;
+	bool is_ns;
 };
 
 struct importer {
@@ -93,6 +95,12 @@ static int read_samples(struct importer *im, struct error *err)
 		return perf_script_read(im->bytes, &im->sink, &im->facts);
 	case FOREIGN_FOLDED:
 		return folded_read(im->bytes, &im->sink, &im->facts);
+	case FOREIGN_OTLP:
+		return otlp_read(im->bytes.at, im->bytes.len, &im->sink, &im->facts, err);
+	case FOREIGN_INGEST:
+		return push_read_form(im->bytes, &im->sink, &im->facts, err);
+	case FOREIGN_PUSH:
+		return push_read_request(im->bytes, &im->sink, &im->facts, err);
 	default:
 		return pprof_read(im->bytes.at, im->bytes.len, &im->sink, &im->facts, err);
 	}
@@ -110,7 +118,8 @@ static int survey(struct foreign_sink *sink, const struct foreign_sample *s)
 	if (reserve_check() < 0)
 		return -ENOMEM;
 	if (name.n > im->events.n)
-		vec_push(&im->events, (struct known_event){ name, s->unit });
+		vec_push(&im->events,
+			 (struct known_event){ name, slice_equal(s->unit, SLICE("ns")) });
 	im->first_ns = im->has_samples ? MIN(im->first_ns, s->time_ns) : s->time_ns;
 	im->last_ns = MAX(im->last_ns, s->time_ns);
 	im->has_chains |= s->n_frames > 1;
@@ -273,7 +282,10 @@ static int import_foreign_keep(struct foreign_sink *sink, const struct foreign_s
 		.tid = s->tid,
 		.cpu = s->cpu,
 		.counter = event.n - 1,
-		.comm = import_foreign_add_text(machine_strings(im->machine), s->comm),
+		.comm = import_foreign_add_text(machine_strings(im->machine),
+						s->comm.len || !im->config->name
+							? s->comm
+							: slice_of(im->config->name)),
 		.time_ns = s->time_ns,
 		.is_timed = true, /* 0: the store knows that this is no time */
 		.frames = im->frames,
@@ -329,13 +341,13 @@ static int import_foreign_open_pipeline(struct importer *im, struct error *err)
 
 	for (size_t i = 0; i < im->events.n; i++) {
 		const char *name = strings_get(&im->event_names, im->events.data[i].name);
-		bool is_ns = slice_equal(im->events.data[i].unit, SLICE("ns"));
 
-		counters[i] = (struct counter_info){ .name = name,
-						     .spec = name,
-						     .unit = is_ns ? "ns" : "events",
-						     .in_user = true,
-						     .in_kernel = true };
+		counters[i] =
+			(struct counter_info){ .name = name,
+					       .spec = name,
+					       .unit = im->events.data[i].is_ns ? "ns" : "events",
+					       .in_user = true,
+					       .in_kernel = true };
 	}
 	im->pipeline = pipeline_open(&pipeline, err);
 	return im->pipeline ? 0 : err->code;
@@ -453,6 +465,7 @@ static int import_foreign_unpack(struct importer *im, struct buf *unpacked, stru
 	struct error *damage = &im->result->damage;
 
 	im->format = foreign_sniff(im->bytes.at, im->bytes.len, true);
+	/* A body may be compressed, and so may the profile that it is. */
 	if (im->format == FOREIGN_GZIP) {
 		gunzip(im->bytes.at, im->bytes.len, UNPACKED_MAX, unpacked, damage);
 		if (damage->code == -EFBIG || !unpacked->len)
@@ -461,6 +474,10 @@ static int import_foreign_unpack(struct importer *im, struct buf *unpacked, stru
 					 damage->code ? damage->text : "it is empty");
 		im->bytes = (struct slice){ (const char *)unpacked->data, unpacked->len };
 		im->format = foreign_sniff(im->bytes.at, im->bytes.len, true);
+	}
+	if (im->config->body) {
+		im->format = (enum foreign_format)im->config->body;
+		return 0;
 	}
 	if (im->format == FOREIGN_JITDUMP)
 		return error_set(err, -EINVAL,
@@ -485,7 +502,7 @@ int import_foreign(const struct import_config *config, const struct file_mapping
 	im->config = config;
 	im->result = out;
 	im->bytes = (struct slice){ (const char *)map->base, map->size };
-	im->mtime_ns = map->mtime_ns;
+	im->mtime_ns = config->start_wall_ns ? config->start_wall_ns : map->mtime_ns;
 	im->machine = machine_new(&offline);
 	strings_init(&im->event_names);
 	strings_init(&im->symbols);

@@ -334,10 +334,9 @@ int api_record(const struct http_request *q, const struct sources *sources, cons
 	static const char *const arguments[] = { "target", "seconds", "rate" };
 	const char *name = http_request_argument(q, "source");
 	const struct source *source = name ? sources_find(sources, name) : NULL;
-	static uint64_t n_asked;
 	cleanup(free_at_exit) char *named = xasprintf("asker=%s", asker);
 
-	*out = (struct api_call){ 0 };
+	*out = (struct api_call){ .is_action = true };
 	if (!source || source->kind != SOURCE_HISTORY)
 		return error_set(err, -ENOENT, "There is no history '%s'.", name ? name : "");
 	add_words(out, api_record_row.words);
@@ -353,7 +352,6 @@ int api_record(const struct http_request *q, const struct sources *sources, cons
 	}
 	add_word(out, named, "");
 	vec_push(&out->words, NULL);
-	buf_u64(&out->key, ++n_asked); /* each is another one */
 	return 0;
 }
 

@@ -40,6 +40,8 @@ const struct api_row *api_find(const char *name); /* NULL: there is none */
 struct api_call {
 	VEC(char *) words;
 	bool is_growing; /* a history, to which a daemon may add */
+	bool is_action;  /* it changes something, so no other request shares the answer */
+	bool has_body;   /* the command reads the request's body as its standard input */
 	bool is_limited; /* by a token's filters: messages may name what they leave out */
 	/*
 	 * Makes the answer of another protocol out of the command's output, which is empty if no

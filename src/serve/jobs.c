@@ -6,6 +6,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
+#include "http/http_server.h"
 #include "serve/answers.h"
 #include "serve/policy.h"
 #include "serve/reply.h"
@@ -70,13 +72,23 @@ static void job_fail(struct job *j, unsigned int status, const char *sentence)
 {
 	vec_foreach (&j->waiting, q)
 		reply_error(*q, status, sentence);
+	if (!j->waiting.n)
+		log_warning("%s: %s", j->row->name, sentence);
 }
 
 /* Other protocols have an empty answer where a report is an error. */
 static bool has_no_sample(const struct job *j)
 {
-	return j->call.convert && worker_status(j->worker) == 422 &&
+	return j->call.convert && !j->call.is_action && worker_status(j->worker) == 422 &&
 	       strstr(worker_message(j->worker), "no sample");
+}
+
+static void job_answer(struct jobs *js, struct job *j, struct http_body *body, struct buf *policy)
+{
+	vec_foreach (&j->waiting, q)
+		reply_row(*q, j->row, body, policy, worker_has_warned(j->worker));
+	if (!worker_has_warned(j->worker) && !j->call.is_action)
+		answers_keep(&js->answers, &j->call.key, body, policy);
 }
 
 static void job_convert(struct jobs *js, struct job *j)
@@ -97,10 +109,7 @@ static void job_convert(struct jobs *js, struct job *j)
 	}
 	body = http_body_new(message.data, message.len);
 	buf_fini(&message);
-	vec_foreach (&j->waiting, q)
-		reply_row(*q, j->row, body, &policy, worker_has_warned(j->worker));
-	if (!worker_has_warned(j->worker))
-		answers_keep(&js->answers, &j->call.key, body, &policy);
+	job_answer(js, j, body, &policy);
 }
 
 static void job_finish(struct jobs *js, struct job *j)
@@ -125,10 +134,7 @@ static void job_finish(struct jobs *js, struct job *j)
 	body = http_body_new(output->data, output->len);
 	if (!strncmp(j->row->type, "text/html", 9))
 		policy_of_page(output, &policy);
-	vec_foreach (&j->waiting, q)
-		reply_row(*q, j->row, body, &policy, worker_has_warned(j->worker));
-	if (!worker_has_warned(j->worker))
-		answers_keep(&js->answers, &j->call.key, body, &policy);
+	job_answer(js, j, body, &policy);
 	buf_fini(&policy);
 }
 
@@ -173,7 +179,9 @@ void jobs_start(struct jobs *js)
 
 		if (j->worker)
 			continue;
-		if (worker_start(j->call.words.data, &j->worker, &err) >= 0) {
+		if (worker_start(j->call.words.data,
+				 j->call.has_body ? http_request_body(j->waiting.data[0]) : NULL,
+				 &j->worker, &err) >= 0) {
 			n_running++;
 			continue;
 		}
@@ -230,17 +238,35 @@ uint64_t jobs_deadline_ns(const struct jobs *js)
 static struct job *jobs_find(const struct jobs *js, const struct buf *key)
 {
 	vec_foreach (&js->list, j)
-		if ((*j)->call.key.len == key->len &&
+		if (!(*j)->call.is_action && (*j)->call.key.len == key->len &&
 		    !memcmp((*j)->call.key.data, key->data, key->len))
 			return *j;
 	return NULL;
 }
 
+static struct job *job_new(struct jobs *js, const struct api_row *row, struct api_call *call)
+{
+	struct job *j = xcalloc(1, sizeof(*j));
+
+	j->row = row;
+	j->deadline_ns = clock_monotonic_ns() + SERVE_TURN_S * NS_PER_SECOND;
+	j->call = *call;
+	*call = (struct api_call){ 0 };
+	vec_push(&js->list, j);
+	return j;
+}
+
+void jobs_add_own(struct jobs *js, const struct api_row *row, struct api_call *call)
+{
+	job_new(js, row, call);
+}
+
 void jobs_add(struct jobs *js, const struct api_row *row, struct api_call *call,
 	      struct http_request *q)
 {
-	const struct kept_answer *kept = answers_find(&js->answers, &call->key);
-	struct job *j = jobs_find(js, &call->key);
+	bool is_action = call->is_action;
+	const struct kept_answer *kept = is_action ? NULL : answers_find(&js->answers, &call->key);
+	struct job *j = is_action ? NULL : jobs_find(js, &call->key);
 
 	if (kept) {
 		reply_row(q, row, kept->body, &kept->policy, false);
@@ -250,14 +276,7 @@ void jobs_add(struct jobs *js, const struct api_row *row, struct api_call *call,
 		reply_error(q, 429, "Too many requests wait. Ask again in some seconds.");
 		return;
 	}
-	if (!j) {
-		j = xcalloc(1, sizeof(*j));
-		j->row = row;
-		j->deadline_ns = clock_monotonic_ns() + SERVE_TURN_S * NS_PER_SECOND;
-		j->call = *call;
-		*call = (struct api_call){ 0 };
-		vec_push(&js->list, j);
-	}
+	j = j ? j : job_new(js, row, call);
 	vec_push(&j->waiting, q);
 	js->n_waiting++;
 }

@@ -31,6 +31,8 @@ void jobs_free(struct jobs *js);
 /* Answers a request now, or when its worker has ended. Takes the call. */
 void jobs_add(struct jobs *js, const struct api_row *row, struct api_call *call,
 	      struct http_request *q);
+/* Runs a command of which nobody waits for the answer. Its failure is logged. Takes the call. */
+void jobs_add_own(struct jobs *js, const struct api_row *row, struct api_call *call);
 /* The client of the request is gone. */
 void jobs_forget(struct jobs *js, const struct http_request *q);
 

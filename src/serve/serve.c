@@ -20,11 +20,13 @@
 #include "serve/jobs.h"
 #include "serve/page/files.h"
 #include "serve/policy.h"
+#include "serve/push.h"
 #include "serve/reply.h"
 
 #define CLIENTS      256
 #define SLOW_S       20
 #define HEADER_BYTES ((size_t)32 << 10)
+#define BODIES_BYTES ((size_t)48 << 20)
 /* Sources are listed again if the list is older: a page asks for several answers at once. */
 #define SOURCES_NS NS_PER_SECOND
 
@@ -34,7 +36,8 @@ struct serve {
 	struct access *access;
 	struct jobs *jobs;
 	struct sources sources;
-	uint64_t sources_ns; /* when they were listed */
+	uint64_t sources_ns;  /* when they were listed */
+	uint64_t retained_ns; /* when the history of pushed profiles was made smaller */
 	int signals;
 };
 
@@ -274,6 +277,55 @@ static void take_grafana(struct serve *s, struct http_request *q, const struct a
 	api_call_fini(&result.call);
 }
 
+/* Keeps the history small, at most once in so long. */
+#define RETAIN_NS (60 * NS_PER_SECOND)
+
+static void retain_pushed(struct serve *s)
+{
+	uint64_t now = clock_monotonic_ns();
+	cleanup(api_call_fini) struct api_call call = { 0 };
+
+	if (s->retained_ns && now - s->retained_ns < RETAIN_NS)
+		return;
+	s->retained_ns = now;
+	push_retain(s->options->push_dir, s->options->push_bytes, &call);
+	jobs_add_own(s->jobs, &push_retain_row, &call);
+}
+
+static void take_profiles(struct serve *s, struct http_request *q, enum push_kind kind,
+			  const struct access_right *right)
+{
+	cleanup(api_call_fini) struct api_call call = { 0 };
+	const struct api_row *row;
+	struct error err = { 0 };
+
+	if (!s->options->push_dir) {
+		reply_error(q, 404, "This server takes no profiles: it runs without --push DIR.");
+	} else if (right->filters) {
+		reply_error(q, 403, "This token is limited by filters, so it cannot push.");
+	} else if (push_call(kind, q, s->options->push_dir, &row, &call, &err) < 0) {
+		reply_error(q, 415, err.text);
+	} else {
+		jobs_add(s->jobs, row, &call, q);
+		retain_pushed(s);
+	}
+}
+
+static void take_ingest(struct serve *s, struct http_request *q, const struct access_right *right)
+{
+	take_profiles(s, q, PUSH_INGEST, right);
+}
+
+static void take_connect(struct serve *s, struct http_request *q, const struct access_right *right)
+{
+	take_profiles(s, q, PUSH_CONNECT, right);
+}
+
+static void take_otlp(struct serve *s, struct http_request *q, const struct access_right *right)
+{
+	take_profiles(s, q, PUSH_OTLP, right);
+}
+
 static const struct post_row {
 	const char *path; /* with a '/' at the end: all paths below it */
 	bool is_open;     /* to clients without a right */
@@ -285,6 +337,9 @@ static const struct post_row {
 	{ API_PATH "login", false, ACCESS_ADMIN, 1, take_invitation },
 	{ API_PATH "record", false, ACCESS_RECORD, 1, take_record },
 	{ GRAFANA_PATH, false, ACCESS_READ, 65536, take_grafana },
+	{ "/ingest", false, ACCESS_RECORD, PUSH_BYTES, take_ingest },
+	{ "/push.v1.PusherService/Push", false, ACCESS_RECORD, PUSH_BYTES, take_connect },
+	{ "/v1development/profiles", false, ACCESS_RECORD, PUSH_BYTES, take_otlp },
 };
 
 static bool is_path_of(const struct post_row *row, const char *path)
@@ -478,6 +533,7 @@ static int serve_open(struct serve *s, struct error *err)
 					   .clients = CLIENTS,
 					   .slow_s = SLOW_S,
 					   .header_bytes = HEADER_BYTES,
+					   .bodies_bytes = BODIES_BYTES,
 					   .tls = o->tls };
 	struct access_config access = { .token_file = o->token_file,
 					.hosts = o->hosts,

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct error;
 struct http_tls;
@@ -26,6 +27,12 @@ struct serve_options {
 	char *const *hosts;         /* further names of this server */
 	size_t n_hosts;
 	bool is_behind_proxy;
+	/*
+	 * The history that gets the profiles which programs push; NULL: they are refused. It is one
+	 * of `paths`, too, to be seen. `push_bytes` is its most.
+	 */
+	const char *push_dir;
+	uint64_t push_bytes;
 	/*
 	 * Prints the once-only address, each time that there is another one. `place` is
 	 * "https://HOST:PORT" or "unix:PATH".

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -14,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/files/file.h"
 
 #define MESSAGE_BYTES 4096
 #define END_MS        500
@@ -30,11 +32,9 @@ struct worker {
 	bool is_too_large, is_late, is_stopped;
 };
 
-static void run_child(char *const *words, const int *ends)
+static void run_child(char *const *words, int input, const int *ends)
 {
 	const struct rlimit memory = { WORKER_MEMORY, WORKER_MEMORY }, cores = { 0, 0 };
-	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
 	sigset_t none;
 
 	/* The server blocks signals for its signalfd. */
@@ -45,7 +45,7 @@ static void run_child(char *const *words, const int *ends)
 	prctl(PR_SET_PDEATHSIG, SIGTERM); /* assay removes its temporary files then */
 	setrlimit(RLIMIT_DATA, &memory);
 	setrlimit(RLIMIT_CORE, &cores);
-	dup2(null, STDIN_FILENO);
+	dup2(input, STDIN_FILENO);
 	dup2(ends[OUTPUT], STDOUT_FILENO);
 	dup2(ends[MESSAGES], STDERR_FILENO);
 	setenv("PAGER", "", 1);
@@ -53,10 +53,27 @@ static void run_child(char *const *words, const int *ends)
 	_exit(127);
 }
 
-int worker_start(char *const *words, struct worker **out, struct error *err)
+/* A file in memory with the bytes; NULL: /dev/null. */
+static int open_input(const struct buf *bytes)
+{
+	int fd = bytes ? memfd_create("assay-body", MFD_CLOEXEC)
+		       : open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || !bytes)
+		return fd < 0 ? -errno : fd;
+	if (file_write_all(fd, bytes->data, bytes->len) < 0 || lseek(fd, 0, SEEK_SET) < 0) {
+		close(fd);
+		return -ENOMEM;
+	}
+	return fd;
+}
+
+int worker_start(char *const *words, const struct buf *bytes, struct worker **out,
+		 struct error *err)
 {
 	cleanup(worker_free_at_exit) struct worker *w = xcalloc(1, sizeof(*w));
-	int ends[N_PIPES] = { -1, -1 }, r = 0;
+	cleanup(close_at_exit) int input = open_input(bytes);
+	int ends[N_PIPES] = { -1, -1 }, r = MIN(input, 0);
 
 	w->fds[OUTPUT] = w->fds[MESSAGES] = w->fds[END] = -1;
 	for (int i = 0; i < N_PIPES && !r; i++) {
@@ -72,7 +89,7 @@ int worker_start(char *const *words, struct worker **out, struct error *err)
 	w->deadline_ns = clock_monotonic_ns() + WORKER_SECONDS * NS_PER_SECOND;
 	w->pid = r ? -1 : fork();
 	if (w->pid == 0)
-		run_child(words, ends);
+		run_child(words, input, ends);
 	for (int i = 0; i < N_PIPES; i++)
 		close_at_exit(&ends[i]);
 	if (w->pid < 0) {

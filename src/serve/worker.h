@@ -18,8 +18,12 @@ struct worker;
 #define WORKER_OUTPUT  ((size_t)64 << 20) /* bytes of an answer */
 #define WORKER_MEMORY  ((size_t)2 << 30)  /* that only the worker has */
 
-/* Runs the program with the words, which end with NULL. Without input, in a process group. */
-int worker_start(char *const *words, struct worker **out, struct error *err);
+/*
+ * Runs the program with the words, which end with NULL, in a process group. `input` is its standard
+ * input, of which it gets a copy; NULL: it is empty.
+ */
+int worker_start(char *const *words, const struct buf *input, struct worker **out,
+		 struct error *err);
 /* Ends its process, and waits for the end, though not for long. NULL is fine. */
 void worker_free(struct worker *w);
 DEFINE_AT_EXIT(worker_free, struct worker)

@@ -8,7 +8,7 @@ serve_client.py ADDRESS head PATH                      the status of a HEAD requ
 serve_client.py ADDRESS leave PATH N [HEADER:VALUE...] N requests of PATH0, PATH1 ..., whose client goes at once
 serve_client.py ADDRESS large                          a header of 1 MB, and a body without end
 serve_client.py ADDRESS body PATH [HEADER:VALUE...]    the status of a GET request with a body
-serve_client.py ADDRESS post PATH BODY [HEADER:VALUE...]  as get, with a body
+serve_client.py ADDRESS post PATH BODY [HEADER:VALUE...]  as get, with a body; @FILE: that of a file
 serve_client.py ADDRESS crowd PATH N [HEADER:VALUE...] as leave, but all wait until one is answered; then the status of one more
 serve_client.py ADDRESS slow PATH N [HEADER:VALUE...]  reads the body slowly while N silent connections come: its bytes
 ADDRESS is HOST:PORT, unix:PATH or https://HOST:PORT. TLS_CA, TLS_CERT and TLS_KEY are files for the last.
@@ -141,7 +141,7 @@ def main():
         print(last_status(address, [f"GET {rest[0]} HTTP/1.1\r\nHost: {address}\r\n{lines}Content-Length: 5\r\n\r\nhello".encode()]))
     elif command == "post":
         headers = dict(header.split(":", 1) for header in rest[2:])
-        sys.stdout.buffer.write(get(address, rest[0], headers, rest[1].encode())[1])
+        sys.stdout.buffer.write(get(address, rest[0], headers, open(rest[1][1:], "rb").read() if rest[1].startswith("@") else rest[1].encode())[1])
     elif command in ("crowd", "slow"):
         headers = dict(header.split(":", 1) for header in rest[2:])
         globals()[command](address, rest[0], int(rest[1]), headers)

@@ -1,0 +1,232 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# assay serve --push: profiles of Pyroscope's clients and of OpenTelemetry, and what is no profile.
+
+# Each test has a process and a cookie of its own. `head` is a file.
+# shellcheck disable=SC2012,SC2030,SC2031,SC2094,SC2100,SC2120,SC2238
+
+load helpers
+load serve
+
+record=record-record-record-record-record
+
+# begin [OPTION…]: a server that takes profiles into `pushed`.
+begin() {
+	printf 'read %s\nrecord %s\nrecord %s comm:x\n' read-read-read-read-read-read-read-1 $record limited-limited-limited-limited-1 >tokens
+	chmod 600 tokens
+	serve --push pushed --token-file tokens "$@"
+	cookie="Authorization:Bearer $record"
+}
+
+# push PATH FILE [HEADER:VALUE…]: the body to `answer`.
+push() {
+	client post "$1" "@$2" "$cookie" "${@:3}" 2>"head" >answer
+}
+
+# A profile of a minute ago, of 15 samples in two stacks, as folded stacks, pprof and OTLP.
+profiles() {
+	printf 'main;walk;hash 11\nmain;walk 4\n' >folded
+	gzip -k folded
+	assay import -q folded --start -1m --name "$1" -o made
+	assay export -q -i made --format pprof -o pprof
+	assay export -q -i made --format otlp -o otlp
+	rm -r made
+}
+
+parts() {
+	find pushed/samples/current -mindepth 1 -maxdepth 1 | wc -l
+}
+
+samples_of() { # COMM
+	assay report -i pushed --by comm -t 0 --format json | jq --arg comm "$1" '[.rows[] | select(.comm == $comm) | .samples] | add'
+}
+
+@test "Pyroscope's clients push pprof and folded stacks, as forms, bodies and messages" {
+	profiles worker
+	begin
+	api sources | jq -c '.sources | map(.name)' | diff - <(echo '["pushed"]')
+	push "/ingest?name=shop.cpu%7Bregion=eu%7D&from=$(date +%s)" folded
+	[ "$(status)" = 200 ] || { cat answer; false; }
+	[ ! -s answer ]
+	[ "$(samples_of shop.cpu)" = 15 ]
+	api 'values?source=pushed&by=comm' | jq -c '.rows | map([.comm, .samples])' | diff - <(echo '[["shop.cpu",15]]')
+	push "/ingest?name=packed&from=$(date +%s)" folded.gz
+	[ "$(status)" = 200 ]
+	[ "$(samples_of packed)" = 15 ]
+	python3 "$ROOT/tests/cli/push.py" form pprof >form
+	push '/ingest?name=shop.cpu' form 'Content-Type:multipart/form-data; boundary=4e1b'
+	[[ $(status) != 422 ]] || skip "built without protobuf-c"
+	[ "$(status)" = 200 ] || { cat answer; false; }
+	[ "$(samples_of worker)" = 15 ] # the profile itself has the name
+	push '/ingest' pprof
+	[ "$(status)" = 200 ]
+	[ "$(samples_of worker)" = 30 ]
+	# Two series in one message, gzipped.
+	python3 "$ROOT/tests/cli/push.py" request one folded two folded >request
+	gzip request
+	push /push.v1.PusherService/Push request.gz Content-Type:application/proto Content-Encoding:gzip
+	[ "$(status)" = 200 ] || { cat answer; false; }
+	has '^Content-Type: application/proto' head
+	[ "$(samples_of one) $(samples_of two)" = "15 15" ]
+	api 'top?source=pushed' | jq -c '[.rows[] | select(.symbol == "hash") | .samples] | add' | diff - <(echo 66)
+	# Many small parts become few, and every sample stays.
+	before=$(assay report -i pushed --by comm -t 0 --format json | jq -c '.rows | map([.comm, .samples])')
+	[ "$(parts)" = 5 ]
+	assay retain -q --tier minutes=1s pushed
+	[ "$before" = "$(assay report -i pushed --by comm -t 0 --format json | jq -c '.rows | map([.comm, .samples])')" ]
+}
+
+@test "OTLP profiles over HTTP are taken, if their version is certain" {
+	profiles worker
+	begin
+	[ -s otlp ] || skip "built without protobuf-c"
+	push /v1development/profiles otlp Content-Type:application/x-protobuf
+	[ "$(status)" = 200 ] || { cat answer; false; }
+	has '^Content-Type: application/x-protobuf' head
+	[ "$(parts)" = 1 ]
+	rm -r pushed/samples/current/2*
+	python3 "$ROOT/tests/cli/push.py" otlp v1.10 >new
+	push /v1development/profiles new 'Content-Type:application/x-protobuf; charset=utf-8'
+	[ "$(status)" = 200 ] || { cat answer; false; }
+	# 3 samples of 5 periods of 10 ms.
+	assay report -i pushed --by comm,process,symbol,line --format json | jq -c '.rows | map([.event, .comm, .pid, .symbol, .line, .samples, .events])' |
+		diff - <(echo '[["cpu","shop",77,"work","a.c:7",15,150000000]]')
+	rm -r pushed/samples/current/2*
+	python3 "$ROOT/tests/cli/push.py" otlp empty >empty # of a program that did nothing
+	push /v1development/profiles empty Content-Type:application/x-protobuf
+	[ "$(status)" = 200 ]
+	for version in v1.9 older unsure; do
+		python3 "$ROOT/tests/cli/push.py" otlp $version >old
+		push /v1development/profiles old Content-Type:application/x-protobuf
+		[ "$(status)" = 422 ]
+		has 'version' answer
+	done
+	push /v1development/profiles new Content-Type:application/json
+	[ "$(status)" = 415 ]
+	[ "$(parts)" = 0 ]
+	# As exported, with several events: the sums of functions are those of the session.
+	"$PROGRAMS/make_session" plain plain 3000
+	assay export -q -i plain --format otlp -o exported
+	assay import -q --body otlp exported -o again
+	for event in cpu-clock page-faults; do
+		for session in plain again; do
+			assay report -i $session --by thread,symbol --format json -t 0 "event:$event" |
+				jq -c '.rows | map(select(.events > 0) | [.tid, .symbol // "", .events]) | group_by(.[0:2]) | map([.[0][0:2], (map(.[2]) | add)])' >of_$session
+		done
+		[ "$(jq length of_plain)" -gt 20 ]
+		diff <(jq 'map(.[1]) | add' of_plain) <(jq 'map(.[1]) | add' of_again)
+	done
+}
+
+@test "what is no profile, or may not be pushed, leaves nothing behind" {
+	profiles worker
+	begin
+	head -c 20 pprof >cut
+	gzip -k pprof
+	head -c -9 pprof.gz >cut.gz
+	printf 'FLR\0\0\2' >jfr
+	"$PROGRAMS/make_session" plain plain 300
+	assay export -q -i plain --format pprof -o of2023
+	head -c 9000000 /dev/zero >large
+	head -c 600000000 /dev/zero | gzip -1 >bomb.gz
+	printf 'no form' >text
+	printf -- '--x\r\nContent-Disposition: form-data; name="profile"\r\n\r\nmain 1' >unended
+	while read -r wanted path file headers; do
+		# shellcheck disable=SC2086
+		push "$path" "$file" $headers
+		[ "$(status)" = "$wanted" ] || { echo "$path $file: $(status)"; cat answer; return 1; }
+		[ "$(parts)" = 0 ] || { ls -a pushed/samples/current; return 1; }
+	done <<-'END'
+		422 /ingest cut
+		422 /ingest cut.gz
+		422 /ingest jfr
+		422 /ingest text
+		422 /ingest unended
+		422 /ingest of2023
+		422 /ingest?from=1 folded
+		422 /ingest bomb.gz
+		415 /push.v1.PusherService/Push folded
+		415 /push.v1.PusherService/Push folded Content-Type:application/json
+		415 /push.v1.PusherService/Push folded Content-Type:application/proto Content-Encoding:br
+		422 /push.v1.PusherService/Push folded Content-Type:application/proto
+		422 /v1development/profiles folded Content-Type:application/x-protobuf
+		422 /ingest?name=--output=made&from=99999999999999999999 text
+	END
+	[ ! -e made ]
+	# A body that is too large ends its connection, at the latest after the bytes that are read and dropped.
+	push /ingest large 2>refused || [ "$(wc -l <head)" -ge 0 ]
+	not has '^200' head
+	[ "$(parts)" = 0 ]
+	cookie='Authorization:Bearer read-read-read-read-read-read-read-1'
+	push /ingest folded
+	[ "$(status)" = 403 ]
+	cookie='Authorization:Bearer limited-limited-limited-limited-1'
+	push /ingest folded
+	[ "$(status)" = 403 ]
+	has 'limited by filters' answer
+	cookie='Authorization:Bearer nobody'
+	push /ingest folded
+	[ "$(status)" = 401 ]
+	cookie="Authorization:Bearer $record"
+	push /ingest folded Origin:http://evil.example
+	[ "$(status)" = 403 ]
+	[ "$(parts)" = 0 ]
+	push "/ingest?from=$(date +%s)" folded
+	[ "$(status)" = 200 ]
+	kill "$server"
+	wait "$server"
+	serve plain --token-file tokens
+	push /ingest folded
+	[ "$(status)" = 404 ]
+	has 'without --push' answer
+}
+
+@test "a full disk refuses profiles, and harms nothing else" {
+	unshare -rm true || skip "this system has no user namespaces"
+	profiles worker
+	mkdir pushed
+	seq -f 'main;f%g 1' 20000 >many
+	begin_small() {
+		# shellcheck disable=SC2016
+		background unshare -rm sh -c 'mount -t tmpfs -o size=128k tmpfs pushed && exec assay serve --push pushed --token-file tokens' >serve.out 2>serve.err
+		server=$!
+		wait_for has_line_or_ended serve.out "$server"
+		address=$(sed -n '1s|^http://\([^/]*\)/.*|\1|p' serve.out)
+		cookie="Authorization:Bearer $record"
+	}
+	printf 'record %s\n' $record >tokens
+	chmod 600 tokens
+	begin_small
+	[ -n "$address" ] || skip "no tmpfs in a user namespace: $(cat serve.err)"
+	now=$(date +%s)
+	push "/ingest?name=small&from=$now" folded
+	[ "$(status)" = 200 ]
+	push "/ingest?name=large&from=$now" many
+	[ "$(status)" = 422 ]
+	has 'No space left' answer
+	# What was there stays, and there is room for as much as before.
+	api 'values?source=pushed&by=comm' | jq -c '.rows | map([.comm, .samples])' | diff - <(echo '[["small",15]]')
+	push "/ingest?name=small&from=$now" folded
+	[ "$(status)" = 200 ]
+	api 'values?source=pushed&by=comm' | jq -c '.rows | map([.comm, .samples])' | diff - <(echo '[["small",30]]')
+}
+
+@test "a profile joins a history by assay import --into, and a history has so many parts at most" {
+	profiles worker
+	assay import -q folded --into history --start '2026-01-05T10:00:00Z' --name old
+	assay import -q folded --into history --start '2026-01-05T10:00:00Z' --name old
+	find history/samples/current -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | diff - <(printf '20260105T100000.000Z\n20260105T100000.000Z-2\n')
+	assay report -i history --since 2026-01-05T09:00:00Z --until 2026-01-05T11:00:00Z --by comm --format json | jq -c '.rows | map([.comm, .samples])' | diff - <(echo '[["old",30]]')
+	run assay import folded --into history -o other
+	[ "$status" = 2 ]
+	run assay import pprof --into history --body otlp
+	[ "$status" = 1 ]
+	mkdir history/samples/current/.import-1 history/samples/current/.import-2
+	touch -d '-1 day' history/samples/current/.import-1
+	mkdir history/samples/current/{1..4095}
+	run assay import folded --into history
+	[ "$status" = 1 ]
+	has "assay retain --tier minutes=10m history" <(echo "$output")
+	[ ! -e history/samples/current/.import-1 ] # of an import that was killed
+	[ -e history/samples/current/.import-2 ]
+}
