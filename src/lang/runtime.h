@@ -118,10 +118,6 @@ struct v8_layout {
 	__u8 kind_mask, kind_baseline; /* of the flags */
 	__u8 code_positions;           /* Code: source positions of optimised code; 0: not read */
 	__u8 deopt_literals; /* index; the list of inlined functions is behind deopt_shared */
-	__u8 deopt_wrapper;  /* the function there is in an object, at this offset; 0: it is not */
-	__u8 shared_builtin; /* the number of a builtin; 0: at shared_data */
-	__u8 scope_position; /* word of a ScopeInfo with the start; 0: behind the names */
-	__u8 frame_bytecode; /* words below the frame pointer; 0: V8_BYTECODE_AT */
 };
 
 struct lang_runtime {
@@ -145,7 +141,7 @@ struct lang_runtime {
 		struct perl_layout perl;
 		struct hotspot_layout hotspot;
 		struct v8_layout v8;
-		__u64 layout[7];
+		__u64 layout[6];
 	};
 };
 

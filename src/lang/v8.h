@@ -124,7 +124,7 @@ struct v8_site {
 	uint32_t offset; /* in the source of its script; UINT32_MAX: not known */
 };
 
-#define V8_INLINED_MAX 32
+#define V8_INLINED_MAX 128
 
 /*
  * The functions at an address of optimised code, the innermost first; 0: not known. `is_call`: the

@@ -163,8 +163,8 @@ bool v8_read_code(const struct v8 *v, uint64_t code, struct v8_code *out)
 	    !lang_read(&v->memory, code - 1 + l->code_flags, &flags, sizeof(flags)) ||
 	    !v8_field(v, code, l->code_data, &out->data))
 		return false;
-	if (l->code_positions)
-		v8_field(v, code, l->code_positions, &out->positions);
+	if (l->code_positions && !v8_field(v, code, l->code_positions, &out->positions))
+		return false;
 	if ((flags & l->kind_mask) == l->kind_baseline)
 		out->bytecode = v8_is_bytecode(v, out->data) ? out->data : 0;
 	else

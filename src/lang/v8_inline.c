@@ -72,10 +72,10 @@ struct inlined_data {
 	uint64_t n_literals, n_positions;
 };
 
-/* The elements of an array, and the bytes of one of bytes. */
-static bool read_count(const struct v8 *v, uint64_t array, uint16_t type, uint64_t *out)
+/* The bytes of an array of bytes. False: it can't be read, or is another object. */
+static bool read_count(const struct v8 *v, uint64_t array, uint64_t *out)
 {
-	if (v8_type(v, array) != type || !v8_field(v, array, V8_ARRAY_COUNT, out))
+	if (v8_type(v, array) != v->layout.type_bytes || !v8_field(v, array, V8_ARRAY_COUNT, out))
 		return false;
 	*out >>= V8_SMI_SHIFT;
 	return true;
@@ -91,7 +91,7 @@ static bool read_data(const struct v8 *v, uint64_t data, struct inlined_data *ou
 	    !v8_field(v, data, V8_ARRAY_DATA + 8 * (uint32_t)(l->deopt_shared + 1),
 		      &out->positions) ||
 	    !v8_field(v, out->literals, V8_ARRAY_COUNT, &out->n_literals) ||
-	    !read_count(v, out->positions, l->type_bytes, &out->n_positions))
+	    !read_count(v, out->positions, &out->n_positions))
 		return false;
 	out->n_literals >>= V8_SMI_SHIFT;
 	out->n_positions /= POSITION_SIZE;
@@ -163,6 +163,14 @@ static uint32_t outermost(const struct v8_code *code, struct v8_site out[V8_INLI
 	return 1;
 }
 
+/* Code without places has another object there. What can't be read may be a table. */
+static bool has_table(const struct v8 *v, const struct v8_code *code)
+{
+	uint16_t type = v8_type(v, code->positions);
+
+	return type == v->layout.type_bytes || type == UINT16_MAX;
+}
+
 uint32_t v8_sites(const struct v8 *v, const struct v8_code *code, uint64_t pc, bool is_call,
 		  struct v8_site out[V8_INLINED_MAX])
 {
@@ -173,11 +181,14 @@ uint32_t v8_sites(const struct v8 *v, const struct v8_code *code, uint64_t pc, b
 	uint64_t size;
 	uint32_t n, n_other, first;
 
-	if (!v->layout.code_positions ||
-	    !read_count(v, code->positions, v->layout.type_bytes, &size) || !size ||
-	    size > TABLE_MAX || !read_data(v, code->data, &data))
+	if (!v->layout.code_positions || !has_table(v, code))
 		return outermost(code, out);
-	if (!lang_read(&v->memory, code->positions - 1 + V8_ARRAY_DATA, bytes, size))
+	if (!read_count(v, code->positions, &size) || size > TABLE_MAX ||
+	    !lang_read(&v->memory, code->positions - 1 + V8_ARRAY_DATA, bytes, size))
+		return 0;
+	if (!size)
+		return outermost(code, out);
+	if (!read_data(v, code->data, &data))
 		return 0;
 	look_around(reader_over(bytes, size), (int64_t)(pc - code->start), &around);
 	if (!around.has_before || (!is_call && !around.has_behind))

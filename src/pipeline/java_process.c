@@ -229,14 +229,14 @@ static void read_method(struct java_process *p, struct java_method *m, java_lear
 }
 
 /* Another method may have taken the place of one that was known: that one's samples are over. */
-static void read_method_again(struct java_process *p, struct java_method *m, java_learn_fn *learn,
-			      void *context)
+static void read_method_at(struct java_process *p, struct java_method *m, java_learn_fn *learn,
+			   void *context)
 {
-	struct java_method old = *m;
-
 	read_method(p, m, learn, context);
-	if (old.is_good && m->is_good && m->method.check != old.method.check)
+	if (m->is_good && m->last_check && m->method.check != m->last_check)
 		m->from_ns = clock_monotonic_ns();
+	if (m->is_good)
+		m->last_check = m->method.check;
 }
 
 static const struct java_method *method_for(const struct java_method *m, uint64_t time_ns)
@@ -256,7 +256,7 @@ const struct java_method *java_process_method(struct java_process *p, uint64_t a
 		*at = (uint32_t)p->methods.n;
 		m = vec_add(&p->methods);
 		m->address = address;
-		read_method(p, m, learn, context);
+		read_method_at(p, m, learn, context);
 		return method_for(m, time_ns);
 	}
 	m = &p->methods.data[*at];
@@ -266,6 +266,6 @@ const struct java_method *java_process_method(struct java_process *p, uint64_t a
 	if (m->is_good && hotspot_is_method(&p->vm, address, &m->method))
 		m->valid_ns = now_ns;
 	else if (!m->is_good || !look_whether_gone(p))
-		read_method_again(p, m, learn, context);
+		read_method_at(p, m, learn, context);
 	return method_for(m, time_ns);
 }

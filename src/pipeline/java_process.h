@@ -22,6 +22,7 @@ struct java_blob {
 struct java_place {
 	uint32_t blob;
 	uint32_t first, n; /* frames; none: interpreted, or not known */
+	uint64_t tried_ns; /* not known then: later samples try again; 0: it is certain */
 	bool is_exact;     /* the code has a call or a trap here */
 };
 
@@ -30,6 +31,7 @@ struct java_method {
 	uint64_t address;
 	struct hotspot_method method;
 	uint64_t from_ns, valid_ns;
+	uint32_t last_check; /* of the last method that was read here; 0: none */
 	bool is_good;
 };
 

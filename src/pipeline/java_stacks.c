@@ -348,6 +348,20 @@ static void fill_place(struct java_stacks *j, const struct hotspot_blob *blob, u
 	add_methods(j, scopes, n, place);
 }
 
+static bool is_settled(struct java_stacks *j, const struct java_place *place)
+{
+	struct java_process *p = j->process;
+
+	return (!place->tried_ns || j->time_ns <= place->tried_ns || p->is_gone) &&
+	       java_process_has_blob(p, &p->blobs.data[place->blob], j->time_ns);
+}
+
+/* Methods that are missing may be those of later samples. */
+static bool lacks_methods(const struct hotspot_blob *blob, const struct java_place *place)
+{
+	return !place->n && blob->kind <= HOTSPOT_NATIVE;
+}
+
 /* NULL: it is not certain what was there. Valid until the next call. */
 static const struct java_place *place_at(struct java_stacks *j, uint64_t pc)
 {
@@ -355,19 +369,23 @@ static const struct java_place *place_at(struct java_stacks *j, uint64_t pc)
 	struct java_place place = { 0 };
 	const struct java_blob *blob;
 	uint32_t *at = intmap_find(&p->place_at, pc);
+	uint64_t now_ns;
 
-	if (at && java_process_has_blob(p, &p->blobs.data[p->places.data[*at].blob], j->time_ns))
+	if (at && is_settled(j, &p->places.data[*at]))
 		return &p->places.data[*at];
 	blob = java_process_blob(p, pc, j->time_ns);
 	if (!blob || pc < blob->blob.code || pc >= blob->blob.code_end)
 		return NULL;
 	place.blob = (uint32_t)(blob - p->blobs.data);
 	place.first = (uint32_t)p->frames.n;
+	now_ns = clock_monotonic_ns();
 	fill_place(j, &blob->blob, pc, &place);
 	if (!p->n_reads) { /* some methods may be missing: the next stack reads them */
 		p->frames.n = place.first;
 		return NULL;
 	}
+	if (lacks_methods(&p->blobs.data[place.blob].blob, &place))
+		place.tried_ns = now_ns;
 	*intmap_put(&p->place_at, pc, NULL) = (uint32_t)p->places.n;
 	vec_push(&p->places, place);
 	return &p->places.data[p->places.n - 1];

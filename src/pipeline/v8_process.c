@@ -309,30 +309,29 @@ uint64_t v8_process_builtin(struct v8_process *p, uint64_t closure, uint64_t tim
 
 /* ---- optimised code ---- */
 
-/* Reads are left for the rest of the stack: a table of 32 KB costs 17. */
-const struct v8_inlined *v8_process_inlined(struct v8_process *p, const struct v8_code *code,
-					    uint64_t pc, bool is_call)
+struct v8_inlined *v8_process_inlined(struct v8_process *p, const struct v8_code *code, uint64_t pc,
+				      bool is_call)
 {
 	struct v8_inlined new = { .code = code->code, .data = code->data };
+	uint64_t key = pc << 1 | is_call;
+	uint32_t *at = intmap_find(&p->inlined_at, key);
+	struct v8_inlined *known = at ? &p->inlined.data[*at] : NULL;
 	struct v8_site sites[V8_INLINED_MAX];
-	bool is_new;
-	uint32_t *at = intmap_put(&p->inlined_at, pc << 1 | is_call, &is_new);
-	const struct v8_inlined *known = is_new ? NULL : &p->inlined.data[*at];
 
 	if (known && known->code == new.code && known->data == new.data)
 		return known;
 	new.n = v8_sites(&p->v8, code, pc, is_call, sites);
-	new.first = (uint32_t)p->sites.n;
-	if (!p->n_reads) { /* it may lack a part */
-		if (is_new)
-			intmap_remove(&p->inlined_at, pc << 1 | is_call);
+	if (!new.n || !p->n_reads) { /* the next stack tries again */
+		look_whether_gone(p);
 		return NULL;
 	}
+	new.first = (uint32_t)p->sites.n;
 	for (uint32_t i = 0; i < new.n; i++)
-		vec_push(&p->sites, sites[i]);
-	*at = (uint32_t)p->inlined.n;
+		vec_push(&p->sites,
+			 ((struct v8_known_site){ sites[i].shared, sites[i].offset, UINT32_MAX }));
+	*intmap_put(&p->inlined_at, key, NULL) = (uint32_t)p->inlined.n;
 	vec_push(&p->inlined, new);
-	return &p->inlined.data[*at];
+	return &p->inlined.data[p->inlined.n - 1];
 }
 
 /* ---- names ---- */

@@ -34,6 +34,13 @@ struct v8_known {
 	bool is_good;
 };
 
+/* A function at an address of optimised code. */
+struct v8_known_site {
+	uint64_t shared;
+	uint32_t offset;   /* in the source; UINT32_MAX: the position is final */
+	uint32_t position; /* struct lang_frame */
+};
+
 /* The functions at an address of optimised code: `n` of the process's sites from `first` on. */
 struct v8_inlined {
 	uint64_t code, data; /* of that piece of code alone */
@@ -74,7 +81,7 @@ struct v8_process {
 	VEC(struct v8_known) functions;
 	struct intmap inlined_at;
 	VEC(struct v8_inlined) inlined;
-	VEC(struct v8_site) sites;
+	VEC(struct v8_known_site) sites;
 };
 
 struct v8_process *v8_process_new(int32_t pid, const struct lang_memory *memory);
@@ -100,9 +107,9 @@ uint64_t v8_process_function(struct v8_process *p, uint64_t bytecode, uint64_t c
 /* The same of a builtin that has a JSFunction. */
 uint64_t v8_process_builtin(struct v8_process *p, uint64_t closure, uint64_t time_ns);
 
-/* NULL: the walk has no reads left. Valid until the next call. */
-const struct v8_inlined *v8_process_inlined(struct v8_process *p, const struct v8_code *code,
-					    uint64_t pc, bool is_call);
+/* NULL: they can't be read, or the walk has no reads left. Valid until the next call. */
+struct v8_inlined *v8_process_inlined(struct v8_process *p, const struct v8_code *code, uint64_t pc,
+				      bool is_call);
 
 /* The function; NULL: it is none. `learn` is called before its first use. */
 typedef bool v8_learn_fn(void *context, int32_t pid, const struct lang_code *code);

@@ -346,14 +346,22 @@ static bool add_function(struct v8_stacks *s, uint64_t shared, uint32_t position
 	return true;
 }
 
-static uint32_t line_position(struct v8_stacks *s, const struct v8_site *site)
+/* Finds the line once: the source of a large script takes many reads. */
+static uint32_t line_position(struct v8_stacks *s, struct v8_known_site *site)
 {
-	const struct v8_known *f = v8_process_known(s->process, site->shared, s->time_ns, learn, s);
-	uint32_t line = f && site->offset != UINT32_MAX
-				? v8_line_in(&s->process->v8, f->function.script, site->offset)
-				: 0;
+	struct v8_process *p = s->process;
+	const struct v8_known *f;
+	uint32_t line;
 
-	return line ? V8_IS_LINE | line : UINT32_MAX;
+	if (site->offset == UINT32_MAX)
+		return site->position;
+	f = v8_process_known(p, site->shared, s->time_ns, learn, s);
+	line = f ? v8_line_in(&p->v8, f->function.script, site->offset) : 0;
+	if (line)
+		site->position = V8_IS_LINE | line;
+	if (p->n_reads)
+		site->offset = UINT32_MAX;
+	return site->position;
 }
 
 /* All functions that are inlined there, or none: a stack without one of them would be wrong. */
@@ -361,14 +369,15 @@ static uint32_t add_inlined(struct v8_stacks *s, const struct v8_code *code, uin
 			    bool is_call)
 {
 	struct v8_process *p = s->process;
-	const struct v8_inlined *inlined = v8_process_inlined(p, code, pc, is_call);
+	struct v8_inlined *inlined = v8_process_inlined(p, code, pc, is_call);
 	size_t n_before = s->frames.n;
 
 	for (uint32_t i = 0; inlined && i < inlined->n; i++) {
-		struct v8_site site = p->sites.data[inlined->first + i];
+		struct v8_known_site *site = &p->sites.data[inlined->first + i];
 
-		if (!add_function(s, site.shared, line_position(s, &site))) {
+		if (!add_function(s, site->shared, line_position(s, site))) {
 			s->frames.n = n_before;
+			inlined->code = 0; /* it is read again */
 			break;
 		}
 	}

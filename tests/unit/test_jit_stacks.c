@@ -288,6 +288,50 @@ static void nothing_is_a_method_that_its_class_does_not_list(void **state)
 	each_frozen_file("java-*.stack", walk_then_hide_methods);
 }
 
+static uint32_t count_frames(const struct buf *frames)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < frames->len; i++)
+		n += ((const char *)frames->data)[i] == '\n';
+	return n;
+}
+
+static uint64_t losses_of_javascript(void)
+{
+	uint64_t n = 0;
+
+	for (int i = LOSS_JAVASCRIPT_STATE; i <= LOSS_JAVASCRIPT_COLLECTOR; i++)
+		n += frozen.losses[i];
+	return n;
+}
+
+/* A part of memory that can't be read leaves no frame out without a count. */
+static void check_holes(const char *path, const struct buf *expected)
+{
+	vec_foreach (&frozen.memory, p) {
+		struct walker w = walker_new(NULL);
+		struct buf got = { 0 };
+		uint64_t addr = p->addr;
+
+		p->addr = 1;
+		walk_thread(w.machine, w.stacks, &got);
+		memset(frozen.losses, 0, sizeof(frozen.losses));
+		walk_thread(w.machine, w.stacks, &got);
+		if (!losses_of_javascript() && count_frames(&got) != count_frames(expected))
+			fail_msg("%s: without %llx", path, (unsigned long long)addr);
+		p->addr = addr;
+		buf_fini(&got);
+		walker_free(&w);
+	}
+}
+
+static void functions_that_cannot_be_read_are_counted(void **state)
+{
+	(void)state;
+	each_frozen_file("javascript-*-inlined.stack", check_holes);
+}
+
 /* The word of the stack at an address. */
 static uint64_t *stack_word(uint64_t addr)
 {
@@ -299,7 +343,8 @@ static uint64_t *stack_word(uint64_t addr)
 static void check_half_made(const char *path, const struct buf *expected)
 {
 	uint64_t fp = frozen.registers[REGISTER_BP], last_sp = frozen.registers[REGISTER_SP] + 64;
-	bool is_relative = !strstr(path, "-11") && !strstr(path, "-17");
+	const char *name = strrchr(path, '/');
+	bool is_relative = !strstr(name, "-11") && !strstr(name, "-17");
 	uint64_t *word = stack_word(fp + (uint64_t)((int64_t)HOTSPOT_LAST_SP_AT * 8));
 	struct buf got = { 0 }, wanted = { 0 };
 
@@ -601,6 +646,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_walk_that_meets_v8_settles_no_place),
 		cmocka_unit_test(a_version_that_is_not_known_is_refused_and_counted),
 		cmocka_unit_test(nothing_is_a_method_that_its_class_does_not_list),
+		cmocka_unit_test(functions_that_cannot_be_read_are_counted),
 		cmocka_unit_test(a_half_made_frame_is_not_passed_over_with_its_caller),
 		cmocka_unit_test(the_callers_of_java_code_are_in_the_code_cache),
 		cmocka_unit_test(a_class_in_the_place_of_another_has_its_own_name),
