@@ -103,7 +103,7 @@ static int profile(char **argv, struct stream *s, struct error *err)
 	if ((r = counter_default(&sources, &(struct counter_rate){ .freq_hz = 4000 }, &counters,
 				 note, sizeof(note), err)) < 0 ||
 	    (r = cpu_list_online(NULL, &cpus, err)) < 0 ||
-	    (r = child_prepare(argv, NULL, &none, &child, err)) < 0)
+	    (r = child_prepare(argv, NULL, &none, false, &child, err)) < 0)
 		return r;
 	tid = child.pid;
 	c.tids = &tid;
