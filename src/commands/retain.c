@@ -60,8 +60,7 @@ static const struct option_spec retain_options[] = {
 	  "folder of blocks is a history: give it to *-i*.",
 	  .choices = "functions" },
 	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), NULL,
-	  "the directory that gets the blocks of --level",
-	  "Blocks that are there already are not made again." },
+	  "the new directory that gets the blocks of --level", NULL },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 };
 

@@ -2,6 +2,7 @@
 #include "commands/retain_blocks.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 struct blocks {
 	const struct retain_blocks_args *args;
 	struct block_config config;
-	uint32_t n_made, n_known, n_damaged;
+	uint32_t n_made;
 	struct block_sums sums; /* of those made */
 };
 
@@ -35,11 +36,6 @@ static int make_block(struct blocks *b, const char *part, const char *part_name,
 	block_name(bucket, part_name, name);
 	to = xasprintf("%s/%s", b->args->output, name);
 	hidden = xasprintf("%s/.merge-%s", b->args->output, name);
-	if (access(to, F_OK) == 0) {
-		b->n_known++;
-		return 0;
-	}
-	file_remove_tree(hidden, NULL);
 	r = part_block(part, bucket, &b->config, hidden, &sums, err);
 	if (r >= 0 && rename(hidden, to) < 0)
 		r = error_errno(err, -errno, "cannot rename %s", hidden);
@@ -53,17 +49,15 @@ static int make_block(struct blocks *b, const char *part, const char *part_name,
 	return 0;
 }
 
-static int blocks_of_part(struct blocks *b, const char *dir, const char *name, bool is_newest,
-			  struct error *err)
+static int blocks_of_part(struct blocks *b, const char *dir, const char *name, struct error *err)
 {
 	cleanup(free_at_exit) char *part = xasprintf("%s/%s", dir, name);
 	struct block_buckets buckets = { 0 };
 	struct error why = { 0 };
-	int r = part_buckets(part, b->config.bucket_ns, is_newest, &buckets, &why);
+	int r = part_buckets(part, b->config.bucket_ns, &buckets, &why);
 
 	if (r < 0) {
 		log_warning("a part is left out: %s", why.text);
-		b->n_damaged++;
 		r = 0;
 	}
 	for (size_t i = 0; i < buckets.n && r >= 0; i++)
@@ -74,7 +68,7 @@ static int blocks_of_part(struct blocks *b, const char *dir, const char *name, b
 
 static void print_blocks(const struct blocks *b)
 {
-	log_info("%" PRIu32 " blocks made, %" PRIu32 " were there", b->n_made, b->n_known);
+	log_info("%" PRIu32 " blocks made", b->n_made);
 	if (b->n_made)
 		log_info("%" PRIu64 " samples, %" PRIu64 " lost, in %" PRIu64
 			 " bytes: %.2f bytes a sample",
@@ -82,6 +76,28 @@ static void print_blocks(const struct blocks *b)
 			 (double)b->sums.bytes / (double)MAX(b->sums.samples, (uint64_t)1));
 	if (b->sums.cut)
 		log_info("%" PRIu64 " samples of rare stacks are in [other]", b->sums.cut);
+}
+
+static int sync_output(const char *output, struct error *err)
+{
+	cleanup(close_at_exit) int fd = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || syncfs(fd) < 0)
+		return error_errno(err, -errno, "cannot write %s to the disk", output);
+	return 0;
+}
+
+/*
+ * A new directory: after the history was merged, its blocks have other names, so they would be
+ * there twice.
+ */
+static int make_output(const char *output, struct error *err)
+{
+	if (mkdir(output, 0777) == 0)
+		return 0;
+	if (errno == EEXIST)
+		return error_set(err, -EEXIST, "%s is there already: name a new directory", output);
+	return error_errno(err, -errno, "cannot make %s", output);
 }
 
 int retain_blocks(const struct retain_blocks_args *args, struct error *err)
@@ -95,13 +111,14 @@ int retain_blocks(const struct retain_blocks_args *args, struct error *err)
 	if (r >= 0 && !dir)
 		r = error_set(err, -ENOENT, "%s is no history: there are no parts in it",
 			      args->path);
-	else if (r >= 0 && mkdir(args->output, 0777) < 0 && errno != EEXIST)
-		r = error_errno(err, -errno, "cannot make %s", args->output);
+	if (r >= 0)
+		r = make_output(args->output, err);
 	if (r >= 0)
 		r = history_list(dir, &names);
 	b.config.symbols = r < 0 ? NULL : input_symbolizer(in, args->path, NULL);
 	for (size_t i = 0; i < names.n && r >= 0; i++)
-		r = blocks_of_part(&b, dir, names.data[i], i + 1 == names.n, err);
+		r = blocks_of_part(&b, dir, names.data[i], err);
+	r = r < 0 ? r : sync_output(args->output, err);
 	if (r >= 0 && !args->quiet)
 		print_blocks(&b);
 	symbolizer_free(b.config.symbols);

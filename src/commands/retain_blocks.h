@@ -8,12 +8,12 @@ struct error;
 
 struct retain_blocks_args {
 	const char *path;   /* of a history or a daemon's directory */
-	const char *output; /* a directory; made if it is missing */
+	const char *output; /* a directory, which must not exist */
 	bool quiet;
 };
 
 /*
- * Makes the blocks that are not in the output yet, and prints their number and sums. A part that
- * can't be read is left out with a warning.
+ * Makes the blocks, and prints their number and sums. A part that can't be read is left out with a
+ * warning.
  */
 int retain_blocks(const struct retain_blocks_args *args, struct error *err);

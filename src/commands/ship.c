@@ -62,6 +62,11 @@ static void end_ship(int signal)
 	ship_is_over = 1;
 }
 
+static bool ship_stops(void)
+{
+	return ship_is_over;
+}
+
 /* The path of "dir:PATH". */
 static int parse_place(const char *to, const char **path, struct error *err)
 {
@@ -173,16 +178,19 @@ static double retry_after(double *limit_s)
 static int ship_rounds(const struct ship_args *args, struct ship *ship, struct error *err)
 {
 	double limit_s = RETRY_FIRST_S;
+	bool is_first = true;
 
 	while (!ship_is_over) {
 		struct ship_result result;
 		int r = ship_round(ship, &result, err);
 
 		print_round(&result, args->quiet || args->dry_run);
-		if (r == -EAGAIN)
+		if (r == -EAGAIN || r == -EINTR)
 			continue;
-		if (r < 0 && (args->once || r == -EINVAL || r == -ENOENT))
+		if (r < 0 &&
+		    (args->once || args->dry_run || (is_first && (r == -EINVAL || r == -ENOENT))))
 			return r;
+		is_first = false;
 		if (args->once || args->dry_run)
 			return result.n_damaged ? -EBADMSG : 0;
 		if (r < 0)
@@ -229,7 +237,7 @@ static int ship_dry(const struct ship_args *args, struct ship_config *config, st
 	cleanup(free_at_exit) char *scratch =
 		xasprintf("%s/assay-ship-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	cleanup(free_at_exit) char *keys = xasprintf("%s/%s/.keys", fleet, config->host);
-	cleanup(free_at_exit) char *own = NULL, *known = NULL;
+	cleanup(free_at_exit) char *own = NULL, *known = NULL, *place = NULL;
 	struct fleet_host *host = NULL;
 	size_t size = 0;
 	int r;
@@ -237,13 +245,13 @@ static int ship_dry(const struct ship_args *args, struct ship_config *config, st
 	if (!mkdtemp(scratch))
 		return error_errno(err, -errno, "cannot make %s", scratch);
 	opening_remove_at_end(scratch);
-	config->fleet = scratch;
+	config->fleet = place = xasprintf("%s/fleet", scratch);
 	config->dry_run = true;
 	config->report = print_block;
 	config->context = config;
-	own = xasprintf("%s/%s/.keys", scratch, config->host);
-	r = fleet_make(scratch, err);
-	r = r < 0 ? r : fleet_host_open(scratch, config->host, &host, err);
+	own = xasprintf("%s/%s/.keys", place, config->host);
+	r = fleet_make(place, err);
+	r = r < 0 ? r : fleet_host_open(place, config->host, &host, err);
 	fleet_host_close(host);
 	if (r >= 0 && file_read_all(keys, UINT32_MAX, &known, &size) == 0)
 		r = file_replace(own, known, size, err);
@@ -256,7 +264,7 @@ static int ship_run(const struct command *self, int argc, char **argv)
 {
 	struct ship_args args = { 0 };
 	struct option_list operands = { 0 };
-	struct ship_config config = { .history = DEFAULT_HISTORY };
+	struct ship_config config = { .history = DEFAULT_HISTORY, .stops = ship_stops };
 	const struct sigaction on_end = { .sa_handler = end_ship };
 	struct buf labels = { 0 };
 	struct error err = { 0 };

@@ -73,33 +73,49 @@ bool fleet_is_at(const char *path)
 	return access(mark, F_OK) == 0;
 }
 
-static bool has_entries(const char *dir)
+static int make_above(const char *dir, struct error *err)
 {
-	DIR *d = opendir(dir);
-	const struct dirent *entry;
-	bool found = false;
+	const char *slash = strrchr(dir, '/');
+	cleanup(free_at_exit) char *above =
+		slash && slash > dir ? xstrndup(dir, (size_t)(slash - dir)) : NULL;
 
-	while (d && !found && (entry = readdir(d)))
-		found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-	if (d)
-		closedir(d);
-	return found;
+	return above ? file_mkdirs(above, 0755, err) : 0;
 }
 
-int fleet_make(const char *dir, struct error *err)
+static int fill_fleet(const char *dir, struct error *err)
 {
 	cleanup(free_at_exit) char *mark = xasprintf("%s/" MARK, dir);
 	cleanup(free_at_exit) char *names = xasprintf("%s/" HISTORY_NAMES_DIR, dir);
+	int r = file_mkdirs(names, 0750, err);
+
+	return r < 0 ? r : file_replace(mark, VERSION, strlen(VERSION), err);
+}
+
+/* Made under another name, so that hosts that begin together see a whole one, or none. */
+int fleet_make(const char *dir, struct error *err)
+{
+	cleanup(free_at_exit) char *made = xasprintf("%s.new-XXXXXX", dir);
+	struct stat st;
 	int r;
 
 	if (fleet_is_at(dir))
 		return 0;
-	if (has_entries(dir))
-		return error_set(err, -ENOTEMPTY,
-				 "%s is no fleet, and not empty: name another directory", dir);
-	r = file_mkdirs(dir, 0750, err);
-	r = r < 0 ? r : file_mkdirs(names, 0750, err);
-	return r < 0 ? r : file_replace(mark, VERSION, strlen(VERSION), err);
+	if (lstat(dir, &st) == 0)
+		return error_set(
+			err, -ENOTEMPTY,
+			"%s is no fleet: name another directory, or one that is not there "
+			"yet, to make a fleet (if its file system is not mounted, mount it)",
+			dir);
+	r = make_above(dir, err);
+	if (r >= 0 && !mkdtemp(made))
+		r = error_errno(err, -errno, "cannot make %s", made);
+	if (r < 0)
+		return r;
+	r = fill_fleet(made, err);
+	if (r >= 0 && (chmod(made, 0750) < 0 || rename(made, dir) < 0) && !fleet_is_at(dir))
+		r = error_errno(err, -errno, "cannot make %s", dir);
+	file_remove_tree(made, NULL);
+	return r;
 }
 
 int fleet_hosts(const char *dir, struct history_names *out, struct error *err)
@@ -202,6 +218,7 @@ static int append_key(struct fleet_host *h, const struct fleet_key *key, struct 
 			   key->bucket, key->hash, key->samples, key->lost);
 	size_t at = h->keys.n;
 
+	errno = 0;
 	if (pwrite(h->keys_fd, line, (size_t)len, (off_t)h->keys_size) != len ||
 	    fdatasync(h->keys_fd) < 0) {
 		int code = errno ? -errno : -ENOSPC;
@@ -278,10 +295,12 @@ int fleet_host_open(const char *dir, const char *host, struct fleet_host **out, 
 			      "make one, %d at most",
 			      host, FLEET_HOST_MAX);
 	h->dir = xasprintf("%s/%s", dir, host);
+	if (r >= 0 && !fleet_is_at(dir))
+		r = error_set(err, -ENODEV, "%s is no fleet (any longer)", dir);
 	if (r >= 0 && mkdir(h->dir, 0750) < 0 && errno != EEXIST)
 		r = error_errno(err, -errno, "cannot make %s", h->dir);
 	if (r >= 0)
-		r = h->lock = history_lock(h->dir, true, err);
+		r = h->lock = history_lock(h->dir, false, err);
 	r = r < 0 ? r : read_keys(h, err);
 	r = r < 0 ? r : recover(h, err);
 	if (r < 0) {
@@ -374,14 +393,9 @@ int fleet_host_take(struct fleet_host *h, struct fleet_key *key, struct error *e
 	return r < 0 ? r : !is_known;
 }
 
-int fleet_host_cover(struct fleet_host *h, const char *part, uint64_t bucket, struct error *err)
+int fleet_host_cover(struct fleet_host *h, const struct fleet_key *key, struct error *err)
 {
-	struct fleet_key key = { .bucket = bucket };
-
-	if (fleet_host_find(h, part, bucket))
-		return 0;
-	snprintf(key.part, sizeof(key.part), "%s", part);
-	return append_key(h, &key, err);
+	return fleet_host_find(h, key->part, key->bucket) ? 0 : append_key(h, key, err);
 }
 
 int fleet_host_label(struct fleet_host *h, const char *lines, struct error *err)

@@ -34,9 +34,9 @@ struct error;
 /* A block that came, or that another one stands for. */
 struct fleet_key {
 	char part[HISTORY_NAME_SIZE];
-	uint64_t bucket;        /* its start, CLOCK_REALTIME in ns */
-	uint64_t hash;          /* XXH3 of the segment; 0: its samples came with other blocks */
-	uint64_t samples, lost; /* 0 where hash is 0 */
+	uint64_t bucket; /* its start, CLOCK_REALTIME in ns */
+	uint64_t hash; /* XXH3 of the segment; 0: its samples came with other blocks, or expired */
+	uint64_t samples, lost;
 };
 
 struct fleet_keys {
@@ -48,7 +48,10 @@ struct fleet_keys {
  */
 bool fleet_host_is_valid(const char *name);
 
-/* Makes the directory if it is missing. -ENOTEMPTY: there are other files in it. */
+/*
+ * Makes the directory if it is missing. -ENOTEMPTY: there is one, and it is no fleet. An empty one
+ * may be the place of a file system that is not mounted.
+ */
 int fleet_make(const char *dir, struct error *err);
 
 /* Whether there is a fleet at `path`. */
@@ -60,8 +63,8 @@ int fleet_hosts(const char *dir, struct history_names *out, struct error *err);
 struct fleet_host;
 
 /*
- * Opens a host of a fleet for writing, makes its folder if needed, and ends what a crash left. It
- * waits while another process writes it or merges it. `dir` is copied.
+ * Opens a host of a fleet for writing, makes its folder if needed, and ends what a crash left.
+ * -EBUSY: another process writes it or merges it. -ENODEV: there is no fleet.
  */
 int fleet_host_open(const char *dir, const char *host, struct fleet_host **out, struct error *err);
 void fleet_host_close(struct fleet_host *h); /* NULL is fine */
@@ -90,8 +93,8 @@ char *fleet_host_place(const struct fleet_host *h, const char *part, uint64_t bu
  */
 int fleet_host_take(struct fleet_host *h, struct fleet_key *key, struct error *err);
 
-/* Adds a key without a block: its samples came with others. */
-int fleet_host_cover(struct fleet_host *h, const char *part, uint64_t bucket, struct error *err);
+/* Adds a key without a block: its samples came with others, or expired. key->hash is 0. */
+int fleet_host_cover(struct fleet_host *h, const struct fleet_key *key, struct error *err);
 
 /* Replaces the labels by lines NAME=VALUE. */
 int fleet_host_label(struct fleet_host *h, const char *lines, struct error *err);

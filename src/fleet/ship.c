@@ -85,25 +85,22 @@ static char *part_path(const struct ship *s, uint32_t part)
 static void queue_part(struct ship *s, uint32_t part)
 {
 	cleanup(free_at_exit) char *path = part_path(s, part);
-	bool is_newest = part + 1 == s->names.n;
 	struct block_buckets buckets = { 0 };
 	struct session_info info;
 	struct session_end end;
 	struct error err = { 0 };
 	char *replaces = NULL;
+	bool is_done = is_in(&s->done, &s->names.data[part]);
 	int r = 0;
 
-	if (is_in(&s->done, &s->names.data[part])) {
-		vec_push(&s->replaces, NULL);
-		vec_push(&s->is_over, false);
-		return;
-	}
-	if (session_extent(path, &info, &end, &replaces) < 0)
+	if (!is_done && session_extent(path, &info, &end, &replaces) < 0)
 		replaces = NULL;
+	if (!is_done)
+		r = part_buckets(path, BLOCK_BUCKET_NS, &buckets, &err);
 	vec_push(&s->replaces, replaces);
-	vec_push(&s->is_over, !is_newest || replaces);
-	r = part_buckets(path, BLOCK_BUCKET_NS, is_newest, &buckets, &err);
-	if (r < 0 && access(path, F_OK) == 0 && !is_newest) {
+	vec_push(&s->is_over, !is_done && r >= 0 && !buckets.may_grow);
+	/* The recorder may have begun the newest one just now. */
+	if (r < 0 && access(path, F_OK) == 0 && part + 1 < s->names.n) {
 		log_warning("a part is left out: %s", err.text);
 		s->result->n_damaged++;
 	}
@@ -146,24 +143,34 @@ static bool is_replaced(const struct ship *s, uint32_t part)
 
 /* ---- a block ---- */
 
-/* The samples that came with blocks of the parts that this one replaces; *any: there are some. */
+/*
+ * The samples of a merged block that came before, with blocks of the parts that it replaces; *any:
+ * there are some. If the history was merged twice since, the parts that it names came and went
+ * unseen. Then the blocks of all parts that are gone count.
+ */
 static uint64_t sent_before(const struct ship *s, const struct queued *q, uint64_t length_ns,
 			    bool *any)
 {
 	const char *replaces = s->replaces.data[q->part];
-	uint64_t samples = 0;
+	uint64_t end = (q->bucket / length_ns + 1) * length_ns, named = 0, gone = 0;
+	bool has_named = false, has_gone = false;
 
-	*any = false;
 	for (size_t i = 0; replaces && *replaces && i < fleet_host_keys(s->host)->n; i++) {
 		const struct fleet_key *key = &fleet_host_keys(s->host)->data[i];
+		char *name = (char *)key->part;
 
-		if (key->bucket < q->bucket || key->bucket >= q->bucket + length_ns ||
-		    !is_listed(replaces, key->part))
+		if (key->bucket < q->bucket || key->bucket >= end)
 			continue;
-		*any = true;
-		samples += key->samples;
+		if (is_listed(replaces, key->part)) {
+			has_named = true;
+			named += key->samples;
+		} else if (key->hash && !is_in(&s->names, &name)) {
+			has_gone = true;
+			gone += key->samples;
+		}
 	}
-	return samples;
+	*any = has_named || has_gone;
+	return has_named ? named : gone;
 }
 
 static void count_sent(struct ship *s, const struct fleet_key *key, const struct block_sums *sums)
@@ -195,8 +202,7 @@ static int hand_over(struct ship *s, const struct queued *q, const char *place,
 			count_sent(s, &key, sums);
 		file_remove_tree(place, NULL);
 		s->result->expired += any && sums->samples > before ? sums->samples - before : 0;
-		return any && !s->config.dry_run ? fleet_host_cover(s->host, name, q->bucket, err)
-						 : 0;
+		return any && !s->config.dry_run ? fleet_host_cover(s->host, &key, err) : 0;
 	}
 	r = fleet_host_take(s->host, &key, err);
 	if (r > 0)
@@ -242,9 +248,12 @@ static int send_all(struct ship *s, struct error *err)
 	int r = 0;
 
 	for (size_t n = 1; first < last && r >= 0; n++)
-		r = send_block(s,
-			       n % OLDEST_EACH ? &s->queue.data[--last] : &s->queue.data[first++],
-			       err);
+		r = s->config.stops && s->config.stops()
+			    ? -EINTR
+			    : send_block(s,
+					 n % OLDEST_EACH ? &s->queue.data[--last]
+							 : &s->queue.data[first++],
+					 err);
 	if (r >= 0)
 		for (uint32_t part = 0; part < s->names.n; part++)
 			if (s->is_over.data[part])
@@ -284,6 +293,10 @@ static int open_round(struct ship *s, struct error *err)
 	cleanup(free_at_exit) char *names = xasprintf("%s/" HISTORY_NAMES_DIR, s->config.fleet);
 	const struct symbolizer_config symbols = { .cache_dir = names, .kept_dir = kept };
 
+	if (!fleet_is_at(s->config.fleet)) { /* another one may come back in its place */
+		history_names_fini(&s->done);
+		return error_set(err, -ENODEV, "%s is no fleet (any longer)", s->config.fleet);
+	}
 	s->dir = history_dir(s->config.history);
 	if (!s->dir)
 		return error_set(err, -ENOENT, "%s is no history: there are no parts in it",

@@ -26,7 +26,8 @@ struct ship_config {
 	const char *fleet;   /* the directory of the fleet, which exists */
 	const char *host;
 	bool without_comm, without_cgroup;
-	bool dry_run; /* blocks are made and reported, and not stored */
+	bool dry_run;        /* blocks are made and reported, and not stored */
+	bool (*stops)(void); /* asked before each block: whether to end the round. May be NULL */
 	/* Called for each block that was stored, or would be. May be NULL. */
 	void (*report)(void *context, const struct fleet_key *key, const struct block_sums *sums);
 	void *context;
@@ -44,6 +45,7 @@ void ship_free(struct ship *s); /* NULL is fine */
 
 /*
  * Sends all blocks that are final and were not sent. -EAGAIN: the history changed meanwhile; call
- * it again. Other errors: the fleet can't be written. What was sent is in *out, also then.
+ * it again. -EINTR: config.stops. Other errors: the fleet can't be written, or is not there. What
+ * was sent is in *out, also then.
  */
 int ship_round(struct ship *s, struct ship_result *out, struct error *err);

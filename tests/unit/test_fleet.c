@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "fleet/fleet_store.h"
@@ -160,7 +161,11 @@ static void a_torn_line_of_keys_is_no_key(void **state)
 	close(fd);
 	assert_int_equal(fleet_host_open(FLEET, HOST, &host, NULL), 0);
 	assert_int_equal(fleet_host_keys(host)->n, 3);
-	assert_int_equal(fleet_host_cover(host, "20261121T000000.000Z", 600, NULL), 0);
+	assert_int_equal(fleet_host_cover(host,
+					  &(struct fleet_key){ .part = "20261121T000000.000Z",
+							       .bucket = 600 },
+					  NULL),
+			 0);
 	fleet_host_close(host);
 	assert_int_equal(fleet_host_open(FLEET, HOST, &host, NULL), 0);
 	assert_int_equal(fleet_host_keys(host)->n, 4);
@@ -211,19 +216,25 @@ static void other_folders_are_no_fleet(void **state)
 
 /* ---- merging, on both sides ---- */
 
-static void merge_all(const char *dir)
+static void merge_to(const char *dir, size_t level)
 {
 	struct retention_policy policy = RETENTION_DEFAULT;
 	struct retention_result result;
 	struct error err = { 0 };
 
-	policy.now_ns = (MIDNIGHT + 10 * DAY) * NS_PER_SECOND;
-	policy.tiers[LEVEL_HOURS].after_s = HOUR;
-	policy.tiers[LEVEL_DAYS].after_s = 0;
+	policy.now_ns = (MIDNIGHT + 90 * DAY) * NS_PER_SECOND;
+	policy.tiers[LEVEL_MINUTES].after_s = 0;
+	policy.tiers[LEVEL_HOURS].after_s = level == LEVEL_HOURS ? HOUR : 0;
+	policy.tiers[LEVEL_DAYS].after_s = level == LEVEL_DAYS ? HOUR : 0;
 	policy.active = "";
 	if (history_retain(dir, &policy, &result, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_true(result.n_made > 0);
+}
+
+static void merge_all(const char *dir)
+{
+	merge_to(dir, LEVEL_HOURS);
 }
 
 static void a_fleet_that_was_merged_knows_its_blocks(void **state)
@@ -288,6 +299,104 @@ static void samples_that_were_merged_with_sent_ones_are_counted(void **state)
 	history_fini(&h);
 }
 
+static void assert_two_parts(void)
+{
+	struct sums first = expected_sums(MIDNIGHT, MIDNIGHT + 1200),
+		    second = expected_sums(MIDNIGHT + 2 * HOUR, MIDNIGHT + 2 * HOUR + 1200),
+		    got = fleet_sums();
+
+	assert_int_equal(got.samples, first.samples + second.samples);
+	assert_int_equal(got.lost, first.lost + second.lost);
+}
+
+/* The parts between came and went unseen; or they were seen. */
+static void merged_twice(bool is_sent_between)
+{
+	struct ship_result result;
+	struct history h;
+
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 1200, true);
+	history_part(&h, MIDNIGHT + 2 * HOUR, 1200, true);
+	ship_history(&h);
+	merge_to(h.dir, LEVEL_HOURS);
+	if (is_sent_between)
+		assert_int_equal(ship_history(&h).n_sent, 0);
+	merge_to(h.dir, LEVEL_DAYS);
+	result = ship_history(&h);
+	assert_int_equal(result.n_sent, 0);
+	assert_int_equal(result.expired, 0);
+	assert_two_parts();
+	history_fini(&h);
+}
+
+static void a_history_that_was_merged_twice_is_sent_once(void **state)
+{
+	(void)state;
+	merged_twice(false);
+	merged_twice(true);
+}
+
+/* One ship over several rounds, as in the service. */
+static void a_part_that_grows_is_sent_when_it_has_its_end(void **state)
+{
+	const struct ship_config config = { .history = "grows", .fleet = FLEET, .host = HOST };
+	struct ship_result result;
+	struct ship *ship;
+	struct history h, whole;
+
+	(void)state;
+	fleet_init();
+	history_init(&h);
+	history_init(&whole);
+	/* The part that grows is not the last one by name: the clock was set back. */
+	history_part(&h, MIDNIGHT + HOUR, 1200, false);
+	history_part(&whole, MIDNIGHT + HOUR, 1200, true);
+	history_part(&h, MIDNIGHT + 3 * HOUR, 600, true);
+	assert_int_equal(symlink(h.dir, "grows"), 0);
+	ship = ship_new(&config);
+	assert_int_equal(ship_round(ship, &result, NULL), 0);
+	assert_int_equal(result.n_sent, 2);
+	unlink("grows");
+	assert_int_equal(symlink(whole.dir, "grows"), 0); /* the same part, with its end */
+	assert_int_equal(ship_round(ship, &result, NULL), 0);
+	assert_int_equal(result.n_sent, 1);
+	ship_free(ship);
+	unlink("grows");
+	history_fini(&whole);
+	history_fini(&h);
+}
+
+/* The file system goes away, and comes back. */
+static void a_fleet_that_goes_away_gets_nothing(void **state)
+{
+	struct history h;
+	struct ship_config config = { .fleet = FLEET, .host = HOST };
+	struct ship_result result;
+	struct ship *ship;
+
+	(void)state;
+	fleet_init();
+	history_init(&h);
+	config.history = h.dir;
+	history_part(&h, MIDNIGHT, 1200, true);
+	ship = ship_new(&config);
+	assert_int_equal(ship_round(ship, &result, NULL), 0);
+	assert_int_equal(rename(FLEET, FLEET ".away"), 0);
+	assert_int_equal(mkdir(FLEET, 0700), 0);
+	history_part(&h, MIDNIGHT + HOUR, 600, true);
+	assert_int_equal(ship_round(ship, &result, NULL), -ENODEV);
+	assert_int_equal(fleet_make(FLEET, NULL), -ENOTEMPTY);
+	assert_int_equal(rmdir(FLEET), 0); /* nothing was written there */
+	fleet_init();
+	assert_int_equal(ship_round(ship, &result, NULL), 0);
+	assert_int_equal(result.n_sent, 3); /* a new fleet gets all */
+	ship_free(ship);
+	file_remove_tree(FLEET ".away", NULL);
+	history_fini(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,6 +410,9 @@ int main(void)
 		cmocka_unit_test(a_fleet_that_was_merged_knows_its_blocks),
 		cmocka_unit_test(parts_that_were_merged_before_are_sent_once),
 		cmocka_unit_test(samples_that_were_merged_with_sent_ones_are_counted),
+		cmocka_unit_test(a_history_that_was_merged_twice_is_sent_once),
+		cmocka_unit_test(a_part_that_grows_is_sent_when_it_has_its_end),
+		cmocka_unit_test(a_fleet_that_goes_away_gets_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include "base/files/file.h"
 #include "base/mem.h"
 #include "store/history/merge.h"
+#include "store/history/retention_parts.h"
 #include "store/session.h"
 
 /* Numbers behind names have nine digits at most, and merging adds to them. */
@@ -62,19 +63,20 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-int part_buckets(const char *part, uint64_t bucket_ns, bool may_grow, struct block_buckets *out,
-		 struct error *err)
+int part_buckets(const char *part, uint64_t bucket_ns, struct block_buckets *out, struct error *err)
 {
 	struct bucket_list list = { bucket_ns, out };
 	const struct block_filter filter = { .takes = list_bucket,
 					     .context = &list,
 					     .until_ns = UINT64_MAX };
 	cleanup(session_close_at_exit) struct session *s = NULL;
+	uint64_t written_ns = part_written_ns(part); /* before its end is looked for */
 	int r = session_open_blocks(part, &filter, &s, err);
 
+	out->may_grow = r >= 0 && !s->has_end && written_ns + PART_ABANDONED_NS > clock_wall_ns();
 	if (r >= 0 && out->n)
 		qsort(out->data, out->n, sizeof(*out->data), by_number);
-	if (r >= 0 && out->n && may_grow && !s->has_end)
+	if (out->n && out->may_grow)
 		out->n--;
 	return r;
 }

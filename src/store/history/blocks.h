@@ -36,14 +36,15 @@ struct block_config {
 struct block_buckets {
 	uint64_t *data;
 	size_t n, cap;
+	bool may_grow; /* the part has no end, and was written to in the last hour */
 };
 
 /*
  * Puts the buckets of a part that have samples or losses into `out`, which is empty. Reads no
- * samples. may_grow: the part is the newest of its history. Then its last bucket is left out until
- * the part has an end. -EINVAL: the part does not know when it began.
+ * samples. The last bucket of a part that may grow is left out. -EINVAL: the part does not know
+ * when it began.
  */
-int part_buckets(const char *part, uint64_t bucket_ns, bool may_grow, struct block_buckets *out,
+int part_buckets(const char *part, uint64_t bucket_ns, struct block_buckets *out,
 		 struct error *err);
 
 struct block_sums {

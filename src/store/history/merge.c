@@ -266,7 +266,7 @@ static enum code_use use_of_parent(const struct merge *m, const struct source *s
 static struct native_place place_of(struct merge *m, struct source *s, uint32_t node,
 				    enum code_use use)
 {
-	const struct code_addr other = { m->names.other, 0 };
+	struct code_addr other = { m->names.other, 0 };
 	uint32_t up = node, depth = 0;
 	struct {
 		uint32_t node;
@@ -285,6 +285,8 @@ static struct native_place place_of(struct merge *m, struct source *s, uint32_t 
 	}
 	if (up)
 		at = s->has_place[use][up] ? s->places[use][up] : place_of(m, s, up, use);
+	if (s->is_cut && m->names.functions)
+		other = functions_place(m->names.functions, other, CODE_LEAF);
 	while (depth-- > 0) {
 		uint32_t n = chain[depth].node, parent = parent_of(s->segment, n);
 		struct code_addr code;

@@ -21,9 +21,6 @@
 #define MERGE_PREFIX ".merge-"
 #define GONE_PREFIX  ".gone-"
 
-/* A part without an end that was not written for so long is abandoned. */
-#define ABANDONED_NS (3600 * NS_PER_SECOND)
-
 static void at_step(const struct retained_parts *p, enum retention_step step, const char *part)
 {
 	if (p->policy->at_step)
@@ -69,8 +66,7 @@ static int remove_leftovers(const char *dir, struct error *err)
 	return r;
 }
 
-/* The time of the last write to a part. */
-static uint64_t written_ns(const char *path)
+uint64_t part_written_ns(const char *path)
 {
 	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", path);
 	uint64_t last = 0;
@@ -146,7 +142,7 @@ static void retained_parts_add(struct retained_parts *p, char *name)
 		part->last_ns = extent.last_ns;
 		part->block_ns = MAX(extent.block_ns, NS_PER_SECOND);
 	} else if (!p->policy->active && !p->policy->over &&
-		   written_ns(path) + ABANDONED_NS > p->now_ns) {
+		   part_written_ns(path) + PART_ABANDONED_NS > p->now_ns) {
 		part->is_active = true;
 	} else {
 		look_inside(part, path);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "store/history/retention.h"
 
@@ -22,6 +23,12 @@ struct retained_parts {
 	uint64_t now_ns;
 	VEC(struct retained_part) parts; /* by name */
 };
+
+/* A part without an end that was not written to for so long is abandoned. */
+#define PART_ABANDONED_NS (3600 * NS_PER_SECOND)
+
+/* The time of the last write to a part (CLOCK_REALTIME); 0: it has no files. */
+uint64_t part_written_ns(const char *path);
 
 /* Removes the remains of a crash and lists the parts. */
 int retained_parts_init(struct retained_parts *p, struct error *err);
