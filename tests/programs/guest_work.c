@@ -3,6 +3,7 @@
  * The only program of a guest that tests/pt/qemu_system.c traces: its first process, and the
  * children of that. It writes the kernel's symbols and modules to port 0xe9, then works between two
  * marks: processes that talk through pipes, signals, page faults, sleep, and calls into modules.
+ * Its argument is the number of rounds: of the kernel's arguments, the one behind "--".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -123,8 +124,11 @@ static void one_round(void)
 	close(answer[1]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	/* The kernel also gives arguments that it does not know. */
+	int rounds = argc > 1 && atoi(argv[argc - 1]) ? atoi(argv[argc - 1]) : ROUNDS;
+
 	signal(SIGUSR1, on_signal);
 	mkdir("/proc", 0755);
 	mount("proc", "/proc", "proc", 0, NULL);
@@ -136,7 +140,7 @@ int main(void)
 		say_file("/proc/modules", false);
 	}
 	__asm__ volatile(".byte 0x0f, 0x1f, 0x80; .ascii \"TRON\"");
-	for (int i = 0; i < ROUNDS; i++)
+	for (int i = 0; i < rounds; i++)
 		one_round();
 	__asm__ volatile(".byte 0x0f, 0x1f, 0x80; .ascii \"TROF\"");
 	printf("guest_work: %d signals\n", (int)n_signals);
