@@ -298,12 +298,37 @@ static void renew_cookies(struct access *a)
 	}
 }
 
+static bool has_certificates(const struct tokens *t)
+{
+	vec_foreach (&t->list, token)
+		if (token->certificate)
+			return true;
+	return false;
+}
+
+/*
+ * A file that is being written may lack the filters of its last line, and more lines. Without a
+ * line of certificates, each certificate would do. NULL: nothing widens a right.
+ */
+static const char *doubt_of(const struct tokens *old, const struct tokens *new)
+{
+	if (!new->list.n)
+		return "it has no token";
+	if (!new->is_whole)
+		return "its last line has no end";
+	if (has_certificates(old) && !has_certificates(new))
+		return "it has no line with cert: any more";
+	return NULL;
+}
+
 void access_read_again(struct access *a)
 {
 	uint64_t now = clock_monotonic_ns();
 	struct tokens old = a->tokens, new = { 0 };
 	struct error err = { 0 };
+	const char *doubt = NULL;
 	struct stat is;
+	int r;
 
 	if (!a->token_file || now - a->looked_ns < NS_PER_SECOND)
 		return;
@@ -314,7 +339,11 @@ void access_read_again(struct access *a)
 	    !memcmp(&is.st_ctim, &a->tokens_are.st_ctim, sizeof(is.st_ctim)))
 		return;
 	a->tokens_are = is;
-	if (tokens_read(&new, a->token_file, &err) < 0) {
+	r = tokens_read(&new, a->token_file, &err);
+	doubt = r < 0 ? NULL : doubt_of(&old, &new);
+	if (doubt)
+		r = error_set(&err, -EINVAL, "'%s': %s", a->token_file, doubt);
+	if (r < 0) {
 		log_warning("%s; the tokens stay as they were", err.text);
 		tokens_fini(&new);
 		return;

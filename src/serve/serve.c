@@ -72,8 +72,11 @@ static void answer_recording(const struct serve *s, struct http_request *q,
 	uint64_t size = 0;
 	int fd;
 
-	if (right->filters) {
-		reply_error(q, 403, "This token is limited by filters, and a file has none.");
+	/* It may hold pieces of the memory of programs: copied stacks. */
+	if (right->filters || right->role < ACCESS_RECORD) {
+		reply_error(q, 403,
+			    "The file of a recording needs a token of the role record, without "
+			    "filters.");
 		return;
 	}
 	fd = source ? source_open_recording(source, &size) : -ENOENT;

@@ -140,11 +140,14 @@ int tokens_read(struct tokens *t, const char *path, struct error *err)
 			      path);
 	while (!r && getline(&line, &size, in) >= 0) {
 		number++;
+		t->is_whole = strchr(line, '\n') != NULL;
 		line[strcspn(line, "\n")] = '\0';
 		r = parse_token(t, line, number, err);
 		if (r < 0)
 			error_wrap(err, r, "'%s', line %zu", path, number);
 	}
+	if (!r && ferror(in))
+		r = error_set(err, -EIO, "cannot read all of '%s'", path);
 	free(line);
 	fclose(in);
 	return r;

@@ -2,6 +2,8 @@
 /* The file of tokens of `assay serve`: who may ask for what. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/mem.h"
 
 struct error;
@@ -26,6 +28,7 @@ struct token {
 
 struct tokens {
 	VEC(struct token) list;
+	bool is_whole; /* the last line has an end, and all of the file could be read */
 };
 
 /* A token has 128 bits in hexadecimal or more: so many characters. */

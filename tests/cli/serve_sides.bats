@@ -100,6 +100,17 @@ of_command() { # ARGUMENT…
 	printf 'read short\n' >tokens
 	wait_for has_warned 'the tokens stay as they were'
 	has_status "$two" 200
+	# A file that is half written would give more rights than the whole one.
+	while IFS='|' read -r text wanted; do
+		# shellcheck disable=SC2059
+		printf "$text" >tokens
+		wait_for has_warned "$wanted; the tokens stay as they were"
+		has_status "$one" 200
+		has_status "$two" 200
+	done <<-END
+		admin $one\\nread $two|its last line has no end
+		# nothing\\n|it has no token
+	END
 	printf 'read %s\n' "$two" >tokens
 	chmod 644 tokens
 	wait_for has_warned 'other users may read it'
@@ -123,7 +134,7 @@ of_command() { # ARGUMENT…
 		seq 200000
 	} >all/perf.data
 	seq 200000 >all/notes
-	printf 'read %s comm:worker\n' limited-limited-limited-limited-1 >tokens
+	printf 'read %s comm:worker\nread %s\n' limited-limited-limited-limited-1 read-read-read-read-read-read-read-1 >tokens
 	chmod 600 tokens
 	serve all --token-file tokens
 	enter
@@ -135,8 +146,10 @@ of_command() { # ARGUMENT…
 		api "recording?source=$name" | jq -e .error
 		[ "$(status)" = 404 ]
 	done
-	get '/api/v1/recording?source=perf.data' 'Authorization:Bearer limited-limited-limited-limited-1' | jq -e .error
-	[ "$(status)" = 403 ]
+	for token in limited-limited-limited-limited-1 read-read-read-read-read-read-read-1; do
+		get '/api/v1/recording?source=perf.data' "Authorization:Bearer $token" | jq -e .error
+		[ "$(status)" = 403 ]
+	done
 	ln -sf /etc/passwd all/perf.data
 	wait_for is_no_recording
 	rm all/perf.data

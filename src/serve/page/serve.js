@@ -222,7 +222,7 @@ async function record(event) {
 
 function showDownloads(state) {
 	const query = new URLSearchParams(queryOf(state, "source", "filter", "since", "until"));
-	const is_recording = sources.find((one) => one.name === state.source)?.kind === "recording";
+	const is_recording = sources.find((one) => one.name === state.source)?.kind === "recording" && byId("record").dataset.role !== "read";
 	const offered = is_recording ? [...downloads, ["recording", "perf.data"]] : downloads;
 	byId("downloads").replaceChildren(...offered.map(([name, title]) =>
 		element("a", title, { href: `/api/v1/${name}?${query}`, download: "", "aria-label": `Download as ${title}` })));
