@@ -471,7 +471,7 @@ os.execvp("assay", ["assay", "serve", "plain", "--listen", "systemd"])'
 	"$PROGRAMS/make_session" plain plain 300
 	serve plain
 	enter
-	[ "$(client flood 600 "$cookie")" = 200 ]
+	[ "$(ulimit -Sn hard && client flood 2000 "$cookie")" = 200 ]
 	client large >statuses
 	diff statuses - <<-'END'
 		431
