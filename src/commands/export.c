@@ -267,6 +267,8 @@ static int run_with(struct input *in, const struct export_args *args,
 	if (r >= 0 && format->ops->from_recording && operands->n)
 		r = error_set(&err, -EINVAL, "%s takes no filters; --image chooses the image",
 			      format->name);
+	if (r >= 0 && format->ops->from_recording && strcmp(args->frames, "both") != 0)
+		r = error_set(&err, -EINVAL, "%s takes no --frames", format->name);
 	r = r < 0 ? r : input_query(in, operands, args->idle, &query, &err);
 	r = r < 0 ? r : input_window(&args->window, &query, &err);
 	r = r < 0 ? r : separation_parse(args->separate, &merged, &err);

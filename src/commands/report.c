@@ -521,9 +521,14 @@ static int report_latency(struct input *in, const struct report_args *args,
 	};
 	struct error err = { 0 };
 	bool is_damaged = false;
-	int r = operands->n ? error_set(&err, -EINVAL, "--latency takes no filters, such as '%s'",
-					operands->data[0])
-			    : latency_report(&c, &is_damaged, &err);
+	int r = 0;
+
+	if (operands->n)
+		r = error_set(&err, -EINVAL, "--latency takes no filters, such as '%s'",
+			      operands->data[0]);
+	else if (strcmp(args->frames, "both") != 0)
+		r = error_set(&err, -EINVAL, "--latency takes no --frames");
+	r = r < 0 ? r : latency_report(&c, &is_damaged, &err);
 
 	if (r < 0)
 		log_error("report: %s", err.text);

@@ -273,14 +273,14 @@ static const char *frame_type(const struct image *image)
 	};
 	uint32_t language = image_language(image);
 
-	switch (image_kind_mode(image->kind)) {
-	case CODE_KERNEL:
+	if (image_kind_mode(image->kind) == CODE_KERNEL)
 		return "kernel";
-	case CODE_USER:
-		return language < N_LANGUAGES ? of_language[language] : NULL;
-	default:
-		return NULL;
-	}
+	/* Nobody knows the compiler of JIT code and of code that has only a name. */
+	return (image->kind == IMAGE_FILE || image->kind == IMAGE_VDSO ||
+		image->kind == IMAGE_LANGUAGE) &&
+			       language < N_LANGUAGES
+		       ? of_language[language]
+		       : NULL;
 }
 
 static void put_locations(struct otlp *w, struct buf *out)

@@ -41,6 +41,7 @@ void process_report_request(const struct process_report_options *options,
 	processes_request(request);
 	request->with_places = options->with_instructions;
 	request->with_chains = false;
+	request->merges_jit = false; /* each process has its own code */
 }
 
 /* ---- records ---- */

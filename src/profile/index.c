@@ -296,6 +296,27 @@ static string_id index_whole_key(struct profile *p, const struct function_key *k
 	return id;
 }
 
+/* The first function of that key; `id` if there is none. */
+static uint32_t whole_function(struct profile *p, const struct function_key *key, uint32_t id)
+{
+	struct function_key any = *key;
+	uint32_t *whole;
+	bool is_new;
+
+	if (key->line == NO_INDEX && key->offset == NO_OFFSET && !p->session->n_hosts_asked)
+		return id;
+	any.line = NO_INDEX;
+	any.offset = NO_OFFSET;
+	whole = index_jit_function(p, &any, &is_new);
+	if (whole && !is_new && *whole != id) /* that one is not added yet */
+		index_share_jit_function(p, *whole, key->image);
+	if (!whole)
+		whole = intmap_put(&p->index->wholes, index_whole_key(p, key).n, &is_new);
+	if (is_new)
+		*whole = id;
+	return *whole;
+}
+
 static uint32_t index_add_function(struct profile *p, const struct function_key *key,
 				   const char *inlined)
 {
@@ -307,7 +328,7 @@ static uint32_t index_add_function(struct profile *p, const struct function_key 
 		.line = key->line,
 		.offset = key->offset,
 	};
-	uint32_t id, *whole, *jit;
+	uint32_t id, *jit;
 	bool is_new;
 
 	jit = index_jit_function(p, key, &is_new);
@@ -320,13 +341,7 @@ static uint32_t index_add_function(struct profile *p, const struct function_key 
 		*jit = id;
 	if (id < p->functions.n)
 		return id;
-	f.whole = id;
-	if (key->line != NO_INDEX || key->offset != NO_OFFSET || p->session->n_hosts_asked) {
-		whole = intmap_put(&x->wholes, index_whole_key(p, key).n, &is_new);
-		if (is_new)
-			*whole = id;
-		f.whole = *whole;
-	}
+	f.whole = whole_function(p, key, id);
 	vec_push(&p->functions, f);
 	vec_push(&x->function_takes,
 		 (struct function_takes){ .symbol = takes_symbol(p, &f),

@@ -238,9 +238,14 @@ static void note_class(struct profile *p, struct load_part *part, const struct c
 					    : row_image(p, part, row)));
 }
 
+static int leaf_use(const struct load_part *part, uint32_t node)
+{
+	return shown_leaf_calls(part, node) ? USE_CALLER : USE_LEAF;
+}
+
 static void take_row(struct load_part *part, const struct count_row *row)
 {
-	part->uses[shown_leaf(part, row->node)] |= USE_LEAF;
+	part->uses[shown_leaf(part, row->node)] |= leaf_use(part, row->node);
 	part->has_samples[row->class] |= row->samples > 0;
 }
 
@@ -252,7 +257,7 @@ static uint32_t *node_place(struct load_part *part, const struct chain_step *ste
 /* The profile's node for an innermost frame, which is added with its callers if it is new. */
 static uint32_t add_chain(struct profile *p, struct load_part *part, uint32_t node)
 {
-	struct chain_step step = { shown_leaf(part, node), USE_LEAF };
+	struct chain_step step = { shown_leaf(part, node), leaf_use(part, node) };
 	uint32_t parent = 0;
 
 	while (step.node && !(parent = *node_place(part, &step))) {
@@ -521,7 +526,9 @@ static void add_nodes(struct profile *p, struct load_part *part)
 		if (part->uses[n] & USE_CALLER)
 			part->as_caller[n] = load_add_node(p, part, parent, n, USE_CALLER);
 		if (shown_leaf(part, n) != n)
-			part->as_leaf[n] = part->as_leaf[shown_leaf(part, n)];
+			part->as_leaf[n] = leaf_use(part, n) == USE_LEAF
+						   ? part->as_leaf[shown_leaf(part, n)]
+						   : part->as_caller[shown_leaf(part, n)];
 	}
 }
 

@@ -36,7 +36,7 @@ void load_part_fini(struct load_part *part)
 			    part->as_caller,     part->cgroups,     part->contexts,
 			    part->arcs,          part->last,        part->alike,
 			    part->apps,          part->waker_marks, part->shown_leaves,
-			    part->shown_parents };
+			    part->shown_parents, part->shown_calls };
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		free(columns[i]);

@@ -39,13 +39,14 @@ struct load_part {
 	uint8_t *uses;  /* by node */
 	uint32_t *apps; /* lanes_by_samples: by class its application + 1; SEVERAL_APPS; 0 */
 	uint32_t *shown_leaves, *shown_parents; /* by node (shown_frames.h); NULL: all are shown */
-	bool *arcs;              /* by node: no sample's, but of an arc; NULL: there are none */
-	uint8_t *contexts;       /* by node; NULL where nobody asked */
-	uint32_t *as_leaf;       /* by node: the profile's node for it as the innermost frame … */
-	uint32_t *as_caller;     /* … and as a caller */
-	struct last_entry *last; /* by node */
-	bool wants_wakers;       /* a key or a filter asks for them */
-	uint32_t *waker_marks;   /* by node of a waker: its mark (wakers.h); NULL: none */
+	bool *shown_calls;   /* by node: what is shown for it as the innermost frame is a call */
+	bool *arcs;          /* by node: no sample's, but of an arc; NULL: there are none */
+	uint8_t *contexts;   /* by node; NULL where nobody asked */
+	uint32_t *as_leaf;   /* by node: the profile's node for it as the innermost frame … */
+	uint32_t *as_caller; /* … and as a caller */
+	struct last_entry *last;     /* by node */
+	bool wants_wakers;           /* a key or a filter asks for them */
+	uint32_t *waker_marks;       /* by node of a waker: its mark (wakers.h); NULL: none */
 	struct intmap waker_of_node; /* a waker's outermost node to its place in profile->wakers */
 	uint32_t n_extras;
 	struct intmap extras;       /* (waker, parallelism) to a number from 1 */

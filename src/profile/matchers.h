@@ -4,13 +4,13 @@
 
 #include "profile/query.h"
 
+/* Whether the operand begins as a list of matchers does. */
+bool matchers_begin(const char *operand);
+
 /*
  * Adds the matchers of an operand: 1. Returns 0 if it is no list of matchers, and -EINVAL if one of
  * them is wrong.
  */
-/* Whether the operand begins as a list of matchers does. */
-bool matchers_begin(const char *operand);
-
 int matchers_add(struct query *q, const char *operand, struct error *err);
 void matchers_fini(struct query *q);
 

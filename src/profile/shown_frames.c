@@ -40,6 +40,12 @@ static bool is_heap_frame(const struct image *image)
 	       !language_is_on_stack((unsigned int)image->language);
 }
 
+/* Whether the frame lies on the native stack. */
+static bool is_stack_frame(const struct image *image)
+{
+	return image->kind == IMAGE_LANGUAGE && language_is_on_stack((unsigned int)image->language);
+}
+
 /* `both`: leaves out the loop around a frame. */
 static void fold_loop(struct shown *s, uint32_t node, uint32_t parent)
 {
@@ -60,6 +66,14 @@ static void choose_frames(struct shown *s, uint32_t node, uint32_t parent)
 	s->has[node] = s->has[parent] || (is_asked && !s->is_waker[node]);
 	s->nearest[node] = is_mark || is_asked || s->is_waker[node] ? node : s->nearest[parent];
 	s->part->shown_leaves[node] = s->has[node] ? s->nearest[node] : node;
+	/*
+	 * An interpreter's loop was executing. But a frame around one that lies on the native stack
+	 * has a return address.
+	 */
+	if (s->part->shown_leaves[node] != node)
+		s->part->shown_calls[node] = s->nearest[parent] == parent
+						     ? is_stack_frame(image)
+						     : s->part->shown_calls[parent];
 	s->part->shown_parents[node] =
 		s->has[node] && !s->is_waker[parent] ? s->nearest[parent] : parent;
 }
@@ -77,8 +91,10 @@ void load_find_shown(const struct profile *p, struct load_part *part)
 	s.has = load_column(n, sizeof(bool));
 	s.nearest = load_column(n, sizeof(uint32_t));
 	part->shown_parents = load_column(n, sizeof(uint32_t));
-	if (!folds)
+	if (!folds) {
 		part->shown_leaves = load_column(n, sizeof(uint32_t));
+		part->shown_calls = load_column(n, sizeof(bool));
+	}
 	for (uint32_t node = 1; node < n; node++) {
 		uint32_t parent = load_parent_of(segment, node);
 

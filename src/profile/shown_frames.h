@@ -20,13 +20,20 @@
 
 #include "profile/load_part.h"
 
-/* Sets part->shown_leaves and part->shown_parents. They stay NULL where all frames are shown. */
+/* Sets part->shown_leaves, part->shown_calls and part->shown_parents. They stay NULL where all
+ * frames are shown. */
 void load_find_shown(const struct profile *p, struct load_part *part);
 
 /* The frame at which a sample counts that has `node` as its innermost frame. */
 static inline uint32_t shown_leaf(const struct load_part *part, uint32_t node)
 {
 	return part->shown_leaves ? part->shown_leaves[node] : node;
+}
+
+/* Whether that frame was calling, and not executing: then its address is a return address. */
+static inline bool shown_leaf_calls(const struct load_part *part, uint32_t node)
+{
+	return part->shown_calls && part->shown_calls[node];
 }
 
 /* The caller that is shown for a frame that is shown; 0: none. */

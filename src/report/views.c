@@ -224,6 +224,13 @@ static int check_columns(const char *option, const char *text, struct error *err
 	return r < 0 ? error_wrap(err, r, "%s", option) : 0;
 }
 
+/* Other rows are sums by image, process and so on. */
+static bool has_function_rows(const struct view *view, const struct key_list *keys)
+{
+	return view->layout == LAYOUT_TREE || view->layout == LAYOUT_BLOCKS ||
+	       key_list_has(keys, PROFILE_SYMBOL);
+}
+
 int report_request(const struct view *view, const struct report_options *options,
 		   struct profile_request *request, struct error *err)
 {
@@ -256,7 +263,8 @@ int report_request(const struct view *view, const struct report_options *options
 				  query_has(request->query, FILTER_SYMBOL) ||
 				  query_has(request->query, FILTER_SYMBOL_EXCLUDE) ||
 				  query_has(request->query, FILTER_VIA);
-	request->merges_jit = !request->with_addresses && !request->with_places &&
+	request->merges_jit = has_function_rows(view, &request->keys) && !options->with_addresses &&
+			      !request->with_addresses &&
 			      !key_list_has(&options->by, PROFILE_IMAGE);
 	/* Callers have no instruction that was sampled. */
 	request->with_chains = view->with_chains && !request->with_addresses &&

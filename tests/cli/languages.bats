@@ -94,6 +94,21 @@ record_python() {
 			assay export -i s --frames "$frames" --format "$format" -o "$frames.$format"
 		done
 		awk '{ n += $NF } END { exit n != '"$samples"' }' "$frames.folded"
+		[ "$(assay report -i "$frames.pprof" --format json | jq '.total[0].samples')" = "$samples" ]
+		jq -c '[.profiles[].weights[]] | add' "$frames.speedscope" >>speedscope
+		zcat -f "$frames.firefox" | jq -c '[.threads[].samples | (.weight // [.stack[] | 1])[]] | add' >>firefox
+		sed -n 's/^totals: //p; s/^summary: //p' "$frames.callgrind" >>callgrind
+		python3 "$ROOT/tests/cli/protobuf.py" otlp "$frames.otlp" | jq -c '[.profiles[] | [.samples[].value] | add]' >>otlp
+	done
+	# The sums are those of each choice.
+	for format in speedscope firefox callgrind otlp; do
+		[ -s "$format" ]
+		[ "$(sort -u "$format" | wc -l)" = 1 ]
+	done
+	for format in autofdo bolt; do
+		run assay export -i s --frames native --format "$format" -o x
+		[ "$status" = 2 ]
+		[[ "$output" == *"takes no --frames"* ]]
 	done
 	# The loop, as a frame of its own, is in native stacks alone.
 	has '_PyEval_EvalFrameDefault;' native.folded

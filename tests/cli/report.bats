@@ -92,6 +92,11 @@ samples_of() {
 	assay report -i s --by image,symbol -t 0 --format json >out.json
 	[ "$(jq '[.rows[] | select(.symbol == "jit_hot")] | length' out.json)" = 2 ]
 	[ "$(jq '[.rows[] | select(.symbol == "jit_hot") | .samples] | add' out.json)" = "$hot" ]
+	# The summary is of images, also with a filter that needs functions.
+	[ "$(rows s '[.rows[] | select(.image == "[anon]")] | length' 'symbol:jit_*')" = 2 ]
+	# Instructions are of one process.
+	assay report -i s --processes --instructions --format json >out.json
+	[ "$(jq '[.. | objects | select(.symbol? == "jit_hot")] | length' out.json)" -ge 2 ]
 	# Two runs have other processes, and the same functions.
 	assay diff --format json s s | jq -e '[.rows[] | select(.symbol == "jit_hot")] | length == 1'
 }

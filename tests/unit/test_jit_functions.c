@@ -82,6 +82,7 @@ static void check_rows(const struct jit_world *x, const char *keys, bool merges,
 					   .query = &q,
 					   .with_functions = true,
 					   .with_chains = true,
+					   .with_lines = strstr(keys, "file") != NULL,
 					   .merges_jit = merges };
 	struct rows rows = { 0 };
 	struct buf text = { 0 };
@@ -135,6 +136,18 @@ static void sums_by_image_are_those_of_processes_without_the_merge(void **state)
 	jit_world_fini(&x);
 }
 
+static void lines_of_a_merged_function_have_one_whole(void **state)
+{
+	struct jit_world x;
+
+	(void)state;
+	jit_world_init(&x);
+	check_rows(&x, "symbol,file", true,
+		   "hot,(no line)=11 (no symbols),(no line)=100 (no symbols),(no line)=200 "
+		   "cold,(no line)=4 cold_c,(no line)=16 ");
+	jit_world_fini(&x);
+}
+
 static void the_processes_of_a_merged_function_are_still_keys(void **state)
 {
 	struct jit_world x;
@@ -153,6 +166,7 @@ int main(void)
 		cmocka_unit_test(a_function_of_several_processes_is_one_row),
 		cmocka_unit_test(its_image_has_no_process_and_that_of_others_has),
 		cmocka_unit_test(sums_by_image_are_those_of_processes_without_the_merge),
+		cmocka_unit_test(lines_of_a_merged_function_have_one_whole),
 		cmocka_unit_test(the_processes_of_a_merged_function_are_still_keys),
 	};
 

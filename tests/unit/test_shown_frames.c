@@ -231,6 +231,23 @@ static void only_interpreters_with_frames_in_the_heap_have_a_loop(void **state)
 	frames_world_fini(&x);
 }
 
+/* The return address behind a call that is the last instruction of a function. */
+static void native_code_around_frames_on_the_stack_is_a_call(void **state)
+{
+	struct code_addr behind_main;
+	struct frames_world x;
+
+	(void)state;
+	frames_world_init(&x);
+	behind_main = (struct code_addr){ C(&x, MAIN).image, C(&x, MAIN).offset - 8 + 0x100 };
+	add_stack(&x, 1, C(&x, METHOD), C(&x, METHOD), behind_main);
+	add_stack(&x, 2, C(&x, METHOD), behind_main, C(&x, LOOP));
+	finish_world(&x);
+	check_all_ways(&x, "native", "main=1 loop;main=2 ");
+	check_stacks(&x, "native", (struct way){ .without_chains = true }, "main=3 ");
+	frames_world_fini(&x);
+}
+
 static void marks_of_cut_stacks_stay(void **state)
 {
 	struct frames_world x;
@@ -301,6 +318,7 @@ int main(void)
 		cmocka_unit_test(filters_look_at_frames_that_are_not_shown),
 		cmocka_unit_test(a_stack_without_such_frames_stays_whole),
 		cmocka_unit_test(only_interpreters_with_frames_in_the_heap_have_a_loop),
+		cmocka_unit_test(native_code_around_frames_on_the_stack_is_a_call),
 		cmocka_unit_test(marks_of_cut_stacks_stay),
 		cmocka_unit_test(frames_of_a_waker_all_stay),
 		cmocka_unit_test(languages_and_modes_are_filters),

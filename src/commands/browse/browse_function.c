@@ -81,6 +81,15 @@ static void load_places(struct browse *b)
 	b->annotation->by_period = b->options.by_period;
 }
 
+/* Code of several processes has an image without a process, and there one for each. */
+static bool is_same_image(const struct image *image, const struct image *other)
+{
+	if (image->kind == IMAGE_JIT && !image->pid)
+		return other->kind == IMAGE_JIT;
+	return !strcmp(image->path, other->path) &&
+	       build_id_equal(&image->build_id, &other->build_id);
+}
+
 /* The same function of the profile with places; NO_INDEX: no sample is in its own code. */
 static uint32_t same_function(const struct browse *b, uint32_t function)
 {
@@ -93,8 +102,7 @@ static uint32_t same_function(const struct browse *b, uint32_t function)
 	for (uint32_t i = 0; i < q->functions.n; i++) {
 		const struct image *other = q->images.data[q->functions.data[i].image].image;
 
-		if (!strcmp(image->path, other->path) &&
-		    build_id_equal(&image->build_id, &other->build_id) &&
+		if (is_same_image(image, other) &&
 		    !strcmp(name, profile_key_text(q, PROFILE_SYMBOL, i, there)))
 			return i;
 	}

@@ -68,6 +68,18 @@ static char *operand_path(const char *operand)
 }
 
 /* The first half of postproc_load(): the session and the query alone. */
+/* Sample files are chosen by what they are named, and not by the code in them. */
+static int refuse_code_filters(const struct query *q, struct error *err)
+{
+	static const enum filter_tag tags[] = { FILTER_LANGUAGE, FILTER_MODE, FILTER_FILE };
+
+	for (size_t i = 0; i < ARRAY_SIZE(tags); i++)
+		if (query_has(q, tags[i]))
+			return error_set(err, -EINVAL, "%s: is a filter of 'assay report' alone",
+					 filter_infos[tags[i]].tag);
+	return 0;
+}
+
 static int postproc_open(struct postproc *pp, const struct postproc_args *args,
 			 const char *const *operands, size_t n_operands, struct error *err)
 {
@@ -88,6 +100,7 @@ static int postproc_open(struct postproc *pp, const struct postproc_args *args,
 		  : postproc_add_symbols(&pp->query, "symbol-exclude", args->exclude_symbols,
 					 !shows_mangled(args), err);
 	r = r < 0 ? r : query_check(&pp->query, err);
+	r = r < 0 ? r : refuse_code_filters(&pp->query, err);
 	if (r < 0)
 		return r;
 	pp->dir = query_has(&pp->query, FILTER_ARCHIVE) ? input_place(NULL, &pp->query)
