@@ -95,15 +95,15 @@ record_python() {
 		done
 		awk '{ n += $NF } END { exit n != '"$samples"' }' "$frames.folded"
 		[ "$(assay report -i "$frames.pprof" --format json | jq '.total[0].samples')" = "$samples" ]
-		jq -c '[.profiles[].weights[]] | add' "$frames.speedscope" >>speedscope
-		zcat -f "$frames.firefox" | jq -c '[.threads[].samples | (.weight // [.stack[] | 1])[]] | add' >>firefox
-		sed -n 's/^totals: //p; s/^summary: //p' "$frames.callgrind" >>callgrind
-		python3 "$ROOT/tests/cli/protobuf.py" otlp "$frames.otlp" | jq -c '[.profiles[] | [.samples[].value] | add]' >>otlp
+		jq -c '[.profiles[].weights[]] | add' "$frames.speedscope" >>speedscope.sums
+		zcat -f "$frames.firefox" | jq -c '[.threads[].samples | (.weight // [.stack[] | 1])[]] | add' >>firefox.sums
+		sed -n 's/^totals: //p; s/^summary: //p' "$frames.callgrind" >>callgrind.sums
+		python3 "$ROOT/tests/cli/protobuf.py" otlp "$frames.otlp" | jq -c '[.profiles[] | [.samples[].value] | add]' >>otlp.sums
 	done
 	# The sums are those of each choice.
 	for format in speedscope firefox callgrind otlp; do
-		[ -s "$format" ]
-		[ "$(sort -u "$format" | wc -l)" = 1 ]
+		[ -s "$format.sums" ]
+		[ "$(sort -u "$format.sums" | wc -l)" = 1 ]
 	done
 	for format in autofdo bolt; do
 		run assay export -i s --frames native --format "$format" -o x
