@@ -5,7 +5,7 @@
 #   tests/languages_check.sh [RELEASE...]    bullseye, bookworm, trixie, sid; all of them if none is named
 #
 # Each release is a small chroot with its interpreters, which run the programs tests/programs/lang/golden.*. assay records
-# the whole machine. tests/cli/language_stacks.py compares the stacks with those that they must be. PYTHONS='PATH PATH':
+# the whole machine; Java and Node.js by copied stacks and through BPF, each as a command. tests/cli/language_stacks.py compares the stacks with those that they must be. PYTHONS='PATH PATH':
 # these interpreters of this machine, too. ASSAY_LANGUAGES_DIR: where the chroots are, and stay; else they are temporary.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,6 +13,7 @@ assay=${ASSAY_BUILD:-$here/../build}/assay
 work=$(mktemp -d)
 chroots=${ASSAY_LANGUAGES_DIR:-$work/chroots}
 n=0 program=
+declare -A jdk=([bullseye]=11 [bookworm]=17 [trixie]=21 [sid]=25)
 
 finish() {
 	[ -n "$program" ] && kill "$program" 2>/dev/null
@@ -35,12 +36,13 @@ mirror() {
 make_chroot() {
 	local dir=$chroots/$1 log=$work/$1.log
 	# php is a symbolic link that leads nowhere outside of the chroot.
-	[ -x "$dir/usr/bin/python3" ] && [ -L "$dir/usr/bin/php" ] && [ -x "$dir/usr/bin/ruby" ] && return
+	[ -x "$dir/usr/bin/python3" ] && [ -L "$dir/usr/bin/php" ] && [ -x "$dir/usr/bin/ruby" ] &&
+		[ -e "$dir/usr/bin/node" ] && [ -L "$dir/usr/bin/java" ] && return
 	[ "$(id -u)" = 0 ] || { echo "a chroot takes root" && return; }
 	command -v debootstrap >/dev/null || { echo "debootstrap is not installed" && return; }
 	[ -n "$(mirror)" ] || { echo "apt on this machine knows no Debian archive" && return; }
 	mkdir -p "$chroots"
-	debootstrap --variant=minbase --include=python3,php-cli,ruby "$1" "$dir" "$(mirror)" >"$log" 2>&1 || tail -1 "$log"
+	debootstrap --variant=minbase --include="python3,php-cli,ruby,nodejs,openjdk-${jdk[$1]}-jre-headless" "$1" "$dir" "$(mirror)" >"$log" 2>&1 || tail -1 "$log"
 }
 
 # check LANGUAGE TITLE COMMAND...: the command runs an interpreter; its program follows it.
@@ -69,6 +71,41 @@ check() {
 	rm -rf "$work/s"
 }
 
+# Java finds its libraries through /proc.
+# shellcheck disable=SC2016 # the inner shell's
+within=(unshare -m sh -c 'mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"')
+
+# check_copied LANGUAGE TITLE DIR COMMAND...: stacks that assay walks itself, of a program in a chroot.
+check_copied() {
+	local language=$1 title=$2 dir=$3 collector result options
+	for collector in perf bpf; do
+		options=(--collector "$collector" -e cpu-clock -F 499)
+		[ "$collector" = perf ] && options+=(--stack-size 32768)
+		"$assay" record "${options[@]}" -o "$work/s" -- "${within[@]}" "$dir" "${@:4}" >"$work/log" 2>&1
+		"$assay" export -i "$work/s" --format speedscope -o "$work/json" >>"$work/log" 2>&1
+		if "$assay" info -i "$work/s" --format json | grep -qE '"(java|javascript)-version"'; then
+			say ok "$title # SKIP assay does not know this version"
+		elif result=$("$here/cli/language_stacks.py" "$work/json" "$language" 2>&1); then
+			say ok "$title, $collector: $(echo "$result" | tail -1)"
+		else
+			say "not ok" "$title, $collector"
+			{ echo "$result" && cat "$work/log"; } | sed 's/^/# /'
+		fi
+		rm -rf "$work/s"
+	done
+}
+
+# check_java RELEASE: its virtual machine, compiled and interpreted. The classes are made here.
+check_java() {
+	local dir=$chroots/$1 name="Java ${jdk[$1]}, $1"
+	if ! command -v javac >/dev/null || ! javac --release 11 -d "$dir" "$here/programs/lang/golden.java" 2>"$work/log"; then
+		say ok "$name # SKIP no javac here that makes classes of Java 11"
+		return
+	fi
+	check_copied java "$name, compiled" "$dir" java -Xmx64m -cp / golden 1500
+	check_copied java "$name, interpreted" "$dir" java -Xint -Xmx64m -cp / golden 150
+}
+
 golden=/golden
 [ $# -gt 0 ] || set -- bullseye bookworm trixie sid
 for release; do
@@ -82,6 +119,11 @@ for release; do
 	check php "$release" chroot "$chroots/$release" php
 	check rb "$release" chroot "$chroots/$release" ruby
 	check pl "$release" chroot "$chroots/$release" perl
+	check_java "$release"
+	node=$(chroot "$chroots/$release" node --version 2>/dev/null)
+	check_copied js "Node $node, $release, optimised" "$chroots/$release" node /golden.js 2000
+	[[ "$node" == v12.* ]] && interpreted=(--no-opt) || interpreted=(--no-opt --no-sparkplug)
+	check_copied js "Node $node, $release, interpreted" "$chroots/$release" node "${interpreted[@]}" /golden.js 250
 done
 golden=$here/programs/lang/golden
 for interpreter in ${PYTHONS-}; do
