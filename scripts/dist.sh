@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The source of HEAD for a release: build-dist/assay-VERSION.tar.xz, its bill of materials (SPDX), and SHA256SUMS of both.
 # Two runs of one commit give equal bytes, whatever the folder, the time and the umask. DIST is another folder, XZ_LEVEL another level.
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/.."
 umask 022
-version=$(sed -n "s/^ *version: '\(.*\)',/\1/p" meson.build | head -1)
+version=$(git show HEAD:meson.build | sed -n "s/^ *version: '\(.*\)',/\1/p")
 folder=${DIST:-build-dist}
 archive=assay-$version.tar.xz
 mkdir -p "$folder"

@@ -13,6 +13,7 @@ import re
 import sys
 import tarfile
 import time
+import urllib.parse
 
 LICENCE = "GPL-2.0-or-later"
 TAG = re.compile(rb"SPDX-License-Identifier: ([A-Za-z0-9.+-]+)")
@@ -36,10 +37,10 @@ def file_entry(number, name, content):
     }
 
 
-def files_of(archive):
+def contents_of(archive):
+    """The bytes of each file by its name, without the folder of the archive."""
     with tarfile.open(archive) as tar:
-        members = sorted((m for m in tar.getmembers() if m.isfile()), key=lambda m: m.name)
-        return [file_entry(i + 1, m.name.partition("/")[2], tar.extractfile(m).read()) for i, m in enumerate(members)]
+        return {m.name.partition("/")[2]: tar.extractfile(m).read() for m in tar.getmembers() if m.isfile()}
 
 
 def verification_code(files):
@@ -58,15 +59,15 @@ def package_entry(name, comment):
     return {"SPDXID": package_id(name), "name": name, "comment": comment, "downloadLocation": "NOASSERTION",
             "filesAnalyzed": False, "licenseConcluded": "NOASSERTION", "licenseDeclared": "NOASSERTION",
             "copyrightText": "NOASSERTION",
-            "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": f"pkg:deb/debian/{name}"}]}
+            "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": f"pkg:deb/debian/{urllib.parse.quote(name, safe='')}"}]}
 
 
 def main():
     archive, seconds = pathlib.Path(sys.argv[1]), int(sys.argv[2])
-    root = pathlib.Path(__file__).resolve().parent.parent
     name = archive.name.removesuffix(".tar.xz")
-    files = files_of(archive)
-    packages = build_packages((root / "scripts/deps.sh").read_text())
+    contents = contents_of(archive)
+    files = [file_entry(i + 1, file, contents[file]) for i, file in enumerate(sorted(contents))]
+    packages = build_packages(contents["scripts/deps.sh"].decode())
     whole = {
         "SPDXID": "SPDXRef-Package-assay", "name": "assay", "versionInfo": name.partition("-")[2],
         "packageFileName": archive.name, "downloadLocation": "NOASSERTION", "filesAnalyzed": True,

@@ -76,6 +76,12 @@ void http_request_answer(struct http_request *q, const struct http_answer *answe
 	(void)q, (void)answer;
 }
 
+void http_request_answer_file(struct http_request *q, const struct http_answer *answer, int fd,
+			      uint64_t size)
+{
+	(void)q, (void)answer, (void)fd, (void)size;
+}
+
 void http_request_answer_text(struct http_request *q, unsigned int status, const char *text)
 {
 	(void)q, (void)status, (void)text;

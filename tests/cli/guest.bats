@@ -80,5 +80,5 @@ fake_tool() { # NAME [COMMAND]
 
 @test "a boot that there isn't" {
 	run "$ROOT/tests/guest/run" nonsense
-	refused 2 "no boot 'nonsense'; there are: counters machine kernel newer linux-5.10"
+	refused 2 "no boot 'nonsense'; there are: counters machine kernel newer traced linux-5.10"
 }
