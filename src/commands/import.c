@@ -88,8 +88,11 @@ static int make_room(const struct import_args *args, char **dir, struct error *e
 {
 	int r;
 
-	if (args->into)
-		return import_into_begin(args->into, dir, err);
+	if (args->into) {
+		r = import_into_begin(args->into, dir, err);
+		opening_remove_at_end(*dir); /* it has another name when it is whole */
+		return r;
+	}
 	*dir = xstrdup(args->output ? args->output : "assay.data");
 	r = file_check_parent(*dir, err);
 	return r < 0 ? r : session_dir_make_room(*dir, err);

@@ -3,9 +3,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,9 +21,11 @@
 /* A history is read part by part; assay retain makes one of those of ten minutes. */
 #define MAX_PARTS 4096
 #define LEFT_S    3600 /* no import takes so long */
-#define SAME_NAME 1000 /* parts that begin in one millisecond */
-#define BEFORE_NS (7 * UINT64_C(86400) * NS_PER_SECOND)
-#define AFTER_NS  (300 * NS_PER_SECOND) /* clocks differ */
+#define SAME_NAME 1000 /* tries to find a name that is free */
+/* Numbers behind names have nine digits at most, and merging adds to them. */
+#define NAME_NUMBERS 899999990u
+#define BEFORE_NS    (7 * UINT64_C(86400) * NS_PER_SECOND)
+#define AFTER_NS     (300 * NS_PER_SECOND) /* clocks differ */
 
 static void remove_left(const char *parts, const char *name)
 {
@@ -61,8 +65,8 @@ int import_into_begin(const char *history, char **dir, struct error *err)
 				 "'%s' has %d parts or more: make fewer of them by 'assay retain "
 				 "--tier minutes=10m %s'",
 				 history, MAX_PARTS, history);
-	*dir = xasprintf("%s/" HIDDEN_PREFIX "%d", parts, (int)getpid());
-	file_remove_tree(*dir, NULL); /* of another process that had this number */
+	/* Processes of two containers may have the same number. */
+	*dir = xasprintf("%s/" HIDDEN_PREFIX "%d-%" PRIx64, parts, (int)getpid(), clock_wall_ns());
 	return 0;
 }
 
@@ -79,14 +83,30 @@ static int check_times(const struct part_extent *e, struct error *err)
 	return 0;
 }
 
+static int sync_all(const char *dir, struct error *err)
+{
+	cleanup(close_at_exit) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || syncfs(fd) < 0)
+		return error_errno(err, -errno, "cannot write '%s' to the disk", dir);
+	return 0;
+}
+
+/*
+ * The number is random, because no name may be used again. A merged part may still replace a part
+ * that had the name, and would hide the new one.
+ */
 static int name_part(const char *dir, uint64_t start_ns, struct error *err)
 {
 	char name[HISTORY_NAME_SIZE];
 
-	for (unsigned int i = 1; i <= SAME_NAME; i++) {
+	for (unsigned int i = 0; i < SAME_NAME; i++) {
 		cleanup(free_at_exit) char *path = NULL;
+		uint32_t random;
 
-		history_part_name(start_ns, i, name);
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			return error_errno(err, -errno, "cannot name '%s'", dir);
+		history_part_name(start_ns, 2 + random % NAME_NUMBERS, name);
 		path = xasprintf("%.*s/%s", (int)(strrchr(dir, '/') - dir), dir, name);
 		if (rename(dir, path) == 0)
 			return 0;
@@ -105,6 +125,7 @@ int import_into_finish(const char *dir, bool is_pushed, struct error *err)
 		r = error_set(err, -EBADMSG, "the times of the samples are not known");
 	if (r >= 0 && is_pushed)
 		r = check_times(&extent, err);
+	r = r < 0 ? r : sync_all(dir, err);
 	r = r < 0 ? r : name_part(dir, extent.first_ns, err);
 	if (r < 0)
 		file_remove_tree(dir, NULL);

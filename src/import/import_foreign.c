@@ -431,8 +431,10 @@ static int import_samples(struct importer *im, struct error *err)
 		return error_set(err, r, "%s: it has more than %d events; is it %s?", path,
 				 EVENTS_MAX, format);
 	if (!im->has_samples)
-		return error_set(err, -ENODATA, "%s: there is no sample in it, read as %s%s%s",
-				 path, format, damage->code ? ": " : "", damage->text);
+		return error_set(err, im->facts.n_bad ? -EBADMSG : -ENODATA,
+				 "%s: there is no sample in it%s, read as %s%s%s", path,
+				 im->facts.n_bad ? " that is understood" : "", format,
+				 damage->code ? ": " : "", damage->text);
 	forget_counts(&im->facts);
 	r = import_foreign_open_pipeline(im, err);
 	if (r < 0)

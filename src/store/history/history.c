@@ -458,9 +458,19 @@ static bool has_name(const struct history_names *sorted, char *const *name)
 	return sorted->n && bsearch(name, sorted->data, sorted->n, sizeof(*name), history_by_name);
 }
 
+/* Whether the part may replace others: it does, or it does not tell yet. */
+static bool may_replace(const char *dir, const char *name)
+{
+	cleanup(free_at_exit) char *part = xasprintf("%s/%s", dir, name);
+	cleanup(free_at_exit) char *replaces = NULL;
+	struct part_extent extent;
+
+	return !read_extent(part, &extent, &replaces) || (replaces && *replaces);
+}
+
 /*
  * A directory that changes during the listing may show neither the merged parts nor their result.
- * Parts that began after the listing do not matter.
+ * Parts that began after the listing do not matter, and neither do those that replace none.
  */
 static bool has_missed(const struct opening *h)
 {
@@ -473,7 +483,7 @@ static bool has_missed(const struct opening *h)
 		uint64_t start_ns;
 
 		missed |= history_part_time(*name, &start_ns) && start_ns < h->listed_ns &&
-			  !has_name(&h->names, name);
+			  !has_name(&h->names, name) && may_replace(h->dir, *name);
 	}
 	history_names_fini(&now);
 	return missed;
