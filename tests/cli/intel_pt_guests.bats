@@ -114,6 +114,7 @@ is_as_told() {
 	exits=$(host_script --guest-code --itrace=b -F flags,ip | grep -c vmexit)
 	[ "$exits" -gt 10 ]
 	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(*) FROM samples_view WHERE branch_type_name = 'vm exit'")" = "$exits" ]
+	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(*) FROM samples WHERE branch_type = 4099")" = "$exits" ] # perf's number of it
 	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(DISTINCT machine_id) FROM samples WHERE id > 0")" = 2 ]
 	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(*) FROM machines WHERE pid = $pid")" = 1 ]
 	# A call of the host is no caller of the guest's.

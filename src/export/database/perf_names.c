@@ -101,6 +101,12 @@ static void perf_add_branch_types(struct perf_names *p)
 	}
 }
 
+/* An exit from a virtual machine is not asynchronous there. */
+uint32_t perf_flags(uint32_t flags)
+{
+	return flags & PT_F_VM_EXIT ? flags & ~(uint32_t)PT_F_ASYNC : flags;
+}
+
 uint32_t perf_branch_type(struct perf_names *p, uint32_t flags)
 {
 	uint32_t type =

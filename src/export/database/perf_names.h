@@ -74,7 +74,10 @@ void perf_comm_begins(struct perf_names *p, int32_t pid, const char *name, uint6
 uint32_t perf_comm(struct perf_names *p, uint32_t machine, int32_t pid, uint32_t thread,
 		   const char *name);
 
-/* The type of the branch of a sample with these flags (enum pt_flags). */
+/* perf's flags of a branch with these flags (enum pt_flags). */
+uint32_t perf_flags(uint32_t flags);
+
+/* The type of the branch of a sample with perf's flags. */
 uint32_t perf_branch_type(struct perf_names *p, uint32_t flags);
 
 struct perf_place perf_place(struct perf_names *p, struct code_addr code);

@@ -123,6 +123,6 @@ const struct perf_branch_type perf_branch_types[] = {
 	{ PT_F_BRANCH | PT_F_BEGIN, "trace begin" },
 	{ PT_F_BRANCH | PT_F_END, "trace end" },
 	{ PT_F_BRANCH | PT_F_CALL | PT_F_VM_ENTRY, "vm entry" },
-	{ PT_F_BRANCH | PT_F_CALL | PT_F_ASYNC | PT_F_VM_EXIT, "vm exit" },
+	{ PT_F_BRANCH | PT_F_CALL | PT_F_VM_EXIT, "vm exit" },
 	{ 0, NULL },
 };

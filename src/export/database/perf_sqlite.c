@@ -262,6 +262,7 @@ static int perf_on_sample(struct replay_sink *sink, const struct replay_sample *
 	bool is_branch = perf_is_branch(&s->counter->attr);
 	bool has_chain = s->counter->attr.sample_type & PERF_SAMPLE_CALLCHAIN;
 	struct perf_place at, to = { 0 };
+	uint32_t flags = perf_flags(x->flags);
 
 	perf_take_thread(w, s);
 	perf_take_event(w, e->sample.counter, s->counter->name);
@@ -292,12 +293,12 @@ static int perf_on_sample(struct replay_sink *sink, const struct replay_sample *
 			     PERF_N(x->weight),
 			     PERF_N(x->transaction),
 			     PERF_N(x->data_src),
-			     PERF_N(is_branch ? perf_branch_type(&w->names, x->flags) : 0),
+			     PERF_N(is_branch ? perf_branch_type(&w->names, flags) : 0),
 			     PERF_N((x->flags & PT_F_IN_TX) != 0),
 			     PERF_N(has_chain ? perf_chain_path(w, s->frames) : 0),
 			     PERF_N(x->insns),
 			     PERF_N(x->cycles),
-			     PERF_N(x->flags) });
+			     PERF_N(flags) });
 	if (s->counter->attr.type == PT_SYNTH_TYPE && x->raw)
 		perf_add_synth(w, s->counter->attr.config, x);
 	w->now = NULL;
