@@ -35,7 +35,7 @@ struct ship_args {
 
 #define FIELD(f) offsetof(struct ship_args, f)
 static const struct option_spec ship_options[] = {
-	{ 't', "to", "PLACE", OPT_STRING, FIELD(to), NULL, "the fleet: *dir:PATH*",
+	{ 't', "to", "PLACE", OPT_STRING, FIELD(to), NULL, "the fleet: dir:PATH",
 	  "PATH is the directory of a fleet, also on another machine's file system that is mounted "
 	  "here. It is made if it is missing." },
 	{ 0, "host", "NAME", OPT_STRING, FIELD(host), NULL,
@@ -44,7 +44,7 @@ static const struct option_spec ship_options[] = {
 	  "facts about this host that the fleet keeps beside its blocks",
 	  "Several may stand in one list: *--labels zone=a,role=web*." },
 	{ 0, "drop", "WHAT", OPT_LIST, FIELD(drop), NULL,
-	  "leave out of the blocks: *comm* (names of threads), *cgroup*",
+	  "leave out of the blocks: comm (names of threads), cgroup",
 	  "Command lines, addresses and processes are never in them." },
 	{ 0, "once", NULL, OPT_FLAG, FIELD(once), NULL, "end when all final blocks were sent" },
 	{ 0, "interval", "TIME", OPT_SECONDS, FIELD(interval_s), "60",
@@ -67,14 +67,18 @@ static bool ship_stops(void)
 	return ship_is_over;
 }
 
-/* The path of "dir:PATH". */
-static int parse_place(const char *to, const char **path, struct error *err)
+/* The path of "dir:PATH", which the caller frees. */
+static int parse_place(const char *to, char **path, struct error *err)
 {
+	size_t n;
+
 	if (!to)
 		return error_set(err, -EINVAL, "--to is missing: --to dir:PATH");
 	if (strncmp(to, "dir:", 4) != 0 || !to[4])
 		return error_set(err, -EINVAL, "--to '%s': write dir:PATH", to);
-	*path = to + 4;
+	for (n = strlen(to + 4); n > 1 && to[4 + n - 1] == '/';)
+		n--;
+	*path = xstrndup(to + 4, n);
 	return 0;
 }
 
@@ -199,7 +203,10 @@ static int ship_rounds(const struct ship_args *args, struct ship *ship, struct e
 			limit_s = RETRY_FIRST_S;
 		wait_for(r < 0 ? retry_after(&limit_s) : args->interval_s);
 	}
-	return 0;
+	return args->once || args->dry_run
+		       ? error_set(err, -EINTR,
+				   "a signal ended it before it had looked at all blocks")
+		       : 0;
 }
 
 static int put_labels(const char *fleet, const char *host, const char *labels, struct error *err)
@@ -268,6 +275,7 @@ static int ship_run(const struct command *self, int argc, char **argv)
 	const struct sigaction on_end = { .sa_handler = end_ship };
 	struct buf labels = { 0 };
 	struct error err = { 0 };
+	cleanup(free_at_exit) char *fleet = NULL;
 	char hostname[FLEET_HOST_MAX + 1] = "";
 	int status = command_begin(self, false, argc, argv, &args, &operands), r;
 
@@ -276,7 +284,8 @@ static int ship_run(const struct command *self, int argc, char **argv)
 		config.host = args.host ? args.host : hostname;
 		config.history = operands.n ? operands.data[0] : DEFAULT_HISTORY;
 		r = operands.n > 1 ? error_set(&err, -EINVAL, "name one history") : 0;
-		r = r < 0 ? r : parse_place(args.to, &config.fleet, &err);
+		r = r < 0 ? r : parse_place(args.to, &fleet, &err);
+		config.fleet = fleet;
 		r = r < 0 ? r : parse_labels(&args.labels, &labels, &err);
 		r = r < 0 ? r : parse_drop(&args.drop, &config, &err);
 		status = EXIT_USAGE;

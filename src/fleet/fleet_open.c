@@ -24,6 +24,14 @@ static void name_host(struct session *s, const char *name)
 		s->segments[i]->host = s->host;
 }
 
+static bool session_has_blocks(const struct session *s)
+{
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		if (s->segments[i]->n_blocks)
+			return true;
+	return false;
+}
+
 static void open_host(struct opened_hosts *h, const char *dir, const char *name,
 		      const struct history_request *request)
 {
@@ -38,6 +46,12 @@ static void open_host(struct opened_hosts *h, const char *dir, const char *name,
 		return;
 	}
 	r = history_open(path, request, &s, &h->last);
+	if (r >= 0 && !session_has_blocks(s)) { /* the window cuts parts, and no block is in it */
+		vec_foreach (&s->warnings, text)
+			vec_push(&h->warnings, xasprintf("host %s: %s", name, *text));
+		session_close(s);
+		r = error_set(&h->last, -ENODATA, "%s: no samples in the requested time", path);
+	}
 	if (r >= 0) {
 		name_host(s, name);
 		vec_push(&h->sessions, s);

@@ -66,11 +66,22 @@ static int sync_path(const char *path, struct error *err)
 
 /* ---- the directory ---- */
 
-bool fleet_is_at(const char *path)
+bool fleet_identify(const char *path, struct fleet_id *out)
 {
 	cleanup(free_at_exit) char *mark = xasprintf("%s/" MARK, path);
+	struct stat st;
 
-	return access(mark, F_OK) == 0;
+	if (stat(mark, &st) < 0)
+		return false;
+	*out = (struct fleet_id){ st.st_dev, st.st_ino };
+	return true;
+}
+
+bool fleet_is_at(const char *path)
+{
+	struct fleet_id id;
+
+	return fleet_identify(path, &id);
 }
 
 static int make_above(const char *dir, struct error *err)

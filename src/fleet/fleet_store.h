@@ -57,6 +57,13 @@ int fleet_make(const char *dir, struct error *err);
 /* Whether there is a fleet at `path`. */
 bool fleet_is_at(const char *path);
 
+/* Tells a fleet from another one that is at its path later, as after a mount. */
+struct fleet_id {
+	uint64_t device, file;
+};
+/* False: there is no fleet at `path`. */
+bool fleet_identify(const char *path, struct fleet_id *out);
+
 /* The hosts of a fleet, sorted. history_names_fini() frees the names. */
 int fleet_hosts(const char *dir, struct history_names *out, struct error *err);
 

@@ -26,13 +26,14 @@ struct queued {
 
 struct ship {
 	struct ship_config config; /* its texts are owned */
-	struct history_names done; /* parts that are over, and wholly sent */
+	struct fleet_id fleet;     /* the fleet of the last round */
+	struct history_names done; /* parts that are over, and wholly in that fleet */
 	/* Of a round: */
 	char *dir; /* of the parts */
 	struct fleet_host *host;
 	struct history_names names;
 	VEC(char *) replaces; /* by part: the parts that it replaces, with blanks between */
-	VEC(bool) is_over;    /* by part: it has no further blocks */
+	VEC(bool) is_over;    /* by part: it has its end, so no further blocks */
 	VEC(struct queued) queue;
 	struct block_config block;
 	struct ship_result *result;
@@ -91,14 +92,14 @@ static void queue_part(struct ship *s, uint32_t part)
 	struct error err = { 0 };
 	char *replaces = NULL;
 	bool is_done = is_in(&s->done, &s->names.data[part]);
+	bool has_end = !is_done && session_extent(path, &info, &end, &replaces) == 0;
 	int r = 0;
 
-	if (!is_done && session_extent(path, &info, &end, &replaces) < 0)
-		replaces = NULL;
 	if (!is_done)
 		r = part_buckets(path, BLOCK_BUCKET_NS, &buckets, &err);
 	vec_push(&s->replaces, replaces);
-	vec_push(&s->is_over, !is_done && r >= 0 && !buckets.may_grow);
+	/* A recorder that was stopped for an hour may go on. */
+	vec_push(&s->is_over, has_end && r >= 0);
 	/* The recorder may have begun the newest one just now. */
 	if (r < 0 && access(path, F_OK) == 0 && part + 1 < s->names.n) {
 		log_warning("a part is left out: %s", err.text);
@@ -145,32 +146,35 @@ static bool is_replaced(const struct ship *s, uint32_t part)
 
 /*
  * The samples of a merged block that came before, with blocks of the parts that it replaces; *any:
- * there are some. If the history was merged twice since, the parts that it names came and went
- * unseen. Then the blocks of all parts that are gone count.
+ * there are some. If the history was merged twice since, some of the parts that it names came and
+ * went unseen. So the blocks of all parts that are gone count, too. They may be the ones that a key
+ * without a block stands for.
  */
 static uint64_t sent_before(const struct ship *s, const struct queued *q, uint64_t length_ns,
 			    bool *any)
 {
 	const char *replaces = s->replaces.data[q->part];
-	uint64_t end = (q->bucket / length_ns + 1) * length_ns, named = 0, gone = 0;
-	bool has_named = false, has_gone = false;
+	uint64_t end = (q->bucket / length_ns + 1) * length_ns;
+	uint64_t sent = 0, covered = 0, gone = 0;
 
+	*any = false;
 	for (size_t i = 0; replaces && *replaces && i < fleet_host_keys(s->host)->n; i++) {
 		const struct fleet_key *key = &fleet_host_keys(s->host)->data[i];
 		char *name = (char *)key->part;
+		uint64_t *sums = NULL;
 
 		if (key->bucket < q->bucket || key->bucket >= end)
 			continue;
-		if (is_listed(replaces, key->part)) {
-			has_named = true;
-			named += key->samples;
-		} else if (key->hash && !is_in(&s->names, &name)) {
-			has_gone = true;
-			gone += key->samples;
+		if (is_listed(replaces, key->part))
+			sums = key->hash ? &sent : &covered;
+		else if (key->hash && !is_in(&s->names, &name))
+			sums = &gone;
+		if (sums) {
+			*any = true;
+			*sums += key->samples;
 		}
 	}
-	*any = has_named || has_gone;
-	return has_named ? named : gone;
+	return sent + MAX(covered, gone);
 }
 
 static void count_sent(struct ship *s, const struct fleet_key *key, const struct block_sums *sums)
@@ -292,11 +296,15 @@ static int open_round(struct ship *s, struct error *err)
 	cleanup(free_at_exit) char *kept = history_names_dir(s->config.history);
 	cleanup(free_at_exit) char *names = xasprintf("%s/" HISTORY_NAMES_DIR, s->config.fleet);
 	const struct symbolizer_config symbols = { .cache_dir = names, .kept_dir = kept };
+	struct fleet_id id;
+	bool is_there;
 
-	if (!fleet_is_at(s->config.fleet)) { /* another one may come back in its place */
-		history_names_fini(&s->done);
+	is_there = fleet_identify(s->config.fleet, &id);
+	if (!is_there || id.device != s->fleet.device || id.file != s->fleet.file)
+		history_names_fini(&s->done); /* another fleet may come in its place */
+	if (!is_there)
 		return error_set(err, -ENODEV, "%s is no fleet (any longer)", s->config.fleet);
-	}
+	s->fleet = id;
 	s->dir = history_dir(s->config.history);
 	if (!s->dir)
 		return error_set(err, -ENOENT, "%s is no history: there are no parts in it",

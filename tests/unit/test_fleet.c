@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "fleet/fleet_store.h"
 #include "fleet/ship.h"
@@ -338,26 +339,120 @@ static void a_history_that_was_merged_twice_is_sent_once(void **state)
 	merged_twice(true);
 }
 
+/* Of the parts that a merged one stands for, some are in its list, and some came and went before.
+ */
+static void parts_that_came_and_went_count_beside_those_of_the_list(void **state)
+{
+	struct ship_result result;
+	struct history h, other;
+
+	(void)state;
+	history_init(&h);
+	history_init(&other);
+	fleet_init();
+	history_part(&other, MIDNIGHT + 2 * HOUR, 1200, true);
+	ship_history(&other);
+	history_part(&h, MIDNIGHT, 600, true);
+	history_part(&h, MIDNIGHT + 600, 600, true);
+	ship_history(&h);
+	merge_to(h.dir, LEVEL_HOURS);
+	history_part(&h, MIDNIGHT + 2 * HOUR, 1200, true);
+	merge_to(h.dir, LEVEL_DAYS);
+	result = ship_history(&h);
+	assert_int_equal(result.n_sent, 0);
+	assert_int_equal(result.expired, 0);
+	assert_two_parts();
+	history_fini(&other);
+	history_fini(&h);
+}
+
+/* The first merged part was seen, and stands for the parts that it replaced: they count once. */
+static void parts_that_a_seen_one_stands_for_count_once(void **state)
+{
+	struct sums late = expected_sums(MIDNIGHT + 2 * HOUR, MIDNIGHT + 2 * HOUR + 1200);
+	struct ship_result result;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 600, true);
+	history_part(&h, MIDNIGHT + 600, 600, true);
+	ship_history(&h);
+	merge_to(h.dir, LEVEL_HOURS);
+	assert_int_equal(ship_history(&h).n_sent, 0);
+	history_part(&h, MIDNIGHT + 2 * HOUR, 1200, true);
+	merge_to(h.dir, LEVEL_DAYS);
+	result = ship_history(&h);
+	assert_int_equal(result.n_sent, 0);
+	assert_int_equal(result.expired, late.samples);
+	history_fini(&h);
+}
+
+/* The file system of another fleet is mounted at the path. */
+static void another_fleet_at_the_path_gets_all(void **state)
+{
+	struct history h;
+	struct ship_config config = { .fleet = FLEET, .host = HOST };
+	struct ship_result result;
+	struct ship *ship;
+
+	(void)state;
+	fleet_init();
+	history_init(&h);
+	config.history = h.dir;
+	history_part(&h, MIDNIGHT, 1200, true);
+	ship = ship_new(&config);
+	assert_int_equal(ship_round(ship, &result, NULL), 0);
+	assert_int_equal(result.n_sent, 2);
+	assert_int_equal(rename(FLEET, FLEET ".away"), 0);
+	fleet_init();
+	assert_int_equal(ship_round(ship, &result, NULL), 0);
+	assert_int_equal(result.n_sent, 2);
+	ship_free(ship);
+	file_remove_tree(FLEET ".away", NULL);
+	history_fini(&h);
+}
+
+/* Nobody wrote to the part for two hours. */
+static void abandon(const struct history *h, uint64_t start_s)
+{
+	static const char *const files[] = { "samples/current/0000.segment", "samples/current",
+					     "samples" };
+	const struct timespec before = { time(NULL) - 2 * (time_t)HOUR, 0 };
+	char name[HISTORY_NAME_SIZE];
+
+	history_part_name(start_s * NS_PER_SECOND, 0, name);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		cleanup(free_at_exit) char *path = xasprintf("%s/%s/%s", h->dir, name, files[i]);
+
+		assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){ before, before },
+					   0),
+				 0);
+	}
+}
+
 /* One ship over several rounds, as in the service. */
-static void a_part_that_grows_is_sent_when_it_has_its_end(void **state)
+static void growing(bool is_abandoned)
 {
 	const struct ship_config config = { .history = "grows", .fleet = FLEET, .host = HOST };
 	struct ship_result result;
 	struct ship *ship;
 	struct history h, whole;
 
-	(void)state;
 	fleet_init();
 	history_init(&h);
 	history_init(&whole);
 	/* The part that grows is not the last one by name: the clock was set back. */
 	history_part(&h, MIDNIGHT + HOUR, 1200, false);
-	history_part(&whole, MIDNIGHT + HOUR, 1200, true);
+	history_part(&whole, MIDNIGHT + HOUR, is_abandoned ? 1800 : 1200, true);
+	if (is_abandoned)
+		abandon(&h, MIDNIGHT + HOUR);
 	history_part(&h, MIDNIGHT + 3 * HOUR, 600, true);
 	assert_int_equal(symlink(h.dir, "grows"), 0);
 	ship = ship_new(&config);
 	assert_int_equal(ship_round(ship, &result, NULL), 0);
-	assert_int_equal(result.n_sent, 2);
+	assert_int_equal(result.n_sent, is_abandoned ? 3 : 2);
 	unlink("grows");
 	assert_int_equal(symlink(whole.dir, "grows"), 0); /* the same part, with its end */
 	assert_int_equal(ship_round(ship, &result, NULL), 0);
@@ -366,6 +461,13 @@ static void a_part_that_grows_is_sent_when_it_has_its_end(void **state)
 	unlink("grows");
 	history_fini(&whole);
 	history_fini(&h);
+}
+
+static void a_part_that_grows_is_sent_when_it_has_its_end(void **state)
+{
+	(void)state;
+	growing(false);
+	growing(true); /* its recorder was stopped, and goes on */
 }
 
 /* The file system goes away, and comes back. */
@@ -411,6 +513,9 @@ int main(void)
 		cmocka_unit_test(parts_that_were_merged_before_are_sent_once),
 		cmocka_unit_test(samples_that_were_merged_with_sent_ones_are_counted),
 		cmocka_unit_test(a_history_that_was_merged_twice_is_sent_once),
+		cmocka_unit_test(parts_that_came_and_went_count_beside_those_of_the_list),
+		cmocka_unit_test(parts_that_a_seen_one_stands_for_count_once),
+		cmocka_unit_test(another_fleet_at_the_path_gets_all),
 		cmocka_unit_test(a_part_that_grows_is_sent_when_it_has_its_end),
 		cmocka_unit_test(a_fleet_that_goes_away_gets_nothing),
 	};
