@@ -275,6 +275,11 @@ opens_again() {
 	opener=$(pgrep -P "$keeper" -x assay-opener) && [ "$opener" != "$1" ]
 }
 
+# The daemon learns the number of the process from its keeper, a moment later.
+knows_opener() {
+	[ "$(status_of d .helpers.opener.pid)" = "$(pgrep -P "$keeper" -x assay-opener)" ]
+}
+
 # A build id comes by the opener alone: the file is its owner's.
 @test "an opener that is killed starts again, and opens files for the daemon" {
 	need_daemon
@@ -288,7 +293,7 @@ opens_again() {
 	done
 	wait_for said "the opener of files died (2 times so far) and starts again"
 	[ "$(status_of d .helpers.openers_died)" = 2 ]
-	[ "$(status_of d .helpers.opener.pid)" = "$(pgrep -P "$keeper" -x assay-opener)" ]
+	wait_for knows_opener
 	ask d start
 	wait_for knows_build_id
 	# Without the keeper, it goes on.

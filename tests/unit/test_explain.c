@@ -509,7 +509,7 @@ static void cpu_time_is_told_apart_by_its_code(void **state)
 	assert_string_equal(text_of(&x, EXPLAIN_PAGE_FAULTS, EXPLAIN_TEXT_text),
 			    "asm_exc_page_fault");
 	check_fact(&x, EXPLAIN_UNNAMED_JIT, 100, 1000, NULL);
-	assert_string_equal(text_of(&x, EXPLAIN_UNNAMED_JIT, EXPLAIN_TEXT_image), "anon (0)");
+	assert_string_equal(text_of(&x, EXPLAIN_UNNAMED_JIT, EXPLAIN_TEXT_image), "anon");
 	check_fact(&x, EXPLAIN_HOT_PATH, 0, 0, NULL); /* a function is hot by itself */
 	check_fact(&x, EXPLAIN_NOT_RUNNING, 9000, 10000, NULL);
 	assert_int_equal(x.facts.missing.n, 1);
