@@ -79,6 +79,13 @@
 #define WALKS_WAIT_NS      (10 * UINT64_C(1000000000))
 #define WALKS_WAIT_PERCENT 5
 
+/*
+ * How long walks of stacks that BPF copied follow code of Java and JavaScript, which they read from
+ * memory: of all processes at once, and the share of the time since.
+ */
+#define FOLLOWS_NS      (10 * UINT64_C(1000000000))
+#define FOLLOWS_PERCENT 10
+
 /* ---- code without files ---- */
 
 /* A perf map; and its sampled addresses. */

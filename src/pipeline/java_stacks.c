@@ -31,7 +31,8 @@ struct java_stacks {
 	uint64_t time_ns;
 	const uint64_t *registers;
 	struct java_process *process; /* NULL: not looked for yet */
-	bool has_counted;             /* a loss of this stack */
+	bool reads_nothing;
+	bool has_counted; /* a loss of this stack */
 	int cut;
 	bool is_after_java; /* the last frame was one that Java code calls */
 	uint32_t last_at;
@@ -105,9 +106,14 @@ void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_v
 	j->time_ns = time_ns;
 	j->registers = registers;
 	j->process = NULL;
-	j->has_counted = j->is_after_java = false;
+	j->reads_nothing = j->has_counted = j->is_after_java = false;
 	j->cut = -1;
 	j->steps.n = j->frames.n = j->runs.n = 0;
+}
+
+void java_stacks_read_nothing(struct java_stacks *j)
+{
+	j->reads_nothing = true;
 }
 
 /* Once for a stack. */
@@ -147,7 +153,7 @@ static void open_library(struct java_stacks *j, struct java_process *p, const st
 	p->state = JAVA_EARLY;
 	if (!runtime)
 		return;
-	if (clock_monotonic_ns() - j->opened_ns < OPEN_EVERY_NS) {
+	if (j->reads_nothing || clock_monotonic_ns() - j->opened_ns < OPEN_EVERY_NS) {
 		p->n_tries--; /* another process had its turn */
 		return;
 	}
@@ -242,7 +248,7 @@ bool java_stacks_has(struct java_stacks *j, uint64_t pc)
 	if (!p) {
 		keep_limits(j);
 		p = j->process = find_process(j);
-		p->n_reads = *j->config.n_reads;
+		p->n_reads = j->reads_nothing ? 0 : *j->config.n_reads;
 	}
 	switch (p->state) {
 	case JAVA_EARLY:
@@ -386,9 +392,13 @@ static const struct java_place *place_at(struct java_stacks *j, uint64_t pc)
 	}
 	if (lacks_methods(&p->blobs.data[place.blob].blob, &place))
 		place.tried_ns = now_ns;
-	*intmap_put(&p->place_at, pc, NULL) = (uint32_t)p->places.n;
-	vec_push(&p->places, place);
-	return &p->places.data[p->places.n - 1];
+	if (!at) {
+		at = intmap_put(&p->place_at, pc, NULL);
+		*at = (uint32_t)p->places.n;
+		vec_add(&p->places);
+	}
+	p->places.data[*at] = place;
+	return &p->places.data[*at];
 }
 
 static const struct hotspot_blob *blob_of(const struct java_stacks *j,
@@ -540,7 +550,11 @@ static struct unwind_rule rule_of(const struct hotspot_leave *leave)
 
 static struct unwind_rule end_walk(struct java_stacks *j, enum loss_reason reason)
 {
-	j->cut = (int)(j->process->is_gone ? LOSS_JAVA_MEMORY : reason);
+	if (j->process->is_gone)
+		reason = LOSS_JAVA_MEMORY;
+	else if (j->reads_nothing)
+		reason = LOSS_JAVA_STATE;
+	j->cut = (int)reason;
 	j->has_counted = true;
 	return (struct unwind_rule){ .cfa = UNWIND_CFA_UNSUPPORTED };
 }

@@ -53,6 +53,9 @@ void java_stacks_free(struct java_stacks *j); /* NULL is fine */
 void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_view *thread,
 		       uint64_t time_ns, const uint64_t *registers);
 
+/* The walk that begins reads no memory of its process: it has the code that is known by now. */
+void java_stacks_read_nothing(struct java_stacks *j);
+
 /* Whether an address without a file is HotSpot's code. */
 bool java_stacks_has(struct java_stacks *j, uint64_t pc);
 

@@ -211,7 +211,7 @@ static uint32_t add_cut(struct pipeline *p, struct code_addr *frames, uint32_t n
 	return n + 1;
 }
 
-static void keep_language_limits(struct pipeline *p)
+void pipeline_keep_language_limits(struct pipeline *p)
 {
 	if (!p->lang_names || !lang_names_is_full(p->lang_names))
 		return;
@@ -297,7 +297,7 @@ static int pipeline_push(struct event_sink *sink, const struct event *e)
 
 	switch (e->type) {
 	case EVENT_SAMPLE:
-		keep_language_limits(p);
+		pipeline_keep_language_limits(p);
 		return push_sample(p, e);
 	case EVENT_LOST:
 		pipeline_lose(p, LOSS_RING_FULL, UINT32_MAX, e->lost.n);

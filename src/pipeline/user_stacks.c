@@ -65,6 +65,7 @@ struct user_stacks {
 	bool is_late;    /* and went on without it, */
 	bool is_missing; /* or an image without a file */
 	uint64_t start_ns, waited_ns;
+	uint64_t followed_ns; /* by walks of copies that follow code, besides waited_ns */
 	uint64_t pcs[MAX_WALKED];
 };
 
@@ -350,6 +351,22 @@ static int cut_of(const struct user_stacks *s, enum unwind_stop stop)
 
 /* The places of its code are others than before V8 was met, and are not kept from then. */
 #define SPACE_WITH_V8 ((uint64_t)1 << 63)
+/* Nor are places of a walk that does not look for runtimes. */
+#define SPACE_WITHOUT_CODE ((uint64_t)1 << 62)
+
+static bool has_runtimes(const struct user_stacks *s)
+{
+	return (s->java || s->v8) && !s->is_aarch64;
+}
+
+static uint64_t space_of_walk(const struct user_stacks *s, const struct thread_view *thread)
+{
+	uint64_t space = machine_space(s->machine, thread);
+
+	if (s->has_v8)
+		return space | SPACE_WITH_V8;
+	return has_runtimes(s) && !s->follows_code ? space | SPACE_WITHOUT_CODE : space;
+}
 
 /* Walks from the registers in s->regs. */
 static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
@@ -367,7 +384,7 @@ static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
 		.find = find_place,
 		.runtime = runtime_rule,
 		.ctx = s,
-		.space = machine_space(s->machine, thread) | (s->has_v8 ? SPACE_WITH_V8 : 0),
+		.space = space_of_walk(s, thread),
 	};
 
 	s->pid = pid;
@@ -393,6 +410,19 @@ static void begin_runtimes(struct user_stacks *s, int32_t pid, const struct thre
 		java_stacks_begin(s->java, pid, thread, time_ns, s->regs.value);
 	if (s->v8)
 		s->has_v8 = v8_stacks_begin(s->v8, pid, thread, time_ns, s->regs.value);
+}
+
+/* Processes choose how many reads their code takes, and how long a read does. */
+static void keep_time_limit(struct user_stacks *s, uint64_t now_ns)
+{
+	uint64_t all_ns = FOLLOWS_NS + (now_ns - s->start_ns) / 100 * FOLLOWS_PERCENT;
+
+	if (s->followed_ns < all_ns)
+		return;
+	if (s->java)
+		java_stacks_read_nothing(s->java);
+	if (s->v8)
+		v8_stacks_read_nothing(s->v8);
 }
 
 /* A process has one of the runtimes. */
@@ -427,7 +457,7 @@ struct user_chain user_stacks_walk(struct user_stacks *s, const struct event *sa
 							   ? LOSS_STACK_UNSUPPORTED
 							   : -1 };
 	s->patience = TABLE_AWAITED;
-	s->follows_code = (s->java || s->v8) && !s->is_aarch64;
+	s->follows_code = has_runtimes(s);
 	begin_runtimes(s, sample->pid, thread, sample->time_ns);
 	chain = walk_from_registers(s, sample->pid, thread, extra->stack, extra->stack_size,
 				    extra->is_stack_whole);
@@ -449,14 +479,21 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 					const struct user_copy *copy, enum table_patience patience)
 {
 	struct user_chain chain;
+	uint64_t start_ns = 0, waited_ns = s->waited_ns;
 
 	s->patience = patience;
-	s->follows_code = copy->time_ns && (s->java || s->v8) && !s->is_aarch64;
+	s->follows_code = copy->time_ns && has_runtimes(s);
 	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64 };
 	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
 	begin_runtimes(s, pid, thread, copy->time_ns);
+	if (s->follows_code) {
+		start_ns = clock_monotonic_ns();
+		keep_time_limit(s, start_ns);
+	}
 	chain = walk_from_registers(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);
 	end_runtimes(s, &chain);
+	if (s->follows_code)
+		s->followed_ns += clock_monotonic_ns() - start_ns - (s->waited_ns - waited_ns);
 	return chain;
 }
 
@@ -488,7 +525,8 @@ uint64_t user_stacks_generation(const struct user_stacks *s)
 	return unwind_library_generation(s->library) + s->n_opened;
 }
 
-void user_stacks_charge(struct user_stacks *s, uint64_t waited_ns)
+void user_stacks_charge(struct user_stacks *s, uint64_t waited_ns, uint64_t followed_ns)
 {
 	s->waited_ns += waited_ns;
+	s->followed_ns += followed_ns;
 }

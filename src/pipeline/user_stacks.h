@@ -79,6 +79,11 @@ enum table_patience {
 	TABLE_GIVEN_UP /* the walk goes on as if the image had no table */
 };
 
+/*
+ * Code of Java and JavaScript is followed for FOLLOWS_NS and a part of the time (guard/limits.h).
+ * Then a walk reads none of it any more; if it needs to, the reason is java-state or
+ * javascript-state.
+ */
 struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 					const struct thread_view *thread,
 					const struct user_copy *copy, enum table_patience patience);
@@ -110,5 +115,5 @@ void user_stacks_rest_walked(struct user_stacks *s);
 /* Grows when the building of a table, or the opening of its file, has finished. */
 uint64_t user_stacks_generation(const struct user_stacks *s);
 
-/* For tests: counts time, as if walks had waited so long. */
-void user_stacks_charge(struct user_stacks *s, uint64_t waited_ns);
+/* For tests: counts time, as if walks had waited, and followed code, so long. */
+void user_stacks_charge(struct user_stacks *s, uint64_t waited_ns, uint64_t followed_ns);

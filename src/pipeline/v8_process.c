@@ -325,13 +325,18 @@ struct v8_inlined *v8_process_inlined(struct v8_process *p, const struct v8_code
 		look_whether_gone(p);
 		return NULL;
 	}
-	new.first = (uint32_t)p->sites.n;
+	if (!known) {
+		*intmap_put(&p->inlined_at, key, NULL) = (uint32_t)p->inlined.n;
+		known = vec_add(&p->inlined);
+	}
+	new.first = new.n <= known->n ? known->first : (uint32_t)p->sites.n;
+	while (p->sites.n < (size_t) new.first + new.n)
+		vec_add(&p->sites);
 	for (uint32_t i = 0; i < new.n; i++)
-		vec_push(&p->sites,
-			 ((struct v8_known_site){ sites[i].shared, sites[i].offset, UINT32_MAX }));
-	*intmap_put(&p->inlined_at, key, NULL) = (uint32_t)p->inlined.n;
-	vec_push(&p->inlined, new);
-	return &p->inlined.data[p->inlined.n - 1];
+		p->sites.data[new.first + i] =
+			(struct v8_known_site){ sites[i].shared, sites[i].offset, UINT32_MAX };
+	*known = new;
+	return known;
 }
 
 /* ---- names ---- */

@@ -25,7 +25,8 @@ struct v8_stacks {
 	uint64_t time_ns;
 	const uint64_t *registers;
 	struct v8_process *process; /* NULL: none is known */
-	bool has_counted;           /* a loss of this stack */
+	bool reads_nothing;
+	bool has_counted; /* a loss of this stack */
 	VEC(struct lang_frame) frames;
 	VEC(struct lang_run) runs; /* `frames` are set at the end */
 };
@@ -124,7 +125,7 @@ bool v8_stacks_begin(struct v8_stacks *s, int32_t pid, const struct thread_view 
 	s->time_ns = time_ns;
 	s->registers = registers;
 	s->process = NULL;
-	s->has_counted = false;
+	s->reads_nothing = s->has_counted = false;
 	s->frames.n = s->runs.n = 0;
 	if (!s->processes.n)
 		return false;
@@ -143,6 +144,13 @@ bool v8_stacks_begin(struct v8_stacks *s, int32_t pid, const struct thread_view 
 	if (p->state == V8_BARRED)
 		count(s, LOSS_JAVASCRIPT_STATE);
 	return p->state == V8_READY;
+}
+
+void v8_stacks_read_nothing(struct v8_stacks *s)
+{
+	s->reads_nothing = true;
+	if (s->process)
+		s->process->n_reads = 0;
 }
 
 bool v8_stacks_has_code(const struct v8_stacks *s)
@@ -329,7 +337,9 @@ static uint64_t function_in_builtins(struct v8_stacks *s, const struct unwind_re
 
 static void count_unnamed(struct v8_stacks *s)
 {
-	count(s, s->process->is_gone ? LOSS_JAVASCRIPT_MEMORY : LOSS_JAVASCRIPT_MISMATCH);
+	count(s, s->process->is_gone ? LOSS_JAVASCRIPT_MEMORY
+		 : s->reads_nothing  ? LOSS_JAVASCRIPT_STATE
+				     : LOSS_JAVASCRIPT_MISMATCH);
 }
 
 /* A frame of a function. False: it has no name. */

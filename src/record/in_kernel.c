@@ -205,8 +205,10 @@ static void keep_raw(struct sampler_visitor *visitor, const struct raw_stack_mes
 	vec_reserve(&k->raws, k->raws.n + size);
 	memcpy(k->raws.data + k->raws.n, raw, size);
 	k->raws.n += size;
-	if (raw->wants == WANTS_NONE)
+	if (raw->wants == WANTS_NONE) {
+		k->copy_ns = MIN(k->copy_ns, raw->time_ns);
 		return;
+	}
 	while (k->files.n <= raw->wants) /* the vdso, which no message names */
 		vec_push(&k->files, (struct seen_file){ .seen.pid = (int32_t)raw->pid });
 	want_table(k, raw->wants);
@@ -517,6 +519,7 @@ struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeli
 		(struct sampler_visitor){ in_kernel_keep_file, learn_code, keep_raw, add_count };
 	k->with_tables = with_tables;
 	k->first_wait = UINT32_MAX;
+	k->copy_ns = UINT64_MAX;
 	k->sink.push = follow_event;
 	k->sampler = sampler;
 	k->pipeline = pipeline;

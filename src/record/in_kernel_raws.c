@@ -15,6 +15,7 @@
 #include "lang/detect.h"
 #include "lang/language.h"
 #include "machine/machine.h"
+#include "pipeline/frames.h"
 #include "pipeline/lang_frame.h"
 #include "pipeline/off_cpu.h"
 #include "pipeline/pipeline.h"
@@ -23,6 +24,19 @@
 
 /* Room for them that is kept when there are none: only the beginning has many. */
 #define RAWS_KEPT_BYTES ((size_t)1 << 20)
+
+/* Of a stack, so that pipeline_add() takes it with the frames of marks and wakers before it. */
+#define WALKED_FRAMES_MAX (2 * MAX_FRAMES - 128)
+
+/* False: the stack ends here. */
+static bool has_room(struct in_kernel *k, struct walked_stack *walked, uint32_t n)
+{
+	if (walked->n + n <= WALKED_FRAMES_MAX)
+		return true;
+	walked->is_cut = true;
+	pipeline_lose(k->pipeline, LOSS_CHAIN_CUT, UINT32_MAX, 1);
+	return false;
+}
 
 /* The frames of a language at an address. False: their names are not known. */
 static bool push_run(struct in_kernel *k, struct walked_stacks *set, struct walked_stack *walked,
@@ -72,6 +86,8 @@ static void push_user(struct in_kernel *k, struct walked_stacks *set, struct wal
 	for (uint32_t i = 0; i < chain->n; i++) {
 		bool has_run = run < end && run->at == i;
 
+		if (!has_room(k, walked, has_run ? MAX(run->n, 1U) : 1))
+			return;
 		if (has_run && push_run(k, set, walked, run++))
 			continue;
 		if (has_run)
@@ -84,10 +100,12 @@ static void push_user(struct in_kernel *k, struct walked_stacks *set, struct wal
 bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct to_walk *w)
 {
 	struct thread_view thread = machine_thread(k->machine, w->pid, w->tid);
-	struct user_chain chain = user_stacks_walk_copy(pipeline_user_stacks(k->pipeline), w->pid,
-							&thread, &w->copy, w->patience);
 	struct walked_stack walked = { .at = (uint32_t)set->frames.n, .leaf_loss = -1 };
+	struct user_chain chain;
 
+	pipeline_keep_language_limits(k->pipeline);
+	chain = user_stacks_walk_copy(pipeline_user_stacks(k->pipeline), w->pid, &thread, &w->copy,
+				      w->patience);
 	if (chain.is_pending)
 		return false;
 	walked.is_cut = chain.cut >= 0;
@@ -127,12 +145,17 @@ static void count_early(struct in_kernel *k, const struct walked_stacks *set, in
 	}
 }
 
+/* Of a stack with code of Java or JavaScript. */
+static bool is_copy(const struct raw_stack_message *raw)
+{
+	return raw->wants == WANTS_NONE;
+}
+
 static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw,
 		     enum table_patience patience)
 {
 	size_t skip = raw->regs[SP_REGISTER] & (RAW_STACK_PAGE - 1);
 	size_t size = (size_t)raw->n_pages * RAW_STACK_PAGE;
-	bool is_copy = raw->wants == WANTS_NONE;
 	struct to_walk w = {
 		.pid = (int32_t)raw->pid,
 		.tid = (int32_t)raw->tid,
@@ -142,11 +165,11 @@ static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw,
 			  .stack = (const uint8_t *)raw->stack + MIN(skip, size),
 			  .stack_size = size - MIN(skip, size),
 			  .is_whole = raw->n_pages < RAW_PAGES,
-			  .time_ns = is_copy ? raw->time_ns : 0 },
+			  .time_ns = is_copy(raw) ? raw->time_ns : 0 },
 		.kernel = (const uint64_t *)raw->kernel,
 		.n_kernel = MIN((uint32_t)raw->n_kernel, (uint32_t)MAX_KERNEL_FRAMES),
 		/* a walk of code counts its losses, so it is done once */
-		.patience = is_copy ? TABLE_AWAITED : patience,
+		.patience = is_copy(raw) ? TABLE_AWAITED : patience,
 	};
 
 	struct walked_stacks *set = raw->is_for_later ? &k->waiting : &k->now;
@@ -192,8 +215,9 @@ void raw_stacks_walk(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 	uint64_t oldest_ns = UINT64_MAX;
 	size_t kept = 0, size;
 
-	if (is_in_vain && !is_overdue(k, 0, &limits))
+	if (is_in_vain && k->copy_ns > until_ns && !is_overdue(k, 0, &limits))
 		return;
+	k->copy_ns = UINT64_MAX;
 	k->is_stalled = false;
 	k->stalled_at = generation;
 	for (size_t at = 0; at < k->raws.n; at += size) {
@@ -204,12 +228,16 @@ void raw_stacks_walk(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 
 		size = raw_stack_size(raw);
 		if (raw->time_ns <= until_ns) {
-			if (!(is_in_vain && patience == TABLE_LATER) && walk_raw(k, raw, patience))
+			if (!(is_in_vain && patience == TABLE_LATER && !is_copy(raw)) &&
+			    walk_raw(k, raw, patience))
 				continue;
 			k->is_stalled = true;
 		}
+		if (is_copy(raw))
+			k->copy_ns = MIN(k->copy_ns, raw->time_ns);
 		oldest_ns = MIN(oldest_ns, raw->time_ns);
-		memmove(k->raws.data + kept, raw, size);
+		if (kept < at)
+			memmove(k->raws.data + kept, raw, size);
 		kept += size;
 	}
 	k->raws.n = kept;

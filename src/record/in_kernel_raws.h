@@ -32,7 +32,9 @@ bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct
  * ready, the ring would fill; so, unless may_wait, stacks that need it stay. They are walked
  * without it when they have waited for RAW_WAIT_NS, or take more than RAWS_WAIT_BYTES. Otherwise, a
  * machine that leaves no time to the thread that makes tables would fill the memory, and then the
- * ring.
+ * ring. Copies of stacks with code of Java or JavaScript do not stay: their walk waits for tables,
+ * and reads the memory of the process, within the limits of pipeline/user_stacks.h. If that memory
+ * is a file of a file system that never answers, the read blocks the caller.
  */
 void raw_stacks_walk(struct in_kernel *k, uint64_t until_ns, bool may_wait);
 

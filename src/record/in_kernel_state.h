@@ -82,6 +82,7 @@ struct in_kernel {
 		held_run;         /* frames of languages that wait for their native frame */
 	struct lang_names *names; /* of functions of languages */
 	bool with_tables;
+	uint64_t copy_ns;    /* the oldest copy for code among `raws`; UINT64_MAX: none */
 	bool is_stalled;     /* a raw stack needs a table that was not ready … */
 	uint64_t stalled_at; /* … at this generation of tables */
 	uint32_t n_seen;     /* files that were checked for a table without a request */

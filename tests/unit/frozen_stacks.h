@@ -20,6 +20,7 @@
 #include "lang/hotspot.h"
 #include "lang/language.h"
 #include "lang/v8.h"
+#include "perfdata/regs.h"
 #include "pipeline/user_stacks.h"
 
 #define FROZEN_DIR  ASSAY_SRC "/../tests/data/frozen"
@@ -170,6 +171,18 @@ static void append_frame(struct buf *out, const struct lang_frame *frame)
 	buf_str(out, "frame ?\n");
 }
 
+static void keep_chain(const struct user_chain *chain, struct buf *out)
+{
+	frozen.cut = chain->cut;
+	frozen.n = MIN(chain->n, (uint32_t)ARRAY_SIZE(frozen.pcs));
+	memcpy(frozen.pcs, chain->pcs, frozen.n * sizeof(*frozen.pcs));
+	for (uint32_t i = 0; i < chain->runs.n; i++) {
+		assert_true(chain->runs.data[i].at < chain->n);
+		for (uint32_t k = 0; k < chain->runs.data[i].n; k++)
+			append_frame(out, &chain->runs.data[i].frames[k]);
+	}
+}
+
 static void walk_thread(struct machine *machine, struct user_stacks *stacks, struct buf *out)
 {
 	struct thread_view thread = machine_thread(machine, FROZEN_PID, FROZEN_PID);
@@ -189,14 +202,7 @@ static void walk_thread(struct machine *machine, struct user_stacks *stacks, str
 						  .extra = &extra } };
 	struct user_chain chain = user_stacks_walk(stacks, &sample, &thread);
 
-	frozen.cut = chain.cut;
-	frozen.n = MIN(chain.n, (uint32_t)ARRAY_SIZE(frozen.pcs));
-	memcpy(frozen.pcs, chain.pcs, frozen.n * sizeof(*frozen.pcs));
-	for (uint32_t i = 0; i < chain.runs.n; i++) {
-		assert_true(chain.runs.data[i].at < chain.n);
-		for (uint32_t k = 0; k < chain.runs.data[i].n; k++)
-			append_frame(out, &chain.runs.data[i].frames[k]);
-	}
+	keep_chain(&chain, out);
 }
 
 struct walker {
@@ -238,6 +244,27 @@ static void walker_free(struct walker *w)
 	java_stacks_free(w->java);
 	v8_stacks_free(w->v8);
 	machine_free(w->machine);
+}
+
+/* As a stack that the in-kernel sampler sends. 0: its code is not followed. */
+static void walk_copy(struct walker *w, uint64_t time_ns, struct buf *out)
+{
+	const struct sample_registers sampled = { .abi = PERF_SAMPLE_REGS_ABI_64,
+						  .mask = (1u << N_REGS) - 1,
+						  .values = frozen.registers,
+						  .n_values = N_REGS };
+	struct thread_view thread = machine_thread(w->machine, FROZEN_PID, FROZEN_PID);
+	struct dwarf_registers by_dwarf;
+	struct user_copy copy = { .regs = by_dwarf.value,
+				  .stack = frozen.stack.bytes,
+				  .stack_size = frozen.stack.size,
+				  .time_ns = time_ns };
+	struct user_chain chain;
+
+	assert_true(registers_by_dwarf(&sampled, false, &by_dwarf));
+	chain = user_stacks_walk_copy(w->stacks, FROZEN_PID, &thread, &copy, TABLE_AWAITED);
+	out->len = 0;
+	keep_chain(&chain, out);
 }
 
 /* The walk that meets V8's file has no names yet; the second one has. */

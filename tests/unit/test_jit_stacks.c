@@ -98,7 +98,7 @@ static void check_few_reads(const char *path, const struct buf *expected)
 	uint32_t n_short = 0;
 
 	buf_bytes(&wanted, expected->data, expected->len);
-	for (uint32_t few = 1; few < 250; few += 3) {
+	for (uint32_t few = 0; few < 250; few += 3) {
 		uint32_t n_reads = few;
 		struct walker w = walker_new(&n_reads);
 
@@ -124,6 +124,35 @@ static void a_walk_without_reads_leaves_no_gap_in_the_next(void **state)
 {
 	(void)state;
 	each_frozen_file("*.stack", check_few_reads);
+}
+
+/* The sampler sends a stack for a table first, and later those for their code. */
+static void check_copies(const char *path, const struct buf *expected)
+{
+	struct walker w = walker_new(NULL);
+	struct buf got = { 0 };
+	bool is_v8 = frozen.runtime.language == LANGUAGE_JAVASCRIPT;
+
+	(void)path;
+	walk_copy(&w, 0, &got);
+	assert_int_equal(got.len, 0);
+	walk_copy(&w, 1, &got);
+	assert_int_equal(frozen.losses[LOSS_JAVASCRIPT_EARLY], is_v8);
+	walk_copy(&w, 1, &got);
+	assert_int_equal(got.len, expected->len);
+	assert_memory_equal(got.data, expected->data, got.len);
+	user_stacks_charge(w.stacks, 0, UINT64_MAX / 2);
+	walk_copy(&w, UINT64_MAX, &got); /* what was known then may be other code now */
+	assert_int_equal(frozen.losses[LOSS_JAVASCRIPT_STATE], is_v8);
+	assert_true(is_v8 || frozen.cut == LOSS_JAVA_STATE);
+	walker_free(&w);
+	buf_fini(&got);
+}
+
+static void copies_have_a_limit_of_time(void **state)
+{
+	(void)state;
+	each_frozen_file("*.stack", check_copies);
 }
 
 /* A process that moves its library, or runs another program, does not get a second one at once. */
@@ -641,6 +670,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_frozen_stack_has_its_frames),
 		cmocka_unit_test(a_damaged_stack_does_no_harm),
 		cmocka_unit_test(a_walk_without_reads_leaves_no_gap_in_the_next),
+		cmocka_unit_test(copies_have_a_limit_of_time),
 		cmocka_unit_test(virtual_machines_are_opened_in_turn),
 		cmocka_unit_test(javascript_that_was_forgotten_is_found_again),
 		cmocka_unit_test(the_walk_that_meets_v8_settles_no_place),

@@ -187,16 +187,69 @@ enum { FP_NUMBER = 6, SP_NUMBER = 7, PC_NUMBER = 16 };
 #define PLACE(i) (0x10010 + (uint64_t)(i)*0x1000)
 
 /* A stack in a program, whose frame pointer leads nowhere. */
-static struct user_chain walk(struct user_stacks *stacks, struct machine *machine, uint64_t pc)
+static struct user_chain walk_at(struct user_stacks *stacks, struct machine *machine, uint64_t pc,
+				 uint64_t time_ns)
 {
 	static const uint64_t stack[64];
 	uint64_t regs[DWARF_REGISTERS] = {
 		[FP_NUMBER] = 8, [SP_NUMBER] = 0x7000, [PC_NUMBER] = pc
 	};
-	struct user_copy copy = { .regs = regs, .stack = stack, .stack_size = sizeof(stack) };
+	struct user_copy copy = {
+		.regs = regs, .stack = stack, .stack_size = sizeof(stack), .time_ns = time_ns
+	};
 	struct thread_view thread = machine_thread(machine, 41, 41);
 
 	return user_stacks_walk_copy(stacks, 41, &thread, &copy, TABLE_AWAITED);
+}
+
+static struct user_chain walk(struct user_stacks *stacks, struct machine *machine, uint64_t pc)
+{
+	return walk_at(stacks, machine, pc, 0);
+}
+
+static bool count_look(void *context, int32_t pid, image_id image,
+		       const struct lang_runtime **runtime)
+{
+	(void)pid, (void)image, (void)runtime;
+	++*(int *)context;
+	return false;
+}
+
+static void ignore_loss(void *context, enum loss_reason reason)
+{
+	(void)context, (void)reason;
+}
+
+/* The walk for a table comes first. It does not look for the runtime, whose file it keeps. */
+static void a_walk_without_code_hides_no_runtime(void **state)
+{
+	struct machine *machine = machine_new(&(struct machine_config){ .is_offline = true });
+	struct machine_sink sink = { { give_machine }, machine };
+	int n_looks = 0;
+	struct v8_stacks *v8 = v8_stacks_new(&(struct v8_stacks_config){ .machine = machine,
+									 .proc = "/absent",
+									 .look = count_look,
+									 .lose = ignore_loss,
+									 .context = &n_looks });
+	struct user_stacks *stacks = user_stacks_new(
+		&(struct user_stacks_config){ .machine = machine, .arch = "x86_64", .v8 = v8 });
+	char *folder = getcwd(NULL, 0);
+	char *event =
+		xasprintf("0.6 cpu0 41/41 mmap start=0x10000 size=0x1000 off=0 path=\"%s/node\"\n",
+			  folder);
+
+	(void)state;
+	run_command("cp %s node", own_program());
+	assert_int_equal(event_parse_text(event, &sink.sink, NULL), 0);
+	walk_at(stacks, machine, PLACE(0), 0);
+	assert_int_equal(n_looks, 0);
+	walk_at(stacks, machine, PLACE(0), 1);
+	assert_int_equal(n_looks, 1);
+	user_stacks_free(stacks);
+	v8_stacks_free(v8);
+	machine_free(machine);
+	free(event);
+	free(folder);
 }
 
 struct living {
@@ -265,7 +318,7 @@ static void all_walks_together_do_not_wait_for_ever(void **state)
 	struct living l = living_new();
 
 	(void)state;
-	user_stacks_charge(l.stacks, UINT64_MAX / 2);
+	user_stacks_charge(l.stacks, UINT64_MAX / 2, 0);
 	for (int i = 0; i < PROGRAMS; i++)
 		assert_int_equal(walk(l.stacks, l.machine, PLACE(i)).cut, LOSS_STACK_NO_TABLE);
 	living_free(&l);
@@ -277,6 +330,7 @@ int main(void)
 		cmocka_unit_test(a_file_is_opened_once_for_its_table),
 		cmocka_unit_test(one_look_is_for_the_table_and_the_identity),
 		cmocka_unit_test(files_are_opened_on_a_thread_of_the_jobs),
+		cmocka_unit_test(a_walk_without_code_hides_no_runtime),
 		cmocka_unit_test(a_walk_does_not_wait_for_a_table_for_ever),
 		cmocka_unit_test(all_walks_together_do_not_wait_for_ever),
 	};

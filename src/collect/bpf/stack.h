@@ -293,6 +293,7 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 	}
 	m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
 	if (has_stack_runtimes && slot == SLOT_SAMPLE && is_for_reader(w, m, addr)) {
+		push_user_frame(w, frame_in(m, w->regs.pc)); /* if there is no room for a copy */
 		w->wants_copy = 1;
 		return stop_walk(w, UNWIND_NO_RULE);
 	}
