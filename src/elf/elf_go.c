@@ -42,15 +42,20 @@ static struct reader go_part(const struct reader *table, uint64_t off)
 	return r;
 }
 
-static const char *go_text(const struct reader *texts, uint32_t off)
+static const char *go_text_within(const struct reader *texts, uint32_t off, size_t size)
 {
 	struct reader r = go_part(texts, off);
 	const char *text;
 
-	if (reader_left(&r) > MAX_GO_TEXT)
-		r.end = r.at + MAX_GO_TEXT;
+	if (reader_left(&r) > size)
+		r.end = r.at + size;
 	text = reader_cstr(&r);
 	return text ? text : "";
+}
+
+static const char *go_text(const struct reader *texts, uint32_t off)
+{
+	return go_text_within(texts, off, MAX_GO_TEXT);
 }
 
 /* ---- the module's data ---- */
@@ -324,6 +329,11 @@ bool elf_go_function(const struct elf_go *go, uint32_t i, struct elf_go_function
 const char *elf_go_name(const struct elf_go *go, const struct elf_go_function *f)
 {
 	return go_text(&go->names, f->name);
+}
+
+const char *elf_go_short_name(const struct elf_go *go, const struct elf_go_function *f, size_t size)
+{
+	return go_text_within(&go->names, f->name, size);
 }
 
 void elf_go_begin(const struct elf_go *go, const struct elf_go_function *f, uint32_t place,

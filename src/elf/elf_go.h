@@ -58,6 +58,10 @@ bool elf_go_function(const struct elf_go *go, uint32_t i, struct elf_go_function
 /* "" if damaged, as all texts here, or longer than 64 KiB. */
 const char *elf_go_name(const struct elf_go *go, const struct elf_go_function *f);
 
+/* "", too, if the name with its end takes more than `size` bytes: no more of them are read. */
+const char *elf_go_short_name(const struct elf_go *go, const struct elf_go_function *f,
+			      size_t size);
+
 /* One value of a piece of the function's code. */
 struct elf_go_step {
 	uint64_t start, end; /* offsets in the function; start < end */

@@ -2,6 +2,7 @@
 #include "replay/perfdata_pipe.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -39,6 +40,10 @@ static void perfdata_pipe_put(struct perfdata_pipe *p, const uint8_t *bytes, siz
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno == EAGAIN) { /* another process can make the pipe non-blocking */
+			poll(&(struct pollfd){ .fd = p->fd, .events = POLLOUT }, 1, -1);
+			continue;
+		}
 		if (n < 0) {
 			p->code = -errno;
 			return;

@@ -6,18 +6,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/files/file.h"
+
 static bool is_folder(const char *path)
 {
 	struct stat st;
 
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static bool is_file(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 static void image_places_list(struct image_places *p, const char *dir)
@@ -30,7 +25,7 @@ static void image_places_list(struct image_places *p, const char *dir)
 		struct listed_file file;
 
 		if (entry->fts_info != FTS_F &&
-		    (entry->fts_info != FTS_SL || !is_file(entry->fts_path)))
+		    (entry->fts_info != FTS_SL || !file_is_regular(entry->fts_path)))
 			continue;
 		file.path = xstrdup(entry->fts_path);
 		file.name = file.path + entry->fts_pathlen - entry->fts_namelen;

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -73,11 +72,8 @@ static bool close_file(struct guest *out)
 
 static bool open_elf(const struct pt_guests *g, const char *path, struct guest *out)
 {
-	struct stat st;
-
 	/* The guest's own /proc/kcore, through a network, is as large as its address space. */
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    symbolizer_map(g->places, path, &out->file, NULL) < 0)
+	if (!file_is_regular(path) || symbolizer_map(g->places, path, &out->file, NULL) < 0)
 		return false;
 	if (elf_file_open(&out->elf, out->file.base, out->file.size, NULL) == 0)
 		return true;
@@ -90,7 +86,8 @@ static uint64_t text_in(const char *kallsyms)
 	struct kallsyms k = { 0 };
 	uint64_t text = 0;
 
-	if (kallsyms && kallsyms_read(&k, kallsyms) == 0 && !k.is_hidden)
+	if (kallsyms && file_is_regular(kallsyms) && kallsyms_read(&k, kallsyms) == 0 &&
+	    !k.is_hidden)
 		text = k.text_addr;
 	kallsyms_fini(&k);
 	return text;
@@ -136,7 +133,8 @@ static bool open_vmlinux_below(const struct pt_guests *g, const char *folder, co
 	cleanup(free_at_exit) char *version = xasprintf("%s/proc/version", folder), *text = NULL;
 	char release[128];
 
-	if (file_read_all(version, RELEASE_TEXT_MAX, &text, NULL) < 0 ||
+	if (!file_is_regular(version) ||
+	    file_read_all(version, RELEASE_TEXT_MAX, &text, NULL) < 0 ||
 	    sscanf(text, "Linux version %127[A-Za-z0-9._+~-]", release) != 1)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {

@@ -32,6 +32,8 @@ static const struct stack_switch stack_switches[] = {
 	{ "runtime.morestack", 8, { .cfa = UNWIND_CFA_LEAF, .off = 1 } },
 };
 
+#define SWITCH_NAME_MAX 64 /* bytes; the table's names are shorter */
+
 #define GO_PROLOGUE   4 /* bytes: push %rbp; mov %rsp, %rbp */
 #define LONGEST_CLONE 256
 
@@ -161,5 +163,5 @@ void builder_find_switches(struct builder *b)
 		return;
 	}
 	for (uint32_t i = 0; elf_go_function(&b->go, i, &f); i++)
-		add_switch(b, elf_go_name(&b->go, &f), f.link_addr);
+		add_switch(b, elf_go_short_name(&b->go, &f, SWITCH_NAME_MAX), f.link_addr);
 }

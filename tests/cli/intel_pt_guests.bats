@@ -91,8 +91,13 @@ is_as_told() {
 	mkdir with
 	head -c 3000 trace.data.guest/kcore_dir/kcore >with/kcore
 	cp copied with/kallsyms
-	local files
-	for files in "--guestkallsyms copied" "--guestkallsyms copied --guestvmlinux cut.vmlinux" "--guestvmlinux trace.data.vmlinux" "--guestkallsyms with/kallsyms"; do
+	local files pid
+	# A FIFO in a guest's folder: assay does not wait for a writer.
+	pid=$(awk 'NR == 1 { print $1 }' truth)
+	mkdir -p version/"$pid"/proc symbols/"$pid"/proc
+	cp copied version/"$pid"/proc/kallsyms
+	mkfifo version/"$pid"/proc/version symbols/"$pid"/proc/{kallsyms,version}
+	for files in "--guestmount version" "--guestmount symbols" "--guestkallsyms copied" "--guestkallsyms copied --guestvmlinux cut.vmlinux" "--guestvmlinux trace.data.vmlinux" "--guestkallsyms with/kallsyms"; do
 		# shellcheck disable=SC2086
 		host_script $files --itrace=be -F tid,ip,addr >out 2>err
 		# The cut kcore opens, and has no code.

@@ -279,6 +279,8 @@ static void each_layout_has_names_and_lines(void **state)
 		assert_int_equal(f.link_addr, LOAD + TEXT);
 		assert_int_equal(f.size, SPIN_SIZE);
 		assert_string_equal(elf_go_name(&go, &f), "main.spin");
+		assert_string_equal(elf_go_short_name(&go, &f, sizeof("main.spin")), "main.spin");
+		assert_string_equal(elf_go_short_name(&go, &f, sizeof("main.spi")), "");
 		assert_string_equal(elf_go_file(&go, &f, 0), "/src/hot.go");
 		elf_go_begin(&go, &f, f.lines, &steps);
 		assert_true(elf_go_next(&steps, &step));

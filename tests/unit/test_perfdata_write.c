@@ -3,8 +3,10 @@
 #include "replay/perfdata_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -14,6 +16,7 @@
 #include "perfdata/perfdata.h"
 #include "perfdata/record.h"
 #include "perfdata_file.h"
+#include "replay/perfdata_pipe.h"
 #include "scratch.h"
 
 struct text_sink {
@@ -345,6 +348,38 @@ static void a_sample_that_is_written_is_read_as_it_was(void **state)
 	free(scratch);
 }
 
+/* The reader, which shares the pipe with other programs, may have made it so. */
+static void a_pipe_that_does_not_block_gets_everything(void **state)
+{
+	static uint8_t bytes[1 << 20], got[1 << 16];
+	struct perfdata_pipe *p;
+	size_t n_read = 0;
+	ssize_t n;
+	int fds[2], status;
+	pid_t reader;
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	reader = fork();
+	if (!reader) {
+		close(fds[1]);
+		while ((n = read(fds[0], got, sizeof(got))) > 0) {
+			n_read += (size_t)n;
+			usleep(1000);
+		}
+		_exit(n_read != sizeof(bytes));
+	}
+	close(fds[0]);
+	assert_int_equal(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+	p = perfdata_pipe_new(fds[1]);
+	perfdata_pipe_write(p, &(struct iovec){ bytes, sizeof(bytes) }, 1);
+	assert_int_equal(perfdata_pipe_failure(p), 0);
+	assert_int_equal(perfdata_pipe_size(p), sizeof(bytes));
+	perfdata_pipe_free(p);
+	assert_int_equal(waitpid(reader, &status, 0), reader);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +390,7 @@ int main(void)
 		cmocka_unit_test(what_is_in_the_way_is_kept_or_refused),
 		cmocka_unit_test(a_recording_of_either_byte_order_is_written_again),
 		cmocka_unit_test(a_damaged_recording_is_written_up_to_the_damage),
+		cmocka_unit_test(a_pipe_that_does_not_block_gets_everything),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

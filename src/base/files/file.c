@@ -63,6 +63,13 @@ int file_read_all(const char *path, size_t limit, char **out, size_t *size)
 	return fd < 0 ? fd : file_read_fd(fd, limit, out, size);
 }
 
+bool file_is_regular(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 bool file_read_line(const char *path, char *line, size_t size)
 {
 	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -21,6 +21,9 @@ int file_read_fd(int fd, size_t limit, char **out, size_t *size);
 /* The first line of a small file without its newline: true if it could be read. */
 bool file_read_line(const char *path, char *line, size_t size);
 
+/* Whether there is a regular file, behind links too. To open another one, as a FIFO, can block. */
+bool file_is_regular(const char *path);
+
 /*
  * Maps a regular file read-only. An empty file gives base NULL, size 0. Bytes that the file loses
  * while it is mapped read as zeros (base/files/cut_guard.h). So check file_is_cut() before you keep

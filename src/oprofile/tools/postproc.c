@@ -67,7 +67,6 @@ static char *operand_path(const char *operand)
 								   : xstrdup(operand);
 }
 
-/* The first half of postproc_load(): the session and the query alone. */
 /* Sample files are chosen by what they are named, and not by the code in them. */
 static int refuse_code_filters(const struct query *q, struct error *err)
 {
@@ -80,6 +79,7 @@ static int refuse_code_filters(const struct query *q, struct error *err)
 	return 0;
 }
 
+/* The first half of postproc_load(): the session and the query alone. */
 static int postproc_open(struct postproc *pp, const struct postproc_args *args,
 			 const char *const *operands, size_t n_operands, struct error *err)
 {

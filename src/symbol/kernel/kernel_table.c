@@ -237,6 +237,12 @@ static void make_from_guest_files(struct symbol_table *t, const char *symbols, c
 	kallsyms_fini(&map);
 }
 
+/* A guest that shares its files may have a FIFO there. */
+static bool is_in_the_way(const char *path)
+{
+	return access(path, F_OK) == 0 && !file_is_regular(path);
+}
+
 void make_guest_table(struct symbolizer *s, struct symbol_table *t)
 {
 	cleanup(free_at_exit) char *symbols = NULL, *modules = NULL;
@@ -248,7 +254,11 @@ void make_guest_table(struct symbolizer *s, struct symbol_table *t)
 		symbols = xasprintf("%s/%" PRIu32 "/proc/kallsyms", s->guest_mount, pid);
 		modules = xasprintf("%s/%" PRIu32 "/proc/modules", s->guest_mount, pid);
 	}
-	if (symbols && (!s->guest_kallsyms || access(symbols, R_OK) == 0))
+	if (symbols && (is_in_the_way(symbols) || is_in_the_way(modules)))
+		table_fail(t, SYMBOL_UNREADABLE,
+			   "symbols of the guest's kernel: %s, or modules beside it, is no file",
+			   symbols);
+	else if (symbols && (!s->guest_kallsyms || access(symbols, R_OK) == 0))
 		make_from_guest_files(t, symbols, modules);
 	else if (s->guest_kallsyms)
 		make_from_guest_files(t, s->guest_kallsyms, s->guest_modules);
