@@ -87,7 +87,7 @@ static bool look_whether_gone(struct v8_process *p)
 
 	if (!p->n_reads)
 		return false;
-	p->is_gone = !lang_read(&p->v8.memory, p->builtins.start, &byte, sizeof(byte));
+	p->is_gone = !lang_read(&p->v8.memory, p->alive_at, &byte, sizeof(byte));
 	p->gone_ns = clock_monotonic_ns();
 	return p->is_gone;
 }

@@ -68,7 +68,8 @@ struct v8_process {
 	uint64_t space; /* of its mappings, as they were looked at */
 	uint64_t start; /* of the mapping of the file's code */
 	image_id image;
-	struct runtime_range builtins; /* addresses */
+	struct runtime_range builtins; /* offsets in its file */
+	uint64_t alive_at;             /* an address that it has as long as it lives */
 	bool is_gone;                  /* its memory is */
 	uint64_t gone_ns;
 	const struct lang_memory *memory; /* for tests: in place of its own; or NULL */

@@ -183,10 +183,26 @@ static struct v8_process *add_process(struct v8_stacks *s, const struct mapping 
 	return p;
 }
 
+/*
+ * The addresses of builtins in a mapping; none: start = end. A process may have them twice: V8 maps
+ * them again near its compiled code (mremap(2)), and runs those.
+ */
+static struct runtime_range builtins_in(const struct v8_process *p, const struct mapping *m)
+{
+	uint64_t file_end = m->file_off + (m->end - m->start);
+	uint64_t from = MAX(p->builtins.start, m->file_off), to = MIN(p->builtins.end, file_end);
+
+	if (m->is_absolute || m->image.n != p->image.n || from >= to)
+		return (struct runtime_range){ 0 };
+	return (struct runtime_range){ m->start + (from - m->file_off),
+				       m->start + (to - m->file_off) };
+}
+
 /* The walk goes on without V8: the next one has it. */
 static enum v8_place meet_file(struct v8_stacks *s, const struct mapping *mapping)
 {
 	const struct lang_runtime *runtime = NULL;
+	struct runtime_range builtins;
 	struct v8_process *p;
 
 	if (!may_be_v8(image_get(machine_images(s->config.machine), mapping->image)))
@@ -198,8 +214,9 @@ static enum v8_place meet_file(struct v8_stacks *s, const struct mapping *mappin
 	if (!runtime || runtime->language != LANGUAGE_JAVASCRIPT)
 		return V8_ELSEWHERE;
 	p = add_process(s, mapping);
-	p->builtins.start = mapping->start + runtime->ranges[0].start - mapping->file_off;
-	p->builtins.end = mapping->start + runtime->ranges[0].end - mapping->file_off;
+	p->builtins = runtime->ranges[0];
+	builtins = builtins_in(p, mapping);
+	p->alive_at = builtins.end ? builtins.start : mapping->start;
 	v8_process_open(p, s->proc, runtime);
 	count(s, p->state == V8_BARRED ? LOSS_JAVASCRIPT_STATE : LOSS_JAVASCRIPT_EARLY);
 	return V8_UNSETTLED;
@@ -208,20 +225,20 @@ static enum v8_place meet_file(struct v8_stacks *s, const struct mapping *mappin
 enum v8_place v8_stacks_place(struct v8_stacks *s, const struct mapping *mapping, uint64_t pc,
 			      uint64_t *start, uint64_t *end)
 {
-	const struct runtime_range *b;
+	struct runtime_range b;
 
 	/* In the walk that meets V8, no answer holds for the next one. */
 	if (!s->process)
 		return process_of(s, s->pid) ? V8_UNSETTLED : meet_file(s, mapping);
-	if (!v8_stacks_has_code(s) || mapping->start != s->process->start)
+	if (!v8_stacks_has_code(s))
 		return V8_ELSEWHERE;
-	b = &s->process->builtins;
-	if (pc >= b->start && pc < b->end)
+	b = builtins_in(s->process, mapping);
+	if (pc >= b.start && pc < b.end)
 		return V8_IN_BUILTINS;
-	if (pc < b->start)
-		*end = MIN(*end, b->start);
+	if (pc < b.start)
+		*end = MIN(*end, b.start);
 	else
-		*start = MAX(*start, b->end);
+		*start = MAX(*start, b.end);
 	return V8_ELSEWHERE;
 }
 
@@ -417,7 +434,9 @@ struct unwind_rule v8_stacks_rule(struct v8_stacks *s, uint32_t at, const struct
 {
 	struct v8_process *p = s->process;
 	uint64_t pc = unwind_lookup_pc(regs), shared;
-	bool is_builtin = pc >= p->builtins.start && pc < p->builtins.end;
+	const struct mapping *m = machine_mapping(s->config.machine, s->thread, pc);
+	struct runtime_range b = m ? builtins_in(p, m) : (struct runtime_range){ 0 };
+	bool is_builtin = pc >= b.start && pc < b.end;
 	bool is_leaf = regs->flags & UNWIND_IS_SAMPLED;
 	enum v8_way way = is_leaf ? way_of_leaf(p, pc) : WAY_BY_FP;
 	uint32_t position = UINT32_MAX;

@@ -116,7 +116,11 @@ deferred_chains() {
 	assay script -i d.data --no-inline -F comm,tid,time,ip,sym | samples_as_lines >ours
 	head -n 2 theirs ours
 	between 100 "$(wc -l <ours)" 10000000 "samples"
-	diff theirs ours
+	cut -d' ' -f1-3 theirs >their_times
+	cut -d' ' -f1-3 ours | diff their_times -
+	# Of few samples, one of the two has a frame more (Debian sid's perf 7.2: one of 400).
+	diff theirs ours >differences || cat differences
+	between 0 "$(grep -c '^>' differences)" $(($(wc -l <ours) / 20)) "samples with another chain"
 	assay import -q -o s d.data
 	calls_of_deep s main
 	adds_up s
