@@ -31,6 +31,7 @@ build|libfuse3-dev|fuse3-devel|fuse3|oprofilefs, a file system of assay daemon
 build|libncurses-dev|ncurses-devel|ncurses|the live view of assay top
 build|libmicrohttpd-dev|libmicrohttpd-devel|libmicrohttpd|metrics of the daemon over HTTP
 build|libgnutls28-dev|gnutls-devel|gnutls|TLS of assay serve
+build|libcurl4-gnutls-dev|libcurl-devel|curl|sends blocks to a fleet over HTTP
 build|libzydis-dev/|zydis-devel|zydis|decodes x86 instructions
 build|libsqlite3-dev|sqlite-devel|sqlite|exports to SQLite
 build|libpq-dev|libpq-devel|postgresql-libs|exports to PostgreSQL

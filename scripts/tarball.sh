@@ -16,9 +16,9 @@ oldest=bullseye
 glibc=2.31 # of the oldest release
 static='libc6-dev libzstd-dev libxxhash-dev nettle-dev libseccomp-dev libjansson-dev zlib1g-dev libpfm4-dev libiberty-dev liblzma-dev
 	libprotobuf-c-dev libcapstone-dev libsqlite3-dev libcap-ng-dev libncurses-dev libmicrohttpd-dev libfuse3-dev
-	libelf-dev libcmocka-dev libpq-dev libdebuginfod-dev'
+	libelf-dev libcmocka-dev libpq-dev libdebuginfod-dev libcurl4-gnutls-dev'
 newer='libbpf-dev libzydis-dev libzydis4.0 libzycore-dev linux-libc-dev'
-# Loaded when they are used. libpq and libdebuginfod have thirty others behind them: they are the system's, if it has them.
+# Loaded when they are used. libpq, libdebuginfod and libcurl have thirty others behind them: they are the system's, if it has them.
 lazy='libpfm.so.4 libcapstone.so.4 libncursesw.so.6 libmicrohttpd.so.12 libfuse3.so.3'
 
 folder=build-tarball

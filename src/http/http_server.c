@@ -57,7 +57,7 @@ static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
 /* Silent clients lose their places first, and those that wait for our answers never do. */
 enum client_state { CLIENT_SILENT, CLIENT_RECEIVES, CLIENT_WAITS };
 
-struct http_client {
+struct server_client {
 	int fd;
 	uint64_t peer;
 	enum client_state state;
@@ -80,7 +80,7 @@ struct http_server {
 	struct http_options options;
 	struct http_listener listener;
 	int epoll, timer; /* the epoll has the listener, the timer and the library's own one */
-	VEC(struct http_client) clients; /* oldest first */
+	VEC(struct server_client) clients; /* oldest first */
 	struct http_request *waiting;
 	size_t bodies_bytes;       /* of all requests */
 	uint64_t new_peer;         /* of the connection that is being added */
@@ -115,7 +115,7 @@ const struct buf *http_request_body(const struct http_request *q)
 	return &q->body;
 }
 
-static struct http_client *client_of(struct http_server *h, struct MHD_Connection *connection)
+static struct server_client *client_of(struct http_server *h, struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
 		mhd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -128,7 +128,7 @@ static struct http_client *client_of(struct http_server *h, struct MHD_Connectio
 
 static void set_client_state(const struct http_request *q, enum client_state state)
 {
-	struct http_client *client = client_of(q->server, q->connection);
+	struct server_client *client = client_of(q->server, q->connection);
 
 	if (client)
 		client->state = state;
@@ -137,7 +137,7 @@ static void set_client_state(const struct http_request *q, enum client_state sta
 /* While the request waits, the library does not look at its connection, so we do. */
 static void watch_client(const struct http_request *q, int operation)
 {
-	struct http_client *client = client_of(q->server, q->connection);
+	struct server_client *client = client_of(q->server, q->connection);
 	struct epoll_event e = { .events = EPOLLRDHUP };
 
 	if (!client)
@@ -364,11 +364,11 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 		return;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
 		vec_push(&h->clients,
-			 (struct http_client){ .fd = info->connect_fd, .peer = h->new_peer });
+			 (struct server_client){ .fd = info->connect_fd, .peer = h->new_peer });
 		return;
 	}
 	for (size_t i = 0; i < h->clients.n; i++) {
-		struct http_client *at = &h->clients.data[i];
+		struct server_client *at = &h->clients.data[i];
 
 		if (at->fd != info->connect_fd)
 			continue;
@@ -388,9 +388,9 @@ static uint32_t clients_of(const struct http_server *h, uint64_t peer)
 }
 
 /* The oldest client in the state, of the machine that has most of them; NULL: there is none. */
-static const struct http_client *find_victim(const struct http_server *h, enum client_state state)
+static const struct server_client *find_victim(const struct http_server *h, enum client_state state)
 {
-	const struct http_client *victim = NULL;
+	const struct server_client *victim = NULL;
 	uint32_t most = 0;
 
 	vec_foreach (&h->clients, client) {
@@ -410,7 +410,7 @@ static const struct http_client *find_victim(const struct http_server *h, enum c
  */
 static bool make_place(struct http_server *h)
 {
-	const struct http_client *victim = find_victim(h, CLIENT_SILENT);
+	const struct server_client *victim = find_victim(h, CLIENT_SILENT);
 
 	victim = victim ? victim : find_victim(h, CLIENT_RECEIVES);
 	if (!victim)
@@ -537,7 +537,7 @@ int http_server_fd(const struct http_server *h)
 static struct http_request *waiting_request(const struct http_server *h, int fd)
 {
 	for (struct http_request *q = h->waiting; q; q = q->next) {
-		const struct http_client *client = client_of(q->server, q->connection);
+		const struct server_client *client = client_of(q->server, q->connection);
 
 		if (client && client->fd == fd)
 			return q;
