@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 /* Offsets as in V8 11.3. Types are those of the input's first bytes, so that objects are found. */
 static struct lang_runtime runtime_of(const uint8_t *bytes)
 {
-	struct lang_runtime r = { .version = 11 << 8 | 3 };
+	static const uint32_t versions[] = { 11 << 8 | 3, 7 << 8 | 8, 13 << 8 | 6, 10 << 8 | 2 };
+	struct lang_runtime r = { .version = versions[bytes[2] >> 4 & 3] };
 	uint16_t type = (uint16_t)(bytes[0] | bytes[1] << 8);
 
 	r.v8 = (struct v8_layout){
@@ -88,6 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		__builtin_trap();
 	v8_read_closure(&v, v8_moved(&v, object), &closure);
 	v8_bytecode_of(&v, object);
+	v8_is_builtin(&v, object);
 	v8_function_in_script(&v, object, object);
 	v8_position(&v, object, (uint64_t)bytes[5] << 32);
 	memset(&code, 0, sizeof(code));

@@ -122,7 +122,11 @@ for release; do
 	check_java "$release"
 	node=$(chroot "$chroots/$release" node --version 2>/dev/null)
 	check_copied js "Node $node, $release, optimised" "$chroots/$release" node /golden.js 2000
-	[[ "$node" == v12.* ]] && interpreted=(--no-opt) || interpreted=(--no-opt --no-sparkplug)
+	case $node in
+	v12.*) interpreted=(--no-opt) ;;
+	v24.*) interpreted=(--no-opt --no-sparkplug --no-maglev) ;;
+	*) interpreted=(--no-opt --no-sparkplug) ;;
+	esac
 	check_copied js "Node $node, $release, interpreted" "$chroots/$release" node "${interpreted[@]}" /golden.js 250
 done
 golden=$here/programs/lang/golden

@@ -8,8 +8,8 @@
  *
  *	fp  -8   a marker (low bit 0: a stub, no function), or the context
  *	   -16   JSFunction -> SharedFunctionInfo -> names, script, bytecode
- *	   -32   BytecodeArray, in interpreted and baseline code
- *	   -40   position in it, in interpreted code
+ *	   -32   BytecodeArray, in interpreted and baseline code (-24 in Node 12)
+ *	   -40   position in it, in interpreted code (-32 in Node 12)
  *
  * Closures are young objects, which the collector moves; the others move seldom. A stack is read a
  * moment after its sample. So a JSFunction counts only if its parts fit to the frame: its bytecode
@@ -34,8 +34,6 @@ enum lang_detected v8_detect(const struct elf_file *elf, struct lang_runtime *ou
 
 #define V8_MARKER_AT   (-1) /* in words from the frame pointer */
 #define V8_FUNCTION_AT (-2)
-#define V8_BYTECODE_AT (-4)
-#define V8_POSITION_AT (-5)
 
 /* Of a handler of a bytecode, by DWARF number. */
 #define V8_BYTECODE_REGISTER 12
@@ -54,12 +52,31 @@ struct v8_lines {
 #define V8_ARRAY_DATA  16
 #define V8_SMI_SHIFT   32
 
+/*
+ * What versions do in different ways, beside the offsets of struct v8_layout. Offsets are in bytes
+ * of an object.
+ */
+struct v8_forms {
+	int8_t bytecode_at;      /* in words from the frame pointer; behind it is the position */
+	uint8_t shared_builtin;  /* SharedFunctionInfo: the number of a builtin, a small integer */
+	uint8_t deopt_wrapped;   /* wrapper of a function in data of optimised code; 0: none */
+	uint8_t scope_flags;     /* ScopeInfo: flags, and behind them counts of variables */
+	uint8_t scope_positions; /* ScopeInfo: where the function is; 0: behind its names */
+	uint8_t scope_names;     /* of the flags: the first of three bits that tell of names */
+	bool are_flags_small;    /* the flags are a small integer, and not 4 bytes */
+	bool has_receiver;       /* a scope has a word for a receiver that its flags tell of */
+	bool has_class;          /* likewise for a variable of its class */
+	bool has_table;          /* scopes with many variables have a table of their names */
+	bool has_entry;          /* tables of positions begin before the code, at its entry */
+};
+
 #define V8_SCRIPTS     16
 #define V8_STREAM_MAPS 4
 
 struct v8 {
 	struct lang_memory memory;
 	struct v8_layout layout;
+	const struct v8_forms *forms;
 	uint32_t version; /* major << 8 | minor */
 	struct v8_lines scripts[V8_SCRIPTS];
 	uint32_t next_script;
@@ -67,8 +84,8 @@ struct v8 {
 	uint32_t n_stream_maps;
 };
 
-/* `memory` is copied. */
-void v8_init(struct v8 *v, const struct lang_memory *memory, const struct lang_runtime *runtime);
+/* `memory` is copied. False: the version is not known; nothing can be read then. */
+bool v8_init(struct v8 *v, const struct lang_memory *memory, const struct lang_runtime *runtime);
 void v8_fini(struct v8 *v);
 
 static inline bool v8_is_pointer(uint64_t word)
@@ -107,6 +124,9 @@ bool v8_is_bytecode(const struct v8 *v, uint64_t object);
 
 /* The bytecode of a SharedFunctionInfo; 0: it has none. */
 uint64_t v8_bytecode_of(const struct v8 *v, uint64_t shared);
+
+/* Whether a SharedFunctionInfo is one of V8's own functions. */
+bool v8_is_builtin(const struct v8 *v, uint64_t shared);
 
 /*
  * The SharedFunctionInfo of a script that has the bytecode; 0: none has. A script lists its

@@ -111,6 +111,14 @@ uint64_t v8_function_in_script(const struct v8 *v, uint64_t script, uint64_t byt
 	return 0;
 }
 
+bool v8_is_builtin(const struct v8 *v, uint64_t shared)
+{
+	uint64_t number;
+
+	return v8_field(v, shared, v->forms->shared_builtin, &number) && !(uint32_t)number &&
+	       (int64_t)number >= 0;
+}
+
 uint32_t v8_position(const struct v8 *v, uint64_t bytecode, uint64_t word)
 {
 	uint64_t at = (word >> V8_SMI_SHIFT) - (v->layout.bytecode_header - 1), size;
@@ -132,6 +140,7 @@ static uint64_t function_in(const struct v8 *v, uint64_t data)
 
 	if (v8_type(v, data) != v->layout.type_array ||
 	    !v8_field(v, data, V8_ARRAY_DATA + 8 * (uint32_t)v->layout.deopt_shared, &shared) ||
+	    (v->forms->deopt_wrapped && !v8_field(v, shared, v->forms->deopt_wrapped, &shared)) ||
 	    v8_type(v, shared) != v->layout.type_shared)
 		return 0;
 	return shared;

@@ -110,12 +110,16 @@ static void set_text(struct lang_text *text, const char *bytes)
 /* ---- scopes ---- */
 
 /* Flags of a ScopeInfo (objects/scope-info.tq). */
-#define SCOPE_HAS_CLASS    (1u << 10)
-#define SCOPE_HAS_NAME     (3u << 12)
-#define SCOPE_HAS_INFERRED (1u << 14)
+#define SCOPE_KIND      15 /* the lowest bits */
+#define SCOPE_RECEIVER  7  /* two bits from here: where the receiver is; 0, 3: nowhere */
+#define SCOPE_HAS_CLASS (1u << 10)
+/* behind v8_forms.scope_names */
+#define SCOPE_HAS_NAME     3u
+#define SCOPE_HAS_INFERRED 4u
 
-#define SCOPE_FLAGS      8 /* its first words, small integers: flags, parameters, variables */
-#define SCOPE_VARIABLES  24
+#define SCOPE_MODULE 5 /* its kind; its scope has a count more, if positions are before names */
+
+#define SCOPE_VARIABLES  16 /* behind its flags; its words are small integers */
 #define VARIABLES_INLINE 75 /* so many and more have their names in a table */
 #define VARIABLES_MAX    (1u << 16)
 
@@ -124,31 +128,52 @@ struct scope {
 	uint32_t start;          /* position in the source; UINT32_MAX: not known */
 };
 
+/* The words of a scope before its names, for its variables. */
+static uint64_t words_of_variables(const struct v8_forms *forms, uint32_t flags, uint64_t n)
+{
+	uint32_t receiver = flags >> SCOPE_RECEIVER & 3;
+
+	n = !forms->has_table || n < VARIABLES_INLINE ? 2 * n : n + 1;
+	n += forms->has_class && (flags & SCOPE_HAS_CLASS);
+	n += forms->has_receiver && (receiver == 1 || receiver == 2);
+	return n + (forms->scope_positions && (flags & SCOPE_KIND) == SCOPE_MODULE);
+}
+
+/* Two words: where a function begins and ends in the source. */
+static uint32_t start_of(const uint64_t words[2])
+{
+	return !(uint32_t)words[0] && words[0] <= words[1] ? (uint32_t)(words[0] >> V8_SMI_SHIFT)
+							   : UINT32_MAX;
+}
+
 static bool read_scope(const struct v8 *v, uint64_t info, struct scope *out)
 {
-	uint64_t flags, n, words[5] = { 0 };
-	uint32_t at = 0, off;
+	const struct v8_forms *forms = v->forms;
+	uint64_t word, n, words[5] = { 0 };
+	uint32_t at = 0, off, flags, names;
 
 	*out = (struct scope){ .start = UINT32_MAX };
-	if (!v8_field(v, info, SCOPE_FLAGS, &flags) || !v8_field(v, info, SCOPE_VARIABLES, &n))
+	if (!v8_field(v, info, forms->scope_flags, &word) ||
+	    !v8_field(v, info, forms->scope_flags + SCOPE_VARIABLES, &n))
 		return false;
-	flags >>= V8_SMI_SHIFT;
+	flags = (uint32_t)(forms->are_flags_small ? word >> V8_SMI_SHIFT : word);
+	names = flags >> forms->scope_names;
 	n >>= V8_SMI_SHIFT;
 	if (n > VARIABLES_MAX)
 		return false;
-	n = n < VARIABLES_INLINE ? 2 * n : n + 1;
-	n += !!(flags & SCOPE_HAS_CLASS);
-	off = (v->layout.scope_first + (uint32_t)n) * 8;
+	off = (v->layout.scope_first + (uint32_t)words_of_variables(forms, flags, n)) * 8;
 	if (!lang_read(&v->memory, info - 1 + off, words, sizeof(words)))
 		return false;
-	if (flags & SCOPE_HAS_NAME) {
+	if (names & SCOPE_HAS_NAME) {
 		out->name = words[0];
 		at = 2;
 	}
-	if (flags & SCOPE_HAS_INFERRED)
+	if (names & SCOPE_HAS_INFERRED)
 		out->inferred = words[at++];
-	if (!(uint32_t)words[at] && words[at] <= words[at + 1])
-		out->start = (uint32_t)(words[at] >> V8_SMI_SHIFT);
+	if (forms->scope_positions &&
+	    !lang_read(&v->memory, info - 1 + forms->scope_positions, words + at, 16))
+		return false;
+	out->start = start_of(words + at);
 	return true;
 }
 

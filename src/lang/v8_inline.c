@@ -44,9 +44,10 @@ struct around {
 	bool has_before, has_behind;
 };
 
-static void look_around(struct reader r, int64_t off, struct around *out)
+/* `at`: before the first entry. */
+static void look_around(struct reader r, uint64_t at, int64_t off, struct around *out)
 {
-	uint64_t at = UINT64_MAX, position = 0;
+	uint64_t position = 0;
 
 	*out = (struct around){ 0 };
 	while (reader_left(&r)) {
@@ -190,7 +191,8 @@ uint32_t v8_sites(const struct v8 *v, const struct v8_code *code, uint64_t pc, b
 		return outermost(code, out);
 	if (!read_data(v, code->data, &data))
 		return 0;
-	look_around(reader_over(bytes, size), (int64_t)(pc - code->start), &around);
+	look_around(reader_over(bytes, size), v->forms->has_entry ? UINT64_MAX : 0,
+		    (int64_t)(pc - code->start), &around);
 	if (!around.has_before || (!is_call && !around.has_behind))
 		return outermost(code, out);
 	n = read_chain(v, code, &data, around.before, out);

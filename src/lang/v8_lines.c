@@ -156,9 +156,11 @@ static int32_t step_of(int32_t number)
 	return number >= IS_STATEMENT ? number : -(number + 1);
 }
 
-static void convert_table(const struct v8_lines *lines, struct reader r, struct lang_code *code)
+/* `at`: before the first entry. */
+static void convert_table(const struct v8_lines *lines, struct reader r, uint32_t at,
+			  struct lang_code *code)
 {
-	uint32_t at = UINT32_MAX, position = 0, known_at = 0, known_line = 0;
+	uint32_t position = 0, known_at = 0, known_line = 0;
 
 	while (reader_left(&r)) {
 		uint32_t line, from;
@@ -194,7 +196,7 @@ void v8_read_table(struct v8 *v, uint64_t bytecode, uint64_t script, struct lang
 	if (!size || size > TABLE_MAX || !lines || !lines->n ||
 	    !lang_read(&v->memory, table - 1 + V8_ARRAY_DATA, bytes, size))
 		return;
-	convert_table(lines, reader_over(bytes, size), code);
+	convert_table(lines, reader_over(bytes, size), v->forms->has_entry ? UINT32_MAX : 0, code);
 }
 
 uint32_t v8_line(const struct lang_code *code, uint32_t position)

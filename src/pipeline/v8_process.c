@@ -77,7 +77,8 @@ void v8_process_open(struct v8_process *p, const char *proc, const struct lang_r
 	if (!p->memory)
 		p->fd = open(path, O_RDONLY | O_CLOEXEC);
 	p->state = p->fd >= 0 || p->memory ? V8_READY : V8_BARRED;
-	v8_init(&p->v8, &own, runtime);
+	if (!v8_init(&p->v8, &own, runtime))
+		p->state = V8_BARRED;
 }
 
 /* A process that has ended has no other code any more. */
@@ -293,13 +294,10 @@ uint64_t v8_process_builtin(struct v8_process *p, uint64_t closure, uint64_t tim
 	const struct v8_link *known = known_link(p, closure, time_ns);
 	struct v8_link new = { closure, 0, clock_monotonic_ns(), false };
 	struct v8_closure parts;
-	uint64_t data;
 
 	if (known)
 		return known->is_bytecode ? 0 : known->shared;
-	/* a builtin's number is a small integer */
-	if (!v8_read_closure(&p->v8, closure, &parts) ||
-	    !v8_field(&p->v8, parts.shared, p->v8.layout.shared_data, &data) || (data & 1)) {
+	if (!v8_read_closure(&p->v8, closure, &parts) || !v8_is_builtin(&p->v8, parts.shared)) {
 		look_whether_gone(p);
 		return 0;
 	}

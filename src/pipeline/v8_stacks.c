@@ -299,9 +299,10 @@ struct v8_slots {
 };
 
 /* False: there is no frame, or it is half made. */
-static bool read_slots(const struct unwind_regs *regs, struct unwind_ctx *stack,
-		       struct v8_slots *out)
+static bool read_slots(const struct v8 *v8, const struct unwind_regs *regs,
+		       struct unwind_ctx *stack, struct v8_slots *out)
 {
+	int bytecode_at = v8->forms->bytecode_at;
 	uint64_t lowest = regs->fp + (uint64_t)(V8_FUNCTION_AT * 8);
 
 	*out = (struct v8_slots){ 0 };
@@ -309,9 +310,9 @@ static bool read_slots(const struct unwind_regs *regs, struct unwind_ctx *stack,
 	    lowest < regs->sp || !read_slot(regs, stack, V8_MARKER_AT, &out->marker) ||
 	    !read_slot(regs, stack, V8_FUNCTION_AT, &out->function))
 		return false;
-	if (regs->fp + (uint64_t)(V8_POSITION_AT * 8) >= regs->sp) {
-		read_slot(regs, stack, V8_BYTECODE_AT, &out->bytecode);
-		read_slot(regs, stack, V8_POSITION_AT, &out->position);
+	if (regs->fp + (uint64_t)((int64_t)(bytecode_at - 1) * 8) >= regs->sp) {
+		read_slot(regs, stack, bytecode_at, &out->bytecode);
+		read_slot(regs, stack, bytecode_at - 1, &out->position);
 	}
 	return true;
 }
@@ -441,7 +442,7 @@ struct unwind_rule v8_stacks_rule(struct v8_stacks *s, uint32_t at, const struct
 	enum v8_way way = is_leaf ? way_of_leaf(p, pc) : WAY_BY_FP;
 	uint32_t position = UINT32_MAX;
 	struct v8_slots slots = { 0 };
-	bool has_slots = way == WAY_BY_FP && read_slots(regs, stack, &slots);
+	bool has_slots = way == WAY_BY_FP && read_slots(&p->v8, regs, stack, &slots);
 	bool is_stub = has_slots && !v8_is_pointer(slots.marker);
 	struct lang_run run = { .at = at };
 

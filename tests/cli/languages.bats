@@ -345,14 +345,19 @@ need_node() {
 	command -v node >/dev/null || skip "no node here"
 	[ "$(uname -m)" = x86_64 ] || skip "JavaScript's frames are known on x86-64 alone"
 	case $(node -p process.versions.v8) in
-	10.2.* | 11.3.*) ;;
+	7.8.* | 10.2.* | 11.3.* | 13.6.*) ;;
 	*) skip "node has V8 $(node -p process.versions.v8)" ;;
 	esac
 }
 
 @test "each stack of a JavaScript program is the one that it must be: optimised, interpreted, baseline" {
 	need_node
-	for mode in "" "--no-opt --no-sparkplug" "--no-opt --always-sparkplug"; do
+	case $(node --version) in
+	v12.*) modes=("" "--no-opt") ;;
+	v24.*) modes=("" "--no-opt --no-sparkplug --no-maglev" "--no-opt --no-maglev --always-sparkplug") ;;
+	*) modes=("" "--no-opt --no-sparkplug" "--no-opt --always-sparkplug") ;;
+	esac
+	for mode in "${modes[@]}"; do
 		[ -z "$mode" ] && rounds=2000 || rounds=250
 		# shellcheck disable=SC2086 # several options
 		assay record -e cpu-clock -F "$(at_most 997)" --stack-size 32768 -o s -- \

@@ -64,6 +64,20 @@ static void large_reads_cost_more_of_the_budget(void **state)
 	v8_process_free(p);
 }
 
+static void a_version_of_v8_that_is_not_known_opens_no_process(void **state)
+{
+	const struct lang_runtime known = { .version = 13 << 8 | 6 },
+				  unknown = { .version = 99 << 8 };
+	struct v8_process *p = v8_process_new(1, &endless);
+
+	(void)state;
+	v8_process_open(p, "/absent", &unknown);
+	assert_int_equal(p->state, V8_BARRED);
+	v8_process_open(p, "/absent", &known);
+	assert_int_equal(p->state, V8_READY);
+	v8_process_free(p);
+}
+
 static void an_address_in_no_code_is_not_searched_again_at_once(void **state)
 {
 	struct v8_process *p = v8_process(&endless);
@@ -152,6 +166,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_of_a_java_process_have_a_budget),
 		cmocka_unit_test(large_reads_cost_more_of_the_budget),
+		cmocka_unit_test(a_version_of_v8_that_is_not_known_opens_no_process),
 		cmocka_unit_test(an_address_in_no_code_is_not_searched_again_at_once),
 		cmocka_unit_test(an_object_that_was_moved_is_followed_to_its_new_place),
 		cmocka_unit_test(a_source_that_could_not_be_read_is_read_for_the_next_function),
