@@ -101,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	input.size = size;
 	input.n_reads = 0;
 	fill_fields(&h);
-	h.version = (bytes[0] & 2 ? 25u : bytes[0] & 1 ? 21u : 17u) << 8;
+	h.version = (bytes[0] & 8 ? 8u : bytes[0] & 2 ? 25u : bytes[0] & 1 ? 21u : 17u) << 8;
 	pc = HEAP_START + (bytes[1] | (uint64_t)bytes[2] << 8);
 	if (hotspot_find_blob(&h, pc, &blob))
 		use_blob(&h, &blob, pc);

@@ -13,7 +13,7 @@ assay=${ASSAY_BUILD:-$here/../build}/assay
 work=$(mktemp -d)
 chroots=${ASSAY_LANGUAGES_DIR:-$work/chroots}
 n=0 program=
-declare -A jdk=([bullseye]=11 [bookworm]=17 [trixie]=21 [sid]=25)
+declare -A jdk=([bullseye]=11 [bookworm]=17 [trixie]=21 [sid]="25 8")
 
 finish() {
 	[ -n "$program" ] && kill "$program" 2>/dev/null
@@ -42,7 +42,8 @@ make_chroot() {
 	command -v debootstrap >/dev/null || { echo "debootstrap is not installed" && return; }
 	[ -n "$(mirror)" ] || { echo "apt on this machine knows no Debian archive" && return; }
 	mkdir -p "$chroots"
-	debootstrap --variant=minbase --include="python3,php-cli,ruby,nodejs,openjdk-${jdk[$1]}-jre-headless" "$1" "$dir" "$(mirror)" >"$log" 2>&1 || tail -1 "$log"
+	# shellcheck disable=SC2086 # several versions
+	debootstrap --variant=minbase --include="python3,php-cli,ruby,nodejs$(printf ',openjdk-%s-jre-headless' ${jdk[$1]})" "$1" "$dir" "$(mirror)" >"$log" 2>&1 || tail -1 "$log"
 }
 
 # check LANGUAGE TITLE COMMAND...: the command runs an interpreter; its program follows it.
@@ -95,15 +96,19 @@ check_copied() {
 	done
 }
 
-# check_java RELEASE: its virtual machine, compiled and interpreted. The classes are made here.
+# check_java RELEASE VERSION: its virtual machine, compiled and interpreted. The classes are made here.
 check_java() {
-	local dir=$chroots/$1 name="Java ${jdk[$1]}, $1"
-	if ! command -v javac >/dev/null || ! javac --release 11 -d "$dir" "$here/programs/lang/golden.java" 2>"$work/log"; then
-		say ok "$name # SKIP no javac here that makes classes of Java 11"
+	local dir=$chroots/$1 name="Java $2, $1" java=/usr/lib/jvm/java-$2-openjdk-amd64/bin/java
+	if ! [ -x "$dir$java" ]; then
+		say ok "$name # SKIP the chroot has no openjdk-$2-jre-headless"
 		return
 	fi
-	check_copied java "$name, compiled" "$dir" java -Xmx64m -cp / golden 1500
-	check_copied java "$name, interpreted" "$dir" java -Xint -Xmx64m -cp / golden 150
+	if ! command -v javac >/dev/null || ! javac --release 8 -Xlint:-options -d "$dir" "$here/programs/lang/golden.java" 2>"$work/log"; then
+		say ok "$name # SKIP no javac here that makes classes of Java 8"
+		return
+	fi
+	check_copied java "$name, compiled" "$dir" "$java" -Xmx64m -cp / golden 1500
+	check_copied java "$name, interpreted" "$dir" "$java" -Xint -Xmx64m -cp / golden 150
 }
 
 golden=/golden
@@ -119,7 +124,9 @@ for release; do
 	check php "$release" chroot "$chroots/$release" php
 	check rb "$release" chroot "$chroots/$release" ruby
 	check pl "$release" chroot "$chroots/$release" perl
-	check_java "$release"
+	for version in ${jdk[$release]}; do
+		check_java "$release" "$version"
+	done
 	node=$(chroot "$chroots/$release" node --version 2>/dev/null)
 	check_copied js "Node $node, $release, optimised" "$chroots/$release" node /golden.js 2000
 	case $node in

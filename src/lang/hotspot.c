@@ -46,6 +46,7 @@ static const struct hotspot_row {
 	const char *type, *field;
 } rows[] = {
 	{ CODE_HEAPS, "CodeCache", "_heaps" },
+	{ CODE_HEAPS, "CodeCache", "_heap" }, /* 8 */
 	{ VM_MAJOR, "Abstract_VM_Version", "_vm_major_version" },
 	{ CALL_STUB_RETURN, "StubRoutines", "_call_stub_return_address" },
 	{ LIST_LENGTH, "GrowableArrayBase", "_len" },
@@ -136,6 +137,7 @@ struct type_entry {
 struct table_reading {
 	struct hotspot *hotspot;
 	bool has[N_HOTSPOT_FIELDS];
+	bool has_one_heap; /* as 8 has, and no other version */
 };
 
 static void take_entry(struct table_reading *t, const char *type, const char *field, uint64_t value)
@@ -147,6 +149,7 @@ static void take_entry(struct table_reading *t, const char *type, const char *fi
 		    (field && strcmp(row->field, field) != 0))
 			continue;
 		t->has[row->to] = true;
+		t->has_one_heap |= row->to == CODE_HEAPS && !strcmp(field, "_heap");
 		t->hotspot->fields[row->to] = value;
 	}
 }
@@ -232,6 +235,8 @@ static bool read_heap(const struct hotspot *h, uint64_t at, struct hotspot_heap 
 	       out->shift <= SHIFT_MAX;
 }
 
+#define MANY_HEAPS (9 << 8) /* since this version */
+
 bool hotspot_read_heaps(struct hotspot *h)
 {
 	const uint64_t *f = h->fields;
@@ -239,8 +244,13 @@ bool hotspot_read_heaps(struct hotspot *h)
 	uint32_t n;
 
 	h->n_heaps = 0;
-	if (!lang_read_word(&h->memory, f[CODE_HEAPS], &list) || !list ||
-	    !read_int(&h->memory, list + f[LIST_LENGTH], &n) || n > HOTSPOT_HEAPS_MAX ||
+	if (!lang_read_word(&h->memory, f[CODE_HEAPS], &list) || !list)
+		return false;
+	if (h->version < MANY_HEAPS) {
+		h->n_heaps = read_heap(h, list, &h->heaps[0]);
+		return h->n_heaps;
+	}
+	if (!read_int(&h->memory, list + f[LIST_LENGTH], &n) || n > HOTSPOT_HEAPS_MAX ||
 	    !lang_read_word(&h->memory, list + f[LIST_DATA], &data))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
@@ -261,16 +271,18 @@ const struct hotspot_heap *hotspot_heap_of(const struct hotspot *h, uint64_t pc)
 /* ---- opening ---- */
 
 /* The major versions whose structures assay knows; each runs in `make check-languages`. */
-static const uint32_t known_versions[] = { 11, 17, 21, 25 };
+static const uint32_t known_versions[] = { 8, 11, 17, 21, 25 };
+
+#define VM_OF_8 25
 
 /* Fields that some versions lack: the others are in all. */
 static const struct {
 	enum hotspot_field field;
 	uint32_t first, last; /* major versions that have it */
 } partial[] = {
-	{ BLOB_CODE, 0, 22 },
-	{ BLOB_CODE_END, 0, 22 },
-	{ NMETHOD_SCOPES, 0, 22 },
+	{ BLOB_CODE, 9, 22 },
+	{ BLOB_CODE_END, 9, 22 },
+	{ NMETHOD_SCOPES, 9, 22 },
 	{ NMETHOD_PCS_END_OFF, 0, 22 },
 	{ NMETHOD_METADATA_OFF, 0, 22 },
 	{ CLASS_FILE, 0, 14 },
@@ -286,8 +298,16 @@ static const struct {
 	{ NMETHOD_SCOPES_OFF, 25, UINT32_MAX },
 };
 
+/* Of those since 25, 8 has these, too. */
+static bool is_in_8(enum hotspot_field field)
+{
+	return field == BLOB_CODE_OFF || field == BLOB_CODE_END_OFF || field == NMETHOD_SCOPES_OFF;
+}
+
 static bool has_field(enum hotspot_field field, uint32_t major)
 {
+	if (major == 8 && is_in_8(field))
+		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(partial); i++)
 		if (partial[i].field == field)
 			return major >= partial[i].first && major <= partial[i].last;
@@ -326,6 +346,8 @@ enum hotspot_state hotspot_open(struct hotspot *out, const struct lang_memory *m
 		return HOTSPOT_NOT_YET;
 	if (!t.has[VM_MAJOR] || !read_int(memory, out->fields[VM_MAJOR], &major))
 		return HOTSPOT_UNKNOWN;
+	if (t.has_one_heap) /* the virtual machine of 8 has a number of its own */
+		major = major == VM_OF_8 ? 8 : 0;
 	for (size_t i = 0; i < ARRAY_SIZE(known_versions); i++)
 		is_known |= known_versions[i] == major;
 	if (!is_known || !has_all(&t, major))

@@ -27,7 +27,7 @@ enum lang_detected hotspot_detect(const struct elf_file *elf, struct lang_runtim
 
 /* Offsets and addresses that the tables of a version have. */
 enum hotspot_field {
-	CODE_HEAPS,       /* address of the list of heaps */
+	CODE_HEAPS,       /* address of the list of heaps; in 8, of the only heap */
 	VM_MAJOR,         /* address */
 	CALL_STUB_RETURN, /* address */
 	LIST_LENGTH,
@@ -43,22 +43,22 @@ enum hotspot_field {
 	BLOB_NAME,
 	BLOB_FRAME_SIZE,
 	BLOB_COMPLETE,
-	BLOB_CODE, /* before 25: a pointer */
+	BLOB_CODE, /* 11 to 22: a pointer */
 	BLOB_CODE_END,
-	BLOB_CODE_OFF, /* since 25 */
+	BLOB_CODE_OFF, /* 8, and since 25 */
 	BLOB_CODE_END_OFF,
 	BLOB_MUTABLE, /* since 25: a pointer to relocations and metadata, and their sizes */
 	BLOB_MUTABLE_SIZE,
 	BLOB_RELOCATIONS_SIZE,
 	NMETHOD_METHOD,
 	NMETHOD_ID,
-	NMETHOD_SCOPES, /* before 25: a pointer */
+	NMETHOD_SCOPES, /* 11 to 22: a pointer */
 	NMETHOD_PCS_OFF,
 	NMETHOD_PCS_END_OFF,
 	NMETHOD_METADATA_OFF,
 	NMETHOD_IMMUTABLE, /* since 25: a pointer to descriptors and scopes, and their size */
 	NMETHOD_IMMUTABLE_SIZE,
-	NMETHOD_SCOPES_OFF,
+	NMETHOD_SCOPES_OFF, /* 8, and since 25 */
 	PC_SIZE,
 	PC_OFFSET,
 	PC_SCOPE,
@@ -93,7 +93,7 @@ struct hotspot_heap {
 
 struct hotspot {
 	struct lang_memory memory;
-	uint32_t version; /* major << 8 */
+	uint32_t version; /* of the JDK: major << 8 */
 	uint64_t fields[N_HOTSPOT_FIELDS];
 	struct hotspot_heap heaps[HOTSPOT_HEAPS_MAX];
 	uint32_t n_heaps;
@@ -192,8 +192,13 @@ uint32_t hotspot_leaves(const struct hotspot *h, const struct hotspot_blob *blob
 #define HOTSPOT_SENDER_AT  (-1)
 #define HOTSPOT_LAST_SP_AT (-2)
 #define HOTSPOT_METHOD_AT  (-3)
-#define HOTSPOT_BCP_AT     (-8)
 #define HOTSPOT_BCP_DWARF  13 /* in the innermost frame: the register */
+
+/* Likewise: the pointer into the bytecode. */
+static inline int hotspot_bcp_at(const struct hotspot *h)
+{
+	return h->version >= 9 << 8 ? -8 : -7;
+}
 
 /*
  * In the interpreter's code: whether the frame at the frame pointer is the innermost one, or the

@@ -92,7 +92,8 @@ static uint64_t identity_of(const struct hotspot *h, const struct blob_header *b
 	return hash;
 }
 
-#define DATA_APART (25 << 8) /* since this version, tables are outside of the blob */
+#define DATA_APART    (25 << 8) /* since this version, tables are outside of the blob */
+#define POINTERS_FROM (9 << 8)  /* since this version and before DATA_APART, some are pointers */
 
 static void read_tables_apart(const struct hotspot *h, const struct blob_header *b,
 			      struct hotspot_blob *out)
@@ -118,7 +119,10 @@ static void read_tables(const struct hotspot *h, const struct blob_header *b,
 		read_tables_apart(h, b, out);
 		return;
 	}
-	out->scopes = header_word(b, f[NMETHOD_SCOPES]);
+	if (h->version < POINTERS_FROM)
+		out->scopes = out->start + header_int(b, f[NMETHOD_SCOPES_OFF]);
+	else
+		out->scopes = header_word(b, f[NMETHOD_SCOPES]);
 	out->scopes_end = out->pcs = out->start + header_int(b, f[NMETHOD_PCS_OFF]);
 	out->pcs_end = out->start + header_int(b, f[NMETHOD_PCS_END_OFF]);
 	out->metadata = out->start + header_int(b, f[NMETHOD_METADATA_OFF]);
@@ -141,12 +145,13 @@ static void read_extent(const struct hotspot *h, const struct blob_header *b,
 	const uint64_t *f = h->fields;
 
 	out->complete = header_int(b, f[BLOB_COMPLETE]);
-	if (h->version < DATA_APART) {
+	if (h->version >= POINTERS_FROM && h->version < DATA_APART) {
 		out->code = header_word(b, f[BLOB_CODE]);
 		out->code_end = header_word(b, f[BLOB_CODE_END]);
 		return;
 	}
-	out->complete = (uint32_t)(int16_t)out->complete; /* 2 bytes */
+	if (h->version >= DATA_APART)
+		out->complete = (uint32_t)(int16_t)out->complete; /* 2 bytes */
 	out->code = out->start + header_int(b, f[BLOB_CODE_OFF]);
 	out->code_end = out->start + header_int(b, f[BLOB_CODE_END_OFF]);
 }

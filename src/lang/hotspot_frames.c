@@ -54,6 +54,8 @@ static size_t poll_at(const uint8_t *at, size_t n)
 		return 4; /* cmp off8(%r15),%rsp */
 	if (n >= 7 && at[0] == 0x49 && at[1] == 0x3b && at[2] == 0xa7)
 		return 7; /* cmp off32(%r15),%rsp */
+	if (n >= 6 && at[0] == 0x85 && at[1] == 0x05)
+		return 6; /* 8: test %eax,off32(%rip) */
 	return 0;
 }
 

@@ -445,7 +445,8 @@ static const struct java_method *interpreted_method(struct java_stacks *j,
 	uint64_t address, bcp;
 
 	if (!read_by_fp(regs, stack, HOTSPOT_METHOD_AT, &address) ||
-	    !read_by_fp(regs, stack, HOTSPOT_BCP_AT, &bcp) || !is_innermost(j, regs, stack))
+	    !read_by_fp(regs, stack, hotspot_bcp_at(&j->process->vm), &bcp) ||
+	    !is_innermost(j, regs, stack))
 		return NULL;
 	m = method_at(j, address);
 	if (!m)

@@ -284,7 +284,7 @@ need_java() {
 	need_recording
 	command -v javac >/dev/null || skip "no javac here"
 	[ "$(uname -m)" = x86_64 ] || skip "Java's frames are known on x86-64 alone"
-	java -version 2>&1 | grep -qE '"(11|17|21|25)[."]' || skip "$(java -version 2>&1 | head -1): assay knows Java 11, 17, 21 and 25"
+	java -version 2>&1 | grep -qE '"(1\.8|11|17|21|25)[."]' || skip "$(java -version 2>&1 | head -1): assay knows Java 8, 11, 17, 21 and 25"
 	javac -d . "$ROOT/tests/programs/lang/golden.java"
 }
 
