@@ -18,7 +18,10 @@ void readable_names_free(struct readable_names *r);
 
 enum name_length { NAME_LONG, NAME_SHORT /* without parameters */ };
 
-/* Puts the name for people in place of the content of `out`; false if it is `plain` itself. */
+/*
+ * Puts the name for people in place of the content of `out`; false if it is `plain` itself, as the
+ * names of Python's functions and of other languages' are (IMAGE_LANGUAGE): no linker wrote them.
+ */
 bool readable_name(struct readable_names *r, struct symbol_table *t, const char *plain,
 		   enum name_language language, enum name_length length, struct buf *out);
 

@@ -195,6 +195,33 @@ static void sizes_are_repaired(void **state)
 	free(block);
 }
 
+static void no_report(const char *sentence)
+{
+	fail_msg("%s", sentence);
+}
+
+static void names_of_interpreted_functions_stay_as_they_are(void **state)
+{
+	static const struct given_symbol given[] = {
+		{ 0x1000, 0x100, "_ZN4shop4findEi.<locals>.<genexpr>" },
+		{ 0x2000, 0x100, "_ZN4shop4findEi" },
+		{ 0x3000, 0x100, "_RLock" },
+	};
+	struct image module = { .kind = IMAGE_LANGUAGE, .path = "/app.py" };
+	struct symbolizer_config config = { .cache_dir = "", .report_unread = no_report };
+	struct symbolizer *s = symbolizer_new(&config);
+	const struct symbol_table *t = symbolizer_table(s, &module, given, ARRAY_SIZE(given));
+	struct buf name = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(given); i++) {
+		assert_string_equal(symbol_name(s, t, i), given[i].name);
+		assert_false(symbol_short_name(s, t, i, &name));
+	}
+	buf_fini(&name);
+	symbolizer_free(s);
+}
+
 static void given_names_are_found_and_the_last_one_wins(void **state)
 {
 	static const struct given_symbol given[] = {
@@ -649,6 +676,7 @@ int main(void)
 		cmocka_unit_test(hidden_kernel_addresses_are_reported_as_hidden),
 		cmocka_unit_test(one_symbol_speaks_for_an_address),
 		cmocka_unit_test(sizes_are_repaired),
+		cmocka_unit_test(names_of_interpreted_functions_stay_as_they_are),
 		cmocka_unit_test(given_names_are_found_and_the_last_one_wins),
 		cmocka_unit_test(a_file_without_symbols_says_why),
 		cmocka_unit_test(two_files_of_a_path_have_a_table_each),
