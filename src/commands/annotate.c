@@ -528,7 +528,7 @@ static int annotate_run(const struct command *self, int argc, char **argv)
 		sort_operands(&operands, &filters, &words);
 		r = input_query(in, &filters, false, &query, &err);
 		r = r < 0 ? r : input_window(&args.window, &query, &err);
-		query.whole_only = true;
+		query.overview_ns = UINT64_MAX;
 		query.frames = shown_frames_find(args.frames);
 		r = r < 0 ? r : check_rewrites(&args, &err);
 		status = r < 0 ? EXIT_USAGE : EXIT_OK;

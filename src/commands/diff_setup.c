@@ -234,7 +234,7 @@ static int take_windows(struct diff_setup *s, struct error *err)
 
 	old->window = new->window;
 	old->has_window = new->has_window;
-	old->whole_only = new->whole_only = true;
+	old->overview_ns = new->overview_ns = UINT64_MAX;
 	if (r >= 0 && new->has_window && s->n_earlier[DIFF_OLD])
 		return error_set(
 			err, -EINVAL,

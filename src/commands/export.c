@@ -278,7 +278,7 @@ static int run_with(struct input *in, const struct export_args *args,
 			      format->name);
 	if (r >= 0) {
 		query.frames = shown_frames_find(args->frames);
-		query.whole_only = !format->ops->with_samples;
+		query.overview_ns = format->ops->with_samples ? 0 : UINT64_MAX;
 		signal(SIGPIPE, SIG_IGN);
 		r = format->ops->from_recording
 			    ? export_replay(in, args, format, &is_damaged, &err)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -10,6 +11,7 @@
 #include "cli/output.h"
 #include "commands/latency.h"
 #include "commands/opening.h"
+#include "commands/overviews.h"
 #include "commands/page_code.h"
 #include "commands/perf_options.h"
 #include "commands/tables.h"
@@ -31,8 +33,8 @@ struct report_args {
 	struct option_list by, merge;
 	bool no_demangle, no_itrace, latency, accumulated, addresses, details, no_dependents,
 		processes, instructions;
-	bool symbols, callgraph, tree, inverted, series, idle, wide, long_names, no_pager, lines,
-		inlines, wakers;
+	bool symbols, callgraph, tree, inverted, series, overviews, idle, wide, long_names,
+		no_pager, lines, inlines, wakers;
 	double threshold, step_s;
 	uint64_t limit;
 	struct window_args window;
@@ -62,6 +64,11 @@ static const struct option_spec report_options[] = {
 	  "one series. docs/report-json.md describes the form." },
 	{ 0, "step", "TIME", OPT_SECONDS, FIELD(step_s), NULL,
 	  "with --series: the length of a step (default: at most 300 steps)", NULL, 1, 1e9 },
+	{ 0, "overviews", NULL, OPT_FLAG, FIELD(overviews), NULL,
+	  "with --html and --series: show a long time of a history sooner, by longer steps",
+	  "Blocks of minutes and hours stand for their seconds. The page has five steps or more; "
+	  "with "
+	  "steps of hours, it has no code. All numbers of samples stay the same." },
 	{ 'P', "processes", NULL, OPT_FLAG, FIELD(processes), NULL,
 	  "report the whole run: processes by user, system and interrupt time, then each one",
 	  "It has statistics of the run, an account of all CPU time, a summary of all "
@@ -337,7 +344,8 @@ static int print_pictures(const struct report_args *args, const struct report *r
 			  const struct profile *baseline, const struct profile_request *request,
 			  struct error *err)
 {
-	cleanup(free_at_exit) char *code = args->html ? page_code(request) : NULL;
+	cleanup(free_at_exit) char *code =
+		args->html && request->slice_s < 3600 ? page_code(request) : NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(pictures); i++) {
 		const struct picture_source source = { .report = report,
@@ -452,6 +460,23 @@ static int print_processes(const struct report_args *args, const struct report_o
 	return processes_print(r, &output, err);
 }
 
+/* An image has no axis of time. */
+static bool needs_seconds(const struct report_args *args, const struct view *view)
+{
+	return view == &series_view || (view == &picture_view && args->html);
+}
+
+static void choose_overviews(struct report_args *args, const struct view *view, struct query *query)
+{
+	if (!needs_seconds(args, view))
+		query->overview_ns = args->processes ? 0 : UINT64_MAX;
+	else if (args->series)
+		query->overview_ns =
+			overview_of_series(args->input, query, args->overviews, &args->step_s);
+	else if (args->overviews)
+		query->overview_ns = overview_of_page(args->input, query);
+}
+
 /* From the session to the page; the words of the command line are known to be good. */
 static int report_session(struct input *in, const struct report_args *args, const struct view *view,
 			  struct report_options *options, struct profile_request *request,
@@ -463,8 +488,10 @@ static int report_session(struct input *in, const struct report_args *args, cons
 	cleanup(report_free_at_exit) struct report *report = NULL;
 	int r;
 
-	request->with_slices = view == &picture_view || view == &series_view;
-	request->most_moments = view == &picture_view ? PICTURE_MAX_MOMENTS : 0;
+	request->with_slices = needs_seconds(args, view);
+	if (request->with_slices)
+		request->slice_s = (uint32_t)(request->query->overview_ns / NS_PER_SECOND);
+	request->most_moments = args->html ? PICTURE_MAX_MOMENTS : 0;
 	request->wall_weight = !strcmp(args->weight, "wall");
 	request->latency_weight = !strcmp(args->weight, "latency");
 	if (request->with_functions)
@@ -562,7 +589,7 @@ static int report_run(const struct command *self, int argc, char **argv)
 		query.without_dependents = args.no_dependents;
 		query.frames = shown_frames_find(args.frames);
 		r = r < 0 ? r : input_window(&args.window, &query, &err);
-		query.whole_only = view != &picture_view && view != &series_view && !args.processes;
+		choose_overviews(&args, view, &query);
 		r = r < 0 ? r : report_request(view, &options, &request, &err);
 		if (r >= 0 && args.processes) {
 			const struct process_report_options o = process_options(&args);

@@ -312,7 +312,7 @@ static int open_any(struct input *in, const char *path, const struct query *q, s
 {
 	const struct history_request request = {
 		.window = q && q->has_window ? q->window : TIME_WINDOW_ALL,
-		.with_seconds = !q || !q->whole_only || query_has(q, FILTER_TIME),
+		.overview_ns = !q || query_has(q, FILTER_TIME) ? 0 : q->overview_ns,
 	};
 
 	int r;

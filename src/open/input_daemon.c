@@ -38,7 +38,7 @@ static uint64_t stored_samples(const struct session *s)
 
 static bool holds_samples(const char *path)
 {
-	const struct history_request all = { TIME_WINDOW_ALL, false };
+	const struct history_request all = { TIME_WINDOW_ALL, UINT64_MAX };
 	cleanup(session_close_at_exit) struct session *s = NULL;
 
 	return history_open(path, &all, &s, NULL) >= 0 && stored_samples(s) > 0;

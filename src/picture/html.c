@@ -428,7 +428,7 @@ static void print_packed(const struct buf *plain, FILE *out)
 	struct buf packed = { 0 };
 
 	buf_reserve(&packed, size);
-	if (compress2(packed.data, &size, plain->data, plain->len, Z_BEST_COMPRESSION) == Z_OK)
+	if (compress2(packed.data, &size, plain->data, plain->len, Z_DEFAULT_COMPRESSION) == Z_OK)
 		put_base64(packed.data, size, out);
 	buf_fini(&packed);
 }

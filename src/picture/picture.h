@@ -87,7 +87,8 @@ struct picture {
 	VEC(struct picture_node) nodes;
 	struct picture_lane *lanes; /* as the profile's */
 	VEC(struct picture_lost) lost;
-	uint32_t bucket_s; /* length of a bucket in seconds */
+	uint32_t bucket_s;    /* length of a bucket in seconds */
+	bool is_of_overviews; /* it has blocks of minutes or hours */
 	uint32_t max_cells;
 	uint32_t n_hidden;    /* nodes that are in "other" */
 	uint32_t n_joined;    /* those of them that are not kept */
@@ -108,7 +109,7 @@ struct picture_source {
 /* The view for the report. It has no rows, and only the facts of a header. */
 extern const struct view picture_view;
 
-/* The profile must have been loaded with slices. */
+/* A profile that was loaded without slices is one bucket, which is enough for an image. */
 struct picture *picture_new(const struct picture_source *source);
 void picture_free(struct picture *pic); /* NULL is fine */
 DEFINE_AT_EXIT(picture_free, struct picture)

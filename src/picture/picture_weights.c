@@ -8,30 +8,55 @@
 #include "base/intmap.h"
 #include "profile/query.h"
 #include "profile/wakers.h"
+#include "store/history/history.h"
 #include "store/session.h"
 
 static int compare_cells(const void *a, const void *b)
 {
 	const struct picture_cell *x = a, *y = b;
 
-	if (x->bucket != y->bucket)
-		return x->bucket < y->bucket ? -1 : 1;
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-/* Sorts the cells from `from` on, each (bucket, node) once; the number of all that are left. */
-static size_t picture_weights_settle(struct picture_cell *cells, size_t from, size_t n)
+/* The cells of one bucket, each node once, in the order of nodes; the number that is left. */
+static size_t settle_bucket(struct picture_cell *cells, size_t n, uint32_t *place)
 {
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t *at = &place[cells[i].node]; /* its place + 1 */
+
+		if (*at) {
+			weight_add(&cells[*at - 1].weight, &cells[i].weight);
+		} else {
+			cells[kept++] = cells[i];
+			*at = (uint32_t)kept;
+		}
+	}
+	for (size_t i = 0; i < kept; i++)
+		place[cells[i].node] = 0;
+	if (kept)
+		qsort(cells, kept, sizeof(*cells), compare_cells);
+	return kept;
+}
+
+/*
+ * Sorts the cells from `from` on, whose buckets are in order: each (bucket, node) once. Returns the
+ * number of all that are left. Many cells are of few nodes, so they are added up first.
+ */
+static size_t picture_weights_settle(const struct picture *pic, struct picture_cell *cells,
+				     size_t from, size_t n)
+{
+	uint32_t *place = xcalloc(pic->nodes.n + 1, sizeof(*place));
 	size_t kept = from;
 
-	if (n > from)
-		qsort(&cells[from], n - from, sizeof(*cells), compare_cells);
-	for (size_t i = from; i < n; i++) {
-		if (kept > from && !compare_cells(&cells[kept - 1], &cells[i]))
-			weight_add(&cells[kept - 1].weight, &cells[i].weight);
-		else
-			cells[kept++] = cells[i];
+	for (size_t i = from, next; i < n; i = next) {
+		for (next = i; next < n && cells[next].bucket == cells[i].bucket;)
+			next++;
+		memmove(&cells[kept], &cells[i], (next - i) * sizeof(*cells));
+		kept += settle_bucket(&cells[kept], next - i, place);
 	}
+	free(place);
 	return kept;
 }
 
@@ -49,32 +74,53 @@ static uint32_t picture_weights_bucket_of(const struct picture *pic, uint64_t ns
 			     PICTURE_MAX_BUCKETS - 1);
 }
 
+static uint64_t slice_ns(const struct profile_slice *slice)
+{
+	return slice->last_ns > slice->first_ns ? slice->last_ns - slice->first_ns : 0;
+}
+
+/* A block of minutes or hours counts where its middle is. */
+static uint32_t bucket_of_slice(const struct picture *pic, const struct profile_slice *slice)
+{
+	return picture_weights_bucket_of(pic,
+					 slice->first_ns +
+						 (pic->is_of_overviews ? slice_ns(slice) / 2 : 0));
+}
+
+static void add_slice(struct picture *pic, const struct profile_slice *slice, uint32_t bucket,
+		      const uint32_t *node_of)
+{
+	const struct profile *p = pic->report->profile;
+
+	for (uint32_t lane = 0; lane < p->n_lanes; lane++)
+		for (size_t i = slice->first; i < slice->first + slice->n; i++) {
+			const struct weight *w = &profile_weights(p, i)[lane];
+
+			if (w->samples || w->period)
+				vec_push(&pic->lanes[lane].cells,
+					 (struct picture_cell){ bucket, node_of[i], *w });
+		}
+}
+
 /* Slices are in the order of time: a bucket is settled when it is over. */
 static void add_slices(struct picture *pic, const uint32_t *node_of)
 {
 	const struct profile *p = pic->report->profile;
-	size_t *from = xcalloc(p->n_lanes, sizeof(*from));
+	const struct profile_slice all = { .n = p->entries.n };
+	const struct profile_slice *slices = p->slices.n ? p->slices.data : &all;
+	size_t n = MAX(p->slices.n, (size_t)1), *from = xcalloc(p->n_lanes, sizeof(*from));
 
-	for (size_t s = 0; s < p->slices.n; s++) {
-		const struct profile_slice *slice = &p->slices.data[s];
-		uint32_t bucket = picture_weights_bucket_of(pic, slice->first_ns);
-		bool is_last = s + 1 == p->slices.n ||
-			       picture_weights_bucket_of(pic, slice[1].first_ns) != bucket;
+	for (size_t s = 0; s < n; s++) {
+		uint32_t bucket = bucket_of_slice(pic, &slices[s]);
 
+		add_slice(pic, &slices[s], bucket, node_of);
+		if (s + 1 < n && bucket_of_slice(pic, &slices[s + 1]) == bucket)
+			continue;
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
 			struct picture_lane *l = &pic->lanes[lane];
 
-			for (size_t i = slice->first; i < slice->first + slice->n; i++) {
-				const struct weight *w = &profile_weights(p, i)[lane];
-
-				if (w->samples || w->period)
-					vec_push(&l->cells,
-						 (struct picture_cell){ bucket, node_of[i], *w });
-			}
-			if (is_last)
-				from[lane] = l->cells.n =
-					picture_weights_settle(l->cells.data, from[lane],
-							       l->cells.n);
+			from[lane] = l->cells.n =
+				picture_weights_settle(pic, l->cells.data, from[lane], l->cells.n);
 		}
 	}
 	free(from);
@@ -89,7 +135,7 @@ static void picture_weights_widen(struct picture *pic)
 
 		vec_foreach (&l->cells, c)
 			c->bucket /= 2;
-		l->cells.n = picture_weights_settle(l->cells.data, 0, l->cells.n);
+		l->cells.n = picture_weights_settle(pic, l->cells.data, 0, l->cells.n);
 	}
 }
 
@@ -149,6 +195,23 @@ static void add_lost(struct picture *pic)
 	pic->lost.n = n;
 }
 
+/* A bucket is no shorter than the blocks of merged parts and overviews. */
+static uint32_t least_bucket_s(struct picture *pic)
+{
+	const struct profile *p = pic->report->profile;
+	uint64_t longest = 0;
+
+	vec_foreach (&p->slices, slice)
+		longest = MAX(longest, slice_ns(slice));
+	for (size_t i = N_HISTORY_LEVELS; i-- > 0;)
+		if (longest > history_levels[i].block_ns / 2 &&
+		    longest <= history_levels[i].block_ns) {
+			pic->is_of_overviews = true;
+			return (uint32_t)(history_levels[i].block_ns / NS_PER_SECOND);
+		}
+	return p->slice_s;
+}
+
 static void add_own(struct picture *pic, const uint32_t *node_of)
 {
 	const struct profile *p = pic->report->profile;
@@ -156,7 +219,7 @@ static void add_own(struct picture *pic, const uint32_t *node_of)
 						NS_PER_SECOND
 				      : 0;
 
-	pic->bucket_s = p->slice_s;
+	pic->bucket_s = least_bucket_s(pic);
 	while (last_s / pic->bucket_s >= PICTURE_MAX_BUCKETS && pic->bucket_s < 1U << 30)
 		pic->bucket_s *= 2;
 	add_slices(pic, node_of);
@@ -192,7 +255,7 @@ static void add_base(struct picture *pic, const struct profile *p, const uint32_
 			if (w->samples || w->period)
 				vec_push(&l->base, (struct picture_cell){ 0, node_of[i], *w });
 		}
-		l->base.n = picture_weights_settle(l->base.data, 0, l->base.n);
+		l->base.n = picture_weights_settle(pic, l->base.data, 0, l->base.n);
 	}
 }
 

@@ -604,9 +604,9 @@ uint32_t index_entry(struct profile *p, uint32_t group, uint32_t node)
 {
 	uint32_t none = 0, *entry = &none; /* + 1 */
 
-	if (!p->index->request->with_slices)
+	if (p->index->first_entry != UINT32_MAX)
 		entry = entry_place(p, group, node);
-	if (!*entry) {
+	if (!*entry || *entry <= p->index->first_entry) {
 		vec_push(&p->entries, (struct profile_entry){ group, node });
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
 			vec_push(&p->weights, (struct weight){ 0 });

@@ -83,7 +83,9 @@ struct profile_index {
 	VEC(struct function_takes) function_takes;
 	struct strings places; /* (image, offset) of place i is string i + 1 */
 	struct node_set nodes;
-	struct strings arcs;         /* the struct profile_arc of arc i is string i + 1 */
+	struct strings arcs; /* the struct profile_arc of arc i is string i + 1 */
+	/* Entries before it are of slices that are over; UINT32_MAX: each row has its own. */
+	uint32_t first_entry;
 	struct intmap entries;       /* group << 32 | node, to entry + 1; without class keys … */
 	VEC(uint32_t) entry_of_node; /* … entry + 1, or 0 */
 	struct strings groups;       /* the tuple of group i is string i + 1 */

@@ -21,7 +21,7 @@ static struct profile *profile_new(const struct profile_request *request)
 	for (size_t i = 0; i < request->keys.n; i++)
 		if (profile_keys[request->keys.key[i]].kind == KEY_CLASS)
 			key_list_add(&p->class_keys, request->keys.key[i]);
-	p->slice_s = 1;
+	p->slice_s = MAX(request->slice_s, 1);
 	p->arena = arena_new();
 	strings_init(&p->comms);
 	strings_init(&p->waker_texts);

@@ -287,7 +287,7 @@ static uint32_t row_entry(struct profile *p, struct load_part *part, const struc
 	uint32_t group = row_group(p, part, row), node = part->as_leaf[row->node];
 	struct last_entry *last = &part->last[row->node];
 
-	if (last->group != group + 1 || p->index->request->with_slices) {
+	if (last->group != group + 1 || last->entry < p->index->first_entry) {
 		*last = (struct last_entry){ group + 1, index_entry(p, group, node) };
 		p->has_chains |= p->nodes.data[node].depth > 1;
 	}
@@ -426,34 +426,63 @@ static void mark_leaves(struct profile *p, struct load_part *part)
 		else
 			p->n_stored += block->samples;
 		load_count_block(p, part, block, part->rows.n > 0);
+		if (part->is_once)
+			slices_begin(p, block);
 		look_at_rows(p, part);
 		if (part->is_once && state == BLOCK_READ)
 			slices_add(p, block, first);
 	}
 }
 
+/* The time of the blocks that are taken. */
+static struct block span_of_blocks(const struct load_part *part)
+{
+	struct block span = { .first_ns = UINT64_MAX };
+
+	vec_foreach (&part->blocks, i) {
+		const struct block *b = &part->segment->blocks[*i];
+
+		span.first_ns = MIN(span.first_ns, b->first_ns);
+		span.last_ns = MAX(span.last_ns, b->last_ns);
+	}
+	return span;
+}
+
+/* Whether all that is taken of a segment is one slice. */
+static bool is_one_slice(const struct profile *p, const struct load_part *part)
+{
+	struct block span = span_of_blocks(part);
+
+	return !p->index->request->with_slices || !part->blocks.n ||
+	       slices_are_one(p, span.first_ns, MAX(span.last_ns, span.first_ns + 1) - 1);
+}
+
 /* NULL: rows are to be looked at block by block. */
 static struct sums_source *sums_sources(const struct profile *p, struct load_part *parts)
 {
 	uint32_t n = p->session->n_segments;
-	bool can = !p->index->request->with_slices && !p->index->request->with_samples &&
-		   !p->index->needs_times;
+	bool can = !p->index->request->with_samples && !p->index->needs_times;
 	struct sums_source *sources;
 
 	for (uint32_t i = 0; i < n; i++)
 		can = can && parts[i].is_once && load_find_alike(p, &parts[i]);
 	if (!can)
 		return NULL;
-	sources = xcalloc(n + 1, sizeof(*sources));
 	for (uint32_t i = 0; i < n; i++) {
 		const struct segment *s = parts[i].segment;
 
+		parts[i].blocks.n = 0;
 		for (uint32_t b = 0; b < s->n_blocks; b++)
 			if (load_takes_block(p, &s->blocks[b]))
 				vec_push(&parts[i].blocks, b);
-		sources[i] = (struct sums_source){ s, parts[i].alike, parts[i].blocks.data,
-						   parts[i].blocks.n };
+		can = can && is_one_slice(p, &parts[i]);
 	}
+	if (!can)
+		return NULL;
+	sources = xcalloc(n + 1, sizeof(*sources));
+	for (uint32_t i = 0; i < n; i++)
+		sources[i] = (struct sums_source){ parts[i].segment, parts[i].alike,
+						   parts[i].blocks.data, parts[i].blocks.n };
 	return sources;
 }
 
@@ -462,7 +491,8 @@ static void mark_leaves_of_sums(struct profile *p, struct load_part *part, struc
 {
 	const struct segment *s = part->segment;
 	const uint32_t *block = part->blocks.data, *blocks_end = block + part->blocks.n, *damaged;
-	size_t n_damaged = sums_next(sums, &part->rows, &damaged);
+	size_t n_damaged = sums_next(sums, &part->rows, &damaged), first = p->entries.n;
+	const struct block span = span_of_blocks(part);
 
 	index_reserve_nodes(p, s->n_nodes);
 	for (uint32_t i = 0; i < s->n_blocks; i++) {
@@ -483,7 +513,9 @@ static void mark_leaves_of_sums(struct profile *p, struct load_part *part, struc
 					 s->blocks[i].n_rows && !is_damaged);
 	}
 	load_cut_wakers(p, part);
+	slices_begin(p, &span);
 	look_at_rows(p, part);
+	slices_add(p, &span, first);
 }
 
 static void mark_callers(const struct profile *p, struct load_part *part)
@@ -585,6 +617,7 @@ static void add_weights(struct profile *p, struct load_part *part)
 
 		if (load_read_block(p, part, i) != BLOCK_READ || reserve_check() < 0)
 			continue;
+		slices_begin(p, &part->segment->blocks[i]);
 		vec_foreach (&part->rows, row)
 			if (is_arc(part, row) && p->index->request->with_chains)
 				add_arc(p, part, row);

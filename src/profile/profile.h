@@ -217,7 +217,8 @@ struct profile {
 	VEC(uint32_t) node_places;        /* with_places: by node; the root's is NO_INDEX */
 	VEC(struct profile_entry) entries;
 	VEC(struct profile_slice) slices; /* with_slices */
-	uint32_t slice_s; /* 1, or 2, 4, 8 … if there are too many entries for the memory */
+	/* As asked; twice, four times … as much if there are too many entries for the memory. */
+	uint32_t slice_s;
 	VEC(struct profile_moment) moments; /* most_moments: instead of entries */
 	VEC(struct weight) weights;
 	/*
@@ -272,6 +273,7 @@ struct profile_request {
 	bool with_chains;    /* else only the innermost frames */
 	bool with_places;    /* keep the offsets that samples fell on */
 	bool with_slices;    /* keep the seconds apart */
+	uint32_t slice_s;    /* with_slices: only so many seconds of the clock; 0: each second */
 	size_t max_entries;  /* with_slices: slices become longer beyond about so many; 0: 64 MiB */
 	/*
 	 * If the session has about so many exact times or fewer, these samples are moments, not

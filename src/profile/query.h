@@ -159,7 +159,8 @@ struct query {
 	 * (store/history/history.h). */
 	struct time_window window;
 	bool has_window;
-	bool whole_only; /* single seconds are not looked at: overviews will do */
+	/* Overviews of a history up to this length may stand for its seconds; 0: none. */
+	uint64_t overview_ns;
 	/*
 	 * query_add() looks at no file, so that a path of a dead file system can't block it: for
 	 * checks only, as links of paths are not followed.

@@ -127,12 +127,52 @@ static void join(struct profile *p)
 	memcpy(&p->weights, &j.weights, sizeof(p->weights));
 }
 
+bool slices_are_one(const struct profile *p, uint64_t first_ns, uint64_t last_ns)
+{
+	const struct session_info *info = &p->session->info;
+	uint64_t length_ns = p->slice_s * NS_PER_SECOND;
+
+	return p->slice_s > 1 && session_wall_ns(info, first_ns) / length_ns ==
+					 session_wall_ns(info, last_ns) / length_ns;
+}
+
+/* Whether the block is of the same seconds as the last slice, and no overview of them. */
+static bool goes_on(const struct profile *p, const struct block *block)
+{
+	const struct profile_slice *last = p->slices.n ? &p->slices.data[p->slices.n - 1] : NULL;
+	uint64_t length_ns = p->slice_s * NS_PER_SECOND;
+
+	return last && last->first + last->n == p->entries.n &&
+	       block->last_ns - block->first_ns < length_ns / 2 &&
+	       block->first_ns >= last->last_ns &&
+	       slices_are_one(p, last->first_ns, block->first_ns);
+}
+
+void slices_begin(struct profile *p, const struct block *block)
+{
+	if (!p->index->request->with_slices)
+		return;
+	if (p->index->request->slice_s <= 1)
+		p->index->first_entry = UINT32_MAX;
+	else if (!goes_on(p, block))
+		p->index->first_entry = (uint32_t)p->entries.n;
+}
+
 void slices_add(struct profile *p, const struct block *block, size_t first)
 {
-	if (!p->index->request->with_slices || p->entries.n == first)
+	bool is_joined = p->slices.n && p->index->first_entry < first;
+
+	if (!p->index->request->with_slices)
 		return;
-	vec_push(&p->slices, (struct profile_slice){ block->first_ns, block->last_ns, first,
-						     p->entries.n - first });
+	if (is_joined) {
+		struct profile_slice *last = &p->slices.data[p->slices.n - 1];
+
+		last->last_ns = MAX(last->last_ns, block->last_ns);
+		last->n = p->entries.n - last->first;
+	} else if (p->entries.n > first) {
+		vec_push(&p->slices, (struct profile_slice){ block->first_ns, block->last_ns, first,
+							     p->entries.n - first });
+	}
 	if (p->entries.n <= entries_limit(p))
 		return;
 	slices_sort(p);
@@ -140,4 +180,6 @@ void slices_add(struct profile *p, const struct block *block, size_t first)
 		p->slice_s *= 2;
 		join(p);
 	} while (p->entries.n > entries_limit(p) / 2 && p->slices.n > 1 && p->slice_s < LONGEST_S);
+	if (p->index->first_entry != UINT32_MAX) /* joined slices are over */
+		p->index->first_entry = (uint32_t)p->entries.n;
 }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/time_window.h"
 #include "http/http_server.h"
 #include "profile/key.h"
 #include "profile/query.h"
@@ -113,6 +114,7 @@ static void add_words(struct api_call *c, const char *words)
 static int add_source(struct api_call *c, const struct argument_row *row, const char *name,
 		      const struct sources *sources, struct error *err)
 {
+	bool is_live;
 	const struct source *source = sources_find(sources, name);
 	/* A relative path may look like an option, a filter or a brace. */
 	bool is_odd = source && *source->path != '/' &&
@@ -122,9 +124,9 @@ static int add_source(struct api_call *c, const struct argument_row *row, const 
 	if (!source)
 		return error_set(err, -ENOENT, "There is no source '%s'.", name);
 	path = xasprintf("%s%s", is_odd ? "./" : "", source->path);
-	c->is_growing |= source->kind == SOURCE_HISTORY;
 	add_word(c, row->option, path);
-	buf_printf(&c->key, "%" PRIx64, source_stamp(source));
+	buf_printf(&c->key, "%" PRIx64, source_stamp(source, c->until_ns, &is_live));
+	c->is_growing |= is_live;
 	buf_u8(&c->key, '\0');
 	return 0;
 }
@@ -281,14 +283,47 @@ static int add_sides(struct api_call *c, const struct given *given, const struct
 	return r;
 }
 
-/* "-2h" depends on the time of the question, and so do answers about this machine. */
-#define ANSWER_LIFE_NS (10 * NS_PER_SECOND)
+static const char *const time_arguments[] = { "since", "until", "at", "against" };
 
 static bool asks_for_window(const struct given *g)
 {
-	return g->get(g->context, "since") || g->get(g->context, "until") ||
-	       g->get(g->context, "at") || g->get(g->context, "against");
+	for (size_t i = 0; i < ARRAY_SIZE(time_arguments); i++)
+		if (g->get(g->context, time_arguments[i]))
+			return true;
+	return false;
 }
+
+/* "-2h" and "14:05" depend on the time of the question; "@1795183530" and dates do not. */
+static bool is_fixed_time(const char *text)
+{
+	return *text == '@' || (strspn(text, "0123456789") == 4 && text[4] == '-');
+}
+
+static bool has_moving_window(const struct given *g)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(time_arguments); i++) {
+		const char *value = given_text(g, time_arguments[i]);
+
+		if (value && !is_fixed_time(value))
+			return true;
+	}
+	return false;
+}
+
+/* Samples from then on are not asked for; UINT64_MAX: it is not known. */
+static uint64_t end_of_window(const struct given *g)
+{
+	const char *until = given_text(g, "until");
+	uint64_t ns;
+
+	return until && !given_text(g, "against") && is_fixed_time(until) &&
+			       time_point_parse(until, clock_wall_ns(), &ns, NULL) >= 0
+		       ? ns
+		       : UINT64_MAX;
+}
+
+/* Answers about now stay for so long. */
+#define ANSWER_LIFE_NS (10 * NS_PER_SECOND)
 
 /* time: counts from the start of a window, so a window would move the limit. */
 static bool has_time_filter(const char *filters)
@@ -304,7 +339,7 @@ int api_call(const struct api_row *row, api_getter *get, const void *context,
 	const char *asked = api_row_takes(row, "filter") ? get(context, "filter") : NULL;
 	int r;
 
-	*out = (struct api_call){ 0 };
+	*out = (struct api_call){ .until_ns = end_of_window(&given) };
 	add_words(out, row->words);
 	r = add_options(out, row, &given, sources, err);
 	if (r >= 0 && *row->arguments)
@@ -319,7 +354,7 @@ int api_call(const struct api_row *row, api_getter *get, const void *context,
 			      "This token is limited in time, so it cannot ask for a window.");
 	out->is_limited = filters != NULL;
 	buf_u8(&out->key, out->is_limited);
-	if (!api_row_takes(row, "source") || asks_for_window(&given) || out->is_growing)
+	if (!api_row_takes(row, "source") || has_moving_window(&given) || out->is_growing)
 		buf_u64(&out->key, clock_wall_ns() / ANSWER_LIFE_NS);
 	return r;
 }

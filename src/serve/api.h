@@ -39,10 +39,11 @@ const struct api_row *api_find(const char *name); /* NULL: there is none */
 /* The words of a command. They are texts in `text`, and end with NULL. */
 struct api_call {
 	VEC(char *) words;
-	bool is_growing; /* a history, to which a daemon may add */
-	bool is_action;  /* it changes something, so no other request shares the answer */
-	bool has_body;   /* the command reads the request's body as its standard input */
-	bool is_limited; /* by a token's filters: messages may name what they leave out */
+	bool is_growing;   /* a daemon adds to a history of it */
+	uint64_t until_ns; /* the window's end, since 1970; UINT64_MAX: open, or not known */
+	bool is_action;    /* it changes something, so no other request shares the answer */
+	bool has_body;     /* the command reads the request's body as its standard input */
+	bool is_limited;   /* by a token's filters: messages may name what they leave out */
 	/*
 	 * Makes the answer of another protocol out of the command's output, which is empty if no
 	 * sample matched (grafana.h). NULL: the output is the answer. `put` and `label` are for it.

@@ -175,11 +175,28 @@ void sources_put_json(const struct sources *s, const char *role, struct buf *out
 struct stamp {
 	uint64_t hash;
 	unsigned int n_files;
+	uint64_t changed_ns; /* the last change, since 1970 */
+	uint64_t inode;      /* of the first file */
 };
 
 static void stamp_add(struct stamp *t, uint64_t v)
 {
 	t->hash = (t->hash ^ v) * 0x100000001b3; /* FNV-1a, by words */
+}
+
+static bool stamp_file(struct stamp *t, const char *path, bool follows, struct stat *st)
+{
+	uint64_t changed_ns;
+
+	if (t->n_files++ >= STAMP_FILES || (follows ? stat(path, st) : lstat(path, st)) < 0)
+		return false;
+	changed_ns = (uint64_t)st->st_mtim.tv_sec * NS_PER_SECOND + (uint64_t)st->st_mtim.tv_nsec;
+	t->inode = t->inode ? t->inode : st->st_ino;
+	stamp_add(t, st->st_ino);
+	stamp_add(t, (uint64_t)st->st_size);
+	stamp_add(t, changed_ns);
+	t->changed_ns = MAX(t->changed_ns, changed_ns);
+	return true;
 }
 
 static void stamp_path(struct stamp *t, const char *path, int levels)
@@ -188,12 +205,8 @@ static void stamp_path(struct stamp *t, const char *path, int levels)
 	const struct dirent *entry;
 	DIR *dir;
 
-	if (t->n_files++ >= STAMP_FILES ||
-	    (levels == STAMP_LEVELS ? stat(path, &st) : lstat(path, &st)) < 0)
+	if (!stamp_file(t, path, levels == STAMP_LEVELS, &st))
 		return;
-	stamp_add(t, st.st_ino);
-	stamp_add(t, (uint64_t)st.st_size);
-	stamp_add(t, (uint64_t)st.st_mtim.tv_sec * NS_PER_SECOND + (uint64_t)st.st_mtim.tv_nsec);
 	dir = S_ISDIR(st.st_mode) && levels ? opendir(path) : NULL;
 	while (dir && (entry = readdir(dir))) {
 		cleanup(free_at_exit) char *inner = xasprintf("%s/%s", path, entry->d_name);
@@ -205,10 +218,39 @@ static void stamp_path(struct stamp *t, const char *path, int levels)
 		closedir(dir);
 }
 
-uint64_t source_stamp(const struct source *s)
+/* A part of the window, by its folder's name. */
+static void stamp_part(struct stamp *all, const char *path, bool *is_live)
 {
-	struct stamp t = { .hash = 0xcbf29ce484222325 };
+	struct stamp part = { .n_files = all->n_files };
+	bool is_written;
 
-	stamp_path(&t, s->path, STAMP_LEVELS);
-	return t.hash;
+	stamp_path(&part, path, 3);
+	all->n_files = part.n_files;
+	is_written = part.changed_ns + SOURCE_LIVE_NS > clock_wall_ns();
+	*is_live |= is_written;
+	/* A sum, because a folder has its parts in any order. */
+	all->hash += is_written ? part.inode * 0x9e3779b97f4a7c15 : part.hash;
+}
+
+uint64_t source_stamp(const struct source *s, uint64_t until_ns, bool *is_live)
+{
+	cleanup(free_at_exit) char *parts = s->kind == SOURCE_HISTORY ? history_dir(s->path) : NULL;
+	struct stamp all = { .hash = 0xcbf29ce484222325 };
+	DIR *dir = parts ? opendir(parts) : NULL;
+	const struct dirent *entry;
+	uint64_t start_ns;
+
+	*is_live = false;
+	if (!dir) {
+		stamp_path(&all, s->path, STAMP_LEVELS);
+		return all.hash;
+	}
+	while ((entry = readdir(dir))) {
+		cleanup(free_at_exit) char *part = xasprintf("%s/%s", parts, entry->d_name);
+
+		if (history_part_time(entry->d_name, &start_ns) && start_ns < until_ns)
+			stamp_part(&all, part, is_live);
+	}
+	closedir(dir);
+	return all.hash;
 }

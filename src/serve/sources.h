@@ -42,8 +42,13 @@ const struct source *sources_find(const struct sources *s, const char *name); /*
 /* `role`: of the asker. */
 void sources_put_json(const struct sources *s, const char *role, struct buf *out);
 
-/* Changes when a file of the source changes, appears or goes. */
-uint64_t source_stamp(const struct source *s);
+/*
+ * Changes when a file of the source changes, appears or goes. Of a history, parts count that begin
+ * before `until_ns`. A daemon may write to a part that changed in the last SOURCE_LIVE_NS: then it
+ * counts without its changes, and *is_live.
+ */
+#define SOURCE_LIVE_NS (10 * NS_PER_SECOND)
+uint64_t source_stamp(const struct source *s, uint64_t until_ns, bool *is_live);
 
 /*
  * Opens a recording of perf, to pass its bytes on. -ENOENT: the source is no perf.data file, or

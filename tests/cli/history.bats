@@ -126,3 +126,34 @@ samples() {
 	[ "$(samples -i archived)" = "$(samples -i store)" ]
 	[ "$(samples -i archived --since '2026-06-01 01:00')" = "$(samples -i store --since '2026-06-01 01:00')" ]
 }
+
+@test "series and pages of a long time come from overviews, and each step has its samples" {
+	"$ASSAY_BUILD/bench/history" large 7 1400000 400
+	assay retain -q large --tier minutes=never --tier hours=never --tier days=never
+	window=(--since 2026-06-01T00:20:08Z --until 2026-06-01T06:37:07Z)
+	# The steps without a choice are those of ten minutes.
+	assay report -i large --series --overviews --weight samples --format json "${window[@]}" >series
+	jq -e '.step_seconds == 60 or .step_seconds == 600' series
+	assay report -i large --series --step 10m --weight samples --format json --limit 1000 "${window[@]}" >series
+	[ "$(jq -c '[.start_seconds, .step_seconds, .steps]' series)" = "[1780273200,600,38]" ]
+	[ "$(jq '[.series[].values | add] | add' series)" = "$(samples -i large "${window[@]}")" ]
+	step() { # NUMBER SINCE UNTIL
+		[ "$(jq "[.series[].values[$1]] | add" series)" = "$(samples -i large --since "2026-06-01T$2Z" --until "2026-06-01T$3Z")" ]
+	}
+	step 0 00:20:08 00:30:00
+	step 1 00:30:00 00:40:00
+	step 15 02:50:00 03:00:00
+	step 37 06:30:00 06:37:07
+	assay report -i large --html page.html --overviews "${window[@]}"
+	python3 "$ROOT/tests/cli/page_steps.py" page.html >steps
+	cat steps
+	[ "$(head -1 steps)" = 3600 ]
+	[ "$(tail -n +2 steps | awk '{ n += $2 } END { print n }')" = "$(samples -i large "${window[@]}")" ]
+	[ "$(wc -l <steps)" -ge 7 ]
+	# Without it, and of a session, the timeline has seconds.
+	assay report -i large --html page.html --since 2026-06-01T00:20:08Z --until 2026-06-01T00:21:08Z
+	[ "$(python3 "$ROOT/tests/cli/page_steps.py" page.html | head -1)" = 1 ]
+	"$PROGRAMS/make_session" plain plain 3000
+	assay report -i plain --html page.html --overviews
+	[ "$(python3 "$ROOT/tests/cli/page_steps.py" page.html | head -1)" = 1 ]
+}

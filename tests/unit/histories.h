@@ -215,7 +215,8 @@ static inline struct sums sums_of(const struct session *s)
 static inline struct sums history_sums(const struct history *h, const struct time_window *w,
 				       bool with_seconds)
 {
-	const struct history_request request = { w ? *w : TIME_WINDOW_ALL, with_seconds };
+	const struct history_request request = { w ? *w : TIME_WINDOW_ALL,
+						 with_seconds ? 0 : UINT64_MAX };
 	struct error err = { 0 };
 	struct session *s;
 	struct sums sums;

@@ -38,7 +38,7 @@ static struct ship_result ship_history(const struct history *h)
 
 static struct sums fleet_sums(void)
 {
-	const struct history_request request = { TIME_WINDOW_ALL, false };
+	const struct history_request request = { TIME_WINDOW_ALL, UINT64_MAX };
 	struct error err = { 0 };
 	struct session *s;
 	struct sums sums;

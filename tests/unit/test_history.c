@@ -91,7 +91,7 @@ static void a_window_is_its_seconds(void **state)
 
 static void an_empty_window_names_the_times_with_samples(void **state)
 {
-	const struct history_request request = { *WINDOW(1000, 2000), false };
+	const struct history_request request = { *WINDOW(1000, 2000), UINT64_MAX };
 	struct session *s = NULL;
 	struct error err = { 0 };
 	struct history h;
@@ -107,7 +107,7 @@ static void an_empty_window_names_the_times_with_samples(void **state)
 
 static uint32_t n_blocks(const struct history *h)
 {
-	const struct history_request request = { TIME_WINDOW_ALL, false };
+	const struct history_request request = { TIME_WINDOW_ALL, UINT64_MAX };
 	struct session *s;
 	uint32_t n = 0;
 
@@ -228,7 +228,7 @@ static void put_garbage(const struct history *h, const char *part, const char *b
 
 static void a_damaged_part_costs_itself_alone(void **state)
 {
-	const struct history_request request = { TIME_WINDOW_ALL, false };
+	const struct history_request request = { TIME_WINDOW_ALL, UINT64_MAX };
 	struct sums want = expected_sums(MIDNIGHT + 100, MIDNIGHT + 200), got;
 	struct error err = { 0 };
 	struct session *s;
@@ -299,7 +299,7 @@ static void coarse_blocks_count_once(void **state)
 
 static void a_session_tells_its_window(void **state)
 {
-	const struct history_request request = { *WINDOW(10, 20), false };
+	const struct history_request request = { *WINDOW(10, 20), UINT64_MAX };
 	cleanup(free_at_exit) char *part = NULL;
 	struct sums want = expected_sums(MIDNIGHT + 10, MIDNIGHT + 20), got;
 	struct session *s;
@@ -321,7 +321,7 @@ static void a_session_tells_its_window(void **state)
 
 static void what_is_no_history_is_a_session_or_refused(void **state)
 {
-	const struct history_request request = { TIME_WINDOW_ALL, false };
+	const struct history_request request = { TIME_WINDOW_ALL, UINT64_MAX };
 	struct error err = { 0 };
 	struct session *s = NULL;
 	struct history h;
@@ -346,7 +346,7 @@ struct reader {
 
 static void *read_on(void *arg)
 {
-	const struct history_request request = { TIME_WINDOW_ALL, false };
+	const struct history_request request = { TIME_WINDOW_ALL, UINT64_MAX };
 	struct reader *r = arg;
 
 	while (!r->is_done) {

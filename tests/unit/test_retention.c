@@ -139,7 +139,7 @@ static void rare_stacks_go_to_other_and_sums_stay(void **state)
 /* A tier that does not keep processes apart merges processes, but not their names. */
 static void processes_are_merged_where_the_tier_says_so(void **state)
 {
-	const struct history_request request = { TIME_WINDOW_ALL, true };
+	const struct history_request request = { TIME_WINDOW_ALL, 0 };
 	struct retention_policy policy = policy_of(LEVEL_DAYS, 0);
 	struct session *s;
 	struct sums first, now;

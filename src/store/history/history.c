@@ -87,6 +87,7 @@ enum { NO_LEVEL = N_HISTORY_LEVELS, BASE_LEVEL = -1 };
 struct choice {
 	struct block_filter filter;
 	struct time_window window;
+	uint64_t overview_ns; /* the length of the coarsest level that may be taken */
 	struct intmap taken[N_HISTORY_LEVELS]; /* numbers of the taken blocks, counted from 1970 */
 	bool takes_overviews;                  /* at least one overview was taken */
 	/* The present level; NO_LEVEL: none yet; BASE_LEVEL: the part's own blocks */
@@ -122,7 +123,7 @@ static bool takes_overview(void *context, uint64_t level_ns, uint64_t first_ns, 
 
 	while (level < N_HISTORY_LEVELS && history_levels[level].block_ns != level_ns)
 		level++;
-	if (level == N_HISTORY_LEVELS)
+	if (level == N_HISTORY_LEVELS || level_ns > c->overview_ns)
 		return false;
 	enter_level(c, level);
 	if (is_taken(c, level + 1, first_ns))
@@ -147,14 +148,15 @@ static bool takes_block(void *context, const struct block_span *span)
 	return !is_taken(c, 0, span->first_ns) && window_takes_part(&c->window, span);
 }
 
-static void choice_init(struct choice *c, const struct time_window *window, bool with_overviews)
+static void choice_init(struct choice *c, const struct time_window *window, uint64_t overview_ns)
 {
 	*c = (struct choice){ .filter = { .takes = takes_block,
-					  .takes_overview = with_overviews ? takes_overview : NULL,
+					  .takes_overview = overview_ns ? takes_overview : NULL,
 					  .context = c,
 					  .cut = window,
 					  .until_ns = window->to_ns },
 			      .window = *window,
+			      .overview_ns = overview_ns,
 			      .level = NO_LEVEL };
 }
 
@@ -191,14 +193,14 @@ static void forget(struct opened *o)
 }
 
 /* True: try again without overviews, because something is damaged. */
-static bool open_part_once(const char *part, const struct time_window *w, bool with_overviews,
+static bool open_part_once(const char *part, const struct time_window *w, uint64_t overview_ns,
 			   struct opened *o)
 {
 	struct choice c;
 	bool again = false;
 
-	choice_init(&c, w, with_overviews);
-	o->code = session_open_blocks(part, is_all(w) && !with_overviews ? NULL : &c.filter,
+	choice_init(&c, w, overview_ns);
+	o->code = session_open_blocks(part, is_all(w) && !overview_ns ? NULL : &c.filter,
 				      &o->session, &o->err);
 	if (o->code >= 0 && c.takes_overviews && o->session->warnings.n) {
 		session_close(o->session);
@@ -211,8 +213,8 @@ static bool open_part_once(const char *part, const struct time_window *w, bool w
 
 static void open_part(const struct opening *h, const char *part, struct opened *o)
 {
-	if (open_part_once(part, &h->request->window, !h->request->with_seconds, o))
-		open_part_once(part, &h->request->window, false, o);
+	if (open_part_once(part, &h->request->window, h->request->overview_ns, o))
+		open_part_once(part, &h->request->window, 0, o);
 }
 
 /* Whether the part may have samples in the window. */

@@ -90,7 +90,7 @@ struct history_request {
 	 * holds more of it, and a window shorter than a block shows the block.
 	 */
 	struct time_window window;
-	bool with_seconds; /* without overviews: the caller needs single blocks */
+	uint64_t overview_ns; /* overviews up to this length may stand for single blocks; 0: none */
 };
 
 /*
