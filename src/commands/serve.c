@@ -20,7 +20,7 @@
 struct serve_args {
 	const char *push;
 	uint64_t push_bytes;
-	const char *listen, *token_file, *certificate, *key, *client_ca;
+	const char *listen, *token_file, *certificate, *key, *client_ca, *client_crl;
 	struct option_list hosts;
 	bool open, behind_proxy;
 };
@@ -48,6 +48,10 @@ static const struct option_spec serve_options[] = {
 	  "let clients in that have a certificate of this CA (PEM)",
 	  "Their role is *read*, unless the file of tokens has lines with *cert:*. Then other "
 	  "certificates are refused." },
+	{ 0, "client-crl", "FILE", OPT_STRING, FIELD(client_crl), NULL,
+	  "refuse the certificates that this list of the CA revokes (PEM)",
+	  "A changed file is read again at the next request. When the list's next update is over, "
+	  "serve refuses all certificates of clients." },
 	{ 0, "push", "DIR", OPT_STRING, FIELD(push), NULL,
 	  "keep the profiles that programs push in the history at DIR",
 	  "Pyroscope's clients and OpenTelemetry's collectors push profiles, with a token of the "
@@ -141,6 +145,8 @@ static int check_serve_args(const struct serve_args *args, struct error *err)
 		return error_set(err, -EINVAL, "--tls-certificate and --tls-key go together");
 	if (args->client_ca && !args->certificate)
 		return error_set(err, -EINVAL, "--client-ca needs --tls-certificate and --tls-key");
+	if (args->client_crl && !args->client_ca)
+		return error_set(err, -EINVAL, "--client-crl needs --client-ca");
 	return 0;
 }
 
@@ -173,7 +179,8 @@ static int serve_sources(const struct serve_args *args, const struct option_list
 			 struct error *err)
 {
 	struct opening_page page = { .is_wanted = args->open };
-	const struct http_tls tls = { args->certificate, args->key, args->client_ca };
+	const struct http_tls tls = { args->certificate, args->key, args->client_ca,
+				      args->client_crl };
 	cleanup(free_at_exit) const char **paths = xcalloc(operands->n + 1, sizeof(*paths));
 	const struct serve_options options = {
 		.paths = (char *const *)paths,

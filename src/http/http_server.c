@@ -328,7 +328,7 @@ bool http_request_certificate(const struct http_request *q, char name[static HTT
 	if (!q->server->tls.client_ca)
 		return false;
 	info = mhd.MHD_get_connection_info(q->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-	return info && info->tls_session && http_tls_peer(info->tls_session, name);
+	return info && info->tls_session && http_tls_peer(&q->server->tls, info->tls_session, name);
 }
 
 /* ---- clients ---- */

@@ -25,6 +25,11 @@ struct http_tls {
 	const char *certificate; /* of the server, with those of its issuers behind it */
 	const char *key;
 	const char *client_ca; /* clients are asked for certificates of it; NULL: they are not */
+	/*
+	 * Certificates that the CA has revoked. The file is read again when it has changed, and
+	 * from the time of its next update on, it refuses all. NULL: none.
+	 */
+	const char *client_crl;
 };
 
 struct http_options {

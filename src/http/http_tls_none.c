@@ -16,8 +16,9 @@ void http_tls_fini(struct http_tls_texts *texts)
 	(void)texts;
 }
 
-bool http_tls_peer(void *session, char name[static HTTP_NAME_SIZE])
+bool http_tls_peer(const struct http_tls_texts *tls, void *session,
+		   char name[static HTTP_NAME_SIZE])
 {
-	(void)session, (void)name;
+	(void)tls, (void)session, (void)name;
 	return false;
 }

@@ -434,29 +434,6 @@ static void mark_leaves(struct profile *p, struct load_part *part)
 	}
 }
 
-/* The time of the blocks that are taken. */
-static struct block span_of_blocks(const struct load_part *part)
-{
-	struct block span = { .first_ns = UINT64_MAX };
-
-	vec_foreach (&part->blocks, i) {
-		const struct block *b = &part->segment->blocks[*i];
-
-		span.first_ns = MIN(span.first_ns, b->first_ns);
-		span.last_ns = MAX(span.last_ns, b->last_ns);
-	}
-	return span;
-}
-
-/* Whether all that is taken of a segment is one slice. */
-static bool is_one_slice(const struct profile *p, const struct load_part *part)
-{
-	struct block span = span_of_blocks(part);
-
-	return !p->index->request->with_slices || !part->blocks.n ||
-	       slices_are_one(p, span.first_ns, MAX(span.last_ns, span.first_ns + 1) - 1);
-}
-
 /* NULL: rows are to be looked at block by block. */
 static struct sums_source *sums_sources(const struct profile *p, struct load_part *parts)
 {
@@ -475,7 +452,7 @@ static struct sums_source *sums_sources(const struct profile *p, struct load_par
 		for (uint32_t b = 0; b < s->n_blocks; b++)
 			if (load_takes_block(p, &s->blocks[b]))
 				vec_push(&parts[i].blocks, b);
-		can = can && is_one_slice(p, &parts[i]);
+		can = can && slices_have_one(p, &parts[i]);
 	}
 	if (!can)
 		return NULL;
@@ -492,7 +469,7 @@ static void mark_leaves_of_sums(struct profile *p, struct load_part *part, struc
 	const struct segment *s = part->segment;
 	const uint32_t *block = part->blocks.data, *blocks_end = block + part->blocks.n, *damaged;
 	size_t n_damaged = sums_next(sums, &part->rows, &damaged), first = p->entries.n;
-	const struct block span = span_of_blocks(part);
+	const struct block span = load_part_span(part);
 
 	index_reserve_nodes(p, s->n_nodes);
 	for (uint32_t i = 0; i < s->n_blocks; i++) {

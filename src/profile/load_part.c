@@ -87,3 +87,16 @@ int load_part_reserve(struct reserve *room, const struct session *s)
 			 (uint64_t)s->segments[i]->n_images * LOAD_BYTES_IMAGE;
 	return reserve_take(room, bytes, 1);
 }
+
+struct block load_part_span(const struct load_part *part)
+{
+	struct block span = { .first_ns = UINT64_MAX };
+
+	vec_foreach (&part->blocks, i) {
+		const struct block *b = &part->segment->blocks[*i];
+
+		span.first_ns = MIN(span.first_ns, b->first_ns);
+		span.last_ns = MAX(span.last_ns, b->last_ns);
+	}
+	return span;
+}

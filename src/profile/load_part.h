@@ -76,6 +76,9 @@ void load_part_rest(struct load_part *part);
 /* Takes room for the parts of all segments, and for the profile's indexes of them. */
 int load_part_reserve(struct reserve *room, const struct session *s);
 
+/* A block with the time of part->blocks alone: first_ns and last_ns. */
+struct block load_part_span(const struct load_part *part);
+
 /* Sets part->arcs: which nodes are below the image of arcs (machine/image.h). */
 void load_find_arcs(struct load_part *part);
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "profile/index.h"
+#include "profile/load_part.h"
 #include "store/session.h"
 
 /* An entry and its weights may take so many bytes, before slices become longer. */
@@ -127,13 +128,21 @@ static void join(struct profile *p)
 	memcpy(&p->weights, &j.weights, sizeof(p->weights));
 }
 
-bool slices_are_one(const struct profile *p, uint64_t first_ns, uint64_t last_ns)
+static bool slices_are_one(const struct profile *p, uint64_t first_ns, uint64_t last_ns)
 {
 	const struct session_info *info = &p->session->info;
 	uint64_t length_ns = p->slice_s * NS_PER_SECOND;
 
 	return p->slice_s > 1 && session_wall_ns(info, first_ns) / length_ns ==
 					 session_wall_ns(info, last_ns) / length_ns;
+}
+
+bool slices_have_one(const struct profile *p, const struct load_part *part)
+{
+	struct block span = load_part_span(part);
+
+	return !p->index->request->with_slices || !part->blocks.n ||
+	       slices_are_one(p, span.first_ns, MAX(span.last_ns, span.first_ns + 1) - 1);
 }
 
 /* Whether the block is of the same seconds as the last slice, and no overview of them. */

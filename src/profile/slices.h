@@ -11,14 +11,16 @@
 #include "profile/profile.h"
 #include "store/segment.h"
 
+struct load_part;
+
 /*
  * Before the rows of a block: whether they go on with the entries of the last slice
  * (request->slice_s). Nothing without with_slices.
  */
 void slices_begin(struct profile *p, const struct block *block);
 
-/* Whether two times are of one slice (request->slice_s); false for slices of a second. */
-bool slices_are_one(const struct profile *p, uint64_t first_ns, uint64_t last_ns);
+/* Whether all blocks of the part are of one slice (request->slice_s), or there are no slices. */
+bool slices_have_one(const struct profile *p, const struct load_part *part);
 
 /* Makes a slice of the block's entries, which begin at `first`. Nothing without with_slices. */
 void slices_add(struct profile *p, const struct block *block, size_t first);
