@@ -82,14 +82,6 @@ static int parse_place(const char *to, char **path, struct error *err)
 	return 0;
 }
 
-static bool is_label(const char *text)
-{
-	size_t name =
-		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
-
-	return name && text[name] == '=' && text[name + 1] && !strpbrk(text, "\n\r");
-}
-
 /* NAME=VALUE,…: a line each. */
 static int parse_labels(const struct option_list *labels, struct buf *out, struct error *err)
 {
@@ -98,7 +90,7 @@ static int parse_labels(const struct option_list *labels, struct buf *out, struc
 		char *rest = list, *label;
 
 		while ((label = strsep(&rest, ","))) {
-			if (!is_label(label))
+			if (!fleet_label_is_valid(label))
 				return error_set(err, -EINVAL, "--labels '%s': write NAME=VALUE",
 						 label);
 			buf_printf(out, "%s\n", label);

@@ -26,6 +26,7 @@
 #define HIDDEN_PREFIX ".block-"
 #define KEYS_MAX      (256u << 20)
 #define KEY_LINE_MAX  200
+#define LABELS_MAX    (64u << 10)
 
 struct fleet_host {
 	char *dir;
@@ -129,6 +130,14 @@ int fleet_make(const char *dir, struct error *err)
 	return r;
 }
 
+bool fleet_has_host(const char *dir, const char *host)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/%s", dir, host);
+	struct stat st;
+
+	return fleet_host_is_valid(host) && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 int fleet_hosts(const char *dir, struct history_names *out, struct error *err)
 {
 	DIR *d = opendir(dir);
@@ -136,14 +145,9 @@ int fleet_hosts(const char *dir, struct history_names *out, struct error *err)
 
 	if (!d)
 		return error_errno(err, -errno, "cannot read %s", dir);
-	while ((entry = readdir(d))) {
-		cleanup(free_at_exit) char *path = xasprintf("%s/%s", dir, entry->d_name);
-		struct stat st;
-
-		if (fleet_host_is_valid(entry->d_name) && lstat(path, &st) == 0 &&
-		    S_ISDIR(st.st_mode))
+	while ((entry = readdir(d)))
+		if (fleet_has_host(dir, entry->d_name))
 			vec_push(out, xstrdup(entry->d_name));
-	}
 	closedir(d);
 	if (out->n)
 		qsort(out->data, out->n, sizeof(*out->data), history_by_name);
@@ -174,13 +178,35 @@ static bool parse_key(const char *line, struct fleet_key *key)
 	return !line[end] && history_part_time(key->part, &time_ns);
 }
 
-/* A line that was being written when the machine stopped has no end: its block was not stored. */
+/*
+ * Parses whole lines, and returns their bytes, or -EBADMSG. A line that was being written when the
+ * machine stopped has no end: its block was not stored.
+ */
+static int64_t parse_keys(char *text, size_t size, const char *path, struct fleet_keys *keys,
+			  struct error *err)
+{
+	char *line = text, *end;
+
+	for (; (end = memchr(line, '\n', size - (size_t)(line - text))); line = end + 1) {
+		struct fleet_key key;
+
+		*end = '\0';
+		if (!parse_key(line, &key))
+			return error_set(err, -EBADMSG, "%s: line %zu is damaged", path,
+					 keys->n + 1);
+		vec_push(keys, key);
+	}
+	if (keys->n)
+		qsort(keys->data, keys->n, sizeof(*keys->data), by_key);
+	return line - text;
+}
+
 static int read_keys(struct fleet_host *h, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/.keys", h->dir);
 	cleanup(free_at_exit) char *text = NULL;
-	char *line, *end;
 	size_t size;
+	int64_t whole;
 	int r;
 
 	h->keys_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
@@ -189,20 +215,27 @@ static int read_keys(struct fleet_host *h, struct error *err)
 	r = file_read_fd(h->keys_fd, KEYS_MAX, &text, &size);
 	if (r < 0)
 		return error_errno(err, r, "cannot read %s", path);
-	for (line = text; (end = memchr(line, '\n', size - (size_t)(line - text)));
-	     line = end + 1) {
-		struct fleet_key key;
+	whole = parse_keys(text, size, path, &h->keys, err);
+	h->keys_size = (uint64_t)MAX(whole, 0);
+	return (int)MIN(whole, 0);
+}
 
-		*end = '\0';
-		if (!parse_key(line, &key))
-			return error_set(err, -EBADMSG, "%s: line %zu is damaged", path,
-					 h->keys.n + 1);
-		vec_push(&h->keys, key);
-	}
-	h->keys_size = (uint64_t)(line - text);
-	if (h->keys.n)
-		qsort(h->keys.data, h->keys.n, sizeof(*h->keys.data), by_key);
-	return 0;
+int fleet_keys_read(const char *dir, const char *host, struct fleet_keys *out, struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/%s/.keys", dir, host);
+	cleanup(free_at_exit) char *text = NULL;
+	size_t size;
+	int r = file_read_all(path, KEYS_MAX, &text, &size);
+
+	*out = (struct fleet_keys){ 0 };
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return error_errno(err, r, "cannot read %s", path);
+	r = (int)MIN(parse_keys(text, size, path, out, err), 0);
+	if (r < 0)
+		vec_fini(out);
+	return r;
 }
 
 const struct fleet_keys *fleet_host_keys(const struct fleet_host *h)
@@ -341,10 +374,11 @@ char *fleet_host_place(const struct fleet_host *h, const char *part, uint64_t bu
 	return named_path(h, HIDDEN_PREFIX, name);
 }
 
-static int hash_segment(const char *path, uint64_t *hash, struct error *err)
+int fleet_block_hash(const char *block, uint64_t *hash, struct error *err)
 {
+	cleanup(free_at_exit) char *segment = block_segment(block);
 	struct file_mapping file;
-	int r = file_map(path, &file, err);
+	int r = file_map(segment, &file, err);
 
 	if (r < 0)
 		return r;
@@ -390,10 +424,10 @@ static int store_block(struct fleet_host *h, struct fleet_key *key, const char *
 int fleet_host_take(struct fleet_host *h, struct fleet_key *key, struct error *err)
 {
 	cleanup(free_at_exit) char *hidden = fleet_host_place(h, key->part, key->bucket);
-	cleanup(free_at_exit) char *segment = block_segment(hidden), *to = NULL;
+	cleanup(free_at_exit) char *to = NULL;
 	bool is_known = fleet_host_find(h, key->part, key->bucket) != NULL;
 	char name[HISTORY_NAME_SIZE];
-	int r = is_known ? 0 : hash_segment(segment, &key->hash, err);
+	int r = is_known ? 0 : fleet_block_hash(hidden, &key->hash, err);
 
 	block_name(key->bucket, key->part, name);
 	to = named_path(h, "", name);
@@ -407,6 +441,24 @@ int fleet_host_take(struct fleet_host *h, struct fleet_key *key, struct error *e
 int fleet_host_cover(struct fleet_host *h, const struct fleet_key *key, struct error *err)
 {
 	return fleet_host_find(h, key->part, key->bucket) ? 0 : append_key(h, key, err);
+}
+
+bool fleet_label_is_valid(const char *text)
+{
+	size_t name = 0;
+
+	while (isalnum((unsigned char)text[name]) || (text[name] && strchr("_.-", text[name])))
+		name++;
+	return name && text[name] == '=' && text[name + 1] && !strpbrk(text, "\n\r");
+}
+
+char *fleet_labels_read(const char *dir, const char *host)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/%s/.labels", dir, host);
+	char *text;
+	size_t size;
+
+	return file_read_all(path, LABELS_MAX, &text, &size) < 0 ? xstrdup("") : text;
 }
 
 int fleet_host_label(struct fleet_host *h, const char *lines, struct error *err)

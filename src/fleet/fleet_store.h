@@ -67,6 +67,24 @@ bool fleet_identify(const char *path, struct fleet_id *out);
 /* The hosts of a fleet, sorted. history_names_fini() frees the names. */
 int fleet_hosts(const char *dir, struct history_names *out, struct error *err);
 
+/* Whether the fleet has a host of that name. */
+bool fleet_has_host(const char *dir, const char *host);
+
+/* Whether a text is NAME=VALUE on one line, with a name of letters, digits, '-', '_' and '.'. */
+bool fleet_label_is_valid(const char *text);
+
+/* The host's labels, a line NAME=VALUE each; "" for none. The caller frees. */
+char *fleet_labels_read(const char *dir, const char *host);
+
+/*
+ * Reads the keys of a host as they are now, by bucket and part, without its lock. The caller frees
+ * out->data. A host without blocks has none.
+ */
+int fleet_keys_read(const char *dir, const char *host, struct fleet_keys *out, struct error *err);
+
+/* The hash of a block's segment, as keys have it. Never 0. */
+int fleet_block_hash(const char *block, uint64_t *hash, struct error *err);
+
 struct fleet_host;
 
 /*

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay fleet: looks after a fleet. Its words are in fleet_words.def. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "commands/fleet/fleet_words.h"
+#include "fleet/fleet_store.h"
+
+#define FIELD(f) offsetof(struct fleet_args, f)
+static const struct option_spec fleet_options[] = {
+	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text or json",
+	  .choices = "text|json" },
+};
+
+static const struct {
+	const char *name;
+	fleet_word_run *run;
+} fleet_runs[] = {
+#define FLEET_WORD(name, arguments, help) { #name, fleet_##name##_run },
+#include "commands/fleet/fleet_words.def"
+#undef FLEET_WORD
+};
+
+bool fleet_args_want_json(const struct fleet_args *args)
+{
+	return !strcmp(args->format, "json");
+}
+
+void fleet_time_text(uint64_t wall_ns, char out[static FLEET_TIME_SIZE])
+{
+	time_t seconds = (time_t)(wall_ns / NS_PER_SECOND);
+	struct tm tm;
+
+	strcpy(out, "-");
+	if (wall_ns && gmtime_r(&seconds, &tm))
+		strftime(out, FLEET_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+int fleet_operand(const struct option_list *operands, const char **fleet, struct error *err)
+{
+	if (!operands->n)
+		return error_set(err, -EINVAL, "name the directory of a fleet");
+	*fleet = operands->data[0];
+	if (!fleet_is_at(*fleet))
+		return error_set(err, -ENODEV, "%s is no fleet", *fleet);
+	return 0;
+}
+
+static fleet_word_run *find_word(const struct option_list *words, struct error *err)
+{
+	for (size_t i = 0; words->n && i < ARRAY_SIZE(fleet_runs); i++)
+		if (!strcmp(fleet_runs[i].name, words->data[0]))
+			return fleet_runs[i].run;
+	if (!words->n)
+		error_set(err, -EINVAL, "no word is named; try 'assay fleet hosts FLEET'");
+	else
+		error_set(err, -EINVAL, "there is no word '%s'; 'assay fleet --help' lists all",
+			  words->data[0]);
+	return NULL;
+}
+
+static int fleet_run(const struct command *self, int argc, char **argv)
+{
+	struct fleet_args args = { 0 };
+	struct option_list words = { 0 };
+	struct error err = { 0 };
+	int status = command_begin(self, false, argc, argv, &args, &words);
+
+	if (status < 0) {
+		fleet_word_run *run = find_word(&words, &err);
+		const struct option_list operands = { words.data + 1, words.n ? words.n - 1 : 0,
+						      0 };
+
+		status = run ? run(&args, &operands, &err) : -EINVAL;
+		if (status < 0) {
+			log_error("fleet: %s", err.text);
+			status = status == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+		}
+	}
+	option_list_fini(&words);
+	return status;
+}
+
+static const struct command_word fleet_words[] = {
+#define FLEET_WORD(name, arguments, help) { #name, arguments, help },
+#include "commands/fleet/fleet_words.def"
+#undef FLEET_WORD
+	{ NULL, NULL, NULL },
+};
+
+static const struct command_section fleet_sections[] = {
+	{ "AUDIT",
+	  "*.keys* has a line for each block that came, with its samples, its losses and a hash of "
+	  "its bytes. The audit reads the blocks again, and compares. It compares blocks that were "
+	  "merged by their sum, and names blocks that are older than all that is there as "
+	  "removed." },
+	{ "EXIT STATUS", "0. 1 if the fleet can't be read, or if the audit finds a difference. 2 "
+			 "for wrong usage." },
+	{ NULL, NULL },
+};
+
+static const struct command_example fleet_examples[] = {
+	{ "assay fleet hosts /srv/fleet", "each host, and its last block" },
+	{ "assay fleet audit /srv/fleet", "whether each sample that came is there once" },
+	{ NULL, NULL },
+};
+
+const struct command fleet_command = {
+	.name = "fleet",
+	.summary = "look after a fleet: its hosts and its blocks",
+	.synopsis = "WHAT [ARGUMENT…]",
+	.description = "Works on the directory of a fleet, to which *assay ship* sends.",
+	.options = OPTIONS(fleet_options),
+	.words = fleet_words,
+	.sections = fleet_sections,
+	.examples = fleet_examples,
+	.run = fleet_run,
+};

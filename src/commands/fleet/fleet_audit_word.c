@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay fleet audit: whether each sample that came is there once. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "cli/output.h"
+#include "commands/fleet/fleet_words.h"
+#include "fleet/fleet_audit.h"
+#include "fleet/fleet_store.h"
+
+static void put_sums_text(struct buf *out, const char *what, struct audit_sums s)
+{
+	buf_printf(out, "%" PRIu64 " samples and %" PRIu64 " lost %s", s.samples, s.lost, what);
+}
+
+static void put_finding_text(struct buf *out, const struct audit_finding *f)
+{
+	char when[FLEET_TIME_SIZE];
+
+	fleet_time_text(f->bucket, when);
+	buf_printf(out, "  %-9s %s  ", audit_kind_names[f->kind], f->bucket ? when : "-");
+	put_sums_text(out, "sent, ", f->sent);
+	put_sums_text(out, "stored: ", f->stored);
+	utf8_append_visible(out, f->text);
+	buf_u8(out, '\n');
+}
+
+static void put_host_text(struct buf *out, const char *host, const struct audit_result *a)
+{
+	utf8_append_visible(out, host);
+	buf_printf(out, ": %" PRIu64 " blocks and %" PRIu64 " merged ones; ", a->n_blocks,
+		   a->n_merged);
+	put_sums_text(out, "sent, ", a->sent);
+	put_sums_text(out, "stored", a->stored);
+	if (a->n_removed)
+		buf_printf(out, "; %" PRIu64 " older blocks removed (%" PRIu64 " samples)",
+			   a->n_removed, a->removed_samples);
+	if (a->expired)
+		buf_printf(out, "; %" PRIu64 " samples expired, or came with others", a->expired);
+	buf_printf(out, a->findings.n ? "; %zu differences\n" : "; no difference\n", a->findings.n);
+	vec_foreach (&a->findings, f)
+		put_finding_text(out, f);
+}
+
+static void put_sums_json(struct buf *out, const char *key, struct audit_sums s)
+{
+	json_put_key(out, key);
+	buf_u8(out, '{');
+	json_put_number(out, "samples", s.samples);
+	json_put_number(out, "lost", s.lost);
+	buf_u8(out, '}');
+}
+
+static void put_host_json(struct buf *out, const char *host, const struct audit_result *a)
+{
+	buf_u8(out, '{');
+	json_put_text(out, "host", host);
+	json_put_number(out, "blocks", a->n_blocks);
+	json_put_number(out, "merged_blocks", a->n_merged);
+	json_put_number(out, "removed_blocks", a->n_removed);
+	json_put_number(out, "removed_samples", a->removed_samples);
+	json_put_number(out, "expired_samples", a->expired);
+	put_sums_json(out, "sent", a->sent);
+	put_sums_json(out, "stored", a->stored);
+	json_put_key(out, "differences");
+	buf_u8(out, '[');
+	vec_foreach (&a->findings, f) {
+		buf_str(out, f == a->findings.data ? "\n {" : ",\n {");
+		json_put_text(out, "kind", audit_kind_names[f->kind]);
+		json_put_number(out, "bucket_seconds", f->bucket / NS_PER_SECOND);
+		put_sums_json(out, "sent", f->sent);
+		put_sums_json(out, "stored", f->stored);
+		json_put_text(out, "text", f->text);
+		buf_u8(out, '}');
+	}
+	buf_str(out, "]}");
+}
+
+/* Audits a host into *out. 1: there are differences. */
+static int audit_host(const char *fleet, const char *host, bool as_json, struct buf *out,
+		      struct error *err)
+{
+	struct audit_result result;
+	int r = fleet_audit(fleet, host, &result, err);
+
+	if (r >= 0 && as_json)
+		put_host_json(out, host, &result);
+	else if (r >= 0)
+		put_host_text(out, host, &result);
+	r = r < 0 ? r : result.findings.n > 0;
+	audit_result_fini(&result);
+	return r;
+}
+
+/* The hosts that are named, or all. */
+static int list_hosts(const char *fleet, const struct option_list *operands,
+		      struct history_names *out, struct error *err)
+{
+	if (operands->n <= 1)
+		return fleet_hosts(fleet, out, err);
+	for (size_t i = 1; i < operands->n; i++) {
+		if (!fleet_has_host(fleet, operands->data[i]))
+			return error_set(err, -ENOENT, "%s has no host '%s'", fleet,
+					 operands->data[i]);
+		vec_push(out, xstrdup(operands->data[i]));
+	}
+	return 0;
+}
+
+int fleet_audit_run(const struct fleet_args *args, const struct option_list *operands,
+		    struct error *err)
+{
+	bool as_json = fleet_args_want_json(args), differs = false;
+	struct history_names hosts = { 0 };
+	struct buf out = { 0 };
+	const char *fleet;
+	int r = fleet_operand(operands, &fleet, err);
+
+	r = r < 0 ? r : list_hosts(fleet, operands, &hosts, err);
+	buf_str(&out, as_json ? "{\"schema\":1,\"hosts\":[" : "");
+	for (size_t i = 0; i < hosts.n && r >= 0; i++) {
+		buf_str(&out, !as_json ? "" : i ? ",\n" : "\n");
+		r = audit_host(fleet, hosts.data[i], as_json, &out, err);
+		differs |= r > 0;
+	}
+	buf_str(&out, as_json ? "]}\n" : "");
+	r = r < 0 ? r : output_whole("-", out.data, out.len, err);
+	history_names_fini(&hosts);
+	buf_fini(&out);
+	return r < 0 ? r : differs ? EXIT_FAILED : EXIT_OK;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay fleet hosts: the hosts of a fleet. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "cli/output.h"
+#include "commands/fleet/fleet_words.h"
+#include "fleet/fleet_store.h"
+#include "store/history/blocks.h"
+
+struct host_row {
+	const char *name;
+	uint64_t n_blocks, samples, lost, expired;
+	uint64_t last_ns; /* the end of the last bucket; 0: none came */
+	char *labels;     /* lines */
+};
+
+static void add_key(struct host_row *row, const struct fleet_key *key)
+{
+	if (!key->hash) {
+		row->expired += key->samples;
+		return;
+	}
+	row->n_blocks++;
+	row->samples += key->samples;
+	row->lost += key->lost;
+	row->last_ns = MAX(row->last_ns, key->bucket + BLOCK_BUCKET_NS);
+}
+
+static int read_host(const char *fleet, const char *name, struct host_row *row, struct error *err)
+{
+	struct fleet_keys keys;
+	int r = fleet_keys_read(fleet, name, &keys, err);
+
+	*row = (struct host_row){ .name = name, .labels = fleet_labels_read(fleet, name) };
+	vec_foreach (&keys, key)
+		add_key(row, key);
+	vec_fini(&keys);
+	return r;
+}
+
+static void put_text(struct buf *out, const struct host_row *row)
+{
+	char when[FLEET_TIME_SIZE];
+	char *rest = row->labels, *label;
+
+	fleet_time_text(row->last_ns, when);
+	buf_printf(out, "%-24s %-20s %8" PRIu64 " %12" PRIu64 " %10" PRIu64 " %10" PRIu64 " ",
+		   row->name, when, row->n_blocks, row->samples, row->lost, row->expired);
+	for (bool is_first = true; (label = strsep(&rest, "\n"));) {
+		if (!*label)
+			continue;
+		buf_str(out, is_first ? " " : ",");
+		utf8_append_visible(out, label);
+		is_first = false;
+	}
+	buf_u8(out, '\n');
+}
+
+static void put_labels_json(struct buf *out, char *labels)
+{
+	char *label;
+
+	json_put_key(out, "labels");
+	buf_u8(out, '{');
+	while ((label = strsep(&labels, "\n"))) {
+		char *value = strchr(label, '=');
+
+		if (!fleet_label_is_valid(label))
+			continue;
+		*value++ = '\0';
+		json_put_text(out, label, value);
+	}
+	buf_u8(out, '}');
+}
+
+static void put_json(struct buf *out, const struct host_row *row)
+{
+	buf_u8(out, '{');
+	json_put_text(out, "host", row->name);
+	json_put_number(out, "last_seconds", row->last_ns / NS_PER_SECOND);
+	json_put_number(out, "blocks", row->n_blocks);
+	json_put_number(out, "samples", row->samples);
+	json_put_number(out, "lost", row->lost);
+	json_put_number(out, "expired_samples", row->expired);
+	put_labels_json(out, row->labels);
+	buf_u8(out, '}');
+}
+
+int fleet_hosts_run(const struct fleet_args *args, const struct option_list *operands,
+		    struct error *err)
+{
+	bool as_json = fleet_args_want_json(args);
+	struct history_names hosts = { 0 };
+	struct buf out = { 0 };
+	const char *fleet;
+	int r = fleet_operand(operands, &fleet, err);
+
+	r = r < 0 ? r : fleet_hosts(fleet, &hosts, err);
+	if (as_json)
+		buf_str(&out, "{\"schema\":1,\"hosts\":[");
+	else
+		buf_printf(&out, "%-24s %-20s %8s %12s %10s %10s  %s\n", "host", "last block ends",
+			   "blocks", "samples", "lost", "expired", "labels");
+	for (size_t i = 0; i < hosts.n && r >= 0; i++) {
+		struct host_row row;
+
+		r = read_host(fleet, hosts.data[i], &row, err);
+		buf_str(&out, !as_json ? "" : i ? ",\n" : "\n");
+		if (as_json)
+			put_json(&out, &row);
+		else
+			put_text(&out, &row);
+		free(row.labels);
+	}
+	buf_str(&out, as_json ? "]}\n" : "");
+	r = r < 0 ? r : output_whole("-", out.data, out.len, err);
+	history_names_fini(&hosts);
+	buf_fini(&out);
+	return r < 0 ? r : EXIT_OK;
+}

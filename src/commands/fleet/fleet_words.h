@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The words of `assay fleet` (fleet_words.def), each in its own file. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/command.h"
+
+struct error;
+
+struct fleet_args {
+	const char *format; /* "text" or "json" */
+};
+
+/*
+ * A word. `operands` are those behind the word. Returns an exit status, or a negative errno with
+ * *err: -EINVAL is a wrong command line.
+ */
+typedef int fleet_word_run(const struct fleet_args *args, const struct option_list *operands,
+			   struct error *err);
+
+#define FLEET_WORD(name, arguments, help) fleet_word_run fleet_##name##_run;
+#include "commands/fleet/fleet_words.def"
+#undef FLEET_WORD
+
+/* Whether --format asks for JSON. */
+bool fleet_args_want_json(const struct fleet_args *args);
+
+/* "2026-11-27T01:00:00Z"; "-" for 0. */
+#define FLEET_TIME_SIZE 24
+void fleet_time_text(uint64_t wall_ns, char out[static FLEET_TIME_SIZE]);
+
+/* Sets *fleet to the only operand that must be there, a fleet's directory. */
+int fleet_operand(const struct option_list *operands, const char **fleet, struct error *err);
