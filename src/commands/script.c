@@ -25,7 +25,7 @@
 
 struct script_args {
 	const char *input, *output, *format, *cache, *time, *around, *cpus, *interleave;
-	const char *kallsyms;
+	const char *kallsyms, *frames;
 	struct option_list fields, comms, pids, tids, dsos, symbols, stop_at;
 	uint64_t max_stack;
 	bool hides_chains, with_ns, is_relative, is_delta, is_dump, no_pager, with_brackets;
@@ -65,6 +65,7 @@ static const struct option_spec script_options[] = {
 	  "only the sampled place, without callers" },
 	{ 0, "max-stack", "N", OPT_U64, FIELD(max_stack), "127", "at most N frames of a call chain",
 	  NULL, 1, 1e6 },
+	FRAMES_OPTION(FIELD(frames)),
 	{ 0, "stop-bt", "NAMES", OPT_LIST, FIELD(stop_at), NULL,
 	  "end a call chain behind a frame of one of these functions" },
 	{ 0, "inline", NULL, OPT_FLAG, FIELD(inlined), NULL,
@@ -356,6 +357,7 @@ static int parse(struct run *r, struct error *err)
 
 	*o = (struct script_options){
 		.max_stack = (uint32_t)a->max_stack,
+		.frames = shown_frames_find(a->frames),
 		.hides_chains = a->hides_chains,
 		.with_inlined = a->inlined,
 		.with_ns = a->with_ns,

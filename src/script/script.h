@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "event/event.h"
+#include "profile/query.h"
 #include "script/script_fields.h"
 #include "script/script_places.h"
 
@@ -49,6 +50,7 @@ struct script_options {
 	struct script_filter filter;
 	uint32_t shown;
 	uint32_t max_stack;
+	enum shown_frames frames; /* of a session; recordings have native frames alone */
 	bool hides_chains, with_ns, is_relative, is_delta, is_json;
 	uint32_t interleave; /* at most so many lines of a CPU in a row, at one time; 0: all */
 	bool with_inlined;   /* frames of inlined functions have lines, too */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/language.h"
 #include "pipeline/frames.h"
 #include "store/row_reader.h"
 #include "store/session.h"
@@ -76,6 +77,52 @@ static uint32_t script_read_stack(struct reading *r, uint32_t node)
 	return n;
 }
 
+static const struct image *image_of_frame(const struct reading *r, uint32_t i)
+{
+	return stored_image(r, r->code[i].image);
+}
+
+/* Whether the frame around this one is the interpreter's loop (profile/shown_frames.h). */
+static bool is_in_loop(const struct reading *r, uint32_t i, uint32_t n)
+{
+	const struct image *image = image_of_frame(r, i);
+
+	return image->kind == IMAGE_LANGUAGE &&
+	       !language_is_on_stack((unsigned int)image->language) && i + 1 < n &&
+	       image_of_frame(r, i + 1)->kind == IMAGE_FILE;
+}
+
+/* Frames up to the last mark of a wait are its waker's, and stay. */
+static uint32_t first_own_frame(const struct reading *r, uint32_t n)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (image_is_wait_mark(image_of_frame(r, i)))
+			first = i + 1;
+	return first;
+}
+
+/*
+ * Leaves out frames as reports do (profile/shown_frames.h). A stack without a frame of the kind
+ * stays whole.
+ */
+static uint32_t choose_frames(struct reading *r, enum shown_frames frames, uint32_t n)
+{
+	uint32_t kept = first_own_frame(r, n), first = kept;
+
+	for (uint32_t i = first; i < n; i++) {
+		bool is_language = image_of_frame(r, i)->kind == IMAGE_LANGUAGE;
+		bool is_asked = frames == FRAMES_BOTH || is_language == (frames == FRAMES_LANGUAGE);
+		bool has_loop = frames == FRAMES_BOTH && is_in_loop(r, i, n);
+
+		if (is_asked)
+			r->code[kept++] = r->code[i];
+		i += has_loop;
+	}
+	return kept > first ? kept : n;
+}
+
 static const char *script_string_of(const struct segment *segment, string_id id)
 {
 	return id.n < segment->n_strings ? segment->strings[id.n] : "";
@@ -102,6 +149,7 @@ static int take_stored(struct reading *r, const struct stored_sample *s)
 	};
 
 	row.n_frames = script_read_stack(r, count->node);
+	row.n_frames = choose_frames(r, r->printer.options->frames, row.n_frames);
 	return script_take_row(&r->printer, &row);
 }
 

@@ -60,6 +60,9 @@ static const struct argument_row {
 	  OPTION,
 	  "--threshold=" },
 	{ { "weight", "samples, events, wall or auto" }, OPTION, "--weight=" },
+	{ { "frames", "native frames, those of interpreted languages, or both" },
+	  OPTION,
+	  "--frames=" },
 };
 
 const struct api_argument *api_argument(size_t i)

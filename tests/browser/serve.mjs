@@ -43,6 +43,12 @@ await run({
 		}
 		await choose("top", "plain");
 		await page.locator("td", { hasText: "hash" }).first().waitFor();
+		await page.selectOption("#frames", "native");
+		const asked = page.waitForRequest(r => r.url().includes("/api/v1/top?") && r.url().includes("frames=native"));
+		await page.click("button[type=submit]");
+		await asked;
+		await page.selectOption("#frames", "");
+		await page.click("button[type=submit]");
 	},
 	async filters() {
 		await page.fill("#filter", "comm:worker  symbol:hash");

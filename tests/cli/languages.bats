@@ -94,6 +94,9 @@ record_python() {
 			assay export -i s --frames "$frames" --format "$format" -o "$frames.$format"
 		done
 		awk '{ n += $NF } END { exit n != '"$samples"' }' "$frames.folded"
+		# script has the same stacks.
+		assay script -i s --frames "$frames" --format json >"$frames.script"
+		[ "$(jq -s 'map(.samples // 1) | add' "$frames.script")" = "$samples" ]
 		[ "$(assay report -i "$frames.pprof" --format json | jq '.total[0].samples')" = "$samples" ]
 		jq -c '[.profiles[].weights[]] | add' "$frames.speedscope" >>speedscope.sums
 		zcat -f "$frames.firefox" | jq -c '[.threads[].samples | (.weight // [.stack[] | 1])[]] | add' >>firefox.sums
@@ -117,6 +120,17 @@ record_python() {
 	has 'builtin_sorted' both.folded
 	run ! grep -q 'everything.*builtin_sorted' language.folded
 	run ! grep -qE ';spin[; ]' native.folded
+	symbols() { jq -r '.frames[].symbol // empty' "$1.script"; }
+	symbols native >native.symbols
+	symbols language >language.symbols
+	symbols both >both.symbols
+	has -x '_PyEval_EvalFrameDefault' native.symbols
+	has -x builtin_sorted both.symbols
+	has -x spin both.symbols
+	has -x spin language.symbols
+	run ! grep -qx spin native.symbols
+	jq -r '.frames | map(.symbol // "") | join(" ")' language.script >language.stacks
+	has '^spin spin_callback callback everything <module>' language.stacks
 	# The program's own functions, with the time of the C functions that they call.
 	own() { assay report -i s -l --frames "$1" -t 0 --format json | jq '[.rows[] | select(.symbol == "spin") | .samples] | add // 0'; }
 	[ "$(own language)" -gt "$(own both)" ]

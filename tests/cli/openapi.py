@@ -48,7 +48,7 @@ def check(document, schema, value, place):
 def main():
     tree, address, cookie, source, baseline = sys.argv[1:]
     document = json.load(open(f"{tree}/docs/openapi.json"))
-    given = {"source": source, "baseline": baseline, "by": "comm", "limit": "3", "filter": "comm:worker"}
+    given = {"source": source, "baseline": baseline, "by": "comm", "limit": "3", "filter": "comm:worker", "frames": "native"}
     rows = table(tree)
     described = {path.removeprefix("/api/v1/"): operations["get"] for path, operations in document["paths"].items() if "get" in operations}
     assert set(described) == set(rows) | {"sources", "labels", "recording"}, set(described) ^ set(rows)

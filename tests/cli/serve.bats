@@ -101,6 +101,10 @@ load serve
 	api 'folded?source=plain' | diff - <(assay export -i all/plain --format folded -o - 2>/dev/null)
 	api 'pprof?source=plain' | cmp - <(assay export -i all/plain --format pprof -o - 2>/dev/null)
 	api 'speedscope?source=plain' | jq -e .shared
+	for frames in native language; do
+		api "tree?source=plain&frames=$frames" | diff - <(assay report -i all/plain --tree --frames $frames --format json)
+		[ "$(api "top?source=plain&frames=$frames" | jq -r .header.frames)" = $frames ]
+	done
 	api doctor | jq -e .checks
 	# A file that is no recording is a failure of that answer alone.
 	api 'top?source=notes' | jq -e .error

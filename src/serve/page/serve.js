@@ -5,8 +5,8 @@ import { ask, byId, element, number, quoted } from "./parts.js";
 import { asOneOperand, offerCompletions, operands, valueOf, withMatcher } from "./selector.js";
 import { seriesChart, timeText } from "./series.js";
 
-const fields = ["source", "baseline", "view", "event", "by", "filter", "since", "until", "baseline_filter", "against"];
-const emptied = ["filter", "since", "until", "event", "baseline", "baseline_filter", "against"]; // if the address has none
+const fields = ["source", "baseline", "view", "event", "by", "frames", "filter", "since", "until", "baseline_filter", "against"];
+const emptied = ["frames", "filter", "since", "until", "event", "baseline", "baseline_filter", "against"]; // if the address has none
 const downloads = [["page", "HTML"], ["svg", "SVG"], ["pprof", "pprof"], ["folded", "folded"], ["speedscope", "speedscope"]];
 const liveMs = 10000; // the server keeps answers of a moving window for so long
 let asked = 0; // the number of the newest question: answers to older ones are dropped
@@ -112,7 +112,7 @@ const own = (json) => json.rows.filter((r) => r.samples > 0); // the others are 
 // A row of each view: the arguments of its question, those that are always the same, and the element that shows the answer.
 const views = {
 	page: { make: (state) => element("iframe", undefined, {
-		src: `/api/v1/page?${new URLSearchParams({ ...queryOf(state, "source", "by", "filter", "since", "until"),
+		src: `/api/v1/page?${new URLSearchParams({ ...queryOf(state, "source", "by", "filter", "since", "until", "frames"),
 			...(state.baseline ? { baseline_page: state.baseline } : {}) })}`,
 		title: "Call tree, timeline and tables of the source" }) },
 	explain: { arguments: ["source"], make: (state, json) => {
@@ -133,20 +133,20 @@ const views = {
 			all.append(element("p", "Nothing stands out."));
 		return all;
 	} },
-	top: { arguments: ["source", "filter", "since", "until"], fixed: { limit: 500 }, make: (state, json) => showTable(json.rows, [
+	top: { arguments: ["source", "filter", "since", "until", "frames"], fixed: { limit: 500 }, make: (state, json) => showTable(json.rows, [
 		...sampleColumns, ["Function", functionLink], ["File of the code", (r) => base(r.image)]]) },
-	function: { arguments: ["source", "filter", "since", "until"], fixed: { threshold: 2 }, make: (state, json) => showTable(json.rows, [
+	function: { arguments: ["source", "filter", "since", "until", "frames"], fixed: { threshold: 2 }, make: (state, json) => showTable(json.rows, [
 		["Role", (r) => roles[r.role] ?? ""], ["Total", (r) => number(r.total ?? r.samples), "number"], ["Share", (r) => share(r.total_percent ?? r.percent), "number"],
 		["Function", functionLink], ["File of the code", (r) => base(r.image)]]),
 	parts: [
 		{ title: "Files of the code", by: "image", make: (json) => showTable(own(json), [...sampleColumns, ["File of the code", (r) => r.image]]) },
 		{ title: "Lines", by: "file,line", make: (json) => showTable(own(json), [...sampleColumns, ["Source", (r) => r.file], ["Line", (r) => r.line, "number"]]) },
 	] },
-	diff: { arguments: ["source", "baseline", "filter", "baseline_filter", "since", "until", "against"], make: (state, json) => showTable(json.rows, [
+	diff: { arguments: ["source", "baseline", "filter", "baseline_filter", "since", "until", "against", "frames"], make: (state, json) => showTable(json.rows, [
 		["Change", (r) => share(r.change), "number"], ["Before", (r) => share(r.old_percent), "number"],
 		["Now", (r) => share(r.new_percent), "number"], ["Significant", (r) => r.is_significant ? "yes" : "no"],
 		["Function", functionLink], ["File of the code", (r) => base(r.image)]]) },
-	values: { arguments: ["source", "by", "filter", "since", "until"], make: (state, json) => showTable(json.rows, [
+	values: { arguments: ["source", "by", "filter", "since", "until", "frames"], make: (state, json) => showTable(json.rows, [
 		...sampleColumns, [state.by, (r) => r.name ?? r[state.by] ?? ""]]) },
 	processes: { arguments: ["source", "filter", "since", "until"], make: (state, json) => showTable(json.processes ?? [], [
 		["Process", (r) => r.name], ["PID", (r) => r.pid, "number"], ["Samples", (r) => number(r.samples), "number"]]) },
@@ -187,7 +187,7 @@ async function showCoverage(state, question) {
 }
 
 async function showSeries(state, question) {
-	const json = await ask("series", { ...queryOf(state, "source", "by", "filter", "since", "until"), limit: 8 });
+	const json = await ask("series", { ...queryOf(state, "source", "by", "filter", "since", "until", "frames"), limit: 8 });
 	if (question !== asked)
 		return;
 	byId("series").dataset.shown = location.hash;
@@ -221,7 +221,7 @@ async function record(event) {
 }
 
 function showDownloads(state) {
-	const query = new URLSearchParams(queryOf(state, "source", "filter", "since", "until"));
+	const query = new URLSearchParams(queryOf(state, "source", "filter", "since", "until", "frames"));
 	const is_recording = sources.find((one) => one.name === state.source)?.kind === "recording" && byId("record").dataset.role !== "read";
 	const offered = is_recording ? [...downloads, ["recording", "perf.data"]] : downloads;
 	byId("downloads").replaceChildren(...offered.map(([name, title]) =>
