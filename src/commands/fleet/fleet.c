@@ -16,6 +16,17 @@
 static const struct option_spec fleet_options[] = {
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text or json",
 	  .choices = "text|json" },
+	{ 0, "clickhouse", "URL,…", OPT_STRING, FIELD(clickhouse), NULL,
+	  "ClickHouse's servers: http://HOST:PORT/DATABASE",
+	  "Several are shards, and their order is part of the fleet. Of replicas, name one." },
+	{ 0, "login", "FILE", OPT_STRING, FIELD(login), NULL,
+	  "a file with a line USER:PASSWORD for ClickHouse",
+	  "Others must not be able to read it (mode 600)." },
+	{ 0, "replicated", "PATH", OPT_STRING, FIELD(replicated), NULL,
+	  "with init: replicated tables, below PATH in ZooKeeper or Keeper",
+	  "Each server needs the macro *{replica}*. Run *init* once for each replica." },
+	{ 0, "print", NULL, OPT_FLAG, FIELD(print), NULL,
+	  "with init: print the SQL, and change nothing" },
 };
 
 static const struct {
@@ -100,6 +111,12 @@ static const struct command_section fleet_sections[] = {
 	  "its bytes. The audit reads the blocks again, and compares. It compares blocks that were "
 	  "merged by their sum, and names blocks that are older than all that is there as "
 	  "removed." },
+	{ "CLICKHOUSE", "For many hosts, ClickHouse answers questions faster than the directory. "
+			"*init* makes its "
+			"tables. *load* stores blocks in it, each exactly once, and removes days "
+			"that are older than "
+			"each table keeps them. *rebuild* drops a day and stores it again. "
+			"docs/fleet.md has the tables." },
 	{ "EXIT STATUS", "0. 1 if the fleet can't be read, or if the audit finds a difference. 2 "
 			 "for wrong usage." },
 	{ NULL, NULL },
@@ -108,6 +125,10 @@ static const struct command_section fleet_sections[] = {
 static const struct command_example fleet_examples[] = {
 	{ "assay fleet hosts /srv/fleet", "each host, and its last block" },
 	{ "assay fleet audit /srv/fleet", "whether each sample that came is there once" },
+	{ "assay fleet init --clickhouse http://ch1:8123/fleet,http://ch2:8123/fleet",
+	  "the tables of two shards" },
+	{ "assay fleet load --clickhouse http://ch1:8123/fleet,http://ch2:8123/fleet /srv/fleet",
+	  "all blocks that are not there yet" },
 	{ NULL, NULL },
 };
 

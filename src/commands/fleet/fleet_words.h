@@ -10,7 +10,11 @@
 struct error;
 
 struct fleet_args {
-	const char *format; /* "text" or "json" */
+	const char *format;     /* "text" or "json" */
+	const char *clickhouse; /* URL,URL…; NULL: not given */
+	const char *login;      /* a file with USER:PASSWORD, or NULL */
+	const char *replicated; /* the path in ZooKeeper or Keeper, or NULL */
+	bool print;             /* SQL instead of changes */
 };
 
 /*

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay fleet init: the tables of ClickHouse. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/output.h"
+#include "commands/fleet/fleet_words.h"
+#include "fleet/clickhouse.h"
+#include "fleet/clickhouse_schema.h"
+
+static struct clickhouse_layout layout_of(const struct fleet_args *args, enum clickhouse_dialect d,
+					  uint32_t shard, uint32_t n_shards)
+{
+	return (struct clickhouse_layout){ d, args->replicated, shard, n_shards };
+}
+
+/* Visits the statements that make a shard's tables, until one fails. */
+static int each_statement(const struct clickhouse_layout *layout,
+			  int (*visit)(void *context, const char *sql, struct error *err),
+			  void *context, struct error *err)
+{
+	struct buf sql = { 0 };
+	int r = 0;
+
+	for (int t = 0; t < N_CLICKHOUSE_TABLES && r >= 0; t++) {
+		sql.len = 0;
+		clickhouse_print_table(layout, (enum clickhouse_table)t, &sql);
+		r = visit(context, buf_cstr(&sql), err);
+	}
+	sql.len = 0;
+	clickhouse_print_version_table(layout, &sql);
+	r = r < 0 ? r : visit(context, buf_cstr(&sql), err);
+	sql.len = 0;
+	clickhouse_print_version_row(layout, &sql);
+	r = r < 0 ? r : visit(context, buf_cstr(&sql), err);
+	buf_fini(&sql);
+	return r;
+}
+
+static int put_statement(void *context, const char *sql, struct error *err)
+{
+	(void)err;
+	buf_printf(context, "%s;\n\n", sql);
+	return 0;
+}
+
+struct init_shard {
+	struct clickhouse *ch;
+	uint32_t shard;
+};
+
+static int run_statement(void *context, const char *sql, struct error *err)
+{
+	const struct init_shard *s = context;
+
+	return clickhouse_ask(s->ch, s->shard, sql, NULL, err);
+}
+
+static int init_shards(const struct fleet_args *args, struct clickhouse *ch, struct error *err)
+{
+	uint32_t n = clickhouse_n_shards(ch);
+	int r = 0;
+
+	for (uint32_t shard = 0; shard < n && r >= 0; shard++)
+		if (*clickhouse_trouble(ch, shard))
+			r = error_set(err, -EHOSTUNREACH, "%s", clickhouse_trouble(ch, shard));
+	for (uint32_t shard = 0; shard < n && r >= 0; shard++) {
+		const struct clickhouse_layout layout =
+			layout_of(args, clickhouse_dialect(ch, shard), shard, n);
+
+		r = each_statement(&layout, run_statement, &(struct init_shard){ ch, shard }, err);
+		if (r >= 0)
+			log_info("%s: the tables are there (ClickHouse %s, shard %" PRIu32
+				 " of %" PRIu32 ")",
+				 clickhouse_address(ch, shard), clickhouse_version(ch, shard),
+				 shard + 1, n);
+	}
+	return r;
+}
+
+/* Without servers, the SQL of today's dialect. */
+static int print_shards(const struct fleet_args *args, const struct clickhouse *ch,
+			struct error *err)
+{
+	uint32_t n = ch ? clickhouse_n_shards(ch) : 1;
+	struct buf out = { 0 };
+	int r = 0;
+
+	for (uint32_t shard = 0; shard < n && r >= 0; shard++) {
+		const struct clickhouse_layout layout =
+			layout_of(args, ch ? clickhouse_dialect(ch, shard) : CLICKHOUSE_TODAY,
+				  shard, n);
+
+		buf_printf(&out, "-- shard %" PRIu32 " of %" PRIu32 ": %s\n", shard + 1, n,
+			   ch ? clickhouse_address(ch, shard) : "ClickHouse 23 or newer");
+		r = each_statement(&layout, put_statement, &out, err);
+	}
+	r = r < 0 ? r : output_whole("-", out.data, out.len, err);
+	buf_fini(&out);
+	return r;
+}
+
+int fleet_init_run(const struct fleet_args *args, const struct option_list *operands,
+		   struct error *err)
+{
+	const struct clickhouse_options options = { .urls = args->clickhouse,
+						    .login = args->login,
+						    .is_new = true };
+	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
+	int r = 0;
+
+	if (operands->n)
+		return error_set(err, -EINVAL, "init takes no '%s': write --clickhouse URL,…",
+				 operands->data[0]);
+	if (!args->clickhouse && !args->print)
+		return error_set(err, -EINVAL, "--clickhouse URL,… is missing");
+	if (args->clickhouse)
+		r = clickhouse_open(&options, &ch, err);
+	if (r >= 0)
+		r = args->print ? print_shards(args, ch, err) : init_shards(args, ch, err);
+	return r < 0 ? r : EXIT_OK;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Inside fleet/: sums from ClickHouse, with names, as they become a session. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "base/strings.h"
+
+struct clickhouse;
+struct error;
+struct session;
+
+/* A sum of samples. Texts are of answer.texts. */
+struct answer_row {
+	string_id host, service, event, build; /* "": not asked for */
+	uint32_t time_s;                       /* 0: not asked for */
+	uint32_t shard;                        /* one that has it */
+	uint64_t key;                          /* of a function, or of a stack */
+	uint64_t samples;
+};
+
+struct answer_function {
+	string_id name, image, build;
+	uint64_t start;
+	uint8_t kind, language;
+};
+
+struct answer_event {
+	string_id name;
+	uint64_t samples, period;
+};
+
+struct answer {
+	struct strings texts;
+	VEC(struct answer_row) rows;
+	VEC(struct answer_event) events;
+	bool has_stacks;       /* the keys are stacks */
+	uint64_t from_s, to_s; /* of the rows */
+	struct intmap stacks;  /* hash of the number to index + 1 of spans … */
+	VEC(struct answer_stack {
+		size_t first;
+		uint32_t n;
+	})
+	spans;
+	VEC(uint64_t) frames;    /* … of these: numbers of functions, the innermost first */
+	struct intmap by_number; /* number of a function to index + 1 of … */
+	VEC(struct answer_function) functions;
+};
+
+void answer_init(struct answer *a);
+void answer_fini(struct answer *a);
+
+/* Sorts the rows by host, time, service, event, key and build, and adds up equal ones. */
+void answer_merge(struct answer *a);
+
+/*
+ * Asks for the stacks of the rows and for the names of all functions, each from a shard that has
+ * it.
+ */
+int answer_find_names(struct answer *a, struct clickhouse *ch, struct error *err);
+
+/*
+ * Writes the rows as sessions below `dir` and opens them as one: a session for each host, if hosts
+ * are apart. `note`: for the header.
+ */
+int answer_write(const struct answer *a, const char *dir, const char *note, struct session **out,
+		 struct error *err);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Loads the directory of a fleet into ClickHouse. The directory is the queue: each block that
+ * `coverage` does not have is stored, so it can stop at any moment.
+ *
+ * Parts of a host that were merged (`assay retain FLEET/HOST`) are longer than a bucket, and have
+ * the samples of several blocks. They are loaded only where ClickHouse has nothing of the host in
+ * their time, as after clickhouse_drop_day().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct clickhouse;
+struct error;
+struct symbolizer;
+
+struct fleet_load_config {
+	const char *fleet; /* the directory */
+	struct clickhouse *clickhouse;
+	struct symbolizer *symbols;
+	uint64_t from_ns, to_ns; /* buckets that begin in this time, CLOCK_REALTIME */
+	bool (*stops)(void);     /* asked before each block: whether to end. May be NULL */
+	/* Called for a part that is left out, with the reason. */
+	void (*warn)(const char *sentence);
+};
+
+struct fleet_load_result {
+	uint32_t n_blocks, n_known, n_left_out; /* known: stored before */
+	uint64_t samples, lost, rows, bytes;    /* of those stored; bytes: of the inserts */
+};
+
+/*
+ * -EBUSY: another process loads this fleet. -EINTR: config->stops. Other errors: ClickHouse or the
+ * directory failed; what was stored is in *out, also then.
+ */
+int fleet_load(const struct fleet_load_config *config, struct fleet_load_result *out,
+	       struct error *err);

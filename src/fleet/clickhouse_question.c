@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "fleet/clickhouse_question.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/strings.h"
+#include "fleet/clickhouse.h"
+#include "fleet/clickhouse_answer.h"
+#include "fleet/row_binary.h"
+#include "profile/query.h"
+#include "store/session.h"
+
+#define HOUR_S   3600u
+#define DAY_S    86400u
+#define BUCKET_S 600u
+
+/* Names in a filter's list of SQL. More are refused: ClickHouse reads 256 KiB. */
+#define NAMES_MAX 2000
+
+/* A stretch of time, from one table. */
+struct span {
+	enum clickhouse_table table;
+	uint64_t from_s, to_s;
+};
+
+struct name_list {
+	const char **data;
+	size_t n, cap;
+};
+
+struct asker {
+	struct clickhouse *ch;
+	const struct fleet_question *question;
+	struct answer answer;
+	struct strings names; /* of hosts and services */
+	uint64_t from_s, to_s;
+	struct span spans[3];
+	size_t n_spans;
+	bool *answers; /* by shard */
+	VEC(char *) warnings;
+
+	bool picks_hosts, picks_services;
+	struct name_list hosts, services; /* that the filters take */
+	uint32_t n_hosts_known, n_hosts;
+	uint64_t samples, lost;
+};
+
+/* ---- shards ---- */
+
+/*
+ * Asks one shard. If it does not answer, or refuses, its part is missing in the answer from here
+ * on, and a warning says so. 0, or an error that ends the question.
+ */
+static int ask_shard(struct asker *q, uint32_t shard, const char *sql, struct buf *out)
+{
+	struct error err = { 0 };
+
+	out->len = 0;
+	if (!q->answers[shard])
+		return 0;
+	if (clickhouse_ask(q->ch, shard, sql, out, &err) < 0) {
+		out->len = 0;
+		q->answers[shard] = false;
+		vec_push(&q->warnings, xasprintf("shard %" PRIu32 " of %" PRIu32 " is missing: %s",
+						 shard + 1, clickhouse_n_shards(q->ch), err.text));
+	}
+	return 0;
+}
+
+/* Reads the rows of an answer of each shard that answers. */
+static int ask_all(struct asker *q, const char *sql,
+		   void (*read_row)(struct asker *q, uint32_t shard, struct reader *r),
+		   struct error *err)
+{
+	struct buf bytes = { 0 };
+	int r = 0;
+
+	for (uint32_t s = 0; s < clickhouse_n_shards(q->ch) && r >= 0; s++) {
+		struct reader rows;
+
+		r = ask_shard(q, s, sql, &bytes);
+		rows = reader_over(bytes.data, bytes.len);
+		while (r >= 0 && reader_left(&rows))
+			read_row(q, s, &rows);
+		if (rows.bad)
+			r = error_set(err, -EPROTO, "the answer of %s is not whole",
+				      clickhouse_address(q->ch, s));
+	}
+	buf_fini(&bytes);
+	return r;
+}
+
+static string_id read_name(struct strings *to, struct reader *r)
+{
+	size_t n;
+	const char *text = row_binary_text(r, &n);
+
+	return strings_add_n(to, text ? text : "", text ? strnlen(text, n) : 0);
+}
+
+/* ---- times ---- */
+
+static uint64_t down_to(uint64_t time_s, uint64_t grain_s)
+{
+	return time_s - time_s % grain_s;
+}
+
+static void add_span(struct asker *q, enum clickhouse_table table, uint64_t from_s, uint64_t to_s)
+{
+	if (from_s < to_s)
+		q->spans[q->n_spans++] = (struct span){ table, from_s, to_s };
+}
+
+/* The tables for functions, and for stacks. */
+static const struct {
+	enum clickhouse_table day, hour;
+} roll_ups[] = { { CLICKHOUSE_STACK_DAY, CLICKHOUSE_STACK_HOUR },
+		 { CLICKHOUSE_FUNC_DAY, CLICKHOUSE_FUNC_HOUR } };
+
+/* Whether the hour table still has a time. */
+static bool hours_are_kept(enum clickhouse_table hour, uint64_t time_s, uint64_t now_s)
+{
+	return time_s + (uint64_t)clickhouse_tables[hour].keep_days * DAY_S > now_s;
+}
+
+/*
+ * Whole days from the table of days, and the hours at the edges from the table of hours. A day that
+ * is not over is whole, too, if the window ends behind now.
+ */
+static void plan_roll_ups(struct asker *q, uint64_t now_s)
+{
+	bool functions = q->question->functions_alone, times = q->question->times_apart;
+	enum clickhouse_table day = roll_ups[functions].day, hour = roll_ups[functions].hour;
+	uint64_t first_day, last_day;
+
+	q->from_s = down_to(q->from_s, hours_are_kept(hour, q->from_s, now_s) ? HOUR_S : DAY_S);
+	q->to_s = down_to(q->to_s + HOUR_S - 1, HOUR_S);
+	if (q->to_s > now_s || !hours_are_kept(hour, q->to_s, now_s))
+		q->to_s = down_to(q->to_s + DAY_S - 1, DAY_S);
+	if (times && hours_are_kept(hour, q->from_s, now_s)) { /* a time is an hour */
+		add_span(q, hour, q->from_s, q->to_s);
+		return;
+	}
+	first_day = down_to(q->from_s + DAY_S - 1, DAY_S);
+	last_day = down_to(q->to_s, DAY_S);
+	if (first_day >= last_day) {
+		add_span(q, hour, q->from_s, q->to_s);
+		return;
+	}
+	add_span(q, hour, q->from_s, first_day);
+	add_span(q, day, first_day, last_day);
+	add_span(q, hour, last_day, q->to_s);
+}
+
+/* Tables with hosts: the functions of a day, and the stacks of ten minutes, which are kept for a
+ * few days. */
+static void plan_hosts(struct asker *q)
+{
+	bool functions = q->question->functions_alone;
+	uint64_t grain_s = functions ? DAY_S : BUCKET_S;
+
+	q->from_s = down_to(q->from_s, grain_s);
+	q->to_s = down_to(q->to_s + grain_s - 1, grain_s);
+	add_span(q, functions ? CLICKHOUSE_FUNC_HOST_DAY : CLICKHOUSE_FACTS, q->from_s, q->to_s);
+}
+
+/* ---- conditions ---- */
+
+static void put_times(struct buf *sql, uint64_t from_s, uint64_t to_s)
+{
+	buf_str(sql, "time >= ");
+	sql_put_time(sql, from_s);
+	buf_str(sql, " AND time < ");
+	sql_put_time(sql, to_s);
+}
+
+/* No name passes the filter: a condition that no row meets. */
+static void put_names(struct buf *sql, const char *column, const struct name_list *names)
+{
+	buf_printf(sql, " AND %s IN (", column);
+	for (size_t i = 0; i < names->n; i++) {
+		buf_str(sql, i ? ", " : "");
+		sql_put_text(sql, names->data[i]);
+	}
+	buf_str(sql, names->n ? ")" : "'')");
+}
+
+static int check_names(const struct name_list *names, const char *filter, struct error *err)
+{
+	if (names->n > NAMES_MAX)
+		return error_set(err, -E2BIG, "%s: takes %zu names, and a question can name %d",
+				 filter, names->n, NAMES_MAX);
+	return 0;
+}
+
+static void read_host(struct asker *q, uint32_t shard, struct reader *r)
+{
+	const char *name = strings_get(&q->names, read_name(&q->names, r));
+
+	(void)shard;
+	if (r->bad || !query_takes_name(q->question->query, FILTER_HOST, name))
+		return;
+	q->n_hosts_known++;
+	if (q->picks_hosts)
+		vec_push(&q->hosts, name);
+}
+
+static void read_service(struct asker *q, uint32_t shard, struct reader *r)
+{
+	string_id id = read_name(&q->names, r);
+	const char *name = strings_get(&q->names, id);
+
+	(void)shard;
+	if (r->bad || !query_takes_name(q->question->query, FILTER_SERVICE, name))
+		return;
+	for (size_t i = 0; i < q->services.n; i++)
+		if (q->services.data[i] == name) /* another shard has it, too */
+			return;
+	vec_push(&q->services, name);
+}
+
+static int find_names(struct asker *q, struct error *err)
+{
+	struct buf sql = { 0 };
+	int r = ask_all(q, "SELECT host FROM hosts GROUP BY host FORMAT RowBinary", read_host, err);
+
+	if (r >= 0 && q->picks_services) {
+		buf_printf(&sql, "SELECT service FROM %s WHERE service != '' AND ",
+			   clickhouse_tables[CLICKHOUSE_FUNC_DAY].name);
+		put_times(&sql, down_to(q->from_s, DAY_S), q->to_s);
+		buf_str(&sql, " GROUP BY service FORMAT RowBinary");
+		r = ask_all(q, buf_cstr(&sql), read_service, err);
+	}
+	r = r < 0 ? r : check_names(&q->hosts, "host", err);
+	r = r < 0 ? r : check_names(&q->services, "service", err);
+	buf_fini(&sql);
+	return r;
+}
+
+/* ---- coverage ---- */
+
+static struct answer_event *event_of(struct answer *a, string_id name)
+{
+	vec_foreach (&a->events, e)
+		if (e->name.n == name.n)
+			return e;
+	vec_push(&a->events, (struct answer_event){ .name = name });
+	return &a->events.data[a->events.n - 1];
+}
+
+static void read_coverage(struct asker *q, uint32_t shard, struct reader *r)
+{
+	string_id event = read_name(&q->answer.texts, r);
+	uint64_t samples = reader_u64(r), period = reader_u64(r), lost = reader_u64(r);
+	uint64_t hosts = reader_u64(r);
+	struct answer_event *e;
+
+	(void)shard;
+	if (r->bad)
+		return;
+	q->lost += lost;
+	if (!event.n) { /* the rows of blocks: each host has one */
+		q->n_hosts += (uint32_t)hosts;
+		return;
+	}
+	e = event_of(&q->answer, event);
+	q->samples += samples;
+	e->samples += samples;
+	e->period += period;
+}
+
+static int find_coverage(struct asker *q, struct error *err)
+{
+	struct buf sql = { 0 };
+	int r;
+
+	buf_str(&sql, "SELECT event, toUInt64(sum(samples)), toUInt64(sum(period)), "
+		      "toUInt64(sum(lost)), toUInt64(uniqExact(host)) FROM coverage FINAL WHERE ");
+	put_times(&sql, q->from_s, q->to_s);
+	if (q->picks_hosts)
+		put_names(&sql, "host", &q->hosts);
+	buf_str(&sql, " GROUP BY event FORMAT RowBinary");
+	r = ask_all(q, buf_cstr(&sql), read_coverage, err);
+	buf_fini(&sql);
+	return r;
+}
+
+/* The begin of the first block, for a question about all time. */
+static void read_begin(struct asker *q, uint32_t shard, struct reader *r)
+{
+	uint32_t first_s = reader_u32(r);
+
+	(void)shard;
+	if (!r->bad && first_s && first_s < q->to_s)
+		q->from_s = q->from_s ? MIN(q->from_s, first_s) : first_s;
+}
+
+/* ---- sums ---- */
+
+static void read_sum(struct asker *q, uint32_t shard, struct reader *r)
+{
+	struct answer_row row = { .shard = shard };
+
+	row.host = read_name(&q->answer.texts, r);
+	row.service = read_name(&q->answer.texts, r);
+	row.event = read_name(&q->answer.texts, r);
+	row.build = read_name(&q->answer.texts, r);
+	row.time_s = reader_u32(r);
+	row.key = reader_u64(r);
+	row.samples = reader_u64(r);
+	if (r->bad)
+		return;
+	event_of(&q->answer, row.event);
+	vec_push(&q->answer.rows, row);
+}
+
+static int ask_span(struct asker *q, const struct span *span, struct error *err)
+{
+	bool functions = q->question->functions_alone;
+	struct buf sql = { 0 };
+	int r;
+
+	buf_printf(&sql,
+		   "SELECT %s AS h, service, event, %s AS b, toUInt32(%s) AS t, %s, "
+		   "toUInt64(sum(%s)) AS n FROM %s WHERE service != '' AND ",
+		   q->question->hosts_apart ? "host" : "''", functions ? "build" : "''",
+		   q->question->times_apart ? "time" : "0", functions ? "func" : "stack",
+		   functions ? "self" : "samples", clickhouse_tables[span->table].name);
+	put_times(&sql, span->from_s, span->to_s);
+	if (q->picks_hosts)
+		put_names(&sql, "host", &q->hosts);
+	if (q->picks_services)
+		put_names(&sql, "service", &q->services);
+	buf_printf(&sql, " GROUP BY h, service, event, b, t, %s HAVING n > 0 FORMAT RowBinary",
+		   functions ? "func" : "stack");
+	r = ask_all(q, buf_cstr(&sql), read_sum, err);
+	buf_fini(&sql);
+	return r;
+}
+
+/* ---- the answer ---- */
+
+static void put_note(const struct asker *q, struct buf *note)
+{
+	uint32_t n_shards = clickhouse_n_shards(q->ch), n_answers = 0;
+
+	for (uint32_t s = 0; s < n_shards; s++)
+		n_answers += q->answers[s];
+	buf_printf(note, "the fleet has %" PRIu64 " samples here%s, %" PRIu64 " lost; tables",
+		   q->samples, q->picks_services ? " in all services" : "", q->lost);
+	for (size_t i = 0; i < q->n_spans; i++) {
+		bool is_named = false;
+
+		for (size_t k = 0; k < i; k++)
+			is_named |= q->spans[k].table == q->spans[i].table;
+		if (!is_named)
+			buf_printf(note, "%s %s", i ? "," : "",
+				   clickhouse_tables[q->spans[i].table].name);
+	}
+	buf_printf(note, "; %" PRIu32 " of %" PRIu32 " shards", n_answers, n_shards);
+}
+
+static int asker_plan(struct asker *q, struct error *err)
+{
+	const struct query *query = q->question->query;
+	uint64_t now_s = clock_wall_ns() / NS_PER_SECOND;
+	int r = 0;
+
+	q->picks_hosts = query && query_has(query, FILTER_HOST);
+	q->picks_services = query && query_has(query, FILTER_SERVICE);
+	q->to_s = now_s + 1;
+	if (query && query->has_window && query->window.from_ns)
+		q->from_s = query->window.from_ns / NS_PER_SECOND;
+	if (query && query->has_window && query->window.to_ns != UINT64_MAX)
+		q->to_s = (query->window.to_ns + NS_PER_SECOND - 1) / NS_PER_SECOND;
+	if (!q->from_s)
+		r = ask_all(q, "SELECT toUInt32(min(time)) FROM coverage FORMAT RowBinary",
+			    read_begin, err);
+	if (q->question->hosts_apart || q->picks_hosts)
+		plan_hosts(q);
+	else
+		plan_roll_ups(q, now_s);
+	return r;
+}
+
+static int asker_ask(struct asker *q, struct error *err)
+{
+	int r = asker_plan(q, err);
+
+	r = r < 0 ? r : find_names(q, err);
+	r = r < 0 ? r : find_coverage(q, err);
+	for (size_t i = 0; i < q->n_spans && r >= 0; i++)
+		r = ask_span(q, &q->spans[i], err);
+	if (r < 0)
+		return r;
+	q->answer.from_s = q->from_s;
+	q->answer.to_s = q->to_s;
+	q->answer.has_stacks = !q->question->functions_alone;
+	answer_merge(&q->answer);
+	if (!q->answer.rows.n)
+		return error_set(err, -ENODATA, "the fleet has no such samples here%s%s",
+				 q->warnings.n ? "; " : "",
+				 q->warnings.n ? q->warnings.data[0] : "");
+	return answer_find_names(&q->answer, q->ch, err);
+}
+
+static int asker_write(struct asker *q, const char *scratch, struct session **out,
+		       uint32_t *missing, struct error *err)
+{
+	struct buf note = { 0 };
+	int r;
+
+	put_note(q, &note);
+	r = answer_write(&q->answer, scratch, buf_cstr(&note), out, err);
+	buf_fini(&note);
+	if (r < 0)
+		return r;
+	(*out)->n_hosts = q->n_hosts;
+	(*out)->n_hosts_asked = MAX(q->n_hosts_known, q->n_hosts);
+	*missing = (uint32_t)q->warnings.n;
+	vec_foreach (&q->warnings, text)
+		vec_push(&(*out)->warnings, take_ptr(*text));
+	return 0;
+}
+
+int clickhouse_question(struct clickhouse *ch, const struct fleet_question *question,
+			const char *scratch, struct session **out, uint32_t *missing,
+			struct error *err)
+{
+	uint32_t n_shards = clickhouse_n_shards(ch);
+	struct asker q = { .ch = ch,
+			   .question = question,
+			   .answers = xcalloc(n_shards, sizeof(*q.answers)) };
+	int r;
+
+	answer_init(&q.answer);
+	strings_init(&q.names);
+	for (uint32_t s = 0; s < n_shards; s++)
+		q.answers[s] = true;
+	r = asker_ask(&q, err);
+	r = r < 0 ? r : asker_write(&q, scratch, out, missing, err);
+	answer_fini(&q.answer);
+	strings_fini(&q.names);
+	vec_foreach (&q.warnings, text)
+		free(*text);
+	vec_fini(&q.warnings);
+	vec_fini(&q.hosts);
+	vec_fini(&q.services);
+	free(q.answers);
+	return r;
+}

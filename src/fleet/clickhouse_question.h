@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Answers questions about a fleet in ClickHouse: the sums that a question needs become a session,
+ * so every view of a report reads them. Each shard is asked, and assay adds up their answers.
+ *
+ * Times are cut by the rows of the tables: their begins are in the window, which grows to whole
+ * hours, or to whole days where only days are kept. Events of a sample are the mean of its host's
+ * event: the tables have samples.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct clickhouse;
+struct error;
+struct query;
+struct session;
+
+struct fleet_question {
+	const struct query *query; /* its window, and its filters host: and service: */
+	bool functions_alone;      /* innermost functions without callers: far fewer rows */
+	bool hosts_apart;          /* hosts are kept apart */
+	bool times_apart;          /* so are hours, or days */
+};
+
+/*
+ * Makes the session in the directory `scratch`, which exists. It has the coverage: hosts with
+ * samples of the hosts that are known, and a note with samples, losses, tables and shards. *missing
+ * is the number of shards that did not answer; the session has a warning for each. -ENODATA: there
+ * are no samples. -EMSGSIZE: the answer is too large.
+ */
+int clickhouse_question(struct clickhouse *ch, const struct fleet_question *question,
+			const char *scratch, struct session **out, uint32_t *missing,
+			struct error *err);

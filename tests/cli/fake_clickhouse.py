@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A server that answers as no ClickHouse should: fake_clickhouse.py ANSWER FILE.
+
+Prints its port. Writes the path and the body of each request to FILE. The first question, for the
+version, has a right answer (unless ANSWER is about it); ANSWER chooses the others:
+
+  error     status 500 with a text of several lines and an escape
+  half      a length of 1000 bytes, and ten of them
+  nothing   the connection is closed
+  garbage   200, with bytes that are no rows
+  old       the version is 20.3
+  html      the version is a page
+"""
+
+import socketserver
+import sys
+from http.server import BaseHTTPRequestHandler
+
+answer, log = sys.argv[1:]
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def reply(self, status, body, length=None):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        with open(log, "ab") as out:
+            out.write(self.path.encode() + b"\n" + body + b"\n")
+        if b"version()" in body:
+            versions = {"old": b"20.3.1\n", "html": b"<html><h1>It works!</h1></html>"}
+            self.reply(200, versions.get(answer, b"26.7.2.1\n"))
+        elif answer == "error":
+            self.reply(500, b"Code: 241. DB::Exception: \x1b[31mmemory limit\nsecond line\n")
+        elif answer == "half":
+            self.reply(200, b"0123456789", 1000)
+            self.close_connection = True
+        elif answer == "nothing":
+            self.close_connection = True
+        else:
+            self.reply(200, b"\xff" * 37)
+
+
+with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+    server.daemon_threads = True
+    print(server.server_address[1], flush=True)
+    server.serve_forever()
