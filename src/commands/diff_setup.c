@@ -14,6 +14,8 @@
 /* No tag of a filter begins with '/' or '.', and most paths have no colon. */
 static bool is_path(const char *operand)
 {
+	if (input_is_clickhouse(operand))
+		return true;
 	return (strchr("/.", *operand) || !strchr(operand, ':')) && access(operand, F_OK) == 0;
 }
 

@@ -33,6 +33,7 @@ struct report_args {
 	struct option_list by, merge;
 	bool no_demangle, no_itrace, latency, accumulated, addresses, details, no_dependents,
 		processes, instructions;
+	const char *fleet;
 	bool symbols, callgraph, tree, inverted, series, overviews, idle, wide, long_names,
 		no_pager, lines, inlines, wakers;
 	double threshold, step_s;
@@ -45,6 +46,7 @@ struct report_args {
 #define FIELD(f) offsetof(struct report_args, f)
 static const struct option_spec report_options[] = {
 	INPUT_OPTION(FIELD(input), "report"),
+	FLEET_OPTION(FIELD(fleet)),
 	WINDOW_OPTIONS(FIELD(window)),
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
@@ -477,6 +479,15 @@ static void choose_overviews(struct report_args *args, const struct view *view, 
 		query->overview_ns = overview_of_page(args->input, query);
 }
 
+/* Of a fleet: whether rows without callers will do. Such a list has no totals. */
+static bool needs_functions_alone(const struct report_args *args, const struct view *view,
+				  const struct profile_request *request)
+{
+	return (view == &list_view || view == &summary_view || view == &nest_view ||
+		view == &series_view) &&
+	       !args->columns && !args->sort && !query_has(request->query, FILTER_VIA);
+}
+
 /* From the session to the page; the words of the command line are known to be good. */
 static int report_session(struct input *in, const struct report_args *args, const struct view *view,
 			  struct report_options *options, struct profile_request *request,
@@ -488,6 +499,11 @@ static int report_session(struct input *in, const struct report_args *args, cons
 	cleanup(report_free_at_exit) struct report *report = NULL;
 	int r;
 
+	input_want_of_fleet(in,
+			    &(struct fleet_wish){
+				    .functions_alone = needs_functions_alone(args, view, request),
+				    .hosts_apart = key_list_has(&request->keys, PROFILE_HOST),
+				    .times_apart = needs_seconds(args, view) });
 	request->with_slices = needs_seconds(args, view);
 	if (request->with_slices)
 		request->slice_s = (uint32_t)(request->query->overview_ns / NS_PER_SECOND);
@@ -572,8 +588,12 @@ static int report_run(const struct command *self, int argc, char **argv)
 	struct profile_request request = { .query = &query };
 	struct error err = { 0 };
 	const struct view *view = &summary_view;
+	cleanup(free_at_exit) char *fleet = NULL;
 	bool is_damaged = false;
 	int status = command_begin(self, false, argc, argv, &args, &operands), r;
+
+	if (args.fleet)
+		args.input = fleet = input_of_fleet(args.fleet);
 
 	if (status < 0)
 		status = opening_begin("report", &(struct open_config)OPEN_CONFIG(args), &in);

@@ -46,7 +46,8 @@ struct asker {
 	bool *answers; /* by shard */
 	VEC(char *) warnings;
 
-	bool picks_hosts, picks_services;
+	bool picks_hosts, picks_services, hosts_apart;
+	bool functions;                   /* else stacks */
 	struct name_list hosts, services; /* that the filters take */
 	uint32_t n_hosts_known, n_hosts;
 	uint64_t samples, lost;
@@ -124,10 +125,10 @@ static const struct {
 } roll_ups[] = { { CLICKHOUSE_STACK_DAY, CLICKHOUSE_STACK_HOUR },
 		 { CLICKHOUSE_FUNC_DAY, CLICKHOUSE_FUNC_HOUR } };
 
-/* Whether the hour table still has a time. */
-static bool hours_are_kept(enum clickhouse_table hour, uint64_t time_s, uint64_t now_s)
+/* Whether a table still has a time. */
+static bool is_kept(enum clickhouse_table table, uint64_t time_s, uint64_t now_s)
 {
-	return time_s + (uint64_t)clickhouse_tables[hour].keep_days * DAY_S > now_s;
+	return time_s + (uint64_t)clickhouse_tables[table].keep_days * DAY_S > now_s;
 }
 
 /*
@@ -136,15 +137,14 @@ static bool hours_are_kept(enum clickhouse_table hour, uint64_t time_s, uint64_t
  */
 static void plan_roll_ups(struct asker *q, uint64_t now_s)
 {
-	bool functions = q->question->functions_alone, times = q->question->times_apart;
-	enum clickhouse_table day = roll_ups[functions].day, hour = roll_ups[functions].hour;
+	enum clickhouse_table day = roll_ups[q->functions].day, hour = roll_ups[q->functions].hour;
 	uint64_t first_day, last_day;
 
-	q->from_s = down_to(q->from_s, hours_are_kept(hour, q->from_s, now_s) ? HOUR_S : DAY_S);
+	q->from_s = down_to(q->from_s, is_kept(hour, q->from_s, now_s) ? HOUR_S : DAY_S);
 	q->to_s = down_to(q->to_s + HOUR_S - 1, HOUR_S);
-	if (q->to_s > now_s || !hours_are_kept(hour, q->to_s, now_s))
+	if (q->to_s > now_s || !is_kept(hour, q->to_s, now_s))
 		q->to_s = down_to(q->to_s + DAY_S - 1, DAY_S);
-	if (times && hours_are_kept(hour, q->from_s, now_s)) { /* a time is an hour */
+	if (q->question->times_apart && is_kept(hour, q->from_s, now_s)) { /* a time is an hour */
 		add_span(q, hour, q->from_s, q->to_s);
 		return;
 	}
@@ -159,16 +159,21 @@ static void plan_roll_ups(struct asker *q, uint64_t now_s)
 	add_span(q, hour, last_day, q->to_s);
 }
 
-/* Tables with hosts: the functions of a day, and the stacks of ten minutes, which are kept for a
- * few days. */
-static void plan_hosts(struct asker *q)
+/*
+ * Tables with hosts: the stacks of ten minutes, which are kept for a few days, and the functions of
+ * a day, for longer times.
+ */
+static void plan_hosts(struct asker *q, uint64_t now_s)
 {
-	bool functions = q->question->functions_alone;
-	uint64_t grain_s = functions ? DAY_S : BUCKET_S;
+	uint64_t grain_s = DAY_S;
 
+	if (q->to_s - q->from_s < DAY_S && is_kept(CLICKHOUSE_FACTS, q->from_s, now_s))
+		q->functions = false;
+	if (!q->functions)
+		grain_s = BUCKET_S;
 	q->from_s = down_to(q->from_s, grain_s);
 	q->to_s = down_to(q->to_s + grain_s - 1, grain_s);
-	add_span(q, functions ? CLICKHOUSE_FUNC_HOST_DAY : CLICKHOUSE_FACTS, q->from_s, q->to_s);
+	add_span(q, q->functions ? CLICKHOUSE_FUNC_HOST_DAY : CLICKHOUSE_FACTS, q->from_s, q->to_s);
 }
 
 /* ---- conditions ---- */
@@ -323,14 +328,14 @@ static void read_sum(struct asker *q, uint32_t shard, struct reader *r)
 
 static int ask_span(struct asker *q, const struct span *span, struct error *err)
 {
-	bool functions = q->question->functions_alone;
+	bool functions = q->functions;
 	struct buf sql = { 0 };
 	int r;
 
 	buf_printf(&sql,
 		   "SELECT %s AS h, service, event, %s AS b, toUInt32(%s) AS t, %s, "
 		   "toUInt64(sum(%s)) AS n FROM %s WHERE service != '' AND ",
-		   q->question->hosts_apart ? "host" : "''", functions ? "build" : "''",
+		   q->hosts_apart ? "host" : "''", functions ? "build" : "''",
 		   q->question->times_apart ? "time" : "0", functions ? "func" : "stack",
 		   functions ? "self" : "samples", clickhouse_tables[span->table].name);
 	put_times(&sql, span->from_s, span->to_s);
@@ -374,7 +379,9 @@ static int asker_plan(struct asker *q, struct error *err)
 	int r = 0;
 
 	q->picks_hosts = query && query_has(query, FILTER_HOST);
+	q->hosts_apart = q->question->hosts_apart || q->picks_hosts; /* the filter looks again */
 	q->picks_services = query && query_has(query, FILTER_SERVICE);
+	q->functions = q->question->functions_alone;
 	q->to_s = now_s + 1;
 	if (query && query->has_window && query->window.from_ns)
 		q->from_s = query->window.from_ns / NS_PER_SECOND;
@@ -383,8 +390,8 @@ static int asker_plan(struct asker *q, struct error *err)
 	if (!q->from_s)
 		r = ask_all(q, "SELECT toUInt32(min(time)) FROM coverage FORMAT RowBinary",
 			    read_begin, err);
-	if (q->question->hosts_apart || q->picks_hosts)
-		plan_hosts(q);
+	if (q->hosts_apart)
+		plan_hosts(q, now_s);
 	else
 		plan_roll_ups(q, now_s);
 	return r;
@@ -401,8 +408,8 @@ static int asker_ask(struct asker *q, struct error *err)
 	if (r < 0)
 		return r;
 	q->answer.from_s = q->from_s;
-	q->answer.to_s = q->to_s;
-	q->answer.has_stacks = !q->question->functions_alone;
+	q->answer.to_s = MIN(q->to_s, MAX(clock_wall_ns() / NS_PER_SECOND, q->from_s + 1));
+	q->answer.has_stacks = !q->functions;
 	answer_merge(&q->answer);
 	if (!q->answer.rows.n)
 		return error_set(err, -ENODATA, "the fleet has no such samples here%s%s",

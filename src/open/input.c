@@ -318,6 +318,8 @@ static int open_any(struct input *in, const char *path, const struct query *q, s
 	int r;
 
 	*is_damaged = false;
+	if (input_is_clickhouse(path))
+		return input_open_clickhouse(in, path, q, out, is_damaged, err);
 	if (is_packed(path))
 		return open_packed(in, path, &request, out, is_damaged, err);
 	if (import_is_recording(path))

@@ -87,6 +87,30 @@ DEFINE_AT_EXIT(input_free, struct input)
  */
 void input_want_sums_alone(struct input *in, bool sums_alone);
 
+/*
+ * The part of a fleet in ClickHouse ("clickhouse:URL,…") that the next sessions need. Initially,
+ * they have whole stacks of all hosts and times together.
+ */
+struct fleet_wish {
+	bool functions_alone; /* without callers: far fewer rows */
+	bool hosts_apart, times_apart;
+};
+/* Whether a path is such a fleet. */
+bool input_is_clickhouse(const char *path);
+void input_want_of_fleet(struct input *in, const struct fleet_wish *wish);
+
+/* The path of the fleet with the value of --fleet. The caller frees it. */
+char *input_of_fleet(const char *urls);
+#define FLEET_OPTION(field)                                                                     \
+	{                                                                                       \
+		0, "fleet", "URL,…", OPT_STRING, (field), NULL,                                 \
+			"ask a fleet in ClickHouse, instead of -i",                             \
+			"The URLs are those of *assay fleet init*. *-i clickhouse:URL,…* is " \
+			"the same, in all commands. The header says which part of the fleet "   \
+			"the answer covers. With *--by host* or a filter *host:*, trees need "  \
+			"the last three days."                                                  \
+	}
+
 /* How traces are decoded; NULL: not at all. */
 const struct itrace *input_itrace(const struct input *in);
 

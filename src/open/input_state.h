@@ -17,9 +17,14 @@ struct input {
 	char *scratch;                 /* NULL: there is none yet */
 	pid_t owner;                   /* of the directory: a child of fork(2) does not remove it */
 	unsigned int n_folders;
-	bool sums_alone;         /* input_want_sums_alone() */
+	bool sums_alone; /* input_want_sums_alone() */
+	struct fleet_wish fleet_wish;
 	char *packed, *unpacked; /* the archive in one file that was opened last, and its folder */
 };
+
+/* Opens a fleet in ClickHouse. *is_damaged: a shard did not answer. */
+int input_open_clickhouse(struct input *in, const char *path, const struct query *q,
+			  struct session **out, bool *is_damaged, struct error *err);
 
 /* The path of a new folder in the temporary directory; the folder is not there yet. */
 int input_new_folder(struct input *in, char **dir, struct error *err);

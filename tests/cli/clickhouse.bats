@@ -148,3 +148,98 @@ all_are() { # N
 	run grep -q secret requests
 	[ "$status" = 1 ]
 }
+
+# The rows of a report, by name: rows OPTION…
+rows() {
+	assay report --idle --format json "$@" | jq -rc '.rows[] | select(.samples > 0) | [.symbol, .host, .service, (.image // "" | sub(".*/"; "")), .build, .samples]' | sort
+}
+
+@test "a report of ClickHouse is that of the directory, and states its coverage" {
+	real_clickhouse
+	fleet_of_two
+	all=$(samples fleet)
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet
+	for options in "-l" "--by service" "--by host,symbol" "--by build,symbol" "--by host" "-l host:web1" "-l service:split" "--by host,symbol host:web*"; do
+		# shellcheck disable=SC2086
+		rows -i fleet $options >want
+		# shellcheck disable=SC2086
+		rows --fleet "$clickhouse" $options >got
+		echo "$options"
+		diff want got
+		[ -s got ]
+	done
+	assay export -i fleet --format folded --weight samples | sort >want
+	assay export -i "clickhouse:$clickhouse" --format folded --weight samples | sort >got
+	diff want got
+	assay report -i fleet -T --format json | jq -c '[.rows[] | [.symbol, .samples, .total]]' >want
+	assay report --fleet "$clickhouse" -T --format json | jq -c '[.rows[] | [.symbol, .samples, .total]]' >got
+	diff want got
+	run assay report --fleet "$clickhouse" -l
+	[[ "$output" == *"hosts     2 of 2 have samples here"* ]]
+	[[ "$output" == *"note      the fleet has $(samples fleet --idle) samples here, 0 lost; tables func_hour; 1 of 1 shards"* ]]
+	run assay report --fleet "$clickhouse" -l --until -2d
+	[ "$status" = 1 ]
+	[[ "$output" == *"no such samples here"* ]]
+	run assay report --fleet "$clickhouse" host:none
+	[ "$status" = 1 ]
+	run assay diff '{' "clickhouse:$clickhouse" host:web1 '}' '{' "clickhouse:$clickhouse" '}'
+	[ "$status" = 0 ]
+	[[ "$output" == *"new "*": $all samples"* ]]
+}
+
+@test "hostile names are texts in ClickHouse, and in questions" {
+	real_clickhouse
+	mkdir hosts
+	name="x' OR 1=1; DROP TABLE facts --\\\`<img>"
+	cp "$PROGRAMS/split" "hosts/$name"
+	assay record -q -o rec "hosts/$name" 0.3s
+	mkdir -p store/samples/current
+	cp -r rec "store/samples/current/$(date -u -d "@$(stat -c %Y rec)" +%Y%m%dT%H%M%S.000Z)"
+	assay ship --to dir:fleet --once -q --host web1 store
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet
+	[ "$(sql "SELECT count() FROM func_day WHERE service LIKE '%DROP TABLE%'")" -gt 0 ]
+	[ "$(assay report --fleet "$clickhouse" --by service --format json | jq -r '.rows[0].service')" = "$name" ]
+	all=$(samples fleet)
+	# All services whose name begins so: the name is in the question.
+	[ "$(assay report --fleet "$clickhouse" -l 'service:x*' --format json | jq .header.samples.selected)" = "$all" ]
+	run assay report --fleet "$clickhouse" -l "service:y' OR 1=1 --"
+	[ "$status" = 1 ]
+	[ "$(sql "SELECT count() FROM facts" | tr -d '\n')" -gt 0 ]
+}
+
+@test "a shard that does not answer is named, and the report fails after the rest" {
+	real_clickhouse
+	sql "CREATE DATABASE ${database}_2"
+	fleet_of_two
+	two=$clickhouse,$ASSAY_CLICKHOUSE/${database}_2
+	assay fleet init --clickhouse "$two"
+	assay fleet load --clickhouse "$two" fleet
+	[ "$(samples fleet)" = "$(assay report --fleet "$two" -l --format json | jq .header.samples.selected)" ]
+	run assay report --fleet "$ASSAY_CLICKHOUSE/${database}_2,$clickhouse" -l
+	[ "$status" = 1 ]
+	[[ "$output" == *"is shard 2 of 2, and not 1 of 2"* ]]
+	sql "DROP DATABASE ${database}_2"
+	for first in web1 web2 db1 db2 x1 x2; do # until a host is on the first shard
+		assay ship --to dir:fleet --once -q --host "$first" web1
+	done
+	run assay fleet load --clickhouse "$clickhouse,http://127.0.0.1:1/fleet" fleet
+	[ "$status" = 1 ]
+	run assay report --fleet "$clickhouse,http://127.0.0.1:1/fleet" -l
+	echo "$output"
+	[ "$status" = 1 ]
+	[[ "$output" == *"1 of 2 shards"* || "$output" == *"no such samples"* ]]
+	[[ "$output" == *"shard 2 of 2 is missing: http://127.0.0.1:1/fleet"* ]]
+}
+
+@test "a question to a server that answers errors, half bodies or nothing fails" {
+	for answer in error half nothing garbage; do
+		fake_clickhouse "$answer"
+		run assay report --fleet "$clickhouse" -l
+		echo "$answer: $output"
+		[ "$status" = 1 ]
+		[[ "$output" != *$'\e'* ]]
+		rm -f port
+	done
+}
