@@ -15,15 +15,6 @@
 #define DAY_S       86400u
 #define STORE_TRIES 3 /* of a block, if the outcome is not known */
 
-/* The column with the number of receipts in it. */
-static const char *receipt_sum(enum clickhouse_table table)
-{
-	return table == CLICKHOUSE_FACTS || table == CLICKHOUSE_STACK_HOUR ||
-			       table == CLICKHOUSE_STACK_DAY
-		       ? "samples"
-		       : "incl";
-}
-
 /* The start of the stretch of time that a row of the table stands for. */
 static uint64_t receipt_time(enum clickhouse_table table, uint64_t time_s)
 {
@@ -48,8 +39,8 @@ static void put_receipt_question(struct buf *sql, const struct fleet_block *bloc
 	buf_printf(sql,
 		   "%sSELECT toUInt8(%d) AS id, toUInt64(sum(%s)) AS n FROM %s WHERE service = '' "
 		   "AND event = '' AND %s = %" PRIu64 " AND time = ",
-		   sql->len ? " UNION ALL " : "", (int)table, receipt_sum(table), t->name,
-		   t->receipt, fleet_block_id(block));
+		   sql->len ? " UNION ALL " : "", (int)table, clickhouse_receipt_counts(table),
+		   t->name, t->receipt, fleet_block_id(block));
 	sql_put_time(sql, receipt_time(table, block->bucket / NS_PER_SECOND));
 }
 

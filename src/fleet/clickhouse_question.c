@@ -43,8 +43,9 @@ struct asker {
 	uint64_t from_s, to_s;
 	struct span spans[3];
 	size_t n_spans;
-	bool *answers; /* by shard */
-	VEC(char *) warnings;
+	bool *answers;        /* by shard */
+	VEC(char *) warnings; /* a shard is missing … */
+	VEC(char *) notes;    /* … or other samples */
 
 	bool picks_hosts, picks_services, hosts_apart;
 	bool functions;                   /* else stacks */
@@ -113,10 +114,22 @@ static uint64_t down_to(uint64_t time_s, uint64_t grain_s)
 	return time_s - time_s % grain_s;
 }
 
+/* Whether a table still has a time. */
+static bool is_kept(enum clickhouse_table table, uint64_t time_s, uint64_t now_s)
+{
+	return time_s + (uint64_t)clickhouse_tables[table].keep_days * DAY_S > now_s;
+}
+
 static void add_span(struct asker *q, enum clickhouse_table table, uint64_t from_s, uint64_t to_s)
 {
-	if (from_s < to_s)
-		q->spans[q->n_spans++] = (struct span){ table, from_s, to_s };
+	if (from_s >= to_s)
+		return;
+	q->spans[q->n_spans++] = (struct span){ table, from_s, to_s };
+	if (!is_kept(table, from_s + DAY_S, clock_wall_ns() / NS_PER_SECOND))
+		vec_push(&q->notes, xasprintf("the table %s has the last %" PRIu32
+					      " days only: earlier samples are missing here",
+					      clickhouse_tables[table].name,
+					      clickhouse_tables[table].keep_days));
 }
 
 /* The tables for functions, and for stacks. */
@@ -124,12 +137,6 @@ static const struct {
 	enum clickhouse_table day, hour;
 } roll_ups[] = { { CLICKHOUSE_STACK_DAY, CLICKHOUSE_STACK_HOUR },
 		 { CLICKHOUSE_FUNC_DAY, CLICKHOUSE_FUNC_HOUR } };
-
-/* Whether a table still has a time. */
-static bool is_kept(enum clickhouse_table table, uint64_t time_s, uint64_t now_s)
-{
-	return time_s + (uint64_t)clickhouse_tables[table].keep_days * DAY_S > now_s;
-}
 
 /*
  * Whole days from the table of days, and the hours at the edges from the table of hours. A day that
@@ -434,6 +441,8 @@ static int asker_write(struct asker *q, const char *scratch, struct session **ou
 	*missing = (uint32_t)q->warnings.n;
 	vec_foreach (&q->warnings, text)
 		vec_push(&(*out)->warnings, take_ptr(*text));
+	vec_foreach (&q->notes, text)
+		vec_push(&(*out)->warnings, take_ptr(*text));
 	return 0;
 }
 
@@ -457,7 +466,10 @@ int clickhouse_question(struct clickhouse *ch, const struct fleet_question *ques
 	strings_fini(&q.names);
 	vec_foreach (&q.warnings, text)
 		free(*text);
+	vec_foreach (&q.notes, text)
+		free(*text);
 	vec_fini(&q.warnings);
+	vec_fini(&q.notes);
 	vec_fini(&q.hosts);
 	vec_fini(&q.services);
 	free(q.answers);

@@ -158,6 +158,22 @@ bool clickhouse_dialect_of(const char *version, enum clickhouse_dialect *out)
 	return major >= FIRST_MODERN || (major == 18 && minor >= 16);
 }
 
+static bool table_has_stacks(enum clickhouse_table table)
+{
+	return table == CLICKHOUSE_FACTS || table == CLICKHOUSE_STACK_HOUR ||
+	       table == CLICKHOUSE_STACK_DAY;
+}
+
+const char *clickhouse_counts(enum clickhouse_table table)
+{
+	return table_has_stacks(table) ? "samples" : "self";
+}
+
+const char *clickhouse_receipt_counts(enum clickhouse_table table)
+{
+	return table_has_stacks(table) ? "samples" : "incl";
+}
+
 /* "(self, incl)" of sums, "seen" of the newest. Appends nothing for the others. */
 static void schema_put_engine_columns(enum clickhouse_table table, struct buf *out)
 {

@@ -64,6 +64,10 @@ struct clickhouse_table_info {
 };
 extern const struct clickhouse_table_info clickhouse_tables[N_CLICKHOUSE_TABLES];
 
+/* The column with the samples of a table of sums, and the one that is 1 in receipts. */
+const char *clickhouse_counts(enum clickhouse_table table);
+const char *clickhouse_receipt_counts(enum clickhouse_table table);
+
 struct clickhouse_layout {
 	enum clickhouse_dialect dialect;
 	/* Tables are ReplicatedMergeTree below this path of ZooKeeper or Keeper, with the macro

@@ -84,6 +84,56 @@ all_are() { # N
 	done
 	assay fleet load --clickhouse "$clickhouse" fleet
 	[ "$(sums)" = "$(all_are "$all")" ]
+	assay fleet audit --clickhouse "$clickhouse" fleet
+}
+
+@test "the audit of ClickHouse finds missing, changed and doubled blocks, in each table" {
+	real_clickhouse
+	fleet_of_two
+	all=$(samples fleet --idle)
+	assay fleet init --clickhouse "$clickhouse"
+	run assay fleet audit --clickhouse "$clickhouse" fleet
+	[ "$status" = 1 ]
+	[[ "$output" == *"2 hosts: 0 blocks, 0 samples and 0 lost in ClickHouse; 2 differences"*"web1 "*", table coverage: "*" samples and 0 lost sent, 0 samples and 0 lost stored"* ]]
+	assay fleet load --clickhouse "$clickhouse" fleet
+	run assay fleet audit --clickhouse "$clickhouse" fleet
+	echo "$output"
+	[ "$status" = 0 ]
+	[[ "$output" == "2 hosts: 2 blocks, $all samples and "*" lost in ClickHouse; 0 differences" ]]
+	for table in facts stack_hour stack_day func_hour func_day func_host_day; do
+		sql "INSERT INTO $table SELECT * FROM $table WHERE service = ''"
+		run assay fleet audit --clickhouse "$clickhouse" fleet
+		echo "$output"
+		[ "$status" = 1 ]
+		[[ "$output" == *", table $table: 2 blocks are there more than once"* ]]
+	done
+	[ "$(assay fleet audit --clickhouse "$clickhouse" --format json fleet | jq -c '[.differences | length, .[0].blocks_stored_twice]')" = "[6,2]" ]
+	for day in $(sql "SELECT DISTINCT toDate(time) FROM coverage"); do
+		assay fleet rebuild --clickhouse "$clickhouse" fleet "$day"
+	done
+	assay fleet audit --clickhouse "$clickhouse" fleet
+	sql "INSERT INTO func_hour SELECT * FROM func_hour WHERE service != ''"
+	run assay fleet audit --clickhouse "$clickhouse" fleet
+	[ "$status" = 1 ]
+	[[ "$output" == *", table func_hour: $all samples and 0 lost sent, $((2 * all)) samples and 0 lost stored"* ]]
+}
+
+@test "blocks that were merged after they were loaded are not stored again" {
+	real_clickhouse
+	"$ASSAY_BUILD/bench/history" store 2 20000 400
+	all=$(samples store --idle)
+	assay ship --to dir:fleet --once -q --host web1 store
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet
+	[ "$(sql "SELECT sum(samples) FROM stack_day WHERE service != ''")" = "$all" ]
+	assay retain fleet/web1 --tier hours=1h,0 --tier days=never -q
+	assay fleet load --clickhouse "$clickhouse" fleet
+	assay fleet audit --clickhouse "$clickhouse" fleet
+	assay fleet rebuild --clickhouse "$clickhouse" fleet 2026-06-01
+	[ "$(sql "SELECT sum(samples) FROM stack_day WHERE service != ''")" = "$all" ]
+	assay fleet audit --clickhouse "$clickhouse" fleet
+	assay fleet load --clickhouse "$clickhouse" fleet
+	[ "$(sql "SELECT sum(samples) FROM stack_day WHERE service != ''")" = "$all" ]
 }
 
 @test "functions in ClickHouse are those of the directory" {
@@ -181,6 +231,9 @@ rows() {
 	run assay report --fleet "$clickhouse" -l --until -2d
 	[ "$status" = 1 ]
 	[[ "$output" == *"no such samples here"* ]]
+	run assay report --fleet "$clickhouse" -T host:web1 --since -5d
+	[ "$status" = 0 ]
+	[[ "$output" == *"the table facts has the last 3 days only"* ]]
 	run assay report --fleet "$clickhouse" host:none
 	[ "$status" = 1 ]
 	run assay diff '{' "clickhouse:$clickhouse" host:web1 '}' '{' "clickhouse:$clickhouse" '}'

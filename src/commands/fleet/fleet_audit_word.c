@@ -125,6 +125,11 @@ int fleet_audit_run(const struct fleet_args *args, const struct option_list *ope
 	int r = fleet_operand(operands, &fleet, err);
 
 	r = r < 0 ? r : list_hosts(fleet, operands, &hosts, err);
+	if (r >= 0 && args->clickhouse) {
+		r = fleet_audit_clickhouse(args, fleet, &hosts, err);
+		history_names_fini(&hosts);
+		return r;
+	}
 	buf_str(&out, as_json ? "{\"schema\":1,\"hosts\":[" : "");
 	for (size_t i = 0; i < hosts.n && r >= 0; i++) {
 		buf_str(&out, !as_json ? "" : i ? ",\n" : "\n");

@@ -28,6 +28,11 @@ typedef int fleet_word_run(const struct fleet_args *args, const struct option_li
 #include "commands/fleet/fleet_words.def"
 #undef FLEET_WORD
 
+/* The audit with --clickhouse, of these hosts. Prints. Returns as a word. */
+struct history_names;
+int fleet_audit_clickhouse(const struct fleet_args *args, const char *fleet,
+			   const struct history_names *hosts, struct error *err);
+
 /* Whether --format asks for JSON. */
 bool fleet_args_want_json(const struct fleet_args *args);
 
