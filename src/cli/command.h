@@ -7,7 +7,8 @@
 
 #include "cli/options.h"
 
-enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+/* EXIT_LATE: complete, but for names that come later (report --names-limit). */
+enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LATE = 3 };
 
 /* For the man page: a headed paragraph in scdoc's markup, or an example. */
 struct command_section {

@@ -8,12 +8,12 @@
 #include "base/files/cut_guard.h"
 #include "base/log.h"
 #include "base/reserve.h"
+#include "commands/opening.h"
 #include "commands/tables.h"
 #include "commands/version.h"
 #include "guard/parser.h"
 
 /* That a child may use to parse a file: debug files of browsers need most. */
-#define PARSER_BYTES ((uint64_t)2 << 30)
 
 static bool is_one_of(const char *arg, const char *a, const char *b)
 {

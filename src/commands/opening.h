@@ -5,6 +5,8 @@
 
 #include "open/input.h"
 
+#define PARSER_BYTES ((uint64_t)2 << 30) /* that a child of the parser may use */
+
 /*
  * What every command's open_config has: messages on standard error, and temporary directories that
  * go when the process ends, also by a signal.

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "annotate/annotate.h"
+#include "cli/output.h"
 #include "machine/image.h"
+#include "picture/picture.h"
 #include "profile/profile.h"
 #include "symbol/symbols.h"
 
@@ -113,4 +115,21 @@ char *page_code(const struct profile_request *of)
 	a = annotation_new(profile, of->symbols, sources);
 	a->with_source = a->with_assembly = true;
 	return print_functions(a, ids, choose_heavy(a, ids));
+}
+
+int picture_write(const struct picture_source *source,
+		  void (*print)(const struct picture *pic, FILE *out), const char *path,
+		  struct error *err)
+{
+	cleanup(picture_free_at_exit) struct picture *pic = NULL;
+	cleanup(free_at_exit) char *text = NULL;
+	size_t size = 0;
+	FILE *out = path ? open_memstream(&text, &size) : NULL;
+
+	if (!out)
+		return 0;
+	pic = picture_new(source);
+	print(pic, out);
+	fclose(out);
+	return output_whole(path, text, size, err);
 }

@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Source and assembly for the page of a report. */
+/* Pictures of a report, with source and assembly for the page. */
 #pragma once
 
+#include <stdio.h>
+
+struct error;
+struct picture;
+struct picture_source;
 struct profile_request;
+
+/* Writes a picture into a file, which is a whole one or none. path NULL: nothing is to do. */
+int picture_write(const struct picture_source *source,
+		  void (*print)(const struct picture *pic, FILE *out), const char *path,
+		  struct error *err);
 
 /*
  * The heaviest functions of the session, with their lines and instructions as far as their files

@@ -15,6 +15,7 @@
 #include "commands/page_code.h"
 #include "commands/perf_options.h"
 #include "commands/tables.h"
+#include "guard/parser.h"
 #include "open/input.h"
 #include "picture/picture.h"
 #include "processes/processes.h"
@@ -36,7 +37,7 @@ struct report_args {
 	const char *fleet;
 	bool symbols, callgraph, tree, inverted, series, overviews, idle, wide, long_names,
 		no_pager, lines, inlines, wakers;
-	double threshold, step_s;
+	double threshold, step_s, names_s;
 	uint64_t limit;
 	struct window_args window;
 	struct code_args code;
@@ -50,6 +51,10 @@ static const struct option_spec report_options[] = {
 	WINDOW_OPTIONS(FIELD(window)),
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
+	{ 0, "names-limit", "TIME", OPT_SECONDS, FIELD(names_s), NULL,
+	  "leave names of files out that are not there after TIME, with exit status 3",
+	  "Servers of debuginfod are not asked. A run without it reads all names, and keeps them.",
+	  0.001, 1e6 },
 	CONTAINER_NAMES_OPTION(FIELD(container_names)),
 	{ 'l', "symbols", NULL, OPT_FLAG, FIELD(symbols), NULL, "list functions" },
 	{ 'd', "details", NULL, OPT_FLAG, FIELD(details), NULL,
@@ -354,18 +359,8 @@ static int print_pictures(const struct report_args *args, const struct report *r
 						       .baseline = baseline,
 						       .keeps_light = pictures[i].keeps_light,
 						       .code = code };
-		cleanup(picture_free_at_exit) struct picture *pic = NULL;
-		cleanup(free_at_exit) char *text = NULL;
-		size_t size = 0;
-		FILE *out = picture_file(args, i) ? open_memstream(&text, &size) : NULL;
-		int r;
+		int r = picture_write(&source, pictures[i].print, picture_file(args, i), err);
 
-		if (!out)
-			continue;
-		pic = picture_new(&source);
-		pictures[i].print(pic, out);
-		fclose(out);
-		r = output_whole(picture_file(args, i), text, size, err);
 		if (r < 0)
 			return r;
 	}
@@ -488,7 +483,7 @@ static bool needs_functions_alone(const struct report_args *args, const struct v
 	       !args->columns && !args->sort && !query_has(request->query, FILTER_VIA);
 }
 
-/* From the session to the page; the words of the command line are known to be good. */
+/* From the session to the page; the command line is known to be good. 1: names come later. */
 static int report_session(struct input *in, const struct report_args *args, const struct view *view,
 			  struct report_options *options, struct profile_request *request,
 			  bool *is_damaged, struct error *err)
@@ -541,8 +536,9 @@ static int report_session(struct input *in, const struct report_args *args, cons
 	options->by_latency = request->latency_weight;
 	report = report_new(view, options, request->query, own.profile);
 	request->session = own.session;
-	return view == &picture_view ? print_pictures(args, report, base.profile, request, err)
-				     : print_report(args, report, err);
+	r = view == &picture_view ? print_pictures(args, report, base.profile, request, err)
+				  : print_report(args, report, err);
+	return r < 0 ? r : input_n_late(in, symbols) > 0;
 }
 
 static int report_latency(struct input *in, const struct report_args *args,
@@ -578,6 +574,17 @@ static int report_latency(struct input *in, const struct report_args *args,
 	return r == -EINVAL ? EXIT_USAGE : r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
 }
 
+static int report_begin(const struct report_args *args, struct input **in)
+{
+	struct open_config config = OPEN_CONFIG(*args);
+
+	config.names_s = args->names_s;
+	/* A child has a deadline, which this process would not have for itself. */
+	if (args->names_s > 0 && !parser_uses_children())
+		parser_use_children(PARSER_BYTES);
+	return opening_begin("report", &config, in);
+}
+
 static int report_run(const struct command *self, int argc, char **argv)
 {
 	struct report_args args = { .threshold = -1 };
@@ -596,7 +603,7 @@ static int report_run(const struct command *self, int argc, char **argv)
 		args.input = fleet = input_of_fleet(args.fleet);
 
 	if (status < 0)
-		status = opening_begin("report", &(struct open_config)OPEN_CONFIG(args), &in);
+		status = report_begin(&args, &in);
 	if (status < 0 && args.latency) {
 		status = report_latency(in, &args, &operands);
 	} else if (status < 0) {
@@ -619,7 +626,7 @@ static int report_run(const struct command *self, int argc, char **argv)
 		status = r < 0 ? EXIT_USAGE : EXIT_OK;
 		if (r >= 0) {
 			r = report_session(in, &args, view, &options, &request, &is_damaged, &err);
-			status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
+			status = r < 0 || is_damaged ? EXIT_FAILED : r > 0 ? EXIT_LATE : EXIT_OK;
 		}
 		if (r < 0)
 			log_error("report: %s", err.text);

@@ -67,9 +67,14 @@ static uint64_t data_bytes(void)
 static int limit_resources(uint64_t memory_bytes, struct error *err)
 {
 	uint64_t now = data_bytes();
-	const struct rlimit memory = { now + memory_bytes, now + memory_bytes }, none = { 0 };
+	const struct rlimit none = { 0 };
+	struct rlimit memory;
 
-	if (!now || setrlimit(RLIMIT_DATA, &memory) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
+	/* A process of a lower limit, as assay serve's, cannot raise it. */
+	if (!now || getrlimit(RLIMIT_DATA, &memory) < 0)
+		return error_errno(err, -errno, "cannot limit the memory of the parser");
+	memory.rlim_cur = memory.rlim_max = MIN(now + memory_bytes, memory.rlim_max);
+	if (setrlimit(RLIMIT_DATA, &memory) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
 		return error_errno(err, -errno, "cannot limit the memory of the parser");
 	return 0;
 }

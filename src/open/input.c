@@ -26,6 +26,7 @@
 #include "store/history/history.h"
 #include "store/native.h"
 #include "store/store.h"
+#include "symbol/debuginfod.h"
 #include "symbol/image_places.h"
 
 /* The kernel's names are not those of a file of another build. */
@@ -206,6 +207,12 @@ void input_places(struct input *in, const char *given, struct archive_places *pl
 		config->n_image_dirs = in->config.n_image_dirs;
 	}
 	config->debuginfod = in->debuginfod;
+	config->names_ms = (uint32_t)(in->config.names_s * 1000);
+}
+
+uint32_t input_n_late(const struct input *in, const struct symbolizer *symbols)
+{
+	return symbolizer_n_late(symbols) + debuginfod_n_unasked(in->debuginfod);
 }
 
 /* Before a long reading: a folder that was mistyped finds nothing. */

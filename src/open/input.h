@@ -36,6 +36,8 @@ struct open_config {
 	const char *const *image_dirs;
 	size_t n_image_dirs;
 	double debuginfod_s; /* the time for all requests to debuginfod; 0: DEBUGINFOD_LIMIT_S */
+	/* The time for names of files. What debuginfod's servers have comes later then. 0: none. */
+	double names_s;
 	const char *container_names; /* a file with lines "ID NAME", or NULL */
 	bool no_demangle;            /* names stay as the symbol table has them */
 	/*
@@ -113,6 +115,9 @@ char *input_of_fleet(const char *urls);
 
 /* How traces are decoded; NULL: not at all. */
 const struct itrace *input_itrace(const struct input *in);
+
+/* Files whose names come later, because names_s was over. */
+uint32_t input_n_late(const struct input *in, const struct symbolizer *symbols);
 
 /* The options for the place of a recording's code, in every command that shows or decodes code. */
 struct code_args {

@@ -136,6 +136,7 @@ int input_new(const struct open_config *config, struct input **out, struct error
 	if (config->report_fetching)
 		in->debuginfod = debuginfod_new(&(struct debuginfod_config){
 			.limit_s = (uint32_t)ceil(config->debuginfod_s),
+			.asks_later = config->names_s > 0,
 			.report = config->report_fetching,
 			.progress = config->report_progress });
 	in->config.itrace = in->config.container_names = NULL;

@@ -26,6 +26,7 @@ struct job {
 	struct api_call call;
 	struct worker *worker; /* NULL: it waits for its turn */
 	uint64_t deadline_ns;  /* of its turn */
+	bool is_for_names;     /* an answer with names that another run left for later */
 	VEC(struct http_request *) waiting;
 };
 
@@ -66,13 +67,30 @@ void jobs_free(struct jobs *js)
 	free(js);
 }
 
+static struct job *job_new(struct jobs *js, const struct api_row *row, struct api_call *call)
+{
+	struct job *j = xcalloc(1, sizeof(*j));
+
+	j->row = row;
+	j->deadline_ns = clock_monotonic_ns() + SERVE_TURN_S * NS_PER_SECOND;
+	j->call = *call;
+	*call = (struct api_call){ 0 };
+	vec_push(&js->list, j);
+	return j;
+}
+
+static bool buf_equal(const struct buf *a, const struct buf *b)
+{
+	return a->len == b->len && !memcmp(a->data, b->data, a->len);
+}
+
 /* ---- the end of a job ---- */
 
 static void job_fail(struct job *j, unsigned int status, const char *sentence)
 {
 	vec_foreach (&j->waiting, q)
 		reply_error(*q, status, sentence);
-	if (!j->waiting.n)
+	if (!j->waiting.n && !j->is_for_names)
 		log_warning("%s: %s", j->row->name, sentence);
 }
 
@@ -83,11 +101,37 @@ static bool has_no_sample(const struct job *j)
 	       strstr(worker_message(j->worker), "no sample");
 }
 
+/*
+ * The same command without the limit for names. Its answer is kept, and so are the names. One at a
+ * time runs, so that slow files leave a worker for requests.
+ */
+static void jobs_add_names(struct jobs *js, struct job *of)
+{
+	static const char limit[] = "--names-limit=";
+	struct api_call call = { .convert = of->call.convert, .put = of->call.put };
+
+	vec_foreach (&js->list, j)
+		if ((*j)->is_for_names && buf_equal(&(*j)->call.key, &of->call.key))
+			return;
+	vec_foreach (&of->call.words, word)
+		if (!*word || strncmp(*word, limit, strlen(limit)) != 0)
+			vec_push(&call.words, *word ? xstrdup(*word) : NULL);
+	call.label = of->call.label ? xstrdup(of->call.label) : NULL;
+	buf_bytes(&call.key, of->call.key.data, of->call.key.len);
+	job_new(js, of->row, &call)->is_for_names = true;
+}
+
 static void job_answer(struct jobs *js, struct job *j, struct http_body *body, struct buf *policy)
 {
+	enum reply_lack lack = worker_has_warned(j->worker)         ? REPLY_DAMAGED
+			       : worker_is_without_names(j->worker) ? REPLY_UNNAMED
+								    : REPLY_WHOLE;
+
 	vec_foreach (&j->waiting, q)
-		reply_row(*q, j->row, body, policy, worker_has_warned(j->worker));
-	if (!worker_has_warned(j->worker) && !j->call.is_action)
+		reply_row(*q, j->row, body, policy, lack);
+	if (lack == REPLY_UNNAMED)
+		jobs_add_names(js, j);
+	else if (lack == REPLY_WHOLE && !j->call.is_action)
 		answers_keep(&js->answers, &j->call.key, body, policy);
 }
 
@@ -165,6 +209,14 @@ static void jobs_reap(struct jobs *js)
 
 /* ---- the loop ---- */
 
+static bool names_run(const struct jobs *js)
+{
+	vec_foreach (&js->list, j)
+		if ((*j)->is_for_names && (*j)->worker)
+			return true;
+	return false;
+}
+
 void jobs_start(struct jobs *js)
 {
 	size_t n_running = 0;
@@ -177,7 +229,7 @@ void jobs_start(struct jobs *js)
 		struct job *j = js->list.data[i];
 		struct error err = { 0 };
 
-		if (j->worker)
+		if (j->worker || (j->is_for_names && names_run(js)))
 			continue;
 		if (worker_start(j->call.words.data,
 				 j->call.has_body ? http_request_body(j->waiting.data[0]) : NULL,
@@ -238,22 +290,9 @@ uint64_t jobs_deadline_ns(const struct jobs *js)
 static struct job *jobs_find(const struct jobs *js, const struct buf *key)
 {
 	vec_foreach (&js->list, j)
-		if (!(*j)->call.is_action && (*j)->call.key.len == key->len &&
-		    !memcmp((*j)->call.key.data, key->data, key->len))
+		if (!(*j)->call.is_action && !(*j)->is_for_names && buf_equal(&(*j)->call.key, key))
 			return *j;
 	return NULL;
-}
-
-static struct job *job_new(struct jobs *js, const struct api_row *row, struct api_call *call)
-{
-	struct job *j = xcalloc(1, sizeof(*j));
-
-	j->row = row;
-	j->deadline_ns = clock_monotonic_ns() + SERVE_TURN_S * NS_PER_SECOND;
-	j->call = *call;
-	*call = (struct api_call){ 0 };
-	vec_push(&js->list, j);
-	return j;
 }
 
 void jobs_add_own(struct jobs *js, const struct api_row *row, struct api_call *call)
@@ -269,7 +308,7 @@ void jobs_add(struct jobs *js, const struct api_row *row, struct api_call *call,
 	struct job *j = is_action ? NULL : jobs_find(js, &call->key);
 
 	if (kept) {
-		reply_row(q, row, kept->body, &kept->policy, false);
+		reply_row(q, row, kept->body, &kept->policy, REPLY_WHOLE);
 		return;
 	}
 	if (js->n_waiting >= SERVE_WAITING) {

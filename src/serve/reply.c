@@ -19,15 +19,15 @@
 
 static void reply_with_warning(struct http_request *q, unsigned int status, const char *type,
 			       const struct http_header *more, struct http_body *body,
-			       const char *warning)
+			       const struct http_header *lack)
 {
 	const struct http_header headers[] = {
 		{ "Content-Type", type },
 		COMMON_HEADERS,
 		more ? *more : (struct http_header){ "X-Frame-Options", "SAMEORIGIN" },
-		{ "X-Assay-Warning", warning },
+		lack ? *lack : (struct http_header){ NULL, NULL },
 	};
-	const struct http_answer a = { status, headers, ARRAY_SIZE(headers) - !warning, body };
+	const struct http_answer a = { status, headers, ARRAY_SIZE(headers) - !lack, body };
 
 	http_request_answer(q, &a);
 }
@@ -83,10 +83,14 @@ void reply_json(struct http_request *q, struct buf *text)
 	buf_fini(text);
 }
 
-#define WARNING "The source is damaged, or memory ran out: something is missing."
+static const struct http_header lacks[] = {
+	[REPLY_DAMAGED] = { "X-Assay-Warning",
+			    "The source is damaged, or memory ran out: something is missing." },
+	[REPLY_UNNAMED] = { "X-Assay-Names", "later" },
+};
 
 void reply_row(struct http_request *q, const struct api_row *row, struct http_body *body,
-	       const struct buf *policy, bool has_warned)
+	       const struct buf *policy, enum reply_lack lack)
 {
 	char attachment[128];
 	struct http_header more = { "Content-Security-Policy", POLICY_NOTHING };
@@ -96,5 +100,6 @@ void reply_row(struct http_request *q, const struct api_row *row, struct http_bo
 		more = (struct http_header){ "Content-Disposition", attachment };
 	else if (policy->len)
 		more.value = (const char *)policy->data;
-	reply_with_warning(q, 200, row->type, &more, body, has_warned ? WARNING : NULL);
+	reply_with_warning(q, 200, row->type, &more, body,
+			   lack == REPLY_WHOLE ? NULL : &lacks[lack]);
 }

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "cli/command.h"
 
 #define MESSAGE_BYTES 4096
 #define END_MS        500
@@ -225,7 +226,12 @@ unsigned int worker_status(const struct worker *w)
 	if (code == 2)
 		return 400;
 	/* 1 with an answer: it is of a damaged source, or incomplete. */
-	return code == 0 || (code == 1 && w->out.len) ? 200 : 422;
+	return code == 0 || code == EXIT_LATE || (code == 1 && w->out.len) ? 200 : 422;
+}
+
+bool worker_is_without_names(const struct worker *w)
+{
+	return WIFEXITED(w->exit_status) && WEXITSTATUS(w->exit_status) == EXIT_LATE;
 }
 
 bool worker_has_warned(const struct worker *w)

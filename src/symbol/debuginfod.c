@@ -85,7 +85,8 @@ struct debuginfod {
 	const char *path;               /* of its image */
 	uint64_t sent;                  /* bytes of its file */
 	bool is_late;                   /* it reached its deadline */
-	bool was_silent;                /* the servers did not answer a while ago, which was said */
+	uint32_t n_unasked;
+	bool was_silent; /* the servers did not answer a while ago, which was said */
 	VEC(struct known_outcome) known;
 };
 
@@ -327,6 +328,23 @@ static enum outcome ask_servers(struct debuginfod *d, enum debuginfod_kind kind,
 	return OUTCOME_NONE;
 }
 
+/* A file that came before. The library notes with an empty one that a server has none. */
+static enum outcome find_kept(struct debuginfod *d, enum debuginfod_kind kind,
+			      const struct build_id *id, char **path)
+{
+	cleanup(free_at_exit) char *kept = debuginfod_kept_path(kind, id);
+	struct stat st;
+
+	if (!kept || stat(kept, &st) < 0) {
+		d->n_unasked++;
+		return OUTCOME_UNASKED;
+	}
+	if (!st.st_size)
+		return OUTCOME_NONE;
+	*path = take_ptr(kept);
+	return OUTCOME_FOUND;
+}
+
 static enum outcome debuginfod_ask(struct debuginfod *d, enum debuginfod_kind kind,
 				   const struct build_id *id, char **path, int *error)
 {
@@ -344,6 +362,8 @@ static enum outcome debuginfod_ask(struct debuginfod *d, enum debuginfod_kind ki
 	}
 	if (is_remembered(d, kind, id))
 		return OUTCOME_REMEMBERED;
+	if (d->config.asks_later)
+		return find_kept(d, kind, id, path);
 	return debuginfod_load() ? ask_servers(d, kind, id, path, error) : OUTCOME_NONE;
 }
 
@@ -377,6 +397,11 @@ char *debuginfod_fetch(struct debuginfod *d, enum debuginfod_kind kind, const st
 }
 
 #endif
+
+uint32_t debuginfod_n_unasked(const struct debuginfod *d)
+{
+	return d ? d->n_unasked : 0;
+}
 
 char *debuginfod_verdict(struct debuginfod *d, enum debuginfod_kind kind, const struct build_id *id)
 {

@@ -26,6 +26,7 @@ struct debuginfod;
 struct debuginfod_config {
 	uint32_t limit_s;       /* of all requests together; 0: DEBUGINFOD_LIMIT_S */
 	const char *memory_dir; /* files about failures; NULL: cache_dir("debuginfod"); "": none */
+	bool asks_later;        /* no server is asked: debuginfod_n_unasked() counts the files */
 	/* Gets a sentence before the first request for a file, and one with the outcome. */
 	void (*report)(const char *sentence);
 	/* Gets a text about once a second while a request runs, and NULL at its end. May be NULL.
@@ -35,6 +36,9 @@ struct debuginfod_config {
 
 struct debuginfod *debuginfod_new(const struct debuginfod_config *config);
 void debuginfod_free(struct debuginfod *d); /* NULL is fine */
+
+/* Files for which a server would have been asked without asks_later. */
+uint32_t debuginfod_n_unasked(const struct debuginfod *d);
 
 /* Whether a request would reach a server. */
 bool debuginfod_is_on(void);

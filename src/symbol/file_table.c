@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "machine/image_file.h"
 #include "symbol/debug_file.h"
+#include "symbol/debuginfod.h"
 #include "symbol/file_symbols.h"
 #include "symbol/image_places.h"
 #include "symbol/table.h"
@@ -73,7 +74,7 @@ static struct parser_question make_question(struct making *m)
 		.request = &m->request,
 		.open = open_wish,
 		.context = m,
-		.deadline_ms = m->s->parser_ms,
+		.deadline_ms = symbolizer_parser_ms(m->s),
 	};
 }
 
@@ -154,6 +155,12 @@ static bool use_cached(struct making *m)
 	return true;
 }
 
+/* A server may have a debug file, but was not asked yet. */
+static bool may_come_later(const struct making *m)
+{
+	return m->t->status == SYMBOL_DYNSYM && debuginfod_n_unasked(m->s->files.debuginfod) > 0;
+}
+
 /* Takes over the answer, which has a block. */
 static void adopt_answer(struct making *m, const struct file_symbols *found,
 			 struct parser_answer *answer)
@@ -169,7 +176,7 @@ static void adopt_answer(struct making *m, const struct file_symbols *found,
 			   t->image.path);
 		return;
 	}
-	if (!m->is_of_others)
+	if (!m->is_of_others && !may_come_later(m))
 		table_to_cache(m->s, t, &m->key, m->file.uid);
 	if (t->status == SYMBOL_DYNSYM) {
 		cleanup(free_at_exit) char *passed_over =
@@ -201,9 +208,13 @@ static void make_of_answer(struct making *m, struct parser_answer *answer)
 		table_fail(t, SYMBOL_NONE, "%s: has no symbols and no code", t->image.path);
 }
 
+#define COME_LATER "%s: its names come later"
+
 static void make_of_result(struct making *m, struct parser_result *result)
 {
-	if (result->error < 0)
+	if (result->error < 0 && symbolizer_leaves_file(m->s))
+		table_fail(m->t, SYMBOL_UNPARSED, COME_LATER, m->t->image.path);
+	else if (result->error < 0)
 		table_fail(m->t, SYMBOL_UNPARSED, "%s: its symbols were not read: %s",
 			   m->t->image.path, result->why.text);
 	else
@@ -314,7 +325,8 @@ static size_t files_at_once(void)
 
 void make_file_tables(struct symbolizer *s, struct symbol_table *const *tables, size_t n)
 {
-	size_t max = MIN(n, files_at_once());
+	/* Each of those at once has all the time that is left. */
+	size_t max = MIN(n, s->names_ms ? MIN(files_at_once(), (size_t)2) : files_at_once());
 	struct batch b = {
 		.making = xcalloc(max, sizeof(*b.making)),
 		.questions = xcalloc(max, sizeof(*b.questions)),
@@ -325,10 +337,14 @@ void make_file_tables(struct symbolizer *s, struct symbol_table *const *tables, 
 		struct making *m = &b.making[b.n];
 
 		begin_making(m, s, tables[i]);
-		if (needs_parser(m))
-			b.questions[b.n++] = make_question(m);
-		else
+		if (!needs_parser(m)) {
 			end_making(m);
+		} else if (symbolizer_leaves_file(s)) {
+			table_fail(m->t, SYMBOL_UNPARSED, COME_LATER, m->t->image.path);
+			end_making(m);
+		} else {
+			b.questions[b.n++] = make_question(m);
+		}
 		if (b.n == max)
 			make_batch(&b);
 	}

@@ -69,12 +69,20 @@ struct symbolizer_config {
 	bool is_at_its_path;
 	/* The longest that the parser may take for a file; 0: as long as it is known to need. */
 	uint32_t parser_ms;
+	/*
+	 * The parser ends after so long, for all files together; 0: no limit. Files that it has not
+	 * read then have no names and lines: symbolizer_n_late().
+	 */
+	uint32_t names_ms;
 	bool no_demangle; /* names stay as in the symbol table */
 };
 
 struct symbolizer *symbolizer_new(const struct symbolizer_config *config);
 void symbolizer_free(struct symbolizer *s);
 DEFINE_AT_EXIT(symbolizer_free, struct symbolizer)
+
+/* Files whose names and lines were not read in the time of names_ms. */
+uint32_t symbolizer_n_late(const struct symbolizer *s);
 
 /*
  * Whether a System.map and a vmlinux (NULL: neither) are the running kernel's: 1; 0 if the kernel

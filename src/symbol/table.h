@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/files/file.h"
@@ -50,12 +52,21 @@ struct symbolizer {
 	struct intmap by_image; /* hash of the image to index in tables */
 	struct arena *names;
 	struct buf scratch;
-	struct kallsyms kallsyms; /* read when first needed */
-	int kallsyms_result;      /* 1: not read yet; 0; or a negative errno */
-	uint32_t parser_ms;       /* a shorter deadline of the parser; 0: none */
-	bool is_at_its_path;      /* of the process's images (symbols.h) */
+	struct kallsyms kallsyms;          /* read when first needed */
+	int kallsyms_result;               /* 1: not read yet; 0; or a negative errno */
+	uint32_t parser_ms;                /* a shorter deadline of the parser; 0: none */
+	uint32_t names_ms;                 /* symbols.h */
+	atomic_uint_fast64_t names_end_ns; /* when they are over; 0: they have not begun */
+	atomic_uint n_late;
+	bool is_at_its_path; /* of the process's images (symbols.h) */
 	struct readable_names *readable;
 };
+
+/* The deadline of the parser for the next file; 0: its row's. */
+uint32_t symbolizer_parser_ms(struct symbolizer *s);
+
+/* Whether a file is left for later, because the time of names_ms is over. Counts it then. */
+bool symbolizer_leaves_file(struct symbolizer *s);
 
 /* Makes a block that is in an answer the table's index, and takes over the answer. */
 void table_adopt_answer(struct symbol_table *t, struct parser_answer *answer, const void *block,

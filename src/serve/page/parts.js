@@ -20,6 +20,7 @@ export async function ask(name, query, options = {}) {
 	const json = await answer.json();
 	if (!answer.ok)
 		throw new Error(json.error);
+	json.is_without_names = answer.headers.has("X-Assay-Names");
 	json.warning = answer.headers.get("X-Assay-Warning");
 	return json;
 }

@@ -8,6 +8,7 @@ import { seriesChart, timeText } from "./series.js";
 const fields = ["source", "baseline", "view", "event", "by", "frames", "filter", "since", "until", "baseline_filter", "against"];
 const emptied = ["frames", "filter", "since", "until", "event", "baseline", "baseline_filter", "against"]; // if the address has none
 const downloads = [["page", "HTML"], ["svg", "SVG"], ["pprof", "pprof"], ["folded", "folded"], ["speedscope", "speedscope"]];
+const namesMs = 2000; // until a question whose names come later is asked again
 const liveMs = 10000; // the server keeps answers of a moving window for so long
 let asked = 0; // the number of the newest question: answers to older ones are dropped
 let sources = [];
@@ -228,10 +229,29 @@ function showDownloads(state) {
 		element("a", title, { href: `/api/v1/${name}?${query}`, download: "", "aria-label": `Download as ${title}` })));
 }
 
-async function show(state) {
+// Names that come later: the server reads them meanwhile, and keeps its answer.
+function awaitNames(question, is_late, again) {
+	if (question !== asked)
+		return;
+	byId("later").hidden = !is_late;
+	if (is_late)
+		setTimeout(() => question === asked && again(), namesMs);
+}
+
+// A frame's own answer has a header that this page cannot read, so it asks for the headers alone.
+async function awaitNamesOf(frame, question) {
+	const is_late = (await fetch(frame.src, { method: "HEAD" })).headers.has("X-Assay-Names");
+	if (!is_late && frame.dataset.late)
+		frame.src = frame.src; // once more, with names
+	frame.dataset.late = is_late ? "yes" : "";
+	awaitNames(question, is_late, () => awaitNamesOf(frame, question));
+}
+
+async function show(state, keeps) {
 	const question = ++asked, view = views[state.view] ?? views.page;
 	showProblem("");
-	if (!byId("live").checked)
+	byId("later").hidden = !keeps;
+	if (!byId("live").checked && !keeps)
 		byId("main").replaceChildren(element("p", "…"));
 	document.title = `${state.source} · assay`;
 	showDownloads(state);
@@ -246,7 +266,12 @@ async function show(state) {
 		if (question !== asked)
 			return;
 		showProblem(json?.warning ?? "");
-		byId("main").replaceChildren(view.make(state, json));
+		const made = view.make(state, json);
+		byId("main").replaceChildren(made);
+		if (made.tagName === "IFRAME")
+			made.addEventListener("load", () => awaitNamesOf(made, question), { once: true });
+		else
+			awaitNames(question, json?.is_without_names, () => show(readForm(), true));
 		showParts(state, view, question);
 	} catch (problem) {
 		if (question !== asked)

@@ -225,14 +225,19 @@ static void ask_for_lines(struct making *m)
 		.request = &request,
 		.open = line_table_open_wish,
 		.context = m,
+		.deadline_ms = m->s->names_ms ? symbolizer_parser_ms(m->s) : 0,
 	};
 	struct parser_answer answer;
 	struct error err = { 0 };
 
 	m->debug_path = xstrdup(m->place.path);
-	if (parser_ask(&q, &answer, &err) < 0)
-		m->t->detail =
-			xasprintf("%s: its lines were not read: %s", m->place.path, err.text);
+	if (symbolizer_leaves_file(m->s))
+		m->t->detail = xasprintf("%s: its lines come later", m->place.path);
+	else if (parser_ask(&q, &answer, &err) < 0)
+		m->t->detail = symbolizer_leaves_file(m->s)
+				       ? xasprintf("%s: its lines come later", m->place.path)
+				       : xasprintf("%s: its lines were not read: %s", m->place.path,
+						   err.text);
 	else
 		line_table_adopt(m, &answer);
 }

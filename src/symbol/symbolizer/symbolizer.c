@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/secret.h"
 #include "elf/elf_file.h"
@@ -246,10 +247,40 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 	s->kept_dir = copy_or_null(config->kept_dir);
 	s->names = arena_new();
 	s->parser_ms = config->parser_ms;
+	s->names_ms = config->names_ms;
 	s->is_at_its_path = config->is_at_its_path;
 	s->readable = readable_names_new(config->no_demangle, config->report_unread);
 	s->kallsyms_result = 1;
 	return s;
+}
+
+uint32_t symbolizer_n_late(const struct symbolizer *s)
+{
+	return s ? atomic_load(&s->n_late) : 0;
+}
+
+/* 0: they are over, or there is no limit. */
+static uint64_t names_left_ns(struct symbolizer *s)
+{
+	uint64_t now = clock_monotonic_ns(), none = 0;
+
+	if (!s->names_ms)
+		return 0;
+	atomic_compare_exchange_strong(&s->names_end_ns, &none, now + s->names_ms * NS_PER_MS);
+	return atomic_load(&s->names_end_ns) > now ? atomic_load(&s->names_end_ns) - now : 0;
+}
+
+uint32_t symbolizer_parser_ms(struct symbolizer *s)
+{
+	return s->names_ms ? (uint32_t)(names_left_ns(s) / NS_PER_MS + 1) : s->parser_ms;
+}
+
+bool symbolizer_leaves_file(struct symbolizer *s)
+{
+	if (!s->names_ms || names_left_ns(s))
+		return false;
+	atomic_fetch_add(&s->n_late, 1);
+	return true;
 }
 
 static void table_free(struct symbol_table *t)
