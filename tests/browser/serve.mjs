@@ -234,7 +234,7 @@ await run({
 			await page.keyboard.press("Tab");
 			seen.push(await page.evaluate(() => document.activeElement.id || document.activeElement.type));
 		}
-		equal(seen, ["baseline", "view", "event", "by", "filter", "range", "since", "until", "live", "submit"], "the order of Tab");
+		equal(seen, ["baseline", "view", "event", "by", "frames", "filter", "range", "since", "until", "live", "submit"], "the order of Tab");
 		await page.locator("#view").focus();
 		await page.keyboard.press("f"); // the first view that begins so
 		await page.locator("button[type=submit]").first().focus();
