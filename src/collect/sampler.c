@@ -43,6 +43,8 @@ static void stacks_fini(struct stacks *s)
 	intmap_fini(&s->by_hash);
 	vec_fini(&s->wakers);
 	intmap_fini(&s->by_waker);
+	vec_fini(&s->labels);
+	intmap_fini(&s->by_labels);
 }
 
 static const struct known_stack *find_stack(const struct sampler *s, uint64_t hash,
@@ -86,6 +88,30 @@ static void keep_waker(struct sampler *s, const struct waker_message *m)
 		return;
 	*at = (uint32_t)s->now.wakers.n;
 	vec_push(&s->now.wakers, *m);
+}
+
+static void keep_labels(struct sampler *s, const struct label_message *m)
+{
+	bool is_new;
+	uint32_t *at = intmap_put(&s->now.by_labels, m->id, &is_new);
+
+	if (!is_new)
+		return;
+	*at = (uint32_t)s->now.labels.n;
+	vec_push(&s->now.labels, *m);
+}
+
+const struct label_value *sampler_find_labels(const struct sampler *s, uint64_t labels)
+{
+	const struct stacks *sets[] = { &s->now, &s->before };
+
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
+		const uint32_t *at = intmap_find(&sets[i]->by_labels, labels);
+
+		if (at)
+			return sets[i]->labels.data[*at].values;
+	}
+	return NULL;
 }
 
 bool sampler_find_waker(const struct sampler *s, uint64_t waker, struct sampler_waker *out)
@@ -158,6 +184,8 @@ static int read_message(void *context, void *data, size_t size)
 		s->visitor->code(s->visitor, (int32_t)m->pid, &m->code);
 	} else if (size >= sizeof(struct waker_message) && stack->type == MESSAGE_WAKER) {
 		keep_waker(s, data);
+	} else if (size >= sizeof(struct label_message) && stack->type == MESSAGE_LABELS) {
+		keep_labels(s, data);
 	} else if (size >= offsetof(struct stack_message, frames) && stack->type == MESSAGE_STACK) {
 		keep_stack(s, stack);
 	}
@@ -431,6 +459,12 @@ void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_run
 		s->bpf->bss->has_runtimes = 1;
 	if (language_is_on_stack(runtime->language))
 		s->bpf->bss->has_stack_runtimes = 1;
+}
+
+void sampler_set_labels(struct sampler *s, uint32_t file, const struct label_places *places)
+{
+	if (s->config.n_labels)
+		bpf_map_update_elem(bpf_map__fd(s->bpf->maps.label_files), &file, places, BPF_ANY);
 }
 
 /* the stacks are new, too: a stack's functions are sent before it */

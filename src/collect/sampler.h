@@ -43,6 +43,10 @@ struct sampler_config {
 	bool by_frame_pointer; /* stacks; else by unwind tables (sampler_can_unwind()) */
 	const struct sampler_waits *waits; /* NULL: none */
 	bool with_times;                   /* each sample comes alone, while there is room */
+	/* Labels of goroutines (collect/bpf/labels.h) that samples get, by their names in the
+	 * program; at most LABELS_MAX. */
+	const char *const *labels;
+	size_t n_labels;
 	/*
 	 * The inode of our pid namespace, in whose numbers pids are given. A process without a
 	 * number there gets PID_OTHER_NAMESPACE and no user frames. 0: the initial namespace. Not
@@ -116,12 +120,19 @@ struct sampler_count {
 	enum language_fit fit;    /* of its frames of languages */
 	uint64_t samples, period; /* for waits: their number, and the sum of ns */
 	uint64_t time_ns;         /* of one sample, or of a wait's end; 0: of a sum */
-	uint64_t waker;           /* for sampler_find_waker(); 0: none, or not known */
+	uint64_t waker;           /* of a wait: for sampler_find_waker(); of a sample: for
+				     sampler_find_labels(); 0: none, or not known */
 	uint64_t detail;          /* of a wait: WAIT_DETAIL() */
 };
 
 /* False: it is not known any more. */
 bool sampler_find_waker(const struct sampler *s, uint64_t waker, struct sampler_waker *out);
+
+/*
+ * The labels of a sample, in the order of the config. NULL: they are not known (LABELS_UNKNOWN, or
+ * forgotten). Valid until the next sampler_turn().
+ */
+const struct label_value *sampler_find_labels(const struct sampler *s, uint64_t labels);
 
 /* Sets the frames of a count that the caller has kept, or leaves them NULL. */
 void sampler_find_frames(const struct sampler *s, struct sampler_count *count);
@@ -178,6 +189,9 @@ uint32_t sampler_know_file(struct sampler *s, const struct file_key *key);
  * with unwind tables. A file too many (RUNTIMES_MAX) is left out.
  */
 void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_runtime *runtime);
+
+/* The file is a Go program, and samples of its processes get their labels from now on. */
+void sampler_set_labels(struct sampler *s, uint32_t file, const struct label_places *places);
 
 /* All functions are sent again, because the caller has forgotten them. */
 void sampler_tell_codes_again(struct sampler *s);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "collect/bpf/label_name.h"
 #include "collect/cgroup.h"
 #include "collect/kernel_texts.h"
 #include "collect/missed.h"
@@ -142,6 +143,17 @@ static int want_cgroup(struct sampler_bpf *b, const struct sampler_config *c, st
 	return 0;
 }
 
+static void prepare_labels(struct sampler_bpf *b, const struct sampler_config *c)
+{
+	b->rodata->with_labels = c->n_labels > 0;
+	for (size_t i = 0; i < c->n_labels && i < LABELS_MAX; i++) {
+		__u64 name[LABEL_NAME_MAX / 8] = { 0 }; /* the type that the hash reads */
+
+		memcpy(name, c->labels[i], strnlen(c->labels[i], sizeof(name)));
+		((__u64 *)b->rodata->wanted_labels)[i] = label_name_hash(name);
+	}
+}
+
 static uint64_t stacks_max_words(const struct sampler_config *c)
 {
 	uint64_t of_a_minute = samples_a_second(c) * 60 * USUAL_FRAMES;
@@ -211,6 +223,7 @@ int sampler_load(struct sampler *s, struct error *err)
 	bpf_map__set_max_entries(b->maps.times, MAX(times_bytes(c, limits.times),
 						    (uint32_t)sysconf(_SC_PAGESIZE)));
 	prepare_waits(s, c, &limits);
+	prepare_labels(b, c);
 	if (limits.files)
 		b->data->next_file = MAX_FILES - MIN(limits.files, MAX_FILES - 1u);
 	b->rodata->is_to_be_refused = limits.refuse;

@@ -21,6 +21,8 @@ struct stacks {
 	struct intmap by_hash;
 	VEC(struct waker_message) wakers;
 	struct intmap by_waker; /* id to its place */
+	VEC(struct label_message) labels;
+	struct intmap by_labels; /* likewise */
 };
 
 /* A counter's value, and its samples, at the last check. */

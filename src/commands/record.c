@@ -131,6 +131,7 @@ static const struct option_spec record_options[] = {
 	  "sample is a wait. All waits count, as most are short. Each costs some microseconds "
 	  "more, so a contended "
 	  "machine becomes slower. It needs root and Linux 5.19." },
+	LABELS_OPTION(FIELD(labels)),
 	{ 0, "page-faults", "N", OPT_OPTIONAL, FIELD(page_faults), NULL,
 	  "also record page faults, beside the usual event or those of -e: each, or one of N",
 	  .implied = "1" },
@@ -273,6 +274,8 @@ static void setup_fini(struct record_setup *s)
 	option_list_fini(&s->args.pids);
 	option_list_fini(&s->args.tids);
 	option_list_fini(&s->args.filters);
+	option_list_fini(&s->args.labels);
+	record_labels_fini(&s->labels);
 	free(s->raw_path);
 	option_list_fini(&s->operands);
 	counters_fini(&s->counters);
@@ -339,6 +342,7 @@ static int parse_setup(struct record_setup *s, struct error *err)
 	    (r = parse_separation(&s->args, &s->merged, err)) < 0 ||
 	    (r = parse_call_graph(&s->args, err)) < 0 ||
 	    (r = parse_delay(&s->args, &s->steering, err)) < 0 ||
+	    (r = record_labels_parse(&s->args.labels, &s->labels, err)) < 0 ||
 	    (r = record_check_target(s, err)) < 0)
 		return r;
 	if (s->operands.n) {
@@ -380,41 +384,6 @@ static int exit_status(const struct recorder_result *result, int r)
 	if (result->has_command_failed_to_start)
 		return r == -ENOENT ? 127 : 126;
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
-}
-
-/*
- * Only BPF can measure off-CPU time. Without it, the command fails rather than recording only a
- * half.
- */
-static int check_off_cpu(const struct record_setup *s, struct error *err)
-{
-	static const struct counter_sources sources;
-	struct sampler_support support = { 0 };
-	struct reason_text text;
-	char remedy[448] = "";
-
-	const char *option = s->args.off_cpu ? "--off-cpu" : "--kernel-locks";
-
-	if (!record_has_waits(&s->args))
-		return 0;
-	if (sources_pid_namespace(NULL))
-		return error_set(err, -ENOTSUP,
-				 "%s works in the initial pid namespace alone: start the "
-				 "container with --pid=host",
-				 option);
-	sampler_support_check(&sources, &support);
-	if (support.obstacle == OBSTACLE_NONE)
-		return 0;
-	reason_tell(NULL, support.reason, &text);
-	if (sources_in_container(NULL) && *text.remedy)
-		snprintf(remedy, sizeof(remedy), "To do: %s. ", text.remedy);
-	else if (support.obstacle == OBSTACLE_PERMISSION && geteuid())
-		snprintf(remedy, sizeof(remedy), "Run it as root: 'sudo assay record %s …'. ",
-			 option);
-	return error_set(err, -EPERM,
-			 "%s needs a BPF program at the kernel's tracepoints: %s. %sWithout "
-			 "%s, assay measures time on the CPU alone, with your present permissions",
-			 option, support.why, remedy, option);
 }
 
 static void print_steering(void *context, bool is_warning, const char *sentence)
@@ -504,6 +473,7 @@ static int run_recorder(struct record_setup *s, bool in_kernel, const struct ste
 		.kernel_locks = s->args.kernel_locks,
 		.alloc_mean_bytes = s->args.alloc ? s->args.alloc_every : 0,
 		.alloc_by_probes = s->alloc_by_probes,
+		.labels = s->labels.in_program.n ? &s->labels : NULL,
 	};
 	pid_t starter;
 	int r;
@@ -559,7 +529,7 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 	/* A front end makes its folders itself. */
 	r = self->is_program ? 0 : file_check_parent(s->args.output, &err);
 	if (!r)
-		r = check_off_cpu(s, &err);
+		r = record_check_off_cpu(s, &err);
 	if (r == -ENOENT)
 		error_wrap(&err, r, "-o %s", s->args.output);
 	record_note_alloc(s);
@@ -567,6 +537,7 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 		log_info("%s", s->note);
 	if (!r)
 		in_kernel = record_choose_sampler(s);
+	r = r ? r : record_check_labels(s, in_kernel, &err);
 	if (!r)
 		r = record_find_target(s, in_kernel, &err);
 	if (!r)
@@ -578,7 +549,8 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 		probes = later_probes_begin(&s->counters, !s->args.raw && !s->tids.n);
 	if (!r)
 		r = run_recorder(s, in_kernel, steering, &result, &err);
-	if (r < 0 && in_kernel && result.has_sampler_failed && !record_has_waits(&s->args)) {
+	if (r < 0 && in_kernel && result.has_sampler_failed && !record_has_waits(&s->args) &&
+	    !s->labels.in_program.n) {
 		log_warning("%s: collecting through rings instead", err.text);
 		err = (struct error){ 0 };
 		r = record_find_target(s, false, &err);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "commands/record_collector.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
@@ -79,7 +82,7 @@ bool record_choose_sampler(struct record_setup *s)
 	    !strcmp(s->args.collector, "perf"))
 		return false;
 	language = is_best ? target_language(s) : LANGUAGE_NONE;
-	if (is_best && !is_for_sampler(s, language))
+	if (is_best && !s->labels.in_program.n && !is_for_sampler(s, language))
 		return false;
 	if (!record_is_by_cpu(s) && s->counters.n > 1) { /* a group in one -e */
 		log_info("several events of a command or process: collecting through rings");
@@ -96,6 +99,47 @@ bool record_choose_sampler(struct record_setup *s)
 	}
 	/* Copied stacks are better than those by frame pointer. */
 	return !is_best || strcmp(s->args.call_graph, "best") || support.can_unwind;
+}
+
+int record_check_off_cpu(const struct record_setup *s, struct error *err)
+{
+	static const struct counter_sources sources;
+	struct sampler_support support = { 0 };
+	struct reason_text text;
+	char remedy[448] = "";
+
+	const char *option = s->args.off_cpu ? "--off-cpu" : "--kernel-locks";
+
+	if (!record_has_waits(&s->args))
+		return 0;
+	if (sources_pid_namespace(NULL))
+		return error_set(err, -ENOTSUP,
+				 "%s works in the initial pid namespace alone: start the "
+				 "container with --pid=host",
+				 option);
+	sampler_support_check(&sources, &support);
+	if (support.obstacle == OBSTACLE_NONE)
+		return 0;
+	reason_tell(NULL, support.reason, &text);
+	if (sources_in_container(NULL) && *text.remedy)
+		snprintf(remedy, sizeof(remedy), "To do: %s. ", text.remedy);
+	else if (support.obstacle == OBSTACLE_PERMISSION && geteuid())
+		snprintf(remedy, sizeof(remedy), "Run it as root: 'sudo assay record %s …'. ",
+			 option);
+	return error_set(err, -EPERM,
+			 "%s needs a BPF program at the kernel's tracepoints: %s. %sWithout "
+			 "%s, assay measures time on the CPU alone, with your present permissions",
+			 option, support.why, remedy, option);
+}
+
+int record_check_labels(const struct record_setup *s, bool in_kernel, struct error *err)
+{
+	return in_kernel || !s->labels.in_program.n
+		       ? 0
+		       : error_set(err, -EPERM,
+				   "--labels needs the in-kernel sampler, which is not possible "
+				   "here ('assay doctor' says why), or does not go with the other "
+				   "options");
 }
 
 /*

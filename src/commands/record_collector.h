@@ -14,4 +14,23 @@
  */
 bool record_choose_sampler(struct record_setup *s);
 
+/*
+ * Only BPF can measure off-CPU time. Without it, the command fails rather than recording only a
+ * half.
+ */
+int record_check_off_cpu(const struct record_setup *s, struct error *err);
+
+/* -EPERM: labels were asked for, and rings cannot have them. */
+int record_check_labels(const struct record_setup *s, bool in_kernel, struct error *err);
+
+#define LABELS_OPTION(field)                                                                  \
+	{                                                                                     \
+		0, "labels", "NAME[,NAME…]", OPT_LIST, (field), NULL,                         \
+			"also record these labels of goroutines (Go's pprof.Do), at most 8",  \
+			"Labels are data of users, so assay records none of them unless you " \
+			"name them. *trace* and *span* are the labels trace\\_id and "        \
+			"span\\_id. *report --by label:NAME*, *--by trace* and *--by span* "  \
+			"show them. It needs root, or CAP_BPF and CAP_PERFMON, and x86-64."   \
+	}
+
 enum stack_source record_choose_stacks(const struct record_setup *s, bool in_kernel);

@@ -9,13 +9,14 @@
 #include "commands/record_children.h"
 #include "commands/record_trace.h"
 #include "counter/counter.h"
+#include "record/labels.h"
 #include "record/steering.h"
 #include "record/target_names.h"
 #include "record/targets.h"
 
 struct record_args {
 	const char *output;
-	struct option_list events, pids, tids, filters;
+	struct option_list events, pids, tids, filters, labels;
 	struct target_names names;
 	const char *cpus, *cgroup, *call_graph, *collector, *store, *separate, *control, *delay;
 	struct trace_options trace;
@@ -44,6 +45,7 @@ struct record_setup {
 	char note[256];
 	char **argv;
 	struct trace_plan trace;
+	struct record_labels labels;
 	char *raw_path; /* of a raw recording */
 	bool has_kernel_copy;
 	char **command_line; /* of assay itself */

@@ -18,6 +18,7 @@
 #include "export/otlp.pb-c.h"
 #include "export/protobuf.h"
 #include "lang/language.h"
+#include "profile/wakers.h"
 #include "store/session.h"
 #include "symbol/lines/lines.h"
 
@@ -54,7 +55,10 @@ struct otlp {
 		int32_t index[N_ATTRIBUTES];
 		size_t n;
 	} * of_group;
-	int32_t *stack_of; /* by node; 0: no sample ended there */
+	int32_t *stack_of;         /* by node; 0: no sample ended there */
+	struct buf links;          /* the table so far */
+	int32_t *link_of;          /* by group; 0: the samples belong to no trace */
+	struct strings link_texts; /* string i is the trace and span of link i */
 };
 
 static int32_t otlp_intern(struct otlp *w, const char *text)
@@ -127,6 +131,71 @@ static void make_attributes(struct otlp *w)
 	}
 }
 
+#define TRACE_BYTES 16
+#define SPAN_BYTES  8
+
+/* Hexadecimal digits of exactly so many bytes. False: the text is no such id. */
+static bool parse_id(const char *text, uint8_t *id, size_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	if (strlen(text) != 2 * n)
+		return false;
+	for (size_t i = 0; i < 2 * n; i++) {
+		const char *digit = strchr(digits, text[i] | 0x20);
+
+		if (!digit || !*digit)
+			return false;
+		id[i / 2] = (uint8_t)(id[i / 2] << 4 | (digit - digits));
+	}
+	return true;
+}
+
+static void otlp_put_link(struct otlp *w, const uint8_t *trace, const uint8_t *span)
+{
+	struct buf link = { 0 };
+
+	protobuf_bytes(&link, FIELD_TRACE_ID, trace, TRACE_BYTES);
+	protobuf_bytes(&link, FIELD_SPAN_ID, span, SPAN_BYTES);
+	protobuf_bytes(&w->links, TABLE_LINK, link.data, link.len);
+	buf_fini(&link);
+}
+
+/* A link needs a trace; a span that is none is all zeros. */
+static int32_t link_of_group(struct otlp *w, uint32_t group)
+{
+	const struct profile *p = w->x->profile;
+	const char *trace = profile_waker_text(p, profile_class_value(p, PROFILE_TRACE, group));
+	const char *span = profile_waker_text(p, profile_class_value(p, PROFILE_SPAN, group));
+	uint8_t trace_id[TRACE_BYTES] = { 0 }, span_id[SPAN_BYTES] = { 0 };
+	cleanup(free_at_exit) char *both = xasprintf("%s %s", trace, span);
+	uint32_t known = w->link_texts.n;
+	string_id id;
+
+	if (!parse_id(trace, trace_id, TRACE_BYTES))
+		return 0;
+	if (!parse_id(span, span_id, SPAN_BYTES))
+		memset(span_id, 0, sizeof(span_id));
+	id = strings_add(&w->link_texts, both);
+	if (w->link_texts.n > known)
+		otlp_put_link(w, trace_id, span_id);
+	return (int32_t)id.n;
+}
+
+/*
+ * The first link means none: ids of full length, which are all zeros. The proto file recommends
+ * this form.
+ */
+static void make_links(struct otlp *w)
+{
+	static const uint8_t none[TRACE_BYTES];
+
+	otlp_put_link(w, none, none);
+	w->link_of = xcalloc((size_t)w->x->profile->n_groups + 1, sizeof(*w->link_of));
+	for (uint32_t g = 0; g < w->x->profile->n_groups; g++)
+		w->link_of[g] = link_of_group(w, g);
+}
+
 /* Stacks in the order of their innermost nodes; 0 is the empty one. */
 static void otlp_number_stacks(struct otlp *w)
 {
@@ -153,6 +222,7 @@ static void otlp_put_samples(struct otlp *w, struct buf *out, uint32_t lane, boo
 		if (!value)
 			continue;
 		sample.stack_index = w->stack_of[e->node];
+		sample.link_index = w->link_of[e->group];
 		sample.values = &value;
 		sample.n_values = 1;
 		sample.attribute_indices = w->of_group[e->group].index;
@@ -352,19 +422,6 @@ static void otlp_put_stacks(struct otlp *w, struct buf *out)
 	vec_fini(&locations);
 }
 
-/* The first link means none: ids of full length, which are all zeros. The proto file recommends
- * this form. */
-static void otlp_put_no_link(struct buf *out)
-{
-	static const uint8_t trace_id[16], span_id[8];
-	struct buf link = { 0 };
-
-	protobuf_bytes(&link, FIELD_TRACE_ID, trace_id, sizeof(trace_id));
-	protobuf_bytes(&link, FIELD_SPAN_ID, span_id, sizeof(span_id));
-	protobuf_bytes(out, TABLE_LINK, link.data, link.len);
-	buf_fini(&link);
-}
-
 static void put_dictionary(struct otlp *w)
 {
 	struct buf out = { 0 };
@@ -373,7 +430,7 @@ static void put_dictionary(struct otlp *w)
 	put_locations(w, &out);
 	otlp_put_functions(w, &out);
 	otlp_put_stacks(w, &out);
-	otlp_put_no_link(&out);
+	buf_bytes(&out, w->links.data, w->links.len);
 	buf_bytes(&out, w->attributes.data, w->attributes.len);
 	for (uint32_t i = 0; i < w->strings.n; i++)
 		protobuf_bytes(&out, TABLE_STRING, w->strings.text[i], w->strings.len[i]);
@@ -388,13 +445,18 @@ static int write_otlp(const struct export *x, struct sink *out, struct error *er
 	(void)err;
 	strings_init(&w.strings);
 	strings_init(&w.attribute_keys);
+	strings_init(&w.link_texts);
 	mappings_init(&w.mappings, x->profile);
 	make_attributes(&w);
+	make_links(&w);
 	otlp_number_stacks(&w);
 	put_profiles(&w);
 	put_dictionary(&w);
 	free(w.of_group);
 	free(w.stack_of);
+	free(w.link_of);
+	buf_fini(&w.links);
+	strings_fini(&w.link_texts);
 	buf_fini(&w.attributes);
 	mappings_fini(&w.mappings);
 	strings_fini(&w.attribute_keys);
@@ -405,8 +467,9 @@ static int write_otlp(const struct export *x, struct sink *out, struct error *er
 const struct export_ops export_otlp = {
 	.target = EXPORT_STREAM,
 	.is_binary = true,
-	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU, PROFILE_CGROUP },
-		  .n = 5 },
+	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU, PROFILE_CGROUP,
+			   PROFILE_TRACE, PROFILE_SPAN },
+		  .n = 7 },
 	.with_chains = true,
 	.with_places = true,
 	.with_source = true,

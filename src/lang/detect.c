@@ -2,6 +2,7 @@
 #include "lang/detect.h"
 
 #include "base/mem.h"
+#include "lang/go_labels.h"
 #include "lang/hotspot.h"
 #include "lang/perl.h"
 #include "lang/php.h"
@@ -34,5 +35,6 @@ enum lang_detected lang_detect(const struct elf_file *elf, struct lang_runtime *
 		if (found != LANG_NONE)
 			return found;
 	}
+	go_labels_find(elf, out);
 	return LANG_NONE;
 }

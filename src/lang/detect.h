@@ -17,6 +17,9 @@ struct elf_file;
 /* Whether the code at an offset in the runtime's file is the interpreter's loop. */
 bool lang_is_interpreter(const struct lang_runtime *runtime, uint64_t file_off);
 
-/* The file is untrusted. `why` gets a reason such as "Python 3.15 is newer than this assay". */
+/*
+ * LANG_NONE: out->version is 0, or that of a Go program (go_labels.h). The file is untrusted.
+ * `why` gets a reason such as "Python 3.15 is newer than this assay".
+ */
 enum lang_detected lang_detect(const struct elf_file *elf, struct lang_runtime *out, char *why,
 			       size_t why_size);

@@ -120,6 +120,17 @@ struct v8_layout {
 	__u8 deopt_literals; /* index; the list of inlined functions is behind deopt_shared */
 };
 
+/*
+ * Where the labels of the running goroutine of a Go program are (runtime/pprof.Do). Offsets in the
+ * runtime's structures, in bytes; lang/go_labels.c has them by version.
+ */
+struct label_places {
+	__s32 thread_g;         /* from the thread pointer: the running `g` */
+	__u16 g_m, m_goroutine; /* of a `g`, its thread `m`; of that, the goroutine's `g` */
+	__u16 g_labels;         /* of the goroutine */
+	__u16 has_map;          /* labels are a map of Go; else a list */
+};
+
 struct lang_runtime {
 	__u32 language;                              /* enum language; 0: the file is no runtime */
 	__u32 version;                               /* major << 8 | minor */
@@ -141,6 +152,7 @@ struct lang_runtime {
 		struct perl_layout perl;
 		struct hotspot_layout hotspot;
 		struct v8_layout v8;
+		struct label_places labels; /* of language 0, with a version: a Go program */
 		__u64 layout[6];
 	};
 };

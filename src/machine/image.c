@@ -167,6 +167,12 @@ bool image_is_latency_mark(const struct image *image)
 	return image->kind == IMAGE_NAMED && !strcmp(image->path, IMAGE_LATENCY_PATH);
 }
 
+bool image_is_label_mark(const struct image *image)
+{
+	return image->kind == IMAGE_NAMED &&
+	       !strncmp(image->path, IMAGE_LABEL_PREFIX, strlen(IMAGE_LABEL_PREFIX));
+}
+
 bool image_is_cut_mark(const struct image *image)
 {
 	return image->kind == IMAGE_NAMED && !strcmp(image->path, IMAGE_CUT_PATH);

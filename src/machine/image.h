@@ -140,6 +140,14 @@ bool image_is_access_mark(const struct image *image);
 bool image_is_latency_mark(const struct image *image);
 
 /*
+ * The images (of kind NAMED) of the innermost frames of a sample with labels: this, and the name of
+ * the label. The offset stands for the value, whose text is in the session like a function's name.
+ */
+#define IMAGE_LABEL_PREFIX "[label] "
+
+bool image_is_label_mark(const struct image *image);
+
+/*
  * The image (of kind NAMED) of the kernel of a guest begins so; then come a space, the number of
  * the process that runs the guest, and "]".
  */

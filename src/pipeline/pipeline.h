@@ -112,6 +112,9 @@ bool pipeline_is_looking(const struct pipeline *p);
 struct lang_runtime;
 const struct lang_runtime *pipeline_runtime(const struct pipeline *p, image_id image);
 
+/* Likewise, where the labels of goroutines are; NULL: the image is no Go program. */
+const struct label_places *pipeline_label_places(const struct pipeline *p, image_id image);
+
 /* The place of a frame that a walk of user_stacks.h found. False: its function was forgotten. */
 struct lang_frame;
 bool pipeline_place_frame(struct pipeline *p, const struct lang_frame *frame,

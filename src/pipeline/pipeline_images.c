@@ -43,6 +43,20 @@ const struct lang_runtime *pipeline_runtime(const struct pipeline *p, image_id i
 	return NULL;
 }
 
+static void note_go_program(struct pipeline *p, image_id image, const struct lang_runtime *program)
+{
+	if (!pipeline_label_places(p, image))
+		vec_push(&p->go_programs, (struct runtime_image){ image, *program });
+}
+
+const struct label_places *pipeline_label_places(const struct pipeline *p, image_id image)
+{
+	vec_foreach (&p->go_programs, r)
+		if (r->image.n == image.n)
+			return &r->runtime.labels;
+	return NULL;
+}
+
 void pipeline_expect_languages(struct pipeline *p)
 {
 	p->expects_languages = true;
@@ -87,6 +101,8 @@ static void end_look(void *context, const struct file_look *look)
 	pipeline_forget_pending(p, look->id);
 	if (look->detected != LANG_NONE)
 		note_runtime(p, id, look->detected, &look->runtime);
+	else if (!look->runtime.language && look->runtime.version)
+		note_go_program(p, id, &look->runtime);
 }
 
 /* The file was opened for its unwind table already. */

@@ -42,6 +42,7 @@ struct pipeline {
 	bool is_offline;
 	char *proc, *names_dir;
 	VEC(struct runtime_image) runtimes;
+	VEC(struct runtime_image) go_programs; /* with places of labels (lang/go_labels.h) */
 	bool expects_languages;
 	bool is_settling; /* samples that waited: their processes are not forgotten meanwhile */
 	uint32_t session;

@@ -51,12 +51,35 @@ int profile_key_find(const char *name, size_t len)
 	return -1;
 }
 
+/* "label:NAME", up to len. 0: it is no such key. */
+static int parse_label(struct key_list *list, const char *text, size_t len, struct error *err)
+{
+	static const char prefix[] = "label:";
+	size_t n = sizeof(prefix) - 1;
+
+	if (len <= n || strncmp(text, prefix, n) != 0)
+		return 0;
+	if (len - n > KEY_LABEL_MAX)
+		return error_set(err, -EINVAL, "'%.*s': a label's name has at most %d bytes",
+				 (int)len, text, KEY_LABEL_MAX);
+	if (key_list_has(list, PROFILE_LABEL))
+		return error_set(err, -EINVAL, "'%.*s': a report has one key label:NAME", (int)len,
+				 text);
+	memcpy(list->label, text + n, len - n);
+	list->label[len - n] = '\0';
+	key_list_add(list, PROFILE_LABEL);
+	return 1;
+}
+
 int key_list_parse(struct key_list *list, const char *text, struct error *err)
 {
 	for (;;) {
 		size_t len = strcspn(text, ",");
-		int key = profile_key_find(text, len);
+		int label = parse_label(list, text, len, err);
+		int key = label ? PROFILE_LABEL : profile_key_find(text, len);
 
+		if (label < 0)
+			return label;
 		if (key < 0)
 			return error_set(err, -EINVAL, "'%.*s' is not one of %.*s", (int)len, text,
 					 (int)sizeof(known_keys) - 3, known_keys);

@@ -37,6 +37,9 @@ enum key_kind { KEY_CLASS, KEY_CODE };
 	X(SNOOP, "snoop", CLASS, "what a memory access met in other caches: None, HitM, …")       \
 	X(DATA_SYMBOL, "data-symbol", CLASS, "variable that was accessed, or [heap], [stack], …") \
 	X(DATA_IMAGE, "data-image", CLASS, "file that holds the variable")                        \
+	X(TRACE, "trace", CLASS, "trace that the sample belongs to (record --labels trace)")      \
+	X(SPAN, "span", CLASS, "span that the sample belongs to (record --labels span)")          \
+	X(LABEL, "label", CLASS, "labels of the goroutine; *label:NAME* is the value of one")     \
 	X(PARALLELISM, "parallelism", CLASS, "threads that ran at the moment of the sample")      \
 	X(HOST, "host", CLASS, "machine that the sample is of")                                   \
 	X(SERVICE, "service", CLASS, "systemd's service, or else the program")                    \
@@ -72,14 +75,18 @@ extern const struct profile_key_info profile_keys[N_PROFILE_KEYS];
 /* The key of this name, or of perf's name for it ("dso", "sym"); -1 if there is none. */
 int profile_key_find(const char *name, size_t len);
 
+#define KEY_LABEL_MAX 32 /* bytes; recordings have no longer names */
+
 /* Keys in the order asked for, each at most once. */
 struct key_list {
 	enum profile_key key[N_PROFILE_KEYS];
 	size_t n;
+	char label[KEY_LABEL_MAX + 1]; /* the NAME of the key label:NAME; "": all labels */
 };
 
 bool key_list_has(const struct key_list *list, enum profile_key key);
 void key_list_add(struct key_list *list, enum profile_key key); /* nothing if it is there */
 
-/* Appends the keys of "process,symbol". An unknown word is -EINVAL and names the known ones. */
+/* label:NAME is the key LABEL with a name, of which a list has one. Appends the keys of
+ * "process,symbol". An unknown word is -EINVAL and names the known ones. */
 int key_list_parse(struct key_list *list, const char *text, struct error *err);

@@ -192,7 +192,9 @@ struct profile_cgroup {
 struct profile_waker {
 	string_id comm, symbol, stack, reason, owner, device;
 	string_id mem, tlb, snoop, data_symbol, data_image;
-	bool is_taken; /* by the query */
+	string_id trace, span;
+	string_id label, labels; /* the one of the key label:NAME, or all; all, NAME=VALUE each */
+	bool is_taken;           /* by the query */
 };
 
 /* Whether keys or filters ask for these facts, for which the kernel's functions are needed. */

@@ -86,6 +86,10 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(SNOOP, "snoop", GLOB, "GLOB", "memory accesses that met this in other caches: HitM")    \
 	X(DATA_SYMBOL, "data-symbol", GLOB, "GLOB", "accesses of these variables")                \
 	X(DATA_IMAGE, "data-image", GLOB, "GLOB", "accesses of variables of these files")         \
+	X(TRACE, "trace", GLOB, "GLOB", "samples of these traces (*record --labels trace*)")      \
+	X(SPAN, "span", GLOB, "GLOB", "samples of these spans (*record --labels span*)")          \
+	X(LABEL, "label", GLOB, "NAME=GLOB",                                                      \
+	  "samples of goroutines with this label: *label:endpoint=/api*")                         \
 	X(MODE, "mode", GLOB, "GLOB", "code of the user, or of the kernel")                       \
 	X(LANGUAGE, "language", GLOB, "GLOB",                                                     \
 	  "code of these languages: python, php, ruby, perl, java, javascript, native")           \

@@ -9,6 +9,7 @@
 #include "profile/accesses.h"
 #include "profile/context.h"
 #include "profile/index.h"
+#include "profile/labels.h"
 #include "profile/load_part.h"
 #include "profile/query.h"
 #include "profile/wait_reasons.h"
@@ -50,6 +51,7 @@ static const char *mark_name(const struct image *image, const char *prefix)
 static bool is_cut(const struct profile *p, const struct image *image)
 {
 	return image_is_access_mark(image) || image_is_latency_mark(image) ||
+	       image_is_label_mark(image) ||
 	       (image_is_wait_mark(image) && !p->index->request->with_wakers);
 }
 
@@ -79,6 +81,9 @@ static const struct {
 	{ PROFILE_SNOOP, FILTER_SNOOP, offsetof(struct profile_waker, snoop) },
 	{ PROFILE_DATA_SYMBOL, FILTER_DATA_SYMBOL, offsetof(struct profile_waker, data_symbol) },
 	{ PROFILE_DATA_IMAGE, FILTER_DATA_IMAGE, offsetof(struct profile_waker, data_image) },
+	{ PROFILE_TRACE, FILTER_TRACE, offsetof(struct profile_waker, trace) },
+	{ PROFILE_SPAN, FILTER_SPAN, offsetof(struct profile_waker, span) },
+	{ PROFILE_LABEL, FILTER_LABEL, offsetof(struct profile_waker, label) },
 };
 
 static string_id waker_fact(const struct profile_waker *w, size_t i)
@@ -329,11 +334,11 @@ static const char *fact_or(const char *fact, bool is_expected)
 static bool takes_facts(const struct profile *p, const struct profile_waker *w)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(waker_facts); i++)
-		if (waker_facts[i].filter != NO_FILTER &&
+		if (waker_facts[i].filter != NO_FILTER && waker_facts[i].filter != FILTER_LABEL &&
 		    !query_takes_name(p->index->query, waker_facts[i].filter,
 				      strings_get(&p->waker_texts, waker_fact(w, i))))
 			return false;
-	return true;
+	return labels_are_taken(p, w);
 }
 
 static uint32_t add_facts(struct profile *p, struct profile_waker w)
@@ -357,7 +362,11 @@ static struct profile_waker no_facts(struct profile *p)
 				       .tlb = none,
 				       .snoop = none,
 				       .data_symbol = none,
-				       .data_image = none };
+				       .data_image = none,
+				       .trace = none,
+				       .span = none,
+				       .label = none,
+				       .labels = none };
 }
 
 static uint32_t add_access(struct profile *p, const struct load_part *part, uint32_t node,
@@ -366,6 +375,15 @@ static uint32_t add_access(struct profile *p, const struct load_part *part, uint
 	struct profile_waker w = no_facts(p);
 
 	access_describe(p, part, node, mark, &w);
+	return add_facts(p, w);
+}
+
+static uint32_t add_labels(struct profile *p, const struct load_part *part, uint32_t node,
+			   uint32_t mark)
+{
+	struct profile_waker w = no_facts(p);
+
+	labels_describe(p, part, node, mark, &w);
 	return add_facts(p, w);
 }
 
@@ -406,8 +424,11 @@ static uint32_t waker_of(struct profile *p, struct load_part *part, uint32_t nod
 	known = intmap_put(&part->waker_of_node, key, &is_new);
 	if (!is_new)
 		return *known;
-	if (mark && image_is_access_mark(image_of_node(p, part, mark))) {
-		waker = add_access(p, part, node, mark);
+	if (mark && (image_is_access_mark(image_of_node(p, part, mark)) ||
+		     image_is_label_mark(image_of_node(p, part, mark)))) {
+		waker = image_is_label_mark(image_of_node(p, part, mark))
+				? add_labels(p, part, node, mark)
+				: add_access(p, part, node, mark);
 		*intmap_put(&part->waker_of_node, key, NULL) = waker;
 		return waker;
 	}

@@ -28,6 +28,7 @@
 #include "pipeline/user_stacks.h"
 #include "record/code_fetch.h"
 #include "record/in_kernel_frames.h"
+#include "record/in_kernel_labels.h"
 #include "record/in_kernel_raws.h"
 #include "record/program_files.h"
 #include "unwind/library.h"
@@ -74,11 +75,15 @@ static bool may_read_memory(void)
 static bool examine_file(struct in_kernel *k, const struct examination *e)
 {
 	int32_t pid = k->files.data[e->number].seen.pid;
+	const struct label_places *labels;
 	const struct lang_runtime *runtime;
 	image_id image = e->image;
 
 	if (!pipeline_look_at_image(k->pipeline, pid, &image))
 		return false;
+	labels = pipeline_label_places(k->pipeline, image);
+	if (labels)
+		sampler_set_labels(k->sampler, e->number, labels);
 	runtime = pipeline_runtime(k->pipeline, image);
 	if (!runtime)
 		return true;
@@ -377,6 +382,19 @@ static void push_waker(struct in_kernel *k, const struct sampler_count *c)
 	vec_push(&k->frames, wait_mark(k, IMAGE_WAKER_PREFIX, w.comm));
 }
 
+/* The labels of a sample, innermost of all (machine/image.h). */
+static void push_labels(struct in_kernel *k, const struct sampler_count *c)
+{
+	struct code_addr frames[LABELS_MAX];
+	size_t n;
+
+	if (!k->labels || !c->waker)
+		return;
+	n = label_marks_place(k->labels, sampler_find_labels(k->sampler, c->waker), frames);
+	for (size_t i = 0; i < n; i++)
+		vec_push(&k->frames, frames[i]);
+}
+
 /*
  * Walks the count's raw stack if possible. True if it still waits for a table or for the side band;
  * then the count is kept until the next reading. A stack from after known_ns would be walked by the
@@ -436,7 +454,10 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 		return keep_late(k, c);
 	sample.samples = c->counter < k->first_wait ? c->samples : samples_of_wait(k, c);
 	k->frames.n = 0;
-	push_waker(k, c);
+	if (c->counter < k->first_wait)
+		push_labels(k, c);
+	else
+		push_waker(k, c);
 	push_detail(k, c);
 	n_facts = k->frames.n;
 	if (c->frames)
@@ -547,6 +568,7 @@ void in_kernel_free(struct in_kernel *k)
 	vec_fini(&k->run);
 	vec_fini(&k->held_run);
 	lang_names_free(k->names);
+	label_marks_free(k->labels);
 	free(k);
 }
 
@@ -592,6 +614,11 @@ void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter, bool wi
 {
 	k->first_wait = first_counter;
 	k->with_thread_ids = with_thread_ids;
+}
+
+void in_kernel_expect_labels(struct in_kernel *k, const char *const *names, size_t n)
+{
+	k->labels = label_marks_new(k->pipeline, k->machine, names, n);
 }
 
 /* Walks the stack of a thread that waits: as the kernel shows it, or else /proc. 0: no stack. */

@@ -56,6 +56,12 @@ bool in_kernel_is_behind(const struct in_kernel *k);
 void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter, bool with_thread_ids);
 
 /*
+ * Samples get these labels of goroutines, at most LABELS_MAX: their names in the session. The
+ * sampler has their names in programs.
+ */
+void in_kernel_expect_labels(struct in_kernel *k, const char *const *names, size_t n);
+
+/*
  * Adds a thread that waited before the start, as if since `now_ns`. `proc` as for off_cpu_look().
  */
 bool in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct blocked_thread *t,

@@ -57,6 +57,8 @@ enum stack_source {
 
 extern const char *const stack_source_texts[N_STACK_SOURCES];
 
+struct record_labels;
+
 struct recorder_config {
 	const struct store_ops *ops;
 	uint32_t merged; /* enum separation: keys that samples are not split by */
@@ -91,6 +93,8 @@ struct recorder_config {
 	uint64_t off_cpu_min_ns;
 	double off_cpu_percent; /* of one CPU's time, for the stacks of waits; 0: no limit */
 	bool kernel_locks;      /* waits for the kernel's own locks as well, by BPF */
+	/* In the kernel: labels of goroutines, at most LABELS_MAX (record/labels.h). */
+	const struct record_labels *labels; /* NULL: none */
 	/* Of a command: allocations, sampled so far apart by a preloaded library (heap/); 0: no. */
 	uint64_t alloc_mean_bytes;
 	bool alloc_by_probes; /* not by the library: a process of `pids`, or a static command */

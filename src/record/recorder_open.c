@@ -26,6 +26,7 @@
 #include "pipeline/session_dir.h"
 #include "record/cpu_account.h"
 #include "record/in_kernel.h"
+#include "record/labels.h"
 #include "record/interpreter.h"
 #include "record/pid_namespace.h"
 #include "record/program_files.h"
@@ -440,6 +441,8 @@ static int load_sampler(struct recorder *r, struct error *err)
 		.by_frame_pointer = !with_tables,
 		.waits = recorder_n_waits(config) ? &waits : NULL,
 		.with_times = config->exact_times,
+		.labels = config->labels ? config->labels->in_program.data : NULL,
+		.n_labels = config->labels ? config->labels->in_program.n : 0,
 		.filter = config->filter,
 		.is_of_cgroup = config->cgroup != NULL,
 		.cgroup_fd = r->cgroup_fd,
@@ -459,11 +462,16 @@ static int load_sampler(struct recorder *r, struct error *err)
 	return e;
 }
 
-/* What an interpreter does first would else lack the frames of its language. */
+/*
+ * What an interpreter does first would else lack the frames of its language, and first samples of a
+ * Go program would lack their labels.
+ */
 static void expect_command(struct recorder *r)
 {
 	cleanup(free_at_exit) char *path = interpreter_file(r->config->argv[0]);
 
+	if (!path && r->config->labels)
+		path = child_find(r->config->argv[0]);
 	if (path)
 		in_kernel_expect_program(r->in_kernel, r->child.pid, path);
 }
@@ -480,6 +488,9 @@ static int follow_sampler(struct recorder *r, struct error *err)
 		if (is_command_target(c))
 			expect_command(r);
 	}
+	if (c->labels)
+		in_kernel_expect_labels(r->in_kernel, c->labels->in_session.data,
+					c->labels->in_session.n);
 	if (recorder_n_waits(c))
 		in_kernel_expect_waits(r->in_kernel, (uint32_t)c->counters->n,
 				       !(c->merged & SEPARATE_THREAD));

@@ -67,7 +67,8 @@ static uint32_t script_read_stack(struct reading *r, uint32_t node)
 	for (; node && n < MAX_FRAMES; node = r->segment->nodes[node].parent) {
 		r->code[n] = r->segment->nodes[node].code;
 		if (is_mark(r->segment, &r->code[n], image_is_access_mark) ||
-		    is_mark(r->segment, &r->code[n], image_is_latency_mark))
+		    is_mark(r->segment, &r->code[n], image_is_latency_mark) ||
+		    is_mark(r->segment, &r->code[n], image_is_label_mark))
 			n = 0;
 		else
 			n += !is_mark(r->segment, &r->code[n], image_is_cut_mark);

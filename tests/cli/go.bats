@@ -74,3 +74,70 @@ frames() {
 		[ -s bad.txt ]
 	done
 }
+
+# record_labels LABELS: the program of labels.go, stripped, with these labels, into s.
+record_labels() {
+	need_sampler
+	[ "$(uname -m)" = x86_64 ] || skip "labels of goroutines are known on x86-64 alone"
+	[ -n "$(command -v go)" ] || skip "no Go compiler"
+	export HOME=$PWD GOCACHE=$PWD/cache GO111MODULE=off CGO_ENABLED=0
+	[ -e app ] || go build -ldflags="-s -w" -o app "$ROOT/tests/programs/lang/labels.go" 2>go.log || skip "go build fails: $(tail -1 go.log)"
+	assay record -q -o s -e cpu-clock -F "$(at_most 997)" ${1:+--labels "$1"} -- ./app 2
+}
+
+# keys_of KEYS FILTER…: the values of keys, with the function that spins, sorted.
+keys_of() {
+	local keys=$1
+	shift
+	assay report -i s --by "$keys,symbol" -t 0 --format json via:main.spin "$@" |
+		jq -r '.rows[] | select(.samples > 2 and (.symbol | startswith("main."))) | [.label, .trace, .span] | map(. // empty) | join(" ")' | sort -u
+}
+
+@test "labels of goroutines are keys and filters, and a sample's trace is its link" {
+	record_labels endpoint,trace,span
+	keys_of label:endpoint,trace,span >keys
+	diff keys - <<-'END'
+		/alpha 0123456789abcdef0123456789abcdef 0123456789abcdef
+		/beta fedcba9876543210fedcba9876543210 fedcba9876543210
+		[none] [none] [none]
+	END
+	# Each goroutine has its own labels, and the one without labels has none.
+	for pair in Alpha:/alpha Beta:/beta 'Plain:[none]'; do
+		assay report -i s --by label:endpoint -t 0 --format json "via:main.spin${pair%%:*}" | jq -r '.rows[].label' >values
+		[ "$(cat values)" = "${pair#*:}" ]
+	done
+	[ "$(keys_of label 'label:endpoint=/al*')" = "endpoint=/alpha, trace=0123456789abcdef0123456789abcdef, span=0123456789abcdef" ]
+	[ "$(keys_of span trace:fedcba9876543210fedcba9876543210)" = fedcba9876543210 ]
+	[ "$(keys_of span 'label="endpoint=/beta"')" = fedcba9876543210 ]
+	run assay report -i s label:endpoint=/nothing
+	[[ "$output" == *"no sample matches label:endpoint=/nothing; there are: "*"endpoint=/alpha"* ]]
+	run assay report -i s --by label:endpoint,label:user
+	[ "$status" = 2 ]
+	# Labels are no frames.
+	assay script -i s >text
+	run ! grep -q '\[label\]' text
+	assay export -q -i s --format folded -o folded
+	run ! grep -q alpha folded
+	# They were not asked for.
+	run ! grep -rq secret s
+	if assay export --list-formats | grep -q '^otlp '; then
+		assay export -q -i s -F otlp -o x.otlp
+		python3 "$ROOT/tests/cli/protobuf.py" otlp x.otlp >otlp.json
+		jq -r '.profiles[].samples[] | select(.link) | .link | join(" ")' otlp.json | sort -u | diff - <(grep -v none keys | cut -d' ' -f2-)
+		[ "$(jq '[.profiles[].samples[] | select(.chain | index("main.spinPlain")) | .link] | unique | .[0]' otlp.json)" = null ]
+	fi
+}
+
+@test "labels are recorded only if they are asked for, and where BPF can" {
+	record_labels ''
+	run assay report -i s --by label --format json
+	[ "$(jq -r '[.rows[].label] | unique[]' <<<"$output")" = "[none]" ]
+	run ! grep -rqE 'alpha|secret' s
+	run assay record -q -o t --collector perf --labels endpoint -- true
+	[ "$status" != 0 ]
+	[[ "$output" == *"--labels needs the in-kernel sampler"* ]]
+	for labels in a=b 'x*' 1,2,3,4,5,6,7,8,9 "$(printf 'n%.0s' {1..33})"; do
+		run assay record -q -o t --labels "$labels" -- true
+		[ "$status" = 2 ]
+	done
+}

@@ -72,7 +72,8 @@ def otlp(data):
     links, attributes = sub(table, 4), sub(table, 6)
     for rows in (mappings, locations, functions, stacks, attributes):
         assert rows[0] == {}, "every table begins with an empty row"
-    assert links == [{1: [bytes(16)], 2: [bytes(8)]}], "the one link means none: ids of full length"
+    assert links[0] == {1: [bytes(16)], 2: [bytes(8)]}, "the first link means none: ids of full length"
+    links = [[link[1][0].hex(), link[2][0].hex()] for link in links]
     assert text[0] == ""
 
     def attribute(i):
@@ -97,6 +98,7 @@ def otlp(data):
                 profiles.append({
                     "type": text[one(kind, 1)], "unit": text[one(kind, 2)], "time": one(p, 3),
                     "samples": [{"value": sum(packed(s, 4)), "chain": frames(one(s, 1)),
+                                 **({"link": links[one(s, 3)]} if one(s, 3) else {}),
                                  **dict(attribute(i) for i in packed(s, 2))} for s in sub(p, 2)]})
     return {"profiles": profiles, "functions": [text[one(f, 1)] for f in functions],
             "build_ids": [attribute(i)[1] for m in mappings for i in packed(m, 5)],

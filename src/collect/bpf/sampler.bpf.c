@@ -3,6 +3,7 @@
 #include "collect/bpf/stack.h"
 
 #include "collect/bpf/chosen.h"
+#include "collect/bpf/labels.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -106,6 +107,8 @@ static __always_inline bool count(struct bpf_perf_event_data *ctx, const struct 
 	};
 
 	bpf_get_current_comm(key.comm, sizeof(key.comm));
+	if (with_labels && key.app)
+		key.waker = current_labels(key.app);
 	return count_key(&key, ctx->sample_period);
 }
 

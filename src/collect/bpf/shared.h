@@ -119,7 +119,11 @@ struct count_key {
 	__u16 counter;
 	__u64 cgroup; /* its number, with its domain (machine/cgroup_domain.h) */
 	char comm[16];
-	__u64 waker;  /* of a wait: struct waker_message; 0: not known */
+	/*
+	 * Of a wait: struct waker_message. Of a sample: struct label_message, or LABELS_UNKNOWN.
+	 * 0: none, or not known.
+	 */
+	__u64 waker;
 	__u64 detail; /* of a wait: WAIT_DETAIL() */
 };
 
@@ -198,7 +202,8 @@ enum message_type {
 	MESSAGE_STACK,
 	MESSAGE_RAW_STACK,
 	MESSAGE_CODE,
-	MESSAGE_WAKER
+	MESSAGE_WAKER,
+	MESSAGE_LABELS
 };
 
 /* Sent before the first wait with this waker. */
@@ -208,6 +213,22 @@ struct waker_message {
 	__u64 stack;    /* hash of its frames, which were sent before */
 	__u32 pid, tid; /* of one that has them */
 	char comm[16];
+};
+
+#define LABELS_MAX      8
+#define LABEL_VALUE_MAX 64 /* bytes; longer values are cut */
+#define LABELS_UNKNOWN  2  /* the labels could not be read, or not sent; ids are odd */
+
+struct label_value {
+	__u32 size, pad; /* 0: the sample lacks this label, or its value is empty */
+	__u64 bytes[LABEL_VALUE_MAX / 8];
+};
+
+/* Sent before the first sample with these labels. */
+struct label_message {
+	__u32 type, pad;
+	__u64 id;
+	struct label_value values[LABELS_MAX]; /* in the order of wanted_labels (labels.h) */
 };
 
 /* The place of a file in a process's mappings. start 0: not known, as for an executable. */

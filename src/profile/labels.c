@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/labels.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "profile/index.h"
+#include "profile/query.h"
+#include "store/segment.h"
+
+#define SEPARATOR ", " /* between labels of one sample */
+
+static const char *label_text(struct profile *p, uint32_t image, uint64_t offset)
+{
+	uint32_t symbol = p->symbols ? index_symbol(p, image, offset) : NO_SYMBOL;
+
+	return symbol == NO_SYMBOL ? "[unknown]"
+				   : symbol_name(p->symbols, p->images.data[image].table, symbol);
+}
+
+void labels_describe(struct profile *p, const struct load_part *part, uint32_t node, uint32_t mark,
+		     struct profile_waker *out)
+{
+	const char *asked = p->index->request->keys.label;
+	const struct segment *s = part->segment;
+	struct buf all = { 0 };
+
+	for (; node >= mark; node = load_parent_of(s, node)) {
+		uint32_t image = load_image_of(part, s->nodes[node].code.image);
+		const char *name = p->images.data[image].image->path + strlen(IMAGE_LABEL_PREFIX);
+		const char *value = label_text(p, image, s->nodes[node].code.offset);
+
+		buf_printf(&all, "%s%s=%s", all.len ? SEPARATOR : "", name, value);
+		if (!strcmp(name, "trace"))
+			out->trace = strings_add(&p->waker_texts, value);
+		if (!strcmp(name, "span"))
+			out->span = strings_add(&p->waker_texts, value);
+		if (*asked && !strcmp(name, asked))
+			out->label = strings_add(&p->waker_texts, value);
+	}
+	out->labels = strings_add(&p->waker_texts, buf_cstr(&all));
+	if (!*asked)
+		out->label = out->labels;
+	buf_fini(&all);
+}
+
+bool labels_are_taken(const struct profile *p, const struct profile_waker *w)
+{
+	const char *text = strings_get(&p->waker_texts, w->labels);
+	bool is_taken = !query_has(p->index->query, FILTER_LABEL);
+
+	while (!is_taken && *text) {
+		const char *end = strstr(text, SEPARATOR);
+		size_t len = end ? (size_t)(end - text) : strlen(text);
+		cleanup(free_at_exit) char *one = xstrndup(text, len);
+
+		is_taken = query_takes_name(p->index->query, FILTER_LABEL, one);
+		text += end ? len + strlen(SEPARATOR) : len;
+	}
+	return is_taken;
+}
