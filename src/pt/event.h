@@ -53,7 +53,8 @@ extern const char *const pt_error_texts[N_PT_ERRORS];
 	X(ITEM, item, "item")                   \
 	X(PEBS, pebs, "pebs")                   \
 	X(TIME, time, "time")                   \
-	X(TIME_AHEAD, time_ahead, "time-ahead")
+	X(TIME_AHEAD, time_ahead, "time-ahead") \
+	X(RESUME, resume, "resume")
 
 enum pt_event_kind {
 #define X(id, member, name) PT_EV_##id,
@@ -194,6 +195,17 @@ struct pt_event {
 			uint64_t tsc; /* of the packet */
 			uint64_t insns_at_packet;
 		} time_ahead;
+		/*
+		 * Branches before this were left out (pt_flow_config.sample_ticks). From here on,
+		 * each is an event again.
+		 */
+		struct {
+			uint8_t kind;
+			bool is_ahead;  /* `tsc` does not hold yet, as in time_ahead */
+			uint32_t ticks; /* instructions since the packet that told `tsc` */
+			uint64_t ip; /* 0: not known, and the next event is a branch or an error */
+			uint64_t tsc;
+		} resume;
 	};
 };
 _Static_assert(sizeof(struct pt_event) == 48, "events are most of a trace's memory");

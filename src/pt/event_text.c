@@ -78,6 +78,10 @@ void pt_event_format(struct buf *out, const struct pt_event *e)
 		buf_printf(out, "tsc %" PRIu64 " insns %" PRIu64, e->time_ahead.tsc,
 			   e->time_ahead.insns_at_packet);
 		break;
+	case PT_EV_RESUME:
+		buf_printf(out, HEX " tsc %" PRIu64 " ticks %u", e->resume.ip, e->resume.tsc,
+			   e->resume.ticks);
+		break;
 	case N_PT_EVENTS:
 		break;
 	}

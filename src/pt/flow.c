@@ -23,6 +23,7 @@ struct pt_flow *pt_flow_new(const struct pt_flow_config *config, struct pt_code 
 	f->width = code->width;
 	f->said_width = 64;
 	f->time.clock = &f->config.clock;
+	pt_flow_begin_reports(f);
 	return f;
 }
 

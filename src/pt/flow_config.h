@@ -26,6 +26,12 @@ struct pt_flow_config {
 	 * begins, ends, or is interrupted.
 	 */
 	bool no_branches;
+	/*
+	 * For samples each time that this many ticks have passed (a power of two; 0: none): a tick
+	 * is one of the TSC, or an instruction between two time packets. Branches and PT_EV_TIME
+	 * that are not near a multiple of it may be left out. PT_EV_RESUME ends such a stretch.
+	 */
+	uint64_t sample_ticks;
 	/* Of the processor: a set of enum pt_erratum (errata.h). */
 	uint32_t errata;
 	/* The processor has event trace: MODE.Exec packets tell the interrupt flag. */

@@ -8,6 +8,22 @@
 
 void pt_flow_flush(struct pt_flow *f);
 
+/* What a new decoder reports: everything, unless it is asked for no branches. */
+void pt_flow_begin_reports(struct pt_flow *f);
+
+/* If branches are left out because no sample is near: not from here on. `ip`: of PT_EV_RESUME. */
+void pt_flow_resume(struct pt_flow *f, uint64_t ip);
+
+/* The same, right before the time packet at hand; `tsc`: the time before it. */
+void pt_flow_resume_before(struct pt_flow *f, uint64_t tsc);
+
+/* The way goes on over `n` instructions, from the node at hand. */
+static inline void pt_flow_expect(struct pt_flow *f, uint64_t n)
+{
+	if (f->insns + n > f->quiet_until)
+		pt_flow_resume(f, pt_flow_ip(f));
+}
+
 /*
  * A branch, here and now. Its fields are stored where they stay: to make the event elsewhere and
  * copy it takes twice the time, because the copy waits for the small fields.
@@ -17,6 +33,8 @@ static inline void pt_flow_emit_branch(struct pt_flow *f, unsigned int end, unsi
 {
 	struct pt_event *e;
 
+	if (f->is_quiet)
+		pt_flow_resume(f, 0);
 	if (f->n_events == PT_BATCH)
 		pt_flow_flush(f);
 	e = &f->events[f->n_events++];
@@ -36,6 +54,8 @@ static inline void pt_flow_emit_op(struct pt_flow *f, const struct pt_op *op, ui
 {
 	struct pt_event *e;
 
+	if (f->is_quiet)
+		pt_flow_resume(f, 0);
 	if (f->n_events == PT_BATCH)
 		pt_flow_flush(f);
 	e = &f->events[f->n_events++];
@@ -76,7 +96,7 @@ static inline void pt_flow_settle(struct pt_flow *f, uint64_t insns)
 		return;
 	f->said_tsc = f->time.tsc;
 	f->said_cycles = f->time.cycles;
-	if (f->config.no_branches)
+	if (f->is_quiet)
 		return;
 	f->insns = insns;
 	pt_flow_emit(f, (struct pt_event){ .time = { PT_EV_TIME, f->insns_at_tsc } });
@@ -96,7 +116,7 @@ static inline void pt_flow_say_ip(struct pt_flow *f, uint64_t ip)
  */
 static inline void pt_flow_tell_ahead(struct pt_flow *f)
 {
-	if (pt_flow_is_settled(f))
+	if (pt_flow_is_settled(f) || f->is_quiet)
 		return;
 	if (f->time.tsc)
 		pt_flow_emit(f, (struct pt_event){ .time_ahead = { PT_EV_TIME_AHEAD, f->time.tsc,

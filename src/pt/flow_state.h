@@ -131,11 +131,17 @@ struct pt_flow {
 	uint64_t steps;                 /* over direct branches (walk.c) */
 	uint64_t said_tsc, said_cycles; /* of the events: see pt_flow_settle() */
 	uint64_t insns_at_tsc;          /* `insns` at the last time packet */
-	uint64_t begun_at;              /* of `insns`, where tracing began at a PSB */
-	uint64_t period_insns;          /* `insns` at the last PSB, … */
-	uint64_t period_offset;         /* … and where that is */
-	uint64_t doubtful_insns;        /* of periods that have ended: see pt_flow_stats */
-	uint64_t bad_progress;          /* instructions and branches at the last bad byte */
+	/*
+	 * Branches and PT_EV_TIME are no events: config.no_branches, or no sample is near. Then it
+	 * stays so up to `quiet_until` instructions. It does not begin before `loud_until`.
+	 */
+	bool is_quiet;
+	uint64_t quiet_until, loud_until;
+	uint64_t begun_at;       /* of `insns`, where tracing began at a PSB */
+	uint64_t period_insns;   /* `insns` at the last PSB, … */
+	uint64_t period_offset;  /* … and where that is */
+	uint64_t doubtful_insns; /* of periods that have ended: see pt_flow_stats */
+	uint64_t bad_progress;   /* instructions and branches at the last bad byte */
 	struct {
 		uint64_t offset, ip; /* ip: of PT_PSB_BEGINS */
 		uint8_t address;     /* enum pt_psb_address */

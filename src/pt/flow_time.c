@@ -77,12 +77,34 @@ void pt_flow_time_on(struct pt_flow *f, bool is_on)
 		pt_time_on(&f->time, is_on);
 }
 
+/*
+ * Whether branches are left out from here on: the time is `before` no more, but time.tsc. A sample
+ * is due where the ticks pass a multiple of the period.
+ */
+static void look_for_sample(struct pt_flow *f, uint64_t before)
+{
+	uint64_t period = f->config.sample_ticks, now = f->time.tsc, behind = now & (period - 1);
+	uint64_t passed = (before + (f->insns - f->insns_at_tsc)) ^ now;
+
+	if (behind < PT_NEAR_SAMPLE || period - behind <= PT_NEAR_SAMPLE || passed >= period) {
+		pt_flow_resume_before(f, before);
+		f->loud_until = f->insns + PT_NEAR_SAMPLE;
+	} else if (f->insns >= f->loud_until) {
+		f->is_quiet = true;
+		f->quiet_until = f->insns + (period - behind - PT_NEAR_SAMPLE);
+	}
+}
+
 bool pt_flow_on_time(struct pt_flow *f, const struct pt_packet *p)
 {
+	uint64_t before = f->time.tsc;
+
 	if (f->facts & PT_FACT_BAD_BYTES)
 		return false;
 	if (!(p->type == PT_CYC ? count_cycles(f, p) : tell_time(f, p)))
 		return false;
+	if (f->config.sample_ticks)
+		look_for_sample(f, before);
 	f->insns_at_tsc = f->insns;
 	return pt_flow_follow_side_band(f, f->time.tsc);
 }

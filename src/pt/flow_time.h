@@ -4,6 +4,9 @@
 
 #include "pt/flow_state.h"
 
+/* So many ticks before and behind the time of a sample, all branches are events. */
+enum { PT_NEAR_SAMPLE = 1024 };
+
 /* Tracing begins or ends; cycles count while it is on. */
 void pt_flow_time_on(struct pt_flow *f, bool is_on);
 

@@ -19,6 +19,7 @@ void pt_flow_report_error(struct pt_flow *f, uint64_t ip, enum pt_error reason)
 	if (is_doubtful(reason))
 		pt_flow_set_fact(f, PT_FACT_IN_DOUBT, true);
 	pt_flow_settle(f, f->insns);
+	pt_flow_resume(f, 0);
 	f->stats.errors[reason]++;
 	pt_flow_emit(f, (struct pt_event){ .error = { PT_EV_ERROR, (uint8_t)reason, ip,
 						      f->offset + (uint64_t)(f->at - f->begin) } });

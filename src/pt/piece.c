@@ -23,6 +23,7 @@ void pt_flow_restart(struct pt_flow *f, uint64_t offset)
 	f->width = code->width;
 	f->time.clock = &f->config.clock;
 	f->offset = offset;
+	pt_flow_begin_reports(f);
 }
 
 void pt_flow_set_time(struct pt_flow *f, const struct pt_time *time)
@@ -84,6 +85,8 @@ void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end
 	if (tsc && pt_time_is_behind(&f->time, tsc))
 		pt_flow_set_fact(f, PT_FACT_IN_DOUBT, true);
 	pt_flow_end_period(f, is_confirmed);
+	/* The next piece begins with all branches. */
+	pt_flow_resume(f, pt_flow_ip(f));
 	f->stats.insns = f->insns;
 	f->stats.doubtful_insns = pt_flow_doubtful_insns(f);
 	pt_flow_leave_code(f);
@@ -191,6 +194,8 @@ static void add_before(const struct pt_joint *j, struct pt_event *e)
 		e->time.insns_at_packet += j->insns;
 	else if (e->kind == PT_EV_TIME_AHEAD)
 		e->time_ahead.insns_at_packet += j->insns;
+	else if (e->kind == PT_EV_RESUME)
+		e->resume.tsc = MAX(e->resume.tsc, j->tsc);
 }
 
 size_t pt_join(struct pt_joint *j, struct pt_event *events, size_t n)

@@ -27,8 +27,7 @@ static inline bool count_branch(struct pt_flow *f, uint64_t to, unsigned int fla
 {
 	f->stats.branches++;
 	if (to != f->code->watched)
-		return !f->config.no_branches &&
-		       (f->code->all_branches || flags & (PT_F_CALL | PT_F_RETURN));
+		return !f->is_quiet && (f->code->all_branches || flags & (PT_F_CALL | PT_F_RETURN));
 	f->stops |= PT_STOP_WATCHED;
 	return true;
 }
@@ -49,6 +48,7 @@ static const struct pt_node *pass(struct pt_flow *f)
 {
 	const struct pt_node *node = pt_node(f->code, f->node);
 
+	pt_flow_expect(f, node->n_insns);
 	f->insns += node->n_insns;
 	return node;
 }
@@ -141,6 +141,8 @@ static void walk_runs(struct pt_flow *f, unsigned int keep)
 
 		if (!run || !run->n_bits || (!run->to && !pt_depth(&f->returns)))
 			break;
+		if (f->insns + run->insns > f->quiet_until)
+			pt_flow_resume(f, pt_node(f->code, node)->start);
 		tnt.bits <<= run->n_bits;
 		tnt.n -= run->n_bits;
 		if (run->n_ops)
@@ -231,7 +233,7 @@ static enum pt_walk enter_guest(struct pt_flow *f, uint64_t ip)
 	node = pass(f);
 	report(f, node->last, 0, end, pt_end_size(node));
 	pt_flow_arrive(f, ip);
-	if (!f->config.no_branches)
+	if (!f->is_quiet)
 		pt_flow_emit_branch(f, end, pt_end_flags[end], 0, 0, ip);
 	return PT_WALK_DONE;
 }
@@ -361,6 +363,7 @@ enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip)
 		}
 		before = pt_code_insns_before(f->code, f->node, ip);
 		if (before >= 0) {
+			pt_flow_expect(f, (uint64_t)before);
 			f->insns += (uint64_t)before;
 			f->node = pt_code_at(f->code, ip);
 			pt_flow_settle(f, f->insns);

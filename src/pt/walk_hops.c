@@ -126,7 +126,7 @@ static inline void pass_hop(struct pt_flow *f, const struct pt_hop *hop)
 
 static inline void take_hop(struct pt_flow *f, const struct pt_hop *hop, uint64_t ip)
 {
-	if (!f->config.no_branches)
+	if (!f->is_quiet)
 		tell_hop(f, hop, ip);
 	pass_hop(f, hop);
 	f->insns += hop->insns;
@@ -221,7 +221,7 @@ static void take_ops(struct pt_flow *f, struct taken *t, unsigned int to)
 	for (; t->n_done < to; t->n_done++) {
 		const struct pt_op *op = &t->ops[t->n_done];
 
-		if (!f->config.no_branches) {
+		if (!f->is_quiet) {
 			put(f, e++, op, t->insns);
 			f->n_events++;
 		}
@@ -252,7 +252,7 @@ static void take_rest(struct pt_flow *f, struct taken *t, uint64_t ip)
 	take_ops(f, t, hop->n_ops);
 	if (hop->is_return && f->config.return_keeps_stack)
 		f->returns.top = top;
-	if (hop->tells_tip && !f->config.no_branches)
+	if (hop->tells_tip && !f->is_quiet)
 		f->events[f->n_events - 1].branch.to = ip;
 	f->insns = t->insns + hop->insns;
 	f->stats.branches += hop->n_ops;
@@ -288,6 +288,7 @@ static bool take_timed_hop(struct pt_flow *f, const struct pt_hop *hop, const st
 		f->at = begin + leg->times[i].offset;
 		if (!take_time(f, &t, &t.marks[at]))
 			return false;
+		pt_flow_expect(f, t.insns + hop->insns - f->insns);
 		if (i + 1 == leg->n_times || leg->times[i + 1].n_bits != at)
 			settle_ahead(f, &t, &t.marks[at]);
 	}
@@ -324,6 +325,8 @@ void pt_walk_hops(struct pt_flow *f)
 		hop = pt_code_hop(f->code, ip, leg.tnt, &f->returns);
 		if (!hop)
 			break;
+		if (f->insns + hop->insns > f->quiet_until)
+			pt_flow_resume(f, ip);
 		if (!leg.n_times)
 			take_hop(f, hop, leg.ip);
 		else if (!take_timed_hop(f, hop, &leg))

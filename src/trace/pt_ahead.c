@@ -188,9 +188,7 @@ struct pt_ahead *pt_ahead_new(struct pt_trace *t)
 	if (n < 2 || !may_be_cut(t) || (!bytes && !is_worth_it(t)))
 		return NULL;
 	a = xcalloc(1, sizeof(*a));
-	a->part_bytes = bytes                         ? strtoull(bytes, NULL, 10)
-			: t->detail == PT_NO_BRANCHES ? QUIET_PART_BYTES
-						      : PART_BYTES;
+	a->part_bytes = bytes ? strtoull(bytes, NULL, 10) : 0;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->has_work, NULL);
 	pthread_cond_init(&a->has_changed, NULL);
@@ -296,6 +294,13 @@ static void find_end(struct queue *q, uint64_t part_bytes, struct part *part)
 	part->q.end_at = q->next_at;
 }
 
+static uint64_t part_bytes(const struct pt_ahead *a, const struct pt_trace *t)
+{
+	if (a->part_bytes)
+		return a->part_bytes;
+	return t->detail == PT_NO_BRANCHES || t->sample_ticks ? QUIET_PART_BYTES : PART_BYTES;
+}
+
 static struct part *new_part(struct pt_ahead *a, struct queue *q)
 {
 	struct part *part = xcalloc(1, sizeof(*part));
@@ -319,7 +324,7 @@ static struct part *new_part(struct pt_ahead *a, struct queue *q)
 		part->q.events.data = room.data;
 		part->q.events.cap = room.cap;
 	}
-	find_end(q, a->part_bytes, part);
+	find_end(q, part_bytes(a, q->trace), part);
 	return part;
 }
 

@@ -58,6 +58,7 @@ void queue_open_flow(struct queue *q)
 		.clock = info->clock,
 		.quick = q->trace->quick,
 		.no_branches = q->trace->detail == PT_NO_BRANCHES,
+		.sample_ticks = q->trace->sample_ticks,
 		.events = queue_on_events,
 		.side_band = info->is_timeless ? NULL : queue_on_side_band,
 		.errata = info->errata,

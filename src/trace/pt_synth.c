@@ -112,6 +112,22 @@ static int synth_on_time(struct pt_synth *s, const struct pt_event *e)
 	return r;
 }
 
+/* What was left out had no sample. Only the state that reaches to here is to be known. */
+static void synth_on_resume(struct pt_synth *s, const struct pt_event *e)
+{
+	struct synth_queue *q = s->queue;
+
+	q->ip = e->resume.ip;
+	q->ahead = 0;
+	q->insns += synth_insns_up_to(q, e);
+	q->tsc = e->tsc;
+	q->cycles = e->cycles;
+	q->has_cycles = q->are_of_psb = q->changes_iflag = false;
+	q->is_told_ahead = e->resume.is_ahead;
+	q->period.tsc = e->resume.tsc;
+	q->period.ticks = e->resume.ticks;
+}
+
 static const uint8_t loss_of[N_PT_ERRORS] = {
 	[PT_ERR_BAD_PACKET] = LOSS_TRACE_BAD_PACKET,
 	[PT_ERR_CUT] = LOSS_TRACE_CUT,
@@ -184,6 +200,9 @@ static int synth_on_event(struct pt_synth *s, const struct pt_event *e)
 	case PT_EV_TIME:
 	case PT_EV_TIME_AHEAD:
 		return synth_on_time(s, e);
+	case PT_EV_RESUME:
+		synth_on_resume(s, e);
+		break;
 	case PT_EV_ERROR:
 		return synth_on_error(s, e);
 	case PT_EV_UNVERIFIED:
@@ -287,6 +306,14 @@ static bool synth_needs_branches(const struct itrace *o)
 	       o->transactions || o->interrupts;
 }
 
+/* Samples in time are all that is wanted: no branch that is not near a sample is needed. */
+static bool synth_needs_samples_alone(const struct itrace *o)
+{
+	return (o->instructions || o->cycles) && !o->quick && !o->branches && !o->chains &&
+	       !o->adds_chains && !o->last_branches && !o->adds_last_branches && !o->with_depth &&
+	       !o->logs && !o->interrupts;
+}
+
 enum pt_detail pt_synth_detail(const struct itrace *o)
 {
 	bool all = o->instructions || o->cycles || o->interrupts || o->last_branches ||
@@ -324,6 +351,8 @@ struct pt_synth *pt_synth_new(const struct pt_synth_config *config)
 	if (o->returns)
 		s->branch_filter |= PT_F_RETURN | PT_F_BEGIN;
 	synth_set_period(s);
+	if (s->by_ticks && synth_needs_samples_alone(o))
+		pt_trace_sample(s->trace, s->period);
 	s->log = o->logs ? pt_log_open(config->data) : NULL;
 	s->queues = xcalloc(pt_trace_n_queues(s->trace), sizeof(*s->queues));
 	for (uint32_t i = 0; i < pt_trace_n_queues(s->trace); i++)

@@ -376,6 +376,11 @@ int32_t pt_trace_counter(const struct pt_trace *t, uint32_t number, uint32_t cpu
 	return any;
 }
 
+void pt_trace_sample(struct pt_trace *t, uint64_t ticks)
+{
+	t->sample_ticks = ticks;
+}
+
 uint32_t pt_trace_n_queues(const struct pt_trace *t)
 {
 	return (uint32_t)t->queues.n + 1;

@@ -76,6 +76,12 @@ struct pt_trace_sink {
 };
 
 /*
+ * Events are needed for samples in time alone, one each `ticks` (a power of two): see
+ * pt_flow_config.sample_ticks. Before the first run.
+ */
+void pt_trace_sample(struct pt_trace *t, uint64_t ticks);
+
+/*
  * Gives out all further events before `before_ns` (UINT64_MAX: all remaining ones). Events of
  * different queues come in the order of time.
  */

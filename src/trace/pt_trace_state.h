@@ -113,6 +113,7 @@ struct pt_trace {
 	uint64_t switch_ip; /* where the kernel switches threads; UINT64_MAX: not known */
 	enum pt_detail detail;
 	enum pt_quick quick;
+	uint64_t sample_ticks; /* 0: every branch is needed */
 	VEC(struct queue) queues;
 	struct view_pool pool;
 	struct pt_ahead *ahead; /* NULL: this thread decodes */

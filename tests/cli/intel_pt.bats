@@ -120,6 +120,9 @@ load pt
 		as_perf --itrace=be -F tid,time,ip,addr --ns
 		samples_as_perf --itrace=i1us -F tid,time,ip,period --ns
 		samples_as_perf --itrace=i100ns -F tid,time,ip,period --ns
+		# Between these samples, branches are left out.
+		samples_as_perf --itrace=i5us -F tid,time,ip,period --ns
+		samples_as_perf --itrace=i20us -F tid,time,ip,period --ns
 		samples_as_perf --itrace=i1000t -F tid,time,ip,period --ns
 		quick_as_perf --itrace=iqbe -F tid,time,event,ip --ns
 	done

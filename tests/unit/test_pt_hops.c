@@ -225,6 +225,7 @@ static struct buf play(uint64_t seed)
 /* The settings of decoding, and the resulting events. */
 struct told {
 	bool steps_alone, all_branches, keeps_stack, no_branches, pauses, forgets;
+	uint64_t sample_ticks;
 	struct pt_code *code;
 	struct pt_flow *flow;
 	VEC(struct pt_event) events;
@@ -262,6 +263,7 @@ static void decode(struct told *t, const struct buf *trace)
 		.side_band = t->forgets ? forget : NULL,
 		.return_keeps_stack = t->keeps_stack,
 		.no_branches = t->no_branches,
+		.sample_ticks = t->sample_ticks,
 		.context = t,
 	};
 	size_t at = 0;
@@ -369,6 +371,94 @@ static void hops_over_a_damaged_trace_equal_steps(void **state)
 	}
 }
 
+static bool is_same(const struct pt_event *x, const struct pt_event *y)
+{
+	if (x->kind != y->kind || x->insns != y->insns || x->tsc != y->tsc)
+		return false;
+	return x->kind != PT_EV_BRANCH ||
+	       (x->branch.from == y->branch.from && x->branch.to == y->branch.to);
+}
+
+/*
+ * How many of the events `all` are missing in `some`, which has no others but PT_EV_RESUME. No
+ * missing branch is of another period than the branches around it.
+ */
+static size_t count_missing(const struct told *all, const struct told *some, uint64_t ticks)
+{
+	size_t at = 0, missing = 0;
+
+	vec_foreach (&some->events, e) {
+		uint64_t period = at ? all->events.data[at - 1].tsc / ticks : 0;
+
+		if (e->kind == PT_EV_RESUME) {
+			assert_int_equal(e->resume.tsc / ticks, period);
+			continue;
+		}
+		for (; at < all->events.n && !is_same(&all->events.data[at], e); at++, missing++)
+			assert_int_equal(all->events.data[at].tsc / ticks, period);
+		assert_true(at < all->events.n);
+		at++;
+	}
+	return missing + (all->events.n - at);
+}
+
+/* The first branch behind a resumption is in the block that it names. */
+static size_t count_resumptions(const struct told *t)
+{
+	struct pt_code *code = pt_code_new(&memory, 0, 64, true);
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->events.n; i++) {
+		const struct pt_event *e = &t->events.data[i], *next = e + 1;
+
+		if (e->kind != PT_EV_RESUME || !e->resume.ip)
+			continue;
+		while (next < t->events.data + t->events.n && next->kind != PT_EV_BRANCH &&
+		       next->kind != PT_EV_ERROR)
+			next++;
+		n++;
+		if (next == t->events.data + t->events.n || next->kind != PT_EV_BRANCH)
+			continue;
+		for (uint64_t ip = e->resume.ip, insns = e->insns;;) {
+			const struct pt_node *node = pt_node(code, pt_code_at(code, ip));
+
+			insns += node->n_insns;
+			if (node->last == next->branch.from) {
+				assert_int_equal(insns, next->insns);
+				break;
+			}
+			assert_true(insns < next->insns); /* a branch that is not taken */
+			ip = node->after;
+		}
+	}
+	pt_code_free(code);
+	return n;
+}
+
+static void far_from_samples_branches_are_left_out(void **state)
+{
+	enum { TICKS = 1 << 16 };
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct buf trace = play(seed);
+
+		for (int steps = 0; steps < 2; steps++) {
+			struct told all = { .all_branches = true, .steps_alone = steps },
+				    some = all;
+
+			some.sample_ticks = TICKS;
+			decode(&all, &trace);
+			decode(&some, &trace);
+			assert_true(count_missing(&all, &some, TICKS) > all.events.n / 2);
+			assert_true(count_resumptions(&some) > 5);
+			vec_fini(&all.events);
+			vec_fini(&some.events);
+		}
+		buf_fini(&trace);
+	}
+}
+
 static void when_there_are_too_many_hops_all_are_forgotten(void **state)
 {
 	struct pt_code *code = pt_code_new(&memory, 0, 64, true);
@@ -393,6 +483,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hops_equal_steps),
 		cmocka_unit_test(when_there_are_too_many_hops_all_are_forgotten),
+		cmocka_unit_test(far_from_samples_branches_are_left_out),
 		cmocka_unit_test(hops_over_a_damaged_trace_equal_steps),
 	};
 
