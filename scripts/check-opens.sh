@@ -25,7 +25,7 @@ src/pipeline/ext_ibs.c|2|a file of the user (--ext); the log beside the session
 src/pipeline/host.c|1|/proc/cpuinfo
 src/pipeline/java_process.c|1|/proc/PID/mem
 src/pipeline/jit_names.c|1|/proc/PID/status
-src/pipeline/off_cpu.c|4|stat, syscall, mem and status of /proc/PID
+src/pipeline/off_cpu.c|3|stat, syscall and status of /proc/PID
 src/pipeline/v8_process.c|1|/proc/PID/mem
 src/record/control_channel.c|2|FIFOs that the user names (--control)
 src/record/descendants.c|1|/proc/PID/stat

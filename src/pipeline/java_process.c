@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "guard/memory_reads.h"
 #include "lang/language.h"
 
 #define READS_OF_OPENING 40000 /* the tables have some 2,000 entries, each with several texts */
@@ -20,7 +21,7 @@ static bool read_memory(void *context, uint64_t addr, void *out, size_t size)
 	p->n_reads--;
 	if (p->memory)
 		return lang_read(p->memory, addr, out, size);
-	return addr <= INT64_MAX && pread(p->fd, out, size, (off_t)addr) == (ssize_t)size;
+	return addr <= INT64_MAX && memory_read(p->fd, addr, out, size) == (ssize_t)size;
 }
 
 struct lang_memory java_process_memory(struct java_process *p)

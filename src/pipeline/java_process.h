@@ -40,6 +40,7 @@ enum java_state {
 	JAVA_EARLY,  /* its library is looked at */
 	JAVA_BARRED, /* its memory can't be read, or the virtual machine is only starting */
 	JAVA_REFUSED,
+	JAVA_STUCK, /* a read of its memory did not end */
 	JAVA_READY,
 };
 

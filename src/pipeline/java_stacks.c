@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "guard/limits.h"
+#include "guard/memory_reads.h"
 #include "lang/language.h"
 #include "machine/address_space.h"
 #include "pipeline/java_process.h"
@@ -111,6 +112,14 @@ void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_v
 	j->steps.n = j->frames.n = j->runs.n = 0;
 }
 
+bool java_stacks_may_read(const struct java_stacks *j, int32_t pid)
+{
+	const uint32_t *at = intmap_find(&j->by_pid, (uint32_t)pid);
+	enum java_state state = at ? j->processes.data[*at]->state : JAVA_NONE;
+
+	return state == JAVA_EARLY || state == JAVA_BARRED || state == JAVA_READY;
+}
+
 void java_stacks_read_nothing(struct java_stacks *j)
 {
 	j->reads_nothing = true;
@@ -122,6 +131,18 @@ static void count(struct java_stacks *j, enum loss_reason reason)
 	if (!j->has_counted)
 		j->config.lose(j->config.context, reason);
 	j->has_counted = true;
+}
+
+void java_stacks_bar(struct java_stacks *j, int32_t pid)
+{
+	const uint32_t *at = intmap_find(&j->by_pid, (uint32_t)pid);
+
+	j->process = NULL;
+	j->cut = -1;
+	j->steps.n = j->frames.n = 0;
+	if (at)
+		j->processes.data[*at]->state = JAVA_STUCK;
+	count(j, LOSS_JAVA_STATE);
 }
 
 /* ---- the process ---- */
@@ -153,6 +174,11 @@ static void open_library(struct java_stacks *j, struct java_process *p, const st
 	p->state = JAVA_EARLY;
 	if (!runtime)
 		return;
+	if (!j->config.memory && !memory_reads_here()) { /* the next walk may read */
+		p->n_tries--;
+		p->tried_ns = 0;
+		return;
+	}
 	if (j->reads_nothing || clock_monotonic_ns() - j->opened_ns < OPEN_EVERY_NS) {
 		p->n_tries--; /* another process had its turn */
 		return;
@@ -255,6 +281,7 @@ bool java_stacks_has(struct java_stacks *j, uint64_t pc)
 		count(j, LOSS_JAVA_EARLY);
 		return false;
 	case JAVA_BARRED:
+	case JAVA_STUCK:
 		count(j, LOSS_JAVA_STATE);
 		return false;
 	case JAVA_READY:

@@ -53,6 +53,15 @@ void java_stacks_free(struct java_stacks *j); /* NULL is fine */
 void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_view *thread,
 		       uint64_t time_ns, const uint64_t *registers);
 
+/*
+ * Whether a walk of the process may read its memory. Then it runs by memory_reads_run()
+ * (guard/memory_reads.h).
+ */
+bool java_stacks_may_read(const struct java_stacks *j, int32_t pid);
+
+/* The memory of the process of the walk is not read any more. */
+void java_stacks_bar(struct java_stacks *j, int32_t pid);
+
 /* The walk that begins reads no memory of its process: it has the code that is known by now. */
 void java_stacks_read_nothing(struct java_stacks *j);
 

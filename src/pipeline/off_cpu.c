@@ -11,6 +11,7 @@
 
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "guard/memory_reads.h"
 #include "machine/machine.h"
 
 void off_cpu_describe(struct counter_info *out, uint32_t n)
@@ -104,13 +105,27 @@ bool off_cpu_look(const char *proc, int32_t pid, int32_t tid, struct blocked_thr
 	return true;
 }
 
-size_t off_cpu_read_stack(const char *proc, int32_t pid, uint64_t sp, void *bytes, size_t size)
-{
-	cleanup(free_at_exit) char *path = xasprintf("%s/%d/mem", proc, pid);
-	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : pread(fd, bytes, size, (off_t)sp);
+struct stack_read {
+	int32_t pid;
+	uint64_t sp;
+	void *bytes;
+	size_t size;
+	ssize_t n;
+};
 
-	return n < 0 ? 0 : (size_t)n;
+static void read_stack(void *arg)
+{
+	struct stack_read *r = arg;
+
+	r->n = memory_read_of(r->pid, r->sp, r->bytes, r->size);
+}
+
+size_t off_cpu_read_stack(struct memory_reads *reads, int32_t pid, uint64_t sp, void *bytes,
+			  size_t size)
+{
+	struct stack_read read = { pid, sp, bytes, size, -1 };
+
+	return memory_reads_run(reads, read_stack, &read) || read.n < 0 ? 0 : (size_t)read.n;
 }
 
 /* The thread must be known to be of the process: else the number is something else. */

@@ -18,6 +18,7 @@
 #define OFF_CPU_SAMPLE_NS 1000000ULL
 
 struct machine;
+struct memory_reads;
 
 /* Describes the first `n` events, in the order of enum wait_state. The texts are static. */
 void off_cpu_describe(struct counter_info *out, uint32_t n);
@@ -52,4 +53,5 @@ void off_cpu_each(const char *proc, const struct pid_list *pids, const struct pi
 		  void (*look_at)(void *context, int32_t pid, int32_t tid), void *context);
 
 /* Reads at most `size` bytes of a stack from `sp` on. Returns the number of bytes. */
-size_t off_cpu_read_stack(const char *proc, int32_t pid, uint64_t sp, void *bytes, size_t size);
+size_t off_cpu_read_stack(struct memory_reads *reads, int32_t pid, uint64_t sp, void *bytes,
+			  size_t size);

@@ -2,6 +2,7 @@
 #include "pipeline/user_stacks.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
 #include <linux/perf_event.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "guard/limits.h"
+#include "guard/memory_reads.h"
 #include "machine/address_space.h"
 #include "lang/hotspot.h"
 #include "machine/image_file.h"
@@ -54,6 +56,7 @@ struct user_stacks {
 	bool is_aarch64, is_unsupported; /* of the recorded machine */
 	struct unwind_library *library;
 	struct unwinder *unwinder;
+	struct memory_reads *reads;     /* NULL: of no living process */
 	VEC(struct known_image) images; /* by the machine's image id */
 	uint64_t n_unparsed, n_opened;
 	VEC(image_id) walked; /* images with a table, walked since user_stacks_rest_walked() */
@@ -86,6 +89,7 @@ struct user_stacks *user_stacks_new(const struct user_stacks_config *config)
 	s->library = unwind_library_new(&(struct unwind_library_config){
 		.in_background = true, .has_debug_files = true, .finder = config->finder });
 	s->unwinder = unwinder_new();
+	s->reads = s->proc ? memory_reads_new(MEMORY_READ_NS) : NULL;
 	return s;
 }
 
@@ -93,6 +97,7 @@ void user_stacks_free(struct user_stacks *s)
 {
 	if (!s)
 		return;
+	memory_reads_free(s->reads);
 	unwinder_free(s->unwinder);
 	unwind_library_free(s->library);
 	vec_foreach (&s->images, known) {
@@ -400,6 +405,62 @@ static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
 	};
 }
 
+/* The arguments and the result of walk_from_registers(). */
+struct walk_work {
+	struct user_stacks *s;
+	int32_t pid;
+	const struct thread_view *thread;
+	const void *stack;
+	size_t stack_size;
+	bool is_whole;
+	struct user_chain chain;
+};
+
+static void walk_of_work(void *arg)
+{
+	struct walk_work *w = arg;
+
+	w->chain =
+		walk_from_registers(w->s, w->pid, w->thread, w->stack, w->stack_size, w->is_whole);
+}
+
+/* Its memory is not read any more. */
+static void bar_process(struct user_stacks *s, int32_t pid)
+{
+	if (s->has_v8)
+		v8_stacks_bar(s->v8, pid);
+	else
+		java_stacks_bar(s->java, pid);
+	s->follows_code = s->has_v8 = false;
+}
+
+/* Walks that read memory of the process run in a thread of their own: a read may never end. */
+static struct user_chain walk_copied(struct user_stacks *s, int32_t pid,
+				     const struct thread_view *thread, const void *stack,
+				     size_t stack_size, bool is_whole)
+{
+	struct walk_work w = { s, pid, thread, stack, stack_size, is_whole, { 0 } };
+	int result;
+
+	if (!s->follows_code || !s->reads ||
+	    !(s->has_v8 || (s->java && java_stacks_may_read(s->java, pid)))) {
+		walk_of_work(&w);
+		return w.chain;
+	}
+	result = memory_reads_run(s->reads, walk_of_work, &w);
+	if (!result)
+		return w.chain;
+	if (result == -ETIME) /* the old one is in use for ever */
+		s->unwinder = unwinder_new();
+	bar_process(s, pid);
+	return walk_from_registers(s, pid, thread, stack, stack_size, is_whole);
+}
+
+struct memory_reads *user_stacks_reads(struct user_stacks *s)
+{
+	return s->reads;
+}
+
 static void begin_runtimes(struct user_stacks *s, int32_t pid, const struct thread_view *thread,
 			   uint64_t time_ns)
 {
@@ -459,8 +520,8 @@ struct user_chain user_stacks_walk(struct user_stacks *s, const struct event *sa
 	s->patience = TABLE_AWAITED;
 	s->follows_code = has_runtimes(s);
 	begin_runtimes(s, sample->pid, thread, sample->time_ns);
-	chain = walk_from_registers(s, sample->pid, thread, extra->stack, extra->stack_size,
-				    extra->is_stack_whole);
+	chain = walk_copied(s, sample->pid, thread, extra->stack, extra->stack_size,
+			    extra->is_stack_whole);
 	end_runtimes(s, &chain);
 	return chain;
 }
@@ -490,9 +551,9 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 		start_ns = clock_monotonic_ns();
 		keep_time_limit(s, start_ns);
 	}
-	chain = walk_from_registers(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);
+	chain = walk_copied(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);
 	end_runtimes(s, &chain);
-	if (s->follows_code)
+	if (start_ns)
 		s->followed_ns += clock_monotonic_ns() - start_ns - (s->waited_ns - waited_ns);
 	return chain;
 }

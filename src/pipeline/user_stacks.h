@@ -115,5 +115,8 @@ void user_stacks_rest_walked(struct user_stacks *s);
 /* Grows when the building of a table, or the opening of its file, has finished. */
 uint64_t user_stacks_generation(const struct user_stacks *s);
 
+/* For other reads of the memory of living processes; NULL: without `proc`. */
+struct memory_reads *user_stacks_reads(struct user_stacks *s);
+
 /* For tests: counts time, as if walks had waited, and followed code, so long. */
 void user_stacks_charge(struct user_stacks *s, uint64_t waited_ns, uint64_t followed_ns);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "guard/limits.h"
+#include "guard/memory_reads.h"
 
 #define BYTES_OF_READ 2048 /* cost about as much as a read does */
 
@@ -26,7 +27,7 @@ static bool read_memory(void *context, uint64_t addr, void *out, size_t size)
 	p->n_reads -= (uint32_t)cost;
 	if (p->memory)
 		return lang_read(p->memory, addr, out, size);
-	return pread(p->fd, out, size, (off_t)addr) == (ssize_t)size;
+	return memory_read(p->fd, addr, out, size) == (ssize_t)size;
 }
 
 struct v8_process *v8_process_new(int32_t pid, const struct lang_memory *memory)

@@ -146,6 +146,16 @@ bool v8_stacks_begin(struct v8_stacks *s, int32_t pid, const struct thread_view 
 	return p->state == V8_READY;
 }
 
+void v8_stacks_bar(struct v8_stacks *s, int32_t pid)
+{
+	struct v8_process *p = process_of(s, pid);
+
+	s->process = NULL;
+	if (p)
+		p->state = V8_BARRED;
+	count(s, LOSS_JAVASCRIPT_STATE);
+}
+
 void v8_stacks_read_nothing(struct v8_stacks *s)
 {
 	s->reads_nothing = true;

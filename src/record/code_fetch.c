@@ -3,16 +3,13 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/mem.h"
+#include "guard/memory_reads.h"
 
 static bool read_process(int32_t pid, uint64_t addr, void *out, size_t size)
 {
-	struct iovec here = { out, size };
-	struct iovec there = { (void *)(uintptr_t)addr, size }; /* NOLINT: an address */
-
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+	return memory_read_of(pid, addr, out, size) == (ssize_t)size;
 }
 
 /* On failure it stays away. */
@@ -38,17 +35,29 @@ bool code_has_away(const struct lang_code *code)
 	return (code->name.state | code->scope.state | code->file.state) & LANG_TEXT_AWAY;
 }
 
-struct lang_code *code_fetch(int32_t pid, const struct lang_code *code)
+struct fetch {
+	int32_t pid;
+	struct lang_code *code;
+};
+
+static void fetch_texts(void *arg)
+{
+	struct fetch *f = arg;
+
+	fetch_text(f->pid, &f->code->name);
+	fetch_text(f->pid, &f->code->scope);
+	fetch_text(f->pid, &f->code->file);
+}
+
+struct lang_code *code_fetch(struct memory_reads *reads, int32_t pid, const struct lang_code *code)
 {
 	size_t size =
 		offsetof(struct lang_code, lines) + MIN(code->n_lines, (uint32_t)LANG_LINES_MAX);
 	struct lang_code *copy = xmalloc(size);
+	struct fetch fetch = { pid, copy };
 
 	memcpy(copy, code, size);
-	fetch_text(pid, &copy->name);
-	fetch_text(pid, &copy->scope);
-	fetch_text(pid, &copy->file);
-	if (!code_has_away(copy))
+	if (!memory_reads_run(reads, fetch_texts, &fetch) && !code_has_away(copy))
 		return copy;
 	free(copy);
 	return NULL;

@@ -11,8 +11,10 @@
 
 #include "lang/runtime.h"
 
+struct memory_reads;
+
 /* Whether some text of the function is away (lang/runtime.h). */
 bool code_has_away(const struct lang_code *code);
 
 /* A copy with all texts, which the caller frees; NULL: some could not be read. */
-struct lang_code *code_fetch(int32_t pid, const struct lang_code *code);
+struct lang_code *code_fetch(struct memory_reads *reads, int32_t pid, const struct lang_code *code);

@@ -189,7 +189,8 @@ static void learn_code(struct sampler_visitor *visitor, int32_t pid, const struc
 	struct lang_code *fetched = NULL;
 
 	if (code_has_away(code)) {
-		fetched = code_fetch(pid, code);
+		fetched =
+			code_fetch(user_stacks_reads(pipeline_user_stacks(k->pipeline)), pid, code);
 		code = fetched;
 	}
 	if (!code)
@@ -622,9 +623,9 @@ void in_kernel_expect_labels(struct in_kernel *k, const char *const *names, size
 }
 
 /* Walks the stack of a thread that waits: as the kernel shows it, or else /proc. 0: no stack. */
-static uint64_t walk_blocked(struct in_kernel *k, const char *proc, const struct blocked_thread *t,
-			     uint64_t now_ns)
+static uint64_t walk_blocked(struct in_kernel *k, const struct blocked_thread *t, uint64_t now_ns)
 {
+	struct memory_reads *reads = user_stacks_reads(pipeline_user_stacks(k->pipeline));
 	cleanup(free_at_exit) void *bytes = xmalloc(WAIT_STACK_BYTES);
 	struct blocked_stack stack = { .regs = {
 					       [SP_REGISTER] = t->sp,
@@ -640,7 +641,7 @@ static uint64_t walk_blocked(struct in_kernel *k, const char *proc, const struct
 		.hash = hash_u64(now_ns << 22 ^ (uint32_t)t->tid),
 		.copy = { .regs = (const uint64_t *)stack.regs,
 			  .stack = bytes,
-			  .stack_size = off_cpu_read_stack(proc, t->pid, stack.regs[SP_REGISTER],
+			  .stack_size = off_cpu_read_stack(reads, t->pid, stack.regs[SP_REGISTER],
 							   bytes, WAIT_STACK_BYTES) },
 		.kernel = (const uint64_t *)stack.kernel,
 		.n_kernel = MIN(stack.n_kernel, (uint32_t)MAX_KERNEL_FRAMES),
@@ -653,11 +654,10 @@ static uint64_t walk_blocked(struct in_kernel *k, const char *proc, const struct
 	return w.hash;
 }
 
-bool in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct blocked_thread *t,
-			uint64_t now_ns)
+bool in_kernel_put_wait(struct in_kernel *k, const struct blocked_thread *t, uint64_t now_ns)
 {
 	struct wait wait = {
-		.stack = walk_blocked(k, proc, t, now_ns),
+		.stack = walk_blocked(k, t, now_ns),
 		.start_ns = now_ns,
 		.pid = (uint32_t)t->pid,
 		.state = (uint16_t)t->state,
@@ -676,7 +676,7 @@ static bool add_lasting(struct sampler_visitor *visitor, const struct sampler_co
 	struct blocked_thread t;
 
 	if (!c->stack && off_cpu_look("/proc", c->pid, c->tid, &t)) {
-		count.stack = walk_blocked(k, "/proc", &t, k->time_ns);
+		count.stack = walk_blocked(k, &t, k->time_ns);
 		count.comm = t.comm;
 	}
 	return add_count(visitor, &count);

@@ -61,11 +61,8 @@ void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter, bool wi
  */
 void in_kernel_expect_labels(struct in_kernel *k, const char *const *names, size_t n);
 
-/*
- * Adds a thread that waited before the start, as if since `now_ns`. `proc` as for off_cpu_look().
- */
-bool in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct blocked_thread *t,
-			uint64_t now_ns);
+/* Adds a thread that waited before the start, as if since `now_ns`. */
+bool in_kernel_put_wait(struct in_kernel *k, const struct blocked_thread *t, uint64_t now_ns);
 
 /* Adds the threads that still wait; after the last in_kernel_read(). */
 int in_kernel_read_waits(struct in_kernel *k, uint64_t now_ns, struct error *err);

@@ -508,7 +508,7 @@ static void put_wait(void *context, int32_t pid, int32_t tid)
 
 	if (tid == gettid() || !off_cpu_look("/proc", pid, tid, &t))
 		return;
-	if (in_kernel_put_wait(r->in_kernel, "/proc", &t, r->sampling_ns) &&
+	if (in_kernel_put_wait(r->in_kernel, &t, r->sampling_ns) &&
 	    !off_cpu_look("/proc", pid, tid, &again))
 		sampler_drop_wait(r->sampler, tid);
 }

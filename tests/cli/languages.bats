@@ -407,6 +407,24 @@ need_node() {
 	run ! grep -E '^everything ' <(grep -vE 'golden.js:12[0-8]$' lines)
 }
 
+@test "memory of Java on a file system that never answers does not stop a recording" {
+	need_java
+	[ "$(id -u)" = 0 ] && [ -e /dev/fuse ] || skip "file systems of programs take root and /dev/fuse"
+	library=$(dirname "$(dirname "$(readlink -f "$(command -v java)")")")/lib/server/libjvm.so
+	[ -e "$library" ] || skip "no libjvm.so beside java"
+	program=$ASSAY_BUILD/tests/programs/never_answers
+	mkdir mounted
+	background assay record --collector perf -e cpu-clock -F "$(at_most 499)" -o s -- unshare -m "$program" "$library" mounted 3 >server 2>log
+	recorder=$pid
+	wait_for grep -q ' samples, ' log
+	# The recording is whole. The process ends when the file system does: no signal ends such a read.
+	kill -9 "$(<server)"
+	wait "$recorder"
+	early=$(fact s '.losses."java-early" // 0')
+	[ $(($(fact s '.losses."java-state" // 0') + early)) -gt 300 ]
+	[ "$early" -lt 300 ]
+}
+
 @test "through BPF, each stack of a JavaScript program is the one that it must be" {
 	need_node
 	need_sampler

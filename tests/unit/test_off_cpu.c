@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What /proc tells of threads that wait. */
+#include "guard/memory_reads.h"
 #include "pipeline/off_cpu.h"
 
 #include <sys/stat.h>
@@ -20,8 +21,9 @@ static void make_thread(const char *stat, const char *syscall)
 
 static void a_sleeping_thread_is_reported_with_its_registers(void **state)
 {
+	struct memory_reads *reads = memory_reads_new(MEMORY_READ_NS);
 	struct blocked_thread t;
-	char bytes[5] = "";
+	char bytes[5] = "", text[] = "0123456789";
 
 	(void)state;
 	make_thread("42 (a) b) S 1 41 41 0 -1\n",
@@ -33,10 +35,10 @@ static void a_sleeping_thread_is_reported_with_its_registers(void **state)
 	assert_string_equal(t.comm, "worker");
 	assert_int_equal(t.sp, 2);
 	assert_int_equal(t.pc, 0x7f0000001234);
-	assert_int_equal(off_cpu_read_stack("proc", t.pid, t.sp, bytes, 4), 0);
-	write_file("proc/41/mem", "0123456789");
-	assert_int_equal(off_cpu_read_stack("proc", t.pid, t.sp, bytes, 4), 4);
+	assert_int_equal(off_cpu_read_stack(reads, getpid(), 2, bytes, 4), 0);
+	assert_int_equal(off_cpu_read_stack(reads, getpid(), (uintptr_t)text + 2, bytes, 4), 4);
 	assert_string_equal(bytes, "2345");
+	memory_reads_free(reads);
 }
 
 static void states_are_known_by_their_letter(void **state)

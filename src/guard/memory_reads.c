@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "guard/memory_reads.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/thread.h"
+
+#define NO_READ  0
+#define GIVEN_UP UINT64_MAX
+
+/* A thread. If it is given up, it has this for itself. */
+struct reader {
+	pthread_mutex_t lock;
+	pthread_cond_t has_come, is_done; /* of work */
+	void (*work)(void *);             /* NULL: none */
+	void *arg;
+	bool is_ending;
+	/* Since when a read goes on, NO_READ or GIVEN_UP. Who changes it first has the thread. */
+	_Atomic uint64_t since_ns;
+	uint8_t bytes[MEMORY_READ_MAX]; /* the kernel may write here when nobody waits any more */
+};
+
+struct memory_reads {
+	struct reader *reader; /* NULL: none */
+	pthread_t thread;
+	uint32_t n_given_up;
+	uint64_t limit_ns;
+};
+
+static _Thread_local struct reader *own; /* NULL: this thread is none */
+
+struct memory_reads *memory_reads_new(uint64_t limit_ns)
+{
+	struct memory_reads *r = xcalloc(1, sizeof(*r));
+
+	r->limit_ns = limit_ns;
+	return r;
+}
+
+static void reader_free(struct reader *reader)
+{
+	pthread_mutex_destroy(&reader->lock);
+	pthread_cond_destroy(&reader->has_come);
+	pthread_cond_destroy(&reader->is_done);
+	free(reader);
+}
+
+void memory_reads_free(struct memory_reads *r)
+{
+	if (!r)
+		return;
+	if (r->reader) {
+		pthread_mutex_lock(&r->reader->lock);
+		r->reader->is_ending = true;
+		pthread_cond_signal(&r->reader->has_come);
+		pthread_mutex_unlock(&r->reader->lock);
+		pthread_join(r->thread, NULL);
+		reader_free(r->reader);
+	}
+	free(r);
+}
+
+/* ---- the thread ---- */
+
+static void *run_reader(void *arg)
+{
+	struct reader *reader = arg;
+
+	own = reader;
+	thread_hurry(true);
+	pthread_mutex_lock(&reader->lock);
+	for (;;) {
+		while (!reader->work && !reader->is_ending)
+			pthread_cond_wait(&reader->has_come, &reader->lock);
+		if (reader->is_ending)
+			break;
+		pthread_mutex_unlock(&reader->lock);
+		reader->work(reader->arg);
+		pthread_mutex_lock(&reader->lock);
+		reader->work = NULL;
+		pthread_cond_signal(&reader->is_done);
+	}
+	pthread_mutex_unlock(&reader->lock);
+	return NULL;
+}
+
+bool memory_reads_here(void)
+{
+	return own;
+}
+
+static bool begin_read(size_t size)
+{
+	if (!own || size > MEMORY_READ_MAX) {
+		errno = own ? EFBIG : EPERM;
+		return false;
+	}
+	atomic_store(&own->since_ns, clock_monotonic_ns());
+	return true;
+}
+
+static ssize_t end_read(void *out, ssize_t n)
+{
+	uint64_t since_ns = atomic_load(&own->since_ns);
+
+	if (since_ns == GIVEN_UP ||
+	    !atomic_compare_exchange_strong(&own->since_ns, &since_ns, NO_READ)) {
+		pthread_mutex_lock(&own->lock);
+		for (;;) /* the caller goes on without it */
+			pthread_cond_wait(&own->has_come, &own->lock);
+	}
+	if (n > 0)
+		memcpy(out, own->bytes, (size_t)n);
+	return n;
+}
+
+static ssize_t read_of(int32_t pid, uint64_t addr, size_t size)
+{
+	struct iovec there = { (void *)(uintptr_t)addr, size }; /* NOLINT: an address */
+	struct iovec here = { own->bytes, size };
+
+	return process_vm_readv(pid, &here, 1, &there, 1, 0);
+}
+
+ssize_t memory_read(int fd, uint64_t addr, void *out, size_t size)
+{
+	return begin_read(size) ? end_read(out, pread(fd, own->bytes, size, (off_t)addr)) : -1;
+}
+
+ssize_t memory_read_of(int32_t pid, uint64_t addr, void *out, size_t size)
+{
+	return begin_read(size) ? end_read(out, read_of(pid, addr, size)) : -1;
+}
+
+/* ---- its caller ---- */
+
+static bool start_reader(struct memory_reads *r)
+{
+	struct reader *reader = xcalloc(1, sizeof(*reader));
+
+	pthread_mutex_init(&reader->lock, NULL);
+	thread_init_condition(&reader->has_come);
+	thread_init_condition(&reader->is_done);
+	if (!thread_start(&r->thread, run_reader, reader)) {
+		reader_free(reader);
+		return false;
+	}
+	r->reader = reader;
+	return true;
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+	return (struct timespec){ (time_t)(ns / NS_PER_SECOND), (long)(ns % NS_PER_SECOND) };
+}
+
+/* Waits until the work is done, or its read takes too long: false. */
+static bool wait_for_work(struct reader *reader, uint64_t limit_ns)
+{
+	while (reader->work) {
+		uint64_t since_ns = atomic_load(&reader->since_ns), now_ns = clock_monotonic_ns();
+		struct timespec until;
+
+		if (since_ns && now_ns >= since_ns + limit_ns &&
+		    atomic_compare_exchange_strong(&reader->since_ns, &since_ns, GIVEN_UP))
+			return false;
+		until = timespec_of((since_ns ? since_ns : now_ns) + limit_ns);
+		pthread_cond_timedwait(&reader->is_done, &reader->lock, &until);
+	}
+	return true;
+}
+
+int memory_reads_run(struct memory_reads *r, void (*work)(void *), void *arg)
+{
+	struct reader *reader;
+	bool is_done;
+
+	if (!r) {
+		work(arg);
+		return 0;
+	}
+	if (!r->reader && (r->n_given_up >= MEMORY_READS_STUCK_MAX || !start_reader(r)))
+		return -EAGAIN;
+	reader = r->reader;
+	pthread_mutex_lock(&reader->lock);
+	reader->work = work;
+	reader->arg = arg;
+	pthread_cond_signal(&reader->has_come);
+	is_done = wait_for_work(reader, r->limit_ns);
+	pthread_mutex_unlock(&reader->lock);
+	if (is_done)
+		return 0;
+	pthread_detach(r->thread);
+	r->reader = NULL;
+	r->n_given_up++;
+	return -ETIME;
+}

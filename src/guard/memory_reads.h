@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reads of the memory of profiled programs, which may never end.
+ *
+ * A program can map a file of a file system that does not answer (FUSE, NFS), or have its page
+ * faults handled by itself (userfaultfd(2)). A thread that reads such a page waits, and no signal
+ * ends that: with FUSE, not even SIGKILL does. So a thread of its own reads, and its caller waits
+ * for a read no longer than a limit. Then the thread is given up, and never comes back to its work.
+ *
+ *	static void work(void *arg)
+ *	{
+ *		... memory_read(fd, addr, out, size) ...
+ *	}
+ *
+ *	if (memory_reads_run(reads, work, &arg))
+ *		...		it was given up, and its results are incomplete
+ *
+ * The caller waits, so the two need no locks. Work that may be given up holds no lock at a read,
+ * and leaves no object of others half made at one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define MEMORY_READ_NS  ((uint64_t)250 * 1000 * 1000) /* the longest time of a read */
+#define MEMORY_READ_MAX ((size_t)64 << 10)            /* bytes of one read */
+
+/* Threads that may be given up. Later, nothing is read any more. */
+#define MEMORY_READS_STUCK_MAX 16
+
+struct memory_reads;
+
+/* `limit_ns`: MEMORY_READ_NS, but for tests. */
+struct memory_reads *memory_reads_new(uint64_t limit_ns);
+
+/*
+ * Threads that were given up stay. If not even SIGKILL ends their reads, then assay's process
+ * stays, too, until the file system answers or is unmounted. NULL is fine.
+ */
+void memory_reads_free(struct memory_reads *r);
+
+/*
+ * Runs `work`, and waits for it. -ETIME: a read did not end, and the work was given up: it runs no
+ * further, but its stack and its memory stay allocated. -EAGAIN: it did not run, as the system has
+ * no thread left, or too many were given up. With `r` NULL, the caller itself runs it.
+ */
+int memory_reads_run(struct memory_reads *r, void (*work)(void *arg), void *arg);
+
+/* Whether the caller is work that memory_reads_run() runs. */
+bool memory_reads_here(void);
+
+/* As pread(2) of a process's memory file, and process_vm_readv(2). Elsewhere: -1, EPERM. */
+ssize_t memory_read(int fd, uint64_t addr, void *out, size_t size);
+ssize_t memory_read_of(int32_t pid, uint64_t addr, void *out, size_t size);
