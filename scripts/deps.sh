@@ -48,6 +48,8 @@ check|libclang-rt-dev/libclang-common-11-dev|compiler-rt|compiler-rt|libFuzzer a
 check|lld|lld|lld|links test images with another layout
 check|llvm|llvm|llvm|llvm-objdump, a second opinion on images of other processors
 check|clang-format|clang-tools-extra|clang|the format check
+check|python3-markdown|python3-markdown|python-markdown|makes web pages of the documents
+check|mandoc|mandoc|mandoc|makes web pages of the man pages
 check|shellcheck|ShellCheck|shellcheck|checks the scripts
 check|zsh|zsh|zsh|parses the completion for zsh
 check|fish|fish|fish|parses the completion for fish

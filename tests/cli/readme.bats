@@ -64,3 +64,17 @@ may_run() {
 		done
 	done
 }
+
+@test "the documents and man pages become a site whose links all lead somewhere" {
+	/usr/bin/python3 -c 'import markdown' 2>/dev/null || skip "python3-markdown is not installed"
+	command -v mandoc >/dev/null || skip "mandoc is not installed"
+	[ -s "$ASSAY_BUILD/man/assay.1" ] || skip "built without man pages"
+	"$ROOT/scripts/site.py" "$ASSAY_BUILD/man" one
+	"$ROOT/scripts/site.py" "$ASSAY_BUILD/man" two
+	diff -r one two
+	has 'href="docs/tutorial.html"' one/index.html
+	has 'href="../man/assay-record.1.html"' one/docs/README.html
+	has 'id="' one/man/assay-report.1.html
+	# A page loads nothing of other places, and has no script.
+	! grep -rlE '<script|(src|href)="(https?:)?//[^"]*\.(js|css|png|svg)"' one || false
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The commands of docs/tutorial.md work in their order, and show what it tells.
+
+load helpers
+
+# The commands of its indented blocks, but not those that build assay.
+tutorial_commands() {
+	sed -n 's/^    \(\(! assay\|assay\|cc\|mkdir\) .*\)$/\1/p' "$ROOT/docs/tutorial.md"
+}
+
+@test "the tutorial's commands find its regression, its line and its fix" {
+	need_recording
+	command -v cc >/dev/null || skip "there is no C compiler"
+	ln -s "$ROOT/examples" examples
+	tutorial_commands >commands
+	[ "$(wc -l <commands)" -ge 15 ]
+	n=0
+	while read -r command; do
+		n=$((n + 1))
+		case $command in
+		*idle.assay*) assay record -q -a -o probe -- true 2>/dev/null || continue ;;
+		esac
+		if ! within bash -c "$command" >"out.$n" 2>&1 </dev/null; then
+			echo "$command:"
+			cat "out.$n"
+			return 1
+		fi
+	done <commands
+
+	assay diff before.assay after.assay --format json >changes.json
+	jq -e '.rows[0].symbol | test("strcasecmp")' changes.json
+	assay report -i after.assay -l --format json >after.json
+	jq -e '.rows[] | select(.symbol == "find_customer") | .total > 2 * .samples' after.json
+	assay annotate -i after.assay find_customer | has 'strcasecmp(a, b) == 0' -
+	assay explain -i after.assay | has 'strcasecmp' -
+}
