@@ -252,6 +252,28 @@ static int loader_put_host(struct loader *l, const char *host, struct error *err
 	return r;
 }
 
+/* If a shard fails, the hosts of the others are still loaded. Returns the first failure. */
+static int loader_put_hosts(struct loader *l, const struct history_names *hosts, struct error *err)
+{
+	struct clickhouse *ch = l->config->clickhouse;
+	cleanup(free_at_exit) bool *failed = xcalloc(clickhouse_n_shards(ch), sizeof(*failed));
+	struct error why;
+	int result = 0;
+
+	for (size_t i = 0; i < hosts->n && result != -EINTR; i++) {
+		uint32_t shard = clickhouse_shard_of(ch, hosts->data[i]);
+		int r = failed[shard] ? 0 : loader_put_host(l, hosts->data[i], &why);
+
+		failed[shard] |= r < 0;
+		if (r < 0 && (!result || r == -EINTR)) {
+			result = r;
+			if (err)
+				*err = why;
+		}
+	}
+	return result;
+}
+
 static int loader_lock(const char *fleet, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/" LOCK, fleet);
@@ -285,8 +307,7 @@ int fleet_load(const struct fleet_load_config *config, struct fleet_load_result 
 		r = lock = loader_lock(config->fleet, err);
 	r = r < 0 ? r : fleet_hosts(config->fleet, &hosts, err);
 	l.known = xcalloc(n_shards, sizeof(*l.known));
-	for (size_t i = 0; i < hosts.n && r >= 0; i++)
-		r = loader_put_host(&l, hosts.data[i], err);
+	r = r < 0 ? r : loader_put_hosts(&l, &hosts, err);
 	for (uint32_t i = 0; i < n_shards; i++)
 		known_rows_fini(&l.known[i]);
 	free(l.known);

@@ -33,7 +33,8 @@ struct fleet_load_result {
 
 /*
  * -EBUSY: another process loads this fleet. -EINTR: config->stops. Other errors: ClickHouse or the
- * directory failed; what was stored is in *out, also then.
+ * directory failed; what was stored is in *out, also then. If a shard fails, the hosts of the other
+ * shards are loaded.
  */
 int fleet_load(const struct fleet_load_config *config, struct fleet_load_result *out,
 	       struct error *err);

@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Two shards of ClickHouse 18.16, which the tests start, kill and start again; and replicated tables with ZooKeeper.
+load helpers
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR TZ=UTC0
+	read -ra server <<<"${ASSAY_CLICKHOUSE_SERVER:-$(command -v clickhouse-server || true)}"
+	[ "${#server[@]}" -gt 0 ] || skip "no clickhouse-server: install it, or set ASSAY_CLICKHOUSE_SERVER to a command that runs it (docs/testing.md)"
+	local i
+	for i in 1 2 3 4 5; do
+		ports[i]=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	done
+	for i in 1 2; do
+		mkdir -p "shard$i"/{data,tmp,files}
+		configure "$i"
+		start "$i"
+		curl -sSf "http://127.0.0.1:${ports[i]}/" --data-binary "CREATE DATABASE fleet"
+	done
+	shards=http://127.0.0.1:${ports[1]}/fleet,http://127.0.0.1:${ports[2]}/fleet
+}
+
+configure() { # SHARD
+	local here=$BATS_TEST_TMPDIR/shard$1
+	cat >"$here/config.xml" <<-END
+		<yandex>
+		<logger><level>warning</level><log>$here/log</log><errorlog>$here/errors</errorlog></logger>
+		<http_port>${ports[$1]}</http_port><listen_host>127.0.0.1</listen_host><interserver_http_port>${ports[$1 + 3]}</interserver_http_port><interserver_http_host>127.0.0.1</interserver_http_host>
+		<path>$here/data/</path><tmp_path>$here/tmp/</tmp_path><user_files_path>$here/files/</user_files_path>
+		<users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database>
+		<timezone>UTC</timezone><mark_cache_size>67108864</mark_cache_size><mlock_executable>false</mlock_executable>
+		<zookeeper><node><host>127.0.0.1</host><port>${ports[3]}</port></node><session_timeout_ms>4000</session_timeout_ms></zookeeper>
+		<macros><replica>r1</replica></macros>
+		</yandex>
+	END
+	cat >"$here/users.xml" <<-END
+		<yandex><profiles><default/></profiles><quotas><default/></quotas>
+		<users><default><password/><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users></yandex>
+	END
+}
+
+start() { # SHARD
+	background "${server[@]}" "--config-file=$BATS_TEST_TMPDIR/shard$1/config.xml" >"shard$1/out" 2>&1
+	pids[$1]=$!
+	wait_for curl -sf -m 2 -o ping "http://127.0.0.1:${ports[$1]}/ping"
+}
+
+stop() { # SHARD: at once, as a machine that fails
+	kill -KILL "${pids[$1]}"
+	wait "${pids[$1]}" 2>/dev/null || true
+}
+
+ask() { # SHARD SQL
+	curl -sS "http://127.0.0.1:${ports[$1]}/?database=fleet" --data-binary "$2"
+}
+
+# A fleet of six hosts.
+fleet_of_six() {
+	local host
+	assay record -q -o rec "$PROGRAMS/split" 0.4s
+	mkdir -p store/samples/current
+	cp -r rec "store/samples/current/$(date -u -d "@$(stat -c %Y rec)" +%Y%m%dT%H%M%S.000Z)"
+	for host in web1 web2 web3 db1 db2 cache; do
+		assay ship --to dir:fleet --once -q --host "$host" store
+	done
+	all=$(assay report -i fleet --format json | jq .header.samples.selected)
+}
+
+in_clickhouse() {
+	assay report --fleet "$shards" -l --format json | jq .header.samples.selected
+}
+
+@test "two shards of 18.16 have each block once, and a dead shard holds up its own hosts alone" {
+	fleet_of_six
+	assay fleet init --clickhouse "$shards"
+	stop 2
+	run assay fleet load --clickhouse "$shards" fleet
+	echo "$output"
+	[ "$status" = 1 ]
+	[[ "$output" == *":${ports[2]}"* ]]
+	run assay report --fleet "$shards" -l
+	echo "$output"
+	[ "$status" = 1 ]
+	[[ "$output" == *"1 of 2 shards"*"shard 2 of 2 is missing"* ]]
+	start 2
+	assay fleet load --clickhouse "$shards" fleet
+	assay fleet audit --clickhouse "$shards" fleet
+	[ "$(in_clickhouse)" = "$all" ]
+	[ "$(ask 1 "SELECT uniq(host) > 0 FROM hosts")$(ask 2 "SELECT uniq(host) > 0 FROM hosts")" = 11 ]
+}
+
+@test "shards of 18.16 that are killed while they are loaded have each block once" {
+	fleet_of_six
+	assay fleet init --clickhouse "$shards"
+	for ms in 20 50 90 140 200 260; do
+		assay fleet load --clickhouse "$shards" fleet 2>load.err &
+		load=$!
+		sleep "0.$(printf %03d "$ms")" # the moment of the kill, at random in what the load does
+		stop 1
+		wait "$load" || true
+		start 1
+		for shard in 1 2; do
+			ask "$shard" "ALTER TABLE coverage DROP PARTITION '$(date -u +%F)'" >/dev/null # all blocks are looked at again
+		done
+	done
+	assay fleet load --clickhouse "$shards" fleet
+	assay fleet audit --clickhouse "$shards" fleet
+	[ "$(in_clickhouse)" = "$all" ]
+}
+
+start_zookeeper() {
+	background "${zookeeper[@]}" "$BATS_TEST_TMPDIR/zoo.cfg" >zoo.out 2>&1
+	zoo=$!
+	wait_for bash -c "exec 3<>/dev/tcp/127.0.0.1/${ports[3]}" 2>/dev/null
+}
+
+@test "replicated tables of 18.16 take each block once, and none while ZooKeeper is away" {
+	read -ra zookeeper <<<"${ASSAY_ZOOKEEPER_SERVER-}"
+	[ "${#zookeeper[@]}" -gt 0 ] || skip "set ASSAY_ZOOKEEPER_SERVER to a command that runs ZooKeeper with a file of settings"
+	printf 'tickTime=500\ndataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n' "$BATS_TEST_TMPDIR/zoo" "${ports[3]}" >zoo.cfg
+	mkdir zoo
+	start_zookeeper
+	fleet_of_six
+	wait_for assay fleet init --clickhouse "$shards" --replicated /fleet 2>init.err
+	[ "$(ask 1 "SELECT count() FROM system.replicas WHERE database = 'fleet'")" = 12 ]
+	assay fleet load --clickhouse "$shards" fleet
+	assay fleet audit --clickhouse "$shards" fleet
+	for day in $(ask 1 "SELECT DISTINCT toDate(time) FROM coverage"); do
+		wait_for assay fleet rebuild --clickhouse "$shards" fleet "$day" 2>rebuild.err # no replica leads at once
+	done
+	assay fleet audit --clickhouse "$shards" fleet
+	[ "$(in_clickhouse)" = "$all" ]
+	for host in later1 later2 later3 later4; do
+		assay ship --to dir:fleet --once -q --host "$host" store
+	done
+	kill -KILL "$zoo"
+	wait "$zoo" 2>/dev/null || true
+	run assay fleet load --clickhouse "$shards" fleet
+	echo "$output"
+	[ "$status" = 1 ]
+	[ "$(in_clickhouse)" = "$all" ]
+	start_zookeeper
+	wait_for assay fleet load --clickhouse "$shards" fleet 2>load.err || { cat load.err; false; }
+	assay fleet audit --clickhouse "$shards" fleet
+	[ "$(in_clickhouse)" = $((all / 6 * 10)) ]
+}
