@@ -50,6 +50,9 @@ struct asker {
 	bool picks_hosts, picks_services, hosts_apart;
 	bool functions;                   /* else stacks */
 	struct name_list hosts, services; /* that the filters take */
+	bool picks_functions;
+	struct intmap functions_seen;
+	VEC(uint64_t) function_numbers;
 	uint32_t n_hosts_known, n_hosts;
 	uint64_t samples, lost;
 };
@@ -238,6 +241,49 @@ static void read_service(struct asker *q, uint32_t shard, struct reader *r)
 	vec_push(&q->services, name);
 }
 
+/* The text of code without a name in reports. */
+#define NO_SYMBOL_TEXT "(no symbols)"
+
+static void read_function(struct asker *q, uint32_t shard, struct reader *r)
+{
+	uint64_t number = reader_u64(r);
+	const char *name = strings_get(&q->names, read_name(&q->names, r));
+	bool is_new;
+
+	(void)shard;
+	if (r->bad || !query_takes_function(q->question->query, FILTER_SYMBOL, name))
+		return;
+	intmap_put(&q->functions_seen, number, &is_new);
+	if (is_new)
+		vec_push(&q->function_numbers, number);
+}
+
+/*
+ * The functions of a filter symbol:, if they are few. The report filters again, so a list is used
+ * only if it has all that the filter takes.
+ */
+static int find_functions(struct asker *q, struct error *err)
+{
+	const struct query *query = q->question->query;
+	int r;
+
+	if (!q->functions || !query || !query_has(query, FILTER_SYMBOL) ||
+	    query_takes_function(query, FILTER_SYMBOL, NO_SYMBOL_TEXT))
+		return 0;
+	r = ask_all(q, "SELECT func, name FROM functions WHERE name != '' FORMAT RowBinary",
+		    read_function, err);
+	q->picks_functions = q->function_numbers.n <= NAMES_MAX;
+	return r;
+}
+
+static void put_functions(const struct asker *q, struct buf *sql)
+{
+	buf_str(sql, " AND func IN (0"); /* no function has this number */
+	vec_foreach (&q->function_numbers, number)
+		buf_printf(sql, ", %" PRIu64, *number);
+	buf_str(sql, ")");
+}
+
 static int find_names(struct asker *q, struct error *err)
 {
 	struct buf sql = { 0 };
@@ -350,6 +396,8 @@ static int ask_span(struct asker *q, const struct span *span, struct error *err)
 		put_names(&sql, "host", &q->hosts);
 	if (q->picks_services)
 		put_names(&sql, "service", &q->services);
+	if (q->picks_functions)
+		put_functions(q, &sql);
 	buf_printf(&sql, " GROUP BY h, service, event, b, t, %s HAVING n > 0 FORMAT RowBinary",
 		   functions ? "func" : "stack");
 	r = ask_all(q, buf_cstr(&sql), read_sum, err);
@@ -409,6 +457,7 @@ static int asker_ask(struct asker *q, struct error *err)
 	int r = asker_plan(q, err);
 
 	r = r < 0 ? r : find_names(q, err);
+	r = r < 0 ? r : find_functions(q, err);
 	r = r < 0 ? r : find_coverage(q, err);
 	for (size_t i = 0; i < q->n_spans && r >= 0; i++)
 		r = ask_span(q, &q->spans[i], err);
@@ -470,6 +519,8 @@ int clickhouse_question(struct clickhouse *ch, const struct fleet_question *ques
 		free(*text);
 	vec_fini(&q.warnings);
 	vec_fini(&q.notes);
+	intmap_fini(&q.functions_seen);
+	vec_fini(&q.function_numbers);
 	vec_fini(&q.hosts);
 	vec_fini(&q.services);
 	free(q.answers);

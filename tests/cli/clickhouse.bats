@@ -210,7 +210,7 @@ rows() {
 	all=$(samples fleet)
 	assay fleet init --clickhouse "$clickhouse"
 	assay fleet load --clickhouse "$clickhouse" fleet
-	for options in "-l" "--by service" "--by host,symbol" "--by build,symbol" "--by host" "-l host:web1" "-l service:split" "--by host,symbol host:web*"; do
+	for options in "-l" "--by service" "--by host,symbol" "--by build,symbol" "--by host" "-l host:web1" "-l service:split" "--by host,symbol host:web*" "--by host,symbol symbol:forty" "-l symbol:t*"; do
 		# shellcheck disable=SC2086
 		rows -i fleet $options >want
 		# shellcheck disable=SC2086

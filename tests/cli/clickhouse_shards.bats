@@ -9,7 +9,7 @@ setup() {
 	read -ra server <<<"${ASSAY_CLICKHOUSE_SERVER:-$(command -v clickhouse-server || true)}"
 	[ "${#server[@]}" -gt 0 ] || skip "no clickhouse-server: install it, or set ASSAY_CLICKHOUSE_SERVER to a command that runs it (docs/testing.md)"
 	local i
-	for i in 1 2 3 4 5; do
+	for i in 1 2 3 4 5 6 7; do
 		ports[i]=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 	done
 	for i in 1 2; do
@@ -26,11 +26,11 @@ configure() { # SHARD
 	cat >"$here/config.xml" <<-END
 		<yandex>
 		<logger><level>warning</level><log>$here/log</log><errorlog>$here/errors</errorlog></logger>
-		<http_port>${ports[$1]}</http_port><listen_host>127.0.0.1</listen_host><interserver_http_port>${ports[$1 + 3]}</interserver_http_port><interserver_http_host>127.0.0.1</interserver_http_host>
+		<http_port>${ports[$1]}</http_port><tcp_port>${ports[$1 + 5]}</tcp_port><listen_host>127.0.0.1</listen_host><interserver_http_port>${ports[$1 + 3]}</interserver_http_port><interserver_http_host>127.0.0.1</interserver_http_host>
 		<path>$here/data/</path><tmp_path>$here/tmp/</tmp_path><user_files_path>$here/files/</user_files_path>
 		<users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database>
 		<timezone>UTC</timezone><mark_cache_size>67108864</mark_cache_size><mlock_executable>false</mlock_executable>
-		<zookeeper><node><host>127.0.0.1</host><port>${ports[3]}</port></node><session_timeout_ms>4000</session_timeout_ms></zookeeper>
+		<zookeeper><node><host>127.0.0.1</host><port>${ports[3]}</port></node></zookeeper>
 		<macros><replica>r1</replica></macros>
 		</yandex>
 	END
@@ -118,7 +118,7 @@ start_zookeeper() {
 @test "replicated tables of 18.16 take each block once, and none while ZooKeeper is away" {
 	read -ra zookeeper <<<"${ASSAY_ZOOKEEPER_SERVER-}"
 	[ "${#zookeeper[@]}" -gt 0 ] || skip "set ASSAY_ZOOKEEPER_SERVER to a command that runs ZooKeeper with a file of settings"
-	printf 'tickTime=500\ndataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n' "$BATS_TEST_TMPDIR/zoo" "${ports[3]}" >zoo.cfg
+	printf 'tickTime=2000\ndataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n' "$BATS_TEST_TMPDIR/zoo" "${ports[3]}" >zoo.cfg
 	mkdir zoo
 	start_zookeeper
 	fleet_of_six
@@ -143,5 +143,5 @@ start_zookeeper() {
 	start_zookeeper
 	wait_for assay fleet load --clickhouse "$shards" fleet 2>load.err || { cat load.err; false; }
 	assay fleet audit --clickhouse "$shards" fleet
-	[ "$(in_clickhouse)" = $((all / 6 * 10)) ]
+	[ "$(in_clickhouse)" = $((all * 10 / 6)) ]
 }
