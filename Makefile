@@ -4,7 +4,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 
-.PHONY: all deb dist site tarball image demo check check-containers check-packages check-languages check-long check-steady check-guests check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
+.PHONY: all deb rpm dist site tarball image demo check check-containers check-packages check-languages check-long check-steady check-guests check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
 
 all:					## install missing packages, build assay (build/assay)
 	@scripts/deps.sh build
@@ -20,6 +20,9 @@ dist:					## the source of HEAD for a release, with its bill of materials and ch
 site: all				## the documents and man pages as a static site (build-site/)
 	@scripts/deps.sh check
 	@scripts/site.py $(BUILD)/man build-site
+
+rpm:					## RPM packages of HEAD (build-rpm/RPMS)
+	@scripts/rpm.sh
 
 tarball:				## one tarball for Debian 11 and all newer releases (x86-64)
 	@scripts/deps.sh build
@@ -91,7 +94,7 @@ deps:					## install the packages that building, checking and bench need
 	@scripts/deps.sh bench
 
 clean:					## remove the build folders
-	@rm -rf build build-check build-fuzz build-no-oprofile build-threads build-arm64 build-tarball build-deb build-dist build-site
+	@rm -rf build build-check build-fuzz build-no-oprofile build-threads build-arm64 build-tarball build-deb build-dist build-rpm build-site
 
 help:					## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' Makefile | expand -t 22

@@ -50,6 +50,7 @@ check|llvm|llvm|llvm|llvm-objdump, a second opinion on images of other processor
 check|clang-format|clang-tools-extra|clang|the format check
 check|python3-markdown|python3-markdown|python-markdown|makes web pages of the documents
 check|mandoc|mandoc|mandoc|makes web pages of the man pages
+check|rpm|rpm-build|rpm-tools|reads the RPM spec
 check|shellcheck|ShellCheck|shellcheck|checks the scripts
 check|zsh|zsh|zsh|parses the completion for zsh
 check|fish|fish|fish|parses the completion for fish

@@ -35,6 +35,14 @@ build() {
 	in_chroot 'apt-get -qq install -y --no-install-recommends lintian >/dev/null && make deb'
 }
 
+# The RPM packages: rpmbuild takes the spec, and the unpacked program records and reports.
+build_rpm() {
+	in_chroot 'apt-get -qq install -y --no-install-recommends rpm cpio git >/dev/null && scripts/rpm.sh && mkdir /rpmroot && cd /rpmroot &&
+		for rpm in /assay/build-rpm/RPMS/*/*.rpm; do rpm2cpio "$rpm" | cpio -idm --quiet || exit 1; done &&
+		rm -rf /assay/build-rpm && usr/bin/assay --version && usr/bin/assay record -q -o /tmp/rpm.assay -- sh -c "seq 300000 | sort | sort -R >/dev/null" &&
+		usr/bin/assay report -i /tmp/rpm.assay && PYTHONPATH=$(echo usr/lib/python3*/site-packages) LD_LIBRARY_PATH=usr/lib64 python3 -c "import assay; print(assay.open(\"/tmp/rpm.assay\"))"'
+}
+
 # The same bytes from another folder, at another time and with another umask.
 build_again() {
 	in_chroot 'mv build-deb build-deb.first && cp -r /assay /root/elsewhere && cd /root/elsewhere && umask 077 && sleep 2 && scripts/deb.sh &&
@@ -161,6 +169,7 @@ check_release() {
 	cp -a "$dir" "$dir.clean"
 	if step "make and git" add_clone && step "make deb" build; then
 		[ "$release" != bookworm ] || step "two builds are equal" build_again
+		[ "$release" != bookworm ] || step "RPM packages" build_rpm
 		step lintian check_style
 		step "an older version" make_former
 		mkdir -p "$built" && cp -r "$dir/assay/build-deb" "$built/debs" && cp -r "$dir/former" "$built/former"

@@ -21,3 +21,16 @@ load helpers
 	jq -e '.packages[0].licenseInfoFromFiles | index("GPL-2.0-or-later")' one/*.spdx.json
 	jq -e '.relationships | map(select(.relationshipType == "BUILD_DEPENDENCY_OF")) | length > 20' one/*.spdx.json
 }
+
+@test "the RPM spec has the packages of Debian, and Debian's dependencies for building" {
+	command -v rpmspec >/dev/null || skip "rpmspec is not installed"
+	rpmspec -q --qf '%{NAME}\n' "$ROOT/rpm/assay.spec" | sort >rpm
+	# libassay0 and libassay-dev have other names there.
+	sed -n 's/^Package: //p' "$ROOT/debian/control" | sed 's/^lib\(assay\)0$/\1-libs/; s/^lib\(assay-dev\)$/\1el/' | sort >debian
+	diff rpm debian
+	rpmspec -q --buildrequires "$ROOT/rpm/assay.spec" | sort -u >needs
+	sed -n 's/^build|[^|]*|\([^|]*\)|.*/\1/p' "$ROOT/scripts/deps.sh" | sort >rows
+	while read -r need; do
+		grep -qxF "$need" rows || { echo "scripts/deps.sh has no '$need'"; return 1; }
+	done < <(grep -vxE 'python3' needs)
+}
