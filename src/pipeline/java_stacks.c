@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pipeline/java_stacks.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -339,6 +340,24 @@ static struct lang_frame frame_of_stub(struct java_stacks *j, const struct hotsp
 	};
 }
 
+/*
+ * A virtual thread that goes on has its innermost frames on the stack alone. They return to a stub
+ * that fetches more of them from the heap, where a sample does not see them.
+ */
+#define IN_HEAP "(frames in the heap)"
+
+static bool is_in_heap(const struct hotspot_blob *blob, bool is_after_java)
+{
+	return is_after_java && blob->kind == HOTSPOT_STUBS && strstr(blob->name, "continuation");
+}
+
+static struct lang_frame frame_in_heap(struct java_stacks *j, struct hotspot_blob stub, uint64_t pc)
+{
+	stub.start = pc; /* the stub's other frames have its name */
+	snprintf(stub.name, sizeof(stub.name), "%s", IN_HEAP);
+	return frame_of_stub(j, &stub);
+}
+
 /* Of all inlined methods, or none: a stack without one of them would be wrong. */
 static void add_methods(struct java_stacks *j, const struct hotspot_scope *scopes, uint32_t n,
 			struct java_place *place)
@@ -632,6 +651,9 @@ struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 		add_step(j, at, &frame, 1);
 		if (!m)
 			return end_walk(j, LOSS_JAVA_FRAME);
+	} else if (is_in_heap(&blob, is_after_java)) {
+		frame = frame_in_heap(j, blob, regs->pc);
+		add_step(j, at, &frame, 1);
 	} else if (place->n) {
 		add_step(j, at, j->process->frames.data + place->first, place->n);
 	} else {
