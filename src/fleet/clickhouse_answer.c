@@ -86,7 +86,7 @@ static string_id answer_read_text(struct answer *a, struct reader *r)
 	return strings_add_n(&a->texts, text ? text : "", text ? strnlen(text, n) : 0);
 }
 
-static void answer_read_stacks(struct answer *a, struct reader *r)
+void answer_read_stacks(struct answer *a, struct reader *r)
 {
 	while (reader_left(r)) {
 		uint64_t stack = reader_u64(r), n = row_binary_count(r, sizeof(uint64_t));
@@ -108,7 +108,7 @@ static void answer_read_stacks(struct answer *a, struct reader *r)
 	}
 }
 
-static void answer_read_functions(struct answer *a, struct reader *r)
+void answer_read_functions(struct answer *a, struct reader *r)
 {
 	while (reader_left(r)) {
 		uint64_t number = reader_u64(r);

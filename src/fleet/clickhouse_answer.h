@@ -58,6 +58,15 @@ void answer_fini(struct answer *a);
 void answer_merge(struct answer *a);
 
 /*
+ * Read the rows of the lists of names: (stack, frames), and (func, name, image, build, start, kind,
+ * language). They stop at the first row that is not whole, and r->bad is then set. Public for the
+ * fuzzer.
+ */
+struct reader;
+void answer_read_stacks(struct answer *a, struct reader *r);
+void answer_read_functions(struct answer *a, struct reader *r);
+
+/*
  * Asks for the stacks of the rows and for the names of all functions, each from a shard that has
  * it.
  */
