@@ -14,7 +14,8 @@
 #include "profile/key.h"
 #include "profile/query.h"
 
-#define JSON_TYPE "application/json"
+#define JSON_TYPE  "application/json"
+#define LINES_TYPE "application/x-ndjson"
 
 #define API(...) { __VA_ARGS__ },
 const struct api_row api_rows[] = {
@@ -63,6 +64,10 @@ static const struct argument_row {
 	{ { "frames", "native frames, those of interpreted languages, or both" },
 	  OPTION,
 	  "--frames=" },
+	{ { "time", "a window: START,STOP in seconds, or a share of the time such as 10%-30%" },
+	  OPTION,
+	  "--time=" },
+	{ { "tid", "numbers of threads, separated by commas" }, OPTION, "--tid=" },
 };
 
 const struct api_argument *api_argument(size_t i)

@@ -52,7 +52,9 @@ def main():
     rows = table(tree)
     described = {path.removeprefix("/api/v1/"): operations["get"] for path, operations in document["paths"].items() if "get" in operations}
     assert set(described) == set(rows) | {"sources", "labels", "recording"}, set(described) ^ set(rows)
-    described.pop("recording")  # of perf.data files alone
+    for name in "recording", "calls", "instructions":  # of perf.data files alone; with a processor trace
+        operation = described.pop(name)
+        assert [resolve(document, p)["name"] for p in operation["parameters"]] == rows.get(name, ["source"]), name
     for name, operation in described.items():
         parameters = [resolve(document, p) for p in operation["parameters"]]
         assert [p["name"] for p in parameters] == rows.get(name, []), name

@@ -17,7 +17,8 @@ export const quoted = (text) => `"${text.replace(/[\\"]/g, "\\$&")}"`;
 
 export async function ask(name, query, options = {}) {
 	const answer = await fetch(`/api/v1/${name}?${new URLSearchParams(query)}`, options);
-	const json = await answer.json();
+	const is_lines = answer.headers.get("Content-Type") === "application/x-ndjson";
+	const json = is_lines ? { rows: (await answer.text()).split("\n").filter(Boolean).map((line) => JSON.parse(line)) } : await answer.json();
 	if (!answer.ok)
 		throw new Error(json.error);
 	json.is_without_names = answer.headers.has("X-Assay-Names");

@@ -5,8 +5,8 @@ import { ask, byId, element, number, quoted } from "./parts.js";
 import { asOneOperand, offerCompletions, operands, valueOf, withMatcher } from "./selector.js";
 import { seriesChart, timeText } from "./series.js";
 
-const fields = ["source", "baseline", "view", "event", "by", "frames", "filter", "since", "until", "baseline_filter", "against"];
-const emptied = ["frames", "filter", "since", "until", "event", "baseline", "baseline_filter", "against"]; // if the address has none
+const fields = ["source", "baseline", "view", "event", "by", "frames", "filter", "since", "until", "baseline_filter", "against", "time", "tid"];
+const emptied = ["frames", "filter", "since", "until", "event", "baseline", "baseline_filter", "against", "time", "tid"]; // if the address has none
 const downloads = [["page", "HTML"], ["svg", "SVG"], ["pprof", "pprof"], ["folded", "folded"], ["speedscope", "speedscope"]];
 const namesMs = 2000; // until a question whose names come later is asked again
 const liveMs = 10000; // the server keeps answers of a moving window for so long
@@ -40,7 +40,7 @@ function writeForm(state) {
 // Fields that a view alone has.
 function showFields() {
 	for (const label of document.querySelectorAll("[data-view]"))
-		label.hidden = label.dataset.view !== byId("view").value;
+		label.hidden = !label.dataset.view.split(" ").includes(byId("view").value);
 }
 
 function stateOfAddress() {
@@ -110,6 +110,39 @@ const base = (path) => path === undefined ? "" : path.split("/").pop() || path;
 const sampleColumns = [["Samples", (r) => number(r.samples), "number"], ["Share", (r) => share(r.percent), "number"]];
 const own = (json) => json.rows.filter((r) => r.samples > 0); // the others are of callers
 
+// ---- a processor trace, from a window of calls down to the instructions ----
+
+const traceRows = 5000, instructionsNs = 1000;
+const secondsOf = (ns) => `${Math.floor(ns / 1e9)}.${String(Math.floor(ns % 1e9)).padStart(9, "0")}`;
+const windowOf = (from, to) => `${secondsOf(Math.max(from, 0))},${secondsOf(to)}`;
+
+function goButton(title, changes) {
+	const button = element("button", title, { type: "button", class: "link" });
+	button.addEventListener("click", () => go(changes));
+	return button;
+}
+
+const functionOf = (place) => place?.symbol ?? base(place?.image) ?? "";
+
+// The windows around the one that is shown; the time of a row leads to the instructions from there on.
+function showTrace(state, json, columns) {
+	const made = element("div"), rows = json.rows.map(({ event, ...row }) => row), zooms = element("p", `${number(rows.length)} rows `);
+	if (rows.length) {
+		const first = rows[0].time_ns, last = rows[rows.length - 1].time_ns, middle = (first + last) / 2, half = Math.max((last - first) / 2, 10);
+		for (const [title, factor] of [["10 times shorter", 0.1], ["10 times longer", 10]])
+			zooms.append(goButton(title, { time: windowOf(middle - half * factor, middle + half * factor) }), " ");
+	}
+	if (state.view === "instructions")
+		zooms.append(goButton("Calls", { view: "calls" }));
+	if (rows.length > traceRows)
+		zooms.append(`The first ${number(traceRows)} are shown: choose a shorter window.`);
+	made.append(zooms, showTable(rows.slice(0, traceRows), [
+		["Time", (r) => state.view === "calls" ? goButton(secondsOf(r.time_ns), { view: "instructions", tid: r.tid, time: windowOf(r.time_ns, r.time_ns + instructionsNs) })
+			: secondsOf(r.time_ns), "number"],
+		["Thread", (r) => `${r.comm ?? ""} ${r.tid ?? ""}`], ...columns]));
+	return made;
+}
+
 // A row of each view: the arguments of its question, those that are always the same, and the element that shows the answer.
 const views = {
 	page: { make: (state) => element("iframe", undefined, {
@@ -151,6 +184,10 @@ const views = {
 		...sampleColumns, [state.by, (r) => r.name ?? r[state.by] ?? ""]]) },
 	processes: { arguments: ["source", "filter", "since", "until"], make: (state, json) => showTable(json.processes ?? [], [
 		["Process", (r) => r.name], ["PID", (r) => r.pid, "number"], ["Samples", (r) => number(r.samples), "number"]]) },
+	calls: { arguments: ["source", "time", "tid"], first: { time: "0%-1%" }, make: (state, json) => showTrace(state, json, [
+		["Kind", (r) => r.flags ?? r.error], ["Depth", (r) => r.depth, "number"], ["From", (r) => functionOf(r.frames?.[0])], ["To", (r) => functionOf(r.target)]]) },
+	instructions: { arguments: ["source", "time", "tid"], first: { time: "0%-1%" }, make: (state, json) => showTrace(state, json, [
+		["Function", (r) => functionOf(r.frames?.[0])], ["Address", (r) => r.frames?.[0]?.address, "number"], ["Instruction", (r) => r.disasm]]) },
 	info: { arguments: ["source"], make: (state, json) => element("pre", JSON.stringify(json, null, 2)) },
 };
 
@@ -262,7 +299,7 @@ async function show(state, keeps) {
 		// The view names the same problem.
 		showCoverage(state, question).catch(() => {});
 		showSeries(state, question).catch(() => question === asked && byId("series").replaceChildren());
-		const json = view.arguments ? await ask(state.view, { ...queryOf(state, ...view.arguments), ...view.fixed }) : undefined;
+		const json = view.arguments ? await ask(state.view, { ...view.first, ...queryOf(state, ...view.arguments), ...view.fixed }) : undefined;
 		if (question !== asked)
 			return;
 		showProblem(json?.warning ?? "");

@@ -1,0 +1,61 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# assay serve at a recording of Intel PT: windows of calls and of instructions, by the API and in a browser.
+
+# `head` is a file.
+# shellcheck disable=SC2030,SC2031,SC2094
+
+load helpers
+load daemon
+load serve
+load pt
+
+@test "a window of calls, or of instructions, is what script has" {
+	trace_of --tsc --mtc -- "$PROGRAMS/flow" indirect
+	mkdir all
+	mv trace.data all/pt.data
+	serve all
+	enter
+	local name how
+	while read -r name how; do
+		for window in 0%-100% 20%-40%; do
+			assay script -i all/pt.data --format json "$how" --time "$window" >wanted 2>/dev/null
+			api "$name?source=pt.data&time=${window//%/%25}" | diff - wanted
+			[ "$(status)" = 200 ]
+			has "^Content-Type: application/x-ndjson" head
+			[ "$(wc -l <wanted)" -gt 20 ]
+		done
+	done <<-END
+		calls --call-ret-trace
+		instructions --insn-trace
+	END
+	[ -z "$(api 'calls?source=pt.data&tid=1')" ]
+	[ "$(status)" = 200 ]
+	# There is no such window.
+	api 'calls?source=pt.data&time=x' | jq -e .error
+	[ "$(status)" = 400 ]
+	# The argument is a value, whatever it looks like.
+	api 'calls?source=pt.data&tid=--output%3Dmade' | jq -e .error
+	[ ! -e made ]
+}
+
+@test "in a browser: from a window of calls to the instructions, and the histogram of a function" {
+	local chromium
+	chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "Chromium is not installed"
+	command -v node >/dev/null || skip "node is not installed"
+	[ -d "$ROOT/tests/npm/node_modules/playwright-core" ] || skip "playwright-core is not installed (scripts/deps-npm.sh)"
+	trace_of --tsc --mtc -- "$PROGRAMS/flow" indirect
+	assay report --latency -i trace.data --html calls.html
+	assay report --latency -i trace.data --format json >latency.json
+	mkdir all
+	mv trace.data all/pt.data
+	serve all
+	short=$(short_folder) # the browser has sockets in its temporary folder
+	CHROMIUM=$chromium TMPDIR=$short DEADLINE=$DEADLINE timeout $((5 * DEADLINE)) node "$ROOT/tests/browser/calls.mjs" \
+		"$PWD" "http://$address$login" >results </dev/null
+	rm -rf "$short"
+	not grep '^skip ' results || skip "$(sed -n 's/^skip //p' results)"
+	cat results
+	[ "$(grep -c '^ok ' results)" = 5 ]
+	not grep -v '^ok ' results
+}
