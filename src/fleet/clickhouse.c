@@ -24,6 +24,9 @@
 #define CONNECT_S    5
 #define SILENT_S     60 /* a question may take this long before its answer begins */
 
+/* Of a database. */
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
 struct shard {
 	char *address;  /* as given */
 	char *base;     /* "http://HOST:PORT" */
@@ -173,6 +176,11 @@ const char *clickhouse_address(const struct clickhouse *ch, uint32_t shard)
 	return ch->shards.data[shard].address;
 }
 
+const char *clickhouse_database(const struct clickhouse *ch, uint32_t shard)
+{
+	return ch->shards.data[shard].database;
+}
+
 enum clickhouse_dialect clickhouse_dialect(const struct clickhouse *ch, uint32_t shard)
 {
 	return ch->shards.data[shard].dialect;
@@ -212,7 +220,7 @@ static int shard_add(struct clickhouse *ch, const char *url, struct error *err)
 
 	if (r < 0)
 		return r;
-	if (strpbrk(url, "?&") || (slash && strchr(slash + 1, '/')))
+	if (strpbrk(url, "?&") || (slash && slash[1 + strspn(slash + 1, NAME_CHARACTERS)]))
 		return error_set(err, -EINVAL, "'%s': write http://HOST:PORT/DATABASE", url);
 	if (ch->shards.n == SHARDS_MAX)
 		return error_set(err, -EINVAL, "more than %d addresses", SHARDS_MAX);

@@ -48,6 +48,8 @@ uint32_t clickhouse_n_shards(const struct clickhouse *ch);
 uint32_t clickhouse_shard_of(const struct clickhouse *ch, const char *host);
 /* The URL as it was given. */
 const char *clickhouse_address(const struct clickhouse *ch, uint32_t shard);
+/* Letters, digits and '_'. */
+const char *clickhouse_database(const struct clickhouse *ch, uint32_t shard);
 enum clickhouse_dialect clickhouse_dialect(const struct clickhouse *ch, uint32_t shard);
 const char *clickhouse_version(const struct clickhouse *ch, uint32_t shard);
 

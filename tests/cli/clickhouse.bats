@@ -165,6 +165,21 @@ all_are() { # N
 	done
 }
 
+@test "init writes users for today's ClickHouse as SQL, and says that nobody ran it" {
+	real_clickhouse
+	run assay fleet init --clickhouse "$clickhouse" --users users
+	[ "$status" = 0 ]
+	[[ "$output" == *"have no server that can run it"* ]]
+	[ "$(stat -c %a users users/*)" = $'700\n600\n600\n600' ]
+	grep -q "GRANT SELECT ON $database.\* TO assay_read" users/users.sql
+	password=$(cut -d: -f2 users/write.login)
+	grep -q "$(printf %s "$password" | sha256sum | cut -d' ' -f1)" users/users.sql
+	run grep -r "$password" users/users.sql
+	[ "$status" = 1 ]
+	run assay fleet init --clickhouse "$clickhouse" --users users
+	[ "$status" = 1 ]
+}
+
 @test "a server that answers errors, half bodies or nothing is reported" {
 	fleet_of_two
 	declare -A says=([error]="status 500: Code: 241. DB::Exception:" [half]="" [nothing]="" [garbage]="and this assay knows 1"

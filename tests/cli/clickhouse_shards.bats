@@ -109,6 +109,36 @@ in_clickhouse() {
 	[ "$(in_clickhouse)" = "$all" ]
 }
 
+@test "users of 18.16: one writes, one only reads, and both see the fleet's database alone" {
+	fleet_of_six
+	assay fleet init --clickhouse "$shards"
+	assay fleet init --clickhouse "$shards" --users users
+	curl -sSf "http://127.0.0.1:${ports[1]}/" --data-binary "CREATE DATABASE other"
+	for shard in 1 2; do
+		stop "$shard"
+		sed -i 's#<users>.*</users>#<users></users>#' "shard$shard/users.xml" # no user without a password
+		mkdir "shard$shard/users.d"
+		cp users/users.xml "shard$shard/users.d/assay.xml"
+		start "$shard"
+	done
+	run assay fleet load --clickhouse "$shards" fleet
+	[ "$status" = 1 ]
+	assay fleet load --clickhouse "$shards" --login users/write.login fleet
+	assay fleet audit --clickhouse "$shards" --login users/read.login fleet
+	[ "$(ASSAY_CLICKHOUSE_LOGIN=users/read.login in_clickhouse)" = "$all" ]
+	run assay fleet rebuild --clickhouse "$shards" --login users/read.login fleet "$(date -u +%F)"
+	echo "$output"
+	[ "$status" = 1 ]
+	assay fleet audit --clickhouse "$shards" --login users/read.login fleet
+	for user in read write; do
+		IFS=: read -r name password <"users/$user.login"
+		run curl -sS -H "X-ClickHouse-User: $name" -H "X-ClickHouse-Key: $password" "http://127.0.0.1:${ports[1]}/?database=other" --data-binary "CREATE TABLE t (a UInt8) ENGINE = Memory"
+		[[ "$output" == *Exception* ]]
+		run curl -sS -H "X-ClickHouse-User: $name" -H "X-ClickHouse-Key: wrong" "http://127.0.0.1:${ports[1]}/" --data-binary "SELECT 1"
+		[[ "$output" == *Exception* ]]
+	done
+}
+
 start_zookeeper() {
 	background "${zookeeper[@]}" "$BATS_TEST_TMPDIR/zoo.cfg" >zoo.out 2>&1
 	zoo=$!

@@ -25,6 +25,11 @@ static const struct option_spec fleet_options[] = {
 	{ 0, "replicated", "PATH", OPT_STRING, FIELD(replicated), NULL,
 	  "with init: replicated tables, below PATH in ZooKeeper or Keeper",
 	  "Each server needs the macro *{replica}*. Run *init* once for each replica." },
+	{ 0, "users", "DIR", OPT_STRING, FIELD(users), NULL,
+	  "with init: write files for two users of ClickHouse, and change nothing",
+	  "DIR is made. It gets *write.login* and *read.login* for --login, with new passwords. Of "
+	  "18.16, it gets *users.xml* for the folder users.d of each server; of newer servers, "
+	  "*users.sql*." },
 	{ 0, "print", NULL, OPT_FLAG, FIELD(print), NULL,
 	  "with init: print the SQL, and change nothing" },
 };

@@ -117,11 +117,13 @@ int fleet_init_run(const struct fleet_args *args, const struct option_list *oper
 	if (operands->n)
 		return error_set(err, -EINVAL, "init takes no '%s': write --clickhouse URL,…",
 				 operands->data[0]);
-	if (!args->clickhouse && !args->print)
+	if (!args->clickhouse && (!args->print || args->users))
 		return error_set(err, -EINVAL, "--clickhouse URL,… is missing");
 	if (args->clickhouse)
 		r = clickhouse_open(&options, &ch, err);
-	if (r >= 0)
+	if (r >= 0 && args->users)
+		r = fleet_write_users(args->users, ch, err);
+	else if (r >= 0)
 		r = args->print ? print_shards(args, ch, err) : init_shards(args, ch, err);
 	return r < 0 ? r : EXIT_OK;
 }

@@ -14,6 +14,7 @@ struct fleet_args {
 	const char *clickhouse; /* URL,URL…; NULL: not given */
 	const char *login;      /* a file with USER:PASSWORD, or NULL */
 	const char *replicated; /* the path in ZooKeeper or Keeper, or NULL */
+	const char *users;      /* a folder for files of ClickHouse's users, or NULL */
 	bool print;             /* SQL instead of changes */
 };
 
@@ -32,6 +33,10 @@ typedef int fleet_word_run(const struct fleet_args *args, const struct option_li
 struct history_names;
 int fleet_audit_clickhouse(const struct fleet_args *args, const char *fleet,
 			   const struct history_names *hosts, struct error *err);
+
+/* Writes the files of `init --users`. */
+struct clickhouse;
+int fleet_write_users(const char *dir, const struct clickhouse *ch, struct error *err);
 
 /* Whether --format asks for JSON. */
 bool fleet_args_want_json(const struct fleet_args *args);
