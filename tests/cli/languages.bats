@@ -420,9 +420,7 @@ need_node() {
 	# The recording is whole. The process ends when the file system does: no signal ends such a read.
 	kill -9 "$(<server)"
 	wait "$recorder"
-	early=$(fact s '.losses."java-early" // 0')
-	[ $(($(fact s '.losses."java-state" // 0') + early)) -gt 300 ]
-	[ "$early" -lt 300 ]
+	[ $(($(fact s '.losses."java-state" // 0') * 2)) -gt "$(fact s .samples)" ]
 }
 
 @test "through BPF, each stack of a JavaScript program is the one that it must be" {
