@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The page of `assay serve` in a real browser: node serve.mjs URL. Each check is a TAP line.
-import { readFileSync } from "node:fs";
+// The page of `assay serve` in a real browser: node serve.mjs URL FOLDER, whose sessions it shows. Each check is a TAP line.
+import { cpSync, readFileSync, rmSync } from "node:fs";
 import { equal, holds, run, launched } from "./harness.mjs";
 
 const complaints = [], others = [];
@@ -241,6 +241,125 @@ await run({
 		await page.keyboard.press("Enter");
 		await page.waitForFunction(() => document.querySelector("main :is(section, table, div, pre)"));
 	},
+	async tasks() {
+		// Each task of the page, by keys alone.
+		const tabTo = async (selector) => {
+			for (let i = 0; i < 500; i++) {
+				await page.keyboard.press("Tab");
+				if (await page.evaluate((selector) => document.activeElement?.matches(selector), selector))
+					return;
+			}
+			throw new Error(`Tab does not reach ${selector}`);
+		};
+		const select = async (selector, text) => {
+			await tabTo(selector);
+			await page.keyboard.type(text);
+		};
+		await page.goto(`${origin}/#source=base&view=info`);
+		await page.reload();
+		await page.locator("main pre").waitFor();
+		await select("#source", "plain");
+		await select("#view", "Functions");
+		await tabTo("#filter");
+		await page.keyboard.type('comm="worker" symbol:hash');
+		await page.keyboard.press("Escape"); // the list of completions
+		await page.keyboard.press("Enter");
+		await page.locator("main button.link", { hasText: "hash" }).first().waitFor();
+		await tabTo("main button.link");
+		await page.keyboard.press("Enter");
+		await rowsShow("called by");
+		await select("#baseline", "base");
+		await select("#view", "Changes");
+		await tabTo("button[type=submit]");
+		await page.keyboard.press("Enter");
+		await page.locator("th", { hasText: "Significant" }).waitFor();
+		const file = page.waitForEvent("download");
+		await tabTo("#downloads a[aria-label='Download as folded']");
+		await page.keyboard.press("Enter");
+		equal((await file).suggestedFilename(), "profile.folded", "name of the file");
+		// The profile's own page is reached, and left again.
+		await select("#view", "Call");
+		await tabTo("button[type=submit]");
+		await page.keyboard.press("Enter");
+		await frame().locator("html[data-ready]").waitFor();
+		await tabTo("iframe");
+		await page.evaluate(() => { document.activeElement.blur(); });
+	},
+	async history() {
+		await page.goto(`${origin}/#source=plain&view=top`);
+		await page.reload();
+		await page.locator("main tbody tr").first().waitFor();
+		await choose("top", "hist");
+		await page.locator("main tbody tr").first().waitFor();
+		await page.locator("#record").waitFor();
+		await page.waitForFunction(() => document.getElementById("series").dataset.shown === location.hash);
+		await choose("page", "hist");
+		await frame().locator("html[data-ready]").waitFor();
+		// No daemon writes this history, so it cannot record.
+		await page.fill("#target", "comm:Web Content");
+		await page.fill("#seconds", "1");
+		await page.click("#record button");
+		await page.locator("#problem", { hasText: "daemon" }).waitFor();
+		equal(await page.locator("#record button").isEnabled(), true, "the button is there again");
+		await page.fill("#seconds", "61");
+		await page.click("#record button");
+		equal(await page.evaluate(() => document.getElementById("seconds").validity.rangeOverflow), true, "61 seconds are too many");
+		await page.fill("#seconds", "10");
+	},
+	async live() {
+		const other = await page.context().newPage(), questions = [];
+		await other.clock.install();
+		other.on("request", r => r.url().includes("/api/v1/top?") && questions.push(r.url()));
+		await other.goto(`${origin}/#source=plain&view=top`);
+		await other.locator("main tbody tr").first().waitFor();
+		equal(questions.length, 1, "questions at first");
+		await other.check("#live");
+		const again = other.waitForRequest((r) => r.url().includes("/api/v1/top?"));
+		await other.clock.runFor(11000);
+		await again;
+		await other.waitForFunction(() => !document.querySelector("main")?.textContent.startsWith("…"));
+		await other.uncheck("#live");
+		await other.clock.runFor(30000);
+		equal(questions.length, 2, "questions in all");
+		await other.close();
+	},
+	async vanishes() {
+		cpSync(`${process.argv[3]}/plain`, `${process.argv[3]}/brief`, { recursive: true });
+		const isListed = async (wanted) => {
+			while ((await (await page.request.get(`${origin}/api/v1/sources`)).json()).sources.some((s) => s.name === "brief") !== wanted)
+				await new Promise((resolve) => setTimeout(resolve, 100));
+		};
+		await isListed(true);
+		await page.reload();
+		await choose("top", "brief");
+		await page.locator("td", { hasText: "hash" }).first().waitFor();
+		rmSync(`${process.argv[3]}/brief`, { recursive: true });
+		await isListed(false);
+		await choose("values", "brief");
+		await page.locator("#problem", { hasText: "no source 'brief'" }).waitFor();
+		await choose("values", "plain");
+		await page.locator("main tbody tr").first().waitFor();
+		equal(await page.locator("#problem").isHidden(), true, "no problem any more");
+	},
+	async prints() {
+		await page.emulateMedia({ media: "print" });
+		const seen = await Promise.all(["form#query", "#coverage", "main table"].map((one) => page.locator(one).isVisible()));
+		await page.emulateMedia({ media: "screen" });
+		equal(seen, [false, true, true], "no form on paper, but losses and the table");
+	},
+	async names() {
+		// Names come later twice: the page says so, and asks again.
+		let n = 0;
+		await page.route((url) => url.pathname === "/api/v1/top", async (route) => {
+			const response = await route.fetch();
+			await route.fulfill({ response, headers: { ...response.headers(), ...(n++ < 2 ? { "x-assay-names": "later" } : {}) } });
+		});
+		await choose("top", "plain");
+		await page.locator("#later:not([hidden])").waitFor();
+		await page.locator("#later").waitFor({ state: "hidden" });
+		equal(n, 3, "questions");
+		await page.unrouteAll({ behavior: "wait" });
+	},
 	async records() {
 		equal(await page.locator("#record").isHidden(), true, "a session has no daemon");
 	},
@@ -286,8 +405,8 @@ await run({
 		await context.close();
 	},
 	async quiet() {
-		// The wrong filter is answered by 400, and the recording without samples by 422, which the browser names errors.
-		equal(complaints.filter(text => !/status of 4(00|22)/.test(text)), [], "complaints");
+		// The wrong filter is answered by 400, the session that is gone by 404, and the recording without samples by 422, which the browser names errors.
+		equal(complaints.filter(text => !/status of 4(00|04|22)/.test(text)), [], "complaints");
 		equal(others, [], "requests elsewhere");
 	},
 });

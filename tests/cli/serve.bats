@@ -521,15 +521,16 @@ has_rate() { # HZ
 	"$PROGRAMS/make_session" all/hostile hostile 1500
 	"$PROGRAMS/make_session" all/base plain 1700 7 9
 	printf PERFILE2 >all/perf.data
+	"$ASSAY_BUILD/bench/history" all/hist 2 30000 400
 	echo "read all-all-all-all-all-all-all-all-1" >tokens
 	chmod 600 tokens
 	serve all --token-file tokens
 	short=$(short_folder) # the browser has sockets in its temporary folder
 	CHROMIUM=$chromium TMPDIR=$short DEADLINE=$DEADLINE timeout $((5 * DEADLINE)) node "$ROOT/tests/browser/serve.mjs" \
-		"http://$address$login" >results </dev/null
+		"http://$address$login" "$PWD/all" >results </dev/null
 	rm -rf "$short"
 	not grep '^skip ' results || skip "$(sed -n 's/^skip //p' results)"
 	cat results
-	[ "$(grep -c '^ok ' results)" = 19 ]
+	[ "$(grep -c '^ok ' results)" = 25 ]
 	not grep -v '^ok ' results
 }
