@@ -94,7 +94,7 @@ deps:					## install the packages that building, checking and bench need
 	@scripts/deps.sh bench
 
 clean:					## remove the build folders
-	@rm -rf build build-check build-fuzz build-no-oprofile build-threads build-arm64 build-tarball build-deb build-dist build-rpm build-site
+	@rm -rf build build-check build-fuzz build-no-oprofile build-threads build-arm64 build-tarball build-tarball-aarch64 build-deb build-dist build-release build-rpm build-site
 
 help:					## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' Makefile | expand -t 22

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# One tarball for all releases (x86-64): build-tarball/assay-VERSION-x86_64.tar.gz runs on Debian 11
-# and everything newer, with nothing installed. Ends with 77 and a reason if the compiler or the
-# packages are missing.
+# One tarball for all releases: build-tarball/assay-VERSION-x86_64.tar.gz runs on Debian 11 and
+# everything newer, with nothing installed. ARCH=aarch64 makes that of AArch64, in
+# build-tarball-aarch64/. Ends with 77 and a reason if the compiler or the packages are missing.
 #
 # It is built against the libraries of Debian 11, the oldest release, because glibc runs programs
 # that were linked with an older glibc. libbpf and Zydis, which Debian 11 lacks, come from Debian
@@ -21,25 +21,30 @@ newer='libbpf-dev libzydis-dev libzydis4.0 libzycore-dev linux-libc-dev'
 # Loaded when they are used. libpq, libdebuginfod and libcurl have thirty others behind them: they are the system's, if it has them.
 lazy='libpfm.so.4 libcapstone.so.4 libncursesw.so.6 libmicrohttpd.so.12 libfuse3.so.3'
 
-folder=build-tarball
-name=assay-$(sed -n "s/^ *version: '\(.*\)',/\1/p" meson.build | head -1)-x86_64
-libraries=usr/lib/x86_64-linux-gnu
+arch=${ARCH:-x86_64}
+case $arch in
+x86_64) debian_arch=amd64 folder=build-tarball prefix= ;;
+aarch64) debian_arch=arm64 folder=build-tarball-aarch64 prefix=aarch64-linux-gnu- ;;
+*) cannot "ARCH=$arch: it is x86_64 or aarch64" ;;
+esac
+name=assay-$(sed -n "s/^ *version: '\(.*\)',/\1/p" meson.build | head -1)-$arch
+libraries=usr/lib/$arch-linux-gnu
 
-[ "$(uname -m)" = x86_64 ] || cannot "the tarball is for x86-64, and is built there"
-for tool in gcc clang meson ninja objdump; do
-	command -v $tool >/dev/null || cannot "$tool is not installed"
+[ "$(uname -m)" = x86_64 ] || cannot "the tarballs are built on x86-64"
+for tool in ${prefix}gcc ${prefix}objdump ${prefix}strip clang meson ninja; do
+	command -v "$tool" >/dev/null || cannot "$tool is not installed"
 done
 
 # What both releases' packages make together.
 make_root() {
-	packages_of amd64 "$oldest"
+	packages_of "$debian_arch" "$oldest"
 	# shellcheck disable=SC2086 # a word a package
 	locked unpack_with_depends $static || exit
 	root=$DEB_ROOT
-	packages_of amd64 bookworm
+	packages_of "$debian_arch" bookworm
 	# shellcheck disable=SC2086
-	locked unpack "$GUEST_CACHE/amd64-$oldest/newer" $newer || exit
-	cp -a "$GUEST_CACHE/amd64-$oldest/newer/." "$root/"
+	locked unpack "$GUEST_CACHE/$debian_arch-$oldest/newer" $newer || exit
+	cp -a "$GUEST_CACHE/$debian_arch-$oldest/newer/." "$root/"
 	# Links to absolute paths lead out of the folder.
 	find "$root"/{lib,lib64,usr/lib} -type l -lname '/*' | while read -r link; do
 		ln -sfn "$(realpath -m --relative-to="${link%/*}" "$root$(readlink "$link")")" "$link"
@@ -50,21 +55,22 @@ configure() {
 	mkdir -p "$folder"
 	cat >"$folder/cross.ini.new" <<-END
 		[binaries]
-		c = [$(command -v ccache >/dev/null && echo "'ccache', ")'gcc']
-		ar = 'ar'
-		strip = 'strip'
+		c = [$(command -v ccache >/dev/null && echo "'ccache', ")'${prefix}gcc']
+		ar = '${prefix}ar'
+		strip = '${prefix}strip'
 		pkgconfig = 'pkg-config'
+		$([ -z "$prefix" ] || ! command -v qemu-aarch64 >/dev/null || echo "exe_wrapper = ['qemu-aarch64', '-L', '$root']")
 		[properties]
 		sys_root = '$root'
 		pkg_config_libdir = ['$root/$libraries/pkgconfig', '$root/usr/share/pkgconfig']
-		needs_exe_wrapper = false
+		needs_exe_wrapper = $([ -n "$prefix" ] && echo true || echo false)
 		[built-in options]
 		c_args = ['--sysroot=$root']
-		c_link_args = ['--sysroot=$root', '-B$root/$libraries', '-L$root/$libraries', '-L$root/lib/x86_64-linux-gnu', '-Wl,--disable-new-dtags,-rpath,\$ORIGIN/../lib', '-Wl,--as-needed']
+		c_link_args = ['--sysroot=$root', '-B$root/$libraries', '-L$root/$libraries', '-L$root/lib/$arch-linux-gnu', '-Wl,--disable-new-dtags,-rpath,\$ORIGIN/../lib', '-Wl,--as-needed']
 		[host_machine]
 		system = 'linux'
-		cpu_family = 'x86_64'
-		cpu = 'x86_64'
+		cpu_family = '$arch'
+		cpu = '$arch'
 		endian = 'little'
 	END
 	if ! cmp -s "$folder/cross.ini.new" "$folder/cross.ini"; then # Meson reads it once
@@ -76,7 +82,7 @@ configure() {
 }
 
 needed_by() {
-	objdump -p "$1" | awk '$1 == "NEEDED" { print $2 }'
+	${prefix}objdump -p "$1" | awk '$1 == "NEEDED" { print $2 }'
 }
 
 # put_library SONAME: it, and those that it needs, but not the C library.
@@ -86,7 +92,7 @@ put_library() {
 	case $1 in
 	ld-linux* | libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | librt.so.*) return 0 ;;
 	esac
-	file=$(find "$root/$libraries" "$root/lib/x86_64-linux-gnu" -maxdepth 1 -name "$1" 2>/dev/null | head -1)
+	file=$(find "$root/$libraries" "$root/lib/$arch-linux-gnu" -maxdepth 1 -name "$1" 2>/dev/null | head -1)
 	[ -n "$file" ] || { echo "no $1 in the packages" >&2 && return 1; }
 	install -m 644 "$(realpath "$file")" "$folder/lib/$1"
 	for needed in $(needed_by "$file"); do
@@ -96,7 +102,7 @@ put_library() {
 
 # Debian's libZydis names libZycore and takes no function from it; the file of Debian 12 wants a newer glibc.
 put_zydis() {
-	gcc -shared -nostdlib -Wl,-soname,libZycore.so.1.4 -x c /dev/null -o "$folder/lib/libZycore.so.1.4" &&
+	${prefix}gcc -shared -nostdlib -Wl,-soname,libZycore.so.1.4 -x c /dev/null -o "$folder/lib/libZycore.so.1.4" &&
 		put_library libZydis.so.4.0
 }
 
@@ -104,7 +110,7 @@ put_zydis() {
 check_glibc() {
 	local file newest
 	for file in "$1"/bin/assay "$1"/lib/*.so* "$1"/lib/assay/*; do
-		newest=$(objdump -T "$file" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1)
+		newest=$(${prefix}objdump -T "$file" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1)
 		[ "$(printf '%s\n' "GLIBC_$glibc" "${newest:-GLIBC_2.2.5}" | sort -V | tail -1)" = "GLIBC_$glibc" ] || {
 			echo "$file needs $newest; $oldest has $glibc" >&2
 			return 1
@@ -112,12 +118,23 @@ check_glibc() {
 	done
 }
 
+# Those of all libraries that are in the tarball, statically or as files.
+put_licences() {
+	local doc
+	mkdir -p "$1"
+	for doc in "$root"/usr/share/doc/lib*/copyright "$root"/usr/share/doc/*-dev/copyright; do
+		cp -L "$doc" "$1/$(basename "$(dirname "$doc")")" 2>/dev/null || continue # a link to a package that is not there
+	done
+	[ -s "$1/libzstd-dev" ] || { echo "the licences are missing" >&2 && return 1; }
+}
+
 assemble() {
 	local to=$folder/$name
 	rm -rf "$to" && mkdir -p "$to/bin" "$to/share/assay" "$to/share/man/man1" &&
-		install -s -m 755 "$folder/assay" "$to/bin/assay" &&
+		install -s --strip-program=${prefix}strip -m 755 "$folder/assay" "$to/bin/assay" &&
 		cp -r events "$to/share/assay/" && cp -a "$folder/lib" "$to/" &&
-		install -s -D -m 755 "$folder/libassay-heap.so" "$to/lib/assay/libassay-heap.so" &&
+		install -s --strip-program=${prefix}strip -D -m 755 "$folder/libassay-heap.so" "$to/lib/assay/libassay-heap.so" &&
+		put_licences "$to/share/doc/assay/licences" &&
 		cp "$folder"/man/*.1 "$to/share/man/man1/" && cp README.md COPYING CHANGELOG.md "$to/" || return
 	sed -n 's/^FRONT_END(\([^)]*\)).*/\1/p' src/commands/front_ends.def src/oprofile/tools/programs.def | tr _ - | while read -r front_end; do
 		ln -s assay "$to/bin/$front_end"

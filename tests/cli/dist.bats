@@ -34,3 +34,18 @@ load helpers
 		grep -qxF "$need" rows || { echo "scripts/deps.sh has no '$need'"; return 1; }
 	done < <(grep -vxE 'python3' needs)
 }
+
+@test "the release script refuses a version that is not everywhere, and a step that it does not know" {
+	git -c safe.directory='*' clone -q "$ROOT" release 2>/dev/null || skip "this is no git repository"
+	version=$(sed -n "s/^ *version: '\\(.*\\)',/\\1/p" release/meson.build)
+	run release/scripts/release.sh 9.9.9 versions
+	refused 1 "meson.build has no 'version: '9.9.9''"
+	run release/scripts/release.sh "$version" nothing
+	refused 1 "there is no step 'nothing'"
+	run release/scripts/release.sh "$version" publish
+	[ "$status" = 0 ]
+	has "git tag -s v$version" <(echo "$output")
+	echo x >release/new
+	run release/scripts/release.sh "$version" versions
+	refused 1 "changes that are not committed"
+}

@@ -54,7 +54,8 @@ sources_of_release() {
 	[ -e "$keys" ] || cannot "no $keys (Debian's package debian-archive-keyring)"
 	{
 		echo "deb [signed-by=$keys] $mirror $DEB_RELEASE main"
-		[ "$DEB_RELEASE" = sid ] || echo "deb [signed-by=$keys] $security $DEB_RELEASE-security main"
+		# The long-term support of Debian 11 lists packages for AArch64 that no mirror has.
+		[ "$DEB_RELEASE" = sid ] || [ "$DEB_ARCH-$DEB_RELEASE" = arm64-bullseye ] || echo "deb [signed-by=$keys] $security $DEB_RELEASE-security main"
 	} >"$DEB_DIR/sources.list"
 	cat >>"$DEB_DIR/apt.conf" <<-END
 		Dir::Etc::sourcelist "$DEB_DIR/sources.list";
