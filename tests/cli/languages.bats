@@ -142,6 +142,25 @@ record_python() {
 	[[ "$output" == *"both, native or language"* || "$output" == *"both|native|language"* ]]
 }
 
+# need_stops INTERPRETER: what random_stops.py needs.
+need_stops() {
+	[ "$(uname -m)" = x86_64 ] || skip "frames of languages are known on x86-64 alone"
+	command -v "$1" >/dev/null || skip "no $1 here"
+	need_sampler
+}
+
+@test "at random instructions, Python's stacks are those of faulthandler" {
+	need_python
+	need_stops python3
+	"$ROOT/tests/random_stops.py" 200 python
+}
+
+@test "at random instructions, Ruby's stacks are those of rb_backtrace()" {
+	need_stops ruby
+	ruby -e 'require "fiddle"; exit RUBY_VERSION >= "2.7" && RUBY_VERSION < "3.4"' || skip "$(ruby --version): no Fiddle, or other names"
+	"$ROOT/tests/random_stops.py" 200 ruby
+}
+
 @test "the same function of several processes is one row" {
 	need_python
 	cp "$ROOT/tests/programs/lang/golden.py" .

@@ -4,16 +4,26 @@
 
 /*
  * In 3.11 and 3.12, the first instructions of the interpreter's loop make their own _PyCFrame the
- * thread's before they fill it. Until then, it has old bytes of the stack. So a sample there that
- * meets the loop's own _PyCFrame has no frames.
+ * thread's before they fill it. Until then, it has old bytes of the stack. The loop's frame is an
+ * argument, which stays in a register meanwhile. So a sample there that meets the loop's own
+ * _PyCFrame has no frames if no register has the frame that the _PyCFrame names.
  */
 #define PYTHON_LOOP_START 256  /* bytes of code */
 #define PYTHON_LOOP_FRAME 4096 /* bytes of its stack frame, at the most */
 
 static __always_inline bool python_is_unfilled(const struct work *w, __u64 cframe, __u64 loop_off)
 {
-	return !w->s.n_user && loop_off < PYTHON_LOOP_START &&
-	       cframe - w->regs.sp < PYTHON_LOOP_FRAME;
+	__u64 frame;
+
+	if (w->s.n_user || loop_off >= PYTHON_LOOP_START ||
+	    cframe - w->regs.sp >= PYTHON_LOOP_FRAME)
+		return false;
+	if (!read_word(cframe + w->lang.runtime.python.cframe_frame, &frame))
+		return true;
+	for (int i = 0; i < N_USER_REGS; i++)
+		if (w->registers[bounded(word_of_register[i], REGISTER_SLOTS - 1)] == frame)
+			return false;
+	return true;
 }
 
 /*

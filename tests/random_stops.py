@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Compares assay's stacks of interpreted programs with the interpreters' own, at random instructions.
+
+random_stops.py N LANGUAGE…: stops a program of each language N times, by SIGSTOP. `assay record -a --off-cpu` has the stack of each stop. Before the
+program goes on, SIGUSR1 has the interpreter write its stack; the signal's handler runs at the very instruction of the stop. Prints a line for each
+language, and fails if a name is wrong, or too many frames are missing.
+
+    LANGUAGE: N stops, M frames, R right (S %), X missing, B begun, W wrong
+
+A frame that is begun is the innermost one, of a call that the interpreter does not show before its first instruction.
+"""
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+RIGHT, FEW_RIGHT = 99.5, 95  # percent of frames, of many stops and of few; assay counts those that it leaves out as losses
+MANY = 2000
+DUMP_MAX = 100  # frames, in Python's dump
+
+
+def python_frames(text):
+    """The functions of each stack, innermost first."""
+    for stack in text.split("Stack (most recent call first):\n")[1:]:
+        yield re.findall(r'^  File ".*", line \d+ in (.*)$', stack, re.M)
+
+
+def ruby_frames(text):
+    """rb_backtrace() writes the outermost call first; functions of C are among them."""
+    for stack in re.split(r"(?m)(?=^\tfrom .*:in `<main>'$)", text)[1:]:
+        yield re.findall(r"(?m)^\tfrom .*:in `(.*)'$", stack)[::-1]
+
+
+# the command, variables of its environment, and the reader of its stacks
+LANGUAGES = {
+    "python": ("python3", "stops.py", python_frames),
+    "ruby": ("ruby", "stops.rb", ruby_frames),
+}
+
+
+def last_part(language, name):
+    """assay's names are qualified; those of the dumps are not."""
+    if language == "python" and "." in name:
+        return name.rsplit(".", 1)[1]
+    return name
+
+
+def state(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
+def stop_often(pid, n, dump):
+    for _ in range(n):
+        before = os.path.getsize(dump)
+        time.sleep(random.uniform(0.0005, 0.003))
+        os.kill(pid, signal.SIGSTOP)
+        while state(pid) not in "TZX":
+            pass
+        os.kill(pid, signal.SIGUSR1)  # it comes when the program goes on
+        time.sleep(0.002)  # waits below 1 ms do not count
+        os.kill(pid, signal.SIGCONT)
+        until = time.monotonic() + 5
+        while os.path.getsize(dump) == before and time.monotonic() < until:  # another signal would be the same one
+            pass
+        size = 0
+        while os.path.getsize(dump) != size:  # until the stack is complete
+            size = os.path.getsize(dump)
+            time.sleep(0.003)
+
+
+def rows_of(session, pid, event):
+    """The language's functions of each sample of an event, innermost first."""
+    command = ["assay", "script", "-i", session, "--pid", str(pid), "--frames", "language", "--max-stack", "1000", "--format", "json"]
+    for line in subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout.splitlines():
+        row = json.loads(line)
+        if row["event"] != event:
+            continue
+        frames = row["frames"]
+        for i, frame in enumerate(row["frames"]):  # those of the waker come first
+            if str(frame.get("image", "")).startswith("[woken by]") or str(frame.get("symbol", "")).startswith("[woken by]"):
+                frames = row["frames"][i + 1:]
+        yield [f.get("symbol", "") for f in frames if re.search(r"\.(py|rb)$|^\[ruby\]$|^\(eval|^<internal", str(f.get("image", "")))]
+
+
+def wait_for_frames(session, pid):
+    """Until assay has read the interpreter's file: samples of the running program show its functions."""
+    for _ in range(60):
+        time.sleep(1)
+        if any(rows_of(session, pid, "cpu-clock")):
+            return
+
+
+def common(a, b):
+    """The length of the longest sequence of names that both have."""
+    row = [0] * (len(b) + 1)
+    for x in a:
+        before = 0
+        for j, y in enumerate(b):
+            before, row[j + 1] = row[j + 1], before + 1 if x == y else max(row[j + 1], row[j])
+    return row[-1]
+
+
+def compare(language, n):
+    interpreter, source, frames_of = LANGUAGES[language]
+    with tempfile.TemporaryDirectory() as folder:
+        dump, session = f"{folder}/dump", f"{folder}/s"
+        written = f"{folder}/errors" if language == "ruby" else dump
+        with open(f"{folder}/errors", "w+", encoding="utf-8") as errors:
+            program = subprocess.Popen([interpreter, f"{HERE}/programs/lang/{source}", dump], stdout=subprocess.PIPE, stderr=errors)
+            program.stdout.readline()
+            recorder = subprocess.Popen(["assay", "record", "-q", "-a", "-o", session, "--collector", "bpf", "-e", "cpu-clock", "-F", "11", "--off-cpu"])
+            wait_for_frames(session, program.pid)
+            stop_often(program.pid, n, written)
+            time.sleep(0.2)
+            recorder.send_signal(signal.SIGINT)
+            recorder.wait()
+            program.kill()
+            program.wait()
+        text = open(written, encoding="utf-8", errors="replace").read()
+        oracle, ours = list(frames_of(text)), list(rows_of(session, program.pid, "off-cpu:stopped"))
+    if len(oracle) != n or len(ours) != n:
+        sys.exit(f"{language}: {n} stops, but {len(oracle)} stacks of the interpreter and {len(ours)} of assay")
+    early = next((i for i, found in enumerate(ours) if found), n)  # before assay had read the interpreter's file
+    if early > n / 2:
+        sys.exit(f"{language}: assay has no frames of {early} of {n} stops")
+    total = right = begun = wrong = 0
+    for expected, found in list(zip(oracle, ours))[early:]:
+        found = [last_part(language, name) for name in found]
+        if language == "python":
+            found = found[:DUMP_MAX]
+        same = common(expected, found)
+        total += len(expected)
+        right += same
+        is_begun = found[1:] == expected
+        begun += is_begun
+        wrong += 0 if is_begun else len(found) - same
+        if os.environ.get("SHOW") and same != max(len(expected), len(found)):
+            print(f"expected {' '.join(expected)}\nfound    {' '.join(found)}")
+    share = 100 * right / total
+    print(f"{language}: {n - early} stops, {total} frames, {right} right ({share:.2f} %), {total - right} missing, {begun} begun, {wrong} wrong", flush=True)
+    return share >= (RIGHT if n >= MANY else FEW_RIGHT) and not wrong
+
+
+if __name__ == "__main__":
+    sys.exit(0 if all([compare(language, int(sys.argv[1])) for language in sys.argv[2:]]) else 1)
