@@ -465,6 +465,33 @@ events_of() { # FILTER
 	[ "$(assay report --session-dir d --since "@$since" --until "@$until" "pid:$busy" --format json | jq .header.samples.selected)" -gt 100 ]
 }
 
+@test "a daemon that is restarted goes on in the same history, and records" {
+	need_daemon
+	start_daemon d -e cpu-clock -F 49 --max-cpu 0 --max-memory 0 --allow-record
+	serve d
+	enter
+	work
+	wait_for has_busy_samples 1
+	end_daemon
+	has_busy_samples 1 # the answers stay
+	client post "/api/v1/record?source=d&target=machine&seconds=1&rate=49" '' "$cookie" 2>"head" >answer
+	[ "$(status)" = 422 ]
+	has daemon answer
+	before=$(busy_samples)
+	start_daemon d -e cpu-clock -F 49 --max-cpu 0 --max-memory 0 --allow-record
+	wait_for has_busy_samples $((before + 1))
+	client post "/api/v1/record?source=d&target=machine&seconds=1&rate=49" '' "$cookie" 2>"head" >answer
+	[ "$(status)" = 200 ]
+}
+
+busy_samples() {
+	api "values?source=d&by=comm&filter=pid:$busy&weight=samples" | jq '[.rows[]?.samples] | add // 0'
+}
+
+has_busy_samples() { # AT LEAST
+	[ "$(busy_samples)" -ge "$1" ]
+}
+
 @test "settings that are read again, during a recording on request" {
 	need_daemon
 	rate=$(at_most 499)
