@@ -10,6 +10,7 @@ from harness import Part, Unavailable, ratios, spread, table
 from measures.pt_flow import make_trace
 
 TEXT_INSNS = 50_000_000
+SAMPLES_INSNS = 100_000_000
 CORES_INSNS = 2_000_000_000
 LARGE_INSNS = 500_000_000
 LARGE_BYTES = 4 << 30
@@ -39,6 +40,19 @@ def measure_text(bench, rounds):
     return table(["what", "perf, s", "assay, s", "perf ÷ assay", "to reach"],
                  [["branches as text, CPU time on one core", spread(theirs), spread(ours),
                    spread(ratios(theirs, ours), "{:.1f}"), "≥ 10"]])
+
+
+def measure_samples(bench, rounds):
+    rows, cpu = [], min(os.sched_getaffinity(0))
+    for program in "gzip", "sqlite3", "python3":
+        argv = ["report", "--itrace=i100us", "-i", str(make_trace(bench, program, SAMPLES_INSNS))]
+        ours, theirs = [], []
+        for _ in range(rounds):
+            ours.append(timed([bench.assay] + argv, bench.env, {cpu})[1])
+            theirs.append(timed([bench.perf] + argv, bench.env, {cpu})[1])
+        rows.append([f"{program}: report --itrace=i100us, CPU time on one core", spread(theirs), spread(ours),
+                     spread(ratios(theirs, ours), "{:.1f}"), "≥ 10"])
+    return table(["what", "perf, s", "assay, s", "perf ÷ assay", "to reach"], rows)
 
 
 def measure_cores(bench, rounds):
@@ -113,5 +127,6 @@ def measure_memory(bench, rounds):
 
 
 PARTS = {"pt-text": Part("branches of Intel PT as text", 3, measure_text),
+         "pt-samples": Part("samples of Intel PT in time", 3, measure_samples),
          "pt-cores": Part("Intel PT on two processors, and memory", 5, measure_cores),
          "pt-memory": Part("peak memory of decoding 4 GB of Intel PT", 1, measure_memory)}

@@ -28,6 +28,13 @@ for i in range(10 ** 9):
         json.dumps(list(counts.items())[:50]); fib(12); re.sub(r'(\\d)(\\d)', r'\\2\\1', s * 10)
 """
 
+SQL = """
+CREATE TABLE t(a INTEGER, b TEXT);
+WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 2000000) INSERT INTO t SELECT x, hex(x * 7919) FROM c;
+CREATE INDEX i ON t(b);
+SELECT count(*), max(b) FROM t WHERE b LIKE '%12%' GROUP BY a % 100;
+"""
+
 
 def make_trace(bench, program, insns):
     qemu = shutil.which("qemu-x86_64")
@@ -37,7 +44,8 @@ def make_trace(bench, program, insns):
     out, text = bench.scratch / f"{program}.{insns}.data", bench.scratch / "text"
     text.write_bytes(open(bench.perf, "rb").read() * 4)
     (bench.scratch / "work.py").write_text(PYTHON)
-    argv = {"gzip": ["-9", "-c", str(text)], "python3": [str(bench.scratch / "work.py")]}[program]
+    argv = {"gzip": ["-9", "-c", str(text)], "python3": [str(bench.scratch / "work.py")],
+            "sqlite3": [":memory:", SQL]}[program]
     subprocess.run([qemu, "-plugin", f"{plugin},out={out},limit={insns},mtc=on", shutil.which(program)] + argv,
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return out
