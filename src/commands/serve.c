@@ -13,12 +13,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "fleet/fleet_store.h"
 #include "http/http_server.h"
 #include "open/input.h"
 #include "serve/serve.h"
 
 struct serve_args {
-	const char *push;
+	const char *push, *fleet;
 	uint64_t push_bytes;
 	const char *listen, *token_file, *certificate, *key, *client_ca, *client_crl;
 	struct option_list hosts;
@@ -59,6 +60,10 @@ static const struct option_spec serve_options[] = {
 	{ 0, "push-size", "SIZE", OPT_SIZE, FIELD(push_bytes), "1G",
 	  "with --push: the most that the history takes, as --max-size of assay retain", NULL,
 	  1 << 20, 1e18 },
+	{ 0, "fleet", "DIR", OPT_STRING, FIELD(fleet), NULL,
+	  "take the blocks that hosts send to the fleet at DIR (assay ship --to https://…)",
+	  "Each host needs a token of its own: *assay fleet enroll DIR HOST*. The fleet is made if "
+	  "there is none, and it is one of the sources." },
 	{ 0, "behind-proxy", NULL, OPT_FLAG, FIELD(behind_proxy), NULL,
 	  "a proxy speaks TLS for serve, and passes the header Host on" },
 	{ 0, "host", "NAME", OPT_LIST, FIELD(hosts), NULL,
@@ -150,19 +155,27 @@ static int check_serve_args(const struct serve_args *args, struct error *err)
 	return 0;
 }
 
-/* The operands, and the history of pushed profiles. Returns their number. */
+/* Adds a path that may be one of the operands already. */
+static size_t add_path(const char **paths, size_t n, const char *path)
+{
+	for (size_t i = 0; i < n; i++)
+		if (path && !strcmp(paths[i], path))
+			return n;
+	if (path)
+		paths[n++] = path;
+	return n;
+}
+
+/* The operands, the history of pushed profiles, and the fleet. Returns their number. */
 static size_t list_paths(const struct serve_args *args, const struct option_list *operands,
 			 const char **paths)
 {
 	size_t n = 0;
-	bool has_push = !args->push;
 
-	for (; n < operands->n; n++) {
-		paths[n] = operands->data[n];
-		has_push |= !strcmp(paths[n], args->push ? args->push : "");
-	}
-	if (!has_push)
-		paths[n++] = args->push;
+	for (size_t i = 0; i < operands->n; i++)
+		paths[n++] = operands->data[i];
+	n = add_path(paths, n, args->push);
+	n = add_path(paths, n, args->fleet);
 	if (!n)
 		paths[n++] = DEFAULT_SESSION;
 	return n;
@@ -181,10 +194,11 @@ static int serve_sources(const struct serve_args *args, const struct option_list
 	struct opening_page page = { .is_wanted = args->open };
 	const struct http_tls tls = { args->certificate, args->key, args->client_ca,
 				      args->client_crl };
-	cleanup(free_at_exit) const char **paths = xcalloc(operands->n + 1, sizeof(*paths));
+	cleanup(free_at_exit) const char **paths = xcalloc(operands->n + 2, sizeof(*paths));
 	const struct serve_options options = {
 		.paths = (char *const *)paths,
 		.n_paths = list_paths(args, operands, paths),
+		.fleet = args->fleet,
 		.push_dir = args->push,
 		.push_bytes = args->push_bytes,
 		.listen = args->listen,
@@ -197,6 +211,8 @@ static int serve_sources(const struct serve_args *args, const struct option_list
 		.context = &page,
 	};
 	int r = make_push_dir(args->push, err);
+
+	r = r < 0 || !args->fleet ? r : fleet_make(args->fleet, err);
 
 	for (size_t i = 0; i < options.n_paths && !r; i++)
 		if (access(options.paths[i], R_OK) < 0)

@@ -18,9 +18,11 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "commands/opening.h"
+#include "fleet/gateway.h"
 #include "fleet/ship.h"
 
 #define DEFAULT_HISTORY "/var/lib/assay"
+#define DEFAULT_STATE   "/var/lib/assay-ship"
 
 /* Between two tries after a failure: a random time up to this, which doubles each time. */
 #define RETRY_FIRST_S 1.0
@@ -28,6 +30,7 @@
 
 struct ship_args {
 	const char *to, *host;
+	const char *state, *token_file, *ca, *certificate, *key; /* of a gateway */
 	struct option_list labels, drop;
 	double interval_s;
 	bool once, dry_run, quiet;
@@ -35,9 +38,25 @@ struct ship_args {
 
 #define FIELD(f) offsetof(struct ship_args, f)
 static const struct option_spec ship_options[] = {
-	{ 't', "to", "PLACE", OPT_STRING, FIELD(to), NULL, "the fleet: dir:PATH",
+	{ 't', "to", "PLACE", OPT_STRING, FIELD(to), NULL,
+	  "the fleet: dir:PATH or https://HOST[:PORT]",
 	  "PATH is the directory of a fleet, also on another machine's file system that is mounted "
-	  "here. It is made if it is missing." },
+	  "here. It is made if it is missing. HOST is a gateway: *assay serve --fleet*. *http://* "
+	  "is "
+	  "possible for a gateway of this machine alone." },
+	{ 0, "token-file", "FILE", OPT_STRING, FIELD(token_file), NULL,
+	  "the token of this host at a gateway: assay fleet enroll",
+	  "Only you may have the right to read the file." },
+	{ 0, "ca", "FILE", OPT_STRING, FIELD(ca), NULL,
+	  "the only issuers that the gateway's certificate may have (PEM)",
+	  "Default: those that the system trusts." },
+	{ 0, "certificate", "FILE", OPT_STRING, FIELD(certificate), NULL,
+	  "the certificate of this host, instead of a token (PEM)" },
+	{ 0, "key", "FILE", OPT_STRING, FIELD(key), NULL, "the key of the certificate (PEM)" },
+	{ 0, "state", "DIR", OPT_STRING, FIELD(state), NULL,
+	  "where assay keeps what it sent to a gateway",
+	  "Default: _$STATE_DIRECTORY_, or _" DEFAULT_STATE "_. If it is lost, all blocks are sent "
+	  "again, and the gateway knows them." },
 	{ 0, "host", "NAME", OPT_STRING, FIELD(host), NULL,
 	  "the name of this host in the fleet (default: its host name)", NULL },
 	{ 0, "labels", "NAME=VALUE", OPT_LIST, FIELD(labels), NULL,
@@ -67,15 +86,35 @@ static bool ship_stops(void)
 	return ship_is_over;
 }
 
-/* The path of "dir:PATH", which the caller frees. */
-static int parse_place(const char *to, char **path, struct error *err)
+static bool is_gateway(const char *to)
 {
+	return !strncmp(to, "https://", 8) || !strncmp(to, "http://", 7);
+}
+
+/* Where assay keeps what a gateway has. */
+static char *state_of(const struct ship_args *args)
+{
+	const char *unit = getenv("STATE_DIRECTORY");
+	const char *dir = args->state ? args->state : unit && *unit ? unit : DEFAULT_STATE;
+	cleanup(free_at_exit) char *name = gateway_folder(args->to);
+
+	return xasprintf("%s/%s", dir, name);
+}
+
+/* The directory of "dir:PATH", or that of what a gateway has. The caller frees it. */
+static int parse_place(const struct ship_args *args, char **path, struct error *err)
+{
+	const char *to = args->to;
 	size_t n;
 
 	if (!to)
-		return error_set(err, -EINVAL, "--to is missing: --to dir:PATH");
+		return error_set(err, -EINVAL, "--to is missing: --to dir:PATH or https://HOST");
+	if (is_gateway(to)) {
+		*path = state_of(args);
+		return 0;
+	}
 	if (strncmp(to, "dir:", 4) != 0 || !to[4])
-		return error_set(err, -EINVAL, "--to '%s': write dir:PATH", to);
+		return error_set(err, -EINVAL, "--to '%s': write dir:PATH or https://HOST", to);
 	for (n = strlen(to + 4); n > 1 && to[4 + n - 1] == '/';)
 		n--;
 	*path = xstrndup(to + 4, n);
@@ -171,29 +210,81 @@ static double retry_after(double *limit_s)
 	return seconds;
 }
 
-static int ship_rounds(const struct ship_args *args, struct ship *ship, struct error *err)
+/* Which round comes next. */
+struct rounds {
+	const struct ship_args *args;
+	struct ship *ship;
+	struct gateway *gateway; /* NULL: a directory */
+	struct gateway_state state;
+	double limit_s;
+	bool is_first;
+};
+
+static int send_to_gateway(void *context, const struct fleet_key *key, const char *segment,
+			   struct error *err)
 {
-	double limit_s = RETRY_FIRST_S;
-	bool is_first = true;
+	return gateway_send(context, key, segment, err);
+}
+
+static int one_round(struct rounds *rs, struct ship_result *result, struct error *err)
+{
+	int r = rs->gateway ? gateway_introduce(rs->gateway, &rs->state, rs->is_first, err) : 0;
+
+	*result = (struct ship_result){ 0 };
+	if (r < 0)
+		return r;
+	r = ship_round(rs->ship, result, err);
+	rs->state.backlog = result->n_left + result->n_refused;
+	rs->state.expired += result->expired;
+	return r;
+}
+
+/* What a new start does not mend: the command line, or a token that the gateway does not know. */
+static bool is_final(const struct rounds *rs, int r)
+{
+	return rs->args->once || rs->args->dry_run ||
+	       (rs->is_first && (r == -EINVAL || r == -ENOENT));
+}
+
+/* The time until the next round, after the result r of one. A gateway may ask for more. */
+static double time_until_next(struct rounds *rs, int r)
+{
+	double s;
+
+	if (r >= 0) {
+		rs->limit_s = RETRY_FIRST_S;
+		return rs->args->interval_s;
+	}
+	s = retry_after(&rs->limit_s);
+	return rs->gateway ? s + gateway_retry_after_s(rs->gateway) : s;
+}
+
+static int ship_rounds(struct rounds *rs, struct error *err)
+{
+	const struct ship_args *args = rs->args;
 
 	while (!ship_is_over) {
 		struct ship_result result;
-		int r = ship_round(ship, &result, err);
+		int r = one_round(rs, &result, err);
 
 		print_round(&result, args->quiet || args->dry_run);
 		if (r == -EAGAIN || r == -EINTR)
 			continue;
-		if (r < 0 &&
-		    (args->once || args->dry_run || (is_first && (r == -EINVAL || r == -ENOENT))))
+		/* Once: a busy gateway gets the rest, as long as it takes blocks. */
+		if (r == -EBUSY && args->once && rs->gateway && result.n_sent) {
+			wait_for(time_until_next(rs, r));
+			continue;
+		}
+		if (r < 0 && is_final(rs, r))
 			return r;
-		is_first = false;
+		rs->is_first = false;
 		if (args->once || args->dry_run)
-			return result.n_damaged ? -EBADMSG : 0;
+			return result.n_damaged || result.n_refused
+				       ? error_set(err, -EBADMSG, "%s", "")
+				       : 0;
 		if (r < 0)
 			log_warning("%s; assay tries again", err->text);
-		else
-			limit_s = RETRY_FIRST_S;
-		wait_for(r < 0 ? retry_after(&limit_s) : args->interval_s);
+		wait_for(time_until_next(rs, r));
 	}
 	return args->once || args->dry_run
 		       ? error_set(err, -EINTR,
@@ -213,20 +304,46 @@ static int put_labels(const char *fleet, const char *host, const char *labels, s
 	return r;
 }
 
-static int ship(const struct ship_args *args, const struct ship_config *config, const char *labels,
-		struct error *err)
+/* Sends to the fleet's directory, or with `gateway` to that. */
+static int ship(const struct ship_args *args, struct ship_config *config, const char *labels,
+		struct gateway *gateway, struct error *err)
 {
-	struct ship *ship;
+	struct rounds rs = {
+		.args = args, .gateway = gateway, .limit_s = RETRY_FIRST_S, .is_first = true
+	};
 	int r = fleet_make(config->fleet, err);
 
-	if (r >= 0 && *labels)
+	if (r >= 0 && *labels && !gateway)
 		r = put_labels(config->fleet, config->host, labels, err);
 	if (r < 0)
 		return r;
-	ship = ship_new(config);
-	r = ship_rounds(args, ship, err);
-	ship_free(ship);
+	if (gateway) {
+		config->send = send_to_gateway;
+		config->send_context = gateway;
+	}
+	rs.ship = ship_new(config);
+	r = ship_rounds(&rs, err);
+	ship_free(rs.ship);
 	return r;
+}
+
+static int ship_to(const struct ship_args *args, struct ship_config *config, const char *labels,
+		   struct error *err)
+{
+	const struct gateway_config to = {
+		.url = args->to,
+		.host = config->host,
+		.token_file = args->token_file,
+		.ca = args->ca,
+		.certificate = args->certificate,
+		.key = args->key,
+		.labels = labels,
+		.stops = ship_stops,
+	};
+	cleanup(gateway_free_at_exit) struct gateway *gateway = NULL;
+	int r = is_gateway(args->to) ? gateway_new(&to, &gateway, err) : 0;
+
+	return r < 0 ? r : ship(args, config, labels, gateway, err);
 }
 
 /* The same into a temporary fleet, which knows the blocks that the real one has. */
@@ -254,7 +371,7 @@ static int ship_dry(const struct ship_args *args, struct ship_config *config, st
 	fleet_host_close(host);
 	if (r >= 0 && file_read_all(keys, UINT32_MAX, &known, &size) == 0)
 		r = file_replace(own, known, size, err);
-	r = r < 0 ? r : ship(args, config, "", err);
+	r = r < 0 ? r : ship(args, config, "", NULL, err);
 	file_remove_tree(scratch, NULL);
 	return r;
 }
@@ -276,7 +393,7 @@ static int ship_run(const struct command *self, int argc, char **argv)
 		config.host = args.host ? args.host : hostname;
 		config.history = operands.n ? operands.data[0] : DEFAULT_HISTORY;
 		r = operands.n > 1 ? error_set(&err, -EINVAL, "name one history") : 0;
-		r = r < 0 ? r : parse_place(args.to, &fleet, &err);
+		r = r < 0 ? r : parse_place(&args, &fleet, &err);
 		config.fleet = fleet;
 		r = r < 0 ? r : parse_labels(&args.labels, &labels, &err);
 		r = r < 0 ? r : parse_drop(&args.drop, &config, &err);
@@ -285,7 +402,7 @@ static int ship_run(const struct command *self, int argc, char **argv)
 			sigaction(SIGINT, &on_end, NULL);
 			sigaction(SIGTERM, &on_end, NULL);
 			r = args.dry_run ? ship_dry(&args, &config, &err)
-					 : ship(&args, &config, buf_cstr(&labels), &err);
+					 : ship_to(&args, &config, buf_cstr(&labels), &err);
 			status = r < 0 ? EXIT_FAILED : EXIT_OK;
 		}
 		if (r < 0 && err.text[0])
@@ -306,6 +423,13 @@ static const struct command_section ship_sections[] = {
 	  "functions* makes them for you to look at. The names of functions are sent once for each "
 	  "build of a file.\n\nA block is sent when its ten minutes are over, or its part is. The "
 	  "newest goes first, and every fourth is the oldest." },
+	{ "GATEWAYS",
+	  "A gateway is *assay serve --fleet*. assay speaks TLS 1.2 or newer with it, one block at "
+	  "a "
+	  "time, and tries again after a random time that grows up to ten minutes, or after the "
+	  "time "
+	  "that the gateway asks for. A block that the gateway refuses stays in the history, and "
+	  "assay sends it again after an hour." },
 	{ "STOPPING",
 	  "The history on disk is the queue. You can stop and kill *assay ship* at any moment: "
 	  "each "
@@ -318,6 +442,8 @@ static const struct command_example ship_examples[] = {
 	{ "assay ship --to dir:/srv/fleet", "the history of this host's daemon, from now on" },
 	{ "assay ship --to dir:/srv/fleet --once --drop comm,cgroup history",
 	  "all blocks of a history, without names of threads and cgroups" },
+	{ "assay ship --to https://gw.example.org:8443 --ca ca.pem --token-file token",
+	  "to a gateway" },
 	{ "assay ship --to dir:/srv/fleet --dry-run", "the blocks that would be sent" },
 	{ NULL },
 };

@@ -438,6 +438,18 @@ int fleet_host_take(struct fleet_host *h, struct fleet_key *key, struct error *e
 	return r < 0 ? r : !is_known;
 }
 
+int fleet_host_mark(struct fleet_host *h, struct fleet_key *key, struct error *err)
+{
+	cleanup(free_at_exit) char *place = fleet_host_place(h, key->part, key->bucket);
+	int r = fleet_host_find(h, key->part, key->bucket)
+			? 0
+			: fleet_block_hash(place, &key->hash, err);
+
+	/* A block with a key would count as stored here. */
+	file_remove_tree(place, NULL);
+	return r < 0 || !key->hash ? r : append_key(h, key, err);
+}
+
 int fleet_host_cover(struct fleet_host *h, const struct fleet_key *key, struct error *err)
 {
 	return fleet_host_find(h, key->part, key->bucket) ? 0 : append_key(h, key, err);

@@ -118,6 +118,12 @@ char *fleet_host_place(const struct fleet_host *h, const char *part, uint64_t bu
  */
 int fleet_host_take(struct fleet_host *h, struct fleet_key *key, struct error *err);
 
+/*
+ * Adds the key of a block that was sent to another place, with its hash. The block at
+ * fleet_host_place() is removed.
+ */
+int fleet_host_mark(struct fleet_host *h, struct fleet_key *key, struct error *err);
+
 /* Adds a key without a block: its samples came with others, or expired. key->hash is 0. */
 int fleet_host_cover(struct fleet_host *h, const struct fleet_key *key, struct error *err);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
@@ -19,15 +20,25 @@
 /* Every fourth block is the oldest. */
 #define OLDEST_EACH 4
 
+/* A block that was refused is tried again after so long: a clock may be set right meanwhile. */
+#define REFUSED_NS (3600 * NS_PER_SECOND)
+
 struct queued {
 	uint32_t part; /* index into names */
 	uint64_t bucket;
 };
 
+/* A block that the place refused. */
+struct refused {
+	char part[HISTORY_NAME_SIZE];
+	uint64_t bucket, at_ns; /* CLOCK_MONOTONIC */
+};
+
 struct ship {
-	struct ship_config config; /* its texts are owned */
-	struct fleet_id fleet;     /* the fleet of the last round */
-	struct history_names done; /* parts that are over, and wholly in that fleet */
+	struct ship_config config;   /* its texts are owned */
+	struct fleet_id fleet;       /* the fleet of the last round */
+	struct history_names done;   /* parts that are over, and wholly in that fleet */
+	VEC(struct refused) refused; /* of the last hour */
 	/* Of a round: */
 	char *dir; /* of the parts */
 	struct fleet_host *host;
@@ -55,6 +66,7 @@ void ship_free(struct ship *s)
 	if (!s)
 		return;
 	history_names_fini(&s->done);
+	vec_fini(&s->refused);
 	free((char *)s->config.history);
 	free((char *)s->config.fleet);
 	free((char *)s->config.host);
@@ -83,6 +95,23 @@ static char *part_path(const struct ship *s, uint32_t part)
 	return xasprintf("%s/%s", s->dir, s->names.data[part]);
 }
 
+static bool was_refused(const struct ship *s, const char *part, uint64_t bucket)
+{
+	vec_foreach (&s->refused, r)
+		if (r->bucket == bucket && !strcmp(r->part, part))
+			return true;
+	return false;
+}
+
+static void forget_refused(struct ship *s)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	for (size_t i = s->refused.n; i-- > 0;)
+		if (now - s->refused.data[i].at_ns >= REFUSED_NS)
+			s->refused.data[i] = s->refused.data[--s->refused.n];
+}
+
 static void queue_part(struct ship *s, uint32_t part)
 {
 	cleanup(free_at_exit) char *path = part_path(s, part);
@@ -106,7 +135,8 @@ static void queue_part(struct ship *s, uint32_t part)
 		s->result->n_damaged++;
 	}
 	vec_foreach (&buckets, bucket)
-		if (!fleet_host_find(s->host, s->names.data[part], *bucket))
+		if (!fleet_host_find(s->host, s->names.data[part], *bucket) &&
+		    !was_refused(s, s->names.data[part], *bucket))
 			vec_push(&s->queue, (struct queued){ part, *bucket });
 	vec_fini(&buckets);
 }
@@ -123,6 +153,8 @@ static int by_bucket(const void *a, const void *b)
 static int make_queue(struct ship *s, struct error *err)
 {
 	int r = history_list(s->dir, &s->names);
+
+	forget_refused(s);
 
 	if (r < 0)
 		return error_errno(err, r, "cannot read %s", s->dir);
@@ -187,6 +219,27 @@ static void count_sent(struct ship *s, const struct fleet_key *key, const struct
 		s->config.report(s->config.context, key, sums);
 }
 
+/* Sends the block at `place` by the configuration's function. 1: it was sent. */
+static int send_away(struct ship *s, struct fleet_key *key, const char *place, struct error *err)
+{
+	cleanup(free_at_exit) char *segment = block_segment(place);
+	struct refused refused = { .bucket = key->bucket };
+	int r = s->config.send(s->config.send_context, key, segment, err);
+
+	if (!r)
+		r = fleet_host_mark(s->host, key, err);
+	else
+		file_remove_tree(place, NULL);
+	if (r <= 0)
+		return r < 0 ? r : 1;
+	log_warning("a block is refused: %s", err ? err->text : "");
+	s->result->n_refused++;
+	snprintf(refused.part, sizeof(refused.part), "%s", key->part);
+	refused.at_ns = clock_monotonic_ns();
+	vec_push(&s->refused, refused);
+	return 0;
+}
+
 /* The block is at `place`. */
 static int hand_over(struct ship *s, const struct queued *q, const char *place,
 		     const struct block_sums *sums, struct error *err)
@@ -208,7 +261,7 @@ static int hand_over(struct ship *s, const struct queued *q, const char *place,
 		s->result->expired += any && sums->samples > before ? sums->samples - before : 0;
 		return any && !s->config.dry_run ? fleet_host_cover(s->host, &key, err) : 0;
 	}
-	r = fleet_host_take(s->host, &key, err);
+	r = s->config.send ? send_away(s, &key, place, err) : fleet_host_take(s->host, &key, err);
 	if (r > 0)
 		count_sent(s, &key, sums);
 	return r;
@@ -258,7 +311,8 @@ static int send_all(struct ship *s, struct error *err)
 					 n % OLDEST_EACH ? &s->queue.data[--last]
 							 : &s->queue.data[first++],
 					 err);
-	if (r >= 0)
+	s->result->n_left = last - first;
+	if (r >= 0 && !s->refused.n)
 		for (uint32_t part = 0; part < s->names.n; part++)
 			if (s->is_over.data[part])
 				vec_push(&s->done, xstrdup(s->names.data[part]));

@@ -26,7 +26,16 @@ struct ship_config {
 	const char *fleet;   /* the directory of the fleet, which exists */
 	const char *host;
 	bool without_comm, without_cgroup;
-	bool dry_run;        /* blocks are made and reported, and not stored */
+	bool dry_run; /* blocks are made and reported, and not stored */
+	/*
+	 * Sends the segment of a block to another place, which then has it once, however often it
+	 * comes: 0. 1: this block is refused, with *err. Others: a failure, which ends the round.
+	 * `fleet` is then a folder with the keys of the blocks that were sent. NULL: `fleet` is the
+	 * place.
+	 */
+	int (*send)(void *context, const struct fleet_key *key, const char *segment,
+		    struct error *err);
+	void *send_context;
 	bool (*stops)(void); /* asked before each block: whether to end the round. May be NULL */
 	/* Called for each block that was stored, or would be. May be NULL. */
 	void (*report)(void *context, const struct fleet_key *key, const struct block_sums *sums);
@@ -34,6 +43,8 @@ struct ship_config {
 };
 
 struct ship_result {
+	uint32_t n_refused; /* blocks that the place does not take; they come again in an hour */
+	uint64_t n_left;    /* blocks that wait */
 	uint32_t n_sent, n_damaged; /* damaged: parts and blocks that can't be read */
 	uint64_t samples, lost, bytes;
 	uint64_t expired; /* samples that were merged with others that had been sent */

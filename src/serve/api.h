@@ -43,6 +43,7 @@ struct api_call {
 	uint64_t until_ns; /* the window's end, since 1970; UINT64_MAX: open, or not known */
 	bool is_action;    /* it changes something, so no other request shares the answer */
 	bool has_body;     /* the command reads the request's body as its standard input */
+	bool has_status;   /* the first line of the output is the answer's status */
 	bool is_limited;   /* by a token's filters: messages may name what they leave out */
 	/*
 	 * Makes the answer of another protocol out of the command's output, which is empty if no

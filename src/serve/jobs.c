@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "serve/jobs.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -156,6 +157,23 @@ static void job_convert(struct jobs *js, struct job *j)
 	job_answer(js, j, body, &policy);
 }
 
+/* The first line of the output is the status. */
+static void job_answer_with_status(struct job *j)
+{
+	const struct buf *output = worker_output(j->worker);
+	const uint8_t *end = output->len ? memchr(output->data, '\n', output->len) : NULL;
+	unsigned int status = end ? (unsigned int)strtoul((const char *)output->data, NULL, 10) : 0;
+
+	if (worker_status(j->worker) != 200 || status < 200 || status > 599) {
+		log_warning("%s: %s", j->row->name, worker_message(j->worker));
+		job_fail(j, 503, "The server could not take it. Send it later.");
+		return;
+	}
+	end++;
+	vec_foreach (&j->waiting, q)
+		reply_status(*q, status, end, output->len - (size_t)(end - output->data));
+}
+
 static void job_finish(struct jobs *js, struct job *j)
 {
 	const struct buf *output = worker_output(j->worker);
@@ -163,6 +181,10 @@ static void job_finish(struct jobs *js, struct job *j)
 	cleanup(http_body_drop_at_exit) struct http_body *body = NULL;
 	struct buf policy = { 0 };
 
+	if (j->call.has_status) {
+		job_answer_with_status(j);
+		return;
+	}
 	if (j->call.convert && (status == 200 || has_no_sample(j))) {
 		job_convert(js, j);
 		return;

@@ -38,6 +38,14 @@ void reply(struct http_request *q, unsigned int status, const char *type,
 	reply_with_warning(q, status, type, more, body, NULL);
 }
 
+void reply_status(struct http_request *q, unsigned int status, const void *json, size_t size)
+{
+	static const struct http_header retry = { "Retry-After", "5" };
+	cleanup(http_body_drop_at_exit) struct http_body *body = http_body_new(json, size);
+
+	reply(q, status, "application/json", status == 429 || status == 503 ? &retry : NULL, body);
+}
+
 void reply_error(struct http_request *q, unsigned int status, const char *sentence)
 {
 	static const struct http_header retry = { "Retry-After", "2" };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct api_row;
@@ -17,6 +18,9 @@ void reply(struct http_request *q, unsigned int status, const char *type,
 
 /* {"error": sentence}. 429 has Retry-After. */
 void reply_error(struct http_request *q, unsigned int status, const char *sentence);
+
+/* An answer in JSON with any status. 429 and 503 have Retry-After. The bytes stay the caller's. */
+void reply_status(struct http_request *q, unsigned int status, const void *json, size_t size);
 
 /* A regular file as a download. The descriptor is the server's then. */
 void reply_file(struct http_request *q, const char *file_name, int fd, uint64_t size);

@@ -16,6 +16,7 @@
 #include "http/http_server.h"
 #include "serve/access.h"
 #include "serve/api.h"
+#include "serve/gate.h"
 #include "serve/grafana.h"
 #include "serve/jobs.h"
 #include "serve/page/files.h"
@@ -23,10 +24,12 @@
 #include "serve/push.h"
 #include "serve/reply.h"
 
-#define CLIENTS      256
-#define SLOW_S       20
-#define HEADER_BYTES ((size_t)32 << 10)
-#define BODIES_BYTES ((size_t)48 << 20)
+#define CLIENTS 256
+/* Hosts keep their connections: a thousand send in each ten minutes. */
+#define FLEET_CLIENTS 1024
+#define SLOW_S        20
+#define HEADER_BYTES  ((size_t)32 << 10)
+#define BODIES_BYTES  ((size_t)48 << 20)
 /* Sources are listed again if the list is older: a page asks for several answers at once. */
 #define SOURCES_NS NS_PER_SECOND
 
@@ -35,6 +38,8 @@ struct serve {
 	struct http_server *http;
 	struct access *access;
 	struct jobs *jobs;
+	struct gate *gate;      /* NULL: without --fleet */
+	struct jobs *gate_jobs; /* of hosts, which must not wait for reports */
 	struct sources sources;
 	uint64_t sources_ns;  /* when they were listed */
 	uint64_t retained_ns; /* when the history of pushed profiles was made smaller */
@@ -380,8 +385,11 @@ static struct access_right right_to_post(const struct serve *s, const struct htt
 static size_t body_limit(void *context, const struct http_request *q)
 {
 	const struct post_row *row = find_post(q);
+	struct serve *s = context;
 
-	access_read_again(((struct serve *)context)->access);
+	if (gate_wants(s->gate, q))
+		return gate_body_limit(s->gate, q);
+	access_read_again(s->access);
 	return row && right_to_post(context, q, row).status == 200 ? row->most_bytes : 0;
 }
 
@@ -421,7 +429,16 @@ static void take_request(void *context, struct http_request *q)
 	const struct post_row *post = find_post(q);
 	struct access_right right = access_check_origin(s->access, q);
 
+	/* Hosts have tokens of their own, and no browser has one. */
+	if (gate_wants(s->gate, q)) {
+		gate_take(s->gate, q, s->gate_jobs);
+		return;
+	}
 	access_read_again(s->access);
+	if (right.status == 200 && s->gate && gate_knows_certificate(s->gate, q)) {
+		reply_error(q, 403, "The certificate of a host reads nothing.");
+		return;
+	}
 	if (post) {
 		take_post(s, q, post);
 		return;
@@ -451,7 +468,10 @@ static void take_request(void *context, struct http_request *q)
 
 static void forget_request(void *context, struct http_request *q)
 {
-	jobs_forget(((struct serve *)context)->jobs, q);
+	struct serve *s = context;
+
+	jobs_forget(s->jobs, q);
+	jobs_forget(s->gate_jobs, q);
 }
 
 /* ---- the loop ---- */
@@ -473,7 +493,8 @@ static int take_signals(struct serve *s)
 /* Milliseconds until jobs_read() must be called; -1: it need not. */
 static int next_deadline(const struct serve *s)
 {
-	uint64_t now = clock_monotonic_ns(), first = jobs_deadline_ns(s->jobs);
+	uint64_t now = clock_monotonic_ns();
+	uint64_t first = MIN(jobs_deadline_ns(s->jobs), jobs_deadline_ns(s->gate_jobs));
 
 	if (first == UINT64_MAX)
 		return -1;
@@ -482,15 +503,22 @@ static int next_deadline(const struct serve *s)
 
 static int wait_for_work(const struct serve *s)
 {
-	struct pollfd fds[2 + JOBS_MAX_FDS] = {
+	struct pollfd fds[2 + 2 * JOBS_MAX_FDS] = {
 		{ .fd = s->signals, .events = POLLIN },
 		{ .fd = http_server_fd(s->http), .events = POLLIN },
 	};
 	nfds_t n = 2 + jobs_descriptors(s->jobs, fds + 2);
 
+	n += jobs_descriptors(s->gate_jobs, fds + n);
 	if (poll(fds, n, next_deadline(s)) < 0 && errno != EINTR)
 		return -errno;
 	return fds[0].revents & POLLIN ? 1 : 0;
+}
+
+static void start_jobs(struct serve *s)
+{
+	jobs_start(s->jobs);
+	jobs_start(s->gate_jobs);
 }
 
 static int serve_loop(struct serve *s)
@@ -499,11 +527,12 @@ static int serve_loop(struct serve *s)
 
 	while (!r) {
 		/* Answers of workers wake requests, which the server serves at once. */
-		jobs_start(s->jobs);
+		start_jobs(s);
 		http_server_serve(s->http);
-		jobs_start(s->jobs);
+		start_jobs(s);
 		r = wait_for_work(s);
 		jobs_read(s->jobs);
+		jobs_read(s->gate_jobs);
 	}
 	return MIN(r, 0);
 }
@@ -519,7 +548,7 @@ static int check_reachable(const struct serve *s, struct error *err)
 				 "other machines could reach '%s': add --tls-certificate and "
 				 "--tls-key, or --behind-proxy if a proxy speaks TLS for serve",
 				 o->listen);
-	if (!o->token_file && !(o->tls && o->tls->client_ca))
+	if (!o->token_file && !o->fleet && !(o->tls && o->tls->client_ca))
 		return error_set(err, -EPERM,
 				 "other machines could reach '%s': add --token-file or --client-ca",
 				 o->listen);
@@ -533,7 +562,7 @@ static int serve_open(struct serve *s, struct error *err)
 					   .gone = forget_request,
 					   .body_limit = body_limit,
 					   .context = s,
-					   .clients = CLIENTS,
+					   .clients = o->fleet ? FLEET_CLIENTS : CLIENTS,
 					   .slow_s = SLOW_S,
 					   .header_bytes = HEADER_BYTES,
 					   .bodies_bytes = BODIES_BYTES,
@@ -543,8 +572,9 @@ static int serve_open(struct serve *s, struct error *err)
 					.n_hosts = o->n_hosts,
 					.is_secure = o->tls != NULL,
 					.is_behind_proxy = o->is_behind_proxy };
-	int r = http_server_open(o->listen, &http, &s->http, err);
+	int r = o->fleet ? gate_new(o->fleet, &s->gate, err) : 0;
 
+	r = r < 0 ? r : http_server_open(o->listen, &http, &s->http, err);
 	r = r < 0 ? r : check_reachable(s, err);
 	if (r < 0)
 		return r;
@@ -562,6 +592,7 @@ int serve_run(const struct serve_options *options, struct error *err)
 	int r;
 
 	s.jobs = jobs_new();
+	s.gate_jobs = jobs_new();
 	r = serve_open(&s, err);
 	if (r >= 0) {
 		announce(&s);
@@ -571,6 +602,8 @@ int serve_run(const struct serve_options *options, struct error *err)
 	}
 	http_server_close(s.http); /* ends the requests that wait */
 	jobs_free(s.jobs);
+	jobs_free(s.gate_jobs);
+	gate_free(s.gate);
 	access_free(s.access);
 	sources_fini(&s.sources);
 	close_at_exit(&s.signals);

@@ -28,6 +28,11 @@ struct serve_options {
 	size_t n_hosts;
 	bool is_behind_proxy;
 	/*
+	 * The directory of a fleet that takes the blocks of hosts (gate.h); NULL: none. It is one
+	 * of `paths`, too, to be seen.
+	 */
+	const char *fleet;
+	/*
 	 * The history that gets the profiles which programs push; NULL: they are refused. It is one
 	 * of `paths`, too, to be seen. `push_bytes` is its most.
 	 */

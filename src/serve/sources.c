@@ -12,10 +12,12 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "fleet/fleet_store.h"
 #include "store/history/history.h"
 
 static const char *const kind_names[] = { [SOURCE_SESSION] = "session",
 					  [SOURCE_HISTORY] = "history",
+					  [SOURCE_FLEET] = "fleet",
 					  [SOURCE_RECORDING] = "recording",
 					  [SOURCE_FILE] = "file" };
 
@@ -62,6 +64,10 @@ static bool find_kind(const char *path, const struct stat *st, enum source_kind 
 
 	if (S_ISREG(st->st_mode)) {
 		*kind = kind_of_file(path);
+		return true;
+	}
+	if (fleet_is_at(path)) {
+		*kind = SOURCE_FLEET;
 		return true;
 	}
 	parts = S_ISDIR(st->st_mode) ? history_dir(path) : NULL;

@@ -15,6 +15,7 @@
 enum source_kind {
 	SOURCE_SESSION,
 	SOURCE_HISTORY,
+	SOURCE_FLEET,     /* the directory of a fleet */
 	SOURCE_RECORDING, /* perf.data */
 	SOURCE_FILE,      /* another one */
 };

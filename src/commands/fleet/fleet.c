@@ -32,6 +32,8 @@ static const struct option_spec fleet_options[] = {
 	  "*users.sql*." },
 	{ 0, "print", NULL, OPT_FLAG, FIELD(print), NULL,
 	  "with init: print the SQL, and change nothing" },
+	{ 0, "certificate", NULL, OPT_FLAG, FIELD(certificate), NULL,
+	  "with enroll: the host has a client certificate of its name, and no token" },
 };
 
 static const struct {
@@ -122,6 +124,11 @@ static const struct command_section fleet_sections[] = {
 			"that are older than "
 			"each table keeps them. *rebuild* drops a day and stores it again. "
 			"docs/fleet.md has the tables." },
+	{ "HOSTS",
+	  "*enroll* prints a token of 256 bits. The fleet keeps its hash alone, in *.tokens*. A "
+	  "token is for one host, and *enroll* again makes another one. *forget* removes the "
+	  "blocks "
+	  "of a host, and its token. *.log* has a line for each use of both." },
 	{ "EXIT STATUS", "0. 1 if the fleet can't be read, or if the audit finds a difference. 2 "
 			 "for wrong usage." },
 	{ NULL, NULL },
@@ -134,6 +141,8 @@ static const struct command_example fleet_examples[] = {
 	  "the tables of two shards" },
 	{ "assay fleet load --clickhouse http://ch1:8123/fleet,http://ch2:8123/fleet /srv/fleet",
 	  "all blocks that are not there yet" },
+	{ "assay fleet enroll /srv/fleet web1 >token", "web1 may send to the gateway" },
+	{ "assay fleet forget /srv/fleet web1", "web1 is gone, with its samples" },
 	{ NULL, NULL },
 };
 

@@ -12,13 +12,15 @@
 #include "cli/output.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/fleet_store.h"
+#include "fleet/host_facts.h"
 #include "store/history/blocks.h"
 
 struct host_row {
 	const char *name;
 	uint64_t n_blocks, samples, lost, expired;
-	uint64_t last_ns; /* the end of the last bucket; 0: none came */
-	char *labels;     /* lines */
+	uint64_t last_ns;        /* the end of the last bucket; 0: none came */
+	char *labels;            /* lines */
+	struct host_facts facts; /* zeros without a gateway */
 };
 
 static void add_key(struct host_row *row, const struct fleet_key *key)
@@ -42,7 +44,26 @@ static int read_host(const char *fleet, const char *name, struct host_row *row, 
 	vec_foreach (&keys, key)
 		add_key(row, key);
 	vec_fini(&keys);
-	return r;
+	return r < 0 ? r : host_facts_read(fleet, name, &row->facts, err);
+}
+
+/* What the gateway knows; nothing of a host that writes to the directory itself. */
+static void put_facts_text(struct buf *out, const struct host_facts *f)
+{
+	char when[FLEET_TIME_SIZE];
+
+	if (!f->seen_s)
+		return;
+	fleet_time_text(f->seen_s * NS_PER_SECOND, when);
+	buf_printf(out, "    seen %s, clock %+.1f s, %" PRIu64 " blocks wait, assay ", when,
+		   (double)f->skew_ms / 1000, f->backlog);
+	utf8_append_visible(out, f->version);
+	buf_u8(out, '\n');
+	if (f->refused || f->cloned_s) {
+		buf_printf(out, "    %" PRIu64 " blocks refused; the last reason: ", f->refused);
+		utf8_append_visible(out, f->refusal);
+		buf_u8(out, '\n');
+	}
 }
 
 static void put_text(struct buf *out, const struct host_row *row)
@@ -61,6 +82,7 @@ static void put_text(struct buf *out, const struct host_row *row)
 		is_first = false;
 	}
 	buf_u8(out, '\n');
+	put_facts_text(out, &row->facts);
 }
 
 static void put_labels_json(struct buf *out, char *labels)
@@ -80,6 +102,21 @@ static void put_labels_json(struct buf *out, char *labels)
 	buf_u8(out, '}');
 }
 
+static void put_facts_json(struct buf *out, const struct host_facts *f)
+{
+	json_put_text(out, "version", f->version);
+	json_put_number(out, "seen_seconds", f->seen_s);
+	json_put_number(out, "cpus", f->cpus);
+	json_put_number(out, "rate_hz", f->rate_hz);
+	json_put_number(out, "backlog", f->backlog);
+	json_put_number(out, "expired_on_host", f->expired);
+	json_put_number(out, "refused", f->refused);
+	json_put_text(out, "refusal", f->refusal);
+	json_put_number(out, "cloned_seconds", f->cloned_s);
+	json_put_key(out, "skew_ms");
+	buf_printf(out, "%" PRId64, f->skew_ms);
+}
+
 static void put_json(struct buf *out, const struct host_row *row)
 {
 	buf_u8(out, '{');
@@ -90,6 +127,7 @@ static void put_json(struct buf *out, const struct host_row *row)
 	json_put_number(out, "lost", row->lost);
 	json_put_number(out, "expired_samples", row->expired);
 	put_labels_json(out, row->labels);
+	put_facts_json(out, &row->facts);
 	buf_u8(out, '}');
 }
 

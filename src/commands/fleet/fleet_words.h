@@ -16,6 +16,7 @@ struct fleet_args {
 	const char *replicated; /* the path in ZooKeeper or Keeper, or NULL */
 	const char *users;      /* a folder for files of ClickHouse's users, or NULL */
 	bool print;             /* SQL instead of changes */
+	bool certificate;       /* of enroll: the host has a certificate, and no token */
 };
 
 /*

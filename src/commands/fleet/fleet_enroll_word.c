@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay fleet enroll and forget: the hosts that may send to a gateway. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/output.h"
+#include "commands/fleet/fleet_words.h"
+#include "fleet/fleet_store.h"
+#include "fleet/fleet_tokens.h"
+
+/* Each use is a line of this file. */
+#define LOG_FILE ".log"
+
+static int log_use(const char *fleet, const char *what, const char *host, struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/" LOG_FILE, fleet);
+	FILE *out = fopen(path, "ae");
+	char when[FLEET_TIME_SIZE];
+	int r = 0;
+
+	fleet_time_text(clock_wall_ns(), when);
+	if (!out)
+		return error_errno(err, -errno, "cannot write %s", path);
+	fprintf(out, "%s uid %u: %s %s\n", when, (unsigned int)getuid(), what, host);
+	if (fflush(out) || fsync(fileno(out)) < 0)
+		r = error_errno(err, -errno, "cannot write %s", path);
+	fclose(out);
+	return r;
+}
+
+static int print_token(const char *token, struct error *err)
+{
+	cleanup(free_at_exit) char *line = xasprintf("%s\n", token);
+
+	return output_whole("-", line, strlen(line), err);
+}
+
+/* The token of a host, or the mark of its certificate. */
+static int enroll(const struct fleet_args *args, const char *fleet, const char *host,
+		  struct error *err)
+{
+	char token[FLEET_TOKEN_SIZE] = "";
+	int r = fleet_enroll(fleet, host, args->certificate ? NULL : token, err);
+
+	r = r < 0 ? r : log_use(fleet, "enroll", host, err);
+	return r < 0 || !*token ? r : print_token(token, err);
+}
+
+int fleet_enroll_run(const struct fleet_args *args, const struct option_list *operands,
+		     struct error *err)
+{
+	const char *fleet;
+	int r = operands->n == 2 ? fleet_operand(operands, &fleet, err)
+				 : error_set(err, -EINVAL, "enroll: name the fleet and a host");
+
+	r = r < 0 ? r : enroll(args, fleet, operands->data[1], err);
+	return r < 0 ? r : EXIT_OK;
+}
+
+static int forget_host(const char *fleet, const char *host, struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/%s", fleet, host);
+	int r;
+
+	if (!fleet_host_is_valid(host))
+		return error_set(err, -EINVAL, "'%s' can't be the name of a host", host);
+	/* It must not send while it is removed. */
+	r = log_use(fleet, "forget", host, err);
+	r = r < 0 ? r : fleet_revoke(fleet, host, err);
+	if (r >= 0 && fleet_has_host(fleet, host))
+		r = file_remove_tree(path, err);
+	return r;
+}
+
+int fleet_forget_run(const struct fleet_args *args, const struct option_list *operands,
+		     struct error *err)
+{
+	const char *fleet;
+	int r = operands->n == 2 ? fleet_operand(operands, &fleet, err)
+				 : error_set(err, -EINVAL, "forget: name the fleet and a host");
+
+	(void)args;
+	r = r < 0 ? r : forget_host(fleet, operands->data[1], err);
+	return r < 0 ? r : EXIT_OK;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "fleet/fleet_receive.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "fleet/block_check.h"
+#include "fleet/fleet_store.h"
+#include "fleet/host_facts.h"
+#include "store/history/blocks.h"
+
+/* The lock of a host, which a merge may hold. */
+#define LOCK_TRIES    20
+#define LOCK_PAUSE_NS (100 * NS_PER_MS)
+
+/* A clock that is wrong by more gives blocks a wrong time. */
+#define SKEW_MAX_MS INT64_C(3600000)
+
+/* A host says how long it runs in whole seconds, and the request takes some. */
+#define BOOT_SLACK_S 30
+
+#define LABELS_MAX      64
+#define LABEL_BYTES_MAX 256
+#define BODY_MAX        ((size_t)64 << 10)
+
+/* The settings that a host gets. It speaks again after so many seconds. */
+#define CONTACT_S 600
+
+void receive_answer_fini(struct receive_answer *a)
+{
+	buf_fini(&a->json);
+}
+
+static void refuse(struct receive_answer *out, unsigned int status, const char *code,
+		   const char *sentence)
+{
+	out->status = status;
+	buf_u8(&out->json, '{');
+	json_put_text(&out->json, "error", sentence);
+	json_put_text(&out->json, "code", code);
+	buf_str(&out->json, "}\n");
+}
+
+/* ---- blocks ---- */
+
+static const struct status_row {
+	int error;
+	unsigned int status;
+	const char *code;
+} block_statuses[] = {
+	{ -EFBIG, 413, "large" },       { -EPROTONOSUPPORT, 426, "newer" },
+	{ -EBADMSG, 422, "damaged" },   { -ERANGE, 422, "time" },
+	{ -EPIPE, 422, "damaged" },     { -EPROTO, 422, "damaged" },
+	{ -ETIMEDOUT, 422, "damaged" }, /* the parser's deadline */
+};
+
+static const struct status_row *status_of(int error)
+{
+	static const struct status_row other = { 0, 503, "busy" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(block_statuses); i++)
+		if (block_statuses[i].error == error)
+			return &block_statuses[i];
+	return &other;
+}
+
+static int open_host(const struct receive_request *q, struct fleet_host **out, struct error *err)
+{
+	const struct timespec pause = timespec_of_ns(LOCK_PAUSE_NS);
+	int r = -EBUSY;
+
+	for (int i = 0; i < LOCK_TRIES && r == -EBUSY; i++) {
+		if (i)
+			nanosleep(&pause, NULL);
+		r = fleet_host_open(q->fleet, q->host, out, err);
+	}
+	return r;
+}
+
+/* A refusal that is to be seen in `assay fleet hosts`. */
+static void refuse_block(const struct receive_request *q, struct host_facts *facts,
+			 struct receive_answer *out, const struct status_row *row,
+			 const char *sentence)
+{
+	struct error err = { 0 };
+
+	refuse(out, row->status, row->code, sentence);
+	facts->refused++;
+	snprintf(facts->refusal, sizeof(facts->refusal), "%s: %s", q->part, sentence);
+	if (host_facts_write(q->fleet, q->host, facts, &err) < 0)
+		log_warning("%s", err.text);
+}
+
+/* Whether the block's time can be right. */
+static bool check_clock(const struct receive_request *q, struct host_facts *facts,
+			struct receive_answer *out)
+{
+	static const struct status_row row = { 0, 422, "clock" };
+	uint64_t ahead_ns =
+		BLOCK_BUCKET_NS + (facts->skew_ms > 0 ? (uint64_t)facts->skew_ms * NS_PER_MS : 0);
+
+	if (facts->skew_ms > SKEW_MAX_MS || facts->skew_ms < -SKEW_MAX_MS) {
+		refuse_block(q, facts, out, &row, "the host's clock is wrong by over an hour");
+		return false;
+	}
+	if (q->bucket > clock_wall_ns() + ahead_ns) {
+		refuse_block(q, facts, out, &row, "the block is of the future");
+		return false;
+	}
+	return true;
+}
+
+static bool check_sender(const struct receive_request *q, const struct host_facts *facts,
+			 struct receive_answer *out)
+{
+	if (*facts->boot && !strcmp(facts->boot, q->boot))
+		return true;
+	refuse(out, 409, "host", "this machine has not said yet that it is this host");
+	return false;
+}
+
+static int write_segment(const char *place, const struct block_check *block, struct error *err)
+{
+	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", place);
+	cleanup(free_at_exit) char *segment = block_segment(place);
+	int r;
+
+	file_remove_tree(place, NULL);
+	r = file_mkdirs(current, 0750, err);
+	if (r >= 0) {
+		cleanup(close_at_exit) int fd =
+			open(segment, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+
+		r = fd < 0 ? -errno : file_write_all(fd, block->bytes, block->facts.size);
+		if (r < 0)
+			error_errno(err, r, "cannot write %s", segment);
+	}
+	if (r < 0)
+		file_remove_tree(place, NULL);
+	return r;
+}
+
+static void put_stored(struct receive_answer *out, const struct fleet_key *key, bool is_known)
+{
+	out->status = 200;
+	buf_str(&out->json, is_known ? "{\"known\":true" : "{\"known\":false");
+	json_put_number(&out->json, "samples", key->samples);
+	json_put_number(&out->json, "lost", key->lost);
+	buf_str(&out->json, "}\n");
+}
+
+static int store_block(const struct receive_request *q, struct fleet_host *host,
+		       const struct block_check *block, struct fleet_key *key, struct error *err)
+{
+	cleanup(free_at_exit) char *place = fleet_host_place(host, q->part, q->bucket);
+	int r;
+
+	key->samples = block->facts.samples;
+	key->lost = block->facts.lost;
+	r = write_segment(place, block, err);
+	return r < 0 ? r : fleet_host_take(host, key, err);
+}
+
+/* The host is locked. */
+static void take_block(const struct receive_request *q, struct fleet_host *host,
+		       struct host_facts *facts, struct receive_answer *out)
+{
+	const struct fleet_key *known = fleet_host_find(host, q->part, q->bucket);
+	struct fleet_key key = { .bucket = q->bucket };
+	struct block_check block = { 0 };
+	struct error err = { 0 };
+	int r;
+
+	if (known) {
+		put_stored(out, known, true);
+		return;
+	}
+	if (!check_clock(q, facts, out))
+		return;
+	snprintf(key.part, sizeof(key.part), "%s", q->part);
+	r = block_check_ask(q->body, q->bucket, q->is_packed, &block, &err);
+	if (r < 0) {
+		const struct status_row *row = status_of(r);
+
+		if (row->error)
+			refuse_block(q, facts, out, row, err.text);
+		else
+			refuse(out, row->status, row->code, err.text);
+	} else {
+		r = store_block(q, host, &block, &key, &err);
+		if (r < 0)
+			refuse(out, 503, "disk", err.text);
+		else
+			put_stored(out, &key, false);
+	}
+	block_check_fini(&block);
+}
+
+void receive_block(const struct receive_request *q, struct receive_answer *out)
+{
+	struct fleet_host *host = NULL;
+	struct host_facts facts;
+	struct error err = { 0 };
+	uint64_t part_ns;
+
+	if (!history_part_time(q->part, &part_ns) || strlen(q->part) >= HISTORY_NAME_SIZE)
+		refuse(out, 400, "name", "no part of a history has such a name");
+	else if (host_facts_read(q->fleet, q->host, &facts, &err) < 0)
+		refuse(out, 503, "disk", err.text);
+	else if (check_sender(q, &facts, out)) {
+		if (open_host(q, &host, &err) < 0)
+			refuse(out, 503, "busy", err.text);
+		else
+			take_block(q, host, &facts, out);
+	}
+	fleet_host_close(host);
+}
+
+/* ---- hosts ---- */
+
+static uint64_t number_of(const json_t *o, const char *key)
+{
+	json_int_t v = json_integer_value(json_object_get(o, key));
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *text = json_string_value(json_object_get(o, key));
+
+	return text ? text : "";
+}
+
+/* False: it does not say which machine it is. */
+static bool parse_facts(const json_t *o, struct host_facts *out)
+{
+	uint64_t now_ms = clock_wall_ns() / NS_PER_MS, clock_ms = number_of(o, "clock_ms");
+	uint64_t uptime_s = number_of(o, "uptime_s");
+
+	if (!host_boot_is_valid(text_of(o, "boot")) || !clock_ms)
+		return false;
+	*out = (struct host_facts){
+		.seen_s = now_ms / 1000,
+		.skew_ms = (int64_t)clock_ms - (int64_t)now_ms,
+		.cpus = number_of(o, "cpus"),
+		.rate_hz = number_of(o, "rate_hz"),
+		.backlog = number_of(o, "backlog"),
+		.expired = number_of(o, "expired"),
+	};
+	out->boot_s = out->seen_s - MIN(out->seen_s, uptime_s);
+	snprintf(out->boot, sizeof(out->boot), "%s", text_of(o, "boot"));
+	snprintf(out->version, sizeof(out->version), "%s", text_of(o, "version"));
+	return true;
+}
+
+/* A line each. False: there are too many, or one is none. */
+static bool parse_labels(const json_t *labels, struct buf *out)
+{
+	const char *name;
+	const json_t *value;
+
+	if (json_object_size(labels) > LABELS_MAX)
+		return false;
+	json_object_foreach((json_t *)(uintptr_t)labels, name, value)
+	{
+		cleanup(free_at_exit) char *line =
+			json_is_string(value) ? xasprintf("%s=%s", name, json_string_value(value))
+					      : NULL;
+
+		if (!line || strlen(line) > LABEL_BYTES_MAX || !fleet_label_is_valid(line))
+			return false;
+		buf_printf(out, "%s\n", line);
+	}
+	return true;
+}
+
+static int keep_host(const struct receive_request *q, const struct host_facts *facts,
+		     const char *labels, struct error *err)
+{
+	struct fleet_host *host = NULL;
+	int r = open_host(q, &host, err);
+
+	r = r < 0 ? r : fleet_host_label(host, labels, err);
+	r = r < 0 ? r : host_facts_write(q->fleet, q->host, facts, err);
+	fleet_host_close(host);
+	return r;
+}
+
+/* Another machine speaks under this name, while the first one runs. */
+static void refuse_clone(const struct receive_request *q, struct host_facts *known, uint64_t now_s,
+			 struct receive_answer *out)
+{
+	struct error err = { 0 };
+
+	known->cloned_s = now_s;
+	snprintf(known->refusal, sizeof(known->refusal),
+		 "two machines run under this name; the second one is refused");
+	if (host_facts_write(q->fleet, q->host, known, &err) < 0)
+		log_warning("%s", err.text);
+	refuse(out, 409, "clone",
+	       "another machine runs under this name: give this one another name (--host) and "
+	       "another token");
+}
+
+static void take_host(const struct receive_request *q, const json_t *body,
+		      struct receive_answer *out)
+{
+	struct host_facts known = { 0 }, now;
+	struct buf labels = { 0 };
+	struct error err = { 0 };
+
+	if (!json_is_object(body) || !parse_facts(body, &now)) {
+		refuse(out, 400, "body", "the facts of a host need boot and clock_ms");
+	} else if (!parse_labels(json_object_get(body, "labels"), &labels)) {
+		refuse(out, 400, "labels", "a host has at most 64 labels NAME=VALUE of 256 bytes");
+	} else if (host_facts_read(q->fleet, q->host, &known, &err) < 0) {
+		refuse(out, 503, "disk", err.text);
+	} else if (host_facts_are_cloned(&known, &now, BOOT_SLACK_S)) {
+		refuse_clone(q, &known, now.seen_s, out);
+	} else {
+		now.refused = known.refused;
+		now.cloned_s = known.cloned_s;
+		memcpy(now.refusal, known.refusal, sizeof(now.refusal));
+		if (keep_host(q, &now, buf_cstr(&labels), &err) < 0) {
+			refuse(out, 503, "busy", err.text);
+		} else {
+			out->status = 200;
+			buf_u8(&out->json, '{');
+			json_put_number(&out->json, "contact_s", CONTACT_S);
+			json_put_number(&out->json, "bucket_s", BLOCK_BUCKET_NS / NS_PER_SECOND);
+			buf_str(&out->json, "}\n");
+		}
+	}
+	buf_fini(&labels);
+}
+
+void receive_host(const struct receive_request *q, struct receive_answer *out)
+{
+	json_t *body = q->body->size <= BODY_MAX
+			       ? json_loadb((const char *)q->body->base, q->body->size,
+					    JSON_REJECT_DUPLICATES, NULL)
+			       : NULL;
+
+	take_host(q, body, out);
+	json_decref(body);
+}

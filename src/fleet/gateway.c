@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "fleet/gateway.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/json.h"
+#include "config.h"
+#include "fleet/block_check.h"
+#include "fleet/fleet_store.h"
+#include "http/http_client.h"
+
+#define TOKEN_FILE_MAX 4096
+#define PACK_LEVEL     3
+#define CONTACT_NS     (600 * NS_PER_SECOND)
+#define BOOT_ID        "/proc/sys/kernel/random/boot_id"
+
+struct gateway {
+	char *url, *host, *labels;
+	char *bearer; /* "Bearer TOKEN"; NULL: a certificate says who this is */
+	char boot[64];
+	struct http_client *http;
+	bool (*stops)(void);
+	uint32_t retry_after_s;
+	uint64_t introduced_ns; /* CLOCK_MONOTONIC; 0: not yet */
+	struct gateway_state state;
+};
+
+static bool gateway_stops(void *context)
+{
+	const struct gateway *g = context;
+
+	return g->stops && g->stops();
+}
+
+/* ---- the object ---- */
+
+static bool is_plain_address(const char *url)
+{
+	static const char *const local[] = { "http://127.0.0.1", "http://[::1]",
+					     "http://localhost" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(local); i++) {
+		size_t n = strlen(local[i]);
+
+		if (!strncmp(url, local[i], n) && (!url[n] || strchr(":/", url[n])))
+			return true;
+	}
+	return false;
+}
+
+/* A token must not go through a network that others can read. */
+static int check_url(const char *url, struct error *err)
+{
+	int r = http_url_check(url, err);
+
+	if (r < 0)
+		return r;
+	if (!strncmp(url, "http://", 7) && !is_plain_address(url))
+		return error_set(err, -EINVAL,
+				 "'%s': other machines could read the token; write https://", url);
+	return 0;
+}
+
+static int read_token(struct gateway *g, const char *path, struct error *err)
+{
+	cleanup(free_at_exit) char *text = NULL;
+	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	size_t size;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_errno(err, -errno, "cannot read '%s'", path);
+	/* systemd gives a unit the files of LoadCredential= as root's, by an entry of an ACL. */
+	if (st.st_mode & (!st.st_uid && !st.st_gid ? 07 : 077))
+		return error_set(err, -EACCES,
+				 "'%s' is not only yours: other users may read it. Try chmod 600",
+				 path);
+	r = file_read_fd(fd, TOKEN_FILE_MAX, &text, &size);
+	if (r < 0)
+		return error_errno(err, r, "cannot read '%s'", path);
+	text[strcspn(text, " \t\r\n")] = '\0';
+	if (!*text)
+		return error_set(err, -EINVAL, "'%s' has no token", path);
+	g->bearer = xasprintf("Bearer %s", text);
+	return 0;
+}
+
+int gateway_new(const struct gateway_config *c, struct gateway **out, struct error *err)
+{
+	cleanup(gateway_free_at_exit) struct gateway *g = xcalloc(1, sizeof(*g));
+	struct http_client_options options = { .ca = c->ca,
+					       .certificate = c->certificate,
+					       .key = c->key,
+					       .stops = gateway_stops,
+					       .context = g };
+	size_t n = strlen(c->url);
+	int r = check_url(c->url, err);
+
+	while (n && c->url[n - 1] == '/')
+		n--;
+	g->url = xstrndup(c->url, n);
+	g->host = xstrdup(c->host);
+	g->labels = xstrdup(c->labels ? c->labels : "");
+	g->stops = c->stops;
+	if (!file_read_line(BOOT_ID, g->boot, sizeof(g->boot)))
+		*g->boot = '\0';
+	if (r >= 0 && !c->token_file && !c->certificate)
+		r = error_set(err, -EINVAL,
+			      "the gateway needs to know this host: --token-file, or --certificate "
+			      "and --key");
+	if (r >= 0 && c->token_file)
+		r = read_token(g, c->token_file, err);
+	r = r < 0 ? r : http_client_new(&options, &g->http, err);
+	if (r >= 0)
+		*out = take_ptr(g);
+	return r;
+}
+
+void gateway_free(struct gateway *g)
+{
+	if (!g)
+		return;
+	http_client_free(g->http);
+	free(g->url);
+	free(g->host);
+	free(g->labels);
+	free(g->bearer);
+	free(g);
+}
+
+char *gateway_folder(const char *url)
+{
+	const char *begin = strstr(url, "://");
+	char *name = xstrdup(begin ? begin + 3 : url);
+
+	for (char *at = name; *at; at++)
+		if (!isalnum((unsigned char)*at) && *at != '.' && *at != '-')
+			*at = '_';
+	return name;
+}
+
+uint32_t gateway_retry_after_s(const struct gateway *g)
+{
+	return g->retry_after_s;
+}
+
+/* ---- requests ---- */
+
+/* The member of an answer that says why; "" if there is none. The caller frees. */
+static char *member_of(const struct http_reply *reply, const char *name)
+{
+	json_t *o = json_loadb((const char *)reply->body.data, reply->body.len, 0, NULL);
+	const char *text = json_string_value(json_object_get(o, name));
+	char *copy = xstrdup(text ? text : "");
+
+	json_decref(o);
+	return copy;
+}
+
+/* What a status means, if not 200: one of gateway_send(). */
+static const struct {
+	unsigned int status;
+	int result;
+} statuses[] = {
+	{ 200, 0 },      { 202, 0 },      { 400, 1 }, { 401, -EACCES },          { 403, -EACCES },
+	{ 413, 1 },      { 415, 1 },      { 422, 1 }, { 426, -EPROTONOSUPPORT }, { 429, -EBUSY },
+	{ 503, -EBUSY }, { 504, -EBUSY },
+};
+
+static int judge(const struct gateway *g, const struct http_reply *reply, struct error *err)
+{
+	cleanup(free_at_exit) char *why = member_of(reply, "error");
+	int r = -EIO;
+
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++)
+		if (statuses[i].status == reply->status)
+			r = statuses[i].result;
+	if (r)
+		error_set(err, MIN(r, 0), "%s answers %u: %.300s", g->url, reply->status,
+			  *why ? why : "no reason");
+	return r;
+}
+
+static int ask(struct gateway *g, const char *method, const char *path, const char *encoding,
+	       const struct buf *body, struct http_reply *reply, struct error *err)
+{
+	cleanup(free_at_exit) char *url = xasprintf("%s%s", g->url, path);
+	const struct http_field headers[] = {
+		{ "Assay-Boot", g->boot },
+		{ "Content-Type", "application/octet-stream" },
+		{ "Content-Encoding", encoding },
+		{ "Authorization", g->bearer },
+	};
+	const struct http_question question = { .method = method,
+						.url = url,
+						.headers = headers,
+						.n_headers = ARRAY_SIZE(headers) - !g->bearer,
+						.body = body->data,
+						.body_size = body->len };
+	int r = http_client_ask(g->http, &question, reply, err);
+
+	g->retry_after_s = r < 0 ? 0 : reply->retry_after_s;
+	return r;
+}
+
+/* ---- the host ---- */
+
+static void put_labels(const struct gateway *g, struct buf *out)
+{
+	cleanup(free_at_exit) char *labels = xstrdup(g->labels);
+	char *rest = labels, *label;
+
+	json_put_key(out, "labels");
+	buf_u8(out, '{');
+	while ((label = strsep(&rest, "\n"))) {
+		char *value = strchr(label, '=');
+
+		if (!value)
+			continue;
+		*value++ = '\0';
+		json_put_text(out, label, value);
+	}
+	buf_u8(out, '}');
+}
+
+static uint64_t uptime_s(void)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec;
+}
+
+static int introduce(struct gateway *g, struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("/v1/hosts/%s", g->host);
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct http_reply reply = { 0 };
+	struct buf body = { 0 };
+	int r;
+
+	buf_u8(&body, '{');
+	json_put_text(&body, "version", ASSAY_VERSION);
+	json_put_text(&body, "boot", g->boot);
+	json_put_number(&body, "uptime_s", uptime_s());
+	json_put_number(&body, "clock_ms", clock_wall_ns() / NS_PER_MS);
+	json_put_number(&body, "cpus", cpus > 0 ? (uint64_t)cpus : 0);
+	json_put_number(&body, "backlog", g->state.backlog);
+	json_put_number(&body, "expired", g->state.expired);
+	put_labels(g, &body);
+	buf_u8(&body, '}');
+	r = ask(g, "PUT", path, "identity", &body, &reply, err);
+	if (r >= 0 && reply.status == 409) {
+		cleanup(free_at_exit) char *why = member_of(&reply, "error");
+
+		r = error_set(err, -EEXIST, "%s: %.300s", g->url, why);
+	} else if (r >= 0) {
+		r = judge(g, &reply, err);
+		r = r > 0 ? -EPROTO : r;
+	}
+	if (r >= 0)
+		g->introduced_ns = clock_monotonic_ns();
+	http_reply_fini(&reply);
+	buf_fini(&body);
+	return r;
+}
+
+int gateway_introduce(struct gateway *g, const struct gateway_state *state, bool now,
+		      struct error *err)
+{
+	g->state = *state;
+	if (!now && g->introduced_ns && clock_monotonic_ns() - g->introduced_ns < CONTACT_NS)
+		return 0;
+	return introduce(g, err);
+}
+
+/* ---- blocks ---- */
+
+/* 1: it is too large for any gateway. */
+static int pack_segment(const char *segment, struct buf *out, struct error *err)
+{
+	struct file_mapping file;
+	int r = file_map(segment, &file, err);
+	size_t n;
+
+	if (r < 0)
+		return r;
+	buf_reserve(out, ZSTD_compressBound(file.size));
+	n = ZSTD_compress(out->data, out->cap, file.base, file.size, PACK_LEVEL);
+	r = ZSTD_isError(n)
+		    ? error_set(err, -ENOMEM, "cannot pack %s: %s", segment, ZSTD_getErrorName(n))
+		    : 0;
+	out->len = r < 0 ? 0 : n;
+	if (r >= 0 && (n > BLOCK_PACKED_MAX || file.size > BLOCK_UNPACKED_MAX)) {
+		error_set(err, -EFBIG, "the block is larger than a gateway takes");
+		r = 1;
+	}
+	file_unmap(&file);
+	return r;
+}
+
+static int send_packed(struct gateway *g, const char *path, const struct buf *packed,
+		       struct error *err)
+{
+	struct http_reply reply = { 0 };
+	int r = ask(g, "PUT", path, "zstd", packed, &reply, err);
+
+	/* Another gateway came in its place, or a clone was here meanwhile. */
+	if (r >= 0 && reply.status == 409) {
+		r = introduce(g, err);
+		r = r < 0 ? r : ask(g, "PUT", path, "zstd", packed, &reply, err);
+	}
+	r = r < 0 ? r : judge(g, &reply, err);
+	http_reply_fini(&reply);
+	return r;
+}
+
+int gateway_send(struct gateway *g, const struct fleet_key *key, const char *segment,
+		 struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("/v1/blocks/%s/%s/%" PRIu64, g->host,
+						     key->part, key->bucket / NS_PER_SECOND);
+	struct buf packed = { 0 };
+	int r = pack_segment(segment, &packed, err);
+
+	r = r ? r : send_packed(g, path, &packed, err);
+	buf_fini(&packed);
+	return r;
+}

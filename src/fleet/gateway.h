@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A gateway of a fleet as its hosts see it: `assay serve --fleet` at the other end of HTTP
+ * (fleet/fleet_receive.h). One request is on its way at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+struct error;
+struct fleet_key;
+struct gateway;
+
+struct gateway_config {
+	const char *url; /* https://HOST[:PORT]; http:// of this machine alone */
+	const char *host;
+	const char
+		*token_file; /* a line with the host's token, which only its owner may read; NULL */
+	const char *ca, *certificate, *key; /* files with PEM texts; NULL: none */
+	const char *labels;                 /* a line NAME=VALUE each */
+	bool (*stops)(void);                /* true ends a request; may be NULL */
+};
+
+/* What a host says of itself, beside its clock, its boot and its version. */
+struct gateway_state {
+	uint64_t backlog; /* blocks that wait */
+	uint64_t expired; /* samples that could not be sent */
+};
+
+/* -EINVAL: the URL. -EACCES: others may read the token. Others as of http_client_new(). */
+int gateway_new(const struct gateway_config *config, struct gateway **out, struct error *err);
+void gateway_free(struct gateway *g); /* NULL is fine */
+DEFINE_AT_EXIT(gateway_free, struct gateway)
+
+/* The name of a folder that keeps what this gateway has: "gw.example.org_8443". The caller frees.
+ */
+char *gateway_folder(const char *url);
+
+/*
+ * Says which host this is, if ten minutes have passed since; always with `now`. Errors are of
+ * gateway_send(); -EEXIST: another machine runs under this name.
+ */
+int gateway_introduce(struct gateway *g, const struct gateway_state *state, bool now,
+		      struct error *err);
+
+/*
+ * Sends the segment of a block. 0: the gateway has it. 1: it refuses this block (*err has the
+ * reason), and may take others. -EACCES: it refuses this host. -EPROTONOSUPPORT: the gateway is
+ * older than this assay. -EBUSY: later, after gateway_retry_after_s(). Others as of
+ * http_client_ask(). After a failure, the gateway has the block or not.
+ */
+int gateway_send(struct gateway *g, const struct fleet_key *key, const char *segment,
+		 struct error *err);
+
+/* Of the last request; 0: the gateway did not say. */
+uint32_t gateway_retry_after_s(const struct gateway *g);

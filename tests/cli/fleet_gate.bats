@@ -1,0 +1,295 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The gateway of a fleet: assay serve --fleet, and assay ship --to http://.
+load helpers
+load serve
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR TZ=UTC0
+}
+
+# A gateway with the fleet ./fleet at $url; the token of web1 is in the file token.
+gateway() {
+	serve --fleet fleet
+	url=http://$address
+	enroll web1
+}
+
+enroll() { # HOST
+	assay fleet enroll fleet "$1" >"token.$1"
+	chmod 600 "token.$1"
+}
+
+ship() { # HOST HISTORY [OPTION…]
+	assay ship --to "$url" --token-file "token.$1" --state "state.$1" --once --host "$1" "${@:2}"
+}
+
+ask() { # HOST METHOD PATH FILE [HEADER:VALUE…]: sets $code and $reply
+	python3 "$ROOT/tests/cli/fleet_client.py" "$address" "$2" "$3" "$(cat "token.$1")" "$4" "${@:5}" >answer
+	code=$(sed -n 1p answer) wait_s=$(sed -n 2p answer) reply=$(sed -n '3,$p' answer)
+}
+
+samples() {
+	assay report -i "$@" --format json | jq .header.samples.selected
+}
+
+FIRST_BOOT=11111111-2222-3333-4444-555555555555
+
+# Says that HOST runs since UPTIME seconds, with the boot BOOT and a clock that is wrong by MS.
+introduce() { # HOST BOOT UPTIME MS
+	echo "{\"boot\":\"$2\",\"uptime_s\":$3,\"clock_ms\":$(($(date +%s%3N) + $4)),\"version\":\"9.9\",\"cpus\":4,\"backlog\":7}" >facts
+	ask "$1" PUT "/v1/hosts/$1" facts
+}
+
+# A block as a file, with the PART and the SECONDS of its name in the request.
+a_block() {
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	assay retain store --level functions -o blocks -q
+	local made=(blocks/2*)
+	cp "${made[1]}/samples/current/0000.segment" block
+	part=$(basename store/samples/current/2*)
+	seconds=$(date -ud "$(basename "${made[1]}" | sed 's/^\(....\)\(..\)\(..\)T\(..\)\(..\)\(..\).*/\1-\2-\3 \4:\5:\6/')" +%s)
+	zstd -q block
+}
+
+put() { # [HEADER:VALUE…]: the file $body as the block
+	ask web1 PUT "/v1/blocks/web1/$part/$seconds" "${body:-block.zst}" "Assay-Boot:$FIRST_BOOT" "Content-Encoding:${encoding:-zstd}" "$@"
+	echo "$code $reply"
+}
+
+@test "a history is at the gateway once, also if the state is lost, and it is killed at any time" {
+	gateway
+	"$ASSAY_BUILD/bench/history" store 2 20000 400
+	all=$(samples store)
+	for ms in 20 60 120 200; do
+		timeout -s KILL "0.$(printf %03d "$ms")" assay ship --to "$url" --token-file token.web1 --state state.web1 --once -q --host web1 store || true
+	done
+	ship web1 store -q --labels zone=a
+	[ "$(samples fleet/web1)" = "$all" ]
+	run ship web1 store
+	[ -z "$output" ]
+	rm -r state.web1
+	ship web1 store -q
+	[ "$(samples fleet/web1)" = "$all" ]
+	assay fleet audit fleet
+	[ "$(cat fleet/web1/.labels)" = "" ]
+	[ -z "$(find fleet state.web1 -name '.block-*')" ]
+	[ "$(assay fleet hosts fleet --format json | jq -c '.hosts[0] | [.host, .samples, .version != "", .cpus > 0]')" = "[\"web1\",$all,true,true]" ]
+}
+
+@test "the gateway killed at any time loses and doubles nothing" {
+	gateway
+	"$ASSAY_BUILD/bench/history" store 2 20000 400
+	all=$(samples store)
+	local port=${address##*:} ms
+	for ms in 05 10 20 30; do
+		ship web1 store -q &
+		client=$!
+		sleep 0."$ms"
+		kill -KILL "$server"
+		wait "$client" || true
+		serve --fleet fleet --listen "127.0.0.1:$port"
+	done
+	ship web1 store -q
+	[ "$(samples fleet/web1)" = "$all" ]
+	assay fleet audit fleet
+}
+
+@test "a fleet is a source of the page and of the API, with all of its hosts" {
+	gateway
+	enroll web2
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	all=$(samples store)
+	ship web1 store -q
+	ship web2 store -q
+	enter
+	[ "$(api sources | jq -c '[.sources[] | [.name, .kind]]')" = '[["fleet","fleet"]]' ]
+	[ "$(api 'values?source=fleet&by=host' | jq -c '[.rows[] | [.host, .samples]]')" = "[[\"web1\",$all],[\"web2\",$all]]" ]
+	[ "$(api 'values?source=fleet&by=host' | jq -c .header.hosts)" = '{"with_samples":2,"asked":2}' ]
+	[ "$(api 'top?source=fleet&filter=host:web1' | jq -c '.header.hosts')" = '{"with_samples":1,"asked":1}' ]
+	[[ "$(api 'page?source=fleet')" == *"<html"* ]]
+}
+
+@test "a token is for its host alone, reads nothing, and can be replaced" {
+	gateway
+	enroll web2
+	a_block
+	introduce web1 $FIRST_BOOT 100 0
+	[ "$code" = 200 ]
+	ask web2 PUT "/v1/blocks/web1/$part/$seconds" block.zst "Assay-Boot:$FIRST_BOOT"
+	[ "$code" = 403 ]
+	ask web2 PUT /v1/hosts/web1 facts
+	[ "$code" = 403 ]
+	ask web1 GET /api/v1/sources facts
+	[ "$code" = 401 ]
+	ask web1 GET "/v1/blocks/web1/$part/$seconds" facts
+	[ "$code" = 405 ]
+	for path in "/v1/blocks/web1/$part" "/v1/blocks/web1/$part/$seconds/x" "/v1/blocks/web1//$seconds" /v1/blocks/ "/v1/blocks/web1/../web2/$part/1"; do
+		ask web1 PUT "$path" block.zst
+		echo "$path $code"
+		[[ "$code" = 404 || "$code" = 403 ]]
+	done
+	cp token.web1 token.old
+	enroll web1
+	sleep 0.1
+	ask old PUT /v1/hosts/web1 facts
+	[ "$code" = 401 ]
+	: >token.none
+	ask none PUT /v1/hosts/web1 facts
+	[ "$code" = 401 ]
+	introduce web1 $FIRST_BOOT 100 0
+	[ "$code" = 200 ]
+	# The fleet has hashes alone, and nobody else may read them.
+	[ "$(stat -c %a fleet/.tokens)" = 600 ]
+	run ! grep -F "$(cat token.web1)" -r fleet
+	[ "$(find fleet -mindepth 1 -maxdepth 1 -type d ! -name '.*' | sort | tr '\n' ' ')" = "fleet/web1 " ]
+}
+
+@test "a block that is damaged, too large or of another time is refused, and harms nothing" {
+	gateway
+	a_block
+	run put
+	[[ "$output" == "409 "* ]]
+	introduce web1 $FIRST_BOOT 100 0
+	# Damaged.
+	head -c 1000 block >torn
+	body=torn encoding=identity run put
+	[[ "$output" == "422 "* ]]
+	head -c 200 block.zst >torn
+	body=torn run put
+	[[ "$output" == "422 "*"its end is missing"* ]]
+	body=block run put
+	[[ "$output" == "422 "*"zstd can't unpack it"* ]]
+	: >empty
+	body=empty encoding=identity run put
+	[[ "$output" == "422 "* || "$output" == "411 "* ]]
+	# A bomb, and bodies that are too large.
+	head -c 100M /dev/zero | zstd -q >bomb
+	body=bomb run put
+	[[ "$output" == "413 "* ]]
+	head -c $((8 * 1048576 + 1000)) /dev/urandom >large
+	body=large run put
+	[[ "$output" == "413"* ]]
+	# The rest of a body that is far too large is not even read.
+	head -c 20M /dev/urandom >larger
+	body=larger run put
+	[[ "$output" != *"200"* ]]
+	# Of another bucket, and of no bucket.
+	seconds=$((seconds + 600)) run put
+	[[ "$output" == "422 "*"another bucket"* ]]
+	seconds=$((seconds + 1)) run put
+	[[ "$output" == "422 "* ]]
+	part=nothing run put
+	[[ "$output" == "400 "* ]]
+	part=20260601T000000.000Z seconds=99999999999 run put
+	[[ "$output" == "503 "* || "$output" == "400 "* ]]
+	[ -z "$(find fleet/web1 -name '2*')" ]
+	[ "$(assay fleet hosts fleet --format json | jq '.hosts[0].refused')" -ge 6 ]
+	run assay fleet hosts fleet
+	[[ "$output" == *web1* ]]
+	run put
+	[[ "$output" == "200 "*'"known":false'* ]]
+	run put
+	[[ "$output" == "200 "*'"known":true'* ]]
+	assay fleet audit fleet
+}
+
+@test "a part that keeps processes apart, or that replaces others, is no block" {
+	gateway
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	introduce web1 $FIRST_BOOT 100 0
+	part=$(basename store/samples/current/2*)
+	seconds=$(date -ud "${part:0:4}-${part:4:2}-${part:6:2} ${part:9:2}:${part:11:2}:${part:13:2}" +%s)
+	cp store/samples/current/2*/samples/current/0000.segment raw
+	body=raw encoding=identity run put
+	[[ "$output" == "422 "* ]]
+	assay retain store --level functions -o blocks -q
+	assay retain blocks --tier hours=1h,0 --tier days=never -q
+	cp blocks/2*/samples/current/0000.segment merged
+	body=merged encoding=identity run put
+	[[ "$output" == "422 "*"replaces other parts"* ]]
+}
+
+@test "clocks that are wrong, and machines under one name, are refused and shown" {
+	gateway
+	a_block
+	introduce web1 $FIRST_BOOT 100000 7200000
+	[ "$code" = 200 ]
+	run put
+	[[ "$output" == "422 "*'"code":"clock"'* ]]
+	introduce web1 $FIRST_BOOT 100000 0
+	seconds=$(($(date +%s) / 600 * 600 + 6000)) run put
+	[[ "$output" == "422 "*'"code":"clock"'* ]]
+	[ "$(assay fleet hosts fleet --format json | jq '.hosts[0].refused')" = 2 ]
+	# Another kernel that runs since a time before the first one spoke: a copy of the machine.
+	introduce web1 99999999-2222-3333-4444-555555555555 100000 0
+	[ "$code" = 409 ]
+	[[ "$reply" == *'"code":"clone"'* ]]
+	[ "$(assay fleet hosts fleet --format json | jq '.hosts[0].cloned_seconds > 0')" = true ]
+	# The first one goes on.
+	introduce web1 $FIRST_BOOT 100000 -5000
+	run put
+	[[ "$output" == "200 "* ]]
+	skew=$(assay fleet hosts fleet --format json | jq '.hosts[0].skew_ms')
+	[ "$skew" -lt -4000 ]
+	# It was started again.
+	sleep 1
+	sed -i "s/^seen_s .*/seen_s $(($(date +%s) - 300))/" fleet/web1/.host
+	introduce web1 99999999-2222-3333-4444-555555555555 10 0
+	[ "$code" = 200 ]
+	for body in '{}' '[' '{"boot":"x","clock_ms":1}' "{\"boot\":\"$FIRST_BOOT\",\"clock_ms\":1,\"labels\":{\"a b\":\"c\"}}"; do
+		echo "$body" >facts
+		ask web1 PUT /v1/hosts/web1 facts
+		[ "$code" = 400 ]
+	done
+}
+
+@test "a host that sends too much waits, and others do not" {
+	gateway
+	enroll web2
+	introduce web1 $FIRST_BOOT 100 0
+	printf x >small
+	head -c 8M /dev/zero >large
+	for _ in {1..20}; do
+		ask web1 PUT "/v1/blocks/web1/20260601T000000.000Z/0" large "Assay-Boot:$FIRST_BOOT"
+		[ "$code" != 429 ] || break
+	done
+	[ "$code" = 429 ]
+	[ "$wait_s" -gt 0 ]
+	introduce web2 $FIRST_BOOT 100 0
+	[ "$code" = 200 ]
+}
+
+@test "forget removes a host with its blocks and its token, and writes it down" {
+	gateway
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	ship web1 store -q
+	assay fleet forget fleet web1
+	[ ! -e fleet/web1 ]
+	grep -q 'uid [0-9]*: forget web1' fleet/.log
+	run ship web1 store
+	[ "$status" = 1 ]
+	[[ "$output" == *"answers 401"* ]]
+	run -2 assay fleet forget fleet ../x
+	run -2 assay fleet enroll fleet
+	run -2 assay fleet enroll fleet a/b
+}
+
+@test "ship refuses plain HTTP to other machines, and files that others can read" {
+	mkdir store
+	echo "$FIRST_BOOT" >token
+	chmod 600 token
+	run -1 assay ship --to http://gw.example.org --token-file token --once --state s --host a store
+	[[ "$output" == *"write https://"* ]]
+	chmod 644 token
+	run -1 assay ship --to https://127.0.0.1:1 --token-file token --once --state s --host a store
+	[[ "$output" == *"chmod 600"* ]]
+	run -1 assay ship --to https://127.0.0.1:1 --once --state s --host a store
+	[[ "$output" == *"--token-file, or --certificate"* ]]
+	chmod 600 token
+	run -1 assay ship --to https://127.0.0.1:1 --token-file token --once --state s --host a store
+	[[ "$output" == *"127.0.0.1"* ]]
+	run -1 assay serve --fleet store --listen 127.0.0.1:0
+	[[ "$output" == *"store is no fleet"* ]]
+}

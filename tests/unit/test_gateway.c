@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a gateway of a fleet takes: blocks, machines and tokens. */
+#include "histories.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "fleet/block_check.h"
+#include "fleet/fleet_store.h"
+#include "fleet/fleet_tokens.h"
+#include "fleet/host_facts.h"
+#include "fleet/ship.h"
+#include "store/format.h"
+#include "store/history/blocks.h"
+
+#define FLEET "fleet"
+#define HOST  "web1"
+
+static void fleet_init(void)
+{
+	file_remove_tree(FLEET, NULL);
+	assert_int_equal(fleet_make(FLEET, NULL), 0);
+}
+
+/* The bytes of the first block of a history, and its samples. The caller frees. */
+static uint8_t *first_block(size_t *size, uint64_t *samples)
+{
+	struct ship_result result;
+	struct fleet_keys keys;
+	struct history h;
+	char name[HISTORY_NAME_SIZE];
+	char *bytes;
+
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 900, true);
+	{
+		const struct ship_config config = { .history = h.dir,
+						    .fleet = FLEET,
+						    .host = HOST };
+		struct ship *ship = ship_new(&config);
+
+		assert_int_equal(ship_round(ship, &result, NULL), 0);
+		ship_free(ship);
+	}
+	assert_int_equal(fleet_keys_read(FLEET, HOST, &keys, NULL), 0);
+	assert_int_equal(keys.n, 2);
+	block_name(keys.data[0].bucket, keys.data[0].part, name);
+	{
+		cleanup(free_at_exit) char *block = xasprintf(FLEET "/" HOST "/%s", name);
+		cleanup(free_at_exit) char *segment = block_segment(block);
+
+		assert_int_equal(file_read_all(segment, 1 << 20, &bytes, size), 0);
+	}
+	*samples = keys.data[0].samples;
+	vec_fini(&keys);
+	history_fini(&h);
+	return (uint8_t *)bytes;
+}
+
+static struct block_facts check(const uint8_t *bytes, size_t size, uint64_t bucket)
+{
+	const struct file_mapping file = { .base = bytes, .size = size };
+	struct buf request = { 0 };
+	const struct parser_question q = { .row = &block_check_row,
+					   .file = &file,
+					   .request = &request };
+	struct parser_answer answer;
+	struct block_facts facts;
+
+	buf_u64(&request, bucket);
+	buf_u8(&request, 0);
+	assert_int_equal(parser_ask_here(&q, &answer, NULL), 0);
+	memcpy(&facts, answer.bytes, sizeof(facts));
+	parser_answer_fini(&answer);
+	buf_fini(&request);
+	return facts;
+}
+
+static void a_changed_byte_changes_no_sum(void **state)
+{
+	uint64_t samples, refused = 0;
+	size_t size;
+	uint8_t *bytes = first_block(&size, &samples);
+	struct block_facts facts = check(bytes, size, MIDNIGHT * NS_PER_SECOND);
+
+	(void)state;
+	assert_int_equal(facts.result, 0);
+	assert_int_equal(facts.samples, samples);
+	assert_int_equal(facts.size, size);
+	for (size_t i = 0; i < size; i += 1 + size / 2000) {
+		bytes[i] ^= 0x15;
+		facts = check(bytes, size, MIDNIGHT * NS_PER_SECOND);
+		refused += facts.result < 0;
+		assert_true(facts.result < 0 || facts.samples == samples);
+		bytes[i] ^= 0x15;
+	}
+	assert_true(refused > 10);
+	/* Each beginning of it is torn. */
+	for (size_t n = 0; n < size; n += 1 + size / 500)
+		assert_true(check(bytes, n, MIDNIGHT * NS_PER_SECOND).result < 0);
+	free(bytes);
+}
+
+static void a_newer_format_is_told_from_damage(void **state)
+{
+	uint64_t samples;
+	size_t size;
+	uint8_t *bytes = first_block(&size, &samples);
+	struct segment_header header;
+	struct buf newer = { 0 };
+
+	(void)state;
+	assert_int_equal(segment_header_parse(bytes, size, &header), 0);
+	header.version = SEGMENT_VERSION_MAX + 1;
+	segment_header_write(&newer, &header);
+	memcpy(bytes, newer.data, newer.len);
+	assert_int_equal(check(bytes, size, MIDNIGHT * NS_PER_SECOND).result, -EPROTONOSUPPORT);
+	buf_fini(&newer);
+	free(bytes);
+}
+
+static void a_block_belongs_to_its_bucket(void **state)
+{
+	uint64_t samples;
+	size_t size;
+	uint8_t *bytes = first_block(&size, &samples);
+
+	(void)state;
+	assert_int_equal(check(bytes, size, (MIDNIGHT + 600) * NS_PER_SECOND).result, -ERANGE);
+	assert_int_equal(check(bytes, size, (MIDNIGHT - 600) * NS_PER_SECOND).result, -ERANGE);
+	assert_int_equal(check(bytes, size, (MIDNIGHT + 1) * NS_PER_SECOND).result, -ERANGE);
+	free(bytes);
+}
+
+/* ---- machines ---- */
+
+static void two_machines_at_once_are_clones_and_a_restart_is_none(void **state)
+{
+	const struct host_facts first = { .boot = "11111111-2222-3333-4444-555555555555",
+					  .boot_s = 1000,
+					  .seen_s = 5000 };
+	struct host_facts other = { .boot = "21111111-2222-3333-4444-555555555555",
+				    .boot_s = 4000,
+				    .seen_s = 5010 };
+
+	(void)state;
+	assert_true(host_facts_are_cloned(&first, &other, 30));
+	other.boot_s = 4980; /* it may have begun when the first one ended */
+	assert_false(host_facts_are_cloned(&first, &other, 30));
+	other.boot_s = 4000;
+	other.seen_s = 5000 + 3600; /* the first one was silent for an hour */
+	assert_false(host_facts_are_cloned(&first, &other, 30));
+	assert_false(host_facts_are_cloned(&first, &first, 30));
+	assert_false(host_facts_are_cloned(&(struct host_facts){ 0 }, &other, 30));
+}
+
+static void facts_are_read_as_written_and_damage_is_refused(void **state)
+{
+	struct host_facts facts = { .boot = "11111111-2222-3333-4444-555555555555",
+				    .version = "1.2",
+				    .skew_ms = -5,
+				    .seen_s = UINT64_MAX,
+				    .refusal = "two\nlines" };
+	struct host_facts got;
+
+	(void)state;
+	fleet_init();
+	assert_int_equal(mkdir(FLEET "/" HOST, 0700), 0);
+	assert_int_equal(host_facts_read(FLEET, HOST, &got, NULL), 0);
+	assert_int_equal(got.seen_s, 0);
+	assert_int_equal(host_facts_write(FLEET, HOST, &facts, NULL), 0);
+	assert_int_equal(host_facts_read(FLEET, HOST, &got, NULL), 0);
+	assert_string_equal(got.boot, facts.boot);
+	assert_string_equal(got.version, "1.2");
+	assert_int_equal(got.skew_ms, -5);
+	assert_true(got.seen_s == UINT64_MAX);
+	assert_string_equal(got.refusal, "two");
+	assert_int_equal(file_replace(FLEET "/" HOST "/.host", "seen_s -x\n", 10, NULL), 0);
+	assert_int_equal(host_facts_read(FLEET, HOST, &got, NULL), -EBADMSG);
+}
+
+/* ---- tokens ---- */
+
+static void a_join_token_enrolls_so_many_new_hosts(void **state)
+{
+	char join[FLEET_TOKEN_SIZE], token[FLEET_TOKEN_SIZE], other[FLEET_TOKEN_SIZE];
+	struct fleet_tokens t;
+
+	(void)state;
+	fleet_init();
+	assert_int_equal(fleet_invite(FLEET, 2, join, NULL), 0);
+	assert_int_equal(fleet_join(FLEET, join, "a", token, NULL), 0);
+	assert_int_equal(fleet_join(FLEET, join, "a", other, NULL), -EEXIST);
+	assert_int_equal(fleet_join(FLEET, token, "b", other, NULL), -EACCES);
+	assert_int_equal(mkdir(FLEET "/old", 0700), 0);
+	assert_int_equal(fleet_join(FLEET, join, "old", other, NULL), -EEXIST);
+	assert_int_equal(fleet_join(FLEET, join, "b", other, NULL), 0);
+	assert_int_equal(fleet_join(FLEET, join, "c", other, NULL), -EACCES);
+	assert_int_equal(fleet_tokens_read(FLEET, &t, NULL), 0);
+	assert_string_equal(fleet_tokens_host(&t, token), "a");
+	assert_string_equal(fleet_tokens_host(&t, join), "*");
+	assert_null(fleet_tokens_host(&t, "0"));
+	fleet_tokens_fini(&t);
+	assert_int_equal(fleet_revoke(FLEET, "a", NULL), 0);
+	assert_int_equal(fleet_tokens_read(FLEET, &t, NULL), 0);
+	assert_null(fleet_tokens_host(&t, token));
+	fleet_tokens_fini(&t);
+}
+
+static void certificates_and_wrong_files_of_tokens(void **state)
+{
+	struct fleet_tokens t;
+
+	(void)state;
+	fleet_init();
+	assert_int_equal(fleet_enroll(FLEET, "a", NULL, NULL), 0);
+	assert_int_equal(fleet_tokens_read(FLEET, &t, NULL), 0);
+	assert_true(fleet_tokens_have_certificate(&t, "a"));
+	assert_false(fleet_tokens_have_certificate(&t, "b"));
+	fleet_tokens_fini(&t);
+	assert_int_equal(chmod(FLEET "/.tokens", 0640), 0);
+	assert_int_equal(fleet_tokens_read(FLEET, &t, NULL), -EACCES);
+	assert_int_equal(file_replace_mode(FLEET "/.tokens", 0600, "a b\n", 4, NULL), 0);
+	assert_int_equal(fleet_tokens_read(FLEET, &t, NULL), -EBADMSG);
+	assert_int_equal(file_replace_mode(FLEET "/.tokens", 0600, "a certificate", 13, NULL), 0);
+	assert_int_equal(fleet_tokens_read(FLEET, &t, NULL), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_changed_byte_changes_no_sum),
+		cmocka_unit_test(a_newer_format_is_told_from_damage),
+		cmocka_unit_test(a_block_belongs_to_its_bucket),
+		cmocka_unit_test(two_machines_at_once_are_clones_and_a_restart_is_none),
+		cmocka_unit_test(facts_are_read_as_written_and_damage_is_refused),
+		cmocka_unit_test(a_join_token_enrolls_so_many_new_hosts),
+		cmocka_unit_test(certificates_and_wrong_files_of_tokens),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
