@@ -137,6 +137,12 @@ void reply_error(struct http_request *q, unsigned int status, const char *senten
 	answers[number_of(q)].status = status;
 }
 
+void reply_status(struct http_request *q, unsigned int status, const void *json, size_t size)
+{
+	(void)json, (void)size;
+	answers[number_of(q)].status = status;
+}
+
 void reply_row(struct http_request *q, const struct api_row *row, struct http_body *body,
 	       const struct buf *policy, enum reply_lack lack)
 {
