@@ -502,7 +502,7 @@ static int report_session(struct input *in, const struct report_args *args, cons
 	request->with_slices = needs_seconds(args, view);
 	if (request->with_slices)
 		request->slice_s = (uint32_t)(request->query->overview_ns / NS_PER_SECOND);
-	request->most_moments = args->html ? PICTURE_MAX_MOMENTS : 0;
+	request->most_moments = view == &picture_view && args->html ? PICTURE_MAX_MOMENTS : 0;
 	request->wall_weight = !strcmp(args->weight, "wall");
 	request->latency_weight = !strcmp(args->weight, "latency");
 	if (request->with_functions)

@@ -278,7 +278,7 @@ await run({
 		await page.keyboard.press("Enter");
 		equal((await file).suggestedFilename(), "profile.folded", "name of the file");
 		// The profile's own page is reached, and left again.
-		await select("#view", "Call");
+		await select("#view", "Call t");
 		await tabTo("button[type=submit]");
 		await page.keyboard.press("Enter");
 		await frame().locator("html[data-ready]").waitFor();

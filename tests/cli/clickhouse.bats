@@ -11,6 +11,7 @@ setup() {
 
 teardown() {
 	drop_clickhouse
+	end_test
 }
 
 # A fleet of two hosts with a recording each: fleet_of_two

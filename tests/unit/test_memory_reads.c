@@ -54,8 +54,10 @@ static void memory_is_read_in_a_thread_of_its_own(void **state)
 	assert_true(w.is_here && w.n == sizeof(text) && !strcmp(w.out, text));
 	w = (struct read_work){ .fd = -1, .addr = w.addr };
 	assert_int_equal(memory_reads_run(reads, do_read, &w), 0);
-	assert_true(w.n == sizeof(text) && !strcmp(w.out, text));
 	memory_reads_free(reads);
+	if (w.n < 0 && w.error == ENOSYS) /* qemu-user */
+		skip_because("process_vm_readv(2) is not there");
+	assert_true(w.n == sizeof(text) && !strcmp(w.out, text));
 }
 
 static void nobody_else_reads(void **state)
@@ -136,6 +138,7 @@ static void threads_that_were_given_up_have_a_limit(void **state)
 	assert_int_equal(memory_reads_run(reads, do_read, &stuck), -EAGAIN);
 	assert_false(stuck.has_ended);
 	memory_reads_free(reads);
+	end_fault(uffd, page); /* on some kernels, the process could not end before */
 }
 
 int main(void)

@@ -339,7 +339,8 @@ static void an_unknown_key_is_refused_with_the_known_ones(void **state)
 		err.text,
 		"'user' is not one of app, process, thread, comm, cpu, cgroup, unit, "
 		"container, pod, waker, waker-symbol, waker-stack, reason, owner, device, "
-		"mem, tlb, snoop, data-symbol, data-image, parallelism, host, service, event, "
+		"mem, tlb, snoop, data-symbol, data-image, trace, span, label, parallelism, "
+		"host, service, event, "
 		"context, mode, language, image, build, symbol, file, line, address");
 	assert_int_equal(key_list_parse(&keys, "", &err), -EINVAL);
 }
