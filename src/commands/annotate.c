@@ -46,12 +46,7 @@ static const struct option_spec annotate_options[] = {
 	  "only source files of these paths or names" },
 	{ 0, "exclude", "GLOB", OPT_LIST, FIELD(exclude), NULL,
 	  "no source files of these paths or names" },
-	{ 0, "search-dir", "DIR", OPT_LIST, FIELD(search_dirs), NULL,
-	  "look for source files below DIR, too",
-	  "For /build/x/src/a.c the files DIR/build/x/src/a.c, DIR/x/src/a.c, DIR/src/a.c and "
-	  "DIR/a.c are tried." },
-	{ 0, "rewrite", "FROM=TO", OPT_LIST, FIELD(rewrites), NULL,
-	  "look for source files of paths that start with FROM at TO instead" },
+	SOURCE_OPTIONS(FIELD(search_dirs), FIELD(rewrites)),
 	{ 't', "threshold", "PCT", OPT_DOUBLE, FIELD(threshold), "0.5",
 	  "leave out files and functions below this share", NULL, 0, 100 },
 	{ 'w', "wide", NULL, OPT_FLAG, FIELD(wide), NULL, "do not cut lines" },

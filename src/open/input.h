@@ -119,6 +119,22 @@ const struct itrace *input_itrace(const struct input *in);
 /* Files whose names come later, because names_s was over. */
 uint32_t input_n_late(const struct input *in, const struct symbolizer *symbols);
 
+/* Where source files are now: fields of struct option_list. */
+#define SOURCE_OPTIONS(search_dirs, rewrites)                                                   \
+	{ 0,                                                                                    \
+	  "search-dir",                                                                         \
+	  "DIR",                                                                                \
+	  OPT_LIST,                                                                             \
+	  search_dirs,                                                                          \
+	  NULL,                                                                                 \
+	  "look for source files below DIR, too",                                               \
+	  "For /build/x/src/a.c the files DIR/build/x/src/a.c, DIR/x/src/a.c, DIR/src/a.c and " \
+	  "DIR/a.c are tried." },                                                               \
+	{                                                                                       \
+		0, "rewrite", "FROM=TO", OPT_LIST, rewrites, NULL,                              \
+			"look for source files of paths that start with FROM at TO instead"     \
+	}
+
 /* The options for the place of a recording's code, in every command that shows or decodes code. */
 struct code_args {
 	const char *vmlinux, *guest_kallsyms, *guest_modules, *guest_mount, *guest_vmlinux, *symfs;

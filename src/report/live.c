@@ -26,7 +26,8 @@ static void live_add_line(struct live_text *out, const char *text, size_t len, i
 						  .pid = pid,
 						  .image = NO_INDEX,
 						  .function = NO_INDEX,
-						  .block = NO_INDEX });
+						  .block = NO_INDEX,
+						  .value = NO_INDEX });
 }
 
 static void live_count(struct live_text *out, const struct profile *p)
@@ -181,6 +182,8 @@ static void describe_line(struct live_line *line, const struct report *r, uint32
 	line->function = at->value[PROFILE_SYMBOL];
 	line->block = at->block;
 	line->role = at->role;
+	if (r->keys.n && at->kind != ROW_OTHER)
+		line->value = at->value[r->keys.key[0]];
 }
 
 static void live_take_lines(struct live_text *out, const struct report *r,

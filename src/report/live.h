@@ -53,6 +53,7 @@ struct live_line {
 	uint32_t function;  /* the same */
 	uint32_t block;     /* callers and callees: of the row; NO_INDEX */
 	enum row_role role; /* likewise */
+	uint32_t value;     /* of the report's first key; NO_INDEX: the row has none */
 };
 
 struct live_text {

@@ -302,3 +302,74 @@ has_ended() { # PID
 	assay report -i s >out
 	[ "$(grep -c browse out)" = 0 ]
 }
+
+@test "threads, images, events and times are lists, and Enter narrows to a row" {
+	need_recording
+	cp "$PROGRAMS/threads" worker
+	record_samples 60 s comm:busy -F "$(at_most 999)" -e cpu-clock,page-faults -- ./worker 100000s
+	terminal 100 assay browse s
+	shows 'assay browse +symbols'
+	keys R
+	shows 'assay browse +threads'
+	shows ' busy \([0-9]+\)'
+	shows ' lazy \([0-9]+\)'
+	keys Enter
+	shows 'only tid:[0-9]+'
+	shows 'assay browse +symbols'
+	shows 'busy_work'
+	lacks 'lazy_work'
+	# Another thread takes the place of the first.
+	keys R
+	shows 'assay browse +threads'
+	keys c
+	lacks ' only '
+	keys M
+	shows 'assay browse +images'
+	shows '\[kernel\]|worker'
+	keys Escape
+	keys V
+	shows 'assay browse +events'
+	shows 'page-faults'
+	keys / page Enter Enter
+	shows 'only event:page-faults'
+	keys u
+	lacks ' only '
+	keys W
+	shows 'assay browse +times'
+	shows '^ +0[.0-9]+ s +[0-9]+ .*#'
+	keys Enter
+	shows 'only time:[0-9]+ms-[0-9]+ms'
+	# A second time replaces the first.
+	keys W
+	shows 'assay browse +times'
+	keys Down Enter
+	shows 'only time:[0-9]+ms-[0-9]+ms$'
+	keys q
+	shows '^status 0'
+}
+
+@test "source files are found by --search-dir" {
+	need_recording
+	command -v cc >/dev/null || skip "there is no C compiler"
+	mkdir there
+	cp "$ROOT/examples/tutorial/shop.c" shop.c
+	cc -O2 -g -DVERSION=2 -o shop shop.c
+	record_samples 50 s symbol:find_customer -F "$(at_most 999)" -- ./shop
+	mv shop.c there/
+	terminal 100 assay browse --search-dir there s
+	shows 'assay browse +symbols'
+	keys / find_customer Enter Enter
+	shows 'assay browse +find_customer'
+	shows 'hash_name\(name\)'
+	keys q
+	shows '^status 0'
+}
+
+@test "a damaged recording has a mark, and the exit status says so" {
+	perf record -q -e cpu-clock -o p.data -- "$PROGRAMS/split" >perf.log 2>&1 || skip "perf can't record here"
+	truncate -s -300 p.data
+	terminal 100 assay browse p.data
+	shows ', damaged'
+	keys q
+	shows '^status 1'
+}

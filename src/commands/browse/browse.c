@@ -22,6 +22,7 @@ struct browse_args {
 	struct window_args window;
 	struct code_args code;
 	const char *container_names;
+	struct option_list search_dirs, rewrites;
 };
 
 #define FIELD(f) offsetof(struct browse_args, f)
@@ -34,6 +35,7 @@ static const struct option_spec browse_options[] = {
 	{ 'V', "view", "VIEW", OPT_CHOICE, FIELD(view), "symbols", "the first view",
 	  .choices = "processes|symbols|tree|inverted" },
 	FRAMES_OPTION(FIELD(frames)),
+	SOURCE_OPTIONS(FIELD(search_dirs), FIELD(rewrites)),
 	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "count idle processors, too" },
 	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
@@ -84,13 +86,12 @@ static int browse_open(struct browse *b, const struct browse_args *args, struct 
 {
 	const struct symbolizer_config config = { .cache_dir = args->cache };
 	cleanup(query_fini) struct query query = { 0 };
-	bool is_damaged;
 	int r = input_query(b->in, b->operands, args->idle, &query, err);
 
 	r = r < 0 ? r : input_window(&args->window, &query, err);
 	if (r < 0)
 		return -EINVAL;
-	r = input_open_query(b->in, b->given, &query, &b->session, &is_damaged, err);
+	r = input_open_query(b->in, b->given, &query, &b->session, &b->is_damaged, err);
 	if (r < 0)
 		return r;
 	b->symbols = input_symbolizer_with(b->in, input_place(b->given, &query), &config);
@@ -132,10 +133,12 @@ static int browse_run(const struct command *self, int argc, char **argv)
 	if (status < 0) {
 		b.given = take_session(&operands, args.input);
 		b.with_idle = args.idle;
+		b.search = (struct source_search){ args.search_dirs.data, args.search_dirs.n,
+						   args.rewrites.data, args.rewrites.n };
 		b.frames = shown_frames_find(args.frames);
 		r = browse_open(&b, &args, &err);
 		r = r < 0 ? r : browse_show(&b, &args, &err);
-		status = r == -EINVAL ? EXIT_USAGE : r < 0 ? EXIT_FAILED : EXIT_OK;
+		status = r == -EINVAL ? EXIT_USAGE : r < 0 || b.is_damaged ? EXIT_FAILED : EXIT_OK;
 	}
 	if (err.code)
 		log_error("browse: %s", err.text);
@@ -145,6 +148,8 @@ static int browse_run(const struct command *self, int argc, char **argv)
 	input_free(b.in);
 	option_list_fini(&operands);
 	option_list_fini(&args.code.image_path);
+	option_list_fini(&args.search_dirs);
+	option_list_fini(&args.rewrites);
 	return status;
 }
 
@@ -152,9 +157,11 @@ static const struct command_section browse_sections[] = {
 	{ "KEYS",
 	  "*P* *S* *T* *I* show processes, functions, the call tree and the inverted one, *Tab* "
 	  "the "
-	  "next of them. The arrows, *Page Up*, *Page Down*, *Home*, *End* and the wheel choose a "
+	  "next of them. *R*, *M*, *V* and *W* list threads, images, events and steps of time. "
+	  "The arrows, *Page Up*, *Page Down*, *Home*, *End* and the wheel choose a "
 	  "line. *Enter* or *a* on a function shows its callers and callees, its source and its "
-	  "assembly; on a process, it shows the process alone. *Esc* goes back.\n\n"
+	  "assembly; on a process, and on a row of a list, it shows that one alone. *Esc* goes "
+	  "back.\n\n"
 	  "In trees, *right* opens a row and *left* closes it; *+* and *space* turn it over. *e* "
 	  "does so "
 	  "with all rows below it, *E* opens all rows, and *C* closes all.\n\n"

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "annotate/annotate.h"
+#include "annotate/source_files.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cli/options.h"
@@ -28,17 +29,29 @@ struct symbolizer;
 
 enum page_kind {
 	PAGE_VIEW,     /* processes, functions, the call tree, the inverted one */
+	PAGE_LIST,     /* threads, images, events or times, to narrow by */
 	PAGE_FUNCTION, /* its callers, callees, source and assembly */
 	PAGE_COMPARE,  /* with another session */
 	PAGE_FACTS,    /* of the session */
 	PAGE_KEYS
 };
 
+enum browse_list_id { LIST_THREADS, LIST_IMAGES, LIST_EVENTS, LIST_TIMES, N_BROWSE_LISTS };
+
+struct browse_list {
+	const char *title;
+	enum profile_key key; /* N_PROFILE_KEYS: steps of time */
+	const char *filter;   /* the tag of the filter that chooses a row */
+};
+extern const struct browse_list browse_lists[N_BROWSE_LISTS];
+
 struct browse_page {
 	enum page_kind kind;
-	enum live_view view; /* PAGE_VIEW */
-	uint32_t function;   /* PAGE_FUNCTION: of the profile */
-	char *path;          /* PAGE_COMPARE: of the other session */
+	enum live_view view;      /* PAGE_VIEW */
+	enum browse_list_id list; /* PAGE_LIST */
+	VEC(char *) words;        /* PAGE_LIST: by line of the text, its filter; "": none */
+	uint32_t function;        /* PAGE_FUNCTION: of the profile */
+	char *path;               /* PAGE_COMPARE: of the other session */
 	struct live_text text;
 	uint32_t width;          /* of the screen that the text was made for; 0: not made */
 	VEC(bool) is_open;       /* by line of the text: the rows below it are shown */
@@ -56,6 +69,8 @@ struct browse {
 	struct symbolizer *symbols;
 	const char *given; /* -i; NULL: the default */
 	const struct option_list *operands;
+	struct source_search search; /* for source files */
+	bool is_damaged;             /* the session: the exit status is 1 */
 	bool with_idle;
 	enum shown_frames frames;
 
@@ -74,7 +89,7 @@ struct browse {
 	VEC(struct browse_page) pages;
 	enum browse_question question;
 	struct prompt prompt;
-	char search[PROMPT_SIZE];
+	char searched[PROMPT_SIZE];
 	struct error message; /* "": none */
 	bool is_over;
 };
@@ -109,6 +124,10 @@ void browse_find_visible(struct browse_page *page);
 /* Goes to the next line (step 1) or the one before (-1) that has the text, and opens rows above it.
  */
 bool browse_search(struct browse *b, const char *text, int step);
+
+/* browse_lists.c: the lists, and the filter of an image of the profile. */
+void browse_make_list(struct browse *b, struct browse_page *page);
+void browse_put_image(const struct browse *b, uint32_t image, struct buf *word);
 
 /* browse_function.c: callers, callees, source and assembly; and the comparison. */
 void browse_make_function(struct browse *b, struct browse_page *page);

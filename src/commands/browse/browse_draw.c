@@ -27,6 +27,9 @@ static void put_title(struct browse *b, const struct browse_page *page, struct b
 	case PAGE_VIEW:
 		buf_str(out, live_views[page->view].key);
 		break;
+	case PAGE_LIST:
+		buf_str(out, browse_lists[page->list].title);
+		break;
 	case PAGE_FUNCTION:
 		utf8_append_visible(out, profile_key_text(b->profile, PROFILE_SYMBOL,
 							  page->function, scratch));
@@ -56,6 +59,8 @@ static void put_counts(struct browse *b, struct buf *out)
 		buf_printf(out, " of %" PRIu64, p->n_stored);
 	if (lost)
 		buf_printf(out, ", %" PRIu64 " lost", lost);
+	if (b->is_damaged)
+		buf_str(out, ", damaged");
 	if (*browse_filter(b)) {
 		buf_str(out, "  only ");
 		utf8_append_visible(out, browse_filter(b));

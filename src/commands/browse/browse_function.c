@@ -65,8 +65,6 @@ static void add_neighbours(struct browse *b, uint32_t function, struct live_text
 
 static void load_places(struct browse *b)
 {
-	static const struct source_search nowhere;
-
 	if (b->annotation)
 		return;
 	b->places_request = (struct profile_request){ .session = b->session,
@@ -75,7 +73,7 @@ static void load_places(struct browse *b)
 						      .with_functions = true,
 						      .with_places = true };
 	b->places = profile_load(&b->places_request);
-	b->sources = source_files_new(&nowhere);
+	b->sources = source_files_new(&b->search);
 	b->annotation = annotation_new(b->places, b->symbols, b->sources);
 	b->annotation->with_source = b->annotation->with_assembly = true;
 	b->annotation->by_period = b->options.by_period;

@@ -60,12 +60,20 @@ static void narrow_to(struct browse *b, const char *filter, enum live_view view)
 		vec_push(&b->filters, xstrdup(filter));
 }
 
+/* The words in force, with this one in place of those with its tag. */
 static void narrow_more(struct browse *b, const char *word, enum live_view view)
 {
-	cleanup(free_at_exit) char *all =
-		xasprintf("%s%s%s", browse_filter(b), *browse_filter(b) ? " " : "", word);
+	size_t tag = strcspn(word, ":") + 1;
+	cleanup(free_at_exit) char *old = xstrdup(browse_filter(b));
+	struct buf all = { 0 };
+	char *rest = NULL;
 
-	narrow_to(b, all, view);
+	for (char *was = strtok_r(old, " ", &rest); was; was = strtok_r(NULL, " ", &rest))
+		if (strncmp(was, word, tag) != 0)
+			buf_printf(&all, "%s ", was);
+	buf_str(&all, word);
+	narrow_to(b, buf_cstr(&all), view);
+	buf_fini(&all);
 }
 
 static void widen(struct browse *b)
@@ -85,13 +93,6 @@ static void widen_all(struct browse *b)
 	take_filter(b, "", base_view(b));
 }
 
-/* A filter's value: '*' matches what the filter can't hold. */
-static void put_value(struct buf *out, const char *value)
-{
-	for (; *value; value++)
-		buf_u8(out, strchr(" ,*?[]\\", *value) ? '?' : (uint8_t)*value);
-}
-
 static void narrow_to_image(struct browse *b)
 {
 	const struct live_line *line = browse_line(b);
@@ -101,21 +102,38 @@ static void narrow_to_image(struct browse *b)
 		say(b, "this row is of no image");
 		return;
 	}
-	buf_str(&word, "lib-image:");
-	put_value(&word, b->profile->images.data[line->image].image->path);
+	browse_put_image(b, line->image, &word);
 	narrow_more(b, buf_cstr(&word), base_view(b));
 	buf_fini(&word);
 }
 
 /* ---- rows ---- */
 
+/* The row of a list. */
+static void narrow_to_row(struct browse *b)
+{
+	const struct browse_page *page = browse_page(b);
+	uint32_t line =
+		page->lines.cursor < page->visible.n ? page->visible.data[page->lines.cursor] : 0;
+	cleanup(free_at_exit) char *word =
+		xstrdup(line < page->words.n ? page->words.data[line] : "");
+
+	if (*word)
+		narrow_more(b, word, base_view(b) == LIVE_PROCESSES ? LIVE_SYMBOLS : base_view(b));
+	else
+		say(b, "this row stands for several");
+}
+
 static void open_function(struct browse *b)
 {
 	const struct live_line *line = browse_line(b);
+	const struct browse_page *page = browse_page(b);
 	uint32_t function = line ? line->function : NO_INDEX;
 	char word[32];
 
-	if (line && line->pid >= 0) {
+	if (page->kind == PAGE_LIST) {
+		narrow_to_row(b);
+	} else if (line && line->pid >= 0) {
 		snprintf(word, sizeof(word), "pid:%d", (int)line->pid);
 		narrow_more(b, word, LIVE_SYMBOLS);
 	} else if (function == NO_INDEX) {
@@ -174,9 +192,9 @@ static void set_all(struct browse *b, bool is_open)
 
 static void search_on(struct browse *b, int step)
 {
-	if (!*b->search)
+	if (!*b->searched)
 		say(b, "/ searches");
-	else if (!browse_search(b, b->search, step))
+	else if (!browse_search(b, b->searched, step))
 		say(b, "nothing found");
 }
 
@@ -193,7 +211,7 @@ static void answer(struct browse *b, enum browse_question question)
 	struct browse_page *page;
 
 	if (question == ASKS_SEARCH) {
-		snprintf(b->search, sizeof(b->search), "%s", b->prompt.text);
+		snprintf(b->searched, sizeof(b->searched), "%s", b->prompt.text);
 		search_on(b, 1);
 	} else if (question == ASKS_FILTER) {
 		narrow_to(b, b->prompt.text, base_view(b));
@@ -277,6 +295,29 @@ static void show_facts(struct browse *b)
 	browse_open_page(b, PAGE_FACTS);
 }
 
+static void show_list(struct browse *b, enum browse_list_id list)
+{
+	while (b->pages.n > 1)
+		browse_close_page(b);
+	browse_open_page(b, PAGE_LIST)->list = list;
+}
+static void list_threads(struct browse *b)
+{
+	show_list(b, LIST_THREADS);
+}
+static void list_images(struct browse *b)
+{
+	show_list(b, LIST_IMAGES);
+}
+static void list_events(struct browse *b)
+{
+	show_list(b, LIST_EVENTS);
+}
+static void list_times(struct browse *b)
+{
+	show_list(b, LIST_TIMES);
+}
+
 static void show_keys(struct browse *b)
 {
 	if (browse_page(b)->kind == PAGE_KEYS)
@@ -309,11 +350,16 @@ static const struct {
 	{ { 'c' }, widen_all },
 	{ { 'd' }, ask_compare },
 	{ { 'i' }, show_facts },
+	{ { 'R' }, list_threads },
+	{ { 'M' }, list_images },
+	{ { 'V' }, list_events },
+	{ { 'W' }, list_times },
 	{ { '?', 'h', KEY_IS_F1 }, show_keys },
 };
 
 static const char *const key_lines[] = {
 	"P S T I     processes, functions, the call tree, the inverted tree; Tab the next",
+	"R M V W     threads, images, events, steps of time; Enter: only that one",
 	"up, down    choose a line; Page Up, Page Down, Home, End; the wheel",
 	"Enter, a    a function: its callers, callees, source and assembly",
 	"            a process: only that one, by its functions",

@@ -25,6 +25,9 @@ static void forget_text(struct browse_page *page)
 	live_text_fini(&page->text);
 	page->text = (struct live_text){ 0 };
 	page->visible.n = 0;
+	vec_foreach (&page->words, word)
+		free(*word);
+	page->words.n = 0;
 	page->width = 0;
 }
 
@@ -33,6 +36,7 @@ static void page_fini(struct browse_page *page)
 	forget_text(page);
 	vec_fini(&page->is_open);
 	vec_fini(&page->visible);
+	vec_fini(&page->words);
 	free(page->path);
 }
 
@@ -174,6 +178,14 @@ static void make_keys(struct browse_page *page)
 		live_add_text(&page->text, lines[i]);
 }
 
+/* There can be several lines of titles. */
+static void choose_first_row(struct browse_page *page)
+{
+	for (uint32_t i = 1; i < page->visible.n && !page->lines.cursor; i++)
+		if (page->text.lines.data[page->visible.data[i]].is_row)
+			page->lines.cursor = i;
+}
+
 void browse_make_page(struct browse *b)
 {
 	struct browse_page *page = browse_page(b);
@@ -189,6 +201,9 @@ void browse_make_page(struct browse *b)
 	switch (page->kind) {
 	case PAGE_VIEW:
 		make_view(b, page);
+		break;
+	case PAGE_LIST:
+		browse_make_list(b, page);
 		break;
 	case PAGE_FUNCTION:
 		browse_make_function(b, page);
@@ -209,6 +224,8 @@ void browse_make_page(struct browse *b)
 	if (is_first && is_tree(page))
 		open_first_path(page);
 	browse_find_visible(page);
+	if (is_first)
+		choose_first_row(page);
 }
 
 const struct live_line *browse_line(struct browse *b)

@@ -73,7 +73,7 @@ int browse_load(struct browse *b, const char *filter, struct error *err)
 	if (r >= 0) {
 		b->query = query;
 		b->request = browse_request(b, b->session, b->symbols);
-		r = input_profile(&b->request, false, &profile, err);
+		r = input_profile(&b->request, b->is_damaged, &profile, err);
 	}
 	if (r < 0) {
 		b->query = old;
