@@ -27,6 +27,7 @@ struct job {
 	struct api_call call;
 	struct worker *worker; /* NULL: it waits for its turn */
 	uint64_t deadline_ns;  /* of its turn */
+	uint64_t begin_ns;     /* of its worker */
 	bool is_for_names;     /* an answer with names that another run left for later */
 	VEC(struct http_request *) waiting;
 };
@@ -36,6 +37,7 @@ struct jobs {
 	VEC(struct job *) list; /* the oldest first */
 	VEC(struct worker *) stopped;
 	size_t n_waiting;
+	uint64_t run_ns; /* of a worker: the mean of the last ones, weighted; 0: none has ended */
 };
 
 struct jobs *jobs_new(void)
@@ -256,12 +258,18 @@ void jobs_start(struct jobs *js)
 		if (worker_start(j->call.words.data,
 				 j->call.has_body ? http_request_body(j->waiting.data[0]) : NULL,
 				 &j->worker, &err) >= 0) {
+			j->begin_ns = clock_monotonic_ns();
 			n_running++;
 			continue;
 		}
 		job_fail(j, 503, err.text);
 		jobs_remove(js, i--);
 	}
+}
+
+static void note_run(struct jobs *js, uint64_t ns)
+{
+	js->run_ns = js->run_ns ? js->run_ns - js->run_ns / 8 + ns / 8 : ns;
 }
 
 void jobs_read(struct jobs *js)
@@ -273,10 +281,12 @@ void jobs_read(struct jobs *js)
 
 		if (j->worker ? !worker_read(j->worker) : j->deadline_ns > now)
 			continue;
-		if (j->worker)
+		if (j->worker) {
+			note_run(js, now - j->begin_ns);
 			job_finish(js, j);
-		else
+		} else {
 			job_fail(j, 503, "Other answers take too long. Ask again later.");
+		}
 		jobs_remove(js, i--);
 	}
 	jobs_reap(js);
@@ -322,6 +332,16 @@ void jobs_add_own(struct jobs *js, const struct api_row *row, struct api_call *c
 	job_new(js, row, call);
 }
 
+/* Whether the turn of one more job would come too late. The few questions of a page always wait. */
+static bool jobs_are_busy(const struct jobs *js)
+{
+	size_t n = 0;
+
+	vec_foreach (&js->list, j)
+		n += !(*j)->worker && !(*j)->is_for_names;
+	return n >= SERVE_PATIENT_JOBS && n * js->run_ns / SERVE_WORKERS > SERVE_QUEUE_NS;
+}
+
 void jobs_add(struct jobs *js, const struct api_row *row, struct api_call *call,
 	      struct http_request *q)
 {
@@ -333,7 +353,7 @@ void jobs_add(struct jobs *js, const struct api_row *row, struct api_call *call,
 		reply_row(q, row, kept->body, &kept->policy, REPLY_WHOLE);
 		return;
 	}
-	if (js->n_waiting >= SERVE_WAITING) {
+	if (js->n_waiting >= SERVE_WAITING || (!j && jobs_are_busy(js))) {
 		reply_error(q, 429, "Too many requests wait. Ask again in some seconds.");
 		return;
 	}

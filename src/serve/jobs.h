@@ -3,9 +3,10 @@
  * The requests of `assay serve` that wait for workers, and the answers that were made.
  *
  * At most SERVE_WORKERS workers run at once. Equal requests share a worker and its answer. If
- * SERVE_WAITING requests wait, others get 429. A request whose turn does not come in SERVE_TURN_S
- * seconds gets 503: the workers may hang in a dead file system. A worker of which nobody waits for
- * the answer ends.
+ * SERVE_WAITING requests wait, others get 429. So does one whose turn would come later than in
+ * SERVE_QUEUE_NS, by the time that workers took lately, if SERVE_PATIENT_JOBS wait already. A
+ * request whose turn does not come in SERVE_TURN_S seconds gets 503: the workers may hang in a dead
+ * file system. A worker of which nobody waits for the answer ends.
  */
 #pragma once
 
@@ -19,10 +20,12 @@
 struct http_request;
 struct jobs;
 
-#define SERVE_WORKERS     2
-#define SERVE_WAITING     128
-#define SERVE_TURN_S      120
-#define SERVE_CACHE_BYTES ((size_t)64 << 20)
+#define SERVE_WORKERS      2
+#define SERVE_WAITING      128
+#define SERVE_TURN_S       120
+#define SERVE_PATIENT_JOBS 8
+#define SERVE_QUEUE_NS     UINT64_C(1000000000)
+#define SERVE_CACHE_BYTES  ((size_t)64 << 20)
 
 struct jobs *jobs_new(void);
 /* Requests that wait must have their answers, or be gone. NULL is fine. */

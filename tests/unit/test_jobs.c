@@ -302,6 +302,29 @@ static void names_of_slow_files_leave_a_worker_for_requests(void **state)
 	jobs_free(js);
 }
 
+/* Workers that take a second each: nine jobs wait 4 s or more, so one more is refused. */
+static void a_turn_that_would_come_late_is_refused_at_once(void **state)
+{
+	struct jobs *js = jobs_begin();
+	char word[] = "a";
+
+	(void)state;
+	ask(js, 0, "first");
+	workers[0]->has_ended = true;
+	pass(js, 1);
+	assert_int_equal(answers[0].status, 200);
+	for (size_t i = 1; i <= SERVE_WORKERS + SERVE_PATIENT_JOBS; i++, word[0]++)
+		ask(js, i, word);
+	for (size_t i = 1; i <= SERVE_WORKERS + SERVE_PATIENT_JOBS; i++)
+		assert_int_equal(answers[i].status, 0);
+	ask(js, 20, "another");
+	assert_int_equal(answers[20].status, 429);
+	ask(js, 21, "b"); /* an answer that is coming costs nothing */
+	assert_int_equal(answers[21].status, 0);
+	can_end = true;
+	jobs_free(js);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +332,7 @@ int main(void)
 		cmocka_unit_test(workers_that_no_signal_ends_are_few),
 		cmocka_unit_test(names_that_come_later_are_read_meanwhile),
 		cmocka_unit_test(names_of_slow_files_leave_a_worker_for_requests),
+		cmocka_unit_test(a_turn_that_would_come_late_is_refused_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
