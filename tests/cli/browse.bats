@@ -373,3 +373,15 @@ has_ended() { # PID
 	keys q
 	shows '^status 1'
 }
+
+@test "steps of a short time late in a long session are few" {
+	for at in 1 5000001; do
+		printf 'app 1/1 [000] %s.000000: 1000000 cpu-clock:\n\t1010 main+0x10 (/bin/app)\n\n' "$at"
+	done >run.txt
+	terminal 100 assay browse run.txt time:4999999s-
+	shows '^1 samples? of 2'
+	keys W
+	shows '^ *500000[0-9.]+ s +1 +100.00'
+	keys q
+	shows '^status 0'
+}

@@ -90,8 +90,9 @@ static void make_key_list(struct browse *b, struct browse_page *page)
 /* ---- steps of time ---- */
 
 struct steps {
-	uint64_t start_ns, step_ns; /* of the session; a step */
-	VEC(uint64_t) samples;      /* by step since start_ns */
+	uint64_t start_ns, step_ns;       /* of the session; a step */
+	uint64_t first;                   /* the first step that is counted, since start_ns */
+	uint64_t samples[MOST_STEPS + 1]; /* from `first` on; later ones are in the last */
 };
 
 static int find_inexact(void *context, const struct profile_sample *sample)
@@ -106,11 +107,10 @@ static int count_sample(void *context, const struct profile_sample *sample)
 {
 	struct steps *s = context;
 	uint64_t since = sample->time_ns > s->start_ns ? sample->time_ns - s->start_ns : 0;
-	size_t step = since / s->step_ns;
+	uint64_t step = since / s->step_ns;
 
-	while (s->samples.n <= step)
-		vec_push(&s->samples, 0);
-	s->samples.data[step] += sample->weight.samples;
+	step = step > s->first ? MIN(step - s->first, (uint64_t)MOST_STEPS) : 0;
+	s->samples[step] += sample->weight.samples;
 	return 0;
 }
 
@@ -128,12 +128,11 @@ static uint64_t step_for(uint64_t length_ns, uint64_t least_ns)
 static void put_step(const struct browse *b, const struct steps *s, size_t i, uint64_t most,
 		     struct buf *line)
 {
-	double percent =
-		100.0 * (double)s->samples.data[i] / (double)MAX(b->profile->n_selected, 1U);
-	uint64_t width = most ? (s->samples.data[i] * BAR_WIDTH + most / 2) / most : 0;
+	double percent = 100.0 * (double)s->samples[i] / (double)MAX(b->profile->n_selected, 1U);
+	uint64_t width = most ? (s->samples[i] * BAR_WIDTH + most / 2) / most : 0;
 
-	buf_printf(line, "%12.3f s %10" PRIu64 " %6.2f  ", (double)(i * s->step_ns) / 1e9,
-		   s->samples.data[i], percent);
+	buf_printf(line, "%12.3f s %10" PRIu64 " %6.2f  ",
+		   (double)((s->first + i) * s->step_ns) / 1e9, s->samples[i], percent);
 	for (uint64_t k = 0; k < width; k++)
 		buf_u8(line, '#');
 	buf_u8(line, '\n');
@@ -143,21 +142,22 @@ static void add_steps(struct browse *b, struct browse_page *page, const struct s
 {
 	uint64_t most = 0, step_ms = s->step_ns / LEAST_NS;
 
-	vec_foreach (&s->samples, n)
-		most = MAX(most, *n);
+	for (size_t i = 0; i < ARRAY_SIZE(s->samples); i++)
+		most = MAX(most, s->samples[i]);
 	live_add_text(&page->text, "       since    samples      %\n");
 	vec_push(&page->words, xstrdup(""));
-	for (size_t i = 0; i < s->samples.n; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(s->samples); i++) {
 		struct buf line = { 0 };
 
-		if (!s->samples.data[i] && (!i || !s->samples.data[i - 1]))
+		if (!s->samples[i] && (!i || !s->samples[i - 1]))
 			continue; /* of an idle time, the first step is enough */
 		put_step(b, s, i, most, &line);
 		live_add_text(&page->text, buf_cstr(&line));
 		page->text.lines.data[page->text.lines.n - 1].is_row = true;
 		buf_fini(&line);
-		vec_push(&page->words, xasprintf("time:%" PRIu64 "ms-%" PRIu64 "ms", i * step_ms,
-						 (i + 1) * step_ms));
+		vec_push(&page->words,
+			 xasprintf("time:%" PRIu64 "ms-%" PRIu64 "ms", (s->first + i) * step_ms,
+				   (s->first + i + 1) * step_ms));
 	}
 }
 
@@ -178,9 +178,10 @@ static void make_time_list(struct browse *b, struct browse_page *page)
 		return;
 	length = p->last_ns > p->first_ns ? p->last_ns - p->first_ns : 0;
 	steps.step_ns = step_for(length, has_inexact ? NS_PER_SECOND : LEAST_NS);
+	if (p->first_ns > steps.start_ns)
+		steps.first = (p->first_ns - steps.start_ns) / steps.step_ns;
 	if (profile_each_sample(p, count_sample, &steps) >= 0)
 		add_steps(b, page, &steps);
-	vec_fini(&steps.samples);
 }
 
 void browse_make_list(struct browse *b, struct browse_page *page)
