@@ -45,12 +45,17 @@ packages() {
 
 artefacts() {
 	rm -rf "$release" && mkdir -p "$release"
-	make dist && cp build-dist/assay-* "$release/"
-	scripts/tarball.sh && cp build-tarball/assay-*.tar.gz "$release/"
-	ARCH=aarch64 scripts/tarball.sh && cp build-tarball-aarch64/assay-*.tar.gz "$release/"
-	make deb && cp build-deb/*.deb "$release/"
-	make site && tar -cJf "$release/assay-$version-site.tar.xz" --owner=0 --group=0 --sort=name --mtime="@$(git log -1 --format=%ct)" build-site
-	(cd "$release" && sha256sum -- * >SHA256SUMS && ls -l)
+	make dist
+	cp build-dist/assay-* "$release/"
+	scripts/tarball.sh
+	ARCH=aarch64 scripts/tarball.sh
+	cp "build-tarball/assay-$version-x86_64.tar.gz" "build-tarball-aarch64/assay-$version-aarch64.tar.gz" "$release/"
+	make deb
+	cp build-deb/*.deb "$release/"
+	make site
+	tar -cJf "$release/assay-$version-site.tar.xz" --owner=0 --group=0 --sort=name --mtime="@$(git log -1 --format=%ct)" build-site
+	(cd "$release" && sha256sum -- * >SHA256SUMS)
+	ls -l "$release"
 	# 25 MB is the promise for what a user downloads.
 	[ -z "$(find "$release" -name '*.tar.gz' -size +25000k)" ] || failed "a tarball has more than 25 MB"
 }

@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
+
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/files/file.h"
 #include "collect/cgroup.h"
 #include "collect/ring_room.h"
 #include "collect/rings_state.h"
@@ -434,19 +435,6 @@ static int rings_open_all(struct rings *r, struct error *err)
 	return e;
 }
 
-/*
- * The number of descriptors is threads times CPUs times events. The soft limit is only a default.
- */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 static struct rings *rings_new(const struct rings_config *c, size_t ring_bytes)
 {
 	struct rings *r = xcalloc(1, sizeof(*r));
@@ -535,7 +523,7 @@ int rings_open(const struct rings_config *c, struct rings **out, struct error *e
 	bool map_failed;
 	int e;
 
-	raise_file_limit();
+	file_raise_limit(); /* threads times CPUs times events */
 	while ((e = open_sized(c, size, &map_failed, out, err)) == -EPERM && map_failed &&
 	       size > RING_MIN_BYTES)
 		size /= 2;

@@ -501,7 +501,9 @@ void sampler_turn(struct sampler *s, uint64_t now_ns)
 	uint32_t epoch = s->bpf->bss->epoch;
 
 	make_room(s, now_ns);
-	if (s->now.frames.n > s->max_words) {
+	/* Values of labels can be new in each request of a server. */
+	if (s->now.frames.n + s->now.labels.n * sizeof(*s->now.labels.data) / sizeof(uint64_t) >
+	    s->max_words) {
 		stacks_fini(&s->before);
 		s->before = s->now;
 		s->now = (struct stacks){ 0 };

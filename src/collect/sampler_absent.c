@@ -187,3 +187,31 @@ uint32_t sampler_table_round(const struct sampler *s)
 	(void)s;
 	return 1;
 }
+
+bool sampler_find_waker(const struct sampler *s, uint64_t waker, struct sampler_waker *out)
+{
+	(void)s, (void)waker, (void)out;
+	return false;
+}
+
+const struct label_value *sampler_find_labels(const struct sampler *s, uint64_t labels)
+{
+	(void)s, (void)labels;
+	return NULL;
+}
+
+void sampler_find_frames(const struct sampler *s, struct sampler_count *count)
+{
+	(void)s, (void)count;
+}
+
+bool sampler_has_room_for_files(const struct sampler *s)
+{
+	(void)s;
+	return false;
+}
+
+void sampler_set_labels(struct sampler *s, uint32_t file, const struct label_places *places)
+{
+	(void)s, (void)file, (void)places;
+}

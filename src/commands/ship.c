@@ -268,6 +268,9 @@ static int ship_rounds(struct rounds *rs, struct error *err)
 		int r = one_round(rs, &result, err);
 
 		print_round(&result, args->quiet || args->dry_run);
+		if (result.n_sent)
+			rs->limit_s = RETRY_FIRST_S; /* the gateway takes blocks: only as many as it
+							wants */
 		if (r == -EAGAIN || r == -EINTR)
 			continue;
 		/* Once: a busy gateway gets the rest, as long as it takes blocks. */

@@ -6,6 +6,7 @@
  * A sample has one value, so an event makes two profiles: one of samples, one of the events they
  * stand for. All tables of the dictionary begin with an empty row, because 0 means "none".
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "base/build_id.h"
@@ -142,7 +143,7 @@ static bool parse_id(const char *text, uint8_t *id, size_t n)
 	if (strlen(text) != 2 * n)
 		return false;
 	for (size_t i = 0; i < 2 * n; i++) {
-		const char *digit = strchr(digits, text[i] | 0x20);
+		const char *digit = strchr(digits, tolower((unsigned char)text[i]));
 
 		if (!digit || !*digit)
 			return false;

@@ -148,7 +148,8 @@ int clickhouse_insert(struct clickhouse *ch, uint32_t shard, enum clickhouse_tab
 	assert(shard < ch->shards.n);
 	buf_str(&parameters, "database=");
 	url_put_text(&parameters, s->database);
-	if (s->dialect == CLICKHOUSE_TODAY) {
+	/* Rows of names may be other ones the next time: from a file that was found since. */
+	if (s->dialect == CLICKHOUSE_TODAY && clickhouse_tables[table].receipt) {
 		buf_str(&parameters, "&insert_deduplication_token=");
 		url_put_text(&parameters, token);
 	}

@@ -306,6 +306,8 @@ int fleet_load(const struct fleet_load_config *config, struct fleet_load_result 
 	if (r >= 0)
 		r = lock = loader_lock(config->fleet, err);
 	r = r < 0 ? r : fleet_hosts(config->fleet, &hosts, err);
+	if (r >= 0 && config->drops_first)
+		r = clickhouse_drop_day(config->clickhouse, config->from_ns / NS_PER_SECOND, err);
 	l.known = xcalloc(n_shards, sizeof(*l.known));
 	r = r < 0 ? r : loader_put_hosts(&l, &hosts, err);
 	for (uint32_t i = 0; i < n_shards; i++)

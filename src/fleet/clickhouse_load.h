@@ -21,6 +21,7 @@ struct fleet_load_config {
 	struct clickhouse *clickhouse;
 	struct symbolizer *symbols;
 	uint64_t from_ns, to_ns; /* buckets that begin in this time, CLOCK_REALTIME */
+	bool drops_first;        /* the day of from_ns is dropped before, under the lock */
 	bool (*stops)(void);     /* asked before each block: whether to end. May be NULL */
 	/* Called for a part that is left out, with the reason. */
 	void (*warn)(const char *sentence);

@@ -127,7 +127,9 @@ struct row_maker {
 
 static const char *rows_event(const struct row_maker *m, uint32_t lane)
 {
-	return m->p->session->info.counters[m->p->lanes[lane].counter].name;
+	const char *name = m->p->session->info.counters[m->p->lanes[lane].counter].name;
+
+	return *name ? name : "[unknown]"; /* without a name, it would be a row of the block */
 }
 
 static const char *rows_image_name(const struct row_maker *m, uint32_t image)

@@ -274,29 +274,14 @@ void clickhouse_print_version_row(const struct clickhouse_layout *layout, struct
 #define STR_(x) #x
 #define STR(x)  STR_(x)
 
+/* clang-format off */
 static const char users_sql[] =
-	"CREATE SETTINGS PROFILE IF NOT EXISTS assay_read SETTINGS max_execution_time "
-	"= " STR(READ_SECONDS) ", max_memory_usage = " STR(READ_BYTES) ", max_rows_to_read = " STR(
-		READ_ROWS) ", readonly = 1;\n"
-			   "CREATE USER IF NOT "
-			   "EXISTS assay_write "
-			   "IDENTIFIED WITH "
-			   "sha256_hash BY '%s';\n"
-			   "CREATE USER IF NOT "
-			   "EXISTS assay_read "
-			   "IDENTIFIED WITH "
-			   "sha256_hash BY '%s' "
-			   "SETTINGS PROFILE "
-			   "'assay_read';\n"
-			   "GRANT SELECT, INSERT, "
-			   "ALTER DELETE, ALTER "
-			   "DROP PARTITION ON %s.* "
-			   "TO assay_write;\n"
-			   "GRANT SELECT ON "
-			   "system.parts TO "
-			   "assay_write;\n"
-			   "GRANT SELECT ON %s.* "
-			   "TO assay_read;\n";
+	"CREATE SETTINGS PROFILE IF NOT EXISTS assay_read SETTINGS max_execution_time = " STR(READ_SECONDS) ", max_memory_usage = " STR(READ_BYTES) ", max_rows_to_read = " STR(READ_ROWS) ", readonly = 1;\n"
+	"CREATE USER IF NOT EXISTS assay_write IDENTIFIED WITH sha256_hash BY '%s';\n"
+	"CREATE USER IF NOT EXISTS assay_read IDENTIFIED WITH sha256_hash BY '%s' SETTINGS PROFILE 'assay_read';\n"
+	"GRANT SELECT, INSERT, ALTER DELETE ON %s.* TO assay_write;\n" /* DROP PARTITION needs ALTER DELETE */
+	"GRANT SELECT ON system.parts TO assay_write;\n"
+	"GRANT SELECT ON %s.* TO assay_read;\n";
 
 static const char users_xml[] =
 	"<yandex>\n"
@@ -304,53 +289,29 @@ static const char users_xml[] =
 	"    <assay_write/>\n"
 	"    <assay_read>\n"
 	"      <readonly>1</readonly>\n"
-	"      <max_execution_time>" STR(
-		READ_SECONDS) "</max_execution_time>\n"
-			      "      <max_memory_usage>" STR(
-				      READ_BYTES) "</max_memory_usage>\n"
-						  "      <max_rows_to_read>" STR(
-							  READ_ROWS) "</max_rows_to_read>\n"
-								     "    </assay_read>\n"
-								     "  </profiles>\n"
-								     "  <users>\n"
-								     "    <assay_write>\n"
-								     "      "
-								     "<password_sha256_hex>%s</"
-								     "password_sha256_hex>\n"
-								     "      "
-								     "<networks><ip>::1</"
-								     "ip><ip>127.0.0.1</ip></"
-								     "networks>\n"
-								     "      "
-								     "<profile>assay_write</"
-								     "profile>\n"
-								     "      "
-								     "<quota>default</quota>\n"
-								     "      "
-								     "<allow_databases><database>%"
-								     "s</database></"
-								     "allow_databases>\n"
-								     "    </assay_write>\n"
-								     "    <assay_read>\n"
-								     "      "
-								     "<password_sha256_hex>%s</"
-								     "password_sha256_hex>\n"
-								     "      "
-								     "<networks><ip>::1</"
-								     "ip><ip>127.0.0.1</ip></"
-								     "networks>\n"
-								     "      "
-								     "<profile>assay_read</"
-								     "profile>\n"
-								     "      "
-								     "<quota>default</quota>\n"
-								     "      "
-								     "<allow_databases><database>%"
-								     "s</database></"
-								     "allow_databases>\n"
-								     "    </assay_read>\n"
-								     "  </users>\n"
-								     "</yandex>\n";
+	"      <max_execution_time>" STR(READ_SECONDS) "</max_execution_time>\n"
+	"      <max_memory_usage>" STR(READ_BYTES) "</max_memory_usage>\n"
+	"      <max_rows_to_read>" STR(READ_ROWS) "</max_rows_to_read>\n"
+	"    </assay_read>\n"
+	"  </profiles>\n"
+	"  <users>\n"
+	"    <assay_write>\n"
+	"      <password_sha256_hex>%s</password_sha256_hex>\n"
+	"      <networks><ip>::1</ip><ip>127.0.0.1</ip></networks>\n"
+	"      <profile>assay_write</profile>\n"
+	"      <quota>default</quota>\n"
+	"      <allow_databases><database>%s</database></allow_databases>\n"
+	"    </assay_write>\n"
+	"    <assay_read>\n"
+	"      <password_sha256_hex>%s</password_sha256_hex>\n"
+	"      <networks><ip>::1</ip><ip>127.0.0.1</ip></networks>\n"
+	"      <profile>assay_read</profile>\n"
+	"      <quota>default</quota>\n"
+	"      <allow_databases><database>%s</database></allow_databases>\n"
+	"    </assay_read>\n"
+	"  </users>\n"
+	"</yandex>\n";
+/* clang-format on */
 
 void clickhouse_print_users(enum clickhouse_dialect dialect, const struct clickhouse_users *users,
 			    struct buf *out)

@@ -200,7 +200,9 @@ static void take_block(const struct receive_request *q, struct fleet_host *host,
 			refuse(out, row->status, row->code, err.text);
 	} else {
 		r = store_block(q, host, &block, &key, &err);
-		if (r < 0)
+		if (r == -EEXIST)
+			refuse(out, 422, "name", err.text);
+		else if (r < 0)
 			refuse(out, 503, "disk", err.text);
 		else
 			put_stored(out, &key, false);

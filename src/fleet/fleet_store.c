@@ -410,6 +410,9 @@ static int store_block(struct fleet_host *h, struct fleet_key *key, const char *
 	if (r < 0)
 		return r;
 	at_step(FLEET_WRITTEN);
+	/* With a key, this block would keep everybody from opening the host. */
+	if (access(to, F_OK) == 0)
+		return error_set(err, -EEXIST, "another block has the name of part %s", key->part);
 	r = append_key(h, key, err);
 	if (r < 0)
 		return r;

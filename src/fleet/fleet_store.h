@@ -114,7 +114,8 @@ char *fleet_host_place(const struct fleet_host *h, const char *part, uint64_t bu
 
 /*
  * Takes over the block at fleet_host_place(). Returns 1 if it was stored, and 0 if its key was
- * known; then the block is removed. key->hash is set. After a failure it is not stored.
+ * known; then the block is removed. key->hash is set. After a failure it is not stored. -EEXIST:
+ * a block of another part has its name, which is a part of the hash of the part's name.
  */
 int fleet_host_take(struct fleet_host *h, struct fleet_key *key, struct error *err);
 

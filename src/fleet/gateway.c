@@ -106,6 +106,7 @@ int gateway_new(const struct gateway_config *c, struct gateway **out, struct err
 	struct http_client_options options = { .ca = c->ca,
 					       .certificate = c->certificate,
 					       .key = c->key,
+					       .is_direct = is_plain_address(c->url),
 					       .stops = gateway_stops,
 					       .context = g };
 	size_t n = strlen(c->url);

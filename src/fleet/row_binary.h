@@ -28,6 +28,7 @@ static inline const char *row_binary_text(struct reader *r, size_t *n)
 	*n = 0;
 	if (r->bad || len > reader_left(r)) {
 		r->bad = true;
+		r->at = r->end;
 		return NULL;
 	}
 	*n = (size_t)len;
@@ -42,6 +43,7 @@ static inline uint64_t row_binary_count(struct reader *r, size_t size)
 
 	if (n > reader_left(r) / size) {
 		r->bad = true;
+		r->at = r->end;
 		return 0;
 	}
 	return n;

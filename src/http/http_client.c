@@ -111,6 +111,8 @@ static void set_options(struct http_client *c)
 	curl.curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)o->silent_s);
 	curl.curl_easy_setopt(easy, CURLOPT_TIMEOUT, (long)o->whole_s);
 	curl.curl_easy_setopt(easy, CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)o->upload_bytes_s);
+	if (o->is_direct)
+		curl.curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
 	if (o->ca) {
 		curl.curl_easy_setopt(easy, CURLOPT_CAINFO, o->ca);
 		/* Without it, the issuers that the system trusts would do, too. */

@@ -27,6 +27,7 @@ struct http_client_options {
 	uint32_t whole_s;              /* for a whole request; 0: any */
 	size_t answer_bytes;           /* more is -EMSGSIZE; 0: 1 MiB */
 	uint64_t upload_bytes_s;       /* the most that is sent in a second; 0: any */
+	bool is_direct;                /* not through the proxy of the environment */
 	bool (*stops)(
 		void *context); /* asked about once a second: true ends the request. Or NULL */
 	void *context;

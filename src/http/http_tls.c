@@ -128,7 +128,9 @@ static bool crl_is_of_ca(gnutls_x509_crl_t list, const char *ca)
 			status = 1;
 	for (int i = 0; i < found; i++)
 		tls.gnutls_x509_crt_deinit(issuers[i]);
-	return !(status & ~(unsigned int)(GNUTLS_CERT_REVOCATION_DATA_SUPERSEDED));
+	/* An outdated list is signed, too. GnuTLS adds GNUTLS_CERT_INVALID to every reason. */
+	return !status || (status & ~(unsigned int)GNUTLS_CERT_INVALID) ==
+				  GNUTLS_CERT_REVOCATION_DATA_SUPERSEDED;
 }
 
 static int crl_read(const char *path, const char *ca, struct http_crl *out, struct error *err)
@@ -141,7 +143,8 @@ static int crl_read(const char *path, const char *ca, struct http_crl *out, stru
 		return r;
 	datum = datum_of(text);
 	out->n = MAX_LISTS;
-	n = tls.gnutls_x509_crl_list_import(out->lists, &out->n, &datum, GNUTLS_X509_FMT_PEM, 0);
+	n = tls.gnutls_x509_crl_list_import(out->lists, &out->n, &datum, GNUTLS_X509_FMT_PEM,
+					    GNUTLS_X509_CRT_LIST_IMPORT_FAIL_IF_EXCEED);
 	out->n = (unsigned int)MAX(n, 0);
 	if (n <= 0)
 		return error_set(err, -EINVAL,

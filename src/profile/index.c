@@ -606,7 +606,7 @@ uint32_t index_entry(struct profile *p, uint32_t group, uint32_t node)
 
 	if (p->index->first_entry != UINT32_MAX)
 		entry = entry_place(p, group, node);
-	if (!*entry || *entry <= p->index->first_entry) {
+	if (!*entry || !index_entry_is_current(p, *entry - 1, group, node)) {
 		vec_push(&p->entries, (struct profile_entry){ group, node });
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
 			vec_push(&p->weights, (struct weight){ 0 });

@@ -179,6 +179,18 @@ struct class_facts {
 	bool is_idle;
 };
 
+/*
+ * Whether a number that was kept is still the entry of group and node in the present slice: when
+ * slices are joined (profile/slices.h), entries get other numbers.
+ */
+static inline bool index_entry_is_current(const struct profile *p, uint32_t entry, uint32_t group,
+					  uint32_t node)
+{
+	return !p->index->first_entry ||
+	       (entry >= p->index->first_entry && entry < p->entries.n &&
+		p->entries.data[entry].group == group && p->entries.data[entry].node == node);
+}
+
 /* The value of a CLASS key. Adds a process, thread or the idle image if it is new. */
 uint32_t index_class_value(struct profile *p, enum profile_key key,
 			   const struct class_facts *facts);

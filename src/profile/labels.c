@@ -18,6 +18,14 @@ static const char *label_text(struct profile *p, uint32_t image, uint64_t offset
 				   : symbol_name(p->symbols, p->images.data[image].table, symbol);
 }
 
+/* A filter takes a sample by one label NAME=VALUE. Values may have any characters. */
+static bool takes_label(const struct profile *p, const char *name, const char *value)
+{
+	cleanup(free_at_exit) char *text = xasprintf("%s=%s", name, value);
+
+	return query_takes_name(p->index->query, FILTER_LABEL, text);
+}
+
 void labels_describe(struct profile *p, const struct load_part *part, uint32_t node, uint32_t mark,
 		     struct profile_waker *out)
 {
@@ -27,9 +35,14 @@ void labels_describe(struct profile *p, const struct load_part *part, uint32_t n
 
 	for (; node >= mark; node = load_parent_of(s, node)) {
 		uint32_t image = load_image_of(part, s->nodes[node].code.image);
-		const char *name = p->images.data[image].image->path + strlen(IMAGE_LABEL_PREFIX);
-		const char *value = label_text(p, image, s->nodes[node].code.offset);
+		const struct image *label = p->images.data[image].image;
+		const char *name, *value;
 
+		if (!image_is_label_mark(label)) /* a session can have any order of frames */
+			continue;
+		name = label->path + strlen(IMAGE_LABEL_PREFIX);
+		value = label_text(p, image, s->nodes[node].code.offset);
+		out->is_label_taken |= takes_label(p, name, value);
 		buf_printf(&all, "%s%s=%s", all.len ? SEPARATOR : "", name, value);
 		if (!strcmp(name, "trace"))
 			out->trace = strings_add(&p->waker_texts, value);
@@ -42,20 +55,4 @@ void labels_describe(struct profile *p, const struct load_part *part, uint32_t n
 	if (!*asked)
 		out->label = out->labels;
 	buf_fini(&all);
-}
-
-bool labels_are_taken(const struct profile *p, const struct profile_waker *w)
-{
-	const char *text = strings_get(&p->waker_texts, w->labels);
-	bool is_taken = !query_has(p->index->query, FILTER_LABEL);
-
-	while (!is_taken && *text) {
-		const char *end = strstr(text, SEPARATOR);
-		size_t len = end ? (size_t)(end - text) : strlen(text);
-		cleanup(free_at_exit) char *one = xstrndup(text, len);
-
-		is_taken = query_takes_name(p->index->query, FILTER_LABEL, one);
-		text += end ? len + strlen(SEPARATOR) : len;
-	}
-	return is_taken;
 }

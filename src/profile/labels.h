@@ -9,10 +9,7 @@
 
 /*
  * Sets the facts of a sample's labels, texts of p->waker_texts. Frames of labels are those from
- * `node`, the innermost, to `mark`.
+ * `node`, the innermost, to `mark`. out->is_label_taken: a filter label: takes one of them.
  */
 void labels_describe(struct profile *p, const struct load_part *part, uint32_t node, uint32_t mark,
 		     struct profile_waker *out);
-
-/* Whether the query takes the labels: a filter label: needs one label NAME=VALUE that fits. */
-bool labels_are_taken(const struct profile *p, const struct profile_waker *w);

@@ -287,7 +287,7 @@ static uint32_t row_entry(struct profile *p, struct load_part *part, const struc
 	uint32_t group = row_group(p, part, row), node = part->as_leaf[row->node];
 	struct last_entry *last = &part->last[row->node];
 
-	if (last->group != group + 1 || last->entry < p->index->first_entry) {
+	if (last->group != group + 1 || !index_entry_is_current(p, last->entry, group, node)) {
 		*last = (struct last_entry){ group + 1, index_entry(p, group, node) };
 		p->has_chains |= p->nodes.data[node].depth > 1;
 	}

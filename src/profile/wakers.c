@@ -338,7 +338,7 @@ static bool takes_facts(const struct profile *p, const struct profile_waker *w)
 		    !query_takes_name(p->index->query, waker_facts[i].filter,
 				      strings_get(&p->waker_texts, waker_fact(w, i))))
 			return false;
-	return labels_are_taken(p, w);
+	return w->is_label_taken;
 }
 
 static uint32_t add_facts(struct profile *p, struct profile_waker w)
@@ -352,7 +352,9 @@ static struct profile_waker no_facts(struct profile *p)
 {
 	string_id none = strings_add(&p->waker_texts, NO_WAKER);
 
-	return (struct profile_waker){ .comm = none,
+	return (struct profile_waker){ .is_label_taken = query_takes_name(p->index->query,
+									  FILTER_LABEL, NO_WAKER),
+				       .comm = none,
 				       .symbol = none,
 				       .stack = none,
 				       .reason = none,
@@ -424,14 +426,12 @@ static uint32_t waker_of(struct profile *p, struct load_part *part, uint32_t nod
 	known = intmap_put(&part->waker_of_node, key, &is_new);
 	if (!is_new)
 		return *known;
-	if (mark && (image_is_access_mark(image_of_node(p, part, mark)) ||
-		     image_is_label_mark(image_of_node(p, part, mark)))) {
-		waker = image_is_label_mark(image_of_node(p, part, mark))
-				? add_labels(p, part, node, mark)
-				: add_access(p, part, node, mark);
-		*intmap_put(&part->waker_of_node, key, NULL) = waker;
-		return waker;
-	}
+	if (mark && image_is_label_mark(image_of_node(p, part, mark)))
+		return *intmap_put(&part->waker_of_node, key, NULL) =
+			       add_labels(p, part, node, mark);
+	if (mark && image_is_access_mark(image_of_node(p, part, mark)))
+		return *intmap_put(&part->waker_of_node, key, NULL) =
+			       add_access(p, part, node, mark);
 	if (mark)
 		find_frames(p, part, node, mark, &frames);
 	waker = add_waker(p, &frames,

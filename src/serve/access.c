@@ -233,7 +233,7 @@ static const struct token *find_token(const struct access *a, const char *secret
 /* The role of a certificate without a line is `read`, unless the file has lines of certificates. */
 static struct access_right right_of_certificate(const struct access *a, const char *name)
 {
-	struct access_right right = { .status = 200, .role = ACCESS_READ };
+	struct access_right right = { .status = 200, .role = ACCESS_READ, .is_by_default = true };
 
 	snprintf(right.asker, sizeof(right.asker), "certificate %s", name);
 	vec_foreach (&a->tokens.list, token) {
@@ -241,6 +241,7 @@ static struct access_right right_of_certificate(const struct access *a, const ch
 			continue;
 		if (!strcmp(token->certificate, name)) {
 			right.status = 200;
+			right.is_by_default = false;
 			right.role = token->role;
 			right.filters = token->filters;
 			return right;

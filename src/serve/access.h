@@ -34,7 +34,8 @@ struct access_right {
 	/* Filters that limit all answers, a line each; NULL: none. Valid until access_read_again().
 	 */
 	const char *filters;
-	char asker[288]; /* for logs: "token of line 3" */
+	char asker[288];    /* for logs: "token of line 3" */
+	bool is_by_default; /* of a certificate that no line of the file names */
 };
 
 struct access_config {

@@ -200,15 +200,21 @@ static bool split_path(const struct gate_row *row, const struct http_request *q,
 	return r->n_words == row->n_words;
 }
 
+static void gate_read_tokens(struct gate *g)
+{
+	struct error err = { 0 };
+
+	if (fleet_tokens_read_again(g->fleet, &g->tokens, &err) < 0)
+		log_warning("%s; the tokens of hosts stay as they were", err.text);
+}
+
 static void gate_check(struct gate *g, const struct gate_row *row, const struct http_request *q,
 		       struct gate_request *r)
 {
 	const struct allowance *a;
-	struct error err = { 0 };
 
 	*r = (struct gate_request){ .status = 200 };
-	if (fleet_tokens_read_again(g->fleet, &g->tokens, &err) < 0)
-		log_warning("%s; the tokens of hosts stay as they were", err.text);
+	gate_read_tokens(g);
 	if (strcmp(http_request_method(q), row->method)) {
 		*r = refuse(405, "Another method is possible here.");
 		return;
@@ -244,6 +250,7 @@ bool gate_knows_certificate(struct gate *g, const struct http_request *q)
 {
 	char name[HTTP_NAME_SIZE];
 
+	gate_read_tokens(g);
 	return http_request_certificate(q, name) && fleet_tokens_have_certificate(&g->tokens, name);
 }
 

@@ -282,7 +282,8 @@ void jobs_read(struct jobs *js)
 		if (j->worker ? !worker_read(j->worker) : j->deadline_ns > now)
 			continue;
 		if (j->worker) {
-			note_run(js, now - j->begin_ns);
+			if (!j->is_for_names)
+				note_run(js, now - j->begin_ns);
 			job_finish(js, j);
 		} else {
 			job_fail(j, 503, "Other answers take too long. Ask again later.");

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/json.h"
 #include "http/http_server.h"
 #include "serve/access.h"
@@ -25,7 +26,7 @@
 #include "serve/reply.h"
 
 #define CLIENTS 256
-/* Hosts keep their connections: a thousand send in each ten minutes. */
+/* A thousand hosts may come at once. Their connections end when they are idle. */
 #define FLEET_CLIENTS 1024
 #define SLOW_S        20
 #define HEADER_BYTES  ((size_t)32 << 10)
@@ -366,6 +367,19 @@ static const struct post_row *find_post(const struct http_request *q)
 	return NULL;
 }
 
+/* Beside a fleet, a certificate without a line may be of a host, also of one that was forgotten. */
+static struct access_right right_of_request(const struct serve *s, const struct http_request *q)
+{
+	struct access_right right = access_check(s->access, q);
+
+	if (right.status == 200 && right.is_by_default && s->gate) {
+		right.status = 403;
+		right.reason =
+			"Beside a fleet, a certificate reads by its line in the file of tokens.";
+	}
+	return right;
+}
+
 /* 200, or the reason why a request with a body is refused. */
 static struct access_right right_to_post(const struct serve *s, const struct http_request *q,
 					 const struct post_row *row)
@@ -374,7 +388,7 @@ static struct access_right right_to_post(const struct serve *s, const struct htt
 
 	if (right.status != 200 || row->is_open)
 		return right;
-	right = access_check(s->access, q);
+	right = right_of_request(s, q);
 	if (right.status == 200 && right.role < row->role) {
 		right.status = 403;
 		right.reason = "This token has another role.";
@@ -455,7 +469,7 @@ static void take_request(void *context, struct http_request *q)
 		answer_login(s, q);
 		return;
 	}
-	right = access_check(s->access, q);
+	right = right_of_request(s, q);
 	if (right.status != 200 && !strcmp(path, "/"))
 		answer_form(q);
 	else if (right.status != 200)
@@ -574,6 +588,7 @@ static int serve_open(struct serve *s, struct error *err)
 					.is_behind_proxy = o->is_behind_proxy };
 	int r = o->fleet ? gate_new(o->fleet, &s->gate, err) : 0;
 
+	file_raise_limit(); /* silent clients must not take the descriptors of workers */
 	r = r < 0 ? r : http_server_open(o->listen, &http, &s->http, err);
 	r = r < 0 ? r : check_reachable(s, err);
 	if (r < 0)

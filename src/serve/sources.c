@@ -174,7 +174,7 @@ void sources_put_json(const struct sources *s, const char *role, struct buf *out
 
 /* ---- stamps ---- */
 
-/* More files than these: the newest ones of each folder still change the folder's own time. */
+/* A source with more files than these counts as live: changes of the rest are not seen. */
 #define STAMP_FILES  20000
 #define STAMP_LEVELS 7 /* DIR/samples/current/PART/samples/current/0000.segment */
 
@@ -249,6 +249,7 @@ uint64_t source_stamp(const struct source *s, uint64_t until_ns, bool *is_live)
 	*is_live = false;
 	if (!dir) {
 		stamp_path(&all, s->path, STAMP_LEVELS);
+		*is_live = all.n_files > STAMP_FILES;
 		return all.hash;
 	}
 	while ((entry = readdir(dir))) {
@@ -258,5 +259,6 @@ uint64_t source_stamp(const struct source *s, uint64_t until_ns, bool *is_live)
 			stamp_part(&all, part, is_live);
 	}
 	closedir(dir);
+	*is_live |= all.n_files > STAMP_FILES;
 	return all.hash;
 }

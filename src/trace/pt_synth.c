@@ -351,7 +351,8 @@ struct pt_synth *pt_synth_new(const struct pt_synth_config *config)
 	if (o->returns)
 		s->branch_filter |= PT_F_RETURN | PT_F_BEGIN;
 	synth_set_period(s);
-	if (s->by_ticks && synth_needs_samples_alone(o))
+	/* Packets of events can come in any stretch, and change what follows. */
+	if (s->by_ticks && !s->has_event_trace && synth_needs_samples_alone(o))
 		pt_trace_sample(s->trace, s->period);
 	s->log = o->logs ? pt_log_open(config->data) : NULL;
 	s->queues = xcalloc(pt_trace_n_queues(s->trace), sizeof(*s->queues));

@@ -194,3 +194,30 @@ has_said() { # TEXT
 	get /api/v1/sources "$cookie" Host:profiles.example.org Origin:https://evil.example >/dev/null
 	[ "$(status)" = 403 ]
 }
+
+@test "beside a fleet, a certificate reads only by its line, also when its host was forgotten" {
+	make_certificates
+	sign_certificate web1 ca extendedKeyUsage=clientAuth
+	serve_fleet() { # [OPTION…]
+		serve --fleet fleet --listen 0.0.0.0:0 --host localhost --tls-certificate server.pem --tls-key server.key --client-ca ca.pem "$@"
+		address=https://localhost:$(sed -n '1s|^https://localhost:\([0-9]*\)/login.*|\1|p' serve.out)
+	}
+	export TLS_CA=$PWD/ca.pem
+	answer_of() { # NAME
+		TLS_CERT=$1.pem TLS_KEY=$1.key get /api/v1/sources >/dev/null || true
+		status
+	}
+	serve_fleet
+	assay fleet enroll fleet web1 --certificate
+	[ "$(answer_of web1)" = 403 ]
+	assay fleet forget fleet web1
+	[ "$(answer_of web1)" = 403 ]
+	[ "$(answer_of reader)" = 403 ]
+	kill "$server"
+	wait "$server" || true
+	echo 'read cert:reader' >tokens
+	chmod 600 tokens
+	serve_fleet --token-file tokens
+	[ "$(answer_of reader)" = 200 ]
+	[ "$(answer_of web1)" = 401 ]
+}

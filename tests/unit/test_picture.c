@@ -123,6 +123,57 @@ static void every_sum_holds_however_little_room_there_is(void **state)
 	}
 }
 
+/* The samples of each node, from all entries. The caller frees them. */
+static uint64_t *samples_by_node(const struct profile *p)
+{
+	uint64_t *samples = xcalloc(p->nodes.n + 1, sizeof(*samples));
+
+	assert_int_equal(p->weights.n, p->entries.n * p->n_lanes);
+	for (size_t i = 0; i < p->entries.n; i++)
+		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
+			samples[p->entries.data[i].node] += profile_weights(p, i)[lane].samples;
+	return samples;
+}
+
+static void check_long_slices(struct fake *f, uint32_t slice_s, size_t max)
+{
+	struct query query = { 0 };
+	struct profile_request request = { .session = &f->joined,
+					   .symbols = f->symbols,
+					   .query = &query };
+	struct profile *whole = profile_load(&request), *sliced;
+	uint64_t *expected = samples_by_node(whole), *found;
+
+	request.with_slices = true;
+	request.slice_s = slice_s;
+	request.max_entries = max;
+	sliced = profile_load(&request);
+	found = samples_by_node(sliced);
+	assert_int_equal(sliced->nodes.n, whole->nodes.n);
+	for (size_t i = 0; i < whole->nodes.n; i++)
+		assert_int_equal(found[i], expected[i]);
+	free(expected);
+	free(found);
+	profile_free(whole);
+	profile_free(sliced);
+}
+
+/* Slices of several seconds go on with their entries, which get other numbers when they are joined.
+ */
+static void longer_slices_have_the_samples_of_each_node(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 0; seed < N_SEEDS; seed++) {
+		struct fake f;
+
+		fake_init(&f, seed);
+		for (uint32_t slice_s = 2; slice_s < 20; slice_s *= 2)
+			for (size_t max = 4; max < 1000; max *= 2)
+				check_long_slices(&f, slice_s, max);
+		fake_fini(&f);
+	}
+}
+
 /* A page keeps nodes that have no box, but for the very lightest. Below a light node, all are. */
 static void a_page_keeps_light_nodes(void **state)
 {
@@ -379,6 +430,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_sum_holds_however_little_room_there_is),
+		cmocka_unit_test(longer_slices_have_the_samples_of_each_node),
 		cmocka_unit_test(a_page_keeps_light_nodes),
 		cmocka_unit_test(slices_become_longer_where_memory_is_short),
 		cmocka_unit_test(a_bucket_has_the_samples_of_its_second),

@@ -103,3 +103,6 @@ uint64_t file_tree_disk_bytes(const char *path);
 
 /* Removes a directory and all below it, staying on its file system, following no link. */
 int file_remove_tree(const char *path, struct error *err);
+
+/* Raises the soft limit of open files of this process to the hard one: it is only a default. */
+void file_raise_limit(void);

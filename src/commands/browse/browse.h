@@ -41,7 +41,6 @@ enum browse_list_id { LIST_THREADS, LIST_IMAGES, LIST_EVENTS, LIST_TIMES, N_BROW
 struct browse_list {
 	const char *title;
 	enum profile_key key; /* N_PROFILE_KEYS: steps of time */
-	const char *filter;   /* the tag of the filter that chooses a row */
 };
 extern const struct browse_list browse_lists[N_BROWSE_LISTS];
 
@@ -127,7 +126,7 @@ bool browse_search(struct browse *b, const char *text, int step);
 
 /* browse_lists.c: the lists, and the filter of an image of the profile. */
 void browse_make_list(struct browse *b, struct browse_page *page);
-void browse_put_image(const struct browse *b, uint32_t image, struct buf *word);
+void browse_put_image(const struct profile *p, uint32_t image, struct buf *word);
 
 /* browse_function.c: callers, callees, source and assembly; and the comparison. */
 void browse_make_function(struct browse *b, struct browse_page *page);

@@ -102,7 +102,7 @@ static void narrow_to_image(struct browse *b)
 		say(b, "this row is of no image");
 		return;
 	}
-	browse_put_image(b, line->image, &word);
+	browse_put_image(b->profile, line->image, &word);
 	narrow_more(b, buf_cstr(&word), base_view(b));
 	buf_fini(&word);
 }

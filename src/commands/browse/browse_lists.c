@@ -19,10 +19,10 @@
 #define LEAST_PERCENT 0.01
 
 const struct browse_list browse_lists[N_BROWSE_LISTS] = {
-	[LIST_THREADS] = { "threads", PROFILE_THREAD, "tid" },
-	[LIST_IMAGES] = { "images", PROFILE_IMAGE, "lib-image" },
-	[LIST_EVENTS] = { "events", PROFILE_EVENT, "event" },
-	[LIST_TIMES] = { "times", N_PROFILE_KEYS, "time" },
+	[LIST_THREADS] = { "threads", PROFILE_THREAD },
+	[LIST_IMAGES] = { "images", PROFILE_IMAGE },
+	[LIST_EVENTS] = { "events", PROFILE_EVENT },
+	[LIST_TIMES] = { "times", N_PROFILE_KEYS },
 };
 
 /* A filter's value: '?' matches the characters that a filter can't hold. */
@@ -32,10 +32,10 @@ static void put_value(struct buf *out, const char *value)
 		buf_u8(out, strchr(" ,*?[]\\", *value) ? '?' : (uint8_t)*value);
 }
 
-void browse_put_image(const struct browse *b, uint32_t image, struct buf *word)
+void browse_put_image(const struct profile *p, uint32_t image, struct buf *word)
 {
 	buf_str(word, "lib-image:");
-	put_value(word, b->profile->images.data[image].image->path);
+	put_value(word, p->images.data[image].image->path);
 }
 
 /* ---- lists by a key ---- */
@@ -45,13 +45,14 @@ static void put_word(const struct profile *p, enum browse_list_id list, uint32_t
 {
 	char scratch[KEY_TEXT_SIZE];
 
-	buf_printf(word, "%s:", browse_lists[list].filter);
-	if (list == LIST_THREADS)
-		buf_printf(word, "%d", (int)p->threads.data[value].tid);
-	else if (list == LIST_IMAGES)
-		put_value(word, p->images.data[value].image->path);
-	else
+	if (list == LIST_THREADS) {
+		buf_printf(word, "tid:%d", (int)p->threads.data[value].tid);
+	} else if (list == LIST_IMAGES) {
+		browse_put_image(p, value, word);
+	} else {
+		buf_str(word, "event:");
 		put_value(word, profile_key_text(p, PROFILE_EVENT, value, scratch));
+	}
 }
 
 static void add_words(struct browse_page *page, const struct profile *p)

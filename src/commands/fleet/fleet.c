@@ -92,8 +92,8 @@ static int fleet_run(const struct command *self, int argc, char **argv)
 
 	if (status < 0) {
 		fleet_word_run *run = find_word(&words, &err);
-		const struct option_list operands = { words.data + 1, words.n ? words.n - 1 : 0,
-						      0 };
+		const struct option_list operands = { words.n ? words.data + 1 : NULL,
+						      words.n ? words.n - 1 : 0, 0 };
 
 		status = run ? run(&args, &operands, &err) : -EINVAL;
 		if (status < 0) {

@@ -84,18 +84,39 @@ static void put_host_json(struct buf *out, const char *host, const struct audit_
 	buf_str(out, "]}");
 }
 
-/* Audits a host into *out. 1: there are differences. */
+/* A host that can't be opened keeps nobody from auditing the others. */
+static void put_failure(const char *host, bool as_json, const struct error *err, struct buf *out)
+{
+	if (as_json) {
+		buf_u8(out, '{');
+		json_put_text(out, "host", host);
+		json_put_text(out, "error", err->text);
+		buf_u8(out, '}');
+		return;
+	}
+	utf8_append_visible(out, host);
+	buf_str(out, ": not audited: ");
+	utf8_append_visible(out, err->text);
+	buf_u8(out, '\n');
+}
+
+/* Audits a host into *out. 1: there are differences, or it can't be opened. */
 static int audit_host(const char *fleet, const char *host, bool as_json, struct buf *out,
 		      struct error *err)
 {
 	struct audit_result result;
 	int r = fleet_audit(fleet, host, &result, err);
 
-	if (r >= 0 && as_json)
+	if (r < 0) {
+		put_failure(host, as_json, err, out);
+		*err = (struct error){ 0 };
+		return 1;
+	}
+	if (as_json)
 		put_host_json(out, host, &result);
-	else if (r >= 0)
+	else
 		put_host_text(out, host, &result);
-	r = r < 0 ? r : result.findings.n > 0;
+	r = result.findings.n > 0;
 	audit_result_fini(&result);
 	return r;
 }

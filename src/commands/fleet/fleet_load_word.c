@@ -41,9 +41,10 @@ static int parse_day(const char *text, uint64_t *day_s, struct error *err)
 {
 	struct tm tm = { 0 };
 	const char *end = strptime(text, "%Y-%m-%d", &tm);
+	int day = tm.tm_mday;
 	time_t t = end && !*end ? timegm(&tm) : -1;
 
-	if (t < 0)
+	if (t < 0 || tm.tm_mday != day) /* of 31 February, timegm() makes a day of March */
 		return error_set(err, -EINVAL, "'%s' is no day: write YYYY-MM-DD", text);
 	*day_s = (uint64_t)t;
 	return 0;
@@ -120,6 +121,6 @@ int fleet_rebuild_run(const struct fleet_args *args, const struct option_list *o
 	config.from_ns = day_s * NS_PER_SECOND;
 	config.to_ns = config.from_ns + 86400 * NS_PER_SECOND;
 	config.clickhouse = ch;
-	r = r < 0 ? r : clickhouse_drop_day(ch, day_s, err);
+	config.drops_first = true;
 	return r < 0 ? r : load_fleet(&config, err);
 }

@@ -277,7 +277,12 @@ function awaitNames(question, is_late, again) {
 
 // A frame's own answer has a header that this page cannot read, so it asks for the headers alone.
 async function awaitNamesOf(frame, question) {
-	const is_late = (await fetch(frame.src, { method: "HEAD" })).headers.has("X-Assay-Names");
+	const answer = await fetch(frame.src, { method: "HEAD" }).catch(() => null);
+	if (!answer?.ok) { // a busy server: the frame has an answer already
+		setTimeout(() => question === asked && frame.dataset.late && awaitNamesOf(frame, question), namesMs);
+		return;
+	}
+	const is_late = answer.headers.has("X-Assay-Names");
 	if (!is_late && frame.dataset.late)
 		frame.src = frame.src; // once more, with names
 	frame.dataset.late = is_late ? "yes" : "";
