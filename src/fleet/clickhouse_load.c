@@ -115,7 +115,7 @@ static int loader_store(struct loader *l, const struct fleet_block *block,
 		loader_leave_out(l, "a block", why.text);
 		r = 0;
 	} else {
-		r = clickhouse_store(ch, block, &rows, known, err);
+		r = clickhouse_store(ch, block, &rows, known, &why);
 		l->result->n_blocks += r >= 0;
 		l->result->samples += r < 0 ? 0 : rows.samples;
 		l->result->lost += r < 0 ? 0 : rows.lost;
@@ -125,7 +125,11 @@ static int loader_store(struct loader *l, const struct fleet_block *block,
 		}
 	}
 	block_rows_fini(&rows);
-	return r;
+	if (r == -EREMOTEIO) { /* a server that refuses this block may take the others */
+		loader_leave_out(l, "a block", why.text);
+		return 0;
+	}
+	return r < 0 ? error_set(err, r, "%s", why.text) : r;
 }
 
 static int loader_put_bucket(struct loader *l, const char *name, uint64_t bucket, bool is_merged,

@@ -16,6 +16,8 @@
 #include "serve/reply.h"
 
 /* What a host may send: at once, and in each second since. */
+/* Requests of one host at once: its present one, and one that it gave up. */
+#define HOST_JOBS       2
 #define BLOCKS_BURST    240.0
 #define BLOCKS_A_SECOND 4.0
 #define BYTES_BURST     (64.0 * 1048576)
@@ -268,6 +270,11 @@ void gate_take(struct gate *g, struct http_request *q, struct jobs *jobs)
 	gate_check(g, row, q, &r);
 	if (r.status != 200) {
 		reply_error(q, r.status, r.reason);
+		return;
+	}
+	buf_str(&call.key, r.host);
+	if (jobs_count(jobs, &call.key) >= HOST_JOBS) {
+		reply_error(q, 429, "Other requests of this host are still looked at.");
 		return;
 	}
 	a = allowance_of(g, r.host);

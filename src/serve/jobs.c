@@ -328,6 +328,15 @@ static struct job *jobs_find(const struct jobs *js, const struct buf *key)
 	return NULL;
 }
 
+size_t jobs_count(const struct jobs *js, const struct buf *key)
+{
+	size_t n = 0;
+
+	vec_foreach (&js->list, j)
+		n += buf_equal(&(*j)->call.key, key);
+	return n;
+}
+
 void jobs_add_own(struct jobs *js, const struct api_row *row, struct api_call *call)
 {
 	job_new(js, row, call);

@@ -34,6 +34,8 @@ void jobs_free(struct jobs *js);
 /* Answers a request now, or when its worker has ended. Takes the call. */
 void jobs_add(struct jobs *js, const struct api_row *row, struct api_call *call,
 	      struct http_request *q);
+/* How many calls have this key, among those that wait or run. */
+size_t jobs_count(const struct jobs *js, const struct buf *key);
 /* Runs a command of which nobody waits for the answer. Its failure is logged. Takes the call. */
 void jobs_add_own(struct jobs *js, const struct api_row *row, struct api_call *call);
 /* The client of the request is gone. */

@@ -57,7 +57,7 @@ audit() { # JQ [HOST…]
 	[[ "$output" == *"web2: "*"; no difference"* ]]
 	# The same samples in other bytes.
 	printf 'x' >>"${blocks[4]}/samples/current/0000.segment"
-	[ "$(audit '[.hosts[0].differences[].kind] | sort' web1)" != '["missing"]' ]
+	[ "$(audit '[.hosts[0].differences[].kind] | sort' web1)" = '["damaged","missing"]' ]
 	cp -r "${blocks[5]}" "fleet/web2/20260601T000000.000Z-5"
 	[ "$(audit '[.hosts[0].differences[] | [.kind, .sent.samples, .text]]' web2)" = '[["extra",0,"20260601T000000.000Z-5"]]' ]
 	rm -rf fleet/web2/2*

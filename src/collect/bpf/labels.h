@@ -97,8 +97,12 @@ __attribute__((noinline)) int take_label(__u64 name, __u64 name_size, __u64 valu
 __attribute__((noinline)) int take_bucket(__u64 at)
 {
 	struct label_work *l = own_label_work();
+	__u64 next;
 
 	if (!l || bpf_probe_read_user(l->words, sizeof(l->words), (const void *)at))
+		return 1;
+	/* Labels that found no room here are in another bucket, which is not read. */
+	if (!read_word(at + sizeof(l->words), &next) || next)
 		return 1;
 	for (__u32 i = 0; i < GO_BUCKET_SLOTS; i++) {
 		const __u64 *name = &l->words[1 + 2 * i], *value = name + 2 * GO_BUCKET_SLOTS;

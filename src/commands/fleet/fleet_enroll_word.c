@@ -70,6 +70,7 @@ int fleet_enroll_run(const struct fleet_args *args, const struct option_list *op
 static int forget_host(const char *fleet, const char *host, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", fleet, host);
+	struct fleet_host *h = NULL;
 	int r;
 
 	if (!fleet_host_is_valid(host))
@@ -77,8 +78,12 @@ static int forget_host(const char *fleet, const char *host, struct error *err)
 	/* It must not send while it is removed. */
 	r = log_use(fleet, "forget", host, err);
 	r = r < 0 ? r : fleet_revoke(fleet, host, err);
-	if (r >= 0 && fleet_has_host(fleet, host))
-		r = file_remove_tree(path, err);
+	if (r < 0 || !fleet_has_host(fleet, host))
+		return r;
+	/* Under its lock: no request is in the middle of a block. */
+	r = fleet_host_open(fleet, host, &h, err);
+	r = r < 0 ? r : file_remove_tree(path, err);
+	fleet_host_close(h);
 	return r;
 }
 
