@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/reader.h"
-#include "fleet/row_binary.h"
 #include "http/http_client.h"
 
 #define SHARDS_MAX   1024
@@ -327,8 +326,7 @@ static bool is_no_answer(int code)
 static int clickhouse_connect(struct clickhouse *ch, const struct clickhouse_options *options,
 			      struct error *err)
 {
-	const struct http_client_options http = { .ca = options->ca,
-						  .connect_s = CONNECT_S,
+	const struct http_client_options http = { .connect_s = CONNECT_S,
 						  .silent_s = SILENT_S,
 						  .answer_bytes = ANSWER_BYTES };
 	size_t n_answers = 0;

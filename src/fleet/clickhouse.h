@@ -30,7 +30,6 @@ void sql_put_time(struct buf *out, uint64_t seconds); /* toDateTime(N) */
 struct clickhouse_options {
 	const char *urls;  /* "URL,URL…": http://HOST[:PORT][/DATABASE], or https:// */
 	const char *login; /* a file with a line USER:PASSWORD; NULL: the server's default user */
-	const char *ca;    /* as in struct http_client_options */
 	bool is_new;       /* the tables may be missing */
 };
 

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/files/file.h"
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "fleet/clickhouse.h"
@@ -24,8 +23,7 @@
 #include "store/history/blocks.h"
 #include "store/session.h"
 
-#define LOCK       ".loading"
-#define LABELS_MAX (1u << 20)
+#define LOCK ".loading"
 
 struct loader {
 	const struct fleet_load_config *config;
@@ -218,14 +216,9 @@ static bool *loader_find_merged(const struct loader *l, struct history_names *na
 
 static void loader_begin_host(struct loader *l, const char *host)
 {
-	cleanup(free_at_exit) char *path = NULL;
-	size_t size;
-
 	l->host = host;
 	l->dir = xasprintf("%s/%s", l->config->fleet, host);
-	path = xasprintf("%s/.labels", l->dir);
-	if (file_read_all(path, LABELS_MAX, &l->labels, &size) < 0)
-		l->labels = xstrdup("");
+	l->labels = fleet_labels_read(l->config->fleet, host);
 }
 
 static void loader_end_host(struct loader *l)

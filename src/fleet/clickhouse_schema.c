@@ -69,7 +69,7 @@ struct column {
 		}                                                                               \
 	}
 
-/* Stacks come before hosts and times: a row then takes a third less (docs/fleet.md). */
+/* Stacks come before hosts and times: equal values then follow each other, and compress. */
 static const struct {
 	const char *order;
 	struct column columns[COLUMNS_MAX];

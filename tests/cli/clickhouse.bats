@@ -183,7 +183,7 @@ all_are() { # N
 
 @test "a server that answers errors, half bodies or nothing is reported" {
 	fleet_of_two
-	declare -A says=([error]="status 500: Code: 241. DB::Exception:" [half]="" [nothing]="" [garbage]="and this assay knows 1"
+	declare -A says=([error]="status 500: Code: 241. DB::Exception:" [half]="bytes remaining to read" [nothing]="Empty reply from server" [garbage]="and this assay knows 1"
 		[old]="no ClickHouse that assay knows" [html]="no ClickHouse that assay knows")
 	for answer in error half nothing garbage old html; do
 		fake_clickhouse "$answer"
