@@ -21,9 +21,10 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-RIGHT = {"python": 99.5, "ruby": 99.4}  # percent of frames, of many stops; the goal is 99.5 (docs/languages.md)
+RIGHT = {"python": 99.5, "ruby": 99.4}  # percent of frames, of many stops; Ruby has 99.47 to 99.74 (docs/languages.md)
 FEW_RIGHT = 95  # percent of frames, of many stops and of few; assay counts those that it leaves out as losses
 MANY = 2000
+RUNS = 20  # at most: the handler of a signal can crash the interpreter, about once in 400 stops
 DUMP_MAX = 100  # frames, in Python's dump
 
 
@@ -59,7 +60,8 @@ def state(pid):
 
 
 def stop_often(pid, n, dump):
-    for _ in range(n):
+    """The number of whole stacks: the interpreter can crash as its handler reads a frame that is half made."""
+    for i in range(n):
         before = os.path.getsize(dump)
         time.sleep(random.uniform(0.0005, 0.003))
         os.kill(pid, signal.SIGSTOP)
@@ -70,11 +72,13 @@ def stop_often(pid, n, dump):
         os.kill(pid, signal.SIGCONT)
         until = time.monotonic() + 5
         while os.path.getsize(dump) == before and time.monotonic() < until:  # another signal would be the same one
-            pass
+            if state(pid) == "Z":
+                return i
         size = 0
         while os.path.getsize(dump) != size:  # until the stack is complete
             size = os.path.getsize(dump)
             time.sleep(0.003)
+    return n
 
 
 def rows_of(session, pid, event):
@@ -109,7 +113,8 @@ def common(a, b):
     return row[-1]
 
 
-def compare(language, n):
+def record_stops(language, n):
+    """At most n pairs: a stack of the interpreter, and assay's. And the number of stops."""
     interpreter, source, frames_of = LANGUAGES[language]
     with tempfile.TemporaryDirectory() as folder:
         dump, session = f"{folder}/dump", f"{folder}/s"
@@ -119,21 +124,36 @@ def compare(language, n):
             program.stdout.readline()
             recorder = subprocess.Popen(["assay", "record", "-q", "-a", "-o", session, "--collector", "bpf", "-e", "cpu-clock", "-F", "11", "--off-cpu"])
             wait_for_frames(session, program.pid)
-            stop_often(program.pid, n, written)
+            whole = stop_often(program.pid, n, written)
             time.sleep(0.2)
             recorder.send_signal(signal.SIGINT)
             recorder.wait()
             program.kill()
-            program.wait()
+            status = program.wait()
         text = open(written, encoding="utf-8", errors="replace").read()
         oracle, ours = list(frames_of(text)), list(rows_of(session, program.pid, "off-cpu:stopped"))
-    if len(oracle) != n or len(ours) != n:
+    if whole < n:
+        print(f"{language}: the interpreter ended with status {status} as it wrote stack {whole + 1}", flush=True)
+    elif len(oracle) != n or len(ours) != n:
         sys.exit(f"{language}: {n} stops, but {len(oracle)} stacks of the interpreter and {len(ours)} of assay")
-    early = next((i for i, found in enumerate(ours) if found), n)  # before assay had read the interpreter's file
+    pairs = list(zip(oracle, ours))[:whole]
+    early = next((i for i, (_, found) in enumerate(pairs) if found), whole)  # before assay had read the interpreter's file
     if early > n / 2:
-        sys.exit(f"{language}: assay has no frames of {early} of {n} stops")
+        sys.exit(f"{language}: assay has no frames of {early} of {whole} stops")
+    return pairs[early:], whole
+
+
+def compare(language, n):
+    pairs, stops = [], 0
+    for _ in range(RUNS):
+        if stops < n:
+            more, whole = record_stops(language, n - stops)
+            pairs += more
+            stops += whole
+    if stops < n:
+        sys.exit(f"{language}: {stops} of {n} stops in {RUNS} runs")
     total = right = begun = wrong = 0
-    for expected, found in list(zip(oracle, ours))[early:]:
+    for expected, found in pairs:
         found = [last_part(language, name) for name in found]
         if language == "python":
             found = found[:DUMP_MAX]
@@ -146,7 +166,7 @@ def compare(language, n):
         if os.environ.get("SHOW") and same != max(len(expected), len(found)):
             print(f"expected {' '.join(expected)}\nfound    {' '.join(found)}")
     share = 100 * right / total
-    print(f"{language}: {n - early} stops, {total} frames, {right} right ({share:.2f} %), {total - right} missing, {begun} begun, {wrong} wrong", flush=True)
+    print(f"{language}: {len(pairs)} stops, {total} frames, {right} right ({share:.2f} %), {total - right} missing, {begun} begun, {wrong} wrong", flush=True)
     return share >= (RIGHT[language] if n >= MANY else FEW_RIGHT) and not wrong
 
 

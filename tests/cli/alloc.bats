@@ -278,6 +278,15 @@ record_waiting() {
 	assay record --alloc -p "$waiting" -o s "$@" -- sh -c 'echo >in; read -r done <out'
 }
 
+# The same, once more if a stack was not walked in time: on a busy machine.
+record_waiting_whole() {
+	for _ in 1 2 3 4 5; do
+		start_waiting
+		record_waiting
+		[ "$(fact s '.lost + .losses["stack-no-table"] + .losses["file-late"]')" != 0 ] || return 0
+	done
+}
+
 @test "a running process: the same sums by uprobes, without blocks of before" {
 	need_alloc_probes
 	for _ in 1 2 3 4 5; do
@@ -316,8 +325,7 @@ record_waiting() {
 	near "$(sum s alloc-bytes part)" 16777216 1
 	near "$(sum s held-bytes part)" 8388608 1
 	need_alloc_probes
-	start_waiting
-	record_waiting
+	record_waiting_whole
 	near "$(sum s alloc-bytes part)" 16777216 1
 	near "$(sum s held-bytes part)" 8388608 1
 }
@@ -327,8 +335,7 @@ record_waiting() {
 	assay record --alloc -o s -- "$PROGRAMS/heaps"
 	near "$(sum s held-bytes refused)" 16777216 1
 	need_alloc_probes
-	start_waiting
-	record_waiting
+	record_waiting_whole
 	near "$(sum s held-bytes refused)" 16777216 1
 }
 
