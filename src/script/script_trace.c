@@ -246,7 +246,8 @@ uint32_t script_insn(struct script_printer *p, const struct script_row *row,
 		memcpy(bytes, x->insn, n);
 		return (uint32_t)n;
 	}
-	if (p->options->is_aarch64)
+	/* A trace's instruction whose bytes in memory are not known; the file has others. */
+	if (p->options->is_aarch64 || (x && x->insn_width))
 		return 0;
 	n = script_place_code(p->places, row->code[0], bytes, SCRIPT_INSN_MAX, &width);
 	return pt_insn_read(width, bytes, n, &insn) && insn.size <= n ? insn.size : 0;

@@ -174,7 +174,9 @@ static void on_kernel_mapping(struct pt_history *h, const struct mapping_event *
 		name = kernel_module_name(m->path);
 		vec_push(&h->modules,
 			 ((struct pt_module){ m->start, m->start + m->size,
-					      arena_strndup(copies(h), name, strlen(name)) }));
+					      arena_strndup(copies(h), name, strlen(name)),
+					      arena_strndup(copies(h), m->path, strlen(m->path)),
+					      m->build_id }));
 	}
 }
 

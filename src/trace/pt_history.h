@@ -77,7 +77,8 @@ struct pt_sampled {
 /* A module of the kernel, where it was loaded. */
 struct pt_module {
 	uint64_t start, end;
-	const char *name; /* for people: "nf_tables" */
+	const char *name, *path; /* for people: "nf_tables"; and as it was recorded */
+	struct build_id build_id;
 };
 
 /* On a CPU, PEBS records of a counter have this number. */

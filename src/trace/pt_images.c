@@ -19,6 +19,7 @@
 #include "elf/elf_symbols.h"
 #include "machine/jit_code.h"
 #include "symbol/kallsyms.h"
+#include "symbol/kernel/module_file.h"
 #include "symbol/kernel/vmlinux.h"
 #include "symbol/table.h"
 #include "trace/pt_guests.h"
@@ -425,6 +426,37 @@ bool pt_images_find_built_kernel(struct pt_images *t)
 {
 	need_kernel(t);
 	return t->kernel.file.base && !t->kallsyms;
+}
+
+const char *pt_images_kallsyms(struct pt_images *t)
+{
+	need_kernel(t);
+	return t->kallsyms;
+}
+
+const struct elf_file *pt_images_vmlinux(struct pt_images *t, uint64_t *slide)
+{
+	*slide = t->slide;
+	return pt_images_find_built_kernel(t) ? &t->kernel_elf : NULL;
+}
+
+struct reader pt_images_kernel_memory(struct pt_images *t, uint64_t *addr)
+{
+	*addr = t->config.kernel_text;
+	return pt_images_kallsyms(t) ? elf_bytes_at(&t->kernel_elf, *addr) : reader_over(NULL, 0);
+}
+
+bool pt_images_open_module(struct pt_images *t, struct image *image, const char *path,
+			   struct module_file *out)
+{
+	const struct image recorded = { .build_id = image->build_id, .path = path };
+	bool is_open;
+
+	image->build_id = recorded_id(t, &recorded);
+	pthread_mutex_lock(&t->lock);
+	is_open = module_file_open(t->symbols, image, MODULE_CODE, NULL, out);
+	pthread_mutex_unlock(&t->lock);
+	return is_open;
 }
 
 static uint64_t find_in_kallsyms(const char *path, const char *name)

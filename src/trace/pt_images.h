@@ -20,11 +20,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/reader.h"
 #include "machine/image.h"
 #include "perfdata/perfdata.h"
 
+struct module_file;
 struct pt_images;
 struct symbolizer_config;
+struct elf_file;
 
 struct pt_images_config {
 	const struct image_table *images; /* stays the caller's, and does not change any more */
@@ -61,6 +64,23 @@ bool pt_images_own_vdso(const struct build_id *wanted, const uint8_t **bytes, si
 
 /* The address of a function of the kernel, in the source of its code; 0: not known. */
 uint64_t pt_images_kernel_function(struct pt_images *t, const char *name);
+
+/* Beside a copy of the kernel's memory: its kallsyms. NULL: the code is from a file, or missing. */
+const char *pt_images_kallsyms(struct pt_images *t);
+
+/* The kernel's file, and the distance from its addresses to those at run time. NULL: there is none.
+ */
+const struct elf_file *pt_images_vmlinux(struct pt_images *t, uint64_t *slide);
+
+/* The kernel's code as it was in memory, from its _text on; empty: only a file has it. */
+struct reader pt_images_kernel_memory(struct pt_images *t, uint64_t *addr);
+
+/*
+ * The file of a module, which was recorded at `path`. image->build_id becomes that of the
+ * recording, if it has one.
+ */
+bool pt_images_open_module(struct pt_images *t, struct image *image, const char *path,
+			   struct module_file *out);
 
 /* An error was met in an image's code: how many there were is in its note. */
 void pt_images_count_error(struct pt_images *t, image_id image);

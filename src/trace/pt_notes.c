@@ -2,6 +2,7 @@
 /* Sentences about a trace's code that could not be read, and about the cost of that. */
 #include <inttypes.h>
 
+#include "trace/pt_modules.h"
 #include "trace/pt_trace.h"
 #include "trace/pt_view.h"
 
@@ -37,19 +38,19 @@ void pt_trace_count_error(struct pt_trace *t, const struct pt_span *span, const 
 		pt_images_count_error(t->images, m->image);
 }
 
-/* A module's file is not what ran: it is relocated and patched when it is loaded. */
 static void note_module(const struct pt_trace *t, size_t i,
 			void (*note)(void *context, const char *sentence), void *context)
 {
-	cleanup(free_at_exit) char *text = NULL;
+	cleanup(free_at_exit) char *text = pt_modules_note(t->modules, i), *errors = NULL;
 
+	if (text)
+		note(context, text);
 	if (!t->module_errors[i])
 		return;
-	text = xasprintf("the code of the kernel's module %s is not decoded, which is %" PRIu64
-			 " errors: only a copy of /proc/kcore has it as it ran (perf record "
-			 "--kcore)",
-			 t->history.modules.data[i].name, t->module_errors[i]);
-	note(context, text);
+	errors = xasprintf("%" PRIu64 " errors in the code of the kernel's module %s: only a copy "
+			   "of /proc/kcore has all of it as it ran (perf record --kcore)",
+			   t->module_errors[i], t->history.modules.data[i].name);
+	note(context, errors);
 }
 
 static void note_doubts(const struct pt_trace *t, void (*note)(void *context, const char *sentence),

@@ -11,8 +11,9 @@ const struct synth_insn *synth_instruction_at(struct pt_synth *s, uint64_t addr)
 
 	if (c->addr != addr || c->space != space || c->width != width || !c->size) {
 		struct pt_insn insn = { .end = PT_END_FALL };
-		size_t n =
-			pt_trace_code(s->trace, s->span->queue, addr, c->bytes, sizeof(c->bytes));
+		size_t n = pt_trace_code(s->trace, s->span->queue, addr, true, c->bytes,
+					 sizeof(c->bytes));
+		uint8_t known[PT_INSN_MAX];
 
 		c->addr = addr;
 		c->space = space;
@@ -20,6 +21,8 @@ const struct synth_insn *synth_instruction_at(struct pt_synth *s, uint64_t addr)
 		pt_insn_read(width, c->bytes, n, &insn);
 		c->size = insn.size;
 		c->end = insn.end;
+		c->is_known = !(addr >> 63) || pt_trace_code(s->trace, s->span->queue, addr, false,
+							     known, insn.size) == insn.size;
 	}
 	return c;
 }
@@ -74,18 +77,21 @@ struct event *synth_begin_sample(struct pt_synth *s, int32_t counter, uint64_t t
 	s->extra.raw = NULL;
 	s->extra.branches = NULL;
 	s->extra.raw_size = s->extra.n_branches = s->extra.depth = 0;
-	s->extra.insn_size = 0;
+	s->extra.insn_size = s->extra.insn_width = 0;
 	return sample;
 }
 
 void synth_add_bytes(struct pt_synth *s, uint64_t ip, uint8_t size)
 {
+	const struct synth_insn *c;
+
 	s->extra.insn_size = size;
 	if (!s->itrace.with_bytes || !ip)
 		return;
-	size = s->extra.insn_size = synth_instruction_at(s, ip)->size;
-	s->extra.insn_width = s->queue->width;
-	memcpy(s->extra.insn, synth_instruction_at(s, ip)->bytes, MIN(size, PT_INSN_MAX));
+	c = synth_instruction_at(s, ip);
+	s->extra.insn_size = c->is_known ? c->size : 0;
+	s->extra.insn_width = c->size ? s->queue->width : 0;
+	memcpy(s->extra.insn, c->bytes, MIN(s->extra.insn_size, PT_INSN_MAX));
 }
 
 uint32_t synth_n_of_kernel(const uint64_t *callers, uint32_t n)

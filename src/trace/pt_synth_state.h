@@ -15,6 +15,7 @@ enum { N_CACHED = 1 << 15, NO_COUNTER = -1 };
 struct synth_insn {
 	uint64_t addr, space;
 	uint8_t size, end, width, bytes[PT_INSN_MAX];
+	bool is_known; /* the bytes are those that ran, not others that lead the same way */
 };
 
 /* When the next instructions sample is due; a queue has its own. */

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/reserve.h"
 #include "trace/pt_ahead.h"
+#include "trace/pt_modules.h"
 #include "trace/pt_queue.h"
 #include "trace/pt_view.h"
 #include "trace/pt_window.h"
@@ -184,11 +185,13 @@ int pt_trace_run(struct pt_trace *t, uint64_t before_ns, struct pt_trace_sink *s
 	return e;
 }
 
-size_t pt_trace_code(struct pt_trace *t, uint32_t queue, uint64_t addr, uint8_t *out, size_t size)
+size_t pt_trace_code(struct pt_trace *t, uint32_t queue, uint64_t addr, bool is_way, uint8_t *out,
+		     size_t size)
 {
 	const struct address_space *maps = queue_given_maps(t, queue);
 
-	return maps ? pt_view_read(t, maps, &t->queues.data[queue].given, addr, out, size) : 0;
+	return maps ? pt_view_read(t, maps, &t->queues.data[queue].given, addr, is_way, out, size)
+		    : 0;
 }
 
 uint64_t pt_trace_space(const struct pt_trace *t, uint32_t queue)
@@ -329,6 +332,7 @@ int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, s
 	images.kernel_text = t->history.kernel_text;
 	images.kernel_build_id = t->history.kernel_build_id;
 	t->images = pt_images_new(&images);
+	t->modules = pt_modules_new(&t->history, t->images);
 	t->switch_ip = trace_find_switch_ip(t);
 	t->module_errors = xcalloc(t->history.modules.n + 1, sizeof(*t->module_errors));
 	trace_open_queues(t, config);
@@ -350,6 +354,7 @@ void pt_trace_close(struct pt_trace *t)
 	vec_fini(&t->queues);
 	view_pool_fini(&t->pool);
 	vec_fini(&t->losses);
+	pt_modules_free(t->modules);
 	pt_images_free(t->images);
 	address_filters_fini(&t->filters);
 	free(t->module_errors);

@@ -98,9 +98,11 @@ uint32_t pt_trace_n_queues(const struct pt_trace *t);
 
 /*
  * The code of a process at the time of the queue's last span, or soon after: up to `size` bytes at
- * an address. Returns their number.
+ * an address. Returns their number. With `is_way`, also bytes that only lead the same way as those
+ * in memory (pt_modules.h).
  */
-size_t pt_trace_code(struct pt_trace *t, uint32_t queue, uint64_t addr, uint8_t *out, size_t size);
+size_t pt_trace_code(struct pt_trace *t, uint32_t queue, uint64_t addr, bool is_way, uint8_t *out,
+		     size_t size);
 
 /* A number for that code: the same while nothing has changed in it. */
 uint64_t pt_trace_space(const struct pt_trace *t, uint32_t queue);

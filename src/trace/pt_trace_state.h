@@ -109,6 +109,7 @@ struct pt_trace {
 	struct perfdata *data;
 	struct pt_history history;
 	struct pt_images *images;
+	struct pt_modules *modules;
 	struct address_filters filters;
 	uint64_t switch_ip; /* where the kernel switches threads; UINT64_MAX: not known */
 	enum pt_detail detail;

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "pt/flow.h"
+#include "trace/pt_modules.h"
 
 /* Code of the kernel that runs in user mode, at the same place on all machines (x86-64). */
 #define VSYSCALL_PAGE 0xffffffffff600000ULL
@@ -21,8 +22,7 @@ static size_t view_read_mapping(struct pt_trace *t, const struct mapping *m, int
 			      MIN(size, m->end - addr));
 }
 
-/* How much of it is the kernel's own, where that is a file: modules are in a copy of memory alone.
- */
+/* How much of it is the kernel's own, where that is a file, which has no modules. */
 static size_t view_outside_modules(struct pt_trace *t, uint64_t addr, size_t size)
 {
 	if (pt_images_find_built_kernel(t->images))
@@ -32,8 +32,16 @@ static size_t view_outside_modules(struct pt_trace *t, uint64_t addr, size_t siz
 	return size;
 }
 
+static size_t view_read_kernel(struct pt_trace *t, uint64_t addr, bool is_way, uint8_t *out,
+			       size_t size)
+{
+	size_t n = pt_images_read_kernel(t->images, addr, out, view_outside_modules(t, addr, size));
+
+	return n ? n : pt_modules_read(t->modules, addr, is_way, out, size);
+}
+
 size_t pt_view_read(struct pt_trace *t, const struct address_space *maps, const struct version *of,
-		    uint64_t addr, uint8_t *out, size_t size)
+		    uint64_t addr, bool is_way, uint8_t *out, size_t size)
 {
 	size_t n = 0;
 
@@ -42,8 +50,7 @@ size_t pt_view_read(struct pt_trace *t, const struct address_space *maps, const 
 	if (of->is_guest && !pt_images_have_guest_code(t->images))
 		return 0;
 	if (addr >> 63) {
-		size = view_outside_modules(t, addr, size);
-		n = pt_images_read_kernel(t->images, addr, out, size);
+		n = view_read_kernel(t, addr, is_way, out, size);
 		return pt_history_poke(&t->history, of->n_pokes, addr, out, n, size);
 	}
 	while (n < size) {
@@ -67,7 +74,7 @@ static size_t view_read_code(void *context, uint32_t space, uint64_t addr, uint8
 	struct view *v = context;
 
 	(void)space;
-	return pt_view_read(v->trace, &v->maps, &v->of, addr, out, size);
+	return pt_view_read(v->trace, &v->maps, &v->of, addr, true, out, size);
 }
 
 /* Where no mapping of the process is known, there may be any. */

@@ -89,10 +89,11 @@ is_whole() {
 	[ "$(grep -c "$text" <<<"$output")" = 1 ]
 }
 
-@test "a kernel module's code is in a copy of kcore alone: which module is missing, and what that costs" {
+@test "a kernel module without a copy of kcore and without its file: which module is missing, and what that costs" {
 	trace_of --kernel --vmlinux vmlinux --module main --tsc --mtc --psb 300 -- "$PROGRAMS/flow" indirect
 	run ! is_whole trace.data -k vmlinux
-	grep -q "the code of the kernel's module snd_probe is not decoded, which is [0-9]* errors: .*perf record --kcore" said
+	grep -q "the code of the kernel's module snd_probe is not decoded: its file was not found" said
+	grep -q "[0-9]* errors in the code of the kernel's module snd_probe: .*perf record --kcore" said
 	# The other decoded branches are right.
 	grep -v -e error -e unverified ours | awk '$2 != 0 && $4 != 0' | sort -u >listed
 	[ "$(wc -l <listed)" -gt 100 ]

@@ -49,6 +49,29 @@ trace_has_all() {
 	"$build/assay" script -i trace --itrace=b -F flags,ip,sym | awk '/hw int/ { n++ } /sysret|iret/ { r++ } END { exit !(n > 20 && r > 100) }'
 }
 
+# The same recording without the module in the copy of memory: its code comes from loop.ko.
+module_from_its_file() {
+	local recording
+	mkdir -p bare/kcore_dir files
+	cp trace/data bare
+	cp trace/kcore_dir/{kallsyms,modules,kcore} bare/kcore_dir
+	cp "$guest/loop.ko" files
+	# One program header: the kernel itself.
+	printf '\1\0' | dd of=bare/kcore_dir/kcore bs=1 seek=56 conv=notrunc status=none
+	"$build/assay" script -i bare --image-path files --itrace=be -F tid,ip,addr 2>decoder | awk '{ print $1, $2, $3, $4 }' >ours
+	cmp ours trace/truth || { diff trace/truth ours | head -10; cat decoder; return 1; }
+	grep -q "module loop comes from its file" decoder || return 1
+	# No bytes but those that ran.
+	for recording in bare trace; do
+		"$build/assay" script -i "$recording" --image-path files --itrace=i1i -F ip,insn 2>/dev/null |
+			awk '$1 ~ /^ffffffffc0/ && NF > 2' | sort -u >"$recording.bytes"
+	done
+	[ "$(wc -l <bare.bytes)" -gt 30 ] || return 1
+	[ -z "$(comm -23 bare.bytes trace.bytes)" ] || return 1
+	"$build/assay" script -i bare --itrace=be >ours 2>decoder
+	grep -q "module loop is not decoded: its file was not found" decoder
+}
+
 parts_are_the_same() {
 	local bytes
 	for bytes in 3000 50000; do
@@ -76,6 +99,7 @@ run_traced() {
 	set +e
 	check "the trace has threads, a module, programs and interrupts" trace_has_all
 	check "each branch of a whole machine is the one that was taken, of the thread that took it" branches_are_those_taken
+	check "a module that the copy of memory lacks is decoded from its file" module_from_its_file
 	check "parts that threads decode equal the whole" parts_are_the_same
 	check "one report has the kernel and the programs" one_report
 	case $(perf --version 2>/dev/null) in

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside symbol/: the code of a kernel module as it is in memory, made from the module's file.
+ *
+ * Loading relocates code, and patches it (kernel/module/main.c and
+ * arch/x86/kernel/{module,alternative,static_call}.c). A file tells where, in tables such as
+ * .altinstructions, but not always how: that depends on the processor, on the kernel's options and
+ * on what ran before. So each byte has one of three states:
+ *
+ *   KNOWN     the byte is in memory like this
+ *   SAME_WAY  the byte may differ, but execution takes the same way over it
+ *   UNKNOWN   execution may go elsewhere
+ *
+ * Static keys, kprobes and BPF trampolines change code later: code is as it is after loading, with
+ * ftrace off. x86-64 alone.
+ */
+#pragma once
+
+#include "base/reader.h"
+#include "symbol/kernel/module_file.h"
+
+struct module_kernel {
+	/* The address of a global symbol of the kernel or of another module; 0: not known. */
+	uint64_t (*symbol)(void *context, const char *name);
+	void *context;
+	/* Its code as it is in memory, and the address of that; empty: only a file has it. */
+	struct reader memory;
+	uint64_t memory_addr;
+};
+
+enum module_byte { MODULE_UNKNOWN, MODULE_SAME_WAY, MODULE_KNOWN };
+
+struct module_code;
+
+/* `base` is where the code was loaded. NULL: the file has no such code. Needs the file no more. */
+struct module_code *module_code_new(const struct module_file *m, uint64_t base,
+				    const struct module_kernel *kernel);
+void module_code_free(struct module_code *c); /* NULL is fine */
+
+/* Copies bytes from an address on, up to the first that is less than `least`: their number. */
+size_t module_code_read(const struct module_code *c, uint64_t addr, enum module_byte least,
+			uint8_t *out, size_t size);
+
+/* Patched places that the file does not decide: where the way is the same, and where not. */
+void module_code_undecided(const struct module_code *c, uint64_t *n_same_way, uint64_t *n_unknown);
