@@ -122,6 +122,10 @@ for release; do
 	cp "$here"/programs/lang/golden.* "$chroots/$release/"
 	check py "$release" chroot "$chroots/$release" python3
 	check php "$release" chroot "$chroots/$release" php
+	for jit in tracing function; do
+		check php "$release, opcache.jit=$jit" chroot "$chroots/$release" php -d opcache.enable_cli=1 \
+			-d opcache.jit_buffer_size=64M -d opcache.jit=$jit -d opcache.file_update_protection=0
+	done
 	check rb "$release" chroot "$chroots/$release" ruby
 	check pl "$release" chroot "$chroots/$release" perl
 	for version in ${jdk[$release]}; do

@@ -21,9 +21,9 @@ static const struct php_version {
 	uint32_t version;
 	struct php_layout layout;
 } php_versions[] = {
-	{ VERSION(7, 4), { 64, 136 } }, { VERSION(8, 0), { 72, 144 } },
-	{ VERSION(8, 1), { 72, 144 } }, { VERSION(8, 2), { 88, 152 } },
-	{ VERSION(8, 3), { 80, 144 } }, { VERSION(8, 4), { 104, 168 } },
+	{ VERSION(7, 4), { 64, 136, 0 } }, { VERSION(8, 0), { 72, 144, 0 } },
+	{ VERSION(8, 1), { 72, 144, 0 } }, { VERSION(8, 2), { 88, 152, 0 } },
+	{ VERSION(8, 3), { 80, 144, 0 } }, { VERSION(8, 4), { 104, 168, 0 } },
 };
 
 /* The program's own text of its version: it sends it with web pages. */
@@ -49,6 +49,24 @@ static uint32_t find_php_version(const struct elf_file *elf)
 	for (; at < end && isdigit((unsigned char)*at) && minor < 100; at++)
 		minor = 10 * minor + (unsigned int)(*at - '0');
 	return VERSION(major, minor);
+}
+
+/*
+ * Where the loop jumps to the code of an instruction, by `jmp *(%r15)`. Its prologue is over there,
+ * so this place has the unwind rule of code that the JIT compiler made.
+ */
+static uint32_t find_dispatch(const struct elf_file *elf, const struct elf_symbol *loop)
+{
+	static const uint8_t jump[] = { 0x41, 0xff, 0x27 };
+	struct reader r = elf_bytes_at(elf, loop->link_addr);
+	const uint8_t *at =
+		memmem(r.at, MIN(reader_left(&r), (size_t)loop->size), jump, sizeof(jump));
+	uint64_t file_off;
+
+	if (!at || !elf_file_off(elf, loop->link_addr + (uint64_t)(at - r.at), &file_off) ||
+	    file_off > UINT32_MAX)
+		return 0;
+	return (uint32_t)file_off;
 }
 
 enum lang_detected php_detect(const struct elf_file *elf, struct lang_runtime *out, char *why,
@@ -77,6 +95,7 @@ enum lang_detected php_detect(const struct elf_file *elf, struct lang_runtime *o
 		return lang_refuse_for(out, "was built in a way that assay does not know", why,
 				       why_size);
 	out->php = *layout;
+	out->php.dispatch = find_dispatch(elf, &loop);
 	out->state = globals.link_addr + INNERMOST_FRAME - base;
 	return LANG_FOUND;
 }

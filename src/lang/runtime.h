@@ -61,6 +61,7 @@ struct python_layout {
 struct php_layout {
 	__u16 function_code; /* of a user function: its opcodes, which its closures share … */
 	__u16 function_file; /* … its file, and behind it its first and last line, 4 bytes each */
+	__u32 dispatch; /* offset in the file: the loop jumps to an instruction; 0: not known */
 };
 
 /* Where the execution context of the current thread is. */

@@ -46,11 +46,17 @@ static bool is_stack_frame(const struct image *image)
 	return image->kind == IMAGE_LANGUAGE && language_is_on_stack((unsigned int)image->language);
 }
 
+/* The interpreter's code, or what its JIT compiler made. */
+static bool may_be_loop(const struct image *image)
+{
+	return image->kind == IMAGE_FILE || image->kind == IMAGE_JIT;
+}
+
 /* `both`: leaves out the loop around a frame. */
 static void fold_loop(struct shown *s, uint32_t node, uint32_t parent)
 {
 	bool has_loop = parent && !s->is_waker[node] && is_heap_frame(shown_image(s, node)) &&
-			shown_image(s, parent)->kind == IMAGE_FILE;
+			may_be_loop(shown_image(s, parent));
 
 	s->part->shown_parents[node] = has_loop ? load_parent_of(s->part->segment, parent) : parent;
 }

@@ -249,10 +249,10 @@ need_language() {
 	INTERPRETER=$(realpath "$(command -v "$1")")
 }
 
-# check_golden LANGUAGE: the stacks of its program are those that they must be.
+# check_golden LANGUAGE [OPTION...]: the stacks of its program are those that they must be.
 check_golden() {
 	cp "$ROOT/tests/programs/lang/golden.$1" .
-	record_samples 2000 s "app:$INTERPRETER" -a --collector bpf -e cpu-clock -F "$(at_most 997)" -- "$INTERPRETER" "golden.$1"
+	record_samples 2000 s "app:$INTERPRETER" -a --collector bpf -e cpu-clock -F "$(at_most 997)" -- "$INTERPRETER" "${@:2}" "golden.$1"
 	assay export -i s --format speedscope -o s.json "app:$INTERPRETER"
 	"$BATS_TEST_DIRNAME/language_stacks.py" s.json "$1"
 }
@@ -260,6 +260,25 @@ check_golden() {
 @test "each stack of a PHP program is the one that it must be" {
 	need_language php
 	check_golden php
+}
+
+# php_jit KIND: compiled code of PHP has the functions of PHP.
+php_jit() {
+	local options=(-d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M -d "opcache.jit=$1" -d opcache.file_update_protection=0)
+	need_language php
+	[ "$(php "${options[@]}" -r 'echo @opcache_get_status()["jit"]["on"] ?? 0;')" = 1 ] || skip "this PHP has no JIT compiler"
+	check_golden php "${options[@]}"
+	# The samples lie in code without a file.
+	assay report -i s --frames native -t 0 --format json "app:$INTERPRETER" >native.json
+	[ "$(jq '([.rows[] | select(.image | startswith("[anon]")) | .samples] | add) * 2 > ([.rows[].samples] | add)' native.json)" = true ]
+}
+
+@test "compiled code of PHP has its functions: opcache.jit=tracing" {
+	php_jit tracing
+}
+
+@test "compiled code of PHP has its functions: opcache.jit=function" {
+	php_jit function
 }
 
 @test "each stack of a Ruby program is the one that it must be" {

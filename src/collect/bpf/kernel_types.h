@@ -68,6 +68,7 @@ typedef struct {
 struct mm_struct {
 	struct maple_tree mm_mt;
 	struct file *exe_file;
+	unsigned long start_code;
 	mm_context_t context;
 };
 
@@ -197,7 +198,8 @@ struct pt_regs___syscall { /* at the entry into the kernel */
 
 enum maple_type { maple_dense, maple_leaf_64, maple_range_64, maple_arange_64 };
 
-#define VM_EXEC    4          /* include/linux/mm.h */
+#define VM_EXEC    4 /* include/linux/mm.h */
+#define VM_SHARED  8
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
 
 /* Bits of a task's state (include/linux/sched.h). */

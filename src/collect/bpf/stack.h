@@ -169,13 +169,16 @@ static __always_inline bool read_mapping(struct work *w, __u64 addr, struct mapp
 	struct file_place place;
 	struct file_key key;
 	struct file *file;
+	__u64 flags;
 
 	if (!vma)
 		return false;
+	flags = BPF_CORE_READ(vma, vm_flags);
 	m->start = BPF_CORE_READ(vma, vm_start);
 	m->end = BPF_CORE_READ(vma, vm_end);
-	if (addr < m->start || addr >= m->end || !(BPF_CORE_READ(vma, vm_flags) & VM_EXEC))
+	if (addr < m->start || addr >= m->end || !(flags & VM_EXEC))
 		return false;
+	m->is_shared = (flags & VM_SHARED) != 0;
 	m->file = FILE_NONE;
 	m->file_off = m->start;
 	file = BPF_CORE_READ(vma, vm_file);
@@ -268,6 +271,37 @@ static __always_inline bool is_for_reader(struct work *w, const struct mapping *
 	return is_in_range(&r->ranges[0], offset_in(m, addr));
 }
 
+/*
+ * Code of PHP's JIT compiler is in memory that processes share, and runs on the frame of the
+ * interpreter's loop. So the loop's rule behind its prologue holds for it, too. Returns the number
+ * of the loop's kept mapping if the process's executable is PHP, or -1.
+ */
+__attribute__((noinline)) int find_jit_loop(__u32 slot)
+{
+	struct work *w = own_work(slot);
+	const struct lang_runtime *r;
+	const struct mapping *m;
+	struct mm_struct *mm;
+	int at;
+
+	if (!w)
+		return -1;
+	mm = w->mm;
+	at = find_mapping(slot, BPF_CORE_READ(mm, start_code));
+	if (at < 0)
+		return -1;
+	m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
+	r = m->is_runtime ? bpf_map_lookup_elem(&runtimes, &m->file) : NULL;
+	if (!r || r->language != LANGUAGE_PHP)
+		return -1;
+	if (!r->php.dispatch && !w->lang.is_over) {
+		w->lang.runtime = *r;
+		give_up_language(w, LANGUAGE_NO_STATE);
+	}
+	w->lang.jit_place = m->start - m->file_off + r->php.dispatch;
+	return r->php.dispatch ? at : -1;
+}
+
 /* As unwind_walk() in user space: keeps a frame and goes to its caller. 1: there is none. */
 __attribute__((noinline)) int walk_frame(__u32 slot)
 {
@@ -275,8 +309,8 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 	struct unwind_ctx c = {};
 	struct unwind_rule rule;
 	const struct mapping *m;
-	__u64 addr;
-	int at;
+	__u64 addr, frame;
+	int at, loop;
 
 	if (!w)
 		return 1;
@@ -297,10 +331,17 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 		w->wants_copy = 1;
 		return stop_walk(w, UNWIND_NO_RULE);
 	}
+	frame = frame_in(m, w->regs.pc);
+	loop = has_runtimes && m->is_shared ? find_jit_loop(slot) : -1;
+	if (loop >= 0) {
+		at = loop;
+		addr = w->lang.jit_place;
+		m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
+	}
 	if (m->is_runtime && !w->lang.has_emitted && begin_language(slot, at, addr))
 		return 0;
 	w->lang.has_emitted = 0;
-	push_user_frame(w, frame_in(m, w->regs.pc));
+	push_user_frame(w, frame);
 	if (!find_rule(w, m, addr, &rule)) {
 		w->wants_table = 1;
 		w->wanted = m->table;

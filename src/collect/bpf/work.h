@@ -36,7 +36,7 @@ struct mapping {
 	__u32 file;       /* as in frames */
 	__u32 table;      /* its place in table_places, or NO_TABLE */
 	__u32 is_runtime; /* the file is in `runtimes` */
-	__u32 pad;
+	__u32 is_shared;  /* other processes see what is written */
 };
 
 #define NO_TABLE      UINT32_MAX
@@ -59,6 +59,7 @@ struct language_walk {
 	__u64 base;                  /* lang/runtime.h */
 	__u64 cursor;                /* the next frame; 0: none */
 	__u64 limit;                 /* of the memory that has them (Ruby) */
+	__u64 jit_place;             /* in the loop; its unwind rule is that of compiled code */
 	__u32 is_emitting;           /* the next steps are frames of the language */
 	__u32 has_emitted;           /* those of the native frame at hand are there */
 	__u32 is_over;               /* no more of them in this stack */
