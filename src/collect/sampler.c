@@ -455,6 +455,8 @@ uint32_t sampler_know_file(struct sampler *s, const struct file_key *key)
 
 void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_runtime *runtime)
 {
+	if (!s->with_languages)
+		return;
 	if (!bpf_map_update_elem(bpf_map__fd(s->bpf->maps.runtimes), &file, runtime, BPF_ANY))
 		s->bpf->bss->has_runtimes = 1;
 	if (language_is_on_stack(runtime->language))

@@ -30,13 +30,14 @@ static void set_limit(struct sampler_limits *limits, const char *name, size_t le
 		const char *name;
 		uint32_t *value;
 	} known[] = {
-		{ "counts", &limits->counts },     { "seen", &limits->seen },
-		{ "messages", &limits->messages }, { "chunks", &limits->chunks },
-		{ "loop", &limits->loop },         { "stacks", &limits->stacks },
-		{ "refuse", &limits->refuse },     { "load_ms", &limits->load_ms },
-		{ "files", &limits->files },       { "times", &limits->times },
-		{ "blocks", &limits->blocks },     { "allocations", &limits->allocations },
-		{ "waits", &limits->waits },       { "locks", &limits->locks },
+		{ "counts", &limits->counts },       { "seen", &limits->seen },
+		{ "messages", &limits->messages },   { "chunks", &limits->chunks },
+		{ "loop", &limits->loop },           { "stacks", &limits->stacks },
+		{ "refuse", &limits->refuse },       { "load_ms", &limits->load_ms },
+		{ "files", &limits->files },         { "times", &limits->times },
+		{ "blocks", &limits->blocks },       { "allocations", &limits->allocations },
+		{ "waits", &limits->waits },         { "locks", &limits->locks },
+		{ "languages", &limits->languages },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
@@ -70,6 +71,7 @@ struct sampler_limits sampler_limits_for(uint64_t memory_bytes, size_t n_cpus, c
 				    64u << 20)),
 		.chunks = clamp_limit(16, memory_bytes / 64 / CHUNK_BYTES, 8192),
 		.loop = 1,
+		.languages = 1,
 		.waits = 65536,
 		.locks = 16384,
 	};

@@ -27,6 +27,7 @@ struct sampler_limits {
 	uint32_t allocations; /* likewise: bytes of the ring, a power of two */
 	uint32_t waits;       /* threads whose waits are followed */
 	uint32_t locks;       /* waits for the kernel's locks at once */
+	uint32_t languages;   /* 0: native frames alone, to measure what the others cost */
 };
 
 struct sampler_limits sampler_limits(size_t n_cpus);

@@ -226,6 +226,7 @@ int sampler_load(struct sampler *s, struct error *err)
 	prepare_labels(b, c);
 	if (limits.files)
 		b->data->next_file = MAX_FILES - MIN(limits.files, MAX_FILES - 1u);
+	s->with_languages = limits.languages;
 	b->rodata->is_to_be_refused = limits.refuse;
 	usleep(limits.load_ms * 1000);
 	if ((e = prepare_filter(b, c, err)) < 0 ||

@@ -51,6 +51,7 @@ struct sampler {
 	uint64_t n_unknown;                  /* samples whose stack never came, not reported yet */
 	uint32_t n_cleared;
 	bool is_paused;
+	bool with_languages; /* frames of interpreted languages, beside native ones */
 	bool has_raw_wakes, has_raw_switches; /* of waits: by raw tracepoints, which are cheaper */
 	uint32_t counts_room;                 /* entries of each map of counts */
 	uint32_t messages_bytes;

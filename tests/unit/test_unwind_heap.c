@@ -413,6 +413,8 @@ static void tests_set_the_sizes_of_maps(void **state)
 	assert_int_equal(l.chunks, 2);
 	assert_int_equal(l.loop, 0);
 	assert_int_equal(sampler_limits_for(1ULL << 30, 1, "").loop, 1);
+	assert_int_equal(l.languages, 1);
+	assert_int_equal(sampler_limits_for(1ULL << 30, 1, "languages=0").languages, 0);
 }
 
 static void what_a_counter_counted_beyond_its_samples_was_missed(void **state)
