@@ -14,7 +14,7 @@ passed=0 failed=0 skipped=0 why=
 
 releases=(bookworm trixie sid)
 # In the order of `apt-get install`.
-packages='assay assay-daemon assay-oprofile libassay0 libassay-dev python3-assay assay-doc'
+packages='assay assay-daemon assay-fleet assay-oprofile libassay0 libassay-dev python3-assay assay-doc'
 
 # step NAME COMMAND…: one line of the result; false if it fails.
 step() {

@@ -217,8 +217,15 @@ static int lock_tokens(const char *fleet, struct fleet_tokens *t, struct error *
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/.fleet", fleet);
 	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+	struct stat st;
 
-	if (fd < 0 || flock(fd, LOCK_EX) < 0) {
+	if (fd >= 0 && fstat(fd, &st) == 0 && geteuid() == 0 && st.st_uid != 0) {
+		/* The gateway could not read a file of root. */
+		r = error_set(err, -EPERM,
+			      "%s belongs to user %u, as whom the gateway runs: give this "
+			      "command as this user (runuser -u USER -- assay fleet …)",
+			      fleet, st.st_uid);
+	} else if (fd < 0 || flock(fd, LOCK_EX) < 0) {
 		r = error_errno(err, -errno, "cannot lock %s", path);
 	} else {
 		r = fleet_tokens_read(fleet, t, err);

@@ -212,14 +212,17 @@ rows() {
 	[[ "$(rows -i fleet --by build)" == *"$id"* ]]
 }
 
-@test "the unit of ship is valid, and is confined" {
+@test "the units of ship and of the gateway are valid, and are confined" {
 	command -v systemd-analyze >/dev/null || skip "no systemd-analyze here"
+	local unit
 	mkdir unit
-	sed "s#@bindir@#$(dirname "$(command -v assay)")#" "$ROOT/data/assay-ship.service" >unit/assay-ship.service
-	systemd-analyze verify --man=no "$PWD/unit/assay-ship.service" 2>verify.log || { cat verify.log; false; }
-	[ ! -s verify.log ] || { cat verify.log; false; }
-	systemd-analyze security --help | grep -q -- --offline || return 0
-	systemd-analyze security --offline=true --threshold=25 "$PWD/unit/assay-ship.service" >/dev/null
+	for unit in assay-ship assay-gateway; do
+		sed "s#@bindir@#$(dirname "$(command -v assay)")#" "$ROOT/data/$unit.service" >"unit/$unit.service"
+		systemd-analyze verify --man=no "$PWD/unit/$unit.service" 2>verify.log || { cat verify.log; false; }
+		[ ! -s verify.log ] || { cat verify.log; false; }
+		systemd-analyze security --help | grep -q -- --offline || continue
+		systemd-analyze security --offline=true --threshold=25 "$PWD/unit/$unit.service" >/dev/null
+	done
 }
 
 @test "a function is one row in all builds of its file" {

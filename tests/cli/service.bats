@@ -98,6 +98,36 @@ start_systemd() {
 	[ "$status" = 1 ]
 }
 
+@test "the gateway runs as its unit has it, and takes a host" {
+	start_systemd
+	cp "$ROOT/data/assay-gateway.service" "$ROOT/data/fleet-sysusers.conf" "$ROOT/data/fleet-tmpfiles.conf" "$bin"
+	sed -i "s#@bindir@#$bin#" "$bin/assay-gateway.service"
+	inside mkdir -p /run/systemd/system
+	inside cp "$bin/assay-gateway.service" /run/systemd/system/
+	inside systemd-sysusers "$bin/fleet-sysusers.conf"
+	inside systemd-tmpfiles --create "$bin/fleet-tmpfiles.conf"
+	inside systemctl daemon-reload
+	inside systemctl start assay-gateway
+	gateway_answers() { inside curl -s --unix-socket /run/assay-gateway/socket http://localhost/ >page; }
+	wait_for gateway_answers || { inside journalctl -u assay-gateway; false; }
+	[ "$(inside stat -c '%a %U' /var/lib/assay-fleet/fleet)" = "750 assay-fleet" ]
+	# root's file of tokens would be closed to the gateway.
+	run inside "$bin/assay" fleet enroll /var/lib/assay-fleet/fleet web1
+	refused 1 "as this user"
+	token=$(inside setpriv --reuid assay-fleet --regid assay-fleet --clear-groups "$bin/assay" fleet enroll /var/lib/assay-fleet/fleet web1)
+	printf '{"boot":"11111111-2222-3333-4444-555555555555","uptime_s":60,"clock_ms":%s}' "$(date +%s%3N)" >facts
+	cp facts "$bin"
+	for said in "$token" wrong; do
+		inside curl -s -o /dev/null -w '%{http_code}\n' --unix-socket /run/assay-gateway/socket -X PUT --data-binary "@$bin/facts" \
+			-H "Authorization: Bearer $said" http://localhost/v1/hosts/web1
+	done >codes
+	[ "$(paste -sd' ' codes)" = "200 401" ]
+	inside systemctl stop assay-gateway
+	[ "$(inside systemctl show assay-gateway -P Result)" = success ]
+	run inside journalctl -u assay-gateway --no-pager
+	[[ "$output" != *denied* && "$output" != *"not permitted"* ]] || { echo "$output"; false; }
+}
+
 @test "the generator gives SYS_ADMIN where counters need it, and only there" {
 	need_root
 	unshare -m true 2>/dev/null || skip "no mount here"
