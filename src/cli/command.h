@@ -7,8 +7,17 @@
 
 #include "cli/options.h"
 
-/* EXIT_LATE: complete, but for names that come later (report --names-limit). */
-enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LATE = 3 };
+/*
+ * EXIT_LATE: complete, but for names that come later (report --names-limit). EXIT_LATE_DAMAGED:
+ * likewise, of a damaged source.
+ */
+enum exit_code {
+	EXIT_OK = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_LATE = 3,
+	EXIT_LATE_DAMAGED = 4
+};
 
 /* For the man page: a headed paragraph in scdoc's markup, or an example. */
 struct command_section {

@@ -52,7 +52,8 @@ static const struct option_spec report_options[] = {
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
 	{ 0, "names-limit", "TIME", OPT_SECONDS, FIELD(names_s), NULL,
-	  "leave names of files out that are not there after TIME, with exit status 3",
+	  "leave names of files out that are not there after TIME, with exit status 3 (4: damaged, "
+	  "too)",
 	  "Servers of debuginfod are not asked. A run without it reads all names, and keeps them.",
 	  0.001, 1e6 },
 	CONTAINER_NAMES_OPTION(FIELD(container_names)),
@@ -585,6 +586,13 @@ static int report_begin(const struct report_args *args, struct input **in)
 	return opening_begin("report", &config, in);
 }
 
+static int report_status(int r, bool is_damaged)
+{
+	if (r > 0)
+		return is_damaged ? EXIT_LATE_DAMAGED : EXIT_LATE;
+	return r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
+}
+
 static int report_run(const struct command *self, int argc, char **argv)
 {
 	struct report_args args = { .threshold = -1 };
@@ -626,7 +634,7 @@ static int report_run(const struct command *self, int argc, char **argv)
 		status = r < 0 ? EXIT_USAGE : EXIT_OK;
 		if (r >= 0) {
 			r = report_session(in, &args, view, &options, &request, &is_damaged, &err);
-			status = r < 0 || is_damaged ? EXIT_FAILED : r > 0 ? EXIT_LATE : EXIT_OK;
+			status = report_status(r, is_damaged);
 		}
 		if (r < 0)
 			log_error("report: %s", err.text);

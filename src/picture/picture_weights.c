@@ -40,14 +40,20 @@ static size_t settle_bucket(struct picture_cell *cells, size_t n, uint32_t *plac
 	return kept;
 }
 
+/* By node: zeros, which settle_bucket() leaves as they were. */
+static uint32_t *new_places(const struct picture *pic)
+{
+	return xcalloc(pic->nodes.n + 1, sizeof(uint32_t));
+}
+
 /*
  * Sorts the cells from `from` on, whose buckets are in order: each (bucket, node) once. Returns the
- * number of all that are left. Many cells are of few nodes, so they are added up first.
+ * number of all that are left. Many cells are of few nodes, so they are added up first. `place` is
+ * of new_places().
  */
-static size_t picture_weights_settle(const struct picture *pic, struct picture_cell *cells,
-				     size_t from, size_t n)
+static size_t picture_weights_settle(struct picture_cell *cells, size_t from, size_t n,
+				     uint32_t *place)
 {
-	uint32_t *place = xcalloc(pic->nodes.n + 1, sizeof(*place));
 	size_t kept = from;
 
 	for (size_t i = from, next; i < n; i = next) {
@@ -56,7 +62,6 @@ static size_t picture_weights_settle(const struct picture *pic, struct picture_c
 		memmove(&cells[kept], &cells[i], (next - i) * sizeof(*cells));
 		kept += settle_bucket(&cells[kept], next - i, place);
 	}
-	free(place);
 	return kept;
 }
 
@@ -105,6 +110,7 @@ static void add_slice(struct picture *pic, const struct profile_slice *slice, ui
 /* Slices are in the order of time: a bucket is settled when it is over. */
 static void add_slices(struct picture *pic, const uint32_t *node_of)
 {
+	uint32_t *place = new_places(pic);
 	const struct profile *p = pic->report->profile;
 	const struct profile_slice all = { .n = p->entries.n };
 	const struct profile_slice *slices = p->slices.n ? p->slices.data : &all;
@@ -119,24 +125,28 @@ static void add_slices(struct picture *pic, const uint32_t *node_of)
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
 			struct picture_lane *l = &pic->lanes[lane];
 
-			from[lane] = l->cells.n =
-				picture_weights_settle(pic, l->cells.data, from[lane], l->cells.n);
+			from[lane] = l->cells.n = picture_weights_settle(l->cells.data, from[lane],
+									 l->cells.n, place);
 		}
 	}
+	free(place);
 	free(from);
 }
 
 /* Halves the number of buckets. */
 static void picture_weights_widen(struct picture *pic)
 {
+	uint32_t *place = new_places(pic);
+
 	pic->bucket_s *= 2;
 	for (uint32_t lane = 0; lane < pic->report->profile->n_lanes; lane++) {
 		struct picture_lane *l = &pic->lanes[lane];
 
 		vec_foreach (&l->cells, c)
 			c->bucket /= 2;
-		l->cells.n = picture_weights_settle(pic, l->cells.data, 0, l->cells.n);
+		l->cells.n = picture_weights_settle(l->cells.data, 0, l->cells.n, place);
 	}
+	free(place);
 }
 
 static size_t count_cells(const struct picture *pic)
@@ -243,6 +253,8 @@ static uint32_t matching_lane(const struct profile *p, const struct profile *oth
 
 static void add_base(struct picture *pic, const struct profile *p, const uint32_t *node_of)
 {
+	uint32_t *place = new_places(pic);
+
 	for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
 		uint32_t to = matching_lane(pic->report->profile, p, lane);
 		struct picture_lane *l = &pic->lanes[to == NO_INDEX ? 0 : to];
@@ -255,8 +267,9 @@ static void add_base(struct picture *pic, const struct profile *p, const uint32_
 			if (w->samples || w->period)
 				vec_push(&l->base, (struct picture_cell){ 0, node_of[i], *w });
 		}
-		l->base.n = picture_weights_settle(pic, l->base.data, 0, l->base.n);
+		l->base.n = picture_weights_settle(l->base.data, 0, l->base.n, place);
 	}
+	free(place);
 }
 
 void picture_add_weights(struct picture *pic, const struct profile *p, const uint32_t *node_of)

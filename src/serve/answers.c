@@ -32,14 +32,32 @@ void answers_fini(struct answers *a)
 	vec_fini(&a->list);
 }
 
+static size_t find_place(const struct answers *a, const struct buf *key)
+{
+	size_t i = 0;
+
+	while (i < a->list.n && (a->list.data[i].key.len != key->len ||
+				 memcmp(a->list.data[i].key.data, key->data, key->len) != 0))
+		i++;
+	return i;
+}
+
 const struct kept_answer *answers_find(struct answers *a, const struct buf *key)
 {
-	vec_foreach (&a->list, k)
-		if (k->key.len == key->len && !memcmp(k->key.data, key->data, key->len)) {
-			k->used = ++a->n_uses;
-			return k;
-		}
-	return NULL;
+	size_t i = find_place(a, key);
+
+	if (i == a->list.n)
+		return NULL;
+	a->list.data[i].used = ++a->n_uses;
+	return &a->list.data[i];
+}
+
+void answers_drop(struct answers *a, const struct buf *key)
+{
+	size_t i = find_place(a, key);
+
+	if (i < a->list.n)
+		drop_answer(a, i);
 }
 
 static size_t oldest_answer(const struct answers *a)
@@ -52,11 +70,17 @@ static size_t oldest_answer(const struct answers *a)
 	return oldest;
 }
 
-void answers_keep(struct answers *a, struct buf *key, struct http_body *body, struct buf *policy)
+void answers_keep(struct answers *a, const struct buf *key, struct http_body *body,
+		  struct buf *policy, unsigned int lacks)
 {
-	struct kept_answer k = { *key, http_body_share(body), *policy, ++a->n_uses };
+	struct kept_answer k = { .body = http_body_share(body),
+				 .policy = *policy,
+				 .lacks = lacks,
+				 .used = ++a->n_uses };
 
-	*key = *policy = (struct buf){ 0 };
+	answers_drop(a, key);
+	buf_bytes(&k.key, key->data, key->len);
+	*policy = (struct buf){ 0 };
 	a->bytes += kept_size(&k);
 	vec_push(&a->list, k);
 	while (a->bytes > a->most_bytes)

@@ -9,8 +9,9 @@
 struct kept_answer {
 	struct buf key;
 	struct http_body *body;
-	struct buf policy; /* Content-Security-Policy of a page; else empty */
-	uint64_t used;     /* the time of the last use, as a number of uses */
+	struct buf policy;  /* Content-Security-Policy of a page; else empty */
+	unsigned int lacks; /* of enum reply_lack */
+	uint64_t used;      /* the time of the last use, as a number of uses */
 };
 
 struct answers {
@@ -25,5 +26,11 @@ void answers_fini(struct answers *a);
 /* Valid until the next answers_keep(). NULL: there is none. */
 const struct kept_answer *answers_find(struct answers *a, const struct buf *key);
 
-/* Takes key and policy, and shares the body. One that is larger than all room is not kept. */
-void answers_keep(struct answers *a, struct buf *key, struct http_body *body, struct buf *policy);
+/*
+ * Takes the policy, copies the key and shares the body, in place of an answer that has the key. One
+ * that is larger than all room is not kept.
+ */
+void answers_keep(struct answers *a, const struct buf *key, struct http_body *body,
+		  struct buf *policy, unsigned int lacks);
+/* Drops the answer with the key, if there is one. */
+void answers_drop(struct answers *a, const struct buf *key);

@@ -89,8 +89,10 @@ static bool buf_equal(const struct buf *a, const struct buf *b)
 
 /* ---- the end of a job ---- */
 
-static void job_fail(struct job *j, unsigned int status, const char *sentence)
+static void job_fail(struct jobs *js, struct job *j, unsigned int status, const char *sentence)
 {
+	if (j->is_for_names) /* the one without names would stay */
+		answers_drop(&js->answers, &j->call.key);
 	vec_foreach (&j->waiting, q)
 		reply_error(*q, status, sentence);
 	if (!j->waiting.n && !j->is_for_names)
@@ -124,18 +126,19 @@ static void jobs_add_names(struct jobs *js, struct job *of)
 	job_new(js, of->row, &call)->is_for_names = true;
 }
 
+/* What lacks names is kept, too: those who ask meanwhile get it at once. */
 static void job_answer(struct jobs *js, struct job *j, struct http_body *body, struct buf *policy)
 {
-	enum reply_lack lack = worker_has_warned(j->worker)         ? REPLY_DAMAGED
-			       : worker_is_without_names(j->worker) ? REPLY_UNNAMED
-								    : REPLY_WHOLE;
+	bool is_unnamed = worker_is_without_names(j->worker) && !j->is_for_names;
+	unsigned int lacks = (worker_has_warned(j->worker) ? REPLY_DAMAGED : 0) |
+			     (is_unnamed ? REPLY_UNNAMED : 0);
 
 	vec_foreach (&j->waiting, q)
-		reply_row(*q, j->row, body, policy, lack);
-	if (lack == REPLY_UNNAMED)
+		reply_row(*q, j->row, body, policy, lacks);
+	if (is_unnamed)
 		jobs_add_names(js, j);
-	else if (lack == REPLY_WHOLE && !j->call.is_action)
-		answers_keep(&js->answers, &j->call.key, body, policy);
+	if (!j->call.is_action)
+		answers_keep(&js->answers, &j->call.key, body, policy, lacks);
 }
 
 static void job_convert(struct jobs *js, struct job *j)
@@ -145,13 +148,13 @@ static void job_convert(struct jobs *js, struct job *j)
 	struct buf message = { 0 }, policy = { 0 };
 
 	if (worker_output(j->worker)->len > MAX_CONVERTED) {
-		job_fail(j, 503,
+		job_fail(js, j, 503,
 			 "The answer is too large: choose a shorter time, or more filters.");
 		return;
 	}
 	if (!j->call.convert(&j->call, has_no_sample(j) ? &none : worker_output(j->worker),
 			     &message)) {
-		job_fail(j, 503, "The answer has another form than expected.");
+		job_fail(js, j, 503, "The answer has another form than expected.");
 		return;
 	}
 	body = http_body_new(message.data, message.len);
@@ -160,7 +163,7 @@ static void job_convert(struct jobs *js, struct job *j)
 }
 
 /* The first line of the output is the status. */
-static void job_answer_with_status(struct job *j)
+static void job_answer_with_status(struct jobs *js, struct job *j)
 {
 	const struct buf *output = worker_output(j->worker);
 	const uint8_t *end = output->len ? memchr(output->data, '\n', output->len) : NULL;
@@ -168,7 +171,7 @@ static void job_answer_with_status(struct job *j)
 
 	if (worker_status(j->worker) != 200 || status < 200 || status > 599) {
 		log_warning("%s: %s", j->row->name, worker_message(j->worker));
-		job_fail(j, 503, "The server could not take it. Send it later.");
+		job_fail(js, j, 503, "The server could not take it. Send it later.");
 		return;
 	}
 	end++;
@@ -184,7 +187,7 @@ static void job_finish(struct jobs *js, struct job *j)
 	struct buf policy = { 0 };
 
 	if (j->call.has_status) {
-		job_answer_with_status(j);
+		job_answer_with_status(js, j);
 		return;
 	}
 	if (j->call.convert && (status == 200 || has_no_sample(j))) {
@@ -193,7 +196,7 @@ static void job_finish(struct jobs *js, struct job *j)
 	}
 	/* The program's message may name all that there is. */
 	if (status != 200) {
-		job_fail(j, status,
+		job_fail(js, j, status,
 			 status == 422 && j->call.is_limited
 				 ? "No sample matches, or the source can't be read."
 				 : worker_message(j->worker));
@@ -262,7 +265,7 @@ void jobs_start(struct jobs *js)
 			n_running++;
 			continue;
 		}
-		job_fail(j, 503, err.text);
+		job_fail(js, j, 503, err.text);
 		jobs_remove(js, i--);
 	}
 }
@@ -286,7 +289,7 @@ void jobs_read(struct jobs *js)
 				note_run(js, now - j->begin_ns);
 			job_finish(js, j);
 		} else {
-			job_fail(j, 503, "Other answers take too long. Ask again later.");
+			job_fail(js, j, 503, "Other answers take too long. Ask again later.");
 		}
 		jobs_remove(js, i--);
 	}
@@ -360,7 +363,7 @@ void jobs_add(struct jobs *js, const struct api_row *row, struct api_call *call,
 	struct job *j = is_action ? NULL : jobs_find(js, &call->key);
 
 	if (kept) {
-		reply_row(q, row, kept->body, &kept->policy, REPLY_WHOLE);
+		reply_row(q, row, kept->body, &kept->policy, kept->lacks);
 		return;
 	}
 	if (js->n_waiting >= SERVE_WAITING || (!j && jobs_are_busy(js))) {

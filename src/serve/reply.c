@@ -17,25 +17,32 @@
 		"Cross-Origin-Resource-Policy", "same-origin"                     \
 	}
 
-static void reply_with_warning(struct http_request *q, unsigned int status, const char *type,
-			       const struct http_header *more, struct http_body *body,
-			       const struct http_header *lack)
+/* `lacks`: of enum reply_lack. */
+static void reply_with_warnings(struct http_request *q, unsigned int status, const char *type,
+				const struct http_header *more, struct http_body *body,
+				unsigned int lacks)
 {
-	const struct http_header headers[] = {
-		{ "Content-Type", type },
-		COMMON_HEADERS,
-		more ? *more : (struct http_header){ "X-Frame-Options", "SAMEORIGIN" },
-		lack ? *lack : (struct http_header){ NULL, NULL },
-	};
-	const struct http_answer a = { status, headers, ARRAY_SIZE(headers) - !lack, body };
+	static const struct http_header
+		damaged = { "X-Assay-Warning",
+			    "The source is damaged, or memory ran out: something is missing." },
+		unnamed = { "X-Assay-Names", "later" };
+	struct http_header headers[8] = { { "Content-Type", type }, COMMON_HEADERS };
+	size_t n = 0;
 
-	http_request_answer(q, &a);
+	while (headers[n].name)
+		n++;
+	headers[n++] = more ? *more : (struct http_header){ "X-Frame-Options", "SAMEORIGIN" };
+	if (lacks & REPLY_DAMAGED)
+		headers[n++] = damaged;
+	if (lacks & REPLY_UNNAMED)
+		headers[n++] = unnamed;
+	http_request_answer(q, &(struct http_answer){ status, headers, n, body });
 }
 
 void reply(struct http_request *q, unsigned int status, const char *type,
 	   const struct http_header *more, struct http_body *body)
 {
-	reply_with_warning(q, status, type, more, body, NULL);
+	reply_with_warnings(q, status, type, more, body, REPLY_WHOLE);
 }
 
 void reply_status(struct http_request *q, unsigned int status, const void *json, size_t size)
@@ -91,14 +98,8 @@ void reply_json(struct http_request *q, struct buf *text)
 	buf_fini(text);
 }
 
-static const struct http_header lacks[] = {
-	[REPLY_DAMAGED] = { "X-Assay-Warning",
-			    "The source is damaged, or memory ran out: something is missing." },
-	[REPLY_UNNAMED] = { "X-Assay-Names", "later" },
-};
-
 void reply_row(struct http_request *q, const struct api_row *row, struct http_body *body,
-	       const struct buf *policy, enum reply_lack lack)
+	       const struct buf *policy, unsigned int lacks)
 {
 	char attachment[128];
 	struct http_header more = { "Content-Security-Policy", POLICY_NOTHING };
@@ -108,6 +109,5 @@ void reply_row(struct http_request *q, const struct api_row *row, struct http_bo
 		more = (struct http_header){ "Content-Disposition", attachment };
 	else if (policy->len)
 		more.value = (const char *)policy->data;
-	reply_with_warning(q, 200, row->type, &more, body,
-			   lack == REPLY_WHOLE ? NULL : &lacks[lack]);
+	reply_with_warnings(q, 200, row->type, &more, body, lacks);
 }

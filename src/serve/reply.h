@@ -31,12 +31,13 @@ void reply_message(struct http_request *q, const char *type, const struct buf *b
 /* Takes the text of a JSON object. */
 void reply_json(struct http_request *q, struct buf *text);
 
+/* What an answer lacks: both are possible. */
 enum reply_lack {
-	REPLY_WHOLE,
-	REPLY_DAMAGED, /* something is missing in it */
-	REPLY_UNNAMED, /* names of files come later */
+	REPLY_WHOLE = 0,
+	REPLY_DAMAGED = 1, /* something is missing in it */
+	REPLY_UNNAMED = 2, /* names of files come later */
 };
 
 /* The answer of a row of the API. `policy` is the text of policy_of_page(), or empty. */
 void reply_row(struct http_request *q, const struct api_row *row, struct http_body *body,
-	       const struct buf *policy, enum reply_lack lack);
+	       const struct buf *policy, unsigned int lacks);

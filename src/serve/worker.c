@@ -225,18 +225,25 @@ unsigned int worker_status(const struct worker *w)
 		return 503;
 	if (code == 2)
 		return 400;
-	/* 1 with an answer: it is of a damaged source, or incomplete. */
-	return code == 0 || code == EXIT_LATE || (code == 1 && w->out.len) ? 200 : 422;
+	if (code == EXIT_OK || worker_is_without_names(w))
+		return 200;
+	/* With an answer: it is of a damaged source, or incomplete. */
+	return code == EXIT_FAILED && w->out.len ? 200 : 422;
+}
+
+static bool has_exited_with(const struct worker *w, enum exit_code code)
+{
+	return WIFEXITED(w->exit_status) && WEXITSTATUS(w->exit_status) == (int)code;
 }
 
 bool worker_is_without_names(const struct worker *w)
 {
-	return WIFEXITED(w->exit_status) && WEXITSTATUS(w->exit_status) == EXIT_LATE;
+	return has_exited_with(w, EXIT_LATE) || has_exited_with(w, EXIT_LATE_DAMAGED);
 }
 
 bool worker_has_warned(const struct worker *w)
 {
-	return WIFEXITED(w->exit_status) && WEXITSTATUS(w->exit_status) == 1;
+	return has_exited_with(w, EXIT_FAILED) || has_exited_with(w, EXIT_LATE_DAMAGED);
 }
 
 const struct buf *worker_output(const struct worker *w)

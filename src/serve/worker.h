@@ -52,7 +52,7 @@ uint64_t worker_deadline_ns(const struct worker *w);
  * that it cannot read, 503 and 504 for limits.
  */
 unsigned int worker_status(const struct worker *w);
-/* Whether an answer is complete, but for names that come later: EXIT_LATE. */
+/* Whether names of an answer come later: EXIT_LATE, EXIT_LATE_DAMAGED. */
 bool worker_is_without_names(const struct worker *w);
 /* Whether an answer is incomplete or of a damaged source: worker_message() has the reason. */
 bool worker_has_warned(const struct worker *w);

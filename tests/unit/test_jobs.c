@@ -22,7 +22,8 @@ uint64_t __wrap_clock_monotonic_ns(void)
 
 struct worker {
 	char *word; /* the last one of its command */
-	bool has_limit, has_ended, is_stopped, is_without_names;
+	bool has_limit, has_ended, is_stopped, is_without_names, has_warned;
+	unsigned int status; /* 0: 200 */
 	struct buf output;
 };
 
@@ -88,14 +89,12 @@ uint64_t worker_deadline_ns(const struct worker *w)
 
 unsigned int worker_status(const struct worker *w)
 {
-	(void)w;
-	return 200;
+	return w->status ? w->status : 200;
 }
 
 bool worker_has_warned(const struct worker *w)
 {
-	(void)w;
-	return false;
+	return w->has_warned;
 }
 
 bool worker_is_without_names(const struct worker *w)
@@ -118,7 +117,7 @@ const char *worker_message(const struct worker *w)
 static int requests[MOST];
 static struct {
 	unsigned int status;
-	enum reply_lack lack;
+	unsigned int lacks;
 } answers[MOST];
 
 static struct http_request *request(size_t i)
@@ -144,11 +143,11 @@ void reply_status(struct http_request *q, unsigned int status, const void *json,
 }
 
 void reply_row(struct http_request *q, const struct api_row *row, struct http_body *body,
-	       const struct buf *policy, enum reply_lack lack)
+	       const struct buf *policy, unsigned int lacks)
 {
 	(void)row, (void)body, (void)policy;
 	answers[number_of(q)].status = 200;
-	answers[number_of(q)].lack = lack;
+	answers[number_of(q)].lacks = lacks;
 }
 
 static const struct api_row row = { .name = "top", .type = "application/json" };
@@ -262,23 +261,58 @@ static void names_that_come_later_are_read_meanwhile(void **state)
 	assert_true(workers[0]->has_limit);
 	workers[0]->has_ended = workers[0]->is_without_names = true;
 	pass(js, 0);
-	assert_int_equal(answers[0].lack, REPLY_UNNAMED);
+	assert_int_equal(answers[0].lacks, REPLY_UNNAMED);
 	assert_int_equal(n_running(), 1);
 	assert_false(workers[1]->has_limit);
 	assert_string_equal(workers[1]->word, "a");
-	/* Nobody waits for it: the same question gets what there is, and starts no second one. */
+	/* Nobody waits for it: the same question gets what there is, at once. */
 	ask(js, 1, "a");
-	assert_true(workers[2]->has_limit);
-	workers[2]->has_ended = workers[2]->is_without_names = true;
-	pass(js, 0);
-	assert_int_equal(answers[1].lack, REPLY_UNNAMED);
+	assert_int_equal(answers[1].lacks, REPLY_UNNAMED);
 	assert_int_equal(n_running(), 1);
 	workers[1]->has_ended = true;
 	pass(js, 0);
 	ask(js, 2, "a"); /* kept */
 	assert_int_equal(answers[2].status, 200);
-	assert_int_equal(answers[2].lack, REPLY_WHOLE);
+	assert_int_equal(answers[2].lacks, REPLY_WHOLE);
 	assert_int_equal(n_running(), 0);
+	jobs_free(js);
+}
+
+/* Requests learn both. The answer with names is kept, too. */
+static void a_damaged_source_gets_its_late_names(void **state)
+{
+	struct jobs *js = jobs_begin();
+
+	(void)state;
+	ask(js, 0, "a");
+	workers[0]->has_ended = workers[0]->is_without_names = workers[0]->has_warned = true;
+	pass(js, 0);
+	assert_int_equal(answers[0].lacks, REPLY_DAMAGED | REPLY_UNNAMED);
+	workers[1]->has_ended = workers[1]->has_warned = true;
+	pass(js, 0);
+	ask(js, 1, "a");
+	assert_int_equal(answers[1].lacks, REPLY_DAMAGED);
+	assert_int_equal(n_running(), 0);
+	jobs_free(js);
+}
+
+static void an_answer_whose_names_fail_is_not_kept_without_them(void **state)
+{
+	struct jobs *js = jobs_begin();
+
+	(void)state;
+	ask(js, 0, "a");
+	workers[0]->has_ended = workers[0]->is_without_names = true;
+	pass(js, 0);
+	workers[1]->has_ended = true;
+	workers[1]->status = 504;
+	pass(js, 0);
+	ask(js, 1, "a");
+	assert_int_equal(answers[1].status, 0);
+	assert_true(workers[2]->has_limit);
+	workers[2]->has_ended = true;
+	pass(js, 0);
+	assert_int_equal(answers[1].lacks, REPLY_WHOLE);
 	jobs_free(js);
 }
 
@@ -331,6 +365,8 @@ int main(void)
 		cmocka_unit_test(a_request_whose_turn_does_not_come_gets_503),
 		cmocka_unit_test(workers_that_no_signal_ends_are_few),
 		cmocka_unit_test(names_that_come_later_are_read_meanwhile),
+		cmocka_unit_test(a_damaged_source_gets_its_late_names),
+		cmocka_unit_test(an_answer_whose_names_fail_is_not_kept_without_them),
 		cmocka_unit_test(names_of_slow_files_leave_a_worker_for_requests),
 		cmocka_unit_test(a_turn_that_would_come_late_is_refused_at_once),
 	};
