@@ -29,6 +29,7 @@ static const struct option_spec diff_options[] = {
 	  "same window." },
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
+	NAMES_LIMIT_OPTION(FIELD(names_s)),
 	CONTAINER_NAMES_OPTION(FIELD(container_names)),
 	{ 'T', "tree", NULL, OPT_FLAG, FIELD(tree), NULL,
 	  "compare call trees, from the outermost call" },
@@ -224,6 +225,12 @@ static int run_diff(struct diff_setup *s, int *status, struct error *err)
 	return r;
 }
 
+static bool has_late_names(const struct diff_setup *s)
+{
+	return input_n_late(s->in, s->sides[DIFF_OLD].symbols) ||
+	       symbolizer_n_late(s->sides[DIFF_NEW].symbols);
+}
+
 /*
  * OLD NEW… FILTER…: leaves the old session, the n-th new one and the filters. Returns how many are
  * new.
@@ -252,6 +259,7 @@ static int diff_with(const struct command *self, int argc, char **argv, size_t n
 	struct diff_setup s = { .args.threshold = -1 };
 	struct option_list operands = { 0 };
 	struct error err = { 0 };
+	struct open_config config;
 	int status = command_begin(self, false, argc, argv, &s.args, &operands);
 
 	if (status < 0)
@@ -264,8 +272,10 @@ static int diff_with(const struct command *self, int argc, char **argv, size_t n
 		status = EXIT_USAGE;
 	}
 	s.args.no_pager |= *n_new > 1;
+	config = (struct open_config)OPEN_CONFIG(s.args);
+	config.names_s = s.args.names_s;
 	if (status < 0)
-		status = opening_begin("diff", &(struct open_config)OPEN_CONFIG(s.args), &s.in);
+		status = opening_begin("diff", &config, &s.in);
 	if (status < 0 && diff_setup_parse(&s, &operands, &err) < 0) {
 		log_error("diff: %s", err.text);
 		status = EXIT_USAGE;
@@ -278,9 +288,9 @@ static int diff_with(const struct command *self, int argc, char **argv, size_t n
 			log_error("diff: %s", err.text);
 		if (r == -ENOTSUP) /* the rules do not fit the sessions */
 			status = EXIT_USAGE;
-		else if (status == EXIT_OK &&
-			 (r < 0 || s.sides[0].is_damaged || s.sides[1].is_damaged))
-			status = EXIT_FAILED;
+		else if (status == EXIT_OK)
+			status = opening_status(r < 0 ? r : has_late_names(&s),
+						s.sides[0].is_damaged || s.sides[1].is_damaged);
 	}
 	diff_setup_fini(&s);
 	option_list_fini(&operands);

@@ -16,7 +16,7 @@ struct diff_args {
 		*frames;
 	struct window_args window;
 	struct option_list fail_if;
-	double threshold;
+	double threshold, names_s;
 	uint64_t limit, n_sessions;
 	bool no_demangle, no_itrace, tree, significant, idle, no_pager, any_machine, in_turn;
 	struct code_args code;

@@ -20,7 +20,7 @@
 
 struct explain_args {
 	const char *input, *output, *format, *cache, *pid, *itrace;
-	double duration_s;
+	double duration_s, names_s;
 	bool no_demangle, no_itrace, no_pager;
 	struct code_args code;
 	const char *container_names;
@@ -42,6 +42,7 @@ static const struct option_spec explain_options[] = {
 	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
+	NAMES_LIMIT_OPTION(FIELD(names_s)),
 	CONTAINER_NAMES_OPTION(FIELD(container_names)),
 	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
@@ -132,6 +133,7 @@ static int print_page(const struct explain_args *args, const struct session *ses
 	return output_close(&out, err);
 }
 
+/* 1: names come later. */
 static int explain_session(struct input *in, const struct explain_args *args,
 			   const struct explain_outside *outside, bool *is_damaged,
 			   struct error *err)
@@ -153,7 +155,7 @@ static int explain_session(struct input *in, const struct explain_args *args,
 	if (r >= 0)
 		r = print_page(args, session, &facts, err);
 	explain_facts_fini(&facts);
-	return r;
+	return r < 0 ? r : input_n_late(in, symbols) > 0;
 }
 
 /* ---- the command ---- */
@@ -196,6 +198,14 @@ static int choose_source(struct explain_args *args, const struct option_list *op
 	return records;
 }
 
+static int explain_begin(const struct explain_args *args, struct input **in)
+{
+	struct open_config config = OPEN_CONFIG(*args);
+
+	config.names_s = args->names_s;
+	return opening_begin("explain", &config, in);
+}
+
 static int explain_once(struct explain_args *args, const struct option_list *operands,
 			bool is_command)
 {
@@ -216,10 +226,10 @@ static int explain_once(struct explain_args *args, const struct option_list *ope
 		args->input = recording.output;
 	}
 	if (status < 0)
-		status = opening_begin("explain", &(struct open_config)OPEN_CONFIG(*args), &in);
+		status = explain_begin(args, &in);
 	if (status < 0) {
 		r = explain_session(in, args, &recording.outside, &is_damaged, &err);
-		status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
+		status = opening_status(r, is_damaged);
 	}
 	if (r < 0)
 		log_error("explain: %s", err.text);

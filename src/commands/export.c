@@ -33,6 +33,7 @@ struct export_args {
 	struct window_args window;
 	struct code_args code;
 	const char *container_names;
+	double names_s;
 };
 
 #define FIELD(f) offsetof(struct export_args, f)
@@ -40,6 +41,7 @@ static const struct option_spec export_options[] = {
 	INPUT_OPTION(FIELD(input), "export"),
 	WINDOW_OPTIONS(FIELD(window)),
 	CODE_OPTIONS(FIELD(code)),
+	NAMES_LIMIT_OPTION(FIELD(names_s)),
 	CONTAINER_NAMES_OPTION(FIELD(container_names)),
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL,
@@ -152,6 +154,7 @@ static void trace_source_fini(struct trace_source *s)
 	vec_fini(&s->replays);
 }
 
+/* 1: names come later. */
 static int export_session(struct input *in, const struct export_args *args,
 			  const struct export_format *format, const struct query *query,
 			  uint32_t merged, bool *is_damaged, struct error *err)
@@ -198,7 +201,7 @@ static int export_session(struct input *in, const struct export_args *args,
 	r = export_write(format, &options, profile, args->output, &n_bytes, err);
 	if (r >= 0)
 		print_summary(args, format, profile, n_bytes);
-	return r;
+	return r < 0 ? r : input_n_late(in, symbols) > 0;
 }
 
 /* For branch stacks, a processor trace has the branches that these would have had. */
@@ -283,7 +286,7 @@ static int run_with(struct input *in, const struct export_args *args,
 		r = format->ops->from_recording
 			    ? export_replay(in, args, format, &is_damaged, &err)
 			    : export_session(in, args, format, &query, merged, &is_damaged, &err);
-		status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
+		status = opening_status(r, is_damaged);
 	}
 	if (r < 0)
 		log_error("export: %s", err.text);
@@ -308,6 +311,14 @@ static int unpack_input(struct input *in, struct export_args *args)
 	return -1;
 }
 
+static int export_begin(const struct export_args *args, struct input **in)
+{
+	struct open_config config = OPEN_CONFIG(*args);
+
+	config.names_s = args->names_s;
+	return opening_begin("export", &config, in);
+}
+
 static int export_run(const struct command *self, int argc, char **argv)
 {
 	struct export_args args = { 0 };
@@ -322,7 +333,7 @@ static int export_run(const struct command *self, int argc, char **argv)
 		status = EXIT_OK;
 	}
 	if (status < 0)
-		status = opening_begin("export", &(struct open_config)OPEN_CONFIG(args), &in);
+		status = export_begin(&args, &in);
 	if (status < 0)
 		status = unpack_input(in, &args);
 	if (status < 0)

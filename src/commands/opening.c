@@ -12,6 +12,7 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "guard/parser.h"
 #include "replay/replay.h"
 
 /* Temporary directories of this process; each is removed at most once more than needed. */
@@ -98,11 +99,21 @@ int opening_begin(const char *command, const struct open_config *options, struct
 	config.report_fetching = opening_config.report_fetching;
 	config.report_unread = opening_config.report_unread;
 	config.report_progress = opening_config.report_progress;
+	/* A child has a deadline, which this process would not have for itself. */
+	if (config.names_s > 0 && !parser_uses_children())
+		parser_use_children(PARSER_BYTES);
 	r = input_new(&config, out, &err);
 	if (r >= 0)
 		return -1;
 	log_error("%s: --%s", command, err.text);
 	return r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}
+
+int opening_status(int result, bool is_damaged)
+{
+	if (result > 0)
+		return is_damaged ? EXIT_LATE_DAMAGED : EXIT_LATE;
+	return result < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
 }
 
 bool opening_find_trace(const char *path)

@@ -34,6 +34,20 @@ extern const struct open_config opening_config;
 /* Makes *out of *options and opening_config. -1 to go on, or an exit status, after a message. */
 int opening_begin(const char *command, const struct open_config *options, struct input **out);
 
+/* The exit status after a result below 0, 0, or 1: names come later (names_s of open_config). */
+int opening_status(int result, bool is_damaged);
+
+/* The option --names-limit: names_s of open_config. */
+#define NAMES_LIMIT_OPTION(field)                                                            \
+	{                                                                                    \
+		0, "names-limit", "TIME", OPT_SECONDS, (field), NULL,                        \
+			"leave names of files out that are not there after TIME, with exit " \
+			"status 3 (4: of a damaged source)",                                 \
+			"Servers of debuginfod are not asked. A run without it reads all "   \
+			"names, and keeps them.",                                            \
+			0.001, 1e6                                                           \
+	}
+
 /* Removes the directory, if it is there, when the process ends, also by a signal. NULL is fine. */
 void opening_remove_at_end(const char *dir);
 

@@ -15,7 +15,6 @@
 #include "commands/page_code.h"
 #include "commands/perf_options.h"
 #include "commands/tables.h"
-#include "guard/parser.h"
 #include "open/input.h"
 #include "picture/picture.h"
 #include "processes/processes.h"
@@ -51,11 +50,7 @@ static const struct option_spec report_options[] = {
 	WINDOW_OPTIONS(FIELD(window)),
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
-	{ 0, "names-limit", "TIME", OPT_SECONDS, FIELD(names_s), NULL,
-	  "leave names of files out that are not there after TIME, with exit status 3 (4: damaged, "
-	  "too)",
-	  "Servers of debuginfod are not asked. A run without it reads all names, and keeps them.",
-	  0.001, 1e6 },
+	NAMES_LIMIT_OPTION(FIELD(names_s)),
 	CONTAINER_NAMES_OPTION(FIELD(container_names)),
 	{ 'l', "symbols", NULL, OPT_FLAG, FIELD(symbols), NULL, "list functions" },
 	{ 'd', "details", NULL, OPT_FLAG, FIELD(details), NULL,
@@ -580,17 +575,7 @@ static int report_begin(const struct report_args *args, struct input **in)
 	struct open_config config = OPEN_CONFIG(*args);
 
 	config.names_s = args->names_s;
-	/* A child has a deadline, which this process would not have for itself. */
-	if (args->names_s > 0 && !parser_uses_children())
-		parser_use_children(PARSER_BYTES);
 	return opening_begin("report", &config, in);
-}
-
-static int report_status(int r, bool is_damaged)
-{
-	if (r > 0)
-		return is_damaged ? EXIT_LATE_DAMAGED : EXIT_LATE;
-	return r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
 }
 
 static int report_run(const struct command *self, int argc, char **argv)
@@ -634,7 +619,7 @@ static int report_run(const struct command *self, int argc, char **argv)
 		status = r < 0 ? EXIT_USAGE : EXIT_OK;
 		if (r >= 0) {
 			r = report_session(in, &args, view, &options, &request, &is_damaged, &err);
-			status = report_status(r, is_damaged);
+			status = opening_status(r, is_damaged);
 		}
 		if (r < 0)
 			log_error("report: %s", err.text);

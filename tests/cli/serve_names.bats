@@ -56,6 +56,12 @@ has_names() { # QUESTION
 	[ "$(status)" = 200 ]
 	has '^X-Assay-Names: later' head
 	jq -e '[.rows[].symbol] | index("work") == null' answer
+	for question in 'explain?source=a.assay' 'diff?source=a.assay&baseline=a.assay' 'pprof?source=a.assay' 'folded?source=a.assay'; do
+		api "$question" >other
+		[ "$(status)" = 200 ]
+		has '^X-Assay-Names: later' head
+	done
+	api 'top?source=a.assay' >answer
 	[ "$(jq '[.rows[].samples] | add' answer)" = 30 ] # complete, but for names
 	# Others have their answers meanwhile.
 	api 'values?source=a.assay&by=comm' | jq -e .rows
@@ -69,13 +75,18 @@ has_names() { # QUESTION
 	not grep -q '^X-Assay-Names' head
 }
 
-@test "report --names-limit leaves out names of files, and a run without it keeps them" {
+@test "--names-limit leaves out names of files, and a run without it keeps them" {
 	cp "$PROGRAMS/inlines" app
 	session_at a.assay app work,main=30
 	export HOME=$PWD
 	run assay report -l -i a.assay --names-limit 0.001
 	[ "$status" = 3 ] || [ "$status" = 0 ] # a fast machine may read them in time
 	[ "$status" = 0 ] || has 'its names come later' <(echo "$output")
+	for command in 'explain -i a.assay' 'diff a.assay a.assay' 'export -q --format folded -o folded -i a.assay'; do
+		# shellcheck disable=SC2086
+		run assay $command --names-limit 0.001 --symbol-cache ''
+		[ "$status" = 3 ] || [ "$status" = 0 ]
+	done
 	assay report -l -i a.assay | grep -q work
 	assay report -l -i a.assay --names-limit 0.001 | grep -q work
 }
