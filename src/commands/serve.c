@@ -14,12 +14,13 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "fleet/fleet_store.h"
+#include "http/http_client.h"
 #include "http/http_server.h"
 #include "open/input.h"
 #include "serve/serve.h"
 
 struct serve_args {
-	const char *push, *fleet;
+	const char *push, *fleet, *clickhouse, *login;
 	uint64_t push_bytes;
 	const char *listen, *token_file, *certificate, *key, *client_ca, *client_crl;
 	struct option_list hosts;
@@ -64,6 +65,15 @@ static const struct option_spec serve_options[] = {
 	  "take the blocks that hosts send to the fleet at DIR (assay ship --to https://…)",
 	  "Each host needs a token of its own: *assay fleet enroll DIR HOST*. The fleet is made if "
 	  "there is none, and it is one of the sources." },
+	{ 0, "clickhouse", "URL,…", OPT_STRING, FIELD(clickhouse), NULL,
+	  "with --fleet: load the blocks into these servers of ClickHouse, and show their answers",
+	  "The URLs are those of *assay fleet init*. If a server is away, its blocks wait in the "
+	  "directory. To look at a fleet without loading it, name *clickhouse:URL,…* as a "
+	  "source." },
+	{ 0, "login", "FILE", OPT_STRING, FIELD(login), NULL,
+	  "with --clickhouse: a file with a line USER:PASSWORD, for loading",
+	  "Answers use the file in *ASSAY_CLICKHOUSE_LOGIN*, whose user may have the right to read "
+	  "alone. Without this variable, they use FILE." },
 	{ 0, "behind-proxy", NULL, OPT_FLAG, FIELD(behind_proxy), NULL,
 	  "a proxy speaks TLS for serve, and passes the header Host on" },
 	{ 0, "host", "NAME", OPT_LIST, FIELD(hosts), NULL,
@@ -144,15 +154,31 @@ static void serve_announce(void *context, const char *place, const char *login_p
 	page->is_wanted = false;
 }
 
+static int check_clickhouse(const char *urls, struct error *err)
+{
+	cleanup(free_at_exit) char *list = xstrdup(urls);
+	char *rest = list, *url;
+	int r = 0;
+
+	while (r >= 0 && (url = strsep(&rest, ",")))
+		r = http_url_check(url, err);
+	return r;
+}
+
 static int check_serve_args(const struct serve_args *args, struct error *err)
 {
 	if (!args->certificate != !args->key)
 		return error_set(err, -EINVAL, "--tls-certificate and --tls-key go together");
+	if (args->clickhouse && !args->fleet)
+		return error_set(
+			err, -EINVAL,
+			"--clickhouse loads the blocks of --fleet DIR; to look at a fleet, "
+			"name clickhouse:URL,… as a source");
 	if (args->client_ca && !args->certificate)
 		return error_set(err, -EINVAL, "--client-ca needs --tls-certificate and --tls-key");
 	if (args->client_crl && !args->client_ca)
 		return error_set(err, -EINVAL, "--client-crl needs --client-ca");
-	return 0;
+	return args->clickhouse ? check_clickhouse(args->clickhouse, err) : 0;
 }
 
 /* Adds a path that may be one of the operands already. */
@@ -168,7 +194,7 @@ static size_t add_path(const char **paths, size_t n, const char *path)
 
 /* The operands, the history of pushed profiles, and the fleet. Returns their number. */
 static size_t list_paths(const struct serve_args *args, const struct option_list *operands,
-			 const char **paths)
+			 const char *clickhouse, const char **paths)
 {
 	size_t n = 0;
 
@@ -176,6 +202,7 @@ static size_t list_paths(const struct serve_args *args, const struct option_list
 		paths[n++] = operands->data[i];
 	n = add_path(paths, n, args->push);
 	n = add_path(paths, n, args->fleet);
+	n = add_path(paths, n, clickhouse);
 	if (!n)
 		paths[n++] = DEFAULT_SESSION;
 	return n;
@@ -194,11 +221,15 @@ static int serve_sources(const struct serve_args *args, const struct option_list
 	struct opening_page page = { .is_wanted = args->open };
 	const struct http_tls tls = { args->certificate, args->key, args->client_ca,
 				      args->client_crl };
-	cleanup(free_at_exit) const char **paths = xcalloc(operands->n + 2, sizeof(*paths));
+	cleanup(free_at_exit) const char **paths = xcalloc(operands->n + 3, sizeof(*paths));
+	cleanup(free_at_exit) char *clickhouse =
+		args->clickhouse ? input_of_fleet(args->clickhouse) : NULL;
 	const struct serve_options options = {
 		.paths = (char *const *)paths,
-		.n_paths = list_paths(args, operands, paths),
+		.n_paths = list_paths(args, operands, clickhouse, paths),
 		.fleet = args->fleet,
+		.clickhouse = args->clickhouse,
+		.login = args->login,
 		.push_dir = args->push,
 		.push_bytes = args->push_bytes,
 		.listen = args->listen,
@@ -213,9 +244,10 @@ static int serve_sources(const struct serve_args *args, const struct option_list
 	int r = make_push_dir(args->push, err);
 
 	r = r < 0 || !args->fleet ? r : fleet_make(args->fleet, err);
-
+	if (args->login)
+		setenv("ASSAY_CLICKHOUSE_LOGIN", args->login, 0);
 	for (size_t i = 0; i < options.n_paths && !r; i++)
-		if (access(options.paths[i], R_OK) < 0)
+		if (!input_is_clickhouse(options.paths[i]) && access(options.paths[i], R_OK) < 0)
 			r = error_errno(err, -errno, "cannot read '%s'", options.paths[i]);
 	r = r < 0 ? r : serve_run(&options, err);
 	remove_page(&page);
@@ -268,6 +300,8 @@ static const struct command_example serve_examples[] = {
 	{ "assay serve night.assay --listen 0.0.0.0:8443 --host lab.example.org --tls-certificate "
 	  "cert.pem --tls-key key.pem --token-file tokens",
 	  "for other machines: TLS, and a token for each user" },
+	{ "assay serve --fleet /srv/fleet --clickhouse http://ch1:8123/fleet,http://ch2:8123/fleet",
+	  "a fleet, and its answers from ClickHouse" },
 	{ "assay serve /var/lib/assay --listen unix:/run/user/1000/assay.web",
 	  "the daemon's history, at a socket" },
 	{ NULL },

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "fleet/clickhouse_load.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -25,10 +27,17 @@
 
 #define LOCK ".loading"
 
+struct fleet_load_memory {
+	struct known_rows *known; /* by shard */
+	uint32_t n_shards;
+	struct intmap hosts; /* hash of a host's name to a hash of its folder's last change */
+	struct intmap parts; /* part_stamp() of parts whose blocks are stored */
+};
+
 struct loader {
 	const struct fleet_load_config *config;
 	struct fleet_load_result *result;
-	struct known_rows *known; /* by shard */
+	struct fleet_load_memory *memory;
 
 	/* Of the host at hand. */
 	const char *host;
@@ -36,6 +45,43 @@ struct loader {
 	struct intmap stored;   /* hash of (time, part) of the blocks that ClickHouse has … */
 	VEC(uint64_t) stored_s; /* … and their times */
 };
+
+struct fleet_load_memory *fleet_load_memory_new(void)
+{
+	return xcalloc(1, sizeof(struct fleet_load_memory));
+}
+
+void fleet_load_memory_free(struct fleet_load_memory *m)
+{
+	if (!m)
+		return;
+	for (uint32_t i = 0; i < m->n_shards; i++)
+		known_rows_fini(&m->known[i]);
+	free(m->known);
+	intmap_fini(&m->hosts);
+	intmap_fini(&m->parts);
+	free(m);
+}
+
+/* A part that is replaced has another number, because its folder has another file's. */
+static uint64_t part_stamp(const struct loader *l, const char *name)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/%s", l->dir, name);
+	struct stat st = { 0 };
+	uint64_t stamp[3];
+
+	if (stat(path, &st) < 0)
+		st.st_ino = 0;
+	stamp[0] = XXH3_64bits(path, strlen(path));
+	stamp[1] = st.st_ino;
+	stamp[2] = (uint64_t)st.st_mtim.tv_sec * NS_PER_SECOND + (uint64_t)st.st_mtim.tv_nsec;
+	return XXH3_64bits(stamp, sizeof(stamp));
+}
+
+static bool loader_knows_part(const struct loader *l, const char *name)
+{
+	return l->memory->parts.n && intmap_find(&l->memory->parts, part_stamp(l, name));
+}
 
 static uint64_t stored_key(uint32_t time_s, uint32_t part)
 {
@@ -103,7 +149,7 @@ static int loader_store(struct loader *l, const struct fleet_block *block,
 			const struct session *session, struct error *err)
 {
 	struct clickhouse *ch = l->config->clickhouse;
-	struct known_rows *known = &l->known[clickhouse_shard_of(ch, block->host)];
+	struct known_rows *known = &l->memory->known[clickhouse_shard_of(ch, block->host)];
 	struct block_rows rows = { 0 };
 	struct error why = { 0 };
 	int r = block_rows_make(block, session, l->config->symbols, l->labels,
@@ -177,6 +223,8 @@ static int loader_put_part(struct loader *l, const char *name, bool is_merged, s
 		if (buckets.data[i] >= l->config->from_ns && buckets.data[i] < l->config->to_ns)
 			r = loader_put_bucket(l, name, buckets.data[i], is_merged, err);
 	vec_fini(&buckets);
+	if (r >= 0) /* a part that was left out is not looked at each time */
+		intmap_put(&l->memory->parts, part_stamp(l, name), NULL);
 	return r;
 }
 
@@ -193,13 +241,17 @@ static bool *loader_find_merged(const struct loader *l, struct history_names *na
 		struct session_info info;
 		struct session_end end;
 
+		if (loader_knows_part(l, names->data[i]))
+			continue; /* and so are those that it replaces */
 		session_extent(path, &info, &end, &replaces);
 		for (rest = replaces; rest && (name = strsep(&rest, " "));)
 			if (strcmp(name, names->data[i]) != 0)
 				vec_push(&gone, xstrdup(name));
 	}
-	vec_foreach (&gone, name)
+	vec_foreach (&gone, name) {
+		intmap_put(&l->memory->parts, part_stamp(l, *name), NULL);
 		history_names_drop(names, *name);
+	}
 	merged = xcalloc(names->n + 1, sizeof(*merged));
 	for (size_t i = 0; i < names->n; i++) {
 		cleanup(free_at_exit) char *path = xasprintf("%s/%s", l->dir, names->data[i]);
@@ -207,6 +259,8 @@ static bool *loader_find_merged(const struct loader *l, struct history_names *na
 		struct session_info info;
 		struct session_end end;
 
+		if (loader_knows_part(l, names->data[i]))
+			continue;
 		session_extent(path, &info, &end, &replaces);
 		merged[i] = replaces && *replaces;
 	}
@@ -242,10 +296,45 @@ static int loader_put_host(struct loader *l, const char *host, struct error *err
 	if (r >= 0)
 		merged = loader_find_merged(l, &names);
 	for (size_t i = 0; i < names.n && r >= 0; i++)
-		r = loader_put_part(l, names.data[i], merged[i], err);
+		if (!loader_knows_part(l, names.data[i]))
+			r = loader_put_part(l, names.data[i], merged[i], err);
 	free(merged);
 	history_names_fini(&names);
 	loader_end_host(l);
+	return r;
+}
+
+/*
+ * A number for the list of a host's parts; 0: they may change within the grain of the file system's
+ * clock, or they can't be read.
+ */
+static uint32_t loader_host_stamp(const struct loader *l, const char *host)
+{
+	cleanup(free_at_exit) char *dir = xasprintf("%s/%s", l->config->fleet, host);
+	struct stat st;
+	uint64_t changed_ns;
+
+	if (stat(dir, &st) < 0)
+		return 0;
+	changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_SECOND + (uint64_t)st.st_mtim.tv_nsec;
+	if (changed_ns + NS_PER_SECOND > clock_wall_ns())
+		return 0;
+	return (uint32_t)XXH3_64bits(&changed_ns, sizeof(changed_ns)) | 1;
+}
+
+/* Loads the host if its list of parts changed since it was loaded last. */
+static int loader_put_changed_host(struct loader *l, const char *host, struct error *err)
+{
+	struct intmap *hosts = &l->memory->hosts;
+	uint64_t key = XXH3_64bits(host, strlen(host));
+	uint32_t stamp = loader_host_stamp(l, host);
+	const uint32_t *last = intmap_find(hosts, key);
+	int r;
+
+	if (last && *last && *last == stamp)
+		return 0;
+	r = loader_put_host(l, host, err);
+	*intmap_put(hosts, key, NULL) = r < 0 ? 0 : stamp;
 	return r;
 }
 
@@ -259,7 +348,7 @@ static int loader_put_hosts(struct loader *l, const struct history_names *hosts,
 
 	for (size_t i = 0; i < hosts->n && result != -EINTR; i++) {
 		uint32_t shard = clickhouse_shard_of(ch, hosts->data[i]);
-		int r = failed[shard] ? 0 : loader_put_host(l, hosts->data[i], &why);
+		int r = failed[shard] ? 0 : loader_put_changed_host(l, hosts->data[i], &why);
 
 		failed[shard] |= r < 0;
 		if (r < 0 && (!result || r == -EINTR)) {
@@ -291,7 +380,8 @@ static int loader_lock(const char *fleet, struct error *err)
 int fleet_load(const struct fleet_load_config *config, struct fleet_load_result *out,
 	       struct error *err)
 {
-	struct loader l = { .config = config, .result = out };
+	struct fleet_load_memory *own = config->memory ? NULL : fleet_load_memory_new();
+	struct loader l = { .config = config, .result = out, .memory = own ? own : config->memory };
 	uint32_t n_shards = clickhouse_n_shards(config->clickhouse);
 	cleanup(close_at_exit) int lock = -1;
 	struct history_names hosts = { 0 };
@@ -305,11 +395,13 @@ int fleet_load(const struct fleet_load_config *config, struct fleet_load_result 
 	r = r < 0 ? r : fleet_hosts(config->fleet, &hosts, err);
 	if (r >= 0 && config->drops_first)
 		r = clickhouse_drop_day(config->clickhouse, config->from_ns / NS_PER_SECOND, err);
-	l.known = xcalloc(n_shards, sizeof(*l.known));
+	if (!l.memory->known) {
+		l.memory->known = xcalloc(n_shards, sizeof(*l.memory->known));
+		l.memory->n_shards = n_shards;
+	}
+	assert(l.memory->n_shards == n_shards);
 	r = r < 0 ? r : loader_put_hosts(&l, &hosts, err);
-	for (uint32_t i = 0; i < n_shards; i++)
-		known_rows_fini(&l.known[i]);
-	free(l.known);
+	fleet_load_memory_free(own);
 	intmap_fini(&l.stored);
 	vec_fini(&l.stored_s);
 	history_names_fini(&hosts);

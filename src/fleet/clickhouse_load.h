@@ -14,15 +14,25 @@
 
 struct clickhouse;
 struct error;
+struct fleet_load_memory;
 struct symbolizer;
+
+/*
+ * Which parts earlier calls of fleet_load() stored, and which names ClickHouse has: a later call
+ * with the same servers reads new parts alone. Make another one after a failure: the servers may
+ * have other tables then.
+ */
+struct fleet_load_memory *fleet_load_memory_new(void);
+void fleet_load_memory_free(struct fleet_load_memory *memory); /* NULL is fine */
 
 struct fleet_load_config {
 	const char *fleet; /* the directory */
 	struct clickhouse *clickhouse;
 	struct symbolizer *symbols;
-	uint64_t from_ns, to_ns; /* buckets that begin in this time, CLOCK_REALTIME */
-	bool drops_first;        /* the day of from_ns is dropped before, under the lock */
-	bool (*stops)(void);     /* asked before each block: whether to end. May be NULL */
+	uint64_t from_ns, to_ns;          /* buckets that begin in this time, CLOCK_REALTIME */
+	struct fleet_load_memory *memory; /* NULL: all blocks are looked at */
+	bool drops_first;                 /* the day of from_ns is dropped before, under the lock */
+	bool (*stops)(void);              /* asked before each block: whether to end. May be NULL */
 	/* Called for a part that is left out, with the reason. */
 	void (*warn)(const char *sentence);
 };

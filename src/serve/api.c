@@ -125,7 +125,7 @@ static int add_source(struct api_call *c, const struct argument_row *row, const 
 	bool is_live;
 	const struct source *source = sources_find(sources, name);
 	/* A relative path may look like an option, a filter or a brace. */
-	bool is_odd = source && *source->path != '/' &&
+	bool is_odd = source && source->kind != SOURCE_CLICKHOUSE && *source->path != '/' &&
 		      (strchr("-{}", *source->path) || strchr(source->path, ':'));
 	cleanup(free_at_exit) char *path = NULL;
 

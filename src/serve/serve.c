@@ -20,6 +20,7 @@
 #include "serve/gate.h"
 #include "serve/grafana.h"
 #include "serve/jobs.h"
+#include "serve/loading.h"
 #include "serve/page/files.h"
 #include "serve/policy.h"
 #include "serve/push.h"
@@ -39,8 +40,9 @@ struct serve {
 	struct http_server *http;
 	struct access *access;
 	struct jobs *jobs;
-	struct gate *gate;      /* NULL: without --fleet */
-	struct jobs *gate_jobs; /* of hosts, which must not wait for reports */
+	struct gate *gate;       /* NULL: without --fleet */
+	struct loading *loading; /* NULL: without --clickhouse */
+	struct jobs *gate_jobs;  /* of hosts, which must not wait for reports */
 	struct sources sources;
 	uint64_t sources_ns;  /* when they were listed */
 	uint64_t retained_ns; /* when the history of pushed profiles was made smaller */
@@ -510,6 +512,7 @@ static int next_deadline(const struct serve *s)
 	uint64_t now = clock_monotonic_ns();
 	uint64_t first = MIN(jobs_deadline_ns(s->jobs), jobs_deadline_ns(s->gate_jobs));
 
+	first = MIN(first, loading_deadline_ns(s->loading));
 	if (first == UINT64_MAX)
 		return -1;
 	return first <= now ? 0 : (int)((first - now) / NS_PER_MS + 1);
@@ -517,11 +520,12 @@ static int next_deadline(const struct serve *s)
 
 static int wait_for_work(const struct serve *s)
 {
-	struct pollfd fds[2 + 2 * JOBS_MAX_FDS] = {
+	struct pollfd fds[3 + 2 * JOBS_MAX_FDS] = {
 		{ .fd = s->signals, .events = POLLIN },
 		{ .fd = http_server_fd(s->http), .events = POLLIN },
+		{ .fd = loading_fd(s->loading), .events = POLLIN },
 	};
-	nfds_t n = 2 + jobs_descriptors(s->jobs, fds + 2);
+	nfds_t n = 3 + jobs_descriptors(s->jobs, fds + 3);
 
 	n += jobs_descriptors(s->gate_jobs, fds + n);
 	if (poll(fds, n, next_deadline(s)) < 0 && errno != EINTR)
@@ -541,6 +545,7 @@ static int serve_loop(struct serve *s)
 
 	while (!r) {
 		/* Answers of workers wake requests, which the server serves at once. */
+		loading_run(s->loading);
 		start_jobs(s);
 		http_server_serve(s->http);
 		start_jobs(s);
@@ -609,6 +614,8 @@ int serve_run(const struct serve_options *options, struct error *err)
 	s.jobs = jobs_new();
 	s.gate_jobs = jobs_new();
 	r = serve_open(&s, err);
+	if (r >= 0 && options->clickhouse)
+		s.loading = loading_new(options->fleet, options->clickhouse, options->login);
 	if (r >= 0) {
 		announce(&s);
 		r = serve_loop(&s);
@@ -618,6 +625,7 @@ int serve_run(const struct serve_options *options, struct error *err)
 	http_server_close(s.http); /* ends the requests that wait */
 	jobs_free(s.jobs);
 	jobs_free(s.gate_jobs);
+	loading_free(s.loading);
 	gate_free(s.gate);
 	access_free(s.access);
 	sources_fini(&s.sources);

@@ -33,6 +33,11 @@ struct serve_options {
 	 */
 	const char *fleet;
 	/*
+	 * The servers of ClickHouse that get the blocks of `fleet`, as of clickhouse_open(), and
+	 * the file with their login; NULL: none. "clickhouse:URL,…" is one of `paths`, too.
+	 */
+	const char *clickhouse, *login;
+	/*
 	 * The history that gets the profiles which programs push; NULL: they are refused. It is one
 	 * of `paths`, too, to be seen. `push_bytes` is its most.
 	 */

@@ -13,13 +13,15 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "fleet/fleet_store.h"
+#include "fleet/load_state.h"
+#include "open/input.h"
 #include "store/history/history.h"
 
-static const char *const kind_names[] = { [SOURCE_SESSION] = "session",
-					  [SOURCE_HISTORY] = "history",
-					  [SOURCE_FLEET] = "fleet",
-					  [SOURCE_RECORDING] = "recording",
-					  [SOURCE_FILE] = "file" };
+static const char *const kind_names[] = {
+	[SOURCE_SESSION] = "session", [SOURCE_HISTORY] = "history",
+	[SOURCE_FLEET] = "fleet",     [SOURCE_RECORDING] = "recording",
+	[SOURCE_FILE] = "file",       [SOURCE_CLICKHOUSE] = "clickhouse"
+};
 
 /* Opens a file if it is one of perf. */
 static int open_recording(const char *path, uint64_t *size)
@@ -91,10 +93,30 @@ static char *unique_name(const struct sources *s, const char *path)
 	return name;
 }
 
+/* The name says the kind: an address may be of no use to a reader. */
+static char *clickhouse_name(const struct sources *s)
+{
+	char *name = xstrdup("ClickHouse");
+
+	for (unsigned int i = 2; sources_find(s, name); i++) {
+		free(name);
+		name = xasprintf("ClickHouse (%u)", i);
+	}
+	return name;
+}
+
 static bool sources_add(struct sources *s, const char *path)
 {
 	struct source source = { 0 };
 	struct stat st;
+
+	if (input_is_clickhouse(path)) {
+		source.kind = SOURCE_CLICKHOUSE;
+		source.name = clickhouse_name(s);
+		source.path = xstrdup(path);
+		vec_push(&s->list, source);
+		return true;
+	}
 
 	if (s->list.n >= SOURCES_MAX || stat(path, &st) < 0 || !find_kind(path, &st, &source.kind))
 		return false;
@@ -162,11 +184,18 @@ void sources_put_json(const struct sources *s, const char *role, struct buf *out
 	json_put_text(out, "role", role);
 	buf_printf(out, ",\"sources\":[");
 	vec_foreach (&s->list, source) {
+		cleanup(free_at_exit) char *loading =
+			source->kind == SOURCE_FLEET ? load_state_read(source->path) : NULL;
+
 		buf_printf(out, source == s->list.data ? "\n{" : ",\n{");
 		json_put_text(out, "name", source->name);
 		json_put_text(out, "kind", kind_names[source->kind]);
 		json_put_text(out, "path", source->path);
 		json_put_number(out, "changed_seconds", source->changed_ns / NS_PER_SECOND);
+		if (loading) {
+			json_put_key(out, "loading");
+			buf_str(out, loading);
+		}
 		buf_u8(out, '}');
 	}
 	buf_printf(out, "]}\n");
@@ -246,7 +275,9 @@ uint64_t source_stamp(const struct source *s, uint64_t until_ns, bool *is_live)
 	const struct dirent *entry;
 	uint64_t start_ns;
 
-	*is_live = false;
+	*is_live = s->kind == SOURCE_CLICKHOUSE; /* nothing says that it changed */
+	if (*is_live)
+		return 0;
 	if (!dir) {
 		stamp_path(&all, s->path, STAMP_LEVELS);
 		*is_live = all.n_files > STAMP_FILES;

@@ -15,9 +15,10 @@
 enum source_kind {
 	SOURCE_SESSION,
 	SOURCE_HISTORY,
-	SOURCE_FLEET,     /* the directory of a fleet */
-	SOURCE_RECORDING, /* perf.data */
-	SOURCE_FILE,      /* another one */
+	SOURCE_FLEET,      /* the directory of a fleet */
+	SOURCE_RECORDING,  /* perf.data */
+	SOURCE_FILE,       /* another one */
+	SOURCE_CLICKHOUSE, /* a fleet in ClickHouse: its path is clickhouse:URL,… */
 };
 
 struct source {

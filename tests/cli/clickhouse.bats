@@ -3,6 +3,7 @@
 # A fleet in ClickHouse.
 load helpers
 load clickhouse
+load serve
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
@@ -311,4 +312,73 @@ rows() {
 		[[ "$output" != *$'\e'* ]]
 		rm -f port
 	done
+}
+
+loading() { # JQ
+	api sources | jq -r ".sources[0].loading | $1"
+}
+
+is_loaded() {
+	assay fleet audit --clickhouse "$clickhouse" fleet >audit.out
+}
+
+has_failed() {
+	[ "$(loading '.failures > 0')" = true ]
+}
+
+@test "serve loads ClickHouse by itself, also when its tables come later, and answers from it" {
+	real_clickhouse
+	fleet_of_two
+	all=$(samples fleet --idle)
+	serve --fleet fleet --clickhouse "$clickhouse"
+	enter
+	[ "$(api sources | jq -c '[.sources[] | .kind]')" = '["fleet","clickhouse"]' ]
+	wait_for has_failed
+	[[ "$(loading .error)" == *"has no tables of a fleet"* ]]
+	assay fleet init --clickhouse "$clickhouse"
+	wait_for is_loaded
+	[ "$(sums)" = "$(all_are "$all")" ]
+	wait_for eval '[ "$(loading "[.blocks, .samples, .failures, .error] | @csv")" = "2,$all,0,\"\"" ]'
+	api "top?source=ClickHouse" >top.json
+	[ "$(jq -c .header.hosts top.json)" = '{"with_samples":2,"asked":2}' ]
+	[[ "$(jq -r .header.note top.json)" == *"the fleet has $all samples here"*"1 of 1 shards"* ]]
+	for name in top tree inverted series page svg; do
+		api "$name?source=ClickHouse&since=-1d" >"$name.out"
+		[ "$(status)" = 200 ] || { echo "$name"; cat head "$name.out"; false; }
+		[ -s "$name.out" ]
+	done
+	api "values?source=ClickHouse&by=host,symbol&filter=symbol:forty" >hosts.json
+	[ "$(status)" = 200 ]
+	api "top?source=ClickHouse&filter=host:nobody"
+	[ "$(status)" = 422 ]
+	kill "$server"
+	wait "$server" || true
+	run pgrep -f "fleet load --follow --clickhouse=$clickhouse"
+	[ "$status" = 1 ]
+}
+
+@test "load --follow stores new blocks once, while others are stored already" {
+	real_clickhouse
+	fleet_of_two
+	assay fleet init --clickhouse "$clickhouse"
+	background assay fleet load --follow --interval 0.2s --clickhouse "$clickhouse" fleet
+	follower=$!
+	wait_for is_loaded
+	cp -r web1.rec web3.rec
+	mkdir -p web3/samples/current
+	cp -r web3.rec "web3/samples/current/$(date -u -d "@$(stat -c %Y web1.rec)" +%Y%m%dT%H%M%S.000Z)"
+	assay ship --to dir:fleet --once -q --host web3 web3
+	wait_for is_loaded
+	[ "$(sums)" = "$(all_are "$(samples fleet --idle)")" ]
+	kill "$follower"
+	wait "$follower"
+	assay fleet load --clickhouse "$clickhouse" fleet 2>&1 | grep "0 blocks stored, 3 were there"
+}
+
+@test "serve --clickhouse needs a fleet and addresses" {
+	run assay serve --clickhouse http://127.0.0.1:1/x
+	[ "$status" = 2 ]
+	[[ "$output" == *"--clickhouse loads the blocks of --fleet DIR"* ]]
+	run assay serve --fleet fleet --clickhouse 127.0.0.1
+	[ "$status" = 2 ]
 }

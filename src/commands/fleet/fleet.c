@@ -32,6 +32,11 @@ static const struct option_spec fleet_options[] = {
 	  "*users.sql*." },
 	{ 0, "print", NULL, OPT_FLAG, FIELD(print), NULL,
 	  "with init: print the SQL, and change nothing" },
+	{ 0, "follow", NULL, OPT_FLAG, FIELD(follow), NULL,
+	  "with load: go on until a signal comes (assay serve --clickhouse runs this)",
+	  "If a server is away, the next round comes after up to 1 s, 2 s, 4 s … 10 min." },
+	{ 0, "interval", "TIME", OPT_SECONDS, FIELD(interval_s), "60",
+	  "with load --follow: look for new blocks so often", NULL, 0.1, 86400 },
 	{ 0, "certificate", NULL, OPT_FLAG, FIELD(certificate), NULL,
 	  "with enroll: the host has a client certificate of its name, and no token" },
 };

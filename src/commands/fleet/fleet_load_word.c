@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_insert.h"
 #include "fleet/clickhouse_load.h"
+#include "fleet/load_state.h"
 #include "open/input.h"
 
 static volatile sig_atomic_t load_is_over;
@@ -57,23 +59,38 @@ static void print_load(const struct fleet_load_result *r)
 		 r->n_blocks, r->n_known, r->n_left_out, r->samples, r->lost, r->rows, r->bytes);
 }
 
-static int load_fleet(struct fleet_load_config *config, struct error *err)
+static void catch_end_of_load(void)
 {
 	const struct sigaction on_end = { .sa_handler = end_load };
+
+	sigaction(SIGINT, &on_end, NULL);
+	sigaction(SIGTERM, &on_end, NULL);
+}
+
+static int load_once(struct fleet_load_config *config, struct fleet_load_result *result,
+		     struct error *err)
+{
 	cleanup(input_free_at_exit) struct input *in = NULL;
-	struct fleet_load_result result = { 0 };
 	int r = input_new(&opening_config, &in, err);
 
 	if (r < 0)
 		return r;
-	sigaction(SIGINT, &on_end, NULL);
-	sigaction(SIGTERM, &on_end, NULL);
 	config->symbols = input_symbolizer(in, config->fleet, NULL);
 	config->stops = load_stops;
 	config->warn = warn_of_load;
-	r = fleet_load(config, &result, err);
-	print_load(&result);
+	r = fleet_load(config, result, err);
 	symbolizer_free(config->symbols);
+	return r;
+}
+
+static int load_fleet(struct fleet_load_config *config, struct error *err)
+{
+	struct fleet_load_result result = { 0 };
+	int r;
+
+	catch_end_of_load();
+	r = load_once(config, &result, err);
+	print_load(&result);
 	return r < 0 ? r : result.n_left_out ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -88,6 +105,110 @@ static int open_clickhouse(const struct fleet_args *args, struct clickhouse **ou
 	return clickhouse_open(&options, out, err);
 }
 
+/* ---- load --follow ---- */
+
+/* A part that was left out, and a name that ClickHouse lost, are looked at again after this time.
+ */
+#define REMEMBER_NS  (UINT64_C(86400) * NS_PER_SECOND)
+#define RETRY_MOST_S 600.0
+
+struct follow {
+	const struct fleet_args *args;
+	const char *fleet;
+	struct fleet_load_memory *memory;
+	uint64_t remembers_since_ns; /* CLOCK_MONOTONIC */
+	double limit_s;              /* the longest time until the next try */
+	struct load_state state;
+};
+
+static int follow_load(struct follow *f, bool drops_old, struct error *err)
+{
+	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
+	struct fleet_load_config config = { .fleet = f->fleet,
+					    .to_ns = UINT64_MAX,
+					    .memory = f->memory };
+	struct fleet_load_result result = { 0 };
+	int r = open_clickhouse(f->args, &ch, err);
+
+	config.clickhouse = ch;
+	r = r < 0 ? r : load_once(&config, &result, err);
+	f->state.n_blocks += result.n_blocks;
+	f->state.samples += result.samples;
+	f->state.lost += result.lost;
+	f->state.n_left_out += result.n_left_out;
+	if (r >= 0 && drops_old)
+		r = clickhouse_drop_old(ch, clock_wall_ns() / NS_PER_SECOND, err);
+	return r;
+}
+
+/* Any time up to the limit, so that gateways that failed together come back apart. */
+static double follow_retry_after(struct follow *f)
+{
+	uint32_t random = 0;
+	double seconds;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		random = (uint32_t)clock_wall_ns();
+	seconds = f->limit_s * ((double)random + 1) / 4294967296.0;
+	f->limit_s = MIN(f->limit_s * 2, RETRY_MOST_S);
+	return seconds;
+}
+
+static void follow_forget(struct follow *f)
+{
+	fleet_load_memory_free(f->memory);
+	f->memory = fleet_load_memory_new();
+	f->remembers_since_ns = clock_monotonic_ns();
+}
+
+/* Returns the seconds until the next round. */
+static double follow_round(struct follow *f)
+{
+	bool is_new_day = !f->memory || clock_monotonic_ns() - f->remembers_since_ns > REMEMBER_NS;
+	struct error err = { 0 }, unwritten = { 0 };
+	double wait_s = f->args->interval_s;
+	int r;
+
+	if (is_new_day)
+		follow_forget(f);
+	r = follow_load(f, is_new_day, &err);
+	f->state.round_s = clock_wall_ns() / NS_PER_SECOND;
+	f->state.error = r < 0 && !load_is_over ? err.text : "";
+	if (r >= 0) {
+		if (f->state.n_failures)
+			log_info("ClickHouse takes blocks again");
+		f->state.n_failures = 0;
+		f->state.success_s = f->state.round_s;
+		f->limit_s = 1;
+	} else if (!load_is_over) {
+		if (!f->state.n_failures++)
+			log_warning("%s; blocks wait in %s", err.text, f->fleet);
+		follow_forget(f);
+		wait_s = follow_retry_after(f);
+	}
+	f->state.retry_s = (uint64_t)wait_s;
+	if (load_state_write(f->fleet, &f->state, &unwritten) < 0)
+		log_warning("%s", unwritten.text);
+	return wait_s;
+}
+
+static int follow_fleet(const struct fleet_args *args, const char *fleet)
+{
+	struct follow f = { .args = args, .fleet = fleet, .limit_s = 1 };
+
+	catch_end_of_load();
+	while (!load_is_over) {
+		double s = follow_round(&f);
+		const struct timespec t = { .tv_sec = (time_t)s,
+					    .tv_nsec = (long)((s - (double)(time_t)s) * 1e9) };
+
+		if (!load_is_over)
+			nanosleep(&t, NULL); /* a signal ends it */
+	}
+	fleet_load_memory_free(f.memory);
+	return EXIT_OK;
+}
+
 int fleet_load_run(const struct fleet_args *args, const struct option_list *operands,
 		   struct error *err)
 {
@@ -95,6 +216,8 @@ int fleet_load_run(const struct fleet_args *args, const struct option_list *oper
 	struct fleet_load_config config = { .to_ns = UINT64_MAX };
 	int r = fleet_operand(operands, &config.fleet, err);
 
+	if (r >= 0 && args->follow && args->clickhouse)
+		return follow_fleet(args, config.fleet);
 	r = r < 0 ? r : open_clickhouse(args, &ch, err);
 	config.clickhouse = ch;
 	r = r < 0 ? r : load_fleet(&config, err);

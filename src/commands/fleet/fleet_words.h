@@ -15,6 +15,8 @@ struct fleet_args {
 	const char *login;      /* a file with USER:PASSWORD, or NULL */
 	const char *replicated; /* the path in ZooKeeper or Keeper, or NULL */
 	const char *users;      /* a folder for files of ClickHouse's users, or NULL */
+	bool follow;            /* of load: go on until a signal comes */
+	double interval_s;      /* with follow: seconds between two rounds */
 	bool print;             /* SQL instead of changes */
 	bool certificate;       /* of enroll: the host has a certificate, and no token */
 };

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The process that loads the directory of a fleet into ClickHouse, for `assay serve --clickhouse`:
+ * `assay fleet load --follow`. If it ends, it is started again after a while.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct loading;
+
+/* `login`: a file with USER:PASSWORD; NULL: none. */
+struct loading *loading_new(const char *fleet, const char *urls, const char *login);
+/* Ends the process. NULL is fine. */
+void loading_free(struct loading *l);
+
+/* Starts the process if it is due, and notices its end. `l` may be NULL in all of these. */
+void loading_run(struct loading *l);
+int loading_fd(
+	const struct loading *l); /* readable when the process has ended; -1: there is none */
+/* When loading_run() must be called at last, of the monotonic clock; UINT64_MAX: never. */
+uint64_t loading_deadline_ns(const struct loading *l);
