@@ -83,13 +83,58 @@ static void thin_out(struct call_timeline *t, size_t most)
 	t->n_left_out += drop;
 }
 
+/* Keeps `most` calls or fewer: each round drops those below a limit that doubles. */
+static void thin_out_short(struct call_timeline *t, size_t most)
+{
+	while (t->calls.n > most && t->shortest_ns <= UINT64_MAX / 4) {
+		size_t n = 0;
+
+		t->shortest_ns = t->shortest_ns ? t->shortest_ns * 2 : 1;
+		vec_foreach (&t->calls, c)
+			if (c->end_ns - c->start_ns >= t->shortest_ns)
+				t->calls.data[n++] = *c;
+		t->n_left_out += t->calls.n - n;
+		t->calls.n = n;
+	}
+}
+
+static void call_timeline_thin_out(struct timeline_reader *r, size_t most)
+{
+	if (r->config->window)
+		thin_out_short(r->to, most);
+	if (r->to->calls.n > most)
+		thin_out(r->to, most);
+}
+
+/* False: the call is not in the window. One that goes beyond has no duration. */
+static bool cut_to_window(const struct time_span *window, struct timeline_call *c)
+{
+	if (c->end_ns < window->first_ns || c->start_ns > window->last_ns)
+		return false;
+	if (c->start_ns < window->first_ns) {
+		c->start_ns = window->first_ns;
+		c->flags |= CALL_NO_CALL;
+	}
+	if (c->end_ns > window->last_ns) {
+		c->end_ns = window->last_ns;
+		c->flags |= CALL_OPEN;
+	}
+	return true;
+}
+
 static void add_call(struct timeline_reader *r, struct timeline_call c)
 {
 	size_t most = r->config->max_calls ? r->config->max_calls : MAX_CALLS;
 
+	if (r->config->window && !cut_to_window(r->config->window, &c))
+		return;
+	if (c.end_ns - c.start_ns < r->to->shortest_ns) {
+		r->to->n_left_out++;
+		return;
+	}
 	vec_push(&r->to->calls, c);
 	if (r->to->calls.n >= 2 * most)
-		thin_out(r->to, most);
+		call_timeline_thin_out(r, most);
 }
 
 static bool is_mark(const struct timeline_reader *r, const struct event *e)
@@ -312,7 +357,8 @@ static int call_timeline_read_trace(struct timeline_reader *r, struct error *err
 
 	if (e < 0)
 		return e;
-	e = trace_calls_open(r->replay, r->config->symbolizer, r->config->places, &r->trace, err);
+	e = trace_calls_open(r->replay, r->config->symbolizer, r->config->places, r->config->window,
+			     &r->trace, err);
 	if (e < 0)
 		return e;
 	r->to->is_exact = true;
@@ -440,13 +486,23 @@ static void name_functions(struct timeline_reader *r)
 	free(place);
 }
 
+/* The picture has the width of the window, wherever its calls begin and end. */
+static void call_timeline_take_window(struct call_timeline *t, const struct time_span *window)
+{
+	if (!t->calls.n)
+		t->first_ns = t->last_ns = window->first_ns;
+	t->first_ns = MAX(window->first_ns, 1);
+	if (window->last_ns != UINT64_MAX)
+		t->last_ns = window->last_ns;
+	t->last_ns = MAX(t->last_ns, t->first_ns);
+}
+
 static void call_timeline_finish(struct timeline_reader *r)
 {
 	struct call_timeline *t = r->to;
 	size_t most = r->config->max_calls ? r->config->max_calls : MAX_CALLS;
 
-	if (t->calls.n > most)
-		thin_out(t, most);
+	call_timeline_thin_out(r, most);
 	if (t->marks.n)
 		qsort(t->marks.data, t->marks.n, sizeof(*t->marks.data), call_timeline_by_time);
 	call_timeline_find_range(t);
@@ -455,6 +511,8 @@ static void call_timeline_finish(struct timeline_reader *r)
 							     : t->last_ns;
 	call_timeline_cut(t, r->config->before_ns, r->config->after_ns);
 	call_timeline_find_range(t);
+	if (r->config->window)
+		call_timeline_take_window(t, r->config->window);
 	name_functions(r);
 	call_timeline_arrange(t);
 }
@@ -493,7 +551,7 @@ int call_timeline_read(const struct call_timeline_config *config, struct call_ti
 	e = replay_find_trace(r.replay) ? call_timeline_read_trace(&r, err)
 					: call_timeline_read_samples(&r, err);
 	call_timeline_finish(&r);
-	if (e >= 0 && !out->calls.n && !out->marks.n)
+	if (e >= 0 && !out->calls.n && !out->marks.n && !config->window)
 		e = error_set(err, -ENODATA, "nothing ran while it was recorded");
 	vec_foreach (&r.threads, t)
 		vec_fini(&t->open);

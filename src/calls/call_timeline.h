@@ -22,6 +22,7 @@
 struct arena;
 struct error;
 struct symbolizer;
+struct time_span;
 
 /* What a function's calls ran, callees included; 0 where the trace has no cycles. */
 struct timeline_work {
@@ -56,10 +57,11 @@ struct call_timeline {
 	VEC(struct timeline_work) work;      /* by function; of a trace */
 	VEC(struct timeline_mark) marks;     /* by time */
 	uint64_t first_ns, last_ns, zero_ns; /* zero: the moment */
-	uint64_t n_left_out;                 /* calls beyond the limit, the oldest ones */
-	uint64_t n_errors;                   /* of a trace: each cuts the calls of its thread */
-	bool is_exact;                       /* of a trace */
-	uint32_t freq_hz;                    /* of samples */
+	uint64_t n_left_out;                 /* calls beyond the limit: the oldest ones … */
+	uint64_t shortest_ns; /* … or, of a window, all that are shorter than this */
+	uint64_t n_errors;    /* of a trace: each cuts the calls of its thread */
+	bool is_exact;        /* of a trace */
+	uint32_t freq_hz;     /* of samples */
 	struct arena *arena;
 };
 
@@ -72,10 +74,16 @@ struct call_timeline_config {
 	bool zero_at_end;             /* times are from the end, though there are marks */
 	bool zero_at_begin;           /* times are from the begin of the first call */
 	uint64_t before_ns, after_ns; /* of the first mark, else of the end; 0: all that there is */
-	size_t max_calls;             /* 0: a million */
+	/*
+	 * Of a trace: only the calls of this time, cut at its ends. Its depths count from its
+	 * begin. If the calls are too many, the shortest ones are left out. NULL: all time.
+	 */
+	const struct time_span *window;
+	size_t max_calls; /* 0: a million */
 };
 
-/* Reads the recording. -ENODATA: nothing ran in it. To be released in any case. */
+/* Reads the recording. -ENODATA: nothing ran in it (a window may be empty). To be released in any
+ * case. */
 int call_timeline_read(const struct call_timeline_config *config, struct call_timeline *out,
 		       struct error *err);
 void call_timeline_fini(struct call_timeline *t);

@@ -44,10 +44,12 @@ static void call_timeline_page_put_thread(const struct call_timeline *t,
 static void put_data(const struct call_timeline *t, const struct timeline_words *words, FILE *out)
 {
 	fprintf(out,
-		"{\"first\":0,\"last\":%" PRIu64 ",\"zero\":%" PRId64 ",\"exact\":%s,"
-		"\"left_out\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"words\":{\"command\":",
-		t->last_ns - t->first_ns, (int64_t)(t->zero_ns - t->first_ns),
-		t->is_exact ? "true" : "false", t->n_left_out, t->n_errors);
+		"{\"begin\":\"%" PRIu64 "\",\"first\":0,\"last\":%" PRIu64 ",\"zero\":%" PRId64
+		",\"exact\":%s,"
+		"\"left_out\":%" PRIu64 ",\"shortest\":%" PRIu64 ",\"errors\":%" PRIu64
+		",\"words\":{\"command\":",
+		t->first_ns, t->last_ns - t->first_ns, (int64_t)(t->zero_ns - t->first_ns),
+		t->is_exact ? "true" : "false", t->n_left_out, t->shortest_ns, t->n_errors);
 	call_timeline_page_put_string(words->command, out);
 	fputs(",\"cause\":", out);
 	call_timeline_page_put_string(words->cause, out);

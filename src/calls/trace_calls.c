@@ -54,8 +54,8 @@ static void over(void *context, const struct call_thread *t, const struct open_c
 		 const struct open_call *parent);
 
 int trace_calls_open(struct replay *replay, struct symbolizer *symbolizer,
-		     const struct symbolizer_config *places, struct trace_calls **out,
-		     struct error *err)
+		     const struct symbolizer_config *places, const struct time_span *window,
+		     struct trace_calls **out, struct error *err)
 {
 	uint32_t n_counters = (uint32_t)perfdata_info(replay_data(replay))->counters.n;
 	struct itrace itrace = { 0 };
@@ -66,6 +66,8 @@ int trace_calls_open(struct replay *replay, struct symbolizer *symbolizer,
 		return replay_no_trace(replay, ": only recordings of a processor trace have calls",
 				       err);
 	r = itrace_parse("be", &itrace, err);
+	itrace.spans = window;
+	itrace.n_spans = window != NULL;
 	r = r < 0 ? r : replay_decode(replay, &itrace, places, err);
 	if (r < 0)
 		return r;

@@ -19,6 +19,7 @@
 struct error;
 struct event;
 struct replay;
+struct time_span;
 struct trace_calls;
 
 struct trace_function {
@@ -50,11 +51,12 @@ struct trace_calls_sink {
 
 /*
  * `replay` was not read yet: it decodes all branches from here on. Both stay the caller's. `places`
- * as of replay_decode(). -ENODATA: it has no Intel PT; -EBADMSG: its description is damaged.
+ * as of replay_decode(). Branches outside of `window` may be left out (NULL: none is); it stays the
+ * caller's. -ENODATA: it has no Intel PT; -EBADMSG: its description is damaged.
  */
 int trace_calls_open(struct replay *replay, struct symbolizer *symbolizer,
-		     const struct symbolizer_config *places, struct trace_calls **out,
-		     struct error *err);
+		     const struct symbolizer_config *places, const struct time_span *window,
+		     struct trace_calls **out, struct error *err);
 void trace_calls_free(struct trace_calls *t); /* NULL is fine */
 DEFINE_AT_EXIT(trace_calls_free, struct trace_calls)
 

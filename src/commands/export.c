@@ -137,7 +137,7 @@ static int open_trace(struct export_trace *trace, struct trace_calls **out, stru
 		return r;
 	vec_push(&s->replays, replay);
 	input_places(s->in, s->path, &texts, &places);
-	r = trace_calls_open(replay, s->symbols, &places, out, err);
+	r = trace_calls_open(replay, s->symbols, &places, NULL, out, err);
 	archive_places_fini(&texts);
 	if (r >= 0)
 		vec_push(&s->readers, *out);

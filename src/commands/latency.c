@@ -16,6 +16,7 @@
 #include "pt/flow.h"
 #include "replay/archive.h"
 #include "replay/replay.h"
+#include "script/script.h"
 
 static const struct {
 	const char *name;
@@ -76,16 +77,42 @@ static void latency_report_time(const char *path, const struct latency *l)
 			    path);
 }
 
-/* Calls over time, of the whole recording. */
+/* As many as a browser draws at once. */
+#define MAX_WINDOW_CALLS 200000
+
+static int latency_find_window(const char *text, struct replay *replay, struct time_span *out,
+			       struct error *err)
+{
+	struct script_filter filter = { 0 };
+	struct time_span whole = { 0, 0 };
+	int r;
+
+	if (script_time_is_share(text))
+		replay_time_range(replay, &whole.first_ns, &whole.last_ns);
+	r = script_time_parse(&filter, text, &whole, err);
+	if (r >= 0 && filter.spans.n != 1)
+		r = error_set(err, -EINVAL, "--time '%s': the picture has one window", text);
+	if (r >= 0)
+		*out = filter.spans.data[0];
+	vec_fini(&filter.spans);
+	return r;
+}
+
+/* Calls over time, of the whole recording or of a window. */
 static int latency_draw(const struct latency_command *c, const char *path,
-			struct symbolizer *symbols, const struct symbolizer_config *places,
-			bool *is_damaged, struct error *err)
+			const struct time_span *window, struct symbolizer *symbols,
+			const struct symbolizer_config *places, bool *is_damaged, struct error *err)
 {
 	const struct timeline_words words = { .command = path,
 					      .cause = "",
 					      .source = "Intel PT, every call" };
 	struct call_timeline_config config = {
-		.path = path, .symbolizer = symbols, .places = places, .zero_at_begin = true
+		.path = path,
+		.symbolizer = symbols,
+		.places = places,
+		.zero_at_begin = true,
+		.window = window,
+		.max_calls = window ? MAX_WINDOW_CALLS : 0,
 	};
 	struct call_timeline timeline;
 	int r = call_timeline_read(&config, &timeline, err);
@@ -112,7 +139,7 @@ static int latency_list(const struct latency_command *c, const char *path, struc
 	cleanup(trace_calls_free_at_exit) struct trace_calls *trace = NULL;
 	cleanup(latency_fini) struct latency l = { 0 };
 	struct error damage = { 0 };
-	int r = trace_calls_open(replay, symbols, places, &trace, err);
+	int r = trace_calls_open(replay, symbols, places, NULL, &trace, err);
 
 	if (r < 0)
 		return error_wrap(err, r, "%s", path);
@@ -135,11 +162,14 @@ int latency_report(const struct latency_command *c, bool *is_damaged, struct err
 	const char *path = c->input ? c->input : "perf.data", *sort = c->sort ? c->sort : "total";
 	struct symbolizer_config places = { 0 };
 	struct latency none = { 0 };
+	struct time_span window;
 	struct archive_places texts;
 	int r;
 
 	if (latency_sort(&none, sort, err) < 0)
 		return -EINVAL;
+	if (c->time && !c->html && !c->perfetto)
+		return error_set(err, -EINVAL, "--time goes with --html or --perfetto");
 	r = input_unpacked(c->in, path, &path, err);
 	if (r < 0)
 		return r;
@@ -152,11 +182,18 @@ int latency_report(const struct latency_command *c, bool *is_damaged, struct err
 	if (r < 0)
 		return r;
 	if ((c->html || c->perfetto) && !replay_find_trace(replay))
-		return error_set(err, -ENODATA, "%s: it has no Intel PT data", path);
+		return error_set(err, -ENODATA,
+				 "%s has no Intel PT, so there are no calls to draw ('assay record "
+				 "-e intel_pt//u' records a trace)",
+				 path);
+	r = c->time ? latency_find_window(c->time, replay, &window, err) : 0;
+	if (r < 0)
+		return r;
 	symbols = input_symbolizer(c->in, c->input, c->cache);
 	input_places(c->in, c->input, &texts, &places);
 	r = c->html || c->perfetto
-		    ? latency_draw(c, path, symbols, &places, is_damaged, err)
+		    ? latency_draw(c, path, c->time ? &window : NULL, symbols, &places, is_damaged,
+				   err)
 		    : latency_list(c, path, replay, symbols, &places, is_damaged, err);
 	archive_places_fini(&texts);
 	return r;

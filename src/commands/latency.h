@@ -12,7 +12,9 @@ struct input;
 struct latency_command {
 	struct input *in;
 	const char *input, *output, *format, *sort, *cache;
-	const char *html, *perfetto; /* files to write calls over time to, in place of the report */
+	const char *html,
+		*perfetto; /* files to write calls over time to, in place of the report … */
+	const char *time;  /* … of this window (script_time_parse()); NULL: of all time */
 	uint64_t limit;
 	bool wide, no_pager, is_csv_raw;
 };

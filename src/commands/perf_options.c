@@ -50,7 +50,6 @@ const struct option_alias perf_report_options[] = {
 	{ "--tid", ALIAS_OTHER, "give a filter: tid:TID[,TID…]" },
 	{ "--cpu", ALIAS_OTHER, "give a filter: cpu:0-3" },
 	{ "-C", ALIAS_OTHER, "give a filter: cpu:0-3" },
-	{ "--time", ALIAS_OTHER, "give a filter: time:2s-5s" },
 	{ "--field-separator", ALIAS_OTHER, "--format csv separates fields by commas" },
 	{ "--header", ALIAS_DEFAULT, "the header is always shown" },
 	{ "--header-only", ALIAS_OTHER, "'assay info' shows the facts of a session" },

@@ -29,7 +29,7 @@
 
 struct report_args {
 	const char *input, *output, *format, *csv, *columns, *sort, *weight, *percent, *cache;
-	const char *html, *svg, *perfetto, *baseline, *itrace, *frames;
+	const char *html, *svg, *perfetto, *time, *baseline, *itrace, *frames;
 	struct option_list by, merge;
 	bool no_demangle, no_itrace, latency, accumulated, addresses, details, no_dependents,
 		processes, instructions;
@@ -63,15 +63,14 @@ static const struct option_spec report_options[] = {
 	  "the tree upside down: functions, below each its callers" },
 	{ 0, "series", NULL, OPT_FLAG, FIELD(series), NULL,
 	  "the samples of each value of a key over time, as JSON",
-	  "*--by* has the key (default: comm), and *--limit* the number of values; the others are "
-	  "one series. docs/report-json.md describes the form." },
+	  "*--by* has the key (default: comm), *--limit* the number of values. See "
+	  "docs/report-json.md." },
 	{ 0, "step", "TIME", OPT_SECONDS, FIELD(step_s), NULL,
 	  "with --series: the length of a step (default: at most 300 steps)", NULL, 1, 1e9 },
 	{ 0, "overviews", NULL, OPT_FLAG, FIELD(overviews), NULL,
 	  "with --html and --series: show a long time of a history sooner, by longer steps",
 	  "Blocks of minutes and hours stand for their seconds. The page has five steps or more; "
-	  "with "
-	  "steps of hours, it has no code. All numbers of samples stay the same." },
+	  "with steps of hours, it has no code. All numbers of samples stay the same." },
 	{ 'P', "processes", NULL, OPT_FLAG, FIELD(processes), NULL,
 	  "report the whole run: processes by user, system and interrupt time, then each one",
 	  "It has statistics of the run, an account of all CPU time, a summary of all "
@@ -163,10 +162,11 @@ static const struct option_spec report_options[] = {
 	  "*--by* (default: comm) puts a level of boxes for each key below the call "
 	  "chains." },
 	{ 0, "svg", "FILE", OPT_STRING, FIELD(svg), NULL, "write a flame graph as an image",
-	  "Boxes narrower than a third of a pixel are left out. *--by* works as with "
-	  "*--html*." },
+	  "Boxes below a third of a pixel are left out. *--by* works as with *--html*." },
 	{ 0, "perfetto", "FILE", OPT_STRING, FIELD(perfetto), NULL,
 	  "with --latency: write all calls over time as a trace for ui.perfetto.dev" },
+	{ 0, "time", "SPAN", OPT_STRING, FIELD(time), NULL,
+	  "with --latency and --html or --perfetto: only START,STOP in seconds, or 10%-30%" },
 	{ 0, "baseline", "DIR", OPT_STRING, FIELD(baseline), NULL,
 	  "with --html and --svg: the session, or perf.data file, to compare with",
 	  "Colours then show functions whose share of the session's total grew (red) or "
@@ -287,10 +287,10 @@ static int choose_view(const struct report_args *args, const struct view **view,
 		}
 	if (chosen && check_picture(args, chosen, err) < 0)
 		return -EINVAL;
-	if (args->perfetto)
-		return error_set(err, -EINVAL,
-				 "--perfetto goes with --latency; 'assay export "
-				 "--format perfetto' writes samples");
+	if (args->perfetto || args->time)
+		return error_set(err, -EINVAL, "%s goes with --latency; samples have %s",
+				 args->time ? "--time" : "--perfetto",
+				 args->time ? "a filter, as time:2s-5s" : "'assay export'");
 	if (args->baseline && !chosen)
 		return error_set(err, -EINVAL, "--baseline goes with --html or --svg");
 	for (size_t i = 0; i < ARRAY_SIZE(view_flags); i++) {
@@ -549,6 +549,7 @@ static int report_latency(struct input *in, const struct report_args *args,
 		.cache = args->cache,
 		.html = args->html,
 		.perfetto = args->perfetto,
+		.time = args->time,
 		.limit = args->limit,
 		.wide = args->wide,
 		.no_pager = args->no_pager,
@@ -564,7 +565,6 @@ static int report_latency(struct input *in, const struct report_args *args,
 	else if (strcmp(args->frames, "both") != 0)
 		r = error_set(&err, -EINVAL, "--latency takes no --frames");
 	r = r < 0 ? r : latency_report(&c, &is_damaged, &err);
-
 	if (r < 0)
 		log_error("report: %s", err.text);
 	return r == -EINVAL ? EXIT_USAGE : r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;

@@ -159,6 +159,7 @@ struct run {
 	bool is_damaged; /* the session is of a damaged file */
 	struct itrace itrace;
 	const char *itrace_text;        /* NULL: not asked for */
+	const char *trace_view;         /* the option that asks for a view of a trace, or NULL */
 	struct time_span up_to_windows; /* --exact-depth: all before the end of the windows */
 	struct query window;            /* nothing else of it */
 };
@@ -251,14 +252,15 @@ static int parse_filter(struct run *r, struct error *err)
 /* The views of a trace: their fields, and the decoding (unless --itrace is given). */
 static const struct {
 	size_t field;
-	const char *itrace;
+	const char *option, *itrace;
 	uint64_t add, remove;
 	uint32_t dso_width;
 } trace_views[] = {
-	{ FIELD(insn_trace), "i0ns", 0, FIELD_BIT(EVENT) | FIELD_BIT(PERIOD), 0 },
-	{ FIELD(call_trace), "cewp", FIELD_BIT(CALLINDENT),
+	{ FIELD(insn_trace), "--insn-trace", "i0ns", 0, FIELD_BIT(EVENT) | FIELD_BIT(PERIOD), 0 },
+	{ FIELD(call_trace), "--call-trace", "cewp", FIELD_BIT(CALLINDENT),
 	  FIELD_BIT(IP) | FIELD_BIT(ADDR) | FIELD_BIT(EVENT) | FIELD_BIT(PERIOD), 50 },
-	{ FIELD(call_ret_trace), "crewp", FIELD_BIT(CALLINDENT) | FIELD_BIT(FLAGS),
+	{ FIELD(call_ret_trace), "--call-ret-trace", "crewp",
+	  FIELD_BIT(CALLINDENT) | FIELD_BIT(FLAGS),
 	  FIELD_BIT(IP) | FIELD_BIT(ADDR) | FIELD_BIT(EVENT) | FIELD_BIT(PERIOD), 0 },
 };
 
@@ -283,6 +285,7 @@ static int parse_trace(struct run *r, struct error *err)
 					 "separate views: choose "
 					 "one of them");
 		r->itrace_text = trace_views[i].itrace;
+		r->trace_view = trace_views[i].option;
 		script_fields_preset(&o->fields, trace_views[i].add, trace_views[i].remove);
 		o->with_ns = true;
 		o->dso_width = trace_views[i].dso_width;
@@ -384,17 +387,30 @@ static int parse(struct run *r, struct error *err)
 
 /* What is read. */
 
+/* Ordinary samples are no answer to the question for calls or instructions. */
+static int refuse_trace_view(const struct run *r, const char *path, struct error *err)
+{
+	return error_set(err, -ENODATA,
+			 "%s has no Intel PT, so %s has nothing to show ('assay record -e "
+			 "intel_pt//u' records a trace)",
+			 path, r->trace_view);
+}
+
 /* Decodes the trace, in the spans of --time. Reports options that have no effect. */
 static int decode_trace(struct run *r, struct error *err)
 {
 	int e;
 
+	if (r->session && r->trace_view)
+		return refuse_trace_view(r, r->session->path, err);
 	if (!r->replay || r->args.no_itrace || r->args.is_dump)
 		return 0;
 	if (!replay_find_trace(r->replay)) {
 		e = replay_no_trace(r->replay, "", err);
 		if (r->itrace_text && e == -EBADMSG)
 			return e;
+		if (r->trace_view)
+			return refuse_trace_view(r, r->args.input, err);
 		if (r->itrace_text)
 			log_warning("%s has no Intel PT: there is nothing to decode",
 				    r->args.input);

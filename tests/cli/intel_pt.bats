@@ -293,6 +293,11 @@ branches() {
 	assay record --raw -o plain.data -- true 2>/dev/null || skip "recording is not permitted here"
 	run assay script -i plain.data --itrace=b
 	[[ $output == *"has no Intel PT: there is nothing to decode"* ]]
+	# Its samples are no calls and no instructions.
+	for how in --call-trace --call-ret-trace --insn-trace; do
+		run assay script -i plain.data $how
+		refused 1 "plain.data has no Intel PT, so $how has nothing to show"
+	done
 }
 
 @test "cut anywhere, or with garbage in it: whole parts are decoded, and the rest is reported" {

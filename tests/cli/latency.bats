@@ -44,6 +44,45 @@ load pt
 	refused 2 "--perfetto goes with --latency"
 }
 
+@test "a picture of a window has the calls of that time alone" {
+	trace_of --tsc --mtc -- "$PROGRAMS/flow" indirect
+	local from to all
+	assay report --latency -i trace.data --html - >calls.html
+	sed -n 's/.*id="data">\(.*\)<\/script>.*/\1/p' calls.html >all.json
+	# The middle of the time, to the nanosecond.
+	from=$(jq -r '(.begin | tonumber) + (.last / 4 | floor)' all.json)
+	to=$(jq -r '(.begin | tonumber) + (.last / 4 * 3 | floor)' all.json)
+	assay report --latency -i trace.data --html - --time "$(seconds_of "$from"),$(seconds_of "$to")" >calls.html
+	sed -n 's/.*id="data">\(.*\)<\/script>.*/\1/p' calls.html >some.json
+	[ "$(jq -r .begin some.json)" = "$from" ]
+	[ "$(jq .last some.json)" = $((to - from)) ]
+	# Calls that are whole in it: as many as of the whole picture.
+	whole='[.threads[].calls | . as $c | reduce range(0; length; 5) as $i ({ at: 0, n: 0 }; .at += $c[$i] |
+		if .at > $low and .at + $c[$i + 1] < $high and ($c[$i + 4] % 16 == 0) then .n += 1 else . end) | .n] | add'
+	all=$(jq --argjson low "$(jq '.last / 4 | floor' all.json)" --argjson high "$(jq '.last / 4 * 3 | floor' all.json)" "$whole" all.json)
+	[ "$all" -gt 10 ]
+	[ "$(jq --argjson low 0 --argjson high "$(jq .last some.json)" "$whole" some.json)" = "$all" ]
+	# Nothing is outside.
+	jq -e '.last as $last | all(.threads[].calls; . as $c | reduce range(0; length; 5) as $i ({ at: 0, ok: true }; .at += $c[$i] |
+		.ok = (.ok and .at + $c[$i + 1] <= $last)) | .ok)' some.json
+	# A window without calls is a picture, too.
+	assay report --latency -i trace.data --html none.html --time "$(seconds_of $((to + 1000000000000))),$(seconds_of $((to + 1000000001000)))"
+	grep -q '"left_out":0' none.html
+	not grep -q '"calls":\[[0-9]' none.html
+	run assay report --latency -i trace.data --html - --time x
+	refused 2 "--time 'x' is not START,STOP"
+	run assay report --latency -i trace.data --html - --time "1,2 3,4"
+	refused 2 "the picture has one window"
+	run assay report --latency -i trace.data --time 1,2
+	refused 2 "--time goes with --html or --perfetto"
+	run assay report -i trace.data --time 1,2
+	refused 2 "--time goes with --latency"
+}
+
+seconds_of() { # NANOSECONDS
+	printf '%d.%09d' $(($1 / 1000000000)) $(($1 % 1000000000))
+}
+
 @test "instructions per cycle are shown where cycles are known" {
 	trace_of --tsc --mtc --cyc -- "$PROGRAMS/flow" indirect
 	assay report --latency -i trace.data | grep -Eq 'incomplete +IPC +function'

@@ -52,7 +52,7 @@ def main():
     rows = table(tree)
     described = {path.removeprefix("/api/v1/"): operations["get"] for path, operations in document["paths"].items() if "get" in operations}
     assert set(described) == set(rows) | {"sources", "labels", "recording"}, set(described) ^ set(rows)
-    for name in "recording", "calls", "instructions":  # of perf.data files alone; with a processor trace
+    for name in "recording", "calls", "timeline", "instructions":  # of perf.data files alone; with a processor trace
         operation = described.pop(name)
         assert [resolve(document, p)["name"] for p in operation["parameters"]] == rows.get(name, ["source"]), name
     for name, operation in described.items():

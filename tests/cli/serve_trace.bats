@@ -37,6 +37,22 @@ load pt
 	# The argument is a value, whatever it looks like.
 	api 'calls?source=pt.data&tid=--output%3Dmade' | jq -e .error
 	[ ! -e made ]
+	# The page of the same window.
+	api 'timeline?source=pt.data&time=20%25-40%25' | grep -q 'id="data">{"begin":"[0-9]*",.*"calls":\[[0-9]'
+	[ "$(status)" = 200 ]
+}
+
+@test "a recording without a trace has no calls, and the answer says so" {
+	assay record --raw -o plain.data -- true 2>/dev/null || skip "recording is not permitted here"
+	mkdir all
+	mv plain.data all/
+	serve all
+	enter
+	local name
+	for name in calls instructions timeline; do
+		api "$name?source=plain.data" | jq -e '.error | test("has no Intel PT")'
+		[ "$(status)" = 422 ]
+	done
 }
 
 @test "in a browser: from a window of calls to the instructions, and the histogram of a function" {
