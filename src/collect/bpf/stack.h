@@ -528,13 +528,22 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 
 /* Sending. */
 
+/* The end of the mapping with the stack: other memory may follow at once. */
+static __always_inline __u64 stack_end(struct work *w, __u64 sp)
+{
+	struct vm_area_struct *vma = find_vma(w->mm, sp, w->pivots);
+	__u64 end = vma ? BPF_CORE_READ(vma, vm_end) : 0;
+
+	return end > sp ? end : ~0ULL;
+}
+
 /* The readable pages of the stack, from the stack pointer's page on. */
-static __always_inline __u32 copy_stack(struct raw_stack_message *m, __u64 sp)
+static __always_inline __u32 copy_stack(struct raw_stack_message *m, __u64 sp, __u64 end)
 {
 	__u64 page = sp & ~(RAW_STACK_PAGE - 1ULL);
 	__u32 n = 0;
 
-	for (; n < RAW_PAGES; n++)
+	for (; n < RAW_PAGES && page + n * RAW_STACK_PAGE < end; n++)
 		if (bpf_probe_read_user(m->stack[n], RAW_STACK_PAGE,
 					(const void *)(page + n * RAW_STACK_PAGE)))
 			break;
@@ -562,7 +571,7 @@ __attribute__((noinline)) int send_raw_stack(__u32 slot)
 	struct raw_stack_message *m = bpf_map_lookup_elem(&raw_works, &slot);
 	struct work *w = own_work(slot);
 	__u64 id = own_pid_tgid();
-	__u64 size;
+	__u64 size, sp;
 
 	/* raw stacks are large: they may use half of the ring, so that others find room */
 	if (!w || !m ||
@@ -581,7 +590,8 @@ __attribute__((noinline)) int send_raw_stack(__u32 slot)
 	for (int i = 0; i < N_USER_REGS; i++)
 		m->regs[i] = w->registers[bounded(word_of_register[i], REGISTER_SLOTS - 1)];
 	__builtin_memcpy(m->kernel, w->s.frames, sizeof(m->kernel));
-	m->n_pages = copy_stack(m, first_registers(w->registers).sp);
+	sp = first_registers(w->registers).sp;
+	m->n_pages = copy_stack(m, sp, stack_end(w, sp));
 	size = offsetof(struct raw_stack_message, stack) + (__u64)m->n_pages * RAW_STACK_PAGE;
 	if (size > sizeof(*m) || bpf_ringbuf_output(&messages, m, size, wakeup_for(w)))
 		return 0;
