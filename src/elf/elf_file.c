@@ -43,6 +43,7 @@ bool elf_segment(const struct elf_file *elf, uint32_t i, struct elf_segment *out
 	out->mem_size = read_word(&r, elf);
 	if (!elf->is_64)
 		out->flags = reader_u32(&r);
+	out->align = read_word(&r, elf);
 	return !r.bad;
 }
 

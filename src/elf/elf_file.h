@@ -36,7 +36,7 @@ struct elf_file {
 
 struct elf_segment {
 	uint32_t type, flags; /* PT_*, PF_* */
-	uint64_t file_off, link_addr, file_size, mem_size;
+	uint64_t file_off, link_addr, file_size, mem_size, align;
 };
 
 struct elf_section {

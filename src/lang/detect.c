@@ -8,6 +8,7 @@
 #include "lang/php.h"
 #include "lang/python.h"
 #include "lang/ruby.h"
+#include "lang/thread_context.h"
 #include "lang/v8.h"
 
 typedef enum lang_detected (*detect_function)(const struct elf_file *elf, struct lang_runtime *out,
@@ -36,5 +37,7 @@ enum lang_detected lang_detect(const struct elf_file *elf, struct lang_runtime *
 			return found;
 	}
 	go_labels_find(elf, out);
+	if (!out->version)
+		thread_context_find(elf, out);
 	return LANG_NONE;
 }

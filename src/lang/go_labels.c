@@ -15,10 +15,14 @@ static const struct {
 	uint32_t first; /* this version and newer ones */
 	struct label_places places;
 } go_versions[] = {
-	{ GO(16), { 0, 48, 192, 344, 1 } }, { GO(17), { 0, 48, 192, 360, 1 } },
-	{ GO(21), { 0, 48, 192, 344, 1 } }, { GO(23), { 0, 48, 192, 352, 1 } },
-	{ GO(24), { 0, 48, 192, 352, 0 } }, { GO(25), { 0, 48, 184, 344, 0 } },
-	{ GO(26), { 0, 48, 184, 352, 0 } }, { GO(28), { 0 } },
+	{ GO(16), { 0, 48, 192, 344, LABELS_GO_MAP } },
+	{ GO(17), { 0, 48, 192, 360, LABELS_GO_MAP } },
+	{ GO(21), { 0, 48, 192, 344, LABELS_GO_MAP } },
+	{ GO(23), { 0, 48, 192, 352, LABELS_GO_MAP } },
+	{ GO(24), { 0, 48, 192, 352, LABELS_GO_LIST } },
+	{ GO(25), { 0, 48, 184, 344, LABELS_GO_LIST } },
+	{ GO(26), { 0, 48, 184, 352, LABELS_GO_LIST } },
+	{ GO(28), { 0 } },
 };
 
 /* ---- the version ---- */
@@ -145,6 +149,6 @@ void go_labels_find(const struct elf_file *elf, struct lang_runtime *out)
 	for (size_t i = 0; i < ARRAY_SIZE(go_versions); i++)
 		if (found.version >= go_versions[i].first)
 			found.labels = go_versions[i].places;
-	if (found.labels.g_m && find_g(elf, &found.labels.thread_g))
+	if (found.labels.g_m && find_g(elf, &found.labels.thread_at))
 		*out = found;
 }

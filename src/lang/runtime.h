@@ -121,15 +121,21 @@ struct v8_layout {
 	__u8 deopt_literals; /* index; the list of inlined functions is behind deopt_shared */
 };
 
+enum label_kind {
+	LABELS_GO_LIST, /* since Go 1.24 */
+	LABELS_GO_MAP,
+	LABELS_CONTEXT, /* OpenTelemetry's thread context (lang/thread_context.h) */
+};
+
 /*
- * Where the labels of the running goroutine of a Go program are (runtime/pprof.Do). Offsets in the
+ * Where the labels of the running thread or goroutine are (Go: runtime/pprof.Do). Offsets in the
  * runtime's structures, in bytes; lang/go_labels.c has them by version.
  */
 struct label_places {
-	__s32 thread_g;         /* from the thread pointer: the running `g` */
-	__u16 g_m, m_goroutine; /* of a `g`, its thread `m`; of that, the goroutine's `g` */
+	__s32 thread_at; /* from the thread pointer: Go's running `g`, or the context's pointer */
+	__u16 g_m, m_goroutine; /* Go: of a `g`, its thread `m`; of that, the goroutine's `g` */
 	__u16 g_labels;         /* of the goroutine */
-	__u16 has_map;          /* labels are a map of Go; else a list */
+	__u16 kind;             /* enum label_kind */
 };
 
 struct lang_runtime {
@@ -153,7 +159,7 @@ struct lang_runtime {
 		struct perl_layout perl;
 		struct hotspot_layout hotspot;
 		struct v8_layout v8;
-		struct label_places labels; /* of language 0, with a version: a Go program */
+		struct label_places labels; /* of language 0, with a version: labels are there */
 		__u64 layout[6];
 	};
 };

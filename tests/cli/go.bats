@@ -128,6 +128,27 @@ keys_of() {
 	fi
 }
 
+@test "the context of a thread (OpenTelemetry) has a trace and a span" {
+	need_sampler
+	[ "$(uname -m)" = x86_64 ] || skip "contexts of threads are known on x86-64 alone"
+	assay record -q -o s -e cpu-clock -F "$(at_most 997)" --labels trace,span -- "$PROGRAMS/thread_context" 0.5
+	assay report -i s --by trace,span,symbol -t 0 --format json via:spin_* |
+		jq -r '.rows[] | select(.samples > 20) | [.trace, .span] | join(" ")' | sort -u >ids
+	diff ids - <<-'END'
+		00112233445566778899aabbccddeeff 0123456789abcdef
+		[none] [none]
+		[unknown] [unknown]
+		fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0 fedcba9876543210
+	END
+	local pair
+	for pair in first=00112233445566778899aabbccddeeff second=fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0 'none=[none]' 'invalid=[none]' 'hostile=[unknown]'; do
+		assay report -i s --by trace -t 0 --format json "via:spin_${pair%%=*}" | jq -r '.rows | max_by(.samples).trace' >one_id
+		[ "$(cat one_id)" = "${pair#*=}" ]
+		[ "$(assay report -i s --by trace -t 0 --format json "via:spin_${pair%%=*}" | jq '.rows | map(select(.samples > 20)) | length')" = 1 ]
+	done
+	[ "$(assay report -i s --by span -t 0 --format json trace:fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0 | jq -r '.rows[].span')" = fedcba9876543210 ]
+}
+
 @test "labels are recorded only if they are asked for, and where BPF can" {
 	record_labels ''
 	run assay report -i s --by label --format json

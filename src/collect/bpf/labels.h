@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Labels of the goroutine that a sample belongs to (runtime/pprof.Do):
+ * Labels of the goroutine that a sample belongs to (runtime/pprof.Do), or the thread's context of
+ * OpenTelemetry:
  *
  *   thread pointer ─► g (also a system stack's) ─► m ─► goroutine ─► labels ─► names and values
+ *   thread pointer ─► context: trace, span
  *
  * Labels are data of users. So only those that the recording names are read (wanted_labels), and
  * none by default. A sample's count has the number of its labels where a wait has its waker
@@ -20,7 +22,7 @@ const volatile __u64 wanted_labels[LABELS_MAX] = {}; /* label_name_hash(); 0: no
 
 #define LABEL_FILES_MAX 1024
 
-/* Go programs, by file number. */
+/* Programs with labels, by file number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, LABEL_FILES_MAX);
@@ -155,15 +157,74 @@ static __always_inline bool take_list(__u64 list_at)
 	return true;
 }
 
+/* The record of a thread (OTEP 4947). Attributes follow, which are not read. */
+struct thread_context {
+	__u8 trace[16], span[8];
+	__u8 is_valid, reserved;
+	__u16 attributes_size;
+};
+
+static __always_inline __u8 hex_digit(__u8 value)
+{
+	return value < 10 ? '0' + value : 'a' + value - 10;
+}
+
+/* Keeps bytes of l->words as a hexadecimal text, if the label of this name is wanted. */
+__attribute__((noinline)) int take_id(__u64 name_hash, __u32 from, __u32 size)
+{
+	struct label_work *l = own_label_work();
+
+	if (!l)
+		return 0;
+	for (__u32 i = 0; i < LABELS_MAX; i++) {
+		__u8 *out = (__u8 *)l->m.values[i].bytes;
+
+		if (wanted_labels[i] != name_hash)
+			continue;
+		for (__u32 k = 0; k < sizeof(((struct thread_context *)0)->trace); k++) {
+			__u8 byte = ((const __u8 *)l->words)[bounded(from + k, 31)];
+
+			if (k >= size)
+				break;
+			out[2 * k] = hex_digit(byte >> 4);
+			out[2 * k + 1] = hex_digit(byte & 15);
+		}
+		l->m.values[i].size = 2 * size;
+		l->has_some = 1;
+	}
+	return 0;
+}
+
+/* The pointer of a context leads to it. A record that is being changed is none. */
+static __always_inline bool take_context(__u64 at)
+{
+	__u64 trace[LABEL_NAME_MAX / 8] = {}, span[LABEL_NAME_MAX / 8] = {};
+	struct label_work *l = own_label_work();
+	struct thread_context *c;
+
+	if (!l || bpf_probe_read_user(l->words, sizeof(*c), (const void *)at))
+		return false;
+	c = (struct thread_context *)l->words;
+	if (c->is_valid != 1)
+		return true;
+	__builtin_memcpy(trace, "trace_id", 8);
+	__builtin_memcpy(span, "span_id", 7);
+	take_id(label_name_hash(trace), offsetof(struct thread_context, trace), sizeof(c->trace));
+	take_id(label_name_hash(span), offsetof(struct thread_context, span), sizeof(c->span));
+	return true;
+}
+
 /* False: the labels can't be read. A thread that runs no goroutine has none. */
 static __always_inline bool take_labels(const struct label_places *p)
 {
 	__u64 tp = thread_pointer(), g, m, goroutine, labels;
 
-	if (!tp || !read_word(tp + (__s64)p->thread_g, &g))
+	if (!tp || !read_word(tp + (__s64)p->thread_at, &g))
 		return false;
 	if (!g)
 		return true;
+	if (p->kind == LABELS_CONTEXT)
+		return take_context(g);
 	if (!read_word(g + p->g_m, &m))
 		return false;
 	if (!m) /* the thread is just beginning */
@@ -176,7 +237,7 @@ static __always_inline bool take_labels(const struct label_places *p)
 		return false;
 	if (!labels)
 		return true;
-	return p->has_map ? take_map(labels) : take_list(labels);
+	return p->kind == LABELS_GO_MAP ? take_map(labels) : take_list(labels);
 }
 
 /* The hash covers all values, and the generation: a new one sends them again. */
