@@ -418,20 +418,23 @@ static void add_line_frames(struct profile *p, uint32_t image, uint64_t offset, 
 	}
 }
 
-bool index_takes_file(struct profile *p, uint32_t image, uint64_t offset)
+static bool takes_line_file(struct profile *p, uint32_t image, uint64_t offset)
 {
 	struct line_frame frames[LINES_MAX_FRAMES] = { { .file = "" } };
 	const struct symbol_table *table;
 	size_t n;
 
-	if (!query_has(p->index->query, FILTER_FILE))
-		return true;
 	index_symbol(p, image, offset); /* opens the table */
 	table = p->images.data[image].table;
 	n = table ? lines_find(p->symbols, table, offset, frames, LINES_MAX_FRAMES) : 0;
 	return query_takes_path(p->index->query, FILTER_FILE,
 				n && frames[0].file && *frames[0].file ? frames[0].file
 								       : profile_no_line);
+}
+
+bool index_takes_file(struct profile *p, uint32_t image, uint64_t offset)
+{
+	return !query_has(p->index->query, FILTER_FILE) || takes_line_file(p, image, offset);
 }
 
 /* 0, which no slot is of: too large to be kept. */

@@ -21,6 +21,14 @@
 #define MESSAGE_BYTES 4096
 #define END_MS        500
 
+/*
+ * Tables of a day have megabytes, and each part has its own. malloc(3) keeps their memory, and asks
+ * for huge pages: a page of a day takes a seventh less time. Other libraries do not know this.
+ */
+#define MALLOC_OF_LARGE_TABLES                                           \
+	"glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:" \
+	"glibc.malloc.trim_threshold=4294967296"
+
 enum { OUTPUT, MESSAGES, N_PIPES, END = N_PIPES };
 _Static_assert(END == WORKER_FD_END && END + 1 == WORKER_FDS, "each has a place");
 
@@ -50,6 +58,7 @@ static void run_child(char *const *words, int input, const int *ends)
 	dup2(ends[OUTPUT], STDOUT_FILENO);
 	dup2(ends[MESSAGES], STDERR_FILENO);
 	setenv("PAGER", "", 1);
+	setenv("GLIBC_TUNABLES", MALLOC_OF_LARGE_TABLES, 0);
 	execv("/proc/self/exe", words);
 	_exit(127);
 }
