@@ -4,7 +4,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 
-.PHONY: all deb rpm dist site tarball image demo check check-containers check-packages check-languages check-long check-steady check-guests check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
+.PHONY: all deb rpm dist site tarball image demo check check-containers check-fleet check-packages check-languages check-long check-steady check-guests check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
 
 all:					## install missing packages, build assay (build/assay)
 	@scripts/deps.sh build
@@ -42,6 +42,10 @@ check-containers: all			## tests with podman, as root and not; CONTAINERS=1000 s
 	@scripts/deps.sh check
 	@$(MAKE) --no-print-directory tarball || true
 	@bats --tap tests/containers | tests/tools/tap_sum
+
+check-fleet: all			## faults in a fleet: FAULTS=1000 ASSAY_CLICKHOUSE=http://127.0.0.1:8123 DIR=faults; a second run goes on
+	@scripts/deps.sh check
+	@ASSAY=$(CURDIR)/build/assay WORKLOAD=$(CURDIR)/build/tests/programs/split python3 tests/fleet/faults.py $(or $(DIR),build/faults) $(or $(FAULTS),1000) $(ASSAY_CLICKHOUSE)
 
 check-guests:				## tests in virtual machines that take long
 	@scripts/deps.sh check

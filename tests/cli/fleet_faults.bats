@@ -1,0 +1,38 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Faults while blocks go through a fleet: a small number of those of make check-fleet.
+load helpers
+load clickhouse
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR TZ=UTC0 ASSAY=assay WORKLOAD=$PROGRAMS/split
+}
+
+faults() { # COUNT [URL]
+	run python3 "$ROOT/tests/fleet/faults.py" work "$@"
+	echo "$output"
+}
+
+@test "no sample is lost or doubled by faults of ship, connections and the gateway" {
+	assay serve --help | grep -q -- --fleet || skip "built without libmicrohttpd"
+	faults 6
+	[ "$status" = 0 ]
+	[[ "$output" == *"6 faults in 6 blocks "*"0 samples lost, 0 doubled"* ]]
+	faults 12 # goes on
+	[ "$status" = 0 ]
+	[[ "$output" == *"12 faults in 12 blocks "*"0 samples lost, 0 doubled"* ]]
+	# The audit sees a block that is gone.
+	block=$(find work/fleet/host? -mindepth 1 -maxdepth 1 -type d | head -1)
+	rm -r "$block"
+	faults 12
+	[ "$status" = 1 ]
+	[[ "$output" == *"  missing "* ]]
+}
+
+@test "no sample is lost or doubled by faults of loading ClickHouse" {
+	[ -n "${ASSAY_CLICKHOUSE-}" ] || skip "no ClickHouse: set ASSAY_CLICKHOUSE to the URL of one (docs/testing.md)"
+	faults 20 "$ASSAY_CLICKHOUSE"
+	[ "$status" = 0 ]
+	[[ "$output" == *"20 faults in 20 blocks "*"0 samples lost, 0 doubled"* ]]
+}

@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Injects faults into a fleet while blocks go from hosts through a gateway into ClickHouse.
+
+faults.py DIR COUNT [URL]: makes the fleet in DIR, or goes on with the one that is there, until COUNT faults were injected. URL is a ClickHouse
+server; without it, the faults of loading are left out. The end is an audit: each sample of the histories is stored once, and no other. Exit
+status: 0: nothing was lost and nothing was doubled. 1: something was. $ASSAY is the program, and $WORKLOAD makes the samples.
+"""
+import collections
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+
+HOSTS = ["host%d" % i for i in range(5)]
+ASSAY = os.environ.get("ASSAY", "assay")
+
+
+class Proxy:
+    """Passes connections on. It can refuse them, or cut one after a number of bytes."""
+
+    def __init__(self, target):
+        self.target, self.refuses, self.cut_after = target, False, None
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            try:
+                if self.refuses:
+                    raise OSError("refused")
+                server = socket.create_connection(self.target, 5)
+                server.settimeout(None)
+            except OSError:
+                client.close()
+                continue
+            for ends in ((client, server), (server, client)):
+                threading.Thread(target=self.pump, args=ends, daemon=True).start()
+
+    def pump(self, source, sink):
+        try:
+            while data := source.recv(65536):
+                if self.cut_after is not None and len(data) >= self.cut_after:
+                    data, self.cut_after = data[: self.cut_after], None
+                    sink.sendall(data)
+                    break
+                if self.cut_after is not None:
+                    self.cut_after -= len(data)
+                sink.sendall(data)
+        except OSError:
+            pass
+        for end in (source, sink):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class Fleet:
+    def __init__(self, folder, url):
+        os.makedirs(folder, exist_ok=True)
+        os.chdir(folder)
+        self.url, self.gateway, self.gateway_port = url, None, free_port()
+        self.front = Proxy(("127.0.0.1", self.gateway_port))
+        self.shards = []
+        if url:
+            place = url.split("://")[1].split(":")
+            self.shards = [Proxy((place[0], int(place[1]))) for _ in range(2)]
+        self.state = json.load(open("state.json")) if os.path.exists("state.json") else self.make()
+
+    def make(self):
+        subprocess.run([ASSAY, "record", "-q", "-o", "rec", os.environ["WORKLOAD"], "0.3s"], check=True, stdout=subprocess.DEVNULL)
+        header = json.loads(output(ASSAY, "report", "-i", "rec", "--idle", "--format", "json"))["header"]
+        state = {"samples": header["samples"]["selected"], "done": 0, "parts": {host: 0 for host in HOSTS}, "database": "assay_faults_%d" % os.getpid(),
+                 "begin": int(os.stat("rec").st_mtime), "faults": {}}
+            self.start_gateway()
+        for host in HOSTS:
+            os.makedirs("%s/samples/current" % host)
+            with open(os.open("token." + host, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as token:
+                subprocess.run([ASSAY, "fleet", "enroll", "fleet", host], check=True, stdout=token)
+        for i in range(len(self.shards)):
+            self.sql("CREATE DATABASE %s_%d" % (state["database"], i))
+        self.state = state
+        if self.shards:
+            subprocess.run([ASSAY, "fleet", "init", "--clickhouse", self.urls()], check=True)
+        self.save()
+        return state
+
+    def save(self):
+        with open("state.json.new", "w") as f:
+            json.dump(self.state, f)
+        os.rename("state.json.new", "state.json")
+
+    def sql(self, text):
+        return urllib.request.urlopen(self.url, data=text.encode(), timeout=60).read().decode()
+
+    def urls(self):
+        return ",".join("http://127.0.0.1:%d/%s_%d" % (shard.port, self.state["database"], i) for i, shard in enumerate(self.shards))
+
+    def start_gateway(self):
+        if self.gateway and self.gateway.poll() is None:
+            return
+        self.gateway = subprocess.Popen([ASSAY, "serve", "--fleet", "fleet", "--listen", "127.0.0.1:%d" % self.gateway_port],
+                                        stdout=subprocess.DEVNULL, stderr=open("gateway.err", "a"))
+        for _ in range(200):
+            try:
+                socket.create_connection(("127.0.0.1", self.gateway_port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        sys.exit("the gateway does not start: see gateway.err")
+
+    def add_part(self, host):
+        """Another part with the same samples. The recorder's writing is not under test."""
+        n = self.state["parts"][host]
+        t = time.gmtime(self.state["begin"] - n // 1000)
+        name = time.strftime("%Y%m%dT%H%M%S", t) + ".%03dZ" % (n % 1000)
+        if not os.path.exists("%s/samples/current/%s" % (host, name)):
+            shutil.copytree("rec", "%s/.part" % host, dirs_exist_ok=True)
+            os.rename("%s/.part" % host, "%s/samples/current/%s" % (host, name))
+        self.state["parts"][host] = n + 1
+
+    def ship(self, host, state="state"):
+        return subprocess.Popen([ASSAY, "ship", "--to", "http://127.0.0.1:%d" % self.front.port, "--token-file", "token." + host, "--state",
+                                 "%s.%s" % (state, host), "--once", "-q", "--host", host, host], stdout=subprocess.DEVNULL, stderr=open("ship.err", "a"))
+
+    def load(self):
+        if not self.shards:
+            return None
+        return subprocess.Popen([ASSAY, "fleet", "load", "--clickhouse", self.urls(), "fleet"], stdout=subprocess.DEVNULL, stderr=open("load.err", "a"))
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+def output(*words):
+    return subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout.decode()
+
+
+def kill(process):
+    if process and process.poll() is None:
+        process.kill()
+    if process:
+        process.wait()
+
+
+def wait(process, seconds):
+    try:
+        return process.wait(seconds) if process else 0
+    except subprocess.TimeoutExpired:
+        kill(process)
+        return -1
+
+
+# ---- faults: each gets the fleet, the host, and its running processes ----
+
+def pause():
+    time.sleep(random.random() ** 2 * 0.25)
+
+
+def kill_ship(fleet, host, ship, load):
+    pause()
+    kill(ship)
+
+
+def kill_gateway(fleet, host, ship, load):
+    pause()
+    kill(fleet.gateway)
+    wait(ship, random.choice([0.1, 0.5]))
+    fleet.start_gateway()
+
+
+def kill_request(fleet, host, ship, load):
+    """Kills a process that stores a block."""
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        children = open("/proc/%d/task/%d/children" % (fleet.gateway.pid, fleet.gateway.pid)).read().split()
+        if children and random.random() < 0.3:
+            try:
+                os.kill(int(children[0]), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            return
+        time.sleep(0.002)
+
+
+def cut_front(fleet, host, ship, load):
+    fleet.front.cut_after = random.randrange(1, 6000)
+
+
+def send_twice(fleet, host, ship, load):
+    """Two processes send all blocks of the host at once."""
+    shutil.rmtree("again." + host, ignore_errors=True)
+    wait(fleet.ship(host, "again"), 20)
+
+
+def reorder(fleet, host, ship, load):
+    """The newest block is sent again and stored after younger ones: the state of an older time comes back."""
+    if os.path.isdir("old." + host):
+        wait(ship, 20)
+        shutil.rmtree("state." + host, ignore_errors=True)
+        os.rename("old." + host, "state." + host)
+    else:
+        wait(ship, 20)
+        shutil.copytree("state." + host, "old." + host)
+
+
+def full_disk(fleet, host, ship, load):
+    """The gateway starts with a limit of the size of files, so that a write fails half way."""
+    kill(fleet.gateway)
+    fleet.start_gateway()
+    subprocess.run(["prlimit", "--pid", str(fleet.gateway.pid), "--fsize=%d" % random.choice([0, 100, 1000, 3000])], check=True)
+    wait(fleet.ship(host), 1)
+    kill(fleet.gateway)
+    fleet.start_gateway()
+
+
+def kill_load(fleet, host, ship, load):
+    pause()
+    kill(load)
+
+
+def cut_shard(fleet, host, ship, load):
+    random.choice(fleet.shards).cut_after = random.randrange(1, 30000)
+
+
+def shard_down(fleet, host, ship, load):
+    shard = random.choice(fleet.shards)
+    shard.refuses = True
+    wait(load, 20)
+    wait(fleet.load(), 20)
+    shard.refuses = False
+
+
+def two_loads(fleet, host, ship, load):
+    others = [fleet.load() for _ in range(2)]
+    pause()
+    kill(load)
+    for other in others:
+        wait(other, 20)
+
+
+FAULTS = [kill_ship, kill_gateway, kill_request, cut_front, send_twice, reorder, full_disk]
+LOAD_FAULTS = [kill_load, cut_shard, shard_down, two_loads]
+
+
+def inject(fleet):
+    faults = FAULTS + (LOAD_FAULTS * 2 if fleet.shards else [])
+    fault, host = random.choice(faults), random.choice(HOSTS)
+    if fault in (send_twice, reorder) and fleet.state["parts"][host] > 60 and random.random() < 0.8:
+        fault = kill_ship  # these cost a request for each block
+    fleet.add_part(host)
+    fleet.save()
+    ship, load = fleet.ship(host), fleet.load()
+    fault(fleet, host, ship, load)
+    wait(ship, 3)
+    wait(load, 20)
+    fleet.front.cut_after = None
+    for shard in fleet.shards:
+        shard.cut_after = None
+    fleet.state["done"] += 1
+    fleet.state["faults"][fault.__name__] = fleet.state["faults"].get(fault.__name__, 0) + 1
+    fleet.save()
+
+
+def check(fleet):
+    """Lets all blocks through, and compares. Returns the sentences of what is wrong."""
+    wrong = []
+    for host in HOSTS:
+        if fleet.state["parts"][host] and not any(not wait(fleet.ship(host), 600) or time.sleep(0.5) for _ in range(5)):
+            wrong.append("%s: ship does not end well: %s" % (host, "".join(open("ship.err").readlines()[-3:])))
+    stored = {h["host"]: h for h in json.loads(output(ASSAY, "fleet", "hosts", "--format", "json", "fleet"))["hosts"]}
+    for host in HOSTS:
+        sent = fleet.state["parts"][host] * fleet.state["samples"]
+        have = stored.get(host, {"samples": 0})["samples"]
+        if have != sent:
+            wrong.append("%s: %d samples in the history, %d in the directory" % (host, sent, have))
+    audits = [[ASSAY, "fleet", "audit", "fleet"]]
+    if fleet.shards:
+        if not any(not wait(fleet.load(), 600) or time.sleep(0.5) for _ in range(5)):
+            wrong.append("load does not end well: %s" % "".join(open("load.err").readlines()[-3:]))
+        audits.append([ASSAY, "fleet", "audit", "--clickhouse", fleet.urls(), "fleet"])
+    for audit in audits:
+        result = subprocess.run(audit, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if result.returncode:
+            wrong.append(result.stdout.decode())
+    if fleet.shards:
+        for table in ("facts:samples", "func_hour:self", "func_day:self", "func_host_day:self", "stack_hour:samples", "stack_day:samples"):
+            name, column = table.split(":")
+            have = sum(int(fleet.sql("SELECT sum(%s) FROM %s_%d.%s WHERE service != ''" % (column, fleet.state["database"], i, name))) for i in range(2))
+            if have != sum(fleet.state["parts"].values()) * fleet.state["samples"]:
+                wrong.append("table %s has %d samples" % (name, have))
+    return wrong
+
+
+def main():
+    fleet = Fleet(sys.argv[1], sys.argv[3] if len(sys.argv) > 3 else None)
+    fleet.start_gateway()
+    try:
+        while fleet.state["done"] < int(sys.argv[2]):
+            inject(fleet)
+        wrong = check(fleet)
+    finally:
+        kill(fleet.gateway)
+    counts = collections.Counter(fleet.state["faults"])
+    print("%d faults in %d blocks of %d samples: %s" % (fleet.state["done"], sum(fleet.state["parts"].values()), fleet.state["samples"],
+                                                       ", ".join("%s %d" % c for c in sorted(counts.items()))))
+    if wrong:
+        print("\n".join(wrong))
+        return 1
+    for i in range(len(fleet.shards)):
+        fleet.sql("DROP DATABASE %s_%d" % (fleet.state["database"], i))
+    print("0 samples lost, 0 doubled")
+    return 0
+
+
+sys.exit(main())
