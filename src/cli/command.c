@@ -128,6 +128,8 @@ void command_print_help(const struct command *self)
 	}
 	print_options(self);
 	print_other_meanings(self);
+	if (self->print_more_help)
+		self->print_more_help();
 	printf("\nMore in %s%s(1).\n", self->is_program ? "" : "assay-", self->name);
 }
 

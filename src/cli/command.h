@@ -45,6 +45,7 @@ struct command {
 	const struct command_word *words;       /* ends with { NULL } ; may be NULL */
 	const struct command_section *sections; /* ends with { NULL } ; may be NULL */
 	const struct command_example *examples; /* ends with { NULL } ; may be NULL */
+	void (*print_more_help)(void);          /* behind the options; may be NULL */
 	/* argv[0] is the command's name. Returns an exit status. */
 	int (*run)(const struct command *self, int argc, char **argv);
 };

@@ -13,6 +13,7 @@
 #include "commands/later_probes.h"
 #include "commands/perf_options.h"
 #include "pipeline/host.h"
+#include "record/ratios.h"
 #include "record/stat.h"
 #include "record/stat_print.h"
 #include "record/target_names.h"
@@ -73,6 +74,8 @@ struct stat_setup {
 	struct counters counters;
 	struct pid_list pids, tids;
 	struct cpu_list cpus;
+	struct topdown topdown;
+	bool has_topdown;
 	char **argv;
 };
 
@@ -86,6 +89,7 @@ static void stat_setup_fini(struct stat_setup *s)
 	vec_fini(&s->pids);
 	vec_fini(&s->tids);
 	vec_fini(&s->cpus);
+	topdown_fini(&s->topdown);
 	free(s->argv);
 }
 
@@ -134,6 +138,7 @@ static int choose_counters(struct stat_setup *s, struct error *err)
 	static const struct counter_rate rate;
 	int r = 0;
 
+	s->has_topdown = topdown_find(&sources, &s->topdown);
 	vec_foreach (&s->args.events, spec)
 		if ((r = counter_parse(&sources, *spec, &rate, &s->counters, err)) < 0)
 			return r;
@@ -143,6 +148,8 @@ static int choose_counters(struct stat_setup *s, struct error *err)
 			  &s->counters, err);
 	for (size_t i = 0; i < ARRAY_SIZE(default_events) && r >= 0; i++)
 		r = counter_parse(&sources, default_events[i], &rate, &s->counters, err);
+	if (r >= 0 && s->has_topdown && s->topdown.is_free)
+		r = counter_parse(&sources, s->topdown.events, &rate, &s->counters, err);
 	return r;
 }
 
@@ -189,6 +196,7 @@ static int stat(struct stat_setup *s, struct stat_result *result, struct error *
 	cleanup(free_at_exit) char *what = stat_describe_target(s);
 	struct stat_sink sink = {
 		.printing = { .what = what,
+			      .topdown = s->has_topdown ? &s->topdown : NULL,
 			      .lane = s->args.per_cpu      ? "cpu"
 				      : s->args.per_thread ? "thread"
 							   : NULL },
@@ -288,6 +296,15 @@ static const struct command_section stat_sections[] = {
 	  "The command's own status, or the signal that ended it. 127 if the command is "
 	  "not found, and 126 if it can't be run. 1 if counting failed, and 2 for wrong "
 	  "usage." },
+	{ "TOP-DOWN",
+	  "A processor can begin some operations in each cycle: its slots. Intel's processors "
+	  "count how slots were used. Useful work is *retiring*. *bad speculation* was thrown "
+	  "away. *frontend bound* slots waited for instructions, and *backend bound* ones for "
+	  "data or for units. From Ice Lake on, these shares are printed without *-e*, and from "
+	  "Sapphire Rapids on, those of level 2, too. On older processors, name the events "
+	  "topdown-total-slots, topdown-slots-issued, topdown-slots-retired, "
+	  "topdown-fetch-bubbles and topdown-recovery-bubbles, with *-a*. CSV has the counts "
+	  "alone. *assay stat --help* shows all formulas." },
 	{ NULL },
 };
 
@@ -298,6 +315,13 @@ static const struct command_example stat_examples[] = {
 	{ "assay stat -p 1234 -d 10 --format json", "ten seconds of a process, for a program" },
 	{ NULL },
 };
+
+static void print_formulas(void)
+{
+	cleanup(free_at_exit) char *formulas = ratio_formulas();
+
+	printf("\nRatios of counts:\n%s", formulas);
+}
 
 const struct command stat_command = {
 	.name = "stat",
@@ -310,6 +334,7 @@ const struct command stat_command = {
 	.options = OPTIONS_AND_ALIASES(stat_options, perf_stat_options),
 	.common = "e,p,a,I,format",
 	.sections = stat_sections,
+	.print_more_help = print_formulas,
 	.examples = stat_examples,
 	.run = stat_command_run,
 };

@@ -131,6 +131,14 @@ void pmu_list_with_alias(const struct counter_sources *sources, const char *alia
 	keep_with(sources, file, out);
 }
 
+bool pmu_has_alias(const struct counter_sources *sources, const char *pmu, const char *alias)
+{
+	char file[PMU_NAME_SIZE + 8];
+
+	snprintf(file, sizeof(file), "events/%s", alias);
+	return pmu_is_component(pmu) && pmu_is_component(alias) && exists(sources, pmu, file);
+}
+
 bool pmu_type(const struct counter_sources *sources, const char *pmu, uint32_t *type)
 {
 	char line[32], *end;

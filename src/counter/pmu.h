@@ -30,6 +30,9 @@ void pmu_list_hybrid(const struct counter_sources *sources, struct pmu_names *ou
 void pmu_list_with_alias(const struct counter_sources *sources, const char *alias,
 			 struct pmu_names *out);
 
+/* Whether the PMU has an events/ALIAS of this name. */
+bool pmu_has_alias(const struct counter_sources *sources, const char *pmu, const char *alias);
+
 /* attr.type of a PMU: true if there is one of that name. */
 bool pmu_type(const struct counter_sources *sources, const char *pmu, uint32_t *type);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "record/ratios.h"
 
 bool count_is_missing(const struct count *c)
 {
@@ -48,38 +49,6 @@ void count_print_grouped(char *text, size_t size, uint64_t value)
 	text[len] = '\0';
 }
 
-/* The name without modes: "cycles:u" is cycles. */
-static bool counter_is_named(const struct counter *c, const char *name)
-{
-	size_t len = strlen(name);
-
-	return !strncmp(c->name, name, len) && (!c->name[len] || c->name[len] == ':');
-}
-
-/* The relation of a count to another one: X per Y, or X in the time of Y. */
-static const struct {
-	const char *event, *of;
-	double factor;
-	const char *text;
-} relations[] = {
-	{ "instructions", "cycles", 1, "per cycle" },
-	{ "branch-misses", "branches", 100, "% of branches" },
-	{ "cache-misses", "cache-references", 100, "% of references" },
-	{ "L1-dcache-load-misses", "L1-dcache-loads", 100, "% of loads" },
-	{ "LLC-load-misses", "LLC-loads", 100, "% of loads" },
-	{ "dTLB-load-misses", "dTLB-loads", 100, "% of loads" },
-	{ "cycles", "task-clock", 1, "GHz" },
-};
-
-static const struct count *find_count(const struct stat_reading *r, const struct count *values,
-				      const char *name)
-{
-	for (size_t i = 0; i < r->counters->n; i++)
-		if (counter_is_named(&r->counters->data[i], name) && !count_is_missing(&values[i]))
-			return &values[i];
-	return NULL;
-}
-
 /* "0.98 CPUs", "1.31 per cycle", "100.0 /s" */
 static void print_relation(const struct stat_reading *r, const struct count *values, size_t i,
 			   char *text, size_t size)
@@ -92,18 +61,8 @@ static void print_relation(const struct stat_reading *r, const struct count *val
 		snprintf(text, size, "%10.2f CPUs", v / 1e9 / r->length_s);
 		return;
 	}
-	for (size_t k = 0; k < ARRAY_SIZE(relations); k++) {
-		const struct count *of = counter_is_named(c, relations[k].event)
-						 ? find_count(r, values, relations[k].of)
-						 : NULL;
-
-		if (!of || !of->value)
-			continue;
-		snprintf(text, size, "%10.2f %s", v / (double)of->value * relations[k].factor,
-			 relations[k].text);
-		return;
-	}
-	snprintf(text, size, "%10.1f /s", v / r->length_s);
+	if (!ratio_print(r->counters, values, i, text, size))
+		snprintf(text, size, "%10.1f /s", v / r->length_s);
 }
 
 static void print_value(char *text, size_t size, const struct counter *c, const struct count *v)
@@ -139,6 +98,23 @@ static void text_row(struct stat_printing *p, const struct stat_reading *r, size
 			strlen(relation) < 24 ? (int)(24 - strlen(relation)) : 1, "",
 			count_percent(v));
 	fputc('\n', p->out);
+}
+
+static void text_topdown(struct stat_printing *p, const struct stat_reading *r, size_t lane)
+{
+	struct topdown_share shares[TOPDOWN_SHARES_MAX];
+	size_t n = p->topdown ? topdown_shares(p->topdown, r->counters, values_of(r, lane), shares)
+			      : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (r->is_interval)
+			fprintf(p->out, "%9.3f s ", r->at_s);
+		if (p->lane)
+			fprintf(p->out, "%s %-*" PRId32, p->lane, (int)(14 - strlen(p->lane)),
+				counts_lane(r->counts, lane));
+		fprintf(p->out, "%18.1f %%  %s%s\n", 100 * shares[i].share,
+			shares[i].level == 1 ? "slots: " : "         ", shares[i].name);
+	}
 }
 
 static void text_missing(struct stat_printing *p, const struct stat_reading *r)
@@ -185,10 +161,12 @@ static void text_print(struct stat_printing *p, const struct stat_reading *r)
 {
 	if (!r->is_interval)
 		fprintf(p->out, "%s, %.3f s:\n\n", p->what, r->length_s);
-	for (size_t lane = 0; lane < counts_n_lanes(r->counts); lane++)
+	for (size_t lane = 0; lane < counts_n_lanes(r->counts); lane++) {
 		for (size_t i = 0; i < r->counters->n; i++)
 			if (counts_has(r->counts, i))
 				text_row(p, r, lane, i);
+		text_topdown(p, r, lane);
+	}
 	if (!r->is_interval)
 		fputc('\n', p->out);
 	if (!p->n_readings)
@@ -244,6 +222,27 @@ static json_t *json_count(const struct stat_printing *p, const struct stat_readi
 	return o;
 }
 
+static json_t *json_topdown(const struct stat_printing *p, const struct stat_reading *r)
+{
+	struct topdown_share shares[TOPDOWN_SHARES_MAX];
+	json_t *all = json_array();
+
+	for (size_t lane = 0; lane < counts_n_lanes(r->counts); lane++) {
+		size_t n = topdown_shares(p->topdown, r->counters, values_of(r, lane), shares);
+
+		for (size_t i = 0; i < n; i++) {
+			json_t *o = json_pack("{s:i, s:s, s:f}", "level", (int)shares[i].level,
+					      "name", shares[i].name, "share", shares[i].share);
+
+			if (p->lane)
+				json_object_set_new(o, p->lane,
+						    json_integer(counts_lane(r->counts, lane)));
+			json_array_append_new(all, o);
+		}
+	}
+	return all;
+}
+
 static void json_print(struct stat_printing *p, const struct stat_reading *r)
 {
 	json_t *counts = json_array(), *missing = json_array(), *o;
@@ -258,6 +257,8 @@ static void json_print(struct stat_printing *p, const struct stat_reading *r)
 	o = json_pack("{s:s, s:f, s:f, s:f, s:o, s:o}", "what", p->what, "time_s", r->at_s,
 		      "length_s", r->length_s, "wall_s", r->wall_s, "counts", counts, "missing",
 		      missing);
+	if (p->topdown)
+		json_object_set_new(o, "topdown", json_topdown(p, r));
 	json_dumpf(o, p->out, JSON_COMPACT | JSON_PRESERVE_ORDER);
 	fputc('\n', p->out);
 	fflush(p->out);

@@ -7,10 +7,13 @@
 
 #include "record/stat.h"
 
+struct topdown;
+
 struct stat_printing {
 	FILE *out;
-	const char *what; /* "'./app'", "the whole machine" */
-	const char *lane; /* "cpu", "thread"; NULL: one lane */
+	const char *what;              /* "'./app'", "the whole machine" */
+	const char *lane;              /* "cpu", "thread"; NULL: one lane */
+	const struct topdown *topdown; /* NULL: the machine has none */
 	uint64_t n_readings;
 };
 

@@ -118,3 +118,10 @@ print(faults() - before, faults())'
 	run assay stat -e page-faults -p 999999999
 	refused 1 "no process 999999999"
 }
+
+@test "help has the formulas of ratios" {
+	run assay stat --help
+	[ "$status" = 0 ]
+	[[ "$output" == *"per cycle                instructions / cycles"* ]]
+	[[ "$output" == *"core bound               (topdown-be-bound - topdown-mem-bound) / slots"* ]]
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Ratios of counts: a count by another one, and the use of a processor's pipeline by the top-down
+ * method (A. Yasin, "A top-down method for performance analysis and counters architecture", ISPASS
+ * 2014). The events of the method have their names in sysfs (bus/event_source/devices/PMU/events),
+ * and Linux's tools/perf/Documentation/topdown.txt explains them:
+ *
+ *   slots, topdown-retiring, …          Intel, Ice Lake and newer. They take no general counter.
+ * Level 2 (topdown-heavy-ops, …) is there from Sapphire Rapids on topdown-total-slots, … older
+ * Intel processors. With two threads on a core, two of these count both threads, so they are for
+ * whole machines
+ *
+ * Functions here keep no state, and threads may call them at once.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "collect/counts.h"
+
+struct counter_sources;
+
+/*
+ * "1.31 per cycle": the relation of count `i` to another one of the same counters. False, and ""
+ * in `text`, if there is none.
+ */
+bool ratio_print(const struct counters *counters, const struct count *values, size_t i, char *text,
+		 size_t size);
+
+/* The method of a machine. */
+struct topdown {
+	char *events; /* to be counted, for counter_parse() */
+	double scale; /* slots of an event of cycles: width of the pipeline by threads, 1 to 16 */
+	bool is_free; /* its events take no counter from others, and are right for threads, too */
+};
+void topdown_fini(struct topdown *t);
+
+/* False if this machine has none. */
+bool topdown_find(const struct counter_sources *sources, struct topdown *out);
+
+struct topdown_share {
+	unsigned level; /* 1; 2: a part of the share of level 1 before it */
+	const char *name;
+	double share; /* of the slots: 0 to 1 */
+};
+#define TOPDOWN_SHARES_MAX 16
+
+/* The shares whose events were all counted. Returns their number. */
+size_t topdown_shares(const struct topdown *t, const struct counters *counters,
+		      const struct count *values, struct topdown_share out[TOPDOWN_SHARES_MAX]);
+
+/* The formulas of all ratios, a line each, for help. To be freed. */
+char *ratio_formulas(void);

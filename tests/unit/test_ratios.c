@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "fake_machine.h"
+
+#include "record/ratios.h"
+
+static void put_events(const struct machine *m, const char *pmu, const char *const *events)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "sys/bus/event_source/devices/%s/type", pmu);
+	put(m, path, strcmp(pmu, "cpu_atom") ? "4\n" : "10\n");
+	snprintf(path, sizeof(path), "sys/bus/event_source/devices/%s/format/event", pmu);
+	put(m, path, "config:0-7\n");
+	snprintf(path, sizeof(path), "sys/bus/event_source/devices/%s/format/umask", pmu);
+	put(m, path, "config:8-15\n");
+	for (unsigned i = 0; events[i]; i++) {
+		char terms[40];
+
+		snprintf(terms, sizeof(terms), "event=0x%x,umask=0x%x\n", i + 1, 0x80 + i);
+		snprintf(path, sizeof(path), "sys/bus/event_source/devices/%s/events/%s", pmu,
+			 events[i]);
+		put(m, path, terms);
+	}
+}
+
+static const char *const sapphire_rapids[] = { "slots",
+					       "topdown-retiring",
+					       "topdown-bad-spec",
+					       "topdown-fe-bound",
+					       "topdown-be-bound",
+					       "topdown-heavy-ops",
+					       "topdown-br-mispredict",
+					       "topdown-fetch-lat",
+					       "topdown-mem-bound",
+					       NULL };
+static const char *const skylake[] = { "topdown-total-slots",      "topdown-slots-issued",
+				       "topdown-slots-retired",    "topdown-fetch-bubbles",
+				       "topdown-recovery-bubbles", NULL };
+
+/* Parses the method's events and gives them these counts: the shares, as "1 retiring 0.50; …". */
+static void assert_shares(struct machine *m, const uint64_t *counts, size_t n, const char *expected)
+{
+	struct topdown t;
+	struct topdown_share shares[TOPDOWN_SHARES_MAX];
+	struct count values[16] = { 0 };
+	char text[1024] = "";
+	size_t n_shares;
+
+	assert_true(topdown_find(&m->sources, &t));
+	assert_int_equal(counter_parse(&m->sources, t.events, &(struct counter_rate){ 0 },
+				       &m->counters, &m->err),
+			 0);
+	assert_int_equal(m->counters.n, n);
+	for (size_t i = 0; i < n; i++)
+		values[i] = (struct count){ counts[i], 100, counts[i] == UINT64_MAX ? 0 : 100 };
+	n_shares = topdown_shares(&t, &m->counters, values, shares);
+	for (size_t i = 0; i < n_shares; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%u %s %.2f; ",
+			 shares[i].level, shares[i].name, shares[i].share);
+	assert_string_equal(text, expected);
+	topdown_fini(&t);
+}
+
+static void both_levels_of_a_new_processor(void **state)
+{
+	static const uint64_t counts[] = { 1000, 400, 100, 200, 300, 50, 80, 150, 250 };
+	struct machine *m = *state;
+
+	put_events(m, "cpu", sapphire_rapids);
+	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "1 retiring 0.40; 2 heavy operations 0.05; 2 light operations 0.35; "
+		      "1 bad speculation 0.10; 2 branch mispredicts 0.08; 2 machine clears 0.02; "
+		      "1 frontend bound 0.20; 2 fetch latency 0.15; 2 fetch bandwidth 0.05; "
+		      "1 backend bound 0.30; 2 memory bound 0.25; 2 core bound 0.05; ");
+	/* The kernel takes them behind their leader only. */
+	assert_int_equal(m->counters.data[0].group, 1);
+	assert_int_equal(m->counters.data[8].group, 1);
+}
+
+static void level_1_where_the_processor_has_no_more(void **state)
+{
+	static const uint64_t counts[] = { 1000, 400, 100, 200, 300 };
+	static const char *ice_lake[6];
+	struct machine *m = *state;
+
+	memcpy(ice_lake, sapphire_rapids, 5 * sizeof(*ice_lake));
+	put_events(m, "cpu", ice_lake);
+	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "1 retiring 0.40; 1 bad speculation 0.10; 1 frontend bound 0.20; 1 backend "
+		      "bound 0.30; ");
+}
+
+static void cores_of_the_kind_that_has_slots(void **state)
+{
+	static const uint64_t counts[] = { 1000, 400, 100, 200, 300, 50, 80, 150, 250 };
+	struct machine *m = *state;
+	struct topdown t;
+
+	put_events(m, "cpu_core", sapphire_rapids);
+	put_events(m, "cpu_atom", sapphire_rapids + 1);
+	put(m, "sys/bus/event_source/devices/cpu_core/cpus", "0-7\n");
+	put(m, "sys/bus/event_source/devices/cpu_atom/cpus", "8-15\n");
+	assert_true(topdown_find(&m->sources, &t));
+	assert_non_null(strstr(t.events, "{cpu_core/slots/,cpu_core/topdown-retiring/"));
+	assert_null(strstr(t.events, "atom"));
+	topdown_fini(&t);
+	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "1 retiring 0.40; 2 heavy operations 0.05; 2 light operations 0.35; "
+		      "1 bad speculation 0.10; 2 branch mispredicts 0.08; 2 machine clears 0.02; "
+		      "1 frontend bound 0.20; 2 fetch latency 0.15; 2 fetch bandwidth 0.05; "
+		      "1 backend bound 0.30; 2 memory bound 0.25; 2 core bound 0.05; ");
+}
+
+static void cycles_of_an_older_processor_have_several_slots(void **state)
+{
+	static const uint64_t counts[] = { 250, 600, 500, 200, 25 };
+	struct machine *m = *state;
+	struct topdown t;
+
+	put_events(m, "cpu", skylake);
+	/* Without the scale, no share would be right. */
+	assert_false(topdown_find(&m->sources, &t));
+	put(m, "sys/bus/event_source/devices/cpu/events/topdown-total-slots.scale", "4\n");
+	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "1 retiring 0.50; 1 bad speculation 0.20; 1 frontend bound 0.20; 1 backend "
+		      "bound 0.10; ");
+}
+
+static void shares_of_events_that_were_not_counted_are_left_out(void **state)
+{
+	/* More of a part than of the whole: they took turns. */
+	static const uint64_t counts[] = { 1000, UINT64_MAX, 100, 200, 1100, 50, 120, 150, 250 };
+	static const uint64_t nothing[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	struct machine *m = *state;
+
+	put_events(m, "cpu", sapphire_rapids);
+	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "2 heavy operations 0.05; 1 bad speculation 0.10; 2 branch mispredicts 0.12; "
+		      "2 machine clears 0.00; 1 frontend bound 0.20; 2 fetch latency 0.15; "
+		      "2 fetch bandwidth 0.05; 1 backend bound 1.00; 2 memory bound 0.25; "
+		      "2 core bound 0.85; ");
+	counters_drop(&m->counters, 0);
+	assert_shares(m, nothing, ARRAY_SIZE(nothing), "");
+}
+
+static void a_machine_without_these_events_has_none(void **state)
+{
+	struct machine *m = *state;
+	struct topdown t;
+
+	put_events(m, "cpu", sapphire_rapids + 1);
+	assert_false(topdown_find(&m->sources, &t));
+	topdown_fini(&t);
+}
+
+static void a_count_has_a_relation_to_another_one(void **state)
+{
+	struct machine *m = *state;
+	struct count values[] = { { 300, 1, 1 }, { 100, 1, 1 } };
+	char text[64];
+
+	assert_int_equal(counter_parse(&m->sources, "instructions:u,cycles:u",
+				       &(struct counter_rate){ 0 }, &m->counters, &m->err),
+			 0);
+	assert_true(ratio_print(&m->counters, values, 0, text, sizeof(text)));
+	assert_string_equal(text, "      3.00 per cycle");
+	assert_false(ratio_print(&m->counters, values, 1, text, sizeof(text)));
+	values[1].ran_ns = 0; /* not counted */
+	assert_false(ratio_print(&m->counters, values, 0, text, sizeof(text)));
+}
+
+static void help_has_each_formula(void **state)
+{
+	char *text = ratio_formulas();
+
+	(void)state;
+	assert_non_null(strstr(text, "per cycle                instructions / cycles\n"));
+	assert_non_null(strstr(text, "core bound               (topdown-be-bound - "
+				     "topdown-mem-bound) / slots\n"));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_A_MACHINE(both_levels_of_a_new_processor),
+		ON_A_MACHINE(level_1_where_the_processor_has_no_more),
+		ON_A_MACHINE(cores_of_the_kind_that_has_slots),
+		ON_A_MACHINE(cycles_of_an_older_processor_have_several_slots),
+		ON_A_MACHINE(shares_of_events_that_were_not_counted_are_left_out),
+		ON_A_MACHINE(a_machine_without_these_events_has_none),
+		ON_A_MACHINE(a_count_has_a_relation_to_another_one),
+		ON_A_MACHINE(help_has_each_formula),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
