@@ -25,6 +25,7 @@ struct reader {
 	bool is_ending;
 	/* Since when a read goes on, NO_READ or GIVEN_UP. Who changes it first has the thread. */
 	_Atomic uint64_t since_ns;
+	uint64_t spent_ns, budget_ns;   /* of all reads of the work */
 	uint8_t bytes[MEMORY_READ_MAX]; /* the kernel may write here when nobody waits any more */
 };
 
@@ -103,13 +104,17 @@ static bool begin_read(size_t size)
 		errno = own ? EFBIG : EPERM;
 		return false;
 	}
+	if (own->spent_ns >= own->budget_ns) {
+		errno = ETIME;
+		return false;
+	}
 	atomic_store(&own->since_ns, clock_monotonic_ns());
 	return true;
 }
 
 static ssize_t end_read(void *out, ssize_t n)
 {
-	uint64_t since_ns = atomic_load(&own->since_ns);
+	uint64_t since_ns = atomic_load(&own->since_ns), began_ns = since_ns;
 
 	if (since_ns == GIVEN_UP ||
 	    !atomic_compare_exchange_strong(&own->since_ns, &since_ns, NO_READ)) {
@@ -117,6 +122,7 @@ static ssize_t end_read(void *out, ssize_t n)
 		for (;;) /* the caller goes on without it */
 			pthread_cond_wait(&own->has_come, &own->lock);
 	}
+	own->spent_ns += clock_monotonic_ns() - began_ns;
 	if (n > 0)
 		memcpy(out, own->bytes, (size_t)n);
 	return n;
@@ -181,7 +187,7 @@ static bool wait_for_work(struct reader *reader, uint64_t limit_ns)
 int memory_reads_run(struct memory_reads *r, void (*work)(void *), void *arg)
 {
 	struct reader *reader;
-	bool is_done;
+	bool is_done, is_spent;
 
 	if (!r) {
 		work(arg);
@@ -193,11 +199,14 @@ int memory_reads_run(struct memory_reads *r, void (*work)(void *), void *arg)
 	pthread_mutex_lock(&reader->lock);
 	reader->work = work;
 	reader->arg = arg;
+	reader->spent_ns = 0;
+	reader->budget_ns = MEMORY_READS_LONGEST * r->limit_ns;
 	pthread_cond_signal(&reader->has_come);
 	is_done = wait_for_work(reader, r->limit_ns);
+	is_spent = is_done && reader->spent_ns >= reader->budget_ns;
 	pthread_mutex_unlock(&reader->lock);
 	if (is_done)
-		return 0;
+		return is_spent ? -ETIMEDOUT : 0;
 	pthread_detach(r->thread);
 	r->reader = NULL;
 	r->n_given_up++;

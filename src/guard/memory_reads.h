@@ -28,6 +28,9 @@
 #define MEMORY_READ_NS  ((uint64_t)250 * 1000 * 1000) /* the longest time of a read */
 #define MEMORY_READ_MAX ((size_t)64 << 10)            /* bytes of one read */
 
+/* All reads of a work may take so many times the limit. Later ones fail with ETIME. */
+#define MEMORY_READS_LONGEST 4
+
 /* Threads that may be given up. Later, nothing is read any more. */
 #define MEMORY_READS_STUCK_MAX 16
 
@@ -44,8 +47,9 @@ void memory_reads_free(struct memory_reads *r);
 
 /*
  * Runs `work`, and waits for it. -ETIME: a read did not end, and the work was given up: it runs no
- * further, but its stack and its memory stay allocated. -EAGAIN: it did not run, as the system has
- * no thread left, or too many were given up. With `r` NULL, the caller itself runs it.
+ * further, but its stack and its memory stay allocated. -ETIMEDOUT: it ran to its end, but its
+ * reads together took too long. -EAGAIN: it did not run, as the system has no thread left, or too
+ * many were given up. With `r` NULL, the caller itself runs it.
  */
 int memory_reads_run(struct memory_reads *r, void (*work)(void *arg), void *arg);
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -70,12 +71,13 @@ static void nobody_else_reads(void **state)
 	close(w.fd);
 }
 
-/* A page whose faults nobody handles; NULL: that is not permitted here. */
-static char *stuck_page(int *uffd)
+/* Pages whose faults nobody handles; NULL: that is not permitted here. */
+static char *stuck_pages(int *uffd, size_t n)
 {
 	struct uffdio_api api = { .api = UFFD_API };
-	char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct uffdio_register range = { .range = { (uintptr_t)page, PAGE },
+	char *page =
+		mmap(NULL, n * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct uffdio_register range = { .range = { (uintptr_t)page, n * PAGE },
 					 .mode = UFFDIO_REGISTER_MODE_MISSING };
 
 	*uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
@@ -84,6 +86,11 @@ static char *stuck_page(int *uffd)
 	assert_int_equal(ioctl(*uffd, UFFDIO_API, &api), 0);
 	assert_int_equal(ioctl(*uffd, UFFDIO_REGISTER, &range), 0);
 	return page;
+}
+
+static char *stuck_page(int *uffd)
+{
+	return stuck_pages(uffd, 1);
 }
 
 static void end_fault(int uffd, const char *page)
@@ -141,6 +148,71 @@ static void threads_that_were_given_up_have_a_limit(void **state)
 	end_fault(uffd, page); /* on some kernels, the process could not end before */
 }
 
+/* A page more is there every STEP_US. */
+#define STEPS         24
+#define STEP_US       60000
+#define STEP_LIMIT_NS ((uint64_t)200 * 1000 * 1000)
+
+struct slow_pages {
+	int uffd;
+	char *first;
+};
+
+static void *bring_pages(void *arg)
+{
+	const struct slow_pages *pages = arg;
+
+	for (int i = 0; i < STEPS; i++) {
+		usleep(STEP_US);
+		end_fault(pages->uffd, pages->first + i * PAGE);
+	}
+	return NULL;
+}
+
+struct slow_work {
+	const char *first;
+	int n_read, error;
+};
+
+static void read_all_pages(void *arg)
+{
+	struct slow_work *w = arg;
+	char byte;
+
+	while (w->n_read < STEPS &&
+	       memory_read_of(getpid(), (uintptr_t)w->first + (size_t)w->n_read * PAGE, &byte, 1) ==
+		       1)
+		w->n_read++;
+	w->error = errno;
+}
+
+/* None of the reads takes too long, but all of them do. */
+static void the_reads_of_a_work_have_a_limit_together(void **state)
+{
+	struct memory_reads *reads = memory_reads_new(STEP_LIMIT_NS);
+	struct slow_pages pages;
+	struct slow_work w;
+	pthread_t thread;
+
+	(void)state;
+	pages.first = stuck_pages(&pages.uffd, STEPS);
+	if (!pages.first) {
+		memory_reads_free(reads);
+		skip();
+	}
+	w = (struct slow_work){ .first = pages.first };
+	assert_int_equal(pthread_create(&thread, NULL, bring_pages, &pages), 0);
+	assert_int_equal(memory_reads_run(reads, read_all_pages, &w), -ETIMEDOUT);
+	assert_true(w.n_read > 0 && w.n_read < STEPS);
+	assert_int_equal(w.error, ETIME);
+	pthread_join(thread, NULL);
+	/* The thread is there for the next work, whose budget is its own. */
+	w.n_read = 0;
+	assert_int_equal(memory_reads_run(reads, read_all_pages, &w), 0);
+	assert_int_equal(w.n_read, STEPS);
+	memory_reads_free(reads);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +220,7 @@ int main(void)
 		cmocka_unit_test(nobody_else_reads),
 		cmocka_unit_test(a_read_that_never_ends_is_given_up),
 		cmocka_unit_test(threads_that_were_given_up_have_a_limit),
+		cmocka_unit_test(the_reads_of_a_work_have_a_limit_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
