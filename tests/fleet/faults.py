@@ -82,7 +82,7 @@ class Fleet:
         header = json.loads(output(ASSAY, "report", "-i", "rec", "--idle", "--format", "json"))["header"]
         state = {"samples": header["samples"]["selected"], "done": 0, "parts": {host: 0 for host in HOSTS}, "database": "assay_faults_%d" % os.getpid(),
                  "begin": int(os.stat("rec").st_mtime), "faults": {}}
-            self.start_gateway()
+        self.start_gateway()
         for host in HOSTS:
             os.makedirs("%s/samples/current" % host)
             with open(os.open("token." + host, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as token:
