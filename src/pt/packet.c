@@ -84,6 +84,7 @@ static int finish_extended(const uint8_t *at, struct pt_packet *out)
 	case PT_TMA:
 		out->payload = load(at + 2, 2, 2);
 		out->count = (uint16_t)(load(at + 5, 2, 2) & 0x1ff);
+		out->flag = at[4] || at[6] & 0xfe;
 		break;
 	case PT_PSB:
 		if (memcmp(at, psb_bytes, PT_PSB_SIZE) != 0)

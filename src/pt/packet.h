@@ -81,7 +81,10 @@ struct pt_packet {
 	 * 4 bytes. BIP: the item's id. CFE, EVD: type. TRIG: TRBV. MODE.Exec: IF.
 	 */
 	uint16_t count;
-	/* PTWRITE, EXSTOP, BEP, CFE, TRIG: a FUP with its address follows. PIP: non-root (NR). */
+	/*
+	 * PTWRITE, EXSTOP, BEP, CFE, TRIG: a FUP with its address follows. PIP: non-root (NR).
+	 * TMA: reserved bits are set (SKZ84: in guests whose TSC is scaled).
+	 */
 	bool flag;
 	/*
 	 * TNT: its bits, the oldest at bit 63, 1 for taken. TMA: CTC. MODE.Exec: 16, 32 or 64.

@@ -292,7 +292,8 @@ bool pt_time_packet(struct pt_time *t, const struct pt_packet *p, bool after_cyc
 	case PT_TSC:
 		return on_tsc(t, p->payload, after_cyc);
 	case PT_TMA:
-		on_tma(t, p);
+		if (!p->flag)
+			on_tma(t, p);
 		return false;
 	case PT_MTC:
 		return on_mtc(t, (uint8_t)p->payload, after_cyc);

@@ -18,7 +18,7 @@ import sys
 NO_LIST = "assay accepts an EVD that does not belong to its CFE"
 ONE_ERROR = "assay reports one error for a row of addresses without code"
 NO_WAY = "the instruction that the packet does not fit does not count as run"
-RESERVED = "assay ignores the reserved bits of a TMA, as perf does"
+RESERVED = "assay takes no time from a TMA with reserved bits, and goes on behind it"
 
 # Differences, and their reasons. docs/intel-pt.md has the same list.
 EXPECTED = {

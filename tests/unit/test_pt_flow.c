@@ -554,6 +554,29 @@ static void time_is_that_of_the_packets(void **state)
 	assert_int_equal(time_after("TSC 0x10000\nMTC 0x22\n", &t), 0x10000);
 }
 
+static void a_tma_with_reserved_bits_tells_no_time(void **state)
+{
+	static const uint8_t damaged[][7] = {
+		{ 0x02, 0x73, 0xf8, 0x07, 0x01, 0, 0 },
+		{ 0x02, 0x73, 0xf8, 0x07, 0, 0, 0x02 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
+		enum pt_block block = PT_NO_BLOCK;
+		struct pt_time before, after;
+		struct pt_packet p;
+
+		time_after("TSC 0x10000\nTMA CTC 0x103 FC 0x7\n", &before);
+		after = before;
+		assert_int_equal(pt_packet_read(damaged[i], damaged[i] + 7, &block, &p), 7);
+		assert_int_equal(p.type, PT_TMA);
+		assert_false(pt_time_packet(&after, &p, false));
+		assert_int_equal(after.ctc_tsc, before.ctc_tsc);
+		assert_int_equal(after.last_mtc, before.last_mtc);
+	}
+}
+
 static void cycles_tell_time_from_a_packet_on_that_has_its_own_count(void **state)
 {
 #define BEGIN "CBR 0x28\nTSC 0x10000\nTMA CTC 0x100 FC 0x0\n"
@@ -657,6 +680,7 @@ int main(void)
 		cmocka_unit_test(joined_pieces_equal_one_decoder),
 		cmocka_unit_test(cycles_count_up_to_the_psb_that_ends_an_error),
 		cmocka_unit_test(time_is_that_of_the_packets),
+		cmocka_unit_test(a_tma_with_reserved_bits_tells_no_time),
 		cmocka_unit_test(cycles_tell_time_from_a_packet_on_that_has_its_own_count),
 		cmocka_unit_test(time_does_not_go_back_and_that_is_counted),
 		cmocka_unit_test(perf_time_is_scaled_in_two_parts),
