@@ -8,10 +8,10 @@
 load helpers
 load serve
 
-# A server of debuginfod that sends the file of the folder `files` after some seconds, and writes a line to `asked`.
-slow_server() { # SECONDS
+# A server of debuginfod that sends files of the folder `files` when there is a file `send`. It writes lines to `asked`.
+slow_server() {
 	cat >server.py <<-'END'
-		import http.server, os, sys, time
+		import http.server, os, time
 		class Slow(http.server.BaseHTTPRequestHandler):
 		    def do_GET(self):
 		        print(self.path, file=open("asked", "a"), flush=True)
@@ -19,7 +19,8 @@ slow_server() { # SECONDS
 		        if not os.path.exists(path):
 		            self.send_error(404)
 		            return
-		        time.sleep(float(sys.argv[1]))
+		        while not os.path.exists("send"):
+		            time.sleep(0.1)
 		        data = open(path, "rb").read()
 		        self.send_response(200)
 		        self.send_header("Content-Length", str(len(data)))
@@ -30,7 +31,7 @@ slow_server() { # SECONDS
 		print(s.server_port, flush=True)
 		s.serve_forever()
 	END
-	background python3 server.py "$1" >port
+	background python3 server.py >port
 	wait_for has_line_or_ended port "$!"
 	DEBUGINFOD_URLS="http://127.0.0.1:$(cat port)/"
 	export DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH=$PWD/fetched
@@ -49,7 +50,7 @@ has_names() { # QUESTION
 	mkdir -p "files/buildid/$id"
 	cp app "files/buildid/$id/debuginfo"
 	strip app
-	slow_server 3
+	slow_server
 	serve a.assay
 	enter
 	api 'top?source=a.assay' >answer
@@ -65,6 +66,7 @@ has_names() { # QUESTION
 	[ "$(jq '[.rows[].samples] | add' answer)" = 30 ] # complete, but for names
 	# Others have their answers meanwhile.
 	api 'values?source=a.assay&by=comm' | jq -e .rows
+	touch send
 	wait_for has_names 'top?source=a.assay'
 	jq -e '[.rows[].symbol] | index("work") != null' answer
 	[ "$(sort asked | uniq -d)" = "" ] # once for each file
