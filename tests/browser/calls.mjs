@@ -61,6 +61,39 @@ await run({
 		holds(some.every(t => t >= from && t <= to), "calls of the window alone");
 		holds(to - from < (all[all.length - 1] - all[0]) / 5, "a shorter window");
 	},
+	async draws() {
+		// The picture has the calls that the table lists, and its wheel asks for a shorter window.
+		const drawing = page.frameLocator("main iframe");
+		await page.fill("#time", "0%-100%");
+		await page.click("button[type=submit]");
+		await drawing.locator("#calls[data-drawn]").waitFor();
+		await shown("Kind");
+		const before = await times(), box = await page.locator("main iframe").boundingBox();
+		await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+		for (let i = 0; i < 10; i++)
+			await page.mouse.wheel(0, -100);
+		await page.waitForFunction(() => /^\d+\.\d{9},\d+\.\d{9}$/.test(document.querySelector("#time").value));
+		const [from, to] = seconds(await page.inputValue("#time"));
+		holds(from >= before[0] - 1e-6 && to - from < (before[before.length - 1] - before[0]) / 4, "a shorter window by the wheel");
+		await page.waitForFunction(n => { const rows = document.querySelectorAll("main tbody tr").length; return rows > 0 && rows < n; }, before.length);
+		holds((await times()).every(t => t >= from && t <= to), "the table has the calls of the picture");
+		// As short as some calls, it draws instructions.
+		const at = (await times())[0];
+		await page.fill("#time", `${at.toFixed(9)},${(at + 1e-6).toFixed(9)}`);
+		await page.click("button[type=submit]");
+		await drawing.locator("#calls[data-instructions]").waitFor();
+		const wanted = await page.evaluate(async time => {
+			const query = new URLSearchParams({ source: document.querySelector("#source").value, time });
+			return (await (await fetch(`/api/v1/instructions?${query}`)).text()).split("\n").filter(Boolean).length;
+		}, await page.inputValue("#time"));
+		holds(wanted > 0, "instructions in the window");
+		equal(Number(await drawing.locator("#calls").getAttribute("data-instructions")), wanted, "instructions drawn");
+		// The key 0 shows all time again.
+		await drawing.locator("#calls").press("0");
+		await page.waitForFunction(() => document.querySelector("#time").value === "0%-100%");
+		await shown("Kind");
+		await page.waitForFunction(n => document.querySelectorAll("main tbody tr").length === n, before.length);
+	},
 	async instructions() {
 		const at = await page.locator("main tbody tr button").first().textContent();
 		await page.locator("main tbody tr button").first().click();

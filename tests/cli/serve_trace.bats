@@ -72,6 +72,6 @@ load pt
 	rm -rf "$short"
 	not grep '^skip ' results || skip "$(sed -n 's/^skip //p' results)"
 	cat results
-	[ "$(grep -c '^ok ' results)" = 5 ]
+	[ "$(grep -c '^ok ' results)" = 6 ]
 	not grep -v '^ok ' results
 }

@@ -24,7 +24,10 @@ function unpackThread(thread) {
 	return { ...thread, rows: Array.from(rows, row => row || []) };
 }
 
-const threads = data.threads.map(unpackThread);
+// In the page of `assay serve`, other threads may be left out, and the page brings what a shorter or longer window has.
+const host = parent !== window && location.protocol.startsWith("http") ? parent : null, REST_MS = 300;
+const chosen = new URLSearchParams(location.hash.slice(1)).get("tid")?.split(",").map(Number);
+const threads = data.threads.filter(thread => !chosen || chosen.includes(thread.tid)).map(unpackThread);
 const totals = data.functions.map((_, i) => ({ calls: 0, time: 0, insns: data.work[2 * i], cycles: data.work[2 * i + 1] }));
 for (const thread of threads)
 	for (const row of thread.rows)
@@ -96,8 +99,58 @@ function ipcOf(name) {
 }
 
 const span = Math.max(data.last - data.first, 1);
-const all = { from: data.first - span * 0.01, to: data.last + span * 0.01 };
-let view = { ...all }, found = null, selected = null, width = 0, drag = null;
+const margin = host ? 0 : span * 0.01, all = { from: data.first - margin, to: data.last + margin };
+let view = { ...all }, asked = view, rest = 0, found = null, selected = null, width = 0, drag = null;
+
+// "12.000000500": a time of the picture on the recording's clock. The numbers of a browser are not exact enough for it.
+function secondsText(time) {
+	const ns = BigInt(data.begin) + BigInt(Math.round(time)), whole = (ns < 0n ? 0n : ns).toString().padStart(10, "0");
+	return `${whole.slice(0, -9)}.${whole.slice(-9)}`;
+}
+
+// Once the view rests, the host brings its window: with shorter calls, or with time that is not here.
+function askHost() {
+	if (!host || view === asked)
+		return;
+	clearTimeout(rest);
+	rest = setTimeout(() => {
+		if (drag)
+			return askHost();
+		asked = view;
+		host.postMessage({ time: `${secondsText(view.from)},${secondsText(view.to)}` }, location.origin);
+	}, REST_MS);
+}
+
+function showAll() {
+	if (host)
+		host.postMessage({ time: "0%-100%" }, location.origin);
+	view = { ...all };
+	asked = view;
+	draw();
+}
+
+// Instructions of a thread. The trace has no time of each: they share the time up to the next one that it has.
+function spreadInstructions(rows) {
+	const begin = Number(data.begin), made = [];
+	for (let i = 0, end; i < rows.length; i = end) {
+		for (end = i; end < rows.length && rows[end].time_ns === rows[i].time_ns;)
+			end++;
+		const start = rows[i].time_ns - begin, until = end < rows.length ? rows[end].time_ns - begin : Math.max(data.last, start + 1);
+		for (let k = i; k < end; k++)
+			made.push({ start: start + (until - start) * (k - i) / (end - i), end: start + (until - start) * (k + 1 - i) / (end - i), text: rows[k].disasm || "" });
+	}
+	return made;
+}
+
+function takeInstructions(rows) {
+	for (const row of rows)
+		if (!threads.some(thread => thread.tid === row.tid))
+			threads.push({ pid: row.pid, tid: row.tid, comm: row.comm || "", rows: [] });
+	for (const thread of threads)
+		thread.instructions = spreadInstructions(rows.filter(row => row.tid === thread.tid));
+	canvas.dataset.instructions = String(rows.length);
+	draw();
+}
 
 const timeAt = x => view.from + x / width * (view.to - view.from);
 const placeOf = time => (time - view.from) / (view.to - view.from) * width;
@@ -150,6 +203,23 @@ function drawRow(row, y) {
 	context.globalAlpha = 1;
 }
 
+function drawInstructions(row, y) {
+	for (let i = firstEndingAfter(row, view.from); i < row.length && row[i].start < view.to; i++) {
+		const left = Math.max(placeOf(row[i].start), 0), box = Math.max(Math.min(placeOf(row[i].end), width) - left, LEAST);
+		context.strokeStyle = style("--line");
+		context.strokeRect(left + 0.5, y + 0.5, box, ROW - 2);
+		if (box > 24) {
+			context.save();
+			context.beginPath();
+			context.rect(left, y, box - 2, ROW);
+			context.clip();
+			context.fillStyle = style("--ink");
+			context.fillText(row[i].text, left + 3, y + ROW / 2);
+			context.restore();
+		}
+	}
+}
+
 function drawAxis(height) {
 	// Of 1, 2, 5, 10 … the first with room for a label.
 	const least = (view.to - view.from) * 100 / width, power = 10 ** Math.floor(Math.log10(least));
@@ -179,7 +249,7 @@ function drawMarks(height) {
 	}
 }
 
-const heightOf = thread => HEAD + thread.rows.length * ROW + 6;
+const heightOf = thread => HEAD + (thread.rows.length + (thread.instructions ? 1 : 0)) * ROW + 6;
 
 function draw() {
 	const height = Math.max(AXIS + threads.reduce((sum, t) => sum + heightOf(t), 0), 60), scale = devicePixelRatio || 1;
@@ -197,10 +267,12 @@ function draw() {
 		context.fillStyle = style("--ink");
 		context.fillText(`${thread.comm} ${thread.tid}${thread.pid === thread.tid ? "" : ` of ${thread.pid}`}`, 4, y + HEAD / 2);
 		thread.rows.forEach((row, depth) => drawRow(row, y + HEAD + depth * ROW));
+		drawInstructions(thread.instructions || [], y + HEAD + thread.rows.length * ROW);
 		y += heightOf(thread);
 	}
 	drawMarks(height);
 	context.textAlign = "left";
+	askHost();
 }
 
 function callAt(x, y) {
@@ -226,7 +298,7 @@ function zoom(factor, x) {
 	const at = timeAt(x), from = at - (at - view.from) * factor, to = at + (view.to - at) * factor;
 	if (to - from < 4)
 		return;
-	view = to - from > all.to - all.from ? { ...all } : { from, to };
+	view = !host && to - from > all.to - all.from ? { ...all } : { from, to };
 	draw();
 }
 
@@ -246,11 +318,12 @@ function search() {
 $("title").textContent = data.words.command;
 $("cause").textContent = data.words.cause ? `Kept because ${data.words.cause}. Times are from there.` : "Times are from the begin of the first call.";
 $("source").textContent = `By ${data.words.source}.${data.exact ? "" : " What is shorter than a period is not seen."}${
-	data.left_out ? ` ${data.left_out} older calls are left out.` : ""}${
+	!data.left_out ? "" : data.shortest ? ` ${data.left_out} calls below ${formatTime(data.shortest)} are neither drawn nor counted: zoom in.` :
+	` ${data.left_out} older calls are left out.`}${
 	data.errors ? ` ${data.errors} errors in decoding cut the calls of their threads.` : ""}`;
 document.title = `${data.words.command} · assay`;
 $("search").addEventListener("input", search);
-$("all").addEventListener("click", () => { view = { ...all }; draw(); });
+$("all").addEventListener("click", showAll);
 canvas.addEventListener("wheel", event => {
 	event.preventDefault();
 	zoom(event.deltaY > 0 ? 1.25 : 0.8, event.offsetX);
@@ -293,7 +366,7 @@ addEventListener("keydown", event => {
 		return;
 	}
 	const keys = {
-		"+": () => zoom(0.8, width / 2), "-": () => zoom(1.25, width / 2), 0: () => { view = { ...all }; draw(); },
+		"+": () => zoom(0.8, width / 2), "-": () => zoom(1.25, width / 2), 0: showAll,
 		ArrowLeft: () => move(-0.1), ArrowRight: () => move(0.1), "/": () => $("search").focus(),
 	};
 	if (keys[event.key] && !event.ctrlKey && !event.metaKey) {
@@ -305,3 +378,5 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { co
 new ResizeObserver(draw).observe($("view"));
 draw();
 canvas.dataset.drawn = String(threads.length);
+addEventListener("message", event => host && event.source === host && event.origin === location.origin && takeInstructions(event.data.instructions));
+host?.postMessage({ calls: threads.reduce((n, t) => n + t.rows.reduce((sum, row) => sum + row.length, 0), 0), left_out: data.left_out }, location.origin);

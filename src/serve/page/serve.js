@@ -122,7 +122,47 @@ function goButton(title, changes) {
 	return button;
 }
 
+// The picture of a window of calls; it asks for another window, and its calls are listed below if they are few.
+const pictureInstructionsNs = 2000, windowShape = /^(0%-100%|\d+\.\d{9},\d+\.\d{9})$/;
+
+async function listCalls(state, calls, list) {
+	const query = { ...views.calls.first, ...queryOf(state, "source", "time", "tid") };
+	if (calls > traceRows)
+		list.replaceChildren(element("p", `More than ${number(traceRows)} calls: choose a shorter window to list them.`, { class: "quiet" }));
+	else
+		list.replaceChildren(showTrace(state, await ask("calls", query), callColumns));
+}
+
+async function drawInstructions(state, frame) {
+	const [from, to] = (state.time ?? "").split(",").map(Number);
+	if (!((to - from) * 1e9 <= pictureInstructionsNs))
+		return;
+	const { rows } = await ask("instructions", queryOf(state, "source", "time", "tid"));
+	frame.contentWindow?.postMessage({ instructions: rows.filter((row) => row.time_ns) }, location.origin);
+}
+
+async function showCalls(state) {
+	const url = `/api/v1/timeline?${new URLSearchParams({ ...views.calls.first, ...queryOf(state, "source", "time") })}`;
+	const answer = await fetch(url), list = element("div"), made = element("div"), text = await answer.text();
+	if (!answer.ok)
+		throw new Error(JSON.parse(text).error);
+	const frame = element("iframe", undefined, { src: `${url}${state.tid ? `#tid=${encodeURIComponent(state.tid)}` : ""}`, title: "Calls of each thread over time" });
+	made.append(frame, list);
+	frame.takeMessage = (message) => {
+		if (windowShape.test(message.time))
+			go({ time: message.time });
+		if (message.calls === undefined)
+			return;
+		drawInstructions(state, frame).catch((problem) => showProblem(problem.message));
+		listCalls(state, message.left_out ? Infinity : message.calls, list).catch((problem) => showProblem(problem.message));
+	};
+	return made;
+}
+
 const functionOf = (place) => place?.symbol ?? base(place?.image) ?? "";
+
+const callColumns = [
+	["Kind", (r) => r.flags ?? r.error], ["Depth", (r) => r.depth, "number"], ["From", (r) => functionOf(r.frames?.[0])], ["To", (r) => functionOf(r.target)]];
 
 // The windows around the one that is shown; the time of a row leads to the instructions from there on.
 function showTrace(state, json, columns) {
@@ -184,8 +224,7 @@ const views = {
 		...sampleColumns, [state.by, (r) => r.name ?? r[state.by] ?? ""]]) },
 	processes: { arguments: ["source", "filter", "since", "until"], make: (state, json) => showTable(json.processes ?? [], [
 		["Process", (r) => r.name], ["PID", (r) => r.pid, "number"], ["Samples", (r) => number(r.samples), "number"]]) },
-	calls: { arguments: ["source", "time", "tid"], first: { time: "0%-1%" }, make: (state, json) => showTrace(state, json, [
-		["Kind", (r) => r.flags ?? r.error], ["Depth", (r) => r.depth, "number"], ["From", (r) => functionOf(r.frames?.[0])], ["To", (r) => functionOf(r.target)]]) },
+	calls: { first: { time: "0%-1%" }, keeps: true, make: showCalls },
 	instructions: { arguments: ["source", "time", "tid"], first: { time: "0%-1%" }, make: (state, json) => showTrace(state, json, [
 		["Function", (r) => functionOf(r.frames?.[0])], ["Address", (r) => r.frames?.[0]?.address, "number"], ["Instruction", (r) => r.disasm]]) },
 	info: { arguments: ["source"], make: (state, json) => element("pre", JSON.stringify(json, null, 2)) },
@@ -293,7 +332,7 @@ async function show(state, keeps) {
 	const question = ++asked, view = views[state.view] ?? views.page;
 	showProblem("");
 	byId("later").hidden = !keeps;
-	if (!byId("live").checked && !keeps)
+	if (!byId("live").checked && !keeps && !(view.keeps && byId("main").dataset.made === state.view))
 		byId("main").replaceChildren(element("p", "…"));
 	document.title = `${state.source} · assay`;
 	showDownloads(state);
@@ -308,8 +347,11 @@ async function show(state, keeps) {
 		if (question !== asked)
 			return;
 		showProblem(json?.warning ?? "");
-		const made = view.make(state, json);
+		const made = await view.make(state, json);
+		if (question !== asked)
+			return;
 		byId("main").replaceChildren(made);
+		byId("main").dataset.made = state.view;
 		if (made.tagName === "IFRAME")
 			made.addEventListener("load", () => awaitNamesOf(made, question), { once: true });
 		else
@@ -348,6 +390,11 @@ function listen() {
 	});
 	byId("record").addEventListener("submit", record);
 	addEventListener("hashchange", showAddress);
+	addEventListener("message", (event) => {
+		const frame = [...document.querySelectorAll("main iframe")].find((one) => one.contentWindow === event.source);
+		if (event.origin === location.origin)
+			frame?.takeMessage?.(event.data);
+	});
 	setInterval(() => byId("live").checked && byId("source").value && document.visibilityState === "visible" && show(readForm()), liveMs);
 }
 
