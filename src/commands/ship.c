@@ -20,6 +20,7 @@
 #include "commands/opening.h"
 #include "fleet/gateway.h"
 #include "fleet/ship.h"
+#include "fleet/ship_names.h"
 
 #define DEFAULT_HISTORY "/var/lib/assay"
 #define DEFAULT_STATE   "/var/lib/assay-ship"
@@ -28,11 +29,15 @@
 #define RETRY_FIRST_S 1.0
 #define RETRY_MOST_S  600.0
 
+/* With --once: names take so long at most. */
+#define NAMES_ONCE_S 86400.0
+
 struct ship_args {
 	const char *to, *host;
 	const char *state, *token_file, *ca, *certificate, *key; /* of a gateway */
 	struct option_list labels, drop;
 	double interval_s;
+	uint64_t names_rate;
 	bool once, dry_run, quiet;
 };
 
@@ -68,6 +73,10 @@ static const struct option_spec ship_options[] = {
 	{ 0, "once", NULL, OPT_FLAG, FIELD(once), NULL, "end when all final blocks were sent" },
 	{ 0, "interval", "TIME", OPT_SECONDS, FIELD(interval_s), "60",
 	  "the time between two looks at the history", NULL, 1, 86400 },
+	{ 0, "names-rate", "BYTES", OPT_U64, FIELD(names_rate), "20k",
+	  "names of functions that go to a gateway, in bytes a second; 0: any number",
+	  "Names go once for each build of the fleet, and blocks do not wait for them.", 0,
+	  1000000000 },
 	{ 'n', "dry-run", NULL, OPT_FLAG, FIELD(dry_run), NULL,
 	  "print the blocks that would be sent, and send none", NULL },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
@@ -214,7 +223,8 @@ static double retry_after(double *limit_s)
 struct rounds {
 	const struct ship_args *args;
 	struct ship *ship;
-	struct gateway *gateway; /* NULL: a directory */
+	struct gateway *gateway;  /* NULL: a directory */
+	struct ship_names *names; /* NULL as well */
 	struct gateway_state state;
 	double limit_s;
 	bool is_first;
@@ -259,6 +269,26 @@ static double time_until_next(struct rounds *rs, int r)
 	return rs->gateway ? s + gateway_retry_after_s(rs->gateway) : s;
 }
 
+/*
+ * Between two rounds: sends names that the gateway wants, for so many seconds. Once: until all are
+ * sent. Blocks do not wait for names, so a failure is no failure of the round.
+ */
+static void send_names(const struct rounds *rs, double seconds)
+{
+	uint64_t end = clock_monotonic_ns() + (uint64_t)(seconds * 1e9), now, wait = 0;
+	struct error err = { 0 };
+
+	while (!ship_is_over && (now = clock_monotonic_ns()) < end) {
+		if (!rs->names)
+			wait = UINT64_MAX;
+		else if (ship_names_step(rs->names, &wait, &err) < 0)
+			log_warning("names are not sent: %s", err.text);
+		if (wait == UINT64_MAX && rs->args->once)
+			return;
+		wait_for((double)MIN(wait, end - now) / 1e9);
+	}
+}
+
 static int ship_rounds(struct rounds *rs, struct error *err)
 {
 	const struct ship_args *args = rs->args;
@@ -281,13 +311,18 @@ static int ship_rounds(struct rounds *rs, struct error *err)
 		if (r < 0 && is_final(rs, r))
 			return r;
 		rs->is_first = false;
+		if (args->once && rs->names)
+			send_names(rs, NAMES_ONCE_S);
 		if (args->once || args->dry_run)
 			return result.n_damaged || result.n_refused
 				       ? error_set(err, -EBADMSG, "%s", "")
 				       : 0;
 		if (r < 0)
 			log_warning("%s; assay tries again", err->text);
-		wait_for(time_until_next(rs, r));
+		if (r < 0)
+			wait_for(time_until_next(rs, r));
+		else
+			send_names(rs, time_until_next(rs, r));
 	}
 	return args->once || args->dry_run
 		       ? error_set(err, -EINTR,
@@ -324,8 +359,15 @@ static int ship(const struct ship_args *args, struct ship_config *config, const 
 		config->send = send_to_gateway;
 		config->send_context = gateway;
 	}
+	if (gateway) {
+		cleanup(free_at_exit) char *names =
+			xasprintf("%s/" HISTORY_NAMES_DIR, config->fleet);
+
+		rs.names = ship_names_new(names, gateway, args->names_rate, args->once);
+	}
 	rs.ship = ship_new(config);
 	r = ship_rounds(&rs, err);
+	ship_names_free(rs.names);
 	ship_free(rs.ship);
 	return r;
 }

@@ -6,9 +6,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <zstd.h>
 
 #include "base/error.h"
+#include "fleet/body_unpack.h"
 #include "store/format.h"
 #include "store/history/blocks.h"
 #include "store/row_reader.h"
@@ -35,45 +35,6 @@ static int refuse(struct block_facts *f, int code, const char *format, ...)
 	va_end(args);
 	f->result = code;
 	return code;
-}
-
-/* ---- unpacking ---- */
-
-/* Unpacks one step more. 1: all is unpacked. */
-static int unpack_step(ZSTD_DCtx *zstd, ZSTD_inBuffer *in, struct buf *out, size_t most,
-		       struct block_facts *f)
-{
-	uint8_t piece[65536];
-	ZSTD_outBuffer o = { piece, sizeof(piece), 0 };
-	size_t left = ZSTD_decompressStream(zstd, &o, in);
-
-	if (ZSTD_isError(left))
-		return refuse(f, -EBADMSG, "zstd can't unpack it: %s", ZSTD_getErrorName(left));
-	if (out->len + o.pos > most)
-		return refuse(f, -EFBIG,
-			      "it unpacks to more than 64 MiB, or to more than %d times its size",
-			      BLOCK_RATIO_MAX);
-	buf_bytes(out, piece, o.pos);
-	if (!left)
-		return in->pos == in->size ? 1 : refuse(f, -EBADMSG, "bytes follow its end");
-	if (in->pos == in->size && o.pos < o.size)
-		return refuse(f, -EBADMSG, "its end is missing");
-	return 0;
-}
-
-static int unpack(const struct file_mapping *file, struct buf *out, struct block_facts *f)
-{
-	ZSTD_inBuffer in = { file->base, file->size, 0 };
-	size_t most = MIN(BLOCK_UNPACKED_MAX, file->size * BLOCK_RATIO_MAX);
-	ZSTD_DCtx *zstd = mem_or_abort(ZSTD_createDCtx());
-	int r = 0;
-
-	/* A window is memory that the frame's header chooses. */
-	ZSTD_DCtx_setParameter(zstd, ZSTD_d_windowLogMax, 26);
-	while (!r)
-		r = unpack_step(zstd, &in, out, most, f);
-	ZSTD_freeDCtx(zstd);
-	return MIN(r, 0);
 }
 
 /* ---- reading ---- */
@@ -208,14 +169,11 @@ static void block_check_run(struct parser_job *job)
 	const uint8_t *bytes = job->file->base;
 	size_t size = job->file->size;
 
-	if (is_packed && unpack(job->file, &unpacked, &f) >= 0) {
+	f.result = body_unpack(job->file, is_packed, &unpacked, f.why);
+	if (!f.result && is_packed) {
 		bytes = unpacked.data;
 		size = unpacked.len;
 	}
-	if (!f.result && size > BLOCK_UNPACKED_MAX)
-		refuse(&f, -EFBIG, "it has more than 64 MiB");
-	if (!f.result && !size)
-		refuse(&f, -EBADMSG, "it is empty");
 	if (!f.result)
 		read_bytes(bytes, size, bucket, &f);
 	f.size = f.result ? 0 : size;
@@ -234,7 +192,7 @@ static bool block_check_check(const void *bytes, size_t size)
 		return false;
 	memcpy(&f, bytes, sizeof(f));
 	return f.result <= 0 && memchr(f.why, '\0', sizeof(f.why)) && !f.result == !*f.why &&
-	       f.size == size - sizeof(f) && f.size <= BLOCK_UNPACKED_MAX &&
+	       f.size == size - sizeof(f) && f.size <= BODY_UNPACKED_MAX &&
 	       (f.result == 0) == (f.size > 0) && f.samples <= SAMPLES_MAX &&
 	       f.lost <= SAMPLES_MAX && f.length_ns <= history_levels[LEVEL_DAYS].block_ns;
 }

@@ -16,12 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fleet/body_unpack.h"
 #include "guard/parser.h"
-
-/* Limits of a block: as it comes, unpacked, and the ratio of both. */
-#define BLOCK_PACKED_MAX   ((size_t)8 << 20)
-#define BLOCK_UNPACKED_MAX ((size_t)64 << 20)
-#define BLOCK_RATIO_MAX    100
 
 struct block_facts {
 	/*
@@ -31,9 +27,9 @@ struct block_facts {
 	int32_t result;
 	uint32_t n_rows;
 	uint64_t samples, lost;
-	uint64_t length_ns; /* of the bucket */
-	uint64_t size;      /* of the segment */
-	char why[256];      /* a sentence without a stop; "" with result 0 */
+	uint64_t length_ns;      /* of the bucket */
+	uint64_t size;           /* of the segment */
+	char why[BODY_WHY_SIZE]; /* a sentence without a stop; "" with result 0 */
 };
 
 extern const struct parser_row block_check_row;

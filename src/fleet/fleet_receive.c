@@ -43,8 +43,8 @@ void receive_answer_fini(struct receive_answer *a)
 	buf_fini(&a->json);
 }
 
-static void refuse(struct receive_answer *out, unsigned int status, const char *code,
-		   const char *sentence)
+void receive_refuse(struct receive_answer *out, unsigned int status, const char *code,
+		    const char *sentence)
 {
 	out->status = status;
 	buf_u8(&out->json, '{');
@@ -96,7 +96,7 @@ static void refuse_block(const struct receive_request *q, struct host_facts *fac
 {
 	struct error err = { 0 };
 
-	refuse(out, row->status, row->code, sentence);
+	receive_refuse(out, row->status, row->code, sentence);
 	facts->refused++;
 	snprintf(facts->refusal, sizeof(facts->refusal), "%s: %s", q->part, sentence);
 	if (host_facts_write(q->fleet, q->host, facts, &err) < 0)
@@ -127,7 +127,7 @@ static bool check_sender(const struct receive_request *q, const struct host_fact
 {
 	if (*facts->boot && !strcmp(facts->boot, q->boot))
 		return true;
-	refuse(out, 409, "host", "this machine has not said yet that it is this host");
+	receive_refuse(out, 409, "host", "this machine has not said yet that it is this host");
 	return false;
 }
 
@@ -197,36 +197,51 @@ static void take_block(const struct receive_request *q, struct fleet_host *host,
 		if (row->error)
 			refuse_block(q, facts, out, row, err.text);
 		else
-			refuse(out, row->status, row->code, err.text);
+			receive_refuse(out, row->status, row->code, err.text);
 	} else {
 		r = store_block(q, host, &block, &key, &err);
 		if (r == -EEXIST)
-			refuse(out, 422, "name", err.text);
+			receive_refuse(out, 422, "name", err.text);
 		else if (r < 0)
-			refuse(out, 503, "disk", err.text);
+			receive_refuse(out, 503, "disk", err.text);
 		else
 			put_stored(out, &key, false);
 	}
 	block_check_fini(&block);
 }
 
-void receive_block(const struct receive_request *q, struct receive_answer *out)
+struct fleet_host *receive_open(const struct receive_request *q, struct host_facts *facts,
+				struct receive_answer *out)
 {
 	struct fleet_host *host = NULL;
-	struct host_facts facts;
 	struct error err = { 0 };
+
+	if (open_host(q, &host, &err) < 0) {
+		receive_refuse(out, 503, "busy", err.text);
+		return NULL;
+	}
+	/* Under the lock: another request of this host may change them. */
+	if (host_facts_read(q->fleet, q->host, facts, &err) < 0)
+		receive_refuse(out, 503, "disk", err.text);
+	else if (check_sender(q, facts, out))
+		return host;
+	fleet_host_close(host);
+	return NULL;
+}
+
+void receive_block(const struct receive_request *q, struct receive_answer *out)
+{
+	struct fleet_host *host;
+	struct host_facts facts;
 	uint64_t part_ns;
 
-	if (!history_part_time(q->part, &part_ns) || strlen(q->part) >= HISTORY_NAME_SIZE)
-		refuse(out, 400, "name", "no part of a history has such a name");
-	else if (host_facts_read(q->fleet, q->host, &facts, &err) < 0)
-		refuse(out, 503, "disk", err.text);
-	else if (check_sender(q, &facts, out)) {
-		if (open_host(q, &host, &err) < 0)
-			refuse(out, 503, "busy", err.text);
-		else
-			take_block(q, host, &facts, out);
+	if (!history_part_time(q->part, &part_ns) || strlen(q->part) >= HISTORY_NAME_SIZE) {
+		receive_refuse(out, 400, "name", "no part of a history has such a name");
+		return;
 	}
+	host = receive_open(q, &facts, out);
+	if (host)
+		take_block(q, host, &facts, out);
 	fleet_host_close(host);
 }
 
@@ -289,18 +304,6 @@ static bool parse_labels(const json_t *labels, struct buf *out)
 	return true;
 }
 
-static int keep_host(const struct receive_request *q, const struct host_facts *facts,
-		     const char *labels, struct error *err)
-{
-	struct fleet_host *host = NULL;
-	int r = open_host(q, &host, err);
-
-	r = r < 0 ? r : fleet_host_label(host, labels, err);
-	r = r < 0 ? r : host_facts_write(q->fleet, q->host, facts, err);
-	fleet_host_close(host);
-	return r;
-}
-
 /* Another machine speaks under this name, while the first one runs. */
 static void refuse_clone(const struct receive_request *q, struct host_facts *known, uint64_t now_s,
 			 struct receive_answer *out)
@@ -312,40 +315,65 @@ static void refuse_clone(const struct receive_request *q, struct host_facts *kno
 		 "two machines run under this name; the second one is refused");
 	if (host_facts_write(q->fleet, q->host, known, &err) < 0)
 		log_warning("%s", err.text);
-	refuse(out, 409, "clone",
-	       "another machine runs under this name: give this one another name (--host) and "
-	       "another token");
+	receive_refuse(
+		out, 409, "clone",
+		"another machine runs under this name: give this one another name (--host) and "
+		"another token");
+}
+
+static void put_settings(struct receive_answer *out)
+{
+	out->status = 200;
+	buf_u8(&out->json, '{');
+	json_put_number(&out->json, "contact_s", CONTACT_S);
+	json_put_number(&out->json, "bucket_s", BLOCK_BUCKET_NS / NS_PER_SECOND);
+	buf_str(&out->json, "}\n");
+}
+
+/* The host is locked. What it sent replaces its facts, but for those that the gateway keeps. */
+static void keep_host(const struct receive_request *q, struct fleet_host *host,
+		      struct host_facts *now, const char *labels, struct receive_answer *out)
+{
+	struct host_facts known = { 0 };
+	struct error err = { 0 };
+
+	if (host_facts_read(q->fleet, q->host, &known, &err) < 0) {
+		receive_refuse(out, 503, "disk", err.text);
+	} else if (host_facts_are_cloned(&known, now, BOOT_SLACK_S)) {
+		refuse_clone(q, &known, now->seen_s, out);
+	} else {
+		now->refused = known.refused;
+		now->names_day = known.names_day;
+		now->names = known.names;
+		now->names_bytes = known.names_bytes;
+		now->cloned_s = known.cloned_s;
+		memcpy(now->refusal, known.refusal, sizeof(now->refusal));
+		if (fleet_host_label(host, labels, &err) < 0 ||
+		    host_facts_write(q->fleet, q->host, now, &err) < 0)
+			receive_refuse(out, 503, "busy", err.text);
+		else
+			put_settings(out);
+	}
 }
 
 static void take_host(const struct receive_request *q, const json_t *body,
 		      struct receive_answer *out)
 {
-	struct host_facts known = { 0 }, now;
+	struct fleet_host *host = NULL;
+	struct host_facts now;
 	struct buf labels = { 0 };
 	struct error err = { 0 };
 
-	if (!json_is_object(body) || !parse_facts(body, &now)) {
-		refuse(out, 400, "body", "the facts of a host need boot and clock_ms");
-	} else if (!parse_labels(json_object_get(body, "labels"), &labels)) {
-		refuse(out, 400, "labels", "a host has at most 64 labels NAME=VALUE of 256 bytes");
-	} else if (host_facts_read(q->fleet, q->host, &known, &err) < 0) {
-		refuse(out, 503, "disk", err.text);
-	} else if (host_facts_are_cloned(&known, &now, BOOT_SLACK_S)) {
-		refuse_clone(q, &known, now.seen_s, out);
-	} else {
-		now.refused = known.refused;
-		now.cloned_s = known.cloned_s;
-		memcpy(now.refusal, known.refusal, sizeof(now.refusal));
-		if (keep_host(q, &now, buf_cstr(&labels), &err) < 0) {
-			refuse(out, 503, "busy", err.text);
-		} else {
-			out->status = 200;
-			buf_u8(&out->json, '{');
-			json_put_number(&out->json, "contact_s", CONTACT_S);
-			json_put_number(&out->json, "bucket_s", BLOCK_BUCKET_NS / NS_PER_SECOND);
-			buf_str(&out->json, "}\n");
-		}
-	}
+	if (!json_is_object(body) || !parse_facts(body, &now))
+		receive_refuse(out, 400, "body", "the facts of a host need boot and clock_ms");
+	else if (!parse_labels(json_object_get(body, "labels"), &labels))
+		receive_refuse(out, 400, "labels",
+			       "a host has at most 64 labels NAME=VALUE of 256 bytes");
+	else if (open_host(q, &host, &err) < 0)
+		receive_refuse(out, 503, "busy", err.text);
+	else
+		keep_host(q, host, &now, buf_cstr(&labels), out);
+	fleet_host_close(host);
 	buf_fini(&labels);
 }
 

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/build_id.h"
 #include "base/buf.h"
 
 struct error;
@@ -22,10 +23,11 @@ struct file_mapping;
 
 struct receive_request {
 	const char *fleet, *host;
-	const char *boot; /* of the sender; "": it did not say */
-	const char *part; /* of a block */
-	uint64_t bucket;  /* CLOCK_REALTIME in ns */
-	bool is_packed;   /* the body is packed by zstd */
+	const char *boot;      /* of the sender; "": it did not say */
+	const char *part;      /* of a block */
+	uint64_t bucket;       /* CLOCK_REALTIME in ns */
+	struct build_id build; /* of an index of names */
+	bool is_packed;        /* the body is packed by zstd */
 	const struct file_mapping *body;
 };
 
@@ -42,5 +44,30 @@ void receive_block(const struct receive_request *q, struct receive_answer *out);
  * expired, labels. 200 with the settings, 400, 409 or 503.
  */
 void receive_host(const struct receive_request *q, struct receive_answer *out);
+
+/*
+ * Which indexes of names the gateway wants: a JSON object with an object "images" of build ids and
+ * words of symbol_status_keys, RECEIVE_IMAGES_MAX at most. 200 with the array "wanted", 400, 409 or
+ * 503.
+ */
+#define RECEIVE_IMAGES_MAX 1000
+void receive_images(const struct receive_request *q, struct receive_answer *out);
+
+/* An index of names of a build (fleet/fleet_names.h): 200, 409, 413, 422, 429 or 503. */
+void receive_names(const struct receive_request *q, struct receive_answer *out);
+
+/* For the functions above. The reason of a refusal is a sentence, its code a word. */
+void receive_refuse(struct receive_answer *out, unsigned int status, const char *code,
+		    const char *sentence);
+
+struct fleet_host;
+struct host_facts;
+
+/*
+ * Locks the host, and reads its facts. The caller closes it. NULL: the host is refused, because it
+ * is busy, or has not said that it is this host.
+ */
+struct fleet_host *receive_open(const struct receive_request *q, struct host_facts *facts,
+				struct receive_answer *out);
 
 void receive_answer_fini(struct receive_answer *a);

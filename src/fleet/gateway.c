@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/build_id.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
@@ -307,27 +308,40 @@ static int pack_segment(const char *segment, struct buf *out, struct error *err)
 		    ? error_set(err, -ENOMEM, "cannot pack %s: %s", segment, ZSTD_getErrorName(n))
 		    : 0;
 	out->len = r < 0 ? 0 : n;
-	if (r >= 0 && (n > BLOCK_PACKED_MAX || file.size > BLOCK_UNPACKED_MAX)) {
-		error_set(err, -EFBIG, "the block is larger than a gateway takes");
+	if (r >= 0 && (n > BODY_PACKED_MAX || file.size > BODY_UNPACKED_MAX)) {
+		error_set(err, -EFBIG, "it is larger than a gateway takes");
 		r = 1;
 	}
 	file_unmap(&file);
 	return r;
 }
 
-static int send_packed(struct gateway *g, const char *path, const struct buf *packed,
+/* A request with an answer of 200 has it in *reply, which the caller frees. */
+static int ask_as_host(struct gateway *g, const char *method, const char *path,
+		       const char *encoding, const struct buf *body, struct http_reply *reply,
 		       struct error *err)
 {
-	struct http_reply reply = { 0 };
-	int r = ask(g, "PUT", path, "zstd", packed, &reply, err);
+	int r = ask(g, method, path, encoding, body, reply, err);
 
 	/* Another gateway came in its place, or a clone was here meanwhile. */
-	if (r >= 0 && reply.status == 409) {
+	if (r >= 0 && reply->status == 409) {
 		r = introduce(g, err);
-		r = r < 0 ? r : ask(g, "PUT", path, "zstd", packed, &reply, err);
+		r = r < 0 ? r : ask(g, method, path, encoding, body, reply, err);
 	}
-	r = r < 0 ? r : judge(g, &reply, err);
+	return r < 0 ? r : judge(g, reply, err);
+}
+
+static int send_file(struct gateway *g, const char *path, const char *file, size_t *bytes,
+		     struct error *err)
+{
+	struct http_reply reply = { 0 };
+	struct buf packed = { 0 };
+	int r = pack_segment(file, &packed, err);
+
+	*bytes = packed.len;
+	r = r ? r : ask_as_host(g, "PUT", path, "zstd", &packed, &reply, err);
 	http_reply_fini(&reply);
+	buf_fini(&packed);
 	return r;
 }
 
@@ -336,10 +350,42 @@ int gateway_send(struct gateway *g, const struct fleet_key *key, const char *seg
 {
 	cleanup(free_at_exit) char *path = xasprintf("/v1/blocks/%s/%s/%" PRIu64, g->host,
 						     key->part, key->bucket / NS_PER_SECOND);
-	struct buf packed = { 0 };
-	int r = pack_segment(segment, &packed, err);
+	size_t bytes;
 
-	r = r ? r : send_packed(g, path, &packed, err);
-	buf_fini(&packed);
+	return send_file(g, path, segment, &bytes, err);
+}
+
+/* ---- names ---- */
+
+int gateway_send_names(struct gateway *g, const char *build, const char *path, size_t *bytes,
+		       struct error *err)
+{
+	cleanup(free_at_exit) char *url = xasprintf("/v1/images/%s/symbols", build);
+
+	return send_file(g, url, path, bytes, err);
+}
+
+int gateway_ask_names(struct gateway *g, const struct buf *images, struct buf *wanted,
+		      struct error *err)
+{
+	struct http_reply reply = { 0 };
+	int r = ask_as_host(g, "POST", "/v1/images", "identity", images, &reply, err);
+	json_t *o, *id;
+	size_t i;
+
+	/* An older gateway does not know the request. */
+	if (r == -EIO && reply.status == 404)
+		r = 1;
+	o = r ? NULL : json_loadb((const char *)reply.body.data, reply.body.len, 0, NULL);
+	json_array_foreach(json_object_get(o, "wanted"), i, id)
+	{
+		struct build_id build;
+
+		/* It becomes a file's name. */
+		if (json_is_string(id) && build_id_parse(json_string_value(id), &build))
+			buf_printf(wanted, "%s\n", json_string_value(id));
+	}
+	json_decref(o);
+	http_reply_fini(&reply);
 	return r;
 }

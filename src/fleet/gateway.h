@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 
+struct buf;
 struct error;
 struct fleet_key;
 struct gateway;
@@ -54,6 +55,19 @@ int gateway_introduce(struct gateway *g, const struct gateway_state *state, bool
  */
 int gateway_send(struct gateway *g, const struct fleet_key *key, const char *segment,
 		 struct error *err);
+
+/*
+ * Asks which of the indexes of names the gateway wants: `images` is a JSON object (docs/fleet.md).
+ * Appends "BUILDID\n" each to `wanted`. Errors as of gateway_send(); 1: the gateway refuses the
+ * question, as an older one does.
+ */
+int gateway_ask_names(struct gateway *g, const struct buf *images, struct buf *wanted,
+		      struct error *err);
+
+/* Sends the index of a build, the file at `path`. *bytes: what went over the network. Results as of
+ * gateway_send(). */
+int gateway_send_names(struct gateway *g, const char *build, const char *path, size_t *bytes,
+		       struct error *err);
 
 /* Of the last request; 0: the gateway did not say. */
 uint32_t gateway_retry_after_s(const struct gateway *g);

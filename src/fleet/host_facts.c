@@ -30,12 +30,21 @@ static const struct fact_row {
 	{                                                    \
 #f, offsetof(struct host_facts, f), 0, false \
 	}
-	TEXT(version),   TEXT(boot),
-	NUMBER(boot_s),  NUMBER(seen_s),
-	NUMBER(cpus),    NUMBER(rate_hz),
-	NUMBER(backlog), NUMBER(expired),
-	NUMBER(refused), NUMBER(cloned_s),
-	TEXT(refusal),   { "skew_ms", offsetof(struct host_facts, skew_ms), 0, true },
+	TEXT(version),
+	TEXT(boot),
+	NUMBER(boot_s),
+	NUMBER(seen_s),
+	NUMBER(cpus),
+	NUMBER(rate_hz),
+	NUMBER(backlog),
+	NUMBER(expired),
+	NUMBER(refused),
+	NUMBER(cloned_s),
+	NUMBER(names_day),
+	NUMBER(names),
+	NUMBER(names_bytes),
+	TEXT(refusal),
+	{ "skew_ms", offsetof(struct host_facts, skew_ms), 0, true },
 #undef TEXT
 #undef NUMBER
 };

@@ -23,8 +23,10 @@ struct host_facts {
 	uint64_t backlog;          /* blocks that wait on the host */
 	uint64_t expired;          /* samples that its retention removed before they were sent */
 	uint64_t refused;          /* blocks that the gateway refused, so far */
-	uint64_t cloned_s;         /* when a second machine spoke under this name; 0: never */
-	char refusal[160];         /* why the last one was refused; "" */
+	/* Indexes of names of this day (since 1970) that the gateway kept (fleet/fleet_names.h). */
+	uint64_t names_day, names, names_bytes;
+	uint64_t cloned_s; /* when a second machine spoke under this name; 0: never */
+	char refusal[160]; /* why the last one was refused; "" */
 };
 
 /* Zeros if there is no such file. -EBADMSG: it is damaged. */

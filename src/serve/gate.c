@@ -80,9 +80,18 @@ static void add_block_words(struct api_call *c, const struct http_request *q,
 	add_word(c, encoding_of(q));
 }
 
+static void add_names_words(struct api_call *c, const struct http_request *q,
+			    const struct gate_request *r)
+{
+	add_word(c, r->words[0]);
+	add_word(c, encoding_of(q));
+}
+
 static const struct gate_row {
-	const char *method, *path; /* HOST and other words follow */
+	const char *method, *path; /* words follow */
 	size_t n_words, most_bytes;
+	bool has_host;         /* the first word is the host's name */
+	const char *last;      /* the last word; NULL: any */
 	struct api_row answer; /* its name is the kind of `assay fleet receive` */
 	void (*add_words)(struct api_call *c, const struct http_request *q,
 			  const struct gate_request *r);
@@ -90,14 +99,34 @@ static const struct gate_row {
 	{ "PUT",
 	  "/v1/blocks/",
 	  3,
-	  BLOCK_PACKED_MAX,
+	  BODY_PACKED_MAX,
+	  true,
+	  NULL,
 	  { .name = "block", .type = "application/json" },
 	  add_block_words },
 	{ "PUT",
 	  "/v1/hosts/",
 	  1,
 	  FACTS_BYTES,
+	  true,
+	  NULL,
 	  { .name = "host", .type = "application/json" },
+	  NULL },
+	{ "PUT",
+	  "/v1/images/",
+	  2,
+	  BODY_PACKED_MAX,
+	  false,
+	  "symbols",
+	  { .name = "names", .type = "application/json" },
+	  add_names_words },
+	{ "POST",
+	  "/v1/images",
+	  0,
+	  FACTS_BYTES,
+	  false,
+	  NULL,
+	  { .name = "images", .type = "application/json" },
 	  NULL },
 };
 
@@ -193,13 +222,16 @@ static bool split_path(const struct gate_row *row, const struct http_request *q,
 
 	if (strlen(path) >= sizeof(r->path))
 		return false;
+	if (!row->n_words)
+		return !*path;
 	strcpy(r->path, path);
 	while ((word = strsep(&rest, "/"))) {
 		if (!*word || r->n_words >= row->n_words)
 			return false;
 		r->words[r->n_words++] = word;
 	}
-	return r->n_words == row->n_words;
+	return r->n_words == row->n_words &&
+	       (!row->last || !strcmp(row->last, r->words[r->n_words - 1]));
 }
 
 static void gate_read_tokens(struct gate *g)
@@ -230,7 +262,7 @@ static void gate_check(struct gate *g, const struct gate_row *row, const struct 
 		*r = refuse(404, "There is no such request.");
 		return;
 	}
-	if (strcmp(r->words[0], r->host)) {
+	if (row->has_host && strcmp(r->words[0], r->host)) {
 		*r = refuse(403, "This token is of another host.");
 		return;
 	}

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/build_id.h"
 #include "base/files/file.h"
@@ -25,6 +26,18 @@ bool cache_open(const char *dir, const struct build_id *id, struct file_mapping 
  */
 bool cache_read_foreign(const char *dir, const struct build_id *id, struct index_header **block,
 			struct index *ix);
+
+/*
+ * Whether bytes that somebody else made are the sound index of a build id. They must be 8-byte
+ * aligned.
+ */
+bool cache_is_sound(const void *bytes, size_t size, const struct build_id *id, struct index *ix);
+
+/*
+ * What a file in a folder says of itself, by its header alone: enum symbol_status. -ENOENT: there
+ * is no file of a build id with an index of this version.
+ */
+int cache_status(const char *dir, const struct build_id *id);
 
 /* Of the indexes of a folder: block_cache_trim(). */
 void cache_trim(const char *dir, uint64_t max_bytes);

@@ -261,6 +261,64 @@ put() { # [HEADER:VALUE…]: the file $body as the block
 	[ "$code" = 200 ]
 }
 
+@test "names of functions: those that are wanted are kept, and no other host renames them" {
+	gateway
+	enroll web2
+	need_recording
+	assay record -o session -q -- sha256sum "$ASSAY_BUILD/assay" >/dev/null
+	XDG_CACHE_HOME=$PWD/cache assay report -i session --by symbol >/dev/null
+	local sym build question
+	sym=$(find cache -name '*.sym' -size -2000k | sort | head -1)
+	build=$(basename "$sym" .sym)
+	[ -n "$build" ]
+	question="{\"images\":{\"$build\":\"symtab\",\"0102\":\"none\"}}"
+	echo "$question" >question
+	ask web1 PUT "/v1/images/$build/symbols" "$sym" "Assay-Boot:$FIRST_BOOT"
+	[ "$code" = 409 ]
+	introduce web1 $FIRST_BOOT 100 0
+	introduce web2 $FIRST_BOOT 100 0
+	ask web1 POST /v1/images question
+	[ "$code $reply" = "200 {\"wanted\":[\"$build\"]}" ]
+	zstd -q "$sym" -o sym.zst
+	ask web1 PUT "/v1/images/$build/symbols" sym.zst "Assay-Boot:$FIRST_BOOT" Content-Encoding:zstd
+	[ "$code $reply" = '200 {"kept":true}' ]
+	[ "$(cat "fleet/.names/$build.from")" = web1 ]
+	ask web2 PUT "/v1/images/$build/symbols" "$sym" "Assay-Boot:$FIRST_BOOT"
+	[ "$code $reply" = '200 {"kept":false}' ]
+	ask web2 PUT "/v1/images/0102/symbols" "$sym" "Assay-Boot:$FIRST_BOOT"
+	[ "$code" = 422 ]
+	head -c 90 "$sym" >torn
+	ask web2 PUT "/v1/images/$build/symbols" torn "Assay-Boot:$FIRST_BOOT"
+	[ "$code" = 422 ]
+	# ship sends what the gateway lacks, once.
+	assay fleet forget fleet web1
+	[ -z "$(find fleet/.names -type f)" ]
+	enroll web1
+	enroll web3
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	ship web3 store -q
+	cp "$sym" state.web3/*/.names/
+	ship web3 store -q
+	[ "$(stat -c %s "fleet/.names/$build.sym")" = "$(stat -c %s "$sym")" ]
+	[ "$(cat "fleet/.names/$build.from")" = web3 ]
+	before=$(stat -c %i "fleet/.names/$build.sym")
+	ship web3 store -q
+	[ "$(stat -c %i "fleet/.names/$build.sym")" = "$before" ]
+	introduce web1 $FIRST_BOOT 100 0
+	for path in "/v1/images/$build" "/v1/images/$build/names" /v1/images/x/y/symbols; do
+		ask web1 PUT "$path" "$sym" "Assay-Boot:$FIRST_BOOT"
+		echo "$path $code"
+		[ "$code" = 404 ]
+	done
+	for question in '{}' '[' '{"images":{"x":"symtab"}}' '{"images":{"0102":"best"}}' '{"images":{"0102":3}}'; do
+		echo "$question" >question
+		ask web1 POST /v1/images question
+		[ "$code" = 400 ]
+	done
+	assay fleet forget fleet web3
+	[ -z "$(find fleet/.names -name "$build.*")" ]
+}
+
 @test "forget removes a host with its blocks and its token, and writes it down" {
 	gateway
 	"$ASSAY_BUILD/bench/history" store 1 2000 400

@@ -6,12 +6,15 @@
 #include <sys/stat.h>
 
 #include "fleet/block_check.h"
+#include "fleet/fleet_names.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_tokens.h"
 #include "fleet/host_facts.h"
+#include "fleet/names_check.h"
 #include "fleet/ship.h"
 #include "store/format.h"
 #include "store/history/blocks.h"
+#include "symbol/cache.h"
 
 #define FLEET "fleet"
 #define HOST  "web1"
@@ -180,6 +183,105 @@ static void facts_are_read_as_written_and_damage_is_refused(void **state)
 	assert_int_equal(host_facts_read(FLEET, HOST, &got, NULL), -EBADMSG);
 }
 
+/* ---- names ---- */
+
+static const struct build_id build = { .len = 4, .bytes = { 1, 2, 3, 4 } };
+
+/* An index of the build with one function, as a host's cache has it. The caller frees. */
+static char *make_index(const char *function, enum symbol_status status, size_t *size)
+{
+	struct index_draft draft = { 0 };
+	struct index_header *block;
+	char *bytes;
+
+	index_draft_add(&draft, 16, 16, function, index_draft_rank(true, DRAFT_GLOBAL));
+	block = index_draft_finish(&draft, size);
+	block->status = status;
+	assert_int_equal(file_mkdirs("cache", 0700, NULL), 0);
+	cache_write("cache", &build, 0, block, *size);
+	free(block);
+	assert_int_equal(file_read_all("cache/01020304.sym", 1 << 20, &bytes, size), 0);
+	return bytes;
+}
+
+static int take_names(const char *host, const char *function, enum symbol_status status)
+{
+	size_t size;
+	char *bytes = make_index(function, status, &size);
+	int r = fleet_names_take(FLEET, host, &build, bytes, size, NULL);
+
+	free(bytes);
+	return r;
+}
+
+static void assert_named(const char *function, const char *host)
+{
+	char sender[FLEET_HOST_MAX + 1];
+	struct index_header *block;
+	struct index ix;
+
+	assert_true(cache_read_foreign(FLEET "/.names", &build, &block, &ix));
+	assert_string_equal(index_text(&ix, ix.names[0]), function);
+	fleet_names_sender(FLEET, &build, sender, sizeof(sender));
+	assert_string_equal(sender, host);
+	free(block);
+}
+
+static void better_names_replace_worse_ones_and_others_do_not_rename(void **state)
+{
+	(void)state;
+	fleet_init();
+	assert_true(fleet_names_want(FLEET, &build, SYMBOL_DYNSYM));
+	assert_false(fleet_names_want(FLEET, &build, SYMBOL_NONE));
+	assert_int_equal(take_names("a", "first", SYMBOL_DYNSYM), 1);
+	assert_int_equal(take_names("b", "second", SYMBOL_DYNSYM), 0);
+	assert_named("first", "a");
+	assert_int_equal(take_names("a", "again", SYMBOL_DYNSYM), 1);
+	assert_named("again", "a");
+	assert_false(fleet_names_want(FLEET, &build, SYMBOL_DYNSYM));
+	assert_true(fleet_names_want(FLEET, &build, SYMBOL_SYMTAB));
+	assert_int_equal(take_names("b", "better", SYMBOL_SYMTAB), 1);
+	assert_named("better", "b");
+	assert_int_equal(take_names("a", "worse", SYMBOL_DYNSYM), 0);
+	assert_int_equal(take_names("a", "none", SYMBOL_MISSING), 0);
+	assert_named("better", "b");
+	assert_int_equal(fleet_names_forget(FLEET, "a", NULL), 0);
+	assert_named("better", "b");
+	assert_int_equal(fleet_names_forget(FLEET, "b", NULL), 0);
+	assert_true(fleet_names_want(FLEET, &build, SYMBOL_DYNSYM));
+}
+
+static int check_names(const void *bytes, size_t size, const struct build_id *id)
+{
+	const struct file_mapping file = { .base = bytes, .size = size };
+	struct names_check names;
+	int r = names_check_ask(&file, id, false, &names, NULL);
+
+	if (!r)
+		assert_memory_equal(names.bytes, bytes, size);
+	names_check_fini(&names);
+	return r;
+}
+
+static void damaged_names_and_those_of_another_build_are_refused(void **state)
+{
+	const struct build_id other = { .len = 4, .bytes = { 1, 2, 3, 5 } };
+	size_t size;
+	char *bytes = make_index("first", SYMBOL_SYMTAB, &size);
+
+	(void)state;
+	assert_int_equal(check_names(bytes, size, &build), 0);
+	assert_int_equal(check_names(bytes, size, &other), -EBADMSG);
+	assert_int_equal(check_names(bytes, 0, &build), -EBADMSG);
+	for (size_t i = 0; i < size; i++) {
+		assert_int_equal(check_names(bytes, i, &build), -EBADMSG);
+		bytes[i] ^= 0x15;
+		assert_int_equal(check_names(bytes, size, &build), -EBADMSG);
+		bytes[i] ^= 0x15;
+	}
+	free(bytes);
+}
+
 /* ---- tokens ---- */
 
 static void a_join_token_enrolls_so_many_new_hosts(void **state)
@@ -235,6 +337,8 @@ int main(void)
 		cmocka_unit_test(a_block_belongs_to_its_bucket),
 		cmocka_unit_test(two_machines_at_once_are_clones_and_a_restart_is_none),
 		cmocka_unit_test(facts_are_read_as_written_and_damage_is_refused),
+		cmocka_unit_test(better_names_replace_worse_ones_and_others_do_not_rename),
+		cmocka_unit_test(damaged_names_and_those_of_another_build_are_refused),
 		cmocka_unit_test(a_join_token_enrolls_so_many_new_hosts),
 		cmocka_unit_test(certificates_and_wrong_files_of_tokens),
 	};

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "cli/output.h"
 #include "commands/fleet/fleet_words.h"
+#include "fleet/fleet_names.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_tokens.h"
 
@@ -78,6 +79,7 @@ static int forget_host(const char *fleet, const char *host, struct error *err)
 	/* It must not send while it is removed. */
 	r = log_use(fleet, "forget", host, err);
 	r = r < 0 ? r : fleet_revoke(fleet, host, err);
+	r = r < 0 ? r : fleet_names_forget(fleet, host, err);
 	if (r < 0 || !fleet_has_host(fleet, host))
 		return r;
 	/* Under its lock: no request is in the middle of a block. */

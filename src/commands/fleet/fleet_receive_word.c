@@ -32,6 +32,8 @@ static const struct receive_kind {
 } kinds[] = {
 	{ "block", 7, receive_block }, /* PART SECONDS ENCODING */
 	{ "host", 4, receive_host },
+	{ "images", 4, receive_images },
+	{ "names", 6, receive_names }, /* BUILDID ENCODING */
 };
 
 static const struct receive_kind *find_kind(const struct option_list *operands)
@@ -77,10 +79,17 @@ int fleet_receive_run(const struct fleet_args *args, const struct option_list *o
 	if (!kind)
 		return error_set(err, -EINVAL,
 				 "receive: write block FLEET HOST BOOT PART SECONDS zstd|identity, "
-				 "or host FLEET HOST BOOT");
+				 "host FLEET HOST BOOT, images FLEET HOST BOOT, or names FLEET "
+				 "HOST BOOT BUILDID zstd|identity");
 	q.fleet = operands->data[1];
 	q.host = operands->data[2];
 	q.boot = operands->data[3];
+	if (kind->run == receive_names) {
+		q.is_packed = !strcmp(operands->data[5], "zstd");
+		if (!build_id_parse(operands->data[4], &q.build) || !q.build.len)
+			return error_set(err, -EINVAL, "receive: '%s' is no build id",
+					 operands->data[4]);
+	}
 	if (kind->run == receive_block) {
 		q.part = operands->data[4];
 		q.is_packed = !strcmp(operands->data[6], "zstd");

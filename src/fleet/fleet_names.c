@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "fleet/fleet_names.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/mem.h"
+#include "fleet/fleet_store.h"
+#include "symbol/cache.h"
+
+static const struct {
+	enum symbol_status status;
+	unsigned int quality;
+} qualities[] = {
+	{ SYMBOL_DYNSYM, 1 },
+	{ SYMBOL_KALLSYMS, 2 },
+	{ SYMBOL_SYMTAB, 3 },
+	{ SYMBOL_DEBUG_FILE, 4 },
+};
+
+unsigned int names_quality(enum symbol_status status)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(qualities); i++)
+		if (qualities[i].status == status)
+			return qualities[i].quality;
+	return 0;
+}
+
+enum symbol_status names_status_of(const char *word)
+{
+	unsigned int status = 0;
+
+	while (status < N_SYMBOL_STATUSES && strcmp(symbol_status_keys[status], word) != 0)
+		status++;
+	return (enum symbol_status)status;
+}
+
+static char *names_dir(const char *fleet)
+{
+	return xasprintf("%s/" HISTORY_NAMES_DIR, fleet);
+}
+
+static unsigned int quality_here(const char *dir, const struct build_id *id)
+{
+	int status = cache_status(dir, id);
+
+	return status < 0 ? 0 : names_quality((enum symbol_status)status);
+}
+
+bool fleet_names_want(const char *fleet, const struct build_id *id, enum symbol_status status)
+{
+	cleanup(free_at_exit) char *dir = names_dir(fleet);
+
+	return names_quality(status) > quality_here(dir, id);
+}
+
+static char *path_of(const char *dir, const struct build_id *id, const char *suffix)
+{
+	char hex[BUILD_ID_HEX_SIZE];
+
+	build_id_hex(id, hex);
+	return xasprintf("%s/%s.%s", dir, hex, suffix);
+}
+
+static void read_sender(const char *path, char *host, size_t size)
+{
+	cleanup(free_at_exit) char *text = NULL;
+	size_t n;
+
+	*host = '\0';
+	if (file_read_all(path, FLEET_HOST_MAX + 1, &text, &n) == 0)
+		snprintf(host, size, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+void fleet_names_sender(const char *fleet, const struct build_id *id, char *host, size_t size)
+{
+	cleanup(free_at_exit) char *dir = names_dir(fleet);
+	cleanup(free_at_exit) char *path = path_of(dir, id, "from");
+
+	read_sender(path, host, size);
+}
+
+/* Hosts share the room of the folder as users do (base/files/block_cache.h). 0 is root. */
+static uint32_t owner_of(const char *host)
+{
+	return 1 + (uint32_t)(XXH3_64bits(host, strlen(host)) % UINT32_C(0x7ffffffe));
+}
+
+/* The folder is locked. The sender comes first: without it, others could replace the index. */
+static int put_index(const char *dir, const char *host, const struct build_id *id, void *index,
+		     size_t size, struct error *err)
+{
+	cleanup(free_at_exit) char *from = path_of(dir, id, "from"), *sym = path_of(dir, id, "sym");
+	cleanup(free_at_exit) char *line = xasprintf("%s\n", host);
+	cleanup(close_at_exit) int fd = -1;
+	struct stat before = { 0 }, after;
+	int r = file_replace_mode(from, 0640, line, strlen(line), err);
+
+	if (r < 0)
+		return r;
+	stat(sym, &before);
+	cache_write(dir, id, owner_of(host), index, size);
+	fd = open(sym, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &after) < 0 || fsync(fd) < 0 || after.st_ino == before.st_ino)
+		return error_set(err, -ENOSPC, "cannot write %s", sym);
+	return 1;
+}
+
+int fleet_names_take(const char *fleet, const char *host, const struct build_id *id, void *index,
+		     size_t size, struct error *err)
+{
+	cleanup(free_at_exit) char *dir = names_dir(fleet), *from = path_of(dir, id, "from");
+	cleanup(close_at_exit) int lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct index_header *header = index;
+	unsigned int has, is = names_quality(header->status);
+	char sender[FLEET_HOST_MAX + 1];
+
+	if (lock < 0 || flock(lock, LOCK_EX) < 0)
+		return error_errno(err, -errno, "cannot lock %s", dir);
+	has = quality_here(dir, id);
+	read_sender(from, sender, sizeof(sender));
+	if (is < has || !is || (is == has && strcmp(sender, host) != 0))
+		return 0;
+	return put_index(dir, host, id, index, size, err);
+}
+
+int fleet_names_forget(const char *fleet, const char *host, struct error *err)
+{
+	cleanup(free_at_exit) char *dir = names_dir(fleet);
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+	int r = 0;
+
+	if (!d)
+		return error_errno(err, -errno, "cannot read %s", dir);
+	while (!r && (entry = readdir(d))) {
+		size_t n = strlen(entry->d_name);
+		cleanup(free_at_exit) char *from = xasprintf("%s/%s", dir, entry->d_name);
+		cleanup(free_at_exit) char *sym = NULL;
+		char sender[FLEET_HOST_MAX + 1];
+
+		if (n < 6 || strcmp(entry->d_name + n - 5, ".from") != 0)
+			continue;
+		read_sender(from, sender, sizeof(sender));
+		if (strcmp(sender, host) != 0)
+			continue;
+		sym = xasprintf("%s/%.*s.sym", dir, (int)(n - 5), entry->d_name);
+		if ((unlink(sym) < 0 && errno != ENOENT) || unlink(from) < 0)
+			r = error_errno(err, -errno, "cannot remove %s", sym);
+	}
+	closedir(d);
+	return r;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The names of functions that hosts sent to a gateway: FLEET/.names/BUILDID.sym, an index as
+ * symbol/cache.h has it, and BUILDID.from with the host that sent it, on a line.
+ *
+ * Which index stays. A better one replaces a worse one, whoever sent it: dynamic symbols are worse
+ * than the kernel's list, that is worse than a symbol table, and that of a debug file is the best.
+ * Of two that are as good, the first one stays, but its own sender may replace it. So a host does
+ * not rename the functions of a build that another host named as well.
+ *
+ * A host may send NAMES_A_DAY indexes, and NAMES_BYTES_A_DAY of them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/build_id.h"
+#include "symbol/symbols.h"
+
+struct error;
+
+#define NAMES_A_DAY       2000
+#define NAMES_BYTES_A_DAY (UINT64_C(512) << 20)
+
+/* 0: no names. The more, the better. */
+unsigned int names_quality(enum symbol_status status);
+
+/* The status of a word of symbol_status_keys; N_SYMBOL_STATUSES: it is none. */
+enum symbol_status names_status_of(const char *word);
+
+/* Whether the fleet has no index of the build, or a worse one. */
+bool fleet_names_want(const char *fleet, const struct build_id *id, enum symbol_status status);
+
+/*
+ * Keeps the index of a build, which names_check_ask() found sound, and sets its owner. 1: it is
+ * kept. 0: the fleet has a better one, or another host's that is as good. -ENOSPC: it can't be
+ * written.
+ */
+int fleet_names_take(const char *fleet, const char *host, const struct build_id *id, void *index,
+		     size_t size, struct error *err);
+
+/* The host that sent the index of a build, ""  if nobody knows. */
+void fleet_names_sender(const char *fleet, const struct build_id *id, char *host, size_t size);
+
+/* Removes the indexes that a host sent. */
+int fleet_names_forget(const char *fleet, const char *host, struct error *err);
