@@ -102,21 +102,46 @@ static uint64_t symbol_addr(void *context, const char *name)
 
 enum { FITS_NOT, FITS, FITS_PERHAPS };
 
-static uint64_t file_addr(const struct module_file *file, uint64_t base, const char *name)
+/* The functions of a file, where the kernel has loaded it. */
+struct file_functions {
+	struct strings names;
+	VEC(uint64_t) addrs; /* by name; 0: several have it */
+};
+
+static void file_functions_read(struct file_functions *f, const struct module_file *file,
+				uint64_t base)
 {
 	struct elf_symbol symbol;
 	struct elf_symbols it;
-	uint64_t found = 0;
+	string_id id;
 
-	if (elf_symbols_begin(&it, &file->elf, SHT_SYMTAB))
-		while (elf_symbols_next(&it, &symbol)) {
-			if (symbol.type != STT_FUNC || strcmp(symbol.name, name) != 0)
-				continue;
-			if (found)
-				return 0; /* one of several */
-			found = base + symbol.link_addr - MODULE_BASE;
-		}
-	return found;
+	strings_init(&f->names);
+	vec_push(&f->addrs, 0);
+	if (!elf_symbols_begin(&it, &file->elf, SHT_SYMTAB))
+		return;
+	while (elf_symbols_next(&it, &symbol)) {
+		if (symbol.type != STT_FUNC)
+			continue;
+		id = strings_add(&f->names, symbol.name);
+		if (id.n == f->addrs.n)
+			vec_push(&f->addrs, base + symbol.link_addr - MODULE_BASE);
+		else
+			f->addrs.data[id.n] = 0;
+	}
+}
+
+static void file_functions_fini(struct file_functions *f)
+{
+	strings_fini(&f->names);
+	vec_fini(&f->addrs);
+}
+
+static uint64_t file_functions_find(const struct file_functions *f, const struct kernel_symbol *s)
+{
+	cleanup(free_at_exit) char *name = xstrndup(s->name, s->name_len);
+	string_id id;
+
+	return strings_find(&f->names, name, &id) ? f->addrs.data[id.n] : 0;
 }
 
 /* Whether functions lie where kallsyms has them. Those of .init.text are in no kallsyms. */
@@ -124,20 +149,23 @@ static int file_fits(const struct pt_modules *t, const struct pt_module *m,
 		     const struct module_file *file)
 {
 	int module = kallsyms_module(&t->kallsyms, m->name), fits = FITS_PERHAPS;
+	struct file_functions functions = { 0 };
 
+	file_functions_read(&functions, file, m->start);
 	vec_foreach (&t->kallsyms.symbols, s) {
-		cleanup(free_at_exit) char *name = NULL;
 		uint64_t addr;
 
 		if (module <= 0 || s->module != module || !s->name || s->addr < m->start ||
 		    s->addr >= m->end)
 			continue;
-		name = xstrndup(s->name, s->name_len);
-		addr = file_addr(file, m->start, name);
-		if (addr && addr != s->addr)
-			return FITS_NOT;
+		addr = file_functions_find(&functions, s);
+		if (addr && addr != s->addr) {
+			fits = FITS_NOT;
+			break;
+		}
 		fits = addr ? FITS : fits;
 	}
+	file_functions_fini(&functions);
 	return fits;
 }
 
