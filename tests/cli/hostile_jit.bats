@@ -29,6 +29,24 @@ jit_names() {
 	[ "$(fact s '.losses."jit-map-foreign" // 0')" = 0 ]
 }
 
+@test "a function that a perf map gets while it is recorded has its name, in earlier samples too" {
+	need_recording
+	run_jit
+	cold=$(grep jit_cold "$map")
+	sed -i /jit_cold/d "$map"
+	chown --reference=/proc/"$jit" "$map"
+	assay record -q -o s -p "$jit" -e cpu-clock --duration 2 &
+	recorder=$!
+	sleep 1
+	echo "$cold" >>"$map"
+	wait "$recorder"
+	rm -f "$map"
+	[ "$(jit_names)" = 2 ]
+	assay report -i s --by image,symbol -t 0 --format json |
+		jq -e '[.rows[] | select(.image | startswith("[anon]"))] |
+			([.[] | select(.symbol | startswith("jit_") | not) | .samples] | add // 0) * 50 < ([.[].samples] | add)'
+}
+
 @test "a perf map that another user owns gives no names, with the reason" {
 	need_recording
 	run_jit

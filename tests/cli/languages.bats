@@ -271,6 +271,7 @@ php_jit() {
 	# The samples lie in code without a file.
 	assay report -i s --frames native -t 0 --format json "app:$INTERPRETER" >native.json
 	[ "$(jq '([.rows[] | select(.image | startswith("[anon]")) | .samples] | add) * 2 > ([.rows[].samples] | add)' native.json)" = true ]
+	[[ "$(assay why -i s '[anon]')" == *"PHP made this code at run time, and named none of it: set opcache.jit_debug=0x10"* ]]
 }
 
 @test "compiled code of PHP has its functions: opcache.jit=tracing" {
