@@ -4,7 +4,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 
-.PHONY: all deb rpm dist site tarball image demo check check-containers check-fleet check-packages check-languages check-long check-steady check-guests check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
+.PHONY: all deb rpm dist site tarball image demo check check-containers check-fleet check-packages check-languages check-long check-steady check-guests check-hardware check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
 
 all:					## install missing packages, build assay (build/assay)
 	@scripts/deps.sh build
@@ -66,6 +66,9 @@ check-steady:				## `make check` on busy and slow machines: KIND=quiet N=5; hour
 
 check-languages: all			## stacks of interpreters of Debian releases: RELEASE='trixie sid' PYTHONS='/opt/python3.7/bin/python3'
 	@PYTHONS='$(PYTHONS)' tests/languages_check.sh $(RELEASE) | tests/tools/tap_sum
+
+check-hardware: all			## each feature of this machine's processor, on programs whose truth is known: hardware.json, which you can send in
+	@tests/hardware_check.py $(BUILD)/assay
 
 check-mutants:				## whether the tests notice small faults in src/: N='1 2 3' are seeds; hours
 	@scripts/deps.sh check
