@@ -224,6 +224,7 @@ struct rounds {
 	const struct ship_args *args;
 	struct ship *ship;
 	struct gateway *gateway;  /* NULL: a directory */
+	const char *state_dir;    /* of what the gateway has */
 	struct ship_names *names; /* NULL as well */
 	struct gateway_state state;
 	double limit_s;
@@ -236,11 +237,33 @@ static int send_to_gateway(void *context, const struct fleet_key *key, const cha
 	return gateway_send(context, key, segment, err);
 }
 
+/* Another fleet at the gateway has none of the blocks that the state folder names. */
+static int match_state(const struct rounds *rs, struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/.of", rs->state_dir);
+	const char *is = gateway_fleet(rs->gateway);
+	char was[FLEET_ID_SIZE] = "";
+	int r = 0;
+
+	if (!file_read_line(path, was, sizeof(was)))
+		*was = '\0';
+	if (!*is || !strcmp(was, is)) /* an older gateway does not say */
+		return 0;
+	if (*was) {
+		log_info("the gateway has another fleet: all blocks are sent to it");
+		r = file_remove_tree(rs->state_dir, err);
+		r = r < 0 ? r : fleet_make(rs->state_dir, err);
+	}
+	return r < 0 ? r : file_replace(path, is, strlen(is), err);
+}
+
 static int one_round(struct rounds *rs, struct ship_result *result, struct error *err)
 {
 	int r = rs->gateway ? gateway_introduce(rs->gateway, &rs->state, rs->is_first, err) : 0;
 
 	*result = (struct ship_result){ 0 };
+	if (r >= 0 && rs->gateway)
+		r = match_state(rs, err);
 	if (r < 0)
 		return r;
 	r = ship_round(rs->ship, result, err);
@@ -365,6 +388,7 @@ static int ship(const struct ship_args *args, struct ship_config *config, const 
 
 		rs.names = ship_names_new(names, gateway, args->names_rate, args->once);
 	}
+	rs.state_dir = config->fleet;
 	rs.ship = ship_new(config);
 	r = ship_rounds(&rs, err);
 	ship_names_free(rs.names);

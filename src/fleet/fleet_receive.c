@@ -321,10 +321,11 @@ static void refuse_clone(const struct receive_request *q, struct host_facts *kno
 		"another token");
 }
 
-static void put_settings(struct receive_answer *out)
+static void put_settings(struct receive_answer *out, const char *fleet_id)
 {
 	out->status = 200;
 	buf_u8(&out->json, '{');
+	json_put_text(&out->json, "fleet", fleet_id);
 	json_put_number(&out->json, "contact_s", CONTACT_S);
 	json_put_number(&out->json, "bucket_s", BLOCK_BUCKET_NS / NS_PER_SECOND);
 	buf_str(&out->json, "}\n");
@@ -335,9 +336,11 @@ static void keep_host(const struct receive_request *q, struct fleet_host *host,
 		      struct host_facts *now, const char *labels, struct receive_answer *out)
 {
 	struct host_facts known = { 0 };
+	char id[FLEET_ID_SIZE] = "";
 	struct error err = { 0 };
 
-	if (host_facts_read(q->fleet, q->host, &known, &err) < 0) {
+	if (host_facts_read(q->fleet, q->host, &known, &err) < 0 ||
+	    fleet_id_text(q->fleet, id, &err) < 0) {
 		receive_refuse(out, 503, "disk", err.text);
 	} else if (host_facts_are_cloned(&known, now, BOOT_SLACK_S)) {
 		refuse_clone(q, &known, now->seen_s, out);
@@ -352,7 +355,7 @@ static void keep_host(const struct receive_request *q, struct fleet_host *host,
 		    host_facts_write(q->fleet, q->host, now, &err) < 0)
 			receive_refuse(out, 503, "busy", err.text);
 		else
-			put_settings(out);
+			put_settings(out, id);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
@@ -56,7 +57,7 @@ bool fleet_host_is_valid(const char *name)
 	return true;
 }
 
-static int sync_path(const char *path, struct error *err)
+int fleet_sync(const char *path, struct error *err)
 {
 	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -127,6 +128,34 @@ int fleet_make(const char *dir, struct error *err)
 	if (r >= 0 && (chmod(made, 0750) < 0 || rename(made, dir) < 0) && !fleet_is_at(dir))
 		r = error_errno(err, -errno, "cannot make %s", dir);
 	file_remove_tree(made, NULL);
+	return r;
+}
+
+static bool id_is_whole(const char *id)
+{
+	return strspn(id, "0123456789abcdef") == FLEET_ID_SIZE - 1;
+}
+
+int fleet_id_text(const char *dir, char id[static FLEET_ID_SIZE], struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/.id", dir);
+	cleanup(free_at_exit) char *made = xasprintf("%s.%d", path, (int)getpid());
+	cleanup(free_at_exit) char *line = NULL;
+	uint64_t random;
+	int r = 0;
+
+	if (file_read_line(path, id, FLEET_ID_SIZE) && id_is_whole(id))
+		return 0;
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return error_errno(err, -errno, "there are no random bytes");
+	line = xasprintf("%016" PRIx64 "\n", random);
+	r = file_replace(made, line, strlen(line), err);
+	/* The first of several processes makes it. */
+	if (r >= 0 && link(made, path) < 0 && errno != EEXIST)
+		r = error_errno(err, -errno, "cannot make %s", path);
+	unlink(made);
+	if (r >= 0 && !(file_read_line(path, id, FLEET_ID_SIZE) && id_is_whole(id)))
+		r = error_set(err, -EBADMSG, "%s is damaged", path);
 	return r;
 }
 
@@ -397,7 +426,7 @@ static int sync_block(const char *block, struct error *err)
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths) && r >= 0; i++)
-		r = sync_path(paths[i], err);
+		r = fleet_sync(paths[i], err);
 	return r;
 }
 
@@ -406,7 +435,7 @@ static int store_block(struct fleet_host *h, struct fleet_key *key, const char *
 {
 	int r = sync_block(hidden, err);
 
-	r = r < 0 ? r : sync_path(h->dir, err);
+	r = r < 0 ? r : fleet_sync(h->dir, err);
 	if (r < 0)
 		return r;
 	at_step(FLEET_WRITTEN);
@@ -421,7 +450,7 @@ static int store_block(struct fleet_host *h, struct fleet_key *key, const char *
 	if (rename(hidden, to) < 0)
 		return error_errno(err, -errno, "cannot rename %s", hidden);
 	at_step(FLEET_NAMED);
-	return sync_path(h->dir, err);
+	return fleet_sync(h->dir, err);
 }
 
 int fleet_host_take(struct fleet_host *h, struct fleet_key *key, struct error *err)

@@ -64,6 +64,16 @@ struct fleet_id {
 /* False: there is no fleet at `path`. */
 bool fleet_identify(const char *path, struct fleet_id *out);
 
+/* Waits until a file or a folder is on the disk. */
+int fleet_sync(const char *path, struct error *err);
+
+/*
+ * The id of a fleet, 16 hexadecimal digits in FLEET/.id, which is made at the first call. A fleet
+ * that is copied keeps it.
+ */
+#define FLEET_ID_SIZE 17
+int fleet_id_text(const char *dir, char id[static FLEET_ID_SIZE], struct error *err);
+
 /* The hosts of a fleet, sorted. history_names_fini() frees the names. */
 int fleet_hosts(const char *dir, struct history_names *out, struct error *err);
 

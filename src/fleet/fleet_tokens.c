@@ -197,6 +197,9 @@ static int write_tokens(const char *fleet, const struct fleet_tokens *t, struct 
 		buf_u8(&text, '\n');
 	}
 	r = file_replace_mode(path, 0600, text.data, text.len, err);
+	r = r < 0 ? r : fleet_sync(path, err);
+	/* The rename as well: a token that was printed, or a host that was forgotten, stays so. */
+	r = r < 0 ? r : fleet_sync(fleet, err);
 	buf_fini(&text);
 	return r;
 }

@@ -26,7 +26,8 @@
 
 #define TOKEN_FILE_MAX 4096
 #define PACK_LEVEL     3
-#define CONTACT_NS     (600 * NS_PER_SECOND)
+#define CONTACT_S      600
+#define CONTACT_MOST_S 3600
 #define BOOT_ID        "/proc/sys/kernel/random/boot_id"
 
 struct gateway {
@@ -37,6 +38,8 @@ struct gateway {
 	bool (*stops)(void);
 	uint32_t retry_after_s;
 	uint64_t introduced_ns; /* CLOCK_MONOTONIC; 0: not yet */
+	uint64_t contact_ns;    /* until the next introduction */
+	char fleet[FLEET_ID_SIZE];
 	struct gateway_state state;
 };
 
@@ -248,6 +251,24 @@ static uint64_t uptime_s(void)
 	return (uint64_t)t.tv_sec;
 }
 
+/* The settings in the answer of an introduction. */
+static void read_settings(struct gateway *g, const struct http_reply *reply)
+{
+	json_t *o = json_loadb((const char *)reply->body.data, reply->body.len, 0, NULL);
+	const char *fleet = json_string_value(json_object_get(o, "fleet"));
+	json_int_t contact = json_integer_value(json_object_get(o, "contact_s"));
+
+	snprintf(g->fleet, sizeof(g->fleet), "%s", fleet ? fleet : "");
+	contact = contact > 0 ? MIN(contact, CONTACT_MOST_S) : CONTACT_S;
+	g->contact_ns = (uint64_t)contact * NS_PER_SECOND;
+	json_decref(o);
+}
+
+const char *gateway_fleet(const struct gateway *g)
+{
+	return g->fleet;
+}
+
 static int introduce(struct gateway *g, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("/v1/hosts/%s", g->host);
@@ -275,8 +296,10 @@ static int introduce(struct gateway *g, struct error *err)
 		r = judge(g, &reply, err);
 		r = r > 0 ? -EPROTO : r;
 	}
-	if (r >= 0)
+	if (r >= 0) {
 		g->introduced_ns = clock_monotonic_ns();
+		read_settings(g, &reply);
+	}
 	http_reply_fini(&reply);
 	buf_fini(&body);
 	return r;
@@ -286,7 +309,7 @@ int gateway_introduce(struct gateway *g, const struct gateway_state *state, bool
 		      struct error *err)
 {
 	g->state = *state;
-	if (!now && g->introduced_ns && clock_monotonic_ns() - g->introduced_ns < CONTACT_NS)
+	if (!now && g->introduced_ns && clock_monotonic_ns() - g->introduced_ns < g->contact_ns)
 		return 0;
 	return introduce(g, err);
 }

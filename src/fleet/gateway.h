@@ -41,11 +41,15 @@ DEFINE_AT_EXIT(gateway_free, struct gateway)
 char *gateway_folder(const char *url);
 
 /*
- * Says which host this is, if ten minutes have passed since; always with `now`. Errors are of
- * gateway_send(); -EEXIST: another machine runs under this name.
+ * Says which host this is, if the time has passed that the gateway asked for, ten minutes by
+ * default; always with `now`. Errors are of gateway_send(); -EEXIST: another machine runs under
+ * this name.
  */
 int gateway_introduce(struct gateway *g, const struct gateway_state *state, bool now,
 		      struct error *err);
+
+/* The id of the gateway's fleet (fleet_id_text()), as of the last introduction; "": not known. */
+const char *gateway_fleet(const struct gateway *g);
 
 /*
  * Sends the segment of a block. 0: the gateway has it. 1: it refuses this block (*err has the

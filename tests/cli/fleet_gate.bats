@@ -78,6 +78,29 @@ put() { # [HEADER:VALUE…]: the file $body as the block
 	[ "$(assay fleet hosts fleet --format json | jq -c '.hosts[0] | [.host, .samples, .version != "", .cpus > 0]')" = "[\"web1\",$all,true,true]" ]
 }
 
+@test "a gateway with another fleet gets all blocks again" {
+	gateway
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	all=$(samples store)
+	ship web1 store -q
+	id=$(cat fleet/.id)
+	[[ "$id" =~ ^[0-9a-f]{16}$ ]]
+	run ship web1 store
+	[ -z "$output" ]
+	kill "$server"
+	wait "$server" || true
+	mv fleet first
+	local port=${address##*:}
+	mkdir empty
+	assay ship --to dir:fleet --once -q --host other empty || true
+	serve --fleet fleet --listen "127.0.0.1:$port"
+	enroll web1
+	ship web1 store -q
+	[ "$(cat fleet/.id)" != "$id" ]
+	[ "$(samples fleet/web1)" = "$all" ]
+	[ "$(samples first/web1)" = "$all" ]
+}
+
 @test "the gateway killed at any time loses and doubles nothing" {
 	gateway
 	"$ASSAY_BUILD/bench/history" store 2 20000 400
