@@ -26,7 +26,7 @@ int record_check_labels(const struct record_setup *s, bool in_kernel, struct err
 #define LABELS_OPTION(field)                                                                  \
 	{                                                                                     \
 		0, "labels", "NAME[,NAME…]", OPT_LIST, (field), NULL,                         \
-			"also record these labels of goroutines (Go's pprof.Do), at most 8",  \
+			"also record these labels (Go's pprof.Do; OpenTelemetry), at most 8", \
 			"Labels are data of users, so assay records none of them unless you " \
 			"name them. *trace* and *span* are the labels trace\\_id and "        \
 			"span\\_id. *report --by label:NAME*, *--by trace* and *--by span* "  \
