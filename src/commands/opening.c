@@ -20,7 +20,7 @@ static char *scratch_dirs[8];
 static size_t n_scratch_dirs;
 static pid_t scratch_owner;
 
-static void remove_scratch_dirs(void)
+void opening_remove_now(void)
 {
 	if (getpid() == scratch_owner)
 		for (size_t i = 0; i < n_scratch_dirs; i++)
@@ -63,7 +63,7 @@ void opening_remove_at_end(const char *dir)
 	if (!dir || n_scratch_dirs == ARRAY_SIZE(scratch_dirs))
 		return;
 	if (!n_scratch_dirs)
-		atexit(remove_scratch_dirs);
+		atexit(opening_remove_now);
 	scratch_owner = getpid();
 	scratch_dirs[n_scratch_dirs] = xstrdup(dir);
 	n_scratch_dirs++;

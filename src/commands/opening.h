@@ -51,6 +51,9 @@ int opening_status(int result, bool is_damaged);
 /* Removes the directory, if it is there, when the process ends, also by a signal. NULL is fine. */
 void opening_remove_at_end(const char *dir);
 
+/* Removes them now, where the process ends by _exit(). */
+void opening_remove_now(void);
+
 /* Whether `path` (may be NULL) is a perf.data file with a processor trace. "-" is never read. */
 bool opening_find_trace(const char *path);
 

@@ -644,7 +644,7 @@ static void look_through(struct profile *p, struct load_part *parts)
 
 	if (!sums)
 		p->index->ahead = load_read_ahead(p);
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && !load_is_unwanted(p); i++) {
 		if (sums)
 			mark_leaves_of_sums(p, &parts[i], sums);
 		else

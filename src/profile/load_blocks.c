@@ -143,6 +143,13 @@ static void read_times(const struct profile *p, struct load_part *part, uint32_t
 	vec_fini(&times);
 }
 
+bool load_is_unwanted(const struct profile *p)
+{
+	const atomic_bool *is_unwanted = p->index->request->is_unwanted;
+
+	return is_unwanted && atomic_load_explicit(is_unwanted, memory_order_relaxed);
+}
+
 enum block_state load_read_block(struct profile *p, struct load_part *part, uint32_t i)
 {
 	const struct block *block = &part->segment->blocks[i];
@@ -151,7 +158,7 @@ enum block_state load_read_block(struct profile *p, struct load_part *part, uint
 	part->rows.n = part->times.n = part->row_parallelism.n = 0;
 	part->first_ns = block->first_ns;
 	part->last_ns = block->last_ns;
-	if (!load_takes_block(p, block))
+	if (load_is_unwanted(p) || !load_takes_block(p, block))
 		return BLOCK_LEFT_OUT;
 	r = p->index->ahead ? rows_ahead_next(p->index->ahead, &part->rows)
 			    : segment_read_rows(part->segment, i, &part->rows, NULL);

@@ -28,6 +28,8 @@ void load_spread_samples(struct profile *p);
 /* Reads block i into part->rows, if the query takes some of it, and sets the fields behind them. */
 enum block_state load_read_block(struct profile *p, struct load_part *part, uint32_t i);
 
+bool load_is_unwanted(const struct profile *p); /* no block is read any more */
+
 /* Begins to decode the blocks that load_read_block() will read in the first pass, in this order. */
 struct rows_ahead *load_read_ahead(const struct profile *p);
 

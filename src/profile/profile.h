@@ -26,6 +26,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -264,6 +265,8 @@ struct profile_request {
 	const struct session *session;
 	struct symbolizer *symbols; /* NULL where no view shows functions */
 	const struct query *query;
+	/* Set by another thread: the profile is not wanted any more, and lacks samples. Or NULL. */
+	const atomic_bool *is_unwanted;
 	struct key_list keys;    /* CLASS keys keep entries apart; CODE keys are ignored */
 	struct key_list columns; /* CPU, PROCESS, THREAD: that are lanes (profile/merge.h) */
 	bool merge_masks;        /* counters that differ in their unit mask only are one lane */

@@ -114,7 +114,8 @@ static void make_processes(const struct live_request *r, struct live_text *out)
 {
 	struct profile_request request = { .session = r->session,
 					   .symbols = r->symbols,
-					   .query = r->query };
+					   .query = r->query,
+					   .is_unwanted = r->is_unwanted };
 	cleanup(profile_free_at_exit) struct profile *p = NULL;
 	struct processes list;
 
@@ -231,7 +232,8 @@ static void make_report(const struct live_request *r, struct live_text *out)
 	};
 	struct profile_request request = { .session = r->session,
 					   .symbols = r->symbols,
-					   .query = r->query };
+					   .query = r->query,
+					   .is_unwanted = r->is_unwanted };
 	cleanup(profile_free_at_exit) struct profile *p = NULL;
 
 	if (report_request(view, &options, &request, NULL) < 0)

@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "base/mem.h"
 #include "profile/context.h"
 #include "report/formats.h"
@@ -41,6 +43,7 @@ struct live_request {
 	enum live_view view;
 	double seconds; /* that the query takes */
 	struct text_style style;
+	const atomic_bool *is_unwanted; /* as in struct profile_request */
 	double min_percent; /* lighter rows are gathered in "other"; negative: as the report */
 };
 

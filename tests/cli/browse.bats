@@ -276,12 +276,19 @@ make_session() {
 
 @test "a signal, and a terminal that is gone" {
 	make_session
-	terminal 100 assay browse s
-	shows ' deeper'
-	keys C-c
-	shows '^status 0'
-	diff stty.before stty.after
-	screen kill-server
+	for signal in C-c TERM INT; do
+		terminal 100 assay browse s
+		shows ' deeper'
+		if [ $signal = C-c ]; then
+			keys C-c
+		else
+			kill -$signal "$(pgrep -P "$(screen display-message -p '#{pane_pid}')" assay)"
+		fi
+		shows '^status 0'
+		[[ $(<shown) != *'assay browse'* ]]
+		diff stty.before stty.after
+		screen kill-server
+	done
 	terminal 100 assay browse s
 	shows ' deeper'
 	shell=$(screen display-message -p '#{pane_pid}')
@@ -382,6 +389,156 @@ has_ended() { # PID
 	shows '^1 samples? of 2'
 	keys W
 	shows '^ *500000[0-9.]+ s +1 +100.00'
+	keys q
+	shows '^status 0'
+}
+
+@test "Ctrl-Z gives the terminal back, and fg shows the screen again" {
+	make_session
+	printf '%s\n' 'set -m' 'stty -a >stty.before' 'TERM=xterm-256color assay browse s' 'stty -a >stty.stopped' 'echo is stopped' \
+		'until [ -e go ]; do sleep 0.1; done' fg 'echo "status $?"' 'stty -a >stty.after' 'exec sleep 100000' >run.sh
+	SERVERS=1
+	screen new-session -d -x 100 -y 24 'bash run.sh'
+	shows ' deeper$'
+	keys C-z
+	shows '^is stopped'
+	[[ $(<shown) != *'assay browse'* ]]
+	diff stty.before stty.stopped
+	touch go
+	shows 'assay browse +symbols'
+	shows ' deeper$'
+	keys T
+	shows 'assay browse +tree'
+	keys q
+	shows '^status 0'
+	diff stty.before stty.after
+}
+
+@test "a long load shows its time; Esc stops it, and q leaves" {
+	make_session
+	mkfifo slow
+	terminal 100 assay browse s
+	shows ' deeper$'
+	keys d slow Enter
+	shows 'making this page: [0-9.]+ s +\(Esc stops it, q leaves\)'
+	keys Escape
+	shows 'it stops soon'
+	cat folded >slow
+	shows 'This page was stopped'
+	keys Escape s slow Enter
+	shows 'opening: [0-9.]+ s'
+	keys T Escape
+	shows 'it stops soon'
+	cat folded >slow
+	# A key that came meanwhile is not lost.
+	shows 'assay browse +tree +s$'
+	keys d slow Enter
+	shows 'making this page'
+	keys q
+	shows '^status 0'
+	diff stty.before stty.after
+	screen kill-server
+	# Before the screen is open, and removed at the end.
+	# shellcheck disable=SC2016
+	terminal 100 sh -c 'assay browse -i slow 2>&1; exit $?'
+	shows 'opening: [0-9.]+ s'
+	keys C-c
+	shows 'status 130'
+	[ -z "$(find . -name 'assay-*' -type d)" ]
+}
+
+is_chosen() { # REGEX
+	screen capture-pane -p -e | grep -q $'\e\\[[0-9;]*7m.*'"$1"
+}
+
+@test "perf's keys: space, s, L, H and t" {
+	make_session
+	awk 'BEGIN { for (i = 0; i < 60; i++) print "app;f" i, 100 - i; print "app;rare 1" }' >many
+	assay import -q many -o many.assay
+	terminal 100 assay browse many.assay
+	shows ' f0$'
+	lacks ' f30$'
+	lacks ' f21$'
+	keys Space Space
+	shows ' f30$'
+	keys PageUp PageUp PageUp H
+	lacks 'total %'
+	shows ' f0$'
+	keys H L BSpace BSpace BSpace BSpace 2 Enter
+	shows ' other \([0-9]+ below 2 %\)'
+	lacks ' f58$'
+	keys L x Enter
+	shows 'a percentage is a number'
+	keys s absent Enter
+	shows "no session 'absent'"
+	shows ' f0$'
+	keys f via:deeper Enter
+	shows 'no sample|via:deeper'
+	keys s s Enter
+	shows 'assay browse +symbols +s$'
+	shows ' deeper$'
+	keys t
+	shows 'assay browse +threads'
+	keys t
+	shows 'this row stands for several'
+	keys q
+	shows '^status 0'
+	screen kill-server
+	nm "$PROGRAMS/alternates" | awk '$3 == "tick" { print 100, 0, $1 } $3 == "main" { print 30, 0, $1 }' |
+		"$PROGRAMS/make_session" code at "$PROGRAMS/alternates"
+	terminal 120 assay browse code
+	shows ' tick$'
+	keys / tick Enter a H
+	wait_for is_chosen '76.92.*push'
+	shows 'clock_gettime\('
+	keys s
+	lacks 'clock_gettime\('
+	shows 'assay browse +tick'
+	keys Escape t
+	shows 'assay browse +threads'
+	keys t
+	shows 'only tid:[0-9]'
+	keys q
+	shows '^status 0'
+}
+
+@test "a locale that is not UTF-8 gets no bytes beyond ASCII, and wide characters keep their columns" {
+	printf 'main;caf\303\251\304\233 50\nmain;\346\274\242\345\255\227\346\274\242\345\255\227 50\n' >folded
+	assay import -q folded -o s
+	terminal 40 env LC_ALL=C script -qfec 'exec assay browse s' typescript
+	shows 'caf\?\?$'
+	keys q
+	shows '^status 0'
+	not_ascii() { LC_ALL=C grep -q $'[\x80-\xff]' typescript; }
+	not not_ascii
+	screen kill-server
+	export LC_ALL=C.UTF-8
+	terminal 30 assay browse s
+	shows '漢字'
+	keys Down
+	shows 'café'
+	screen capture-pane -p | awk 'length($0) > 30 { exit 1 }'
+	keys / 漢 Enter
+	lacks 'nothing found'
+	keys q
+	shows '^status 0'
+}
+
+@test "d finds names below --symfs, and keeps their indexes in --symbol-cache" {
+	mkdir -p "root/$PWD" kept
+	cp "$PROGRAMS/alternates" moved
+	nm "$PROGRAMS/alternates" | awk '$3 == "tick" { print 100, 0, $1 } $3 == "main" { print 30, 0, $1 }' >places
+	"$PROGRAMS/make_session" code at "$PWD/moved" <places
+	awk '{ $1 = 200 - $1; print }' places | "$PROGRAMS/make_session" old at "$PWD/moved"
+	mv moved "root/$PWD/"
+	terminal 120 assay browse --symfs root --symbol-cache kept code
+	shows ' tick$'
+	rm -rf kept
+	keys d old Enter
+	shows 'compared with +old'
+	shows ' tick'
+	[ -n "$(ls kept)" ]
+	[ ! -e .cache/assay ]
 	keys q
 	shows '^status 0'
 }

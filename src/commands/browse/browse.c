@@ -46,6 +46,14 @@ static const struct option_spec browse_options[] = {
 /* A signal that comes between two polls is seen after so long. */
 #define SIGNAL_MS 250
 
+/* Keys that a long load brings come behind those before. */
+static void take_typed(struct browse *b)
+{
+	for (size_t i = 0; i < b->typed.n && !b->is_over; i++)
+		browse_take_key(b, b->typed.data[i]);
+	b->typed.n = 0;
+}
+
 static void browse_watch(struct browse *b)
 {
 	bool is_drawn = false;
@@ -55,8 +63,12 @@ static void browse_watch(struct browse *b)
 		int key;
 
 		if (!is_drawn)
-			browse_draw(b);
-		is_drawn = true;
+			browse_draw(b); /* it may load, and keys may come meanwhile */
+		is_drawn = !b->typed.n;
+		if (!is_drawn) {
+			take_typed(b);
+			continue;
+		}
 		if (poll(&fd, 1, SIGNAL_MS) < 0 && errno != EINTR)
 			break;
 		/* a terminal that is gone sends a hang-up */
@@ -64,7 +76,8 @@ static void browse_watch(struct browse *b)
 			break;
 		/* a resize is a key, too */
 		while (!b->is_over && (key = screen_key(b->screen)) != KEY_IS_NONE) {
-			browse_take_key(b, key);
+			vec_push(&b->typed, key);
+			take_typed(b);
 			is_drawn = false;
 		}
 	}
@@ -84,14 +97,16 @@ static const char *take_session(struct option_list *operands, const char *given)
 /* Names are looked up before the screen is taken, so that messages are seen. */
 static int browse_open(struct browse *b, const struct browse_args *args, struct error *err)
 {
-	const struct symbolizer_config config = { .cache_dir = args->cache };
+	const struct symbolizer_config config = { .cache_dir = b->cache_dir };
 	cleanup(query_fini) struct query query = { 0 };
 	int r = input_query(b->in, b->operands, args->idle, &query, err);
 
 	r = r < 0 ? r : input_window(&args->window, &query, err);
 	if (r < 0)
 		return -EINVAL;
+	browse_wait_begin(b, "opening");
 	r = input_open_query(b->in, b->given, &query, &b->session, &b->is_damaged, err);
+	browse_wait_end(b);
 	if (r < 0)
 		return r;
 	b->symbols = input_symbolizer_with(b->in, input_place(b->given, &query), &config);
@@ -113,7 +128,7 @@ static int browse_show(struct browse *b, const struct browse_args *args, struct 
 	log_set_level(LOG_QUIET); /* messages would be in the middle of the screen */
 	browse_open_page(b, PAGE_VIEW)->view = view;
 	browse_watch(b);
-	screen_close(b->screen);
+	screen_close(take_ptr(b->screen));
 	log_set_level(LOG_NORMAL);
 	return 0;
 }
@@ -133,6 +148,8 @@ static int browse_run(const struct command *self, int argc, char **argv)
 	if (status < 0) {
 		b.given = take_session(&operands, args.input);
 		b.with_idle = args.idle;
+		b.cache_dir = args.cache;
+		b.least_percent = BROWSE_LEAST_PERCENT;
 		b.search = (struct source_search){ args.search_dirs.data, args.search_dirs.n,
 						   args.rewrites.data, args.rewrites.n };
 		b.frames = shown_frames_find(args.frames);
@@ -145,6 +162,7 @@ static int browse_run(const struct command *self, int argc, char **argv)
 	browse_unload(&b);
 	symbolizer_free(b.symbols);
 	session_close(b.session);
+	free(b.chosen);
 	input_free(b.in);
 	option_list_fini(&operands);
 	option_list_fini(&args.code.image_path);
@@ -158,18 +176,21 @@ static const struct command_section browse_sections[] = {
 	  "*P* *S* *T* *I* show processes, functions, the call tree and the inverted one, *Tab* "
 	  "the "
 	  "next of them. *R*, *M*, *V* and *W* list threads, images, events and steps of time. "
-	  "The arrows, *Page Up*, *Page Down*, *Home*, *End* and the wheel choose a "
-	  "line. *Enter* or *a* on a function shows its callers and callees, its source and its "
+	  "The arrows, *Page Up*, *Page Down* or *space*, *Home*, *End* and the wheel choose "
+	  "a line. *Enter* or *a* on a function shows its callers and callees, its source and its "
 	  "assembly; on a process, and on a row of a list, it shows that one alone. *Esc* goes "
 	  "back.\n\n"
-	  "In trees, *right* opens a row and *left* closes it; *+* and *space* turn it over. *e* "
-	  "does so "
+	  "In trees, *right* opens a row and *left* closes it; *+* turns it over. *e* does so "
 	  "with all rows below it, *E* opens all rows, and *C* closes all.\n\n"
 	  "*/* searches, *n* and *N* go to the next match and to the one before. *f* asks for "
-	  "filters (below), separated by blanks. *m* narrows to the image of the row, *k* to the "
-	  "kernel. *u* undoes the last filter, *c* all of them. *d* compares with another session, "
-	  "older numbers first. *i* shows the facts of the session, *?* the keys. *q* and Ctrl-C "
-	  "leave.\n\n"
+	  "filters (below), separated by blanks. *m* narrows to the image of the row, *t* to the "
+	  "thread of a row of threads, *k* to the kernel. *u* undoes the last filter, *c* all of "
+	  "them. *d* compares with another session, "
+	  "older numbers first. *s* shows another session. *L* asks for the least percent of a "
+	  "row; lighter rows are gathered in \"other\". *H* hides and shows the titles. On the "
+	  "page of a function, *s* hides and shows its source, and *H* goes to its hottest line. "
+	  "*i* shows the facts of the session, *?* the keys. *q* and Ctrl-C "
+	  "leave. If a load takes long, *Esc* stops it.\n\n"
 	  "A click chooses a line, and a click on the chosen line is *Enter*. A click on *+* or "
 	  "*-* "
 	  "opens and closes. Hold Shift to select text for the terminal." },

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +23,9 @@
 #include "profile/query.h"
 #include "report/live.h"
 
+#define BROWSE_LEAST_PERCENT 0.05
+
+struct browse_wait;
 struct input;
 struct screen;
 struct session;
@@ -49,6 +53,7 @@ struct browse_page {
 	enum live_view view;      /* PAGE_VIEW */
 	enum browse_list_id list; /* PAGE_LIST */
 	VEC(char *) words;        /* PAGE_LIST: by line of the text, its filter; "": none */
+	uint32_t code;            /* PAGE_FUNCTION: its first line of source or assembly */
 	uint32_t function;        /* PAGE_FUNCTION: of the profile */
 	char *path;               /* PAGE_COMPARE: of the other session */
 	struct live_text text;
@@ -59,19 +64,35 @@ struct browse_page {
 };
 
 /* Another line is typed: what for. */
-enum browse_question { ASKS_NOTHING, ASKS_SEARCH, ASKS_FILTER, ASKS_COMPARE };
+enum browse_question {
+	ASKS_NOTHING,
+	ASKS_SEARCH,
+	ASKS_FILTER,
+	ASKS_COMPARE,
+	ASKS_SESSION,
+	ASKS_PERCENT
+};
 
 struct browse {
 	struct input *in;
 	struct screen *screen;
 	struct session *session;
 	struct symbolizer *symbols;
-	const char *given; /* -i; NULL: the default */
+	const char *given;     /* -i; NULL: the default */
+	const char *cache_dir; /* of symbols; NULL: the default */
 	const struct option_list *operands;
 	struct source_search search; /* for source files */
 	bool is_damaged;             /* the session: the exit status is 1 */
 	bool with_idle;
 	enum shown_frames frames;
+	char *chosen;         /* a session that was chosen by a key, which `given` is then */
+	double least_percent; /* BROWSE_LEAST_PERCENT at first: of the rows of a view; lighter ones
+				 are gathered in "other" */
+	bool without_titles, without_source;
+	uint32_t rows, columns;   /* of the screen */
+	struct browse_wait *wait; /* work that may take long */
+	atomic_bool is_unwanted;  /* the user wants no result of it */
+	VEC(int) typed;           /* keys that came meanwhile */
 
 	VEC(char *) filters; /* words that were typed, each list longer than the one before */
 	struct query query;
@@ -97,12 +118,23 @@ struct browse {
 
 /* Loads the profile for the operands and these words. On failure, the old one stays. */
 int browse_load(struct browse *b, const char *filter, struct error *err);
+/* Shows another session, with the same operands and words. On failure, the old one stays. */
+int browse_choose_session(struct browse *b, const char *path, struct error *err);
+void browse_drop_places(struct browse *b);
 const char *browse_filter(const struct browse *b); /* the words in force; "": none */
 void browse_unload(struct browse *b);
 
 /* The request of another profile, of the same query. */
 struct profile_request browse_request(const struct browse *b, const struct session *session,
 				      struct symbolizer *symbols);
+
+/*
+ * browse_wait.c: work that may take long. If it does, a thread of its own shows for how long it
+ * lasts, on the screen or (before it is open) on standard error. Nobody else may use the screen
+ * until the end. There, Esc sets b->is_unwanted. `q` and the signals leave the program.
+ */
+void browse_wait_begin(struct browse *b, const char *what);
+bool browse_wait_end(struct browse *b); /* whether it is wanted still */
 
 /* browse_pages.c: the pages, and the lines of the last one. */
 
@@ -111,7 +143,7 @@ struct browse_page *browse_open_page(struct browse *b, enum page_kind kind);
 void browse_close_page(struct browse *b); /* not the first */
 void browse_close_pages(struct browse *b);
 
-/* Makes the text of the last page, unless it is there. */
+/* Makes the text of the last page, unless it is there. Without the screen. */
 void browse_make_page(struct browse *b);
 
 /* The line at the cursor; NULL: none. */
@@ -137,7 +169,7 @@ void browse_take_key(struct browse *b, int key);
 const char *const *browse_key_lines(size_t *n);
 
 /* browse_draw.c */
-#define BROWSE_HEAD_ROWS 3
+uint32_t browse_head_rows(const struct browse *b); /* above the lines of a page */
 void browse_draw(struct browse *b);
 /* Makes the lines of the last page, and keeps the cursor among them. */
 void browse_settle(struct browse *b);

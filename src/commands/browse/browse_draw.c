@@ -8,12 +8,11 @@
 #include "commands/terminal/screen.h"
 #include "store/session.h"
 
+#define HEAD_ROWS 3
+
 struct text_style browse_style(const struct browse *b)
 {
-	uint32_t rows, columns;
-
-	screen_size(b->screen, &rows, &columns);
-	return (struct text_style){ .width = columns,
+	return (struct text_style){ .width = b->columns,
 				    .with_colour = true,
 				    .is_ascii = !output_is_utf8() };
 }
@@ -73,6 +72,8 @@ static void put_prompt(struct browse *b, struct buf *out)
 		[ASKS_SEARCH] = "search",
 		[ASKS_FILTER] = "only (pid:12 comm:gcc image:libc time:1s-2s \u2026)",
 		[ASKS_COMPARE] = "compare with the session",
+		[ASKS_SESSION] = "show the session",
+		[ASKS_PERCENT] = "least percent of a row",
 	};
 
 	if (b->question != ASKS_NOTHING) {
@@ -102,21 +103,26 @@ static void draw_line(struct browse *b, const struct browse_page *page, uint32_t
 
 	buf_str(&text, mark_of(page, line));
 	buf_str(&text, page->text.lines.data[line].text);
-	screen_put(b->screen, BROWSE_HEAD_ROWS + row, buf_cstr(&text),
+	screen_put(b->screen, browse_head_rows(b) + row, buf_cstr(&text),
 		   at && at == page->lines.cursor);
 	buf_fini(&text);
 }
 
+/* Without titles, the first of the lines takes their row. */
+uint32_t browse_head_rows(const struct browse *b)
+{
+	return HEAD_ROWS - b->without_titles;
+}
+
 void browse_settle(struct browse *b)
 {
-	uint32_t rows, columns;
 	struct browse_page *page;
 
+	screen_size(b->screen, &b->rows, &b->columns);
 	browse_make_page(b);
 	page = browse_page(b);
-	screen_size(b->screen, &rows, &columns);
 	lines_view_settle(&page->lines, (uint32_t)page->visible.n,
-			  rows - MIN(rows, (uint32_t)BROWSE_HEAD_ROWS));
+			  b->rows - MIN(b->rows, browse_head_rows(b)));
 }
 
 void browse_draw(struct browse *b)
@@ -135,7 +141,7 @@ void browse_draw(struct browse *b)
 		heads[i](b, &head);
 		screen_put(b->screen, i + 1, buf_cstr(&head), false);
 	}
-	if (page->visible.n && page->lines.room)
+	if (page->visible.n && page->lines.room && !b->without_titles)
 		draw_line(b, page, 0, 0);
 	for (uint32_t i = 1, at; (at = lines_view_line_at(&page->lines, i)); i++)
 		draw_line(b, page, i, at);

@@ -70,12 +70,13 @@ static void load_places(struct browse *b)
 	b->places_request = (struct profile_request){ .session = b->session,
 						      .symbols = b->symbols,
 						      .query = &b->query,
+						      .is_unwanted = &b->is_unwanted,
 						      .with_functions = true,
 						      .with_places = true };
 	b->places = profile_load(&b->places_request);
 	b->sources = source_files_new(&b->search);
 	b->annotation = annotation_new(b->places, b->symbols, b->sources);
-	b->annotation->with_source = b->annotation->with_assembly = true;
+	b->annotation->with_assembly = true;
 	b->annotation->by_period = b->options.by_period;
 }
 
@@ -127,6 +128,7 @@ static void add_code(struct browse *b, uint32_t function, struct live_text *out)
 	memory = open_memstream(&text, &size);
 	if (!memory)
 		return;
+	b->annotation->with_source = !b->without_source;
 	annotation_print_function(b->annotation, same, &style, memory);
 	fclose(memory);
 	live_add_text(out, text);
@@ -135,6 +137,7 @@ static void add_code(struct browse *b, uint32_t function, struct live_text *out)
 void browse_make_function(struct browse *b, struct browse_page *page)
 {
 	add_neighbours(b, page->function, &page->text);
+	page->code = (uint32_t)page->text.lines.n;
 	add_code(b, page->function, &page->text);
 }
 
@@ -179,7 +182,7 @@ static int print_comparison(struct browse *b, struct browse_page *page, struct p
 
 int browse_make_compare(struct browse *b, struct browse_page *page, struct error *err)
 {
-	static const struct symbolizer_config config;
+	const struct symbolizer_config config = { .cache_dir = b->cache_dir };
 	cleanup(session_close_at_exit) struct session *session = NULL;
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(profile_free_at_exit) struct profile *old = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "commands/browse/browse.h"
@@ -206,6 +207,30 @@ static void ask(struct browse *b, enum browse_question question, const char *tex
 	prompt_begin(&b->prompt, text);
 }
 
+static void set_percent(struct browse *b, const char *text)
+{
+	char *end;
+	double percent = strtod(text, &end);
+
+	if (end == text || *end || !(percent >= 0 && percent <= 100)) {
+		say(b, "a percentage is a number from 0 to 100");
+		return;
+	}
+	b->least_percent = percent;
+	show_view(b, base_view(b));
+}
+
+static void choose_session(struct browse *b, const char *path)
+{
+	enum live_view view = base_view(b);
+	struct error err = { 0 };
+
+	if (browse_choose_session(b, path, &err) < 0)
+		say(b, err.text);
+	else
+		begin_anew(b, view);
+}
+
 static void answer(struct browse *b, enum browse_question question)
 {
 	struct browse_page *page;
@@ -215,6 +240,10 @@ static void answer(struct browse *b, enum browse_question question)
 		search_on(b, 1);
 	} else if (question == ASKS_FILTER) {
 		narrow_to(b, b->prompt.text, base_view(b));
+	} else if (question == ASKS_PERCENT) {
+		set_percent(b, b->prompt.text);
+	} else if (question == ASKS_SESSION && *b->prompt.text) {
+		choose_session(b, b->prompt.text);
 	} else if (*b->prompt.text) {
 		page = browse_open_page(b, PAGE_COMPARE);
 		page->path = xstrdup(b->prompt.text);
@@ -278,6 +307,22 @@ static void ask_compare(struct browse *b)
 {
 	ask(b, ASKS_COMPARE, "");
 }
+static void ask_percent(struct browse *b)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%g", b->least_percent);
+	ask(b, ASKS_PERCENT, text);
+}
+static void source_or_session(struct browse *b)
+{
+	if (browse_page(b)->kind != PAGE_FUNCTION) {
+		ask(b, ASKS_SESSION, "");
+		return;
+	}
+	b->without_source = !b->without_source;
+	browse_page(b)->width = 0;
+}
 static void search_next(struct browse *b)
 {
 	search_on(b, 1);
@@ -318,6 +363,66 @@ static void list_times(struct browse *b)
 	show_list(b, LIST_TIMES);
 }
 
+static void narrow_to_thread(struct browse *b)
+{
+	const struct browse_page *page = browse_page(b);
+
+	if (page->kind == PAGE_LIST && page->list == LIST_THREADS)
+		narrow_to_row(b);
+	else
+		list_threads(b);
+}
+
+/* The percentage that a line of source or assembly begins with; 0: none. */
+static double heat_of(const char *line)
+{
+	double heat = 0, last;
+
+	for (const char *at = line; *at; at++) {
+		char *end;
+
+		if (*at == '\033') {
+			at += strcspn(at, "m");
+			if (!*at)
+				break;
+			continue;
+		}
+		if (*at == ' ')
+			continue;
+		last = strtod(at, &end);
+		if (end == at)
+			break;
+		heat = last; /* samples come first, and then their percentage */
+		at = end - 1;
+	}
+	return heat;
+}
+
+static void go_to_hottest(struct browse *b)
+{
+	struct browse_page *page = browse_page(b);
+	double most = 0;
+
+	for (uint32_t i = page->code; i < page->visible.n; i++) {
+		double heat = heat_of(page->text.lines.data[page->visible.data[i]].text);
+
+		if (heat <= most)
+			continue;
+		most = heat;
+		page->lines.cursor = i;
+	}
+	if (most <= 0)
+		say(b, "no line has samples");
+}
+
+static void hottest_or_titles(struct browse *b)
+{
+	if (browse_page(b)->kind == PAGE_FUNCTION)
+		go_to_hottest(b);
+	else
+		b->without_titles = !b->without_titles;
+}
+
 static void show_keys(struct browse *b)
 {
 	if (browse_page(b)->kind == PAGE_KEYS)
@@ -336,7 +441,7 @@ static const struct {
 	{ { '\n', 'a' }, open_function },
 	{ { KEY_IS_RIGHT }, open_row },
 	{ { KEY_IS_LEFT }, close_row },
-	{ { '+', ' ' }, toggle_row },
+	{ { '+' }, toggle_row },
 	{ { 'e' }, toggle_below },
 	{ { 'E' }, open_all },
 	{ { 'C' }, close_all },
@@ -349,6 +454,10 @@ static const struct {
 	{ { 'u' }, widen },
 	{ { 'c' }, widen_all },
 	{ { 'd' }, ask_compare },
+	{ { 's' }, source_or_session },
+	{ { 'L' }, ask_percent },
+	{ { 'H' }, hottest_or_titles },
+	{ { 't' }, narrow_to_thread },
 	{ { 'i' }, show_facts },
 	{ { 'R' }, list_threads },
 	{ { 'M' }, list_images },
@@ -360,19 +469,20 @@ static const struct {
 static const char *const key_lines[] = {
 	"P S T I     processes, functions, the call tree, the inverted tree; Tab the next",
 	"R M V W     threads, images, events, steps of time; Enter: only that one",
-	"up, down    choose a line; Page Up, Page Down, Home, End; the wheel",
+	"up, down    choose a line; Page Up, Page Down or space, Home, End; the wheel",
 	"Enter, a    a function: its callers, callees, source and assembly",
 	"            a process: only that one, by its functions",
 	"Esc         back",
-	"right, left open and close a row of a tree; + or space turns over",
+	"right, left open and close a row of a tree; + turns over",
 	"e           opens or closes a row and all below it",
 	"E C         open or close all rows",
 	"/           search; n the next, N the one before",
 	"f           only this: pid:12 tid:13 comm:gcc image:libc time:1s-2s ...",
-	"m           only the image of the row",
-	"k           only the kernel",
+	"m t k       only the image of the row, its thread, the kernel",
 	"u c         undo the last filter, or all",
-	"d           compare with another session",
+	"d s         compare with another session, or show it",
+	"L H         the least percent of a row; titles on and off",
+	"s H         in a function: source on and off; the hottest line",
 	"i           facts of the session",
 	"q           leave",
 };
@@ -407,8 +517,7 @@ static void click(struct browse *b)
 	bool was_chosen;
 
 	screen_mouse(b->screen, &row, &column);
-	line = row >= BROWSE_HEAD_ROWS ? lines_view_line_at(&page->lines, row - BROWSE_HEAD_ROWS)
-				       : 0;
+	line = row > 2 ? lines_view_line_at(&page->lines, row - browse_head_rows(b)) : 0;
 	if (!line)
 		return;
 	was_chosen = page->lines.cursor == line;
@@ -428,7 +537,7 @@ void browse_take_key(struct browse *b, int key)
 		type_key(b, key);
 		return;
 	}
-	if (lines_view_move(&browse_page(b)->lines, key))
+	if (lines_view_move(&browse_page(b)->lines, key == ' ' ? KEY_IS_PAGE_DOWN : key))
 		return;
 	b->message.text[0] = '\0';
 	if (key == KEY_IS_CLICK)

@@ -46,7 +46,8 @@ static void put_word(const struct profile *p, enum browse_list_id list, uint32_t
 	char scratch[KEY_TEXT_SIZE];
 
 	if (list == LIST_THREADS) {
-		buf_printf(word, "tid:%d", (int)p->threads.data[value].tid);
+		if (p->threads.data[value].tid >= 0) /* else the file tells none */
+			buf_printf(word, "tid:%d", (int)p->threads.data[value].tid);
 	} else if (list == LIST_IMAGES) {
 		browse_put_image(p, value, word);
 	} else {
@@ -71,6 +72,7 @@ static void make_key_list(struct browse *b, struct browse_page *page)
 {
 	struct report_options options = { .min_percent = LEAST_PERCENT };
 	struct profile_request request = { .session = b->session,
+					   .is_unwanted = &b->is_unwanted,
 					   .symbols = b->symbols,
 					   .query = &b->query };
 	struct live_request live = { .session = b->session,
@@ -165,6 +167,7 @@ static void add_steps(struct browse *b, struct browse_page *page, const struct s
 static void make_time_list(struct browse *b, struct browse_page *page)
 {
 	struct profile_request request = { .session = b->session,
+					   .is_unwanted = &b->is_unwanted,
 					   .symbols = b->symbols,
 					   .query = &b->query,
 					   .with_samples = true };

@@ -5,12 +5,9 @@
 
 #include "base/buf.h"
 #include "commands/browse/browse.h"
-#include "commands/terminal/screen.h"
 #include "report/header.h"
 #include "store/session.h"
 
-/* Rows of less than this share are gathered in "other". */
-#define LEAST_PERCENT 0.05
 /* Before the lines of a view: whether the row is open, or a mark of the cursor's column. */
 #define MARK_WIDTH 2
 
@@ -126,7 +123,8 @@ static struct live_request view_request(const struct browse *b, const struct bro
 		.query = query,
 		.view = page->view,
 		.style = browse_style(b),
-		.min_percent = LEAST_PERCENT,
+		.min_percent = b->least_percent,
+		.is_unwanted = &b->is_unwanted,
 	};
 
 	request.style.width -= MIN(request.style.width, (uint32_t)MARK_WIDTH);
@@ -147,7 +145,7 @@ static void make_view(struct browse *b, struct browse_page *page)
 		b->query.with_idle = with_idle;
 		return;
 	}
-	options.min_percent = LEAST_PERCENT;
+	options.min_percent = b->least_percent;
 	options.columns = live_columns(page->view, request.style.width);
 	live_add_report(&request, live_report_of(page->view), &options, b->profile, &page->text);
 }
@@ -186,18 +184,10 @@ static void choose_first_row(struct browse_page *page)
 			page->lines.cursor = i;
 }
 
-void browse_make_page(struct browse *b)
+static void make_text(struct browse *b, struct browse_page *page)
 {
-	struct browse_page *page = browse_page(b);
-	bool is_first = !page->is_open.n;
 	struct error err = { 0 };
-	uint32_t rows, columns;
 
-	screen_size(b->screen, &rows, &columns);
-	if (page->width == columns)
-		return;
-	forget_text(page);
-	page->width = columns;
 	switch (page->kind) {
 	case PAGE_VIEW:
 		make_view(b, page);
@@ -219,6 +209,32 @@ void browse_make_page(struct browse *b)
 		make_keys(page);
 		break;
 	}
+}
+
+static void make_or_stop(struct browse *b, struct browse_page *page)
+{
+	browse_wait_begin(b, "making this page");
+	make_text(b, page);
+	if (browse_wait_end(b))
+		return;
+	browse_drop_places(b);
+	forget_text(page);
+	page->width = b->columns;
+	live_add_text(
+		&page->text,
+		"stopped\nThis page was stopped. Another key of a view or a list makes it anew.");
+}
+
+void browse_make_page(struct browse *b)
+{
+	struct browse_page *page = browse_page(b);
+	bool is_first = !page->is_open.n;
+
+	if (page->width == b->columns)
+		return;
+	forget_text(page);
+	page->width = b->columns;
+	make_or_stop(b, page);
 	while (page->is_open.n < page->text.lines.n)
 		vec_push(&page->is_open, false);
 	if (is_first && is_tree(page))

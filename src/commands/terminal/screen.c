@@ -7,9 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/lazy_library.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "config.h"
 
 static volatile sig_atomic_t stop_signal;
@@ -40,6 +42,7 @@ bool screen_is_stopped(void)
 #define NCURSES_NOMACROS
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
+#include <langinfo.h>
 #include <locale.h>
 #include <wchar.h>
 
@@ -85,7 +88,7 @@ enum { PAIR_HOT = 1, PAIR_WARM };
 struct screen {
 	SCREEN *terminal;
 	WINDOW *window;
-	bool has_colour;
+	bool has_colour, is_utf8;
 	uint32_t mouse_row, mouse_column; /* of the last KEY_IS_CLICK */
 };
 
@@ -123,6 +126,7 @@ int screen_open(struct screen **out, struct error *err)
 
 	setlocale(LC_CTYPE, "");
 	s = xcalloc(1, sizeof(*s));
+	s->is_utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	s->terminal = term && *term ? nc.newterm(NULL, stdout, stdin) : NULL;
 	s->window = s->terminal ? nc.newwin(0, 0, 0, 0) : NULL;
 	if (!s->window) {
@@ -272,7 +276,18 @@ static size_t fitting(const char *text, uint32_t columns, uint32_t *used)
 	return at;
 }
 
-void screen_put(struct screen *s, uint32_t row, const char *text, bool is_reversed)
+/* In a locale of one byte a character, bytes of UTF-8 may be controls (C1) of the terminal. */
+static void put_ascii(struct buf *out, const char *text)
+{
+	while (*text) {
+		size_t n = utf8_len(text);
+
+		buf_u8(out, *text & 0x80 ? '?' : (uint8_t)*text);
+		text += MAX(n, (size_t)1);
+	}
+}
+
+static void put_text(struct screen *s, uint32_t row, const char *text, bool is_reversed)
 {
 	int base = is_reversed ? A_REVERSE : A_NORMAL;
 	uint32_t rows, columns, used;
@@ -296,6 +311,16 @@ void screen_put(struct screen *s, uint32_t row, const char *text, bool is_revers
 	while (is_reversed && columns--)
 		nc.waddnstr(s->window, " ", 1);
 	nc.wattrset(s->window, A_NORMAL);
+}
+
+void screen_put(struct screen *s, uint32_t row, const char *text, bool is_reversed)
+{
+	struct buf ascii = { 0 };
+
+	if (!s->is_utf8)
+		put_ascii(&ascii, text);
+	put_text(s, row, s->is_utf8 ? text : buf_cstr(&ascii), is_reversed);
+	buf_fini(&ascii);
 }
 
 void screen_end(struct screen *s)

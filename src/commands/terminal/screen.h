@@ -2,7 +2,8 @@
 /*
  * The terminal of `assay top` and `assay browse`: lines of text that may hold the escapes of
  * report/style.h, and keys. Names in the lines have passed base/utf8.h. By ncurses, which is loaded
- * when it is used (base/lazy_library.h).
+ * when it is used (base/lazy_library.h). If the locale is not of UTF-8, each character beyond ASCII
+ * is a '?'.
  */
 #pragma once
 
