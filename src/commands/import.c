@@ -25,6 +25,7 @@
 
 struct import_args {
 	const char *output, *into, *to, *itrace, *body, *name, *start;
+	struct option_list labels;
 	bool quiet, no_itrace;
 	struct code_args code;
 };
@@ -45,6 +46,9 @@ static const struct option_spec import_options[] = {
 	  "The history is made if there is none. *assay report -i DIR* reads it." },
 	{ 0, "name", "NAME", OPT_STRING, FIELD(name), NULL,
 	  "the name of threads, where a profile tells none" },
+	{ 0, "label", "NAME=VALUE", OPT_LIST, FIELD(labels), NULL,
+	  "a label of samples that have none of this name",
+	  "*report --by label:NAME* and *label:NAME=VALUE* use it." },
 	{ 0, "start", "TIME", OPT_STRING, FIELD(start), NULL,
 	  "the time of the first sample, where a profile tells none",
 	  "Default: the last change of the file." },
@@ -104,6 +108,8 @@ static int import(struct input *in, const struct import_args *args, const char *
 	struct import_config config = {
 		.path = path,
 		.name = args->name,
+		.labels = args->labels.data,
+		.n_labels = args->labels.n,
 		.body = body_of(args),
 		.version = ASSAY_VERSION,
 		.ops = &native_store,
@@ -209,6 +215,7 @@ static int import_run(const struct command *self, int argc, char **argv)
 		status = !strcmp(args.to, "perfdata") ? rewrite(&args, path)
 						      : import(in, &args, path);
 	option_list_fini(&operands);
+	option_list_fini(&args.labels);
 	option_list_fini(&args.code.image_path);
 	return status;
 }

@@ -30,10 +30,35 @@ struct foreign_frame {
 	bool is_kernel;
 };
 
+/*
+ * Labels of a sample, as a program names them. Names are texts that a filter can have, and each is
+ * there once; values are not empty.
+ */
+struct foreign_label {
+	struct slice name, value;
+};
+#define FOREIGN_LABELS_MAX 16
+struct foreign_labels {
+	struct foreign_label label[FOREIGN_LABELS_MAX];
+	uint32_t n;
+};
+
+/*
+ * Adds a label, unless one of the name is there. A label that is no text, has an empty value or a
+ * name that no filter can have, or is one too many, is left out, and facts->n_labels counts it.
+ * Values are cut to FOREIGN_LABEL_VALUE_MAX bytes, at the end of a character.
+ */
+#define FOREIGN_LABEL_NAME_MAX  32
+#define FOREIGN_LABEL_VALUE_MAX 128
+struct foreign_facts;
+void foreign_labels_add(struct foreign_labels *to, struct slice name, struct slice value,
+			struct foreign_facts *facts);
+
 /* Slices hold until the reader goes on. */
 struct foreign_sample {
 	struct slice event, unit; /* unit: of the period; len 0: "events" */
 	struct slice comm;
+	struct foreign_labels labels;
 	int32_t pid, tid; /* -1: not told */
 	uint32_t cpu;
 	uint64_t time_ns;
@@ -64,6 +89,7 @@ struct foreign_facts {
 	uint64_t n_extra;     /* samples with more than is kept: payloads, branch stacks … */
 	uint64_t n_lines;     /* source lines of frames without a name, which are not kept */
 	uint64_t n_rounded;   /* counts that were not whole numbers */
+	uint64_t n_labels;    /* labels of samples that are left out */
 	uint64_t n_negative;  /* values below zero, as differences have: left out */
 };
 
@@ -72,6 +98,12 @@ void foreign_facts_bad_line(struct foreign_facts *facts, uint64_t line, struct s
 
 /* Sets *fact to a copy of the text, cut at 4096 bytes, unless it is set already. */
 void foreign_fact_set(char **fact, struct slice text);
+
+/*
+ * Whether an event of samples counts those of the event behind it: "samples", or of one among
+ * several events "cycles samples" before "cycles".
+ */
+bool foreign_is_count_of(struct slice name, struct slice next);
 
 /* Whether the file of a frame is the kernel or a module; by the address if it has no name. */
 bool foreign_is_kernel_file(struct slice file, uint64_t addr);

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "foreign/otlp_samples.h"
 #include "foreign/wire.h"
 
 /* ProfilesData, ResourceProfiles and ScopeProfiles */
@@ -18,8 +19,6 @@ enum {
 	TABLE_ATTRIBUTE,
 	TABLE_STACK
 };
-/* Sample */
-enum { SAMPLE_STACK = 1, SAMPLE_ATTRIBUTES, SAMPLE_LINK, SAMPLE_VALUES, SAMPLE_TIMES };
 
 struct otlp_attribute {
 	struct slice key, text;
@@ -47,12 +46,14 @@ struct otlp {
 	VEC(struct otlp_function) functions;
 	VEC(struct otlp_place) places;
 	VEC(struct foreign_frame) frames;
-	VEC(struct reader) stacks; /* their indices of locations */
-	struct slice service;      /* of the resource at hand */
-	uint64_t first_ns;         /* of all timestamps */
-	bool is_certain, is_other; /* of the version */
+	VEC(struct reader) stacks;      /* their indices of locations */
+	struct slice service;           /* of the resource at hand */
+	struct foreign_labels resource; /* its other attributes */
+	uint64_t first_ns;              /* of all timestamps */
+	bool is_certain, is_other;      /* of the version */
 	bool has_samples;
-	bool are_timed; /* all samples have timestamps */
+	uint64_t paired; /* the number of samples of the value at hand; 0: not told */
+	bool are_timed;  /* all samples have timestamps */
 	struct foreign_frame chain[FOREIGN_MAX_FRAMES];
 };
 
@@ -61,15 +62,6 @@ struct otlp {
 static void bad_part(struct otlp *o)
 {
 	o->facts->n_bad++;
-}
-
-/* The numbers of a repeated field, packed or one by one. */
-static bool next_number(struct reader *packed, uint64_t *out)
-{
-	if (!reader_left(packed))
-		return false;
-	*out = reader_uleb(packed);
-	return !packed->bad;
 }
 
 /* Calls `take` with each field of that number. A damaged message counts once. */
@@ -137,7 +129,7 @@ static void take_build_id(const struct otlp *o, struct reader indices, struct ot
 {
 	uint64_t at;
 
-	while (next_number(&indices, &at)) {
+	while (otlp_next_number(&indices, &at)) {
 		const struct otlp_attribute *a = otlp_attribute(o, at);
 		char hex[BUILD_ID_HEX_SIZE] = "";
 
@@ -308,13 +300,10 @@ static void judge_sample(struct otlp *o, const struct wire_field *outer)
 
 struct otlp_event {
 	struct slice name, unit;
-	uint64_t period; /* a value stands for so much each */
+	struct slice type; /* as written; `name` may be that of its period */
+	bool is_number;    /* written in "count" */
+	uint64_t period;   /* a value stands for so much each */
 	bool is_count;
-};
-
-struct otlp_sample {
-	uint64_t stack;
-	struct reader attributes, values, times;
 };
 
 static void otlp_take_attribute(struct otlp *o, uint64_t index, struct slice *executable,
@@ -336,6 +325,8 @@ static void otlp_take_attribute(struct otlp *o, uint64_t index, struct slice *ex
 		s->comm = a->text;
 	else if (slice_equal(a->key, SLICE("process.executable.name")))
 		*executable = a->text;
+	else if (a->text.len && !slice_equal(a->key, SLICE("process.executable.build_id.gnu")))
+		foreign_labels_add(&s->labels, a->key, a->text, o->facts);
 }
 
 static void take_class(struct otlp *o, struct reader indices, struct foreign_sample *s)
@@ -343,12 +334,15 @@ static void take_class(struct otlp *o, struct reader indices, struct foreign_sam
 	struct slice executable = { 0 };
 	uint64_t at;
 
-	while (next_number(&indices, &at))
+	while (otlp_next_number(&indices, &at))
 		otlp_take_attribute(o, at, &executable, s);
 	if (s->tid < 0)
 		s->tid = s->pid;
 	if (!s->comm.len)
 		s->comm = executable.len ? executable : o->service;
+	for (uint32_t i = 0; i < o->resource.n; i++)
+		foreign_labels_add(&s->labels, o->resource.label[i].name,
+				   o->resource.label[i].value, o->facts);
 }
 
 static void otlp_take_chain(struct otlp *o, uint64_t stack, struct foreign_sample *s)
@@ -360,7 +354,7 @@ static void otlp_take_chain(struct otlp *o, uint64_t stack, struct foreign_sampl
 		indices = o->stacks.data[stack];
 	else if (stack)
 		bad_part(o);
-	while (next_number(&indices, &at)) {
+	while (otlp_next_number(&indices, &at)) {
 		const struct otlp_place *place = at < o->places.n ? &o->places.data[at] : NULL;
 		uint32_t n = place ? MIN(place->n, FOREIGN_MAX_FRAMES - s->n_frames) : 0;
 
@@ -385,7 +379,7 @@ static int push_value(struct otlp *o, const struct otlp_event *e, uint64_t value
 		o->facts->n_negative++;
 	if ((int64_t)value <= 0)
 		return 0;
-	s->samples = e->is_count ? value : 1;
+	s->samples = o->paired ? o->paired : e->is_count ? value : 1;
 	if (__builtin_mul_overflow(value, e->period, &s->period)) {
 		bad_part(o);
 		return 0;
@@ -407,7 +401,7 @@ static int push_sample(struct otlp *o, const struct otlp_event *e, struct otlp_s
 	while (r >= 0) {
 		bool has_time = reader_left(&m.times) >= sizeof(at);
 
-		if (has_values ? !next_number(&m.values, &value) : !has_time)
+		if (has_values ? !otlp_next_number(&m.values, &value) : !has_time)
 			break;
 		at = has_time ? reader_u64(&m.times) : at;
 		s->time_ns = has_times ? at : 0;
@@ -480,7 +474,8 @@ static struct otlp_event event_of(struct otlp *o, struct reader profile)
 		else if (f.number == 6)
 			period = f.value;
 	}
-	e.is_count = slice_equal(e.unit, SLICE("count"));
+	e.type = e.name;
+	e.is_number = e.is_count = slice_equal(e.unit, SLICE("count"));
 	if (e.is_count && slice_equal(e.name, SLICE("samples")) && period_type.len && period &&
 	    period <= INT64_MAX && slice_equal(period_unit, SLICE("nanoseconds"))) {
 		e.name = period_type;
@@ -515,16 +510,29 @@ static void judge_profile(struct otlp *o, const struct wire_field *f)
 	otlp_walk(o, f->inside, 2, judge_sample);
 }
 
-static int otlp_read_profile(struct otlp *o, struct reader profile)
+/* `counts`: of the numbers of samples, as otlp_are_pairs() wants; NULL: none. */
+static int otlp_read_profile(struct otlp *o, struct reader profile, struct reader *counts)
 {
 	struct otlp_event e = event_of(o, profile);
-	struct wire_field f;
+	struct reader sample, number;
+	struct otlp_sample unused;
 	int r = 0;
 
-	while (r >= 0 && wire_next(&profile, &f))
-		if (f.number == 2)
-			r = otlp_take_sample(o, &e, f.inside);
+	while (r >= 0 && otlp_next_sample(&profile, &sample)) {
+		if (counts && otlp_next_sample(counts, &number) &&
+		    !otlp_only_value(number, &unused, &o->paired))
+			o->paired = 0;
+		r = otlp_take_sample(o, &e, sample);
+	}
+	o->paired = 0;
 	return r;
+}
+
+/* Attributes that assay export writes of a session: no label of its samples. */
+static bool is_of_session(struct slice key)
+{
+	return slice_starts(key, SLICE("host.")) || slice_starts(key, SLICE("os.")) ||
+	       slice_equal(key, SLICE("process.command_line"));
 }
 
 static void take_resource_attribute(struct otlp *o, const struct wire_field *outer)
@@ -545,6 +553,8 @@ static void take_resource_attribute(struct otlp *o, const struct wire_field *out
 		o->service = a.text;
 	else if (slice_equal(a.key, SLICE("host.name")) && a.text.len)
 		foreign_fact_set(&o->facts->hostname, a.text);
+	else if (a.text.len && !is_of_session(a.key))
+		foreign_labels_add(&o->resource, a.key, a.text, o->facts);
 }
 
 static void take_resource(struct otlp *o, const struct wire_field *f)
@@ -562,15 +572,35 @@ static void judge_resource(struct otlp *o, const struct wire_field *f)
 	otlp_walk(o, f->inside, RESOURCE_SCOPES, judge_scope);
 }
 
+/* As assay exports it, a profile may have the numbers of samples of the next one. */
 static int read_scope(struct otlp *o, struct reader scope)
 {
+	struct reader counts = { 0 };
+	struct slice waiting = { 0 }; /* the type of `counts` */
+	bool has_counts = false;
 	struct wire_field f;
 	int r = 0;
 
-	while (r >= 0 && wire_next(&scope, &f))
-		if (f.number == SCOPE_PROFILES)
-			r = otlp_read_profile(o, f.inside);
-	return r;
+	while (r >= 0 && wire_next(&scope, &f)) {
+		struct otlp_event e = event_of(o, f.inside);
+
+		if (f.number != SCOPE_PROFILES)
+			continue;
+		if (has_counts && foreign_is_count_of(waiting, e.type) &&
+		    otlp_are_pairs(counts, f.inside)) {
+			has_counts = false;
+			r = otlp_read_profile(o, f.inside, &counts);
+			continue;
+		}
+		if (has_counts)
+			r = otlp_read_profile(o, counts, NULL);
+		has_counts = e.is_number;
+		counts = f.inside;
+		waiting = e.type;
+		if (!has_counts && r >= 0)
+			r = otlp_read_profile(o, f.inside, NULL);
+	}
+	return has_counts && r >= 0 ? otlp_read_profile(o, counts, NULL) : r;
 }
 
 static int read_resources(struct otlp *o)
@@ -583,6 +613,7 @@ static int read_resources(struct otlp *o)
 		if (f.number != DATA_RESOURCES)
 			continue;
 		o->service = (struct slice){ 0 };
+		o->resource.n = 0;
 		otlp_walk(o, f.inside, RESOURCE, take_resource);
 		scopes = f.inside;
 		while (r >= 0 && wire_next(&scopes, &scope))

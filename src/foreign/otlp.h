@@ -8,11 +8,13 @@
  *
  * Every profile is an event by the type of its samples. "samples" in "count" with a period in
  * nanoseconds is the event of the period, so that its sum is a time. A value in "count" is its own
- * number of samples, and others count as one sample each. Values with timestamps have these times,
- * if all values of the request do.
+ * number of samples, and others count as one sample each. If a profile "samples" (or "X samples"
+ * before X) has the numbers of samples of the next one, both are one event. Values with timestamps
+ * have these times, if all values of the request do.
  *
  * The attributes process.pid, thread.id, thread.name and cpu.logical_number are the sample's class.
- * Without the name of a thread, it is that of the executable or the service.
+ * Without the name of a thread, it is that of the executable or the service. Other attributes that
+ * are texts, of the sample or its resource, are its labels.
  */
 #pragma once
 

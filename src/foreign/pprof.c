@@ -199,17 +199,6 @@ static void take_facts(struct pprof *p)
 
 /* Events. */
 
-/* "samples", or of one among several events "cycles samples" before "cycles". */
-static bool is_count_of(struct slice name, struct slice next)
-{
-	static const struct slice word = { "samples", 7 };
-
-	if (slice_equal(name, word))
-		return true;
-	return name.len == next.len + 1 + word.len && slice_starts(name, next) &&
-	       name.at[next.len] == ' ' && slice_ends(name, word);
-}
-
 static void make_events(struct pprof *p)
 {
 	uint32_t n = (uint32_t)p->types.n / 2, count_value = NO_VALUE;
@@ -221,7 +210,8 @@ static void make_events(struct pprof *p)
 					.count_value = count_value };
 
 		e.is_count = slice_equal(e.unit, SLICE("count"));
-		if (e.is_count && i + 1 < n && is_count_of(e.name, p->types.data[2 * i + 2])) {
+		if (e.is_count && i + 1 < n &&
+		    foreign_is_count_of(e.name, p->types.data[2 * i + 2])) {
 			count_value = i;
 			continue;
 		}
@@ -250,7 +240,7 @@ static bool label_number(const struct pprof *p, const Pprof__Label *l, uint64_t 
 	return true;
 }
 
-static void take_label(const struct pprof *p, const Pprof__Label *l, struct foreign_sample *s)
+static void take_label(struct pprof *p, const Pprof__Label *l, struct foreign_sample *s)
 {
 	struct slice key = pprof_text_of(p, l->key), text = pprof_text_of(p, l->str);
 	uint64_t v;
@@ -267,6 +257,8 @@ static void take_label(const struct pprof *p, const Pprof__Label *l, struct fore
 	} else if (slice_equal(key, SLICE("comm")) || slice_equal(key, SLICE("thread")) ||
 		   slice_equal(key, SLICE("thread_name"))) {
 		s->comm = text;
+	} else if (text.len) { /* numbers are those of a sample: the size of an object */
+		foreign_labels_add(&s->labels, key, text, p->facts);
 	}
 }
 

@@ -9,7 +9,7 @@
  *
  * Each line of a location becomes a frame, the innermost first. A location without lines keeps its
  * build id and file offset, so assay can find symbols. The labels pid, tid (thread_id), comm
- * (thread, thread_name) and cpu are the sample's class.
+ * (thread, thread_name) and cpu are the sample's class. Other labels that are texts are its labels.
  */
 #pragma once
 

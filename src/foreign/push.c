@@ -13,11 +13,13 @@
 
 #define PROFILE_MAX ((size_t)128 << 20) /* unpacked */
 
-/* Gives samples without a name of a thread that of the service. */
+/* Gives samples without a name of a thread that of the service, and all the series' labels. */
 struct naming_sink {
 	struct foreign_sink sink; /* first: the sink is also this */
 	struct foreign_sink *inner;
+	struct foreign_facts *facts;
 	struct slice service;
+	struct foreign_labels labels;
 };
 
 static int push_named(struct foreign_sink *sink, const struct foreign_sample *s)
@@ -27,6 +29,9 @@ static int push_named(struct foreign_sink *sink, const struct foreign_sample *s)
 
 	if (!named.comm.len)
 		named.comm = n->service;
+	for (uint32_t i = 0; i < n->labels.n; i++)
+		foreign_labels_add(&named.labels, n->labels.label[i].name, n->labels.label[i].value,
+				   n->facts);
 	return n->inner->sample(n->inner, &named);
 }
 
@@ -116,7 +121,7 @@ int push_read_form(struct slice body, struct foreign_sink *sink, struct foreign_
 /* ---- PushRequest ---- */
 
 /* LabelPair: a name and a value. */
-static void push_take_label(struct reader message, struct slice *service)
+static void push_take_label(struct naming_sink *n, struct reader message)
 {
 	struct slice name = { 0 }, value = { 0 };
 	struct wire_field f;
@@ -128,7 +133,9 @@ static void push_take_label(struct reader message, struct slice *service)
 			value = wire_text(&f);
 	}
 	if (slice_equal(name, SLICE("service_name")))
-		*service = value;
+		n->service = value;
+	else if (!slice_starts(name, SLICE("__"))) /* of the protocol */
+		foreign_labels_add(&n->labels, name, value, n->facts);
 }
 
 static int read_raw_sample(struct reader message, struct foreign_sink *sink,
@@ -146,14 +153,14 @@ static int read_raw_sample(struct reader message, struct foreign_sink *sink,
 static int read_series(struct reader message, struct foreign_sink *sink,
 		       struct foreign_facts *facts, struct error *err)
 {
-	struct naming_sink named = { { push_named }, sink, { 0 } };
+	struct naming_sink named = { .sink = { push_named }, .inner = sink, .facts = facts };
 	struct reader again = message;
 	struct wire_field f;
 	int r = 0;
 
 	while (wire_next(&message, &f))
 		if (f.number == 1)
-			push_take_label(f.inside, &named.service);
+			push_take_label(&named, f.inside);
 	while (r >= 0 && wire_next(&again, &f))
 		if (f.number == 2)
 			r = read_raw_sample(f.inside, &named.sink, facts, err);

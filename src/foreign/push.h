@@ -8,7 +8,8 @@
  * - /push.v1.PusherService/Push: a message PushRequest of several profiles with labels.
  *
  * A profile is pprof or folded stacks, gzipped or not. The label service_name is the name of
- * threads that have none.
+ * threads that have none. Other labels of a series are those of its samples, but not those that
+ * begin with "__".
  */
 #pragma once
 

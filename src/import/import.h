@@ -31,7 +31,9 @@ struct import_config {
 	bool keeps_paths;
 	/* Of formats with names instead of addresses (foreign/sniff.h), where the file tells none:
 	 */
-	const char *name; /* of threads; NULL: none */
+	const char *name;          /* of threads; NULL: none */
+	const char *const *labels; /* NAME=VALUE, of samples that have none of the name */
+	size_t n_labels;
 	uint64_t
 		start_wall_ns; /* the time of the first sample; 0: that of the file's last change */
 	/* enum foreign_format of the body of a request; 0: the bytes decide */

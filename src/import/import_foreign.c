@@ -79,8 +79,9 @@ struct importer {
 	struct strings files;
 	struct strings line_places;    /* the bytes of line_places … */
 	VEC(struct source_line) lines; /* … and the lines there; [0] is unused */
-	struct code_addr frames[FOREIGN_MAX_FRAMES];
-	struct buf text; /* a NUL-terminated path */
+	struct code_addr frames[FOREIGN_LABELS_MAX + FOREIGN_MAX_FRAMES];
+	struct buf text;  /* a NUL-terminated path */
+	struct buf label; /* the same, of an image that stands for a label */
 };
 
 static string_id import_foreign_add_text(struct strings *to, struct slice s)
@@ -259,10 +260,12 @@ static bool import_foreign_place(struct importer *im, const struct foreign_frame
 static void place_chain(struct importer *im, const struct foreign_sample *s,
 			struct pipeline_sample *out)
 {
+	uint32_t n_labels = out->n_frames;
+
 	for (uint32_t i = 0; i < s->n_frames; i++) {
 		bool is_known = import_foreign_place(im, &s->frames[i], &im->frames[out->n_frames]);
 
-		if (is_known || !i) {
+		if (is_known || out->n_frames == n_labels) {
 			out->leaf_loss = is_known ? out->leaf_loss : LOSS_UNMAPPED;
 			out->n_frames++;
 			continue;
@@ -270,6 +273,30 @@ static void place_chain(struct importer *im, const struct foreign_sample *s,
 		out->n_unmapped++;
 		if (!s->frames[i].is_kernel)
 			return;
+	}
+}
+
+/* Labels are frames below the innermost one (machine/image.h). */
+static void place_labels(struct importer *im, const struct foreign_sample *s,
+			 struct pipeline_sample *out)
+{
+	struct foreign_labels all = s->labels;
+
+	for (size_t i = 0; i < im->config->n_labels; i++) {
+		struct slice value = slice_of(im->config->labels[i]), name;
+
+		name = slice_head(value, strcspn(value.at, "="));
+		value = slice_from(value, MIN(name.len + 1, value.len));
+		foreign_labels_add(&all, name, value, &im->facts);
+	}
+	for (uint32_t i = 0; i < all.n; i++) {
+		struct foreign_frame frame = { .symbol = all.label[i].value };
+
+		im->label.len = 0;
+		buf_str(&im->label, IMAGE_LABEL_PREFIX);
+		buf_bytes(&im->label, all.label[i].name.at, all.label[i].name.len);
+		frame.image = slice_of(buf_cstr(&im->label));
+		im->frames[out->n_frames++] = named_place(im, &frame);
 	}
 }
 
@@ -293,13 +320,15 @@ static int import_foreign_keep(struct foreign_sink *sink, const struct foreign_s
 		.samples = s->samples,
 		.period = s->period,
 	};
+	uint32_t n_labels;
 
 	if (reserve_check() < 0)
 		return -ENOMEM;
+	place_labels(im, s, &sample);
+	n_labels = sample.n_frames;
 	place_chain(im, s, &sample);
-	if (!sample.n_frames) {
-		im->frames[0] = (struct code_addr){ IMAGE_UNKNOWN_ID, 0 };
-		sample.n_frames = 1;
+	if (sample.n_frames == n_labels) {
+		im->frames[sample.n_frames++] = (struct code_addr){ IMAGE_UNKNOWN_ID, 0 };
 		sample.leaf_loss = LOSS_UNMAPPED;
 	}
 	pipeline_add(im->pipeline, &sample);
@@ -366,6 +395,8 @@ static void tell_facts(struct importer *im)
 		{ f->n_lines, "source lines are not kept: their code has no name" },
 		{ f->n_cut, "call chains are cut: they have more frames than are kept" },
 		{ f->n_rounded, "counts are not whole numbers: rounded, so that their sum is not" },
+		{ f->n_labels, "labels are not kept: their names are not 1 to 32 characters of a "
+			       "filter, or there are more than 16" },
 		{ f->n_negative, "values are below zero, as in a difference: left out" },
 	};
 
@@ -458,6 +489,7 @@ static void importer_fini(struct importer *im)
 	vec_fini(&im->events);
 	intmap_fini(&im->named);
 	buf_fini(&im->text);
+	buf_fini(&im->label);
 	free(im);
 }
 

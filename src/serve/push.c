@@ -8,7 +8,9 @@
 #include "base/error.h"
 #include "http/http_server.h"
 
-#define NAME_BYTES 64
+#define NAME_BYTES  64
+#define LABEL_BYTES 256
+#define LABELS_MAX  16
 
 static const struct push_row {
 	struct api_row answer; /* an empty message, or an empty text */
@@ -56,6 +58,21 @@ static void add_name(struct api_call *c, const struct http_request *q)
 		push_add_word(c, "--name=", program);
 }
 
+/* The labels behind the name: {region=eu,zone=b}. */
+static void add_labels(struct api_call *c, const struct http_request *q)
+{
+	const char *name = http_request_argument(q, "name"), *at = name ? strchr(name, '{') : NULL;
+
+	for (int i = 0; at && (*at == '{' || *at == ',') && i < LABELS_MAX; i++) {
+		size_t n = strcspn(++at, ",}"), tag = strcspn(at, "=");
+		cleanup(free_at_exit) char *label = xstrndup(at, MIN(n, (size_t)LABEL_BYTES));
+
+		if (tag < n)
+			push_add_word(c, "--label=", label);
+		at += n;
+	}
+}
+
 /* Seconds since 1970; the profile itself may tell its time. */
 static void add_start(struct api_call *c, const struct http_request *q)
 {
@@ -85,6 +102,7 @@ int push_call(enum push_kind kind, const struct http_request *q, const char *dir
 	push_add_word(out, push->body, "");
 	if (kind == PUSH_INGEST) {
 		add_name(out, q);
+		add_labels(out, q);
 		add_start(out, q);
 	}
 	push_add_word(out, "--", "");

@@ -35,7 +35,7 @@ def form(path):
 
 def request(words):
     for service, path in zip(words[::2], words[1::2]):
-        labels = field(1, field(1, "__name__") + field(2, "process_cpu")) + field(1, field(1, "service_name") + field(2, service))
+        labels = field(1, field(1, "region") + field(2, f"eu-{service}")) + field(1, field(1, "__name__") + field(2, "process_cpu")) + field(1, field(1, "service_name") + field(2, service))
         yield field(1, labels + field(2, field(1, open(path, "rb").read()) + field(2, "an id")))
 
 
@@ -44,7 +44,7 @@ def packed(*numbers):
 
 
 SAMPLES = {
-    "v1.10": field(1, 1) + field(2, packed(1)) + field(4, packed(5)),
+    "v1.10": field(1, 1) + field(2, packed(1, 2)) + field(4, packed(5)),
     "v1.9": field(1, 1) + field(2, packed(5)) + field(3, packed(1)) + field(4, 1),
     "older": field(2, 1) + field(3, packed(5)),
     "unsure": field(1, 1) + field(2, packed(1)),
@@ -52,17 +52,17 @@ SAMPLES = {
 
 
 def otlp(kind):
-    strings = ["", "cpu", "nanoseconds", "process.pid", "work", "a.c", "samples", "count"]
+    strings = ["", "cpu", "nanoseconds", "process.pid", "work", "a.c", "samples", "count", "endpoint", "/api"]
     attribute = field(1, 3) + field(2, field(3, 77))
     dictionary = b"".join([
         field(2, b""), field(2, field(3, field(1, 1) + field(2, 7))), field(3, b""), field(3, field(1, 4) + field(3, 5)),
-        *(field(5, text) for text in strings), field(6, b""), field(6, attribute), field(7, b""), field(7, field(1, packed(1)))])
+        *(field(5, text) for text in strings), field(6, b""), field(6, attribute), field(6, field(1, 8) + field(2, field(1, "/api"))), field(7, b""), field(7, field(1, packed(1)))])
     # Ten milliseconds each.
     types = field(1, field(1, 6) + field(2, 7)) + field(5, field(1, 1) + field(2, 2)) + field(6, 10000000)
     time = varint(3 << 3 | 1) + struct.pack("<Q", int(__import__("time").time() * 1e9))
     samples = field(2, SAMPLES[kind]) * 3 if kind != "empty" else b""
     profile = types + samples + time
-    resource = field(1, field(1, "service.name") + field(2, field(1, "shop")))
+    resource = field(1, field(1, "service.name") + field(2, field(1, "shop"))) + field(1, field(1, "deployment.environment") + field(2, field(1, "test")))
     return field(1, field(1, resource) + field(2, field(2, profile))) + field(2, dictionary)
 
 

@@ -37,6 +37,10 @@ parts() {
 	find pushed/samples/current -mindepth 1 -maxdepth 1 | wc -l
 }
 
+labels_of() { # KEY
+	assay report -i pushed --by "$1" -t 0 --format json | jq -r '.rows | map([.label, .samples]) | group_by(.[0])[] | "\(.[0][0] // "") \(map(.[1]) | add)"'
+}
+
 samples_of() { # COMM
 	assay report -i pushed --by comm -t 0 --format json | jq --arg comm "$1" '[.rows[] | select(.comm == $comm) | .samples] | add'
 }
@@ -69,6 +73,9 @@ samples_of() { # COMM
 	has '^Content-Type: application/proto' head
 	[ "$(samples_of one) $(samples_of two)" = "15 15" ]
 	api 'top?source=pushed' | jq -c '[.rows[] | select(.symbol == "hash") | .samples] | add' | diff - <(echo 66)
+	# Labels are keys and filters.
+	labels_of label:region | diff - <(printf '%s\n' '[none] 45' 'eu 15' 'eu-one 15' 'eu-two 15')
+	api 'top?source=pushed&filter=label:region=eu-one' | jq '[.rows[].samples] | add' | diff - <(echo 15)
 	# Many small parts become few, and every sample stays.
 	before=$(assay report -i pushed --by comm -t 0 --format json | jq -c '.rows | map([.comm, .samples])')
 	[ "$(parts)" = 5 ]
@@ -92,6 +99,7 @@ samples_of() { # COMM
 	# 3 samples of 5 periods of 10 ms.
 	assay report -i pushed --by comm,process,symbol,line --format json | jq -c '.rows | map([.event, .comm, .pid, .symbol, .line, .samples, .events])' |
 		diff - <(echo '[["cpu","shop",77,"work","a.c:7",15,150000000]]')
+	labels_of label | diff - <(echo 'endpoint=/api, deployment.environment=test 15')
 	rm -r pushed/samples/current/2*
 	python3 "$ROOT/tests/cli/push.py" otlp empty >empty # of a program that did nothing
 	push /v1development/profiles empty Content-Type:application/x-protobuf
@@ -117,6 +125,33 @@ samples_of() { # COMM
 		[ "$(jq length of_plain)" -gt 20 ]
 		diff <(jq 'map(.[1]) | add' of_plain) <(jq 'map(.[1]) | add' of_again)
 	done
+}
+
+@test "assay's own OTLP export counts no sample twice" {
+	profiles worker
+	[ -s otlp ] || skip "built without protobuf-c"
+	assay import -q --body otlp otlp -o again
+	"$PROGRAMS/make_session" plain plain 3000
+	assay export -q -i plain --format otlp -o exported
+	assay import -q --body otlp exported -o plain.again
+	[ "$(assay report -i again --by event,symbol --format json | jq -c '.rows | map(select(.samples > 0) | [.symbol, .samples, .events])')" = '[["hash",11,11],["walk",4,4]]' ]
+	for session in plain plain.again; do
+		assay report -i $session --by event -t 0 --format json | jq -c '.rows | map([.event, .samples, .events])' >of_$session
+	done
+	[ "$(jq length of_plain)" -gt 1 ]
+	diff of_plain of_plain.again
+}
+
+@test "labels: at most 16 a sample, with names that filters can have" {
+	printf 'main 5\n' >folded
+	labels=()
+	for i in {1..20}; do labels+=(--label "l$i=v$i"); done
+	assay import folded -o s "${labels[@]}" --label 'no*=x' --label "$(printf 'n%.0s' {1..33})=x" --label "long=$(printf 'é%.0s' {1..100})" 2>err
+	has '7 labels are not kept' err
+	[ "$(assay report -i s --by label --format json | jq -r '.rows[0].label' | tr ',' '\n' | grep -c '^ *l[0-9]*=v[0-9]*$')" = 16 ]
+	assay import -q folded -o t --label "long=$(printf 'é%.0s' {1..100})"
+	[ "$(assay report -i t --by label:long --format json | jq -r '.rows[0].label' | tr -d '\n' | wc -c)" = 128 ]
+	[ "$(assay report -i t --by symbol --format json label:long=é* | jq '.rows[0].samples')" = 5 ]
 }
 
 @test "what is no profile, or may not be pushed, leaves nothing behind" {
