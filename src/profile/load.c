@@ -15,6 +15,7 @@
 #include "profile/load.h"
 #include "profile/load_blocks.h"
 #include "profile/load_classes.h"
+#include "profile/parallel.h"
 #include "profile/rows_ahead.h"
 #include "profile/shown_frames.h"
 #include "profile/slices.h"
@@ -208,6 +209,8 @@ static bool takes_row(const struct profile *p, const struct load_part *part,
 	if (!row->node || part->groups[row->class * N_CONTEXTS] == NO_INDEX)
 		return false;
 	if (part->wants_wakers && !p->wakers.data[row_waker(part, row)].is_taken)
+		return false;
+	if (!load_takes_parallelism(p, part, row))
 		return false;
 	return part->takes_any || takes_both(p, part, row);
 }

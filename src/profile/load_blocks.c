@@ -65,7 +65,7 @@ bool profile_needs_times(const struct profile_request *r)
 {
 	return r->most_moments || r->with_slices || r->with_samples || r->wall_weight ||
 	       key_list_has(&r->keys, PROFILE_PARALLELISM) || r->query->has_window ||
-	       query_has(r->query, FILTER_TIME);
+	       query_has(r->query, FILTER_TIME) || query_has(r->query, FILTER_PARALLELISM);
 }
 
 bool load_needs_times(const struct profile *p)

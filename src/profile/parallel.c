@@ -7,6 +7,7 @@
 #include "base/secret.h"
 #include "profile/index.h"
 #include "profile/load_part.h"
+#include "profile/query.h"
 #include "store/session.h"
 
 /* Of one moment. More are not looked at, so that no session costs more than its size. */
@@ -16,7 +17,9 @@
 
 bool index_wants_parallelism(const struct profile *p)
 {
-	return p->index->request->wall_weight || key_list_has(&p->class_keys, PROFILE_PARALLELISM);
+	return p->index->request->wall_weight ||
+	       key_list_has(&p->class_keys, PROFILE_PARALLELISM) ||
+	       query_has(p->index->query, FILTER_PARALLELISM);
 }
 
 uint64_t profile_interval_ns(const struct counter_info *c)
@@ -151,4 +154,14 @@ double *load_parallelism(const struct profile *p, const struct load_part *part,
 	free(m.threads);
 	free(m.slots);
 	return found;
+}
+
+bool load_takes_parallelism(const struct profile *p, const struct load_part *part,
+			    const struct count_row *row)
+{
+	size_t i = (size_t)(row - part->rows.data);
+
+	return !query_has(p->index->query, FILTER_PARALLELISM) ||
+	       query_takes_number(p->index->query, FILTER_PARALLELISM,
+				  i < part->row_parallelism.n ? part->row_parallelism.data[i] : 0);
 }

@@ -16,7 +16,7 @@
 struct load_part;
 struct profile;
 
-/* Whether a key or the weight asks. */
+/* Whether a key, a filter or the weight asks. */
 bool index_wants_parallelism(const struct profile *p);
 
 /*
@@ -25,3 +25,7 @@ bool index_wants_parallelism(const struct profile *p);
  */
 double *load_parallelism(const struct profile *p, const struct load_part *part,
 			 const struct sample_times *times, const struct count_row *rows);
+
+/* The filter parallelism: of a row of `part`. Without exact times, the number is not known: 0. */
+bool load_takes_parallelism(const struct profile *p, const struct load_part *part,
+			    const struct count_row *row);

@@ -90,6 +90,7 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(SPAN, "span", GLOB, "GLOB", "samples of these spans (*record --labels span*)")          \
 	X(LABEL, "label", GLOB, "NAME=GLOB",                                                      \
 	  "samples of goroutines with this label: *label:endpoint=/api*")                         \
+	X(PARALLELISM, "parallelism", NUMBER, "N", "samples at whose moment N threads ran")       \
 	X(MODE, "mode", GLOB, "GLOB", "code of the user, or of the kernel")                       \
 	X(LANGUAGE, "language", GLOB, "GLOB",                                                     \
 	  "code of these languages: python, php, ruby, perl, java, javascript, native")           \

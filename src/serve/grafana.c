@@ -490,9 +490,8 @@ static char *label_of_key(const char *key)
 static int call_label_names(const struct asked *q, struct grafana_result *out, struct error *err)
 {
 	static const enum profile_key without_filters[] = {
-		PROFILE_WAKER_SYMBOL, PROFILE_WAKER_STACK, PROFILE_PARALLELISM,
-		PROFILE_MODE,         PROFILE_LANGUAGE,    PROFILE_FILE,
-		PROFILE_LINE,         PROFILE_ADDRESS,     PROFILE_BUILD,
+		PROFILE_WAKER_SYMBOL, PROFILE_WAKER_STACK, PROFILE_MODE,    PROFILE_LANGUAGE,
+		PROFILE_FILE,         PROFILE_LINE,        PROFILE_ADDRESS, PROFILE_BUILD,
 	};
 	char *names[N_PROFILE_KEYS + 1] = { xstrdup(SOURCE_LABEL) };
 	size_t n = 1;

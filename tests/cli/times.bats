@@ -273,6 +273,16 @@ is_packed_anew() {
 	[ "$(assay report -i "$example" -l --format json event:cpu-clock time:6ms-9ms | jq -r '.rows[].symbol')" = parallel ]
 	[ "$(assay report -i "$example" -l --format json event:cpu-clock time:11ms-14ms | jq -r '.rows[].symbol')" = serial ]
 	[ "$(assay report -i "$example" --by waker --format json waker:server | jq '[.rows[].samples] | add')" = 40 ]
+	# As a filter: the same samples.
+	for n in 1 2; do
+		assay report -i "$example" --by symbol --format json event:cpu-clock parallelism:$n | jq -c '[.rows[] | [.symbol, .samples]] | sort' >by_filter
+		[ "$(jq length by_filter)" -gt 0 ]
+		assay report -i "$example" --by parallelism,symbol --format json event:cpu-clock |
+			jq -c --arg n $n '[.rows[] | select(.parallelism == $n) | [.symbol, .samples]] | sort' | diff - by_filter
+	done
+	[ "$(assay report -i "$example" --format json event:cpu-clock 'parallelism="2"' | jq .header.samples.selected)" = "$(jq '[.[][1]] | add' by_filter)" ]
+	run assay report -i "$example" parallelism:7
+	refused 1 "no sample matches parallelism:7"
 	# The other thread ran for 20 of the 100 ms.
 	[ "$(assay report -i "$example" --by parallelism --format json event:cpu-clock |
 		jq '[.rows[] | select(.parallelism == "2") | .samples] | add | . >= 38 and . <= 42')" = true ]
