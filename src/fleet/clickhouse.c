@@ -32,6 +32,7 @@ struct shard {
 	char *database; /* "default" */
 	enum clickhouse_dialect dialect;
 	char version[32];
+	bool is_checked; /* its version is known, and its tables are right */
 	struct http_client *http;
 	struct error trouble;
 };
@@ -39,6 +40,7 @@ struct shard {
 struct clickhouse {
 	VEC(struct shard) shards;
 	char *user, *password; /* NULL: none */
+	bool is_new;           /* as of struct clickhouse_options */
 };
 
 /* ---- texts for SQL and URLs ---- */
@@ -130,11 +132,85 @@ static int shard_ask(const struct clickhouse *ch, struct shard *s, const char *s
 	return r;
 }
 
+static int shard_find_version(const struct clickhouse *ch, struct shard *s, struct error *err)
+{
+	struct buf answer = { 0 };
+	int r = shard_ask(ch, s, "SELECT version() FORMAT TabSeparated", &answer, err);
+
+	if (r >= 0) {
+		snprintf(s->version, sizeof(s->version), "%s", buf_cstr(&answer));
+		s->version[strcspn(s->version, "\r\n")] = '\0';
+		if (!clickhouse_dialect_of(s->version, &s->dialect))
+			r = error_set(
+				err, -EPROTONOSUPPORT,
+				"%s is no ClickHouse that assay knows: 18.16, or 23 and newer",
+				s->address);
+	}
+	buf_fini(&answer);
+	return r;
+}
+
+/* The tables are of this version, and this is the shard of that number. */
+static int shard_check_place(const struct clickhouse *ch, struct shard *s, struct error *err)
+{
+	struct buf answer = { 0 };
+	struct reader rows;
+	uint32_t version, shard, n, want = (uint32_t)(s - ch->shards.data);
+	int r = shard_ask(ch, s,
+			  "SELECT version, shard, shards FROM schema_version ORDER BY version DESC "
+			  "LIMIT 1 FORMAT RowBinary",
+			  &answer, err);
+
+	rows = reader_over(answer.data, answer.len);
+	version = reader_u32(&rows);
+	shard = reader_u32(&rows);
+	n = reader_u32(&rows);
+	buf_fini(&answer);
+	if (r == -EREMOTEIO || (r >= 0 && rows.bad))
+		return error_set(err, -ENODATA,
+				 "%s has no tables of a fleet: run 'assay fleet init --clickhouse "
+				 "URL,…' (%s)",
+				 s->address, r < 0 ? s->trouble.text : "schema_version is empty");
+	if (r < 0)
+		return r;
+	if (version != CLICKHOUSE_SCHEMA_VERSION)
+		return error_set(err, -EPROTONOSUPPORT,
+				 "%s has tables of version %" PRIu32 ", and this assay knows %d",
+				 s->address, version, CLICKHOUSE_SCHEMA_VERSION);
+	if (shard != want || n != ch->shards.n)
+		return error_set(err, -EINVAL,
+				 "%s is shard %" PRIu32 " of %" PRIu32 ", and not %" PRIu32
+				 " of %zu: name all addresses in the order of 'assay fleet init'",
+				 s->address, shard + 1, n, want + 1, ch->shards.n);
+	return 0;
+}
+
+/* A server that was away at the start may have other tables, or none. */
+static int shard_check(struct clickhouse *ch, struct shard *s, struct error *err)
+{
+	int r = s->is_checked ? 0 : shard_find_version(ch, s, err);
+
+	if (r >= 0 && !s->is_checked && !ch->is_new)
+		r = shard_check_place(ch, s, err);
+	s->is_checked = r >= 0;
+	return r;
+}
+
+int clickhouse_check_place(struct clickhouse *ch, uint32_t shard, struct error *err)
+{
+	assert(shard < ch->shards.n);
+	return shard_check_place(ch, &ch->shards.data[shard], err);
+}
+
 int clickhouse_ask(struct clickhouse *ch, uint32_t shard, const char *sql, struct buf *answer,
 		   struct error *err)
 {
+	struct shard *s = &ch->shards.data[shard];
+	int r;
+
 	assert(shard < ch->shards.n);
-	return shard_ask(ch, &ch->shards.data[shard], sql, answer, err);
+	r = shard_check(ch, s, err);
+	return r < 0 ? r : shard_ask(ch, s, sql, answer, err);
 }
 
 int clickhouse_insert(struct clickhouse *ch, uint32_t shard, enum clickhouse_table table,
@@ -145,6 +221,9 @@ int clickhouse_insert(struct clickhouse *ch, uint32_t shard, enum clickhouse_tab
 	int r;
 
 	assert(shard < ch->shards.n);
+	r = shard_check(ch, s, err);
+	if (r < 0)
+		return r;
 	buf_str(&parameters, "database=");
 	url_put_text(&parameters, s->database);
 	/* Rows of names may be other ones the next time: from a file that was found since. */
@@ -264,67 +343,13 @@ static int clickhouse_read_login(struct clickhouse *ch, const char *path, struct
 	return 0;
 }
 
-static int shard_find_version(const struct clickhouse *ch, struct shard *s, struct error *err)
-{
-	struct buf answer = { 0 };
-	int r = shard_ask(ch, s, "SELECT version() FORMAT TabSeparated", &answer, err);
-
-	if (r >= 0) {
-		snprintf(s->version, sizeof(s->version), "%s", buf_cstr(&answer));
-		s->version[strcspn(s->version, "\r\n")] = '\0';
-		if (!clickhouse_dialect_of(s->version, &s->dialect))
-			r = error_set(
-				err, -EPROTONOSUPPORT,
-				"%s is no ClickHouse that assay knows: 18.16, or 23 and newer",
-				s->address);
-	}
-	buf_fini(&answer);
-	return r;
-}
-
-/* The tables are of this version, and this is the shard of that number. */
-static int shard_check_place(const struct clickhouse *ch, struct shard *s, struct error *err)
-{
-	struct buf answer = { 0 };
-	struct reader rows;
-	uint32_t version, shard, n, want = (uint32_t)(s - ch->shards.data);
-	int r = shard_ask(ch, s,
-			  "SELECT version, shard, shards FROM schema_version ORDER BY version DESC "
-			  "LIMIT 1 FORMAT RowBinary",
-			  &answer, err);
-
-	rows = reader_over(answer.data, answer.len);
-	version = reader_u32(&rows);
-	shard = reader_u32(&rows);
-	n = reader_u32(&rows);
-	buf_fini(&answer);
-	if (r == -EREMOTEIO || (r >= 0 && rows.bad))
-		return error_set(err, -ENODATA,
-				 "%s has no tables of a fleet: run 'assay fleet init --clickhouse "
-				 "URL,…' (%s)",
-				 s->address, r < 0 ? s->trouble.text : "schema_version is empty");
-	if (r < 0)
-		return r;
-	if (version != CLICKHOUSE_SCHEMA_VERSION)
-		return error_set(err, -EPROTONOSUPPORT,
-				 "%s has tables of version %" PRIu32 ", and this assay knows %d",
-				 s->address, version, CLICKHOUSE_SCHEMA_VERSION);
-	if (shard != want || n != ch->shards.n)
-		return error_set(err, -EINVAL,
-				 "%s is shard %" PRIu32 " of %" PRIu32 ", and not %" PRIu32
-				 " of %zu: name all addresses in the order of 'assay fleet init'",
-				 s->address, shard + 1, n, want + 1, ch->shards.n);
-	return 0;
-}
-
 /* Whether another shard may answer. */
 static bool is_no_answer(int code)
 {
 	return code == -EHOSTUNREACH || code == -ECONNREFUSED || code == -ETIMEDOUT || code == -EIO;
 }
 
-static int clickhouse_connect(struct clickhouse *ch, const struct clickhouse_options *options,
-			      struct error *err)
+static int clickhouse_connect(struct clickhouse *ch, struct error *err)
 {
 	const struct http_client_options http = { .connect_s = CONNECT_S,
 						  .silent_s = SILENT_S,
@@ -337,9 +362,7 @@ static int clickhouse_connect(struct clickhouse *ch, const struct clickhouse_opt
 
 		if (r < 0)
 			return r;
-		r = shard_find_version(ch, s, &why);
-		if (r >= 0 && !options->is_new)
-			r = shard_check_place(ch, s, &why);
+		r = shard_check(ch, s, &why);
 		if (r < 0 && !is_no_answer(r)) {
 			if (err)
 				*err = why;
@@ -360,9 +383,10 @@ int clickhouse_open(const struct clickhouse_options *options, struct clickhouse 
 	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = xcalloc(1, sizeof(*ch));
 	int r = clickhouse_add_shards(ch, options->urls, err);
 
+	ch->is_new = options->is_new;
 	if (r >= 0 && options->login)
 		r = clickhouse_read_login(ch, options->login, err);
-	r = r < 0 ? r : clickhouse_connect(ch, options, err);
+	r = r < 0 ? r : clickhouse_connect(ch, err);
 	if (r >= 0)
 		*out = take_ptr(ch);
 	return r;

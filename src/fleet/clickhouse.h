@@ -36,12 +36,19 @@ struct clickhouse_options {
 /*
  * Connects to the servers. Unless options->is_new, every server that answers must have the tables
  * of this version, in its place of this order. -EINVAL: an address is wrong. A server that does not
- * answer is no failure if another one does: clickhouse_trouble().
+ * answer is no failure if another one does: clickhouse_trouble(). It is checked before its first
+ * answer.
  */
 int clickhouse_open(const struct clickhouse_options *options, struct clickhouse **out,
 		    struct error *err);
 void clickhouse_close(struct clickhouse *ch); /* NULL is fine */
 DEFINE_AT_EXIT(clickhouse_close, struct clickhouse)
+
+/*
+ * Whether the shard has the tables of this version, in its place of this order. -ENODATA: it has no
+ * tables of a fleet. -EINVAL: it has another place.
+ */
+int clickhouse_check_place(struct clickhouse *ch, uint32_t shard, struct error *err);
 
 uint32_t clickhouse_n_shards(const struct clickhouse *ch);
 uint32_t clickhouse_shard_of(const struct clickhouse *ch, const char *host);

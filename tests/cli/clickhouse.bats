@@ -382,3 +382,47 @@ has_failed() {
 	run assay serve --fleet fleet --clickhouse 127.0.0.1
 	[ "$status" = 2 ]
 }
+
+# Passes connections on to the ClickHouse, but for the first one: $late is its address.
+late_clickhouse() {
+	local place=${ASSAY_CLICKHOUSE#*://}
+	background python3 -c '
+import socket, sys, threading
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+listener.accept()[0].close()
+def pump(source, sink):
+    while data := source.recv(65536):
+        sink.sendall(data)
+    sink.shutdown(socket.SHUT_WR)
+while True:
+    client, server = listener.accept()[0], socket.create_connection((sys.argv[1], int(sys.argv[2])))
+    threading.Thread(target=pump, args=(client, server), daemon=True).start()
+    threading.Thread(target=pump, args=(server, client), daemon=True).start()
+' "${place%:*}" "${place##*:}" >late.port
+	wait_for test -s late.port
+	late=http://127.0.0.1:$(cat late.port)
+}
+
+@test "a server keeps its place among the shards: init and questions refuse another one" {
+	real_clickhouse
+	first=$clickhouse second=${database}_b
+	sql "CREATE DATABASE $second"
+	assay fleet init --clickhouse "$first,$ASSAY_CLICKHOUSE/$second"
+	assay fleet init --clickhouse "$first,$ASSAY_CLICKHOUSE/$second"
+	for urls in "$first" "$ASSAY_CLICKHOUSE/$second,$first"; do
+		run assay fleet init --clickhouse "$urls"
+		[ "$status" != 0 ]
+		[[ "$output" == *" is shard "*" of 2, and not "* ]]
+	done
+	[ "$(sql "SELECT DISTINCT shard, shards FROM schema_version")" = "$(printf '0\t2')" ]
+	# The first shard again, behind an address that is silent at first.
+	fleet_of_two
+	assay fleet load --clickhouse "$first,$ASSAY_CLICKHOUSE/$second" fleet
+	late_clickhouse
+	run assay report --fleet "$first,$late/$database" -l
+	echo "$output"
+	sql "DROP DATABASE $second"
+	[ "$status" != 0 ]
+	[[ "$output" == *"is shard 1 of 2, and not 2 of 2"* ]]
+}

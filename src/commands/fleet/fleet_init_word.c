@@ -69,6 +69,11 @@ static int init_shards(const struct fleet_args *args, struct clickhouse *ch, str
 	for (uint32_t shard = 0; shard < n && r >= 0; shard++)
 		if (*clickhouse_trouble(ch, shard))
 			r = error_set(err, -EHOSTUNREACH, "%s", clickhouse_trouble(ch, shard));
+	/* With another order, the blocks of a host would be in two places. */
+	for (uint32_t shard = 0; shard < n && r >= 0; shard++) {
+		r = clickhouse_check_place(ch, shard, err);
+		r = r == -ENODATA ? 0 : r;
+	}
 	for (uint32_t shard = 0; shard < n && r >= 0; shard++) {
 		const struct clickhouse_layout layout =
 			layout_of(args, clickhouse_dialect(ch, shard), shard, n);
