@@ -4,10 +4,12 @@
 The traces are the generator's, of user space with TSC and MTC; qemu-user runs the programs.
 """
 
+import pathlib
 import resource
 import shutil
 import subprocess
 
+import sources
 from harness import Part, Unavailable, ratios, spread, table
 
 INSNS = 100_000_000
@@ -36,17 +38,52 @@ SELECT count(*), max(b) FROM t WHERE b LIKE '%12%' GROUP BY a % 100;
 """
 
 
+TEXT_BYTES = 16 << 20  # gzip -9 runs 100 million instructions long before its end
+
+
+def compiler_input(bench):
+    """A preprocessed C file, and cc1 itself: the emulator follows one process."""
+    folder, cc = bench.scratch / "cc1", shutil.which("gcc")
+    if not cc:
+        raise Unavailable("gcc is not installed")
+    if not folder.exists():
+        sources.write(folder, 1, 400)
+    source = next(folder.glob("*.c"))
+    subprocess.run([cc, "-E", "-P", str(source), "-o", str(folder / "one.i")], check=True)
+    cc1 = subprocess.run([cc, "-print-prog-name=cc1"], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+    return cc1, ["-quiet", "-O2", str(folder / "one.i"), "-o", "/dev/null"]
+
+
+def make_kernel_trace(bench, out):
+    """Of a virtual machine: a folder with the trace and the kernel's code."""
+    done = subprocess.run([pathlib.Path(__file__).resolve().parents[2] / "tests" / "guest" / "run", "--trace", out], env={**bench.env, "ASSAY_BUILD": str(bench.build)},
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode or not out.exists():
+        raise Unavailable(f"no trace of a kernel: {done.stdout.strip()[-200:]}")
+    return out
+
+
 def make_trace(bench, program, insns):
     qemu = shutil.which("qemu-x86_64")
     plugin = bench.build / "tests" / "pt" / "libpt_qemu.so"
     if not qemu or not plugin.exists():
         raise Unavailable("qemu-user is not installed (Debian: qemu-user)")
     out, text = bench.scratch / f"{program}.{insns}.data", bench.scratch / "text"
-    text.write_bytes(open(bench.perf, "rb").read() * 4)
+    binary = open(bench.assay, "rb").read()
+    text.write_bytes(binary * (TEXT_BYTES // len(binary) + 1))
     (bench.scratch / "work.py").write_text(PYTHON)
-    argv = {"gzip": ["-9", "-c", str(text)], "python3": [str(bench.scratch / "work.py")],
-            "sqlite3": [":memory:", SQL]}[program]
-    subprocess.run([qemu, "-plugin", f"{plugin},out={out},limit={insns},mtc=on", shutil.which(program)] + argv,
+    if out.exists():
+        return out
+    if program == "kernel":
+        return make_kernel_trace(bench, out)
+    if program == "cc1":
+        path, argv = compiler_input(bench)
+    else:
+        path, argv = shutil.which(program), {"gzip": ["-9", "-c", str(text)], "python3": [str(bench.scratch / "work.py")],
+                                             "sqlite3": [":memory:", SQL]}[program]
+    if not path:
+        raise Unavailable(f"{program} is not installed")
+    subprocess.run([qemu, "-plugin", f"{plugin},out={out},limit={insns},mtc=on", path] + argv,
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return out
 

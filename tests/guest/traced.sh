@@ -24,7 +24,7 @@ record_trace() {
 	cp "$program" "$guest/init"
 	mv "$guest/modules/loop.ko" "$guest"
 	emulation+=(-debugcon "file:$work/symbols"
-		-plugin "$plugin,out=$work/trace,program=$program,symbols=$work/symbols")
+		-plugin "$plugin,out=$work/trace,program=$program,symbols=$work/symbols${plugin_options-}")
 	write_initramfs
 	emulate stdio timeout --foreground -k 10 "$((5 * deadline_s))" </dev/null >console 2>emulator.err
 	[ -s trace/data ] || { cat console emulator.err; return 1; }
