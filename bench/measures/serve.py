@@ -6,7 +6,11 @@ There is no peer: the other profilers' servers keep their own stores.
 
 import concurrent.futures
 import http.client
+import json
+import os
+import pathlib
 import re
+import shutil
 import socket
 import statistics
 import subprocess
@@ -79,6 +83,24 @@ def answers(server, rounds):
     return rows
 
 
+def browser_row(bench, day):
+    """What a person waits for: bench/serve.mjs. The log-in address is for the browser alone."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    root = pathlib.Path(__file__).resolve().parent.parent.parent
+    if not chromium or not (root / "tests/npm/node_modules/playwright-core").is_dir():
+        return "In a browser: not measured, as Chromium or playwright-core is not installed.\n"
+    process = subprocess.Popen([bench.assay, "serve", day], stdout=subprocess.PIPE, text=True)
+    try:
+        output = bench.run(["node", str(root / "bench/serve.mjs"), process.stdout.readline().strip(), HOUR["since"], HOUR["until"]],
+                           env=dict(bench.env, CHROMIUM=chromium, HOME=os.environ.get("HOME", "/root"))).output
+    finally:
+        process.terminate()
+        process.wait()
+    ms = json.loads(output)
+    return (f"In a browser: first paint {ms['paint']:.0f} ms (to reach: 300), another selector {ms['selector']:.0f} ms, "
+            f"the same again {ms['again']:.0f} ms (300), flame graph of an hour {ms['graph']:.0f} ms.\n")
+
+
 def load(server):
     """Requests at a constant rate, 19 of 20 repeated. Returns the times of both kinds, and other states than 200."""
     repeated, new, refused, other = [], [], [], []
@@ -139,6 +161,7 @@ def measure(bench, rounds):
     bench.run([bench.tool("history"), day])
     # As a daemon leaves it on the same day: packed, and not merged to minutes, hours and days.
     bench.run_over([], [bench.assay, "retain", "-q", day, *NO_TIERS])
+    in_browser = browser_row(bench, day)
     server = Server(bench, day)
     try:
         first = spread([server.ask(path)[3] * 1000 for path in ["/", "/serve.js", "/serve.css"] * rounds], "{:.1f}")
@@ -158,7 +181,7 @@ def measure(bench, rounds):
         server.end()
     return table(["answer", "s, new", "ms, kept", "MB"], rows) + "\n" + table(
         [f"{RATE} requests/s for {SECONDS} s", "repeated", "p99 ms", "new", "p99 s", "429", "others"], loads) + (
-        f"\nFiles of the page: {first} ms each. Memory of serve: {own / 1e6:.0f} MB after {CLIENTS} clients, {after / 1e6:.0f} MB at the end.\n"
+        f"\n{in_browser}Files of the page: {first} ms each. Memory of serve: {own / 1e6:.0f} MB after {CLIENTS} clients, {after / 1e6:.0f} MB at the end.\n"
         "To reach: an hour in 0.4 s, the day in 1.2 s, 150 MB; p99 of repeated 100 ms, of new 2 s or 429, no others.\n")
 
 
