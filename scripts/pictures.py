@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes the pictures of the README: pictures.py ASSAY FOLDER
 
-Records scripts/demo-work.sh, and writes two pictures. FOLDER/page.png is the page of `assay report
---html` in Chromium. FOLDER/terminal.svg shows commands and their output as in a terminal.
+Records scripts/demo-work.sh, and writes four pictures. FOLDER/page.png is the page of `assay report
+--html` in Chromium, and FOLDER/serve.png that of `assay serve`. FOLDER/terminal.svg shows commands and
+their output as in a terminal, and FOLDER/browse.svg `assay browse` in tmux.
 """
 import html
 import os
@@ -12,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COLUMNS, ROWS = 100, 49
@@ -78,6 +80,35 @@ def write_svg(path, text):
 			f'<rect width="100%" height="100%" rx="8" fill="#1e2127"/>\n<g fill="#dcdfe4">\n{rows}\n</g>\n</svg>\n')
 
 
+def screenshot(path, address):
+	subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+			"--window-size=1280,760", "--virtual-time-budget=8000", f"--screenshot={path}", address],
+		       check=True, stderr=subprocess.DEVNULL)
+
+
+def serve_picture(work, path):
+	with subprocess.Popen(["assay", "serve", "assay.data"], cwd=work, stdout=subprocess.PIPE, text=True) as server:
+		try:
+			screenshot(path, re.search(r"http://\S+", server.stdout.readline())[0])
+		finally:
+			server.terminate()
+
+
+def browse_picture(work, path):
+	tmux = ["tmux", "-S", os.path.join(work, "tmux"), "-f", "/dev/null"]
+	command = "TERM=xterm-256color exec assay browse -V tree assay.data"
+	subprocess.run([*tmux, "new-session", "-d", "-x", str(COLUMNS), "-y", "30", command], cwd=work, check=True)
+	try:
+		for _ in range(100):
+			text = subprocess.run([*tmux, "capture-pane", "-p", "-e"], capture_output=True, text=True, check=True).stdout
+			if "assay browse" in text:
+				break
+			time.sleep(0.1)
+		write_svg(path, text)
+	finally:
+		subprocess.run([*tmux, "kill-server"], check=False)
+
+
 def main():
 	assay, folder = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
 	os.environ["PATH"] = os.path.dirname(assay) + ":" + os.environ["PATH"]
@@ -90,10 +121,9 @@ def main():
 		write_svg(os.path.join(folder, "terminal.svg"), text)
 		page = os.path.join(work, "page.html")
 		subprocess.run(["assay", "report", "--html", page], cwd=work, check=True)
-		subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-				"--window-size=1280,760", "--virtual-time-budget=4000",
-				f"--screenshot={os.path.join(folder, 'page.png')}", f"file://{page}"],
-			       check=True, stderr=subprocess.DEVNULL)
+		screenshot(os.path.join(folder, "page.png"), f"file://{page}")
+		serve_picture(work, os.path.join(folder, "serve.png"))
+		browse_picture(work, os.path.join(folder, "browse.svg"))
 
 
 if __name__ == "__main__":
