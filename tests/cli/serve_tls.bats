@@ -221,3 +221,86 @@ has_said() { # TEXT
 	[ "$(answer_of reader)" = 200 ]
 	[ "$(answer_of web1)" = 401 ]
 }
+
+make_store() { # the history of a host; $all is its samples
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	all=$(assay report -i store --format json | jq .header.samples.selected)
+	[ "$all" -gt 0 ]
+}
+
+ship() { # [OPTION…]
+	assay ship --to "$url" --state state --once --host web1 store "$@"
+}
+
+shipped() { # whether the fleet has each sample once; then it forgets them
+	[ "$(assay report -i fleet/web1 --format json | jq .header.samples.selected)" = "$all" ]
+	assay fleet audit fleet
+	assay fleet forget fleet web1
+	rm -r state
+}
+
+@test "ship sends by TLS, with a token or its own certificate, to the gateway that the CA signed" {
+	make_certificates
+	sign_certificate web1 ca extendedKeyUsage=clientAuth
+	make_store
+	serve --fleet fleet --listen 0.0.0.0:0 --host localhost --tls-certificate server.pem --tls-key server.key --client-ca ca.pem
+	url=$(sed -n '1s|^\(https://localhost:[0-9]*\)/login.*|\1|p' serve.out)
+	assay fleet enroll fleet web1 >token
+	chmod 600 token
+	# The system does not trust the test's CA, and other-ca did not sign the gateway.
+	for ca in "" "--ca other-ca.pem"; do
+		# shellcheck disable=SC2086 # two words or none
+		run -1 ship --token-file token $ca
+		[[ "$output" == *certificate* ]]
+		[ ! -e fleet/web1 ]
+	done
+	# The name in the certificate is not that of the URL.
+	run -1 assay ship --to "${url/localhost/127.0.0.2}" --state state --once --host web1 store --token-file token --ca ca.pem
+	[ ! -e fleet/web1 ]
+	ship --token-file token --ca ca.pem
+	shipped
+	# A certificate counts from when it is enrolled, for its own host alone, and only if the gateway's CA signed it.
+	run -1 ship --certificate web1.pem --key web1.key --ca ca.pem
+	[[ "$output" == *"answers 401"* || "$output" == *"answers 403"* ]]
+	assay fleet enroll fleet web1 --certificate
+	for name in reader stranger; do
+		run -1 ship --certificate $name.pem --key $name.key --ca ca.pem
+		[ ! -e fleet/web1 ]
+	done
+	ship --certificate web1.pem --key web1.key --ca ca.pem
+	shipped
+}
+
+@test "ship sends through a proxy of its network, and to a gateway behind a proxy" {
+	make_certificates
+	make_store
+	serve --fleet fleet --listen 0.0.0.0:0 --host localhost --tls-certificate server.pem --tls-key server.key
+	url=$(sed -n '1s|^\(https://localhost:[0-9]*\)/login.*|\1|p' serve.out)
+	assay fleet enroll fleet web1 >token
+	chmod 600 token
+	background python3 "$ROOT/tests/cli/fleet_proxy.py" forward >forward.log
+	wait_for [ -s forward.log ]
+	https_proxy=http://127.0.0.1:$(head -1 forward.log) ship --token-file token --ca ca.pem
+	has "^CONNECT ${url#https://}$" forward.log
+	shipped
+	# It was asked for nothing but tunnels.
+	not grep -v '^[0-9]*$\|^CONNECT ' forward.log
+	kill "$server"
+	wait "$server" || true
+	echo "read all-all-all-all-all-all-all-all-1" >tokens
+	chmod 600 tokens
+	address=127.0.0.1:$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	background assay serve --fleet fleet --listen "$address" --behind-proxy --host localhost --token-file tokens >serve.out 2>serve.err
+	server=$!
+	wait_for has_line_or_ended serve.out "$server"
+	[ -s serve.out ]
+	background python3 "$ROOT/tests/cli/fleet_proxy.py" front server.pem server.key "$address" >front.log
+	wait_for [ -s front.log ]
+	url=https://localhost:$(head -1 front.log)
+	assay fleet enroll fleet web1 >token
+	run -1 ship --token-file token
+	[[ "$output" == *certificate* ]]
+	ship --token-file token --ca ca.pem
+	has "^TLS to $address$" front.log
+	shipped
+}
