@@ -97,6 +97,26 @@ static uint32_t owner_of(const char *host)
 	return 1 + (uint32_t)(XXH3_64bits(host, strlen(host)) % UINT32_C(0x7ffffffe));
 }
 
+/* Removes the senders of indexes that cache_write() removed to make room. The folder is locked. */
+static void drop_lone_senders(const char *dir)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+
+	while (d && (entry = readdir(d))) {
+		char sym[BUILD_ID_HEX_SIZE + 4];
+		size_t n = strcspn(entry->d_name, ".");
+
+		if (!n || n >= BUILD_ID_HEX_SIZE || strcmp(entry->d_name + n, ".from") != 0)
+			continue;
+		snprintf(sym, sizeof(sym), "%.*s.sym", (int)n, entry->d_name);
+		if (faccessat(dirfd(d), sym, F_OK, 0) < 0 && errno == ENOENT)
+			unlinkat(dirfd(d), entry->d_name, 0);
+	}
+	if (d)
+		closedir(d);
+}
+
 /* The folder is locked. The sender comes first: without it, others could replace the index. */
 static int put_index(const char *dir, const char *host, const struct build_id *id, void *index,
 		     size_t size, struct error *err)
@@ -111,6 +131,7 @@ static int put_index(const char *dir, const char *host, const struct build_id *i
 		return r;
 	stat(sym, &before);
 	cache_write(dir, id, owner_of(host), index, size);
+	drop_lone_senders(dir);
 	fd = open(sym, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 || fstat(fd, &after) < 0 || fsync(fd) < 0 || after.st_ino == before.st_ino)
 		return error_set(err, -ENOSPC, "cannot write %s", sym);
@@ -156,7 +177,7 @@ int fleet_names_forget(const char *fleet, const char *host, struct error *err)
 		if (strcmp(sender, host) != 0)
 			continue;
 		sym = xasprintf("%s/%.*s.sym", dir, (int)(n - 5), entry->d_name);
-		if ((unlink(sym) < 0 && errno != ENOENT) || unlink(from) < 0)
+		if ((unlink(sym) < 0 && errno != ENOENT) || (unlink(from) < 0 && errno != ENOENT))
 			r = error_errno(err, -errno, "cannot remove %s", sym);
 	}
 	closedir(d);

@@ -342,6 +342,49 @@ put() { # [HEADER:VALUE…]: the file $body as the block
 	[ -z "$(find fleet/.names -name "$build.*")" ]
 }
 
+# Rewrites a line of what the gateway knows about web1: NAME VALUE.
+set_fact() {
+	sed -i "s/^$1 .*/$1 $2/" fleet/web1/.host
+}
+
+@test "names of a day have a limit: 2,000 indexes of a host, and 512 MiB" {
+	gateway
+	need_recording
+	assay record -o session -q -- sha256sum "$ASSAY_BUILD/assay" >/dev/null
+	XDG_CACHE_HOME=$PWD/cache assay report -i session --by symbol >/dev/null
+	local sym build today
+	sym=$(find cache -name '*.sym' -size -2000k | sort | head -1)
+	build=$(basename "$sym" .sym)
+	[ -n "$build" ]
+	send_names() {
+		ask web1 PUT "/v1/images/$build/symbols" "$sym" "Assay-Boot:$FIRST_BOOT"
+		echo "$code ${reply:0:40}"
+	}
+	introduce web1 $FIRST_BOOT 100 0
+	[ "$(send_names)" = '200 {"kept":true}' ]
+	has '^names 1$' fleet/web1/.host
+	has "^names_bytes $(stat -c %s "$sym")$" fleet/web1/.host
+	today=$(($(date +%s) / 86400))
+	set_fact names_day "$today"
+	set_fact names 1999
+	[[ "$(send_names)" == '200 '* ]]
+	[[ "$(send_names)" == '429 '* ]]
+	[[ "$(send_names)" == '429 '* ]]
+	# Bytes count by themselves.
+	set_fact names 1
+	set_fact names_bytes $((512 * 1048576 - $(stat -c %s "$sym")))
+	[[ "$(send_names)" == '200 '* ]]
+	[[ "$(send_names)" == '429 '* ]]
+	# Other hosts may still send, and so may this one on another day.
+	enroll web2
+	introduce web2 $FIRST_BOOT 100 0
+	ask web2 PUT "/v1/images/$build/symbols" "$sym" "Assay-Boot:$FIRST_BOOT"
+	[ "$code" = 200 ]
+	set_fact names_day $((today - 1))
+	[[ "$(send_names)" == '200 '* ]]
+	has '^names 1$' fleet/web1/.host
+}
+
 @test "forget removes a host with its blocks and its token, and writes it down" {
 	gateway
 	"$ASSAY_BUILD/bench/history" store 1 2000 400

@@ -251,6 +251,28 @@ static void better_names_replace_worse_ones_and_others_do_not_rename(void **stat
 	assert_true(fleet_names_want(FLEET, &build, SYMBOL_DYNSYM));
 }
 
+/* The cache removes old indexes to make room. */
+static void the_sender_of_an_index_goes_with_it(void **state)
+{
+	const struct build_id other = { .len = 4, .bytes = { 1, 2, 3, 5 } };
+	char sender[FLEET_HOST_MAX + 1];
+	size_t size;
+	char *bytes;
+
+	(void)state;
+	fleet_init();
+	assert_int_equal(take_names("a", "first", SYMBOL_SYMTAB), 1);
+	bytes = make_index("second", SYMBOL_SYMTAB, &size);
+	assert_int_equal(fleet_names_take(FLEET, "b", &other, bytes, size, NULL), 1);
+	assert_named("first", "a");
+	assert_int_equal(unlink(FLEET "/.names/01020304.sym"), 0);
+	assert_int_equal(fleet_names_take(FLEET, "b", &other, bytes, size, NULL), 1);
+	assert_int_not_equal(access(FLEET "/.names/01020304.from", F_OK), 0);
+	fleet_names_sender(FLEET, &other, sender, sizeof(sender));
+	assert_string_equal(sender, "b");
+	free(bytes);
+}
+
 static int check_names(const void *bytes, size_t size, const struct build_id *id)
 {
 	const struct file_mapping file = { .base = bytes, .size = size };
@@ -338,6 +360,7 @@ int main(void)
 		cmocka_unit_test(two_machines_at_once_are_clones_and_a_restart_is_none),
 		cmocka_unit_test(facts_are_read_as_written_and_damage_is_refused),
 		cmocka_unit_test(better_names_replace_worse_ones_and_others_do_not_rename),
+		cmocka_unit_test(the_sender_of_an_index_goes_with_it),
 		cmocka_unit_test(damaged_names_and_those_of_another_build_are_refused),
 		cmocka_unit_test(a_join_token_enrolls_so_many_new_hosts),
 		cmocka_unit_test(certificates_and_wrong_files_of_tokens),
