@@ -45,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (elf_file_open(&m.elf, m.bytes, size, NULL) == 0 && m.elf.type == ET_REL &&
 	    m.elf.is_64) {
 		module_file_link(&m, NULL);
+		module_kernel_learn(&kernel);
 		code = module_code_new(&m, LOADED, &kernel);
 		if (code)
 			read_all(code);

@@ -436,14 +436,17 @@ const char *pt_images_kallsyms(struct pt_images *t)
 
 const struct elf_file *pt_images_vmlinux(struct pt_images *t, uint64_t *slide)
 {
+	bool is_built = pt_images_find_built_kernel(t);
+
 	*slide = t->slide;
-	return pt_images_find_built_kernel(t) ? &t->kernel_elf : NULL;
+	return is_built ? &t->kernel_elf : NULL;
 }
 
 struct reader pt_images_kernel_memory(struct pt_images *t, uint64_t *addr)
 {
+	need_kernel(t);
 	*addr = t->config.kernel_text;
-	return pt_images_kallsyms(t) ? elf_bytes_at(&t->kernel_elf, *addr) : reader_over(NULL, 0);
+	return t->kallsyms ? elf_bytes_at(&t->kernel_elf, *addr) : reader_over(NULL, 0);
 }
 
 bool pt_images_open_module(struct pt_images *t, struct image *image, const char *path,

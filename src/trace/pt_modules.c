@@ -26,6 +26,7 @@ struct pt_modules {
 	struct known_module *modules; /* as in the history */
 	pthread_mutex_t lock;         /* of opening; what is open stays as it is */
 	bool has_kernel;
+	struct module_kernel kernel;
 	struct kallsyms kallsyms;
 	struct strings names; /* of global symbols */
 	VEC(uint64_t) addrs;  /* by name; 0: not known */
@@ -69,6 +70,14 @@ static void add_name(struct pt_modules *t, const char *name, size_t len, uint64_
 		vec_push(&t->addrs, addr);
 }
 
+static uint64_t symbol_addr(void *context, const char *name)
+{
+	struct pt_modules *t = context;
+	string_id id;
+
+	return strings_find(&t->names, name, &id) ? t->addrs.data[id.n] : 0;
+}
+
 static void read_kernel(struct pt_modules *t)
 {
 	const char *path = pt_images_kallsyms(t->images);
@@ -88,14 +97,9 @@ static void read_kernel(struct pt_modules *t)
 			if (symbol.bind == STB_GLOBAL && symbol.section != SHN_UNDEF)
 				add_name(t, symbol.name, strlen(symbol.name),
 					 symbol.link_addr + slide);
-}
-
-static uint64_t symbol_addr(void *context, const char *name)
-{
-	struct pt_modules *t = context;
-	string_id id;
-
-	return strings_find(&t->names, name, &id) ? t->addrs.data[id.n] : 0;
+	t->kernel = (struct module_kernel){ .symbol = symbol_addr, .context = t };
+	t->kernel.memory = pt_images_kernel_memory(t->images, &t->kernel.memory_addr);
+	module_kernel_learn(&t->kernel);
 }
 
 /* ---- a module's file ---- */
@@ -172,10 +176,10 @@ static int file_fits(const struct pt_modules *t, const struct pt_module *m,
 static const char *open_module(struct pt_modules *t, const struct pt_module *m,
 			       struct known_module *out)
 {
-	struct module_kernel kernel = { .symbol = symbol_addr, .context = t };
 	cleanup(free_at_exit) char *path = xasprintf("[%s]", m->name);
 	struct image image = { .kind = IMAGE_MODULE, .build_id = m->build_id, .path = path };
 	struct module_file file;
+	bool is_same_build;
 	int fits;
 
 	if (!pt_images_open_module(t->images, &image, m->path, &file))
@@ -183,15 +187,15 @@ static const char *open_module(struct pt_modules *t, const struct pt_module *m,
 	if (!t->has_kernel)
 		read_kernel(t);
 	fits = file_fits(t, m, &file);
-	kernel.memory = pt_images_kernel_memory(t->images, &kernel.memory_addr);
-	if (fits == FITS || (fits == FITS_PERHAPS && image.build_id.len))
-		out->code = module_code_new(&file, m->start, &kernel);
+	is_same_build = fits == FITS || (fits == FITS_PERHAPS && image.build_id.len);
+	if (is_same_build)
+		out->code = module_code_new(&file, m->start, &t->kernel);
 	module_file_close(&file);
 	if (out->code)
 		return NULL;
-	return fits == FITS_NOT ? "its file is of another build"
-	       : fits == FITS   ? "its file is not of x86-64, or its code checks calls (kCFI)"
-				: "nothing tells whether its file is of the same build";
+	return is_same_build      ? "its file is not of x86-64, or its code checks calls (kCFI)"
+	       : fits == FITS_NOT ? "its file is of another build"
+				  : "nothing tells whether its file is of the same build";
 }
 
 static const struct known_module *known_module(struct pt_modules *t, size_t i)

@@ -8,3 +8,15 @@ load helpers
 	[ -x "$ASSAY_BUILD/tests/pt/pt_raw" ] || skip "no decoder of raw traces in this build"
 	"$ROOT/tests/pt/vectors.py" "$ASSAY_BUILD" "$LIBIPT_VECTORS"
 }
+
+@test "a decoder that fails is no expected difference of a vector" {
+	local folder="$BATS_TEST_TMPDIR"
+	mkdir -p "$folder/tests/pt" "$folder/vectors/bad_cpu"
+	# bad_cpu has an expected difference.
+	touch "$folder/vectors/bad_cpu/"{bad_cpu.pt,bad_cpu-ptxed.exp,org,opts}
+	printf '#!/bin/sh\nexit 3\n' >"$folder/tests/pt/pt_raw"
+	chmod +x "$folder/tests/pt/pt_raw"
+	run "$ROOT/tests/pt/vectors.py" "$folder" "$folder/vectors" bad_cpu
+	[ "$status" = 1 ]
+	[[ $output == *"ptxed bad_cpu: exit 3"*"ptxed: 0 equal, 0 expected differences, 1 others"* ]]
+}

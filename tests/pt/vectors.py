@@ -93,9 +93,15 @@ def expected_packet(name, text):
     return None
 
 
+class Failed(Exception):
+    """assay's decoder did not end well, which no vector may expect."""
+
+
 def run(*args):
     done = subprocess.run(args, capture_output=True, text=True, errors="replace", check=False, timeout=60)
-    return done.stdout.splitlines() + ([f"exit {done.returncode}"] if done.returncode else [])
+    if done.returncode:
+        raise Failed(f"exit {done.returncode} {done.stderr.strip()}")
+    return done.stdout.splitlines()
 
 
 def same_packet(wanted, words):
@@ -218,8 +224,11 @@ def compare_all(build, target, chosen):
             tool = tool.group(1)
             lines = open(f"{folder}/opts", encoding="utf-8").read().splitlines()
             options = " ".join(line for line in lines if line.startswith(tool))
-            difference = compare[tool](raw, folder, path, options)
-            reason = reason_of(tool, name, difference, unused)
+            try:
+                difference = compare[tool](raw, folder, path, options)
+                reason = reason_of(tool, name, difference, unused)
+            except Failed as failure:
+                difference, reason = str(failure), None
             sums[tool][0 if not difference else 1 if reason else 2] += 1
             if difference:
                 print(f"{tool} {name}: {'expected: ' + reason if reason else difference}")

@@ -14,12 +14,12 @@ enum {
 	FEW = 8,       /* one of so many: code that ran before the kernel patched its own */
 	CALL = 0xe8,
 	JUMP = 0xe9,
+	SHORT_JUMP = 0xeb,
+	PREFIX_CS = 0x2e,
+	PREFIX_OPERAND = 0x66,
 	PARAVIRT_STRIDE = 16,
 	ALT_INVERTED = 0x8000,
 };
-
-/* How the kernel has patched places of one kind. */
-enum patching { PATCHING_NOT_KNOWN, PATCHING_KEPT, PATCHING_DONE };
 
 struct module_code {
 	uint64_t base, size;
@@ -28,9 +28,6 @@ struct module_code {
 	const struct module_file *file;
 	const struct module_kernel *kernel;
 	struct elf_symbols symbols;
-	enum patching returns, indirect;
-	uint64_t return_thunk; /* of returns that are kept */
-	uint64_t thunks[16];   /* of indirect branches, by register */
 };
 
 void module_code_free(struct module_code *c)
@@ -65,7 +62,8 @@ struct relocation {
 	uint64_t offset; /* in its section */
 	uint32_t type;
 	bool has_target;
-	uint64_t target; /* with the addend */
+	uint64_t target;  /* with the addend */
+	uint16_t section; /* of the symbol */
 };
 
 static bool next_relocation(const struct module_code *c, struct reader *r, struct relocation *out)
@@ -79,9 +77,11 @@ static bool next_relocation(const struct module_code *c, struct reader *r, struc
 	info = reader_u64(r);
 	addend = reader_u64(r);
 	out->type = (uint32_t)info;
+	out->section = SHN_UNDEF;
 	out->has_target = elf_symbols_get(&c->symbols, (uint32_t)(info >> 32), &symbol);
 	if (!out->has_target)
 		return true;
+	out->section = symbol.section;
 	if (symbol.section == SHN_UNDEF)
 		out->target = c->kernel->symbol(c->kernel->context, symbol.name);
 	else if (symbol.link_addr - MODULE_BASE < c->size)
@@ -166,11 +166,12 @@ static bool is_one_of(const uint64_t *targets, size_t n, uint64_t target)
  * when they are patched: RET, or an indirect CALL or JMP by a register. Bytes that look like one by
  * chance are fewer than real ones.
  */
-static enum patching compare_sites(const struct module_code *c, const uint64_t *targets, size_t n)
+static enum module_patching compare_sites(const struct module_kernel *k, const uint64_t *targets,
+					  size_t n)
 {
-	const uint8_t *at = c->kernel->memory.at;
-	size_t size = reader_left(&c->kernel->memory), n_kept = 0, n_done = 0;
-	bool is_of_returns = targets == &c->return_thunk;
+	const uint8_t *at = k->memory.at;
+	size_t size = reader_left(&k->memory), n_kept = 0, n_done = 0;
+	bool is_of_returns = targets == &k->return_thunk;
 
 	for (size_t i = 0; i + SITE_SIZE <= size; i++) {
 		bool is_plain = is_of_returns ? at[i] == 0xc3
@@ -179,11 +180,11 @@ static enum patching compare_sites(const struct module_code *c, const uint64_t *
 
 		n_done += is_plain;
 		n_kept += (at[i] == CALL || at[i] == JUMP) &&
-			  is_one_of(targets, n, branch_target(at + i, c->kernel->memory_addr + i));
+			  is_one_of(targets, n, branch_target(at + i, k->memory_addr + i));
 	}
 	if (n_kept > n_done)
-		return PATCHING_KEPT;
-	return n_kept < n_done / FEW ? PATCHING_DONE : PATCHING_NOT_KNOWN;
+		return MODULE_PATCHING_KEPT;
+	return n_kept < n_done / FEW ? MODULE_PATCHING_DONE : MODULE_PATCHING_NOT_KNOWN;
 }
 
 static const char *const registers[16] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
@@ -192,26 +193,25 @@ static const char *const return_thunks[] = { "__x86_return_thunk", "its_return_t
 					     "srso_return_thunk", "retbleed_return_thunk",
 					     "call_depth_return_thunk" };
 
-static void find_patching(struct module_code *c)
+void module_kernel_learn(struct module_kernel *k)
 {
-	bool has_memory = reader_left(&c->kernel->memory);
 	char name[64];
 
 	for (size_t i = 0; i < ARRAY_SIZE(registers); i++) {
 		snprintf(name, sizeof(name), "__x86_indirect_thunk_%s", registers[i]);
-		c->thunks[i] = c->kernel->symbol(c->kernel->context, name);
+		k->thunks[i] = k->symbol(k->context, name);
 	}
-	if (!has_memory)
+	if (!reader_left(&k->memory))
 		return;
-	c->indirect = compare_sites(c, c->thunks, ARRAY_SIZE(c->thunks));
+	k->indirect = compare_sites(k, k->thunks, ARRAY_SIZE(k->thunks));
 	for (size_t i = 0; i < ARRAY_SIZE(return_thunks); i++) {
-		enum patching found;
+		enum module_patching found;
 
-		c->return_thunk = c->kernel->symbol(c->kernel->context, return_thunks[i]);
-		found = compare_sites(c, &c->return_thunk, 1);
-		c->returns = i ? c->returns : found;
-		if (found == PATCHING_KEPT) {
-			c->returns = found;
+		k->return_thunk = k->symbol(k->context, return_thunks[i]);
+		found = compare_sites(k, &k->return_thunk, 1);
+		k->returns = i ? k->returns : found;
+		if (found == MODULE_PATCHING_KEPT) {
+			k->returns = found;
 			return;
 		}
 	}
@@ -242,29 +242,44 @@ static bool is_branch(const struct module_code *c, uint64_t off)
 	return c->bytes[off] == CALL || c->bytes[off] == JUMP;
 }
 
-static void patch_indirect(struct module_code *c, uint64_t off, const uint8_t *entry)
+/* A jump, and then INT3 (Linux 6.1 and later), is followed by bytes that never run. */
+static void put_indirect(struct module_code *c, uint64_t off, size_t size, bool is_jump, size_t reg)
 {
-	static const uint8_t nops[2][3] = { { 0x0f, 0x1f, 0x00 }, { 0x66, 0x90 } };
-	enum module_byte state = c->indirect ? MODULE_KNOWN : MODULE_SAME_WAY;
-	uint64_t target = branch_target(c->bytes + off, c->base + off);
-	uint8_t bytes[SITE_SIZE] = { 0 };
-	size_t n = 0, reg = 0;
+	static const uint8_t nops[][4] = {
+		{ 0 }, { 0x90 }, { 0x66, 0x90 }, { 0x0f, 0x1f, 0x00 }, { 0x0f, 0x1f, 0x40, 0x00 }
+	};
+	uint8_t bytes[SITE_SIZE + 1];
+	size_t n = 0, n_branch;
 
-	(void)entry;
-	while (reg < ARRAY_SIZE(c->thunks) && (!c->thunks[reg] || c->thunks[reg] != target))
-		reg++;
-	if (reg == ARRAY_SIZE(c->thunks) || !is_branch(c, off)) {
-		leave_undecided(c, off, SITE_SIZE, MODULE_UNKNOWN);
-		return;
-	}
-	if (c->indirect == PATCHING_KEPT)
-		return;
 	if (reg >= 8)
 		bytes[n++] = 0x41;
 	bytes[n++] = 0xff;
-	bytes[n++] = (uint8_t)((c->bytes[off] == CALL ? 0xd0 : 0xe0) + (reg & 7));
-	memcpy(bytes + n, nops[reg >= 8], SITE_SIZE - n);
-	put(c, off, bytes, SITE_SIZE, state);
+	bytes[n++] = (uint8_t)((is_jump ? 0xe0 : 0xd0) + (reg & 7));
+	n_branch = n;
+	if (is_jump)
+		bytes[n++] = 0xcc;
+	memcpy(bytes + n, nops[size - n], size - n);
+	put(c, off, bytes, size, c->kernel->indirect ? MODULE_KNOWN : MODULE_SAME_WAY);
+	if (is_jump)
+		set_state(c, off + n_branch, size - n_branch, MODULE_SAME_WAY);
+}
+
+/* A compiler may put CS before a branch to a thunk of r8 to r15. */
+static void patch_indirect(struct module_code *c, uint64_t off, const uint8_t *entry)
+{
+	bool has_prefix = c->bytes[off] == PREFIX_CS && is_inside(c, off, SITE_SIZE + 1);
+	size_t size = SITE_SIZE + has_prefix, reg = 0;
+	uint64_t branch = off + has_prefix;
+	uint64_t target = branch_target(c->bytes + branch, c->base + branch);
+	const uint64_t *thunks = c->kernel->thunks;
+
+	(void)entry;
+	while (reg < ARRAY_SIZE(c->kernel->thunks) && (!thunks[reg] || thunks[reg] != target))
+		reg++;
+	if (reg == ARRAY_SIZE(c->kernel->thunks) || !is_branch(c, branch))
+		leave_undecided(c, off, size, MODULE_UNKNOWN);
+	else if (c->kernel->indirect != MODULE_PATCHING_KEPT)
+		put_indirect(c, off, size, c->bytes[branch] == JUMP, reg);
 }
 
 static void patch_return(struct module_code *c, uint64_t off, const uint8_t *entry)
@@ -274,10 +289,10 @@ static void patch_return(struct module_code *c, uint64_t off, const uint8_t *ent
 	(void)entry;
 	if (c->bytes[off] != JUMP)
 		return;
-	if (c->returns == PATCHING_KEPT)
-		put_branch(c, off, c->return_thunk);
+	if (c->kernel->returns == MODULE_PATCHING_KEPT)
+		put_branch(c, off, c->kernel->return_thunk);
 	else
-		put(c, off, ret, SITE_SIZE, c->returns ? MODULE_KNOWN : MODULE_SAME_WAY);
+		put(c, off, ret, SITE_SIZE, c->kernel->returns ? MODULE_KNOWN : MODULE_SAME_WAY);
 }
 
 static void patch_ftrace(struct module_code *c, uint64_t off, const uint8_t *entry)
@@ -294,11 +309,13 @@ static void patch_static_call(struct module_code *c, uint64_t off, const uint8_t
 {
 	uint64_t trampoline = branch_target(c->bytes + off, c->base + off);
 	uint64_t at = trampoline - c->kernel->memory_addr;
-	const uint8_t *code = (const uint8_t *)c->kernel->memory.at + at;
 	size_t size = reader_left(&c->kernel->memory);
+	const uint8_t *code = NULL;
 
 	(void)entry;
-	if (is_branch(c, off) && at < size && size - at >= SITE_SIZE && *code == JUMP &&
+	if (is_branch(c, off) && at < size && size - at >= SITE_SIZE)
+		code = (const uint8_t *)c->kernel->memory.at + at;
+	if (code && *code == JUMP &&
 	    branch_target(code, trampoline) !=
 		    c->kernel->symbol(c->kernel->context, "__static_call_return0"))
 		put_branch(c, off, branch_target(code, trampoline));
@@ -392,6 +409,9 @@ static void patch_alternative(struct module_code *c, const struct alternative *a
 		return;
 	if (a->applies == APPLIES && (go_on || a->with_size == SITE_SIZE))
 		move_code(c, a);
+	else if (memchr(c->states + a->at, MODULE_UNKNOWN, a->size))
+		/* Each of several entries for one place may apply. The place counts once. */
+		set_state(c, a->at, a->size, MODULE_UNKNOWN);
 	else
 		leave_undecided(c, a->at, a->size, go_on ? MODULE_SAME_WAY : MODULE_UNKNOWN);
 }
@@ -459,20 +479,58 @@ static void patch_alternatives(struct module_code *c)
 	}
 }
 
-/* Each entry begins with a place, which is relocated. In the kernel's order. */
+/* Whether a static key is that of a tracepoint or a debug message. */
+static bool is_of_tracing(const struct module_code *c, const struct relocation *key)
+{
+	static const char *const names[] = { "__tracepoints", "__dyndbg" };
+	struct elf_section s;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (elf_section_named(&c->file->elf, names[i], &s) && s.index == key->section)
+			return true;
+	return false;
+}
+
+/* Entries are a place, where its jump leads, and the key: three relocations. */
+static void patch_jump_labels(struct module_code *c)
+{
+	struct relocation place, target, key;
+	struct elf_section table;
+	struct reader bytes;
+
+	if (!elf_section_named(&c->file->elf, "__jump_table", &table))
+		return;
+	bytes = relocations_of(c, &table);
+	while (next_relocation(c, &bytes, &place) && next_relocation(c, &bytes, &target) &&
+	       next_relocation(c, &bytes, &key)) {
+		uint64_t off = place.target - c->base;
+		bool is_short;
+
+		if (!place.has_target || !is_inside(c, off, 2) || is_of_tracing(c, &key))
+			continue;
+		is_short = c->bytes[off] == SHORT_JUMP || c->bytes[off] == PREFIX_OPERAND;
+		leave_undecided(c, off, is_short ? 2 : MIN(SITE_SIZE, c->size - off),
+				MODULE_UNKNOWN);
+	}
+}
+
+/* Entries of a table with a stride begin with a place, which is relocated. In the kernel's order.
+ */
 static const struct patch_table {
 	const char *name;
 	uint32_t stride;
 	void (*patch)(struct module_code *c, uint64_t off, const uint8_t *entry);
+	void (*patch_all)(struct module_code *c);
 } patch_tables[] = {
 	{ ".parainstructions", PARAVIRT_STRIDE, patch_paravirt },
 	{ ".retpoline_sites", 4, patch_indirect },
 	{ ".return_sites", 4, patch_return },
-	{ ".altinstructions", 0, NULL },
+	{ ".altinstructions", .patch_all = patch_alternatives },
 	{ ".ibt_endbr_seal", 4, patch_endbr },
 	{ ".smp_locks", 4, patch_lock },
 	{ ".static_call_sites", 8, patch_static_call },
 	{ "__mcount_loc", 8, patch_ftrace },
+	{ "__jump_table", .patch_all = patch_jump_labels },
 };
 
 static void apply_table(struct module_code *c, const struct patch_table *t)
@@ -481,8 +539,8 @@ static void apply_table(struct module_code *c, const struct patch_table *t)
 	struct reader bytes, entries;
 	struct relocation r;
 
-	if (!t->patch) {
-		patch_alternatives(c);
+	if (t->patch_all) {
+		t->patch_all(c);
 		return;
 	}
 	if (!elf_section_named(&c->file->elf, t->name, &table))
@@ -535,7 +593,6 @@ struct module_code *module_code_new(const struct module_file *m, uint64_t base,
 		return NULL;
 	}
 	relocate_sections(c);
-	find_patching(c);
 	for (size_t i = 0; i < ARRAY_SIZE(patch_tables); i++)
 		apply_table(c, &patch_tables[i]);
 	c->file = NULL;

@@ -11,13 +11,17 @@
  *   SAME_WAY  the byte may differ, but execution takes the same way over it
  *   UNKNOWN   execution may go elsewhere
  *
- * Static keys, kprobes and BPF trampolines change code later: code is as it is after loading, with
- * ftrace off. x86-64 alone.
+ * Loading sets each branch of a static key by the key's present state, which no file has: those
+ * places are UNKNOWN. Tracing (ftrace, kprobes, BPF trampolines, and the keys of the module's own
+ * tracepoints and debug messages) counts as off. x86-64 alone.
  */
 #pragma once
 
 #include "base/reader.h"
 #include "symbol/kernel/module_file.h"
+
+/* How the kernel has patched branches to its thunks. */
+enum module_patching { MODULE_PATCHING_NOT_KNOWN, MODULE_PATCHING_KEPT, MODULE_PATCHING_DONE };
 
 struct module_kernel {
 	/* The address of a global symbol of the kernel or of another module; 0: not known. */
@@ -26,7 +30,14 @@ struct module_kernel {
 	/* Its code as it is in memory, and the address of that; empty: only a file has it. */
 	struct reader memory;
 	uint64_t memory_addr;
+	/* From module_kernel_learn(). */
+	enum module_patching returns, indirect;
+	uint64_t return_thunk; /* of returns that are kept */
+	uint64_t thunks[16];   /* of indirect branches, by register; 0: not known */
 };
+
+/* Learns from the members above how the kernel patches. Slow, and once for all modules. */
+void module_kernel_learn(struct module_kernel *k);
 
 enum module_byte { MODULE_UNKNOWN, MODULE_SAME_WAY, MODULE_KNOWN };
 
