@@ -100,6 +100,11 @@ await run({
 		await page.waitForFunction(() => document.querySelector('#completions option[value=\'comm="\']'));
 		await page.locator("#filter").pressSequentially('m="w');
 		await page.waitForFunction(() => document.querySelector('#completions option[value=\'comm="worker"\']'));
+		// Of 3,000 values, those that begin so.
+		await choose("values", "many");
+		await page.fill("#filter", "");
+		await page.locator("#filter").pressSequentially('comm="task.299');
+		await page.waitForFunction(() => document.querySelector('#completions option[value=\'comm="task.2999"\']'));
 		await page.fill("#filter", "");
 	},
 	async event() {

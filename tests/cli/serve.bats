@@ -111,6 +111,28 @@ load serve
 	[ "$(status)" = 422 ]
 }
 
+@test "of 100,000 values, an answer has the heaviest, and a row for all others" {
+	"$PROGRAMS/make_session" many many 100000
+	serve many
+	enter
+	for question in 'top?' 'values?by=symbol&' 'values?by=comm&'; do
+		key=$(sed -n 's/.*by=\(.*\)&/\1/p' <<<"$question")
+		api "${question}source=many" >answer
+		[ "$(status)" = 200 ]
+		[ "$(stat -c %s answer)" -lt 1000000 ]
+		jq -e --arg key "${key:-symbol}" '([.rows[][$key] | select(.)] | unique | length) == 1000 and
+			([.rows[].other | select(.)] | unique) == [99000] and
+			([.rows[].samples] | add) == 100000 and ([.total[].samples] | add) == 100000' answer
+		[ "$(api "${question}source=many&limit=5" | jq -c '[.rows[].other | select(.)] | unique')" = '[99995]' ]
+		# Each of the others is an answer of its own.
+		name=$(jq -r --arg key "${key:-symbol}" '[.rows[][$key] | select(.)] | sort | .[0] | sub("[.].*"; ".99999")' answer)
+		jq -e --arg key "${key:-symbol}" --arg name "$name" '[.rows[] | select(.[$key] == $name)] == []' answer
+		api "${question}source=many&filter=${key:-symbol}=~%22${name%9}.*%22" |
+			jq -e --arg key "${key:-symbol}" --arg name "$name" '[.rows[] | select(.[$key] == $name).samples] | add == 1'
+	done
+	api 'top?source=many&limit=100000' | jq -e '([.rows[].symbol] | unique | length) == 100000 and ([.rows[].other | select(.)] == [])'
+}
+
 @test "the OpenAPI file has every answer, as it is" {
 	"$PROGRAMS/make_session" plain plain 3000
 	"$PROGRAMS/make_session" base plain 1700 7 9
@@ -547,6 +569,7 @@ has_rate() { # HZ
 	"$PROGRAMS/make_session" all/plain plain 3000
 	"$PROGRAMS/make_session" all/hostile hostile 1500
 	"$PROGRAMS/make_session" all/base plain 1700 7 9
+	"$PROGRAMS/make_session" all/many many 3000
 	printf PERFILE2 >all/perf.data
 	"$ASSAY_BUILD/bench/history" all/hist 2 30000 400
 	echo "read all-all-all-all-all-all-all-all-1" >tokens

@@ -2,12 +2,13 @@
 /*
  * Writes a session that is always the same, for tests and benchmarks of readers:
  *
- * 	make_session DIR plain|hostile|file|lossy SAMPLES [SECONDS [DEPTH]]
+ * 	make_session DIR plain|hostile|file|lossy|many SAMPLES [SECONDS [DEPTH]]
  * 	make_session DIR at FILE [EVENTS]
  *
  * All code is in images without files, whose names are in the session. With `lossy` there are
  * losses. With `hostile`, names of functions, threads, programs and events contain everything that
- * breaks careless formats. With `file`, all samples are in this program's main().
+ * breaks careless formats. With `file`, all samples are in this program's main(). With `many`, each
+ * sample has its own function and its own thread name: `function.N` and `task.N`, N from 0.
  *
  * With `at`, the samples are in the ELF file FILE. Each line of standard input has a number of
  * samples, the event (0: cpu-clock; 1: page-faults, with EVENTS 2), the address in hexadecimal, and
@@ -47,7 +48,7 @@ struct kind {
 	const char *name;
 	const char *const *functions;
 	size_t n_functions;
-	bool is_file;
+	bool is_file, has_many_values;
 	const char *comms[2], *apps[2], *images[N_IMAGES], *events[N_COUNTERS];
 	uint64_t n_lost; /* samples, each time that a block is written */
 };
@@ -57,6 +58,7 @@ static const struct kind kinds[] = {
 	  plain_functions,
 	  ARRAY_SIZE(plain_functions),
 	  false,
+	  false,
 	  { "worker", "main" },
 	  { "/usr/bin/server", "/usr/bin/client" },
 	  { "engine", "plugin", "bpf_prog" },
@@ -65,6 +67,7 @@ static const struct kind kinds[] = {
 	  plain_functions,
 	  ARRAY_SIZE(plain_functions),
 	  true,
+	  false,
 	  { "worker", "main" },
 	  { "/usr/bin/server", "/usr/bin/client" },
 	  { "engine", "plugin", "bpf_prog" },
@@ -72,6 +75,7 @@ static const struct kind kinds[] = {
 	{ "at",
 	  plain_functions,
 	  ARRAY_SIZE(plain_functions),
+	  false,
 	  false,
 	  { "worker", "main" },
 	  { "/usr/bin/server", "/usr/bin/client" },
@@ -81,14 +85,25 @@ static const struct kind kinds[] = {
 	  plain_functions,
 	  ARRAY_SIZE(plain_functions),
 	  false,
+	  false,
 	  { "worker", "main" },
 	  { "/usr/bin/server", "/usr/bin/client" },
 	  { "engine", "plugin", "bpf_prog" },
 	  { "cpu-clock", "page-faults" },
 	  7 },
+	{ "many",
+	  plain_functions,
+	  ARRAY_SIZE(plain_functions),
+	  false,
+	  true,
+	  { "worker", "main" },
+	  { "/usr/bin/server", "/usr/bin/client" },
+	  { "engine", "plugin", "bpf_prog" },
+	  { "cpu-clock", "page-faults" } },
 	{ "hostile",
 	  hostile_functions,
 	  ARRAY_SIZE(hostile_functions),
+	  false,
 	  false,
 	  { "a\"b;c\nd\te", "</script>\xff" },
 	  { "/tmp/a \"b\"\n</script>\xfe", "/tmp/it's,here" },
@@ -102,7 +117,7 @@ struct maker {
 	struct strings strings;
 	image_id code[N_IMAGES], apps[2];
 	struct store *store;
-	uint64_t random;
+	uint64_t random, n_own; /* n_own: functions and names of threads of `many` */
 	uint32_t n_counters;
 	struct code_addr main; /* of `file` */
 };
@@ -211,6 +226,21 @@ static void init(struct maker *m, const char *dir)
 	name_code(m);
 }
 
+/* Behind the code that name_code() names. */
+static void give_own_values(struct maker *m, struct sample *s, struct code_addr *frame)
+{
+	char function[32], comm[32];
+
+	snprintf(function, sizeof(function), "function.%" PRIu64, m->n_own);
+	snprintf(comm, sizeof(comm), "task.%" PRIu64, m->n_own);
+	*frame = (struct code_addr){ m->code[0], CODE_STEP * (1 + N_FUNCTIONS + m->n_own++) };
+	s->class.comm = strings_add(&m->strings, comm);
+	native_store.name_code(m->store, &(struct code_symbol){ .image = m->code[0],
+								.offset = frame->offset,
+								.size = CODE_STEP,
+								.name = function });
+}
+
 static void add_sample(struct maker *m, uint64_t time_ns, uint32_t depth)
 {
 	struct code_addr frames[MAX_DEPTH];
@@ -246,6 +276,8 @@ static void add_sample(struct maker *m, uint64_t time_ns, uint32_t depth)
 		s.n_frames = 1;
 		s.class.counter = 0;
 	}
+	if (m->kind->has_many_values)
+		give_own_values(m, &s, &frames[0]);
 	native_store.add(m->store, &s, NULL);
 }
 
@@ -329,8 +361,9 @@ int main(int argc, char **argv)
 		if (!strcmp(kinds[i].name, argv[2]))
 			m.kind = &kinds[i];
 	if (!m.kind || !n || !seconds || !depth || depth > MAX_DEPTH - 1) {
-		fprintf(stderr, "Usage: make_session DIR plain|hostile|file|lossy SAMPLES [SECONDS "
-				"[DEPTH]]\n       make_session DIR at FILE [EVENTS] <PLACES\n");
+		fprintf(stderr,
+			"Usage: make_session DIR plain|hostile|file|lossy|many SAMPLES [SECONDS "
+			"[DEPTH]]\n       make_session DIR at FILE [EVENTS] <PLACES\n");
 		return 2;
 	}
 	init(&m, argv[1]);

@@ -30,6 +30,20 @@ export function withMatcher(text, name, value) {
 const numbers = { process: "pid", thread: "tid" };
 export const valueOf = (by, row) => String(row[numbers[by] ?? by] ?? row[by] ?? "");
 
+const begins = (key, start) => `${key}=~${quoted(`${start.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}.*`)}`;
+
+// Values that begin so, the heaviest first. A number has no matcher for its first digits: then the heaviest of all values have to do.
+async function rowsOf(key, start, query) {
+	const question = { ...query, by: key, limit: 200 };
+	if (start && !numbers[key])
+		try {
+			return (await ask("values", { ...question, filter: begins(key, start) })).rows;
+		} catch {
+			// The key has no such matcher, or its rows show another text than the one that it matches.
+		}
+	return (await ask("values", question)).rows;
+}
+
 // Offers keys, and behind KEY=" the values that begin so, of the source and the time at hand.
 export function offerCompletions(keys, queryOfForm) {
 	const input = byId("filter"), list = byId("completions");
@@ -46,7 +60,7 @@ export function offerCompletions(keys, queryOfForm) {
 		if (!keys.includes(key))
 			return;
 		try {
-			const rows = (await ask("values", { ...queryOfForm(), by: key, limit: 200 })).rows;
+			const rows = await rowsOf(key, start, queryOfForm());
 			const values = [...new Set(rows.map((row) => valueOf(key, row)))].filter((value) => value.startsWith(start));
 			if (question === asked)
 				offer(values.slice(0, 50).map((value) => `${before}${key}${operator}${quoted(value)}`));
