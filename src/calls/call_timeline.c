@@ -83,19 +83,31 @@ static void thin_out(struct call_timeline *t, size_t most)
 	t->n_left_out += drop;
 }
 
-/* Keeps `most` calls or fewer: each round drops those below a limit that doubles. */
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Keeps the `most` longest calls, and others that are as long as the last one of these. */
 static void thin_out_short(struct call_timeline *t, size_t most)
 {
-	while (t->calls.n > most && t->shortest_ns <= UINT64_MAX / 4) {
-		size_t n = 0;
+	cleanup(free_at_exit) uint64_t *lengths = xcalloc(t->calls.n, sizeof(*lengths));
+	size_t n = 0;
 
-		t->shortest_ns = t->shortest_ns ? t->shortest_ns * 2 : 1;
-		vec_foreach (&t->calls, c)
-			if (c->end_ns - c->start_ns >= t->shortest_ns)
-				t->calls.data[n++] = *c;
-		t->n_left_out += t->calls.n - n;
-		t->calls.n = n;
-	}
+	if (t->calls.n <= most)
+		return;
+	vec_foreach (&t->calls, c)
+		lengths[n++] = c->end_ns - c->start_ns;
+	qsort(lengths, n, sizeof(*lengths), by_number);
+	t->shortest_ns = MAX(t->shortest_ns, lengths[n - most]);
+	n = 0;
+	vec_foreach (&t->calls, c)
+		if (c->end_ns - c->start_ns >= t->shortest_ns)
+			t->calls.data[n++] = *c;
+	t->n_left_out += t->calls.n - n;
+	t->calls.n = n;
 }
 
 static void call_timeline_thin_out(struct timeline_reader *r, size_t most)
@@ -491,7 +503,8 @@ static void call_timeline_take_window(struct call_timeline *t, const struct time
 {
 	if (!t->calls.n)
 		t->first_ns = t->last_ns = window->first_ns;
-	t->first_ns = MAX(window->first_ns, 1);
+	if (window->first_ns)
+		t->first_ns = window->first_ns;
 	if (window->last_ns != UINT64_MAX)
 		t->last_ns = window->last_ns;
 	t->last_ns = MAX(t->last_ns, t->first_ns);

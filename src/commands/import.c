@@ -121,6 +121,12 @@ static int import(struct input *in, const struct import_args *args, const char *
 	struct error err = { 0 };
 	int was_renamed = 0, status = EXIT_FAILED;
 
+	vec_foreach (&args->labels, label) {
+		if (strchr(*label, '='))
+			continue;
+		log_error("import: --label %s: give it as NAME=VALUE", *label);
+		return EXIT_USAGE;
+	}
 	if (args->start)
 		was_renamed =
 			time_point_parse(args->start, clock_wall_ns(), &config.start_wall_ns, &err);

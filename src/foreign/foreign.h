@@ -44,7 +44,7 @@ struct foreign_labels {
 };
 
 /*
- * Adds a label, unless one of the name is there. A label that is no text, has an empty value or a
+ * Adds a label, unless one of the name is there. A label that has an empty value or a
  * name that no filter can have, or is one too many, is left out, and facts->n_labels counts it.
  * Values are cut to FOREIGN_LABEL_VALUE_MAX bytes, at the end of a character.
  */

@@ -395,8 +395,9 @@ static void tell_facts(struct importer *im)
 		{ f->n_lines, "source lines are not kept: their code has no name" },
 		{ f->n_cut, "call chains are cut: they have more frames than are kept" },
 		{ f->n_rounded, "counts are not whole numbers: rounded, so that their sum is not" },
-		{ f->n_labels, "labels are not kept: their names are not 1 to 32 characters of a "
-			       "filter, or there are more than 16" },
+		{ f->n_labels,
+		  "labels are not kept: they have no value, their names are not 1 to 32 "
+		  "characters of a filter, or there are more than 16" },
 		{ f->n_negative, "values are below zero, as in a difference: left out" },
 	};
 

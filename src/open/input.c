@@ -317,9 +317,11 @@ static int open_packed(struct input *in, const char *path, const struct history_
 static int open_any(struct input *in, const char *path, const struct query *q, struct session **out,
 		    bool *is_damaged, struct error *err)
 {
+	/* Overviews have no times. */
+	bool needs_times = !q || query_has(q, FILTER_TIME) || query_has(q, FILTER_PARALLELISM);
 	const struct history_request request = {
 		.window = q && q->has_window ? q->window : TIME_WINDOW_ALL,
-		.overview_ns = !q || query_has(q, FILTER_TIME) ? 0 : q->overview_ns,
+		.overview_ns = needs_times ? 0 : q->overview_ns,
 	};
 
 	int r;

@@ -89,7 +89,7 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(TRACE, "trace", GLOB, "GLOB", "samples of these traces (*record --labels trace*)")      \
 	X(SPAN, "span", GLOB, "GLOB", "samples of these spans (*record --labels span*)")          \
 	X(LABEL, "label", GLOB, "NAME=GLOB",                                                      \
-	  "samples of goroutines with this label: *label:endpoint=/api*")                         \
+	  "samples with this label, of a program or an import: *label:endpoint=/api*")            \
 	X(PARALLELISM, "parallelism", NUMBER, "N", "samples at whose moment N threads ran")       \
 	X(MODE, "mode", GLOB, "GLOB", "code of the user, or of the kernel")                       \
 	X(LANGUAGE, "language", GLOB, "GLOB",                                                     \

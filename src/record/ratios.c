@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "counter/pmu.h"
+#include "record/stat_print.h"
 
 /* The name without modes and PMU: "cycles:u" and "cpu_core/cycles/u" are cycles. */
 static bool counter_is_named(const struct counter *c, const char *name)
@@ -19,12 +20,21 @@ static bool counter_is_named(const struct counter *c, const char *name)
 	return !strncmp(own, name, len) && (!own[len] || own[len] == (slash ? '/' : ':'));
 }
 
+/* Of the same kind of cores, or of none: "cpu_core/" of "cpu_core/cycles/u". */
+static bool is_of_pmu(const struct counter *c, const struct counter *like)
+{
+	size_t len = strchr(c->name, '/') ? strcspn(c->name, "/") + 1 : 0;
+
+	return !len || !like || !strncmp(c->name, like->name, len);
+}
+
+/* `like`: a counter of the same PMU; NULL: of any. */
 static const struct count *find_count(const struct counters *counters, const struct count *values,
-				      const char *name)
+				      const char *name, const struct counter *like)
 {
 	for (size_t i = 0; i < counters->n; i++)
 		if (counter_is_named(&counters->data[i], name) &&
-		    (!values[i].wanted_ns || values[i].ran_ns))
+		    is_of_pmu(&counters->data[i], like) && !count_is_missing(&values[i]))
 			return &values[i];
 	return NULL;
 }
@@ -50,9 +60,10 @@ bool ratio_print(const struct counters *counters, const struct count *values, si
 {
 	text[0] = '\0';
 	for (size_t k = 0; k < ARRAY_SIZE(relations); k++) {
-		const struct count *of = counter_is_named(&counters->data[i], relations[k].event)
-						 ? find_count(counters, values, relations[k].of)
-						 : NULL;
+		const struct count *of =
+			counter_is_named(&counters->data[i], relations[k].event)
+				? find_count(counters, values, relations[k].of, &counters->data[i])
+				: NULL;
 
 		if (!of || !of->value)
 			continue;
@@ -186,7 +197,7 @@ void topdown_fini(struct topdown *t)
 static bool count_slots(const struct topdown *t, const struct counters *counters,
 			const struct count *values, const char *event, double *out)
 {
-	const struct count *count = find_count(counters, values, event);
+	const struct count *count = find_count(counters, values, event, NULL);
 
 	if (!count)
 		return false;

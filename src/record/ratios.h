@@ -5,10 +5,10 @@
  * 2014). The events of the method have their names in sysfs (bus/event_source/devices/PMU/events),
  * and Linux's tools/perf/Documentation/topdown.txt explains them:
  *
- *   slots, topdown-retiring, …          Intel, Ice Lake and newer. They take no general counter.
- * Level 2 (topdown-heavy-ops, …) is there from Sapphire Rapids on topdown-total-slots, … older
- * Intel processors. With two threads on a core, two of these count both threads, so they are for
- * whole machines
+ * Ice Lake and newer: slots, topdown-retiring, … take no general counter. From Sapphire Rapids on,
+ * level 2 is there, too (topdown-heavy-ops, …).
+ * Older: topdown-total-slots, … With two threads on a core, two of these events count both threads,
+ * so they are for whole machines.
  *
  * Functions here keep no state, and threads may call them at once.
  */

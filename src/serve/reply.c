@@ -26,7 +26,8 @@ static void reply_with_warnings(struct http_request *q, unsigned int status, con
 		damaged = { "X-Assay-Warning",
 			    "The source is damaged, or memory ran out: something is missing." },
 		unnamed = { "X-Assay-Names", "later" };
-	struct http_header headers[8] = { { "Content-Type", type }, COMMON_HEADERS };
+	/* And two of `lacks`, the row of `more`, and an empty one. */
+	struct http_header headers[5 + 4] = { { "Content-Type", type }, COMMON_HEADERS };
 	size_t n = 0;
 
 	while (headers[n].name)

@@ -93,6 +93,14 @@ await run({
 		await page.waitForFunction(() => document.querySelector("#time").value === "0%-100%");
 		await shown("Kind");
 		await page.waitForFunction(n => document.querySelectorAll("main tbody tr").length === n, before.length);
+		// The new picture has the keys of the one before.
+		await page.waitForFunction(() => document.activeElement.tagName === "IFRAME");
+		await page.keyboard.press("+");
+		await page.waitForFunction(() => document.querySelector("#time").value !== "0%-100%");
+		await page.waitForFunction(n => { const rows = document.querySelectorAll("main tbody tr").length; return rows > 0 && rows < n; }, before.length);
+		await page.fill("#time", "0%-100%");
+		await page.click("button[type=submit]");
+		await page.waitForFunction(n => document.querySelectorAll("main tbody tr").length === n, before.length);
 	},
 	async instructions() {
 		const at = await page.locator("main tbody tr button").first().textContent();

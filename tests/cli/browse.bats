@@ -473,7 +473,7 @@ is_chosen() { # REGEX
 	shows "no session 'absent'"
 	shows ' f0$'
 	keys f via:deeper Enter
-	shows 'no sample|via:deeper'
+	shows 'no sample matches'
 	keys s s Enter
 	shows 'assay browse +symbols +s$'
 	shows ' deeper$'

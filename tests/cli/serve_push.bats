@@ -149,6 +149,9 @@ samples_of() { # COMM
 	assay import folded -o s "${labels[@]}" --label 'no*=x' --label "$(printf 'n%.0s' {1..33})=x" --label "long=$(printf 'é%.0s' {1..100})" 2>err
 	has '7 labels are not kept' err
 	[ "$(assay report -i s --by label --format json | jq -r '.rows[0].label' | tr ',' '\n' | grep -c '^ *l[0-9]*=v[0-9]*$')" = 16 ]
+	run assay import -q folded -o u --label region
+	[ "$status" = 2 ]
+	[[ "$output" == *'give it as NAME=VALUE'* ]]
 	assay import -q folded -o t --label "long=$(printf 'é%.0s' {1..100})"
 	[ "$(assay report -i t --by label:long --format json | jq -r '.rows[0].label' | tr -d '\n' | wc -c)" = 128 ]
 	[ "$(assay report -i t --by symbol --format json label:long=é* | jq '.rows[0].samples')" = 5 ]

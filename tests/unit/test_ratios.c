@@ -169,6 +169,27 @@ static void a_count_has_a_relation_to_another_one(void **state)
 	assert_false(ratio_print(&m->counters, values, 0, text, sizeof(text)));
 }
 
+static void a_ratio_is_of_one_kind_of_cores(void **state)
+{
+	struct machine *m = *state;
+	struct count values[] = { { 100, 1, 1 }, { 1000, 1, 1 }, { 300, 1, 1 }, { 500, 1, 1 } };
+	char text[64];
+
+	put(m, "sys/bus/event_source/devices/cpu_core/type", "4\n");
+	put(m, "sys/bus/event_source/devices/cpu_core/cpus", "0-7\n");
+	put(m, "sys/bus/event_source/devices/cpu_atom/type", "10\n");
+	put(m, "sys/bus/event_source/devices/cpu_atom/cpus", "8-15\n");
+	assert_int_equal(counter_parse(&m->sources, "cycles,instructions",
+				       &(struct counter_rate){ 0 }, &m->counters, &m->err),
+			 0);
+	assert_int_equal(m->counters.n, 4);
+	/* Each kind has 100 or 1000 cycles, and 300 or 500 instructions, in this order. */
+	assert_true(ratio_print(&m->counters, values, 2, text, sizeof(text)));
+	assert_string_equal(text, "      3.00 per cycle");
+	assert_true(ratio_print(&m->counters, values, 3, text, sizeof(text)));
+	assert_string_equal(text, "      0.50 per cycle");
+}
+
 static void help_has_each_formula(void **state)
 {
 	char *text = ratio_formulas();
@@ -190,6 +211,7 @@ int main(void)
 		ON_A_MACHINE(shares_of_events_that_were_not_counted_are_left_out),
 		ON_A_MACHINE(a_machine_without_these_events_has_none),
 		ON_A_MACHINE(a_count_has_a_relation_to_another_one),
+		ON_A_MACHINE(a_ratio_is_of_one_kind_of_cores),
 		ON_A_MACHINE(help_has_each_formula),
 	};
 

@@ -177,7 +177,7 @@ __attribute__((noinline)) int take_id(__u64 name_hash, __u32 from, __u32 size)
 	if (!l)
 		return 0;
 	for (__u32 i = 0; i < LABELS_MAX; i++) {
-		__u8 *out = (__u8 *)l->m.values[i].bytes;
+		__u8 *out = (__u8 *)l->m.values[i].bytes, all = 0;
 
 		if (wanted_labels[i] != name_hash)
 			continue;
@@ -188,7 +188,10 @@ __attribute__((noinline)) int take_id(__u64 name_hash, __u32 from, __u32 size)
 				break;
 			out[2 * k] = hex_digit(byte >> 4);
 			out[2 * k + 1] = hex_digit(byte & 15);
+			all |= byte;
 		}
+		if (!all) /* W3C Trace Context: zeros are no id */
+			continue;
 		l->m.values[i].size = 2 * size;
 		l->has_some = 1;
 	}

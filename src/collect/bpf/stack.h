@@ -332,10 +332,14 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 		return stop_walk(w, UNWIND_NO_RULE);
 	}
 	frame = frame_in(m, w->regs.pc);
-	loop = has_runtimes && m->is_shared ? find_jit_loop(slot) : -1;
-	if (loop >= 0) {
-		at = loop;
-		addr = w->lang.jit_place;
+	if (has_runtimes && m->is_shared) {
+		loop = find_jit_loop(slot);
+		/* The mapping of the loop may have taken the place of this one. */
+		at = loop >= 0 ? loop : find_mapping(slot, addr);
+		if (at < 0)
+			return stop_walk(w, UNWIND_UNMAPPED);
+		if (loop >= 0)
+			addr = w->lang.jit_place;
 		m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
 	}
 	if (m->is_runtime && !w->lang.has_emitted && begin_language(slot, at, addr))

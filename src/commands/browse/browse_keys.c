@@ -77,21 +77,26 @@ static void narrow_more(struct browse *b, const char *word, enum live_view view)
 	buf_fini(&all);
 }
 
+/* Back to the first `n` narrowings. They stay as they are if the samples are not read. */
+static void widen_to(struct browse *b, size_t n)
+{
+	if (!take_filter(b, n ? b->filters.data[n - 1] : "", base_view(b)))
+		return;
+	while (b->filters.n > n)
+		free(b->filters.data[--b->filters.n]);
+}
+
 static void widen(struct browse *b)
 {
-	if (!b->filters.n) {
+	if (b->filters.n)
+		widen_to(b, b->filters.n - 1);
+	else
 		say(b, "nothing is narrowed");
-		return;
-	}
-	free(b->filters.data[--b->filters.n]);
-	take_filter(b, browse_filter(b), base_view(b));
 }
 
 static void widen_all(struct browse *b)
 {
-	while (b->filters.n)
-		free(b->filters.data[--b->filters.n]);
-	take_filter(b, "", base_view(b));
+	widen_to(b, 0);
 }
 
 static void narrow_to_image(struct browse *b)
@@ -373,13 +378,18 @@ static void narrow_to_thread(struct browse *b)
 		list_threads(b);
 }
 
-/* The percentage that a line of source or assembly begins with; 0: none. */
+/*
+ * The percentage in the margin of a line of source or assembly: samples come first, and then their
+ * percentage. 0: none. The margin has no letters, as code has ("nan", "inf" and "0x10" are numbers,
+ * too).
+ */
 static double heat_of(const char *line)
 {
-	double heat = 0, last;
+	double heat = 0;
 
 	for (const char *at = line; *at; at++) {
-		char *end;
+		char number[24];
+		size_t n;
 
 		if (*at == '\033') {
 			at += strcspn(at, "m");
@@ -389,11 +399,13 @@ static double heat_of(const char *line)
 		}
 		if (*at == ' ')
 			continue;
-		last = strtod(at, &end);
-		if (end == at)
+		n = strspn(at, "0123456789.");
+		if (!n || n >= sizeof(number))
 			break;
-		heat = last; /* samples come first, and then their percentage */
-		at = end - 1;
+		memcpy(number, at, n);
+		number[n] = '\0';
+		heat = strtod(number, NULL);
+		at += n - 1;
 	}
 	return heat;
 }
@@ -403,7 +415,7 @@ static void go_to_hottest(struct browse *b)
 	struct browse_page *page = browse_page(b);
 	double most = 0;
 
-	for (uint32_t i = page->code; i < page->visible.n; i++) {
+	for (uint32_t i = page->code + 1; i < page->visible.n; i++) {
 		double heat = heat_of(page->text.lines.data[page->visible.data[i]].text);
 
 		if (heat <= most)

@@ -114,14 +114,13 @@ int browse_choose_session(struct browse *b, const char *path, struct error *err)
 	const struct symbolizer_config config = { .cache_dir = b->cache_dir };
 	struct session *session = NULL, *old = b->session;
 	struct symbolizer *symbols = b->symbols;
-	bool was_damaged = b->is_damaged;
+	bool was_damaged = b->is_damaged, is_damaged;
 	cleanup(free_at_exit) char *filter = xstrdup(browse_filter(b));
-	int r = open_other(b, path, &session, &b->is_damaged, err);
+	int r = open_other(b, path, &session, &is_damaged, err);
 
-	if (r < 0) {
-		b->is_damaged = was_damaged;
+	if (r < 0)
 		return r;
-	}
+	b->is_damaged = is_damaged;
 	b->session = session;
 	b->symbols = input_symbolizer_with(b->in, path, &config);
 	r = browse_load(b, filter, err);

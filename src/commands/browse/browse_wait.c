@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "cli/command.h"
 #include "commands/browse/browse.h"
 #include "commands/opening.h"
 #include "commands/terminal/screen.h"
@@ -30,7 +31,7 @@ static _Noreturn void leave(struct browse *b)
 {
 	screen_close(b->screen);
 	opening_remove_now();
-	_exit(0);
+	_exit(b->is_damaged ? EXIT_FAILED : EXIT_OK);
 }
 
 static void take_keys(struct browse *b)

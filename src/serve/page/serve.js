@@ -143,9 +143,13 @@ async function drawInstructions(state, frame) {
 
 async function showCalls(state) {
 	const url = `/api/v1/timeline?${new URLSearchParams({ ...views.calls.first, ...queryOf(state, "source", "time") })}`;
-	const answer = await fetch(url), list = element("div"), made = element("div"), text = await answer.text();
+	const question = asked, answer = await fetch(url), list = element("div"), made = element("div");
 	if (!answer.ok)
-		throw new Error(JSON.parse(text).error);
+		throw new Error((await answer.json().catch(() => ({}))).error ?? answer.statusText);
+	answer.body.cancel(); // the frame reads it
+	if (question === asked)
+		showProblem(answer.headers.get("X-Assay-Warning") ?? "");
+	const failed = (problem) => question === asked && showProblem(problem.message);
 	const frame = element("iframe", undefined, { src: `${url}${state.tid ? `#tid=${encodeURIComponent(state.tid)}` : ""}`, title: "Calls of each thread over time" });
 	made.append(frame, list);
 	frame.takeMessage = (message) => {
@@ -153,8 +157,8 @@ async function showCalls(state) {
 			go({ time: message.time });
 		if (message.calls === undefined)
 			return;
-		drawInstructions(state, frame).catch((problem) => showProblem(problem.message));
-		listCalls(state, message.left_out ? Infinity : message.calls, list).catch((problem) => showProblem(problem.message));
+		drawInstructions(state, frame).catch(failed);
+		listCalls(state, message.left_out ? Infinity : message.calls, list).catch(failed);
 	};
 	return made;
 }
@@ -301,8 +305,31 @@ function showDownloads(state) {
 	const query = new URLSearchParams(queryOf(state, "source", "filter", "since", "until", "frames"));
 	const is_recording = sources.find((one) => one.name === state.source)?.kind === "recording" && byId("record").dataset.role !== "read";
 	const offered = is_recording ? [...downloads, ["recording", "perf.data"]] : downloads;
-	byId("downloads").replaceChildren(...offered.map(([name, title]) =>
-		element("a", title, { href: `/api/v1/${name}?${query}`, download: "", "aria-label": `Download as ${title}` })));
+	byId("downloads").replaceChildren(...offered.map(([name, title]) => {
+		const link = element("a", title, { href: `/api/v1/${name}?${query}`, download: "", "aria-label": `Download as ${title}` });
+		link.addEventListener("click", downloadNamed);
+		return link;
+	}));
+}
+
+// A file can't be asked again: its names come first, if they come within a minute.
+async function downloadNamed(event) {
+	const link = event.currentTarget, until = Date.now() + 60000;
+	if (link.dataset.isNamed) {
+		delete link.dataset.isNamed;
+		return;
+	}
+	event.preventDefault();
+	while (Date.now() < until) {
+		const answer = await fetch(link.href, { method: "HEAD" }).catch(() => null);
+		if (!answer?.ok || !answer.headers.has("X-Assay-Names"))
+			break;
+		byId("later").hidden = false;
+		await new Promise((resolve) => setTimeout(resolve, namesMs));
+	}
+	byId("later").hidden = true;
+	link.dataset.isNamed = "yes";
+	link.click();
 }
 
 // Names that come later: the server reads them meanwhile, and keeps its answer.
@@ -350,8 +377,11 @@ async function show(state, keeps) {
 		const made = await view.make(state, json);
 		if (question !== asked)
 			return;
+		const had_focus = document.activeElement?.tagName === "IFRAME";
 		byId("main").replaceChildren(made);
 		byId("main").dataset.made = state.view;
+		if (had_focus) // its keys go on
+			made.querySelector("iframe")?.addEventListener("load", (event) => event.target.focus(), { once: true });
 		if (made.tagName === "IFRAME")
 			made.addEventListener("load", () => awaitNamesOf(made, question), { once: true });
 		else
