@@ -100,6 +100,19 @@ is_whole() {
 	[ "$(comm -23 listed <(sort -u want))" = "" ]
 }
 
+@test "a kernel module of the recorded build whose code checks calls: the note says so" {
+	local id
+	id=0x$(printf '11%.0s' {1..20})
+	mkdir -p files
+	printf '%s\n' .text '.globl work' 'work: ret' '.section .cfi_sites, "a"' '.long 0' '.section .modinfo, "a"' \
+		'.asciz "name=snd_probe"' '.section .gnu.linkonce.this_module, "aw"' '.zero 64' >probe.s
+	as --64 -o probe.o probe.s
+	ld -r --build-id="$id" -o files/snd-probe.ko probe.o
+	trace_of --build-ids --kernel --vmlinux vmlinux --module main --tsc --mtc --psb 300 -- "$PROGRAMS/flow" indirect
+	run ! is_whole trace.data -k vmlinux --image-path files
+	grep -q "the code of the kernel's module snd_probe is not decoded: its file is not of x86-64, or its code checks calls (kCFI)" said
+}
+
 # none_is_untrue: each branch in `out` was taken; where a trace goes on, or ends, only one address is known.
 none_is_untrue() {
 	awk '/=>/ && $2 != 0 && $4 != 0 { print $1, $2, $3, $4 }' out | sort -u >listed

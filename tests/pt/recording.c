@@ -225,6 +225,7 @@ void recording_kernel(struct recording *r, uint64_t start, uint64_t size)
 void recording_module(struct recording *r, uint64_t start, uint64_t size, const char *path)
 {
 	put_kernel_map(r, start, size, 0, path);
+	r->module_path = r->tells_build_ids ? path : NULL;
 }
 
 void recording_poke(struct recording *r, uint64_t tsc, uint64_t addr, const uint8_t *before,
@@ -526,10 +527,14 @@ static void put_build_id(struct buf *b, uint16_t mode, const char *path, const s
 
 static void put_build_ids(struct buf *b, size_t *slot, const struct recording *r)
 {
+	struct build_id module_id = { .len = 20 };
 	size_t from = b->len;
 
+	memset(module_id.bytes, 0x11, module_id.len);
 	if (r->kernel_build_id.len)
 		put_build_id(b, PERF_RECORD_MISC_KERNEL, "[kernel.kallsyms]", &r->kernel_build_id);
+	if (r->module_path)
+		put_build_id(b, PERF_RECORD_MISC_KERNEL, r->module_path, &module_id);
 	vec_foreach (&r->files, f)
 		put_build_id(b, PERF_RECORD_MISC_USER, f->path, &f->id);
 	end_feature(b, slot, from);

@@ -22,6 +22,7 @@ struct recording {
 	} traces; /* where their records begin in `data` */
 	bool has_kernel;
 	struct build_id kernel_build_id; /* len 0: it is not told */
+	const char *module_path;         /* of the module with a build id; NULL: none. Not owned */
 	pid_t sampled_tid;               /* of the first sample; 0: there is none */
 	/*
 	 * Buffers of CPUs, and the kind of records about their threads; none:
@@ -65,7 +66,7 @@ void recording_switch(struct recording *r, uint64_t tsc, struct recording_thread
 
 /* The kernel, from its _text on; what is traced is its code then. */
 void recording_kernel(struct recording *r, uint64_t start, uint64_t size);
-/* One of its modules. */
+/* One of its modules. With `tells_build_ids`, the last one has the id 1111… (20 bytes). */
 void recording_module(struct recording *r, uint64_t start, uint64_t size, const char *path);
 /* It changed `n` bytes of its code. */
 void recording_poke(struct recording *r, uint64_t tsc, uint64_t addr, const uint8_t *before,
