@@ -70,7 +70,8 @@ static const struct option_spec ship_options[] = {
 	{ 0, "drop", "WHAT", OPT_LIST, FIELD(drop), NULL,
 	  "leave out of the blocks: comm (names of threads), cgroup",
 	  "Command lines, addresses and processes are never in them." },
-	{ 0, "once", NULL, OPT_FLAG, FIELD(once), NULL, "end when all final blocks were sent" },
+	{ 0, "once", NULL, OPT_FLAG, FIELD(once), NULL, "end when all final blocks were sent",
+	  "To a gateway, names of functions follow the blocks, at *--names-rate*." },
 	{ 0, "interval", "TIME", OPT_SECONDS, FIELD(interval_s), "60",
 	  "the time between two looks at the history", NULL, 1, 86400 },
 	{ 0, "names-rate", "BYTES", OPT_U64, FIELD(names_rate), "20k",
@@ -237,24 +238,45 @@ static int send_to_gateway(void *context, const struct fleet_key *key, const cha
 	return gateway_send(context, key, segment, err);
 }
 
-/* Another fleet at the gateway has none of the blocks that the state folder names. */
+/* The folder moves in one step, so a kill at any moment leaves no keys without their fleet's id. */
+static int move_state_away(const struct rounds *rs, const char *old, struct error *err)
+{
+	int r = file_remove_tree(old, err);
+
+	log_info("the gateway has another fleet: all blocks are sent to it");
+	if (r >= 0 && rename(rs->state_dir, old) < 0)
+		r = error_errno(err, -errno, "cannot rename %s", rs->state_dir);
+	return r < 0 ? r : fleet_make(rs->state_dir, err);
+}
+
+/* Another fleet at the gateway has none of the blocks and names that the state folder names. */
 static int match_state(const struct rounds *rs, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/.of", rs->state_dir);
+	cleanup(free_at_exit) char *old = xasprintf("%s.old", rs->state_dir);
+	cleanup(free_at_exit) char *was = NULL;
 	const char *is = gateway_fleet(rs->gateway);
-	char was[FLEET_ID_SIZE] = "";
-	int r = 0;
+	size_t size = 0;
+	int r = fleet_make(rs->state_dir, err), found;
 
-	if (!file_read_line(path, was, sizeof(was)))
-		*was = '\0';
-	if (!*is || !strcmp(was, is)) /* an older gateway does not say */
+	if (r < 0)
+		return r;
+	found = file_read_all(path, FLEET_ID_SIZE, &was, &size);
+	if (found < 0 && found != -ENOENT)
+		return error_errno(err, found, "cannot read %s", path);
+	if (!*is) /* an older gateway does not say */
 		return 0;
-	if (*was) {
-		log_info("the gateway has another fleet: all blocks are sent to it");
-		r = file_remove_tree(rs->state_dir, err);
-		r = r < 0 ? r : fleet_make(rs->state_dir, err);
-	}
-	return r < 0 ? r : file_replace(path, is, strlen(is), err);
+	if (!found && size == strlen(is) && !memcmp(was, is, size))
+		return 0;
+	if (!found)
+		r = move_state_away(rs, old, err);
+	r = r < 0 ? r : file_replace(path, is, strlen(is), err);
+	if (r < 0)
+		return r;
+	file_remove_tree(old, NULL); /* also that of a run that was killed */
+	if (rs->names)
+		ship_names_forget(rs->names, rs->args->once ? 0 : rs->args->interval_s);
+	return 0;
 }
 
 static int one_round(struct rounds *rs, struct ship_result *result, struct error *err)

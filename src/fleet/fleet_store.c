@@ -75,7 +75,9 @@ bool fleet_identify(const char *path, struct fleet_id *out)
 
 	if (stat(mark, &st) < 0)
 		return false;
-	*out = (struct fleet_id){ st.st_dev, st.st_ino };
+	*out = (struct fleet_id){ st.st_dev, st.st_ino,
+				  (uint64_t)st.st_ctim.tv_sec * NS_PER_SECOND +
+					  (uint64_t)st.st_ctim.tv_nsec };
 	return true;
 }
 

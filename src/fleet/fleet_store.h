@@ -60,7 +60,13 @@ bool fleet_is_at(const char *path);
 /* Tells a fleet from another one that is at its path later, as after a mount. */
 struct fleet_id {
 	uint64_t device, file;
+	uint64_t changed_ns; /* a file system may give the number of a removed file to the next */
 };
+static inline bool fleet_id_equal(const struct fleet_id *a, const struct fleet_id *b)
+{
+	return a->device == b->device && a->file == b->file && a->changed_ns == b->changed_ns;
+}
+
 /* False: there is no fleet at `path`. */
 bool fleet_identify(const char *path, struct fleet_id *out);
 

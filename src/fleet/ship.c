@@ -354,8 +354,10 @@ static int open_round(struct ship *s, struct error *err)
 	bool is_there;
 
 	is_there = fleet_identify(s->config.fleet, &id);
-	if (!is_there || id.device != s->fleet.device || id.file != s->fleet.file)
-		history_names_fini(&s->done); /* another fleet may come in its place */
+	if (!is_there || !fleet_id_equal(&id, &s->fleet)) { /* another fleet may come */
+		history_names_fini(&s->done);
+		s->refused.n = 0;
+	}
 	if (!is_there)
 		return error_set(err, -ENODEV, "%s is no fleet (any longer)", s->config.fleet);
 	s->fleet = id;

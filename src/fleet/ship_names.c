@@ -69,6 +69,12 @@ void ship_names_free(struct ship_names *n)
 	free(n);
 }
 
+void ship_names_forget(struct ship_names *n, double within_s)
+{
+	n->asked.n = n->wanted.len = n->at = 0;
+	n->ask_ns = clock_monotonic_ns() + soon((uint64_t)(within_s * 1e9));
+}
+
 static bool was_asked(const struct ship_names *n, const struct asked *a)
 {
 	vec_foreach (&n->asked, each)
@@ -156,7 +162,8 @@ int ship_names_step(struct ship_names *n, uint64_t *wait_ns, struct error *err)
 		n->ask_ns = clock_monotonic_ns() + LATEST_NS;
 	}
 	now = clock_monotonic_ns();
-	*wait_ns = UINT64_MAX;
+	/* A question had no room for all indexes: the next one is due. */
+	*wait_ns = n->ask_ns <= now ? 0 : UINT64_MAX;
 	if (n->at < n->wanted.len)
 		*wait_ns = n->send_ns > now ? n->send_ns - now : 0;
 	return MIN(r, 0);

@@ -22,6 +22,9 @@ struct ship_names *ship_names_new(const char *dir, struct gateway *gateway, uint
 				  bool at_once);
 void ship_names_free(struct ship_names *n); /* NULL is fine */
 
+/* Another fleet is at the gateway: it is asked about all indexes, at a random time within this. */
+void ship_names_forget(struct ship_names *n, double within_s);
+
 /*
  * Asks, or sends one index, if its time has come. *wait_ns: when to call it again, from now on;
  * UINT64_MAX: nothing waits to be sent. After a failure, nothing is sent for ten minutes.

@@ -101,6 +101,62 @@ put() { # [HEADER:VALUE…]: the file $body as the block
 	[ "$(samples first/web1)" = "$all" ]
 }
 
+# The gateway ends, and comes again at its address, with another fleet and the same tokens.
+exchange_fleet() { # NAME: that of the old one
+	kill "$server"
+	wait "$server" || true
+	mv fleet "$1"
+	assay ship --to dir:fleet --once -q --host other empty || true
+	cp -p "$1/.tokens" fleet/
+	serve --fleet fleet --listen "127.0.0.1:${address##*:}"
+}
+
+@test "one ship that runs on sends all blocks and names to another fleet at its gateway" {
+	gateway
+	mkdir empty
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	all=$(samples store)
+	need_recording
+	assay record -o session -q -- sha256sum "$ASSAY_BUILD/assay" >/dev/null
+	XDG_CACHE_HOME=$PWD/cache assay report -i session --by symbol >/dev/null
+	sym=$(find cache -name '*.sym' -size -2000k | sort | head -1)
+	ship web1 store -q
+	cp "$sym" state.web1/*/.names/
+	ship web1 store -q
+	background assay ship --to "$url" --token-file token.web1 --state state.web1 --host web1 --interval 1s -q store
+	exchange_fleet first
+	wait_for test -s fleet/web1/.keys
+	cp "$sym" state.web1/*/.names/
+	wait_for test -s "fleet/.names/$(basename "$sym")"
+	[ "$(samples fleet/web1)" = "$all" ]
+}
+
+@test "an exchange of the fleet that was killed half-way sends all blocks" {
+	gateway
+	mkdir empty
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	all=$(samples store)
+	ship web1 store -q
+	state=$(echo state.web1/*)
+	# Killed after the old folder was moved away.
+	exchange_fleet first
+	mv "$state" "$state.old"
+	ship web1 store -q
+	[ "$(samples fleet/web1)" = "$all" ]
+	[ ! -e "$state.old" ]
+	# Killed before, while an older one was still there.
+	exchange_fleet second
+	cp -r "$state" "$state.old"
+	ship web1 store -q
+	[ "$(samples fleet/web1)" = "$all" ]
+	[ ! -e "$state.old" ]
+	# An id that can't be read is no missing one.
+	rm "$state/.of"
+	mkdir "$state/.of"
+	run ! ship web1 store -q
+	has "cannot read $state/.of" <(echo "$output")
+}
+
 @test "the gateway killed at any time loses and doubles nothing" {
 	gateway
 	"$ASSAY_BUILD/bench/history" store 2 20000 400
