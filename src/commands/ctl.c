@@ -258,6 +258,26 @@ static void put_disk(struct buf *out, const json_t *o)
 	}
 }
 
+static void put_ship(struct buf *out, const json_t *o)
+{
+	double refused = json_number(o, "ship_refused"), expired = json_number(o, "ship_expired"),
+	       failures = json_number(o, "ship_failures");
+
+	if (!*text_of(o, "ship_round")) /* none runs, or the daemon is older */
+		return;
+	put_label(out, "ship");
+	put_count(out, json_number(o, "ship_backlog"));
+	buf_str(out, " blocks wait; last success ");
+	put_time(out, text_of(o, "ship_success"));
+	if (failures > 0)
+		buf_printf(out, ", %.0f failed rounds since", failures);
+	buf_str(out, "; ");
+	put_count(out, refused);
+	buf_str(out, " blocks refused, ");
+	put_count(out, expired);
+	buf_str(out, " samples expired\n");
+}
+
 static void show_status(struct buf *out, const json_t *o)
 {
 	put_label(out, "daemon");
@@ -282,6 +302,7 @@ static void show_status(struct buf *out, const json_t *o)
 	put_rights(out, o);
 	put_helpers(out, o);
 	put_disk(out, o);
+	put_ship(out, o);
 }
 
 /* ---- the others ---- */

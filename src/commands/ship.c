@@ -21,6 +21,7 @@
 #include "fleet/gateway.h"
 #include "fleet/ship.h"
 #include "fleet/ship_names.h"
+#include "fleet/ship_status.h"
 
 #define DEFAULT_HISTORY "/var/lib/assay"
 #define DEFAULT_STATE   "/var/lib/assay-ship"
@@ -228,6 +229,7 @@ struct rounds {
 	const char *state_dir;    /* of what the gateway has */
 	struct ship_names *names; /* NULL as well */
 	struct gateway_state state;
+	struct ship_status status; /* for the daemon */
 	double limit_s;
 	bool is_first;
 };
@@ -334,6 +336,24 @@ static void send_names(const struct rounds *rs, double seconds)
 	}
 }
 
+/* Tells the daemon of a round with the result r. */
+static void put_status(struct rounds *rs, const struct ship_result *result, int r)
+{
+	struct ship_status *s = &rs->status;
+	struct error err = { 0 };
+
+	s->round_ns = clock_wall_ns();
+	s->success_ns = r < 0 ? s->success_ns : s->round_ns;
+	s->failures = r < 0 ? s->failures + 1 : 0;
+	s->refused += result->n_refused;
+	s->expired += result->expired;
+	/* A gateway that does not answer leaves the queue unknown: the last one counts. */
+	if (r >= 0 || result->n_left || result->n_sent)
+		s->backlog = result->n_left + result->n_refused;
+	if (!rs->args->dry_run && ship_status_write(s, &err) < 0)
+		log_warning("%s", err.text);
+}
+
 static int ship_rounds(struct rounds *rs, struct error *err)
 {
 	const struct ship_args *args = rs->args;
@@ -343,6 +363,8 @@ static int ship_rounds(struct rounds *rs, struct error *err)
 		int r = one_round(rs, &result, err);
 
 		print_round(&result, args->quiet || args->dry_run);
+		if (r != -EAGAIN && r != -EINTR)
+			put_status(rs, &result, r);
 		if (result.n_sent)
 			rs->limit_s = RETRY_FIRST_S; /* the gateway takes blocks: only as many as it
 							wants */
@@ -412,6 +434,7 @@ static int ship(const struct ship_args *args, struct ship_config *config, const 
 	}
 	rs.state_dir = config->fleet;
 	rs.ship = ship_new(config);
+	ship_status_read(&rs.status); /* it goes on where the last process ended */
 	r = ship_rounds(&rs, err);
 	ship_names_free(rs.names);
 	ship_free(rs.ship);

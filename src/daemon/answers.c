@@ -40,6 +40,7 @@ static void look_at_disk(struct answers *a)
 		vec_foreach (&list, history)
 			a->statistics.disk_bytes += history->size_bytes;
 	daemon_histories_fini(&list);
+	ship_status_read(&a->statistics.ship);
 	a->statistics.oldest_wall_ns = oldest_part(daemon_history_dir(a->daemon));
 }
 

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "daemon/actions.h"
+#include "fleet/ship_status.h"
 
 struct buf;
 
@@ -16,6 +17,7 @@ struct statistics {
 	struct daemon_status status;
 	uint64_t disk_bytes;     /* of all histories */
 	uint64_t oldest_wall_ns; /* start of the oldest current part; 0: none */
+	struct ship_status ship; /* of this machine's `assay ship`; zeros: none */
 };
 
 /* Adds members to `reply`. */

@@ -13,12 +13,14 @@
 #include <unistd.h>
 
 #include "base/build_id.h"
+#include "base/clock.h"
 #include "base/files/file.h"
 #include "base/reader.h"
 #include "collect/sampler_support.h"
 #include "counter/sources.h"
 #include "base/error.h"
 #include "daemon/daemon_config.h"
+#include "fleet/ship_status.h"
 #include "guard/fence.h"
 #include "guard/open.h"
 #include "open/client.h"
@@ -382,6 +384,32 @@ static void probe_daemon(const struct probe_machine *m, struct finding *f)
 	finding_command(f, m, true, "systemd-sysusers");
 }
 
+/* ---- the fleet ---- */
+
+/* Three rounds of an hour would be long for any interval but a very long one. */
+#define SHIP_LATE_NS (3 * 3600 * NS_PER_SECOND)
+
+static void probe_ship(const struct probe_machine *m, struct finding *f)
+{
+	struct ship_status s;
+	uint64_t now = clock_wall_ns();
+	bool is_late;
+
+	(void)m;
+	if (!ship_status_read(&s)) {
+		finding_set(f, PROBE_OK, "no assay ship runs as a service");
+		return;
+	}
+	is_late = now > s.success_ns && now - s.success_ns > SHIP_LATE_NS;
+	finding_set(f, is_late || s.refused || s.expired ? PROBE_LIMITED : PROBE_OK,
+		    "%" PRIu64 " blocks wait, %" PRIu64 " refused; %" PRIu64
+		    " samples expired; %" PRIu64 " failed rounds since the last success",
+		    s.backlog, s.refused, s.expired, s.failures);
+	if (is_late)
+		finding_means(f, "No round went without a failure for three hours. The log has the "
+				 "reason: journalctl -u assay-ship.");
+}
+
 const struct check checks[] = {
 	{ "hardware counters", probe_hardware },
 	{ "timer sampling", probe_clock },
@@ -404,5 +432,6 @@ const struct check checks[] = {
 	{ "parser", probe_parser },
 	{ "perf maps", probe_perf_maps },
 	{ "daemon", probe_daemon },
+	{ "ship", probe_ship },
 	{ NULL, NULL },
 };
