@@ -76,6 +76,13 @@ static const struct status_row *status_of(int error)
 	return &other;
 }
 
+void receive_refuse_for(struct receive_answer *out, int error, const char *sentence)
+{
+	const struct status_row *row = status_of(error);
+
+	receive_refuse(out, row->status, row->code, sentence);
+}
+
 static int open_host(const struct receive_request *q, struct fleet_host **out, struct error *err)
 {
 	const struct timespec pause = timespec_of_ns(LOCK_PAUSE_NS);

@@ -59,6 +59,8 @@ void receive_names(const struct receive_request *q, struct receive_answer *out);
 /* For the functions above. The reason of a refusal is a sentence, its code a word. */
 void receive_refuse(struct receive_answer *out, unsigned int status, const char *code,
 		    const char *sentence);
+/* By a negative errno of a parser: 413 and 422 are for good, and 503 is for later. */
+void receive_refuse_for(struct receive_answer *out, int error, const char *sentence);
 
 struct fleet_host;
 struct host_facts;

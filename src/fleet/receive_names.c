@@ -114,10 +114,8 @@ void receive_names(const struct receive_request *q, struct receive_answer *out)
 	if (!host)
 		return;
 	r = names_check_ask(q->body, &q->build, q->is_packed, &names, &err);
-	if (r == -EFBIG)
-		receive_refuse(out, 413, "large", err.text);
-	else if (r < 0)
-		receive_refuse(out, 422, "damaged", err.text);
+	if (r < 0)
+		receive_refuse_for(out, r, err.text);
 	else
 		keep_names(q, &facts, &names, out);
 	names_check_fini(&names);

@@ -117,11 +117,26 @@ struct follow {
 	const char *fleet;
 	struct fleet_load_memory *memory;
 	uint64_t remembers_since_ns; /* CLOCK_MONOTONIC */
+	uint64_t dropped_ns;         /* when old data were dropped last; 0: not yet */
 	double limit_s;              /* the longest time until the next try */
 	struct load_state state;
 };
 
-static int follow_load(struct follow *f, bool drops_old, struct error *err)
+/* Failures do not put this off: the disk would fill. */
+static int follow_drop_old(struct follow *f, struct clickhouse *ch, struct error *err)
+{
+	uint64_t now = clock_monotonic_ns();
+	int r = 0;
+
+	if (f->dropped_ns && now - f->dropped_ns <= REMEMBER_NS)
+		return 0;
+	r = clickhouse_drop_old(ch, clock_wall_ns() / NS_PER_SECOND, err);
+	if (r >= 0)
+		f->dropped_ns = now;
+	return r;
+}
+
+static int follow_load(struct follow *f, struct error *err)
 {
 	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
 	struct fleet_load_config config = { .fleet = f->fleet,
@@ -136,9 +151,7 @@ static int follow_load(struct follow *f, bool drops_old, struct error *err)
 	f->state.samples += result.samples;
 	f->state.lost += result.lost;
 	f->state.n_left_out += result.n_left_out;
-	if (r >= 0 && drops_old)
-		r = clickhouse_drop_old(ch, clock_wall_ns() / NS_PER_SECOND, err);
-	return r;
+	return r < 0 ? r : follow_drop_old(f, ch, err);
 }
 
 /* Any time up to the limit, so that gateways that failed together come back apart. */
@@ -164,14 +177,13 @@ static void follow_forget(struct follow *f)
 /* Returns the seconds until the next round. */
 static double follow_round(struct follow *f)
 {
-	bool is_new_day = !f->memory || clock_monotonic_ns() - f->remembers_since_ns > REMEMBER_NS;
 	struct error err = { 0 }, unwritten = { 0 };
 	double wait_s = f->args->interval_s;
 	int r;
 
-	if (is_new_day)
+	if (!f->memory || clock_monotonic_ns() - f->remembers_since_ns > REMEMBER_NS)
 		follow_forget(f);
-	r = follow_load(f, is_new_day, &err);
+	r = follow_load(f, &err);
 	f->state.round_s = clock_wall_ns() / NS_PER_SECOND;
 	f->state.error = r < 0 && !load_is_over ? err.text : "";
 	if (r >= 0) {
