@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "limits.h"
 #include "symbol/kernel/module_code.h"
 
 #define LOADED 0xffffffffc0200000ULL
@@ -28,6 +29,9 @@ static void read_all(const struct module_code *c)
 			    sizeof(bytes))
 				abort();
 }
+
+/* Two tables of the loaded module, each of 256 times the file at most, and the usual 64 bytes. */
+const struct fuzz_limits fuzz_limits = { .bytes_a_byte = 576 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

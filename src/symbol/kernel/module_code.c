@@ -10,8 +10,9 @@
 
 enum {
 	MAX_SIZE = 64 << 20,
-	SITE_SIZE = 5, /* of a call or jump */
-	FEW = 8,       /* one of so many: code that ran before the kernel patched its own */
+	MAX_GROWTH = 256, /* times the file: sections without bytes may claim any size */
+	SITE_SIZE = 5,    /* of a call or jump */
+	FEW = 8,          /* one of so many: code that ran before the kernel patched its own */
 	CALL = 0xe8,
 	JUMP = 0xe9,
 	SHORT_JUMP = 0xeb,
@@ -563,7 +564,7 @@ static bool copy_sections(struct module_code *c)
 
 	vec_foreach (&c->file->segments, segment)
 		c->size = MAX(c->size, segment->link_addr - MODULE_BASE + segment->size);
-	if (!c->size || c->size > MAX_SIZE)
+	if (!c->size || c->size > MIN(MAX_SIZE, c->file->size * MAX_GROWTH))
 		return false;
 	c->bytes = xcalloc(c->size, 1);
 	c->states = xcalloc(c->size, 1);
