@@ -100,6 +100,7 @@ start_systemd() {
 
 @test "the gateway runs as its unit has it, and takes a host" {
 	start_systemd
+	wait_for property_is ActiveState active # systemd takes requests now
 	cp "$ROOT/data/assay-gateway.service" "$ROOT/data/fleet-sysusers.conf" "$ROOT/data/fleet-tmpfiles.conf" "$bin"
 	sed -i "s#@bindir@#$bin#" "$bin/assay-gateway.service"
 	inside mkdir -p /run/systemd/system
