@@ -44,6 +44,8 @@ struct loader {
 	char *dir, *labels;
 	struct intmap stored;   /* hash of (time, part) of the blocks that ClickHouse has … */
 	VEC(uint64_t) stored_s; /* … and their times */
+	uint64_t n_refused;     /* blocks that a server refused: perhaps for a while only, such as
+				   for lack of memory, so they are tried in the next round, too */
 };
 
 struct fleet_load_memory *fleet_load_memory_new(void)
@@ -170,6 +172,7 @@ static int loader_store(struct loader *l, const struct fleet_block *block,
 	}
 	block_rows_fini(&rows);
 	if (r == -EREMOTEIO) { /* a server that refuses this block may take the others */
+		l->n_refused++;
 		loader_leave_out(l, "a block", why.text);
 		return 0;
 	}
@@ -213,6 +216,7 @@ static int loader_put_part(struct loader *l, const char *name, bool is_merged, s
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", l->dir, name);
 	struct block_buckets buckets = { 0 };
 	struct error why = { 0 };
+	uint64_t n_refused = l->n_refused;
 	int r = part_buckets(path, BLOCK_BUCKET_NS, &buckets, &why);
 
 	if (r < 0) {
@@ -223,7 +227,8 @@ static int loader_put_part(struct loader *l, const char *name, bool is_merged, s
 		if (buckets.data[i] >= l->config->from_ns && buckets.data[i] < l->config->to_ns)
 			r = loader_put_bucket(l, name, buckets.data[i], is_merged, err);
 	vec_fini(&buckets);
-	if (r >= 0) /* a part that was left out is not looked at each time */
+	/* A part that can't be read is not looked at each time. */
+	if (r >= 0 && l->n_refused == n_refused)
 		intmap_put(&l->memory->parts, part_stamp(l, name), NULL);
 	return r;
 }
@@ -329,12 +334,13 @@ static int loader_put_changed_host(struct loader *l, const char *host, struct er
 	uint64_t key = XXH3_64bits(host, strlen(host));
 	uint32_t stamp = loader_host_stamp(l, host);
 	const uint32_t *last = intmap_find(hosts, key);
+	uint64_t n_refused = l->n_refused;
 	int r;
 
 	if (last && *last && *last == stamp)
 		return 0;
 	r = loader_put_host(l, host, err);
-	*intmap_put(hosts, key, NULL) = r < 0 ? 0 : stamp;
+	*intmap_put(hosts, key, NULL) = r < 0 || l->n_refused != n_refused ? 0 : stamp;
 	return r;
 }
 

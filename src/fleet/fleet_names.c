@@ -117,9 +117,12 @@ static void drop_lone_senders(const char *dir)
 		closedir(d);
 }
 
-/* The folder is locked. The sender comes first: without it, others could replace the index. */
-static int put_index(const char *dir, const char *host, const struct build_id *id, void *index,
-		     size_t size, struct error *err)
+/*
+ * The folder is locked. The sender comes first: without it, others could replace the index.
+ * `before_host`: the sender of the index that is there, which stays if it can't be replaced.
+ */
+static int put_index(const char *dir, const char *host, const char *before_host,
+		     const struct build_id *id, void *index, size_t size, struct error *err)
 {
 	cleanup(free_at_exit) char *from = path_of(dir, id, "from"), *sym = path_of(dir, id, "sym");
 	cleanup(free_at_exit) char *line = xasprintf("%s\n", host);
@@ -133,9 +136,14 @@ static int put_index(const char *dir, const char *host, const struct build_id *i
 	cache_write(dir, id, owner_of(host), index, size);
 	drop_lone_senders(dir);
 	fd = open(sym, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || fstat(fd, &after) < 0 || fsync(fd) < 0 || after.st_ino == before.st_ino)
-		return error_set(err, -ENOSPC, "cannot write %s", sym);
-	return 1;
+	if (fd >= 0 && fstat(fd, &after) == 0 && fsync(fd) == 0 && after.st_ino != before.st_ino)
+		return 1;
+	if (*before_host) {
+		cleanup(free_at_exit) char *old = xasprintf("%s\n", before_host);
+
+		file_replace_mode(from, 0640, old, strlen(old), NULL);
+	}
+	return error_set(err, -ENOSPC, "cannot write %s", sym);
 }
 
 int fleet_names_take(const char *fleet, const char *host, const struct build_id *id, void *index,
@@ -153,7 +161,7 @@ int fleet_names_take(const char *fleet, const char *host, const struct build_id 
 	read_sender(from, sender, sizeof(sender));
 	if (is < has || !is || (is == has && strcmp(sender, host) != 0))
 		return 0;
-	return put_index(dir, host, id, index, size, err);
+	return put_index(dir, host, sender, id, index, size, err);
 }
 
 int fleet_names_forget(const char *fleet, const char *host, struct error *err)

@@ -5,8 +5,9 @@
  *
  * Which index stays. A better one replaces a worse one, whoever sent it: dynamic symbols are worse
  * than the kernel's list, that is worse than a symbol table, and that of a debug file is the best.
- * Of two that are as good, the first one stays, but its own sender may replace it. So a host does
- * not rename the functions of a build that another host named as well.
+ * Of two that are as good, the first one stays, but its own sender may replace it. The
+ * quality is the word of the sender: a host that claims a debug file can rename the functions of a
+ * build in the reports of the fleet, and `.from` says who did.
  *
  * A host may send NAMES_A_DAY indexes, and NAMES_BYTES_A_DAY of them.
  */

@@ -47,8 +47,7 @@ void receive_host(const struct receive_request *q, struct receive_answer *out);
 
 /*
  * Which indexes of names the gateway wants: a JSON object with an object "images" of build ids and
- * words of symbol_status_keys, RECEIVE_IMAGES_MAX at most. 200 with the array "wanted", 400, 409 or
- * 503.
+ * words of symbol_status_keys, RECEIVE_IMAGES_MAX at most. 200 with the array "wanted", or 400.
  */
 #define RECEIVE_IMAGES_MAX 1000
 void receive_images(const struct receive_request *q, struct receive_answer *out);

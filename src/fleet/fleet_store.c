@@ -152,10 +152,14 @@ int fleet_id_text(const char *dir, char id[static FLEET_ID_SIZE], struct error *
 		return error_errno(err, -errno, "there are no random bytes");
 	line = xasprintf("%016" PRIx64 "\n", random);
 	r = file_replace(made, line, strlen(line), err);
-	/* The first of several processes makes it. */
-	if (r >= 0 && link(made, path) < 0 && errno != EEXIST)
+	r = r < 0 ? r : fleet_sync(made, err);
+	/* The first of several processes makes it. One that a crash tore is made anew. */
+	if (r >= 0 && link(made, path) < 0 &&
+	    (errno != EEXIST || (!(file_read_line(path, id, FLEET_ID_SIZE) && id_is_whole(id)) &&
+				 rename(made, path) < 0)))
 		r = error_errno(err, -errno, "cannot make %s", path);
 	unlink(made);
+	r = r < 0 ? r : fleet_sync(dir, err);
 	if (r >= 0 && !(file_read_line(path, id, FLEET_ID_SIZE) && id_is_whole(id)))
 		r = error_set(err, -EBADMSG, "%s is damaged", path);
 	return r;

@@ -68,8 +68,8 @@ void receive_images(const struct receive_request *q, struct receive_answer *out)
 
 /* ---- an index ---- */
 
-/* Counts an index of today. False: the host has sent enough. */
-static bool may_send(struct host_facts *facts, size_t size)
+/* Whether the host may send another index today. */
+static bool may_send(struct host_facts *facts)
 {
 	uint64_t day = clock_wall_ns() / NS_PER_SECOND / DAY_S;
 
@@ -77,24 +77,32 @@ static bool may_send(struct host_facts *facts, size_t size)
 		facts->names_day = day;
 		facts->names = facts->names_bytes = 0;
 	}
-	facts->names++;
-	facts->names_bytes += size;
-	return facts->names <= NAMES_A_DAY && facts->names_bytes <= NAMES_BYTES_A_DAY;
+	return facts->names < NAMES_A_DAY && facts->names_bytes < NAMES_BYTES_A_DAY;
 }
 
-static void keep_names(const struct receive_request *q, struct host_facts *facts,
-		       struct names_check *names, struct receive_answer *out)
+static void refuse_more(struct receive_answer *out)
+{
+	receive_refuse(out, 429, "names", "this host has sent enough names today");
+}
+
+/* Each index counts, also a damaged one (size 0): checking it was work. */
+static void count_names(const struct receive_request *q, struct host_facts *facts, size_t size)
 {
 	struct error err = { 0 };
-	int r;
 
-	if (!may_send(facts, names->facts.size)) {
-		receive_refuse(out, 429, "names", "this host has sent enough names today");
-		return;
-	}
-	r = fleet_names_take(q->fleet, q->host, &q->build, names->bytes, names->facts.size, &err);
-	if (r >= 0 && host_facts_write(q->fleet, q->host, facts, &err) < 0)
+	facts->names++;
+	facts->names_bytes += size;
+	if (host_facts_write(q->fleet, q->host, facts, &err) < 0)
 		log_warning("%s", err.text);
+}
+
+static void keep_names(const struct receive_request *q, struct names_check *names,
+		       struct receive_answer *out)
+{
+	struct error err = { 0 };
+	int r = fleet_names_take(q->fleet, q->host, &q->build, names->bytes, names->facts.size,
+				 &err);
+
 	if (r < 0) {
 		receive_refuse(out, 503, "disk", err.text);
 		return;
@@ -109,15 +117,22 @@ void receive_names(const struct receive_request *q, struct receive_answer *out)
 	struct host_facts facts;
 	struct error err = { 0 };
 	struct fleet_host *host = receive_open(q, &facts, out);
-	int r;
 
 	if (!host)
 		return;
-	r = names_check_ask(q->body, &q->build, q->is_packed, &names, &err);
-	if (r < 0)
-		receive_refuse_for(out, r, err.text);
-	else
-		keep_names(q, &facts, &names, out);
-	names_check_fini(&names);
+	if (may_send(&facts)) {
+		int r = names_check_ask(q->body, &q->build, q->is_packed, &names, &err);
+
+		count_names(q, &facts, r < 0 ? 0 : names.facts.size);
+		if (r < 0)
+			receive_refuse_for(out, r, err.text);
+		else if (facts.names_bytes > NAMES_BYTES_A_DAY)
+			refuse_more(out);
+		else
+			keep_names(q, &names, out);
+		names_check_fini(&names);
+	} else {
+		refuse_more(out);
+	}
 	fleet_host_close(host);
 }

@@ -23,7 +23,8 @@
 
 /*
  * Tables of a day have megabytes, and each part has its own. malloc(3) keeps their memory, and asks
- * for huge pages: a page of a day takes a seventh less time. Other libraries do not know this.
+ * for huge pages: faults of single pages took 11 % of the time of a page of a day. Other libraries
+ * do not know this.
  */
 #define MALLOC_OF_LARGE_TABLES                                           \
 	"glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:" \

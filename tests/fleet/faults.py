@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Injects faults into a fleet while blocks go from hosts through a gateway into ClickHouse.
 
-faults.py DIR COUNT [URL]: makes the fleet in DIR, or goes on with the one that is there, until COUNT faults were injected. URL is a ClickHouse
+faults.py DIR COUNT [URL]: makes the fleet in DIR, or goes on with the one that is there, until COUNT faults struck. URL is a ClickHouse
 server; without it, the faults of loading are left out. The end is an audit: each sample of the histories is stored once, and no other. Exit
 status: 0: nothing was lost and nothing was doubled. 1: something was. $ASSAY is the program, and $WORKLOAD makes the samples.
 """
@@ -27,7 +27,7 @@ class Proxy:
     """Passes connections on. It can refuse them, or cut one after a number of bytes."""
 
     def __init__(self, target):
-        self.target, self.refuses, self.cut_after = target, False, None
+        self.target, self.refuses, self.cut_after, self.n_struck = target, False, None, 0
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -37,6 +37,7 @@ class Proxy:
             client, _ = self.listener.accept()
             try:
                 if self.refuses:
+                    self.n_struck += 1
                     raise OSError("refused")
                 server = socket.create_connection(self.target, 5)
                 server.settimeout(None)
@@ -51,6 +52,7 @@ class Proxy:
             while data := source.recv(65536):
                 if self.cut_after is not None and len(data) >= self.cut_after:
                     data, self.cut_after = data[: self.cut_after], None
+                    self.n_struck += 1
                     sink.sendall(data)
                     break
                 if self.cut_after is not None:
@@ -80,7 +82,7 @@ class Fleet:
     def make(self):
         subprocess.run([ASSAY, "record", "-q", "-o", "rec", os.environ["WORKLOAD"], "0.3s"], check=True, stdout=subprocess.DEVNULL)
         header = json.loads(output(ASSAY, "report", "-i", "rec", "--idle", "--format", "json"))["header"]
-        state = {"samples": header["samples"]["selected"], "done": 0, "parts": {host: 0 for host in HOSTS}, "database": "assay_faults_%d" % os.getpid(),
+        state = {"samples": header["samples"]["selected"], "done": 0, "tries": 0, "parts": {host: 0 for host in HOSTS}, "database": "assay_faults_%d" % os.getpid(),
                  "begin": int(os.stat("rec").st_mtime), "faults": {}}
         self.start_gateway()
         for host in HOSTS:
@@ -149,10 +151,12 @@ def output(*words):
 
 
 def kill(process):
-    if process and process.poll() is None:
+    """Whether it was still running."""
+    if not process:
+        return False
+    if process.poll() is None:
         process.kill()
-    if process:
-        process.wait()
+    return process.wait() == -signal.SIGKILL
 
 
 def wait(process, seconds):
@@ -163,7 +167,7 @@ def wait(process, seconds):
         return -1
 
 
-# ---- faults: each gets the fleet, the host, and its running processes ----
+# ---- faults: each gets the fleet, the host, and its running processes, and returns whether it struck ----
 
 def pause():
     time.sleep(random.random() ** 2 * 0.25)
@@ -171,14 +175,16 @@ def pause():
 
 def kill_ship(fleet, host, ship, load):
     pause()
-    kill(ship)
+    return kill(ship)
 
 
 def kill_gateway(fleet, host, ship, load):
     pause()
+    has_sender = ship.poll() is None
     kill(fleet.gateway)
     wait(ship, random.choice([0.1, 0.5]))
     fleet.start_gateway()
+    return has_sender
 
 
 def kill_request(fleet, host, ship, load):
@@ -189,20 +195,29 @@ def kill_request(fleet, host, ship, load):
         if children and random.random() < 0.3:
             try:
                 os.kill(int(children[0]), signal.SIGKILL)
+                return True
             except ProcessLookupError:
                 pass
-            return
         time.sleep(0.002)
+    return False
+
+
+def cut(proxy, most, process, seconds):
+    before = proxy.n_struck
+    proxy.cut_after = random.randrange(1, most)
+    wait(process, seconds)
+    return proxy.n_struck > before
 
 
 def cut_front(fleet, host, ship, load):
-    fleet.front.cut_after = random.randrange(1, 6000)
+    return cut(fleet.front, 6000, ship, 3)
 
 
 def send_twice(fleet, host, ship, load):
     """Two processes send all blocks of the host at once."""
     shutil.rmtree("again." + host, ignore_errors=True)
     wait(fleet.ship(host, "again"), 20)
+    return True
 
 
 def reorder(fleet, host, ship, load):
@@ -211,9 +226,10 @@ def reorder(fleet, host, ship, load):
         wait(ship, 20)
         shutil.rmtree("state." + host, ignore_errors=True)
         os.rename("old." + host, "state." + host)
-    else:
-        wait(ship, 20)
-        shutil.copytree("state." + host, "old." + host)
+        return wait(fleet.ship(host), 20) == 0
+    wait(ship, 20)
+    shutil.copytree("state." + host, "old." + host) # for a later time
+    return False
 
 
 def full_disk(fleet, host, ship, load):
@@ -221,34 +237,37 @@ def full_disk(fleet, host, ship, load):
     kill(fleet.gateway)
     fleet.start_gateway()
     subprocess.run(["prlimit", "--pid", str(fleet.gateway.pid), "--fsize=%d" % random.choice([0, 100, 1000, 3000])], check=True)
-    wait(fleet.ship(host), 1)
+    has_failed = wait(fleet.ship(host), 1) != 0
     kill(fleet.gateway)
     fleet.start_gateway()
+    return has_failed
 
 
 def kill_load(fleet, host, ship, load):
     pause()
-    kill(load)
+    return kill(load)
 
 
 def cut_shard(fleet, host, ship, load):
-    random.choice(fleet.shards).cut_after = random.randrange(1, 30000)
+    return cut(random.choice(fleet.shards), 30000, load, 20)
 
 
 def shard_down(fleet, host, ship, load):
     shard = random.choice(fleet.shards)
-    shard.refuses = True
+    before, shard.refuses = shard.n_struck, True
     wait(load, 20)
     wait(fleet.load(), 20)
     shard.refuses = False
+    return shard.n_struck > before
 
 
 def two_loads(fleet, host, ship, load):
     others = [fleet.load() for _ in range(2)]
     pause()
-    kill(load)
+    has_struck = kill(load)
     for other in others:
         wait(other, 20)
+    return has_struck
 
 
 FAULTS = [kill_ship, kill_gateway, kill_request, cut_front, send_twice, reorder, full_disk]
@@ -263,14 +282,16 @@ def inject(fleet):
     fleet.add_part(host)
     fleet.save()
     ship, load = fleet.ship(host), fleet.load()
-    fault(fleet, host, ship, load)
+    has_struck = fault(fleet, host, ship, load)
     wait(ship, 3)
     wait(load, 20)
     fleet.front.cut_after = None
     for shard in fleet.shards:
         shard.cut_after = None
-    fleet.state["done"] += 1
-    fleet.state["faults"][fault.__name__] = fleet.state["faults"].get(fault.__name__, 0) + 1
+    fleet.state["tries"] += 1
+    if has_struck:
+        fleet.state["done"] += 1
+        fleet.state["faults"][fault.__name__] = fleet.state["faults"].get(fault.__name__, 0) + 1
     fleet.save()
 
 
@@ -310,6 +331,8 @@ def main():
     try:
         while fleet.state["done"] < int(sys.argv[2]):
             inject(fleet)
+            if fleet.state["tries"] > 50 + 20 * int(sys.argv[2]):
+                sys.exit("the faults do not strike")
         wrong = check(fleet)
     finally:
         kill(fleet.gateway)

@@ -215,6 +215,23 @@ static void other_folders_are_no_fleet(void **state)
 	history_fini(&h);
 }
 
+static void the_id_of_a_fleet_stays_and_a_torn_one_is_made_anew(void **state)
+{
+	char first[FLEET_ID_SIZE], again[FLEET_ID_SIZE];
+
+	(void)state;
+	fleet_init();
+	assert_int_equal(fleet_id_text(FLEET, first, NULL), 0);
+	assert_int_equal(strlen(first), FLEET_ID_SIZE - 1);
+	assert_int_equal(fleet_id_text(FLEET, again, NULL), 0);
+	assert_string_equal(first, again);
+	assert_int_equal(file_replace(FLEET "/.id", "12", 2, NULL), 0);
+	assert_int_equal(fleet_id_text(FLEET, first, NULL), 0);
+	assert_int_equal(strlen(first), FLEET_ID_SIZE - 1);
+	assert_int_equal(fleet_id_text(FLEET, again, NULL), 0);
+	assert_string_equal(first, again);
+}
+
 /* ---- merging, on both sides ---- */
 
 static void merge_to(const char *dir, size_t level)
@@ -522,6 +539,7 @@ int main(void)
 		cmocka_unit_test(a_history_that_was_merged_twice_is_sent_once),
 		cmocka_unit_test(parts_that_came_and_went_count_beside_those_of_the_list),
 		cmocka_unit_test(parts_that_a_seen_one_stands_for_count_once),
+		cmocka_unit_test(the_id_of_a_fleet_stays_and_a_torn_one_is_made_anew),
 		cmocka_unit_test(another_fleet_at_the_path_gets_all),
 		cmocka_unit_test(a_part_that_grows_is_sent_when_it_has_its_end),
 		cmocka_unit_test(a_fleet_that_goes_away_gets_nothing),
