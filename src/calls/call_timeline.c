@@ -93,11 +93,12 @@ static int by_number(const void *a, const void *b)
 /* Keeps the `most` longest calls, and others that are as long as the last one of these. */
 static void thin_out_short(struct call_timeline *t, size_t most)
 {
-	cleanup(free_at_exit) uint64_t *lengths = xcalloc(t->calls.n, sizeof(*lengths));
+	cleanup(free_at_exit) uint64_t *lengths = NULL;
 	size_t n = 0;
 
 	if (t->calls.n <= most)
 		return;
+	lengths = xcalloc(t->calls.n, sizeof(*lengths));
 	vec_foreach (&t->calls, c)
 		lengths[n++] = c->end_ns - c->start_ns;
 	qsort(lengths, n, sizeof(*lengths), by_number);

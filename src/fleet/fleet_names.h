@@ -3,11 +3,11 @@
  * The names of functions that hosts sent to a gateway: FLEET/.names/BUILDID.sym, an index as
  * symbol/cache.h has it, and BUILDID.from with the host that sent it, on a line.
  *
- * Which index stays. A better one replaces a worse one, whoever sent it: dynamic symbols are worse
- * than the kernel's list, that is worse than a symbol table, and that of a debug file is the best.
- * Of two that are as good, the first one stays, but its own sender may replace it. The
- * quality is the word of the sender: a host that claims a debug file can rename the functions of a
- * build in the reports of the fleet, and `.from` says who did.
+ * Which index stays. A better one replaces a worse one. Dynamic symbols are the worst. The kernel's
+ * list, a symbol table and the symbols of a debug file follow, in this order. Of two that are as
+ * good, the first one stays, but its own sender may replace it. The sender states the quality. So a
+ * host that claims a debug file can rename the functions of a build in the reports of the fleet.
+ * BUILDID.from has the name of this host.
  *
  * A host may send NAMES_A_DAY indexes, and NAMES_BYTES_A_DAY of them.
  */

@@ -2,9 +2,9 @@
 /*
  * The code of the kernel's modules from their files, where no copy of memory has it.
  *
- * A file is that of the module if it has the build id of the recording, or if the functions in the
- * copy of /proc/kallsyms lie where the file puts them. symbol/kernel/module_code.h has what loading
- * changes. Any number of threads may read.
+ * A file is taken for two reasons: it has the build id of the recording, or it puts its functions
+ * at the places that the copy of /proc/kallsyms has. symbol/kernel/module_code.h lists the changes
+ * that loading makes. Any number of threads may read.
  */
 #pragma once
 

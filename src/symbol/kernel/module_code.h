@@ -3,9 +3,9 @@
  * Inside symbol/: the code of a kernel module as it is in memory, made from the module's file.
  *
  * Loading relocates code, and patches it (kernel/module/main.c and
- * arch/x86/kernel/{module,alternative,static_call}.c). A file tells where, in tables such as
- * .altinstructions, but not always how: that depends on the processor, on the kernel's options and
- * on what ran before. So each byte has one of three states:
+ * arch/x86/kernel/{module,alternative,static_call}.c). Tables of the file, such as
+ * .altinstructions, have the patched places. The new code also depends on the processor, on the
+ * kernel's options, and on earlier events. A file does not have these. Each byte has a state:
  *
  *   KNOWN     the byte is in memory like this
  *   SAME_WAY  the byte may differ, but execution takes the same way over it
