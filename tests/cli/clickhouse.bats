@@ -81,7 +81,7 @@ all_are() { # N
 	all=$(samples fleet --idle)
 	assay fleet init --clickhouse "$clickhouse"
 	for ms in 10 20 30 40 50 60 80 100 130 160 200 250 300; do
-		timeout -s KILL "0.$(printf %03d "$ms")" assay fleet load --clickhouse "$clickhouse" fleet || true
+		killed_after "$ms" fleet/.loading assay fleet load --clickhouse "$clickhouse" fleet
 		sql "TRUNCATE TABLE coverage" # so that the next one goes over all again
 	done
 	assay fleet load --clickhouse "$clickhouse" fleet

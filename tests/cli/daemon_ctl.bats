@@ -133,9 +133,9 @@ storm() {
 	exec 9<"$DIR/samples/current"
 	flock 9
 	run ctl reset
-	refused 1 "another process is merging it"
+	refused 1 "another process works on it"
 	run ctl save meanwhile
-	refused 1 "another process is merging it"
+	refused 1 "another process works on it"
 	[ ! -e "$DIR/samples/meanwhile" ]
 	flock -u 9
 	[ "$(find "$DIR/samples/current" -mindepth 1 -maxdepth 1 -name '2*')" = "$before" ]

@@ -79,7 +79,7 @@ samples() {
 	"$ASSAY_BUILD/bench/history" store 2 20000 400
 	all=$(samples store)
 	for ms in 5 20 40 80 160 320; do
-		timeout -s KILL "0.$(printf %03d "$ms")" assay ship --to dir:fleet --once --host web1 store || true
+		killed_after "$ms" fleet/web1 assay ship --to dir:fleet --once --host web1 store
 	done
 	assay ship --to dir:fleet --once --host web1 store
 	[ "$(samples fleet/web1)" = "$all" ]

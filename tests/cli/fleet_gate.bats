@@ -63,7 +63,7 @@ put() { # [HEADER:VALUE…]: the file $body as the block
 	"$ASSAY_BUILD/bench/history" store 2 20000 400
 	all=$(samples store)
 	for ms in 20 60 120 200; do
-		timeout -s KILL "0.$(printf %03d "$ms")" assay ship --to "$url" --token-file token.web1 --state state.web1 --once -q --host web1 store || true
+		killed_after "$ms" fleet/web1 assay ship --to "$url" --token-file token.web1 --state state.web1 --once -q --host web1 store
 	done
 	ship web1 store -q --labels zone=a
 	[ "$(samples fleet/web1)" = "$all" ]
@@ -93,7 +93,7 @@ put() { # [HEADER:VALUE…]: the file $body as the block
 	local port=${address##*:}
 	mkdir empty
 	assay ship --to dir:fleet --once -q --host other empty || true
-	serve --fleet fleet --listen "127.0.0.1:$port"
+	serve_again --fleet fleet --listen "127.0.0.1:$port"
 	enroll web1
 	ship web1 store -q
 	[ "$(cat fleet/.id)" != "$id" ]
@@ -167,8 +167,8 @@ exchange_fleet() { # NAME: that of the old one
 		client=$!
 		sleep 0."$ms"
 		kill -KILL "$server"
-		wait "$client" || true
-		serve --fleet fleet --listen "127.0.0.1:$port"
+		wait "$client" "$server" || true
+		serve_again --fleet fleet --listen "127.0.0.1:$port"
 	done
 	ship web1 store -q
 	[ "$(samples fleet/web1)" = "$all" ]

@@ -11,6 +11,7 @@
 #   background COMMAND…    starts COMMAND and sets $pid; the end of the test kills it
 #   ticks PID, has_run PID TICKS   CPU time in user mode, in hundredths of a second; for wait_for
 #   within COMMAND…        runs COMMAND, and kills it after $DEADLINE seconds
+#   killed_after MS LOCK COMMAND…   kills COMMAND after MS milliseconds, unless it has ended; then its lock is free
 #   record_until CONDITION ARGUMENTS…, record_samples N SESSION FILTER ARGUMENTS…   see there
 #   set_paranoid N         kernel.perf_event_paranoid, until the end of the test
 #   session_at SESSION PROGRAM PLACE=N…   a session with samples at known places; see there
@@ -184,6 +185,13 @@ not() {
 
 within() {
 	timeout -k 5 "$DEADLINE" "$@"
+}
+
+# Without --foreground, timeout kills itself, too, and the killed command may still be ending. A child of the command
+# may hold its lock for a moment.
+killed_after() { # MS LOCK COMMAND…
+	timeout --foreground -s KILL "0.$(printf %03d "$1")" "${@:3}" || true
+	[ ! -e "$2" ] || flock -w "$DEADLINE" "$2" true
 }
 
 # bats waits for everything that holds its descriptor 3.

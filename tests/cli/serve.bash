@@ -12,6 +12,11 @@ serve() {
 	address=$(sed -n '1s|^http://\([^/]*\)/.*|\1|p; 1s|^\(unix:.*\): listening.*|\1|p' serve.out)
 }
 
+# The same again at an address that a server had that was killed: one of its children may hold it for a moment.
+serve_again() { # PATH… [OPTION…]
+	wait_for serve "$@"
+}
+
 has_line_or_ended() { # FILE PID
 	[ -s "$1" ] || ! kill -0 "$2" 2>/dev/null
 }

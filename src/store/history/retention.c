@@ -250,7 +250,7 @@ int history_lock(const char *dir, bool waits, struct error *err)
 	if (!r)
 		return fd;
 	close(fd);
-	return r == -EWOULDBLOCK ? error_set(err, -EBUSY, "%s: another process is merging it", dir)
+	return r == -EWOULDBLOCK ? error_set(err, -EBUSY, "%s: another process works on it", dir)
 				 : error_errno(err, r, "cannot lock %s", dir);
 }
 
