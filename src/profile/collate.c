@@ -33,7 +33,10 @@ static uint32_t *number_codes(const struct profile *p, const struct key_list *ke
 		for (size_t i = 0; i < keys->n; i++)
 			if (profile_keys[keys->key[i]].kind == KEY_CODE)
 				tuple[i] = profile_code_value(p, keys->key[i], f);
-		codes[f] = strings_add_n(&tuples, (const char *)tuple, sizeof(tuple)).n - 1;
+		codes[f] = strings_add_n(&tuples, (const char *)tuple,
+					 MAX(keys->n, 1) * sizeof(*tuple))
+				   .n -
+			   1;
 	}
 	strings_fini(&tuples);
 	return codes;
@@ -98,6 +101,31 @@ static bool has_code_key(const struct key_list *keys)
 		if (profile_keys[keys->key[i]].kind == KEY_CODE)
 			return true;
 	return false;
+}
+
+size_t profile_most_rows(const struct profile *p, const struct key_list *keys, bool with_total)
+{
+	cleanup(free_at_exit) uint32_t *order = entries_by_group(p);
+	cleanup(free_at_exit) uint32_t *nodes = xcalloc(p->nodes.n + 1, sizeof(*nodes));
+	cleanup(free_at_exit) uint32_t *functions = xcalloc(p->functions.n + 1, sizeof(*functions));
+	size_t n = 0;
+
+	if (!has_code_key(keys))
+		return MIN(p->entries.n, p->n_groups);
+	for (size_t i = 0; i < p->entries.n; i++) {
+		const struct profile_entry *e = &p->entries.data[order[i]];
+
+		/* The callers of a node that the group has met are met, too. */
+		for (uint32_t node = e->node; node && nodes[node] != e->group + 1;
+		     node = with_total ? p->nodes.data[node].parent : 0) {
+			uint32_t *last = &functions[p->nodes.data[node].function];
+
+			nodes[node] = e->group + 1;
+			n += *last != e->group + 1;
+			*last = e->group + 1;
+		}
+	}
+	return n;
 }
 
 void profile_collate(const struct profile *p, const struct key_list *keys, bool with_total,

@@ -72,6 +72,9 @@ struct row_limits {
  */
 void profile_collate(const struct profile *p, const struct key_list *keys, bool with_total,
 		     struct rows *out);
+/* profile_collate() makes so many rows at most: one for each function and group that has samples.
+ */
+size_t profile_most_rows(const struct profile *p, const struct key_list *keys, bool with_total);
 
 /*
  * Trees hide rows below the limits. If the hidden rows under a row reach the threshold together,

@@ -103,12 +103,8 @@ static int compare_rows(const void *x, const void *y, void *context)
 {
 	const struct arranger *a = context;
 	uint32_t i = *(const uint32_t *)x, k = *(const uint32_t *)y;
-	/* + 1: the top level, NO_INDEX, comes first */
-	uint32_t p = a->r->rows.list.data[i].parent + 1, q = a->r->rows.list.data[k].parent + 1;
 	int order;
 
-	if (p != q)
-		return p < q ? -1 : 1;
 	for (size_t c = 0; c < a->sort.n; c++) {
 		order = column_compare(a->r, a->sort.column[c], i, k);
 		if (order)
@@ -118,20 +114,76 @@ static int compare_rows(const void *x, const void *y, void *context)
 	return order ? order : (i > k) - (i < k);
 }
 
-static void arrange_sort_rows(struct arranger *a)
+/* Each heading's rows, in the order of their numbers. */
+static void arrange_group_rows(struct arranger *a)
 {
 	const struct rows *rows = &a->r->rows;
-	size_t n = rows->list.n;
+	uint32_t n = (uint32_t)rows->list.n;
 
-	a->order = xcalloc(n + 1, sizeof(uint32_t));
-	a->start = xcalloc(n + 2, sizeof(uint32_t));
-	for (uint32_t i = 0; i < n; i++)
-		a->order[i] = i;
-	qsort_r(a->order, n, sizeof(uint32_t), compare_rows, a);
-	for (size_t i = 0; i < n; i++)
-		a->start[rows->list.data[a->order[i]].parent + 1 + 1] = (uint32_t)i + 1;
-	for (size_t i = 0; i <= n; i++)
-		a->start[i + 1] = MAX(a->start[i + 1], a->start[i]);
+	a->order = xcalloc((size_t)n + 1, sizeof(uint32_t));
+	a->start = xcalloc((size_t)n + 2, sizeof(uint32_t));
+	vec_foreach (&rows->list, row)
+		a->start[row->parent + 1]++;
+	for (uint32_t i = 0; i <= n; i++)
+		a->start[i + 1] += a->start[i];
+	for (uint32_t i = n; i-- > 0;)
+		a->order[--a->start[rows->list.data[i].parent + 1]] = i;
+}
+
+static void swap_rows(uint32_t *x, uint32_t *y)
+{
+	uint32_t old = *x;
+
+	*x = *y;
+	*y = old;
+}
+
+/* Restores a heap, which has the row that stands last on top, where only `at` is at a wrong place.
+ */
+static void sink_row(struct arranger *a, uint32_t *heap, size_t n, size_t at)
+{
+	for (size_t child; (child = 2 * at + 1) < n; at = child) {
+		if (child + 1 < n && compare_rows(&heap[child + 1], &heap[child], a) > 0)
+			child++;
+		if (compare_rows(&heap[child], &heap[at], a) <= 0)
+			return;
+		swap_rows(&heap[child], &heap[at]);
+	}
+}
+
+/* Moves the first `most` of n rows to the front; n is larger. */
+static void select_rows(struct arranger *a, uint32_t *order, size_t n, size_t most)
+{
+	for (size_t i = most / 2; i-- > 0;)
+		sink_row(a, order, most, i);
+	for (size_t i = most; i < n; i++) {
+		if (compare_rows(&order[i], &order[0], a) >= 0)
+			continue;
+		swap_rows(&order[i], &order[0]);
+		sink_row(a, order, most, 0);
+	}
+}
+
+/*
+ * Sorts order[first, end). Of more rows than can be shown, only those are sorted that may be: of a
+ * million functions, a thousand.
+ */
+static void arrange_sort_rows(struct arranger *a, uint32_t first, uint32_t end, bool has_heading)
+{
+	uint64_t max = a->threshold.limits->max_rows;
+	uint32_t *order = &a->order[first];
+	size_t n = end - first, n_heavy = 0;
+
+	if (max && max < n && !has_heading) {
+		for (size_t i = 0; i < n; i++)
+			if (threshold_takes(&a->threshold, rows_cells(&a->r->rows, order[i]),
+					    a->by_total))
+				swap_rows(&order[i], &order[n_heavy++]);
+		if (max < n_heavy)
+			select_rows(a, order, n_heavy, max);
+		n = MIN(n_heavy, max);
+	}
+	qsort_r(order, n, sizeof(*order), compare_rows, a);
 }
 
 /* ---- output ---- */
@@ -193,14 +245,15 @@ static bool is_own_image(const struct arranger *a, uint32_t group, uint32_t chil
 #define HIDDEN 0x80000000u
 
 /*
- * Marks the rows of order[first, end) that are too many or too light. A single light row is shown,
- * because an "other" row would take as much room.
+ * Sorts the rows of order[first, end), and marks those that are too many or too light. A single
+ * light row is shown, because an "other" row would take as much room.
  */
 static void arrange_hide_light(struct arranger *a, uint32_t first, uint32_t end, bool has_heading)
 {
 	uint64_t n_shown = 0, max = a->threshold.limits->max_rows;
 	uint32_t n_light = 0, light = 0;
 
+	arrange_sort_rows(a, first, end, has_heading);
 	for (uint32_t i = first; i < end; i++) {
 		const struct cell *cells = rows_cells(&a->r->rows, a->order[i]);
 		bool is_kept =
@@ -251,7 +304,7 @@ void arrange(struct report *r, const struct row_limits *limits)
 	if (r->view->layout == LAYOUT_NEST && r->keys.n > 1)
 		add_groups(r);
 	threshold_init(&a.threshold, r->profile, limits);
-	arrange_sort_rows(&a);
+	arrange_group_rows(&a);
 	a.out.n_lanes = r->rows.n_lanes;
 	arrange_put_rows(&a, NO_INDEX, 0, NO_INDEX);
 	rows_fini(&r->rows);

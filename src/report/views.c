@@ -529,16 +529,42 @@ static void views_find_blocks(struct report *r)
 			r->block_rows[r->rows.list.data[i].block] = i;
 }
 
-/* More than rows, cells and the arrays of views take, for each row that there may be. */
-#define VIEW_BYTES_ROW  (4 * sizeof(struct row) + 64)
-#define VIEW_BYTES_LANE (6 * sizeof(struct cell))
-
-static int views_reserve(struct reserve *room, const struct profile *p)
+/*
+ * More than rows, cells and the arrays of views take, for each row that there may be: `many` rows
+ * where they are copied, and copies grow.
+ */
+static size_t views_bytes_of_row(const struct report *r, size_t many)
 {
+	return many * sizeof(struct row) + 64 +
+	       r->profile->n_lanes * (many + 2) * sizeof(struct cell);
+}
+
+static int views_reserve_made(struct reserve *room, const struct report *r)
+{
+	const struct profile *p = r->profile;
+
 	return reserve_take(room,
 			    p->nodes.n + p->entries.n + p->functions.n + p->arcs.n + p->images.n +
 				    p->n_groups,
-			    VIEW_BYTES_ROW + (size_t)p->n_lanes * VIEW_BYTES_LANE);
+			    views_bytes_of_row(r, 4));
+}
+
+/* Of a list on one level, no more than the limit is copied. Below it, each key may have headings.
+ */
+static int views_reserve_collated(struct reserve *room, struct report *r,
+				  const struct row_limits *limits)
+{
+	size_t n = profile_most_rows(r->profile, &r->keys, r->view->with_chains);
+	bool has_headings = r->view->layout == LAYOUT_NEST && r->keys.n > 1;
+	bool copies_all = has_headings || !limits->max_rows || limits->max_rows >= n;
+
+	if (has_headings)
+		n *= r->keys.n;
+	if (reserve_take(room, n, views_bytes_of_row(r, copies_all ? 4 : 1)) < 0)
+		return -ENOMEM;
+	vec_reserve(&r->rows.list, n);
+	vec_reserve(&r->rows.cells, n * r->profile->n_lanes);
+	return 0;
 }
 
 /* The rule of report.h, which every view with rows keeps. Sums of 64 bits may wrap around alike. */
@@ -565,7 +591,8 @@ static void views_make_rows(struct report *r, const struct row_limits *limits)
 {
 	cleanup(reserve_drop) struct reserve room = { 0 };
 
-	if (views_reserve(&room, r->profile) < 0) {
+	if ((r->view->make ? views_reserve_made(&room, r)
+			   : views_reserve_collated(&room, r, limits)) < 0) {
 		r->rows.n_lanes = r->profile->n_lanes;
 		return;
 	}

@@ -133,6 +133,22 @@ load serve
 	api 'top?source=many&limit=100000' | jq -e '([.rows[].symbol] | unique | length) == 100000 and ([.rows[].other | select(.)] == [])'
 }
 
+@test "of a million functions and names of threads, a worker's memory is enough for the heaviest" {
+	"$PROGRAMS/make_session" many many 1000000
+	serve many
+	enter
+	for question in 'top?' 'values?by=symbol&' 'values?by=comm&'; do
+		api "${question}source=many&limit=5" >answer
+		[ "$(status)" = 200 ]
+		jq -e '([.rows[].other | select(.)] | unique) == [999995] and ([.rows[].samples] | add) == 1000000 and
+			([.total[].samples] | add) == 1000000' answer
+	done
+	# Rows by both keys are more than the memory has room for, with the samples' callers.
+	api 'values?by=comm,symbol&source=many' >answer
+	[ "$(status)" = 200 ]
+	has '^X-Assay-Warning' head
+}
+
 @test "the OpenAPI file has every answer, as it is" {
 	"$PROGRAMS/make_session" plain plain 3000
 	"$PROGRAMS/make_session" base plain 1700 7 9
