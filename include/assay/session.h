@@ -23,7 +23,7 @@ void assay_config_free(struct assay_config *config);
  * Sets an option by its name, and copies `value`. A switch is on with "" or "1", and off with "0".
  * -EINVAL: there is no such option. The message lists all names, as assay_config_name() does.
  *
- *     itrace, no-itrace, vmlinux, symfs, container-names, no-demangle, since, until
+ *     itrace, filter, no-itrace, vmlinux, symfs, container-names, no-demangle, since, until
  *                        as the options of assay-report(1)
  *     symbol-cache       a folder for indexes of symbols; "" keeps none
  *     guard-cut-files    a switch: large files are mapped instead of copied into memory. Installs a

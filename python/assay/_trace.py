@@ -26,7 +26,8 @@ def trace(path: str, what: str = "branches", *options: str, program: str = "assa
 
     `what` is "calls" (with returns), "branches", "instructions", or letters of --itrace. Each event is a dict of
     `assay script --format json`; an error in decoding has the key "error". Options are those of `assay script`:
-    trace("perf.data", "calls", "--time", "1.5,1.6", "--tid", "12").
+    trace("perf.data", "calls", "--time", "1.5,1.6", "--tid", "12"), or trace("perf.data", "branches", "--filter",
+    "from-symbol:main").
 
         for call in assay.trace("perf.data", "calls"):
             print(call["time_ns"], call["flags"], call["frames"][0].get("symbol"))

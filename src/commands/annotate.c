@@ -20,7 +20,7 @@
 #include "store/session.h"
 
 struct annotate_args {
-	const char *input, *output, *output_dir, *format, *cache, *itrace, *frames;
+	const char *input, *output, *output_dir, *format, *cache, *itrace, *filter, *frames;
 	struct option_list include, exclude, search_dirs, rewrites;
 	bool no_demangle, no_itrace, source, assembly, wide, no_pager;
 	double threshold;
@@ -33,7 +33,7 @@ struct annotate_args {
 static const struct option_spec annotate_options[] = {
 	INPUT_OPTION(FIELD(input), "annotate"),
 	WINDOW_OPTIONS(FIELD(window)),
-	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
+	ITRACE_OPTIONS(FIELD(itrace), FIELD(filter), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
 	CONTAINER_NAMES_OPTION(FIELD(container_names)),
 	FRAMES_OPTION(FIELD(frames)),

@@ -27,7 +27,7 @@ static const struct option_spec diff_options[] = {
 	  "the old side: from TIME on, with the length of the window; or FROM..TO",
 	  "With *--at*, the same length around TIME. Without *--against* both sides are of the "
 	  "same window." },
-	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
+	ITRACE_OPTIONS(FIELD(itrace), FIELD(filter), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
 	NAMES_LIMIT_OPTION(FIELD(names_s)),
 	CONTAINER_NAMES_OPTION(FIELD(container_names)),

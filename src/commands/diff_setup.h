@@ -13,7 +13,7 @@
 
 struct diff_args {
 	const char *input, *against, *history, *format, *csv, *output, *weight, *cache, *itrace,
-		*frames;
+		*filter, *frames;
 	struct window_args window;
 	struct option_list fail_if;
 	double threshold, names_s;

@@ -19,7 +19,7 @@
 #include "store/session.h"
 
 struct explain_args {
-	const char *input, *output, *format, *cache, *pid, *itrace;
+	const char *input, *output, *format, *cache, *pid, *itrace, *filter;
 	double duration_s, names_s;
 	bool no_demangle, no_itrace, no_pager;
 	struct code_args code;
@@ -40,7 +40,7 @@ static const struct option_spec explain_options[] = {
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text or json",
 	  .choices = "text|json" },
 	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
-	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
+	ITRACE_OPTIONS(FIELD(itrace), FIELD(filter), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
 	NAMES_LIMIT_OPTION(FIELD(names_s)),
 	CONTAINER_NAMES_OPTION(FIELD(container_names)),

@@ -27,7 +27,8 @@
 #include "trace/itrace.h"
 
 struct export_args {
-	const char *input, *output, *format, *csv, *weight, *image, *schema, *cache, *itrace;
+	const char *input, *output, *format, *csv, *weight, *image, *schema, *cache, *itrace,
+		*filter;
 	const char *separate, *frames;
 	bool branches, no_demangle, no_itrace, idle, list_formats, no_source, quiet, replace;
 	struct window_args window;
@@ -43,7 +44,7 @@ static const struct option_spec export_options[] = {
 	CODE_OPTIONS(FIELD(code)),
 	NAMES_LIMIT_OPTION(FIELD(names_s)),
 	CONTAINER_NAMES_OPTION(FIELD(container_names)),
-	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
+	ITRACE_OPTIONS(FIELD(itrace), FIELD(filter), FIELD(no_itrace)),
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL,
 	  "write to FILE; - is standard output",
 	  "Default: standard output. assay writes the file under another name, and renames it "
@@ -214,6 +215,9 @@ static int decode_trace(struct input *in, const struct export_args *args,
 	if (args->no_itrace || !replay_find_trace(replay))
 		return 0;
 	itrace_parse(format->ops->itrace, &wanted, NULL);
+	wanted.filter = input_itrace(in)->filter;
+	if (!args->itrace && itrace_check_filter(&wanted, err) < 0)
+		return err->code;
 	return input_decode(in, replay, args->itrace ? input_itrace(in) : &wanted, args->input,
 			    err);
 }

@@ -24,7 +24,7 @@
 #include "store/native.h"
 
 struct import_args {
-	const char *output, *into, *to, *itrace, *body, *name, *start;
+	const char *output, *into, *to, *itrace, *filter, *body, *name, *start;
 	struct option_list labels;
 	bool quiet, no_itrace;
 	struct code_args code;
@@ -57,7 +57,7 @@ static const struct option_spec import_options[] = {
 	  "*assay serve --push* reads such requests (docs/api.md). *otlp* is also a file of "
 	  "*assay export --format otlp*.",
 	  .choices = "none|ingest|push|otlp" },
-	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
+	ITRACE_OPTIONS(FIELD(itrace), FIELD(filter), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 };
@@ -210,6 +210,7 @@ static int import_run(const struct command *self, int argc, char **argv)
 	if (status < 0)
 		status = opening_begin("import",
 				       &(struct open_config){ .itrace = args.itrace,
+							      .filter = args.filter,
 							      .no_itrace = args.no_itrace,
 							      CODE_MEMBERS(args) },
 				       &in);

@@ -16,13 +16,14 @@
 #include "replay/archive.h"
 #include "replay/perfdata_file.h"
 #include "replay/replay.h"
+#include "trace/branch_filter.h"
 #include "trace/itrace.h"
 
 /* Everything but calls and returns alone, as perf inject has it. */
 #define ITRACE_DEFAULT_INJECT "ibxwpe"
 
 struct inject_args {
-	const char *input, *output, *itrace;
+	const char *input, *output, *itrace, *filter;
 	bool no_itrace, strips, build_ids, mispred_all, quiet;
 	struct code_args code;
 };
@@ -35,6 +36,7 @@ static const struct option_spec inject_options[] = {
 	{ 0, "itrace", "OPTIONS", OPT_OPTIONAL, FIELD(itrace), NULL,
 	  "put samples in the place of the processor trace (Intel PT): letters as for assay script",
 	  "Default of OPTIONS: *" ITRACE_DEFAULT_INJECT "*.", .implied = ITRACE_DEFAULT_INJECT },
+	BRANCH_FILTER_OPTION(FIELD(filter)),
 	{ 0, "no-itrace", NULL, OPT_FLAG, FIELD(no_itrace), NULL,
 	  "keep the trace as it is (the default)" },
 	{ 0, "strip", NULL, OPT_FLAG, FIELD(strips), NULL,
@@ -154,7 +156,8 @@ static int inject(struct input *in, const struct inject_args *args, const struct
 	return damage.code ? EXIT_FAILED : EXIT_OK;
 }
 
-static int inject_check(const struct inject_args *args, struct itrace *itrace, struct error *err)
+static int inject_check(const struct inject_args *args, struct itrace *itrace,
+			struct branch_filter *filter, struct error *err)
 {
 	int r;
 
@@ -171,10 +174,14 @@ static int inject_check(const struct inject_args *args, struct itrace *itrace, s
 			err, -EINVAL,
 			"a trace can't be decoded from a pipe, because it is read twice; write "
 			"it to a file first");
+	if (!args->itrace && args->filter)
+		return error_set(err, -EINVAL,
+				 "--filter needs --itrace=b: without it no trace is decoded");
 	if (!args->itrace)
 		return 0;
 	r = itrace_parse(args->itrace, itrace, err);
-	return r < 0 ? error_wrap(err, r, "--itrace") : 0;
+	return r < 0 ? error_wrap(err, r, "--itrace")
+		     : itrace_take_filter(itrace, args->filter, filter, err);
 }
 
 static int inject_run(const struct command *self, int argc, char **argv)
@@ -183,6 +190,7 @@ static int inject_run(const struct command *self, int argc, char **argv)
 	cleanup(input_free_at_exit) struct input *in = NULL;
 	struct option_list operands = { 0 };
 	struct itrace itrace = { 0 };
+	cleanup(branch_filter_fini) struct branch_filter filter = { 0 };
 	struct error err = { 0 };
 	int status = command_begin(self, false, argc, argv, &args, &operands);
 
@@ -191,7 +199,7 @@ static int inject_run(const struct command *self, int argc, char **argv)
 			error_set(&err, -EINVAL,
 				  "'%s' is not understood; name the recording with -i",
 				  operands.data[0]);
-		if (operands.n || inject_check(&args, &itrace, &err) < 0) {
+		if (operands.n || inject_check(&args, &itrace, &filter, &err) < 0) {
 			log_error("inject: %s", err.text);
 			status = EXIT_USAGE;
 		} else {

@@ -24,11 +24,12 @@ extern const struct open_config opening_config;
 	{                          \
 		CODE_MEMBERS(args) \
 	}
-#define OPEN_CONFIG(args)                                                                   \
-	{                                                                                   \
-		CODE_MEMBERS(args), .itrace = (args).itrace, .no_itrace = (args).no_itrace, \
-				    .container_names = (args).container_names,              \
-				    .no_demangle = (args).no_demangle                       \
+#define OPEN_CONFIG(args)                                                             \
+	{                                                                             \
+		CODE_MEMBERS(args), .itrace = (args).itrace, .filter = (args).filter, \
+				    .no_itrace = (args).no_itrace,                    \
+				    .container_names = (args).container_names,        \
+				    .no_demangle = (args).no_demangle                 \
 	}
 
 /* Makes *out of *options and opening_config. -1 to go on, or an exit status, after a message. */

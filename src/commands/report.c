@@ -29,7 +29,7 @@
 
 struct report_args {
 	const char *input, *output, *format, *csv, *columns, *sort, *weight, *percent, *cache;
-	const char *html, *svg, *perfetto, *time, *baseline, *itrace, *frames;
+	const char *html, *svg, *perfetto, *time, *baseline, *itrace, *filter, *frames;
 	struct option_list by, merge;
 	bool no_demangle, no_itrace, latency, accumulated, addresses, details, no_dependents,
 		processes, instructions;
@@ -48,7 +48,7 @@ static const struct option_spec report_options[] = {
 	INPUT_OPTION(FIELD(input), "report"),
 	FLEET_OPTION(FIELD(fleet)),
 	WINDOW_OPTIONS(FIELD(window)),
-	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
+	ITRACE_OPTIONS(FIELD(itrace), FIELD(filter), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
 	NAMES_LIMIT_OPTION(FIELD(names_s)),
 	CONTAINER_NAMES_OPTION(FIELD(container_names)),

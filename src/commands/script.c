@@ -15,12 +15,14 @@
 #include "collect/rings.h"
 #include "commands/opening.h"
 #include "commands/perf_options.h"
+#include "commands/script_help.h"
 #include "open/input.h"
 #include "pt/flow.h"
 #include "replay/replay.h"
 #include "script/script.h"
 #include "store/session.h"
 #include "symbol/symbols.h"
+#include "trace/branch_filter.h"
 #include "trace/itrace.h"
 
 struct script_args {
@@ -29,7 +31,7 @@ struct script_args {
 	struct option_list fields, comms, pids, tids, dsos, symbols, stop_at;
 	uint64_t max_stack;
 	bool hides_chains, with_ns, is_relative, is_delta, is_dump, no_pager, with_brackets;
-	const char *itrace, *insn_trace;
+	const char *itrace, *insn_trace, *filter;
 	bool verbose, header, header_only, inlined;
 	bool no_demangle, no_itrace, xed, call_trace, call_ret_trace, exact_depth;
 	bool tasks, mappings, switches, losses, namespaces, cgroups, bpf, text_poke;
@@ -97,6 +99,7 @@ static const struct option_spec script_options[] = {
 	{ 0, "itrace", "OPTIONS", OPT_OPTIONAL, FIELD(itrace), NULL,
 	  "make samples of a processor trace (Intel PT): letters, see ITRACE",
 	  "Default: *" ITRACE_DEFAULT_SCRIPT "*.", .implied = ITRACE_DEFAULT_SCRIPT },
+	BRANCH_FILTER_OPTION(FIELD(filter)),
 	{ 0, "insn-trace", "HOW", OPT_OPTIONAL, FIELD(insn_trace), NULL,
 	  "every instruction of a trace: disasm (as assembly), or raw (its bytes)", NULL,
 	  .choices = "disasm|raw", .implied = "disasm" },
@@ -158,6 +161,7 @@ struct run {
 	struct replay *replay;
 	bool is_damaged; /* the session is of a damaged file */
 	struct itrace itrace;
+	struct branch_filter branches;  /* --filter */
 	const char *itrace_text;        /* NULL: not asked for */
 	const char *trace_view;         /* the option that asks for a view of a trace, or NULL */
 	struct time_span up_to_windows; /* --exact-depth: all before the end of the windows */
@@ -176,6 +180,7 @@ static void run_fini(struct run *r)
 	option_list_fini(&r->args.stop_at);
 	vec_fini(&r->options.stop_at);
 	script_filter_fini(&r->options.filter);
+	branch_filter_fini(&r->branches);
 	vec_foreach (&r->words, word)
 		free((char *)*word);
 	option_list_fini(&r->words);
@@ -300,7 +305,8 @@ static int parse_trace(struct run *r, struct error *err)
 	if (a->itrace)
 		r->itrace_text = a->itrace;
 	e = itrace_parse(r->itrace_text ? r->itrace_text : ITRACE_DEFAULT_SCRIPT, &r->itrace, err);
-	return e < 0 ? error_wrap(err, e, "--itrace") : 0;
+	return e < 0 ? error_wrap(err, e, "--itrace")
+		     : itrace_take_filter(&r->itrace, a->filter, &r->branches, err);
 }
 
 /* What fields need of the decoding. */
@@ -623,50 +629,6 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 	return status;
 }
 
-static const struct command_section script_sections[] = {
-	{ "TIMES", input_times_help },
-	{ "FIELDS",
-	  "*comm*, *pid*, *tid*, *cpu*, *time*, *event*, *period*\n\tfacts of the sample\n\n"
-	  "*ip*\n\tthe address, and with it *sym*, *symoff*, *dso* and *srcline*\n\n"
-	  "*trace*\n\tthe text of a tracepoint, in its own format\n\n"
-	  "*addr*\n\tthe address of the data, with its name for page faults\n\n"
-	  "*brstack*, *brstacksym*, *brstackoff*\n\tthe branch stack as addresses, as names, or "
-	  "as offsets in images\n\n"
-	  "*iregs*, *uregs*\n\tregisters\n\n"
-	  "*misc*\n\tK for a sample in the kernel, U for user code\n\n"
-	  "*tod*\n\tthe time of day, if two clocks were recorded\n\n"
-	  "*samples*\n\tof a session: the number of samples in the line\n\n"
-	  "*data_src*, *weight*, *phys_addr*, *data_page_size*, *code_page_size*, *cgroup*, "
-	  "*transaction*\n\tas recorded\n\n"
-	  "*flags*, *ipc*, *insn*, *disasm*, *synth*, *callindent*\n\tof a processor trace: the "
-	  "kind of a branch; instructions and cycles since the last sample that had them; the "
-	  "bytes of an instruction; its assembly; CBR, PTWRITE, power and PSB; the called "
-	  "function, indented by depth\n\n"
-	  "Without *-F*, a line shows the fields of perf script. A default field that the samples "
-	  "do not have is left out. If you ask for a field that the samples do not have, this is "
-	  "an "
-	  "error." },
-	{ "ITRACE",
-	  "A processor trace (Intel PT) in a perf.data file becomes samples and events among the "
-	  "others. Letters choose them:\n\n"
-#define LETTER(letter, field, argument, help) "*" #letter "*\n\t" help "\n\n"
-	  ITRACE_LETTERS(LETTER)
-#undef LETTER
-		  "*--itrace=i100usg32le-o* is an instructions sample each 100 µs with call chains "
-		  "of up to "
-		  "32 and last branches, and errors other than overflows. *i0ns* is every "
-		  "instruction. The "
-		  "period of a sample is the number of instructions since the one before." },
-	{ "SESSIONS",
-	  "Of a recording (perf.data) each sample is a line, as perf has it. A session "
-	  "of assay has its samples added up. A line is then all samples of one thread, "
-	  "CPU, event and stack in one second. Its time is the second's first sample, "
-	  "and *samples* is the number of samples. Addresses are offsets in their images." },
-	{ "EXIT STATUS", "0 if all was printed; 1 if the input could not be read or is damaged "
-			 "(after all readable samples); 2 for wrong usage." },
-	{ NULL, NULL },
-};
-
 static const struct command_example script_examples[] = {
 	{ "assay script -i perf.data", "every sample, as perf script prints it" },
 	{ "assay script -i perf.data -F comm,tid,time,sym,ip --time 10%/2",
@@ -676,6 +638,9 @@ static const struct command_example script_examples[] = {
 	{ "assay script -i perf.data -D", "the records of the file" },
 	{ "assay script -i trace.data --call-ret-trace --time 10%/2",
 	  "the calls and returns of the second tenth of an Intel PT recording" },
+	{ "assay script -i trace.data --itrace=b -F time,ip,sym,addr,ipc --filter "
+	  "'from-symbol:parse to-image:libc.so.6'",
+	  "the calls of the C library by one function, with the cycles between them" },
 	{ "assay script -i trace.data --insn-trace -C 0 --time 12.5,12.5001",
 	  "what CPU 0 ran in a tenth of a millisecond, instruction by instruction" },
 	{ NULL, NULL },

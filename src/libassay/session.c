@@ -61,6 +61,7 @@ static const struct config_row {
 		name, true, offsetof(struct assay_config, member) \
 	}
 	TEXT("itrace", open.itrace),
+	TEXT("filter", open.filter),
 	TEXT("vmlinux", open.vmlinux),
 	TEXT("symfs", open.symfs),
 	TEXT("container-names", open.container_names),

@@ -26,6 +26,7 @@ struct itrace;
 struct open_config {
 	const char *itrace;  /* how processor traces are decoded: letters, see assay-script(1);
 				NULL: ITRACE_DEFAULT_REPORT */
+	const char *filter;  /* of the branches of a trace (trace/branch_filter.h); NULL: all */
 	bool no_itrace;      /* processor traces are not decoded */
 	const char *vmlinux; /* the file of the kernel that was recorded, or NULL */
 	/* Of guests (symbol/symbols.h). */
@@ -67,8 +68,18 @@ int input_new(const struct open_config *config, struct input **out, struct error
 void input_free(struct input *in); /* NULL is fine */
 DEFINE_AT_EXIT(input_free, struct input)
 
-/* The options --itrace and --no-itrace of every command that reads recordings. */
-#define ITRACE_OPTIONS(itrace, no_itrace)                                                           \
+/* The option --filter of commands that decode a processor trace. */
+#define BRANCH_FILTER_OPTION(filter)                                                      \
+	{                                                                                 \
+		0, "filter", "FILTER", OPT_STRING, (filter), NULL,                        \
+			"of a processor trace, only branches that fit: from-symbol:main " \
+			"to:401000",                                                      \
+			"TAG:VALUE[,VALUE…] with blanks between tags; see BRANCHES in " \
+			"assay-script(1)."                                                \
+	}
+
+/* The options --itrace, --filter and --no-itrace of every command that reads recordings. */
+#define ITRACE_OPTIONS(itrace, filter, no_itrace)                                                   \
 	{ 0,                                                                                        \
 	  "itrace",                                                                                 \
 	  "OPTIONS",                                                                                \
@@ -79,6 +90,7 @@ DEFINE_AT_EXIT(input_free, struct input)
 	  "Default: *igxe*, a sample each 100 µs of trace with its call chain; its weight is the " \
 	  "number of instructions that ran since the last one, exactly.",                           \
 	  .implied = "igxe" },                                                                      \
+		BRANCH_FILTER_OPTION(filter),                                                       \
 	{                                                                                           \
 		0, "no-itrace", NULL, OPT_FLAG, (no_itrace), NULL,                                  \
 			"do not decode processor traces"                                            \

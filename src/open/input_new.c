@@ -20,16 +20,18 @@
 #define MEMORY_DIR "/dev/shm"
 #define MEMORY_MIN ((uint64_t)256 << 20)
 
-static int input_take_itrace(struct input *in, const char *text, struct error *err)
+static int input_take_itrace(struct input *in, const char *text, const char *filter,
+			     struct error *err)
 {
-	int r = itrace_parse(text ? text : ITRACE_DEFAULT_REPORT, &in->itrace, err);
+	const char *usual = filter ? ITRACE_DEFAULT_FILTER : ITRACE_DEFAULT_REPORT;
+	int r = itrace_parse(text ? text : usual, &in->itrace, err);
 
 	if (r < 0)
 		return error_wrap(err, r, "itrace");
 	/* Profiles add up stacks: what 16 frames leave out is missing in every caller. */
 	if (!in->itrace.has_chain_size)
 		in->itrace.chain_size = ITRACE_MAX_CHAIN;
-	return 0;
+	return itrace_take_filter(&in->itrace, filter, &in->filter, err);
 }
 
 /* -EINVAL is of `itrace` alone. */
@@ -139,10 +141,10 @@ int input_new(const struct open_config *config, struct input **out, struct error
 			.asks_later = config->names_s > 0,
 			.report = config->report_fetching,
 			.progress = config->report_progress });
-	in->config.itrace = in->config.container_names = NULL;
+	in->config.itrace = in->config.filter = in->config.container_names = NULL;
 	if (config->guards_cut_files)
 		cut_guard_enable();
-	r = input_take_itrace(in, config->itrace, err);
+	r = input_take_itrace(in, config->itrace, config->filter, err);
 	r = r < 0 ? r : input_check_vmlinux(in, err);
 	r = r < 0 ? r : input_check_symfs(in, err);
 	r = r < 0 ? r : input_check_guests(in, err);
@@ -160,6 +162,7 @@ void input_free(struct input *in)
 	if (in->scratch && getpid() == in->owner)
 		file_remove_tree(in->scratch, NULL);
 	container_names_free(in->containers);
+	branch_filter_fini(&in->filter);
 	free((char *)in->config.vmlinux);
 	free((char *)in->config.symfs);
 	free((char *)in->config.guest_kallsyms);

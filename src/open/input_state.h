@@ -6,11 +6,14 @@
 
 #include "base/build_id.h"
 #include "open/input.h"
+#include "trace/branch_filter.h"
 #include "trace/itrace.h"
 
 struct input {
-	struct open_config config; /* its texts are ours; container_names and itrace are NULL */
+	struct open_config
+		config; /* its texts are ours; container_names, itrace and filter are NULL */
 	struct itrace itrace;
+	struct branch_filter filter; /* itrace.filter, if there is one */
 	struct build_id vmlinux_id;
 	struct container_names *containers;
 	struct debuginfod *debuginfod; /* NULL: it is not asked */

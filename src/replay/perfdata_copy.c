@@ -35,7 +35,8 @@ struct copying {
 	struct buf record;
 	/* Samples of the trace. */
 	struct event_sink sink;
-	size_t n_counters; /* of the recording itself */
+	struct machine *machine; /* that a filter of branches looks at; NULL: none does */
+	size_t n_counters;       /* of the recording itself */
 	uint64_t ids[MAX_MADE];
 	struct perf_event_attr attrs[MAX_MADE];
 	uint64_t n_made, n_errors, n_unwritten;
@@ -340,6 +341,8 @@ static int take_made(struct event_sink *sink, const struct event *e)
 		write_sample(c, e);
 	else if (e->type == EVENT_TRACE_ERROR)
 		write_error(c, e);
+	if (e->type != EVENT_SAMPLE && c->machine)
+		machine_event(c->machine, e);
 	return perfdata_file_failure(c->file);
 }
 
@@ -401,6 +404,7 @@ static int perfdata_copy_records(struct copying *c, struct replay *replay, struc
 	if (r < 0)
 		return r;
 	r = perfdata_each_record(data, copy_record, c, damage);
+	c->machine = decoder && c->config->itrace->filter ? replay_machine(decoder) : NULL;
 	if (decoder && (r >= 0 || damage->code))
 		r = replay_events(decoder, &c->sink, &again);
 	if (r < 0 && !damage->code && !again.code) {

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "replay/branch_chooser.h"
 #include "replay/spool.h"
 #include "symbol/finder.h"
 #include "symbol/symbols.h"
@@ -48,6 +49,7 @@ struct replay {
 	struct finder *finder;  /* NULL: files are only at their paths */
 	struct pt_trace *trace; /* NULL: nothing is decoded */
 	struct pt_synth *synth;
+	struct branch_chooser *chooser; /* NULL: all branches are wanted */
 	struct pt_flow_stats trace_stats;
 };
 
@@ -219,6 +221,7 @@ void replay_close(struct replay *r)
 	if (!r)
 		return;
 	pt_synth_free(r->synth);
+	branch_chooser_free(r->chooser);
 	pt_trace_close(r->trace);
 	free(r->path);
 	frame_resolver_free(r->resolver);
@@ -328,6 +331,32 @@ int replay_no_trace(const struct replay *r, const char *what, struct error *err)
 	return error_set(err, -ENODATA, "it has no Intel PT%s", what);
 }
 
+static const struct known_thread *replay_thread_of(struct replay *r, const struct event *e)
+{
+	struct known_thread *k = &r->known;
+
+	bool is_guest = mode_is_guest(e->sample.mode);
+
+	if (k->is_valid && k->pid == e->pid && k->tid == e->tid && k->is_guest == is_guest)
+		return k;
+	*k = (struct known_thread){ .pid = e->pid,
+				    .tid = e->tid,
+				    .is_guest = is_guest,
+				    .is_valid = true,
+				    .generation = k->generation + 1 ? k->generation + 1 : 1,
+				    .view = machine_thread(r->machine, e->pid, e->tid) };
+	k->comm = strings_get(machine_strings(r->machine), k->view.comm);
+	return k;
+}
+
+static bool replay_chooses(void *context, const struct event *branch)
+{
+	struct replay *r = context;
+	const struct known_thread *k = replay_thread_of(r, branch);
+
+	return branch_chooser_takes(r->chooser, branch, &k->view, k->comm, k->generation);
+}
+
 int replay_decode(struct replay *r, const struct itrace *itrace,
 		  const struct symbolizer_config *places, struct error *err)
 {
@@ -354,6 +383,10 @@ int replay_decode(struct replay *r, const struct itrace *itrace,
 		return e;
 	synth.trace = r->trace;
 	r->synth = pt_synth_new(&synth);
+	if (itrace->filter) {
+		r->chooser = branch_chooser_new(itrace->filter, r->machine, places);
+		pt_synth_choose_branches(r->synth, replay_chooses, r);
+	}
 	return 0;
 }
 
@@ -378,6 +411,7 @@ static int push_merged(struct event_sink *sink, const struct event *e)
 	struct event with_stack;
 	int r = e->time_ns ? pt_synth_run(m->replay->synth, e->time_ns, m->to) : 0;
 
+	m->replay->known.is_valid &= e->type == EVENT_SAMPLE;
 	pt_synth_event(m->replay->synth, e);
 	if (r || e->type != EVENT_SAMPLE)
 		return r ? r : event_push(m->to, e);
@@ -418,24 +452,6 @@ int replay_part(struct replay *r, const struct perfdata_part *part, struct event
 			return error_set(err, -EBADMSG,
 					 "was cut short while it was read, so its end is missing");
 	return e;
-}
-
-static const struct known_thread *replay_thread_of(struct replay *r, const struct event *e)
-{
-	struct known_thread *k = &r->known;
-
-	bool is_guest = mode_is_guest(e->sample.mode);
-
-	if (k->is_valid && k->pid == e->pid && k->tid == e->tid && k->is_guest == is_guest)
-		return k;
-	*k = (struct known_thread){ .pid = e->pid,
-				    .tid = e->tid,
-				    .is_guest = is_guest,
-				    .is_valid = true,
-				    .generation = k->generation + 1 ? k->generation + 1 : 1,
-				    .view = machine_thread(r->machine, e->pid, e->tid) };
-	k->comm = strings_get(machine_strings(r->machine), k->view.comm);
-	return k;
 }
 
 static int replay_push_sample(struct replay *r, const struct event *e)

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "trace/branch_filter.h"
 
 enum argument { NOTHING, PERIOD, ERROR_FLAGS, LOG_FLAGS, SIZE, BRANCHES, COUNT, REPEAT };
 
@@ -203,4 +204,24 @@ int itrace_parse(const char *text, struct itrace *out, struct error *err)
 	assert(o.branch_size && o.branch_size <= ITRACE_MAX_CHAIN);
 	*out = o;
 	return 0;
+}
+
+int itrace_check_filter(const struct itrace *o, struct error *err)
+{
+	if (!o->filter || o->branches)
+		return 0;
+	return error_set(err, -EINVAL,
+			 "--filter chooses among branches, but none are made: add b, c or r to "
+			 "--itrace");
+}
+
+int itrace_take_filter(struct itrace *o, const char *text, struct branch_filter *room,
+		       struct error *err)
+{
+	int r = text ? branch_filter_parse(text, room, err) : 0;
+
+	if (!text || r < 0)
+		return r < 0 ? error_wrap(err, r, "--filter") : 0;
+	o->filter = room;
+	return itrace_check_filter(o, err);
 }

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 
+struct branch_filter;
 struct error;
 
 /* X(letter, field, argument, help): the field of `struct itrace` that a letter sets, and its
@@ -62,11 +63,24 @@ struct itrace {
 	/* No letter: events outside of these spans are not needed. n_spans 0: all are. */
 	const struct time_span *spans;
 	size_t n_spans;
+	const struct branch_filter *filter; /* no letter: of branches; NULL: all are wanted */
 };
 
 #define ITRACE_DEFAULT_SCRIPT "cepwx"
 #define ITRACE_DEFAULT_REPORT "igxe"
+#define ITRACE_DEFAULT_FILTER "be" /* of a report with --filter */
 #define ITRACE_MAX_CHAIN      1024
 
 /* -EINVAL with a message that has the letter, and which there are. */
 int itrace_parse(const char *text, struct itrace *out, struct error *err);
+
+/*
+ * --filter: parses it to *room (trace/branch_filter.h). The itrace then refers to that, and it
+ * stays the caller's. -EINVAL with a message, also if the itrace makes no branches. NULL: no
+ * filter.
+ */
+int itrace_take_filter(struct itrace *o, const char *text, struct branch_filter *room,
+		       struct error *err);
+
+/* -EINVAL with a message if there is a filter, but no branches. */
+int itrace_check_filter(const struct itrace *o, struct error *err);

@@ -21,13 +21,14 @@ static int synth_push_branch(struct pt_synth *s, const struct pt_event *e)
 {
 	struct event *sample;
 
-	if (s->branches < 0 || (s->branch_filter && !(e->branch.flags & s->branch_filter)) ||
-	    synth_skip(s))
+	if (s->branches < 0 || (s->branch_filter && !(e->branch.flags & s->branch_filter)))
 		return 0;
 	sample = synth_begin_sample(s, s->branches, e->tsc, e->branch.from, e->branch.flags);
 	if (!e->branch.from)
 		sample->sample.mode = synth_mode(s, e->branch.to);
 	s->extra.addr = e->branch.to;
+	if ((s->chooses && !s->chooses(s->chooses_context, sample)) || synth_skip(s))
+		return 0;
 	synth_add_bytes(s, e->branch.from, synth_is_async(e) ? 0 : e->branch.insn_size);
 	if (s->itrace.with_depth)
 		s->extra.depth = (uint32_t)synth_stack(s)->calls.n;
@@ -240,7 +241,7 @@ static size_t synth_n_in_row(const struct pt_synth *s, const struct pt_event *e,
 	const struct pt_event *at = e;
 
 	if (!s->branches_to || s->branches < 0 || s->passes_insns || s->with_stacks ||
-	    s->branch_filter || s->skip)
+	    s->branch_filter || s->skip || s->chooses)
 		return 0;
 	while (at < end && at->kind == PT_EV_BRANCH)
 		at++;
@@ -385,6 +386,14 @@ void pt_synth_take_branches(struct pt_synth *s,
 {
 	s->branches_to = branches;
 	s->branches_context = context;
+}
+
+void pt_synth_choose_branches(struct pt_synth *s,
+			      bool (*chooses)(void *context, const struct event *branch),
+			      void *context)
+{
+	s->chooses = chooses;
+	s->chooses_context = context;
 }
 
 int pt_synth_run(struct pt_synth *s, uint64_t before_ns, struct event_sink *sink)

@@ -36,6 +36,14 @@ void pt_synth_take_branches(struct pt_synth *s,
 			    void *context);
 
 /*
+ * Branches that `chooses` refuses become no samples. It gets each branch as a sample without cycles
+ * and bytes. Stacks, and the counts of instructions and cycles, go on through refused branches.
+ */
+void pt_synth_choose_branches(struct pt_synth *s,
+			      bool (*chooses)(void *context, const struct event *branch),
+			      void *context);
+
+/*
  * G and L: replaces the call chain and the last branches of a sample by those of the trace at its
  * time. *room must stay as long as the copy is used.
  */

@@ -64,6 +64,8 @@ struct pt_synth {
 	struct event_sink *to;
 	int (*branches_to)(void *context, const struct pt_event *branches, size_t n);
 	void *branches_context;
+	bool (*chooses)(void *context, const struct event *branch); /* NULL: all are wanted */
+	void *chooses_context;
 	struct pt_clock clock;
 	uint64_t period, mask; /* in instructions, or ticks */
 	bool by_ticks, has_event_trace;

@@ -228,3 +228,76 @@ same_windows() {
 	diff <(sed 's/ //g' want) <(sed 's/ //g' from_window)
 	[ "$(head -n 1 from_window | sed 's/ *$//' | wc -c)" -lt "$(head -n 1 want | sed 's/ *$//' | wc -c)" ]
 }
+
+# The rows of ./all, FIELDS behind the flags, whose awk CONDITION holds.
+same_choice() { # FILTER CONDITION
+	assay script -i trace.data --itrace=be -F flags,ip,sym,dso,addr --filter "$1" >ours
+	awk "$2" all >wanted
+	[ -s wanted ]
+	equal_files wanted ours
+}
+
+@test "--filter takes the branches of some functions, files, addresses, kinds and threads" {
+	same_branches --tsc --mtc --interrupt 300 -- "$PROGRAMS/flow" signals
+	assay script -i trace.data --itrace=be -F flags,ip,sym,dso,addr >all
+	# "FLAGS IP SYM (DSO) => ADDR SYM (DSO)"
+	same_choice 'from-symbol:main' '/ main .* => /'
+	same_choice 'to-symbol:main' '/ => .* main /'
+	same_choice 'symbol:main,_start' '/ (main|_start) /'
+	same_choice 'from-image:flow to-image-exclude:flow' '/\/flow\) =>/ && !/=> .*\/flow\)/'
+	same_choice "image:$PROGRAMS/flow" '/\/flow\)/'
+	same_choice 'flags:call,syscall' '/^ *(tr end +)?(call|syscall) /'
+	same_choice 'flags-exclude:jcc,jmp' '!/^ *(tr end +)?(jcc|jmp) /'
+	same_choice 'flags:async' '/ (async|hw int) /'
+	local first last
+	awk '/ main .*=>/ { for (i = 1; $(i + 1) != "main"; i++) ; print $i }' all | sort -u >places
+	first=$(head -1 places)
+	last=$(tail -1 places)
+	assay script -i trace.data --itrace=be -F ip --filter "from:$first-$last" | sort -u >ours
+	tr -d ' ' <ours | cmp - places
+	assay script -i trace.data --itrace=b -F ip --filter "from:$first+1" >ours
+	[ "$(sort -u ours | tr -d ' ')" = "$first" ]
+	# The fast path, skipping, and threads.
+	assay script -i trace.data --itrace=b -F ip,addr --filter 'symbol:main' >ours
+	assay script -i trace.data --itrace=be -F ip,addr --filter 'comm:flow* symbol:main' | grep '=>' | cmp - ours
+	assay script -i trace.data --itrace=bs2 -F ip,addr --filter 'symbol:main' | cmp - <(tail -n +3 ours)
+	[ "$(assay script -i trace.data --itrace=b --filter 'tid:1 comm-exclude:flow*')" = "" ]
+}
+
+@test "what --filter leaves out counts in the cycles of the next branch, and in the depth of calls" {
+	same_branches --tsc --mtc --cyc -- "$PROGRAMS/flow" indirect
+	sum() { grep -o 'IPC: .*' | sed -E 's/.*\(([0-9]+)\/([0-9]+)\).*/\1 \2/' | awk '{ a += $1; b += $2 } END { print a, b }'; }
+	assay script -i trace.data --itrace=b -F ip,addr,ipc >all
+	# Up to the last branch that is shown with cycles.
+	assay script -i trace.data --itrace=b -F ip,addr,ipc --filter 'flags:return,call' >some
+	[ "$(wc -l <some)" -lt "$(wc -l <all)" ]
+	local place
+	place=$(grep IPC some | tail -1 | sed 's/ *IPC.*//')
+	[ "$(sum <some)" = "$(tac all | awk -v p="$place" 'f || index($0, p) { f = 1; print }' | sum)" ]
+	assay script -i trace.data --call-trace -F callindent --filter 'to-symbol:main' | sed 's/ *$//' | grep . >ours
+	assay script -i trace.data --call-trace -F callindent | sed 's/ *$//' | grep ' main$' | cmp - ours
+}
+
+@test "--filter in reports, exports and inject, and its mistakes" {
+	same_branches --tsc --mtc -- "$PROGRAMS/flow" indirect
+	local n
+	n=$(assay script -i trace.data --itrace=b -F ip --filter from-symbol:main | wc -l)
+	[ "$n" -gt 10 ]
+	assay report -i trace.data --filter from-symbol:main -l --format csv >listed
+	[ "$(awk -F, 'NR > 1 { n += $5 } END { print n }' listed)" = "$n" ]
+	assay inject -i trace.data -o injected --itrace=b --filter from-symbol:main
+	[ "$(assay script -i injected -F ip | wc -l)" = "$n" ]
+	refused() { # MESSAGE ARGUMENT…
+		run assay script -i trace.data "${@:2}"
+		[ "$status" -eq 2 ]
+		[[ $output == *"$1"* ]]
+	}
+	refused "'symbols' is no tag" --filter symbols:main
+	refused "'main' has no tag" --filter main
+	refused "no kind of branch" --filter flags:calls
+	refused "no hexadecimal address" --filter from:main
+	refused "no hexadecimal address" --filter from:20-10
+	refused "no number" --filter tid:-1
+	refused "empty value" --filter symbol:main,
+	refused "none are made" --itrace=i --filter symbol:main
+}

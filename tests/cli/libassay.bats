@@ -107,6 +107,8 @@ need_python() {
 		first = list(itertools.islice(assay.trace("trace.data"), 3))
 		assert first == told[:3]
 		assert len(list(assay.trace("trace.data", "branches", "--time", "0%-50%"))) < len(told)
+		some = list(assay.trace("trace.data", "branches", "--filter", "from-symbol:main"))
+		assert some and {e["frames"][0]["symbol"] for e in some} == {"main"}
 		try:
 		    list(assay.trace("absent"))
 		except assay.Error as error:

@@ -17,7 +17,7 @@
 #include "store/session.h"
 
 struct browse_args {
-	const char *input, *cache, *view, *itrace, *frames;
+	const char *input, *cache, *view, *itrace, *filter, *frames;
 	bool no_demangle, no_itrace, idle;
 	struct window_args window;
 	struct code_args code;
@@ -29,7 +29,7 @@ struct browse_args {
 static const struct option_spec browse_options[] = {
 	INPUT_OPTION(FIELD(input), "browse"),
 	WINDOW_OPTIONS(FIELD(window)),
-	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
+	ITRACE_OPTIONS(FIELD(itrace), FIELD(filter), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
 	CONTAINER_NAMES_OPTION(FIELD(container_names)),
 	{ 'V', "view", "VIEW", OPT_CHOICE, FIELD(view), "symbols", "the first view",
