@@ -115,8 +115,8 @@ await run({
 		await page.selectOption("#event", "");
 	},
 	async late() {
-		// Holds the first request to a path until release() is called; then it goes on, or fails.
-		const hold = async (path, fails) => {
+		// Holds the first request to a path until release() is called; then it goes on.
+		const hold = async (path) => {
 			let release, is_first = true;
 			const held = new Promise(resolve => { release = resolve; });
 			await page.route(url => url.pathname === path, async route => {
@@ -124,7 +124,7 @@ await run({
 					return route.continue();
 				is_first = false;
 				await held;
-				return fails ? route.fulfill({ status: 400, json: { error: "late" } }) : route.continue();
+				return route.continue();
 			});
 			return async () => {
 				const answered = page.waitForResponse(r => new URL(r.url()).pathname === path);
@@ -133,28 +133,116 @@ await run({
 			};
 		};
 		// An event that is chosen while the list of events is on its way stays.
-		let release = await hold("/api/v1/values", false);
+		const release = await hold("/api/v1/values");
 		await page.evaluate(() => { document.getElementById("coverage").textContent = ""; });
 		await choose("top", "plain");
-		await page.selectOption("#event", "page-faults");
+		await page.evaluate(() => { document.getElementById("event").value = "page-faults"; }); // the list is still open
 		await release();
 		await page.waitForFunction(() => document.getElementById("coverage").textContent.includes("samples"));
 		equal(await page.locator("#event").inputValue(), "page-faults", "the event");
 		await page.selectOption("#event", "");
 		await page.unrouteAll({ behavior: "wait" });
-		// A chart that fails late leaves a newer one alone.
-		release = await hold("/api/v1/series", true);
-		await page.fill("#filter", "comm:worker");
+	},
+	async stops() {
+		// The question of another address ends, and with it its work on the server.
+		const ended = page.waitForEvent("requestfailed", r => r.url().includes("/api/v1/top?"));
+		await page.route(url => url.pathname === "/api/v1/top", () => {});
+		await choose("values", "plain");
+		await page.locator("main tbody tr").first().waitFor();
 		await choose("top", "plain");
-		await page.fill("#filter", "");
-		await page.evaluate(() => { delete document.getElementById("series").dataset.shown; });
+		await choose("values", "plain");
+		equal((await ended).failure().errorText, "net::ERR_ABORTED", "the question before");
+		await page.locator("th", { hasText: "comm" }).waitFor();
+		await page.unrouteAll({ behavior: "ignoreErrors" });
+	},
+	async busy() {
+		// A busy server is asked again.
+		let n = 0;
+		await page.route(url => url.pathname === "/api/v1/top", route => n++ < 2 ? route.fulfill({ status: 429, headers: { "Retry-After": "1" }, json: { error: "busy" } })
+			: route.continue());
 		await choose("top", "plain");
-		await page.waitForFunction(() => document.getElementById("series").dataset.shown === location.hash);
-		await release();
-		// The page has read the late answer before a later one.
-		await page.evaluate(async () => (await fetch("/api/v1/sources")).json());
-		equal(await page.locator("#series svg").count(), 1, "the newer chart stays");
+		await page.locator("td", { hasText: "hash" }).first().waitFor();
+		equal(n, 3, "questions");
+		equal(await page.locator("#problem").isHidden(), true, "no problem");
 		await page.unrouteAll({ behavior: "wait" });
+	},
+	async kept() {
+		// The address keeps the profile's own page in the frame.
+		await choose("page", "plain");
+		await frame().locator("html[data-ready]").waitFor();
+		await frame().locator("[data-view=table]").click();
+		await page.waitForFunction(() => location.hash.includes("shown="));
+		await page.reload();
+		await frame().locator("[role=tab][aria-selected=true][data-view=table]").waitFor();
+		await choose("top", "plain");
+		holds(!page.url().includes("shown="), "another view has no such choice");
+		// A failure of the frame stands on the page.
+		await page.fill("#filter", "nothing:x");
+		await choose("page", "plain");
+		await page.locator("#problem", { hasText: "nothing" }).waitFor();
+		equal(await page.locator("iframe").count(), 0, "no frame");
+		await page.fill("#filter", "");
+	},
+	async why() {
+		await choose("diff", "many");
+		await page.locator("#problem", { hasText: "another selector" }).waitFor();
+		// Losses and series are of the source that is chosen, whatever the view says.
+		await page.waitForFunction(() => document.getElementById("series").dataset.shown === location.hash);
+		await page.locator("#coverage button").click();
+		await page.locator("main section[aria-label='Samples and losses'] dd").first().waitFor();
+		const { header } = await (await page.request.get(`${origin}/api/v1/values?source=many&by=event&limit=1`)).json();
+		equal(await page.locator("main section[aria-label='Samples and losses'] dd").first().textContent(), header.samples.stored.toLocaleString("en-US"), "samples");
+		await page.locator("summary", { hasText: "All facts" }).click();
+		await page.locator("main pre", { hasText: '"collector"' }).waitFor();
+		await page.locator("summary", { hasText: "permits" }).click();
+		await page.locator("main details td", { hasText: "permission" }).first().waitFor();
+	},
+	async processes() {
+		await choose("processes", "plain");
+		await page.locator("main tbody tr").first().waitFor();
+		const column = (n) => page.locator(`main tbody td:nth-child(${n})`).allTextContents();
+		const [samples, shares] = [await column(3), await column(4)].map((texts) => texts.map((text) => parseFloat(text.replaceAll(",", ""))));
+		const { statistics } = await (await page.request.get(`${origin}/api/v1/processes?source=plain`)).json();
+		equal(samples.reduce((a, b) => a + b, 0), statistics.all.samples, "samples of all processes");
+		holds(Math.abs(shares.reduce((a, b) => a + b, 0) - 100) < 0.1, `shares ${shares}`);
+		await page.locator("main tbody button.link").first().click();
+		await page.waitForFunction(() => /^pid="\d+"$/.test(document.getElementById("filter").value));
+		await page.locator("th", { hasText: "Function" }).waitFor();
+		await page.fill("#filter", "");
+	},
+	async loading() {
+		const answer = async (loading) => page.route(url => url.pathname === "/api/v1/sources", async route => {
+			const response = await route.fetch(), json = await response.json();
+			json.sources[0].loading = loading;
+			await route.fulfill({ response, json });
+		});
+		const state = { round_seconds: 1700000000, success_seconds: 1700000000, next_after_seconds: 5, failures: 0, error: "", blocks: 12, samples: 3456, lost: 7, left_out: 0 };
+		for (const [loading, text] of [[state, "3,456 samples in 12 blocks since the loading began · 7 samples lost"],
+			[{ ...state, failures: 2, error: "connection refused." }, "2 rounds failed: connection refused. The next one begins in 5 s."]]) {
+			await answer(loading);
+			await page.reload();
+			await page.waitForFunction(() => document.querySelector("#source option"));
+			await choose("values", await page.locator("#source option").first().getAttribute("value"));
+			await page.locator("#loading:not([hidden])", { hasText: text }).waitFor();
+			await page.unrouteAll({ behavior: "wait" });
+		}
+		await page.reload();
+		await page.locator("main tbody tr").first().waitFor();
+		equal(await page.locator("#loading").isHidden(), true, "nothing is loaded");
+	},
+	async windows() {
+		// From a window to those beside it, and around it.
+		await page.fill("#since", "@1700000004");
+		await page.fill("#until", "@1700000006");
+		await choose("values", "plain");
+		for (const [title, since, until] of [["Earlier", 2, 4], ["Longer", 0, 6], ["Later", 6, 12]]) {
+			await page.locator("#series .moves button", { hasText: title }).click();
+			await page.waitForFunction(([since, until]) => document.getElementById("since").value === `@170000000${since}` && document.getElementById("until").value === until,
+				[since, `@${1700000000 + until}`]);
+			await page.waitForFunction(() => document.getElementById("series").dataset.shown === location.hash);
+		}
+		await page.fill("#since", "");
+		await page.fill("#until", "");
 	},
 	async operands() {
 		const one = await page.evaluate(async () => {
@@ -262,7 +350,7 @@ await run({
 		};
 		await page.goto(`${origin}/#source=base&view=info`);
 		await page.reload();
-		await page.locator("main pre").waitFor();
+		await page.locator("main dl").first().waitFor();
 		await select("#source", "plain");
 		await select("#view", "Functions");
 		await tabTo("#filter");
@@ -411,7 +499,7 @@ await run({
 	},
 	async quiet() {
 		// The wrong filter is answered by 400, the session that is gone by 404, and the recording without samples by 422, which the browser names errors.
-		equal(complaints.filter(text => !/status of 4(00|04|22)/.test(text)), [], "complaints");
+		equal(complaints.filter(text => !/status of 4(00|04|22|29)/.test(text)), [], "complaints");
 		equal(others, [], "requests elsewhere");
 	},
 });

@@ -597,6 +597,6 @@ has_rate() { # HZ
 	rm -rf "$short"
 	not grep '^skip ' results || skip "$(sed -n 's/^skip //p' results)"
 	cat results
-	[ "$(grep -c '^ok ' results)" = 25 ]
+	[ "$(grep -c '^ok ' results)" = 32 ]
 	not grep -v '^ok ' results
 }

@@ -91,6 +91,7 @@ class App extends TimeViews {
 		clearTimeout(this.addressPending);
 		this.addressPending = 0;
 		history.replaceState(null, "", addressOf(this.choice, this.first));
+		hostWindow?.dispatchEvent(new hostWindow.CustomEvent("assay-choice", { detail: location.hash }));
 	}
 
 	// ---- what follows from the choice ----
@@ -618,7 +619,7 @@ class App extends TimeViews {
 		on("copy-stack", "click", e => this.copy(this.stackText(), e.target));
 		on("copy-link", "click", e => {
 			this.keepAddress();
-			this.copy(location.href, e.target);
+			this.copy((hostWindow ?? window).location.href, e.target);
 		});
 		on("about", "click", () => this.toggleDetails());
 		on("theme", "click", () => {

@@ -31,3 +31,14 @@ function addressOf(choice, first) {
 			words.set(key, value);
 	return words.size ? "#" + words : location.pathname + location.search;
 }
+
+// The page of `assay serve` around this one, whose address keeps the choice, too. null: this page stands alone.
+function findHost() {
+	try {
+		return parent !== window && location.protocol.startsWith("http") && parent.location.origin === location.origin ? parent : null;
+	} catch {
+		return null; // a page of another site
+	}
+}
+
+const hostWindow = findHost();

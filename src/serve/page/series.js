@@ -97,12 +97,25 @@ function chooser(svg, json, onRange) {
 	});
 }
 
-// The chart of an answer of the API. onRange takes two times in seconds, onValue a key and a series.
-export function seriesChart(json, by, onRange, onValue) {
+// Windows beside this one, and a longer one around it.
+function moves(from, to, onRange) {
+	const made = element("span", undefined, { class: "moves" }), length = to - from;
+	for (const [title, begin, end] of [["Earlier", from - length, from], ["Longer", from - length, to + length], ["Later", to, to + length]]) {
+		const button = element("button", title, { type: "button" });
+		button.addEventListener("click", () => onRange(begin, end));
+		made.append(button);
+	}
+	return made;
+}
+
+// The chart of an answer of the API. onRange takes two times in seconds, onValue a key and a series. isWindow: it is not all time.
+export function seriesChart(json, by, onRange, onValue, isWindow) {
 	const event = json.series[0]?.event, series = json.series.filter((one) => one.event === event);
 	const figure = element("figure");
 	if (!series.length)
 		return element("p", "No samples.", { class: "quiet" });
+	if (json.steps < 2)
+		figure.className = "short"; // one step has no shape
 	const end = json.start_seconds + json.steps * json.step_seconds;
 	const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", tabindex: 0, role: "application",
 		"aria-label": `${event} by ${by} over time. Arrow keys move, with shift they choose a range, Enter shows it.` });
@@ -110,7 +123,8 @@ export function seriesChart(json, by, onRange, onValue) {
 	json.lost.forEach((n, i) => n && svg.append(drawn("rect", { x: i * width / json.steps, y: 0, width: width / json.steps, height: 6, class: "lost" })));
 	chooser(svg, json, onRange);
 	const caption = element("figcaption");
-	caption.append(element("span", timeText(json.start_seconds)), element("span", `${event}, steps of ${json.step_seconds} s, ${zone}`), element("span", timeText(end)));
+	caption.append(element("span", timeText(json.start_seconds)), ...(isWindow ? [moves(json.start_seconds, end, onRange)] : []),
+		element("span", `${event}, steps of ${json.step_seconds} s, ${zone}`), element("span", timeText(end)));
 	figure.append(svg, caption, legend(series, by, onValue));
 	return figure;
 }

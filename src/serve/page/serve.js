@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The page of `assay serve`. It asks the API (docs/api.md), and writes names as text only.
 
-import { ask, byId, element, number, quoted } from "./parts.js";
+import { coverageText, factsView, loadingText, processesView } from "./facts.js";
+import { ask, base, byId, element, number, problemOf, quoted, request, share, showTable } from "./parts.js";
 import { asOneOperand, offerCompletions, operands, valueOf, withMatcher } from "./selector.js";
 import { seriesChart, timeText } from "./series.js";
 
@@ -10,8 +11,22 @@ const emptied = ["frames", "filter", "since", "until", "event", "baseline", "bas
 const downloads = [["page", "HTML"], ["svg", "SVG"], ["pprof", "pprof"], ["folded", "folded"], ["speedscope", "speedscope"]];
 const namesMs = 2000; // until a question whose names come later is asked again
 const liveMs = 10000; // the server keeps answers of a moving window for so long
+const sourcesMs = 10000; // the list of sources is not asked for more often
 let asked = 0; // the number of the newest question: answers to older ones are dropped
-let sources = [];
+let running = { address: "", n: 0, control: new AbortController() }; // the questions of the newest address
+let sources = [], sourcesTime = 0;
+
+// Questions of what is shown: the next address ends them, and with them their work on the server.
+const askNow = (name, query) => ask(name, query, { signal: running.control.signal });
+
+// Questions to the same address go on: live views and late names ask again.
+function beginQuestions() {
+	const { address } = running, now = location.hash;
+	if (address === now)
+		return;
+	running.control.abort();
+	running = { address: now, n: 0, control: new AbortController() };
+}
 
 function showProblem(sentence) {
 	byId("problem").textContent = sentence;
@@ -70,14 +85,6 @@ function go(changes) {
 
 // ---- views ----
 
-// A value, or an element such as a button.
-function cell(value, kind) {
-	const made = element("td", value instanceof Node ? undefined : value, { class: kind || "" });
-	if (value instanceof Node)
-		made.append(value);
-	return made;
-}
-
 // The name of a function, which leads to its callers and callees.
 function functionLink(row) {
 	if (!row.symbol || row.symbol.startsWith("("))
@@ -88,24 +95,7 @@ function functionLink(row) {
 }
 
 const roles = { caller: "called by", self: "itself", callee: "calls" };
-
-// Rows of several events stand below each other, so each names its event.
-function showTable(rows, columns) {
-	if (new Set(rows.map((r) => r.event)).size > 1)
-		columns = [["Event", (r) => r.event], ...columns];
-	const table = element("table"), head = table.createTHead().insertRow(), body = table.createTBody();
-	for (const [title, , kind] of columns)
-		head.append(element("th", title, { scope: "col", class: kind || "" }));
-	for (const row of rows) {
-		const line = body.insertRow();
-		for (const [, value, kind] of columns)
-			line.append(cell(value(row) ?? "", kind));
-	}
-	return table;
-}
-
-const share = (n) => n === undefined ? "" : `${n.toFixed(2)} %`;
-const base = (path) => path === undefined ? "" : path.split("/").pop() || path;
+const nameless = { caller: "(nothing: it is the outermost)", callee: "(nothing)" };
 
 const sampleColumns = [["Samples", (r) => number(r.samples), "number"], ["Share", (r) => share(r.percent), "number"]];
 const own = (json) => json.rows.filter((r) => r.samples > 0); // the others are of callers
@@ -130,27 +120,33 @@ async function listCalls(state, calls, list) {
 	if (calls > traceRows)
 		list.replaceChildren(element("p", `More than ${number(traceRows)} calls: choose a shorter window to list them.`, { class: "quiet" }));
 	else
-		list.replaceChildren(showTrace(state, await ask("calls", query), callColumns));
+		list.replaceChildren(showTrace(state, await askNow("calls", query), callColumns));
 }
 
 async function drawInstructions(state, frame) {
 	const [from, to] = (state.time ?? "").split(",").map(Number);
 	if (!((to - from) * 1e9 <= pictureInstructionsNs))
 		return;
-	const { rows } = await ask("instructions", queryOf(state, "source", "time", "tid"));
+	const { rows } = await askNow("instructions", queryOf(state, "source", "time", "tid"));
 	frame.contentWindow?.postMessage({ instructions: rows.filter((row) => row.time_ns) }, location.origin);
 }
 
-async function showCalls(state) {
-	const url = `/api/v1/timeline?${new URLSearchParams({ ...views.calls.first, ...queryOf(state, "source", "time") })}`;
-	const question = asked, answer = await fetch(url), list = element("div"), made = element("div");
+// A page in a frame. The server keeps the answer, so the frame gets it at once; a failure is shown here.
+async function framed(name, query, hash, title) {
+	const url = `/api/v1/${name}?${new URLSearchParams(query)}`, question = asked, answer = await request(url, { signal: running.control.signal });
 	if (!answer.ok)
-		throw new Error((await answer.json().catch(() => ({}))).error ?? answer.statusText);
+		throw await problemOf(answer);
 	answer.body.cancel(); // the frame reads it
 	if (question === asked)
 		showProblem(answer.headers.get("X-Assay-Warning") ?? "");
+	return element("iframe", undefined, { src: `${url}${hash}`, title });
+}
+
+async function showCalls(state) {
+	const question = asked, list = element("div"), made = element("div");
+	const frame = await framed("timeline", { ...views.calls.first, ...queryOf(state, "source", "time") },
+		state.tid ? `#tid=${encodeURIComponent(state.tid)}` : "", "Calls of each thread over time");
 	const failed = (problem) => question === asked && showProblem(problem.message);
-	const frame = element("iframe", undefined, { src: `${url}${state.tid ? `#tid=${encodeURIComponent(state.tid)}` : ""}`, title: "Calls of each thread over time" });
 	made.append(frame, list);
 	frame.takeMessage = (message) => {
 		if (windowShape.test(message.time))
@@ -187,12 +183,14 @@ function showTrace(state, json, columns) {
 	return made;
 }
 
-// A row of each view: the arguments of its question, those that are always the same, and the element that shows the answer.
+// The header of this answer has the losses, the notes, and the events.
+const coverageQuery = { by: "event", limit: 1 };
+
+// A row of each view: its question (its own name, if it says nothing else), the arguments, those that are always the same, and the element that shows the
+// answer.
 const views = {
-	page: { make: (state) => element("iframe", undefined, {
-		src: `/api/v1/page?${new URLSearchParams({ ...queryOf(state, "source", "by", "filter", "since", "until", "frames"),
-			...(state.baseline ? { baseline_page: state.baseline } : {}) })}`,
-		title: "Call tree, timeline and tables of the source" }) },
+	page: { make: (state) => framed("page", { ...queryOf(state, "source", "by", "filter", "since", "until", "frames"),
+		...(state.baseline ? { baseline_page: state.baseline } : {}) }, state.shown ?? "", "Call tree, timeline and tables of the source") },
 	explain: { arguments: ["source"], make: (state, json) => {
 		const all = element("div");
 		for (const f of json.findings) {
@@ -215,7 +213,7 @@ const views = {
 		...sampleColumns, ["Function", functionLink], ["File of the code", (r) => base(r.image)]]) },
 	function: { arguments: ["source", "filter", "since", "until", "frames"], fixed: { threshold: 2 }, make: (state, json) => showTable(json.rows, [
 		["Role", (r) => roles[r.role] ?? ""], ["Total", (r) => number(r.total ?? r.samples), "number"], ["Share", (r) => share(r.total_percent ?? r.percent), "number"],
-		["Function", functionLink], ["File of the code", (r) => base(r.image)]]),
+		["Function", (r) => r.symbol ? functionLink(r) : nameless[r.role]], ["File of the code", (r) => base(r.image)]], (r) => r.role),
 	parts: [
 		{ title: "Files of the code", by: "image", make: (json) => showTable(own(json), [...sampleColumns, ["File of the code", (r) => r.image]]) },
 		{ title: "Lines", by: "file,line", make: (json) => showTable(own(json), [...sampleColumns, ["Source", (r) => r.file], ["Line", (r) => r.line, "number"]]) },
@@ -226,12 +224,12 @@ const views = {
 		["Function", functionLink], ["File of the code", (r) => base(r.image)]]) },
 	values: { arguments: ["source", "by", "filter", "since", "until", "frames"], make: (state, json) => showTable(json.rows, [
 		...sampleColumns, [state.by, (r) => r.name ?? r[state.by] ?? ""]]) },
-	processes: { arguments: ["source", "filter", "since", "until"], make: (state, json) => showTable(json.processes ?? [], [
-		["Process", (r) => r.name], ["PID", (r) => r.pid, "number"], ["Samples", (r) => number(r.samples), "number"]]) },
+	processes: { arguments: ["source", "filter", "since", "until"], make: (state, json) => processesView(json,
+		(pid) => go({ view: "top", filter: withMatcher(byId("filter").value, "pid", String(pid)) })) },
 	calls: { first: { time: "0%-1%" }, keeps: true, make: showCalls },
 	instructions: { arguments: ["source", "time", "tid"], first: { time: "0%-1%" }, make: (state, json) => showTrace(state, json, [
 		["Function", (r) => functionOf(r.frames?.[0])], ["Address", (r) => r.frames?.[0]?.address, "number"], ["Instruction", (r) => r.disasm]]) },
-	info: { arguments: ["source"], make: (state, json) => element("pre", JSON.stringify(json, null, 2)) },
+	info: { question: "values", arguments: ["source", "since", "until"], fixed: coverageQuery, make: (state, json) => factsView(state.source, json.header) },
 };
 
 // Each part of a view comes when its own answer does, in the order of the table.
@@ -240,23 +238,15 @@ function showParts(state, view, question) {
 		const section = element("section", undefined, { "aria-label": part.title });
 		section.append(element("h2", part.title), element("p", "…"));
 		byId("main").append(section);
-		ask("values", { ...queryOf(state, ...view.arguments), by: part.by, limit: 100 })
+		askNow("values", { ...queryOf(state, ...view.arguments), by: part.by, limit: 100 })
 			.then((json) => part.make(json), (problem) => element("p", problem.message, { class: "quiet" }))
 			.then((made) => question === asked && section.lastChild.replaceWith(made));
 	}
 }
 
-// Losses are always in sight, with the share that they are of all samples.
-function coverageText(info) {
-	const losses = (info.losses ?? []).filter((l) => l.kind !== "note" && l.n);
-	const notes = [...(info.warnings ?? []), info.note].filter(Boolean);
-	const lost = losses.length ? losses.map((l) => `${number(l.n)} ${l.text}`).join("; ") : "nothing was lost";
-	return [`${number(info.samples?.stored ?? info.samples)} samples`, lost, ...notes].join(" · ");
-}
-
 // The reasons of losses, and of missing names, are a click away.
 async function showCoverage(state, question) {
-	const header = (await ask("values", { ...queryOf(state, "source", "since", "until"), by: "event", limit: 1 })).header;
+	const { header } = await askNow("values", { ...queryOf(state, "source", "since", "until"), ...coverageQuery });
 	if (question !== asked)
 		return;
 	const chosen = byId("event").value; // perhaps since the question
@@ -268,13 +258,13 @@ async function showCoverage(state, question) {
 }
 
 async function showSeries(state, question) {
-	const json = await ask("series", { ...queryOf(state, "source", "by", "filter", "since", "until", "frames"), limit: 8 });
+	const json = await askNow("series", { ...queryOf(state, "source", "by", "filter", "since", "until", "frames"), limit: 8 });
 	if (question !== asked)
 		return;
 	byId("series").dataset.shown = location.hash;
 	byId("series").replaceChildren(seriesChart(json, state.by,
 		(from, to) => go({ since: `@${from}`, until: `@${to}` }),
-		(by, one) => go({ filter: withMatcher(byId("filter").value, by, valueOf(by, one)) })));
+		(by, one) => go({ filter: withMatcher(byId("filter").value, by, valueOf(by, one)) }), Boolean(state.since || state.until)));
 }
 
 // ---- recording ----
@@ -355,8 +345,66 @@ async function awaitNamesOf(frame, question) {
 	awaitNames(question, is_late, () => awaitNamesOf(frame, question));
 }
 
+// ---- sources ----
+
+const titles = { session: "Sessions", history: "Histories", recording: "Recordings", file: "Files", fleet: "Fleets", clickhouse: "ClickHouse" };
+
+// The sources as options, a group for each kind.
+function optionsOf(list) {
+	const kinds = Object.groupBy ? Object.groupBy(list, (s) => s.kind) : { "": list };
+	const option = (s) => element("option", s.name, { value: s.name, title: s.path });
+	if (Object.keys(kinds).length < 2)
+		return list.map(option);
+	return Object.entries(kinds).map(([kind, some]) => {
+		const group = element("optgroup", undefined, { label: titles[kind] ?? kind });
+		group.append(...some.map(option));
+		return group;
+	});
+}
+
+// Sources come and go while the page is open. What is chosen stays chosen.
+async function readSources() {
+	const all = await ask("sources", {}), names = (list) => JSON.stringify(list.map((s) => s.name));
+	const { value } = byId("source"), { value: baseline } = byId("baseline");
+	byId("record").dataset.role = all.role;
+	sourcesTime = Date.now();
+	if (names(all.sources) !== names(sources)) {
+		sources = all.sources;
+		byId("source").replaceChildren(...optionsOf(sources));
+		byId("baseline").replaceChildren(element("option", "nothing", { value: "" }), ...optionsOf(sources));
+		for (const [id, chosen] of [["source", value], ["baseline", baseline]])
+			if (chosen && !sources.some((s) => s.name === chosen))
+				byId(id).append(element("option", `${chosen} (gone)`, { value: chosen }));
+		byId("source").value = value || sources[0]?.name || "";
+		byId("baseline").value = baseline;
+	}
+	sources = all.sources;
+}
+
+// The list, if it is old, and how the loading of this source goes.
+async function showSources(state) {
+	if (Date.now() - sourcesTime > sourcesMs)
+		await readSources().catch(() => {}); // the view names the problem
+	const source = sources.find((one) => one.name === state.source);
+	const { loading } = source?.kind === "clickhouse" ? sources.find((one) => one.loading) ?? source : source ?? {};
+	byId("loading").textContent = loadingText(loading);
+	byId("loading").hidden = !loading;
+	byId("loading").classList.toggle("bad", Boolean(loading?.failures));
+}
+
+// The same question again. The frame's numbers of functions are of the answer before, so these do not stay.
+const livingChoices = ["view", "direction", "colour", "weight", "search", "panel"];
+
+function showLive() {
+	const shown = new URLSearchParams((stateOfAddress().shown ?? "").slice(1));
+	const kept = new URLSearchParams([...shown].filter(([key]) => livingChoices.includes(key))).toString();
+	show({ ...readForm(), ...(kept ? { shown: `#${kept}` } : {}) });
+}
+
 async function show(state, keeps) {
-	const question = ++asked, view = views[state.view] ?? views.page;
+	beginQuestions();
+	const question = ++asked, view = views[state.view] ?? views.page, mine = running;
+	mine.n++;
 	showProblem("");
 	byId("later").hidden = !keeps;
 	if (!byId("live").checked && !keeps && !(view.keeps && byId("main").dataset.made === state.view))
@@ -364,13 +412,14 @@ async function show(state, keeps) {
 	document.title = `${state.source} · assay`;
 	showDownloads(state);
 	showRecord(state);
+	showSources(state);
 	try {
+		// The view names the same problem.
+		showCoverage(state, question).catch(() => question === asked && byId("coverage").replaceChildren());
+		showSeries(state, question).catch(() => question === asked && byId("series").replaceChildren());
 		if (state.view === "diff" && !state.baseline && !state.baseline_filter && !state.against)
 			throw new Error("Choose a source to compare with, or another selector or time of this one.");
-		// The view names the same problem.
-		showCoverage(state, question).catch(() => {});
-		showSeries(state, question).catch(() => question === asked && byId("series").replaceChildren());
-		const json = view.arguments ? await ask(state.view, { ...view.first, ...queryOf(state, ...view.arguments), ...view.fixed }) : undefined;
+		const json = view.arguments ? await askNow(view.question ?? state.view, { ...view.first, ...queryOf(state, ...view.arguments), ...view.fixed }) : undefined;
 		if (question !== asked)
 			return;
 		showProblem(json?.warning ?? "");
@@ -392,6 +441,8 @@ async function show(state, keeps) {
 			return;
 		byId("main").replaceChildren();
 		showProblem(problem.message);
+	} finally {
+		mine.n--;
 	}
 }
 
@@ -399,20 +450,50 @@ function showAddress() {
 	const state = stateOfAddress();
 	if (state.event && ![...byId("event").options].some((option) => option.value === state.event))
 		byId("event").append(element("option", state.event, { value: state.event }));
+	if (state.source && !sources.some((one) => one.name === state.source) && ![...byId("source").options].some((option) => option.value === state.source))
+		byId("source").append(element("option", `${state.source} (not here)`, { value: state.source })); // the view names the problem
 	writeForm(state);
 	if (byId("source").value)
-		show(readForm());
+		show({ ...readForm(), ...(state.shown ? { shown: state.shown } : {}) });
+}
+
+// Shows what the form says, unless that is on its way.
+function showForm() {
+	const before = location.hash;
+	go({});
+	if (location.hash === before && !running.n)
+		showAddress();
+}
+
+// The last minutes of a history, over and over.
+function beginLive() {
+	const isHistory = sources.find((one) => one.name === byId("source").value)?.kind === "history";
+	if (byId("live").checked && isHistory && !byId("since").value)
+		go({ since: "-5m", until: "" });
+}
+
+// A profile's own page in the frame shows something else: the address of this page keeps it.
+function keepShown(hash) {
+	const words = new URLSearchParams(location.hash.slice(1));
+	words.set("shown", hash);
+	if (!hash)
+		words.delete("shown");
+	history.replaceState(null, "", `#${words}`);
+	running.address = location.hash;
 }
 
 function listen() {
 	byId("query").addEventListener("submit", (event) => {
 		event.preventDefault();
-		const before = location.hash;
-		go({});
-		if (location.hash === before)
-			showAddress();
+		showForm();
 	});
-	byId("view").addEventListener("change", showFields);
+	for (const select of ["source", "baseline", "view", "event", "by", "frames"])
+		byId(select).addEventListener("change", () => {
+			showFields();
+			showForm();
+		});
+	byId("live").addEventListener("change", beginLive);
+	addEventListener("assay-choice", (event) => stateOfAddress().view !== "calls" && keepShown(event.detail));
 	byId("range").addEventListener("change", () => {
 		byId("since").value = byId("range").value;
 		byId("until").value = "";
@@ -425,16 +506,11 @@ function listen() {
 		if (event.origin === location.origin)
 			frame?.takeMessage?.(event.data);
 	});
-	setInterval(() => byId("live").checked && byId("source").value && document.visibilityState === "visible" && show(readForm()), liveMs);
+	setInterval(() => byId("live").checked && byId("source").value && document.visibilityState === "visible" && !running.n && showLive(), liveMs);
 }
 
 async function begin() {
-	const [all, labels] = await Promise.all([ask("sources", {}), ask("labels", {})]);
-	sources = all.sources;
-	byId("record").dataset.role = all.role;
-	byId("source").replaceChildren(...sources.map((s) => element("option", s.name, { value: s.name, title: s.path })));
-	byId("baseline").replaceChildren(element("option", "nothing", { value: "" }),
-		...sources.map((s) => element("option", s.name, { value: s.name })));
+	const [, labels] = await Promise.all([readSources(), ask("labels", {})]);
 	byId("by").replaceChildren(...labels.labels.map((l) => element("option", l.name, { value: l.name, title: l.help })));
 	byId("by").value = "comm";
 	byId("event").replaceChildren(element("option", "all", { value: "" }));
