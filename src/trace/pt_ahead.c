@@ -80,6 +80,7 @@ static void begin(struct part *part, struct view_pool *pool)
 	q->pool = pool;
 	queue_follow_psb(q);
 	queue_open_flow(q);
+	q->n_ahead = queue_ends_ahead(q) ? q->n_switches : 0;
 	pt_flow_restart(q->flow, q->pieces.data[q->piece].offset + q->at);
 	if (q->trace->info.has_cyc)
 		pt_flow_set_time(q->flow, &q->time);
@@ -364,6 +365,31 @@ static enum part_state wait_for(struct pt_ahead *a, const struct part *part)
 	return state;
 }
 
+/*
+ * A part begins with the thread of the last record. If that comes before its switch, and the part
+ * before ended before the switch, then the events up to the switch are of the thread that leaves.
+ */
+static void give_to_leaving(struct queue *q)
+{
+	size_t n = 0, mark = 0;
+	struct mark next = q->leaves;
+
+	while (n < q->events.n && !queue_is_switch(q, &q->events.data[n]))
+		n++;
+	if (n++ == q->events.n)
+		return;
+	for (; mark < q->marks.n && q->marks.data[mark].event <= n; mark++) {
+		next = q->marks.data[mark];
+		q->marks.data[mark].tid = q->leaves.tid;
+		q->marks.data[mark].of = q->leaves.of;
+	}
+	next.event = n;
+	vec_push(&q->marks, next);
+	memmove(q->marks.data + mark + 1, q->marks.data + mark,
+		(q->marks.n - 1 - mark) * sizeof(next));
+	q->marks.data[mark] = next;
+}
+
 /* Puts the part's events in the place of the queue's, and joins them: between marks, as these
  * count. */
 static void take_events(struct queue *q, struct part *part)
@@ -389,6 +415,9 @@ static void take_events(struct queue *q, struct part *part)
 		kept += n;
 	}
 	q->events.n = kept;
+	if (part->q.n_ahead > q->n_switches && q->has_leaves)
+		give_to_leaving(q);
+	part->q.n_ahead = 0;
 	/* The next events of the part belong to the last mark. */
 	if (q->marks.n) {
 		vec_push(&part->q.marks, q->marks.data[q->marks.n - 1]);
@@ -435,6 +464,10 @@ static void retire(struct pt_ahead *a, struct queue *q)
 
 	assert(q->n_parts && a->n_parts && !part->q.events.n);
 	pt_join_end(&q->joint, &part->end);
+	q->n_switches = part->q.n_switches - (part->q.said ? 1 : 0);
+	q->has_leaves = part->q.marks.n;
+	if (q->has_leaves)
+		q->leaves = part->q.marks.data[part->q.marks.n - 1];
 	queue_end(&part->q);
 	give_back(q, part);
 	q->trace->stats.branches -= MIN(q->joint.n_doubled, q->trace->stats.branches);

@@ -52,6 +52,13 @@ static void see_whether_it_stands(struct queue *q, uint64_t now)
 	q->said_ip = ip;
 }
 
+bool queue_ends_ahead(const struct queue *q)
+{
+	const struct pt_history *h = &q->trace->history;
+
+	return q->n_switches && h->cpus.data[q->cpu].data[q->n_switches - 1].is_ahead;
+}
+
 /* The trace passes the place where the kernel switches: then that is when. */
 static bool is_seen_to_switch(const struct queue *q)
 {
@@ -177,6 +184,11 @@ void queue_enter_machine(struct queue *q, bool is_guest)
 	set_mark(q, q->events.n, &of);
 }
 
+bool queue_is_switch(const struct queue *q, const struct pt_event *e)
+{
+	return e->kind == PT_EV_BRANCH && e->branch.to == q->trace->switch_ip && e->branch.from;
+}
+
 void queue_find_switches(struct queue *q, const struct pt_event *events, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -184,8 +196,7 @@ void queue_find_switches(struct queue *q, const struct pt_event *events, size_t 
 		uint64_t next = UINT64_MAX, now;
 		struct version of;
 
-		if (q->is_guest || e->kind != PT_EV_BRANCH || e->branch.to != q->trace->switch_ip ||
-		    !e->branch.from)
+		if (q->is_guest || !queue_is_switch(q, e))
 			continue;
 		now = trace_ns(q->trace, e->tsc);
 		if (!pass_switch(q, now))

@@ -10,6 +10,12 @@ uint64_t queue_follow(struct queue *q, uint64_t now_ns);
 /* The next events are in a guest of the process, or in this machine again. */
 void queue_enter_machine(struct queue *q, bool is_guest);
 
+/* Whether the last record that was followed told of a switch before it was done. */
+bool queue_ends_ahead(const struct queue *q);
+
+/* Whether a thread calls __switch_to(). */
+bool queue_is_switch(const struct queue *q, const struct pt_event *e);
+
 /*
  * For the next events: the branch by which a thread calls __switch_to belongs to this thread. The
  * events behind it belong to the next thread.

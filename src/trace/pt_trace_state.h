@@ -93,6 +93,7 @@ struct queue {
 	struct view_pool *pool;
 	/* Of a part: where the next one begins; pieces.n: nowhere. */
 	bool is_part;
+	size_t n_ahead; /* n_switches where it began, if the last one was only said; else 0 */
 	size_t end_piece;
 	uint64_t end_at;
 	/* With parts: the begun ones, in order, and the place of the next one. */
@@ -100,6 +101,8 @@ struct queue {
 	uint32_t n_parts;
 	size_t next_piece;
 	uint64_t next_at;
+	struct mark leaves; /* the last thread of the part before */
+	bool has_leaves;
 	struct pt_joint joint;
 	struct pt_time time; /* with CYCs: at the begin of the next part; of a part, at its begin */
 };

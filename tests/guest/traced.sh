@@ -102,9 +102,9 @@ run_traced() {
 	check "a module that the copy of memory lacks is decoded from its file" module_from_its_file
 	check "parts that threads decode equal the whole" parts_are_the_same
 	check "one report has the kernel and the programs" one_report
-	case $(perf --version 2>/dev/null) in
-	"") echo "ok - perf decodes the same branches # SKIP no perf" ;;
-	"perf version 6.1."*) echo "ok - perf decodes the same branches # SKIP perf 6.1 ends after 1,457 of them" ;;
-	*) check "perf decodes the same branches" as_perf ;;
-	esac
+	if perf --version >perf.version 2>/dev/null; then
+		check "perf decodes the same branches" as_perf
+	else
+		echo "ok - perf decodes the same branches # SKIP no perf"
+	fi
 }

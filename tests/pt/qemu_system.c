@@ -48,6 +48,13 @@ enum {
 	MAX_LINE = 512,
 	PT_INSN_SIZE = 16,
 	POKED_BEFORE = 800, /* more than the time between two MTCs */
+	TICKS = 2,          /* of an instruction: perf estimates so many, where no packet tells */
+	/*
+	 * The records of a switch are as far before and behind it as in a kernel. perf 7.2 stops
+	 * where its estimate of the time of __switch_to is behind both.
+	 */
+	OUT_BEFORE = 200,
+	IN_BEHIND = 600,
 };
 
 #define KERNEL_TEXT 0xffffffff81000000ULL
@@ -162,7 +169,7 @@ static void on_task(unsigned int cpu, uint32_t info, uint64_t vaddr, void *data)
 	if (!is_next || (pid_t)*known == run.tid)
 		return;
 	run.next_tid = (pid_t)*known;
-	recording_switch(&run.recording, run.writer.tsc,
+	recording_switch(&run.recording, run.writer.tsc - OUT_BEFORE,
 			 (struct recording_thread){ run.tid, run.tid },
 			 (struct recording_thread){ run.next_tid, run.next_tid });
 }
@@ -371,10 +378,12 @@ static void begin(uint64_t at)
 	run.is_on = true;
 	run.wants_on = false;
 	run.recording.is_per_cpu = true;
+	run.recording.switch_ticks = OUT_BEFORE + IN_BEHIND;
 	recording_kernel(&run.recording, KERNEL_TEXT, KERNEL_SIZE);
 	map_program(run.tid);
 	recording_start(&run.recording, run.tid, run.tid, BEFORE_TRACE);
-	recording_switch(&run.recording, run.writer.tsc - 100, (struct recording_thread){ 0, 0 },
+	recording_switch(&run.recording, run.writer.tsc - OUT_BEFORE - IN_BEHIND,
+			 (struct recording_thread){ 0, 0 },
 			 (struct recording_thread){ run.tid, run.tid });
 	if (!is_traced(at))
 		return;
@@ -412,8 +421,8 @@ static void finish(plugin_id id, void *data)
 static void pass_time(uint64_t n_insns)
 {
 	run.insns += n_insns;
-	run.writer.tsc += n_insns;
-	run.writer.cycles += n_insns;
+	run.writer.tsc += TICKS * n_insns;
+	run.writer.cycles += TICKS * n_insns;
 }
 
 /* Whether the last instruction may have led there. */

@@ -300,7 +300,7 @@ void recording_switch(struct recording *r, uint64_t tsc, struct recording_thread
 		return;
 	}
 	put_switch(r, true, tsc, before, now);
-	put_switch(r, false, tsc + 50, now, before);
+	put_switch(r, false, tsc + (r->switch_ticks ? r->switch_ticks : 50), now, before);
 }
 
 void recording_trace(struct recording *r, pid_t tid, uint32_t index, uint64_t tsc,

@@ -29,6 +29,7 @@ struct recording {
 	 * PERF_RECORD_SWITCH_CPU_WIDE.
 	 */
 	bool is_per_cpu, tells_switches_of_tasks, has_tracepoint;
+	uint64_t switch_ticks; /* between the two records of a switch; 0: 50 */
 	bool has_event_trace;
 	bool is_silent;       /* no side band but the trace's own */
 	bool tells_build_ids; /* of the files that are mapped */
