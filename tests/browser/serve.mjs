@@ -21,6 +21,9 @@ const accessible = async (title) => {
 };
 const rowsShow = (text) => page.waitForFunction((text) => document.querySelector("main")?.textContent.includes(text), text);
 
+// The newest choice has its answers. No question is on its way to a request that a check holds.
+const settled = () => page.waitForFunction(() => document.getElementById("series").dataset.shown === location.hash &&
+	document.getElementById("coverage").textContent.includes("samples") && !document.querySelector("main > p"));
 const frame = () => page.frameLocator("iframe");
 const choose = async (view, source) => {
 	await page.selectOption("#source", source);
@@ -113,16 +116,15 @@ await run({
 		await page.waitForFunction(() => document.querySelector("#series figcaption")?.textContent.includes("page-faults"));
 		holds(!(await page.locator("main").textContent()).includes("cpu-clock"), "rows of one event");
 		await page.selectOption("#event", "");
+		await page.waitForFunction(() => !location.hash.includes("event="));
+		await settled();
 	},
 	async late() {
-		// Holds the first request to a path until release() is called; then it goes on.
+		// Holds requests to a path until release() is called; then they go on.
 		const hold = async (path) => {
-			let release, is_first = true;
+			let release;
 			const held = new Promise(resolve => { release = resolve; });
 			await page.route(url => url.pathname === path, async route => {
-				if (!is_first)
-					return route.continue();
-				is_first = false;
 				await held;
 				return route.continue();
 			});
@@ -140,7 +142,8 @@ await run({
 		await release();
 		await page.waitForFunction(() => document.getElementById("coverage").textContent.includes("samples"));
 		equal(await page.locator("#event").inputValue(), "page-faults", "the event");
-		await page.selectOption("#event", "");
+		await page.evaluate(() => { document.getElementById("event").value = ""; });
+		await settled();
 		await page.unrouteAll({ behavior: "wait" });
 	},
 	async stops() {
