@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 
 		reserve_error(&err);
 		log_error("%s: the output is incomplete", err.text);
-		status = status ? status : EXIT_FAILED;
+		status = status == EXIT_LATE ? EXIT_LATE_DAMAGED : status ? status : EXIT_FAILED;
 	}
 	errno = 0;
 	if (fflush(stdout) == EOF || ferror(stdout)) {

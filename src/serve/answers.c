@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "serve/reply.h"
+
 void answers_init(struct answers *a, size_t most_bytes)
 {
 	*a = (struct answers){ .most_bytes = most_bytes };
@@ -48,6 +50,10 @@ const struct kept_answer *answers_find(struct answers *a, const struct buf *key)
 
 	if (i == a->list.n)
 		return NULL;
+	if (a->list.data[i].end_ns <= clock_monotonic_ns()) {
+		drop_answer(a, i);
+		return NULL;
+	}
 	a->list.data[i].used = ++a->n_uses;
 	return &a->list.data[i];
 }
@@ -76,7 +82,10 @@ void answers_keep(struct answers *a, const struct buf *key, struct http_body *bo
 	struct kept_answer k = { .body = http_body_share(body),
 				 .policy = *policy,
 				 .lacks = lacks,
-				 .used = ++a->n_uses };
+				 .used = ++a->n_uses,
+				 .end_ns = lacks & REPLY_FOR_NOW
+						   ? clock_monotonic_ns() + ANSWER_FOR_NOW_NS
+						   : UINT64_MAX };
 
 	answers_drop(a, key);
 	buf_bytes(&k.key, key->data, key->len);

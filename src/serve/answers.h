@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "http/http_body.h"
 
@@ -12,6 +13,7 @@ struct kept_answer {
 	struct buf policy;  /* Content-Security-Policy of a page; else empty */
 	unsigned int lacks; /* of enum reply_lack */
 	uint64_t used;      /* the time of the last use, as a number of uses */
+	uint64_t end_ns;    /* of its life, of the monotonic clock; UINT64_MAX: none */
 };
 
 struct answers {
@@ -23,7 +25,10 @@ struct answers {
 void answers_init(struct answers *a, size_t most_bytes);
 void answers_fini(struct answers *a);
 
-/* Valid until the next answers_keep(). NULL: there is none. */
+/* An answer with REPLY_FOR_NOW is kept for so long: the page asks again for one without names. */
+#define ANSWER_FOR_NOW_NS (10 * NS_PER_SECOND)
+
+/* Valid until the next call. NULL: there is none, or its life is over. */
 const struct kept_answer *answers_find(struct answers *a, const struct buf *key);
 
 /*

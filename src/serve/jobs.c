@@ -131,6 +131,7 @@ static void job_answer(struct jobs *js, struct job *j, struct http_body *body, s
 {
 	bool is_unnamed = worker_is_without_names(j->worker) && !j->is_for_names;
 	unsigned int lacks = (worker_has_warned(j->worker) ? REPLY_DAMAGED : 0) |
+			     (worker_lacked_memory(j->worker) ? REPLY_FOR_NOW : 0) |
 			     (is_unnamed ? REPLY_UNNAMED : 0);
 
 	vec_foreach (&j->waiting, q)

@@ -31,11 +31,12 @@ void reply_message(struct http_request *q, const char *type, const struct buf *b
 /* Takes the text of a JSON object. */
 void reply_json(struct http_request *q, struct buf *text);
 
-/* What an answer lacks: both are possible. */
+/* What an answer lacks: several are possible. */
 enum reply_lack {
 	REPLY_WHOLE = 0,
 	REPLY_DAMAGED = 1, /* something is missing in it */
 	REPLY_UNNAMED = 2, /* names of files come later */
+	REPLY_FOR_NOW = 4, /* damaged, but for lack of memory: soon there may be more */
 };
 
 /* The answer of a row of the API. `policy` is the text of policy_of_page(), or empty. */

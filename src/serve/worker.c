@@ -256,6 +256,13 @@ bool worker_has_warned(const struct worker *w)
 	return has_exited_with(w, EXIT_FAILED) || has_exited_with(w, EXIT_LATE_DAMAGED);
 }
 
+/* The sentence of reserve_error(), which ends the messages. */
+bool worker_lacked_memory(const struct worker *w)
+{
+	return worker_has_warned(w) && w->message.len &&
+	       strstr((const char *)w->message.data, "there is not enough memory") != NULL;
+}
+
 const struct buf *worker_output(const struct worker *w)
 {
 	return &w->out;

@@ -56,6 +56,8 @@ unsigned int worker_status(const struct worker *w);
 bool worker_is_without_names(const struct worker *w);
 /* Whether an answer is incomplete or of a damaged source: worker_message() has the reason. */
 bool worker_has_warned(const struct worker *w);
+/* Whether it has warned because memory ran out, of which there may be more later. */
+bool worker_lacked_memory(const struct worker *w);
 const struct buf *worker_output(const struct worker *w);
 /* Of a failure: the program's own message, else a sentence about the limit. */
 const char *worker_message(const struct worker *w);

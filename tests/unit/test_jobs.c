@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "serve/answers.h"
 #include "serve/jobs.h"
 #include "serve/reply.h"
 #include "serve/worker.h"
@@ -22,7 +23,7 @@ uint64_t __wrap_clock_monotonic_ns(void)
 
 struct worker {
 	char *word; /* the last one of its command */
-	bool has_limit, has_ended, is_stopped, is_without_names, has_warned;
+	bool has_limit, has_ended, is_stopped, is_without_names, has_warned, lacked_memory;
 	unsigned int status; /* 0: 200 */
 	struct buf output;
 };
@@ -95,6 +96,11 @@ unsigned int worker_status(const struct worker *w)
 bool worker_has_warned(const struct worker *w)
 {
 	return w->has_warned;
+}
+
+bool worker_lacked_memory(const struct worker *w)
+{
+	return w->lacked_memory;
 }
 
 bool worker_is_without_names(const struct worker *w)
@@ -296,6 +302,34 @@ static void a_damaged_source_gets_its_late_names(void **state)
 	jobs_free(js);
 }
 
+/* But not at once: a page asks every two seconds for names that come later. */
+static void an_answer_that_lacked_memory_is_made_again(void **state)
+{
+	const uint64_t life_s = ANSWER_FOR_NOW_NS / NS_PER_SECOND;
+	struct jobs *js = jobs_begin();
+
+	(void)state;
+	ask(js, 0, "a");
+	workers[0]->has_ended = workers[0]->has_warned = workers[0]->lacked_memory = true;
+	pass(js, 0);
+	assert_int_equal(answers[0].lacks & REPLY_DAMAGED, REPLY_DAMAGED);
+	pass(js, life_s - 1);
+	ask(js, 1, "a");
+	assert_int_equal(answers[1].status, 200);
+	assert_int_equal(n_workers, 1);
+	pass(js, 1);
+	ask(js, 2, "a");
+	assert_int_equal(n_workers, 2);
+	workers[1]->has_ended = true;
+	pass(js, 0);
+	assert_int_equal(answers[2].lacks, REPLY_WHOLE);
+	pass(js, life_s);
+	ask(js, 3, "a");
+	assert_int_equal(answers[3].status, 200);
+	assert_int_equal(n_workers, 2);
+	jobs_free(js);
+}
+
 static void an_answer_whose_names_fail_is_not_kept_without_them(void **state)
 {
 	struct jobs *js = jobs_begin();
@@ -366,6 +400,7 @@ int main(void)
 		cmocka_unit_test(workers_that_no_signal_ends_are_few),
 		cmocka_unit_test(names_that_come_later_are_read_meanwhile),
 		cmocka_unit_test(a_damaged_source_gets_its_late_names),
+		cmocka_unit_test(an_answer_that_lacked_memory_is_made_again),
 		cmocka_unit_test(an_answer_whose_names_fail_is_not_kept_without_them),
 		cmocka_unit_test(names_of_slow_files_leave_a_worker_for_requests),
 		cmocka_unit_test(a_turn_that_would_come_late_is_refused_at_once),
