@@ -74,6 +74,8 @@ static void use_blob(const struct hotspot *h, const struct hotspot_blob *blob, u
 	struct hotspot_scope scopes[HOTSPOT_SCOPES_MAX];
 	struct hotspot_leave leaves[HOTSPOT_LEAVES_MAX];
 	const uint64_t registers[17] = { 0 };
+	enum hotspot_answer returned = HOTSPOT_NOT_ASKED;
+	uint8_t bytes[HOTSPOT_BLOB_BYTES_MAX];
 	bool is_exact;
 
 	if (blob->code > blob->code_end || blob->end - blob->start > HEAP_SIZE)
@@ -82,13 +84,16 @@ static void use_blob(const struct hotspot *h, const struct hotspot_blob *blob, u
 	    hotspot_leaves(h, blob, pc, true, leaves) > HOTSPOT_LEAVES_MAX ||
 	    hotspot_leaves(h, blob, pc, false, leaves) > HOTSPOT_LEAVES_MAX)
 		__builtin_trap();
-	hotspot_is_innermost(h, pc, blob->method, registers);
+	hotspot_is_innermost(h, pc, blob->method, registers, &returned);
+	if (hotspot_blob_range(h, blob).size <= sizeof(bytes) &&
+	    lang_read(&h->memory, pc, bytes, sizeof(bytes)))
+		hotspot_is_blob(h, blob, bytes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	static struct lang_code code;
-	struct hotspot h = { .memory = { read_input, NULL },
+	struct hotspot h = { .memory = { read_input, NULL, NULL },
 			     .heaps = { { HEAP_START, HEAP_START + HEAP_SIZE, 0x1000, 7 } },
 			     .n_heaps = 1 };
 	struct hotspot_method method;

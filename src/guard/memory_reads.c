@@ -146,6 +146,39 @@ ssize_t memory_read_of(int32_t pid, uint64_t addr, void *out, size_t size)
 	return begin_read(size) ? end_read(out, read_of(pid, addr, size)) : -1;
 }
 
+static size_t size_of(const struct lang_range *ranges, uint32_t n)
+{
+	size_t size = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		size += ranges[i].size;
+	return size;
+}
+
+static ssize_t read_ranges(int32_t pid, const struct lang_range *ranges, uint32_t n, size_t size)
+{
+	struct iovec there[LANG_RANGES_MAX], here = { own->bytes, size };
+
+	for (uint32_t i = 0; i < n; i++)
+		there[i] = (struct iovec){ (void *)(uintptr_t)ranges[i].addr, /* NOLINT */
+					   ranges[i].size };
+	return process_vm_readv(pid, &here, 1, there, n, 0);
+}
+
+uint32_t memory_read_many(int32_t pid, const struct lang_range *ranges, uint32_t n, uint8_t *out)
+{
+	size_t size = size_of(ranges, n);
+	uint32_t n_whole = 0;
+	ssize_t left;
+
+	if (n > LANG_RANGES_MAX || !begin_read(size))
+		return 0;
+	left = end_read(out, read_ranges(pid, ranges, n, size));
+	for (; n_whole < n && left >= (ssize_t)ranges[n_whole].size; n_whole++)
+		left -= (ssize_t)ranges[n_whole].size;
+	return n_whole;
+}
+
 /* ---- its caller ---- */
 
 static bool start_reader(struct memory_reads *r)

@@ -25,6 +25,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lang/memory.h"
+
 #define MEMORY_READ_NS  ((uint64_t)250 * 1000 * 1000) /* the longest time of a read */
 #define MEMORY_READ_MAX ((size_t)64 << 10)            /* bytes of one read */
 
@@ -59,3 +61,9 @@ bool memory_reads_here(void);
 /* As pread(2) of a process's memory file, and process_vm_readv(2). Elsewhere: -1, EPERM. */
 ssize_t memory_read(int fd, uint64_t addr, void *out, size_t size);
 ssize_t memory_read_of(int32_t pid, uint64_t addr, void *out, size_t size);
+
+/*
+ * As lang_read_many(), of the process that has the number now. Together, the ranges have at most
+ * MEMORY_READ_MAX bytes; else none is read.
+ */
+uint32_t memory_read_many(int32_t pid, const struct lang_range *ranges, uint32_t n, uint8_t *out);

@@ -147,6 +147,16 @@ bool hotspot_find_blob(const struct hotspot *h, uint64_t pc, struct hotspot_blob
 /* Reads a blob again; *out gets another identity if it is not the same any more. */
 bool hotspot_read_blob(const struct hotspot *h, uint64_t start, struct hotspot_blob *out);
 
+#define HOTSPOT_BLOB_BYTES_MAX 1024
+
+/*
+ * The bytes that tell whether a blob is still the same, at most HOTSPOT_BLOB_BYTES_MAX; size 0: it
+ * must be read again. And whether it is, by the bytes that are there now.
+ */
+struct lang_range hotspot_blob_range(const struct hotspot *h, const struct hotspot_blob *blob);
+bool hotspot_is_blob(const struct hotspot *h, const struct hotspot_blob *blob,
+		     const uint8_t *bytes);
+
 struct hotspot_scope {
 	uint64_t method;
 	uint32_t bci; /* UINT32_MAX: not known */
@@ -203,12 +213,25 @@ static inline int hotspot_bcp_at(const struct hotspot *h)
 /*
  * In the interpreter's code: whether the frame at the frame pointer is the innermost one, or the
  * caller of a method whose frame is not made yet, or left. Else compiled code may be between the
- * two. `last_sp`: the frame's word at HOTSPOT_LAST_SP_AT. `registers`: by DWARF number.
+ * two. `last_sp`: the frame's word at HOTSPOT_LAST_SP_AT. `registers`: by DWARF number. `returned`:
+ * whether the code at `pc` is that behind a call, if it was asked for before.
  */
+enum hotspot_answer { HOTSPOT_NOT_ASKED, HOTSPOT_NO, HOTSPOT_YES };
+
 bool hotspot_is_innermost(const struct hotspot *h, uint64_t pc, uint64_t last_sp,
-			  const uint64_t *registers);
+			  const uint64_t *registers, enum hotspot_answer *returned);
 
 /* ---- methods (hotspot_method.c) ---- */
+
+#define HOTSPOT_PROOF_MAX       24
+#define HOTSPOT_PROOF_BYTES_MAX 2048
+
+/* Everything that a method's names were read from: as long as it stays, they are right. */
+struct hotspot_proof {
+	struct lang_range ranges[HOTSPOT_PROOF_MAX];
+	uint32_t n, size; /* ranges, 0: there is no proof; bytes in all */
+	uint64_t hash;    /* of the bytes */
+};
 
 struct hotspot_method {
 	uint64_t constant, pool; /* its parts */
@@ -216,11 +239,15 @@ struct hotspot_method {
 	uint32_t code_size;
 	uint32_t version;
 	uint64_t code; /* address of its bytecode */
+	struct hotspot_proof proof;
 };
 
 /* False: it is no method of its class, or can't be read. `code` gets its names and lines. */
 bool hotspot_read_method(const struct hotspot *h, uint64_t method, struct hotspot_method *out,
 			 struct lang_code *code);
+
+/* Whether the bytes of a proof, one range behind the other, are those that were read. */
+bool hotspot_is_proof(const struct hotspot_proof *proof, const uint8_t *bytes);
 
 /* Whether a method is still the same. */
 bool hotspot_is_method(const struct hotspot *h, uint64_t method,

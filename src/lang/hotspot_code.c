@@ -156,32 +156,92 @@ static void read_extent(const struct hotspot *h, const struct blob_header *b,
 	out->code_end = out->start + header_int(b, f[BLOB_CODE_END_OFF]);
 }
 
+/* The block of a blob is in use, and `length` segments long. */
+static bool take_block(const struct hotspot *h, uint64_t start, uint32_t length, uint8_t is_used,
+		       struct hotspot_blob *out)
+{
+	const struct hotspot_heap *heap = hotspot_heap_of(h, start);
+	uint64_t block = start - h->fields[BLOCK_SIZE], size;
+
+	if (!heap || is_used != 1)
+		return false;
+	size = (uint64_t)length << heap->shift;
+	*out = (struct hotspot_blob){ .start = start, .end = block + size };
+	return size <= heap->end - block && size > h->fields[BLOCK_SIZE];
+}
+
+/* Of the bytes of a blob, as far as they have fields. */
+static size_t header_size(const struct hotspot *h, uint64_t start, uint64_t end)
+{
+	uint64_t size = MIN(end - start, (uint64_t)HEADER_MAX), last = 0;
+
+	for (int i = BLOB_NAME; i <= NMETHOD_SCOPES_OFF; i++)
+		last = MAX(last, h->fields[i]);
+	return (size_t)MIN(size, last + sizeof(uint64_t));
+}
+
+/* All but its name, which tells its kind. */
+static void take_header(const struct hotspot *h, const struct blob_header *b,
+			struct hotspot_blob *out)
+{
+	out->frame_size = header_int(b, h->fields[BLOB_FRAME_SIZE]);
+	read_extent(h, b, out);
+	if (out->kind <= HOTSPOT_NATIVE)
+		read_tables(h, b, out);
+	out->identity = identity_of(h, b, out);
+}
+
+#define BLOCK_MAX 64 /* bytes before a blob; they are 16 */
+
+struct lang_range hotspot_blob_range(const struct hotspot *h, const struct hotspot_blob *blob)
+{
+	uint64_t before = h->fields[BLOCK_SIZE];
+	size_t size = (size_t)before + header_size(h, blob->start, blob->end);
+
+	if (before > BLOCK_MAX)
+		return (struct lang_range){ 0 };
+	return (struct lang_range){ blob->start - before, (uint32_t)size };
+}
+
+bool hotspot_is_blob(const struct hotspot *h, const struct hotspot_blob *blob, const uint8_t *bytes)
+{
+	const uint64_t *f = h->fields;
+	struct lang_range range = hotspot_blob_range(h, blob);
+	struct blob_header block = { .size = MIN((size_t)range.size, (size_t)f[BLOCK_SIZE]) };
+	struct blob_header b = { .size = range.size - block.size };
+	struct hotspot_blob now;
+
+	if (!range.size)
+		return false;
+	memcpy(block.bytes, bytes, block.size);
+	memcpy(b.bytes, bytes + block.size, b.size);
+	if (!take_block(h, blob->start, header_int(&block, f[BLOCK_LENGTH]),
+			(uint8_t)header_number(&block, f[BLOCK_USED], 1), &now))
+		return false;
+	now.kind = blob->kind; /* its name is part of the identity */
+	take_header(h, &b, &now);
+	return now.identity == blob->identity;
+}
+
 bool hotspot_read_blob(const struct hotspot *h, uint64_t start, struct hotspot_blob *out)
 {
 	const uint64_t *f = h->fields;
-	const struct hotspot_heap *heap = hotspot_heap_of(h, start);
 	uint64_t block = start - f[BLOCK_SIZE];
 	struct blob_header b;
 	uint32_t length;
 	uint8_t is_used;
 
-	if (!heap || !lang_read(&h->memory, block + f[BLOCK_LENGTH], &length, sizeof(length)) ||
+	if (!hotspot_heap_of(h, start) ||
+	    !lang_read(&h->memory, block + f[BLOCK_LENGTH], &length, sizeof(length)) ||
 	    !lang_read(&h->memory, block + f[BLOCK_USED], &is_used, sizeof(is_used)) ||
-	    is_used != 1 || (uint64_t)length << heap->shift > heap->end - block ||
-	    (uint64_t)length << heap->shift <= f[BLOCK_SIZE])
+	    !take_block(h, start, length, is_used, out))
 		return false;
-	*out = (struct hotspot_blob){ .start = start,
-				      .end = block + ((uint64_t)length << heap->shift) };
-	b.size = MIN((size_t)(out->end - start), (size_t)HEADER_MAX);
+	b.size = header_size(h, start, out->end);
 	if (!lang_read(&h->memory, start, b.bytes, b.size) ||
 	    !read_blob_name(h, header_word(&b, f[BLOB_NAME]), out->name))
 		return false;
-	out->frame_size = header_int(&b, f[BLOB_FRAME_SIZE]);
-	read_extent(h, &b, out);
-	out->kind = kind_of_blob(out->name, out->frame_size);
-	if (out->kind <= HOTSPOT_NATIVE)
-		read_tables(h, &b, out);
-	out->identity = identity_of(h, &b, out);
+	out->kind = kind_of_blob(out->name, header_int(&b, f[BLOB_FRAME_SIZE]));
+	take_header(h, &b, out);
 	return out->code > start && out->code <= out->code_end && out->code_end <= out->end &&
 	       out->frame_size <= (out->end - start) + UINT16_MAX &&
 	       (out->kind != HOTSPOT_COMPILED || tables_are_sound(h, out));

@@ -207,7 +207,7 @@ static bool has_returned(const struct hotspot *h, uint64_t pc)
  * is made, and in rbx or, if it is native, in r11 when it has left the frame; then it is in rsp.
  */
 bool hotspot_is_innermost(const struct hotspot *h, uint64_t pc, uint64_t last_sp,
-			  const uint64_t *registers)
+			  const uint64_t *registers, enum hotspot_answer *returned)
 {
 	static const uint8_t numbers[] = { R13, RBX, R11, RSP };
 
@@ -218,5 +218,7 @@ bool hotspot_is_innermost(const struct hotspot *h, uint64_t pc, uint64_t last_sp
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (registers[numbers[i]] == last_sp)
 			return true;
-	return has_returned(h, pc);
+	if (*returned == HOTSPOT_NOT_ASKED)
+		*returned = has_returned(h, pc) ? HOTSPOT_YES : HOTSPOT_NO;
+	return *returned == HOTSPOT_YES;
 }

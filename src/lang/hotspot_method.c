@@ -11,6 +11,58 @@
 #include "lang/hotspot_number.h"
 #include "lang/language.h"
 
+/* ---- proofs ---- */
+
+/* Notes what is read. */
+struct recording {
+	const struct lang_memory *memory;
+	struct hotspot_proof *proof;
+	bool is_full;
+};
+
+static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, size_t size)
+{
+	for (uint64_t word; size;
+	     bytes += MIN(size, sizeof(word)), size -= MIN(size, sizeof(word))) {
+		word = 0;
+		memcpy(&word, bytes, MIN(size, sizeof(word)));
+		hash = hash_u64(hash ^ word);
+	}
+	return hash;
+}
+
+static void note(struct recording *r, uint64_t addr, const void *bytes, size_t size)
+{
+	struct hotspot_proof *p = r->proof;
+
+	if (p->n == HOTSPOT_PROOF_MAX || p->size + size > HOTSPOT_PROOF_BYTES_MAX) {
+		r->is_full = true;
+		return;
+	}
+	p->ranges[p->n++] = (struct lang_range){ addr, (uint32_t)size };
+	p->size += (uint32_t)size;
+	p->hash = hash_bytes(p->hash, bytes, size);
+}
+
+static bool read_and_note(void *context, uint64_t addr, void *out, size_t size)
+{
+	struct recording *r = context;
+
+	if (!lang_read(r->memory, addr, out, size))
+		return false;
+	note(r, addr, out, size);
+	return true;
+}
+
+bool hotspot_is_proof(const struct hotspot_proof *proof, const uint8_t *bytes)
+{
+	uint64_t hash = 0;
+
+	for (uint32_t i = 0; i < proof->n; bytes += proof->ranges[i++].size)
+		hash = hash_bytes(hash, bytes, proof->ranges[i].size);
+	return proof->n && hash == proof->hash;
+}
+
 /* ---- symbols ---- */
 
 /* The text of a symbol, cut at the room for it. */
@@ -44,8 +96,11 @@ static bool read_entry(const struct hotspot *h, uint64_t pool, uint32_t index,
 
 #define METHODS_CHUNK 256
 
-/* Whether the method is among those of the class. Nothing else is proof that it is one. */
-static bool is_listed(const struct hotspot *h, uint64_t class, uint64_t method)
+/*
+ * Whether the method is among those of the class. Nothing else is proof that it is one. Of the
+ * list, its own entry alone is noted.
+ */
+static bool is_listed(const struct hotspot *h, struct recording *r, uint64_t class, uint64_t method)
 {
 	uint64_t list, chunk[METHODS_CHUNK];
 	uint32_t n;
@@ -55,13 +110,16 @@ static bool is_listed(const struct hotspot *h, uint64_t class, uint64_t method)
 		return false;
 	for (uint32_t i = 0; i < n; i += METHODS_CHUNK) {
 		uint32_t size = MIN(n - i, (uint32_t)METHODS_CHUNK);
+		uint64_t at = list + h->fields[METHODS_DATA] + (uint64_t)i * 8;
 
-		if (!lang_read(&h->memory, list + h->fields[METHODS_DATA] + (uint64_t)i * 8, chunk,
-			       size * sizeof(*chunk)))
+		if (!lang_read(r->memory, at, chunk, size * sizeof(*chunk)))
 			return false;
-		for (uint32_t k = 0; k < size; k++)
-			if (chunk[k] == method)
-				return true;
+		for (uint32_t k = 0; k < size; k++) {
+			if (chunk[k] != method)
+				continue;
+			note(r, at + (uint64_t)k * 8, &chunk[k], sizeof(chunk[k]));
+			return true;
+		}
 	}
 	return false;
 }
@@ -160,23 +218,39 @@ static uint64_t hash_of(uint64_t hash, const struct lang_text *text)
 	return hash;
 }
 
-/* All but the lines. */
-static bool identify(const struct hotspot *h, uint64_t method, struct hotspot_method *out,
-		     struct lang_code *code)
+/* Its class, if the method belongs to it. */
+static bool find_class(const struct hotspot *h, struct recording *r, uint64_t method,
+		       struct hotspot_method *out, uint64_t *class)
 {
-	uint64_t class, pool;
+	uint64_t pool;
 	uint16_t size;
 
 	if (!read_parts(h, method, out) ||
-	    !lang_read_word(&h->memory, out->pool + h->fields[POOL_CLASS], &class) ||
-	    !lang_read_word(&h->memory, class + h->fields[CLASS_POOL], &pool) ||
-	    pool != out->pool || !is_listed(h, class, method) ||
+	    !lang_read_word(&h->memory, out->pool + h->fields[POOL_CLASS], class) ||
+	    !lang_read_word(&h->memory, *class + h->fields[CLASS_POOL], &pool) ||
+	    pool != out->pool || !is_listed(h, r, *class, method) ||
 	    !lang_read(&h->memory, out->constant + h->fields[CONST_CODE_SIZE], &size, sizeof(size)))
 		return false;
 	out->code_size = size;
 	out->code = out->constant + h->fields[CONST_SIZE];
-	if (!read_names(h, out, class, code))
+	return true;
+}
+
+/* All but the lines. */
+static bool identify(const struct hotspot *h, uint64_t method, struct hotspot_method *out,
+		     struct lang_code *code)
+{
+	struct recording r = { .memory = &h->memory, .proof = &out->proof };
+	struct hotspot noted = *h;
+	uint64_t class;
+
+	noted.memory = (struct lang_memory){ read_and_note, &r, NULL };
+	out->proof.n = out->proof.size = 0;
+	out->proof.hash = 0;
+	if (!find_class(&noted, &r, method, out, &class) || !read_names(&noted, out, class, code))
 		return false;
+	if (r.is_full)
+		out->proof.n = 0;
 	out->check = (uint32_t)(hash_of(hash_of(hash_u64(out->constant) ^ out->pool, &code->name),
 					&code->scope) &
 				INT32_MAX);
@@ -201,8 +275,13 @@ bool hotspot_read_method(const struct hotspot *h, uint64_t method, struct hotspo
 bool hotspot_is_method(const struct hotspot *h, uint64_t method, const struct hotspot_method *known)
 {
 	static _Thread_local struct lang_code code;
+	const struct hotspot_proof *proof = &known->proof;
+	uint8_t bytes[HOTSPOT_PROOF_BYTES_MAX];
 	struct hotspot_method now;
 
+	if (proof->n && lang_read_many(&h->memory, proof->ranges, proof->n, bytes) == proof->n &&
+	    hotspot_is_proof(proof, bytes))
+		return true;
 	return identify(h, method, &now, &code) && now.check == known->check &&
 	       now.code_size == known->code_size;
 }

@@ -11,12 +11,18 @@
 
 #define READS_OF_OPENING 40000 /* the tables have some 2,000 entries, each with several texts */
 
+static bool may_read(struct java_process *p)
+{
+	p->lacks_reads |= !p->n_reads;
+	return p->n_reads;
+}
+
 /* Reads have a budget, as the process chose how far its pointers lead. */
 static bool read_memory(void *context, uint64_t addr, void *out, size_t size)
 {
 	struct java_process *p = context;
 
-	if (!p->n_reads)
+	if (!may_read(p))
 		return false;
 	p->n_reads--;
 	if (p->memory)
@@ -24,9 +30,24 @@ static bool read_memory(void *context, uint64_t addr, void *out, size_t size)
 	return addr <= INT64_MAX && memory_read(p->fd, addr, out, size) == (ssize_t)size;
 }
 
+/*
+ * By the number of the process: if it is another one by now, then its bytes are others, too, and
+ * read_memory() fails.
+ */
+static uint32_t read_many(void *context, const struct lang_range *ranges, uint32_t n, uint8_t *out)
+{
+	struct java_process *p = context;
+
+	if (!may_read(p) || p->n_reads < n)
+		return 0;
+	p->n_reads -= n;
+	return p->memory ? lang_read_many(p->memory, ranges, n, out)
+			 : memory_read_many(p->pid, ranges, n, out);
+}
+
 struct lang_memory java_process_memory(struct java_process *p)
 {
-	return (struct lang_memory){ read_memory, p };
+	return (struct lang_memory){ read_memory, p, read_many };
 }
 
 struct java_process *java_process_new(int32_t pid, const struct lang_memory *memory)
@@ -48,6 +69,7 @@ void java_process_clear(struct java_process *p)
 	vec_fini(&p->frames);
 	intmap_fini(&p->place_at);
 	intmap_fini(&p->method_at);
+	p->recent_blobs.n = p->recent_methods.n = 0;
 }
 
 void java_process_free(struct java_process *p)
@@ -167,6 +189,14 @@ static bool look_whether_gone(struct java_process *p)
 	return p->is_gone;
 }
 
+static void note_recent(struct java_recent *recent, uint32_t at, bool *is_recent)
+{
+	if (*is_recent || recent->n == JAVA_RECENT_MAX)
+		return;
+	recent->list[recent->n++] = at;
+	*is_recent = true;
+}
+
 bool java_process_has_blob(struct java_process *p, struct java_blob *blob, uint64_t time_ns)
 {
 	uint64_t now_ns;
@@ -174,8 +204,12 @@ bool java_process_has_blob(struct java_process *p, struct java_blob *blob, uint6
 
 	if (blob->is_dead || time_ns < blob->from_ns)
 		return false;
+	blob->used_ns = time_ns;
+	note_recent(&p->recent_blobs, (uint32_t)(blob - p->blobs.data), &blob->is_recent);
 	if (time_ns <= blob->valid_ns || p->is_gone)
 		return true;
+	if (!may_read(p))
+		return false;
 	now_ns = clock_monotonic_ns();
 	if (hotspot_read_blob(&p->vm, blob->blob.start, &now) &&
 	    now.identity == blob->blob.identity) {
@@ -193,7 +227,7 @@ struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_
 {
 	size_t at = blobs_before(p, pc);
 	struct java_blob *known = at ? &p->blobs.data[p->order.data[at - 1]] : NULL;
-	struct java_blob new = { .valid_ns = clock_monotonic_ns() };
+	struct java_blob new = { .used_ns = time_ns };
 
 	if (known && pc < known->blob.end) {
 		if (java_process_has_blob(p, known, time_ns))
@@ -202,6 +236,7 @@ struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_
 			return NULL;
 		new.from_ns = UINT64_MAX;
 	}
+	new.read_ns = new.valid_ns = clock_monotonic_ns();
 	if (!hotspot_find_blob(&p->vm, pc, &new.blob) || !p->n_reads) {
 		look_whether_gone(p);
 		return NULL;
@@ -212,6 +247,45 @@ struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_
 		new.from_ns = clock_monotonic_ns();
 	known = add_blob(p, &new);
 	return time_ns < known->from_ns ? NULL : known;
+}
+
+/* ---- places ---- */
+
+static struct java_place *find_place(struct java_process *p, uint64_t pc)
+{
+	const uint32_t *at = intmap_find(&p->place_at, pc);
+
+	return at ? &p->places.data[*at] : NULL;
+}
+
+uint32_t java_process_leaves(struct java_process *p, const struct hotspot_blob *blob, uint64_t pc,
+			     bool is_leaf, struct hotspot_leave out[HOTSPOT_LEAVES_MAX])
+{
+	struct java_place *place = is_leaf ? find_place(p, pc) : NULL;
+	uint32_t n;
+
+	if (place && place->n_leaves) {
+		memcpy(out, place->leaves, sizeof(place->leaves));
+		return place->n_leaves;
+	}
+	n = hotspot_leaves(&p->vm, blob, pc, is_leaf, out);
+	if (place && p->n_reads) {
+		memcpy(place->leaves, out, sizeof(place->leaves));
+		place->n_leaves = n;
+	}
+	return n;
+}
+
+bool java_process_is_innermost(struct java_process *p, uint64_t pc, uint64_t last_sp,
+			       const uint64_t *registers)
+{
+	struct java_place *place = find_place(p, pc);
+	enum hotspot_answer returned = place ? place->returned : HOTSPOT_NOT_ASKED;
+	bool is = hotspot_is_innermost(&p->vm, pc, last_sp, registers, &returned);
+
+	if (place && p->n_reads)
+		place->returned = returned;
+	return is;
 }
 
 /* ---- methods ---- */
@@ -245,28 +319,132 @@ static const struct java_method *method_for(const struct java_method *m, uint64_
 	return m->is_good && time_ns >= m->from_ns ? m : NULL;
 }
 
-const struct java_method *java_process_method(struct java_process *p, uint64_t address,
-					      uint64_t time_ns, java_learn_fn *learn, void *context)
+static void note_use_of_method(struct java_process *p, struct java_method *m, uint64_t time_ns)
 {
-	bool is_new;
-	uint32_t *at = intmap_put(&p->method_at, address, &is_new);
+	m->used_ns = time_ns;
+	note_recent(&p->recent_methods, (uint32_t)(m - p->methods.data), &m->is_recent);
+}
+
+static struct java_method *add_method(struct java_process *p, uint64_t address)
+{
 	struct java_method *m;
+
+	*intmap_put(&p->method_at, address, NULL) = (uint32_t)p->methods.n;
+	m = vec_add(&p->methods);
+	m->address = address;
+	return m;
+}
+
+const struct java_method *java_process_method(struct java_process *p, uint64_t address,
+					      uint64_t time_ns, const struct java_blob *holder,
+					      java_learn_fn *learn, void *context)
+{
+	const uint32_t *at = intmap_find(&p->method_at, address);
+	struct java_method *m = at ? &p->methods.data[*at] : NULL;
 	uint64_t now_ns;
 
-	if (is_new) {
-		*at = (uint32_t)p->methods.n;
-		m = vec_add(&p->methods);
-		m->address = address;
+	if (m && !holder)
+		note_use_of_method(p, m, time_ns);
+	if (m && (time_ns <= m->valid_ns || p->is_gone ||
+		  (m->is_good && holder && holder->read_ns <= m->valid_ns)))
+		return method_for(m, time_ns);
+	if (!may_read(p))
+		return NULL;
+	if (!m) {
+		m = add_method(p, address);
 		read_method_at(p, m, learn, context);
 		return method_for(m, time_ns);
 	}
-	m = &p->methods.data[*at];
-	if (time_ns <= m->valid_ns || p->is_gone)
-		return method_for(m, time_ns);
 	now_ns = clock_monotonic_ns();
 	if (m->is_good && hotspot_is_method(&p->vm, address, &m->method))
 		m->valid_ns = now_ns;
 	else if (!m->is_good || !look_whether_gone(p))
 		read_method_at(p, m, learn, context);
 	return method_for(m, time_ns);
+}
+
+/* ---- code that is in use ---- */
+
+#define RECENT_NS (200 * NS_PER_MS)
+
+static bool is_recent(uint64_t used_ns, uint64_t time_ns)
+{
+	return used_ns + RECENT_NS >= time_ns;
+}
+
+static void look_at_blobs(struct java_process *p, uint64_t time_ns)
+{
+	struct lang_range ranges[JAVA_RECENT_MAX];
+	uint8_t bytes[JAVA_RECENT_MAX * HOTSPOT_BLOB_BYTES_MAX];
+	const uint8_t *at = bytes;
+	uint64_t now_ns = clock_monotonic_ns();
+	uint32_t n = 0, n_read;
+
+	for (uint32_t i = 0; i < p->recent_blobs.n; i++) {
+		uint32_t number = p->recent_blobs.list[i];
+		struct java_blob *b = &p->blobs.data[number];
+
+		ranges[n] = hotspot_blob_range(&p->vm, &b->blob);
+		b->is_recent = !b->is_dead && is_recent(b->used_ns, time_ns) && ranges[n].size;
+		if (b->is_recent)
+			p->recent_blobs.list[n++] = number;
+	}
+	p->recent_blobs.n = n;
+	n_read = lang_read_many(&p->vm.memory, ranges, n, bytes);
+	for (uint32_t i = 0; i < n_read; at += ranges[i++].size) {
+		struct java_blob *b = &p->blobs.data[p->recent_blobs.list[i]];
+
+		if (hotspot_is_blob(&p->vm, &b->blob, at))
+			b->valid_ns = now_ns;
+	}
+}
+
+/* Methods that lack a proof, and those that are too many for one read, are looked at when used. */
+static void look_at_methods(struct java_process *p, uint64_t time_ns)
+{
+	struct lang_range ranges[LANG_RANGES_MAX];
+	uint8_t bytes[32 << 10];
+	const uint8_t *at = bytes;
+	uint64_t now_ns = clock_monotonic_ns();
+	uint32_t n = 0, n_ranges = 0, n_read, size = 0;
+
+	for (uint32_t i = 0; i < p->recent_methods.n; i++) {
+		uint32_t number = p->recent_methods.list[i];
+		struct java_method *m = &p->methods.data[number];
+		const struct hotspot_proof *proof = &m->method.proof;
+
+		m->is_recent = m->is_good && proof->n && is_recent(m->used_ns, time_ns) &&
+			       n_ranges + proof->n <= LANG_RANGES_MAX &&
+			       size + proof->size <= sizeof(bytes);
+		if (!m->is_recent)
+			continue;
+		memcpy(ranges + n_ranges, proof->ranges, proof->n * sizeof(*ranges));
+		n_ranges += proof->n;
+		size += proof->size;
+		p->recent_methods.list[n++] = number;
+	}
+	p->recent_methods.n = n;
+	n_read = lang_read_many(&p->vm.memory, ranges, n_ranges, bytes);
+	for (uint32_t i = 0; i < n; i++) {
+		struct java_method *m = &p->methods.data[p->recent_methods.list[i]];
+		const struct hotspot_proof *proof = &m->method.proof;
+
+		if (n_read < proof->n)
+			return;
+		if (hotspot_is_proof(proof, at))
+			m->valid_ns = now_ns;
+		n_read -= proof->n;
+		at += proof->size;
+	}
+}
+
+void java_process_look_at_code(struct java_process *p, uint64_t time_ns)
+{
+	if (p->state != JAVA_READY || p->is_gone || !p->n_reads || time_ns <= p->looked_ns)
+		return;
+	p->looked_ns = clock_monotonic_ns();
+	if (p->recent_blobs.n)
+		look_at_blobs(p, time_ns);
+	if (p->recent_methods.n)
+		look_at_methods(p, time_ns);
 }

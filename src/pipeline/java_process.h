@@ -15,7 +15,10 @@
 struct java_blob {
 	struct hotspot_blob blob;
 	uint64_t from_ns, valid_ns;
-	bool is_dead; /* something else is in its place */
+	uint64_t read_ns; /* it was there then */
+	uint64_t used_ns; /* the last sample in it */
+	bool is_dead;     /* something else is in its place */
+	bool is_recent;   /* it is in the process's list */
 };
 
 /* An address in a piece of code. */
@@ -24,6 +27,10 @@ struct java_place {
 	uint32_t first, n; /* frames; none: interpreted, or not known */
 	uint64_t tried_ns; /* not known then: later samples try again; 0: it is certain */
 	bool is_exact;     /* the code has a call or a trap here */
+	/* Ways out of an innermost frame, as hotspot_leaves(); none: not asked for yet. */
+	uint32_t n_leaves;
+	struct hotspot_leave leaves[HOTSPOT_LEAVES_MAX];
+	enum hotspot_answer returned; /* hotspot_is_innermost() */
 };
 
 /* It was the same from `from_ns` (0: ever since) until `valid_ns`. */
@@ -31,8 +38,17 @@ struct java_method {
 	uint64_t address;
 	struct hotspot_method method;
 	uint64_t from_ns, valid_ns;
+	uint64_t used_ns;    /* the last sample in it, interpreted */
 	uint32_t last_check; /* of the last method that was read here; 0: none */
 	bool is_good;
+	bool is_recent; /* it is in the process's list */
+};
+
+#define JAVA_RECENT_MAX 64
+
+/* Indexes of code that samples had of late. */
+struct java_recent {
+	uint32_t list[JAVA_RECENT_MAX], n;
 };
 
 enum java_state {
@@ -55,6 +71,9 @@ struct java_process {
 	image_id image;
 	bool is_gone; /* its memory is; samples after that are of another program */
 	uint64_t gone_ns;
+	bool lacks_reads;   /* in this walk, a read was wanted and not allowed */
+	uint64_t looked_ns; /* at all recent code */
+	struct java_recent recent_blobs, recent_methods;
 	const struct lang_memory *memory; /* for tests: in place of its own; or NULL */
 	uint32_t n_reads;                 /* left in this walk */
 	struct hotspot vm;
@@ -82,6 +101,12 @@ void java_process_open(struct java_process *p, const char *proc, const struct la
 /* Its memory, within its budget of reads. */
 struct lang_memory java_process_memory(struct java_process *p);
 
+/*
+ * Looks whether the code is still the same that samples had of late, before a sample: with few
+ * reads of many parts.
+ */
+void java_process_look_at_code(struct java_process *p, uint64_t time_ns);
+
 /* More heaps may have come since. */
 void java_process_look_again(struct java_process *p);
 
@@ -94,11 +119,18 @@ struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_
 /* Whether a blob is still the same, as far as it matters for a sample. */
 bool java_process_has_blob(struct java_process *p, struct java_blob *blob, uint64_t time_ns);
 
+/* As hotspot_leaves() and hotspot_is_innermost(); what they read of a place is kept. */
+uint32_t java_process_leaves(struct java_process *p, const struct hotspot_blob *blob, uint64_t pc,
+			     bool is_leaf, struct hotspot_leave out[HOTSPOT_LEAVES_MAX]);
+bool java_process_is_innermost(struct java_process *p, uint64_t pc, uint64_t last_sp,
+			       const uint64_t *registers);
+
 /*
  * The method at an address at the time of a sample; NULL: it is none, or that is not certain.
- * `learn` is called before its first use.
+ * `learn` is called before its first use. `holder`: compiled code of it that was there at that
+ * time, as java_process_blob(). HotSpot keeps a method as long as its code. NULL: none is known.
  */
 typedef bool java_learn_fn(void *context, int32_t pid, const struct lang_code *code);
 const struct java_method *java_process_method(struct java_process *p, uint64_t address,
-					      uint64_t time_ns, java_learn_fn *learn,
-					      void *context);
+					      uint64_t time_ns, const struct java_blob *holder,
+					      java_learn_fn *learn, void *context);

@@ -11,6 +11,7 @@
 #include "lang/language.h"
 #include "machine/address_space.h"
 #include "pipeline/java_process.h"
+#include "pipeline/java_ways.h"
 #include "unwind/user_ctx.h"
 
 static const uint32_t reads_of_walk =
@@ -34,7 +35,8 @@ struct java_stacks {
 	const uint64_t *registers;
 	struct java_process *process; /* NULL: not looked for yet */
 	bool reads_nothing;
-	bool has_counted; /* a loss of this stack */
+	bool is_try, has_failed; /* java_stacks_try() */
+	bool has_counted;        /* a loss of this stack */
 	int cut;
 	bool is_after_java; /* the last frame was one that Java code calls */
 	uint32_t last_at;
@@ -100,6 +102,14 @@ static void keep_limits(struct java_stacks *j)
 		java_stacks_forget_all(j);
 }
 
+static void begin_walk(struct java_stacks *j)
+{
+	j->process = NULL;
+	j->is_try = j->has_failed = j->has_counted = j->is_after_java = false;
+	j->cut = -1;
+	j->steps.n = j->frames.n = j->runs.n = 0;
+}
+
 void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_view *thread,
 		       uint64_t time_ns, const uint64_t *registers)
 {
@@ -107,16 +117,20 @@ void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_v
 	j->thread = thread;
 	j->time_ns = time_ns;
 	j->registers = registers;
-	j->process = NULL;
-	j->reads_nothing = j->has_counted = j->is_after_java = false;
-	j->cut = -1;
-	j->steps.n = j->frames.n = j->runs.n = 0;
+	j->reads_nothing = false;
+	begin_walk(j);
+}
+
+static enum java_state state_of(const struct java_stacks *j, int32_t pid)
+{
+	const uint32_t *at = intmap_find(&j->by_pid, (uint32_t)pid);
+
+	return at ? j->processes.data[*at]->state : JAVA_NONE;
 }
 
 bool java_stacks_may_read(const struct java_stacks *j, int32_t pid)
 {
-	const uint32_t *at = intmap_find(&j->by_pid, (uint32_t)pid);
-	enum java_state state = at ? j->processes.data[*at]->state : JAVA_NONE;
+	enum java_state state = state_of(j, pid);
 
 	return state == JAVA_EARLY || state == JAVA_BARRED || state == JAVA_READY;
 }
@@ -126,9 +140,27 @@ void java_stacks_read_nothing(struct java_stacks *j)
 	j->reads_nothing = true;
 }
 
+bool java_stacks_try(struct java_stacks *j, int32_t pid)
+{
+	j->is_try = state_of(j, pid) == JAVA_READY;
+	return j->is_try;
+}
+
+bool java_stacks_end_try(struct java_stacks *j)
+{
+	bool is_whole = !j->has_failed && !(j->process && j->process->lacks_reads);
+
+	if (!is_whole)
+		begin_walk(j);
+	return is_whole;
+}
+
 /* Once for a stack. */
 static void count(struct java_stacks *j, enum loss_reason reason)
 {
+	j->has_failed = true;
+	if (j->is_try)
+		return;
 	if (!j->has_counted)
 		j->config.lose(j->config.context, reason);
 	j->has_counted = true;
@@ -275,7 +307,9 @@ bool java_stacks_has(struct java_stacks *j, uint64_t pc)
 	if (!p) {
 		keep_limits(j);
 		p = j->process = find_process(j);
-		p->n_reads = j->reads_nothing ? 0 : *j->config.n_reads;
+		p->n_reads = j->reads_nothing || j->is_try ? 0 : *j->config.n_reads;
+		p->lacks_reads = false;
+		java_process_look_at_code(p, j->time_ns);
 	}
 	switch (p->state) {
 	case JAVA_EARLY:
@@ -295,7 +329,8 @@ bool java_stacks_has(struct java_stacks *j, uint64_t pc)
 	now_ns = clock_monotonic_ns();
 	if (now_ns - p->tried_ns < LOOK_EVERY_NS)
 		return false;
-	p->tried_ns = now_ns;
+	if (!j->is_try)
+		p->tried_ns = now_ns;
 	java_process_look_again(p);
 	return hotspot_heap_of(&p->vm, pc);
 }
@@ -309,9 +344,10 @@ static bool learn(void *context, int32_t pid, const struct lang_code *code)
 	return c->learn(c->context, pid, code);
 }
 
-static const struct java_method *method_at(struct java_stacks *j, uint64_t address)
+static const struct java_method *method_at(struct java_stacks *j, uint64_t address,
+					   const struct java_blob *holder)
 {
-	return java_process_method(j->process, address, j->time_ns, learn, j);
+	return java_process_method(j->process, address, j->time_ns, holder, learn, j);
 }
 
 static struct lang_frame frame_of(const struct java_stacks *j, const struct java_method *m,
@@ -365,7 +401,8 @@ static void add_methods(struct java_stacks *j, const struct hotspot_scope *scope
 	struct java_process *p = j->process;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct java_method *m = method_at(j, scopes[i].method);
+		const struct java_method *m =
+			method_at(j, scopes[i].method, &p->blobs.data[place->blob]);
 
 		if (!m) {
 			p->frames.n = place->first;
@@ -465,21 +502,14 @@ static void add_step(struct java_stacks *j, uint32_t at, const struct lang_frame
 	vec_push(&j->steps, step);
 }
 
-static bool read_by_fp(const struct unwind_regs *regs, struct unwind_ctx *stack, int words,
-		       uint64_t *out)
-{
-	return regs->flags & UNWIND_KNOWS_FP && regs->fp >= regs->sp && !(regs->fp & 7) &&
-	       !unwind_read_stack(stack, regs->fp + (uint64_t)((int64_t)words * 8), out);
-}
-
 static bool is_innermost(struct java_stacks *j, const struct unwind_regs *regs,
 			 struct unwind_ctx *stack)
 {
 	uint64_t last_sp;
 
 	return !(regs->flags & UNWIND_IS_SAMPLED) ||
-	       (read_by_fp(regs, stack, HOTSPOT_LAST_SP_AT, &last_sp) &&
-		hotspot_is_innermost(&j->process->vm, regs->pc, last_sp, j->registers));
+	       (java_read_by_fp(regs, stack, HOTSPOT_LAST_SP_AT, &last_sp) &&
+		java_process_is_innermost(j->process, regs->pc, last_sp, j->registers));
 }
 
 /* The method of an interpreted frame; NULL: the frame is not made, or something else. */
@@ -490,11 +520,11 @@ static const struct java_method *interpreted_method(struct java_stacks *j,
 	const struct java_method *m;
 	uint64_t address, bcp;
 
-	if (!read_by_fp(regs, stack, HOTSPOT_METHOD_AT, &address) ||
-	    !read_by_fp(regs, stack, hotspot_bcp_at(&j->process->vm), &bcp) ||
+	if (!java_read_by_fp(regs, stack, HOTSPOT_METHOD_AT, &address) ||
+	    !java_read_by_fp(regs, stack, hotspot_bcp_at(&j->process->vm), &bcp) ||
 	    !is_innermost(j, regs, stack))
 		return NULL;
-	m = method_at(j, address);
+	m = method_at(j, address, NULL);
 	if (!m)
 		return NULL;
 	*bci = UINT32_MAX;
@@ -551,50 +581,6 @@ static bool may_be_caller(struct java_stacks *j, const struct hotspot_blob *call
 	       (!is_called_by_java(callee) && is_in_file(j, pc));
 }
 
-static bool return_address(const struct hotspot_leave *leave, const struct unwind_regs *regs,
-			   struct unwind_ctx *stack, uint64_t *pc)
-{
-	switch (leave->way) {
-	case HOTSPOT_BY_SIZE:
-		return leave->words &&
-		       !unwind_read_stack(stack, regs->sp + (leave->words - 1) * (uint64_t)8, pc);
-	case HOTSPOT_AT_TOP:
-		return !unwind_read_stack(stack, regs->sp, pc);
-	case HOTSPOT_BEHIND_FP:
-		return !unwind_read_stack(stack, regs->sp + 8, pc);
-	default:
-		return read_by_fp(regs, stack, 1, pc);
-	}
-}
-
-static struct unwind_rule rule_of(const struct hotspot_leave *leave)
-{
-	struct unwind_rule rule = { .fp = -2, .off = 2 };
-
-	switch (leave->way) {
-	case HOTSPOT_BY_SIZE:
-	case HOTSPOT_BEHIND_FP:
-		rule.cfa = UNWIND_CFA_SP;
-		rule.saved = UNWIND_FP_AT_CFA;
-		if (leave->way == HOTSPOT_BY_SIZE)
-			rule.off = (uint16_t)leave->words;
-		return rule;
-	case HOTSPOT_AT_TOP:
-		return (struct unwind_rule){ .cfa = UNWIND_CFA_SP,
-					     .saved = UNWIND_FP_SAME,
-					     .off = 1 };
-	case HOTSPOT_BY_FP:
-		rule.cfa = UNWIND_CFA_FP;
-		rule.saved = UNWIND_FP_AT_CFA;
-		return rule;
-	case HOTSPOT_BY_SENDER:
-		break;
-	}
-	return (struct unwind_rule){ .cfa = UNWIND_CFA_FP_DEREF,
-				     .saved = UNWIND_FP_AT_FP | UNWIND_RA_AT_FP << 4,
-				     .off = (uint16_t)HOTSPOT_SENDER_AT };
-}
-
 static struct unwind_rule end_walk(struct java_stacks *j, enum loss_reason reason)
 {
 	if (j->process->is_gone)
@@ -602,7 +588,7 @@ static struct unwind_rule end_walk(struct java_stacks *j, enum loss_reason reaso
 	else if (j->reads_nothing)
 		reason = LOSS_JAVA_STATE;
 	j->cut = (int)reason;
-	j->has_counted = true;
+	j->has_counted = j->has_failed = true;
 	return (struct unwind_rule){ .cfa = UNWIND_CFA_UNSUPPORTED };
 }
 
@@ -616,12 +602,13 @@ static const struct hotspot_leave *choose_way(struct java_stacks *j,
 	bool is_leaf = regs->flags & UNWIND_IS_EXACT;
 	bool is_checked = is_leaf || (blob->kind == HOTSPOT_STUBS &&
 				      regs->pc != j->process->vm.call_stub_return);
-	uint32_t n = hotspot_leaves(&j->process->vm, blob, regs->pc, is_leaf, leaves);
+	uint32_t n = java_process_leaves(j->process, blob, regs->pc, is_leaf, leaves);
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t pc;
 
-		if (leaves[i].words <= UINT16_MAX && return_address(&leaves[i], regs, stack, &pc) &&
+		if (leaves[i].words <= UINT16_MAX &&
+		    java_return_address(&leaves[i], regs, stack, &pc) &&
 		    (is_checked ? may_return_to(j, blob, pc) : may_be_caller(j, blob, pc)))
 			return &leaves[i];
 	}
@@ -662,7 +649,7 @@ struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 	j->is_after_java = is_called_by_java(&blob);
 	j->last_at = at;
 	leave = choose_way(j, &blob, regs, stack, leaves);
-	return leave ? rule_of(leave) : end_walk(j, LOSS_JAVA_FRAME);
+	return leave ? java_rule_of(leave) : end_walk(j, LOSS_JAVA_FRAME);
 }
 
 struct lang_runs java_stacks_runs(struct java_stacks *j)

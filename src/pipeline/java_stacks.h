@@ -62,6 +62,15 @@ bool java_stacks_may_read(const struct java_stacks *j, int32_t pid);
 /* The memory of the process of the walk is not read any more. */
 void java_stacks_bar(struct java_stacks *j, int32_t pid);
 
+/*
+ * The walk that begins is a try without reads, which counts no losses. False: there is nothing to
+ * try, as no code of the process is known.
+ */
+bool java_stacks_try(struct java_stacks *j, int32_t pid);
+
+/* The try is over. False: its stack is not whole, and is walked once more. */
+bool java_stacks_end_try(struct java_stacks *j);
+
 /* The walk that begins reads no memory of its process: it has the code that is known by now. */
 void java_stacks_read_nothing(struct java_stacks *j);
 

@@ -434,6 +434,18 @@ static void bar_process(struct user_stacks *s, int32_t pid)
 	s->follows_code = s->has_v8 = false;
 }
 
+/*
+ * A handover to a thread costs more than most walks do, and most need nothing new of the process.
+ * False: this one does.
+ */
+static bool walk_without_reads(struct user_stacks *s, struct walk_work *w)
+{
+	if (s->has_v8 || !java_stacks_try(s->java, w->pid))
+		return false;
+	walk_of_work(w);
+	return java_stacks_end_try(s->java);
+}
+
 /* Walks that read memory of the process run in a thread of their own: a read may never end. */
 static struct user_chain walk_copied(struct user_stacks *s, int32_t pid,
 				     const struct thread_view *thread, const void *stack,
@@ -447,7 +459,7 @@ static struct user_chain walk_copied(struct user_stacks *s, int32_t pid,
 		walk_of_work(&w);
 		return w.chain;
 	}
-	result = memory_reads_run(s->reads, walk_of_work, &w);
+	result = walk_without_reads(s, &w) ? 0 : memory_reads_run(s->reads, walk_of_work, &w);
 	if (!result)
 		return w.chain;
 	if (result == -ETIME) /* the old one is in use for ever */

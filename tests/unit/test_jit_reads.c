@@ -95,6 +95,124 @@ static void an_address_in_no_code_is_not_searched_again_at_once(void **state)
 	v8_process_free(p);
 }
 
+/* ---- code of Java that is known ---- */
+
+#define HEAP     0x10000
+#define SEGMENTS 0x20000
+#define BLOB     (HEAP + 16)
+#define BLOB_END (HEAP + 0x100)
+#define NAME_AT  0x80
+#define ID_AT    0x60
+
+/* A heap with one compiled method. */
+static uint8_t heap[0x100];
+
+static bool read_heap(void *context, uint64_t addr, void *out, size_t size)
+{
+	(void)context;
+	if (addr == SEGMENTS || addr == SEGMENTS + 1) { /* how far back the block begins */
+		*(uint8_t *)out = (uint8_t)(addr - SEGMENTS);
+		return size == 1;
+	}
+	if (addr < HEAP || addr - HEAP > sizeof(heap) - size)
+		return false;
+	memcpy(out, heap + (addr - HEAP), size);
+	return true;
+}
+
+static void set_in_heap(uint64_t addr, uint64_t value, size_t size)
+{
+	memcpy(heap + (addr - HEAP), &value, size);
+}
+
+static struct hotspot heap_of_17(const struct lang_memory *memory)
+{
+	memset(heap, 0, sizeof(heap));
+	set_in_heap(HEAP, 2, 4); /* segments */
+	set_in_heap(HEAP + 8, 1, 1);
+	set_in_heap(BLOB + 8, BLOB + NAME_AT, 8);
+	set_in_heap(BLOB + 16, 4, 4);
+	set_in_heap(BLOB + 24, BLOB + 0xa0, 8);
+	set_in_heap(BLOB + 32, BLOB_END, 8);
+	set_in_heap(BLOB + 40, 0x1234, 8);
+	set_in_heap(BLOB + 48, BLOB + 0x10, 8);
+	set_in_heap(BLOB + ID_AT, 7, 4);
+	memcpy(heap + 16 + NAME_AT, "native nmethod", sizeof("native nmethod"));
+	return (struct hotspot){ .memory = *memory,
+				 .version = 17 << 8,
+				 .heaps = { { HEAP, BLOB_END, SEGMENTS, 7 } },
+				 .n_heaps = 1,
+				 .fields = { [CODE_HEAPS] = HEAP,
+					     [BLOCK_SIZE] = 16,
+					     [BLOCK_USED] = 8,
+					     [BLOB_NAME] = 8,
+					     [BLOB_FRAME_SIZE] = 16,
+					     [BLOB_COMPLETE] = 20,
+					     [BLOB_CODE] = 24,
+					     [BLOB_CODE_END] = 32,
+					     [NMETHOD_METHOD] = 40,
+					     [NMETHOD_SCOPES] = 48,
+					     [NMETHOD_ID] = ID_AT } };
+}
+
+static const struct lang_memory heap_memory = { read_heap, NULL };
+
+static bool is_still(const struct hotspot *h, const struct hotspot_blob *blob)
+{
+	struct lang_range range = hotspot_blob_range(h, blob);
+	uint8_t bytes[HOTSPOT_BLOB_BYTES_MAX];
+
+	assert_int_equal(lang_read_many(&h->memory, &range, 1, bytes), 1);
+	return hotspot_is_blob(h, blob, bytes);
+}
+
+static void a_blob_is_the_same_as_long_as_its_identity_is(void **state)
+{
+	struct hotspot h = heap_of_17(&heap_memory);
+	struct hotspot_blob blob;
+
+	(void)state;
+	assert_true(hotspot_find_blob(&h, BLOB + 0xa4, &blob) && blob.kind == HOTSPOT_NATIVE);
+	assert_true(is_still(&h, &blob));
+	set_in_heap(BLOB + 56, 99, 8); /* no field of its identity */
+	assert_true(is_still(&h, &blob));
+	set_in_heap(BLOB + ID_AT, 8, 4);
+	assert_false(is_still(&h, &blob));
+	set_in_heap(BLOB + ID_AT, 7, 4);
+	set_in_heap(HEAP + 8, 0, 1); /* the block is free */
+	assert_false(is_still(&h, &blob));
+}
+
+static void code_in_use_is_looked_at_once_for_all_samples_before(void **state)
+{
+	struct java_process *p = java_process_new(1, &heap_memory);
+	struct lang_memory own = java_process_memory(p);
+	struct java_blob *blob;
+	uint64_t now_ns;
+
+	(void)state;
+	p->vm = heap_of_17(&own);
+	p->state = JAVA_READY;
+	p->n_reads = 100;
+	blob = java_process_blob(p, BLOB + 0xa4, 1);
+	assert_non_null(blob);
+	now_ns = clock_monotonic_ns();
+	p->n_reads = 0; /* a walk that is only a try */
+	assert_true(java_process_blob(p, BLOB + 0xa4, now_ns) == NULL && p->lacks_reads);
+	assert_false(blob->is_dead);
+	p->n_reads = 1;
+	java_process_look_at_code(p, now_ns);
+	assert_int_equal(p->n_reads, 0);
+	assert_ptr_equal(java_process_blob(p, BLOB + 0xa4, now_ns), blob);
+	set_in_heap(BLOB + ID_AT, 8, 4);
+	now_ns = clock_monotonic_ns();
+	p->n_reads = 100;
+	java_process_look_at_code(p, now_ns);
+	assert_null(java_process_blob(p, BLOB + 0xa4, now_ns));
+	assert_true(blob->is_dead);
+	java_process_free(p);
+}
+
 /* ---- lines ---- */
 
 #define SCRIPT   0x10000
@@ -166,6 +284,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_of_a_java_process_have_a_budget),
 		cmocka_unit_test(large_reads_cost_more_of_the_budget),
+		cmocka_unit_test(a_blob_is_the_same_as_long_as_its_identity_is),
+		cmocka_unit_test(code_in_use_is_looked_at_once_for_all_samples_before),
 		cmocka_unit_test(a_version_of_v8_that_is_not_known_opens_no_process),
 		cmocka_unit_test(an_address_in_no_code_is_not_searched_again_at_once),
 		cmocka_unit_test(an_object_that_was_moved_is_followed_to_its_new_place),

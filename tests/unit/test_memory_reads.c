@@ -61,6 +61,40 @@ static void memory_is_read_in_a_thread_of_its_own(void **state)
 	assert_true(w.n == sizeof(text) && !strcmp(w.out, text));
 }
 
+struct many_work {
+	struct lang_range ranges[3];
+	uint8_t out[16];
+	uint32_t n_read, n_too_large;
+};
+
+static void do_read_many(void *arg)
+{
+	static const struct lang_range too_large[] = { { 0, MEMORY_READ_MAX }, { 0, 1 } };
+	struct many_work *w = arg;
+
+	w->n_read = memory_read_many(getpid(), w->ranges, 3, w->out);
+	w->n_too_large = memory_read_many(getpid(), too_large, 2, w->out);
+}
+
+static void ranges_are_read_up_to_the_first_that_is_not_there(void **state)
+{
+	static const char first[4] = "abc", second[8] = "defghij";
+	struct memory_reads *reads = memory_reads_new(LIMIT_NS);
+	struct many_work w = { .ranges = { { (uintptr_t)first, sizeof(first) },
+					   { (uintptr_t)second, sizeof(second) },
+					   { 8, 4 } } };
+
+	(void)state;
+	assert_int_equal(memory_reads_run(reads, do_read_many, &w), 0);
+	memory_reads_free(reads);
+	assert_int_equal(w.n_too_large, 0);
+	if (!w.n_read) /* qemu-user has no process_vm_readv(2) */
+		skip();
+	assert_int_equal(w.n_read, 2);
+	assert_memory_equal(w.out, "abc\0defghij", 12);
+	assert_int_equal(memory_read_many(getpid(), w.ranges, 2, w.out), 0);
+}
+
 static void nobody_else_reads(void **state)
 {
 	struct read_work w = work_at(state);
@@ -217,6 +251,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_is_read_in_a_thread_of_its_own),
+		cmocka_unit_test(ranges_are_read_up_to_the_first_that_is_not_there),
 		cmocka_unit_test(nobody_else_reads),
 		cmocka_unit_test(a_read_that_never_ends_is_given_up),
 		cmocka_unit_test(threads_that_were_given_up_have_a_limit),

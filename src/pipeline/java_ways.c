@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pipeline/java_ways.h"
+
+#include "unwind/user_ctx.h"
+
+bool java_read_by_fp(const struct unwind_regs *regs, struct unwind_ctx *stack, int words,
+		     uint64_t *out)
+{
+	return regs->flags & UNWIND_KNOWS_FP && regs->fp >= regs->sp && !(regs->fp & 7) &&
+	       !unwind_read_stack(stack, regs->fp + (uint64_t)((int64_t)words * 8), out);
+}
+
+bool java_return_address(const struct hotspot_leave *leave, const struct unwind_regs *regs,
+			 struct unwind_ctx *stack, uint64_t *pc)
+{
+	switch (leave->way) {
+	case HOTSPOT_BY_SIZE:
+		return leave->words &&
+		       !unwind_read_stack(stack, regs->sp + (leave->words - 1) * (uint64_t)8, pc);
+	case HOTSPOT_AT_TOP:
+		return !unwind_read_stack(stack, regs->sp, pc);
+	case HOTSPOT_BEHIND_FP:
+		return !unwind_read_stack(stack, regs->sp + 8, pc);
+	default:
+		return java_read_by_fp(regs, stack, 1, pc);
+	}
+}
+
+struct unwind_rule java_rule_of(const struct hotspot_leave *leave)
+{
+	struct unwind_rule rule = { .fp = -2, .off = 2 };
+
+	switch (leave->way) {
+	case HOTSPOT_BY_SIZE:
+	case HOTSPOT_BEHIND_FP:
+		rule.cfa = UNWIND_CFA_SP;
+		rule.saved = UNWIND_FP_AT_CFA;
+		if (leave->way == HOTSPOT_BY_SIZE)
+			rule.off = (uint16_t)leave->words;
+		return rule;
+	case HOTSPOT_AT_TOP:
+		return (struct unwind_rule){ .cfa = UNWIND_CFA_SP,
+					     .saved = UNWIND_FP_SAME,
+					     .off = 1 };
+	case HOTSPOT_BY_FP:
+		rule.cfa = UNWIND_CFA_FP;
+		rule.saved = UNWIND_FP_AT_CFA;
+		return rule;
+	case HOTSPOT_BY_SENDER:
+		break;
+	}
+	return (struct unwind_rule){ .cfa = UNWIND_CFA_FP_DEREF,
+				     .saved = UNWIND_FP_AT_FP | UNWIND_RA_AT_FP << 4,
+				     .off = (uint16_t)HOTSPOT_SENDER_AT };
+}
