@@ -22,6 +22,7 @@
 #include "fleet/ship.h"
 #include "fleet/ship_names.h"
 #include "fleet/ship_status.h"
+#include "machine/container_names.h"
 
 #define DEFAULT_HISTORY "/var/lib/assay"
 #define DEFAULT_STATE   "/var/lib/assay-ship"
@@ -240,6 +241,11 @@ static int send_to_gateway(void *context, const struct fleet_key *key, const cha
 	return gateway_send(context, key, segment, err);
 }
 
+static int send_containers_to_gateway(void *context, const struct buf *lines, struct error *err)
+{
+	return gateway_send_containers(context, lines, err);
+}
+
 /* The folder moves in one step, so a kill at any moment leaves no keys without their fleet's id. */
 static int move_state_away(const struct rounds *rs, const char *old, struct error *err)
 {
@@ -363,6 +369,8 @@ static int ship_rounds(struct rounds *rs, struct error *err)
 		int r = one_round(rs, &result, err);
 
 		print_round(&result, args->quiet || args->dry_run);
+		if (args->dry_run && result.n_containers)
+			printf("names of containers and pods: %" PRIu32 "\n", result.n_containers);
 		if (r != -EAGAIN && r != -EINTR)
 			put_status(rs, &result, r);
 		if (result.n_sent)
@@ -424,6 +432,7 @@ static int ship(const struct ship_args *args, struct ship_config *config, const 
 		return r;
 	if (gateway) {
 		config->send = send_to_gateway;
+		config->send_containers = send_containers_to_gateway;
 		config->send_context = gateway;
 	}
 	if (gateway) {
@@ -467,7 +476,8 @@ static int ship_dry(const struct ship_args *args, struct ship_config *config, st
 	cleanup(free_at_exit) char *scratch =
 		xasprintf("%s/assay-ship-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	cleanup(free_at_exit) char *keys = xasprintf("%s/%s/.keys", fleet, config->host);
-	cleanup(free_at_exit) char *own = NULL, *known = NULL, *place = NULL;
+	cleanup(free_at_exit) char *own = NULL, *known = NULL, *place = NULL, *names = NULL;
+	cleanup(free_at_exit) char *containers = fleet_containers_file(fleet, config->host);
 	struct fleet_host *host = NULL;
 	size_t size = 0;
 	int r;
@@ -485,6 +495,11 @@ static int ship_dry(const struct ship_args *args, struct ship_config *config, st
 	fleet_host_close(host);
 	if (r >= 0 && file_read_all(keys, UINT32_MAX, &known, &size) == 0)
 		r = file_replace(own, known, size, err);
+	if (r >= 0 && file_read_all(containers, CONTAINER_TEXT_MAX, &names, &size) == 0) {
+		cleanup(free_at_exit) char *copy = fleet_containers_file(place, config->host);
+
+		r = file_replace(copy, names, size, err);
+	}
 	r = r < 0 ? r : ship(args, config, "", NULL, err);
 	file_remove_tree(scratch, NULL);
 	return r;

@@ -397,3 +397,29 @@ void receive_host(const struct receive_request *q, struct receive_answer *out)
 	take_host(q, body, out);
 	json_decref(body);
 }
+
+/* ---- containers ---- */
+
+void receive_containers(const struct receive_request *q, struct receive_answer *out)
+{
+	cleanup(free_at_exit) char *lines = NULL;
+	struct fleet_host *host;
+	struct host_facts facts;
+	struct error err = { 0 };
+
+	if (q->body->size > BODY_MAX) {
+		receive_refuse(out, 413, "large", "these are too many names at once");
+		return;
+	}
+	host = receive_open(q, &facts, out);
+	if (!host)
+		return;
+	lines = xstrndup((const char *)q->body->base, q->body->size);
+	if (fleet_host_name_containers(host, lines, &err) < 0) {
+		receive_refuse(out, 503, "disk", err.text);
+	} else {
+		out->status = 200;
+		buf_str(&out->json, "{}\n");
+	}
+	fleet_host_close(host);
+}

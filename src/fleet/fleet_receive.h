@@ -46,6 +46,12 @@ void receive_block(const struct receive_request *q, struct receive_answer *out);
 void receive_host(const struct receive_request *q, struct receive_answer *out);
 
 /*
+ * Names of a host's containers and pods: lines "ID NAME". Other lines are left out. 200, 409, 413
+ * or 503.
+ */
+void receive_containers(const struct receive_request *q, struct receive_answer *out);
+
+/*
  * Which indexes of names the gateway wants: a JSON object with an object "images" of build ids and
  * words of symbol_status_keys, RECEIVE_IMAGES_MAX at most. 200 with the array "wanted", or 400.
  */

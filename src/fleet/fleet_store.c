@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "base/reader.h"
 #include "store/history/blocks.h"
+#include "store/history/containers.h"
 #include "store/history/retention.h"
 
 #define MARK          ".fleet"
@@ -509,6 +510,18 @@ char *fleet_labels_read(const char *dir, const char *host)
 	size_t size;
 
 	return file_read_all(path, LABELS_MAX, &text, &size) < 0 ? xstrdup("") : text;
+}
+
+char *fleet_containers_file(const char *dir, const char *host)
+{
+	return xasprintf("%s/%s/containers", dir, host);
+}
+
+int fleet_host_name_containers(struct fleet_host *h, char *lines, struct error *err)
+{
+	cleanup(free_at_exit) char *file = xasprintf("%s/containers", h->dir);
+
+	return containers_merge(file, lines, err);
 }
 
 int fleet_host_label(struct fleet_host *h, const char *lines, struct error *err)

@@ -8,6 +8,7 @@
  *       HOST/                        a history: each part is a block, or blocks that were merged
  *         .keys                      a line for each block that came
  *         .labels                    NAME=VALUE, a line each
+ *         containers                 names of containers and pods (store/history/containers.h)
  *         20261126T213000.000Z-758596107/
  *
  * Each block is stored exactly once, whenever a process or the machine stops. The key of a block is
@@ -146,6 +147,12 @@ int fleet_host_cover(struct fleet_host *h, const struct fleet_key *key, struct e
 
 /* Replaces the labels by lines NAME=VALUE. */
 int fleet_host_label(struct fleet_host *h, const char *lines, struct error *err);
+
+/* Adds names of containers and pods, as containers_merge() does. It overwrites `lines`. */
+int fleet_host_name_containers(struct fleet_host *h, char *lines, struct error *err);
+
+/* The file with the names of a host's containers and pods. The caller frees the path. */
+char *fleet_containers_file(const char *dir, const char *host);
 
 /* For tests: called after each step. NULL: not. */
 extern void (*fleet_at_step)(enum fleet_step step);

@@ -378,6 +378,17 @@ int gateway_send(struct gateway *g, const struct fleet_key *key, const char *seg
 	return send_file(g, path, segment, &bytes, err);
 }
 
+int gateway_send_containers(struct gateway *g, const struct buf *lines, struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("/v1/containers/%s", g->host);
+	struct http_reply reply = { 0 };
+	int r = ask_as_host(g, "PUT", path, "identity", lines, &reply, err);
+
+	r = r == -EIO && reply.status == 404 ? 1 : r;
+	http_reply_fini(&reply);
+	return r;
+}
+
 /* ---- names ---- */
 
 int gateway_send_names(struct gateway *g, const char *build, const char *path, size_t *bytes,

@@ -61,6 +61,12 @@ int gateway_send(struct gateway *g, const struct fleet_key *key, const char *seg
 		 struct error *err);
 
 /*
+ * Sends names of containers and pods of this host, lines "ID NAME". Results as of gateway_send();
+ * 1 also from an older gateway, which has no place for them.
+ */
+int gateway_send_containers(struct gateway *g, const struct buf *lines, struct error *err);
+
+/*
  * Asks which of the indexes of names the gateway wants: `images` is a JSON object (docs/fleet.md).
  * Appends "BUILDID\n" each to `wanted`. Errors as of gateway_send(); 1: the gateway refuses the
  * question, as an older one does.

@@ -8,11 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "store/history/containers.h"
 #include "symbol/symbols.h"
 
 #define NAME_BYTES_MAX (256u << 20)
@@ -345,6 +347,54 @@ static void copy_kept_names(const char *from, const char *to)
 		closedir(d);
 }
 
+/* ---- names of containers ---- */
+
+/* Cuts the lines behind the last whole one of SHIP_CONTAINERS_MAX bytes. Returns the rest. */
+static char *cut_lines(char *lines)
+{
+	char *end = lines + strlen(lines);
+
+	if ((size_t)(end - lines) <= SHIP_CONTAINERS_MAX)
+		return end;
+	end = memrchr(lines, '\n', SHIP_CONTAINERS_MAX); /* a line is much shorter */
+	*end = '\0';
+	return end + 1;
+}
+
+/* The folder of the host has the names that were sent. 1: the place takes no names. */
+static int send_container_lines(struct ship *s, char *lines, struct error *err)
+{
+	struct buf body = { 0 };
+	int r = 0;
+
+	if (s->config.send_containers) {
+		buf_printf(&body, "%s\n", lines);
+		r = s->config.send_containers(s->config.send_context, &body, err);
+		buf_fini(&body);
+	}
+	return r ? r : fleet_host_name_containers(s->host, lines, err);
+}
+
+/* Names go before the blocks: ClickHouse names a service when it gets a block. */
+static int send_containers(struct ship *s, struct error *err)
+{
+	cleanup(free_at_exit) char *part = s->names.n ? part_path(s, 0) : xstrdup(s->dir);
+	cleanup(free_at_exit) char *here = containers_file(part);
+	cleanup(free_at_exit) char *there = fleet_containers_file(s->config.fleet, s->config.host);
+	struct buf lines = { 0 };
+	int r = 0;
+
+	if (s->names.n && !s->config.without_cgroup)
+		s->result->n_containers = containers_missing(here, there, &lines);
+	for (char *at = (char *)buf_cstr(&lines), *next; *at && !r && !s->config.dry_run;
+	     at = next) {
+		next = cut_lines(at);
+		r = send_container_lines(s, at, err);
+	}
+	buf_fini(&lines);
+	return MIN(r, 0);
+}
+
 static int open_round(struct ship *s, struct error *err)
 {
 	cleanup(free_at_exit) char *kept = history_names_dir(s->config.history);
@@ -397,6 +447,7 @@ int ship_round(struct ship *s, struct ship_result *out, struct error *err)
 	s->result = out;
 	r = open_round(s, err);
 	r = r < 0 ? r : make_queue(s, err);
+	r = r < 0 ? r : send_containers(s, err);
 	r = r < 0 ? r : send_all(s, err);
 	close_round(s);
 	return r < 0 ? r : 0;

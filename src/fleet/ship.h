@@ -18,8 +18,12 @@
 #include "fleet/fleet_store.h"
 #include "store/history/blocks.h"
 
+struct buf;
 struct error;
 struct ship;
+
+/* Bytes of names of containers that are sent at once. */
+#define SHIP_CONTAINERS_MAX ((size_t)60 << 10)
 
 struct ship_config {
 	const char *history; /* a daemon's directory, or a history */
@@ -35,6 +39,10 @@ struct ship_config {
 	 */
 	int (*send)(void *context, const struct fleet_key *key, const char *segment,
 		    struct error *err);
+	/* The same for names of containers and pods, lines "ID NAME" of SHIP_CONTAINERS_MAX at
+	 * most.
+	 */
+	int (*send_containers)(void *context, const struct buf *lines, struct error *err);
 	void *send_context;
 	bool (*stops)(void); /* asked before each block: whether to end the round. May be NULL */
 	/* Called for each block that was stored, or would be. May be NULL. */
@@ -46,6 +54,7 @@ struct ship_result {
 	uint32_t n_refused; /* blocks that the place does not take; they come again in an hour */
 	uint64_t n_left;    /* blocks that wait */
 	uint32_t n_sent, n_damaged; /* damaged: parts and blocks that can't be read */
+	uint32_t n_containers;      /* names of containers and pods that were sent, or would be */
 	uint64_t samples, lost, bytes;
 	uint64_t expired; /* samples that were merged with others that had been sent */
 };

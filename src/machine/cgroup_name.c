@@ -397,3 +397,49 @@ const char *cgroup_pod_text(const struct cgroup_names *names, char out[CGROUP_TE
 			 names->qos);
 	return out;
 }
+
+/* ---- services ---- */
+
+/* The parts that Kubernetes adds to names, by their characters and lengths. */
+#define POD_RANDOM "bcdfghjklmnpqrstvwxz2456789"
+#define POD_HASH   "456789bcdf" /* SafeEncodeString() of a decimal number */
+#define DIGITS     "0123456789"
+
+/* Cuts "-PART" from the end, if PART has only such characters, and least to most of them. */
+static bool cut_part(char *name, const char *characters, size_t least, size_t most)
+{
+	char *dash = strrchr(name, '-');
+	size_t len = dash ? strlen(dash + 1) : 0;
+
+	if (!dash || dash == name || len < least || len > most ||
+	    strspn(dash + 1, characters) != len)
+		return false;
+	*dash = '\0';
+	return true;
+}
+
+static void cut_to_workload(char *pod)
+{
+	if (!cut_part(pod, POD_RANDOM, 5, 5))
+		cut_part(pod, DIGITS, 1, 4);
+	else if (!cut_part(pod, POD_HASH, 6, 10))
+		cut_part(pod, DIGITS, 8, 8);
+}
+
+const char *cgroup_service(const struct cgroup_names *names, char out[CGROUP_TEXT_SIZE])
+{
+	static const char suffix[] = ".service";
+	size_t len = strlen(names->unit), n = sizeof(suffix) - 1;
+
+	out[0] = '\0';
+	if (names->pod_name) {
+		snprintf(out, CGROUP_TEXT_SIZE, "%s", names->pod_name);
+		if (*names->qos)
+			cut_to_workload(out);
+	} else if (len > n && !strcmp(names->unit + len - n, suffix)) {
+		snprintf(out, CGROUP_TEXT_SIZE, "%.*s", (int)(len - n), names->unit);
+	} else if (names->container_name) {
+		snprintf(out, CGROUP_TEXT_SIZE, "%s", names->container_name);
+	}
+	return out;
+}

@@ -38,3 +38,17 @@ void cgroup_names_of(const char *path, struct cgroup_names *out);
 #define CGROUP_TEXT_SIZE 640
 const char *cgroup_container_text(const struct cgroup_names *names, char out[CGROUP_TEXT_SIZE]);
 const char *cgroup_pod_text(const struct cgroup_names *names, char out[CGROUP_TEXT_SIZE]);
+
+/*
+ * The service that runs in a cgroup: the workload of a Kubernetes pod with a known name, else
+ * systemd's service without its suffix, else the container's name. "" for none. Returns `out`.
+ *
+ *	pod default/web-66b6c48dd5-9k2xj           default/web
+ *	nginx.service                              nginx
+ *	container docker:shop-db-1                 shop-db-1
+ *
+ * A workload is the pod's name without the parts that Kubernetes' controllers add (rand.String()
+ *and rand.SafeEncodeString() of k8s.io/apimachinery): five random characters, and the hash of a
+ * Deployment or the minute of a CronJob before them; or the number in a StatefulSet.
+ */
+const char *cgroup_service(const struct cgroup_names *names, char out[CGROUP_TEXT_SIZE]);

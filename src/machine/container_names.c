@@ -84,29 +84,31 @@ const char *container_names_find(const struct container_names *n, const char *id
 	return find_exactly(n, head);
 }
 
-static bool parse_name_line(struct container_names *n, char *line)
+bool container_line_split(char *line, char **id, char **name)
 {
-	char *id = line + strspn(line, " \t"), *name, *end;
+	char *end;
 
-	if (!*id || *id == '#')
-		return true;
-	name = id + strcspn(id, " \t");
-	if (*name)
-		*name++ = '\0';
-	name += strspn(name, " \t");
-	for (end = name + strlen(name); end > name && strchr(" \t\r", end[-1]); end--)
+	*id = line + strspn(line, " \t");
+	if (!**id || **id == '#')
+		return false;
+	*name = *id + strcspn(*id, " \t");
+	if (**name)
+		*(*name)++ = '\0';
+	*name += strspn(*name, " \t");
+	for (end = *name + strlen(*name); end > *name && strchr(" \t\r", end[-1]); end--)
 		;
 	*end = '\0';
-	return container_names_put(n, id, name);
+	return true;
 }
 
 unsigned int container_names_parse(struct container_names *n, char *text)
 {
 	unsigned int number = 0, bad = 0;
 
-	for (char *line; (line = strsep(&text, "\n"));) {
+	for (char *line, *id, *name; (line = strsep(&text, "\n"));) {
 		number++;
-		if (!parse_name_line(n, line) && !bad)
+		if (container_line_split(line, &id, &name) && !container_names_put(n, id, name) &&
+		    !bad)
 			bad = number;
 	}
 	return bad;

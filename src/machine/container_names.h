@@ -30,3 +30,9 @@ const char *container_names_find(const struct container_names *n, const char *id
  * are added.
  */
 unsigned int container_names_parse(struct container_names *n, char *text);
+
+/*
+ * Splits a line "ID NAME" into both, which are parts of it. False: the line is empty or begins with
+ * #. The name is "" if there is none; container_names_put() says whether both are good.
+ */
+bool container_line_split(char *line, char **id, char **name);

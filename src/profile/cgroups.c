@@ -149,10 +149,10 @@ static string_id cgroups_add_text(struct profile *p, const char *text)
 	return strings_add(&p->cgroup_texts, text ? text : "");
 }
 
-/* All four are made at once: of a path that is met for the first time. */
+/* All texts are made at once: of a path that is met for the first time. */
 static void add_cgroup(struct profile *p, const char *path)
 {
-	char container[CGROUP_TEXT_SIZE], pod[CGROUP_TEXT_SIZE];
+	char container[CGROUP_TEXT_SIZE], pod[CGROUP_TEXT_SIZE], service[CGROUP_TEXT_SIZE];
 	struct profile_cgroup new;
 	struct cgroup_names names;
 
@@ -167,6 +167,7 @@ static void add_cgroup(struct profile *p, const char *path)
 	new.text[CGROUP_POD] = strings_add(&p->cgroup_texts, pod);
 	new.container_name = cgroups_add_text(p, names.container_name);
 	new.pod_name = cgroups_add_text(p, names.pod_name);
+	new.service = cgroups_add_text(p, cgroup_service(&names, service));
 	new.is_taken = cgroups_is_taken(p->index->query, path, &names, container, pod);
 	vec_push(&p->cgroups, new);
 }

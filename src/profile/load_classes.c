@@ -16,48 +16,33 @@ static const char *segment_string(const struct segment *s, string_id id)
 	return id.n < s->n_strings ? s->strings[id.n] : "";
 }
 
-/* The service of a class: systemd's, or else its program. */
-static void put_service(struct buf *out, const struct profile *p, const struct load_part *part,
-			uint32_t i)
+/* The service of a class: that of its cgroup, or else its program. The cgroups are loaded. */
+static const char *service_of(const struct profile *p, const struct load_part *part, uint32_t i)
 {
-	static const char suffix[] = ".service";
 	const struct profile_class *c = &part->segment->classes[i];
-	const struct image *app = p->images.data[load_image_of(part, c->app)].image;
-	struct cgroup_names names;
-	size_t len, n = sizeof(suffix) - 1;
+	const char *service =
+		strings_get(&p->cgroup_texts, p->cgroups.data[part->cgroups[i]].service);
 
-	cgroup_names_of(segment_string(part->segment, c->cgroup), &names);
-	len = strlen(names.unit);
-	if (len > n && !strcmp(names.unit + len - n, suffix))
-		buf_bytes(out, names.unit, len - n);
-	else
-		buf_str(out, part->idle[i] ? "[idle]" : path_file_name(app->path));
+	if (*service)
+		return service;
+	return part->idle[i]
+		       ? "[idle]"
+		       : path_file_name(p->images.data[load_image_of(part, c->app)].image->path);
 }
 
 static bool takes_service(const struct profile *p, const struct load_part *part, uint32_t i)
 {
-	struct buf service = { 0 };
-	bool takes;
+	const struct query *q = p->index->query;
 
-	if (!query_has(p->index->query, FILTER_SERVICE))
-		return true;
-	put_service(&service, p, part, i);
-	takes = query_takes_name(p->index->query, FILTER_SERVICE, buf_cstr(&service));
-	buf_fini(&service);
-	return takes;
+	return !query_has(q, FILTER_SERVICE) ||
+	       query_takes_name(q, FILTER_SERVICE, service_of(p, part, i));
 }
 
 static uint32_t load_service_of(struct profile *p, const struct load_part *part, uint32_t i)
 {
-	struct buf service = { 0 };
-	uint32_t id;
-
 	if (!key_list_has(&p->class_keys, PROFILE_SERVICE))
 		return 0;
-	put_service(&service, p, part, i);
-	id = strings_add(&p->comms, buf_cstr(&service)).n;
-	buf_fini(&service);
-	return id;
+	return strings_add(&p->comms, service_of(p, part, i)).n;
 }
 
 static bool takes_class(const struct profile *p, const struct load_part *part, uint32_t i)

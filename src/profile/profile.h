@@ -183,7 +183,8 @@ struct profile_cgroup {
 	string_id text[N_CGROUP_KEYS]; /* the values of these keys */
 	/* As they are known by id; "": not known. Of a pod with its namespace, "default/web". */
 	string_id container_name, pod_name;
-	bool is_taken; /* by the query */
+	string_id service; /* cgroup_service(); "": the program's name counts */
+	bool is_taken;     /* by the query */
 };
 
 /*

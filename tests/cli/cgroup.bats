@@ -249,3 +249,25 @@ remove_tree() { # the groups below, and this one
 	[ -s found ]
 	wait_for remove_tree "$MOUNT/$TOP/many"
 }
+
+@test "the fleet knows names of containers, and a container's name is its service" {
+	need_groups
+	busy_in_both
+	assay record -q -o rec -- "${BUSY[@]}"
+	mkdir -p store/samples/current
+	cp -r rec "store/samples/current/$(date -u +%Y%m%dT%H%M%S.000Z)"
+	echo "$ID web" >store/containers
+	run assay ship --to dir:fleet --dry-run --host h1 store
+	[ "$status" = 0 ]
+	[[ "$output" == *"names of containers and pods: 1"* ]]
+	assay ship --to dir:fleet --once -q --host h1 store
+	[ "$(cat fleet/h1/containers)" = "$ID web" ]
+	[ "$(share fleet container "docker:web (3f0c4f1e2d9b)")" -gt 0 ]
+	[ "$(share fleet service web)" = "$(share fleet container "docker:web (3f0c4f1e2d9b)")" ]
+	[ "$(share fleet service "busy$$")" -gt 0 ]
+	[ "$(assay report -i fleet --by service --format json service:web | jq '.rows | length')" = 1 ]
+	# Cgroups that stay at home take their names with them.
+	assay ship --to dir:other --once -q --host h1 --drop cgroup store
+	[ ! -e other/h1/containers ]
+	[ "$(share other service split)" -gt 0 ]
+}

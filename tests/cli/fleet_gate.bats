@@ -473,3 +473,44 @@ set_fact() {
 	run -1 assay serve --fleet store --listen 127.0.0.1:0
 	[[ "$output" == *"store is no fleet"* ]]
 }
+
+@test "names of containers come before the blocks, and no host gives names to another one" {
+	local id
+	id=$(printf %064d 1)
+	gateway
+	enroll web2
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	printf '%s web\npod-1 default/web-0\n' "$id" >store/containers
+	ship web1 store -q
+	cmp store/containers fleet/web1/containers
+	[ "$(stat -c %Y fleet/web1/containers)" -le "$(stat -c %Y fleet/web1/.keys)" ]
+	# Only what is new goes again.
+	before=$(stat -c %i fleet/web1/containers)
+	ship web1 store -q
+	[ "$(stat -c %i fleet/web1/containers)" = "$before" ]
+	echo "pod-1 default/db-0" >>store/containers
+	ship web1 store -q
+	[ "$(sort fleet/web1/containers)" = "$(printf '%s web\npod-1 default/db-0\n' "$id")" ]
+	# More than one request's worth.
+	for ((i = 2; i < 2000; i++)); do printf '%064d name%d\n' "$i" "$i"; done >>store/containers
+	ship web1 store -q
+	[ "$(wc -l <fleet/web1/containers)" = 2000 ]
+	# A host that has not said who it is, another host's names, bad lines, too many at once.
+	echo "x y" >lines
+	ask web2 PUT /v1/containers/web2 lines "Assay-Boot:$FIRST_BOOT"
+	[ "$code" = 409 ]
+	introduce web2 $FIRST_BOOT 100 0
+	ask web2 PUT /v1/containers/web1 lines "Assay-Boot:$FIRST_BOOT"
+	[ "$code" = 403 ]
+	printf '../x y\n\0\nid a\tb\n' >lines
+	ask web2 PUT /v1/containers/web2 lines "Assay-Boot:$FIRST_BOOT"
+	[ "$code" = 200 ]
+	[ ! -s fleet/web2/containers ]
+	head -c 65537 /dev/zero >lines
+	ask web2 PUT /v1/containers/web2 lines "Assay-Boot:$FIRST_BOOT"
+	[ "$code" = 413 ]
+	for path in /v1/containers/ /v1/containers/web2/x; do
+		ask web2 PUT "$path" lines "Assay-Boot:$FIRST_BOOT"
+		[ "$code" = 404 ]
+	done
+}

@@ -570,9 +570,52 @@ static void cgroups_take_room_only_where_there_are_some(void **state)
 	assert_true(with <= without + 4); /* a string, and a difference */
 }
 
+/* The names of pods are those of real controllers, as Kubernetes 1.29 gave them. */
+static void the_service_of_a_cgroup(void **state)
+{
+	static const char pod[] = PODS "burstable.slice/kubepods-burstable-pod" UID_IN_UNIT
+				       ".slice/cri-containerd-" ID ".scope";
+	static const struct {
+		const char *path, *pod, *container, *service;
+	} rows[] = {
+		{ pod, "default/web-66b6c48dd5-9k2xj", "web", "default/web" },
+		{ pod, "kube-system/coredns-5d78c9869d-mzs4f", NULL, "kube-system/coredns" },
+		{ pod, "kube-system/kube-proxy-x7k2f", NULL, "kube-system/kube-proxy" },
+		{ pod, "db/postgres-0", NULL, "db/postgres" },
+		{ pod, "jobs/report-28512345-b5zq7", NULL, "jobs/report" },
+		{ pod, "jobs/import-7-w2q9d", NULL, "jobs/import-7" },
+		/* Its node's name is no random part. */
+		{ pod, "kube-system/etcd-master1", NULL, "kube-system/etcd-master1" },
+		{ pod, "default/my-cdn-bx7k2", NULL, "default/my-cdn" },
+		{ pod, "default/web", NULL, "default/web" },
+		{ pod, "-9k2xj", NULL, "-9k2xj" },
+		{ pod, "", NULL, "" },
+		{ pod, NULL, "web", "web" },
+		{ pod, NULL, NULL, "" },
+		{ "/machine.slice/machine-libpod_pod_" ID ".slice/libpod-" ID2 ".scope", "shop-1",
+		  "db", "shop-1" },
+		{ "/system.slice/nginx.service", NULL, NULL, "nginx" },
+		{ "/docker/" ID "/system.slice/nginx.service", NULL, "web", "nginx" },
+		{ "/docker/" ID, NULL, "web", "web" },
+		{ "/user.slice/user-1000.slice/session-2.scope", NULL, NULL, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct cgroup_names names;
+		char service[CGROUP_TEXT_SIZE];
+
+		cgroup_names_of(rows[i].path, &names);
+		names.pod_name = rows[i].pod;
+		names.container_name = rows[i].container;
+		assert_string_equal(cgroup_service(&names, service), rows[i].service);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_service_of_a_cgroup),
 		cmocka_unit_test(a_path_tells_the_unit),
 		cmocka_unit_test(a_path_tells_the_container),
 		cmocka_unit_test(a_path_tells_the_pod),

@@ -79,9 +79,80 @@ static void a_file_of_4_mib_loses_its_older_half(void **state)
 	assert_string_equal(kept("long", id_of(N_NAMES)), "last");
 }
 
+static void merge(const char *file, const char *lines)
+{
+	cleanup(free_at_exit) char *copy = xstrdup(lines);
+
+	assert_int_equal(containers_merge(file, copy, NULL), 0);
+}
+
+static void a_file_takes_the_names_that_it_lacks(void **state)
+{
+	cleanup(free_at_exit) char *one = xasprintf("%s web\n%s db\n", id_of(1), "pod-2");
+	cleanup(free_at_exit) char *two = xasprintf("%s web\n%s old\n", id_of(1), "pod-2");
+	struct buf lines = { 0 };
+
+	(void)state;
+	assert_int_equal(file_mkdirs("here", 0700, NULL), 0);
+	assert_int_equal(file_mkdirs("there", 0700, NULL), 0);
+	assert_int_equal(containers_missing("here/containers", "there/containers", &lines), 0);
+	merge("here/containers", one);
+	assert_int_equal(containers_missing("here/containers", "there/containers", &lines), 2);
+	assert_string_equal(buf_cstr(&lines), one);
+	merge("there/containers", two);
+	lines.len = 0;
+	assert_int_equal(containers_missing("here/containers", "there/containers", &lines), 1);
+	assert_string_equal(buf_cstr(&lines), "pod-2 db\n");
+	merge("there/containers", buf_cstr(&lines));
+	lines.len = 0;
+	assert_int_equal(containers_missing("here/containers", "there/containers", &lines), 0);
+	assert_string_equal(kept("there", id_of(1)), "web");
+	assert_string_equal(kept("there", "pod-2"), "db");
+	buf_fini(&lines);
+}
+
+static void lines_of_a_host_that_lies_are_left_out(void **state)
+{
+	char *long_name = calloc(1, 10000), *lines;
+
+	(void)state;
+	assert_int_equal(file_mkdirs("lies", 0700, NULL), 0);
+	memset(long_name, 'n', 9999);
+	lines = xasprintf("# no\n\n../../etc x\nid\nA a\x1b[2J\nA b\n\x80 c\nB %s", long_name);
+	merge("lies/containers", "A first\n");
+	merge("lies/containers", lines);
+	assert_string_equal(kept("lies", "A"), "b");
+	assert_int_equal(strlen(kept("lies", "B")), CONTAINER_NAME_SIZE - 1);
+	assert_string_equal(kept("lies", "id"), "(none)");
+	assert_string_equal(kept("lies", "../../etc"), "(none)");
+	assert_true(size_of("lies/containers") < 300);
+	free(lines);
+	free(long_name);
+}
+
+/* However many names a host sends. */
+static void a_merged_file_keeps_the_newest_4_mib(void **state)
+{
+	struct buf lines = { 0 };
+
+	(void)state;
+	assert_int_equal(file_mkdirs("full", 0700, NULL), 0);
+	merge("full/containers", "A first\n");
+	for (unsigned int i = 1; i < N_NAMES; i++)
+		buf_printf(&lines, "%s name%u\n", id_of(i), i);
+	merge("full/containers", buf_cstr(&lines));
+	assert_in_range(size_of("full/containers"), (4 << 20) - 100, 4 << 20);
+	assert_string_equal(kept("full", "A"), "(none)");
+	assert_string_equal(kept("full", id_of(N_NAMES - 1)), "name59999");
+	buf_fini(&lines);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_takes_the_names_that_it_lacks),
+		cmocka_unit_test(lines_of_a_host_that_lies_are_left_out),
+		cmocka_unit_test(a_merged_file_keeps_the_newest_4_mib),
 		cmocka_unit_test(a_history_has_one_file_for_all_its_parts),
 		cmocka_unit_test(a_file_of_4_mib_loses_its_older_half),
 	};

@@ -31,6 +31,7 @@ static const struct receive_kind {
 	void (*run)(const struct receive_request *q, struct receive_answer *out);
 } kinds[] = {
 	{ "block", 7, receive_block }, /* PART SECONDS ENCODING */
+	{ "containers", 4, receive_containers },
 	{ "host", 4, receive_host },
 	{ "images", 4, receive_images },
 	{ "names", 6, receive_names }, /* BUILDID ENCODING */
@@ -79,8 +80,8 @@ int fleet_receive_run(const struct fleet_args *args, const struct option_list *o
 	if (!kind)
 		return error_set(err, -EINVAL,
 				 "receive: write block FLEET HOST BOOT PART SECONDS zstd|identity, "
-				 "host FLEET HOST BOOT, images FLEET HOST BOOT, or names FLEET "
-				 "HOST BOOT BUILDID zstd|identity");
+				 "or names FLEET HOST BOOT BUILDID zstd|identity; also containers, "
+				 "host and images with FLEET HOST BOOT");
 	q.fleet = operands->data[1];
 	q.host = operands->data[2];
 	q.boot = operands->data[3];

@@ -94,6 +94,76 @@ bool containers_append(const char *file, const char *id, const char *name)
 	return file_write_all(fd, line, strlen(line)) == 0;
 }
 
+/*
+ * Appends the names of `names` for the ids of the lines of `text`, where `known` has others; then
+ * it knows them, so a repeated id counts once. Returns their number.
+ */
+static uint32_t put_names(struct buf *out, char *text, const struct container_names *names,
+			  struct container_names *known)
+{
+	char *line, *id, *name;
+	uint32_t n = 0;
+
+	while ((line = strsep(&text, "\n"))) {
+		const char *is, *was;
+
+		if (!container_line_split(line, &id, &name))
+			continue;
+		is = container_names_find(names, id);
+		was = container_names_find(known, id);
+		if (!is || (was && !strcmp(was, is)) || !container_names_put(known, id, is))
+			continue;
+		buf_printf(out, "%s %s\n", id, is);
+		n++;
+	}
+	return n;
+}
+
+uint32_t containers_missing(const char *here, const char *there, struct buf *out)
+{
+	cleanup(free_at_exit) char *text = read_text(here, NULL);
+	struct container_names *names = container_names_new(), *known = container_names_new();
+	uint32_t n;
+
+	containers_read(names, here);
+	containers_read(known, there);
+	n = put_names(out, text, names, known);
+	container_names_free(names);
+	container_names_free(known);
+	return n;
+}
+
+/* Appends the lines of `text` whose ids are not in `names`. */
+static void put_others(struct buf *out, char *text, const struct container_names *names)
+{
+	char *line, *id, *name;
+
+	while ((line = strsep(&text, "\n")))
+		if (container_line_split(line, &id, &name) && !container_names_find(names, id))
+			buf_printf(out, "%s %s\n", id, name);
+}
+
+int containers_merge(const char *file, char *lines, struct error *err)
+{
+	cleanup(free_at_exit) char *old = read_text(file, NULL), *copy = xstrdup(lines);
+	struct container_names *new_names = container_names_new(), *put = container_names_new();
+	struct buf text = { 0 };
+	const char *from;
+	int r;
+
+	container_names_parse(new_names, copy);
+	put_others(&text, old, new_names);
+	put_names(&text, lines, new_names, put);
+	container_names_free(new_names);
+	container_names_free(put);
+	from = buf_cstr(&text);
+	if (text.len > FILE_LIMIT)
+		from = strchr(from + text.len - FILE_LIMIT, '\n') + 1;
+	r = file_replace(file, from, strlen(from), err);
+	buf_fini(&text);
+	return r;
+}
+
 void containers_of_session(struct container_names *n, const struct session *s)
 {
 	cleanup(free_at_exit) char *file = containers_file(s->dir ? s->dir : s->path);

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "machine/container_names.h"
 #include "store/session.h"
 
@@ -22,6 +23,19 @@ void containers_trim(const char *file);
 
 /* Adds a name to the file. False: the write failed. */
 bool containers_append(const char *file, const char *id, const char *name);
+
+/*
+ * Appends the lines of the file `here` whose names the file `there` lacks, or has otherwise. A
+ * missing file has no lines. Returns their number.
+ */
+uint32_t containers_missing(const char *here, const char *there, struct buf *out);
+
+/*
+ * Adds lines "ID NAME" to a file that assay wrote, and overwrites `lines`. Other lines are left
+ * out. A name replaces that of its id. Above 4 MiB, the names that came first go. Returns a
+ * negative errno if the file can't be written; then it is as it was.
+ */
+int containers_merge(const char *file, char *lines, struct error *err);
 
 /* Adds the names of a session and of its parts. */
 void containers_of_session(struct container_names *n, const struct session *s);
