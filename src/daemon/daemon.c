@@ -36,6 +36,14 @@
 /* That a parser may use for a trusted file; one of others may use less (parser_be_modest()). */
 #define DAEMON_PARSER_BYTES ((uint64_t)256 << 20)
 
+/* With --max-memory, at most two thirds of it: the daemon needs the rest for itself. */
+static uint64_t bytes_of_parser(const struct daemon *d)
+{
+	uint64_t limit = d->settings.max_bytes;
+
+	return limit ? MIN(limit / 3 * 2, DAEMON_PARSER_BYTES) : DAEMON_PARSER_BYTES;
+}
+
 void daemon_settings_fini(struct daemon_settings *s)
 {
 	vec_foreach (&s->events, event)
@@ -294,7 +302,7 @@ static int start_parsers(struct daemon *d, struct error *err)
 {
 	if (!privilege_check_opener())
 		return 0;
-	parser_use_children(DAEMON_PARSER_BYTES);
+	parser_use_children(bytes_of_parser(d));
 	parser_be_modest();
 	d->starter = parser_starter_begin(err);
 	return MIN(d->starter, 0);

@@ -40,5 +40,6 @@ void daemon_helpers_look(const struct daemon *d, struct daemon_helpers *out)
 	if (out->keeper.pid)
 		helper_look(d->opener.pid, &out->opener);
 	out->cpu_ns = out->keeper.cpu_ns + out->opener.cpu_ns + out->parsers.cpu_ns;
-	out->bytes = out->keeper.bytes + out->opener.bytes + out->starter.bytes;
+	out->bytes =
+		out->keeper.bytes + out->opener.bytes + out->starter.bytes + out->parsers.bytes;
 }

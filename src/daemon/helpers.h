@@ -19,9 +19,9 @@ struct daemon_helpers {
 	uint32_t n_openers_died;
 	struct parser_cost parsers;
 	pid_t upkeep; /* not in the sums, because it has a separate budget; 0: none runs */
-	/* CPU time of keeper, opener and parsers; memory of keeper, opener and starter. */
+	/* CPU time of keeper, opener and parsers; memory of these and of the starter. */
 	uint64_t cpu_ns, bytes;
 };
 
-/* Waits for nothing: a parser that answers a question counts as it was before. */
+/* Waits for nothing: the CPU time of a parser that answers a question counts as it was before. */
 void daemon_helpers_look(const struct daemon *d, struct daemon_helpers *out);

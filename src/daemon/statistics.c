@@ -133,11 +133,12 @@ static json_t *helpers_json(const struct daemon_helpers *h)
 	json_object_set_new(out, "starter", helper_json(&h->starter));
 	json_object_set_new(out, "openers_died", json_integer(h->n_openers_died));
 	json_object_set_new(out, "parsers",
-			    json_pack("{s:i, s:i, s:i, s:i, s:f, s:I}", "running",
+			    json_pack("{s:i, s:i, s:i, s:i, s:f, s:I, s:I}", "running",
 				      (int)p->n_running, "started", (int)p->n_started, "died",
 				      (int)p->n_died, "questions", (int)p->n_questions, "cpu_s",
-				      (double)p->cpu_ns / (double)NS_PER_SECOND,
-				      "peak_memory_bytes", (json_int_t)p->peak_bytes));
+				      (double)p->cpu_ns / (double)NS_PER_SECOND, "memory_bytes",
+				      (json_int_t)p->bytes, "peak_memory_bytes",
+				      (json_int_t)p->peak_bytes));
 	json_object_set_new(out, "upkeep_pid", json_integer(h->upkeep));
 	return out;
 }

@@ -180,6 +180,7 @@ struct parser_cost parser_cost_so_far(void)
 	vec_foreach (&parsers.slots, s) {
 		parser_child_look((*s)->child, &(*s)->seen);
 		add_cost(&sum, &(*s)->seen);
+		sum.bytes += parser_child_bytes((*s)->child);
 	}
 	pthread_mutex_unlock(&parsers.lock);
 	return sum;

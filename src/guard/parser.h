@@ -128,8 +128,10 @@ struct parser_cost {
 	uint32_t n_running; /* now */
 	uint64_t cpu_ns;
 	uint64_t peak_bytes; /* of the largest child */
+	uint64_t bytes;      /* of those that run, resident: parser_cost_so_far() alone has it */
 };
 struct parser_cost parser_cost(void);
 
-/* The same without waiting: a child that answers a question counts as it was before. */
+/* The same without waiting: a child that answers a question counts as it was before, but `bytes`.
+ */
 struct parser_cost parser_cost_so_far(void);

@@ -34,6 +34,8 @@
 #define WISH_MAX     ((size_t)16 << 10)  /* of INLINE_MAX */
 #define INLINE_MAX   ((size_t)64 << 10)  /* a larger answer is in a memfd */
 #define COPIED_BYTES ((size_t)128 << 10) /* a larger file is mapped */
+#define RESTED_BYTES ((size_t)16 << 20)  /* the pages of a larger one do not stay in memory … */
+#define REST_US      10000               /* … for longer than so much CPU time */
 #define ANSWER_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 /* Before the bytes of a question. The child is a fork, so it knows the function by its address. */
@@ -51,7 +53,7 @@ struct answer_head {
 struct parser_child {
 	struct parser_limits limits;
 	pthread_mutex_t lock; /* of the fields below, and of a question with its answer */
-	pid_t pid;            /* 0: none */
+	_Atomic(pid_t) pid;   /* 0: none; parser_child_bytes() reads it without the lock */
 	int questions, files; /* sockets */
 	bool is_of_starter;   /* not of this process */
 	uint64_t first_bytes; /* resident when it started */
@@ -221,6 +223,7 @@ void parser_child_run(uint64_t memory_bytes, int questions, int wishes)
 	reserve_forget();
 	keep_freed_memory();
 	cut_guard_enable();
+	cut_guard_rest_often(RESTED_BYTES, REST_US);
 	close_others(&questions, &wishes);
 	files.socket = wishes;
 	if (sandbox_enter(memory_bytes, NULL) < 0)
@@ -304,14 +307,14 @@ static pid_t start_process(struct parser_child *p, int questions, int files)
 	return pid;
 }
 
-/* The resident memory of the child; 0: it has ended, or nobody needs to know. */
-static uint64_t resident_bytes(const struct parser_child *p)
+uint64_t parser_child_bytes(const struct parser_child *p)
 {
 	char path[64], line[64];
 	unsigned long long pages = 0;
+	pid_t pid = p->pid;
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", (int)p->pid);
-	if (p->limits.kept_bytes && file_read_line(path, line, sizeof(line)))
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	if (pid > 0 && file_read_line(path, line, sizeof(line)))
 		sscanf(line, "%*u %llu", &pages);
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
@@ -335,7 +338,7 @@ static int start_child(struct parser_child *p, struct error *err)
 	p->questions = questions[0];
 	p->files = files[0];
 	p->cost.n_started++;
-	p->first_bytes = resident_bytes(p);
+	p->first_bytes = p->limits.kept_bytes ? parser_child_bytes(p) : 0;
 	return 0;
 }
 
@@ -533,7 +536,7 @@ static void follow_asker(const struct parser_child *p)
 /* It keeps the memory that it freed (keep_freed_memory()). */
 static bool holds_much(const struct parser_child *p)
 {
-	return resident_bytes(p) > p->first_bytes + p->limits.kept_bytes;
+	return parser_child_bytes(p) > p->first_bytes + p->limits.kept_bytes;
 }
 
 static size_t ask_child(struct parser_child *p, struct asking *a, struct parser_result *results)

@@ -28,6 +28,7 @@ static void builder_fini(struct builder *b)
 {
 	vec_fini(&b->cies);
 	vec_fini(&b->covers);
+	vec_fini(&b->scanned);
 	elf_code_fini(&b->code);
 	vec_fini(&b->rules);
 	vec_fini(&b->pages);
@@ -338,11 +339,10 @@ static bool is_padding(uint64_t from, uint64_t to)
 	return to - from < PADDING && to % PADDING == 0;
 }
 
-static void emit_all(struct builder *b, const struct sort_key *keys)
+/* The first n covers by their places. The place of the one behind them counts, too. */
+static void emit_covers(struct builder *b, const struct sort_key *keys, size_t n)
 {
-	uint64_t covered = 0;
-
-	for (size_t i = 0; i < b->covers.n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct cover *c = &b->covers.data[keys[i].cover];
 		uint64_t end = c->file_off + c->size;
 
@@ -350,10 +350,10 @@ static void emit_all(struct builder *b, const struct sort_key *keys)
 			end = MIN(end, keys[i + 1].file_off);
 		if (end <= c->file_off)
 			continue;
-		if (c->file_off > covered && !is_padding(covered, c->file_off))
-			emit_gap(b, covered, c->file_off);
-		else if (c->file_off > covered)
-			b->covered_bytes += c->file_off - covered;
+		if (c->file_off > b->covered && !is_padding(b->covered, c->file_off))
+			emit_gap(b, b->covered, c->file_off);
+		else if (c->file_off > b->covered)
+			b->covered_bytes += c->file_off - b->covered;
 		b->covered_bytes += end - c->file_off;
 		if (c->cie == NO_CIE)
 			emit_row(b, c->file_off, rule_number(b, c->rule));
@@ -363,13 +363,12 @@ static void emit_all(struct builder *b, const struct sort_key *keys)
 			emit_go(b, c, end);
 		else
 			emit_function(b, c, end);
-		covered = end;
+		b->covered = end;
 		/* Row numbers have 32 bits. */
 		b->is_full = b->is_full || b->rows.n > UINT32_MAX / 2 || reserve_check() < 0;
 		if (b->is_full)
 			return;
 	}
-	emit_gap(b, covered, UINT64_MAX);
 }
 
 /* ---- the block ---- */
@@ -408,17 +407,38 @@ static struct unwind_header *pack_block(const struct builder *b)
 	return h;
 }
 
-static int emit_sorted(struct builder *b, struct error *err)
+/* Rows of the collected covers; of another window than the last, the last cover waits. */
+static int emit_window(struct builder *b, bool is_last, struct error *err)
 {
 	cleanup(reserve_drop) struct reserve room = { 0 };
+	size_t n = b->covers.n;
 	struct sort_key *keys;
 
-	if (reserve_take(&room, b->covers.n + 1, 2 * sizeof(*keys)) < 0)
+	if (reserve_take(&room, n + 1, 2 * sizeof(*keys)) < 0)
 		return reserve_error(err);
 	keys = builder_sort_covers(b);
-	emit_all(b, keys);
+	emit_covers(b, keys, is_last || !n ? n : n - 1);
+	b->has_last = n > 0;
+	if (n)
+		b->last = b->covers.data[keys[n - 1].cover];
 	free(keys);
 	return 0;
+}
+
+static int emit_all(struct builder *b, struct error *err)
+{
+	uint32_t n = builder_collect_covers(b);
+	int r = 0;
+
+	for (uint32_t i = 0; i < n && r == 0 && !b->is_full; i++) {
+		if (b->has_window)
+			builder_collect_window(b, i, n);
+		r = emit_window(b, i == n - 1, err);
+	}
+	vec_fini(&b->covers);
+	if (r == 0 && !b->is_full)
+		emit_gap(b, b->covered, UINT64_MAX);
+	return r;
 }
 
 int unwind_build(const struct elf_file *elf, const struct elf_file *debug,
@@ -435,8 +455,8 @@ int unwind_build(const struct elf_file *elf, const struct elf_file *debug,
 		return error_set(err, -ENOTSUP, "stacks of this processor (ELF machine %u) %s",
 				 elf->machine, "are not walked; only x86-64 and AArch64 are");
 	rule_number(&b, (struct unwind_rule){ 0 });
-	builder_collect_covers(&b);
-	r = emit_sorted(&b, err);
+	builder_find_sources(&b);
+	r = emit_all(&b, err);
 	builder_free_registers(&b);
 	builder_mark_heap_stacks(&b);
 	if (r < 0)

@@ -49,13 +49,48 @@ static bool place_cover(struct builder *b, uint64_t link_addr, uint64_t *size, u
 	return true;
 }
 
+static bool is_in_window(const struct builder *b, const struct cover *c)
+{
+	return c->file_off - b->window_at < b->window_size;
+}
+
+/* Counts covers of the whole file, and keeps those of a window. */
+static void add_cover(struct builder *b, const struct cover *c)
+{
+	if (!b->has_window) {
+		b->all.lowest = b->all.n ? MIN(b->all.lowest, c->file_off) : c->file_off;
+		b->all.highest = MAX(b->all.highest, c->file_off);
+		b->all.bytes += c->size;
+		b->all.n++;
+	}
+	if (is_in_window(b, c) && (b->has_window || b->all.n <= COVERS_AT_ONCE))
+		vec_push(&b->covers, *c);
+}
+
+static bool place_rule(struct builder *b, uint64_t link_addr, uint64_t size,
+		       struct unwind_rule rule, struct cover *out)
+{
+	*out = (struct cover){ .link_addr = link_addr, .size = size, .cie = NO_CIE, .rule = rule };
+	return size && place_cover(b, link_addr, &out->size, &out->file_off);
+}
+
 static void cover_with_rule(struct builder *b, uint64_t link_addr, uint64_t size,
 			    struct unwind_rule rule)
 {
-	struct cover c = { .link_addr = link_addr, .size = size, .cie = NO_CIE, .rule = rule };
+	struct cover c;
 
-	if (size && place_cover(b, link_addr, &c.size, &c.file_off))
-		vec_push(&b->covers, c);
+	if (place_rule(b, link_addr, size, rule, &c))
+		add_cover(b, &c);
+}
+
+/* For code whose instructions were searched, which takes long: once for all windows. */
+static void scan_with_rule(struct builder *b, uint64_t link_addr, uint64_t size,
+			   struct unwind_rule rule)
+{
+	struct cover c;
+
+	if (place_rule(b, link_addr, size, rule, &c))
+		vec_push(&b->scanned, c);
 }
 
 static uint32_t cie_number(struct builder *b, const struct elf_frames *frames,
@@ -107,9 +142,11 @@ static void cover_with_sframe(struct builder *b)
 
 		if (!f.n_rows || !f.size || !place_cover(b, f.link_addr, &c.size, &c.file_off))
 			continue;
+		if (!is_in_window(b, &c))
+			continue;
 		c.cie = OF_SFRAME;
 		c.program_size = i;
-		vec_push(&b->covers, c);
+		add_cover(b, &c);
 		b->n_functions++;
 	}
 }
@@ -125,13 +162,13 @@ static void cover_with_go(struct builder *b)
 		struct cover c = { .link_addr = f.link_addr, .size = f.size };
 
 		if (!f.size || !place_cover(b, f.link_addr, &c.size, &c.file_off) ||
-		    cover_sigreturn(b, &c))
+		    cover_sigreturn(b, &c) || !is_in_window(b, &c))
 			continue;
 		c.cie = OF_GO;
 		c.program_size = i;
 		c.changes = builder_changes_at(b, f.link_addr);
 		c.changes_from = c.changes ? builder_changes_from(b, &c) : 0;
-		vec_push(&b->covers, c);
+		add_cover(b, &c);
 		b->n_functions++;
 	}
 }
@@ -151,7 +188,7 @@ static void cover_with_functions(struct builder *b, const struct elf_frames *fra
 		if (!fde.link_addr || !fde.size ||
 		    !place_cover(b, fde.link_addr, &c.size, &c.file_off))
 			continue;
-		if (frames->is_debug && cover_sigreturn(b, &c))
+		if ((frames->is_debug && cover_sigreturn(b, &c)) || !is_in_window(b, &c))
 			continue;
 		if (fde.cie->at != last_cie) {
 			last_cie = fde.cie->at;
@@ -162,7 +199,7 @@ static void cover_with_functions(struct builder *b, const struct elf_frames *fra
 		c.changes_from = c.changes ? builder_changes_from(b, &c) : 0;
 		c.program = fde.program.at;
 		c.program_size = (uint32_t)MIN(reader_left(&fde.program), (size_t)UINT32_MAX);
-		vec_push(&b->covers, c);
+		add_cover(b, &c);
 		b->n_functions++;
 	}
 }
@@ -264,7 +301,7 @@ static bool may_have(const struct elf_file *elf, const char *function)
  * The call frame information of a context's first frame describes a caller, but there is none. Its
  * caller's address is looked up one byte before.
  */
-static void cover_start_context(struct builder *b)
+static void scan_start_context(struct builder *b)
 {
 	static const struct unwind_rule end = { .cfa = UNWIND_CFA_END };
 	size_t size;
@@ -278,8 +315,8 @@ static void cover_start_context(struct builder *b)
 
 		if (!found)
 			continue;
-		cover_with_rule(b, r->link_addr + (uint64_t)(found - code.at) - 1, 1, end);
-		cover_with_rule(b, r->link_addr + (uint64_t)(found - code.at), size, end);
+		scan_with_rule(b, r->link_addr + (uint64_t)(found - code.at) - 1, 1, end);
+		scan_with_rule(b, r->link_addr + (uint64_t)(found - code.at), size, end);
 	}
 }
 
@@ -351,8 +388,8 @@ static bool is_clone(const struct clone_form *f, struct reader code)
 	return true;
 }
 
-static void cover_clone_of(struct builder *b, const struct clone_form *f,
-			   const struct elf_code_range *r)
+static void scan_clone_of(struct builder *b, const struct clone_form *f,
+			  const struct elf_code_range *r)
 {
 	static const struct unwind_rule end = { .cfa = UNWIND_CFA_END };
 	struct reader code = reader_over(b->elf->base + r->file_off, (size_t)r->size);
@@ -370,41 +407,75 @@ static void cover_clone_of(struct builder *b, const struct clone_form *f,
 		if (!is_clone(f, code))
 			continue;
 		at = r->link_addr + (uint64_t)(code.at - begin);
-		cover_with_rule(b, at, f->n_both, f->creator);
-		cover_with_rule(b, at + f->n_both, f->n_thread, end);
-		cover_with_rule(b, at + f->n_both + f->n_thread, f->n_return, f->creator);
+		scan_with_rule(b, at, f->n_both, f->creator);
+		scan_with_rule(b, at + f->n_both, f->n_thread, end);
+		scan_with_rule(b, at + f->n_both + f->n_thread, f->n_return, f->creator);
 		n++;
 	}
 }
 
-static void cover_clone(struct builder *b)
+static void scan_clone(struct builder *b)
 {
 	if (!may_have(b->elf, "clone"))
 		return;
 	vec_foreach (&b->code, r)
 		for (size_t i = 0; i < ARRAY_SIZE(clone_forms); i++)
 			if (clone_forms[i].machine == b->elf->machine)
-				cover_clone_of(b, &clone_forms[i], r);
+				scan_clone_of(b, &clone_forms[i], r);
 }
 
-void builder_collect_covers(struct builder *b)
+void builder_find_sources(struct builder *b)
 {
 	read_loads(b);
 	elf_code_find(b->elf, &b->code);
 	builder_find_switches(b);
+	b->has_frames[FRAMES_OF_DEBUG_FILE] =
+		b->debug && elf_frames_debug(b->debug, &b->frames[FRAMES_OF_DEBUG_FILE]);
+	b->has_frames[FRAMES_DEBUG] = elf_frames_debug(b->elf, &b->frames[FRAMES_DEBUG]);
+	b->has_frames[FRAMES_EH] = elf_frames_eh(b->elf, &b->frames[FRAMES_EH]);
+	scan_start_context(b);
+	scan_clone(b);
+}
+
+static void collect_covers(struct builder *b)
+{
+	b->covers.n = 0;
+	if (b->has_last)
+		vec_push(&b->covers, b->last);
 	/* of two covers at one place the later counts: real entries over known forms */
 	cover_plt(b);
 	cover_with_sframe(b);
-	if (b->debug && elf_frames_debug(b->debug, &b->frames[FRAMES_OF_DEBUG_FILE]))
-		cover_with_functions(b, &b->frames[FRAMES_OF_DEBUG_FILE]);
-	if (elf_frames_debug(b->elf, &b->frames[FRAMES_DEBUG]))
-		cover_with_functions(b, &b->frames[FRAMES_DEBUG]);
-	else if (!b->frames[FRAMES_OF_DEBUG_FILE].size)
-		cover_with_go(b);
-	if (elf_frames_eh(b->elf, &b->frames[FRAMES_EH]))
-		cover_with_functions(b, &b->frames[FRAMES_EH]);
-	cover_start_context(b);
-	cover_clone(b);
+	for (int i = 0; i < N_FRAMES; i++) {
+		if (i == FRAMES_EH && !b->has_frames[FRAMES_DEBUG] &&
+		    !b->frames[FRAMES_OF_DEBUG_FILE].size)
+			cover_with_go(b);
+		if (b->has_frames[i])
+			cover_with_functions(b, &b->frames[i]);
+	}
+	vec_foreach (&b->scanned, c)
+		add_cover(b, c);
+}
+
+uint32_t builder_collect_covers(struct builder *b)
+{
+	b->window_size = UINT64_MAX;
+	collect_covers(b);
 	if (builder_is_of_ghc(b))
 		b->bare = on_heap_stack;
+	if (b->all.n <= COVERS_AT_ONCE)
+		return 1;
+	vec_fini(&b->covers);
+	b->cies.n = 0;
+	b->n_functions = 0;
+	b->has_window = true;
+	return (uint32_t)(b->all.n / COVERS_AT_ONCE + 1);
+}
+
+void builder_collect_window(struct builder *b, uint32_t i, uint32_t n)
+{
+	uint64_t size = (b->all.highest - b->all.lowest) / n + 1;
+
+	b->window_at = b->all.lowest + i * size;
+	b->window_size = size;
+	collect_covers(b);
 }

@@ -69,12 +69,26 @@ struct builder {
 	const struct elf_file *elf, *debug; /* NULL: no debug file */
 	const struct cfi_machine *machine;
 	struct elf_frames frames[N_FRAMES];
+	bool has_frames[N_FRAMES];
 	struct elf_sframe sframe; /* functions by number, if they cover anything */
 	struct elf_go go;         /* n_functions 0: the image has no table of Go */
 	struct elf_segment loads[MAX_LOADS];
 	uint32_t n_loads, last_load; /* last_load: the segment of the last address */
 	VEC(struct known_cie) cies;
+	/*
+	 * The covers of a window of the file: of all of it, or, if they are many, of one stretch
+	 * after another. `last`: the last one of the window before, whose end is not known there.
+	 */
 	VEC(struct cover) covers;
+	uint64_t window_at, window_size;
+	struct cover last;
+	bool has_last, has_window; /* has_window: no longer the whole file */
+	struct {
+		size_t n;
+		uint64_t bytes, lowest, highest; /* file offsets of their starts */
+	} all;                                   /* covers of the whole file */
+	VEC(struct cover) scanned;               /* those that instructions show */
+	uint64_t covered;                        /* rows are there up to this offset */
 	struct elf_code code;
 	size_t gap_code; /* the range of code of the next gap */
 

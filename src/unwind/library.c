@@ -41,8 +41,9 @@ struct entry {
 	bool is_of_others; /* image_file_may_use() refuses a debug file that was read */
 
 	struct unwind_table table;
-	struct unwind_header *block; /* built here, */
-	struct file_mapping cached;  /* or from the cache */
+	struct parser_answer built;  /* has the table, */
+	struct unwind_header *block; /* here; NULL: */
+	struct file_mapping cached;  /* it is from the cache */
 	struct entry *next;          /* in the queue */
 };
 
@@ -206,16 +207,18 @@ static void turn_to_cache(const struct unwind_library *lib, struct entry *e)
 		forget_cached(e);
 		return;
 	}
-	free(e->block);
+	parser_answer_fini(&e->built);
 	e->block = NULL;
 }
 
-/* Takes over the block of an answer. */
+/* Takes over an answer: a copy of its block would be as large. */
 static enum unwind_table_state adopt_table(const struct unwind_library *lib, struct entry *e,
-					   const struct file_unwind *found)
+					   const struct file_unwind *found,
+					   struct parser_answer *answer)
 {
-	e->block = xmalloc(found->block_size);
-	memcpy(e->block, found->block, found->block_size);
+	e->built = *answer;
+	*answer = (struct parser_answer){ 0 };
+	e->block = (struct unwind_header *)found->block;
 	e->found_id = found->head.build_id;
 	free(e->link_name);
 	e->link_name = *found->link_name ? xstrdup(found->link_name) : NULL;
@@ -251,7 +254,7 @@ static enum unwind_table_state build_table(const struct unwind_library *lib, str
 	else if (!found.block)
 		state = UNWIND_TABLE_UNSUPPORTED;
 	else
-		state = adopt_table(lib, e, &found);
+		state = adopt_table(lib, e, &found, &answer);
 	parser_answer_fini(&answer);
 	return state;
 }
@@ -397,7 +400,7 @@ static void entry_free(struct entry *e)
 		return;
 	file_unmap(&e->file);
 	free(e->bytes);
-	free(e->block);
+	parser_answer_fini(&e->built);
 	free(e->name);
 	free(e->link_name);
 	if (e->root_fd >= 0)

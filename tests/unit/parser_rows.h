@@ -162,6 +162,17 @@ static void read_subject(struct parser_job *job)
 	buf_u8(job->answer, job->file->size ? job->file->base[0] : 0);
 }
 
+/* Reads the question's file ten times, as a reader does that follows its offsets. */
+static void read_much(struct parser_job *job)
+{
+	volatile uint64_t sum = 0;
+
+	for (int n = 0; n < 10; n++)
+		for (size_t i = 0; i < job->file->size; i += 8)
+			sum += job->file->base[i];
+	buf_u64(job->answer, sum);
+}
+
 static bool accept_all(const void *bytes, size_t size)
 {
 	(void)bytes, (void)size;
@@ -187,6 +198,7 @@ static const struct parser_row rows[] = {
 	ROW(map_much),
 	ROW(read_file),
 	ROW(read_subject),
+	ROW(read_much),
 	ROW(map_shared),
 	{ "hang", hang, accept_all, 300, PARSER_LANE_FRONT },
 	{ "wish_on", wish_on, accept_all, 300, PARSER_LANE_FRONT },
@@ -203,6 +215,7 @@ enum {
 	MAP_MUCH,
 	READ_FILE,
 	READ_SUBJECT,
+	READ_MUCH,
 	MAP_SHARED_BYTES,
 	HANG,
 	WISH_ON,

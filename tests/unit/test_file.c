@@ -195,6 +195,47 @@ static void many_files_are_guarded_at_once(void **state)
 }
 
 /* A bus error that is no guarded file's ends the process, as it does without us. */
+static size_t resident_pages(const struct file_mapping *m)
+{
+	cleanup(free_at_exit) char *text = NULL;
+	char range[64];
+	const char *at;
+	size_t kb = 0;
+
+	snprintf(range, sizeof(range), "%zx-", (size_t)m->base);
+	assert_int_equal(file_read_all("/proc/self/smaps", 64 << 20, &text, NULL), 0);
+	at = strstr(text, range);
+	assert_non_null(at);
+	at = strstr(at, "\nRss:");
+	assert_non_null(at);
+	assert_int_equal(sscanf(at, " Rss: %zu kB", &kb), 1);
+	return kb * 1024 / PAGE;
+}
+
+static void the_memory_of_large_files_comes_back_when_they_are_read(void **state)
+{
+	struct file_mapping large = { 0 }, small = { 0 };
+	volatile uint8_t sum = 0;
+
+	(void)state;
+	write_pages("large", 64);
+	write_pages("small", 8);
+	assert_int_equal(file_map("large", &large, NULL), 0);
+	assert_int_equal(file_map("small", &small, NULL), 0);
+	for (size_t i = 0; i < large.size; i += PAGE)
+		sum += large.base[i] + small.base[i % small.size];
+	assert_int_equal(resident_pages(&large), 64);
+	cut_guard_rest(64 * PAGE);
+	assert_int_equal(resident_pages(&large), 0);
+	assert_int_equal(resident_pages(&small), 8);
+	for (size_t i = 0; i < large.size; i++)
+		assert_int_equal(large.base[i], 'x');
+	assert_false(file_is_cut(&large));
+	file_unmap(&large);
+	cut_guard_rest(0); /* of a file that is there no longer: nothing */
+	file_unmap(&small);
+}
+
 static void other_bus_errors_are_not_hidden(void **state)
 {
 	int status = 0;
@@ -406,6 +447,8 @@ int main(void)
 		cmocka_unit_test(without_the_guard_a_file_is_copied),
 		cmocka_unit_test_setup(what_a_file_has_lost_reads_as_zeros, with_guard),
 		cmocka_unit_test_setup(many_files_are_guarded_at_once, with_guard),
+		cmocka_unit_test_setup(the_memory_of_large_files_comes_back_when_they_are_read,
+				       with_guard),
 		cmocka_unit_test_setup(other_bus_errors_are_not_hidden, with_guard),
 		cmocka_unit_test_setup(small_files_are_copied_and_large_ones_mapped, with_guard),
 		cmocka_unit_test_setup(a_held_file_is_mapped_when_it_is_needed, with_guard),

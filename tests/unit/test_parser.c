@@ -242,6 +242,34 @@ static void memory_is_limited(void **state)
 	parser_child_free(p);
 }
 
+#define LARGE_BYTES ((size_t)256 << 20)
+
+/* Its pages would be the child's memory. */
+static void a_large_file_takes_little_memory_of_a_child(void **state)
+{
+	const struct buf none = { 0 };
+	struct file_mapping file = { 0 };
+	struct parser_question q = { .row = &rows[READ_MUCH], .file = &file, .request = &none };
+	struct parser_child *p = new_parser();
+	struct parser_answer answer;
+	uint64_t peak;
+
+	(void)state;
+	write_file("sparse", "a");
+	assert_int_equal(truncate("sparse", (off_t)LARGE_BYTES), 0);
+	assert_int_equal(file_hold_fd(open("sparse", O_RDONLY | O_CLOEXEC), "sparse", &file, NULL),
+			 0);
+	assert_int_equal(parser_child_bytes(p), 0);
+	assert_int_equal(parser_child_ask(p, &q, &answer), 0);
+	assert_int_equal(*(const uint64_t *)(const void *)answer.bytes, 10 * 'a');
+	parser_answer_fini(&answer);
+	peak = parser_child_cost(p).peak_bytes;
+	assert_in_range(parser_child_bytes(p), 4096, peak);
+	assert_in_range(peak, 4096, LARGE_BYTES / 2);
+	file_unmap(&file);
+	parser_child_free(p);
+}
+
 static void a_child_that_keeps_much_memory_ends(void **state)
 {
 	struct parser_child *p;
@@ -554,6 +582,7 @@ int main(void)
 		cmocka_unit_test(a_child_has_no_rights),
 		cmocka_unit_test(a_child_shows_its_state_in_proc),
 		cmocka_unit_test(memory_is_limited),
+		cmocka_unit_test(a_large_file_takes_little_memory_of_a_child),
 		cmocka_unit_test(a_child_that_keeps_much_memory_ends),
 		cmocka_unit_test(a_starter_starts_children_and_ends_them),
 		cmocka_unit_test(a_child_reads_files_that_it_is_given),

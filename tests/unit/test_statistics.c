@@ -62,7 +62,8 @@ static struct statistics sample(void)
 						      .n_died = 2,
 						      .n_questions = 7,
 						      .cpu_ns = 200000000,
-						      .peak_bytes = 5000 },
+						      .peak_bytes = 5000,
+						      .bytes = 4000 },
 					 .upkeep = 10,
 					 .cpu_ns = 500000000,
 					 .bytes = 3145728 } },
@@ -170,7 +171,7 @@ static void json_has_the_known_fields(void **state)
 		"\"opener\":{\"pid\":9,\"cpu_s\":0.2,\"memory_bytes\":2145728},"
 		"\"starter\":{\"pid\":11,\"cpu_s\":0.0,\"memory_bytes\":3000},\"openers_died\":1,"
 		"\"parsers\":{\"running\":1,\"started\":3,\"died\":2,\"questions\":7,\"cpu_s\":0.2,"
-		"\"peak_memory_bytes\":5000},\"upkeep_pid\":10}",
+		"\"memory_bytes\":4000,\"peak_memory_bytes\":5000},\"upkeep_pid\":10}",
 	};
 
 	(void)state;

@@ -578,6 +578,43 @@ static void frames_of_a_megabyte_have_their_offset(void **state)
 	built_fini(&b);
 }
 
+/*
+ * More functions than are collected at once. Each kind has its own frame, and the sections of two
+ * kinds lie behind each other, so their entries are not in the order of addresses.
+ */
+#define MANY 70000 /* of each kind */
+static void an_image_with_very_many_functions_has_all_rules(void **state)
+{
+	struct built b;
+	uint64_t first, second;
+
+	(void)state;
+	write_file("many.s",
+		   ".macro fn adjust\n.cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offset 8\n"
+		   ".cfi_adjust_cfa_offset \\adjust\nnop\nnop\nret\nnop\n.cfi_endproc\n.endm\n"
+		   ".section .text.z,\"ax\"\n.globl second\nsecond:\n.rept 70000\nfn 32\n.endr\n"
+		   ".section .text.a,\"ax\"\n.globl first\nfirst:\n.rept 70000\nfn 16\n.endr\n"
+		   ".section .note.GNU-stack\n");
+	write_file("many.ld", "SECTIONS { . = 0x1000; .eh_frame : { *(.eh_frame) } :data "
+			      ".text : { *(.text.a) *(.text.z) } :text }\n"
+			      "PHDRS { data PT_LOAD; text PT_LOAD; }\n");
+	need_command("cc -dumpmachine | grep x86_64 && as -o many.o many.s && "
+		     "ld -T many.ld -e first -o many many.o");
+	build_of(&b, "many");
+	first = address_of(&b, "first");
+	second = address_of(&b, "second");
+	assert_true(first < second);
+	assert_int_equal(b.block->n_functions, 2 * MANY);
+	for (uint64_t i = 0; i < MANY; i++) {
+		assert_sp_plus(rule_at(&b, first + 5 * i), 8);
+		assert_sp_plus(rule_at(&b, first + 5 * i + 1), 32);
+		assert_sp_plus(rule_at(&b, second + 5 * i), 8);
+		assert_sp_plus(rule_at(&b, second + 5 * i + 4), 48);
+	}
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, second + 5 * MANY - 1)), UNWIND_CFA_SP);
+	built_fini(&b);
+}
+
 static void an_image_without_code_has_an_empty_table(void **state)
 {
 	static const struct unwind_rule none;
@@ -624,6 +661,7 @@ int main(void)
 		cmocka_unit_test(bare_code_has_rules_where_its_frame_is_not_whole),
 		cmocka_unit_test(haskells_code_has_its_stack_elsewhere),
 		cmocka_unit_test(frames_of_a_megabyte_have_their_offset),
+		cmocka_unit_test(an_image_with_very_many_functions_has_all_rules),
 		cmocka_unit_test(an_image_without_code_has_an_empty_table),
 	};
 

@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -31,6 +33,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects changes of 
 static struct sigaction before_us;
 static uintptr_t page_bytes;
 static atomic_bool is_enabled;
+static atomic_flag is_resting = ATOMIC_FLAG_INIT; /* cut_guard_rest() runs in some thread */
 
 void cut_guard_enable(void)
 {
@@ -120,10 +123,52 @@ struct cut_guard *cut_guard_put(void *base, size_t size)
 	return g;
 }
 
+/* The range may be memory of another use soon, so no handler may still give it back. */
 void cut_guard_drop(struct cut_guard *g)
 {
-	if (g)
-		atomic_store(&g->base, 0);
+	if (!g)
+		return;
+	atomic_store(&g->base, 0);
+	while (atomic_flag_test_and_set(&is_resting))
+		sched_yield();
+	atomic_flag_clear(&is_resting);
+}
+
+void cut_guard_rest(size_t size)
+{
+	int saved = errno;
+
+	if (atomic_flag_test_and_set(&is_resting))
+		return;
+	for (struct chunk *c = atomic_load(&chunks); c; c = c->next)
+		for (size_t i = 0; i < CHUNK; i++) {
+			uintptr_t base = atomic_load(&c->guards[i].base);
+			size_t bytes = atomic_load(&c->guards[i].size);
+
+			if (base && bytes >= size)
+				madvise((void *)base, bytes, MADV_DONTNEED);
+		}
+	atomic_flag_clear(&is_resting);
+	errno = saved;
+}
+
+static size_t often_bytes;
+
+static void on_sigprof(int signal)
+{
+	(void)signal;
+	cut_guard_rest(often_bytes);
+}
+
+void cut_guard_rest_often(size_t size, long cpu_us)
+{
+	const struct sigaction action = { .sa_handler = on_sigprof, .sa_flags = SA_RESTART };
+	const struct timeval each = { .tv_usec = cpu_us };
+	const struct itimerval timer = { .it_interval = each, .it_value = each };
+
+	often_bytes = size;
+	sigaction(SIGPROF, &action, NULL);
+	setitimer(ITIMER_PROF, &timer, NULL);
 }
 
 bool cut_guard_is_cut(const struct cut_guard *g)

@@ -26,5 +26,18 @@ bool cut_guard_is_enabled(void);
 struct cut_guard *cut_guard_put(void *base, size_t size);
 void cut_guard_drop(struct cut_guard *g); /* before the range is unmapped; NULL is fine */
 
+/*
+ * Gives back the memory of all guarded ranges of at least `size` bytes: reading brings their pages
+ * back from the files. A handler of a signal may call it.
+ */
+void cut_guard_rest(size_t size);
+
+/*
+ * Does so each time that the process has used so much CPU time (ITIMER_PROF, SIGPROF). A reader of
+ * a large file goes through hundreds of megabytes of it once, and their pages would count as memory
+ * of the process for as long as the file is mapped.
+ */
+void cut_guard_rest_often(size_t size, long cpu_us);
+
 /* Whether something was read that the file no longer had. False for NULL. */
 bool cut_guard_is_cut(const struct cut_guard *g);
