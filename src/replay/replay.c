@@ -454,18 +454,24 @@ int replay_part(struct replay *r, const struct perfdata_part *part, struct event
 	return e;
 }
 
-static int replay_push_sample(struct replay *r, const struct event *e)
+static struct replay_sample replay_sample_of(struct replay *r, const struct event *e)
 {
 	const struct known_thread *k = replay_thread_of(r, e);
-	struct replay_sample s = {
+
+	return (struct replay_sample){
 		.event = e,
 		.counter = &perfdata_info(r->data)->counters.data[e->sample.counter],
 		.thread = k->view,
 		.comm = k->comm,
-		.frames = frames_resolve(r->resolver, e, &k->view),
 		.generation = k->generation,
 	};
+}
 
+static int replay_push_sample(struct replay *r, const struct event *e)
+{
+	struct replay_sample s = replay_sample_of(r, e);
+
+	s.frames = frames_resolve(r->resolver, e, &s.thread);
 	return r->to->sample(r->to, &s);
 }
 
@@ -480,12 +486,15 @@ static void replay_forget_ended(struct replay *r, uint64_t now_ns)
 	r->forget_ns = now_ns + NS_PER_SECOND;
 }
 
-static int push_branches(void *context, const struct pt_event *branches, size_t n)
+static int push_branches(void *context, const struct event *first, const struct pt_event *branches,
+			 size_t n)
 {
 	struct replay *r = context;
+	struct replay_sample s;
 
-	replay_forget_ended(r, pt_trace_ns(r->trace, branches[0].tsc));
-	return r->to->branches(r->to, branches, n);
+	replay_forget_ended(r, first->time_ns);
+	s = replay_sample_of(r, first);
+	return r->to->branches(r->to, &s, branches, n);
 }
 
 static int replay_push(struct event_sink *sink, const struct event *e)

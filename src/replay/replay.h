@@ -112,9 +112,12 @@ struct replay_sink {
 	bool addresses_alone;
 	/*
 	 * Branches of a decoded trace in a row (pt/flow.h), for a sink that needs only their
-	 * addresses. They may come here instead of one sample each. NULL: they come as samples.
+	 * addresses. They may come here instead of one sample each. `first` is the sample of the
+	 * first of them, without frames: all are of its thread and time. NULL: they come as
+	 * samples.
 	 */
-	int (*branches)(struct replay_sink *self, const struct pt_event *branches, size_t n);
+	int (*branches)(struct replay_sink *self, const struct replay_sample *first,
+			const struct pt_event *branches, size_t n);
 };
 int replay_samples(struct replay *r, struct replay_sink *sink, struct error *err);
 

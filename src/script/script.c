@@ -12,7 +12,7 @@
 #include "perfdata/tracepoint.h"
 #include "pt/flow.h"
 #include "replay/replay.h"
-#include "script/script_hex.h"
+#include "script/script_columns.h"
 #include "script/script_interleave.h"
 #include "script/script_session.h"
 #include "store/session.h"
@@ -21,6 +21,10 @@
 
 #define FLUSH_BYTES      ((size_t)256 << 10)
 #define BRANCHES_AT_ONCE ((size_t)1 << 10)
+
+/* A line of a branch that has these fields alone, and perhaps names, is the same text each time. */
+#define ADDRESSES (FIELD_BIT(IP) | FIELD_BIT(ADDR))
+#define NAMES     (FIELD_BIT(SYM) | FIELD_BIT(SYMOFF) | FIELD_BIT(DSO))
 
 void script_filter_fini(struct script_filter *f)
 {
@@ -274,14 +278,20 @@ static void begin_row(struct replaying *r, const struct replay_sample *s)
 	};
 }
 
+static struct script_row *row_of(struct replaying *r, const struct replay_sample *s)
+{
+	if (r->row.generation != s->generation || r->row.attr != &s->counter->attr)
+		begin_row(r, s);
+	r->sample = s;
+	return &r->row;
+}
+
 static int script_on_sample(struct replay_sink *sink, const struct replay_sample *s)
 {
 	struct replaying *r = (struct replaying *)sink;
 	const struct event *e = s->event;
-	struct script_row *row = &r->row;
+	struct script_row *row = row_of(r, s);
 
-	if (row->generation != s->generation || row->attr != &s->counter->attr)
-		begin_row(r, s);
 	row->cgroup = cgroup_of(r, s);
 	row->cpu = s->counter->attr.sample_type & PERF_SAMPLE_CPU ? e->cpu : UINT32_MAX;
 	row->mode = e->sample.mode;
@@ -293,7 +303,6 @@ static int script_on_sample(struct replay_sink *sink, const struct replay_sample
 	row->n_frames = s->frames->n;
 	row->n_kernel = s->frames->n_kernel;
 	row->is_walked = s->frames->is_walked;
-	r->sample = s;
 	/* Of a branch who prints asks himself, and seldom. */
 	if (r->resolves_late && !script_is_branch(row->attr) && e->sample.mode != MODE_HYPERVISOR) {
 		r->code = resolve_replayed(r, e->sample.ip);
@@ -302,22 +311,46 @@ static int script_on_sample(struct replay_sink *sink, const struct replay_sample
 	return script_take_row(&r->printer, row);
 }
 
-/* Of a trace there are many millions: a line of two addresses is made without a row. */
-static int on_branches(struct replay_sink *sink, const struct pt_event *branches, size_t n)
+static void put_addresses(struct script_printer *p, const struct pt_event *branches, size_t n)
 {
-	struct script_printer *p = &((struct replaying *)sink)->printer;
+	uint8_t *at;
+
+	buf_reserve(&p->out, n * SCRIPT_ADDRESSES_SIZE);
+	at = p->out.data + p->out.len;
+	for (size_t i = 0; i < n; i++)
+		at = script_put_addresses(at, branches[i].branch.from, branches[i].branch.to);
+	p->out.len = (size_t)(at - p->out.data);
+}
+
+static void put_ends(struct script_printer *p, uint64_t fields, const struct script_row *row,
+		     const struct pt_event *branches, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		buf_u8(&p->out, ' ');
+		script_put_end(p, fields, row, branches[i].branch.from);
+		buf_bytes(&p->out, " => ", 4);
+		script_put_end(p, fields, row, branches[i].branch.to);
+		buf_u8(&p->out, '\n');
+	}
+}
+
+/* Of a trace there are many millions: a line of two addresses is made without a row. */
+static int on_branches(struct replay_sink *sink, const struct replay_sample *first,
+		       const struct pt_event *branches, size_t n)
+{
+	struct replaying *r = (struct replaying *)sink;
+	struct script_printer *p = &r->printer;
+	const struct script_row *row = row_of(r, first);
+	uint64_t fields = p->options->fields.of_type[script_type(row->attr)];
 	int e = 0;
 
 	while (n && !e) {
 		size_t some = MIN(n, BRANCHES_AT_ONCE);
-		uint8_t *at;
 
-		buf_reserve(&p->out, some * SCRIPT_ADDRESSES_SIZE);
-		at = p->out.data + p->out.len;
-		for (size_t i = 0; i < some; i++)
-			at = script_put_addresses(at, branches[i].branch.from,
-						  branches[i].branch.to);
-		p->out.len = (size_t)(at - p->out.data);
+		if (fields == ADDRESSES)
+			put_addresses(p, branches, some);
+		else
+			put_ends(p, fields, row, branches, some);
 		branches += some;
 		n -= some;
 		e = script_flush_if_full(p);
@@ -395,7 +428,7 @@ static void open_counters(struct replaying *r, const struct perfdata_info *info)
 	 FIELD_BIT(FLAGS) | FIELD_BIT(IPC) | FIELD_BIT(MISC))
 
 /* Fields of a place that it can be looked up for when they are printed. */
-#define PLACES (FIELD_BIT(SYM) | FIELD_BIT(SYMOFF) | FIELD_BIT(DSO) | FIELD_BIT(SYNTH))
+#define PLACES (NAMES | FIELD_BIT(SYNTH))
 
 static bool has_only(const struct script_options *o, const struct perfdata_info *info,
 		     uint64_t fields)
@@ -409,7 +442,7 @@ static bool has_only(const struct script_options *o, const struct perfdata_info 
 	return alone;
 }
 
-/* Whether a line of a branch is its two addresses, whatever was before it. */
+/* Whether a line of a branch is its two addresses and their names, whatever was before it. */
 static bool has_addresses_alone(const struct script_options *o, const struct perfdata_info *info)
 {
 	bool alone = !o->is_json && !o->is_relative && !o->is_delta && !o->interleave &&
@@ -417,8 +450,7 @@ static bool has_addresses_alone(const struct script_options *o, const struct per
 
 	vec_foreach (&info->counters, c)
 		if (script_is_branch(&c->attr))
-			alone &= o->fields.of_type[script_type(&c->attr)] ==
-				 (FIELD_BIT(IP) | FIELD_BIT(ADDR));
+			alone &= (o->fields.of_type[script_type(&c->attr)] & ~NAMES) == ADDRESSES;
 	return alone;
 }
 

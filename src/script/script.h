@@ -100,11 +100,11 @@ void script_print_header(struct replay *replay, FILE *file);
 void script_put_plain_text(struct buf *out, uint64_t fields, const struct script_row *row);
 void script_put_plain_json(struct buf *out, const struct script_row *row);
 
-/* What follows an address of a branch, kept with the places. */
-struct script_branch_text {
+/* An end of a branch as it is printed: its address, and what is there. */
+struct script_end_text {
 	uint64_t addr;
-	const char *text;
 	uint32_t len, generation;
+	uint8_t text[112];
 };
 
 struct script_flags_text {
@@ -124,7 +124,7 @@ struct script_start_text {
 	char text[112];
 };
 
-enum { SCRIPT_TEXTS = 1 << 12 };
+enum { SCRIPT_TEXTS_LOG2 = 15 };
 
 struct script_printer {
 	const struct script_options *options;
@@ -145,13 +145,16 @@ struct script_printer {
 	uint32_t source_line;                  /* which is not shown twice in a row */
 	struct script_start_text start_text;
 	struct script_flags_text flags_texts[64];
-	struct script_branch_text branch_texts[SCRIPT_TEXTS];
+	struct script_end_text end_texts[1 << SCRIPT_TEXTS_LOG2];
 };
 
 struct code_addr script_frame_code(const struct script_row *row, uint32_t frame);
 
 /* script_text.c, script_json.c */
 void script_print_text(struct script_printer *p, const struct script_row *row);
+/* Prints an end of a branch that has no text yet, and keeps the text if it lasts. */
+void script_make_end(struct script_printer *p, uint64_t fields, const struct script_row *row,
+		     uint64_t addr);
 /* The fields from the comm to the time. Narrow: the comm is not padded. */
 void script_text_put_start(struct script_printer *p, uint64_t fields, const struct script_row *row,
 			   bool is_narrow);

@@ -93,3 +93,32 @@ static inline void script_put_hex(struct buf *out, uint64_t v, int width)
 	else
 		script_put_right(out, (char *)digits + 16 - n, n, width);
 }
+
+static inline struct script_end_text *script_end_text(struct script_printer *p, uint64_t addr)
+{
+	return &p->end_texts[addr * 0x9e3779b97f4a7c15ULL >> (64 - SCRIPT_TEXTS_LOG2)];
+}
+
+/*
+ * An end of a branch. A trace has the same addresses millions of times, so each text is made once.
+ * The fields are the same for all branches. Most texts are short: so many bytes are copied in any
+ * case.
+ */
+static inline void script_put_end(struct script_printer *p, uint64_t fields,
+				  const struct script_row *row, uint64_t addr)
+{
+	const struct script_end_text *known = script_end_text(p, addr);
+	enum { SHORT = 48 };
+	uint8_t *to;
+
+	if (known->addr != addr || known->generation != row->generation || !row->generation) {
+		script_make_end(p, fields, row, addr);
+		return;
+	}
+	buf_reserve(&p->out, sizeof(known->text));
+	to = p->out.data + p->out.len;
+	memcpy(to, known->text, SHORT);
+	if (known->len > SHORT)
+		memcpy(to + SHORT, known->text + SHORT, sizeof(known->text) - SHORT);
+	p->out.len += known->len;
+}

@@ -104,29 +104,25 @@ static bool is_lasting(const struct script_place *place)
 	       place->kind == IMAGE_KERNEL;
 }
 
-/*
- * The same for an end of a branch, by its address. A trace has the same addresses millions of
- * times, so each is looked up once. The fields are the same for all branches.
- */
-static void put_branch_place(struct script_printer *p, uint64_t fields,
-			     const struct script_row *row, uint64_t addr)
+void script_make_end(struct script_printer *p, uint64_t fields, const struct script_row *row,
+		     uint64_t addr)
 {
-	struct script_branch_text *known = &p->branch_texts[(addr ^ addr >> 12) % SCRIPT_TEXTS];
+	struct script_end_text *known = script_end_text(p, addr);
+	size_t start = p->out.len, len;
 	const struct script_place *place;
-	struct code_addr code;
 
+	script_put_hex(&p->out, addr, 16);
 	if (!(fields & (FIELD_BIT(SYM) | FIELD_BIT(DSO))))
 		return;
-	if (known->addr == addr && known->generation == row->generation && row->generation) {
-		buf_bytes(&p->out, known->text, known->len);
+	place = script_place(p->places, row->resolve(row->context, addr));
+	put_kept_place(p, fields, place);
+	len = p->out.len - start;
+	if (!row->generation || !is_lasting(place) || len > sizeof(known->text))
 		return;
-	}
-	code = row->resolve(row->context, addr);
-	script_text_put_place(p, fields & ~FIELD_BIT(SRCLINE), code, addr);
-	place = script_place(p->places, code);
-	if (place->text_key && is_lasting(place))
-		*known = (struct script_branch_text){ addr, place->text, place->text_len,
-						      row->generation };
+	known->addr = addr;
+	known->generation = row->generation;
+	known->len = (uint32_t)len;
+	memcpy(known->text, p->out.data + start, len);
 }
 
 /* perf prints a caller's address in its file, the kernel's as it ran. */
@@ -505,13 +501,11 @@ static void script_text_put_branch(struct script_printer *p, uint64_t fields,
 		script_text_put_call(p, fields, row);
 	if (fields & FIELD_BIT(IP)) {
 		buf_u8(&p->out, ' ');
-		script_put_hex(&p->out, addr, 16);
-		put_branch_place(p, fields, row, addr);
+		script_put_end(p, fields, row, addr);
 	}
 	if (fields & FIELD_BIT(ADDR) || !p->options->fields.is_set) {
 		buf_str(&p->out, " => ");
-		script_put_hex(&p->out, row->extra->addr, 16);
-		put_branch_place(p, fields, row, row->extra->addr);
+		script_put_end(p, fields, row, row->extra->addr);
 	}
 	if (fields & FIELD_BIT(IPC))
 		script_put_ipc(&p->out, row->extra);

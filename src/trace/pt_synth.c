@@ -234,7 +234,7 @@ static int synth_on_event(struct pt_synth *s, const struct pt_event *e)
 	return 0;
 }
 
-/* How many branches are taken in a row: up to the next event that is none. */
+/* How many branches are taken in a row: up to another time, or an event that is none. */
 static size_t synth_n_in_row(const struct pt_synth *s, const struct pt_event *e,
 			     const struct pt_event *end)
 {
@@ -243,7 +243,7 @@ static size_t synth_n_in_row(const struct pt_synth *s, const struct pt_event *e,
 	if (!s->branches_to || s->branches < 0 || s->passes_insns || s->with_stacks ||
 	    s->branch_filter || s->skip || s->chooses)
 		return 0;
-	while (at < end && at->kind == PT_EV_BRANCH)
+	while (at < end && at->kind == PT_EV_BRANCH && at->tsc == e->tsc)
 		at++;
 	return (size_t)(at - e);
 }
@@ -255,8 +255,11 @@ static int synth_push_row(struct pt_synth *s, const struct pt_event *e, size_t n
 
 	q->changes_iflag = false;
 	q->insns += synth_insns_up_to(q, &e[n - 1]);
-	q->tsc = e[n - 1].tsc;
-	return s->branches_to(s->branches_context, e, n);
+	q->tsc = e->tsc;
+	return s->branches_to(s->branches_context,
+			      synth_begin_sample(s, s->branches, e->tsc, e->branch.from,
+						 e->branch.flags),
+			      e, n);
 }
 
 static int synth_on_span(struct pt_trace_sink *sink, const struct pt_span *span)
@@ -379,12 +382,9 @@ void pt_synth_free(struct pt_synth *s)
 	free(s);
 }
 
-void pt_synth_take_branches(struct pt_synth *s,
-			    int (*branches)(void *context, const struct pt_event *branches,
-					    size_t n),
-			    void *context)
+void pt_synth_take_branches(struct pt_synth *s, pt_synth_row_fn *take, void *context)
 {
-	s->branches_to = branches;
+	s->branches_to = take;
 	s->branches_context = context;
 }
 

@@ -26,14 +26,12 @@ void pt_synth_free(struct pt_synth *s); /* NULL is fine; the trace stays the cal
 int pt_synth_run(struct pt_synth *s, uint64_t before_ns, struct event_sink *sink);
 
 /*
- * For a caller that needs only the source and the target of branches. From now on, `branches` gets
- * them in rows. If the trace gives nothing but branches, no samples are pushed. The rows are valid
- * until `branches` returns 0, or a negative errno that ends the run.
+ * For a caller that needs only the source and the target of branches. From now on, `take` gets
+ * them in rows of one thread and time: those of `first`, the sample of the first branch. If the
+ * trace gives nothing but branches, no samples are pushed. The rows are valid until `take` returns
+ * 0, or a negative errno that ends the run.
  */
-void pt_synth_take_branches(struct pt_synth *s,
-			    int (*branches)(void *context, const struct pt_event *branches,
-					    size_t n),
-			    void *context);
+void pt_synth_take_branches(struct pt_synth *s, pt_synth_row_fn *take, void *context);
 
 /*
  * Branches that `chooses` refuses become no samples. It gets each branch as a sample without cycles

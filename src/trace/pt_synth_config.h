@@ -12,3 +12,7 @@ struct pt_synth_config {
 	struct pt_trace *trace;
 	struct event_sink *sink; /* may be set later: pt_synth_run() */
 };
+
+/* Takes branches in a row: pt_synth_take_branches(). */
+typedef int pt_synth_row_fn(void *context, const struct event *first,
+			    const struct pt_event *branches, size_t n);

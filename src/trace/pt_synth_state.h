@@ -62,7 +62,7 @@ struct pt_synth {
 	struct itrace itrace;
 	struct pt_trace *trace;
 	struct event_sink *to;
-	int (*branches_to)(void *context, const struct pt_event *branches, size_t n);
+	pt_synth_row_fn *branches_to;
 	void *branches_context;
 	bool (*chooses)(void *context, const struct event *branch); /* NULL: all are wanted */
 	void *chooses_context;

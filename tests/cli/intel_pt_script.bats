@@ -36,16 +36,18 @@ same_lines() {
 	grep -q '	ret' disassembled
 }
 
-@test "lines of two addresses are the branches one by one, with the text between them" {
+@test "lines of two addresses, and of their names, are the branches one by one, with the text between them" {
 	same_branches --tsc --mtc --interrupt 300 --psb 700 -- "$PROGRAMS/flow" threads
-	local each tid
+	local each fields tid
 	one_by_one() {
 		assay script -i trace.data "$@" 2>err | sed -E 's/^ *[0-9]+ //'
 	}
-	for each in be bpwxe bes100 cre bei100ie bl16e; do
-		assay script -i trace.data --itrace=$each -F ip,addr >rows 2>err
-		[ "$(grep -c '=>' rows)" -gt 100 ]
-		one_by_one --itrace=$each -F tid,ip,addr | cmp - rows
+	for fields in ip,addr ip,sym,symoff,dso,addr; do
+		for each in be bpwxe bes100 cre bei100ie bl16e; do
+			assay script -i trace.data --itrace=$each -F $fields >rows 2>err
+			[ "$(grep -c '=>' rows)" -gt 100 ]
+			one_by_one --itrace=$each -F tid,$fields | cmp - rows
+		done
 	done
 	# --tid leaves out the branches of other threads.
 	tid=$(tail -n 1 truth | awk '{ print $1 }')
