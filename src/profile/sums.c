@@ -40,8 +40,8 @@ struct sums {
 	struct progress *progress; /* one a source */
 	VEC(struct unit) units;
 	pthread_t threads[THREADS_MAX];
-	size_t n_threads;          /* 0: the caller adds up himself … */
-	struct row_reader *reader; /* … with this */
+	size_t n_threads;          /* besides the caller, who is number 0 … */
+	struct row_reader *reader; /* … and reads with this */
 	VEC(uint32_t) damaged;     /* of the source that the caller has */
 
 	/* Under the lock: units, sources that the caller has, threads that know their number. */
@@ -139,7 +139,7 @@ static void *sums_work(void *arg)
 	size_t thread, unit;
 
 	pthread_mutex_lock(&s->lock);
-	thread = s->n_numbered++;
+	thread = ++s->n_numbered;
 	pthread_mutex_unlock(&s->lock);
 	while ((unit = sums_take_unit(s)) < s->units.n) {
 		sums_add_unit(s, &s->units.data[unit], thread, reader);
@@ -195,7 +195,7 @@ static void start_threads(struct sums *s)
 	n = MIN(MIN(n, (size_t)THREADS_MAX), s->units.n);
 	if (n < 2 || count_rows(s) < ROWS_TO_BOTHER)
 		return;
-	while (s->n_threads < n && thread_start(&s->threads[s->n_threads], sums_work, s))
+	while (s->n_threads < n - 1 && thread_start(&s->threads[s->n_threads], sums_work, s))
 		s->n_threads++;
 }
 
@@ -216,12 +216,30 @@ struct sums *sums_start(const struct sums_source *sources, size_t n)
 	return s;
 }
 
-static void sums_wait_for(struct sums *s, const struct progress *p)
+/* The next unit, if it is of the source. Else waits: NULL if all units of the source are done. */
+static struct unit *sums_take_unit_of(struct sums *s, size_t source)
 {
+	const struct progress *p = &s->progress[source];
+	struct unit *unit = NULL;
+
 	pthread_mutex_lock(&s->lock);
-	while (p->n_done < p->n_units)
+	if (s->next_unit < p->first_unit + p->n_units)
+		unit = &s->units.data[s->next_unit++];
+	while (!unit && p->n_done < p->n_units)
 		pthread_cond_wait(&s->done, &s->lock);
 	pthread_mutex_unlock(&s->lock);
+	return unit;
+}
+
+/* The caller needs the source now, so it adds up what no thread has begun. */
+static void sums_finish_source(struct sums *s, size_t source)
+{
+	struct unit *unit;
+
+	while ((unit = sums_take_unit_of(s, source))) {
+		sums_add_unit(s, unit, 0, s->reader);
+		unit_finish(s, (size_t)(unit - s->units.data));
+	}
 }
 
 static void sums_may_go_on(struct sums *s)
@@ -273,10 +291,7 @@ size_t sums_next(struct sums *s, struct count_rows *rows, const uint32_t **damag
 
 	s->damaged.n = 0;
 	table_init(&all, s->sources[source].segment);
-	for (size_t u = p->first_unit; u < p->first_unit + p->n_units && !s->n_threads; u++)
-		sums_add_unit(s, &s->units.data[u], 0, s->reader);
-	if (s->n_threads)
-		sums_wait_for(s, p);
+	sums_finish_source(s, source);
 	sums_may_go_on(s);
 	for (size_t u = p->first_unit; u < p->first_unit + p->n_units; u++)
 		join_unit(s, &s->units.data[u], &p->tables[s->units.data[u].thread], &all);
