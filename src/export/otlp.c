@@ -14,6 +14,7 @@
 #include "export/cgroup_texts.h"
 #include "export/code_lines.h"
 #include "export/export.h"
+#include "export/label_texts.h"
 #include "export/mappings.h"
 #include "export/names.h"
 #include "export/otlp.pb-c.h"
@@ -41,9 +42,6 @@ enum {
 	TABLE_STACK,
 };
 
-#define N_FIXED_ATTRIBUTES 4
-#define N_ATTRIBUTES       (N_FIXED_ATTRIBUTES + N_CGROUP_TEXTS)
-
 struct otlp {
 	const struct export *x;
 	struct sink *out;
@@ -53,8 +51,7 @@ struct otlp {
 	int32_t n_attributes;
 	struct strings attribute_keys; /* string i is the source of attribute i */
 	struct group_attributes {
-		int32_t index[N_ATTRIBUTES];
-		size_t n;
+		VEC(int32_t) index;
 	} * of_group;
 	int32_t *stack_of;         /* by node; 0: no sample ended there */
 	struct buf links;          /* the table so far */
@@ -104,14 +101,32 @@ static void add_cgroup_attributes(struct otlp *w, uint32_t group, const struct c
 
 	for (int i = 0; i < N_CGROUP_TEXTS; i++)
 		if (*cgroup->text[i])
-			out->index[out->n++] = attribute_index(w, keys[i], cgroup->text[i], 0);
+			vec_push(&out->index, attribute_index(w, keys[i], cgroup->text[i], 0));
+}
+
+/* A trace and a span that are the sample's link are no attributes. */
+static void add_label_attributes(struct otlp *w, uint32_t group, const struct label_texts *all)
+{
+	uint32_t own = profile_class_value(w->x->profile, PROFILE_LABEL, group);
+
+	for (uint32_t i = all->first[own]; i < all->first[own + 1]; i++) {
+		const struct label_text *label = &all->list.data[i];
+		bool is_linked = w->link_of[group] &&
+				 (!strcmp(label->name, "trace") || !strcmp(label->name, "span"));
+
+		if (!is_linked)
+			vec_push(&w->of_group[group].index,
+				 attribute_index(w, label->name, label->value, 0));
+	}
 }
 
 static void make_attributes(struct otlp *w)
 {
 	const struct profile *p = w->x->profile;
 	cleanup(free_at_exit) struct cgroup_texts *cgroups = cgroup_texts_new(p, w->x->frames);
+	struct label_texts labels;
 
+	label_texts_init(&labels, p, w->x->frames);
 	protobuf_bytes(&w->attributes, TABLE_ATTRIBUTE, NULL, 0);
 	w->of_group = xcalloc((size_t)p->n_groups + 1, sizeof(*w->of_group));
 	for (uint32_t g = 0; g < p->n_groups; g++) {
@@ -120,16 +135,16 @@ static void make_attributes(struct otlp *w)
 		const string_id comm = { profile_class_value(p, PROFILE_COMM, g) };
 		const char *name = frame_text(w->x->frames, strings_get(&p->comms, comm));
 
-		w->of_group[g] = (struct group_attributes){
-			.index = { attribute_index(w, "process.pid", NULL, thread->pid),
-				   attribute_index(w, "thread.id", NULL, thread->tid),
-				   attribute_index(w, "thread.name", name, 0),
-				   attribute_index(w, "cpu.logical_number", NULL,
-						   profile_cpu(p, g)) },
-			.n = N_FIXED_ATTRIBUTES,
-		};
+		vec_push(&w->of_group[g].index,
+			 attribute_index(w, "process.pid", NULL, thread->pid));
+		vec_push(&w->of_group[g].index, attribute_index(w, "thread.id", NULL, thread->tid));
+		vec_push(&w->of_group[g].index, attribute_index(w, "thread.name", name, 0));
+		vec_push(&w->of_group[g].index,
+			 attribute_index(w, "cpu.logical_number", NULL, profile_cpu(p, g)));
 		add_cgroup_attributes(w, g, cgroups);
+		add_label_attributes(w, g, &labels);
 	}
+	label_texts_fini(&labels);
 }
 
 #define TRACE_BYTES 16
@@ -226,8 +241,8 @@ static void otlp_put_samples(struct otlp *w, struct buf *out, uint32_t lane, boo
 		sample.link_index = w->link_of[e->group];
 		sample.values = &value;
 		sample.n_values = 1;
-		sample.attribute_indices = w->of_group[e->group].index;
-		sample.n_attribute_indices = w->of_group[e->group].n;
+		sample.attribute_indices = w->of_group[e->group].index.data;
+		sample.n_attribute_indices = w->of_group[e->group].index.n;
 		protobuf_message(out, FIELD_SAMPLES, &sample.base);
 	}
 }
@@ -448,11 +463,13 @@ static int write_otlp(const struct export *x, struct sink *out, struct error *er
 	strings_init(&w.attribute_keys);
 	strings_init(&w.link_texts);
 	mappings_init(&w.mappings, x->profile);
-	make_attributes(&w);
 	make_links(&w);
+	make_attributes(&w);
 	otlp_number_stacks(&w);
 	put_profiles(&w);
 	put_dictionary(&w);
+	for (uint32_t g = 0; g < x->profile->n_groups; g++)
+		vec_fini(&w.of_group[g].index);
 	free(w.of_group);
 	free(w.stack_of);
 	free(w.link_of);
@@ -469,8 +486,8 @@ const struct export_ops export_otlp = {
 	.target = EXPORT_STREAM,
 	.is_binary = true,
 	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU, PROFILE_CGROUP,
-			   PROFILE_TRACE, PROFILE_SPAN },
-		  .n = 7 },
+			   PROFILE_TRACE, PROFILE_SPAN, PROFILE_LABEL },
+		  .n = 8 },
 	.with_chains = true,
 	.with_places = true,
 	.with_source = true,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * pprof's profile.proto, gzipped. Every sample has two values for each event: the number of
- * samples, and the number of events they stand for. Labels are process, thread, comm and CPU.
+ * samples, and the number of events they stand for. Labels are process, thread, comm, CPU
+ * and cgroup, and then the sample's own.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "export/cgroup_texts.h"
 #include "export/code_lines.h"
 #include "export/export.h"
+#include "export/label_texts.h"
 #include "export/mappings.h"
 #include "export/names.h"
 #include "export/protobuf.h"
@@ -33,6 +35,9 @@ struct pprof {
 	int64_t *values;
 	int64_t label_keys[N_LABELS];
 	struct cgroup_texts *cgroups; /* by value of the key */
+	struct label_texts own_labels;
+	VEC(Pprof__Label) labels; /* of the current group */
+	VEC(Pprof__Label *) label_pointers;
 };
 
 static int64_t pprof_intern(struct pprof *w, const char *text)
@@ -208,8 +213,17 @@ static void pprof_put_functions(struct pprof *w)
 	}
 }
 
-/* Returns their number; only the known labels of a cgroup count. */
-static size_t set_labels(struct pprof *w, uint32_t group, Pprof__Label *labels)
+static Pprof__Label *pprof_add_label(struct pprof *w, int64_t key)
+{
+	Pprof__Label *label = vec_add(&w->labels);
+
+	pprof__label__init(label);
+	label->key = key;
+	return label;
+}
+
+/* Only the known labels of a cgroup count. */
+static void set_labels(struct pprof *w, uint32_t group)
 {
 	const struct profile *p = w->x->profile;
 	const struct profile_process *thread =
@@ -217,25 +231,25 @@ static size_t set_labels(struct pprof *w, uint32_t group, Pprof__Label *labels)
 	const string_id comm = { profile_class_value(p, PROFILE_COMM, group) };
 	const struct cgroup_texts *cgroup =
 		&w->cgroups[profile_class_value(p, PROFILE_CGROUP, group)];
-	size_t n = N_FIXED_LABELS;
+	uint32_t own = profile_class_value(p, PROFILE_LABEL, group);
 
-	for (int i = 0; i < N_LABELS; i++)
-		pprof__label__init(&labels[i]);
-	for (int i = 0; i < N_FIXED_LABELS; i++)
-		labels[i].key = w->label_keys[i];
-	labels[0].num = thread->pid;
-	labels[1].num = thread->tid;
-	labels[2].str = intern_raw(w, strings_get(&p->comms, comm));
-	labels[3].num = profile_cpu(p, group);
+	w->labels.n = w->label_pointers.n = 0;
+	pprof_add_label(w, w->label_keys[0])->num = thread->pid;
+	pprof_add_label(w, w->label_keys[1])->num = thread->tid;
+	pprof_add_label(w, w->label_keys[2])->str = intern_raw(w, strings_get(&p->comms, comm));
+	pprof_add_label(w, w->label_keys[3])->num = profile_cpu(p, group);
 	for (int i = 0; i < N_CGROUP_TEXTS; i++)
-		if (*cgroup->text[i]) {
-			labels[n].key = w->label_keys[N_FIXED_LABELS + i];
-			labels[n++].str = intern_raw(w, cgroup->text[i]);
-		}
-	return n;
+		if (*cgroup->text[i])
+			pprof_add_label(w, w->label_keys[N_FIXED_LABELS + i])->str =
+				intern_raw(w, cgroup->text[i]);
+	for (uint32_t i = w->own_labels.first[own]; i < w->own_labels.first[own + 1]; i++)
+		pprof_add_label(w, pprof_intern(w, w->own_labels.list.data[i].name))->str =
+			pprof_intern(w, w->own_labels.list.data[i].value);
+	vec_foreach (&w->labels, label)
+		vec_push(&w->label_pointers, label);
 }
 
-static void pprof_put_sample(struct pprof *w, size_t entry, Pprof__Label **labels, size_t n_labels)
+static void pprof_put_sample(struct pprof *w, size_t entry)
 {
 	const struct profile *p = w->x->profile;
 	const struct weight *weights = profile_weights(p, entry);
@@ -253,8 +267,8 @@ static void pprof_put_sample(struct pprof *w, size_t entry, Pprof__Label **label
 	sample.n_location_id = w->locations.n;
 	sample.value = w->values;
 	sample.n_value = (size_t)p->n_lanes * 2;
-	sample.label = labels;
-	sample.n_label = n_labels;
+	sample.label = w->label_pointers.data;
+	sample.n_label = w->label_pointers.n;
 	protobuf_message(&w->out->buf, FIELD_SAMPLE, &sample.base);
 	sink_step(w->out);
 }
@@ -263,18 +277,14 @@ static void pprof_put_sample(struct pprof *w, size_t entry, Pprof__Label **label
 static void pprof_put_samples(struct pprof *w)
 {
 	const struct profile *p = w->x->profile;
-	Pprof__Label labels[N_LABELS], *pointers[N_LABELS];
 	uint32_t group = NO_INDEX;
-	size_t n_labels = 0;
 
-	for (int i = 0; i < N_LABELS; i++)
-		pointers[i] = &labels[i];
 	for (size_t i = 0; i < p->entries.n && !sink_failed(w->out); i++) {
 		if (p->entries.data[i].group != group) {
 			group = p->entries.data[i].group;
-			n_labels = set_labels(w, group, labels);
+			set_labels(w, group);
 		}
-		pprof_put_sample(w, i, pointers, n_labels);
+		pprof_put_sample(w, i);
 	}
 }
 
@@ -290,6 +300,7 @@ static int write_pprof(const struct export *x, struct sink *out, struct error *e
 	(void)err;
 	strings_init(&w.strings);
 	mappings_init(&w.mappings, x->profile);
+	label_texts_init(&w.own_labels, x->profile, x->frames);
 	w.values = xcalloc((size_t)x->profile->n_lanes * 2, sizeof(*w.values));
 	for (int i = 0; i < N_LABELS; i++)
 		w.label_keys[i] = pprof_intern(&w, label_names[i]);
@@ -309,6 +320,9 @@ static int write_pprof(const struct export *x, struct sink *out, struct error *e
 	free(w.has_inlines);
 	free(w.cgroups);
 	vec_fini(&w.locations);
+	vec_fini(&w.labels);
+	vec_fini(&w.label_pointers);
+	label_texts_fini(&w.own_labels);
 	mappings_fini(&w.mappings);
 	strings_fini(&w.strings);
 	return 0;
@@ -318,8 +332,9 @@ const struct export_ops export_pprof = {
 	.target = EXPORT_STREAM,
 	.is_binary = true,
 	.is_gzip = true,
-	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU, PROFILE_CGROUP },
-		  .n = 5 },
+	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU, PROFILE_CGROUP,
+			   PROFILE_LABEL },
+		  .n = 6 },
 	.with_chains = true,
 	.with_places = true,
 	.with_source = true,

@@ -31,7 +31,7 @@ void labels_describe(struct profile *p, const struct load_part *part, uint32_t n
 {
 	const char *asked = p->index->request->keys.label;
 	const struct segment *s = part->segment;
-	struct buf all = { 0 };
+	struct buf all = { 0 }, pairs = { 0 };
 
 	for (; node >= mark; node = load_parent_of(s, node)) {
 		uint32_t image = load_image_of(part, s->nodes[node].code.image);
@@ -44,6 +44,8 @@ void labels_describe(struct profile *p, const struct load_part *part, uint32_t n
 		value = label_text(p, image, s->nodes[node].code.offset);
 		out->is_label_taken |= takes_label(p, name, value);
 		buf_printf(&all, "%s%s=%s", all.len ? SEPARATOR : "", name, value);
+		buf_bytes(&pairs, name, strlen(name) + 1);
+		buf_bytes(&pairs, value, strlen(value) + 1);
 		if (!strcmp(name, "trace"))
 			out->trace = strings_add(&p->waker_texts, value);
 		if (!strcmp(name, "span"))
@@ -52,7 +54,9 @@ void labels_describe(struct profile *p, const struct load_part *part, uint32_t n
 			out->label = strings_add(&p->waker_texts, value);
 	}
 	out->labels = strings_add(&p->waker_texts, buf_cstr(&all));
+	out->label_pairs = strings_add_n(&p->waker_texts, (const char *)pairs.data, pairs.len);
 	if (!*asked)
 		out->label = out->labels;
 	buf_fini(&all);
+	buf_fini(&pairs);
 }

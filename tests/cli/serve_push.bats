@@ -157,6 +157,33 @@ samples_of() { # COMM
 	[ "$(assay report -i t --by symbol --format json label:long=é* | jq '.rows[0].samples')" = 5 ]
 }
 
+@test "pprof and OTLP have the labels of each sample" {
+	assay export --list-formats | grep -q '^otlp ' || skip "built without protobuf-c"
+	mkdir -p pushed/samples/current
+	printf 'main;work 5\n' >folded
+	assay import -q folded --into pushed --label region=eu --label 'path=/a, b=c'
+	assay import -q folded --into pushed --label region=us
+	assay import -q folded --into pushed
+	labels_of label >labels
+	diff labels - <<-'END'
+		[none] 5
+		region=eu, path=/a, b=c 5
+		region=us 5
+	END
+	mv pushed all
+	for format in pprof otlp; do
+		assay export -q -i all --format $format -o exported
+		rm -rf pushed
+		if [ $format = otlp ]; then
+			assay import -q --body otlp exported -o pushed
+		else
+			assay import -q exported -o pushed
+		fi
+		labels_of label | diff labels -
+		labels_of label:path | diff - <(printf '%s\n' '/a, b=c 5' '[none] 10')
+	done
+}
+
 @test "what is no profile, or may not be pushed, leaves nothing behind" {
 	profiles worker
 	begin
