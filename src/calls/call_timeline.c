@@ -509,6 +509,8 @@ static void call_timeline_take_window(struct call_timeline *t, const struct time
 	if (window->last_ns != UINT64_MAX)
 		t->last_ns = window->last_ns;
 	t->last_ns = MAX(t->last_ns, t->first_ns);
+	if (!t->calls.n && !t->marks.n) /* no call begins the times: the window does */
+		t->zero_ns = t->first_ns;
 }
 
 static void call_timeline_finish(struct timeline_reader *r)

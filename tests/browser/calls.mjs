@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Calls of a processor trace in a real browser: node calls.mjs FOLDER URL. FOLDER has calls.html, and latency.json of the same
 // recording; URL is the address of a server of it. Each check is a TAP line.
-import { equal, holds, home, launched, report, run } from "./harness.mjs";
+import { equal, holds, home, launched, report, run, violationsOf } from "./harness.mjs";
 
 const context = await launched();
 const picture = await context.newPage(), page = await context.newPage(), complaints = [];
@@ -46,6 +46,9 @@ await run({
 		const after = await picture.evaluate(() => document.querySelector("canvas").toDataURL());
 		holds(before !== after, "a click shows the slowest call");
 	},
+	async accessible() {
+		equal(await violationsOf(picture), [], "the picture, with the panel of a function");
+	},
 	async zooms() {
 		await page.locator("#source").waitFor();
 		await page.waitForFunction(() => document.querySelectorAll("#source option").length > 0);
@@ -53,6 +56,7 @@ await run({
 		await page.fill("#time", "0%-100%");
 		await page.click("button[type=submit]");
 		await shown("Kind");
+		await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length > 20);
 		const all = await times();
 		holds(all.length > 20, `${all.length} calls and returns`);
 		await page.locator("main button", { hasText: "10 times shorter" }).click();
@@ -110,8 +114,10 @@ await run({
 		equal(Number(at), from, "the window begins at the call");
 		holds(got.length > 0 && got.every(t => t >= from && t <= to), `${got.length} instructions of the window`);
 		holds((await page.locator("main tbody tr td:last-child").allTextContents()).every(text => text), "each has its text");
+		equal(await violationsOf(page, { exclude: [["iframe"], ["tbody tr:nth-child(n+4)"]] }), [], "instructions");
 		await page.goBack();
 		await shown("Kind");
+		equal(await violationsOf(page, { exclude: [["iframe"], ["tbody tr:nth-child(n+4)"]] }), [], "calls");
 	},
 	async quiet() {
 		equal(complaints, [], "complaints");

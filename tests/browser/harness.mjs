@@ -59,6 +59,14 @@ export function holds(condition, what) {
 		throw new Error(what);
 }
 
+// What axe-core finds, as sentences. More of its options: axe.run(CONTEXT, OPTIONS).
+export async function violationsOf(page, context = {}) {
+	if (!await page.evaluate(() => "axe" in window))
+		await page.evaluate(readFileSync(new URL("../npm/node_modules/axe-core/axe.min.js", import.meta.url), "utf8"));
+	return page.evaluate(async context => (await window.axe.run({ include: [["html"]], ...context }, { resultTypes: ["violations"] })).violations
+		.map(v => `${v.id}: ${v.nodes.map(n => n.target.join(" ")).join(", ")}`), context);
+}
+
 // The first difference of two {key: value}, as a sentence.
 export function sameEntries(got, wanted, what) {
 	for (const key of new Set([...Object.keys(got), ...Object.keys(wanted)]))

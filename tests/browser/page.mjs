@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What the HTML page does, in a real browser, against what `assay report --format json` says.
 // Usage: page.mjs FOLDER: made by tests/cli/html.bats, which also names the checks.
-import { equal, holds, home, open, report, run, sameEntries, seen } from "./harness.mjs";
+import { equal, holds, home, open, report, run, sameEntries, seen, violationsOf } from "./harness.mjs";
 
 const plain = await open("plain.html");
 
@@ -407,6 +407,13 @@ await run({
 			wanted[row.reason] = (wanted[row.reason] || 0) + row.samples;
 		sameEntries(got[0], wanted, "reasons of waits");
 		equal(got[1], Object.keys(wanted).sort(), "words in the tracks");
+		// The legend has each reason, with the time of all threads and the colour of the tracks.
+		const legend = await page.locator("#track-legend span").evaluateAll(items => items.map(item => [item.textContent, item.firstChild.style.background]));
+		const ns = report("reasons").rows.filter(r => r.events > 0 && r.reason !== "[none]");
+		equal(legend.slice(2).map(([text]) => text).sort(), ns.map(row => `waits: ${row.reason} ${(row.events / 1e9).toPrecision(3)}\u202fs`).sort(), "the legend");
+		equal(new Set(legend.map(([, colour]) => colour)).size, legend.length, "each has a colour of its own");
+		await page.click("#show-tracks");
+		equal(await page.isHidden("#track-legend"), true, "no tracks, no legend");
 	},
 
 	async early() {
@@ -506,6 +513,15 @@ await run({
 		const again = await open("light.html", { hash: new URL(page.url()).hash });
 		sameEntries(await pagePaths(again, "tree"), pathsOf(report("tree").rows, event), "in another window");
 		equal(await again.evaluate(() => [...assay.opened].length), await page.evaluate(() => [...assay.opened].length), "open boxes");
+		// They close again, by the button and by Escape.
+		await page.click("#transforms button");
+		equal(await page.evaluate(() => assay.tree.n), boxes, "boxes as at first");
+		equal(await page.isHidden("#transforms"), true, "nothing to close");
+		await address(page, "open=", false);
+		await again.focus("#upper");
+		for (let i = 0; i < 3 && await again.evaluate(() => assay.opened.size); i++)
+			await again.keyboard.press("Escape");
+		equal(await again.evaluate(() => [assay.opened.size, assay.tree.n]), [0, boxes], "closed by Escape");
 		const odd = await open("light.html", { hash: "#open=1e9.-1.x.0" });
 		holds(await odd.evaluate(() => assay.tree.total[0] > 0), "an address of another page does no harm");
 	},
@@ -535,6 +551,24 @@ await run({
 			assay.upper.resize();
 			return [...context.getImageData(1, 1, 1, 1).data];
 		}), [255, 255, 255, 255], "painted at once after a change of size");
+	},
+
+	async accessible() {
+		for (const [file, keys] of [["waits.html", "12345"], ["code.html", "6"], ["difference.html", "4"]]) {
+			const page = await open(file);
+			for (const key of keys) {
+				await page.keyboard.press(key);
+				await settle(page);
+				equal(await violationsOf(page, { exclude: [["tbody tr:nth-child(n+4)"], ["#code .row:nth-child(n+6)"]] }), [], `${file}, view ${key}`);
+			}
+			for (const id of file === "waits.html" ? ["show-tracks", "show-heat", "about", "theme", "help"] : []) {
+				await page.click(`#${id}`);
+				await settle(page);
+				equal(await violationsOf(page, { exclude: [["tbody tr:nth-child(n+4)"]] }), [], `${file}, ${id}`);
+			}
+			await page.emulateMedia({ colorScheme: "dark" });
+			equal(await violationsOf(page, { exclude: [["tbody tr:nth-child(n+4)"], ["#code .row:nth-child(n+6)"]] }), [], `${file}, dark`);
+		}
 	},
 
 	async svg() {

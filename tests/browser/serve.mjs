@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The page of `assay serve` in a real browser: node serve.mjs URL FOLDER, whose sessions it shows. Each check is a TAP line.
 import { cpSync, readFileSync, rmSync } from "node:fs";
-import { equal, holds, run, launched } from "./harness.mjs";
+import { equal, holds, run, launched, violationsOf } from "./harness.mjs";
 
 const complaints = [], others = [];
 const page = await (await launched()).newPage();
@@ -12,13 +12,8 @@ page.on("dialog", d => { complaints.push(`dialog ${d.message()}`); d.dismiss(); 
 page.on("request", r => r.url().startsWith(origin) || r.url().startsWith("data:") || others.push(r.url()));
 await page.goto(process.argv[2]);
 
-const axe = readFileSync(new URL("../npm/node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 // The frame is the profile's own page, which has other tests. All rows of a table are alike.
-const accessible = async (title) => {
-	const found = await page.evaluate(async () => (await window.axe.run({ exclude: [["iframe"], ["tbody tr:nth-child(n+4)"]] }, { resultTypes: ["violations"] })).violations
-		.map(v => `${v.id}: ${v.nodes.map(n => n.target.join(" ")).join(", ")}`));
-	equal(found, [], title);
-};
+const accessible = async (title) => equal(await violationsOf(page, { exclude: [["iframe"], ["tbody tr:nth-child(n+4)"]] }), [], title);
 const rowsShow = (text) => page.waitForFunction((text) => document.querySelector("main")?.textContent.includes(text), text);
 
 // The newest choice has its answers. No question is on its way to a request that a check holds.
@@ -295,7 +290,6 @@ await run({
 		equal(await page.locator("#against").isHidden(), true, "fields of a view that is not shown");
 	},
 	async accessible() {
-		await page.evaluate(axe);
 		for (const view of ["top", "values", "processes", "explain", "info", "function", "diff"]) {
 			await page.selectOption("#view", view);
 			if (view === "diff")

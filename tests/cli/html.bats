@@ -25,7 +25,7 @@ setup_file() {
 		echo "Chromium is not installed" >skip
 	elif ! command -v node >/dev/null; then
 		echo "node is not installed" >skip
-	elif [ ! -d "$ROOT/tests/npm/node_modules/playwright-core" ]; then
+	elif [ ! -d "$ROOT/tests/npm/node_modules/playwright-core" ] || [ ! -d "$ROOT/tests/npm/node_modules/axe-core" ]; then
 		echo "playwright-core is not installed (scripts/deps-npm.sh)" >skip
 	else
 		# Each wait in it has the common limit; this one is for a browser that hangs.
@@ -120,6 +120,7 @@ checked() {
 @test "in a browser: light boxes are in other, count all the same, and a click opens it" { checked other; }
 @test "in a browser: nothing is black before it is painted" { checked paint; }
 @test "in a browser: the code of a function has the lines and instructions of assay annotate" { checked code; }
+@test "in a browser: axe-core finds nothing in any view, light or dark" { checked accessible; }
 @test "in a browser: the SVG is one" { checked svg; }
 @test "in a browser: nothing is fetched, and nothing complains" { checked alone; }
 

@@ -40,6 +40,9 @@ load pt
 	# The page of the same window.
 	api 'timeline?source=pt.data&time=20%25-40%25' | grep -q 'id="data">{"begin":"[0-9]*",.*"calls":\[[0-9]'
 	[ "$(status)" = 200 ]
+	# The times of a window without a call are from its begin.
+	api 'timeline?source=pt.data&time=100,100.001' | grep -q 'id="data">{"begin":"100000000000","first":0,"last":1000000,"zero":0,.*"functions":\[\]'
+	[ "$(status)" = 200 ]
 }
 
 @test "a recording without a trace has no calls, and the answer says so" {
@@ -72,6 +75,6 @@ load pt
 	rm -rf "$short"
 	not grep '^skip ' results || skip "$(sed -n 's/^skip //p' results)"
 	cat results
-	[ "$(grep -c '^ok ' results)" = 6 ]
+	[ "$(grep -c '^ok ' results)" = 7 ]
 	not grep -v '^ok ' results
 }

@@ -553,6 +553,7 @@ class App extends TimeViews {
 		const isDark = chosen === "dark" || (chosen === "auto" && wantsDark);
 		document.documentElement.dataset.theme = isDark ? "dark" : "light";
 		$("theme").textContent = { auto: "Auto", light: "Light", dark: "Dark" }[chosen];
+		$("theme").setAttribute("aria-label", `Colours of the page: ${$("theme").textContent}`);
 		const style = getComputedStyle(document.documentElement), get = name => style.getPropertyValue(name).trim();
 		this.colours.theme = {
 			paper: get("--paper"), ink: get("--ink"), faint: get("--faint"), line: get("--line"), accent: get("--accent"),

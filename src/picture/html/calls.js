@@ -316,7 +316,8 @@ function search() {
 }
 
 $("title").textContent = data.words.command;
-$("cause").textContent = data.words.cause ? `Kept because ${data.words.cause}. Times are from there.` : "Times are from the begin of the first call.";
+$("cause").textContent = data.words.cause ? `Kept because ${data.words.cause}. Times are from there.` : threads.some(thread => thread.rows.length) ? "Times are from the begin of the first call." :
+	"There is no call here: zoom out, or choose another window. Times are from its begin.";
 $("source").textContent = `By ${data.words.source}.${data.exact ? "" : " What is shorter than a period is not seen."}${
 	!data.left_out ? "" : data.shortest ? ` ${data.left_out} calls below ${formatTime(data.shortest)} are neither drawn nor counted: zoom in.` :
 	` ${data.left_out} older calls are left out.`}${

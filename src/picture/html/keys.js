@@ -49,6 +49,8 @@ function escapeOneStep(app) {
 		app.search("");
 	else if (app.choice.transforms)
 		app.setTransforms([]);
+	else if (app.opened.size)
+		app.closeOthers();
 	else if (app.timeline.range)
 		app.timeline.setRange(null);
 }
@@ -62,7 +64,7 @@ function showKeys() {
 		["s", "callers and callees of the selected function; also a right click"], ["c", "copy the stack"],
 		["h", "hide the selected function"], ["f", "focus on it"], ["r", "collapse recursion"],
 		["t", "to the timeline; ← → move the range, with Shift they stretch it; + − zoom, Enter zooms to the range, Home shows all"], ["d", "details of the session"],
-		["Esc", "undo: zoom, search, transforms, range of time"],
+		["Esc", "undo: zoom, search, transforms, open boxes, range of time"],
 	];
 	const close = element("button", { textContent: "Close" });
 	close.addEventListener("click", () => $("keys").close());

@@ -8,6 +8,20 @@ const WORD_COLOURS = {
 	language: { wordOf: image => Colours.languageOf(image), paint: (colours, word) => colours.ofLanguage(word) },
 };
 
+const swatchOf = (paint, text) => {
+	const swatch = element("i", {});
+	swatch.style.background = paint;
+	return element("span", {}, swatch, text);
+};
+
+// The colours of the tracks: modes of running, and the reasons of waits, the longest first.
+function fillTrackLegend({ tracks, colours, profile }) {
+	const modes = ["user", "kernel"].map(mode => swatchOf(colours.ofMode(mode), `runs: ${mode}`));
+	const waits = tracks.waitedByReason().map(({ reason, ns }) =>
+		swatchOf(colours.ofWait(reason), `waits: ${profile.reasons[reason]} ${formatNanoseconds(ns)}`));
+	$("track-legend").replaceChildren(...modes, ...waits);
+}
+
 function fillLegend(app) {
 	const legend = $("legend"), { colour } = app.choice;
 	if (colour === "difference") {

@@ -51,6 +51,17 @@ class Tracks {
 		this.rowOf = new Map(this.rows.map((row, i) => [row.thread, i]));
 	}
 
+	// The reasons for which threads waited, with the time of all threads.
+	waitedByReason() {
+		const sums = new Float64Array(this.profile.reasons.length);
+		this.profile.lanes.forEach(({ moments }, lane) => {
+			const { of, factor } = momentWeights(moments, true);
+			for (let i = 0; this.isWait(lane) && i < moments.n; i++)
+				sums[moments.reason[i]] += of ? of[i] * factor : factor;
+		});
+		return [...sums].map((ns, reason) => ({ reason, ns })).filter(({ ns }) => ns > 0).sort((a, b) => b.ns - a.ns);
+	}
+
 	get heaviest() {
 		return this.rows.reduce((best, row) => !best || row.run > best.run ? row : best, null);
 	}

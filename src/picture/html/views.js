@@ -55,8 +55,10 @@ class TimeViews {
 
 	// What the range and the part in view are shown in, too.
 	drawPanels() {
-		if (this.choice.panel === "tracks")
+		if (this.choice.panel === "tracks") {
 			this.tracks.draw();
+			fillTrackLegend(this);
+		}
 		if (this.choice.panel === "heat")
 			this.heat.draw();
 	}
@@ -66,8 +68,11 @@ class TimeViews {
 			$(`${name}-box`).hidden = this.choice.panel !== name;
 			$(`show-${name}`).setAttribute("aria-pressed", this.choice.panel === name);
 		}
-		if (this.choice.panel === "tracks")
+		$("track-legend").hidden = this.choice.panel !== "tracks";
+		if (this.choice.panel === "tracks") {
 			this.tracks.resize();
+			fillTrackLegend(this);
+		}
 		if (this.choice.panel === "heat")
 			this.heat.resize();
 	}
@@ -143,6 +148,17 @@ class TimeViews {
 		return true;
 	}
 
+	// Boxes "other" that were opened are one box each again.
+	closeOthers() {
+		this.opened.clear();
+		this.set({ zoom: "", open: "" });
+		this.applyBoxes();
+		this.applyTransforms();
+		this.applyWeights();
+		this.applyView(true);
+		this.applyFound();
+	}
+
 	// The call tree with what is in boxes "other". After transforms, these boxes are all there is.
 	wholeNow() {
 		const range = this.timeline.range || { from: 0, to: Infinity }, { nodes } = this.profile;
@@ -156,8 +172,10 @@ class TimeViews {
 		const list = this.transforms;
 		this.shape = transformNodes(this.boxes, list);
 		$("recursion").setAttribute("aria-pressed", list.some(t => t.kind === "recursion"));
-		$("transforms").hidden = !list.length;
-		$("transforms").replaceChildren(...list.map(t => {
+		$("transforms").hidden = !list.length && !this.opened.size;
+		const closing = element("button", { textContent: 'boxes "other" are open ✕', title: "Close them" });
+		closing.addEventListener("click", () => this.closeOthers());
+		$("transforms").replaceChildren(...(this.opened.size ? [closing] : []), ...list.map(t => {
 			const text = t.kind === "recursion" ? "recursion collapsed" : `${t.kind === "hide" ? "hidden" : "focus"}: ${this.profile.names[t.frame]}`;
 			const chip = element("button", { textContent: `${text} ✕`, title: "Undo" });
 			chip.addEventListener("click", () => this.setTransforms(this.transforms.filter(o => o.kind !== t.kind || o.frame !== t.frame)));
