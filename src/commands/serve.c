@@ -215,6 +215,20 @@ static int make_push_dir(const char *dir, struct error *err)
 	return dir ? file_mkdirs(parts, 0777, err) : 0;
 }
 
+/* A login that nothing uses is a mistake. */
+static int check_login(const struct serve_args *args, const struct option_list *operands,
+		       struct error *err)
+{
+	bool has_clickhouse = args->clickhouse;
+
+	for (size_t i = 0; i < operands->n; i++)
+		has_clickhouse |= input_is_clickhouse(operands->data[i]);
+	return !args->login || has_clickhouse
+		       ? 0
+		       : error_set(err, -EINVAL,
+				   "--login is for ClickHouse: name its servers by --clickhouse");
+}
+
 static int serve_sources(const struct serve_args *args, const struct option_list *operands,
 			 struct error *err)
 {
@@ -263,6 +277,7 @@ static int serve_command_run(const struct command *self, int argc, char **argv)
 
 	if (status < 0) {
 		r = check_serve_args(&args, &err);
+		r = r < 0 ? r : check_login(&args, &operands, &err);
 		status = r < 0 ? EXIT_USAGE : EXIT_OK;
 		r = r < 0 ? r : serve_sources(&args, &operands, &err);
 		if (r < 0 && status == EXIT_OK)

@@ -18,12 +18,12 @@
 #include "base/mem.h"
 #include "fleet/block_check.h"
 #include "fleet/fleet_store.h"
+#include "fleet/fleet_tokens.h"
 #include "fleet/host_facts.h"
 #include "store/history/blocks.h"
 
 /* The lock of a host, which a merge may hold. */
-#define LOCK_TRIES    20
-#define LOCK_PAUSE_NS (100 * NS_PER_MS)
+#define LOCK_MS 2000
 
 /* A clock that is wrong by more gives blocks a wrong time. */
 #define SKEW_MAX_MS INT64_C(3600000)
@@ -85,15 +85,7 @@ void receive_refuse_for(struct receive_answer *out, int error, const char *sente
 
 static int open_host(const struct receive_request *q, struct fleet_host **out, struct error *err)
 {
-	const struct timespec pause = timespec_of_ns(LOCK_PAUSE_NS);
-	int r = -EBUSY;
-
-	for (int i = 0; i < LOCK_TRIES && r == -EBUSY; i++) {
-		if (i)
-			nanosleep(&pause, NULL);
-		r = fleet_host_open(q->fleet, q->host, out, err);
-	}
-	return r;
+	return fleet_host_await(q->fleet, q->host, LOCK_MS, out, err);
 }
 
 /* A refusal that is to be seen in `assay fleet hosts`. */
@@ -232,7 +224,7 @@ struct fleet_host *receive_open(const struct receive_request *q, struct host_fac
 		receive_refuse(out, 503, "disk", err.text);
 	else if (check_sender(q, facts, out))
 		return host;
-	fleet_host_close(host);
+	fleet_host_drop(host);
 	return NULL;
 }
 
@@ -346,8 +338,11 @@ static void keep_host(const struct receive_request *q, struct fleet_host *host,
 	char id[FLEET_ID_SIZE] = "";
 	struct error err = { 0 };
 
-	if (host_facts_read(q->fleet, q->host, &known, &err) < 0 ||
-	    fleet_id_text(q->fleet, id, &err) < 0) {
+	if (!fleet_is_enrolled(q->fleet, q->host)) {
+		/* It was forgotten while the request waited for the lock. */
+		receive_refuse(out, 401, "token", "this host is not enrolled any longer");
+	} else if (host_facts_read(q->fleet, q->host, &known, &err) < 0 ||
+		   fleet_id_text(q->fleet, id, &err) < 0) {
 		receive_refuse(out, 503, "disk", err.text);
 	} else if (host_facts_are_cloned(&known, now, BOOT_SLACK_S)) {
 		refuse_clone(q, &known, now->seen_s, out);
@@ -383,7 +378,10 @@ static void take_host(const struct receive_request *q, const json_t *body,
 		receive_refuse(out, 503, "busy", err.text);
 	else
 		keep_host(q, host, &now, buf_cstr(&labels), out);
-	fleet_host_close(host);
+	if (out->status == 200)
+		fleet_host_close(host);
+	else
+		fleet_host_drop(host);
 	buf_fini(&labels);
 }
 

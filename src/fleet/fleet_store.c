@@ -11,10 +11,12 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
@@ -29,6 +31,7 @@
 #define KEYS_MAX      (256u << 20)
 #define KEY_LINE_MAX  200
 #define LABELS_MAX    (64u << 10)
+#define LOCK_PAUSE_MS 100
 
 struct fleet_host {
 	char *dir;
@@ -391,6 +394,19 @@ int fleet_host_open(const char *dir, const char *host, struct fleet_host **out, 
 	return 0;
 }
 
+int fleet_host_await(const char *dir, const char *host, uint32_t ms, struct fleet_host **out,
+		     struct error *err)
+{
+	const struct timespec pause = timespec_of_ns(LOCK_PAUSE_MS * NS_PER_MS);
+	int r = fleet_host_open(dir, host, out, err);
+
+	for (uint32_t i = 0; i < ms / LOCK_PAUSE_MS && r == -EBUSY; i++) {
+		nanosleep(&pause, NULL);
+		r = fleet_host_open(dir, host, out, err);
+	}
+	return r;
+}
+
 void fleet_host_close(struct fleet_host *h)
 {
 	if (!h)
@@ -400,6 +416,15 @@ void fleet_host_close(struct fleet_host *h)
 	vec_fini(&h->keys);
 	free(h->dir);
 	free(h);
+}
+
+void fleet_host_drop(struct fleet_host *h)
+{
+	cleanup(free_at_exit) char *keys = h ? xasprintf("%s/.keys", h->dir) : NULL;
+
+	if (h && !h->keys_size && unlink(keys) == 0)
+		rmdir(h->dir);
+	fleet_host_close(h);
 }
 
 char *fleet_host_place(const struct fleet_host *h, const char *part, uint64_t bucket)

@@ -109,7 +109,13 @@ struct fleet_host;
  * -EBUSY: another process writes it or merges it. -ENODEV: there is no fleet.
  */
 int fleet_host_open(const char *dir, const char *host, struct fleet_host **out, struct error *err);
+
+/* The same, but waits for another process, for so many milliseconds. */
+int fleet_host_await(const char *dir, const char *host, uint32_t ms, struct fleet_host **out,
+		     struct error *err);
 void fleet_host_close(struct fleet_host *h); /* NULL is fine */
+/* Closes it, and removes its folder if there is nothing in it, as after a refused request. */
+void fleet_host_drop(struct fleet_host *h); /* NULL is fine */
 
 const struct fleet_keys *fleet_host_keys(const struct fleet_host *h);
 

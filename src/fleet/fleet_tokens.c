@@ -171,6 +171,18 @@ static struct fleet_token *find_host(const struct fleet_tokens *t, const char *h
 	return NULL;
 }
 
+bool fleet_is_enrolled(const char *fleet, const char *host)
+{
+	struct fleet_tokens t;
+	bool is_there;
+
+	if (fleet_tokens_read(fleet, &t, NULL) < 0)
+		return true;
+	is_there = find_host(&t, host);
+	fleet_tokens_fini(&t);
+	return is_there;
+}
+
 bool fleet_tokens_have_certificate(const struct fleet_tokens *t, const char *host)
 {
 	const struct fleet_token *found = find_host(t, host);

@@ -47,6 +47,9 @@ int fleet_tokens_read_again(const char *fleet, struct fleet_tokens *t, struct er
 /* Whose token the text is; "*" for a join token, and NULL if it is none. */
 const char *fleet_tokens_host(const struct fleet_tokens *t, const char *token);
 
+/* Whether the fleet has a token or a certificate of the host. A file that can't be read: true. */
+bool fleet_is_enrolled(const char *fleet, const char *host);
+
 /* Whether the host may send by its certificate. */
 bool fleet_tokens_have_certificate(const struct fleet_tokens *t, const char *host);
 

@@ -514,3 +514,31 @@ set_fact() {
 		[ "$code" = 404 ]
 	done
 }
+
+@test "forget waits for requests that are looked at, and nothing of the host comes back" {
+	gateway
+	need_recording
+	assay record -o session -q -- sha256sum "$ASSAY_BUILD/assay" >/dev/null
+	XDG_CACHE_HOME=$PWD/cache assay report -i session --by symbol >/dev/null
+	local sym build kind lock
+	sym=$(find cache -name '*.sym' -size -2000k | sort | head -1)
+	build=$(basename "$sym" .sym)
+	for kind in "/v1/images/$build/symbols" /v1/hosts/web1; do
+		enroll web1
+		introduce web1 $FIRST_BOOT 100 0
+		[ "$code" = 200 ]
+		cp "$sym" body
+		[[ "$kind" != *hosts* ]] || cp facts body
+		flock fleet/web1 sleep 1 &
+		lock=$!
+		wait_for eval '! flock -n fleet/web1 true'
+		python3 "$ROOT/tests/cli/fleet_client.py" "$address" PUT "$kind" "$(cat token.web1)" body "Assay-Boot:$FIRST_BOOT" >late &
+		sleep 0.3
+		assay fleet forget fleet web1
+		wait "$lock"
+		wait $!
+		cat late
+		[ ! -e fleet/web1 ]
+		[ -z "$(find fleet/.names -type f)" ]
+	done
+}

@@ -600,3 +600,10 @@ has_rate() { # HZ
 	[ "$(grep -c '^ok ' results)" = 32 ]
 	not grep -v '^ok ' results
 }
+
+@test "a login without ClickHouse is refused" {
+	echo user:password >login
+	chmod 600 login
+	run -2 assay serve --login login .
+	[[ "$output" == *"--login is for ClickHouse"* ]]
+}

@@ -22,6 +22,9 @@
 /* Each use is a line of this file. */
 #define LOG_FILE ".log"
 
+/* forget waits so long for the end of a request, or of a merge. */
+#define FORGET_MS 60000
+
 static int log_use(const char *fleet, const char *what, const char *host, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/" LOG_FILE, fleet);
@@ -79,11 +82,9 @@ static int forget_host(const char *fleet, const char *host, struct error *err)
 	/* It must not send while it is removed. */
 	r = log_use(fleet, "forget", host, err);
 	r = r < 0 ? r : fleet_revoke(fleet, host, err);
+	/* Under its lock: no request is in the middle of a block, or of names. */
+	r = r < 0 ? r : fleet_host_await(fleet, host, FORGET_MS, &h, err);
 	r = r < 0 ? r : fleet_names_forget(fleet, host, err);
-	if (r < 0 || !fleet_has_host(fleet, host))
-		return r;
-	/* Under its lock: no request is in the middle of a block. */
-	r = fleet_host_open(fleet, host, &h, err);
 	r = r < 0 ? r : file_remove_tree(path, err);
 	fleet_host_close(h);
 	return r;
