@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/strings.h"
+#include "event/guest_task.h"
 #include "pt/code.h"
 #include "replay/replay.h"
 #include "trace/itrace.h"
@@ -288,13 +289,17 @@ struct trace_path trace_path(const struct trace_calls *t, uint32_t path)
 static void take_thread(struct trace_calls *t, const struct event *e)
 {
 	bool is_guest = mode_is_guest(e->sample.mode);
+	uint32_t guest = e->sample.extra->machine_pid;
+	int32_t pid = guest ? guest_task(guest, e->pid) : e->pid;
+	int32_t tid = guest ? guest_task(guest, e->tid) : e->tid;
 
-	if (t->has_view && t->pid == e->pid && t->tid == e->tid && t->is_guest == is_guest)
+	if (t->has_view && t->pid == pid && t->tid == tid && t->is_guest == is_guest)
 		return;
 	t->has_view = true;
-	t->pid = e->pid;
-	t->tid = e->tid;
-	t->view = machine_thread(replay_machine(t->replay), e->pid, e->tid);
+	t->pid = pid;
+	t->tid = tid;
+	t->view = machine_thread(replay_machine(t->replay), pid, tid);
+	t->view.guest_pid = (int32_t)guest;
 	t->is_guest = is_guest;
 	t->space = machine_space(replay_machine(t->replay), &t->view) << 1 | is_guest;
 }

@@ -10,6 +10,7 @@
 
 #include "base/intmap.h"
 #include "elf/elf_file.h"
+#include "event/guest_task.h"
 #include "guard/limits.h"
 #include "guard/open.h"
 #include "machine/address_space.h"
@@ -411,7 +412,8 @@ static void machine_on_mapping(struct machine *m, const struct event *event)
 
 	if (e->is_kernel && m->is_offline)
 		kernel_map_mapping(m->kernel, e);
-	if (e->is_kernel || event->pid < 0 || mapping.end < mapping.start)
+	if (e->is_kernel || (event->pid < 0 && !is_guest_task(event->pid)) ||
+	    mapping.end < mapping.start)
 		return;
 	m->has_data |= m->is_offline && !e->is_executable;
 	if (m->has_data)

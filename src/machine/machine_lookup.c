@@ -7,6 +7,7 @@
 #include <sys/auxv.h>
 
 #include "base/intmap.h"
+#include "event/guest_task.h"
 #include "machine/address_space.h"
 #include "machine/cgroups.h"
 #include "machine/kernel_map.h"
@@ -172,6 +173,12 @@ static image_id guest_image(struct machine *m, const struct thread_view *thread,
 	return image_intern(m->images, &image);
 }
 
+/* Whether code that a guest runs in user mode is known. */
+static bool has_code_of_guest(const struct machine *m, const struct thread_view *thread)
+{
+	return m->has_guest_code || is_guest_task(m->processes.data[thread->process].pid);
+}
+
 int machine_resolve(struct machine *m, const struct thread_view *thread, enum cpu_mode mode,
 		    uint64_t addr, uint64_t time_ns, struct code_addr *out)
 {
@@ -184,7 +191,7 @@ int machine_resolve(struct machine *m, const struct thread_view *thread, enum cp
 		return kernel_map_is_hidden(m->kernel) ? LOSS_NO_KERNEL : LOSS_UNMAPPED;
 	if (mode == MODE_HYPERVISOR)
 		return LOSS_GUEST;
-	if (mode_is_guest(mode) && !(mode == MODE_GUEST_USER && m->has_guest_code)) {
+	if (mode_is_guest(mode) && !(mode == MODE_GUEST_USER && has_code_of_guest(m, thread))) {
 		out->image = guest_image(m, thread, mode == MODE_GUEST_KERNEL);
 		return -1;
 	}

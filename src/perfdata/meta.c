@@ -99,10 +99,12 @@ static void read_id_index(struct perfdata *p, struct order_reader *o)
 	reader_bytes(&guests.r, n * ID_INDEX_BYTES);
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t id = order_u64(o);
-		struct guest_cpu guest = { (uint32_t)order_u64(&guests),
-					   (uint32_t)order_u64(&guests) };
+		struct perfdata_guest guest = { 0 };
 
-		reader_bytes(&o->r, ID_INDEX_BYTES - sizeof(id));
+		reader_bytes(&o->r, ID_INDEX_BYTES - 2 * sizeof(id));
+		guest.tid = (int32_t)order_u64(o);
+		guest.machine_pid = (uint32_t)order_u64(&guests);
+		guest.vcpu = (uint32_t)order_u64(&guests);
 		if (!guest.machine_pid)
 			continue;
 		*intmap_put(&p->guest_by_id, id, NULL) = (uint32_t)p->guests.n;

@@ -170,7 +170,7 @@ void perfdata_on_consumed(struct perfdata *p, perfdata_consumed consumed, void *
 
 /* The event of a record. */
 
-static uint64_t perfdata_word_at(const struct perfdata *p, const uint8_t *bytes, size_t off)
+uint64_t perfdata_word_at(const struct perfdata *p, const uint8_t *bytes, size_t off)
 {
 	uint64_t v;
 
@@ -289,7 +289,7 @@ static int deliver_sample(struct reading *g, const struct record_format *f, stru
 	return event_push(g->sink, e);
 }
 
-/* A guest's mappings are in none of our address spaces. */
+/* Mappings of a guest that no id names are in none of our address spaces. */
 static bool is_guests_mapping(const struct perfdata *p, const uint8_t *bytes, uint32_t type)
 {
 	uint16_t mode;
@@ -298,23 +298,6 @@ static bool is_guests_mapping(const struct perfdata *p, const uint8_t *bytes, ui
 		return false;
 	mode = order_header(bytes, p->is_foreign).misc & PERF_RECORD_MISC_CPUMODE_MASK;
 	return mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
-}
-
-/* Adds the guest of the sample's id. The sample's other extra data is copied with it. */
-static void add_guest(struct perfdata *p, const uint8_t *bytes, size_t size, struct event *e)
-{
-	size_t off = sizeof(struct perf_event_header) + 8 * (size_t)p->guest_id_word;
-	const uint32_t *index;
-
-	if (p->guest_id_word < 0 || off + 8 > size)
-		return;
-	index = intmap_find(&p->guest_by_id, perfdata_word_at(p, bytes, off));
-	if (!index)
-		return;
-	p->guest_extra = e->sample.extra ? *e->sample.extra : (struct sample_extra){ 0 };
-	p->guest_extra.machine_pid = p->guests.data[*index].machine_pid;
-	p->guest_extra.vcpu = p->guests.data[*index].vcpu;
-	e->sample.extra = &p->guest_extra;
 }
 
 /* Delivers a sample that waited for its user part. NULL: the part does not come. */
@@ -334,7 +317,7 @@ static int deliver_held(struct reading *g, struct held_sample *held,
 		if (chain)
 			record_add_chain(f, chain, &p->scratch, &e);
 		e.sample.chain_cut |= !chain;
-		add_guest(p, s->record, s->size, &e);
+		guests_add_to_sample(p, s->record, s->size, &e);
 	}
 	p->is_foreign = is_foreign;
 	return is_good ? deliver_sample(g, f, &e) : 0;
@@ -378,11 +361,13 @@ static int deliver_record(struct reading *g, const struct record_format *f, cons
 			  uint32_t type, size_t size)
 {
 	struct perfdata *p = g->p;
+	const struct perfdata_guest *guest =
+		type == PERF_RECORD_SAMPLE ? NULL : guests_find(p, bytes, type, size);
 	const uint8_t *record;
 	struct event e;
 	int r = 0;
 
-	if (is_guests_mapping(p, bytes, type))
+	if (!guest && is_guests_mapping(p, bytes, type))
 		return 0;
 	record = record_in_our_order(p, f, bytes, size);
 	if (type == RECORD_CALLCHAIN_DEFERRED)
@@ -399,9 +384,11 @@ static int deliver_record(struct reading *g, const struct record_format *f, cons
 	if (e.type == EVENT_SAMPLE && e.sample.chain_cookie)
 		return hold_sample(g, record, size, &e);
 	if (e.type == EVENT_SAMPLE && p->guests.n)
-		add_guest(p, bytes, size, &e);
+		guests_add_to_sample(p, bytes, size, &e);
 	if (e.type == EVENT_SAMPLE)
 		return deliver_sample(g, f, &e);
+	if (guest && !guests_translate(guest, &e))
+		return 0;
 	if (e.type == EVENT_EXIT) /* its number may come again, and its process is forgotten */
 		r = deliver_held_of(g, e.tid, NULL);
 	if (e.type == EVENT_MAPPING && !e.mapping.build_id.len && p->build_ids.n) {
@@ -410,7 +397,10 @@ static int deliver_record(struct reading *g, const struct record_format *f, cons
 		if (id)
 			e.mapping.build_id = *id;
 	}
-	return r < 0 ? r : event_push(g->sink, &e);
+	p->guest_now = guest;
+	r = r < 0 ? r : event_push(g->sink, &e);
+	p->guest_now = NULL;
+	return r;
 }
 
 static int deliver_queued(struct reading *g, const struct queued *q)

@@ -121,6 +121,22 @@ int perfdata_open(const struct perfdata_bytes *files, size_t n, struct perfdata 
 void perfdata_free(struct perfdata *p); /* NULL is fine */
 DEFINE_AT_EXIT(perfdata_free, struct perfdata)
 
+/* A CPU of a guest: the guest's process on this machine, and the number of the CPU. */
+struct perfdata_guest {
+	uint32_t machine_pid, vcpu;
+	int32_t tid; /* of the thread of this machine that runs the CPU; 0: not told */
+};
+
+/*
+ * The guest of the event that is being pushed; NULL: the event is of this machine. Processes and
+ * threads of guests have numbers of their own (event/guest_task.h), but those of samples have the
+ * guest's.
+ */
+const struct perfdata_guest *perfdata_guest(const struct perfdata *p);
+
+/* All that the records named so far. */
+const struct perfdata_guest *perfdata_guests(const struct perfdata *p, size_t *n);
+
 const struct perfdata_info *perfdata_info(const struct perfdata *p);
 const struct perfdata_stats *perfdata_stats(const struct perfdata *p);
 

@@ -12,11 +12,6 @@
 #include "perfdata/record.h"
 #include "perfdata/stream.h"
 
-/* A guest of perf inject --guest-data. */
-struct guest_cpu {
-	uint32_t machine_pid, vcpu;
-};
-
 struct perfdata {
 	struct perfdata_info info;
 	struct perfdata_stats stats;
@@ -29,8 +24,9 @@ struct perfdata {
 
 	struct intmap by_id;       /* sample id to counter */
 	struct intmap guest_by_id; /* sample id to index in `guests` */
-	VEC(struct guest_cpu) guests;
-	struct sample_extra guest_extra; /* of the last sample of a guest */
+	VEC(struct perfdata_guest) guests;
+	const struct perfdata_guest *guest_now; /* of the event that is delivered; NULL: none's */
+	struct sample_extra guest_extra;        /* of the last sample of a guest */
 	struct {
 		struct record_format *data; /* by counter */
 		size_t n, cap;
@@ -68,6 +64,20 @@ struct perfdata {
 	uint64_t *swap_room; /* for a record of the other byte order */
 	struct record_scratch scratch;
 };
+
+/* perfdata.c: 8 bytes of a record, in our order. */
+uint64_t perfdata_word_at(const struct perfdata *p, const uint8_t *bytes, size_t off);
+
+/* guests.c */
+
+/* The guest of a record, by its id; NULL: it is of this machine. */
+const struct perfdata_guest *guests_find(const struct perfdata *p, const uint8_t *bytes,
+					 uint32_t type, size_t size);
+/* Adds its guest to a sample, whose other extra data is copied with it. */
+void guests_add_to_sample(struct perfdata *p, const uint8_t *bytes, size_t size, struct event *e);
+/* Gives the tasks of an event that is no sample their numbers (event/guest_task.h). False: the
+ * event says nothing of processes, and is left out. */
+bool guests_translate(const struct perfdata_guest *guest, struct event *e);
 
 /* header.c: finds the data, the events and the feature sections of a file with a header. */
 int header_read(struct perfdata *p, struct error *err);

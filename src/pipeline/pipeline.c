@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "event/guest_task.h"
 #include "lang/language.h"
 #include "pipeline/container_log.h"
 #include "pipeline/ext.h"
@@ -222,10 +223,13 @@ void pipeline_keep_language_limits(struct pipeline *p)
 
 static struct thread_view pipeline_thread(struct pipeline *p, const struct event *e)
 {
-	struct thread_view thread = machine_thread(p->machine, e->pid, e->tid);
+	uint32_t guest = e->sample.extra ? e->sample.extra->machine_pid : 0;
+	struct thread_view thread;
 
-	if (e->sample.extra)
-		thread.guest_pid = (int32_t)e->sample.extra->machine_pid;
+	if (!guest)
+		return machine_thread(p->machine, e->pid, e->tid);
+	thread = machine_thread(p->machine, guest_task(guest, e->pid), guest_task(guest, e->tid));
+	thread.guest_pid = (int32_t)guest;
 	return thread;
 }
 

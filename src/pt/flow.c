@@ -42,6 +42,11 @@ uint64_t pt_flow_address(const struct pt_flow *f)
 	return pt_flow_ip(f);
 }
 
+uint64_t pt_flow_tsc(const struct pt_flow *f)
+{
+	return f->time.tsc;
+}
+
 void pt_flow_set_code(struct pt_flow *f, struct pt_code *code)
 {
 	pt_flow_leave_code(f);

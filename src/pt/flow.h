@@ -64,3 +64,6 @@ const struct pt_flow_stats *pt_flow_stats(const struct pt_flow *flow);
 
 /* The address that execution stands at; 0: it is not traced, or not known. */
 uint64_t pt_flow_address(const struct pt_flow *flow);
+
+/* The time of the last packet that told it; 0: none has. */
+uint64_t pt_flow_tsc(const struct pt_flow *flow);

@@ -54,6 +54,7 @@ void pt_flow_enter_machine(struct pt_flow *f)
 	f->ip = 0;
 	pt_flow_flush(f);
 	f->config.machine(f->config.context, f->is_guest);
+	f->next_side_band = 0; /* what is mapped there changes at other times */
 	f->generation = f->code->generation;
 }
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "event/guest_task.h"
 #include "replay/branch_chooser.h"
 #include "replay/spool.h"
 #include "symbol/finder.h"
@@ -38,6 +39,7 @@ struct replay {
 	struct replay_sink *to;
 	struct known_thread {
 		int32_t pid, tid;
+		uint32_t guest; /* its process here; 0: not known, or none's */
 		bool is_guest;
 		bool is_valid; /* until the machine changes */
 		struct thread_view view;
@@ -336,15 +338,21 @@ static const struct known_thread *replay_thread_of(struct replay *r, const struc
 	struct known_thread *k = &r->known;
 
 	bool is_guest = mode_is_guest(e->sample.mode);
+	uint32_t guest = e->sample.extra ? e->sample.extra->machine_pid : 0;
+	int32_t pid = guest ? guest_task(guest, e->pid) : e->pid;
+	int32_t tid = guest ? guest_task(guest, e->tid) : e->tid;
 
-	if (k->is_valid && k->pid == e->pid && k->tid == e->tid && k->is_guest == is_guest)
+	if (k->is_valid && k->pid == e->pid && k->tid == e->tid && k->is_guest == is_guest &&
+	    k->guest == guest)
 		return k;
 	*k = (struct known_thread){ .pid = e->pid,
 				    .tid = e->tid,
 				    .is_guest = is_guest,
 				    .is_valid = true,
 				    .generation = k->generation + 1 ? k->generation + 1 : 1,
-				    .view = machine_thread(r->machine, e->pid, e->tid) };
+				    .guest = guest,
+				    .view = machine_thread(r->machine, pid, tid) };
+	k->view.guest_pid = (int32_t)guest;
 	k->comm = strings_get(machine_strings(r->machine), k->view.comm);
 	return k;
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/reserve.h"
+#include "event/guest_task.h"
 #include "perfdata/tracepoint.h"
 #include "pt/flow.h"
 #include "replay/replay.h"
@@ -363,11 +364,32 @@ static bool is_of_trace(const struct event *e)
 	return e->type == EVENT_TRACE_ERROR || e->type == EVENT_TRACE_UNVERIFIED;
 }
 
+/* An event of a guest with the numbers that processes and threads have there. */
+static struct event as_the_guest_has_it(const struct event *e, uint32_t machine_pid)
+{
+	struct event out = *e;
+
+	out.pid = guest_task_id(machine_pid, e->pid);
+	out.tid = guest_task_id(machine_pid, e->tid);
+	if (e->type == EVENT_FORK || e->type == EVENT_EXIT) {
+		out.fork.ppid = guest_task_id(machine_pid, e->fork.ppid);
+		out.fork.ptid = guest_task_id(machine_pid, e->fork.ptid);
+	} else if (e->type == EVENT_SWITCH) {
+		out.context_switch.other_pid =
+			guest_task_id(machine_pid, e->context_switch.other_pid);
+		out.context_switch.other_tid =
+			guest_task_id(machine_pid, e->context_switch.other_tid);
+	}
+	return out;
+}
+
 static int script_on_event(struct replay_sink *sink, const struct event *e)
 {
 	struct replaying *r = (struct replaying *)sink;
+	const struct perfdata_guest *guest = perfdata_guest(replay_data(r->replay));
 	const struct script_options *o = r->printer.options;
 	struct thread_view thread;
+	struct event shown;
 	struct machine *m;
 	char room[16];
 	const char *comm;
@@ -377,6 +399,10 @@ static int script_on_event(struct replay_sink *sink, const struct event *e)
 		return 0;
 	m = replay_machine(r->replay);
 	thread = machine_thread(m, e->pid, e->tid);
+	if (guest && !is_of_trace(e)) {
+		shown = as_the_guest_has_it(e, guest->machine_pid);
+		e = &shown;
+	}
 	comm = script_comm_of(strings_get(machine_strings(m), thread.comm), e->tid, room,
 			      sizeof(room));
 	if (!takes_who(&o->filter, e->pid, e->tid, comm))

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "event/guest_task.h"
 #include "machine/jit_code.h"
 #include "perfdata/tracepoint.h"
 #include "symbol/kallsyms.h"
 
 enum {
 	MAX_CPUS = 1 << 16,
+	MAX_GUEST_CPUS = 1 << 12,
 	MAX_FORKS = 1024, /* of a fork of a fork …: a deeper one was made up */
 };
 
@@ -180,12 +182,79 @@ static void on_kernel_mapping(struct pt_history *h, const struct mapping_event *
 	}
 }
 
+/* ---- guests ---- */
+
+static struct pt_guest_cpu *guest_cpu_of(struct pt_history *h, const struct perfdata_guest *guest)
+{
+	struct pt_guest_cpu *new;
+
+	vec_foreach (&h->guest_cpus, cpu)
+		if (cpu->machine_pid == guest->machine_pid && cpu->vcpu == guest->vcpu)
+			return cpu;
+	if (h->guest_cpus.n == MAX_GUEST_CPUS)
+		return NULL;
+	new = vec_add(&h->guest_cpus);
+	new->machine_pid = guest->machine_pid;
+	new->vcpu = guest->vcpu;
+	return new;
+}
+
+static void on_guest_switch(struct pt_history *h, const struct perfdata_guest *guest,
+			    const struct event *e)
+{
+	struct pt_guest_cpu *cpu = guest_cpu_of(h, guest);
+
+	if (cpu && !e->context_switch.is_out)
+		vec_push(&cpu->switches,
+			 ((struct pt_switch){
+				 .time_ns = e->time_ns, .pid = e->pid, .tid = e->tid }));
+}
+
+static void know_guest_cpus(struct pt_history *h, const struct perfdata *data)
+{
+	size_t n;
+	const struct perfdata_guest *guests = perfdata_guests(data, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct pt_guest_cpu *cpu = guest_cpu_of(h, &guests[i]);
+
+		if (cpu && guests[i].tid > 0)
+			*intmap_put(&h->guest_cpu_by_tid, (uint32_t)guests[i].tid, NULL) =
+				(uint32_t)(cpu - h->guest_cpus.data);
+	}
+}
+
+const struct pt_guest_cpu *pt_history_guest_cpu(const struct pt_history *h, int32_t tid)
+{
+	const uint32_t *at = intmap_find(&h->guest_cpu_by_tid, (uint32_t)tid);
+
+	return at ? &h->guest_cpus.data[*at] : NULL;
+}
+
+const struct pt_switch *pt_history_guest_thread(const struct pt_guest_cpu *cpu, uint64_t now_ns,
+						uint64_t *next)
+{
+	size_t low = 0, high = cpu->switches.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (cpu->switches.data[mid].time_ns <= now_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < cpu->switches.n)
+		*next = MIN(*next, cpu->switches.data[low].time_ns);
+	return low ? &cpu->switches.data[low - 1] : NULL;
+}
+
 static void on_mapping(struct pt_history *h, const struct event *e)
 {
 	const struct mapping_event *m = &e->mapping;
 	struct pt_change c = { .time_ns = e->time_ns, .kind = PT_MAP };
 
-	if (m->is_kernel || e->pid < 0) {
+	if (m->is_kernel || (e->pid < 0 && !is_guest_task(e->pid))) {
 		on_kernel_mapping(h, m);
 		return;
 	}
@@ -249,7 +318,10 @@ static int push(struct event_sink *sink, const struct event *e)
 		on_switch(h, e->cpu, e->time_ns, e->pid, e->tid, false);
 		break;
 	case EVENT_SWITCH:
-		on_context_switch(h, e);
+		if (perfdata_guest(c->data))
+			on_guest_switch(h, perfdata_guest(c->data), e);
+		else
+			on_context_switch(h, e);
 		break;
 	case EVENT_AUX_ID:
 		vec_push(&h->counters,
@@ -313,6 +385,7 @@ void pt_history_read(struct pt_history *h, struct perfdata *data)
 	for (size_t i = 0; i < info->counters.n; i++)
 		c.formats[i] = switch_format(info, &info->counters.data[i]);
 	perfdata_read(data, &c.sink, NULL);
+	know_guest_cpus(h, data);
 	sort_pokes(h);
 	for (size_t i = 0; i < info->counters.n; i++)
 		tracepoint_free(c.formats[i]);
@@ -327,6 +400,10 @@ void pt_history_fini(struct pt_history *h)
 	vec_foreach (&h->cpus, cpu)
 		vec_fini(cpu);
 	vec_fini(&h->cpus);
+	vec_foreach (&h->guest_cpus, cpu)
+		vec_fini(&cpu->switches);
+	vec_fini(&h->guest_cpus);
+	intmap_fini(&h->guest_cpu_by_tid);
 	vec_fini(&h->losses);
 	vec_fini(&h->sampled);
 	vec_fini(&h->pokes);

@@ -51,6 +51,12 @@ struct pt_switch {
 	bool is_ahead; /* it was said by who was to leave the CPU, and is done soon after */
 };
 
+/* A CPU of a guest, and the threads of the guest that ran on it (event/guest_task.h). */
+struct pt_guest_cpu {
+	uint32_t machine_pid, vcpu;
+	VEC(struct pt_switch) switches;
+};
+
 /* The kernel dropped trace data. */
 struct pt_loss {
 	uint64_t time_ns;
@@ -93,6 +99,8 @@ struct pt_history {
 	struct intmap by_pid; /* to index in processes */
 	struct intmap by_tid; /* to pid */
 	VEC(VEC(struct pt_switch)) cpus;
+	VEC(struct pt_guest_cpu) guest_cpus;
+	struct intmap guest_cpu_by_tid; /* of the thread that runs it, to index in guest_cpus */
 	VEC(struct pt_loss) losses;
 	VEC(struct pt_sampled) sampled; /* in the order of time */
 	VEC(struct pt_poke) pokes;      /* in the order of time */
@@ -121,6 +129,16 @@ image_id pt_history_dump(const struct pt_history *h, int32_t pid);
 
 /* The process of a thread. If it is not known, the number of the thread. */
 int32_t pt_history_pid(const struct pt_history *h, int32_t tid);
+
+/* The guest's CPU that a thread of this machine runs; NULL: none. */
+const struct pt_guest_cpu *pt_history_guest_cpu(const struct pt_history *h, int32_t tid);
+
+/*
+ * The thread of a guest that a CPU of the guest ran. NULL: none is known. *next becomes the time of
+ * the next switch if that is earlier.
+ */
+const struct pt_switch *pt_history_guest_thread(const struct pt_guest_cpu *cpu, uint64_t now_ns,
+						uint64_t *next);
 
 /* The mappings of a process after the first `n` of its changes; *out is empty, or reused. */
 void pt_history_space(const struct pt_history *h, int32_t pid, size_t n, struct address_space *out);

@@ -9,7 +9,8 @@ enum { SWITCH_NS = 20000 /* that a switch takes at most, from its record on */ }
 /* Events from the n-th on are of the thread that the queue has now. */
 static void set_mark(struct queue *q, size_t n, const struct version *of)
 {
-	struct mark m = { n, q->tid, *of };
+	const struct pt_switch *guest = of->guest ? q->guest_thread : NULL;
+	struct mark m = { n, q->tid, guest ? guest->tid : 0, guest ? q->guest_cpu->vcpu : 0, *of };
 
 	if (q->marks.n && q->marks.data[q->marks.n - 1].event == m.event)
 		q->marks.data[q->marks.n - 1] = m;
@@ -146,19 +147,45 @@ static size_t pokes_until(const struct pt_history *h, size_t from, uint64_t now,
 	return n;
 }
 
+/*
+ * The thread of the guest that runs. Its kernel switches threads, too: in user mode, the time is
+ * only estimated wrongly.
+ */
+static void follow_guest(struct queue *q, uint64_t now, uint64_t *next)
+{
+	const struct pt_history *h = &q->trace->history;
+	const struct pt_guest_cpu *cpu = q->is_guest ? pt_history_guest_cpu(h, q->tid) : NULL;
+	uint64_t ip = q->flow && !q->trace->quick ? pt_flow_address(q->flow) : 0;
+	const struct pt_switch *now_runs;
+
+	if (!cpu || cpu != q->guest_cpu)
+		q->guest_thread = NULL;
+	q->guest_cpu = cpu;
+	if (!cpu)
+		return;
+	now_runs = pt_history_guest_thread(cpu, now, next);
+	if (!q->guest_thread || !ip || ip >> 63)
+		q->guest_thread = now_runs;
+	else if (now_runs != q->guest_thread)
+		*next = MIN(*next, now);
+}
+
 /* What the queue's process has mapped by now. */
 static struct version version_at(const struct queue *q, uint64_t now, uint64_t *next)
 {
 	const struct pt_history *h = &q->trace->history;
-	const struct pt_process *p = pt_history_process(h, q->pid);
-	struct version of = { .pid = q->pid, .is_guest = q->is_guest };
+	struct version of = { .pid = q->pid,
+			      .is_guest = q->is_guest,
+			      .guest = q->guest_thread ? q->guest_thread->pid : 0 };
+	const struct pt_process *p = pt_history_process(h, version_process(&of));
 
 	if (p)
-		of.n_changes =
-			changes_until(p,
-				      q->view && q->view->of.pid == q->pid ? q->view->of.n_changes
-									   : 0,
-				      now, next);
+		of.n_changes = changes_until(p,
+					     q->view && version_process(&q->view->of) ==
+								     version_process(&of)
+						     ? q->view->of.n_changes
+						     : 0,
+					     now, next);
 	of.n_pokes = pokes_until(h, q->view ? q->view->of.n_pokes : 0, now, next);
 	return of;
 }
@@ -169,6 +196,7 @@ uint64_t queue_follow(struct queue *q, uint64_t now)
 	struct version of;
 
 	follow_switches(q, now, &next);
+	follow_guest(q, now, &next);
 	of = version_at(q, now, &next);
 	queue_enter_view(q, &of);
 	set_mark(q, q->events.n, &of);
@@ -177,9 +205,15 @@ uint64_t queue_follow(struct queue *q, uint64_t now)
 
 void queue_enter_machine(struct queue *q, bool is_guest)
 {
+	uint64_t now = trace_ns(q->trace, pt_flow_tsc(q->flow)), next = UINT64_MAX;
 	struct version of = q->view->of;
 
 	q->is_guest = of.is_guest = is_guest;
+	if (q->trace->history.guest_cpus.n) {
+		q->guest_thread = NULL;
+		follow_guest(q, now, &next);
+		of = version_at(q, now, &next);
+	}
 	queue_enter_view(q, &of);
 	set_mark(q, q->events.n, &of);
 }

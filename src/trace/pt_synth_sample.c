@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "event/guest_task.h"
+
 const struct synth_insn *synth_instruction_at(struct pt_synth *s, uint64_t addr)
 {
 	uint64_t space = pt_trace_space(s->trace, s->span->queue);
@@ -49,7 +51,12 @@ uint32_t synth_interrupt_flags(const struct pt_synth *s)
 
 struct pt_thread_stack *synth_stack(struct pt_synth *s)
 {
-	return pt_stacks_of(&s->stacks, s->span->tid, s->span->is_guest);
+	const struct pt_span *span = s->span;
+
+	return pt_stacks_of(&s->stacks,
+			    span->machine_pid ? guest_task(span->machine_pid, span->guest_tid)
+					      : span->tid,
+			    span->is_guest);
 }
 
 enum cpu_mode synth_mode(const struct pt_synth *s, uint64_t ip)
@@ -63,8 +70,10 @@ struct event *synth_begin_sample(struct pt_synth *s, int32_t counter, uint64_t t
 	struct event *sample = &s->sample;
 
 	sample->cpu = s->span->cpu;
-	sample->pid = s->span->pid;
-	sample->tid = s->span->tid;
+	sample->pid = s->span->machine_pid ? s->span->guest_pid : s->span->pid;
+	sample->tid = s->span->machine_pid ? s->span->guest_tid : s->span->tid;
+	s->extra.machine_pid = s->span->machine_pid;
+	s->extra.vcpu = s->span->vcpu;
 	sample->time_ns = pt_trace_ns(s->trace, tsc);
 	sample->sample.counter = (uint32_t)counter;
 	sample->sample.mode = synth_mode(s, ip);

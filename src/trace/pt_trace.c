@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/reserve.h"
+#include "event/guest_task.h"
 #include "trace/pt_ahead.h"
 #include "trace/pt_modules.h"
 #include "trace/pt_queue.h"
@@ -99,6 +100,12 @@ static int trace_give(struct queue *q, size_t n, struct pt_trace_sink *sink)
 				 .is_guest = m->of.is_guest,
 				 .tid = m->tid,
 				 .cpu = q->cpu };
+	if (m->of.guest) {
+		span.machine_pid = (uint32_t)m->of.pid;
+		span.vcpu = m->vcpu;
+		span.guest_pid = guest_task_id(span.machine_pid, m->of.guest);
+		span.guest_tid = guest_task_id(span.machine_pid, m->guest_tid);
+	}
 	q->given = m->of;
 	q->has_given_maps = false;
 	q->head += n;
@@ -202,7 +209,8 @@ uint64_t pt_trace_space(const struct pt_trace *t, uint32_t queue)
 		return 0;
 	q = &t->queues.data[queue];
 	/* Both numbers only grow with time, as far as a process is concerned. */
-	return (uint64_t)(uint32_t)q->given.pid << 32 | (uint64_t)q->given.is_guest << 31 |
+	return (uint64_t)(uint32_t)version_process(&q->given) << 32 |
+	       (uint64_t)q->given.is_guest << 31 |
 	       ((uint32_t)(q->given.n_changes + q->given.n_pokes) & INT32_MAX);
 }
 

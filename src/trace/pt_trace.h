@@ -67,6 +67,9 @@ struct pt_span {
 	uint32_t queue;   /* 0 … pt_trace_n_queues() - 1; errors of lost data have the last one */
 	int32_t pid, tid; /* -1: not known. In a guest: of this machine, that run it */
 	bool is_guest;
+	/* In a guest whose side band is there: its process here, its own numbers, and its CPU. */
+	uint32_t machine_pid, vcpu;
+	int32_t guest_pid, guest_tid;
 	uint32_t cpu; /* of a queue of a thread: UINT32_MAX */
 };
 

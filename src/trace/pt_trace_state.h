@@ -28,6 +28,7 @@ struct pt_ahead;
 struct version {
 	int32_t pid;
 	bool is_guest;
+	int32_t guest; /* the guest's process (event/guest_task.h); 0: none is known */
 	size_t n_changes, n_pokes;
 };
 
@@ -44,7 +45,8 @@ struct view {
 /* The process and thread from an event of a queue on. */
 struct mark {
 	size_t event;
-	int32_t tid;
+	int32_t tid, guest_tid;
+	uint32_t vcpu;
 	struct version of;
 };
 
@@ -89,7 +91,9 @@ struct queue {
 	struct address_space given_maps; /* of the span that was given out last … */
 	struct version given;            /* … if it is another than the view's */
 	bool has_given_maps, is_done;
-	bool is_guest; /* the trace is in a guest of the process */
+	bool is_guest;                        /* the trace is in a guest of the process, */
+	const struct pt_guest_cpu *guest_cpu; /* on this CPU of it (NULL: not known), */
+	const struct pt_switch *guest_thread; /* in this thread of it (NULL: not known) */
 	struct view_pool *pool;
 	/* Of a part: where the next one begins; pieces.n: nowhere. */
 	bool is_part;
@@ -129,6 +133,12 @@ struct pt_trace {
 	uint64_t kernel_errors;     /* outside of them */
 	uint64_t guest_errors, guest_user_errors; /* of guests' kernels, and of their programs */
 };
+
+/* The process whose mappings a version has: this machine's, or the guest's. */
+static inline int32_t version_process(const struct version *of)
+{
+	return of->guest ? of->guest : of->pid;
+}
 
 /* The bytes of a piece, by its place in the queue; NULL and 0: they are not there. */
 static inline const uint8_t *queue_piece(const struct queue *q, size_t i, uint64_t *size)

@@ -43,11 +43,12 @@ static size_t view_read_kernel(struct pt_trace *t, uint64_t addr, bool is_way, u
 size_t pt_view_read(struct pt_trace *t, const struct address_space *maps, const struct version *of,
 		    uint64_t addr, bool is_way, uint8_t *out, size_t size)
 {
+	int32_t process = version_process(of);
 	size_t n = 0;
 
 	if (of->is_guest && addr >> 63)
 		return pt_images_read_guest(t->images, of->pid, addr, out, size);
-	if (of->is_guest && !pt_images_have_guest_code(t->images))
+	if (of->is_guest && !of->guest && !pt_images_have_guest_code(t->images))
 		return 0;
 	if (addr >> 63) {
 		n = view_read_kernel(t, addr, is_way, out, size);
@@ -59,8 +60,8 @@ size_t pt_view_read(struct pt_trace *t, const struct address_space *maps, const 
 
 		/* Without MTCs, time is coarse. So the record of the mapping may be too late. */
 		if (!m)
-			m = pt_history_later(&t->history, of->pid, of->n_changes, addr + n);
-		got = m ? view_read_mapping(t, m, of->pid, addr + n, out + n, size - n) : 0;
+			m = pt_history_later(&t->history, process, of->n_changes, addr + n);
+		got = m ? view_read_mapping(t, m, process, addr + n, out + n, size - n) : 0;
 		if (!got)
 			break;
 		n += got;
@@ -107,14 +108,14 @@ void view_pool_fini(struct view_pool *pool)
 
 static bool version_is_same(const struct version *a, const struct version *b)
 {
-	return a->pid == b->pid && a->is_guest == b->is_guest && a->n_changes == b->n_changes &&
-	       a->n_pokes == b->n_pokes;
+	return a->pid == b->pid && a->is_guest == b->is_guest && a->guest == b->guest &&
+	       a->n_changes == b->n_changes && a->n_pokes == b->n_pokes;
 }
 
 static bool version_is_before(const struct version *a, const struct version *b)
 {
-	return a->pid == b->pid && a->is_guest == b->is_guest && a->n_changes <= b->n_changes &&
-	       a->n_pokes <= b->n_pokes;
+	return a->pid == b->pid && a->is_guest == b->is_guest && a->guest == b->guest &&
+	       a->n_changes <= b->n_changes && a->n_pokes <= b->n_pokes;
 }
 
 /* The view of a version, or else the last one before it that no queue needs. */
@@ -160,7 +161,7 @@ static struct view *view_new(struct pt_trace *t, struct view_pool *pool, const s
 	struct pt_memory memory = { view_read_code, v, view_may_cover };
 
 	*v = (struct view){ .of = *of, .trace = t };
-	pt_history_space(&t->history, of->pid, of->n_changes, &v->maps);
+	pt_history_space(&t->history, version_process(of), of->n_changes, &v->maps);
 	v->code = pt_code_new(&memory, 0, 64, t->detail == PT_ALL_BRANCHES);
 	v->code->watched = of->is_guest ? UINT64_MAX : t->switch_ip;
 	vec_push(&pool->views, v);
@@ -178,7 +179,7 @@ static bool view_covers(const struct address_space *maps, const struct mapping *
 /* Keeps the decoded code, except where the code has changed. */
 static void view_advance(struct view *v, const struct version *to)
 {
-	const struct pt_process *p = pt_history_process(&v->trace->history, to->pid);
+	const struct pt_process *p = pt_history_process(&v->trace->history, version_process(to));
 	bool changes_code = v->of.n_pokes != to->n_pokes ||
 			    (v->of.n_changes != to->n_changes && v->code->has_unreadable);
 
@@ -234,7 +235,8 @@ const struct address_space *queue_given_maps(struct pt_trace *t, uint32_t queue)
 	if (q->view && version_is_same(&q->view->of, &q->given))
 		return &q->view->maps;
 	if (!q->has_given_maps)
-		pt_history_space(&t->history, q->given.pid, q->given.n_changes, &q->given_maps);
+		pt_history_space(&t->history, version_process(&q->given), q->given.n_changes,
+				 &q->given_maps);
 	q->has_given_maps = true;
 	return &q->given_maps;
 }

@@ -127,3 +127,35 @@ is_as_told() {
 	[ "$(sqlite3 x.perf.sqlite "SELECT COUNT(*) FROM calls_view c JOIN calls_view p ON p.call_path_id = c.parent_call_path_id
 		WHERE c.symbol = 'main' AND p.symbol IN ('enter_guest', 'leave_guest')")" = 0 ]
 }
+
+@test "a guest's own side band tells its processes: code, names and numbers are those of the guest, as perf has them" {
+	local how
+	for how in recursion indirect; do
+		# Of the guest's side band, process 3405 was there before, with other code at the same addresses.
+		guest_of mtc=on,psb=1500,guest=3404 "$PROGRAMS/flow" $how
+		sed 's/^[0-9]* //' truth >want
+		host_script --itrace=be -F ip,addr 2>err | decoded | awk '{ print $1, $2, $3 }' >ours
+		equal_files want ours
+		ASSAY_PT_PARTS=1000 host_script --itrace=be -F ip,addr 2>err | decoded | awk '{ print $1, $2, $3 }' | cmp - want
+		# The host's thread enters the guest, and the guest's runs there.
+		host_script --itrace=b -F machine_pid,vcpu,comm,pid,tid,ip | awk '$NF ~ /^ffffffff8/ { print $1 }' | sort -u >names
+		[ "$(cat names)" = qemu ]
+		host_script --itrace=b -F machine_pid,vcpu,comm,pid,tid,ip,sym |
+			grep -q "^VM: *$(awk 'NR == 1 { print $1 }' truth) VCPU:003  *program  *3404/3404 .* main"
+	done
+	assay report -i trace.data --vmlinux "$PROGRAMS/host_kernel" --itrace=i1i --by pid,image >listed
+	grep -q 'program (3404)' listed
+	grep -q ' flow$' listed
+	grep -q 'qemu (' listed
+	# The guest's processes are none of this machine's.
+	assay script -i trace.data --show-task-events --show-switch-events --no-itrace >events
+	grep -q 'COMM exec: program:3404/3404' events
+	[ "$(grep -c -E '[ :/]-[0-9]{3}' events)" = 0 ]
+	command -v perf >/dev/null || skip "perf is not installed"
+	perf script -h 2>&1 | grep -q -e --guest-code || skip "this perf knows no side band of guests"
+	local fields=machine_pid,vcpu,comm,pid,tid,ip,addr,flags,dso
+	host_script --itrace=be -F $fields 2>err | without_blanks >ours
+	within perf script -i trace.data --vmlinux "$PROGRAMS/host_kernel" --itrace=be -F $fields 2>perf.err |
+		without_blanks | sed 's/ bcyh / vmexit /' >theirs
+	equal_files theirs ours
+}

@@ -10,6 +10,7 @@
  * host=ADDR: the program is a guest, and each system call leaves it. The kernel of the host goes on
  * at ADDR + 16, where a "jmp ADDR" is, and enters the guest again by a "vmresume" at ADDR.
  * shift=N: the guest's addresses are so much higher than the program's; then it is a kernel.
+ * guest=PID: the program is the guest's process PID, as the guest's own side band tells.
  * kernel=PROGRAM: its code is also written: to OUT.guest/kcore_dir, and to OUT.vmlinux,
  * which is linked to other addresses.
  */
@@ -30,6 +31,8 @@
 
 int qemu_plugin_version = 1;
 
+enum { BEGIN_TSC = 1000000 };
+
 /* What QEMU translates at once: up to a branch, at most. */
 struct piece {
 	uint64_t start, last;
@@ -43,6 +46,7 @@ static struct {
 	const char *out, *kernel;
 	FILE *truth; /* NULL: not asked for */
 	uint64_t insns, limit, host, shift;
+	pid_t guest; /* 0: it has the number that it has here */
 	const struct piece *before;
 } run = { .limit = UINT64_MAX };
 
@@ -89,6 +93,11 @@ static void tell_end(const struct piece *p, uint64_t to)
 	}
 }
 
+static pid_t program_pid(void)
+{
+	return run.guest ? run.guest : getpid();
+}
+
 static void add_maps(void)
 {
 	char line[4400];
@@ -103,11 +112,30 @@ static void add_maps(void)
 			   "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %4199[^\n]",
 			   &start, &end, prot, &off, &major, &minor, &inode, name) == 8 &&
 		    name[0] == '/' && start < 0x500000000000)
-			recording_map(&run.recording, getpid(), getpid(), 1000, start, end, off,
-				      major, minor, inode, name);
+			recording_map(&run.recording, program_pid(), program_pid(), 1000, start,
+				      end, off, major, minor, inode, name);
 	}
 	if (f)
 		fclose(f);
+}
+
+/* A process of another name was there before, at the same addresses. */
+static void add_guest(void)
+{
+	struct recording *r = &run.recording;
+	const struct recording_thread idle = { 0, 0 }, other = { run.guest + 1, run.guest + 1 },
+				      now = { run.guest, run.guest };
+
+	r->host_pid = getpid();
+	r->guest_cpu = 3;
+	r->is_of_guest = true;
+	recording_comm(r, other.pid, other.tid, 890, "other", true);
+	recording_map(r, other.pid, other.tid, 891, 0x400000, 0x500000, 0, 8, 1, 5, "/no/such");
+	recording_comm(r, run.guest, run.guest, 900, "program", true);
+	recording_switch(r, 900, idle, other);
+	add_maps();
+	recording_switch(r, BEGIN_TSC - 100, other, now);
+	r->is_of_guest = false;
 }
 
 static void finish(plugin_id id, void *data)
@@ -132,7 +160,10 @@ static void finish(plugin_id id, void *data)
 	if (run.truth)
 		fclose(run.truth);
 	recording_comm(&run.recording, getpid(), getpid(), 900, "qemu", true);
-	add_maps();
+	if (run.guest)
+		add_guest();
+	else
+		add_maps();
 	if (run.host)
 		recording_kernel(&run.recording, run.host, 4096);
 	recording_start(&run.recording, getpid(), getpid(), 1000);
@@ -229,6 +260,8 @@ int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 			options.psb_bytes = strtoull(argv[i] + 4, NULL, 0);
 		else if (strncmp(argv[i], "host=", 5) == 0)
 			run.host = strtoull(argv[i] + 5, NULL, 0);
+		else if (strncmp(argv[i], "guest=", 6) == 0)
+			run.guest = atoi(argv[i] + 6);
 		else if (strncmp(argv[i], "kernel=", 7) == 0)
 			run.kernel = xstrdup(argv[i] + 7);
 		else if (strncmp(argv[i], "shift=", 6) == 0)
@@ -241,7 +274,7 @@ int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 	options.has_pip = run.host;
 	writer_init(&run.writer, &options);
 	run.writer.cr3 = 0x1234000;
-	run.writer.tsc = 1000000;
+	run.writer.tsc = BEGIN_TSC;
 	recording_init(&run.recording, &options);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
 	qemu_plugin_register_atexit_cb(id, finish, NULL);

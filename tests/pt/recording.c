@@ -78,6 +78,8 @@ static size_t begin(struct recording *r, uint32_t type, uint16_t misc)
 {
 	size_t at = r->data.len;
 
+	if (r->is_of_guest)
+		misc = (misc & ~PERF_RECORD_MISC_CPUMODE_MASK) | PERF_RECORD_MISC_GUEST_USER;
 	buf_u32(&r->data, type);
 	put16(&r->data, misc);
 	put16(&r->data, 0);
@@ -104,7 +106,7 @@ static void end_with_id(struct recording *r, size_t at, pid_t pid, pid_t tid, ui
 	buf_u32(&r->data, (uint32_t)tid);
 	buf_u64(&r->data, tsc);
 	put_cpu(r);
-	buf_u64(&r->data, ID_SIDE_BAND);
+	buf_u64(&r->data, r->is_of_guest ? ID_OTHERS : ID_SIDE_BAND);
 	end(r, at);
 }
 
@@ -246,7 +248,7 @@ void recording_poke(struct recording *r, uint64_t tsc, uint64_t addr, const uint
 static void put_switch(struct recording *r, bool is_out, uint64_t tsc, struct recording_thread who,
 		       struct recording_thread other)
 {
-	bool is_wide = !r->tells_switches_of_tasks;
+	bool is_wide = !r->tells_switches_of_tasks && !r->is_of_guest;
 	size_t at;
 
 	if (!is_wide && !who.tid)
@@ -360,8 +362,9 @@ static uint64_t config_of(const struct writer_options *o)
 static void put_attr(struct buf *b, const struct recording *r, uint32_t type, uint64_t config,
 		     uint64_t id, uint64_t ids_at)
 {
-	bool is_side_band = id == ID_SIDE_BAND, is_pebs = type == PERF_TYPE_HARDWARE,
-	     is_sampled = id == ID_OTHERS && type == PERF_TYPE_SOFTWARE;
+	bool is_side_band = id == ID_SIDE_BAND || (id == ID_OTHERS && r->host_pid),
+	     is_pebs = type == PERF_TYPE_HARDWARE,
+	     is_sampled = id == ID_OTHERS && type == PERF_TYPE_SOFTWARE && !r->host_pid;
 
 	struct perf_event_attr attr = {
 		.type = type,
@@ -436,14 +439,19 @@ static void put_info(struct buf *b, const struct recording *r)
 }
 
 /* The buffer of the samples, in perf's form: the buffer of one thread. */
-static void put_id_index(struct buf *b, pid_t tid)
+static void put_id_index(struct buf *b, const struct recording *r)
 {
+	pid_t tid = r->host_pid ? r->host_pid : r->sampled_tid;
 	const uint64_t words[] = { 1, ID_OTHERS, 0, UINT64_MAX, (uint64_t)tid };
+	const uint64_t guest[] = { (uint64_t)r->host_pid, r->guest_cpu };
+	size_t size = sizeof(words) + (r->host_pid ? sizeof(guest) : 0);
 
 	buf_u32(b, RECORD_ID_INDEX);
 	put16(b, 0);
-	put16(b, 8 + sizeof(words));
+	put16(b, (uint16_t)(8 + size));
 	buf_bytes(b, words, sizeof(words));
+	if (r->host_pid)
+		buf_bytes(b, guest, sizeof(guest));
 }
 
 /* Notes where a feature section, begun at `from`, is. */
@@ -556,7 +564,8 @@ static void put_index(struct buf *b, size_t *slot, const struct recording *r, ui
 void recording_finish(const struct recording *r, struct buf *out)
 {
 	const size_t attr_size = sizeof(struct perf_event_attr) + 16;
-	const uint32_t n = r->sampled_tid || r->has_tracepoint || r->has_pebs ? 3 : 2;
+	const bool has_others = r->sampled_tid || r->has_tracepoint || r->has_pebs || r->host_pid;
+	const uint32_t n = has_others ? 3 : 2;
 	const size_t ids = HEADER_SIZE, attrs = ids + 8 * n, data = attrs + n * attr_size;
 	uint64_t features = 1ULL << FEATURE_ARCH | 1ULL << FEATURE_CPUID | 1ULL << FEATURE_AUXTRACE;
 	struct buf info = { 0 };
@@ -566,8 +575,8 @@ void recording_finish(const struct recording *r, struct buf *out)
 		features |= 1ULL << FEATURE_BUILD_ID;
 	if (r->has_tracepoint)
 		features |= 1ULL << FEATURE_TRACING_DATA;
-	if (r->sampled_tid)
-		put_id_index(&info, r->sampled_tid);
+	if (r->sampled_tid || r->host_pid)
+		put_id_index(&info, r);
 	put_info(&info, r);
 	buf_str(out, "PERFILE2");
 	buf_u64(out, HEADER_SIZE);
@@ -588,6 +597,8 @@ void recording_finish(const struct recording *r, struct buf *out)
 	if (r->sampled_tid)
 		put_attr(out, r, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, ID_OTHERS,
 			 ids + 16);
+	else if (r->host_pid)
+		put_attr(out, r, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, ID_OTHERS, ids + 16);
 	else if (r->has_pebs)
 		put_attr(out, r, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, ID_OTHERS, ids + 16);
 	else if (r->has_tracepoint)

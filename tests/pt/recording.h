@@ -41,7 +41,14 @@ struct recording {
 		size_t n, cap;
 	} files;
 	bool has_pebs; /* of cycles, in the trace */
-	uint32_t cpu;  /* of the next records */
+	/*
+	 * The next records are of a guest's side band, as perf inject --guest-data puts it in. The
+	 * process `host_pid`, which has one thread, runs the guest's CPU `guest_cpu`.
+	 */
+	bool is_of_guest;
+	pid_t host_pid; /* 0: there is no such guest */
+	uint32_t guest_cpu;
+	uint32_t cpu; /* of the next records */
 };
 
 struct recording_thread {

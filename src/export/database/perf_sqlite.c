@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/reader.h"
+#include "event/guest_task.h"
 #include "export/database/perf_names.h"
 #include "export/export.h"
 #include "pt/branch.h"
@@ -338,6 +339,8 @@ static int perf_on_event(struct replay_sink *sink, const struct event *e)
 {
 	struct perf_writer *w = (struct perf_writer *)sink;
 
+	if (is_guest_task(e->pid))
+		return 0; /* the tables have no side band of guests */
 	if (e->type == EVENT_SWITCH)
 		perf_on_switch(w, e);
 	else if (e->type == EVENT_COMM)
