@@ -16,6 +16,7 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "cli/command.h"
 #include "commands/opening.h"
 #include "fleet/gateway.h"
@@ -36,7 +37,7 @@
 
 struct ship_args {
 	const char *to, *host;
-	const char *state, *token_file, *ca, *certificate, *key; /* of a gateway */
+	const char *state, *token_file, *join_file, *ca, *certificate, *key; /* of a gateway */
 	struct option_list labels, drop;
 	double interval_s;
 	uint64_t names_rate;
@@ -54,6 +55,10 @@ static const struct option_spec ship_options[] = {
 	{ 0, "token-file", "FILE", OPT_STRING, FIELD(token_file), NULL,
 	  "the token of this host at a gateway: assay fleet enroll",
 	  "Only you may have the right to read the file." },
+	{ 0, "join-file", "FILE", OPT_STRING, FIELD(join_file), NULL,
+	  "a token by which a new host enrolls itself: assay fleet invite",
+	  "Only you may have the right to read the file. assay keeps this host's own token in the "
+	  "folder of *--state*, or in the file of *--token-file*." },
 	{ 0, "ca", "FILE", OPT_STRING, FIELD(ca), NULL,
 	  "the only issuers that the gateway's certificate may have (PEM)",
 	  "Default: those that the system trusts." },
@@ -453,10 +458,13 @@ static int ship(const struct ship_args *args, struct ship_config *config, const 
 static int ship_to(const struct ship_args *args, struct ship_config *config, const char *labels,
 		   struct error *err)
 {
+	cleanup(free_at_exit) char *own = xasprintf("%s.token", config->fleet);
+	cleanup(free_at_exit) char *state = path_folder(own);
 	const struct gateway_config to = {
 		.url = args->to,
 		.host = config->host,
-		.token_file = args->token_file,
+		.token_file = args->join_file && !args->token_file ? own : args->token_file,
+		.join_file = args->join_file,
 		.ca = args->ca,
 		.certificate = args->certificate,
 		.key = args->key,
@@ -464,8 +472,9 @@ static int ship_to(const struct ship_args *args, struct ship_config *config, con
 		.stops = ship_stops,
 	};
 	cleanup(gateway_free_at_exit) struct gateway *gateway = NULL;
-	int r = is_gateway(args->to) ? gateway_new(&to, &gateway, err) : 0;
+	int r = args->join_file && is_gateway(args->to) ? file_mkdirs(state, 0700, err) : 0;
 
+	r = r < 0 || !is_gateway(args->to) ? r : gateway_new(&to, &gateway, err);
 	return r < 0 ? r : ship(args, config, labels, gateway, err);
 }
 

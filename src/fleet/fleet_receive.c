@@ -385,12 +385,17 @@ static void take_host(const struct receive_request *q, const json_t *body,
 	buf_fini(&labels);
 }
 
+/* NULL: it is no JSON, or too long. */
+static json_t *load_body(const struct receive_request *q)
+{
+	return q->body->size <= BODY_MAX ? json_loadb((const char *)q->body->base, q->body->size,
+						      JSON_REJECT_DUPLICATES, NULL)
+					 : NULL;
+}
+
 void receive_host(const struct receive_request *q, struct receive_answer *out)
 {
-	json_t *body = q->body->size <= BODY_MAX
-			       ? json_loadb((const char *)q->body->base, q->body->size,
-					    JSON_REJECT_DUPLICATES, NULL)
-			       : NULL;
+	json_t *body = load_body(q);
 
 	take_host(q, body, out);
 	json_decref(body);
@@ -420,4 +425,39 @@ void receive_containers(const struct receive_request *q, struct receive_answer *
 		buf_str(&out->json, "{}\n");
 	}
 	fleet_host_close(host);
+}
+
+/* ---- new hosts ---- */
+
+static const struct status_row join_statuses[] = {
+	{ -EACCES, 401, "join" },
+	{ -EEXIST, 409, "host" },
+	{ -EINVAL, 400, "body" },
+};
+
+static void join_host(const struct receive_request *q, const json_t *body,
+		      struct receive_answer *out)
+{
+	struct status_row row = { 0, 503, "busy" };
+	struct error err = { 0 };
+	int r = fleet_join(q->fleet, text_of(body, "join"), q->host, text_of(body, "token"), &err);
+
+	r = r < 0 ? r : fleet_log(q->fleet, "join", q->host, &err);
+	for (size_t i = 0; i < ARRAY_SIZE(join_statuses); i++)
+		if (join_statuses[i].error == r)
+			row = join_statuses[i];
+	if (r < 0) {
+		receive_refuse(out, row.status, row.code, err.text);
+	} else {
+		out->status = 200;
+		buf_str(&out->json, "{}\n");
+	}
+}
+
+void receive_join(const struct receive_request *q, struct receive_answer *out)
+{
+	json_t *body = load_body(q);
+
+	join_host(q, body, out);
+	json_decref(body);
 }

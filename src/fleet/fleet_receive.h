@@ -46,6 +46,12 @@ void receive_block(const struct receive_request *q, struct receive_answer *out);
 void receive_host(const struct receive_request *q, struct receive_answer *out);
 
 /*
+ * A new host enrolls itself: a JSON object with "join", a join token, and "token", its own. 200,
+ * 400, 401, 409 or 503. The host has not introduced itself yet.
+ */
+void receive_join(const struct receive_request *q, struct receive_answer *out);
+
+/*
  * Names of a host's containers and pods: lines "ID NAME". Other lines are left out. 200, 409, 413
  * or 503.
  */

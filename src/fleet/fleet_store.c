@@ -549,6 +549,33 @@ int fleet_host_name_containers(struct fleet_host *h, char *lines, struct error *
 	return containers_merge(file, lines, err);
 }
 
+void fleet_time_text(uint64_t wall_ns, char out[static FLEET_TIME_SIZE])
+{
+	time_t seconds = (time_t)(wall_ns / NS_PER_SECOND);
+	struct tm tm;
+
+	strcpy(out, "-");
+	if (wall_ns && gmtime_r(&seconds, &tm))
+		strftime(out, FLEET_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+int fleet_log(const char *fleet, const char *what, const char *host, struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/.log", fleet);
+	FILE *out = fopen(path, "ae");
+	char when[FLEET_TIME_SIZE];
+	int r = 0;
+
+	fleet_time_text(clock_wall_ns(), when);
+	if (!out)
+		return error_errno(err, -errno, "cannot write %s", path);
+	fprintf(out, "%s uid %u: %s %s\n", when, (unsigned int)getuid(), what, host);
+	if (fflush(out) || fsync(fileno(out)) < 0)
+		r = error_errno(err, -errno, "cannot write %s", path);
+	fclose(out);
+	return r;
+}
+
 int fleet_host_label(struct fleet_host *h, const char *lines, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/.labels", h->dir);

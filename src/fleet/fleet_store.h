@@ -4,6 +4,7 @@
  *
  *     FLEET/
  *       .fleet                       the version of this layout
+ *       .log                         who enrolled and forgot hosts, and when
  *       .names/                      names of functions, by build id (symbol/cache.h)
  *       HOST/                        a history: each part is a block, or blocks that were merged
  *         .keys                      a line for each block that came
@@ -70,6 +71,13 @@ static inline bool fleet_id_equal(const struct fleet_id *a, const struct fleet_i
 
 /* False: there is no fleet at `path`. */
 bool fleet_identify(const char *path, struct fleet_id *out);
+
+/* "2026-11-27T01:00:00Z"; "-" for 0. */
+#define FLEET_TIME_SIZE 24
+void fleet_time_text(uint64_t wall_ns, char out[static FLEET_TIME_SIZE]);
+
+/* Writes down in FLEET/.log, on the disk, that this user did something to a host: "forget". */
+int fleet_log(const char *fleet, const char *what, const char *host, struct error *err);
 
 /* Waits until a file or a folder is on the disk. */
 int fleet_sync(const char *path, struct error *err);

@@ -216,7 +216,7 @@ static int write_tokens(const char *fleet, const struct fleet_tokens *t, struct 
 	return r;
 }
 
-static int make_token(char token[static FLEET_TOKEN_SIZE], struct error *err)
+int fleet_token_make(char token[static FLEET_TOKEN_SIZE], struct error *err)
 {
 	uint8_t random[(FLEET_TOKEN_SIZE - 1) / 2];
 
@@ -261,14 +261,11 @@ static void remove_host(struct fleet_tokens *t, const char *host)
 }
 
 /* Replaces the lines of a name by one. `token` NULL: a certificate. */
-static int put_token(struct fleet_tokens *t, const char *name, uint64_t n_joins, char *token,
+static int put_token(struct fleet_tokens *t, const char *name, uint64_t n_joins, const char *token,
 		     struct error *err)
 {
 	struct fleet_token line = { .has_certificate = !token, .n_joins = n_joins };
-	int r = token ? make_token(token, err) : 0;
 
-	if (r < 0)
-		return r;
 	snprintf(line.host, sizeof(line.host), "%s", name);
 	if (token)
 		hash_token(token, line.hash);
@@ -286,8 +283,9 @@ static int add_line(const char *fleet, const char *name, uint64_t n_joins, char 
 {
 	struct fleet_tokens t;
 	cleanup(close_at_exit) int lock = lock_tokens(fleet, &t, err);
-	int r = lock < 0 ? lock : put_token(&t, name, n_joins, token, err);
+	int r = lock < 0 ? lock : token ? fleet_token_make(token, err) : 0;
 
+	r = r < 0 ? r : put_token(&t, name, n_joins, token, err);
 	r = r < 0 ? r : write_tokens(fleet, &t, err);
 	if (lock >= 0)
 		fleet_tokens_fini(&t);
@@ -308,15 +306,25 @@ int fleet_invite(const char *fleet, uint64_t n_hosts, char token[static FLEET_TO
 }
 
 static int join_locked(const char *fleet, struct fleet_tokens *t, const char *join_token,
-		       const char *host, char *token, struct error *err)
+		       const char *host, const char *token, struct error *err)
 {
-	struct fleet_token *join = find_token(t, join_token);
+	struct fleet_token *join = find_token(t, join_token), *own;
 	int r;
 
-	if (!join || strcmp(join->host, JOIN) || !join->n_joins)
-		return error_set(err, -EACCES, "there is no such join token, or it is used up");
+	if (!join || strcmp(join->host, JOIN))
+		return error_set(err, -EACCES, "there is no such join token");
 	if (!fleet_host_is_valid(host))
 		return error_set(err, -EINVAL, "'%s' can't be the name of a host", host);
+	if (strlen(token) != FLEET_TOKEN_SIZE - 1 ||
+	    strspn(token, "0123456789abcdef") != FLEET_TOKEN_SIZE - 1)
+		return error_set(err, -EINVAL, "a token has 64 hexadecimal digits");
+	own = find_token(t, token);
+	if (own)
+		return !strcmp(own->host, host)
+			       ? 0
+			       : error_set(err, -EINVAL, "another host has this token");
+	if (!join->n_joins)
+		return error_set(err, -EACCES, "the join token is used up");
 	/* A join token must not take a host over. */
 	if (find_host(t, host) || fleet_has_host(fleet, host))
 		return error_set(err, -EEXIST, "the fleet has a host '%s' already", host);
@@ -325,8 +333,8 @@ static int join_locked(const char *fleet, struct fleet_tokens *t, const char *jo
 	return r < 0 ? r : write_tokens(fleet, t, err);
 }
 
-int fleet_join(const char *fleet, const char *join_token, const char *host,
-	       char token[static FLEET_TOKEN_SIZE], struct error *err)
+int fleet_join(const char *fleet, const char *join_token, const char *host, const char *token,
+	       struct error *err)
 {
 	struct fleet_tokens t;
 	cleanup(close_at_exit) int lock = lock_tokens(fleet, &t, err);

@@ -59,16 +59,21 @@ bool fleet_tokens_have_certificate(const struct fleet_tokens *t, const char *hos
  */
 int fleet_enroll(const char *fleet, const char *host, char *token, struct error *err);
 
+/* A new token: random bits. */
+int fleet_token_make(char token[static FLEET_TOKEN_SIZE], struct error *err);
+
 /* Makes a join token for so many hosts. */
 int fleet_invite(const char *fleet, uint64_t n_hosts, char token[static FLEET_TOKEN_SIZE],
 		 struct error *err);
 
 /*
- * Enrolls a host by a join token. -EACCES: there is no such join token, or it is used up. -EEXIST:
- * the host is enrolled, or has blocks.
+ * Enrolls a host by a join token. `token` is its own, which the host made, so a host that did not
+ * get the answer asks again: 0 also if it is enrolled with this token. -EACCES: there is no such
+ * join token, or it is used up. -EEXIST: the host is enrolled with another token, or has blocks.
+ * -EINVAL: the name, or a token that is none or not its own.
  */
-int fleet_join(const char *fleet, const char *join_token, const char *host,
-	       char token[static FLEET_TOKEN_SIZE], struct error *err);
+int fleet_join(const char *fleet, const char *join_token, const char *host, const char *token,
+	       struct error *err);
 
 /* The host may not send any more. 0 also if it could not. */
 int fleet_revoke(const char *fleet, const char *host, struct error *err);

@@ -19,20 +19,25 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "config.h"
 #include "fleet/block_check.h"
 #include "fleet/fleet_store.h"
+#include "fleet/fleet_tokens.h"
 #include "http/http_client.h"
 
 #define TOKEN_FILE_MAX 4096
 #define PACK_LEVEL     3
 #define CONTACT_S      600
 #define CONTACT_MOST_S 3600
+#define BEARER         "Bearer "
 #define BOOT_ID        "/proc/sys/kernel/random/boot_id"
 
 struct gateway {
 	char *url, *host, *labels;
 	char *bearer; /* "Bearer TOKEN"; NULL: a certificate says who this is */
+	char *join;   /* "Bearer JOINTOKEN" until the host has joined; NULL: it need not */
+	char *token_file, *new_token_file; /* with `join`: where the token goes, and where it is */
 	char boot[64];
 	struct http_client *http;
 	bool (*stops)(void);
@@ -79,7 +84,8 @@ static int check_url(const char *url, struct error *err)
 	return 0;
 }
 
-static int read_token(struct gateway *g, const char *path, struct error *err)
+/* "Bearer TOKEN". The caller frees it. */
+static int read_token(const char *path, char **bearer, struct error *err)
 {
 	cleanup(free_at_exit) char *text = NULL;
 	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -100,8 +106,41 @@ static int read_token(struct gateway *g, const char *path, struct error *err)
 	text[strcspn(text, " \t\r\n")] = '\0';
 	if (!*text)
 		return error_set(err, -EINVAL, "'%s' has no token", path);
-	g->bearer = xasprintf("Bearer %s", text);
+	*bearer = xasprintf("%s%s", BEARER, text);
 	return 0;
+}
+
+/* A token that is made before the host asks: so it can ask again with the same one. */
+static int make_own_token(const char *path, struct error *err)
+{
+	char token[FLEET_TOKEN_SIZE];
+	cleanup(close_at_exit) int fd = -1;
+	int r = fleet_token_make(token, err);
+
+	if (r < 0)
+		return r;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	r = fd < 0 ? -errno : file_write_all(fd, token, strlen(token));
+	if (r >= 0 && fsync(fd) < 0)
+		r = -errno;
+	if (r < 0 && fd >= 0)
+		unlink(path);
+	return r < 0 ? error_errno(err, r, "cannot write '%s'", path) : 0;
+}
+
+/* A host that joined has its token. Others have one that the gateway does not know yet. */
+static int prepare_join(struct gateway *g, const struct gateway_config *c, struct error *err)
+{
+	int r;
+
+	if (access(c->token_file, F_OK) == 0)
+		return read_token(c->token_file, &g->bearer, err);
+	g->token_file = xstrdup(c->token_file);
+	g->new_token_file = xasprintf("%s.new", c->token_file);
+	r = read_token(c->join_file, &g->join, err);
+	if (r >= 0 && access(g->new_token_file, F_OK) < 0)
+		r = make_own_token(g->new_token_file, err);
+	return r < 0 ? r : read_token(g->new_token_file, &g->bearer, err);
 }
 
 int gateway_new(const struct gateway_config *c, struct gateway **out, struct error *err)
@@ -126,10 +165,12 @@ int gateway_new(const struct gateway_config *c, struct gateway **out, struct err
 		*g->boot = '\0';
 	if (r >= 0 && !c->token_file && !c->certificate)
 		r = error_set(err, -EINVAL,
-			      "the gateway needs to know this host: --token-file, or --certificate "
-			      "and --key");
-	if (r >= 0 && c->token_file)
-		r = read_token(g, c->token_file, err);
+			      "the gateway needs to know this host: --token-file, --join-file, or "
+			      "--certificate and --key");
+	if (r >= 0 && c->join_file)
+		r = prepare_join(g, c, err);
+	else if (r >= 0 && c->token_file)
+		r = read_token(c->token_file, &g->bearer, err);
 	r = r < 0 ? r : http_client_new(&options, &g->http, err);
 	if (r >= 0)
 		*out = take_ptr(g);
@@ -145,6 +186,9 @@ void gateway_free(struct gateway *g)
 	free(g->host);
 	free(g->labels);
 	free(g->bearer);
+	free(g->join);
+	free(g->token_file);
+	free(g->new_token_file);
 	free(g);
 }
 
@@ -209,7 +253,7 @@ static int ask(struct gateway *g, const char *method, const char *path, const ch
 		{ "Assay-Boot", g->boot },
 		{ "Content-Type", "application/octet-stream" },
 		{ "Content-Encoding", encoding },
-		{ "Authorization", g->bearer },
+		{ "Authorization", g->join ? g->join : g->bearer },
 	};
 	const struct http_question question = { .method = method,
 						.url = url,
@@ -305,12 +349,55 @@ static int introduce(struct gateway *g, struct error *err)
 	return r;
 }
 
+/* The host has its token for good. */
+static int keep_token(struct gateway *g, struct error *err)
+{
+	cleanup(free_at_exit) char *folder = path_folder(g->token_file);
+
+	if (rename(g->new_token_file, g->token_file) < 0)
+		return error_errno(err, -errno, "cannot write '%s'", g->token_file);
+	free(g->join);
+	g->join = NULL;
+	return fleet_sync(folder, err);
+}
+
+static int join(struct gateway *g, struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("/v1/join/%s", g->host);
+	struct http_reply reply = { 0 };
+	struct buf body = { 0 };
+	int r;
+
+	buf_u8(&body, '{');
+	json_put_text(&body, "join", g->join + strlen(BEARER));
+	json_put_text(&body, "token", g->bearer + strlen(BEARER));
+	buf_u8(&body, '}');
+	r = ask(g, "POST", path, "identity", &body, &reply, err);
+	if (r >= 0 && reply.status == 409) {
+		cleanup(free_at_exit) char *why = member_of(&reply, "error");
+
+		r = error_set(err, -EEXIST, "%s: %.300s", g->url, why);
+	} else if (r >= 0) {
+		r = judge(g, &reply, err);
+		r = r > 0 ? -EPROTO : r;
+	}
+	http_reply_fini(&reply);
+	buf_fini(&body);
+	return r < 0 ? r : keep_token(g, err);
+}
+
 int gateway_introduce(struct gateway *g, const struct gateway_state *state, bool now,
 		      struct error *err)
 {
 	g->state = *state;
 	if (!now && g->introduced_ns && clock_monotonic_ns() - g->introduced_ns < g->contact_ns)
 		return 0;
+	if (g->join) {
+		int r = join(g, err);
+
+		if (r < 0)
+			return r;
+	}
 	return introduce(g, err);
 }
 

@@ -20,6 +20,12 @@ struct gateway_config {
 	const char *host;
 	const char
 		*token_file; /* a line with the host's token, which only its owner may read; NULL */
+	/*
+	 * With a join token (a file like the token's), a new host enrolls itself at the first
+	 * introduction. Its own token is then in `token_file`, which it makes. NULL: it is
+	 * enrolled.
+	 */
+	const char *join_file;
 	const char *ca, *certificate, *key; /* files with PEM texts; NULL: none */
 	const char *labels;                 /* a line NAME=VALUE each */
 	bool (*stops)(void);                /* true ends a request; may be NULL */
@@ -43,7 +49,7 @@ char *gateway_folder(const char *url);
 /*
  * Says which host this is, if the time has passed that the gateway asked for, ten minutes by
  * default; always with `now`. Errors are of gateway_send(); -EEXIST: another machine runs under
- * this name.
+ * this name, or is enrolled under it.
  */
 int gateway_introduce(struct gateway *g, const struct gateway_state *state, bool now,
 		      struct error *err);

@@ -91,51 +91,48 @@ static const struct gate_row {
 	const char *method, *path; /* words follow */
 	size_t n_words, most_bytes;
 	bool has_host;         /* the first word is the host's name */
+	bool is_join;          /* the token is a join token, and the word a new host's name */
 	const char *last;      /* the last word; NULL: any */
 	struct api_row answer; /* its name is the kind of `assay fleet receive` */
 	void (*add_words)(struct api_call *c, const struct http_request *q,
 			  const struct gate_request *r);
 } gate_rows[] = {
-	{ "PUT",
-	  "/v1/blocks/",
-	  3,
-	  BODY_PACKED_MAX,
-	  true,
-	  NULL,
-	  { .name = "block", .type = "application/json" },
-	  add_block_words },
-	{ "PUT",
-	  "/v1/hosts/",
-	  1,
-	  FACTS_BYTES,
-	  true,
-	  NULL,
-	  { .name = "host", .type = "application/json" },
-	  NULL },
-	{ "PUT",
-	  "/v1/containers/",
-	  1,
-	  FACTS_BYTES,
-	  true,
-	  NULL,
-	  { .name = "containers", .type = "application/json" },
-	  NULL },
-	{ "PUT",
-	  "/v1/images/",
-	  2,
-	  BODY_PACKED_MAX,
-	  false,
-	  "symbols",
-	  { .name = "names", .type = "application/json" },
-	  add_names_words },
-	{ "POST",
-	  "/v1/images",
-	  0,
-	  FACTS_BYTES,
-	  false,
-	  NULL,
-	  { .name = "images", .type = "application/json" },
-	  NULL },
+	{ .method = "PUT",
+	  .path = "/v1/blocks/",
+	  .n_words = 3,
+	  .most_bytes = BODY_PACKED_MAX,
+	  .has_host = true,
+	  .answer = { .name = "block", .type = "application/json" },
+	  .add_words = add_block_words },
+	{ .method = "PUT",
+	  .path = "/v1/hosts/",
+	  .n_words = 1,
+	  .most_bytes = FACTS_BYTES,
+	  .has_host = true,
+	  .answer = { .name = "host", .type = "application/json" } },
+	{ .method = "PUT",
+	  .path = "/v1/containers/",
+	  .n_words = 1,
+	  .most_bytes = FACTS_BYTES,
+	  .has_host = true,
+	  .answer = { .name = "containers", .type = "application/json" } },
+	{ .method = "POST",
+	  .path = "/v1/join/",
+	  .n_words = 1,
+	  .most_bytes = FACTS_BYTES,
+	  .is_join = true,
+	  .answer = { .name = "join", .type = "application/json" } },
+	{ .method = "PUT",
+	  .path = "/v1/images/",
+	  .n_words = 2,
+	  .most_bytes = BODY_PACKED_MAX,
+	  .last = "symbols",
+	  .answer = { .name = "names", .type = "application/json" },
+	  .add_words = add_names_words },
+	{ .method = "POST",
+	  .path = "/v1/images",
+	  .most_bytes = FACTS_BYTES,
+	  .answer = { .name = "images", .type = "application/json" } },
 };
 
 static const struct gate_row *find_row(const struct http_request *q)
@@ -262,8 +259,9 @@ static void gate_check(struct gate *g, const struct gate_row *row, const struct 
 		return;
 	}
 	r->host = find_host(g, q);
-	if (!r->host || !strcmp(r->host, "*")) {
-		*r = refuse(401, "This is no token of a host of the fleet.");
+	if (!r->host || !strcmp(r->host, "*") != row->is_join) {
+		*r = refuse(401, row->is_join ? "This is no join token of the fleet."
+					      : "This is no token of a host of the fleet.");
 		return;
 	}
 	if (!split_path(row, q, r)) {
@@ -326,7 +324,7 @@ void gate_take(struct gate *g, struct http_request *q, struct jobs *jobs)
 	add_word(&call, "receive");
 	add_word(&call, row->answer.name);
 	add_word(&call, g->fleet);
-	add_word(&call, r.host);
+	add_word(&call, row->is_join ? r.words[0] : r.host);
 	add_word(&call, boot_of(q));
 	if (row->add_words)
 		row->add_words(&call, q, &r);

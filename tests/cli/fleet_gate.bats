@@ -466,7 +466,7 @@ set_fact() {
 	run -1 assay ship --to https://127.0.0.1:1 --token-file token --once --state s --host a store
 	[[ "$output" == *"chmod 600"* ]]
 	run -1 assay ship --to https://127.0.0.1:1 --once --state s --host a store
-	[[ "$output" == *"--token-file, or --certificate"* ]]
+	[[ "$output" == *"--token-file, --join-file, or --certificate"* ]]
 	chmod 600 token
 	run -1 assay ship --to https://127.0.0.1:1 --token-file token --once --state s --host a store
 	[[ "$output" == *"127.0.0.1"* ]]
@@ -540,5 +540,58 @@ set_fact() {
 		cat late
 		[ ! -e fleet/web1 ]
 		[ -z "$(find fleet/.names -type f)" ]
+	done
+}
+
+@test "a new host joins with a token of which several hosts have a copy" {
+	serve --fleet fleet
+	url=http://$address
+	assay fleet invite fleet 2 >join.token
+	chmod 600 join.token
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	all=$(samples store)
+	joins() { assay ship --to "$url" --join-file join.token --state "state.$1" --once -q --host "$1" store; }
+	joins web1
+	[ "$(samples fleet/web1)" = "$all" ]
+	[ "$(stat -c %a state.web1/*.token)" = 600 ]
+	grep -q ' join web1$' fleet/.log
+	# It has its own token now: the join token is not used again, and another one reads nothing.
+	joins web1
+	chmod 644 join.token
+	run joins web2
+	[ "$status" = 1 ]
+	[[ "$output" == *"is not only yours"* ]]
+	chmod 600 join.token
+	# A host whose answer was lost asks again with the same token.
+	joins web2
+	mv state.web2/*.token "$(ls state.web2/*.token).new"
+	joins web2
+	[ "$(samples fleet/web2)" = "$all" ]
+	# A host that lost its state can't become that host again, and a third one is too many.
+	rm -r state.web1
+	run joins web1
+	[ "$status" = 1 ]
+	[[ "$output" == *"join token is used up"* ]]
+	assay fleet invite fleet 5 >join.token
+	run joins web1
+	[ "$status" = 1 ]
+	[[ "$output" == *"has a host 'web1' already"* ]]
+	assay fleet forget fleet web1
+	rm -r state.web1
+	joins web1
+	[ "$(samples fleet/web1)" = "$all" ]
+	# A join token sends no blocks and reads nothing; a host's token invites nobody.
+	cp join.token token.web9
+	echo '{}' >facts
+	ask web9 PUT /v1/hosts/web9 facts
+	[ "$code" = 401 ]
+	ask web9 POST /v1/join/web9 facts
+	[ "$code" = 401 ]
+	enroll web3
+	ask web3 POST /v1/join/web9 facts
+	[ "$code" = 401 ]
+	for n in 0 x 100001 ''; do
+		run assay fleet invite fleet "$n"
+		[ "$status" = 2 ]
 	done
 }

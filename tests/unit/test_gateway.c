@@ -306,29 +306,45 @@ static void damaged_names_and_those_of_another_build_are_refused(void **state)
 
 /* ---- tokens ---- */
 
+static const char *own_token(char digit)
+{
+	static char token[FLEET_TOKEN_SIZE];
+
+	memset(token, digit, sizeof(token) - 1);
+	return token;
+}
+
 static void a_join_token_enrolls_so_many_new_hosts(void **state)
 {
-	char join[FLEET_TOKEN_SIZE], token[FLEET_TOKEN_SIZE], other[FLEET_TOKEN_SIZE];
+	char join[FLEET_TOKEN_SIZE];
 	struct fleet_tokens t;
 
 	(void)state;
 	fleet_init();
 	assert_int_equal(fleet_invite(FLEET, 2, join, NULL), 0);
-	assert_int_equal(fleet_join(FLEET, join, "a", token, NULL), 0);
-	assert_int_equal(fleet_join(FLEET, join, "a", other, NULL), -EEXIST);
-	assert_int_equal(fleet_join(FLEET, token, "b", other, NULL), -EACCES);
+	assert_int_equal(fleet_join(FLEET, join, "a", own_token('1'), NULL), 0);
+	/* A host that did not get the answer asks again. */
+	assert_int_equal(fleet_join(FLEET, join, "a", own_token('1'), NULL), 0);
+	assert_int_equal(fleet_join(FLEET, join, "a", own_token('2'), NULL), -EEXIST);
+	assert_int_equal(fleet_join(FLEET, join, "b", own_token('1'), NULL), -EINVAL);
+	assert_int_equal(fleet_join(FLEET, join, "b", join, NULL), -EINVAL);
+	assert_int_equal(fleet_join(FLEET, join, "b", "1", NULL), -EINVAL);
+	assert_int_equal(fleet_join(FLEET, join, "b", own_token('G'), NULL), -EINVAL);
+	assert_int_equal(fleet_join(FLEET, join, "../b", own_token('2'), NULL), -EINVAL);
+	assert_int_equal(fleet_join(FLEET, own_token('1'), "b", own_token('2'), NULL), -EACCES);
 	assert_int_equal(mkdir(FLEET "/old", 0700), 0);
-	assert_int_equal(fleet_join(FLEET, join, "old", other, NULL), -EEXIST);
-	assert_int_equal(fleet_join(FLEET, join, "b", other, NULL), 0);
-	assert_int_equal(fleet_join(FLEET, join, "c", other, NULL), -EACCES);
+	assert_int_equal(fleet_join(FLEET, join, "old", own_token('2'), NULL), -EEXIST);
+	assert_int_equal(fleet_join(FLEET, join, "b", own_token('2'), NULL), 0);
+	assert_int_equal(fleet_join(FLEET, join, "c", own_token('3'), NULL), -EACCES);
+	assert_int_equal(fleet_join(FLEET, join, "b", own_token('2'), NULL), 0);
 	assert_int_equal(fleet_tokens_read(FLEET, &t, NULL), 0);
-	assert_string_equal(fleet_tokens_host(&t, token), "a");
+	assert_string_equal(fleet_tokens_host(&t, own_token('1')), "a");
 	assert_string_equal(fleet_tokens_host(&t, join), "*");
 	assert_null(fleet_tokens_host(&t, "0"));
 	fleet_tokens_fini(&t);
 	assert_int_equal(fleet_revoke(FLEET, "a", NULL), 0);
 	assert_int_equal(fleet_tokens_read(FLEET, &t, NULL), 0);
-	assert_null(fleet_tokens_host(&t, token));
+	assert_null(fleet_tokens_host(&t, own_token('1')));
 	fleet_tokens_fini(&t);
 }
 

@@ -55,16 +55,6 @@ bool fleet_args_want_json(const struct fleet_args *args)
 	return !strcmp(args->format, "json");
 }
 
-void fleet_time_text(uint64_t wall_ns, char out[static FLEET_TIME_SIZE])
-{
-	time_t seconds = (time_t)(wall_ns / NS_PER_SECOND);
-	struct tm tm;
-
-	strcpy(out, "-");
-	if (wall_ns && gmtime_r(&seconds, &tm))
-		strftime(out, FLEET_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &tm);
-}
-
 int fleet_operand(const struct option_list *operands, const char **fleet, struct error *err)
 {
 	if (!operands->n)

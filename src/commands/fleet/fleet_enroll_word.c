@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* assay fleet enroll and forget: the hosts that may send to a gateway. */
+/* assay fleet enroll, invite and forget: the hosts that may send to a gateway. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
@@ -19,28 +15,8 @@
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_tokens.h"
 
-/* Each use is a line of this file. */
-#define LOG_FILE ".log"
-
 /* forget waits so long for the end of a request, or of a merge. */
 #define FORGET_MS 60000
-
-static int log_use(const char *fleet, const char *what, const char *host, struct error *err)
-{
-	cleanup(free_at_exit) char *path = xasprintf("%s/" LOG_FILE, fleet);
-	FILE *out = fopen(path, "ae");
-	char when[FLEET_TIME_SIZE];
-	int r = 0;
-
-	fleet_time_text(clock_wall_ns(), when);
-	if (!out)
-		return error_errno(err, -errno, "cannot write %s", path);
-	fprintf(out, "%s uid %u: %s %s\n", when, (unsigned int)getuid(), what, host);
-	if (fflush(out) || fsync(fileno(out)) < 0)
-		r = error_errno(err, -errno, "cannot write %s", path);
-	fclose(out);
-	return r;
-}
 
 static int print_token(const char *token, struct error *err)
 {
@@ -56,7 +32,7 @@ static int enroll(const struct fleet_args *args, const char *fleet, const char *
 	char token[FLEET_TOKEN_SIZE] = "";
 	int r = fleet_enroll(fleet, host, args->certificate ? NULL : token, err);
 
-	r = r < 0 ? r : log_use(fleet, "enroll", host, err);
+	r = r < 0 ? r : fleet_log(fleet, "enroll", host, err);
 	return r < 0 || !*token ? r : print_token(token, err);
 }
 
@@ -71,6 +47,27 @@ int fleet_enroll_run(const struct fleet_args *args, const struct option_list *op
 	return r < 0 ? r : EXIT_OK;
 }
 
+int fleet_invite_run(const struct fleet_args *args, const struct option_list *operands,
+		     struct error *err)
+{
+	char token[FLEET_TOKEN_SIZE], *end = NULL;
+	const char *fleet;
+	unsigned long n = operands->n == 2 ? strtoul(operands->data[1], &end, 10) : 0;
+	int r = 0;
+
+	(void)args;
+	if (!end || *end || !n || n > FLEET_HOSTS_MAX)
+		r = error_set(
+			err, -EINVAL,
+			"invite: name the fleet, and for how many hosts the token is (1 to %d)",
+			FLEET_HOSTS_MAX);
+	r = r < 0 ? r : fleet_operand(operands, &fleet, err);
+	r = r < 0 ? r : fleet_invite(fleet, n, token, err);
+	r = r < 0 ? r : fleet_log(fleet, "invite", operands->data[1], err);
+	r = r < 0 ? r : print_token(token, err);
+	return r < 0 ? r : EXIT_OK;
+}
+
 static int forget_host(const char *fleet, const char *host, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", fleet, host);
@@ -80,7 +77,7 @@ static int forget_host(const char *fleet, const char *host, struct error *err)
 	if (!fleet_host_is_valid(host))
 		return error_set(err, -EINVAL, "'%s' can't be the name of a host", host);
 	/* It must not send while it is removed. */
-	r = log_use(fleet, "forget", host, err);
+	r = fleet_log(fleet, "forget", host, err);
 	r = r < 0 ? r : fleet_revoke(fleet, host, err);
 	/* Under its lock: no request is in the middle of a block, or of names. */
 	r = r < 0 ? r : fleet_host_await(fleet, host, FORGET_MS, &h, err);

@@ -31,9 +31,8 @@ static const struct receive_kind {
 	void (*run)(const struct receive_request *q, struct receive_answer *out);
 } kinds[] = {
 	{ "block", 7, receive_block }, /* PART SECONDS ENCODING */
-	{ "containers", 4, receive_containers },
-	{ "host", 4, receive_host },
-	{ "images", 4, receive_images },
+	{ "containers", 4, receive_containers }, { "host", 4, receive_host },
+	{ "images", 4, receive_images },         { "join", 4, receive_join },
 	{ "names", 6, receive_names }, /* BUILDID ENCODING */
 };
 
@@ -81,7 +80,7 @@ int fleet_receive_run(const struct fleet_args *args, const struct option_list *o
 		return error_set(err, -EINVAL,
 				 "receive: write block FLEET HOST BOOT PART SECONDS zstd|identity, "
 				 "or names FLEET HOST BOOT BUILDID zstd|identity; also containers, "
-				 "host and images with FLEET HOST BOOT");
+				 "host, images and join with FLEET HOST BOOT");
 	q.fleet = operands->data[1];
 	q.host = operands->data[2];
 	q.boot = operands->data[3];

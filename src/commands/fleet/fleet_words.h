@@ -44,9 +44,5 @@ int fleet_write_users(const char *dir, const struct clickhouse *ch, struct error
 /* Whether --format asks for JSON. */
 bool fleet_args_want_json(const struct fleet_args *args);
 
-/* "2026-11-27T01:00:00Z"; "-" for 0. */
-#define FLEET_TIME_SIZE 24
-void fleet_time_text(uint64_t wall_ns, char out[static FLEET_TIME_SIZE]);
-
 /* Sets *fleet to the only operand that must be there, a fleet's directory. */
 int fleet_operand(const struct option_list *operands, const char **fleet, struct error *err);
