@@ -181,9 +181,9 @@ static struct version version_at(const struct queue *q, uint64_t now, uint64_t *
 
 	if (p)
 		of.n_changes = changes_until(p,
-					     q->view && version_process(&q->view->of) ==
+					     q->view && version_process(&q->version) ==
 								     version_process(&of)
-						     ? q->view->of.n_changes
+						     ? q->version.n_changes
 						     : 0,
 					     now, next);
 	of.n_pokes = pokes_until(h, q->view ? q->view->of.n_pokes : 0, now, next);
@@ -206,7 +206,7 @@ uint64_t queue_follow(struct queue *q, uint64_t now)
 void queue_enter_machine(struct queue *q, bool is_guest)
 {
 	uint64_t now = trace_ns(q->trace, pt_flow_tsc(q->flow)), next = UINT64_MAX;
-	struct version of = q->view->of;
+	struct version of = q->version;
 
 	q->is_guest = of.is_guest = is_guest;
 	if (q->trace->history.guest_cpus.n) {

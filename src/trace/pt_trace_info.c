@@ -119,6 +119,7 @@ bool pt_trace_read_info(const struct perfdata *data, struct pt_trace_info *out)
 			info_read_config(out, words, c->attr.config);
 		has_event = true;
 		out->has_kernel |= !c->attr.exclude_kernel;
+		out->has_user |= !c->attr.exclude_user;
 		has_time |= c->attr.sample_type & PERF_SAMPLE_TIME &&
 			    c->attr.config & words[WORD_TSC_BIT];
 	}

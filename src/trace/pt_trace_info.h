@@ -14,7 +14,7 @@ enum { AUX_INTEL_PT = 1 /* enum auxtrace_type of perf */ };
 struct pt_trace_info {
 	struct pt_clock clock;
 	uint32_t pmu_type; /* perf_event_attr.type of its events */
-	bool is_timeless, has_kernel;
+	bool is_timeless, has_kernel, has_user;
 	bool is_per_cpu;  /* buffers are of CPUs, not of threads */
 	bool is_snapshot; /* pieces of a buffer may overlap */
 	uint32_t errata;  /* of the processor: a set of enum pt_erratum */

@@ -84,6 +84,7 @@ struct queue {
 	size_t n_tail; /* of the piece before: a packet goes on in this one */
 	struct pt_flow *flow;
 	struct view *view;
+	struct version version;      /* of the code at hand; the view may be of all processes */
 	VEC(struct pt_event) events; /* that wait, from `head` on */
 	size_t head;
 	VEC(struct mark) marks; /* the one that holds for head, then later ones */

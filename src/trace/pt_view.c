@@ -9,7 +9,10 @@
 /* Code of the kernel that runs in user mode, at the same place on all machines (x86-64). */
 #define VSYSCALL_PAGE 0xffffffffff600000ULL
 
-enum { IDLE_VIEWS = 32 /* code graphs of processes that no queue is in */ };
+enum {
+	IDLE_VIEWS = 32,    /* code graphs of processes that no queue is in */
+	ALL_PROCESSES = -1, /* the pid of a view of the kernel alone */
+};
 
 static size_t view_read_mapping(struct pt_trace *t, const struct mapping *m, int32_t pid,
 				uint64_t addr, uint8_t *out, size_t size)
@@ -86,6 +89,8 @@ static bool view_may_cover(void *context, uint32_t space, uint64_t addr)
 	(void)space;
 	if (v->of.is_guest)
 		return true;
+	if (!v->trace->info.has_user && !(addr >> 63))
+		return false;
 	if (addr >> 63)
 		return v->trace->info.has_kernel || addr >> 12 == VSYSCALL_PAGE >> 12;
 	return !v->maps.n || address_space_find(&v->maps, addr) ||
@@ -204,10 +209,20 @@ void queue_leave_view(struct queue *q)
 	q->view = NULL;
 }
 
-void queue_enter_view(struct queue *q, const struct version *of)
+/* The kernel is the same for all processes, so a trace of it alone has one graph. */
+static struct version view_version(const struct pt_trace *t, const struct version *of)
 {
+	struct version shared = { .pid = ALL_PROCESSES, .n_pokes = of->n_pokes };
+
+	return t->info.has_user || of->is_guest ? *of : shared;
+}
+
+void queue_enter_view(struct queue *q, const struct version *version)
+{
+	struct version shared = view_version(q->trace, version), *of = &shared;
 	struct view *v;
 
+	q->version = *version;
 	if (q->view && version_is_same(&q->view->of, of))
 		return;
 	queue_leave_view(q);

@@ -378,6 +378,7 @@ static void begin(uint64_t at)
 	run.is_on = true;
 	run.wants_on = false;
 	run.recording.is_per_cpu = true;
+	run.recording.lacks_user = run.is_kernel_alone;
 	run.recording.switch_ticks = OUT_BEFORE + IN_BEHIND;
 	recording_kernel(&run.recording, KERNEL_TEXT, KERNEL_SIZE);
 	map_program(run.tid);

@@ -381,6 +381,7 @@ static void put_attr(struct buf *b, const struct recording *r, uint32_t type, ui
 		.branch_sample_type = is_pebs ? PERF_SAMPLE_BRANCH_ANY : 0,
 		.aux_sample_size = is_sampled ? SAMPLED_BYTES : 0,
 		.read_format = PERF_FORMAT_ID,
+		.exclude_user = r->lacks_user,
 		.exclude_kernel = !r->has_kernel,
 		.exclude_hv = 1,
 		.sample_id_all = 1,

@@ -20,7 +20,7 @@ struct recording {
 		size_t *data;
 		size_t n, cap;
 	} traces; /* where their records begin in `data` */
-	bool has_kernel;
+	bool has_kernel, lacks_user;
 	struct build_id kernel_build_id; /* len 0: it is not told */
 	const char *module_path;         /* of the module with a build id; NULL: none. Not owned */
 	pid_t sampled_tid;               /* of the first sample; 0: there is none */

@@ -655,7 +655,6 @@ int main(int argc, char **argv)
 
 	recording_init(&t.recording, &t.options);
 	at = parse(argc, argv, &t);
-
 	if (argc < at + 3) {
 		fprintf(stderr, "Usage: trace [OPTIONS] OUT TRUTH PROGRAM [ARG…]\n");
 		return 2;
@@ -672,6 +671,7 @@ int main(int argc, char **argv)
 	t.recording.options = t.options;
 	t.recording.has_pebs = t.pebs_each;
 	t.recording.has_event_trace = t.events_each;
+	t.recording.lacks_user = t.is_kernel;
 	t.truth = fopen(argv[at + 1], "w");
 	if (!t.truth)
 		die(argv[at + 1]);
