@@ -2,6 +2,7 @@
 #include "commands/opening.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,35 +16,77 @@
 #include "guard/parser.h"
 #include "replay/replay.h"
 
-/* Temporary directories of this process; each is removed at most once more than needed. */
-static char *scratch_dirs[8];
-static size_t n_scratch_dirs;
+/*
+ * Temporary directories of this process, the newest first; each is removed at most once more than
+ * needed. A signal handler walks the list, so that nothing is ever taken off it.
+ */
+struct scratch_dir {
+	const struct scratch_dir *next;
+	char path[];
+};
+static const struct scratch_dir *_Atomic scratch_dirs;
 static pid_t scratch_owner;
 
-void opening_remove_now(void)
+static void opening_remove_now(void)
 {
-	if (getpid() == scratch_owner)
-		for (size_t i = 0; i < n_scratch_dirs; i++)
-			file_remove_tree(scratch_dirs[i], NULL);
+	if (getpid() != scratch_owner)
+		return;
+	for (const struct scratch_dir *dir = scratch_dirs; dir; dir = dir->next)
+		file_remove_tree(dir->path, NULL);
 }
 
-/* Only what is safe in a signal handler: another process removes the trees. */
+/* Only what is safe in a signal handler: other processes remove the trees. */
+static void scratch_remove_by_others(void)
+{
+	for (const struct scratch_dir *dir = scratch_dirs; dir; dir = dir->next) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			execl("/bin/rm", "rm", "-rf", "--", dir->path, (char *)NULL);
+			_exit(1);
+		}
+		if (pid > 0)
+			waitpid(pid, NULL, 0);
+	}
+}
+
 static void remove_and_end(int signal_number)
 {
-	pid_t pid = getpid() == scratch_owner ? fork() : -1;
-
-	if (!pid) {
-		char *argv[3 + ARRAY_SIZE(scratch_dirs) + 1] = { "rm", "-rf", "--" };
-
-		for (size_t i = 0; i < n_scratch_dirs; i++)
-			argv[3 + i] = scratch_dirs[i];
-		execv("/bin/rm", argv);
-		_exit(1);
-	}
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
+	if (getpid() == scratch_owner)
+		scratch_remove_by_others();
 	signal(signal_number, SIG_DFL);
 	raise(signal_number);
+}
+
+/* The child keeps no terminal, and no pipe of the caller, open. */
+static _Noreturn void scratch_remove_after(int read_end)
+{
+	char byte;
+
+	setsid();
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		close(fd);
+	signal(SIGHUP, SIG_IGN);
+	while (read(read_end, &byte, 1) < 0 && errno == EINTR)
+		;
+	scratch_remove_by_others();
+	_exit(0);
+}
+
+void opening_remove_after_end(void)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (getpid() != scratch_owner || !scratch_dirs)
+		return;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return;
+	pid = fork();
+	if (pid)
+		return; /* the other end closes with this process */
+	close(ends[1]);
+	scratch_remove_after(ends[0]);
 }
 
 /* What ends a process by default is caught; what the caller ignores stays ignored. */
@@ -60,13 +103,18 @@ static void catch_signals(void)
 /* A command has one directory, or one for each side of a comparison. */
 void opening_remove_at_end(const char *dir)
 {
-	if (!dir || n_scratch_dirs == ARRAY_SIZE(scratch_dirs))
+	size_t size = dir ? strlen(dir) + 1 : 0;
+	struct scratch_dir *made;
+
+	if (!dir)
 		return;
-	if (!n_scratch_dirs)
+	if (!scratch_dirs)
 		atexit(opening_remove_now);
 	scratch_owner = getpid();
-	scratch_dirs[n_scratch_dirs] = xstrdup(dir);
-	n_scratch_dirs++;
+	made = xcalloc(1, sizeof(*made) + size);
+	memcpy(made->path, dir, size);
+	made->next = scratch_dirs;
+	scratch_dirs = made;
 	catch_signals();
 }
 

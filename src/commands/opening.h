@@ -52,8 +52,11 @@ int opening_status(int result, bool is_damaged);
 /* Removes the directory, if it is there, when the process ends, also by a signal. NULL is fine. */
 void opening_remove_at_end(const char *dir);
 
-/* Removes them now, where the process ends by _exit(). */
-void opening_remove_now(void);
+/*
+ * For a process that ends by _exit() while other threads may still write into them: another process
+ * removes them when this one has ended.
+ */
+void opening_remove_after_end(void);
 
 /* Whether `path` (may be NULL) is a perf.data file with a processor trace. "-" is never read. */
 bool opening_find_trace(const char *path);

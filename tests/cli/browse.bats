@@ -438,13 +438,34 @@ has_ended() { # PID
 	shows '^status 0'
 	diff stty.before stty.after
 	screen kill-server
+	# Text that is typed ahead may have a q, and Esc leaves its line. A q that is no text leaves, and no folder stays.
+	terminal 100 assay browse s
+	shows ' deeper$'
+	keys d slow Enter
+	shows 'making this page'
+	keys Escape f via:q Escape / quick Enter f via:deep
+	sleep 0.5
+	cat folded >slow
+	shows ': via:deep_$'
+	keys Enter
+	shows 'only via:deep'
+	keys d slow Enter
+	shows 'making this page'
+	keys q
+	shows '^status 0'
+	wait_for no_folder
+	screen kill-server
 	# Before the screen is open, and removed at the end.
 	# shellcheck disable=SC2016
 	terminal 100 sh -c 'assay browse -i slow 2>&1; exit $?'
 	shows 'opening: [0-9.]+ s'
 	keys C-c
 	shows 'status 130'
-	[ -z "$(find . -name 'assay-*' -type d)" ]
+	no_folder
+}
+
+no_folder() {
+	[ -z "$(find . -name 'assay.*' -type d)" ]
 }
 
 is_chosen() { # REGEX

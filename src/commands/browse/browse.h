@@ -166,6 +166,7 @@ int browse_make_compare(struct browse *b, struct browse_page *page, struct error
 
 /* browse_keys.c */
 void browse_take_key(struct browse *b, int key);
+bool browse_key_asks(const struct browse *b, int key); /* for a line of text */
 const char *const *browse_key_lines(size_t *n);
 
 /* browse_draw.c */

@@ -505,6 +505,13 @@ const char *const *browse_key_lines(size_t *n)
 	return key_lines;
 }
 
+bool browse_key_asks(const struct browse *b, int key)
+{
+	if (key == 's')
+		return b->pages.n && b->pages.data[b->pages.n - 1].kind != PAGE_FUNCTION;
+	return key == '/' || key == 'f' || key == 'd' || key == 'L';
+}
+
 static bool run_command(struct browse *b, int key)
 {
 	for (int v = 0; v < N_LIVE_VIEWS; v++)

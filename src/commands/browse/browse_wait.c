@@ -30,8 +30,18 @@ struct browse_wait {
 static _Noreturn void leave(struct browse *b)
 {
 	screen_close(b->screen);
-	opening_remove_now();
+	opening_remove_after_end();
 	_exit(b->is_damaged ? EXIT_FAILED : EXIT_OK);
+}
+
+/* Whether the next key is part of a line of text that one of the keys before began. */
+static bool types_text(const struct browse *b)
+{
+	bool is_text = false;
+
+	vec_foreach (&b->typed, key)
+		is_text = is_text ? *key != '\n' && *key != ESCAPE : browse_key_asks(b, *key);
+	return is_text;
 }
 
 static void take_keys(struct browse *b)
@@ -39,9 +49,11 @@ static void take_keys(struct browse *b)
 	int key;
 
 	while ((key = screen_key(b->screen)) != KEY_IS_NONE) {
-		if (key == 'q' || key == 'Q' || key == 3)
+		bool is_text = types_text(b);
+
+		if (key == 3 || (!is_text && (key == 'q' || key == 'Q')))
 			leave(b);
-		if (key == ESCAPE)
+		if (key == ESCAPE && !is_text)
 			atomic_store(&b->is_unwanted, true);
 		else if (b->typed.n < TYPED_MAX)
 			vec_push(&b->typed, key);
