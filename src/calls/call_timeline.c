@@ -315,12 +315,23 @@ static void count_work(struct timeline_reader *r, uint32_t function, const struc
 	r->work.data[function].cycles += c->cycles;
 }
 
+static bool call_timeline_takes_thread(const struct call_timeline_config *config, int32_t tid)
+{
+	for (size_t i = 0; i < config->n_tids; i++)
+		if (config->tids[i] == tid)
+			return true;
+	return !config->n_tids;
+}
+
 static void call_timeline_on_call(struct trace_calls_sink *sink, const struct trace_call *c)
 {
 	struct timeline_reader *r =
 		(struct timeline_reader *)((char *)sink - offsetof(struct timeline_reader, calls));
-	uint32_t function = name_of_function(r, c->function);
+	uint32_t function;
 
+	if (!call_timeline_takes_thread(r->config, c->tid))
+		return;
+	function = name_of_function(r, c->function);
 	count_work(r, function, c);
 	add_call(r, (struct timeline_call){
 			    .start_ns = c->start_ns,

@@ -79,7 +79,9 @@ struct call_timeline_config {
 	 * begin. If the calls are too many, the shortest ones are left out. NULL: all time.
 	 */
 	const struct time_span *window;
-	size_t max_calls; /* 0: a million */
+	const int32_t *tids; /* of a trace: only the calls of these threads … */
+	size_t n_tids;       /* … 0: of all */
+	size_t max_calls;    /* 0: a million */
 };
 
 /* Reads the recording. -ENODATA: nothing ran in it (a window may be empty). To be released in any

@@ -98,6 +98,30 @@ static int latency_find_window(const char *text, struct replay *replay, struct t
 	return r;
 }
 
+struct thread_ids {
+	VEC(int32_t) list;
+};
+
+static void thread_ids_fini(struct thread_ids *ids)
+{
+	vec_fini(&ids->list);
+}
+
+static int thread_ids_parse(struct thread_ids *ids, const char *text, struct error *err)
+{
+	for (const char *at = text; at; at = *at ? at + 1 : NULL) {
+		char *end;
+		long id = strtol(at, &end, 10);
+
+		if (end == at || (*end && *end != ',') || id < 0 || id > INT32_MAX)
+			return error_set(err, -EINVAL, "--tid '%s': a thread is a number, as 12",
+					 text);
+		vec_push(&ids->list, (int32_t)id);
+		at = end;
+	}
+	return 0;
+}
+
 /* Calls over time, of the whole recording or of a window. */
 static int latency_draw(const struct latency_command *c, const char *path,
 			const struct time_span *window, struct symbolizer *symbols,
@@ -114,8 +138,15 @@ static int latency_draw(const struct latency_command *c, const char *path,
 		.window = window,
 		.max_calls = window ? MAX_WINDOW_CALLS : 0,
 	};
+	cleanup(thread_ids_fini) struct thread_ids ids = { 0 };
 	struct call_timeline timeline;
-	int r = call_timeline_read(&config, &timeline, err);
+	int r = thread_ids_parse(&ids, c->tids, err);
+
+	if (r < 0)
+		return r;
+	config.tids = ids.list.data;
+	config.n_tids = ids.list.n;
+	r = call_timeline_read(&config, &timeline, err);
 
 	if (r == -EBADMSG && timeline.calls.n) {
 		log_error("report: %s: %s; the picture ends there", path, err->text);
@@ -168,8 +199,9 @@ int latency_report(const struct latency_command *c, bool *is_damaged, struct err
 
 	if (latency_sort(&none, sort, err) < 0)
 		return -EINVAL;
-	if (c->time && !c->html && !c->perfetto)
-		return error_set(err, -EINVAL, "--time goes with --html or --perfetto");
+	if ((c->time || c->tids) && !c->html && !c->perfetto)
+		return error_set(err, -EINVAL, "%s goes with --html or --perfetto",
+				 c->time ? "--time" : "--tid");
 	r = input_unpacked(c->in, path, &path, err);
 	if (r < 0)
 		return r;

@@ -15,6 +15,7 @@ struct latency_command {
 	const char *html,
 		*perfetto; /* files to write calls over time to, in place of the report … */
 	const char *time;  /* … of this window (script_time_parse()); NULL: of all time */
+	const char *tids;  /* likewise, of these threads: numbers, separated by commas; NULL: all */
 	uint64_t limit;
 	bool wide, no_pager, is_csv_raw;
 };

@@ -47,7 +47,6 @@ const struct option_alias perf_report_options[] = {
 	{ "--symbol-filter", ALIAS_OTHER, "give a filter: 'symbol:*TEXT*'" },
 	{ "-S", ALIAS_OTHER, "give a filter: symbol:NAME[,NAME…]" },
 	{ "--pid", ALIAS_OTHER, "give a filter: pid:PID[,PID…]" },
-	{ "--tid", ALIAS_OTHER, "give a filter: tid:TID[,TID…]" },
 	{ "--cpu", ALIAS_OTHER, "give a filter: cpu:0-3" },
 	{ "-C", ALIAS_OTHER, "give a filter: cpu:0-3" },
 	{ "--field-separator", ALIAS_OTHER, "--format csv separates fields by commas" },

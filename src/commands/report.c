@@ -29,7 +29,7 @@
 
 struct report_args {
 	const char *input, *output, *format, *csv, *columns, *sort, *weight, *percent, *cache;
-	const char *html, *svg, *perfetto, *time, *baseline, *itrace, *filter, *frames;
+	const char *html, *svg, *perfetto, *time, *tid, *baseline, *itrace, *filter, *frames;
 	struct option_list by, merge;
 	bool no_demangle, no_itrace, latency, accumulated, addresses, details, no_dependents,
 		processes, instructions;
@@ -167,6 +167,8 @@ static const struct option_spec report_options[] = {
 	  "with --latency: write all calls over time as a trace for ui.perfetto.dev" },
 	{ 0, "time", "SPAN", OPT_STRING, FIELD(time), NULL,
 	  "with --latency and --html or --perfetto: only START,STOP in seconds, or 10%-30%" },
+	{ 0, "tid", "TID[,TID…]", OPT_STRING, FIELD(tid), NULL,
+	  "with --latency and --html or --perfetto: only these threads" },
 	{ 0, "baseline", "DIR", OPT_STRING, FIELD(baseline), NULL,
 	  "with --html and --svg: the session, or perf.data file, to compare with",
 	  "Colours then show functions whose share of the session's total grew (red) or "
@@ -287,10 +289,13 @@ static int choose_view(const struct report_args *args, const struct view **view,
 		}
 	if (chosen && check_picture(args, chosen, err) < 0)
 		return -EINVAL;
-	if (args->perfetto || args->time)
+	if (args->perfetto || args->time || args->tid)
 		return error_set(err, -EINVAL, "%s goes with --latency; samples have %s",
-				 args->time ? "--time" : "--perfetto",
-				 args->time ? "a filter, as time:2s-5s" : "'assay export'");
+				 args->perfetto ? "--perfetto"
+				 : args->time   ? "--time"
+						: "--tid",
+				 args->perfetto ? "'assay export'"
+						: "a filter: time:2s-5s, tid:12");
 	if (args->baseline && !chosen)
 		return error_set(err, -EINVAL, "--baseline goes with --html or --svg");
 	for (size_t i = 0; i < ARRAY_SIZE(view_flags); i++) {
@@ -550,6 +555,7 @@ static int report_latency(struct input *in, const struct report_args *args,
 		.html = args->html,
 		.perfetto = args->perfetto,
 		.time = args->time,
+		.tids = args->tid,
 		.limit = args->limit,
 		.wide = args->wide,
 		.no_pager = args->no_pager,

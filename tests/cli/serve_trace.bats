@@ -43,6 +43,16 @@ load pt
 	# The times of a window without a call are from its begin.
 	api 'timeline?source=pt.data&time=100,100.001' | grep -q 'id="data">{"begin":"100000000000","first":0,"last":1000000,"zero":0,.*"functions":\[\]'
 	[ "$(status)" = 200 ]
+	# Of its thread it has the same calls, of another one none, and what is no number is refused.
+	tid=$(api 'calls?source=pt.data&time=20%25-40%25' | jq -s '.[0].tid')
+	api 'timeline?source=pt.data&time=20%25-40%25' | grep -o '"calls":\[[^]]*\]' >calls
+	api "timeline?source=pt.data&time=20%25-40%25&tid=1,$tid" | grep -o '"calls":\[[^]]*\]' | cmp - calls
+	[ "$(wc -c <calls)" -gt 100 ]
+	api 'timeline?source=pt.data&time=20%25-40%25&tid=1' | grep -q '"threads":\[\]'
+	for tid in x '1,' '1,,2' -1 99999999999; do
+		api "timeline?source=pt.data&tid=$tid" | jq -e '.error | test("--tid")'
+		[ "$(status)" = 400 ]
+	done
 }
 
 @test "a recording without a trace has no calls, and the answer says so" {
