@@ -67,6 +67,10 @@ struct pt_run {
 	uint64_t return_from;
 	uint32_t ops;
 	uint8_t return_size; /* of the instruction there */
+	/* For who needs the return stack alone, without the ops: */
+	uint8_t n_pushes; /* calls that do not return on the way; PT_RUN_BY_OPS: see the ops */
+	uint8_t push;     /* which op is the call, if n_pushes is 1 */
+	uint8_t height;   /* how many entries it needs on the return stack at most */
 };
 _Static_assert(sizeof(struct pt_run) == 32, "a run is half a cache line");
 
@@ -103,6 +107,7 @@ struct pt_mark {
 enum {
 	PT_RUN_BITS = 10,
 	PT_RUN_HEAT = 2,
+	PT_RUN_BY_OPS = 0xff,
 	PT_TARGETS = 1 << 11,
 	PT_SEEN = 1 << 13,
 };

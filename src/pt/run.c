@@ -5,6 +5,21 @@
 
 #include "pt/path.h"
 
+/* What the run leaves on the return stack: it returns from none of the calls before it. */
+static void set_pushes(const struct pt_path *p, struct pt_run *run)
+{
+	const struct pt_op *ops = &p->code->ops.data[run->ops];
+
+	run->n_pushes = p->n_calls > 1 ? PT_RUN_BY_OPS : (uint8_t)p->n_calls;
+	run->height = (uint8_t)p->max_calls;
+	for (uint32_t i = 0; i < p->n_ops; i++) {
+		if (p->n_calls == 1 && ops[i].next == p->calls[0])
+			run->push = (uint8_t)i;
+		if (ops[i].branch.to == p->code->watched)
+			run->n_pushes = PT_RUN_BY_OPS;
+	}
+}
+
 /*
  * A run ends right behind the last direction, or behind a return of a call from before it, or
  * before the first block that it can't pass. A walk step by step ends at the same place.
@@ -25,6 +40,7 @@ static struct pt_run run_of(struct pt_code *code, uint32_t node, uint64_t bits, 
 	run.insns = p.insns;
 	run.return_from = p.return_from;
 	run.return_size = p.return_size;
+	set_pushes(&p, &run);
 	return run;
 }
 

@@ -129,6 +129,18 @@ static void replay(struct pt_flow *f, const struct pt_run *run)
 	f->insns += run->insns;
 }
 
+/* The same without the branches, which nobody wants; false: only the ops tell. */
+static inline bool replay_quietly(struct pt_flow *f, const struct pt_run *run)
+{
+	if (!f->is_quiet || run->n_pushes > 1 || pt_depth(&f->returns) + run->height > PT_STACK)
+		return false;
+	if (run->n_pushes)
+		pt_pass_op(&f->returns, &f->code->ops.data[run->ops + run->push]);
+	f->stats.branches += run->n_ops;
+	f->insns += run->insns;
+	return true;
+}
+
 /* Runs, as far as there are any; what changes with each of them is in registers. */
 static void walk_runs(struct pt_flow *f, unsigned int keep)
 {
@@ -145,10 +157,8 @@ static void walk_runs(struct pt_flow *f, unsigned int keep)
 			pt_flow_resume(f, pt_node(f->code, node)->start);
 		tnt.bits <<= run->n_bits;
 		tnt.n -= run->n_bits;
-		if (run->n_ops)
+		if (!replay_quietly(f, run))
 			replay(f, run);
-		else
-			f->insns += run->insns;
 		node = run->to ? run->to : return_from(f, run->return_from, run->return_size);
 	}
 	f->tnt = tnt;
