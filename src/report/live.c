@@ -136,9 +136,46 @@ static void make_processes(const struct live_request *r, struct live_text *out)
 
 		live_put_process(r, &list, row, &line);
 		live_add_line(out, (const char *)line.data, line.len, process_pid(&list, row));
+		out->lines.data[out->lines.n - 1].filter =
+			xasprintf("pid:%d", (int)process_pid(&list, row));
 		buf_fini(&line);
 	}
 	processes_fini(&list);
+}
+
+/* ---- filters of rows ---- */
+
+/* A filter's value: '?' matches the characters that a filter can't hold. */
+static void live_put_value(struct buf *out, const char *value)
+{
+	for (; *value; value++)
+		buf_u8(out, strchr(" ,*?[]\\", *value) ? '?' : (uint8_t)*value);
+}
+
+void live_put_image_filter(const struct profile *p, uint32_t image, struct buf *word)
+{
+	buf_str(word, "lib-image:");
+	live_put_value(word, p->images.data[image].image->path);
+}
+
+/* NULL: the key has no such filter, or the thread is unknown. The caller frees. */
+static char *live_filter_of(const struct profile *p, enum profile_key key, uint32_t value)
+{
+	char scratch[KEY_TEXT_SIZE];
+	struct buf word = { 0 };
+	char *filter;
+
+	if (key == PROFILE_THREAD && p->threads.data[value].tid >= 0) {
+		buf_printf(&word, "tid:%d", (int)p->threads.data[value].tid);
+	} else if (key == PROFILE_IMAGE) {
+		live_put_image_filter(p, value, &word);
+	} else if (key == PROFILE_EVENT) {
+		buf_str(&word, "event:");
+		live_put_value(&word, profile_key_text(p, PROFILE_EVENT, value, scratch));
+	}
+	filter = word.len ? xstrdup(buf_cstr(&word)) : NULL;
+	buf_fini(&word);
+	return filter;
 }
 
 /* ---- functions and trees ---- */
@@ -151,7 +188,17 @@ static const struct {
 	[LIVE_SYMBOLS] = { &list_view, "percent,symbol" },
 	[LIVE_TREE] = { &tree_view, "total_percent,symbol" },
 	[LIVE_INVERTED] = { &inverted_view, "total_percent,symbol" },
+	[LIVE_THREADS] = { &nest_view, "percent,thread" },
+	[LIVE_IMAGES] = { &nest_view, "percent,image" },
 };
+
+/* By view: the key of a list; N_PROFILE_KEYS: the view is none. */
+static enum profile_key live_key_of(enum live_view view)
+{
+	return view == LIVE_THREADS  ? PROFILE_THREAD
+	       : view == LIVE_IMAGES ? PROFILE_IMAGE
+				     : N_PROFILE_KEYS;
+}
 
 void live_add_text(struct live_text *out, const char *text)
 {
@@ -183,8 +230,11 @@ static void describe_line(struct live_line *line, const struct report *r, uint32
 	line->function = at->value[PROFILE_SYMBOL];
 	line->block = at->block;
 	line->role = at->role;
-	if (r->keys.n && at->kind != ROW_OTHER)
-		line->value = at->value[r->keys.key[0]];
+	if (!r->keys.n || at->kind == ROW_OTHER)
+		return;
+	line->value = at->value[r->keys.key[0]];
+	if (line->value != NO_INDEX)
+		line->filter = live_filter_of(r->profile, r->keys.key[0], line->value);
 }
 
 static void live_take_lines(struct live_text *out, const struct report *r,
@@ -236,6 +286,8 @@ static void make_report(const struct live_request *r, struct live_text *out)
 					   .is_unwanted = r->is_unwanted };
 	cleanup(profile_free_at_exit) struct profile *p = NULL;
 
+	if (live_key_of(r->view) != N_PROFILE_KEYS)
+		key_list_add(&options.by, live_key_of(r->view));
 	if (report_request(view, &options, &request, NULL) < 0)
 		return;
 	p = profile_load(&request);
@@ -253,9 +305,15 @@ void live_make(const struct live_request *r, struct live_text *out)
 		make_report(r, out);
 }
 
+static void live_line_fini(struct live_line *line)
+{
+	free(line->text);
+	free(line->filter);
+}
+
 void live_text_fini(struct live_text *t)
 {
 	vec_foreach (&t->lines, line)
-		free(line->text);
+		live_line_fini(line);
 	vec_fini(&t->lines);
 }

@@ -15,12 +15,14 @@
 #include "report/formats.h"
 #include "report/report.h"
 
-/* X(id, key, letter, help) */
-#define LIVE_VIEWS(X)                                                    \
-	X(PROCESSES, "processes", 'P', "processes, and their functions") \
-	X(SYMBOLS, "symbols", 'S', "functions")                          \
-	X(TREE, "tree", 'T', "the call tree")                            \
-	X(INVERTED, "inverted", 'I', "functions, below each its callers")
+/* X(id, key, letter, help). Lists come last. */
+#define LIVE_VIEWS(X)                                                     \
+	X(PROCESSES, "processes", 'P', "processes, and their functions")  \
+	X(SYMBOLS, "symbols", 'S', "functions")                           \
+	X(TREE, "tree", 'T', "the call tree")                             \
+	X(INVERTED, "inverted", 'I', "functions, below each its callers") \
+	X(THREADS, "threads", 'R', "threads")                             \
+	X(IMAGES, "images", 'M', "images: programs, libraries, the kernel")
 
 enum live_view {
 #define X(id, key, letter, help) LIVE_##id,
@@ -28,6 +30,8 @@ enum live_view {
 #undef X
 		N_LIVE_VIEWS
 };
+
+#define LIVE_FIRST_LIST LIVE_THREADS
 
 struct live_view_info {
 	const char *key;
@@ -49,6 +53,7 @@ struct live_request {
 
 struct live_line {
 	char *text;
+	char *filter;       /* that takes the row alone; NULL: the row has none */
 	int32_t pid;        /* of a process's row; else -1 */
 	bool is_row;        /* not a title */
 	uint32_t depth;     /* trees: of the row */
@@ -68,10 +73,16 @@ struct live_text {
 
 void live_make(const struct live_request *request, struct live_text *out);
 
-/* Adds the lines of a report of a profile that the caller has. The request's view is not asked. */
+/*
+ * Adds the lines of a report of a profile that the caller has. The request's view is not asked. If
+ * the report's first key is the thread, the image or the event, each row has its filter.
+ */
 void live_add_report(const struct live_request *request, const struct view *view,
 		     const struct report_options *options, const struct profile *p,
 		     struct live_text *out);
+
+/* Appends the filter of an image of the profile. */
+void live_put_image_filter(const struct profile *p, uint32_t image, struct buf *word);
 
 /* Adds other text, line by line. */
 void live_add_text(struct live_text *out, const char *text);

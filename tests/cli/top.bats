@@ -110,6 +110,37 @@ BUSY_LOOP='while :; do :; done'
 	shows '^status 0'
 }
 
+@test "threads and images are lists, and Enter shows the functions of a row" {
+	top 100 -V threads -- "$PROGRAMS/threads" 100000s
+	shows 'assay top +threads'
+	shows '[0-9.]+ .* busy'
+	shows '[0-9.]+ .* lazy'
+	keys / x BSpace Escape
+	keys Space # the rows stay where they are
+	shows '^PAUSED'
+	keys Home Enter
+	shows 'only tid:[0-9]+'
+	shows 'assay top +symbols'
+	# Another image takes the place of the first, and the thread stays.
+	keys M
+	shows 'assay top +images'
+	shows 'threads|\[kernel\]'
+	keys Home Enter
+	shows 'only tid:[0-9]+ lib-image:[^ ]+ *$'
+	keys M
+	shows 'assay top +images'
+	keys Home Enter
+	shows 'only tid:[0-9]+ lib-image:[^ ]+ *$'
+	keys R c
+	shows 'assay top +threads'
+	lacks_filter() { screen capture-pane -p >shown && ! grep -q ' only ' shown; }
+	wait_for lacks_filter
+	screen resize-window -x 30 -y 10
+	shows '% +thread'
+	keys q
+	shows '^status 0'
+}
+
 @test "a terminal 20 columns wide, and one that changes its size" {
 	top 20 -- sh -c "$BUSY_LOOP"
 	shows '^ *[0-9]+ +[0-9]+ sh$'

@@ -52,7 +52,6 @@ struct browse_page {
 	enum page_kind kind;
 	enum live_view view;      /* PAGE_VIEW */
 	enum browse_list_id list; /* PAGE_LIST */
-	VEC(char *) words;        /* PAGE_LIST: by line of the text, its filter; "": none */
 	uint32_t code;            /* PAGE_FUNCTION: its first line of source or assembly */
 	uint32_t function;        /* PAGE_FUNCTION: of the profile */
 	char *path;               /* PAGE_COMPARE: of the other session */
@@ -156,9 +155,8 @@ void browse_find_visible(struct browse_page *page);
  */
 bool browse_search(struct browse *b, const char *text, int step);
 
-/* browse_lists.c: the lists, and the filter of an image of the profile. */
+/* browse_lists.c */
 void browse_make_list(struct browse *b, struct browse_page *page);
-void browse_put_image(const struct profile *p, uint32_t image, struct buf *word);
 
 /* browse_function.c: callers, callees, source and assembly; and the comparison. */
 void browse_make_function(struct browse *b, struct browse_page *page);

@@ -64,15 +64,9 @@ static void narrow_to(struct browse *b, const char *filter, enum live_view view)
 /* The words in force, with this one in place of those with its tag. */
 static void narrow_more(struct browse *b, const char *word, enum live_view view)
 {
-	size_t tag = strcspn(word, ":") + 1;
-	cleanup(free_at_exit) char *old = xstrdup(browse_filter(b));
 	struct buf all = { 0 };
-	char *rest = NULL;
 
-	for (char *was = strtok_r(old, " ", &rest); was; was = strtok_r(NULL, " ", &rest))
-		if (strncmp(was, word, tag) != 0)
-			buf_printf(&all, "%s ", was);
-	buf_str(&all, word);
+	prompt_put_words(browse_filter(b), word, &all);
 	narrow_to(b, buf_cstr(&all), view);
 	buf_fini(&all);
 }
@@ -108,7 +102,7 @@ static void narrow_to_image(struct browse *b)
 		say(b, "this row is of no image");
 		return;
 	}
-	browse_put_image(b->profile, line->image, &word);
+	live_put_image_filter(b->profile, line->image, &word);
 	narrow_more(b, buf_cstr(&word), base_view(b));
 	buf_fini(&word);
 }
@@ -118,13 +112,10 @@ static void narrow_to_image(struct browse *b)
 /* The row of a list. */
 static void narrow_to_row(struct browse *b)
 {
-	const struct browse_page *page = browse_page(b);
-	uint32_t line =
-		page->lines.cursor < page->visible.n ? page->visible.data[page->lines.cursor] : 0;
-	cleanup(free_at_exit) char *word =
-		xstrdup(line < page->words.n ? page->words.data[line] : "");
+	const struct live_line *line = browse_line(b);
+	cleanup(free_at_exit) char *word = line && line->filter ? xstrdup(line->filter) : NULL;
 
-	if (*word)
+	if (word)
 		narrow_more(b, word, base_view(b) == LIVE_PROCESSES ? LIVE_SYMBOLS : base_view(b));
 	else
 		say(b, "this row stands for several");
@@ -278,7 +269,7 @@ static void quit(struct browse *b)
 }
 static void next_view(struct browse *b)
 {
-	show_view(b, (base_view(b) + 1) % N_LIVE_VIEWS);
+	show_view(b, (base_view(b) + 1) % LIVE_FIRST_LIST);
 }
 static void open_row(struct browse *b)
 {
@@ -514,7 +505,7 @@ bool browse_key_asks(const struct browse *b, int key)
 
 static bool run_command(struct browse *b, int key)
 {
-	for (int v = 0; v < N_LIVE_VIEWS; v++)
+	for (int v = 0; v < LIVE_FIRST_LIST; v++)
 		if (key == live_views[v].letter) {
 			show_view(b, v);
 			return true;

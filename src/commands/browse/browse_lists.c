@@ -25,48 +25,7 @@ const struct browse_list browse_lists[N_BROWSE_LISTS] = {
 	[LIST_TIMES] = { "times", N_PROFILE_KEYS },
 };
 
-/* A filter's value: '?' matches the characters that a filter can't hold. */
-static void put_value(struct buf *out, const char *value)
-{
-	for (; *value; value++)
-		buf_u8(out, strchr(" ,*?[]\\", *value) ? '?' : (uint8_t)*value);
-}
-
-void browse_put_image(const struct profile *p, uint32_t image, struct buf *word)
-{
-	buf_str(word, "lib-image:");
-	put_value(word, p->images.data[image].image->path);
-}
-
 /* ---- lists by a key ---- */
-
-static void put_word(const struct profile *p, enum browse_list_id list, uint32_t value,
-		     struct buf *word)
-{
-	char scratch[KEY_TEXT_SIZE];
-
-	if (list == LIST_THREADS) {
-		if (p->threads.data[value].tid >= 0) /* else the file tells none */
-			buf_printf(word, "tid:%d", (int)p->threads.data[value].tid);
-	} else if (list == LIST_IMAGES) {
-		browse_put_image(p, value, word);
-	} else {
-		buf_str(word, "event:");
-		put_value(word, profile_key_text(p, PROFILE_EVENT, value, scratch));
-	}
-}
-
-static void add_words(struct browse_page *page, const struct profile *p)
-{
-	vec_foreach (&page->text.lines, line) {
-		struct buf word = { 0 };
-
-		if (line->is_row && line->value != NO_INDEX)
-			put_word(p, page->list, line->value, &word);
-		vec_push(&page->words, xstrdup(buf_cstr(&word)));
-		buf_fini(&word);
-	}
-}
 
 static void make_key_list(struct browse *b, struct browse_page *page)
 {
@@ -87,7 +46,6 @@ static void make_key_list(struct browse *b, struct browse_page *page)
 	p = profile_load(&request);
 	options.by_period = profile_weighs_by_period(p);
 	live_add_report(&live, &nest_view, &options, p, &page->text);
-	add_words(page, p);
 }
 
 /* ---- steps of time ---- */
@@ -148,19 +106,19 @@ static void add_steps(struct browse *b, struct browse_page *page, const struct s
 	for (size_t i = 0; i < ARRAY_SIZE(s->samples); i++)
 		most = MAX(most, s->samples[i]);
 	live_add_text(&page->text, "       since    samples      %\n");
-	vec_push(&page->words, xstrdup(""));
 	for (size_t i = 0; i < ARRAY_SIZE(s->samples); i++) {
 		struct buf line = { 0 };
+		struct live_line *row;
 
 		if (!s->samples[i] && (!i || !s->samples[i - 1]))
 			continue; /* of an idle time, the first step is enough */
 		put_step(b, s, i, most, &line);
 		live_add_text(&page->text, buf_cstr(&line));
-		page->text.lines.data[page->text.lines.n - 1].is_row = true;
+		row = &page->text.lines.data[page->text.lines.n - 1];
+		row->is_row = true;
+		row->filter = xasprintf("time:%" PRIu64 "ms-%" PRIu64 "ms",
+					(s->first + i) * step_ms, (s->first + i + 1) * step_ms);
 		buf_fini(&line);
-		vec_push(&page->words,
-			 xasprintf("time:%" PRIu64 "ms-%" PRIu64 "ms", (s->first + i) * step_ms,
-				   (s->first + i + 1) * step_ms));
 	}
 }
 

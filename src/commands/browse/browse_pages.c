@@ -22,9 +22,6 @@ static void forget_text(struct browse_page *page)
 	live_text_fini(&page->text);
 	page->text = (struct live_text){ 0 };
 	page->visible.n = 0;
-	vec_foreach (&page->words, word)
-		free(*word);
-	page->words.n = 0;
 	page->width = 0;
 }
 
@@ -33,7 +30,6 @@ static void page_fini(struct browse_page *page)
 	forget_text(page);
 	vec_fini(&page->is_open);
 	vec_fini(&page->visible);
-	vec_fini(&page->words);
 	free(page->path);
 }
 

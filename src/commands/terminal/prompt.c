@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/utf8.h"
 
 #define ESCAPE 27
@@ -42,6 +43,18 @@ enum prompt_state prompt_take(struct prompt *p, int key)
 		p->text[len + 1] = '\0';
 	}
 	return PROMPT_GOES_ON;
+}
+
+void prompt_put_words(const char *words, const char *word, struct buf *out)
+{
+	size_t tag = strcspn(word, ":") + 1;
+	cleanup(free_at_exit) char *old = xstrdup(words);
+	char *rest = NULL;
+
+	for (char *was = strtok_r(old, " ", &rest); was; was = strtok_r(NULL, " ", &rest))
+		if (strncmp(was, word, tag) != 0)
+			buf_printf(out, "%s ", was);
+	buf_str(out, word);
 }
 
 void prompt_put(const struct prompt *p, const char *title, struct buf *out)

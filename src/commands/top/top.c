@@ -62,7 +62,7 @@ static const struct option_spec top_options[] = {
 	{ 'f', "filter", "FILTER", OPT_LIST, FIELD(filters), NULL,
 	  "show only this: pid:1234, comm:gcc, image:libc.so.6 …; as operands of report" },
 	{ 'V', "view", "VIEW", OPT_CHOICE, FIELD(view), "processes", "the first view",
-	  .choices = "processes|symbols|tree|inverted" },
+	  .choices = "processes|symbols|tree|inverted|threads|images" },
 	FRAMES_OPTION(FIELD(frames)),
 	{ 'w', "window", "SECONDS", OPT_SECONDS, FIELD(window_s), "5",
 	  "show the samples of this last stretch of time", NULL, 1, 300 },
@@ -235,9 +235,9 @@ static uint32_t rows_of_text(const struct top *t)
 }
 
 static const char *const help_lines[] = {
-	"P S T I   processes, symbols, tree, inverted; Tab the next",
+	"P S T I   processes, symbols, tree, inverted; R M threads, images; Tab the next",
 	"up, down  choose a line; Page Up, Page Down, Home, End",
-	"Enter     of a process: only that one, by its functions",
+	"Enter     of a process, a thread or an image: only that one, by its functions",
 	"/         filter: pid:12 comm:gcc image:libc symbol:main …",
 	"c         no filter",
 	"+ -       more or fewer seconds",
@@ -280,7 +280,7 @@ static void draw(struct top *t)
 	} else if (*t->message.text) {
 		utf8_append_visible(&line, t->message.text);
 	} else {
-		buf_str(&line, "\033[2mq quit  P S T I views  / filter  space pause  h help");
+		buf_str(&line, "\033[2mq quit  P S T I R M views  / filter  space pause  h help");
 	}
 	screen_put(t->screen, 2, buf_cstr(&line), false);
 	if (t->has_help)
@@ -333,17 +333,23 @@ static void pause_or_go_on(struct top *t)
 	refresh(t);
 }
 
-static void choose_process(struct top *t)
+/* The functions of a process, a thread or an image. */
+static void choose_row(struct top *t)
 {
 	uint32_t cursor = t->lines.cursor;
-	int32_t pid = cursor < t->text.lines.n ? t->text.lines.data[cursor].pid : -1;
-	char filter[32];
+	const char *filter = cursor < t->text.lines.n ? t->text.lines.data[cursor].filter : NULL;
+	struct buf words = { 0 };
 
-	if (pid < 0)
+	if (!filter)
 		return;
-	snprintf(filter, sizeof(filter), "pid:%d", (int)pid);
-	t->view = LIVE_SYMBOLS;
-	take_filter(t, filter);
+	prompt_put_words(t->filter, filter, &words);
+	if (words.len >= sizeof(t->filter)) {
+		say(t, "the filter is too long");
+	} else {
+		t->view = LIVE_SYMBOLS;
+		take_filter(t, buf_cstr(&words));
+	}
+	buf_fini(&words);
 }
 
 static void change_window(struct top *t, int by)
@@ -382,7 +388,7 @@ static void command_key(struct top *t, int key)
 		change_window(t, -1);
 		break;
 	case '\n':
-		choose_process(t);
+		choose_row(t);
 		break;
 	case 'h':
 	case '?':
@@ -590,8 +596,10 @@ static const struct command_example top_examples[] = {
 
 static const struct command_section top_sections[] = {
 	{ "KEYS", "*P* *S* *T* *I* show processes, symbols, the call tree and the inverted one, "
-		  "*Tab* the next of them. The arrows, *Page Up*, *Page Down*, *Home* and *End* "
-		  "choose a line. *Enter* on a process shows its functions alone. */* asks for a "
+		  "*R* and *M* threads and images, *Tab* the next of them. The arrows, *Page Up*, "
+		  "*Page Down*, *Home* and *End* "
+		  "choose a line. *Enter* on a process, a thread or an image shows its functions "
+		  "alone. */* asks for a "
 		  "filter, such as *pid:12*, *comm:gcc*, *image:libc.so.6* or *symbol:main*. "
 		  "Separate several filters by blanks. *c* clears the filter. *+* and *-* change "
 		  "how many seconds are shown. *space* pauses, *h* helps, *q* and Ctrl-C leave." },
