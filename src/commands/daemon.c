@@ -29,7 +29,7 @@ struct daemon_args {
 	struct option_list events, features;
 	uint64_t freq_hz, max_bytes, keep_bytes;
 	double max_cpu_percent, keep_age_s, exact_age_s, off_cpu_min_s;
-	bool exact_time, detach, paused, quiet, off_cpu, allow_record;
+	bool exact_time, detach, paused, quiet, off_cpu, allow_record, fleet_rate;
 	int verbose;
 };
 
@@ -88,6 +88,9 @@ static const struct option_spec daemon_options[] = {
 	  "A time takes some 3 bytes. It stays until *retain* merges the seconds to minutes." },
 	{ 0, "exact-time-age", "TIME", OPT_SECONDS, FIELD(exact_age_s), NULL,
 	  "the same, but parts older than TIME lose these times", NULL, 1, 1e10 },
+	{ 0, "fleet-rate", NULL, OPT_FLAG, FIELD(fleet_rate), NULL,
+	  "sample less often if the fleet asks for it (assay fleet rate)",
+	  "The gateway of *assay ship* can only lower the rate, and not below 1." },
 	{ 0, "allow-record", NULL, OPT_FLAG, FIELD(allow_record), NULL,
 	  "allow requests to sample more often for some seconds",
 	  "Everybody who may use the control socket can ask: *assay ctl record*, and the page of "
@@ -271,6 +274,7 @@ static void copy_settings(const struct daemon_args *args, struct daemon_settings
 		.has_exact_times = wants_exact_times(args),
 		.exact_age_s = args->exact_age_s,
 		.allows_record = args->allow_record,
+		.follows_fleet = args->fleet_rate,
 	};
 	vec_foreach (&args->events, event)
 		vec_push(&out->events, xstrdup(*event));

@@ -361,6 +361,10 @@ static void put_status(struct rounds *rs, const struct ship_result *result, int 
 	/* A gateway that does not answer leaves the queue unknown: the last one counts. */
 	if (r >= 0 || result->n_left || result->n_sent)
 		s->backlog = result->n_left + result->n_refused;
+	if (!rs->gateway)
+		s->rate_hz = 0;
+	else if (*gateway_fleet(rs->gateway)) /* it has spoken: else the last one counts */
+		s->rate_hz = gateway_rate_hz(rs->gateway);
 	if (!rs->args->dry_run && ship_status_write(s, &err) < 0)
 		log_warning("%s", err.text);
 }

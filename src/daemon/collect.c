@@ -20,6 +20,7 @@
 #include "counter/sources.h"
 #include "daemon/closely.h"
 #include "daemon/daemon_state.h"
+#include "daemon/fleet_rate.h"
 #include "daemon/file_system.h"
 #include "daemon/helpers.h"
 #include "daemon/notify.h"
@@ -109,10 +110,7 @@ static void write_note(struct daemon *d)
 	if (d->rate_hz < d->settings.freq_hz)
 		snprintf(d->note + n, sizeof(d->note) - n,
 			 "%ssampling at %" PRIu64 " Hz instead of %" PRIu64 "%s", n ? "; " : "",
-			 d->rate_hz, d->settings.freq_hz,
-			 d->rate_hz == permitted_rate(d->settings.freq_hz)
-				 ? ", as kernel.perf_event_max_sample_rate permits no more"
-				 : " to stay within the daemon's budget");
+			 d->rate_hz, d->settings.freq_hz, fleet_rate_reason(d));
 }
 
 /*
@@ -241,7 +239,7 @@ static void change_rate(struct daemon *d, uint64_t rate_hz, const char *why)
 static void watch_cpu(struct daemon *d, const struct recorder_stats *stats, uint64_t now_ns)
 {
 	char why[128];
-	uint64_t rate, wanted = d->settings.freq_hz;
+	uint64_t rate, wanted = fleet_rate_wanted(d);
 
 	if (!d->is_budget_begun) {
 		if (now_ns - d->started_ns < d->pace.settle_ns)
@@ -499,8 +497,10 @@ static int daemon_on_tick(void *context, struct recorder *r, uint64_t now_ns, st
 		watch_history(d, now_ns);
 	}
 	watch_disk(d, &stats);
-	if (!closely_goes_on(d, now_ns))
+	if (!closely_goes_on(d, now_ns)) {
+		fleet_rate_watch(d, now_ns);
 		watch_cpu(d, &stats, now_ns);
+	}
 	watch_memory(d, &stats, now_ns);
 	watch_files(d, &stats, now_ns);
 	watch_opener(d);

@@ -118,6 +118,7 @@ static int take_settings(struct daemon *d, struct daemon_settings *next, struct 
 	d->settings.has_exact_times = next->has_exact_times;
 	d->settings.exact_age_s = next->exact_age_s;
 	d->settings.allows_record = next->allows_record;
+	d->settings.follows_fleet = next->follows_fleet;
 	d->is_budget_begun = false;
 	if (has_new_events) {
 		uint64_t before;

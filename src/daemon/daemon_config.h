@@ -26,6 +26,7 @@ struct daemon_settings {
 	uint64_t keep_bytes;    /* of stored samples; 0: no limit */
 	bool has_exact_times;   /* samples keep their times, not only their second … */
 	bool allows_record;     /* by closely_begin() */
+	bool follows_fleet;     /* fleet_rate.h */
 	double exact_age_s;     /* … in parts of this age; 0: until retention merges seconds */
 };
 void daemon_settings_fini(struct daemon_settings *s);

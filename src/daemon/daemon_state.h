@@ -77,6 +77,7 @@ struct daemon {
 	struct daemon_pace pace;
 	struct part_clock part;
 	uint64_t rate_hz; /* present rate: settings.freq_hz, or less because of the budget */
+	uint64_t fleet_hz, fleet_looked_ns; /* fleet_rate.c: what the fleet asks for; 0: nothing */
 	/* closely_begin(): when it ends, 0: none runs; the rate to return to. */
 	uint64_t closely_until_ns, freq_before_hz;
 	bool is_paused, is_ending, is_renewing;

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "fleet/block_check.h"
+#include "fleet/fleet_rates.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_tokens.h"
 #include "fleet/host_facts.h"
@@ -320,13 +321,15 @@ static void refuse_clone(const struct receive_request *q, struct host_facts *kno
 		"another token");
 }
 
-static void put_settings(struct receive_answer *out, const char *fleet_id)
+static void put_settings(struct receive_answer *out, const char *fleet_id, uint64_t rate_hz)
 {
 	out->status = 200;
 	buf_u8(&out->json, '{');
 	json_put_text(&out->json, "fleet", fleet_id);
 	json_put_number(&out->json, "contact_s", CONTACT_S);
 	json_put_number(&out->json, "bucket_s", BLOCK_BUCKET_NS / NS_PER_SECOND);
+	if (rate_hz)
+		json_put_number(&out->json, "rate_hz", rate_hz);
 	buf_str(&out->json, "}\n");
 }
 
@@ -337,11 +340,13 @@ static void keep_host(const struct receive_request *q, struct fleet_host *host,
 	struct host_facts known = { 0 };
 	char id[FLEET_ID_SIZE] = "";
 	struct error err = { 0 };
+	uint64_t rate_hz;
 
 	if (!fleet_is_enrolled(q->fleet, q->host)) {
 		/* It was forgotten while the request waited for the lock. */
 		receive_refuse(out, 401, "token", "this host is not enrolled any longer");
 	} else if (host_facts_read(q->fleet, q->host, &known, &err) < 0 ||
+		   fleet_rate_read(q->fleet, q->host, &rate_hz, &err) < 0 ||
 		   fleet_id_text(q->fleet, id, &err) < 0) {
 		receive_refuse(out, 503, "disk", err.text);
 	} else if (host_facts_are_cloned(&known, now, BOOT_SLACK_S)) {
@@ -357,7 +362,7 @@ static void keep_host(const struct receive_request *q, struct fleet_host *host,
 		    host_facts_write(q->fleet, q->host, now, &err) < 0)
 			receive_refuse(out, 503, "busy", err.text);
 		else
-			put_settings(out, id);
+			put_settings(out, id, rate_hz);
 	}
 }
 

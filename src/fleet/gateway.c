@@ -22,9 +22,11 @@
 #include "base/path.h"
 #include "config.h"
 #include "fleet/block_check.h"
+#include "fleet/fleet_rates.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_tokens.h"
 #include "http/http_client.h"
+#include "store/history/blocks.h"
 
 #define TOKEN_FILE_MAX 4096
 #define PACK_LEVEL     3
@@ -45,6 +47,7 @@ struct gateway {
 	uint64_t introduced_ns; /* CLOCK_MONOTONIC; 0: not yet */
 	uint64_t contact_ns;    /* until the next introduction */
 	char fleet[FLEET_ID_SIZE];
+	uint64_t rate_hz; /* that the fleet asks for */
 	struct gateway_state state;
 };
 
@@ -296,16 +299,30 @@ static uint64_t uptime_s(void)
 }
 
 /* The settings in the answer of an introduction. */
-static void read_settings(struct gateway *g, const struct http_reply *reply)
+static int read_settings(struct gateway *g, const struct http_reply *reply, struct error *err)
 {
 	json_t *o = json_loadb((const char *)reply->body.data, reply->body.len, 0, NULL);
 	const char *fleet = json_string_value(json_object_get(o, "fleet"));
 	json_int_t contact = json_integer_value(json_object_get(o, "contact_s"));
+	json_int_t bucket = json_integer_value(json_object_get(o, "bucket_s"));
+	json_int_t rate = json_integer_value(json_object_get(o, "rate_hz"));
 
 	snprintf(g->fleet, sizeof(g->fleet), "%s", fleet ? fleet : "");
 	contact = contact > 0 ? MIN(contact, CONTACT_MOST_S) : CONTACT_S;
 	g->contact_ns = (uint64_t)contact * NS_PER_SECOND;
+	g->rate_hz = rate > 0 && rate <= FLEET_RATE_MAX ? (uint64_t)rate : 0;
 	json_decref(o);
+	if (bucket && bucket != (json_int_t)(BLOCK_BUCKET_NS / NS_PER_SECOND))
+		return error_set(err, -EPROTONOSUPPORT,
+				 "%s wants blocks of %" JSON_INTEGER_FORMAT
+				 " s, and this assay makes blocks of %" PRIu64 " s: upgrade it",
+				 g->url, bucket, BLOCK_BUCKET_NS / NS_PER_SECOND);
+	return 0;
+}
+
+uint64_t gateway_rate_hz(const struct gateway *g)
+{
+	return g->rate_hz;
 }
 
 const char *gateway_fleet(const struct gateway *g)
@@ -340,10 +357,9 @@ static int introduce(struct gateway *g, struct error *err)
 		r = judge(g, &reply, err);
 		r = r > 0 ? -EPROTO : r;
 	}
-	if (r >= 0) {
+	r = r < 0 ? r : read_settings(g, &reply, err);
+	if (r >= 0)
 		g->introduced_ns = clock_monotonic_ns();
-		read_settings(g, &reply);
-	}
 	http_reply_fini(&reply);
 	buf_fini(&body);
 	return r;

@@ -54,6 +54,9 @@ char *gateway_folder(const char *url);
 int gateway_introduce(struct gateway *g, const struct gateway_state *state, bool now,
 		      struct error *err);
 
+/* The rate that the fleet asks for, as of the last introduction; 0: none. */
+uint64_t gateway_rate_hz(const struct gateway *g);
+
 /* The id of the gateway's fleet (fleet_id_text()), as of the last introduction; "": not known. */
 const char *gateway_fleet(const struct gateway *g);
 

@@ -24,6 +24,7 @@ static const struct {
 	{ "refused", offsetof(struct ship_status, refused) },
 	{ "expired", offsetof(struct ship_status, expired) },
 	{ "failures", offsetof(struct ship_status, failures) },
+	{ "rate_hz", offsetof(struct ship_status, rate_hz) },
 };
 
 static bool parse_line(char *line, struct ship_status *out)

@@ -20,6 +20,7 @@ struct ship_status {
 	uint64_t refused;    /* blocks that the gateway refused, since the machine started */
 	uint64_t expired;    /* samples that could not be sent, since then */
 	uint64_t failures;   /* rounds that failed since the last success */
+	uint64_t rate_hz;    /* that the gateway asks for (fleet/fleet_rates.h); 0: none */
 };
 
 /* Zeros, and false: the file is not there, or is no such file. */

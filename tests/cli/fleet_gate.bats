@@ -595,3 +595,67 @@ set_fact() {
 		[ "$status" = 2 ]
 	done
 }
+
+@test "hosts get the rate that the fleet asks for, and ship writes it down for the daemon" {
+	gateway
+	enroll web2
+	rate_of() { # HOST
+		introduce "$1" $FIRST_BOOT 100 0
+		[ "$code" = 200 ]
+		jq -r .rate_hz <<<"$reply"
+	}
+	[ "$(rate_of web1)" = null ]
+	assay fleet rate fleet '*' 19
+	assay fleet rate fleet web1 7
+	[ "$(rate_of web1) $(rate_of web2)" = "7 19" ]
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	export ASSAY_SHIP_STATUS=$PWD/status
+	sed -i "s/^boot .*/boot $(cat /proc/sys/kernel/random/boot_id)/" fleet/web1/.host
+	ship web1 store -q
+	has '^rate_hz 7$' status
+	# A gateway that is away leaves the rate as it was.
+	url=http://127.0.0.1:1 run -1 ship web1 store -q
+	has '^rate_hz 7$' status
+	assay fleet rate fleet web1 0
+	ship web1 store -q
+	has '^rate_hz 19$' status
+	for words in "web1 x" "web1 100001" "../x 5" "web1" "web1 5 6"; do
+		# shellcheck disable=SC2086
+		run -2 assay fleet rate fleet $words
+	done
+	assay fleet rate fleet web2 3
+	assay fleet forget fleet web2
+	not grep web2 fleet/.rates
+	echo "web1 much" >>fleet/.rates
+	introduce web1 "$(cat /proc/sys/kernel/random/boot_id)" 100 0
+	[ "$code" = 503 ]
+}
+
+@test "ship sends nothing to a gateway that wants other blocks" {
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	cat >other.py <<-'END'
+		import http.server
+		class Gateway(http.server.BaseHTTPRequestHandler):
+		    def do_PUT(self):
+		        self.rfile.read(int(self.headers["Content-Length"]))
+		        body = b'{"fleet":"0123456789abcdef","contact_s":600,"bucket_s":60}'
+		        self.send_response(200)
+		        self.send_header("Content-Length", str(len(body)))
+		        self.end_headers()
+		        self.wfile.write(body)
+		        open("asked", "a").write(self.path + "\n")
+		server = http.server.HTTPServer(("127.0.0.1", 0), Gateway)
+		open("port.new", "w").write(str(server.server_port))
+		import os
+		os.rename("port.new", "port")
+		server.serve_forever()
+	END
+	background python3 other.py
+	wait_for test -s port
+	echo none >token.web1
+	chmod 600 token.web1
+	url=http://127.0.0.1:$(cat port)
+	run -1 ship web1 store
+	[[ "$output" == *"wants blocks of 60 s, and this assay makes blocks of 600 s"* ]]
+	[ "$(cat asked)" = /v1/hosts/web1 ]
+}

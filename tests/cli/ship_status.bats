@@ -74,3 +74,32 @@ shows_ship() {
 shows_no_ship() {
 	[ "$(status_of d "$all")" = "$none" ]
 }
+
+has_rate() {
+	[ "$(status_of d .rate_hz)" = "$1" ]
+}
+
+@test "the daemon samples less often if the fleet asks for it, and never more than its settings" {
+	need_daemon
+	export ASSAY_SHIP_STATUS=$PWD/status ASSAY_DAEMON_PACE=retry=1
+	echo "rate_hz 7" >status
+	run_daemon assay daemon --session-dir d -e cpu-clock -F 49 --max-cpu 0 --fleet-rate
+	wait_for has_rate 7
+	[ "$(status_of d .wanted_hz)" = 49 ]
+	wait_for has 'sampling at 7 Hz instead of 49, as the fleet asks' daemon.log
+	# The newest part says so, too.
+	wait_for eval 'assay report -i "$(ls -d d/samples/current/2* | tail -1)" | grep -q "sampling at 7 Hz instead of 49, as the fleet asks"'
+	echo "rate_hz 30" >status
+	wait_for has_rate 30
+	echo "rate_hz 90000" >status
+	wait_for has_rate 49
+	echo "rate_hz 5" >status
+	wait_for has_rate 5
+	rm status
+	wait_for has_rate 49
+	end_daemon
+	echo "rate_hz 7" >status
+	run_daemon assay daemon --session-dir e -e cpu-clock -F 49 --max-cpu 0
+	sleep 3
+	[ "$(status_of e .rate_hz)" = 49 ]
+}

@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/fleet_names.h"
+#include "fleet/fleet_rates.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_tokens.h"
 
@@ -82,6 +83,7 @@ static int forget_host(const char *fleet, const char *host, struct error *err)
 	/* Under its lock: no request is in the middle of a block, or of names. */
 	r = r < 0 ? r : fleet_host_await(fleet, host, FORGET_MS, &h, err);
 	r = r < 0 ? r : fleet_names_forget(fleet, host, err);
+	r = r < 0 ? r : fleet_rate_set(fleet, host, 0, err);
 	r = r < 0 ? r : file_remove_tree(path, err);
 	fleet_host_close(h);
 	return r;
