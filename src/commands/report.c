@@ -467,7 +467,7 @@ static bool needs_seconds(const struct report_args *args, const struct view *vie
 static void choose_overviews(struct report_args *args, const struct view *view, struct query *query)
 {
 	if (!needs_seconds(args, view))
-		query->overview_ns = args->processes ? 0 : UINT64_MAX;
+		query->overview_ns = UINT64_MAX;
 	else if (args->series)
 		query->overview_ns =
 			overview_of_series(args->input, query, args->overviews, &args->step_s);
