@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/files/secret_file.h"
 #include "base/reader.h"
 #include "http/http_client.h"
 
@@ -331,7 +332,7 @@ static int clickhouse_read_login(struct clickhouse *ch, const char *path, struct
 
 	if (r < 0)
 		return error_errno(err, r, "cannot read %s", path);
-	if (stat(path, &st) == 0 && st.st_mode & 077)
+	if (stat(path, &st) == 0 && st.st_mode & secret_file_forbidden_bits(&st))
 		return error_set(err, -EPERM, "%s has a password: run 'chmod 600 %s'", path, path);
 	text[strcspn(text, "\r\n")] = '\0';
 	colon = strchr(text, ':');

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/files/secret_file.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "config.h"
@@ -98,8 +99,7 @@ static int read_token(const char *path, char **bearer, struct error *err)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_errno(err, -errno, "cannot read '%s'", path);
-	/* systemd gives a unit the files of LoadCredential= as root's, by an entry of an ACL. */
-	if (st.st_mode & (!st.st_uid && !st.st_gid ? 07 : 077))
+	if (st.st_mode & secret_file_forbidden_bits(&st))
 		return error_set(err, -EACCES,
 				 "'%s' is not only yours: other users may read it. Try chmod 600",
 				 path);

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/files/secret_file.h"
 #include "profile/query.h"
 #include "serve/api.h"
 
@@ -115,15 +116,6 @@ static int parse_token(struct tokens *t, char *line, size_t number, struct error
 	return 0;
 }
 
-/*
- * Rights that others must not have. systemd gives a unit the files of LoadCredential= as root's, by
- * an entry of its ACL, and then the group's bits are the mask of the ACL (acl(5)).
- */
-static mode_t forbidden_bits(const struct stat *st)
-{
-	return !st->st_uid && !st->st_gid ? 07 : 077;
-}
-
 int tokens_read(struct tokens *t, const char *path, struct error *err)
 {
 	FILE *in = fopen(path, "re");
@@ -134,7 +126,7 @@ int tokens_read(struct tokens *t, const char *path, struct error *err)
 
 	if (!in)
 		return error_errno(err, -errno, "cannot read '%s'", path);
-	if (!fstat(fileno(in), &st) && (st.st_mode & forbidden_bits(&st)))
+	if (!fstat(fileno(in), &st) && (st.st_mode & secret_file_forbidden_bits(&st)))
 		r = error_set(err, -EACCES,
 			      "'%s' is not only yours: other users may read it. Try chmod 600",
 			      path);

@@ -8,6 +8,11 @@
 load helpers
 load serve
 
+teardown() {
+	end_test
+	[ -z "${pod-}" ] || rm -rf "$pod"
+}
+
 # A CA, and certificates that it signed, for the server, for clients and for another server.
 make_certificates() {
 	command -v openssl >/dev/null || skip "openssl is not installed"
@@ -303,4 +308,63 @@ shipped() { # whether the fleet has each sample once; then it forgets them
 	ship --token-file token --ca ca.pem
 	has "^TLS to $address$" front.log
 	shipped
+}
+
+# The words of a container's command in a manifest, with $1/… for absolute paths: in the array `words`.
+words_of() { # FOLDER CONTAINER FILE
+	mapfile -t words < <(node "$ROOT/tests/npm/kubernetes.mjs" --command "$2" "$ROOT/data/kubernetes/$3" |
+		sed "s#\(^\|=\)/#\1$1/#; s#assay-gateway.assay.svc:8443#localhost:${port-0}#; s#0.0.0.0:8443#0.0.0.0:0#; s#assay-gateway.assay.svc#localhost#; s#\$(NODE_NAME)#node1#")
+	[ "${words[0]}" = assay ]
+}
+
+@test "the manifests of Kubernetes fit its API, the units, and each other" {
+	[ -d "$ROOT/tests/npm/node_modules/kubernetes-models" ] || skip "kubernetes-models is not installed (scripts/deps-npm.sh)"
+	local files=("$ROOT"/data/kubernetes/*.yaml) words port
+	node "$ROOT/tests/npm/kubernetes.mjs" "${files[@]}"
+	sed 's/hostPID/hostPid/' "$ROOT/data/kubernetes/node.yaml" >bad.yaml
+	run node "$ROOT/tests/npm/kubernetes.mjs" bad.yaml
+	[ "$status" = 1 ]
+	[[ "$output" == *"/spec/template/spec/hostPid"* ]]
+	# The daemon has the capabilities of its unit.
+	[ "$(sed -n 's/^AmbientCapabilities=//p' "$ROOT/data/assay.service" | sed 's/CAP_//g')" = \
+		"$(sed -n 's/^ *add: \[\(.*\)\]$/\1/p' "$ROOT/data/kubernetes/node.yaml" | tr -d ,)" ]
+	# The gateway and ship run by these commands. Secrets of a pod are root's, and its group may read them.
+	need_root
+	make_certificates
+	pod=$(short_folder)
+	chmod 755 "$pod"
+	mkdir -p "$pod"/etc/assay/{tls,tokens,ca,join} "$pod"/var/lib/assay-fleet "$pod"/var/lib/assay-ship
+	cp server.pem "$pod"/etc/assay/tls/tls.crt
+	cp server.key "$pod"/etc/assay/tls/tls.key
+	cp ca.pem "$pod"/etc/assay/ca/ca.crt
+	echo "read reader-reader-reader-reader-reader" >"$pod"/etc/assay/tokens/tokens
+	chgrp 64200 "$pod"/etc/assay/tls/* "$pod"/etc/assay/tokens/*
+	chmod 440 "$pod"/etc/assay/tls/* "$pod"/etc/assay/tokens/*
+	chown 64200:64200 "$pod"/var/lib/assay-fleet
+	words_of "$pod" gateway gateway.yaml
+	as_pod() { exec setpriv --reuid 64200 --regid 64200 --groups 64200 --bounding-set -all "$@"; }
+	export XDG_CACHE_HOME=/tmp
+	background as_pod "${words[@]}" >serve.out 2>serve.err
+	server=$!
+	wait_for has_line_or_ended serve.out "$server"
+	[ -s serve.out ] || { cat serve.err; false; }
+	port=$(sed -n '1s|^https://localhost:\([0-9]*\)/login.*|\1|p' serve.out)
+	setpriv --reuid 64200 --regid 64200 --clear-groups assay fleet invite "$pod/var/lib/assay-fleet/fleet" 3 >"$pod"/etc/assay/join/token
+	chmod 400 "$pod"/etc/assay/join/token
+	"$ASSAY_BUILD/bench/history" "$pod"/var/lib/assay 1 2000 400
+	words_of "$pod" ship node.yaml
+	run setpriv --bounding-set -all "${words[@]}" --once -q
+	[ "$status" = 0 ]
+	[ "$(assay report -i "$pod"/var/lib/assay-fleet/fleet/node1 --format json | jq .header.samples.selected)" = \
+		"$(assay report -i "$pod"/var/lib/assay --format json | jq .header.samples.selected)" ]
+	address=https://localhost:$port
+	export TLS_CA=$PWD/ca.pem
+	get /api/v1/sources Authorization:"Bearer reader-reader-reader-reader-reader" >sources
+	[ "$(status)" = 200 ]
+	# Nobody else may read a secret.
+	chmod 444 "$pod"/etc/assay/tokens/tokens
+	words_of "$pod" gateway gateway.yaml
+	run setpriv --reuid 64200 --regid 64200 --groups 64200 "${words[@]}"
+	[ "$status" = 1 ] || [ "$status" = 2 ]
+	[[ "$output" == *"is not only yours"* ]]
 }

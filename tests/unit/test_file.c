@@ -3,6 +3,7 @@
 #include "base/files/block_cache.h"
 #include "base/files/cut_guard.h"
 #include "base/files/file.h"
+#include "base/files/secret_file.h"
 #include "commands/temporary.h"
 
 #include <errno.h>
@@ -441,9 +442,29 @@ static void a_block_is_verified_once_a_boot(void **state)
 	assert_false(is_whole_block());
 }
 
+static void a_secret_is_for_its_owner_and_for_groups_that_root_chose(void **state)
+{
+	const struct {
+		uid_t user;
+		gid_t group;
+		mode_t forbidden;
+	} rows[] = {
+		{ 1000, getegid(), 077 }, { 0, 0, 07 },     { 0, getegid(), 07 },
+		{ 0, 4000000, 077 },      { 1000, 0, 077 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct stat st = { .st_uid = rows[i].user, .st_gid = rows[i].group };
+
+		assert_int_equal(secret_file_forbidden_bits(&st), rows[i].forbidden);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_secret_is_for_its_owner_and_for_groups_that_root_chose),
 		cmocka_unit_test(without_the_guard_a_file_is_copied),
 		cmocka_unit_test_setup(what_a_file_has_lost_reads_as_zeros, with_guard),
 		cmocka_unit_test_setup(many_files_are_guarded_at_once, with_guard),
