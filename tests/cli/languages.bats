@@ -161,6 +161,44 @@ need_stops() {
 	"$ROOT/tests/random_stops.py" 200 ruby
 }
 
+@test "at random instructions, PHP's stacks are those in its memory" {
+	need_stops php
+	php -r 'exit(PHP_VERSION_ID < 70400 || PHP_VERSION_ID >= 80500 || PHP_ZTS ? 1 : 0);' || skip "$(php --version | head -1): the test knows other versions"
+	"$ROOT/tests/random_stops.py" 200 php
+}
+
+@test "at random instructions, Perl's stacks are those in its memory" {
+	need_stops perl
+	perl -MConfig -e 'exit(!($Config{useithreads} && $] >= 5.032))' || skip "perl $(perl -e 'print $^V'): the test knows other versions"
+	"$ROOT/tests/random_stops.py" 200 perl
+}
+
+@test "functions of a fiber, and those that call code without an unwind rule, have their PHP callers" {
+	need_language php
+	php -r 'exit(PHP_VERSION_ID < 80100 ? 1 : 0);' || skip "$(php --version | head -1): no fibers"
+	# PHP's patterns are compiled to machine code.
+	cat >work.php <<-'EOF'
+		<?php
+		function spin($n) { for ($i = 0; $i < $n; $i++); }
+		function match_often($text) { for ($i = 0; $i < 50; $i++) preg_match('/(a|b)*c/', $text); }
+		function resume_often() {
+			$fiber = new Fiber(function () { for (;;) { spin(5000); Fiber::suspend(); } });
+			$fiber->start();
+			for ($i = 0; $i < 500; $i++) { $fiber->resume(); match_often(str_repeat('ab', 200)); }
+		}
+		for ($end = microtime(true) + 2; microtime(true) < $end;) resume_often();
+	EOF
+	assay record -e cpu-clock -F "$(at_most 997)" -o s -- "$INTERPRETER" work.php
+	[ "$(fact s '.losses."php-mismatch" // 0')" -le $(($(fact s .samples) / 100)) ]
+	assay script -i s --frames both --format json >rows
+	stacks() { jq -r '[.frames[] | .symbol // (.image | split("/")[-1] | sub("^.*\\.map$|^$"; "[anon]"))] | join(" ")' rows | grep -E "$1"; }
+	[ "$(stacks '^spin \{closure\} ' | wc -l)" -gt 50 ]
+	run ! grep -vE '^spin \{closure\} .* Fiber::(start|resume) resume_often <main>' <(stacks '^spin \{closure\} ')
+	jq -c '.frames | [.[].symbol] | select(index("match_often") and (index("_start") | not))' rows >matches
+	[ "$(wc -l <matches)" -gt 20 ]
+	[ "$(grep -c '"preg_match","match_often","resume_often","<main>"\]$' matches)" = "$(wc -l <matches)" ]
+}
+
 @test "the same function of several processes is one row" {
 	need_python
 	cp "$ROOT/tests/programs/lang/golden.py" .

@@ -31,9 +31,11 @@ static __always_inline __u64 thread_pointer(void)
 #endif
 }
 
+/* A second walk loses the same as the first one, which counted it. */
 static __always_inline void lose_language(const struct work *w, enum language_loss loss)
 {
-	lose(N_STOP_COUNTERS + w->lang.runtime.language * N_LANGUAGE_LOSSES + loss);
+	if (!w->lang.is_again)
+		lose(N_STOP_COUNTERS + w->lang.runtime.language * N_LANGUAGE_LOSSES + loss);
 }
 
 static __always_inline bool read_word(__u64 addr, __u64 *value)
@@ -54,9 +56,13 @@ static __always_inline bool thread_value(__u64 key_at, __u64 *value)
 	       key < GLIBC_TSD_KEYS && read_word(tp + GLIBC_TSD + key * 16 + 8, value);
 }
 
-/* The frames of this native frame are complete. */
+/* The frames of this native frame are complete, unless they are those of a run to be skipped. */
 static __always_inline void end_run(struct work *w)
 {
+	if (w->lang.n_to_skip) {
+		w->lang.n_to_skip--;
+		return;
+	}
 	w->lang.is_emitting = 0;
 	w->lang.has_emitted = 1;
 }
@@ -65,7 +71,7 @@ static __always_inline void end_run(struct work *w)
 static __always_inline void leave_language(struct work *w)
 {
 	w->lang.is_over = 1;
-	w->lang.cursor = 0;
+	w->lang.cursor = w->lang.n_to_skip = 0;
 	end_run(w);
 }
 
@@ -85,6 +91,8 @@ struct language_code {
 
 static __always_inline void push_language_frame(struct work *w, const struct language_code *c)
 {
+	if (w->lang.n_to_skip)
+		return;
 	w->lang.owners[bounded(w->lang.n_owners++, LANGUAGE_OWNERS - 1)] = c->owner;
 	push_user_frame(w, (__u64)(FILE_LANGUAGE + w->lang.runtime.language) << FRAME_OFF_BITS |
 				   (c->pointer & FRAME_OFF_MASK));
@@ -205,6 +213,24 @@ static __always_inline bool take_code(__u32 slot, __u32 language, __u64 owner)
 	}
 }
 
+static __always_inline void take_runtime(struct work *w, const struct lang_runtime *r,
+					 const struct mapping *m)
+{
+	w->lang.runtime = *r;
+	w->lang.base = m->start - m->file_off;
+}
+
+static __always_inline void remember_runtime(const struct work *w, const struct mapping *m,
+					     __u64 addr)
+{
+	const struct process_runtime here = { .loop = addr, .file = m->file };
+	__u64 pid = w->s.pid;
+	const struct process_runtime *known = bpf_map_lookup_elem(&process_runtimes, &pid);
+
+	if (!known || known->loop - m->start >= m->end - m->start || known->file != m->file)
+		remember(&process_runtimes, &pid, &here);
+}
+
 static __always_inline bool is_in_range(const struct runtime_range *r, __u64 off)
 {
 	return off >= r->start && off < r->end;
@@ -230,12 +256,13 @@ __attribute__((noinline)) int begin_language(__u32 slot, __u32 at, __u64 addr)
 		    is_in_range(&r->ranges[2], off) || is_in_range(&r->ranges[3], off)))
 		return 0;
 	if (!w->lang.runtime.language) {
-		w->lang.runtime = *r;
-		w->lang.base = m->start - m->file_off;
+		take_runtime(w, r, m);
+		remember_runtime(w, m, addr);
 		if (!find_frames(w, off - r->ranges[0].start)) {
 			give_up_language(w, LANGUAGE_NO_STATE);
 			return 0;
 		}
+		w->lang.n_to_skip += w->lang.is_again;
 	} else if (w->lang.runtime.state != r->state) {
 		return 0; /* another runtime in the same process */
 	}
@@ -248,6 +275,47 @@ static __always_inline void end_language(__u32 slot, struct work *w)
 {
 	if (w->lang.cursor && w->stop == UNWIND_END && !is_at_end(slot, w))
 		w->s.fit = LANGUAGE_RUNS_LEFT;
+}
+
+/*
+ * Where the native stack ends before the chain does: frames follow that have no native frame.
+ * The native stack may end in code without an unwind rule, such as that of a JIT compiler. The
+ * frames are those of the thread all the same.
+ */
+static __always_inline bool has_rest(struct work *w)
+{
+	bool is_at_fiber;
+
+	if (!w->lang.cursor || w->stop == UNWIND_DEPTH || w->s.fit != LANGUAGE_FITS)
+		return false;
+	is_at_fiber = w->lang.runtime.language == LANGUAGE_PHP && php_is_at_fiber(w);
+	if (is_at_fiber)
+		w->stop = UNWIND_END; /* the stack is that of the fiber */
+	return is_at_fiber || w->lang.is_without_loop ||
+	       (w->stop != UNWIND_END && w->stop != UNWIND_GOES_ON);
+}
+
+__attribute__((noinline)) int rest_step(__u32 slot)
+{
+	struct work *w = own_work(slot);
+
+	if (!w || !w->lang.cursor || is_at_end(slot, w))
+		return 1;
+	return language_frame(slot, w->lang.runtime.language);
+}
+
+/*
+ * C code makes the frame of a function before it enters the loop for it. Then the chain has a run
+ * more than the native stack has loops, and each loop has the run of its callee. A second walk
+ * skips the new frame, which counts as one that was not whole.
+ */
+static __always_inline bool begin_again(struct work *w)
+{
+	if (w->s.fit != LANGUAGE_RUNS_LEFT || !w->lang.may_skip || w->lang.is_again)
+		return false;
+	lose_language(w, LANGUAGE_NO_CODE);
+	w->lang.is_again = 1;
+	return true;
 }
 
 /* Telling of functions. */

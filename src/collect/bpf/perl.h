@@ -105,7 +105,7 @@ static __always_inline bool perl_find_frames(struct work *w)
 	    !read_word(p->interpreter + r->perl.stack, &stack) || !perl_enter_stack(w, stack))
 		return false;
 	/* Between two calls of a comparison, C code sorts: the innermost part has no loop. */
-	p->is_idle = !op && (p->kind == PERL_STACK_SORT || p->kind == PERL_STACK_MULTICALL);
+	w->lang.n_to_skip = !op && (p->kind == PERL_STACK_SORT || p->kind == PERL_STACK_MULTICALL);
 	return true;
 }
 
@@ -119,8 +119,6 @@ static __always_inline void perl_push(struct work *w, struct language_code *c)
 {
 	__u64 statement = w->lang.perl.statement;
 
-	if (w->lang.perl.is_idle)
-		return;
 	if (bpf_probe_read_user(&c->position, sizeof(c->position),
 				(const void *)(statement + PERL_STATEMENT_LINE)))
 		c->position = POSITION_UNKNOWN;
@@ -168,9 +166,7 @@ static __always_inline void perl_push_sub(struct work *w, __u64 at)
 static __always_inline void perl_end_part(struct work *w)
 {
 	w->lang.perl.has_part = 0;
-	if (!w->lang.perl.is_idle)
-		end_run(w);
-	w->lang.perl.is_idle = 0;
+	end_run(w);
 }
 
 /* All contexts of the stack are done. */
@@ -198,6 +194,8 @@ static __always_inline void perl_push_context(struct work *w, const struct perl_
 	case PERL_FORMAT:
 		if (c->kind & PERL_FAKE_SUB)
 			return;
+		if (!w->lang.n_owners && !c->next && c->statement == w->lang.perl.statement)
+			w->lang.may_skip = 1; /* none of its statements has begun */
 		perl_push_sub(w, c->sub);
 		w->lang.perl.has_part = 1;
 		w->lang.perl.statement = c->statement;

@@ -99,7 +99,27 @@ static __always_inline bool php_find_code(struct work *w, __u64 frame_at,
 		return false;
 	c->check = mix(mix(c->check, source.file), source.first_line);
 	c->position = php_line(w, frame_at, frame->opline, c->pointer, &source);
+	/* The frame of a generator can also be in the chain after its loop has ended. */
+	if (!w->lang.n_owners && (frame->call_info & PHP_CALL_TOP))
+		w->lang.may_skip = 1;
 	return true;
+}
+
+/* The outermost frame of a fiber is of no function. Its caller is the function that resumed it. */
+static __always_inline bool php_is_fiber(__u64 function)
+{
+	struct php_function f;
+
+	return php_read_function(function, &f) && f.type == PHP_INTERNAL && !f.name;
+}
+
+/* Whether the frames that are left are those outside of a fiber: the stack is the fiber's own. */
+static __always_inline bool php_is_at_fiber(const struct work *w)
+{
+	struct php_execute_data frame;
+
+	return !bpf_probe_read_user(&frame, sizeof(frame), (const void *)w->lang.cursor) &&
+	       frame.function && php_is_fiber(frame.function);
 }
 
 __attribute__((noinline)) int php_frame(__u32 slot)
@@ -125,6 +145,8 @@ __attribute__((noinline)) int php_frame(__u32 slot)
 	at = w->lang.cursor;
 	w->lang.cursor = frame.caller;
 	if (!frame.function) /* it stands for a generator, or for the program's start */
+		return 0;
+	if (php_is_fiber(frame.function))
 		return 0;
 	if (!php_read_function(frame.function, &f)) {
 		lose_language(w, LANGUAGE_NO_CODE);

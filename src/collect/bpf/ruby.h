@@ -126,7 +126,8 @@ static __always_inline bool ruby_read_body(__u64 code, __u64 *at, struct ruby_bo
 	return !bpf_probe_read_user(body, sizeof(*body), (const void *)o.third);
 }
 
-static __always_inline bool ruby_find_code(const struct ruby_frame *f, struct language_code *c)
+static __always_inline bool ruby_find_code(const struct ruby_frame *f, struct language_code *c,
+					   bool *has_begun)
 {
 	struct ruby_body body;
 	__u64 at, position;
@@ -136,6 +137,7 @@ static __always_inline bool ruby_find_code(const struct ruby_frame *f, struct la
 	c->pointer = c->owner = f->code;
 	c->check = mix(mix(at, body.encoded), body.n_positions);
 	position = (f->pc - body.encoded) / RUBY_CODE_SIZE;
+	*has_begun = position != 0;
 	if (position) /* the pc is behind its instruction */
 		position--;
 	c->position = position < body.n_positions ? (__u32)position : POSITION_UNKNOWN;
@@ -155,7 +157,7 @@ __attribute__((noinline)) int ruby_frame(__u32 slot)
 	struct ruby_frame f;
 	__u64 environment[3]; /* method, block, flags */
 	__u32 kind;
-	bool is_found;
+	bool is_found, has_begun = true;
 
 	if (!w)
 		return 1;
@@ -175,7 +177,9 @@ __attribute__((noinline)) int ruby_frame(__u32 slot)
 	kind = (__u32)environment[2] & RUBY_FRAME_KIND;
 	if (kind == RUBY_FRAME_C || (f.code && f.pc)) {
 		is_found = kind == RUBY_FRAME_C ? ruby_find_method(environment[0], &c)
-						: ruby_find_code(&f, &c);
+						: ruby_find_code(&f, &c, &has_begun);
+		if (!w->lang.n_owners && !has_begun && (environment[2] & RUBY_FRAME_FINISH))
+			w->lang.may_skip = 1;
 		if (is_found)
 			push_language_frame(w, &c);
 		else

@@ -271,36 +271,7 @@ static __always_inline bool is_for_reader(struct work *w, const struct mapping *
 	return is_in_range(&r->ranges[0], offset_in(m, addr));
 }
 
-/*
- * Code of PHP's JIT compiler is in memory that processes share, and runs on the frame of the
- * interpreter's loop. So the loop's rule behind its prologue holds for it, too. Returns the number
- * of the loop's kept mapping if the process's executable is PHP, or -1.
- */
-__attribute__((noinline)) int find_jit_loop(__u32 slot)
-{
-	struct work *w = own_work(slot);
-	const struct lang_runtime *r;
-	const struct mapping *m;
-	struct mm_struct *mm;
-	int at;
-
-	if (!w)
-		return -1;
-	mm = w->mm;
-	at = find_mapping(slot, BPF_CORE_READ(mm, start_code));
-	if (at < 0)
-		return -1;
-	m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
-	r = m->is_runtime ? bpf_map_lookup_elem(&runtimes, &m->file) : NULL;
-	if (!r || r->language != LANGUAGE_PHP)
-		return -1;
-	if (!r->php.dispatch && !w->lang.is_over) {
-		w->lang.runtime = *r;
-		give_up_language(w, LANGUAGE_NO_STATE);
-	}
-	w->lang.jit_place = m->start - m->file_off + r->php.dispatch;
-	return r->php.dispatch ? at : -1;
-}
+#include "collect/bpf/interpreter.h"
 
 /* As unwind_walk() in user space: keeps a frame and goes to its caller. 1: there is none. */
 __attribute__((noinline)) int walk_frame(__u32 slot)
@@ -444,6 +415,27 @@ static __always_inline void walk_by_fp(void *ctx, __u32 slot, struct work *w)
 			break;
 }
 
+static long push_rest(__u32 i, void *slot)
+{
+	return (long)bounded(rest_step(*(__u32 *)slot) != 0, 1);
+}
+
+/* The user part from its beginning on. */
+static __always_inline void walk_by_rules(__u32 slot, struct work *w)
+{
+	w->regs = first_registers(w->registers);
+	w->s.n_user = w->s.fit = w->stop = w->has_own_memory = 0;
+	w->s.hash = w->kernel_hash;
+	w->lang.runtime.language = w->lang.is_emitting = w->lang.has_emitted = w->lang.is_over = 0;
+	w->lang.cursor = w->lang.n_owners = w->lang.n_to_skip = w->lang.may_skip = 0;
+	w->lang.is_without_loop = 0;
+	bpf_loop(2 * MAX_USER_WORDS, walk_on, &slot, 0);
+	find_rest(slot, w);
+	if (has_rest(w))
+		bpf_loop(2 * MAX_USER_WORDS, push_rest, &slot, 0);
+	end_language(slot, w);
+}
+
 static __always_inline void walk_user(void *ctx, __u32 slot, struct work *w)
 {
 	if (!is_64_bit(w->registers)) {
@@ -452,9 +444,10 @@ static __always_inline void walk_user(void *ctx, __u32 slot, struct work *w)
 	} else if (by_frame_pointer) {
 		walk_by_fp(ctx, slot, w);
 	} else {
-		w->regs = first_registers(w->registers);
-		bpf_loop(2 * MAX_USER_WORDS, walk_on, &slot, 0);
-		end_language(slot, w);
+		w->kernel_hash = w->s.hash;
+		walk_by_rules(slot, w);
+		if (begin_again(w))
+			walk_by_rules(slot, w);
 	}
 }
 
@@ -504,8 +497,7 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 	w->wants_copy = 0;
 	w->has_own_memory = w->stop = w->wants_table = w->met_full = w->is_user_mode = 0;
 	w->has_entry = 0;
-	w->lang.runtime.language = w->lang.is_emitting = w->lang.has_emitted = w->lang.is_over = 0;
-	w->lang.cursor = w->s.fit = w->lang.n_owners = 0;
+	w->lang.runtime.language = w->lang.is_again = w->s.fit = 0;
 	__builtin_memset(w->kept, 0, sizeof(w->kept));
 	w->mm = BPF_CORE_READ(task, mm);
 	is_user = w->mm && !(BPF_CORE_READ(task, flags) & PF_KTHREAD);

@@ -48,7 +48,7 @@ struct perl_walk {
 	__u64 contexts, outer; /* of the stack of contexts at hand */
 	__s32 index, kind;
 	__u32 has_part; /* some of it is not yet the part of a loop */
-	__u32 is_idle;  /* the innermost part is not running */
+	__u32 pad;
 };
 
 #define LANGUAGE_OWNERS 512 /* a power of two above half of MAX_USER_WORDS */
@@ -65,8 +65,12 @@ struct language_walk {
 	__u32 is_over;               /* no more of them in this stack */
 	__u32 is_second;             /* sending: the second number of a frame comes */
 	__u32 has_unsent_code;       /* sending: there was no room for some function */
+	__u32 n_to_skip;             /* the innermost runs that belong to no native frame */
+	__u32 may_skip;        /* the innermost frame can be a run without a loop (begin_again()) */
+	__u32 is_without_loop; /* the walk met no loop: its frames come at last */
+	__u32 is_again;        /* the second walk, without the innermost run */
 	__u32 n_owners;
-	__u32 next_owner, pad;         /* sending */
+	__u32 next_owner;              /* sending */
 	__u64 owners[LANGUAGE_OWNERS]; /* of the frames: objects that have their names */
 	struct perl_walk perl;
 	__u64 frame[PYTHON_FRAME_MAX / 8];
@@ -80,6 +84,7 @@ struct work {
 	__u64 pivots[MAPLE_PIVOTS + 1];
 	struct mapping kept[KEPT_MAPPINGS];
 	struct mm_struct *mm;
+	__u64 kernel_hash;       /* of the kernel's part */
 	struct unwind_regs regs; /* of the current frame */
 	__u32 next_kept;
 	__u32 has_own_memory; /* addresses that are valid in one process only */
@@ -128,6 +133,19 @@ struct {
 	__type(value, struct lang_runtime);
 } runtimes SEC(".maps");
 
+/* Where a stack of the process has met the loop of an interpreter: an address in its mapping. */
+struct process_runtime {
+	__u64 loop;
+	__u32 file, pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u64);
+	__type(value, struct process_runtime);
+} process_runtimes SEC(".maps");
+
 static __always_inline __u64 offset_in(const struct mapping *m, __u64 addr)
 {
 	return addr - m->start + m->file_off;
@@ -171,15 +189,21 @@ struct {
 	__type(value, __u32);
 } key_updates SEC(".maps");
 
-static __always_inline void remember_key(void *map, const void *key)
+static __always_inline void remember(void *map, const void *key, const void *value)
 {
 	__u32 zero = 0;
 	volatile __u32 *is_updating = bpf_map_lookup_elem(&key_updates, &zero);
-	__u8 one = 1;
 
 	if (!is_updating || *is_updating)
 		return;
 	*is_updating = 1;
-	bpf_map_update_elem(map, key, &one, BPF_ANY);
+	bpf_map_update_elem(map, key, value, BPF_ANY);
 	*is_updating = 0;
+}
+
+static __always_inline void remember_key(void *map, const void *key)
+{
+	const __u8 one = 1;
+
+	remember(map, key, &one);
 }
