@@ -26,6 +26,7 @@ console.log(JSON.stringify(await page.evaluate(async cpu => {
 	const longest = (n, act) => times(n, act)[n - 1];
 	const frame = () => new Promise(done => requestAnimationFrame(done));
 	const zoomBy = i => { upper.view = { from: 0, to: upper.tree.total[0] * 0.9 ** i }; upper.paint(); };
+	const panBy = i => { const all = upper.tree.total[0]; upper.view = { from: all * i / 80, to: all * (i / 80 + 0.25) }; upper.paint(); };
 	const out = { ready: assay.readyMs / 1000, cpu, boxes: assay.tree.n - 1, samples: assay.tree.total[0] };
 
 	out.tree = longest(5, i => { timeline.range = { from: 60 * i, to: 60 * i + 60 }; assay.applyWeights(); assay.applyView(false); });
@@ -47,6 +48,7 @@ console.log(JSON.stringify(await page.evaluate(async cpu => {
 		intervals.push(now - last);
 		last = now;
 	}
+	out.pan = longest(60, panBy);
 	out.graph = graph[59];
 	out.middle = graph[30];
 	out.interval = intervals.sort((a, b) => a - b)[30];

@@ -19,6 +19,7 @@ LINES = {"ready": ("s until it is interactive", "≤ 0.6"), "cpu": ("s of CPU ti
          "tracks": ("ms to paint the threads", ""), "heat": ("ms to paint the heat map", ""),
          "graph": ("ms a frame while the graph zooms, longest", "≤ 33"),
          "middle": ("ms a frame while the graph zooms, median", ""),
+         "pan": ("ms a frame while the graph moves, a quarter in view, longest", "≤ 33"),
          "interval": ("ms from frame to frame then, median", "≤ 33"),
          "other": ("ms to open a box \"other\"", "")}
 
