@@ -190,6 +190,8 @@ await run({
 		await page.locator("main section[aria-label='Samples and losses'] dd").first().waitFor();
 		const { header } = await (await page.request.get(`${origin}/api/v1/values?source=many&by=event&limit=1`)).json();
 		equal(await page.locator("main section[aria-label='Samples and losses'] dd").first().textContent(), header.samples.stored.toLocaleString("en-US"), "samples");
+		const named = await (await page.request.get(`${origin}/api/v1/top?source=many&limit=1`)).json(), [unnamed] = named.header.images ?? [];
+		await page.locator("main section[aria-label=Names]", { hasText: unnamed?.text ?? "No file of the code lacks names." }).waitFor();
 		await page.locator("summary", { hasText: "All facts" }).click();
 		await page.locator("main pre", { hasText: '"collector"' }).waitFor();
 		await page.locator("summary", { hasText: "permits" }).click();

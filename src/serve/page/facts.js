@@ -84,12 +84,15 @@ async function permitted() {
 
 const allFacts = async (source) => element("pre", JSON.stringify(await ask("info", { source }), null, 2));
 
-// The header of an answer as a page. Why names are missing stands beside the files of the code.
-export function factsView(source, header) {
-	const made = element("div"), images = header.images ?? [], notes = [header.note, ...(header.warnings ?? [])].filter(Boolean);
-	made.append(samplesOf(header));
-	if (images.length)
-		made.append(section("Names", showTable(images, [["Samples", (r) => number(r.samples), "number"], ["File of the code and its state", (r) => r.text]])));
+const namesOf = ({ header: { images } }) => images?.length
+	? showTable(images, [["Samples", (r) => number(r.samples), "number"], ["File of the code, and why it lacks names", (r) => r.text]])
+	: element("p", "No file of the code lacks names.");
+
+// The header of an answer as a page. `named`: an answer that has read names; it may come later.
+export function factsView(source, header, named) {
+	const made = element("div"), notes = [header.note, ...(header.warnings ?? [])].filter(Boolean), names = section("Names", element("p", "…"));
+	made.append(samplesOf(header), names);
+	named.then(namesOf, (problem) => element("p", problem.message)).then((part) => names.lastChild.replaceWith(part));
 	if (notes.length)
 		made.append(section("Notes", ...notes.map((note) => element("p", note))));
 	made.append(recordingOf(header), later("All facts of the source", () => allFacts(source)), later("What this machine permits", permitted));

@@ -229,7 +229,8 @@ const views = {
 	calls: { first: { time: "0%-1%" }, keeps: true, make: showCalls },
 	instructions: { arguments: ["source", "time", "tid"], first: { time: "0%-1%" }, make: (state, json) => showTrace(state, json, [
 		["Function", (r) => functionOf(r.frames?.[0])], ["Address", (r) => r.frames?.[0]?.address, "number"], ["Instruction", (r) => r.disasm]]) },
-	info: { question: "values", arguments: ["source", "since", "until"], fixed: coverageQuery, make: (state, json) => factsView(state.source, json.header) },
+	info: { question: "values", arguments: ["source", "since", "until"], fixed: coverageQuery, make: (state, json) => factsView(state.source, json.header,
+		askNow("top", { ...queryOf(state, "source", "since", "until"), limit: 1 })) },
 };
 
 // Each part of a view comes when its own answer does, in the order of the table.
