@@ -26,9 +26,14 @@ static void resume(struct pt_flow *f, uint64_t ip, uint64_t tsc, bool is_ahead)
 	if (!f->is_quiet || f->config.no_branches)
 		return;
 	pt_flow_begin_reports(f);
-	pt_flow_emit(f,
-		     (struct pt_event){ .resume = { PT_EV_RESUME, is_ahead,
-						    (uint32_t)MIN(ticks, UINT32_MAX), ip, tsc } });
+	pt_flow_emit(f, (struct pt_event){ .resume = { .kind = PT_EV_RESUME,
+						       .is_ahead = is_ahead,
+						       .n_ends = f->n_ends,
+						       .is_traced = pt_flow_is_traced(f),
+						       .ticks = (uint32_t)MIN(ticks, UINT32_MAX),
+						       .ip = ip,
+						       .tsc = tsc } });
+	f->n_ends = 0;
 }
 
 void pt_flow_resume(struct pt_flow *f, uint64_t ip)

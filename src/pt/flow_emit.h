@@ -25,6 +25,15 @@ static inline void pt_flow_expect(struct pt_flow *f, uint64_t n)
 }
 
 /*
+ * Whether a branch to there is left out while the flow is quiet: because no sample is near, be it
+ * an interrupt or where tracing begins and ends. A change of the interrupt flag needs the branch.
+ */
+static inline bool pt_flow_leaves_out(const struct pt_flow *f, uint64_t to)
+{
+	return !f->config.no_branches && !f->config.has_event_trace && to != f->code->watched;
+}
+
+/*
  * A branch, here and now. Its fields are stored where they stay: to make the event elsewhere and
  * copy it takes twice the time, because the copy waits for the small fields.
  */
@@ -33,6 +42,10 @@ static inline void pt_flow_emit_branch(struct pt_flow *f, unsigned int end, unsi
 {
 	struct pt_event *e;
 
+	if (f->is_quiet && pt_flow_leaves_out(f, to)) {
+		f->n_ends += flags & PT_F_END ? f->n_ends < PT_MAX_ENDS : 0;
+		return;
+	}
 	if (f->is_quiet)
 		pt_flow_resume(f, 0);
 	if (f->n_events == PT_BATCH)

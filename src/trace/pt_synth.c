@@ -113,6 +113,21 @@ static int synth_on_time(struct pt_synth *s, const struct pt_event *e)
 	return r;
 }
 
+/* Where no sample was due: what the branches that were left out leave behind. */
+static void synth_resume_period(const struct pt_synth *s, struct synth_period *p,
+				const struct pt_event *e)
+{
+	uint32_t n = e->resume.n_ends;
+
+	p->tsc = e->resume.tsc;
+	p->ticks = e->resume.ticks;
+	for (uint32_t i = 0; i <= n; i++) {
+		p->is_due &= !i;
+		if (i < n || e->resume.is_traced)
+			synth_catch_up(s, p);
+	}
+}
+
 /* What was left out had no sample. Only the state that reaches to here is to be known. */
 static void synth_on_resume(struct pt_synth *s, const struct pt_event *e)
 {
@@ -125,8 +140,7 @@ static void synth_on_resume(struct pt_synth *s, const struct pt_event *e)
 	q->cycles = e->cycles;
 	q->has_cycles = q->are_of_psb = q->changes_iflag = false;
 	q->is_told_ahead = e->resume.is_ahead;
-	q->period.tsc = e->resume.tsc;
-	q->period.ticks = e->resume.ticks;
+	synth_resume_period(s, &q->period, e);
 }
 
 static const uint8_t loss_of[N_PT_ERRORS] = {

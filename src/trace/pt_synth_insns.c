@@ -90,6 +90,16 @@ static uint64_t synth_until_next(struct pt_synth *s, struct synth_period *p)
 	return masked < p->masked ? s->period : s->period - (now - masked);
 }
 
+void synth_catch_up(const struct pt_synth *s, struct synth_period *p)
+{
+	uint64_t masked = (p->tsc + p->ticks) & s->mask;
+
+	if (p->is_due || masked <= p->masked)
+		return;
+	p->masked = masked;
+	p->is_due = true;
+}
+
 static void synth_begin_period(const struct pt_synth *s, struct synth_period *p)
 {
 	uint64_t masked = (p->tsc + p->ticks) & s->mask;

@@ -10,6 +10,9 @@
  */
 uint64_t synth_insns_up_to(const struct synth_queue *q, const struct pt_event *e);
 
+/* Begins the period that time is in, as the next instruction would: it has no sample. */
+void synth_catch_up(const struct pt_synth *s, struct synth_period *p);
+
 /*
  * Passes the `n` instructions up to this event, or on the way to it; code between two taken
  * branches is in a row. `last`: the address of the last of them; 0: not known. Samples them.

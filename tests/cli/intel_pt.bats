@@ -123,6 +123,13 @@ load pt
 		# Between these samples, branches are left out.
 		samples_as_perf --itrace=i5us -F tid,time,ip,period --ns
 		samples_as_perf --itrace=i20us -F tid,time,ip,period --ns
+		# Beside branches, none is left out: also not where tracing ends, for a system call.
+		for each in 2 5 20 50; do
+			assay script -i trace.data --itrace=bi${each}us -F tid,event,time,ip,period --ns 2>err | grep -v branches >beside
+			assay script -i trace.data --itrace=i${each}us -F tid,event,time,ip,period --ns 2>err | awk '{ $3 = $3; print }' >alone
+			[ -s alone ]
+			awk '{ $3 = $3; print }' beside | equal_files - alone
+		done
 		samples_as_perf --itrace=i1000t -F tid,time,ip,period --ns
 		quick_as_perf --itrace=iqbe -F tid,time,event,ip --ns
 	done
