@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Records of guests in a recording of their host (perf inject --guest-data). */
+#include <string.h>
+
 #include "event/guest_task.h"
 #include "perfdata/state.h"
 
@@ -45,6 +47,28 @@ void guests_add_to_sample(struct perfdata *p, const uint8_t *bytes, size_t size,
 	p->guest_extra.machine_pid = guest->machine_pid;
 	p->guest_extra.vcpu = guest->vcpu;
 	e->sample.extra = &p->guest_extra;
+}
+
+enum { MAX_GUEST_TEXTS = 1024 };
+
+void guests_note_kernel(struct perfdata *p, const struct perfdata_guest *guest,
+			const struct event *e)
+{
+	const struct mapping_event *m = &e->mapping;
+	int32_t pid = guest ? (int32_t)guest->machine_pid : MAX(e->pid, 0);
+
+	/* "[guest.kernel.kallsyms]_text", "[guest.kernel.kallsyms.77]_text", or as a host's. */
+	if (strncmp(m->path, "[guest.kernel.kallsyms", 22) &&
+	    (!guest || strncmp(m->path, "[kernel.kallsyms]", 17)))
+		return;
+	if (m->file_off >> 63 && strstr(m->path, "]_text") && p->guest_texts.n < MAX_GUEST_TEXTS)
+		vec_push(&p->guest_texts, ((struct perfdata_guest_text){ pid, m->file_off }));
+}
+
+const struct perfdata_guest_text *perfdata_guest_texts(const struct perfdata *p, size_t *n)
+{
+	*n = p->guest_texts.n;
+	return p->guest_texts.data;
 }
 
 static void number(const struct perfdata_guest *guest, int32_t *id)

@@ -126,6 +126,7 @@ void perfdata_free(struct perfdata *p)
 	vec_fini(&p->values);
 	vec_fini(&p->build_ids);
 	vec_fini(&p->guests);
+	vec_fini(&p->guest_texts);
 	deferred_fini(&p->deferred);
 	intmap_fini(&p->guest_by_id);
 	vec_fini(&p->pmus);
@@ -367,8 +368,8 @@ static int deliver_record(struct reading *g, const struct record_format *f, cons
 	struct event e;
 	int r = 0;
 
-	if (!guest && is_guests_mapping(p, bytes, type))
-		return 0;
+	bool is_guests = guest || is_guests_mapping(p, bytes, type);
+
 	record = record_in_our_order(p, f, bytes, size);
 	if (type == RECORD_CALLCHAIN_DEFERRED)
 		return deliver_deferred(g, f, record, size);
@@ -387,7 +388,9 @@ static int deliver_record(struct reading *g, const struct record_format *f, cons
 		guests_add_to_sample(p, bytes, size, &e);
 	if (e.type == EVENT_SAMPLE)
 		return deliver_sample(g, f, &e);
-	if (guest && !guests_translate(guest, &e))
+	if (is_guests && e.type == EVENT_MAPPING)
+		guests_note_kernel(p, guest, &e);
+	if (is_guests && (!guest || !guests_translate(guest, &e)))
 		return 0;
 	if (e.type == EVENT_EXIT) /* its number may come again, and its process is forgotten */
 		r = deliver_held_of(g, e.tid, NULL);

@@ -134,6 +134,18 @@ struct perfdata_guest {
  */
 const struct perfdata_guest *perfdata_guest(const struct perfdata *p);
 
+/*
+ * Where the _text of a guest's kernel is, as its mapping in the recording says (perf kvm record).
+ * `machine_pid` is the guest's process; 0: the record does not tell it.
+ */
+struct perfdata_guest_text {
+	int32_t machine_pid;
+	uint64_t addr;
+};
+
+/* Those of the records that were read. */
+const struct perfdata_guest_text *perfdata_guest_texts(const struct perfdata *p, size_t *n);
+
 /* All that the records named so far. */
 const struct perfdata_guest *perfdata_guests(const struct perfdata *p, size_t *n);
 

@@ -25,6 +25,7 @@ struct perfdata {
 	struct intmap by_id;       /* sample id to counter */
 	struct intmap guest_by_id; /* sample id to index in `guests` */
 	VEC(struct perfdata_guest) guests;
+	VEC(struct perfdata_guest_text) guest_texts;
 	const struct perfdata_guest *guest_now; /* of the event that is delivered; NULL: none's */
 	struct sample_extra guest_extra;        /* of the last sample of a guest */
 	struct {
@@ -75,6 +76,9 @@ const struct perfdata_guest *guests_find(const struct perfdata *p, const uint8_t
 					 uint32_t type, size_t size);
 /* Adds its guest to a sample, whose other extra data is copied with it. */
 void guests_add_to_sample(struct perfdata *p, const uint8_t *bytes, size_t size, struct event *e);
+/* Notes the mapping of a guest's kernel. `guest`: by its id; or NULL: by the record's process. */
+void guests_note_kernel(struct perfdata *p, const struct perfdata_guest *guest,
+			const struct event *e);
 /* Gives the tasks of an event that is no sample their numbers (event/guest_task.h). False: the
  * event says nothing of processes, and is left out. */
 bool guests_translate(const struct perfdata_guest *guest, struct event *e);

@@ -378,7 +378,11 @@ static enum pt_end end_of_group_7(const struct insn_reader *r)
 	bool is_vm_entry = r->modrm == 0xc2 || r->modrm == 0xc3; /* VMLAUNCH, VMRESUME */
 	bool is_eret = r->modrm == 0xca && r->rep;               /* ERETU, ERETS */
 	bool is_uiret = r->modrm == 0xec && r->rep == 0xf3;
+	/* SEAMCALL and SEAMRET enter and leave the TDX module, which is not traced. */
+	bool is_seam = (r->modrm == 0xcf || r->modrm == 0xcd) && r->has_66 && !r->rep;
 
+	if (is_seam && r->width == 64)
+		return PT_END_VM_ENTRY;
 	if (is_vm_entry && !r->rep && !r->has_66)
 		return PT_END_VM_ENTRY;
 	return r->width == 64 && (is_eret || is_uiret) ? PT_END_IRET : PT_END_FALL;

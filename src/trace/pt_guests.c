@@ -11,6 +11,7 @@
 #include "base/files/file.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
+#include "perfdata/perfdata.h"
 #include "symbol/kallsyms.h"
 #include "symbol/kernel/vmlinux.h"
 #include "symbol/table.h"
@@ -30,14 +31,19 @@ struct guest {
 
 struct pt_guests {
 	const struct symbolizer *places;
+	const struct perfdata_guest_text *texts;
+	size_t n_texts;
 	VEC(struct guest) guests;
 };
 
-struct pt_guests *pt_guests_new(const struct symbolizer *places)
+struct pt_guests *pt_guests_new(const struct symbolizer *places,
+				const struct perfdata_guest_text *texts, size_t n_texts)
 {
 	struct pt_guests *g = xcalloc(1, sizeof(*g));
 
 	g->places = places;
+	g->texts = texts;
+	g->n_texts = n_texts;
 	return g;
 }
 
@@ -93,6 +99,19 @@ static uint64_t text_in(const char *kallsyms)
 	return text;
 }
 
+/* Of the guest's own mapping, or of one that names no guest. */
+static uint64_t text_of_recording(const struct pt_guests *g, int32_t pid)
+{
+	uint64_t any = 0;
+
+	for (size_t i = 0; i < g->n_texts; i++) {
+		if (g->texts[i].machine_pid == pid)
+			return g->texts[i].addr;
+		any = g->texts[i].machine_pid ? any : g->texts[i].addr;
+	}
+	return any;
+}
+
 static bool open_kcore(const struct pt_guests *g, const char *kallsyms, struct guest *out)
 {
 	const char *slash = kallsyms ? strrchr(kallsyms, '/') : NULL;
@@ -111,7 +130,10 @@ static bool open_vmlinux(const struct pt_guests *g, const char *path, const char
 {
 	struct code_segments segments = { 0 };
 	uint64_t text = text_in(kallsyms);
-	bool ok = text && open_elf(g, path, out);
+	bool ok;
+
+	text = text ? text : text_of_recording(g, out->pid);
+	ok = text && open_elf(g, path, out);
 
 	if (!ok)
 		return false;

@@ -6,7 +6,7 @@
  * for each guest. The first of these has the code:
  *   - a copy of kcore beside the copy of /proc/kallsyms. It is memory, also that of modules.
  *   - the vmlinux that was named, or one of the guest's release below its folder. It has code as it
- *     was built, and lies where kallsyms has _text.
+ *     was built, and lies where kallsyms has _text, or else the guest's mapping in the recording.
  *
  * One thread at a time may call.
  */
@@ -16,10 +16,13 @@
 #include <stdint.h>
 
 struct pt_guests;
+struct perfdata_guest_text;
 struct symbolizer;
 
-struct pt_guests *pt_guests_new(const struct symbolizer *places); /* stays the caller's */
-void pt_guests_free(struct pt_guests *g);                         /* NULL is fine */
+/* The arguments stay the caller's. `texts`: where recorded mappings have the kernels of guests. */
+struct pt_guests *pt_guests_new(const struct symbolizer *places,
+				const struct perfdata_guest_text *texts, size_t n_texts);
+void pt_guests_free(struct pt_guests *g); /* NULL is fine */
 
 /*
  * Copies up to `size` bytes of the kernel of the guest that a process runs, from an address on.

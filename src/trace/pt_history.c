@@ -212,9 +212,12 @@ static void on_guest_switch(struct pt_history *h, const struct perfdata_guest *g
 
 static void know_guest_cpus(struct pt_history *h, const struct perfdata *data)
 {
-	size_t n;
+	size_t n, n_texts;
 	const struct perfdata_guest *guests = perfdata_guests(data, &n);
+	const struct perfdata_guest_text *texts = perfdata_guest_texts(data, &n_texts);
 
+	for (size_t i = 0; i < n_texts; i++)
+		vec_push(&h->guest_texts, texts[i]);
 	for (size_t i = 0; i < n; i++) {
 		const struct pt_guest_cpu *cpu = guest_cpu_of(h, &guests[i]);
 
@@ -403,6 +406,7 @@ void pt_history_fini(struct pt_history *h)
 	vec_foreach (&h->guest_cpus, cpu)
 		vec_fini(&cpu->switches);
 	vec_fini(&h->guest_cpus);
+	vec_fini(&h->guest_texts);
 	intmap_fini(&h->guest_cpu_by_tid);
 	vec_fini(&h->losses);
 	vec_fini(&h->sampled);

@@ -83,7 +83,7 @@ struct pt_images *pt_images_new(const struct pt_images_config *config)
 	t->config = *config;
 	t->recording = config->recording ? xstrdup(config->recording) : NULL;
 	t->symbols = open_places(config->places);
-	t->guests = pt_guests_new(t->symbols);
+	t->guests = pt_guests_new(t->symbols, config->guest_texts, config->n_guest_texts);
 	t->guest_code = config->places && config->places->guest_code;
 	pthread_mutex_init(&t->lock, NULL);
 	t->files = xcalloc(image_count(config->images) + 1, sizeof(*t->files));

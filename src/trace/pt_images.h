@@ -34,7 +34,10 @@ struct pt_images_config {
 	struct perfdata *data;            /* for the build ids that it has of files */
 	const char *recording;            /* its path: what lies beside it; NULL: nothing */
 	const struct symbolizer_config *places; /* of files; NULL: this machine's. Copied */
-	uint64_t kernel_text;                   /* where _text was; 0: not known */
+	/* Where recorded mappings have the kernels of guests; of the caller, until the end. */
+	const struct perfdata_guest_text *guest_texts;
+	size_t n_guest_texts;
+	uint64_t kernel_text; /* where _text was; 0: not known */
 	struct build_id kernel_build_id;
 };
 

@@ -338,6 +338,8 @@ int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, s
 	pt_history_read(&t->history, config->side_band);
 	images.images = t->history.images;
 	images.kernel_text = t->history.kernel_text;
+	images.guest_texts = t->history.guest_texts.data;
+	images.n_guest_texts = t->history.guest_texts.n;
 	images.kernel_build_id = t->history.kernel_build_id;
 	t->images = pt_images_new(&images);
 	t->modules = pt_modules_new(&t->history, t->images);

@@ -83,6 +83,12 @@ is_as_told() {
 	grep -q '\[guest.kernel' listed
 }
 
+@test "the mapping of a guest's kernel in a recording of perf kvm places --guestvmlinux" {
+	guest_of "mtc=on,psb=1500,kvm=on,shift=0xffffffff80c00000,kernel=$PROGRAMS/flow" "$PROGRAMS/flow" indirect
+	by_thread <truth >want
+	is_as_told --guestvmlinux trace.data.vmlinux
+}
+
 @test "a guest's files that are of no use: the code is missing, with a note that says so" {
 	guest_of "mtc=on,psb=1500,shift=0xffffffff80c00000,kernel=$PROGRAMS/flow" "$PROGRAMS/flow" indirect
 	cp trace.data.guest/kcore_dir/kallsyms copied

@@ -11,6 +11,7 @@
  * at ADDR + 16, where a "jmp ADDR" is, and enters the guest again by a "vmresume" at ADDR.
  * shift=N: the guest's addresses are so much higher than the program's; then it is a kernel.
  * guest=PID: the program is the guest's process PID, as the guest's own side band tells.
+ * kvm=on: a mapping tells where the guest's kernel is, as in recordings of perf kvm record.
  * kernel=PROGRAM: its code is also written: to OUT.guest/kcore_dir, and to OUT.vmlinux,
  * which is linked to other addresses.
  */
@@ -46,6 +47,7 @@ static struct {
 	const char *out, *kernel;
 	FILE *truth; /* NULL: not asked for */
 	uint64_t insns, limit, host, shift;
+	bool is_kvm;
 	pid_t guest; /* 0: it has the number that it has here */
 	const struct piece *before;
 } run = { .limit = UINT64_MAX };
@@ -166,6 +168,8 @@ static void finish(plugin_id id, void *data)
 		add_maps();
 	if (run.host)
 		recording_kernel(&run.recording, run.host, 4096);
+	if (run.is_kvm)
+		recording_guest_kernel(&run.recording, 0, KERNEL_TEXT, 1 << 24);
 	recording_start(&run.recording, getpid(), getpid(), 1000);
 	recording_trace(&run.recording, getpid(), 0, run.writer.tsc, &run.writer.out);
 	recording_finish(&run.recording, &file);
@@ -262,6 +266,8 @@ int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 			run.host = strtoull(argv[i] + 5, NULL, 0);
 		else if (strncmp(argv[i], "guest=", 6) == 0)
 			run.guest = atoi(argv[i] + 6);
+		else if (strncmp(argv[i], "kvm=", 4) == 0)
+			run.is_kvm = true;
 		else if (strncmp(argv[i], "kernel=", 7) == 0)
 			run.kernel = xstrdup(argv[i] + 7);
 		else if (strncmp(argv[i], "shift=", 6) == 0)

@@ -224,6 +224,18 @@ void recording_kernel(struct recording *r, uint64_t start, uint64_t size)
 	r->has_kernel = true;
 }
 
+void recording_guest_kernel(struct recording *r, pid_t pid, uint64_t start, uint64_t size)
+{
+	size_t at = begin(r, PERF_RECORD_MMAP, PERF_RECORD_MISC_GUEST_KERNEL);
+
+	put_ids(r, pid, 0);
+	buf_u64(&r->data, start);
+	buf_u64(&r->data, size);
+	buf_u64(&r->data, start);
+	put_text(&r->data, "[guest.kernel.kallsyms]_text", 8);
+	end_with_id(r, at, pid, 0, 0);
+}
+
 void recording_module(struct recording *r, uint64_t start, uint64_t size, const char *path)
 {
 	put_kernel_map(r, start, size, 0, path);

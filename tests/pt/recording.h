@@ -74,6 +74,8 @@ void recording_switch(struct recording *r, uint64_t tsc, struct recording_thread
 
 /* The kernel, from its _text on; what is traced is its code then. */
 void recording_kernel(struct recording *r, uint64_t start, uint64_t size);
+/* The kernel of a guest that the process runs (0: of any guest), as perf kvm record has it. */
+void recording_guest_kernel(struct recording *r, pid_t pid, uint64_t start, uint64_t size);
 /* One of its modules. With `tells_build_ids`, the last one has the id 1111… (20 bytes). */
 void recording_module(struct recording *r, uint64_t start, uint64_t size, const char *path);
 /* It changed `n` bytes of its code. */

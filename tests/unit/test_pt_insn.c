@@ -199,6 +199,8 @@ static enum pt_end zydis_end(const ZydisDecodedInstruction *i)
 		return PT_END_FALL;
 	case ZYDIS_MNEMONIC_VMLAUNCH:
 	case ZYDIS_MNEMONIC_VMRESUME:
+	case ZYDIS_MNEMONIC_SEAMCALL:
+	case ZYDIS_MNEMONIC_SEAMRET:
 		return PT_END_VM_ENTRY;
 	case ZYDIS_MNEMONIC_INTO:
 		return PT_END_INTO;
