@@ -23,6 +23,7 @@
 #include "fleet/ship.h"
 #include "fleet/ship_names.h"
 #include "fleet/ship_status.h"
+#include "guard/parser.h"
 #include "machine/container_names.h"
 
 #define DEFAULT_HISTORY "/var/lib/assay"
@@ -31,6 +32,12 @@
 /* Between two tries after a failure: a random time up to this, which doubles each time. */
 #define RETRY_FIRST_S 1.0
 #define RETRY_MOST_S  600.0
+
+/*
+ * A process of its own reads the files of programs, as any user: its memory goes when it ends, and
+ * a hostile file of another user's program harms nothing else.
+ */
+#define SHIP_PARSER_BYTES ((uint64_t)256 << 20)
 
 /* With --once: names take so long at most. */
 #define NAMES_ONCE_S 86400.0
@@ -302,6 +309,7 @@ static int one_round(struct rounds *rs, struct ship_result *result, struct error
 	if (r < 0)
 		return r;
 	r = ship_round(rs->ship, result, err);
+	parser_end_children(); /* until the next round, their memory is free */
 	rs->state.backlog = result->n_left + result->n_refused;
 	rs->state.expired += result->expired;
 	return r;
@@ -541,6 +549,8 @@ static int ship_run(const struct command *self, int argc, char **argv)
 		r = r < 0 ? r : parse_drop(&args.drop, &config, &err);
 		status = EXIT_USAGE;
 		if (r >= 0) {
+			parser_use_children(SHIP_PARSER_BYTES);
+			parser_be_modest();
 			sigaction(SIGINT, &on_end, NULL);
 			sigaction(SIGTERM, &on_end, NULL);
 			r = args.dry_run ? ship_dry(&args, &config, &err)

@@ -303,3 +303,21 @@ record_stranger() {
 	run troubled die assay trace --source samples --on-symbol three_quarters -- "$PWD/theirs/quarters" 1s
 	[[ "$status" = 1 && "$output" == *"theirs/quarters: the parser died"* ]]
 }
+
+# Its own memory stays small, and another user's file has no access to the token.
+@test "assay ship reads files in a parser, also as an ordinary user" {
+	record_quarters
+	local part
+	part=history/samples/current/$(date -u -d '-1 hour' +%Y%m%dT%H%M%S.000Z)
+	mkdir -p "$(dirname "$part")" own
+	mv s "$part"
+	cp "$ASSAY_BUILD/assay" assay-copy
+	cp "$PROGRAMS/parser_trouble.so" trouble.so
+	chmod -R a+rX .
+	chmod a+w own starts
+	setpriv --reuid=65534 --regid=65534 --clear-groups ./assay-copy help >/dev/null || skip "nobody cannot run a program here"
+	PARSER_LOG=starts LD_PRELOAD=./trouble.so setpriv --reuid=65534 --regid=65534 --clear-groups ./assay-copy ship --to dir:own/fleet --once -q --host web1 history
+	[ "$(starts)" -ge 1 ]
+	XDG_CACHE_HOME=$PWD/empty assay report -i own/fleet --by symbol -t 0 >rows
+	has three_quarters rows
+}
