@@ -191,6 +191,13 @@ uint64_t machine_space(const struct machine *m, const struct thread_view *thread
 /* The same for a thread that is already known, without a look-up; else 0. */
 uint64_t machine_known_space(const struct machine *m, int32_t pid, int32_t tid);
 
+/*
+ * Pushes COMM and MAPPING events of all running processes, as proc_scan_all(), where events may
+ * have been missed: also that a process has executed another program. `sink` leads to the machine,
+ * before which it has all earlier events. Returns 0 or a negative errno.
+ */
+int machine_scan_again(const struct machine *m, uint64_t time_ns, struct event_sink *sink);
+
 uint32_t machine_process_count(const struct machine *m);
 
 /*

@@ -67,6 +67,28 @@ static uint32_t learn_process(struct machine *m, int32_t pid)
 	return process;
 }
 
+/* The file that the process runs; NULL: not known, or no file. */
+static const char *program_of(const struct machine *m, int32_t pid)
+{
+	const uint32_t *at = intmap_find(&m->by_pid, (uint32_t)pid);
+	const struct process *p = at ? &m->processes.data[*at] : NULL;
+	const struct image *image = p && p->has_app ? image_get(m->images, p->app) : NULL;
+
+	return image && image->kind == IMAGE_FILE ? image->path : NULL;
+}
+
+int machine_scan_again(const struct machine *m, uint64_t time_ns, struct event_sink *sink)
+{
+	struct pid_list pids = { 0 };
+	int r = proc_list_pids(m->proc, &pids);
+
+	for (size_t i = 0; r >= 0 && i < pids.n; i++)
+		r = proc_scan_again(m->proc, pids.data[i], program_of(m, pids.data[i]), time_ns,
+				    sink);
+	vec_fini(&pids);
+	return MIN(r, 0);
+}
+
 static struct task_name learn_comm(struct machine *m, int32_t pid, int32_t tid,
 				   struct task_name fallback)
 {

@@ -136,13 +136,32 @@ static char *read_maps(const char *proc, int32_t pid)
 	return text;
 }
 
-static int push_maps(const char *proc, int32_t pid, uint64_t time_ns, struct event_sink *sink)
+/* Whether it has code of files, none of which is the program. Changes nothing in the text. */
+static bool runs_another(const char *maps, const char *program)
 {
-	cleanup(free_at_exit) char *text = NULL;
-	char *rest;
+	cleanup(free_at_exit) char *text = xstrdup(maps);
+	size_t len = strlen(program);
+	struct mapping_event m;
+	bool has_code = false;
+	char *rest = text;
+
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		if (!parse_maps_line(line, &m) || !m.is_executable || m.path[0] != '/' || !m.ino)
+			continue;
+		if (!strncmp(m.path, program, len) &&
+		    (!m.path[len] || !strcmp(m.path + len, " (deleted)")))
+			return false;
+		has_code = true;
+	}
+	return has_code;
+}
+
+/* Takes the text apart. */
+static int push_maps(char *text, int32_t pid, uint64_t time_ns, struct event_sink *sink)
+{
+	char *rest = text;
 	int n = 0;
 
-	rest = text = read_maps(proc, pid);
 	for (char *line; (line = strsep(&rest, "\n"));) {
 		struct event e = {
 			.type = EVENT_MAPPING, .pid = pid, .tid = pid, .time_ns = time_ns
@@ -181,6 +200,13 @@ bool proc_own_mapping(const char *proc, uint64_t addr, uint64_t *dev, uint64_t *
 
 int proc_scan_process(const char *proc, int32_t pid, uint64_t time_ns, struct event_sink *sink)
 {
+	return proc_scan_again(proc, pid, NULL, time_ns, sink);
+}
+
+int proc_scan_again(const char *proc, int32_t pid, const char *program, uint64_t time_ns,
+		    struct event_sink *sink)
+{
+	cleanup(free_at_exit) char *maps = NULL;
 	char comm[64];
 	struct event e = { .type = EVENT_COMM,
 			   .pid = pid,
@@ -191,10 +217,12 @@ int proc_scan_process(const char *proc, int32_t pid, uint64_t time_ns, struct ev
 
 	if (!proc_read_comm(proc, pid, pid, comm, sizeof(comm)))
 		return 0;
+	maps = read_maps(proc, pid);
+	e.comm.is_exec = maps && program && runs_another(maps, program);
 	r = event_push(sink, &e);
 	if (r < 0)
 		return r;
-	n = push_maps(proc, pid, time_ns, sink);
+	n = push_maps(maps, pid, time_ns, sink);
 	return n < 0 ? n : n + 1;
 }
 

@@ -21,6 +21,14 @@ struct pid_list {
 int proc_scan_process(const char *proc, int32_t pid, uint64_t time_ns, struct event_sink *sink);
 
 /*
+ * The same of a process that ran the file `program` when its events were last seen (NULL: not
+ * known). If it has code of files, and none of this one, it has executed another program meanwhile:
+ * COMM is that of an exec.
+ */
+int proc_scan_again(const char *proc, int32_t pid, const char *program, uint64_t time_ns,
+		    struct event_sink *sink);
+
+/*
  * Device and inode of the mapping that covers an address of assay's own process, as in MAPPING
  * events. False: no file is mapped there, or /proc can't be read.
  */

@@ -265,7 +265,7 @@ static int scan_again(struct recorder *r, struct error *err)
 		return e;
 	if (r->raw)
 		raw_set_scanning(r->raw, true);
-	e = proc_scan_all("/proc", clock_monotonic_ns(), side_band_sink(r));
+	e = machine_scan_again(r->machine, clock_monotonic_ns(), side_band_sink(r));
 	if (r->raw)
 		raw_set_scanning(r->raw, false);
 	return e < 0 ? error_errno(err, e, "cannot read the processes in /proc") : e;

@@ -395,6 +395,37 @@ static void a_process_without_events_is_looked_up_in_proc(void **state)
 	assert_string_equal(user(78, 0x401234), "?no-process");
 }
 
+static void a_program_that_was_executed_unseen_is_found_in_proc(void **state)
+{
+	(void)state;
+	given("0 cpu0 41/41 comm exec name=\"sh\"\n"
+	      "0 cpu0 41/41 mmap start=0x401000 size=0x1000 off=0x0 path=\"/bin/sh\"\n"
+	      "0 cpu0 42/42 comm exec name=\"app\"\n"
+	      "0 cpu0 42/42 mmap start=0x601000 size=0x1000 off=0x0 path=\"/bin/app\"\n"
+	      "0 cpu0 42/42 mmap start=0x7f0000 size=0x1000 off=0x0 path=\"/lib/a.so\"\n"
+	      "0 cpu0 43/43 fork parent=41/41\n");
+	put("proc/41/task/41/comm", "worker\n");
+	put("proc/41/maps", "00300000-00301000 r-xp 00000000 08:01 13 /lib/a.so\n"
+			    "00401000-00402000 r-xp 00000000 08:01 12 /bin/sh\n");
+	put("proc/42/task/42/comm", "app\n");
+	put("proc/42/maps", "00601000-00602000 r-xp 00000000 08:01 14 /bin/app (deleted)\n");
+	put("proc/43/task/43/comm", "ls\n");
+	put("proc/43/maps", "00500000-00501000 r-xp 00000000 08:01 15 /bin/shell\n"
+			    "00600000-00601000 r-xp 00000000 00:00 0\n");
+	assert_int_equal(machine_scan_again(fx.machine, 1000, &fx.sink), 0);
+	/* The same programs, whose mappings stay. */
+	assert_string_equal(app_of(41), "/bin/sh");
+	assert_string_equal(comm_of(41, 41), "worker");
+	assert_string_equal(user(41, 0x300010), "/lib/a.so+0x10");
+	assert_string_equal(app_of(42), "/bin/app");
+	assert_string_equal(user(42, 0x7f0010), "/lib/a.so+0x10");
+	/* Another one: no mapping of the old one is left. */
+	assert_string_equal(app_of(43), "/bin/shell");
+	assert_string_equal(comm_of(43, 43), "ls");
+	assert_string_equal(user(43, 0x401010), "?unmapped");
+	assert_string_equal(user(43, 0x500010), "/bin/shell+0x10");
+}
+
 static void a_process_whose_first_thread_has_ended_has_the_mappings_of_another(void **state)
 {
 	(void)state;
@@ -652,6 +683,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(hidden_kernel_addresses_are_reported, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_process_without_events_is_looked_up_in_proc,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_program_that_was_executed_unseen_is_found_in_proc,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_process_whose_first_thread_has_ended_has_the_mappings_of_another, setup,
