@@ -88,8 +88,8 @@ class Perl:
     def __init__(self, pid):
         self.memory = m = Memory(pid, "PL_curinterp")
         self.version = m.number(m.symbols["PL_version"], "<B")
-        self.interpreter = m.number(m.symbols["PL_curinterp"])
-        self.stack_at = 0xe0 if self.version >= 34 else 0xf0
+        # Without threads, the interpreter is a group of global variables.
+        self.stack_at = m.symbols.get("PL_curstackinfo") or m.number(m.symbols["PL_curinterp"]) + (0xe0 if self.version >= 34 else 0xf0)
 
     def key(self, at):
         return self.memory.text(at + 8, self.memory.number(at + 4, "<i"))
@@ -114,7 +114,7 @@ class Perl:
 
     def contexts(self):
         m = self.memory
-        stack = m.number(self.interpreter + self.stack_at)
+        stack = m.number(self.stack_at)
         while True:
             first, last = m.number(stack + 8), m.number(stack + 0x20, "<i")
             yield from (first + 0x68 * i for i in range(last, -1, -1))

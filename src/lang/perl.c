@@ -18,9 +18,9 @@ static const struct perl_version {
 	uint32_t first;
 	struct perl_layout layout;
 } perl_versions[] = {
-	{ VERSION(36), { 0xd0, 0xe0, 0x68, true } },
-	{ VERSION(34), { 0xd0, 0xe0, 0x68, false } },
-	{ VERSION(32), { 0xe0, 0xf0, 0x68, false } },
+	{ VERSION(36), { 0xd0, 0xe0, 0x68, true, false, 0 } },
+	{ VERSION(34), { 0xd0, 0xe0, 0x68, false, false, 0 } },
+	{ VERSION(32), { 0xe0, 0xf0, 0x68, false, false, 0 } },
 };
 
 #define NEWEST VERSION(42)
@@ -47,10 +47,39 @@ static const struct perl_layout *perl_layout_of(uint32_t version)
 	return NULL;
 }
 
+#define GROUP_SIZE 4096 /* of the variables of the interpreter, about (collect/bpf/perl.h) */
+
+/* Without threads, variables of the program are the interpreter. */
+static bool find_variables(const struct elf_file *elf, uint64_t base, struct lang_runtime *out)
+{
+	static const char *const names[] = { "PL_op", "PL_curcop", "PL_curstackinfo",
+					     "PL_compiling" };
+	uint64_t at[ARRAY_SIZE(names)], first = UINT64_MAX;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct elf_symbol variable;
+
+		if (!elf_symbol_exported(elf, names[i], &variable))
+			return false;
+		at[i] = variable.link_addr;
+		first = MIN(first, at[i]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (at[i] - first >= GROUP_SIZE)
+			return false;
+	out->perl.is_global = true;
+	out->perl.operation = (uint16_t)(at[0] - first);
+	out->perl.statement = (uint16_t)(at[1] - first);
+	out->perl.stack = (uint16_t)(at[2] - first);
+	out->state = first - base;
+	return true;
+}
+
 enum lang_detected perl_detect(const struct elf_file *elf, struct lang_runtime *out, char *why,
 			       size_t why_size)
 {
 	struct elf_symbol loop, debugged, key;
+	bool has_threads;
 	const struct perl_layout *layout;
 	uint8_t major, minor;
 	uint64_t base;
@@ -64,15 +93,16 @@ enum lang_detected perl_detect(const struct elf_file *elf, struct lang_runtime *
 	layout = perl_layout_of(out->version);
 	if (elf->machine != EM_X86_64 || !layout)
 		return lang_refuse(elf, out, why, why_size);
-	if (!elf_symbol_exported(elf, "PL_thr_key", &key))
-		return lang_refuse_for(out, "without threads is not known to assay", why, why_size);
-	if (!loop_base(elf, loop.link_addr, &base) || !loop_find(elf, &loop, out))
+	has_threads = elf_symbol_exported(elf, "PL_thr_key", &key);
+	out->perl = *layout;
+	if (!loop_base(elf, loop.link_addr, &base) || !loop_find(elf, &loop, out) ||
+	    (!has_threads && !find_variables(elf, base, out)))
 		return lang_refuse_for(out, "was built in a way that assay does not know", why,
 				       why_size);
 	if (elf_symbol_exported(elf, "Perl_runops_debug", &debugged))
 		loop_add(elf, &debugged, out);
-	out->perl = *layout;
-	out->state = key.link_addr - base;
+	if (has_threads)
+		out->state = key.link_addr - base;
 	out->libc = LIBC_GLIBC;
 	return LANG_FOUND;
 }

@@ -90,6 +90,8 @@ struct perl_layout {
 		stack; /* interpreter: the current COP, and the current stack of contexts */
 	__u16 context_size;
 	__u16 has_names_in_body; /* a package: else they are behind its entries */
+	__u16 is_global; /* without threads: the interpreter is a group of variables at `state` … */
+	__u16 operation; /* … and this one is the current operation */
 };
 
 /* Relative to the base, as `state` is: words with the sizes of entries of HotSpot's own tables. */
@@ -144,8 +146,8 @@ struct lang_runtime {
 	struct runtime_range ranges[RUNTIME_RANGES]; /* of the interpreter's loop; unused: 0, 0 */
 	/*
 	 * Relative to the base. CPython: the int with the pthread key. PHP: the pointer to the
-	 * innermost frame. Ruby: see enum ruby_context. Perl: the int with the pthread key.
-	 * HotSpot: the pointer to the table of fields.
+	 * innermost frame. Ruby: see enum ruby_context. Perl: the int with the pthread key, or see
+	 * perl_layout. HotSpot: the pointer to the table of fields.
 	 */
 	__u64 state;
 	__u64 code_type; /* likewise. CPython: the type object of code objects. HotSpot: table of

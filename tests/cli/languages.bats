@@ -169,7 +169,7 @@ need_stops() {
 
 @test "at random instructions, Perl's stacks are those in its memory" {
 	need_stops perl
-	perl -MConfig -e 'exit(!($Config{useithreads} && $] >= 5.032))' || skip "perl $(perl -e 'print $^V'): the test knows other versions"
+	perl -e 'exit($] < 5.032)' || skip "perl $(perl -e 'print $^V'): the test knows other versions"
 	"$ROOT/tests/random_stops.py" 200 perl
 }
 

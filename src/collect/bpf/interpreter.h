@@ -68,12 +68,14 @@ __attribute__((noinline)) int find_jit_loop(__u32 slot)
 	return r->php.dispatch ? at : -1;
 }
 
-/* PHP's frames are those of one thread, and other threads may run native code. */
-static __always_inline bool is_main_thread(void)
+/* Whether another thread than the interpreter's could be taken for it. */
+static __always_inline bool may_be_other_thread(const struct lang_runtime *r)
 {
 	__u64 id = bpf_get_current_pid_tgid();
+	bool is_for_one =
+		r->language == LANGUAGE_PHP || (r->language == LANGUAGE_PERL && r->perl.is_global);
 
-	return id >> 32 == (__u32)id;
+	return is_for_one && id >> 32 != (__u32)id;
 }
 
 /*
@@ -95,7 +97,7 @@ static __always_inline void find_rest(__u32 slot, struct work *w)
 		return;
 	m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
 	r = bpf_map_lookup_elem(&runtimes, &m->file);
-	if (!r || (r->language == LANGUAGE_PHP ? !is_main_thread() : w->stop == UNWIND_END))
+	if (!r || may_be_other_thread(r) || (w->stop == UNWIND_END && r->language != LANGUAGE_PHP))
 		return;
 	take_runtime(w, r, m);
 	w->lang.is_without_loop = find_frames(w, UINT32_MAX);

@@ -11,7 +11,8 @@
  */
 #pragma once
 
-#define PERL_OP 8 /* of the interpreter: the current operation; 0: its loop has ended */
+#define PERL_OP \
+	8 /* of the interpreter with threads: the current operation; 0: its loop has ended */
 
 struct perl_stack {
 	__u64 values;
@@ -93,14 +94,24 @@ static __always_inline bool perl_enter_stack(struct work *w, __u64 at)
 	return true;
 }
 
+static __always_inline bool perl_find_interpreter(struct work *w)
+{
+	struct perl_walk *p = &w->lang.perl;
+	__u64 at = w->lang.base + w->lang.runtime.state;
+
+	p->interpreter = at;
+	return w->lang.runtime.perl.is_global ||
+	       (thread_value(at, &p->interpreter) && p->interpreter);
+}
+
 static __always_inline bool perl_find_frames(struct work *w)
 {
 	const struct lang_runtime *r = &w->lang.runtime;
+	__u32 op_at = r->perl.is_global ? r->perl.operation : PERL_OP;
 	struct perl_walk *p = &w->lang.perl;
 	__u64 stack, op;
 
-	if (!thread_value(w->lang.base + r->state, &p->interpreter) || !p->interpreter ||
-	    !read_word(p->interpreter + PERL_OP, &op) ||
+	if (!perl_find_interpreter(w) || !read_word(p->interpreter + op_at, &op) ||
 	    !read_word(p->interpreter + r->perl.statement, &p->statement) ||
 	    !read_word(p->interpreter + r->perl.stack, &stack) || !perl_enter_stack(w, stack))
 		return false;
@@ -270,10 +281,12 @@ __attribute__((noinline)) int perl_is_at_end(__u32 slot)
 
 /* Texts. */
 
+#define PERL_KEY_TEXT 8
+
 /* A HEK: its length, and its text. */
 static __always_inline void perl_take_key(__u64 at, struct lang_text *out)
 {
-	const struct lang_text_away where = { at + 4, 0x7fffffff, at + 8 };
+	const struct lang_text_away where = { at + 4, 0x7fffffff, at + PERL_KEY_TEXT };
 
 	take_text(&where, out);
 }
@@ -285,6 +298,20 @@ static __always_inline bool perl_take_chars(__u64 at, struct lang_text *out)
 	out->state = LANG_TEXT_BYTES;
 	out->size = n > 0 ? n - 1 : 0;
 	return n > 0;
+}
+
+/* The file of a statement: its name, or without threads a glob with it behind "_<". */
+static __always_inline bool perl_take_file(const struct perl_layout *l, __u64 file,
+					   struct lang_text *out)
+{
+	__u64 body;
+
+	if (l->is_global) {
+		if (!read_word(file, &body) || !read_word(body + PERL_GLOB_NAME, &file))
+			return false;
+		file += PERL_KEY_TEXT + 2;
+	}
+	return perl_take_chars(file, out);
 }
 
 /* Where a package has its names: behind its array of entries, or in its body since 5.36. */
@@ -365,7 +392,7 @@ __attribute__((noinline)) int perl_take_code(__u32 slot, __u64 owner)
 		}
 		owner &= ~7ULL;
 		return read_word(owner + PERL_STATEMENT_FILE, &file) &&
-		       perl_take_chars(file, &m->code.file);
+		       perl_take_file(l, file, &m->code.file);
 	}
 	if (!perl_read_sub(owner, &o, &sub))
 		return 0;
