@@ -139,7 +139,7 @@ async function framed(name, query, hash, title) {
 	answer.body.cancel(); // the frame reads it
 	if (question === asked)
 		showProblem(answer.headers.get("X-Assay-Warning") ?? "");
-	return element("iframe", undefined, { src: `${url}${hash}`, title });
+	return element("iframe", undefined, { src: hash.startsWith("#") ? `${url}${hash}` : url, title }); // an address may hold anything
 }
 
 async function showCalls(state) {
