@@ -193,6 +193,10 @@ int counts_cpu_online(struct counts *c, uint32_t cpu, struct error *err)
 		target++;
 	if (target == cpus->n)
 		return error_set(err, -ENOENT, "CPU %u is not counted", cpu);
+	/* Those of a CPU that went have ended, but not if it came again before anybody looked. */
+	vec_foreach (&c->fds, f)
+		if (f->target == target)
+			ioctl(f->fd, PERF_EVENT_IOC_DISABLE, 0);
 	for (size_t i = 0; i < c->config.counters->n && !e; i++) {
 		if (c->has[i])
 			e = counts_open_on(c, i, target, first, err);

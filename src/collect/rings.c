@@ -76,7 +76,7 @@ int rings_enable_from(struct rings *r, size_t first, struct error *err)
 		const struct counter_fd *f = &r->fds.data[i];
 		int e;
 
-		if (f->counter != RINGS_SIDE_BAND && r->is_off[f->counter])
+		if (f->has_ended || (f->counter != RINGS_SIDE_BAND && r->is_off[f->counter]))
 			continue;
 		e = r->backend.control(r->backend.context, f->fd, PERF_EVENT_IOC_ENABLE, NULL);
 		if (e < 0)

@@ -558,6 +558,17 @@ void rings_close(struct rings *r)
 	free(r);
 }
 
+/* Those of a CPU that went have ended, but not if it came again before anybody looked. */
+static void end_former(struct rings *r, uint32_t ring)
+{
+	vec_foreach (&r->fds, f) {
+		if (f->ring != ring || f->has_ended)
+			continue;
+		r->backend.control(r->backend.context, f->fd, PERF_EVENT_IOC_DISABLE, NULL);
+		f->has_ended = true;
+	}
+}
+
 int rings_open_cpu(struct rings *r, uint32_t cpu, size_t *first, struct error *err)
 {
 	*first = r->fds.n;
@@ -569,6 +580,7 @@ int rings_open_cpu(struct rings *r, uint32_t cpu, size_t *first, struct error *e
 
 		if (ring->cpu != cpu)
 			continue;
+		end_former(r, (uint32_t)i);
 		e = rings_open_ring(r, ring, err);
 		if (r->fds.n > *first) /* the old descriptor has gone */
 			r->polls[i] =

@@ -50,6 +50,7 @@ struct counter_fd {
 	uint32_t ring;
 	uint32_t counter; /* or RINGS_SIDE_BAND */
 	uint64_t lost;    /* at the last reading */
+	bool has_ended;   /* another one of its CPU has taken its place */
 };
 
 /* The data of an event for a file; for the side band, too. */

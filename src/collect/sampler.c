@@ -272,6 +272,7 @@ static int attach_counter(struct sampler *s, const struct sampler_config *c, siz
 		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
 	vec_push(&s->fds, fd); /* the link's own from here on */
 	vec_push(&s->counter_of_fd, (uint32_t)counter);
+	vec_push(&s->cpu_of_fd, place.cpu);
 	vec_push(&s->links, link);
 	return 0;
 }
@@ -334,6 +335,13 @@ int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err)
 	size_t first = s->fds.n;
 	int e = 0;
 
+	/* Those of a CPU that went have ended, but not if it came again before anybody looked. */
+	for (size_t i = 0; i < first; i++) {
+		if (s->cpu_of_fd.data[i] != (int32_t)cpu)
+			continue;
+		ioctl(s->fds.data[i], PERF_EVENT_IOC_DISABLE, 0);
+		s->cpu_of_fd.data[i] = CPU_ENDED;
+	}
 	for (size_t k = 0; !e && k < c->counters->n; k++)
 		if (counter_is_on_cpu(&c->counters->data[k], cpu))
 			e = attach_counter(s, c, k, (struct place){ -1, (int32_t)cpu }, first, err);
@@ -372,6 +380,7 @@ void sampler_close(struct sampler *s)
 	vec_fini(&s->links);
 	vec_fini(&s->fds);
 	vec_fini(&s->counter_of_fd);
+	vec_fini(&s->cpu_of_fd);
 	vec_fini(&s->bases);
 	ring_buffer__free(s->messages);
 	ring_buffer__free(s->times);
@@ -398,8 +407,10 @@ void sampler_disable(struct sampler *s)
 int sampler_pause(struct sampler *s, bool is_paused, struct error *err)
 {
 	s->is_paused = is_paused;
-	vec_foreach (&s->fds, fd)
-		ioctl(*fd, is_paused ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, 0);
+	for (size_t i = 0; i < s->fds.n; i++)
+		if (s->cpu_of_fd.data[i] != CPU_ENDED)
+			ioctl(s->fds.data[i],
+			      is_paused ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, 0);
 	if (!is_paused)
 		return sampler_attach_waits(s, &s->config, err);
 	sampler_detach_waits(s);

@@ -30,12 +30,15 @@ struct missed_base {
 	uint64_t counted, samples, period;
 };
 
+#define CPU_ENDED (-2)
+
 struct sampler {
 	struct sampler_config config;
 	struct sampler_waits waits; /* the target of its pointer */
 	struct sampler_bpf *bpf;
 	VEC(int) fds;
 	VEC(uint32_t) counter_of_fd;
+	VEC(int32_t) cpu_of_fd; /* -1: of a thread; CPU_ENDED: another one has taken its place */
 	VEC(struct bpf_link *) links, switch_links;
 	struct stacks now, before;       /* of this generation and the one before */
 	struct sampler_visitor *visitor; /* while messages are read */

@@ -410,8 +410,14 @@ static void a_cpu_that_comes_back_is_counted_anew_into_its_ring(void **state)
 	assert_int_equal(rings_enable(fx.rings, &fx.err), 0);
 	n = fx.perf.n;
 	assert_int_equal(rings_cpu_online(fx.rings, 1, &fx.err), 0);
-	assert_int_equal(fx.perf.n, n + 2); /* the dummy, and the counter */
-	for (int i = n; i < fx.perf.n; i++) {
+	/* It came twice before anybody looked: nothing is counted twice, also after a pause. */
+	assert_int_equal(rings_cpu_online(fx.rings, 1, &fx.err), 0);
+	assert_int_equal(rings_pause(fx.rings, true, &fx.err), 0);
+	assert_int_equal(rings_pause(fx.rings, false, &fx.err), 0);
+	assert_int_equal(fx.perf.n, n + 4); /* the dummy, and the counter */
+	for (int i = 0; i < n + 2; i++)
+		assert_int_equal(fx.perf.events[i].is_enabled, fx.perf.events[i].cpu != 1);
+	for (int i = n + 2; i < fx.perf.n; i++) {
 		assert_int_equal(fx.perf.events[i].cpu, 1);
 		assert_true(fx.perf.events[i].is_enabled);
 		assert_ptr_equal(fake_event(&fx.perf, fx.perf.events[i].output_fd),
