@@ -266,11 +266,26 @@ enum v8_way {
 #define RET_N    0xc2
 #define INSN_MAX 4
 
-static enum v8_way way_of_leaf(const struct v8_process *p, uint64_t pc)
+#define BEFORE_FRAME 32 /* bytes of code: whether it was deoptimised, and the frame's beginning */
+
+/* Whether an address of compiled code is before the instructions that make its frame. */
+static bool is_before_frame(const struct v8_process *p, const struct v8_code *code, uint64_t pc)
+{
+	static const uint8_t frame[] = { PUSH_RBP, 0x48, 0x89, 0xe5 }; /* mov %rsp,%rbp */
+	uint64_t n = code ? pc - code->start : UINT64_MAX;
+	uint8_t bytes[BEFORE_FRAME];
+
+	return n < BEFORE_FRAME && lang_read(&p->v8.memory, code->start, bytes, sizeof(bytes)) &&
+	       !memmem(bytes, n, frame, 1) && memmem(bytes, sizeof(bytes), frame, sizeof(frame));
+}
+
+static enum v8_way way_of_leaf(const struct v8_process *p, const struct v8_code *code, uint64_t pc)
 {
 	static const uint8_t frame_made[] = { 0x48, 0x89, 0xe5 }; /* mov %rsp,%rbp */
 	uint8_t bytes[INSN_MAX];
 
+	if (is_before_frame(p, code, pc))
+		return WAY_AT_TOP;
 	if (!lang_read(&p->v8.memory, pc, bytes, sizeof(bytes)))
 		return WAY_BY_FP;
 	if (bytes[0] == PUSH_RBP || bytes[0] == RET || bytes[0] == RET_N)
@@ -422,12 +437,18 @@ static uint32_t add_inlined(struct v8_stacks *s, const struct v8_code *code, uin
 	return (uint32_t)(s->frames.n - n_before);
 }
 
+/* Code without a file; NULL: there is none, or it is not certain. */
+static const struct v8_code *code_at(struct v8_stacks *s, uint64_t pc)
+{
+	const struct mapping *m = machine_mapping(s->config.machine, s->thread, pc);
+
+	return m && m->is_absolute ? v8_process_code(s->process, pc, m->start, s->time_ns) : NULL;
+}
+
 /* The frames of an address in compiled code; 0: they are not known. */
 static uint32_t add_code(struct v8_stacks *s, uint64_t pc, uint64_t closure, bool is_call)
 {
-	const struct mapping *m = machine_mapping(s->config.machine, s->thread, pc);
-	const struct v8_code *code =
-		m ? v8_process_code(s->process, pc, m->start, s->time_ns) : NULL;
+	const struct v8_code *code = code_at(s, pc);
 	uint64_t shared;
 
 	if (!code)
@@ -440,6 +461,27 @@ static uint32_t add_code(struct v8_stacks *s, uint64_t pc, uint64_t closure, boo
 	return shared && add_function(s, shared, UINT32_MAX);
 }
 
+/*
+ * A builtin that optimised code calls may make no frame. Then the frame is its caller's, and the
+ * return address is on top.
+ */
+static bool has_no_frame(struct v8_stacks *s, const struct unwind_regs *regs,
+			 struct unwind_ctx *stack)
+{
+	const struct v8_code *code;
+	uint64_t pc;
+
+	if (unwind_read_stack(stack, regs->sp, &pc))
+		return false;
+	code = code_at(s, pc - 1);
+	return code && (code->shared || code->bytecode);
+}
+
+static enum v8_way way_at(struct v8_stacks *s, uint64_t pc, bool is_builtin)
+{
+	return way_of_leaf(s->process, is_builtin ? NULL : code_at(s, pc), pc);
+}
+
 struct unwind_rule v8_stacks_rule(struct v8_stacks *s, uint32_t at, const struct unwind_regs *regs,
 				  struct unwind_ctx *stack)
 {
@@ -449,7 +491,7 @@ struct unwind_rule v8_stacks_rule(struct v8_stacks *s, uint32_t at, const struct
 	struct runtime_range b = m ? builtins_in(p, m) : (struct runtime_range){ 0 };
 	bool is_builtin = pc >= b.start && pc < b.end;
 	bool is_leaf = regs->flags & UNWIND_IS_SAMPLED;
-	enum v8_way way = is_leaf ? way_of_leaf(p, pc) : WAY_BY_FP;
+	enum v8_way way = is_leaf ? way_at(s, pc, is_builtin) : WAY_BY_FP;
 	uint32_t position = UINT32_MAX;
 	struct v8_slots slots = { 0 };
 	bool has_slots = way == WAY_BY_FP && read_slots(&p->v8, regs, stack, &slots);
@@ -461,6 +503,8 @@ struct unwind_rule v8_stacks_rule(struct v8_stacks *s, uint32_t at, const struct
 	if (is_builtin) {
 		shared = function_in_builtins(s, regs, &slots, &position);
 		run.n = shared && add_function(s, shared, position);
+		if (!shared && is_leaf && has_no_frame(s, regs, stack))
+			return rule_of(WAY_AT_TOP);
 	} else {
 		run.n = add_code(s, pc, slots.function, !(regs->flags & UNWIND_IS_EXACT));
 	}

@@ -199,6 +199,18 @@ need_stops() {
 	[ "$(grep -c '"preg_match","match_often","resume_often","<main>"\]$' matches)" = "$(wc -l <matches)" ]
 }
 
+@test "at random instructions, Java's stacks are those that the program notes" {
+	need_java
+	need_stops java
+	"$ROOT/tests/random_stops_code.py" 100 java
+}
+
+@test "at random instructions, JavaScript's stacks are those that the program notes" {
+	need_node
+	need_stops node
+	"$ROOT/tests/random_stops_code.py" 100 js
+}
+
 @test "the same function of several processes is one row" {
 	need_python
 	cp "$ROOT/tests/programs/lang/golden.py" .

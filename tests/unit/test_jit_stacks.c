@@ -19,20 +19,14 @@
  */
 #include "unit.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/user.h>
-#include <sys/wait.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/files/file.h"
 #include "base/mem.h"
-#include "elf/elf_file.h"
+#include "freeze_stack.h"
 #include "frozen_stacks.h"
-#include "lang/detect.h"
 #include "lang/hotspot.h"
 #include "lang/language.h"
 #include "machine/address_space.h"
@@ -392,6 +386,57 @@ static void check_half_made(const char *path, const struct buf *expected)
 	buf_fini(&wanted);
 }
 
+/* Where the code that an address is in begins. */
+static uint64_t start_of_code(uint64_t pc)
+{
+	const struct frozen_mapping *m = frozen.mappings.data;
+	struct v8_code code;
+	struct v8 v8;
+
+	while (pc < m->start || pc >= m->end)
+		m++;
+	assert_true(v8_init(&v8, &frozen_memory, &frozen.runtime));
+	assert_true(v8_find_code(&v8, pc, m->start, &code));
+	v8_fini(&v8);
+	return code.start;
+}
+
+/* The innermost function is only begun: its caller's frame is at the frame pointer. */
+static void check_begun(const char *path, const struct buf *expected)
+{
+	static const uint8_t code[32] = { 0x90, 0x90, 0x90, 0x90, 0x55, 0x48, 0x89, 0xe5 };
+	uint64_t fp = frozen.registers[REGISTER_BP], begun = fp + 8 - frozen.stack.addr;
+	uint64_t start = start_of_code(frozen.registers[REGISTER_IP]);
+	struct piece piece = { start, sizeof(code), xmalloc(sizeof(code)), true };
+	struct buf got = { 0 };
+	uint64_t caller;
+	uint32_t n;
+
+	(void)path, (void)expected;
+	memcpy(piece.bytes, code, sizeof(code));
+	vec_push(&frozen.memory, piece);
+	walk_frozen(&got);
+	n = frozen.n;
+	caller = frozen.pcs[1];
+	frozen.registers[REGISTER_IP] = start;
+	frozen.registers[REGISTER_BP] = *stack_word(fp);
+	frozen.registers[REGISTER_SP] = fp + 8;
+	frozen.stack.size -= begun;
+	memmove(frozen.stack.bytes, frozen.stack.bytes + begun, frozen.stack.size);
+	frozen.stack.addr += begun;
+	got.len = 0;
+	walk_frozen(&got);
+	assert_int_equal(frozen.n, n);
+	assert_int_equal(frozen.pcs[1], caller);
+	buf_fini(&got);
+}
+
+static void the_caller_of_javascript_that_is_only_begun_is_not_passed_over(void **state)
+{
+	(void)state;
+	each_frozen_file("javascript-*-optimised.stack", check_begun);
+}
+
 static void a_half_made_frame_is_not_passed_over_with_its_caller(void **state)
 {
 	(void)state;
@@ -465,205 +510,6 @@ static void a_class_in_the_place_of_another_has_its_own_name(void **state)
 	each_frozen_file("java-*-xint.stack", check_other_class);
 }
 
-/* ---- freezing ---- */
-
-#if defined(__x86_64__)
-/* The name of a runtime's file in frozen files; NULL: the path is none's. */
-static const char *frozen_path(const char *path)
-{
-	if (strstr(path, "/libjvm.so"))
-		return "/frozen/libjvm.so";
-	if (strstr(path, "/libnode.so"))
-		return "/frozen/libnode.so";
-	return strstr(path, "/bin/node") ? "/frozen/node" : NULL;
-}
-
-static void find_mappings(int32_t pid)
-{
-	char name[64], line[1024];
-	FILE *maps;
-
-	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
-	maps = fopen(name, "re");
-	while (maps && fgets(line, sizeof(line), maps)) {
-		struct frozen_mapping m = { .path = "//anon" };
-		unsigned long long start, end, off;
-		char rights[8];
-		struct file_mapping file;
-		struct elf_file elf;
-		char why[128];
-
-		if (sscanf(line, "%llx-%llx %7s %llx %*s %*s %255s", &start, &end, rights, &off,
-			   m.path) < 4 ||
-		    rights[2] != 'x' ||
-		    (m.path[0] == '/' && m.path[1] != '/' && !frozen_path(m.path)))
-			continue;
-		m.start = start;
-		m.end = end;
-		m.off = off;
-		if (frozen_path(m.path)) {
-			char root[512];
-			struct lang_runtime runtime;
-
-			snprintf(root, sizeof(root), "/proc/%d/root%s", pid, m.path);
-			if (file_map(m.path, &file, NULL) < 0) /* in another mount namespace */
-				assert_int_equal(file_map(root, &file, NULL), 0);
-			if (elf_file_open(&elf, file.base, file.size, NULL) == 0 &&
-			    lang_detect(&elf, &runtime, why, sizeof(why)) == LANG_FOUND)
-				frozen.runtime = runtime;
-			file_unmap(&file);
-			strcpy(m.path, frozen_path(m.path));
-		}
-		if (m.path[0] == '/')
-			vec_push(&frozen.mappings, m);
-	}
-	if (maps)
-		fclose(maps);
-}
-
-static void print_bytes(const char *word, uint64_t addr, const void *bytes, size_t size)
-{
-	const uint8_t *at = bytes;
-
-	printf("%s ", word);
-	if (addr)
-		printf("%llx ", (unsigned long long)addr);
-	for (size_t i = 0; i < size; i++)
-		printf("%02x", at[i]);
-	printf("\n");
-}
-
-/* Entries of HotSpot's tables of fields and types (lang/hotspot.c). */
-enum { FIELD_ENTRY_SIZE = 48, TYPE_ENTRY_SIZE = 40 };
-
-static bool is_kept(uint64_t type_at)
-{
-	static const char *const types[] = {
-		"CodeCache",      "Abstract_VM_Version",
-		"StubRoutines",   "GrowableArrayBase",
-		"CodeHeap",       "GrowableArray<int>",
-		"VirtualSpace",   "HeapBlock::Header",
-		"HeapBlock",      "CodeBlob",
-		"CompiledMethod", "nmethod",
-		"PcDesc",         "Method",
-		"ConstMethod",    "ConstantPool",
-		"Klass",          "Symbol",
-		"InstanceKlass",  "Array<int>",
-		"Array<Method*>", "GenericGrowableArray",
-	};
-	char type[64] = "";
-
-	read_live(frozen.pid, type, sizeof(type) - 1, type_at);
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-		if (!strcmp(types[i], type))
-			return true;
-	return false;
-}
-
-/* The tables have some 2,000 entries, and most are of no use here. Both begin with the type. */
-static void trim_table(size_t entry_size)
-{
-	uint64_t at = 0, next = 0;
-	size_t kept = 0;
-
-	vec_foreach (&frozen.memory, p) {
-		bool is_entry = p->size == entry_size && (!next || p->addr == next);
-		uint64_t type = 0;
-
-		if (is_entry)
-			memcpy(&type, p->bytes, sizeof(type));
-		at = is_entry && !at ? p->addr : at;
-		next = is_entry ? p->addr + entry_size : next;
-		if (is_entry && type && !is_kept(type)) {
-			free(p->bytes);
-			continue;
-		}
-		if (is_entry) {
-			p->addr = at;
-			at += entry_size;
-		}
-		frozen.memory.data[kept++] = *p;
-	}
-	frozen.memory.n = kept;
-}
-
-/* Walks again, without the process. */
-static void keep_used(struct buf *frames)
-{
-	size_t kept = 0;
-
-	frozen.pid = 0;
-	frames->len = 0;
-	vec_foreach (&frozen.memory, p)
-		p->is_used = false;
-	walk_frozen(frames);
-	vec_foreach (&frozen.memory, p)
-		if (p->is_used)
-			frozen.memory.data[kept++] = *p;
-		else
-			free(p->bytes);
-	frozen.memory.n = kept;
-}
-
-static void print_frozen(struct buf *frames)
-{
-	print_bytes("runtime", 0, &frozen.runtime, sizeof(frozen.runtime));
-	vec_foreach (&frozen.mappings, m)
-		printf("mapping %llx %llx %llx %s\n", (unsigned long long)m->start,
-		       (unsigned long long)m->end, (unsigned long long)m->off, m->path);
-	for (int i = 0; i < N_REGS; i++)
-		if (frozen.registers[i])
-			printf("register %x %llx\n", (unsigned int)i,
-			       (unsigned long long)frozen.registers[i]);
-	print_bytes("stack", frozen.stack.addr, frozen.stack.bytes, frozen.stack.size);
-	vec_foreach (&frozen.memory, p)
-		print_bytes("memory", p->addr, p->bytes, p->size);
-	printf("%s", buf_cstr(frames));
-}
-
-static int freeze(int32_t pid, int32_t tid, size_t size)
-{
-	struct user_regs_struct regs;
-	struct buf frames = { 0 };
-
-	frozen.pid = pid;
-	find_mappings(pid);
-	if (ptrace(PTRACE_ATTACH, tid, NULL, NULL) < 0) {
-		fprintf(stderr, "%d: can't be stopped: %s\n", tid, strerror(errno));
-		return 1;
-	}
-	waitpid(tid, NULL, __WALL);
-	ptrace(PTRACE_GETREGS, tid, NULL, &regs);
-	frozen.registers[REGISTER_BP] = regs.rbp;
-	frozen.registers[REGISTER_SP] = regs.rsp;
-	frozen.registers[REGISTER_IP] = regs.rip;
-	frozen.registers[REGISTER_R9] = regs.r9;
-	frozen.registers[REGISTER_R12] = regs.r12;
-	frozen.registers[REGISTER_R13] = regs.r13;
-	frozen.stack = (struct piece){ regs.rsp, size, xcalloc(1, size) };
-	while (size && !read_live(pid, frozen.stack.bytes, size, regs.rsp))
-		size -= 8;
-	frozen.stack.size = size;
-	walk_frozen(&frames);
-	ptrace(PTRACE_DETACH, tid, NULL, NULL);
-	if (frozen.runtime.language == LANGUAGE_JAVA) {
-		trim_table(FIELD_ENTRY_SIZE);
-		trim_table(TYPE_ENTRY_SIZE);
-	}
-	keep_used(&frames);
-	print_frozen(&frames);
-	buf_fini(&frames);
-	forget_frozen();
-	return 0;
-}
-#else
-static int freeze(int32_t pid, int32_t tid, size_t size)
-{
-	(void)pid, (void)tid, (void)size;
-	return 1;
-}
-#endif
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -678,6 +524,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(nothing_is_a_method_that_its_class_does_not_list),
 		cmocka_unit_test(functions_that_cannot_be_read_are_counted),
 		cmocka_unit_test(a_half_made_frame_is_not_passed_over_with_its_caller),
+		cmocka_unit_test(the_caller_of_javascript_that_is_only_begun_is_not_passed_over),
 		cmocka_unit_test(the_callers_of_java_code_are_in_the_code_cache),
 		cmocka_unit_test(a_class_in_the_place_of_another_has_its_own_name),
 	};

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Compares assay's stacks of compiled languages with notes that the programs themselves take, at random instructions.
+
+random_stops_code.py N LANGUAGE…: stops a program of each language (java, java-usual, js) N times, by SIGSTOP. `assay record -e sched:sched_switch` has the stack of each stop.
+Each function of the program notes its begin and its end in memory that this test reads while the program is stopped. So the notes are right at each instruction,
+but for the innermost function: it may have begun and not noted it yet, or noted its end and not returned. Prints a line for each language, and fails if a name is
+wrong, or too many frames are missing.
+
+    LANGUAGE: N stops, M frames, R right (S %), X missing, B begun, W wrong
+
+Functions of libraries are not compared. A frame that is begun is an innermost one that the notes do not have. `java` runs with an option that has the compiler
+note where it inlined a method, at each instruction; `java-usual` without it.
+"""
+import json
+import mmap
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+RIGHT = {"java": 97, "java-usual": 80, "js": 97}  # percent of frames, of many stops
+FEW_RIGHT = 10  # less, of few stops
+MANY = 2000
+MARK_SIZE = 64
+WARM_S = 3  # the compilers have made most of their code
+
+
+class FileNotes:
+    """The words in a file that the program maps: the number of its thread, the depth, and the functions."""
+
+    def __init__(self, folder):
+        self.path = f"{folder}/notes"
+        with open(self.path, "w+b") as f:
+            f.truncate(4096)
+            self.map = mmap.mmap(f.fileno(), 4096)
+        self.argument = self.path
+
+    def find(self, _pid):
+        return True
+
+    def words(self):
+        return struct.unpack("1024i", self.map[:4096])
+
+
+class MemoryNotes:
+    """The same words, in memory of the program behind a mark."""
+
+    def __init__(self, _folder):
+        self.argument = "".join(random.choice("abcdefghijklmnop") for _ in range(MARK_SIZE))
+        self.memory, self.at = None, 0
+
+    def find(self, pid):
+        self.memory = open(f"/proc/{pid}/mem", "rb", buffering=0)
+        for line in open(f"/proc/{pid}/maps", encoding="utf-8"):
+            start, end = (int(x, 16) for x in line.split()[0].split("-"))
+            if not line.split()[1].startswith("rw") or end - start > 1 << 28:
+                continue
+            try:
+                text = os.pread(self.memory.fileno(), end - start, start)
+            except OSError:
+                continue
+            for found in re.finditer(self.argument.encode(), text):
+                self.at = start + found.start() + MARK_SIZE
+                if self.words()[0] == pid:
+                    return True
+        return False
+
+    def words(self):
+        return struct.unpack("1024i", os.pread(self.memory.fileno(), 4096, self.at))
+
+
+def usual_java(folder):
+    subprocess.run(["javac", "-d", folder, f"{HERE}/programs/lang/stops.java"], check=True)
+    return ["java", "-Xmx128m", *os.environ.get("JAVA_FLAGS", "").split(), "-cp", folder, "stops"]
+
+
+def java_with_places(folder):
+    java, *words = usual_java(folder)
+    return [java, "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", *words]
+
+
+def js_command(_folder):
+    return ["node", *os.environ.get("NODE_FLAGS", "").split(), f"{HERE}/programs/lang/stops.js"]
+
+
+JAVA_NAME = re.compile(r"^stops(?:\$\w+)?\.(lambda\$s_\w+|\w+?)(?:\$\d+)?$")
+
+# the command, where the notes are, and the part of a frame's name that is a function's
+LANGUAGES = {
+    "java": (java_with_places, FileNotes, JAVA_NAME),
+    "java-usual": (usual_java, FileNotes, JAVA_NAME),
+    "js": (js_command, MemoryNotes, re.compile(r"^(get \w+|\w+)$")),
+}
+
+
+def state(pid, tid):
+    with open(f"/proc/{pid}/task/{tid}/stat", encoding="ascii", errors="replace") as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
+def stop_often(program, notes, n):
+    """[(time before, time after, the functions)] of each stop."""
+    stops = []
+    tid = notes.words()[0]
+    for _ in range(n):
+        time.sleep(random.uniform(0.0005, 0.003))
+        before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        os.kill(program.pid, signal.SIGSTOP)
+        while state(program.pid, tid) not in "TZX":
+            pass
+        words = notes.words()
+        time.sleep(0.03)  # assay reads code while the process has it
+        stops.append((before, time.clock_gettime_ns(time.CLOCK_MONOTONIC), words[2:2 + words[1]][::-1]))
+        os.kill(program.pid, signal.SIGCONT)
+    return stops
+
+
+def rows_of(session):
+    command = ["assay", "script", "-i", session, "--frames", "both", "--max-stack", "1000", "--format", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as script:
+        for line in script.stdout:
+            row = json.loads(line)
+            yield row["time_ns"], [str(f.get("symbol", "")) for f in row["frames"]]
+
+
+def record_stops(language, n):
+    """Pairs: the functions of the notes, and assay's; innermost first."""
+    command_of, notes_of, shape = LANGUAGES[language]
+    with tempfile.TemporaryDirectory() as folder:
+        notes, session = notes_of(folder), f"{folder}/s"
+        program = subprocess.Popen([*command_of(folder), notes.argument], stdout=subprocess.PIPE, text=True)
+        names = [name.replace("get_", "get ") for name in program.stdout.readline().split()]
+        time.sleep(WARM_S)
+        if not notes.find(program.pid):
+            sys.exit(f"{language}: the notes are not in the memory of the program")
+        tid = notes.words()[0]
+        recorder = subprocess.Popen(["assay", "record", "-q", "-e", "sched:sched_switch", "--filter", f"prev_state == 4 && prev_pid == {tid}", "--call-graph", "dwarf",
+                                     "--stack-size", "65528", "-o", session, "-p", str(program.pid)])
+        time.sleep(2)
+        stop_often(program, notes, 20)  # the first stops find nothing: assay reads the runtime's file
+        time.sleep(1)
+        stops = stop_often(program, notes, n)
+        time.sleep(0.2)
+        recorder.send_signal(signal.SIGINT)
+        recorder.wait()
+        program.kill()
+        program.wait()
+        rows = list(rows_of(session))
+        if os.environ.get("SHOW"):
+            print(subprocess.run(["assay", "info", "-i", session], stdout=subprocess.PIPE, text=True, check=False).stdout)
+    pairs, at = [], 0
+    for before, after, functions in stops:
+        while at < len(rows) and rows[at][0] < before:
+            at += 1
+        if at == len(rows) or rows[at][0] > after:
+            continue  # the stack of this stop was lost
+        while at + 1 < len(rows) and rows[at + 1][0] <= after:
+            at += 1
+        found = [m.group(1) for m in map(shape.match, rows[at][1]) if m and m.group(1) in names]
+        pairs.append(([names[i] for i in functions], found, rows[at][1]))
+    return pairs
+
+
+def common(a, b):
+    """The length of the longest sequence of names that both have."""
+    row = [0] * (len(b) + 1)
+    for x in a:
+        before = 0
+        for j, y in enumerate(b):
+            before, row[j + 1] = row[j + 1], before + 1 if x == y else max(row[j + 1], row[j])
+    return row[-1]
+
+
+def compare(language, n):
+    pairs = record_stops(language, n)
+    total = right = begun = wrong = 0
+    for expected, found, whole in pairs:
+        same = common(expected, found)
+        total += len(expected)
+        right += same
+        is_begun = found[1:] == expected
+        begun += is_begun
+        wrong += 0 if is_begun else len(found) - same
+        if os.environ.get("SHOW") and not is_begun and same != max(len(expected), len(found)):
+            print(f"expected {' '.join(expected)}\nfound    {' '.join(found)}\nwhole    {' '.join(whole)}\n")
+    share = 100 * right / max(total, 1)
+    print(f"{language}: {len(pairs)} stops, {total} frames, {right} right ({share:.2f} %), {total - right} missing, {begun} begun, {wrong} wrong", flush=True)
+    return len(pairs) > n * 0.95 and share >= RIGHT[language] - (0 if n >= MANY else FEW_RIGHT) and not wrong
+
+
+if __name__ == "__main__":
+    sys.exit(0 if all([compare(language, int(sys.argv[1])) for language in sys.argv[2:]]) else 1)
