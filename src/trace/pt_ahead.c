@@ -380,8 +380,12 @@ static void give_to_leaving(struct queue *q)
 		return;
 	for (; mark < q->marks.n && q->marks.data[mark].event <= n; mark++) {
 		next = q->marks.data[mark];
-		q->marks.data[mark].tid = q->leaves.tid;
-		q->marks.data[mark].of = q->leaves.of;
+		q->marks.data[mark] = q->leaves;
+		q->marks.data[mark].event = next.event;
+		/* Whether it is in a guest is known of each event. */
+		q->marks.data[mark].of.is_guest = next.of.is_guest;
+		if (!next.of.is_guest)
+			q->marks.data[mark].of.guest = 0;
 	}
 	next.event = n;
 	vec_push(&q->marks, next);
