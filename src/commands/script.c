@@ -304,6 +304,10 @@ static int parse_trace(struct run *r, struct error *err)
 				     0);
 	if (a->itrace)
 		r->itrace_text = a->itrace;
+	if (a->filter && !r->trace_view)
+		r->trace_view = "--filter";
+	if (a->filter && a->no_itrace)
+		return error_set(err, -EINVAL, "--filter: --no-itrace leaves no branches for it");
 	e = itrace_parse(r->itrace_text ? r->itrace_text : ITRACE_DEFAULT_SCRIPT, &r->itrace, err);
 	return e < 0 ? error_wrap(err, e, "--itrace")
 		     : itrace_take_filter(&r->itrace, a->filter, &r->branches, err);

@@ -551,6 +551,8 @@ static int import_replay(const struct import_config *config, struct file_mapping
 		return r;
 	if (config->itrace && replay_find_trace(im->replay))
 		r = replay_decode(im->replay, config->itrace, config->places, err);
+	else
+		r = itrace_refuse_filter(config->itrace, err);
 	if (r < 0)
 		return error_wrap(err, r, "%s", config->path);
 	if (replay_trace_stats(im->replay))
@@ -599,7 +601,8 @@ int import_file(const struct import_config *config, struct import_result *out, s
 	if (!config->body && (perfdata_has_magic(map.base, map.size) ||
 			      foreign_sniff(map.base, map.size, true) == FOREIGN_NONE))
 		return import_replay(config, &map, out, err);
-	r = import_foreign(config, &map, out, err);
+	r = itrace_refuse_filter(config->itrace, err);
+	r = r < 0 ? error_wrap(err, r, "%s", config->path) : import_foreign(config, &map, out, err);
 	file_unmap(&map);
 	return r;
 }

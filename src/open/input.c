@@ -305,7 +305,7 @@ static int open_packed(struct input *in, const char *path, const struct history_
 
 	if (r >= 0 && import_is_recording(dir))
 		r = open_imported(in, dir, request, out, is_damaged, err);
-	else if (r >= 0)
+	else if (r >= 0 && (r = itrace_refuse_filter(&in->itrace, err)) >= 0)
 		r = history_open(dir, request, out, err);
 	if (r >= 0) {
 		free((*out)->path);
@@ -327,6 +327,10 @@ static int open_any(struct input *in, const char *path, const struct query *q, s
 	int r;
 
 	*is_damaged = false;
+	r = is_packed(path) || import_is_recording(path) ? 0
+							 : itrace_refuse_filter(&in->itrace, err);
+	if (r < 0)
+		return error_wrap(err, r, "%s", path);
 	if (input_is_clickhouse(path))
 		return input_open_clickhouse(in, path, q, out, is_damaged, err);
 	if (is_packed(path))

@@ -31,6 +31,8 @@ static int input_take_itrace(struct input *in, const char *text, const char *fil
 	/* Profiles add up stacks: what 16 frames leave out is missing in every caller. */
 	if (!in->itrace.has_chain_size)
 		in->itrace.chain_size = ITRACE_MAX_CHAIN;
+	if (filter && in->config.no_itrace)
+		return error_set(err, -EINVAL, "filter: --no-itrace leaves no branches for it");
 	return itrace_take_filter(&in->itrace, filter, &in->filter, err);
 }
 

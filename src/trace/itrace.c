@@ -215,6 +215,14 @@ int itrace_check_filter(const struct itrace *o, struct error *err)
 			 "--itrace");
 }
 
+int itrace_refuse_filter(const struct itrace *o, struct error *err)
+{
+	if (!o || !o->filter)
+		return 0;
+	return error_set(err, -EINVAL,
+			 "it has no Intel PT, so --filter has no branches to choose among");
+}
+
 int itrace_take_filter(struct itrace *o, const char *text, struct branch_filter *room,
 		       struct error *err)
 {

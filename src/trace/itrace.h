@@ -84,3 +84,6 @@ int itrace_take_filter(struct itrace *o, const char *text, struct branch_filter 
 
 /* -EINVAL with a message if there is a filter, but no branches. */
 int itrace_check_filter(const struct itrace *o, struct error *err);
+
+/* Of an input without a trace: -EINVAL with a message if there is a filter. `o` may be NULL. */
+int itrace_refuse_filter(const struct itrace *o, struct error *err);

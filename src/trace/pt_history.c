@@ -12,7 +12,6 @@
 
 enum {
 	MAX_CPUS = 1 << 16,
-	MAX_GUEST_CPUS = 1 << 12,
 	MAX_FORKS = 1024, /* of a fork of a fork …: a deeper one was made up */
 };
 
@@ -186,13 +185,13 @@ static void on_kernel_mapping(struct pt_history *h, const struct mapping_event *
 
 static struct pt_guest_cpu *guest_cpu_of(struct pt_history *h, const struct perfdata_guest *guest)
 {
+	uint64_t number = (uint64_t)guest->machine_pid << 32 | guest->vcpu;
+	const uint32_t *at = intmap_find(&h->guest_cpu_by_number, number);
 	struct pt_guest_cpu *new;
 
-	vec_foreach (&h->guest_cpus, cpu)
-		if (cpu->machine_pid == guest->machine_pid && cpu->vcpu == guest->vcpu)
-			return cpu;
-	if (h->guest_cpus.n == MAX_GUEST_CPUS)
-		return NULL;
+	if (at)
+		return &h->guest_cpus.data[*at];
+	*intmap_put(&h->guest_cpu_by_number, number, NULL) = (uint32_t)h->guest_cpus.n;
 	new = vec_add(&h->guest_cpus);
 	new->machine_pid = guest->machine_pid;
 	new->vcpu = guest->vcpu;
@@ -204,7 +203,7 @@ static void on_guest_switch(struct pt_history *h, const struct perfdata_guest *g
 {
 	struct pt_guest_cpu *cpu = guest_cpu_of(h, guest);
 
-	if (cpu && !e->context_switch.is_out)
+	if (!e->context_switch.is_out)
 		vec_push(&cpu->switches,
 			 ((struct pt_switch){
 				 .time_ns = e->time_ns, .pid = e->pid, .tid = e->tid }));
@@ -221,7 +220,7 @@ static void know_guest_cpus(struct pt_history *h, const struct perfdata *data)
 	for (size_t i = 0; i < n; i++) {
 		const struct pt_guest_cpu *cpu = guest_cpu_of(h, &guests[i]);
 
-		if (cpu && guests[i].tid > 0)
+		if (guests[i].tid > 0)
 			*intmap_put(&h->guest_cpu_by_tid, (uint32_t)guests[i].tid, NULL) =
 				(uint32_t)(cpu - h->guest_cpus.data);
 	}
@@ -408,6 +407,7 @@ void pt_history_fini(struct pt_history *h)
 	vec_fini(&h->guest_cpus);
 	vec_fini(&h->guest_texts);
 	intmap_fini(&h->guest_cpu_by_tid);
+	intmap_fini(&h->guest_cpu_by_number);
 	vec_fini(&h->losses);
 	vec_fini(&h->sampled);
 	vec_fini(&h->pokes);

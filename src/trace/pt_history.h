@@ -101,7 +101,8 @@ struct pt_history {
 	VEC(VEC(struct pt_switch)) cpus;
 	VEC(struct pt_guest_cpu) guest_cpus;
 	VEC(struct perfdata_guest_text) guest_texts;
-	struct intmap guest_cpu_by_tid; /* of the thread that runs it, to index in guest_cpus */
+	struct intmap guest_cpu_by_number; /* machine_pid << 32 | vcpu, to index in guest_cpus */
+	struct intmap guest_cpu_by_tid;    /* of the thread that runs it, to index in guest_cpus */
 	VEC(struct pt_loss) losses;
 	VEC(struct pt_sampled) sampled; /* in the order of time */
 	VEC(struct pt_poke) pokes;      /* in the order of time */

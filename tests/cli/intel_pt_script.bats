@@ -302,4 +302,18 @@ same_choice() { # FILTER CONDITION
 	refused "no number" --filter tid:-1
 	refused "empty value" --filter symbol:main,
 	refused "none are made" --itrace=i --filter symbol:main
+	refused "leaves no branches" --no-itrace --filter symbol:main
+	# An input without a trace has no branches, whatever it has.
+	assay script -i trace.data --itrace=i100i >text
+	assay import -o session.data trace.data >/dev/null
+	local command
+	for command in script report; do
+		run assay $command -i session.data --filter symbol:main
+		[ "$status" -eq 1 ]
+		[[ $output == *"no Intel PT, so --filter has no"* ]]
+	done
+	run assay report -i text --filter symbol:main
+	[ "$status" -eq 1 ]
+	run assay report -i trace.data --no-itrace --filter symbol:main
+	[ "$status" -eq 2 ]
 }
