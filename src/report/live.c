@@ -233,7 +233,7 @@ static void describe_line(struct live_line *line, const struct report *r, uint32
 	if (!r->keys.n || at->kind == ROW_OTHER)
 		return;
 	line->value = at->value[r->keys.key[0]];
-	if (line->value != NO_INDEX)
+	if (line->value != NO_INDEX && r->keys.n == 1)
 		line->filter = live_filter_of(r->profile, r->keys.key[0], line->value);
 }
 

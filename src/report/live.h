@@ -75,7 +75,7 @@ void live_make(const struct live_request *request, struct live_text *out);
 
 /*
  * Adds the lines of a report of a profile that the caller has. The request's view is not asked. If
- * the report's first key is the thread, the image or the event, each row has its filter.
+ * the report's only key is the thread, the image or the event, each row has its filter.
  */
 void live_add_report(const struct live_request *request, const struct view *view,
 		     const struct report_options *options, const struct profile *p,

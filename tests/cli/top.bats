@@ -121,9 +121,12 @@ BUSY_LOOP='while :; do :; done'
 	keys Home Enter
 	shows 'only tid:[0-9]+'
 	shows 'assay top +symbols'
+	# A function has no such filter: its image has others, too.
+	keys Down Enter
 	# Another image takes the place of the first, and the thread stays.
 	keys M
 	shows 'assay top +images'
+	run ! grep -q lib-image: shown
 	shows 'threads|\[kernel\]'
 	keys Home Enter
 	shows 'only tid:[0-9]+ lib-image:[^ ]+ *$'

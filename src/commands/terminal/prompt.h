@@ -17,8 +17,8 @@ void prompt_begin(struct prompt *p, const char *text);
 /* Takes a key of the screen: Enter is the end, Escape leaves. */
 enum prompt_state prompt_take(struct prompt *p, int key);
 
-/* "title: text_", safe to show. */
 /* Appends words of filters with `word` in place of those that have its tag. */
 void prompt_put_words(const char *words, const char *word, struct buf *out);
 
+/* "title: text_", safe to show. */
 void prompt_put(const struct prompt *p, const char *title, struct buf *out);

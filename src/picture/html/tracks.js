@@ -51,8 +51,12 @@ class Tracks {
 		this.rowOf = new Map(this.rows.map((row, i) => [row.thread, i]));
 	}
 
-	// The reasons for which threads waited, with the time of all threads.
+	// The reasons for which threads waited, with the time of all threads. Each frame of a zoom asks, so the sums are kept.
 	waitedByReason() {
+		return this.waited ??= this.sumWaits();
+	}
+
+	sumWaits() {
 		const sums = new Float64Array(this.profile.reasons.length);
 		this.profile.lanes.forEach(({ moments }, lane) => {
 			const { of, factor } = momentWeights(moments, true);

@@ -190,7 +190,7 @@ const coverageQuery = { by: "event", limit: 1 };
 // answer.
 const views = {
 	page: { make: (state) => framed("page", { ...queryOf(state, "source", "by", "filter", "since", "until", "frames"),
-		...(state.baseline ? { baseline_page: state.baseline } : {}) }, state.shown ?? "", "Call tree, timeline and tables of the source") },
+		...(state.baseline ? { baseline_page: state.baseline } : {}) }, state.shown?.startsWith("#") ? state.shown : "", "Call tree, timeline and tables of the source") },
 	explain: { arguments: ["source"], make: (state, json) => {
 		const all = element("div");
 		for (const f of json.findings) {
