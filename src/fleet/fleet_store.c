@@ -366,6 +366,22 @@ static int recover(const struct fleet_host *h, struct error *err)
 	return r;
 }
 
+/*
+ * Another process may remove the folder (fleet_host_drop(), `forget`) before it is locked: then the
+ * lock is of a folder that nobody sees.
+ */
+static int lock_host(struct fleet_host *h, struct error *err)
+{
+	struct stat own, there;
+	int r = history_lock(h->dir, false, err);
+
+	h->lock = MAX(r, -1);
+	if (r == -ENOENT || (r >= 0 && (fstat(r, &own) < 0 || stat(h->dir, &there) < 0 ||
+					own.st_dev != there.st_dev || own.st_ino != there.st_ino)))
+		return error_set(err, -EBUSY, "%s: another process removed it just now", h->dir);
+	return MIN(r, 0);
+}
+
 int fleet_host_open(const char *dir, const char *host, struct fleet_host **out, struct error *err)
 {
 	struct fleet_host *h = xcalloc(1, sizeof(*h));
@@ -383,7 +399,7 @@ int fleet_host_open(const char *dir, const char *host, struct fleet_host **out, 
 	if (r >= 0 && mkdir(h->dir, 0750) < 0 && errno != EEXIST)
 		r = error_errno(err, -errno, "cannot make %s", h->dir);
 	if (r >= 0)
-		r = h->lock = history_lock(h->dir, false, err);
+		r = lock_host(h, err);
 	r = r < 0 ? r : read_keys(h, err);
 	r = r < 0 ? r : recover(h, err);
 	if (r < 0) {

@@ -113,22 +113,29 @@ static int read_token(const char *path, char **bearer, struct error *err)
 	return 0;
 }
 
-/* A token that is made before the host asks: so it can ask again with the same one. */
+/*
+ * A token that is made before the host asks: so it can ask again with the same one. It is whole and
+ * on the disk before the gateway gets it: the gateway takes no other token of this host.
+ */
 static int make_own_token(const char *path, struct error *err)
 {
+	cleanup(free_at_exit) char *part = xasprintf("%s.part", path), *folder = path_folder(path);
 	char token[FLEET_TOKEN_SIZE];
 	cleanup(close_at_exit) int fd = -1;
 	int r = fleet_token_make(token, err);
 
 	if (r < 0)
 		return r;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	unlink(part); /* of a process that was killed */
+	fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	r = fd < 0 ? -errno : file_write_all(fd, token, strlen(token));
-	if (r >= 0 && fsync(fd) < 0)
+	if (r >= 0 && (fsync(fd) < 0 || rename(part, path) < 0))
 		r = -errno;
-	if (r < 0 && fd >= 0)
-		unlink(path);
-	return r < 0 ? error_errno(err, r, "cannot write '%s'", path) : 0;
+	if (r < 0) {
+		unlink(part);
+		return error_errno(err, r, "cannot write '%s'", path);
+	}
+	return fleet_sync(folder, err);
 }
 
 /* A host that joined has its token. Others have one that the gateway does not know yet. */

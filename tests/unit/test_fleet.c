@@ -58,6 +58,45 @@ static void assert_whole(uint64_t from, uint64_t to)
 	assert_same(&got, &want);
 }
 
+/* Opens the host and drops it, which removes the folder. False: it was removed by another. */
+static bool drop_host(void)
+{
+	struct error err = { 0 };
+	struct fleet_host *h;
+	int r = fleet_host_open(FLEET, HOST, &h, &err);
+	bool is_there;
+
+	if (r < 0)
+		return r == -EBUSY;
+	is_there = access(FLEET "/" HOST "/.keys", F_OK) == 0;
+	fleet_host_drop(h);
+	return is_there;
+}
+
+/* A lock of a folder that another process removed meanwhile locks nothing. */
+static void a_host_that_is_open_is_removed_by_nobody_else(void **state)
+{
+	pid_t pids[4];
+	bool is_whole = true;
+	int status;
+
+	(void)state;
+	fleet_init();
+	for (size_t k = 0; k < ARRAY_SIZE(pids); k++) {
+		pids[k] = fork();
+		if (pids[k])
+			continue;
+		for (int i = 0; i < 3000 && is_whole; i++)
+			is_whole = drop_host();
+		_exit(is_whole ? 0 : 1);
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(pids); k++) {
+		assert_int_equal(waitpid(pids[k], &status, 0), pids[k]);
+		is_whole = is_whole && status == 0;
+	}
+	assert_true(is_whole);
+}
+
 static void each_block_is_sent_once(void **state)
 {
 	struct ship_result result;
@@ -542,6 +581,7 @@ int main(void)
 		cmocka_unit_test(the_id_of_a_fleet_stays_and_a_torn_one_is_made_anew),
 		cmocka_unit_test(another_fleet_at_the_path_gets_all),
 		cmocka_unit_test(a_part_that_grows_is_sent_when_it_has_its_end),
+		cmocka_unit_test(a_host_that_is_open_is_removed_by_nobody_else),
 		cmocka_unit_test(a_fleet_that_goes_away_gets_nothing),
 	};
 
