@@ -96,16 +96,26 @@ static void name_place(struct branch_chooser *c, struct code_addr code, struct b
 	out->names[2] = (const char *)c->short_name.data;
 }
 
+/* Code that is made while the program runs may become other code, without a change of mappings. */
+static bool is_lasting(const struct branch_chooser *c, struct code_addr code)
+{
+	enum image_kind kind = image_get(machine_images(c->machine), code.image)->kind;
+
+	return kind != IMAGE_JIT && kind != IMAGE_UNKNOWN;
+}
+
 static uint64_t match_end(struct branch_chooser *c, const struct event *e,
-			  const struct thread_view *thread, uint64_t addr)
+			  const struct thread_view *thread, uint64_t addr, bool *lasts)
 {
 	enum cpu_mode mode = pt_mode_of(mode_is_guest(e->sample.mode), addr);
 	struct branch_place place = { .addr = addr };
 	struct code_addr code;
 
+	*lasts = true;
 	if (c->symbols && addr) {
 		machine_resolve(c->machine, thread, mode, addr, e->time_ns, &code);
 		name_place(c, code, &place);
+		*lasts = is_lasting(c, code);
 	}
 	return branch_filter_match(c->filter, &place);
 }
@@ -115,10 +125,14 @@ static uint64_t known_bits(struct branch_chooser *c, const struct event *e,
 {
 	struct known_end *known = &c->known[hash_u64(addr) % N_KNOWN];
 
-	if (known->addr != addr || known->generation != generation || known->mode != e->sample.mode)
-		*known = (struct known_end){ addr, match_end(c, e, thread, addr), generation,
-					     e->sample.mode };
-	return known->bits;
+	uint64_t bits;
+	bool lasts;
+
+	if (known->addr == addr && known->generation == generation && known->mode == e->sample.mode)
+		return known->bits;
+	bits = match_end(c, e, thread, addr, &lasts);
+	*known = (struct known_end){ addr, bits, lasts ? generation : 0, e->sample.mode };
+	return bits;
 }
 
 bool branch_chooser_takes(struct branch_chooser *c, const struct event *branch,
