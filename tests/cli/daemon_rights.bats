@@ -394,19 +394,28 @@ has_files_of_private() {
 	opreport --session-dir=d -n -l 2>/dev/null | grep -Eq ' private +(private +)?forty$'
 }
 
+are_for_the_group() { # TYPE MODE
+	[ "$(find d/samples/current -type "$1" -printf '%g %m\n' 2>/dev/null | sort -u)" = "54321 $2" ]
+}
+
+# The original ends at a file that the daemon is just making.
+has_line_of_private() { # OPREPORT
+	"$1" --session-dir=d -n 2>/dev/null | grep -Eq '^ +[0-9]+ +[0-9.]+ private$'
+}
+
 @test "a daemon of the user assay keeps sample files, which all tools read" {
 	need_daemon
 	run_private
 	with_users assay daemon --session-dir d --store=oprofile -e cpu-clock --max-cpu 0 -F "$(at_most 499)" --keep-size=100M
 	wait_for has_files_of_private
 	holds 54321
-	# for the group, too
-	[ "$(find d/samples/current -type f -printf '%g %m\n' | sort -u)" = "54321 640" ]
-	[ "$(find d/samples/current -type d -printf '%g %m\n' | sort -u)" = "54321 750" ]
+	# for the group, too; a new one gets that a moment later
+	wait_for are_for_the_group f 640
+	wait_for are_for_the_group d 750
 	# the original, or ours without it
 	local program=${ASSAY_OPROFILE:-/usr}/bin/opreport
 	[ -x "$program" ] || program=opreport
-	"$program" --session-dir=d -n 2>/dev/null | grep -Eq '^ +[0-9]+ +[0-9.]+ private$'
+	wait_for has_line_of_private "$program"
 	ask d save one
 	[ -d "d/samples/one/{root}$OPEN/private" ]
 	wait_for has_files_of_private
