@@ -134,3 +134,28 @@ sum() {
 	PAGER=true TERM=xterm script -qec "assay report -i '$S' -l -t 0; echo status \$?" /dev/null >tty.txt
 	grep 'status 0' tty.txt
 }
+
+@test "a limit shows the first rows of the whole list, in any order and with any threshold" {
+	"$PROGRAMS/make_session" plain plain 3000
+	rows_of() { # OPTION…
+		assay report -i plain --format json "$@" | jq -c '.rows[] | select(.other | not) | [.event, .symbol, .image, .comm, .samples]'
+	}
+	rows_in() { # FILE: each row is there for each event
+		jq -s 'map(.[1:3]) | unique | length' "$1"
+	}
+	for how in '--symbols -t 0' '--symbols -t 1' '--symbols -t 0 --sort symbol' '--symbols -t 0.5 --sort image,-samples' '--by symbol -t 0' '--by thread,symbol -t 0'; do
+		# shellcheck disable=SC2086
+		rows_of $how >all
+		[ "$(wc -l <all)" -gt 20 ] || { echo "$how"; false; }
+		for n in 1 2 3 7 20; do
+			# shellcheck disable=SC2086
+			rows_of $how --limit $n >some
+			case $how in
+			*thread*) [ "$(grep -cFf all some)" = "$(wc -l <some)" ] && [ "$(wc -l <some)" -lt "$(wc -l <all)" ] ;;
+			*) head -n "$(wc -l <some)" all | diff - some && [ "$(rows_in some)" = "$(($(rows_in all) < n ? $(rows_in all) : n))" ] ;;
+			esac
+			# shellcheck disable=SC2086
+			[ "$(assay report -i plain --format json $how --limit $n | jq '[.rows[] | select(.symbol or .other) | .samples] | add')" = 3000 ]
+		done
+	done
+}
