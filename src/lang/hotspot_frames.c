@@ -133,9 +133,38 @@ static uint32_t leaves_of_method(const struct hotspot *h, const struct hotspot_b
 	return n;
 }
 
+#define LEAVE     0xc9
+#define STUB_SEEN 512 /* bytes before an instruction */
+
+/*
+ * Whether code of stubs has made a frame with a frame pointer. Then the top of the stack is room of
+ * its own, and may have an old return address. An end of code before the instruction says nothing.
+ */
+static bool has_made_frame(const struct hotspot *h, const struct hotspot_blob *blob, uint64_t pc)
+{
+	static const uint8_t makes[] = { 0x48, 0x8b, 0xec }, same[] = { 0x48, 0x89, 0xe5 };
+	uint64_t n = MIN(pc - blob->code, (uint64_t)STUB_SEEN);
+	uint8_t bytes[STUB_SEEN + 1];
+
+	if (!lang_read(&h->memory, pc - n, bytes, n + 1) || bytes[n] == RET)
+		return false;
+	for (size_t i = n; i-- > 0;) {
+		const uint8_t *at = bytes + i + 1;
+
+		if (bytes[i] == PUSH_RBP && n - i > sizeof(makes) &&
+		    (!memcmp(at, makes, sizeof(makes)) || !memcmp(at, same, sizeof(same))))
+			return true;
+		if ((bytes[i] == LEAVE || bytes[i] == POP_RBP) && *at == RET)
+			return false;
+	}
+	return false;
+}
+
 static uint32_t leaves_of_leaf(const struct hotspot *h, const struct hotspot_blob *blob,
 			       uint64_t pc, struct hotspot_leave out[HOTSPOT_LEAVES_MAX])
 {
+	bool has_frame;
+
 	switch (blob->kind) {
 	case HOTSPOT_COMPILED:
 	case HOTSPOT_NATIVE:
@@ -147,9 +176,10 @@ static uint32_t leaves_of_leaf(const struct hotspot *h, const struct hotspot_blo
 		out[0].way = HOTSPOT_AT_TOP;
 		return 1;
 	case HOTSPOT_STUBS:
-		out[0].way = HOTSPOT_AT_TOP;
-		out[1].way = HOTSPOT_BEHIND_FP;
-		out[2].way = HOTSPOT_BY_FP;
+		has_frame = has_made_frame(h, blob, pc);
+		out[0].way = has_frame ? HOTSPOT_BY_FP : HOTSPOT_AT_TOP;
+		out[1].way = has_frame ? HOTSPOT_AT_TOP : HOTSPOT_BEHIND_FP;
+		out[2].way = has_frame ? HOTSPOT_BEHIND_FP : HOTSPOT_BY_FP;
 		return 3;
 	case HOTSPOT_STUB:
 		break;

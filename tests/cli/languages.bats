@@ -202,7 +202,7 @@ need_stops() {
 @test "at random instructions, Java's stacks are those that the program notes" {
 	need_java
 	need_stops java
-	"$ROOT/tests/random_stops_code.py" 100 java
+	"$ROOT/tests/random_stops_code.py" 100 java-usual
 }
 
 @test "at random instructions, JavaScript's stacks are those that the program notes" {

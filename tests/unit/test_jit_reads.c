@@ -213,6 +213,32 @@ static void code_in_use_is_looked_at_once_for_all_samples_before(void **state)
 	java_process_free(p);
 }
 
+/* The likeliest way out of code of a stub, at an offset. */
+static enum hotspot_way way_of_stub(uint64_t off)
+{
+	static const uint8_t code[] = { 0x55, 0x48, 0x8b, 0xec, 0x48, 0x83, 0xec,
+					0x20, 0x90, 0xc9, 0xc3, 0x90, 0x90 };
+	struct hotspot h = heap_of_17(&heap_memory);
+	const struct hotspot_blob blob = { .kind = HOTSPOT_STUBS,
+					   .code = HEAP + 0x40,
+					   .code_end = BLOB_END };
+	struct hotspot_leave leaves[HOTSPOT_LEAVES_MAX];
+
+	memcpy(heap + 0x40, code, sizeof(code));
+	assert_int_equal(hotspot_leaves(&h, &blob, blob.code + off, true, leaves), 3);
+	return leaves[0].way;
+}
+
+static void a_stub_with_a_frame_is_left_by_its_frame_pointer_first(void **state)
+{
+	(void)state;
+	assert_int_equal(way_of_stub(0), HOTSPOT_AT_TOP);
+	assert_int_equal(way_of_stub(4), HOTSPOT_BY_FP);
+	assert_int_equal(way_of_stub(8), HOTSPOT_BY_FP);
+	assert_int_equal(way_of_stub(10), HOTSPOT_AT_TOP); /* ret */
+	assert_int_equal(way_of_stub(11), HOTSPOT_AT_TOP); /* other code behind it */
+}
+
 /* ---- lines ---- */
 
 #define SCRIPT   0x10000
@@ -285,6 +311,7 @@ int main(void)
 		cmocka_unit_test(reads_of_a_java_process_have_a_budget),
 		cmocka_unit_test(large_reads_cost_more_of_the_budget),
 		cmocka_unit_test(a_blob_is_the_same_as_long_as_its_identity_is),
+		cmocka_unit_test(a_stub_with_a_frame_is_left_by_its_frame_pointer_first),
 		cmocka_unit_test(code_in_use_is_looked_at_once_for_all_samples_before),
 		cmocka_unit_test(a_version_of_v8_that_is_not_known_opens_no_process),
 		cmocka_unit_test(an_address_in_no_code_is_not_searched_again_at_once),
