@@ -195,8 +195,9 @@ char *image_files_find(const char *proc, int32_t pid, const struct image *image,
 
 /*
  * Fills the index cache. A symbolizer keeps all indexes that it made, so a temporary one is used.
+ * False: the parser could not read the file, or not in the memory that it may use.
  */
-static void index_symbols(const struct image_finder *finder, int32_t pid, const char *path,
+static bool index_symbols(const struct image_finder *finder, int32_t pid, const char *path,
 			  const struct image *image, enum image_found where)
 {
 	cleanup(free_at_exit) char *process =
@@ -207,11 +208,14 @@ static void index_symbols(const struct image_finder *finder, int32_t pid, const 
 						  .parser_ms = INDEX_MS };
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = symbolizer_new(&config);
 	struct image there = *image;
+	bool is_parsed;
 
 	there.path = path;
-	symbolizer_table(symbols, &there, NULL, 0);
+	is_parsed =
+		symbol_table_status(symbolizer_table(symbols, &there, NULL, 0)) != SYMBOL_UNPARSED;
 	if (finder->names_dir)
 		cache_trim(finder->names_dir, KEPT_NAMES_BYTES);
+	return is_parsed;
 }
 
 /* Why there is no file. */
@@ -248,7 +252,7 @@ char *image_files_see(const char *proc, int32_t pid, const struct image *image,
 
 enum lang_detected image_files_look(const struct image_finder *finder, int32_t pid,
 				    struct image *image, struct lang_runtime *runtime,
-				    enum loss_reason *loss)
+				    enum loss_reason *loss, bool *lacks_names)
 {
 	struct image_files_seen seen;
 	cleanup(free_at_exit) char *found = image_files_see(finder->proc, pid, image, &seen);
@@ -257,8 +261,7 @@ enum lang_detected image_files_look(const struct image_finder *finder, int32_t p
 	*runtime = seen.runtime;
 	if (found)
 		image_identify(image, &seen.file, &seen.build_id, seen.where);
-	if (seen.wants_index)
-		index_symbols(finder, pid, found, image, seen.where);
+	*lacks_names = seen.wants_index && !index_symbols(finder, pid, found, image, seen.where);
 	file_unmap(&seen.file);
 	return seen.detected;
 }

@@ -65,9 +65,10 @@ struct image_finder {
  * Reads the file of a FILE image, and calls image_identify() for the image. Leaves the image
  * unchanged if the file can't be reached; *loss is the reason if openat2(2) is not available, or
  * the parser can't read the file, else N_LOSS_REASONS. If the file is the runtime of a language,
- * *runtime is filled (lang/detect.h); else the result is LANG_NONE. Any thread may call it. It may
+ * *runtime is filled (lang/detect.h); else the result is LANG_NONE. *lacks_names: the parser could
+ * not read the symbols that were to be kept, or not in its memory. Any thread may call it. It may
  * take as long as the file system of the file.
  */
 enum lang_detected image_files_look(const struct image_finder *finder, int32_t pid,
 				    struct image *image, struct lang_runtime *runtime,
-				    enum loss_reason *loss);
+				    enum loss_reason *loss, bool *lacks_names);

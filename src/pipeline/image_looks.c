@@ -21,8 +21,8 @@ static void look_run(struct file_job *job)
 
 	const struct image_finder finder = { .proc = j->proc, .names_dir = j->names_dir };
 
-	j->look.detected =
-		image_files_look(&finder, j->pid, &j->look.image, &j->look.runtime, &j->look.loss);
+	j->look.detected = image_files_look(&finder, j->pid, &j->look.image, &j->look.runtime,
+					    &j->look.loss, &j->look.lacks_names);
 }
 
 static void look_done(struct file_job *job)

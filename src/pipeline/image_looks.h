@@ -19,6 +19,7 @@ struct file_look {
 	enum loss_reason loss;       /* why the file was not read, or N_LOSS_REASONS */
 	enum lang_detected detected; /* LANG_NONE: it is no runtime of a language */
 	struct lang_runtime runtime;
+	bool lacks_names; /* reports may not find its symbols, and they could not be kept */
 };
 
 /* Valid during the call. */

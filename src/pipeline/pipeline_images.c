@@ -93,6 +93,8 @@ static void end_look(void *context, const struct file_look *look)
 
 	if (look->loss == N_LOSS_REASONS)
 		frame_resolver_know_key(p->resolver, id, &key);
+	if (look->lacks_names)
+		pipeline_lose(p, LOSS_FILE_UNPARSED, 0, 1);
 	if (look->loss != N_LOSS_REASONS)
 		pipeline_lose(p, look->loss, 0, 1);
 	else if (!image_get(images, id)->build_id.len)

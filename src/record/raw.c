@@ -133,13 +133,14 @@ static void note_build_id(struct raw_recording *r, const struct event *e)
 	static const struct image_finder finder = { .proc = "/proc" };
 	struct lang_runtime runtime;
 	enum loss_reason loss;
+	bool lacks_names;
 	string_id known;
 
 	if (!m->is_executable || m->path[0] != '/' || strings_find(&r->paths, m->path, &known))
 		return;
 	strings_add(&r->paths, m->path);
 	if (!image.build_id.len)
-		image_files_look(&finder, e->pid, &image, &runtime, &loss);
+		image_files_look(&finder, e->pid, &image, &runtime, &loss, &lacks_names);
 	if (image.build_id.len)
 		put_build_id(r, m->path, &image.build_id, false);
 }

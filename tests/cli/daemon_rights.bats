@@ -516,3 +516,28 @@ has_samples_of_new() {
 	refused 1 "ermission denied"
 	[ "$(find root/current | sort)" = "$before" ]
 }
+
+# A parser may use two thirds of --max-memory. The program has no build id, so its symbols are read while it runs.
+@test "a symbol table that is too large for --max-memory is reported" {
+	need_daemon
+	[[ "$(uname -m)" = x86_64 ]] || skip "a program for x86-64"
+	command -v as >/dev/null || skip "as is not installed"
+	awk 'BEGIN {
+		print ".globl _start\n_start: jmp _start"
+		for (i = 0; i < 300000; i++)
+			printf ".type a_name_of_some_length_%06d,@function\na_name_of_some_length_%06d: ret\n", i, i
+	}' >many.s
+	as -o many.o many.s
+	ld --build-id=none -o many many.o
+	rm many.s many.o
+	background ./many
+	run_daemon assay daemon --session-dir d -e cpu-clock --max-cpu 0 --max-memory 30M -F "$(at_most 499)"
+	wait_for tells_of_unparsed
+	[ -z "$(find d -name '*.sym')" ]
+	# It has its samples all the same.
+	wait_for eval 'assay report -i d --by comm --format csv | grep -q many'
+	end_daemon
+	# With more memory, its names are kept.
+	run_daemon assay daemon --session-dir e -e cpu-clock --max-cpu 0 --max-memory 150M -F "$(at_most 499)"
+	wait_for eval 'find e -name "*.sym" | grep -q .'
+}
