@@ -192,10 +192,10 @@ need_stops() {
 	[ "$(fact s '.losses."php-mismatch" // 0')" -le $(($(fact s .samples) / 100)) ]
 	assay script -i s --frames both --format json >rows
 	stacks() { jq -r '[.frames[] | .symbol // (.image | split("/")[-1] | sub("^.*\\.map$|^$"; "[anon]"))] | join(" ")' rows | grep -E "$1"; }
-	[ "$(stacks '^spin \{closure\} ' | wc -l)" -gt 50 ]
+	[ "$(stacks '^spin \{closure\} ' | wc -l)" -gt 10 ]
 	run ! grep -vE '^spin \{closure\} .* Fiber::(start|resume) resume_often <main>' <(stacks '^spin \{closure\} ')
 	jq -c '.frames | [.[].symbol] | select(index("match_often") and (index("_start") | not))' rows >matches
-	[ "$(wc -l <matches)" -gt 20 ]
+	[ "$(wc -l <matches)" -gt 5 ]
 	[ "$(grep -c '"preg_match","match_often","resume_often","<main>"\]$' matches)" = "$(wc -l <matches)" ]
 }
 

@@ -15,16 +15,13 @@ static __always_inline bool has_heap_frames(const struct mapping *m)
 }
 
 /* The number of a kept mapping: code of the interpreter whose loop a stack has met; or -1. */
-__attribute__((noinline)) int find_interpreter(__u32 slot)
+static __always_inline int find_interpreter(__u32 slot, struct work *w)
 {
-	struct work *w = own_work(slot);
 	const struct process_runtime *known;
 	const struct mapping *m;
 	__u64 pid;
 	int at;
 
-	if (!w)
-		return -1;
 	pid = w->s.pid;
 	known = bpf_map_lookup_elem(&process_runtimes, &pid);
 	if (!known)
@@ -47,10 +44,11 @@ __attribute__((noinline)) int find_jit_loop(__u32 slot)
 	const struct lang_runtime *r;
 	const struct mapping *m;
 	struct mm_struct *mm;
-	int at = find_interpreter(slot);
+	int at;
 
 	if (!w)
 		return -1;
+	at = find_interpreter(slot, w);
 	mm = w->mm;
 	if (at < 0)
 		at = find_mapping(slot, BPF_CORE_READ(mm, start_code));
@@ -83,24 +81,26 @@ static __always_inline bool may_be_other_thread(const struct lang_runtime *r)
  * frame pointer for a zero, which marks the outermost frame. PHP's code of patterns does, and a
  * fiber as it begins; PHP has no frames where no loop is.
  */
-static __always_inline void find_rest(__u32 slot, struct work *w)
+__attribute__((noinline)) int find_rest(__u32 slot)
 {
+	struct work *w = own_work(slot);
 	const struct lang_runtime *r;
 	const struct mapping *m;
 	int at;
 
-	if (!has_runtimes || w->lang.runtime.language || w->wants_table || w->wants_copy ||
+	if (!w || !has_runtimes || w->lang.runtime.language || w->wants_table || w->wants_copy ||
 	    w->stop == UNWIND_GOES_ON)
-		return;
-	at = find_interpreter(slot);
+		return 0;
+	at = find_interpreter(slot, w);
 	if (at < 0)
-		return;
+		return 0;
 	m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
 	r = bpf_map_lookup_elem(&runtimes, &m->file);
 	if (!r || may_be_other_thread(r) || (w->stop == UNWIND_END && r->language != LANGUAGE_PHP))
-		return;
+		return 0;
 	take_runtime(w, r, m);
 	w->lang.is_without_loop = find_frames(w, UINT32_MAX);
 	if (!w->lang.is_without_loop)
 		w->lang.runtime.language = LANGUAGE_NONE;
+	return 0;
 }

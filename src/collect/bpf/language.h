@@ -282,12 +282,13 @@ static __always_inline void end_language(__u32 slot, struct work *w)
  * The native stack may end in code without an unwind rule, such as that of a JIT compiler. The
  * frames are those of the thread all the same.
  */
-static __always_inline bool has_rest(struct work *w)
+__attribute__((noinline)) int has_rest(__u32 slot)
 {
+	struct work *w = own_work(slot);
 	bool is_at_fiber;
 
-	if (!w->lang.cursor || w->stop == UNWIND_DEPTH || w->s.fit != LANGUAGE_FITS)
-		return false;
+	if (!w || !w->lang.cursor || w->stop == UNWIND_DEPTH || w->s.fit != LANGUAGE_FITS)
+		return 0;
 	is_at_fiber = w->lang.runtime.language == LANGUAGE_PHP && php_is_at_fiber(w);
 	if (is_at_fiber)
 		w->stop = UNWIND_END; /* the stack is that of the fiber */

@@ -430,8 +430,8 @@ static __always_inline void walk_by_rules(__u32 slot, struct work *w)
 	w->lang.cursor = w->lang.n_owners = w->lang.n_to_skip = w->lang.may_skip = 0;
 	w->lang.is_without_loop = 0;
 	bpf_loop(2 * MAX_USER_WORDS, walk_on, &slot, 0);
-	find_rest(slot, w);
-	if (has_rest(w))
+	find_rest(slot);
+	if (has_rest(slot))
 		bpf_loop(2 * MAX_USER_WORDS, push_rest, &slot, 0);
 	end_language(slot, w);
 }
