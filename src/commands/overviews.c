@@ -53,13 +53,13 @@ static uint64_t quick_step_s(uint64_t length_ns)
 	return length_ns ? steps_s[i] : 0;
 }
 
-uint64_t overview_of_page(const char *path, const struct query *query)
+static uint64_t overview_of_page(const char *path, const struct query *query)
 {
 	return overview_of(history_length_ns(path, query) / PAGE_STEPS);
 }
 
-uint64_t overview_of_series(const char *path, const struct query *query, bool is_quick,
-			    double *step_s)
+static uint64_t overview_of_series(const char *path, const struct query *query, bool is_quick,
+				   double *step_s)
 {
 	uint64_t seconds;
 
@@ -71,4 +71,16 @@ uint64_t overview_of_series(const char *path, const struct query *query, bool is
 		if (!(seconds % (history_levels[i].block_ns / NS_PER_SECOND)))
 			return history_levels[i].block_ns;
 	return 0;
+}
+
+void overviews_choose(const struct overview_wish *w, struct query *query, double *step_s)
+{
+	if (w->needs_moments)
+		query->overview_ns = 0;
+	else if (!w->needs_seconds)
+		query->overview_ns = UINT64_MAX;
+	else if (w->is_series)
+		query->overview_ns = overview_of_series(w->path, query, w->is_quick, step_s);
+	else if (w->is_quick)
+		query->overview_ns = overview_of_page(w->path, query);
 }

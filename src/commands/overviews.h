@@ -10,12 +10,16 @@
 
 struct query;
 
-/* For a page of the source at `path` (NULL: the default). 0: it is no history, or a short time. */
-uint64_t overview_of_page(const char *path, const struct query *query);
+struct overview_wish {
+	const char *path;   /* the source; NULL: the default one */
+	bool needs_seconds; /* the view has an axis of time */
+	bool needs_moments; /* the view needs the time of each sample, which no overview has */
+	bool is_series;     /* a view with steps, not a page */
+	bool is_quick; /* a page is soon rather than exact, and so is a series without a step */
+};
 
 /*
- * For a series. *step_s is the step, 0: not given. With is_quick, a step that was not given becomes
- * one that the history has soon.
+ * Sets query->overview_ns. For a series, *step_s is the step, 0: not given. With is_quick, a step
+ * that was not given becomes one that the history has soon.
  */
-uint64_t overview_of_series(const char *path, const struct query *query, bool is_quick,
-			    double *step_s);
+void overviews_choose(const struct overview_wish *w, struct query *query, double *step_s);

@@ -464,15 +464,15 @@ static bool needs_seconds(const struct report_args *args, const struct view *vie
 	return view == &series_view || (view == &picture_view && args->html);
 }
 
-static void choose_overviews(struct report_args *args, const struct view *view, struct query *query)
+static void choose_overviews(struct report_args *args, const struct view *view,
+			     const struct key_list *by, struct query *query)
 {
-	if (!needs_seconds(args, view))
-		query->overview_ns = UINT64_MAX;
-	else if (args->series)
-		query->overview_ns =
-			overview_of_series(args->input, query, args->overviews, &args->step_s);
-	else if (args->overviews)
-		query->overview_ns = overview_of_page(args->input, query);
+	const bool by_moments =
+		!strcmp(args->weight, "wall") || key_list_has(by, PROFILE_PARALLELISM);
+	const struct overview_wish wish = { args->input, needs_seconds(args, view), by_moments,
+					    args->series, args->overviews };
+
+	overviews_choose(&wish, query, &args->step_s);
 }
 
 /* Of a fleet: whether rows without callers will do. Such a list has no totals. */
@@ -615,7 +615,8 @@ static int report_run(const struct command *self, int argc, char **argv)
 		query.without_dependents = args.no_dependents;
 		query.frames = shown_frames_find(args.frames);
 		r = r < 0 ? r : input_window(&args.window, &query, &err);
-		choose_overviews(&args, view, &query);
+		if (r >= 0)
+			choose_overviews(&args, view, &options.by, &query);
 		r = r < 0 ? r : report_request(view, &options, &request, &err);
 		if (r >= 0 && args.processes) {
 			const struct process_report_options o = process_options(&args);
