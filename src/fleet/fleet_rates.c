@@ -2,12 +2,10 @@
 #include "fleet/fleet_rates.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -77,34 +75,35 @@ int fleet_rate_read(const char *fleet, const char *host, uint64_t *hz, struct er
 /* The lines of others, and one of the host. */
 static int replace_rate(const char *fleet, const char *host, uint64_t hz, struct error *err)
 {
-	cleanup(free_at_exit) char *path = rates_path(fleet), *text = NULL;
+	cleanup(free_at_exit) char *path = rates_path(fleet), *text = NULL, *was = NULL;
 	size_t n = strlen(host);
 	struct buf out = { 0 };
 	char *rest, *line;
 	int r = read_rates(fleet, &text, err);
 
+	was = xstrdup(r < 0 ? "" : text);
 	rest = text;
 	while (r >= 0 && (line = strsep(&rest, "\n")))
 		if (*line && (strncmp(line, host, n) || line[n] != ' '))
 			buf_printf(&out, "%s\n", line);
 	if (hz)
 		buf_printf(&out, "%s %" PRIu64 "\n", host, hz);
-	r = r < 0 ? r : file_replace(path, out.data, out.len, err);
+	/* The gateway reads it as its user, whatever the umask of this one is. */
+	if (r >= 0 && (hz || out.len != strlen(was)))
+		r = file_replace_mode(path, 0644, out.data, out.len, err);
 	buf_fini(&out);
 	return r;
 }
 
 int fleet_rate_set(const char *fleet, const char *host, uint64_t hz, struct error *err)
 {
-	cleanup(free_at_exit) char *mark = xasprintf("%s/.fleet", fleet);
-	cleanup(close_at_exit) int lock = open(mark, O_RDONLY | O_CLOEXEC);
+	cleanup(close_at_exit) int lock = -1;
 
 	if (hz > FLEET_RATE_MAX)
 		return error_set(err, -EINVAL, "a rate is 1 to %d samples a second",
 				 FLEET_RATE_MAX);
 	if (strcmp(host, FLEET_RATE_ALL) != 0 && !fleet_host_is_valid(host))
 		return error_set(err, -EINVAL, "'%s' can't be the name of a host", host);
-	if (lock < 0 || flock(lock, LOCK_EX) < 0)
-		return error_errno(err, -errno, "cannot lock %s", mark);
-	return replace_rate(fleet, host, hz, err);
+	lock = fleet_lock(fleet, err);
+	return lock < 0 ? lock : replace_rate(fleet, host, hz, err);
 }

@@ -340,13 +340,15 @@ static void keep_host(const struct receive_request *q, struct fleet_host *host,
 	struct host_facts known = { 0 };
 	char id[FLEET_ID_SIZE] = "";
 	struct error err = { 0 };
-	uint64_t rate_hz;
+	uint64_t rate_hz = 0;
 
+	/* Blocks do not wait for an optional rate. */
+	if (fleet_rate_read(q->fleet, q->host, &rate_hz, &err) < 0)
+		log_warning("%s", err.text);
 	if (!fleet_is_enrolled(q->fleet, q->host)) {
 		/* It was forgotten while the request waited for the lock. */
 		receive_refuse(out, 401, "token", "this host is not enrolled any longer");
 	} else if (host_facts_read(q->fleet, q->host, &known, &err) < 0 ||
-		   fleet_rate_read(q->fleet, q->host, &rate_hz, &err) < 0 ||
 		   fleet_id_text(q->fleet, id, &err) < 0) {
 		receive_refuse(out, 503, "disk", err.text);
 	} else if (host_facts_are_cloned(&known, now, BOOT_SLACK_S)) {
@@ -435,7 +437,7 @@ void receive_containers(const struct receive_request *q, struct receive_answer *
 /* ---- new hosts ---- */
 
 static const struct status_row join_statuses[] = {
-	{ -EACCES, 401, "join" },
+	{ -ENOKEY, 401, "join" },
 	{ -EEXIST, 409, "host" },
 	{ -EINVAL, 400, "body" },
 };
@@ -447,16 +449,18 @@ static void join_host(const struct receive_request *q, const json_t *body,
 	struct error err = { 0 };
 	int r = fleet_join(q->fleet, text_of(body, "join"), q->host, text_of(body, "token"), &err);
 
-	r = r < 0 ? r : fleet_log(q->fleet, "join", q->host, &err);
 	for (size_t i = 0; i < ARRAY_SIZE(join_statuses); i++)
 		if (join_statuses[i].error == r)
 			row = join_statuses[i];
 	if (r < 0) {
 		receive_refuse(out, row.status, row.code, err.text);
-	} else {
-		out->status = 200;
-		buf_str(&out->json, "{}\n");
+		return;
 	}
+	/* It has joined, also if that can't be written down. */
+	if (r > 0 && fleet_log(q->fleet, "join", q->host, &err) < 0)
+		log_warning("%s", err.text);
+	out->status = 200;
+	buf_str(&out->json, "{}\n");
 }
 
 void receive_join(const struct receive_request *q, struct receive_answer *out)

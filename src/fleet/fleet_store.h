@@ -4,7 +4,10 @@
  *
  *     FLEET/
  *       .fleet                       the version of this layout
- *       .log                         who enrolled and forgot hosts, and when
+ *       .id                          16 hexadecimal digits (fleet_id_text())
+ *       .log                         who invited, enrolled and forgot hosts, and when
+ *       .rates                       samples a second that hosts are asked for (fleet_rates.h)
+ *       .tokens                      tokens of hosts (fleet_tokens.h)
  *       .names/                      names of functions, by build id (symbol/cache.h)
  *       HOST/                        a history: each part is a block, or blocks that were merged
  *         .keys                      a line for each block that came
@@ -76,7 +79,13 @@ bool fleet_identify(const char *path, struct fleet_id *out);
 #define FLEET_TIME_SIZE 24
 void fleet_time_text(uint64_t wall_ns, char out[static FLEET_TIME_SIZE]);
 
-/* Writes down in FLEET/.log, on the disk, that this user did something to a host: "forget". */
+/*
+ * Locks the files of a fleet that belong to no host: one process changes them at a time. The caller
+ * closes the descriptor. -EPERM: root would write files that the user of the fleet could not read.
+ */
+int fleet_lock(const char *fleet, struct error *err);
+
+/* Writes down in FLEET/.log, on the disk, that this user did something: "forget", of a host. */
 int fleet_log(const char *fleet, const char *what, const char *host, struct error *err);
 
 /* Waits until a file or a folder is on the disk. */

@@ -230,26 +230,11 @@ int fleet_token_make(char token[static FLEET_TOKEN_SIZE], struct error *err)
 /* One process changes the file at a time. The caller closes the descriptor. */
 static int lock_tokens(const char *fleet, struct fleet_tokens *t, struct error *err)
 {
-	cleanup(free_at_exit) char *path = xasprintf("%s/.fleet", fleet);
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
-	struct stat st;
+	int fd = fleet_lock(fleet, err), r = fd;
 
-	if (fd >= 0 && fstat(fd, &st) == 0 && geteuid() == 0 && st.st_uid != 0) {
-		/* The gateway could not read a file of root. */
-		r = error_set(err, -EPERM,
-			      "%s belongs to user %u, as whom the gateway runs: give this "
-			      "command as this user (runuser -u USER -- assay fleet …)",
-			      fleet, st.st_uid);
-	} else if (fd < 0 || flock(fd, LOCK_EX) < 0) {
-		r = error_errno(err, -errno, "cannot lock %s", path);
-	} else {
-		r = fleet_tokens_read(fleet, t, err);
-		if (r >= 0)
-			return fd;
-	}
-	if (fd >= 0)
+	if (fd >= 0 && (r = fleet_tokens_read(fleet, t, err)) < 0)
 		close(fd);
-	return r;
+	return r < 0 ? r : fd;
 }
 
 static void remove_host(struct fleet_tokens *t, const char *host)
@@ -305,6 +290,20 @@ int fleet_invite(const char *fleet, uint64_t n_hosts, char token[static FLEET_TO
 	return add_line(fleet, JOIN, n_hosts, token, err);
 }
 
+int fleet_uninvite(const char *fleet, struct error *err)
+{
+	struct fleet_tokens t;
+	cleanup(close_at_exit) int lock = lock_tokens(fleet, &t, err);
+	int r;
+
+	if (lock < 0)
+		return lock;
+	remove_host(&t, JOIN);
+	r = write_tokens(fleet, &t, err);
+	fleet_tokens_fini(&t);
+	return r;
+}
+
 static int join_locked(const char *fleet, struct fleet_tokens *t, const char *join_token,
 		       const char *host, const char *token, struct error *err)
 {
@@ -312,7 +311,7 @@ static int join_locked(const char *fleet, struct fleet_tokens *t, const char *jo
 	int r;
 
 	if (!join || strcmp(join->host, JOIN))
-		return error_set(err, -EACCES, "there is no such join token");
+		return error_set(err, -ENOKEY, "there is no such join token");
 	if (!fleet_host_is_valid(host))
 		return error_set(err, -EINVAL, "'%s' can't be the name of a host", host);
 	if (strlen(token) != FLEET_TOKEN_SIZE - 1 ||
@@ -324,13 +323,14 @@ static int join_locked(const char *fleet, struct fleet_tokens *t, const char *jo
 			       ? 0
 			       : error_set(err, -EINVAL, "another host has this token");
 	if (!join->n_joins)
-		return error_set(err, -EACCES, "the join token is used up");
+		return error_set(err, -ENOKEY, "the join token is used up");
 	/* A join token must not take a host over. */
 	if (find_host(t, host) || fleet_has_host(fleet, host))
 		return error_set(err, -EEXIST, "the fleet has a host '%s' already", host);
 	join->n_joins--;
 	r = put_token(t, host, 0, token, err);
-	return r < 0 ? r : write_tokens(fleet, t, err);
+	r = r < 0 ? r : write_tokens(fleet, t, err);
+	return r < 0 ? r : 1;
 }
 
 int fleet_join(const char *fleet, const char *join_token, const char *host, const char *token,

@@ -66,11 +66,14 @@ int fleet_token_make(char token[static FLEET_TOKEN_SIZE], struct error *err);
 int fleet_invite(const char *fleet, uint64_t n_hosts, char token[static FLEET_TOKEN_SIZE],
 		 struct error *err);
 
+/* Makes all join tokens void. */
+int fleet_uninvite(const char *fleet, struct error *err);
+
 /*
- * Enrolls a host by a join token. `token` is its own, which the host made, so a host that did not
- * get the answer asks again: 0 also if it is enrolled with this token. -EACCES: there is no such
- * join token, or it is used up. -EEXIST: the host is enrolled with another token, or has blocks.
- * -EINVAL: the name, or a token that is none or not its own.
+ * Enrolls a host by a join token: 1. `token` is its own, which the host made, so a host that did
+ * not get the answer asks again: 0 if it is enrolled with this token already. -ENOKEY: there is no
+ * such join token, or it is used up. -EEXIST: the host is enrolled with another token, or has
+ * blocks. -EINVAL: the name, or a token that is none or not its own.
  */
 int fleet_join(const char *fleet, const char *join_token, const char *host, const char *token,
 	       struct error *err);

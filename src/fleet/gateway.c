@@ -177,7 +177,9 @@ int gateway_new(const struct gateway_config *c, struct gateway **out, struct err
 		r = error_set(err, -EINVAL,
 			      "the gateway needs to know this host: --token-file, --join-file, or "
 			      "--certificate and --key");
-	if (r >= 0 && c->join_file)
+	if (r >= 0 && c->join_file && !c->token_file)
+		r = error_set(err, -EINVAL, "a host that joins needs a file for its token");
+	else if (r >= 0 && c->join_file)
 		r = prepare_join(g, c, err);
 	else if (r >= 0 && c->token_file)
 		r = read_token(c->token_file, &g->bearer, err);
@@ -464,6 +466,12 @@ static int ask_as_host(struct gateway *g, const char *method, const char *path,
 	return r < 0 ? r : judge(g, reply, err);
 }
 
+/* How a gateway answers that does not know the request, because it is older. */
+static bool is_unknown_request(const struct http_reply *reply)
+{
+	return reply->status == 403 || reply->status == 404 || reply->status == 405;
+}
+
 static int send_file(struct gateway *g, const char *path, const char *file, size_t *bytes,
 		     struct error *err)
 {
@@ -494,7 +502,7 @@ int gateway_send_containers(struct gateway *g, const struct buf *lines, struct e
 	struct http_reply reply = { 0 };
 	int r = ask_as_host(g, "PUT", path, "identity", lines, &reply, err);
 
-	r = r == -EIO && reply.status == 404 ? 1 : r;
+	r = r < 0 && is_unknown_request(&reply) ? 1 : r;
 	http_reply_fini(&reply);
 	return r;
 }
@@ -517,9 +525,7 @@ int gateway_ask_names(struct gateway *g, const struct buf *images, struct buf *w
 	json_t *o, *id;
 	size_t i;
 
-	/* An older gateway does not know the request. */
-	if (r == -EIO && reply.status == 404)
-		r = 1;
+	r = r < 0 && is_unknown_request(&reply) ? 1 : r;
 	o = r ? NULL : json_loadb((const char *)reply.body.data, reply.body.len, 0, NULL);
 	json_array_foreach(json_object_get(o, "wanted"), i, id)
 	{

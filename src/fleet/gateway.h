@@ -22,8 +22,8 @@ struct gateway_config {
 		*token_file; /* a line with the host's token, which only its owner may read; NULL */
 	/*
 	 * With a join token (a file like the token's), a new host enrolls itself at the first
-	 * introduction. Its own token is then in `token_file`, which it makes. NULL: it is
-	 * enrolled.
+	 * introduction. Its own token is then in `token_file`, which must be named and which it
+	 * makes. NULL: it is enrolled.
 	 */
 	const char *join_file;
 	const char *ca, *certificate, *key; /* files with PEM texts; NULL: none */

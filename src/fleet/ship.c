@@ -375,6 +375,12 @@ static int send_container_lines(struct ship *s, char *lines, struct error *err)
 	return r ? r : fleet_host_name_containers(s->host, lines, err);
 }
 
+/* Whether a round goes on without the names: blocks do not wait for them. */
+static bool goes_on_without_names(int r)
+{
+	return r >= 0 || (r != -EBUSY && r != -EINTR);
+}
+
 /* Names go before the blocks: ClickHouse names a service when it gets a block. */
 static int send_containers(struct ship *s, struct error *err)
 {
@@ -441,13 +447,19 @@ static void close_round(struct ship *s)
 
 int ship_round(struct ship *s, struct ship_result *out, struct error *err)
 {
+	struct error why = { 0 };
 	int r;
 
 	*out = (struct ship_result){ 0 };
 	s->result = out;
 	r = open_round(s, err);
 	r = r < 0 ? r : make_queue(s, err);
-	r = r < 0 ? r : send_containers(s, err);
+	if (r >= 0) {
+		r = send_containers(s, &why);
+		if (r < 0)
+			log_warning("names of containers are not sent: %s", why.text);
+		r = goes_on_without_names(r) ? 0 : error_set(err, r, "%s", why.text);
+	}
 	r = r < 0 ? r : send_all(s, err);
 	close_round(s);
 	return r < 0 ? r : 0;

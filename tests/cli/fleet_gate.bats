@@ -594,10 +594,23 @@ set_fact() {
 	enroll web3
 	ask web3 POST /v1/join/web9 facts
 	[ "$code" = 401 ]
-	for n in 0 x 100001 ''; do
+	for n in x 100001 ''; do
 		run assay fleet invite fleet "$n"
 		[ "$status" = 2 ]
 	done
+	# A leaked token is taken back. A log that can't be written refuses no host.
+	assay fleet invite fleet 0
+	run joins web5
+	[ "$status" = 1 ]
+	[[ "$output" == *"no join token"* ]]
+	assay fleet invite fleet 3 >join.token
+	rm fleet/.log
+	mkdir fleet/.log
+	joins web6
+	[ "$(samples fleet/web6)" = "$all" ]
+	# Rates that can't be read stop no host.
+	echo wrong >fleet/.rates
+	joins web6
 }
 
 @test "hosts get the rate that the fleet asks for, and ship writes it down for the daemon" {

@@ -322,7 +322,7 @@ static void a_join_token_enrolls_so_many_new_hosts(void **state)
 	(void)state;
 	fleet_init();
 	assert_int_equal(fleet_invite(FLEET, 2, join, NULL), 0);
-	assert_int_equal(fleet_join(FLEET, join, "a", own_token('1'), NULL), 0);
+	assert_int_equal(fleet_join(FLEET, join, "a", own_token('1'), NULL), 1);
 	/* A host that did not get the answer asks again. */
 	assert_int_equal(fleet_join(FLEET, join, "a", own_token('1'), NULL), 0);
 	assert_int_equal(fleet_join(FLEET, join, "a", own_token('2'), NULL), -EEXIST);
@@ -331,11 +331,11 @@ static void a_join_token_enrolls_so_many_new_hosts(void **state)
 	assert_int_equal(fleet_join(FLEET, join, "b", "1", NULL), -EINVAL);
 	assert_int_equal(fleet_join(FLEET, join, "b", own_token('G'), NULL), -EINVAL);
 	assert_int_equal(fleet_join(FLEET, join, "../b", own_token('2'), NULL), -EINVAL);
-	assert_int_equal(fleet_join(FLEET, own_token('1'), "b", own_token('2'), NULL), -EACCES);
+	assert_int_equal(fleet_join(FLEET, own_token('1'), "b", own_token('2'), NULL), -ENOKEY);
 	assert_int_equal(mkdir(FLEET "/old", 0700), 0);
 	assert_int_equal(fleet_join(FLEET, join, "old", own_token('2'), NULL), -EEXIST);
-	assert_int_equal(fleet_join(FLEET, join, "b", own_token('2'), NULL), 0);
-	assert_int_equal(fleet_join(FLEET, join, "c", own_token('3'), NULL), -EACCES);
+	assert_int_equal(fleet_join(FLEET, join, "b", own_token('2'), NULL), 1);
+	assert_int_equal(fleet_join(FLEET, join, "c", own_token('3'), NULL), -ENOKEY);
 	assert_int_equal(fleet_join(FLEET, join, "b", own_token('2'), NULL), 0);
 	assert_int_equal(fleet_tokens_read(FLEET, &t, NULL), 0);
 	assert_string_equal(fleet_tokens_host(&t, own_token('1')), "a");
@@ -343,7 +343,11 @@ static void a_join_token_enrolls_so_many_new_hosts(void **state)
 	assert_null(fleet_tokens_host(&t, "0"));
 	fleet_tokens_fini(&t);
 	assert_int_equal(fleet_revoke(FLEET, "a", NULL), 0);
+	assert_int_equal(fleet_uninvite(FLEET, NULL), 0);
+	assert_int_equal(fleet_join(FLEET, join, "b", own_token('2'), NULL), -ENOKEY);
 	assert_int_equal(fleet_tokens_read(FLEET, &t, NULL), 0);
+	assert_null(fleet_tokens_host(&t, join));
+	assert_string_equal(fleet_tokens_host(&t, own_token('2')), "b");
 	assert_null(fleet_tokens_host(&t, own_token('1')));
 	fleet_tokens_fini(&t);
 }

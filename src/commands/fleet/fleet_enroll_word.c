@@ -57,34 +57,39 @@ int fleet_invite_run(const struct fleet_args *args, const struct option_list *op
 	int r = 0;
 
 	(void)args;
-	if (!end || *end || !n || n > FLEET_HOSTS_MAX)
-		r = error_set(
-			err, -EINVAL,
-			"invite: name the fleet, and for how many hosts the token is (1 to %d)",
-			FLEET_HOSTS_MAX);
+	if (!end || *end || end == operands->data[1] || n > FLEET_HOSTS_MAX)
+		r = error_set(err, -EINVAL,
+			      "invite: name the fleet, and for how many hosts the token is (1 to "
+			      "%d); 0 makes all such tokens void",
+			      FLEET_HOSTS_MAX);
 	r = r < 0 ? r : fleet_operand(operands, &fleet, err);
-	r = r < 0 ? r : fleet_invite(fleet, n, token, err);
+	if (r >= 0)
+		r = n ? fleet_invite(fleet, n, token, err) : fleet_uninvite(fleet, err);
 	r = r < 0 ? r : fleet_log(fleet, "invite", operands->data[1], err);
-	r = r < 0 ? r : print_token(token, err);
+	r = r < 0 || !n ? r : print_token(token, err);
 	return r < 0 ? r : EXIT_OK;
 }
 
 static int forget_host(const char *fleet, const char *host, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", fleet, host);
+	bool was_there = fleet_has_host(fleet, host);
 	struct fleet_host *h = NULL;
 	int r;
 
 	if (!fleet_host_is_valid(host))
 		return error_set(err, -EINVAL, "'%s' can't be the name of a host", host);
 	/* It must not send while it is removed. */
-	r = fleet_log(fleet, "forget", host, err);
-	r = r < 0 ? r : fleet_revoke(fleet, host, err);
+	r = fleet_revoke(fleet, host, err);
+	r = r < 0 ? r : fleet_log(fleet, "forget", host, err);
+	r = r < 0 ? r : fleet_rate_set(fleet, host, 0, err);
 	/* Under its lock: no request is in the middle of a block, or of names. */
 	r = r < 0 ? r : fleet_host_await(fleet, host, FORGET_MS, &h, err);
 	r = r < 0 ? r : fleet_names_forget(fleet, host, err);
-	r = r < 0 ? r : fleet_rate_set(fleet, host, 0, err);
-	r = r < 0 ? r : file_remove_tree(path, err);
+	if (r >= 0)
+		r = file_remove_tree(path, err);
+	else if (!was_there)
+		file_remove_tree(path, NULL); /* the lock made it */
 	fleet_host_close(h);
 	return r;
 }
