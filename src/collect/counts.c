@@ -16,6 +16,7 @@ struct counts_fd {
 	int fd;
 	uint32_t counter, lane;
 	uint32_t target; /* thread or CPU, by its index in the configuration */
+	bool has_ended;  /* another one of its CPU has taken its place */
 };
 
 struct counts {
@@ -92,7 +93,7 @@ static int counts_open_on(struct counts *c, size_t counter, size_t target, size_
 		return counts_explain_refusal(c, counter, target, leader, fd, err);
 	vec_push(&c->fds, (struct counts_fd){ fd, (uint32_t)counter,
 					      config->is_separate ? (uint32_t)target : 0,
-					      (uint32_t)target });
+					      (uint32_t)target, false });
 	c->has[counter] = true;
 	return 0;
 }
@@ -172,7 +173,8 @@ int32_t counts_lane(const struct counts *c, size_t lane)
 static int enable_from(struct counts *c, size_t first, struct error *err)
 {
 	for (size_t i = first; i < c->fds.n; i++)
-		if (ioctl(c->fds.data[i].fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+		if (!c->fds.data[i].has_ended &&
+		    ioctl(c->fds.data[i].fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
 			return error_errno(err, -errno, "cannot start counter '%s'",
 					   c->config.counters->data[c->fds.data[i].counter].name);
 	return 0;
@@ -181,6 +183,27 @@ static int enable_from(struct counts *c, size_t first, struct error *err)
 int counts_enable(struct counts *c, struct error *err)
 {
 	return enable_from(c, 0, err);
+}
+
+static bool has_former(const struct counts *c, size_t target, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (c->fds.data[i].target == target && !c->fds.data[i].has_ended)
+			return true;
+	return false;
+}
+
+/* Of the first n descriptors; they may still count (cpu_watch.h). */
+static void end_former(struct counts *c, size_t target, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct counts_fd *f = &c->fds.data[i];
+
+		if (f->target != target || f->has_ended)
+			continue;
+		ioctl(f->fd, PERF_EVENT_IOC_DISABLE, 0);
+		f->has_ended = true;
+	}
 }
 
 int counts_cpu_online(struct counts *c, uint32_t cpu, struct error *err)
@@ -193,16 +216,19 @@ int counts_cpu_online(struct counts *c, uint32_t cpu, struct error *err)
 		target++;
 	if (target == cpus->n)
 		return error_set(err, -ENOENT, "CPU %u is not counted", cpu);
-	/* Those of a CPU that went have ended, but not if it came again before anybody looked. */
-	vec_foreach (&c->fds, f)
-		if (f->target == target)
-			ioctl(f->fd, PERF_EVENT_IOC_DISABLE, 0);
 	for (size_t i = 0; i < c->config.counters->n && !e; i++) {
 		if (c->has[i])
 			e = counts_open_on(c, i, target, first, err);
 		e = e == -ESRCH ? 0 : e;
 	}
-	return e ? e : enable_from(c, first, err);
+	if (e < 0) {
+		while (c->fds.n > first)
+			close(c->fds.data[--c->fds.n].fd);
+		return e == -EBUSY && has_former(c, target, first) ? 0 : e;
+	}
+	if (c->fds.n > first)
+		end_former(c, target, first);
+	return enable_from(c, first, err);
 }
 
 void counts_disable(struct counts *c)

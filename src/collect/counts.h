@@ -52,7 +52,9 @@ void counts_disable(struct counts *c);
 
 /*
  * A CPU came online: its counters ended when it went, and stay in the sums. They are opened and
- * enabled anew. 0; -ENOENT: not one of the CPUs of counts_open(); else the refusal.
+ * enabled anew, and former ones are disabled: they may still count (cpu_watch.h). If the kernel
+ * refuses the new ones, the former ones go on. 0; -ENOENT: not one of the CPUs of counts_open();
+ * else the refusal.
  */
 int counts_cpu_online(struct counts *c, uint32_t cpu, struct error *err);
 

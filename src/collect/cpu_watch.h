@@ -2,6 +2,10 @@
 /*
  * CPUs that come online or go: the kernel sends "online@/devices/system/cpu/cpu1" by netlink
  * (NETLINK_KOBJECT_UEVENT; the kernel's lib/kobject_uevent.c).
+ *
+ * Two "online" messages of one CPU may wait in the queue. At the first one, events are opened on a
+ * CPU that is already back for the second time. They still count when the second message comes, at
+ * which events are opened once more. So the former events have to be disabled then.
  */
 #pragma once
 

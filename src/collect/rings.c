@@ -127,7 +127,7 @@ bool rings_has_switches(const struct rings *r)
 int rings_first_fd(const struct rings *r, size_t ring, uint32_t counter)
 {
 	vec_foreach (&r->fds, f)
-		if (f->ring == ring && f->counter == counter)
+		if (f->ring == ring && f->counter == counter && !f->has_ended)
 			return f->fd;
 	return -1;
 }
@@ -137,7 +137,7 @@ static void control_all(struct rings *r, size_t ring, uint32_t counter, bool is_
 	unsigned long request = is_on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
 
 	vec_foreach (&r->fds, f)
-		if (f->ring == ring && f->counter == counter)
+		if (f->ring == ring && f->counter == counter && !(is_on && f->has_ended))
 			r->backend.control(r->backend.context, f->fd, request, NULL);
 }
 

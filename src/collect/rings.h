@@ -119,7 +119,7 @@ const struct perf_backend *rings_backend(const struct rings *r);
 /* Whether context switches are recorded: since Linux 4.3. */
 bool rings_has_switches(const struct rings *r);
 
-/* The descriptor of the first counter that writes into a ring; -1: none does. */
+/* The present descriptor of a counter (its first one) that writes into a ring; -1: none does. */
 int rings_first_fd(const struct rings *r, size_t ring, uint32_t counter);
 
 /* Switches all on, unless rings_pause() holds. From any thread, as long as no CPU comes online. */
@@ -128,8 +128,10 @@ void rings_switch_off(struct rings *r, size_t ring, uint32_t counter);
 
 /*
  * A CPU came online. Counters of all its threads ended when it went, or were never opened; they are
- * opened and enabled anew. Counters of single threads continue by themselves. 0; -ENOENT: not one
- * of the CPUs of rings_open(); else the refusal of perf_event_open(2).
+ * opened and enabled anew, and former ones are disabled: they may still count (cpu_watch.h). If the
+ * kernel refuses the new ones, the former ones go on. Counters of single threads continue by
+ * themselves. 0; -ENOENT: not one of the CPUs of rings_open(); else the refusal of
+ * perf_event_open(2).
  */
 int rings_cpu_online(struct rings *r, uint32_t cpu, struct error *err);
 

@@ -338,6 +338,14 @@ static bool is_of_another_user(int tid)
 	return stat(path, &st) == 0 && st.st_uid != geteuid();
 }
 
+static bool is_open_from(const struct rings *r, size_t first, uint32_t counter)
+{
+	for (size_t i = first; i < r->fds.n; i++)
+		if (r->fds.data[i].counter == counter)
+			return true;
+	return false;
+}
+
 /* All events of one thread (or of everything) on one CPU, into that CPU's ring. */
 static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 		       const struct target *t, struct error *err)
@@ -381,7 +389,7 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 		if (c->counters->data[i].carrier)
 			continue;
 		if (c->counters->data[i].of_all_threads) {
-			if (rings_first_fd(r, (size_t)(ring - r->rings), (uint32_t)i) >= 0)
+			if (is_open_from(r, o->n_former, (uint32_t)i))
 				continue;
 			own.pid = -1;
 			own.flags &= ~(unsigned long)PERF_FLAG_PID_CGROUP;
@@ -405,6 +413,7 @@ static int rings_open_ring(struct rings *r, struct ring *ring, struct error *err
 	size_t n = c->by_thread ? first + 1 : c->n_tids ? c->n_tids : 1;
 	int e = 0;
 
+	o->n_former = r->fds.n;
 	for (size_t t = first; t < n && !e; t++) {
 		struct target target = {
 			.pid = c->cgroup_fd >= 0 ? c->cgroup_fd
@@ -530,17 +539,21 @@ int rings_open(const struct rings_config *c, struct rings **out, struct error *e
 	return e;
 }
 
+static void unmap_ring(struct rings *r, struct ring *ring)
+{
+	if (ring->page)
+		r->backend.unmap(r->backend.context, ring->page, r->page_bytes + r->ring_bytes);
+	free(ring->wrapped);
+	free(ring->ahead);
+	*ring = (struct ring){ .cpu = ring->cpu };
+}
+
 void rings_close(struct rings *r)
 {
 	if (!r)
 		return;
-	for (size_t i = 0; i < r->n_rings; i++) {
-		if (r->rings[i].page)
-			r->backend.unmap(r->backend.context, r->rings[i].page,
-					 r->page_bytes + r->ring_bytes);
-		free(r->rings[i].wrapped);
-		free(r->rings[i].ahead);
-	}
+	for (size_t i = 0; i < r->n_rings; i++)
+		unmap_ring(r, &r->rings[i]);
 	vec_foreach (&r->fds, f)
 		r->backend.close(r->backend.context, f->fd);
 	vec_fini(&r->fds);
@@ -558,10 +571,20 @@ void rings_close(struct rings *r)
 	free(r);
 }
 
-/* Those of a CPU that went have ended, but not if it came again before anybody looked. */
-static void end_former(struct rings *r, uint32_t ring)
+static bool has_former(const struct rings *r, uint32_t ring, size_t n)
 {
-	vec_foreach (&r->fds, f) {
+	for (size_t i = 0; i < n; i++)
+		if (r->fds.data[i].ring == ring && !r->fds.data[i].has_ended)
+			return true;
+	return false;
+}
+
+/* Of the first n descriptors; they may still count (cpu_watch.h). */
+static void end_former(struct rings *r, uint32_t ring, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct counter_fd *f = &r->fds.data[i];
+
 		if (f->ring != ring || f->has_ended)
 			continue;
 		r->backend.control(r->backend.context, f->fd, PERF_EVENT_IOC_DISABLE, NULL);
@@ -569,24 +592,52 @@ static void end_former(struct rings *r, uint32_t ring)
 	}
 }
 
+/* Closes the events from `first` on, which are the newest. */
+static void close_from(struct rings *r, size_t first)
+{
+	while (r->fds.n > first) {
+		const struct counter_fd *f = &r->fds.data[--r->fds.n];
+		size_t event = f->counter == RINGS_SIDE_BAND ? r->counters->n : f->counter;
+
+		r->backend.close(r->backend.context, f->fd);
+		r->events[event].ids.n--;
+	}
+}
+
+/*
+ * Opens the events of a ring anew. If that fails, the former ones go on. An exclusive event (of
+ * Intel PT) can't be opened (EBUSY) while its former one is alive: then all the former ones are.
+ */
+static int reopen_ring(struct rings *r, struct ring *ring, struct error *err)
+{
+	uint32_t number = (uint32_t)(ring - r->rings);
+	bool has_page = ring->page;
+	size_t first = r->fds.n;
+	int e = rings_open_ring(r, ring, err);
+
+	if (e < 0) {
+		close_from(r, first);
+		if (!has_page) {
+			unmap_ring(r, ring);
+			r->polls[number].fd = -1;
+		}
+		return e == -EBUSY && has_former(r, number, first) ? 0 : e;
+	}
+	if (r->fds.n == first) /* the CPU has gone again */
+		return 0;
+	end_former(r, number, first);
+	r->polls[number] = (struct pollfd){ .fd = r->fds.data[first].fd, .events = POLLIN };
+	return 0;
+}
+
 int rings_open_cpu(struct rings *r, uint32_t cpu, size_t *first, struct error *err)
 {
 	*first = r->fds.n;
 	if (r->opening.config.n_tids)
 		return 0;
-	for (size_t i = 0; i < r->n_rings; i++) {
-		struct ring *ring = &r->rings[i];
-		int e;
-
-		if (ring->cpu != cpu)
-			continue;
-		end_former(r, (uint32_t)i);
-		e = rings_open_ring(r, ring, err);
-		if (r->fds.n > *first) /* the old descriptor has gone */
-			r->polls[i] =
-				(struct pollfd){ .fd = r->fds.data[*first].fd, .events = POLLIN };
-		return e;
-	}
+	for (size_t i = 0; i < r->n_rings; i++)
+		if (r->rings[i].cpu == cpu)
+			return reopen_ring(r, &r->rings[i], err);
 	return error_set(err, -ENOENT, "CPU %u is not profiled", cpu);
 }
 

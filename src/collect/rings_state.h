@@ -68,6 +68,7 @@ struct opening {
 	struct perf_event_attr side_band;
 	struct perf_event_attr *attrs; /* of the counters */
 	size_t n_removed;              /* features that this kernel lacks */
+	size_t n_former;               /* descriptors before those of the ring in progress */
 	bool had_to_leave_kernel;
 	bool map_failed;
 };

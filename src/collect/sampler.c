@@ -329,23 +329,41 @@ int sampler_open(const struct sampler_config *c, struct sampler **out, struct er
 	return 0;
 }
 
+static void detach_from(struct sampler *s, size_t first)
+{
+	while (s->fds.n > first) {
+		bpf_link__destroy(s->links.data[--s->links.n]);
+		s->fds.n = s->counter_of_fd.n = s->cpu_of_fd.n = s->links.n;
+	}
+}
+
+/*
+ * The former events may still count (cpu_watch.h): they end once the new ones are there. If the
+ * kernel refuses the new ones, the former ones go on. It refuses an exclusive event (EBUSY) while
+ * the former one is alive.
+ */
 int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err)
 {
 	const struct sampler_config *c = &s->config;
 	size_t first = s->fds.n;
+	bool has_former = false;
 	int e = 0;
 
-	/* Those of a CPU that went have ended, but not if it came again before anybody looked. */
+	for (size_t k = 0; !e && k < c->counters->n; k++)
+		if (counter_is_on_cpu(&c->counters->data[k], cpu))
+			e = attach_counter(s, c, k, (struct place){ -1, (int32_t)cpu }, first, err);
+	if (e < 0)
+		detach_from(s, first);
 	for (size_t i = 0; i < first; i++) {
 		if (s->cpu_of_fd.data[i] != (int32_t)cpu)
+			continue;
+		has_former = true;
+		if (s->fds.n == first) /* refused, or the CPU has gone again */
 			continue;
 		ioctl(s->fds.data[i], PERF_EVENT_IOC_DISABLE, 0);
 		s->cpu_of_fd.data[i] = CPU_ENDED;
 	}
-	for (size_t k = 0; !e && k < c->counters->n; k++)
-		if (counter_is_on_cpu(&c->counters->data[k], cpu))
-			e = attach_counter(s, c, k, (struct place){ -1, (int32_t)cpu }, first, err);
-	return e;
+	return e == -EBUSY && has_former ? 0 : e;
 }
 
 static int attach_threads(struct sampler *s, struct error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "fake_machine.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 
 #include "collect/counts.h"
@@ -10,6 +11,7 @@ static struct {
 	uint64_t values[4][3];
 	int refuse;    /* errno for hardware events */
 	int max_group; /* EINVAL for members beyond it; 0: any */
+	int refuse_at; /* `refuse` for all events from this one on; 0: none */
 	int n;
 	struct {
 		int fd, pid, group_fd;
@@ -24,7 +26,8 @@ static int open_pipe(struct perf_event_attr *attr, int pid, int cpu, int group_f
 
 	(void)cpu, (void)flags;
 	assert_int_equal(attr->sample_period, 0);
-	if (attr->type == PERF_TYPE_HARDWARE && kernel.refuse) {
+	if (kernel.refuse_at ? kernel.n >= kernel.refuse_at
+			     : attr->type == PERF_TYPE_HARDWARE && kernel.refuse) {
 		errno = kernel.refuse;
 		return -1;
 	}
@@ -167,6 +170,15 @@ static void a_cpu_that_comes_back_is_counted_anew(void **state)
 	assert_int_equal(counts_open(&config, &c, &m->err), 0);
 	assert_int_equal(kernel.n, 4);
 	assert_int_equal(counts_cpu_online(c, 7, &m->err), -ENOENT);
+	/* Refused: what was opened is closed, and nothing else is read. An exclusive one lives. */
+	kernel.refuse_at = 5;
+	kernel.refuse = EMFILE;
+	assert_int_equal(counts_cpu_online(c, 1, &m->err), -EMFILE);
+	assert_true(fcntl(kernel.opened[4].fd, F_GETFD) < 0);
+	kernel.refuse = EBUSY;
+	assert_int_equal(counts_cpu_online(c, 1, &m->err), 0);
+	kernel.refuse_at = kernel.refuse = 0;
+	kernel.n = 4;
 	r = counts_cpu_online(c, 1, &m->err);
 	assert_true(r == -ENOTTY || r == -ENOSYS); /* a kernel's, and qemu-user's */
 	assert_int_equal(kernel.n, 6);

@@ -414,6 +414,9 @@ static void a_cpu_that_comes_back_is_counted_anew_into_its_ring(void **state)
 	assert_int_equal(rings_cpu_online(fx.rings, 1, &fx.err), 0);
 	assert_int_equal(rings_pause(fx.rings, true, &fx.err), 0);
 	assert_int_equal(rings_pause(fx.rings, false, &fx.err), 0);
+	rings_switch_off(fx.rings, 1, 0);
+	rings_switch_on(fx.rings, 1, 0);
+	assert_int_equal(rings_first_fd(fx.rings, 1, 0), 100 + n + 3);
 	assert_int_equal(fx.perf.n, n + 4); /* the dummy, and the counter */
 	for (int i = 0; i < n + 2; i++)
 		assert_int_equal(fx.perf.events[i].is_enabled, fx.perf.events[i].cpu != 1);
@@ -424,6 +427,66 @@ static void a_cpu_that_comes_back_is_counted_anew_into_its_ring(void **state)
 				 fake_ring(&fx.perf, 1));
 	}
 	assert_int_equal(rings_cpu_online(fx.rings, 7, &fx.err), -ENOENT);
+}
+
+static void a_cpu_whose_new_counters_are_refused_keeps_the_former_ones(void **state)
+{
+	static const int codes[][2] = { { EMFILE, -EMFILE }, { EBUSY, 0 } };
+	int n;
+
+	(void)state;
+	assert_int_equal(open_rings(0), 0);
+	assert_int_equal(rings_enable(fx.rings, &fx.err), 0);
+	n = fx.perf.n;
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		fx.perf.fail_open = codes[i][0];
+		assert_int_equal(rings_cpu_online(fx.rings, 1, &fx.err), codes[i][1]);
+		/* The new dummy is closed. */
+		assert_int_equal(fx.perf.n, n + 1 + (int)i);
+		for (int k = 0; k < fx.perf.n; k++) {
+			assert_int_equal(fx.perf.events[k].is_open, k < n);
+			assert_int_equal(fx.perf.events[k].is_enabled, k < n);
+		}
+		assert_int_equal(rings_place(fx.rings, 1).fd, 102);
+	}
+	write_sample(1, 9, 0x1000, 0);
+	assert_non_null(strstr(drained(UINT64_MAX), "ip=0x1000"));
+	fx.perf.fail_open = 0;
+	assert_int_equal(rings_cpu_online(fx.rings, 1, &fx.err), 0);
+	assert_false(fx.perf.events[2].is_enabled);
+	assert_true(fx.perf.events[fx.perf.n - 1].is_enabled);
+}
+
+static void a_cpu_that_is_refused_when_it_first_comes_can_be_opened_later(void **state)
+{
+	static const int codes[] = { EMFILE, EBUSY };
+
+	(void)state;
+	fx.perf.n_online = 1;
+	assert_int_equal(open_rings(0), 0);
+	fx.perf.n_online = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		fx.perf.fail_open = codes[i];
+		assert_int_equal(rings_cpu_online(fx.rings, 1, &fx.err), -codes[i]);
+		assert_null(rings_place(fx.rings, 1).page);
+		assert_int_equal(rings_place(fx.rings, 1).fd, -1);
+		assert_null(fake_ring(&fx.perf, 1));
+	}
+	fx.perf.fail_open = 0;
+	assert_int_equal(rings_cpu_online(fx.rings, 1, &fx.err), 0);
+	write_sample(1, 9, 0x1000, 0);
+	assert_non_null(strstr(drained(UINT64_MAX), "ip=0x1000"));
+}
+
+static void what_counts_on_all_threads_of_a_cpu_is_opened_anew(void **state)
+{
+	(void)state;
+	fx.counters.data[0].of_all_threads = true;
+	assert_int_equal(open_rings(0), 0);
+	assert_int_equal(fx.perf.n, 4);
+	assert_int_equal(rings_cpu_online(fx.rings, 1, &fx.err), 0);
+	assert_int_equal(fx.perf.n, 6);
+	assert_int_equal(rings_first_fd(fx.rings, 1, 0), 105);
 }
 
 static void what_the_kernel_says_of_cpus_is_understood(void **state)
@@ -493,6 +556,9 @@ int main(void)
 		TEST(a_size_that_lies_is_a_bad_record_and_no_more),
 		TEST(records_later_than_their_time_are_counted),
 		TEST(a_cpu_that_comes_back_is_counted_anew_into_its_ring),
+		TEST(a_cpu_whose_new_counters_are_refused_keeps_the_former_ones),
+		TEST(a_cpu_that_is_refused_when_it_first_comes_can_be_opened_later),
+		TEST(what_counts_on_all_threads_of_a_cpu_is_opened_anew),
 		TEST(what_the_kernel_says_of_cpus_is_understood),
 		TEST(cpu_lists_are_as_in_sysfs),
 	};
