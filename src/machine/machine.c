@@ -437,7 +437,8 @@ static void machine_on_mapping(struct machine *m, const struct event *event)
 	}
 	p->is_bare = false;
 	p->is_looked_up = true;
-	if (jit_code_is_dump(e->path) && image_get(m->images, mapping.image)->kind != IMAGE_NAMED)
+	if (!is_guest_task(event->pid) && jit_code_is_dump(e->path) &&
+	    image_get(m->images, mapping.image)->kind != IMAGE_NAMED)
 		machine_open_dump(m, p, e->path);
 	/* Two more: the new one may cut another one in two. */
 	if (may_grow(m, p, p->space.n + 2))

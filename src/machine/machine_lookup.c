@@ -68,13 +68,13 @@ static uint32_t learn_process(struct machine *m, int32_t pid)
 }
 
 /* The file that the process runs; NULL: not known, or no file. */
-static const char *program_of(const struct machine *m, int32_t pid)
+static const struct image *program_of(const struct machine *m, int32_t pid)
 {
 	const uint32_t *at = intmap_find(&m->by_pid, (uint32_t)pid);
 	const struct process *p = at ? &m->processes.data[*at] : NULL;
 	const struct image *image = p && p->has_app ? image_get(m->images, p->app) : NULL;
 
-	return image && image->kind == IMAGE_FILE ? image->path : NULL;
+	return image && image->kind == IMAGE_FILE ? image : NULL;
 }
 
 int machine_scan_again(const struct machine *m, uint64_t time_ns, struct event_sink *sink)

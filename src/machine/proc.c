@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/files/file.h"
+#include "machine/image.h"
 
 #define MAPS_LIMIT ((size_t)256 << 20)
 
@@ -137,10 +138,10 @@ static char *read_maps(const char *proc, int32_t pid)
 }
 
 /* Whether it has code of files, none of which is the program. Changes nothing in the text. */
-static bool runs_another(const char *maps, const char *program)
+static bool runs_another(const char *maps, const struct image *program)
 {
 	cleanup(free_at_exit) char *text = xstrdup(maps);
-	size_t len = strlen(program);
+	size_t len = strlen(program->path);
 	struct mapping_event m;
 	bool has_code = false;
 	char *rest = text;
@@ -148,7 +149,9 @@ static bool runs_another(const char *maps, const char *program)
 	for (char *line; (line = strsep(&rest, "\n"));) {
 		if (!parse_maps_line(line, &m) || !m.is_executable || m.path[0] != '/' || !m.ino)
 			continue;
-		if (!strncmp(m.path, program, len) &&
+		if (m.dev == program->dev && m.ino == program->ino)
+			return false;
+		if (!strncmp(m.path, program->path, len) &&
 		    (!m.path[len] || !strcmp(m.path + len, " (deleted)")))
 			return false;
 		has_code = true;
@@ -203,7 +206,7 @@ int proc_scan_process(const char *proc, int32_t pid, uint64_t time_ns, struct ev
 	return proc_scan_again(proc, pid, NULL, time_ns, sink);
 }
 
-int proc_scan_again(const char *proc, int32_t pid, const char *program, uint64_t time_ns,
+int proc_scan_again(const char *proc, int32_t pid, const struct image *program, uint64_t time_ns,
 		    struct event_sink *sink)
 {
 	cleanup(free_at_exit) char *maps = NULL;

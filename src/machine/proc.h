@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "event/event.h"
 
+struct image;
+
 struct pid_list {
 	int32_t *data;
 	size_t n, cap;
@@ -23,9 +25,12 @@ int proc_scan_process(const char *proc, int32_t pid, uint64_t time_ns, struct ev
 /*
  * The same of a process that ran the file `program` when its events were last seen (NULL: not
  * known). If it has code of files, and none of this one, it has executed another program meanwhile:
- * COMM is that of an exec.
+ * COMM is that of an exec. A file is this one if it has its device and inode, or its path. A path
+ * alone may change (the file is renamed), and /proc tells a process's paths by the root of assay,
+ * the kernel's events by the root of the process (chroot(2)). Device and inode alone may differ,
+ * too: the two sources may name different layers of overlayfs.
  */
-int proc_scan_again(const char *proc, int32_t pid, const char *program, uint64_t time_ns,
+int proc_scan_again(const char *proc, int32_t pid, const struct image *program, uint64_t time_ns,
 		    struct event_sink *sink);
 
 /*

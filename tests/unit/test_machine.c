@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "folder.h"
+#include "jitdump_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +10,9 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "event/guest_task.h"
 #include "event/text.h"
-#include "machine/address_space.h"
 #include "machine/machine.h"
-#include "machine/perf_map.h"
 
 /* A machine that is fed events as text, over a fake /proc and /sys. */
 struct fixture {
@@ -112,6 +112,18 @@ static const char *app_of(int32_t pid)
 static const char *comm_of(int32_t pid, int32_t tid)
 {
 	return strings_get(machine_strings(fx.machine), machine_thread(fx.machine, pid, tid).comm);
+}
+
+static void map_at(int32_t pid, uint64_t start, const char *path)
+{
+	struct event e = {
+		.type = EVENT_MAPPING,
+		.pid = pid,
+		.tid = pid,
+		.mapping = { .start = start, .size = 0x1000, .path = path, .is_executable = true }
+	};
+
+	machine_event(fx.machine, &e);
 }
 
 static void an_address_becomes_an_offset_in_the_file(void **state)
@@ -403,7 +415,14 @@ static void a_program_that_was_executed_unseen_is_found_in_proc(void **state)
 	      "0 cpu0 42/42 comm exec name=\"app\"\n"
 	      "0 cpu0 42/42 mmap start=0x601000 size=0x1000 off=0x0 path=\"/bin/app\"\n"
 	      "0 cpu0 42/42 mmap start=0x7f0000 size=0x1000 off=0x0 path=\"/lib/a.so\"\n"
-	      "0 cpu0 43/43 fork parent=41/41\n");
+	      "0 cpu0 43/43 fork parent=41/41\n"
+	      "0 cpu0 44/44 comm exec name=\"jailed\"\n"
+	      "0 cpu0 44/44 mmap start=0x701000 size=0x1000 off=0x0 dev=34359738369 ino=16 "
+	      "path=\"/app\"\n"
+	      "0 cpu0 44/44 mmap start=0x7f0000 size=0x1000 off=0x0 path=\"/lib/a.so\"\n");
+	/* Its root is /srv/jail (chroot(2)). */
+	put("proc/44/task/44/comm", "jailed\n");
+	put("proc/44/maps", "00701000-00702000 r-xp 00000000 08:01 16 /srv/jail/app\n");
 	put("proc/41/task/41/comm", "worker\n");
 	put("proc/41/maps", "00300000-00301000 r-xp 00000000 08:01 13 /lib/a.so\n"
 			    "00401000-00402000 r-xp 00000000 08:01 12 /bin/sh\n");
@@ -419,6 +438,8 @@ static void a_program_that_was_executed_unseen_is_found_in_proc(void **state)
 	assert_string_equal(user(41, 0x300010), "/lib/a.so+0x10");
 	assert_string_equal(app_of(42), "/bin/app");
 	assert_string_equal(user(42, 0x7f0010), "/lib/a.so+0x10");
+	assert_string_equal(app_of(44), "/app");
+	assert_string_equal(user(44, 0x7f0010), "/lib/a.so+0x10");
 	/* Another one: no mapping of the old one is left. */
 	assert_string_equal(app_of(43), "/bin/shell");
 	assert_string_equal(comm_of(43, 43), "ls");
@@ -436,134 +457,35 @@ static void a_process_whose_first_thread_has_ended_has_the_mappings_of_another(v
 	assert_string_equal(user(77, 0x401234), "/bin/app+0x1234");
 }
 
+/* A guest's path names a file in the guest, and this machine may have another one there. */
+static void a_dump_that_a_guest_names_is_not_read_here(void **state)
+{
+	struct dump d = { 0 };
+	FILE *f = fopen("./jit-41.dump", "w");
+
+	(void)state;
+	assert_non_null(f);
+	dump_header(&d);
+	load(&d, 2000, 0x5000, 1, "compiled");
+	assert_int_equal(fwrite(d.b.data, d.b.len, 1, f), 1);
+	fclose(f);
+	buf_fini(&d.b);
+	machine_free(fx.machine);
+	fx.machine = machine_new(&(struct machine_config){ fx.proc, fx.sys, .is_offline = true });
+	for (int32_t pid = 41, i = 0; i < 2; i++, pid = guest_task(300, 41)) {
+		map_at(pid, 0x5000, "//anon");
+		map_at(pid, 0x9000, "./jit-41.dump");
+	}
+	assert_string_equal(user(41, 0x5004), "./jit-41.dump+0x6d");
+	assert_string_equal(user(guest_task(300, 41), 0x5004), "[anon]+0x5004");
+	unlink("./jit-41.dump");
+}
+
 static void idle_is_the_swapper(void **state)
 {
 	(void)state;
 	assert_string_equal(comm_of(0, 0), "swapper");
 	assert_string_equal(app_of(0), "[kernel]");
-}
-
-/* What a slow, obvious model says of the same mappings: a table of addresses. */
-static void mappings_over_mappings_are_cut_as_mmap_does(void **state)
-{
-	enum { SPACE = 64, ROUNDS = 2000 };
-	uint32_t owner[SPACE] = { 0 };
-	uint64_t file_off[SPACE];
-	struct address_space a = { 0 };
-
-	(void)state;
-	srand(7);
-	for (uint32_t round = 1; round <= ROUNDS; round++) {
-		uint64_t start = (uint64_t)(rand() % (SPACE - 1));
-		uint64_t end = start + 1 + (uint64_t)rand() % (SPACE - start);
-		struct mapping m = { start, end, 1000, { round }, false };
-
-		if (round % 50 == 0) {
-			address_space_clear(&a);
-			memset(owner, 0, sizeof(owner));
-		}
-		address_space_map(&a, &m);
-		for (uint64_t i = start; i < end; i++) {
-			owner[i] = round;
-			file_off[i] = 1000 + i - start;
-		}
-		for (uint64_t i = 0; i < SPACE; i++) {
-			const struct mapping *found = address_space_find(&a, i);
-
-			assert_int_equal(found ? found->image.n : 0, owner[i]);
-			if (found)
-				assert_int_equal(i - found->start + found->file_off, file_off[i]);
-		}
-	}
-	address_space_fini(&a);
-}
-
-static void expect_same(const struct address_space *a, const uint32_t *owner, uint32_t n)
-{
-	size_t n_mappings = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		const struct mapping *found = address_space_find(a, i);
-
-		if ((found ? found->image.n : 0) != owner[i])
-			fail_msg("address %u: %u instead of %u", i, found ? found->image.n : 0,
-				 owner[i]);
-		n_mappings += found && found->start == i;
-	}
-	assert_int_equal(a->n, n_mappings);
-}
-
-/* Thousands of mappings, which are several runs, that come and go; and copies of them. */
-static void many_mappings_are_cut_in_the_same_way(void **state)
-{
-	enum { SPACE = 20000, ROUNDS = 60000 };
-	static uint32_t owner[SPACE];
-	struct address_space a = { 0 }, copy = { 0 };
-	size_t most = 0, n_runs = 0;
-
-	(void)state;
-	srand(11);
-	for (uint32_t round = 1; round <= ROUNDS; round++) {
-		uint32_t start = (uint32_t)rand() % (SPACE - 1);
-		uint32_t len = round % 1000 ? 1 + (uint32_t)rand() % 3 : (uint32_t)rand() % SPACE;
-		uint32_t end = MIN(start + 1 + len, (uint32_t)SPACE);
-		struct mapping m = { start, end, 0, { round }, false };
-
-		address_space_map(&a, &m);
-		for (uint32_t i = start; i < end; i++)
-			owner[i] = round;
-		most = MAX(most, a.n);
-		n_runs = MAX(n_runs, a.n_runs);
-		if (round % 997 == 0)
-			expect_same(&a, owner, SPACE);
-		/* no run of a few mappings remains beside another one */
-		assert_true(a.n_runs < 2 || a.n > (a.n_runs - 1) * MAPPINGS_RUN / 8);
-	}
-	assert_true(most > 20 * MAPPINGS_RUN && n_runs > 20);
-	address_space_copy(&copy, &a);
-	expect_same(&copy, owner, SPACE);
-	address_space_map(&copy, &(struct mapping){ 0, SPACE, 0, { 1 }, false });
-	assert_int_equal(copy.n, 1);
-	assert_int_equal(copy.n_runs, 1);
-	expect_same(&a, owner, SPACE);
-	address_space_fini(&copy);
-	address_space_fini(&a);
-}
-
-static void a_perf_map_skips_garbage_and_later_lines_win(void **state)
-{
-	char text[] = "1000 100 first\n"
-		      "garbage\n"
-		      "2000 zz bad\n"
-		      "3000 0 empty\n"
-		      "ffffffffffffff00 200 wraps\n"
-		      "1080 100 second one\n"
-		      "4000 10 old\n"
-		      "4000 20 new\n";
-	struct perf_map map;
-
-	(void)state;
-	perf_map_parse(&map, text);
-	assert_int_equal(map.n_bad_lines, 4);
-	assert_string_equal(perf_map_name(&map, perf_map_find(&map, 0x1000)), "first");
-	assert_string_equal(perf_map_name(&map, perf_map_find(&map, 0x107f)), "first");
-	assert_string_equal(perf_map_name(&map, perf_map_find(&map, 0x1080)), "second one");
-	assert_string_equal(perf_map_name(&map, perf_map_find(&map, 0x400f)), "new");
-	assert_null(perf_map_find(&map, 0x1180));
-	assert_null(perf_map_find(&map, 0xfff));
-	perf_map_fini(&map);
-}
-
-static void map_at(int32_t pid, uint64_t start, const char *path)
-{
-	struct event e = {
-		.type = EVENT_MAPPING,
-		.pid = pid,
-		.tid = pid,
-		.mapping = { .start = start, .size = 0x1000, .path = path, .is_executable = true }
-	};
-
-	machine_event(fx.machine, &e);
 }
 
 static void a_name_that_no_sample_has_takes_no_memory(void **state)
@@ -689,10 +611,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_process_whose_first_thread_has_ended_has_the_mappings_of_another, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(a_dump_that_a_guest_names_is_not_read_here, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(idle_is_the_swapper, setup, teardown),
-		cmocka_unit_test(mappings_over_mappings_are_cut_as_mmap_does),
-		cmocka_unit_test(many_mappings_are_cut_in_the_same_way),
-		cmocka_unit_test(a_perf_map_skips_garbage_and_later_lines_win),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
