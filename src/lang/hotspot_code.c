@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* HotSpot's code cache: from an address to its blob, and to the methods that are inlined there. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/intmap.h"
@@ -192,6 +193,9 @@ static void take_header(const struct hotspot *h, const struct blob_header *b,
 }
 
 #define BLOCK_MAX 64 /* bytes before a blob; they are 16 */
+
+static_assert(HEADER_MAX + BLOCK_MAX <= HOTSPOT_BLOB_BYTES_MAX,
+	      "readers have this room for a blob");
 
 struct lang_range hotspot_blob_range(const struct hotspot *h, const struct hotspot_blob *blob)
 {

@@ -48,7 +48,8 @@ const char *cgroup_pod_text(const struct cgroup_names *names, char out[CGROUP_TE
  *	container docker:shop-db-1                 shop-db-1
  *
  * A workload is the pod's name without the parts that Kubernetes' controllers add (rand.String()
- *and rand.SafeEncodeString() of k8s.io/apimachinery): five random characters, and the hash of a
- * Deployment or the minute of a CronJob before them; or the number in a StatefulSet.
+ * and rand.SafeEncodeString() of k8s.io/apimachinery): five random characters, and the hash of a
+ * Deployment or the minute of a CronJob before them; or the number in a StatefulSet. A pod of
+ * podman keeps its whole name.
  */
 const char *cgroup_service(const struct cgroup_names *names, char out[CGROUP_TEXT_SIZE]);
