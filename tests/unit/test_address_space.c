@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "machine/address_space.h"
 #include "machine/perf_map.h"
 

@@ -12,6 +12,7 @@
 #include "base/files/file.h"
 #include "event/guest_task.h"
 #include "event/text.h"
+#include "machine/address_space.h"
 #include "machine/machine.h"
 
 /* A machine that is fed events as text, over a fake /proc and /sys. */
