@@ -22,7 +22,7 @@
 #include "daemon/daemon_state.h"
 #include "daemon/fleet_rate.h"
 #include "daemon/file_system.h"
-#include "daemon/helpers.h"
+#include "daemon/memory_limit.h"
 #include "daemon/notify.h"
 #include "daemon/turnover.h"
 #include "daemon/upkeep.h"
@@ -219,8 +219,7 @@ int set_rate(struct daemon *d, uint64_t rate_hz, struct error *err)
 	return 0;
 }
 
-/* Changes the rate because of the budget. */
-static void change_rate(struct daemon *d, uint64_t rate_hz, const char *why)
+void change_rate(struct daemon *d, uint64_t rate_hz, const char *why)
 {
 	struct error err = { 0 };
 	bool is_lower = rate_hz < d->rate_hz;
@@ -258,35 +257,6 @@ static void watch_cpu(struct daemon *d, const struct recorder_stats *stats, uint
 		snprintf(why, sizeof(why), "the daemon used %.2f %% of a CPU, of %.2f %% at most",
 			 d->budget.cpu_percent, d->settings.max_cpu_percent);
 	change_rate(d, rate, why);
-}
-
-/*
- * The recorder keeps files, names, stacks and call trees that it has seen; counting anew releases
- * them. If the memory is still too much then, it is the memory for one second's samples, and only a
- * lower rate helps.
- */
-static void watch_memory(struct daemon *d, const struct recorder_stats *stats, uint64_t now_ns)
-{
-	uint64_t limit = d->settings.max_bytes, bytes;
-	struct daemon_helpers helpers;
-	char why[128];
-
-	daemon_helpers_look(d, &helpers);
-	bytes = stats->own_bytes + helpers.bytes;
-	if (!limit || bytes < limit - limit / 8 || now_ns - d->started_ns < d->pace.settle_ns)
-		return;
-	malloc_trim(0);
-	snprintf(why, sizeof(why), "the daemon uses %.1f MiB, of %.1f MiB at most",
-		 (double)bytes / 1048576, (double)limit / 1048576);
-	if (!d->renewed_ns || now_ns - d->renewed_ns > d->pace.renew_ns) {
-		d->renewed_ns = now_ns;
-		log_warning("%s: counting begins anew", why);
-		renew(d);
-	} else if (now_ns - d->budget.changed_ns > d->pace.settle_ns && d->rate_hz > 1 &&
-		   has_a_rate(d)) {
-		d->budget.changed_ns = now_ns;
-		change_rate(d, d->rate_hz / 2, why);
-	}
 }
 
 /* In months, or beside a program that makes files without end, the numbers of files are used up. */
@@ -501,7 +471,7 @@ static int daemon_on_tick(void *context, struct recorder *r, uint64_t now_ns, st
 		fleet_rate_watch(d, now_ns);
 		watch_cpu(d, &stats, now_ns);
 	}
-	watch_memory(d, &stats, now_ns);
+	memory_limit_watch(d, stats.own_bytes, now_ns);
 	watch_files(d, &stats, now_ns);
 	watch_opener(d);
 	tell_service(d, &stats, now_ns);

@@ -121,6 +121,9 @@ int change_frequency(struct daemon *d, uint64_t freq_hz, struct error *err);
 
 /* Sets the rate of all counters with a frequency and begins a new part. */
 int set_rate(struct daemon *d, uint64_t rate_hz, struct error *err);
+
+/* The same for a reason (the begin of a sentence), which is logged and counted. */
+void change_rate(struct daemon *d, uint64_t rate_hz, const char *why);
 bool has_a_rate(const struct daemon *d);     /* whether a counter has a frequency */
 uint64_t permitted_rate(uint64_t wanted_hz); /* limited by the kernel's present maximum */
 

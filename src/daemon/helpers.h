@@ -19,7 +19,8 @@ struct daemon_helpers {
 	uint32_t n_openers_died;
 	struct parser_cost parsers;
 	pid_t upkeep; /* not in the sums, because it has a separate budget; 0: none runs */
-	/* CPU time of keeper, opener and parsers; memory of these and of the starter. */
+	/* CPU time of keeper, opener and parsers; memory of these and of the starter,
+	 * of parsers without pages of files. */
 	uint64_t cpu_ns, bytes;
 };
 

@@ -101,8 +101,8 @@ static void slot_free(struct parser_slot *s)
 	free(s);
 }
 
-/* Makes room for one more, if a child is idle. */
-static void end_oldest(void)
+/* Makes room for one more. False: no child is idle. */
+static bool end_oldest(void)
 {
 	struct parser_slot **oldest = NULL;
 
@@ -110,9 +110,10 @@ static void end_oldest(void)
 		if (!(*s)->n_users && (!oldest || (*s)->used < (*oldest)->used))
 			oldest = s;
 	if (!oldest)
-		return;
+		return false;
 	slot_free(*oldest);
 	*oldest = parsers.slots.data[--parsers.slots.n];
+	return true;
 }
 
 static struct parser_slot *take_slot(const struct parser_class *class)
@@ -156,6 +157,17 @@ void parser_end_children(void)
 	pthread_mutex_unlock(&parsers.lock);
 }
 
+uint32_t parser_end_idle(void)
+{
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&parsers.lock);
+	while (end_oldest())
+		n++;
+	pthread_mutex_unlock(&parsers.lock);
+	return n;
+}
+
 struct parser_cost parser_cost(void)
 {
 	struct parser_cost sum;
@@ -180,7 +192,7 @@ struct parser_cost parser_cost_so_far(void)
 	vec_foreach (&parsers.slots, s) {
 		parser_child_look((*s)->child, &(*s)->seen);
 		add_cost(&sum, &(*s)->seen);
-		sum.bytes += parser_child_bytes((*s)->child);
+		sum.bytes += parser_child_own_bytes((*s)->child);
 	}
 	pthread_mutex_unlock(&parsers.lock);
 	return sum;

@@ -122,13 +122,17 @@ void parser_be_modest(void);
 /* Ends all children, and counts their cost. */
 void parser_end_children(void);
 
+/* Ends those that answer no question now; a question starts another. Returns their number. */
+uint32_t parser_end_idle(void);
+
 /* The children so far. Waits for questions in progress. */
 struct parser_cost {
 	uint32_t n_started, n_died, n_late, n_questions, n_refused;
 	uint32_t n_running; /* now */
 	uint64_t cpu_ns;
 	uint64_t peak_bytes; /* of the largest child */
-	uint64_t bytes;      /* of those that run, resident: parser_cost_so_far() alone has it */
+	/* Of those that run, resident without pages of files: parser_cost_so_far() alone has it. */
+	uint64_t bytes;
 };
 struct parser_cost parser_cost(void);
 

@@ -307,16 +307,35 @@ static pid_t start_process(struct parser_child *p, int questions, int files)
 	return pid;
 }
 
-uint64_t parser_child_bytes(const struct parser_child *p)
+/* "size resident shared …", in pages (proc(5)): shared ones are those of files and memfds. */
+static void read_statm(const struct parser_child *p, uint64_t *resident, uint64_t *shared)
 {
-	char path[64], line[64];
-	unsigned long long pages = 0;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	unsigned long long pages = 0, of_files = 0;
+	char path[64], line[128];
 	pid_t pid = p->pid;
 
 	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
 	if (pid > 0 && file_read_line(path, line, sizeof(line)))
-		sscanf(line, "%*u %llu", &pages);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+		sscanf(line, "%*u %llu %llu", &pages, &of_files);
+	*resident = pages * page;
+	*shared = MIN(pages, of_files) * page;
+}
+
+uint64_t parser_child_bytes(const struct parser_child *p)
+{
+	uint64_t resident, shared;
+
+	read_statm(p, &resident, &shared);
+	return resident;
+}
+
+uint64_t parser_child_own_bytes(const struct parser_child *p)
+{
+	uint64_t resident, shared;
+
+	read_statm(p, &resident, &shared);
+	return resident - shared;
 }
 
 static int start_child(struct parser_child *p, struct error *err)

@@ -40,6 +40,9 @@ void parser_child_look(struct parser_child *p, struct parser_cost *out);
 /* Its resident memory now, also while it answers a question; 0: none runs. */
 uint64_t parser_child_bytes(const struct parser_child *p);
 
+/* The same without pages of files, which the kernel can take back. */
+uint64_t parser_child_own_bytes(const struct parser_child *p);
+
 /* For tests: the process id; 0: none runs. */
 int parser_child_pid(struct parser_child *p);
 

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "daemon/budget.h"
+#include "daemon/memory_limit.h"
 #include "daemon/notify.h"
 #include "daemon/parts.h"
 #include "open/lock.h"
@@ -190,6 +191,18 @@ static void speaks_to_systemd(void **state)
 	assert_int_equal(notify_watchdog_ns(), 0);
 }
 
+/* Only memory of the daemon itself may cost its state or its rate. */
+static void memory_of_parsers_is_not_of_the_daemon(void **state)
+{
+	(void)state;
+	assert_int_equal(memory_excess(0, 1 << 30, 1 << 30), MEMORY_FITS);
+	assert_int_equal(memory_excess(800, 300, 399), MEMORY_FITS);
+	assert_int_equal(memory_excess(800, 300, 400), MEMORY_OF_PARSERS);
+	assert_int_equal(memory_excess(800, 699, 5000), MEMORY_OF_PARSERS);
+	assert_int_equal(memory_excess(800, 700, 0), MEMORY_OF_DAEMON);
+	assert_int_equal(memory_excess(800, 700, 5000), MEMORY_OF_DAEMON);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +211,7 @@ int main(void)
 		cmocka_unit_test(begins_parts_when_clocks_say_so),
 		cmocka_unit_test(keeps_its_budget),
 		cmocka_unit_test(has_no_budget),
+		cmocka_unit_test(memory_of_parsers_is_not_of_the_daemon),
 		cmocka_unit_test_setup_teardown(locks_its_directory, NULL, NULL),
 		cmocka_unit_test_setup_teardown(speaks_to_systemd, NULL, NULL),
 	};

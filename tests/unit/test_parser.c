@@ -266,6 +266,8 @@ static void a_large_file_takes_little_memory_of_a_child(void **state)
 	peak = parser_child_cost(p).peak_bytes;
 	assert_in_range(parser_child_bytes(p), 4096, peak);
 	assert_in_range(peak, 4096, LARGE_BYTES / 2);
+	/* Pages of files, such as those of the C library, are not its own. */
+	assert_in_range(parser_child_own_bytes(p), 4096, parser_child_bytes(p) - 4096);
 	file_unmap(&file);
 	parser_child_free(p);
 }
@@ -507,6 +509,11 @@ static void each_class_of_files_has_a_child(void **state)
 		check_subject(&other, false);
 	}
 	assert_int_equal(parser_cost().n_died, 0);
+	assert_true(parser_end_idle() > 1);
+	assert_int_equal(parser_cost().n_running, 0);
+	assert_int_equal(parser_end_idle(), 0);
+	check_subject(&other, false);
+	assert_int_equal(parser_cost().n_running, 1);
 	parser_end_children();
 	assert_true(parser_cost().n_started > 20);
 	assert_true(parser_cost().cpu_ns > 0);
