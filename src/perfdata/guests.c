@@ -37,10 +37,8 @@ const struct perfdata_guest *guests_find(const struct perfdata *p, const uint8_t
 	return index ? &p->guests.data[*index] : NULL;
 }
 
-void guests_add_to_sample(struct perfdata *p, const uint8_t *bytes, size_t size, struct event *e)
+void guests_add_to_sample(struct perfdata *p, const struct perfdata_guest *guest, struct event *e)
 {
-	const struct perfdata_guest *guest = guests_find(p, bytes, PERF_RECORD_SAMPLE, size);
-
 	if (!guest)
 		return;
 	p->guest_extra = e->sample.extra ? *e->sample.extra : (struct sample_extra){ 0 };
@@ -71,9 +69,14 @@ const struct perfdata_guest_text *perfdata_guest_texts(const struct perfdata *p,
 	return p->guest_texts.data;
 }
 
+int32_t guests_number(const struct perfdata_guest *guest, int32_t id)
+{
+	return guest ? guest_task(guest->machine_pid, id) : id;
+}
+
 static void number(const struct perfdata_guest *guest, int32_t *id)
 {
-	*id = guest_task(guest->machine_pid, *id);
+	*id = guests_number(guest, *id);
 }
 
 bool guests_translate(const struct perfdata_guest *guest, struct event *e)
@@ -94,6 +97,9 @@ bool guests_translate(const struct perfdata_guest *guest, struct event *e)
 		number(guest, &e->context_switch.other_tid);
 		break;
 	case EVENT_COMM:
+	case EVENT_LOST: /* what its kernel dropped is missing here, too */
+	case EVENT_LOST_SAMPLES:
+	case EVENT_THROTTLE:
 		break;
 	default:
 		return false; /* its kernel's symbols, control groups and the like */

@@ -100,6 +100,8 @@ static void read_id_index(struct perfdata *p, struct order_reader *o)
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t id = order_u64(o);
 		struct perfdata_guest guest = { 0 };
+		uint32_t *index;
+		bool is_new;
 
 		reader_bytes(&o->r, ID_INDEX_BYTES - 2 * sizeof(id));
 		guest.tid = (int32_t)order_u64(o);
@@ -107,7 +109,10 @@ static void read_id_index(struct perfdata *p, struct order_reader *o)
 		guest.vcpu = (uint32_t)order_u64(&guests);
 		if (!guest.machine_pid)
 			continue;
-		*intmap_put(&p->guest_by_id, id, NULL) = (uint32_t)p->guests.n;
+		index = intmap_put(&p->guest_by_id, id, &is_new);
+		if (!is_new)
+			continue;
+		*index = (uint32_t)p->guests.n;
 		vec_push(&p->guests, guest);
 	}
 }

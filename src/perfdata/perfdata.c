@@ -318,7 +318,7 @@ static int deliver_held(struct reading *g, struct held_sample *held,
 		if (chain)
 			record_add_chain(f, chain, &p->scratch, &e);
 		e.sample.chain_cut |= !chain;
-		guests_add_to_sample(p, s->record, s->size, &e);
+		guests_add_to_sample(p, guests_find(p, s->record, PERF_RECORD_SAMPLE, s->size), &e);
 	}
 	p->is_foreign = is_foreign;
 	return is_good ? deliver_sample(g, f, &e) : 0;
@@ -336,23 +336,24 @@ static int deliver_held_of(struct reading *g, int32_t tid, const struct deferred
 }
 
 static int deliver_deferred(struct reading *g, const struct record_format *f, const uint8_t *record,
-			    size_t size)
+			    size_t size, const struct perfdata_guest *guest)
 {
 	struct deferred_chain chain;
 
 	if (record_deferred_chain(f, record, size, &chain))
-		return deliver_held_of(g, chain.tid, &chain);
+		return deliver_held_of(g, guests_number(guest, chain.tid), &chain);
 	g->p->stats.bad_records++;
 	return 0;
 }
 
-static int hold_sample(struct reading *g, const uint8_t *record, size_t size, const struct event *e)
+static int hold_sample(struct reading *g, const uint8_t *record, size_t size, int32_t tid,
+		       const struct event *e)
 {
 	struct deferred *d = &g->p->deferred;
 	struct held_sample *s;
 	int r = 0;
 
-	deferred_hold(d, e->tid, e->sample.chain_cookie, record, size);
+	deferred_hold(d, tid, e->sample.chain_cookie, record, size);
 	while (r >= 0 && (s = deferred_give_up(d, false)))
 		r = deliver_held(g, s, NULL);
 	return r;
@@ -362,8 +363,7 @@ static int deliver_record(struct reading *g, const struct record_format *f, cons
 			  uint32_t type, size_t size)
 {
 	struct perfdata *p = g->p;
-	const struct perfdata_guest *guest =
-		type == PERF_RECORD_SAMPLE ? NULL : guests_find(p, bytes, type, size);
+	const struct perfdata_guest *guest = guests_find(p, bytes, type, size);
 	const uint8_t *record;
 	struct event e;
 	int r = 0;
@@ -372,7 +372,7 @@ static int deliver_record(struct reading *g, const struct record_format *f, cons
 
 	record = record_in_our_order(p, f, bytes, size);
 	if (type == RECORD_CALLCHAIN_DEFERRED)
-		return deliver_deferred(g, f, record, size);
+		return deliver_deferred(g, f, record, size, guest);
 	switch (record_decode(f, record, size, 0, &p->scratch, &e)) {
 	case RECORD_SKIPPED:
 		return 0;
@@ -383,11 +383,11 @@ static int deliver_record(struct reading *g, const struct record_format *f, cons
 		break;
 	}
 	if (e.type == EVENT_SAMPLE && e.sample.chain_cookie)
-		return hold_sample(g, record, size, &e);
-	if (e.type == EVENT_SAMPLE && p->guests.n)
-		guests_add_to_sample(p, bytes, size, &e);
-	if (e.type == EVENT_SAMPLE)
+		return hold_sample(g, record, size, guests_number(guest, e.tid), &e);
+	if (e.type == EVENT_SAMPLE) {
+		guests_add_to_sample(p, guest, &e);
 		return deliver_sample(g, f, &e);
+	}
 	if (is_guests && e.type == EVENT_MAPPING)
 		guests_note_kernel(p, guest, &e);
 	if (is_guests && (!guest || !guests_translate(guest, &e)))

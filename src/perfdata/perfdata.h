@@ -130,7 +130,7 @@ struct perfdata_guest {
 /*
  * The guest of the event that is being pushed; NULL: the event is of this machine. Processes and
  * threads of guests have numbers of their own (event/guest_task.h), but those of samples have the
- * guest's.
+ * guest's. Valid until the push returns.
  */
 const struct perfdata_guest *perfdata_guest(const struct perfdata *p);
 
@@ -143,11 +143,10 @@ struct perfdata_guest_text {
 	uint64_t addr;
 };
 
-/* Those of the records that were read. */
-const struct perfdata_guest_text *perfdata_guest_texts(const struct perfdata *p, size_t *n);
-
-/* All that the records named so far. */
+/* All that the records named so far: the CPUs of guests, and the places of their kernels. Valid
+ * until more records are read. */
 const struct perfdata_guest *perfdata_guests(const struct perfdata *p, size_t *n);
+const struct perfdata_guest_text *perfdata_guest_texts(const struct perfdata *p, size_t *n);
 
 const struct perfdata_info *perfdata_info(const struct perfdata *p);
 const struct perfdata_stats *perfdata_stats(const struct perfdata *p);

@@ -74,13 +74,15 @@ uint64_t perfdata_word_at(const struct perfdata *p, const uint8_t *bytes, size_t
 /* The guest of a record, by its id; NULL: it is of this machine. */
 const struct perfdata_guest *guests_find(const struct perfdata *p, const uint8_t *bytes,
 					 uint32_t type, size_t size);
-/* Adds its guest to a sample, whose other extra data is copied with it. */
-void guests_add_to_sample(struct perfdata *p, const uint8_t *bytes, size_t size, struct event *e);
+/* Adds its guest (NULL: none) to a sample, whose other extra data is copied with it. */
+void guests_add_to_sample(struct perfdata *p, const struct perfdata_guest *guest, struct event *e);
+/* The number by which tables know a thread or process of the guest; NULL: of this machine. */
+int32_t guests_number(const struct perfdata_guest *guest, int32_t id);
 /* Notes the mapping of a guest's kernel. `guest`: by its id; or NULL: by the record's process. */
 void guests_note_kernel(struct perfdata *p, const struct perfdata_guest *guest,
 			const struct event *e);
 /* Gives the tasks of an event that is no sample their numbers (event/guest_task.h). False: the
- * event says nothing of processes, and is left out. */
+ * event says nothing of processes or losses, and is left out. */
 bool guests_translate(const struct perfdata_guest *guest, struct event *e);
 
 /* header.c: finds the data, the events and the feature sections of a file with a header. */

@@ -65,6 +65,7 @@ enum pt_event_kind {
 
 extern const char *const pt_event_names[N_PT_EVENTS];
 
+/* Of resume.n_ends: its reader takes a step for each end. */
 enum { PT_MAX_ENDS = 3 };
 
 /* The groups of a PEBS record's items: the types of BBP packets (SDM, table "BBP Block Types"). */
@@ -203,10 +204,9 @@ struct pt_event {
 		 */
 		struct {
 			uint8_t kind;
-			bool is_ahead; /* `tsc` does not hold yet, as in time_ahead */
-			/* Tracing ended so often meanwhile, PT_MAX_ENDS at most; it is on. */
-			uint8_t n_ends;
-			bool is_traced;
+			bool is_ahead;  /* `tsc` does not hold yet, as in time_ahead */
+			uint8_t n_ends; /* how often tracing ended meanwhile, PT_MAX_ENDS at most */
+			bool is_traced; /* tracing is on */
 			uint32_t ticks; /* instructions since the packet that told `tsc` */
 			uint64_t ip; /* 0: not known, and the next event is a branch or an error */
 			uint64_t tsc;

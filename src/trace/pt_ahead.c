@@ -365,17 +365,30 @@ static enum part_state wait_for(struct pt_ahead *a, const struct part *part)
 	return state;
 }
 
+/* The first event in which this machine's kernel, and not a guest's, switches; events.n: none. */
+static size_t first_switch(const struct queue *q)
+{
+	size_t n = 0, mark = 0;
+
+	for (; n < q->events.n; n++) {
+		while (mark + 1 < q->marks.n && q->marks.data[mark + 1].event <= n)
+			mark++;
+		if (queue_is_switch(q, &q->events.data[n]) &&
+		    !(q->marks.n && q->marks.data[mark].of.is_guest))
+			break;
+	}
+	return n;
+}
+
 /*
  * A part begins with the thread of the last record. If that comes before its switch, and the part
  * before ended before the switch, then the events up to the switch are of the thread that leaves.
  */
 static void give_to_leaving(struct queue *q)
 {
-	size_t n = 0, mark = 0;
+	size_t n = first_switch(q), mark = 0;
 	struct mark next = q->leaves;
 
-	while (n < q->events.n && !queue_is_switch(q, &q->events.data[n]))
-		n++;
 	if (n++ == q->events.n)
 		return;
 	for (; mark < q->marks.n && q->marks.data[mark].event <= n; mark++) {

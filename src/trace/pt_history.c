@@ -130,7 +130,7 @@ static void on_sample(struct collector *c, const struct event *e)
 	const struct sample_extra *x = e->sample.extra;
 	int32_t tid;
 
-	if (!x)
+	if (!x || x->machine_pid) /* a guest has CPUs and threads of its own */
 		return;
 	if (f && x->raw && next_of(f, x, &tid))
 		on_switch(c->history, e->cpu, e->time_ns, -1, tid, true);

@@ -10,8 +10,13 @@ enum { SWITCH_NS = 20000 /* that a switch takes at most, from its record on */ }
 static void set_mark(struct queue *q, size_t n, const struct version *of)
 {
 	const struct pt_switch *guest = of->guest ? q->guest_thread : NULL;
-	struct mark m = { n, q->tid, guest ? guest->tid : 0, guest ? q->guest_cpu->vcpu : 0, *of };
+	struct mark m = { .event = n, .tid = q->tid, .of = *of };
 
+	if (guest) {
+		m.guest_tid = guest->tid;
+		m.machine_pid = q->guest_cpu->machine_pid;
+		m.vcpu = q->guest_cpu->vcpu;
+	}
 	if (q->marks.n && q->marks.data[q->marks.n - 1].event == m.event)
 		q->marks.data[q->marks.n - 1] = m;
 	else
@@ -205,7 +210,9 @@ uint64_t queue_follow(struct queue *q, uint64_t now)
 
 void queue_enter_machine(struct queue *q, bool is_guest)
 {
-	uint64_t now = trace_ns(q->trace, pt_flow_tsc(q->flow)), next = UINT64_MAX;
+	bool is_timeless = q->trace->info.is_timeless;
+	uint64_t now = is_timeless ? UINT64_MAX : trace_ns(q->trace, pt_flow_tsc(q->flow));
+	uint64_t next = UINT64_MAX;
 	struct version of = q->version;
 
 	q->is_guest = of.is_guest = is_guest;
@@ -213,6 +220,11 @@ void queue_enter_machine(struct queue *q, bool is_guest)
 		q->guest_thread = NULL;
 		follow_guest(q, now, &next);
 		of = version_at(q, now, &next);
+		/* Before the first time, what is known of the process still holds. */
+		if (!now && version_process(&of) == version_process(&q->version))
+			of.n_changes = q->version.n_changes;
+		if (!now)
+			of.n_pokes = q->version.n_pokes;
 	}
 	queue_enter_view(q, &of);
 	set_mark(q, q->events.n, &of);

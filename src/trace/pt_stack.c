@@ -14,11 +14,22 @@ void pt_stacks_fini(struct pt_stacks *s)
 	intmap_fini(&s->by_tid);
 }
 
+static uint64_t key_of(int32_t tid, bool is_guest)
+{
+	return (uint64_t)is_guest << 32 | (uint32_t)tid;
+}
+
+struct pt_thread_stack *pt_stacks_find(struct pt_stacks *s, int32_t tid, bool is_guest)
+{
+	const uint32_t *at = intmap_find(&s->by_tid, key_of(tid, is_guest));
+
+	return at ? &s->threads.data[*at] : NULL;
+}
+
 struct pt_thread_stack *pt_stacks_of(struct pt_stacks *s, int32_t tid, bool is_guest)
 {
-	uint64_t key = (uint64_t)is_guest << 32 | (uint32_t)tid;
 	bool is_new;
-	uint32_t *at = intmap_put(&s->by_tid, key, &is_new);
+	uint32_t *at = intmap_put(&s->by_tid, key_of(tid, is_guest), &is_new);
 
 	if (is_new) {
 		*at = (uint32_t)s->threads.n;

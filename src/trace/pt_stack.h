@@ -34,8 +34,10 @@ struct pt_stacks {
 
 void pt_stacks_fini(struct pt_stacks *s);
 
-/* A guest that a thread runs has a stack of its own. Valid until the next call. */
+/* A guest that a thread runs has a stack of its own. Valid until the next call. pt_stacks_find():
+ * NULL: no branch of the thread was seen. */
 struct pt_thread_stack *pt_stacks_of(struct pt_stacks *s, int32_t tid, bool is_guest);
+struct pt_thread_stack *pt_stacks_find(struct pt_stacks *s, int32_t tid, bool is_guest);
 
 void pt_stack_branch(struct pt_thread_stack *t, const struct pt_event *branch);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "event/event.h"
+#include "event/guest_task.h"
 #include "event/loss.h"
 #include "trace/pt_synth_counters.h"
 #include "trace/pt_synth_insns.h"
@@ -284,6 +285,9 @@ static int synth_on_span(struct pt_trace_sink *sink, const struct pt_span *span)
 
 	s->span = span;
 	s->queue = &s->queues[span->queue];
+	if (span->is_guest && s->with_stacks)
+		*intmap_put(&s->guest_threads, (uint32_t)span->tid, NULL) =
+			(uint32_t)synth_stack(s)->tid;
 	for (const struct pt_event *e = span->events; e < end && !r;) {
 		size_t n = synth_n_in_row(s, e, end);
 
@@ -386,6 +390,7 @@ void pt_synth_free(struct pt_synth *s)
 	if (!s)
 		return;
 	pt_stacks_fini(&s->stacks);
+	intmap_fini(&s->guest_threads);
 	pt_log_close(s->log);
 	for (uint32_t i = 0; i < pt_trace_n_queues(s->trace); i++) {
 		free(s->queues[i].pebs);
@@ -422,6 +427,23 @@ void pt_synth_event(struct pt_synth *s, const struct event *e)
 		pt_log_event(s->log, e);
 }
 
+/*
+ * The stack of a recording's own sample. Samples that were taken in a guest have its thread, and
+ * those that its host took in it have the thread that runs the guest. NULL: none is known.
+ */
+static struct pt_thread_stack *synth_stack_of(struct pt_synth *s, const struct event *sample)
+{
+	const struct sample_extra *x = sample->sample.extra;
+	const uint32_t *tid;
+
+	if (x && x->machine_pid)
+		return pt_stacks_find(&s->stacks, guest_task(x->machine_pid, sample->tid), true);
+	if (!mode_is_guest(sample->sample.mode))
+		return pt_stacks_of(&s->stacks, sample->tid, false);
+	tid = intmap_find(&s->guest_threads, (uint32_t)sample->tid);
+	return tid ? pt_stacks_find(&s->stacks, (int32_t)*tid, true) : NULL;
+}
+
 void pt_synth_add(struct pt_synth *s, struct event *sample, struct pt_synth_room *room)
 {
 	struct pt_thread_stack *t;
@@ -429,7 +451,9 @@ void pt_synth_add(struct pt_synth *s, struct event *sample, struct pt_synth_room
 
 	if (!s->itrace.adds_chains && !s->itrace.adds_last_branches)
 		return;
-	t = pt_stacks_of(&s->stacks, sample->tid, mode_is_guest(sample->sample.mode));
+	t = synth_stack_of(s, sample);
+	if (!t)
+		return;
 	if (s->itrace.adds_chains) {
 		sample->sample.n_callers =
 			pt_stack_callers(t, pt_stack_later_calls(t, ip), room->callers,

@@ -73,7 +73,8 @@ struct pt_synth {
 	uint32_t branch_filter; /* flags of branches that are wanted; 0: all */
 	uint64_t skip;
 	struct pt_stacks stacks;
-	struct pt_log *log; /* NULL: none */
+	struct intmap guest_threads; /* by a thread here: the last of its guest (guest_task.h) */
+	struct pt_log *log;          /* NULL: none */
 	bool with_stacks;
 	bool passes_insns; /* instructions are counted one by one: for samples of them, or of cycles
 			    */

@@ -101,7 +101,7 @@ static int trace_give(struct queue *q, size_t n, struct pt_trace_sink *sink)
 				 .tid = m->tid,
 				 .cpu = q->cpu };
 	if (m->of.guest) {
-		span.machine_pid = (uint32_t)m->of.pid;
+		span.machine_pid = m->machine_pid;
 		span.vcpu = m->vcpu;
 		span.guest_pid = guest_task_id(span.machine_pid, m->of.guest);
 		span.guest_tid = guest_task_id(span.machine_pid, m->guest_tid);

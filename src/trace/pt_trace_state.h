@@ -46,7 +46,7 @@ struct view {
 struct mark {
 	size_t event;
 	int32_t tid, guest_tid;
-	uint32_t vcpu;
+	uint32_t machine_pid, vcpu; /* of the guest, if `of.guest` is known */
 	struct version of;
 };
 

@@ -238,6 +238,9 @@ by_hand() {
 			le 9 4; le 2 2; le 40 2
 			le $id 8; le 4096 8; le 41 4; le 41 4; le $((id * 1000000000)) 8
 		done
+		# LOST: five records of the guest
+		le 2 4; le 2 2; le 48 2
+		le 6 8; le 5 8; le 41 4; le 41 4; le 7000000000 8; le 6 8
 	} >guest.data
 	assay script -i guest.data -F machine_pid,vcpu,comm,tid,time >out
 	diff out - <<-'END'
@@ -246,6 +249,7 @@ by_hand() {
 		VM: 4321 VCPU:007              :41    41     6.000000: 
 	END
 	assay script -i guest.data --format json | jq -c '[.machine_pid, .vcpu]' | diff - <(printf '%s\n' '[null,null]' '[null,null]' '[4321,7]')
+	assay script -i guest.data --show-lost-events | grep -q 'PERF_RECORD_LOST lost 5'
 	if command -v perf >/dev/null; then
 		perf script -i guest.data -F machine_pid,vcpu,comm,tid,time 2>/dev/null | tr -s ' ' | diff <(tr -s ' ' <out) -
 	fi
