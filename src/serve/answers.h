@@ -25,7 +25,10 @@ struct answers {
 void answers_init(struct answers *a, size_t most_bytes);
 void answers_fini(struct answers *a);
 
-/* An answer with REPLY_FOR_NOW is kept for so long: the page asks again for one without names. */
+/*
+ * An answer with REPLY_FOR_NOW is kept for so long. A page asks every two seconds for names that
+ * come later. The answer must live longer than these two seconds.
+ */
 #define ANSWER_FOR_NOW_NS (10 * NS_PER_SECOND)
 
 /* Valid until the next call. NULL: there is none, or its life is over. */

@@ -170,8 +170,23 @@ await run({
 		await frame().locator("html[data-ready]").waitFor();
 		await frame().locator("[data-view=table]").click();
 		await page.waitForFunction(() => location.hash.includes("shown="));
+		// If names come later, the frame loads once more, and keeps also what is chosen meanwhile.
+		let isLate = true;
+		await page.route((url) => url.pathname === "/api/v1/page", async (route) => {
+			const response = await route.fetch(), headers = response.headers(), body = await response.text();
+			await route.fulfill(isLate ? { response, headers: { ...headers, "x-assay-names": "later" } } : { response, body: body.replace("<html", "<html data-named") });
+		});
 		await page.reload();
 		await frame().locator("[role=tab][aria-selected=true][data-view=table]").waitFor();
+		await page.locator("#later:not([hidden])").waitFor();
+		await frame().locator("#colour").selectOption("language");
+		await page.waitForFunction(() => decodeURIComponent(location.hash).includes("colour=language"));
+		isLate = false;
+		await frame().locator("html[data-named][data-ready]").waitFor();
+		await frame().locator("[role=tab][aria-selected=true][data-view=table]").waitFor();
+		equal(await frame().locator("#colour").inputValue(), "language", "the colours");
+		await page.locator("#later").waitFor({ state: "hidden" });
+		await page.unrouteAll({ behavior: "wait" });
 		await choose("top", "plain");
 		holds(!page.url().includes("shown="), "another view has no such choice");
 		// A failure of the frame stands on the page.
@@ -192,6 +207,20 @@ await run({
 		equal(await page.locator("main section[aria-label='Samples and losses'] dd").first().textContent(), header.samples.stored.toLocaleString("en-US"), "samples");
 		const named = await (await page.request.get(`${origin}/api/v1/top?source=many&limit=1`)).json(), [unnamed] = named.header.images ?? [];
 		await page.locator("main section[aria-label=Names]", { hasText: unnamed?.text ?? "No file of the code lacks names." }).waitFor();
+		// A reason of an answer that came before the names goes when these are there.
+		let isLate = true;
+		await page.route((url) => url.pathname === "/api/v1/top", async (route) => {
+			const response = await route.fetch(), json = await response.json();
+			json.header.images = isLate ? [{ samples: 1, text: "x: its names come later" }] : [];
+			await route.fulfill({ response, json, headers: { ...response.headers(), ...(isLate ? { "x-assay-names": "later" } : {}) } });
+		});
+		await choose("info", "plain");
+		await page.locator("main section[aria-label=Names]", { hasText: "its names come later" }).waitFor();
+		await page.locator("#later:not([hidden])").waitFor();
+		isLate = false;
+		await page.locator("main section[aria-label=Names]", { hasText: "No file of the code lacks names." }).waitFor();
+		await page.locator("#later").waitFor({ state: "hidden" });
+		await page.unrouteAll({ behavior: "wait" });
 		await page.locator("summary", { hasText: "All facts" }).click();
 		await page.locator("main pre", { hasText: '"collector"' }).waitFor();
 		await page.locator("summary", { hasText: "permits" }).click();
@@ -205,6 +234,16 @@ await run({
 		const { statistics } = await (await page.request.get(`${origin}/api/v1/processes?source=plain`)).json();
 		equal(samples.reduce((a, b) => a + b, 0), statistics.all.samples, "samples of all processes");
 		holds(Math.abs(shares.reduce((a, b) => a + b, 0) - 100) < 0.1, `shares ${shares}`);
+		holds((await column(5)).every((text) => /^\d+\.\d{3}$/.test(text)), "seconds of the processes");
+		// Samples of so many events each are no time.
+		await page.selectOption("#event", "page-faults");
+		await page.locator("main tbody tr").first().waitFor();
+		await settled();
+		for (const n of [5, 6, 7, 8])
+			equal((await column(n)).filter(Boolean), [], "seconds of page faults");
+		holds((await column(3)).length, "processes with page faults");
+		await page.selectOption("#event", "");
+		await page.waitForFunction(() => /^\d/.test(document.querySelector("main tbody td:nth-child(5)")?.textContent));
 		await page.locator("main tbody button.link").first().click();
 		await page.waitForFunction(() => /^pid="\d+"$/.test(document.getElementById("filter").value));
 		await page.locator("th", { hasText: "Function" }).waitFor();
@@ -229,6 +268,37 @@ await run({
 		await page.reload();
 		await page.locator("main tbody tr").first().waitFor();
 		equal(await page.locator("#loading").isHidden(), true, "nothing is loaded");
+		// A list that comes late says nothing of the loading of a source that is no longer shown.
+		const first = await page.locator("#source option").first().getAttribute("value"), held = [];
+		let release, isHeld = true;
+		const released = new Promise((resolve) => { release = resolve; });
+		await page.route((url) => url.pathname === "/api/v1/sources", async (route) => {
+			if (isHeld) {
+				held.push(route.request());
+				await released;
+			}
+			const response = await route.fetch(), json = await response.json();
+			json.sources[0].loading = state;
+			await route.fulfill({ response, json });
+		});
+		await page.evaluate(() => {
+			const now = Date.now;
+			Date.now = () => now() + 20000; // the list is old
+		});
+		await choose("top", first);
+		await page.locator("main tbody tr").first().waitFor();
+		isHeld = false;
+		holds(held.length, "lists that come late");
+		await choose("values", first === "plain" ? "many" : "plain");
+		await page.locator("th", { hasText: "comm" }).waitFor();
+		release();
+		for (const request of held)
+			await (await request.response()).finished();
+		await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)));
+		equal(await page.locator("#loading").isHidden(), true, "the source that is shown is not loaded");
+		await page.unrouteAll({ behavior: "wait" });
+		await page.reload();
+		await page.locator("main tbody tr").first().waitFor();
 	},
 	async windows() {
 		// From a window to those beside it, and around it.

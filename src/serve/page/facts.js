@@ -88,18 +88,24 @@ const namesOf = ({ header: { images } }) => images?.length
 	? showTable(images, [["Samples", (r) => number(r.samples), "number"], ["File of the code, and why it lacks names", (r) => r.text]])
 	: element("p", "No file of the code lacks names.");
 
-// The header of an answer as a page. `named`: an answer that has read names; it may come later.
-export function factsView(source, header, named) {
+// The header of an answer as a page. askNames() is for an answer with the files that lack names. awaitNames(is_late, again) calls again() in a while if that answer
+// came before the names.
+export function factsView(source, header, askNames, awaitNames) {
 	const made = element("div"), notes = [header.note, ...(header.warnings ?? [])].filter(Boolean), names = section("Names", element("p", "…"));
 	made.append(samplesOf(header), names);
-	named.then(namesOf, (problem) => element("p", problem.message)).then((part) => names.lastChild.replaceWith(part));
+	const showNames = () => askNames().then((json) => {
+		names.lastChild.replaceWith(namesOf(json));
+		awaitNames(json.is_without_names, showNames);
+	}, (problem) => names.lastChild.replaceWith(element("p", problem.message)));
+	showNames();
 	if (notes.length)
 		made.append(section("Notes", ...notes.map((note) => element("p", note))));
 	made.append(recordingOf(header), later("All facts of the source", () => allFacts(source)), later("What this machine permits", permitted));
 	return made;
 }
 
-const secondsOf = (part) => part ? part.seconds.toFixed(3) : "";
+// Of one part or of the sum of several. Samples of an event that is no time have no seconds.
+const secondsOf = (...parts) => parts.some((part) => part?.seconds === undefined) ? "" : parts.reduce((sum, part) => sum + part.seconds, 0).toFixed(3);
 
 // onPid: a process was chosen.
 export function processesView(json, onPid) {
@@ -114,5 +120,5 @@ export function processesView(json, onPid) {
 	return showTable(rows, [["Process", nameOf], ["PID", (r) => r.pid, "number"], ["Samples", (r) => number(r.all?.samples), "number"],
 		["Share", (r) => all ? share(100 * r.all.samples / all) : "", "number"], ["CPU s", (r) => secondsOf(r.all), "number"], ["User s", (r) => secondsOf(r.user), "number"],
 		["System s", (r) => secondsOf(r.system), "number"],
-		["Interrupts s", (r) => r.irq ? (r.irq.seconds + r.softirq.seconds).toFixed(3) : "", "number"]]);
+		["Interrupts s", (r) => secondsOf(r.irq, r.softirq), "number"]]);
 }

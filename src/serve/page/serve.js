@@ -229,8 +229,11 @@ const views = {
 	calls: { first: { time: "0%-1%" }, keeps: true, make: showCalls },
 	instructions: { arguments: ["source", "time", "tid"], first: { time: "0%-1%" }, make: (state, json) => showTrace(state, json, [
 		["Function", (r) => functionOf(r.frames?.[0])], ["Address", (r) => r.frames?.[0]?.address, "number"], ["Instruction", (r) => r.disasm]]) },
-	info: { question: "values", arguments: ["source", "since", "until"], fixed: coverageQuery, make: (state, json) => factsView(state.source, json.header,
-		askNow("top", { ...queryOf(state, "source", "since", "until"), limit: 1 })) },
+	info: { question: "values", arguments: ["source", "since", "until"], fixed: coverageQuery, make: (state, json) => {
+		const question = asked;
+		return factsView(state.source, json.header, () => askNow("top", { ...queryOf(state, "source", "since", "until"), limit: 1 }),
+			(is_late, again) => awaitNames(question, is_late, again));
+	} },
 };
 
 // Each part of a view comes when its own answer does, in the order of the table.
@@ -341,7 +344,7 @@ async function awaitNamesOf(frame, question) {
 	}
 	const is_late = answer.headers.has("X-Assay-Names");
 	if (!is_late && frame.dataset.late)
-		frame.src = frame.src; // once more, with names
+		frame.contentWindow.location.reload(); // with names; what was chosen in it stays
 	frame.dataset.late = is_late ? "yes" : "";
 	awaitNames(question, is_late, () => awaitNamesOf(frame, question));
 }
@@ -383,9 +386,11 @@ async function readSources() {
 }
 
 // The list, if it is old, and how the loading of this source goes.
-async function showSources(state) {
+async function showSources(state, question) {
 	if (Date.now() - sourcesTime > sourcesMs)
 		await readSources().catch(() => {}); // the view names the problem
+	if (question !== asked)
+		return;
 	const source = sources.find((one) => one.name === state.source);
 	const { loading } = source?.kind === "clickhouse" ? sources.find((one) => one.loading) ?? source : source ?? {};
 	byId("loading").textContent = loadingText(loading);
@@ -413,7 +418,7 @@ async function show(state, keeps) {
 	document.title = `${state.source} · assay`;
 	showDownloads(state);
 	showRecord(state);
-	showSources(state);
+	showSources(state, question);
 	try {
 		// The view names the same problem.
 		showCoverage(state, question).catch(() => question === asked && byId("coverage").replaceChildren());
@@ -494,7 +499,7 @@ function listen() {
 			showForm();
 		});
 	byId("live").addEventListener("change", beginLive);
-	addEventListener("assay-choice", (event) => stateOfAddress().view !== "calls" && keepShown(event.detail));
+	addEventListener("assay-choice", (event) => keepShown(event.detail));
 	byId("range").addEventListener("change", () => {
 		byId("since").value = byId("range").value;
 		byId("until").value = "";
