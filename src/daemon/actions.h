@@ -105,7 +105,7 @@ struct daemon_status {
 	double keep_age_s;             /* age of stored samples; 0: for ever */
 	uint64_t keep_bytes;           /* 0: no limit */
 	uint32_t n_processes, n_parts; /* processes at present; parts begun */
-	uint32_t n_rate_changes;       /* because of the budget */
+	uint32_t n_rate_changes;       /* because of the budget or the fleet */
 };
 void daemon_status(struct daemon *d, struct daemon_status *out);
 

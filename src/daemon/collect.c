@@ -251,7 +251,10 @@ static void watch_cpu(struct daemon *d, const struct recorder_stats *stats, uint
 	rate = budget_rate(&d->budget, now_ns, stats->own_cpu_ns, d->rate_hz, wanted);
 	if (rate == d->rate_hz || !has_a_rate(d))
 		return;
-	if (rate > d->rate_hz)
+	if (d->rate_hz > wanted)
+		snprintf(why, sizeof(why), "%s asks for it",
+			 wanted < d->settings.freq_hz ? "the fleet" : "the daemon's setting");
+	else if (rate > d->rate_hz)
 		snprintf(why, sizeof(why), "there is room in the daemon's budget");
 	else
 		snprintf(why, sizeof(why), "the daemon used %.2f %% of a CPU, of %.2f %% at most",

@@ -43,6 +43,7 @@ struct daemon_pace {
 	uint64_t upkeep_ns; /* between two rounds of upkeep; the end of a part starts one sooner */
 	/* If the memory limit is passed again within this time, counting anew did not help. */
 	uint64_t renew_ns;
+	uint64_t fleet_ns;   /* between two changes of the rate for the fleet */
 	uint64_t measure_ns; /* between two measurements of sample files */
 };
 struct daemon_pace daemon_pace(const char *setting);
@@ -77,7 +78,8 @@ struct daemon {
 	struct daemon_pace pace;
 	struct part_clock part;
 	uint64_t rate_hz; /* present rate: settings.freq_hz, or less because of the budget */
-	uint64_t fleet_hz, fleet_looked_ns; /* fleet_rate.c: what the fleet asks for; 0: nothing */
+	/* fleet_rate.c: what the fleet asks for, 0: nothing; the last look, and change of rate. */
+	uint64_t fleet_hz, fleet_looked_ns, fleet_changed_ns;
 	/* closely_begin(): when it ends, 0: none runs; the rate to return to. */
 	uint64_t closely_until_ns, freq_before_hz;
 	bool is_paused, is_ending, is_renewing;

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/fleet_rate.h"
 
-#include <inttypes.h>
-
-#include "base/error.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "daemon/daemon_state.h"
 #include "fleet/ship_status.h"
@@ -23,31 +19,44 @@ const char *fleet_rate_reason(const struct daemon *d)
 	return " to stay within the daemon's budget";
 }
 
-static void look_at_fleet(struct daemon *d)
+static uint64_t fleet_asks(const struct daemon *d)
 {
 	struct ship_status ship = { 0 };
 
 	if (d->settings.follows_fleet)
 		ship_status_read(&ship);
-	d->fleet_hz = ship.rate_hz;
+	return ship.rate_hz;
+}
+
+/* Now, unless the budget holds the rate down: then it rises by the budget's steps. */
+static void follow(struct daemon *d, uint64_t before, uint64_t now_ns)
+{
+	uint64_t wanted = permitted_rate(fleet_rate_wanted(d));
+
+	if (!has_a_rate(d) || d->rate_hz == wanted ||
+	    (d->rate_hz < wanted && d->rate_hz < permitted_rate(before)))
+		return;
+	change_rate(d, wanted,
+		    wanted < d->settings.freq_hz ? "the fleet asks for it"
+						 : "the fleet asks for no less");
+	d->is_budget_begun = false; /* its window had the CPU time of the other rate */
+	d->fleet_changed_ns = now_ns;
 }
 
 void fleet_rate_watch(struct daemon *d, uint64_t now_ns)
 {
-	uint64_t before = fleet_rate_wanted(d), rate = d->rate_hz, wanted;
-	struct error err = { 0 };
+	uint64_t before = fleet_rate_wanted(d), asked;
 
 	if (d->fleet_looked_ns && now_ns - d->fleet_looked_ns < d->pace.retry_ns)
 		return;
 	d->fleet_looked_ns = now_ns;
-	look_at_fleet(d);
-	/* It rises at once if nothing else held it down; the budget lowers it again. */
-	wanted = permitted_rate(fleet_rate_wanted(d));
-	if (!has_a_rate(d) || (rate <= wanted && (rate < before || rate == wanted)))
+	asked = fleet_asks(d);
+	if (asked == d->fleet_hz)
 		return;
-	if (set_rate(d, wanted, &err) < 0)
-		log_warning("cannot change the rate: %s", err.text);
-	else
-		log_info("sampling at %" PRIu64 " Hz instead of %" PRIu64 ", as the fleet asks",
-			 wanted, rate);
+	if (d->settings.follows_fleet && d->fleet_changed_ns &&
+	    now_ns - d->fleet_changed_ns < d->pace.fleet_ns)
+		return;
+	d->fleet_hz = asked;
+	if (fleet_rate_wanted(d) != before)
+		follow(d, before, now_ns);
 }

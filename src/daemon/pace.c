@@ -13,6 +13,7 @@ struct daemon_pace daemon_pace(const char *setting)
 		.part_ns = PART_NS,
 		.retry_ns = 10 * NS_PER_SECOND,
 		.renew_ns = 600 * NS_PER_SECOND,
+		.fleet_ns = 600 * NS_PER_SECOND,
 		.upkeep_ns = 1800 * NS_PER_SECOND,
 		.measure_ns = 60 * NS_PER_SECOND,
 	};
@@ -23,6 +24,7 @@ struct daemon_pace daemon_pace(const char *setting)
 		{ "settle=", &pace.settle_ns }, { "part=", &pace.part_ns },
 		{ "retry=", &pace.retry_ns },   { "renew=", &pace.renew_ns },
 		{ "upkeep=", &pace.upkeep_ns }, { "measure=", &pace.measure_ns },
+		{ "fleet=", &pace.fleet_ns },
 	};
 
 	for (; setting && *setting; setting += strcspn(setting, ","), setting += *setting == ',')

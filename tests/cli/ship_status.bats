@@ -81,12 +81,12 @@ has_rate() {
 
 @test "the daemon samples less often if the fleet asks for it, and never more than its settings" {
 	need_daemon
-	export ASSAY_SHIP_STATUS=$PWD/status ASSAY_DAEMON_PACE=retry=1
+	export ASSAY_SHIP_STATUS=$PWD/status ASSAY_DAEMON_PACE=retry=1,fleet=1
 	echo "rate_hz 7" >status
 	run_daemon assay daemon --session-dir d -e cpu-clock -F 49 --max-cpu 0 --fleet-rate
 	wait_for has_rate 7
 	[ "$(status_of d .wanted_hz)" = 49 ]
-	wait_for has 'sampling at 7 Hz instead of 49, as the fleet asks' daemon.log
+	wait_for has 'the fleet asks for it: sampling at 7 Hz instead of 49' daemon.log
 	# The newest part says so, too.
 	wait_for eval 'assay report -i "$(ls -d d/samples/current/2* | tail -1)" | grep -q "sampling at 7 Hz instead of 49, as the fleet asks"'
 	echo "rate_hz 30" >status
@@ -97,9 +97,25 @@ has_rate() {
 	wait_for has_rate 5
 	rm status
 	wait_for has_rate 49
+	(($(status_of d .rate_changes) >= 5))
+	has 'the fleet asks for no less: sampling at 49 Hz instead of 5, as requested' daemon.log
 	end_daemon
+	[[ "$(assay report -i d)" == *"the rate went up again"* ]]
 	echo "rate_hz 7" >status
 	run_daemon assay daemon --session-dir e -e cpu-clock -F 49 --max-cpu 0
 	sleep 3
 	[ "$(status_of e .rate_hz)" = 49 ]
+}
+
+@test "a gateway that alternates between rates changes the daemon's once in ten minutes" {
+	need_daemon
+	export ASSAY_SHIP_STATUS=$PWD/status ASSAY_DAEMON_PACE=retry=1
+	echo "rate_hz 7" >status
+	run_daemon assay daemon --session-dir d -e cpu-clock -F 49 --max-cpu 0 --fleet-rate
+	wait_for has_rate 7
+	for rate in 5 30 5; do
+		echo "rate_hz $rate" >status
+		sleep 2
+		[ "$(status_of d '[.rate_hz, .rate_changes] | @csv')" = 7,1 ]
+	done
 }
