@@ -15,9 +15,11 @@
 #include "serve/jobs.h"
 #include "serve/reply.h"
 
-/* What a host may send: at once, and in each second since. */
 /* Requests of one host at once: its present one, and one that it gave up. */
-#define HOST_JOBS       2
+#define HOST_JOBS 2
+/* Of all hosts that join, which are the host "*" until they have their tokens. */
+#define JOIN_JOBS 16
+/* What a host may send: at once, and in each second since. */
 #define BLOCKS_BURST    240.0
 #define BLOCKS_A_SECOND 4.0
 #define BYTES_BURST     (64.0 * 1048576)
@@ -36,7 +38,7 @@ struct allowance {
 struct gate {
 	char *fleet;
 	struct fleet_tokens tokens;
-	VEC(struct allowance) allowances; /* by host; of enrolled ones alone */
+	VEC(struct allowance) allowances; /* by host: enrolled ones, and "*" */
 };
 
 enum { MAX_WORDS = 3 };
@@ -311,8 +313,10 @@ void gate_take(struct gate *g, struct http_request *q, struct jobs *jobs)
 		return;
 	}
 	buf_str(&call.key, r.host);
-	if (jobs_count(jobs, &call.key) >= HOST_JOBS) {
-		reply_error(q, 429, "Other requests of this host are still looked at.");
+	if (jobs_count(jobs, &call.key) >= (row->is_join ? JOIN_JOBS : HOST_JOBS)) {
+		reply_error(q, 429,
+			    row->is_join ? "Other hosts join at the moment. Try again later."
+					 : "Other requests of this host are still looked at.");
 		return;
 	}
 	a = allowance_of(g, r.host);

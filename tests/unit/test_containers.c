@@ -2,6 +2,8 @@
 /* The names of containers that a session or a history keeps. */
 #include "folder.h"
 
+#include <errno.h>
+
 #include "base/mem.h"
 #include "store/history/containers.h"
 
@@ -111,6 +113,30 @@ static void a_file_takes_the_names_that_it_lacks(void **state)
 	buf_fini(&lines);
 }
 
+static void a_file_that_cannot_be_read_stays(void **state)
+{
+	static const char *const file = "stays/containers";
+	char line[] = "A new\n";
+
+	(void)state;
+	assert_int_equal(file_mkdirs("stays", 0700, NULL), 0);
+	merge("stays/others", "A old\nB other\n");
+	assert_int_equal(symlink("others", file), 0);
+	assert_int_equal(containers_merge(file, line, NULL), -ELOOP);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(mkfifo(file, 0600), 0);
+	assert_int_equal(containers_merge(file, line, NULL), -EINVAL);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(rename("stays/others", file), 0);
+	assert_int_equal(truncate(file, CONTAINER_TEXT_MAX + 8192), 0);
+	assert_int_equal(containers_merge(file, line, NULL), -EFBIG);
+	assert_int_equal(size_of(file), CONTAINER_TEXT_MAX + 8192);
+	assert_int_equal(truncate(file, strlen("A old\nB other\n")), 0);
+	merge(file, line);
+	assert_string_equal(kept("stays", "A"), "new");
+	assert_string_equal(kept("stays", "B"), "other");
+}
+
 static void lines_of_a_host_that_lies_are_left_out(void **state)
 {
 	char *long_name = calloc(1, 10000), *lines;
@@ -151,6 +177,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_takes_the_names_that_it_lacks),
+		cmocka_unit_test(a_file_that_cannot_be_read_stays),
 		cmocka_unit_test(lines_of_a_host_that_lies_are_left_out),
 		cmocka_unit_test(a_merged_file_keeps_the_newest_4_mib),
 		cmocka_unit_test(a_history_has_one_file_for_all_its_parts),

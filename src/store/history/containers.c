@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/history/containers.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/files/file.h"
 #include "store/history/history.h"
 #include "store/sharing.h"
@@ -46,35 +48,41 @@ char *containers_file(const char *dir)
 	return xasprintf("%s/containers", top);
 }
 
-/* Returns NULL if there is no such file, or if assay did not write it. */
-static char *read_text(const char *file, size_t *size)
+/*
+ * *text is NULL if there is no such file, and after errors: -EINVAL, assay did not write the file;
+ * -EFBIG, it is larger than any that assay writes.
+ */
+static int read_text(const char *file, char **text, size_t *size)
 {
 	cleanup(close_at_exit) int fd =
 		open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
-	char *text;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    file_read_fd(fd, CONTAINER_TEXT_MAX, &text, size) < 0)
-		return NULL;
-	return text;
+	*text = NULL;
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? file_read_fd(fd, CONTAINER_TEXT_MAX, text, size) : -EINVAL;
 }
 
 void containers_read(struct container_names *n, const char *file)
 {
-	cleanup(free_at_exit) char *text = read_text(file, NULL);
+	cleanup(free_at_exit) char *text = NULL;
 
-	if (text)
+	if (read_text(file, &text, NULL) == 0 && text)
 		container_names_parse(n, text);
 }
 
 void containers_trim(const char *file)
 {
 	size_t size = 0;
-	cleanup(free_at_exit) char *text = read_text(file, &size);
-	const char *from =
-		text && size > FILE_LIMIT ? memchr(text + size / 2, '\n', size / 2) : NULL;
+	cleanup(free_at_exit) char *text = NULL;
+	const char *from;
 
+	if (read_text(file, &text, &size) < 0 || size <= FILE_LIMIT)
+		return;
+	from = memchr(text + size / 2, '\n', size / 2);
 	if (from)
 		file_replace(file, from + 1, (size_t)(text + size - from - 1), NULL);
 }
@@ -121,10 +129,11 @@ static uint32_t put_names(struct buf *out, char *text, const struct container_na
 
 uint32_t containers_missing(const char *here, const char *there, struct buf *out)
 {
-	cleanup(free_at_exit) char *text = read_text(here, NULL);
 	struct container_names *names = container_names_new(), *known = container_names_new();
+	cleanup(free_at_exit) char *text = NULL;
 	uint32_t n;
 
+	read_text(here, &text, NULL);
 	containers_read(names, here);
 	containers_read(known, there);
 	n = put_names(out, text, names, known);
@@ -145,12 +154,16 @@ static void put_others(struct buf *out, char *text, const struct container_names
 
 int containers_merge(const char *file, char *lines, struct error *err)
 {
-	cleanup(free_at_exit) char *old = read_text(file, NULL), *copy = xstrdup(lines);
-	struct container_names *new_names = container_names_new(), *put = container_names_new();
+	cleanup(free_at_exit) char *old = NULL, *copy = xstrdup(lines);
+	struct container_names *new_names, *put;
 	struct buf text = { 0 };
 	const char *from;
-	int r;
+	int r = read_text(file, &old, NULL);
 
+	if (r < 0)
+		return error_set(err, r, "cannot read %s: %s", file, strerror(-r));
+	new_names = container_names_new();
+	put = container_names_new();
 	container_names_parse(new_names, copy);
 	put_others(&text, old, new_names);
 	put_names(&text, lines, new_names, put);

@@ -33,7 +33,8 @@ uint32_t containers_missing(const char *here, const char *there, struct buf *out
 /*
  * Adds lines "ID NAME" to a file that assay wrote, and overwrites `lines`. Other lines are left
  * out. A name replaces that of its id. Above 4 MiB, the names that came first go. Returns a
- * negative errno if the file can't be written; then it is as it was.
+ * negative errno if the file can't be read or written, if it is no regular file, or if it is larger
+ * than CONTAINER_TEXT_MAX; then it is as it was.
  */
 int containers_merge(const char *file, char *lines, struct error *err);
 
