@@ -11,16 +11,16 @@ static const char *after_text(const char *text)
 void label_texts_init(struct label_texts *l, const struct profile *p, struct frame_names *frames)
 {
 	const struct strings *texts = &p->waker_texts;
-	cleanup(free_at_exit) uint32_t *pairs = xcalloc((size_t)texts->n + 1, sizeof(*pairs));
+	cleanup(free_at_exit) bool *has_pairs = xcalloc((size_t)texts->n + 1, sizeof(*has_pairs));
 
 	*l = (struct label_texts){ .first = xcalloc((size_t)texts->n + 1, sizeof(*l->first)) };
 	vec_foreach (&p->wakers, w)
-		pairs[w->labels.n] = w->label_pairs.n;
+		has_pairs[w->label_pairs.n] = true;
 	for (uint32_t i = 0; i < texts->n; i++) {
-		const char *at = texts->text[pairs[i]], *end = at + texts->len[pairs[i]];
+		const char *at = texts->text[i], *end = at + texts->len[i];
 
 		/* The value 0, of samples without facts, is the empty text. */
-		for (const char *value; pairs[i] && at < end; at = after_text(value)) {
+		for (const char *value; has_pairs[i] && at < end; at = after_text(value)) {
 			value = after_text(at);
 			vec_push(&l->list, (struct label_text){ frame_text(frames, at),
 								frame_text(frames, value) });

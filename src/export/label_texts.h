@@ -18,6 +18,6 @@ struct label_texts {
 		*first; /* by value of PROFILE_LABEL: its labels are list[first[i], first[i + 1]) */
 };
 
-/* PROFILE_LABEL has to be among the profile's keys, without a name. */
+/* PROFILE_LABEL has to be among the profile's keys, with by_label_pairs. */
 void label_texts_init(struct label_texts *l, const struct profile *p, struct frame_names *frames);
 void label_texts_fini(struct label_texts *l);

@@ -67,12 +67,19 @@ static int32_t otlp_intern(struct otlp *w, const char *text)
 /* A text (if not NULL) or a number under a key: its index in the attribute table. */
 static int32_t attribute_index(struct otlp *w, const char *key, const char *text, int64_t number)
 {
-	cleanup(free_at_exit) char *unique =
-		text ? xasprintf("%s=%s", key, text) : xasprintf("%s:%lld", key, (long long)number);
-	string_id id = strings_add(&w->attribute_keys, unique);
+	struct buf unique = { 0 };
+	string_id id;
 	Otlp__AnyValue value = OTLP__ANY_VALUE__INIT;
 	Otlp__KeyValueAndUnit row = OTLP__KEY_VALUE_AND_UNIT__INIT;
 
+	/* Keys and texts are those of programs, and can have any character but a NUL. */
+	buf_bytes(&unique, key, strlen(key) + 1);
+	if (text)
+		buf_printf(&unique, "=%s", text);
+	else
+		buf_printf(&unique, ":%lld", (long long)number);
+	id = strings_add_n(&w->attribute_keys, (const char *)unique.data, unique.len);
+	buf_fini(&unique);
 	if ((int32_t)id.n <= w->n_attributes)
 		return (int32_t)id.n;
 	value.value_case =
@@ -487,7 +494,8 @@ const struct export_ops export_otlp = {
 	.is_binary = true,
 	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU, PROFILE_CGROUP,
 			   PROFILE_TRACE, PROFILE_SPAN, PROFILE_LABEL },
-		  .n = 8 },
+		  .n = 8,
+		  .by_label_pairs = true },
 	.with_chains = true,
 	.with_places = true,
 	.with_source = true,

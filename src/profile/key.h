@@ -42,7 +42,8 @@ enum key_kind { KEY_CLASS, KEY_CODE };
 	X(LABEL, "label", CLASS, "labels of the goroutine; *label:NAME* is the value of one")     \
 	X(PARALLELISM, "parallelism", CLASS, "threads that ran at the moment of the sample")      \
 	X(HOST, "host", CLASS, "machine that the sample is of")                                   \
-	X(SERVICE, "service", CLASS, "systemd's service, or else the program")                    \
+	X(SERVICE, "service", CLASS,                                                              \
+	  "workload of the pod, else systemd's service, else the container, else the program")    \
 	X(EVENT, "event", CLASS, "what was counted")                                              \
 	X(CONTEXT, "context", CLASS, "user, system, irq, softirq or idle")                        \
 	X(MODE, "mode", CODE, "user or kernel")                                                   \
@@ -82,6 +83,7 @@ struct key_list {
 	enum profile_key key[N_PROFILE_KEYS];
 	size_t n;
 	char label[KEY_LABEL_MAX + 1]; /* the NAME of the key label:NAME; "": all labels */
+	bool by_label_pairs; /* of all labels: values of LABEL are label_pairs (profile.h) */
 };
 
 bool key_list_has(const struct key_list *list, enum profile_key key);

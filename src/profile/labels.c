@@ -56,7 +56,8 @@ void labels_describe(struct profile *p, const struct load_part *part, uint32_t n
 	out->labels = strings_add(&p->waker_texts, buf_cstr(&all));
 	out->label_pairs = strings_add_n(&p->waker_texts, (const char *)pairs.data, pairs.len);
 	if (!*asked)
-		out->label = out->labels;
+		out->label =
+			p->index->request->keys.by_label_pairs ? out->label_pairs : out->labels;
 	buf_fini(&all);
 	buf_fini(&pairs);
 }

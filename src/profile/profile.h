@@ -195,7 +195,7 @@ struct profile_waker {
 	string_id comm, symbol, stack, reason, owner, device;
 	string_id mem, tlb, snoop, data_symbol, data_image;
 	string_id trace, span;
-	string_id label, labels; /* the one of the key label:NAME, or all; all, NAME=VALUE each */
+	string_id label, labels; /* value of the key LABEL; all, NAME=VALUE each */
 	string_id label_pairs;   /* of all labels: NAME, '\0', VALUE, '\0' each; {0}: none */
 	bool is_label_taken;     /* by the filter label: */
 	bool is_taken;           /* by the query */

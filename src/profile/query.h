@@ -74,7 +74,8 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	  "containers: as *report --by container* has them, their ids, or names")                 \
 	X(POD, "pod", GLOB, "GLOB", "Kubernetes pods, by uid")                                    \
 	X(HOST, "host", GLOB, "GLOB", "samples of these machines")                                \
-	X(SERVICE, "service", GLOB, "GLOB", "systemd's services, or else programs")               \
+	X(SERVICE, "service", GLOB, "GLOB",                                                       \
+	  "workloads of pods, else systemd's services, else containers, else programs")           \
 	X(WAKER, "waker", GLOB, "GLOB",                                                           \
 	  "waits that threads of these names ended, or [interrupt]; [none]: other samples")       \
 	X(REASON, "reason", GLOB, "GLOB", "waits for these reasons: futex, block-io, socket, …")  \

@@ -184,6 +184,24 @@ samples_of() { # COMM
 	done
 }
 
+@test "pprof and OTLP keep labels apart whose texts are alike" {
+	assay export --list-formats | grep -q '^otlp ' || skip "built without protobuf-c"
+	mkdir -p pushed/samples/current
+	# Two sets of labels that one text joins, and two pairs.
+	printf 'main;work 5\n' >folded
+	assay import -q folded --into pushed --label x=1 --label y=2
+	assay import -q folded --into pushed --label 'x=1, y=2'
+	mv pushed all
+	assay export -q -i all --format otlp -o exported
+	assay import -q --body otlp exported -o back
+	pushed_of() { assay report -i "$1" --by label:x -t 0 --format json | jq -r '.rows[] | "\(.label) \(.samples)"' | sort; }
+	pushed_of all | diff - <(printf '%s\n' '1 5' '1, y=2 5')
+	pushed_of back | diff - <(pushed_of all)
+	assay export -q -i all --format pprof -o exported
+	assay import -q exported -o again
+	pushed_of again | diff - <(pushed_of all)
+}
+
 @test "what is no profile, or may not be pushed, leaves nothing behind" {
 	profiles worker
 	begin
