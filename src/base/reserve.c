@@ -154,10 +154,10 @@ int reserve_error(struct error *err)
 
 	getrlimit(RLIMIT_AS, &limit);
 	if (limit.rlim_cur == RLIM_INFINITY)
-		return error_set(err, -ENOMEM, "there is not enough memory");
+		return error_set(err, -ENOMEM, RESERVE_MESSAGE);
 	return error_set(err, -ENOMEM,
-			 "there is not enough memory; the limit of this process is %llu MB, and "
-			 "'ulimit -v' changes it",
+			 RESERVE_MESSAGE
+			 "; the limit of this process is %llu MB, and 'ulimit -v' changes it",
 			 (unsigned long long)limit.rlim_cur >> 20);
 }
 

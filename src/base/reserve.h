@@ -55,7 +55,8 @@ static inline int reserve_check(void)
 /* How often one of these functions, or mem_try(), has failed. */
 uint32_t reserve_failures(void);
 void reserve_count_failure(void);
-/* -ENOMEM, with a message that names the process's limit of memory, if it has one. */
+/* -ENOMEM. The message starts so, and names the process's limit of memory, if it has one. */
+#define RESERVE_MESSAGE "there is not enough memory"
 int reserve_error(struct error *err);
 
 /*

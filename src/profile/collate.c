@@ -103,15 +103,25 @@ static bool has_code_key(const struct key_list *keys)
 	return false;
 }
 
-size_t profile_most_rows(const struct profile *p, const struct key_list *keys, bool with_total)
+size_t profile_collate_bytes(const struct profile *p)
 {
-	cleanup(free_at_exit) uint32_t *order = entries_by_group(p);
-	cleanup(free_at_exit) uint32_t *nodes = xcalloc(p->nodes.n + 1, sizeof(*nodes));
-	cleanup(free_at_exit) uint32_t *functions = xcalloc(p->functions.n + 1, sizeof(*functions));
+	/* A tuple of number_codes() has its text, and the table of texts may just grow. */
+	size_t of_function = (N_PROFILE_KEYS + 6) * sizeof(uint32_t) + 64;
+
+	return (p->entries.n + p->nodes.n + (size_t)p->n_groups + 8) * sizeof(uint32_t) +
+	       (p->functions.n + 1) * of_function;
+}
+
+size_t profile_most_rows(const struct profile *p, const struct key_list *keys, bool with_total,
+			 const uint32_t *order)
+{
+	cleanup(free_at_exit) uint32_t *nodes = NULL, *functions = NULL;
 	size_t n = 0;
 
 	if (!has_code_key(keys))
 		return MIN(p->entries.n, p->n_groups);
+	nodes = xcalloc(p->nodes.n + 1, sizeof(*nodes));
+	functions = xcalloc(p->functions.n + 1, sizeof(*functions));
 	for (size_t i = 0; i < p->entries.n; i++) {
 		const struct profile_entry *e = &p->entries.data[order[i]];
 
@@ -128,8 +138,8 @@ size_t profile_most_rows(const struct profile *p, const struct key_list *keys, b
 	return n;
 }
 
-void profile_collate(const struct profile *p, const struct key_list *keys, bool with_total,
-		     struct rows *out)
+void profile_collate_ordered(const struct profile *p, const struct key_list *keys, bool with_total,
+			     const uint32_t *order, struct rows *out)
 {
 	size_t n_codes = p->functions.n + 1;
 	struct collator c = {
@@ -141,7 +151,6 @@ void profile_collate(const struct profile *p, const struct key_list *keys, bool 
 		.group_of = xcalloc(n_codes, sizeof(uint32_t)),
 		.seen = xcalloc(n_codes, sizeof(uint32_t)),
 	};
-	uint32_t *order = entries_by_group(p);
 
 	with_total = with_total && has_code_key(keys);
 	out->n_lanes = p->n_lanes;
@@ -153,9 +162,16 @@ void profile_collate(const struct profile *p, const struct key_list *keys, bool 
 	}
 	vec_foreach (&out->list, row)
 		row->has_total = with_total;
-	free(order);
 	free(c.codes);
 	free(c.row_of);
 	free(c.group_of);
 	free(c.seen);
+}
+
+void profile_collate(const struct profile *p, const struct key_list *keys, bool with_total,
+		     struct rows *out)
+{
+	cleanup(free_at_exit) uint32_t *order = entries_by_group(p);
+
+	profile_collate_ordered(p, keys, with_total, order, out);
 }

@@ -72,9 +72,16 @@ struct row_limits {
  */
 void profile_collate(const struct profile *p, const struct key_list *keys, bool with_total,
 		     struct rows *out);
-/* profile_collate() makes so many rows at most: one for each function and group that has samples.
+/* The same, where the caller has entries_by_group() of profile/walk.h. */
+void profile_collate_ordered(const struct profile *p, const struct key_list *keys, bool with_total,
+			     const uint32_t *order, struct rows *out);
+/*
+ * profile_collate() makes so many rows at most: one for each function and group that has samples.
  */
-size_t profile_most_rows(const struct profile *p, const struct key_list *keys, bool with_total);
+size_t profile_most_rows(const struct profile *p, const struct key_list *keys, bool with_total,
+			 const uint32_t *order);
+/* More bytes than these functions, and `order`, need beside the rows. */
+size_t profile_collate_bytes(const struct profile *p);
 
 /*
  * Trees hide rows below the limits. If the hidden rows under a row reach the threshold together,

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/reserve.h"
 #include "profile/merge.h"
+#include "profile/walk.h"
 #include "report/arrange.h"
 #include "report/report.h"
 #include "store/session.h"
@@ -549,21 +550,43 @@ static int views_reserve_made(struct reserve *room, const struct report *r)
 			    views_bytes_of_row(r, 4));
 }
 
-/* Of a list on one level, no more than the limit is copied. Below it, each key may have headings.
+/*
+ * Rows as they are made, and copies in an array that grows. Of a list on one level, no more than
+ * the limit is copied. Below it, each key may have headings.
  */
 static int views_reserve_collated(struct reserve *room, struct report *r,
-				  const struct row_limits *limits)
+				  const struct row_limits *limits, size_t n)
 {
-	size_t n = profile_most_rows(r->profile, &r->keys, r->view->with_chains);
 	bool has_headings = r->view->layout == LAYOUT_NEST && r->keys.n > 1;
-	bool copies_all = has_headings || !limits->max_rows || limits->max_rows >= n;
+	size_t n_copies = n, of_copy = views_bytes_of_row(r, 3);
 
 	if (has_headings)
-		n *= r->keys.n;
-	if (reserve_take(room, n, views_bytes_of_row(r, copies_all ? 4 : 1)) < 0)
+		n = n_copies = n * r->keys.n;
+	else if (limits->max_rows)
+		n_copies = MIN(n, limits->max_rows);
+	if (reserve_take(room, n, views_bytes_of_row(r, 1)) < 0 ||
+	    reserve_take(room, n_copies, of_copy) < 0)
 		return -ENOMEM;
 	vec_reserve(&r->rows.list, n);
 	vec_reserve(&r->rows.cells, n * r->profile->n_lanes);
+	return 0;
+}
+
+static int views_collate(struct reserve *room, struct report *r, const struct row_limits *limits)
+{
+	const struct profile *p = r->profile;
+	cleanup(free_at_exit) uint32_t *order = NULL;
+	size_t n;
+
+	if (reserve_take(room, 1, profile_collate_bytes(p)) < 0)
+		return -ENOMEM;
+	order = entries_by_group(p);
+	n = profile_most_rows(p, &r->keys, r->view->with_chains, order);
+	if (views_reserve_collated(room, r, limits, n) < 0)
+		return -ENOMEM;
+	profile_collate_ordered(p, &r->keys, r->view->with_chains, order, &r->rows);
+	sum_events(r);
+	arrange(r, limits);
 	return 0;
 }
 
@@ -591,18 +614,12 @@ static void views_make_rows(struct report *r, const struct row_limits *limits)
 {
 	cleanup(reserve_drop) struct reserve room = { 0 };
 
-	if ((r->view->make ? views_reserve_made(&room, r)
-			   : views_reserve_collated(&room, r, limits)) < 0) {
+	if ((r->view->make ? views_reserve_made(&room, r) : views_collate(&room, r, limits)) < 0) {
 		r->rows.n_lanes = r->profile->n_lanes;
 		return;
 	}
-	if (!r->view->make) {
-		profile_collate(r->profile, &r->keys, r->view->with_chains, &r->rows);
-		sum_events(r);
-		arrange(r, limits);
-	} else {
+	if (r->view->make)
 		r->view->make(r, limits, &r->rows);
-	}
 	assert(!r->rows.list.n || views_add_up(r));
 	views_find_blocks(r);
 	choose_columns(r);

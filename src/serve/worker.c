@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/reserve.h"
 #include "cli/command.h"
 
 #define MESSAGE_BYTES 4096
@@ -263,7 +264,7 @@ bool worker_has_warned(const struct worker *w)
 bool worker_lacked_memory(const struct worker *w)
 {
 	return worker_has_warned(w) && w->message.len &&
-	       strstr((const char *)w->message.data, "there is not enough memory") != NULL;
+	       strstr((const char *)w->message.data, RESERVE_MESSAGE) != NULL;
 }
 
 const struct buf *worker_output(const struct worker *w)
