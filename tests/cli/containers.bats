@@ -314,10 +314,15 @@ wrong_names() { # SESSION: `truth` has a line for each process, its pid and prog
 		kill %1
 	END
 	for collector in $(collectors); do
-		rm -rf .cache s truth
-		unshare -p -f --mount-proc assay record -q -a --collector "$collector" -e cpu-clock -F "$(at_most 997)" -o s -- \
-			bash -u again "$PLAIN/split" "$PLAIN/quarters"
-		[ "$(sort truth | uniq -c | awk '{ print $2 }' | sort -u)" = 200 ]
+		# A thread of assay may take the number, and keep it.
+		for _ in {1..10}; do
+			rm -rf .cache s truth
+			unshare -p -f --mount-proc assay record -q -a --collector "$collector" -e cpu-clock -F "$(at_most 997)" -o s -- \
+				bash -u again "$PLAIN/split" "$PLAIN/quarters"
+			[ "$(cut -d' ' -f1 truth | sort -u)" != 200 ] || break
+			cat truth
+		done
+		[ "$(cut -d' ' -f1 truth | sort -u)" = 200 ]
 		assay report -i s --by app,process,symbol -t 0 --format json >rows.json
 		# Both programs were process 200, and each sample of a program's file is of a process that ran it.
 		[ "$(jq -r '.rows[] | select(.process | endswith("(200)")) | select(.symbol == "forty" or .symbol == "three_quarters") | .app + " " + .symbol' rows.json |
