@@ -223,7 +223,7 @@ static void write_trig(struct buf *out, const struct pt_packet *p)
 static void write_tma(struct buf *out, const struct pt_packet *p)
 {
 	write_plain(out, 0x7302, 2, p->payload, 2);
-	buf_u8(out, 0);
+	buf_u8(out, p->flag); /* reserved: one of the bits that the flag stands for */
 	put(out, p->count & 0x1ff, 2);
 }
 
