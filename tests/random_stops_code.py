@@ -24,6 +24,9 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
+from random_stops import common  # noqa: E402
+
 HERE = os.path.dirname(os.path.realpath(__file__))
 RIGHT = {"java": 97, "java-usual": 80, "js": 97}  # percent of frames, of many stops
 FEW_RIGHT = 10  # less, of few stops
@@ -167,16 +170,6 @@ def record_stops(language, n):
         found = [m.group(1) for m in map(shape.match, rows[at][1]) if m and m.group(1) in names]
         pairs.append(([names[i] for i in functions], found, rows[at][1]))
     return pairs
-
-
-def common(a, b):
-    """The length of the longest sequence of names that both have."""
-    row = [0] * (len(b) + 1)
-    for x in a:
-        before = 0
-        for j, y in enumerate(b):
-            before, row[j + 1] = row[j + 1], before + 1 if x == y else max(row[j + 1], row[j])
-    return row[-1]
 
 
 def compare(language, n):

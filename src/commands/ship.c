@@ -61,9 +61,8 @@ static const struct option_spec ship_options[] = {
 	  "possible for a gateway of this machine alone." },
 	{ 0, "token-file", "FILE", OPT_STRING, FIELD(token_file), NULL,
 	  "the token of this host at a gateway: assay fleet enroll",
-	  "No other user may have the right to read the file. A group may, if root owns the file "
-	  "and "
-	  "*ship* has that group." },
+	  "No other user may have the right to read the file. A group may, if root owns the "
+	  "file, and *ship* has that group." },
 	{ 0, "join-file", "FILE", OPT_STRING, FIELD(join_file), NULL,
 	  "a token by which a new host enrolls itself: assay fleet invite",
 	  "Its rights are as those of *--token-file*. assay keeps this host's own token in the "

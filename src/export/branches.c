@@ -2,12 +2,12 @@
 #include "export/branches.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/glob.h"
 #include "base/strings.h"
 #include "perfdata/perfdata.h"
 #include "replay/replay.h"
@@ -110,13 +110,6 @@ static int branches_add_sample(struct replay_sink *sink, const struct replay_sam
 
 /* The image. */
 
-static bool branches_is_called(const struct image *image, const char *glob)
-{
-	const char *slash = strrchr(image->path, '/');
-
-	return !fnmatch(glob, image->path, 0) || (slash && !fnmatch(glob, slash + 1, 0));
-}
-
 static bool branches_choose_image(struct counting *c, const char *glob, uint32_t *out)
 {
 	struct image_table *images = machine_images(replay_machine(c->replay));
@@ -126,7 +119,7 @@ static bool branches_choose_image(struct counting *c, const char *glob, uint32_t
 		const struct image *image = image_get(images, (image_id){ i });
 
 		if (c->per_image.data[i] <= most ||
-		    (glob ? !branches_is_called(image, glob) : image->kind != IMAGE_FILE))
+		    (glob ? !glob_names_file(glob, image->path) : image->kind != IMAGE_FILE))
 			continue;
 		most = c->per_image.data[i];
 		*out = i;

@@ -339,6 +339,18 @@ const char *gateway_fleet(const struct gateway *g)
 	return g->fleet;
 }
 
+/* Of a request about the host itself: 409 is for another machine of its name. */
+static int judge_host(const struct gateway *g, const struct http_reply *reply, struct error *err)
+{
+	cleanup(free_at_exit) char *why = member_of(reply, "error");
+	int r;
+
+	if (reply->status == 409)
+		return error_set(err, -EEXIST, "%s: %.300s", g->url, why);
+	r = judge(g, reply, err);
+	return r > 0 ? -EPROTO : r;
+}
+
 static int introduce(struct gateway *g, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("/v1/hosts/%s", g->host);
@@ -358,14 +370,7 @@ static int introduce(struct gateway *g, struct error *err)
 	put_labels(g, &body);
 	buf_u8(&body, '}');
 	r = ask(g, "PUT", path, "identity", &body, &reply, err);
-	if (r >= 0 && reply.status == 409) {
-		cleanup(free_at_exit) char *why = member_of(&reply, "error");
-
-		r = error_set(err, -EEXIST, "%s: %.300s", g->url, why);
-	} else if (r >= 0) {
-		r = judge(g, &reply, err);
-		r = r > 0 ? -EPROTO : r;
-	}
+	r = r < 0 ? r : judge_host(g, &reply, err);
 	r = r < 0 ? r : read_settings(g, &reply, err);
 	if (r >= 0)
 		g->introduced_ns = clock_monotonic_ns();
@@ -398,14 +403,7 @@ static int join(struct gateway *g, struct error *err)
 	json_put_text(&body, "token", g->bearer + strlen(BEARER));
 	buf_u8(&body, '}');
 	r = ask(g, "POST", path, "identity", &body, &reply, err);
-	if (r >= 0 && reply.status == 409) {
-		cleanup(free_at_exit) char *why = member_of(&reply, "error");
-
-		r = error_set(err, -EEXIST, "%s: %.300s", g->url, why);
-	} else if (r >= 0) {
-		r = judge(g, &reply, err);
-		r = r > 0 ? -EPROTO : r;
-	}
+	r = r < 0 ? r : judge_host(g, &reply, err);
 	http_reply_fini(&reply);
 	buf_fini(&body);
 	return r < 0 ? r : keep_token(g, err);

@@ -47,9 +47,9 @@ const char *cgroup_pod_text(const struct cgroup_names *names, char out[CGROUP_TE
  *	nginx.service                              nginx
  *	container docker:shop-db-1                 shop-db-1
  *
- * A workload is the pod's name without the parts that Kubernetes' controllers add (rand.String()
- * and rand.SafeEncodeString() of k8s.io/apimachinery): five random characters, and the hash of a
- * Deployment or the minute of a CronJob before them; or the number in a StatefulSet. A pod of
- * podman keeps its whole name.
+ * A workload is the pod's name without the parts that Kubernetes' controllers add. These are five
+ * random characters (rand.String() of k8s.io/apimachinery). Before them stands the hash of a
+ * Deployment (rand.SafeEncodeString()) or the minute of a CronJob. A pod of a StatefulSet has a
+ * number instead. A pod of podman keeps its whole name.
  */
 const char *cgroup_service(const struct cgroup_names *names, char out[CGROUP_TEXT_SIZE]);

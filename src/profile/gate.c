@@ -2,7 +2,6 @@
 #include "profile/gate.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/glob.h"
 
 /* ---- rules ---- */
 
@@ -80,8 +80,7 @@ static bool rule_names(const struct gate_rule *rule, const char *symbol)
 	cleanup(free_at_exit) char *bare =
 		source ? xstrndup(symbol, (size_t)(source - symbol)) : xstrdup(symbol);
 
-	return !strcmp(rule->glob, symbol) || fnmatch(rule->glob, symbol, 0) == 0 ||
-	       fnmatch(rule->glob, bare, 0) == 0;
+	return glob_names(rule->glob, symbol) || glob_names(rule->glob, bare);
 }
 
 /* ---- the test ---- */

@@ -2,7 +2,6 @@
 #include "profile/query.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/glob.h"
 #include "profile/matchers.h"
 
 const struct filter_info filter_infos[N_FILTERS] = {
@@ -385,18 +385,12 @@ bool query_takes_some(const struct query *q, enum filter_tag tag, uint64_t from,
 	return takes && matchers_take_number(q, tag, from, to);
 }
 
-/* The plain comparison is for names with brackets in them, which a glob would read as a set. */
-static bool name_matches(const char *glob, const char *name)
-{
-	return !strcmp(glob, name) || fnmatch(glob, name, 0) == 0;
-}
-
 bool query_takes_glob(const struct query *q, enum filter_tag tag, const char *name)
 {
 	const struct filter *f = &q->filters[tag];
 
 	for (size_t i = 0; i < f->n; i++)
-		if (name_matches(f->data[i].glob, name))
+		if (glob_names(f->data[i].glob, name))
 			return true;
 	return f->n == 0;
 }

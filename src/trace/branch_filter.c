@@ -3,12 +3,12 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/glob.h"
 #include "pt/branch.h"
 
 enum { MAX_TERMS = 64 };
@@ -27,7 +27,10 @@ static const struct {
 	(PT_F_CALL | PT_F_RETURN | PT_F_COND | PT_F_SYSTEM | PT_F_ASYNC | PT_F_INTERRUPT | \
 	 PT_F_TX_ABORT | PT_F_VM_ENTRY | PT_F_VM_EXIT)
 
-/* The words of script's flags, with '-' for a blank. `of`: of these, the others are not set. */
+/*
+ * The words of script's flags, with '-' for a blank. `all` are set, and the others of `of` are not.
+ * With `of` 0, the word is a set of kinds: "async" has what script prints as "async" and "hw int".
+ */
 static const struct {
 	const char *word;
 	uint32_t all, of;
@@ -225,21 +228,18 @@ int branch_filter_parse(const char *text, struct branch_filter *out, struct erro
 
 static bool is_name(const char *glob, const char *name)
 {
-	/* "[unknown]" is a name, too, and not only a pattern. */
-	return name && (!strcmp(glob, name) || !fnmatch(glob, name, 0));
+	return name && glob_names(glob, name);
 }
 
 static bool value_has_place(const struct branch_value *v, enum branch_fact fact,
 			    const struct branch_place *p)
 {
-	const char *slash = p->image ? strrchr(p->image, '/') : NULL;
-
 	switch (fact) {
 	case FACT_SYMBOL:
 		return is_name(v->glob, p->names[0]) || is_name(v->glob, p->names[1]) ||
 		       is_name(v->glob, p->names[2]);
 	case FACT_IMAGE:
-		return is_name(v->glob, p->image) || (slash && is_name(v->glob, slash + 1));
+		return p->image && glob_names_file(v->glob, p->image);
 	case FACT_ADDRESS:
 		return p->addr >= v->first && p->addr <= v->last;
 	case FACT_FLAGS:

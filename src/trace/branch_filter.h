@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * --filter of commands that read a processor trace: which of its branches are wanted.
+ * The option --filter of commands that read a processor trace chooses some of its branches.
  *
  *   --filter 'from-symbol:main to-image:libc.so.6'   calls of the C library by main
  *   --filter 'symbol:malloc,free flags:call'         calls of both, and calls that they make

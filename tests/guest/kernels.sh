@@ -26,7 +26,7 @@ calls_of_deep() { # SESSION [FIRST]: the outermost function
 }
 
 copied_stacks() {
-	record_until "has_any_samples 200" --call-graph dwarf -- /programs/deep-nofp 100000s
+	record_whole "has_any_samples 200" -F 199 --call-graph dwarf -- /programs/deep-nofp 100000s
 	calls_of_deep s
 	adds_up s
 }
@@ -446,7 +446,7 @@ nobody_s_frame_pointers() {
 
 nobody_s_copied_stacks() {
 	at_paranoid 2 as_nobody ". /tests/checks.sh
-		record_until 'has_any_samples 200' --call-graph dwarf -- /programs/deep-nofp 100000s"
+		record_whole 'has_any_samples 200' -F 199 --call-graph dwarf -- /programs/deep-nofp 100000s"
 	calls_of_deep /tmp/nobody/s
 }
 

@@ -6,9 +6,11 @@
 
 /*
  * The rights that others must not have in a file with a secret: those of the group and of others.
- * The group may have rights in a file of root, if it is root's or one of this process's groups: so
- * do administrators share a secret with a service, and Kubernetes with a pod (fsGroup). systemd
- * gives a unit the files of LoadCredential= as root's, by an entry of the ACL, and then the group's
- * bits are the mask of the ACL (acl(5)).
+ *
+ * In a file of root, the group may have rights if it is root's group or one of this process's. So
+ * an administrator shares a secret with a service. Kubernetes does the same with a pod (fsGroup).
+ *
+ * systemd gives a unit the files of LoadCredential= as root's, with an entry of the ACL. The bits
+ * of the group are then the mask of the ACL (acl(5)).
  */
 mode_t secret_file_forbidden_bits(const struct stat *st);
