@@ -25,7 +25,7 @@ struct stat_args {
 	const char *cpus, *format, *output;
 	double interval_s, duration_s;
 	uint64_t times;
-	bool whole_machine, per_cpu, per_thread, with_children;
+	bool whole_machine, per_cpu, per_thread, with_children, topdown;
 };
 
 #define FIELD(f) offsetof(struct stat_args, f)
@@ -35,6 +35,9 @@ static const struct option_spec stat_options[] = {
 	  "Give the option several times, or give several events with commas between them. "
 	  "Default: time, context switches, migrations, page faults, cycles, instructions and "
 	  "branches, as far as there are counters for them." },
+	{ 0, "topdown", NULL, OPT_FLAG, FIELD(topdown), NULL,
+	  "also count how the slots of the processor's pipeline were used",
+	  "See *TOP-DOWN* below." },
 	{ 'p', "pid", "PID[,PID…]", OPT_LIST, FIELD(pids), NULL,
 	  "count running processes, with all their threads and children" },
 	CHILDREN_OPTION(FIELD(with_children)),
@@ -139,16 +142,22 @@ static int choose_counters(struct stat_setup *s, struct error *err)
 	int r = 0;
 
 	s->has_topdown = topdown_find(&sources, &s->topdown);
+	if (s->args.topdown && !s->has_topdown)
+		return error_set(err, -ENOTSUP,
+				 "--topdown: this processor, or this virtual machine, has no "
+				 "events for it that assay knows");
 	vec_foreach (&s->args.events, spec)
 		if ((r = counter_parse(&sources, *spec, &rate, &s->counters, err)) < 0)
 			return r;
-	if (s->args.events.n)
-		return 0;
+	if (s->args.topdown)
+		r = counter_parse(&sources, s->topdown.events, &rate, &s->counters, err);
+	if (s->args.events.n || r < 0)
+		return MIN(r, 0);
 	r = counter_parse(&sources, s->args.whole_machine ? "cpu-clock" : "task-clock", &rate,
 			  &s->counters, err);
 	for (size_t i = 0; i < ARRAY_SIZE(default_events) && r >= 0; i++)
 		r = counter_parse(&sources, default_events[i], &rate, &s->counters, err);
-	if (r >= 0 && s->has_topdown && s->topdown.is_free)
+	if (r >= 0 && s->has_topdown && s->topdown.is_free && !s->args.topdown)
 		r = counter_parse(&sources, s->topdown.events, &rate, &s->counters, err);
 	return r;
 }
@@ -297,14 +306,15 @@ static const struct command_section stat_sections[] = {
 	  "not found, and 126 if it can't be run. 1 if counting failed, and 2 for wrong "
 	  "usage." },
 	{ "TOP-DOWN",
-	  "A processor can begin some operations in each cycle: its slots. Intel's processors "
+	  "A processor can begin some operations in each cycle: its slots. Some processors "
 	  "count how slots were used. Useful work is *retiring*. *bad speculation* was thrown "
 	  "away. *frontend bound* slots waited for instructions, and *backend bound* ones for "
-	  "data or for units. From Ice Lake on, these shares are printed without *-e*, and from "
-	  "Sapphire Rapids on, those of level 2, too. On older processors, name the events "
-	  "topdown-total-slots, topdown-slots-issued, topdown-slots-retired, "
-	  "topdown-fetch-bubbles and topdown-recovery-bubbles, with *-a*. CSV has the counts "
-	  "alone. *assay stat --help* shows all formulas." },
+	  "data or for units. On Intel's processors from Ice Lake on, these shares are printed "
+	  "without any option, and from Sapphire Rapids on, those of level 2, too. Elsewhere, "
+	  "*--topdown* counts them, as their events take counters from others: on older "
+	  "processors of Intel (with *-a*), on AMD's from Zen 4 on, and on Arm's that count "
+	  "slots, such as Neoverse V1 and N2. CSV has the counts alone. *assay stat --help* "
+	  "shows all formulas." },
 	{ NULL },
 };
 
@@ -312,6 +322,7 @@ static const struct command_example stat_examples[] = {
 	{ "assay stat -- ./app", "what a program costs" },
 	{ "assay stat -e instructions:u,branch-misses:u -- ./app", "two events, in user mode" },
 	{ "assay stat -a --per-cpu -I 1s", "the whole machine, each second, by CPU" },
+	{ "assay stat --topdown -- ./app", "what the processor's pipeline waits for" },
 	{ "assay stat -p 1234 -d 10 --format json", "ten seconds of a process, for a program" },
 	{ NULL },
 };

@@ -10,6 +10,12 @@
  * Older: topdown-total-slots, … With two threads on a core, two of these events count both threads,
  * so they are for whole machines.
  *
+ * Arm: stall_slot, op_spec, … in sysfs, and PMU/caps/slots. Formulas: Linux's
+ * tools/perf/pmu-events/arch/arm64/sbsa.json. Errata of single cores are not corrected.
+ * AMD Zen 4 and newer: "pipeline utilization" of the Processor Programming Reference, as in Linux's
+ * tools/perf/pmu-events/arch/x86/amdzen{4,5,6}/pipeline.json. The kernel has no names for these
+ * events, so a processor is known by its family and model.
+ *
  * Functions here keep no state, and threads may call them at once.
  */
 #pragma once
@@ -44,7 +50,7 @@ struct topdown_share {
 	const char *name;
 	double share; /* of the slots: 0 to 1 */
 };
-#define TOPDOWN_SHARES_MAX 16
+#define TOPDOWN_SHARES_MAX 32
 
 /* The shares whose events were all counted. Returns their number. */
 size_t topdown_shares(const struct topdown *t, const struct counters *counters,

@@ -119,6 +119,16 @@ print(faults() - before, faults())'
 	refused 1 "no process 999999999"
 }
 
+@test "top-down shares add up, and a processor without them is named as the reason" {
+	need_recording
+	run assay stat --topdown --format json -o j -- sh -c 'for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done'
+	if [ "$status" = 0 ]; then
+		[ "$(jq '[.topdown[] | select(.level == 1) | .share] | add | . > 0.9 and . < 1.1' j)" = true ]
+	else
+		refused 1 "--topdown: this processor, or this virtual machine, has no events"
+	fi
+}
+
 @test "help has the formulas of ratios" {
 	run assay stat --help
 	[ "$status" = 0 ]

@@ -126,6 +126,71 @@ static void cycles_of_an_older_processor_have_several_slots(void **state)
 		      "bound 0.10; ");
 }
 
+static const char *const neoverse[] = {
+	"cpu_cycles", "stall_slot", "stall_slot_frontend", "stall_slot_backend", "op_retired",
+	"op_spec",    NULL
+};
+
+static void shares_of_arm_by_the_slots_that_stalled(void **state)
+{
+	/* 5 slots in a cycle: 2000 slots, of which 800 had an operation, and 600 of 800 retired. */
+	static const uint64_t counts[] = { 400, 1200, 500, 700, 600, 800 };
+	static const uint64_t no_operation[] = { 400, 2000, 2000, 0, 0, 0 };
+	struct machine *m = *state;
+	struct topdown t;
+
+	put_events(m, "armv8_pmuv3_0", neoverse);
+	put(m, "sys/bus/event_source/devices/armv8_pmuv3_0/cpus", "0-7\n");
+	/* A processor that does not count slots says 0. */
+	assert_false(topdown_find(&m->sources, &t));
+	put(m, "sys/bus/event_source/devices/armv8_pmuv3_0/caps/slots", "0x00000000\n");
+	assert_false(topdown_find(&m->sources, &t));
+	put(m, "sys/bus/event_source/devices/armv8_pmuv3_0/caps/slots", "0x00000005\n");
+	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "1 retiring 0.30; 1 bad speculation 0.10; 1 frontend bound 0.25; 1 backend "
+		      "bound 0.35; ");
+	counters_drop(&m->counters, 0);
+	assert_shares(m, no_operation, ARRAY_SIZE(no_operation),
+		      "1 frontend bound 1.00; 1 backend bound 0.00; ");
+}
+
+static void put_amd(const struct machine *m, uint32_t family, uint32_t model)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: %u\n"
+		 "model\t\t: %u\n",
+		 family, model);
+	put(m, "proc/cpuinfo", text);
+}
+
+static void shares_of_amd_by_family_and_model(void **state)
+{
+	static const uint64_t counts[] = { 1000, 2400, 3000, 1200, 1500, 300 };
+	struct machine *m = *state;
+	struct topdown t;
+
+	put_amd(m, 25, 0x11);
+	assert_false(topdown_find(&m->sources, &t)); /* without counters, as in a virtual machine */
+	put(m, "sys/bus/event_source/devices/cpu/type", "4\n");
+	put(m, "sys/bus/event_source/devices/cpu/format/event", "config:0-7,32-35\n");
+	put(m, "sys/bus/event_source/devices/cpu/format/umask", "config:8-15\n");
+	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "1 retiring 0.40; 1 bad speculation 0.10; 1 frontend bound 0.20; 1 backend "
+		      "bound 0.25; 1 the other thread's turn 0.05; ");
+	assert_int_equal(m->counters.data[4].attr.config, 0x100001ea0);
+	/* Zen 5 has 8 slots. */
+	counters_drop(&m->counters, 0);
+	put_amd(m, 26, 0x44);
+	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "1 retiring 0.30; 1 bad speculation 0.07; 1 frontend bound 0.15; 1 backend "
+		      "bound 0.19; 1 the other thread's turn 0.04; ");
+	/* Zen 3 has other events. */
+	put_amd(m, 25, 0x21);
+	assert_false(topdown_find(&m->sources, &t));
+}
+
 static void shares_of_events_that_were_not_counted_are_left_out(void **state)
 {
 	/* More of a part than of the whole: they took turns. */
@@ -198,6 +263,8 @@ static void help_has_each_formula(void **state)
 	assert_non_null(strstr(text, "per cycle                instructions / cycles\n"));
 	assert_non_null(strstr(text, "core bound               (topdown-be-bound - "
 				     "topdown-mem-bound) / slots\n"));
+	assert_non_null(strstr(text, "bad speculation          (W * cpu_cycles - stall_slot) / "
+				     "(W * cpu_cycles) * (op_spec - op_retired) / op_spec\n"));
 	free(text);
 }
 
@@ -208,6 +275,8 @@ int main(void)
 		ON_A_MACHINE(level_1_where_the_processor_has_no_more),
 		ON_A_MACHINE(cores_of_the_kind_that_has_slots),
 		ON_A_MACHINE(cycles_of_an_older_processor_have_several_slots),
+		ON_A_MACHINE(shares_of_arm_by_the_slots_that_stalled),
+		ON_A_MACHINE(shares_of_amd_by_family_and_model),
 		ON_A_MACHINE(shares_of_events_that_were_not_counted_are_left_out),
 		ON_A_MACHINE(a_machine_without_these_events_has_none),
 		ON_A_MACHINE(a_count_has_a_relation_to_another_one),

@@ -238,6 +238,18 @@ const struct cpu_type *cpu_type_detect(const struct counter_sources *sources,
 	return name ? cpu_type_find(name) : NULL;
 }
 
+bool cpu_type_x86(const struct counter_sources *sources, struct cpu_x86 *out)
+{
+	cleanup(free_at_exit) char *text = read_cpuinfo(sources);
+
+	*out = (struct cpu_x86){ 0 };
+	if (!text || !cpuinfo(text, "vendor_id", out->vendor, sizeof(out->vendor)))
+		return false;
+	out->family = cpuinfo_number(text, "cpu family");
+	out->model = cpuinfo_number(text, "model");
+	return out->family != 0;
+}
+
 bool cpu_type_perfmon(const struct counter_sources *sources, uint32_t *n_counters,
 		      uint32_t *missing)
 {

@@ -44,6 +44,15 @@ const struct cpu_type *cpu_type_find_pretty(const char *text);
 const struct cpu_type *cpu_type_detect(const struct counter_sources *sources,
 				       const struct event_table *table);
 
+/* An x86 processor as its maker numbers it. */
+struct cpu_x86 {
+	char vendor[16]; /* "GenuineIntel", "AuthenticAMD" */
+	uint32_t family, model;
+};
+
+/* The first processor in /proc/cpuinfo. False: it is no x86 one. */
+bool cpu_type_x86(const struct counter_sources *sources, struct cpu_x86 *out);
+
 /*
  * Intel's architectural counters, by CPUID leaf 0xA: their number, and a bit for each missing
  * architectural event. False: another processor, or `sources` describe another machine.
