@@ -48,6 +48,11 @@ struct pt_flow_config {
 	 */
 	uint64_t (*side_band)(void *context, uint64_t tsc);
 	/*
+	 * The TSC of the next PSB+ behind `at`, a place in the bytes that are fed (pt_next_tsc()
+	 * of pt/time.h). NULL: each time is believed.
+	 */
+	uint64_t (*next_tsc)(void *context, const uint8_t *at);
+	/*
 	 * There are no MTC and CYC packets. For side_band, the time between two packets goes on by
 	 * one tick for each instruction when tracing begins anew.
 	 */

@@ -71,6 +71,15 @@ static bool count_cycles(struct pt_flow *f, const struct pt_packet *p)
 	return pt_time_packet(&f->time, p, false);
 }
 
+static bool refuse_time(struct pt_flow *f, const struct pt_packet *p, uint64_t bound)
+{
+	pt_flow_set_fact(f, PT_FACT_IN_DOUBT, true);
+	f->cyc_at = p->type == PT_CYC ? f->offset + (uint64_t)(f->at - f->begin) : 0;
+	if (p->type != PT_CYC)
+		pt_flow_set_fact(f, PT_FACT_BEGINS_BEHIND_CYC, false);
+	return pt_time_refuse(&f->time, p, bound);
+}
+
 void pt_flow_time_on(struct pt_flow *f, bool is_on)
 {
 	if (!(f->facts & PT_FACT_BAD_BYTES))
@@ -97,11 +106,17 @@ static void look_for_sample(struct pt_flow *f, uint64_t before)
 
 bool pt_flow_on_time(struct pt_flow *f, const struct pt_packet *p)
 {
-	uint64_t before = f->time.tsc;
+	uint64_t before = f->time.tsc, bound;
+	bool moved;
 
 	if (f->facts & PT_FACT_BAD_BYTES)
 		return false;
-	if (!(p->type == PT_CYC ? count_cycles(f, p) : tell_time(f, p)))
+	bound = pt_time_bound(&f->time, p, f->at, f->config.next_tsc, f->config.context);
+	if (bound)
+		moved = refuse_time(f, p, bound);
+	else
+		moved = p->type == PT_CYC ? count_cycles(f, p) : tell_time(f, p);
+	if (!moved)
 		return false;
 	if (f->config.sample_ticks)
 		look_for_sample(f, before);

@@ -47,10 +47,12 @@ static const uint8_t *psb_address(const uint8_t *at, const uint8_t *end, uint64_
 				  bool *is_guest)
 {
 	enum pt_block block = PT_NO_BLOCK;
+	const uint8_t *psb = at;
 	struct pt_packet p;
 	int size;
 
-	for (; (size = pt_packet_read(at, end, &block, &p)) > 0 && p.type != PT_PSBEND;
+	for (; (size = pt_packet_read(at, end, &block, &p)) > 0 && p.type != PT_PSBEND &&
+	       (p.type != PT_PSB || at == psb);
 	     at += size) {
 		if (p.type == PT_PIP)
 			*is_guest = p.flag;

@@ -12,6 +12,8 @@
  */
 #define TSC_SLIP 0x10000ULL
 #define TSC_WRAP (1ULL << 56)
+/* Damage that leads less far ahead is not looked for: time goes on again before long. */
+#define TSC_LEAP (1ULL << 20)
 
 static uint64_t scale(uint64_t v, uint32_t numerator, uint32_t denominator)
 {
@@ -54,11 +56,17 @@ static void estimate_cycles(struct pt_time *t)
 		t->cycles = MAX(t->cycles, (uint64_t)cycles);
 }
 
+/* Whether the payload of a TSC packet is an earlier time, by more than a slip. */
+static bool is_far_behind(uint64_t payload, uint64_t tsc)
+{
+	uint64_t back = (tsc - payload) & (TSC_WRAP - 1);
+
+	return back > TSC_SLIP && back < TSC_WRAP / 2;
+}
+
 bool pt_time_is_behind(const struct pt_time *t, uint64_t payload)
 {
-	uint64_t back = ((t->said & (TSC_WRAP - 1)) - payload) & (TSC_WRAP - 1);
-
-	return t->said && back > TSC_SLIP && back < TSC_WRAP / 2;
+	return t->said && is_far_behind(payload, t->said);
 }
 
 static bool on_tsc(struct pt_time *t, uint64_t payload, bool after_cyc)
@@ -177,6 +185,39 @@ static bool on_cyc(struct pt_time *t, uint64_t cycles)
 	return true;
 }
 
+/* ---- damage ---- */
+
+/* Where a packet leads, if that is far ahead; else 0. */
+static uint64_t leap_of(const struct pt_time *t, const struct pt_packet *p)
+{
+	double ticks = t->ticks_a_cycle > 0 ? t->ticks_a_cycle : by_cbr(t, t->cbr);
+
+	if (p->type == PT_TSC)
+		return ((p->payload - t->tsc) & (TSC_WRAP - 1)) > TSC_LEAP ? p->payload : 0;
+	ticks = (double)t->tsc + (double)p->payload * ticks;
+	return p->payload > TSC_LEAP && ticks < 0x1p63 ? (uint64_t)ticks : 0;
+}
+
+uint64_t pt_time_bound(const struct pt_time *t, const struct pt_packet *p, const uint8_t *at,
+		       pt_next_tsc *next, void *context)
+{
+	uint64_t leap = p->type == PT_TSC || p->type == PT_CYC ? leap_of(t, p) : 0, tsc;
+
+	if (!leap || !next)
+		return 0;
+	tsc = next(context, at);
+	return tsc && is_far_behind(tsc, leap) ? tsc : 0;
+}
+
+bool pt_time_refuse(struct pt_time *t, const struct pt_packet *p, uint64_t bound)
+{
+	if (p->type != PT_TSC)
+		return false;
+	on_tsc(t, bound, false);
+	t->last_tsc = 0; /* a TMA would count from there */
+	return true;
+}
+
 /* ---- ahead ---- */
 
 /* Packets that cycles may stand still at. */
@@ -239,6 +280,8 @@ void pt_time_look_ahead(struct pt_time *t, const uint8_t *at, const uint8_t *end
 static void scan_packet(struct pt_time *t, struct pt_scan *s, const struct pt_packet *p,
 			const uint8_t *behind, const uint8_t *end)
 {
+	uint64_t bound;
+
 	switch (p->type) {
 	case PT_PSB:
 		pt_time_psb(t);
@@ -258,7 +301,11 @@ static void scan_packet(struct pt_time *t, struct pt_scan *s, const struct pt_pa
 		pt_time_on(t, false);
 		break;
 	default:
-		pt_time_packet(t, p, s->is_after_cyc);
+		bound = pt_time_bound(t, p, behind, s->next_tsc, s->context);
+		if (bound)
+			pt_time_refuse(t, p, bound);
+		else
+			pt_time_packet(t, p, s->is_after_cyc);
 		if (p->type == PT_MTC && s->is_after_cyc)
 			pt_time_look_ahead(t, behind, end);
 	}
@@ -322,10 +369,13 @@ void pt_time_resync(struct pt_time *t)
 uint64_t pt_time_of_psb(const uint8_t *at, const uint8_t *end)
 {
 	enum pt_block block = PT_NO_BLOCK;
+	const uint8_t *psb = at;
 	struct pt_packet p;
 	int size;
 
-	for (; (size = pt_packet_read(at, end, &block, &p)) > 0 && p.type != PT_PSBEND; at += size)
+	for (; (size = pt_packet_read(at, end, &block, &p)) > 0 && p.type != PT_PSBEND &&
+	       (p.type != PT_PSB || at == psb);
+	     at += size)
 		if (p.type == PT_TSC)
 			return p.payload;
 	return 0;

@@ -55,6 +55,26 @@ struct pt_time {
 bool pt_time_packet(struct pt_time *t, const struct pt_packet *p, bool after_cyc);
 
 /*
+ * Looks ahead in the trace of the decoder that asks: the TSC of the next PSB+ behind `at` that has
+ * one; 0: none is near.
+ */
+typedef uint64_t pt_next_tsc(void *context, const uint8_t *at);
+
+/*
+ * Whether a TSC or CYC packet at `at` is damaged: it leads far ahead, and the next PSB+ is earlier
+ * than that. Time that followed it would stand still from there on. Returns the TSC of that PSB+;
+ * 0: the packet is believed, as all are if `next` is NULL.
+ */
+uint64_t pt_time_bound(const struct pt_time *t, const struct pt_packet *p, const uint8_t *at,
+		       pt_next_tsc *next, void *context);
+
+/*
+ * In the place of pt_time_packet(), for such a packet. A TSC becomes the bound, and a CYC does not
+ * count. True: it told the time.
+ */
+bool pt_time_refuse(struct pt_time *t, const struct pt_packet *p, uint64_t bound);
+
+/*
  * Whether a TSC packet with this payload is far behind the MTC before. Then an MTC was wrong, as
  * packets are missing, or are there twice.
  */
@@ -68,7 +88,9 @@ void pt_time_look_ahead(struct pt_time *t, const uint8_t *at, const uint8_t *end
 struct pt_scan {
 	enum pt_block block;
 	bool is_in_psb, is_after_cyc;
-	bool is_lost; /* at bytes that are no packet: a PSB is needed to go on, and zeros here */
+	bool is_lost; /* at bytes that are no packet: a PSB is needed to go on, and false here */
+	pt_next_tsc *next_tsc; /* see pt_time_bound() */
+	void *context;
 };
 
 /*

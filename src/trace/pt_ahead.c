@@ -246,17 +246,31 @@ void pt_ahead_forget(struct queue *q)
 	}
 }
 
+struct scanned {
+	struct queue *q;
+	size_t piece;
+	const uint8_t *bytes;
+};
+
+static uint64_t scan_next_tsc(void *context, const uint8_t *at)
+{
+	const struct scanned *s = context;
+
+	return queue_next_tsc(s->q, s->piece, (uint64_t)(at - s->bytes));
+}
+
 /* Time by cycles depends on all packets before. This scan finds the time of a part quickly. */
 static void scan_time(struct queue *q, size_t piece, uint64_t from, uint64_t to)
 {
 	uint64_t size;
 	const uint8_t *bytes = queue_piece(q, piece, &size);
 	const uint8_t *at = bytes + from, *end = bytes + size;
+	struct scanned scanned = { q, piece, bytes };
 
 	if (!q->trace->info.has_cyc || !bytes)
 		return;
 	while (at < bytes + to) {
-		struct pt_scan s = { 0 };
+		struct pt_scan s = { .next_tsc = scan_next_tsc, .context = &scanned };
 
 		at = pt_time_scan(&q->time, &s, at, bytes + to, end);
 		if (at < bytes + to) {

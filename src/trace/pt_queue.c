@@ -12,7 +12,61 @@
 enum {
 	FED = 1 << 20, /* at most, before memory is given back */
 	GIVE_BACK = 1 << 22,
+	LOOK_AHEAD = 1 << 20, /* for a time that shows whether an earlier one is damaged */
 };
+
+/* ---- times ahead ---- */
+
+static bool place_is_from(size_t piece, uint64_t at, size_t from_piece, uint64_t from)
+{
+	return piece > from_piece || (piece == from_piece && at >= from);
+}
+
+static struct psb_ahead find_psb_ahead(const struct queue *q, size_t piece, uint64_t from)
+{
+	struct psb_ahead a = { .piece = piece, .at = from, .to_piece = piece, .to_at = from };
+	uint64_t size, left = LOOK_AHEAD;
+
+	for (; left && a.to_piece < q->pieces.n; a.to_piece++, a.to_at = 0) {
+		const uint8_t *bytes = queue_piece(q, a.to_piece, &size), *at, *to;
+
+		if (!bytes || a.to_at >= size)
+			continue;
+		to = bytes + a.to_at + MIN(left, size - a.to_at);
+		at = bytes + a.to_at;
+		left -= (uint64_t)(to - at);
+		for (at = pt_find_psb(at, to); at < to && !a.tsc;) {
+			a.tsc = pt_time_of_psb(at, bytes + size);
+			at = a.tsc ? at : pt_find_psb(at + PT_PSB_SIZE, to);
+		}
+		a.to_at = (uint64_t)(at - bytes);
+		if (a.tsc || a.to_at < size)
+			break;
+	}
+	return a;
+}
+
+uint64_t queue_next_tsc(struct queue *q, size_t piece, uint64_t from)
+{
+	const struct psb_ahead *a = &q->ahead;
+
+	if (!place_is_from(piece, from, a->piece, a->at) ||
+	    place_is_from(piece, from, a->to_piece, a->to_at))
+		q->ahead = find_psb_ahead(q, piece, from);
+	return a->tsc;
+}
+
+static uint64_t queue_on_next_tsc(void *context, const uint8_t *at)
+{
+	struct queue *q = context;
+	uint64_t size;
+	const uint8_t *bytes = queue_piece(q, q->piece, &size);
+	bool is_of_piece = bytes && at >= bytes && at < bytes + size; /* else of q->tail */
+
+	return queue_next_tsc(q, q->piece, is_of_piece ? (uint64_t)(at - bytes) : q->at);
+}
+
+/* ---- */
 
 static uint64_t queue_next_time(const struct pt_trace *t, uint64_t ns)
 {
@@ -65,6 +119,7 @@ void queue_open_flow(struct queue *q)
 		.is_filtered_out = q->trace->filters.n ? queue_is_filtered_out : NULL,
 		.has_event_trace = info->has_event_trace,
 		.machine = queue_on_machine,
+		.next_tsc = queue_on_next_tsc,
 		.is_coarse = !info->has_mtc && !info->has_cyc,
 		.context = q,
 	};
@@ -76,10 +131,14 @@ void queue_open_flow(struct queue *q)
 
 void queue_follow_psb(struct queue *q)
 {
-	uint64_t size, tsc;
+	uint64_t size, tsc, next;
 	const uint8_t *bytes = queue_piece(q, q->piece, &size);
 
 	tsc = bytes ? pt_time_of_psb(bytes + q->at, bytes + size) : 0;
+	next = tsc ? queue_next_tsc(q, q->piece, q->at + PT_PSB_SIZE) : 0;
+	/* A damaged time would lead past all changes. */
+	if (next && next < tsc)
+		tsc = next;
 	if (tsc && !q->trace->info.is_timeless)
 		queue_follow(q, pt_time_ns(&q->trace->info.clock, tsc));
 }

@@ -68,6 +68,13 @@ struct piece {
 
 struct part;
 
+/* From a place on, the first PSB whose time is known; or where the search for one has ended. */
+struct psb_ahead {
+	size_t piece, to_piece;
+	uint64_t at, to_at;
+	uint64_t tsc; /* 0: none was found */
+};
+
 struct queue {
 	struct pt_trace *trace;
 	uint32_t number, cpu, index;
@@ -80,6 +87,7 @@ struct queue {
 	const struct pt_switch *said; /* of these: who will be next, once the trace is there */
 	uint64_t said_ip;             /* meanwhile: where the trace was last, … */
 	uint64_t stands_until;        /* … and the last time in ns without a move; 0: none */
+	struct psb_ahead ahead;
 	uint8_t tail[2 * JOIN];
 	size_t n_tail; /* of the piece before: a packet goes on in this one */
 	struct pt_flow *flow;

@@ -206,6 +206,62 @@ PY
 	sort -s -n -c seconds
 }
 
+@test "a damaged time far ahead does not stop the times behind it" {
+	command -v python3 >/dev/null || skip "no python3"
+	local where as
+	for as in --tsc "--tsc --mtc --cyc"; do
+		# shellcheck disable=SC2086
+		trace_of $as --psb 300 -- "$PROGRAMS/flow" longjmp
+		assay script -i trace.data --itrace=b -F tid,time,ip,addr --ns >whole
+		for where in first middle; do
+			# A bit of the TSC packet of a PSB+ is turned: some days later.
+			python3 - trace.data $where >damaged.data <<'PY'
+import re, sys
+data = bytearray(open(sys.argv[1], 'rb').read())
+at = [m.start() for m in re.finditer(re.escape(bytes([2, 0x82]) * 8), bytes(data))]
+psb = at[0 if sys.argv[2] == 'first' else len(at) // 2]
+data[data.index(0x19, psb + 16) + 7] ^= 4
+sys.stdout.buffer.write(data)
+PY
+			[ "$(cmp -l trace.data damaged.data | wc -l)" = 1 ]
+			assay script -i damaged.data --itrace=b -F tid,time,ip,addr --ns >out
+			# Behind the next PSB, all times are as they were.
+			[ "$(diff whole out | grep -c '^>')" -lt $(($(wc -l <whole) / 2)) ]
+			tail -n 100 whole | cmp - <(tail -n 100 out)
+			# It is not known which bytes are damaged.
+			assay script -i damaged.data --itrace=e | grep -c unverified
+			ASSAY_PT_PARTS=700 assay script -i damaged.data --itrace=b -F tid,time,ip,addr --ns | cmp - out
+		done
+	done
+}
+
+@test "a million PSBs that nothing follows cost no more than their bytes" {
+	trace_of --tsc --psb 300 -- "$PROGRAMS/flow" longjmp
+	command -v python3 >/dev/null || skip "no python3"
+	python3 - trace.data >psbs.data <<'PY'
+import struct, sys
+data = bytearray(open(sys.argv[1], 'rb').read())
+at, size = struct.unpack_from('<QQ', data, 40)  # of the records, in perf.data's header
+end = at + size
+while at < end:  # the trace is behind the last record of type 71 (AUXTRACE)
+    kind, _, length = struct.unpack_from('<IHH', data, at)
+    if kind == 71:
+        last, n = at, struct.unpack_from('<Q', data, at + 8)[0]
+        behind = at + length + n
+    at += length + (n if kind == 71 else 0)
+more = bytes([2, 0x82]) * 8 * 1000000
+struct.pack_into('<Q', data, last + 8, n + len(more))
+struct.pack_into('<Q', data, 48, size + len(more))
+sys.stdout.buffer.write(data[:behind] + more + data[behind:])
+PY
+	assay script -i trace.data --itrace=b >whole
+	assay script -i psbs.data --itrace=b >out
+	cmp whole out
+	# Looking for a time behind each PSB up to the end of the trace would take an hour.
+	assay script -i psbs.data --itrace=b --time 0.001,0.0011 >out
+	cmp whole out
+}
+
 @test "behind an error the trace goes on at the next address, and the doubtful instructions are counted" {
 	# One PSB is all: nothing but an address can be where it goes on.
 	trace_of --tsc --mtc --psb 100000 -- "$PROGRAMS/flow" indirect
