@@ -164,19 +164,24 @@ static void append_frame(struct buf *out, uint32_t i, uint64_t owner)
 	buf_printf(out, ":%u\n", lang_line(&m->code, (uint32_t)(second >> POSITION_SHIFT)));
 }
 
+static void begin_frozen(void)
+{
+	struct work *w = &frozen.work;
+
+	w->s.n_kernel = w->s.n_user = 0;
+	w->s.fit = w->lang.n_owners = w->lang.is_over = 0;
+	w->lang.cursor = w->lang.unfilled = 0;
+}
+
 /* All frames of the language. The native loops are imagined: one for each run. */
-static void walk_frozen(struct buf *out)
+static void walk_frames(struct buf *out)
 {
 	struct work *w = &frozen.work;
 	uint32_t n = 0;
 
-	w->s.n_kernel = w->s.n_user = 0;
-	w->s.fit = w->lang.n_owners = w->lang.is_over = 0;
-	if (!find_frames(w, UINT32_MAX)) {
-		buf_str(out, "no state\n");
-		return;
-	}
-	for (uint32_t i = 0; i < FROZEN_STEPS && w->lang.cursor && !is_at_end(0, w); i++) {
+	for (uint32_t i = 0; i < FROZEN_STEPS && (w->lang.unfilled || w->lang.cursor) &&
+			     (w->lang.unfilled || !is_at_end(0, w));
+	     i++) {
 		w->lang.is_emitting = 1;
 		if (language_frame(0, w->lang.runtime.language))
 			break;
@@ -185,6 +190,15 @@ static void walk_frozen(struct buf *out)
 		if (!w->lang.is_emitting)
 			buf_str(out, "frame --\n");
 	}
+}
+
+static void walk_frozen(struct buf *out)
+{
+	begin_frozen();
+	if (find_frames(&frozen.work, UINT32_MAX))
+		walk_frames(out);
+	else
+		buf_str(out, "no state\n");
 }
 
 /* Files. */
@@ -329,6 +343,72 @@ static void a_damaged_stack_does_no_harm(void **state)
 	each_frozen_file(check_damaged);
 }
 
+/*
+ * The first instructions of Python's loop: its _PyCFrame is the thread's, or will be, and has no
+ * frame yet. The frames begin at the loop that called.
+ */
+
+#define CFRAME_OFF 0xb0 /* from the stack pointer, as in Debian's python3.11 */
+
+#if defined(__x86_64__)
+static void add_memory(uint64_t addr, const void *bytes, size_t size)
+{
+	struct piece piece = { addr, size, xmalloc(size) };
+
+	memcpy(piece.bytes, bytes, size);
+	vec_push(&frozen.memory, piece);
+}
+
+/* The frames of a stack that stopped there; `is_own`: the thread has the new loop's _PyCFrame. */
+static void walk_begun_loop(bool is_own, struct buf *out)
+{
+	struct work *w = &frozen.work;
+	__u64 caller[6] = { 0 };
+	__u64 thread, cframe;
+
+	begin_frozen();
+	memset(w->registers, 0, sizeof(w->registers));
+	assert_true(thread_value(w->lang.base + w->lang.runtime.state, &thread));
+	assert_true(read_word(thread + w->lang.runtime.python.thread_frame, &cframe));
+	w->regs.sp = cframe - CFRAME_OFF;
+	assert_true(find_frames(w, 0x60));
+	assert_true(w->lang.unfilled && !w->lang.cursor);
+	if (is_own) { /* the caller's is 16 bytes further: its call has arguments on the stack */
+		w->regs.sp = cframe + 0x1000;
+		assert_true(read_word(cframe + w->lang.runtime.python.cframe_frame, &caller[3]));
+		add_memory(w->regs.sp + CFRAME_OFF, caller, sizeof(caller));
+	}
+	walk_frames(out);
+}
+
+static void a_loop_that_begins_has_the_frames_of_its_caller(void **state)
+{
+	struct buf expected = { 0 };
+	struct buf got = { 0 };
+
+	(void)state;
+	for (int is_own = 0; is_own < 2; is_own++) {
+		thaw(FROZEN_DIR "/python-3.11.frozen", &expected);
+		got.len = 0;
+		walk_begun_loop(is_own, &got);
+		assert_string_equal(buf_cstr(&got), buf_cstr(&expected));
+	}
+	/* Without a caller, there is no frame. */
+	thaw(FROZEN_DIR "/python-3.11.frozen", &expected);
+	frozen.work.regs.sp = 0;
+	begin_frozen();
+	frozen.work.lang.unfilled = 1;
+	frozen.n_losses = 0;
+	got.len = 0;
+	walk_frames(&got);
+	assert_string_equal(buf_cstr(&got), "frame --\n");
+	assert_int_equal(frozen.n_losses, 1);
+	buf_fini(&got);
+	buf_fini(&expected);
+	forget_memory();
+}
+#endif
+
 /* Freezing. */
 
 #if defined(__x86_64__)
@@ -425,6 +505,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_frozen_stack_has_its_frames),
 		cmocka_unit_test(a_damaged_stack_does_no_harm),
+#if defined(__x86_64__)
+		cmocka_unit_test(a_loop_that_begins_has_the_frames_of_its_caller),
+#endif
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--freeze"))

@@ -263,6 +263,8 @@ __attribute__((noinline)) int begin_language(__u32 slot, __u32 at, __u64 addr)
 			return 0;
 		}
 		w->lang.n_to_skip += w->lang.is_again;
+		if (w->lang.unfilled)
+			return 0;
 	} else if (w->lang.runtime.state != r->state) {
 		return 0; /* another runtime in the same process */
 	}
@@ -273,6 +275,8 @@ __attribute__((noinline)) int begin_language(__u32 slot, __u32 at, __u64 addr)
 /* After the walk: no frame may be left over, if it came to the end of the stack. */
 static __always_inline void end_language(__u32 slot, struct work *w)
 {
+	if (w->lang.unfilled && w->stop != UNWIND_END)
+		lose_language(w, LANGUAGE_NO_STATE);
 	if (w->lang.cursor && w->stop == UNWIND_END && !is_at_end(slot, w))
 		w->s.fit = LANGUAGE_RUNS_LEFT;
 }

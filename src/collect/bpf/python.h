@@ -5,8 +5,9 @@
 /*
  * In 3.11 and 3.12, the first instructions of the interpreter's loop make their own _PyCFrame the
  * thread's before they fill it. Until then, it has old bytes of the stack. The loop's frame is an
- * argument, which stays in a register meanwhile. So a sample there that meets the loop's own
- * _PyCFrame has no frames if no register has the frame that the _PyCFrame names.
+ * argument, which stays in a register meanwhile. So in a sample there that meets the loop's own
+ * _PyCFrame, it is not filled if no register has the frame that it names. Then the frames begin at
+ * the loop that called (python_find_caller()).
  */
 #define PYTHON_LOOP_START 256  /* bytes of code */
 #define PYTHON_LOOP_FRAME 4096 /* bytes of its stack frame, at the most */
@@ -41,8 +42,13 @@ static __always_inline bool python_find_frames(struct work *w, __u64 loop_off)
 	    !read_word(thread + r->python.thread_id, &id) || id != thread_pointer() ||
 	    !read_word(thread + r->python.thread_frame, &at))
 		return false;
+	if (r->python.cframe_frame != PYTHON_NO_CFRAME && python_is_unfilled(w, at, loop_off)) {
+		w->lang.unfilled = at;
+		w->lang.unfilled_off = at - w->regs.sp;
+		return true;
+	}
 	if (r->python.cframe_frame != PYTHON_NO_CFRAME &&
-	    (python_is_unfilled(w, at, loop_off) || !read_word(at + r->python.cframe_frame, &at)))
+	    !read_word(at + r->python.cframe_frame, &at))
 		return false;
 	w->lang.cursor = at;
 	return true;
@@ -116,6 +122,48 @@ static __always_inline bool python_read_frame(struct work *w)
 				    (const void *)w->lang.cursor);
 }
 
+static __always_inline bool python_has_frame(struct work *w, __u64 at)
+{
+	bool is_read;
+
+	w->lang.cursor = at;
+	return python_read_frame(w) &&
+	       python_read_code(w, frame_word(w, w->lang.runtime.python.frame_code), &is_read);
+}
+
+/*
+ * The innermost loop has begun, and the walk is at the loop that called. Either the thread has the
+ * _PyCFrame of this one. Or the thread has the innermost one, which is not filled: each loop has
+ * its _PyCFrame at the same place of its stack frame. The stack pointer differs by the arguments
+ * that a call has on the stack.
+ */
+#define PYTHON_CALL_ARGUMENTS 4 /* words, with one for alignment */
+
+__attribute__((noinline)) int python_find_caller(__u32 slot)
+{
+	struct work *w = own_work(slot);
+	__u64 cframe, frame;
+	bool is_own;
+
+	if (!w)
+		return 0;
+	cframe = w->lang.unfilled;
+	is_own = cframe < w->regs.sp;
+	if (is_own)
+		cframe = w->regs.sp + w->lang.unfilled_off;
+	w->lang.unfilled = 0;
+	for (int i = 0; i <= PYTHON_CALL_ARGUMENTS; i++) {
+		if (read_word(cframe + w->lang.runtime.python.cframe_frame, &frame) &&
+		    python_has_frame(w, frame))
+			return 1;
+		if (!is_own)
+			break;
+		cframe += sizeof(__u64);
+	}
+	w->lang.cursor = 0;
+	return 0;
+}
+
 /* Whether only the frame is left that is the end of each thread's chain since 3.14. */
 static __always_inline bool python_is_at_end(struct work *w)
 {
@@ -136,6 +184,10 @@ __attribute__((noinline)) int python_frame(__u32 slot)
 	if (w->s.n_user >= MAX_USER_WORDS)
 		return stop_walk(w, UNWIND_DEPTH);
 	l = &w->lang.runtime.python;
+	if (w->lang.unfilled && !python_find_caller(slot)) {
+		give_up_language(w, LANGUAGE_NO_STATE);
+		return 0;
+	}
 	if (!w->lang.cursor) {
 		lack_run(w);
 		return 0;

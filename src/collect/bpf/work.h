@@ -60,12 +60,14 @@ struct language_walk {
 	__u64 cursor;                /* the next frame; 0: none */
 	__u64 limit;                 /* of the memory that has them (Ruby) */
 	__u64 jit_place;             /* in the loop; its unwind rule is that of compiled code */
-	__u32 is_emitting;           /* the next steps are frames of the language */
-	__u32 has_emitted;           /* those of the native frame at hand are there */
-	__u32 is_over;               /* no more of them in this stack */
-	__u32 is_second;             /* sending: the second number of a frame comes */
-	__u32 has_unsent_code;       /* sending: there was no room for some function */
-	__u32 n_to_skip;             /* the innermost runs that belong to no native frame */
+	__u64 unfilled; /* Python's loop begins: the thread's _PyCFrame; 0: it does not begin … */
+	__u64 unfilled_off;    /* … from the stack pointer */
+	__u32 is_emitting;     /* the next steps are frames of the language */
+	__u32 has_emitted;     /* those of the native frame at hand are there */
+	__u32 is_over;         /* no more of them in this stack */
+	__u32 is_second;       /* sending: the second number of a frame comes */
+	__u32 has_unsent_code; /* sending: there was no room for some function */
+	__u32 n_to_skip;       /* the innermost runs that belong to no native frame */
 	__u32 may_skip;        /* the innermost frame can be a run without a loop (begin_again()) */
 	__u32 is_without_loop; /* the walk met no loop: its frames come at last */
 	__u32 is_again;        /* the second walk, without the innermost run */
