@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Checks docs/openapi.json against the table of answers, and against answers of a server.
 
-openapi.py TREE ADDRESS COOKIE SOURCE BASELINE: prints a line for each answer that was checked, and fails at the first difference.
+openapi.py TREE ADDRESS COOKIE SOURCE BASELINE FLEET: prints a line for each answer that was checked, and fails at the first difference.
 """
 import http.client
 import json
@@ -30,6 +30,8 @@ def resolve(document, node):
 
 KINDS = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
 
+OF_FLEETS = "hosts", "blocks"
+
 
 def check(document, schema, value, place):
     schema = resolve(document, schema)
@@ -46,7 +48,7 @@ def check(document, schema, value, place):
 
 
 def main():
-    tree, address, cookie, source, baseline = sys.argv[1:]
+    tree, address, cookie, source, baseline, fleet = sys.argv[1:]
     document = json.load(open(f"{tree}/docs/openapi.json"))
     given = {"source": source, "baseline": baseline, "by": "comm", "limit": "3", "filter": "comm:worker", "frames": "native"}
     rows = table(tree)
@@ -58,7 +60,8 @@ def main():
     for name, operation in described.items():
         parameters = [resolve(document, p) for p in operation["parameters"]]
         assert [p["name"] for p in parameters] == rows.get(name, []), name
-        query = {p["name"]: given[p["name"]] for p in parameters if p["name"] in given}
+        of_fleet = {"source": fleet, "filter": "host:web1"} if name in OF_FLEETS else {}
+        query = {p["name"]: (given | of_fleet)[p["name"]] for p in parameters if p["name"] in given}
         assert all(p["name"] in query for p in parameters if p["required"]), name
         connection = http.client.HTTPConnection(address)
         connection.request("GET", f"/api/v1/{name}?{urllib.parse.urlencode(query)}", headers={"Cookie": cookie})

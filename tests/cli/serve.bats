@@ -152,10 +152,12 @@ load serve
 @test "the OpenAPI file has every answer, as it is" {
 	"$PROGRAMS/make_session" plain plain 3000
 	"$PROGRAMS/make_session" base plain 1700 7 9
-	serve plain base
+	"$ASSAY_BUILD/bench/history" hist 1 2000 400
+	assay ship --to dir:fleet --once -q --host web1 hist
+	serve plain base fleet
 	enter
-	python3 "$ROOT/tests/cli/openapi.py" "$ROOT" "$address" "${cookie#Cookie:}" plain base >names
-	[ "$(wc -l <names)" -ge 18 ]
+	python3 "$ROOT/tests/cli/openapi.py" "$ROOT" "$address" "${cookie#Cookie:}" plain base fleet >names
+	[ "$(wc -l <names)" -ge 20 ]
 }
 
 @test "a request can name neither a file nor an option" {

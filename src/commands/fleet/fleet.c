@@ -11,11 +11,20 @@
 #include "base/mem.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/fleet_store.h"
+#include "profile/query.h"
 
 #define FIELD(f) offsetof(struct fleet_args, f)
 static const struct option_spec fleet_options[] = {
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text or json",
 	  .choices = "text|json" },
+	{ 'i', "input", "FLEET", OPT_STRING, FIELD(input), NULL,
+	  "the fleet, instead of the first operand" },
+	{ 0, "since", "TIME", OPT_STRING, FIELD(since), NULL,
+	  "with blocks: only those that end after this time; see TIMES of assay-report(1)" },
+	{ 0, "until", "TIME", OPT_STRING, FIELD(until), NULL,
+	  "with blocks: only those that begin before this time" },
+	{ 'n', "limit", "N", OPT_U64, FIELD(limit), "1000", "with blocks: at most N, the newest",
+	  NULL, 1, 1e6 },
 	{ 0, "clickhouse", "URL,…", OPT_STRING, FIELD(clickhouse), NULL,
 	  "ClickHouse's servers: http://HOST:PORT/DATABASE",
 	  "Several are shards, and their order is part of the fleet. Of replicas, name one." },
@@ -65,6 +74,28 @@ int fleet_operand(const struct option_list *operands, const char **fleet, struct
 	return 0;
 }
 
+int fleet_host_filters(const struct option_list *operands, struct query *q, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 1; i < operands->n && r >= 0; i++)
+		r = query_add(q, operands->data[i], err);
+	for (int tag = 0; tag < N_FILTERS && r >= 0; tag++)
+		if (tag != FILTER_HOST && query_has(q, (enum filter_tag)tag))
+			r = error_set(err, -EINVAL, "only the filter host: chooses hosts");
+	return r < 0 ? r : 0;
+}
+
+/* The operands behind the word; --input stands for the first one. */
+static void list_operands(const struct fleet_args *args, const struct option_list *words,
+			  struct option_list *operands)
+{
+	if (args->input)
+		vec_push(operands, args->input);
+	for (size_t i = 1; i < words->n; i++)
+		vec_push(operands, words->data[i]);
+}
+
 static fleet_word_run *find_word(const struct option_list *words, struct error *err)
 {
 	for (size_t i = 0; words->n && i < ARRAY_SIZE(fleet_runs); i++)
@@ -81,15 +112,14 @@ static fleet_word_run *find_word(const struct option_list *words, struct error *
 static int fleet_run(const struct command *self, int argc, char **argv)
 {
 	struct fleet_args args = { 0 };
-	struct option_list words = { 0 };
+	struct option_list words = { 0 }, operands = { 0 };
 	struct error err = { 0 };
 	int status = command_begin(self, false, argc, argv, &args, &words);
 
 	if (status < 0) {
 		fleet_word_run *run = find_word(&words, &err);
-		const struct option_list operands = { words.n ? words.data + 1 : NULL,
-						      words.n ? words.n - 1 : 0, 0 };
 
+		list_operands(&args, &words, &operands);
 		status = run ? run(&args, &operands, &err) : -EINVAL;
 		if (status < 0) {
 			log_error("fleet: %s", err.text);
@@ -97,6 +127,7 @@ static int fleet_run(const struct command *self, int argc, char **argv)
 		}
 	}
 	option_list_fini(&words);
+	option_list_fini(&operands);
 	return status;
 }
 
@@ -131,6 +162,8 @@ static const struct command_section fleet_sections[] = {
 
 static const struct command_example fleet_examples[] = {
 	{ "assay fleet hosts /srv/fleet", "each host, and its last block" },
+	{ "assay fleet blocks /srv/fleet host:web1 --since -1h",
+	  "the blocks of a host in the last hour" },
 	{ "assay fleet audit /srv/fleet", "whether each sample that came is there once" },
 	{ "assay fleet init --clickhouse http://ch1:8123/fleet,http://ch2:8123/fleet",
 	  "the tables of two shards" },

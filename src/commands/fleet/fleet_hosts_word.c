@@ -13,6 +13,7 @@
 #include "commands/fleet/fleet_words.h"
 #include "fleet/fleet_store.h"
 #include "fleet/host_facts.h"
+#include "profile/query.h"
 #include "store/history/blocks.h"
 
 struct host_row {
@@ -135,11 +136,13 @@ int fleet_hosts_run(const struct fleet_args *args, const struct option_list *ope
 		    struct error *err)
 {
 	bool as_json = fleet_args_want_json(args);
+	cleanup(query_fini) struct query query = { 0 };
 	struct history_names hosts = { 0 };
 	struct buf out = { 0 };
-	const char *fleet;
+	const char *fleet, *before = "\n";
 	int r = fleet_operand(operands, &fleet, err);
 
+	r = r < 0 ? r : fleet_host_filters(operands, &query, err);
 	r = r < 0 ? r : fleet_hosts(fleet, &hosts, err);
 	if (as_json)
 		buf_str(&out, "{\"schema\":1,\"hosts\":[");
@@ -149,8 +152,11 @@ int fleet_hosts_run(const struct fleet_args *args, const struct option_list *ope
 	for (size_t i = 0; i < hosts.n && r >= 0; i++) {
 		struct host_row row;
 
+		if (!query_takes_name(&query, FILTER_HOST, hosts.data[i]))
+			continue;
 		r = read_host(fleet, hosts.data[i], &row, err);
-		buf_str(&out, !as_json ? "" : i ? ",\n" : "\n");
+		buf_str(&out, as_json ? before : "");
+		before = ",\n";
 		if (as_json)
 			put_json(&out, &row);
 		else

@@ -8,17 +8,21 @@
 #include "cli/command.h"
 
 struct error;
+struct query;
 
 struct fleet_args {
-	const char *format;     /* "text" or "json" */
-	const char *clickhouse; /* URL,URL…; NULL: not given */
-	const char *login;      /* a file with USER:PASSWORD, or NULL */
-	const char *replicated; /* the path in ZooKeeper or Keeper, or NULL */
-	const char *users;      /* a folder for files of ClickHouse's users, or NULL */
-	bool follow;            /* of load: go on until a signal comes */
-	double interval_s;      /* with follow: seconds between two rounds */
-	bool print;             /* SQL instead of changes */
-	bool certificate;       /* of enroll: the host has a certificate, and no token */
+	const char *format;        /* "text" or "json" */
+	const char *input;         /* the fleet, instead of the first operand; NULL: not given */
+	const char *since, *until; /* of blocks: time_point_parse(); NULL: open */
+	uint64_t limit;            /* of blocks: at most so many */
+	const char *clickhouse;    /* URL,URL…; NULL: not given */
+	const char *login;         /* a file with USER:PASSWORD, or NULL */
+	const char *replicated;    /* the path in ZooKeeper or Keeper, or NULL */
+	const char *users;         /* a folder for files of ClickHouse's users, or NULL */
+	bool follow;               /* of load: go on until a signal comes */
+	double interval_s;         /* with follow: seconds between two rounds */
+	bool print;                /* SQL instead of changes */
+	bool certificate;          /* of enroll: the host has a certificate, and no token */
 };
 
 /*
@@ -46,3 +50,9 @@ bool fleet_args_want_json(const struct fleet_args *args);
 
 /* Sets *fleet to the only operand that must be there, a fleet's directory. */
 int fleet_operand(const struct option_list *operands, const char **fleet, struct error *err);
+
+/*
+ * Reads the operands behind the fleet's directory into *q, which the caller initialized and ends by
+ * query_fini(). -EINVAL: one of them is no filter host:.
+ */
+int fleet_host_filters(const struct option_list *operands, struct query *q, struct error *err);

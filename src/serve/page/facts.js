@@ -9,8 +9,9 @@ const kinds = { lost: "lost", unattributed: "of unknown code", note: "note" };
 export function coverageText(header) {
 	const losses = (header.losses ?? []).filter((l) => l.kind !== "note" && l.n);
 	const notes = [...(header.warnings ?? []), header.note].filter(Boolean);
+	const hosts = header.hosts ? [`${number(header.hosts.with_samples)} of ${number(header.hosts.asked)} hosts have samples here`] : [];
 	const lost = losses.length ? losses.map((l) => `${number(l.n)} ${l.text}`).join("; ") : "nothing was lost";
-	return [`${number(header.samples.stored)} samples`, lost, ...notes].join(" · ");
+	return [`${number(header.samples.stored)} samples`, lost, ...hosts, ...notes].join(" · ");
 }
 
 const timeOf = (seconds) => new Date(seconds * 1000).toLocaleTimeString();

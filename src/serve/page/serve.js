@@ -2,6 +2,7 @@
 // The page of `assay serve`. It asks the API (docs/api.md), and writes names as text only.
 
 import { coverageText, factsView, loadingText, processesView } from "./facts.js";
+import { fleetViews, isFleet } from "./fleet.js";
 import { ask, base, byId, element, number, problemOf, quoted, request, share, showTable } from "./parts.js";
 import { asOneOperand, offerCompletions, operands, valueOf, withMatcher } from "./selector.js";
 import { seriesChart, timeText } from "./series.js";
@@ -52,8 +53,11 @@ function writeForm(state) {
 	showFields();
 }
 
-// Fields that a view alone has.
+const sourceOf = (name) => sources.find((one) => one.name === name);
+
+// Fields that a view alone has, and views that a fleet alone has.
 function showFields() {
+	byId("fleet-views").hidden = byId("fleet-views").disabled = !isFleet(sourceOf(byId("source").value)) && !byId("view").selectedOptions[0]?.closest("#fleet-views");
 	for (const label of document.querySelectorAll("[data-view]"))
 		label.hidden = !label.dataset.view.split(" ").includes(byId("view").value);
 }
@@ -234,6 +238,7 @@ const views = {
 		return factsView(state.source, json.header, () => askNow("top", { ...queryOf(state, "source", "since", "until"), limit: 1 }),
 			(is_late, again) => awaitNames(question, is_late, again));
 	} },
+	...fleetViews(goButton, (name) => sourceOf(name)?.kind === "clickhouse" ? sources.find((one) => one.kind === "fleet")?.name ?? name : name),
 };
 
 // Each part of a view comes when its own answer does, in the order of the table.
@@ -274,7 +279,7 @@ async function showSeries(state, question) {
 // ---- recording ----
 
 function showRecord(state) {
-	const source = sources.find((one) => one.name === state.source);
+	const source = sourceOf(state.source);
 	byId("record").hidden = source?.kind !== "history" || byId("record").dataset.role === "read";
 }
 
@@ -297,7 +302,7 @@ async function record(event) {
 
 function showDownloads(state) {
 	const query = new URLSearchParams(queryOf(state, "source", "filter", "since", "until", "frames"));
-	const is_recording = sources.find((one) => one.name === state.source)?.kind === "recording" && byId("record").dataset.role !== "read";
+	const is_recording = sourceOf(state.source)?.kind === "recording" && byId("record").dataset.role !== "read";
 	const offered = is_recording ? [...downloads, ["recording", "perf.data"]] : downloads;
 	byId("downloads").replaceChildren(...offered.map(([name, title]) => {
 		const link = element("a", title, { href: `/api/v1/${name}?${query}`, download: "", "aria-label": `Download as ${title}` });
@@ -391,7 +396,7 @@ async function showSources(state, question) {
 		await readSources().catch(() => {}); // the view names the problem
 	if (question !== asked)
 		return;
-	const source = sources.find((one) => one.name === state.source);
+	const source = sourceOf(state.source);
 	const { loading } = source?.kind === "clickhouse" ? sources.find((one) => one.loading) ?? source : source ?? {};
 	byId("loading").textContent = loadingText(loading);
 	byId("loading").hidden = !loading;
@@ -425,7 +430,7 @@ async function show(state, keeps) {
 		showSeries(state, question).catch(() => question === asked && byId("series").replaceChildren());
 		if (state.view === "diff" && !state.baseline && !state.baseline_filter && !state.against)
 			throw new Error("Choose a source to compare with, or another selector or time of this one.");
-		const json = view.arguments ? await askNow(view.question ?? state.view, { ...view.first, ...queryOf(state, ...view.arguments), ...view.fixed }) : undefined;
+		const json = view.arguments ? await askNow(view.question ?? state.view, { ...view.first, ...queryOf(state, ...view.arguments), ...view.fixed, ...view.query?.(state) }) : undefined;
 		if (question !== asked)
 			return;
 		showProblem(json?.warning ?? "");
@@ -473,7 +478,7 @@ function showForm() {
 
 // The last minutes of a history, over and over.
 function beginLive() {
-	const isHistory = sources.find((one) => one.name === byId("source").value)?.kind === "history";
+	const isHistory = sourceOf(byId("source").value)?.kind === "history";
 	if (byId("live").checked && isHistory && !byId("since").value)
 		go({ since: "-5m", until: "" });
 }
