@@ -11,6 +11,7 @@ called by one that does not call it, or too many frames are missing.
 
 A frame that is begun is the innermost one, of a call that the interpreter does not show before its first instruction.
 """
+import bisect
 import json
 import os
 import random
@@ -28,6 +29,7 @@ RIGHT = 99.5  # percent of frames, of many stops
 FEW_RIGHT = 95  # percent of frames, of many stops and of few; assay counts those that it leaves out as losses
 MANY = 2000
 RUNS = 20  # at most: the handler of a signal can crash the interpreter, about once in 400 stops
+DEADLINE_S = int(os.environ.get("ASSAY_TEST_DEADLINE", 120))
 DUMP_MAX = 100  # frames, in Python's dump
 
 
@@ -116,55 +118,70 @@ def stop(pid):
     return state(pid) == "T"
 
 
+def go_on(pid):
+    """Returns the time; the wait ends later."""
+    time.sleep(0.002)  # waits below 1 ms do not count
+    now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    os.kill(pid, signal.SIGCONT)
+    return now
+
+
 def read_often(pid, n, language):
-    """n stacks, as the memory of the stopped process has them."""
-    reader, stacks = stopped_frames.READERS[language](pid), []
+    """n stacks, as the memory of the stopped process has them; and the times when it went on."""
+    reader, stacks, times = stopped_frames.READERS[language](pid), [], []
     while len(stacks) < n and stop(pid):
         stacks.append(reader.frames())
-        time.sleep(0.002)  # waits below 1 ms do not count
-        os.kill(pid, signal.SIGCONT)
-    return stacks
+        times.append(go_on(pid))
+    return stacks, times
+
+
+def is_in_handler(pid):
+    """A handler of a signal blocks it."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+        blocked = int(re.search(r"(?m)^SigBlk:\s*(\w+)", f.read()).group(1), 16)
+    return bool(blocked >> signal.SIGUSR1 - 1 & 1)
 
 
 def stop_often(pid, n, dump):
-    """The number of whole stacks: the interpreter can crash as its handler reads a frame that is half made."""
+    """The times when the process went on, and the number of whole stacks: the interpreter can crash as its handler reads a frame that is half made."""
+    times = []
     for i in range(n):
         before = os.path.getsize(dump)
         stop(pid)
         os.kill(pid, signal.SIGUSR1)  # it comes when the program goes on
-        time.sleep(0.002)  # waits below 1 ms do not count
-        os.kill(pid, signal.SIGCONT)
-        until = time.monotonic() + 5
-        while os.path.getsize(dump) == before and time.monotonic() < until:  # another signal would be the same one
+        times.append(go_on(pid))
+        until = time.monotonic() + DEADLINE_S
+        while os.path.getsize(dump) == before or is_in_handler(pid):  # another signal would be the same one
             if state(pid) == "Z":
-                return i
-        size = 0
-        while os.path.getsize(dump) != size:  # until the stack is complete
-            size = os.path.getsize(dump)
-            time.sleep(0.003)
-    return n
+                return times, i
+            if time.monotonic() > until:
+                sys.exit(f"process {pid} did not write its stack")
+            time.sleep(0.0005)
+    return times, n
 
 
 def rows_of(session, pid, event):
-    """The language's functions of each sample of an event, innermost first."""
+    """The time of each sample of an event, and the language's functions, innermost first."""
     command = ["assay", "script", "-i", session, "--pid", str(pid), "--frames", "language", "--max-stack", "1000", "--format", "json"]
     for line in subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout.splitlines():
         row = json.loads(line)
-        if row["event"] != event:
+        if row["event"] != event or row["tid"] != pid:
             continue
         frames = row["frames"]
         for i, frame in enumerate(row["frames"]):  # those of the waker come first
             if str(frame.get("image", "")).startswith("[woken by]") or str(frame.get("symbol", "")).startswith("[woken by]"):
                 frames = row["frames"][i + 1:]
-        yield [f.get("symbol", "") for f in frames if IMAGES.search(str(f.get("image", "")))]
+        yield row["time_ns"], [f.get("symbol", "") for f in frames if IMAGES.search(str(f.get("image", "")))]
 
 
 def wait_for_frames(session, pid):
     """Until assay has read the interpreter's file: samples of the running program show its functions."""
-    for _ in range(60):
+    until = time.monotonic() + DEADLINE_S
+    while time.monotonic() < until:
         time.sleep(1)
-        if any(rows_of(session, pid, "cpu-clock")):
+        if any(frames for _, frames in rows_of(session, pid, "cpu-clock")):
             return
+    sys.exit("no sample has a function of the program")
 
 
 def common(a, b):
@@ -196,10 +213,10 @@ def record_stops(language, n):
             recorder = subprocess.Popen(["assay", "record", "-q", "-a", "-o", session, "--collector", "bpf", "-e", "cpu-clock", "-F", "11", "--off-cpu"])
             wait_for_frames(session, program.pid)
             if frames_of:
-                whole = stop_often(program.pid, n, written)
+                times, whole = stop_often(program.pid, n, written)
             else:
-                oracle = read_often(program.pid, n, language)
-                whole = len(oracle)
+                oracle, times = read_often(program.pid, n, language)
+                whole = len(times)
             time.sleep(0.2)
             recorder.send_signal(signal.SIGINT)
             recorder.wait()
@@ -211,10 +228,13 @@ def record_stops(language, n):
         ours = list(rows_of(session, program.pid, "off-cpu:stopped"))
     if whole < n:
         print(f"{language}: the interpreter ended with status {status} as it wrote stack {whole + 1}", flush=True)
-    elif len(oracle) != n or len(ours) != n:
-        sys.exit(f"{language}: {n} stops, but {len(oracle)} stacks of the interpreter and {len(ours)} of assay")
-    pairs = list(zip(oracle, ours))[:whole]
-    early = next((i for i, (_, found) in enumerate(pairs) if found), whole)  # before assay had read the interpreter's file
+    elif len(oracle) != n:
+        sys.exit(f"{language}: {n} stops, but {len(oracle)} stacks of the interpreter")
+    # A wait has the time of its end.
+    pairs = [(oracle[i], frames) for at, frames in ours if 0 <= (i := bisect.bisect(times, at) - 1) < whole]
+    if len(pairs) < whole * 0.95:
+        sys.exit(f"{language}: {whole} stops, but {len(pairs)} stacks of assay")
+    early = next((i for i, (_, found) in enumerate(pairs) if found), len(pairs))  # before assay had read the interpreter's file
     if early > n / 2:
         sys.exit(f"{language}: assay has no frames of {early} of {whole} stops")
     return pairs[early:], whole

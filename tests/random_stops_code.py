@@ -4,13 +4,15 @@
 
 random_stops_code.py N LANGUAGE…: stops a program of each language (java, java-usual, js) N times, by SIGSTOP. `assay record -e sched:sched_switch` has the stack of each stop.
 Each function of the program notes its begin and its end in memory that this test reads while the program is stopped. So the notes are right at each instruction,
-but for the innermost function: it may have begun and not noted it yet, or noted its end and not returned. Prints a line for each language, and fails if a name is
-wrong, or too many frames are missing.
+but for the innermost function: it may have begun and not noted it yet, or noted its end and not returned. Prints a line for each language, and fails if too many
+names are wrong, or too many frames are missing.
 
     LANGUAGE: N stops, M frames, R right (S %), X missing, B begun, W wrong
 
-Functions of libraries are not compared. A frame that is begun is an innermost one that the notes do not have. `java` runs with an option that has the compiler
-note where it inlined a method, at each instruction; `java-usual` without it.
+Functions of libraries are not compared. Frames that are begun are innermost ones that the notes do not have: one, or several behind which the whole stack is right.
+Optimising compilers move instructions: a function that is inlined and has noted its end can still have one, which runs before its caller notes the next begin.
+Moved instructions also run where another function is noted: then the runtime's own table has a wrong name, and assay has it, too. So a few names may be wrong.
+`java` runs with an option that has the compiler note where it inlined a method, at each instruction; `java-usual` without it.
 """
 import json
 import mmap
@@ -31,9 +33,12 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 RIGHT = {"java": 97, "java-usual": 80, "js": 97}  # percent of frames, of many stops
 FEW_RIGHT = 10  # less, of few stops
 MANY = 2000
-WRONG = {"java": 0.5}  # percent of frames; others: 0. Instructions that C2 shares between inlined methods have one of these in HotSpot's own table.
+WRONG = {"java": 0.5, "java-usual": 0.1, "js": 0.1}  # percent of frames, of many stops
+FEW_WRONG = 2  # more, of few stops: a program of which a moved instruction runs often
 MARK_SIZE = 64
+BEGUN_MAX = 3  # frames; functions of three inlined in each other are this deep
 WARM_S = 3  # the compilers have made most of their code
+DEADLINE_S = int(os.environ.get("ASSAY_TEST_DEADLINE", 120))
 
 
 class FileNotes:
@@ -134,6 +139,22 @@ def rows_of(session):
             yield row["time_ns"], [str(f.get("symbol", "")) for f in row["frames"]]
 
 
+def functions_in(symbols, names, shape):
+    """The program's own functions of a stack."""
+    return [m.group(1) for m in map(shape.match, symbols) if m and m.group(1) in names]
+
+
+def wait_for_names(program, notes, session, names, shape):
+    """The first stops find nothing: assay reads the runtime's file."""
+    until = time.monotonic() + DEADLINE_S
+    while time.monotonic() < until:
+        stop_often(program, notes, 5)
+        time.sleep(1)
+        if any(functions_in(symbols, names, shape) for _, symbols in rows_of(session)):
+            return
+    sys.exit("no stop has a function of the program")
+
+
 def record_stops(language, n):
     """Pairs: the functions of the notes, and assay's; innermost first."""
     command_of, notes_of, shape = LANGUAGES[language]
@@ -147,9 +168,7 @@ def record_stops(language, n):
         tid = notes.words()[0]
         recorder = subprocess.Popen(["assay", "record", "-q", "-e", "sched:sched_switch", "--filter", f"prev_state == 4 && prev_pid == {tid}", "--call-graph", "dwarf",
                                      "--stack-size", "65528", "-o", session, "-p", str(program.pid)])
-        time.sleep(2)
-        stop_often(program, notes, 20)  # the first stops find nothing: assay reads the runtime's file
-        time.sleep(1)
+        wait_for_names(program, notes, session, set(names), shape)
         stops = stop_often(program, notes, n)
         time.sleep(0.2)
         recorder.send_signal(signal.SIGINT)
@@ -167,9 +186,18 @@ def record_stops(language, n):
             continue  # the stack of this stop was lost
         while at + 1 < len(rows) and rows[at + 1][0] <= after:
             at += 1
-        found = [m.group(1) for m in map(shape.match, rows[at][1]) if m and m.group(1) in names]
-        pairs.append(([names[i] for i in functions], found, rows[at][1]))
+        pairs.append(([names[i] for i in functions], functions_in(rows[at][1], names, shape), rows[at][1]))
     return pairs
+
+
+def begun_and_wrong(expected, found):
+    """Of the names that the notes do not have: how many may have begun, and how many are wrong."""
+    same = common(expected, found)
+    extra = len(found) - same
+    if extra <= BEGUN_MAX and found[extra:] == expected:
+        return extra, 0
+    is_begun = bool(extra) and common(expected, found[1:]) == same
+    return is_begun, extra - is_begun
 
 
 def compare(language, n):
@@ -179,14 +207,17 @@ def compare(language, n):
         same = common(expected, found)
         total += len(expected)
         right += same
-        is_begun = found[1:] == expected
-        begun += is_begun
-        wrong += 0 if is_begun else len(found) - same
-        if os.environ.get("SHOW") and not is_begun and same != max(len(expected), len(found)):
+        more_begun, more_wrong = begun_and_wrong(expected, found)
+        begun += more_begun
+        wrong += more_wrong
+        if os.environ.get("SHOW") and found[more_begun:] != expected:
             print(f"expected {' '.join(expected)}\nfound    {' '.join(found)}\nwhole    {' '.join(whole)}\n")
     share = 100 * right / max(total, 1)
     print(f"{language}: {len(pairs)} stops, {total} frames, {right} right ({share:.2f} %), {total - right} missing, {begun} begun, {wrong} wrong", flush=True)
-    return len(pairs) > n * 0.95 and share >= RIGHT[language] - (0 if n >= MANY else FEW_RIGHT) and 100 * wrong <= total * WRONG.get(language, 0)
+    least, most = RIGHT[language], WRONG[language]
+    if n < MANY:
+        least, most = least - FEW_RIGHT, most + FEW_WRONG
+    return len(pairs) > n * 0.95 and share >= least and 100 * wrong <= total * most
 
 
 if __name__ == "__main__":
