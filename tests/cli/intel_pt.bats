@@ -336,6 +336,22 @@ branches() {
 	[ "$(cat piped)" = "$all" ]
 }
 
+@test "cut within a PSB: the branches are those up to the PSB" {
+	command -v python3 >/dev/null || skip "no python3"
+	trace_of --cyc --no-retcomp --psb 100 -- "$PROGRAMS/flow" indirect
+	local place cut
+	for place in 3 10 20; do
+		for cut in 0 2 3 8 15 16; do
+			python3 "$BATS_TEST_DIRNAME/trace_bytes.py" trace.data cut $place $cut >cut.data
+			assay script -i cut.data --itrace=b -F tid,ip,addr 2>/dev/null | decoded | by_thread >cut.$cut
+			[ -s cut.$cut ]
+			cmp cut.0 cut.$cut
+			# The branches behind the last packet are in no trace.
+			head -n "$(wc -l <cut.$cut)" want | cmp - cut.$cut
+		done
+	done
+}
+
 @test "without time, without side band" {
 	same_branches -- "$PROGRAMS/flow" longjmp
 	assay report -i trace.data --itrace=i1i -l >listed

@@ -238,22 +238,7 @@ PY
 @test "a million PSBs that nothing follows cost no more than their bytes" {
 	trace_of --tsc --psb 300 -- "$PROGRAMS/flow" longjmp
 	command -v python3 >/dev/null || skip "no python3"
-	python3 - trace.data >psbs.data <<'PY'
-import struct, sys
-data = bytearray(open(sys.argv[1], 'rb').read())
-at, size = struct.unpack_from('<QQ', data, 40)  # of the records, in perf.data's header
-end = at + size
-while at < end:  # the trace is behind the last record of type 71 (AUXTRACE)
-    kind, _, length = struct.unpack_from('<IHH', data, at)
-    if kind == 71:
-        last, n = at, struct.unpack_from('<Q', data, at + 8)[0]
-        behind = at + length + n
-    at += length + (n if kind == 71 else 0)
-more = bytes([2, 0x82]) * 8 * 1000000
-struct.pack_into('<Q', data, last + 8, n + len(more))
-struct.pack_into('<Q', data, 48, size + len(more))
-sys.stdout.buffer.write(data[:behind] + more + data[behind:])
-PY
+	python3 "$BATS_TEST_DIRNAME/trace_bytes.py" trace.data append 1000000 >psbs.data
 	assay script -i trace.data --itrace=b >whole
 	assay script -i psbs.data --itrace=b >out
 	cmp whole out

@@ -405,7 +405,7 @@ has_written() { # BRANCHES: perf.data has more than so many
 	run ! grep "was killed" said
 	if command -v perf >/dev/null; then
 		perf script -i cut.data --itrace=b -F tid,ip,addr 2>/dev/null | branches >theirs
-		# If the trace ends within a PSB, perf has the last few branches before the PSB, too.
+		# If the trace ends within a PSB, perf takes bytes of the PSB for directions of up to six branches.
 		[ $(($(wc -l <theirs) - $(wc -l <ours))) -le 20 ]
 		head -n "$(wc -l <ours)" theirs | cmp - ours
 		perf report -i cut.data --header-only 2>/dev/null | grep "^# cmdline"
