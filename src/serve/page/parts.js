@@ -44,6 +44,8 @@ export function showTable(rows, columns, kindOf = () => "") {
 
 // ---- questions ----
 
+export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
 const busyTries = 5;
 
 // The answer of the server. While it is busy (429), a question is asked again after the time that the answer names.
@@ -53,7 +55,7 @@ export async function request(url, options = {}) {
 		if (answer.status !== 429 || options.method === "POST" || tries === busyTries)
 			return answer;
 		const seconds = Number(answer.headers.get("Retry-After")) || 1;
-		await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+		await pause(seconds * 1000);
 	}
 }
 

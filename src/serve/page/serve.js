@@ -3,7 +3,7 @@
 
 import { coverageText, factsView, loadingText, processesView } from "./facts.js";
 import { fleetViews, isFleet } from "./fleet.js";
-import { ask, base, byId, element, number, problemOf, quoted, request, share, showTable } from "./parts.js";
+import { ask, base, byId, element, number, pause, problemOf, quoted, request, share, showTable } from "./parts.js";
 import { asOneOperand, offerCompletions, operands, valueOf, withMatcher } from "./selector.js";
 import { seriesChart, timeText } from "./series.js";
 
@@ -12,6 +12,7 @@ const emptied = ["frames", "filter", "since", "until", "event", "baseline", "bas
 const downloads = [["page", "HTML"], ["svg", "SVG"], ["pprof", "pprof"], ["folded", "folded"], ["speedscope", "speedscope"]];
 const namesMs = 2000; // until a question whose names come later is asked again
 const liveMs = 10000; // the server keeps answers of a moving window for so long
+const aheadMs = 500; // the view's question goes ahead of the others for so long: several at once hold up each other
 const sourcesMs = 10000; // the list of sources is not asked for more often
 let asked = 0; // the number of the newest question: answers to older ones are dropped
 let running = { address: "", n: 0, control: new AbortController() }; // the questions of the newest address
@@ -292,7 +293,7 @@ async function record(event) {
 		const answer = await ask("record", { source, target: byId("target").value, seconds, rate: byId("rate").value }, { method: "POST" });
 		byId("coverage").textContent = `Recording until ${timeText(answer.until_seconds)} …`;
 		// The samples are readable a moment after the end.
-		await new Promise((resolve) => setTimeout(resolve, (seconds + 3) * 1000));
+		await pause((seconds + 3) * 1000);
 		go({ source, since: `@${answer.since_seconds}`, until: `@${answer.until_seconds}`, filter: asOneOperand(answer.filter) });
 	} catch (problem) {
 		showProblem(problem.message);
@@ -324,7 +325,7 @@ async function downloadNamed(event) {
 		if (!answer?.ok || !answer.headers.has("X-Assay-Names"))
 			break;
 		byId("later").hidden = false;
-		await new Promise((resolve) => setTimeout(resolve, namesMs));
+		await pause(namesMs);
 	}
 	byId("later").hidden = true;
 	link.dataset.isNamed = "yes";
@@ -412,6 +413,15 @@ function showLive() {
 	show({ ...readForm(), ...(kept ? { shown: `#${kept}` } : {}) });
 }
 
+async function makeView(state, view, question) {
+	if (state.view === "diff" && !state.baseline && !state.baseline_filter && !state.against)
+		throw new Error("Choose a source to compare with, or another selector or time of this one.");
+	const json = view.arguments ? await askNow(view.question ?? state.view, { ...view.first, ...queryOf(state, ...view.arguments), ...view.fixed, ...view.query?.(state) }) : undefined;
+	if (question === asked)
+		showProblem(json?.warning ?? "");
+	return { made: question === asked ? await view.make(state, json) : undefined, json };
+}
+
 async function show(state, keeps) {
 	beginQuestions();
 	const question = ++asked, view = views[state.view] ?? views.page, mine = running;
@@ -425,16 +435,14 @@ async function show(state, keeps) {
 	showRecord(state);
 	showSources(state, question);
 	try {
+		const making = makeView(state, view, question);
+		await Promise.race([making.catch(() => {}), pause(aheadMs)]);
+		if (question !== asked)
+			return;
 		// The view names the same problem.
 		showCoverage(state, question).catch(() => question === asked && byId("coverage").replaceChildren());
 		showSeries(state, question).catch(() => question === asked && byId("series").replaceChildren());
-		if (state.view === "diff" && !state.baseline && !state.baseline_filter && !state.against)
-			throw new Error("Choose a source to compare with, or another selector or time of this one.");
-		const json = view.arguments ? await askNow(view.question ?? state.view, { ...view.first, ...queryOf(state, ...view.arguments), ...view.fixed, ...view.query?.(state) }) : undefined;
-		if (question !== asked)
-			return;
-		showProblem(json?.warning ?? "");
-		const made = await view.make(state, json);
+		const { made, json } = await making;
 		if (question !== asked)
 			return;
 		const had_focus = document.activeElement?.tagName === "IFRAME";
