@@ -143,6 +143,24 @@ def precise(m):
     return m.share("cycles:upp")
 
 
+# All branches of the loop are from its last instruction to its first.
+def branch_stacks(m):
+    m.needs("hardware counters")
+    if "branch stacks" in m.run("record", "-b", "-e", "cycles:u", "-o", "lbr.data", "--", "./known", str(LONG), may_fail=True, errors=True):
+        raise Skipped("this processor, or this virtual machine, keeps none")
+    text = m.run("script", "-i", "lbr.data", "-F", "brstacksym")
+    pairs = re.findall(r"(\S+)/(\S+?)/[MPN-]/", text)
+    loop = [(int(start, 16), int(end, 16)) for pair in pairs
+            for start, end in re.findall(r"^known_loop\+(0x[0-9a-f]+) known_loop\+(0x[0-9a-f]+)$", " ".join(pair))]
+    if len(pairs) < 100 or len(loop) < 0.9 * len(pairs):
+        raise Failed(f"{len(loop)} of {len(pairs)} branches are in the loop")
+    kinds = set(loop)
+    length = {"x86_64": 3, "aarch64": 4}[platform.machine()]
+    if len(kinds) != 1 or any(start - end != length for start, end in kinds):
+        raise Failed(f"{len(kinds)} different branches in the loop, which has one")
+    return f"{len(loop)} of {len(pairs)} branches are the loop's"
+
+
 def topdown(m):
     if "--topdown" in m.run("stat", "--topdown", "--", "true", may_fail=True, errors=True):
         raise Skipped("assay knows no events of this processor for it")
@@ -199,6 +217,7 @@ FEATURES = [
     ("hardware counters", counters),
     ("sampling by cycles", counter_sampling),
     ("precise sampling", precise),
+    ("branch stacks (LBR)", branch_stacks),
     ("top-down", topdown),
     ("kinds of cores", kinds_of_cores),
     ("IBS", ibs),

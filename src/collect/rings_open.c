@@ -104,7 +104,8 @@ static struct perf_event_attr side_band_attr(const struct rings_config *c, uint6
 	struct perf_event_attr a = {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = c->for_trace ? 0 : sample_type,
+		/* It has no samples, and a dummy with branch stacks is refused. */
+		.sample_type = c->for_trace ? 0 : sample_type & ~(uint64_t)PERF_SAMPLE_BRANCH_STACK,
 		.mmap = 1,
 		.mmap2 = 1,
 		.build_id = 1,
@@ -152,6 +153,8 @@ static uint64_t common_sample_type(const struct rings_config *c)
 	for (size_t i = 0; i < c->counters->n; i++)
 		if (c->counters->data[i].attr.aux_sample_size)
 			type |= PERF_SAMPLE_AUX;
+	if (c->counters->n && c->counters->data[0].attr.branch_sample_type)
+		type |= PERF_SAMPLE_BRANCH_STACK;
 	if (c->with_callchain)
 		type |= PERF_SAMPLE_CALLCHAIN;
 	if (c->stack_bytes)
@@ -511,9 +514,12 @@ static int open_sized(const struct rings_config *c, size_t ring_bytes, bool *map
 		.max_stack = read_max_stack(),
 		.regs_user = c->stack_bytes ? UNWIND_PERF_REGS : 0,
 		.fixed_periods = r->fixed_periods,
+		.branch_sample_type =
+			c->counters->n ? c->counters->data[0].attr.branch_sample_type : 0,
 	};
 	e = rings_open_all(r, err);
-	r->format.sample_type = o->side_band.sample_type; /* as the kernel has accepted it */
+	/* as the kernel has accepted it */
+	r->format.sample_type = o->side_band.sample_type | (sample_type & PERF_SAMPLE_BRANCH_STACK);
 	*map_failed = o->map_failed;
 	if (e < 0)
 		return e;

@@ -24,6 +24,7 @@
 #include "commands/snapshot_signal.h"
 #include "commands/tables.h"
 #include "config.h"
+#include "counter/branch_stack.h"
 #include "counter/reason.h"
 #include "counter/sources.h"
 #include "guard/parser.h"
@@ -164,6 +165,14 @@ static const struct option_spec record_options[] = {
 	  "frame pointer, unless you give *--call-graph=dwarf*. The file then has the "
 	  "copied stacks. The file of a killed recorder is readable up to its last "
 	  "second." },
+	{ 'b', "branch-any", NULL, OPT_FLAG, FIELD(branch_any), NULL,
+	  "also record the last branches before each sample (LBR), in a perf.data file",
+	  "Some processors keep them: Intel's LBR, AMD's LbrExtV2, Arm's BRBE. The event must be "
+	  "one of the processor's counters, such as cycles. The recording is that of *--raw*. "
+	  "*assay script -F +brstack* prints the branches, and *assay export* makes profiles for "
+	  "compilers of them (autofdo, bolt)." },
+	{ 'j', "branch-filter", "KIND[,KIND…]", OPT_STRING, FIELD(branch_kinds), NULL,
+	  "as -b, but only branches of these kinds: any_call,u", "There are " BRANCH_KINDS "." },
 	{ 0, "kcore", NULL, OPT_FLAG, FIELD(kcore), NULL,
 	  "also keep the kernel's code as it ran; the output is a folder, as with perf",
 	  "_DIR_/data is the recording (as with *--raw*). _DIR_/kcore\\_dir has copies "
@@ -236,8 +245,14 @@ static int choose_counters(const struct record_args *args, struct counters *coun
 {
 	static const struct counter_sources sources;
 	struct counter_rate rate = { .freq_hz = args->freq_hz, .count = args->count };
+	uint64_t kinds = 0;
 	int r = 0;
 
+	if (args->branch_any || args->branch_kinds)
+		r = branch_kinds_parse(args->branch_kinds ? args->branch_kinds : "any", &kinds,
+				       err);
+	if (r < 0)
+		return r;
 	if (args->freq_hz && args->count)
 		return error_set(err, -EINVAL, "-F and -c exclude each other: a rate or a count");
 	if (rate.freq_hz == UINT64_MAX) /* -F max */
@@ -247,7 +262,9 @@ static int choose_counters(const struct record_args *args, struct counters *coun
 		r = counter_default(&sources, &rate, counters, note, note_size, err);
 	for (size_t i = 0; i < args->events.n && r >= 0; i++)
 		r = counter_parse(&sources, args->events.data[i], &rate, counters, err);
-	return r < 0 || !args->page_faults ? r : add_page_faults(args->page_faults, counters, err);
+	if (r >= 0 && args->page_faults)
+		r = add_page_faults(args->page_faults, counters, err);
+	return r < 0 || !kinds ? r : branch_stack_request(counters, kinds, err);
 }
 
 static const struct store_ops *find_store(const char *name)
@@ -335,6 +352,7 @@ static int parse_setup(struct record_setup *s, struct error *err)
 
 	if (s->args.output && !*s->args.output)
 		return error_set(err, -EINVAL, "-o '': the session needs a name");
+	s->args.raw |= s->args.branch_any || s->args.branch_kinds; /* sessions keep no branches */
 	if ((r = record_prepare_pipe(&s->args, err)) < 0 ||
 	    (r = parse_ids(&s->args.pids, "process", &s->pids, err)) < 0 ||
 	    (r = parse_ids(&s->args.tids, "thread", &s->tids, err)) < 0 ||
@@ -367,6 +385,9 @@ static int plan_trace(struct record_setup *s, struct error *err)
 			err, -EINVAL,
 			"a hardware trace is kept as the kernel's rings give it: it does not go "
 			"with --off-cpu, --kernel-locks, --collector=bpf or --store");
+	if (s->trace.has_trace && (a->branch_any || a->branch_kinds))
+		return error_set(err, -EINVAL,
+				 "a hardware trace has all branches: it does not go with -b or -j");
 	if (a->trace.per_thread && a->whole_machine)
 		return error_set(err, -EINVAL, "--per-thread is for a command, -p or -t");
 	if (s->trace.has_trace)

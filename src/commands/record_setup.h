@@ -18,7 +18,8 @@ struct record_args {
 	const char *output;
 	struct option_list events, pids, tids, filters, labels;
 	struct target_names names;
-	const char *cpus, *cgroup, *call_graph, *collector, *store, *separate, *control, *delay;
+	const char *cpus, *cgroup, *call_graph, *collector, *store, *separate, *control, *delay,
+		*branch_kinds;
 	struct trace_options trace;
 	uint64_t freq_hz, count, stack_bytes, segment_bytes;
 	double duration_s;
@@ -27,7 +28,7 @@ struct record_args {
 	const char *page_faults; /* one of so many is recorded; NULL: none */
 	bool alloc;
 	bool whole_machine, quiet, with_stacks, off_cpu, kernel_locks, no_exact_time, raw, kcore,
-		with_children;
+		with_children, branch_any;
 	int verbose;
 };
 

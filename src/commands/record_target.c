@@ -123,7 +123,8 @@ int record_check_target(struct record_setup *s, struct error *err)
 	if ((a->raw || a->kcore) && (record_has_waits(a) || is_bpf || strcmp(a->store, "native")))
 		return error_set(err, -EINVAL,
 				 "--raw keeps what the kernel's rings give: it does not go with "
-				 "--off-cpu, --kernel-locks, --collector=bpf or --store");
+				 "--off-cpu, --kernel-locks, --collector=bpf or --store, and "
+				 "neither do -b and -j");
 	return 0;
 }
 

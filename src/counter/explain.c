@@ -71,7 +71,11 @@ static void explain_unsupported(const struct refusal *r)
 {
 	const struct perf_event_attr *attr = &r->counter->attr;
 
-	if (attr->precise_ip)
+	if (attr->branch_sample_type)
+		snprintf(r->text, r->size,
+			 "this processor, or this virtual machine, keeps no branch stacks, or none "
+			 "of these kinds; leave out -b and -j");
+	else if (attr->precise_ip)
 		snprintf(r->text, r->size,
 			 "this processor can't sample it precisely; leave out the modifier p");
 	else
@@ -90,6 +94,10 @@ static void explain_invalid(const struct refusal *r)
 			 "%" PRIu64 " Hz is above kernel.perf_event_max_sample_rate, which is now "
 			 "%" PRIu64,
 			 (uint64_t)attr->sample_freq, max);
+	else if (attr->branch_sample_type)
+		snprintf(r->text, r->size,
+			 "the kernel refuses the settings, most likely the kinds of branches: try "
+			 "-b");
 	else if (attr->precise_ip)
 		snprintf(r->text, r->size,
 			 "the kernel refuses the settings, most likely the modifier p, which this "

@@ -211,9 +211,10 @@ static int explain_none(const struct counting *c, const char *image, struct erro
 				 "not show the code between two branches: record with 'perf record "
 				 "-b', without '--call-graph lbr'");
 	if (!c->n_samples)
-		return error_set(err, -ENODATA,
-				 "the recording has no branch stacks: 'perf record -b' makes them, "
-				 "where the processor can");
+		return error_set(
+			err, -ENODATA,
+			"the recording has no branch stacks: 'assay record -b' makes them, "
+			"where the processor can");
 	if (image)
 		return error_set(err, -ENODATA, "no branch goes to an image '%s'", image);
 	return error_set(err, -ENODATA, "no branch goes to a file: name an image with --image");

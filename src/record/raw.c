@@ -544,6 +544,8 @@ static void put_sections(struct raw_recording *r, bool has_trace)
 	if (!has_trace) /* whose times are the kernel's own */
 		put_clock(s);
 	put_tracing(r, s);
+	if (r->counters->n && r->counters->data[0].attr.branch_sample_type)
+		writer_section(s, FEATURE_BRANCH_STACK); /* has no bytes */
 	perfdata_file_send_sections(r->file);
 }
 

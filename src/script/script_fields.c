@@ -165,6 +165,12 @@ int script_fields_parse(struct script_fields *f, const char *text, struct error 
 	return 0;
 }
 
+/* The event that only brings mappings and names of processes: it has no samples. */
+static bool is_side_band(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY;
+}
+
 static int script_fields_check_event(struct script_fields *f, const struct script_event *e,
 				     bool is_trace, struct error *err)
 {
@@ -176,7 +182,7 @@ static int script_fields_check_event(struct script_fields *f, const struct scrip
 		if (!(f->of_type[type] & bit) || !script_field_rows[i].sample_type ||
 		    e->attr->sample_type & script_field_rows[i].sample_type)
 			continue;
-		if (f->chosen[type] & bit && is_trace)
+		if (f->chosen[type] & bit && (is_trace || is_side_band(e->attr)))
 			continue;
 		if (f->chosen[type] & bit)
 			return error_set(

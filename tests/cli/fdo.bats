@@ -93,6 +93,19 @@ for counts, between in ((ranges, "-"), (branches, "->")):
 	refused 1 "there are no branch stacks in it"
 }
 
+@test "record -b keeps branch stacks, or names the reason for none" {
+	run assay record -b -e cpu-clock:u -- true
+	refused 1 "event 'cpu-clock:u' has no branch stacks: they come with the processor's counters"
+	run assay record -j any,calls -- true
+	refused 2 "'calls' is no kind of branches; there are: any, any_call"
+	run assay record -b --store oprofile -- true
+	refused 2 "neither do -b and -j"
+	[ ! -e perf.data ]
+	assay record -q -b -e cycles:u -o b.data -- "$PROGRAMS/split" 0.2cpu 2>said || skip "no branch stacks here: $(tail -1 said)"
+	assay export -q -i b.data -F autofdo -o x.afdo
+	[ "$(wc -l <x.afdo)" -gt 3 ]
+}
+
 # ./app, whose loop runs 10,000 times, and ./text of its branches. perf2bolt wants relocations, and create_gcov
 # no later DWARF.
 make_loop() {

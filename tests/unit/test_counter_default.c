@@ -155,15 +155,19 @@ static void where_nothing_opens_the_default_explains(void **state)
 	assert_non_null(strstr(m->err.text, "kernel.perf_event_paranoid is 3"));
 }
 
-static void explain(struct machine *m, const char *spec, int code, const char *text)
+static void explain_counter(struct machine *m, const struct counter *c, int code, const char *text)
 {
-	const struct counter *c = parse(m, spec);
 	struct error err = { 0 };
 
 	assert_non_null(c);
 	assert_int_equal(counter_explain(&m->sources, c, code, &err), code);
 	if (!strstr(err.text, text))
 		fail_msg("the message is \"%s\", without \"%s\"", err.text, text);
+}
+
+static void explain(struct machine *m, const char *spec, int code, const char *text)
+{
+	explain_counter(m, parse(m, spec), code, text);
 }
 
 static void a_failed_open_has_the_reason_and_the_remedy(void **state)
@@ -183,6 +187,11 @@ static void a_failed_open_has_the_reason_and_the_remedy(void **state)
 	explain(m, "cycles:p", -EOPNOTSUPP, "leave out the modifier p");
 	explain(m, "cycles", -EOPNOTSUPP, "counted but not sampled; use -e cpu-clock");
 	explain(m, "cycles", -EINVAL, "no such event code");
+	parse(m, "branch-misses");
+	m->counters.data[m->counters.n - 1].attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
+	explain_counter(m, &m->counters.data[m->counters.n - 1], -EOPNOTSUPP,
+			"keeps no branch stacks");
+	explain_counter(m, &m->counters.data[m->counters.n - 1], -EINVAL, "the kinds of branches");
 	explain(m, "cycles", -ESRCH, "no such process");
 	explain(m, "cycles", -EACCES, "a security module");
 	/* A filter that lets the call through is not to blame, and one that does not is. */
