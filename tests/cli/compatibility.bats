@@ -54,6 +54,23 @@ kept() { # LIST
 	done
 }
 
+# "known_part 21": the functions of a report, with their samples.
+functions_of() {
+	assay report -i "$1" --by symbol --format csv --symbol-cache "" | awk -F, '
+		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+		$at["samples"] > 0 { print $at["symbol"], $at["samples"] }'
+}
+
+# A program that is nowhere else: its names come from the archive, and from the fleet's own index.
+@test "archives and fleets of each released format have their samples and names" {
+	command -v zstd >/dev/null || skip "zstd is not installed"
+	cp -r "$BATS_TEST_DIRNAME/../data/fleet-1" fleet
+	for place in "$BATS_TEST_DIRNAME/../data/archive-1.tar.zst" fleet fleet/web1; do
+		[ "$(functions_of "$place")" = $'known_part 21\nother_part 7' ]
+	done
+	assay report -i fleet --by host host:web1 | grep -q web1
+}
+
 @test "a cached index of another version is made again" {
 	need_recording
 	assay record -q -o s.assay -- "$PROGRAMS/split" 0.2cpu
