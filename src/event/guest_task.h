@@ -15,6 +15,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * A file of a guest is none of this machine, even if its path is the same. So mappings and images
+ * of it have, in the place of the inode's generation (32 bits in the kernel), this bit and the
+ * guest's process here.
+ */
+#define GUEST_FILE (1ULL << 63)
+
+static inline uint64_t guest_file(uint32_t machine_pid)
+{
+	return GUEST_FILE | machine_pid;
+}
+
+/* 0: the file is of this machine. */
+static inline uint32_t guest_of_file(uint64_t generation)
+{
+	return generation & GUEST_FILE ? (uint32_t)generation : 0;
+}
+
 #define GUEST_TASK_MASK  0x3fffffffU
 #define GUEST_TASK_FIRST (-16) /* numbers above it have other meanings (event.h) */
 

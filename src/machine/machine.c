@@ -303,7 +303,7 @@ static image_id file_image(struct machine *m, int32_t pid, const struct mapping_
 		.dev = e->dev,
 		.ino = e->ino,
 		/* perf's events of running processes have none */
-		.generation = m->is_offline ? 0 : e->generation,
+		.generation = m->is_offline && !guest_of_file(e->generation) ? 0 : e->generation,
 		.path = e->path,
 	};
 

@@ -86,6 +86,7 @@ bool guests_translate(const struct perfdata_guest *guest, struct event *e)
 		if (e->mapping.start >> 63)
 			return false; /* its kernel is in none of our tables */
 		e->mapping.is_kernel = false;
+		e->mapping.generation = guest_file(guest->machine_pid);
 		break;
 	case EVENT_FORK:
 	case EVENT_EXIT:

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "event/guest_task.h"
 #include "perfdata/record.h"
 
 #include <linux/perf_event.h>
@@ -419,7 +420,7 @@ static void decode_mapping(struct reader *r, uint16_t misc, bool is_mmap2, struc
 
 		m->dev = major << 32 | minor;
 		m->ino = reader_u64(r);
-		m->generation = reader_u64(r);
+		m->generation = reader_u64(r) & ~GUEST_FILE;
 	}
 	if (is_mmap2) {
 		m->is_executable = reader_u32(r) & 4; /* PROT_EXEC */

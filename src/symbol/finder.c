@@ -2,6 +2,7 @@
 #include "symbol/finder.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,15 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/path.h"
+#include "event/guest_task.h"
 #include "guard/open.h"
 #include "machine/image_look.h"
 #include "symbol/cache.h"
 #include "symbol/debuginfod.h"
 #include "symbol/symbols.h"
 #include "symbol/table.h"
+
+enum { MAX_GUESTS = 1024 };
 
 /* ---- perf's cache ---- */
 
@@ -76,6 +80,7 @@ void finder_init(struct finder *f, const struct symbolizer_config *config)
 		.debuginfod = c->debuginfod,
 		.is_at_its_path = c->is_at_its_path,
 		.perf_cache = c->process ? NULL : finder_perf_cache(),
+		.guest_mount = c->guest_mount ? xstrdup(c->guest_mount) : NULL,
 	};
 	image_places_init(&f->listed, f->root, c->image_dirs, c->n_image_dirs);
 	pthread_mutex_init(&f->lock, NULL);
@@ -85,6 +90,10 @@ void finder_fini(struct finder *f)
 {
 	image_places_fini(&f->listed);
 	container_roots_fini(&f->containers);
+	vec_foreach (&f->guest_roots, root)
+		free(*root);
+	vec_fini(&f->guest_roots);
+	free(f->guest_mount);
 	pthread_mutex_destroy(&f->lock);
 	free(f->root);
 	free(f->debug_dir);
@@ -107,7 +116,8 @@ bool finder_is_right(const struct finder *f, const struct image *image,
 		     const struct build_id *found)
 {
 	bool is_by_inode = !image->build_id.len && !image_has_identity(image);
-	bool is_copy = (*f->root && place->step != FINDER_HERE) || place->step == FINDER_FOLDER;
+	bool is_copy = (*f->root && place->step != FINDER_HERE) || place->step == FINDER_FOLDER ||
+		       place->step == FINDER_GUEST;
 
 	return (is_by_inode && is_copy) || image_is_file(image, file, found);
 }
@@ -135,6 +145,32 @@ static bool visit_path(const struct visiting *v, enum finder_step step, const ch
 	is_over = v->visit(v->context, &place);
 	free(path);
 	return is_over;
+}
+
+/* The folder of its guest's files; NULL: none. A recording may name any number of guests. */
+static const char *root_of_guest(struct finder *f, const struct image *image)
+{
+	uint32_t guest = image->kind == IMAGE_FILE ? guest_of_file(image->generation) : 0;
+	cleanup(free_at_exit) char *wanted = NULL;
+	const char *root = NULL;
+
+	if (!guest || !f->guest_mount)
+		return NULL;
+	wanted = xasprintf("%s/%" PRIu32, f->guest_mount, guest);
+	pthread_mutex_lock(&f->lock);
+	vec_foreach (&f->guest_roots, known)
+		root = strcmp(*known, wanted) == 0 ? *known : root;
+	if (!root && f->guest_roots.n < MAX_GUESTS) {
+		root = wanted;
+		vec_push(&f->guest_roots, take_ptr(wanted));
+	}
+	pthread_mutex_unlock(&f->lock);
+	return root;
+}
+
+static bool visit_guest(const struct visiting *v, const char *root)
+{
+	return visit_path(v, FINDER_GUEST, root, xasprintf("%s%s", root, v->bare));
 }
 
 static bool visit_own_path(const struct visiting *v)
@@ -249,8 +285,12 @@ void finder_each(struct finder *f, const struct image *image, finder_visit visit
 {
 	cleanup(free_at_exit) char *bare = image_path_without_mark(image);
 	const struct visiting v = { f, image, bare, visit, context };
+	const char *guest_root = root_of_guest(f, image);
 	bool is_file = image->kind == IMAGE_FILE;
 
+	/* Without a build id, a file of this machine may be another one. */
+	if (guest_root && (visit_guest(&v, guest_root) || !image->build_id.len))
+		return;
 	if ((is_file && visit_own_path(&v)) || f->process)
 		return;
 	if (is_file && (visit_here(&v) || visit_name(&v) || visit_listed(&v)))

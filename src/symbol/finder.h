@@ -4,7 +4,8 @@
  * These are the places, in their order. The first file that is the image's (machine/image_file.h)
  * is used:
  *
- *	the image's path, below the root if there is one
+ *	of a guest, with --guestmount: the image's path below the guest's folder
+ *	else the image's path, below the root if there is one
  *	the same path of this machine, if there is a root: for libraries of the same build
  *	the root itself, by the name alone: a folder that has just the binaries
  *	the user's folders (--image-path), by name
@@ -14,7 +15,7 @@
  *	the roots of running containers, and the layers of container engines
  *	the servers in $DEBUGINFOD_URLS
  *
- * Only an image with a build id has the places from the fifth on. The second needs a build id or
+ * Only an image with a build id has the places from the sixth on. The third needs a build id or
  * an inode. A finder of a living process looks at the first place alone. Debug files have places
  * of their own (symbol/debug_file.h), which use the caches of a finder, too.
  *
@@ -26,6 +27,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/mem.h"
 #include "symbol/container_roots.h"
 #include "symbol/image_places.h"
 
@@ -44,7 +46,9 @@ struct finder {
 	struct image_places listed;
 	struct debuginfod *debuginfod; /* NULL: no server is asked. Not owned */
 	char *perf_cache;              /* NULL: none */
+	char *guest_mount;             /* NULL: not given */
 	pthread_mutex_t lock;          /* of the rest */
+	VEC(char *) guest_roots;       /* folders below guest_mount */
 	bool has_containers;           /* they were listed */
 	struct container_roots containers;
 };
@@ -58,6 +62,7 @@ void finder_fini(struct finder *f);
 char *finder_perf_cache(void);
 
 enum finder_step {
+	FINDER_GUEST,
 	FINDER_PATH,
 	FINDER_HERE,
 	FINDER_NAME,

@@ -154,6 +154,9 @@ static image_id image_of(struct pt_history *h, const struct event *e)
 			       .ino = m->ino,
 			       .path = m->path };
 
+	if (guest_of_file(m->generation))
+		image.generation = m->generation;
+
 	if (!strcmp(m->path, "[vdso]"))
 		image = (struct image){ .kind = IMAGE_VDSO,
 					.build_id = m->build_id,

@@ -165,3 +165,26 @@ is_as_told() {
 		without_blanks | sed 's/ bcyh / vmexit /' >theirs
 	equal_files theirs ours
 }
+
+@test "--guestmount has the programs of a guest, also where this machine has another file at the path" {
+	cp "$PROGRAMS/flow" program
+	guest_of mtc=on,psb=1500,guest=3404 "$PWD/program" recursion
+	sed 's/^[0-9]* //' truth >want
+	local pid
+	pid=$(awk 'NR == 1 { print $1 }' truth)
+	mkdir -p "guests/$pid$PWD"
+	mv program "guests/$pid$PWD"
+	# Nothing tells that this is not the program.
+	cp "$PROGRAMS/quarters" program
+	host_script --itrace=be -F ip,addr --guestmount guests 2>err | decoded | awk '{ print $1, $2, $3 }' >ours
+	equal_files want ours
+	host_script --itrace=b -F ip,sym --guestmount guests | grep -q __libc_start_main
+	assay report -i trace.data --vmlinux "$PROGRAMS/host_kernel" --guestmount guests --itrace=i1i --by image >listed
+	grep -q ' program$' listed
+	# Without the folder of that guest, the code is missing. The other file is not taken.
+	mv "guests/$pid" guests/1
+	host_script --itrace=be -F ip,addr --guestmount guests >out 2>err
+	grep -q "program can't be read" err
+	awk '/=>/ && $1 != 0 && $1 !~ /^ffffffff/' out >invented
+	[ ! -s invented ]
+}
