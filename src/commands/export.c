@@ -16,6 +16,7 @@
 #include "commands/temporary.h"
 #include "export/branches.h"
 #include "export/export.h"
+#include "fleet/fleet_store.h"
 #include "open/input.h"
 #include "profile/profile.h"
 #include "replay/archive.h"
@@ -27,8 +28,8 @@
 #include "trace/itrace.h"
 
 struct export_args {
-	const char *input, *output, *format, *csv, *weight, *image, *schema, *cache, *itrace,
-		*filter;
+	const char *input, *output, *format, *csv, *weight, *image, *build_id, *fleet, *schema,
+		*cache, *itrace, *filter;
 	const char *separate, *frames;
 	bool branches, no_demangle, no_itrace, idle, list_formats, no_source, quiet, replace;
 	struct window_args window;
@@ -56,7 +57,13 @@ static const struct option_spec export_options[] = {
 	  "list the formats with their extensions, and end" },
 	WEIGHT_OPTION(FIELD(weight), "for formats with one weight: samples or events"),
 	{ 0, "image", "GLOB", OPT_STRING, FIELD(image), NULL,
-	  "gmon: the image to export; without it, the one with most samples" },
+	  "gmon, autofdo, bolt: the image to export; without it, the one with most samples" },
+	{ 0, "build-id", "ID", OPT_STRING, FIELD(build_id), NULL,
+	  "autofdo, bolt: the build of the image, in hexadecimal digits",
+	  "For samples of a session or a fleet. *assay report --by build* lists builds." },
+	{ 0, "fleet", "DIR", OPT_STRING, FIELD(fleet), NULL,
+	  "autofdo, bolt: read the addresses that the hosts of a fleet sent, instead of -i",
+	  "Hosts send them with *assay ship --leaves*." },
 	{ 0, "separate", "LIST", OPT_STRING, FIELD(separate), "lib,kernel",
 	  "oprofile: keep samples apart by these: none, or a list of lib,kernel,process,thread,cpu,"
 	  "all" },
@@ -102,14 +109,17 @@ static void print_summary(const struct export_args *args, const struct export_fo
 			  const struct profile *p, uint64_t n_bytes)
 {
 	/* What leads to a server may have a password in it. */
+	/* leaves_load() has told the number of samples. */
+	bool is_told = format->ops->from_session;
 	bool is_file = args->output && strcmp(args->output, "-") != 0 &&
 		       format->ops->target != EXPORT_PLACE;
 	char size[48] = "";
 
 	if (n_bytes)
 		snprintf(size, sizeof(size), ", %" PRIu64 " bytes", n_bytes);
-	log_info("%" PRIu64 " samples as %s%s%s%s", p->n_selected, format->name,
-		 is_file ? " to " : "", is_file ? args->output : "", size);
+	if (!is_told)
+		log_info("%" PRIu64 " samples as %s%s%s%s", p->n_selected, format->name,
+			 is_file ? " to " : "", is_file ? args->output : "", size);
 	if (losses_of_kind(p->losses, LOSS_LOST))
 		log_info("%" PRIu64 " samples were lost while recording: see 'assay report'",
 			 losses_of_kind(p->losses, LOSS_LOST));
@@ -168,6 +178,7 @@ static int export_session(struct input *in, const struct export_args *args,
 		.merged = merged,
 		.replace = args->replace,
 		.is_csv_raw = csv_is_raw(args->csv),
+		.by_rate = !strcmp(args->weight, "auto"),
 	};
 	struct profile_request request = { .query = query,
 					   .latency_weight = !strcmp(args->weight, "latency") };
@@ -178,8 +189,12 @@ static int export_session(struct input *in, const struct export_args *args,
 								  .in = in,
 								  .path = args->input };
 	uint64_t n_bytes;
-	int r = input_open_query(in, args->input, query, &session, is_damaged, err);
+	int r;
 
+	if (args->build_id && !build_id_parse(args->build_id, &options.build_id))
+		return error_set(err, -EINVAL, "--build-id '%s': write hexadecimal digits",
+				 args->build_id);
+	r = input_open_query(in, args->input, query, &session, is_damaged, err);
 	if (r < 0)
 		return r;
 	if (format->ops->target == EXPORT_FOLDER)
@@ -222,6 +237,11 @@ static int decode_trace(struct input *in, const struct export_args *args,
 			    err);
 }
 
+static bool is_recording(const struct export_args *args)
+{
+	return args->input && (replay_is_script(args->input) || replay_is_perfdata(args->input));
+}
+
 /* Single samples and branch stacks are in no session: the recording itself is read. */
 static int export_replay(struct input *in, const struct export_args *args,
 			 const struct export_format *format, bool *is_damaged, struct error *err)
@@ -234,10 +254,9 @@ static int export_replay(struct input *in, const struct export_args *args,
 	cleanup(replay_close_at_exit) struct replay *replay = NULL;
 	struct error damage = { 0 };
 	uint64_t n_bytes;
-	bool is_script = args->input && replay_is_script(args->input);
 	int r;
 
-	if (!args->input || (!is_script && !replay_is_perfdata(args->input)))
+	if (!is_recording(args))
 		return error_set(
 			err, -EINVAL,
 			"%s is made of single samples and branch stacks, which a session "
@@ -261,6 +280,23 @@ static int export_replay(struct input *in, const struct export_args *args,
 	return r;
 }
 
+/* What a format does not take. */
+static int check_words(const struct export_args *args, const struct export_format *format,
+		       bool of_recording, size_t n_filters, struct error *err)
+{
+	if (of_recording && n_filters)
+		return error_set(err, -EINVAL, "%s takes no filters; --image chooses the image",
+				 format->name);
+	if (format->ops->from_recording && strcmp(args->frames, "both") != 0)
+		return error_set(err, -EINVAL, "%s takes no --frames", format->name);
+	if (args->build_id && (of_recording || !format->ops->from_session))
+		return error_set(err, -EINVAL,
+				 "--build-id is for autofdo and bolt of a session or a fleet");
+	if (args->fleet && !format->ops->from_session)
+		return error_set(err, -EINVAL, "--fleet is for autofdo and bolt");
+	return 0;
+}
+
 static int run_with(struct input *in, const struct export_args *args,
 		    const struct option_list *operands)
 {
@@ -268,18 +304,19 @@ static int run_with(struct input *in, const struct export_args *args,
 	struct query query = { 0 };
 	struct error err = { 0 };
 	bool is_damaged = false;
+	bool of_recording = false;
 	uint32_t merged = 0;
 	int r = choose_format(args, &format, &err), status = EXIT_USAGE;
 
-	if (r >= 0 && format->ops->from_recording && operands->n)
-		r = error_set(&err, -EINVAL, "%s takes no filters; --image chooses the image",
-			      format->name);
-	if (r >= 0 && format->ops->from_recording && strcmp(args->frames, "both") != 0)
-		r = error_set(&err, -EINVAL, "%s takes no --frames", format->name);
+	if (r >= 0) {
+		of_recording = format->ops->from_recording &&
+			       (!format->ops->from_session || is_recording(args));
+		r = check_words(args, format, of_recording, operands->n, &err);
+	}
 	r = r < 0 ? r : input_query(in, operands, args->idle, &query, &err);
 	r = r < 0 ? r : input_window(&args->window, &query, &err);
 	r = r < 0 ? r : separation_parse(args->separate, &merged, &err);
-	if (r >= 0 && format->ops->from_recording && query.has_window)
+	if (r >= 0 && of_recording && query.has_window)
 		r = error_set(&err, -EINVAL,
 			      "%s needs a whole recording: leave out --since, --until and --at",
 			      format->name);
@@ -287,7 +324,7 @@ static int run_with(struct input *in, const struct export_args *args,
 		query.frames = shown_frames_find(args->frames);
 		query.overview_ns = format->ops->with_samples ? 0 : UINT64_MAX;
 		signal(SIGPIPE, SIG_IGN);
-		r = format->ops->from_recording
+		r = of_recording
 			    ? export_replay(in, args, format, &is_damaged, &err)
 			    : export_session(in, args, format, &query, merged, &is_damaged, &err);
 		status = opening_status(r, is_damaged);
@@ -296,6 +333,28 @@ static int run_with(struct input *in, const struct export_args *args,
 		log_error("export: %s", err.text);
 	query_fini(&query);
 	return status;
+}
+
+/* Addresses are a fleet of their own in the fleet. */
+static int find_leaves(struct export_args *args, char **leaves)
+{
+	struct error err = { 0 };
+
+	if (!args->fleet)
+		return -1;
+	*leaves = fleet_leaves(args->fleet);
+	if (args->input)
+		error_set(&err, -EINVAL, "give -i or --fleet, not both");
+	else if (!fleet_is_at(args->fleet))
+		error_set(&err, -ENODEV, "%s is no fleet", args->fleet);
+	else if (!fleet_is_at(*leaves))
+		error_set(&err, -ENODATA,
+			  "no host of %s has sent addresses: 'assay ship --leaves' does",
+			  args->fleet);
+	args->input = *leaves;
+	if (err.text[0])
+		log_error("export: %s", err.text);
+	return !err.text[0] ? -1 : err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 
 /* An archive in one file, of a recording: it is read as the recording. */
@@ -326,6 +385,7 @@ static int export_begin(const struct export_args *args, struct input **in)
 static int export_run(const struct command *self, int argc, char **argv)
 {
 	struct export_args args = { 0 };
+	cleanup(free_at_exit) char *leaves = NULL;
 	cleanup(input_free_at_exit) struct input *in = NULL;
 	struct option_list operands = { 0 };
 	int status = command_begin(self, false, argc, argv, &args, &operands);
@@ -336,6 +396,8 @@ static int export_run(const struct command *self, int argc, char **argv)
 		list_formats();
 		status = EXIT_OK;
 	}
+	if (status < 0)
+		status = find_leaves(&args, &leaves);
 	if (status < 0)
 		status = export_begin(&args, &in);
 	if (status < 0)

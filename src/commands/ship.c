@@ -19,6 +19,7 @@
 #include "base/path.h"
 #include "cli/command.h"
 #include "commands/opening.h"
+#include "commands/ship_words.h"
 #include "fleet/gateway.h"
 #include "fleet/ship.h"
 #include "fleet/ship_names.h"
@@ -45,7 +46,7 @@
 struct ship_args {
 	const char *to, *host;
 	const char *state, *token_file, *join_file, *ca, *certificate, *key; /* of a gateway */
-	struct option_list labels, drop;
+	struct option_list labels, drop, leaves;
 	double interval_s;
 	uint64_t names_rate;
 	bool once, dry_run, quiet;
@@ -84,7 +85,13 @@ static const struct option_spec ship_options[] = {
 	  "Several may stand in one list: *--labels zone=a,role=web*." },
 	{ 0, "drop", "WHAT", OPT_LIST, FIELD(drop), NULL,
 	  "leave out of the blocks: comm (names of threads), cgroup",
-	  "Command lines, addresses and processes are never in them." },
+	  "Command lines and processes are never in them, and addresses in none but those of "
+	  "*--leaves*." },
+	{ 0, "leaves", "SERVICE", OPT_LIST, FIELD(leaves), NULL,
+	  "send the addresses of samples of these services, too, by the hour",
+	  "SERVICE is a glob of the key *service* (*assay report --by service*); several may stand "
+	  "in one list. *assay export --fleet* makes profiles for compilers and BOLT of them. "
+	  "The blocks of functions stay as they are." },
 	{ 0, "once", NULL, OPT_FLAG, FIELD(once), NULL, "end when all final blocks were sent",
 	  "To a gateway, names of functions follow the blocks, at *--names-rate*." },
 	{ 0, "interval", "TIME", OPT_SECONDS, FIELD(interval_s), "60",
@@ -146,48 +153,6 @@ static int parse_place(const struct ship_args *args, char **path, struct error *
 	return 0;
 }
 
-/* NAME=VALUE,…: a line each. */
-static int parse_labels(const struct option_list *labels, struct buf *out, struct error *err)
-{
-	for (size_t i = 0; i < labels->n; i++) {
-		cleanup(free_at_exit) char *list = xstrdup(labels->data[i]);
-		char *rest = list, *label;
-
-		while ((label = strsep(&rest, ","))) {
-			if (!fleet_label_is_valid(label))
-				return error_set(err, -EINVAL, "--labels '%s': write NAME=VALUE",
-						 label);
-			buf_printf(out, "%s\n", label);
-		}
-	}
-	return 0;
-}
-
-static int parse_drop(const struct option_list *drop, struct ship_config *config, struct error *err)
-{
-	const struct {
-		const char *word;
-		bool *is_dropped;
-	} words[] = { { "comm", &config->without_comm }, { "cgroup", &config->without_cgroup } };
-
-	for (size_t i = 0; i < drop->n; i++) {
-		cleanup(free_at_exit) char *list = xstrdup(drop->data[i]);
-		char *rest = list, *word;
-
-		while ((word = strsep(&rest, ","))) {
-			size_t w = 0;
-
-			while (w < ARRAY_SIZE(words) && strcmp(words[w].word, word) != 0)
-				w++;
-			if (w == ARRAY_SIZE(words))
-				return error_set(err, -EINVAL, "--drop '%s': write comm or cgroup",
-						 word);
-			*words[w].is_dropped = true;
-		}
-	}
-	return 0;
-}
-
 static void print_block(void *context, const struct fleet_key *key, const struct block_sums *sums)
 {
 	const struct ship_config *config = context;
@@ -238,10 +203,10 @@ static double retry_after(double *limit_s)
 /* Which round comes next. */
 struct rounds {
 	const struct ship_args *args;
-	struct ship *ship;
-	struct gateway *gateway;  /* NULL: a directory */
-	const char *state_dir;    /* of what the gateway has */
-	struct ship_names *names; /* NULL as well */
+	struct ship *ship, *leaves; /* leaves: of addresses; NULL without --leaves */
+	struct gateway *gateway;    /* NULL: a directory */
+	const char *state_dir;      /* of what the gateway has */
+	struct ship_names *names;   /* NULL as well */
 	struct gateway_state state;
 	struct ship_status status; /* for the daemon */
 	double limit_s;
@@ -252,6 +217,12 @@ static int send_to_gateway(void *context, const struct fleet_key *key, const cha
 			   struct error *err)
 {
 	return gateway_send(context, key, segment, err);
+}
+
+static int send_leaves_to_gateway(void *context, const struct fleet_key *key, const char *segment,
+				  struct error *err)
+{
+	return gateway_send_leaves(context, key, segment, err);
 }
 
 static int send_containers_to_gateway(void *context, const struct buf *lines, struct error *err)
@@ -300,6 +271,31 @@ static int match_state(const struct rounds *rs, struct error *err)
 	return 0;
 }
 
+/*
+ * Blocks of addresses follow those of functions. A failure is no failure of the round, which has
+ * done what does not need them.
+ */
+static void leaves_round(struct rounds *rs, struct ship_result *result)
+{
+	cleanup(free_at_exit) char *fleet = fleet_leaves(rs->state_dir);
+	struct ship_result more = { 0 };
+	struct error err = { 0 };
+	int r = fleet_make(fleet, &err); /* match_state() may have moved it away */
+
+	do
+		r = r < 0 && r != -EAGAIN ? r : ship_round(rs->leaves, &more, &err);
+	while (r == -EAGAIN);
+	if (r < 0 && r != -EINTR)
+		log_warning("addresses are not sent: %s", err.text);
+	else if (more.n_sent && !rs->args->quiet && !rs->args->dry_run)
+		log_info("%" PRIu32 " blocks of addresses sent: %" PRIu64 " samples, %" PRIu64
+			 " bytes",
+			 more.n_sent, more.samples, more.bytes);
+	result->n_damaged += more.n_damaged;
+	result->n_refused += more.n_refused;
+	result->n_left += more.n_left;
+}
+
 static int one_round(struct rounds *rs, struct ship_result *result, struct error *err)
 {
 	int r = rs->gateway ? gateway_introduce(rs->gateway, &rs->state, rs->is_first, err) : 0;
@@ -310,6 +306,8 @@ static int one_round(struct rounds *rs, struct ship_result *result, struct error
 	if (r < 0)
 		return r;
 	r = ship_round(rs->ship, result, err);
+	if (r >= 0 && rs->leaves)
+		leaves_round(rs, result);
 	parser_end_children(); /* until the next round, their memory is free */
 	rs->state.backlog = result->n_left + result->n_refused;
 	rs->state.expired += result->expired;
@@ -435,6 +433,25 @@ static int put_labels(const char *fleet, const char *host, const char *labels, s
 	return r;
 }
 
+/* The second queue, to the fleet in the fleet. */
+static int open_leaves(struct rounds *rs, const struct ship_config *config, struct error *err)
+{
+	cleanup(free_at_exit) char *fleet = fleet_leaves(config->fleet);
+	struct ship_config leaves = *config;
+	struct buf services = { 0 };
+	int r = fleet_make(fleet, err);
+
+	ship_parse_leaves(&rs->args->leaves, &services);
+	leaves.fleet = fleet;
+	leaves.leaves = buf_cstr(&services);
+	leaves.send_containers = NULL;
+	if (leaves.send)
+		leaves.send = send_leaves_to_gateway;
+	rs->leaves = r < 0 ? NULL : ship_new(&leaves);
+	buf_fini(&services);
+	return r;
+}
+
 /* Sends to the fleet's directory, or with `gateway` to that. */
 static int ship(const struct ship_args *args, struct ship_config *config, const char *labels,
 		struct gateway *gateway, struct error *err)
@@ -461,10 +478,12 @@ static int ship(const struct ship_args *args, struct ship_config *config, const 
 	}
 	rs.state_dir = config->fleet;
 	rs.ship = ship_new(config);
+	r = args->leaves.n ? open_leaves(&rs, config, err) : 0;
 	ship_status_read(&rs.status); /* it goes on where the last process ended */
-	r = ship_rounds(&rs, err);
+	r = r < 0 ? r : ship_rounds(&rs, err);
 	ship_names_free(rs.names);
 	ship_free(rs.ship);
+	ship_free(rs.leaves);
 	return r;
 }
 
@@ -491,17 +510,34 @@ static int ship_to(const struct ship_args *args, struct ship_config *config, con
 	return r < 0 ? r : ship(args, config, labels, gateway, err);
 }
 
+/* What a fleet knows of a host, to another one that is made. */
+static int copy_host(const char *from, const char *to, const char *name, struct error *err)
+{
+	cleanup(free_at_exit) char *keys = xasprintf("%s/%s/.keys", from, name);
+	cleanup(free_at_exit) char *own = xasprintf("%s/%s/.keys", to, name);
+	cleanup(free_at_exit) char *containers = fleet_containers_file(from, name);
+	cleanup(free_at_exit) char *copy = fleet_containers_file(to, name);
+	cleanup(free_at_exit) char *known = NULL, *names = NULL;
+	struct fleet_host *host = NULL;
+	size_t size = 0;
+	int r = fleet_make(to, err);
+
+	r = r < 0 ? r : fleet_host_open(to, name, &host, err);
+	fleet_host_close(host);
+	if (r >= 0 && file_read_all(keys, UINT32_MAX, &known, &size) == 0)
+		r = file_replace(own, known, size, err);
+	if (r >= 0 && file_read_all(containers, CONTAINER_TEXT_MAX, &names, &size) == 0)
+		r = file_replace(copy, names, size, err);
+	return r;
+}
+
 /* The same into a temporary fleet, which knows the blocks that the real one has. */
 static int ship_dry(const struct ship_args *args, struct ship_config *config, struct error *err)
 {
 	const char *fleet = config->fleet, *tmp = getenv("TMPDIR");
 	cleanup(free_at_exit) char *scratch =
 		xasprintf("%s/assay-ship-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	cleanup(free_at_exit) char *keys = xasprintf("%s/%s/.keys", fleet, config->host);
-	cleanup(free_at_exit) char *own = NULL, *known = NULL, *place = NULL, *names = NULL;
-	cleanup(free_at_exit) char *containers = fleet_containers_file(fleet, config->host);
-	struct fleet_host *host = NULL;
-	size_t size = 0;
+	cleanup(free_at_exit) char *place = NULL, *leaves = fleet_leaves(fleet), *copy = NULL;
 	int r;
 
 	if (!mkdtemp(scratch))
@@ -511,17 +547,10 @@ static int ship_dry(const struct ship_args *args, struct ship_config *config, st
 	config->dry_run = true;
 	config->report = print_block;
 	config->context = config;
-	own = xasprintf("%s/%s/.keys", place, config->host);
-	r = fleet_make(place, err);
-	r = r < 0 ? r : fleet_host_open(place, config->host, &host, err);
-	fleet_host_close(host);
-	if (r >= 0 && file_read_all(keys, UINT32_MAX, &known, &size) == 0)
-		r = file_replace(own, known, size, err);
-	if (r >= 0 && file_read_all(containers, CONTAINER_TEXT_MAX, &names, &size) == 0) {
-		cleanup(free_at_exit) char *copy = fleet_containers_file(place, config->host);
-
-		r = file_replace(copy, names, size, err);
-	}
+	copy = fleet_leaves(place);
+	r = copy_host(fleet, place, config->host, err);
+	if (r >= 0 && args->leaves.n)
+		r = copy_host(leaves, copy, config->host, err);
 	r = r < 0 ? r : ship(args, config, "", NULL, err);
 	file_remove_tree(scratch, NULL);
 	return r;
@@ -546,8 +575,8 @@ static int ship_run(const struct command *self, int argc, char **argv)
 		r = operands.n > 1 ? error_set(&err, -EINVAL, "name one history") : 0;
 		r = r < 0 ? r : parse_place(&args, &fleet, &err);
 		config.fleet = fleet;
-		r = r < 0 ? r : parse_labels(&args.labels, &labels, &err);
-		r = r < 0 ? r : parse_drop(&args.drop, &config, &err);
+		r = r < 0 ? r : ship_parse_labels(&args.labels, &labels, &err);
+		r = r < 0 ? r : ship_parse_drop(&args.drop, &config, &err);
 		status = EXIT_USAGE;
 		if (r >= 0) {
 			parser_use_children(SHIP_PARSER_BYTES);
@@ -564,6 +593,7 @@ static int ship_run(const struct command *self, int argc, char **argv)
 	buf_fini(&labels);
 	option_list_fini(&args.labels);
 	option_list_fini(&args.drop);
+	option_list_fini(&args.leaves);
 	option_list_fini(&operands);
 	return status;
 }
@@ -572,7 +602,10 @@ static const struct command_section ship_sections[] = {
 	{ "WHAT IS SENT",
 	  "A block has the samples of ten minutes of the clock, at function level: programs, names "
 	  "of threads, cgroups, functions and call trees. It has no addresses, processes, command "
-	  "lines and single times. *--dry-run* lists the blocks, and *assay retain --level "
+	  "lines and single times. With *--leaves*, further blocks have the addresses of samples "
+	  "of "
+	  "the services that you name, by the hour, with programs and cgroups. *--dry-run* lists "
+	  "the blocks, and *assay retain --level "
 	  "functions* makes them for you to look at. The names of functions are sent once for each "
 	  "build of a file.\n\nA block is sent when its ten minutes are over, or its part is. The "
 	  "newest goes first, and every fourth is the oldest." },
@@ -597,6 +630,8 @@ static const struct command_example ship_examples[] = {
 	  "all blocks of a history, without names of threads and cgroups" },
 	{ "assay ship --to https://gw.example.org:8443 --ca ca.pem --token-file token",
 	  "to a gateway" },
+	{ "assay ship --to dir:/srv/fleet --leaves 'nginx,web*'",
+	  "the addresses of two kinds of services, too" },
 	{ "assay ship --to dir:/srv/fleet --dry-run", "the blocks that would be sent" },
 	{ NULL },
 };

@@ -7,11 +7,14 @@
  *   n  FROM-TO:COUNT …     ranges that ran without a branch taken
  *   n  ADDRESS:COUNT …     samples
  *   n  FROM->TO:COUNT …    branches within the binary
+ *
+ * A session has samples alone: the readers then need --use_lbr=false.
  */
 #include <inttypes.h>
 
 #include "export/branches.h"
 #include "export/export.h"
+#include "export/leaves.h"
 
 static size_t n_inside(const struct branch_list *list)
 {
@@ -37,7 +40,7 @@ static void put_pairs(struct sink *out, const struct branch_list *list, const ch
 static int write_autofdo(const struct export *x, struct sink *out, struct error *err)
 {
 	struct branches b = { 0 };
-	int r = branches_load(x->replay, x->options->image, &b, x->damage, err);
+	int r = branches_of_export(x, &b, err);
 
 	if (r < 0)
 		return r;
@@ -55,6 +58,9 @@ static int write_autofdo(const struct export *x, struct sink *out, struct error 
 const struct export_ops export_autofdo = {
 	.target = EXPORT_STREAM,
 	.from_recording = true,
+	.from_session = true,
+	.with_places = true,
+	.of_samples = true,
 	.itrace = "i100usle",
 	.write = write_autofdo,
 };

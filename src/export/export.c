@@ -279,7 +279,7 @@ int export_write(const struct export_format *format, const struct export_options
 	struct code_lines lines;
 	int r;
 
-	assert(!format->ops->from_recording);
+	assert(!format->ops->from_recording || format->ops->from_session);
 	assert(format->ops->target == EXPORT_STREAM ? format->ops->write != NULL
 						    : format->ops->store != NULL);
 	if (export_reserve(&room, profile) < 0)

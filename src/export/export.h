@@ -40,6 +40,7 @@ struct export_ops {
 	bool is_gzip;        /* a stream that is written gzipped */
 	bool from_recording; /* written from single samples (export_recording()), not from a profile
 			      */
+	bool from_session;   /* from_recording: from a profile, too, if there is no recording */
 	const char *itrace;  /* from_recording: what is made of a trace, unless the user says it */
 
 	/* For profile_load(). Without EVENT among the keys, each event has its own lane. */
@@ -77,13 +78,15 @@ struct export_trace {
 };
 
 struct export_options {
-	bool by_period;     /* formats with one weight: events instead of samples */
-	bool no_source;     /* leave out files, lines and inlined functions */
-	const char *image;  /* formats of one image: a glob; NULL: the one with most samples */
-	const char *schema; /* databases that have them */
-	bool replace;       /* tables of an earlier export */
-	uint32_t merged;    /* sample files: enum separation bits that do not keep samples apart */
-	bool is_csv_raw;    /* base/csv.h */
+	bool by_period;    /* formats with one weight: events instead of samples */
+	bool no_source;    /* leave out files, lines and inlined functions */
+	const char *image; /* formats of one image: a glob; NULL: the one with most samples */
+	struct build_id build_id; /* from_session: of the image; its len 0: any */
+	bool by_rate;             /* from_session: as leaves_load() says */
+	const char *schema;       /* databases that have them */
+	bool replace;             /* tables of an earlier export */
+	uint32_t merged; /* sample files: enum separation bits that do not keep samples apart */
+	bool is_csv_raw; /* base/csv.h */
 	struct export_trace *trace; /* databases; NULL: none */
 	struct symbolizer *symbols; /* from_recording: of formats with names; the opener's */
 	/*

@@ -22,6 +22,7 @@
 #include "fleet/fleet_tokens.h"
 #include "fleet/host_facts.h"
 #include "store/history/blocks.h"
+#include "store/history/containers.h"
 
 /* The lock of a host, which a merge may hold. */
 #define LOCK_MS 2000
@@ -229,19 +230,59 @@ struct fleet_host *receive_open(const struct receive_request *q, struct host_fac
 	return NULL;
 }
 
+static bool check_part(const struct receive_request *q, struct receive_answer *out)
+{
+	uint64_t part_ns;
+
+	if (history_part_time(q->part, &part_ns) && strlen(q->part) < HISTORY_NAME_SIZE)
+		return true;
+	receive_refuse(out, 400, "name", "no part of a history has such a name");
+	return false;
+}
+
 void receive_block(const struct receive_request *q, struct receive_answer *out)
 {
 	struct fleet_host *host;
 	struct host_facts facts;
-	uint64_t part_ns;
 
-	if (!history_part_time(q->part, &part_ns) || strlen(q->part) >= HISTORY_NAME_SIZE) {
-		receive_refuse(out, 400, "name", "no part of a history has such a name");
+	if (!check_part(q, out))
 		return;
-	}
 	host = receive_open(q, &facts, out);
 	if (host)
 		take_block(q, host, &facts, out);
+	fleet_host_close(host);
+}
+
+/* The names of containers name the services of addresses, too. */
+static void copy_containers(const struct receive_request *q, struct fleet_host *leaves)
+{
+	cleanup(free_at_exit) char *file = fleet_containers_file(q->fleet, q->host), *lines = NULL;
+	struct error err = { 0 };
+
+	if (file_read_all(file, CONTAINER_TEXT_MAX, &lines, NULL) == 0 &&
+	    fleet_host_name_containers(leaves, lines, &err) < 0)
+		log_warning("%s", err.text);
+}
+
+void receive_leaves(const struct receive_request *q, struct receive_answer *out)
+{
+	cleanup(free_at_exit) char *fleet = fleet_leaves(q->fleet);
+	struct fleet_host *host = NULL, *leaves = NULL;
+	struct host_facts facts;
+	struct error err = { 0 };
+
+	if (check_part(q, out))
+		host = receive_open(q, &facts, out);
+	if (!host)
+		return;
+	if (fleet_make(fleet, &err) < 0 ||
+	    fleet_host_await(fleet, q->host, LOCK_MS, &leaves, &err) < 0) {
+		receive_refuse(out, 503, "busy", err.text);
+	} else {
+		take_block(q, leaves, &facts, out);
+		copy_containers(q, leaves);
+	}
+	fleet_host_close(leaves);
 	fleet_host_close(host);
 }
 

@@ -39,6 +39,9 @@ struct receive_answer {
 /* A block: 200, 409, 413, 422, 426 or 503. */
 void receive_block(const struct receive_request *q, struct receive_answer *out);
 
+/* A block of addresses, into fleet_leaves() of the fleet. The same. */
+void receive_leaves(const struct receive_request *q, struct receive_answer *out);
+
 /*
  * The facts of a host, as a JSON object: version, boot, uptime_s, clock_ms, cpus, rate_hz, backlog,
  * expired, labels. 200 with the settings, 400, 409 or 503.

@@ -86,6 +86,11 @@ bool fleet_identify(const char *path, struct fleet_id *out)
 	return true;
 }
 
+char *fleet_leaves(const char *dir)
+{
+	return xasprintf("%s/.leaves", dir);
+}
+
 bool fleet_is_at(const char *path)
 {
 	struct fleet_id id;

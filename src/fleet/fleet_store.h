@@ -8,6 +8,7 @@
  *       .log                         who invited, enrolled and forgot hosts, and when
  *       .rates                       samples a second that hosts are asked for (fleet_rates.h)
  *       .tokens                      tokens of hosts (fleet_tokens.h)
+ *       .leaves/                     addresses of samples: a fleet of its own (fleet_leaves())
  *       .names/                      names of functions, by build id (symbol/cache.h)
  *       HOST/                        a history: each part is a block, or blocks that were merged
  *         .keys                      a line for each block that came
@@ -61,6 +62,12 @@ int fleet_make(const char *dir, struct error *err);
 
 /* Whether there is a fleet at `path`. */
 bool fleet_is_at(const char *path);
+
+/*
+ * The fleet in a fleet that has the addresses of chosen services, by the hour (assay ship
+ * --leaves). Its blocks have samples that the blocks of `dir` have, too. The caller frees the path.
+ */
+char *fleet_leaves(const char *dir);
 
 /* Tells a fleet from another one that is at its path later, as after a mount. */
 struct fleet_id {

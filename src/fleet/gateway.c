@@ -45,6 +45,7 @@ struct gateway {
 	struct http_client *http;
 	bool (*stops)(void);
 	uint32_t retry_after_s;
+	unsigned int status;    /* of the last answer; 0: there was none */
 	uint64_t introduced_ns; /* CLOCK_MONOTONIC; 0: not yet */
 	uint64_t contact_ns;    /* until the next introduction */
 	char fleet[FLEET_ID_SIZE];
@@ -276,6 +277,7 @@ static int ask(struct gateway *g, const char *method, const char *path, const ch
 	int r = http_client_ask(g->http, &question, reply, err);
 
 	g->retry_after_s = r < 0 ? 0 : reply->retry_after_s;
+	g->status = r < 0 ? 0 : reply->status;
 	return r;
 }
 
@@ -465,9 +467,9 @@ static int ask_as_host(struct gateway *g, const char *method, const char *path,
 }
 
 /* How a gateway answers that does not know the request, because it is older. */
-static bool is_unknown_request(const struct http_reply *reply)
+static bool is_unknown_request(const struct gateway *g)
 {
-	return reply->status == 403 || reply->status == 404 || reply->status == 405;
+	return g->status == 403 || g->status == 404 || g->status == 405;
 }
 
 static int send_file(struct gateway *g, const char *path, const char *file, size_t *bytes,
@@ -494,13 +496,24 @@ int gateway_send(struct gateway *g, const struct fleet_key *key, const char *seg
 	return send_file(g, path, segment, &bytes, err);
 }
 
+int gateway_send_leaves(struct gateway *g, const struct fleet_key *key, const char *segment,
+			struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("/v1/leaves/%s/%s/%" PRIu64, g->host,
+						     key->part, key->bucket / NS_PER_SECOND);
+	size_t bytes;
+	int r = send_file(g, path, segment, &bytes, err);
+
+	return r < 0 && is_unknown_request(g) ? 1 : r;
+}
+
 int gateway_send_containers(struct gateway *g, const struct buf *lines, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("/v1/containers/%s", g->host);
 	struct http_reply reply = { 0 };
 	int r = ask_as_host(g, "PUT", path, "identity", lines, &reply, err);
 
-	r = r < 0 && is_unknown_request(&reply) ? 1 : r;
+	r = r < 0 && is_unknown_request(g) ? 1 : r;
 	http_reply_fini(&reply);
 	return r;
 }
@@ -523,7 +536,7 @@ int gateway_ask_names(struct gateway *g, const struct buf *images, struct buf *w
 	json_t *o, *id;
 	size_t i;
 
-	r = r < 0 && is_unknown_request(&reply) ? 1 : r;
+	r = r < 0 && is_unknown_request(g) ? 1 : r;
 	o = r ? NULL : json_loadb((const char *)reply.body.data, reply.body.len, 0, NULL);
 	json_array_foreach(json_object_get(o, "wanted"), i, id)
 	{

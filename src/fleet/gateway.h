@@ -69,6 +69,10 @@ const char *gateway_fleet(const struct gateway *g);
 int gateway_send(struct gateway *g, const struct fleet_key *key, const char *segment,
 		 struct error *err);
 
+/* The same for a block of addresses (LEAVES_BUCKET_NS). 1 also from an older gateway. */
+int gateway_send_leaves(struct gateway *g, const struct fleet_key *key, const char *segment,
+			struct error *err);
+
 /*
  * Sends names of containers and pods of this host, lines "ID NAME". Results as of gateway_send();
  * 1 also from an older gateway, which has no place for them.

@@ -14,6 +14,7 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "fleet/ship_leaves.h"
 #include "store/history/containers.h"
 #include "symbol/symbols.h"
 
@@ -49,6 +50,7 @@ struct ship {
 	VEC(bool) is_over;    /* by part: it has its end, so no further blocks */
 	VEC(struct queued) queue;
 	struct block_config block;
+	struct ship_leaves *leaves; /* NULL: blocks of functions */
 	struct ship_result *result;
 };
 
@@ -60,6 +62,7 @@ struct ship *ship_new(const struct ship_config *config)
 	s->config.history = xstrdup(config->history);
 	s->config.fleet = xstrdup(config->fleet);
 	s->config.host = xstrdup(config->host);
+	s->config.leaves = config->leaves ? xstrdup(config->leaves) : NULL;
 	return s;
 }
 
@@ -72,6 +75,7 @@ void ship_free(struct ship *s)
 	free((char *)s->config.history);
 	free((char *)s->config.fleet);
 	free((char *)s->config.host);
+	free((char *)s->config.leaves);
 	free(s);
 }
 
@@ -127,7 +131,7 @@ static void queue_part(struct ship *s, uint32_t part)
 	int r = 0;
 
 	if (!is_done)
-		r = part_buckets(path, BLOCK_BUCKET_NS, &buckets, &err);
+		r = part_buckets(path, s->block.bucket_ns, &buckets, &err);
 	vec_push(&s->replaces, replaces);
 	/* A recorder that was stopped for an hour may go on. */
 	vec_push(&s->is_over, has_end && r >= 0);
@@ -255,6 +259,10 @@ static int hand_over(struct ship *s, const struct queued *q, const char *place,
 	int r;
 
 	snprintf(key.part, sizeof(key.part), "%s", name);
+	if (s->config.leaves && !sums->samples) {
+		file_remove_tree(place, NULL);
+		return s->config.dry_run ? 0 : fleet_host_cover(s->host, &key, err);
+	}
 	before = sent_before(s, q, sums->length_ns, &any);
 	if (any || s->config.dry_run) {
 		if (!any)
@@ -381,15 +389,23 @@ static bool goes_on_without_names(int r)
 	return r >= 0 || (r != -EBUSY && r != -EINTR);
 }
 
+static char *containers_here(const struct ship *s)
+{
+	cleanup(free_at_exit) char *part = s->names.n ? part_path(s, 0) : xstrdup(s->dir);
+
+	return containers_file(part);
+}
+
 /* Names go before the blocks: ClickHouse names a service when it gets a block. */
 static int send_containers(struct ship *s, struct error *err)
 {
-	cleanup(free_at_exit) char *part = s->names.n ? part_path(s, 0) : xstrdup(s->dir);
-	cleanup(free_at_exit) char *here = containers_file(part);
+	cleanup(free_at_exit) char *here = containers_here(s);
 	cleanup(free_at_exit) char *there = fleet_containers_file(s->config.fleet, s->config.host);
 	struct buf lines = { 0 };
 	int r = 0;
 
+	if (s->leaves)
+		ship_leaves_name(s->leaves, here);
 	if (s->names.n && !s->config.without_cgroup)
 		s->result->n_containers = containers_missing(here, there, &lines);
 	for (char *at = (char *)buf_cstr(&lines), *next; *at && !r && !s->config.dry_run;
@@ -401,11 +417,39 @@ static int send_containers(struct ship *s, struct error *err)
 	return MIN(r, 0);
 }
 
-static int open_round(struct ship *s, struct error *err)
+static void prepare_functions(struct ship *s)
 {
 	cleanup(free_at_exit) char *kept = history_names_dir(s->config.history);
 	cleanup(free_at_exit) char *names = xasprintf("%s/" HISTORY_NAMES_DIR, s->config.fleet);
 	const struct symbolizer_config symbols = { .cache_dir = names, .kept_dir = kept };
+
+	if (kept && !s->config.dry_run)
+		copy_kept_names(kept, names);
+	s->block = (struct block_config){ .bucket_ns = BLOCK_BUCKET_NS,
+					  .symbols = symbolizer_new(&symbols) };
+}
+
+static void prepare_leaves(struct ship *s)
+{
+	s->leaves = ship_leaves_new(s->config.leaves);
+	s->block = (struct block_config){ .bucket_ns = LEAVES_BUCKET_NS,
+					  .leaves = true,
+					  .takes = ship_leaves_take,
+					  .takes_context = s->leaves };
+}
+
+static void prepare_blocks(struct ship *s)
+{
+	if (s->config.leaves)
+		prepare_leaves(s);
+	else
+		prepare_functions(s);
+	s->block.without_comm = s->config.without_comm;
+	s->block.without_cgroup = s->config.without_cgroup;
+}
+
+static int open_round(struct ship *s, struct error *err)
+{
 	struct fleet_id id;
 	bool is_there;
 
@@ -421,12 +465,7 @@ static int open_round(struct ship *s, struct error *err)
 	if (!s->dir)
 		return error_set(err, -ENOENT, "%s is no history: there are no parts in it",
 				 s->config.history);
-	if (kept && !s->config.dry_run)
-		copy_kept_names(kept, names);
-	s->block = (struct block_config){ .bucket_ns = BLOCK_BUCKET_NS,
-					  .symbols = symbolizer_new(&symbols),
-					  .without_comm = s->config.without_comm,
-					  .without_cgroup = s->config.without_cgroup };
+	prepare_blocks(s);
 	return fleet_host_open(s->config.fleet, s->config.host, &s->host, err);
 }
 
@@ -441,6 +480,7 @@ static void close_round(struct ship *s)
 	fleet_host_close(take_ptr(s->host));
 	symbolizer_free(s->block.symbols);
 	s->block.symbols = NULL;
+	ship_leaves_free(take_ptr(s->leaves));
 	free(s->dir);
 	s->dir = NULL;
 }

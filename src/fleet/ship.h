@@ -30,6 +30,12 @@ struct ship_config {
 	const char *fleet;   /* the directory of the fleet, which exists */
 	const char *host;
 	bool without_comm, without_cgroup;
+	/*
+	 * Instead of blocks of functions: hourly blocks with the addresses of these services, globs
+	 * of a line each (LEAVES_BUCKET_NS). NULL: not. `fleet` is then fleet_leaves() of the
+	 * fleet. A bucket without such samples has a key alone.
+	 */
+	const char *leaves;
 	bool dry_run; /* blocks are made and reported, and not stored */
 	/*
 	 * Sends the segment of a block to another place, which then has it once, however often it

@@ -153,14 +153,115 @@ make_loop() {
 	grep -E '^ +6(\.[0-9]+)?: 10000$' dump
 }
 
+# A pipe of perf's with samples of ./app: PLACE COUNT PERIOD…, and then 5 at the first place of ./other.
+recording_of() {
+	local place count period i
+	printf PERFILE2
+	le 16 8
+	# cycles: IP, TID, TIME and PERIOD
+	le 64 4; le 0 2; le 96 2
+	le 0 4; le 80 4; le 0 8; le 1000 8; le 263 8; le 0 8; le 0 8; le 0 8; le 0 8; le 0 8; le 0 8; le 7 8
+	# MMAP2 with the build id of app; MMAP of other.
+	le 10 4; le $((1 << 14 | 2)) 2; le $((72 + 256)) 2
+	a_mapping app
+	le 20 4
+	for ((i = 0; i < ${#build}; i += 2)); do le "0x${build:i:2}" 1; done
+	le 5 4; le 2 4
+	a_path app
+	le 1 4; le 2 2; le $((40 + 256)) 2
+	a_mapping other
+	a_path other
+	while [ $# -gt 0 ]; do
+		place=$1 count=$2 period=$3
+		shift 3
+		for i in $(seq "$count"); do a_sample app "$place" "$period"; done
+	done
+	for i in 1 2 3 4 5; do a_sample other "$start" 1000; done
+}
+a_mapping() { # FILE
+	le 41 4; le 41 4; le $((0x555555555000 + (${#1} << 32))) 8; le $((0x2000)) 8; le $((0x1000)) 8
+}
+a_path() { # FILE
+	printf %s "$PWD/$1"
+	head -c $((256 - ${#PWD} - ${#1} - 1)) /dev/zero
+}
+a_sample() { # FILE PLACE PERIOD
+	le 9 4; le 2 2; le 40 2
+	le $((0x555555554000 + (${#1} << 32) + $2)) 8; le 41 4; le 41 4; le 1000 8; le "$3" 8
+}
+
+# ./app and ./other, and two places of app's loop: $start and $end.
+make_places() {
+	make_loop
+	read -r end start < <(objdump -d app | awk '/<spin>:/ { on = 1 } on && /jne / { sub(":", "", $1); print $1, $(NF - 1); exit }')
+	end=$((0x$end)) start=$((0x$start))
+	build=$(readelf -n app | awk '/Build ID/ { print $3 }')
+	objcopy --remove-section .note.gnu.build-id app other
+}
+
+# ./s.assay: 30 samples in the loop of ./app, 10 at another place, and 5 in another file.
+make_samples() {
+	make_places
+	recording_of "$start" 30 1000 "$end" 10 1000 >samples.data
+	assay import -q samples.data -o s.assay
+	want=$(printf '0\n2\n%x:30\n%x:10\n0' "$start" "$end")
+	bolt=$(printf 'E cycles\nS %x 30\nS %x 10' "$start" "$end")
+}
+
+@test "samples of a session, without branch stacks: autofdo and bolt have their places" {
+	make_samples
+	[ "$(assay export -q -i s.assay -F autofdo)" = "$want" ]
+	[ "$(assay export -q -i s.assay -F autofdo --image app)" = "$want" ]
+	[ "$(assay export -q -i s.assay -F autofdo --build-id "$build")" = "$want" ]
+	[ "$(assay export -q -i s.assay -F bolt)" = "$bolt" ]
+	[ "$(assay export -q -i s.assay -F autofdo --image other | sed -n 2p)" = 1 ]
+	[ "$(assay export -q -i s.assay -F autofdo tid:41)" = "$want" ]
+	run assay export -i s.assay -F autofdo --image nothing
+	refused 1 "no sample is in a file of that name and build id"
+	run assay export -i s.assay -F autofdo --build-id 0123456789abcdef0123
+	refused 1 "no sample is in a file of that name and build id"
+	run assay export -i s.assay -F autofdo --build-id xyz
+	refused 1 "write hexadecimal digits"
+}
+
+@test "samples that stand for more events count more, and the sum stays" {
+	make_places
+	recording_of "$start" 20 1000 "$end" 2 10000 >mixed.data
+	assay import -q mixed.data -o mixed.assay
+	[ "$(assay export -q -i mixed.assay -F autofdo | sed -n '2,4p' | sed 's/.*://')" = $'2\n11\n11' ]
+	[ "$(assay export -q -i mixed.assay -F autofdo --weight samples | sed -n '3,4p' | sed 's/.*://' | sort -n)" = $'2\n20' ]
+	[ "$(assay export -q -i mixed.assay -F autofdo --weight events | sed -n '3,4p' | sed 's/.*://')" = $'20000\n20000' ]
+}
+
+@test "create_gcov and create_llvm_prof read samples: the loop's line has them" {
+	command -v create_gcov >/dev/null && command -v dump_gcov >/dev/null || skip "create_gcov (autofdo) is not installed"
+	make_samples
+	assay export -q -i s.assay -o x.afdo
+	within create_gcov --use_lbr=false --profiler=text --profile=x.afdo --binary=app --gcov=x.gcov --gcov_version=2
+	dump_gcov --gcov_version=2 x.gcov | grep -E '^spin total:'
+	command -v create_llvm_prof >/dev/null || return 0
+	within create_llvm_prof --use_lbr=false --profiler=text --profile=x.afdo --binary=app --out=x.prof --format=text
+	grep -E '^spin:[1-9]' x.prof
+}
+
+@test "perf2bolt -nl reads samples" {
+	command -v perf2bolt >/dev/null || skip "perf2bolt (llvm-bolt) is not installed"
+	perf2bolt --version | grep -qE 'version (2[1-9]|[3-9][0-9])' || skip "this perf2bolt is older than LLVM 21, and reads no samples that are added up"
+	make_samples
+	assay export -q -i s.assay -o x.preagg
+	within perf2bolt -nl -pa -p x.preagg -o x.fdata app >said 2>&1
+	grep -x 'no_lbr cycles' x.fdata
+	grep -E '^1 spin [0-9a-f]+ 30$' x.fdata
+	grep -E '^1 spin [0-9a-f]+ 10$' x.fdata
+}
+
 @test "a recording without branch stacks is an error that names the remedy" {
 	[ -d "$FIXTURES" ] || skip "no recordings in $FIXTURES"
 	run assay export -i "$FIXTURES/perf.data.singleprocess-3.8" --format bolt -o x.preagg
 	refused 1 "the recording has no branch stacks"
 	[ ! -e x.preagg ]
-	assay import -q "$FIXTURES/perf.data.branch-4.14" -o s.assay
-	run assay export -i s.assay --format autofdo
-	refused 1 "give a perf.data file, or perf script's text, with -i"
+	run assay export -i "$FIXTURES/perf.data.branch-4.14" --format bolt --build-id ab
+	refused 2 "--build-id is for autofdo and bolt of a session or a fleet"
 	run assay export -i "$FIXTURES/perf.data.branch-4.14" --format bolt comm:echo
 	refused 2 "bolt takes no filters"
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/files/file.h"
@@ -73,6 +74,8 @@ int fleet_invite_run(const struct fleet_args *args, const struct option_list *op
 static int forget_host(const char *fleet, const char *host, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", fleet, host);
+	cleanup(free_at_exit) char *of = fleet_leaves(fleet);
+	cleanup(free_at_exit) char *leaves = xasprintf("%s/%s", of, host);
 	bool was_there = fleet_has_host(fleet, host);
 	struct fleet_host *h = NULL;
 	int r;
@@ -86,6 +89,8 @@ static int forget_host(const char *fleet, const char *host, struct error *err)
 	/* Under its lock: no request is in the middle of a block, or of names. */
 	r = r < 0 ? r : fleet_host_await(fleet, host, FORGET_MS, &h, err);
 	r = r < 0 ? r : fleet_names_forget(fleet, host, err);
+	if (r >= 0 && access(leaves, F_OK) == 0)
+		r = file_remove_tree(leaves, err);
 	if (r >= 0)
 		r = file_remove_tree(path, err);
 	else if (!was_there)

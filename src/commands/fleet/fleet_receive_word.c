@@ -33,7 +33,8 @@ static const struct receive_kind {
 	{ "block", 7, receive_block }, /* PART SECONDS ENCODING */
 	{ "containers", 4, receive_containers }, { "host", 4, receive_host },
 	{ "images", 4, receive_images },         { "join", 4, receive_join },
-	{ "names", 6, receive_names }, /* BUILDID ENCODING */
+	{ "leaves", 7, receive_leaves }, /* as a block */
+	{ "names", 6, receive_names },   /* BUILDID ENCODING */
 };
 
 static const struct receive_kind *find_kind(const struct option_list *operands)
@@ -78,7 +79,8 @@ int fleet_receive_run(const struct fleet_args *args, const struct option_list *o
 	(void)args;
 	if (!kind)
 		return error_set(err, -EINVAL,
-				 "receive: write block FLEET HOST BOOT PART SECONDS zstd|identity, "
+				 "receive: write block (or leaves) FLEET HOST BOOT PART SECONDS "
+				 "zstd|identity, "
 				 "or names FLEET HOST BOOT BUILDID zstd|identity; also containers, "
 				 "host, images and join with FLEET HOST BOOT");
 	q.fleet = operands->data[1];
@@ -90,7 +92,7 @@ int fleet_receive_run(const struct fleet_args *args, const struct option_list *o
 			return error_set(err, -EINVAL, "receive: '%s' is no build id",
 					 operands->data[4]);
 	}
-	if (kind->run == receive_block) {
+	if (kind->run == receive_block || kind->run == receive_leaves) {
 		q.part = operands->data[4];
 		q.is_packed = !strcmp(operands->data[6], "zstd");
 		if (!parse_bucket(operands->data[5], &q.bucket))

@@ -180,7 +180,10 @@ int part_block(const char *part, uint64_t bucket, const struct block_config *con
 					     .until_ns = choice.to_ns };
 	cleanup(session_close_at_exit) struct session *s = NULL;
 	struct merge_config merge = { .symbols = config->symbols,
-				      .without_comm = config->without_comm,
+				      .without_comm = config->without_comm || config->leaves,
+				      .leaves = config->leaves,
+				      .takes = config->takes,
+				      .takes_context = config->takes_context,
 				      .table_bytes = config->table_bytes };
 	struct merge_result result;
 	struct session of;
@@ -194,6 +197,7 @@ int part_block(const char *part, uint64_t bucket, const struct block_config *con
 	merge.merged = SEPARATE_PROCESS | SEPARATE_THREAD | SEPARATE_CPU |
 		       (config->without_cgroup ? SEPARATE_CGROUP : 0);
 	of = of_bucket(s, choice.from_ns, MAX(choice.to_ns, bucket + merge.block_ns));
+	of.info.stacks = config->leaves ? LEAVES_STACKS : of.info.stacks;
 	r = write_block(&of, &merge, to, &result, err);
 	if (r >= 0 && sums)
 		*sums = (struct block_sums){ result.samples, result.cut, count_lost(s),

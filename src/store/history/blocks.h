@@ -25,10 +25,22 @@ struct symbolizer;
 
 #define BLOCK_BUCKET_NS (600 * NS_PER_SECOND)
 
+/* Of blocks of addresses, and what their session_info.stacks says. */
+#define LEAVES_BUCKET_NS (3600 * NS_PER_SECOND)
+#define LEAVES_STACKS    "addresses alone"
+
 struct block_config {
 	uint64_t bucket_ns; /* of the wall clock */
 	struct symbolizer *symbols;
 	bool without_comm, without_cgroup;
+	/*
+	 * Instead of functions and stacks: the addresses of samples, without names of threads
+	 * (session_merge()). `symbols` is NULL. Samples of programs that `takes` refuses are not in
+	 * the block.
+	 */
+	bool leaves;
+	bool (*takes)(void *context, const char *program, const char *cgroup);
+	void *takes_context;
 	uint64_t table_bytes; /* for tests: a smaller limit of a segment; 0: the default */
 };
 

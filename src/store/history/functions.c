@@ -115,12 +115,6 @@ static struct image_functions *functions_of(struct functions *f, image_id image)
 	return &f->of_image.data[image.n];
 }
 
-/* Whether an offset of the image means nothing outside its process. */
-static bool is_of_process(const struct image *image)
-{
-	return image->kind == IMAGE_UNKNOWN || image->kind == IMAGE_JIT || image->kind == IMAGE_BPF;
-}
-
 struct code_addr functions_place(struct functions *f, struct code_addr code, enum code_use use)
 {
 	const struct image *image = image_get(f->images, code.image);
@@ -137,7 +131,8 @@ struct code_addr functions_place(struct functions *f, struct code_addr code, enu
 			index = symbol_find(of->table, code.offset);
 	}
 	if (index == NO_SYMBOL)
-		return (struct code_addr){ code.image, is_of_process(image) ? 0 : code.offset };
+		return (struct code_addr){ code.image,
+					   image_is_of_process(image) ? 0 : code.offset };
 	symbol = symbol_get(of->table, index);
 	if (of->is_given && !of->is_used[index])
 		of->is_used[index] = 1;

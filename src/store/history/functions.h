@@ -13,12 +13,20 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "machine/image.h"
 
 struct code_symbol;
 struct functions;
 struct store;
 struct symbolizer;
+
+/* Whether an offset of the image means nothing outside its process. */
+static inline bool image_is_of_process(const struct image *image)
+{
+	return image->kind == IMAGE_UNKNOWN || image->kind == IMAGE_JIT || image->kind == IMAGE_BPF;
+}
 
 /* How a frame is used: its code is looked up at its offset, or one byte before. */
 enum code_use { CODE_LEAF, CODE_CALLER, N_CODE_USES };

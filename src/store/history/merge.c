@@ -37,7 +37,10 @@ struct source {
 	bool *has_rows;    /* by node, only with functions; NULL: all nodes are wanted */
 	uint32_t *classes; /* by class: the store's class + 1, or 0 */
 	bool *is_cut;      /* by node: it goes into "[other]"; NULL: nothing is cut */
+	uint8_t *taken;    /* by class: 0: config.takes was not asked yet; TAKEN, LEFT_OUT */
 };
+
+enum { TAKEN = 1, LEFT_OUT };
 
 /* A source block and the merged block that it belongs to. */
 struct block_ref {
@@ -73,6 +76,7 @@ static void sources_init(struct merge *m)
 
 		*s = (struct source){ .segment = segment, .number = i };
 		s->classes = xcalloc(segment->n_classes + 1, sizeof(*s->classes));
+		s->taken = xcalloc(segment->n_classes + 1, sizeof(*s->taken));
 		for (int use = 0; use < N_CODE_USES; use++) {
 			bool is_shared = use && !m->names.functions;
 
@@ -96,6 +100,7 @@ static void merge_fini(struct merge *m)
 		free(m->sources[i].has_rows);
 		free(m->sources[i].classes);
 		free(m->sources[i].is_cut);
+		free(m->sources[i].taken);
 	}
 	free(m->sources);
 	vec_fini(&m->blocks);
@@ -304,6 +309,49 @@ static struct native_place place_of(struct merge *m, struct source *s, uint32_t 
 	return at;
 }
 
+/*
+ * The innermost code of a stack: inside it are frames that stand for facts of a sample, such as the
+ * address of its memory access.
+ */
+static struct native_place leaf_of(struct merge *m, struct source *s, uint32_t node)
+{
+	uint32_t at = node;
+	struct code_addr code;
+	const struct image *image;
+
+	if (!node || s->has_place[CODE_LEAF][node])
+		return s->places[CODE_LEAF][node];
+	while (parent_of(s->segment, at) &&
+	       image_get(m->names.images,
+			 m->names.image_ids[s->number][s->segment->nodes[at].code.image.n])
+			       ->kind == IMAGE_NAMED)
+		at = parent_of(s->segment, at);
+	code = merge_code(&m->names, s->number, &s->segment->nodes[at], CODE_LEAF);
+	image = image_get(m->names.images, code.image);
+	if (image_is_of_process(image))
+		code.offset = 0;
+	s->places[CODE_LEAF][node] = native_store_step(m->store, (struct native_place){ 0 }, &code);
+	s->has_place[CODE_LEAF][node] = true;
+	return s->places[CODE_LEAF][node];
+}
+
+static bool takes_class(struct merge *m, struct source *s, uint32_t class)
+{
+	struct profile_class c;
+
+	if (!m->config->takes)
+		return true;
+	if (!s->taken[class]) {
+		c = merge_class(&m->names, s->segment, s->number, class);
+		s->taken[class] = m->config->takes(m->config->takes_context,
+						   image_get(m->names.images, c.app)->path,
+						   strings_get(&m->names.strings, c.cgroup))
+					  ? TAKEN
+					  : LEFT_OUT;
+	}
+	return s->taken[class] == TAKEN;
+}
+
 static uint32_t class_of(struct merge *m, struct source *s, uint32_t class, uint32_t node)
 {
 	struct profile_class c;
@@ -376,12 +424,15 @@ static int add_block(struct merge *m, struct source *s, const struct block *bloc
 		struct native_place at;
 		uint32_t added;
 
+		if (!takes_class(m, s, row->class))
+			continue;
 		if (native_store_begin_row(m->store, &r, err))
 			forget_places(m);
 		if (r < 0)
 			return r;
-		at = place_of(m, s, row->node, CODE_LEAF);
-		if (s->is_cut && s->is_cut[row->node])
+		at = m->config->leaves ? leaf_of(m, s, row->node)
+				       : place_of(m, s, row->node, CODE_LEAF);
+		if (s->is_cut && !m->config->leaves && s->is_cut[row->node])
 			m->result.cut += row->samples;
 		m->result.samples += row->samples;
 		added = native_store_add_row(m->store, class_of(m, s, row->class, row->node),
@@ -418,7 +469,10 @@ static bool learn_source(struct merge *m, struct source *s, int *r, struct error
 			continue;
 		if (native_store_begin_row(m->store, r, err))
 			return false;
-		place_of(m, s, node, CODE_LEAF);
+		if (m->config->leaves)
+			leaf_of(m, s, node);
+		else
+			place_of(m, s, node, CODE_LEAF);
 	}
 	return true;
 }
@@ -434,7 +488,7 @@ static void find_rows(struct merge *m)
 			m->rows.n = 0;
 			segment_read_rows(s->segment, b, &m->rows, NULL);
 			vec_foreach (&m->rows, row)
-				s->has_rows[row->node] = true;
+				s->has_rows[row->node] |= takes_class(m, s, row->class);
 		}
 	}
 }
@@ -569,6 +623,12 @@ static int add_levels(struct merge *m, const bool *pays, struct error *err)
 	return r < 0 ? r : add_level(m, 0, err);
 }
 
+/* All places stay, so their names do. */
+static bool is_whole_code(const struct merge *m)
+{
+	return !m->names.functions && !m->config->leaves;
+}
+
 static int write_merged(struct merge *m, const char *to, struct error *err)
 {
 	const struct session *from = m->from;
@@ -578,7 +638,7 @@ static int write_merged(struct merge *m, const char *to, struct error *err)
 	uint64_t n_unwritten = 0;
 	int r, closed;
 
-	if (!m->names.functions)
+	if (is_whole_code(m))
 		choose_overviews(m, pays);
 	info.table_bytes = m->config->table_bytes ? m->config->table_bytes : TABLE_BYTES;
 	info.block_ns = m->config->block_ns;
@@ -590,7 +650,7 @@ static int write_merged(struct merge *m, const char *to, struct error *err)
 	if (r < 0)
 		return r;
 	r = native_store_group(m->store, err);
-	for (uint32_t i = 0; i < m->n_sources && !m->names.functions; i++)
+	for (uint32_t i = 0; i < m->n_sources && is_whole_code(m); i++)
 		merge_symbols(&m->names, m->sources[i].segment, i, m->store);
 	r = r < 0 ? r : add_levels(m, pays, err);
 	closed =
@@ -616,7 +676,7 @@ int session_merge(const struct session *from, const struct merge_config *config,
 	list_blocks(&m, config->block_ns);
 	if (config->min_share > 0)
 		find_rare(&m);
-	if (m.names.functions)
+	if (m.names.functions || config->leaves)
 		find_rows(&m);
 	r = write_merged(&m, to, err);
 	if (r < 0)

@@ -46,7 +46,15 @@ struct merge_config {
 	 * nodes without samples are left out, and there are no overviews. NULL: addresses stay.
 	 */
 	struct symbolizer *symbols;
-	bool without_comm;    /* thread names are not written */
+	bool without_comm; /* thread names are not written */
+	/*
+	 * Without a symbolizer: each sample keeps the place of its innermost code alone, and there
+	 * are no overviews. A place that means nothing outside its process has the offset 0.
+	 */
+	bool leaves;
+	/* With `leaves`: whether samples of this program in this cgroup stay. NULL: all do. */
+	bool (*takes)(void *context, const char *program, const char *cgroup);
+	void *takes_context;
 	uint64_t table_bytes; /* as in session_info; 0: of merging */
 };
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "commands/ship_words.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "fleet/fleet_store.h"
+#include "fleet/ship.h"
+
+int ship_parse_labels(const struct option_list *labels, struct buf *out, struct error *err)
+{
+	for (size_t i = 0; i < labels->n; i++) {
+		cleanup(free_at_exit) char *list = xstrdup(labels->data[i]);
+		char *rest = list, *label;
+
+		while ((label = strsep(&rest, ","))) {
+			if (!fleet_label_is_valid(label))
+				return error_set(err, -EINVAL, "--labels '%s': write NAME=VALUE",
+						 label);
+			buf_printf(out, "%s\n", label);
+		}
+	}
+	return 0;
+}
+
+void ship_parse_leaves(const struct option_list *leaves, struct buf *out)
+{
+	for (size_t i = 0; i < leaves->n; i++) {
+		cleanup(free_at_exit) char *list = xstrdup(leaves->data[i]);
+		char *rest = list, *service;
+
+		while ((service = strsep(&rest, ",")))
+			buf_printf(out, "%s\n", service);
+	}
+}
+
+int ship_parse_drop(const struct option_list *drop, struct ship_config *config, struct error *err)
+{
+	const struct {
+		const char *word;
+		bool *is_dropped;
+	} words[] = { { "comm", &config->without_comm }, { "cgroup", &config->without_cgroup } };
+
+	for (size_t i = 0; i < drop->n; i++) {
+		cleanup(free_at_exit) char *list = xstrdup(drop->data[i]);
+		char *rest = list, *word;
+
+		while ((word = strsep(&rest, ","))) {
+			size_t w = 0;
+
+			while (w < ARRAY_SIZE(words) && strcmp(words[w].word, word) != 0)
+				w++;
+			if (w == ARRAY_SIZE(words))
+				return error_set(err, -EINVAL, "--drop '%s': write comm or cgroup",
+						 word);
+			*words[w].is_dropped = true;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,111 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The addresses of chosen services in a fleet: assay ship --leaves, assay export --fleet.
+load helpers
+load serve
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR TZ=UTC0
+}
+
+# A history of one recording: history_of SESSION DIR
+history_of() {
+	mkdir -p "$2/samples/current"
+	cp -r "$1" "$2/samples/current/$(date -u -d "@$(stat -c %Y "$1")" +%Y%m%dT%H%M%S.000Z)"
+}
+
+# A gateway with the fleet ./fleet at $url; the token of web1 is in the file token.
+gateway() {
+	serve --fleet fleet
+	url=http://$address
+	enroll web1
+}
+
+enroll() { # HOST
+	assay fleet enroll fleet "$1" >"token.$1"
+	chmod 600 "token.$1"
+}
+
+ship() { # HOST HISTORY [OPTION…]
+	assay ship --to "$url" --token-file "token.$1" --state "state.$1" --once --host "$1" "${@:2}"
+}
+
+ask() { # HOST METHOD PATH FILE [HEADER:VALUE…]: sets $code and $reply
+	python3 "$ROOT/tests/cli/fleet_client.py" "$address" "$2" "$3" "$(cat "token.$1")" "$4" "${@:5}" >answer
+	code=$(sed -n 1p answer) wait_s=$(sed -n 2p answer) reply=$(sed -n '3,$p' answer)
+}
+
+samples() {
+	assay report -i "$@" --format json | jq .header.samples.selected
+}
+
+FIRST_BOOT=11111111-2222-3333-4444-555555555555
+
+@test "ship --leaves: the addresses of chosen services come once, by the hour, and are exported" {
+	assay record -q -o rec sh -c "$PROGRAMS/split 0.5s; $PROGRAMS/deep 0.3s"
+	assay record -q -F 200 -o slow "$PROGRAMS/split" 0.5s
+	history_of rec store
+	history_of slow other
+	run assay ship --to dir:fleet --dry-run --leaves split,nothing --host web1 store
+	[ "$status" = 0 ]
+	[ "${#lines[@]}" = 2 ]
+	for host in web1 web1 web2; do
+		assay ship --to dir:fleet --once -q --leaves split,nothing --host "$host" "$([ "$host" = web1 ] && echo store || echo other)"
+	done
+	run assay ship --to dir:fleet --dry-run --leaves split,nothing --host web1 store
+	[ -z "$output" ]
+	# Blocks of functions have all, and those of addresses the service alone.
+	[ "$(samples fleet/web1)" = "$(samples store)" ]
+	[ "$(samples fleet/.leaves/web1)" = "$(assay report -i store service:split --format json | jq .header.samples.selected)" ]
+	[ "$(assay report -i fleet/.leaves --by service --format json | jq -r '.rows[].service' | sort -u)" = split ]
+	assay fleet audit fleet/.leaves
+	# The places of the file are those of the recordings, host by host.
+	places() { assay export -q -F autofdo --weight samples --image split "$@" | sed -n '3,$p' | grep :; }
+	places -i store service:split >one
+	places -i other >two
+	places --fleet fleet host:web1 | diff one -
+	places --fleet fleet host:web2 | diff two -
+	places --fleet fleet | diff <(sort one two | awk -F: '{ n[$1] += $2 } END { for (a in n) print a ":" n[a] }' | sort) <(places --fleet fleet | sort)
+	build=$(readelf -n "$PROGRAMS/split" | awk '/Build ID/ { print $3 }')
+	[ "$(assay export -q -F autofdo --weight samples --fleet fleet --build-id "$build" | grep -c :)" = "$(places --fleet fleet | wc -l)" ]
+	# Function blocks have no addresses, and would give a wrong profile.
+	run assay export -i fleet/web1 -F autofdo
+	[ "$status" = 1 ]
+	[[ "$output" == *"it has functions and no addresses"* ]]
+	run assay export --fleet store -F autofdo
+	[ "$status" = 1 ]
+	[[ "$output" == *"store is no fleet"* ]]
+	run assay export --fleet fleet -F folded
+	[ "$status" = 2 ]
+	run assay export --fleet fleet -i fleet -F autofdo
+	[ "$status" = 2 ]
+	assay ship --to dir:bare --once -q --host web1 store
+	run assay export --fleet bare -F autofdo
+	[ "$status" = 1 ]
+	[[ "$output" == *"no host of bare has sent addresses"* ]]
+}
+
+@test "addresses of a service come through the gateway once, and go with their host" {
+	gateway
+	assay record -q -o rec "$PROGRAMS/split" 0.4s
+	mkdir -p store/samples/current
+	cp -r rec "store/samples/current/$(date -u +%Y%m%dT%H%M%S.000Z)"
+	ship web1 store -q --leaves split
+	ship web1 store -q --leaves split
+	rm -r state.web1
+	ship web1 store -q --leaves split
+	[ "$(samples fleet/.leaves/web1)" = "$(assay report -i store service:split --format json | jq .header.samples.selected)" ]
+	[ "$(find fleet/.leaves/web1 -name 0000.segment | wc -l)" = 1 ]
+	diff <(assay export -q -i store -F autofdo --image split service:split) <(assay export -q --fleet fleet -F autofdo --image split)
+	# Another host's name, and bytes that are no block.
+	echo junk >junk
+	ask web1 PUT /v1/leaves/web2/20261101T000000.000Z/1793491200 junk "Assay-Boot:$(cat /proc/sys/kernel/random/boot_id)"
+	[ "$code" = 403 ]
+	ask web1 PUT /v1/leaves/web1/20261101T000000.000Z/1793491200 junk "Assay-Boot:$(cat /proc/sys/kernel/random/boot_id)"
+	[ "$code" = 422 ]
+	ask web1 PUT /v1/leaves/web1/20261101T000000.000Z/1793491200 junk "Assay-Boot:$FIRST_BOOT"
+	[ "$code" = 409 ]
+	assay fleet forget fleet web1
+	[ ! -e fleet/.leaves/web1 ]
+}
