@@ -19,7 +19,7 @@ teardown() {
 fleet_of_two() {
 	local host
 	for host in web1 web2; do
-		assay record -q -o "$host.rec" "$PROGRAMS/split" 0.5s
+		assay record -q -o "$host.rec" "$PROGRAMS/split" 0.5cpu
 		mkdir -p "$host/samples/current"
 		cp -r "$host.rec" "$host/samples/current/$(date -u -d "@$(stat -c %Y "$host.rec")" +%Y%m%dT%H%M%S.000Z)"
 		assay ship --to dir:fleet --once -q --host "$host" --labels zone=a "$host"
@@ -263,7 +263,7 @@ rows() {
 	mkdir hosts
 	name="x' OR 1=1; DROP TABLE facts --\\\`<img>"
 	cp "$PROGRAMS/split" "hosts/$name"
-	assay record -q -o rec "hosts/$name" 0.3s
+	assay record -q -o rec "hosts/$name" 0.3cpu
 	mkdir -p store/samples/current
 	cp -r rec "store/samples/current/$(date -u -d "@$(stat -c %Y rec)" +%Y%m%dT%H%M%S.000Z)"
 	assay ship --to dir:fleet --once -q --host web1 store

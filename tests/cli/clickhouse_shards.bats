@@ -58,7 +58,7 @@ ask() { # SHARD SQL
 # A fleet of six hosts.
 fleet_of_six() {
 	local host
-	assay record -q -o rec "$PROGRAMS/split" 0.4s
+	assay record -q -o rec "$PROGRAMS/split" 0.4cpu
 	mkdir -p store/samples/current
 	cp -r rec "store/samples/current/$(date -u -d "@$(stat -c %Y rec)" +%Y%m%dT%H%M%S.000Z)"
 	for host in web1 web2 web3 db1 db2 cache; do

@@ -19,7 +19,7 @@ stacks() {
 }
 
 @test "blocks have the stacks of the recording, without addresses and command lines" {
-	assay record -o rec "$PROGRAMS/split" 0.5s secret-argument
+	assay record -o rec "$PROGRAMS/split" 0.5cpu secret-argument
 	history_of rec store
 	run assay retain store --level functions -o blocks
 	[ "$status" = 0 ]
@@ -105,7 +105,7 @@ samples() {
 
 @test "functions have names in the fleet when the program is gone" {
 	cp "$PROGRAMS/split" ./gone
-	assay record -q -o rec ./gone 0.5s
+	assay record -q -o rec ./gone 0.5cpu
 	history_of rec store
 	assay ship --to dir:fleet --once --host web1 --labels zone=a,role=web store
 	stacks store >want
@@ -117,7 +117,7 @@ samples() {
 }
 
 @test "a dry run shows the blocks and stores none; dropped names are not sent" {
-	assay record -q -o rec "$PROGRAMS/split" 0.3s
+	assay record -q -o rec "$PROGRAMS/split" 0.3cpu
 	history_of rec store
 	run assay ship --to dir:fleet --dry-run --host web1 store
 	[ "$status" = 0 ]
@@ -200,7 +200,7 @@ rows() {
 }
 
 @test "a fleet has services and builds" {
-	assay record -q -o rec "$PROGRAMS/split" 0.4s
+	assay record -q -o rec "$PROGRAMS/split" 0.4cpu
 	history_of rec store
 	all=$(samples store)
 	assay ship --to dir:fleet --once -q --host web1 --drop cgroup store

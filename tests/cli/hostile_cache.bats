@@ -33,10 +33,10 @@ forged=$'forged_name\nforged_name2'
 
 @test "a file that claims another's build id does not name the other's functions in later reports" {
 	need_recording
-	within assay record -q -o evil --call-graph dwarf -- "$PWD/theirs/quarters" 1s
+	within assay record -q -o evil --call-graph dwarf -- "$PWD/theirs/quarters" 0.5cpu
 	[ "$(functions evil)" = "$forged" ]
 	assay report -i evil --lines >/dev/null
-	within assay record -q -o good --call-graph dwarf -- "$PWD/ours/quarters" 1s
+	within assay record -q -o good --call-graph dwarf -- "$PWD/ours/quarters" 0.5cpu
 	[ "$(functions good)" = "$honest" ]
 	# The second time, all comes from the cache.
 	[ "$(functions good)" = "$honest" ]
@@ -48,8 +48,8 @@ forged=$'forged_name\nforged_name2'
 @test "in one recording, a file that claims another's build id stays apart" {
 	need_recording
 	cat >both <<-'END'
-		"$PWD/theirs/quarters" 1s >/dev/null
-		"$PWD/ours/quarters" 1s >/dev/null
+		"$PWD/theirs/quarters" 0.5cpu >/dev/null
+		"$PWD/ours/quarters" 0.5cpu >/dev/null
 	END
 	within assay record -q -o s -- sh both
 	[ "$(functions s)" = "$forged"$'\n'"$honest" ]
@@ -61,14 +61,19 @@ forged=$'forged_name\nforged_name2'
 @test "in another mount namespace, a file at the same path with the same build id stays apart" {
 	need_recording
 	unshare -m true 2>/dev/null || skip "mount namespaces are not permitted here"
+	# The files are read while their processes' namespaces exist.
 	cat >both <<-'END'
-		unshare -m sh -c 'mount --bind "$PWD/theirs/quarters" "$PWD/ours/quarters" && exec "$PWD/ours/quarters" 1s' >/dev/null
-		"$PWD/ours/quarters" 1s >/dev/null
-		sleep 0.2 # the files are read while their processes' namespaces exist
+		unshare -m sh -c 'mount --bind "$PWD/theirs/quarters" "$PWD/ours/quarters" && exec "$PWD/ours/quarters" 100000s' >/dev/null &
+		theirs=$!
+		"$PWD/ours/quarters" 100000s >/dev/null &
+		trap "kill $theirs $!" EXIT
+		trap exit TERM
+		wait
 	END
-	within assay record -q -o s -- sh both
-	[ "$(functions s)" = "$forged"$'\n'"$honest" ]
-	within assay record -q -o good -- "$PWD/ours/quarters" 1s
+	both_have_names() { [ "$(functions s)" = "$forged"$'\n'"$honest" ]; }
+	record_until both_have_names -q -o s -- sh both
+	both_have_names
+	within assay record -q -o good -- "$PWD/ours/quarters" 0.5cpu
 	[ "$(functions good)" = "$honest" ]
 }
 

@@ -35,10 +35,12 @@ jit_names() {
 	cold=$(grep jit_cold "$map")
 	sed -i /jit_cold/d "$map"
 	chown --reference=/proc/"$jit" "$map"
-	assay record -q -o s -p "$jit" -e cpu-clock --duration 2 &
-	recorder=$!
-	sleep 1
+	background assay record -q -o s -p "$jit" -e cpu-clock
+	recorder=$pid
+	wait_for has_samples 100 s
 	echo "$cold" >>"$map"
+	wait_for has_samples 200 s
+	kill -INT "$recorder"
 	wait "$recorder"
 	rm -f "$map"
 	[ "$(jit_names)" = 2 ]

@@ -10,8 +10,8 @@ EVIL=$'\e]0;title\a\e[2Jv\u202e\u009b\xff\n'
 setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return 1
 	objcopy --redefine-sym "forty==f$EVIL" "$PROGRAMS/split" "=p$EVIL"
-	assay record -q -o s -e cpu-clock -F "$(at_most 997)" -- "./=p$EVIL" 1s
-	assay record -q --raw -o s.data -e cpu-clock -F "$(at_most 997)" -- "./=p$EVIL" 1s
+	assay record -q -o s -e cpu-clock -F "$(at_most 997)" -- "./=p$EVIL" 0.5cpu
+	assay record -q --raw -o s.data -e cpu-clock -F "$(at_most 997)" -- "./=p$EVIL" 0.5cpu
 	printf '%s;main;=f%s 7\n' "$(tr -d '\n' <<<"$EVIL")" "$(tr -d '\n' <<<"$EVIL")" >folded.txt
 }
 
@@ -58,7 +58,7 @@ is_visible() { # COMMAND…
 	local options
 	assay --version | grep -q 'OProfile.*yes' || skip "this build has no OProfile"
 	mkdir op
-	"$ASSAY_BUILD/operf" --session-dir="$PWD/op" "./=p$EVIL" 1s >/dev/null 2>&1
+	"$ASSAY_BUILD/operf" --session-dir="$PWD/op" "./=p$EVIL" 0.5cpu >/dev/null 2>&1
 	for options in "" -l -c -d "-l -f" "-l -g" "-l -a"; do
 		# shellcheck disable=SC2086 # words
 		is_visible "$ASSAY_BUILD/opreport" --session-dir="$PWD/op" $options

@@ -21,7 +21,7 @@ setup() {
 
 # Records without a cache: the report has all to do.
 record_quarters() {
-	within assay record -q -o s --call-graph fp -- "$PWD/quarters" 1s
+	within assay record -q -o s --call-graph fp -- "$PWD/quarters" 0.5cpu
 	rm -rf cache
 	mkdir cache
 	: >starts
@@ -55,8 +55,8 @@ starts() {
 
 @test "after a file that the parser dies of, the other files have their names" {
 	cat >both <<-'END'
-		"$PWD/quarters" 1s >/dev/null
-		"$PROGRAMS/split" 1s >/dev/null
+		"$PWD/quarters" 0.5cpu >/dev/null
+		"$PROGRAMS/split" 0.5cpu >/dev/null
 	END
 	export PROGRAMS
 	within assay record -q -o s --call-graph fp -- sh both
@@ -228,7 +228,7 @@ record_stranger() {
 	mkdir -p theirs
 	mv quarters theirs/quarters
 	chown -R 65534:65534 theirs
-	within assay record -q -o s --call-graph fp -- "$PWD/theirs/quarters" 1s
+	within assay record -q -o s --call-graph fp -- "$PWD/theirs/quarters" 0.5cpu
 	rm -rf cache
 	mkdir cache
 	: >starts
@@ -270,7 +270,7 @@ record_stranger() {
 	mkdir theirs
 	mv quarters theirs/quarters
 	chown -R 65534:65534 theirs
-	within assay record -q --raw -o x.data --call-graph fp -- "$PWD/theirs/quarters" 1s
+	within assay record -q --raw -o x.data --call-graph fp -- "$PWD/theirs/quarters" 0.5cpu
 	rm -rf cache
 	: >starts
 	troubled none assay report -l -i x.data >first
@@ -297,10 +297,10 @@ record_stranger() {
 
 @test "the parser finds the function that a trace waits for" {
 	record_stranger
-	run troubled none assay trace --source samples --on-symbol nothing -- "$PWD/theirs/quarters" 1s
+	run troubled none assay trace --source samples --on-symbol nothing -- "$PWD/theirs/quarters" 0.5cpu
 	refused 1 "no function 'nothing' in $PWD/theirs/quarters"
 	[ "$(starts)" -ge 1 ]
-	run troubled die assay trace --source samples --on-symbol three_quarters -- "$PWD/theirs/quarters" 1s
+	run troubled die assay trace --source samples --on-symbol three_quarters -- "$PWD/theirs/quarters" 0.5cpu
 	[[ "$status" = 1 && "$output" == *"theirs/quarters: the parser died"* ]]
 }
 

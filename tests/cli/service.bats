@@ -70,7 +70,12 @@ start_systemd() {
 	[ "$(inside stat -c '%a %G' /var/lib/assay/samples)" = "750 assay" ]
 	[ "$(inside find /var/lib/assay /var/cache/assay ! -user assay)" = "" ]
 	for process in assay assay-keeper assay-opener; do
-		inside grep -h Uid: "/proc/$(inside pgrep -x "$process")/status"
+		# A child has its parent's name until it gets its own, and may end meanwhile.
+		for id in $(inside pgrep -x "$process"); do
+			inside grep -hs Uid: "/proc/$id/status" || inside test ! -e "/proc/$id"
+		done >one
+		[ -s one ]
+		cat one
 	done >users
 	[ "$(sort -u users)" = "$(printf 'Uid:\t54321\t54321\t54321\t54321')" ]
 	inside systemctl reload assay
