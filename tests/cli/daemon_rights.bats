@@ -348,14 +348,18 @@ names_deleted() {
 	grep -q forty names.txt
 }
 
+names_are_for_the_group() {
+	[ "$(stat -c %u:%g:%a d/samples/.names/*.sym | sort -u)" = 54321:54321:640 ]
+}
+
 @test "reports of root have the names of a file that was deleted while the daemon saw it" {
 	need_daemon
 	run_private
 	rm "$OPEN/private"
 	with_users assay daemon --session-dir d -e cpu-clock --max-cpu 0 -F "$(at_most 499)"
 	wait_for names_deleted
-	# for the group, too
-	[ "$(stat -c %u:%g:%a d/samples/.names/*.sym | sort -u)" = 54321:54321:640 ]
+	# for the group, too; a new one gets that a moment later
+	wait_for names_are_for_the_group
 	[ "$(stat -c %g:%a d/samples/.names)" = 54321:750 ]
 	# Of a part alone, and of a saved one, too; not without the folder.
 	assay report -i "d/samples/current/$(parts d | head -1)" --by symbol "pid:$runs" | grep -q forty
@@ -394,6 +398,10 @@ has_files_of_private() {
 	opreport --session-dir=d -n -l 2>/dev/null | grep -Eq ' private +(private +)?forty$'
 }
 
+has_current_and_one() {
+	[ "$(ls d/samples)" = "$(printf 'current\none')" ]
+}
+
 are_for_the_group() { # TYPE MODE
 	[ "$(find d/samples/current -type "$1" -printf '%g %m\n' 2>/dev/null | sort -u)" = "54321 $2" ]
 }
@@ -421,7 +429,7 @@ has_line_of_private() { # OPREPORT
 	wait_for has_files_of_private
 	ask d reset
 	wait_for has_files_of_private
-	[ "$(ls d/samples)" = "$(printf 'current\none')" ]
+	wait_for has_current_and_one # a child removes what was there
 	end_daemon
 	holds 54321
 	# the next one adds to them
