@@ -78,6 +78,13 @@ start_systemd() {
 		cat one
 	done >users
 	[ "$(sort -u users)" = "$(printf 'Uid:\t54321\t54321\t54321\t54321')" ]
+	# Its files are opened: a filter of the unit can refuse the call that does so.
+	has_sampled_sort() {
+		inside sh -c 'seq 300000 | sort | sort -R' >/dev/null
+		inside "$bin/assay" report --session-dir /var/lib/assay --format json --by image >seen.json && jq -e '[.rows[].image | strings | select(endswith("/sort"))] | length > 0' seen.json
+	}
+	wait_for has_sampled_sort
+	[ "$(jq -c '[.header.losses[] | select(.reason == "file-refused")]' seen.json)" = '[]' ]
 	inside systemctl reload assay
 	wait_for property_is ActiveState active
 	[ "$(property ReloadResult)" = success ]
