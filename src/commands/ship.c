@@ -310,6 +310,11 @@ static int one_round(struct rounds *rs, struct ship_result *result, struct error
 		leaves_round(rs, result);
 	parser_end_children(); /* until the next round, their memory is free */
 	rs->state.backlog = result->n_left + result->n_refused;
+	if (result->rate_hz && result->rate_hz != rs->state.rate_hz) {
+		rs->state.rate_hz = result->rate_hz;
+		if (r >= 0 && rs->gateway)
+			r = gateway_introduce(rs->gateway, &rs->state, true, err);
+	}
 	rs->state.expired += result->expired;
 	return r;
 }

@@ -396,6 +396,7 @@ static void keep_host(const struct receive_request *q, struct fleet_host *host,
 		refuse_clone(q, &known, now->seen_s, out);
 	} else {
 		now->refused = known.refused;
+		now->rate_hz = now->rate_hz ? now->rate_hz : known.rate_hz;
 		now->names_day = known.names_day;
 		now->names = known.names;
 		now->names_bytes = known.names_bytes;

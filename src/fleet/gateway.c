@@ -369,6 +369,8 @@ static int introduce(struct gateway *g, struct error *err)
 	json_put_number(&body, "cpus", cpus > 0 ? (uint64_t)cpus : 0);
 	json_put_number(&body, "backlog", g->state.backlog);
 	json_put_number(&body, "expired", g->state.expired);
+	if (g->state.rate_hz)
+		json_put_number(&body, "rate_hz", g->state.rate_hz);
 	put_labels(g, &body);
 	buf_u8(&body, '}');
 	r = ask(g, "PUT", path, "identity", &body, &reply, err);

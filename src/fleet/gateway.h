@@ -35,6 +35,7 @@ struct gateway_config {
 struct gateway_state {
 	uint64_t backlog; /* blocks that wait */
 	uint64_t expired; /* samples that could not be sent */
+	uint64_t rate_hz; /* of its recorder, on each processor; 0: not known */
 };
 
 /* -EINVAL: the URL. -EACCES: others may read the token. Others as of http_client_new(). */

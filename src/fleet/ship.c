@@ -221,6 +221,10 @@ static void count_sent(struct ship *s, const struct fleet_key *key, const struct
 	s->result->samples += sums->samples;
 	s->result->lost += sums->lost;
 	s->result->bytes += sums->bytes;
+	if (sums->rate_hz && key->bucket >= s->result->rate_bucket) {
+		s->result->rate_hz = sums->rate_hz;
+		s->result->rate_bucket = key->bucket;
+	}
 	if (s->config.report)
 		s->config.report(s->config.context, key, sums);
 }

@@ -62,6 +62,8 @@ struct ship_result {
 	uint32_t n_sent, n_damaged; /* damaged: parts and blocks that can't be read */
 	uint32_t n_containers;      /* names of containers and pods that were sent, or would be */
 	uint64_t samples, lost, bytes;
+	/* Samples a second on each processor, of the newest block that was sent; 0: none was. */
+	uint64_t rate_hz, rate_bucket;
 	uint64_t expired; /* samples that were merged with others that had been sent */
 };
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/time_window.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/fleet_store.h"
 #include "profile/query.h"
@@ -20,9 +21,10 @@ static const struct option_spec fleet_options[] = {
 	{ 'i', "input", "FLEET", OPT_STRING, FIELD(input), NULL,
 	  "the fleet, instead of the first operand" },
 	{ 0, "since", "TIME", OPT_STRING, FIELD(since), NULL,
-	  "with blocks: only those that end after this time; see TIMES of assay-report(1)" },
+	  "with blocks and rate: only blocks that end after this time; see TIMES of "
+	  "assay-report(1)" },
 	{ 0, "until", "TIME", OPT_STRING, FIELD(until), NULL,
-	  "with blocks: only those that begin before this time" },
+	  "with blocks and rate: only blocks that begin before this time" },
 	{ 'n', "limit", "N", OPT_U64, FIELD(limit), "1000", "with blocks: at most N, the newest",
 	  NULL, 1, 1e6 },
 	{ 0, "clickhouse", "URL,…", OPT_STRING, FIELD(clickhouse), NULL,
@@ -46,6 +48,11 @@ static const struct option_spec fleet_options[] = {
 	  "If a server is away, the next round comes after up to 1 s, 2 s, 4 s … 10 min." },
 	{ 0, "interval", "TIME", OPT_SECONDS, FIELD(interval_s), "60",
 	  "with load --follow: look for new blocks so often", NULL, 0.1, 86400 },
+	{ 0, "target-samples", "N", OPT_U64, FIELD(target_samples), "0",
+	  "with rate: ask the hosts of each SERVICE for the rate that gives it N samples an hour",
+	  "Counts the samples of the last hour, or between *--since* and *--until*. N is of all "
+	  "hosts together. A host with several of the services gets the highest rate of them.",
+	  0, 1e12 },
 	{ 0, "certificate", NULL, OPT_FLAG, FIELD(certificate), NULL,
 	  "with enroll: the host has a client certificate of its name, and no token" },
 };
@@ -58,6 +65,19 @@ static const struct {
 #include "commands/fleet/fleet_words.def"
 #undef FLEET_WORD
 };
+
+int fleet_args_window(const struct fleet_args *args, struct time_window *out, struct error *err)
+{
+	uint64_t now = clock_wall_ns();
+	int r = 0;
+
+	*out = TIME_WINDOW_ALL;
+	if (args->since)
+		r = time_point_parse(args->since, now, &out->from_ns, err);
+	if (r >= 0 && args->until)
+		r = time_point_parse(args->until, now, &out->to_ns, err);
+	return r;
+}
 
 bool fleet_args_want_json(const struct fleet_args *args)
 {

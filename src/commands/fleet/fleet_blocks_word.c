@@ -28,19 +28,6 @@ struct block_list {
 	VEC(struct listed_block) blocks;
 };
 
-static int parse_window(const struct fleet_args *args, struct time_window *out, struct error *err)
-{
-	uint64_t now = clock_wall_ns();
-	int r = 0;
-
-	*out = TIME_WINDOW_ALL;
-	if (args->since)
-		r = time_point_parse(args->since, now, &out->from_ns, err);
-	if (r >= 0 && args->until)
-		r = time_point_parse(args->until, now, &out->to_ns, err);
-	return r;
-}
-
 /* A key without a block stands for samples that came with other blocks, or expired. */
 static int list_host(struct block_list *list, const char *fleet, uint32_t host, struct error *err)
 {
@@ -118,7 +105,7 @@ int fleet_blocks_run(const struct fleet_args *args, const struct option_list *op
 	int r = fleet_operand(operands, &fleet, err);
 
 	r = r < 0 ? r : fleet_host_filters(operands, &list.query, err);
-	r = r < 0 ? r : parse_window(args, &list.window, err);
+	r = r < 0 ? r : fleet_args_window(args, &list.window, err);
 	r = r < 0 ? r : fleet_hosts(fleet, &list.hosts, err);
 	for (uint32_t i = 0; i < list.hosts.n && r >= 0; i++)
 		if (query_takes_name(&list.query, FILTER_HOST, list.hosts.data[i]))

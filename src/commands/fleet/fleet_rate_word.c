@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* assay fleet rate: how often the hosts of a fleet sample. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/fleet_rates.h"
+#include "fleet/fleet_steer.h"
+#include "store/history/blocks.h"
 
 static int parse_hz(const char *text, uint64_t *hz, struct error *err)
 {
@@ -18,16 +23,72 @@ static int parse_hz(const char *text, uint64_t *hz, struct error *err)
 	return 0;
 }
 
+/* The last hour whose blocks are all there: a block comes when its ten minutes are over. */
+static int steer_window(const struct fleet_args *args, struct time_window *out, struct error *err)
+{
+	uint64_t now = clock_wall_ns();
+	int r = fleet_args_window(args, out, err);
+
+	if (r < 0)
+		return r;
+	if (!args->until)
+		out->to_ns = now - now % BLOCK_BUCKET_NS;
+	if (!args->since)
+		out->from_ns = out->to_ns - 3600 * NS_PER_SECOND;
+	return out->from_ns < out->to_ns
+		       ? 0
+		       : error_set(err, -EINVAL, "--since has to be before --until");
+}
+
+static int apply_rates(const char *fleet, const struct steer_hosts *hosts, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < hosts->n && r >= 0; i++) {
+		const struct steer_host *h = &hosts->data[i];
+
+		printf("%s: %" PRIu64 " samples, %" PRIu64 " Hz", h->name, h->samples, h->had_hz);
+		if (h->hz)
+			printf(" -> %" PRIu64 " Hz\n", h->hz);
+		else
+			printf("; it has not said its rate, and keeps it\n");
+		if (h->hz)
+			r = fleet_rate_set(fleet, h->name, h->hz, err);
+	}
+	return r;
+}
+
+static int rate_by_target(const struct fleet_args *args, const char *fleet,
+			  const struct option_list *operands, struct error *err)
+{
+	struct steer_config config = { .target = args->target_samples,
+				       .services = (const char *const *)operands->data + 1,
+				       .n_services = operands->n - 1 };
+	struct steer_hosts hosts = { 0 };
+	int r = config.n_services ? steer_window(args, &config.window, err)
+				  : error_set(err, -EINVAL,
+					      "rate --target-samples: name the fleet and services");
+
+	r = r < 0 ? r : fleet_steer(fleet, &config, &hosts, err);
+	r = r < 0 ? r : apply_rates(fleet, &hosts, err);
+	steer_hosts_fini(&hosts);
+	return r;
+}
+
 int fleet_rate_run(const struct fleet_args *args, const struct option_list *operands,
 		   struct error *err)
 {
+	bool has_target = args->target_samples > 0;
 	const char *fleet;
 	uint64_t hz = 0;
-	int r = operands->n == 3
+	int r = operands->n == 3 || has_target
 			? fleet_operand(operands, &fleet, err)
 			: error_set(err, -EINVAL, "rate: name the fleet, a host or '*', and HZ");
 
-	(void)args;
+	if (r >= 0 && has_target) {
+		r = rate_by_target(args, fleet, operands, err);
+		return r < 0 ? r : EXIT_OK;
+	}
 	r = r < 0 ? r : parse_hz(operands->data[2], &hz, err);
 	r = r < 0 ? r : fleet_rate_set(fleet, operands->data[1], hz, err);
 	return r < 0 ? r : EXIT_OK;

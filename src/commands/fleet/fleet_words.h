@@ -22,6 +22,7 @@ struct fleet_args {
 	bool follow;               /* of load: go on until a signal comes */
 	double interval_s;         /* with follow: seconds between two rounds */
 	bool print;                /* SQL instead of changes */
+	uint64_t target_samples;   /* of rate: samples of a service in an hour; 0: not given */
 	bool certificate;          /* of enroll: the host has a certificate, and no token */
 };
 
@@ -50,6 +51,10 @@ bool fleet_args_want_json(const struct fleet_args *args);
 
 /* Sets *fleet to the only operand that must be there, a fleet's directory. */
 int fleet_operand(const struct option_list *operands, const char **fleet, struct error *err);
+
+/* The window of --since and --until; open ends where they are not given. */
+struct time_window;
+int fleet_args_window(const struct fleet_args *args, struct time_window *out, struct error *err);
 
 /*
  * Reads the operands behind the fleet's directory into *q, which the caller initialized and ends by

@@ -171,6 +171,16 @@ static int write_block(const struct session *s, struct merge_config *config, con
 	return r;
 }
 
+/* A clock that samples each so many ns has a rate, too. */
+static uint64_t rate_of(const struct session_info *info)
+{
+	const struct counter_info *c = info->n_counters ? &info->counters[0] : NULL;
+
+	if (!c || c->freq_hz)
+		return c ? c->freq_hz : 0;
+	return c->count && !strcmp(c->unit, "ns") ? NS_PER_SECOND / c->count : 0;
+}
+
 int part_block(const char *part, uint64_t bucket, const struct block_config *config, const char *to,
 	       struct block_sums *sums, struct error *err)
 {
@@ -200,7 +210,11 @@ int part_block(const char *part, uint64_t bucket, const struct block_config *con
 	of.info.stacks = config->leaves ? LEAVES_STACKS : of.info.stacks;
 	r = write_block(&of, &merge, to, &result, err);
 	if (r >= 0 && sums)
-		*sums = (struct block_sums){ result.samples, result.cut, count_lost(s),
-					     segment_bytes(to), merge.block_ns };
+		*sums = (struct block_sums){ .samples = result.samples,
+					     .cut = result.cut,
+					     .lost = count_lost(s),
+					     .bytes = segment_bytes(to),
+					     .rate_hz = rate_of(&s->info),
+					     .length_ns = merge.block_ns };
 	return r;
 }

@@ -63,6 +63,7 @@ struct block_sums {
 	uint64_t samples, cut; /* cut: in "[other]", because the tree was too large for a segment */
 	uint64_t lost;         /* samples that the part counts as lost or damaged in this bucket */
 	uint64_t bytes;        /* of the segment */
+	uint64_t rate_hz;      /* of the part's first event, on each processor; 0: not known */
 	uint64_t length_ns;    /* of the bucket; of a part of longer blocks, that of such a block */
 };
 

@@ -1,0 +1,65 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Rates of hosts: assay fleet rate --target-samples, and sums over hosts of different rates.
+load helpers
+load serve
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR TZ=UTC0
+}
+
+# A recording of split at HZ is the history of HOST, which sends it to the gateway.
+host_at() { # HOST HZ
+	assay record -q -e cpu-clock -F "$2" -o "$1.rec" "$PROGRAMS/split" 0.5s
+	mkdir -p "$1.store/samples/current"
+	cp -r "$1.rec" "$1.store/samples/current/$(date -u -d "@$(stat -c %Y "$1.rec")" +%Y%m%dT%H%M%S.000Z)"
+	assay fleet enroll fleet "$1" >"token.$1"
+	chmod 600 "token.$1"
+	assay ship --to "http://$address" --token-file "token.$1" --state "state.$1" --once -q --host "$1" "$1.store"
+}
+
+# The samples and the events of the service.
+sums() {
+	assay report -i "$@" --format json --by service service:split | jq -c '.rows[0] | [.samples, .events]'
+}
+
+@test "sums of events are right over hosts of different rates; a target gives each host its rate" {
+	serve --fleet fleet
+	host_at web1 997
+	host_at web2 100
+	[ "$(assay fleet hosts fleet --format json | jq -c '[.hosts[].rate_hz]')" = "[997,100]" ]
+	# A sample of the slow host weighs ten times as much.
+	[ "$(sums fleet)" = "$(jq -cs '[.[0][0] + .[1][0], .[0][1] + .[1][1]]' <<<"$(sums web1.rec) $(sums web2.rec)")" ]
+	jq -es '.[1][1] / .[1][0] > 5 * .[0][1] / .[0][0]' <<<"$(sums web1.rec) $(sums web2.rec)"
+	from=$(($(date +%s) - 1800))
+	hour=(--since "@$from" --until "@$((from + 3600))")
+	# The samples that both had at these rates; then a tenth of them.
+	all=$(jq -s '(.[0][1] * 997 + .[1][1] * 100) / 1e9' <<<"$(sums web1.rec) $(sums web2.rec)")
+	assay fleet rate fleet split --target-samples "$(jq -n "$all / 10 | round")" "${hour[@]}" >said
+	grep -x "web1: [0-9]* samples, 997 Hz -> $(jq -n "997 * ($all / 10 | round) / $all | round") Hz" said
+	grep -x "web2: [0-9]* samples, 100 Hz -> $(jq -n "100 * ($all / 10 | round) / $all | round") Hz" said
+	[ "$(sort fleet/.rates)" = "$(sed 's/:.*-> / /; s/ Hz$//' said)" ]
+	# Rates grow to their fourfold, and a service without samples changes nothing.
+	assay fleet rate fleet split --target-samples 1000000 "${hour[@]}" | grep -x 'web2: .* -> 400 Hz'
+	assay fleet rate fleet nothing split --target-samples 1 "${hour[@]}" | grep -xE 'web1: .* -> [0-9]{1,2} Hz'
+	run assay fleet rate fleet nothing --target-samples 10 "${hour[@]}"
+	[ "$status" = 1 ]
+	[[ "$output" == *"no service of that name has samples"* ]]
+	run assay fleet rate fleet --target-samples 10
+	[ "$status" = 2 ]
+	run assay fleet rate fleet split --target-samples 10 --since -1h --until -2h
+	[ "$status" = 2 ]
+}
+
+@test "a host that has not said its rate keeps it, and its samples count" {
+	assay record -q -e cpu-clock -F 100 -o rec "$PROGRAMS/split" 0.5s
+	mkdir -p store/samples/current
+	cp -r rec "store/samples/current/$(date -u -d "@$(stat -c %Y rec)" +%Y%m%dT%H%M%S.000Z)"
+	assay ship --to dir:fleet --once -q --host web1 store
+	from=$(($(date +%s) - 1800))
+	run assay fleet rate fleet 'spl*' --target-samples 10 --since "@$from" --until "@$((from + 3600))"
+	[ "$status" = 0 ]
+	[[ "$output" == "web1: "*" samples, 0 Hz; it has not said its rate, and keeps it" ]]
+	[ ! -e fleet/.rates ]
+}
