@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compares assay's stacks of compiled languages with notes that the programs themselves take, at random instructions.
 
-random_stops_code.py N LANGUAGE…: stops a program of each language (java, java-usual, js) N times, by SIGSTOP. `assay record -e sched:sched_switch` has the stack of each stop.
+random_stops_code.py N LANGUAGE…: stops a program of each language (java, java-usual, js, go) N times, by SIGSTOP. `assay record -e sched:sched_switch` has the stack of each stop.
+For Go, it is `assay record --off-cpu`: only the kernel reads the stack of the goroutine, if its thread is on another one.
 Each function of the program notes its begin and its end in memory that this test reads while the program is stopped. So the notes are right at each instruction,
 but for the innermost function: it may have begun and not noted it yet, or noted its end and not returned. Prints a line for each language, and fails if too many
 names are wrong, or too many frames are missing.
@@ -12,7 +13,8 @@ names are wrong, or too many frames are missing.
 Functions of libraries are not compared. Frames that are begun are innermost ones that the notes do not have: one, or several behind which the whole stack is right.
 Optimising compilers move instructions: a function that is inlined and has noted its end can still have one, which runs before its caller notes the next begin.
 Moved instructions also run where another function is noted: then the runtime's own table has a wrong name, and assay has it, too. So a few names may be wrong.
-`java` runs with an option that has the compiler note where it inlined a method, at each instruction; `java-usual` without it.
+`java` runs with an option that has the compiler note where it inlined a method, at each instruction; `java-usual` without it. `go` leaves out stops in Go's scheduler,
+where a thread runs no goroutine.
 """
 import json
 import mmap
@@ -30,11 +32,11 @@ sys.dont_write_bytecode = True
 from random_stops import common  # noqa: E402
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-RIGHT = {"java": 97, "java-usual": 80, "js": 97}  # percent of frames, of many stops
-FEW_RIGHT = 10  # less, of few stops
+RIGHT = {"java": 97, "java-usual": 80, "js": 97, "go": 99.5}  # percent of frames, of many stops
+FEW_RIGHT = {"go": 2}  # less, of few stops; others: 10
 MANY = 2000
-WRONG = {"java": 0.5, "java-usual": 0.1, "js": 0.1}  # percent of frames, of many stops
-FEW_WRONG = 2  # more, of few stops: a program of which a moved instruction runs often
+WRONG = {"java": 0.5, "java-usual": 0.1, "js": 0.1}  # percent of frames, of many stops; others: 0
+FEW_WRONG = {"go": 0}  # more, of few stops; others: 2, for a program of which a moved instruction runs often
 MARK_SIZE = 64
 BEGUN_MAX = 3  # frames; functions of three inlined in each other are this deep
 WARM_S = 3  # the compilers have made most of their code
@@ -95,16 +97,29 @@ def java_with_places(folder):
     return [java, "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", *words]
 
 
+def go_command(folder):
+    program = f"{folder}/stops"
+    if "GO_PROGRAM" in os.environ:  # of another version
+        return [os.environ["GO_PROGRAM"]]
+    subprocess.run(["go", "build", *os.environ.get("GO_FLAGS", "").split(), "-o", program, f"{HERE}/programs/lang/stops.go"], check=True,
+                   env={**os.environ, "HOME": folder, "GOCACHE": f"{folder}/cache", "GO111MODULE": "off", "CGO_ENABLED": "0"})
+    return [program]
+
+
 def js_command(_folder):
     return ["node", *os.environ.get("NODE_FLAGS", "").split(), f"{HERE}/programs/lang/stops.js"]
 
 
 JAVA_NAME = re.compile(r"^stops(?:\$\w+)?\.(lambda\$s_\w+|\w+?)(?:\$\d+)?$")
 
+GO_NAME = re.compile(r"^main\.(?:list\.)?([\w.]+)$")
+NO_GOROUTINE = re.compile(r"^runtime\.(schedule|mcall|goschedImpl|preemptPark)$")
+
 # the command, where the notes are, and the part of a frame's name that is a function's
 LANGUAGES = {
     "java": (java_with_places, FileNotes, JAVA_NAME),
     "java-usual": (usual_java, FileNotes, JAVA_NAME),
+    "go": (go_command, FileNotes, GO_NAME),
     "js": (js_command, MemoryNotes, re.compile(r"^(get \w+|\w+)$")),
 }
 
@@ -115,7 +130,7 @@ def state(pid, tid):
 
 
 def stop_often(program, notes, n):
-    """[(time before, time after, the functions)] of each stop."""
+    """[(time before, the functions)] of each stop."""
     stops = []
     tid = notes.words()[0]
     for _ in range(n):
@@ -126,17 +141,29 @@ def stop_often(program, notes, n):
             pass
         words = notes.words()
         time.sleep(0.03)  # assay reads code while the process has it
-        stops.append((before, time.clock_gettime_ns(time.CLOCK_MONOTONIC), words[2:2 + words[1]][::-1]))
+        stops.append((before, words[2:2 + words[1]][::-1]))
         os.kill(program.pid, signal.SIGCONT)
     return stops
 
 
-def rows_of(session):
+def record_command(language, session, pid, tid):
+    if language == "go":
+        return ["assay", "record", "-q", "-o", session, "-p", str(pid), "-e", "cpu-clock", "-F", "11", "--off-cpu"]
+    return ["assay", "record", "-q", "-o", session, "-e", "sched:sched_switch", "--filter", f"prev_state == 4 && prev_pid == {tid}", "--call-graph", "dwarf",
+            "--stack-size", "65528", "-p", str(pid)]
+
+
+def rows_of(session, tid):
     command = ["assay", "script", "-i", session, "--frames", "both", "--max-stack", "1000", "--format", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as script:
         for line in script.stdout:
             row = json.loads(line)
-            yield row["time_ns"], [str(f.get("symbol", "")) for f in row["frames"]]
+            if row["tid"] != tid or row["event"] not in ("sched:sched_switch", "off-cpu:stopped"):
+                continue
+            frames = [str(f.get("symbol", "")) or str(f.get("image", "")) for f in row["frames"]]
+            while any(f.startswith("[woken by]") for f in frames):  # those of the waker come first
+                frames.pop(0)
+            yield row["time_ns"] - (row["period"] if row["event"] == "off-cpu:stopped" else 0), frames  # a wait has the time of its end
 
 
 def functions_in(symbols, names, shape):
@@ -150,7 +177,7 @@ def wait_for_names(program, notes, session, names, shape):
     while time.monotonic() < until:
         stop_often(program, notes, 5)
         time.sleep(1)
-        if any(functions_in(symbols, names, shape) for _, symbols in rows_of(session)):
+        if any(functions_in(symbols, names, shape) for _, symbols in rows_of(session, notes.words()[0])):
             return
     sys.exit("no stop has a function of the program")
 
@@ -166,8 +193,7 @@ def record_stops(language, n):
         if not notes.find(program.pid):
             sys.exit(f"{language}: the notes are not in the memory of the program")
         tid = notes.words()[0]
-        recorder = subprocess.Popen(["assay", "record", "-q", "-e", "sched:sched_switch", "--filter", f"prev_state == 4 && prev_pid == {tid}", "--call-graph", "dwarf",
-                                     "--stack-size", "65528", "-o", session, "-p", str(program.pid)])
+        recorder = subprocess.Popen(record_command(language, session, program.pid, tid))
         wait_for_names(program, notes, session, set(names), shape)
         stops = stop_often(program, notes, n)
         time.sleep(0.2)
@@ -175,11 +201,11 @@ def record_stops(language, n):
         recorder.wait()
         program.kill()
         program.wait()
-        rows = list(rows_of(session))
+        rows = list(rows_of(session, tid))
         if os.environ.get("SHOW"):
             print(subprocess.run(["assay", "info", "-i", session], stdout=subprocess.PIPE, text=True, check=False).stdout)
     pairs, at = [], 0
-    for before, after, functions in stops:
+    for (before, functions), (after, _) in zip(stops, [*stops[1:], (1 << 63, ())]):
         while at < len(rows) and rows[at][0] < before:
             at += 1
         if at == len(rows) or rows[at][0] > after:
@@ -202,6 +228,9 @@ def begun_and_wrong(expected, found):
 
 def compare(language, n):
     pairs = record_stops(language, n)
+    is_idle = [language == "go" and any(map(NO_GOROUTINE.match, whole)) for _, _, whole in pairs]
+    n_idle = sum(is_idle)
+    pairs = [pair for pair, idle in zip(pairs, is_idle) if not idle]
     total = right = begun = wrong = 0
     for expected, found, whole in pairs:
         same = common(expected, found)
@@ -214,10 +243,12 @@ def compare(language, n):
             print(f"expected {' '.join(expected)}\nfound    {' '.join(found)}\nwhole    {' '.join(whole)}\n")
     share = 100 * right / max(total, 1)
     print(f"{language}: {len(pairs)} stops, {total} frames, {right} right ({share:.2f} %), {total - right} missing, {begun} begun, {wrong} wrong", flush=True)
-    least, most = RIGHT[language], WRONG[language]
+    if n_idle:
+        print(f"{language}: {n_idle} stops more in the scheduler")
+    least, most = RIGHT[language], WRONG.get(language, 0)
     if n < MANY:
-        least, most = least - FEW_RIGHT, most + FEW_WRONG
-    return len(pairs) > n * 0.95 and share >= least and 100 * wrong <= total * most
+        least, most = least - FEW_RIGHT.get(language, 10), most + FEW_WRONG.get(language, 2)
+    return len(pairs) + n_idle > n * 0.95 and n_idle < n / 2 and share >= least and 100 * wrong <= total * most
 
 
 if __name__ == "__main__":

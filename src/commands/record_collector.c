@@ -21,32 +21,39 @@
 #include "record/recorder.h"
 #include "record/steering.h"
 
-/* The interpreted language that the command or a process runs; LANGUAGE_NONE also for -a. */
-static enum language target_language(const struct record_setup *s)
+/* What the command runs, or a process: one with an interpreter counts first. None for -a. */
+static struct interpreter target_interpreter(const struct record_setup *s)
 {
-	enum language language = LANGUAGE_NONE;
+	struct interpreter found = { 0 };
+	bool is_go = false;
 
 	if (record_is_by_cpu(s))
-		return LANGUAGE_NONE;
-	for (size_t i = 0; i < s->pids.n && !language; i++)
-		language = interpreter_of_process("/proc", s->pids.data[i]);
-	for (size_t i = 0; i < s->tids.n && !language; i++)
-		language = interpreter_of_process("/proc", s->tids.data[i]);
-	return language || s->pids.n || s->tids.n ? language : interpreter_of_command(s->argv[0]);
+		return found;
+	if (!s->pids.n && !s->tids.n)
+		return interpreter_of_command(s->argv[0]);
+	for (size_t i = 0; i < s->pids.n + s->tids.n && !found.language; i++) {
+		found = interpreter_of_process("/proc", i < s->pids.n
+								? s->pids.data[i]
+								: s->tids.data[i - s->pids.n]);
+		is_go |= found.is_go;
+	}
+	found.is_go = is_go;
+	return found;
 }
 
 /*
- * Copied stacks come by the rings alone. Of what is not the whole machine, only interpreters are
- * for the sampler, as it alone sees the frames of their languages.
+ * Copied stacks come by the rings alone. Of what is not the whole machine, only interpreters and Go
+ * are for the sampler, as it alone sees all of their frames.
  */
-static bool is_for_sampler(const struct record_setup *s, enum language language)
+static bool is_for_sampler(const struct record_setup *s, struct interpreter runs)
 {
 	if (!counters_fit_sampler(&s->counters))
 		return false;
 	if (record_is_by_cpu(s))
 		return strcmp(s->args.call_graph, "dwarf") != 0;
-	return language && s->counters.n == 1 && !s->cpus.n && !record_has_waits(&s->args) &&
-	       !record_is_steered(s) && !strcmp(s->args.call_graph, "best");
+	return (runs.language || runs.is_go) && s->counters.n == 1 && !s->cpus.n &&
+	       !record_has_waits(&s->args) && !record_is_steered(s) &&
+	       !strcmp(s->args.call_graph, "best");
 }
 
 /* The session's note says why the functions of the target's language are missing. */
@@ -76,23 +83,26 @@ bool record_choose_sampler(struct record_setup *s)
 	static const struct counter_sources sources;
 	bool is_best = !strcmp(s->args.collector, "best");
 	struct sampler_support support;
-	enum language language;
+	struct interpreter runs = { 0 };
 
 	if (s->args.raw || s->args.alloc || s->trace.has_trace ||
 	    !strcmp(s->args.collector, "perf"))
 		return false;
-	language = is_best ? target_language(s) : LANGUAGE_NONE;
-	if (is_best && !s->labels.in_program.n && !is_for_sampler(s, language))
+	if (is_best)
+		runs = target_interpreter(s);
+	if (is_best && !s->labels.in_program.n && !is_for_sampler(s, runs))
 		return false;
 	if (!record_is_by_cpu(s) && s->counters.n > 1) { /* a group in one -e */
 		log_info("several events of a command or process: collecting through rings");
 		return false;
 	}
 	sampler_support_check(&sources, &support);
-	if (support.obstacle != OBSTACLE_NONE && language) {
-		record_note_missing(s, language, support.why);
+	if (support.obstacle != OBSTACLE_NONE && runs.language) {
+		record_note_missing(s, runs.language, support.why);
 		return false;
 	}
+	if (support.obstacle != OBSTACLE_NONE && runs.is_go && !s->labels.in_program.n)
+		return false; /* losses count the stacks that end */
 	if (support.obstacle != OBSTACLE_NONE) {
 		record_log_rings(&support);
 		return false;

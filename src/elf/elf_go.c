@@ -396,3 +396,27 @@ bool elf_go_inlined(const struct elf_go *go, const struct elf_go_function *f, in
 	out->start_line = layout->inlined_line ? reader_u32(&r) : 0;
 	return true;
 }
+
+/* ---- the running goroutine ---- */
+
+#define CODE_SEEN 96 /* bytes of a function */
+
+bool elf_go_find_thread(struct reader code, int32_t *offset)
+{
+	const uint8_t *at = code.at;
+	size_t n = MIN((size_t)reader_left(&code), (size_t)CODE_SEEN);
+
+	for (size_t i = 0; i + 12 <= n; i++, at++) {
+		bool is_direct = at[0] == 0x64 && (at[1] & 0xfb) == 0x48 && at[2] == 0x8b &&
+				 (at[3] & 0xc7) == 0x04 && at[4] == 0x25;
+		bool is_in_register = at[0] == 0x48 && at[1] == 0xc7 && at[2] == 0xc1 &&
+				      at[7] == 0x64 && (at[8] & 0xfb) == 0x48 && at[9] == 0x8b &&
+				      (at[10] & 0xc7) == 0x01;
+
+		if (!is_direct && !is_in_register)
+			continue;
+		memcpy(offset, at + (is_direct ? 5 : 3), sizeof(*offset));
+		return true;
+	}
+	return false;
+}

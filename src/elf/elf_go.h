@@ -91,3 +91,10 @@ struct elf_go_inlined {
 /* An entry of the function's tree; false if there is none. */
 bool elf_go_inlined(const struct elf_go *go, const struct elf_go_function *f, int32_t number,
 		    struct elf_go_inlined *out);
+
+/*
+ * Where a thread has its running goroutine, from the thread pointer on. x86-64 code of the runtime
+ * loads it by `mov %fs:OFFSET, REGISTER`. In a position-independent program, a linker makes that
+ * `mov $OFFSET, %rcx; mov %fs:(%rcx), REGISTER`. False: the code begins without such a load.
+ */
+bool elf_go_find_thread(struct reader code, int32_t *offset);

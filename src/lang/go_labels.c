@@ -91,31 +91,7 @@ static uint32_t go_version(const struct elf_file *elf)
 
 /* ---- the running goroutine ---- */
 
-#define CODE_SEEN 96 /* bytes of a function */
-
-/*
- * `mov %fs:OFFSET, REGISTER`; or `mov $OFFSET, %rcx; mov %fs:(%rcx), REGISTER`, which a linker
- * makes for a position-independent program.
- */
-static bool find_tls_load(struct reader code, int32_t *offset)
-{
-	const uint8_t *at = code.at;
-	size_t n = MIN((size_t)reader_left(&code), (size_t)CODE_SEEN);
-
-	for (size_t i = 0; i + 12 <= n; i++, at++) {
-		bool is_direct = at[0] == 0x64 && (at[1] & 0xfb) == 0x48 && at[2] == 0x8b &&
-				 (at[3] & 0xc7) == 0x04 && at[4] == 0x25;
-		bool is_in_register = at[0] == 0x48 && at[1] == 0xc7 && at[2] == 0xc1 &&
-				      at[7] == 0x64 && (at[8] & 0xfb) == 0x48 && at[9] == 0x8b &&
-				      (at[10] & 0xc7) == 0x01;
-
-		if (!is_direct && !is_in_register)
-			continue;
-		memcpy(offset, at + (is_direct ? 5 : 3), sizeof(*offset));
-		return true;
-	}
-	return false;
-}
+#define NAME_MAX_SEEN 96 /* bytes of a function's name */
 
 /* By the code of functions of the runtime that load the running `g`. */
 static bool find_g(const struct elf_file *elf, int32_t *offset)
@@ -129,11 +105,11 @@ static bool find_g(const struct elf_file *elf, int32_t *offset)
 	if (!elf_go_open(&go, elf))
 		return false;
 	for (uint32_t i = 0; elf_go_function(&go, i, &f); i++) {
-		const char *name = elf_go_short_name(&go, &f, CODE_SEEN);
+		const char *name = elf_go_short_name(&go, &f, NAME_MAX_SEEN);
 
 		for (size_t k = 0; k < ARRAY_SIZE(names); k++)
 			if (!strcmp(name, names[k]) &&
-			    find_tls_load(elf_bytes_at(elf, f.link_addr), offset))
+			    elf_go_find_thread(elf_bytes_at(elf, f.link_addr), offset))
 				return true;
 	}
 	return false;

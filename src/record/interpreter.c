@@ -16,15 +16,22 @@
 /* A script's interpreter may be a script. The kernel has a similar limit (fs/exec.c). */
 #define SCRIPTS_MAX 4
 
-static enum language language_of_elf(const struct elf_file *elf)
+static struct interpreter interpreter_of_elf(const struct elf_file *elf)
 {
 	struct lang_runtime runtime;
+	struct interpreter found = { 0 };
 	char why[128];
+	enum lang_detected result = lang_detect(elf, &runtime, why, sizeof(why));
 
-	return lang_detect(elf, &runtime, why, sizeof(why)) == LANG_FOUND &&
-			       !language_is_on_stack(runtime.language)
-		       ? (enum language)runtime.language
-		       : LANGUAGE_NONE;
+	if (result == LANG_FOUND && !language_is_on_stack(runtime.language))
+		found.language = (enum language)runtime.language;
+	found.is_go = result == LANG_NONE && runtime.version;
+	return found;
+}
+
+static bool is_found(struct interpreter i)
+{
+	return i.language || i.is_go;
 }
 
 /*
@@ -71,20 +78,20 @@ static char *program_of_script(char *line)
 	return NULL;
 }
 
-/* One step: the language of a file, or, for a script, *next: its interpreter, which is freed. */
-static enum language language_of_file(const char *path, char **next)
+/* One step: what a file runs, or, for a script, *next: its interpreter, which is freed. */
+static struct interpreter interpreter_in_file(const char *path, char **next)
 {
+	struct interpreter found = { 0 };
 	struct file_mapping file;
-	enum language language = LANGUAGE_NONE;
 	struct elf_file elf;
 
 	*next = NULL;
 	if (guard_map(GUARD_HERE, path, &guard_image_rules, &file, NULL) < 0)
-		return LANGUAGE_NONE;
+		return found;
 	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
-		language = language_of_elf(&elf);
-		if (!language)
-			language = language_of_libraries(&elf);
+		found = interpreter_of_elf(&elf);
+		if (!is_found(found))
+			found.language = language_of_libraries(&elf);
 	} else if (file.size > 2 && !memcmp(file.base, "#!", 2)) {
 		const char *line = (const char *)file.base + 2;
 		size_t n = MIN(file.size - 2, (size_t)255);
@@ -95,30 +102,30 @@ static enum language language_of_file(const char *path, char **next)
 		*next = program ? child_find(program) : NULL;
 	}
 	file_unmap(&file);
-	return language;
+	return found;
 }
 
 /* Follows a command through scripts. The path is freed by the caller. */
-static enum language follow_command(const char *command, char **path)
+static struct interpreter follow_command(const char *command, char **path)
 {
-	enum language language = LANGUAGE_NONE;
+	struct interpreter found = { 0 };
 
 	*path = child_find(command);
 	for (int i = 0; *path && i < SCRIPTS_MAX; i++) {
 		char *next;
 
-		language = language_of_file(*path, &next);
-		if (language)
-			return language;
+		found = interpreter_in_file(*path, &next);
+		if (is_found(found))
+			return found;
 		free(*path);
 		*path = next;
 	}
 	free(*path);
 	*path = NULL;
-	return LANGUAGE_NONE;
+	return found;
 }
 
-enum language interpreter_of_command(const char *command)
+struct interpreter interpreter_of_command(const char *command)
 {
 	cleanup(free_at_exit) char *path = NULL;
 
@@ -137,7 +144,7 @@ char *interpreter_file(const char *command)
 struct mapped_files {
 	struct event_sink sink;
 	const char *proc;
-	enum language found;
+	struct interpreter found;
 };
 
 static int look_at_mapping(struct event_sink *sink, const struct event *e)
@@ -147,19 +154,19 @@ static int look_at_mapping(struct event_sink *sink, const struct event *e)
 	struct file_mapping file;
 	struct elf_file elf;
 
-	if (e->type != EVENT_MAPPING || m->found || !e->mapping.is_executable ||
+	if (e->type != EVENT_MAPPING || is_found(m->found) || !e->mapping.is_executable ||
 	    e->mapping.path[0] != '/')
 		return 0;
 	root = xasprintf("%s/%d/root", m->proc, e->pid);
 	if (guard_map_below(root, e->mapping.path, &guard_image_rules, &file, NULL) < 0)
 		return 0;
 	if (elf_file_open(&elf, file.base, file.size, NULL) == 0)
-		m->found = language_of_elf(&elf);
+		m->found = interpreter_of_elf(&elf);
 	file_unmap(&file);
 	return 0;
 }
 
-enum language interpreter_of_process(const char *proc, int32_t pid)
+struct interpreter interpreter_of_process(const char *proc, int32_t pid)
 {
 	struct mapped_files m = { .sink = { .push = look_at_mapping }, .proc = proc };
 

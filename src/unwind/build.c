@@ -97,16 +97,25 @@ static void emit_row(struct builder *b, uint64_t file_off, uint32_t rule)
 	b->last_rule = rule;
 }
 
-/* The first place in [offset, next) of a function with this rule where it runs on another stack. */
-static uint64_t change_in(const struct cover *c, uint64_t offset, uint64_t next,
+/* A rule of [offset, next) of a function, and in it the one of code on another stack. */
+static void emit_changing(struct builder *b, const struct cover *c, uint64_t offset, uint64_t next,
 			  struct unwind_rule rule)
 {
-	uint64_t at = MAX(offset, (uint64_t)c->changes_from);
+	uint32_t number = rule_number(b, rule);
+	uint64_t from, to;
 
+	emit_row(b, c->file_off + offset, number);
+	b->n_unsupported += unwind_rule_cfa(rule) == UNWIND_CFA_UNSUPPORTED;
 	if (!c->changes || unwind_rule_cfa(rule) != UNWIND_CFA_SP ||
 	    unwind_rule_offset(rule) < c->changes->from)
-		return UINT64_MAX;
-	return at < next ? at : UINT64_MAX;
+		return;
+	from = MAX(offset, (uint64_t)c->changes_from);
+	to = MIN(next, (uint64_t)c->changes_to);
+	if (from >= to)
+		return;
+	emit_row(b, c->file_off + from, rule_number(b, c->rule));
+	if (to < next)
+		emit_row(b, c->file_off + to, number);
 }
 
 /*
@@ -132,7 +141,6 @@ static void emit_function(struct builder *b, const struct cover *c, uint64_t end
 	};
 	struct unwind_rule rule, last = { 0 };
 	struct cfi_run run;
-	uint32_t number = 0;
 	uint64_t offset;
 
 	if (!known->is_usable) {
@@ -144,22 +152,13 @@ static void emit_function(struct builder *b, const struct cover *c, uint64_t end
 	cfi_begin(&run, b->machine, known->frames, &fde, &known->initial);
 	while (cfi_next_row(&run, &offset, &rule)) {
 		uint64_t next = run.is_over ? run.size : run.at;
-		uint64_t change = change_in(c, offset, next, rule);
 
-		if (change == offset)
-			rule = c->changes->rule;
-		else if (b->bare.aux && known->frames->is_debug)
+		if (b->bare.aux && known->frames->is_debug)
 			add_go_fp(&rule);
-		if (offset && !memcmp(&rule, &last, sizeof(rule)))
+		if (offset && !c->changes && !memcmp(&rule, &last, sizeof(rule)))
 			continue;
 		last = rule;
-		number = rule_number(b, rule);
-		emit_row(b, c->file_off + offset, number);
-		b->n_unsupported += unwind_rule_cfa(rule) == UNWIND_CFA_UNSUPPORTED;
-		if (change > offset && change < next) {
-			last = c->changes->rule;
-			emit_row(b, c->file_off + change, rule_number(b, last));
-		}
+		emit_changing(b, c, offset, next, rule);
 	}
 }
 
@@ -216,16 +215,9 @@ static struct unwind_rule rule_of_go(int32_t distance)
 static void emit_go_row(struct builder *b, const struct cover *c, const struct elf_go_step *step)
 {
 	struct unwind_rule rule = rule_of_go(step->value);
-	uint64_t change = change_in(c, step->start, step->end, rule);
 
-	if (change == step->start)
-		rule = c->changes->rule;
-	else
-		add_go_fp(&rule);
-	emit_row(b, c->file_off + step->start, rule_number(b, rule));
-	b->n_unsupported += unwind_rule_cfa(rule) == UNWIND_CFA_UNSUPPORTED;
-	if (change > step->start && change < step->end)
-		emit_row(b, c->file_off + change, rule_number(b, c->changes->rule));
+	add_go_fp(&rule);
+	emit_changing(b, c, step->start, step->end, rule);
 }
 
 /* The steps of a function; without them, its frame pointer. */

@@ -166,8 +166,7 @@ static void cover_with_go(struct builder *b)
 			continue;
 		c.cie = OF_GO;
 		c.program_size = i;
-		c.changes = builder_changes_at(b, f.link_addr);
-		c.changes_from = c.changes ? builder_changes_from(b, &c) : 0;
+		builder_set_changes(b, &c);
 		add_cover(b, &c);
 		b->n_functions++;
 	}
@@ -195,8 +194,7 @@ static void cover_with_functions(struct builder *b, const struct elf_frames *fra
 			cie = cie_number(b, frames, fde.cie);
 		}
 		c.cie = cie;
-		c.changes = builder_changes_at(b, fde.link_addr);
-		c.changes_from = c.changes ? builder_changes_from(b, &c) : 0;
+		builder_set_changes(b, &c);
 		c.program = fde.program.at;
 		c.program_size = (uint32_t)MIN(reader_left(&fde.program), (size_t)UINT32_MAX);
 		add_cover(b, &c);

@@ -9,52 +9,117 @@
 #include "elf/elf_symbols.h"
 
 /*
- * Go's functions that switch to another stack, which their call frame information leaves out. They
- * keep the frame pointer, which leads back to the goroutine's stack (runtime/asm_amd64.s).
+ * Go's functions that switch to another stack, which their call frame information leaves out
+ * (runtime/asm_amd64.s). They keep the frame pointer, which leads back to the goroutine's stack, or
+ * save the goroutine's registers. Before Go 1.21, some had no frame of their own: a second row of
+ * their name is for them.
  */
 #define BY_FRAME_POINTER                                                                       \
 	{                                                                                      \
 		.cfa = UNWIND_CFA_FP_OTHER, .off = 2, .saved = UNWIND_FP_AT_CFA, .fp = -16 / 8 \
 	}
+#define BY_GOROUTINE(ra)                                        \
+	{                                                       \
+		.cfa = UNWIND_CFA_ELSEWHERE, .saved = (ra) << 4 \
+	}
 static const struct stack_switch stack_switches[] = {
-	{ "runtime.systemstack", 16, BY_FRAME_POINTER },
-	{ "runtime.asmcgocall", 16, BY_FRAME_POINTER },
+	{ "runtime.systemstack", SWITCH_BEHIND_LOAD, 16, BY_FRAME_POINTER },
+	{ "runtime.systemstack", SWITCH_BETWEEN_LOADS, 8, BY_GOROUTINE(UNWIND_RA_BELOW_CFA) },
+	{ "runtime.asmcgocall", SWITCH_BEHIND_LOAD, 16, BY_FRAME_POINTER },
+	/* the frame pointer is its caller's: the stack goes on without the caller */
+	{ "runtime.asmcgocall", SWITCH_BEHIND_LOAD, 8, BY_FRAME_POINTER },
 	/* these call the vdso */
-	{ "runtime.nanotime1", 16, BY_FRAME_POINTER },
-	{ "runtime.walltime", 16, BY_FRAME_POINTER },
-	{ "time.now", 16, BY_FRAME_POINTER },
+	{ "runtime.nanotime1", SWITCH_BEHIND_LOAD, 16, BY_FRAME_POINTER },
+	{ "runtime.walltime", SWITCH_BEHIND_LOAD, 16, BY_FRAME_POINTER },
+	{ "time.now", SWITCH_BEHIND_LOAD, 16, BY_FRAME_POINTER },
 	/* the goroutine stops here, and does not call the thread's next code */
-	{ "runtime.mcall", 24, { .cfa = UNWIND_CFA_END } },
-	{ "_rt0_amd64_linux", 8, { .cfa = UNWIND_CFA_END } },
-	{ "_rt0_amd64", 8, { .cfa = UNWIND_CFA_END } },
+	{ "runtime.mcall", SWITCH_BEHIND_LOAD, 8, { .cfa = UNWIND_CFA_END } },
+	{ "_rt0_amd64_linux", SWITCH_AT_START, 8, { .cfa = UNWIND_CFA_END } },
+	{ "_rt0_amd64", SWITCH_AT_START, 8, { .cfa = UNWIND_CFA_END } },
 	/* the new thread begins behind its return */
-	{ "runtime.clone", 8, { .cfa = UNWIND_CFA_END } },
-	{ "runtime.morestack", 8, { .cfa = UNWIND_CFA_LEAF, .off = 1 } },
+	{ "runtime.clone", SWITCH_BEHIND_RETURN, 8, { .cfa = UNWIND_CFA_END } },
+	{ "runtime.morestack", SWITCH_BEHIND_LOAD, 8, BY_GOROUTINE(UNWIND_RA_REGISTER) },
 };
 
 #define SWITCH_NAME_MAX 64 /* bytes; the table's names are shorter */
+#define LONGEST_SWITCH  512
 
-#define GO_PROLOGUE   4 /* bytes: push %rbp; mov %rsp, %rbp */
-#define LONGEST_CLONE 256
+/* Bytes of instructions, under masks. A value of some bytes follows. */
+struct code_pattern {
+	uint8_t masks[3], bytes[3];
+	uint32_t value_size;
+};
+static const struct code_pattern patterns_load[] = {
+	{ { 0xfe, 0xff, 0xf8 }, { 0x48, 0x8b, 0x60 }, 1 }, /* mov DISPLACEMENT(%REGISTER), %rsp */
+	{ { 0xfb, 0xff, 0xc7 }, { 0x48, 0x89, 0xc4 }, 0 }, /* mov %REGISTER, %rsp */
+};
+static const struct code_pattern pattern_running = { /* cmp DISPLACEMENT(%rbx), %rax */
+						     { 0xff, 0xff, 0xff },
+						     { 0x48, 0x3b, 0x83 },
+						     4
+};
+static const struct code_pattern pattern_fp = { /* mov %rbp, DISPLACEMENT(%REGISTER) */
+						{ 0xfe, 0xff, 0xf8 },
+						{ 0x48, 0x89, 0x68 },
+						1
+};
 
-const struct stack_switch *builder_changes_at(const struct builder *b, uint64_t link_addr)
+/* The place of the value in the code, or NULL. */
+static const uint8_t *find_pattern(const struct code_pattern *p, struct reader code)
 {
-	for (uint32_t i = 0; i < b->n_switches; i++)
-		if (b->switches[i].link_addr == link_addr)
-			return b->switches[i].changes;
+	for (const uint8_t *at = code.at; (size_t)(code.end - at) >= 3 + p->value_size; at++)
+		if ((at[0] & p->masks[0]) == p->bytes[0] && (at[1] & p->masks[1]) == p->bytes[1] &&
+		    (at[2] & p->masks[2]) == p->bytes[2])
+			return at + 3;
 	return NULL;
 }
 
-uint32_t builder_changes_from(const struct builder *b, const struct cover *c)
+/* The code behind the next load of the stack pointer; empty: there is none. */
+static struct reader behind_load(struct reader code)
 {
-	const uint8_t *code = b->elf->base + c->file_off, *end;
+	const uint8_t *first = code.end, *at;
 
-	if (unwind_rule_cfa(c->changes->rule) == UNWIND_CFA_FP_OTHER)
-		return GO_PROLOGUE;
-	if (strcmp(c->changes->name, "runtime.clone") != 0)
-		return 0;
-	end = memchr(code, RETURN_X86_64, (size_t)MIN(c->size, (uint64_t)LONGEST_CLONE));
-	return end ? (uint32_t)(end - code) + 1 : UINT32_MAX;
+	for (size_t i = 0; i < ARRAY_SIZE(patterns_load); i++) {
+		at = find_pattern(&patterns_load[i], code);
+		if (at && at + patterns_load[i].value_size < first)
+			first = at + patterns_load[i].value_size;
+	}
+	code.at = first;
+	return code;
+}
+
+static void set_range(const struct builder *b, struct cover *c)
+{
+	const uint8_t *start = b->elf->base + c->file_off, *end;
+	struct reader code = reader_over(start, (size_t)MIN(c->size, (uint64_t)LONGEST_SWITCH));
+
+	c->changes_from = 0;
+	c->changes_to = UINT32_MAX;
+	if (c->changes->where == SWITCH_BEHIND_RETURN) {
+		end = memchr(start, RETURN_X86_64, reader_left(&code));
+		c->changes_from = end ? (uint32_t)(end - start) + 1 : UINT32_MAX;
+	} else if (c->changes->where != SWITCH_AT_START) {
+		code = behind_load(code);
+		c->changes_from = reader_left(&code) ? (uint32_t)(code.at - start) : UINT32_MAX;
+	}
+	if (c->changes->where == SWITCH_BETWEEN_LOADS)
+		c->changes_to = (uint32_t)(behind_load(code).at - start);
+}
+
+void builder_set_changes(const struct builder *b, struct cover *c)
+{
+	for (uint32_t i = 0; i < b->n_switches; i++)
+		if (b->switches[i].link_addr == c->link_addr)
+			c->changes = b->switches[i].changes;
+	if (!c->changes)
+		return;
+	set_range(b, c);
+	c->rule = c->changes->rule;
+	if (unwind_rule_cfa(c->rule) == UNWIND_CFA_ELSEWHERE) {
+		c->rule = b->goroutine;
+		c->rule.cfa = UNWIND_CFA_ELSEWHERE;
+		c->rule.saved = c->changes->rule.saved;
+	}
 }
 
 /*
@@ -122,25 +187,59 @@ void builder_mark_heap_stacks(struct builder *b)
 
 /* ---- code on another stack than its caller ---- */
 
-static const struct stack_switch *switch_named(const char *name)
+#define PUSH_RBP 0x55
+
+/* A function that begins without a frame is the last row of its name. */
+static const struct stack_switch *switch_named(const char *name, struct reader code)
 {
+	bool has_frame = reader_left(&code) && *code.at == PUSH_RBP;
+	const struct stack_switch *found = NULL;
+
 	for (size_t i = 0; i < ARRAY_SIZE(stack_switches); i++) {
 		size_t n = strlen(stack_switches[i].name);
 
 		/* assembly of another calling convention has a mark */
 		if (!strncmp(name, stack_switches[i].name, n) &&
-		    (!name[n] || !strcmp(name + n, ".abi0")))
-			return &stack_switches[i];
+		    (!name[n] || !strcmp(name + n, ".abi0")) && !(found && has_frame))
+			found = &stack_switches[i];
 	}
-	return NULL;
+	return found;
+}
+
+/*
+ * The places of a goroutine that the code of the runtime shows: `systemstack` compares the running
+ * goroutine, and `morestack` saves the frame pointer.
+ */
+static void learn_goroutine(struct builder *b, struct reader code)
+{
+	const uint8_t *running, *fp;
+	int32_t thread;
+	uint32_t place;
+
+	code.end = code.at + MIN(reader_left(&code), (size_t)LONGEST_SWITCH);
+	running = find_pattern(&pattern_running, code);
+	fp = find_pattern(&pattern_fp, code);
+	if (running && !b->goroutine.off) {
+		memcpy(&place, running, sizeof(place));
+		b->goroutine.off = place % 8 || place / 8 > UINT16_MAX ? 0 : (uint16_t)(place / 8);
+	}
+	if (!fp || b->goroutine.aux || !elf_go_find_thread(code, &thread) || thread % 8 ||
+	    thread / 8 < INT16_MIN || thread / 8 > INT16_MAX)
+		return;
+	b->goroutine.fp = *fp / 8;
+	b->goroutine.aux = (int16_t)(thread / 8);
 }
 
 static void add_switch(struct builder *b, const char *name, uint64_t link_addr)
 {
-	const struct stack_switch *changes = switch_named(name);
+	struct reader code = elf_bytes_at(b->elf, link_addr);
+	const struct stack_switch *changes = switch_named(name, code);
 
-	if (changes && b->n_switches < MAX_SWITCHES)
-		b->switches[b->n_switches++] = (struct switch_place){ link_addr, changes };
+	if (!changes || b->n_switches == MAX_SWITCHES)
+		return;
+	b->switches[b->n_switches++] = (struct switch_place){ link_addr, changes };
+	if (!strncmp(name, "runtime.systemstack", 19) || !strncmp(name, "runtime.morestack", 17))
+		learn_goroutine(b, code);
 }
 
 /* By their symbols, or in stripped programs by the runtime's own table. */
@@ -155,11 +254,12 @@ void builder_find_switches(struct builder *b)
 	b->bare.aux = UNWIND_FP_ANYWHERE;
 	if (!elf_go_open(&b->go, b->elf))
 		b->go.n_functions = 0;
-	if (elf_symbols_begin(&it, b->elf, SHT_SYMTAB)) {
+	if (elf_symbols_begin(&it, b->elf, SHT_SYMTAB))
 		while (elf_symbols_next(&it, &symbol))
 			add_switch(b, symbol.name, symbol.link_addr);
-		return;
-	}
-	for (uint32_t i = 0; elf_go_function(&b->go, i, &f); i++)
-		add_switch(b, elf_go_short_name(&b->go, &f, SWITCH_NAME_MAX), f.link_addr);
+	else
+		for (uint32_t i = 0; elf_go_function(&b->go, i, &f); i++)
+			add_switch(b, elf_go_short_name(&b->go, &f, SWITCH_NAME_MAX), f.link_addr);
+	if (!b->goroutine.off) /* only one of both is of no use */
+		b->goroutine.aux = 0;
 }

@@ -10,11 +10,8 @@
 /* Finds Go's functions that switch to another stack. */
 void builder_find_switches(struct builder *b);
 
-/* The switch of the function at this address, or NULL. */
-const struct stack_switch *builder_changes_at(const struct builder *b, uint64_t link_addr);
-
-/* The offset in the cover from which on its code runs on another stack. */
-uint32_t builder_changes_from(const struct builder *b, const struct cover *c);
+/* Fills in `changes` and its rule, if the function at the cover's address changes stacks. */
+void builder_set_changes(const struct builder *b, struct cover *c);
 
 /* OCaml: rules that count from rbx may be on any stack. */
 void builder_free_registers(struct builder *b);
@@ -24,4 +21,4 @@ void builder_free_registers(struct builder *b);
 bool builder_is_of_ghc(const struct builder *b);
 void builder_mark_heap_stacks(struct builder *b);
 
-static const struct unwind_rule on_heap_stack = { .cfa = UNWIND_CFA_LEAF };
+static const struct unwind_rule on_heap_stack = { .cfa = UNWIND_CFA_ELSEWHERE };

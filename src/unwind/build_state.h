@@ -23,8 +23,17 @@ struct known_cie {
 
 #define RETURN_X86_64 0xc3
 
+/* Where in its code a function of Go changes to another stack. */
+enum switch_where {
+	SWITCH_AT_START,
+	SWITCH_BEHIND_RETURN,
+	SWITCH_BEHIND_LOAD,   /* of the stack pointer */
+	SWITCH_BETWEEN_LOADS, /* the second one leads back */
+};
+
 struct stack_switch {
 	const char *name;
+	enum switch_where where;
 	uint16_t from; /* where the CFA is this far from the stack pointer, or further */
 	struct unwind_rule rule;
 };
@@ -44,9 +53,9 @@ struct cover {
 	uint32_t program_size;
 	uint32_t cie; /* number of the known CIE, or NO_CIE, or OF_SFRAME or OF_GO: program_size is
 			 the function's */
-	struct unwind_rule rule;
+	struct unwind_rule rule;            /* … or the one of a function that changes stacks */
 	const struct stack_switch *changes; /* or NULL */
-	uint32_t changes_from;              /* an offset in the function */
+	uint32_t changes_from, changes_to;  /* offsets in the function */
 };
 
 #define NO_CIE    UINT32_MAX
@@ -109,6 +118,7 @@ struct builder {
 	struct unwind_rule bare; /* of code without call frame information */
 	struct switch_place switches[MAX_SWITCHES];
 	uint32_t n_switches;
+	struct unwind_rule goroutine; /* the way to Go's running goroutine; aux 0: not known */
 	uint64_t covered_bytes;
 	bool is_full;
 };

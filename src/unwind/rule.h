@@ -58,11 +58,21 @@ enum unwind_cfa {
 	UNWIND_CFA_SP_OTHER2, /* [[sp + (int16_t)off] + fp] + aux; the frame pointer is the same */
 	UNWIND_CFA_FP_OTHER,  /* fp + off */
 	UNWIND_CFA_REGISTER_OTHER, /* as REGISTER */
-	UNWIND_CFA_LEAF, /* sp + off in the sampled frame; its callees are on another stack. off 0:
-			    so is its caller, and no rule leads there */
+	UNWIND_CFA_ELSEWHERE, /* the caller is on another stack. aux 0: no rule leads there. Else
+				 the registers that Go saved for the thread's goroutine do: */
 	UNWIND_CFA_CLONED, /* sp + off; the outermost frame if the system call returned 0, in a new
 			      thread */
 };
+
+/*
+ * UNWIND_CFA_ELSEWHERE in Go. A thread has its `g` at [thread pointer + aux]. That has its thread
+ * (`m`), which has the goroutine at `off`. There the scheduler saved the stack pointer, the pc and,
+ * at `fp`, the frame pointer. The pc is a return address, or, with UNWIND_RA_BELOW_CFA, the return
+ * address is at the stack pointer. These places are the same in Go 1.16 to 1.27 (runtime2.go):
+ */
+#define UNWIND_GO_STACK 0 /* of a goroutine: its lowest address, and its end */
+#define UNWIND_GO_M     48
+#define UNWIND_GO_SAVED 56 /* stack pointer, pc */
 
 /* The place of the caller's frame pointer. */
 enum unwind_fp {

@@ -3,7 +3,7 @@
  * One step of a stack walk: from a frame's registers to its caller's.
  *
  * This file is compiled twice: into assay (unwind/walk.c) and into the BPF collector (with
- * -ffreestanding). Its only loop is the bounded row search. It needs three functions, which the
+ * -ffreestanding). Its only loop is the bounded row search. It needs four functions, which the
  * including file defines before it includes this one:
  *
  *	struct unwind_ctx;
@@ -14,6 +14,9 @@
  *	// a register of the sample by its DWARF number; false if it is not known
  *	static inline bool unwind_sampled_register(struct unwind_ctx *c, uint32_t number,
  *						   uint64_t *value);
+ *	// 8 bytes at the thread pointer + offset; false if they are not known
+ *	static inline bool unwind_thread_word(struct unwind_ctx *c, int64_t offset, uint64_t
+ **value);
  *	// a row of the searched table (unwind/rule.h)
  *	static inline uint32_t unwind_row_at(struct unwind_ctx *c, uint32_t i);
  *
@@ -109,6 +112,38 @@ static inline enum unwind_stop unwind_step_signal(struct unwind_rule rule, struc
 	r->flags = UNWIND_KNOWS_SP | UNWIND_KNOWS_FP | UNWIND_IS_EXACT |
 		   (r->is_aarch64 ? UNWIND_KNOWS_LR : 0u);
 	return r->pc ? UNWIND_GOES_ON : UNWIND_END;
+}
+
+/* To the goroutine that let this stack run. A thread without one runs the scheduler. */
+static inline enum unwind_stop unwind_step_goroutine(struct unwind_rule rule, struct unwind_regs *r,
+						     struct unwind_ctx *c)
+{
+	uint64_t g, m, low, end, sp, pc, fp;
+
+	if (!unwind_thread_word(c, (int64_t)rule.aux * 8, &g) ||
+	    unwind_read_stack(c, g + UNWIND_GO_M, &m) ||
+	    unwind_read_stack(c, m + rule.off * 8ull, &g))
+		return UNWIND_OTHER_STACK;
+	if (!g)
+		return UNWIND_END;
+	if (unwind_read_stack(c, g + UNWIND_GO_STACK, &low) ||
+	    unwind_read_stack(c, g + UNWIND_GO_STACK + 8, &end) ||
+	    unwind_read_stack(c, g + UNWIND_GO_SAVED, &sp) ||
+	    unwind_read_stack(c, g + UNWIND_GO_SAVED + 8, &pc) ||
+	    unwind_read_stack(c, g + (uint64_t)(int64_t)rule.fp * 8, &fp))
+		return UNWIND_OTHER_STACK;
+	if (sp < low || sp >= end)
+		return UNWIND_BAD_CFA;
+	if (unwind_rule_ra(rule) == UNWIND_RA_BELOW_CFA) {
+		if (unwind_read_stack(c, sp, &pc))
+			return UNWIND_OTHER_STACK;
+		sp += 8;
+	}
+	r->sp = sp;
+	r->pc = pc;
+	r->fp = fp;
+	r->flags = UNWIND_KNOWS_SP | UNWIND_KNOWS_FP;
+	return pc ? UNWIND_GOES_ON : UNWIND_END;
 }
 
 /*
@@ -242,10 +277,8 @@ static inline enum unwind_stop unwind_step(struct unwind_rule rule, struct unwin
 		if (!(r->flags & UNWIND_KNOWS_SP))
 			return unwind_step_by_fp((struct unwind_rule){ 0 }, r, c);
 		break;
-	case UNWIND_CFA_LEAF:
-		if (!(r->flags & UNWIND_IS_EXACT) || !unwind_rule_offset(rule))
-			return UNWIND_OTHER_STACK;
-		break;
+	case UNWIND_CFA_ELSEWHERE:
+		return rule.aux ? unwind_step_goroutine(rule, r, c) : UNWIND_OTHER_STACK;
 	case UNWIND_CFA_CLONED:
 		if (unwind_is_new_thread(r, c))
 			return UNWIND_END;

@@ -36,6 +36,15 @@ static inline bool unwind_sampled_register(struct unwind_ctx *c, uint32_t number
 	return true;
 }
 
+/* A copy has no bytes of the thread's own variables. */
+static inline bool unwind_thread_word(struct unwind_ctx *c, int64_t offset, uint64_t *value)
+{
+	(void)c;
+	(void)offset;
+	(void)value;
+	return false;
+}
+
 static inline uint32_t unwind_row_at(struct unwind_ctx *c, uint32_t i)
 {
 	return c->rows[i];

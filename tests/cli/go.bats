@@ -57,6 +57,19 @@ frames() {
 	diff full.txt app.txt
 }
 
+@test "a Go program is recorded by BPF, and by rings without the rights" {
+	need_sampler
+	build
+	assay record -q -o s ./app 2>/dev/null
+	assay info -i s >by_bpf
+	has "^recorder .*BPF" by_bpf
+	drops=(setpriv "--inh-caps=-bpf,-perfmon,-sys_admin" "--bounding-set=-bpf,-perfmon,-sys_admin")
+	"${drops[@]}" true 2>/dev/null || skip "setpriv can't drop capabilities"
+	"${drops[@]}" "$(command -v assay)" record -q -o rings ./app 2>/dev/null || skip "perf_event_open is not permitted then"
+	assay info -i rings >by_rings
+	has "^recorder .*copied" by_rings
+}
+
 @test "a Go table with damaged numbers still gives an answer" {
 	build
 	off=$((0x$(readelf -SW app | sed -n 's/.*\.gopclntab *PROGBITS *[0-9a-f]* \([0-9a-f]*\).*/\1/p')))

@@ -211,6 +211,11 @@ need_stops() {
 	"$ROOT/tests/random_stops_code.py" 100 js
 }
 
+@test "at random instructions, Go's stacks are those that the program notes" {
+	need_stops go
+	"$ROOT/tests/random_stops_code.py" 100 go
+}
+
 @test "the same function of several processes is one row" {
 	need_python
 	cp "$ROOT/tests/programs/lang/golden.py" .

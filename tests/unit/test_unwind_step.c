@@ -60,7 +60,7 @@ static void parse_cfa(struct unwind_rule *rule, const char *text)
 		{ "end", UNWIND_CFA_END },         { "unsupported", UNWIND_CFA_UNSUPPORTED },
 		{ "none", UNWIND_CFA_NONE },       { "signal", UNWIND_CFA_SIGNAL },
 		{ "~[sp]+", UNWIND_CFA_SP_OTHER }, { "~[[sp]+8]+", UNWIND_CFA_SP_OTHER2 },
-		{ "~fp+", UNWIND_CFA_FP_OTHER },   { "leaf+", UNWIND_CFA_LEAF },
+		{ "~fp+", UNWIND_CFA_FP_OTHER },   { "elsewhere", UNWIND_CFA_ELSEWHERE },
 		{ "cloned+", UNWIND_CFA_CLONED },  { "~rbx+", UNWIND_CFA_REGISTER_OTHER },
 		{ "~none", UNWIND_CFA_NONE },
 	};
@@ -89,6 +89,8 @@ static void parse_cfa(struct unwind_rule *rule, const char *text)
 		}
 		if (!strcmp(kinds[i].name, "~none"))
 			rule->aux = UNWIND_FP_ANYWHERE;
+		if (!strcmp(text, "elsewhere:go"))
+			rule->aux = -1;
 		return;
 	}
 	fail_msg("what CFA is %s?", text);
@@ -399,16 +401,16 @@ static void what_a_function_calls_on_another_stack_is_not_called_from_here(void 
 {
 	(void)state;
 	expect("x86-64 pc=1010 sp=7000 fp=1\n"
-	       "1000 leaf+8\n1100 end\n"
-	       "7000: 1108",
-	       "1010 1108 end");
-	/* Nor is there a way to a caller where the function itself is on a stack in the heap. */
-	expect("x86-64 pc=1010 sp=7000 fp=1\n"
-	       "1000 leaf+0\n1100 end\n"
+	       "1000 elsewhere\n1100 end\n"
 	       "7000: 1108",
 	       "1010 other-stack");
 	expect("x86-64 pc=1110 sp=7000 fp=1\n"
-	       "1000 leaf+8\n1100 sp+8\n"
+	       "1000 elsewhere\n1100 sp+8\n"
+	       "7000: 1008 1108",
+	       "1110 1008 other-stack");
+	/* A copy does not have the goroutine. */
+	expect("x86-64 pc=1110 sp=7000 fp=1\n"
+	       "1000 elsewhere:go\n1100 sp+8\n"
 	       "7000: 1008 1108",
 	       "1110 1008 other-stack");
 }
@@ -586,6 +588,8 @@ static const char bpf_program[] =
 	"{ return read_user(value, 8, (void *)addr) ? UNWIND_UNREADABLE : UNWIND_GOES_ON; }\n"
 	"static inline _Bool unwind_sampled_register(struct unwind_ctx *c, uint32_t n, uint64_t "
 	"*v)\n"
+	"{ return 0; }\n"
+	"static inline _Bool unwind_thread_word(struct unwind_ctx *c, int64_t at, uint64_t *v)\n"
 	"{ return 0; }\n"
 	"static inline uint32_t unwind_row_at(struct unwind_ctx *c, uint32_t i) { return i; }\n"
 	"#include \"unwind/step.h\"\n"

@@ -4,7 +4,10 @@
 
 #include "scratch.h"
 
+#include <elf.h>
+
 #include "elf/elf_file.h"
+#include "elf/elf_symbols.h"
 #include "unwind/table.h"
 
 struct built {
@@ -34,6 +37,19 @@ static inline struct unwind_rule rule_at(const struct built *b, uint64_t link_ad
 
 	assert_true(elf_file_off(&b->elf, link_addr, &file_off));
 	return unwind_table_find(&b->table, file_off);
+}
+
+static inline uint64_t address_of(const struct built *b, const char *name)
+{
+	struct elf_symbols it;
+	struct elf_symbol symbol;
+
+	assert_true(elf_symbols_begin(&it, &b->elf, SHT_SYMTAB));
+	while (elf_symbols_next(&it, &symbol))
+		if (!strcmp(symbol.name, name))
+			return symbol.link_addr;
+	fail_msg("no symbol %s", name);
+	return 0;
 }
 
 static inline void assert_sp_plus(struct unwind_rule rule, uint64_t off)

@@ -21,16 +21,6 @@
  */
 #pragma once
 
-/* The thread pointer of the current task; 0: not known on this machine. */
-static __always_inline __u64 thread_pointer(void)
-{
-#if defined(__TARGET_ARCH_x86)
-	return BPF_CORE_READ(bpf_get_current_task_btf(), thread.fsbase);
-#else
-	return 0;
-#endif
-}
-
 /* A second walk loses the same as the first one, which counted it. */
 static __always_inline void lose_language(const struct work *w, enum language_loss loss)
 {

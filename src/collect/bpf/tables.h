@@ -51,7 +51,7 @@ static __always_inline __u64 heap_pair(__u32 at)
 	return chunk ? chunk->pairs[bounded(at, CHUNK_WORDS - 1) / 2] : 0;
 }
 
-/* The context of the step's three functions. */
+/* The context of the step's four functions. */
 struct unwind_ctx {
 	const __u64 *registers; /* words of bpf_user_pt_regs_t */
 	const struct chunk *rows;
@@ -74,6 +74,16 @@ static __always_inline bool unwind_sampled_register(struct unwind_ctx *c, uint32
 	*value = c->registers[bounded(word_of_register[bounded(number, REGISTER_SLOTS - 1)],
 				      REGISTER_SLOTS - 1)];
 	return true;
+}
+
+static __always_inline bool unwind_thread_word(struct unwind_ctx *c, int64_t offset,
+					       uint64_t *value)
+{
+	__u64 thread = thread_pointer();
+
+	(void)c;
+	return thread &&
+	       !bpf_probe_read_user(value, sizeof(*value), (const void *)(thread + offset));
 }
 
 static __always_inline __u32 unwind_row_at(struct unwind_ctx *c, __u32 i)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The first registers of a user stack walk, and their words in the kernel's structure. */
+/* The first registers of a user stack walk, and their words in the kernel's structure.
+ * The including file has BPF_CORE_READ. */
 #pragma once
 
 #include <linux/bpf_perf_event.h>
@@ -11,6 +12,16 @@
 
 #define REGISTER_SLOTS \
 	64 /* room for all words of bpf_user_pt_regs_t; a power of two for the verifier */
+
+/* The thread pointer of the current task; 0: not known on this machine. */
+static __always_inline __u64 thread_pointer(void)
+{
+#if defined(__TARGET_ARCH_x86)
+	return BPF_CORE_READ(bpf_get_current_task_btf(), thread.fsbase);
+#else
+	return 0;
+#endif
+}
 
 /* By DWARF number: the word of bpf_user_pt_regs_t (asm/ptrace.h). */
 #if defined(__TARGET_ARCH_x86)
