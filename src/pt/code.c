@@ -36,6 +36,7 @@ void pt_code_free(struct pt_code *code)
 	intmap_fini(&code->by_start);
 	vec_fini(&code->nodes);
 	vec_fini(&code->ops);
+	vec_fini(&code->told);
 	vec_fini(&code->marks);
 	vec_fini(&code->addrs);
 	free(code->runs);
@@ -74,10 +75,11 @@ void pt_code_forget(struct pt_code *code)
 	intmap_clear(&code->by_start);
 	code->has_unreadable = false;
 	memset(code->targets, 0, sizeof(code->targets));
-	code->nodes.n = code->ops.n = 0;
+	code->nodes.n = code->ops.n = code->told.n = 0;
 	/* Index 0 is none. */
 	vec_add(&code->nodes)->end = PT_END_UNREADABLE;
 	vec_add(&code->ops);
+	vec_add(&code->told);
 	if (!code->runs || code->n_runs) {
 		free(code->runs);
 		pt_code_new_runs(code, TABLE_LOG2);
@@ -93,8 +95,8 @@ void pt_code_forget(struct pt_code *code)
 uint64_t pt_code_bytes(const struct pt_code *code)
 {
 	return code->nodes.cap * sizeof(struct pt_node) + code->ops.cap * sizeof(struct pt_op) +
-	       code->marks.cap * sizeof(struct pt_mark) + code->addrs.cap * sizeof(uint64_t) +
-	       (sizeof(struct pt_run) << code->runs_log2) +
+	       code->told.cap * sizeof(struct pt_told) + code->marks.cap * sizeof(struct pt_mark) +
+	       code->addrs.cap * sizeof(uint64_t) + (sizeof(struct pt_run) << code->runs_log2) +
 	       (sizeof(struct pt_hop) << code->hops_log2) +
 	       code->by_start.n_slots * sizeof(struct intmap_slot);
 }

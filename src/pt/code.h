@@ -44,35 +44,46 @@ struct pt_node {
 	uint64_t target;      /* of a direct branch */
 	uint32_t next, taken; /* nodes there */
 	uint16_t n_insns;
-	uint8_t end;  /* enum pt_end */
-	uint8_t heat; /* visits, up to PT_RUN_HEAT */
+	uint8_t end;   /* enum pt_end */
+	uint8_t heat;  /* visits, up to PT_RUN_HEAT */
+	uint32_t told; /* the latest branch at its end that a memoised walk passes */
 };
 _Static_assert(sizeof(struct pt_node) == 48, "a node is three quarters of a cache line");
 
-/* A branch of a memoised walk, as its event has it. */
-struct pt_op {
-	struct pt_branch branch;
-	uint32_t insns; /* from the begin through this branch */
-	uint32_t next;  /* of a call that returns: the node that it returns to; else 0 */
+/* A branch that memoised walks pass. Many pass it, so it is kept once. */
+struct pt_told {
+	struct pt_branch branch; /* as its event has it */
+	uint32_t next;           /* of a call that returns: the node that it returns to; else 0 */
+	uint32_t other;          /* the same node's branch to elsewhere, made before this one */
 };
-_Static_assert(sizeof(struct pt_op) == 32, "an op is half a cache line");
+_Static_assert(sizeof(struct pt_told) == 32, "a branch is half a cache line");
+
+/* A branch of a memoised walk. */
+struct pt_op {
+	uint32_t told;  /* in pt_code.told */
+	uint32_t insns; /* from the begin through this branch */
+};
+
+enum { PT_RUN_RETURNS = 2, PT_RUN_PUSHES = 2 };
 
 struct pt_run {
-	uint32_t node;  /* where it begins; 0: an empty slot */
-	uint16_t key;   /* the directions it is for, below a 1 */
-	uint8_t n_bits; /* directions used; 0: none can be, go step by step */
-	uint8_t n_ops;
-	uint32_t to;    /* the block that is reached; 0: it ends in a return from … */
-	uint32_t insns; /* on the way */
-	uint64_t return_from;
+	uint32_t node;    /* where it begins; 0: an empty slot */
+	uint16_t key;     /* the directions it is for, below a 1 */
+	uint16_t variant; /* 0: the first that was met; else by a hash of a return address */
+	uint32_t to;      /* the block that is reached */
+	uint32_t insns;   /* on the way */
 	uint32_t ops;
-	uint8_t return_size; /* of the instruction there */
-	/* For who needs the return stack alone, without the ops: */
-	uint8_t n_pushes; /* calls that do not return on the way; PT_RUN_BY_OPS: see the ops */
-	uint8_t push;     /* which op is the call, if n_pushes is 1 */
+	uint8_t n_ops;
+	uint8_t n_bits; /* directions used; 0: none can be, go step by step */
+	uint8_t n_returns;
+	uint8_t n_pushes; /* PT_RUN_BY_OPS: only the ops tell */
 	uint8_t height;   /* how many entries it needs on the return stack at most */
+	uint8_t depth;    /* it is for return stacks with so many entries at most */
+	/* The addresses that it takes off the return stack, the top first, and leaves there. */
+	uint64_t returns[PT_RUN_RETURNS];
+	uint64_t pushes[PT_RUN_PUSHES];
 };
-_Static_assert(sizeof(struct pt_run) == 32, "a run is half a cache line");
+_Static_assert(sizeof(struct pt_run) == 64, "a run is a cache line");
 
 /* A memoised walk from one TIP packet to the next: hop.h. */
 enum { PT_HOP_RETURNS = 2 };
@@ -132,6 +143,7 @@ struct pt_code {
 	} targets[PT_TARGETS];
 	VEC(struct pt_node) nodes;
 	VEC(struct pt_op) ops;
+	VEC(struct pt_told) told;
 	struct pt_run *runs; /* hashed */
 	uint32_t n_runs;
 	struct pt_hop *hops; /* hashed: hop.h */
@@ -169,6 +181,11 @@ uint64_t pt_code_bytes(const struct pt_code *code);
 static inline struct pt_node *pt_node(const struct pt_code *code, uint32_t node)
 {
 	return &code->nodes.data[node];
+}
+
+static inline const struct pt_told *pt_told(const struct pt_code *code, const struct pt_op *op)
+{
+	return &code->told.data[op->told];
 }
 
 /* The block at the target of an indirect branch; quick when it was met not long ago. */

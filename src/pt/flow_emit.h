@@ -62,8 +62,8 @@ static inline void pt_flow_emit_branch(struct pt_flow *f, unsigned int end, unsi
 	e->branch.to = to;
 }
 
-/* The same of a branch of a memoised walk, which began at `insns`. */
-static inline void pt_flow_emit_op(struct pt_flow *f, const struct pt_op *op, uint64_t insns)
+/* The same of a branch of a memoised walk; `insns`: with it. */
+static inline void pt_flow_emit_told(struct pt_flow *f, const struct pt_told *told, uint64_t insns)
 {
 	struct pt_event *e;
 
@@ -73,9 +73,9 @@ static inline void pt_flow_emit_op(struct pt_flow *f, const struct pt_op *op, ui
 		pt_flow_flush(f);
 	e = &f->events[f->n_events++];
 	e->tsc = f->said_tsc;
-	e->insns = insns + op->insns;
+	e->insns = insns;
 	e->cycles = f->said_cycles;
-	e->branch = op->branch;
+	e->branch = told->branch;
 	if (f->facts & PT_FACT_IN_TX)
 		e->branch.flags |= PT_F_IN_TX;
 }

@@ -150,7 +150,7 @@ static bool is_watched(const struct pt_path *p)
 	const struct pt_op *op = &p->code->ops.data[p->first_op], *end = op + p->n_ops;
 
 	for (; op < end; op++)
-		if (op->branch.to == p->code->watched)
+		if (pt_told(p->code, op)->branch.to == p->code->watched)
 			return true;
 	return false;
 }
@@ -160,7 +160,8 @@ static bool set_hop(struct pt_code *code, struct pt_hop *hop, const struct pt_re
 	struct pt_path p = { .code = code,
 			     .node = pt_code_at(code, hop->addr),
 			     .first_op = hop->ops,
-			     .before = returns };
+			     .before = returns,
+			     .max_before = PT_STACK };
 
 	if (!read_directions(hop->tnt, &p))
 		return false;
@@ -171,6 +172,7 @@ static bool set_hop(struct pt_code *code, struct pt_hop *hop, const struct pt_re
 	if (!p.n_ops)
 		hop->ops = 0;
 	vec_reserve(&code->ops, code->ops.n + PT_SPARE_OPS);
+	memset(&code->ops.data[code->ops.n], 0, PT_SPARE_OPS * sizeof(struct pt_op));
 	return true;
 }
 

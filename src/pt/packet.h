@@ -95,7 +95,7 @@ struct pt_packet {
 	uint64_t payload;
 };
 
-enum { PT_MTC_SIZE = 2 };
+enum { PT_MTC_SIZE = 2, PT_MTC_BYTE = 0x59 };
 
 #define PT_TRIG_MULT  (1u << 21)
 #define PT_TRIG_ICNTV (1u << 22)
@@ -106,6 +106,18 @@ enum { PT_MTC_SIZE = 2 };
  */
 int pt_packet_read(const uint8_t *at, const uint8_t *end, enum pt_block *block,
 		   struct pt_packet *out);
+
+/*
+ * The same of an MTC alone, outside of a BBP block. Returns its size; 0: there is another packet.
+ * Most packets that are neither TNTs nor TIPs are MTCs.
+ */
+static inline int pt_mtc_read(const uint8_t *at, const uint8_t *end, struct pt_packet *out)
+{
+	if (end - at < PT_MTC_SIZE || *at != PT_MTC_BYTE)
+		return 0;
+	*out = (struct pt_packet){ .type = PT_MTC, .payload = at[1] };
+	return PT_MTC_SIZE;
+}
 
 /*
  * Whether the second byte of a CYC packet is an OVF's first, whose second byte then reads as

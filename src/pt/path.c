@@ -1,26 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pt/path.h"
 
+enum { MAX_LOOKED_AT = 16 };
+
 bool pt_path_tells(const struct pt_path *p, uint64_t to)
 {
 	return p->code->all_branches || to == p->code->watched ||
 	       pt_end_flags[pt_node(p->code, p->node)->end] & (PT_F_CALL | PT_F_RETURN);
 }
 
+/* The branch at the end of a node, found or made. */
+static uint32_t told_of(struct pt_code *code, uint32_t at, uint64_t to, uint32_t next)
+{
+	struct pt_node *node = pt_node(code, at);
+	uint32_t told = node->told;
+
+	/* A return goes to all callers: a few are looked at. */
+	for (int i = 0; told && i < MAX_LOOKED_AT; i++) {
+		const struct pt_told *t = &code->told.data[told];
+
+		if (t->branch.to == to && t->next == next)
+			return told;
+		told = t->other;
+	}
+	vec_push(&code->told,
+		 ((struct pt_told){ .branch = { .kind = PT_EV_BRANCH,
+						.end = node->end,
+						.flags = pt_end_flags[node->end],
+						.insn_size = (uint8_t)(node->after - node->last),
+						.from = node->last,
+						.to = to },
+				    .next = next,
+				    .other = node->told }));
+	node->told = (uint32_t)code->told.n - 1;
+	return node->told;
+}
+
 bool pt_path_add(struct pt_path *p, uint64_t to, uint32_t next)
 {
-	const struct pt_node *node = pt_node(p->code, p->node);
-	struct pt_op op = { .branch = { .kind = PT_EV_BRANCH,
-					.end = node->end,
-					.flags = pt_end_flags[node->end],
-					.insn_size = (uint8_t)(node->after - node->last),
-					.from = node->last,
-					.to = to },
-			    .insns = p->insns + node->n_insns,
-			    .next = next };
+	struct pt_op op = { .insns = p->insns + pt_node(p->code, p->node)->n_insns };
 
 	if (p->n_ops == PT_PATH_OPS)
 		return false;
+	op.told = told_of(p->code, p->node, to, next);
 	vec_push(&p->code->ops, op);
 	p->n_ops++;
 	return true;
@@ -67,18 +89,12 @@ static bool pass_jump(struct pt_path *p)
 /* Of a call from before the path. */
 static bool pass_return_before(struct pt_path *p)
 {
-	const struct pt_node *node = pt_node(p->code, p->node);
 	const struct pt_return *to;
 
-	if (!p->before) {
-		next_bit(p);
-		p->insns += node->n_insns;
-		p->return_from = node->last;
-		p->return_size = (uint8_t)(node->after - node->last);
-		p->node = p->n = 0;
-		return true;
-	}
-	if (p->n_before == pt_depth(p->before))
+	if (p->n_before == p->max_before)
+		return false;
+	p->lacks_return = p->n_before == pt_depth(p->before);
+	if (p->lacks_return)
 		return false;
 	to = pt_return_at(p->before, p->n_before);
 	if (!pt_path_add(p, to->addr, 0))

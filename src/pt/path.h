@@ -19,17 +19,15 @@ struct pt_path {
 	uint32_t first_op, n_ops;
 	uint32_t calls[PT_PATH_OPS]; /* nodes to return to, of calls on the way */
 	unsigned int n_calls, max_calls;
-	/* The return stack before the path, for returns of calls from before it; NULL: not known */
-	const struct pt_returns *before;
-	unsigned int n_before; /* so many of those there were */
-	/* The path ended in such a return, and to where is not known */
-	uint64_t return_from;
-	uint8_t return_size;
+	const struct pt_returns *before; /* the return stack before the path, … */
+	unsigned int n_before;           /* … of which it took so many entries, … */
+	unsigned int max_before;         /* … and may take so many */
+	bool lacks_return;               /* it ended at a return, and the stack was empty */
 };
 
 /*
  * Over the block where it stands. False: it stands before something that it can't pass, be it for
- * want of directions. Without `before` a return of a call from before it is its end: node is 0.
+ * want of directions or of return addresses.
  */
 bool pt_path_step(struct pt_path *p);
 
@@ -37,6 +35,7 @@ bool pt_path_step(struct pt_path *p);
 bool pt_path_tells(const struct pt_path *p, uint64_t to);
 
 /*
- * Adds the branch at the end of the block at hand; `next`: of pt_op. False when there are too many.
+ * Adds the branch at the end of the block at hand; `next`: of pt_told. False when there are too
+ * many.
  */
 bool pt_path_add(struct pt_path *p, uint64_t to, uint32_t next);

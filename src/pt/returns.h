@@ -38,11 +38,11 @@ static inline void pt_pop(struct pt_returns *r)
 }
 
 /* Over a branch of a memoised walk. */
-static inline void pt_pass_op(struct pt_returns *r, const struct pt_op *op)
+static inline void pt_pass_told(struct pt_returns *r, const struct pt_told *told)
 {
-	if (op->next)
-		pt_push(r, op->branch.from + op->branch.insn_size, op->next);
-	else if (op->branch.end == PT_END_RETURN)
+	if (told->next)
+		pt_push(r, told->branch.from + told->branch.insn_size, told->next);
+	else if (told->branch.end == PT_END_RETURN)
 		pt_pop(r);
 }
 

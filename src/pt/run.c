@@ -5,55 +5,62 @@
 
 #include "pt/path.h"
 
-/* What the run leaves on the return stack: it returns from none of the calls before it. */
-static void set_pushes(const struct pt_path *p, struct pt_run *run)
+enum { MAX_VARIANTS = 4 };
+
+/* What the run takes off the return stack, and leaves there. */
+static void set_returns(const struct pt_path *p, struct pt_run *run)
 {
 	const struct pt_op *ops = &p->code->ops.data[run->ops];
 
-	run->n_pushes = p->n_calls > 1 ? PT_RUN_BY_OPS : (uint8_t)p->n_calls;
+	run->n_returns = (uint8_t)p->n_before;
+	run->depth = p->lacks_return ? run->n_returns : PT_STACK;
 	run->height = (uint8_t)p->max_calls;
-	for (uint32_t i = 0; i < p->n_ops; i++) {
-		if (p->n_calls == 1 && ops[i].next == p->calls[0])
-			run->push = (uint8_t)i;
-		if (ops[i].branch.to == p->code->watched)
+	for (unsigned int i = 0; i < p->n_before; i++)
+		run->returns[i] = pt_return_at(p->before, i)->addr;
+	run->n_pushes = p->n_calls > PT_RUN_PUSHES ? PT_RUN_BY_OPS : (uint8_t)p->n_calls;
+	for (unsigned int i = 0; i < p->n_calls && i < PT_RUN_PUSHES; i++)
+		run->pushes[i] = pt_node(p->code, p->calls[i])->start;
+	for (uint32_t i = 0; i < p->n_ops; i++)
+		if (pt_told(p->code, &ops[i])->branch.to == p->code->watched)
 			run->n_pushes = PT_RUN_BY_OPS;
-	}
 }
 
 /*
- * A run ends right behind the last direction, or behind a return of a call from before it, or
- * before the first block that it can't pass. A walk step by step ends at the same place.
+ * A run ends right behind the last direction, or before the first block that it can't pass. A walk
+ * step by step ends at the same place.
  */
-static struct pt_run run_of(struct pt_code *code, uint32_t node, uint64_t bits, unsigned int n)
+static void set_run(struct pt_code *code, struct pt_run *run, uint64_t bits, unsigned int n,
+		    const struct pt_returns *returns)
 {
-	struct pt_path p = { .code = code, .node = node, .bits = bits, .n = n };
-	struct pt_run run = { .node = node,
-			      .key = (uint16_t)pt_run_key(bits, n),
-			      .to = node,
-			      .ops = (uint32_t)code->ops.n };
+	struct pt_path p = { .code = code,
+			     .node = run->node,
+			     .bits = bits,
+			     .n = n,
+			     .before = returns,
+			     .max_before = PT_RUN_RETURNS };
 	uint32_t steps = 0;
 
+	run->to = run->node;
+	run->ops = (uint32_t)code->ops.n;
 	while (p.n && steps++ < PT_PATH_STEPS && pt_path_step(&p))
-		run.to = p.node;
-	run.n_bits = (uint8_t)p.n_used;
-	run.n_ops = (uint8_t)p.n_ops;
-	run.insns = p.insns;
-	run.return_from = p.return_from;
-	run.return_size = p.return_size;
-	set_pushes(&p, &run);
-	return run;
+		run->to = p.node;
+	run->n_bits = (uint8_t)p.n_used;
+	run->n_ops = (uint8_t)p.n_ops;
+	run->insns = p.insns;
+	set_returns(&p, run);
 }
 
 /* The run's slot, or the empty one where it belongs. */
-static struct pt_run *run_find(const struct pt_code *code, uint32_t node, uint32_t key)
+static struct pt_run *run_find(const struct pt_code *code, uint32_t node, uint32_t key,
+			       uint16_t variant)
 {
-	uint32_t slot = pt_run_slot(code, node, key), mask = (1u << code->runs_log2) - 1;
+	uint32_t slot = pt_run_slot(code, node, key, variant), mask = (1u << code->runs_log2) - 1;
 
-	/* Both of a cache line before the next line. */
+	/* Both of a pair before the next pair. */
 	for (uint32_t i = 0;; i++) {
 		struct pt_run *run = &code->runs[((slot + (i & ~1u)) & mask) ^ (i & 1)];
 
-		if (!run->node || pt_is_run(run, node, key))
+		if (!run->node || pt_is_run(run, node, key, variant))
 			return run;
 	}
 }
@@ -66,18 +73,18 @@ static void runs_grow(struct pt_code *code)
 	pt_code_new_runs(code, code->runs_log2 + 1u);
 	for (struct pt_run *run = old; run < end; run++)
 		if (run->node)
-			*run_find(code, run->node, run->key) = *run;
+			*run_find(code, run->node, run->key, run->variant) = *run;
 	code->n_runs = n;
 	free(old);
 }
 
-const struct pt_run *pt_code_make_run(struct pt_code *code, uint32_t node, uint64_t bits,
-				      unsigned int n)
+static const struct pt_run *make_variant(struct pt_code *code, uint32_t node, uint64_t bits,
+					 unsigned int n, uint16_t variant,
+					 const struct pt_returns *returns)
 {
-	struct pt_run *run;
+	uint16_t key = (uint16_t)pt_run_key(bits, n);
+	struct pt_run *run = run_find(code, node, key, variant);
 
-	assert(n > 0 && n <= PT_RUN_BITS && node < code->nodes.n);
-	run = run_find(code, node, pt_run_key(bits, n));
 	if (run->node)
 		return run;
 	if (code->steps_alone)
@@ -88,9 +95,38 @@ const struct pt_run *pt_code_make_run(struct pt_code *code, uint32_t node, uint6
 	}
 	if (code->n_runs / 3 >> (code->runs_log2 - 2)) {
 		runs_grow(code);
-		run = run_find(code, node, pt_run_key(bits, n));
+		run = run_find(code, node, key, variant);
 	}
-	*run = run_of(code, node, bits, n);
+	*run = (struct pt_run){ .node = node, .key = key, .variant = variant };
+	set_run(code, run, bits, n, returns);
 	code->n_runs++;
 	return run;
+}
+
+/* The variant for the first address on the return stack that is another than the run's. */
+static uint16_t next_variant(const struct pt_run *run, const struct pt_returns *returns)
+{
+	uint32_t depth = pt_depth(returns), i = 0;
+	uint64_t addr;
+
+	while (i < run->n_returns && i < depth && pt_return_at(returns, i)->addr == run->returns[i])
+		i++;
+	addr = i < depth ? pt_return_at(returns, i)->addr : 0;
+	return (uint16_t)(hash_u64(addr + i + run->variant) | 1);
+}
+
+const struct pt_run *pt_code_make_run(struct pt_code *code, uint32_t node, uint64_t bits,
+				      unsigned int n, const struct pt_returns *returns)
+{
+	uint16_t variant = 0;
+
+	assert(n > 0 && n <= PT_RUN_BITS && node < code->nodes.n);
+	for (int i = 0; i < MAX_VARIANTS; i++) {
+		const struct pt_run *run = make_variant(code, node, bits, n, variant, returns);
+
+		if (!run || pt_run_fits(run, returns))
+			return run;
+		variant = next_variant(run, returns);
+	}
+	return NULL;
 }

@@ -5,6 +5,7 @@
 
 #include "pt/flow_emit.h"
 #include "pt/flow_place.h"
+#include "pt/flow_time.h"
 #include "pt/run.h"
 
 /*
@@ -93,49 +94,51 @@ static bool take_direction(struct pt_flow *f)
 	return taken;
 }
 
-/* To the top of the stack, which is not empty; returns the block there. */
-static uint32_t return_from(struct pt_flow *f, uint64_t from, uint8_t size)
-{
-	struct pt_return to = *pt_return_at(&f->returns, 0);
-
-	assert(pt_depth(&f->returns));
-	pt_pop(&f->returns);
-	report(f, from, to.addr, PT_END_RETURN, size);
-	return to.node ? to.node : pt_code_at(f->code, to.addr);
-}
-
 /* A compressed return is "taken". */
 static bool step_return(struct pt_flow *f)
 {
+	struct pt_return to = *pt_return_at(&f->returns, 0);
 	const struct pt_node *node;
 
 	if (!pt_depth(&f->returns) || !take_direction(f))
 		return false;
 	node = pass(f);
-	f->node = return_from(f, node->last, pt_end_size(node));
+	pt_pop(&f->returns);
+	report(f, node->last, to.addr, PT_END_RETURN, pt_end_size(node));
+	f->node = to.node ? to.node : pt_code_at(f->code, to.addr);
 	return true;
 }
 
-/* The branches of a memoised run, and the stack as they leave it. */
+/* A memoised run, branch by branch. */
 static void replay(struct pt_flow *f, const struct pt_run *run)
 {
 	const struct pt_op *op = &f->code->ops.data[run->ops], *end = op + run->n_ops;
 
 	for (; op < end; op++) {
-		pt_pass_op(&f->returns, op);
-		if (count_branch(f, op->branch.to, op->branch.flags))
-			pt_flow_emit_op(f, op, f->insns);
+		const struct pt_told *told = pt_told(f->code, op);
+
+		pt_pass_told(&f->returns, told);
+		if (count_branch(f, told->branch.to, told->branch.flags))
+			pt_flow_emit_told(f, told, f->insns + op->insns);
 	}
 	f->insns += run->insns;
 }
 
-/* The same without the branches, which nobody wants; false: only the ops tell. */
-static inline bool replay_quietly(struct pt_flow *f, const struct pt_run *run)
+/* The same at once, and without the branches if nobody wants them; false: only the ops tell. */
+static inline bool replay_at_once(struct pt_flow *f, const struct pt_run *run)
 {
-	if (!f->is_quiet || run->n_pushes > 1 || pt_depth(&f->returns) + run->height > PT_STACK)
+	const struct pt_op *op = &f->code->ops.data[run->ops], *end = op + run->n_ops;
+	struct pt_returns *r = &f->returns;
+	uint32_t top = r->top - run->n_returns;
+
+	if (run->n_pushes > PT_RUN_PUSHES || pt_depth(r) + run->height > PT_STACK)
 		return false;
-	if (run->n_pushes)
-		pt_pass_op(&f->returns, &f->code->ops.data[run->ops + run->push]);
+	for (; op < end && !f->is_quiet; op++)
+		pt_flow_emit_told(f, pt_told(f->code, op), f->insns + op->insns);
+	/* More than is pushed: what is above the top is of no account. */
+	for (unsigned int i = 0; i < PT_RUN_PUSHES; i++)
+		r->at[(top + i) % PT_STACK] = (struct pt_return){ run->pushes[i], 0 };
+	r->top = top + run->n_pushes;
 	f->stats.branches += run->n_ops;
 	f->insns += run->insns;
 	return true;
@@ -149,17 +152,17 @@ static void walk_runs(struct pt_flow *f, unsigned int keep)
 
 	while (tnt.n > keep) {
 		const struct pt_run *run =
-			pt_code_run(f->code, node, tnt.bits, MIN(tnt.n, PT_RUN_BITS));
+			pt_code_run(f->code, node, tnt.bits, MIN(tnt.n, PT_RUN_BITS), &f->returns);
 
-		if (!run || !run->n_bits || (!run->to && !pt_depth(&f->returns)))
+		if (!run || !run->n_bits)
 			break;
 		if (f->insns + run->insns > f->quiet_until)
 			pt_flow_resume(f, pt_node(f->code, node)->start);
 		tnt.bits <<= run->n_bits;
 		tnt.n -= run->n_bits;
-		if (!replay_quietly(f, run))
+		if (!replay_at_once(f, run))
 			replay(f, run);
-		node = run->to ? run->to : return_from(f, run->return_from, run->return_size);
+		node = run->to;
 	}
 	f->tnt = tnt;
 	f->node = node;
@@ -171,13 +174,22 @@ static void settle_at_end(struct pt_flow *f)
 	pt_flow_settle(f, f->insns + pt_node(f->code, f->node)->n_insns - 1);
 }
 
+/* Far from a sample, it does not matter which branches on the way have the time before. */
+static bool settle_quietly(struct pt_flow *f)
+{
+	if (!f->is_quiet || f->insns + PT_NEAR_SAMPLE > f->quiet_until)
+		return false;
+	pt_flow_settle(f, f->insns);
+	return true;
+}
+
 static enum pt_walk walk_direct(struct pt_flow *f, bool for_tip);
 
 enum pt_walk pt_walk_tnt(struct pt_flow *f, unsigned int keep)
 {
 	unsigned int steps = 0, n = f->tnt.n;
 
-	if (n > keep && !pt_flow_is_settled(f)) {
+	if (n > keep && !pt_flow_is_settled(f) && !settle_quietly(f)) {
 		enum pt_walk r = walk_direct(f, false);
 
 		if (r != PT_WALK_DONE)

@@ -19,7 +19,6 @@
 enum {
 	TIP = 0x0d,
 	TIP_BITS = 0x1f,
-	MTC = 0x59,
 	CYC = 3,
 	ROOM = 16,     /* bytes that are read at once */
 	MAX_BITS = 42, /* in seven bytes of TNTs */
@@ -91,7 +90,7 @@ static inline void put(const struct pt_flow *f, struct pt_event *e, const struct
 	e->tsc = f->said_tsc;
 	e->insns = insns + op->insns;
 	e->cycles = f->said_cycles;
-	e->branch = op->branch;
+	e->branch = pt_told(f->code, op)->branch;
 }
 
 /* Most hops have two events at most: so many are written in any case. */
@@ -165,7 +164,9 @@ static size_t time_size(const uint8_t *at, const uint8_t *end)
 	struct pt_packet p;
 	int size;
 
-	if (*at != MTC && (*at & CYC) != CYC)
+	if (*at == PT_MTC_BYTE)
+		return PT_MTC_SIZE;
+	if ((*at & CYC) != CYC)
 		return 0;
 	size = pt_packet_read(at, end, &block, &p);
 	return size > 0 && !pt_cyc_has_ovf(at, end) ? (size_t)size : 0;
@@ -225,7 +226,7 @@ static void take_ops(struct pt_flow *f, struct taken *t, unsigned int to)
 			put(f, e++, op, t->insns);
 			f->n_events++;
 		}
-		pt_pass_op(&f->returns, op);
+		pt_pass_told(&f->returns, pt_told(f->code, op));
 	}
 }
 
@@ -262,9 +263,11 @@ static void take_rest(struct pt_flow *f, struct taken *t, uint64_t ip)
 static bool take_time(struct pt_flow *f, struct taken *t, const struct pt_mark *mark)
 {
 	struct pt_packet p;
-	int size = pt_packet_read(f->at, f->end, &f->block, &p);
+	int size = pt_mtc_read(f->at, f->end, &p);
 	bool goes_on;
 
+	if (!size)
+		size = pt_packet_read(f->at, f->end, &f->block, &p);
 	take_ops(f, t, mark->op);
 	f->insns = t->insns + mark->insns;
 	f->node = mark->node;
