@@ -40,7 +40,7 @@ jit_names() {
 	wait_for has_samples 100 s
 	echo "$cold" >>"$map"
 	wait_for has_samples 200 s
-	kill -INT "$recorder"
+	kill "$recorder"
 	wait "$recorder"
 	rm -f "$map"
 	[ "$(jit_names)" = 2 ]
