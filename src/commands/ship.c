@@ -19,6 +19,7 @@
 #include "base/path.h"
 #include "cli/command.h"
 #include "commands/opening.h"
+#include "commands/ship_post.h"
 #include "commands/ship_words.h"
 #include "fleet/gateway.h"
 #include "fleet/ship.h"
@@ -59,7 +60,9 @@ static const struct option_spec ship_options[] = {
 	  "PATH is the directory of a fleet, also on another machine's file system that is mounted "
 	  "here. It is made if it is missing. HOST is a gateway: *assay serve --fleet*. *http://* "
 	  "is "
-	  "possible for a gateway of this machine alone." },
+	  "possible for a gateway of this machine alone. *otlp+https://HOST[:PORT][/PATH]* is a "
+	  "receiver of OpenTelemetry profiles over HTTP, and *pyroscope+https://…* a server of "
+	  "Pyroscope, which gets pprof." },
 	{ 0, "token-file", "FILE", OPT_STRING, FIELD(token_file), NULL,
 	  "the token of this host at a gateway: assay fleet enroll",
 	  "No other user may have the right to read the file. A group may, if root owns the "
@@ -141,7 +144,7 @@ static int parse_place(const struct ship_args *args, char **path, struct error *
 
 	if (!to)
 		return error_set(err, -EINVAL, "--to is missing: --to dir:PATH or https://HOST");
-	if (is_gateway(to)) {
+	if (is_gateway(to) || ship_post_takes(to)) {
 		*path = state_of(args);
 		return 0;
 	}
@@ -508,10 +511,26 @@ static int ship_to(const struct ship_args *args, struct ship_config *config, con
 		.labels = labels,
 		.stops = ship_stops,
 	};
+	const struct ship_post_config post_to = { .to = args->to,
+						  .host = config->host,
+						  .state = config->fleet,
+						  .token_file = args->token_file,
+						  .ca = args->ca,
+						  .certificate = args->certificate,
+						  .key = args->key,
+						  .stops = ship_stops };
 	cleanup(gateway_free_at_exit) struct gateway *gateway = NULL;
+	cleanup(ship_post_free_at_exit) struct ship_post *post = NULL;
 	int r = args->join_file && is_gateway(args->to) ? file_mkdirs(state, 0700, err) : 0;
 
 	r = r < 0 || !is_gateway(args->to) ? r : gateway_new(&to, &gateway, err);
+	if (r >= 0 && ship_post_takes(args->to)) {
+		r = args->leaves.n ? error_set(err, -EINVAL,
+					       "--leaves is for a fleet: dir:PATH or https://HOST")
+				   : ship_post_new(&post_to, &post, err);
+		config->send = ship_post_send;
+		config->send_context = post;
+	}
 	return r < 0 ? r : ship(args, config, labels, gateway, err);
 }
 

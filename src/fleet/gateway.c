@@ -77,7 +77,7 @@ static bool is_plain_address(const char *url)
 }
 
 /* A token must not go through a network that others can read. */
-static int check_url(const char *url, struct error *err)
+int gateway_check_url(const char *url, struct error *err)
 {
 	int r = http_url_check(url, err);
 
@@ -90,7 +90,7 @@ static int check_url(const char *url, struct error *err)
 }
 
 /* "Bearer TOKEN". The caller frees it. */
-static int read_token(const char *path, char **bearer, struct error *err)
+int gateway_bearer(const char *path, char **bearer, struct error *err)
 {
 	cleanup(free_at_exit) char *text = NULL;
 	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -145,13 +145,13 @@ static int prepare_join(struct gateway *g, const struct gateway_config *c, struc
 	int r;
 
 	if (access(c->token_file, F_OK) == 0)
-		return read_token(c->token_file, &g->bearer, err);
+		return gateway_bearer(c->token_file, &g->bearer, err);
 	g->token_file = xstrdup(c->token_file);
 	g->new_token_file = xasprintf("%s.new", c->token_file);
-	r = read_token(c->join_file, &g->join, err);
+	r = gateway_bearer(c->join_file, &g->join, err);
 	if (r >= 0 && access(g->new_token_file, F_OK) < 0)
 		r = make_own_token(g->new_token_file, err);
-	return r < 0 ? r : read_token(g->new_token_file, &g->bearer, err);
+	return r < 0 ? r : gateway_bearer(g->new_token_file, &g->bearer, err);
 }
 
 int gateway_new(const struct gateway_config *c, struct gateway **out, struct error *err)
@@ -164,7 +164,7 @@ int gateway_new(const struct gateway_config *c, struct gateway **out, struct err
 					       .stops = gateway_stops,
 					       .context = g };
 	size_t n = strlen(c->url);
-	int r = check_url(c->url, err);
+	int r = gateway_check_url(c->url, err);
 
 	while (n && c->url[n - 1] == '/')
 		n--;
@@ -183,7 +183,7 @@ int gateway_new(const struct gateway_config *c, struct gateway **out, struct err
 	else if (r >= 0 && c->join_file)
 		r = prepare_join(g, c, err);
 	else if (r >= 0 && c->token_file)
-		r = read_token(c->token_file, &g->bearer, err);
+		r = gateway_bearer(c->token_file, &g->bearer, err);
 	r = r < 0 ? r : http_client_new(&options, &g->http, err);
 	if (r >= 0)
 		*out = take_ptr(g);
@@ -244,7 +244,7 @@ static const struct {
 	{ 503, -EBUSY }, { 504, -EBUSY },
 };
 
-static int judge(const struct gateway *g, const struct http_reply *reply, struct error *err)
+int gateway_status(const char *url, const struct http_reply *reply, struct error *err)
 {
 	cleanup(free_at_exit) char *why = member_of(reply, "error");
 	int r = -EIO;
@@ -253,7 +253,7 @@ static int judge(const struct gateway *g, const struct http_reply *reply, struct
 		if (statuses[i].status == reply->status)
 			r = statuses[i].result;
 	if (r)
-		error_set(err, MIN(r, 0), "%s answers %u: %.300s", g->url, reply->status,
+		error_set(err, MIN(r, 0), "%s answers %u: %.300s", url, reply->status,
 			  *why ? why : "no reason");
 	return r;
 }
@@ -349,7 +349,7 @@ static int judge_host(const struct gateway *g, const struct http_reply *reply, s
 
 	if (reply->status == 409)
 		return error_set(err, -EEXIST, "%s: %.300s", g->url, why);
-	r = judge(g, reply, err);
+	r = gateway_status(g->url, reply, err);
 	return r > 0 ? -EPROTO : r;
 }
 
@@ -465,7 +465,7 @@ static int ask_as_host(struct gateway *g, const char *method, const char *path,
 		r = introduce(g, err);
 		r = r < 0 ? r : ask(g, method, path, encoding, body, reply, err);
 	}
-	return r < 0 ? r : judge(g, reply, err);
+	return r < 0 ? r : gateway_status(g->url, reply, err);
 }
 
 /* How a gateway answers that does not know the request, because it is older. */

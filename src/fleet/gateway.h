@@ -93,5 +93,15 @@ int gateway_ask_names(struct gateway *g, const struct buf *images, struct buf *w
 int gateway_send_names(struct gateway *g, const char *build, const char *path, size_t *bytes,
 		       struct error *err);
 
+/*
+ * For requests to other servers: whether a token may go to a URL; "Bearer TOKEN" out of a file,
+ * which the caller frees; and the meaning of an answer. Errors are those of gateway_new() and
+ * gateway_send().
+ */
+struct http_reply;
+int gateway_check_url(const char *url, struct error *err);
+int gateway_bearer(const char *path, char **bearer, struct error *err);
+int gateway_status(const char *url, const struct http_reply *reply, struct error *err);
+
 /* Of the last request; 0: the gateway did not say. */
 uint32_t gateway_retry_after_s(const struct gateway *g);

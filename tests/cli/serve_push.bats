@@ -336,3 +336,39 @@ has_hidden() {
 	[ ! -e history/samples/current/.import-1 ] # of an import that was killed
 	[ -e history/samples/current/.import-2 ]
 }
+
+@test "assay ship sends the blocks of a history as OTLP, and as pprof to Pyroscope, once" {
+	begin
+	assay record -q -o rec "$PROGRAMS/split" 0.4s
+	mkdir -p store/samples/current
+	cp -r rec "store/samples/current/$(date -u -d "@$(stat -c %Y rec)" +%Y%m%dT%H%M%S.000Z)"
+	printf %s "$record" >token
+	chmod 600 token
+	all=$(assay report -i store -t 0 --format json | jq .header.samples.selected)
+	for to in otlp pyroscope; do
+		for _ in 1 2; do
+			assay ship --to "$to+http://$address" --token-file token --state "state.$to" --once -q --host web1 store
+		done
+		[ "$(assay report -i pushed -t 0 --format json --by symbol | jq '[.rows[] | .samples] | add')" = "$all" ]
+		[ "$(assay report -i pushed -t 0 --format json --by symbol | jq '[.rows[] | select(.symbol == "forty") | .samples] | add')" = \
+			"$(assay report -i store -t 0 --format json --by symbol | jq '[.rows[] | select(.symbol == "forty") | .samples] | add')" ]
+		rm -r pushed/samples/current/2*
+	done
+	# Nobody answers, a wrong token, another machine without TLS, and addresses.
+	run assay ship --to otlp+http://127.0.0.1:1 --state other --once --host web1 store
+	[ "$status" = 1 ]
+	echo wrong >token
+	run assay ship --to "otlp+http://$address" --token-file token --state other --once --host web1 store
+	[ "$status" = 1 ]
+	[[ "$output" == *"answers 40"* ]]
+	run assay ship --to otlp+http://example.org --state other --once --host web1 store
+	[ "$status" = 1 ]
+	[[ "$output" == *"write https://"* ]]
+	run assay ship --to "otlp+http://$address" --leaves x --state other --once --host web1 store
+	[ "$status" = 1 ]
+	[[ "$output" == *"--leaves is for a fleet"* ]]
+	# What was not taken waits.
+	printf %s "$record" >token
+	assay ship --to "otlp+http://$address" --token-file token --state other --once -q --host web1 store
+	[ "$(assay report -i pushed -t 0 --format json --by symbol | jq '[.rows[] | .samples] | add')" = "$all" ]
+}
