@@ -27,6 +27,8 @@ static const struct go_layout {
 	[GO_1_20] = { 0xfffffff1, 4, 44, 36, 4, 16, 4, 8, 12, 40 },
 };
 
+#define OLD_MAGIC 0xfffffffb /* Go 1.2 to 1.15 */
+
 /* The first words of the runtime's `moduledata`. */
 enum { MODULE_HEADER, MODULE_NAMES, MODULE_TEXT = 22, N_MODULE_WORDS = 47 };
 
@@ -216,6 +218,17 @@ static uint64_t find_go_trees(const struct elf_go *go, const struct go_module *m
 		if (m->words[i] > m->table && m->words[i] - m->table < table_size)
 			return m->words[i];
 	return m->words[first];
+}
+
+bool elf_go_is_old(const struct elf_file *elf)
+{
+	struct elf_section section;
+	struct reader r;
+
+	if (!find_go_table(elf, &section))
+		return false;
+	r = elf_section_bytes(elf, &section);
+	return reader_u32(&r) == OLD_MAGIC;
 }
 
 bool elf_go_open(struct elf_go *out, const struct elf_file *elf)

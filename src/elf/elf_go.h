@@ -52,6 +52,9 @@ struct elf_go_function {
 /* False if there is no table of these versions. */
 bool elf_go_open(struct elf_go *out, const struct elf_file *elf);
 
+/* Whether the image has the table of Go 1.2 to 1.15, which is not read. */
+bool elf_go_is_old(const struct elf_file *elf);
+
 /* The i-th one, by address; false beyond the end. A damaged one has size 0. */
 bool elf_go_function(const struct elf_go *go, uint32_t i, struct elf_go_function *out);
 

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "elf/elf_go.h"
 #include "symbol/elf_draft.h"
 #include "symbol/mini_debug.h"
 
@@ -95,6 +96,8 @@ static struct index_header *make_block(struct drafting *d, size_t *size)
 		return NULL;
 	block = index_draft_finish(&d->draft, size);
 	block->status = status;
+	if (status == SYMBOL_DYNSYM && elf_go_is_old(&d->elf))
+		block->flags |= INDEX_OLD_GO;
 	elf_build_id(&d->elf, &block->own_id);
 	return block;
 }

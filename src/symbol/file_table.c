@@ -34,7 +34,12 @@ static void explain_stripped(struct symbol_table *t, const char *passed_over)
 	char hex[BUILD_ID_HEX_SIZE];
 
 	build_id_hex(&t->index.header->own_id, hex);
-	if (passed_over)
+	if (t->index.header->flags & INDEX_OLD_GO)
+		table_fail(t, t->status,
+			   "%s: is stripped, and its Go is too old (1.15 or older): build it "
+			   "with Go 1.16 or newer, or without -ldflags=-s",
+			   t->image.path);
+	else if (passed_over)
 		table_fail(t, t->status, "%s: is stripped, and %s belongs to another build of it",
 			   t->image.path, passed_over);
 	else if (*hex)

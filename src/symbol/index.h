@@ -40,7 +40,7 @@
 #define INDEX_MAGIC   "assaysym"
 #define INDEX_VERSION 6 /* changes with the layout, and with the rules for aliases and sizes */
 
-enum { INDEX_NESTED = 1, INDEX_BRACKETED = 2, INDEX_LANGUAGES = 4 };
+enum { INDEX_NESTED = 1, INDEX_BRACKETED = 2, INDEX_LANGUAGES = 4, INDEX_OLD_GO = 8 };
 
 struct index_header {
 	char magic[8];

@@ -63,6 +63,17 @@ report_app() {
 	refused 0 forty
 }
 
+@test "a stripped program of a Go that is too old is named as such, also from the cache" {
+	have_app
+	strip app
+	printf '\373\377\377\377\0\0\1\10' >table
+	objcopy --add-section .gopclntab=table app
+	run report_app cache
+	refused 0 "its Go is too old (1.15 or older)" "app+0x"
+	run report_app cache
+	refused 0 "its Go is too old (1.15 or older)"
+}
+
 @test "functions of a stripped program are distinguished; a debug file names them" {
 	have_app
 	objcopy --only-keep-debug app app.debug
