@@ -3,6 +3,7 @@
 """A host's request to a gateway: ADDRESS METHOD PATH TOKEN BODY-FILE [HEADER:VALUE…]. Prints the status, the
 header Retry-After and the body, a line each. A TOKEN "" sends none."""
 import http.client
+import os
 import sys
 
 address, method, path, token, body = sys.argv[1:6]
@@ -11,7 +12,7 @@ if token:
     headers["Authorization"] = "Bearer " + token
 with open(body, "rb") as file:
     data = file.read()
-connection = http.client.HTTPConnection(address, timeout=20)
+connection = http.client.HTTPConnection(address, timeout=int(os.environ.get("ASSAY_TEST_DEADLINE", 120)))
 try:
     connection.request(method, path, data, headers)
 except BrokenPipeError:

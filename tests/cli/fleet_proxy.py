@@ -5,6 +5,7 @@
     front CERTIFICATE KEY ADDRESS   speaks TLS with hosts, and plain HTTP with the gateway at ADDRESS
     forward                         takes hosts to the address that they ask for (CONNECT, RFC 9110 section 9.3.6)
 """
+import os
 import socket
 import ssl
 import sys
@@ -26,7 +27,7 @@ def copy(source, target):
 
 def connect(address):
     host, port = address.rsplit(":", 1)
-    return socket.create_connection((host, int(port)), timeout=20)
+    return socket.create_connection((host, int(port)), timeout=int(os.environ.get("ASSAY_TEST_DEADLINE", 120)))
 
 
 def front(client, certificate, key, address):

@@ -83,7 +83,7 @@ frames() {
 			        f.seek($off + 8 + (random.randrange(64) if i < 3 else random.randrange(250000)))
 			        f.write(bytes([random.randrange(256)]))
 		END
-		timeout 60 "$LINES_TOOL" bad < <(seq 4198400 97 4598400 | xargs printf "%x\n") >bad.txt
+		within "$LINES_TOOL" bad < <(seq 4198400 97 4598400 | xargs printf "%x\n") >bad.txt
 		[ -s bad.txt ]
 	done
 }

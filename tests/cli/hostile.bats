@@ -79,7 +79,7 @@ make_app_with_link() { # SIZE
 
 # At once, not only because the parser's time has passed.
 costs_nothing() {
-	run timeout 20 assay report -i a.assay --symbol-cache "" --lines
+	run within assay report -i a.assay --symbol-cache "" --lines
 	[ "$status" = 0 ]
 	[[ $output != *"not read"* ]]
 }
@@ -99,11 +99,11 @@ costs_nothing() {
 	make_app "$PWD/src/a.c" 0644
 	rm app
 	ln -s /dev/zero app
-	run timeout 20 assay report -i a.assay --symbol-cache ""
+	run within assay report -i a.assay --symbol-cache ""
 	[ "$status" = 0 ]
 	rm app
 	mkfifo app
-	run timeout 20 assay report -i a.assay --symbol-cache ""
+	run within assay report -i a.assay --symbol-cache ""
 	[ "$status" = 0 ]
 }
 

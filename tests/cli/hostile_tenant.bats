@@ -109,9 +109,10 @@ check_sums() {
 	loses_little "$(counted_in_all)" "$lost"
 }
 
-under_attack() { # KIND
-	local before peak
-	work
+# A daemon before and beside an attack; sets $peak, what it needed before, and $most, what it needed in all.
+meet_attack() { # KIND
+	local before
+	rm -rf d
 	run_daemon in_group assay daemon --session-dir d -e cpu-clock -F 199 -v --max-cpu 0
 	[ -z "$CGROUP" ] || has "${CGROUP##*/}" "/proc/$daemon/cgroup"
 	wait_for has_bystander d 50
@@ -121,10 +122,20 @@ under_attack() { # KIND
 	wait_for has_counted $((before + 500))
 	before=$(samples_of d comm:split)
 	wait_for has_bystander d $((before + 50))
-	is_little "$(peak_of "$daemon")" "$peak"
+	most=$(peak_of "$daemon")
 	kill "$attacker"
+	wait "$attacker" || true
 	attacker=
 	end_daemon
+}
+
+under_attack() { # KIND
+	local peak most
+	work
+	meet_attack "$1"
+	# Large programs of other tests count, too. They end soon, and what an attack takes is taken each time.
+	is_little "$most" "$peak" || meet_attack "$1"
+	is_little "$most" "$peak"
 	check_sums
 }
 

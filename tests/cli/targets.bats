@@ -94,8 +94,7 @@ only_processes() { # SESSION COMM: it has samples of this process name, and of n
 	busy_name
 	background "./$NAME" 1000s
 	wait_for has_comm "$pid" "$NAME"
-	run assay record -o s --collector=perf --comm "$NAME" --duration 0.3
-	[ "$status" = 0 ]
+	record_samples 10 s "" --collector=perf --comm "$NAME"
 	[[ "$output" == *"processes named $NAME: 1 runs now. Of those that begin later, only children of these are profiled"* ]]
 	only_processes s "$NAME"
 	run assay record -o none --collector=perf --comm 'no-such*' --duration 0.1
@@ -109,7 +108,7 @@ only_processes() { # SESSION COMM: it has samples of this process name, and of n
 	in_group "$PWD/$NAME" 1000s
 	background "$PROGRAMS/split" 1000s
 	for collector in perf bpf; do
-		assay record -o "$collector" --collector="$collector" --unit "busy$$" --duration 0.5
+		record_samples 10 "$collector" "" --collector="$collector" --unit "busy$$"
 		only_processes "$collector" "$NAME"
 		[ "$(fact "$collector" .target)" = "unit busy$$" ]
 	done
