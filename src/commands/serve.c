@@ -20,7 +20,7 @@
 #include "serve/serve.h"
 
 struct serve_args {
-	const char *push, *fleet, *clickhouse, *login;
+	const char *push, *fleet, *clickhouse, *login, *cpu_price;
 	uint64_t push_bytes;
 	const char *listen, *token_file, *certificate, *key, *client_ca, *client_crl;
 	struct option_list hosts;
@@ -74,6 +74,9 @@ static const struct option_spec serve_options[] = {
 	  "with --clickhouse: a file with a line USER:PASSWORD, for loading",
 	  "Answers use the file in *ASSAY_CLICKHOUSE_LOGIN*, whose user may have the right to read "
 	  "alone. Without this variable, they use FILE." },
+	{ 0, "cpu-price", "PRICE", OPT_STRING, FIELD(cpu_price), NULL,
+	  "the price of an hour of a CPU, such as '0.04 EUR': the page shows the cost of "
+	  "services" },
 	{ 0, "behind-proxy", NULL, OPT_FLAG, FIELD(behind_proxy), NULL,
 	  "a proxy speaks TLS for serve, and passes the header Host on" },
 	{ 0, "host", "NAME", OPT_LIST, FIELD(hosts), NULL,
@@ -165,7 +168,8 @@ static int check_clickhouse(const char *urls, struct error *err)
 	return r;
 }
 
-static int check_serve_args(const struct serve_args *args, struct error *err)
+static int check_serve_args(const struct serve_args *args, struct cpu_price *price,
+			    struct error *err)
 {
 	if (!args->certificate != !args->key)
 		return error_set(err, -EINVAL, "--tls-certificate and --tls-key go together");
@@ -178,6 +182,8 @@ static int check_serve_args(const struct serve_args *args, struct error *err)
 		return error_set(err, -EINVAL, "--client-ca needs --tls-certificate and --tls-key");
 	if (args->client_crl && !args->client_ca)
 		return error_set(err, -EINVAL, "--client-crl needs --client-ca");
+	if (args->cpu_price && cpu_price_parse(args->cpu_price, price, err) < 0)
+		return -EINVAL;
 	return args->clickhouse ? check_clickhouse(args->clickhouse, err) : 0;
 }
 
@@ -230,7 +236,7 @@ static int check_login(const struct serve_args *args, const struct option_list *
 }
 
 static int serve_sources(const struct serve_args *args, const struct option_list *operands,
-			 struct error *err)
+			 const struct cpu_price *price, struct error *err)
 {
 	struct opening_page page = { .is_wanted = args->open };
 	const struct http_tls tls = { args->certificate, args->key, args->client_ca,
@@ -244,6 +250,7 @@ static int serve_sources(const struct serve_args *args, const struct option_list
 		.fleet = args->fleet,
 		.clickhouse = args->clickhouse,
 		.login = args->login,
+		.cpu_price = *price,
 		.push_dir = args->push,
 		.push_bytes = args->push_bytes,
 		.listen = args->listen,
@@ -271,15 +278,16 @@ static int serve_sources(const struct serve_args *args, const struct option_list
 static int serve_command_run(const struct command *self, int argc, char **argv)
 {
 	struct serve_args args = { 0 };
+	struct cpu_price price = { 0 };
 	struct option_list operands = { 0 };
 	struct error err = { 0 };
 	int status = command_begin(self, false, argc, argv, &args, &operands), r;
 
 	if (status < 0) {
-		r = check_serve_args(&args, &err);
+		r = check_serve_args(&args, &price, &err);
 		r = r < 0 ? r : check_login(&args, &operands, &err);
 		status = r < 0 ? EXIT_USAGE : EXIT_OK;
-		r = r < 0 ? r : serve_sources(&args, &operands, &err);
+		r = r < 0 ? r : serve_sources(&args, &operands, &price, &err);
 		if (r < 0 && status == EXIT_OK)
 			status = EXIT_FAILED;
 		if (r < 0)

@@ -47,7 +47,7 @@ struct asker {
 	VEC(char *) warnings; /* a shard is missing … */
 	VEC(char *) notes;    /* … or other samples */
 
-	bool picks_hosts, picks_services, hosts_apart;
+	bool picks_hosts, picks_services, hosts_apart, needs_builds;
 	bool functions;                   /* else stacks */
 	struct name_list hosts, services; /* that the filters take */
 	bool picks_functions;
@@ -177,7 +177,8 @@ static void plan_hosts(struct asker *q, uint64_t now_s)
 {
 	uint64_t grain_s = DAY_S;
 
-	if (q->to_s - q->from_s < DAY_S && is_kept(CLICKHOUSE_FACTS, q->from_s, now_s))
+	if (q->to_s - q->from_s < DAY_S && is_kept(CLICKHOUSE_FACTS, q->from_s, now_s) &&
+	    !q->needs_builds)
 		q->functions = false;
 	if (!q->functions)
 		grain_s = BUCKET_S;
@@ -437,6 +438,12 @@ static int asker_plan(struct asker *q, struct error *err)
 	q->hosts_apart = q->question->hosts_apart || q->picks_hosts; /* the filter looks again */
 	q->picks_services = query && query_has(query, FILTER_SERVICE);
 	q->functions = q->question->functions_alone;
+	q->needs_builds = q->question->builds_apart || (query && query_has(query, FILTER_BUILD));
+	if (q->needs_builds && !q->functions)
+		return error_set(
+			err, -ENOTSUP,
+			"ClickHouse has builds of functions alone, not of call trees: ask the "
+			"directory of the fleet");
 	q->to_s = now_s + 1;
 	if (query && query->has_window && query->window.from_ns)
 		q->from_s = query->window.from_ns / NS_PER_SECOND;

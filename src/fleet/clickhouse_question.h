@@ -22,6 +22,7 @@ struct fleet_question {
 	bool functions_alone;      /* innermost functions without callers: far fewer rows */
 	bool hosts_apart;          /* hosts are kept apart */
 	bool times_apart;          /* so are hours, or days */
+	bool builds_apart;         /* builds are wanted, which only functions have */
 };
 
 /*
@@ -29,6 +30,7 @@ struct fleet_question {
  * samples of the hosts that are known, and a note with samples, losses, tables and shards. *missing
  * is the number of shards that did not answer; the session has a warning for each. -ENODATA: there
  * are no samples. -EMSGSIZE: the answer is too large.
+ * -ENOTSUP: a filter build: of stacks.
  */
 int clickhouse_question(struct clickhouse *ch, const struct fleet_question *question,
 			const char *scratch, struct session **out, uint32_t *missing,

@@ -108,6 +108,7 @@ void input_want_sums_alone(struct input *in, bool sums_alone);
 struct fleet_wish {
 	bool functions_alone; /* without callers: far fewer rows */
 	bool hosts_apart, times_apart;
+	bool builds_apart; /* functions alone have builds */
 };
 /* Whether a path is such a fleet. */
 bool input_is_clickhouse(const char *path);

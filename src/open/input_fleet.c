@@ -38,7 +38,8 @@ int input_open_clickhouse(struct input *in, const char *path, const struct query
 	const struct fleet_question question = { .query = q,
 						 .functions_alone = in->fleet_wish.functions_alone,
 						 .hosts_apart = in->fleet_wish.hosts_apart,
-						 .times_apart = in->fleet_wish.times_apart };
+						 .times_apart = in->fleet_wish.times_apart,
+						 .builds_apart = in->fleet_wish.builds_apart };
 	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
 	cleanup(free_at_exit) char *dir = NULL;
 	uint32_t missing = 0;

@@ -113,10 +113,19 @@ static void image_key(const struct image *image, struct buf *key)
 	buf_str(key, image->path);
 }
 
-/* The filters by which reports' keys image, language and mode are chosen. */
+/* By the text that the key "build" has. */
+static bool takes_build(const struct query *q, const struct image *image)
+{
+	char hex[BUILD_ID_HEX_SIZE];
+
+	build_id_hex(&image->build_id, hex);
+	return query_takes_name(q, FILTER_BUILD, *hex ? hex : path_file_name(image->path));
+}
+
+/* The filters by which reports' keys image, build, language and mode are chosen. */
 static bool takes_image_code(const struct query *q, const struct image *image)
 {
-	return query_takes_path(q, FILTER_LIB_IMAGE, image->path) &&
+	return takes_build(q, image) && query_takes_path(q, FILTER_LIB_IMAGE, image->path) &&
 	       query_takes_name(q, FILTER_LANGUAGE, language_key(image_language(image))) &&
 	       query_takes_name(q, FILTER_MODE, code_mode_names[image_kind_mode(image->kind)]);
 }

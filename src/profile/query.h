@@ -95,6 +95,8 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(MODE, "mode", GLOB, "GLOB", "code of the user, or of the kernel")                       \
 	X(LANGUAGE, "language", GLOB, "GLOB",                                                     \
 	  "code of these languages: python, php, ruby, perl, java, javascript, native")           \
+	X(BUILD, "build", GLOB, "GLOB",                                                           \
+	  "code of files of these build ids; of a file without one, its name")                    \
 	X(FILE, "file", GLOB, "GLOB", "code of these source files, by path or name")              \
 	X(EVENT, "event", GLOB, "GLOB", "these events")                                           \
 	X(COUNT, "count", NUMBER, "N", "events with a sample every N of them; 0: at a frequency") \

@@ -9,6 +9,7 @@
 #include "base/intmap.h"
 #include "base/json.h"
 #include "report/header.h"
+#include "store/history/blocks.h"
 #include "store/session.h"
 
 const struct view series_view = {
@@ -35,9 +36,12 @@ static enum profile_key series_key(const struct report *r)
 
 /* ---- steps ---- */
 
+/* The samples of a fleet have no times within a bucket. */
 static uint64_t least_step(const struct profile *p, uint64_t asked_s)
 {
-	return MAX(asked_s ? asked_s : 1, p->slice_s);
+	uint64_t grain_s = p->session->n_hosts_asked ? BLOCK_BUCKET_NS / NS_PER_SECOND : 1;
+
+	return MAX(MAX(asked_s, grain_s), p->slice_s);
 }
 
 static uint64_t series_second(const struct report *r, uint64_t ns)

@@ -105,7 +105,8 @@ static void answer_api(struct serve *s, struct http_request *q, const char *name
 
 	list_sources(s);
 	if (!strcmp(name, "sources")) {
-		sources_put_json(&s->sources, access_role_names[right->role], &text);
+		sources_put_json(&s->sources, access_role_names[right->role],
+				 &s->options->cpu_price, &text);
 		reply_json(q, &text);
 	} else if (!strcmp(name, "labels")) {
 		api_put_labels(&text);

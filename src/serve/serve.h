@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "serve/sources.h"
+
 struct error;
 struct http_tls;
 
@@ -43,6 +45,7 @@ struct serve_options {
 	 */
 	const char *push_dir;
 	uint64_t push_bytes;
+	struct cpu_price cpu_price; /* for the page */
 	/*
 	 * Prints the once-only address, each time that there is another one. `place` is
 	 * "https://HOST:PORT" or "unix:PATH".

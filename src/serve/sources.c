@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "fleet/fleet_store.h"
@@ -178,10 +179,30 @@ const struct source *sources_find(const struct sources *s, const char *name)
 	return NULL;
 }
 
-void sources_put_json(const struct sources *s, const char *role, struct buf *out)
+int cpu_price_parse(const char *text, struct cpu_price *out, struct error *err)
+{
+	char *end;
+
+	out->price = strtod(text, &end);
+	if (end == text || !(out->price > 0) || out->price > 1e9 || (*end && *end != ' '))
+		return error_set(err, -EINVAL,
+				 "'%s' is no price: write a number and a unit, such as '0.04 EUR'",
+				 text);
+	out->unit = end + strspn(end, " ");
+	return 0;
+}
+
+void sources_put_json(const struct sources *s, const char *role, const struct cpu_price *price,
+		      struct buf *out)
 {
 	buf_printf(out, "{\"schema\":1");
 	json_put_text(out, "role", role);
+	if (price->price > 0) {
+		json_put_key(out, "cpu_hour");
+		buf_printf(out, "{\"price\":%g", price->price);
+		json_put_text(out, "unit", price->unit);
+		buf_u8(out, '}');
+	}
 	buf_printf(out, ",\"sources\":[");
 	vec_foreach (&s->list, source) {
 		cleanup(free_at_exit) char *loading =

@@ -12,6 +12,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
+struct error;
+
 enum source_kind {
 	SOURCE_SESSION,
 	SOURCE_HISTORY,
@@ -41,8 +43,19 @@ void sources_read(struct sources *s, char *const *paths, size_t n);
 void sources_fini(struct sources *s);
 
 const struct source *sources_find(const struct sources *s, const char *name); /* NULL: none */
+
+/* The price of an hour of a CPU, as the operator gives it. */
+struct cpu_price {
+	double price;     /* 0: none */
+	const char *unit; /* "EUR"; "" */
+};
+
+/* Takes "0.04 EUR". -EINVAL: it is no price above 0. The unit is in the text. */
+int cpu_price_parse(const char *text, struct cpu_price *out, struct error *err);
+
 /* `role`: of the asker. */
-void sources_put_json(const struct sources *s, const char *role, struct buf *out);
+void sources_put_json(const struct sources *s, const char *role, const struct cpu_price *price,
+		      struct buf *out);
 
 /*
  * Changes when a file of the source changes, appears or goes. Of a history, parts count that begin

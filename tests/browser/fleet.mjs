@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The pages of a fleet in a real browser: node fleet.mjs URL. The source "fleet" has the hosts web1, web2 and db1, and "plain" is a session. Each check is a TAP line.
+// The pages of a fleet in a real browser: node fleet.mjs URL OLD NEW. The source "fleet" has the hosts web1, web2 and db1, and "plain" is a session.
+// In the source "updated", web1 and web2 went from the build OLD of the program work to NEW after one of two hours. Each check is a TAP line.
 import { equal, holds, run, launched, violationsOf } from "./harness.mjs";
 
 const complaints = [], others = [];
@@ -14,6 +15,8 @@ await page.waitForFunction(() => document.querySelector("#source option"));
 
 const ask = async (path) => (await page.request.get(`${origin}/api/v1/${path}`)).json();
 const frame = () => page.frameLocator("iframe");
+const views = ["services", "service", "hosts", "blocks", "builds", "regressions", "coverage"];
+const rowsShow = (text) => page.waitForFunction((text) => document.querySelector("main")?.textContent.includes(text), text);
 const column = (n) => page.locator(`main tbody td:nth-child(${n})`).allTextContents();
 const show = async (address) => {
 	await page.goto(`${origin}/#${address}`);
@@ -80,9 +83,68 @@ await run({
 		const { header } = await ask(`top?source=fleet&filter=host:db1&since=@${blocks[0].start_seconds}&until=@${blocks[0].end_seconds}`);
 		equal(header.samples.selected, blocks[0].samples, "samples of the block");
 	},
+	async services() {
+		await show("source=updated&view=services");
+		equal(await column(1), ["work"], "services");
+		const { header, rows: [row] } = await ask("values?source=updated&by=service");
+		equal(header.events[0].unit, "ns", "the unit of the event");
+		equal(await column(2), [(row.events / 1e9).toLocaleString("en-US", { maximumFractionDigits: 1 })], "CPU seconds");
+		equal(await column(3), [`${(row.events / 3.6e12 * 0.04).toLocaleString("en-US", { maximumFractionDigits: 2 })} EUR`], "cost");
+		holds(/^[+−]\d+ %$/.test((await column(6))[0]), "a trend");
+		equal(await page.locator("svg.spark polyline").count(), 1, "its line");
+		// A service leads to its functions, hosts and builds; these lead on.
+		await page.locator("main button.link", { hasText: "work" }).click();
+		await page.locator("section[aria-label=Builds] td", { hasText: process.argv[4].slice(0, 12) }).waitFor();
+		equal((await page.locator("section[aria-label=Hosts] button.link").allTextContents()).sort(), ["db1", "web1", "web2"], "hosts of the service");
+		await page.locator("main button.link", { hasText: "parse" }).first().click();
+		await rowsShow("called by");
+		await page.locator("section[aria-label=Hosts] button.link", { hasText: "db1" }).click();
+		await page.locator("th", { hasText: "Part of the host" }).waitFor();
+		equal([...new Set(await column(2))], ["db1"], "blocks of the host");
+	},
+	async builds() {
+		await show("source=updated&view=builds");
+		equal((await column(2)).slice(0, 2), [process.argv[4], process.argv[3]].map((id) => id.slice(0, 12)), "the newer build comes first");
+		await page.locator("main button.link", { hasText: `since ${process.argv[3].slice(0, 12)}` }).click();
+		await page.locator("tr", { hasText: "parse" }).locator("td", { hasText: "yes" }).waitFor();
+		equal(await page.locator("#filter").inputValue(), `build="${process.argv[4]}"`, "the new build");
+		equal(await page.locator("#baseline_filter").inputValue(), `build="${process.argv[3]}"`, "the old build");
+	},
+	async regressions() {
+		await show("source=updated&view=regressions");
+		equal((await column(5))[0], "parse", "the function");
+		equal((await column(4))[0], "2 of 2", "its hosts");
+		await page.locator("main button.link", { hasText: "since" }).first().click();
+		await page.locator("th", { hasText: "Significant" }).waitFor();
+		await page.goBack();
+		await page.locator("main button.link", { hasText: "parse" }).first().click();
+		await rowsShow("called by");
+		equal(await page.locator("#filter").inputValue(), 'service="work" symbol="parse"', "the selector");
+	},
+	async coverage() {
+		await show("source=updated&view=coverage");
+		equal(await column(1), ["db1", "web1", "web2"], "hosts");
+		equal(await column(3), ["12 of 12", "12 of 12", "12 of 12"], "steps with samples");
+		await page.locator("main figure svg .band").waitFor();
+		await show(`source=updated&view=coverage&filter=${encodeURIComponent('host="web1"')}`);
+		equal(await column(1), ["web1"], "hosts that are chosen");
+	},
+	async hostile() {
+		// Names of services, functions and builds are texts.
+		const bad = "<img src=x onerror=alert(1)>";
+		await page.route((url) => ["/api/v1/series", "/api/v1/regressions", "/api/v1/values"].includes(url.pathname), async (route) => {
+			const response = await route.fetch(), text = await response.text();
+			await route.fulfill({ response, body: text.replaceAll('"work"', JSON.stringify(bad)).replaceAll('"parse"', JSON.stringify(bad)).replaceAll(process.argv[4], "<img>") });
+		});
+		for (const view of ["services", "regressions", "builds", "coverage"]) {
+			await show(`source=updated&view=${view}&frames=native`);
+			equal(await page.locator("main img").count(), 0, `no markup in ${view}`);
+		}
+		await page.unrouteAll({ behavior: "wait" });
+	},
 	async accessible() {
-		for (const view of ["hosts", "blocks"]) {
-			await show(`source=fleet&view=${view}`);
+		for (const view of views) {
+			await show(`source=updated&view=${view}`);
 			await accessible(view);
 		}
 	},
@@ -90,8 +152,8 @@ await run({
 		// Nothing is wider than a phone, but for a table that can be scrolled.
 		for (const [width, height] of [[390, 844], [3840, 2160]]) {
 			await page.setViewportSize({ width, height });
-			for (const view of ["hosts", "blocks"]) {
-				await show(`source=fleet&view=${view}`);
+			for (const view of views) {
+				await show(`source=updated&view=${view}`);
 				const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 				holds(wide <= 0, `${view} at ${width}: ${wide} pixels too wide`);
 			}

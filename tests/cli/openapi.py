@@ -30,7 +30,7 @@ def resolve(document, node):
 
 KINDS = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
 
-OF_FLEETS = "hosts", "blocks"
+OF_FLEETS = "hosts", "blocks", "regressions"
 
 
 def check(document, schema, value, place):
@@ -60,8 +60,8 @@ def main():
     for name, operation in described.items():
         parameters = [resolve(document, p) for p in operation["parameters"]]
         assert [p["name"] for p in parameters] == rows.get(name, []), name
-        of_fleet = {"source": fleet, "filter": "host:web1"} if name in OF_FLEETS else {}
-        query = {p["name"]: (given | of_fleet)[p["name"]] for p in parameters if p["name"] in given}
+        of_fleet = {"source": fleet, "filter": "host:web1", "since": "2026-06-01"} if name in OF_FLEETS else {}
+        query = {p["name"]: (given | of_fleet)[p["name"]] for p in parameters if p["name"] in given | of_fleet}
         assert all(p["name"] in query for p in parameters if p["required"]), name
         connection = http.client.HTTPConnection(address)
         connection.request("GET", f"/api/v1/{name}?{urllib.parse.urlencode(query)}", headers={"Cookie": cookie})

@@ -17,6 +17,31 @@ made_fleet() {
 	done
 }
 
+# A fleet whose hosts web1 and web2 got another build of the program work after the first of two hours; db1 did not. In the new build, parse takes three times as long.
+# $old and $new are the build ids: updated_fleet
+updated_fleet() {
+	local build host
+	for build in old new; do
+		mkdir -p "$build"
+		cat >"$build/work.c" <<-END
+			volatile unsigned long x;
+			__attribute__((noinline)) void parse(unsigned long n) { for (unsigned long i = 0; i < n; i++) x += i; }
+			__attribute__((noinline)) void copy(unsigned long n) { for (unsigned long i = 0; i < n; i++) x ^= i; }
+			int main(void) { for (int i = 0; i < 100; i++) { parse($([ $build = old ] && echo 1000000 || echo 3000000)); copy(1000000); } return 0; }
+		END
+		gcc -O1 -g -Wl,--build-id=sha1 -o "$build/work" "$build/work.c"
+		assay record -q -F 997 -o "$build.rec" "$build/work"
+	done
+	old=$(assay report -i old.rec --by image,build --format json | jq -r '.rows[] | select(.image | endswith("/work")) | .build' | head -1)
+	new=$(assay report -i new.rec --by image,build --format json | jq -r '.rows[] | select(.image | endswith("/work")) | .build' | head -1)
+	begin=$((($(date +%s) - 9000) / 600 * 600))
+	for host in web1 web2 db1; do
+		"$ASSAY_BUILD/bench/thin" "h.$host" "$host" $begin 3600 1 work=2=old.rec
+		"$ASSAY_BUILD/bench/thin" "h.$host" "$host" $((begin + 3600)) 3600 2 "work=2=$([ "$host" = db1 ] && echo old || echo new).rec"
+		assay ship --to dir:updated --once -q --host "$host" "h.$host"
+	done
+}
+
 @test "hosts and their blocks are answers, and a block opens as the samples of its host" {
 	made_fleet
 	serve fleet
@@ -57,11 +82,49 @@ made_fleet() {
 	[ "$(limited web-web-web-web-web-web-web-web-1 'blocks?source=fleet' | jq -c '[.blocks[].host] | unique')" = '["web1","web2"]' ]
 	limited web-web-web-web-web-web-web-web-1 'hosts?source=fleet&filter=host:db1' >out
 	[ "$(status)" = 400 ]
+	[ "$(limited web-web-web-web-web-web-web-web-1 'regressions?source=fleet&since=2026-06-01' | jq -c .header.hosts)" = '{"with_samples":2,"asked":2}' ]
 	for answer in hosts blocks; do
 		limited svc-svc-svc-svc-svc-svc-svc-svc-1 "$answer?source=fleet" >out
 		[ "$(status)" = 400 ]
 		run -1 grep web1 out
 	done
+}
+
+@test "functions that grew after a new build are named, and builds compare" {
+	updated_fleet
+	[ ${#old} = 40 ] && [ ${#new} = 40 ] && [ "$old" != "$new" ]
+	assay fleet regressions updated --format json >found.json
+	[ "$(jq -c '[.changes, .left_out, .other]' found.json)" = '[2,0,0]' ]
+	[ "$(jq -c '.regressions[0] | [.service, .symbol, .old_build, .new_build, .hosts, .hosts_grew, .since_seconds]' found.json)" = \
+		"[\"work\",\"parse\",\"$old\",\"$new\",2,2,$((begin + 3600))]" ]
+	[ "$(jq '[.regressions[] | select(.symbol == "copy")] | length' found.json)" = 0 ]
+	[ "$(jq '.regressions[0] | (.new_percent - .old_percent - .change | fabs) < 0.01 and .change > 10' found.json)" = true ]
+	run assay fleet regressions updated
+	[[ "$output" == *"3 of 3 hosts have samples here; 2 changes of builds"*"2/2"*"parse"* ]]
+	# Of a host that has the old build alone, of another service, and of the hour before: nothing.
+	[ "$(assay fleet regressions updated host:db1 --format json | jq -c '[.changes, .regressions]')" = '[0,[]]' ]
+	[ "$(assay fleet regressions updated --until "@$((begin + 3600))" --format json | jq -c '[.changes, .regressions]')" = '[0,[]]' ]
+	run assay fleet regressions updated host:db1
+	[[ "$output" == *"No function grew"* ]]
+	run -1 assay fleet regressions updated service:nobody
+	run -2 assay fleet regressions updated nothing:x
+	run -1 assay fleet regressions old.rec
+	# Code of one build.
+	for build in "$old" "$new"; do
+		[ "$(assay report -i updated "build:$build" --format json | jq .header.samples.selected)" = \
+			"$(assay report -i updated --by build --format json | jq ".rows[] | select(.build == \"$build\") | .samples")" ]
+	done
+	[ "$(assay report -i updated -l "build=\"$new\"" host:db1 --format json 2>&1 | grep -c "$new")" -gt 0 ] # the message names the build
+	run assay diff '{' updated "build:$old" '}' '{' updated "build:$new" '}' --format json
+	[ "$(jq -c '.rows[] | select(.symbol == "parse") | [.is_significant, .change > 10]' <<<"$output")" = '[true,true]' ]
+	serve updated --cpu-price '0.04 EUR'
+	enter
+	[ "$(api "regressions?source=updated" | jq -c .regressions)" = "$(jq -c .regressions found.json)" ]
+	[ "$(api "diff?source=updated&filter=build:$new&baseline_filter=build:$old" | jq '.rows[] | select(.symbol == "parse") | .is_significant')" = true ]
+	[ "$(api sources | jq -c .cpu_hour)" = '{"price":0.04,"unit":"EUR"}' ]
+	# A step of a fleet is a bucket, or longer: samples have no times within it.
+	[ "$(api "series?source=updated&by=host" | jq -c '[.step_seconds, .steps, ([.series[] | (.values | map(select(. > 0)) | length)] | unique)]')" = '[600,12,[12]]' ]
+	run -2 assay serve updated --cpu-price free
 }
 
 @test "in a browser: the pages of a fleet, keyboard, hostile names, narrow and wide, axe-core; no complaint" {
@@ -70,10 +133,11 @@ made_fleet() {
 	command -v node >/dev/null || skip "node is not installed"
 	[ -d "$ROOT/tests/npm/node_modules/playwright-core" ] && [ -d "$ROOT/tests/npm/node_modules/axe-core" ] || skip "playwright-core is not installed (scripts/deps-npm.sh)"
 	made_fleet
+	updated_fleet
 	"$PROGRAMS/make_session" plain plain 300
-	serve fleet plain
+	serve fleet plain updated --cpu-price '0.04 EUR'
 	short=$(short_folder) # the browser has sockets in its temporary folder
-	CHROMIUM=$chromium TMPDIR=$short DEADLINE=$DEADLINE timeout $((5 * DEADLINE)) node "$ROOT/tests/browser/fleet.mjs" "http://$address$login" >results </dev/null
+	CHROMIUM=$chromium TMPDIR=$short DEADLINE=$DEADLINE timeout $((5 * DEADLINE)) node "$ROOT/tests/browser/fleet.mjs" "http://$address$login" "$old" "$new" >results </dev/null
 	rm -rf "$short"
 	not grep '^skip ' results || skip "$(sed -n 's/^skip //p' results)"
 	cat results

@@ -21,12 +21,11 @@ static const struct option_spec fleet_options[] = {
 	{ 'i', "input", "FLEET", OPT_STRING, FIELD(input), NULL,
 	  "the fleet, instead of the first operand" },
 	{ 0, "since", "TIME", OPT_STRING, FIELD(since), NULL,
-	  "with blocks and rate: only blocks that end after this time; see TIMES of "
-	  "assay-report(1)" },
+	  "with blocks, rate and regressions: from this time on; see TIMES of assay-report(1)" },
 	{ 0, "until", "TIME", OPT_STRING, FIELD(until), NULL,
-	  "with blocks and rate: only blocks that begin before this time" },
-	{ 'n', "limit", "N", OPT_U64, FIELD(limit), "1000", "with blocks: at most N, the newest",
-	  NULL, 1, 1e6 },
+	  "with blocks, rate and regressions: before this time" },
+	{ 'n', "limit", "N", OPT_U64, FIELD(limit), "1000",
+	  "with blocks: the N newest; with regressions: the N largest", NULL, 1, 1e6 },
 	{ 0, "clickhouse", "URL,…", OPT_STRING, FIELD(clickhouse), NULL,
 	  "ClickHouse's servers: http://HOST:PORT/DATABASE",
 	  "Several are shards, and their order is part of the fleet. Of replicas, name one." },
@@ -170,6 +169,12 @@ static const struct command_section fleet_sections[] = {
 			"that are older than "
 			"each table keeps them. *rebuild* drops a day and stores it again. "
 			"docs/fleet.md has the tables." },
+	{ "REGRESSIONS",
+	  "Each host is compared with itself: a service before and after the first sample of a new "
+	  "build of a file. Equal changes of several hosts add up (Cochran-Mantel-Haenszel test). "
+	  "A function is listed if chance would list any function less than once in a hundred "
+	  "times. Its share must have grown by half a point or more, on more than half of the "
+	  "hosts. Other causes, such as another load, count as well." },
 	{ "HOSTS",
 	  "*enroll* prints a token of 256 bits. The fleet keeps its hash alone, in *.tokens*. A "
 	  "token is for one host, and *enroll* again makes another one. *forget* removes the "
@@ -184,6 +189,8 @@ static const struct command_example fleet_examples[] = {
 	{ "assay fleet hosts /srv/fleet", "each host, and its last block" },
 	{ "assay fleet blocks /srv/fleet host:web1 --since -1h",
 	  "the blocks of a host in the last hour" },
+	{ "assay fleet regressions /srv/fleet service:nginx",
+	  "functions of nginx that grew after new builds of this week" },
 	{ "assay fleet audit /srv/fleet", "whether each sample that came is there once" },
 	{ "assay fleet init --clickhouse http://ch1:8123/fleet,http://ch2:8123/fleet",
 	  "the tables of two shards" },

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The pages of a fleet: its hosts and their blocks.
+// The pages of a fleet: services and their cost, hosts, blocks, builds, coverage.
 
-import { element, number, quoted, share, showTable } from "./parts.js";
+import { base, element, number, quoted, share, showTable } from "./parts.js";
 import { operands, withMatcher } from "./selector.js";
-import { timeText } from "./series.js";
+import { drawn, seriesChart, timeText } from "./series.js";
 
 export const isFleet = (source) => ["fleet", "clickhouse"].includes(source?.kind);
 
@@ -23,14 +23,158 @@ function troublesOf(r) {
 		r.expired_on_host ? `${number(r.expired_on_host)} samples expired before they were sent` : ""].filter(Boolean).join("; ");
 }
 
-// The views of a fleet, as rows of the table of views. open(changes, title) makes a button that leads elsewhere, and directory(name) is the source with the blocks of
-// a fleet: beside ClickHouse, the directory.
-export function fleetViews(open, directory) {
+// ---- services ----
+
+// CPU seconds of a row. A sample of an event that is no time stands for the time between two samples.
+function cpuSeconds(row, events) {
+	const event = events.find((one) => one.name === row.event);
+	if (event?.unit === "ns")
+		return row.events / 1e9;
+	return event?.freq_hz ? row.samples / event.freq_hz : undefined;
+}
+
+const sum = (values) => values.reduce((all, one) => all + one, 0);
+
+// The later half of the steps against the earlier half, in percent.
+function growth(values) {
+	const half = Math.floor(values.length / 2), before = sum(values.slice(0, half)), after = sum(values.slice(values.length - half));
+	return before && half ? 100 * (after - before) / before : undefined;
+}
+
+const growthText = (n) => n === undefined ? "" : `${n < 0 ? "−" : "+"}${Math.abs(n).toFixed(0)} %`;
+
+// A line of the values, as wide as a word.
+function sparkline(values, label) {
+	const most = Math.max(...values, 1), last = Math.max(values.length - 1, 1);
+	const svg = drawn("svg", { viewBox: "0 0 100 20", preserveAspectRatio: "none", class: "spark", role: "img", "aria-label": label });
+	svg.append(drawn("polyline", { points: values.map((v, i) => `${(100 * i / last).toFixed(1)},${(19 - 18 * v / most).toFixed(1)}`).join(" ") }));
+	return svg;
+}
+
+const costText = (seconds, price) => `${(seconds / 3600 * price.price).toLocaleString(undefined, { maximumFractionDigits: 2 })} ${price.unit}`;
+
+function servicesView(json, price, toService) {
+	const [first] = json.series, rows = json.series.filter((one) => one.event === first?.event);
+	const secondsOf = (r) => cpuSeconds(r, json.header.events), all = sum(rows.map((r) => r.samples));
+	const money = price ? [["Cost", (r) => secondsOf(r) === undefined ? "" : costText(secondsOf(r), price), "number"]] : [];
+	const made = element("div");
+	made.append(element("p", `Trend: the later half of the time against the earlier half${price ? `. Cost: ${price.price} ${price.unit} for an hour of a CPU` : ""}.`, { class: "quiet" }),
+		showTable(rows, [["Service", (r) => r.other ? `${number(r.other)} others` : toService(r.service)],
+			["CPU s", (r) => secondsOf(r)?.toLocaleString(undefined, { maximumFractionDigits: 1 }), "number"], ...money,
+			["Samples", (r) => number(r.samples), "number"], ["Share", (r) => share(100 * r.samples / all), "number"],
+			["Trend", (r) => growthText(growth(r.values)), "number"],
+			["Over time", (r) => sparkline(r.values, `${r.service ?? "others"} over time, ${growthText(growth(r.values)) || "no trend"}`)]]));
+	return made;
+}
+
+// ---- builds ----
+
+const short = (build) => build.length > 16 && /^[0-9a-f]+$/.test(build) ? build.slice(0, 12) : build;
+
+// When a build had samples, by the steps of its series.
+function timesOf({ series, start_seconds, step_seconds }) {
+	const times = new Map();
+	for (const one of series) {
+		const has = one.values.map((v) => v > 0), first = has.indexOf(true), last = has.lastIndexOf(true);
+		if (one.build !== undefined && first >= 0 && !times.has(one.build))
+			times.set(one.build, { from: start_seconds + first * step_seconds, to: start_seconds + (last + 1) * step_seconds });
+	}
+	return times;
+}
+
+// Builds of one file below each other, the newest first; each can be compared with the one before.
+function buildsView(json, times, toDiff) {
+	const files = new Map(), event = json.rows[0]?.event;
+	for (const row of json.rows)
+		if (row.build && row.event === event)
+			files.set(base(row.image), [...files.get(base(row.image)) ?? [], row]);
+	const rows = [...files.values()].sort((a, b) => b.length - a.length).flatMap((some) => {
+		some.sort((a, b) => (times.get(b.build)?.from ?? 0) - (times.get(a.build)?.from ?? 0));
+		return some.map((r, i) => ({ ...r, before: some[i + 1]?.build }));
+	});
+	const made = element("div");
+	made.append(element("p", "Files with several builds come first. Shares are of the code of each build.", { class: "quiet" }),
+		showTable(rows, [["File of the code", (r) => base(r.image)], ["Build", (r) => short(r.build)],
+			["Samples", (r) => number(r.samples), "number"], ["First seen", (r) => whenOf(times.get(r.build)?.from)], ["Last seen", (r) => whenOf(times.get(r.build)?.to)],
+			["Changes", (r) => r.before ? toDiff(`since ${short(r.before)}`, r) : ""]]));
+	return made;
+}
+
+// ---- coverage ----
+
+function coverageView(json, hosts, { open, go }, state) {
+	const [first] = json.series, rows = new Map(json.series.filter((one) => one.event === first?.event).map((one) => [one.host, one]));
+	const counts = new Array(json.steps).fill(0);
+	for (const one of json.series.filter((one) => one.host !== undefined && one.event === first.event))
+		one.values.forEach((v, i) => { counts[i] += v > 0; });
+	const reporting = [{ event: "hosts", hosts: "hosts with samples", samples: rows.size, values: counts }];
+	const made = element("div");
+	made.append(seriesChart({ ...json, series: reporting }, "hosts", (from, to) => go({ since: `@${from}`, until: `@${to}` })),
+		showTable(hosts.map(({ host, last_seconds }) => ({ host, last_seconds, one: rows.get(host) })), [
+			["Host", (r) => open(r.host, { view: "blocks", filter: withMatcher(state.filter ?? "", "host", r.host) })],
+			["Samples here", (r) => number(r.one?.samples ?? 0), "number"],
+			["Steps with samples", (r) => `${r.one ? r.one.values.filter((v) => v > 0).length : 0} of ${json.steps}`, "number"],
+			["Last block ends", (r) => whenOf(r.last_seconds)]]));
+	return made;
+}
+
+// ---- regressions ----
+
+const points = (n) => `${n < 0 ? "−" : "+"}${Math.abs(n).toFixed(2)}`;
+
+function regressionsView(json, { functionOf, toDiff }) {
+	const made = element("div"), left_out = json.left_out ? ` ${number(json.left_out)} services of hosts are left out, because they changed too often.` : "";
+	made.append(element("p", `${number(json.changes)} times, a service of a host got a new build. Each host is compared with itself, before and after. Other causes count as well, such as another load.${
+		left_out}`, { class: "quiet" }));
+	made.append(json.regressions.length ? showTable(json.regressions, [["Points", (r) => points(r.change), "number"], ["Before", (r) => share(r.old_percent), "number"],
+		["Now", (r) => share(r.new_percent), "number"], ["Hosts where it grew", (r) => `${number(r.hosts_grew)} of ${number(r.hosts)}`, "number"],
+		["Function", functionOf], ["Service", (r) => r.service], ["New build of", (r) => base(r.file)], ["Since", (r) => timeText(r.since_seconds)],
+		["Changes", (r) => toDiff(`since ${short(r.old_build)}`, { build: r.new_build, before: r.old_build, service: r.service })]])
+		: element("p", "No function grew significantly after a new build."));
+	if (json.other)
+		made.append(element("p", `${number(json.other)} more are not shown.`));
+	return made;
+}
+
+// ---- the views ----
+
+// Parts of a service or a function: its hosts and its builds.
+export function fleetParts(open) {
+	return [
+		{ title: "Hosts", by: "host", isOf: isFleet, make: (json, state) => showTable(json.rows.filter((r) => r.samples), [["Samples", (r) => number(r.samples), "number"],
+			["Share", (r) => share(r.percent), "number"],
+			["Host", (r) => r.other ? `${number(r.other)} others` : open(r.host, { view: "blocks", filter: withMatcher(state.filter ?? "", "host", r.host) })]]) },
+		{ title: "Builds", by: "image,build", isOf: isFleet, make: (json, state) => showTable(json.rows.filter((r) => r.samples), [["Samples", (r) => number(r.samples), "number"],
+			["Share", (r) => share(r.percent), "number"], ["File of the code", (r) => r.other ? `${number(r.other)} others` : base(r.image)],
+			["Build", (r) => r.other ? "" : open(short(r.build), { view: "builds", by: "build", filter: withMatcher(state.filter ?? "", "image", base(r.image)) })]]) },
+	];
+}
+
+// The views of a fleet, as rows of the table of views.
+// page.open(changes, title) makes a button that leads elsewhere, page.go(changes) goes there, page.ask(name, query) asks the API, page.functionLink(row) leads to a
+// function, page.directory(name) is the source with the blocks of a fleet (beside ClickHouse, the directory), page.price() is the price of a CPU's hour, if there is one.
+export function fleetViews(page) {
+	const { open, directory } = page;
 	const toBlocks = (r) => open(r.host, { view: "blocks", by: "host", filter: `host=${quoted(r.host)}` });
 	const toBlock = (state, r) => open(timeText(r.start_seconds), { view: "page", by: "service", source: directory(state.source),
 		filter: withMatcher(state.filter ?? "", "host", r.host), since: `@${r.start_seconds}`, until: `@${r.end_seconds}` });
+	const toService = (state) => (name) => open(name, { view: "service", by: "host", filter: withMatcher(state.filter ?? "", "service", name) });
+	const toDiff = (state) => (title, r) => {
+		const filter = r.service === undefined ? state.filter ?? "" : withMatcher(state.filter ?? "", "service", r.service);
+		return open(title, { view: "diff", source: directory(state.source), filter: withMatcher(filter, "build", r.build), baseline_filter: withMatcher(filter, "build", r.before) });
+	};
+	const functionOf = (state) => (r) => open(r.symbol, { view: "function", by: "host", filter: withMatcher(withMatcher(state.filter ?? "", "service", r.service), "symbol", r.symbol) });
 	const ofHosts = (state) => ({ source: directory(state.source), filter: hostsOf(state.filter) });
+	const chosen = ["source", "filter", "since", "until"];
 	return {
+		services: { question: "series", arguments: chosen, fixed: { by: "service", limit: 300 }, make: (state, json) => servicesView(json, page.price(), toService(state)) },
+		service: { question: "top", arguments: [...chosen, "frames"], fixed: { limit: 100 }, parts: fleetParts(open), make: (state, json) => showTable(json.rows, [
+			["Samples", (r) => number(r.samples), "number"], ["Share", (r) => share(r.percent), "number"], ["Function", page.functionLink], ["File of the code", (r) => base(r.image)]]) },
+		builds: { question: "values", arguments: chosen, fixed: { by: "image,build" }, make: async (state, json) =>
+			buildsView(json, timesOf(await page.ask("series", { ...page.query(state, ...chosen), by: "build", limit: 1000 })), toDiff(state)) },
+		regressions: { arguments: chosen, fixed: { limit: 300 }, make: (state, json) => regressionsView(json, { functionOf: functionOf(state), toDiff: toDiff(state) }) },
+		coverage: { question: "series", arguments: chosen, fixed: { by: "host", limit: 10000 }, make: async (state, json) =>
+			coverageView(json, (await page.ask("hosts", ofHosts(state))).hosts, page, state) },
 		hosts: { arguments: ["source"], query: ofHosts, make: (state, json) => showTable(json.hosts, [
 			["Host", toBlocks], ["Last block ends", (r) => whenOf(r.last_seconds)], ["Spoke last", (r) => whenOf(r.seen_seconds)],
 			["Blocks", (r) => number(r.blocks), "number"], ["Samples", (r) => number(r.samples), "number"],

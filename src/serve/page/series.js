@@ -5,7 +5,7 @@ import { element, number } from "./parts.js";
 
 const space = "http://www.w3.org/2000/svg", width = 1000, height = 120, colours = 9;
 
-function drawn(name, attributes) {
+export function drawn(name, attributes) {
 	const made = document.createElementNS(space, name);
 	for (const [key, value] of Object.entries(attributes))
 		made.setAttribute(key, value);
@@ -41,7 +41,7 @@ function legend(series, by, onValue) {
 	series.forEach((one, i) => {
 		const item = element("li"), name = one.other ? `${one.other} others` : String(one[by]);
 		item.append(element("span", undefined, { class: `swatch c${i % colours}`, "aria-hidden": "true" }));
-		if (one.other)
+		if (one.other || !onValue)
 			item.append(element("span", name));
 		else {
 			const button = element("button", name, { type: "button", title: `Select ${by} ${name}` });
@@ -108,7 +108,7 @@ function moves(from, to, onRange) {
 	return made;
 }
 
-// The chart of an answer of the API. onRange takes two times in seconds, onValue a key and a series. isWindow: it is not all time.
+// The chart of an answer of the API. onRange takes two times in seconds, onValue a key and a series (without it, no series can be chosen). isWindow: it is not all time.
 export function seriesChart(json, by, onRange, onValue, isWindow) {
 	const event = json.series[0]?.event, series = json.series.filter((one) => one.event === event);
 	const figure = element("figure");

@@ -2,7 +2,7 @@
 // The page of `assay serve`. It asks the API (docs/api.md), and writes names as text only.
 
 import { coverageText, factsView, loadingText, processesView } from "./facts.js";
-import { fleetViews, isFleet } from "./fleet.js";
+import { fleetParts, fleetViews, isFleet } from "./fleet.js";
 import { ask, base, byId, element, number, pause, problemOf, quoted, request, share, showTable } from "./parts.js";
 import { asOneOperand, offerCompletions, operands, valueOf, withMatcher } from "./selector.js";
 import { seriesChart, timeText } from "./series.js";
@@ -16,7 +16,7 @@ const aheadMs = 500; // the view's question goes ahead of the others for so long
 const sourcesMs = 10000; // the list of sources is not asked for more often
 let asked = 0; // the number of the newest question: answers to older ones are dropped
 let running = { address: "", n: 0, control: new AbortController() }; // the questions of the newest address
-let sources = [], sourcesTime = 0;
+let sources = [], sourcesTime = 0, price; // of an hour of a CPU
 
 // Questions of what is shown: the next address ends them, and with them their work on the server.
 const askNow = (name, query) => ask(name, query, { signal: running.control.signal });
@@ -221,6 +221,7 @@ const views = {
 		["Function", (r) => r.symbol ? functionLink(r) : nameless[r.role]], ["File of the code", (r) => base(r.image)]], (r) => r.role),
 	parts: [
 		{ title: "Files of the code", by: "image", make: (json) => showTable(own(json), [...sampleColumns, ["File of the code", (r) => r.image]]) },
+		...fleetParts(goButton),
 		{ title: "Lines", by: "file,line", make: (json) => showTable(own(json), [...sampleColumns, ["Source", (r) => r.file], ["Line", (r) => r.line, "number"]]) },
 	] },
 	diff: { arguments: ["source", "baseline", "filter", "baseline_filter", "since", "until", "against", "frames"], make: (state, json) => showTable(json.rows, [
@@ -239,17 +240,18 @@ const views = {
 		return factsView(state.source, json.header, () => askNow("top", { ...queryOf(state, "source", "since", "until"), limit: 1 }),
 			(is_late, again) => awaitNames(question, is_late, again));
 	} },
-	...fleetViews(goButton, (name) => sourceOf(name)?.kind === "clickhouse" ? sources.find((one) => one.kind === "fleet")?.name ?? name : name),
+	...fleetViews({ open: goButton, go, ask: askNow, query: queryOf, functionLink, price: () => price,
+		directory: (name) => sourceOf(name)?.kind === "clickhouse" ? sources.find((one) => one.kind === "fleet")?.name ?? name : name }),
 };
 
 // Each part of a view comes when its own answer does, in the order of the table.
 function showParts(state, view, question) {
-	for (const part of view.parts ?? []) {
+	for (const part of view.parts?.filter((one) => one.isOf?.(sourceOf(state.source)) ?? true) ?? []) {
 		const section = element("section", undefined, { "aria-label": part.title });
 		section.append(element("h2", part.title), element("p", "…"));
 		byId("main").append(section);
 		askNow("values", { ...queryOf(state, ...view.arguments), by: part.by, limit: 100 })
-			.then((json) => part.make(json), (problem) => element("p", problem.message, { class: "quiet" }))
+			.then((json) => part.make(json, state), (problem) => element("p", problem.message, { class: "quiet" }))
 			.then((made) => question === asked && section.lastChild.replaceWith(made));
 	}
 }
@@ -377,6 +379,7 @@ async function readSources() {
 	const all = await ask("sources", {}), names = (list) => JSON.stringify(list.map((s) => s.name));
 	const { value } = byId("source"), { value: baseline } = byId("baseline");
 	byId("record").dataset.role = all.role;
+	price = all.cpu_hour;
 	sourcesTime = Date.now();
 	if (names(all.sources) !== names(sources)) {
 		sources = all.sources;

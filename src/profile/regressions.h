@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Functions of a fleet whose share grew after a new build.
+ *
+ * A *change* is the first sample of a build of a file in a service of a host that had another build
+ * of this file before, and had fewer samples of that one than of the new one from then on. The old
+ * side has the samples of that service on that host since its change before; the new side has those
+ * until its next change. The slice of the change itself counts on neither side, because it has both
+ * builds.
+ *
+ * Equal changes of several hosts add up, host by host: a host is compared with itself alone. The
+ * test is that of Cochran, Mantel and Haenszel, with n samples and x of the function on both sides
+ * of a host (o: old, n: new):
+ *
+ *   z = sum(x_n - n_n x / n) / sqrt(sum(x (n - x) n_n n_o / (n^2 (n - 1))))
+ *
+ * A function is reported if chance would make such a growth of any of all tested functions less
+ * than once in a hundred times (Bonferroni), and if its share grew by half a point or more, and on
+ * more than half of the hosts. Shares are means of the hosts with the weights n_n n_o / n.
+ *
+ * Files of one update change together. A function is reported once for each service: with its own
+ * file, if that changed, else with the file whose change has the largest z.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "profile/profile.h"
+
+/* A service of a host that changed more often is left out: it would take too much time. */
+#define REGRESSIONS_MAX_CHANGES 64
+
+struct regression {
+	uint32_t group;              /* of the profile: its service */
+	uint32_t function;           /* of the profile, of the new build where that has it */
+	uint32_t old, new;           /* images of the profile: the builds */
+	uint64_t since_ns;           /* the first change, as times of slices */
+	double old_share, new_share; /* 0 … 1 */
+	double z;
+	uint64_t samples; /* of the function on the new side */
+	uint32_t n_hosts, n_grew;
+};
+
+struct regressions {
+	VEC(struct regression) list; /* the largest growth first */
+	uint32_t n_changes;          /* of builds, on all hosts */
+	uint32_t n_left_out;         /* services of hosts with too many changes */
+	uint64_t n_tests;
+};
+
+/*
+ * The profile has the keys HOST and SERVICE alone, functions and slices, and is of a fleet. `lane`
+ * is the event. The caller frees by regressions_fini().
+ */
+void regressions_find(const struct profile *p, uint32_t lane, struct regressions *out);
+void regressions_fini(struct regressions *r);
