@@ -491,7 +491,7 @@ static int call_label_names(const struct asked *q, struct grafana_result *out, s
 {
 	static const enum profile_key without_filters[] = {
 		PROFILE_WAKER_SYMBOL, PROFILE_WAKER_STACK, PROFILE_MODE,    PROFILE_LANGUAGE,
-		PROFILE_FILE,         PROFILE_LINE,        PROFILE_ADDRESS, PROFILE_BUILD,
+		PROFILE_FILE,         PROFILE_LINE,        PROFILE_ADDRESS,
 	};
 	char *names[N_PROFILE_KEYS + 1] = { xstrdup(SOURCE_LABEL) };
 	size_t n = 1;

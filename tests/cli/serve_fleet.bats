@@ -127,6 +127,44 @@ updated_fleet() {
 	run -2 assay serve updated --cpu-price free
 }
 
+@test "Grafana's calls work on a fleet, and each panel of the fleet's dashboard has all of its samples" {
+	updated_fleet
+	serve updated
+	enter
+	grafana() { # METHOD FIELD…
+		python3 "$ROOT/tests/cli/grafana.py" "$address" "${cookie#Cookie:}" "$@"
+	}
+	grafana ProfileTypes >types
+	[[ $(<types) != 404* ]] || skip "built without protobuf-c"
+	grep '^assay:cpu-clock:nanoseconds:cpu-clock:nanoseconds ' types
+	grafana LabelNames | grep -x -c -e host -e service -e build | diff - <(echo 3)
+	grafana LabelValues 1=host | sort | diff - <(printf '%s\n' db1 web1 web2)
+	grafana LabelValues 1=service | diff - <(echo work)
+	grafana LabelValues 1=build '2={service_name="updated", host="db1"}' >builds # that of the C library, too
+	grep -x "$old" builds
+	run -1 grep "$new" builds
+	dashboard=$ROOT/data/grafana-fleet-dashboard.json
+	jq -e '.panels | map(.datasource.type) | unique == ["grafana-pyroscope-datasource"]' "$dashboard"
+	jq -r '.panels[].targets[] | [.queryType, .profileTypeId, .labelSelector, (.groupBy[0] // "")] | join("\u001f")' "$dashboard" >targets
+	[ "$(wc -l <targets)" = 4 ]
+	type=assay:cpu-clock:nanoseconds:cpu-clock:nanoseconds
+	for hosts in '.*' 'web.*'; do
+		all=$(assay report -i updated --format json "host=~\"$hosts\"" event:cpu-clock | jq '.total[0].events')
+		while IFS=$'\x1f' read -r kind event selector key; do
+			event=${event//\$event/$type} selector=${selector//\$fleet/updated} selector=${selector//\$service/w.*} selector=${selector//\$host/$hosts}
+			if [ "$kind" = metrics ]; then
+				grafana SelectSeries "1=$event" "2=$selector" "3:=$((begin * 1000))" "4:=$(((begin + 7200) * 1000))" "5=$key" 6/=15 >series
+				[ "$(awk '{ sum += $NF } END { printf "%.0f", sum }' series)" = "$all" ] || { echo "$selector $key: $(<series), wanted $all"; false; }
+			else
+				grafana SelectMergeStacktraces "1=$event" "2=$selector" "3:=$((begin * 1000))" "4:=$(((begin + 7200) * 1000))" | tail -1 | diff - <(echo "total $all")
+			fi
+		done <targets
+	done
+	# A series has a point for each bucket.
+	grafana SelectSeries "1=$type" '2={service_name="updated", host="db1"}' 5=host 6/=15 >series
+	[[ $(<series) == "[('host', 'db1')] ${begin}000 12 "* ]]
+}
+
 @test "in a browser: the pages of a fleet, keyboard, hostile names, narrow and wide, axe-core; no complaint" {
 	local chromium
 	chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "Chromium is not installed"

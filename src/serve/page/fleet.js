@@ -86,7 +86,7 @@ function timesOf({ series, start_seconds, step_seconds }) {
 function buildsView(json, times, toDiff) {
 	const files = new Map(), event = json.rows[0]?.event;
 	for (const row of json.rows)
-		if (row.build && row.event === event)
+		if (row.build && row.samples && row.event === event)
 			files.set(base(row.image), [...files.get(base(row.image)) ?? [], row]);
 	const rows = [...files.values()].sort((a, b) => b.length - a.length).flatMap((some) => {
 		some.sort((a, b) => (times.get(b.build)?.from ?? 0) - (times.get(a.build)?.from ?? 0));
