@@ -3,6 +3,7 @@
 # A fleet in ClickHouse.
 load helpers
 load clickhouse
+load fleet
 load serve
 
 setup() {
@@ -355,6 +356,35 @@ has_failed() {
 	wait "$server" || true
 	run pgrep -f "fleet load --follow --clickhouse=$clickhouse"
 	[ "$status" = 1 ]
+}
+
+@test "hosts, blocks and regressions of ClickHouse are those of the directory" {
+	real_clickhouse
+	record_two_builds
+	day=$(($(date +%s) / 86400 * 86400 + 3600))
+	for host in web1 web2; do
+		for days in 4:old 3:old 2:new 1:new; do
+			"$ASSAY_BUILD/bench/thin" "h.$host" $host $((day - ${days%:*} * 86400)) 1200 "${days%:*}" "work=2=${days#*:}.rec"
+		done
+		assay ship --to dir:fleet --once -q --host $host "h.$host"
+	done
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet
+	both() { # JQ WORD [FILTER…]: the same of both
+		diff <(assay fleet "$2" --format json "clickhouse:$clickhouse" "${@:3}" | jq -c "$1") <(assay fleet "$2" --format json fleet "${@:3}" | jq -c "$1")
+	}
+	both '[.hosts[] | [.host, .last_seconds, .blocks, .samples, .lost]]' hosts
+	both '[.hosts[].host]' hosts host:web2
+	both '[.blocks[] | del(.part)]' blocks
+	both '[.blocks[] | del(.part)]' blocks host:web1 --since "@$((day - 86400 + 600))"
+	# ClickHouse keeps hosts by days: the day of the change counts on neither side.
+	both '[.changes, (.regressions[0] | [.symbol, .hosts, .hosts_grew])]' regressions
+	[ "$(assay fleet regressions --format json "clickhouse:$clickhouse" | jq -r '.regressions[0].symbol')" = parse ]
+	[ "$(assay report --fleet "$clickhouse" -l "build:$new" --format json | jq .header.samples.selected)" = \
+		"$(assay report -i fleet -l "build:$new" --format json | jq .header.samples.selected)" ]
+	run -1 assay report --fleet "$clickhouse" -T "build:$new"
+	[[ "$output" == *"ask the directory of the fleet"* ]]
+	run -1 assay fleet hosts clickhouse:http://127.0.0.1:1/f
 }
 
 @test "load --follow stores new blocks once, while others are stored already" {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The answers of assay serve about a fleet: its hosts and their blocks.
 load helpers
+load fleet
 load serve
 
 setup() {
@@ -20,20 +21,8 @@ made_fleet() {
 # A fleet whose hosts web1 and web2 got another build of the program work after the first of two hours; db1 did not. In the new build, parse takes three times as long.
 # $old and $new are the build ids: updated_fleet
 updated_fleet() {
-	local build host
-	for build in old new; do
-		mkdir -p "$build"
-		cat >"$build/work.c" <<-END
-			volatile unsigned long x;
-			__attribute__((noinline)) void parse(unsigned long n) { for (unsigned long i = 0; i < n; i++) x += i; }
-			__attribute__((noinline)) void copy(unsigned long n) { for (unsigned long i = 0; i < n; i++) x ^= i; }
-			int main(void) { for (int i = 0; i < 100; i++) { parse($([ $build = old ] && echo 1000000 || echo 3000000)); copy(1000000); } return 0; }
-		END
-		gcc -O1 -g -Wl,--build-id=sha1 -o "$build/work" "$build/work.c"
-		assay record -q -F 997 -o "$build.rec" "$build/work"
-	done
-	old=$(assay report -i old.rec --by image,build --format json | jq -r '.rows[] | select(.image | endswith("/work")) | .build' | head -1)
-	new=$(assay report -i new.rec --by image,build --format json | jq -r '.rows[] | select(.image | endswith("/work")) | .build' | head -1)
+	local host
+	record_two_builds
 	begin=$((($(date +%s) - 9000) / 600 * 600))
 	for host in web1 web2 db1; do
 		"$ASSAY_BUILD/bench/thin" "h.$host" "$host" $begin 3600 1 work=2=old.rec

@@ -2,6 +2,7 @@
 /* assay fleet: looks after a fleet. Its words are in fleet_words.def. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -11,7 +12,9 @@
 #include "base/mem.h"
 #include "base/time_window.h"
 #include "commands/fleet/fleet_words.h"
+#include "fleet/clickhouse.h"
 #include "fleet/fleet_store.h"
+#include "open/input.h"
 #include "profile/query.h"
 
 #define FIELD(f) offsetof(struct fleet_args, f)
@@ -19,7 +22,9 @@ static const struct option_spec fleet_options[] = {
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text or json",
 	  .choices = "text|json" },
 	{ 'i', "input", "FLEET", OPT_STRING, FIELD(input), NULL,
-	  "the fleet, instead of the first operand" },
+	  "the fleet, instead of the first operand",
+	  "Lists of hosts, blocks and regressions take a fleet in ClickHouse, too: "
+	  "*clickhouse:URL,…*" },
 	{ 0, "since", "TIME", OPT_STRING, FIELD(since), NULL,
 	  "with blocks, rate and regressions: from this time on; see TIMES of assay-report(1)" },
 	{ 0, "until", "TIME", OPT_STRING, FIELD(until), NULL,
@@ -91,6 +96,25 @@ int fleet_operand(const struct option_list *operands, const char **fleet, struct
 	if (!fleet_is_at(*fleet))
 		return error_set(err, -ENODEV, "%s is no fleet", *fleet);
 	return 0;
+}
+
+int fleet_place(const struct option_list *operands, const char **place, struct error *err)
+{
+	if (!operands->n || !input_is_clickhouse(operands->data[0]))
+		return fleet_operand(operands, place, err);
+	*place = operands->data[0];
+	return 0;
+}
+
+int fleet_open_servers(const struct fleet_args *args, const char *place, struct clickhouse **out,
+		       struct error *err)
+{
+	const struct clickhouse_options options = {
+		.urls = strchr(place, ':') + 1,
+		.login = args->login ? args->login : getenv("ASSAY_CLICKHOUSE_LOGIN"),
+	};
+
+	return clickhouse_open(&options, out, err);
 }
 
 int fleet_host_filters(const struct option_list *operands, struct query *q, struct error *err)

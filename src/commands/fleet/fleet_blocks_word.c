@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* assay fleet blocks: the blocks of hosts, which lead to the samples of a host in ten minutes. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,66 +9,118 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/strings.h"
 #include "base/time_window.h"
 #include "cli/output.h"
 #include "commands/fleet/fleet_words.h"
+#include "fleet/clickhouse.h"
+#include "fleet/clickhouse_lists.h"
 #include "fleet/fleet_store.h"
+#include "open/input.h"
 #include "profile/query.h"
 #include "store/history/blocks.h"
 
 struct listed_block {
-	uint32_t host; /* index of the list of hosts */
+	const char *host; /* of the list */
 	struct fleet_key key;
 };
 
 struct block_list {
-	struct history_names hosts;
+	struct strings hosts;
 	struct query query;
 	struct time_window window;
 	VEC(struct listed_block) blocks;
+	bool is_incomplete;
 };
 
 /* A key without a block stands for samples that came with other blocks, or expired. */
-static int list_host(struct block_list *list, const char *fleet, uint32_t host, struct error *err)
+static int list_host(struct block_list *list, const char *fleet, const char *host,
+		     struct error *err)
 {
+	const char *name = strings_get(&list->hosts, strings_add(&list->hosts, host));
 	struct fleet_keys keys;
-	int r = fleet_keys_read(fleet, list->hosts.data[host], &keys, err);
+	int r = fleet_keys_read(fleet, host, &keys, err);
 
 	vec_foreach (&keys, key)
 		if (key->hash && key->bucket + BLOCK_BUCKET_NS > list->window.from_ns &&
 		    key->bucket < list->window.to_ns)
-			vec_push(&list->blocks, (struct listed_block){ host, *key });
+			vec_push(&list->blocks, (struct listed_block){ name, *key });
 	vec_fini(&keys);
 	return r;
+}
+
+static int list_directory(struct block_list *list, const char *fleet, struct error *err)
+{
+	struct history_names hosts = { 0 };
+	int r = fleet_hosts(fleet, &hosts, err);
+
+	for (size_t i = 0; i < hosts.n && r >= 0; i++)
+		if (query_takes_name(&list->query, FILTER_HOST, hosts.data[i]))
+			r = list_host(list, fleet, hosts.data[i], err);
+	history_names_fini(&hosts);
+	return r;
+}
+
+static void list_block(void *context, const struct listed_coverage *row)
+{
+	struct block_list *list = context;
+	struct listed_block b = { .key = { .bucket = row->start_s * NS_PER_SECOND,
+					   .samples = row->samples,
+					   .lost = row->lost } };
+
+	if (!query_takes_name(&list->query, FILTER_HOST, row->host))
+		return;
+	b.host = strings_get(&list->hosts, strings_add(&list->hosts, row->host));
+	snprintf(b.key.part, sizeof(b.key.part), "%" PRIu64, row->part);
+	vec_push(&list->blocks, b);
+}
+
+static void list_lacks(void *context, const char *sentence)
+{
+	struct block_list *list = context;
+
+	list->is_incomplete = true;
+	log_warning("a shard is missing: %s", sentence);
+}
+
+/* ClickHouse has the numbers of parts, and not their names. */
+static int list_servers(struct block_list *list, const struct fleet_args *args, const char *place,
+			struct error *err)
+{
+	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
+	int r = fleet_open_servers(args, place, &ch, err);
+
+	return r < 0 ? r
+		     : clickhouse_list_blocks(ch, list->window.from_ns / NS_PER_SECOND,
+					      list->window.to_ns / NS_PER_SECOND, list_block, list,
+					      list_lacks, err);
 }
 
 static int by_time_and_host(const void *a, const void *b)
 {
 	const struct listed_block *x = a, *y = b;
+	int r = strcmp(x->host, y->host);
 
 	if (x->key.bucket != y->key.bucket)
 		return x->key.bucket < y->key.bucket ? 1 : -1;
-	if (x->host != y->host)
-		return x->host < y->host ? -1 : 1;
-	return strcmp(x->key.part, y->key.part);
+	return r ? r : strcmp(x->key.part, y->key.part);
 }
 
-static void put_block_text(const struct block_list *list, const struct listed_block *b,
-			   struct buf *out)
+static void put_block_text(const struct listed_block *b, struct buf *out)
 {
 	char when[FLEET_TIME_SIZE];
 
 	fleet_time_text(b->key.bucket, when);
-	buf_printf(out, "%-20s %-24s %12" PRIu64 " %10" PRIu64 "  %s\n", when,
-		   list->hosts.data[b->host], b->key.samples, b->key.lost, b->key.part);
+	buf_printf(out, "%-20s %-24s %12" PRIu64 " %10" PRIu64 "  %s\n", when, b->host,
+		   b->key.samples, b->key.lost, b->key.part);
 }
 
-static void put_block_json(const struct block_list *list, const struct listed_block *b,
-			   struct buf *out)
+static void put_block_json(const struct listed_block *b, struct buf *out)
 {
 	buf_u8(out, '{');
-	json_put_text(out, "host", list->hosts.data[b->host]);
+	json_put_text(out, "host", b->host);
 	json_put_number(out, "start_seconds", b->key.bucket / NS_PER_SECOND);
 	json_put_number(out, "end_seconds", (b->key.bucket + BLOCK_BUCKET_NS) / NS_PER_SECOND);
 	json_put_number(out, "samples", b->key.samples);
@@ -88,7 +141,7 @@ static void put_blocks(const struct block_list *list, uint64_t limit, bool as_js
 			   "part of its history");
 	for (size_t i = 0; i < n; i++) {
 		buf_str(out, !as_json ? "" : i ? ",\n" : "\n");
-		(as_json ? put_block_json : put_block_text)(list, &list->blocks.data[i], out);
+		(as_json ? put_block_json : put_block_text)(&list->blocks.data[i], out);
 	}
 	if (as_json)
 		buf_printf(out, "],\"other\":%zu}\n", list->blocks.n - n);
@@ -102,22 +155,22 @@ int fleet_blocks_run(const struct fleet_args *args, const struct option_list *op
 	struct block_list list = { 0 };
 	struct buf out = { 0 };
 	const char *fleet;
-	int r = fleet_operand(operands, &fleet, err);
+	int r = fleet_place(operands, &fleet, err);
 
+	strings_init(&list.hosts);
 	r = r < 0 ? r : fleet_host_filters(operands, &list.query, err);
 	r = r < 0 ? r : fleet_args_window(args, &list.window, err);
-	r = r < 0 ? r : fleet_hosts(fleet, &list.hosts, err);
-	for (uint32_t i = 0; i < list.hosts.n && r >= 0; i++)
-		if (query_takes_name(&list.query, FILTER_HOST, list.hosts.data[i]))
-			r = list_host(&list, fleet, i, err);
+	if (r >= 0)
+		r = input_is_clickhouse(fleet) ? list_servers(&list, args, fleet, err)
+					       : list_directory(&list, fleet, err);
 	if (list.blocks.n)
 		qsort(list.blocks.data, list.blocks.n, sizeof(*list.blocks.data), by_time_and_host);
 	if (r >= 0)
 		put_blocks(&list, args->limit, fleet_args_want_json(args), &out);
 	r = r < 0 ? r : output_whole("-", out.data, out.len, err);
 	query_fini(&list.query);
-	history_names_fini(&list.hosts);
+	strings_fini(&list.hosts);
 	vec_fini(&list.blocks);
 	buf_fini(&out);
-	return r < 0 ? r : EXIT_OK;
+	return r < 0 ? r : list.is_incomplete ? EXIT_FAILED : EXIT_OK;
 }

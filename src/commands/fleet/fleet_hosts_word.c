@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* assay fleet hosts: the hosts of a fleet. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cli/output.h"
 #include "commands/fleet/fleet_words.h"
+#include "fleet/clickhouse.h"
+#include "fleet/clickhouse_lists.h"
 #include "fleet/fleet_store.h"
 #include "fleet/host_facts.h"
+#include "open/input.h"
 #include "profile/query.h"
 #include "store/history/blocks.h"
 
@@ -132,40 +137,92 @@ static void put_json(struct buf *out, const struct host_row *row)
 	buf_u8(out, '}');
 }
 
-int fleet_hosts_run(const struct fleet_args *args, const struct option_list *operands,
-		    struct error *err)
-{
-	bool as_json = fleet_args_want_json(args);
-	cleanup(query_fini) struct query query = { 0 };
-	struct history_names hosts = { 0 };
-	struct buf out = { 0 };
-	const char *fleet, *before = "\n";
-	int r = fleet_operand(operands, &fleet, err);
+struct host_list {
+	struct query query;
+	struct buf out;
+	bool as_json, has_rows, is_incomplete;
+};
 
-	r = r < 0 ? r : fleet_host_filters(operands, &query, err);
-	r = r < 0 ? r : fleet_hosts(fleet, &hosts, err);
-	if (as_json)
-		buf_str(&out, "{\"schema\":1,\"hosts\":[");
-	else
-		buf_printf(&out, "%-24s %-20s %8s %12s %10s %10s  %s\n", "host", "last block ends",
-			   "blocks", "samples", "lost", "expired", "labels");
+/* Takes the labels of the row. */
+static void list_add(struct host_list *list, struct host_row *row)
+{
+	if (list->as_json)
+		buf_str(&list->out, list->has_rows ? ",\n" : "\n");
+	(list->as_json ? put_json : put_text)(&list->out, row);
+	list->has_rows = true;
+	free(row->labels);
+}
+
+static int list_directory(struct host_list *list, const char *fleet, struct error *err)
+{
+	struct history_names hosts = { 0 };
+	int r = fleet_hosts(fleet, &hosts, err);
+
 	for (size_t i = 0; i < hosts.n && r >= 0; i++) {
 		struct host_row row;
 
-		if (!query_takes_name(&query, FILTER_HOST, hosts.data[i]))
+		if (!query_takes_name(&list->query, FILTER_HOST, hosts.data[i]))
 			continue;
 		r = read_host(fleet, hosts.data[i], &row, err);
-		buf_str(&out, as_json ? before : "");
-		before = ",\n";
-		if (as_json)
-			put_json(&out, &row);
-		else
-			put_text(&out, &row);
-		free(row.labels);
+		list_add(list, &row);
 	}
-	buf_str(&out, as_json ? "]}\n" : "");
-	r = r < 0 ? r : output_whole("-", out.data, out.len, err);
 	history_names_fini(&hosts);
-	buf_fini(&out);
-	return r < 0 ? r : EXIT_OK;
+	return r;
+}
+
+static void list_row(void *context, const struct listed_coverage *host)
+{
+	struct host_list *list = context;
+	struct host_row row = { .name = host->host,
+				.n_blocks = host->n_blocks,
+				.samples = host->samples,
+				.lost = host->lost,
+				.last_ns = host->start_s * NS_PER_SECOND + BLOCK_BUCKET_NS,
+				.labels = xstrdup("") };
+
+	if (query_takes_name(&list->query, FILTER_HOST, host->host))
+		list_add(list, &row);
+	else
+		free(row.labels);
+}
+
+static void list_lacks(void *context, const char *sentence)
+{
+	struct host_list *list = context;
+
+	list->is_incomplete = true;
+	log_warning("a shard is missing: %s", sentence);
+}
+
+/* ClickHouse has nothing of the facts that a gateway knows. */
+static int list_servers(struct host_list *list, const struct fleet_args *args, const char *place,
+			struct error *err)
+{
+	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
+	int r = fleet_open_servers(args, place, &ch, err);
+
+	return r < 0 ? r : clickhouse_list_hosts(ch, list_row, list, list_lacks, err);
+}
+
+int fleet_hosts_run(const struct fleet_args *args, const struct option_list *operands,
+		    struct error *err)
+{
+	struct host_list list = { .as_json = fleet_args_want_json(args) };
+	const char *fleet;
+	int r = fleet_place(operands, &fleet, err);
+
+	r = r < 0 ? r : fleet_host_filters(operands, &list.query, err);
+	if (list.as_json)
+		buf_str(&list.out, "{\"schema\":1,\"hosts\":[");
+	else
+		buf_printf(&list.out, "%-24s %-20s %8s %12s %10s %10s  %s\n", "host",
+			   "last block ends", "blocks", "samples", "lost", "expired", "labels");
+	if (r >= 0)
+		r = input_is_clickhouse(fleet) ? list_servers(&list, args, fleet, err)
+					       : list_directory(&list, fleet, err);
+	buf_str(&list.out, list.as_json ? "]}\n" : "");
+	r = r < 0 ? r : output_whole("-", list.out.data, list.out.len, err);
+	query_fini(&list.query);
+	buf_fini(&list.out);
+	return r < 0 ? r : list.is_incomplete ? EXIT_FAILED : EXIT_OK;
 }

@@ -46,20 +46,15 @@ static int page_parse(struct regressions_page *page, const struct fleet_args *ar
 {
 	const struct window_args window = { .since = args->since ? args->since : "-1w",
 					    .until = args->until };
-	int r = 0;
+	int r = fleet_place(operands, &page->place, err);
 
-	if (!operands->n)
-		return error_set(err, -EINVAL, "name the directory of a fleet");
-	page->place = operands->data[0];
+	if (r < 0)
+		return r;
 	for (size_t i = 1; i < operands->n && r >= 0; i++)
 		r = query_add(&page->query, operands->data[i], err);
 	r = r < 0 ? r : query_check(&page->query, err);
 	r = r < 0 ? r : input_window(&window, &page->query, err);
-	if (r < 0)
-		return -EINVAL;
-	return fleet_is_at(page->place) || input_is_clickhouse(page->place)
-		       ? 0
-		       : error_set(err, -ENODEV, "%s is no fleet", page->place);
+	return r < 0 ? -EINVAL : 0;
 }
 
 static int page_load(struct regressions_page *page, struct error *err)

@@ -56,6 +56,14 @@ int fleet_operand(const struct option_list *operands, const char **fleet, struct
 struct time_window;
 int fleet_args_window(const struct fleet_args *args, struct time_window *out, struct error *err);
 
+/* As fleet_operand(), but it may be a fleet in ClickHouse: "clickhouse:URL,…". */
+int fleet_place(const struct option_list *operands, const char **place, struct error *err);
+
+/* Opens the servers of such a place, with the login of the arguments or the environment. */
+struct clickhouse;
+int fleet_open_servers(const struct fleet_args *args, const char *place, struct clickhouse **out,
+		       struct error *err);
+
 /*
  * Reads the operands behind the fleet's directory into *q, which the caller initialized and ends by
  * query_fini(). -EINVAL: one of them is no filter host:.
