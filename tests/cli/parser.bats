@@ -74,6 +74,7 @@ starts() {
 			ls /usr/lib >/dev/null
 			cat /etc/passwd >/dev/null
 		done
+		"$PWD/quarters" 0.2cpu >/dev/null # the others may end before their first sample
 	END
 	within assay record -q -o s --call-graph fp -- sh many
 	rm -rf cache
