@@ -109,6 +109,10 @@ static void inject_report(const struct inject_args *args, const struct perfdata_
 	if (copied->errors)
 		log_warning("%s: %" PRIu64 " errors in decoding the trace are in %s", args->input,
 			    copied->errors, args->output);
+	if (copied->unverified)
+		log_warning("%s: %" PRIu64 " stretches of the trace are not verified, and have a "
+			    "record each in %s: some of their samples may be wrong",
+			    args->input, copied->unverified, args->output);
 	if (copied->unwritten)
 		log_warning("%s: %" PRIu64 " samples are too large for a record and left out",
 			    args->input, copied->unwritten);
@@ -220,7 +224,8 @@ static const struct command_section inject_sections[] = {
 	{ "WHAT IS WRITTEN",
 	  "The file has all records of the recording as they are. With *--itrace*, the "
 	  "trace's data and its records are left out. The samples and errors made of the "
-	  "trace follow as separate events (instructions, branches, transactions, "
+	  "trace, and a record for each stretch that is not verified, follow as separate events "
+	  "(instructions, branches, transactions, "
 	  "ptwrite …), with perf's names and ids. *perf*(1) reads the file. AutoFDO's "
 	  "tools read it, too, and take the executed code from the last branches (the "
 	  "letter *l*)." },

@@ -4,10 +4,12 @@
  * assay reads. A processor trace is written as recorded, or as the samples that --itrace makes.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/strings.h"
@@ -27,6 +29,9 @@
 /* An id for each event that is made. */
 enum { MAX_MADE = 64 };
 
+/* Of records of stretches that are not verified. perf has no such error. */
+enum { CODE_UNVERIFIED = 255 };
+
 struct copying {
 	const struct perfdata_copy *config;
 	const struct perfdata_info *info;
@@ -39,7 +44,7 @@ struct copying {
 	size_t n_counters;       /* of the recording itself */
 	uint64_t ids[MAX_MADE];
 	struct perf_event_attr attrs[MAX_MADE];
-	uint64_t n_made, n_errors, n_unwritten;
+	uint64_t n_made, n_errors, n_unverified, n_unwritten;
 	VEC(struct branch) branches; /* of the sample at hand, changed */
 	struct strings mapped;       /* files that may want a build id */
 };
@@ -309,7 +314,8 @@ static void write_sample(struct copying *c, const struct event *e)
 }
 
 /* As perf's struct perf_record_auxtrace_error, in the format without a machine. */
-static void write_error(struct copying *c, const struct event *e)
+static void write_error_record(struct copying *c, const struct event *e, uint32_t code, uint64_t ip,
+			       const char *text)
 {
 	struct {
 		struct perf_event_header header;
@@ -319,18 +325,36 @@ static void write_error(struct copying *c, const struct event *e)
 	} error = {
 		.header = { .type = USER_AUXTRACE_ERROR, .size = sizeof(error) },
 		.type = 1, /* of an instruction trace */
-		.code = e->trace_error.reason,
+		.code = code,
 		.cpu = e->cpu,
 		.pid = (uint32_t)e->pid,
 		.tid = (uint32_t)e->tid,
 		.format = 1,
-		.ip = e->trace_error.addr,
+		.ip = ip,
 		.time_ns = e->time_ns,
 	};
 
-	snprintf(error.text, sizeof(error.text), "%s", loss_texts[e->trace_error.reason].text);
+	snprintf(error.text, sizeof(error.text), "%s", text);
 	perfdata_file_record(c->file, &error, sizeof(error));
+}
+
+static void write_error(struct copying *c, const struct event *e)
+{
+	write_error_record(c, e, e->trace_error.reason, e->trace_error.addr,
+			   loss_texts[e->trace_error.reason].text);
 	c->n_errors++;
+}
+
+/* perf has no record for it, and shows it as an error. The record has the time of its end. */
+static void write_unverified(struct copying *c, const struct event *e)
+{
+	cleanup(free_at_exit) char *text =
+		xasprintf("unverified: %" PRIu64 " instructions from %" PRIu64 ".%09" PRIu64,
+			  e->trace_unverified.insns, e->trace_unverified.from_ns / NS_PER_SECOND,
+			  e->trace_unverified.from_ns % NS_PER_SECOND);
+
+	write_error_record(c, e, CODE_UNVERIFIED, 0, text);
+	c->n_unverified++;
 }
 
 static int take_made(struct event_sink *sink, const struct event *e)
@@ -341,6 +365,8 @@ static int take_made(struct event_sink *sink, const struct event *e)
 		write_sample(c, e);
 	else if (e->type == EVENT_TRACE_ERROR)
 		write_error(c, e);
+	else if (e->type == EVENT_TRACE_UNVERIFIED)
+		write_unverified(c, e);
 	if (e->type != EVENT_SAMPLE && c->machine)
 		machine_event(c->machine, e);
 	return perfdata_file_failure(c->file);
@@ -415,6 +441,7 @@ static int perfdata_copy_records(struct copying *c, struct replay *replay, struc
 	*result = (struct perfdata_copied){ .samples = perfdata_file_samples(c->file),
 					    .made = c->n_made,
 					    .errors = c->n_errors,
+					    .unverified = c->n_unverified,
 					    .unwritten = c->n_unwritten };
 	return perfdata_file_close(c->file, NULL, err);
 }

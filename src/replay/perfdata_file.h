@@ -100,6 +100,7 @@ struct perfdata_copy {
 struct perfdata_copied {
 	uint64_t samples, made; /* samples in the file; those of the trace among them */
 	uint64_t errors;        /* of the decoding, that were written */
+	uint64_t unverified;    /* stretches of the trace with an error in them */
 	uint64_t unwritten;     /* samples that are too large for a record */
 };
 

@@ -79,3 +79,25 @@ shown() { # FILE FIELDS
 	refused 1 "no Intel PT"
 	[ ! -e out.data ]
 }
+
+@test "stretches of a damaged trace that are not verified are records, which perf shows" {
+	generate --tsc --mtc --psb 2000 -- "$PROGRAMS/flow" indirect
+	local place
+	for place in 7 19 33; do
+		cp trace.data damaged.data
+		printf '\x02\x04\x05' | dd of=damaged.data bs=1 seek=$(($(stat -c %s trace.data) * place / 42)) conv=notrunc status=none
+		assay script -i damaged.data --itrace=e 2>/dev/null |
+			sed -n 's/.* unverified from \([0-9.]*\) to \([0-9.]*\) .* instructions \([0-9]*\):.*/\2 \3 \1/p' >want
+		[ -s want ] && break
+	done
+	[ -s want ]
+	assay inject -i damaged.data -o out.data --itrace=be 2>said
+	grep -q "$(wc -l <want) stretches of the trace are not verified" said
+	# The record is perf's of an error, with a text of 64 bytes.
+	strings -n 20 out.data | grep -o 'unverified: .*' >texts
+	[ "$(cat texts)" = "$(awk '{ print "unverified: " $2 " instructions from " $3 }' want)" ]
+	command -v perf >/dev/null || skip "perf is not installed"
+	perf script -i out.data 2>/dev/null |
+		sed -n 's/.* time \([0-9.]*\) .* code 255: unverified: \([0-9]*\) instructions from \([0-9.]*\)/\1 \2 \3/p' >theirs
+	cmp want theirs
+}
