@@ -40,6 +40,7 @@ src/symbol/finder.c|1|~/.perfconfig of the user
 src/symbol/image_places.c|1|folders that the user names (--image-path); the guard opens the files in them
 src/symbol/kallsyms.c|1|/proc/kallsyms, or a copy that the user names
 src/symbol/kernel/kcore.c|1|/proc/kcore, or a copy that the user names
+src/symbol/kernel/kcore_cache.c|2|lists of modules in the cache of the user, and its folders
 src/symbol/kernel/kernel_table.c|3|notes and modules of the kernel, or lists of a guest that the user names
 src/symbol/kernel/module_file.c|2|/lib/modules: modules.dep, and the names of releases
 src/symbol/kernel/vmlinux.c|2|notes of the kernel, and names of files in /boot; the guard opens the files

@@ -21,6 +21,7 @@ src/record/program_files.c|2|the command that the user starts
 src/symbol/symbolizer/explain.c|2|files of the kernel and its modules
 src/symbol/file_table.c|1|the vdso, which the kernel has made
 src/symbol/function_names.c|1|kernel symbols for a filter
+src/symbol/kernel/kcore_cache.c|1|symbols of kernels in the cache of the user
 src/symbol/kernel/kernel_check.c|3|symbols and vmlinux of the kernel
 src/symbol/kernel/kernel_table.c|4|symbols of the kernel, and of a guest in a file that the user names
 src/symbol/kernel/module_code.c|1|modules in /lib/modules, for the flow of the processor

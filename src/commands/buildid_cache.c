@@ -4,7 +4,8 @@
  *
  *   DIR/PATH/BUILDID/elf              the file that was at PATH
  *   DIR/.build-id/XX/YYYY…            a link to the folder DIR/PATH/BUILDID; XXYYYY… is the build
- * id
+ *                                     id
+ *   DIR/[kernel.kcore]/BUILDID/TIME   copies of kernels (symbol/kernel/kcore_cache.h)
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,6 +24,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "commands/build_ids.h"
+#include "commands/buildid_kcore.h"
 #include "elf/elf_file.h"
 #include "symbol/finder.h"
 
@@ -32,7 +34,7 @@
 
 struct cache_args {
 	struct option_list add, remove, update, purge;
-	const char *missing, *dir;
+	const char *missing, *dir, *kcore;
 	bool list, purge_all, verbose;
 };
 
@@ -46,6 +48,10 @@ static const struct option_spec cache_options[] = {
 	{ 'p', "purge", "PATHS", OPT_LIST, FIELD(purge), NULL,
 	  "remove all builds of the files that were at these paths" },
 	{ 'P', "purge-all", NULL, OPT_FLAG, FIELD(purge_all), NULL, "remove everything" },
+	{ 'k', "kcore", "FILE", OPT_STRING, FIELD(kcore), NULL,
+	  "keep a copy of the kernel's code, from FILE and the kallsyms and modules beside it",
+	  "FILE is usually _/proc/kcore_, which root can read. Intel PT of that kernel is decoded "
+	  "with the copy, if its modules were at the same addresses." },
 	{ 'l', "list", NULL, OPT_FLAG, FIELD(list), NULL, "list the kept files" },
 	{ 'M', "missing", "RECORDING", OPT_STRING, FIELD(missing), NULL,
 	  "list the files of a perf.data recording that are not kept" },
@@ -356,6 +362,8 @@ static int cache_work(struct cache *c, const struct cache_args *args, struct err
 	r |= each_file(c, &args->update, cache_update);
 	r |= each_file(c, &args->remove, cache_remove);
 	r |= each_file(c, &args->purge, cache_purge);
+	if (args->kcore && buildid_kcore_add(c->dir, args->kcore, c->verbose, err) < 0)
+		return -1;
 	if (args->purge_all && purge(c, NULL, err) < 0)
 		return -1;
 	if (args->list)
@@ -368,7 +376,7 @@ static int cache_work(struct cache *c, const struct cache_args *args, struct err
 static bool is_asked(const struct cache_args *args)
 {
 	return args->add.n || args->update.n || args->remove.n || args->purge.n ||
-	       args->purge_all || args->list || args->missing;
+	       args->purge_all || args->list || args->missing || args->kcore;
 }
 
 static int buildid_cache_run(const struct command *self, int argc, char **argv)
@@ -385,7 +393,7 @@ static int buildid_cache_run(const struct command *self, int argc, char **argv)
 	c.verbose = args.verbose;
 	if (status < 0 && (operands.n || !is_asked(&args))) {
 		log_error("buildid-cache: say what to do: --add, --remove, --update, --purge, "
-			  "--purge-all, --list or --missing");
+			  "--purge-all, --list, --missing or --kcore");
 		status = EXIT_USAGE;
 	} else if (status < 0 && !c.dir) {
 		log_error("buildid-cache: there is no folder for it, as $HOME is not set; name one "

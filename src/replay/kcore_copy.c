@@ -218,7 +218,7 @@ static int write_range(struct copying *c, const struct text_range *r, int fd, ui
 
 static int write_kcore(struct copying *c, const char *dir, uint64_t *n_read)
 {
-	cleanup(free_at_exit) char *path = xasprintf("%s/kcore_dir/kcore", dir);
+	cleanup(free_at_exit) char *path = xasprintf("%s/kcore", dir);
 	cleanup(close_at_exit) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
 	uint64_t headers = sizeof(Elf64_Ehdr) + c->ranges.n * sizeof(Elf64_Phdr);
 	int e = fd < 0 ? -errno : write_headers(c, fd);
@@ -235,7 +235,7 @@ static int write_kcore(struct copying *c, const char *dir, uint64_t *n_read)
 static int write_list(struct copying *c, const char *dir, const char *name, const char *text,
 		      size_t size)
 {
-	cleanup(free_at_exit) char *path = xasprintf("%s/kcore_dir/%s", dir, name);
+	cleanup(free_at_exit) char *path = xasprintf("%s/%s", dir, name);
 	cleanup(close_at_exit) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
 	int e = fd < 0 ? -errno : file_write_all(fd, text, size);
 
@@ -328,9 +328,23 @@ int kcore_copy(const char *proc, const char *dir, uint64_t *n_bytes, struct erro
 		return e;
 	e = file_mkdirs(below, 0700, err);
 	if (!e)
-		e = copy_all(&c, dir, n_bytes);
+		e = copy_all(&c, below, n_bytes);
 	if (e < 0)
 		kcore_copy_undo(dir);
+	return e;
+}
+
+int kcore_copy_files(const char *proc, const char *folder, uint64_t *n_bytes, struct error *err)
+{
+	cleanup(copying_fini) struct copying c = { .proc = proc,
+						   .kcore = { .fd = -1 },
+						   .err = err };
+	int e = kcore_copy_open_all(&c);
+
+	e = e < 0 ? e : file_mkdirs(folder, 0700, err);
+	e = e < 0 ? e : copy_all(&c, folder, n_bytes);
+	if (e < 0)
+		file_remove_tree(folder, NULL);
 	return e;
 }
 

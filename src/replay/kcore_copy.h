@@ -24,5 +24,8 @@ struct error;
  */
 int kcore_copy(const char *proc, const char *dir, uint64_t *n_bytes, struct error *err);
 
+/* The three files alone, in a folder that is made for them. On failure nothing is left behind. */
+int kcore_copy_files(const char *proc, const char *folder, uint64_t *n_bytes, struct error *err);
+
 /* Removes the copies of kcore_copy(), and puts back the former `dir`, if `dir` has no "data". */
 void kcore_copy_undo(const char *dir);

@@ -18,7 +18,9 @@
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "machine/jit_code.h"
+#include "symbol/finder.h"
 #include "symbol/kallsyms.h"
+#include "symbol/kernel/kcore_cache.h"
 #include "symbol/kernel/module_file.h"
 #include "symbol/kernel/vmlinux.h"
 #include "symbol/table.h"
@@ -282,6 +284,32 @@ size_t pt_images_read_jit(struct pt_images *t, image_id dump, uint64_t addr, uin
 
 /* ---- the kernel ---- */
 
+/* A copy of /proc/kcore, with kallsyms beside it. */
+static bool open_kcore_in(struct pt_images *t, const char *folder)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/kcore", folder);
+
+	if (file_map(path, &t->kernel.file, NULL) == 0 &&
+	    elf_file_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) == 0) {
+		t->kallsyms = xasprintf("%s/kallsyms", folder);
+		return true;
+	}
+	file_unmap(&t->kernel.file);
+	t->kernel.file = (struct file_mapping){ 0 };
+	return false;
+}
+
+static bool open_kept_kcore(struct pt_images *t, const struct build_id *wanted)
+{
+	cleanup(free_at_exit) char *cache = finder_perf_cache(), *folder = NULL;
+
+	if (!cache || !wanted->len)
+		return false;
+	folder = kcore_cache_find(cache, wanted, t->config.kernel_text, t->config.modules,
+				  t->config.n_modules);
+	return folder && open_kcore_in(t, folder);
+}
+
 /* perf record --kcore makes a directory: DIR/data and DIR/kcore_dir/kcore. */
 static bool open_kcore(struct pt_images *t)
 {
@@ -291,17 +319,10 @@ static bool open_kcore(struct pt_images *t)
 	if (!t->recording || stat(t->recording, &st) < 0 || !S_ISDIR(st.st_mode))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-		cleanup(free_at_exit) char *path =
-			xasprintf("%s/%s/kcore", t->recording, folders[i]);
+		cleanup(free_at_exit) char *folder = xasprintf("%s/%s", t->recording, folders[i]);
 
-		if (file_map(path, &t->kernel.file, NULL) == 0 &&
-		    elf_file_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) ==
-			    0) {
-			t->kallsyms = xasprintf("%s/%s/kallsyms", t->recording, folders[i]);
+		if (open_kcore_in(t, folder))
 			return true;
-		}
-		file_unmap(&t->kernel.file);
-		t->kernel.file = (struct file_mapping){ 0 };
 	}
 	return false;
 }
@@ -372,13 +393,15 @@ static void open_kernel(struct pt_images *t)
 	struct image image = { .build_id = t->config.kernel_build_id, .path = "[kernel.kallsyms]" };
 	struct build_id wanted = recorded_id(t, &image);
 
-	if (open_named_vmlinux(t, &wanted) || open_kcore(t) || open_vmlinux(t, &wanted))
+	if (open_named_vmlinux(t, &wanted) || open_kcore(t) || open_kept_kcore(t, &wanted) ||
+	    open_vmlinux(t, &wanted))
 		return;
 	close_kernel(t);
-	add_note(t, IMAGE_UNKNOWN_ID,
-		 "the kernel's code is missing and is not decoded: there is no copy of "
-		 "/proc/kcore (perf record --kcore) and no vmlinux of its build (name one by "
-		 "--vmlinux)");
+	add_note(
+		t, IMAGE_UNKNOWN_ID,
+		"the kernel's code is missing and is not decoded: there is no copy of "
+		"/proc/kcore (perf record --kcore, or buildid-cache --kcore) and no vmlinux of its "
+		"build (name one by --vmlinux)");
 }
 
 static void need_kernel(struct pt_images *t)

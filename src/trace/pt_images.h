@@ -7,7 +7,7 @@
  *     machine, and in the user's folders; then by build id in perf's cache (~/.debug) and in
  *     DEBUGDIR/.build-id
  *   - of the kernel: the user's vmlinux, the copy of /proc/kcore beside the recording (perf record
- *     --kcore), a vmlinux of its build id
+ *     --kcore), a copy in perf's cache (buildid-cache --kcore), a vmlinux of its build id
  *   - of a guest's kernel: see trace/pt_guests.h
  *   - of the vdso: by build id, then this process's, if it is of the same build
  *
@@ -24,6 +24,7 @@
 #include "machine/image.h"
 #include "perfdata/perfdata.h"
 
+struct loaded_module;
 struct module_file;
 struct pt_images;
 struct symbolizer_config;
@@ -37,6 +38,9 @@ struct pt_images_config {
 	/* Where recorded mappings have the kernels of guests; of the caller, until the end. */
 	const struct perfdata_guest_text *guest_texts;
 	size_t n_guest_texts;
+	/* Of the recorded kernel; of the caller, until the end. */
+	const struct loaded_module *modules;
+	size_t n_modules;
 	uint64_t kernel_text; /* where _text was; 0: not known */
 	struct build_id kernel_build_id;
 };

@@ -341,6 +341,10 @@ int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, s
 	images.guest_texts = t->history.guest_texts.data;
 	images.n_guest_texts = t->history.guest_texts.n;
 	images.kernel_build_id = t->history.kernel_build_id;
+	vec_foreach (&t->history.modules, m)
+		vec_push(&t->loaded_modules, ((struct loaded_module){ m->name, m->start }));
+	images.modules = t->loaded_modules.data;
+	images.n_modules = t->loaded_modules.n;
 	t->images = pt_images_new(&images);
 	t->modules = pt_modules_new(&t->history, t->images);
 	t->switch_ip = trace_find_switch_ip(t);
@@ -367,6 +371,7 @@ void pt_trace_close(struct pt_trace *t)
 	pt_modules_free(t->modules);
 	pt_images_free(t->images);
 	address_filters_fini(&t->filters);
+	vec_fini(&t->loaded_modules);
 	free(t->module_errors);
 	pt_history_fini(&t->history);
 	free(t);

@@ -9,6 +9,7 @@
 
 #include "machine/address_space.h"
 #include "pt/piece.h"
+#include "symbol/kernel/kcore_cache.h"
 #include "trace/pt_filter.h"
 #include "trace/pt_history.h"
 #include "trace/pt_images.h"
@@ -138,8 +139,9 @@ struct pt_trace {
 	size_t n_losses_given;
 	const struct queue *last;   /* whose events were given last; NULL: none's, or a loss */
 	struct pt_flow_stats stats; /* of queues that are done */
-	uint64_t *module_errors;    /* by module of the history */
-	uint64_t kernel_errors;     /* outside of them */
+	VEC(struct loaded_module) loaded_modules; /* as in the history */
+	uint64_t *module_errors;                  /* by module of the history */
+	uint64_t kernel_errors;                   /* outside of them */
 	uint64_t guest_errors, guest_user_errors; /* of guests' kernels, and of their programs */
 };
 

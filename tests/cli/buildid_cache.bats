@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The folder in which perf and assay keep files by build id.
 load helpers
+load pt
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -115,4 +116,52 @@ setup() {
 	assay buildid-cache --add app
 	cp one app
 	assay report -i app.data -l | grep -q forty
+}
+
+@test "--kcore keeps a kernel's code, and Intel PT of that kernel is decoded with it" {
+	# The kernel's /proc, as a machine has it, and a trace without a copy beside it.
+	generate --kernel --tsc -- "$PROGRAMS/flow" indirect
+	mkdir -p sys/kernel proc
+	cp trace.data/kcore_dir/* proc
+	printf '' >proc/modules
+	rm -r trace.data
+	trace_of --kernel --vmlinux vmlinux --tsc --mtc --interrupt 700 -- "$PROGRAMS/flow" indirect
+	objcopy -O binary --only-section=.note.gnu.build-id "$PROGRAMS/flow" sys/kernel/notes
+	run assay script -i trace.data --itrace=be -F tid,ip,addr
+	[[ $output == *"the kernel's code is missing and is not decoded"*"buildid-cache --kcore"* ]]
+
+	run assay buildid-cache -v --kcore proc/kcore
+	[ "$status" = 0 ]
+	local id
+	id=$(readelf -n "$PROGRAMS/flow" | sed -n 's/.*Build ID: //p')
+	[[ "$output" == *"added $PERF_BUILDID_DIR/[kernel.kcore]/$id/20"* ]]
+	for file in kcore kallsyms modules; do
+		[ "$(stat -c %a "$PERF_BUILDID_DIR/[kernel.kcore]/$id/"*/$file)" = 400 ]
+	done
+	assay script -i trace.data --itrace=be -F tid,ip,addr 2>said | by_thread >ours
+	equal_files want ours
+	[ ! -s said ]
+	if command -v perf >/dev/null; then
+		perf --buildid-dir "$PWD/of-perf" buildid-cache -k "$PWD/proc/kcore"
+		PERF_BUILDID_DIR=$PWD/of-perf assay script -i trace.data --itrace=be -F tid,ip,addr | by_thread | cmp - want
+	fi
+	# The same state of the kernel is there, and a kernel with another module is not.
+	run assay buildid-cache -v --kcore proc/kcore
+	[[ "$status" = 0 && "$output" == *"kept before: "* ]]
+	echo 'probe 4096 0 - Live 0xffffffff81001000' >proc/modules
+	run assay buildid-cache -v --kcore proc/kcore
+	[[ "$status" = 0 && "$output" == *"added "* ]]
+	[ "$(find "$PERF_BUILDID_DIR/[kernel.kcore]/$id" -name kcore | wc -l)" = 2 ]
+	# A copy at other addresses is of no use.
+	rm -r "$PERF_BUILDID_DIR"
+	sed -i 's/^ffffffff81000000 T _text/ffffffff80fff000 T _text/' proc/kallsyms
+	assay buildid-cache --kcore proc/kcore
+	assay script -i trace.data --itrace=e 2>&1 | grep -q "the kernel's code is missing"
+	run assay buildid-cache --kcore /nowhere/kcore
+	refused 1 "--kcore: the kernel's build id: /nowhere/../sys/kernel/notes"
+	run assay buildid-cache --kcore vmlinux
+	refused 1 "the file must be named kcore"
+	rm proc/kallsyms
+	run assay buildid-cache --kcore proc/kcore
+	refused 1 "--kcore: "
 }
