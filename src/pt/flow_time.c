@@ -50,8 +50,11 @@ static bool tell_time(struct pt_flow *f, const struct pt_packet *p)
 	uint64_t repeats = f->time.repeats;
 	bool after_cyc = pt_flow_is_after_cyc(f), moved;
 
-	/* The bytes before it are damaged, even if they fit the code. */
-	if (p->type == PT_TSC && pt_time_is_behind(&f->time, p->payload))
+	/*
+	 * The bytes before it are damaged, even if they fit the code. But a guest's TSC may have an
+	 * offset.
+	 */
+	if (p->type == PT_TSC && !f->is_guest && pt_time_is_behind(&f->time, p->payload))
 		pt_flow_set_fact(f, PT_FACT_IN_DOUBT, true);
 	moved = pt_time_packet(&f->time, p, after_cyc);
 	if (f->time.repeats > repeats)

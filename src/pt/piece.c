@@ -84,7 +84,7 @@ void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end
 		f->at = psb;
 	}
 	tsc = psb < end ? pt_time_of_psb(psb, end) : 0;
-	if (tsc && pt_time_is_behind(&f->time, tsc))
+	if (tsc && !f->next_is_guest && pt_time_is_behind(&f->time, tsc))
 		pt_flow_set_fact(f, PT_FACT_IN_DOUBT, true);
 	pt_flow_end_period(f, is_confirmed);
 	/* The next piece begins with all branches. */

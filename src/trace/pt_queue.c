@@ -13,6 +13,7 @@ enum {
 	FED = 1 << 20, /* at most, before memory is given back */
 	GIVE_BACK = 1 << 22,
 	LOOK_AHEAD = 1 << 20, /* for a time that shows whether an earlier one is damaged */
+	PSB_PLUS = 128,       /* bytes of a PSB+, at most */
 };
 
 /* ---- times ahead ---- */
@@ -20,6 +21,35 @@ enum {
 static bool place_is_from(size_t piece, uint64_t at, size_t from_piece, uint64_t from)
 {
 	return piece > from_piece || (piece == from_piece && at >= from);
+}
+
+/* Whether a PSB+ was written in a guest, whose TSC may have an offset. */
+static bool psb_is_of_guest(const uint8_t *psb, const uint8_t *end)
+{
+	enum pt_block block = PT_NO_BLOCK;
+	const uint8_t *at = psb;
+	struct pt_packet p;
+	int size;
+
+	for (; (size = pt_packet_read(at, end, &block, &p)) > 0 && p.type != PT_PSBEND &&
+	       at - psb < PSB_PLUS;
+	     at += size)
+		if (p.type == PT_PIP && p.flag)
+			return true;
+	return false;
+}
+
+/* Whether the PSB+ at hand, or the last one before, is of a guest. */
+static bool place_is_in_guest(const uint8_t *bytes, const uint8_t *at, const uint8_t *end)
+{
+	const uint8_t *from = at - MIN((size_t)(at - bytes), (size_t)PSB_PLUS), *psb;
+	bool is_in_guest = false;
+
+	while ((psb = pt_find_psb(from, at)) < at) {
+		is_in_guest = psb_is_of_guest(psb, end);
+		from = psb + PT_PSB_SIZE;
+	}
+	return is_in_guest;
 }
 
 static struct psb_ahead find_psb_ahead(const struct queue *q, size_t piece, uint64_t from)
@@ -36,7 +66,9 @@ static struct psb_ahead find_psb_ahead(const struct queue *q, size_t piece, uint
 		at = bytes + a.to_at;
 		left -= (uint64_t)(to - at);
 		for (at = pt_find_psb(at, to); at < to && !a.tsc;) {
-			a.tsc = pt_time_of_psb(at, bytes + size);
+			a.tsc = psb_is_of_guest(at, bytes + size)
+					? 0
+					: pt_time_of_psb(at, bytes + size);
 			at = a.tsc ? at : pt_find_psb(at + PT_PSB_SIZE, to);
 		}
 		a.to_at = (uint64_t)(at - bytes);
@@ -49,7 +81,11 @@ static struct psb_ahead find_psb_ahead(const struct queue *q, size_t piece, uint
 uint64_t queue_next_tsc(struct queue *q, size_t piece, uint64_t from)
 {
 	const struct psb_ahead *a = &q->ahead;
+	uint64_t size;
+	const uint8_t *bytes = queue_piece(q, piece, &size);
 
+	if (q->is_guest || (bytes && place_is_in_guest(bytes, bytes + from, bytes + size)))
+		return 0;
 	if (!place_is_from(piece, from, a->piece, a->at) ||
 	    place_is_from(piece, from, a->to_piece, a->to_at))
 		q->ahead = find_psb_ahead(q, piece, from);

@@ -188,3 +188,38 @@ is_as_told() {
 	awk '/=>/ && $1 != 0 && $1 !~ /^ffffffff/' out >invented
 	[ ! -s invented ]
 }
+
+@test "a guest whose TSC has an offset does not damage the times of its host" {
+	command -v python3 >/dev/null || skip "no python3"
+	guest_of mtc=on,psb=300 "$PROGRAMS/flow" recursion
+	by_thread <truth >want
+	# The host's clock is days ahead of the guest's: each PSB+ of the guest has a PIP with NR.
+	mv trace.data made.data
+	python3 - made.data right.data trace.data <<'PY'
+import re, sys
+right = bytearray(open(sys.argv[1], 'rb').read())
+for tsc in re.finditer(rb'\x19...\0\0\0\0', bytes(right), re.S):
+    right[tsc.start() + 6] = 1
+data, n = right[:], 0
+for psb in re.finditer(re.escape(bytes([2, 0x82]) * 8), bytes(right)):
+    head = right[psb.end():right.index(bytes([2, 0x23]), psb.end())]
+    if head[:2] == bytes([2, 0x43]) and head[2] & 1:
+        data[psb.end() + head.index(0x19, 8) + 6] = 0
+        n += 1
+if not n:
+    sys.exit("no PSB is of the guest")
+open(sys.argv[2], 'wb').write(right)
+open(sys.argv[3], 'wb').write(data)
+PY
+	is_as_told --guest-code
+	run ! grep "not verified" err
+	ASSAY_PT_PARTS=700 is_as_told --guest-code
+	# Where the host has a PSB, the time is the host's own.
+	host_script --guest-code --itrace=b -F time --ns | tr -d ' :' >late
+	sort -s -n -c late
+	assay script -i right.data --vmlinux "$PROGRAMS/host_kernel" --guest-code --itrace=b -F time --ns | tr -d ' :' >right
+	comm -12 <(sort -u late) <(sort -u right) >equal
+	[ "$(wc -l <equal)" -gt 3 ]
+	# The first PSB is the host's, and the next one is no reason to doubt its time.
+	[ "$(head -n 1 late)" = "$(head -n 1 right)" ]
+}
