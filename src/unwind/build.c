@@ -228,7 +228,7 @@ static void emit_go(struct builder *b, const struct cover *c, uint64_t end)
 	struct elf_go_step step;
 
 	elf_go_function(&b->go, c->program_size, &f);
-	if (f.is_outermost) {
+	if (builder_is_outermost(b, &f)) {
 		emit_row(b, c->file_off,
 			 rule_number(b, (struct unwind_rule){ .cfa = UNWIND_CFA_END }));
 		return;

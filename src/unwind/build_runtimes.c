@@ -106,6 +106,14 @@ static void set_range(const struct builder *b, struct cover *c)
 		c->changes_to = (uint32_t)(behind_load(code).at - start);
 }
 
+bool builder_is_outermost(const struct builder *b, const struct elf_go_function *f)
+{
+	static const char handler[] = "runtime.sigtramp";
+
+	return f->is_outermost && strncmp(elf_go_short_name(&b->go, f, SWITCH_NAME_MAX), handler,
+					  sizeof(handler) - 1) != 0;
+}
+
 void builder_set_changes(const struct builder *b, struct cover *c)
 {
 	for (uint32_t i = 0; i < b->n_switches; i++)

@@ -13,6 +13,12 @@ void builder_find_switches(struct builder *b);
 /* Fills in `changes` and its rule, if the function at the cover's address changes stacks. */
 void builder_set_changes(const struct builder *b, struct cover *c);
 
+/*
+ * Whether a function of Go's table has no caller. `sigtramp` has a mark for that, but returns to
+ * the code that a signal has interrupted.
+ */
+bool builder_is_outermost(const struct builder *b, const struct elf_go_function *f);
+
 /* OCaml: rules that count from rbx may be on any stack. */
 void builder_free_registers(struct builder *b);
 

@@ -68,6 +68,8 @@ static void put_number(struct buf *b, const struct layout *l, uint64_t v)
 		buf_u32(b, (uint32_t)v);
 }
 
+static const char *name_of_other = "main.other"; /* of the second function */
+
 struct places {
 	uint32_t spin, inner, other;           /* names */
 	uint32_t stack, files, lines, inlined; /* steps */
@@ -129,7 +131,7 @@ static void put_table(struct buf *b, const struct layout *l)
 	p.inner = (uint32_t)(b->len - TABLE - at[0]);
 	buf_cstr0(b, "main.inner");
 	p.other = (uint32_t)(b->len - TABLE - at[0]);
-	buf_cstr0(b, "main.other");
+	buf_cstr0(b, name_of_other);
 	at[1] = b->len - TABLE;
 	buf_u32(b, 0);
 	at[2] = b->len - TABLE;
@@ -308,6 +310,32 @@ static struct unwind_rule rule_in_text(const struct unwind_table *t, uint64_t of
 }
 
 /* Stripped programs have no call frame information but that of the runtime. */
+static enum unwind_cfa cfa_of_other(void)
+{
+	struct buf b = go_program(&layouts[GO_1_18], 0);
+	struct elf_file elf = opened(&b);
+	struct unwind_header *block;
+	struct unwind_table t;
+	enum unwind_cfa cfa;
+
+	assert_int_equal(unwind_build(&elf, NULL, &block, NULL), 0);
+	assert_true(unwind_table_open(&t, block, block->size));
+	cfa = unwind_rule_cfa(rule_in_text(&t, SPIN_SIZE));
+	free(block);
+	buf_fini(&b);
+	return cfa;
+}
+
+/* Both have the mark of an outermost function. */
+static void the_handler_of_signals_has_a_caller(void **state)
+{
+	(void)state;
+	assert_int_equal(cfa_of_other(), UNWIND_CFA_END);
+	name_of_other = "runtime.sigtramp.abi0";
+	assert_int_not_equal(cfa_of_other(), UNWIND_CFA_END);
+	name_of_other = "main.other";
+}
+
 static void rules_for_the_stack_are_those_of_the_runtime(void **state)
 {
 	(void)state;
@@ -402,6 +430,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_layout_has_names_and_lines),
 		cmocka_unit_test(rules_for_the_stack_are_those_of_the_runtime),
+		cmocka_unit_test(the_handler_of_signals_has_a_caller),
 		cmocka_unit_test(an_index_has_the_inlined_function_below_its_caller),
 		cmocka_unit_test(a_table_without_a_function_names_nothing),
 		cmocka_unit_test(sections_over_each_other_are_not_read_again_and_again),
