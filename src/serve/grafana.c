@@ -336,10 +336,17 @@ struct level {
 	int64_t end; /* of the last box */
 };
 
+/* A box that may get more children. */
+struct flame_place {
+	size_t depth;
+	int64_t begin, end; /* of the place that its further children have */
+};
+
 struct flame {
 	VEC(struct level) levels;
 	VEC(char *) names;
-	VEC(int64_t) begins; /* by row: where its next child begins */
+	VEC(struct flame_place) places; /* by row; the first one is of the whole */
+	VEC(size_t) open;               /* rows from the whole down to the last one */
 	int64_t total, max_self;
 };
 
@@ -360,23 +367,45 @@ static void add_box(struct flame *f, size_t depth, int64_t begin, int64_t total,
 	vec_push(&f->names, xstrdup(name));
 }
 
+static void open_place(struct flame *f, size_t depth, int64_t begin, int64_t end)
+{
+	vec_push(&f->open, f->places.n);
+	vec_push(&f->places, (struct flame_place){ depth, begin, end });
+}
+
+/*
+ * Ends the boxes from this depth on. Children that are too light for rows have one box together.
+ * The row of all of them is no box: they are below several others.
+ */
+static void close_places(struct flame *f, size_t depth)
+{
+	while (f->open.n && f->places.data[f->open.data[f->open.n - 1]].depth >= depth) {
+		const struct flame_place place = f->places.data[f->open.data[--f->open.n]];
+		int64_t rest = place.end - place.begin;
+
+		if (rest > 0)
+			add_box(f, place.depth + 1, place.begin, rest, rest, "(other)");
+	}
+}
+
 /* Parents stand before their children, and children in the order of their boxes. */
 static void add_row(struct flame *f, const json_t *row)
 {
 	const json_t *parent = json_object_get(row, "parent");
-	size_t above = parent ? (size_t)json_integer_value(parent) + 1 : 0;
-	int64_t self = member_number(row, "events"), total = member_number(row, "total_events");
-	int64_t depth = member_number(row, "depth");
-	bool is_other = json_object_get(row, "other") != NULL;
+	size_t above = parent ? (size_t)json_integer_value(parent) + 1 : 0, depth;
+	int64_t self = member_number(row, "events");
+	int64_t total = MAX(member_number(row, "total_events"), self), begin;
 
-	if (is_other && !total)
-		total = self;
-	if (above >= f->begins.n || depth < 0 || depth > (int64_t)f->begins.n)
+	if (json_object_get(row, "other") || above >= f->places.n) {
+		vec_push(&f->places, (struct flame_place){ 0 }); /* it has a number, too */
 		return;
-	add_box(f, (size_t)depth + 1, f->begins.data[above], total, self,
-		is_other ? "(other)" : member_text(row, "symbol"));
-	vec_push(&f->begins, f->begins.data[above]);
-	f->begins.data[above] += total;
+	}
+	depth = f->places.data[above].depth + 1;
+	close_places(f, depth);
+	begin = f->places.data[above].begin;
+	add_box(f, depth, begin, total, self, member_text(row, "symbol"));
+	f->places.data[above].begin += total;
+	open_place(f, depth, begin, begin + total - self);
 }
 
 static void put_flame(const struct flame *f, struct buf *out)
@@ -415,8 +444,9 @@ static void put_stacktraces(const json_t *answer, const char *label, struct buf 
 
 	(void)label;
 	add_box(&f, 0, 0, f.total, 0, "total");
-	vec_push(&f.begins, 0);
+	open_place(&f, 0, 0, f.total);
 	json_array_foreach(rows, i, row) add_row(&f, row);
+	close_places(&f, 0);
 	put_flame(&f, out);
 	vec_foreach (&f.levels, level)
 		vec_fini(&level->values);
@@ -424,7 +454,8 @@ static void put_stacktraces(const json_t *answer, const char *label, struct buf 
 		free(*name);
 	vec_fini(&f.levels);
 	vec_fini(&f.names);
-	vec_fini(&f.begins);
+	vec_fini(&f.places);
+	vec_fini(&f.open);
 }
 
 /* ---- conversion ---- */
