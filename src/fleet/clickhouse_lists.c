@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "fleet/clickhouse.h"
+#include "fleet/fleet_store.h"
 #include "fleet/row_binary.h"
 #include "store/history/blocks.h"
 
@@ -29,7 +30,7 @@ static bool read_listed(struct reader *r, listed_coverage_visitor *visit, void *
 	row.lost = reader_u64(r);
 	row.n_blocks = reader_u64(r);
 	row.part = reader_u64(r);
-	if (!r->bad)
+	if (!r->bad && fleet_host_is_valid(host))
 		visit(context, &row);
 	return !r->bad;
 }

@@ -18,8 +18,9 @@ struct listed_coverage {
 typedef void listed_coverage_visitor(void *context, const struct listed_coverage *row);
 
 /*
- * Visits each host with its blocks, samples and losses; start_s is of its last block. `missing` is
- * called with a sentence for each shard that does not answer. -EPROTO: an answer is not whole.
+ * Visits each host that can have this name (fleet_host_is_valid()) with its blocks, samples and
+ * losses; start_s is of its last block. `missing` is called with a sentence for each shard that
+ * does not answer. -EPROTO: an answer is not whole.
  */
 int clickhouse_list_hosts(struct clickhouse *ch, listed_coverage_visitor *visit, void *context,
 			  void (*missing)(void *context, const char *sentence), struct error *err);

@@ -3,20 +3,23 @@
  * Functions of a fleet whose share grew after a new build.
  *
  * A *change* is the first sample of a build of a file in a service of a host that had another build
- * of this file before, and had fewer samples of that one than of the new one from then on. The old
- * side has the samples of that service on that host since its change before; the new side has those
- * until its next change. The slice of the change itself counts on neither side, because it has both
- * builds.
+ * of this file before. From then on, the service must have more samples of the new build than of
+ * the old one. The old side has the samples of that service on that host since its change before;
+ * the new side has those until its next change. The slice of the change itself counts on neither
+ * side, because it has both builds.
  *
  * Equal changes of several hosts add up, host by host: a host is compared with itself alone. The
- * test is that of Cochran, Mantel and Haenszel, with n samples and x of the function on both sides
- * of a host (o: old, n: new):
+ * test is that of Cochran, Mantel and Haenszel. A host has n samples on both sides, and x of the
+ * function (x_n on the new side, n_n and n_o on the new and the old side).
  *
  *   z = sum(x_n - n_n x / n) / sqrt(sum(x (n - x) n_n n_o / (n^2 (n - 1))))
  *
- * A function is reported if chance would make such a growth of any of all tested functions less
- * than once in a hundred times (Bonferroni), and if its share grew by half a point or more, and on
- * more than half of the hosts. Shares are means of the hosts with the weights n_n n_o / n.
+ * A function is reported if all of this is true:
+ * - Chance reports any function less than once in a hundred answers (Bonferroni).
+ * - Its share grew by half a point or more, and on more than half of the hosts.
+ * - It has ten samples or more on the new side.
+ *
+ * Shares are means of the hosts with the weights n_n n_o / n.
  *
  * Files of one update change together. A function is reported once for each service: with its own
  * file, if that changed, else with the file whose change has the largest z.
