@@ -30,6 +30,15 @@ faults() { # COUNT [URL]
 	[[ "$output" == *"  missing "* ]]
 }
 
+@test "clocks of hosts and of the gateway that are wrong by an hour lose and double nothing" {
+	assay serve --help | grep -q -- --fleet || skip "built without libmicrohttpd"
+	[ -e "$PROGRAMS/clock_shift.so" ] || skip "no library can be loaded into a program with sanitizers"
+	export CLOCK_SHIFT_SO=$PROGRAMS/clock_shift.so FAULT=clock
+	faults 4
+	[ "$status" = 0 ]
+	[[ "$output" == "4 faults in "*": clock 4"*"0 samples lost, 0 doubled"* ]]
+}
+
 @test "no sample is lost or doubled by faults of loading ClickHouse" {
 	[ -n "${ASSAY_CLICKHOUSE-}" ] || skip "no ClickHouse: set ASSAY_CLICKHOUSE to the URL of one (docs/testing.md)"
 	faults 20 "$ASSAY_CLICKHOUSE"

@@ -4,7 +4,8 @@
 
 faults.py DIR COUNT [URL]: makes the fleet in DIR, or goes on with the one that is there, until COUNT faults struck. URL is a ClickHouse
 server; without it, the faults of loading are left out. The end is an audit: each sample of the histories is stored once, and no other. Exit
-status: 0: nothing was lost and nothing was doubled. 1: something was. $ASSAY is the program, and $WORKLOAD makes the samples.
+status: 0: nothing was lost and nothing was doubled. 1: something was. $ASSAY is the program, and $WORKLOAD makes the samples. $CLOCK_SHIFT_SO
+is tests/programs/clock_shift.so; without it, no clock is wrong. $FAULT is the name of the only fault.
 """
 import collections
 import json
@@ -108,11 +109,11 @@ class Fleet:
     def urls(self):
         return ",".join("http://127.0.0.1:%d/%s_%d" % (shard.port, self.state["database"], i) for i, shard in enumerate(self.shards))
 
-    def start_gateway(self):
+    def start_gateway(self, env=None):
         if self.gateway and self.gateway.poll() is None:
             return
         self.gateway = subprocess.Popen([ASSAY, "serve", "--fleet", "fleet", "--listen", "127.0.0.1:%d" % self.gateway_port],
-                                        stdout=subprocess.DEVNULL, stderr=open("gateway.err", "a"))
+                                        stdout=subprocess.DEVNULL, stderr=open("gateway.err", "a"), env=env)
         for _ in range(200):
             try:
                 socket.create_connection(("127.0.0.1", self.gateway_port), 1).close()
@@ -131,9 +132,9 @@ class Fleet:
             os.rename("%s/.part" % host, "%s/samples/current/%s" % (host, name))
         self.state["parts"][host] = n + 1
 
-    def ship(self, host, state="state"):
+    def ship(self, host, state="state", env=None):
         return subprocess.Popen([ASSAY, "ship", "--to", "http://127.0.0.1:%d" % self.front.port, "--token-file", "token." + host, "--state",
-                                 "%s.%s" % (state, host), "--once", "-q", "--host", host, host], stdout=subprocess.DEVNULL, stderr=open("ship.err", "a"))
+                                 "%s.%s" % (state, host), "--once", "-q", "--host", host, host], stdout=subprocess.DEVNULL, stderr=open("ship.err", "a"), env=env)
 
     def load(self):
         if not self.shards:
@@ -243,6 +244,26 @@ def full_disk(fleet, host, ship, load):
     return has_failed
 
 
+def clock(fleet, host, ship, load):
+    """The clock of the host or of the gateway is wrong by nearly an hour, or by more: then the gateway refuses the host's blocks."""
+    wait(ship, 20)
+    fleet.add_part(host)
+    fleet.save()
+    seconds, is_gateway = random.choice([-3700, -3500, 3500, 3700]), random.random() < 0.5
+    if os.path.lexists("shift"):
+        os.unlink("shift")
+    os.symlink(str(seconds), "shift")
+    env = dict(os.environ, LD_PRELOAD=os.environ["CLOCK_SHIFT_SO"], CLOCK_SHIFT=os.path.abspath("shift"))
+    if is_gateway:
+        kill(fleet.gateway)
+        fleet.start_gateway(env)
+    is_refused = wait(fleet.ship(host, env=None if is_gateway else env), 30) != 0
+    if is_gateway:
+        kill(fleet.gateway)
+        fleet.start_gateway()
+    return is_refused == (abs(seconds) > 3600)
+
+
 def kill_load(fleet, host, ship, load):
     pause()
     return kill(load)
@@ -270,12 +291,13 @@ def two_loads(fleet, host, ship, load):
     return has_struck
 
 
-FAULTS = [kill_ship, kill_gateway, kill_request, cut_front, send_twice, reorder, full_disk]
+FAULTS = [kill_ship, kill_gateway, kill_request, cut_front, send_twice, reorder, full_disk] + [clock] * ("CLOCK_SHIFT_SO" in os.environ)
 LOAD_FAULTS = [kill_load, cut_shard, shard_down, two_loads]
 
 
 def inject(fleet):
     faults = FAULTS + (LOAD_FAULTS * 2 if fleet.shards else [])
+    faults = [fault for fault in faults if os.environ.get("FAULT", fault.__name__) == fault.__name__]
     fault, host = random.choice(faults), random.choice(HOSTS)
     if fault in (send_twice, reorder) and fleet.state["parts"][host] > 60 and random.random() < 0.8:
         fault = kill_ship  # these cost a request for each block
