@@ -118,7 +118,8 @@ static double at_present(const struct steering *s, const struct steer_host *h,
 {
 	const struct session_info *info = &s->session->info;
 
-	if (!h->had_hz || !sum->period || strcmp(info->counters[0].unit, "ns") != 0)
+	if (!h->had_hz || !sum->period || !info->n_counters ||
+	    strcmp(info->counters[0].unit, "ns") != 0)
 		return (double)sum->samples;
 	return (double)sum->period / 1e9 * (double)h->had_hz;
 }
