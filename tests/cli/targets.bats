@@ -7,7 +7,7 @@ load helpers
 ID=3f0c4f1e2d9b8a7c6e5f40312a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b
 
 setup_file() {
-	export OTHER=54321 # a user that nothing else has
+	export OTHER=$((55000 + $$ % 5000)) # a user that nothing else has: the tests of daemons have 54321
 }
 
 # A busy program with a name of its own: $NAME.
