@@ -204,8 +204,12 @@ $(printf '%s\n' "Uid: $1 $1 $1 $1" "Gid: $1 $1 $1 $1" Groups: \
 	[ "$(status_of d .helpers.starter.pid)" = "$(pgrep -P "$daemon" -x assay-starter)" ]
 	[ "$(status_of d '.helpers.parsers | .questions > 0 and .started > 0 and .died == 0')" = true ]
 	[ -z "$(pgrep -P "$daemon" -x assay-parser)" ]
+	helpers=$(pgrep -P "$daemon" -x assay-starter; parsers_of)
 	end_daemon
-	[ -z "$(pgrep -u 54322)" ]
+	# Daemons of other tests have that user, too.
+	for helper in $helpers; do
+		wait_for not test -e "/proc/$helper"
+	done
 }
 
 has_died() {
