@@ -166,6 +166,16 @@ is_as_told() {
 	equal_files theirs ours
 }
 
+@test "without times, a guest's side band has its programs, too" {
+	guest_of psb=1500,guest=3404 "$PROGRAMS/flow" recursion
+	sed 's/^[0-9]* //' truth >want
+	host_script --itrace=be -F ip,addr 2>err | decoded | awk '{ print $1, $2, $3 }' >ours
+	equal_files want ours
+	ASSAY_PT_PARTS=1000 host_script --itrace=be -F ip,addr 2>err | decoded | awk '{ print $1, $2, $3 }' | cmp - want
+	host_script --itrace=b -F machine_pid,vcpu,comm,pid,tid,ip,sym |
+		grep -q "^VM: *$(awk 'NR == 1 { print $1 }' truth) VCPU:003  *program  *3404/3404 .* main"
+}
+
 @test "--guestmount has the programs of a guest, also where this machine has another file at the path" {
 	cp "$PROGRAMS/flow" program
 	guest_of mtc=on,psb=1500,guest=3404 "$PWD/program" recursion

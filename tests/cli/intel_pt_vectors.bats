@@ -9,6 +9,22 @@ load helpers
 	"$ROOT/tests/pt/vectors.py" "$ASSAY_BUILD" "$LIBIPT_VECTORS"
 }
 
+@test "instructions of libipt's vectors with perf's side band are as libipt has them, but for a list with reasons" {
+	[ -n "${LIBIPT_PEVENT-}" ] || skip "LIBIPT_PEVENT=FOLDER names no folder of vectors (docs/intel-pt.md)"
+	"$ROOT/tests/pt/pevent_vectors.py" assay "$LIBIPT_PEVENT"
+}
+
+@test "a recording that is not decoded is no expected difference of a vector with side band" {
+	# pevent-warn has an expected difference, and this is none of those that libipt names.
+	mkdir -p vectors/pevent-warn
+	: >vectors/pevent-warn/pevent-warn-ptxed.exp
+	printf 'code' >vectors/pevent-warn/pevent-warn.bin
+	: >vectors/pevent-warn/pevent-warn.pt
+	: >"vectors/pevent-warn/pevent-warn-pevent-primary,sample-type=0x4.sb"
+	run "$ROOT/tests/pt/pevent_vectors.py" false vectors
+	[ "$status" = 1 ]
+}
+
 @test "a decoder that fails is no expected difference of a vector" {
 	local folder="$BATS_TEST_TMPDIR"
 	mkdir -p "$folder/tests/pt" "$folder/vectors/bad_cpu"
