@@ -20,9 +20,8 @@ const rowsShow = (text) => page.waitForFunction((text) => document.querySelector
 const column = (n) => page.locator(`main tbody td:nth-child(${n})`).allTextContents();
 const show = async (address) => {
 	await page.goto(`${origin}/#${address}`);
-	await page.waitForFunction((address) => location.hash === `#${address}` && document.getElementById("main").dataset.made === new URLSearchParams(address).get("view") &&
-		!document.querySelector("main > p, main section > p:only-child"), address);
-	await page.waitForFunction(() => document.getElementById("coverage").textContent.includes("samples"));
+	// The view of this address, with its parts.
+	await page.waitForFunction((hash) => document.getElementById("main").dataset.shown === hash && !document.querySelector("main section > p:only-child"), `#${address}`);
 };
 const accessible = async (title) => equal(await violationsOf(page, { exclude: [["iframe"], ["tbody tr:nth-child(n+4)"]] }), [], title);
 // Goes to an element by Tab alone.
@@ -48,7 +47,7 @@ await run({
 		const { hosts } = await ask("hosts?source=fleet");
 		equal(await column(1), ["db1", "web1", "web2"], "hosts");
 		equal(await column(5), hosts.map((one) => one.samples.toLocaleString("en-US")), "samples");
-		holds((await page.locator("#coverage").textContent()).includes("3 of 3 hosts have samples here"), "the coverage");
+		await page.locator("#coverage", { hasText: "3 of 3 hosts have samples here" }).waitFor();
 		// A selector of services chooses no hosts.
 		await show(`source=fleet&view=hosts&filter=${encodeURIComponent('host=~"web.*" service=~".*"')}`);
 		equal(await column(1), ["web1", "web2"], "hosts that are chosen");

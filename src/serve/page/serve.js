@@ -451,6 +451,7 @@ async function show(state, keeps) {
 		const had_focus = document.activeElement?.tagName === "IFRAME";
 		byId("main").replaceChildren(made);
 		byId("main").dataset.made = state.view;
+		byId("main").dataset.shown = location.hash;
 		if (had_focus) // its keys go on
 			made.querySelector("iframe")?.addEventListener("load", (event) => event.target.focus(), { once: true });
 		if (made.tagName === "IFRAME")
