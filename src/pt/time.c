@@ -190,12 +190,15 @@ static bool on_cyc(struct pt_time *t, uint64_t cycles)
 /* Where a packet leads, if that is far ahead; else 0. */
 static uint64_t leap_of(const struct pt_time *t, const struct pt_packet *p)
 {
-	double ticks = t->ticks_a_cycle > 0 ? t->ticks_a_cycle : by_cbr(t, t->cbr);
+	double ticks;
 
 	if (p->type == PT_TSC)
 		return ((p->payload - t->tsc) & (TSC_WRAP - 1)) > TSC_LEAP ? p->payload : 0;
+	if (p->payload <= TSC_LEAP)
+		return 0;
+	ticks = t->ticks_a_cycle > 0 ? t->ticks_a_cycle : by_cbr(t, t->cbr);
 	ticks = (double)t->tsc + (double)p->payload * ticks;
-	return p->payload > TSC_LEAP && ticks < 0x1p63 ? (uint64_t)ticks : 0;
+	return ticks < 0x1p63 ? (uint64_t)ticks : 0;
 }
 
 uint64_t pt_time_bound(const struct pt_time *t, const struct pt_packet *p, const uint8_t *at,
