@@ -33,6 +33,7 @@ src/record/raw.c|4|symbols, modules and notes of the kernel; formats of tracefs
 src/record/raw_trace.c|1|a ratio in sysfs
 src/record/target_names.c|3|/proc/PID/status; folders and cgroup.procs of the kernel in mounts of cgroups
 src/record/recorder_control.c|1|/proc/self
+src/record/thread_contexts.c|1|/proc/PID/maps
 src/demangle/swift_program.c|1|/dev/null
 src/symbol/container_roots.c|2|/proc; folders of container engines of root and of the user
 src/symbol/debug_package.c|1|the folder of lists of packages, which the guard has found

@@ -498,6 +498,16 @@ void sampler_set_labels(struct sampler *s, uint32_t file, const struct label_pla
 		bpf_map_update_elem(bpf_map__fd(s->bpf->maps.label_files), &file, places, BPF_ANY);
 }
 
+void sampler_set_process_labels(struct sampler *s, int32_t pid, const struct process_labels *labels)
+{
+	int map = bpf_map__fd(s->bpf->maps.label_processes);
+
+	if (labels)
+		bpf_map_update_elem(map, &pid, labels, BPF_ANY);
+	else
+		bpf_map_delete_elem(map, &pid);
+}
+
 /* the stacks are new, too: a stack's functions are sent before it */
 void sampler_tell_codes_again(struct sampler *s)
 {

@@ -193,6 +193,10 @@ void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_run
 /* The file is a Go program, and samples of its processes get their labels from now on. */
 void sampler_set_labels(struct sampler *s, uint32_t file, const struct label_places *places);
 
+/* Samples of this process get labels from there, or NULL: as its executable says. */
+void sampler_set_process_labels(struct sampler *s, int32_t pid,
+				const struct process_labels *labels);
+
 /* All functions are sent again, because the caller has forgotten them. */
 void sampler_tell_codes_again(struct sampler *s);
 

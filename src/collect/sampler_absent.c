@@ -215,3 +215,8 @@ void sampler_set_labels(struct sampler *s, uint32_t file, const struct label_pla
 {
 	(void)s, (void)file, (void)places;
 }
+
+void sampler_set_process_labels(struct sampler *s, int32_t pid, const struct process_labels *labels)
+{
+	(void)s, (void)pid, (void)labels;
+}

@@ -15,13 +15,13 @@ static const struct {
 	uint32_t first; /* this version and newer ones */
 	struct label_places places;
 } go_versions[] = {
-	{ GO(16), { 0, 48, 192, 344, LABELS_GO_MAP } },
-	{ GO(17), { 0, 48, 192, 360, LABELS_GO_MAP } },
-	{ GO(21), { 0, 48, 192, 344, LABELS_GO_MAP } },
-	{ GO(23), { 0, 48, 192, 352, LABELS_GO_MAP } },
-	{ GO(24), { 0, 48, 192, 352, LABELS_GO_LIST } },
-	{ GO(25), { 0, 48, 184, 344, LABELS_GO_LIST } },
-	{ GO(26), { 0, 48, 184, 352, LABELS_GO_LIST } },
+	{ GO(16), { 0, 48, 192, 344, LABELS_GO_MAP, 0, 0 } },
+	{ GO(17), { 0, 48, 192, 360, LABELS_GO_MAP, 0, 0 } },
+	{ GO(21), { 0, 48, 192, 344, LABELS_GO_MAP, 0, 0 } },
+	{ GO(23), { 0, 48, 192, 352, LABELS_GO_MAP, 0, 0 } },
+	{ GO(24), { 0, 48, 192, 352, LABELS_GO_LIST, 0, 0 } },
+	{ GO(25), { 0, 48, 184, 344, LABELS_GO_LIST, 0, 0 } },
+	{ GO(26), { 0, 48, 184, 352, LABELS_GO_LIST, 0, 0 } },
 	{ GO(28), { 0 } },
 };
 

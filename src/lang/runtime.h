@@ -126,8 +126,18 @@ struct v8_layout {
 enum label_kind {
 	LABELS_GO_LIST, /* since Go 1.24 */
 	LABELS_GO_MAP,
-	LABELS_CONTEXT, /* OpenTelemetry's thread context (lang/thread_context.h) */
+	/* OpenTelemetry's thread context (lang/thread_context.h), of a program … */
+	LABELS_CONTEXT,
+	/* … or of a library, whose slot has the place (ELF handling for thread-local storage): */
+	LABELS_CONTEXT_OFFSET,     /* TPOFF64: from the thread pointer */
+	LABELS_CONTEXT_DESCRIPTOR, /* TLSDESC: a function, and its argument */
+	LABELS_CONTEXT_MODULE,     /* DTPMOD64: the number of the module */
 };
+
+static inline int label_kind_is_context(__u32 kind)
+{
+	return kind >= LABELS_CONTEXT && kind <= LABELS_CONTEXT_MODULE;
+}
 
 /*
  * Where the labels of the running thread or goroutine are (Go: runtime/pprof.Do). Offsets in the
@@ -138,6 +148,8 @@ struct label_places {
 	__u16 g_m, m_goroutine; /* Go: of a `g`, its thread `m`; of that, the goroutine's `g` */
 	__u16 g_labels;         /* of the goroutine */
 	__u16 kind;             /* enum label_kind */
+	__u32 in_module;        /* LABELS_CONTEXT_MODULE: the variable's place in the module */
+	__u64 slot; /* of a library, relative to its base; in struct process_labels, an address */
 };
 
 struct lang_runtime {

@@ -3,10 +3,12 @@
 
 #include <elf.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
+#include "lang/loop.h"
 
 #define CONTEXT_VERSION 1 /* of otel_thread_ctx_v1 */
 #define ALIGN_MAX       4096
@@ -29,7 +31,6 @@ static bool find_block(const struct elf_file *elf, uint64_t *size)
 	return false;
 }
 
-/* A library's block may be anywhere, so its variable is not found here. */
 static bool is_program(const struct elf_file *elf)
 {
 	struct elf_segment s;
@@ -40,18 +41,104 @@ static bool is_program(const struct elf_file *elf)
 	return false;
 }
 
-void thread_context_find(const struct elf_file *elf, struct lang_runtime *out)
+/* How far link addresses are from the base (runtime.h). */
+static bool find_base(const struct elf_file *elf, uint64_t *base)
 {
-	struct elf_symbol variable;
+	struct elf_segment s;
+
+	for (uint32_t i = 0; elf_segment(elf, i, &s); i++)
+		if (s.type == PT_LOAD && (s.flags & PF_X))
+			return loop_base(elf, s.link_addr, base);
+	return false;
+}
+
+/* Relocations of the variable, by the way to it. */
+static const struct {
+	uint32_t relocation;
+	uint16_t kind;
+} slot_kinds[] = {
+	{ R_X86_64_TPOFF64, LABELS_CONTEXT_OFFSET },
+	{ R_X86_64_TLSDESC, LABELS_CONTEXT_DESCRIPTOR },
+	{ R_X86_64_DTPMOD64, LABELS_CONTEXT_MODULE },
+};
+
+static void look_at_relocation(const struct elf_symbols *symbols, const char *name, uint64_t slot,
+			       uint64_t info, struct label_places *out)
+{
+	struct elf_symbol symbol = { .name = "" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(slot_kinds); i++) {
+		if ((uint32_t)info != slot_kinds[i].relocation)
+			continue;
+		elf_symbols_get(symbols, (uint32_t)(info >> 32), &symbol);
+		if (strcmp(symbol.name, name) != 0)
+			return;
+		out->kind = slot_kinds[i].kind;
+		out->slot = slot;
+	}
+}
+
+/* The slot that the dynamic linker fills with the place of the symbol. */
+static bool find_slot(const struct elf_file *elf, const char *name, struct label_places *out)
+{
+	struct elf_symbols symbols = { 0 };
+	uint64_t budget = elf->size;
+	struct elf_section s;
+
+	elf_symbols_begin(&symbols, elf, SHT_DYNSYM);
+	for (uint32_t i = 0; elf_section(elf, i, &s); i++) {
+		struct reader r;
+
+		if (s.type != SHT_RELA || !(s.flags & SHF_ALLOC) || s.size > budget)
+			continue;
+		budget -= s.size; /* all sections together are no larger than the file */
+		r = elf_section_bytes(elf, &s);
+		while (reader_left(&r) >= sizeof(Elf64_Rela)) {
+			uint64_t slot = reader_u64(&r), info = reader_u64(&r);
+
+			reader_u64(&r); /* addend */
+			look_at_relocation(&symbols, name, slot, info, out);
+		}
+	}
+	return out->slot != 0;
+}
+
+static void find_in_program(const struct elf_file *elf, const struct elf_symbol *variable,
+			    struct lang_runtime *out)
+{
 	uint64_t size;
 
-	*out = (struct lang_runtime){ 0 };
-	if (elf->machine != EM_X86_64 || !is_program(elf) ||
-	    !elf_symbol_exported(elf, "otel_thread_ctx_v1", &variable) || variable.type != STT_TLS)
-		return;
-	if (!find_block(elf, &size) || variable.link_addr > size - MIN(size, sizeof(uint64_t)))
+	if (!find_block(elf, &size) || variable->link_addr > size - MIN(size, sizeof(uint64_t)))
 		return;
 	out->version = CONTEXT_VERSION;
 	out->labels.kind = LABELS_CONTEXT;
-	out->labels.thread_at = (int32_t)variable.link_addr - (int32_t)size;
+	out->labels.thread_at = (int32_t)variable->link_addr - (int32_t)size;
+}
+
+static void find_in_library(const struct elf_file *elf, const struct elf_symbol *variable,
+			    struct lang_runtime *out)
+{
+	struct label_places places = { .in_module = (uint32_t)variable->link_addr };
+	uint64_t base;
+
+	if (variable->link_addr > UINT32_MAX || !find_base(elf, &base) ||
+	    !find_slot(elf, variable->name, &places))
+		return;
+	places.slot -= base;
+	out->version = CONTEXT_VERSION;
+	out->labels = places;
+}
+
+void thread_context_find(const struct elf_file *elf, struct lang_runtime *out)
+{
+	struct elf_symbol variable;
+
+	*out = (struct lang_runtime){ 0 };
+	if (elf->machine != EM_X86_64 ||
+	    !elf_symbol_exported(elf, "otel_thread_ctx_v1", &variable) || variable.type != STT_TLS)
+		return;
+	if (is_program(elf))
+		find_in_program(elf, &variable, out);
+	else
+		find_in_library(elf, &variable, out);
 }

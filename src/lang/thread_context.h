@@ -11,7 +11,8 @@
 struct elf_file;
 
 /*
- * Fills out->version and out->labels, with language 0, for a program on x86-64 that exports the
- * variable itself. version 0: it does not. The file is untrusted.
+ * Fills out->version and out->labels, with language 0, for a program or a library on x86-64 that
+ * exports the variable. version 0: it does not, or nothing in a library leads to it. The file is
+ * untrusted.
  */
 void thread_context_find(const struct elf_file *elf, struct lang_runtime *out);

@@ -31,6 +31,7 @@
 #include "record/in_kernel_labels.h"
 #include "record/in_kernel_raws.h"
 #include "record/program_files.h"
+#include "record/thread_contexts.h"
 #include "unwind/library.h"
 #include "unwind/rule.h"
 
@@ -143,21 +144,21 @@ static void place_files(struct in_kernel *k, uint64_t until_ns)
 static int follow_event(struct event_sink *sink, const struct event *e)
 {
 	struct in_kernel *k = of_sink(sink);
-	struct thread_view thread;
-	struct code_addr code;
+	struct code_addr code = { IMAGE_UNKNOWN_ID, 0 };
 	int r;
 
-	if (k->to_place.n)
-		place_files(k, e->time_ns);
+	place_files(k, e->time_ns);
 	r = event_push(pipeline_sink(k->pipeline), e);
-	if (r < 0 || e->type != EVENT_MAPPING || !e->mapping.ino)
-		return r;
-	thread = machine_thread(k->machine, e->pid, e->tid);
-	if (machine_resolve(k->machine, &thread, MODE_USER, e->mapping.start, e->time_ns, &code) <
-	    0)
-		*intmap_put(&k->images, in_kernel_file_hash(e->mapping.dev, e->mapping.ino), NULL) =
-			code.image.n;
-	return 0;
+	if (r >= 0 && e->type == EVENT_MAPPING && e->mapping.ino) {
+		struct thread_view thread = machine_thread(k->machine, e->pid, e->tid);
+		uint64_t file = in_kernel_file_hash(e->mapping.dev, e->mapping.ino);
+
+		if (machine_resolve(k->machine, &thread, MODE_USER, e->mapping.start, e->time_ns,
+				    &code) < 0)
+			*intmap_put(&k->images, file, NULL) = code.image.n;
+	}
+	thread_contexts_follow(k->contexts, e, code.image);
+	return r;
 }
 
 static void want_table(struct in_kernel *k, uint32_t number)
@@ -570,6 +571,7 @@ void in_kernel_free(struct in_kernel *k)
 	vec_fini(&k->held_run);
 	lang_names_free(k->names);
 	label_marks_free(k->labels);
+	thread_contexts_free(k->contexts);
 	free(k);
 }
 
@@ -606,6 +608,7 @@ int in_kernel_read(struct in_kernel *k, uint64_t time_ns, struct error *err)
 	for (; k->with_tables && k->n_seen < k->files.n; k->n_seen++)
 		want_table(k, k->n_seen);
 	add_late(k);
+	thread_contexts_look(k->contexts, clock_monotonic_ns());
 	e = sampler_read(k->sampler, is_final(k) ? UINT64_MAX : time_ns, &k->visitor, err);
 	walked_stacks_forget(k);
 	return e;
@@ -617,9 +620,11 @@ void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter, bool wi
 	k->with_thread_ids = with_thread_ids;
 }
 
-void in_kernel_expect_labels(struct in_kernel *k, const char *const *names, size_t n)
+void in_kernel_expect_labels(struct in_kernel *k, const char *const *names,
+			     const char *const *in_program, size_t n)
 {
 	k->labels = label_marks_new(k->pipeline, k->machine, names, n);
+	k->contexts = thread_contexts_new(k->pipeline, k->sampler, in_program, n);
 }
 
 /* Walks the stack of a thread that waits: as the kernel shows it, or else /proc. 0: no stack. */

@@ -56,10 +56,11 @@ bool in_kernel_is_behind(const struct in_kernel *k);
 void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter, bool with_thread_ids);
 
 /*
- * Samples get these labels of goroutines, at most LABELS_MAX: their names in the session. The
- * sampler has their names in programs.
+ * Samples get these labels of goroutines, at most LABELS_MAX: their names in the session and
+ * in programs, which stay the caller's.
  */
-void in_kernel_expect_labels(struct in_kernel *k, const char *const *names, size_t n);
+void in_kernel_expect_labels(struct in_kernel *k, const char *const *names,
+			     const char *const *in_program, size_t n);
 
 /* Adds a thread that waited before the start, as if since `now_ns`. */
 bool in_kernel_put_wait(struct in_kernel *k, const struct blocked_thread *t, uint64_t now_ns);

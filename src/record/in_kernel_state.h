@@ -79,9 +79,10 @@ struct in_kernel {
 	uint64_t time_ns;
 	uint64_t known_ns; /* the side band is known up to then; UINT64_MAX: to its end */
 	struct language_run run,
-		held_run;           /* frames of languages that wait for their native frame */
-	struct lang_names *names;   /* of functions of languages */
-	struct label_marks *labels; /* NULL: labels are not recorded */
+		held_run;                 /* frames of languages that wait for their native frame */
+	struct lang_names *names;         /* of functions of languages */
+	struct label_marks *labels;       /* NULL: labels are not recorded */
+	struct thread_contexts *contexts; /* likewise */
 	bool with_tables;
 	uint64_t copy_ns;    /* the oldest copy for code among `raws`; UINT64_MAX: none */
 	bool is_stalled;     /* a raw stack needs a table that was not ready … */

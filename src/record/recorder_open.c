@@ -490,7 +490,7 @@ static int follow_sampler(struct recorder *r, struct error *err)
 	}
 	if (c->labels)
 		in_kernel_expect_labels(r->in_kernel, c->labels->in_session.data,
-					c->labels->in_session.n);
+					c->labels->in_program.data, c->labels->in_session.n);
 	if (recorder_n_waits(c))
 		in_kernel_expect_waits(r->in_kernel, (uint32_t)c->counters->n,
 				       !(c->merged & SEPARATE_THREAD));

@@ -162,6 +162,42 @@ keys_of() {
 	[ "$(assay report -i s --by span -t 0 --format json trace:fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0 | jq -r '.rows[].span')" = fedcba9876543210 ]
 }
 
+# Prints the labels of the spinner's samples, those of most samples.
+labels_of() { # SPINNER KEY
+	assay report -i s --by "$2" -t 0 --format json "via:spin_$1" | jq -r ".rows | max_by(.samples).${2%%:*}"
+}
+
+@test "the context of a thread has attributes, and a library's variable is found by its slot" {
+	need_sampler
+	[ "$(uname -m)" = x86_64 ] || skip "contexts of threads are known on x86-64 alone"
+	local way
+	for way in '' offset descriptor far_descriptor module; do
+		[ -z "$way" ] || [ -e "$PROGRAMS/context_$way.so" ] || continue # the compiler does not know it
+		assay record -q -o s -e cpu-clock -F "$(at_most 997)" --labels trace,span,http.route,user -- \
+			"$PROGRAMS/thread_context" 1 ${way:+"$PROGRAMS/context_$way.so"}
+		{
+			labels_of first trace
+			labels_of first label:http.route
+			labels_of first label:user
+			labels_of second span
+			labels_of second label:http.route
+			labels_of second label:user
+			labels_of none trace
+			labels_of hostile label:user
+		} >"labels-$way"
+		diff "labels-$way" - <<-'END'
+			00112233445566778899aabbccddeeff
+			/first
+			ann
+			fedcba9876543210
+			/second
+			[none]
+			[none]
+			[unknown]
+		END
+	done
+}
+
 @test "labels are recorded only if they are asked for, and where BPF can" {
 	record_labels ''
 	run assay report -i s --by label --format json

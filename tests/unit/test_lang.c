@@ -13,6 +13,7 @@
 #include "lang/code.h"
 #include "lang/detect.h"
 #include "lang/language.h"
+#include "lang/process_context.h"
 #include "record/program_files.h"
 
 /* Line tables. */
@@ -517,6 +518,90 @@ static void a_programs_files_are_found_once_each(void **state)
 	program_files_fini(&files);
 }
 
+static void put_field(struct buf *out, uint8_t number, const void *bytes, size_t size)
+{
+	buf_u8(out, (uint8_t)(number << 3 | 2));
+	buf_u8(out, (uint8_t)size);
+	buf_bytes(out, bytes, size);
+}
+
+/* A key with a list of texts, as opentelemetry-proto's KeyValue. */
+static void put_key_map(struct buf *out, const char *key, const char *const *names, size_t n)
+{
+	struct buf array = { 0 };
+	struct buf value = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		value.len = 0;
+		put_field(&value, 1, names[i], strlen(names[i]));
+		put_field(&array, 1, value.data, value.len);
+	}
+	value.len = 0;
+	put_field(&value, 5, array.data, array.len);
+	put_field(out, 1, key, strlen(key));
+	put_field(out, 2, value.data, value.len);
+	buf_fini(&array);
+	buf_fini(&value);
+}
+
+static void attributes_of_threads_have_the_numbers_of_their_names(void **state)
+{
+	static const char *const published[] = { "route", "method", "user" };
+	static const char *const wanted[] = { "user", "absent", "route" };
+	static const uint16_t expected[] = { 2, PROCESS_CONTEXT_NO_KEY, 0 };
+	struct buf attribute = { 0 }, other = { 0 }, payload = { 0 }, resource = { 0 };
+	uint16_t keys[3];
+
+	(void)state;
+	put_key_map(&attribute, "threadlocal.attribute_key_map", published, 3);
+	put_key_map(&other, "another.map", wanted, 3);
+	/* as an attribute of the process, then in its resource, then as the resource's attribute */
+	for (int form = 0; form < 3; form++) {
+		payload.len = resource.len = 0;
+		buf_bytes(&payload, "\x18\x05\x25....\x29........", 16); /* other fields */
+		put_field(&resource, 1, other.data, other.len);
+		put_field(&resource, 1, attribute.data, attribute.len);
+		if (form == 1)
+			put_field(&payload, 1, resource.data, resource.len);
+		else
+			put_field(&payload, form ? 1 : 2, attribute.data, attribute.len);
+		process_context_keys((uint8_t *)payload.data, payload.len, wanted, 3, keys);
+		assert_memory_equal(keys, expected, sizeof(keys));
+		/* whatever is missing at the end */
+		for (size_t n = 0; n < payload.len; n++)
+			process_context_keys((uint8_t *)payload.data, n, wanted, 3, keys);
+	}
+	buf_fini(&attribute);
+	buf_fini(&other);
+	buf_fini(&payload);
+	buf_fini(&resource);
+}
+
+static void a_process_context_is_known_by_its_header(void **state)
+{
+	uint8_t header[PROCESS_CONTEXT_HEADER] = "OTEL_CTX\2\0\0\0\5\0\0\0\1\0\0\0\0\0\0\0\0\x10";
+	struct process_context context;
+	uint64_t start = 0;
+
+	(void)state;
+	assert_true(process_context_read(header, &context));
+	assert_int_equal(context.payload, 0x1000);
+	assert_int_equal(context.payload_size, 5);
+	header[16] = 0; /* it is being changed */
+	assert_false(process_context_read(header, &context));
+	header[16] = 1;
+	header[8] = 3; /* another version */
+	assert_false(process_context_read(header, &context));
+	header[8] = 2;
+	header[15] = 1; /* 16 MiB */
+	assert_false(process_context_read(header, &context));
+	assert_true(process_context_mapping("7f00-7f10 rw-p 0 0:1 5  /memfd:OTEL_CTX (deleted)",
+					    &start));
+	assert_int_equal(start, 0x7f00);
+	assert_true(process_context_mapping("10-20 rw-p 0 0:0 0  [anon:OTEL_CTX]", &start));
+	assert_false(process_context_mapping("10-20 rw-p 0 0:0 0  /tmp/OTEL_CTX", &start));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -534,6 +619,8 @@ int main(void)
 		cmocka_unit_test(a_program_that_runs_no_language_is_none),
 		cmocka_unit_test(a_program_is_linked_with_its_loader_and_libc),
 		cmocka_unit_test(a_programs_files_are_found_once_each),
+		cmocka_unit_test(attributes_of_threads_have_the_numbers_of_their_names),
+		cmocka_unit_test(a_process_context_is_known_by_its_header),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
  * OpenTelemetry:
  *
  *   thread pointer ─► g (also a system stack's) ─► m ─► goroutine ─► labels ─► names and values
- *   thread pointer ─► context: trace, span
+ *   thread pointer ─► context: trace, span, attributes
  *
  * Labels are data of users. So only those that the recording names are read (wanted_labels), and
  * none by default. A sample's count has the number of its labels where a wait has its waker
@@ -20,7 +20,8 @@
 const volatile bool with_labels = false;
 const volatile __u64 wanted_labels[LABELS_MAX] = {}; /* label_name_hash(); 0: no more */
 
-#define LABEL_FILES_MAX 1024
+#define LABEL_FILES_MAX     1024
+#define LABEL_PROCESSES_MAX 4096
 
 /* Programs with labels, by file number. */
 struct {
@@ -30,6 +31,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct label_places);
 } label_files SEC(".maps");
+
+/* Processes with contexts of OpenTelemetry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, LABEL_PROCESSES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct process_labels);
+} label_processes SEC(".maps");
 
 #define GO_BUCKET_SLOTS 8
 #define GO_BUCKET_WORDS (1 + 4 * GO_BUCKET_SLOTS) /* marks of slots; names; values */
@@ -44,6 +54,7 @@ struct label_work {
 	__u64 name[LABEL_NAME_MAX / 8];
 	__u64 words[GO_BUCKET_WORDS];
 	__u32 has_some, is_unreadable;
+	__u16 keys[LABELS_MAX]; /* struct process_labels */
 };
 
 /* Samples alone have labels, and no sample interrupts another one. */
@@ -157,7 +168,7 @@ static __always_inline bool take_list(__u64 list_at)
 	return true;
 }
 
-/* The record of a thread (OTEP 4947). Attributes follow, which are not read. */
+/* The record of a thread (OTEP 4947). Attributes follow: number, length, text. */
 struct thread_context {
 	__u8 trace[16], span[8];
 	__u8 is_valid, reserved;
@@ -198,6 +209,43 @@ __attribute__((noinline)) int take_id(__u64 name_hash, __u32 from, __u32 size)
 	return 0;
 }
 
+#define ATTRIBUTES_MAX      32
+#define ATTRIBUTES_SIZE_MAX 1024
+
+/* Keeps an attribute if it is wanted; of two with one number, the last. Returns its size; 0: none.
+ */
+__attribute__((noinline)) int take_attribute(__u64 at, __u32 left)
+{
+	struct label_work *l = own_label_work();
+	__u8 head[2];
+
+	if (!l || left < sizeof(head) ||
+	    bpf_probe_read_user(head, sizeof(head), (const void *)at) ||
+	    sizeof(head) + head[1] > left)
+		return 0;
+	for (__u32 i = 0; i < LABELS_MAX; i++) {
+		if (l->keys[i] != head[0])
+			continue;
+		__builtin_memset(&l->m.values[i], 0, sizeof(l->m.values[i]));
+		keep_value(l, i, at + sizeof(head), head[1]);
+	}
+	return sizeof(head) + head[1];
+}
+
+static __always_inline void take_attributes(__u64 at, __u32 left)
+{
+	if (left > ATTRIBUTES_SIZE_MAX)
+		left = ATTRIBUTES_SIZE_MAX;
+	for (__u32 i = 0; i < ATTRIBUTES_MAX; i++) {
+		__u32 size = take_attribute(at, left);
+
+		if (!size || size > left)
+			break;
+		at += size;
+		left -= size;
+	}
+}
+
 /* The pointer of a context leads to it. A record that is being changed is none. */
 static __always_inline bool take_context(__u64 at)
 {
@@ -214,19 +262,78 @@ static __always_inline bool take_context(__u64 at)
 	__builtin_memcpy(span, "span_id", 7);
 	take_id(label_name_hash(trace), offsetof(struct thread_context, trace), sizeof(c->trace));
 	take_id(label_name_hash(span), offsetof(struct thread_context, span), sizeof(c->span));
+	take_attributes(at + sizeof(*c), c->attributes_size);
 	return true;
+}
+
+/* The dynamic thread vector of glibc: a pointer and another word for each module. */
+#define DTV_AT          8 /* from the thread pointer */
+#define DTV_ENTRY       16
+#define DTV_MODULES_MAX 4096
+
+/* False: it can't be read. *variable 0: the thread has no memory of the module yet. */
+static __always_inline bool find_in_module(__u64 tp, __u64 module, __u64 off, __u64 *variable)
+{
+	__u64 vector, block;
+
+	if (!module || module > DTV_MODULES_MAX || !read_word(tp + DTV_AT, &vector) ||
+	    !read_word(vector + module * DTV_ENTRY, &block))
+		return false;
+	*variable = !block || block == ~0ULL ? 0 : block + off;
+	return true;
+}
+
+/* A descriptor's argument is an offset from the thread pointer, which is below it, or has a place.
+ */
+static __always_inline bool find_by_descriptor(__u64 tp, __u64 slot, __u64 *variable)
+{
+	__u64 argument, place[2];
+
+	if (!read_word(slot + 8, &argument))
+		return false;
+	*variable = tp + argument;
+	if ((__s64)argument <= 0)
+		return true;
+	return !bpf_probe_read_user(place, sizeof(place), (const void *)argument) &&
+	       find_in_module(tp, place[0], place[1], variable);
+}
+
+/* Where the thread's variable is. */
+static __always_inline bool find_variable(const struct label_places *p, __u64 tp, __u64 *variable)
+{
+	__u64 word;
+
+	switch (p->kind) {
+	case LABELS_CONTEXT_OFFSET:
+		if (!read_word(p->slot, &word))
+			return false;
+		*variable = tp + word;
+		return true;
+	case LABELS_CONTEXT_DESCRIPTOR:
+		return find_by_descriptor(tp, p->slot, variable);
+	case LABELS_CONTEXT_MODULE:
+		return read_word(p->slot, &word) &&
+		       find_in_module(tp, word, p->in_module, variable);
+	default:
+		*variable = tp + (__s64)p->thread_at;
+		return true;
+	}
 }
 
 /* False: the labels can't be read. A thread that runs no goroutine has none. */
 static __always_inline bool take_labels(const struct label_places *p)
 {
-	__u64 tp = thread_pointer(), g, m, goroutine, labels;
+	__u64 tp = thread_pointer(), variable, g, m, goroutine, labels;
 
-	if (!tp || !read_word(tp + (__s64)p->thread_at, &g))
+	if (!tp || !find_variable(p, tp, &variable))
+		return false;
+	if (!variable)
+		return true;
+	if (!read_word(variable, &g))
 		return false;
 	if (!g)
 		return true;
-	if (p->kind == LABELS_CONTEXT)
+	if (label_kind_is_context(p->kind))
 		return take_context(g);
 	if (!read_word(g + p->g_m, &m))
 		return false;
@@ -271,12 +378,19 @@ static __always_inline __u64 send_labels(struct label_work *l)
 /* The number of the labels of the current goroutine; 0: none. `app`: its program. */
 __attribute__((noinline)) __u64 current_labels(__u32 app)
 {
+	__u32 pid = own_pid_tgid() >> 32;
+	const struct process_labels *process = bpf_map_lookup_elem(&label_processes, &pid);
 	const struct label_places *p = bpf_map_lookup_elem(&label_files, &app);
 	struct label_work *l = own_label_work();
 
+	if (process)
+		p = &process->places;
 	if (!p || !l)
 		return 0;
 	__builtin_memset(&l->m, 0, sizeof(l->m));
+	__builtin_memset(l->keys, 0xff, sizeof(l->keys)); /* LABEL_NO_KEY */
+	if (process)
+		__builtin_memcpy(l->keys, process->keys, sizeof(l->keys));
 	l->has_some = l->is_unreadable = 0;
 	if (!take_labels(p) || l->is_unreadable)
 		return LABELS_UNKNOWN;

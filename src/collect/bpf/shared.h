@@ -231,6 +231,18 @@ struct label_message {
 	struct label_value values[LABELS_MAX]; /* in the order of wanted_labels (labels.h) */
 };
 
+/*
+ * Of a process whose threads publish a context of OpenTelemetry. keys: the numbers that the wanted
+ * labels have in this process's contexts; LABEL_NO_KEY: none. The including file has
+ * lang/runtime.h.
+ */
+#define LABEL_NO_KEY 0xffff
+
+struct process_labels {
+	struct label_places places;
+	__u16 keys[LABELS_MAX];
+};
+
 /* The place of a file in a process's mappings. start 0: not known, as for an executable. */
 struct file_place {
 	__u64 start, file_off;
