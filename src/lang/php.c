@@ -11,8 +11,8 @@
 #include "lang/language.h"
 #include "lang/loop.h"
 
-/* executor_globals (Zend/zend_globals.h): the innermost frame, current_execute_data. */
-#define INNERMOST_FRAME 488
+#define PROLOGUE_MAX 8 /* bytes before the load in a small function */
+#define LOAD_SIZE    7 /* bytes of a load into %rax */
 
 #define VERSION(major, minor) ((major) << 8 | (minor))
 
@@ -21,9 +21,9 @@ static const struct php_version {
 	uint32_t version;
 	struct php_layout layout;
 } php_versions[] = {
-	{ VERSION(7, 4), { 64, 136, 0 } }, { VERSION(8, 0), { 72, 144, 0 } },
-	{ VERSION(8, 1), { 72, 144, 0 } }, { VERSION(8, 2), { 88, 152, 0 } },
-	{ VERSION(8, 3), { 80, 144, 0 } }, { VERSION(8, 4), { 104, 168, 0 } },
+	{ VERSION(7, 4), { 64, 136, 0, 0, 0 } }, { VERSION(8, 0), { 72, 144, 0, 0, 0 } },
+	{ VERSION(8, 1), { 72, 144, 0, 0, 0 } }, { VERSION(8, 2), { 88, 152, 0, 0, 0 } },
+	{ VERSION(8, 3), { 80, 144, 0, 0, 0 } }, { VERSION(8, 4), { 104, 168, 0, 0, 0 } },
 };
 
 /* The program's own text of its version: it sends it with web pages. */
@@ -69,6 +69,39 @@ static uint32_t find_dispatch(const struct elf_file *elf, const struct elf_symbo
 	return (uint32_t)file_off;
 }
 
+/*
+ * With threads, the globals are in memory of the thread, and tsrm_get_ls_cache_tcb_offset()
+ * (TSRM/TSRM.c) gives the place of the thread's pointer to it. In a program, the linker has put the
+ * number into its code; in a library, it is in a word that the dynamic linker fills.
+ */
+static bool find_thread_globals(const struct elf_file *elf, uint64_t base, struct lang_runtime *out)
+{
+	struct elf_symbol off, function;
+	struct reader r;
+
+	if (!elf_symbol_exported(elf, "executor_globals_offset", &off) ||
+	    !elf_symbol_exported(elf, "tsrm_get_ls_cache_tcb_offset", &function))
+		return false;
+	out->state = off.link_addr - base;
+	r = elf_bytes_at(elf, function.link_addr);
+	for (size_t i = 0; i < PROLOGUE_MAX && i + LOAD_SIZE <= (size_t)reader_left(&r); i++) {
+		int64_t number = loop_displacement(r.at + i + 3);
+
+		if (!memcmp(r.at + i, "\x48\xc7\xc0", 3)) { /* mov $number,%rax */
+			out->php.globals = PHP_GLOBALS_THREAD;
+			out->php.cache = (uint64_t)number;
+			return true;
+		}
+		if (!memcmp(r.at + i, "\x48\x8b\x05", 3)) { /* mov number(%rip),%rax */
+			out->php.globals = PHP_GLOBALS_SLOT;
+			out->php.cache =
+				function.link_addr + i + LOAD_SIZE + (uint64_t)number - base;
+			return true;
+		}
+	}
+	return false;
+}
+
 enum lang_detected php_detect(const struct elf_file *elf, struct lang_runtime *out, char *why,
 			      size_t why_size)
 {
@@ -88,14 +121,16 @@ enum lang_detected php_detect(const struct elf_file *elf, struct lang_runtime *o
 			layout = &php_versions[i].layout;
 	if (elf->machine != EM_X86_64 || !layout)
 		return lang_refuse(elf, out, why, why_size);
-	if (!has_globals)
-		return lang_refuse_for(out, "with threads (ZTS) is not known to assay", why,
-				       why_size);
 	if (!loop_base(elf, loop.link_addr, &base) || !loop_find(elf, &loop, out))
 		return lang_refuse_for(out, "was built in a way that assay does not know", why,
 				       why_size);
 	out->php = *layout;
 	out->php.dispatch = find_dispatch(elf, &loop);
-	out->state = globals.link_addr + INNERMOST_FRAME - base;
+	if (has_globals)
+		out->state = globals.link_addr + PHP_INNERMOST_FRAME - base;
+	else if (!find_thread_globals(elf, base, out))
+		return lang_refuse_for(
+			out, "with threads (ZTS) was built in a way that assay does not know", why,
+			why_size);
 	return LANG_FOUND;
 }

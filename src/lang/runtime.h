@@ -57,11 +57,23 @@ struct python_layout {
 #define PYTHON_STR_LENGTH 16  /* str: its length, in characters */
 #define PYTHON_STR_STATE  32  /* str: bits 2-4 size of a character, bit 6: ASCII */
 
+/* Where executor_globals are. */
+enum php_globals {
+	PHP_GLOBALS_FIXED,  /* state: the pointer in them to the innermost frame */
+	PHP_GLOBALS_THREAD, /* with threads: the thread has memory with its globals … */
+	PHP_GLOBALS_SLOT,   /* … by a thread-local pointer, of the program or of a library */
+};
+
+#define PHP_INNERMOST_FRAME 488 /* executor_globals (Zend/zend_globals.h): current_execute_data */
+
 /* Offsets in PHP's structures, in bytes; lang/php.c has them by version. */
 struct php_layout {
 	__u16 function_code; /* of a user function: its opcodes, which its closures share … */
 	__u16 function_file; /* … its file, and behind it its first and last line, 4 bytes each */
 	__u32 dispatch; /* offset in the file: the loop jumps to an instruction; 0: not known */
+	__u64 globals;  /* enum php_globals. With threads, state is the offset in that memory … */
+	__u64 cache;    /* … whose pointer is here, from the thread pointer; or the word with this
+			   number, relative to the base (TPOFF64) */
 };
 
 /* Where the execution context of the current thread is. */
@@ -157,8 +169,8 @@ struct lang_runtime {
 	__u32 version;                               /* major << 8 | minor */
 	struct runtime_range ranges[RUNTIME_RANGES]; /* of the interpreter's loop; unused: 0, 0 */
 	/*
-	 * Relative to the base. CPython: the int with the pthread key. PHP: the pointer to the
-	 * innermost frame. Ruby: see enum ruby_context. Perl: the int with the pthread key, or see
+	 * Relative to the base. CPython: the int with the pthread key. PHP: see enum
+	 * php_globals. Ruby: see enum ruby_context. Perl: the int with the pthread key, or see
 	 * perl_layout. HotSpot: the pointer to the table of fields.
 	 */
 	__u64 state;

@@ -70,8 +70,8 @@ __attribute__((noinline)) int find_jit_loop(__u32 slot)
 static __always_inline bool may_be_other_thread(const struct lang_runtime *r)
 {
 	__u64 id = bpf_get_current_pid_tgid();
-	bool is_for_one =
-		r->language == LANGUAGE_PHP || (r->language == LANGUAGE_PERL && r->perl.is_global);
+	bool is_for_one = (r->language == LANGUAGE_PHP && r->php.globals == PHP_GLOBALS_FIXED) ||
+			  (r->language == LANGUAGE_PERL && r->perl.is_global);
 
 	return is_for_one && id >> 32 != (__u32)id;
 }

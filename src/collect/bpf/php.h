@@ -44,9 +44,28 @@ struct php_source {
 #define PHP_OP_SIZE     32
 #define PHP_OPS_MAX     (1u << 20)
 
+/* The globals of the current thread. */
+static __always_inline bool php_thread_globals(const struct work *w, __u64 *globals)
+{
+	const struct php_layout *l = &w->lang.runtime.php;
+	__u64 tp = thread_pointer(), cache = l->cache, memory, off;
+
+	if (!tp || (l->globals == PHP_GLOBALS_SLOT && !read_word(w->lang.base + cache, &cache)) ||
+	    !read_word(tp + cache, &memory) || !memory ||
+	    !read_word(w->lang.base + w->lang.runtime.state, &off))
+		return false;
+	*globals = memory + off;
+	return true;
+}
+
 static __always_inline bool php_find_frames(struct work *w)
 {
-	return read_word(w->lang.base + w->lang.runtime.state, &w->lang.cursor);
+	__u64 globals;
+
+	if (w->lang.runtime.php.globals == PHP_GLOBALS_FIXED)
+		return read_word(w->lang.base + w->lang.runtime.state, &w->lang.cursor);
+	return php_thread_globals(w, &globals) &&
+	       read_word(globals + PHP_INNERMOST_FRAME, &w->lang.cursor);
 }
 
 static __always_inline bool php_read_function(__u64 at, struct php_function *f)
