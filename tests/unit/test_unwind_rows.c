@@ -340,9 +340,14 @@ static void rows_of_programs_equal_readelf(void **state)
 	(void)state;
 	need_readelf();
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		if (access(programs[i], R_OK) != 0)
+		int fd = open(programs[i], O_RDONLY | O_CLOEXEC);
+		/* An emulator may open another file at this path than readelf. */
+		cleanup(free_at_exit) char *opened = xasprintf("/proc/%d/fd/%d", (int)getpid(), fd);
+
+		if (fd < 0)
 			continue;
-		compare_image(programs[i]);
+		compare_image(opened);
+		close(fd);
 		n++;
 	}
 	assert_true(n > 0);
