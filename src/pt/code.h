@@ -77,7 +77,7 @@ struct pt_run {
 	uint8_t n_bits; /* directions used; 0: none can be, go step by step */
 	uint8_t n_returns;
 	uint8_t n_pushes; /* PT_RUN_BY_OPS: only the ops tell */
-	uint8_t height;   /* how many entries it needs on the return stack at most */
+	uint8_t height;   /* room for so many entries more makes the return stack lose none */
 	uint8_t depth;    /* it is for return stacks with so many entries at most */
 	/* The addresses that it takes off the return stack, the top first, and leaves there. */
 	uint64_t returns[PT_RUN_RETURNS];

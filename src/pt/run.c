@@ -7,6 +7,8 @@
 
 enum { MAX_VARIANTS = 4 };
 
+_Static_assert(PT_RUN_RETURNS <= PT_RUN_PUSHES, "what a run takes off has the place of its pushes");
+
 /* What the run takes off the return stack, and leaves there. */
 static void set_returns(const struct pt_path *p, struct pt_run *run)
 {
@@ -14,7 +16,8 @@ static void set_returns(const struct pt_path *p, struct pt_run *run)
 
 	run->n_returns = (uint8_t)p->n_before;
 	run->depth = p->lacks_return ? run->n_returns : PT_STACK;
-	run->height = (uint8_t)p->max_calls;
+	/* All of `pushes` is written, whatever `n_pushes`: over no entry of a full stack. */
+	run->height = (uint8_t)MAX(p->max_calls, PT_RUN_PUSHES - p->n_before);
 	for (unsigned int i = 0; i < p->n_before; i++)
 		run->returns[i] = pt_return_at(p->before, i)->addr;
 	run->n_pushes = p->n_calls > PT_RUN_PUSHES ? PT_RUN_BY_OPS : (uint8_t)p->n_calls;

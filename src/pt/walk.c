@@ -135,7 +135,7 @@ static inline bool replay_at_once(struct pt_flow *f, const struct pt_run *run)
 		return false;
 	for (; op < end && !f->is_quiet; op++)
 		pt_flow_emit_told(f, pt_told(f->code, op), f->insns + op->insns);
-	/* More than is pushed: what is above the top is of no account. */
+	/* All slots, whatever is pushed: the height has room for them. */
 	for (unsigned int i = 0; i < PT_RUN_PUSHES; i++)
 		r->at[(top + i) % PT_STACK] = (struct pt_return){ run->pushes[i], 0 };
 	r->top = top + run->n_pushes;
