@@ -208,7 +208,9 @@ void gateway_free(struct gateway *g)
 char *gateway_folder(const char *url)
 {
 	const char *begin = strstr(url, "://");
-	char *name = xstrdup(begin ? begin + 3 : url);
+	size_t kind = strcspn(url, "+:");
+	char *name = xasprintf("%.*s%s", url[kind] == '+' ? (int)kind + 1 : 0, url,
+			       begin ? begin + 3 : url);
 
 	for (char *at = name; *at; at++)
 		if (!isalnum((unsigned char)*at) && *at != '.' && *at != '-')

@@ -43,7 +43,10 @@ int gateway_new(const struct gateway_config *config, struct gateway **out, struc
 void gateway_free(struct gateway *g); /* NULL is fine */
 DEFINE_AT_EXIT(gateway_free, struct gateway)
 
-/* The name of a folder that keeps what this gateway has: "gw.example.org_8443". The caller frees.
+/*
+ * The name of a folder that keeps what this gateway has: "gw.example.org_8443". A server of another
+ * kind has the kind before it ("otlp_gw.example.org_4318"): two kinds can have one address. The
+ * caller frees.
  */
 char *gateway_folder(const char *url);
 

@@ -347,13 +347,15 @@ has_hidden() {
 	all=$(assay report -i store -t 0 --format json | jq .header.samples.selected)
 	for to in otlp pyroscope; do
 		for _ in 1 2; do
-			assay ship --to "$to+http://$address" --token-file token --state "state.$to" --once -q --host web1 store
+			assay ship --to "$to+http://$address" --token-file token --state state --once -q --host web1 store
 		done
 		[ "$(assay report -i pushed -t 0 --format json --by symbol | jq '[.rows[] | .samples] | add')" = "$all" ]
 		[ "$(assay report -i pushed -t 0 --format json --by symbol | jq '[.rows[] | select(.symbol == "forty") | .samples] | add')" = \
 			"$(assay report -i store -t 0 --format json --by symbol | jq '[.rows[] | select(.symbol == "forty") | .samples] | add')" ]
 		rm -r pushed/samples/current/2*
 	done
+	# Each kind has a folder, although they have one address.
+	find state -mindepth 1 -maxdepth 1 -name '*_*' -printf '%f\n' | sort | diff - <(printf '%s\n' otlp pyroscope | sed "s/$/_${address/:/_}/")
 	# Nobody answers, a wrong token, another machine without TLS, and addresses.
 	run assay ship --to otlp+http://127.0.0.1:1 --state other --once --host web1 store
 	[ "$status" = 1 ]
