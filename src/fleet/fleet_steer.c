@@ -7,13 +7,14 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "fleet/fleet_open.h"
 #include "fleet/fleet_rates.h"
 #include "fleet/fleet_store.h"
 #include "fleet/host_facts.h"
 #include "fleet/ship_leaves.h"
 #include "store/row_reader.h"
-#include "store/session.h"
+#include "store/session_join.h"
 
 #define GROWTH_MOST 4.0
 #define HOUR_NS     (3600 * NS_PER_SECOND)
@@ -47,8 +48,9 @@ static const char *class_text(const struct segment *segment, string_id id)
 	return id.n < segment->n_strings ? segment->strings[id.n] : "";
 }
 
-/* By class: whether its samples are of the service. The caller frees. */
-static bool *service_classes(const struct segment *segment, struct ship_leaves *service)
+/* By class: whether its samples are of the event and the service. The caller frees. */
+static bool *service_classes(const struct segment *segment, uint32_t event,
+			     struct ship_leaves *service)
 {
 	bool *is_taken = xcalloc(segment->n_classes + 1, sizeof(*is_taken));
 
@@ -56,84 +58,113 @@ static bool *service_classes(const struct segment *segment, struct ship_leaves *
 		const struct profile_class *c = &segment->classes[i];
 		uint32_t app = c->app.n < segment->n_images ? c->app.n : 0;
 
-		is_taken[i] = !c->counter && ship_leaves_take(service, segment->images[app].path,
-							      class_text(segment, c->cgroup));
+		is_taken[i] =
+			c->counter == event && ship_leaves_take(service, segment->images[app].path,
+								class_text(segment, c->cgroup));
 	}
 	return is_taken;
 }
 
-struct steer_sum {
+/* Samples, and their events. */
+struct steer_count {
 	uint64_t samples, period;
 };
 
-static struct steer_sum count_segment(const struct segment *segment, struct ship_leaves *service)
+static int count_segment(const struct segment *segment, uint32_t event, struct ship_leaves *service,
+			 struct steer_count *out, struct error *err)
 {
-	cleanup(free_at_exit) bool *is_taken = service_classes(segment, service);
+	cleanup(free_at_exit) bool *is_taken = service_classes(segment, event, service);
 	struct count_rows rows = { 0 };
-	struct steer_sum sum = { 0 };
+	int r = 0;
 
-	for (uint32_t b = 0; b < segment->n_blocks; b++) {
+	for (uint32_t b = 0; b < segment->n_blocks && r >= 0; b++) {
 		rows.n = 0;
-		if (segment_read_rows(segment, b, &rows, NULL) < 0)
-			continue;
+		r = segment_read_rows(segment, b, &rows, err);
+		rows.n = r < 0 ? 0 : rows.n;
 		vec_foreach (&rows, row) {
-			sum.samples += is_taken[row->class] ? row->samples : 0;
-			sum.period += is_taken[row->class] ? row->period : 0;
+			out->samples += is_taken[row->class] ? row->samples : 0;
+			out->period += is_taken[row->class] ? row->period : 0;
 		}
 	}
 	vec_fini(&rows);
-	return sum;
+	return r;
 }
 
-/* The samples of a service by host, in the order of s->hosts, which grows. The caller frees. */
-static struct steer_sum *count_service(struct steering *s, const char *glob)
-{
-	const struct session *session = s->session;
-	struct steer_sum *sums = xcalloc(session->n_segments + s->hosts->n + 1, sizeof(*sums));
-
-	for (uint32_t i = 0; i < session->n_segments; i++) {
-		const struct segment *segment = session->segments[i];
-		cleanup(free_at_exit) char *names = fleet_containers_file(s->fleet, segment->host);
-		struct ship_leaves *service = ship_leaves_new(glob);
-		struct steer_sum n, *sum;
-
-		ship_leaves_name(service, names);
-		n = count_segment(segment, service);
-		ship_leaves_free(service);
-		if (!n.samples)
-			continue;
-		sum = &sums[steer_host_of(s, segment->host) - s->hosts->data];
-		sum->samples += n.samples;
-		sum->period += n.period;
-	}
-	return sums;
-}
+/* The samples of a host. */
+struct steer_sum {
+	uint64_t samples;
+	double present; /* so many it would have had at its present rate */
+};
 
 /*
  * The samples that a host would have had at its present rate, which may be another one than that of
  * the samples: the events of a clock tell it.
  */
-static double at_present(const struct steering *s, const struct steer_host *h,
-			 const struct steer_sum *sum)
+static double at_present(const struct steer_host *h, const struct counter_info *event,
+			 const struct steer_count *n)
 {
-	const struct session_info *info = &s->session->info;
-
-	if (!h->had_hz || !sum->period || !info->n_counters ||
-	    strcmp(info->counters[0].unit, "ns") != 0)
-		return (double)sum->samples;
-	return (double)sum->period / 1e9 * (double)h->had_hz;
+	if (!h->had_hz || !n->period || strcmp(event->unit, "ns") != 0)
+		return (double)n->samples;
+	return (double)n->period / 1e9 * (double)h->had_hz;
 }
 
-static void steer_service(struct steering *s, const char *glob)
+/* A service, and its samples by host, in the order of s->hosts, which grows. */
+struct service_count {
+	const char *glob;
+	struct steer_sum *sums;
+};
+
+static int count_segment_of_host(struct steering *s, const struct segment *segment,
+				 const struct counter_info *event, struct service_count *c,
+				 struct error *err)
+{
+	cleanup(free_at_exit) char *names = fleet_containers_file(s->fleet, segment->host);
+	struct ship_leaves *service = ship_leaves_new(c->glob);
+	struct steer_count n = { 0 };
+	int r;
+
+	ship_leaves_name(service, names);
+	r = count_segment(segment, session_event_of_part(s->session, event), service, &n, err);
+	ship_leaves_free(service);
+	if (r >= 0 && n.samples) {
+		const struct steer_host *host = steer_host_of(s, segment->host);
+		struct steer_sum *sum = &c->sums[host - s->hosts->data];
+
+		sum->samples += n.samples;
+		sum->present += at_present(host, event, &n);
+	}
+	return r;
+}
+
+/* Each part has a first event of its own: hosts, and the times of a host, can have other events. */
+static int count_part(struct steering *s, const struct session *part, struct service_count *c,
+		      struct error *err)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < part->n_parts && r >= 0; i++)
+		r = count_part(s, part->parts[i], c, err);
+	if (part->n_parts || !part->info.n_counters)
+		return r;
+	for (uint32_t i = 0; i < part->n_segments && r >= 0; i++)
+		r = count_segment_of_host(s, part->segments[i], &part->info.counters[0], c, err);
+	return r;
+}
+
+static int steer_service(struct steering *s, const char *glob, struct error *err)
 {
 	const struct time_window *w = &s->config->window;
 	double hours = (double)(w->to_ns - w->from_ns) / (double)HOUR_NS, factor;
-	cleanup(free_at_exit) struct steer_sum *sums = count_service(s, glob);
+	cleanup(free_at_exit) struct steer_sum *sums =
+		xcalloc(s->session->n_segments + s->hosts->n + 1, sizeof(*sums));
+	struct service_count count = { glob, sums };
 	double all = 0, fixed = 0;
+	int r = count_part(s, s->session, &count, err);
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < s->hosts->n; i++)
-		*(s->hosts->data[i].had_hz ? &all : &fixed) +=
-			at_present(s, &s->hosts->data[i], &sums[i]);
+		*(s->hosts->data[i].had_hz ? &all : &fixed) += sums[i].present;
 	factor = ((double)s->config->target * hours - fixed) / MAX(all, 1.0);
 	factor = MIN(MAX(factor, 0.0), GROWTH_MOST);
 	for (size_t i = 0; i < s->hosts->n; i++) {
@@ -147,6 +178,21 @@ static void steer_service(struct steering *s, const char *glob)
 			h->hz = MAX(h->hz,
 				    MAX((uint64_t)MIN(hz, (double)FLEET_RATE_MAX), UINT64_C(1)));
 	}
+	return 0;
+}
+
+/* Sums that are too low would give rates that are too high. */
+static int check_whole(const struct session *session, struct error *err)
+{
+	bool is_whole = true;
+
+	vec_foreach (&session->warnings, text) {
+		log_warning("%s", *text);
+		is_whole = is_whole && strstr(*text, HISTORY_RATES_WARNING);
+	}
+	return is_whole ? 0
+			: error_set(err, -EBADMSG,
+				    "samples of that time can't be read, so no rate changes");
 }
 
 static int by_host_name(const void *a, const void *b)
@@ -166,9 +212,12 @@ int fleet_steer(const char *fleet, const struct steer_config *config, struct ste
 
 	if (r < 0)
 		return r;
+	r = check_whole(session, err);
 	s.session = session;
-	for (size_t i = 0; i < config->n_services; i++)
-		steer_service(&s, config->services[i]);
+	for (size_t i = 0; i < config->n_services && r >= 0; i++)
+		r = steer_service(&s, config->services[i], err);
+	if (r < 0)
+		return r;
 	if (out->n)
 		qsort(out->data, out->n, sizeof(*out->data), by_host_name);
 	return out->n ? 0 : error_set(err, -ENODATA, "no service of that name has samples then");

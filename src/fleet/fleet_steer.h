@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How fast the hosts of a fleet have to sample, so that services have so many samples an hour: out
- * of the samples that they had. Samples are those of a session's first event.
+ * of the samples that they had. Samples of a block are those of its own first event.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ struct steer_hosts {
 /*
  * The hosts by name. All hosts of a service change by the same factor: the target, divided by the
  * samples an hour that the service had. A rate grows to its fourfold at most. -ENODATA: the window
- * has no samples.
+ * has no samples. -EBADMSG: some of them can't be read; warnings name them.
  */
 int fleet_steer(const char *fleet, const struct steer_config *config, struct steer_hosts *out,
 		struct error *err);

@@ -40,6 +40,16 @@ static uint32_t find_counter(struct joined *j, const struct counter_info *c)
 	return (uint32_t)j->counters.n - 1;
 }
 
+uint32_t session_event_of_part(const struct session *joined, const struct counter_info *event)
+{
+	uint32_t i = 0;
+
+	while (i < joined->info.n_counters &&
+	       !is_same_counter(&joined->info.counters[i], event, true))
+		i++;
+	return i;
+}
+
 static void renumber(struct segment *segment, const uint32_t *counters, uint64_t shift_ns)
 {
 	for (uint32_t i = 0; i < segment->n_classes; i++)

@@ -15,6 +15,12 @@ int session_join(struct session **parts, uint32_t n, bool any_rate, struct sessi
 		 struct error *err);
 
 /*
+ * The event that an event of a part has become in a session that was joined with `any_rate`, as the
+ * classes of its segments have it. n_counters: it is of none of the parts.
+ */
+uint32_t session_event_of_part(const struct session *joined, const struct counter_info *event);
+
+/*
  * Keeps the current session of a store as samples/NAME beside it. -EEXIST: the name is taken.
  * -ENOENT: there is no current session.
  */

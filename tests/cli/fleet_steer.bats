@@ -9,9 +9,9 @@ setup() {
 	export HOME=$BATS_TEST_TMPDIR TZ=UTC0
 }
 
-# A recording of split at HZ is the history of HOST, which sends it to the gateway.
-host_at() { # HOST HZ
-	assay record -q -e cpu-clock -F "$2" -o "$1.rec" "$PROGRAMS/split" 0.5s
+# A recording of split is the history of HOST, which sends it to the gateway.
+host_at() { # HOST RECORD-OPTION…
+	assay record -q "${@:2}" -o "$1.rec" "$PROGRAMS/split" 0.5s
 	mkdir -p "$1.store/samples/current"
 	cp -r "$1.rec" "$1.store/samples/current/$(date -u -d "@$(stat -c %Y "$1.rec")" +%Y%m%dT%H%M%S.000Z)"
 	assay fleet enroll fleet "$1" >"token.$1"
@@ -26,8 +26,8 @@ sums() {
 
 @test "sums of events are right over hosts of different rates; a target gives each host its rate" {
 	serve --fleet fleet
-	host_at web1 997
-	host_at web2 100
+	host_at web1 -e cpu-clock -F 997
+	host_at web2 -e cpu-clock -F 100
 	[ "$(assay fleet hosts fleet --format json | jq -c '[.hosts[].rate_hz]')" = "[997,100]" ]
 	# A sample of the slow host weighs ten times as much.
 	[ "$(sums fleet)" = "$(jq -cs '[.[0][0] + .[1][0], .[0][1] + .[1][1]]' <<<"$(sums web1.rec) $(sums web2.rec)")" ]
@@ -50,6 +50,49 @@ sums() {
 	[ "$status" = 2 ]
 	run assay fleet rate fleet split --target-samples 10 --since -1h --until -2h
 	[ "$status" = 2 ]
+}
+
+@test "hosts with different events: each counts its own first event, in that event's unit" {
+	serve --fleet fleet
+	host_at web1 -e cpu-clock -F 997
+	host_at web2 -e cpu-clock -c 5000000
+	host_at web3 -e page-faults,cpu-clock -F 99
+	[ "$(assay fleet hosts fleet --format json | jq -c '[.hosts[].rate_hz]')" = "[997,200,99]" ]
+	from=$(($(date +%s) - 1800))
+	hour=(--since "@$from" --until "@$((from + 3600))")
+	faults=$(assay report -i web3.rec --format json --by service service:split event:page-faults | jq '.rows[0].samples')
+	[ "$faults" -gt 0 ]
+	# Events of a clock are time. Page faults are none, and their samples count.
+	all=$(jq -s "(.[0][1] * 997 + .[1][1] * 200) / 1e9 + $faults" <<<"$(sums web1.rec) $(sums web2.rec)")
+	target=$(jq -n "$all * 2 | round")
+	assay fleet rate fleet split --target-samples "$target" "${hour[@]}" >said
+	i=0
+	for had in 997 200 99; do
+		grep -x "web$((++i)): [0-9]* samples, $had Hz -> $(jq -n "$had * $target / $all | round") Hz" said
+	done
+	has "^web3: $faults samples" said
+}
+
+@test "samples that can't be read change no rate" {
+	serve --fleet fleet
+	host_at web1 -e cpu-clock -F 997
+	host_at web2 -e cpu-clock -F 997
+	from=$(($(date +%s) - 1800))
+	hour=(--since "@$from" --until "@$((from + 3600))")
+	segment=$(find fleet/web2 -name 0000.segment)
+	printf x | dd of="$segment" bs=1 seek=$(($(stat -c %s "$segment") / 2)) conv=notrunc status=none
+	run assay fleet rate fleet split --target-samples 1000 "${hour[@]}"
+	echo "$output"
+	[ "$status" = 1 ]
+	[[ "$output" == *"no rate changes"* ]]
+	[ ! -e fleet/.rates ]
+	# A host that is left out whole.
+	echo no segment >"$segment"
+	run assay fleet rate fleet split --target-samples 1000 "${hour[@]}"
+	echo "$output"
+	[ "$status" = 1 ]
+	[[ "$output" == *"web2"*"left out"*"no rate changes"* ]]
+	[ ! -e fleet/.rates ]
 }
 
 @test "a host that has not said its rate keeps it, and its samples count" {

@@ -381,7 +381,7 @@ static void warn_of_rates(struct session *s)
 			}
 		if (low != high)
 			vec_push(&s->warnings,
-				 xasprintf("%s was sampled at rates from %llu to %llu Hz: "
+				 xasprintf("%s" HISTORY_RATES_WARNING "%llu to %llu Hz: "
 					   "shares of events compare them rightly, those of "
 					   "samples (--weight samples) do not",
 					   mine->name, (unsigned long long)low,

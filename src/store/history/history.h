@@ -93,6 +93,9 @@ struct history_request {
 	uint64_t overview_ns; /* overviews up to this length may stand for single blocks; 0: none */
 };
 
+/* In a warning of history_open() that rates differ. No sample is missing then. */
+#define HISTORY_RATES_WARNING " was sampled at rates from "
+
 /*
  * Opens the session or history at `path`. With a window, the session's start and end are those of
  * the window, cut to the samples. -ENODATA: the window has no samples; the message says which times
