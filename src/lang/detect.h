@@ -18,7 +18,8 @@ struct elf_file;
 bool lang_is_interpreter(const struct lang_runtime *runtime, uint64_t file_off);
 
 /*
- * LANG_NONE: out->version is 0, or that of a Go program (go_labels.h). The file is untrusted.
+ * LANG_NONE: out->version is 0, that of a Go program (go_labels.h), or that of a thread's context
+ * (thread_context.h; label_kind_is_context() of out->labels). The file is untrusted.
  * `why` gets a reason such as "Python 3.15 is newer than this assay".
  */
 enum lang_detected lang_detect(const struct elf_file *elf, struct lang_runtime *out, char *why,

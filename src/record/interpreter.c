@@ -25,13 +25,9 @@ static struct interpreter interpreter_of_elf(const struct elf_file *elf)
 
 	if (result == LANG_FOUND && !language_is_on_stack(runtime.language))
 		found.language = (enum language)runtime.language;
-	found.is_go = result == LANG_NONE && runtime.version;
+	found.is_go = result == LANG_NONE && runtime.version &&
+		      !label_kind_is_context(runtime.labels.kind);
 	return found;
-}
-
-static bool is_found(struct interpreter i)
-{
-	return i.language || i.is_go;
 }
 
 /*
@@ -90,7 +86,7 @@ static struct interpreter interpreter_in_file(const char *path, char **next)
 		return found;
 	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
 		found = interpreter_of_elf(&elf);
-		if (!is_found(found))
+		if (!found.language)
 			found.language = language_of_libraries(&elf);
 	} else if (file.size > 2 && !memcmp(file.base, "#!", 2)) {
 		const char *line = (const char *)file.base + 2;
@@ -115,7 +111,7 @@ static struct interpreter follow_command(const char *command, char **path)
 		char *next;
 
 		found = interpreter_in_file(*path, &next);
-		if (is_found(found))
+		if (found.language || found.is_go)
 			return found;
 		free(*path);
 		*path = next;
@@ -150,18 +146,22 @@ struct mapped_files {
 static int look_at_mapping(struct event_sink *sink, const struct event *e)
 {
 	struct mapped_files *m = (struct mapped_files *)sink;
+	struct interpreter found;
 	cleanup(free_at_exit) char *root = NULL;
 	struct file_mapping file;
 	struct elf_file elf;
 
-	if (e->type != EVENT_MAPPING || is_found(m->found) || !e->mapping.is_executable ||
+	if (e->type != EVENT_MAPPING || m->found.language || !e->mapping.is_executable ||
 	    e->mapping.path[0] != '/')
 		return 0;
 	root = xasprintf("%s/%d/root", m->proc, e->pid);
 	if (guard_map_below(root, e->mapping.path, &guard_image_rules, &file, NULL) < 0)
 		return 0;
-	if (elf_file_open(&elf, file.base, file.size, NULL) == 0)
-		m->found = interpreter_of_elf(&elf);
+	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
+		found = interpreter_of_elf(&elf);
+		m->found.language = found.language;
+		m->found.is_go |= found.is_go;
+	}
 	file_unmap(&file);
 	return 0;
 }

@@ -4,6 +4,8 @@
  * frames of an interpreted language, so a command or a process that runs one is recorded by it.
  * It is the same with Go: a copied stack ends where a thread has left the goroutine's stack.
  *
+ * A Go program may have an interpreter, too: cgo with libpython.
+ *
  * A command that starts its interpreter by a shell or a launcher is not recognised.
  */
 #pragma once
