@@ -147,16 +147,18 @@ static bool visit_path(const struct visiting *v, enum finder_step step, const ch
 	return is_over;
 }
 
-/* The folder of its guest's files; NULL: none. A recording may name any number of guests. */
-static const char *root_of_guest(struct finder *f, const struct image *image)
+/* The process of the image's guest, if guests have folders; 0: none. */
+static uint32_t guest_of(const struct finder *f, const struct image *image)
 {
-	uint32_t guest = image->kind == IMAGE_FILE ? guest_of_file(image->generation) : 0;
-	cleanup(free_at_exit) char *wanted = NULL;
+	return f->guest_mount && image->kind == IMAGE_FILE ? guest_of_file(image->generation) : 0;
+}
+
+/* The folder of a guest's files; NULL: a recording named too many guests. */
+static const char *root_of_guest(struct finder *f, uint32_t guest)
+{
+	cleanup(free_at_exit) char *wanted = xasprintf("%s/%" PRIu32, f->guest_mount, guest);
 	const char *root = NULL;
 
-	if (!guest || !f->guest_mount)
-		return NULL;
-	wanted = xasprintf("%s/%" PRIu32, f->guest_mount, guest);
 	pthread_mutex_lock(&f->lock);
 	vec_foreach (&f->guest_roots, known)
 		root = strcmp(*known, wanted) == 0 ? *known : root;
@@ -285,11 +287,14 @@ void finder_each(struct finder *f, const struct image *image, finder_visit visit
 {
 	cleanup(free_at_exit) char *bare = image_path_without_mark(image);
 	const struct visiting v = { f, image, bare, visit, context };
-	const char *guest_root = root_of_guest(f, image);
+	uint32_t guest = guest_of(f, image);
+	const char *guest_root = guest ? root_of_guest(f, guest) : NULL;
 	bool is_file = image->kind == IMAGE_FILE;
 
+	if (guest_root && visit_guest(&v, guest_root))
+		return;
 	/* Without a build id, a file of this machine may be another one. */
-	if (guest_root && (visit_guest(&v, guest_root) || !image->build_id.len))
+	if (guest && !image->build_id.len)
 		return;
 	if ((is_file && visit_own_path(&v)) || f->process)
 		return;

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "base/files/file.h"
+#include "event/guest_task.h"
 #include "machine/image.h"
 #include "symbol/container_roots.h"
 #include "symbol/debug_package.h"
@@ -233,6 +234,29 @@ static void places_come_in_their_order(void **state)
 	finder_fini(&finder);
 }
 
+/* However many guests a recording names, no file of this machine is taken for one of theirs. */
+static void each_guest_has_files_of_its_own_or_none(void **state)
+{
+	const struct symbolizer_config config = { .root = "", .guest_mount = "/guests" };
+	struct image image = { .kind = IMAGE_FILE, .path = "/usr/bin/app" };
+	struct finder finder;
+
+	(void)state;
+	finder_init(&finder, &config);
+	for (uint32_t guest = 1; guest <= 1030; guest++) {
+		struct steps seen = { .n = 0 };
+
+		image.generation = guest_file(guest);
+		finder_each(&finder, &image, note_step, &seen);
+		assert_int_equal(seen.n, guest <= 1024);
+		for (uint32_t i = 0; i < seen.n; i++) {
+			assert_int_equal(seen.steps[i], FINDER_GUEST);
+			free(seen.paths[i]);
+		}
+	}
+	finder_fini(&finder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +267,7 @@ int main(void)
 		cmocka_unit_test(other_distributions_ask_rpm),
 		cmocka_unit_test(roots_of_containers_are_listed),
 		cmocka_unit_test(places_come_in_their_order),
+		cmocka_unit_test(each_guest_has_files_of_its_own_or_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
