@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "base/proc_modules.h"
 #include "elf/elf_file.h"
 
 /*
@@ -39,11 +40,6 @@ struct range {
 	image_id image;
 	char *name;   /* of BPF programs and trampolines; NULL for modules */
 	bool is_gone; /* late samples still belong to it, until its space is used again */
-};
-
-struct module_line {
-	char name[128];
-	uint64_t addr, size;
 };
 
 struct kernel_map {
@@ -191,16 +187,8 @@ static image_id module_image(struct kernel_map *k, const char *name)
 	return image_intern(k->images, &image);
 }
 
-/* "NAME SIZE USERS DEPENDENTS STATE ADDRESS [FLAGS]": see proc_modules(5). */
-static bool parse_module(const char *line, struct module_line *m)
-{
-	return sscanf(line, "%127s %" SCNu64 " %*s %*s %*s %" SCNx64, m->name, &m->size,
-		      &m->addr) == 3 &&
-	       m->addr;
-}
-
 /* The module's range if the list had it before, at this place, whatever its use count. */
-static struct range *known_module(struct kernel_map *k, const struct module_line *m)
+static struct range *known_module(struct kernel_map *k, const struct proc_module *m)
 {
 	struct range *r = range_at(k, m->addr);
 	size_t len = strlen(m->name);
@@ -214,20 +202,17 @@ static struct range *known_module(struct kernel_map *k, const struct module_line
 }
 
 /* Drops modules that have gone, then adds new ones. True if one is new, or elsewhere. */
-static bool update_modules(struct kernel_map *k, char *text)
+static bool update_modules(struct kernel_map *k, const char *text)
 {
-	VEC(struct module_line) added = { 0 };
-	struct module_line m;
+	VEC(struct proc_module) added = { 0 };
+	struct proc_module m;
 	bool has_new;
 
 	vec_foreach (&k->ranges, r)
 		r->is_gone |= !r->name;
-	for (char *line; (line = strsep(&text, "\n"));) {
-		struct range *known;
+	while (proc_modules_next(&text, &m)) {
+		struct range *known = known_module(k, &m);
 
-		if (!parse_module(line, &m))
-			continue;
-		known = known_module(k, &m);
 		if (known)
 			known->is_gone = false;
 		else
@@ -247,7 +232,7 @@ static bool read_modules(struct kernel_map *k, uint64_t time_ns)
 	cleanup(free_at_exit) char *text = NULL;
 
 	k->modules_read_ns = time_ns;
-	if (file_read_all(path, 16 << 20, &text, NULL) < 0 ||
+	if (file_read_all(path, PROC_MODULES_BYTES, &text, NULL) < 0 ||
 	    (k->modules && !strcmp(text, k->modules)))
 		return false;
 	free(k->modules);
@@ -312,7 +297,7 @@ static uint64_t read_image_size(const char *proc)
 	uint64_t first = UINT64_MAX, last = 0;
 	char *rest;
 
-	if (file_read_all(path, 16 << 20, &text, NULL) < 0)
+	if (file_read_all(path, PROC_MODULES_BYTES, &text, NULL) < 0)
 		return 0;
 	rest = text;
 	for (char *line; (line = strsep(&rest, "\n"));) {

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/intmap.h"
 #include "base/mem.h"
+#include "base/proc_modules.h"
 #include "base/reader.h"
 #include "base/reserve.h"
 #include "base/strings.h"
@@ -289,6 +290,36 @@ static void a_build_id_comes_back_from_hex(void **state)
 	assert_false(build_id_equal(&id, &other));
 }
 
+/* ---- /proc/modules ---- */
+
+static void modules_are_read_line_by_line(void **state)
+{
+	static const char text[] = "nf_tables 303104 1 nft_compat, Live 0xffffffffc0a01000 (E)\n"
+				   "half 4096 1 -\n"
+				   "hidden 4096 0 - Live 0x0000000000000000\n"
+				   "minus -1 0 - Live 0xffffffffc0000000\n"
+				   "\n"
+				   "last\t8192 0 - Live 0xffffffffc0100000";
+	const char *at = text;
+	struct proc_module m;
+	char longer[400];
+
+	(void)state;
+	assert_true(proc_modules_next(&at, &m));
+	assert_string_equal(m.name, "nf_tables");
+	assert_int_equal(m.size, 303104);
+	assert_int_equal(m.addr, 0xffffffffc0a01000);
+	assert_true(proc_modules_next(&at, &m));
+	assert_string_equal(m.name, "last");
+	assert_int_equal(m.addr, 0xffffffffc0100000);
+	assert_false(proc_modules_next(&at, &m));
+	assert_false(proc_modules_next(&at, &m));
+	snprintf(longer, sizeof(longer), "%0200d 1 0 - Live 0x1", 7);
+	at = longer;
+	assert_true(proc_modules_next(&at, &m));
+	assert_int_equal(strlen(m.name), PROC_MODULE_NAME - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +334,7 @@ int main(void)
 		cmocka_unit_test(a_map_survives_growth_and_removal),
 		cmocka_unit_test(keys_that_collide_for_everybody_do_not_collide_in_a_map),
 		cmocka_unit_test(a_build_id_comes_back_from_hex),
+		cmocka_unit_test(modules_are_read_line_by_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

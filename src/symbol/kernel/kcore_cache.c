@@ -2,7 +2,7 @@
 #include "symbol/kernel/kcore_cache.h"
 
 #include <dirent.h>
-#include <inttypes.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,10 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "base/proc_modules.h"
 #include "symbol/kallsyms.h"
 
-enum { MAX_LIST = 1 << 22, MAX_MODULES = 1 << 12, NAME_BYTES = 64 };
+enum { MAX_MODULES = 1 << 12 };
 
 struct module_list {
 	VEC(struct loaded_module) all;
@@ -26,23 +27,21 @@ static void module_list_fini(struct module_list *l)
 	vec_fini(&l->all);
 }
 
-/* "nf_tables 303104 1 nft_compat, Live 0xffffffffc0a01000" (proc(5)). A kernel may have none. */
-static void module_list_read(struct module_list *l, const char *folder)
+/* A kernel may have none, and no file. False: they are not known. */
+static bool module_list_read(struct module_list *l, const char *folder)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/modules", folder), *text = NULL;
+	const char *at;
+	struct proc_module m;
 	size_t size;
+	int r = file_read_all(path, PROC_MODULES_BYTES, &text, &size);
 
-	if (file_read_all(path, MAX_LIST, &text, &size) < 0)
-		return;
-	for (const char *line = text; line && *line && l->all.n < MAX_MODULES;) {
-		char name[NAME_BYTES];
-		uint64_t addr;
-
-		if (sscanf(line, "%63s %*u %*s %*s %*s %" SCNx64, name, &addr) == 2)
-			vec_push(&l->all, ((struct loaded_module){ xstrdup(name), addr }));
-		line = strchr(line, '\n');
-		line = line ? line + 1 : NULL;
-	}
+	if (r < 0)
+		return r == -ENOENT;
+	at = text;
+	while (l->all.n <= MAX_MODULES && proc_modules_next(&at, &m))
+		vec_push(&l->all, ((struct loaded_module){ xstrdup(m.name), m.addr }));
+	return l->all.n <= MAX_MODULES;
 }
 
 static bool module_list_has(const struct module_list *l, const struct loaded_module *wanted)
@@ -66,22 +65,28 @@ static uint64_t text_of(const char *folder)
 	return text;
 }
 
-static bool kcore_fits(const char *folder, uint64_t text, const struct loaded_module *modules,
-		       size_t n_modules)
+/* What a copy has to have. */
+struct kcore_wanted {
+	uint64_t text;
+	const struct loaded_module *modules;
+	size_t n_modules;
+	bool has_no_others;
+};
+
+static bool kcore_fits(const char *folder, const struct kcore_wanted *w)
 {
 	cleanup(module_list_fini) struct module_list list = { 0 };
 
-	if (!text || n_modules > MAX_MODULES || text_of(folder) != text)
+	if (!w->text || w->n_modules > MAX_MODULES || text_of(folder) != w->text ||
+	    !module_list_read(&list, folder) || (w->has_no_others && list.all.n != w->n_modules))
 		return false;
-	module_list_read(&list, folder);
-	for (size_t i = 0; i < n_modules; i++)
-		if (!module_list_has(&list, &modules[i]))
+	for (size_t i = 0; i < w->n_modules; i++)
+		if (!module_list_has(&list, &w->modules[i]))
 			return false;
 	return true;
 }
 
-char *kcore_cache_find(const char *cache, const struct build_id *id, uint64_t text,
-		       const struct loaded_module *modules, size_t n_modules)
+static char *find_copy(const char *cache, const struct build_id *id, const struct kcore_wanted *w)
 {
 	char hex[BUILD_ID_HEX_SIZE];
 	cleanup(free_at_exit) char *builds = NULL;
@@ -96,7 +101,7 @@ char *kcore_cache_find(const char *cache, const struct build_id *id, uint64_t te
 		char *folder = xasprintf("%s/%s", builds, entry->d_name);
 
 		if (entry->d_name[0] != '.' && (!best || strcmp(folder, best) > 0) &&
-		    kcore_fits(folder, text, modules, n_modules)) {
+		    kcore_fits(folder, w)) {
 			free(best);
 			best = folder;
 		} else {
@@ -108,10 +113,24 @@ char *kcore_cache_find(const char *cache, const struct build_id *id, uint64_t te
 	return best;
 }
 
+char *kcore_cache_find(const char *cache, const struct build_id *id, uint64_t text,
+		       const struct loaded_module *modules, size_t n_modules)
+{
+	const struct kcore_wanted w = { text, modules, n_modules, false };
+
+	return find_copy(cache, id, &w);
+}
+
 char *kcore_cache_find_like(const char *cache, const struct build_id *id, const char *folder)
 {
 	cleanup(module_list_fini) struct module_list list = { 0 };
 
-	module_list_read(&list, folder);
-	return kcore_cache_find(cache, id, text_of(folder), list.all.data, list.all.n);
+	struct kcore_wanted w = { .has_no_others = true };
+
+	if (!module_list_read(&list, folder))
+		return NULL;
+	w.text = text_of(folder);
+	w.modules = list.all.data;
+	w.n_modules = list.all.n;
+	return find_copy(cache, id, &w);
 }

@@ -27,7 +27,7 @@ char *kcore_cache_find(const char *cache, const struct build_id *id, uint64_t te
 		       const struct loaded_module *modules, size_t n_modules);
 
 /*
- * The same for the copy that a folder's kallsyms and modules describe, such as /proc. `id` is that
- * of its build.
+ * The latest copy with _text and the modules that a folder's kallsyms and modules (such as those of
+ * /proc) have, and no others. `id` is that of its build. NULL also if they can't be read.
  */
 char *kcore_cache_find_like(const char *cache, const struct build_id *id, const char *folder);
