@@ -27,6 +27,7 @@
 #include "commands/buildid_kcore.h"
 #include "elf/elf_file.h"
 #include "symbol/finder.h"
+#include "symbol/kernel/kcore_cache.h"
 
 #define LINKS ".build-id"
 /* From a link's folder to the cache. */
@@ -51,8 +52,11 @@ static const struct option_spec cache_options[] = {
 	{ 'k', "kcore", "FILE", OPT_STRING, FIELD(kcore), NULL,
 	  "keep a copy of the kernel's code, from FILE and the kallsyms and modules beside it",
 	  "FILE is usually _/proc/kcore_, which root can read. Intel PT of that kernel is decoded "
-	  "with the copy, if its modules were at the same addresses." },
-	{ 'l', "list", NULL, OPT_FLAG, FIELD(list), NULL, "list the kept files" },
+	  "with the copy, if its modules were at the same addresses. FILE must be named kcore, and "
+	  "the build id comes from _../sys/kernel/notes_ beside its folder. So the kcore of a "
+	  "recording can't be kept. *--purge-all* removes the copies." },
+	{ 'l', "list", NULL, OPT_FLAG, FIELD(list), NULL,
+	  "list the kept files and the copies of kernels" },
 	{ 'M', "missing", "RECORDING", OPT_STRING, FIELD(missing), NULL,
 	  "list the files of a perf.data recording that are not kept" },
 	{ 0, "buildid-dir", "DIR", OPT_STRING, FIELD(dir), NULL, "another folder",
@@ -311,6 +315,7 @@ static void list_kept(struct cache *c)
 	read_kept(c, &l);
 	vec_foreach (&l.all, k)
 		build_ids_print(c->out.file, k->hex, k->path);
+	buildid_kcore_list(c->dir, c->out.file);
 }
 
 static void print_missing(void *context, const char *path, const struct build_id *id)
@@ -364,7 +369,7 @@ static int cache_work(struct cache *c, const struct cache_args *args, struct err
 	r |= each_file(c, &args->purge, cache_purge);
 	if (args->kcore && buildid_kcore_add(c->dir, args->kcore, c->verbose, err) < 0)
 		return -1;
-	if (args->purge_all && purge(c, NULL, err) < 0)
+	if (args->purge_all && (purge(c, NULL, err) < 0 || remove_folder(c, KCORE_CACHE, err) < 0))
 		return -1;
 	if (args->list)
 		list_kept(c);

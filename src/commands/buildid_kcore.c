@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "commands/buildid_kcore.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
@@ -14,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "commands/build_ids.h"
 #include "elf/elf_file.h"
 #include "replay/kcore_copy.h"
 #include "symbol/kernel/kcore_cache.h"
@@ -47,6 +50,49 @@ static char *folder_of_now(const char *cache, const struct build_id *id)
 	build_id_hex(id, hex);
 	return xasprintf("%s/" KCORE_CACHE "/%s/%s%02u", cache, hex, second,
 			 (unsigned int)(now.tv_usec / 10000));
+}
+
+static int is_shown(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+/* Calls `visit` for each name in a folder, in order; hidden ones are left out. */
+static void each_name(const char *folder, const char *hex, FILE *out,
+		      void (*visit)(const char *folder, const char *hex, const char *name,
+				    FILE *out))
+{
+	struct dirent **entries = NULL;
+	int n = scandir(folder, &entries, is_shown, alphasort);
+
+	for (int i = 0; i < n; i++) {
+		visit(folder, hex, entries[i]->d_name, out);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+static void print_copy(const char *folder, const char *hex, const char *name, FILE *out)
+{
+	cleanup(free_at_exit) char *path = xasprintf(KCORE_CACHE "/%s", name);
+
+	(void)folder;
+	build_ids_print(out, hex, path);
+}
+
+static void print_build(const char *folder, const char *hex, const char *name, FILE *out)
+{
+	cleanup(free_at_exit) char *build = xasprintf("%s/%s", folder, name);
+
+	(void)hex;
+	each_name(build, name, out, print_copy);
+}
+
+void buildid_kcore_list(const char *cache, FILE *out)
+{
+	cleanup(free_at_exit) char *copies = xasprintf("%s/" KCORE_CACHE, cache);
+
+	each_name(copies, NULL, out, print_build);
 }
 
 int buildid_kcore_add(const char *cache, const char *kcore, bool is_verbose, struct error *err)

@@ -14,13 +14,15 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "base/path.h"
+#include "base/proc_modules.h"
 #include "replay/replay.h"
 #include "symbol/kernel/kcore.h"
 
 #define PAGE       4096ULL
 #define MAX_TEXT   (256ULL << 20) /* of one range: more is no text */
 #define MAX_RANGES 4096
-#define MAX_LIST   (256 << 20) /* bytes of kallsyms */
+#define MAX_LIST   ((size_t)256 << 20) /* bytes of kallsyms */
 #define READ_BYTES ((size_t)64 << 10)
 
 struct text_range {
@@ -63,10 +65,11 @@ static int kcore_copy_explain(struct copying *c, const char *path, int e)
 	return error_errno(c->err, e, "--kcore: %s", path);
 }
 
-static int kcore_copy_read_list(struct copying *c, const char *name, char **text, size_t *size)
+static int kcore_copy_read_list(struct copying *c, const char *name, size_t limit, char **text,
+				size_t *size)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", c->proc, name);
-	int e = file_read_all(path, MAX_LIST, text, size);
+	int e = file_read_all(path, limit, text, size);
 
 	return e < 0 ? error_errno(c->err, e, "--kcore: %s", path) : 0;
 }
@@ -74,7 +77,7 @@ static int kcore_copy_read_list(struct copying *c, const char *name, char **text
 /* A kernel may have no modules at all. */
 static int kcore_copy_read_modules(struct copying *c, char **text, size_t *size)
 {
-	int e = kcore_copy_read_list(c, "modules", text, size);
+	int e = kcore_copy_read_list(c, "modules", PROC_MODULES_BYTES, text, size);
 
 	if (e != -ENOENT)
 		return e;
@@ -119,17 +122,13 @@ static int kcore_copy_add_kernel(struct copying *c)
 	return 0;
 }
 
-/* "nf_tables 303104 1 nft_compat, Live 0xffffffffc0a01000" (proc(5)) */
 static void add_modules(struct copying *c)
 {
-	for (const char *line = c->modules; line && *line;) {
-		uint64_t size, addr;
+	const char *text = c->modules;
+	struct proc_module m;
 
-		if (sscanf(line, "%*s %" SCNu64 " %*s %*s %*s %" SCNx64, &size, &addr) == 2 && addr)
-			add_range(c, addr, addr + size);
-		line = strchr(line, '\n');
-		line = line ? line + 1 : NULL;
-	}
+	while (proc_modules_next(&text, &m))
+		add_range(c, m.addr, m.addr + m.size);
 }
 
 static int kcore_copy_by_start(const void *a, const void *b)
@@ -252,7 +251,7 @@ static int check_modules(struct copying *c)
 	if (!e && (size != c->modules_size || memcmp(now, c->modules, size) != 0))
 		e = error_set(c->err, -EAGAIN,
 			      "--kcore: the kernel's modules have changed while they were "
-			      "copied; copying again");
+			      "copied; try again");
 	return e;
 }
 
@@ -283,7 +282,8 @@ static int kcore_copy_open_all(struct copying *c)
 		return error_set(c->err, e, "--kcore: %s", why.text);
 	if (e < 0)
 		return kcore_copy_explain(c, path, e);
-	if ((e = kcore_copy_read_list(c, "kallsyms", &c->kallsyms, &c->kallsyms_size)) < 0 ||
+	if ((e = kcore_copy_read_list(c, "kallsyms", MAX_LIST, &c->kallsyms, &c->kallsyms_size)) <
+		    0 ||
 	    (e = kcore_copy_read_modules(c, &c->modules, &c->modules_size)) < 0 ||
 	    (e = kcore_copy_add_kernel(c)) < 0)
 		return e;
@@ -339,12 +339,21 @@ int kcore_copy_files(const char *proc, const char *folder, uint64_t *n_bytes, st
 	cleanup(copying_fini) struct copying c = { .proc = proc,
 						   .kcore = { .fd = -1 },
 						   .err = err };
+	cleanup(free_at_exit) char *above =
+		xstrndup(folder, (size_t)(path_file_name(folder) - folder));
+	cleanup(free_at_exit) char *fresh = xasprintf("%s.new-XXXXXX", above);
 	int e = kcore_copy_open_all(&c);
 
-	e = e < 0 ? e : file_mkdirs(folder, 0700, err);
-	e = e < 0 ? e : copy_all(&c, folder, n_bytes);
+	e = e < 0 || !*above ? e : file_mkdirs(above, 0700, err);
 	if (e < 0)
-		file_remove_tree(folder, NULL);
+		return e;
+	if (!mkdtemp(fresh))
+		return error_errno(err, -errno, "%s", fresh);
+	e = copy_all(&c, fresh, n_bytes);
+	if (e >= 0 && rename(fresh, folder) < 0)
+		e = error_errno(err, -errno, "cannot rename %s to %s", fresh, folder);
+	if (e < 0)
+		file_remove_tree(fresh, NULL);
 	return e;
 }
 

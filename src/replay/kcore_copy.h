@@ -24,7 +24,11 @@ struct error;
  */
 int kcore_copy(const char *proc, const char *dir, uint64_t *n_bytes, struct error *err);
 
-/* The three files alone, in a folder that is made for them. On failure nothing is left behind. */
+/*
+ * The three files alone, in `folder`, which is made for them. They are written to a hidden folder
+ * beside it (".new-…"), which is then renamed: nobody reads half a copy. -EEXIST or -ENOTEMPTY: a
+ * copy has this name. On failure no part of the copy is left, but the folders above it may be.
+ */
 int kcore_copy_files(const char *proc, const char *folder, uint64_t *n_bytes, struct error *err);
 
 /* Removes the copies of kcore_copy(), and puts back the former `dir`, if `dir` has no "data". */

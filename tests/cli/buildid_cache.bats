@@ -152,6 +152,33 @@ setup() {
 	run assay buildid-cache -v --kcore proc/kcore
 	[[ "$status" = 0 && "$output" == *"added "* ]]
 	[ "$(find "$PERF_BUILDID_DIR/[kernel.kcore]/$id" -name kcore | wc -l)" = 2 ]
+	# A module less: a copy with more modules is another state. So is one with an unknown list.
+	: >proc/modules
+	rm -r "$PERF_BUILDID_DIR/[kernel.kcore]/$id/$(assay buildid-cache --list | sed -n '1s/.*kcore]\///p')"
+	run assay buildid-cache -v --kcore proc/kcore
+	[[ "$status" = 0 && "$output" == *"added "* ]]
+	rm proc/modules
+	mkdir proc/modules
+	run assay buildid-cache -v --kcore proc/kcore
+	refused 1 "--kcore: proc/modules: Is a directory"
+	rmdir proc/modules
+	: >proc/modules
+	# Copies are listed, hidden folders of unfinished ones are not, and --purge-all removes both.
+	mkdir "$PERF_BUILDID_DIR/[kernel.kcore]/$id/.new-123456"
+	assay buildid-cache --list >listed
+	[ "$(grep -cE "^$id \[kernel.kcore\]/20[0-9]{14}$" listed)" = 2 ]
+	[ "$(wc -l <listed)" = 2 ]
+	assay buildid-cache --purge-all
+	[ ! -e "$PERF_BUILDID_DIR/[kernel.kcore]" ]
+	[ -z "$(assay buildid-cache --list)" ]
+	mkdir -p elsewhere "$PERF_BUILDID_DIR"
+	: >elsewhere/file
+	ln -s "$PWD/elsewhere" "$PERF_BUILDID_DIR/[kernel.kcore]"
+	run assay buildid-cache --purge-all
+	refused 1 "is a link"
+	[ -e elsewhere/file ]
+	rm "$PERF_BUILDID_DIR/[kernel.kcore]"
+	assay buildid-cache --kcore proc/kcore
 	# A copy at other addresses is of no use.
 	rm -r "$PERF_BUILDID_DIR"
 	sed -i 's/^ffffffff81000000 T _text/ffffffff80fff000 T _text/' proc/kallsyms

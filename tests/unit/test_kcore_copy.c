@@ -177,12 +177,36 @@ static void missing_permission_is_an_error_with_the_remedy(void **state)
 		assert_int_equal(seteuid(0), 0);
 }
 
+/* Others read the folder of copies meanwhile. */
+static void a_copy_appears_as_a_whole_and_replaces_none(void **state)
+{
+	struct error err = { 0 };
+	struct kcore copy;
+	uint64_t n;
+
+	(void)state;
+	make_proc();
+	if (kcore_copy_files("proc", "kept/build/1", &n, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_not_equal(kcore_copy_files("proc", "kept/build/1", &n, &err), 0);
+	assert_non_null(strstr(err.text, "cannot rename"));
+	assert_int_equal(kcore_open("kept/build/1/kcore", &copy, NULL), 0);
+	kcore_close(&copy);
+	/* No kernel's text at the address. */
+	write_file("proc/kallsyms", "ffffffff91000000 T _text\nffffffff91002000 T _etext\n");
+	write_file("proc/modules", "");
+	assert_int_equal(kcore_copy_files("proc", "kept/build/2", &n, &err), -ENODATA);
+	assert_true(try_command("test \"$(ls -A kept/build)\" = 1"));
+	file_remove_tree("kept", NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_alone_is_copied),
 		cmocka_unit_test(a_kernel_without_modules_is_copied),
 		cmocka_unit_test(obstacles_are_reported),
+		cmocka_unit_test(a_copy_appears_as_a_whole_and_replaces_none),
 		cmocka_unit_test(missing_permission_is_an_error_with_the_remedy),
 	};
 
