@@ -206,13 +206,14 @@ static double retry_after(double *limit_s)
 /* Which round comes next. */
 struct rounds {
 	const struct ship_args *args;
-	struct ship *ship, *leaves; /* leaves: of addresses; NULL without --leaves */
+	struct ship *ship, *leaves; /* leaves: of addresses; NULL: none are sent */
 	struct gateway *gateway;    /* NULL: a directory */
 	const char *state_dir;      /* of what the gateway has */
 	struct ship_names *names;   /* NULL as well */
 	struct gateway_state state;
 	struct ship_status status; /* for the daemon */
 	double limit_s;
+	uint32_t n_sent; /* blocks of the last round, of both kinds */
 	bool is_first;
 };
 
@@ -274,29 +275,36 @@ static int match_state(const struct rounds *rs, struct error *err)
 	return 0;
 }
 
-/*
- * Blocks of addresses follow those of functions. A failure is no failure of the round, which has
- * done what does not need them.
- */
-static void leaves_round(struct rounds *rs, struct ship_result *result)
+/* Addresses that were not sent: the daemon goes on, without them if the gateway is older. */
+static int without_leaves(struct rounds *rs, int r, struct error *err)
+{
+	if (rs->args->once || rs->args->dry_run || r == -EINTR)
+		return r;
+	log_warning("addresses are not sent: %s", err->text);
+	if (r == -EOPNOTSUPP)
+		ship_free(take_ptr(rs->leaves));
+	return 0;
+}
+
+/* Blocks of addresses follow those of functions, which do not need them. */
+static int leaves_round(struct rounds *rs, struct ship_result *result, struct error *err)
 {
 	cleanup(free_at_exit) char *fleet = fleet_leaves(rs->state_dir);
 	struct ship_result more = { 0 };
-	struct error err = { 0 };
-	int r = fleet_make(fleet, &err); /* match_state() may have moved it away */
+	int r = fleet_make(fleet, err); /* match_state() may have moved it away */
 
 	do
-		r = r < 0 && r != -EAGAIN ? r : ship_round(rs->leaves, &more, &err);
+		r = r < 0 && r != -EAGAIN ? r : ship_round(rs->leaves, &more, err);
 	while (r == -EAGAIN);
-	if (r < 0 && r != -EINTR)
-		log_warning("addresses are not sent: %s", err.text);
-	else if (more.n_sent && !rs->args->quiet && !rs->args->dry_run)
+	if (more.n_sent && !rs->args->quiet && !rs->args->dry_run)
 		log_info("%" PRIu32 " blocks of addresses sent: %" PRIu64 " samples, %" PRIu64
 			 " bytes",
 			 more.n_sent, more.samples, more.bytes);
+	rs->n_sent += more.n_sent;
 	result->n_damaged += more.n_damaged;
 	result->n_refused += more.n_refused;
 	result->n_left += more.n_left;
+	return r < 0 ? without_leaves(rs, r, err) : 0;
 }
 
 static int one_round(struct rounds *rs, struct ship_result *result, struct error *err)
@@ -304,13 +312,15 @@ static int one_round(struct rounds *rs, struct ship_result *result, struct error
 	int r = rs->gateway ? gateway_introduce(rs->gateway, &rs->state, rs->is_first, err) : 0;
 
 	*result = (struct ship_result){ 0 };
+	rs->n_sent = 0;
 	if (r >= 0 && rs->gateway)
 		r = match_state(rs, err);
 	if (r < 0)
 		return r;
 	r = ship_round(rs->ship, result, err);
+	rs->n_sent = result->n_sent;
 	if (r >= 0 && rs->leaves)
-		leaves_round(rs, result);
+		r = leaves_round(rs, result, err);
 	parser_end_children(); /* until the next round, their memory is free */
 	rs->state.backlog = result->n_left + result->n_refused;
 	if (result->rate_hz && result->rate_hz != rs->state.rate_hz) {
@@ -397,13 +407,13 @@ static int ship_rounds(struct rounds *rs, struct error *err)
 			printf("names of containers and pods: %" PRIu32 "\n", result.n_containers);
 		if (r != -EAGAIN && r != -EINTR)
 			put_status(rs, &result, r);
-		if (result.n_sent)
+		if (rs->n_sent)
 			rs->limit_s = RETRY_FIRST_S; /* the gateway takes blocks: only as many as it
 							wants */
 		if (r == -EAGAIN || r == -EINTR)
 			continue;
 		/* Once: a busy gateway gets the rest, as long as it takes blocks. */
-		if (r == -EBUSY && args->once && rs->gateway && result.n_sent) {
+		if (r == -EBUSY && args->once && rs->gateway && rs->n_sent) {
 			wait_for(time_until_next(rs, r));
 			continue;
 		}

@@ -45,7 +45,6 @@ struct gateway {
 	struct http_client *http;
 	bool (*stops)(void);
 	uint32_t retry_after_s;
-	unsigned int status;    /* of the last answer; 0: there was none */
 	uint64_t introduced_ns; /* CLOCK_MONOTONIC; 0: not yet */
 	uint64_t contact_ns;    /* until the next introduction */
 	char fleet[FLEET_ID_SIZE];
@@ -279,7 +278,6 @@ static int ask(struct gateway *g, const char *method, const char *path, const ch
 	int r = http_client_ask(g->http, &question, reply, err);
 
 	g->retry_after_s = r < 0 ? 0 : reply->retry_after_s;
-	g->status = r < 0 ? 0 : reply->status;
 	return r;
 }
 
@@ -455,7 +453,7 @@ static int pack_segment(const char *segment, struct buf *out, struct error *err)
 	return r;
 }
 
-/* A request with an answer of 200 has it in *reply, which the caller frees. */
+/* The answer to the request is in *reply, which the caller frees. */
 static int ask_as_host(struct gateway *g, const char *method, const char *path,
 		       const char *encoding, const struct buf *body, struct http_reply *reply,
 		       struct error *err)
@@ -464,6 +462,8 @@ static int ask_as_host(struct gateway *g, const char *method, const char *path,
 
 	/* Another gateway came in its place, or a clone was here meanwhile. */
 	if (r >= 0 && reply->status == 409) {
+		http_reply_fini(reply);
+		*reply = (struct http_reply){ 0 };
 		r = introduce(g, err);
 		r = r < 0 ? r : ask(g, method, path, encoding, body, reply, err);
 	}
@@ -471,13 +471,14 @@ static int ask_as_host(struct gateway *g, const char *method, const char *path,
 }
 
 /* How a gateway answers that does not know the request, because it is older. */
-static bool is_unknown_request(const struct gateway *g)
+static bool is_unknown_request(const struct http_reply *reply)
 {
-	return g->status == 403 || g->status == 404 || g->status == 405;
+	return reply->status == 403 || reply->status == 404 || reply->status == 405;
 }
 
+/* *is_unknown: the gateway does not know the request. May be NULL. */
 static int send_file(struct gateway *g, const char *path, const char *file, size_t *bytes,
-		     struct error *err)
+		     bool *is_unknown, struct error *err)
 {
 	struct http_reply reply = { 0 };
 	struct buf packed = { 0 };
@@ -485,6 +486,8 @@ static int send_file(struct gateway *g, const char *path, const char *file, size
 
 	*bytes = packed.len;
 	r = r ? r : ask_as_host(g, "PUT", path, "zstd", &packed, &reply, err);
+	if (is_unknown)
+		*is_unknown = r < 0 && is_unknown_request(&reply);
 	http_reply_fini(&reply);
 	buf_fini(&packed);
 	return r;
@@ -497,7 +500,7 @@ int gateway_send(struct gateway *g, const struct fleet_key *key, const char *seg
 						     key->part, key->bucket / NS_PER_SECOND);
 	size_t bytes;
 
-	return send_file(g, path, segment, &bytes, err);
+	return send_file(g, path, segment, &bytes, NULL, err);
 }
 
 int gateway_send_leaves(struct gateway *g, const struct fleet_key *key, const char *segment,
@@ -506,9 +509,12 @@ int gateway_send_leaves(struct gateway *g, const struct fleet_key *key, const ch
 	cleanup(free_at_exit) char *path = xasprintf("/v1/leaves/%s/%s/%" PRIu64, g->host,
 						     key->part, key->bucket / NS_PER_SECOND);
 	size_t bytes;
-	int r = send_file(g, path, segment, &bytes, err);
+	bool is_unknown;
+	int r = send_file(g, path, segment, &bytes, &is_unknown, err);
 
-	return r < 0 && is_unknown_request(g) ? 1 : r;
+	return is_unknown
+		       ? error_set(err, -EOPNOTSUPP, "%s is older, and takes no addresses", g->url)
+		       : r;
 }
 
 int gateway_send_containers(struct gateway *g, const struct buf *lines, struct error *err)
@@ -517,7 +523,7 @@ int gateway_send_containers(struct gateway *g, const struct buf *lines, struct e
 	struct http_reply reply = { 0 };
 	int r = ask_as_host(g, "PUT", path, "identity", lines, &reply, err);
 
-	r = r < 0 && is_unknown_request(g) ? 1 : r;
+	r = r < 0 && is_unknown_request(&reply) ? 1 : r;
 	http_reply_fini(&reply);
 	return r;
 }
@@ -529,7 +535,7 @@ int gateway_send_names(struct gateway *g, const char *build, const char *path, s
 {
 	cleanup(free_at_exit) char *url = xasprintf("/v1/images/%s/symbols", build);
 
-	return send_file(g, url, path, bytes, err);
+	return send_file(g, url, path, bytes, NULL, err);
 }
 
 int gateway_ask_names(struct gateway *g, const struct buf *images, struct buf *wanted,
@@ -540,7 +546,7 @@ int gateway_ask_names(struct gateway *g, const struct buf *images, struct buf *w
 	json_t *o, *id;
 	size_t i;
 
-	r = r < 0 && is_unknown_request(g) ? 1 : r;
+	r = r < 0 && is_unknown_request(&reply) ? 1 : r;
 	o = r ? NULL : json_loadb((const char *)reply.body.data, reply.body.len, 0, NULL);
 	json_array_foreach(json_object_get(o, "wanted"), i, id)
 	{

@@ -73,7 +73,10 @@ const char *gateway_fleet(const struct gateway *g);
 int gateway_send(struct gateway *g, const struct fleet_key *key, const char *segment,
 		 struct error *err);
 
-/* The same for a block of addresses (LEAVES_BUCKET_NS). 1 also from an older gateway. */
+/*
+ * The same for a block of addresses (LEAVES_BUCKET_NS). -EOPNOTSUPP: the gateway is older, and
+ * takes none.
+ */
 int gateway_send_leaves(struct gateway *g, const struct fleet_key *key, const char *segment,
 			struct error *err);
 

@@ -109,3 +109,58 @@ FIRST_BOOT=11111111-2222-3333-4444-555555555555
 	assay fleet forget fleet web1
 	[ ! -e fleet/.leaves/web1 ]
 }
+
+# A gateway that answers blocks of addresses by STATUS…, and a recording `rec`: answers STATUS…
+answers() {
+	assay record -q -o rec "$PROGRAMS/split" 0.4s
+	day=$(date -u -d "@$(stat -c %Y rec)" +%Y%m%dT%H%M%S)
+	background python3 "$ROOT/tests/cli/fleet_answers.py" "$@" >log
+	wait_for test -s log
+	url=http://$(head -1 log)
+	echo token-token-token-token-token-token-1 >token.web1
+	chmod 600 token.web1
+}
+
+# A further part of the history `store`: add_part NUMBER
+add_part() {
+	mkdir -p store/samples/current
+	cp -r rec made
+	mv made "store/samples/current/$day.00$1Z"
+}
+
+# Blocks of this kind that came: n_came leaves|blocks; for wait_for: came KIND N
+n_came() { grep -c "PUT /v1/$1/" log || true; }
+came() { [ "$(n_came "$1")" -ge "$2" ]; }
+
+@test "ship --once fails if addresses are not sent, and waits for a busy gateway" {
+	answers 200 429 200 500
+	add_part 1
+	add_part 2
+	run ship web1 store -q --leaves split
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$(n_came blocks) $(n_came leaves)" = "2 3" ]
+	add_part 3
+	run ship web1 store -q --leaves split
+	echo "$output"
+	[ "$status" = 1 ]
+	[[ "$output" == *"answers 500"* ]]
+	[ "$(n_came blocks) $(n_came leaves)" = "3 4" ]
+}
+
+@test "an older gateway gets no addresses until the next start of ship" {
+	answers 404
+	add_part 1
+	run ship web1 store -q --leaves split
+	[ "$status" = 1 ]
+	[[ "$output" == *"is older, and takes no addresses"* ]]
+	background assay ship --to "$url" --token-file token.web1 --state state.web1 --interval 1 --host web1 --leaves split store 2>said
+	wait_for came leaves 2
+	for part in 2 3; do
+		add_part $part
+		wait_for came blocks $part
+	done
+	# Blocks of the third part came in a later round than those of the second.
+	[ "$(n_came leaves)" = 2 ]
+	[ "$(grep -c "addresses are not sent" said)" = 1 ]
+}
