@@ -225,6 +225,32 @@ static void a_tree_that_is_too_large_fits_after_cutting(void **state)
 	history_fini(&h);
 }
 
+static void addresses_that_are_too_many_fit_after_cutting(void **state)
+{
+	struct block_config config = { .bucket_ns = LEAVES_BUCKET_NS,
+				       .leaves = true,
+				       .table_bytes = 1000 };
+	struct sums want = expected_sums(MIDNIGHT, MIDNIGHT + BUCKET), got;
+	cleanup(free_at_exit) char *part = NULL;
+	struct block_sums sums;
+	struct history h;
+	struct session *s;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, BUCKET, true);
+	part = part_path(&h, MIDNIGHT);
+	s = block_of(&h, part, MIDNIGHT * NS_PER_SECOND, &config, &sums);
+	got = sums_of(s);
+	assert_same(&got, &want);
+	assert_int_equal(got.other, sums.cut);
+	/* The address with half of the samples stays. */
+	assert_in_range(sums.cut, 1, sums.samples * 6 / 10);
+	assert_in_range(s->segments[0]->n_nodes, 3, 50);
+	session_close(s);
+	history_fini(&h);
+}
+
 static void a_bucket_without_samples_is_refused(void **state)
 {
 	struct block_config config = { .bucket_ns = BUCKET * NS_PER_SECOND, .symbols = no_files() };
@@ -268,6 +294,7 @@ int main(void)
 		cmocka_unit_test(code_of_a_function_is_one_place),
 		cmocka_unit_test(what_is_dropped_is_not_there),
 		cmocka_unit_test(a_tree_that_is_too_large_fits_after_cutting),
+		cmocka_unit_test(addresses_that_are_too_many_fit_after_cutting),
 		cmocka_unit_test(a_bucket_without_samples_is_refused),
 		cmocka_unit_test(names_of_blocks_are_names_of_parts),
 	};

@@ -158,7 +158,46 @@ static uint32_t parent_of(const struct segment *segment, uint32_t node)
 	return parent < node ? parent : 0;
 }
 
+/*
+ * The innermost code of a stack: inside it are frames that stand for facts of a sample, such as the
+ * address of its memory access.
+ */
+static struct code_addr leaf_code(const struct merge *m, const struct source *s, uint32_t node)
+{
+	const image_id *ids = m->names.image_ids[s->number];
+	const struct tree_node *nodes = s->segment->nodes;
+	struct code_addr code;
+
+	while (parent_of(s->segment, node) &&
+	       image_get(m->names.images, ids[nodes[node].code.image.n])->kind == IMAGE_NAMED)
+		node = parent_of(s->segment, node);
+	code = merge_code(&m->names, s->number, &nodes[node], CODE_LEAF);
+	if (image_is_of_process(image_get(m->names.images, code.image)))
+		code.offset = 0;
+	return code;
+}
+
+static bool takes_class(struct merge *m, struct source *s, uint32_t class)
+{
+	if (m->config->takes && !s->taken[class]) {
+		struct profile_class c = merge_class(&m->names, s->segment, s->number, class);
+
+		s->taken[class] = m->config->takes(m->config->takes_context,
+						   image_get(m->names.images, c.app)->path,
+						   strings_get(&m->names.strings, c.cgroup))
+					  ? TAKEN
+					  : LEFT_OUT;
+	}
+	return !m->config->takes || s->taken[class] == TAKEN;
+}
+
 /* ---- rare stacks ---- */
+
+/* Where a node's samples count, too. With leaves, there are no callers. */
+static uint32_t caller_of(const struct merge *m, const struct source *s, uint32_t node)
+{
+	return m->config->leaves ? 0 : parent_of(s->segment, node);
+}
 
 /*
  * The samples of each path with its callees, over all segments, by the hash of the path. Two paths
@@ -177,14 +216,16 @@ static uint32_t *source_paths(struct shares *x, const struct merge *m, const str
 	cleanup(free_at_exit) uint64_t *hashes = xcalloc(n + 1, sizeof(*hashes));
 
 	for (uint32_t i = 0; i < n; i++) {
+		const struct tree_node *node = &s->segment->nodes[i];
 		struct code_addr code =
-			merge_code(&m->names, s->number, &s->segment->nodes[i], CODE_CALLER);
+			m->config->leaves ? leaf_code(m, s, i)
+					  : merge_code(&m->names, s->number, node, CODE_CALLER);
+		uint64_t caller = hashes[caller_of(m, s, i)];
 		uint32_t *index;
 		bool is_new;
 
 		if (i)
-			hashes[i] = hash_step(hashes[parent_of(s->segment, i)], code.image.n,
-					      code.offset);
+			hashes[i] = hash_step(caller, code.image.n, code.offset);
 		index = intmap_put(&x->index, hashes[i], &is_new);
 		if (is_new) {
 			*index = (uint32_t)x->samples.n;
@@ -195,8 +236,7 @@ static uint32_t *source_paths(struct shares *x, const struct merge *m, const str
 	return paths;
 }
 
-static void add_shares(struct shares *x, struct merge *m, const struct source *s,
-		       const uint32_t *paths)
+static void add_shares(struct shares *x, struct merge *m, struct source *s, const uint32_t *paths)
 {
 	const struct segment *segment = s->segment;
 	cleanup(free_at_exit) uint64_t *sums = xcalloc(segment->n_nodes + 1, sizeof(*sums));
@@ -205,12 +245,12 @@ static void add_shares(struct shares *x, struct merge *m, const struct source *s
 		m->rows.n = 0;
 		segment_read_rows(segment, b, &m->rows, NULL);
 		vec_foreach (&m->rows, row)
-			sums[row->node] += row->samples;
+			sums[row->node] += takes_class(m, s, row->class) ? row->samples : 0;
 	}
 	for (uint32_t i = segment->n_nodes; i-- > 0;) {
 		x->samples.data[paths[i]] += sums[i];
 		if (i)
-			sums[parent_of(segment, i)] += sums[i];
+			sums[caller_of(m, s, i)] += sums[i];
 	}
 }
 
@@ -309,47 +349,17 @@ static struct native_place place_of(struct merge *m, struct source *s, uint32_t 
 	return at;
 }
 
-/*
- * The innermost code of a stack: inside it are frames that stand for facts of a sample, such as the
- * address of its memory access.
- */
 static struct native_place leaf_of(struct merge *m, struct source *s, uint32_t node)
 {
-	uint32_t at = node;
-	struct code_addr code;
-	const struct image *image;
+	struct code_addr code = { m->names.other, 0 };
 
 	if (!node || s->has_place[CODE_LEAF][node])
 		return s->places[CODE_LEAF][node];
-	while (parent_of(s->segment, at) &&
-	       image_get(m->names.images,
-			 m->names.image_ids[s->number][s->segment->nodes[at].code.image.n])
-			       ->kind == IMAGE_NAMED)
-		at = parent_of(s->segment, at);
-	code = merge_code(&m->names, s->number, &s->segment->nodes[at], CODE_LEAF);
-	image = image_get(m->names.images, code.image);
-	if (image_is_of_process(image))
-		code.offset = 0;
+	if (!s->is_cut || !s->is_cut[node])
+		code = leaf_code(m, s, node);
 	s->places[CODE_LEAF][node] = native_store_step(m->store, (struct native_place){ 0 }, &code);
 	s->has_place[CODE_LEAF][node] = true;
 	return s->places[CODE_LEAF][node];
-}
-
-static bool takes_class(struct merge *m, struct source *s, uint32_t class)
-{
-	struct profile_class c;
-
-	if (!m->config->takes)
-		return true;
-	if (!s->taken[class]) {
-		c = merge_class(&m->names, s->segment, s->number, class);
-		s->taken[class] = m->config->takes(m->config->takes_context,
-						   image_get(m->names.images, c.app)->path,
-						   strings_get(&m->names.strings, c.cgroup))
-					  ? TAKEN
-					  : LEFT_OUT;
-	}
-	return s->taken[class] == TAKEN;
 }
 
 static uint32_t class_of(struct merge *m, struct source *s, uint32_t class, uint32_t node)
@@ -432,7 +442,7 @@ static int add_block(struct merge *m, struct source *s, const struct block *bloc
 			return r;
 		at = m->config->leaves ? leaf_of(m, s, row->node)
 				       : place_of(m, s, row->node, CODE_LEAF);
-		if (s->is_cut && !m->config->leaves && s->is_cut[row->node])
+		if (s->is_cut && s->is_cut[row->node])
 			m->result.cut += row->samples;
 		m->result.samples += row->samples;
 		added = native_store_add_row(m->store, class_of(m, s, row->class, row->node),

@@ -9,7 +9,8 @@
  *
  * Rare stacks can be cut. If a node and its callees have less than a share of all samples, the node
  * and everything below it become one node "[other]" below the caller. The sums of samples and
- * events stay exact, for every class and every node that is kept, and so do the losses.
+ * events stay exact, for every class and every node that is kept, and so do the losses. Of sessions
+ * with addresses alone (merge_config.leaves), rare addresses are cut.
  *
  * Blocks of a second can keep the exact times of their samples. Longer blocks and overviews never
  * have them.
