@@ -68,8 +68,8 @@ static uint32_t *first_of_builds(const struct profile *p)
 }
 
 /*
- * The build with most samples: one file can be several images, as in containers. NULL: there is
- * none. *n_builds: so many were asked for.
+ * The build with most samples: one file can be several images, as in containers, and one of
+ * them has to be asked for: that one. NULL: there is none. *n_builds: so many were asked for.
  */
 static const struct image *choose_build(const struct export *x, const struct weight *sums,
 					uint32_t *n_builds)
@@ -77,6 +77,7 @@ static const struct image *choose_build(const struct export *x, const struct wei
 	const struct profile *p = x->profile;
 	cleanup(free_at_exit) uint64_t *of_image = xcalloc(p->images.n + 1, sizeof(*of_image));
 	cleanup(free_at_exit) uint32_t *first = first_of_builds(p);
+	cleanup(free_at_exit) const struct image **asked = xcalloc(p->images.n + 1, sizeof(*asked));
 	const struct image *chosen = NULL;
 	uint64_t most = 0;
 
@@ -84,13 +85,16 @@ static const struct image *choose_build(const struct export *x, const struct wei
 	for (size_t i = 0; i < p->places.n; i++)
 		of_image[first[p->functions.data[p->places.data[i].function].image]] +=
 			sums[i].samples;
+	for (uint32_t i = 0; i < p->images.n; i++)
+		if (!asked[first[i]] && is_asked(x->options, p->images.data[i].image))
+			asked[first[i]] = p->images.data[i].image;
 	for (uint32_t i = 0; i < p->images.n; i++) {
-		if (!of_image[i] || !is_asked(x->options, p->images.data[i].image))
+		if (!of_image[i] || !asked[i])
 			continue;
 		++*n_builds;
 		if (of_image[i] > most) {
 			most = of_image[i];
-			chosen = p->images.data[i].image;
+			chosen = asked[i];
 		}
 	}
 	return chosen;

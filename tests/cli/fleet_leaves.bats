@@ -110,6 +110,20 @@ FIRST_BOOT=11111111-2222-3333-4444-555555555555
 	[ ! -e fleet/.leaves/web1 ]
 }
 
+@test "a file under two names is one build, and each name finds it" {
+	cp "$PROGRAMS/split" first
+	cp "$PROGRAMS/split" second
+	assay record -q -o rec sh -c './first 0.3s; ./second 0.3s'
+	of() { assay export -i rec -F autofdo --weight samples "$@" 2>said | sed -n '3,$p' | grep :; }
+	of >all
+	for name in first second; do
+		of --image $name | diff all -
+		has "samples of .*/$name, build id" said
+	done
+	assay export -q -i rec -F autofdo --weight samples --image first comm:first | sed -n '3,$p' | grep : >one
+	not diff -q one all
+}
+
 # A gateway that answers blocks of addresses by STATUS…, and a recording `rec`: answers STATUS…
 answers() {
 	assay record -q -o rec "$PROGRAMS/split" 0.4s
