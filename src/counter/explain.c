@@ -74,7 +74,9 @@ static void explain_unsupported(const struct refusal *r)
 	if (attr->branch_sample_type)
 		snprintf(r->text, r->size,
 			 "this processor, or this virtual machine, keeps no branch stacks, or none "
-			 "of these kinds; leave out -b and -j");
+			 "of these kinds%s; leave out -b and -j%s",
+			 attr->precise_ip ? ", or can't sample the event precisely" : "",
+			 attr->precise_ip ? ", or the modifier p" : "");
 	else if (attr->precise_ip)
 		snprintf(r->text, r->size,
 			 "this processor can't sample it precisely; leave out the modifier p");
@@ -82,6 +84,18 @@ static void explain_unsupported(const struct refusal *r)
 		snprintf(r->text, r->size,
 			 "the counter can't interrupt, so it can be counted but not sampled%s",
 			 is_hardware(attr) ? "; use -e cpu-clock" : "");
+}
+
+static void explain_invalid_branches(const struct refusal *r)
+{
+	const struct perf_event_attr *attr = &r->counter->attr;
+	bool is_any = attr->branch_sample_type == PERF_SAMPLE_BRANCH_ANY; /* as -b */
+
+	snprintf(r->text, r->size, "the kernel refuses the settings, most likely the %s%s: %s%s",
+		 is_any ? "branch stacks" : "kinds of branches",
+		 attr->precise_ip ? ", or the modifier p" : "",
+		 is_any ? "leave out -b and -j" : "try -b",
+		 attr->precise_ip ? ", or leave out the modifier p" : "");
 }
 
 static void explain_invalid(const struct refusal *r)
@@ -95,9 +109,7 @@ static void explain_invalid(const struct refusal *r)
 			 "%" PRIu64,
 			 (uint64_t)attr->sample_freq, max);
 	else if (attr->branch_sample_type)
-		snprintf(r->text, r->size,
-			 "the kernel refuses the settings, most likely the kinds of branches: try "
-			 "-b");
+		explain_invalid_branches(r);
 	else if (attr->precise_ip)
 		snprintf(r->text, r->size,
 			 "the kernel refuses the settings, most likely the modifier p, which this "

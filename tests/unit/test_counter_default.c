@@ -187,11 +187,6 @@ static void a_failed_open_has_the_reason_and_the_remedy(void **state)
 	explain(m, "cycles:p", -EOPNOTSUPP, "leave out the modifier p");
 	explain(m, "cycles", -EOPNOTSUPP, "counted but not sampled; use -e cpu-clock");
 	explain(m, "cycles", -EINVAL, "no such event code");
-	parse(m, "branch-misses");
-	m->counters.data[m->counters.n - 1].attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
-	explain_counter(m, &m->counters.data[m->counters.n - 1], -EOPNOTSUPP,
-			"keeps no branch stacks");
-	explain_counter(m, &m->counters.data[m->counters.n - 1], -EINVAL, "the kinds of branches");
 	explain(m, "cycles", -ESRCH, "no such process");
 	explain(m, "cycles", -EACCES, "a security module");
 	/* A filter that lets the call through is not to blame, and one that does not is. */
@@ -200,6 +195,41 @@ static void a_failed_open_has_the_reason_and_the_remedy(void **state)
 	answers.filter = EPERM;
 	explain(m, "cycles", -EPERM, "a seccomp filter refuses perf_event_open");
 	explain(m, "cycles", -EACCES, "a seccomp filter refuses perf_event_open");
+}
+
+/* A setting is named only if it was given, and no remedy is what the user did already. */
+static void refused_branches_have_each_suspect_named(void **state)
+{
+	static const struct {
+		const char *spec;
+		uint64_t kinds;
+		int code;
+		const char *text;
+	} rows[] = {
+		{ "cycles", PERF_SAMPLE_BRANCH_ANY, -EOPNOTSUPP,
+		  "keeps no branch stacks, or none of these kinds; leave out -b and -j" },
+		{ "cycles:ppp", PERF_SAMPLE_BRANCH_ANY, -EOPNOTSUPP,
+		  "or can't sample the event precisely; leave out -b and -j, or the modifier p" },
+		{ "cycles", PERF_SAMPLE_BRANCH_ANY, -EINVAL,
+		  "most likely the branch stacks: leave out -b and -j" },
+		{ "cycles:p", PERF_SAMPLE_BRANCH_ANY, -EINVAL,
+		  "the branch stacks, or the modifier p: leave out -b and -j, or leave out the "
+		  "modifier p" },
+		{ "cycles", PERF_SAMPLE_BRANCH_CALL, -EINVAL,
+		  "most likely the kinds of branches: try -b" },
+		{ "cycles:p", PERF_SAMPLE_BRANCH_CALL, -EINVAL,
+		  "the kinds of branches, or the modifier p: try -b, or leave out the modifier p" },
+	};
+	struct machine *m = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct counter *c;
+
+		parse(m, rows[i].spec);
+		c = &m->counters.data[m->counters.n - 1];
+		c->attr.branch_sample_type = rows[i].kinds;
+		explain_counter(m, c, rows[i].code, rows[i].text);
+	}
 }
 
 static void each_paranoid_level_has_its_own_way_out(void **state)
@@ -260,6 +290,7 @@ int main(void)
 		ON_A_MACHINE(the_default_keeps_below_the_maximum_rate),
 		ON_A_MACHINE(where_nothing_opens_the_default_explains),
 		ON_A_MACHINE(a_failed_open_has_the_reason_and_the_remedy),
+		ON_A_MACHINE(refused_branches_have_each_suspect_named),
 		ON_A_MACHINE(each_paranoid_level_has_its_own_way_out),
 		ON_A_MACHINE(in_a_container_the_remedy_is_its_engine_s_option),
 		ON_A_MACHINE(a_setting_that_is_not_read_is_no_number),
