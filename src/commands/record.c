@@ -352,6 +352,9 @@ static int parse_setup(struct record_setup *s, struct error *err)
 
 	if (s->args.output && !*s->args.output)
 		return error_set(err, -EINVAL, "-o '': the session needs a name");
+	if (s->args.branch_any && s->args.branch_kinds)
+		return error_set(err, -EINVAL,
+				 "-b and -j exclude each other: -b is the same as -j any");
 	s->args.raw |= s->args.branch_any || s->args.branch_kinds; /* sessions keep no branches */
 	if ((r = record_prepare_pipe(&s->args, err)) < 0 ||
 	    (r = parse_ids(&s->args.pids, "process", &s->pids, err)) < 0 ||

@@ -66,8 +66,8 @@ static int check_alloc(struct record_setup *s, struct error *err)
 	    strcmp(a->store, "native") != 0)
 		return error_set(
 			err, -EINVAL,
-			"--alloc does not go with --off-cpu, --kernel-locks, --raw, --kcore, "
-			"--store or --collector=bpf");
+			"--alloc does not go with --off-cpu, --kernel-locks, --raw, -b, -j, "
+			"--kcore, --store or --collector=bpf");
 	s->alloc_by_probes = alloc_needs_probes(s);
 	return 0;
 }
@@ -122,9 +122,8 @@ int record_check_target(struct record_setup *s, struct error *err)
 			"with --collector=bpf");
 	if ((a->raw || a->kcore) && (record_has_waits(a) || is_bpf || strcmp(a->store, "native")))
 		return error_set(err, -EINVAL,
-				 "--raw keeps what the kernel's rings give: it does not go with "
-				 "--off-cpu, --kernel-locks, --collector=bpf or --store, and "
-				 "neither do -b and -j");
+				 "--raw, -b and -j keep what the kernel's rings give: they do not "
+				 "go with --off-cpu, --kernel-locks, --collector=bpf or --store");
 	return 0;
 }
 

@@ -448,6 +448,8 @@ END
 	refused 1 "--alloc of a running process" "needs root or CAP_PERFMON"
 	run assay record --alloc --off-cpu -- true
 	refused 2 "does not go with --off-cpu"
+	run assay record --alloc -b -- true
+	refused 2 "--alloc does not go with" "-b, -j"
 	ASSAY_HEAP_LIBRARY=/nonexistent run assay record --alloc -o s -- true
 	refused 1 libassay-heap.so /nonexistent
 	[ ! -e s ]

@@ -99,7 +99,9 @@ for counts, between in ((ranges, "-"), (branches, "->")):
 	run assay record -j any,calls -- true
 	refused 2 "'calls' is no kind of branches; there are: any, any_call"
 	run assay record -b --store oprofile -- true
-	refused 2 "neither do -b and -j"
+	refused 2 "--raw, -b and -j keep what the kernel's rings give"
+	run assay record -b -j any_call -- true
+	refused 2 "-b and -j exclude each other"
 	[ ! -e perf.data ]
 	assay record -q -b -e cycles:u -o b.data -- "$PROGRAMS/split" 0.2cpu 2>said || skip "no branch stacks here: $(tail -1 said)"
 	assay export -q -i b.data -F autofdo -o x.afdo

@@ -106,7 +106,7 @@ shows_exec() { # FILE
 	refused 1 "text is in the way and is not a perf.data file"
 	[ "$(cat text)" = text ]
 	run assay record --raw --off-cpu -- true
-	refused 2 "--raw keeps what the kernel's rings give"
+	refused 2 "--raw, -b and -j keep what the kernel's rings give"
 	run assay record -q --raw -o no/such/folder/x.data -- true
 	refused 1 "no/such/folder/x.data" "there is no folder no/such/folder"
 }
