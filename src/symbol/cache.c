@@ -27,7 +27,7 @@ bool cache_open(const char *dir, const struct build_id *id, struct file_mapping 
 
 	if (!block_cache_map(&kind, dir, id, &file))
 		return false;
-	if (index_open(ix, file.base, file.size)) {
+	if (index_open(ix, file.base, file.size) && ix->header->version == INDEX_VERSION) {
 		*mapping = file;
 		return true;
 	}
@@ -69,8 +69,9 @@ int cache_status(const char *dir, const struct build_id *id)
 	struct index_header h;
 
 	if (fd < 0 || pread(fd, &h, sizeof(h), 0) != sizeof(h) ||
-	    memcmp(h.magic, INDEX_MAGIC, sizeof(h.magic)) != 0 || h.version != INDEX_VERSION ||
-	    h.status >= N_SYMBOL_STATUSES || !build_id_equal(&h.build_id, id))
+	    memcmp(h.magic, INDEX_MAGIC, sizeof(h.magic)) != 0 ||
+	    !index_version_is_known(h.version) || h.status >= N_SYMBOL_STATUSES ||
+	    !build_id_equal(&h.build_id, id))
 		return -ENOENT;
 	return (int)h.status;
 }

@@ -15,7 +15,7 @@
 /* cache_dir("symbols"). The caller frees. */
 char *cache_default_dir(void);
 
-/* Maps the index of a build id; false if there is no complete one. */
+/* Maps the index of a build id; false if there is no complete one of this version. */
 bool cache_open(const char *dir, const struct build_id *id, struct file_mapping *mapping,
 		struct index *ix);
 
@@ -35,7 +35,7 @@ bool cache_is_sound(const void *bytes, size_t size, const struct build_id *id, s
 
 /*
  * What a file in a folder says of itself, by its header alone: enum symbol_status. -ENOENT: there
- * is no file of a build id with an index of this version.
+ * is no file of a build id with an index that index_open() reads.
  */
 int cache_status(const char *dir, const struct build_id *id);
 

@@ -6,6 +6,11 @@
 
 #include "symbol/symbols.h"
 
+bool index_version_is_known(uint32_t version)
+{
+	return version >= INDEX_OLDEST && version <= INDEX_VERSION;
+}
+
 bool index_open(struct index *out, const void *bytes, size_t size)
 {
 	const struct index_header *h = bytes;
@@ -15,7 +20,7 @@ bool index_open(struct index *out, const void *bytes, size_t size)
 
 	assert((uintptr_t)bytes % 8 == 0);
 	if (size < sizeof(*h) || memcmp(h->magic, INDEX_MAGIC, sizeof(h->magic)) != 0 ||
-	    h->version != INDEX_VERSION || h->status >= N_SYMBOL_STATUSES)
+	    !index_version_is_known(h->version) || h->status >= N_SYMBOL_STATUSES)
 		return false;
 	per_symbol = 16 + (h->flags & INDEX_NESTED ? 4 : 0) + (h->flags & INDEX_BRACKETED ? 4 : 0) +
 		     (h->flags & INDEX_LANGUAGES ? 1 : 0);

@@ -37,8 +37,11 @@
 #include "base/mem.h"
 #include "demangle/name_units.h"
 
-#define INDEX_MAGIC   "assaysym"
-#define INDEX_VERSION 6 /* changes with the layout, and with the rules for aliases and sizes */
+#define INDEX_MAGIC "assaysym"
+#define INDEX_VERSION \
+	7 /* changes with the layout, the flags, and the rules for aliases and sizes */
+/* Still read where files are not made again, as in fleets. Version 6 never had INDEX_OLD_GO. */
+#define INDEX_OLDEST 6
 
 enum { INDEX_NESTED = 1, INDEX_BRACKETED = 2, INDEX_LANGUAGES = 4, INDEX_OLD_GO = 8 };
 
@@ -70,7 +73,10 @@ struct index {
 	uint64_t text_size;
 };
 
-/* False if the bytes are not an index of this version. They must be 8-byte aligned. */
+/* INDEX_OLDEST to INDEX_VERSION. */
+bool index_version_is_known(uint32_t version);
+
+/* False if the bytes are not an index of a known version. They must be 8-byte aligned. */
 bool index_open(struct index *ix, const void *bytes, size_t size);
 
 /* Whether all numbers are in their bounds and the starts ascend: of a block that a stranger made.

@@ -371,6 +371,9 @@ static void an_index_of_somebody_else_names_a_missing_file_and_enters_no_cache(v
 	forge(&image, sizeof(struct index_header) + 4, UINT32_MAX);
 	assert_int_equal(kept_status(&image), SYMBOL_MISSING);
 	run_command("rm -rf kept && cp -r kept.whole kept");
+	forge(&image, offsetof(struct index_header, version), INDEX_VERSION + 1);
+	assert_int_equal(kept_status(&image), SYMBOL_MISSING);
+	run_command("rm -rf kept && cp -r kept.whole kept");
 	forge(&image, offsetof(struct index_header, status), SYMBOL_HIDDEN);
 	assert_int_equal(kept_status(&image), SYMBOL_MISSING);
 	run_command("rm -rf kept && cp -r kept.whole kept");
@@ -461,6 +464,26 @@ static void the_cache_is_not_put_into_another_users_home(void **state)
 	}
 }
 
+/* Names in a fleet are read in an older version, too. A cache's file is made again. */
+static void an_older_index_is_read_as_kept_names_and_not_as_cache(void **state)
+{
+	struct file_mapping file;
+	struct image image;
+	struct index index;
+
+	(void)state;
+	write_file("c.c", c_program);
+	need_command("rm -rf cache debug kept own; " CC_C "-o app");
+	image = image_with_id(scratch_path("app"));
+	assert_int_equal(cached_status(&image), SYMBOL_SYMTAB);
+	run_command("mv cache kept && rm app");
+	forge(&image, offsetof(struct index_header, version), INDEX_OLDEST);
+	assert_int_equal(kept_status(&image), SYMBOL_SYMTAB);
+	assert_int_equal(cache_status(scratch_path("kept"), &image.build_id), SYMBOL_SYMTAB);
+	assert_false(cache_open(scratch_path("kept"), &image.build_id, &file, &index));
+	run_command("rm -rf kept");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -476,6 +499,7 @@ int main(void)
 		cmocka_unit_test(a_debug_file_that_comes_later_is_not_hidden_by_the_cache),
 		cmocka_unit_test(
 			an_index_of_somebody_else_names_a_missing_file_and_enters_no_cache),
+		cmocka_unit_test(an_older_index_is_read_as_kept_names_and_not_as_cache),
 		cmocka_unit_test(an_index_has_the_owner_of_its_file),
 		cmocka_unit_test(the_oldest_indexes_make_room),
 		cmocka_unit_test(a_cache_that_cant_be_written_is_no_error),
