@@ -2,6 +2,7 @@
 #include "elf/elf_go.h"
 
 #include <elf.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -408,6 +409,70 @@ bool elf_go_inlined(const struct elf_go *go, const struct elf_go_function *f, in
 	r = go_part(&entry, layout->inlined_line);
 	out->start_line = layout->inlined_line ? reader_u32(&r) : 0;
 	return true;
+}
+
+/* ---- the version ---- */
+
+/* The header of .go.buildinfo (debug/buildinfo of Go's library). */
+#define BUILDINFO_MAGIC  "\xff Go buildinf:"
+#define BUILDINFO_FLAGS  15 /* place of the flags */
+#define BUILDINFO_INLINE 2  /* texts follow the header; else it has their addresses */
+#define BUILDINFO_TEXTS  32
+#define BUILDINFO_PLACE  16
+#define VERSION_MAX      32
+
+static struct reader version_text(const struct elf_file *elf, struct reader info, uint8_t flags)
+{
+	struct reader r = info, text = { 0 };
+	uint64_t at, size;
+
+	if (flags & BUILDINFO_INLINE) {
+		reader_bytes(&r, BUILDINFO_TEXTS);
+		size = reader_uleb(&r);
+		text = r;
+	} else {
+		reader_bytes(&r, BUILDINFO_PLACE);
+		r = elf_bytes_at(elf, reader_u64(&r));
+		at = reader_u64(&r);
+		size = reader_u64(&r);
+		text = elf_bytes_at(elf, at);
+	}
+	if (r.bad || size > VERSION_MAX || reader_left(&text) < size)
+		return (struct reader){ 0 };
+	text.end = text.at + size;
+	return text;
+}
+
+/* Of "go1.19.8"; 0: another text. */
+static uint32_t parse_version(struct reader text)
+{
+	static const char prefix[] = "go1.";
+	const char *at = reader_bytes(&text, sizeof(prefix) - 1);
+	uint32_t minor = 0;
+
+	if (!at || memcmp(at, prefix, sizeof(prefix) - 1) != 0)
+		return 0;
+	for (uint8_t c; reader_left(&text) && minor < 100; minor = minor * 10 + (c - '0')) {
+		c = reader_u8(&text);
+		if (c < '0' || c > '9')
+			break;
+	}
+	return minor ? ELF_GO_VERSION(minor) : 0;
+}
+
+uint32_t elf_go_version(const struct elf_file *elf)
+{
+	struct elf_section s;
+	struct reader r, info;
+	const uint8_t *header;
+
+	if (!elf_section_named(elf, ".go.buildinfo", &s))
+		return 0;
+	r = info = elf_section_bytes(elf, &s);
+	header = reader_bytes(&r, BUILDINFO_FLAGS + 1);
+	if (!header || memcmp(header, BUILDINFO_MAGIC, sizeof(BUILDINFO_MAGIC) - 1) != 0)
+		return 0;
+	return parse_version(version_text(elf, info, header[BUILDINFO_FLAGS]));
 }
 
 /* ---- the running goroutine ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The function table of Go programs (.gopclntab). Stripping does not remove the table. The table
- *has names, files, lines and inlined functions, and how far the stack pointer is from the caller's
+ * The function table of Go programs (.gopclntab). Stripping does not remove the table. It has
+ * names, files, lines and inlined functions, and how far the stack pointer is from the caller's
  * frame.
  *
  *	struct elf_go go;
@@ -94,6 +94,14 @@ struct elf_go_inlined {
 /* An entry of the function's tree; false if there is none. */
 bool elf_go_inlined(const struct elf_go *go, const struct elf_go_function *f, int32_t number,
 		    struct elf_go_inlined *out);
+
+/*
+ * The version of Go in the image's .go.buildinfo, as ELF_GO_VERSION(19) for 1.19.8; 0: not known.
+ * From ELF_GO_UNKNOWN on, nobody has looked at the runtime's structures (runtime2.go).
+ */
+#define ELF_GO_VERSION(minor) (1u << 8 | (minor))
+#define ELF_GO_UNKNOWN        ELF_GO_VERSION(28)
+uint32_t elf_go_version(const struct elf_file *elf);
 
 /*
  * Where a thread has its running goroutine, from the thread pointer on. x86-64 code of the runtime

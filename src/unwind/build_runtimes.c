@@ -12,7 +12,7 @@
  * Go's functions that switch to another stack, which their call frame information leaves out
  * (runtime/asm_amd64.s). They keep the frame pointer, which leads back to the goroutine's stack, or
  * save the goroutine's registers. Before Go 1.21, some had no frame of their own: a second row of
- * their name is for them.
+ * their name is for them, right behind the first.
  */
 #define BY_FRAME_POINTER                                                                       \
 	{                                                                                      \
@@ -197,21 +197,28 @@ void builder_mark_heap_stacks(struct builder *b)
 
 #define PUSH_RBP 0x55
 
-/* A function that begins without a frame is the last row of its name. */
-static const struct stack_switch *switch_named(const char *name, struct reader code)
+/* The first row of a name. */
+static const struct stack_switch *switch_named(const char *name)
 {
-	bool has_frame = reader_left(&code) && *code.at == PUSH_RBP;
-	const struct stack_switch *found = NULL;
-
 	for (size_t i = 0; i < ARRAY_SIZE(stack_switches); i++) {
 		size_t n = strlen(stack_switches[i].name);
 
 		/* assembly of another calling convention has a mark */
 		if (!strncmp(name, stack_switches[i].name, n) &&
-		    (!name[n] || !strcmp(name + n, ".abi0")) && !(found && has_frame))
-			found = &stack_switches[i];
+		    (!name[n] || !strcmp(name + n, ".abi0")))
+			return &stack_switches[i];
 	}
-	return found;
+	return NULL;
+}
+
+/* A function that begins without a frame has the last row of its name. */
+static const struct stack_switch *switch_without_frame(const struct stack_switch *first)
+{
+	const struct stack_switch *end = stack_switches + ARRAY_SIZE(stack_switches);
+
+	while (first + 1 < end && !strcmp(first[1].name, first->name))
+		first++;
+	return first;
 }
 
 /*
@@ -231,8 +238,9 @@ static void learn_goroutine(struct builder *b, struct reader code)
 		memcpy(&place, running, sizeof(place));
 		b->goroutine.off = place % 8 || place / 8 > UINT16_MAX ? 0 : (uint16_t)(place / 8);
 	}
-	if (!fp || b->goroutine.aux || !elf_go_find_thread(code, &thread) || thread % 8 ||
-	    thread / 8 < INT16_MIN || thread / 8 > INT16_MAX)
+	if (!fp || *fp > INT8_MAX || *fp % 8 || b->goroutine.aux ||
+	    !elf_go_find_thread(code, &thread) || thread % 8 || thread / 8 < INT16_MIN ||
+	    thread / 8 > INT16_MAX)
 		return;
 	b->goroutine.fp = *fp / 8;
 	b->goroutine.aux = (int16_t)(thread / 8);
@@ -240,11 +248,14 @@ static void learn_goroutine(struct builder *b, struct reader code)
 
 static void add_switch(struct builder *b, const char *name, uint64_t link_addr)
 {
-	struct reader code = elf_bytes_at(b->elf, link_addr);
-	const struct stack_switch *changes = switch_named(name, code);
+	const struct stack_switch *changes = switch_named(name);
+	struct reader code;
 
 	if (!changes || b->n_switches == MAX_SWITCHES)
 		return;
+	code = elf_bytes_at(b->elf, link_addr);
+	if (!reader_left(&code) || *code.at != PUSH_RBP)
+		changes = switch_without_frame(changes);
 	b->switches[b->n_switches++] = (struct switch_place){ link_addr, changes };
 	if (!strncmp(name, "runtime.systemstack", 19) || !strncmp(name, "runtime.morestack", 17))
 		learn_goroutine(b, code);
@@ -268,6 +279,7 @@ void builder_find_switches(struct builder *b)
 	else
 		for (uint32_t i = 0; elf_go_function(&b->go, i, &f); i++)
 			add_switch(b, elf_go_short_name(&b->go, &f, SWITCH_NAME_MAX), f.link_addr);
-	if (!b->goroutine.off) /* only one of both is of no use */
+	/* one of both alone is of no use, nor are places of an unknown version */
+	if (!b->goroutine.off || elf_go_version(b->elf) >= ELF_GO_UNKNOWN)
 		b->goroutine.aux = 0;
 }

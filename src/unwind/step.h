@@ -15,8 +15,8 @@
  *	static inline bool unwind_sampled_register(struct unwind_ctx *c, uint32_t number,
  *						   uint64_t *value);
  *	// 8 bytes at the thread pointer + offset; false if they are not known
- *	static inline bool unwind_thread_word(struct unwind_ctx *c, int64_t offset, uint64_t
- **value);
+ *	static inline bool unwind_thread_word(struct unwind_ctx *c, int64_t offset,
+ *					      uint64_t *value);
  *	// a row of the searched table (unwind/rule.h)
  *	static inline uint32_t unwind_row_at(struct unwind_ctx *c, uint32_t i);
  *

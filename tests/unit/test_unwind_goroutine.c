@@ -216,11 +216,49 @@ static void functions_of_older_go_that_change_stacks_are_known(void **state)
 	built_fini(&b);
 }
 
+/* The stack ends there where the version, or the place of a register, is not known. */
+static void only_known_places_lead_to_the_goroutine(void **state)
+{
+	static const struct {
+		const char *version, *fp;
+		int16_t aux;
+	} rows[] = {
+		{ "go1.27.1", "0x60", -1 }, { "go1.28.0", "0x60", 0 }, { "go1.30.0", "0x60", 0 },
+		{ "go1.27.1", "0x64", 0 },  { "go1.27.1", "-8", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		cleanup(free_at_exit) char *text = xasprintf(
+			".section .gopclntab,\"a\"\n.quad 1\n.section .go.buildinfo,\"a\"\n"
+			".ascii \"\\377 Go buildinf:\"\n.byte 8, 2\n.fill 16\n.byte 8\n"
+			".ascii \"%s\"\n.text\n.cfi_sections .debug_frame\n"
+			"runtime.systemstack: .cfi_startproc\npush %%rbp\n"
+			"cmp 0xb8(%%rbx), %%rax\nmov 0x38(%%rdx), %%rsp\nnop\n.cfi_endproc\n"
+			"runtime.morestack: .cfi_startproc\nmov %%fs:-8, %%rdi\n"
+			"mov %%rbp, %s(%%rdi)\nmov 0x38(%%rbx), %%rsp\n"
+			"new_stack: call main.f\n.cfi_endproc\nmain.f: ret\n",
+			rows[i].version, rows[i].fp);
+		struct unwind_rule rule;
+		struct built b;
+
+		write_file("places.s", text);
+		need_command("cc -dumpmachine | grep x86_64 && "
+			     "cc -shared -nostdlib -o places.so places.s");
+		build_of(&b, "places.so");
+		rule = rule_at(&b, address_of(&b, "new_stack"));
+		assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_ELSEWHERE);
+		assert_int_equal(rule.aux, rows[i].aux);
+		built_fini(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_of_go_that_change_stacks_are_known),
 		cmocka_unit_test(functions_of_older_go_that_change_stacks_are_known),
+		cmocka_unit_test(only_known_places_lead_to_the_goroutine),
 		cmocka_unit_test(the_goroutine_goes_on_where_its_registers_were_saved),
 		cmocka_unit_test(a_thread_without_a_goroutine_is_at_its_end),
 		cmocka_unit_test(a_damaged_goroutine_ends_the_stack),
