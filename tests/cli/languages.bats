@@ -200,6 +200,24 @@ need_stops() {
 	[ "$(grep -c '"preg_match","match_often","resume_often","<main>"\]$' matches)" = "$(wc -l <matches)" ]
 }
 
+@test "a function in place of the innermost one that a program notes is wrong, and not begun" {
+	cat >counted.py <<-'END'
+		from random_stops_code import begun_and_wrong
+		for expected, found in ("CBA", "XCBA"), ("CBA", "XBA"), ("CBA", "XYBA"), ("CBA", "XCYA"), ("CBCA", "XBCA"), ("CBA", "BA"):
+		    begun, wrong = begun_and_wrong(list(expected), list(found))
+		    print(expected, found, int(begun), int(wrong))
+	END
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tests python3 counted.py >counted
+	diff counted - <<-'END'
+		CBA XCBA 1 0
+		CBA XBA 0 1
+		CBA XYBA 0 2
+		CBA XCYA 1 1
+		CBCA XBCA 0 1
+		CBA BA 0 0
+	END
+}
+
 @test "at random instructions, Java's stacks are those that the program notes" {
 	need_java
 	need_stops java
