@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "event/guest_task.h"
 #include "perfdata/record.h"
 
 #include <linux/perf_event.h>
@@ -7,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/reader.h"
+#include "event/guest_task.h"
 
 /* Added to linux/perf_event.h after 5.12; the values are the kernel's ABI. */
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID

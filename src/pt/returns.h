@@ -46,7 +46,10 @@ static inline void pt_pass_told(struct pt_returns *r, const struct pt_told *told
 		pt_pop(r);
 }
 
-/* The entry below `above` others, of which there must be more. */
+/*
+ * The entry below `above` others. If there are not so many, the result is a place of the ring with
+ * any content: reading it does no harm and means nothing, so compare the depth as well.
+ */
 static inline const struct pt_return *pt_return_at(const struct pt_returns *r, uint32_t above)
 {
 	return &r->at[(r->top - 1 - above) % PT_STACK];
