@@ -23,6 +23,13 @@ static bool place_is_from(size_t piece, uint64_t at, size_t from_piece, uint64_t
 	return piece > from_piece || (piece == from_piece && at >= from);
 }
 
+/* Whether a search covered the place. */
+static bool is_from_known(const struct psb_ahead *a, size_t piece, uint64_t from)
+{
+	return place_is_from(piece, from, a->piece, a->at) &&
+	       !place_is_from(piece, from, a->to_piece, a->to_at);
+}
+
 /* Whether a PSB+ was written in a guest, whose TSC may have an offset. */
 static bool psb_is_of_guest(const uint8_t *psb, const uint8_t *end)
 {
@@ -52,10 +59,20 @@ static bool place_is_in_guest(const uint8_t *bytes, const uint8_t *at, const uin
 	return is_in_guest;
 }
 
-static struct psb_ahead find_psb_ahead(const struct queue *q, size_t piece, uint64_t from)
+static uint64_t bytes_between(const struct queue *q, size_t piece, uint64_t at, size_t to_piece,
+			      uint64_t to_at)
 {
-	struct psb_ahead a = { .piece = piece, .at = from, .to_piece = piece, .to_at = from };
-	uint64_t size, left = LOOK_AHEAD;
+	uint64_t n = 0, size;
+
+	for (; piece < to_piece; piece++, at = 0)
+		n += queue_piece(q, piece, &size) && size > at ? size - at : 0;
+	return n + (to_at - at);
+}
+
+/* Looks at `left` bytes from a.to_piece, a.to_at on. */
+static struct psb_ahead look_ahead(const struct queue *q, struct psb_ahead a, uint64_t left)
+{
+	uint64_t size;
 
 	for (; left && a.to_piece < q->pieces.n; a.to_piece++, a.to_at = 0) {
 		const uint8_t *bytes = queue_piece(q, a.to_piece, &size), *at, *to;
@@ -78,6 +95,26 @@ static struct psb_ahead find_psb_ahead(const struct queue *q, size_t piece, uint
 	return a;
 }
 
+static struct psb_ahead find_psb_ahead(const struct queue *q, size_t piece, uint64_t from)
+{
+	const struct psb_ahead *old = &q->ahead;
+	struct psb_ahead a = { .piece = piece, .at = from, .to_piece = piece, .to_at = from };
+	uint64_t left = LOOK_AHEAD, cut = PT_PSB_SIZE - 1;
+
+	/* A search from before found none up to there: only the rest is left to search. */
+	if (is_from_known(old, piece, from)) {
+		left = bytes_between(q, old->piece, old->at, piece, from);
+		a.to_piece = old->to_piece;
+		a.to_at = old->to_at;
+		if (left) { /* a PSB may have been cut */
+			cut = MIN(cut, a.to_at);
+			a.to_at -= cut;
+			left += cut;
+		}
+	}
+	return look_ahead(q, a, left);
+}
+
 uint64_t queue_next_tsc(struct queue *q, size_t piece, uint64_t from)
 {
 	const struct psb_ahead *a = &q->ahead;
@@ -86,8 +123,7 @@ uint64_t queue_next_tsc(struct queue *q, size_t piece, uint64_t from)
 
 	if (q->is_guest || (bytes && place_is_in_guest(bytes, bytes + from, bytes + size)))
 		return 0;
-	if (!place_is_from(piece, from, a->piece, a->at) ||
-	    place_is_from(piece, from, a->to_piece, a->to_at))
+	if (!a->tsc || !is_from_known(a, piece, from))
 		q->ahead = find_psb_ahead(q, piece, from);
 	return a->tsc;
 }

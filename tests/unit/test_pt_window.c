@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "pt/packet.h"
+#include "trace/pt_queue.h"
 #include "trace/pt_trace_state.h"
 #include "trace/pt_window.h"
 
@@ -223,6 +224,41 @@ static void a_queue_without_bytes_stays_so(void **state)
 	free_trace(m);
 }
 
+/* A PSB at most 1 MiB ahead is found, whatever was asked before. */
+static void the_time_ahead_does_not_depend_on_earlier_questions(void **state)
+{
+	enum { FAR = 1 << 20, SIZE = 3 * FAR, HALF = FAR / 2 };
+	static const uint64_t places[] = { FAR - 8, FAR, FAR + 100, FAR + HALF, 2 * FAR + HALF };
+	static const uint64_t asked[] = { 0,         7,         8,   15,         16,
+					  17,        100,       116, 200,        HALF - 1,
+					  HALF + 15, HALF + 16, FAR, FAR + HALF, FAR + HALF + 16 };
+	struct pt_trace trace = { .queues = { 0 } };
+	uint8_t *bytes = xcalloc(1, SIZE);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		struct piece pieces[] = { { .bytes = bytes, .size = FAR + 50 },
+					  { .bytes = bytes + FAR + 50, .size = SIZE - FAR - 50 } };
+		struct queue q = { .trace = &trace, .pieces = { .data = pieces, .n = 2 } };
+		size_t n_found = 0;
+
+		memset(bytes, 0, SIZE);
+		put_psb(bytes + places[i], 1000);
+		for (size_t k = 0; k < ARRAY_SIZE(asked); k++) {
+			struct queue fresh = { .trace = &trace,
+					       .pieces = { .data = pieces, .n = 2 } };
+			size_t piece = asked[k] > pieces[0].size;
+			uint64_t at = asked[k] - (piece ? pieces[0].size : 0);
+			uint64_t tsc = queue_next_tsc(&fresh, piece, at);
+
+			assert_int_equal(queue_next_tsc(&q, piece, at), tsc);
+			n_found += tsc == 1000;
+		}
+		assert_in_range(n_found, 1, ARRAY_SIZE(asked) - 1);
+	}
+	free(bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +269,7 @@ int main(void)
 		cmocka_unit_test(the_whole_time_keeps_the_whole_trace),
 		cmocka_unit_test(a_trace_without_time_and_snapshots_stay_whole),
 		cmocka_unit_test(a_queue_without_bytes_stays_so),
+		cmocka_unit_test(the_time_ahead_does_not_depend_on_earlier_questions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
