@@ -309,7 +309,6 @@ static struct unwind_rule rule_in_text(const struct unwind_table *t, uint64_t of
 	return unwind_table_find(t, TEXT + offset);
 }
 
-/* Stripped programs have no call frame information but that of the runtime. */
 static enum unwind_cfa cfa_of_other(void)
 {
 	struct buf b = go_program(&layouts[GO_1_18], 0);
@@ -336,6 +335,7 @@ static void the_handler_of_signals_has_a_caller(void **state)
 	name_of_other = "main.other";
 }
 
+/* Stripped programs have no call frame information but that of the runtime. */
 static void rules_for_the_stack_are_those_of_the_runtime(void **state)
 {
 	(void)state;
