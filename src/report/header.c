@@ -14,7 +14,7 @@
 #include "profile/unnamed.h"
 #include "report/names.h"
 #include "report/style.h"
-#include "store/session.h"
+#include "store/session_join.h"
 
 #define SCHEMA 1
 
@@ -181,18 +181,21 @@ static void header_set_number(json_t *object, const char *key, uint64_t number)
 	json_object_set_new(object, key, json_number(number));
 }
 
-static json_t *header_events_json(const struct session_info *info)
+static json_t *header_events_json(const struct session *s)
 {
 	json_t *events = json_array();
 
-	for (uint32_t i = 0; i < info->n_counters; i++) {
-		const struct counter_info *c = &info->counters[i];
+	for (uint32_t i = 0; i < s->info.n_counters; i++) {
+		const struct counter_info *c = &s->info.counters[i];
+		struct rate_range rates = session_rates(s, c);
 		json_t *event = json_object();
 
 		header_set_text(event, "name", c->name);
 		header_set_text(event, "spec", c->spec);
 		header_set_text(event, "unit", c->unit);
 		header_set_number(event, "freq_hz", c->freq_hz);
+		header_set_number(event, "lowest_hz", rates.low_hz);
+		header_set_number(event, "highest_hz", rates.high_hz);
 		header_set_number(event, "count", c->count);
 		header_set_number(event, "unit_mask", c->unit_mask);
 		json_object_set_new(event, "user", json_boolean(c->in_user));
@@ -345,7 +348,7 @@ static void set_session(json_t *h, const struct profile *p)
 		json_object_set_new(h, "hosts",
 				    json_pack("{s:I, s:I}", "with_samples", (json_int_t)s->n_hosts,
 					      "asked", (json_int_t)s->n_hosts_asked));
-	json_object_set_new(h, "events", header_events_json(&s->info));
+	json_object_set_new(h, "events", header_events_json(s));
 	vec_foreach (&s->warnings, w)
 		json_array_append_new(warnings, json_text(*w));
 	json_object_set_new(h, "warnings", warnings);

@@ -124,6 +124,33 @@ int session_join(struct session **parts, uint32_t n, bool any_rate, struct sessi
 	return 0;
 }
 
+static void range_widen(struct rate_range *range, const struct session *s,
+			const struct counter_info *c)
+{
+	for (uint32_t i = 0; i < s->info.n_counters; i++) {
+		const struct counter_info *other = &s->info.counters[i];
+
+		if (is_same_counter(other, c, true)) {
+			range->low_hz = MIN(range->low_hz, other->freq_hz);
+			range->high_hz = MAX(range->high_hz, other->freq_hz);
+		}
+	}
+	for (uint32_t i = 0; i < s->n_parts; i++) /* a fleet has hosts, and a host has parts */
+		range_widen(range, s->parts[i], c);
+}
+
+struct rate_range session_rates(const struct session *s, const struct counter_info *c)
+{
+	struct rate_range range = { c->freq_hz, c->freq_hz };
+
+	for (uint32_t i = 0; i < s->info.n_counters; i++) /* joined without any_rate */
+		if (s->info.counters[i].freq_hz != c->freq_hz &&
+		    is_same_counter(&s->info.counters[i], c, true))
+			return range;
+	range_widen(&range, s, c);
+	return range;
+}
+
 /* ---- saved sessions ---- */
 
 int session_save(const char *dir, const char *name, struct error *err)

@@ -21,6 +21,15 @@ int session_join(struct session **parts, uint32_t n, bool any_rate, struct sessi
 uint32_t session_event_of_part(const struct session *joined, const struct counter_info *event);
 
 /*
+ * The lowest and the highest frequency, in samples a second, of an event in a session and in all
+ * sessions that were joined to it. Both are 0 if the event has no frequency.
+ */
+struct rate_range {
+	uint64_t low_hz, high_hz;
+};
+struct rate_range session_rates(const struct session *s, const struct counter_info *c);
+
+/*
  * Keeps the current session of a store as samples/NAME beside it. -EEXIST: the name is taken.
  * -ENOENT: there is no current session.
  */

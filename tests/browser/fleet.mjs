@@ -101,6 +101,22 @@ await run({
 		await page.locator("th", { hasText: "Part of the host" }).waitFor();
 		equal([...new Set(await column(2))], ["db1"], "blocks of the host");
 	},
+	async events() {
+		// CPU seconds of an event at a frequency need one rate of all hosts.
+		const { series: [row] } = await ask("series?source=updated&by=service&limit=300");
+		const seconds = (row.samples / 50).toLocaleString("en-US", { maximumFractionDigits: 1 }), samples = row.samples.toLocaleString("en-US");
+		for (const [facts, wanted] of [[{}, seconds], [{ lowest_hz: 50, highest_hz: 200 }, samples]]) {
+			await page.route((url) => url.pathname === "/api/v1/series", async (route) => {
+				const response = await route.fetch(), json = await response.json();
+				Object.assign(json.header.events[0], { unit: "events", freq_hz: 50 }, facts);
+				await route.fulfill({ response, json });
+			});
+			await show(`source=updated&view=services&limit=${300 + wanted.length}`);
+			equal(await column(2), [wanted], `the first number of a service: ${JSON.stringify(facts)}`);
+			equal(await page.locator("th", { hasText: "Cost" }).count(), facts.highest_hz ? 0 : 1, "costs");
+			await page.unrouteAll({ behavior: "wait" });
+		}
+	},
 	async builds() {
 		await show("source=updated&view=builds");
 		equal((await column(2)).slice(0, 2), [process.argv[4], process.argv[3]].map((id) => id.slice(0, 12)), "the newer build comes first");

@@ -116,6 +116,19 @@ updated_fleet() {
 	run -2 assay serve updated --cpu-price free
 }
 
+@test "an event of a fleet has the lowest and the highest rate of its hosts" {
+	local rate start=$((($(date +%s) - 9000) / 600 * 600))
+	for rate in 50 200; do
+		assay record -q -F $rate -e cpu-clock -o "$rate.rec" sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done'
+		"$ASSAY_BUILD/bench/thin" "h.$rate" "web$rate" $start 600 1 "sh=2=$rate.rec"
+		assay ship --to dir:fleet --once -q --host "web$rate" "h.$rate"
+	done
+	[ "$(assay report -i fleet -l --format json | jq -c '[.header.events[] | [.lowest_hz, .highest_hz]]')" = '[[50,200]]' ]
+	[ "$(assay report -i fleet -l --format json host:web200 | jq -c '[.header.events[] | [.freq_hz, .lowest_hz, .highest_hz]]')" = '[[200,200,200]]' ]
+	# Two sessions that are no history keep an event for each rate.
+	[ "$(assay report -l --format json "session:$PWD/50.rec,$PWD/200.rec" | jq -c '[.header.events[] | [.lowest_hz, .highest_hz]]')" = '[[50,50],[200,200]]' ]
+}
+
 @test "Grafana's calls work on a fleet, and each panel of the fleet's dashboard has all of its samples" {
 	updated_fleet
 	serve updated

@@ -25,12 +25,11 @@ function troublesOf(r) {
 
 // ---- services ----
 
-// CPU seconds of a row. A sample of an event that is no time stands for the time between two samples.
-function cpuSeconds(row, events) {
-	const event = events.find((one) => one.name === row.event);
+// CPU seconds of the rows of an event, if they are known. A sample of an event that is no time stands for the time between two samples, if all hosts have one rate.
+function cpuSecondsOf(event) {
 	if (event?.unit === "ns")
-		return row.events / 1e9;
-	return event?.freq_hz ? row.samples / event.freq_hz : undefined;
+		return (row) => row.events / 1e9;
+	return event?.freq_hz && event.lowest_hz === event.highest_hz ? (row) => row.samples / event.freq_hz : undefined;
 }
 
 const sum = (values) => values.reduce((all, one) => all + one, 0);
@@ -55,12 +54,13 @@ const costText = (seconds, price) => `${(seconds / 3600 * price.price).toLocaleS
 
 function servicesView(json, price, toService) {
 	const [first] = json.series, rows = json.series.filter((one) => one.event === first?.event);
-	const secondsOf = (r) => cpuSeconds(r, json.header.events), all = sum(rows.map((r) => r.samples));
-	const money = price ? [["Cost", (r) => secondsOf(r) === undefined ? "" : costText(secondsOf(r), price), "number"]] : [];
+	const secondsOf = cpuSecondsOf(json.header.events.find((one) => one.name === first?.event)), all = sum(rows.map((r) => r.samples));
+	const seconds = secondsOf ? [["CPU s", (r) => secondsOf(r).toLocaleString(undefined, { maximumFractionDigits: 1 }), "number"]] : [];
+	const money = secondsOf && price ? [["Cost", (r) => costText(secondsOf(r), price), "number"]] : [];
 	const made = element("div");
-	made.append(element("p", `Trend: the later half of the time against the earlier half${price ? `. Cost: ${price.price} ${price.unit} for an hour of a CPU` : ""}.`, { class: "quiet" }),
+	made.append(element("p", `Trend: the later half of the time against the earlier half${money.length ? `. Cost: ${price.price} ${price.unit} for an hour of a CPU` : ""}.`, { class: "quiet" }),
 		showTable(rows, [["Service", (r) => r.other ? `${number(r.other)} others` : toService(r.service)],
-			["CPU s", (r) => secondsOf(r)?.toLocaleString(undefined, { maximumFractionDigits: 1 }), "number"], ...money,
+			...seconds, ...money,
 			["Samples", (r) => number(r.samples), "number"], ["Share", (r) => share(100 * r.samples / all), "number"],
 			["Trend", (r) => growthText(growth(r.values)), "number"],
 			["Over time", (r) => sparkline(r.values, `${r.service ?? "others"} over time, ${growthText(growth(r.values)) || "no trend"}`)]]));

@@ -368,24 +368,15 @@ static void warn_of_rates(struct session *s)
 {
 	for (uint32_t c = 0; c < s->info.n_counters; c++) {
 		const struct counter_info *mine = &s->info.counters[c];
-		uint64_t low = mine->freq_hz, high = mine->freq_hz;
+		struct rate_range rates = session_rates(s, mine);
 
-		for (uint32_t p = 0; mine->freq_hz && p < s->n_parts; p++)
-			for (uint32_t i = 0; i < s->parts[p]->info.n_counters; i++) {
-				const struct counter_info *other = &s->parts[p]->info.counters[i];
-
-				if (strcmp(other->name, mine->name) != 0 || !other->freq_hz)
-					continue;
-				low = MIN(low, other->freq_hz);
-				high = MAX(high, other->freq_hz);
-			}
-		if (low != high)
+		if (rates.low_hz != rates.high_hz)
 			vec_push(&s->warnings,
 				 xasprintf("%s" HISTORY_RATES_WARNING "%llu to %llu Hz: "
 					   "shares of events compare them rightly, those of "
 					   "samples (--weight samples) do not",
-					   mine->name, (unsigned long long)low,
-					   (unsigned long long)high));
+					   mine->name, (unsigned long long)rates.low_hz,
+					   (unsigned long long)rates.high_hz));
 	}
 }
 
