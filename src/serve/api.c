@@ -318,6 +318,12 @@ static bool has_moving_window(const struct given *g)
 	return false;
 }
 
+/* A row may have a window of its own, which moves. */
+static bool has_own_window(const struct api_row *row)
+{
+	return strstr(row->words, "--since=-") != NULL;
+}
+
 /* Samples from then on are not asked for; UINT64_MAX: it is not known. */
 static uint64_t end_of_window(const struct given *g)
 {
@@ -357,12 +363,14 @@ int api_call(const struct api_row *row, api_getter *get, const void *context,
 	else if (r >= 0)
 		r = add_operands(out, row, asked, filters, err);
 	vec_push(&out->words, NULL);
-	if (r >= 0 && filters && asks_for_window(&given) && has_time_filter(filters))
+	if (r >= 0 && filters && (asks_for_window(&given) || has_own_window(row)) &&
+	    has_time_filter(filters))
 		r = error_set(err, -EACCES,
 			      "This token is limited in time, so it cannot ask for a window.");
 	out->is_limited = filters != NULL;
 	buf_u8(&out->key, out->is_limited);
-	if (!api_row_takes(row, "source") || has_moving_window(&given) || out->is_growing)
+	if (!api_row_takes(row, "source") || has_moving_window(&given) || has_own_window(row) ||
+	    out->is_growing)
 		buf_u64(&out->key, clock_wall_ns() / ANSWER_LIFE_NS);
 	return r;
 }

@@ -418,7 +418,7 @@ as_member() {
 		echo "${text//@bindir@/"$place"}" >assay.service
 		systemd-analyze verify --man=no "$PWD/assay.service" 2>verify.log || { cat verify.log; false; }
 		if systemd-analyze security --help | grep -q -- --offline; then
-			systemd-analyze security --offline=true --threshold=33 "$PWD/assay.service" >/dev/null
+			systemd-analyze security --offline=true --threshold=34 "$PWD/assay.service" >/dev/null
 		fi
 	fi
 	command -v setpriv >/dev/null || skip "setpriv is not installed"

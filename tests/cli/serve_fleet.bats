@@ -61,7 +61,8 @@ updated_fleet() {
 
 @test "lists of hosts and blocks have the hosts that a token permits" {
 	made_fleet
-	printf '%s\n' "read web-web-web-web-web-web-web-web-1 host:web*" "read svc-svc-svc-svc-svc-svc-svc-svc-1 service:x" >tokens
+	printf '%s\n' "read web-web-web-web-web-web-web-web-1 host:web*" "read svc-svc-svc-svc-svc-svc-svc-svc-1 service:x" \
+		"read sec-sec-sec-sec-sec-sec-sec-sec-1 time:0-1s" >tokens
 	chmod 600 tokens
 	serve fleet --token-file tokens
 	limited() { # TOKEN PATH
@@ -72,6 +73,8 @@ updated_fleet() {
 	limited web-web-web-web-web-web-web-web-1 'hosts?source=fleet&filter=host:db1' >out
 	[ "$(status)" = 400 ]
 	[ "$(limited web-web-web-web-web-web-web-web-1 'regressions?source=fleet&since=2026-06-01' | jq -c .header.hosts)" = '{"with_samples":2,"asked":2}' ]
+	limited sec-sec-sec-sec-sec-sec-sec-sec-1 'regressions?source=fleet' >out # of a week, which is a window
+	[ "$(status)" = 403 ]
 	for answer in hosts blocks; do
 		limited svc-svc-svc-svc-svc-svc-svc-svc-1 "$answer?source=fleet" >out
 		[ "$(status)" = 400 ]
