@@ -27,6 +27,7 @@
 #include "fleet/ship_status.h"
 #include "guard/parser.h"
 #include "machine/container_names.h"
+#include "store/history/blocks.h"
 
 #define DEFAULT_HISTORY "/var/lib/assay"
 #define DEFAULT_STATE   "/var/lib/assay-ship"
@@ -206,10 +207,11 @@ static double retry_after(double *limit_s)
 /* Which round comes next. */
 struct rounds {
 	const struct ship_args *args;
-	struct ship *ship, *leaves; /* leaves: of addresses; NULL: none are sent */
-	struct gateway *gateway;    /* NULL: a directory */
-	const char *state_dir;      /* of what the gateway has */
-	struct ship_names *names;   /* NULL as well */
+	struct ship *ship, *leaves;   /* leaves: of addresses; NULL: none are sent */
+	struct gateway *gateway;      /* NULL: another place */
+	const struct ship_post *post; /* of other tools; NULL: another place */
+	const char *state_dir;        /* of what the gateway has */
+	struct ship_names *names;     /* NULL as well */
 	struct gateway_state state;
 	struct ship_status status; /* for the daemon */
 	double limit_s;
@@ -217,15 +219,19 @@ struct rounds {
 	bool is_first;
 };
 
-static int send_to_gateway(void *context, const struct fleet_key *key, const char *segment,
+static int send_to_gateway(void *context, const struct fleet_key *key, const char *block,
 			   struct error *err)
 {
+	cleanup(free_at_exit) char *segment = block_segment(block);
+
 	return gateway_send(context, key, segment, err);
 }
 
-static int send_leaves_to_gateway(void *context, const struct fleet_key *key, const char *segment,
+static int send_leaves_to_gateway(void *context, const struct fleet_key *key, const char *block,
 				  struct error *err)
 {
+	cleanup(free_at_exit) char *segment = block_segment(block);
+
 	return gateway_send_leaves(context, key, segment, err);
 }
 
@@ -339,17 +345,22 @@ static bool is_final(const struct rounds *rs, int r)
 	       (rs->is_first && (r == -EINVAL || r == -ENOENT));
 }
 
-/* The time until the next round, after the result r of one. A gateway may ask for more. */
+/* What a server asked for at its last answer; 0: nothing. */
+static uint32_t asked_wait_s(const struct rounds *rs)
+{
+	if (rs->gateway)
+		return gateway_retry_after_s(rs->gateway);
+	return rs->post ? ship_post_retry_after_s(rs->post) : 0;
+}
+
+/* The time until the next round, after the result r of one. A server may ask for more. */
 static double time_until_next(struct rounds *rs, int r)
 {
-	double s;
-
 	if (r >= 0) {
 		rs->limit_s = RETRY_FIRST_S;
 		return rs->args->interval_s;
 	}
-	s = retry_after(&rs->limit_s);
-	return rs->gateway ? s + gateway_retry_after_s(rs->gateway) : s;
+	return retry_after(&rs->limit_s) + asked_wait_s(rs);
 }
 
 /*
@@ -412,8 +423,8 @@ static int ship_rounds(struct rounds *rs, struct error *err)
 							wants */
 		if (r == -EAGAIN || r == -EINTR)
 			continue;
-		/* Once: a busy gateway gets the rest, as long as it takes blocks. */
-		if (r == -EBUSY && args->once && rs->gateway && rs->n_sent) {
+		/* Once: a busy server gets the rest, as long as it takes blocks. */
+		if (r == -EBUSY && args->once && (rs->gateway || rs->post) && rs->n_sent) {
 			wait_for(time_until_next(rs, r));
 			continue;
 		}
@@ -470,13 +481,15 @@ static int open_leaves(struct rounds *rs, const struct ship_config *config, stru
 	return r;
 }
 
-/* Sends to the fleet's directory, or with `gateway` to that. */
+/* Sends to the fleet's directory, or with `gateway` or `post` to that. */
 static int ship(const struct ship_args *args, struct ship_config *config, const char *labels,
-		struct gateway *gateway, struct error *err)
+		struct gateway *gateway, struct ship_post *post, struct error *err)
 {
-	struct rounds rs = {
-		.args = args, .gateway = gateway, .limit_s = RETRY_FIRST_S, .is_first = true
-	};
+	struct rounds rs = { .args = args,
+			     .gateway = gateway,
+			     .post = post,
+			     .limit_s = RETRY_FIRST_S,
+			     .is_first = true };
 	int r = fleet_make(config->fleet, err);
 
 	if (r >= 0 && *labels && !gateway)
@@ -487,6 +500,10 @@ static int ship(const struct ship_args *args, struct ship_config *config, const 
 		config->send = send_to_gateway;
 		config->send_containers = send_containers_to_gateway;
 		config->send_context = gateway;
+	}
+	if (post) {
+		config->send = ship_post_send;
+		config->send_context = post;
 	}
 	if (gateway) {
 		cleanup(free_at_exit) char *names =
@@ -534,14 +551,9 @@ static int ship_to(const struct ship_args *args, struct ship_config *config, con
 	int r = args->join_file && is_gateway(args->to) ? file_mkdirs(state, 0700, err) : 0;
 
 	r = r < 0 || !is_gateway(args->to) ? r : gateway_new(&to, &gateway, err);
-	if (r >= 0 && ship_post_takes(args->to)) {
-		r = args->leaves.n ? error_set(err, -EINVAL,
-					       "--leaves is for a fleet: dir:PATH or https://HOST")
-				   : ship_post_new(&post_to, &post, err);
-		config->send = ship_post_send;
-		config->send_context = post;
-	}
-	return r < 0 ? r : ship(args, config, labels, gateway, err);
+	if (r >= 0 && ship_post_takes(args->to))
+		r = ship_post_new(&post_to, &post, err);
+	return r < 0 ? r : ship(args, config, labels, gateway, post, err);
 }
 
 /* What a fleet knows of a host, to another one that is made. */
@@ -585,7 +597,7 @@ static int ship_dry(const struct ship_args *args, struct ship_config *config, st
 	r = copy_host(fleet, place, config->host, err);
 	if (r >= 0 && args->leaves.n)
 		r = copy_host(leaves, copy, config->host, err);
-	r = r < 0 ? r : ship(args, config, "", NULL, err);
+	r = r < 0 ? r : ship(args, config, "", NULL, NULL, err);
 	file_remove_tree(scratch, NULL);
 	return r;
 }
@@ -609,6 +621,7 @@ static int ship_run(const struct command *self, int argc, char **argv)
 		r = operands.n > 1 ? error_set(&err, -EINVAL, "name one history") : 0;
 		r = r < 0 ? r : parse_place(&args, &fleet, &err);
 		config.fleet = fleet;
+		r = r < 0 ? r : ship_check_words(args.to, &args.leaves, &args.labels, &err);
 		r = r < 0 ? r : ship_parse_labels(&args.labels, &labels, &err);
 		r = r < 0 ? r : ship_parse_drop(&args.drop, &config, &err);
 		status = EXIT_USAGE;

@@ -14,6 +14,7 @@
 #include "export/export.h"
 #include "fleet/fleet_store.h"
 #include "fleet/gateway.h"
+#include "fleet/ship.h"
 #include "http/http_client.h"
 #include "open/input.h"
 #include "profile/profile.h"
@@ -31,8 +32,10 @@ static const struct post_kind {
 
 struct ship_post {
 	const struct post_kind *kind;
+	const struct export_format *format;
 	char *url, *host, *state, *bearer;
 	struct http_client *http;
+	uint32_t retry_after_s; /* of the last answer */
 	bool (*stops)(void);
 };
 
@@ -71,7 +74,9 @@ int ship_post_new(const struct ship_post_config *c, struct ship_post **out, stru
 	p->host = xstrdup(c->host);
 	p->state = xstrdup(c->state);
 	p->stops = c->stops;
-	r = gateway_check_url(p->url, err);
+	p->format = export_find(p->kind->format);
+	r = p->format ? gateway_check_url(p->url, err)
+		      : error_set(err, -ENOTSUP, "built without libprotobuf-c");
 	if (r >= 0 && c->token_file)
 		r = gateway_bearer(c->token_file, &p->bearer, err);
 	if (r >= 0) {
@@ -102,6 +107,11 @@ void ship_post_free(struct ship_post *p)
 	free(p);
 }
 
+uint32_t ship_post_retry_after_s(const struct ship_post *p)
+{
+	return p->retry_after_s;
+}
+
 /* The block at `place` in the kind's format, as the file `to`. */
 static int write_block(const struct ship_post *p, const char *place, const char *to,
 		       struct error *err)
@@ -111,24 +121,23 @@ static int write_block(const struct ship_post *p, const char *place, const char 
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(session_close_at_exit) struct session *session = NULL;
 	cleanup(profile_free_at_exit) struct profile *profile = NULL;
-	const struct export_format *format = export_find(p->kind->format);
 	const struct export_options options = { .no_source = true };
 	const struct query query = { .overview_ns = UINT64_MAX };
 	struct profile_request request = { .query = &query };
 	bool is_damaged;
 	uint64_t n_bytes;
-	int r = format ? input_new(&opening_config, &in, err)
-		       : error_set(err, -ENOTSUP, "built without libprotobuf-c");
+	int r = input_new(&opening_config, &in, err);
 
 	r = r < 0 ? r : input_open(in, place, &session, &is_damaged, err);
 	if (r < 0)
 		return r;
 	symbols = input_symbolizer(in, place, names);
-	export_request(format, &request);
+	session->info.hostname = p->host;
+	export_request(p->format, &request);
 	request.session = session;
 	request.symbols = symbols;
 	r = input_profile(&request, is_damaged, &profile, err);
-	return r < 0 ? r : export_write(format, &options, profile, to, &n_bytes, err);
+	return r < 0 ? r : export_write(p->format, &options, profile, to, &n_bytes, err);
 }
 
 /* Letters of a host's name need no escapes (fleet_host_is_valid()); braces do. */
@@ -143,8 +152,7 @@ static char *url_of(const struct ship_post *p, const struct fleet_key *key)
 			 from_s + BLOCK_BUCKET_NS / NS_PER_SECOND);
 }
 
-static int post_file(const struct ship_post *p, const char *url, const char *path,
-		     struct error *err)
+static int post_file(struct ship_post *p, const char *url, const char *path, struct error *err)
 {
 	const struct http_field headers[] = {
 		{ "Content-Type", p->kind->type },
@@ -163,6 +171,7 @@ static int post_file(const struct ship_post *p, const char *url, const char *pat
 	question.body = file.base;
 	question.body_size = file.size;
 	r = http_client_ask(p->http, &question, &reply, err);
+	p->retry_after_s = r < 0 ? 0 : reply.retry_after_s;
 	if (r >= 0)
 		r = gateway_status(p->url, &reply, err);
 	http_reply_fini(&reply);
@@ -170,19 +179,21 @@ static int post_file(const struct ship_post *p, const char *url, const char *pat
 	return r;
 }
 
-int ship_post_send(void *post, const struct fleet_key *key, const char *segment, struct error *err)
+int ship_post_send(void *post, const struct fleet_key *key, const char *place, struct error *err)
 {
-	const struct ship_post *p = post;
-	const size_t inside = strlen("/samples/current/0000.segment");
-	cleanup(free_at_exit) char *place = xstrndup(segment, strlen(segment) - inside);
+	struct ship_post *p = post;
 	cleanup(free_at_exit) char *path = xasprintf("%s/.post", p->state), *url = url_of(p, key);
 	struct error why = { 0 };
 	int r = write_block(p, place, path, &why);
 
+	p->retry_after_s = 0;
 	if (r == -ENODATA) /* it has losses alone */
 		return 0;
-	if (r < 0)
-		return error_set(err, r, "%s", why.text);
+	if (r < 0) {
+		error_set(err, r, "%s", why.text);
+		/* A block that is too large for the memory does not hold up the others. */
+		return ship_is_of_disk(r) && r != -ENOMEM ? r : 1;
+	}
 	r = post_file(p, url, path, err);
 	unlink(path);
 	return r;

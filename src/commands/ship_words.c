@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "commands/ship_post.h"
 #include "fleet/fleet_store.h"
 #include "fleet/ship.h"
 
@@ -61,4 +62,15 @@ int ship_parse_drop(const struct option_list *drop, struct ship_config *config, 
 		}
 	}
 	return 0;
+}
+
+int ship_check_words(const char *to, const struct option_list *leaves,
+		     const struct option_list *labels, struct error *err)
+{
+	const char *word = leaves->n ? "--leaves" : labels->n ? "--labels" : NULL;
+
+	return word && ship_post_takes(to)
+		       ? error_set(err, -EINVAL, "%s is for a fleet: dir:PATH or https://HOST",
+				   word)
+		       : 0;
 }

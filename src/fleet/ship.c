@@ -232,9 +232,8 @@ static void count_sent(struct ship *s, const struct fleet_key *key, const struct
 /* Sends the block at `place` by the configuration's function. 1: it was sent. */
 static int send_away(struct ship *s, struct fleet_key *key, const char *place, struct error *err)
 {
-	cleanup(free_at_exit) char *segment = block_segment(place);
 	struct refused refused = { .bucket = key->bucket };
-	int r = s->config.send(s->config.send_context, key, segment, err);
+	int r = s->config.send(s->config.send_context, key, place, err);
 
 	if (!r)
 		r = fleet_host_mark(s->host, key, err);
@@ -281,8 +280,7 @@ static int hand_over(struct ship *s, const struct queued *q, const char *place,
 	return r;
 }
 
-/* Errors of the fleet's disk; others are of the part. */
-static bool is_of_disk(int r)
+bool ship_is_of_disk(int r)
 {
 	return r == -ENOSPC || r == -EDQUOT || r == -EIO || r == -EROFS || r == -EACCES ||
 	       r == -ENOMEM;
@@ -306,7 +304,7 @@ static int send_block(struct ship *s, const struct queued *q, struct error *err)
 	s->is_over.data[q->part] = false;
 	if (access(path, F_OK) < 0)
 		return error_set(err, -EAGAIN, "%s is gone: it was merged or removed", path);
-	if (is_of_disk(r))
+	if (ship_is_of_disk(r))
 		return error_set(err, r, "%s", why.text);
 	log_warning("a block is left out: %s", why.text);
 	s->result->n_damaged++;

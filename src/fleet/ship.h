@@ -38,12 +38,12 @@ struct ship_config {
 	const char *leaves;
 	bool dry_run; /* blocks are made and reported, and not stored */
 	/*
-	 * Sends the segment of a block to another place, which then has it once, however often it
-	 * comes: 0. 1: this block is refused, with *err. Others: a failure, which ends the round.
-	 * `fleet` is then a folder with the keys of the blocks that were sent. NULL: `fleet` is the
-	 * place.
+	 * Sends the block in the folder `block` to another place, which then has it once, however
+	 * often it comes: 0. 1: this block is refused, with *err. Others: a failure, which ends the
+	 * round. `fleet` is then a folder with the keys of the blocks that were sent. NULL: `fleet`
+	 * is the place.
 	 */
-	int (*send)(void *context, const struct fleet_key *key, const char *segment,
+	int (*send)(void *context, const struct fleet_key *key, const char *block,
 		    struct error *err);
 	/* The same for names of containers and pods, lines "ID NAME" of SHIP_CONTAINERS_MAX at
 	 * most.
@@ -70,6 +70,9 @@ struct ship_result {
 /* The texts of *config are copied. */
 struct ship *ship_new(const struct ship_config *config);
 void ship_free(struct ship *s); /* NULL is fine */
+
+/* Whether an error is one of the disk or the memory here; others are of a part or a block. */
+bool ship_is_of_disk(int r);
 
 /*
  * Sends all blocks that are final and were not sent. -EAGAIN: the history changed meanwhile; call

@@ -366,11 +366,76 @@ has_hidden() {
 	run assay ship --to otlp+http://example.org --state other --once --host web1 store
 	[ "$status" = 1 ]
 	[[ "$output" == *"write https://"* ]]
-	run assay ship --to "otlp+http://$address" --leaves x --state other --once --host web1 store
-	[ "$status" = 1 ]
-	[[ "$output" == *"--leaves is for a fleet"* ]]
+	for word in leaves labels; do
+		run -2 assay ship --to "otlp+http://$address" "--$word" x=y --state other --once --host web1 store
+		[[ "$output" == *"--$word is for a fleet"* ]]
+	done
 	# What was not taken waits.
 	printf %s "$record" >token
 	assay ship --to "otlp+http://$address" --token-file token --state other --once -q --host web1 store
 	[ "$(assay report -i pushed -t 0 --format json --by symbol | jq '[.rows[] | .samples] | add')" = "$all" ]
+}
+
+# other_server STATUS…: a server of another tool, which gives these answers and then 200. got.N is the N-th body that it took.
+other_server() {
+	cat >other.py <<-'END'
+		import http.server, os, sys
+		class Other(http.server.BaseHTTPRequestHandler):
+		    statuses, taken = [int(a) for a in sys.argv[1:]], 0
+		    def do_POST(self):
+		        body = self.rfile.read(int(self.headers["Content-Length"]))
+		        status = self.statuses.pop(0) if self.statuses else 200
+		        if status == 200:
+		            Other.taken += 1
+		            with open(f"got.{self.taken}", "wb") as f:
+		                f.write(body)
+		        self.send_response(status)
+		        if status == 503:
+		            self.send_header("Retry-After", "2")
+		        self.send_header("Content-Length", "0")
+		        self.end_headers()
+		    def log_message(self, *arguments):
+		        pass
+		server = http.server.HTTPServer(("127.0.0.1", 0), Other)
+		with open("port.new", "w") as f:
+		    f.write(str(server.server_port))
+		os.rename("port.new", "port")
+		server.serve_forever()
+	END
+	background python3 other.py "$@"
+	wait_for test -s port
+	url=http://127.0.0.1:$(cat port)
+}
+
+# A history of two parts: the older one is small, and the newer one is large.
+two_sizes() {
+	echo 'main;walk 5' >small
+	awk 'BEGIN { for (i = 0; i < 3000; i++) print "main;a" i ";b" i " 3" }' >large
+	assay import -q small --into history --start '2026-01-05T10:00:00Z' --name small
+	assay import -q large --into history --start '2026-01-05T11:00:00Z' --name large
+}
+
+@test "assay ship to another tool waits as long as the server asks, and names the host as --host says" {
+	two_sizes
+	other_server 200 503
+	begin=$(date +%s%N)
+	assay ship --to "otlp+$url" --state state --once -q --host web9 history
+	# 503 asked for 2 s.
+	[ $(($(date +%s%N) - begin)) -ge 2000000000 ]
+	# The profiles were imported, so no block has a host's name of its own.
+	[ "$(grep -alF web9 got.*)" = $'got.1\ngot.2' ]
+}
+
+@test "assay ship to another tool: a block that can't be written in the format does not hold up the others" {
+	two_sizes
+	other_server
+	# The block has 126 kB, and 282 kB as OTLP. It is the newest, so it comes first.
+	run -1 bash -c "trap '' XFSZ; ulimit -f 200; exec assay ship --to otlp+$url --state state --once --host web9 history"
+	[[ "$output" == *"a block is refused: "*"File too large"* ]]
+	[[ "$output" == *"1 blocks sent: 5 samples"* ]]
+	# It comes again.
+	run assay ship --to "otlp+$url" --state state --once --host web9 history
+	[ "$status" = 0 ]
+	[[ "$output" == *"1 blocks sent: 9000 samples"* ]]
+	[ ! -e got.3 ]
 }
