@@ -108,9 +108,9 @@ static int choose_format(const struct export_args *args, const struct export_for
 static void print_summary(const struct export_args *args, const struct export_format *format,
 			  const struct profile *p, uint64_t n_bytes)
 {
-	/* What leads to a server may have a password in it. */
 	/* leaves_load() has told the number of samples. */
 	bool is_told = format->ops->from_session;
+	/* What leads to a server may have a password in it. */
 	bool is_file = args->output && strcmp(args->output, "-") != 0 &&
 		       format->ops->target != EXPORT_PLACE;
 	char size[48] = "";

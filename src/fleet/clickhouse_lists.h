@@ -7,7 +7,6 @@
 
 struct clickhouse;
 struct error;
-struct query;
 
 struct listed_coverage {
 	const char *host; /* valid during the visit */

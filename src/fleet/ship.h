@@ -33,7 +33,8 @@ struct ship_config {
 	/*
 	 * Instead of blocks of functions: hourly blocks with the addresses of these services, globs
 	 * of a line each (LEAVES_BUCKET_NS). NULL: not. `fleet` is then fleet_leaves() of the
-	 * fleet. A bucket without such samples has a key alone.
+	 * fleet. A bucket without such samples has a key alone. A bucket that has a key stays as it
+	 * is, also if the globs are others later.
 	 */
 	const char *leaves;
 	bool dry_run; /* blocks are made and reported, and not stored */

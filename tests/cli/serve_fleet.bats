@@ -50,6 +50,8 @@ updated_fleet() {
 	[ "$(api "blocks?source=fleet&filter=host:web1&since=@$start&until=@$end" | jq -c '[.blocks[].start_seconds]')" = "[$start]" ]
 	[ "$(api 'blocks?source=fleet&limit=2' | jq -c '[(.blocks | length), .other + 2 == '"$(jq '.hosts | map(.blocks) | add' hosts.json)"']')" = '[2,true]' ]
 	[ "$(assay fleet blocks -i fleet host:web1 -n 1 | wc -l)" = 3 ]
+	run -2 assay fleet blocks -i fleet --since -1h --until -2h
+	[[ "$output" == *"ends before it begins"* ]]
 	# Other filters choose no hosts.
 	for answer in hosts blocks; do
 		api "$answer?source=fleet&filter=comm:x" >out

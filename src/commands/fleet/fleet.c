@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -72,14 +70,11 @@ static const struct {
 
 int fleet_args_window(const struct fleet_args *args, struct time_window *out, struct error *err)
 {
-	uint64_t now = clock_wall_ns();
-	int r = 0;
+	const struct window_args window = { .since = args->since, .until = args->until };
+	struct query q = { .window = TIME_WINDOW_ALL };
+	int r = input_window(&window, &q, err);
 
-	*out = TIME_WINDOW_ALL;
-	if (args->since)
-		r = time_point_parse(args->since, now, &out->from_ns, err);
-	if (r >= 0 && args->until)
-		r = time_point_parse(args->until, now, &out->to_ns, err);
+	*out = q.window;
 	return r;
 }
 

@@ -13,8 +13,8 @@ struct query;
 struct fleet_args {
 	const char *format;        /* "text" or "json" */
 	const char *input;         /* the fleet, instead of the first operand; NULL: not given */
-	const char *since, *until; /* of blocks: time_point_parse(); NULL: open */
-	uint64_t limit;            /* of blocks: at most so many */
+	const char *since, *until; /* of blocks, rate, regressions: as of window_args; NULL: open */
+	uint64_t limit;            /* of blocks and regressions: at most so many */
 	const char *clickhouse;    /* URL,URL…; NULL: not given */
 	const char *login;         /* a file with USER:PASSWORD, or NULL */
 	const char *replicated;    /* the path in ZooKeeper or Keeper, or NULL */
@@ -52,7 +52,8 @@ bool fleet_args_want_json(const struct fleet_args *args);
 /* Sets *fleet to the only operand that must be there, a fleet's directory. */
 int fleet_operand(const struct option_list *operands, const char **fleet, struct error *err);
 
-/* The window of --since and --until; open ends where they are not given. */
+/* The window of --since and --until; open ends where they are not given. -EINVAL: it ends before it
+ * begins. */
 struct time_window;
 int fleet_args_window(const struct fleet_args *args, struct time_window *out, struct error *err);
 
