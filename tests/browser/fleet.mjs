@@ -51,6 +51,10 @@ await run({
 		// A selector of services chooses no hosts.
 		await show(`source=fleet&view=hosts&filter=${encodeURIComponent('host=~"web.*" service=~".*"')}`);
 		equal(await column(1), ["web1", "web2"], "hosts that are chosen");
+		for (const filter of ['host="web1", service=~".*"', 'service=~".*", host="web1"', '{host="web1"}']) {
+			await show(`source=fleet&view=hosts&filter=${encodeURIComponent(filter)}`);
+			equal(await column(1), ["web1"], `hosts of ${filter}`);
+		}
 	},
 	async facts() {
 		// What a gateway knows, and what a host says of itself, as texts.
@@ -102,18 +106,19 @@ await run({
 		equal([...new Set(await column(2))], ["db1"], "blocks of the host");
 	},
 	async events() {
-		// CPU seconds of an event at a frequency need one rate of all hosts.
+		// CPU seconds of an event at a frequency need one rate of all hosts. Waits are no CPU time.
 		const { series: [row] } = await ask("series?source=updated&by=service&limit=300");
 		const seconds = (row.samples / 50).toLocaleString("en-US", { maximumFractionDigits: 1 }), samples = row.samples.toLocaleString("en-US");
-		for (const [facts, wanted] of [[{}, seconds], [{ lowest_hz: 50, highest_hz: 200 }, samples]]) {
+		for (const [facts, wanted] of [[{}, seconds], [{ lowest_hz: 50, highest_hz: 200 }, samples], [{ unit: "ns", name: "off-cpu:sleep" }, samples]]) {
 			await page.route((url) => url.pathname === "/api/v1/series", async (route) => {
 				const response = await route.fetch(), json = await response.json();
 				Object.assign(json.header.events[0], { unit: "events", freq_hz: 50 }, facts);
+				json.series.forEach((one) => one.event = json.header.events[0].name);
 				await route.fulfill({ response, json });
 			});
-			await show(`source=updated&view=services&limit=${300 + wanted.length}`);
+			await show(`source=updated&view=services&limit=${300 + Object.keys(facts).length}&frames=${facts.name ? "native" : "both"}`);
 			equal(await column(2), [wanted], `the first number of a service: ${JSON.stringify(facts)}`);
-			equal(await page.locator("th", { hasText: "Cost" }).count(), facts.highest_hz ? 0 : 1, "costs");
+			equal(await page.locator("th", { hasText: "Cost" }).count(), facts.highest_hz || facts.name ? 0 : 1, "costs");
 			await page.unrouteAll({ behavior: "wait" });
 		}
 	},

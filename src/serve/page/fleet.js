@@ -9,8 +9,11 @@ export const isFleet = (source) => ["fleet", "clickhouse"].includes(source?.kind
 
 const whenOf = (seconds) => seconds ? timeText(seconds) : "";
 
+// The matchers of an operand: `{host="a",service="b"}` has two.
+const matchersOf = (word) => word.includes('"') ? word.match(/(?:[^\s",{}]|"(?:\\.|[^"\\])*"?)+/g) ?? [] : [word];
+
 // The part of a selector that chooses hosts: the lists of hosts and blocks take no other.
-const hostsOf = (filter) => operands(filter ?? "").filter((word) => /^host(:|=|!)/.test(word)).join("\n");
+const hostsOf = (filter) => operands(filter ?? "").flatMap(matchersOf).filter((word) => /^host(:|=|!)/.test(word)).join("\n");
 
 const skewText = (ms) => `${ms < 0 ? "−" : "+"}${(Math.abs(ms) / 1000).toFixed(1)} s`;
 
@@ -25,8 +28,13 @@ function troublesOf(r) {
 
 // ---- services ----
 
+// Events that count time in which threads wait, as the store names them.
+const isWait = (name) => name?.startsWith("off-cpu:") || name === "kernel-lock";
+
 // CPU seconds of the rows of an event, if they are known. A sample of an event that is no time stands for the time between two samples, if all hosts have one rate.
 function cpuSecondsOf(event) {
+	if (isWait(event?.name))
+		return undefined;
 	if (event?.unit === "ns")
 		return (row) => row.events / 1e9;
 	return event?.freq_hz && event.lowest_hz === event.highest_hz ? (row) => row.samples / event.freq_hz : undefined;
@@ -53,7 +61,7 @@ function sparkline(values, label) {
 const costText = (seconds, price) => `${(seconds / 3600 * price.price).toLocaleString(undefined, { maximumFractionDigits: 2 })} ${price.unit}`;
 
 function servicesView(json, price, toService) {
-	const [first] = json.series, rows = json.series.filter((one) => one.event === first?.event);
+	const first = json.series.find((one) => !isWait(one.event)) ?? json.series[0], rows = json.series.filter((one) => one.event === first?.event);
 	const secondsOf = cpuSecondsOf(json.header.events.find((one) => one.name === first?.event)), all = sum(rows.map((r) => r.samples));
 	const seconds = secondsOf ? [["CPU s", (r) => secondsOf(r).toLocaleString(undefined, { maximumFractionDigits: 1 }), "number"]] : [];
 	const money = secondsOf && price ? [["Cost", (r) => costText(secondsOf(r), price), "number"]] : [];
@@ -103,7 +111,7 @@ function buildsView(json, times, toDiff) {
 // ---- coverage ----
 
 function coverageView(json, hosts, { open, go }, state) {
-	const [first] = json.series, rows = new Map(json.series.filter((one) => one.event === first?.event).map((one) => [one.host, one]));
+	const first = json.series.find((one) => !isWait(one.event)) ?? json.series[0], rows = new Map(json.series.filter((one) => one.event === first?.event).map((one) => [one.host, one]));
 	const counts = new Array(json.steps).fill(0);
 	for (const one of json.series.filter((one) => one.host !== undefined && one.event === first.event))
 		one.values.forEach((v, i) => { counts[i] += v > 0; });

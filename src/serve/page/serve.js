@@ -241,7 +241,7 @@ const views = {
 			(is_late, again) => awaitNames(question, is_late, again));
 	} },
 	...fleetViews({ open: goButton, go, ask: askNow, query: queryOf, functionLink, price: () => price,
-		directory: (name) => sourceOf(name)?.kind === "clickhouse" ? sources.find((one) => one.kind === "fleet")?.name ?? name : name }),
+		directory: (name) => sourceOf(name)?.kind === "clickhouse" ? sources.find((one) => one.loading)?.name ?? name : name }),
 };
 
 // Each part of a view comes when its own answer does, in the order of the table.
