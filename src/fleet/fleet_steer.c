@@ -12,7 +12,7 @@
 #include "fleet/fleet_rates.h"
 #include "fleet/fleet_store.h"
 #include "fleet/host_facts.h"
-#include "fleet/ship_leaves.h"
+#include "fleet/service_choice.h"
 #include "store/row_reader.h"
 #include "store/session_join.h"
 
@@ -50,7 +50,7 @@ static const char *class_text(const struct segment *segment, string_id id)
 
 /* By class: whether its samples are of the event and the service. The caller frees. */
 static bool *service_classes(const struct segment *segment, uint32_t event,
-			     struct ship_leaves *service)
+			     struct service_choice *service)
 {
 	bool *is_taken = xcalloc(segment->n_classes + 1, sizeof(*is_taken));
 
@@ -58,9 +58,9 @@ static bool *service_classes(const struct segment *segment, uint32_t event,
 		const struct profile_class *c = &segment->classes[i];
 		uint32_t app = c->app.n < segment->n_images ? c->app.n : 0;
 
-		is_taken[i] =
-			c->counter == event && ship_leaves_take(service, segment->images[app].path,
-								class_text(segment, c->cgroup));
+		is_taken[i] = c->counter == event &&
+			      service_choice_takes(service, segment->images[app].path,
+						   class_text(segment, c->cgroup));
 	}
 	return is_taken;
 }
@@ -70,8 +70,8 @@ struct steer_count {
 	uint64_t samples, period;
 };
 
-static int count_segment(const struct segment *segment, uint32_t event, struct ship_leaves *service,
-			 struct steer_count *out, struct error *err)
+static int count_segment(const struct segment *segment, uint32_t event,
+			 struct service_choice *service, struct steer_count *out, struct error *err)
 {
 	cleanup(free_at_exit) bool *is_taken = service_classes(segment, event, service);
 	struct count_rows rows = { 0 };
@@ -97,8 +97,8 @@ struct steer_sum {
 };
 
 /*
- * The samples that a host would have had at its present rate, which may be another one than that of
- * the samples: the events of a clock tell it.
+ * The samples that a host would have had at its present rate. The samples may be of another rate.
+ * The events of a clock are nanoseconds, so they do not depend on the rate.
  */
 static double at_present(const struct steer_host *h, const struct counter_info *event,
 			 const struct steer_count *n)
@@ -112,20 +112,34 @@ static double at_present(const struct steer_host *h, const struct counter_info *
 struct service_count {
 	const char *glob;
 	struct steer_sum *sums;
+	struct service_choice *service; /* with the names of containers of `host` */
+	const char *host;               /* NULL: none yet */
 };
+
+/* The segments of a host follow each other, so its names are read once. */
+static struct service_choice *service_of_host(const struct steering *s, struct service_count *c,
+					      const char *host)
+{
+	cleanup(free_at_exit) char *names = NULL;
+
+	if (c->host && !strcmp(c->host, host))
+		return c->service;
+	service_choice_free(c->service);
+	names = fleet_containers_file(s->fleet, host);
+	c->host = host;
+	c->service = service_choice_new(c->glob);
+	service_choice_name(c->service, names);
+	return c->service;
+}
 
 static int count_segment_of_host(struct steering *s, const struct segment *segment,
 				 const struct counter_info *event, struct service_count *c,
 				 struct error *err)
 {
-	cleanup(free_at_exit) char *names = fleet_containers_file(s->fleet, segment->host);
-	struct ship_leaves *service = ship_leaves_new(c->glob);
 	struct steer_count n = { 0 };
-	int r;
+	int r = count_segment(segment, session_event_of_part(s->session, event),
+			      service_of_host(s, c, segment->host), &n, err);
 
-	ship_leaves_name(service, names);
-	r = count_segment(segment, session_event_of_part(s->session, event), service, &n, err);
-	ship_leaves_free(service);
 	if (r >= 0 && n.samples) {
 		const struct steer_host *host = steer_host_of(s, segment->host);
 		struct steer_sum *sum = &c->sums[host - s->hosts->data];
@@ -157,10 +171,11 @@ static int steer_service(struct steering *s, const char *glob, struct error *err
 	double hours = (double)(w->to_ns - w->from_ns) / (double)HOUR_NS, factor;
 	cleanup(free_at_exit) struct steer_sum *sums =
 		xcalloc(s->session->n_segments + s->hosts->n + 1, sizeof(*sums));
-	struct service_count count = { glob, sums };
+	struct service_count count = { .glob = glob, .sums = sums };
 	double all = 0, fixed = 0;
 	int r = count_part(s, s->session, &count, err);
 
+	service_choice_free(count.service);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < s->hosts->n; i++)

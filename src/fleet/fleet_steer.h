@@ -33,9 +33,10 @@ struct steer_hosts {
 };
 
 /*
- * The hosts by name. All hosts of a service change by the same factor: the target, divided by the
- * samples an hour that the service had. A rate grows to its fourfold at most. -ENODATA: the window
- * has no samples. -EBADMSG: some of them can't be read; warnings name them.
+ * The hosts by name. All hosts of a service whose rates are known change by the same factor. It is
+ * the target, less the samples of hosts whose rates are not known, divided by the samples that the
+ * others would have had at their present rates. A rate grows to its fourfold at most. -ENODATA: the
+ * window has no samples. -EBADMSG: some of them can't be read; warnings name them.
  */
 int fleet_steer(const char *fleet, const struct steer_config *config, struct steer_hosts *out,
 		struct error *err);

@@ -14,7 +14,7 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "fleet/ship_leaves.h"
+#include "fleet/service_choice.h"
 #include "store/history/containers.h"
 #include "symbol/symbols.h"
 
@@ -50,7 +50,7 @@ struct ship {
 	VEC(bool) is_over;    /* by part: it has its end, so no further blocks */
 	VEC(struct queued) queue;
 	struct block_config block;
-	struct ship_leaves *leaves; /* NULL: blocks of functions */
+	struct service_choice *leaves; /* NULL: blocks of functions */
 	struct ship_result *result;
 };
 
@@ -407,7 +407,7 @@ static int send_containers(struct ship *s, struct error *err)
 	int r = 0;
 
 	if (s->leaves)
-		ship_leaves_name(s->leaves, here);
+		service_choice_name(s->leaves, here);
 	if (s->names.n && !s->config.without_cgroup)
 		s->result->n_containers = containers_missing(here, there, &lines);
 	for (char *at = (char *)buf_cstr(&lines), *next; *at && !r && !s->config.dry_run;
@@ -433,10 +433,10 @@ static void prepare_functions(struct ship *s)
 
 static void prepare_leaves(struct ship *s)
 {
-	s->leaves = ship_leaves_new(s->config.leaves);
+	s->leaves = service_choice_new(s->config.leaves);
 	s->block = (struct block_config){ .bucket_ns = LEAVES_BUCKET_NS,
 					  .leaves = true,
-					  .takes = ship_leaves_take,
+					  .takes = service_choice_takes,
 					  .takes_context = s->leaves };
 }
 
@@ -482,7 +482,7 @@ static void close_round(struct ship *s)
 	fleet_host_close(take_ptr(s->host));
 	symbolizer_free(s->block.symbols);
 	s->block.symbols = NULL;
-	ship_leaves_free(take_ptr(s->leaves));
+	service_choice_free(take_ptr(s->leaves));
 	free(s->dir);
 	s->dir = NULL;
 }

@@ -9,8 +9,13 @@
  * side, because it has both builds.
  *
  * Equal changes of several hosts add up, host by host: a host is compared with itself alone. The
- * test is that of Cochran, Mantel and Haenszel. A host has n samples on both sides, and x of the
- * function (x_n on the new side, n_n and n_o on the new and the old side).
+ * test is that of Cochran, Mantel and Haenszel. Of each host it takes these numbers of samples:
+ *
+ *   n_n, n_o   on the new and on the old side; n is their sum
+ *   x_n        of the function on the new side
+ *   x          of the function on both sides
+ *
+ * Their sums over all hosts give z:
  *
  *   z = sum(x_n - n_n x / n) / sqrt(sum(x (n - x) n_n n_o / (n^2 (n - 1))))
  *

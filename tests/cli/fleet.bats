@@ -2,16 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Blocks, which leave the machine.
 load helpers
+load fleet_hosts
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export HOME=$BATS_TEST_TMPDIR TZ=UTC0
-}
-
-# A history of one recording: history_of SESSION DIR
-history_of() {
-	mkdir -p "$2/samples/current"
-	cp -r "$1" "$2/samples/current/$(date -u -d "@$(stat -c %Y "$1")" +%Y%m%dT%H%M%S.000Z)"
 }
 
 stacks() {
@@ -69,10 +64,6 @@ stacks() {
 	run assay retain empty --level functions -o blocks
 	[ "$status" = 1 ]
 	[[ "$output" == *"empty is no history"* ]]
-}
-
-samples() {
-	assay report -i "$@" --format json | jq .header.samples.selected
 }
 
 @test "a history is in the fleet once, however often it is sent, and killed at any time" {

@@ -3,35 +3,11 @@
 # The gateway of a fleet: assay serve --fleet, and assay ship --to http://.
 load helpers
 load serve
+load fleet_hosts
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export HOME=$BATS_TEST_TMPDIR TZ=UTC0
-}
-
-# A gateway with the fleet ./fleet at $url; the token of web1 is in the file token.
-gateway() {
-	serve --fleet fleet
-	url=http://$address
-	enroll web1
-}
-
-enroll() { # HOST
-	assay fleet enroll fleet "$1" >"token.$1"
-	chmod 600 "token.$1"
-}
-
-ship() { # HOST HISTORY [OPTION…]
-	assay ship --to "$url" --token-file "token.$1" --state "state.$1" --once --host "$1" "${@:2}"
-}
-
-ask() { # HOST METHOD PATH FILE [HEADER:VALUE…]: sets $code and $reply
-	python3 "$ROOT/tests/cli/fleet_client.py" "$address" "$2" "$3" "$(cat "token.$1")" "$4" "${@:5}" >answer
-	code=$(sed -n 1p answer) wait_s=$(sed -n 2p answer) reply=$(sed -n '3,$p' answer)
-}
-
-samples() {
-	assay report -i "$@" --format json | jq .header.samples.selected
 }
 
 FIRST_BOOT=11111111-2222-3333-4444-555555555555
