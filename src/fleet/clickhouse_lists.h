@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct clickhouse;
@@ -18,13 +19,20 @@ typedef void listed_coverage_visitor(void *context, const struct listed_coverage
 
 /*
  * Visits each host that can have this name (fleet_host_is_valid()) with its blocks, samples and
- * losses; start_s is of its last block. `missing` is called with a sentence for each shard that
- * does not answer. -EPROTO: an answer is not whole.
+ * losses; start_s is of its last block. Where a shard does not answer, a warning names it, and
+ * *is_incomplete becomes true. -EMSGSIZE: an answer is too large. -EPROTO: one is not whole.
  */
 int clickhouse_list_hosts(struct clickhouse *ch, listed_coverage_visitor *visit, void *context,
-			  void (*missing)(void *context, const char *sentence), struct error *err);
+			  bool *is_incomplete, struct error *err);
 
-/* The same for blocks that overlap [from_s, to_s). */
-int clickhouse_list_blocks(struct clickhouse *ch, uint64_t from_s, uint64_t to_s,
-			   listed_coverage_visitor *visit, void *context,
-			   void (*missing)(void *context, const char *sentence), struct error *err);
+struct listed_blocks {
+	uint64_t from_s, to_s;    /* blocks that overlap [from_s, to_s) */
+	const char *const *hosts; /* of these hosts alone; NULL: of all */
+	size_t n_hosts;
+	uint64_t limit; /* of each shard: so many, the newest */
+};
+
+/* The same for blocks. *n becomes the number of all that there are. */
+int clickhouse_list_blocks(struct clickhouse *ch, const struct listed_blocks *wish,
+			   listed_coverage_visitor *visit, void *context, uint64_t *n,
+			   bool *is_incomplete, struct error *err);

@@ -376,6 +376,9 @@ has_failed() {
 	both '[.hosts[] | [.host, .last_seconds, .blocks, .samples, .lost]]' hosts
 	both '[.hosts[].host]' hosts host:web2
 	both '[.blocks[] | del(.part)]' blocks
+	both '[.blocks[] | del(.part)], .other' blocks -n 3
+	both '[.blocks[] | del(.part)], .other' blocks -n 2 host:web2
+	both '[.blocks, .other]' blocks host:nobody
 	both '[.blocks[] | del(.part)]' blocks host:web1 --since "@$((day - 86400 + 600))"
 	# ClickHouse keeps hosts by days: the day of the change counts on neither side.
 	both '[.changes, (.regressions[0] | [.symbol, .hosts, .hosts_grew])]' regressions

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/strings.h"
 #include "base/time_window.h"
@@ -32,6 +31,7 @@ struct block_list {
 	struct query query;
 	struct time_window window;
 	VEC(struct listed_block) blocks;
+	uint64_t n; /* of all blocks, also of those that are not in `blocks` */
 	bool is_incomplete;
 };
 
@@ -47,6 +47,7 @@ static int list_host(struct block_list *list, const char *fleet, const char *hos
 		if (key->hash && key->bucket + BLOCK_BUCKET_NS > list->window.from_ns &&
 		    key->bucket < list->window.to_ns)
 			vec_push(&list->blocks, (struct listed_block){ name, *key });
+	list->n = list->blocks.n;
 	vec_fini(&keys);
 	return r;
 }
@@ -70,32 +71,49 @@ static void list_block(void *context, const struct listed_coverage *row)
 					   .samples = row->samples,
 					   .lost = row->lost } };
 
-	if (!query_takes_name(&list->query, FILTER_HOST, row->host))
-		return;
 	b.host = strings_get(&list->hosts, strings_add(&list->hosts, row->host));
 	snprintf(b.key.part, sizeof(b.key.part), "%" PRIu64, row->part);
 	vec_push(&list->blocks, b);
 }
 
-static void list_lacks(void *context, const char *sentence)
-{
-	struct block_list *list = context;
+/* Hosts that the filters take. */
+struct chosen_hosts {
+	const struct query *query;
+	VEC(char *) names;
+};
 
-	list->is_incomplete = true;
-	log_warning("a shard is missing: %s", sentence);
+static void choose_host(void *context, const struct listed_coverage *row)
+{
+	struct chosen_hosts *chosen = context;
+
+	if (query_takes_name(chosen->query, FILTER_HOST, row->host))
+		vec_push(&chosen->names, xstrdup(row->host));
 }
 
 /* ClickHouse has the numbers of parts, and not their names. */
 static int list_servers(struct block_list *list, const struct fleet_args *args, const char *place,
 			struct error *err)
 {
+	static const char *const none[1];
 	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
+	struct chosen_hosts chosen = { .query = &list->query };
+	struct listed_blocks wish = { .from_s = list->window.from_ns / NS_PER_SECOND,
+				      .to_s = list->window.to_ns / NS_PER_SECOND,
+				      .limit = args->limit };
 	int r = fleet_open_servers(args, place, &ch, err);
 
-	return r < 0 ? r
-		     : clickhouse_list_blocks(ch, list->window.from_ns / NS_PER_SECOND,
-					      list->window.to_ns / NS_PER_SECOND, list_block, list,
-					      list_lacks, err);
+	if (r >= 0 && query_has(&list->query, FILTER_HOST)) {
+		r = clickhouse_list_hosts(ch, choose_host, &chosen, &list->is_incomplete, err);
+		wish.hosts = chosen.names.n ? (const char *const *)chosen.names.data : none;
+		wish.n_hosts = chosen.names.n;
+	}
+	if (r >= 0)
+		r = clickhouse_list_blocks(ch, &wish, list_block, list, &list->n,
+					   &list->is_incomplete, err);
+	vec_foreach (&chosen.names, name)
+		free(*name);
+	vec_fini(&chosen.names);
+	return r;
 }
 
 static int by_time_and_host(const void *a, const void *b)
@@ -144,9 +162,9 @@ static void put_blocks(const struct block_list *list, uint64_t limit, bool as_js
 		(as_json ? put_block_json : put_block_text)(&list->blocks.data[i], out);
 	}
 	if (as_json)
-		buf_printf(out, "],\"other\":%zu}\n", list->blocks.n - n);
-	else if (n < list->blocks.n)
-		buf_printf(out, "(%zu older blocks)\n", list->blocks.n - n);
+		buf_printf(out, "],\"other\":%" PRIu64 "}\n", list->n - MIN(list->n, n));
+	else if (n < list->n)
+		buf_printf(out, "(%" PRIu64 " older blocks)\n", list->n - n);
 }
 
 int fleet_blocks_run(const struct fleet_args *args, const struct option_list *operands,

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cli/output.h"
@@ -186,14 +185,6 @@ static void list_row(void *context, const struct listed_coverage *host)
 		free(row.labels);
 }
 
-static void list_lacks(void *context, const char *sentence)
-{
-	struct host_list *list = context;
-
-	list->is_incomplete = true;
-	log_warning("a shard is missing: %s", sentence);
-}
-
 /* ClickHouse has nothing of the facts that a gateway knows. */
 static int list_servers(struct host_list *list, const struct fleet_args *args, const char *place,
 			struct error *err)
@@ -201,7 +192,7 @@ static int list_servers(struct host_list *list, const struct fleet_args *args, c
 	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
 	int r = fleet_open_servers(args, place, &ch, err);
 
-	return r < 0 ? r : clickhouse_list_hosts(ch, list_row, list, list_lacks, err);
+	return r < 0 ? r : clickhouse_list_hosts(ch, list_row, list, &list->is_incomplete, err);
 }
 
 int fleet_hosts_run(const struct fleet_args *args, const struct option_list *operands,
