@@ -50,7 +50,7 @@ struct change_sum {
 
 struct function_counts {
 	uint32_t function;
-	uint64_t old, new;
+	uint64_t before, after; /* the change */
 };
 
 struct regression_finder {
@@ -177,7 +177,7 @@ static void group_find_changes(struct regression_finder *f, uint32_t group)
 /* ---- counts ---- */
 
 struct change_counts {
-	uint64_t old, new;             /* all samples of both sides */
+	uint64_t before, after;        /* all samples of both sides */
 	uint64_t old_build, new_build; /* code of both builds, behind the change */
 	struct intmap place;           /* by function: index of functions */
 	VEC(struct function_counts) functions;
@@ -205,11 +205,11 @@ static void change_count(const struct regression_finder *f, const struct build_c
 		bool is_new = item->slice > c->at && (!c->has_end || item->slice < c->end);
 
 		if (is_old) {
-			counts->old += item->samples;
-			counts_of(counts, code->whole)->old += item->samples;
+			counts->before += item->samples;
+			counts_of(counts, code->whole)->before += item->samples;
 		} else if (is_new) {
-			counts->new += item->samples;
-			counts_of(counts, code->whole)->new += item->samples;
+			counts->after += item->samples;
+			counts_of(counts, code->whole)->after += item->samples;
 			if (f->files[code->image] != f->files[c->new])
 				continue;
 			counts->old_build +=
@@ -239,8 +239,8 @@ static struct change_sum *sum_of_change(struct regression_finder *f, const struc
 static void sum_add_function(struct change_sum *sum, const struct change_counts *counts,
 			     const struct function_counts *one)
 {
-	double old = (double)counts->old, new = (double)counts->new, all = old + new;
-	double x = (double)(one->old + one->new), weight = old * new / all;
+	double before = (double)counts->before, after = (double)counts->after, all = before + after;
+	double x = (double)(one->before + one->after), weight = before * after / all;
 	struct change_row *row;
 	bool is_new;
 	uint32_t *n = intmap_put(&sum->row_of, one->function, &is_new);
@@ -250,12 +250,12 @@ static void sum_add_function(struct change_sum *sum, const struct change_counts 
 		vec_push(&sum->rows, (struct change_row){ .function = one->function });
 	}
 	row = &sum->rows.data[*n];
-	row->growth += (double)one->new - new *x / all;
-	row->variance += x * (all - x) * new *old / (all * all * (all - 1));
-	row->old_sum += weight * (double)one->old / old;
-	row->new_sum += weight * (double)one->new / new;
-	row->samples += one->new;
-	row->n_grew += (double)one->new / new > (double)one->old / old;
+	row->growth += (double)one->after - x * after / all;
+	row->variance += x * (all - x) * after * before / (all * all * (all - 1));
+	row->old_sum += weight * (double)one->before / before;
+	row->new_sum += weight * (double)one->after / after;
+	row->samples += one->after;
+	row->n_grew += (double)one->after / after > (double)one->before / before;
 }
 
 /* Adds the change of a host to the sum of equal ones, unless the old build stayed in use. */
@@ -265,11 +265,11 @@ static void change_add(struct regression_finder *f, const struct build_change *c
 	struct change_sum *sum;
 
 	change_count(f, c, &counts);
-	if (counts.old && counts.new &&counts.old_build <= counts.new_build) {
+	if (counts.before && counts.after && counts.old_build <= counts.new_build) {
 		sum = sum_of_change(f, c);
 		sum->first.at = MIN(sum->first.at, c->at);
-		sum->weight +=
-			(double)counts.old * (double)counts.new / (double)(counts.old + counts.new);
+		sum->weight += (double)counts.before * (double)counts.after /
+			       (double)(counts.before + counts.after);
 		sum->n_hosts++;
 		f->out->n_changes++;
 		vec_foreach (&counts.functions, one)
