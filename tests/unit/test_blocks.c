@@ -199,56 +199,54 @@ static void what_is_dropped_is_not_there(void **state)
 	history_fini(&h);
 }
 
-/* Rare stacks are cut, and the sums stay. */
-static void a_tree_that_is_too_large_fits_after_cutting(void **state)
+/* A block whose segment has no room for all: what is cut is in "[other]", and the sums stay. */
+static void make_cut_block(const struct block_config *config, struct block_sums *sums,
+			   uint32_t *n_nodes)
 {
-	struct block_config config = { .bucket_ns = BUCKET * NS_PER_SECOND,
-				       .symbols = no_files(),
-				       .table_bytes = 2500 };
 	struct sums want = expected_sums(MIDNIGHT, MIDNIGHT + BUCKET), got;
 	cleanup(free_at_exit) char *part = NULL;
-	struct block_sums sums;
 	struct history h;
 	struct session *s;
 
-	(void)state;
 	history_init(&h);
 	history_part(&h, MIDNIGHT, BUCKET, true);
 	part = part_path(&h, MIDNIGHT);
-	s = block_of(&h, part, MIDNIGHT * NS_PER_SECOND, &config, &sums);
+	s = block_of(&h, part, MIDNIGHT * NS_PER_SECOND, config, sums);
 	got = sums_of(s);
 	assert_same(&got, &want);
-	assert_true(sums.cut > 0);
-	assert_int_equal(got.other, sums.cut);
+	assert_true(sums->cut > 0);
+	assert_int_equal(got.other, sums->cut);
+	*n_nodes = s->segments[0]->n_nodes;
 	session_close(s);
-	symbolizer_free(config.symbols);
 	history_fini(&h);
+}
+
+static void a_tree_that_is_too_large_fits_after_cutting(void **state)
+{
+	const struct block_config config = { .bucket_ns = BUCKET * NS_PER_SECOND,
+					     .symbols = no_files(),
+					     .table_bytes = 2500 };
+	struct block_sums sums;
+	uint32_t n_nodes;
+
+	(void)state;
+	make_cut_block(&config, &sums, &n_nodes);
+	symbolizer_free(config.symbols);
 }
 
 static void addresses_that_are_too_many_fit_after_cutting(void **state)
 {
-	struct block_config config = { .bucket_ns = LEAVES_BUCKET_NS,
-				       .leaves = true,
-				       .table_bytes = 1000 };
-	struct sums want = expected_sums(MIDNIGHT, MIDNIGHT + BUCKET), got;
-	cleanup(free_at_exit) char *part = NULL;
+	const struct block_config config = { .bucket_ns = LEAVES_BUCKET_NS,
+					     .leaves = true,
+					     .table_bytes = 1000 };
 	struct block_sums sums;
-	struct history h;
-	struct session *s;
+	uint32_t n_nodes;
 
 	(void)state;
-	history_init(&h);
-	history_part(&h, MIDNIGHT, BUCKET, true);
-	part = part_path(&h, MIDNIGHT);
-	s = block_of(&h, part, MIDNIGHT * NS_PER_SECOND, &config, &sums);
-	got = sums_of(s);
-	assert_same(&got, &want);
-	assert_int_equal(got.other, sums.cut);
+	make_cut_block(&config, &sums, &n_nodes);
 	/* The address with half of the samples stays. */
 	assert_in_range(sums.cut, 1, sums.samples * 6 / 10);
-	assert_in_range(s->segments[0]->n_nodes, 3, 50);
-	session_close(s);
-	history_fini(&h);
+	assert_in_range(n_nodes, 3, 50);
 }
 
 static void a_bucket_without_samples_is_refused(void **state)
