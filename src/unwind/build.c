@@ -419,14 +419,14 @@ static int emit_window(struct builder *b, bool is_last, struct error *err)
 
 static int emit_all(struct builder *b, struct error *err)
 {
-	uint32_t n = builder_collect_covers(b);
-	int r = 0;
+	bool has_more;
+	int r;
 
-	for (uint32_t i = 0; i < n && r == 0 && !b->is_full; i++) {
-		if (b->has_window)
-			builder_collect_window(b, i, n);
-		r = emit_window(b, i == n - 1, err);
-	}
+	builder_collect_covers(b);
+	do {
+		has_more = b->has_window && builder_collect_window(b);
+		r = emit_window(b, !has_more, err);
+	} while (has_more && r == 0 && !b->is_full);
 	vec_fini(&b->covers);
 	if (r == 0 && !b->is_full)
 		emit_gap(b, b->covered, UINT64_MAX);

@@ -54,16 +54,20 @@ static bool is_in_window(const struct builder *b, const struct cover *c)
 	return c->file_off - b->window_at < b->window_size;
 }
 
+static uint64_t stretch_size(const struct builder *b)
+{
+	return b->elf->size / N_STRETCHES + 1;
+}
+
 /* Counts covers of the whole file, and keeps those of a window. */
 static void add_cover(struct builder *b, const struct cover *c)
 {
 	if (!b->has_window) {
-		b->all.lowest = b->all.n ? MIN(b->all.lowest, c->file_off) : c->file_off;
-		b->all.highest = MAX(b->all.highest, c->file_off);
-		b->all.bytes += c->size;
-		b->all.n++;
+		b->starts[c->file_off / stretch_size(b)]++;
+		b->n_starts++;
+		b->cover_bytes += c->size;
 	}
-	if (is_in_window(b, c) && (b->has_window || b->all.n <= COVERS_AT_ONCE))
+	if (is_in_window(b, c) && (b->has_window || b->n_starts <= COVERS_AT_ONCE))
 		vec_push(&b->covers, *c);
 }
 
@@ -454,26 +458,33 @@ static void collect_covers(struct builder *b)
 		add_cover(b, c);
 }
 
-uint32_t builder_collect_covers(struct builder *b)
+void builder_collect_covers(struct builder *b)
 {
 	b->window_size = UINT64_MAX;
 	collect_covers(b);
 	if (builder_is_of_ghc(b))
 		b->bare = on_heap_stack;
-	if (b->all.n <= COVERS_AT_ONCE)
-		return 1;
+	if (b->n_starts <= COVERS_AT_ONCE)
+		return;
 	vec_fini(&b->covers);
 	b->cies.n = 0;
 	b->n_functions = 0;
 	b->has_window = true;
-	return (uint32_t)(b->all.n / COVERS_AT_ONCE + 1);
+	b->window_at = b->window_size = 0;
 }
 
-void builder_collect_window(struct builder *b, uint32_t i, uint32_t n)
+bool builder_collect_window(struct builder *b)
 {
-	uint64_t size = (b->all.highest - b->all.lowest) / n + 1;
+	uint64_t at = b->window_at + b->window_size, size = stretch_size(b);
+	size_t limit = MAX(COVERS_AT_ONCE, b->n_starts / MAX_WINDOWS + 1);
+	size_t i = at / size, n = 0;
 
-	b->window_at = b->all.lowest + i * size;
-	b->window_size = size;
+	for (; i < N_STRETCHES && (!n || n + b->starts[i] <= limit); i++)
+		n += b->starts[i];
+	b->window_at = at;
+	b->window_size = i * size - at;
 	collect_covers(b);
+	while (i < N_STRETCHES && !b->starts[i])
+		i++;
+	return i < N_STRETCHES;
 }

@@ -174,7 +174,7 @@ static bool has_symbol(const struct elf_file *elf, uint32_t table, const char *n
 bool builder_is_of_ghc(const struct builder *b)
 {
 	static const char name[] = "stg_upd_frame_info";
-	uint64_t covered = b->all.bytes, code = builder_code_bytes(b);
+	uint64_t covered = b->cover_bytes, code = builder_code_bytes(b);
 
 	return b->elf->machine == EM_X86_64 && covered < code - code / 16 && !is_go(b->elf) &&
 	       (has_symbol(b->elf, SHT_SYMTAB, name) || has_symbol(b->elf, SHT_DYNSYM, name));

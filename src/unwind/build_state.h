@@ -71,6 +71,9 @@ struct sort_key {
 /* The sections with call frame information. If they overlap, the last one counts. */
 enum { FRAMES_OF_DEBUG_FILE, FRAMES_DEBUG, FRAMES_EH, N_FRAMES };
 
+/* Windows begin and end with stretches: 1 MB of a file of 4 GB. */
+#define N_STRETCHES 4096
+
 /* Recently used rules in front of the map of all. */
 #define FRONT_SIZE 512
 
@@ -92,12 +95,12 @@ struct builder {
 	uint64_t window_at, window_size;
 	struct cover last;
 	bool has_last, has_window; /* has_window: no longer the whole file */
-	struct {
-		size_t n;
-		uint64_t bytes, lowest, highest; /* file offsets of their starts */
-	} all;                                   /* covers of the whole file */
-	VEC(struct cover) scanned;               /* those that instructions show */
-	uint64_t covered;                        /* rows are there up to this offset */
+	/* Of the whole file: how many covers start in each of its equal stretches, and sums. */
+	uint32_t starts[N_STRETCHES];
+	size_t n_starts;
+	uint64_t cover_bytes;
+	VEC(struct cover) scanned; /* those that instructions show */
+	uint64_t covered;          /* rows are there up to this offset */
 	struct elf_code code;
 	size_t gap_code; /* the range of code of the next gap */
 

@@ -524,13 +524,14 @@ static void frames_of_a_megabyte_have_their_offset(void **state)
 
 /*
  * More functions than are collected at once. Each kind has its own frame, and the sections of two
- * kinds lie behind each other, so their entries are not in the order of addresses.
+ * kinds lie behind each other, so their entries are not in the order of addresses. One function is
+ * far behind all others.
  */
 #define MANY 70000 /* of each kind */
 static void an_image_with_very_many_functions_has_all_rules(void **state)
 {
 	struct built b;
-	uint64_t first, second;
+	uint64_t first, second, far;
 
 	(void)state;
 	write_file("many.s",
@@ -538,9 +539,10 @@ static void an_image_with_very_many_functions_has_all_rules(void **state)
 		   ".cfi_adjust_cfa_offset \\adjust\nnop\nnop\nret\nnop\n.cfi_endproc\n.endm\n"
 		   ".section .text.z,\"ax\"\n.globl second\nsecond:\n.rept 70000\nfn 32\n.endr\n"
 		   ".section .text.a,\"ax\"\n.globl first\nfirst:\n.rept 70000\nfn 16\n.endr\n"
+		   ".section .text.far,\"ax\"\n.globl far\nfar: fn 48\n"
 		   ".section .note.GNU-stack\n");
 	write_file("many.ld", "SECTIONS { . = 0x1000; .eh_frame : { *(.eh_frame) } :data "
-			      ".text : { *(.text.a) *(.text.z) } :text }\n"
+			      ".text : { *(.text.a) *(.text.z) . += 32M; *(.text.far) } :text }\n"
 			      "PHDRS { data PT_LOAD; text PT_LOAD; }\n");
 	need_command("cc -dumpmachine | grep x86_64 && as -o many.o many.s && "
 		     "ld -T many.ld -e first -o many many.o");
@@ -548,7 +550,8 @@ static void an_image_with_very_many_functions_has_all_rules(void **state)
 	first = address_of(&b, "first");
 	second = address_of(&b, "second");
 	assert_true(first < second);
-	assert_int_equal(b.block->n_functions, 2 * MANY);
+	far = address_of(&b, "far");
+	assert_int_equal(b.block->n_functions, 2 * MANY + 1);
 	for (uint64_t i = 0; i < MANY; i++) {
 		assert_sp_plus(rule_at(&b, first + 5 * i), 8);
 		assert_sp_plus(rule_at(&b, first + 5 * i + 1), 32);
@@ -556,6 +559,9 @@ static void an_image_with_very_many_functions_has_all_rules(void **state)
 		assert_sp_plus(rule_at(&b, second + 5 * i + 4), 48);
 	}
 	assert_int_equal(unwind_rule_cfa(rule_at(&b, second + 5 * MANY - 1)), UNWIND_CFA_SP);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, second + 5 * MANY + 4096)), UNWIND_CFA_NONE);
+	assert_sp_plus(rule_at(&b, far), 8);
+	assert_sp_plus(rule_at(&b, far + 1), 64);
 	built_fini(&b);
 }
 
