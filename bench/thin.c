@@ -2,16 +2,20 @@
 /*
  * Makes a daemon's history of a host from recordings of real programs, for bench/fleet-sim.
  *
- *   thin DIR HOST START SECONDS SEED SERVICE=RATE=SESSION…
+ *   thin [--hourly] DIR HOST START SECONDS SEED SERVICE=RATE=SESSION…
  *
  * The history begins at START (seconds of UTC) and is SECONDS long, with a part an hour. Each
  * recording runs again and again, from a random second on, as the service SERVICE. Of its samples,
  * each is kept by chance, so that RATE samples a second remain on average, or all if it has fewer.
  * Stacks, names and the order in time are those of the recording. As in the daemon, samples are
  * kept apart by process, not by thread and CPU. Prints the number of samples.
+ *
+ * --hourly: the samples of an hour are at its first second, with a part a day. Each stack of a
+ * recording has as many as it would have by chance in an hour.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +29,7 @@
 #include "store/session.h"
 
 #define HOUR_S 3600
+#define DAY_S  86400
 
 /* A segment with its names in the tables of the new history. */
 struct names {
@@ -45,7 +50,8 @@ struct source {
 	size_t *begin;        /* by second: its first row; one more at the end */
 	string_id cgroup;
 	uint32_t seconds, phase;
-	double share; /* of the samples that are kept */
+	double share;  /* of the samples that are kept */
+	uint64_t skip; /* so many samples are left out before the next one is kept */
 };
 
 struct thin {
@@ -55,6 +61,7 @@ struct thin {
 	VEC(struct source) sources;
 	VEC(struct code_addr) frames; /* of one sample */
 	struct store *store;
+	bool hourly;
 	uint64_t random, n_samples;
 	struct error err;
 };
@@ -65,6 +72,30 @@ static double chance(struct thin *t)
 	t->random ^= t->random >> 7;
 	t->random ^= t->random << 17;
 	return (double)(t->random >> 11) / (double)(1ULL << 53);
+}
+
+/* The samples between two that are kept: each is kept by chance, so a geometric distribution. */
+static uint64_t draw_skip(struct thin *t, double share)
+{
+	double u = 1 - chance(t); /* never 0 */
+
+	if (share >= 1)
+		return 0;
+	return share > 0 ? (uint64_t)fmin(log(u) / log1p(-share), 1e18) : UINT64_MAX;
+}
+
+/* Poisson's distribution: by Knuth's product of chances, or by the normal one if it is wide. */
+static uint64_t draw_count(struct thin *t, double mean)
+{
+	double product = 1 - chance(t), limit = exp(-mean);
+	uint64_t n = 0;
+
+	if (mean > 30)
+		return (uint64_t)fmax(0, round(mean + sqrt(mean) * sqrt(-2 * log(product)) *
+							      cos(2 * M_PI * chance(t))));
+	for (; product > limit; n++)
+		product *= 1 - chance(t);
+	return n;
 }
 
 static void take_names(struct thin *t, struct source *src, const struct segment *seg)
@@ -136,6 +167,7 @@ static int open_source(struct thin *t, const char *word)
 	index_seconds(&src);
 	src.share = n_samples ? strtod(rate + 1, NULL) * src.seconds / (double)n_samples : 0;
 	src.phase = (uint32_t)(chance(t) * src.seconds);
+	src.skip = draw_skip(t, src.share);
 	snprintf(cgroup, sizeof(cgroup), "/system.slice/%.*s.service", (int)(rate - word), word);
 	src.cgroup = strings_add(&t->strings, cgroup);
 	vec_push(&t->sources, src);
@@ -154,15 +186,28 @@ static void name_code(struct thin *t)
 			}
 }
 
+/* How many of a row's samples are kept in a second. */
+static uint64_t keep_samples(struct thin *t, struct source *src, const struct row *row)
+{
+	uint64_t left = row->count.samples, kept = 0;
+
+	while (src->skip < left) {
+		left -= src->skip + 1;
+		src->skip = draw_skip(t, src->share);
+		kept++;
+	}
+	src->skip -= left;
+	return kept;
+}
+
 static int add_row(struct thin *t, const struct source *src, const struct row *row,
-		   uint64_t time_ns)
+		   uint64_t n_samples, uint64_t time_ns)
 {
 	const struct names *names = &src->names.data[row->names];
 	struct sample sample = { .class = names->segment->classes[row->count.class],
-				 .time_ns = time_ns };
+				 .time_ns = time_ns,
+				 .samples = n_samples };
 
-	for (uint64_t i = 0; i < row->count.samples; i++)
-		sample.samples += chance(t) < src->share;
 	if (!sample.samples)
 		return 0;
 	sample.period = row->count.period / row->count.samples * sample.samples;
@@ -191,7 +236,26 @@ static int write_second(struct thin *t, uint64_t second)
 		uint32_t at = (uint32_t)((second + src->phase) % src->seconds);
 
 		for (size_t i = src->begin[at]; i < src->begin[at + 1] && r >= 0; i++)
-			r = add_row(t, src, &src->rows.data[i], time_ns);
+			r = add_row(t, src, &src->rows.data[i],
+				    keep_samples(t, src, &src->rows.data[i]), time_ns);
+	}
+	return r < 0 ? r : native_store.flush(t->store, time_ns + NS_PER_SECOND, &t->err);
+}
+
+static int write_hour(struct thin *t, uint64_t second)
+{
+	uint64_t time_ns = second * NS_PER_SECOND;
+	int r = 0;
+
+	vec_foreach (&t->sources, src) {
+		double each = fmin(src->share, 1) * HOUR_S / src->seconds;
+
+		for (size_t i = 0; i < src->rows.n && r >= 0; i++) {
+			const struct row *row = &src->rows.data[i];
+
+			r = add_row(t, src, row, draw_count(t, each * (double)row->count.samples),
+				    time_ns);
+		}
 	}
 	return r < 0 ? r : native_store.flush(t->store, time_ns + NS_PER_SECOND, &t->err);
 }
@@ -216,8 +280,8 @@ static int write_part(struct thin *t, uint64_t start_s, uint64_t end_s)
 	if (r < 0)
 		return r;
 	name_code(t);
-	for (uint64_t s = start_s; s < end_s && r >= 0; s++)
-		r = write_second(t, s);
+	for (uint64_t s = start_s; s < end_s && r >= 0; s += t->hourly ? HOUR_S : 1)
+		r = t->hourly ? write_hour(t, s) : write_second(t, s);
 	if (native_store.close(t->store, &end, &n_unwritten, r < 0 ? NULL : &t->err) < 0 ||
 	    n_unwritten)
 		r = r < 0 ? r : -EIO;
@@ -245,11 +309,15 @@ static void thin_fini(struct thin *t)
 int main(int argc, char **argv)
 {
 	struct thin t = { .random = 88172645463325252ULL };
-	uint64_t start_s, end_s;
+	uint64_t start_s, end_s, part_s;
 	int r = 0;
 
+	t.hourly = argc > 1 && !strcmp(argv[1], "--hourly");
+	argv += t.hourly;
+	argc -= t.hourly;
 	if (argc < 7) {
-		fprintf(stderr, "Usage: thin DIR HOST START SECONDS SEED SERVICE=RATE=SESSION…\n");
+		fprintf(stderr, "Usage: thin [--hourly] DIR HOST START SECONDS SEED "
+				"SERVICE=RATE=SESSION…\n");
 		return 2;
 	}
 	t.dir = argv[1];
@@ -261,8 +329,9 @@ int main(int argc, char **argv)
 	strings_init(&t.strings);
 	for (int i = 6; i < argc && !r; i++)
 		r = open_source(&t, argv[i]);
-	for (uint64_t s = start_s; s < end_s && !r; s += HOUR_S)
-		r = write_part(&t, s, MIN(s + HOUR_S, end_s));
+	part_s = t.hourly ? DAY_S : HOUR_S;
+	for (uint64_t s = start_s; s < end_s && !r; s += part_s)
+		r = write_part(&t, s, MIN(s + part_s, end_s));
 	if (r)
 		fprintf(stderr, "thin: %s\n", t.err.text);
 	else
