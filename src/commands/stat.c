@@ -313,8 +313,9 @@ static const struct command_section stat_sections[] = {
 	  "without any option, and from Sapphire Rapids on, those of level 2, too. Elsewhere, "
 	  "*--topdown* counts them, as their events take counters from others: on older "
 	  "processors of Intel (with *-a*), on AMD's from Zen 4 on, and on Arm's that count "
-	  "slots, such as Neoverse V1 and N2. CSV has the counts alone. *assay stat --help* "
-	  "shows all formulas." },
+	  "slots, such as Neoverse V1 and N2. AMD's and Neoverse V3 and N3 have level 2, too: "
+	  "its events are more than these processors can count at once, so they take turns. CSV "
+	  "has the counts alone. *assay stat --help* shows all formulas." },
 	{ NULL },
 };
 

@@ -78,82 +78,17 @@ bool ratio_print(const struct counters *counters, const struct count *values, si
 
 /* ---- top-down ---- */
 
-#define LEVEL_1                                                                 \
-	{ "topdown-retiring" }, { "topdown-bad-spec" }, { "topdown-fe-bound" }, \
-	{                                                                       \
-		"topdown-be-bound"                                              \
-	}
-
-/* Files of a PMU with the number of slots in a cycle: /topdown-total-slots.scale, and PMMIR. */
-struct width_file {
-	const char *path;
-	int base;
-};
-
-struct topdown_event {
-	const char *name;
-	const char *terms; /* that it is made of; NULL: sysfs has the name */
-};
-
-/* The first one whose events are all there counts. */
-static const struct topdown_method {
-	bool is_group; /* Intel's newer ones: the kernel takes them behind their leader only */
-	bool is_amd;   /* known by family and model: sysfs has no names of AMD's events */
-	struct width_file width;
-	struct topdown_event events[10]; /* the first one counts the slots, or cycles */
-} methods[] = {
-	{ .is_group = true,
-	  .events = { { "slots" },
-		      LEVEL_1,
-		      { "topdown-heavy-ops" },
-		      { "topdown-br-mispredict" },
-		      { "topdown-fetch-lat" },
-		      { "topdown-mem-bound" } } },
-	{ .is_group = true, .events = { { "slots" }, LEVEL_1 } },
-	{ .width = { "events/topdown-total-slots.scale", 10 },
-	  .events = { { "topdown-total-slots" },
-		      { "topdown-slots-issued" },
-		      { "topdown-slots-retired" },
-		      { "topdown-fetch-bubbles" },
-		      { "topdown-recovery-bubbles" } } },
-	{ .width = { "caps/slots", 16 },
-	  .events = { { "cpu_cycles" },
-		      { "stall_slot" },
-		      { "stall_slot_frontend" },
-		      { "stall_slot_backend" },
-		      { "op_retired" },
-		      { "op_spec" } } },
-	{ .is_amd = true,
-	  .events = { { "ls_not_halted_cyc", "event=0x76" },
-		      { "ex_ret_ops", "event=0xc1" },
-		      { "de_src_op_disp.all", "event=0xaa,umask=0x07" },
-		      { "de_no_dispatch_per_slot.no_ops_from_frontend", "event=0x1a0,umask=0x01" },
-		      { "de_no_dispatch_per_slot.backend_stalls", "event=0x1a0,umask=0x1e" },
-		      { "de_no_dispatch_per_slot.smt_contention", "event=0x1a0,umask=0x60" } } },
-};
-
-/* The slots in a cycle of AMD's processors by family and models: Zen 4; Zen 5 and newer. */
-static const struct {
-	uint32_t family, first_model, last_model, width;
-} amd_widths[] = {
-	{ 25, 0x10, 0x1f, 6 },
-	{ 25, 0x60, 0x7f, 6 },
-	{ 25, 0xa0, 0xaf, 6 },
-	{ 26, 0x00, 0xff, 8 },
-};
-
-/* These count cycles, which have several slots each. */
-static const char *const cycle_events[] = { "topdown-total-slots", "topdown-recovery-bubbles",
-					    "cpu_cycles", "ls_not_halted_cyc" };
-
 /*
- * A share is a sum of events by the slots, and of that the part PART / WHOLE, if there is one.
- * Names of events and signs have blanks between them.
+ * A share is a sum of events by the slots, and of that the part PART / WHOLE, if there is one. PLUS
+ * is another sum by the slots. Names of events and signs have blanks between them. "W*" before an
+ * event of cycles: each cycle has as many slots as the pipeline is wide.
  */
-static const struct topdown_formula {
+struct topdown_formula {
 	unsigned level;
-	const char *name, *sum, *slots, *part, *whole;
-} formulas[] = {
+	const char *name, *sum, *slots, *part, *whole, *plus;
+};
+
+static const struct topdown_formula intel_formulas[] = {
 	{ 1, "retiring", "topdown-retiring", "slots" },
 	{ 2, "heavy operations", "topdown-heavy-ops", "slots" },
 	{ 2, "light operations", "topdown-retiring - topdown-heavy-ops", "slots" },
@@ -166,38 +101,209 @@ static const struct topdown_formula {
 	{ 1, "backend bound", "topdown-be-bound", "slots" },
 	{ 2, "memory bound", "topdown-mem-bound", "slots" },
 	{ 2, "core bound", "topdown-be-bound - topdown-mem-bound", "slots" },
-	{ 1, "retiring", "topdown-slots-retired", "topdown-total-slots" },
-	{ 1, "bad speculation",
-	  "topdown-slots-issued - topdown-slots-retired + topdown-recovery-bubbles",
-	  "topdown-total-slots" },
-	{ 1, "frontend bound", "topdown-fetch-bubbles", "topdown-total-slots" },
-	{ 1, "backend bound",
-	  "topdown-total-slots - topdown-slots-issued - topdown-fetch-bubbles - "
-	  "topdown-recovery-bubbles",
-	  "topdown-total-slots" },
-	{ 1, "retiring", "cpu_cycles - stall_slot", "cpu_cycles", "op_retired", "op_spec" },
-	{ 1, "bad speculation", "cpu_cycles - stall_slot", "cpu_cycles", "op_spec - op_retired",
-	  "op_spec" },
-	{ 1, "frontend bound", "stall_slot_frontend", "cpu_cycles" },
-	{ 1, "backend bound", "stall_slot_backend", "cpu_cycles" },
-	{ 1, "retiring", "ex_ret_ops", "ls_not_halted_cyc" },
-	{ 1, "bad speculation", "de_src_op_disp.all - ex_ret_ops", "ls_not_halted_cyc" },
-	{ 1, "frontend bound", "de_no_dispatch_per_slot.no_ops_from_frontend",
-	  "ls_not_halted_cyc" },
-	{ 1, "backend bound", "de_no_dispatch_per_slot.backend_stalls", "ls_not_halted_cyc" },
-	{ 1, "the other thread's turn", "de_no_dispatch_per_slot.smt_contention",
-	  "ls_not_halted_cyc" },
+	{ 0 },
 };
 
-static_assert(ARRAY_SIZE(formulas) <= TOPDOWN_SHARES_MAX, "callers have room for all");
+#define SKYLAKE_SLOTS "W*topdown-total-slots"
+static const struct topdown_formula skylake_formulas[] = {
+	{ 1, "retiring", "topdown-slots-retired", SKYLAKE_SLOTS },
+	{ 1, "bad speculation",
+	  "topdown-slots-issued - topdown-slots-retired + W*topdown-recovery-bubbles",
+	  SKYLAKE_SLOTS },
+	{ 1, "frontend bound", "topdown-fetch-bubbles", SKYLAKE_SLOTS },
+	{ 1, "backend bound",
+	  SKYLAKE_SLOTS " - topdown-slots-issued - topdown-fetch-bubbles - "
+			"W*topdown-recovery-bubbles",
+	  SKYLAKE_SLOTS },
+	{ 0 },
+};
 
-static bool is_of_cycles(const char *event)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(cycle_events); i++)
-		if (!strcmp(event, cycle_events[i]))
-			return true;
-	return false;
-}
+#define ARM_SLOTS "W*cpu_cycles"
+static const struct topdown_formula arm_formulas[] = {
+	{ 1, "retiring", ARM_SLOTS " - stall_slot", ARM_SLOTS, "op_retired", "op_spec" },
+	{ 1, "bad speculation", ARM_SLOTS " - stall_slot", ARM_SLOTS, "op_spec - op_retired",
+	  "op_spec" },
+	{ 1, "frontend bound", "stall_slot_frontend", ARM_SLOTS },
+	{ 1, "backend bound", "stall_slot_backend", ARM_SLOTS },
+	{ 0 },
+};
+
+/* With five slots, the frontend's slots that stalled are one too many in each cycle. */
+static const struct topdown_formula neoverse_n2_formulas[] = {
+	{ 1, "retiring", ARM_SLOTS " - stall_slot + cpu_cycles", ARM_SLOTS, "op_retired",
+	  "op_spec" },
+	{ 1, "bad speculation", ARM_SLOTS " - stall_slot + cpu_cycles", ARM_SLOTS,
+	  "op_spec - op_retired", "op_spec" },
+	{ 1, "frontend bound", "stall_slot_frontend - cpu_cycles", ARM_SLOTS },
+	{ 1, "backend bound", "stall_slot_backend", ARM_SLOTS },
+	{ 0 },
+};
+
+/*
+ * Cycles in which the frontend recovers from a flush are bad speculation. The shares of level 2
+ * are as the cycles that stalled wholly.
+ */
+#define FRONTEND_OF_V3 "stall_slot_frontend - W*stall_frontend_flush"
+static const struct topdown_formula neoverse_v3_formulas[] = {
+	{ 1, "retiring", ARM_SLOTS " - stall_slot", ARM_SLOTS, "op_retired", "op_spec" },
+	{ 1, "bad speculation", ARM_SLOTS " - stall_slot", ARM_SLOTS, "op_spec - op_retired",
+	  "op_spec", "W*stall_frontend_flush" },
+	{ 1, "frontend bound", FRONTEND_OF_V3, ARM_SLOTS },
+	{ 2, "memory bound", FRONTEND_OF_V3, ARM_SLOTS, "stall_frontend_membound",
+	  "stall_frontend - stall_frontend_flush" },
+	{ 2, "core bound", FRONTEND_OF_V3, ARM_SLOTS,
+	  "stall_frontend_cpubound - stall_frontend_flush",
+	  "stall_frontend - stall_frontend_flush" },
+	{ 1, "backend bound", "stall_slot_backend", ARM_SLOTS },
+	{ 2, "memory bound", "stall_slot_backend", ARM_SLOTS, "stall_backend_membound",
+	  "stall_backend" },
+	{ 2, "core bound", "stall_slot_backend", ARM_SLOTS, "stall_backend_cpubound",
+	  "stall_backend" },
+	{ 0 },
+};
+
+#define AMD_SLOTS   "W*ls_not_halted_cyc"
+#define AMD_STARVED "W*de_no_dispatch_per_slot.no_ops_in_cycle"
+static const struct topdown_formula amd_formulas[] = {
+	{ 1, "retiring", "ex_ret_ops", AMD_SLOTS },
+	{ 2, "fastpath operations", "ex_ret_ops - ex_ret_ucode_ops", AMD_SLOTS },
+	{ 2, "microcode operations", "ex_ret_ucode_ops", AMD_SLOTS },
+	{ 1, "bad speculation", "de_src_op_disp.all - ex_ret_ops", AMD_SLOTS },
+	{ 2, "branch mispredicts", "de_src_op_disp.all - ex_ret_ops", AMD_SLOTS, "ex_ret_brn_misp",
+	  "ex_ret_brn_misp + resyncs" },
+	{ 2, "pipeline restarts", "de_src_op_disp.all - ex_ret_ops", AMD_SLOTS, "resyncs",
+	  "ex_ret_brn_misp + resyncs" },
+	{ 1, "frontend bound", "de_no_dispatch_per_slot.no_ops_from_frontend", AMD_SLOTS },
+	{ 2, "fetch latency", AMD_STARVED, AMD_SLOTS },
+	{ 2, "fetch bandwidth", "de_no_dispatch_per_slot.no_ops_from_frontend - " AMD_STARVED,
+	  AMD_SLOTS },
+	{ 1, "backend bound", "de_no_dispatch_per_slot.backend_stalls", AMD_SLOTS },
+	{ 2, "memory bound", "de_no_dispatch_per_slot.backend_stalls", AMD_SLOTS,
+	  "ex_no_retire.load_not_complete", "ex_no_retire.not_complete" },
+	{ 2, "core bound", "de_no_dispatch_per_slot.backend_stalls", AMD_SLOTS,
+	  "ex_no_retire.not_complete - ex_no_retire.load_not_complete",
+	  "ex_no_retire.not_complete" },
+	{ 1, "the other thread's turn", "de_no_dispatch_per_slot.smt_contention", AMD_SLOTS },
+	{ 0 },
+};
+
+static_assert(ARRAY_SIZE(amd_formulas) <= TOPDOWN_SHARES_MAX &&
+		      ARRAY_SIZE(intel_formulas) <= TOPDOWN_SHARES_MAX,
+	      "callers have room for all");
+
+/* Files of a PMU with the number of slots in a cycle: /topdown-total-slots.scale, and PMMIR. */
+struct width_file {
+	const char *path;
+	int base;
+};
+
+struct topdown_event {
+	const char *name;
+	const char *terms; /* that it is made of; NULL: sysfs has the name */
+};
+
+#define LEVEL_1_OF_INTEL                                                        \
+	{ "topdown-retiring" }, { "topdown-bad-spec" }, { "topdown-fe-bound" }, \
+	{                                                                       \
+		"topdown-be-bound"                                              \
+	}
+
+#define LEVEL_1_OF_ARM                                                                           \
+	{ "stall_slot" }, { "stall_slot_frontend" }, { "stall_slot_backend" }, { "op_retired" }, \
+	{                                                                                        \
+		"op_spec"                                                                        \
+	}
+
+/* `terms` of the cycles without an operation, and of the pipeline's restarts. */
+#define EVENTS_OF_AMD(starved_terms, resync_terms)                                            \
+	{ "ls_not_halted_cyc", "event=0x76" }, { "ex_ret_ops", "event=0xc1" },                \
+		{ "de_src_op_disp.all", "event=0xaa,umask=0x07" },                            \
+		{ "de_no_dispatch_per_slot.no_ops_from_frontend", "event=0x1a0,umask=0x01" }, \
+		{ "de_no_dispatch_per_slot.backend_stalls", "event=0x1a0,umask=0x1e" },       \
+		{ "de_no_dispatch_per_slot.smt_contention", "event=0x1a0,umask=0x60" },       \
+		{ "de_no_dispatch_per_slot.no_ops_in_cycle", starved_terms },                 \
+		{ "ex_ret_ucode_ops", "event=0x1c2" }, { "ex_ret_brn_misp", "event=0xc3" },   \
+		{ "resyncs", resync_terms },                                                  \
+		{ "ex_no_retire.load_not_complete", "event=0xd6,umask=0xa2" },                \
+	{                                                                                     \
+		"ex_no_retire.not_complete", "event=0xd6,umask=0x02"                          \
+	}
+
+/* The first one whose events are all there, and that the processor is named in, counts. */
+static const struct topdown_method {
+	const char *of;     /* for help: the processors */
+	bool is_group;      /* Intel's newer ones: the kernel takes them behind their leader only */
+	uint32_t amd_width; /* sysfs has no names of AMD's events: known by family and model */
+	uint32_t arm_parts[3];  /* of Arm's own cores; none: all processors */
+	uint32_t only_of_width; /* 0: any */
+	struct width_file width;
+	const struct topdown_formula *formulas;
+	struct topdown_event events[16]; /* the first one counts the slots, or cycles */
+} methods[] = {
+	{ .of = "Intel, Ice Lake and newer (level 2: Sapphire Rapids)",
+	  .is_group = true,
+	  .formulas = intel_formulas,
+	  .events = { { "slots" },
+		      LEVEL_1_OF_INTEL,
+		      { "topdown-heavy-ops" },
+		      { "topdown-br-mispredict" },
+		      { "topdown-fetch-lat" },
+		      { "topdown-mem-bound" } } },
+	{ .of = "Intel, Ice Lake",
+	  .is_group = true,
+	  .formulas = intel_formulas,
+	  .events = { { "slots" }, LEVEL_1_OF_INTEL } },
+	{ .of = "Intel, older",
+	  .width = { "events/topdown-total-slots.scale", 10 },
+	  .formulas = skylake_formulas,
+	  .events = { { "topdown-total-slots" },
+		      { "topdown-slots-issued" },
+		      { "topdown-slots-retired" },
+		      { "topdown-fetch-bubbles" },
+		      { "topdown-recovery-bubbles" } } },
+	{ .of = "Arm, Neoverse V3 and N3",
+	  .arm_parts = { 0xd83, 0xd84, 0xd8e },
+	  .width = { "caps/slots", 16 },
+	  .formulas = neoverse_v3_formulas,
+	  .events = { { "cpu_cycles" },
+		      LEVEL_1_OF_ARM,
+		      { "stall_frontend" },
+		      { "stall_backend" },
+		      { "stall_frontend_membound", "event=0x8158" },
+		      { "stall_frontend_cpubound", "event=0x8160" },
+		      { "stall_frontend_flush", "event=0x8162" },
+		      { "stall_backend_membound", "event=0x8164" },
+		      { "stall_backend_cpubound", "event=0x816a" } } },
+	{ .of = "Arm, Neoverse N2 and V2 with five slots",
+	  .arm_parts = { 0xd49, 0xd4f },
+	  .only_of_width = 5,
+	  .width = { "caps/slots", 16 },
+	  .formulas = neoverse_n2_formulas,
+	  .events = { { "cpu_cycles" }, LEVEL_1_OF_ARM } },
+	{ .of = "Arm, others that count slots",
+	  .width = { "caps/slots", 16 },
+	  .formulas = arm_formulas,
+	  .events = { { "cpu_cycles" }, LEVEL_1_OF_ARM } },
+	{ .of = "AMD, Zen 4 and newer",
+	  .amd_width = 6,
+	  .formulas = amd_formulas,
+	  .events = { EVENTS_OF_AMD("event=0x1a0,umask=0x01,cmask=0x06", "event=0x96") } },
+	{ .of = "AMD, Zen 5",
+	  .amd_width = 8,
+	  .formulas = amd_formulas,
+	  .events = { EVENTS_OF_AMD("event=0x1a0,umask=0x01,cmask=0x08",
+				    "event=0x9f,umask=0x01") } },
+};
+
+/* The slots in a cycle of AMD's processors by family and models: Zen 4; Zen 5 and newer. */
+static const struct {
+	uint32_t family, first_model, last_model, width;
+} amd_widths[] = {
+	{ 25, 0x10, 0x1f, 6 },
+	{ 25, 0x60, 0x7f, 6 },
+	{ 25, 0xa0, 0xaf, 6 },
+	{ 26, 0x00, 0xff, 8 },
+};
 
 /* The PMU that has all of them. False: none has. */
 static bool find_pmu(const struct counter_sources *sources, const struct topdown_method *m,
@@ -210,7 +316,8 @@ static bool find_pmu(const struct counter_sources *sources, const struct topdown
 	for (size_t i = 0; i < names.n && !has_all; i++) {
 		has_all = true;
 		for (size_t k = 1; k < ARRAY_SIZE(m->events) && m->events[k].name; k++)
-			has_all &= pmu_has_alias(sources, names.data[i], m->events[k].name);
+			has_all &= m->events[k].terms ||
+				   pmu_has_alias(sources, names.data[i], m->events[k].name);
 		if (has_all)
 			snprintf(pmu, PMU_NAME_SIZE, "%s", names.data[i]);
 	}
@@ -231,6 +338,21 @@ static uint64_t amd_width(const struct counter_sources *sources)
 	return 0;
 }
 
+/* A core of Arm's that the method names. True, too, for a method of all processors. */
+static bool is_named_part(const struct counter_sources *sources, const struct topdown_method *m)
+{
+	struct cpu_arm cpu;
+
+	if (!m->arm_parts[0])
+		return true;
+	if (!cpu_type_arm(sources, &cpu) || cpu.implementer != 0x41)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(m->arm_parts); i++)
+		if (m->arm_parts[i] && m->arm_parts[i] == cpu.part)
+			return true;
+	return false;
+}
+
 /* The PMU of the method, and the slots in a cycle. False: this machine does not have the method. */
 static bool find_method(const struct counter_sources *sources, const struct topdown_method *m,
 			char pmu[static PMU_NAME_SIZE], uint64_t *width)
@@ -238,16 +360,16 @@ static bool find_method(const struct counter_sources *sources, const struct topd
 	uint32_t type;
 
 	*width = 1;
-	if (m->is_amd) {
+	if (m->amd_width) {
 		snprintf(pmu, PMU_NAME_SIZE, "cpu");
 		*width = amd_width(sources);
-		return *width && pmu_type(sources, pmu, &type);
+		return *width == m->amd_width && pmu_type(sources, pmu, &type);
 	}
-	if (!find_pmu(sources, m, pmu))
+	if (!is_named_part(sources, m) || !find_pmu(sources, m, pmu))
 		return false;
 	if (m->width.path && !pmu_file_number(sources, pmu, m->width.path, m->width.base, width))
 		return false;
-	return *width >= 1 && *width <= 16;
+	return *width >= 1 && *width <= 16 && (!m->only_of_width || *width == m->only_of_width);
 }
 
 static char *list_events(const struct topdown_method *m, const char *pmu)
@@ -281,7 +403,8 @@ bool topdown_find(const struct counter_sources *sources, struct topdown *out)
 			continue;
 		*out = (struct topdown){
 			.events = list_events(&methods[i], pmu),
-			.scale = (double)width,
+			.formulas = methods[i].formulas,
+			.width = (double)width,
 			.is_free = methods[i].is_group,
 		};
 		return true;
@@ -295,15 +418,16 @@ void topdown_fini(struct topdown *t)
 	free(t->events);
 }
 
-/* The slots of an event. False if it was not counted. */
+/* The count of "EVENT" or "W*EVENT" in slots. False if it was not counted. */
 static bool count_slots(const struct topdown *t, const struct counters *counters,
-			const struct count *values, const char *event, double *out)
+			const struct count *values, const char *word, double *out)
 {
-	const struct count *count = find_count(counters, values, event, NULL);
+	bool is_wide = !strncmp(word, "W*", 2);
+	const struct count *count = find_count(counters, values, word + (is_wide ? 2 : 0), NULL);
 
 	if (!count)
 		return false;
-	*out = (double)count->value * (is_of_cycles(event) ? t->scale : 1);
+	*out = (double)count->value * (is_wide ? t->width : 1);
 	return true;
 }
 
@@ -328,19 +452,32 @@ static bool sum_formula(const struct topdown *t, const struct counters *counters
 	return true;
 }
 
-/* The part of a share: 1, unless its formula has one. False if its events were not counted. */
-static bool find_part(const struct topdown *t, const struct counters *counters,
-		      const struct count *values, const struct topdown_formula *f, double *out)
+/*
+ * Sum by whole, 0 to 1: events that took turns, and differences of rounded counts, may be a little
+ * off. False if an event was not counted, or the whole is nothing.
+ */
+static bool divide(const struct topdown *t, const struct counters *counters,
+		   const struct count *values, const char *sum, const char *whole, double *out)
 {
-	double whole;
+	double part, all;
 
-	*out = 1;
-	if (!f->part)
-		return true;
-	if (!sum_formula(t, counters, values, f->part, out) ||
-	    !count_slots(t, counters, values, f->whole, &whole) || whole <= 0)
+	if (!sum_formula(t, counters, values, whole, &all) || all <= 0 ||
+	    !sum_formula(t, counters, values, sum, &part))
 		return false;
-	*out = *out < 0 ? 0 : *out > whole ? 1 : *out / whole;
+	*out = part < 0 ? 0 : part > all ? 1 : part / all;
+	return true;
+}
+
+static bool find_share(const struct topdown *t, const struct counters *counters,
+		       const struct count *values, const struct topdown_formula *f, double *out)
+{
+	double share, part = 1, more = 0;
+
+	if (!divide(t, counters, values, f->sum, f->slots, &share) ||
+	    (f->part && !divide(t, counters, values, f->part, f->whole, &part)) ||
+	    (f->plus && !divide(t, counters, values, f->plus, f->slots, &more)))
+		return false;
+	*out = MIN(share * part + more, 1);
 	return true;
 }
 
@@ -349,50 +486,53 @@ size_t topdown_shares(const struct topdown *t, const struct counters *counters,
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(formulas); i++) {
-		const struct topdown_formula *f = &formulas[i];
-		double slots, sum, part;
+	for (const struct topdown_formula *f = t->formulas; f->level; f++) {
+		double share;
 
-		if (!count_slots(t, counters, values, f->slots, &slots) || slots <= 0 ||
-		    !sum_formula(t, counters, values, f->sum, &sum) ||
-		    !find_part(t, counters, values, f, &part))
-			continue;
-		/* Events that took turns, and differences of rounded counts, may be a little off.
-		 */
-		sum = sum < 0 ? 0 : sum > slots ? slots : sum;
-		out[n++] = (struct topdown_share){ f->level, f->name, sum / slots * part };
+		if (find_share(t, counters, values, f, &share))
+			out[n++] = (struct topdown_share){ f->level, f->name, share };
 	}
 	return n;
 }
 
 /* ---- help ---- */
 
-/* "(A - W * B)": events of cycles have their factor. */
+/* "(A - W * B)" */
 static void print_sum(struct buf *text, const char *sum)
 {
-	cleanup(free_at_exit) char *words = xstrdup(sum);
-	char *rest = words, *word;
-	const char *before = strchr(sum, ' ') ? "(" : "";
+	bool is_sum = strchr(sum, ' ') || strchr(sum, '*');
 
-	while ((word = strsep(&rest, " "))) {
-		buf_printf(text, "%s%s%s", before, is_of_cycles(word) ? "W * " : "", word);
-		before = " ";
-	}
-	if (strchr(sum, ' '))
-		buf_u8(text, ')');
+	buf_printf(text, "%s", is_sum ? "(" : "");
+	for (; *sum; sum++)
+		buf_printf(text, *sum == '*' ? " * " : "%c", *sum);
+	buf_printf(text, "%s", is_sum ? ")" : "");
 }
 
 static void print_formula(struct buf *text, const struct topdown_formula *f)
 {
-	buf_printf(text, "  %-24s ", f->name);
+	buf_printf(text, "%*s%-*s ", f->level == 1 ? 2 : 4, "", f->level == 1 ? 24 : 22, f->name);
 	print_sum(text, f->sum);
-	buf_printf(text, is_of_cycles(f->slots) ? " / (W * %s)" : " / %s", f->slots);
+	buf_printf(text, " / ");
+	print_sum(text, f->slots);
 	if (f->part) {
 		buf_printf(text, " * ");
 		print_sum(text, f->part);
-		buf_printf(text, " / %s", f->whole);
+		buf_printf(text, " / ");
+		print_sum(text, f->whole);
+	}
+	if (f->plus) {
+		buf_printf(text, " + ");
+		print_sum(text, f->plus);
+		buf_printf(text, " / ");
+		print_sum(text, f->slots);
 	}
 	buf_u8(text, '\n');
+}
+
+/* Methods beside each other share formulas. */
+static bool has_printed(const struct topdown_formula *formulas, size_t i)
+{
+	return i && methods[i - 1].formulas == formulas;
 }
 
 char *ratio_formulas(void)
@@ -403,7 +543,12 @@ char *ratio_formulas(void)
 		buf_printf(&text, "  %-24s %s / %s\n", relations[k].text, relations[k].event,
 			   relations[k].of);
 	buf_printf(&text, "\nTop-down shares (W: slots in a cycle of this processor):\n");
-	for (size_t i = 0; i < ARRAY_SIZE(formulas); i++)
-		print_formula(&text, &formulas[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+		if (has_printed(methods[i].formulas, i))
+			continue;
+		buf_printf(&text, "%s:\n", methods[i].of);
+		for (const struct topdown_formula *f = methods[i].formulas; f->level; f++)
+			print_formula(&text, f);
+	}
 	return (char *)buf_cstr(&text);
 }

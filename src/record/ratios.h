@@ -11,8 +11,10 @@
  * so they are for whole machines.
  *
  * Arm: stall_slot, op_spec, … in sysfs, and PMU/caps/slots. Formulas: Linux's
- * tools/perf/pmu-events/arch/arm64/sbsa.json. Errata of single cores are not corrected.
- * AMD Zen 4 and newer: "pipeline utilization" of the Processor Programming Reference, as in Linux's
+ * tools/perf/pmu-events/arch/arm64/sbsa.json. Those of Neoverse N2, V2, N3 and V3 are in
+ * metrics.json of their folders beside it. sysfs has no names of N3's and V3's events of level 2,
+ * so these processors are known by the part in /proc/cpuinfo. AMD Zen 4 and newer: "pipeline
+ * utilization" of the Processor Programming Reference, as in Linux's
  * tools/perf/pmu-events/arch/x86/amdzen{4,5,6}/pipeline.json. The kernel has no names for these
  * events, so a processor is known by its family and model.
  *
@@ -26,6 +28,7 @@
 #include "collect/counts.h"
 
 struct counter_sources;
+struct topdown_formula;
 
 /*
  * "1.31 per cycle": the relation of count `i` to another one of the same counters. False, and ""
@@ -37,7 +40,8 @@ bool ratio_print(const struct counters *counters, const struct count *values, si
 /* The method of a machine. */
 struct topdown {
 	char *events; /* to be counted, for counter_parse() */
-	double scale; /* slots of an event of cycles: width of the pipeline by threads, 1 to 16 */
+	const struct topdown_formula *formulas;
+	double width; /* slots in a cycle: width of the pipeline by threads, 1 to 16 */
 	bool is_free; /* its events take no counter from others, and are right for threads, too */
 };
 void topdown_fini(struct topdown *t);

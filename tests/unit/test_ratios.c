@@ -154,6 +154,78 @@ static void shares_of_arm_by_the_slots_that_stalled(void **state)
 		      "1 frontend bound 1.00; 1 backend bound 0.00; ");
 }
 
+static void put_arm(const struct machine *m, uint32_t part)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0x%x\n",
+		 part);
+	put(m, "proc/cpuinfo", text);
+}
+
+static void put_neoverse(const struct machine *m, const char *slots)
+{
+	static const char *const newer[] = {
+		"cpu_cycles",         "stall_slot",    "stall_slot_frontend",
+		"stall_slot_backend", "op_retired",    "op_spec",
+		"stall_frontend",     "stall_backend", NULL
+	};
+
+	put_events(m, "armv8_pmuv3_0", newer);
+	put(m, "sys/bus/event_source/devices/armv8_pmuv3_0/format/event", "config:0-15\n");
+	put(m, "sys/bus/event_source/devices/armv8_pmuv3_0/cpus", "0-7\n");
+	put(m, "sys/bus/event_source/devices/armv8_pmuv3_0/caps/slots", slots);
+}
+
+static void slots_that_a_neoverse_n2_counts_too_often(void **state)
+{
+	/* 2000 slots: stalls of the frontend have 400 too many. */
+	static const uint64_t counts[] = { 400, 1600, 900, 700, 600, 800 };
+	struct machine *m = *state;
+
+	put_arm(m, 0xd49);
+	put_neoverse(m, "0x00000005\n");
+	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "1 retiring 0.30; 1 bad speculation 0.10; 1 frontend bound 0.25; 1 backend "
+		      "bound 0.35; ");
+	/* V2 has eight slots, and counts them right: 3200, of which 1600 had an operation. */
+	counters_drop(&m->counters, 0);
+	put_arm(m, 0xd4f);
+	put_neoverse(m, "0x00000008\n");
+	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "1 retiring 0.38; 1 bad speculation 0.12; 1 frontend bound 0.28; 1 backend "
+		      "bound 0.22; ");
+}
+
+static void both_levels_of_a_neoverse_v3(void **state)
+{
+	/* 4000 slots. 20 cycles of recovery, 200 slots of them, are bad speculation. */
+	static const uint64_t counts[] = { 400, 2400, 1000, 1400, 1200, 1600, 120,
+					   200, 30,   90,   20,   150,  50 };
+	/* The part that the recovery has of more stalls than there are. */
+	static const uint64_t flushes[] = { 400, 2400, 1000, 1400, 1200, 1600, 20,
+					    200, 30,   90,   20,   150,  50 };
+	struct machine *m = *state;
+
+	put_arm(m, 0xd84);
+	put_neoverse(m, "0x0000000a\n");
+	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "1 retiring 0.30; 1 bad speculation 0.15; 1 frontend bound 0.20; 2 memory "
+		      "bound 0.06; 2 core bound 0.14; 1 backend bound 0.35; 2 memory bound 0.26; "
+		      "2 core bound 0.09; ");
+	assert_int_equal(m->counters.data[12].attr.config, 0x816a);
+	counters_drop(&m->counters, 0);
+	assert_shares(m, flushes, ARRAY_SIZE(flushes),
+		      "1 retiring 0.30; 1 bad speculation 0.15; 1 frontend bound 0.20; "
+		      "1 backend bound 0.35; 2 memory bound 0.26; 2 core bound 0.09; ");
+	/* Another maker's part of this number. */
+	counters_drop(&m->counters, 0);
+	put(m, "proc/cpuinfo", "CPU implementer\t: 0x48\nCPU part\t: 0xd84\n");
+	assert_shares(m, counts, 6,
+		      "1 retiring 0.30; 1 bad speculation 0.10; 1 frontend bound 0.25; 1 backend "
+		      "bound 0.35; ");
+}
+
 static void put_amd(const struct machine *m, uint32_t family, uint32_t model)
 {
 	char text[128];
@@ -167,7 +239,12 @@ static void put_amd(const struct machine *m, uint32_t family, uint32_t model)
 
 static void shares_of_amd_by_family_and_model(void **state)
 {
-	static const uint64_t counts[] = { 1000, 2400, 3000, 1200, 1500, 300 };
+	/* 6000 slots, or 8000 of Zen 5. */
+	static const uint64_t counts[] = { 1000, 2400, 3000, 1200, 1500, 300,
+					   150,  600,  40,   10,   400,  500 };
+	static const uint64_t level_1[] = { 1000,       2400,       3000,       1200,
+					    1500,       300,        UINT64_MAX, UINT64_MAX,
+					    UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX };
 	struct machine *m = *state;
 	struct topdown t;
 
@@ -176,16 +253,31 @@ static void shares_of_amd_by_family_and_model(void **state)
 	put(m, "sys/bus/event_source/devices/cpu/type", "4\n");
 	put(m, "sys/bus/event_source/devices/cpu/format/event", "config:0-7,32-35\n");
 	put(m, "sys/bus/event_source/devices/cpu/format/umask", "config:8-15\n");
+	put(m, "sys/bus/event_source/devices/cpu/format/cmask", "config:24-31\n");
 	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "1 retiring 0.40; 2 fastpath operations 0.30; 2 microcode operations 0.10; "
+		      "1 bad speculation 0.10; 2 branch mispredicts 0.08; 2 pipeline restarts "
+		      "0.02; 1 frontend bound 0.20; 2 fetch latency 0.15; 2 fetch bandwidth 0.05; "
+		      "1 backend bound 0.25; 2 memory bound 0.20; 2 core bound 0.05; 1 the other "
+		      "thread's turn 0.05; ");
+	assert_int_equal(m->counters.data[4].attr.config, 0x100001ea0);
+	assert_int_equal(m->counters.data[6].attr.config, 0x1060001a0);
+	assert_int_equal(m->counters.data[9].attr.config, 0x96);
+	counters_drop(&m->counters, 0);
+	assert_shares(m, level_1, ARRAY_SIZE(level_1),
 		      "1 retiring 0.40; 1 bad speculation 0.10; 1 frontend bound 0.20; 1 backend "
 		      "bound 0.25; 1 the other thread's turn 0.05; ");
-	assert_int_equal(m->counters.data[4].attr.config, 0x100001ea0);
 	/* Zen 5 has 8 slots. */
 	counters_drop(&m->counters, 0);
 	put_amd(m, 26, 0x44);
 	assert_shares(m, counts, ARRAY_SIZE(counts),
-		      "1 retiring 0.30; 1 bad speculation 0.07; 1 frontend bound 0.15; 1 backend "
-		      "bound 0.19; 1 the other thread's turn 0.04; ");
+		      "1 retiring 0.30; 2 fastpath operations 0.23; 2 microcode operations 0.07; "
+		      "1 bad speculation 0.07; 2 branch mispredicts 0.06; 2 pipeline restarts "
+		      "0.01; 1 frontend bound 0.15; 2 fetch latency 0.15; 2 fetch bandwidth 0.00; "
+		      "1 backend bound 0.19; 2 memory bound 0.15; 2 core bound 0.04; 1 the other "
+		      "thread's turn 0.04; ");
+	assert_int_equal(m->counters.data[6].attr.config, 0x1080001a0);
+	assert_int_equal(m->counters.data[9].attr.config, 0x19f);
 	/* Zen 3 has other events. */
 	put_amd(m, 25, 0x21);
 	assert_false(topdown_find(&m->sources, &t));
@@ -261,10 +353,17 @@ static void help_has_each_formula(void **state)
 
 	(void)state;
 	assert_non_null(strstr(text, "per cycle                instructions / cycles\n"));
-	assert_non_null(strstr(text, "core bound               (topdown-be-bound - "
+	assert_non_null(strstr(text, "core bound             (topdown-be-bound - "
 				     "topdown-mem-bound) / slots\n"));
 	assert_non_null(strstr(text, "bad speculation          (W * cpu_cycles - stall_slot) / "
 				     "(W * cpu_cycles) * (op_spec - op_retired) / op_spec\n"));
+	assert_non_null(strstr(text, "\nArm, Neoverse V3 and N3:\n"));
+	assert_non_null(strstr(text, " + (W * stall_frontend_flush) / (W * cpu_cycles)\n"));
+	assert_non_null(strstr(text, "pipeline restarts      (de_src_op_disp.all - ex_ret_ops) / "
+				     "(W * ls_not_halted_cyc) * resyncs / "
+				     "(ex_ret_brn_misp + resyncs)\n"));
+	/* One list for all of AMD's processors. */
+	assert_null(strstr(strstr(text, "AMD, ") + 1, "AMD, "));
 	free(text);
 }
 
@@ -276,6 +375,8 @@ int main(void)
 		ON_A_MACHINE(cores_of_the_kind_that_has_slots),
 		ON_A_MACHINE(cycles_of_an_older_processor_have_several_slots),
 		ON_A_MACHINE(shares_of_arm_by_the_slots_that_stalled),
+		ON_A_MACHINE(slots_that_a_neoverse_n2_counts_too_often),
+		ON_A_MACHINE(both_levels_of_a_neoverse_v3),
 		ON_A_MACHINE(shares_of_amd_by_family_and_model),
 		ON_A_MACHINE(shares_of_events_that_were_not_counted_are_left_out),
 		ON_A_MACHINE(a_machine_without_these_events_has_none),

@@ -250,6 +250,18 @@ bool cpu_type_x86(const struct counter_sources *sources, struct cpu_x86 *out)
 	return out->family != 0;
 }
 
+bool cpu_type_arm(const struct counter_sources *sources, struct cpu_arm *out)
+{
+	cleanup(free_at_exit) char *text = read_cpuinfo(sources);
+
+	*out = (struct cpu_arm){ 0 };
+	if (!text)
+		return false;
+	out->implementer = cpuinfo_number(text, "CPU implementer");
+	out->part = cpuinfo_number(text, "CPU part");
+	return out->implementer != 0;
+}
+
 bool cpu_type_perfmon(const struct counter_sources *sources, uint32_t *n_counters,
 		      uint32_t *missing)
 {

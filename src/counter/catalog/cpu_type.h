@@ -53,6 +53,14 @@ struct cpu_x86 {
 /* The first processor in /proc/cpuinfo. False: it is no x86 one. */
 bool cpu_type_x86(const struct counter_sources *sources, struct cpu_x86 *out);
 
+/* An Arm processor by the numbers of its identification register (MIDR_EL1). */
+struct cpu_arm {
+	uint32_t implementer, part; /* 0x41, 0xd0c: Arm's Neoverse N1 */
+};
+
+/* The first processor in /proc/cpuinfo. False: it is no Arm one. */
+bool cpu_type_arm(const struct counter_sources *sources, struct cpu_arm *out);
+
 /*
  * Intel's architectural counters, by CPUID leaf 0xA: their number, and a bit for each missing
  * architectural event. False: another processor, or `sources` describe another machine.
