@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "fleet/clickhouse_insert.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/intmap.h"
+#include "base/mem.h"
 #include "base/reader.h"
 #include "fleet/clickhouse.h"
 
 #define DAY_S       86400u
-#define STORE_TRIES 3 /* of a block, if the outcome is not known */
+#define STORE_TRIES 3 /* of blocks, if the outcome is not known */
 
 /* The start of the stretch of time that a row of the table stands for. */
 static uint64_t receipt_time(enum clickhouse_table table, uint64_t time_s)
@@ -31,89 +37,131 @@ static uint64_t receipt_time(enum clickhouse_table table, uint64_t time_s)
 	}
 }
 
-static void put_receipt_question(struct buf *sql, const struct fleet_block *block,
-				 enum clickhouse_table table)
-{
-	const struct clickhouse_table_info *t = &clickhouse_tables[table];
+struct insert {
+	struct clickhouse *ch;
+	uint32_t shard;
+	const struct stored_block *blocks;
+	size_t n;
+	struct intmap numbers; /* of a block's id to index + 1 of blocks */
+	bool *is_there;        /* [table * n + block] */
+};
 
-	buf_printf(sql,
-		   "%sSELECT toUInt8(%d) AS id, toUInt64(sum(%s)) AS n FROM %s WHERE service = '' "
-		   "AND event = '' AND %s = %" PRIu64 " AND time = ",
-		   sql->len ? " UNION ALL " : "", (int)table, clickhouse_receipt_counts(table),
-		   t->name, t->receipt, fleet_block_id(block));
-	sql_put_time(sql, receipt_time(table, block->bucket / NS_PER_SECOND));
+static uint64_t insert_time(const struct insert *in, size_t block)
+{
+	return in->blocks[block].block.bucket / NS_PER_SECOND;
 }
 
-int clickhouse_receipts(struct clickhouse *ch, const struct fleet_block *block,
-			struct block_receipts *out, struct error *err)
+static void put_receipt_question(const struct insert *in, enum clickhouse_table table,
+				 struct buf *sql)
+{
+	const struct clickhouse_table_info *t = &clickhouse_tables[table];
+	uint64_t first_s = UINT64_MAX, last_s = 0;
+
+	buf_printf(sql,
+		   "%sSELECT toUInt8(%d) AS id, %s AS block, toUInt64(sum(%s)) AS n FROM %s "
+		   "WHERE service = '' AND event = '' AND %s IN (",
+		   sql->len ? " UNION ALL " : "", (int)table, t->receipt,
+		   clickhouse_receipt_counts(table), t->name, t->receipt);
+	for (size_t i = 0; i < in->n; i++) {
+		uint64_t time_s = receipt_time(table, insert_time(in, i));
+
+		buf_printf(sql, "%s%" PRIu64, i ? "," : "", fleet_block_id(&in->blocks[i].block));
+		first_s = MIN(first_s, time_s);
+		last_s = MAX(last_s, time_s);
+	}
+	buf_str(sql, ") AND time >= ");
+	sql_put_time(sql, first_s);
+	buf_str(sql, " AND time <= ");
+	sql_put_time(sql, last_s);
+	buf_str(sql, " GROUP BY block");
+}
+
+static int read_receipts(struct insert *in, const struct buf *answer, struct error *err)
+{
+	struct reader rows = reader_over(answer->data, answer->len);
+
+	while (reader_left(&rows)) {
+		uint8_t table = reader_u8(&rows);
+		uint64_t id = reader_u64(&rows), sum = reader_u64(&rows);
+		const uint32_t *block = rows.bad ? NULL : intmap_find(&in->numbers, id);
+
+		if (table < N_CLICKHOUSE_TABLES && block && sum)
+			in->is_there[table * in->n + *block - 1] = true;
+	}
+	return rows.bad ? error_set(err, -EPROTO, "the server's answer about blocks is not whole")
+			: 0;
+}
+
+static int ask_receipts(struct insert *in, struct error *err)
 {
 	struct buf sql = { 0 }, answer = { 0 };
-	struct reader rows;
-	int r, n = 0;
+	int r;
 
-	*out = (struct block_receipts){ 0 };
 	for (int t = 0; t < N_CLICKHOUSE_TABLES; t++)
-		if (clickhouse_tables[t].receipt) {
-			put_receipt_question(&sql, block, (enum clickhouse_table)t);
-			n++;
-		}
+		if (clickhouse_tables[t].receipt)
+			put_receipt_question(in, (enum clickhouse_table)t, &sql);
 	buf_str(&sql, " FORMAT RowBinary");
-	r = clickhouse_ask(ch, clickhouse_shard_of(ch, block->host), buf_cstr(&sql), &answer, err);
-	rows = reader_over(answer.data, answer.len);
-	while (r >= 0 && reader_left(&rows)) {
-		uint8_t table = reader_u8(&rows);
-		uint64_t sum = reader_u64(&rows);
-
-		if (!rows.bad && table < N_CLICKHOUSE_TABLES)
-			out->n[table] = sum;
-		n--;
-	}
-	if (r >= 0 && (rows.bad || n))
-		r = error_set(err, -EPROTO, "the server's answer about a block is not whole");
+	memset(in->is_there, 0, N_CLICKHOUSE_TABLES * in->n * sizeof(*in->is_there));
+	r = clickhouse_ask(in->ch, in->shard, buf_cstr(&sql), &answer, err);
+	r = r < 0 ? r : read_receipts(in, &answer, err);
 	buf_fini(&sql);
 	buf_fini(&answer);
 	return r;
 }
 
-static int store_table(struct clickhouse *ch, const struct fleet_block *block,
-		       enum clickhouse_table table, const struct block_rows *rows,
-		       struct error *err)
+/* Inserts the rows of those blocks that the table does not have. */
+static int insert_table(const struct insert *in, enum clickhouse_table table, struct error *err)
 {
-	cleanup(free_at_exit) char *token =
-		xasprintf("%s/%" PRIu32 "/%" PRIu64 "/%s", block->host, block->part,
-			  block->bucket / NS_PER_SECOND, clickhouse_tables[table].name);
+	cleanup(free_at_exit) char *token = NULL;
+	struct buf rows = { 0 }, ids = { 0 };
+	int r = 0;
 
-	return clickhouse_insert(ch, clickhouse_shard_of(ch, block->host), table, token,
-				 &rows->bytes[table], err);
-}
+	for (size_t i = 0; i < in->n; i++) {
+		const struct buf *bytes = &in->blocks[i].rows->bytes[table];
 
-/* One try. Names first, `coverage` last: the order of the tables. */
-static int store_tables(struct clickhouse *ch, const struct fleet_block *block,
-			const struct block_rows *rows, struct error *err)
-{
-	struct block_receipts there;
-	int r = clickhouse_receipts(ch, block, &there, err);
-
-	for (int t = 0; t < N_CLICKHOUSE_TABLES && r >= 0; t++)
-		if (!there.n[t] && rows->n[t])
-			r = store_table(ch, block, (enum clickhouse_table)t, rows, err);
+		if (in->is_there[table * in->n + i] || !bytes->len)
+			continue;
+		buf_bytes(&rows, bytes->data, bytes->len);
+		buf_u64(&ids, fleet_block_id(&in->blocks[i].block));
+	}
+	token = xasprintf("%s/%016" PRIx64, clickhouse_tables[table].name,
+			  ids.len ? (uint64_t)XXH3_64bits(ids.data, ids.len) : 0);
+	if (rows.len)
+		r = clickhouse_insert(in->ch, in->shard, table, token, &rows, err);
+	buf_fini(&rows);
+	buf_fini(&ids);
 	return r;
 }
 
-int clickhouse_store(struct clickhouse *ch, const struct fleet_block *block,
-		     const struct block_rows *rows, struct known_rows *known, struct error *err)
+/* One try. Names first, `coverage` last: the order of the tables. */
+static int insert_tables(struct insert *in, struct error *err)
 {
+	int r = ask_receipts(in, err);
+
+	for (int t = 0; t < N_CLICKHOUSE_TABLES && r >= 0; t++)
+		r = insert_table(in, (enum clickhouse_table)t, err);
+	return r;
+}
+
+int clickhouse_store(struct clickhouse *ch, const struct stored_block *blocks, size_t n,
+		     struct error *err)
+{
+	struct insert in = { .ch = ch, .blocks = blocks, .n = n };
 	int r = -EREMOTEIO;
 
+	assert(n);
+	in.shard = clickhouse_shard_of(ch, blocks[0].block.host);
+	in.is_there = xcalloc(N_CLICKHOUSE_TABLES * n, sizeof(*in.is_there));
+	for (size_t i = 0; i < n; i++)
+		*intmap_put(&in.numbers, fleet_block_id(&blocks[i].block), NULL) = (uint32_t)i + 1;
 	for (int i = 0; i < STORE_TRIES; i++) {
-		r = store_tables(ch, block, rows, err);
+		r = insert_tables(&in, err);
 		if (r >= 0 || r == -EREMOTEIO) /* done, or refused for a reason */
 			break;
 	}
-	if (r < 0)
-		return error_wrap(err, r, "a block of %s", block->host);
-	block_rows_remember(rows, known);
-	return 0;
+	free(in.is_there);
+	intmap_fini(&in.numbers);
+	return r < 0 ? error_wrap(err, r, "a block of %s", blocks[0].block.host) : 0;
 }
 
 /* ---- partitions ---- */

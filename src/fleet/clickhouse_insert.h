@@ -2,19 +2,21 @@
 /*
  * Stores blocks in ClickHouse, each exactly once.
  *
- * A block is one insert for each table, into the shard of its host. `coverage` is the last one. Two
- * rules make each insert happen once, whenever a process stops or an answer is lost:
+ * Blocks of one day go together: one insert for each table, into the shard of their hosts.
+ * `coverage` is the last one. Two rules make each block's rows come once, whenever a process stops
+ * or an answer is lost:
  *
  *   1. Tables of names take a row again without harm: the newest row of a key counts.
- *   2. In tables of sums, each insert has a receipt (fleet/clickhouse_schema.h). Before it inserts
- *      into a table, assay asks for the receipt. This is done before the first try and after each
- *      answer that did not come.
+ *   2. In tables of sums, each block has a receipt (fleet/clickhouse_schema.h). Before it inserts
+ *      into a table, assay asks for the receipts. This is done before the first try and after each
+ *      answer that did not come. Only blocks without a receipt are in the insert.
  *
  * One process at a time may store the blocks of a fleet: fleet_load() holds a lock.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "fleet/clickhouse_rows.h"
@@ -22,20 +24,19 @@
 struct clickhouse;
 struct error;
 
-/* Which tables of a shard have a block. */
-struct block_receipts {
-	uint64_t n[N_CLICKHOUSE_TABLES]; /* 0: not there; more than 1: it is there several times */
+/* A block with its rows. */
+struct stored_block {
+	struct fleet_block block;
+	const struct block_rows *rows;
 };
 
-int clickhouse_receipts(struct clickhouse *ch, const struct fleet_block *block,
-			struct block_receipts *out, struct error *err);
-
 /*
- * Stores the rows in those tables that do not have them. `known` is of the host's shard, and gets
- * the new names. After a failure some tables have the block; call it again, now or later.
+ * Stores the rows in those tables that do not have them. All blocks are of one shard and one day,
+ * and together they have BLOCK_ROWS_MAX rows of a table at most. After a failure some tables have
+ * the blocks; call it again, now or later. -EREMOTEIO: the server refused a block: try them alone.
  */
-int clickhouse_store(struct clickhouse *ch, const struct fleet_block *block,
-		     const struct block_rows *rows, struct known_rows *known, struct error *err);
+int clickhouse_store(struct clickhouse *ch, const struct stored_block *blocks, size_t n,
+		     struct error *err);
 
 /* Removes the rows of a day (its first second) from every table of sums of all shards. */
 int clickhouse_drop_day(struct clickhouse *ch, uint64_t day_s, struct error *err);

@@ -21,6 +21,7 @@
 #include "fleet/clickhouse_insert.h"
 #include "fleet/clickhouse_rows.h"
 #include "fleet/fleet_store.h"
+#include "fleet/load_batch.h"
 #include "fleet/row_binary.h"
 #include "store/history/blocks.h"
 #include "store/session.h"
@@ -30,22 +31,29 @@
 struct fleet_load_memory {
 	struct known_rows *known; /* by shard */
 	uint32_t n_shards;
-	struct intmap hosts; /* hash of a host's name to a hash of its folder's last change */
-	struct intmap parts; /* part_stamp() of parts whose blocks are stored */
+	struct intmap
+		hosts; /* hash of a host's name to a hash of its folder's last change; 0: no */
+	struct intmap parts; /* part_stamp() of parts whose blocks are stored: 1; else 0 */
+};
+
+/* A block that waits in a batch: where to note that it was not stored. */
+struct waiting_block {
+	uint64_t host, part; /* keys of the memory */
+	char *host_name;
 };
 
 struct loader {
 	const struct fleet_load_config *config;
 	struct fleet_load_result *result;
 	struct fleet_load_memory *memory;
+	struct load_batch **batches; /* by shard */
+	VEC(struct waiting_block) waiting;
 
 	/* Of the host at hand. */
 	const char *host;
 	char *dir, *labels;
 	struct intmap stored;   /* hash of (time, part) of the blocks that ClickHouse has … */
 	VEC(uint64_t) stored_s; /* … and their times */
-	uint64_t n_refused;     /* blocks that a server refused: perhaps for a while only, such as
-				   for lack of memory, so they are tried in the next round, too */
 };
 
 struct fleet_load_memory *fleet_load_memory_new(void)
@@ -82,7 +90,22 @@ static uint64_t part_stamp(const struct loader *l, const char *name)
 
 static bool loader_knows_part(const struct loader *l, const char *name)
 {
-	return l->memory->parts.n && intmap_find(&l->memory->parts, part_stamp(l, name));
+	const uint32_t *knows =
+		l->memory->parts.n ? intmap_find(&l->memory->parts, part_stamp(l, name)) : NULL;
+
+	return knows && *knows;
+}
+
+static uint64_t host_key(const char *host)
+{
+	return XXH3_64bits(host, strlen(host));
+}
+
+/* Of a block that is not stored, or perhaps: its host and its part are looked at again. */
+static void loader_forget(struct loader *l, const struct waiting_block *block)
+{
+	*intmap_put(&l->memory->hosts, block->host, NULL) = 0;
+	*intmap_put(&l->memory->parts, block->part, NULL) = 0;
 }
 
 static uint64_t stored_key(uint32_t time_s, uint32_t part)
@@ -138,45 +161,91 @@ static bool is_in_bucket(void *context, const struct block_span *span)
 	return span->first_ns >= b->from_ns && span->first_ns < b->to_ns;
 }
 
-static void loader_leave_out(struct loader *l, const char *part, const char *why)
+static void loader_leave_out(struct loader *l, const char *host, const char *part, const char *why)
 {
-	cleanup(free_at_exit) char *text = xasprintf("%s/%s is left out: %s", l->host, part, why);
+	cleanup(free_at_exit) char *text = xasprintf("%s/%s is left out: %s", host, part, why);
 
 	l->result->n_left_out++;
 	if (l->config->warn)
 		l->config->warn(text);
 }
 
-static int loader_store(struct loader *l, const struct fleet_block *block,
+/* ---- batches ---- */
+
+/*
+ * A server may refuse a block for a while only, such as for lack of memory. So it is tried in the
+ * next round, too.
+ */
+static void loader_visit_stored(void *context, uint64_t number, const struct block_rows *rows,
+				int r, const struct error *why)
+{
+	struct loader *l = context;
+	struct waiting_block *block = &l->waiting.data[number];
+
+	if (r < 0) {
+		loader_forget(l, block);
+		loader_leave_out(l, block->host_name, "a block", why->text);
+	} else {
+		l->result->n_blocks++;
+		l->result->samples += rows->samples;
+		l->result->lost += rows->lost;
+		for (size_t t = 0; t < N_CLICKHOUSE_TABLES; t++) {
+			l->result->rows += rows->n[t];
+			l->result->bytes += rows->bytes[t].len;
+		}
+	}
+	free(take_ptr(block->host_name));
+}
+
+/*
+ * A batch that failed may have no names: those are sent again. Blocks without an answer are looked
+ * at again.
+ */
+static int loader_store_batch(struct loader *l, uint32_t shard, struct error *err)
+{
+	uint32_t n_left_out = l->result->n_left_out;
+	int r = load_batch_store(l->batches[shard], loader_visit_stored, l, err);
+
+	if (r < 0 || l->result->n_left_out != n_left_out)
+		known_rows_clear(&l->memory->known[shard]);
+	vec_foreach (&l->waiting, block)
+		if (r < 0 && block->host_name &&
+		    clickhouse_shard_of(l->config->clickhouse, block->host_name) == shard) {
+			loader_forget(l, block);
+			free(take_ptr(block->host_name));
+		}
+	return r;
+}
+
+static int loader_store(struct loader *l, const struct fleet_block *block, uint64_t part_key,
 			const struct session *session, struct error *err)
 {
-	struct clickhouse *ch = l->config->clickhouse;
-	struct known_rows *known = &l->memory->known[clickhouse_shard_of(ch, block->host)];
+	uint32_t shard = clickhouse_shard_of(l->config->clickhouse, block->host);
+	struct known_rows *known = &l->memory->known[shard];
+	struct load_batch *batch = l->batches[shard];
+	const struct waiting_block waiting = { host_key(block->host), part_key,
+					       xstrdup(block->host) };
 	struct block_rows rows = { 0 };
 	struct error why = { 0 };
 	int r = block_rows_make(block, session, l->config->symbols, l->labels,
 				(uint32_t)(clock_wall_ns() / NS_PER_SECOND), known, &rows, &why);
 
 	if (r < 0) {
-		loader_leave_out(l, "a block", why.text);
+		loader_leave_out(l, l->host, "a block", why.text);
 		r = 0;
 	} else {
-		r = clickhouse_store(ch, block, &rows, known, &why);
-		l->result->n_blocks += r >= 0;
-		l->result->samples += r < 0 ? 0 : rows.samples;
-		l->result->lost += r < 0 ? 0 : rows.lost;
-		for (size_t t = 0; t < N_CLICKHOUSE_TABLES && r >= 0; t++) {
-			l->result->rows += rows.n[t];
-			l->result->bytes += rows.bytes[t].len;
+		if (!load_batch_has_room(batch, block, &rows))
+			r = loader_store_batch(l, shard, err);
+		if (r >= 0) {
+			block_rows_remember(&rows, known);
+			load_batch_add(batch, block, l->waiting.n, &rows);
+			vec_push(&l->waiting, waiting);
+			return 0;
 		}
 	}
+	free(waiting.host_name);
 	block_rows_fini(&rows);
-	if (r == -EREMOTEIO) { /* a server that refuses this block may take the others */
-		l->n_refused++;
-		loader_leave_out(l, "a block", why.text);
-		return 0;
-	}
-	return r < 0 ? error_set(err, r, "%s", why.text) : r;
+	return r;
 }
 
 static int loader_put_bucket(struct loader *l, const char *name, uint64_t bucket, bool is_merged,
@@ -199,7 +268,7 @@ static int loader_put_bucket(struct loader *l, const char *name, uint64_t bucket
 		return 0;
 	}
 	if (session_open_blocks(path, &filter, &session, &why) < 0) {
-		loader_leave_out(l, name, why.text);
+		loader_leave_out(l, l->host, name, why.text);
 		return 0;
 	}
 	if (is_merged && loader_has_time(l, time_s,
@@ -208,7 +277,7 @@ static int loader_put_bucket(struct loader *l, const char *name, uint64_t bucket
 		l->result->n_known++;
 		return 0;
 	}
-	return loader_store(l, &block, session, err);
+	return loader_store(l, &block, part_stamp(l, name), session, err);
 }
 
 static int loader_put_part(struct loader *l, const char *name, bool is_merged, struct error *err)
@@ -216,20 +285,20 @@ static int loader_put_part(struct loader *l, const char *name, bool is_merged, s
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", l->dir, name);
 	struct block_buckets buckets = { 0 };
 	struct error why = { 0 };
-	uint64_t n_refused = l->n_refused;
 	int r = part_buckets(path, BLOCK_BUCKET_NS, &buckets, &why);
 
 	if (r < 0) {
-		loader_leave_out(l, name, why.text);
+		loader_leave_out(l, l->host, name, why.text);
 		r = 0;
 	}
+	/* A part that can't be read is not looked at each time. A batch that fails forgets it. */
+	*intmap_put(&l->memory->parts, part_stamp(l, name), NULL) = 1;
 	for (size_t i = 0; i < buckets.n && r >= 0; i++)
 		if (buckets.data[i] >= l->config->from_ns && buckets.data[i] < l->config->to_ns)
 			r = loader_put_bucket(l, name, buckets.data[i], is_merged, err);
+	if (r < 0)
+		*intmap_put(&l->memory->parts, part_stamp(l, name), NULL) = 0;
 	vec_fini(&buckets);
-	/* A part that can't be read is not looked at each time. */
-	if (r >= 0 && l->n_refused == n_refused)
-		intmap_put(&l->memory->parts, part_stamp(l, name), NULL);
 	return r;
 }
 
@@ -254,7 +323,7 @@ static bool *loader_find_merged(const struct loader *l, struct history_names *na
 				vec_push(&gone, xstrdup(name));
 	}
 	vec_foreach (&gone, name) {
-		intmap_put(&l->memory->parts, part_stamp(l, *name), NULL);
+		*intmap_put(&l->memory->parts, part_stamp(l, *name), NULL) = 1;
 		history_names_drop(names, *name);
 	}
 	merged = xcalloc(names->n + 1, sizeof(*merged));
@@ -297,7 +366,7 @@ static int loader_put_host(struct loader *l, const char *host, struct error *err
 	loader_begin_host(l, host);
 	r = loader_find_stored(l, err);
 	if (r >= 0 && history_list(l->dir, &names) < 0)
-		loader_leave_out(l, "its history", "it can't be read");
+		loader_leave_out(l, host, "its history", "it can't be read");
 	if (r >= 0)
 		merged = loader_find_merged(l, &names);
 	for (size_t i = 0; i < names.n && r >= 0; i++)
@@ -331,16 +400,17 @@ static uint32_t loader_host_stamp(const struct loader *l, const char *host)
 static int loader_put_changed_host(struct loader *l, const char *host, struct error *err)
 {
 	struct intmap *hosts = &l->memory->hosts;
-	uint64_t key = XXH3_64bits(host, strlen(host));
+	uint64_t key = host_key(host);
 	uint32_t stamp = loader_host_stamp(l, host);
 	const uint32_t *last = intmap_find(hosts, key);
-	uint64_t n_refused = l->n_refused;
 	int r;
 
 	if (last && *last && *last == stamp)
 		return 0;
+	*intmap_put(hosts, key, NULL) = stamp; /* a batch that fails forgets it */
 	r = loader_put_host(l, host, err);
-	*intmap_put(hosts, key, NULL) = r < 0 || l->n_refused != n_refused ? 0 : stamp;
+	if (r < 0)
+		*intmap_put(hosts, key, NULL) = 0;
 	return r;
 }
 
@@ -352,11 +422,16 @@ static int loader_put_hosts(struct loader *l, const struct history_names *hosts,
 	struct error why;
 	int result = 0;
 
-	for (size_t i = 0; i < hosts->n && result != -EINTR; i++) {
-		uint32_t shard = clickhouse_shard_of(ch, hosts->data[i]);
-		int r = failed[shard] ? 0 : loader_put_changed_host(l, hosts->data[i], &why);
+	for (size_t i = 0; i < hosts->n + clickhouse_n_shards(ch); i++) {
+		bool is_host = i < hosts->n;
+		uint32_t shard = is_host ? clickhouse_shard_of(ch, hosts->data[i])
+					 : (uint32_t)(i - hosts->n); /* what waits there */
+		int r = 0;
 
-		failed[shard] |= r < 0;
+		if (!failed[shard] && (!is_host || result != -EINTR))
+			r = is_host ? loader_put_changed_host(l, hosts->data[i], &why)
+				    : loader_store_batch(l, shard, &why);
+		failed[shard] |= r < 0 && r != -EINTR;
 		if (r < 0 && (!result || r == -EINTR)) {
 			result = r;
 			if (err)
@@ -364,6 +439,39 @@ static int loader_put_hosts(struct loader *l, const struct history_names *hosts,
 		}
 	}
 	return result;
+}
+
+static void loader_begin(struct loader *l)
+{
+	struct fleet_load_memory *memory = l->memory;
+	uint32_t n_shards = clickhouse_n_shards(l->config->clickhouse);
+
+	if (!memory->known) {
+		memory->known = xcalloc(n_shards, sizeof(*memory->known));
+		memory->n_shards = n_shards;
+	}
+	assert(memory->n_shards == n_shards);
+	l->batches = xcalloc(n_shards, sizeof(struct load_batch *));
+	for (uint32_t i = 0; i < n_shards; i++)
+		l->batches[i] = load_batch_new(l->config->clickhouse);
+}
+
+static void loader_fini(struct loader *l)
+{
+	for (uint32_t i = 0; i < clickhouse_n_shards(l->config->clickhouse); i++)
+		load_batch_free(l->batches[i]);
+	free(l->batches);
+	vec_foreach (&l->waiting, block)
+		if (block->host_name) { /* its shard failed before */
+			known_rows_clear(
+				&l->memory->known[clickhouse_shard_of(l->config->clickhouse,
+								      block->host_name)]);
+			loader_forget(l, block);
+			free(block->host_name);
+		}
+	vec_fini(&l->waiting);
+	intmap_fini(&l->stored);
+	vec_fini(&l->stored_s);
 }
 
 static int loader_lock(const char *fleet, struct error *err)
@@ -388,7 +496,6 @@ int fleet_load(const struct fleet_load_config *config, struct fleet_load_result 
 {
 	struct fleet_load_memory *own = config->memory ? NULL : fleet_load_memory_new();
 	struct loader l = { .config = config, .result = out, .memory = own ? own : config->memory };
-	uint32_t n_shards = clickhouse_n_shards(config->clickhouse);
 	cleanup(close_at_exit) int lock = -1;
 	struct history_names hosts = { 0 };
 	int r = fleet_is_at(config->fleet)
@@ -401,15 +508,10 @@ int fleet_load(const struct fleet_load_config *config, struct fleet_load_result 
 	r = r < 0 ? r : fleet_hosts(config->fleet, &hosts, err);
 	if (r >= 0 && config->drops_first)
 		r = clickhouse_drop_day(config->clickhouse, config->from_ns / NS_PER_SECOND, err);
-	if (!l.memory->known) {
-		l.memory->known = xcalloc(n_shards, sizeof(*l.memory->known));
-		l.memory->n_shards = n_shards;
-	}
-	assert(l.memory->n_shards == n_shards);
+	loader_begin(&l);
 	r = r < 0 ? r : loader_put_hosts(&l, &hosts, err);
+	loader_fini(&l);
 	fleet_load_memory_free(own);
-	intmap_fini(&l.stored);
-	vec_fini(&l.stored_s);
 	history_names_fini(&hosts);
 	return r;
 }

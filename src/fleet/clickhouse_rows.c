@@ -23,9 +23,6 @@
 #define HOUR_S 3600u
 #define DAY_S  86400u
 
-/* A shard's map of what it has is emptied when it is this large: names are then sent again. */
-#define KNOWN_MAX (8u << 20)
-
 /* ---- keys ---- */
 
 uint32_t fleet_block_part(const char *name)
@@ -56,13 +53,6 @@ uint64_t fleet_block_id(const struct fleet_block *block)
 	return id;
 }
 
-void known_rows_fini(struct known_rows *known)
-{
-	intmap_fini(&known->stacks);
-	intmap_fini(&known->functions);
-	intmap_fini(&known->images);
-}
-
 void block_rows_fini(struct block_rows *rows)
 {
 	for (size_t i = 0; i < N_CLICKHOUSE_TABLES; i++)
@@ -70,21 +60,6 @@ void block_rows_fini(struct block_rows *rows)
 	vec_fini(&rows->new_stacks);
 	vec_fini(&rows->new_functions);
 	vec_fini(&rows->new_images);
-}
-
-static void known_remember(struct intmap *known, const uint64_t *keys, size_t n)
-{
-	if (known->n > KNOWN_MAX)
-		intmap_clear(known);
-	for (size_t i = 0; i < n; i++)
-		intmap_put(known, keys[i], NULL);
-}
-
-void block_rows_remember(const struct block_rows *rows, struct known_rows *known)
-{
-	known_remember(&known->stacks, rows->new_stacks.data, rows->new_stacks.n);
-	known_remember(&known->functions, rows->new_functions.data, rows->new_functions.n);
-	known_remember(&known->images, rows->new_images.data, rows->new_images.n);
 }
 
 /* ---- what the block has ---- */

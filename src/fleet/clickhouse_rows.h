@@ -41,6 +41,7 @@ uint64_t fleet_block_id(const struct fleet_block *block);
 struct known_rows {
 	struct intmap stacks, functions, images;
 };
+void known_rows_clear(struct known_rows *known);
 void known_rows_fini(struct known_rows *known);
 
 struct block_rows {

@@ -90,6 +90,23 @@ all_are() { # N
 	assay fleet audit --clickhouse "$clickhouse" fleet
 }
 
+@test "a block that ClickHouse refuses does not stop those that it comes with, and is stored later" {
+	real_clickhouse
+	fleet_of_two
+	all=$(samples fleet --idle)
+	assay fleet init --clickhouse "$clickhouse"
+	sql "ALTER TABLE facts ADD CONSTRAINT no_web1 CHECK host != 'web1'"
+	run assay fleet load --clickhouse "$clickhouse" fleet
+	echo "$output"
+	[ "$status" = 1 ]
+	[[ "$output" == *"web1/a block is left out: "*"1 blocks stored, 0 were there, 1 left out"* ]]
+	[ "$(sql "SELECT DISTINCT host FROM coverage")" = web2 ]
+	sql "ALTER TABLE facts DROP CONSTRAINT no_web1"
+	assay fleet load --clickhouse "$clickhouse" fleet
+	[ "$(sums)" = "$(all_are "$all")" ]
+	assay fleet audit --clickhouse "$clickhouse" fleet
+}
+
 @test "the audit of ClickHouse finds missing, changed and doubled blocks, in each table" {
 	real_clickhouse
 	fleet_of_two
