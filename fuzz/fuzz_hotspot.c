@@ -76,11 +76,11 @@ static void use_blob(const struct hotspot *h, const struct hotspot_blob *blob, u
 	const uint64_t registers[17] = { 0 };
 	enum hotspot_answer returned = HOTSPOT_NOT_ASKED;
 	uint8_t bytes[HOTSPOT_BLOB_BYTES_MAX];
-	bool is_exact;
+	enum hotspot_nearness near;
 
 	if (blob->code > blob->code_end || blob->end - blob->start > HEAP_SIZE)
 		__builtin_trap();
-	if (hotspot_scopes(h, blob, pc, scopes, &is_exact) > HOTSPOT_SCOPES_MAX ||
+	if (hotspot_scopes(h, blob, pc, scopes, &near) > HOTSPOT_SCOPES_MAX ||
 	    hotspot_leaves(h, blob, pc, true, leaves) > HOTSPOT_LEAVES_MAX ||
 	    hotspot_leaves(h, blob, pc, false, leaves) > HOTSPOT_LEAVES_MAX)
 		__builtin_trap();
@@ -88,6 +88,17 @@ static void use_blob(const struct hotspot *h, const struct hotspot_blob *blob, u
 	if (hotspot_blob_range(h, blob).size <= sizeof(bytes) &&
 	    lang_read(&h->memory, pc, bytes, sizeof(bytes)))
 		hotspot_is_blob(h, blob, bytes);
+}
+
+static void use_flow(const struct hotspot *h, const struct hotspot_blob *blob, uint64_t pc)
+{
+	struct hotspot_scope scopes[HOTSPOT_SCOPES_MAX];
+	struct hotspot_flow *flow = hotspot_flow_new(h, blob);
+
+	if (flow && (hotspot_flow_scopes(flow, pc - blob->code, scopes) > HOTSPOT_SCOPES_MAX ||
+		     hotspot_flow_scopes(flow, blob->code_end - blob->code, scopes)))
+		__builtin_trap();
+	hotspot_flow_free(flow);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -126,6 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 				      .metadata = HEAP_START + 0x300,
 				      .metadata_end = HEAP_START + HEAP_SIZE };
 	use_blob(&h, &blob, blob.code + (pc & 0xfff));
+	use_flow(&h, &blob, blob.code + (pc & 0xfff));
 	memset(&code, 0, sizeof(code));
 	if (hotspot_read_method(&h, pc, &method, &code)) {
 		if (code.n_lines > LANG_LINES_MAX || code.name.size > LANG_TEXT_MAX ||

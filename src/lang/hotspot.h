@@ -164,14 +164,40 @@ struct hotspot_scope {
 
 #define HOTSPOT_SCOPES_MAX 64
 
+/* How near the tables' place is whose methods hotspot_scopes() gives. */
+enum hotspot_nearness {
+	HOTSPOT_EXACT,   /* it is the address */
+	HOTSPOT_IN_LOOP, /* it is the poll of the loop that has the address */
+	HOTSPOT_BETWEEN, /* the address is between places, as they are in memory */
+};
+
 /*
  * The methods at an address of compiled code, the innermost first; 0: not known. The tables have
- * places of calls, polls and other traps alone. *is_exact: they have this one. An address in a loop
- * has the methods of the loop's poll. Elsewhere they are those that the places before and behind
- * the address have in common.
+ * places of calls, polls and other traps alone. Between two of them, the methods are those that
+ * both have in common.
  */
 uint32_t hotspot_scopes(const struct hotspot *h, const struct hotspot_blob *blob, uint64_t pc,
-			struct hotspot_scope out[HOTSPOT_SCOPES_MAX], bool *is_exact);
+			struct hotspot_scope out[HOTSPOT_SCOPES_MAX], enum hotspot_nearness *near);
+
+/* test %eax,(register): a load through a page that is closed to stop the threads. */
+bool hotspot_is_poll(const uint8_t *bytes, size_t n);
+
+/* ---- addresses between places (hotspot_flow.c) ---- */
+
+struct hotspot_flow;
+
+/*
+ * All methods of compiled code, by the ways through it: more methods than hotspot_scopes() knows
+ * between places, and none where two pieces of code are neighbours by chance. NULL: the code can't
+ * be read, or is too large.
+ */
+struct hotspot_flow *hotspot_flow_new(const struct hotspot *h, const struct hotspot_blob *blob);
+void hotspot_flow_free(struct hotspot_flow *f); /* NULL is fine */
+size_t hotspot_flow_bytes(const struct hotspot_flow *f);
+
+/* The methods at an offset of the code, the innermost first; 0: it is outside. */
+uint32_t hotspot_flow_scopes(const struct hotspot_flow *f, uint64_t off,
+			     struct hotspot_scope out[HOTSPOT_SCOPES_MAX]);
 
 /* ---- frames (hotspot_frames.c) ---- */
 

@@ -359,8 +359,7 @@ static uint32_t read_scopes(const struct hotspot *h, const struct hotspot_blob *
 #define LATCH_INSNS 12
 #define LATCH_BYTES (LATCH_INSNS * 8)
 
-/* test %eax,(register): a load through a page that is closed to stop the threads. */
-static bool is_poll(const uint8_t *bytes, size_t n)
+bool hotspot_is_poll(const uint8_t *bytes, size_t n)
 {
 	size_t at = n && bytes[0] == 0x41; /* of r8 to r15 */
 
@@ -380,7 +379,7 @@ static bool is_in_loop_of(const struct hotspot *h, const struct hotspot_blob *bl
 	struct pt_insn insn;
 
 	if (poll >= blob->code_end || !lang_read(&h->memory, poll, bytes, size) ||
-	    !is_poll(bytes, size))
+	    !hotspot_is_poll(bytes, size))
 		return false;
 	for (int i = 0; i < LATCH_INSNS; i++, at += insn.size) {
 		if (!pt_insn_read(64, bytes + at, size - at, &insn))
@@ -414,20 +413,23 @@ static uint32_t common_part(const struct hotspot_scope *a, uint32_t n_a, struct 
 }
 
 uint32_t hotspot_scopes(const struct hotspot *h, const struct hotspot_blob *blob, uint64_t pc,
-			struct hotspot_scope out[HOTSPOT_SCOPES_MAX], bool *is_exact)
+			struct hotspot_scope out[HOTSPOT_SCOPES_MAX], enum hotspot_nearness *near)
 {
 	struct hotspot_scope other[HOTSPOT_SCOPES_MAX];
 	struct pc_desc before, behind;
 	uint32_t n = 0, n_before, first;
 
-	*is_exact = false;
+	*near = HOTSPOT_BETWEEN;
 	if (pc - blob->code > INT32_MAX ||
 	    !find_descs(h, blob, (int32_t)(pc - blob->code), &before, &behind))
 		return 0;
-	*is_exact = behind.scope && behind.off == (int32_t)(pc - blob->code);
 	if (behind.scope)
 		n = read_scopes(h, blob, behind.scope, out);
-	if (*is_exact || (n && is_in_loop_of(h, blob, pc, blob->code + (uint64_t)behind.off)))
+	if (behind.scope && behind.off == (int32_t)(pc - blob->code))
+		*near = HOTSPOT_EXACT;
+	else if (n && is_in_loop_of(h, blob, pc, blob->code + (uint64_t)behind.off))
+		*near = HOTSPOT_IN_LOOP;
+	if (*near != HOTSPOT_BETWEEN)
 		return n;
 	n_before = before.scope ? read_scopes(h, blob, before.scope, other) : 0;
 	if (n && n_before) {

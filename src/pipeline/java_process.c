@@ -60,8 +60,17 @@ struct java_process *java_process_new(int32_t pid, const struct lang_memory *mem
 	return p;
 }
 
+static void forget_flow(struct java_process *p, struct java_blob *blob)
+{
+	p->flow_bytes -= hotspot_flow_bytes(blob->flow);
+	hotspot_flow_free(blob->flow);
+	blob->flow = NULL;
+}
+
 void java_process_clear(struct java_process *p)
 {
+	vec_foreach (&p->blobs, b)
+		forget_flow(p, b);
 	vec_fini(&p->blobs);
 	vec_fini(&p->order);
 	vec_fini(&p->places);
@@ -84,7 +93,7 @@ size_t java_process_bytes(const struct java_process *p)
 {
 	return p->blobs.cap * sizeof(*p->blobs.data) + p->order.cap * sizeof(*p->order.data) +
 	       p->places.cap * sizeof(*p->places.data) + p->methods.cap * sizeof(*p->methods.data) +
-	       p->frames.cap * sizeof(*p->frames.data) +
+	       p->frames.cap * sizeof(*p->frames.data) + p->flow_bytes +
 	       (p->place_at.n_slots + (size_t)p->method_at.n_slots) * sizeof(struct intmap_slot);
 }
 
@@ -145,7 +154,10 @@ static size_t blobs_before(const struct java_process *p, uint64_t addr)
 
 static void remove_blob(struct java_process *p, size_t at)
 {
-	p->blobs.data[p->order.data[at]].is_dead = true;
+	struct java_blob *blob = &p->blobs.data[p->order.data[at]];
+
+	blob->is_dead = true;
+	forget_flow(p, blob);
 	p->order.n--;
 	memmove(p->order.data + at, p->order.data + at + 1,
 		(p->order.n - at) * sizeof(*p->order.data));
@@ -247,6 +259,18 @@ struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_
 		new.from_ns = clock_monotonic_ns();
 	known = add_blob(p, &new);
 	return time_ns < known->from_ns ? NULL : known;
+}
+
+const struct hotspot_flow *java_process_flow(struct java_process *p, struct java_blob *blob)
+{
+	if (blob->has_flow || !may_read(p))
+		return blob->flow;
+	blob->flow = hotspot_flow_new(&p->vm, &blob->blob);
+	blob->has_flow = p->n_reads; /* else the next stack reads it */
+	p->flow_bytes += hotspot_flow_bytes(blob->flow);
+	if (!blob->has_flow)
+		forget_flow(p, blob);
+	return blob->flow;
 }
 
 /* ---- places ---- */

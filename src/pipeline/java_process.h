@@ -15,10 +15,12 @@
 struct java_blob {
 	struct hotspot_blob blob;
 	uint64_t from_ns, valid_ns;
-	uint64_t read_ns; /* it was there then */
-	uint64_t used_ns; /* the last sample in it */
-	bool is_dead;     /* something else is in its place */
-	bool is_recent;   /* it is in the process's list */
+	uint64_t read_ns;          /* it was there then */
+	uint64_t used_ns;          /* the last sample in it */
+	struct hotspot_flow *flow; /* NULL: not asked for yet, or there is none */
+	bool has_flow;             /* it was asked for */
+	bool is_dead;              /* something else is in its place */
+	bool is_recent;            /* it is in the process's list */
 };
 
 /* An address in a piece of code. */
@@ -83,6 +85,7 @@ struct java_process {
 	VEC(struct java_place) places;
 	VEC(struct java_method) methods;
 	VEC(struct lang_frame) frames;
+	size_t flow_bytes;
 };
 
 struct java_process *java_process_new(int32_t pid, const struct lang_memory *memory);
@@ -118,6 +121,9 @@ struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_
 
 /* Whether a blob is still the same, as far as it matters for a sample. */
 bool java_process_has_blob(struct java_process *p, struct java_blob *blob, uint64_t time_ns);
+
+/* The ways through compiled code, which are kept with it. NULL: they are not known. */
+const struct hotspot_flow *java_process_flow(struct java_process *p, struct java_blob *blob);
 
 /* As hotspot_leaves() and hotspot_is_innermost(); what they read of a place is kept. */
 uint32_t java_process_leaves(struct java_process *p, const struct hotspot_blob *blob, uint64_t pc,

@@ -414,23 +414,42 @@ static void add_methods(struct java_stacks *j, const struct hotspot_scope *scope
 	}
 }
 
-static void fill_place(struct java_stacks *j, const struct hotspot_blob *blob, uint64_t pc,
+/* The methods of compiled code at an address. */
+static uint32_t compiled_scopes(struct java_stacks *j, struct java_blob *blob, uint64_t pc,
+				struct hotspot_scope out[HOTSPOT_SCOPES_MAX], bool *is_exact)
+{
+	struct hotspot_scope scopes[HOTSPOT_SCOPES_MAX];
+	const struct hotspot_flow *flow;
+	enum hotspot_nearness near;
+	uint32_t n = hotspot_scopes(&j->process->vm, &blob->blob, pc, out, &near), n_flow;
+
+	*is_exact = near == HOTSPOT_EXACT;
+	flow = *is_exact ? NULL : java_process_flow(j->process, blob);
+	n_flow = flow ? hotspot_flow_scopes(flow, pc - blob->blob.code, scopes) : 0;
+	if (n_flow > n || (n_flow && near == HOTSPOT_BETWEEN)) {
+		memcpy(out, scopes, n_flow * sizeof(*out));
+		n = n_flow;
+	}
+	return n;
+}
+
+static void fill_place(struct java_stacks *j, struct java_blob *blob, uint64_t pc,
 		       struct java_place *place)
 {
 	struct hotspot_scope scopes[HOTSPOT_SCOPES_MAX];
 	uint32_t n = 1;
 
-	switch (blob->kind) {
+	switch (blob->blob.kind) {
 	case HOTSPOT_INTERPRETER:
 		return;
 	case HOTSPOT_COMPILED:
-		n = hotspot_scopes(&j->process->vm, blob, pc, scopes, &place->is_exact);
+		n = compiled_scopes(j, blob, pc, scopes, &place->is_exact);
 		break;
 	case HOTSPOT_NATIVE:
-		scopes[0] = (struct hotspot_scope){ blob->method, UINT32_MAX };
+		scopes[0] = (struct hotspot_scope){ blob->blob.method, UINT32_MAX };
 		break;
 	default:
-		vec_push(&j->process->frames, frame_of_stub(j, blob));
+		vec_push(&j->process->frames, frame_of_stub(j, &blob->blob));
 		place->n = 1;
 		return;
 	}
@@ -456,7 +475,7 @@ static const struct java_place *place_at(struct java_stacks *j, uint64_t pc)
 {
 	struct java_process *p = j->process;
 	struct java_place place = { 0 };
-	const struct java_blob *blob;
+	struct java_blob *blob;
 	uint32_t *at = intmap_find(&p->place_at, pc);
 	uint64_t now_ns;
 
@@ -468,7 +487,7 @@ static const struct java_place *place_at(struct java_stacks *j, uint64_t pc)
 	place.blob = (uint32_t)(blob - p->blobs.data);
 	place.first = (uint32_t)p->frames.n;
 	now_ns = clock_monotonic_ns();
-	fill_place(j, &blob->blob, pc, &place);
+	fill_place(j, blob, pc, &place);
 	if (!p->n_reads) { /* some methods may be missing: the next stack reads them */
 		p->frames.n = place.first;
 		return NULL;
