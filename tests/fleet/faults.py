@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Injects faults into a fleet while blocks go from hosts through a gateway into ClickHouse.
 
-faults.py DIR COUNT [URL]: makes the fleet in DIR, or goes on with the one that is there, until COUNT faults struck. URL is a ClickHouse
-server; without it, the faults of loading are left out. The end is an audit: each sample of the histories is stored once, and no other. Exit
-status: 0: nothing was lost and nothing was doubled. 1: something was. $ASSAY is the program, and $WORKLOAD makes the samples. $CLOCK_SHIFT_SO
-is tests/programs/clock_shift.so; without it, no clock is wrong. $FAULT is the name of the only fault.
+faults.py DIR COUNT [URL]: makes fleets in DIR, or goes on with those that are there, until COUNT faults struck. A fleet has up to 1,000
+faults: DIR/1, DIR/2 and so on. URL is a ClickHouse server; without it, the faults of loading are left out. The end of each fleet is an audit:
+each sample of the histories is stored once, and no other. Exit status: 0: nothing was lost and nothing was doubled. 1: something was. $ASSAY
+is the program, and $WORKLOAD makes the samples. $CLOCK_SHIFT_SO is tests/programs/clock_shift.so; without it, no clock is wrong.
+$CLICKHOUSE_DISK is a folder on the file system of the server, which has up to a few GB; without it, this disk is never full. $FAULT is the name of
+the only fault.
 """
+import calendar
 import collections
 import json
 import os
@@ -21,6 +24,8 @@ import time
 import urllib.request
 
 HOSTS = ["host%d" % i for i in range(5)]
+FLEET_FAULTS = 1000
+KEPT_PARTS = 30 # of a host's history
 ASSAY = os.environ.get("ASSAY", "assay")
 
 
@@ -132,6 +137,18 @@ class Fleet:
             os.rename("%s/.part" % host, "%s/samples/current/%s" % (host, name))
         self.state["parts"][host] = n + 1
 
+    def retain(self, host, ship, n):
+        """Removes old parts, as a retention would. `ship` has begun with n parts, and a ship that ends well has sent them all."""
+        if ship.poll() == 0:
+            for old in sorted(os.listdir("%s/samples/current" % host), key=self.number_of)[:-KEPT_PARTS]:
+                if self.number_of(old) < n - KEPT_PARTS:
+                    shutil.rmtree("%s/samples/current/%s" % (host, old))
+
+    def number_of(self, part):
+        """The inverse of the names of add_part()."""
+        second = calendar.timegm(time.strptime(part[:15], "%Y%m%dT%H%M%S"))
+        return (self.state["begin"] - second) * 1000 + int(part[16:19])
+
     def ship(self, host, state="state", env=None):
         return subprocess.Popen([ASSAY, "ship", "--to", "http://127.0.0.1:%d" % self.front.port, "--token-file", "token." + host, "--state",
                                  "%s.%s" % (state, host), "--once", "-q", "--host", host, host], stdout=subprocess.DEVNULL, stderr=open("ship.err", "a"), env=env)
@@ -217,7 +234,7 @@ def cut_front(fleet, host, ship, load):
 def send_twice(fleet, host, ship, load):
     """Two processes send all blocks of the host at once."""
     shutil.rmtree("again." + host, ignore_errors=True)
-    wait(fleet.ship(host, "again"), 20)
+    wait(fleet.ship(host, "again"), 60)
     return True
 
 
@@ -291,21 +308,45 @@ def two_loads(fleet, host, ship, load):
     return has_struck
 
 
+def full_clickhouse(fleet, host, ship, load):
+    """The disk of ClickHouse has no room, or room for a part of a block."""
+    path, left = os.environ["CLICKHOUSE_DISK"] + "/filler", random.choice([0, 40960, random.randrange(1 << 20, 5 << 18)])
+    with open(path, "wb", 0) as filler:
+        try:
+            fill(filler, left)
+            has_failed = wait(load, 20) != 0
+            return wait(fleet.load(), 20) != 0 or has_failed
+        finally:
+            os.unlink(path)
+
+
+def fill(file, left):
+    """Leaves so many bytes of the file system. The server may take some meanwhile."""
+    disk = os.fstatvfs(file.fileno())
+    for size in (disk.f_bavail * disk.f_frsize - left, 1 << 16, 1 << 12):
+        try:
+            while disk.f_bavail * disk.f_frsize > left:
+                os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, size)
+                disk = os.fstatvfs(file.fileno())
+        except OSError:
+            pass
+
+
 FAULTS = [kill_ship, kill_gateway, kill_request, cut_front, send_twice, reorder, full_disk] + [clock] * ("CLOCK_SHIFT_SO" in os.environ)
-LOAD_FAULTS = [kill_load, cut_shard, shard_down, two_loads]
+LOAD_FAULTS = [kill_load, cut_shard, shard_down, two_loads] + [full_clickhouse] * ("CLICKHOUSE_DISK" in os.environ)
 
 
 def inject(fleet):
     faults = FAULTS + (LOAD_FAULTS * 2 if fleet.shards else [])
     faults = [fault for fault in faults if os.environ.get("FAULT", fault.__name__) == fault.__name__]
     fault, host = random.choice(faults), random.choice(HOSTS)
-    if fault in (send_twice, reorder) and fleet.state["parts"][host] > 60 and random.random() < 0.8:
-        fault = kill_ship  # these cost a request for each block
     fleet.add_part(host)
     fleet.save()
+    n_parts = fleet.state["parts"][host]
     ship, load = fleet.ship(host), fleet.load()
     has_struck = fault(fleet, host, ship, load)
     wait(ship, 3)
+    fleet.retain(host, ship, n_parts)
     wait(load, 20)
     fleet.front.cut_after = None
     for shard in fleet.shards:
@@ -347,25 +388,40 @@ def check(fleet):
     return wrong
 
 
-def main():
-    fleet = Fleet(sys.argv[1], sys.argv[3] if len(sys.argv) > 3 else None)
+def play(folder, count, url):
+    """One fleet. Returns its state, whose "wrong" says what the audit found."""
+    fleet = Fleet(folder, url)
+    if fleet.state["done"] >= count and "wrong" in fleet.state:
+        return fleet.state
     fleet.start_gateway()
     try:
-        while fleet.state["done"] < int(sys.argv[2]):
+        while fleet.state["done"] < count:
             inject(fleet)
-            if fleet.state["tries"] > 50 + 20 * int(sys.argv[2]):
+            if fleet.state["tries"] > 50 + 20 * count:
                 sys.exit("the faults do not strike")
-        wrong = check(fleet)
+        fleet.state["wrong"] = check(fleet)
+        fleet.save()
     finally:
         kill(fleet.gateway)
-    counts = collections.Counter(fleet.state["faults"])
-    print("%d faults in %d blocks of %d samples: %s" % (fleet.state["done"], sum(fleet.state["parts"].values()), fleet.state["samples"],
-                                                       ", ".join("%s %d" % c for c in sorted(counts.items()))))
-    if wrong:
-        print("\n".join(wrong))
-        return 1
-    for i in range(len(fleet.shards)):
+    for i in range(0 if fleet.state["wrong"] else len(fleet.shards)):
         fleet.sql("DROP DATABASE %s_%d" % (fleet.state["database"], i))
+    return fleet.state
+
+
+def main():
+    folder, count, begin = os.path.abspath(sys.argv[1]), int(sys.argv[2]), time.monotonic()
+    faults, blocks, samples, wrong = collections.Counter(), 0, 0, []
+    for i in range(0, count, FLEET_FAULTS):
+        name = "%s/%d" % (folder, i // FLEET_FAULTS + 1)
+        state = play(name, min(FLEET_FAULTS, count - i), sys.argv[3] if len(sys.argv) > 3 else None)
+        n = sum(state["parts"].values())
+        faults, blocks, samples = faults + collections.Counter(state["faults"]), blocks + n, samples + n * state["samples"]
+        wrong += ["%s: %s" % (name, text) for text in state["wrong"]]
+        print("%d faults of %d s, %d blocks, %d samples: %s" % (sum(faults.values()), time.monotonic() - begin, blocks, samples,
+                                                             ", ".join("%s %d" % c for c in sorted(faults.items()))), flush=True)
+        if wrong:
+            print("\n".join(wrong))
+            return 1
     print("0 samples lost, 0 doubled")
     return 0
 
