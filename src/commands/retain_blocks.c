@@ -61,7 +61,7 @@ static int blocks_of_part(struct blocks *b, const char *dir, const char *name, s
 		r = 0;
 	}
 	for (size_t i = 0; i < buckets.n && r >= 0; i++)
-		r = make_block(b, part, name, buckets.data[i], err);
+		r = make_block(b, part, name, buckets.data[i].start_ns, err);
 	vec_fini(&buckets);
 	return r;
 }

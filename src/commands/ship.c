@@ -177,8 +177,8 @@ static void print_round(const struct ship_result *r, bool quiet)
 			 " bytes",
 			 r->n_sent, r->samples, r->lost, r->bytes);
 	if (r->expired)
-		log_warning("%" PRIu64 " samples cannot be sent: they were merged with others that "
-			    "had been sent",
+		log_warning("%" PRIu64 " samples cannot be sent: the history's retention removed "
+			    "them, or merged them with others that had been sent",
 			    r->expired);
 }
 
@@ -321,8 +321,11 @@ static int one_round(struct rounds *rs, struct ship_result *result, struct error
 	rs->n_sent = 0;
 	if (r >= 0 && rs->gateway)
 		r = match_state(rs, err);
-	if (r < 0)
+	if (r < 0) {
+		ship_look(rs->ship, result, NULL); /* what waits, and what waits no longer */
+		rs->state.expired += result->expired;
 		return r;
+	}
 	r = ship_round(rs->ship, result, err);
 	rs->n_sent = result->n_sent;
 	if (r >= 0 && rs->leaves)
@@ -662,7 +665,8 @@ static const struct command_section ship_sections[] = {
 	  "time, and tries again after a random time that grows up to ten minutes, or after the "
 	  "time "
 	  "that the gateway asks for. A block that the gateway refuses stays in the history, and "
-	  "assay sends it again after an hour." },
+	  "assay sends it again after an hour. If the gateway fails at a block, assay sends the "
+	  "others, and this one again after ten minutes." },
 	{ "STOPPING",
 	  "The history on disk is the queue. You can stop and kill *assay ship* at any moment: "
 	  "each "

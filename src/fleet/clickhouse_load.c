@@ -294,8 +294,9 @@ static int loader_put_part(struct loader *l, const char *name, bool is_merged, s
 	/* A part that can't be read is not looked at each time. A batch that fails forgets it. */
 	*intmap_put(&l->memory->parts, part_stamp(l, name), NULL) = 1;
 	for (size_t i = 0; i < buckets.n && r >= 0; i++)
-		if (buckets.data[i] >= l->config->from_ns && buckets.data[i] < l->config->to_ns)
-			r = loader_put_bucket(l, name, buckets.data[i], is_merged, err);
+		if (buckets.data[i].start_ns >= l->config->from_ns &&
+		    buckets.data[i].start_ns < l->config->to_ns)
+			r = loader_put_bucket(l, name, buckets.data[i].start_ns, is_merged, err);
 	if (r < 0)
 		*intmap_put(&l->memory->parts, part_stamp(l, name), NULL) = 0;
 	vec_fini(&buckets);

@@ -19,6 +19,9 @@
 #include "fleet/fleet_store.h"
 #include "symbol/cache.h"
 
+/* Of the names that a build has, a better index may give so few another name. */
+#define RENAMED_ONE_IN 16
+
 static const struct {
 	enum symbol_status status;
 	unsigned int quality;
@@ -146,6 +149,44 @@ static int put_index(const char *dir, const char *host, const char *before_host,
 	return error_set(err, -ENOSPC, "cannot write %s", sym);
 }
 
+static bool has_name(const struct index *ix, uint32_t i)
+{
+	return (!ix->ends || ix->ends[i] == NO_SYMBOL) && *index_text(ix, ix->names[i]);
+}
+
+/*
+ * Whether a better index has the functions of the one that is there, under their names. Few may
+ * differ, as aliases do.
+ */
+static bool keeps_names(const struct index *is, const struct index *was)
+{
+	uint32_t n_named = 0, n_other = 0;
+
+	for (uint32_t i = 0, k = 0; i < was->n; i++) {
+		if (!has_name(was, i))
+			continue;
+		while (k < is->n && is->starts[k] < was->starts[i])
+			k++;
+		n_named++;
+		n_other +=
+			k == is->n || is->starts[k] != was->starts[i] || !has_name(is, k) ||
+			strcmp(index_text(is, is->names[k]), index_text(was, was->names[i])) != 0;
+	}
+	return n_other <= n_named / RENAMED_ONE_IN;
+}
+
+/* Whether the index may replace the one of another host. */
+static bool may_replace(const char *dir, const struct build_id *id, const void *index, size_t size)
+{
+	struct index_header *block = NULL;
+	struct index is, was;
+	bool may = !cache_read_foreign(dir, id, &block, &was) ||
+		   (index_open(&is, index, size) && keeps_names(&is, &was));
+
+	free(block);
+	return may;
+}
+
 int fleet_names_take(const char *fleet, const char *host, const struct build_id *id, void *index,
 		     size_t size, struct error *err)
 {
@@ -160,6 +201,8 @@ int fleet_names_take(const char *fleet, const char *host, const struct build_id 
 	has = quality_here(dir, id);
 	read_sender(from, sender, sizeof(sender));
 	if (is < has || !is || (is == has && strcmp(sender, host) != 0))
+		return 0;
+	if (has && strcmp(sender, host) != 0 && !may_replace(dir, id, index, size))
 		return 0;
 	return put_index(dir, host, sender, id, index, size, err);
 }

@@ -5,9 +5,10 @@
  *
  * Which index stays. A better one replaces a worse one. Dynamic symbols are the worst. The kernel's
  * list, a symbol table and the symbols of a debug file follow, in this order. Of two that are as
- * good, the first one stays, but its own sender may replace it. The sender states the quality. So a
- * host that claims a debug file can rename the functions of a build in the reports of the fleet.
- * BUILDID.from has the name of this host.
+ * good, the first one stays, but its own sender may replace it. The sender states the quality, so
+ * a better one of another host must have the functions of the worse one. One in 16 of them may have
+ * another name there, as aliases do. So a host that claims a debug file can name functions that
+ * have no name yet, and rename few. BUILDID.from has the name of this host.
  *
  * A host may send NAMES_A_DAY indexes, and NAMES_BYTES_A_DAY of them.
  */
@@ -36,8 +37,8 @@ bool fleet_names_want(const char *fleet, const struct build_id *id, enum symbol_
 
 /*
  * Keeps the index of a build, which names_check_ask() found sound, and sets its owner. 1: it is
- * kept. 0: the fleet has a better one, or another host's that is as good. -ENOSPC: it can't be
- * written.
+ * kept. 0: the fleet has a better one, another host's that is as good, or one with other names.
+ * -ENOSPC: it can't be written.
  */
 int fleet_names_take(const char *fleet, const char *host, const struct build_id *id, void *index,
 		     size_t size, struct error *err);

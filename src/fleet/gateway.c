@@ -26,6 +26,7 @@
 #include "fleet/fleet_rates.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_tokens.h"
+#include "fleet/ship.h"
 #include "http/http_client.h"
 #include "store/history/blocks.h"
 
@@ -240,9 +241,19 @@ static const struct {
 	unsigned int status;
 	int result;
 } statuses[] = {
-	{ 200, 0 },      { 202, 0 },      { 400, 1 }, { 401, -EACCES },          { 403, -EACCES },
-	{ 413, 1 },      { 415, 1 },      { 422, 1 }, { 426, -EPROTONOSUPPORT }, { 429, -EBUSY },
-	{ 503, -EBUSY }, { 504, -EBUSY },
+	{ 200, 0 },
+	{ 202, 0 },
+	{ 400, 1 },
+	{ 401, -EACCES },
+	{ 403, -EACCES },
+	{ 413, 1 },
+	{ 415, 1 },
+	{ 422, 1 },
+	{ 426, -EPROTONOSUPPORT },
+	{ 429, -EBUSY },
+	{ 500, SHIP_FAILS_AT_IT },
+	{ 503, -EBUSY },
+	{ 504, -EBUSY },
 };
 
 int gateway_status(const char *url, const struct http_reply *reply, struct error *err)

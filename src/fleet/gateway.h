@@ -66,9 +66,10 @@ const char *gateway_fleet(const struct gateway *g);
 
 /*
  * Sends the segment of a block. 0: the gateway has it. 1: it refuses this block (*err has the
- * reason), and may take others. -EACCES: it refuses this host. -EPROTONOSUPPORT: the gateway is
- * older than this assay. -EBUSY: later, after gateway_retry_after_s(). Others as of
- * http_client_ask(). After a failure, the gateway has the block or not.
+ * reason), and may take others. 2: it failed at this block (status 500), as SHIP_FAILS_AT_IT.
+ * -EACCES: it refuses this host. -EPROTONOSUPPORT: the gateway is older than this assay. -EBUSY:
+ * later, after gateway_retry_after_s(). Others as of http_client_ask(). After a failure, the
+ * gateway has the block or not.
  */
 int gateway_send(struct gateway *g, const struct fleet_key *key, const char *segment,
 		 struct error *err);

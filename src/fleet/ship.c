@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "fleet/service_choice.h"
+#include "fleet/ship_waiting.h"
 #include "store/history/containers.h"
 #include "symbol/symbols.h"
 
@@ -26,29 +27,43 @@
 /* A block that was refused is tried again after so long: a clock may be set right meanwhile. */
 #define REFUSED_NS (3600 * NS_PER_SECOND)
 
+/*
+ * A server that fails at a block may take the others. After so many failures in a row, it takes
+ * none, and the round ends.
+ */
+#define FAILED_NS     (600 * NS_PER_SECOND)
+#define FAILURES_MOST 3
+
 struct queued {
 	uint32_t part; /* index into names */
 	uint64_t bucket;
 };
 
-/* A block that the place refused. */
+/* A block that the place refused, or failed at. */
 struct refused {
 	char part[HISTORY_NAME_SIZE];
-	uint64_t bucket, at_ns; /* CLOCK_MONOTONIC */
+	uint64_t bucket, until_ns; /* CLOCK_MONOTONIC */
+};
+
+struct part {
+	char *replaces; /* names of the parts that it replaces, with blanks between; NULL */
+	bool is_over;   /* it has its end, so no further blocks */
 };
 
 struct ship {
 	struct ship_config config;   /* its texts are owned */
 	struct fleet_id fleet;       /* the fleet of the last round */
 	struct history_names done;   /* parts that are over, and wholly in that fleet */
-	VEC(struct refused) refused; /* of the last hour */
+	VEC(struct refused) refused; /* they are not sent before their time */
+	struct ship_waiting *waiting;
 	/* Of a round: */
 	char *dir; /* of the parts */
 	struct fleet_host *host;
 	struct history_names names;
-	VEC(char *) replaces; /* by part: the parts that it replaces, with blanks between */
-	VEC(bool) is_over;    /* by part: it has its end, so no further blocks */
+	VEC(struct part) parts; /* by name */
 	VEC(struct queued) queue;
+	uint64_t n_held;   /* blocks that were refused or failed before this round */
+	uint32_t n_failed; /* failures in a row */
 	struct block_config block;
 	struct service_choice *leaves; /* NULL: blocks of functions */
 	struct ship_result *result;
@@ -63,6 +78,7 @@ struct ship *ship_new(const struct ship_config *config)
 	s->config.fleet = xstrdup(config->fleet);
 	s->config.host = xstrdup(config->host);
 	s->config.leaves = config->leaves ? xstrdup(config->leaves) : NULL;
+	s->waiting = ship_waiting_new();
 	return s;
 }
 
@@ -72,6 +88,7 @@ void ship_free(struct ship *s)
 		return;
 	history_names_fini(&s->done);
 	vec_fini(&s->refused);
+	ship_waiting_free(s->waiting);
 	free((char *)s->config.history);
 	free((char *)s->config.fleet);
 	free((char *)s->config.host);
@@ -82,16 +99,6 @@ void ship_free(struct ship *s)
 static bool is_in(const struct history_names *sorted, char *const *name)
 {
 	return sorted->n && bsearch(name, sorted->data, sorted->n, sizeof(*name), history_by_name);
-}
-
-static bool is_listed(const char *list, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *at = list; at && (at = strstr(at, name)); at += len)
-		if ((at == list || at[-1] == ' ') && (!at[len] || at[len] == ' '))
-			return true;
-	return false;
 }
 
 /* ---- the queue ---- */
@@ -114,8 +121,21 @@ static void forget_refused(struct ship *s)
 	uint64_t now = clock_monotonic_ns();
 
 	for (size_t i = s->refused.n; i-- > 0;)
-		if (now - s->refused.data[i].at_ns >= REFUSED_NS)
+		if (now >= s->refused.data[i].until_ns)
 			s->refused.data[i] = s->refused.data[--s->refused.n];
+}
+
+static void queue_bucket(struct ship *s, uint32_t part, const struct block_bucket *bucket)
+{
+	const char *name = s->names.data[part];
+
+	if (fleet_host_find(s->host, name, bucket->start_ns))
+		return;
+	ship_waiting_put(s->waiting, name, bucket->start_ns, bucket->samples);
+	if (was_refused(s, name, bucket->start_ns))
+		s->n_held++;
+	else
+		vec_push(&s->queue, (struct queued){ part, bucket->start_ns });
 }
 
 static void queue_part(struct ship *s, uint32_t part)
@@ -132,18 +152,18 @@ static void queue_part(struct ship *s, uint32_t part)
 
 	if (!is_done)
 		r = part_buckets(path, s->block.bucket_ns, &buckets, &err);
-	vec_push(&s->replaces, replaces);
+	if (has_end && replaces && *replaces)
+		ship_waiting_merged(s->waiting, replaces, info.start_wall_ns,
+				    session_wall_ns(&info, end.end_ns));
 	/* A recorder that was stopped for an hour may go on. */
-	vec_push(&s->is_over, has_end && r >= 0);
+	vec_push(&s->parts, (struct part){ replaces, has_end && r >= 0 });
 	/* The recorder may have begun the newest one just now. */
 	if (r < 0 && access(path, F_OK) == 0 && part + 1 < s->names.n) {
 		log_warning("a part is left out: %s", err.text);
 		s->result->n_damaged++;
 	}
 	vec_foreach (&buckets, bucket)
-		if (!fleet_host_find(s->host, s->names.data[part], *bucket) &&
-		    !was_refused(s, s->names.data[part], *bucket))
-			vec_push(&s->queue, (struct queued){ part, *bucket });
+		queue_bucket(s, part, bucket);
 	vec_fini(&buckets);
 }
 
@@ -156,26 +176,42 @@ static int by_bucket(const void *a, const void *b)
 	return (x->part > y->part) - (x->part < y->part);
 }
 
+/* Blocks that waited, and whose part is gone. */
+static int expire(struct ship *s, struct error *err)
+{
+	struct fleet_keys gone = { 0 };
+	int r = 0;
+
+	ship_waiting_take_gone(s->waiting, &s->names, s->host, &gone);
+	vec_foreach (&gone, key) {
+		s->result->expired += key->samples;
+		if (r >= 0 && !s->config.dry_run)
+			r = fleet_host_cover(s->host, key, err);
+	}
+	vec_fini(&gone);
+	return r;
+}
+
 static int make_queue(struct ship *s, struct error *err)
 {
 	int r = history_list(s->dir, &s->names);
 
 	forget_refused(s);
-
 	if (r < 0)
 		return error_errno(err, r, "cannot read %s", s->dir);
 	for (uint32_t part = 0; part < s->names.n; part++)
 		queue_part(s, part);
 	if (s->queue.n)
 		qsort(s->queue.data, s->queue.n, sizeof(*s->queue.data), by_bucket);
-	return 0;
+	s->result->n_left = s->queue.n + s->n_held;
+	return s->config.leaves ? 0 : expire(s, err);
 }
 
 /* A crash of the upkeep can leave parts beside the one that replaces them. */
 static bool is_replaced(const struct ship *s, uint32_t part)
 {
-	vec_foreach (&s->replaces, list)
-		if (*list && is_listed(*list, s->names.data[part]))
+	vec_foreach (&s->parts, other)
+		if (other->replaces && replaces_part(other->replaces, s->names.data[part]))
 			return true;
 	return false;
 }
@@ -191,7 +227,7 @@ static bool is_replaced(const struct ship *s, uint32_t part)
 static uint64_t sent_before(const struct ship *s, const struct queued *q, uint64_t length_ns,
 			    bool *any)
 {
-	const char *replaces = s->replaces.data[q->part];
+	const char *replaces = s->parts.data[q->part].replaces;
 	uint64_t end = (q->bucket / length_ns + 1) * length_ns;
 	uint64_t sent = 0, covered = 0, gone = 0;
 
@@ -203,7 +239,7 @@ static uint64_t sent_before(const struct ship *s, const struct queued *q, uint64
 
 		if (key->bucket < q->bucket || key->bucket >= end)
 			continue;
-		if (is_listed(replaces, key->part))
+		if (replaces_part(replaces, key->part))
 			sums = key->hash ? &sent : &covered;
 		else if (key->hash && !is_in(&s->names, &name))
 			sums = &gone;
@@ -229,12 +265,23 @@ static void count_sent(struct ship *s, const struct fleet_key *key, const struct
 		s->config.report(s->config.context, key, sums);
 }
 
+/* The block is not sent again before its time. */
+static void hold(struct ship *s, const struct fleet_key *key, uint64_t time_ns)
+{
+	struct refused refused = { .bucket = key->bucket,
+				   .until_ns = clock_monotonic_ns() + time_ns };
+
+	s->result->n_refused++;
+	snprintf(refused.part, sizeof(refused.part), "%s", key->part);
+	vec_push(&s->refused, refused);
+}
+
 /* Sends the block at `place` by the configuration's function. 1: it was sent. */
 static int send_away(struct ship *s, struct fleet_key *key, const char *place, struct error *err)
 {
-	struct refused refused = { .bucket = key->bucket };
 	int r = s->config.send(s->config.send_context, key, place, err);
 
+	s->n_failed = r == SHIP_FAILS_AT_IT ? s->n_failed + 1 : 0;
 	if (!r)
 		r = fleet_host_mark(s->host, key, err);
 	else
@@ -242,11 +289,8 @@ static int send_away(struct ship *s, struct fleet_key *key, const char *place, s
 	if (r <= 0)
 		return r < 0 ? r : 1;
 	log_warning("a block is refused: %s", err ? err->text : "");
-	s->result->n_refused++;
-	snprintf(refused.part, sizeof(refused.part), "%s", key->part);
-	refused.at_ns = clock_monotonic_ns();
-	vec_push(&s->refused, refused);
-	return 0;
+	hold(s, key, r == SHIP_FAILS_AT_IT ? FAILED_NS : REFUSED_NS);
+	return s->n_failed < FAILURES_MOST ? 0 : -EIO;
 }
 
 /* The block is at `place`. */
@@ -301,7 +345,7 @@ static int send_block(struct ship *s, const struct queued *q, struct error *err)
 	r = part_block(path, q->bucket, &s->block, place, &sums, &why);
 	if (r >= 0)
 		return hand_over(s, q, place, &sums, err);
-	s->is_over.data[q->part] = false;
+	s->parts.data[q->part].is_over = false;
 	if (access(path, F_OK) < 0)
 		return error_set(err, -EAGAIN, "%s is gone: it was merged or removed", path);
 	if (ship_is_of_disk(r))
@@ -323,10 +367,10 @@ static int send_all(struct ship *s, struct error *err)
 					 n % OLDEST_EACH ? &s->queue.data[--last]
 							 : &s->queue.data[first++],
 					 err);
-	s->result->n_left = last - first;
+	s->result->n_left = last - first + s->n_held;
 	if (r >= 0 && !s->refused.n)
 		for (uint32_t part = 0; part < s->names.n; part++)
-			if (s->is_over.data[part])
+			if (s->parts.data[part].is_over)
 				vec_push(&s->done, xstrdup(s->names.data[part]));
 	if (s->done.n)
 		qsort(s->done.data, s->done.n, sizeof(*s->done.data), history_by_name);
@@ -473,10 +517,9 @@ static int open_round(struct ship *s, struct error *err)
 
 static void close_round(struct ship *s)
 {
-	vec_foreach (&s->replaces, list)
-		free(*list);
-	vec_fini(&s->replaces);
-	vec_fini(&s->is_over);
+	vec_foreach (&s->parts, part)
+		free(part->replaces);
+	vec_fini(&s->parts);
 	vec_fini(&s->queue);
 	history_names_fini(&s->names);
 	fleet_host_close(take_ptr(s->host));
@@ -487,6 +530,19 @@ static void close_round(struct ship *s)
 	s->dir = NULL;
 }
 
+int ship_look(struct ship *s, struct ship_result *out, struct error *err)
+{
+	int r;
+
+	*out = (struct ship_result){ 0 };
+	s->result = out;
+	s->n_held = 0;
+	r = open_round(s, err);
+	r = r < 0 ? r : make_queue(s, err);
+	close_round(s);
+	return r;
+}
+
 int ship_round(struct ship *s, struct ship_result *out, struct error *err)
 {
 	struct error why = { 0 };
@@ -494,6 +550,7 @@ int ship_round(struct ship *s, struct ship_result *out, struct error *err)
 
 	*out = (struct ship_result){ 0 };
 	s->result = out;
+	s->n_held = s->n_failed = 0;
 	r = open_round(s, err);
 	r = r < 0 ? r : make_queue(s, err);
 	if (r >= 0) {

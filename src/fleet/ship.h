@@ -8,7 +8,8 @@
  *
  * If parts were merged before all of their blocks were sent, the merged part has the rest. Blocks
  * of which no part was sent are sent from there. Of a block that was sent in part, the rest can't
- * be told from what was sent: its samples are counted as expired.
+ * be told from what was sent: its samples are counted as expired. So are those of a part that was
+ * removed before its blocks were sent.
  */
 #pragma once
 
@@ -21,6 +22,9 @@
 struct buf;
 struct error;
 struct ship;
+
+/* A result of ship_config.send. */
+#define SHIP_FAILS_AT_IT 2
 
 /* Bytes of names of containers that are sent at once. */
 #define SHIP_CONTAINERS_MAX ((size_t)60 << 10)
@@ -40,7 +44,8 @@ struct ship_config {
 	bool dry_run; /* blocks are made and reported, and not stored */
 	/*
 	 * Sends the block in the folder `block` to another place, which then has it once, however
-	 * often it comes: 0. 1: this block is refused, with *err. Others: a failure, which ends the
+	 * often it comes: 0. 1: this block is refused, with *err. SHIP_FAILS_AT_IT: the server
+	 * failed at this block, with *err, and may take others. Negative: a failure, which ends the
 	 * round. `fleet` is then a folder with the keys of the blocks that were sent. NULL: `fleet`
 	 * is the place.
 	 */
@@ -58,14 +63,21 @@ struct ship_config {
 };
 
 struct ship_result {
-	uint32_t n_refused; /* blocks that the place does not take; they come again in an hour */
-	uint64_t n_left;    /* blocks that wait */
+	/* Blocks that the place does not take: they come again in an hour. Or that it failed at: in
+	 * ten minutes. */
+	uint32_t n_refused;
+	uint64_t n_left; /* other blocks that wait, with those of earlier rounds that it refused */
 	uint32_t n_sent, n_damaged; /* damaged: parts and blocks that can't be read */
 	uint32_t n_containers;      /* names of containers and pods that were sent, or would be */
 	uint64_t samples, lost, bytes;
 	/* Samples a second on each processor, of the newest block that was sent; 0: none was. */
 	uint64_t rate_hz, rate_bucket;
-	uint64_t expired; /* samples that were merged with others that had been sent */
+	/*
+	 * Samples that can't be sent any more: they were merged with others that had been sent. Or
+	 * retention removed their part since an earlier round. A part counts if it was away in two
+	 * rounds.
+	 */
+	uint64_t expired;
 };
 
 /* The texts of *config are copied. */
@@ -74,6 +86,10 @@ void ship_free(struct ship *s); /* NULL is fine */
 
 /* Whether an error is one of the disk or the memory here; others are of a part or a block. */
 bool ship_is_of_disk(int r);
+
+/* Only looks at what waits, as while the place is away: the members n_left, n_damaged and expired.
+ */
+int ship_look(struct ship *s, struct ship_result *out, struct error *err);
 
 /*
  * Sends all blocks that are final and were not sent. -EAGAIN: the history changed meanwhile; call

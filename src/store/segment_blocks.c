@@ -14,6 +14,7 @@ bool filter_takes(const struct block_filter *filter, const struct session_info *
 		.first_ns = session_wall_ns(info, span->first_ns),
 		.last_ns = session_wall_ns(info, span->last_ns),
 		.timed_ns = span->timed_ns ? session_wall_ns(info, span->timed_ns) : 0,
+		.samples = span->samples,
 	};
 
 	return level_ns ? filter->takes_overview(filter->context, level_ns, at.first_ns, at.last_ns)
@@ -98,7 +99,7 @@ static bool filter_block(struct segment_file *f, uint32_t i, const struct block_
 	const struct cutter c = { filter->cut, info };
 	const struct block *b = &f->seg.blocks[i];
 	const struct group_place *group = f->places[i].group;
-	const struct block_span span = { b->first_ns, b->last_ns, b->timed_ns };
+	const struct block_span span = { b->first_ns, b->last_ns, b->timed_ns, b->samples };
 
 	if (!filter_takes(filter, info, group ? group->level_ns : 0, &span))
 		return false;

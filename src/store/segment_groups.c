@@ -44,7 +44,8 @@ static uint64_t second_timed_ns(const struct group_parser *p, size_t second)
 static bool wants_second(const struct group_parser *p, size_t second)
 {
 	const struct group_second *s = &p->group.seconds.data[second];
-	const struct block_span span = { s->first_ns, s->last_ns, second_timed_ns(p, second) };
+	const struct block_span span = { s->first_ns, s->last_ns, second_timed_ns(p, second),
+					 s->samples };
 
 	return segment_wants_block(p->c, p->group.level_ns, &span);
 }
@@ -136,7 +137,7 @@ void segment_parse_group(struct segment_context *c, struct segment_file *f,
 			 const struct block_header *h, const struct loss_row *losses,
 			 const uint8_t *bytes, uint64_t file_off)
 {
-	const struct block_span span = { h->first_ns, h->last_ns, 0 };
+	const struct block_span span = { h->first_ns, h->last_ns, 0, h->samples };
 	bool is_overview = h->kind == BLOCK_OVERVIEW, wanted = false;
 	struct group_parser p = { .c = c, .f = f, .h = h };
 	const uint8_t *counts;

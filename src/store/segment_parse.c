@@ -436,7 +436,7 @@ static void parse_samples(struct segment_context *c, struct segment_file *f,
 			  const struct block_header *h, const struct loss_row *losses,
 			  const uint8_t *bytes, uint64_t file_off)
 {
-	const struct block_span span = { h->first_ns, h->last_ns, timed_ns(h) };
+	const struct block_span span = { h->first_ns, h->last_ns, timed_ns(h), h->samples };
 	bool is_tree = !h->n_rows && !h->n_losses, is_whole;
 	const uint8_t *counts;
 

@@ -57,6 +57,7 @@ int session_open(const char *path, struct session **out, struct error *err);
 struct block_span {
 	uint64_t first_ns, last_ns;
 	uint64_t timed_ns; /* as in struct block */
+	uint64_t samples;
 };
 struct block_filter {
 	bool (*takes)(void *context, const struct block_span *span);

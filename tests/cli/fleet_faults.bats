@@ -18,12 +18,12 @@ faults() { # COUNT [URL]
 	assay serve --help | grep -q -- --fleet || skip "built without libmicrohttpd"
 	faults 6
 	[ "$status" = 0 ]
-	[[ "$output" == *"6 faults in "*" blocks "*"0 samples lost, 0 doubled"* ]]
+	[[ "$output" == *"6 faults in "*" blocks, "*"0 samples lost, 0 doubled"* ]]
 	faults 12 # goes on
 	[ "$status" = 0 ]
-	[[ "$output" == *"12 faults in "*" blocks "*"0 samples lost, 0 doubled"* ]]
+	[[ "$output" == *"12 faults in "*" blocks, "*"0 samples lost, 0 doubled"* ]]
 	# The audit sees a block that is gone.
-	block=$(find work/fleet/host? -mindepth 1 -maxdepth 1 -type d | head -1)
+	block=$(find work/1/fleet/host? -mindepth 1 -maxdepth 1 -type d | head -1)
 	rm -r "$block"
 	faults 12
 	[ "$status" = 1 ]
@@ -43,5 +43,5 @@ faults() { # COUNT [URL]
 	[ -n "${ASSAY_CLICKHOUSE-}" ] || skip "no ClickHouse: set ASSAY_CLICKHOUSE to the URL of one (docs/testing.md)"
 	faults 20 "$ASSAY_CLICKHOUSE"
 	[ "$status" = 0 ]
-	[[ "$output" == *"20 faults in "*" blocks "*"0 samples lost, 0 doubled"* ]]
+	[[ "$output" == *"20 faults in "*" blocks, "*"0 samples lost, 0 doubled"* ]]
 }

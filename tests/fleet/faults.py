@@ -389,9 +389,9 @@ def check(fleet):
 
 
 def play(folder, count, url):
-    """One fleet. Returns its state, whose "wrong" says what the audit found."""
+    """One fleet. Returns its state, whose "wrong" says what the audit found. A fleet that is over gets no more faults."""
     fleet = Fleet(folder, url)
-    if fleet.state["done"] >= count and "wrong" in fleet.state:
+    if fleet.state.get("over"):
         return fleet.state
     fleet.start_gateway()
     try:
@@ -400,27 +400,27 @@ def play(folder, count, url):
             if fleet.state["tries"] > 50 + 20 * count:
                 sys.exit("the faults do not strike")
         fleet.state["wrong"] = check(fleet)
+        fleet.state["over"] = not fleet.state["wrong"] and (count == FLEET_FAULTS or bool(url))
         fleet.save()
     finally:
         kill(fleet.gateway)
-    for i in range(0 if fleet.state["wrong"] else len(fleet.shards)):
+    for i in range(len(fleet.shards) if fleet.state["over"] else 0):
         fleet.sql("DROP DATABASE %s_%d" % (fleet.state["database"], i))
     return fleet.state
 
 
 def main():
     folder, count, begin = os.path.abspath(sys.argv[1]), int(sys.argv[2]), time.monotonic()
-    faults, blocks, samples, wrong = collections.Counter(), 0, 0, []
-    for i in range(0, count, FLEET_FAULTS):
-        name = "%s/%d" % (folder, i // FLEET_FAULTS + 1)
-        state = play(name, min(FLEET_FAULTS, count - i), sys.argv[3] if len(sys.argv) > 3 else None)
-        n = sum(state["parts"].values())
-        faults, blocks, samples = faults + collections.Counter(state["faults"]), blocks + n, samples + n * state["samples"]
-        wrong += ["%s: %s" % (name, text) for text in state["wrong"]]
-        print("%d faults of %d s, %d blocks, %d samples: %s" % (sum(faults.values()), time.monotonic() - begin, blocks, samples,
-                                                             ", ".join("%s %d" % c for c in sorted(faults.items()))), flush=True)
-        if wrong:
-            print("\n".join(wrong))
+    faults, blocks, samples, n = collections.Counter(), 0, 0, 0
+    while not n or sum(faults.values()) < count:
+        n += 1
+        state = play("%s/%d" % (folder, n), min(FLEET_FAULTS, count - sum(faults.values())), sys.argv[3] if len(sys.argv) > 3 else None)
+        parts = sum(state["parts"].values())
+        faults, blocks, samples = faults + collections.Counter(state["faults"]), blocks + parts, samples + parts * state["samples"]
+        print("%d faults in %d blocks, %d samples, %d s: %s" % (sum(faults.values()), blocks, samples, time.monotonic() - begin,
+                                                              ", ".join("%s %d" % c for c in sorted(faults.items()))), flush=True)
+        if state["wrong"]:
+            print("fleet %d: %s" % (n, "\n".join(state["wrong"])))
             return 1
     print("0 samples lost, 0 doubled")
     return 0

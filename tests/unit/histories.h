@@ -251,3 +251,20 @@ static inline void assert_same(const struct sums *a, const struct sums *b)
 	assert_int_equal(a->period, b->period);
 	assert_int_equal(a->lost, b->lost);
 }
+
+/* Merges all parts, to blocks of the level. */
+static inline void merge_to(const char *dir, size_t level)
+{
+	struct retention_policy policy = RETENTION_DEFAULT;
+	struct retention_result result;
+	struct error err = { 0 };
+
+	policy.now_ns = (MIDNIGHT + 90 * DAY) * NS_PER_SECOND;
+	policy.tiers[LEVEL_MINUTES].after_s = 0;
+	policy.tiers[LEVEL_HOURS].after_s = level == LEVEL_HOURS ? HOUR : 0;
+	policy.tiers[LEVEL_DAYS].after_s = level == LEVEL_DAYS ? HOUR : 0;
+	policy.active = "";
+	if (history_retain(dir, &policy, &result, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_true(result.n_made > 0);
+}

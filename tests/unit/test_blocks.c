@@ -69,8 +69,9 @@ static void each_sample_is_in_one_block(void **state)
 		struct block_sums sums;
 		struct session *s;
 
-		assert_int_equal(buckets.data[i], from * NS_PER_SECOND);
-		s = block_of(&h, part, buckets.data[i], &config, &sums);
+		assert_int_equal(buckets.data[i].start_ns, from * NS_PER_SECOND);
+		s = block_of(&h, part, buckets.data[i].start_ns, &config, &sums);
+		assert_int_equal(buckets.data[i].samples, sums.samples);
 		got = sums_of(s);
 		assert_same(&got, &want);
 		assert_int_equal(sums.samples, want.samples);

@@ -273,22 +273,6 @@ static void the_id_of_a_fleet_stays_and_a_torn_one_is_made_anew(void **state)
 
 /* ---- merging, on both sides ---- */
 
-static void merge_to(const char *dir, size_t level)
-{
-	struct retention_policy policy = RETENTION_DEFAULT;
-	struct retention_result result;
-	struct error err = { 0 };
-
-	policy.now_ns = (MIDNIGHT + 90 * DAY) * NS_PER_SECOND;
-	policy.tiers[LEVEL_MINUTES].after_s = 0;
-	policy.tiers[LEVEL_HOURS].after_s = level == LEVEL_HOURS ? HOUR : 0;
-	policy.tiers[LEVEL_DAYS].after_s = level == LEVEL_DAYS ? HOUR : 0;
-	policy.active = "";
-	if (history_retain(dir, &policy, &result, &err) < 0)
-		fail_msg("%s", err.text);
-	assert_true(result.n_made > 0);
-}
-
 static void merge_all(const char *dir)
 {
 	merge_to(dir, LEVEL_HOURS);

@@ -240,10 +240,13 @@ static void better_names_replace_worse_ones_and_others_do_not_rename(void **stat
 	assert_named("again", "a");
 	assert_false(fleet_names_want(FLEET, &build, SYMBOL_DYNSYM));
 	assert_true(fleet_names_want(FLEET, &build, SYMBOL_SYMTAB));
-	assert_int_equal(take_names("b", "better", SYMBOL_SYMTAB), 1);
-	assert_named("better", "b");
+	assert_int_equal(take_names("b", "another", SYMBOL_SYMTAB), 0);
+	assert_named("again", "a");
+	assert_int_equal(take_names("b", "again", SYMBOL_SYMTAB), 1);
+	assert_named("again", "b");
 	assert_int_equal(take_names("a", "worse", SYMBOL_DYNSYM), 0);
 	assert_int_equal(take_names("a", "none", SYMBOL_MISSING), 0);
+	assert_int_equal(take_names("b", "better", SYMBOL_DEBUG_FILE), 1);
 	assert_named("better", "b");
 	assert_int_equal(fleet_names_forget(FLEET, "a", NULL), 0);
 	assert_named("better", "b");

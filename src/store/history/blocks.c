@@ -50,17 +50,19 @@ static bool list_bucket(void *context, const struct block_span *span)
 	uint64_t bucket = span->first_ns - span->first_ns % list->bucket_ns;
 
 	for (size_t i = list->out->n; i-- > 0;)
-		if (list->out->data[i] == bucket)
+		if (list->out->data[i].start_ns == bucket) {
+			list->out->data[i].samples += span->samples;
 			return false;
-	vec_push(list->out, bucket);
+		}
+	vec_push(list->out, (struct block_bucket){ bucket, span->samples });
 	return false;
 }
 
-static int by_number(const void *a, const void *b)
+static int by_start(const void *a, const void *b)
 {
-	const uint64_t *x = a, *y = b;
+	const struct block_bucket *x = a, *y = b;
 
-	return (*x > *y) - (*x < *y);
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
 int part_buckets(const char *part, uint64_t bucket_ns, struct block_buckets *out, struct error *err)
@@ -75,7 +77,7 @@ int part_buckets(const char *part, uint64_t bucket_ns, struct block_buckets *out
 
 	out->may_grow = r >= 0 && !s->has_end && written_ns + PART_ABANDONED_NS > clock_wall_ns();
 	if (r >= 0 && out->n)
-		qsort(out->data, out->n, sizeof(*out->data), by_number);
+		qsort(out->data, out->n, sizeof(*out->data), by_start);
 	if (out->n && out->may_grow)
 		out->n--;
 	return r;

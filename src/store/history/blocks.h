@@ -44,9 +44,14 @@ struct block_config {
 	uint64_t table_bytes; /* for tests: a smaller limit of a segment; 0: the default */
 };
 
-/* Starts of buckets (CLOCK_REALTIME, ns), ascending. The caller frees `data`. */
+struct block_bucket {
+	uint64_t start_ns; /* CLOCK_REALTIME */
+	uint64_t samples;
+};
+
+/* Buckets by their start. The caller frees `data`. */
 struct block_buckets {
-	uint64_t *data;
+	struct block_bucket *data;
 	size_t n, cap;
 	bool may_grow; /* the part has no end, and was written to in the last hour */
 };

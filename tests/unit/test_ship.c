@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `ship` and servers that are away, or fail: what waits, what expires, what goes on. */
+#include "histories.h"
+
+#include <errno.h>
+
+#include "fleet/fleet_store.h"
+#include "fleet/ship.h"
+
+#define FLEET "fleet"
+#define HOST  "web1"
+
+static void fleet_init(void)
+{
+	struct error err = { 0 };
+
+	file_remove_tree(FLEET, NULL);
+	if (fleet_make(FLEET, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+static struct ship *ship_to_a_server(const struct history *h,
+				     int (*send)(void *, const struct fleet_key *, const char *,
+						 struct error *),
+				     void *context)
+{
+	const struct ship_config config = { .history = h->dir,
+					    .fleet = FLEET,
+					    .host = HOST,
+					    .send = send,
+					    .send_context = context };
+
+	return ship_new(&config);
+}
+
+/* How a server answers, and what it got. */
+struct server {
+	uint64_t fails_from_ns, fails_to_ns; /* blocks of this time: status 500 */
+	uint32_t n_failed, n_taken;
+	uint64_t samples;
+};
+
+static int server_takes(void *context, const struct fleet_key *key, const char *block,
+			struct error *err)
+{
+	struct server *server = context;
+
+	(void)block;
+	if (key->bucket >= server->fails_from_ns && key->bucket < server->fails_to_ns) {
+		server->n_failed++;
+		error_set(err, 0, "it answers 500");
+		return SHIP_FAILS_AT_IT;
+	}
+	server->n_taken++;
+	server->samples += key->samples;
+	return 0;
+}
+
+static int server_is_away(void *context, const struct fleet_key *key, const char *block,
+			  struct error *err)
+{
+	(void)context, (void)key, (void)block;
+	return error_set(err, -ECONNREFUSED, "it is away");
+}
+
+static uint64_t expired_in_a_look(struct ship *ship)
+{
+	struct ship_result result;
+	struct error err = { 0 };
+
+	if (ship_look(ship, &result, &err) < 0)
+		fail_msg("%s", err.text);
+	return result.expired;
+}
+
+/* The place is away while retention removes a part. */
+static void samples_that_retention_removed_are_counted_once(void **state)
+{
+	uint64_t first = expected_sums(MIDNIGHT, MIDNIGHT + 900).samples;
+	cleanup(free_at_exit) char *part = NULL;
+	char name[HISTORY_NAME_SIZE];
+	struct ship_result result;
+	struct ship *ship;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 900, true);
+	history_part(&h, MIDNIGHT + HOUR, 900, true);
+	history_part_name(MIDNIGHT * NS_PER_SECOND, 0, name);
+	part = xasprintf("%s/%s", h.dir, name);
+	ship = ship_to_a_server(&h, server_is_away, NULL);
+	assert_int_equal(ship_round(ship, &result, NULL), -ECONNREFUSED);
+	assert_int_equal(result.n_left, 4 - 1);
+	assert_int_equal(file_remove_tree(part, NULL), 0);
+	assert_int_equal(expired_in_a_look(ship), 0); /* it may be being merged */
+	assert_int_equal(expired_in_a_look(ship), first);
+	assert_int_equal(expired_in_a_look(ship), 0);
+	ship_free(ship);
+	history_fini(&h);
+}
+
+/* Whether it was merged once or twice between two looks. */
+static void samples_of_merged_parts_that_wait_do_not_expire(void **state)
+{
+	uint64_t first = expected_sums(MIDNIGHT, MIDNIGHT + 1200).samples,
+		 second = expected_sums(MIDNIGHT + 2 * HOUR, MIDNIGHT + 2 * HOUR + 1200).samples;
+	struct server server = { 0 };
+	struct ship_result result;
+	struct ship *ship;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 1200, true);
+	history_part(&h, MIDNIGHT + 2 * HOUR, 1200, true);
+	ship = ship_to_a_server(&h, server_is_away, NULL);
+	assert_int_equal(ship_round(ship, &result, NULL), -ECONNREFUSED);
+	merge_to(h.dir, LEVEL_HOURS);
+	merge_to(h.dir, LEVEL_DAYS);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(expired_in_a_look(ship), 0);
+	ship_free(ship);
+	ship = ship_to_a_server(&h, server_takes, &server);
+	assert_int_equal(ship_round(ship, &result, NULL), 0);
+	assert_int_equal(result.expired, 0);
+	assert_int_equal(server.samples, first + second);
+	ship_free(ship);
+	history_fini(&h);
+}
+
+static void a_block_that_a_server_fails_at_does_not_hold_up_the_others(void **state)
+{
+	uint64_t newest_ns = (MIDNIGHT + 5400) * NS_PER_SECOND;
+	struct server server = { newest_ns, UINT64_MAX, 0, 0, 0 };
+	struct ship_result result;
+	struct error err = { 0 };
+	struct ship *ship;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 6000, true);
+	ship = ship_to_a_server(&h, server_takes, &server);
+	assert_int_equal(ship_round(ship, &result, &err), 0);
+	assert_int_equal(server.n_taken, 9);
+	assert_int_equal(result.n_refused, 1);
+	/* It waits, and is not asked for again at once. */
+	assert_int_equal(ship_round(ship, &result, &err), 0);
+	assert_int_equal(server.n_failed, 1);
+	assert_int_equal(result.n_left, 1);
+	assert_int_equal(result.n_refused, 0);
+	ship_free(ship);
+	/* Another process sends it. */
+	server.fails_to_ns = 0;
+	ship = ship_to_a_server(&h, server_takes, &server);
+	assert_int_equal(ship_round(ship, &result, &err), 0);
+	assert_int_equal(server.n_taken, 10);
+	ship_free(ship);
+	history_fini(&h);
+}
+
+static void a_server_that_fails_at_all_blocks_ends_the_round(void **state)
+{
+	struct server server = { 0, UINT64_MAX, 0, 0, 0 };
+	struct ship_result result;
+	struct error err = { 0 };
+	struct ship *ship;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 6000, true);
+	ship = ship_to_a_server(&h, server_takes, &server);
+	assert_int_equal(ship_round(ship, &result, &err), -EIO);
+	assert_int_equal(server.n_failed, 3);
+	assert_int_equal(result.n_left + result.n_refused, 10);
+	assert_int_equal(ship_round(ship, &result, &err), -EIO);
+	assert_int_equal(server.n_failed, 6);
+	assert_int_equal(result.n_left + result.n_refused, 10);
+	ship_free(ship);
+	history_fini(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(samples_that_retention_removed_are_counted_once),
+		cmocka_unit_test(samples_of_merged_parts_that_wait_do_not_expire),
+		cmocka_unit_test(a_block_that_a_server_fails_at_does_not_hold_up_the_others),
+		cmocka_unit_test(a_server_that_fails_at_all_blocks_ends_the_round),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
