@@ -422,8 +422,7 @@ static int decode_trace(struct run *r, struct error *err)
 		if (r->trace_view)
 			return refuse_trace_view(r, r->args.input, err);
 		if (r->itrace_text)
-			log_warning("%s has no Intel PT: there is nothing to decode",
-				    r->args.input);
+			log_warning("%s: %s: there is nothing to decode", r->args.input, err->text);
 		return 0;
 	}
 	fit_trace(r);

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "counter/foreign_trace.h"
 #include "counter/intel_pt.h"
 #include "counter/sources.h"
 
@@ -510,6 +511,11 @@ int pmu_parse(const struct counter_sources *sources, const char *pmu, const char
 	int r;
 
 	memset(out, 0, sizeof(*out));
+	if (foreign_trace_of_pmu(pmu))
+		return error_set(err, -ENOTSUP,
+				 "event '%s': assay does not record %s; the one trace that it "
+				 "records and decodes is Intel PT",
+				 spec, foreign_trace_of_pmu(pmu));
 	if (!pmu_type(sources, pmu, &type))
 		return unknown_pmu(sources, pmu, spec, err);
 	out->attr.type = type;

@@ -14,6 +14,7 @@
 #include "base/files/file.h"
 #include "base/reserve.h"
 #include "base/thread.h"
+#include "counter/foreign_trace.h"
 #include "foreign/foreign.h"
 #include "foreign/sniff.h"
 #include "import/import_foreign.h"
@@ -354,6 +355,7 @@ static void tell_stats(struct import *im)
 {
 	const struct import_part *last = &im->parts[im->n_parts - 1];
 	const struct perfdata_stats *s = perfdata_stats(last->data);
+	const char *foreign = foreign_trace_of_kind(perfdata_info(last->data)->aux_type);
 
 	im->result->bytes = s->bytes;
 	if (s->unknown_types)
@@ -366,9 +368,8 @@ static void tell_stats(struct import *im)
 			    s->text_bytes);
 	replay_trace_notes(im->replay, import_add_note, im->result);
 	if (s->aux.n && !replay_trace_stats(im->replay))
-		import_note(im->result,
-			    "%" PRIu64 " bytes of AUX data (processor trace) are not decoded",
-			    s->aux_bytes);
+		import_note(im->result, "%" PRIu64 " bytes of AUX data (%s) are not decoded",
+			    s->aux_bytes, foreign ? foreign : "processor trace");
 	if (perfdata_info(last->data)->is_stat)
 		import_note(im->result, "the file is of perf stat: it has counts, no samples");
 	if (machine_has_untimed_code(last->machine))

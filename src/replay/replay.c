@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "counter/foreign_trace.h"
 #include "event/guest_task.h"
 #include "replay/branch_chooser.h"
 #include "replay/spool.h"
@@ -327,9 +328,15 @@ bool replay_find_trace(struct replay *r)
 int replay_no_trace(const struct replay *r, const char *what, struct error *err)
 {
 	const struct error *damage = perfdata_damage(r->data);
+	const char *foreign;
 
 	if (damage->code)
 		return error_set(err, -EBADMSG, "the recording has no Intel PT: %s", damage->text);
+	foreign = foreign_trace_of_kind(perfdata_info(r->data)->aux_type);
+	if (foreign)
+		return error_set(err, -ENODATA,
+				 "it has no Intel PT, but %s, which assay does not decode",
+				 foreign);
 	return error_set(err, -ENODATA, "it has no Intel PT%s", what);
 }
 

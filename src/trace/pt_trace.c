@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/reserve.h"
+#include "counter/foreign_trace.h"
 #include "event/guest_task.h"
 #include "trace/pt_ahead.h"
 #include "trace/pt_modules.h"
@@ -329,6 +330,11 @@ int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, s
 		if (type == AUX_INTEL_PT)
 			return error_set(err, -EBADMSG,
 					 "its description of the Intel PT data is damaged");
+		if (foreign_trace_of_kind(type))
+			return error_set(
+				err, -ENODATA,
+				"it has no Intel PT data, but %s, which assay does not decode",
+				foreign_trace_of_kind(type));
 		return error_set(err, -ENODATA, "it has no Intel PT data");
 	}
 	t->data = config->data;

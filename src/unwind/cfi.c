@@ -54,6 +54,7 @@ enum {
 	OP_LIT31 = 0x4f,
 	OP_BREG0 = 0x70,
 	OP_BREG31 = 0x8f,
+	OP_BREGX = 0x92,
 };
 
 /*
@@ -67,6 +68,7 @@ static const struct cfi_machine x86_64 = {
 	.ra = 16,
 	.pc = 16,
 	.bx = UNWIND_RBX,
+	.vg = UINT32_MAX,
 	.signal = { .cfa = UNWIND_CFA_SIGNAL, .off = 160 / 8, .fp = 120 / 8, .aux = 128 / 8 },
 	.has_marked_functions = true,
 };
@@ -82,6 +84,7 @@ static const struct cfi_machine aarch64 = {
 	.ra = 30,
 	.pc = 32,
 	.bx = UINT32_MAX, /* none is followed */
+	.vg = 46,
 	.undefined_ra = UNWIND_RA_LR,
 	.has_undefined_ra = true,
 	.signal = { .cfa = UNWIND_CFA_SIGNAL, .off = 560 / 8, .fp = 544 / 8, .aux = 552 / 8 },
@@ -291,6 +294,12 @@ static void cfa_in_memory(const struct cfi_machine *m, uint32_t reg, struct read
 		s->cfa = kind;
 }
 
+/* reg + the length of vectors * n + m. `r` is behind reg. */
+static bool uses_vector_length(const struct cfi_machine *m, struct reader r)
+{
+	return reader_left(&r) && reader_u8(&r) == OP_BREGX && reader_uleb(&r) == m->vg && !r.bad;
+}
+
 /* The known forms of CFA expressions: reg + n, those in memory, the PLT's. */
 static void cfa_expression(const struct cfi_machine *m, struct reader r, bool is_marked,
 			   struct cfi_state *s)
@@ -299,8 +308,13 @@ static void cfa_expression(const struct cfi_machine *m, struct reader r, bool is
 	uint32_t reg;
 
 	s->cfa = UNWIND_CFA_UNSUPPORTED;
+	s->is_scalable = false;
 	if (!read_register(&r, &reg, &off))
 		return;
+	if (uses_vector_length(m, r)) {
+		s->is_scalable = true;
+		return;
+	}
 	if (reg == m->sp && read_plt(m, r, &addend)) {
 		s->cfa = UNWIND_CFA_PLT;
 		s->expr_off = off;
@@ -594,6 +608,7 @@ void cfi_begin(struct cfi_run *run, const struct cfi_machine *m, const struct el
 	run->start = fde->link_addr;
 	run->size = fde->size;
 	run->at = 0;
+	run->record_at = 0;
 	run->is_over = run->is_bad = false;
 	run->n_remembered = 0;
 }
@@ -610,18 +625,43 @@ static bool is_signal_frame(const struct cfi_run *run)
 	       !(run->machine->has_marked_functions && ra->where == CFI_AT_CFA && ra->off == -8);
 }
 
+static bool has_record_of_sve(const struct cfi_state *s)
+{
+	return s->cfa == UNWIND_CFA_UNSUPPORTED && s->is_scalable && s->fp.where == CFI_AT_SP;
+}
+
+static struct unwind_rule rule_of_row(struct cfi_run *run, uint64_t offset, bool had_record)
+{
+	static const struct unwind_rule by_fp = { .cfa = UNWIND_CFA_NONE };
+	enum { INSTRUCTION = 4 };
+
+	if (run->is_bad)
+		return unsupported;
+	if (is_signal_frame(run))
+		return run->machine->signal;
+	if (!has_record_of_sve(&run->state))
+		return cfi_rule(run->machine, &run->state);
+	if (had_record)
+		return by_fp;
+	run->record_at = offset + INSTRUCTION < MIN(run->at, run->size) ? offset + INSTRUCTION : 0;
+	return unsupported;
+}
+
 bool cfi_next_row(struct cfi_run *run, uint64_t *offset, struct unwind_rule *rule)
 {
+	bool had_record = run->state.fp.where == CFI_AT_SP;
+
+	if (run->record_at) {
+		*offset = run->record_at;
+		*rule = (struct unwind_rule){ .cfa = UNWIND_CFA_NONE };
+		run->record_at = 0;
+		return true;
+	}
 	if (run->is_over || run->at >= run->size)
 		return false;
 	*offset = run->at;
 	cfi_run_row(run);
 	assert(run->is_over || run->at > *offset);
-	if (run->is_bad)
-		*rule = unsupported;
-	else if (is_signal_frame(run))
-		*rule = run->machine->signal;
-	else
-		*rule = cfi_rule(run->machine, &run->state);
+	*rule = rule_of_row(run, *offset, had_record);
 	return true;
 }

@@ -27,6 +27,7 @@
 /* The differences between processors. */
 struct cfi_machine {
 	uint32_t sp, fp, ra, pc, bx; /* DWARF numbers; `pc` as named in expressions */
+	uint32_t vg;                 /* the length of SVE's vectors; UINT32_MAX: it has none */
 	enum unwind_ra undefined_ra; /* the place of the return address without a rule */
 	bool has_undefined_ra;       /* such a default exists */
 	struct unwind_rule signal;   /* of frames with the S augmentation */
@@ -57,6 +58,7 @@ struct cfi_state {
 	int64_t off;           /* kept during an expression: some code returns to it */
 	int64_t expr_off, aux; /* PLT: sp + expr_off, the threshold; DEREF: [expr_off] + aux */
 	int64_t inner;         /* SP_OTHER2: [[expr_off] + inner] + aux */
+	bool is_scalable;      /* UNSUPPORTED: as it depends on the length of SVE's vectors */
 	struct cfi_saved fp, ra, bx;
 };
 
@@ -70,6 +72,11 @@ bool cfi_initial(const struct cfi_machine *m, const struct elf_frames *frames,
 /*
  * One function's rules, row by row: ascending offsets below its size, the first 0. Behind an
  * invalid instruction, the rest is UNWIND_CFA_UNSUPPORTED.
+ *
+ * A frame with SVE's vectors has a size that no rule can express. But GCC and clang save fp and lr
+ * there, and the next instruction makes fp point to them. So from there on, the rule is that of
+ * code without a table: UNWIND_CFA_NONE, by fp. (GCC 12 describes the place of this record by sp,
+ * and does not correct it where sp moves on.)
  */
 enum { CFI_MAX_REMEMBERED = 16 };
 
@@ -83,6 +90,7 @@ struct cfi_run {
 	uint64_t start, size; /* of the function: link address, bytes */
 	uint64_t at;          /* offset that the program has reached */
 	bool is_over, is_bad;
+	uint64_t record_at; /* a row that is still to come: see cfi_next_row() */
 	uint32_t n_remembered;
 	struct cfi_state remembered[CFI_MAX_REMEMBERED];
 };

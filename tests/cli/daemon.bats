@@ -15,7 +15,7 @@ teardown() {
 
 samples_of() {
 	local sum=0 part
-	for part in "$1"/samples/*/2*; do
+	for part in "$1"/samples/*/[12]*; do
 		sum=$((sum + $(fact "$part" .samples)))
 	done
 	echo "$sum"
@@ -620,6 +620,34 @@ has_begun() { # N parts because of the clock
 shift_clock() { # SECONDS
 	ln -s -- "$1" shift.new
 	mv -T shift.new shifted
+}
+
+# A machine without a battery: its clock begins in 1970, and is set when the network is there.
+@test "a clock of 1970 that is set later: sessions and histories keep their samples" {
+	need_daemon
+	[ -e "$PROGRAMS/clock_shift.so" ] || skip "no library can be loaded into a program with sanitizers"
+	work
+	export CLOCK_SHIFT=$PWD/shifted ASSAY_DAEMON_PACE="retry=1"
+	cp "$PROGRAMS/clock_shift.so" .
+	shift_clock $((100 - $(date +%s)))
+	LD_PRELOAD=./clock_shift.so assay record -q -e cpu-clock -o s -- "$PROGRAMS/split" 0.2cpu
+	[ "$(total_of s)" -gt 0 ]
+	[[ "$(assay info -i s)" == *"started"*"1970-01-01T00:0"* ]]
+	[ "$(total_of s --since 1970-01-01 --until 1970-01-02)" = "$(total_of s)" ]
+	for format in pprof otlp folded sqlite; do
+		assay export -i s -F "$format" -o "s.$format" 2>/dev/null
+		[ -s "s.$format" ]
+	done
+	run_daemon env LD_PRELOAD=./clock_shift.so assay daemon --session-dir d -e cpu-clock -v -F 199 --max-cpu 0 --keep-age 1w
+	wait_for has_samples d
+	rm shifted
+	wait_for has_begun 1
+	wait_for has_samples d "$(samples_of d)"
+	end_daemon
+	[ "$(parts d | wc -l)" = 2 ]
+	[ "$(total_of d)" = "$(counted_in_all)" ]
+	[ "$(total_of d --until 2020-01-01)" -gt 0 ]
+	[ "$(total_of d --since -1h)" -gt 0 ]
 }
 
 @test "the clock goes two hours forth and a day back: no sample is lost or counted twice" {

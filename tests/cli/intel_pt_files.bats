@@ -162,6 +162,20 @@ none_is_untrue() {
 	[ ! -s said ]
 }
 
+@test "a trace of another kind is not decoded, and has its name" {
+	generate_once --tsc --mtc --psb 300 -- "$PROGRAMS/flow" indirect
+	python3 "$BATS_TEST_DIRNAME/trace_bytes.py" trace.data kind 3 >etm.data
+	run assay import etm.data -o s
+	[ "$status" = 0 ]
+	[[ $output == *"bytes of AUX data (Arm CoreSight ETM) are not decoded"* ]]
+	run assay script -i etm.data --itrace=b
+	[[ $output == *"it has no Intel PT, but Arm CoreSight ETM, which assay does not decode: there is nothing to decode"* ]]
+	# A number that perf has no kind for.
+	python3 "$BATS_TEST_DIRNAME/trace_bytes.py" trace.data kind 99 >other.data
+	run assay import other.data -o other
+	[[ $output == *"bytes of AUX data (processor trace) are not decoded"* ]]
+}
+
 @test "no side band: the code is unknown, which is reported" {
 	trace_of --tsc --no-side-band -- "$PROGRAMS/flow" longjmp
 	run --separate-stderr within assay script -i trace.data --itrace=be -F tid,ip,addr

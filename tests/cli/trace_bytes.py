@@ -4,12 +4,13 @@
 
     trace_bytes.py FILE cut PSB BYTES     ends the piece so many bytes behind the begin of its PSB
     trace_bytes.py FILE append NUMBER     appends so many PSBs to the piece
+    trace_bytes.py FILE kind NUMBER       leaves it alone, but calls it another kind of trace (enum auxtrace_type)
 """
 import re
 import struct
 import sys
 
-AUXTRACE = 71  # the type of the record before a piece of trace
+AUXTRACE_INFO, AUXTRACE = 70, 71  # the types of the records with the kind, and before a piece of trace
 PSB = bytes([2, 0x82]) * 8
 SIZE_OF_RECORDS = 48  # where perf.data's header has it; the offset is before it
 
@@ -20,12 +21,17 @@ def main():
     end = at + size
     while at < end:
         kind, _, length = struct.unpack_from("<IHH", data, at)
+        if kind == AUXTRACE_INFO and sys.argv[2] == "kind":
+            struct.pack_into("<I", data, at + 8, int(sys.argv[3]))
         if kind == AUXTRACE:
             record, start = at, at + length
             at += struct.unpack_from("<Q", data, at + 8)[0]
             behind = at + length
         at += length
     trace = bytes(data[start:behind])
+    if sys.argv[2] == "kind":
+        sys.stdout.buffer.write(data)
+        return
     if sys.argv[2] == "cut":
         psbs = [found.start() for found in re.finditer(re.escape(PSB), trace)]
         new = trace[: psbs[int(sys.argv[3])] + int(sys.argv[4])]

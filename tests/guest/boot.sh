@@ -42,6 +42,7 @@ machine() {
 	cpus=2) emulation[-1]+=,thread=single ;;&
 	# The kernel would time each CPU and compare their clocks, which are all the host's: minutes.
 	cpus=64) append+=" lpj=4000000 tsc=reliable nowatchdog" ;;&
+	newest) emulation[3]=max,pauth-impdef=on && emulation+=(-m 1024 -smp 1) ;;
 	icount) emulation+=(-m 768 -smp 1 -icount "shift=0,sleep=off") ;;
 	cpus=*) emulation+=(-m "$((744 + 24 * ${how#cpus=}))" -smp "${how#cpus=}") ;;
 	esac

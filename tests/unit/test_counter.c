@@ -374,6 +374,10 @@ static void wrong_pmu_terms_are_named(void **state)
 	assert_refused(m, "../cpu/type/", "no PMU '..' here");
 	assert_refused(m, "/event=1/", "no PMU '' here");
 	assert_refused(m, "cpu/,/", "'' is no term");
+	/* traces of other kinds, whether their PMU is there or not */
+	put(m, "sys/bus/event_source/devices/cs_etm/type", "9\n");
+	assert_refused(m, "cs_etm/@tmc_etr0/u", "assay does not record Arm CoreSight ETM");
+	assert_refused(m, "arm_spe_0/ts_enable=1/", "assay does not record Arm SPE");
 }
 
 static void a_hybrid_machine_counts_on_each_kind_of_core(void **state)

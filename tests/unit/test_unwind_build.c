@@ -317,6 +317,47 @@ static void a_new_thread_on_aarch64_has_no_caller(void **state)
 	built_fini(&b);
 }
 
+/* sp + vg * 24 + 16, as GCC 12 writes it. */
+#define SVE_CFA(n) \
+	".cfi_escape 0x0f, 0x0b, 0x8f, 0, 0x92, 0x2e, 0, 0x8, " #n ", 0x1e, 0x23, 16, 0x22\n"
+
+static void a_frame_with_sve_vectors_is_left_by_its_record(void **state)
+{
+	struct built b;
+
+	(void)state;
+	write_file(
+		"sve.s",
+		".arch armv8-a+sve\n.text\n.p2align 4\nf: .cfi_startproc\n"
+		"addvl sp, sp, #-3\n.cfi_escape 0x0f, 9, 0x8f, 0, 0x92, 0x2e, 0, 0x08, 24, 0x1e, "
+		"0x22\nsub sp, sp, #16\nsaves: stp x29, x30, [sp]\n"
+		".cfi_escape 0x10, 29, 2, 0x8f, 0\n.cfi_escape 0x10, 30, 2, 0x8f, 8\n"
+		"sets: mov x29, sp\nmoves: addvl sp, sp, #-18\n" SVE_CFA(
+			168) "body: nop\nnop\nldp x29, x30, [sp]\n.cfi_restore x29\n.cfi_restore "
+			     "x30\n"
+			     "ends: addvl sp, sp, #3\n"
+			     ".cfi_def_cfa sp, 16\nback: add sp, sp, #16\nret\n.cfi_endproc\n"
+			     /* without a record, nothing leads to the caller */
+			     "g: .cfi_startproc\nstr x30, [sp]\n.cfi_escape 0x10, 30, 2, 0x8f, "
+			     "0\n" SVE_CFA(24) "bare: nop\nret\n.cfi_endproc\n");
+	need_command(BUILD_AARCH64("sve"));
+	build_of(&b, "sve.so");
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "saves"))),
+			 UNWIND_CFA_UNSUPPORTED);
+	/* Here x29 is the caller's: it leads past the caller. */
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "sets"))),
+			 UNWIND_CFA_UNSUPPORTED);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "moves"))), UNWIND_CFA_NONE);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "body"))), UNWIND_CFA_NONE);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "body") + 4)), UNWIND_CFA_NONE);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "ends"))),
+			 UNWIND_CFA_UNSUPPORTED);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "back"))), UNWIND_CFA_SP);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "bare"))),
+			 UNWIND_CFA_UNSUPPORTED);
+	built_fini(&b);
+}
+
 static void a_new_thread_of_musl_on_aarch64_has_no_caller(void **state)
 {
 	static const char *const starts[] = { "", "mov x29, 0\n" };
@@ -602,6 +643,7 @@ int main(void)
 		cmocka_unit_test(a_new_thread_of_musl_has_no_caller),
 		cmocka_unit_test(a_new_thread_on_aarch64_has_no_caller),
 		cmocka_unit_test(a_new_thread_of_musl_on_aarch64_has_no_caller),
+		cmocka_unit_test(a_frame_with_sve_vectors_is_left_by_its_record),
 		cmocka_unit_test(an_undefined_return_address_is_the_end),
 		cmocka_unit_test(states_are_remembered_and_restored),
 		cmocka_unit_test(a_program_that_makes_no_sense_is_unsupported_from_there_on),
