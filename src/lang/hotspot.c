@@ -80,6 +80,13 @@ static const struct hotspot_row {
 	{ NMETHOD_IMMUTABLE, "nmethod", "_immutable_data" },
 	{ NMETHOD_IMMUTABLE_SIZE, "nmethod", "_immutable_data_size" },
 	{ NMETHOD_SCOPES_OFF, "nmethod", "_scopes_data_offset" },
+	{ NMETHOD_DEOPT, "CompiledMethod", "_deopt_handler_begin" },
+	{ NMETHOD_DEOPT_MH, "CompiledMethod", "_deopt_mh_handler_begin" },
+	{ NMETHOD_DEOPT_OFF, "nmethod", "_deopt_handler_offset" },
+	{ NMETHOD_DEOPT_OFF, "nmethod", "_deoptimize_offset" }, /* 8 */
+	{ NMETHOD_DEOPT_MH_OFF, "nmethod", "_deopt_mh_handler_offset" },
+	{ NMETHOD_DEOPT_MH_OFF, "nmethod", "_deoptimize_mh_offset" }, /* 8 */
+	{ NMETHOD_ORIG_PC, "nmethod", "_orig_pc_offset" },
 	{ PC_SIZE, "PcDesc", NULL },
 	{ PC_OFFSET, "PcDesc", "_pc_offset" },
 	{ PC_SCOPE, "PcDesc", "_scope_decode_offset" },
@@ -296,12 +303,18 @@ static const struct {
 	{ NMETHOD_IMMUTABLE, 25, UINT32_MAX },
 	{ NMETHOD_IMMUTABLE_SIZE, 25, UINT32_MAX },
 	{ NMETHOD_SCOPES_OFF, 25, UINT32_MAX },
+	{ NMETHOD_DEOPT, 9, 22 },
+	{ NMETHOD_DEOPT_MH, 9, 22 },
+	{ NMETHOD_DEOPT_OFF, 25, UINT32_MAX },
+	{ NMETHOD_DEOPT_MH_OFF, 25, UINT32_MAX },
 };
 
 /* Of those since 25, 8 has these, too. */
 static bool is_in_8(enum hotspot_field field)
 {
-	return field == BLOB_CODE_OFF || field == BLOB_CODE_END_OFF || field == NMETHOD_SCOPES_OFF;
+	return field == BLOB_CODE_OFF || field == BLOB_CODE_END_OFF ||
+	       field == NMETHOD_SCOPES_OFF || field == NMETHOD_DEOPT_OFF ||
+	       field == NMETHOD_DEOPT_MH_OFF;
 }
 
 static bool has_field(enum hotspot_field field, uint32_t major)

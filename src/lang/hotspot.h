@@ -59,6 +59,11 @@ enum hotspot_field {
 	NMETHOD_IMMUTABLE, /* since 25: a pointer to descriptors and scopes, and their size */
 	NMETHOD_IMMUTABLE_SIZE,
 	NMETHOD_SCOPES_OFF, /* 8, and since 25 */
+	NMETHOD_DEOPT,      /* 11 to 22: pointers */
+	NMETHOD_DEOPT_MH,
+	NMETHOD_DEOPT_OFF, /* 8, and since 25 */
+	NMETHOD_DEOPT_MH_OFF,
+	NMETHOD_ORIG_PC,
 	PC_SIZE,
 	PC_OFFSET,
 	PC_SCOPE,
@@ -138,8 +143,19 @@ struct hotspot_blob {
 	uint32_t complete;       /* instructions from here on have the frame; UINT32_MAX: none */
 	uint64_t method;         /* COMPILED, NATIVE */
 	uint64_t scopes, scopes_end, pcs, pcs_end, metadata, metadata_end;
+	uint64_t deopt[2];   /* COMPILED: hotspot_is_deoptimised() */
+	uint32_t true_pc_at; /* bytes from the frame's stack pointer */
 	char name[HOTSPOT_NAME_SIZE];
 };
+
+/*
+ * Whether a return address stands for another one. The virtual machine gives it to frames that must
+ * not go on in compiled code, and keeps the true one in the frame, at `true_pc_at`.
+ */
+static inline bool hotspot_is_deoptimised(const struct hotspot_blob *blob, uint64_t pc)
+{
+	return blob->kind == HOTSPOT_COMPILED && (pc == blob->deopt[0] || pc == blob->deopt[1]);
+}
 
 /* False: there is none, or it can't be read. */
 bool hotspot_find_blob(const struct hotspot *h, uint64_t pc, struct hotspot_blob *out);
@@ -229,6 +245,9 @@ uint32_t hotspot_leaves(const struct hotspot *h, const struct hotspot_blob *blob
 #define HOTSPOT_LAST_SP_AT (-2)
 #define HOTSPOT_METHOD_AT  (-3)
 #define HOTSPOT_BCP_DWARF  13 /* in the innermost frame: the register */
+
+/* While the frame of a method is made, its words are pushed, and this register has the method. */
+#define HOTSPOT_BEGUN_DWARF 3
 
 /* Likewise: the pointer into the bytecode. */
 static inline int hotspot_bcp_at(const struct hotspot *h)

@@ -110,12 +110,28 @@ static void read_tables_apart(const struct hotspot *h, const struct blob_header 
 	out->metadata_end = changing + header_int(b, f[BLOB_MUTABLE_SIZE]);
 }
 
+static void read_deoptimised(const struct hotspot *h, const struct blob_header *b,
+			     struct hotspot_blob *out)
+{
+	const uint64_t *f = h->fields;
+
+	out->true_pc_at = header_int(b, f[NMETHOD_ORIG_PC]);
+	if (h->version >= POINTERS_FROM && h->version < DATA_APART) {
+		out->deopt[0] = header_word(b, f[NMETHOD_DEOPT]);
+		out->deopt[1] = header_word(b, f[NMETHOD_DEOPT_MH]);
+		return;
+	}
+	out->deopt[0] = out->start + header_int(b, f[NMETHOD_DEOPT_OFF]);
+	out->deopt[1] = out->start + header_int(b, f[NMETHOD_DEOPT_MH_OFF]);
+}
+
 static void read_tables(const struct hotspot *h, const struct blob_header *b,
 			struct hotspot_blob *out)
 {
 	const uint64_t *f = h->fields;
 
 	out->method = header_word(b, f[NMETHOD_METHOD]);
+	read_deoptimised(h, b, out);
 	if (h->version >= DATA_APART) {
 		read_tables_apart(h, b, out);
 		return;
@@ -176,7 +192,7 @@ static size_t header_size(const struct hotspot *h, uint64_t start, uint64_t end)
 {
 	uint64_t size = MIN(end - start, (uint64_t)HEADER_MAX), last = 0;
 
-	for (int i = BLOB_NAME; i <= NMETHOD_SCOPES_OFF; i++)
+	for (int i = BLOB_NAME; i <= NMETHOD_ORIG_PC; i++)
 		last = MAX(last, h->fields[i]);
 	return (size_t)MIN(size, last + sizeof(uint64_t));
 }

@@ -261,7 +261,8 @@ struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_
 	return time_ns < known->from_ns ? NULL : known;
 }
 
-const struct hotspot_flow *java_process_flow(struct java_process *p, struct java_blob *blob)
+/* The ways through compiled code, which are kept with it. NULL: they are not known. */
+static const struct hotspot_flow *flow_of(struct java_process *p, struct java_blob *blob)
 {
 	if (blob->has_flow || !may_read(p))
 		return blob->flow;
@@ -271,6 +272,24 @@ const struct hotspot_flow *java_process_flow(struct java_process *p, struct java
 	if (!blob->has_flow)
 		forget_flow(p, blob);
 	return blob->flow;
+}
+
+uint32_t java_process_scopes(struct java_process *p, struct java_blob *blob, uint64_t pc,
+			     struct hotspot_scope out[HOTSPOT_SCOPES_MAX], bool *is_exact)
+{
+	struct hotspot_scope scopes[HOTSPOT_SCOPES_MAX];
+	const struct hotspot_flow *flow;
+	enum hotspot_nearness near;
+	uint32_t n = hotspot_scopes(&p->vm, &blob->blob, pc, out, &near), n_flow;
+
+	*is_exact = near == HOTSPOT_EXACT;
+	flow = *is_exact ? NULL : flow_of(p, blob);
+	n_flow = flow ? hotspot_flow_scopes(flow, pc - blob->blob.code, scopes) : 0;
+	if (n_flow > n || (n_flow && near == HOTSPOT_BETWEEN)) {
+		memcpy(out, scopes, n_flow * sizeof(*out));
+		n = n_flow;
+	}
+	return n;
 }
 
 /* ---- places ---- */

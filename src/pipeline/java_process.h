@@ -122,8 +122,12 @@ struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_
 /* Whether a blob is still the same, as far as it matters for a sample. */
 bool java_process_has_blob(struct java_process *p, struct java_blob *blob, uint64_t time_ns);
 
-/* The ways through compiled code, which are kept with it. NULL: they are not known. */
-const struct hotspot_flow *java_process_flow(struct java_process *p, struct java_blob *blob);
+/*
+ * The methods at an address of compiled code, the innermost first; 0: not known. *is_exact: the
+ * code has a call or a trap there.
+ */
+uint32_t java_process_scopes(struct java_process *p, struct java_blob *blob, uint64_t pc,
+			     struct hotspot_scope out[HOTSPOT_SCOPES_MAX], bool *is_exact);
 
 /* As hotspot_leaves() and hotspot_is_innermost(); what they read of a place is kept. */
 uint32_t java_process_leaves(struct java_process *p, const struct hotspot_blob *blob, uint64_t pc,

@@ -376,16 +376,7 @@ static struct lang_frame frame_of_stub(struct java_stacks *j, const struct hotsp
 	};
 }
 
-/*
- * A virtual thread that goes on has its innermost frames on the stack alone. They return to a stub
- * that fetches more of them from the heap, where a sample does not see them.
- */
 #define IN_HEAP "(frames in the heap)"
-
-static bool is_in_heap(const struct hotspot_blob *blob, bool is_after_java)
-{
-	return is_after_java && blob->kind == HOTSPOT_STUBS && strstr(blob->name, "continuation");
-}
 
 static struct lang_frame frame_in_heap(struct java_stacks *j, struct hotspot_blob stub, uint64_t pc)
 {
@@ -414,25 +405,6 @@ static void add_methods(struct java_stacks *j, const struct hotspot_scope *scope
 	}
 }
 
-/* The methods of compiled code at an address. */
-static uint32_t compiled_scopes(struct java_stacks *j, struct java_blob *blob, uint64_t pc,
-				struct hotspot_scope out[HOTSPOT_SCOPES_MAX], bool *is_exact)
-{
-	struct hotspot_scope scopes[HOTSPOT_SCOPES_MAX];
-	const struct hotspot_flow *flow;
-	enum hotspot_nearness near;
-	uint32_t n = hotspot_scopes(&j->process->vm, &blob->blob, pc, out, &near), n_flow;
-
-	*is_exact = near == HOTSPOT_EXACT;
-	flow = *is_exact ? NULL : java_process_flow(j->process, blob);
-	n_flow = flow ? hotspot_flow_scopes(flow, pc - blob->blob.code, scopes) : 0;
-	if (n_flow > n || (n_flow && near == HOTSPOT_BETWEEN)) {
-		memcpy(out, scopes, n_flow * sizeof(*out));
-		n = n_flow;
-	}
-	return n;
-}
-
 static void fill_place(struct java_stacks *j, struct java_blob *blob, uint64_t pc,
 		       struct java_place *place)
 {
@@ -443,7 +415,7 @@ static void fill_place(struct java_stacks *j, struct java_blob *blob, uint64_t p
 	case HOTSPOT_INTERPRETER:
 		return;
 	case HOTSPOT_COMPILED:
-		n = compiled_scopes(j, blob, pc, scopes, &place->is_exact);
+		n = java_process_scopes(j->process, blob, pc, scopes, &place->is_exact);
 		break;
 	case HOTSPOT_NATIVE:
 		scopes[0] = (struct hotspot_scope){ blob->blob.method, UINT32_MAX };
@@ -531,7 +503,19 @@ static bool is_innermost(struct java_stacks *j, const struct unwind_regs *regs,
 		java_process_is_innermost(j->process, regs->pc, last_sp, j->registers));
 }
 
-/* The method of an interpreted frame; NULL: the frame is not made, or something else. */
+static const struct java_method *begun_method(struct java_stacks *j, const struct unwind_regs *regs,
+					      struct unwind_ctx *stack, uint32_t *bci)
+{
+	uint64_t address = j->registers[HOTSPOT_BEGUN_DWARF];
+
+	*bci = 0;
+	if (java_words_of_frame(regs) >= (uint64_t)-HOTSPOT_METHOD_AT &&
+	    !java_read_by_fp(regs, stack, HOTSPOT_METHOD_AT, &address))
+		return NULL;
+	return method_at(j, address, NULL);
+}
+
+/* The method of an interpreted frame; NULL: it is something else, or not certain. */
 static const struct java_method *interpreted_method(struct java_stacks *j,
 						    const struct unwind_regs *regs,
 						    struct unwind_ctx *stack, uint32_t *bci)
@@ -539,6 +523,8 @@ static const struct java_method *interpreted_method(struct java_stacks *j,
 	const struct java_method *m;
 	uint64_t address, bcp;
 
+	if (java_is_being_made(&j->process->vm, regs))
+		return begun_method(j, regs, stack, bci);
 	if (!java_read_by_fp(regs, stack, HOTSPOT_METHOD_AT, &address) ||
 	    !java_read_by_fp(regs, stack, hotspot_bcp_at(&j->process->vm), &bcp) ||
 	    !is_innermost(j, regs, stack))
@@ -554,12 +540,6 @@ static const struct java_method *interpreted_method(struct java_stacks *j,
 	return m;
 }
 
-/* Whether Java code calls such code, so that its return address is a place of a call. */
-static bool is_called_by_java(const struct hotspot_blob *blob)
-{
-	return blob->kind <= HOTSPOT_INTERPRETER || blob->kind == HOTSPOT_FRAMELESS;
-}
-
 static bool is_in_file(struct java_stacks *j, uint64_t pc)
 {
 	const struct mapping *m = machine_mapping(j->config.machine, j->thread, pc);
@@ -572,7 +552,7 @@ static bool may_return_to(struct java_stacks *j, const struct hotspot_blob *call
 {
 	const struct hotspot *vm = &j->process->vm;
 	const struct java_place *place;
-	bool is_by_java = is_called_by_java(callee);
+	bool is_by_java = java_is_called(callee);
 
 	if (!hotspot_heap_of(vm, pc))
 		return callee->kind == HOTSPOT_STUBS && is_in_file(j, pc);
@@ -581,7 +561,8 @@ static bool may_return_to(struct java_stacks *j, const struct hotspot_blob *call
 		return false;
 	switch (blob_of(j, place)->kind) {
 	case HOTSPOT_COMPILED:
-		return !is_by_java || place->is_exact;
+		return !is_by_java || place->is_exact ||
+		       hotspot_is_deoptimised(blob_of(j, place), pc);
 	case HOTSPOT_INTERPRETER:
 		return true;
 	case HOTSPOT_STUBS:
@@ -597,7 +578,7 @@ static bool may_return_to(struct java_stacks *j, const struct hotspot_blob *call
 static bool may_be_caller(struct java_stacks *j, const struct hotspot_blob *callee, uint64_t pc)
 {
 	return hotspot_heap_of(&j->process->vm, pc) ||
-	       (!is_called_by_java(callee) && is_in_file(j, pc));
+	       (!java_is_called(callee) && is_in_file(j, pc));
 }
 
 static struct unwind_rule end_walk(struct java_stacks *j, enum loss_reason reason)
@@ -623,6 +604,8 @@ static const struct hotspot_leave *choose_way(struct java_stacks *j,
 				      regs->pc != j->process->vm.call_stub_return);
 	uint32_t n = java_process_leaves(j->process, blob, regs->pc, is_leaf, leaves);
 
+	if (blob->kind == HOTSPOT_INTERPRETER && is_leaf && regs->fp == regs->sp)
+		leaves[0].way = HOTSPOT_BY_FP; /* the rest is not pushed yet */
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t pc;
 
@@ -634,12 +617,32 @@ static const struct hotspot_leave *choose_way(struct java_stacks *j,
 	return NULL;
 }
 
+/* The place of a frame; NULL: it is not certain. */
+static const struct java_place *place_of_frame(struct java_stacks *j,
+					       const struct unwind_regs *regs,
+					       struct unwind_ctx *stack)
+{
+	const struct java_place *place = place_at(j, regs->pc);
+	const struct hotspot_blob *blob;
+	uint64_t pc;
+
+	if (!place || regs->flags & UNWIND_IS_EXACT)
+		return place;
+	blob = blob_of(j, place);
+	if (!hotspot_is_deoptimised(blob, regs->pc))
+		return place;
+	if (unwind_read_stack(stack, regs->sp + blob->true_pc_at, &pc) || pc < blob->code ||
+	    pc >= blob->code_end)
+		return NULL;
+	return place_at(j, pc);
+}
+
 struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 				    const struct unwind_regs *regs, struct unwind_ctx *stack)
 {
 	bool is_after_java = j->is_after_java && j->last_at + 1 == at;
 	struct hotspot_leave leaves[HOTSPOT_LEAVES_MAX] = { 0 };
-	const struct java_place *place = place_at(j, regs->pc);
+	const struct java_place *place = place_of_frame(j, regs, stack);
 	const struct hotspot_leave *leave;
 	const struct java_method *m;
 	struct lang_frame frame;
@@ -657,7 +660,7 @@ struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 		add_step(j, at, &frame, 1);
 		if (!m)
 			return end_walk(j, LOSS_JAVA_FRAME);
-	} else if (is_in_heap(&blob, is_after_java)) {
+	} else if (is_after_java && java_is_at_heap(&blob)) {
 		frame = frame_in_heap(j, blob, regs->pc);
 		add_step(j, at, &frame, 1);
 	} else if (place->n) {
@@ -665,7 +668,7 @@ struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 	} else {
 		count(j, LOSS_JAVA_NAME);
 	}
-	j->is_after_java = is_called_by_java(&blob);
+	j->is_after_java = java_is_called(&blob);
 	j->last_at = at;
 	leave = choose_way(j, &blob, regs, stack, leaves);
 	return leave ? java_rule_of(leave) : end_walk(j, LOSS_JAVA_FRAME);

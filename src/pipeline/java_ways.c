@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pipeline/java_ways.h"
 
+#include <string.h>
+
 #include "unwind/user_ctx.h"
 
 bool java_read_by_fp(const struct unwind_regs *regs, struct unwind_ctx *stack, int words,
@@ -52,4 +54,25 @@ struct unwind_rule java_rule_of(const struct hotspot_leave *leave)
 	return (struct unwind_rule){ .cfa = UNWIND_CFA_FP_DEREF,
 				     .saved = UNWIND_FP_AT_FP | UNWIND_RA_AT_FP << 4,
 				     .off = (uint16_t)HOTSPOT_SENDER_AT };
+}
+
+uint64_t java_words_of_frame(const struct unwind_regs *regs)
+{
+	return regs->fp >= regs->sp ? (regs->fp - regs->sp) / 8 : UINT64_MAX;
+}
+
+bool java_is_being_made(const struct hotspot *vm, const struct unwind_regs *regs)
+{
+	return regs->flags & UNWIND_IS_SAMPLED && regs->flags & UNWIND_KNOWS_FP &&
+	       java_words_of_frame(regs) < (uint64_t)-hotspot_bcp_at(vm);
+}
+
+bool java_is_called(const struct hotspot_blob *blob)
+{
+	return blob->kind <= HOTSPOT_INTERPRETER || blob->kind == HOTSPOT_FRAMELESS;
+}
+
+bool java_is_at_heap(const struct hotspot_blob *stub)
+{
+	return stub->kind == HOTSPOT_STUBS && strstr(stub->name, "continuation");
 }

@@ -21,3 +21,21 @@ bool java_return_address(const struct hotspot_leave *leave, const struct unwind_
 			 struct unwind_ctx *stack, uint64_t *pc);
 
 struct unwind_rule java_rule_of(const struct hotspot_leave *leave);
+
+/*
+ * The words that an interpreted frame at the frame pointer has below it. While it is made, these
+ * are few, and the memory below is none of it.
+ */
+uint64_t java_words_of_frame(const struct unwind_regs *regs);
+
+/* Whether the innermost frame, which is interpreted, is being made. */
+bool java_is_being_made(const struct hotspot *vm, const struct unwind_regs *regs);
+
+/* Whether Java code calls such code, so that its return address is a place of a call. */
+bool java_is_called(const struct hotspot_blob *blob);
+
+/*
+ * A virtual thread that goes on has its innermost frames on the stack alone. They return to a stub
+ * that fetches more of them from the heap, where a sample does not see them. Whether this is it.
+ */
+bool java_is_at_heap(const struct hotspot_blob *stub);

@@ -222,6 +222,7 @@ need_stops() {
 	need_java
 	need_stops java
 	"$ROOT/tests/random_stops_code.py" 100 java-usual
+	JAVA_FLAGS=-Xint "$ROOT/tests/random_stops_code.py" 60 java-usual
 }
 
 @test "at random instructions, JavaScript's stacks are those that the program notes" {
@@ -448,6 +449,17 @@ need_java() {
 	run ! grep -vxE 'golden.java:1[2-5]' lines
 	assay annotate -i s --search-dir "$ROOT/tests/programs/lang" golden.spin >annotated
 	has 'x += (long)i \* i' annotated
+}
+
+@test "compiled methods of Java that must not go on in their code are in its stacks" {
+	need_java
+	javac -d . "$ROOT/tests/programs/lang/deoptimised.java"
+	assay record -e cpu-clock -F "$(at_most 499)" -o s -- java -XX:-UseOnStackReplacement -Xmx64m deoptimised 5000 >ended
+	[ "$(fact s '.losses."java-mismatch" // 0')" = 0 ]
+	assay script -i s --frames language --format json |
+		jq -c '[.frames[].symbol] | select(index("deoptimised.loads"))' >stacks
+	[ "$(wc -l <stacks)" -ge 20 ]
+	run ! grep -vF '"deoptimised.middle","deoptimised.outer","deoptimised.main"' stacks
 }
 
 @test "through BPF, each stack of a Java program is the one that it must be" {

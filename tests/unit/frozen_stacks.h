@@ -29,6 +29,7 @@
 
 /* Registers of a sample, by perf's numbers (asm/perf_regs.h). */
 enum {
+	REGISTER_BX = 1,
 	REGISTER_BP = 6,
 	REGISTER_SP = 7,
 	REGISTER_IP = 8,
