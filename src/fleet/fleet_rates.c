@@ -72,11 +72,26 @@ int fleet_rate_read(const char *fleet, const char *host, uint64_t *hz, struct er
 	return 0;
 }
 
-/* The lines of others, and one of the host. */
-static int replace_rate(const char *fleet, const char *host, uint64_t hz, struct error *err)
+static int by_host(const void *a, const void *b)
+{
+	const struct fleet_rate *x = a, *y = b;
+
+	return strcmp(x->host, y->host);
+}
+
+static bool is_of(const char *line, const struct fleet_rate *rates, size_t n)
+{
+	cleanup(free_at_exit) char *host = xstrndup(line, strcspn(line, " "));
+	const struct fleet_rate key = { .host = host };
+
+	return bsearch(&key, rates, n, sizeof(*rates), by_host);
+}
+
+/* The lines of others, and those of the hosts. */
+static int replace_rates(const char *fleet, const struct fleet_rate *rates, size_t n,
+			 struct error *err)
 {
 	cleanup(free_at_exit) char *path = rates_path(fleet), *text = NULL, *was = NULL;
-	size_t n = strlen(host);
 	struct buf out = { 0 };
 	char *rest, *line;
 	int r = read_rates(fleet, &text, err);
@@ -84,26 +99,38 @@ static int replace_rate(const char *fleet, const char *host, uint64_t hz, struct
 	was = xstrdup(r < 0 ? "" : text);
 	rest = text;
 	while (r >= 0 && (line = strsep(&rest, "\n")))
-		if (*line && (strncmp(line, host, n) || line[n] != ' '))
+		if (*line && !is_of(line, rates, n))
 			buf_printf(&out, "%s\n", line);
-	if (hz)
-		buf_printf(&out, "%s %" PRIu64 "\n", host, hz);
+	for (size_t i = 0; i < n; i++)
+		if (rates[i].hz)
+			buf_printf(&out, "%s %" PRIu64 "\n", rates[i].host, rates[i].hz);
 	/* The gateway reads it as its user, whatever the umask of this one is. */
-	if (r >= 0 && (hz || out.len != strlen(was)))
+	if (r >= 0 && strcmp(buf_cstr(&out), was) != 0)
 		r = file_replace_mode(path, 0644, out.data, out.len, err);
 	buf_fini(&out);
 	return r;
 }
 
-int fleet_rate_set(const char *fleet, const char *host, uint64_t hz, struct error *err)
+int fleet_rates_set(const char *fleet, const struct fleet_rate *rates, size_t n, struct error *err)
 {
 	cleanup(close_at_exit) int lock = -1;
 
-	if (hz > FLEET_RATE_MAX)
-		return error_set(err, -EINVAL, "a rate is 1 to %d samples a second",
-				 FLEET_RATE_MAX);
-	if (strcmp(host, FLEET_RATE_ALL) != 0 && !fleet_host_is_valid(host))
-		return error_set(err, -EINVAL, "'%s' can't be the name of a host", host);
+	for (size_t i = 0; i < n; i++) {
+		if (rates[i].hz > FLEET_RATE_MAX)
+			return error_set(err, -EINVAL, "a rate is 1 to %d samples a second",
+					 FLEET_RATE_MAX);
+		if (strcmp(rates[i].host, FLEET_RATE_ALL) != 0 &&
+		    !fleet_host_is_valid(rates[i].host))
+			return error_set(err, -EINVAL, "'%s' can't be the name of a host",
+					 rates[i].host);
+	}
 	lock = fleet_lock(fleet, err);
-	return lock < 0 ? lock : replace_rate(fleet, host, hz, err);
+	return lock < 0 ? lock : replace_rates(fleet, rates, n, err);
+}
+
+int fleet_rate_set(const char *fleet, const char *host, uint64_t hz, struct error *err)
+{
+	const struct fleet_rate rate = { host, hz };
+
+	return fleet_rates_set(fleet, &rate, 1, err);
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct error;
@@ -15,6 +16,14 @@ struct error;
 
 /* *hz 0: none was set. -EBADMSG: a line is wrong. */
 int fleet_rate_read(const char *fleet, const char *host, uint64_t *hz, struct error *err);
+
+struct fleet_rate {
+	const char *host;
+	uint64_t hz;
+};
+
+/* Sets the rates of several hosts, which are sorted by name, at once. */
+int fleet_rates_set(const char *fleet, const struct fleet_rate *rates, size_t n, struct error *err);
 
 /* Sets the rate of a host, or of FLEET_RATE_ALL. 0 removes it. */
 int fleet_rate_set(const char *fleet, const char *host, uint64_t hz, struct error *err);

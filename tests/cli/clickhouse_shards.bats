@@ -9,7 +9,7 @@ setup() {
 	read -ra server <<<"${ASSAY_CLICKHOUSE_SERVER:-$(command -v clickhouse-server || true)}"
 	[ "${#server[@]}" -gt 0 ] || skip "no clickhouse-server: install it, or set ASSAY_CLICKHOUSE_SERVER to a command that runs it (docs/testing.md)"
 	local i
-	for i in 1 2 3 4 5 6 7; do
+	for i in 1 2 3 4 5 6 7 8; do
 		ports[i]=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 	done
 	for i in 1 2; do
@@ -19,6 +19,11 @@ setup() {
 		curl -sSf "http://127.0.0.1:${ports[i]}/" --data-binary "CREATE DATABASE fleet"
 	done
 	shards=http://127.0.0.1:${ports[1]}/fleet,http://127.0.0.1:${ports[2]}/fleet
+}
+
+teardown() {
+	umount -l "$BATS_TEST_TMPDIR/shard2/data" 2>/dev/null || true
+	end_test
 }
 
 configure() { # SHARD
@@ -109,6 +114,30 @@ in_clickhouse() {
 	[ "$(in_clickhouse)" = "$all" ]
 }
 
+@test "a shard of 18.16 whose disk is full gets its blocks when it has room" {
+	[ "$(id -u)" = 0 ] || skip "only root can mount a small disk"
+	stop 2
+	mv shard2/data shard2/was
+	mkdir shard2/data
+	mount -t tmpfs -o size=64m tmpfs shard2/data || skip "no file system can be mounted here"
+	cp -r shard2/was/. shard2/data
+	start 2
+	fleet_of_six
+	assay fleet init --clickhouse "$shards"
+	dd if=/dev/zero of=shard2/data/filler bs=4k 2>/dev/null || true
+	run assay fleet load --clickhouse "$shards" fleet
+	echo "$output"
+	[ "$status" = 1 ]
+	[[ "$output" == *"http://127.0.0.1:${ports[2]}/fleet"* ]]
+	[ "$(in_clickhouse)" -lt "$all" ]
+	rm shard2/data/filler
+	assay fleet load --clickhouse "$shards" fleet
+	assay fleet audit --clickhouse "$shards" fleet
+	[ "$(in_clickhouse)" = "$all" ]
+	stop 2
+	umount shard2/data
+}
+
 @test "users of 18.16: one writes, one only reads, and both see the fleet's database alone" {
 	fleet_of_six
 	assay fleet init --clickhouse "$shards"
@@ -139,18 +168,22 @@ in_clickhouse() {
 	done
 }
 
-start_zookeeper() {
+start_zookeeper() { # PORT
 	background "${zookeeper[@]}" "$BATS_TEST_TMPDIR/zoo.cfg" >zoo.out 2>&1
 	zoo=$!
-	wait_for bash -c "exec 3<>/dev/tcp/127.0.0.1/${ports[3]}" 2>/dev/null
+	wait_for bash -c "exec 3<>/dev/tcp/127.0.0.1/$1" 2>/dev/null
+}
+
+configure_zookeeper() { # PORT
+	read -ra zookeeper <<<"${ASSAY_ZOOKEEPER_SERVER-}"
+	[ "${#zookeeper[@]}" -gt 0 ] || skip "set ASSAY_ZOOKEEPER_SERVER to a command that runs ZooKeeper with a file of settings"
+	printf 'tickTime=2000\ndataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n' "$BATS_TEST_TMPDIR/zoo" "$1" >zoo.cfg
+	mkdir zoo
+	start_zookeeper "$1"
 }
 
 @test "replicated tables of 18.16 take each block once, and none while ZooKeeper is away" {
-	read -ra zookeeper <<<"${ASSAY_ZOOKEEPER_SERVER-}"
-	[ "${#zookeeper[@]}" -gt 0 ] || skip "set ASSAY_ZOOKEEPER_SERVER to a command that runs ZooKeeper with a file of settings"
-	printf 'tickTime=2000\ndataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n' "$BATS_TEST_TMPDIR/zoo" "${ports[3]}" >zoo.cfg
-	mkdir zoo
-	start_zookeeper
+	configure_zookeeper "${ports[3]}"
 	fleet_of_six
 	wait_for assay fleet init --clickhouse "$shards" --replicated /fleet 2>init.err
 	[ "$(ask 1 "SELECT count() FROM system.replicas WHERE database = 'fleet'")" = 12 ]
@@ -170,8 +203,18 @@ start_zookeeper() {
 	echo "$output"
 	[ "$status" = 1 ]
 	[ "$(in_clickhouse)" = "$all" ]
-	start_zookeeper
+	start_zookeeper "${ports[3]}"
 	wait_for assay fleet load --clickhouse "$shards" fleet 2>load.err || { cat load.err; false; }
 	assay fleet audit --clickhouse "$shards" fleet
 	[ "$(in_clickhouse)" = $((all * 10 / 6)) ]
+}
+
+@test "no sample is lost or doubled by faults of replicated tables and ZooKeeper" {
+	configure_zookeeper "${ports[8]}"
+	export ZOOKEEPER=${ports[8]}:${ports[3]} ASSAY WORKLOAD=$PROGRAMS/split
+	ASSAY=$(type -P assay)
+	FAULT=zookeeper_down run python3 "$ROOT/tests/fleet/faults.py" work 2 "http://127.0.0.1:${ports[1]},http://127.0.0.1:${ports[2]}"
+	echo "$output"
+	[ "$status" = 0 ]
+	[[ "$output" == *"2 faults in "*": zookeeper_down 2"*"0 samples lost, 0 doubled"* ]]
 }

@@ -5,7 +5,8 @@
 faults.py DIR COUNT [URL]: makes fleets in DIR, or goes on with those that are there, until COUNT faults struck. A fleet has up to 1,000
 faults: DIR/1, DIR/2 and so on. URL is a ClickHouse server; without it, the faults of loading are left out. The end of each fleet is an audit:
 each sample of the histories is stored once, and no other. Exit status: 0: nothing was lost and nothing was doubled. 1: something was. $ASSAY
-is the program, and $WORKLOAD makes the samples. $CLOCK_SHIFT_SO is tests/programs/clock_shift.so; without it, no clock is wrong.
+is the program, and $WORKLOAD makes the samples. $CLOCK_SHIFT_SO is tests/programs/clock_shift.so; without it, no clock is wrong. Two URLs with a comma are two servers, a shard each. $ZOOKEEPER is PORT:FRONT
+for their tables that are replicated: ZooKeeper's port, and the port that is theirs, where this program listens for them.
 $CLICKHOUSE_DISK is a folder on the file system of the server, which has up to a few GB; without it, this disk is never full. $FAULT is the name of
 the only fault.
 """
@@ -32,9 +33,10 @@ ASSAY = os.environ.get("ASSAY", "assay")
 class Proxy:
     """Passes connections on. It can refuse them, or cut one after a number of bytes."""
 
-    def __init__(self, target):
+    def __init__(self, target, port=0):
         self.target, self.refuses, self.cut_after, self.n_struck = target, False, None, 0
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.ends = collections.deque(maxlen=256)
+        self.listener = socket.create_server(("127.0.0.1", port), backlog=64)
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -50,8 +52,19 @@ class Proxy:
             except OSError:
                 client.close()
                 continue
+            self.ends.append(client)
             for ends in ((client, server), (server, client)):
                 threading.Thread(target=self.pump, args=ends, daemon=True).start()
+
+    def go_down(self):
+        """Also for those who are connected."""
+        self.refuses = True
+        while self.ends:
+            end = self.ends.pop()
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
 
     def pump(self, source, sink):
         try:
@@ -80,9 +93,14 @@ class Fleet:
         self.url, self.gateway, self.gateway_port = url, None, free_port()
         self.front = Proxy(("127.0.0.1", self.gateway_port))
         self.shards = []
-        if url:
-            place = url.split("://")[1].split(":")
-            self.shards = [Proxy((place[0], int(place[1]))) for _ in range(2)]
+        self.servers = (url.split(",") * 2)[:2] if url else []
+        for server in self.servers:
+            place = server.split("://")[1].split(":")
+            self.shards.append(Proxy((place[0], int(place[1]))))
+        self.zookeeper = None
+        if "ZOOKEEPER" in os.environ:
+            port, front = os.environ["ZOOKEEPER"].split(":")
+            self.zookeeper = Proxy(("127.0.0.1", int(port)), int(front))
         self.state = json.load(open("state.json")) if os.path.exists("state.json") else self.make()
 
     def make(self):
@@ -96,10 +114,13 @@ class Fleet:
             with open(os.open("token." + host, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as token:
                 subprocess.run([ASSAY, "fleet", "enroll", "fleet", host], check=True, stdout=token)
         for i in range(len(self.shards)):
-            self.sql("CREATE DATABASE %s_%d" % (state["database"], i))
+            self.sql(i, "CREATE DATABASE %s_%d" % (state["database"], i))
         self.state = state
         if self.shards:
-            subprocess.run([ASSAY, "fleet", "init", "--clickhouse", self.urls()], check=True)
+            replicated = ["--replicated", "/" + state["database"]] if self.zookeeper else []
+            init = [ASSAY, "fleet", "init", "--clickhouse", self.urls()] + replicated
+            if not any(not subprocess.run(init, check=False).returncode or time.sleep(1) for _ in range(60)):
+                sys.exit("no tables can be made")
         self.save()
         return state
 
@@ -108,8 +129,8 @@ class Fleet:
             json.dump(self.state, f)
         os.rename("state.json.new", "state.json")
 
-    def sql(self, text):
-        return urllib.request.urlopen(self.url, data=text.encode(), timeout=60).read().decode()
+    def sql(self, shard, text):
+        return urllib.request.urlopen(self.servers[shard], data=text.encode(), timeout=60).read().decode()
 
     def urls(self):
         return ",".join("http://127.0.0.1:%d/%s_%d" % (shard.port, self.state["database"], i) for i, shard in enumerate(self.shards))
@@ -308,6 +329,15 @@ def two_loads(fleet, host, ship, load):
     return has_struck
 
 
+def zookeeper_down(fleet, host, ship, load):
+    """Tables that are replicated take nothing meanwhile."""
+    fleet.zookeeper.go_down()
+    wait(load, 20)
+    has_failed = wait(fleet.load(), 20) != 0
+    fleet.zookeeper.refuses = False
+    return has_failed
+
+
 def full_clickhouse(fleet, host, ship, load):
     """The disk of ClickHouse has no room, or room for a part of a block."""
     path, left = os.environ["CLICKHOUSE_DISK"] + "/filler", random.choice([0, 40960, random.randrange(1 << 20, 5 << 18)])
@@ -333,7 +363,8 @@ def fill(file, left):
 
 
 FAULTS = [kill_ship, kill_gateway, kill_request, cut_front, send_twice, reorder, full_disk] + [clock] * ("CLOCK_SHIFT_SO" in os.environ)
-LOAD_FAULTS = [kill_load, cut_shard, shard_down, two_loads] + [full_clickhouse] * ("CLICKHOUSE_DISK" in os.environ)
+LOAD_FAULTS = [kill_load, cut_shard, shard_down, two_loads] + [full_clickhouse] * ("CLICKHOUSE_DISK" in os.environ) + \
+    [zookeeper_down] * ("ZOOKEEPER" in os.environ)
 
 
 def inject(fleet):
@@ -372,7 +403,7 @@ def check(fleet):
             wrong.append("%s: %d samples in the history, %d in the directory" % (host, sent, have))
     audits = [[ASSAY, "fleet", "audit", "fleet"]]
     if fleet.shards:
-        if not any(not wait(fleet.load(), 600) or time.sleep(0.5) for _ in range(5)):
+        if not any(not wait(fleet.load(), 600) or time.sleep(0.5) for _ in range(60 if fleet.zookeeper else 5)):
             wrong.append("load does not end well: %s" % "".join(open("load.err").readlines()[-3:]))
         audits.append([ASSAY, "fleet", "audit", "--clickhouse", fleet.urls(), "fleet"])
     for audit in audits:
@@ -382,7 +413,7 @@ def check(fleet):
     if fleet.shards:
         for table in ("facts:samples", "func_hour:self", "func_day:self", "func_host_day:self", "stack_hour:samples", "stack_day:samples"):
             name, column = table.split(":")
-            have = sum(int(fleet.sql("SELECT sum(%s) FROM %s_%d.%s WHERE service != ''" % (column, fleet.state["database"], i, name))) for i in range(2))
+            have = sum(int(fleet.sql(i, "SELECT sum(%s) FROM %s_%d.%s WHERE service != ''" % (column, fleet.state["database"], i, name))) for i in range(2))
             if have != sum(fleet.state["parts"].values()) * fleet.state["samples"]:
                 wrong.append("table %s has %d samples" % (name, have))
     return wrong
@@ -405,7 +436,7 @@ def play(folder, count, url):
     finally:
         kill(fleet.gateway)
     for i in range(len(fleet.shards) if fleet.state["over"] else 0):
-        fleet.sql("DROP DATABASE %s_%d" % (fleet.state["database"], i))
+        fleet.sql(i, "DROP DATABASE %s_%d" % (fleet.state["database"], i))
     return fleet.state
 
 

@@ -42,9 +42,10 @@ static int steer_window(const struct fleet_args *args, struct time_window *out, 
 
 static int apply_rates(const char *fleet, const struct steer_hosts *hosts, struct error *err)
 {
-	int r = 0;
+	cleanup(free_at_exit) struct fleet_rate *rates = xcalloc(hosts->n, sizeof(*rates));
+	size_t n = 0;
 
-	for (size_t i = 0; i < hosts->n && r >= 0; i++) {
+	for (size_t i = 0; i < hosts->n; i++) {
 		const struct steer_host *h = &hosts->data[i];
 
 		printf("%s: %" PRIu64 " samples, %" PRIu64 " Hz", h->name, h->samples, h->had_hz);
@@ -53,9 +54,9 @@ static int apply_rates(const char *fleet, const struct steer_hosts *hosts, struc
 		else
 			printf("; it has not said its rate, and keeps it\n");
 		if (h->hz)
-			r = fleet_rate_set(fleet, h->name, h->hz, err);
+			rates[n++] = (struct fleet_rate){ h->name, h->hz };
 	}
-	return r;
+	return fleet_rates_set(fleet, rates, n, err);
 }
 
 static int rate_by_target(const struct fleet_args *args, const char *fleet,
