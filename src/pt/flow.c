@@ -88,7 +88,7 @@ static bool quick_mtc(struct pt_flow *f)
 	struct pt_packet p;
 	int size = f->block == PT_NO_BLOCK ? pt_mtc_read(f->at, f->end, &p) : 0;
 
-	if (size)
+	if (size && !pt_flow_pass_mtc(f, (uint8_t)p.payload))
 		pt_flow_on_time(f, &p);
 	f->at += size;
 	return size;

@@ -107,6 +107,25 @@ static void look_for_sample(struct pt_flow *f, uint64_t before)
 	}
 }
 
+bool pt_flow_pass_mtc(struct pt_flow *f, uint8_t mtc)
+{
+	uint64_t before = f->config.side_band ? f->next_side_band : UINT64_MAX;
+	uint64_t period = f->config.sample_ticks, near = UINT64_MAX;
+
+	if (f->facts & PT_FACT_BAD_BYTES || (period && !f->is_quiet))
+		return false;
+	if (period)
+		near = (f->time.tsc | (period - 1)) + 1 - PT_NEAR_SAMPLE;
+	if (!pt_time_pass_mtc(&f->time, mtc, MIN(before, near)))
+		return false;
+	if (period)
+		f->quiet_until = f->insns + (near - f->time.tsc);
+	f->cyc_at = 0;
+	pt_flow_set_fact(f, PT_FACT_BEGINS_BEHIND_CYC, false);
+	f->insns_at_tsc = f->insns;
+	return true;
+}
+
 bool pt_flow_on_time(struct pt_flow *f, const struct pt_packet *p)
 {
 	uint64_t before = f->time.tsc, bound;

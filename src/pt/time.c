@@ -17,6 +17,8 @@
 
 static uint64_t scale(uint64_t v, uint32_t numerator, uint32_t denominator)
 {
+	if (v <= UINT32_MAX) /* one division instead of two */
+		return v * numerator / denominator;
 	return v / denominator * numerator + v % denominator * numerator / denominator;
 }
 
@@ -155,6 +157,23 @@ static bool on_mtc(struct pt_time *t, uint8_t mtc, bool after_cyc)
 	set_now(t, t->said);
 	if (after_cyc)
 		set_anchor(t);
+	estimate_cycles(t);
+	return true;
+}
+
+bool pt_time_pass_mtc(struct pt_time *t, uint8_t mtc, uint64_t before)
+{
+	const struct pt_clock *c = t->clock;
+	uint64_t ctc = t->ctc + ((uint64_t)(uint8_t)(mtc - t->last_mtc) << c->mtc_shift), tsc;
+
+	if (t->has_cyc || !t->has_tma || t->is_first_mtc || mtc == t->last_mtc)
+		return false;
+	tsc = t->ctc_tsc + scale(ctc, c->ctc_numerator, c->ctc_denominator);
+	if (tsc < t->tsc || tsc >= before)
+		return false;
+	t->ctc = ctc;
+	t->last_mtc = mtc;
+	t->said = t->tsc = tsc;
 	estimate_cycles(t);
 	return true;
 }

@@ -55,6 +55,12 @@ struct pt_time {
 bool pt_time_packet(struct pt_time *t, const struct pt_packet *p, bool after_cyc);
 
 /*
+ * Follows an MTC that is an ordinary one, and whose time is earlier than `before`. False: nothing
+ * has changed, and pt_time_packet() follows it. Most time packets are ordinary MTCs.
+ */
+bool pt_time_pass_mtc(struct pt_time *t, uint8_t mtc, uint64_t before);
+
+/*
  * Looks ahead in the trace of the decoder that asks: the TSC of the next PSB+ behind `at` that has
  * one; 0: none is near.
  */

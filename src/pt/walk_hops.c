@@ -134,18 +134,52 @@ static inline void take_hop(struct pt_flow *f, const struct pt_hop *hop, uint64_
 
 /* ---- hops with time packets on the way ---- */
 
+/*
+ * TNT bytes, and the directions in them as one number of n ≤ MAX_BITS bits. Groups of 6, 12 and 24
+ * bits move together, as in pt_tnt_collect(), so that no jump depends on n.
+ */
+#define FULL	 0x8080808080808080ULL /* the stop bits of TNTs of six directions */
+#define PAYLOADS 0x7e7e7e7e7e7e7e7eULL
+
+/* The low n ≤ 8 bytes of a number. */
+static inline uint64_t low_bytes(unsigned int n)
+{
+	return n ? ~0ULL >> (64 - 8 * n) : 0;
+}
+
 /* Full TNT bytes, and one with the rest. */
 static uint64_t pack(uint64_t bits, unsigned int n)
 {
-	uint64_t tnt = 0;
+	unsigned int n_full = n / 6, rest = n % 6;
+	uint64_t v = bits << (48 - n);
 
-	for (unsigned int at = 0; n; at += 8) {
-		unsigned int m = MIN(n, 6);
+	v = (v & 0x0000000000ffffffULL) | (v & 0x0000ffffff000000ULL) << 8;
+	v = (v & 0x00000fff00000fffULL) | (v & 0x00fff00000fff000ULL) << 4;
+	v = (v & 0x003f003f003f003fULL) | (v & 0x0fc00fc00fc00fc0ULL) << 2;
+	v = __builtin_bswap64(v << 1);
+	/* The rest is at the upper end of its byte: below its stop bit is where it belongs. */
+	bits = (v >> 8 * n_full & 0x7e) >> (6 - rest) & 0x7e;
+	return ((v | FULL) & low_bytes(n_full)) | (rest ? (bits | 2ULL << rest) << 8 * n_full : 0);
+}
 
-		n -= m;
-		tnt |= (2ULL << m | (bits >> n & ((1ULL << m) - 1)) << 1) << at;
-	}
-	return tnt;
+/*
+ * The directions in n < 8 bytes, which are full TNTs and one more TNT, or none. False: they are
+ * others.
+ */
+static inline bool unpack(uint64_t tnt, unsigned int n, uint64_t *bits, unsigned int *n_bits)
+{
+	uint64_t before = low_bytes(n ? n - 1 : 0), v = tnt & PAYLOADS;
+	uint8_t last = (uint8_t)(tnt >> 8 * (n ? n - 1 : 0));
+	unsigned int count = n ? 30 - (unsigned int)__builtin_clz(last | 1u) : 0;
+
+	v = __builtin_bswap64(v) >> 1;
+	v = (v & 0x003f003f003f003fULL) | (v & 0x3f003f003f003f00ULL) >> 2;
+	v = (v & 0x00000fff00000fffULL) | (v & 0x0fff00000fff0000ULL) >> 4;
+	v = (v & 0x0000000000ffffffULL) | (v & 0x00ffffff00000000ULL) >> 8;
+	v >>= 48 - 6 * n;
+	*bits = v >> 6 << count | (v & ((1ULL << count) - 1));
+	*n_bits = n ? 6 * (n - 1) + count : 0;
+	return (tnt & FULL & before) == (FULL & before) && (!n || last > 2);
 }
 
 /* Whether anything but TNTs is near. */
@@ -170,6 +204,35 @@ static size_t time_size(const uint8_t *at, const uint8_t *end)
 		return 0;
 	size = pt_packet_read(at, end, &block, &p);
 	return size > 0 && !pt_cyc_has_ovf(at, end) ? (size_t)size : 0;
+}
+
+/* As read_leg(), with one MTC on the way and nothing rare: most time packets are there. */
+static inline bool read_mtc_leg(const uint8_t *at, const uint8_t *end, struct leg *leg)
+{
+	unsigned int n, m, n_before, n_behind;
+	uint64_t v, w, before, behind;
+	size_t size;
+
+	memcpy(&v, at, sizeof(v));
+	if (end - at < 3 * ROOM || !(v & ODD))
+		return false;
+	n = (unsigned int)__builtin_ctzll(v & ODD) / 8;
+	if (at[n] != PT_MTC_BYTE)
+		return false;
+	memcpy(&w, at + n + PT_MTC_SIZE, sizeof(w));
+	if (!(w & ODD))
+		return false;
+	m = (unsigned int)__builtin_ctzll(w & ODD) / 8;
+	if (!unpack(v & low_bytes(n), n, &before, &n_before) ||
+	    !unpack(w & low_bytes(m), m, &behind, &n_behind) || n_before + n_behind > MAX_BITS)
+		return false;
+	size = read_tip(at + n + PT_MTC_SIZE + m, &leg->ip);
+	leg->tnt = pack(before << n_behind | behind, n_before + n_behind);
+	leg->size = n + PT_MTC_SIZE + m + size;
+	leg->n_times = 1;
+	leg->times[0].n_bits = (uint8_t)n_before;
+	leg->times[0].offset = (uint8_t)n;
+	return size;
 }
 
 /* As read_leg(), byte by byte. */
@@ -235,7 +298,7 @@ static void settle_ahead(struct pt_flow *f, struct taken *t, const struct pt_mar
 {
 	if (pt_flow_is_settled(f))
 		return;
-	if (mark->has_direct) {
+	if (mark->has_direct && !f->is_quiet) {
 		pt_flow_tell_ahead(f);
 		take_ops(f, t, mark->op_ahead);
 	}
@@ -248,6 +311,10 @@ static void take_rest(struct pt_flow *f, struct taken *t, uint64_t ip)
 	const struct pt_hop *hop = t->hop;
 	uint32_t top;
 
+	if (f->is_quiet && !t->n_done) {
+		pass_hop(f, hop);
+		return;
+	}
 	take_ops(f, t, hop->n_ops - (unsigned int)hop->tells_tip);
 	top = f->returns.top;
 	take_ops(f, t, hop->n_ops);
@@ -255,8 +322,6 @@ static void take_rest(struct pt_flow *f, struct taken *t, uint64_t ip)
 		f->returns.top = top;
 	if (hop->tells_tip && !f->is_quiet)
 		f->events[f->n_events - 1].branch.to = ip;
-	f->insns = t->insns + hop->insns;
-	f->stats.branches += hop->n_ops;
 }
 
 /* Up to a time packet, and over it. False: side band was, too, and may have changed the code. */
@@ -266,14 +331,30 @@ static bool take_time(struct pt_flow *f, struct taken *t, const struct pt_mark *
 	int size = pt_mtc_read(f->at, f->end, &p);
 	bool goes_on;
 
+	f->insns = t->insns + mark->insns;
+	f->node = mark->node;
+	/* Where nothing is an event, the ops are taken later, and most often all at once. */
+	if (size && f->is_quiet && pt_flow_pass_mtc(f, (uint8_t)p.payload)) {
+		f->at += size;
+		return true;
+	}
 	if (!size)
 		size = pt_packet_read(f->at, f->end, &f->block, &p);
 	take_ops(f, t, mark->op);
-	f->insns = t->insns + mark->insns;
-	f->node = mark->node;
 	goes_on = !pt_flow_on_time(f, &p);
 	f->at += size;
 	return goes_on;
+}
+
+/* Behind a time packet: a sample may be near before the hop ends. */
+static void expect_rest(struct pt_flow *f, struct taken *t, const struct pt_mark *mark)
+{
+	uint64_t n = t->insns + t->hop->insns - f->insns;
+
+	if (f->insns + n <= f->quiet_until)
+		return;
+	take_ops(f, t, mark->op);
+	pt_flow_expect(f, n);
 }
 
 /* False: execution stands behind a time packet on the way. */
@@ -291,11 +372,13 @@ static bool take_timed_hop(struct pt_flow *f, const struct pt_hop *hop, const st
 		f->at = begin + leg->times[i].offset;
 		if (!take_time(f, &t, &t.marks[at]))
 			return false;
-		pt_flow_expect(f, t.insns + hop->insns - f->insns);
+		expect_rest(f, &t, &t.marks[at]);
 		if (i + 1 == leg->n_times || leg->times[i + 1].n_bits != at)
 			settle_ahead(f, &t, &t.marks[at]);
 	}
 	take_rest(f, &t, leg->ip);
+	f->insns = t.insns + hop->insns;
+	f->stats.branches += hop->n_ops;
 	f->at = begin;
 	return true;
 }
@@ -322,7 +405,8 @@ void pt_walk_hops(struct pt_flow *f)
 		struct leg leg = { .ip = ip };
 		const struct pt_hop *hop;
 
-		if ((!read_leg(f->at, &leg) && !read_timed_leg(f->at, f->end, &leg)) ||
+		if ((!read_leg(f->at, &leg) && !read_mtc_leg(f->at, f->end, &leg) &&
+		     !read_timed_leg(f->at, f->end, &leg)) ||
 		    leg.ip == f->code->watched)
 			break;
 		hop = pt_code_hop(f->code, ip, leg.tnt, &f->returns);
