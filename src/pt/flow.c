@@ -61,24 +61,19 @@ void pt_flow_set_code(struct pt_flow *f, struct pt_code *code)
  */
 static bool quick_tip(struct pt_flow *f)
 {
-	static const uint64_t masks[8] = { [PT_IP_16] = 0xffff, [PT_IP_32] = 0xffffffff };
-	uint64_t mask, payload;
-	uint8_t head;
+	size_t size;
 
-	if (f->end - f->at < 9)
-		return false;
-	head = *f->at;
-	mask = masks[head >> 5];
-	if ((head & 0x1f) != 0x0d || !mask || !f->node || f->position != PT_EXECUTING ||
+	if (f->end - f->at < PT_TIP_ROOM || !f->node || f->position != PT_EXECUTING ||
 	    f->block != PT_NO_BLOCK)
 		return false;
-	memcpy(&payload, f->at + 1, sizeof(payload));
-	f->last_ip = (f->last_ip & ~mask) | (payload & mask);
+	size = pt_tip_read(f->at, &f->last_ip);
+	if (!size)
+		return false;
 	pt_flow_forget_change(f);
 	if (!pt_flow_check_walk(f, pt_walk_tip(f, f->last_ip)))
 		pt_flow_go_on_at(f, f->last_ip);
 	pt_flow_report_interrupts(f);
-	f->at += head >> 5 == PT_IP_16 ? 3 : 5;
+	f->at += size;
 	return true;
 }
 

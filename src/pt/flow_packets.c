@@ -574,7 +574,7 @@ void pt_flow_use_directions(struct pt_flow *f)
 		return;
 	}
 	/* Where more may follow at once, a run is to have all the directions that it can take. */
-	r = pt_walk_tnt(f, f->tnt.n > PT_TNT_ROOM && f->at < f->end ? PT_RUN_BITS - 1 : 0);
+	r = pt_walk_tnt(f, ((f->tnt.n > PT_TNT_ROOM) & (f->at < f->end)) * (PT_RUN_BITS - 1u));
 	if (r == PT_WALK_NEEDS_TIP && !may_be_deferred(f)) {
 		pt_flow_lose_way(f, PT_ERR_MISMATCH);
 		return;

@@ -214,29 +214,36 @@ uint32_t pt_hop_other(const struct pt_code *code, const struct pt_hop *hop,
 		      const struct pt_returns *returns)
 {
 	const uint64_t *more = &code->addrs.data[hop->more];
+	uint32_t n = MIN(hop->n_returns, pt_depth(returns));
+	bool is_first = (n > 0) & (pt_return_at(returns, 0)->addr != hop->returns[0]);
+	bool is_second = (n > 1) & (pt_return_at(returns, 1)->addr != hop->returns[1]);
 
-	for (uint32_t i = 0; i < hop->n_returns && i < pt_depth(returns); i++) {
-		uint64_t addr = i < PT_HOP_RETURNS ? hop->returns[i] : more[i - PT_HOP_RETURNS];
-
-		if (pt_return_at(returns, i)->addr != addr)
+	/* Most often it is one of these, and a jump would be mispredicted. */
+	if (is_first | is_second)
+		return 2 - (uint32_t)is_first;
+	for (uint32_t i = PT_HOP_RETURNS; i < n; i++)
+		if (pt_return_at(returns, i)->addr != more[i - PT_HOP_RETURNS])
 			return i + 1;
-	}
 	return 0;
 }
 
 const struct pt_hop *pt_code_other_hop(struct pt_code *code, const struct pt_hop *hop,
 				       const struct pt_returns *returns)
 {
+	uint64_t addr = hop->addr, tnt = hop->tnt;
+
 	for (int i = 0; hop && i < MAX_VARIANTS; i++) {
 		uint32_t other = pt_hop_other(code, hop, returns);
-		uint64_t addr;
+		uint64_t caller;
+		uint16_t variant;
 
 		if (!other)
 			return NULL;
-		addr = pt_return_at(returns, other - 1)->addr;
-		hop = pt_code_make_hop(code, hop->addr, hop->tnt,
-				       (uint16_t)(hash_u64(addr + other + hop->variant) | 1),
-				       returns);
+		caller = pt_return_at(returns, other - 1)->addr;
+		variant = (uint16_t)(hash_u64(caller + other + hop->variant) | 1);
+		hop = &code->hops[pt_hop_hash(addr, tnt, variant) >> (64 - code->hops_log2)];
+		if (!pt_is_hop(hop, addr, tnt, variant))
+			hop = pt_code_make_hop(code, addr, tnt, variant, returns);
 		if (hop && pt_hop_fits(code, hop, returns))
 			return hop;
 	}

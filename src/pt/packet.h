@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* X(id, name): the name is perf's. */
 #define PT_PACKETS(X)             \
@@ -152,6 +153,33 @@ static inline uint64_t pt_last_ip(uint64_t last_ip, unsigned int form, uint64_t 
 	default:
 		return last_ip;
 	}
+}
+
+enum { PT_TIP_ROOM = 9 };
+
+/*
+ * Reads the TIP at `at`, where PT_TIP_ROOM bytes can be read: the address becomes *last_ip. Returns
+ * its size; 0: there is another packet, or a TIP without an address. No jump depends on its form.
+ */
+static inline size_t pt_tip_read(const uint8_t *at, uint64_t *last_ip)
+{
+	static const struct {
+		uint64_t mask;
+		uint8_t size, sign;
+	} forms[8] = { [PT_IP_16] = { 0xffff, 3, 0 },
+		       [PT_IP_32] = { 0xffffffff, 5, 0 },
+		       [PT_IP_48_SIGNED] = { 0xffffffffffff, 7, 16 },
+		       [PT_IP_48] = { 0xffffffffffff, 7, 0 },
+		       [PT_IP_64] = { UINT64_MAX, 9, 0 } };
+	unsigned int form = *at >> 5;
+	uint64_t payload, mask = forms[form].mask;
+
+	if ((*at & 0x1f) != 0x0d)
+		return 0;
+	memcpy(&payload, at + 1, sizeof(payload));
+	payload = (*last_ip & ~mask) | (payload & mask);
+	*last_ip = (uint64_t)((int64_t)(payload << forms[form].sign) >> forms[form].sign);
+	return forms[form].size;
 }
 
 /* Up to 64 branches' directions, the oldest at bit 63; the bits below `n` are zero. */

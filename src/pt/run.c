@@ -53,6 +53,17 @@ static void set_run(struct pt_code *code, struct pt_run *run, uint64_t bits, uns
 	set_returns(&p, run);
 }
 
+/* Looks at the first pair of slots alone; NULL: the run is not there. */
+static inline const struct pt_run *run_near(const struct pt_code *code, uint32_t node, uint32_t key,
+					    uint16_t variant)
+{
+	const struct pt_run *run = &code->runs[pt_run_slot(code, node, key, variant)];
+	const struct pt_run *beside = &code->runs[pt_run_slot(code, node, key, variant) ^ 1];
+
+	run = pt_is_run(run, node, key, variant) ? run : beside;
+	return pt_is_run(run, node, key, variant) ? run : NULL;
+}
+
 /* The run's slot, or the empty one where it belongs. */
 static struct pt_run *run_find(const struct pt_code *code, uint32_t node, uint32_t key,
 			       uint16_t variant)
@@ -96,7 +107,8 @@ static const struct pt_run *make_variant(struct pt_code *code, uint32_t node, ui
 		pt_node(code, node)->heat++;
 		return NULL;
 	}
-	if (code->n_runs / 3 >> (code->runs_log2 - 2)) {
+	/* The table is at most half full, so look-ups rarely go beyond the first pair. */
+	if (code->n_runs >> (code->runs_log2 - 1)) {
 		runs_grow(code);
 		run = run_find(code, node, key, variant);
 	}
@@ -109,11 +121,13 @@ static const struct pt_run *make_variant(struct pt_code *code, uint32_t node, ui
 /* The variant for the first address on the return stack that is another than the run's. */
 static uint16_t next_variant(const struct pt_run *run, const struct pt_returns *returns)
 {
-	uint32_t depth = pt_depth(returns), i = 0;
+	uint32_t depth = pt_depth(returns), n = MIN(run->n_returns, depth), i;
+	bool same = pt_return_at(returns, 0)->addr == run->returns[0];
 	uint64_t addr;
 
-	while (i < run->n_returns && i < depth && pt_return_at(returns, i)->addr == run->returns[i])
-		i++;
+	_Static_assert(PT_RUN_RETURNS == 2, "both are compared");
+	i = (uint32_t)((n > 0) & same);
+	i += i & (n > 1) & (pt_return_at(returns, 1)->addr == run->returns[1]);
 	addr = i < depth ? pt_return_at(returns, i)->addr : 0;
 	return (uint16_t)(hash_u64(addr + i + run->variant) | 1);
 }
@@ -121,15 +135,29 @@ static uint16_t next_variant(const struct pt_run *run, const struct pt_returns *
 const struct pt_run *pt_code_make_run(struct pt_code *code, uint32_t node, uint64_t bits,
 				      unsigned int n, const struct pt_returns *returns)
 {
-	uint16_t variant = 0;
+	const struct pt_run *run;
 
 	assert(n > 0 && n <= PT_RUN_BITS && node < code->nodes.n);
-	for (int i = 0; i < MAX_VARIANTS; i++) {
-		const struct pt_run *run = make_variant(code, node, bits, n, variant, returns);
+	run = make_variant(code, node, bits, n, 0, returns);
+	if (!run || pt_run_fits(run, returns))
+		return run;
+	return pt_code_other_run(code, run, bits, n, returns);
+}
 
+const struct pt_run *pt_code_other_run(struct pt_code *code, const struct pt_run *run,
+				       uint64_t bits, unsigned int n,
+				       const struct pt_returns *returns)
+{
+	uint32_t node = run->node, key = run->key;
+
+	for (int i = 1; i < MAX_VARIANTS; i++) {
+		uint16_t variant = next_variant(run, returns);
+
+		run = run_near(code, node, key, variant);
+		if (!run)
+			run = make_variant(code, node, bits, n, variant, returns);
 		if (!run || pt_run_fits(run, returns))
 			return run;
-		variant = next_variant(run, returns);
 	}
 	return NULL;
 }

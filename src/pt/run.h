@@ -17,6 +17,11 @@
 const struct pt_run *pt_code_make_run(struct pt_code *code, uint32_t node, uint64_t bits,
 				      unsigned int n, const struct pt_returns *returns);
 
+/* Another run of the same block and directions, where `run` is not for these returns. */
+const struct pt_run *pt_code_other_run(struct pt_code *code, const struct pt_run *run,
+				       uint64_t bits, unsigned int n,
+				       const struct pt_returns *returns);
+
 static inline uint32_t pt_run_key(uint64_t bits, unsigned int n)
 {
 	return (uint32_t)(1u << n | bits >> (64 - n));
@@ -56,7 +61,9 @@ static inline const struct pt_run *pt_code_run(struct pt_code *code, uint32_t no
 
 	if (!pt_is_run(run, node, key, 0))
 		run = &code->runs[slot ^ 1]; /* a neighbour, which is read along */
-	if (pt_is_run(run, node, key, 0) && pt_run_fits(run, returns))
+	if (!pt_is_run(run, node, key, 0))
+		return pt_code_make_run(code, node, bits, n, returns);
+	if (pt_run_fits(run, returns))
 		return run;
-	return pt_code_make_run(code, node, bits, n, returns);
+	return pt_code_other_run(code, run, bits, n, returns);
 }

@@ -133,8 +133,9 @@ static inline bool replay_at_once(struct pt_flow *f, const struct pt_run *run)
 
 	if (run->n_pushes > PT_RUN_PUSHES || pt_depth(r) + run->height > PT_STACK)
 		return false;
-	for (; op < end && !f->is_quiet; op++)
-		pt_flow_emit_told(f, pt_told(f->code, op), f->insns + op->insns);
+	if (!f->is_quiet)
+		for (; op < end; op++)
+			pt_flow_emit_told(f, pt_told(f->code, op), f->insns + op->insns);
 	/* All slots, whatever is pushed: the height has room for them. */
 	for (unsigned int i = 0; i < PT_RUN_PUSHES; i++)
 		r->at[(top + i) % PT_STACK] = (struct pt_return){ run->pushes[i], 0 };

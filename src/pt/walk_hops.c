@@ -17,8 +17,6 @@
 #define ODD 0x0101010101010101ULL /* the lowest bit of each byte: in TNTs it is 0 */
 
 enum {
-	TIP = 0x0d,
-	TIP_BITS = 0x1f,
 	CYC = 3,
 	ROOM = 16,     /* bytes that are read at once */
 	MAX_BITS = 42, /* in seven bytes of TNTs */
@@ -37,22 +35,6 @@ struct leg {
 	} times[MAX_TIMES];
 };
 
-/* The address of the TIP at `at`, and its size; 0: it is none, or of a rare form. */
-static inline size_t read_tip(const uint8_t *at, uint64_t *ip)
-{
-	static const struct {
-		uint64_t mask;
-		size_t size;
-	} forms[8] = { [PT_IP_16] = { 0xffff, 3 }, [PT_IP_32] = { 0xffffffff, 5 } };
-	uint64_t payload, mask = forms[*at >> 5].mask;
-
-	if ((*at & TIP_BITS) != TIP)
-		return 0;
-	memcpy(&payload, at + 1, sizeof(payload));
-	*ip = (*ip & ~mask) | (payload & mask);
-	return forms[*at >> 5].size;
-}
-
 /*
  * Reads short TNTs and a TIP behind them; any even byte passes for a TNT here. No step depends on
  * the number of TNTs.
@@ -69,7 +51,7 @@ static inline bool read_leg(const uint8_t *at, struct leg *leg)
 	n = (unsigned int)__builtin_ctzll(v & ODD);
 	leg->tnt = v & ((1ULL << n) - 1);
 	leg->n_times = 0;
-	size = read_tip(at + n / 8, &leg->ip);
+	size = pt_tip_read(at + n / 8, &leg->ip);
 	leg->size = n / 8 + size;
 	return size;
 }
@@ -138,7 +120,7 @@ static inline void take_hop(struct pt_flow *f, const struct pt_hop *hop, uint64_
  * TNT bytes, and the directions in them as one number of n ≤ MAX_BITS bits. Groups of 6, 12 and 24
  * bits move together, as in pt_tnt_collect(), so that no jump depends on n.
  */
-#define FULL	 0x8080808080808080ULL /* the stop bits of TNTs of six directions */
+#define FULL     0x8080808080808080ULL /* the stop bits of TNTs of six directions */
 #define PAYLOADS 0x7e7e7e7e7e7e7e7eULL
 
 /* The low n ≤ 8 bytes of a number. */
@@ -157,7 +139,7 @@ static uint64_t pack(uint64_t bits, unsigned int n)
 	v = (v & 0x00000fff00000fffULL) | (v & 0x00fff00000fff000ULL) << 4;
 	v = (v & 0x003f003f003f003fULL) | (v & 0x0fc00fc00fc00fc0ULL) << 2;
 	v = __builtin_bswap64(v << 1);
-	/* The rest is at the upper end of its byte: below its stop bit is where it belongs. */
+	/* The rest is at the upper end of its byte. It belongs right below its stop bit. */
 	bits = (v >> 8 * n_full & 0x7e) >> (6 - rest) & 0x7e;
 	return ((v | FULL) & low_bytes(n_full)) | (rest ? (bits | 2ULL << rest) << 8 * n_full : 0);
 }
@@ -226,7 +208,7 @@ static inline bool read_mtc_leg(const uint8_t *at, const uint8_t *end, struct le
 	if (!unpack(v & low_bytes(n), n, &before, &n_before) ||
 	    !unpack(w & low_bytes(m), m, &behind, &n_behind) || n_before + n_behind > MAX_BITS)
 		return false;
-	size = read_tip(at + n + PT_MTC_SIZE + m, &leg->ip);
+	size = pt_tip_read(at + n + PT_MTC_SIZE + m, &leg->ip);
 	leg->tnt = pack(before << n_behind | behind, n_before + n_behind);
 	leg->size = n + PT_MTC_SIZE + m + size;
 	leg->n_times = 1;
@@ -255,7 +237,7 @@ static bool read_timed_leg(const uint8_t *begin, const uint8_t *end, struct leg 
 		}
 		size = time_size(at, end);
 		if (!size) {
-			size = read_tip(at, &leg->ip);
+			size = pt_tip_read(at, &leg->ip);
 			leg->tnt = pack(bits, n);
 			leg->size = (size_t)(at - begin) + size;
 			return size;
@@ -394,17 +376,54 @@ static bool can_hop(const struct pt_flow *f)
 	       pt_flow_is_settled(f);
 }
 
+/*
+ * Hops while nothing is an event, up to anything rarer: what changes with each hop is in registers.
+ * False: there is no hop.
+ */
+static bool walk_hops_quietly(struct pt_flow *f)
+{
+	const uint8_t *at = f->at, *end = f->end;
+	uint64_t ip = f->last_ip, insns = f->insns, quiet_until = f->quiet_until, n_branches = 0;
+	struct pt_code *code = f->code;
+	bool has_hop = true;
+	struct leg leg;
+
+	for (; end - at >= ROOM; at += leg.size) {
+		const struct pt_hop *hop;
+
+		leg.ip = ip;
+		if (!read_leg(at, &leg) || leg.ip == code->watched)
+			break;
+		hop = pt_code_hop(code, ip, leg.tnt, &f->returns);
+		has_hop = hop;
+		if (!hop || insns + hop->insns > quiet_until)
+			break;
+		pass_hop(f, hop);
+		insns += hop->insns;
+		n_branches += hop->n_ops;
+		ip = leg.ip;
+	}
+	f->at = at;
+	f->last_ip = ip;
+	f->insns = insns;
+	f->stats.branches += n_branches;
+	return has_hop;
+}
+
 void pt_walk_hops(struct pt_flow *f)
 {
 	const uint8_t *begin = f->at;
-	uint64_t ip = f->last_ip;
 
 	if (!can_hop(f))
 		return;
-	while (f->end - f->at >= ROOM && !f->stops) {
-		struct leg leg = { .ip = ip };
+	while (!f->stops) {
+		struct leg leg;
 		const struct pt_hop *hop;
+		uint64_t ip;
 
+		if ((f->is_quiet && !walk_hops_quietly(f)) || f->end - f->at < ROOM)
+			break;
+		leg.ip = ip = f->last_ip;
 		if ((!read_leg(f->at, &leg) && !read_mtc_leg(f->at, f->end, &leg) &&
 		     !read_timed_leg(f->at, f->end, &leg)) ||
 		    leg.ip == f->code->watched)
@@ -419,8 +438,8 @@ void pt_walk_hops(struct pt_flow *f)
 		else if (!take_timed_hop(f, hop, &leg))
 			return;
 		f->at += leg.size;
-		ip = f->last_ip = leg.ip;
+		f->last_ip = leg.ip;
 	}
 	if (f->at > begin)
-		f->node = pt_code_indirect(f->code, ip);
+		f->node = pt_code_indirect(f->code, f->last_ip);
 }

@@ -72,7 +72,7 @@ struct processor {
 	size_t depth, n_hidden; /* hidden: the addresses for which returns are compressed */
 	unsigned int tnt;
 	uint8_t mtc;
-	bool goes_back_in_order;
+	bool goes_back_in_order, has_no_cyc;
 };
 
 static unsigned int chance(struct processor *p, unsigned int n)
@@ -117,7 +117,7 @@ static void put_time(struct processor *p)
 		buf_u8(&p->out, 0x59);
 		buf_u8(&p->out, ++p->mtc);
 	}
-	if (which > 4)
+	if (which > 4 && !p->has_no_cyc)
 		buf_u8(&p->out, (uint8_t)(chance(p, 32) << 3 | 3));
 }
 
@@ -130,13 +130,16 @@ static void put_bit(struct processor *p, bool bit)
 
 static void go_indirect(struct processor *p, uint64_t to)
 {
-	bool is_near = chance(p, 2);
+	/* Forms of a TIP, and how many bytes of the address each has. */
+	static const uint8_t forms[] = { 0x2d, 0x2d, 0x4d, 0x6d, 0x8d, 0xcd };
+	static const int sizes[] = { 2, 2, 4, 6, 6, 8 };
+	unsigned int form = chance(p, ARRAY_SIZE(forms));
 
 	put_tnt(p);
 	if (!chance(p, 12))
 		put_time(p);
-	buf_u8(&p->out, is_near ? 0x2d : 0x4d);
-	for (int i = 0; i < (is_near ? 2 : 4); i++)
+	buf_u8(&p->out, forms[form]);
+	for (int i = 0; i < sizes[form]; i++)
 		buf_u8(&p->out, (uint8_t)(to >> 8 * i));
 	p->pc = to;
 }
@@ -212,9 +215,11 @@ static void step(struct processor *p, bool bit)
 
 static struct buf play(uint64_t seed)
 {
-	struct processor p = {
-		.code = pt_code_new(&memory, 0, 64, true), .random = seed, .pc = BASE, .tnt = 1
-	};
+	struct processor p = { .code = pt_code_new(&memory, 0, 64, true),
+			       .random = seed,
+			       .pc = BASE,
+			       .tnt = 1,
+			       .has_no_cyc = seed % 2 };
 
 	put_psb(&p);
 	for (int i = 0; i < STEPS && p.depth < DEEP; i++) {
@@ -366,6 +371,7 @@ static void compare_all(const struct buf *trace)
 		{ .all_branches = true, .forgets = true },
 		{ .pauses = true },
 		{ .no_branches = true },
+		{ .no_branches = true, .forgets = true },
 		{ .keeps_stack = true },
 	};
 

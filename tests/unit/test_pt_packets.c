@@ -173,6 +173,32 @@ static void the_six_forms_of_an_address(void **state)
 	assert_int_equal(pt_last_ip(last, PT_IP_64, 0x123), 0x123);
 }
 
+static void a_tip_is_read_in_each_form_without_a_jump(void **state)
+{
+	uint8_t bytes[PT_TIP_ROOM] = { 0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x86, 0x77, 0x88 };
+
+	(void)state;
+	for (unsigned int head = 0; head < 256; head++) {
+		const uint64_t before = 0xfedcba9876543210;
+		enum pt_block block = PT_NO_BLOCK;
+		uint64_t ip = before;
+		struct pt_packet p;
+		size_t size;
+		int r;
+
+		bytes[0] = (uint8_t)head;
+		size = pt_tip_read(bytes, &ip);
+		r = pt_packet_read(bytes, bytes + sizeof(bytes), &block, &p);
+		if (r > 0 && p.type == PT_TIP && p.count != PT_IP_NONE) {
+			assert_int_equal(size, r);
+			assert_int_equal(ip, pt_last_ip(before, p.count, p.payload));
+		} else {
+			assert_int_equal(size, 0);
+			assert_int_equal(ip, before);
+		}
+	}
+}
+
 static void a_cut_packet_needs_more_bytes(void **state)
 {
 	enum pt_block block = PT_NO_BLOCK;
@@ -452,6 +478,7 @@ int main(void)
 		cmocka_unit_test(each_packet_is_written_from_its_words),
 		cmocka_unit_test(text_that_is_no_packet_is_refused_with_its_line),
 		cmocka_unit_test(the_six_forms_of_an_address),
+		cmocka_unit_test(a_tip_is_read_in_each_form_without_a_jump),
 		cmocka_unit_test(a_cut_packet_needs_more_bytes),
 		cmocka_unit_test(what_the_manual_reserves_is_no_packet),
 		cmocka_unit_test(items_are_read_only_inside_a_block),
