@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The commands of docs/tutorial.md work in their order, and show what it tells.
+# The commands of docs/tutorial.md and docs/comparison.md work in their order, and show what they tell.
 
 load helpers
 
@@ -34,4 +34,30 @@ tutorial_commands() {
 	jq -e '.rows[] | select(.symbol == "find_customer") | .total > 2 * .samples' after.json
 	assay annotate -i after.assay find_customer | has 'strcasecmp(a, b) == 0' -
 	assay explain -i after.assay | has 'strcasecmp' -
+}
+
+@test "the comparison's commands show that stacks are whole, and Python's functions" {
+	need_recording
+	command -v cc >/dev/null || skip "there is no C compiler"
+	ln -s "$ROOT/tests" tests
+	sed -n 's/^    \(\(assay\|cc\|printf\) .*\)$/\1/p' "$ROOT/docs/comparison.md" >commands
+	[ "$(wc -l <commands)" -ge 9 ]
+	n=0
+	while read -r command; do
+		n=$((n + 1))
+		case $command in
+		*off-cpu* | *w.assay*) assay record -q --off-cpu -o probe -- true 2>/dev/null || continue ;;
+		*python3*) [ -x /usr/bin/python3 ] || continue ;;
+		*py.assay*) [ -e py.assay ] || continue ;;
+		esac
+		if ! within bash -c "$command" >"out.$n" 2>&1 </dev/null; then
+			echo "$command:"
+			cat "out.$n"
+			return 1
+		fi
+	done <commands
+	read -r whole all < <(grep -hE '^[0-9]+ [0-9]+$' out.* | head -1)
+	[ "$all" -gt 100 ]
+	[ $(((all - whole) * 50)) -le "$all" ]
+	[ ! -e w.assay ] || grep -q '  sleep$' out.*
 }
