@@ -211,6 +211,73 @@ int clickhouse_audit_host(struct clickhouse *ch, const char *fleet, const char *
 	return r;
 }
 
+/* ---- a day that is to be loaded again ---- */
+
+static int samples_of_part(const char *part, uint64_t day_s, uint64_t *samples, struct error *err)
+{
+	struct block_buckets buckets = { 0 };
+	int r = part_buckets(part, BLOCK_BUCKET_NS, &buckets, err);
+
+	vec_foreach (&buckets, bucket)
+		if (bucket->start_ns / NS_PER_SECOND / DAY_S == day_s / DAY_S)
+			*samples += bucket->samples;
+	vec_fini(&buckets);
+	return r;
+}
+
+static int samples_here(const char *fleet, const char *host, uint64_t day_s, uint64_t *samples,
+			struct error *err)
+{
+	cleanup(free_at_exit) char *dir = xasprintf("%s/%s", fleet, host);
+	struct history_names names = { 0 };
+	int r = history_list(dir, &names);
+
+	*samples = 0;
+	if (r < 0)
+		error_errno(err, r, "cannot read %s", dir);
+	for (size_t i = 0; i < names.n && r >= 0; i++) {
+		cleanup(free_at_exit) char *part = xasprintf("%s/%s", dir, names.data[i]);
+
+		r = samples_of_part(part, day_s, samples, err);
+	}
+	history_names_fini(&names);
+	return r;
+}
+
+static int check_day_of_host(struct clickhouse *ch, const char *fleet, const char *host,
+			     uint64_t day_s, struct error *err)
+{
+	struct audit_list stored = { 0 };
+	uint64_t here, there = 0;
+	int r = audit_list_stored(ch, host, &stored, err);
+
+	vec_foreach (&stored, sum)
+		if (sum->time_s / DAY_S == day_s / DAY_S)
+			there += sum->samples;
+	vec_fini(&stored);
+	if (r < 0 || !there)
+		return r;
+	r = samples_here(fleet, host, day_s, &here, err);
+	if (r >= 0 && here < there)
+		r = error_set(err, -EBADMSG,
+			      "%s has %" PRIu64 " samples of that day in ClickHouse, and %" PRIu64
+			      " in the directory: ClickHouse keeps the day, or it would lose some",
+			      host, there, here);
+	return r;
+}
+
+int clickhouse_check_day(struct clickhouse *ch, const char *fleet, uint64_t day_s,
+			 struct error *err)
+{
+	struct history_names hosts = { 0 };
+	int r = fleet_hosts(fleet, &hosts, err);
+
+	for (size_t i = 0; i < hosts.n && r >= 0; i++)
+		r = check_day_of_host(ch, fleet, hosts.data[i], day_s, err);
+	history_names_fini(&hosts);
+	return r;
+}
+
 /* ---- tables ---- */
 
 #define SQL_DAY "toUInt32(intDiv(toUInt32(time), 86400)) AS d"

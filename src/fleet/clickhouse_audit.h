@@ -34,6 +34,13 @@ int clickhouse_audit_host(struct clickhouse *ch, const char *fleet, const char *
 			  audit_difference_visitor *visit, void *context,
 			  struct audit_host_sums *sums, struct error *err);
 
+/*
+ * Whether the directory has the samples of a day that ClickHouse has, of each host that is in the
+ * directory. -EBADMSG: it has fewer, as after a retention.
+ */
+int clickhouse_check_day(struct clickhouse *ch, const char *fleet, uint64_t day_s,
+			 struct error *err);
+
 /* Compares each table of sums with `coverage`, for each shard and day, and looks for blocks that
  * are there more than once. */
 int clickhouse_audit_tables(struct clickhouse *ch, audit_difference_visitor *visit, void *context,

@@ -18,6 +18,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "fleet/clickhouse.h"
+#include "fleet/clickhouse_audit.h"
 #include "fleet/clickhouse_insert.h"
 #include "fleet/clickhouse_rows.h"
 #include "fleet/fleet_store.h"
@@ -507,6 +508,9 @@ int fleet_load(const struct fleet_load_config *config, struct fleet_load_result 
 	if (r >= 0)
 		r = lock = loader_lock(config->fleet, err);
 	r = r < 0 ? r : fleet_hosts(config->fleet, &hosts, err);
+	if (r >= 0 && config->drops_first)
+		r = clickhouse_check_day(config->clickhouse, config->fleet,
+					 config->from_ns / NS_PER_SECOND, err);
 	if (r >= 0 && config->drops_first)
 		r = clickhouse_drop_day(config->clickhouse, config->from_ns / NS_PER_SECOND, err);
 	loader_begin(&l);

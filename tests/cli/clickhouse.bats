@@ -65,6 +65,16 @@ all_are() { # N
 		assay fleet rebuild --clickhouse "$clickhouse" fleet "$day"
 	done
 	[ "$(sums)" = "$(all_are "$all")" ]
+	# A day that the directory has no longer stays.
+	block=$(find fleet/web2 -mindepth 1 -maxdepth 1 -type d | head -1)
+	mv "$block" gone
+	for day in $(sql "SELECT DISTINCT toDate(time) FROM coverage"); do
+		run assay fleet rebuild --clickhouse "$clickhouse" fleet "$day"
+		[ "$status" = 1 ]
+		[[ "$output" == *"web2 has "*" samples of that day in ClickHouse, and "*" in the directory"* ]]
+	done
+	[ "$(sums)" = "$(all_are "$all")" ]
+	mv gone "$block"
 	# Without its row in coverage, a block is looked at again, and is there already.
 	sql "TRUNCATE TABLE coverage"
 	assay fleet load --clickhouse "$clickhouse" fleet

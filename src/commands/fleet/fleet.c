@@ -186,7 +186,8 @@ static const struct command_section fleet_sections[] = {
 			"*init* makes its "
 			"tables. *load* stores blocks in it, each exactly once, and removes days "
 			"that are older than "
-			"each table keeps them. *rebuild* drops a day and stores it again. "
+			"each table keeps them. *rebuild* drops a day and stores it again, if the "
+			"directory has all of its samples. "
 			"docs/fleet.md has the tables." },
 	{ "REGRESSIONS",
 	  "Each host is compared with itself: a service before and after the first sample of a new "
