@@ -18,6 +18,7 @@ src/daemon/place.c|4|the folder of the daemon, without links
 src/daemon/privilege.c|1|a limit in /proc/sys
 src/machine/cgroups.c|6|/proc/PID/cgroup; folders of the kernel in mounts of cgroups
 src/machine/engine_files.c|2|lists of names in folders of root
+src/machine/guest_modules.c|1|a list of modules of a guest, in a file that the user names
 src/machine/kernel_map.c|4|the symbols, modules and notes of the kernel in /proc and /sys
 src/machine/proc.c|4|comm, maps and task of /proc/PID
 src/machine/storage_places.c|1|/etc/passwd
@@ -42,8 +43,8 @@ src/symbol/image_places.c|1|folders that the user names (--image-path); the guar
 src/symbol/kallsyms.c|1|/proc/kallsyms, or a copy that the user names
 src/symbol/kernel/kcore.c|1|/proc/kcore, or a copy that the user names
 src/symbol/kernel/kcore_cache.c|2|lists of modules in the cache of the user, and its folders
-src/symbol/kernel/kernel_table.c|3|notes and modules of the kernel, or lists of a guest that the user names
-src/symbol/kernel/module_file.c|2|/lib/modules: modules.dep, and the names of releases
+src/symbol/kernel/kernel_table.c|2|notes and modules of the kernel
+src/symbol/kernel/module_file.c|1|the names of releases in /lib/modules
 src/symbol/kernel/vmlinux.c|2|notes of the kernel, and names of files in /boot; the guard opens the files
 src/trace/pt_guests.c|1|the version in the folder that the user names for a guest
 src/trace/pt_images.c|1|the copy of the kernel in a recording

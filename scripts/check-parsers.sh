@@ -26,12 +26,12 @@ src/symbol/kernel/kernel_check.c|3|symbols and vmlinux of the kernel
 src/symbol/kernel/kernel_table.c|4|symbols of the kernel, and of a guest in a file that the user names
 src/symbol/kernel/module_code.c|1|modules in /lib/modules, for the flow of the processor
 src/symbol/kernel/module_file.c|5|modules in /lib/modules
+src/symbol/kernel/module_loader.c|3|modules in /lib/modules and the vmlinux, for the flow of the processor
 src/symbol/kernel/vmlinux.c|3|vmlinux in /boot and /usr/lib/debug, and of the servers that the user names
 src/symbol/lines/line_table.c|1|the kernel and its modules
 src/symbol/symbolizer/symbolizer.c|1|the build id of a trusted file
 src/trace/pt_images.c|5|code of a trace, for the flow of the processor
 src/trace/pt_guests.c|2|files of a guest that the user names
-src/trace/pt_modules.c|3|modules in /lib/modules and the vmlinux, for the flow of the processor
 src/unwind/library.c|1|the vdso, which the kernel has made
 '
 rows='src/machine/image_look.c src/machine/jit_piece.c src/symbol/file_debug.c src/symbol/file_functions.c src/machine/perf_map.c src/symbol/lines/file_dump.c src/symbol/lines/line_dump.c src/symbol/file_symbols.c src/symbol/lines/file_lines.c src/unwind/file_unwind.c src/symbol/debug_file.c src/symbol/debug_sections.c src/symbol/split_files.c src/symbol/elf_draft.c src/symbol/mini_debug.c src/symbol/lines/line_scan.c src/symbol/lines/line_draft.c src/symbol/lines/line_go.c src/unwind/build.c src/unwind/build_covers.c src/unwind/build_runtimes.c'

@@ -505,8 +505,8 @@ static int import_open_parts(struct import *im, struct error *err)
 			break;
 		part->data = replay_data(part->replay);
 		part->machine = replay_machine(part->replay);
-		if (im->config->places && im->config->places->guest_code)
-			machine_has_guest_code(part->machine);
+		if (im->config->places)
+			replay_set_guests(part->machine, im->config->places);
 	}
 	return r;
 }

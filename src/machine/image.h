@@ -154,6 +154,12 @@ bool image_is_label_mark(const struct image *image);
 #define IMAGE_GUEST_KERNEL "[guest.kernel"
 
 /*
+ * The image (of kind NAMED) of a module of that kernel begins so. Then come a space, the number of
+ * the process, a space, the name of the module, and "]". Its offsets are addresses.
+ */
+#define IMAGE_GUEST_MODULE "[guest.module"
+
+/*
  * The image (of kind NAMED) of the outermost frame of a stack that was cut: the callers of the
  * frame inside it are not known. Native sessions have it alone.
  */

@@ -95,6 +95,10 @@ void machine_free(struct machine *m)
 	cgroups_free(m->cgroups);
 	image_table_free(m->images);
 	strings_fini(&m->strings);
+	vec_foreach (&m->guests, guest)
+		guest_modules_free(guest->modules);
+	vec_fini(&m->guests);
+	machine_forget_guest_files(m);
 	free(m->proc);
 	free(m);
 }

@@ -16,6 +16,7 @@
 #include "event/event.h"
 #include "event/loss.h"
 #include "guard/limits.h"
+#include "machine/guest_modules.h"
 #include "machine/image.h"
 
 struct mapping;
@@ -38,8 +39,16 @@ struct machine *machine_new(const struct machine_config *config);
 void machine_free(struct machine *m);
 DEFINE_AT_EXIT(machine_free, struct machine)
 
-/* Code of guests in user mode is that of the process that runs them, at the same address. */
-void machine_has_guest_code(struct machine *m);
+/* Facts of guests that no record has. */
+struct machine_guests {
+	/* A process that runs a guest has the guest's user code, at the same addresses. */
+	bool has_code;
+	/* Lists of their modules, which then have images of their own. Copied. */
+	struct guest_files files;
+};
+
+/* Before the first sample; the last call counts. */
+void machine_set_guests(struct machine *m, const struct machine_guests *guests);
 
 struct image_table *machine_images(struct machine *m);
 struct strings *machine_strings(struct machine *m); /* comms */

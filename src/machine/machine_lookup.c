@@ -7,6 +7,7 @@
 #include <sys/auxv.h>
 
 #include "base/intmap.h"
+#include "base/proc_modules.h"
 #include "event/guest_task.h"
 #include "machine/address_space.h"
 #include "machine/cgroups.h"
@@ -31,6 +32,8 @@ string_id machine_process_cgroup(struct machine *m, struct process *p, int depth
 		p->cgroup = own;
 	return p->cgroup;
 }
+
+enum { MAX_GUESTS_WITH_MODULES = 1024 }; /* a recording may name any number of guests */
 
 /* Looking up. */
 
@@ -182,17 +185,50 @@ int machine_resolve_near(struct machine *m, const struct thread_view *thread, ui
 	return -1;
 }
 
-/* A guest's kernel can have names, so each guest has one. Offsets are addresses. */
-static image_id guest_image(struct machine *m, const struct thread_view *thread, bool is_kernel)
+static image_id named_image(struct machine *m, const char *path)
+{
+	return image_intern(m->images, &(struct image){ .kind = IMAGE_NAMED, .path = path });
+}
+
+/* A guest's kernel can have names, so each guest has one. */
+static struct guest_of_process *guest_of_process(struct machine *m, int32_t pid)
+{
+	char path[sizeof(IMAGE_GUEST_KERNEL) + 16];
+	cleanup(free_at_exit) char *list = NULL;
+	struct guest_of_process *new;
+
+	vec_foreach (&m->guests, guest)
+		if (guest->pid == pid)
+			return guest;
+	snprintf(path, sizeof(path), IMAGE_GUEST_KERNEL " %" PRId32 "]", pid);
+	new = vec_add(&m->guests);
+	new->pid = pid;
+	new->kernel = named_image(m, path);
+	if (m->guests.n <= MAX_GUESTS_WITH_MODULES)
+		list = guest_files_list(&m->guest_files, pid, "modules");
+	new->modules = guest_modules_read(list);
+	return new;
+}
+
+/* Offsets in both are addresses. */
+static image_id guest_kernel_image(struct machine *m, const struct thread_view *thread,
+				   uint64_t addr)
 {
 	int32_t pid =
 		thread->guest_pid ? thread->guest_pid : m->processes.data[thread->process].pid;
-	char path[sizeof(IMAGE_GUEST_KERNEL) + 16];
-	const struct image image = { .kind = IMAGE_NAMED,
-				     .path = is_kernel ? path : "[guest.user]" };
+	struct guest_of_process *guest = guest_of_process(m, pid);
+	const struct guest_module *module = guest_modules_next(guest->modules, addr);
+	char path[sizeof(IMAGE_GUEST_MODULE) + 16 + PROC_MODULE_NAME];
 
-	snprintf(path, sizeof(path), IMAGE_GUEST_KERNEL " %" PRId32 "]", pid);
-	return image_intern(m->images, &image);
+	if (!module || addr < module->start)
+		return guest->kernel;
+	if (module != guest->module) {
+		snprintf(path, sizeof(path), IMAGE_GUEST_MODULE " %" PRId32 " %s]", pid,
+			 module->name);
+		guest->module = module;
+		guest->module_image = named_image(m, path);
+	}
+	return guest->module_image;
 }
 
 /* Whether code that a guest runs in user mode is known. */
@@ -214,15 +250,36 @@ int machine_resolve(struct machine *m, const struct thread_view *thread, enum cp
 	if (mode == MODE_HYPERVISOR)
 		return LOSS_GUEST;
 	if (mode_is_guest(mode) && !(mode == MODE_GUEST_USER && has_code_of_guest(m, thread))) {
-		out->image = guest_image(m, thread, mode == MODE_GUEST_KERNEL);
+		out->image = mode == MODE_GUEST_KERNEL ? guest_kernel_image(m, thread, addr)
+						       : named_image(m, "[guest.user]");
 		return -1;
 	}
 	return machine_resolve_near(m, thread, addr, time_ns, &near, out);
 }
 
-void machine_has_guest_code(struct machine *m)
+static const char *machine_copy_text(const char *text)
 {
-	m->has_guest_code = true;
+	return text ? xstrdup(text) : NULL;
+}
+
+void machine_forget_guest_files(struct machine *m)
+{
+	free((char *)m->guest_files.kallsyms);
+	free((char *)m->guest_files.modules);
+	free((char *)m->guest_files.mount);
+	m->guest_files = (struct guest_files){ 0 };
+}
+
+void machine_set_guests(struct machine *m, const struct machine_guests *guests)
+{
+	assert(!m->guests.n);
+	machine_forget_guest_files(m);
+	m->has_guest_code = guests->has_code;
+	m->guest_files = (struct guest_files){
+		.kallsyms = machine_copy_text(guests->files.kallsyms),
+		.modules = machine_copy_text(guests->files.modules),
+		.mount = machine_copy_text(guests->files.mount),
+	};
 }
 
 struct code_addr machine_resolve_data(struct machine *m, const struct thread_view *thread,

@@ -87,10 +87,21 @@ struct machine_dump {
 /* The place of no dump. */
 #define NO_DUMP 0
 
+/* A guest whose kernel a sample was in. */
+struct guest_of_process {
+	int32_t pid;
+	image_id kernel;
+	struct guest_modules *modules;
+	const struct guest_module *module; /* of the last sample in a module; NULL: none */
+	image_id module_image;
+};
+
 struct machine {
 	bool is_offline, has_other_clock;
 	bool has_untimed_code;
 	bool has_guest_code;
+	struct guest_files guest_files; /* copies */
+	VEC(struct guest_of_process) guests;
 	bool has_data; /* offline: mappings of data come */
 	char *proc;
 	struct image_table *images;
@@ -165,6 +176,9 @@ void machine_dumps_fini(struct machine *m);
 
 /* A compiler maps its dump so that tools find it. */
 void machine_open_dump(struct machine *m, struct process *p, const char *path);
+
+/* Frees the copies of names of guests' files. */
+void machine_forget_guest_files(struct machine *m);
 
 /* The process has it no longer. If nobody else has it, it is kept until its names are visited. */
 void machine_drop_dump(struct machine *m, struct process *p);

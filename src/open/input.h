@@ -180,7 +180,9 @@ struct code_args {
 		  OPT_STRING,                                                                     \
 		  (base) + offsetof(struct code_args, guest_modules),                             \
 		  NULL,                                                                           \
-		  "a copy of the guest's /proc/modules: where its modules begin and end" },       \
+		  "a copy of the guest's /proc/modules: its modules have rows of their own",      \
+		  "An Intel PT trace of a guest needs the files of its modules, too: by name, "   \
+		  "in *--image-path*." },                                                         \
 		{ 0,                                                                              \
 		  "guestmount",                                                                   \
 		  "DIR",                                                                          \

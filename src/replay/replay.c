@@ -237,10 +237,22 @@ void replay_close(struct replay *r)
 	free(r);
 }
 
+void replay_set_guests(struct machine *m, const struct symbolizer_config *places)
+{
+	const struct machine_guests guests = {
+		.has_code = places->guest_code,
+		.files = { .kallsyms = places->guest_kallsyms,
+			   .modules = places->guest_modules,
+			   .mount = places->guest_mount },
+	};
+
+	machine_set_guests(m, &guests);
+}
+
 static void replay_new_finder(struct replay *r, const struct symbolizer_config *places)
 {
-	if (places && places->guest_code)
-		machine_has_guest_code(r->machine);
+	if (places)
+		replay_set_guests(r->machine, places);
 	r->finder = xmalloc(sizeof(*r->finder));
 	finder_init(r->finder, places);
 }
@@ -390,8 +402,8 @@ int replay_decode(struct replay *r, const struct itrace *itrace,
 
 	if (e < 0)
 		return e;
-	if (places && places->guest_code)
-		machine_has_guest_code(r->machine);
+	if (places)
+		replay_set_guests(r->machine, places);
 	config.side_band = again;
 	e = pt_trace_open(&config, &r->trace, err);
 	if (e < 0)

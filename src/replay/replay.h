@@ -51,6 +51,8 @@ DEFINE_AT_EXIT(replay_close, struct replay)
  * or of NULL, the places are those of this machine.
  */
 void replay_set_places(struct replay *r, const struct symbolizer_config *places);
+/* What the places say of guests. Both calls above do it for the replay's own machine. */
+void replay_set_guests(struct machine *m, const struct symbolizer_config *places);
 struct finder *replay_finder(struct replay *r);
 
 /* The facts of the recording, its events, its AUX data. */

@@ -11,33 +11,50 @@
 #include "base/files/file.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
+#include "machine/guest_modules.h"
+#include "machine/image.h"
 #include "perfdata/perfdata.h"
 #include "symbol/kallsyms.h"
+#include "symbol/kernel/module_code.h"
+#include "symbol/kernel/module_file.h"
+#include "symbol/kernel/module_loader.h"
 #include "symbol/kernel/vmlinux.h"
 #include "symbol/table.h"
 
 enum {
 	MAX_GUESTS = 1024, /* later ones have no code: a recording may name any number of them */
 	RELEASE_TEXT_MAX = 1 << 12,
+	RELEASE_SIZE = 128,
 };
 
 struct guest {
 	int32_t pid;
 	struct file_mapping file;
 	struct elf_file elf;
-	uint64_t slide; /* from addresses in the file to the guest's */
-	char *note;     /* NULL: it has code */
+	uint64_t slide;                /* from addresses in the file to the guest's */
+	char *note;                    /* NULL: it has code */
+	char *kallsyms;                /* NULL: none was given */
+	struct guest_modules *modules; /* where the guest had them */
+	struct guest_code *codes;      /* of each */
+	struct module_loader *loader;  /* NULL: not needed yet */
+};
+
+/* The code of a module. */
+struct guest_code {
+	bool is_tried;
+	struct module_code *code; /* NULL: `why` */
+	const char *why;
 };
 
 struct pt_guests {
-	const struct symbolizer *places;
+	struct symbolizer *places;
 	const struct perfdata_guest_text *texts;
 	size_t n_texts;
 	VEC(struct guest) guests;
 };
 
-struct pt_guests *pt_guests_new(const struct symbolizer *places,
-				const struct perfdata_guest_text *texts, size_t n_texts)
+struct pt_guests *pt_guests_new(struct symbolizer *places, const struct perfdata_guest_text *texts,
+				size_t n_texts)
 {
 	struct pt_guests *g = xcalloc(1, sizeof(*g));
 
@@ -47,24 +64,71 @@ struct pt_guests *pt_guests_new(const struct symbolizer *places,
 	return g;
 }
 
+static void guest_close(struct guest *guest)
+{
+	size_t n;
+
+	guest_modules_all(guest->modules, &n);
+	for (size_t i = 0; i < n; i++)
+		module_code_free(guest->codes[i].code);
+	free(guest->codes);
+	guest_modules_free(guest->modules);
+	module_loader_free(guest->loader);
+	file_unmap(&guest->file);
+	free(guest->kallsyms);
+	free(guest->note);
+}
+
 void pt_guests_free(struct pt_guests *g)
 {
 	if (!g)
 		return;
-	vec_foreach (&g->guests, guest) {
-		file_unmap(&guest->file);
-		free(guest->note);
-	}
+	vec_foreach (&g->guests, guest)
+		guest_close(guest);
 	vec_fini(&g->guests);
 	free(g);
+}
+
+static char *guest_module_note(const struct guest *guest, const char *name,
+			       const struct guest_code *c)
+{
+	uint64_t n_same_way, n_unknown;
+
+	if (!c->code)
+		return xasprintf("the code of the module %s of the guest that process %" PRId32
+				 " runs is not decoded: %s",
+				 name, guest->pid, c->why);
+	module_code_undecided(c->code, &n_same_way, &n_unknown);
+	return xasprintf("the code of the module %s of the guest that process %" PRId32
+			 " runs comes from its file. Of the places that the kernel patches, the "
+			 "file does not tell %" PRIu64 " (not decoded), and %" PRIu64
+			 " that lead the same way",
+			 name, guest->pid, n_unknown, n_same_way);
+}
+
+static void guest_note_modules(const struct guest *guest,
+			       void (*note)(void *context, const char *sentence), void *context)
+{
+	size_t n;
+	const struct guest_module *modules = guest_modules_all(guest->modules, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (guest->codes[i].is_tried) {
+			cleanup(free_at_exit) char *text =
+				guest_module_note(guest, modules[i].name, &guest->codes[i]);
+
+			note(context, text);
+		}
 }
 
 void pt_guests_notes(const struct pt_guests *g, void (*note)(void *context, const char *sentence),
 		     void *context)
 {
-	vec_foreach (&g->guests, guest)
+	vec_foreach (&g->guests, guest) {
 		if (guest->note)
 			note(context, guest->note);
+		guest_note_modules(guest, note, context);
+	}
 }
 
 /* ---- a guest's files ---- */
@@ -145,6 +209,15 @@ static bool open_vmlinux(const struct pt_guests *g, const char *path, const char
 }
 
 /* "Linux version 6.1.0-53-cloud-amd64 (…" in the guest's /proc/version. */
+static bool guest_read_release(const char *folder, char release[RELEASE_SIZE])
+{
+	cleanup(free_at_exit) char *version = xasprintf("%s/proc/version", folder), *text = NULL;
+
+	return file_is_regular(version) &&
+	       file_read_all(version, RELEASE_TEXT_MAX, &text, NULL) == 0 &&
+	       sscanf(text, "Linux version %127[A-Za-z0-9._+~-]", release) == 1;
+}
+
 static bool open_vmlinux_below(const struct pt_guests *g, const char *folder, const char *kallsyms,
 			       struct guest *out)
 {
@@ -152,12 +225,9 @@ static bool open_vmlinux_below(const struct pt_guests *g, const char *folder, co
 						"%s/boot/vmlinux-%s",
 						"%s/usr/lib/debug/lib/modules/%s/vmlinux",
 						"%s/lib/modules/%s/build/vmlinux" };
-	cleanup(free_at_exit) char *version = xasprintf("%s/proc/version", folder), *text = NULL;
-	char release[128];
+	char release[RELEASE_SIZE];
 
-	if (!file_is_regular(version) ||
-	    file_read_all(version, RELEASE_TEXT_MAX, &text, NULL) < 0 ||
-	    sscanf(text, "Linux version %127[A-Za-z0-9._+~-]", release) != 1)
+	if (!guest_read_release(folder, release))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
 		char path[4096];
@@ -170,19 +240,26 @@ static bool open_vmlinux_below(const struct pt_guests *g, const char *folder, co
 	return false;
 }
 
+/* Of the guest's files; NULL: they have no folders. */
+static char *guest_folder(const struct pt_guests *g, int32_t pid)
+{
+	return g->places->guest_mount ? xasprintf("%s/%" PRId32, g->places->guest_mount, pid)
+				      : NULL;
+}
+
 static void open_guest(const struct pt_guests *g, struct guest *guest)
 {
 	const struct symbolizer *s = g->places;
-	cleanup(free_at_exit) char *folder = NULL, *below = NULL;
-	const char *kallsyms = s->guest_kallsyms;
+	const struct guest_files files = { s->guest_kallsyms, s->guest_modules, s->guest_mount };
+	cleanup(free_at_exit) char *folder = guest_folder(g, guest->pid);
+	cleanup(free_at_exit) char *modules = guest_files_list(&files, guest->pid, "modules");
+	const char *kallsyms;
+	size_t n;
 
-	if (s->guest_mount) {
-		folder = xasprintf("%s/%" PRId32, s->guest_mount, guest->pid);
-		below = xasprintf("%s/proc/kallsyms", folder);
-		/* As for names: the guest's own files, or those that were given for all. */
-		if (!kallsyms || access(below, R_OK) == 0)
-			kallsyms = below;
-	}
+	kallsyms = guest->kallsyms = guest_files_list(&files, guest->pid, "kallsyms");
+	guest->modules = guest_modules_read(modules);
+	guest_modules_all(guest->modules, &n);
+	guest->codes = xcalloc(n + 1, sizeof(*guest->codes));
 	if (open_kcore(g, kallsyms, guest) ||
 	    (s->guest_vmlinux && open_vmlinux(g, s->guest_vmlinux, kallsyms, guest)) ||
 	    (folder && open_vmlinux_below(g, folder, kallsyms, guest)))
@@ -210,16 +287,100 @@ static struct guest *guest_of(struct pt_guests *g, int32_t pid)
 	return new;
 }
 
-size_t pt_guests_read(struct pt_guests *g, int32_t pid, uint64_t addr, uint8_t *out, size_t size)
+/* ---- modules ---- */
+
+/* Functions of the files find their addresses, and the kernel's patches show in its memory. */
+static struct module_loader *loader_of_guest(const struct guest *guest)
 {
-	const struct guest *guest = guest_of(g, pid);
+	struct module_loader_config config = { .kallsyms = guest->kallsyms };
+
+	if (guest->file.base && guest->elf.type == ET_CORE) {
+		config.memory_addr = text_in(guest->kallsyms);
+		config.memory = elf_bytes_at(&guest->elf, config.memory_addr);
+	}
+	return module_loader_new(&config);
+}
+
+static bool open_module_below(const char *folder, const struct image *image,
+			      struct module_file *out)
+{
+	const struct symbolizer_config config = { .root = folder, .cache_dir = "" };
+	struct symbolizer *places;
+	char release[RELEASE_SIZE];
+	bool is_open;
+
+	if (!guest_read_release(folder, release))
+		return false;
+	places = symbolizer_new(&config);
+	is_open = module_file_open_of_release(places, image, release, out);
+	symbolizer_free(places);
+	return is_open;
+}
+
+static void load_module(const struct pt_guests *g, struct guest *guest,
+			const struct guest_module *m, struct guest_code *out)
+{
+	cleanup(free_at_exit) char *folder = guest_folder(g, guest->pid);
+	cleanup(free_at_exit) char *path = xasprintf("[%s]", m->name);
+	const struct image image = { .kind = IMAGE_MODULE, .path = path };
+	struct module_file file;
+
+	out->is_tried = true;
+	out->why = "its file was not found (--guestmount, or --image-path FOLDER)";
+	if (!(folder && open_module_below(folder, &image, &file)) &&
+	    !module_file_open_of_release(g->places, &image, "", &file))
+		return;
+	if (!guest->loader)
+		guest->loader = loader_of_guest(guest);
+	out->code = module_loader_load(guest->loader, &file, m->name, m->start, m->end, false,
+				       &out->why);
+	module_file_close(&file);
+}
+
+static size_t guest_read_module(const struct pt_guests *g, struct guest *guest,
+				const struct guest_module *m, uint64_t addr, bool is_way,
+				uint8_t *out, size_t size)
+{
+	size_t n;
+	struct guest_code *c = &guest->codes[m - guest_modules_all(guest->modules, &n)];
+
+	if (!c->is_tried)
+		load_module(g, guest, m, c);
+	if (!c->code)
+		return 0;
+	return module_code_read(c->code, addr, is_way ? MODULE_SAME_WAY : MODULE_KNOWN, out,
+				MIN(size, m->end - addr));
+}
+
+static size_t guest_read_kernel(const struct guest *guest, uint64_t addr, uint8_t *out, size_t size)
+{
 	struct reader bytes;
 
-	if (!guest || !guest->file.base)
+	if (!guest->file.base)
 		return 0;
 	bytes = elf_bytes_at(&guest->elf, addr - guest->slide);
 	size = MIN(size, reader_left(&bytes));
 	if (size)
 		memcpy(out, bytes.at, size);
 	return size;
+}
+
+size_t pt_guests_read(struct pt_guests *g, int32_t pid, uint64_t addr, bool is_way, uint8_t *out,
+		      size_t size)
+{
+	struct guest *guest = guest_of(g, pid);
+	const struct guest_module *m;
+	bool is_memory;
+	size_t n;
+
+	if (!guest)
+		return 0;
+	m = guest_modules_next(guest->modules, addr);
+	is_memory = guest->file.base && guest->elf.type == ET_CORE;
+	/* Unlike memory, the kernel's file has no modules, whatever lies there. */
+	n = is_memory || !m ? size : addr < m->start ? MIN(size, m->start - addr) : 0;
+	n = guest_read_kernel(guest, addr, out, n);
+	if (n || !m || addr < m->start)
+		return n;
+	return guest_read_module(g, guest, m, addr, is_way, out, size);
 }

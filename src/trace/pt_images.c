@@ -429,13 +429,13 @@ size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, s
 	return size;
 }
 
-size_t pt_images_read_guest(struct pt_images *t, int32_t pid, uint64_t addr, uint8_t *out,
-			    size_t size)
+size_t pt_images_read_guest(struct pt_images *t, int32_t pid, uint64_t addr, bool is_way,
+			    uint8_t *out, size_t size)
 {
 	size_t n;
 
 	pthread_mutex_lock(&t->lock);
-	n = pt_guests_read(t->guests, pid, addr, out, size);
+	n = pt_guests_read(t->guests, pid, addr, is_way, out, size);
 	pthread_mutex_unlock(&t->lock);
 	return n;
 }

@@ -59,9 +59,9 @@ size_t pt_images_read_jit(struct pt_images *t, image_id dump, uint64_t addr, uin
 /* The same of the kernel, from an address on. */
 size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, size_t size);
 
-/* The same of the kernel of the guest that a process runs. */
-size_t pt_images_read_guest(struct pt_images *t, int32_t pid, uint64_t addr, uint8_t *out,
-			    size_t size);
+/* The same of the kernel of the guest that a process runs (trace/pt_guests.h). */
+size_t pt_images_read_guest(struct pt_images *t, int32_t pid, uint64_t addr, bool is_way,
+			    uint8_t *out, size_t size);
 
 /* Whether guests run code of their processes. */
 bool pt_images_have_guest_code(const struct pt_images *t);

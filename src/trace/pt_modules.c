@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "trace/pt_modules.h"
 
-#include <elf.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/strings.h"
-#include "elf/elf_symbols.h"
-#include "symbol/kallsyms.h"
 #include "symbol/kernel/module_code.h"
+#include "symbol/kernel/module_file.h"
+#include "symbol/kernel/module_loader.h"
 #include "trace/pt_history.h"
 #include "trace/pt_images.h"
 
@@ -25,11 +23,7 @@ struct pt_modules {
 	struct pt_images *images;
 	struct known_module *modules; /* as in the history */
 	pthread_mutex_t lock;         /* of opening; what is open stays as it is */
-	bool has_kernel;
-	struct module_kernel kernel;
-	struct kallsyms kallsyms;
-	struct strings names; /* of global symbols */
-	VEC(uint64_t) addrs;  /* by name; 0: not known */
+	struct module_loader *loader; /* NULL: not needed yet */
 };
 
 struct pt_modules *pt_modules_new(const struct pt_history *history, struct pt_images *images)
@@ -40,8 +34,6 @@ struct pt_modules *pt_modules_new(const struct pt_history *history, struct pt_im
 	t->images = images;
 	t->modules = xcalloc(history->modules.n + 1, sizeof(*t->modules));
 	pthread_mutex_init(&t->lock, NULL);
-	strings_init(&t->names);
-	vec_push(&t->addrs, 0);
 	return t;
 }
 
@@ -52,125 +44,20 @@ void pt_modules_free(struct pt_modules *t)
 	for (size_t i = 0; i < t->history->modules.n; i++)
 		module_code_free(t->modules[i].code);
 	free(t->modules);
-	kallsyms_fini(&t->kallsyms);
-	strings_fini(&t->names);
-	vec_fini(&t->addrs);
+	module_loader_free(t->loader);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }
 
-/* ---- the kernel's symbols ---- */
-
-/* The kernel's own come before those of modules, which may have the same name. */
-static void add_name(struct pt_modules *t, const char *name, size_t len, uint64_t addr)
-{
-	string_id id = strings_add_n(&t->names, name, len);
-
-	if (id.n == t->addrs.n)
-		vec_push(&t->addrs, addr);
-}
-
-static uint64_t symbol_addr(void *context, const char *name)
-{
-	struct pt_modules *t = context;
-	string_id id;
-
-	return strings_find(&t->names, name, &id) ? t->addrs.data[id.n] : 0;
-}
-
-static void read_kernel(struct pt_modules *t)
+static struct module_loader *loader_of_kernel(struct pt_modules *t)
 {
 	const char *path = pt_images_kallsyms(t->images);
-	const struct elf_file *vmlinux;
-	struct elf_symbol symbol;
-	struct elf_symbols it;
-	uint64_t slide;
+	struct module_loader_config config = { .kallsyms = path };
 
-	t->has_kernel = true;
-	if (path && kallsyms_read(&t->kallsyms, path) == 0)
-		vec_foreach (&t->kallsyms.symbols, s)
-			if (s->name && (s->type == 'T' || s->type == 'W'))
-				add_name(t, s->name, s->name_len, s->addr);
-	vmlinux = path ? NULL : pt_images_vmlinux(t->images, &slide);
-	if (vmlinux && elf_symbols_begin(&it, vmlinux, SHT_SYMTAB))
-		while (elf_symbols_next(&it, &symbol))
-			if (symbol.bind == STB_GLOBAL && symbol.section != SHN_UNDEF)
-				add_name(t, symbol.name, strlen(symbol.name),
-					 symbol.link_addr + slide);
-	t->kernel = (struct module_kernel){ .symbol = symbol_addr, .context = t };
-	t->kernel.memory = pt_images_kernel_memory(t->images, &t->kernel.memory_addr);
-	module_kernel_learn(&t->kernel);
-}
-
-/* ---- a module's file ---- */
-
-enum { FITS_NOT, FITS, FITS_PERHAPS };
-
-/* The functions of a file, where the kernel has loaded it. */
-struct file_functions {
-	struct strings names;
-	VEC(uint64_t) addrs; /* by name; 0: several have it */
-};
-
-static void file_functions_read(struct file_functions *f, const struct module_file *file,
-				uint64_t base)
-{
-	struct elf_symbol symbol;
-	struct elf_symbols it;
-	string_id id;
-
-	strings_init(&f->names);
-	vec_push(&f->addrs, 0);
-	if (!elf_symbols_begin(&it, &file->elf, SHT_SYMTAB))
-		return;
-	while (elf_symbols_next(&it, &symbol)) {
-		if (symbol.type != STT_FUNC)
-			continue;
-		id = strings_add(&f->names, symbol.name);
-		if (id.n == f->addrs.n)
-			vec_push(&f->addrs, base + symbol.link_addr - MODULE_BASE);
-		else
-			f->addrs.data[id.n] = 0;
-	}
-}
-
-static void file_functions_fini(struct file_functions *f)
-{
-	strings_fini(&f->names);
-	vec_fini(&f->addrs);
-}
-
-static uint64_t file_functions_find(const struct file_functions *f, const struct kernel_symbol *s)
-{
-	cleanup(free_at_exit) char *name = xstrndup(s->name, s->name_len);
-	string_id id;
-
-	return strings_find(&f->names, name, &id) ? f->addrs.data[id.n] : 0;
-}
-
-/* Whether functions lie where kallsyms has them. Those of .init.text are in no kallsyms. */
-static int file_fits(const struct pt_modules *t, const struct pt_module *m,
-		     const struct module_file *file)
-{
-	int module = kallsyms_module(&t->kallsyms, m->name), fits = FITS_PERHAPS;
-	struct file_functions functions = { 0 };
-
-	file_functions_read(&functions, file, m->start);
-	vec_foreach (&t->kallsyms.symbols, s) {
-		uint64_t addr;
-
-		if (module <= 0 || s->module != module || !s->name || s->addr < m->start ||
-		    s->addr >= m->end)
-			continue;
-		addr = file_functions_find(&functions, s);
-		if (addr && addr != s->addr) {
-			fits = FITS_NOT;
-			break;
-		}
-		fits = addr ? FITS : fits;
-	}
-	file_functions_fini(&functions);
-	return fits;
+	if (!path)
+		config.vmlinux = pt_images_vmlinux(t->images, &config.slide);
+	config.memory = pt_images_kernel_memory(t->images, &config.memory_addr);
+	return module_loader_new(&config);
 }
 
 static const char *open_module(struct pt_modules *t, const struct pt_module *m,
@@ -179,23 +66,16 @@ static const char *open_module(struct pt_modules *t, const struct pt_module *m,
 	cleanup(free_at_exit) char *path = xasprintf("[%s]", m->name);
 	struct image image = { .kind = IMAGE_MODULE, .build_id = m->build_id, .path = path };
 	struct module_file file;
-	bool is_same_build;
-	int fits;
+	const char *why;
 
 	if (!pt_images_open_module(t->images, &image, m->path, &file))
 		return "its file was not found (--image-path FOLDER)";
-	if (!t->has_kernel)
-		read_kernel(t);
-	fits = file_fits(t, m, &file);
-	is_same_build = fits == FITS || (fits == FITS_PERHAPS && image.build_id.len);
-	if (is_same_build)
-		out->code = module_code_new(&file, m->start, &t->kernel);
+	if (!t->loader)
+		t->loader = loader_of_kernel(t);
+	out->code = module_loader_load(t->loader, &file, m->name, m->start, m->end,
+				       image.build_id.len, &why);
 	module_file_close(&file);
-	if (out->code)
-		return NULL;
-	return is_same_build      ? "its file is not of x86-64, or its code checks calls (kCFI)"
-	       : fits == FITS_NOT ? "its file is of another build"
-				  : "nothing tells whether its file is of the same build";
+	return why;
 }
 
 static const struct known_module *known_module(struct pt_modules *t, size_t i)

@@ -50,7 +50,7 @@ size_t pt_view_read(struct pt_trace *t, const struct address_space *maps, const 
 	size_t n = 0;
 
 	if (of->is_guest && addr >> 63)
-		return pt_images_read_guest(t->images, of->pid, addr, out, size);
+		return pt_images_read_guest(t->images, of->pid, addr, is_way, out, size);
 	if (of->is_guest && !of->guest && !pt_images_have_guest_code(t->images))
 		return 0;
 	if (addr >> 63) {

@@ -83,6 +83,104 @@ is_as_told() {
 	grep -q '\[guest.kernel' listed
 }
 
+# guest_with_module PID: ./guests of a guest whose kernel has the functions of flow.c as the module "flow", which its
+# vmlinux lacks. Its file is ./flow.ko.
+guest_with_module() {
+	local object functions start size
+	object=$(echo "$ASSAY_BUILD"/tests/programs/flow.p/*flow.c.o)
+	# The linker has moved the functions, and the generator has moved them again.
+	functions=$(nm "$object" | awk '/ [tT] recursion$/ { print $1 }')
+	start=$(awk '$3 == "recursion" { print $1 }' trace.data.guest/kcore_dir/kallsyms)
+	start=$((0x$start - 0x$functions))
+	size=$((0x$(objdump -h "$object" | awk '$2 == ".text" { print $3 }')))
+	mkdir -p guests/"$1"/{proc,boot}
+	printf 'flow %d 0 - Live 0x%x\n' "$size" "$start" >guests/"$1"/proc/modules
+	awk -v from="$(printf %x "$start")" -v to="$(printf %x $((start + size)))" \
+		'{ print $0 ($1 >= from && $1 < to ? "\t[flow]" : "") }' trace.data.guest/kcore_dir/kallsyms >guests/"$1"/proc/kallsyms
+	[ "$(grep -c flow guests/"$1"/proc/kallsyms)" -gt 10 ]
+	echo 'Linux version 6.1.0-test (somebody)' >guests/"$1"/proc/version
+	cp trace.data.vmlinux guests/"$1"/boot/vmlinux-6.1.0-test
+	cp "$object" flow.ko
+}
+
+@test "the code of a guest's module comes from its file, below --guestmount or in --image-path" {
+	command -v objdump >/dev/null || skip "no objdump"
+	guest_of "mtc=on,psb=1500,shift=0xffffffff80c00000,kernel=$PROGRAMS/flow" "$PROGRAMS/flow" indirect
+	by_thread <truth >want
+	local pid folder suffix
+	pid=$(awk 'NR == 1 { print $1 }' truth)
+	guest_with_module "$pid"
+	# Without the file, nothing is invented. The vmlinux has no modules.
+	host_script --guestmount guests --itrace=be -F tid,ip,addr >out 2>err
+	grep -q "the code of the module flow of the guest that process $pid runs is not decoded: its file was not found" err
+	[ "$(grep -c error out)" -gt 0 ]
+	awk '/=>/ && $2 != 0 && $4 != 0 { print $1, $2, $3, $4 }' out | sort -u >ours
+	[ -s ours ]
+	[ -z "$(comm -23 ours <(sort -u want))" ]
+	# The file is known by its name.
+	mkdir files
+	cp flow.ko files
+	is_as_told --guestmount guests --image-path files
+	grep -q "module flow of the guest that process $pid runs comes from its file" err
+	ASSAY_PT_PARTS=1000 is_as_told --guestmount guests --image-path files
+	is_as_told --guestkallsyms guests/"$pid"/proc/kallsyms --guestmodules guests/"$pid"/proc/modules --guestvmlinux trace.data.vmlinux --image-path files
+	# Or the guest's modules.dep has it.
+	folder=guests/$pid/lib/modules/6.1.0-test
+	mkdir -p "$folder"/kernel
+	for suffix in '' .xz .zst; do
+		case $suffix in .xz) command -v xz || continue ;; .zst) command -v zstd || continue ;; esac
+		case $suffix in '') cat flow.ko ;; .xz) xz -c flow.ko ;; .zst) zstd -q -c flow.ko ;; esac >"$folder/kernel/flow.ko$suffix"
+		echo "kernel/flow.ko$suffix:" >"$folder"/modules.dep
+		is_as_told --guestmount guests
+		rm "$folder/kernel/flow.ko$suffix"
+	done
+	# A module has a row of its own, with the names of its functions.
+	cp flow.ko "$folder"/kernel
+	echo "kernel/flow.ko:" >"$folder"/modules.dep
+	assay report -i trace.data --vmlinux "$PROGRAMS/host_kernel" --guestmount guests --itrace=i1i -t 0 --by image,symbol >listed
+	awk '/\[/ { image = $0; sub(/^[^[]*/, "", image) } $NF == "indirect" { print image }' listed >row
+	[ "$(cat row)" = "[guest.module $pid flow]" ]
+	grep -q "\[guest.kernel $pid\]" listed
+	# A session keeps the row.
+	assay import trace.data --vmlinux "$PROGRAMS/host_kernel" --guestmount guests -o session --itrace=i1i
+	assay report -i session -t 0 --by image --guestmount guests | grep -q "\[guest.module $pid flow\]"
+}
+
+@test "a guest's module: files of another build, and hostile ones, are refused with a note" {
+	command -v objdump >/dev/null || skip "no objdump"
+	guest_of "mtc=on,psb=1500,shift=0xffffffff80c00000,kernel=$PROGRAMS/flow" "$PROGRAMS/flow" recursion
+	local pid folder
+	pid=$(awk 'NR == 1 { print $1 }' truth)
+	guest_with_module "$pid"
+	folder=guests/$pid/lib/modules/6.1.0-test
+	mkdir -p "$folder"/kernel files
+	# Functions are at other places in the guest's list.
+	cp flow.ko files
+	cp guests/"$pid"/proc/kallsyms right
+	awk '/ deep\t/ { sub(/.$/, "0", $1); $1 = substr($1, 1, length($1) - 2) "f0"; print $1, $2, $3 "\t" $4; next } { print }' right >guests/"$pid"/proc/kallsyms
+	host_script --guestmount guests --image-path files --itrace=be >out 2>err
+	grep -q "is not decoded: its file is of another build" err
+	# No function of the list is in the file.
+	sed 's/ \([a-z_]*\)\t\[flow\]/ x_\1\t[flow]/' right >guests/"$pid"/proc/kallsyms
+	host_script --guestmount guests --image-path files --itrace=be >out 2>err
+	grep -q "is not decoded: nothing tells whether its file is of the same build" err
+	cp right guests/"$pid"/proc/kallsyms
+	# A FIFO, and a link that leads out of the guest's folder.
+	mkfifo "$folder"/modules.dep
+	host_script --guestmount guests --itrace=be >out 2>err
+	grep -q "is not decoded: its file was not found" err
+	rm "$folder"/modules.dep
+	echo kernel/flow.ko: >"$folder"/modules.dep
+	ln -s "$PWD/flow.ko" "$folder"/kernel/flow.ko
+	host_script --guestmount guests --itrace=be >out 2>err
+	grep -q "is not decoded: its file was not found" err
+	rm "$folder"/kernel/flow.ko
+	# A cut file.
+	head -c 700 flow.ko >"$folder"/kernel/flow.ko
+	host_script --guestmount guests --itrace=be >out 2>err
+	grep -q "is not decoded: its file was not found" err
+}
+
 @test "the mapping of a guest's kernel in a recording of perf kvm places --guestvmlinux" {
 	guest_of "mtc=on,psb=1500,kvm=on,shift=0xffffffff80c00000,kernel=$PROGRAMS/flow" "$PROGRAMS/flow" indirect
 	by_thread <truth >want

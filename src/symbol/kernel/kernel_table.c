@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/proc_modules.h"
+#include "machine/guest_modules.h"
 #include "machine/kernel_map.h"
 #include "symbol/elf_draft.h"
 #include "symbol/kernel/module_file.h"
@@ -196,27 +198,25 @@ void make_kernel_table(struct symbolizer *s, struct symbol_table *t)
 /* Where modules begin and end: no function goes on into the space between them. */
 static void draft_module_ends(struct index_draft *d, const char *path)
 {
-	cleanup(free_at_exit) char *text = NULL;
-	char *save = NULL;
+	struct guest_modules *modules = guest_modules_read(path);
+	size_t n;
+	const struct guest_module *all = guest_modules_all(modules, &n);
 
-	if (!path || file_read_all(path, 16 << 20, &text, NULL) < 0)
-		return;
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		uint64_t size, addr;
-
-		if (sscanf(line, "%*s %" SCNu64 " %*s %*s %*s %" SCNx64, &size, &addr) != 2)
-			continue;
-		for (int i = 0; i < 2; i++)
-			vec_push(&d->symbols,
-				 (struct index_draft_symbol){ .offset = addr + (i ? size : 0),
-							      .rank = UINT8_MAX,
-							      .is_end = true,
-							      .is_bound = true });
-	}
+	for (size_t i = 0; i < 2 * n; i++)
+		vec_push(&d->symbols, (struct index_draft_symbol){
+					      .offset = i & 1 ? all[i / 2].end : all[i / 2].start,
+					      .rank = UINT8_MAX,
+					      .is_end = true,
+					      .is_bound = true });
+	guest_modules_free(modules);
 }
 
-/* The offsets of a guest's kernel are addresses. Its modules are in the same list of symbols. */
-static void make_from_guest_files(struct symbol_table *t, const char *symbols, const char *modules)
+/*
+ * The offsets of a guest's kernel and of its modules are addresses, and all are in one list of
+ * symbols. Without a list of modules, all code is the kernel's. So its table (`module` "") has all.
+ */
+static void make_from_guest_files(struct symbol_table *t, const char *module, const char *symbols,
+				  const char *modules)
 {
 	struct index_draft d = { 0 };
 	struct kallsyms map = { 0 };
@@ -230,7 +230,9 @@ static void make_from_guest_files(struct symbol_table *t, const char *symbols, c
 			   "symbols of the guest's kernel: %s has no addresses: copy it as root",
 			   symbols);
 	} else {
-		draft_kernel_symbols(&d, &map, EVERY_MODULE, 0, UINT64_MAX);
+		draft_kernel_symbols(&d, &map,
+				     *module ? kallsyms_module(&map, module) : EVERY_MODULE, 0,
+				     UINT64_MAX);
 		draft_module_ends(&d, modules);
 		table_adopt(t, &d, SYMBOL_KALLSYMS);
 	}
@@ -246,22 +248,21 @@ static bool is_in_the_way(const char *path)
 void make_guest_table(struct symbolizer *s, struct symbol_table *t)
 {
 	cleanup(free_at_exit) char *symbols = NULL, *modules = NULL;
-	uint32_t pid;
+	const struct guest_files files = { s->guest_kallsyms, s->guest_modules, s->guest_mount };
+	char module[PROC_MODULE_NAME] = "";
+	int32_t pid;
 
-	if (sscanf(t->image.path, IMAGE_GUEST_KERNEL " %" SCNu32 "]", &pid) != 1)
+	if (sscanf(t->image.path, IMAGE_GUEST_KERNEL " %" SCNd32 "]", &pid) != 1 &&
+	    sscanf(t->image.path, IMAGE_GUEST_MODULE " %" SCNd32 " %127[^]]", &pid, module) != 2)
 		return;
-	if (s->guest_mount) {
-		symbols = xasprintf("%s/%" PRIu32 "/proc/kallsyms", s->guest_mount, pid);
-		modules = xasprintf("%s/%" PRIu32 "/proc/modules", s->guest_mount, pid);
-	}
-	if (symbols && (is_in_the_way(symbols) || is_in_the_way(modules)))
+	symbols = guest_files_list(&files, pid, "kallsyms");
+	modules = guest_files_list(&files, pid, "modules");
+	if (symbols && (is_in_the_way(symbols) || (modules && is_in_the_way(modules))))
 		table_fail(t, SYMBOL_UNREADABLE,
 			   "symbols of the guest's kernel: %s, or modules beside it, is no file",
 			   symbols);
-	else if (symbols && (!s->guest_kallsyms || access(symbols, R_OK) == 0))
-		make_from_guest_files(t, symbols, modules);
-	else if (s->guest_kallsyms)
-		make_from_guest_files(t, s->guest_kallsyms, s->guest_modules);
+	else if (symbols)
+		make_from_guest_files(t, module, symbols, modules);
 	else
 		table_fail(t, SYMBOL_NO_FILE,
 			   "the kernel of a guest: copy the guest's /proc/kallsyms, and give the "

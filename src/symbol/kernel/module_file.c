@@ -13,7 +13,8 @@
 #include "foreign/gunzip.h"
 #include "symbol/mini_debug.h"
 
-#define MAX_UNPACKED (256U << 20)
+#define MAX_UNPACKED      (256U << 20)
+#define MODULES_DEP_BYTES (64U << 20)
 /* Sections that are freed after loading, and data: far from all code. */
 #define OTHER_BASE (MODULE_BASE + (1ULL << 32))
 /* Targets outside the module: a call there leads to nothing known. */
@@ -323,6 +324,7 @@ struct search {
 	const struct image *image;
 	enum module_content content;
 	struct module_file *out;
+	const char *release; /* of the kernel; NULL: any, or the running one's */
 };
 
 static bool module_file_try_file(const struct search *search, const char *path)
@@ -366,11 +368,18 @@ static bool is_module_path(const char *path, size_t len, const char *name)
 }
 
 /* The module's path in a modules.dep, or NULL. */
-static char *find_module_path(const char *dep_path, const char *name)
+static char *find_module_path(const struct symbolizer *s, const char *dep_path, const char *name)
 {
 	cleanup(free_at_exit) char *text = NULL;
+	struct file_mapping file = { 0 };
 
-	if (file_read_all(dep_path, 64 << 20, &text, NULL) < 0)
+	/* Below the folder of a guest, the guest chooses what kind of file it is. */
+	if (symbolizer_map(s, dep_path, &file, NULL) < 0)
+		return NULL;
+	if (file.size <= MODULES_DEP_BYTES)
+		text = xstrndup((const char *)file.base, file.size);
+	file_unmap(&file);
+	if (!text)
 		return NULL;
 	for (const char *line = text; *line;) {
 		size_t len = strcspn(line, ":\n");
@@ -387,7 +396,7 @@ static bool try_release(const struct search *search, const char *dep_path, const
 {
 	const struct symbolizer *s = search->symbols;
 	const char *below = dep_path + strlen(s->files.root), *ko;
-	cleanup(free_at_exit) char *path = find_module_path(dep_path, name);
+	cleanup(free_at_exit) char *path = find_module_path(s, dep_path, name);
 	int dir = (int)(strrchr(below, '/') - below);
 	char *candidates[3];
 	bool ok = false;
@@ -426,14 +435,16 @@ static bool try_releases(const struct search *search)
 {
 	cleanup(free_at_exit) char *name = kernel_module_name(search->image->path);
 	cleanup(free_at_exit) char *pattern = NULL;
+	const char *release = search->release;
 	struct utsname running;
 	glob_t paths = { 0 };
 	bool ok = false;
 
-	if (!search->image->build_id.len && uname(&running) < 0)
+	if (!release && !search->image->build_id.len && uname(&running) < 0)
 		return false;
-	pattern = xasprintf("%s/lib/modules/%s/modules.dep", search->symbols->files.root,
-			    search->image->build_id.len ? "*" : running.release);
+	if (!release)
+		release = search->image->build_id.len ? "*" : running.release;
+	pattern = xasprintf("%s/lib/modules/%s/modules.dep", search->symbols->files.root, release);
 	if (glob(pattern, 0, NULL, &paths) == 0)
 		for (size_t i = 0; i < paths.gl_pathc && !ok; i++)
 			ok = try_release(search, paths.gl_pathv[i], name);
@@ -482,11 +493,23 @@ char *symbolizer_listed_module(struct symbolizer *s, const struct image *image)
 bool module_file_open(struct symbolizer *s, const struct image *image, enum module_content content,
 		      const struct symbol_table *known, struct module_file *out)
 {
-	const struct search search = { s, image, content, out };
+	const struct search search = { s, image, content, out, NULL };
 
 	*out = (struct module_file){ 0 };
 	if (!try_build_id(&search) && !try_releases(&search) && !try_listed(&search))
 		return false;
 	module_file_link(out, known);
+	return true;
+}
+
+bool module_file_open_of_release(struct symbolizer *s, const struct image *image,
+				 const char *release, struct module_file *out)
+{
+	const struct search search = { s, image, MODULE_CODE, out, release };
+
+	*out = (struct module_file){ 0 };
+	if (*release ? !try_releases(&search) : !try_listed(&search))
+		return false;
+	module_file_link(out, NULL);
 	return true;
 }

@@ -38,6 +38,13 @@ enum module_content { MODULE_CODE, MODULE_SYMBOLS, MODULE_LINES };
  */
 bool module_file_open(struct symbolizer *s, const struct image *image, enum module_content content,
 		      const struct symbol_table *known, struct module_file *out);
+/*
+ * The file of a module of another kernel, by its name. `release` is uname -r of that kernel, whose
+ * modules.dep is below the symbolizer's root. "": the release is not known, and image_dirs has the
+ * file.
+ */
+bool module_file_open_of_release(struct symbolizer *s, const struct image *image,
+				 const char *release, struct module_file *out);
 void module_file_close(struct module_file *m); /* { 0 } is fine */
 
 /* Inside: gives addresses to the copy in bytes and elf. */

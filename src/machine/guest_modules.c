@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "machine/guest_modules.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/files/file.h"
+#include "base/mem.h"
+#include "base/proc_modules.h"
+
+char *guest_files_list(const struct guest_files *f, int32_t pid, const char *name)
+{
+	const char *for_all = strcmp(name, "modules") == 0 ? f->modules : f->kallsyms;
+	cleanup(free_at_exit) char *own = NULL;
+
+	if (f->mount)
+		own = xasprintf("%s/%" PRId32 "/proc/kallsyms", f->mount, pid);
+	if (own && (!f->kallsyms || access(own, R_OK) == 0))
+		return xasprintf("%s/%" PRId32 "/proc/%s", f->mount, pid, name);
+	return for_all ? xstrdup(for_all) : NULL;
+}
+
+struct guest_modules {
+	VEC(struct guest_module) all;
+};
+
+static int guest_modules_compare(const void *a, const void *b)
+{
+	const struct guest_module *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void guest_modules_drop_overlaps(struct guest_modules *t)
+{
+	size_t n = 0;
+
+	vec_foreach (&t->all, m) {
+		if (n && m->start < t->all.data[n - 1].end)
+			free(m->name);
+		else
+			t->all.data[n++] = *m;
+	}
+	t->all.n = n;
+}
+
+struct guest_modules *guest_modules_read(const char *path)
+{
+	struct guest_modules *t = xcalloc(1, sizeof(*t));
+	cleanup(free_at_exit) char *text = NULL;
+	struct proc_module m;
+	const char *at;
+
+	/* A guest that shares its files may have a FIFO there. */
+	if (!path || !file_is_regular(path) ||
+	    file_read_all(path, PROC_MODULES_BYTES, &text, NULL) < 0)
+		return t;
+	at = text;
+	while (proc_modules_next(&at, &m))
+		if (m.addr >> 63 && m.size <= UINT64_MAX - m.addr)
+			vec_push(&t->all, ((struct guest_module){ m.addr, m.addr + m.size,
+								  xstrdup(m.name) }));
+	if (t->all.n)
+		qsort(t->all.data, t->all.n, sizeof(*t->all.data), guest_modules_compare);
+	guest_modules_drop_overlaps(t);
+	return t;
+}
+
+void guest_modules_free(struct guest_modules *t)
+{
+	if (!t)
+		return;
+	vec_foreach (&t->all, m)
+		free(m->name);
+	vec_fini(&t->all);
+	free(t);
+}
+
+const struct guest_module *guest_modules_all(const struct guest_modules *t, size_t *n)
+{
+	*n = t->all.n;
+	return t->all.data;
+}
+
+const struct guest_module *guest_modules_next(const struct guest_modules *t, uint64_t addr)
+{
+	size_t from = 0, to = t->all.n;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (t->all.data[middle].end <= addr)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < t->all.n ? &t->all.data[from] : NULL;
+}
