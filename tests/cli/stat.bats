@@ -133,5 +133,5 @@ print(faults() - before, faults())'
 	run assay stat --help
 	[ "$status" = 0 ]
 	[[ "$output" == *"per cycle                instructions / cycles"* ]]
-	[[ "$output" == *"core bound               (topdown-be-bound - topdown-mem-bound) / slots"* ]]
+	[[ "$output" == *"    core bound             (topdown-be-bound - topdown-mem-bound) / slots"* ]]
 }
