@@ -89,8 +89,12 @@ static int load_side(const struct diff_setup *s, struct diff_source *side, struc
 		.merges_jit = true,
 		.latency_weight = !strcmp(s->args.weight, "latency"),
 	};
-	int r = input_open_query(s->in, side->path, &side->query, &side->session, &side->is_damaged,
-				 err);
+	int r;
+
+	input_want_of_fleet(s->in, &(struct fleet_wish){ .functions_alone = !s->args.tree,
+							 .needs_totals = true });
+	r = input_open_query(s->in, side->path, &side->query, &side->session, &side->is_damaged,
+			     err);
 
 	if (r < 0)
 		return r;

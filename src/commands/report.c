@@ -475,13 +475,12 @@ static void choose_overviews(struct report_args *args, const struct view *view,
 	overviews_choose(&wish, query, &args->step_s);
 }
 
-/* Of a fleet: whether rows without callers will do. Such a list has no totals. */
-static bool needs_functions_alone(const struct report_args *args, const struct view *view,
-				  const struct profile_request *request)
+/* Of a fleet: whether rows without callers will do. */
+static bool needs_functions_alone(const struct view *view, const struct profile_request *request)
 {
 	return (view == &list_view || view == &summary_view || view == &nest_view ||
 		view == &series_view) &&
-	       !args->columns && !args->sort && !query_has(request->query, FILTER_VIA);
+	       !query_has(request->query, FILTER_VIA);
 }
 
 /* From the session to the page; the command line is known to be good. 1: names come later. */
@@ -495,11 +494,11 @@ static int report_session(struct input *in, const struct report_args *args, cons
 	cleanup(report_free_at_exit) struct report *report = NULL;
 	int r;
 
-	input_want_of_fleet(in,
-			    &(struct fleet_wish){
-				    .functions_alone = needs_functions_alone(args, view, request),
-				    .hosts_apart = key_list_has(&request->keys, PROFILE_HOST),
-				    .times_apart = needs_seconds(args, view) });
+	input_want_of_fleet(in, &(struct fleet_wish){
+					.functions_alone = needs_functions_alone(view, request),
+					.needs_totals = args->columns || args->sort,
+					.hosts_apart = key_list_has(&request->keys, PROFILE_HOST),
+					.times_apart = needs_seconds(args, view) });
 	request->with_slices = needs_seconds(args, view);
 	if (request->with_slices)
 		request->slice_s = (uint32_t)(request->query->overview_ns / NS_PER_SECOND);

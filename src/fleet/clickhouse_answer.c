@@ -61,6 +61,12 @@ static int answer_by_row(const void *a, const void *b)
 	return 0;
 }
 
+static void answer_add_sums(struct answer_row *to, const struct answer_row *row)
+{
+	to->samples += row->samples;
+	to->total += row->total;
+}
+
 void answer_merge(struct answer *a)
 {
 	size_t n = 0;
@@ -69,7 +75,7 @@ void answer_merge(struct answer *a)
 		qsort(a->rows.data, a->rows.n, sizeof(*a->rows.data), answer_by_row);
 	for (size_t i = 0; i < a->rows.n; i++)
 		if (n && !answer_by_row(&a->rows.data[n - 1], &a->rows.data[i]))
-			a->rows.data[n - 1].samples += a->rows.data[i].samples;
+			answer_add_sums(&a->rows.data[n - 1], &a->rows.data[i]);
 		else
 			a->rows.data[n++] = a->rows.data[i];
 	a->rows.n = n;
@@ -310,6 +316,27 @@ static struct code_addr answer_place(struct answer_session *s, uint64_t number, 
 	return place;
 }
 
+/* The function of a sample without callers, and its total, which is an arc without a caller. */
+static int answer_add_function(struct answer_session *s, const struct answer_row *row,
+			       struct sample *sample, struct error *err)
+{
+	const struct image mark = { .kind = IMAGE_NAMED, .path = IMAGE_ARCS_PATH };
+	const struct code_addr frames[] = { answer_place(s, row->key, row->build),
+					    { image_intern(s->images, &mark), 0 } };
+	int r = 0;
+
+	sample->frames = frames;
+	sample->n_frames = 1;
+	if (row->samples)
+		r = native_store.add(s->store, sample, err);
+	if (r < 0 || !s->a->has_totals)
+		return r;
+	sample->n_frames = 2;
+	sample->samples = 0;
+	sample->period = row->total;
+	return native_store.add(s->store, sample, err);
+}
+
 static int answer_add_row(struct answer_session *s, const struct answer_row *row, struct error *err)
 {
 	const struct answer *a = s->a;
@@ -336,7 +363,7 @@ static int answer_add_row(struct answer_session *s, const struct answer_row *row
 	};
 
 	if (!a->has_stacks)
-		frames[0] = answer_place(s, row->key, row->build);
+		return answer_add_function(s, row, &sample, err);
 	for (uint32_t i = 0; stack && i < stack->n; i++)
 		frames[i] = answer_place(s, a->frames.data[stack->first + i], row->build);
 	if (stack && stack->n)

@@ -21,6 +21,7 @@ struct answer_row {
 	uint32_t shard;                        /* one that has it */
 	uint64_t key;                          /* of a function, or of a stack */
 	uint64_t samples;
+	uint64_t total; /* answer.has_totals: samples with the function in their stack */
 };
 
 struct answer_function {
@@ -39,6 +40,7 @@ struct answer {
 	VEC(struct answer_row) rows;
 	VEC(struct answer_event) events;
 	bool has_stacks;       /* the keys are stacks */
+	bool has_totals;       /* of functions */
 	uint64_t from_s, to_s; /* of the rows */
 	struct intmap stacks;  /* hash of the number to index + 1 of spans … */
 	VEC(struct answer_stack {

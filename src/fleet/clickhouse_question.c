@@ -374,6 +374,7 @@ static void read_sum(struct asker *q, uint32_t shard, struct reader *r)
 	row.time_s = reader_u32(r);
 	row.key = reader_u64(r);
 	row.samples = reader_u64(r);
+	row.total = reader_u64(r);
 	if (r->bad)
 		return;
 	event_of(&q->answer, row.event);
@@ -388,10 +389,11 @@ static int ask_span(struct asker *q, const struct span *span, struct error *err)
 
 	buf_printf(&sql,
 		   "SELECT %s AS h, service, event, %s AS b, toUInt32(%s) AS t, %s, "
-		   "toUInt64(sum(%s)) AS n FROM %s WHERE service != '' AND ",
+		   "toUInt64(sum(%s)) AS n, toUInt64(%s) AS i FROM %s WHERE service != '' AND ",
 		   q->hosts_apart ? "host" : "''", functions ? "build" : "''",
 		   q->question->times_apart ? "time" : "0", functions ? "func" : "stack",
-		   functions ? "self" : "samples", clickhouse_tables[span->table].name);
+		   functions ? "self" : "samples", q->answer.has_totals ? "sum(incl)" : "0",
+		   clickhouse_tables[span->table].name);
 	put_times(&sql, span->from_s, span->to_s);
 	if (q->picks_hosts)
 		put_names(&sql, "host", &q->hosts);
@@ -399,7 +401,8 @@ static int ask_span(struct asker *q, const struct span *span, struct error *err)
 		put_names(&sql, "service", &q->services);
 	if (q->picks_functions)
 		put_functions(q, &sql);
-	buf_printf(&sql, " GROUP BY h, service, event, b, t, %s HAVING n > 0 FORMAT RowBinary",
+	buf_printf(&sql,
+		   " GROUP BY h, service, event, b, t, %s HAVING n > 0 OR i > 0 FORMAT RowBinary",
 		   functions ? "func" : "stack");
 	r = ask_all(q, buf_cstr(&sql), read_sum, err);
 	buf_fini(&sql);
@@ -428,6 +431,20 @@ static void put_note(const struct asker *q, struct buf *note)
 	buf_printf(note, "; %" PRIu32 " of %" PRIu32 " shards", n_answers, n_shards);
 }
 
+/* A filter of code takes samples by their innermost frame, so only stacks have their totals. */
+static bool asker_can_have_totals(const struct asker *q)
+{
+	static const bool is_of_all[N_FILTERS] = { [FILTER_HOST] = true,
+						   [FILTER_SERVICE] = true,
+						   [FILTER_EVENT] = true,
+						   [FILTER_TIME] = true };
+
+	for (int f = 0; f < N_FILTERS && q->question->query; f++)
+		if (!is_of_all[f] && query_has(q->question->query, (enum filter_tag)f))
+			return false;
+	return true;
+}
+
 static int asker_plan(struct asker *q, struct error *err)
 {
 	const struct query *query = q->question->query;
@@ -437,7 +454,9 @@ static int asker_plan(struct asker *q, struct error *err)
 	q->picks_hosts = query && query_has(query, FILTER_HOST);
 	q->hosts_apart = q->question->hosts_apart || q->picks_hosts; /* the filter looks again */
 	q->picks_services = query && query_has(query, FILTER_SERVICE);
-	q->functions = q->question->functions_alone;
+	q->functions =
+		q->question->functions_alone &&
+		(!q->question->needs_totals || (asker_can_have_totals(q) && !q->hosts_apart));
 	q->needs_builds = q->question->builds_apart || (query && query_has(query, FILTER_BUILD));
 	if (q->needs_builds && !q->functions)
 		return error_set(
@@ -456,6 +475,7 @@ static int asker_plan(struct asker *q, struct error *err)
 		plan_hosts(q, now_s);
 	else
 		plan_roll_ups(q, now_s);
+	q->answer.has_totals = q->functions && asker_can_have_totals(q);
 	return r;
 }
 

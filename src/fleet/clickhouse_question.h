@@ -19,10 +19,16 @@ struct session;
 
 struct fleet_question {
 	const struct query *query; /* its window, and its filters host: and service: */
-	bool functions_alone;      /* innermost functions without callers: far fewer rows */
-	bool hosts_apart;          /* hosts are kept apart */
-	bool times_apart;          /* so are hours, or days */
-	bool builds_apart;         /* builds are wanted, which only functions have */
+	/*
+	 * Innermost functions without callers: far fewer rows. Totals are there (IMAGE_ARCS_PATH)
+	 * if hosts are not apart, and the query has no filter but those of hosts, services, events
+	 * and times.
+	 */
+	bool functions_alone;
+	bool hosts_apart;  /* hosts are kept apart */
+	bool times_apart;  /* so are hours, or days */
+	bool builds_apart; /* builds are wanted, which only functions have */
+	bool needs_totals; /* functions alone will not do without totals */
 };
 
 /*

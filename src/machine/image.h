@@ -101,6 +101,9 @@ struct code_addr {
  * The image (of kind NAMED) of the outermost frame of an arc of a call graph, which is no sample.
  * Arcs come from OProfile's sample files: (callee, caller, this), without samples. The period is
  * how often the arc was in a stack.
+ *
+ * (function, this) has no caller: its period is the samples with the function in their stack, in a
+ * session that has only the innermost frames of its samples. Such totals come from sums of a fleet.
  */
 #define IMAGE_ARCS_PATH "[arcs]"
 

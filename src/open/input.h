@@ -109,6 +109,7 @@ struct fleet_wish {
 	bool functions_alone; /* without callers: far fewer rows */
 	bool hosts_apart, times_apart;
 	bool builds_apart; /* functions alone have builds */
+	bool needs_totals; /* of functions alone: else it gets stacks */
 };
 /* Whether a path is such a fleet. */
 bool input_is_clickhouse(const char *path);

@@ -39,7 +39,8 @@ int input_open_clickhouse(struct input *in, const char *path, const struct query
 						 .functions_alone = in->fleet_wish.functions_alone,
 						 .hosts_apart = in->fleet_wish.hosts_apart,
 						 .times_apart = in->fleet_wish.times_apart,
-						 .builds_apart = in->fleet_wish.builds_apart };
+						 .builds_apart = in->fleet_wish.builds_apart,
+						 .needs_totals = in->fleet_wish.needs_totals };
 	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
 	cleanup(free_at_exit) char *dir = NULL;
 	uint32_t missing = 0;

@@ -5,6 +5,7 @@
  */
 #include "profile/rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "profile/walk.h"
@@ -95,6 +96,66 @@ static void add_total(struct collator *c, uint32_t entry)
 	}
 }
 
+/*
+ * Given totals of a group, as samples. Their events are those of as many samples of the lane.
+ * `first` has the first of `arcs`, which are in the order of groups, for each group.
+ */
+static void add_given_totals(struct collator *c, const uint32_t *arcs, const uint32_t *first)
+{
+	const struct profile *p = c->p;
+
+	for (uint32_t i = first[c->group]; i < first[c->group + 1]; i++) {
+		uint32_t function = p->arcs.data[arcs[i]].callee;
+		struct cell *cells = cells_of(c, function, c->codes[function]);
+
+		for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
+			const struct weight *all = &p->lanes[lane].total;
+			uint64_t n =
+				p->arc_weights.data[(size_t)arcs[i] * p->n_lanes + lane].samples;
+			double each = all->samples ? (double)all->period / (double)all->samples : 0;
+
+			cells[lane].total.samples += n;
+			cells[lane].total.period += (uint64_t)(each * (double)n);
+		}
+	}
+}
+
+/* The arcs in the order of groups. Returns where each group begins, and the end. */
+static uint32_t *arcs_by_group(const struct profile *p, uint32_t *arcs)
+{
+	uint32_t *first = xcalloc((size_t)p->n_groups + 2, sizeof(*first));
+
+	vec_foreach (&p->arcs, arc)
+		first[arc->group + 2]++;
+	for (uint32_t g = 0; g < p->n_groups; g++)
+		first[g + 2] += first[g + 1];
+	for (uint32_t i = 0; i < p->arcs.n; i++)
+		arcs[first[p->arcs.data[i].group + 1]++] = i;
+	return first;
+}
+
+/* The entries group by group, and behind each group its totals. */
+static void collate_given(struct collator *c, const uint32_t *order)
+{
+	const struct profile *p = c->p;
+	cleanup(free_at_exit) uint32_t *arcs = xcalloc(p->arcs.n + 1, sizeof(*arcs));
+	cleanup(free_at_exit) uint32_t *first = arcs_by_group(p, arcs);
+	size_t i = 0;
+
+	for (c->group = 0; c->group < p->n_groups; c->group++) {
+		for (; i < p->entries.n && p->entries.data[order[i]].group == c->group; i++)
+			add_self(c, order[i]);
+		add_given_totals(c, arcs, first);
+	}
+	assert(i == p->entries.n); /* entries_by_group() goes up */
+}
+
+/* A sum of functions is not the total of their file: a stack has several of them. */
+static bool can_have_totals(const struct profile *p, const struct key_list *keys)
+{
+	return !p->has_totals || key_list_has(keys, PROFILE_SYMBOL);
+}
+
 static bool has_code_key(const struct key_list *keys)
 {
 	for (size_t i = 0; i < keys->n; i++)
@@ -108,7 +169,8 @@ size_t profile_collate_bytes(const struct profile *p)
 	/* A tuple of number_codes() has its text, and the table of texts may just grow. */
 	size_t of_function = (N_PROFILE_KEYS + 6) * sizeof(uint32_t) + 64;
 
-	return (p->entries.n + p->nodes.n + (size_t)p->n_groups + 8) * sizeof(uint32_t) +
+	return (p->entries.n + p->nodes.n + (size_t)p->n_groups * 2 + p->arcs.n + 8) *
+		       sizeof(uint32_t) +
 	       (p->functions.n + 1) * of_function;
 }
 
@@ -120,6 +182,8 @@ size_t profile_most_rows(const struct profile *p, const struct key_list *keys, b
 
 	if (!has_code_key(keys))
 		return MIN(p->entries.n, p->n_groups);
+	if (p->has_totals)
+		return p->entries.n + p->arcs.n;
 	nodes = xcalloc(p->nodes.n + 1, sizeof(*nodes));
 	functions = xcalloc(p->functions.n + 1, sizeof(*functions));
 	for (size_t i = 0; i < p->entries.n; i++) {
@@ -152,9 +216,11 @@ void profile_collate_ordered(const struct profile *p, const struct key_list *key
 		.seen = xcalloc(n_codes, sizeof(uint32_t)),
 	};
 
-	with_total = with_total && has_code_key(keys);
+	with_total = with_total && has_code_key(keys) && can_have_totals(p, keys);
 	out->n_lanes = p->n_lanes;
-	for (size_t i = 0; i < p->entries.n; i++) {
+	if (with_total && p->has_totals)
+		collate_given(&c, order);
+	for (size_t i = 0; i < p->entries.n && !(with_total && p->has_totals); i++) {
 		c.group = p->entries.data[order[i]].group;
 		add_self(&c, order[i]);
 		if (with_total)

@@ -572,6 +572,11 @@ static void add_arc(struct profile *p, struct load_part *part, const struct coun
 	if (!parent || part->groups[(size_t)row->class * N_CONTEXTS] == NO_INDEX ||
 	    (p->index->finds_lanes && !part->has_samples[row->class]))
 		return;
+	if (!load_parent_of(s, parent)) { /* a total, of samples that may be idle */
+		if (part->idle[row->class] && !p->index->query->with_idle)
+			return;
+		p->has_totals = true;
+	}
 	callee = node_frames(p, part, node, USE_LEAF, &n)[0];
 	caller = node_frames(p, part, parent, USE_CALLER, &n)[n - 1];
 	if (!takes_arc(p, part, row, caller, callee))

@@ -114,7 +114,9 @@ struct profile_entry {
 
 /*
  * An arc of a call graph that came without stacks, from OProfile's sample files: how often a stack
- * had this call. Its weights are arc_weights[arc * n_lanes + lane].
+ * had this call. Its weights are arc_weights[arc * n_lanes + lane]. With has_totals, the caller of
+ * all arcs is the mark, and they are the samples with the callee in their stack; their periods mean
+ * nothing.
  */
 struct profile_arc {
 	uint32_t caller, callee; /* functions */
@@ -212,6 +214,7 @@ struct profile {
 	bool lacks_times;           /* parallelism was asked for, and no sample has its time */
 	bool lacks_latency;         /* latency_weight, and no sample has a latency */
 	bool has_chains;            /* some sample has callers */
+	bool has_totals;            /* totals are given: arcs without a caller (IMAGE_ARCS_PATH) */
 	bool has_lines;             /* lines or inlined functions have separate rows */
 
 	VEC(struct profile_image) images;

@@ -309,7 +309,7 @@ static bool has_events(const struct report *r)
 
 static bool has_totals(const struct report *r)
 {
-	if (!r->profile->has_chains)
+	if (!r->profile->has_chains && !r->profile->has_totals)
 		return false;
 	vec_foreach (&r->rows.list, row)
 		if (row->has_total)

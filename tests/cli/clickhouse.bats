@@ -267,9 +267,26 @@ rows() {
 	assay export -i fleet --format folded --weight samples | sort >want
 	assay export -i "clickhouse:$clickhouse" --format folded --weight samples | sort >got
 	diff want got
-	assay report -i fleet -T --format json | jq -c '[.rows[] | [.symbol, .samples, .total]]' >want
-	assay report --fleet "$clickhouse" -T --format json | jq -c '[.rows[] | [.symbol, .samples, .total]]' >got
+	assay report -i fleet -T --weight samples --format json | jq -c '[.rows[] | [.symbol, .samples, .total]]' >want
+	assay report --fleet "$clickhouse" -T --weight samples --format json | jq -c '[.rows[] | [.symbol, .samples, .total]]' >got
 	diff want got
+	# Totals of lists come from sums of functions.
+	totals() { assay report --format json "$@" | jq -c '.rows[] | [.symbol, .samples, .total]' | sort; }
+	for options in "-l" "-l --idle" "-l service:split" "-l --sort total" "--by service,symbol"; do
+		# shellcheck disable=SC2086
+		totals -i fleet $options >want
+		# shellcheck disable=SC2086
+		totals --fleet "$clickhouse" $options >got
+		echo "$options"
+		diff want got
+		grep -q '"main",0,[1-9]' got
+	done
+	[ "$(assay report --fleet "$clickhouse" -l symbol:forty --format json | jq '.rows[0] | has("total")')" = false ]
+	changes() { assay diff --weight samples --format json '{' "$1" service:split '}' '{' "$1" '}' | jq -c '.rows[] | [.symbol, .old, .new]' | sort; }
+	changes fleet >want
+	changes "clickhouse:$clickhouse" >got
+	diff want got
+	[ -s got ]
 	run assay report --fleet "$clickhouse" -l
 	[[ "$output" == *"hosts     2 of 2 have samples here"* ]]
 	[[ "$output" == *"note      the fleet has $(samples fleet --idle) samples here, 0 lost; tables func_hour; 1 of 1 shards"* ]]

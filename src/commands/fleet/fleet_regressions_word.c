@@ -70,7 +70,7 @@ static int page_load(struct regressions_page *page, struct error *err)
 	page->request.with_chains = false;
 	page->request.with_slices = true;
 	page->request.merges_jit = true;
-	input_want_of_fleet(page->in, &(struct fleet_wish){ true, true, true, true });
+	input_want_of_fleet(page->in, &(struct fleet_wish){ true, true, true, true, false });
 	r = r < 0 ? r
 		  : input_open_query(page->in, page->place, &page->query, &page->session,
 				     &page->is_damaged, err);
