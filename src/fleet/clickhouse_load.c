@@ -142,6 +142,15 @@ static int loader_find_stored(struct loader *l, struct error *err)
 	return r;
 }
 
+static void loader_leave_out(struct loader *l, const char *host, const char *part, const char *why)
+{
+	cleanup(free_at_exit) char *text = xasprintf("%s/%s is left out: %s", host, part, why);
+
+	l->result->n_left_out++;
+	if (l->config->warn)
+		l->config->warn(text);
+}
+
 /* Whether ClickHouse has a block of the host that begins in this time. */
 static bool loader_has_time(const struct loader *l, uint64_t from_s, uint64_t to_s)
 {
@@ -149,6 +158,67 @@ static bool loader_has_time(const struct loader *l, uint64_t from_s, uint64_t to
 		if (*t >= from_s && *t < to_s)
 			return true;
 	return false;
+}
+
+/* The samples of the host's blocks that begin in this time. */
+static int loader_ask_samples(const struct loader *l, uint64_t from_s, uint64_t to_s,
+			      uint64_t *samples, struct error *err)
+{
+	struct clickhouse *ch = l->config->clickhouse;
+	struct buf sql = { 0 }, answer = { 0 };
+	struct reader row;
+	int r;
+
+	buf_str(&sql, "SELECT toUInt64(sum(samples)) FROM coverage FINAL WHERE host = ");
+	sql_put_text(&sql, l->host);
+	buf_str(&sql, " AND time >= ");
+	sql_put_time(&sql, from_s);
+	buf_str(&sql, " AND time < ");
+	sql_put_time(&sql, to_s);
+	buf_str(&sql, " FORMAT RowBinary");
+	r = clickhouse_ask(ch, clickhouse_shard_of(ch, l->host), buf_cstr(&sql), &answer, err);
+	row = reader_over(answer.data, answer.len);
+	*samples = reader_u64(&row);
+	if (r >= 0 && row.bad)
+		r = error_set(err, -EPROTO, "the server's sum of samples is not whole");
+	buf_fini(&sql);
+	buf_fini(&answer);
+	return r;
+}
+
+static uint64_t samples_of(const struct session *session)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < session->n_segments; i++)
+		for (uint32_t b = 0; b < session->segments[i]->n_blocks; b++)
+			n += session->segments[i]->blocks[b].samples;
+	return n;
+}
+
+/*
+ * A merged block whose time ClickHouse has in part: the rest can't be told from what is there, so
+ * only a rebuild of the day stores it. 0: ClickHouse has nothing of this time. 1: do not store it.
+ */
+static int loader_judge_merged(struct loader *l, const char *name, uint64_t time_s,
+			       const struct session *session, struct error *err)
+{
+	uint64_t length_s = MAX(session->info.block_ns, BLOCK_BUCKET_NS) / NS_PER_SECOND;
+	uint64_t to_s = (time_s / length_s + 1) * length_s, there;
+	int r;
+
+	if (!loader_has_time(l, time_s, to_s))
+		return 0;
+	r = loader_ask_samples(l, time_s, to_s, &there, err);
+	if (r < 0)
+		return r;
+	if (there < samples_of(session))
+		loader_leave_out(l, l->host, name,
+				 "it was merged, and ClickHouse has a part of its samples: 'assay "
+				 "fleet rebuild' of the day stores all");
+	else
+		l->result->n_known++;
+	return 1;
 }
 
 struct bucket_bounds {
@@ -160,15 +230,6 @@ static bool is_in_bucket(void *context, const struct block_span *span)
 	const struct bucket_bounds *b = context;
 
 	return span->first_ns >= b->from_ns && span->first_ns < b->to_ns;
-}
-
-static void loader_leave_out(struct loader *l, const char *host, const char *part, const char *why)
-{
-	cleanup(free_at_exit) char *text = xasprintf("%s/%s is left out: %s", host, part, why);
-
-	l->result->n_left_out++;
-	if (l->config->warn)
-		l->config->warn(text);
 }
 
 /* ---- batches ---- */
@@ -261,6 +322,7 @@ static int loader_put_bucket(struct loader *l, const char *name, uint64_t bucket
 					     .until_ns = bounds.to_ns };
 	cleanup(session_close_at_exit) struct session *session = NULL;
 	struct error why = { 0 };
+	int r;
 
 	if (l->config->stops && l->config->stops())
 		return error_set(err, -EINTR, "a signal ended the loading");
@@ -272,12 +334,9 @@ static int loader_put_bucket(struct loader *l, const char *name, uint64_t bucket
 		loader_leave_out(l, l->host, name, why.text);
 		return 0;
 	}
-	if (is_merged && loader_has_time(l, time_s,
-					 time_s + MAX(session->info.block_ns, BLOCK_BUCKET_NS) /
-							  NS_PER_SECOND)) {
-		l->result->n_known++;
-		return 0;
-	}
+	r = is_merged ? loader_judge_merged(l, name, time_s, session, err) : 0;
+	if (r)
+		return MIN(r, 0);
 	return loader_store(l, &block, part_stamp(l, name), session, err);
 }
 

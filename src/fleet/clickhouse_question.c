@@ -60,21 +60,47 @@ struct asker {
 /* ---- shards ---- */
 
 /*
+ * Whether a failure is one of a limit: the answer has too many bytes here, or the server gives a
+ * question no more rows (158), time (159, 160) or memory (241).
+ */
+static bool is_limit(int r, const char *text)
+{
+	static const char *const codes[] = { "Code: 158", "Code: 159", "Code: 160", "Code: 241" };
+
+	for (size_t i = 0; r == -EREMOTEIO && i < ARRAY_SIZE(codes); i++)
+		if (strstr(text, codes[i]))
+			return true;
+	return r == -EMSGSIZE;
+}
+
+static char *missing_text(const struct asker *q, uint32_t shard, int r, const char *why)
+{
+	return is_limit(r, why)
+		       ? xasprintf("shard %" PRIu32 " of %" PRIu32
+				   " is left out, as the question is too large for it: choose a "
+				   "shorter time, or services or hosts (%s)",
+				   shard + 1, clickhouse_n_shards(q->ch), why)
+		       : xasprintf("shard %" PRIu32 " of %" PRIu32 " is missing: %s", shard + 1,
+				   clickhouse_n_shards(q->ch), why);
+}
+
+/*
  * Asks one shard. If it does not answer, or refuses, its part is missing in the answer from here
  * on, and a warning says so. 0, or an error that ends the question.
  */
 static int ask_shard(struct asker *q, uint32_t shard, const char *sql, struct buf *out)
 {
 	struct error err = { 0 };
+	int r;
 
 	out->len = 0;
 	if (!q->answers[shard])
 		return 0;
-	if (clickhouse_ask(q->ch, shard, sql, out, &err) < 0) {
+	r = clickhouse_ask(q->ch, shard, sql, out, &err);
+	if (r < 0) {
 		out->len = 0;
 		q->answers[shard] = false;
-		vec_push(&q->warnings, xasprintf("shard %" PRIu32 " of %" PRIu32 " is missing: %s",
-						 shard + 1, clickhouse_n_shards(q->ch), err.text));
+		vec_push(&q->warnings, missing_text(q, shard, r, err.text));
 	}
 	return 0;
 }

@@ -166,6 +166,26 @@ all_are() { # N
 	[ "$(sql "SELECT sum(samples) FROM stack_day WHERE service != ''")" = "$all" ]
 }
 
+@test "blocks that were merged before all of them were loaded are left out, and a rebuild stores them" {
+	real_clickhouse
+	"$ASSAY_BUILD/bench/history" store 2 20000 400
+	all=$(samples store --idle)
+	assay ship --to dir:fleet --once -q --host web1 store
+	block=$(find fleet/web1 -mindepth 1 -maxdepth 1 -type d | sort | tail -1)
+	mv "$block" later
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet
+	mv later "$block"
+	assay retain fleet/web1 --tier hours=1h,0 --tier days=never -q
+	run assay fleet load --clickhouse "$clickhouse" fleet
+	echo "$output"
+	[ "$status" = 1 ]
+	[[ "$output" == *"ClickHouse has a part of its samples: 'assay fleet rebuild' of the day stores all"* ]]
+	assay fleet rebuild --clickhouse "$clickhouse" fleet 2026-06-01
+	[ "$(sql "SELECT sum(samples) FROM stack_day WHERE service != ''")" = "$all" ]
+	assay fleet audit --clickhouse "$clickhouse" fleet
+}
+
 @test "functions in ClickHouse are those of the directory" {
 	real_clickhouse
 	fleet_of_two
@@ -349,9 +369,10 @@ rows() {
 }
 
 @test "a question to a server that answers errors, half bodies or nothing fails" {
-	for answer in error half nothing garbage; do
+	for answer in error memory half nothing garbage; do
 		fake_clickhouse "$answer"
 		run assay report --fleet "$clickhouse" -l
+		[[ "$answer" != memory || "$output" == *"shard 1 of 1 is left out, as the question is too large for it: choose a shorter time"* ]]
 		echo "$answer: $output"
 		[ "$status" = 1 ]
 		[[ "$output" != *$'\e'* ]]

@@ -5,6 +5,7 @@ Prints its port. Writes the path and the body of each request to FILE. The first
 version, has a right answer (unless ANSWER is about it); ANSWER chooses the others:
 
   error     status 500 with a text of several lines and an escape
+  memory    the tables are there, and each question about them needs too much memory
   half      a length of 1000 bytes, and ten of them
   nothing   the connection is closed
   garbage   200, with bytes that are no rows
@@ -13,6 +14,7 @@ version, has a right answer (unless ANSWER is about it); ANSWER chooses the othe
 """
 
 import socketserver
+import struct
 import sys
 from http.server import BaseHTTPRequestHandler
 
@@ -38,7 +40,9 @@ class Handler(BaseHTTPRequestHandler):
         if b"version()" in body:
             versions = {"old": b"20.3.1\n", "html": b"<html><h1>It works!</h1></html>"}
             self.reply(200, versions.get(answer, b"26.7.2.1\n"))
-        elif answer == "error":
+        elif answer == "memory" and b"schema_version" in body:
+            self.reply(200, struct.pack("<III", 1, 0, 1))
+        elif answer in ("error", "memory"):
             self.reply(500, b"Code: 241. DB::Exception: \x1b[31mmemory limit\nsecond line\n")
         elif answer == "half":
             self.reply(200, b"0123456789", 1000)
