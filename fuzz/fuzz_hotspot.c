@@ -126,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 				      .start = HEAP_START,
 				      .end = HEAP_START + HEAP_SIZE,
 				      .code = HEAP_START + 0x100,
-				      .code_end = HEAP_START + 0x10000,
+				      .code_end = HEAP_START + 0x2000,
 				      .frame_size = bytes[4],
 				      .complete = bytes[5],
 				      .method = HEAP_START + bytes[6],

@@ -61,7 +61,15 @@ struct hotspot_flow {
 	VEC(struct flow_node) nodes;
 	VEC(struct flow_run) runs;
 	uint32_t size; /* bytes of code */
+	uint32_t work; /* steps that may still be done, while it is made */
 };
+
+/*
+ * Steps of one piece of code: some ms. The process chose the code. Without steps left, addresses
+ * have fewer methods.
+ */
+#define WORK_MAX     (1 << 20)
+#define BRANCHES_MAX 16384
 
 struct flow_branch {
 	uint32_t at, end;
@@ -153,6 +161,8 @@ static bool find_branches(struct flow_reading *r)
 			r->marks[at + insn.size] |= BEHIND_CALL;
 		else if (insn.end != PT_END_FALL)
 			add_branch(r, at, &insn);
+		if (r->branches.n > BRANCHES_MAX)
+			return false;
 	}
 	return true;
 }
@@ -310,9 +320,10 @@ static const struct flow_place *trap_behind(struct flow_reading *r, uint32_t at)
 	struct pt_insn insn;
 	uint32_t target;
 
-	for (int i = 0; i < EXIT_INSNS && at < r->flow->size; i++) {
+	for (int i = 0; i < EXIT_INSNS && at < r->flow->size && r->flow->work; i++) {
 		const uint8_t *bytes = r->code + at;
 
+		r->flow->work--;
 		if (!(r->marks[at] & BEGINS) || !pt_insn_read(64, bytes, r->flow->size - at, &insn))
 			return NULL;
 		has_reason |= insn.size == 5 && bytes[0] == MOV_ESI && bytes[4] & 0x80;
@@ -427,12 +438,15 @@ static struct flow_methods caller_of(const struct hotspot_flow *f, const struct 
 }
 
 /* Goes out in both, until they are in the same method. False: they have none in common. */
-static bool find_common(const struct hotspot_flow *f, struct flow_methods *a,
-			struct flow_methods *b)
+static bool find_common(struct hotspot_flow *f, struct flow_methods *a, struct flow_methods *b)
 {
 	while (a->node != b->node && a->node != NONE && b->node != NONE) {
 		uint32_t depth_a = f->nodes.data[a->node].depth;
 		uint32_t depth_b = f->nodes.data[b->node].depth;
+
+		if (!f->work)
+			return false;
+		f->work--;
 
 		if (depth_a >= depth_b)
 			*a = caller_of(f, a);
@@ -443,7 +457,7 @@ static bool find_common(const struct hotspot_flow *f, struct flow_methods *a,
 }
 
 /* Adds a way to the others. Returns whether that changed them. */
-static bool add_way(const struct hotspot_flow *f, struct flow_methods *all, struct flow_methods way)
+static bool add_way(struct hotspot_flow *f, struct flow_methods *all, struct flow_methods way)
 {
 	struct flow_methods old = *all;
 
@@ -521,7 +535,7 @@ static bool follow_ways(struct flow_reading *r)
 
 /* ---- the answer ---- */
 
-static struct flow_run run_of(const struct hotspot_flow *f, const struct flow_segment *s)
+static struct flow_run run_of(struct hotspot_flow *f, const struct flow_segment *s)
 {
 	struct flow_methods before = s->place.node == NONE ? s->before : s->place;
 	struct flow_methods behind = s->behind;
@@ -605,7 +619,10 @@ static bool read_flow(struct flow_reading *r)
 struct hotspot_flow *hotspot_flow_new(const struct hotspot *h, const struct hotspot_blob *blob)
 {
 	struct flow_reading r = { .h = h, .blob = blob, .flow = xcalloc(1, sizeof(*r.flow)) };
-	bool is_known = read_flow(&r);
+	bool is_known;
+
+	r.flow->work = WORK_MAX;
+	is_known = read_flow(&r);
 
 	free(r.code);
 	free(r.pcs);
