@@ -40,7 +40,7 @@ teardown() {
 	[ -z "${booted-}" ] || wait_for remove_cgroups
 }
 
-start_systemd() {
+start_systemd() { # [UNIT]: the file of another unit than assay.service, which has its name in there
 	need_root
 	[ -x /lib/systemd/systemd ] || skip "systemd is not installed"
 	command -v nsenter >/dev/null || skip "nsenter is not installed"
@@ -53,12 +53,45 @@ start_systemd() {
 	chmod 755 "$bin"
 	cp "$ASSAY_BUILD/assay" "$bin"
 	mkdir -p ns assay.service.d
-	sed "s#@bindir@#$bin#" "$ROOT/data/assay.service" >assay.service
-	printf '[Service]\nRestartSec=1s\nWatchdogSec=%ss\nEnvironment=ASSAY_DAEMON_PACE=settle=1,upkeep=1\n' $((DEADLINE / 6)) >assay.service.d/test.conf
+	sed "s#@bindir@#$bin#" "$ROOT/data/${1-assay.service}" >assay.service
+	[ $# = 1 ] && "configure_${1%.service}" >assay.service.d/test.conf || printf '[Service]\nRestartSec=1s\nWatchdogSec=%ss\nEnvironment=ASSAY_DAEMON_PACE=settle=1,upkeep=1\n' $((DEADLINE / 6)) >assay.service.d/test.conf
 	background "$ROOT/tests/service/boot.sh" "$PWD/ns" "$PWD/assay.service" >boot.log 2>&1
 	booted=$pid
 	wait_for so_or_ended "$booted" has_booted
 	has_booted || { cat boot.log; skip "systemd does not boot here: $(tail -1 boot.log)"; }
+}
+
+# As the comments of the unit have it, but for the token: credentials do not come into these namespaces. So a group has the right to read it.
+configure_assay-ship() {
+	assay serve --help | grep -q -- --fleet || skip "built without libmicrohttpd"
+	"$ASSAY_BUILD/bench/history" "$bin/store" 1 2000 400
+	chgrp -R 54321 "$bin/store"
+	chmod -R g+rX "$bin/store"
+	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	background assay serve --fleet fleet --listen "127.0.0.1:$port" >gateway.log 2>&1
+	wait_for test -e fleet/.fleet
+	assay fleet enroll fleet web1 >"$bin/token"
+	chgrp 54321 "$bin/token"
+	chmod 640 "$bin/token"
+	printf '[Service]\nExecStart=\nExecStart=%s/assay ship --to http://127.0.0.1:%s --token-file %s/token --host web1 --interval 1 %s/store\n' "$bin" "$port" "$bin" "$bin"
+	printf 'PrivateNetwork=no\nRestrictAddressFamilies=AF_INET AF_INET6\n'
+}
+
+has_sent_all() {
+	inside grep -q '^success_ns [1-9]' /run/assay-ship/status 2>/dev/null && inside grep -qx 'backlog 0' /run/assay-ship/status
+}
+
+@test "the unit of ship sends a history to a gateway, without any rights of its own" {
+	start_systemd assay-ship.service
+	wait_for has_sent_all || { cat boot.log gateway.log; inside journalctl -u assay --no-pager; false; }
+	[ "$(assay report -i fleet --format json | jq .header.samples.selected)" = "$(assay report -i "$bin/store" --format json | jq .header.samples.selected)" ]
+	id=$(property MainPID)
+	[ "$(inside grep -h CapEff: "/proc/$id/status")" = "$(printf 'CapEff:\t0000000000000000')" ]
+	[ "$(inside stat -c %U "/proc/$id")" != root ]
+	inside journalctl -u assay --no-pager >journal
+	cat journal
+	run grep -E "not readable|denied|cannot (set|give|remove|write|rename|read)" journal
+	[ "$status" = 1 ]
 }
 
 @test "the unit starts, reloads, is watched, comes again when killed, and stops" {
