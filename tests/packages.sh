@@ -83,6 +83,10 @@ run_tests() {
 		exit $skipped'
 }
 
+# For in_chroot: the settings and the history are there.
+keeps='keeps_all() { tail -1 /etc/assay/daemon.conf | grep -q "keep-age = 1w" && grep -q kept /var/lib/assay/samples/file; }
+'
+
 # A setting that the operator changed stays; the history stays.
 upgrade() {
 	in_chroot 'echo "keep-age = 1w" >>/etc/assay/daemon.conf && install -d -o assay -g assay /var/lib/assay/samples && echo kept >/var/lib/assay/samples/file' &&
@@ -140,6 +144,55 @@ upgrade_inside() {
 	jq -e '[.header.losses[] | select(.kind == "lost" or .reason == "file-refused")] | length == 0' "$dir/after.json"
 }
 
+# Back to the older version: settings and history stay.
+downgrade() {
+	rm -rf "$dir/debs" && cp -r "$1" "$dir/debs" &&
+		in_chroot "$keeps"'apt-get -qq install -y --allow-downgrades --no-install-recommends /debs/*.deb &&
+			dpkg-query -W -f "\${Version}\n" assay assay-daemon libassay0 | sort -u | grep -qx 0.0.1 && keeps_all'
+}
+
+# A daemon that nobody restarts: it records on, the new program asks it, and a new daemon goes on with its history.
+old_daemon_runs() {
+	cp -r "$1" "$dir/debs.new" && rm -f "$dir"/debs.new/*dbgsym*
+	in_chroot '
+		samples() { assay report --session-dir /var/lib/old --format json 2>/tmp/said | sed -n "s/.*\"stored\": *\([0-9]*\).*/\1/p" | head -n 1; }
+		more_than() { for _ in $(seq 60); do [ "$(samples)" -gt "$1" ] 2>/dev/null && return; sleep 1; done; cat /tmp/said /tmp/daemon.log; return 1; }
+		assay daemon --session-dir /var/lib/old --max-cpu 0 >/tmp/daemon.log 2>&1 & old=$!
+		trap "kill -9 \$old 2>/dev/null" EXIT
+		more_than 0 || exit 1
+		apt-get -qq install -y --no-install-recommends /debs.new/*.deb && kill -0 $old || exit 1
+		assay ctl --session-dir /var/lib/old status && more_than "$(samples)" || exit 1
+		# One daemon for one history.
+		if assay daemon --session-dir /var/lib/old >/tmp/second.log 2>&1; then exit 1; fi
+		cat /tmp/second.log
+		kill $old && wait $old || exit 1
+		before=$(samples)
+		assay daemon --session-dir /var/lib/old --max-cpu 0 >>/tmp/daemon.log 2>&1 & old=$!
+		more_than "$before" && kill $old && wait $old && rm -rf /var/lib/old'
+	local status=$?
+	rm -rf "$dir/debs.new"
+	return $status
+}
+
+# /var without room for anything: the upgrade fails and says so, and harms nothing. With room, it ends.
+upgrade_on_full_disk() {
+	rm -rf "$dir/debs" && cp -r "$1" "$dir/debs" && rm -f "$dir"/debs/*dbgsym* &&
+		in_chroot "$keeps"'
+		mount -t tmpfs -o size=$(($(du -sm /var | cut -f1) + 300))m none /mnt && cp -a /var/. /mnt/ && mount --bind /mnt /var || exit 1
+		for room in 0 100 1000; do # KB: dpkg stops at its first file, or later
+			dd if=/dev/zero of=/var/room bs=1k count=$room 2>/dev/null
+			dd if=/dev/zero of=/var/filler bs=1M 2>/dev/null; dd if=/dev/zero of=/var/filler2 bs=512 2>/dev/null
+			rm /var/room
+			! dpkg -i /debs/*.deb || [ $room != 0 ] || { echo "the upgrade needed no room"; exit 1; }
+			assay --version && keeps_all || exit 1
+			rm /var/filler*
+		done
+		dpkg --configure -a && apt-get -qq install -y --fix-broken --no-install-recommends /debs/*.deb && keeps_all && assay --version
+		status=$?
+		umount /var && rm -rf /var/* && cp -a /mnt/. /var/ && umount /mnt || exit 1
+		exit $status'
+}
+
 # Half of a package: dpkg is killed between unpacking and configuring. apt mends it.
 half_installed() {
 	in_chroot 'dpkg --unpack /debs/assay-daemon_*.deb && assay --version && dpkg --configure -a && dpkg -l assay-daemon | grep ^ii'
@@ -183,7 +236,11 @@ check_release() {
 		step "install the older version" install_from "$former" &&
 			step "upgrade while the service records" upgrade_while_recording "$debs" &&
 			step upgrade upgrade "$debs" &&
-			step "tests of the installed packages" run_tests
+			step "tests of the installed packages" run_tests &&
+			step downgrade downgrade "$former" &&
+			step "an old daemon that runs on" old_daemon_runs "$debs" &&
+			step "downgrade again" downgrade "$former" &&
+			step "upgrade while /var is full" upgrade_on_full_disk "$debs"
 		step "a package that is half installed" half_installed
 		step remove remove
 		step purge purge
