@@ -276,6 +276,7 @@ static int loader_store_batch(struct loader *l, uint32_t shard, struct error *er
 			loader_forget(l, block);
 			free(take_ptr(block->host_name));
 		}
+	l->waiting.n = 0; /* each block is stored at once, so none waits for another shard */
 	return r;
 }
 
@@ -302,7 +303,8 @@ static int loader_store(struct loader *l, const struct fleet_block *block, uint6
 			block_rows_remember(&rows, known);
 			load_batch_add(batch, block, l->waiting.n, &rows);
 			vec_push(&l->waiting, waiting);
-			return 0;
+			/* At once: the rows of the next block leave out names that are stored. */
+			return loader_store_batch(l, shard, err);
 		}
 	}
 	free(waiting.host_name);

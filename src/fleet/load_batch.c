@@ -12,8 +12,12 @@
 
 #define DAY_NS (86400 * NS_PER_SECOND)
 
-/* A question names the number of each block for each table, and ClickHouse reads 256 KiB. */
-#define BATCH_BLOCKS 256
+/*
+ * An insert may go on in the server after the loader is gone, and the next loader would make other
+ * batches. With another set of blocks, the insert has another token, and ClickHouse would store its
+ * blocks twice. So a batch is one block until its blocks are written down before it is sent.
+ */
+#define BATCH_BLOCKS 1
 #define BATCH_BYTES  ((size_t)32 << 20)
 
 struct batched_block {
