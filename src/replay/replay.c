@@ -46,7 +46,9 @@ struct replay {
 		struct thread_view view;
 		const char *comm;
 		uint32_t generation; /* of `view` */
-	} known;            /* of the last sample: of a trace millions are of the same thread */
+	} known; /* of the last sample: of a trace millions are of the same thread */
+	/* The first generation of a thread of this machine since its kernel changed; 0: none. */
+	uint32_t kernel_generation;
 	uint64_t forget_ns; /* when ended processes are looked for next */
 	char *path;
 	struct finder *finder;  /* NULL: files are only at their paths */
@@ -373,7 +375,17 @@ static const struct known_thread *replay_thread_of(struct replay *r, const struc
 				    .view = machine_thread(r->machine, pid, tid) };
 	k->view.guest_pid = (int32_t)guest;
 	k->comm = strings_get(machine_strings(r->machine), k->view.comm);
+	if (!is_guest && !guest && !r->kernel_generation)
+		r->kernel_generation = k->generation;
 	return k;
+}
+
+/* No other record changes the map of the kernel (machine_event()). */
+static void replay_forget_known(struct replay *r, const struct event *e)
+{
+	r->known.is_valid &= e->type == EVENT_SAMPLE;
+	if (e->type == EVENT_MAPPING || e->type == EVENT_KSYMBOL)
+		r->kernel_generation = 0;
 }
 
 static bool replay_chooses(void *context, const struct event *branch)
@@ -438,7 +450,7 @@ static int push_merged(struct event_sink *sink, const struct event *e)
 	struct event with_stack;
 	int r = e->time_ns ? pt_synth_run(m->replay->synth, e->time_ns, m->to) : 0;
 
-	m->replay->known.is_valid &= e->type == EVENT_SAMPLE;
+	replay_forget_known(m->replay, e);
 	pt_synth_event(m->replay->synth, e);
 	if (r || e->type != EVENT_SAMPLE)
 		return r ? r : event_push(m->to, e);
@@ -484,6 +496,7 @@ int replay_part(struct replay *r, const struct perfdata_part *part, struct event
 static struct replay_sample replay_sample_of(struct replay *r, const struct event *e)
 {
 	const struct known_thread *k = replay_thread_of(r, e);
+	bool is_host = !k->is_guest && !k->guest;
 
 	return (struct replay_sample){
 		.event = e,
@@ -491,6 +504,7 @@ static struct replay_sample replay_sample_of(struct replay *r, const struct even
 		.thread = k->view,
 		.comm = k->comm,
 		.generation = k->generation,
+		.kernel_generation = is_host ? r->kernel_generation : k->generation,
 	};
 }
 
@@ -531,7 +545,7 @@ static int replay_push(struct event_sink *sink, const struct event *e)
 	replay_forget_ended(r, e->time_ns);
 	if (e->type == EVENT_SAMPLE)
 		return replay_push_sample(r, e);
-	r->known.is_valid = false;
+	replay_forget_known(r, e);
 	machine_event(r->machine, e);
 	return r->to->event ? r->to->event(r->to, e) : 0;
 }

@@ -103,6 +103,11 @@ struct replay_sample {
 	const char *comm;
 	const struct frames *frames; /* callers without a mapping are kept; copied stacks walked */
 	uint32_t generation;         /* not 0; the same while thread and mappings are */
+	/*
+	 * For addresses of this machine's kernel, which threads share: not 0; the same while the
+	 * kernel's mappings are. No other kernel's is the same.
+	 */
+	uint32_t kernel_generation;
 };
 
 /* A negative errno ends the replay. */

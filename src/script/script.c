@@ -275,13 +275,15 @@ static void begin_row(struct replaying *r, const struct replay_sample *s)
 		.trace = r->traces[e->sample.counter],
 		.resolve = resolve_replayed,
 		.generation = s->generation,
+		.kernel_generation = s->kernel_generation,
 		.context = r,
 	};
 }
 
 static struct script_row *row_of(struct replaying *r, const struct replay_sample *s)
 {
-	if (r->row.generation != s->generation || r->row.attr != &s->counter->attr)
+	if (r->row.generation != s->generation ||
+	    r->row.kernel_generation != s->kernel_generation || r->row.attr != &s->counter->attr)
 		begin_row(r, s);
 	r->sample = s;
 	return &r->row;

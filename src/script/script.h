@@ -86,6 +86,8 @@ struct script_row {
 	 * as `code` may not tell. */
 	struct code_addr (*resolve)(const void *context, uint64_t addr);
 	uint32_t generation; /* the same while the answers are; 0: not known */
+	/* The same for addresses of the kernel (bit 63 is set), which threads share. */
+	uint32_t kernel_generation;
 	const void *context;
 };
 
@@ -124,7 +126,7 @@ struct script_start_text {
 	char text[112];
 };
 
-enum { SCRIPT_TEXTS_LOG2 = 15 };
+enum { SCRIPT_TEXTS_LOG2 = 16 };
 
 struct script_printer {
 	const struct script_options *options;

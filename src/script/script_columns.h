@@ -99,6 +99,12 @@ static inline struct script_end_text *script_end_text(struct script_printer *p, 
 	return &p->end_texts[addr * 0x9e3779b97f4a7c15ULL >> (64 - SCRIPT_TEXTS_LOG2)];
 }
 
+/* While this is the same, so is the name of the address; 0: not known. */
+static inline uint32_t script_end_generation(const struct script_row *row, uint64_t addr)
+{
+	return addr >> 63 ? row->kernel_generation : row->generation;
+}
+
 /*
  * An end of a branch. A trace has the same addresses millions of times, so each text is made once.
  * The fields are the same for all branches. Most texts are short: so many bytes are copied in any
@@ -108,10 +114,11 @@ static inline void script_put_end(struct script_printer *p, uint64_t fields,
 				  const struct script_row *row, uint64_t addr)
 {
 	const struct script_end_text *known = script_end_text(p, addr);
+	uint32_t generation = script_end_generation(row, addr);
 	enum { SHORT = 48 };
 	uint8_t *to;
 
-	if (known->addr != addr || known->generation != row->generation || !row->generation) {
+	if (known->addr != addr || known->generation != generation || !generation) {
 		script_make_end(p, fields, row, addr);
 		return;
 	}

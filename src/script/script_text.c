@@ -108,6 +108,7 @@ void script_make_end(struct script_printer *p, uint64_t fields, const struct scr
 		     uint64_t addr)
 {
 	struct script_end_text *known = script_end_text(p, addr);
+	uint32_t generation = script_end_generation(row, addr);
 	size_t start = p->out.len, len;
 	const struct script_place *place;
 
@@ -117,10 +118,10 @@ void script_make_end(struct script_printer *p, uint64_t fields, const struct scr
 	place = script_place(p->places, row->resolve(row->context, addr));
 	put_kept_place(p, fields, place);
 	len = p->out.len - start;
-	if (!row->generation || !is_lasting(place) || len > sizeof(known->text))
+	if (!generation || !is_lasting(place) || len > sizeof(known->text))
 		return;
 	known->addr = addr;
-	known->generation = row->generation;
+	known->generation = generation;
 	known->len = (uint32_t)len;
 	memcpy(known->text, p->out.data + start, len);
 }
