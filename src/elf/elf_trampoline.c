@@ -21,6 +21,8 @@ static const struct {
 	{ ELF_SIGRETURN, 9, EM_X86_64, 9, { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 } },
 	/* mov $15, %eax; syscall */
 	{ ELF_SIGRETURN, 7, EM_X86_64, 7, { 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05 } },
+	/* mov $173, %eax; int $0x80 (musl on i386) */
+	{ ELF_SIGRETURN, 7, EM_386, 7, { 0xb8, 0xad, 0, 0, 0, 0xcd, 0x80 } },
 	/* mov x8, #139; svc #0 */
 	{ ELF_SIGRETURN, 8, EM_AARCH64, 8, { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 } },
 	/* mov %rbx, %rsp; mov (%rsp), %rdi; test %rdi, %rdi; je; then call, mov, call, hlt */

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "elf/elf_symbols.h"
 #include "lang/language.h"
+#include "lang/libc.h"
 #include "lang/loop.h"
 
 #define VERSION(minor) (5 << 8 | (minor))
@@ -103,6 +104,6 @@ enum lang_detected perl_detect(const struct elf_file *elf, struct lang_runtime *
 		loop_add(elf, &debugged, out);
 	if (has_threads)
 		out->state = key.link_addr - base;
-	out->libc = LIBC_GLIBC;
+	out->libc = lang_libc(elf);
 	return LANG_FOUND;
 }

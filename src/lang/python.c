@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "elf/elf_symbols.h"
 #include "lang/language.h"
+#include "lang/libc.h"
 #include "lang/loop.h"
 
 #define VERSION(minor) (3u << 8 | (minor))
@@ -254,6 +255,6 @@ enum lang_detected python_detect(const struct elf_file *elf, struct lang_runtime
 	out->python = *layout;
 	out->state = key_at - base;
 	out->code_type = type.link_addr - base;
-	out->libc = LIBC_GLIBC;
+	out->libc = lang_libc(elf);
 	return LANG_FOUND;
 }

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "elf/elf_symbols.h"
 #include "lang/language.h"
+#include "lang/libc.h"
 #include "lang/loop.h"
 
 #define VERSION(major, minor) ((major) << 8 | (minor))
@@ -188,6 +189,7 @@ enum lang_detected ruby_detect(const struct elf_file *elf, struct lang_runtime *
 		return lang_refuse_for(out, "was built in a way that assay does not know", why,
 				       why_size);
 	out->ruby = *layout;
+	out->libc = lang_libc(elf);
 	out->state = context - base;
 	find_names(elf, base, &out->ruby);
 	return LANG_FOUND;

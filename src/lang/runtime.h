@@ -19,10 +19,14 @@ struct runtime_range {
 	__u64 start, end;
 };
 
-/* How pthread_getspecific() finds the value of a key below 32. */
+/*
+ * Where a thread has its values of pthread keys, and its memory of each module (the vector at the
+ * thread pointer + 8).
+ */
 enum runtime_libc {
-	LIBC_GLIBC, /* at the thread pointer + 0x310 + 16 * key + 8 */
-	LIBC_MUSL,  /* not supported yet */
+	LIBC_GLIBC, /* keys below 32: thread pointer + 0x310 + 16 * key + 8; modules: 16 bytes each
+		     */
+	LIBC_MUSL,  /* keys: the pointer at the thread pointer + 0x80; 8 bytes each, as modules */
 };
 
 /* How a frame of CPython tells its place in the code, and whether C code entered it. */
@@ -176,7 +180,7 @@ struct lang_runtime {
 	__u64 state;
 	__u64 code_type; /* likewise. CPython: the type object of code objects. HotSpot: table of
 			    types */
-	__u32 libc;      /* enum runtime_libc */
+	__u32 libc;      /* enum runtime_libc; lang/libc.h finds it */
 	__u32 pad;
 	union {
 		struct python_layout python;

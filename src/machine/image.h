@@ -66,6 +66,9 @@ struct image {
 			     … */
 };
 
+/* Of the vdso of 32-bit programs, which are below 4 GiB. */
+#define IMAGE_PATH_VDSO32 "[vdso32]"
+
 /*
  * Values of `dev` for which `ino` is an identity of the file (image_file.h). Such an image is kept
  * apart from others of its build id.

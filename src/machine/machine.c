@@ -315,6 +315,11 @@ static image_id file_image(struct machine *m, int32_t pid, const struct mapping_
 		image = (struct image){ .kind = IMAGE_VDSO,
 					.build_id = m->is_offline ? e->build_id : m->vdso_build_id,
 					.path = "[vdso]" };
+		if (e->start >> 32 == 0) {
+			image.path = IMAGE_PATH_VDSO32;
+			if (!m->is_offline)
+				image.build_id = (struct build_id){ 0 };
+		}
 	} else if (len > suffix && len - suffix < sizeof(path) &&
 		   !strcmp(e->path + len - suffix, deleted)) {
 		memcpy(path, e->path, len - suffix);

@@ -50,11 +50,13 @@ static uint8_t regs_dwarf_number(uint32_t bit, bool is_aarch64)
 bool registers_by_dwarf(const struct sample_registers *regs, bool is_aarch64,
 			struct dwarf_registers *out)
 {
+	bool is_i386 = regs->abi == PERF_SAMPLE_REGS_ABI_32 && !is_aarch64;
 	uint32_t n = 0;
 
-	if (regs->abi != PERF_SAMPLE_REGS_ABI_64)
+	if (regs->abi != PERF_SAMPLE_REGS_ABI_64 && !is_i386)
 		return false;
 	memset(out, 0, sizeof(*out));
+	out->is_i386 = is_i386;
 	out->value[0] = UINT64_MAX; /* rax, x0: 0 would mean a new thread (unwind/step.h) */
 	out->is_aarch64 = is_aarch64;
 	for (uint32_t bit = 0; bit < 64 && n < regs->n_values; bit++) {

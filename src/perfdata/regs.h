@@ -27,12 +27,14 @@ struct dwarf_registers {
 	uint64_t value[DWARF_REGISTERS]; /* by DWARF number; on x86-64 16 is rip, on AArch64 32 is
 					    pc */
 	bool is_aarch64;
+	bool is_i386; /* of a 32-bit program on x86-64: with the numbers of x86-64 */
 };
 
 /* The stack pointer and program counter alone; false as below, or if one of them is missing. */
 bool registers_place(const struct sample_registers *regs, bool is_aarch64, uint64_t *sp,
 		     uint64_t *pc);
 
-/* False for a sample without any, or of a 32-bit program. `is_aarch64`: of its machine. */
+/* False for a sample without any, or of a 32-bit program on AArch64. `is_aarch64`: of its machine.
+ */
 bool registers_by_dwarf(const struct sample_registers *regs, bool is_aarch64,
 			struct dwarf_registers *out);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <link.h>
 #include <linux/perf_event.h>
+#include <fnmatch.h>
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -63,6 +64,7 @@ struct user_stacks {
 	int32_t pid;          /* of the current walk */
 	const struct thread_view *thread;
 	struct dwarf_registers regs;
+	bool is_in_kernel; /* the thread: `regs` are those of its entry */
 	enum table_patience patience;
 	bool is_pending; /* the walk met an unfinished table, */
 	bool is_late;    /* and went on without it, */
@@ -85,7 +87,8 @@ struct user_stacks *user_stacks_new(const struct user_stacks_config *config)
 	s->java = config->java;
 	s->v8 = config->v8;
 	s->is_aarch64 = !strcmp(arch, "aarch64");
-	s->is_unsupported = !s->is_aarch64 && strcmp(arch, "x86_64") != 0;
+	s->is_unsupported =
+		!s->is_aarch64 && strcmp(arch, "x86_64") != 0 && fnmatch("i[3-6]86", arch, 0) != 0;
 	s->library = unwind_library_new(&(struct unwind_library_config){
 		.in_background = true, .has_debug_files = true, .finder = config->finder });
 	s->unwinder = unwinder_new();
@@ -298,6 +301,13 @@ static bool find_builtins(struct user_stacks *s, const struct mapping *mapping, 
 	return s->is_v8;
 }
 
+/* Its image may be that of 64-bit programs, whose table does not hold for it. */
+static bool is_vdso_of_i386(const struct user_stacks *s, const struct mapping *mapping)
+{
+	return s->regs.is_i386 &&
+	       image_get(machine_images(s->machine), mapping->image)->kind == IMAGE_VDSO;
+}
+
 static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_place *place)
 {
 	struct user_stacks *s = context;
@@ -307,6 +317,8 @@ static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_pl
 		return UNWIND_AT_NOTHING;
 	if (mapping->is_absolute)
 		return place_without_file(s, pc);
+	if (is_vdso_of_i386(s, mapping))
+		return UNWIND_AT_RUNTIME;
 	place->start = mapping->start;
 	place->end = mapping->end;
 	if (s->follows_code && find_builtins(s, mapping, pc, place))
@@ -332,6 +344,8 @@ static struct unwind_rule runtime_rule(void *context, uint32_t at, const struct 
 {
 	struct user_stacks *s = context;
 
+	if (s->regs.is_i386)
+		return unwind_rule_in_vdso_i386(regs, stack, s->is_in_kernel);
 	return s->is_v8 ? v8_stacks_rule(s->v8, at, regs, stack)
 			: java_stacks_rule(s->java, at, regs, stack);
 }
@@ -341,6 +355,8 @@ static struct unwind_regs followed_registers(const struct dwarf_registers *r)
 	if (r->is_aarch64)
 		return unwind_regs_sampled(r->value[32], r->value[31], r->value[29], r->value[30],
 					   true);
+	if (r->is_i386)
+		return unwind_regs_sampled_i386(r->value[16], r->value[7], r->value[6]);
 	return unwind_regs_sampled(r->value[16], r->value[7], r->value[6], 0, false);
 }
 
@@ -530,7 +546,8 @@ struct user_chain user_stacks_walk(struct user_stacks *s, const struct event *sa
 							   ? LOSS_STACK_UNSUPPORTED
 							   : -1 };
 	s->patience = TABLE_AWAITED;
-	s->follows_code = has_runtimes(s);
+	s->is_in_kernel = sample->sample.mode == MODE_KERNEL;
+	s->follows_code = has_runtimes(s) && !s->regs.is_i386;
 	begin_runtimes(s, sample->pid, thread, sample->time_ns);
 	chain = walk_copied(s, sample->pid, thread, extra->stack, extra->stack_size,
 			    extra->is_stack_whole);
@@ -555,8 +572,9 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 	uint64_t start_ns = 0, waited_ns = s->waited_ns;
 
 	s->patience = patience;
-	s->follows_code = copy->time_ns && has_runtimes(s);
-	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64 };
+	s->is_in_kernel = copy->is_in_kernel;
+	s->follows_code = copy->time_ns && has_runtimes(s) && !copy->is_i386;
+	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64, .is_i386 = copy->is_i386 };
 	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
 	begin_runtimes(s, pid, thread, copy->time_ns);
 	if (s->follows_code) {

@@ -66,6 +66,8 @@ void user_stacks_expect(struct user_stacks *s, const struct event *sample);
  */
 struct user_copy {
 	const uint64_t *regs;
+	bool is_i386;      /* `regs` are those of a 32-bit program on x86-64 … */
+	bool is_in_kernel; /* … whose thread is in the kernel */
 	const void *stack;
 	size_t stack_size;
 	bool is_whole;    /* the stack has no more bytes */

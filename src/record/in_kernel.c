@@ -635,8 +635,7 @@ static uint64_t walk_blocked(struct in_kernel *k, const struct blocked_thread *t
 	struct blocked_stack stack = { .regs = {
 					       [SP_REGISTER] = t->sp,
 					       [PC_REGISTER] = t->pc,
-					       /* 0 would mean a new thread */
-					       [UNWIND_RETURNED] = UINT64_MAX,
+					       [UNWIND_RETURNED] = UINT64_MAX, /* 0: a new thread */
 				       } };
 	bool is_there = sampler_find_stack(k->sampler, t->tid, &stack);
 	struct to_walk w = {
@@ -645,6 +644,8 @@ static uint64_t walk_blocked(struct in_kernel *k, const struct blocked_thread *t
 		.time_ns = now_ns,
 		.hash = hash_u64(now_ns << 22 ^ (uint32_t)t->tid),
 		.copy = { .regs = (const uint64_t *)stack.regs,
+			  .is_i386 = stack.is_i386,
+			  .is_in_kernel = true,
 			  .stack = bytes,
 			  .stack_size = off_cpu_read_stack(reads, t->pid, stack.regs[SP_REGISTER],
 							   bytes, WAIT_STACK_BYTES) },

@@ -386,13 +386,15 @@ void make_vdso_table(struct symbolizer *s, struct symbol_table *t)
 	};
 
 	if (!table_from_cache(s, t, &t->image.build_id)) {
-		if (vdso && vdso->e_ident[EI_CLASS] == ELFCLASS64) {
+		bool is_of_32_bit = !strcmp(t->image.path, IMAGE_PATH_VDSO32);
+
+		if (vdso && vdso->e_ident[EI_CLASS] == ELFCLASS64 && !is_of_32_bit) {
 			m.file.base = (const uint8_t *)vdso;
 			m.file.size = vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize;
 			make_of_vdso(&m);
 		} else {
-			table_fail(t, SYMBOL_MISSING, "%s: assay's own process has no vdso",
-				   t->image.path);
+			table_fail(t, SYMBOL_MISSING, "%s: assay's own process has no vdso%s",
+				   t->image.path, is_of_32_bit ? " of 32-bit programs" : "");
 		}
 	}
 	/* It only has dynamic symbols; no other file would have more. */

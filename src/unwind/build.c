@@ -261,23 +261,29 @@ static bool leaves_the_function(uint8_t op)
  */
 static void emit_bare(struct builder *b, const uint8_t *at, const uint8_t *end)
 {
-	static const uint8_t prologue[] = { 0x55, 0x48, 0x89, 0xe5 };
+	/* push %rbp; mov %rsp,%rbp: on i386 without a prefix */
+	static const uint8_t push_mov[] = { 0x55, 0x48, 0x89, 0xe5 }, i386[] = { 0x55, 0x89, 0xe5 };
+	bool is_i386 = b->elf->machine == EM_386;
+	const uint8_t *prologue = is_i386 ? i386 : push_mov;
+	size_t size = is_i386 ? sizeof(i386) : sizeof(push_mov);
 	uint32_t bare = rule_number(b, b->bare), none = rule_number(b, no_frame),
 		 half = rule_number(b, half_a_frame);
 
 	emit_row(b, (uint64_t)(at - b->elf->base), bare);
-	if (b->elf->machine != EM_X86_64 || unwind_rule_cfa(b->bare) != UNWIND_CFA_NONE)
+	if ((!is_i386 && b->elf->machine != EM_X86_64) ||
+	    unwind_rule_cfa(b->bare) != UNWIND_CFA_NONE)
 		return;
 	for (; end - at >= 2 && b->n_halves < MAX_HALVES; at++) {
 		uint64_t off = (uint64_t)(at - b->elf->base);
 
-		if (at[0] == 0x41) { /* REX.B: the next byte would push another register */
+		if (at[0] == 0x41 &&
+		    !is_i386) { /* REX.B: the next byte would push another register */
 			at++;
-		} else if (at[0] == prologue[0] && end - at >= (ptrdiff_t)sizeof(prologue) &&
-			   !memcmp(at, prologue, sizeof(prologue))) {
+		} else if (at[0] == prologue[0] && end - at >= (ptrdiff_t)size &&
+			   !memcmp(at, prologue, size)) {
 			emit_row(b, off, none);
 			emit_row(b, off + 1, half);
-			emit_row(b, off + sizeof(prologue), bare);
+			emit_row(b, off + size, bare);
 			b->n_halves++;
 		} else if (at[0] == 0x5d && leaves_the_function(at[1])) { /* behind pop %rbp */
 			emit_row(b, off + 1, none);
@@ -443,9 +449,9 @@ int unwind_build(const struct elf_file *elf, const struct elf_file *debug,
 	};
 	int r;
 
-	if (!b.machine || !elf->is_64)
+	if (!b.machine || elf->is_64 != (b.machine->word == 8))
 		return error_set(err, -ENOTSUP, "stacks of this processor (ELF machine %u) %s",
-				 elf->machine, "are not walked; only x86-64 and AArch64 are");
+				 elf->machine, "are not walked; only x86-64, i386 and AArch64 are");
 	rule_number(&b, (struct unwind_rule){ 0 });
 	builder_find_sources(&b);
 	r = emit_all(&b, err);

@@ -233,6 +233,13 @@ static const struct plt_rule {
 	{ EM_X86_64, ".plt.sec", 0, UINT32_MAX, SP_PLUS(8) },
 	{ EM_X86_64, ".plt.got", 0, UINT32_MAX, SP_PLUS(8) },
 	{ EM_X86_64, ".iplt", 0, UINT32_MAX, SP_PLUS(8) },
+	/* as on x86-64, in words */
+	{ EM_386, ".plt", 0, 6, SP_PLUS(16) },
+	{ EM_386, ".plt", 6, 16, SP_PLUS(24) },
+	{ EM_386, ".plt", 16, UINT32_MAX, { .cfa = UNWIND_CFA_PLT, .off = 1, .aux = 11 } },
+	{ EM_386, ".plt.sec", 0, UINT32_MAX, SP_PLUS(8) },
+	{ EM_386, ".plt.got", 0, UINT32_MAX, SP_PLUS(8) },
+	{ EM_386, ".iplt", 0, UINT32_MAX, SP_PLUS(8) },
 	{ EM_AARCH64, ".plt", 0, 4, IN_LR },
 	{ EM_AARCH64, ".plt", 4, 32, SP_PLUS(16) },
 	{ EM_AARCH64, ".plt", 32, UINT32_MAX, IN_LR },

@@ -2,7 +2,6 @@
 #include "unwind/cfi.h"
 
 #include <assert.h>
-#include <elf.h>
 
 #include "base/mem.h"
 
@@ -57,52 +56,16 @@ enum {
 	OP_BREGX = 0x92,
 };
 
-/*
- * x86-64 numbers: psABI 1.0 figure 3.36. When a handler returns, rsp is at the struct ucontext of
- * struct rt_sigframe (arch/x86/include/asm/sigframe.h). The struct sigcontext (asm/sigcontext.h) at
- * 40 has rbp at 120, rbx at 128, rsp at 160, rip at 168.
- */
-static const struct cfi_machine x86_64 = {
-	.sp = 7,
-	.fp = 6,
-	.ra = 16,
-	.pc = 16,
-	.bx = UNWIND_RBX,
-	.vg = UINT32_MAX,
-	.signal = { .cfa = UNWIND_CFA_SIGNAL, .off = 160 / 8, .fp = 120 / 8, .aux = 128 / 8 },
-	.has_marked_functions = true,
-};
-
-/*
- * AArch64 numbers: aadwarf64 table 2. sp is at struct rt_sigframe (arch/arm64/kernel/signal.c): 128
- * bytes of siginfo, then the struct ucontext. The struct sigcontext (asm/sigcontext.h) at 176 has
- * x29 at 544, x30 at 552, sp at 560, pc at 568.
- */
-static const struct cfi_machine aarch64 = {
-	.sp = 31,
-	.fp = 29,
-	.ra = 30,
-	.pc = 32,
-	.bx = UINT32_MAX, /* none is followed */
-	.vg = 46,
-	.undefined_ra = UNWIND_RA_LR,
-	.has_undefined_ra = true,
-	.signal = { .cfa = UNWIND_CFA_SIGNAL, .off = 560 / 8, .fp = 544 / 8, .aux = 552 / 8 },
-};
-
-const struct cfi_machine *cfi_machine_of(uint16_t machine)
-{
-	return machine == EM_X86_64 ? &x86_64 : machine == EM_AARCH64 ? &aarch64 : NULL;
-}
-
 static const struct unwind_rule unsupported = { .cfa = UNWIND_CFA_UNSUPPORTED };
 
 /* An offset in words, if it is a multiple of a word that fits 16 bits. */
-static bool offset_in_words(int64_t bytes, int16_t *words)
+static bool offset_in_words(const struct cfi_machine *m, int64_t bytes, int16_t *words)
 {
-	if (bytes % 8 || bytes / 8 != (int16_t)(bytes / 8))
+	int64_t n = bytes / (int64_t)m->word;
+
+	if (bytes % (int64_t)m->word || n != (int16_t)n)
 		return false;
-	*words = (int16_t)(bytes / 8);
+	*words = (int16_t)n;
 	return true;
 }
 
@@ -119,21 +82,21 @@ static bool put_cfa(const struct cfi_machine *m, const struct cfi_state *s,
 		    struct unwind_rule *rule)
 {
 	enum unwind_cfa kind = cfa_kind(m, s);
-	int64_t off = kind == UNWIND_CFA_PLT ? s->expr_off : s->off;
+	int64_t off = kind == UNWIND_CFA_PLT ? s->expr_off : s->off, word = m->word;
 	int16_t words;
 
 	rule->cfa = (uint8_t)kind;
 	if (kind == UNWIND_CFA_SP_DEREF || kind == UNWIND_CFA_FP_DEREF ||
 	    kind == UNWIND_CFA_SP_OTHER || kind == UNWIND_CFA_SP_OTHER2) {
-		if (!offset_in_words(s->expr_off, &words))
+		if (!offset_in_words(m, s->expr_off, &words))
 			return false;
 		rule->off = (uint16_t)words;
-		return offset_in_words(s->aux, &rule->aux);
+		return offset_in_words(m, s->aux, &rule->aux);
 	}
-	if (off < 0 || off % 8 || off / 8 >= 1 << 20)
+	if (off < 0 || off % word || off / word >= 1 << 20)
 		return false;
-	rule->off = (uint16_t)(off / 8);
-	rule->cfa |= (uint8_t)(off / 8 >> 16 << 4);
+	rule->off = (uint16_t)(off / word);
+	rule->cfa |= (uint8_t)(off / word >> 16 << 4);
 	if (kind == UNWIND_CFA_REGISTER)
 		rule->aux = (int16_t)MIN(s->reg, (uint32_t)INT16_MAX);
 	else if (kind == UNWIND_CFA_PLT)
@@ -147,7 +110,7 @@ static bool put_fp(const struct cfi_machine *m, const struct cfi_state *s, struc
 	int64_t off = s->fp.off;
 
 	if (cfa_kind(m, s) == UNWIND_CFA_SP_OTHER2)
-		return s->fp.where == CFI_SAME && offset_in_words(s->inner, &rule->fp);
+		return s->fp.where == CFI_SAME && offset_in_words(m, s->inner, &rule->fp);
 	if (s->fp.where == CFI_SAME)
 		kind = UNWIND_FP_SAME;
 	else if (s->fp.where == CFI_AT_CFA)
@@ -158,7 +121,7 @@ static bool put_fp(const struct cfi_machine *m, const struct cfi_state *s, struc
 		kind = UNWIND_FP_AT_CFA;
 		off -= s->off;
 	}
-	if (kind != UNWIND_FP_SAME && kind != UNWIND_FP_LOST && !offset_in_words(off, &rule->fp))
+	if (kind != UNWIND_FP_SAME && kind != UNWIND_FP_LOST && !offset_in_words(m, off, &rule->fp))
 		kind = UNWIND_FP_LOST;
 	rule->saved = (uint8_t)kind;
 	return true;
@@ -168,10 +131,10 @@ static bool put_ra(const struct cfi_machine *m, const struct cfi_state *s, struc
 {
 	enum unwind_cfa kind = unwind_rule_cfa(*rule);
 
-	if (s->ra.where == CFI_AT_CFA && s->ra.off == -8) {
+	if (s->ra.where == CFI_AT_CFA && s->ra.off == -(int64_t)m->word) {
 		rule->saved |= UNWIND_RA_BELOW_CFA << 4;
 		if (s->bx.where == CFI_AT_CFA && (kind == UNWIND_CFA_SP || kind == UNWIND_CFA_FP) &&
-		    !offset_in_words(s->bx.off, &rule->aux))
+		    !offset_in_words(m, s->bx.off, &rule->aux))
 			rule->aux = 0;
 		return true;
 	}
@@ -187,7 +150,7 @@ static bool put_ra(const struct cfi_machine *m, const struct cfi_state *s, struc
 		return true;
 	}
 	rule->saved |= UNWIND_RA_AT_CFA << 4;
-	return s->ra.where == CFI_AT_CFA && offset_in_words(s->ra.off, &rule->aux);
+	return s->ra.where == CFI_AT_CFA && offset_in_words(m, s->ra.off, &rule->aux);
 }
 
 struct unwind_rule cfi_rule(const struct cfi_machine *m, const struct cfi_state *s)
@@ -255,7 +218,7 @@ static bool read_deref(struct reader *r)
 
 /*
  * The linkers' rule of a PLT, where the second instruction of a 16-byte entry pushes a word: sp + 8
- * + ((pc & 15) >= N) * 8. `r` is behind sp + 8.
+ * + ((pc & 15) >= N) * 8. `r` is behind sp + 8. On i386, words have 4 bytes.
  */
 static bool read_plt(const struct cfi_machine *m, struct reader r, int64_t *threshold)
 {
@@ -265,8 +228,8 @@ static bool read_plt(const struct cfi_machine *m, struct reader r, int64_t *thre
 	return read_register(&r, &reg, &off) && reg == m->pc && off == 0 &&
 	       read_literal(&r, &mask) && mask == 15 && reader_u8(&r) == OP_AND &&
 	       read_literal(&r, threshold) && reader_u8(&r) == OP_GE && read_literal(&r, &shift) &&
-	       shift == 3 && reader_u8(&r) == OP_SHL && reader_u8(&r) == OP_PLUS && !r.bad &&
-	       !reader_left(&r);
+	       shift < 4 && 1u << shift == m->word && reader_u8(&r) == OP_SHL &&
+	       reader_u8(&r) == OP_PLUS && !r.bad && !reader_left(&r);
 }
 
 /*
@@ -638,7 +601,7 @@ static struct unwind_rule rule_of_row(struct cfi_run *run, uint64_t offset, bool
 	if (run->is_bad)
 		return unsupported;
 	if (is_signal_frame(run))
-		return run->machine->signal;
+		return cfi_signal_rule(run->machine, &run->state);
 	if (!has_record_of_sve(&run->state))
 		return cfi_rule(run->machine, &run->state);
 	if (had_record)

@@ -28,9 +28,10 @@
 struct cfi_machine {
 	uint32_t sp, fp, ra, pc, bx; /* DWARF numbers; `pc` as named in expressions */
 	uint32_t vg;                 /* the length of SVE's vectors; UINT32_MAX: it has none */
+	uint32_t word;               /* bytes: the unit of rules */
 	enum unwind_ra undefined_ra; /* the place of the return address without a rule */
 	bool has_undefined_ra;       /* such a default exists */
-	struct unwind_rule signal;   /* of frames with the S augmentation */
+	struct unwind_rule signal;   /* of frames with the S augmentation; i386: of one kind */
 	bool has_marked_functions;   /* … which functions that switch stacks have, too */
 };
 
@@ -61,6 +62,9 @@ struct cfi_state {
 	bool is_scalable;      /* UNSUPPORTED: as it depends on the length of SVE's vectors */
 	struct cfi_saved fp, ra, bx;
 };
+
+/* The rule of a signal frame, which i386 has two kinds of. */
+struct unwind_rule cfi_signal_rule(const struct cfi_machine *m, const struct cfi_state *s);
 
 /* The state's rule; UNWIND_CFA_UNSUPPORTED if no rule can express it. */
 struct unwind_rule cfi_rule(const struct cfi_machine *m, const struct cfi_state *state);

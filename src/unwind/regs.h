@@ -17,7 +17,7 @@ struct unwind_regs {
 	uint64_t pc, sp, fp, lr; /* rip, rsp, rbp, – or pc, sp, x29, x30 */
 	uint64_t bx_at;          /* the stack address of the saved rbx; 0: still in its register */
 	uint32_t flags;
-	uint32_t is_aarch64;
+	uint16_t is_aarch64, is_i386;
 };
 
 /* The registers that a sample has. */
@@ -33,6 +33,22 @@ static inline struct unwind_regs unwind_regs_sampled(uint64_t pc, uint64_t sp, u
 			 (is_aarch64 ? UNWIND_KNOWS_LR : 0u),
 		.is_aarch64 = is_aarch64,
 	};
+}
+
+/* Of a program of 32 bits on x86. */
+static inline struct unwind_regs unwind_regs_sampled_i386(uint64_t pc, uint64_t sp, uint64_t fp)
+{
+	struct unwind_regs r =
+		unwind_regs_sampled((uint32_t)pc, (uint32_t)sp, (uint32_t)fp, 0, false);
+
+	r.is_i386 = true;
+	return r;
+}
+
+/* The bytes of a number of words. */
+static inline uint64_t unwind_bytes(const struct unwind_regs *r, int64_t words)
+{
+	return (uint64_t)words << (r->is_i386 ? 2 : 3);
 }
 
 /*

@@ -39,7 +39,10 @@ static inline uint32_t unwind_row_rule(uint32_t row)
 	return row & (UNWIND_MAX_RULES - 1);
 }
 
-/* The place of the CFA. `off`, `fp` and `aux` are fields of the rule, in units of 8 bytes. */
+/*
+ * The place of the CFA. `off`, `fp` and `aux` are fields of the rule, in words: 8 bytes, or 4 in
+ * tables for i386.
+ */
 enum unwind_cfa {
 	UNWIND_CFA_NONE,        /* no table entry covers the address */
 	UNWIND_CFA_END,         /* the outermost frame: it has no caller */
@@ -52,7 +55,8 @@ enum unwind_cfa {
 	UNWIND_CFA_SP_DEREF, /* [sp + (int16_t)off] + aux */
 	UNWIND_CFA_FP_DEREF, /* [fp + (int16_t)off] + aux: realigned stacks */
 	UNWIND_CFA_SIGNAL,   /* registers are in the signal frame: [sp + off] is the stack
-				pointer, behind it the pc; fp at [sp + fp], rbx or lr at [sp + aux] */
+				pointer, behind it the pc (on i386, UNWIND_I386_PC words behind);
+				fp at [sp + fp], rbx or lr at [sp + aux] */
 	/* The caller is on another stack, at any address: fibers, coroutines. */
 	UNWIND_CFA_SP_OTHER,  /* [sp + (int16_t)off] + aux */
 	UNWIND_CFA_SP_OTHER2, /* [[sp + (int16_t)off] + fp] + aux; the frame pointer is the same */
@@ -84,13 +88,15 @@ enum unwind_fp {
 
 /* The place of the return address. */
 enum unwind_ra {
-	UNWIND_RA_BELOW_CFA, /* [CFA - 8], where a call on x86-64 puts it. If the CFA is SP or FP,
-				the caller's rbx is at [CFA + aux], or, with aux 0, in its register
+	UNWIND_RA_BELOW_CFA, /* a word below the CFA, where a call on x86 puts it. If the CFA is SP
+				or FP, the caller's rbx is at [CFA + aux], or, with aux 0, in its
+				register
 			      */
 	UNWIND_RA_AT_CFA,    /* [CFA + aux] */
 	UNWIND_RA_LR,        /* in the link register */
 	UNWIND_RA_REGISTER,  /* register number aux; known only in the sampled frame (longjmp) */
-	UNWIND_RA_AT_FP,     /* [frame pointer + 8]; the CFA is elsewhere (interpreted Java) */
+	UNWIND_RA_AT_FP, /* a word above the frame pointer; the CFA is elsewhere (interpreted Java)
+			  */
 };
 
 /*
@@ -119,10 +125,15 @@ static inline bool unwind_leaves_stack(struct unwind_rule r)
 	return cfa >= UNWIND_CFA_SP_OTHER && cfa <= UNWIND_CFA_REGISTER_OTHER;
 }
 
-/* In bytes. */
+static inline uint64_t unwind_rule_words(struct unwind_rule r)
+{
+	return (uint64_t)(r.cfa >> 4) << 16 | r.off;
+}
+
+/* In bytes, of a machine of 64 bits. */
 static inline uint64_t unwind_rule_offset(struct unwind_rule r)
 {
-	return ((uint64_t)(r.cfa >> 4) << 16 | r.off) * 8;
+	return unwind_rule_words(r) * 8;
 }
 
 static inline enum unwind_fp unwind_rule_fp(struct unwind_rule r)
@@ -136,8 +147,11 @@ static inline enum unwind_ra unwind_rule_ra(struct unwind_rule r)
 }
 
 /* DWARF numbers. */
-#define UNWIND_RETURNED 0 /* rax, and x0: the result of a system call */
-#define UNWIND_RBX      3
+#define UNWIND_RETURNED 0 /* rax, eax, and x0: the result of a system call */
+#define UNWIND_RBX      3 /* and ebx */
+
+/* struct sigcontext of i386 (asm/sigcontext.h): from the stack pointer to the pc, in words. */
+#define UNWIND_I386_PC 7
 
 /* `aux` of UNWIND_CFA_NONE if frame pointers lead from stack to stack (Go). */
 #define UNWIND_FP_ANYWHERE 1

@@ -47,6 +47,17 @@ static inline uint64_t unwind_plain_address(const struct unwind_regs *r, uint64_
 	return r->is_aarch64 ? addr & ((1ull << 48) - 1) : addr;
 }
 
+/* A word of the user stack. On i386, a word has the low half of the bytes that are read. */
+static inline enum unwind_stop unwind_read_word(const struct unwind_regs *r, struct unwind_ctx *c,
+						uint64_t addr, uint64_t *value)
+{
+	enum unwind_stop stop = unwind_read_stack(c, addr, value);
+
+	if (r->is_i386)
+		*value = (uint32_t)*value;
+	return stop;
+}
+
 /* The last row at or below an offset in a page, whose rows are [first, end). Gives its rule. */
 static inline uint32_t unwind_search(struct unwind_ctx *c, uint32_t first, uint32_t end,
 				     uint32_t offset_in_page)
@@ -65,8 +76,8 @@ static inline uint32_t unwind_search(struct unwind_ctx *c, uint32_t first, uint3
 }
 
 /*
- * Without a rule: the frame pointer's record, [fp] the caller's frame pointer and [fp + 8] the
- * return address. On x86-64, the caller's stack pointer is behind the record; on AArch64, the
+ * Without a rule: the frame pointer's record, [fp] the caller's frame pointer and behind it the
+ * return address. On x86, the caller's stack pointer is behind the record; on AArch64, the
  * record may be anywhere in the frame. Zero marks the outermost frame (x86-64 psABI 1.0 section
  * 3.4.1, AAPCS64 section 6.4.6).
  */
@@ -80,10 +91,11 @@ static inline enum unwind_stop unwind_step_by_fp(struct unwind_rule rule, struct
 		return UNWIND_NO_RULE;
 	if (!r->fp)
 		return UNWIND_END;
-	if ((goes_up && r->fp < r->sp) || (r->fp & 7) || unwind_read_stack(c, r->fp, &fp) ||
-	    unwind_read_stack(c, r->fp + 8, &pc))
+	if ((goes_up && r->fp < r->sp) || (r->fp & (unwind_bytes(r, 1) - 1)) ||
+	    unwind_read_word(r, c, r->fp, &fp) ||
+	    unwind_read_word(r, c, r->fp + unwind_bytes(r, 1), &pc))
 		return UNWIND_FP_FAILED;
-	r->sp = r->fp + 16;
+	r->sp = r->fp + unwind_bytes(r, 2);
 	r->fp = fp;
 	r->pc = unwind_plain_address(r, pc);
 	r->flags = UNWIND_KNOWS_FP | (r->is_aarch64 ? 0u : UNWIND_KNOWS_SP);
@@ -94,14 +106,16 @@ static inline enum unwind_stop unwind_step_by_fp(struct unwind_rule rule, struct
 static inline enum unwind_stop unwind_step_signal(struct unwind_rule rule, struct unwind_regs *r,
 						  struct unwind_ctx *c)
 {
-	uint64_t at = r->sp + unwind_rule_offset(rule), sp, pc, fp, lr = 0;
-	uint64_t aux_at = r->sp + (uint64_t)(int64_t)rule.aux * 8;
+	uint64_t at = r->sp + unwind_bytes(r, (int64_t)unwind_rule_words(rule)), sp, pc, fp, lr = 0;
+	uint64_t aux_at = r->sp + unwind_bytes(r, rule.aux);
+	uint64_t pc_at = at + unwind_bytes(r, r->is_i386 ? UNWIND_I386_PC : 1);
 	enum unwind_stop stop;
 
 	if (!(r->flags & UNWIND_KNOWS_SP))
 		return UNWIND_NO_REGISTER;
-	if ((stop = unwind_read_stack(c, at, &sp)) || (stop = unwind_read_stack(c, at + 8, &pc)) ||
-	    (stop = unwind_read_stack(c, r->sp + (uint64_t)(int64_t)rule.fp * 8, &fp)) ||
+	if ((stop = unwind_read_word(r, c, at, &sp)) ||
+	    (stop = unwind_read_word(r, c, pc_at, &pc)) ||
+	    (stop = unwind_read_word(r, c, r->sp + unwind_bytes(r, rule.fp), &fp)) ||
 	    (r->is_aarch64 && (stop = unwind_read_stack(c, aux_at, &lr))))
 		return stop;
 	r->sp = sp;
@@ -146,6 +160,12 @@ static inline enum unwind_stop unwind_step_goroutine(struct unwind_rule rule, st
 	return pc ? UNWIND_GOES_ON : UNWIND_END;
 }
 
+/* The sample's registers have the numbers of x86-64: rdx and rcx, rsi to rsp differ. */
+static inline uint32_t unwind_number_of(const struct unwind_regs *r, uint32_t number)
+{
+	return r->is_i386 && number < 8 ? 0x54673120u >> number * 4 & 15 : number;
+}
+
 /*
  * A register that is not followed is known in the sampled frame only. rbx is followed as far as is
  * cheap: it has the CFA of callers that realign their stack without a frame pointer, such as the
@@ -157,10 +177,13 @@ static inline enum unwind_stop unwind_register(const struct unwind_regs *r, stru
 	bool is_bx = number == UNWIND_RBX && !r->is_aarch64;
 
 	if (is_bx && r->bx_at)
-		return unwind_read_stack(c, r->bx_at, value);
-	if ((is_bx || (r->flags & UNWIND_IS_SAMPLED)) && unwind_sampled_register(c, number, value))
-		return UNWIND_GOES_ON;
-	return UNWIND_NO_REGISTER;
+		return unwind_read_word(r, c, r->bx_at, value);
+	if (!(is_bx || (r->flags & UNWIND_IS_SAMPLED)) ||
+	    !unwind_sampled_register(c, unwind_number_of(r, number), value))
+		return UNWIND_NO_REGISTER;
+	if (r->is_i386)
+		*value = (uint32_t)*value;
+	return UNWIND_GOES_ON;
 }
 
 /* Whether a thread is new, and has not left clone(2) yet. Its stack is its own. */
@@ -169,15 +192,16 @@ static inline bool unwind_is_new_thread(const struct unwind_regs *r, struct unwi
 	uint64_t returned;
 
 	return (r->flags & UNWIND_IS_SAMPLED) &&
-	       unwind_sampled_register(c, UNWIND_RETURNED, &returned) && !returned;
+	       unwind_sampled_register(c, UNWIND_RETURNED, &returned) &&
+	       !(r->is_i386 ? (uint32_t)returned : returned);
 }
 
 /* The CFA of a frame whose rule has one. */
 static inline enum unwind_stop unwind_cfa_of(struct unwind_rule rule, const struct unwind_regs *r,
 					     struct unwind_ctx *c, uint64_t *cfa)
 {
-	uint64_t off = unwind_rule_offset(rule);
-	uint64_t deref_off = (uint64_t)(int64_t)(int16_t)rule.off * 8;
+	uint64_t off = unwind_bytes(r, (int64_t)unwind_rule_words(rule));
+	uint64_t deref_off = unwind_bytes(r, (int16_t)rule.off);
 	enum unwind_cfa kind = unwind_rule_cfa(rule);
 	bool by_fp =
 		kind == UNWIND_CFA_FP || kind == UNWIND_CFA_FP_DEREF || kind == UNWIND_CFA_FP_OTHER;
@@ -192,16 +216,16 @@ static inline enum unwind_stop unwind_cfa_of(struct unwind_rule rule, const stru
 		return UNWIND_NO_REGISTER;
 	}
 	if (kind == UNWIND_CFA_PLT) {
-		off += (r->pc & 15) >= (uint16_t)rule.aux ? 8 : 0;
+		off += unwind_bytes(r, (r->pc & 15) >= (uint16_t)rule.aux);
 	} else if (kind == UNWIND_CFA_SP_DEREF || kind == UNWIND_CFA_FP_DEREF ||
 		   kind == UNWIND_CFA_SP_OTHER || kind == UNWIND_CFA_SP_OTHER2) {
-		stop = unwind_read_stack(c, base + deref_off, &base);
+		stop = unwind_read_word(r, c, base + deref_off, &base);
 		if (stop)
 			return stop;
 		if (kind == UNWIND_CFA_SP_OTHER2 &&
-		    unwind_read_stack(c, base + (uint64_t)(int64_t)rule.fp * 8, &base))
+		    unwind_read_word(r, c, base + unwind_bytes(r, rule.fp), &base))
 			return UNWIND_OTHER_STACK;
-		off = (uint64_t)(int64_t)rule.aux * 8;
+		off = unwind_bytes(r, rule.aux);
 	}
 	*cfa = base + off;
 	return UNWIND_GOES_ON;
@@ -222,8 +246,8 @@ static inline enum unwind_stop unwind_return_address(struct unwind_rule rule,
 	if (kind == UNWIND_RA_REGISTER)
 		return unwind_register(r, c, (uint32_t)rule.aux, pc);
 	if (kind == UNWIND_RA_AT_FP)
-		return unwind_read_stack(c, r->fp + 8, pc);
-	return unwind_read_stack(c, cfa + (uint64_t)slot * 8, pc);
+		return unwind_read_word(r, c, r->fp + unwind_bytes(r, 1), pc);
+	return unwind_read_word(r, c, cfa + unwind_bytes(r, slot), pc);
 }
 
 /*
@@ -236,7 +260,7 @@ static inline enum unwind_stop unwind_callers_fp(struct unwind_rule rule,
 						 uint64_t cfa, uint64_t *fp, uint32_t *flags)
 {
 	enum unwind_fp kind = unwind_rule_fp(rule);
-	uint64_t at = (kind == UNWIND_FP_AT_CFA ? cfa : r->fp) + (uint64_t)(int64_t)rule.fp * 8;
+	uint64_t at = (kind == UNWIND_FP_AT_CFA ? cfa : r->fp) + unwind_bytes(r, rule.fp);
 	enum unwind_stop stop;
 
 	*fp = r->fp;
@@ -245,7 +269,7 @@ static inline enum unwind_stop unwind_callers_fp(struct unwind_rule rule,
 		return UNWIND_GOES_ON;
 	if (kind == UNWIND_FP_AT_CFA)
 		*flags = UNWIND_KNOWS_FP;
-	stop = unwind_read_stack(c, at, fp);
+	stop = unwind_read_word(r, c, at, fp);
 	if (stop && at < r->sp) {
 		*fp = r->fp;
 		return UNWIND_GOES_ON;
@@ -309,8 +333,8 @@ static inline enum unwind_stop unwind_step(struct unwind_rule rule, struct unwin
 	pc = unwind_plain_address(r, pc);
 	if (!pc)
 		return UNWIND_END;
-	if (unwind_saves_bx(rule) && cfa + (uint64_t)(int64_t)rule.aux * 8 >= r->sp)
-		r->bx_at = cfa + (uint64_t)(int64_t)rule.aux * 8;
+	if (unwind_saves_bx(rule) && cfa + unwind_bytes(r, rule.aux) >= r->sp)
+		r->bx_at = cfa + unwind_bytes(r, rule.aux);
 	r->sp = cfa;
 	r->pc = pc;
 	r->fp = fp;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "unwind/user_ctx.h"
 #include "unwind/step.h"
+#include "unwind/vdso_i386.h"
 
 const char *const unwind_stop_keys[N_UNWIND_STOPS] = {
 #define X(id, key, text) key,
@@ -235,15 +236,21 @@ static void keep_walk(struct unwinder *u, struct last_walk *w, uint32_t n)
 /*
  * Whether a handler ran on another stack than the interrupted code (sigaltstack(2)). struct
  * ucontext has the handler's stack (uapi/asm-generic/ucontext.h); it is at the stack pointer, on
- * AArch64 behind 128 bytes of siginfo.
+ * AArch64 behind 128 bytes of siginfo. Handlers of i386 may have none.
  */
 static bool leaves_stack(struct unwind_ctx *c, uint64_t handler_sp, const struct unwind_regs *to)
 {
 	uint64_t context = handler_sp + (to->is_aarch64 ? 128 : 0), start, size;
 
-	return !unwind_read_stack(c, context + 16, &start) &&
+	return !to->is_i386 && !unwind_read_stack(c, context + 16, &start) &&
 	       !unwind_read_stack(c, context + 32, &size) && handler_sp - start < size &&
 	       to->sp - start >= size;
+}
+
+struct unwind_rule unwind_rule_in_vdso_i386(const struct unwind_regs *regs,
+					    struct unwind_ctx *stack, bool is_in_kernel)
+{
+	return unwind_rule_of_vdso_i386(regs, stack, is_in_kernel);
 }
 
 void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwind_chain *chain)

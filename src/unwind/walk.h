@@ -94,5 +94,9 @@ void unwinder_free(struct unwinder *u); /* NULL is fine */
 void unwinder_expect(struct unwinder *u, uint64_t space, uint64_t pc, uint64_t sp,
 		     const void *stack, size_t stack_size);
 
+/* A runtime's rule for the vdso of i386 programs (unwind/vdso_i386.h). */
+struct unwind_rule unwind_rule_in_vdso_i386(const struct unwind_regs *regs,
+					    struct unwind_ctx *stack, bool is_in_kernel);
+
 /* Sets all of the chain except pcs and max. It has at least the first address, if max is not 0. */
 void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwind_chain *chain);

@@ -368,7 +368,8 @@ static void walk_begun_loop(bool is_own, struct buf *out)
 
 	begin_frozen();
 	memset(w->registers, 0, sizeof(w->registers));
-	assert_true(thread_value(w->lang.base + w->lang.runtime.state, &thread));
+	assert_true(
+		thread_value(w->lang.runtime.libc, w->lang.base + w->lang.runtime.state, &thread));
 	assert_true(read_word(thread + w->lang.runtime.python.thread_frame, &cframe));
 	w->regs.sp = cframe - CFRAME_OFF;
 	assert_true(find_frames(w, 0x60));

@@ -68,7 +68,7 @@ static void aarch64_registers_keep_their_numbers(void **state)
 		assert_int_equal(out.value[i], i);
 }
 
-static void a_thread_without_user_registers_or_of_32_bits_has_none(void **state)
+static void a_thread_without_user_registers_or_of_32_bits_on_aarch64_has_none(void **state)
 {
 	struct sample_registers regs = { .abi = PERF_SAMPLE_REGS_ABI_NONE };
 	struct dwarf_registers out;
@@ -76,8 +76,25 @@ static void a_thread_without_user_registers_or_of_32_bits_has_none(void **state)
 	(void)state;
 	assert_false(registers_by_dwarf(&regs, false, &out));
 	regs.abi = PERF_SAMPLE_REGS_ABI_32;
-	assert_false(registers_by_dwarf(&regs, false, &out));
+	assert_false(registers_by_dwarf(&regs, true, &out));
 	assert_false(registers_place(&regs, false, &out.value[0], &out.value[1]));
+}
+
+static void a_32_bit_program_has_the_numbers_of_x86_64(void **state)
+{
+	static const uint64_t values[] = { 10, 11, 12, 13 };
+	struct sample_registers regs = {
+		.abi = PERF_SAMPLE_REGS_ABI_32, .mask = 0x1c1, .values = values, .n_values = 4
+	};
+	struct dwarf_registers out;
+
+	(void)state;
+	assert_true(registers_by_dwarf(&regs, false, &out));
+	assert_true(out.is_i386 && !out.is_aarch64);
+	assert_int_equal(out.value[0], 10); /* eax, ebp, esp, eip */
+	assert_int_equal(out.value[6], 11);
+	assert_int_equal(out.value[7], 12);
+	assert_int_equal(out.value[16], 13);
 }
 
 static void a_mask_with_more_bits_than_values_stops_at_the_values(void **state)
@@ -102,7 +119,8 @@ int main(void)
 		cmocka_unit_test(x86_registers_get_their_dwarf_numbers),
 		cmocka_unit_test(x86_ax_to_di_are_not_in_the_order_of_dwarf),
 		cmocka_unit_test(aarch64_registers_keep_their_numbers),
-		cmocka_unit_test(a_thread_without_user_registers_or_of_32_bits_has_none),
+		cmocka_unit_test(a_thread_without_user_registers_or_of_32_bits_on_aarch64_has_none),
+		cmocka_unit_test(a_32_bit_program_has_the_numbers_of_x86_64),
 		cmocka_unit_test(a_mask_with_more_bits_than_values_stops_at_the_values),
 	};
 

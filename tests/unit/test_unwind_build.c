@@ -38,6 +38,45 @@ static void a_plt_without_frame_information_has_the_rules_of_its_form(void **sta
 	built_fini(&b);
 }
 
+/* The second function aligns its stack as gcc does in main(); the third is a signal frame. */
+static const char i386_code[] =
+	".text\n.globl f\nf: .cfi_startproc\npush %ebp\n.cfi_def_cfa_offset 8\n.cfi_offset ebp, "
+	"-8\n"
+	"mov %esp, %ebp\n.cfi_def_cfa_register ebp\nret\n.cfi_endproc\n"
+	"g: .cfi_startproc\n.cfi_def_cfa ecx, 0\nnop\n"
+	".cfi_escape 0x0f, 3, 0x75, 0x7c, 6\n.cfi_escape 0x10, 5, 2, 0x75, 0\nnop\n.cfi_endproc\n"
+	"nop\nh: .cfi_startproc simple\n.cfi_signal_frame\n.cfi_def_cfa esp, 4\n"
+	".cfi_offset eip, 56\nnop\n.cfi_endproc\n"
+	"i: .cfi_startproc simple\n.cfi_signal_frame\n.cfi_escape 0x0f, 4, 0x74, 0xbc, 1, 6\n"
+	".cfi_offset eip, 0\nnop\n.cfi_endproc\n"
+	".globl bare\n.p2align 4\nbare: push %ebp\nmov %esp, %ebp\nnop\npop %ebp\nret\n";
+
+static void i386_rules_are_in_words_of_four_bytes(void **state)
+{
+	struct unwind_rule rule;
+	struct built b;
+	uint64_t f, bare;
+
+	(void)state;
+	write_file("i386.s", i386_code);
+	need_command(
+		"cc -dumpmachine | grep x86_64 && cc -m32 -shared -nostdlib -o i386.so i386.s");
+	build_of(&b, "i386.so");
+	f = address_of(&b, "f"), bare = address_of(&b, "bare");
+	assert_true(rule_at(&b, f + 1).off == 2 && rule_at(&b, f + 1).fp == -2);
+	rule = rule_at(&b, f + 4);
+	assert_true(unwind_rule_cfa(rule) == UNWIND_CFA_REGISTER && rule.aux == 1 && !rule.off);
+	rule = rule_at(&b, f + 5);
+	assert_true(unwind_rule_cfa(rule) == UNWIND_CFA_FP_DEREF && rule.off == UINT16_MAX);
+	rule = rule_at(&b, f + 7); /* the context is 4 bytes above the stack pointer */
+	assert_true(unwind_rule_cfa(rule) == UNWIND_CFA_SIGNAL && rule.off == 8 && rule.fp == 7);
+	rule = rule_at(&b, f + 8); /* its stack pointer is at 188 */
+	assert_true(unwind_rule_cfa(rule) == UNWIND_CFA_SIGNAL && rule.off == 47 && rule.aux == 48);
+	assert_true(rule_at(&b, bare).off == 1 && rule_at(&b, bare + 1).off == 2);
+	assert_true(!unwind_rule_cfa(rule_at(&b, bare + 3)) && rule_at(&b, bare + 5).off == 1);
+	built_fini(&b);
+}
+
 static void debug_frame_serves_where_eh_frame_is_not(void **state)
 {
 	struct built b;
@@ -630,6 +669,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_plt_without_frame_information_has_the_rules_of_its_form),
+		cmocka_unit_test(i386_rules_are_in_words_of_four_bytes),
 		cmocka_unit_test(debug_frame_serves_where_eh_frame_is_not),
 		cmocka_unit_test(debug_frame_may_be_compressed),
 		cmocka_unit_test(debug_frame_may_be_compressed_the_old_way),

@@ -421,7 +421,7 @@ static void an_image_of_another_processor_is_refused_with_a_reason(void **state)
 	b.elf.machine = 243;
 	assert_int_equal(unwind_build(&b.elf, NULL, &block, &err), -ENOTSUP);
 	assert_string_equal(err.text, "stacks of this processor (ELF machine 243) are not walked; "
-				      "only x86-64 and AArch64 are");
+				      "only x86-64, i386 and AArch64 are");
 	assert_null(block);
 	built_fini(&b);
 }

@@ -3,9 +3,9 @@
  * Walks over stacks in texts. Each fixture has registers, rules and stack words, and the expected
  * frames.
  *
- * 	x86-64 pc=1010 sp=7000 fp=7100	the sampled registers (hexadecimal)
+ * 	x86-64 pc=1010 sp=7000 fp=7100	the sampled registers (hexadecimal); or aarch64, i386
  * 	1000 sp+16 fp:c-16 ra:c-8	from 1000 on, in readelf's words
- * 	7000: 0 1108 …			words of the stack
+ * 	7000: 0 1108 …			words of the stack: 8 bytes each, on i386 4
  */
 #include "scratch.h"
 
@@ -24,10 +24,16 @@ struct fixture {
 	} block;
 	struct unwind_table table;
 	struct unwind_regs regs;
-	uint64_t stack[512];
-	size_t n_words;
+	uint8_t stack[4096];
+	size_t stack_size, word;
 	uint64_t other[17];
 	bool is_whole;
+};
+
+static const struct unwind_rule signal_rules[] = {
+	{ .cfa = UNWIND_CFA_SIGNAL, .off = 20, .fp = 15, .aux = 16 },
+	{ .cfa = UNWIND_CFA_SIGNAL, .off = 70, .fp = 68, .aux = 69 }, /* AArch64 */
+	{ .cfa = UNWIND_CFA_SIGNAL, .off = 47, .fp = 46, .aux = 48 }, /* i386 */
 };
 
 static enum unwind_where find_in_fixture(void *ctx, uint64_t pc, struct unwind_place *place)
@@ -43,25 +49,34 @@ static enum unwind_where find_in_fixture(void *ctx, uint64_t pc, struct unwind_p
 }
 
 /* "c-16" is a slot at the CFA, "f+0" one at the frame pointer; both in words. */
-static int16_t slot(const char *text)
+static int16_t slot(const struct fixture *f, const char *text)
 {
-	return (int16_t)(strtol(text + 1, NULL, 10) / 8);
+	return (int16_t)(strtol(text + 1, NULL, 10) / (long)f->word);
 }
 
-static void parse_cfa(struct unwind_rule *rule, const char *text)
+static void parse_cfa(const struct fixture *f, struct unwind_rule *rule, const char *text)
 {
 	static const struct {
 		const char *name;
 		enum unwind_cfa cfa;
 	} kinds[] = {
-		{ "sp+", UNWIND_CFA_SP },          { "fp+", UNWIND_CFA_FP },
-		{ "rbx+", UNWIND_CFA_REGISTER },   { "plt11+", UNWIND_CFA_PLT },
-		{ "[sp]+", UNWIND_CFA_SP_DEREF },  { "[fp-8]+", UNWIND_CFA_FP_DEREF },
-		{ "end", UNWIND_CFA_END },         { "unsupported", UNWIND_CFA_UNSUPPORTED },
-		{ "none", UNWIND_CFA_NONE },       { "signal", UNWIND_CFA_SIGNAL },
-		{ "~[sp]+", UNWIND_CFA_SP_OTHER }, { "~[[sp]+8]+", UNWIND_CFA_SP_OTHER2 },
-		{ "~fp+", UNWIND_CFA_FP_OTHER },   { "elsewhere", UNWIND_CFA_ELSEWHERE },
-		{ "cloned+", UNWIND_CFA_CLONED },  { "~rbx+", UNWIND_CFA_REGISTER_OTHER },
+		{ "sp+", UNWIND_CFA_SP },
+		{ "fp+", UNWIND_CFA_FP },
+		{ "rbx+", UNWIND_CFA_REGISTER },
+		{ "plt11+", UNWIND_CFA_PLT },
+		{ "[sp]+", UNWIND_CFA_SP_DEREF },
+		{ "[fp-8]+", UNWIND_CFA_FP_DEREF },
+		{ "[fp-4]+", UNWIND_CFA_FP_DEREF },
+		{ "end", UNWIND_CFA_END },
+		{ "unsupported", UNWIND_CFA_UNSUPPORTED },
+		{ "none", UNWIND_CFA_NONE },
+		{ "signal", UNWIND_CFA_SIGNAL },
+		{ "~[sp]+", UNWIND_CFA_SP_OTHER },
+		{ "~[[sp]+8]+", UNWIND_CFA_SP_OTHER2 },
+		{ "~fp+", UNWIND_CFA_FP_OTHER },
+		{ "elsewhere", UNWIND_CFA_ELSEWHERE },
+		{ "cloned+", UNWIND_CFA_CLONED },
+		{ "~rbx+", UNWIND_CFA_REGISTER_OTHER },
 		{ "~none", UNWIND_CFA_NONE },
 	};
 	long off;
@@ -69,7 +84,7 @@ static void parse_cfa(struct unwind_rule *rule, const char *text)
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (strncmp(text, kinds[i].name, strlen(kinds[i].name)) != 0)
 			continue;
-		off = strtol(text + strlen(kinds[i].name), NULL, 10) / 8;
+		off = strtol(text + strlen(kinds[i].name), NULL, 10) / (long)f->word;
 		rule->cfa = (uint8_t)(kinds[i].cfa | (off >> 16) << 4);
 		rule->off = (uint16_t)off;
 		if (kinds[i].cfa == UNWIND_CFA_REGISTER ||
@@ -104,31 +119,24 @@ static void parse_rule(struct fixture *f, const char *line)
 	int n_words =
 		sscanf(line, "%x %31s %31s %31s %31s", &at, words[0], words[1], words[2], words[3]);
 
-	parse_cfa(&rule, words[0]);
+	parse_cfa(f, &rule, words[0]);
 	for (int i = 1; i + 1 < n_words; i++) {
 		const char *where = words[i] + 3;
 
 		if (!strncmp(words[i], "fp:", 3)) {
 			rule.saved |= where[0] == 'c' ? UNWIND_FP_AT_CFA : UNWIND_FP_AT_FP;
-			rule.fp = slot(where);
+			rule.fp = slot(f, where);
 		} else if (!strncmp(words[i], "bx:", 3)) {
-			rule.aux = slot(where);
+			rule.aux = slot(f, where);
 		} else if (!strcmp(words[i], "ra:lr")) {
 			rule.saved |= UNWIND_RA_LR << 4;
 		} else if (strcmp(words[i], "ra:c-8") != 0) {
 			rule.saved |= UNWIND_RA_AT_CFA << 4;
-			rule.aux = slot(where);
+			rule.aux = slot(f, where);
 		}
 	}
 	if (unwind_rule_cfa(rule) == UNWIND_CFA_SIGNAL)
-		rule = f->regs.is_aarch64
-			       ? (struct unwind_rule){ .cfa = UNWIND_CFA_SIGNAL,
-						       .off = 70,
-						       .fp = 68,
-						       .aux = 69 }
-			       : (struct unwind_rule){
-					 .cfa = UNWIND_CFA_SIGNAL, .off = 20, .fp = 15, .aux = 16
-				 };
+		rule = signal_rules[f->regs.is_aarch64 + 2 * f->regs.is_i386];
 	f->block.rules[n] = rule;
 	f->block.rows[n] = unwind_row(at - CODE, n);
 	f->block.header.n_rows = n + 1;
@@ -138,12 +146,14 @@ static void parse_stack(struct fixture *f, const char *line)
 {
 	uint64_t at = strtoull(line, (char **)&line, 16) - f->regs.sp;
 
-	assert_true(at % 8 == 0);
+	assert_true(at % f->word == 0);
 	for (line++; *line; line += strspn(line, " ")) {
-		assert_true(at / 8 < ARRAY_SIZE(f->stack));
-		f->stack[at / 8] = strtoull(line, (char **)&line, 16);
-		at += 8;
-		f->n_words = MAX(f->n_words, at / 8);
+		uint64_t value = strtoull(line, (char **)&line, 16);
+
+		assert_true(at + f->word <= sizeof(f->stack));
+		memcpy(f->stack + at, &value, f->word);
+		at += f->word;
+		f->stack_size = MAX(f->stack_size, at);
 	}
 }
 
@@ -160,10 +170,13 @@ static void parse(struct fixture *f, const char *text)
 		if (sscanf(line, "x86-64 pc=%lx sp=%lx fp=%lx", &pc, &sp, &fp) >= 2 ||
 		    sscanf(line, "aarch64 pc=%lx sp=%lx fp=%lx lr=%lx", &pc, &sp, &fp, &lr) >= 2)
 			f->regs = unwind_regs_sampled(pc, sp, fp, lr, line[0] == 'a');
+		else if (sscanf(line, "i386 pc=%lx sp=%lx fp=%lx", &pc, &sp, &fp) >= 2)
+			f->regs = unwind_regs_sampled_i386(pc, sp, fp);
 		else if (strchr(line, ':') && strchr(line, ':') < strchr(line, ' '))
 			parse_stack(f, line);
 		else if (*line)
 			parse_rule(f, line);
+		f->word = f->regs.is_i386 ? 4 : 8;
 	}
 	free(copy);
 	f->block.header = (struct unwind_header){
@@ -190,7 +203,7 @@ static void walk_fixture(struct fixture *f, size_t max, struct buf *out)
 		.other = f->other,
 		.n_other = ARRAY_SIZE(f->other),
 		.stack = f->stack,
-		.stack_size = f->n_words * 8,
+		.stack_size = f->stack_size,
 		.is_whole = f->is_whole,
 		.find = find_in_fixture,
 		.ctx = f,
@@ -328,6 +341,45 @@ static void the_result_of_clone_is_known_in_the_sampled_frame_alone(void **state
 		  "7000: 1081\n7080: 7110\n70a8: 7100 1110\n7100: 1204");
 	f.other[UNWIND_RETURNED] = 0;
 	expect_of(&f, "1010 1081 1110 1204 end");
+}
+
+static void i386_has_words_of_four_bytes(void **state)
+{
+	(void)state;
+	/* As gcc compiles main(): the stack is aligned, and the old one is below the frame pointer.
+	 */
+	expect("i386 pc=1010 sp=7000 fp=bad0\n"
+	       "1000 sp+12 fp:c-8\n1100 [fp-4]+0 fp:f+0\n1200 fp+8 fp:c-8\n1300 end\n"
+	       "7000: 0 7020 1108\n701c: 7034 7050\n7030: 1204\n7050: 0 1304 0",
+	       "1010 1108 1204 1304 end");
+	expect("i386 pc=102b sp=7000 fp=1\n1000 plt11+4\n1100 end\n7000: 5 1104 0",
+	       "102b 1104 end");
+	expect("i386 pc=22010 sp=7000 fp=7004\n1100 end\n7000: 0 700c 1104 0 0", "22010 1104 end");
+}
+
+static void an_i386_register_has_the_number_of_its_own_abi(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	/* ecx is 1 in rules of i386, and 2 in the sample; ebx is 3 in both. */
+	parse(&f, "i386 pc=1010 sp=7000 fp=1\n1000 rbx+0\n1100 end\n7000: 0 0 0 1104 0");
+	f.other[2] = 0xffffffff00007010;
+	f.block.rules[1].aux = 1;
+	expect_of(&f, "1010 1104 end");
+	f.other[UNWIND_RBX] = 0x7010;
+	f.block.rules[1].aux = UNWIND_RBX;
+	expect_of(&f, "1010 1104 end");
+}
+
+static void an_i386_signal_frame_has_all_registers(void **state)
+{
+	(void)state;
+	/* esp 7110, ebp 7114 and eip 1104 are at 188, 184 and 216 of the handler's frame. */
+	expect("i386 pc=1010 sp=7000 fp=1\n"
+	       "1000 sp+4\n1080 signal\n1100 fp+8\n1200 end\n"
+	       "7000: 1081\n70bc: 7114 7110 0 0 0 0 0 0 1104\n7114: 0 1204 0",
+	       "1010 1081 1104 1204 end");
 }
 
 static void a_signal_frame_has_all_registers(void **state)
@@ -519,7 +571,7 @@ static void frames_by_frame_pointer_are_counted_if_they_are_kept(void **state)
 		struct unwind_chain chain = { .pcs = pcs, .max = max };
 		struct unwind_input in = { .regs = f.regs,
 					   .stack = f.stack,
-					   .stack_size = f.n_words * 8,
+					   .stack_size = f.stack_size,
 					   .find = find_in_fixture,
 					   .ctx = &f };
 
@@ -620,6 +672,9 @@ int main(void)
 		cmocka_unit_test(rbx_is_found_where_an_inner_frame_saved_it),
 		cmocka_unit_test(a_new_thread_has_no_caller),
 		cmocka_unit_test(the_result_of_clone_is_known_in_the_sampled_frame_alone),
+		cmocka_unit_test(i386_has_words_of_four_bytes),
+		cmocka_unit_test(an_i386_register_has_the_number_of_its_own_abi),
+		cmocka_unit_test(an_i386_signal_frame_has_all_registers),
 		cmocka_unit_test(a_signal_frame_has_all_registers),
 		cmocka_unit_test(a_caller_may_be_on_another_stack),
 		cmocka_unit_test(stacks_that_lead_to_each_other_end_at_the_depth),

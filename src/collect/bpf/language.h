@@ -35,15 +35,21 @@ static __always_inline bool read_word(__u64 addr, __u64 *value)
 
 #define GLIBC_TSD      0x310 /* struct pthread: specific_1stblock (nptl/descr.h) */
 #define GLIBC_TSD_KEYS 32    /* in it */
+#define MUSL_TSD       0x80  /* struct pthread: tsd (src/internal/pthread_impl.h) */
+#define MUSL_TSD_KEYS  128   /* PTHREAD_KEYS_MAX */
 
 /* The thread's value of a pthread key, which is an int in memory. */
-static __always_inline bool thread_value(__u64 key_at, __u64 *value)
+static __always_inline bool thread_value(__u32 libc, __u64 key_at, __u64 *value)
 {
-	__u64 tp = thread_pointer();
+	__u64 tp = thread_pointer(), values;
 	__u32 key;
 
-	return tp && !bpf_probe_read_user(&key, sizeof(key), (void *)key_at) &&
-	       key < GLIBC_TSD_KEYS && read_word(tp + GLIBC_TSD + key * 16 + 8, value);
+	if (!tp || bpf_probe_read_user(&key, sizeof(key), (void *)key_at))
+		return false;
+	if (libc == LIBC_MUSL)
+		return key < MUSL_TSD_KEYS && read_word(tp + MUSL_TSD, &values) &&
+		       read_word(values + key * 8, value);
+	return key < GLIBC_TSD_KEYS && read_word(tp + GLIBC_TSD + key * 16 + 8, value);
 }
 
 /* The frames of this native frame are complete, unless they are those of a run to be skipped. */

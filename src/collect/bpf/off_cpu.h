@@ -419,6 +419,7 @@ int show_stack(struct bpf_iter__task *ctx)
 	words = (__u64)bpf_task_pt_regs(task);
 	for (int i = 0; i < USER_REGS; i++)
 		b->regs[i] = i < N_USER_REGS ? read_kernel(words + word_of_register[i] * 8) : 0;
+	b->is_i386 = is_i386_mode(read_kernel(words + MODE_WORD * 8));
 	bpf_seq_write(ctx->meta->seq, b, sizeof(*b));
 	return 0;
 }

@@ -101,7 +101,7 @@ static __always_inline bool perl_find_interpreter(struct work *w)
 
 	p->interpreter = at;
 	return w->lang.runtime.perl.is_global ||
-	       (thread_value(at, &p->interpreter) && p->interpreter);
+	       (thread_value(w->lang.runtime.libc, at, &p->interpreter) && p->interpreter);
 }
 
 static __always_inline bool perl_find_frames(struct work *w)

@@ -38,7 +38,7 @@ static __always_inline bool python_find_frames(struct work *w, __u64 loop_off)
 	const struct lang_runtime *r = &w->lang.runtime;
 	__u64 thread, id, at;
 
-	if (!thread_value(w->lang.base + r->state, &thread) || !thread ||
+	if (!thread_value(r->libc, w->lang.base + r->state, &thread) || !thread ||
 	    !read_word(thread + r->python.thread_id, &id) || id != thread_pointer() ||
 	    !read_word(thread + r->python.thread_frame, &at))
 		return false;

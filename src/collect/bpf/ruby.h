@@ -20,7 +20,8 @@ struct ruby_frame {
 #define RUBY_FRAME_KIND   0x7fff0001u /* flags of an environment */
 #define RUBY_FRAME_DUMMY  0x79990001u
 #define RUBY_FRAME_C      0x55550001u
-#define RUBY_FRAME_FINISH 0x20u /* is entered from C */
+#define RUBY_FRAME_BLOCK  0x66660001u /* a block in C: its code is another object */
+#define RUBY_FRAME_FINISH 0x20u       /* is entered from C */
 
 /* Internal objects (imemo): their flags. */
 #define RUBY_TYPE(flags)  ((flags)&0x1f)
@@ -58,13 +59,14 @@ static __always_inline bool ruby_is_own(const struct ruby_layout *l, __u64 ec)
 }
 
 /* The address of a thread-local variable (ELF Handling For Thread-Local Storage, variant II). */
-static __always_inline bool thread_variable(__u64 slot, __u64 *at)
+static __always_inline bool thread_variable(__u32 libc, __u64 slot, __u64 *at)
 {
+	__u64 entry = libc == LIBC_MUSL ? 8 : 16;
 	__u64 where[2], vector, block;
 
 	if (bpf_probe_read_user(where, sizeof(where), (const void *)slot) ||
 	    !read_word(thread_pointer() + 8, &vector) ||
-	    !read_word(vector + where[0] * 16, &block) || block & 1)
+	    !read_word(vector + where[0] * entry, &block) || block & 1)
 		return false;
 	*at = block + where[1];
 	return true;
@@ -76,7 +78,7 @@ static __always_inline bool ruby_find_frames(struct work *w)
 	__u64 at = w->lang.base + w->lang.runtime.state, ec;
 	struct ruby_ec context;
 
-	if (l->context == RUBY_CONTEXT_TLS && !thread_variable(at, &at))
+	if (l->context == RUBY_CONTEXT_TLS && !thread_variable(w->lang.runtime.libc, at, &at))
 		return false;
 	if (!read_word(at, &ec) || !ec)
 		return false;
@@ -175,7 +177,8 @@ __attribute__((noinline)) int ruby_frame(__u32 slot)
 	}
 	w->lang.cursor += w->lang.runtime.ruby.frame_size;
 	kind = (__u32)environment[2] & RUBY_FRAME_KIND;
-	if (kind == RUBY_FRAME_C || (f.code && f.pc)) {
+	/* Code of YJIT leaves the pc of a new frame as it is: zero, or that of an older frame. */
+	if (kind == RUBY_FRAME_C || (f.code && (f.pc || kind != RUBY_FRAME_BLOCK))) {
 		is_found = kind == RUBY_FRAME_C ? ruby_find_method(environment[0], &c)
 						: ruby_find_code(&f, &c, &has_begun);
 		if (!w->lang.n_owners && !has_begun && (environment[2] & RUBY_FRAME_FINISH))

@@ -283,7 +283,8 @@ struct raw_stack_message {
 	__u32 pid, tid;
 	__u64 time_ns;      /* CLOCK_MONOTONIC */
 	__u32 wants;        /* the file without a table: its place in table_places; WANTS_NONE */
-	__u32 is_for_later; /* counted later, at any time */
+	__u16 is_for_later; /* counted later, at any time */
+	__u16 is_i386;      /* `regs` have the numbers of x86-64 all the same */
 	__u64 regs[USER_REGS];
 	__u64 kernel[MAX_KERNEL_FRAMES];
 	/* From the start of the stack pointer's page on; n_pages are sent. */
@@ -292,7 +293,8 @@ struct raw_stack_message {
 
 /* The stack of a thread that does not run; its user part is for the reader to walk. */
 struct blocked_stack {
-	__u32 tid, n_kernel;
+	__u32 tid;
+	__u16 n_kernel, is_i386;
 	__u64 regs[USER_REGS];
 	__u64 kernel[MAX_KERNEL_FRAMES];
 };

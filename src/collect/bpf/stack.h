@@ -229,6 +229,12 @@ static __always_inline bool find_rule(struct work *w, const struct mapping *m, _
 	*rule = (struct unwind_rule){ 0 };
 	if (number == NO_TABLE)
 		return true;
+	if (number == TABLE_OF_VDSO && w->regs.is_i386) { /* the table is that of 64-bit programs */
+		struct unwind_ctx c = { .registers = w->registers };
+
+		*rule = unwind_rule_of_vdso_i386(&w->regs, &c, !w->is_user_mode);
+		return true;
+	}
 	place = bpf_map_lookup_elem(&table_places, &number);
 	if (!place || *place == TABLE_WANTED)
 		return false;
@@ -439,7 +445,7 @@ static __always_inline void walk_by_rules(__u32 slot, struct work *w)
 
 static __always_inline void walk_user(void *ctx, __u32 slot, struct work *w)
 {
-	if (!is_64_bit(w->registers)) {
+	if (!is_64_bit(w->registers) && !is_i386_mode(w->registers[MODE_WORD])) {
 		keep_address(slot, first_registers(w->registers).pc);
 		w->stop = UNWIND_UNSUPPORTED;
 	} else if (by_frame_pointer) {
@@ -581,6 +587,7 @@ __attribute__((noinline)) int send_raw_stack(__u32 slot)
 	m->tid = (__u32)id;
 	m->wants = w->wants_copy ? WANTS_NONE : w->wanted;
 	m->is_for_later = slot >= FIRST_SLOT_FOR_LATER;
+	m->is_i386 = is_i386_mode(w->registers[MODE_WORD]);
 	m->time_ns = bpf_ktime_get_ns();
 	m->hash = mix(mix(m->time_ns, bpf_get_smp_processor_id()), id);
 	__builtin_memset(m->regs, 0, sizeof(m->regs));

@@ -92,6 +92,7 @@ static __always_inline __u32 unwind_row_at(struct unwind_ctx *c, __u32 i)
 }
 
 #include "unwind/step.h"
+#include "unwind/vdso_i386.h"
 
 /* All zero if there is none. */
 static __always_inline struct unwind_rule heap_rule(__u32 table, __u64 file_off)

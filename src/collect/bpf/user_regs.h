@@ -29,18 +29,27 @@ static __always_inline __u64 thread_pointer(void)
 static const __u8 word_of_register[REGISTER_SLOTS] = { 10, 12, 11, 5, 13, 14, 4, 19, 9,
 						       8,  7,  6,  3, 2,  1,  0, 16 };
 
+#define MODE_WORD 17 /* cs */
+
 static __always_inline bool is_user_mode(const __u64 *words)
 {
-	return words[17] & 3; /* cs */
+	return words[MODE_WORD] & 3;
+}
+
+static __always_inline bool is_i386_mode(__u64 mode)
+{
+	return (mode & 0xffff) == 0x23; /* __USER32_CS */
 }
 
 static __always_inline bool is_64_bit(const __u64 *words)
 {
-	return (words[17] & 0xffff) == 0x33; /* __USER_CS */
+	return (words[MODE_WORD] & 0xffff) == 0x33; /* __USER_CS */
 }
 
 static __always_inline struct unwind_regs first_registers(const __u64 *words)
 {
+	if (is_i386_mode(words[MODE_WORD]))
+		return unwind_regs_sampled_i386(words[16], words[19], words[4]);
 	return unwind_regs_sampled(words[16], words[19], words[4], 0, false);
 }
 #elif defined(__TARGET_ARCH_arm64)
@@ -49,14 +58,22 @@ static const __u8 word_of_register[REGISTER_SLOTS] = { 0,  1,  2,  3,  4,  5,  6
 						       11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
 						       22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 };
 
+#define MODE_WORD 33 /* pstate */
+
 static __always_inline bool is_user_mode(const __u64 *words)
 {
-	return (words[33] & 15) == 0; /* pstate: EL0 */
+	return (words[MODE_WORD] & 15) == 0; /* EL0 */
+}
+
+static __always_inline bool is_i386_mode(__u64 mode)
+{
+	(void)mode;
+	return false;
 }
 
 static __always_inline bool is_64_bit(const __u64 *words)
 {
-	return !(words[33] & 16);
+	return !(words[MODE_WORD] & 16);
 }
 
 static __always_inline struct unwind_regs first_registers(const __u64 *words)
