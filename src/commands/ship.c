@@ -666,7 +666,8 @@ static const struct command_section ship_sections[] = {
 	  "time "
 	  "that the gateway asks for. A block that the gateway refuses stays in the history, and "
 	  "assay sends it again after an hour. If the gateway fails at a block, assay sends the "
-	  "others, and this one again after ten minutes." },
+	  "others, and this one again after ten minutes. Each further failure doubles this "
+	  "time, up to a day." },
 	{ "STOPPING",
 	  "The history on disk is the queue. You can stop and kill *assay ship* at any moment: "
 	  "each "

@@ -173,7 +173,7 @@ static int post_file(struct ship_post *p, const char *url, const char *path, str
 	r = http_client_ask(p->http, &question, &reply, err);
 	p->retry_after_s = r < 0 ? 0 : reply.retry_after_s;
 	if (r >= 0)
-		r = gateway_status(p->url, &reply, err);
+		r = gateway_block_status(reply.status, gateway_status(p->url, &reply, err));
 	http_reply_fini(&reply);
 	file_unmap(&file);
 	return r;

@@ -236,23 +236,15 @@ static char *member_of(const struct http_reply *reply, const char *name)
 	return copy;
 }
 
-/* What a status means, if not 200: one of gateway_send(). */
+/* What a status means: one of gateway_status(). */
 static const struct {
 	unsigned int status;
 	int result;
 } statuses[] = {
-	{ 200, 0 },
-	{ 202, 0 },
-	{ 400, 1 },
-	{ 401, -EACCES },
-	{ 403, -EACCES },
-	{ 413, 1 },
-	{ 415, 1 },
-	{ 422, 1 },
-	{ 426, -EPROTONOSUPPORT },
-	{ 429, -EBUSY },
-	{ 500, SHIP_FAILS_AT_IT },
-	{ 503, -EBUSY },
+	{ 200, 0 },       { 202, 0 },       { 400, 1 },
+	{ 401, -EACCES }, { 403, -EACCES }, { 413, 1 },
+	{ 415, 1 },       { 422, 1 },       { 426, -EPROTONOSUPPORT },
+	{ 429, -EBUSY },  { 500, -EIO },    { 503, -EBUSY },
 	{ 504, -EBUSY },
 };
 
@@ -268,6 +260,11 @@ int gateway_status(const char *url, const struct http_reply *reply, struct error
 		error_set(err, MIN(r, 0), "%s answers %u: %.300s", url, reply->status,
 			  *why ? why : "no reason");
 	return r;
+}
+
+int gateway_block_status(unsigned int status, int result)
+{
+	return result < 0 && status == 500 ? SHIP_FAILS_AT_IT : result;
 }
 
 static int ask(struct gateway *g, const char *method, const char *path, const char *encoding,
@@ -482,14 +479,14 @@ static int ask_as_host(struct gateway *g, const char *method, const char *path,
 }
 
 /* How a gateway answers that does not know the request, because it is older. */
-static bool is_unknown_request(const struct http_reply *reply)
+static bool is_unknown_request(unsigned int status)
 {
-	return reply->status == 403 || reply->status == 404 || reply->status == 405;
+	return status == 403 || status == 404 || status == 405;
 }
 
-/* *is_unknown: the gateway does not know the request. May be NULL. */
+/* *status: of the answer; 0: there is none. */
 static int send_file(struct gateway *g, const char *path, const char *file, size_t *bytes,
-		     bool *is_unknown, struct error *err)
+		     unsigned int *status, struct error *err)
 {
 	struct http_reply reply = { 0 };
 	struct buf packed = { 0 };
@@ -497,8 +494,7 @@ static int send_file(struct gateway *g, const char *path, const char *file, size
 
 	*bytes = packed.len;
 	r = r ? r : ask_as_host(g, "PUT", path, "zstd", &packed, &reply, err);
-	if (is_unknown)
-		*is_unknown = r < 0 && is_unknown_request(&reply);
+	*status = reply.status;
 	http_reply_fini(&reply);
 	buf_fini(&packed);
 	return r;
@@ -509,9 +505,11 @@ int gateway_send(struct gateway *g, const struct fleet_key *key, const char *seg
 {
 	cleanup(free_at_exit) char *path = xasprintf("/v1/blocks/%s/%s/%" PRIu64, g->host,
 						     key->part, key->bucket / NS_PER_SECOND);
+	unsigned int status;
 	size_t bytes;
+	int r = send_file(g, path, segment, &bytes, &status, err);
 
-	return send_file(g, path, segment, &bytes, NULL, err);
+	return gateway_block_status(status, r);
 }
 
 int gateway_send_leaves(struct gateway *g, const struct fleet_key *key, const char *segment,
@@ -519,13 +517,13 @@ int gateway_send_leaves(struct gateway *g, const struct fleet_key *key, const ch
 {
 	cleanup(free_at_exit) char *path = xasprintf("/v1/leaves/%s/%s/%" PRIu64, g->host,
 						     key->part, key->bucket / NS_PER_SECOND);
+	unsigned int status;
 	size_t bytes;
-	bool is_unknown;
-	int r = send_file(g, path, segment, &bytes, &is_unknown, err);
+	int r = send_file(g, path, segment, &bytes, &status, err);
 
-	return is_unknown
-		       ? error_set(err, -EOPNOTSUPP, "%s is older, and takes no addresses", g->url)
-		       : r;
+	if (r < 0 && is_unknown_request(status))
+		return error_set(err, -EOPNOTSUPP, "%s is older, and takes no addresses", g->url);
+	return gateway_block_status(status, r);
 }
 
 int gateway_send_containers(struct gateway *g, const struct buf *lines, struct error *err)
@@ -534,7 +532,7 @@ int gateway_send_containers(struct gateway *g, const struct buf *lines, struct e
 	struct http_reply reply = { 0 };
 	int r = ask_as_host(g, "PUT", path, "identity", lines, &reply, err);
 
-	r = r < 0 && is_unknown_request(&reply) ? 1 : r;
+	r = r < 0 && is_unknown_request(reply.status) ? 1 : r;
 	http_reply_fini(&reply);
 	return r;
 }
@@ -546,7 +544,10 @@ int gateway_send_names(struct gateway *g, const char *build, const char *path, s
 {
 	cleanup(free_at_exit) char *url = xasprintf("/v1/images/%s/symbols", build);
 
-	return send_file(g, url, path, bytes, NULL, err);
+	unsigned int status;
+	int r = send_file(g, url, path, bytes, &status, err);
+
+	return gateway_block_status(status, r);
 }
 
 int gateway_ask_names(struct gateway *g, const struct buf *images, struct buf *wanted,
@@ -557,7 +558,7 @@ int gateway_ask_names(struct gateway *g, const struct buf *images, struct buf *w
 	json_t *o, *id;
 	size_t i;
 
-	r = r < 0 && is_unknown_request(&reply) ? 1 : r;
+	r = r < 0 && is_unknown_request(reply.status) ? 1 : r;
 	o = r ? NULL : json_loadb((const char *)reply.body.data, reply.body.len, 0, NULL);
 	json_array_foreach(json_object_get(o, "wanted"), i, id)
 	{

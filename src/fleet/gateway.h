@@ -82,15 +82,15 @@ int gateway_send_leaves(struct gateway *g, const struct fleet_key *key, const ch
 			struct error *err);
 
 /*
- * Sends names of containers and pods of this host, lines "ID NAME". Results as of gateway_send();
- * 1 also from an older gateway, which has no place for them.
+ * Sends names of containers and pods of this host, lines "ID NAME". Results as of gateway_send(),
+ * but -EIO for status 500; 1 also from an older gateway, which has no place for them.
  */
 int gateway_send_containers(struct gateway *g, const struct buf *lines, struct error *err);
 
 /*
  * Asks which of the indexes of names the gateway wants: `images` is a JSON object (docs/fleet.md).
- * Appends "BUILDID\n" each to `wanted`. Errors as of gateway_send(); 1: the gateway refuses the
- * question, as an older one does.
+ * Appends "BUILDID\n" each to `wanted`. Errors as of gateway_send(), and -EIO for status 500. 1:
+ * the gateway refuses the question, as an older one does.
  */
 int gateway_ask_names(struct gateway *g, const struct buf *images, struct buf *wanted,
 		      struct error *err);
@@ -103,12 +103,18 @@ int gateway_send_names(struct gateway *g, const char *build, const char *path, s
 /*
  * For requests to other servers: whether a token may go to a URL; "Bearer TOKEN" out of a file,
  * which the caller frees; and the meaning of an answer. Errors are those of gateway_new() and
- * gateway_send().
+ * gateway_send(), and -EIO for status 500.
  */
 struct http_reply;
 int gateway_check_url(const char *url, struct error *err);
 int gateway_bearer(const char *path, char **bearer, struct error *err);
 int gateway_status(const char *url, const struct http_reply *reply, struct error *err);
+
+/*
+ * The same for a block or an index, of which others may go well: SHIP_FAILS_AT_IT for status 500.
+ * `result` is of gateway_status(), or of a request without an answer: status 0.
+ */
+int gateway_block_status(unsigned int status, int result);
 
 /* Of the last request; 0: the gateway did not say. */
 uint32_t gateway_retry_after_s(const struct gateway *g);

@@ -29,10 +29,12 @@
 
 /*
  * A server that fails at a block may take the others. After so many failures in a row, it takes
- * none, and the round ends.
+ * none, and the round ends. Such a block is tried again after FAILED_NS, which doubles with each
+ * failure up to FAILED_MOST_NS: other blocks get their turn.
  */
-#define FAILED_NS     (600 * NS_PER_SECOND)
-#define FAILURES_MOST 3
+#define FAILED_NS      (600 * NS_PER_SECOND)
+#define FAILED_MOST_NS (86400 * NS_PER_SECOND)
+#define FAILURES_MOST  3
 
 struct queued {
 	uint32_t part; /* index into names */
@@ -43,19 +45,22 @@ struct queued {
 struct refused {
 	char part[HISTORY_NAME_SIZE];
 	uint64_t bucket, until_ns; /* CLOCK_MONOTONIC */
+	uint64_t next_ns;          /* how long it waits after a further failure */
 };
 
 struct part {
 	char *replaces; /* names of the parts that it replaces, with blanks between; NULL */
+	bool is_done;   /* it is in ship.done; the other members have nothing */
 	bool is_over;   /* it has its end, so no further blocks */
+	struct block_buckets buckets;
 };
 
 struct ship {
-	struct ship_config config;   /* its texts are owned */
-	struct fleet_id fleet;       /* the fleet of the last round */
-	struct history_names done;   /* parts that are over, and wholly in that fleet */
-	VEC(struct refused) refused; /* they are not sent before their time */
-	struct ship_waiting *waiting;
+	struct ship_config config;    /* its texts are owned */
+	struct fleet_id fleet;        /* the fleet of the last round */
+	struct history_names done;    /* parts that are over, and wholly in that fleet */
+	VEC(struct refused) refused;  /* they are not sent before their time */
+	struct ship_waiting *waiting; /* NULL with blocks of addresses, which do not expire */
 	/* Of a round: */
 	char *dir; /* of the parts */
 	struct fleet_host *host;
@@ -78,7 +83,7 @@ struct ship *ship_new(const struct ship_config *config)
 	s->config.fleet = xstrdup(config->fleet);
 	s->config.host = xstrdup(config->host);
 	s->config.leaves = config->leaves ? xstrdup(config->leaves) : NULL;
-	s->waiting = ship_waiting_new();
+	s->waiting = config->leaves ? NULL : ship_waiting_new();
 	return s;
 }
 
@@ -108,21 +113,30 @@ static char *part_path(const struct ship *s, uint32_t part)
 	return xasprintf("%s/%s", s->dir, s->names.data[part]);
 }
 
-static bool was_refused(const struct ship *s, const char *part, uint64_t bucket)
+static struct refused *find_refused(const struct ship *s, const char *part, uint64_t bucket)
 {
 	vec_foreach (&s->refused, r)
 		if (r->bucket == bucket && !strcmp(r->part, part))
-			return true;
-	return false;
+			return r;
+	return NULL;
 }
 
+static bool is_held(const struct ship *s, const char *part, uint64_t bucket)
+{
+	const struct refused *r = find_refused(s, part, bucket);
+
+	return r && clock_monotonic_ns() < r->until_ns;
+}
+
+/* Blocks of parts that are gone. */
 static void forget_refused(struct ship *s)
 {
-	uint64_t now = clock_monotonic_ns();
+	for (size_t i = s->refused.n; i-- > 0;) {
+		char *name = s->refused.data[i].part;
 
-	for (size_t i = s->refused.n; i-- > 0;)
-		if (now >= s->refused.data[i].until_ns)
+		if (!is_in(&s->names, &name))
 			s->refused.data[i] = s->refused.data[--s->refused.n];
+	}
 }
 
 static void queue_bucket(struct ship *s, uint32_t part, const struct block_bucket *bucket)
@@ -131,40 +145,62 @@ static void queue_bucket(struct ship *s, uint32_t part, const struct block_bucke
 
 	if (fleet_host_find(s->host, name, bucket->start_ns))
 		return;
-	ship_waiting_put(s->waiting, name, bucket->start_ns, bucket->samples);
-	if (was_refused(s, name, bucket->start_ns))
+	if (s->waiting)
+		ship_waiting_put(s->waiting, name, bucket->start_ns, bucket->samples);
+	if (is_held(s, name, bucket->start_ns))
 		s->n_held++;
 	else
 		vec_push(&s->queue, (struct queued){ part, bucket->start_ns });
 }
 
-static void queue_part(struct ship *s, uint32_t part)
+static void read_part(struct ship *s, uint32_t part)
 {
 	cleanup(free_at_exit) char *path = part_path(s, part);
-	struct block_buckets buckets = { 0 };
+	struct part out = { .is_done = is_in(&s->done, &s->names.data[part]) };
 	struct session_info info;
 	struct session_end end;
 	struct error err = { 0 };
-	char *replaces = NULL;
-	bool is_done = is_in(&s->done, &s->names.data[part]);
-	bool has_end = !is_done && session_extent(path, &info, &end, &replaces) == 0;
+	bool has_end = !out.is_done && session_extent(path, &info, &end, &out.replaces) == 0;
 	int r = 0;
 
-	if (!is_done)
-		r = part_buckets(path, s->block.bucket_ns, &buckets, &err);
-	if (has_end && replaces && *replaces)
-		ship_waiting_merged(s->waiting, replaces, info.start_wall_ns,
+	if (!out.is_done)
+		r = part_buckets(path, s->block.bucket_ns, &out.buckets, &err);
+	if (s->waiting && has_end && out.replaces && *out.replaces)
+		ship_waiting_merged(s->waiting, out.replaces, info.start_wall_ns,
 				    session_wall_ns(&info, end.end_ns));
 	/* A recorder that was stopped for an hour may go on. */
-	vec_push(&s->parts, (struct part){ replaces, has_end && r >= 0 });
+	out.is_over = has_end && r >= 0;
+	vec_push(&s->parts, out);
 	/* The recorder may have begun the newest one just now. */
 	if (r < 0 && access(path, F_OK) == 0 && part + 1 < s->names.n) {
 		log_warning("a part is left out: %s", err.text);
 		s->result->n_damaged++;
 	}
-	vec_foreach (&buckets, bucket)
-		queue_bucket(s, part, bucket);
-	vec_fini(&buckets);
+}
+
+/*
+ * Between the two steps of a merge, or after a crash of the upkeep, parts are there beside the one
+ * that replaces them.
+ */
+static bool is_replaced(const struct ship *s, uint32_t part)
+{
+	vec_foreach (&s->parts, other)
+		if (other->replaces && replaces_part(other->replaces, s->names.data[part]))
+			return true;
+	return false;
+}
+
+/* The blocks of a part that is replaced come with the part that replaces it. */
+static void queue_part(struct ship *s, uint32_t part)
+{
+	struct part *p = &s->parts.data[part];
+
+	if (!p->is_done && is_replaced(s, part))
+		p->is_over = true;
+	else
+		vec_foreach (&p->buckets, bucket)
+			queue_bucket(s, part, bucket);
+	vec_fini(&p->buckets);
 }
 
 static int by_bucket(const void *a, const void *b)
@@ -196,24 +232,17 @@ static int make_queue(struct ship *s, struct error *err)
 {
 	int r = history_list(s->dir, &s->names);
 
-	forget_refused(s);
 	if (r < 0)
 		return error_errno(err, r, "cannot read %s", s->dir);
+	forget_refused(s);
+	for (uint32_t part = 0; part < s->names.n; part++)
+		read_part(s, part);
 	for (uint32_t part = 0; part < s->names.n; part++)
 		queue_part(s, part);
 	if (s->queue.n)
 		qsort(s->queue.data, s->queue.n, sizeof(*s->queue.data), by_bucket);
 	s->result->n_left = s->queue.n + s->n_held;
-	return s->config.leaves ? 0 : expire(s, err);
-}
-
-/* A crash of the upkeep can leave parts beside the one that replaces them. */
-static bool is_replaced(const struct ship *s, uint32_t part)
-{
-	vec_foreach (&s->parts, other)
-		if (other->replaces && replaces_part(other->replaces, s->names.data[part]))
-			return true;
-	return false;
+	return s->waiting ? expire(s, err) : 0;
 }
 
 /* ---- a block ---- */
@@ -266,14 +295,21 @@ static void count_sent(struct ship *s, const struct fleet_key *key, const struct
 }
 
 /* The block is not sent again before its time. */
-static void hold(struct ship *s, const struct fleet_key *key, uint64_t time_ns)
+static void hold(struct ship *s, const struct fleet_key *key, bool has_failed)
 {
-	struct refused refused = { .bucket = key->bucket,
-				   .until_ns = clock_monotonic_ns() + time_ns };
+	struct refused *refused = find_refused(s, key->part, key->bucket);
 
+	if (!refused) {
+		struct refused new = { .bucket = key->bucket, .next_ns = FAILED_NS };
+
+		snprintf(new.part, sizeof(new.part), "%s", key->part);
+		vec_push(&s->refused, new);
+		refused = &s->refused.data[s->refused.n - 1];
+	}
 	s->result->n_refused++;
-	snprintf(refused.part, sizeof(refused.part), "%s", key->part);
-	vec_push(&s->refused, refused);
+	refused->until_ns = clock_monotonic_ns() + (has_failed ? refused->next_ns : REFUSED_NS);
+	if (has_failed)
+		refused->next_ns = MIN(2 * refused->next_ns, FAILED_MOST_NS);
 }
 
 /* Sends the block at `place` by the configuration's function. 1: it was sent. */
@@ -289,7 +325,7 @@ static int send_away(struct ship *s, struct fleet_key *key, const char *place, s
 	if (r <= 0)
 		return r < 0 ? r : 1;
 	log_warning("a block is refused: %s", err ? err->text : "");
-	hold(s, key, r == SHIP_FAILS_AT_IT ? FAILED_NS : REFUSED_NS);
+	hold(s, key, r == SHIP_FAILS_AT_IT);
 	return s->n_failed < FAILURES_MOST ? 0 : -EIO;
 }
 
@@ -339,8 +375,6 @@ static int send_block(struct ship *s, const struct queued *q, struct error *err)
 	struct error why = { 0 };
 	int r;
 
-	if (is_replaced(s, q->part))
-		return 0;
 	file_remove_tree(place, NULL);
 	r = part_block(path, q->bucket, &s->block, place, &sums, &why);
 	if (r >= 0)
@@ -355,25 +389,43 @@ static int send_block(struct ship *s, const struct queued *q, struct error *err)
 	return 0;
 }
 
+/*
+ * The next block of the queue is at one of its ends. After a failure it is at the other end: blocks
+ * at which the server fails often lie together.
+ */
+static bool take_oldest(const struct ship *s, size_t n, bool was_oldest)
+{
+	return s->n_failed ? !was_oldest : n % OLDEST_EACH == 0;
+}
+
+/* A round without an error and without blocks that are held has sent all. */
+static void note_done(struct ship *s)
+{
+	for (uint32_t part = 0; part < s->names.n; part++)
+		if (s->parts.data[part].is_over)
+			vec_push(&s->done, xstrdup(s->names.data[part]));
+	if (s->done.n)
+		qsort(s->done.data, s->done.n, sizeof(*s->done.data), history_by_name);
+}
+
 static int send_all(struct ship *s, struct error *err)
 {
 	size_t first = 0, last = s->queue.n;
+	bool is_oldest = false;
 	int r = 0;
 
-	for (size_t n = 1; first < last && r >= 0; n++)
+	for (size_t n = 1; first < last && r >= 0; n++) {
+		is_oldest = take_oldest(s, n, is_oldest);
 		r = s->config.stops && s->config.stops()
 			    ? -EINTR
 			    : send_block(s,
-					 n % OLDEST_EACH ? &s->queue.data[--last]
-							 : &s->queue.data[first++],
+					 is_oldest ? &s->queue.data[first++]
+						   : &s->queue.data[--last],
 					 err);
+	}
 	s->result->n_left = last - first + s->n_held;
-	if (r >= 0 && !s->refused.n)
-		for (uint32_t part = 0; part < s->names.n; part++)
-			if (s->parts.data[part].is_over)
-				vec_push(&s->done, xstrdup(s->names.data[part]));
-	if (s->done.n)
-		qsort(s->done.data, s->done.n, sizeof(*s->done.data), history_by_name);
+	if (r >= 0 && !s->n_held && !s->result->n_refused)
+		note_done(s);
 	return r;
 }
 
@@ -517,8 +569,10 @@ static int open_round(struct ship *s, struct error *err)
 
 static void close_round(struct ship *s)
 {
-	vec_foreach (&s->parts, part)
+	vec_foreach (&s->parts, part) {
+		vec_fini(&part->buckets);
 		free(part->replaces);
+	}
 	vec_fini(&s->parts);
 	vec_fini(&s->queue);
 	history_names_fini(&s->names);

@@ -63,8 +63,10 @@ struct ship_config {
 };
 
 struct ship_result {
-	/* Blocks that the place does not take: they come again in an hour. Or that it failed at: in
-	 * ten minutes. */
+	/*
+	 * Blocks that the place does not take: they come again in an hour. Or that it failed at: in
+	 * ten minutes, and after twice the time at each further failure, up to a day.
+	 */
 	uint32_t n_refused;
 	uint64_t n_left; /* other blocks that wait, with those of earlier rounds that it refused */
 	uint32_t n_sent, n_damaged; /* damaged: parts and blocks that can't be read */

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "fleet/fleet_names.h"
 #include "fleet/gateway.h"
+#include "fleet/ship.h"
 #include "symbol/cache.h"
 
 #define QUESTION_MAX 1000 /* of RECEIVE_IMAGES_MAX */
@@ -129,6 +130,16 @@ static int ask_names(struct ship_names *n, struct error *err)
 	return r;
 }
 
+/* The next question has the index again. */
+static void forget_asked(struct ship_names *n, const char *build)
+{
+	struct build_id id;
+
+	for (size_t i = n->asked.n; build_id_parse(build, &id) && i-- > 0;)
+		if (build_id_equal(&n->asked.data[i].id, &id))
+			n->asked.data[i] = n->asked.data[--n->asked.n];
+}
+
 static int send_next(struct ship_names *n, struct error *err)
 {
 	const char *at = buf_cstr(&n->wanted) + n->at;
@@ -139,6 +150,8 @@ static int send_next(struct ship_names *n, struct error *err)
 
 	n->at += strlen(build) + 1;
 	n->send_ns = clock_monotonic_ns() + (n->rate ? bytes * NS_PER_SECOND / n->rate : 0);
+	if (r == SHIP_FAILS_AT_IT)
+		forget_asked(n, build);
 	if (r > 0)
 		log_warning("names of a file are refused: %s", err ? err->text : "");
 	return r;

@@ -3,12 +3,19 @@
 #include "histories.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fleet/block_check.h"
 #include "fleet/fleet_names.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_tokens.h"
+#include "fleet/gateway.h"
 #include "fleet/host_facts.h"
 #include "fleet/names_check.h"
 #include "fleet/ship.h"
@@ -307,6 +314,75 @@ static void damaged_names_and_those_of_another_build_are_refused(void **state)
 	free(bytes);
 }
 
+/* ---- a gateway that fails ---- */
+
+/* Answers all requests with status 500. Its process; *port: where it listens. */
+static pid_t start_failing_server(uint16_t *port)
+{
+	static const char answer[] = "HTTP/1.1 500 no\r\nContent-Length: 0\r\n"
+				     "Connection: close\r\n\r\n";
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof(to);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char bytes[65536];
+	pid_t pid;
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&to, &size), 0);
+	*port = ntohs(to.sin_port);
+	pid = fork();
+	if (pid) {
+		close(fd);
+		return pid;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		int client = accept(fd, NULL, NULL);
+
+		if (read(client, bytes, sizeof(bytes)) > 0)
+			(void)!write(client, answer, sizeof(answer) - 1);
+		shutdown(client, SHUT_WR);
+		while (read(client, bytes, sizeof(bytes)) > 0) {
+		}
+		close(client);
+	}
+}
+
+/* Only of a block or an index, others may go well. */
+static void a_status_of_500_is_a_failure_of_all_requests_but_blocks(void **state)
+{
+	const struct fleet_key key = { .part = "p", .bucket = MIDNIGHT * NS_PER_SECOND };
+	const struct gateway_state host = { 0 };
+	struct gateway_config config = { .host = HOST, .token_file = "token" };
+	struct buf body = { 0 }, wanted = { 0 };
+	cleanup(free_at_exit) char *url = NULL;
+	struct error err = { 0 };
+	struct gateway *g;
+	size_t bytes;
+	uint16_t port;
+	pid_t server = start_failing_server(&port);
+
+	(void)state;
+	assert_int_equal(file_replace_mode("token", 0600, "abc\n", 4, NULL), 0);
+	config.url = url = xasprintf("http://127.0.0.1:%u", port);
+	buf_str(&body, "{}\n");
+	assert_int_equal(gateway_new(&config, &g, &err), 0);
+	assert_int_equal(gateway_send(g, &key, "token", &err), SHIP_FAILS_AT_IT);
+	assert_int_equal(gateway_send_leaves(g, &key, "token", &err), SHIP_FAILS_AT_IT);
+	assert_int_equal(gateway_send_names(g, "01020304", "token", &bytes, &err),
+			 SHIP_FAILS_AT_IT);
+	assert_int_equal(gateway_send_containers(g, &body, &err), -EIO);
+	assert_int_equal(gateway_ask_names(g, &body, &wanted, &err), -EIO);
+	assert_int_equal(gateway_introduce(g, &host, true, &err), -EIO);
+	gateway_free(g);
+	buf_fini(&body);
+	buf_fini(&wanted);
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+}
+
 /* ---- tokens ---- */
 
 static const char *own_token(char digit)
@@ -385,6 +461,7 @@ int main(void)
 		cmocka_unit_test(better_names_replace_worse_ones_and_others_do_not_rename),
 		cmocka_unit_test(the_sender_of_an_index_goes_with_it),
 		cmocka_unit_test(damaged_names_and_those_of_another_build_are_refused),
+		cmocka_unit_test(a_status_of_500_is_a_failure_of_all_requests_but_blocks),
 		cmocka_unit_test(a_join_token_enrolls_so_many_new_hosts),
 		cmocka_unit_test(certificates_and_wrong_files_of_tokens),
 	};

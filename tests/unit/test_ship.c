@@ -3,6 +3,8 @@
 #include "histories.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "fleet/fleet_store.h"
 #include "fleet/ship.h"
@@ -131,6 +133,83 @@ static void samples_of_merged_parts_that_wait_do_not_expire(void **state)
 	history_fini(&h);
 }
 
+/* A round may see a merged part beside a part that it replaces, which goes a moment later. */
+static void a_part_beside_the_one_that_replaces_it_does_not_expire(void **state)
+{
+	uint64_t first = expected_sums(MIDNIGHT, MIDNIGHT + 1200).samples,
+		 second = expected_sums(MIDNIGHT + 2 * HOUR, MIDNIGHT + 2 * HOUR + 1200).samples;
+	cleanup(free_at_exit) char *part = NULL;
+	char name[HISTORY_NAME_SIZE];
+	struct server server = { 0 };
+	struct ship_result result;
+	struct ship *ship;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 1200, true);
+	history_part(&h, MIDNIGHT + 2 * HOUR, 1200, true);
+	history_part_name(MIDNIGHT * NS_PER_SECOND, 0, name);
+	part = xasprintf("%s/%s", h.dir, name);
+	assert_int_equal(rename(part, "kept"), 0);
+	history_part(&h, MIDNIGHT, 1200, true);
+	merge_to(h.dir, LEVEL_HOURS);
+	assert_int_equal(rename("kept", part), 0);
+	ship = ship_to_a_server(&h, server_takes, &server);
+	assert_int_equal(ship_round(ship, &result, NULL), 0);
+	assert_int_equal(result.n_left, 0);
+	assert_int_equal(server.samples, first + second);
+	assert_int_equal(file_remove_tree(part, NULL), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(ship_round(ship, &result, NULL), 0);
+		assert_int_equal(result.expired, 0);
+	}
+	assert_int_equal(server.samples, first + second);
+	ship_free(ship);
+	history_fini(&h);
+}
+
+/* Bytes of memory that the process has. */
+static uint64_t resident_bytes(void)
+{
+	unsigned long all = 0, resident = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu %lu", &all, &resident), 2);
+	fclose(f);
+	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A list of them that no look ends takes 2 kB of each look. */
+static void looks_at_blocks_of_addresses_take_no_more_memory(void **state)
+{
+	struct ship_config config = { .fleet = FLEET, .host = HOST, .leaves = "*" };
+	struct ship_result result;
+	struct error err = { 0 };
+	uint64_t before = 0;
+	struct ship *ship;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	for (unsigned int i = 0; i < 24; i++)
+		history_part(&h, MIDNIGHT + i * HOUR, 600, true);
+	config.history = h.dir;
+	ship = ship_new(&config);
+	for (unsigned int i = 0; i < 350; i++) {
+		if (i == 50)
+			before = resident_bytes();
+		assert_int_equal(ship_look(ship, &result, &err), 0);
+	}
+	assert_int_equal(result.n_left, 24);
+	assert_true(resident_bytes() < before + (256 << 10));
+	ship_free(ship);
+	history_fini(&h);
+}
+
 static void a_block_that_a_server_fails_at_does_not_hold_up_the_others(void **state)
 {
 	uint64_t newest_ns = (MIDNIGHT + 5400) * NS_PER_SECOND;
@@ -163,6 +242,34 @@ static void a_block_that_a_server_fails_at_does_not_hold_up_the_others(void **st
 	history_fini(&h);
 }
 
+/* A server fails at all blocks since some hour: the others go in the same round. */
+static void many_newest_blocks_that_fail_do_not_hold_up_older_ones(void **state)
+{
+	struct server server = { (MIDNIGHT + 12000) * NS_PER_SECOND, UINT64_MAX, 0, 0, 0 };
+	struct ship_result result;
+	struct error err = { 0 };
+	struct ship *ship;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 36000, true);
+	ship = ship_to_a_server(&h, server_takes, &server);
+	assert_int_equal(ship_round(ship, &result, &err), -EIO);
+	assert_int_equal(server.n_taken, 20);
+	assert_int_equal(result.n_left + result.n_refused, 40);
+	/* The next rounds try others of the 40. */
+	for (uint32_t failed = server.n_failed; failed + 3 <= 40; failed += 3) {
+		assert_int_equal(server.n_failed, failed);
+		assert_int_equal(ship_round(ship, &result, &err), -EIO);
+	}
+	assert_int_equal(ship_round(ship, &result, &err), 0);
+	assert_int_equal(server.n_failed, 40);
+	ship_free(ship);
+	history_fini(&h);
+}
+
 static void a_server_that_fails_at_all_blocks_ends_the_round(void **state)
 {
 	struct server server = { 0, UINT64_MAX, 0, 0, 0 };
@@ -191,6 +298,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples_that_retention_removed_are_counted_once),
 		cmocka_unit_test(samples_of_merged_parts_that_wait_do_not_expire),
+		cmocka_unit_test(a_part_beside_the_one_that_replaces_it_does_not_expire),
+		cmocka_unit_test(looks_at_blocks_of_addresses_take_no_more_memory),
+		cmocka_unit_test(many_newest_blocks_that_fail_do_not_hold_up_older_ones),
 		cmocka_unit_test(a_block_that_a_server_fails_at_does_not_hold_up_the_others),
 		cmocka_unit_test(a_server_that_fails_at_all_blocks_ends_the_round),
 	};
