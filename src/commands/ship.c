@@ -157,31 +157,6 @@ static int parse_place(const struct ship_args *args, char **path, struct error *
 	return 0;
 }
 
-static void print_block(void *context, const struct fleet_key *key, const struct block_sums *sums)
-{
-	const struct ship_config *config = context;
-	time_t start = (time_t)(key->bucket / NS_PER_SECOND);
-	char when[32] = "";
-	struct tm tm;
-
-	if (gmtime_r(&start, &tm))
-		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	printf("%s %s %s: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " bytes\n", config->host,
-	       key->part, when, sums->samples, sums->lost, sums->bytes);
-}
-
-static void print_round(const struct ship_result *r, bool quiet)
-{
-	if (r->n_sent && !quiet)
-		log_info("%" PRIu32 " blocks sent: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64
-			 " bytes",
-			 r->n_sent, r->samples, r->lost, r->bytes);
-	if (r->expired)
-		log_warning("%" PRIu64 " samples cannot be sent: the history's retention removed "
-			    "them, or merged them with others that had been sent",
-			    r->expired);
-}
-
 static void wait_for(double seconds)
 {
 	const struct timespec t = { .tv_sec = (time_t)seconds,
@@ -216,6 +191,7 @@ struct rounds {
 	struct ship_status status; /* for the daemon */
 	double limit_s;
 	uint32_t n_sent; /* blocks of the last round, of both kinds */
+	bool has_looked; /* the last round only looked at what waits */
 	bool is_first;
 };
 
@@ -313,17 +289,32 @@ static int leaves_round(struct rounds *rs, struct ship_result *result, struct er
 	return r < 0 ? without_leaves(rs, r, err) : 0;
 }
 
+/* The gateway is away: what waits, and what waits no longer. */
+static void look(struct rounds *rs, struct ship_result *result)
+{
+	struct ship_result more = { 0 };
+
+	rs->has_looked = ship_look(rs->ship, result, NULL) >= 0;
+	rs->state.expired += result->expired;
+	if (!rs->has_looked)
+		return;
+	if (rs->leaves)
+		ship_look(rs->leaves, &more, NULL);
+	result->n_left += more.n_left;
+	rs->state.backlog = result->n_left;
+}
+
 static int one_round(struct rounds *rs, struct ship_result *result, struct error *err)
 {
 	int r = rs->gateway ? gateway_introduce(rs->gateway, &rs->state, rs->is_first, err) : 0;
 
 	*result = (struct ship_result){ 0 };
 	rs->n_sent = 0;
+	rs->has_looked = false;
 	if (r >= 0 && rs->gateway)
 		r = match_state(rs, err);
 	if (r < 0) {
-		ship_look(rs->ship, result, NULL); /* what waits, and what waits no longer */
-		rs->state.expired += result->expired;
+		look(rs, result);
 		return r;
 	}
 	r = ship_round(rs->ship, result, err);
@@ -397,8 +388,8 @@ static void put_status(struct rounds *rs, const struct ship_result *result, int 
 	s->failures = r < 0 ? s->failures + 1 : 0;
 	s->refused += result->n_refused;
 	s->expired += result->expired;
-	/* A gateway that does not answer leaves the queue unknown: the last one counts. */
-	if (r >= 0 || result->n_left || result->n_sent)
+	/* A round that failed early leaves the queue unknown: the last one counts. */
+	if (r >= 0 || rs->has_looked || result->n_left || result->n_sent)
 		s->backlog = result->n_left + result->n_refused;
 	if (!rs->gateway)
 		s->rate_hz = 0;
@@ -416,7 +407,7 @@ static int ship_rounds(struct rounds *rs, struct error *err)
 		struct ship_result result;
 		int r = one_round(rs, &result, err);
 
-		print_round(&result, args->quiet || args->dry_run);
+		ship_print_round(&result, args->quiet || args->dry_run);
 		if (args->dry_run && result.n_containers)
 			printf("names of containers and pods: %" PRIu32 "\n", result.n_containers);
 		if (r != -EAGAIN && r != -EINTR)
@@ -594,7 +585,7 @@ static int ship_dry(const struct ship_args *args, struct ship_config *config, st
 	opening_remove_at_end(scratch);
 	config->fleet = place = xasprintf("%s/fleet", scratch);
 	config->dry_run = true;
-	config->report = print_block;
+	config->report = ship_print_block;
 	config->context = config;
 	copy = fleet_leaves(place);
 	r = copy_host(fleet, place, config->host, err);

@@ -2,10 +2,15 @@
 #include "commands/ship_words.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "commands/ship_post.h"
@@ -73,4 +78,29 @@ int ship_check_words(const char *to, const struct option_list *leaves,
 		       ? error_set(err, -EINVAL, "%s is for a fleet: dir:PATH or https://HOST",
 				   word)
 		       : 0;
+}
+
+void ship_print_block(void *context, const struct fleet_key *key, const struct block_sums *sums)
+{
+	const struct ship_config *config = context;
+	time_t start = (time_t)(key->bucket / NS_PER_SECOND);
+	char when[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&start, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	printf("%s %s %s: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " bytes\n", config->host,
+	       key->part, when, sums->samples, sums->lost, sums->bytes);
+}
+
+void ship_print_round(const struct ship_result *r, bool quiet)
+{
+	if (r->n_sent && !quiet)
+		log_info("%" PRIu32 " blocks sent: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64
+			 " bytes",
+			 r->n_sent, r->samples, r->lost, r->bytes);
+	if (r->expired)
+		log_warning("%" PRIu64 " samples cannot be sent: the history's retention removed "
+			    "them, or merged them with others that had been sent",
+			    r->expired);
 }

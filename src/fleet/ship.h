@@ -89,7 +89,9 @@ void ship_free(struct ship *s); /* NULL is fine */
 /* Whether an error is one of the disk or the memory here; others are of a part or a block. */
 bool ship_is_of_disk(int r);
 
-/* Only looks at what waits, as while the place is away: the members n_left, n_damaged and expired.
+/*
+ * Only looks at what waits, as while the place is away: the members n_left, n_damaged and expired.
+ * Negative: it could not look, so they are not known.
  */
 int ship_look(struct ship *s, struct ship_result *out, struct error *err);
 
