@@ -10,6 +10,12 @@
  * another name there, as aliases do. So a host that claims a debug file can name functions that
  * have no name yet, and rename few. BUILDID.from has the name of this host.
  *
+ * .first/BUILDID.sym and .from are the index and the name of the first sender, once another host
+ * has replaced it. All later indexes must have its functions, also those of the present sender. So
+ * several steps rename no more than one does. They take as much room again at most. BUILDID.refused
+ * lists the hosts and the qualities of indexes that had other names, lines "HOST QUALITY" of 64 KiB
+ * at most, until another index comes.
+ *
  * A host may send NAMES_A_DAY indexes, and NAMES_BYTES_A_DAY of them.
  */
 #pragma once
@@ -32,13 +38,17 @@ unsigned int names_quality(enum symbol_status status);
 /* The status of a word of symbol_status_keys; N_SYMBOL_STATUSES: it is none. */
 enum symbol_status names_status_of(const char *word);
 
-/* Whether the fleet has no index of the build, or a worse one. */
-bool fleet_names_want(const char *fleet, const struct build_id *id, enum symbol_status status);
+/*
+ * Whether the fleet has no index of the build, or a worse one, and did not refuse one of this host
+ * and quality for its names.
+ */
+bool fleet_names_want(const char *fleet, const char *host, const struct build_id *id,
+		      enum symbol_status status);
 
 /*
  * Keeps the index of a build, which names_check_ask() found sound, and sets its owner. 1: it is
- * kept. 0: the fleet has a better one, another host's that is as good, or one with other names.
- * -ENOSPC: it can't be written.
+ * kept. 0: the fleet has a better one, or another host's that is as good. -EEXIST: one with other
+ * names; *err names its host. -ENOSPC: it can't be written.
  */
 int fleet_names_take(const char *fleet, const char *host, const struct build_id *id, void *index,
 		     size_t size, struct error *err);

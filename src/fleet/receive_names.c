@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -32,7 +33,7 @@ static bool put_wanted(const struct receive_request *q, json_t *images, struct b
 			status = names_status_of(json_string_value(value));
 		if (status == N_SYMBOL_STATUSES || !build_id_parse(hex, &id) || !id.len)
 			return false;
-		if (!fleet_names_want(q->fleet, &id, status))
+		if (!fleet_names_want(q->fleet, q->host, &id, status))
 			continue;
 		buf_printf(out, "%s\"%s\"", between, hex);
 		between = ",";
@@ -96,19 +97,35 @@ static void count_names(const struct receive_request *q, struct host_facts *fact
 		log_warning("%s", err.text);
 }
 
-static void keep_names(const struct receive_request *q, struct names_check *names,
-		       struct receive_answer *out)
+/* It is to be seen in `assay fleet hosts`: the names of one of the two hosts are wrong. */
+static void tell_conflict(const struct receive_request *q, struct host_facts *facts,
+			  const char *why)
+{
+	char hex[BUILD_ID_HEX_SIZE];
+	struct error err = { 0 };
+
+	build_id_hex(&q->build, hex);
+	log_warning("host '%s': its index of %s is refused: %s", q->host, hex, why);
+	snprintf(facts->refusal, sizeof(facts->refusal), "names of %.16s: %s", hex, why);
+	if (host_facts_write(q->fleet, q->host, facts, &err) < 0)
+		log_warning("%s", err.text);
+}
+
+static void keep_names(const struct receive_request *q, struct host_facts *facts,
+		       struct names_check *names, struct receive_answer *out)
 {
 	struct error err = { 0 };
 	int r = fleet_names_take(q->fleet, q->host, &q->build, names->bytes, names->facts.size,
 				 &err);
 
-	if (r < 0) {
+	if (r == -EEXIST) {
+		tell_conflict(q, facts, err.text);
+	} else if (r < 0) {
 		receive_refuse(out, 503, "disk", err.text);
 		return;
 	}
 	out->status = 200;
-	buf_str(&out->json, r ? "{\"kept\":true}\n" : "{\"kept\":false}\n");
+	buf_str(&out->json, r > 0 ? "{\"kept\":true}\n" : "{\"kept\":false}\n");
 }
 
 void receive_names(const struct receive_request *q, struct receive_answer *out)
@@ -129,7 +146,7 @@ void receive_names(const struct receive_request *q, struct receive_answer *out)
 		else if (facts.names_bytes > NAMES_BYTES_A_DAY)
 			refuse_more(out);
 		else
-			keep_names(q, &names, out);
+			keep_names(q, &facts, &names, out);
 		names_check_fini(&names);
 	} else {
 		refuse_more(out);

@@ -13,6 +13,7 @@
 
 #include "fleet/block_check.h"
 #include "fleet/fleet_names.h"
+#include "fleet/fleet_receive.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_tokens.h"
 #include "fleet/gateway.h"
@@ -238,27 +239,68 @@ static void better_names_replace_worse_ones_and_others_do_not_rename(void **stat
 {
 	(void)state;
 	fleet_init();
-	assert_true(fleet_names_want(FLEET, &build, SYMBOL_DYNSYM));
-	assert_false(fleet_names_want(FLEET, &build, SYMBOL_NONE));
+	assert_true(fleet_names_want(FLEET, "c", &build, SYMBOL_DYNSYM));
+	assert_false(fleet_names_want(FLEET, "c", &build, SYMBOL_NONE));
 	assert_int_equal(take_names("a", "first", SYMBOL_DYNSYM), 1);
 	assert_int_equal(take_names("b", "second", SYMBOL_DYNSYM), 0);
 	assert_named("first", "a");
 	assert_int_equal(take_names("a", "again", SYMBOL_DYNSYM), 1);
 	assert_named("again", "a");
-	assert_false(fleet_names_want(FLEET, &build, SYMBOL_DYNSYM));
-	assert_true(fleet_names_want(FLEET, &build, SYMBOL_SYMTAB));
-	assert_int_equal(take_names("b", "another", SYMBOL_SYMTAB), 0);
+	assert_false(fleet_names_want(FLEET, "c", &build, SYMBOL_DYNSYM));
+	assert_true(fleet_names_want(FLEET, "c", &build, SYMBOL_SYMTAB));
+	assert_int_equal(take_names("b", "another", SYMBOL_SYMTAB), -EEXIST);
 	assert_named("again", "a");
+	/* It is not asked for again; one of another quality or host is. */
+	assert_false(fleet_names_want(FLEET, "b", &build, SYMBOL_SYMTAB));
+	assert_true(fleet_names_want(FLEET, "b", &build, SYMBOL_DEBUG_FILE));
+	assert_true(fleet_names_want(FLEET, "bb", &build, SYMBOL_SYMTAB));
 	assert_int_equal(take_names("b", "again", SYMBOL_SYMTAB), 1);
 	assert_named("again", "b");
 	assert_int_equal(take_names("a", "worse", SYMBOL_DYNSYM), 0);
 	assert_int_equal(take_names("a", "none", SYMBOL_MISSING), 0);
+	/* Two steps rename no more than one. */
+	assert_int_equal(take_names("b", "better", SYMBOL_DEBUG_FILE), -EEXIST);
+	assert_int_equal(take_names("b", "better", SYMBOL_SYMTAB), -EEXIST);
+	assert_named("again", "b");
+	assert_false(fleet_names_want(FLEET, "b", &build, SYMBOL_DEBUG_FILE));
+	/* Without the names of the first sender, the present one may replace its own. */
+	assert_int_equal(fleet_names_forget(FLEET, "a", NULL), 0);
+	assert_named("again", "b");
+	assert_true(fleet_names_want(FLEET, "b", &build, SYMBOL_DEBUG_FILE));
 	assert_int_equal(take_names("b", "better", SYMBOL_DEBUG_FILE), 1);
 	assert_named("better", "b");
-	assert_int_equal(fleet_names_forget(FLEET, "a", NULL), 0);
-	assert_named("better", "b");
 	assert_int_equal(fleet_names_forget(FLEET, "b", NULL), 0);
-	assert_true(fleet_names_want(FLEET, &build, SYMBOL_DYNSYM));
+	assert_true(fleet_names_want(FLEET, "c", &build, SYMBOL_DYNSYM));
+}
+
+static void a_refusal_for_names_is_seen_at_the_host(void **state)
+{
+	struct host_facts facts = { .boot = "11111111-2222-3333-4444-555555555555" };
+	struct receive_answer answer = { 0 };
+	struct file_mapping body = { 0 };
+	const struct receive_request q = {
+		.fleet = FLEET, .host = "b", .boot = facts.boot, .build = build, .body = &body
+	};
+	struct fleet_host *host;
+	char *bytes;
+
+	(void)state;
+	fleet_init();
+	assert_int_equal(fleet_host_open(FLEET, "b", &host, NULL), 0);
+	fleet_host_close(host);
+	assert_int_equal(host_facts_write(FLEET, "b", &facts, NULL), 0);
+	assert_int_equal(take_names("a", "first", SYMBOL_DYNSYM), 1);
+	bytes = make_index("second", SYMBOL_SYMTAB, &body.size);
+	body.base = (uint8_t *)bytes;
+	receive_names(&q, &answer);
+	assert_int_equal(answer.status, 200);
+	assert_string_equal(buf_cstr(&answer.json), "{\"kept\":false}\n");
+	assert_int_equal(host_facts_read(FLEET, "b", &facts, NULL), 0);
+	assert_string_equal(facts.refusal,
+			    "names of 01020304: it names functions otherwise than host 'a' did");
+	assert_int_equal(facts.names, 1);
+	buf_fini(&answer.json);
+	free(bytes);
 }
 
 /* The cache removes old indexes to make room. */
@@ -459,6 +501,7 @@ int main(void)
 		cmocka_unit_test(two_machines_at_once_are_clones_and_a_restart_is_none),
 		cmocka_unit_test(facts_are_read_as_written_and_damage_is_refused),
 		cmocka_unit_test(better_names_replace_worse_ones_and_others_do_not_rename),
+		cmocka_unit_test(a_refusal_for_names_is_seen_at_the_host),
 		cmocka_unit_test(the_sender_of_an_index_goes_with_it),
 		cmocka_unit_test(damaged_names_and_those_of_another_build_are_refused),
 		cmocka_unit_test(a_status_of_500_is_a_failure_of_all_requests_but_blocks),

@@ -64,7 +64,7 @@ static void put_facts_text(struct buf *out, const struct host_facts *f)
 		   (double)f->skew_ms / 1000, f->backlog);
 	utf8_append_visible(out, f->version);
 	buf_u8(out, '\n');
-	if (f->refused || f->cloned_s) {
+	if (f->refused || f->cloned_s || *f->refusal) {
 		buf_printf(out, "    %" PRIu64 " blocks refused; the last reason: ", f->refused);
 		utf8_append_visible(out, f->refusal);
 		buf_u8(out, '\n');
