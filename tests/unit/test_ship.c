@@ -21,6 +21,14 @@ static void fleet_init(void)
 		fail_msg("%s", err.text);
 }
 
+/* A history with a part of so many seconds, and a fleet without hosts. */
+static void history_and_fleet_init(struct history *h, uint64_t seconds)
+{
+	history_init(h);
+	fleet_init();
+	history_part(h, MIDNIGHT, seconds, true);
+}
+
 static struct ship *ship_to_a_server(const struct history *h,
 				     int (*send)(void *, const struct fleet_key *, const char *,
 						 struct error *),
@@ -75,6 +83,13 @@ static uint64_t expired_in_a_look(struct ship *ship)
 	return result.expired;
 }
 
+static void assert_round(struct ship *ship, int expected, struct ship_result *result)
+{
+	struct error err = { 0 };
+
+	assert_int_equal(ship_round(ship, result, &err), expected);
+}
+
 /* The place is away while retention removes a part. */
 static void samples_that_retention_removed_are_counted_once(void **state)
 {
@@ -86,14 +101,12 @@ static void samples_that_retention_removed_are_counted_once(void **state)
 	struct history h;
 
 	(void)state;
-	history_init(&h);
-	fleet_init();
-	history_part(&h, MIDNIGHT, 900, true);
+	history_and_fleet_init(&h, 900);
 	history_part(&h, MIDNIGHT + HOUR, 900, true);
 	history_part_name(MIDNIGHT * NS_PER_SECOND, 0, name);
 	part = xasprintf("%s/%s", h.dir, name);
 	ship = ship_to_a_server(&h, server_is_away, NULL);
-	assert_int_equal(ship_round(ship, &result, NULL), -ECONNREFUSED);
+	assert_round(ship, -ECONNREFUSED, &result);
 	assert_int_equal(result.n_left, 4 - 1);
 	assert_int_equal(file_remove_tree(part, NULL), 0);
 	assert_int_equal(expired_in_a_look(ship), 0); /* it may be being merged */
@@ -114,19 +127,17 @@ static void samples_of_merged_parts_that_wait_do_not_expire(void **state)
 	struct history h;
 
 	(void)state;
-	history_init(&h);
-	fleet_init();
-	history_part(&h, MIDNIGHT, 1200, true);
+	history_and_fleet_init(&h, 1200);
 	history_part(&h, MIDNIGHT + 2 * HOUR, 1200, true);
 	ship = ship_to_a_server(&h, server_is_away, NULL);
-	assert_int_equal(ship_round(ship, &result, NULL), -ECONNREFUSED);
+	assert_round(ship, -ECONNREFUSED, &result);
 	merge_to(h.dir, LEVEL_HOURS);
 	merge_to(h.dir, LEVEL_DAYS);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(expired_in_a_look(ship), 0);
 	ship_free(ship);
 	ship = ship_to_a_server(&h, server_takes, &server);
-	assert_int_equal(ship_round(ship, &result, NULL), 0);
+	assert_round(ship, 0, &result);
 	assert_int_equal(result.expired, 0);
 	assert_int_equal(server.samples, first + second);
 	ship_free(ship);
@@ -146,9 +157,7 @@ static void a_part_beside_the_one_that_replaces_it_does_not_expire(void **state)
 	struct history h;
 
 	(void)state;
-	history_init(&h);
-	fleet_init();
-	history_part(&h, MIDNIGHT, 1200, true);
+	history_and_fleet_init(&h, 1200);
 	history_part(&h, MIDNIGHT + 2 * HOUR, 1200, true);
 	history_part_name(MIDNIGHT * NS_PER_SECOND, 0, name);
 	part = xasprintf("%s/%s", h.dir, name);
@@ -157,12 +166,12 @@ static void a_part_beside_the_one_that_replaces_it_does_not_expire(void **state)
 	merge_to(h.dir, LEVEL_HOURS);
 	assert_int_equal(rename("kept", part), 0);
 	ship = ship_to_a_server(&h, server_takes, &server);
-	assert_int_equal(ship_round(ship, &result, NULL), 0);
+	assert_round(ship, 0, &result);
 	assert_int_equal(result.n_left, 0);
 	assert_int_equal(server.samples, first + second);
 	assert_int_equal(file_remove_tree(part, NULL), 0);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(ship_round(ship, &result, NULL), 0);
+		assert_round(ship, 0, &result);
 		assert_int_equal(result.expired, 0);
 	}
 	assert_int_equal(server.samples, first + second);
@@ -215,20 +224,17 @@ static void a_block_that_a_server_fails_at_does_not_hold_up_the_others(void **st
 	uint64_t newest_ns = (MIDNIGHT + 5400) * NS_PER_SECOND;
 	struct server server = { newest_ns, UINT64_MAX, 0, 0, 0 };
 	struct ship_result result;
-	struct error err = { 0 };
 	struct ship *ship;
 	struct history h;
 
 	(void)state;
-	history_init(&h);
-	fleet_init();
-	history_part(&h, MIDNIGHT, 6000, true);
+	history_and_fleet_init(&h, 6000);
 	ship = ship_to_a_server(&h, server_takes, &server);
-	assert_int_equal(ship_round(ship, &result, &err), 0);
+	assert_round(ship, 0, &result);
 	assert_int_equal(server.n_taken, 9);
 	assert_int_equal(result.n_refused, 1);
 	/* It waits, and is not asked for again at once. */
-	assert_int_equal(ship_round(ship, &result, &err), 0);
+	assert_round(ship, 0, &result);
 	assert_int_equal(server.n_failed, 1);
 	assert_int_equal(result.n_left, 1);
 	assert_int_equal(result.n_refused, 0);
@@ -236,7 +242,7 @@ static void a_block_that_a_server_fails_at_does_not_hold_up_the_others(void **st
 	/* Another process sends it. */
 	server.fails_to_ns = 0;
 	ship = ship_to_a_server(&h, server_takes, &server);
-	assert_int_equal(ship_round(ship, &result, &err), 0);
+	assert_round(ship, 0, &result);
 	assert_int_equal(server.n_taken, 10);
 	ship_free(ship);
 	history_fini(&h);
@@ -247,24 +253,21 @@ static void many_newest_blocks_that_fail_do_not_hold_up_older_ones(void **state)
 {
 	struct server server = { (MIDNIGHT + 12000) * NS_PER_SECOND, UINT64_MAX, 0, 0, 0 };
 	struct ship_result result;
-	struct error err = { 0 };
 	struct ship *ship;
 	struct history h;
 
 	(void)state;
-	history_init(&h);
-	fleet_init();
-	history_part(&h, MIDNIGHT, 36000, true);
+	history_and_fleet_init(&h, 36000);
 	ship = ship_to_a_server(&h, server_takes, &server);
-	assert_int_equal(ship_round(ship, &result, &err), -EIO);
+	assert_round(ship, -EIO, &result);
 	assert_int_equal(server.n_taken, 20);
 	assert_int_equal(result.n_left + result.n_refused, 40);
 	/* The next rounds try others of the 40. */
 	for (uint32_t failed = server.n_failed; failed + 3 <= 40; failed += 3) {
 		assert_int_equal(server.n_failed, failed);
-		assert_int_equal(ship_round(ship, &result, &err), -EIO);
+		assert_round(ship, -EIO, &result);
 	}
-	assert_int_equal(ship_round(ship, &result, &err), 0);
+	assert_round(ship, 0, &result);
 	assert_int_equal(server.n_failed, 40);
 	ship_free(ship);
 	history_fini(&h);
@@ -274,19 +277,16 @@ static void a_server_that_fails_at_all_blocks_ends_the_round(void **state)
 {
 	struct server server = { 0, UINT64_MAX, 0, 0, 0 };
 	struct ship_result result;
-	struct error err = { 0 };
 	struct ship *ship;
 	struct history h;
 
 	(void)state;
-	history_init(&h);
-	fleet_init();
-	history_part(&h, MIDNIGHT, 6000, true);
+	history_and_fleet_init(&h, 6000);
 	ship = ship_to_a_server(&h, server_takes, &server);
-	assert_int_equal(ship_round(ship, &result, &err), -EIO);
+	assert_round(ship, -EIO, &result);
 	assert_int_equal(server.n_failed, 3);
 	assert_int_equal(result.n_left + result.n_refused, 10);
-	assert_int_equal(ship_round(ship, &result, &err), -EIO);
+	assert_round(ship, -EIO, &result);
 	assert_int_equal(server.n_failed, 6);
 	assert_int_equal(result.n_left + result.n_refused, 10);
 	ship_free(ship);
