@@ -106,7 +106,7 @@ static void tell_conflict(const struct receive_request *q, struct host_facts *fa
 
 	build_id_hex(&q->build, hex);
 	log_warning("host '%s': its index of %s is refused: %s", q->host, hex, why);
-	snprintf(facts->refusal, sizeof(facts->refusal), "names of %.16s: %s", hex, why);
+	snprintf(facts->refusal, sizeof(facts->refusal), "names of %.16s: %.120s", hex, why);
 	if (host_facts_write(q->fleet, q->host, facts, &err) < 0)
 		log_warning("%s", err.text);
 }

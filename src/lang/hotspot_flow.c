@@ -127,9 +127,12 @@ static bool is_end_of_code(const uint8_t *bytes)
 /* The offset of a direct branch's target; NONE: it is outside. */
 static uint32_t target_of(const struct flow_reading *r, const struct pt_insn *insn, uint32_t at)
 {
-	uint64_t target = pt_insn_target(insn, r->blob->code + at) - r->blob->code;
+	uint64_t target;
 
-	return insn->is_direct && target < r->flow->size ? (uint32_t)target : NONE;
+	if (!insn->is_direct)
+		return NONE;
+	target = pt_insn_target(insn, r->blob->code + at) - r->blob->code;
+	return target < r->flow->size ? (uint32_t)target : NONE;
 }
 
 static void add_branch(struct flow_reading *r, uint32_t at, const struct pt_insn *insn)
@@ -340,7 +343,7 @@ static const struct flow_place *trap_behind(struct flow_reading *r, uint32_t at)
 			at = target;
 			break;
 		case PT_END_CALL:
-			if (!has_reason ||
+			if (!has_reason || !insn.is_direct ||
 			    !is_trap(r, pt_insn_target(&insn, r->blob->code + at - insn.size)))
 				return NULL;
 			return place_at(r, at);
