@@ -152,7 +152,7 @@ static inline bool unpack(uint64_t tnt, unsigned int n, uint64_t *bits, unsigned
 {
 	uint64_t before = low_bytes(n ? n - 1 : 0), v = tnt & PAYLOADS;
 	uint8_t last = (uint8_t)(tnt >> 8 * (n ? n - 1 : 0));
-	unsigned int count = n ? 30 - (unsigned int)__builtin_clz(last | 1u) : 0;
+	unsigned int count = n ? 30 - (unsigned int)__builtin_clz(last | 2u) : 0;
 
 	v = __builtin_bswap64(v) >> 1;
 	v = (v & 0x003f003f003f003fULL) | (v & 0x3f003f003f003f00ULL) >> 2;

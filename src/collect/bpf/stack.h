@@ -219,9 +219,22 @@ static __always_inline __u64 frame_in(const struct mapping *m, __u64 addr)
 	return (__u64)m->file << FRAME_OFF_BITS | (offset_in(m, addr) & FRAME_OFF_MASK);
 }
 
+/* The table is that of 64-bit programs. A function of its own: the caller's stack is full. */
+__attribute__((noinline)) int find_rule_of_vdso_i386(__u32 slot)
+{
+	struct work *w = own_work(slot);
+	struct unwind_ctx c = {};
+
+	if (!w)
+		return 1;
+	c.registers = w->registers;
+	w->rule_of_vdso = unwind_rule_of_vdso_i386(&w->regs, &c, !w->is_user_mode);
+	return 0;
+}
+
 /* The rule for an address in a mapping. False: its table is not there yet. */
-static __always_inline bool find_rule(struct work *w, const struct mapping *m, __u64 addr,
-				      struct unwind_rule *rule)
+static __always_inline bool find_rule(__u32 slot, struct work *w, const struct mapping *m,
+				      __u64 addr, struct unwind_rule *rule)
 {
 	__u32 number = m->table;
 	__u64 *place;
@@ -229,10 +242,9 @@ static __always_inline bool find_rule(struct work *w, const struct mapping *m, _
 	*rule = (struct unwind_rule){ 0 };
 	if (number == NO_TABLE)
 		return true;
-	if (number == TABLE_OF_VDSO && w->regs.is_i386) { /* the table is that of 64-bit programs */
-		struct unwind_ctx c = { .registers = w->registers };
-
-		*rule = unwind_rule_of_vdso_i386(&w->regs, &c, !w->is_user_mode);
+	if (number == TABLE_OF_VDSO && w->regs.is_i386) {
+		if (!find_rule_of_vdso_i386(slot))
+			*rule = w->rule_of_vdso;
 		return true;
 	}
 	place = bpf_map_lookup_elem(&table_places, &number);
@@ -323,7 +335,7 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 		return 0;
 	w->lang.has_emitted = 0;
 	push_user_frame(w, frame);
-	if (!find_rule(w, m, addr, &rule)) {
+	if (!find_rule(slot, w, m, addr, &rule)) {
 		w->wants_table = 1;
 		w->wanted = m->table;
 		return stop_walk(w, UNWIND_NO_RULE);

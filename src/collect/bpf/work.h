@@ -88,6 +88,7 @@ struct work {
 	struct mm_struct *mm;
 	__u64 kernel_hash;       /* of the kernel's part */
 	struct unwind_regs regs; /* of the current frame */
+	struct unwind_rule rule_of_vdso;
 	__u32 next_kept;
 	__u32 has_own_memory; /* addresses that are valid in one process only */
 	__u32 stop;           /* enum unwind_stop */
