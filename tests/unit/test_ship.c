@@ -179,46 +179,6 @@ static void a_part_beside_the_one_that_replaces_it_does_not_expire(void **state)
 	history_fini(&h);
 }
 
-/* Bytes of memory that the process has. */
-static uint64_t resident_bytes(void)
-{
-	unsigned long all = 0, resident = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-
-	assert_non_null(f);
-	assert_int_equal(fscanf(f, "%lu %lu", &all, &resident), 2);
-	fclose(f);
-	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-/* A list of them that no look ends takes 2 kB of each look. */
-static void looks_at_blocks_of_addresses_take_no_more_memory(void **state)
-{
-	struct ship_config config = { .fleet = FLEET, .host = HOST, .leaves = "*" };
-	struct ship_result result;
-	struct error err = { 0 };
-	uint64_t before = 0;
-	struct ship *ship;
-	struct history h;
-
-	(void)state;
-	history_init(&h);
-	fleet_init();
-	for (unsigned int i = 0; i < 24; i++)
-		history_part(&h, MIDNIGHT + i * HOUR, 600, true);
-	config.history = h.dir;
-	ship = ship_new(&config);
-	for (unsigned int i = 0; i < 350; i++) {
-		if (i == 50)
-			before = resident_bytes();
-		assert_int_equal(ship_look(ship, &result, &err), 0);
-	}
-	assert_int_equal(result.n_left, 24);
-	assert_true(resident_bytes() < before + (256 << 10));
-	ship_free(ship);
-	history_fini(&h);
-}
-
 static void a_block_that_a_server_fails_at_does_not_hold_up_the_others(void **state)
 {
 	uint64_t newest_ns = (MIDNIGHT + 5400) * NS_PER_SECOND;
@@ -299,7 +259,6 @@ int main(void)
 		cmocka_unit_test(samples_that_retention_removed_are_counted_once),
 		cmocka_unit_test(samples_of_merged_parts_that_wait_do_not_expire),
 		cmocka_unit_test(a_part_beside_the_one_that_replaces_it_does_not_expire),
-		cmocka_unit_test(looks_at_blocks_of_addresses_take_no_more_memory),
 		cmocka_unit_test(many_newest_blocks_that_fail_do_not_hold_up_older_ones),
 		cmocka_unit_test(a_block_that_a_server_fails_at_does_not_hold_up_the_others),
 		cmocka_unit_test(a_server_that_fails_at_all_blocks_ends_the_round),
