@@ -75,7 +75,8 @@ await run({
 		await choose("values", "plain");
 		await page.locator("#series .band").first().waitFor();
 		equal(await page.locator("#series .legend li").count(), 2, "two names of threads");
-		// A drag over the middle of the chart chooses a range of time.
+		// A drag over the middle of the chart chooses a range of time. The chart may be drawn anew until the view is settled.
+		await settled();
 		const box = await page.locator("#series svg").boundingBox();
 		await page.mouse.move(box.x + box.width * 0.3, box.y + 20);
 		await page.mouse.down();

@@ -8,6 +8,7 @@
 #include "collect/bpf/bounded.h"
 #include "collect/bpf/shared.h"
 #include "collect/bpf/user_regs.h"
+#include "unwind/rule.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
