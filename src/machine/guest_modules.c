@@ -33,15 +33,23 @@ static int guest_modules_compare(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void guest_modules_drop_overlaps(struct guest_modules *t)
+/*
+ * Since Linux 6.4, a size counts all memory of a module, which is in several places. So a range may
+ * reach into the next one: an address belongs to the last module that starts before it.
+ */
+static void guest_modules_cut_overlaps(struct guest_modules *t)
 {
 	size_t n = 0;
 
-	vec_foreach (&t->all, m) {
-		if (n && m->start < t->all.data[n - 1].end)
-			free(m->name);
+	for (size_t i = 0; i < t->all.n; i++) {
+		struct guest_module m = t->all.data[i];
+
+		if (i + 1 < t->all.n)
+			m.end = MIN(m.end, t->all.data[i + 1].start);
+		if (m.start == m.end)
+			free(m.name);
 		else
-			t->all.data[n++] = *m;
+			t->all.data[n++] = m;
 	}
 	t->all.n = n;
 }
@@ -64,7 +72,7 @@ struct guest_modules *guest_modules_read(const char *path)
 								  xstrdup(m.name) }));
 	if (t->all.n)
 		qsort(t->all.data, t->all.n, sizeof(*t->all.data), guest_modules_compare);
-	guest_modules_drop_overlaps(t);
+	guest_modules_cut_overlaps(t);
 	return t;
 }
 

@@ -292,7 +292,8 @@ static struct guest *guest_of(struct pt_guests *g, int32_t pid)
 /* Functions of the files find their addresses, and the kernel's patches show in its memory. */
 static struct module_loader *loader_of_guest(const struct guest *guest)
 {
-	struct module_loader_config config = { .kallsyms = guest->kallsyms };
+	bool has_symbols = guest->kallsyms && file_is_regular(guest->kallsyms);
+	struct module_loader_config config = { .kallsyms = has_symbols ? guest->kallsyms : NULL };
 
 	if (guest->file.base && guest->elf.type == ET_CORE) {
 		config.memory_addr = text_in(guest->kallsyms);

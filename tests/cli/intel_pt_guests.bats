@@ -157,13 +157,19 @@ guest_with_module() {
 	# Functions are at other places in the guest's list.
 	cp flow.ko files
 	cp guests/"$pid"/proc/kallsyms right
-	awk '/ deep\t/ { sub(/.$/, "0", $1); $1 = substr($1, 1, length($1) - 2) "f0"; print $1, $2, $3 "\t" $4; next } { print }' right >guests/"$pid"/proc/kallsyms
+	awk '/ deep\t/ { sub(/.$/, "0", $1); $1 = substr($1, 1, length($1) - 2) ($1 ~ /f0$/ ? "e0" : "f0"); print $1, $2, $3 "\t" $4; next } { print }' right >guests/"$pid"/proc/kallsyms
 	host_script --guestmount guests --image-path files --itrace=be >out 2>err
 	grep -q "is not decoded: its file is of another build" err
 	# No function of the list is in the file.
 	sed 's/ \([a-z_]*\)\t\[flow\]/ x_\1\t[flow]/' right >guests/"$pid"/proc/kallsyms
 	host_script --guestmount guests --image-path files --itrace=be >out 2>err
 	grep -q "is not decoded: nothing tells whether its file is of the same build" err
+	# A FIFO as the list of symbols: assay does not wait for a writer.
+	rm guests/"$pid"/proc/kallsyms
+	mkfifo guests/"$pid"/proc/kallsyms
+	host_script --guestmount guests --image-path files --itrace=be >out 2>err
+	grep -q "the kernel's code of the guest that process $pid runs is missing" err
+	rm guests/"$pid"/proc/kallsyms
 	cp right guests/"$pid"/proc/kallsyms
 	# A FIFO, and a link that leads out of the guest's folder.
 	mkfifo "$folder"/modules.dep

@@ -29,7 +29,7 @@ static void a_module_is_found_by_its_addresses(void **state)
 	guest_modules_free(t);
 }
 
-static void modules_that_overlap_or_lie_in_user_space_or_wrap_are_left_out(void **state)
+static void modules_are_cut_at_the_next_and_left_out_in_user_space(void **state)
 {
 	struct guest_modules *t = modules_of("first 8192 0 - Live 0xffffffffc0000000\n"
 					     "second 4096 0 - Live 0xffffffffc0001000\n"
@@ -42,8 +42,11 @@ static void modules_that_overlap_or_lie_in_user_space_or_wrap_are_left_out(void 
 
 	(void)state;
 	all = guest_modules_all(t, &n);
-	assert_int_equal(n, 1);
+	assert_int_equal(n, 2);
 	assert_string_equal(all[0].name, "first");
+	assert_int_equal(all[0].end, 0xffffffffc0001000);
+	assert_string_equal(all[1].name, "second");
+	assert_int_equal(all[1].end, 0xffffffffc0002000);
 	guest_modules_free(t);
 }
 
@@ -88,7 +91,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_module_is_found_by_its_addresses),
-		cmocka_unit_test(modules_that_overlap_or_lie_in_user_space_or_wrap_are_left_out),
+		cmocka_unit_test(modules_are_cut_at_the_next_and_left_out_in_user_space),
 		cmocka_unit_test(a_missing_list_and_a_fifo_are_empty),
 		cmocka_unit_test(a_guest_without_lists_of_its_own_has_those_for_all),
 	};

@@ -221,6 +221,7 @@ static void make_from_guest_files(struct symbol_table *t, const char *module, co
 	struct index_draft d = { 0 };
 	struct kallsyms map = { 0 };
 	int r = kallsyms_read(&map, symbols);
+	int number = r == 0 && *module ? kallsyms_module(&map, module) : EVERY_MODULE;
 
 	if (r < 0) {
 		table_fail(t, SYMBOL_UNREADABLE, "symbols of the guest's kernel: %s: %s", symbols,
@@ -229,10 +230,11 @@ static void make_from_guest_files(struct symbol_table *t, const char *module, co
 		table_fail(t, SYMBOL_DAMAGED,
 			   "symbols of the guest's kernel: %s has no addresses: copy it as root",
 			   symbols);
+	} else if (*module && number < 0) {
+		table_fail(t, SYMBOL_NO_FILE, "%s has no symbols of the module %s", symbols,
+			   module);
 	} else {
-		draft_kernel_symbols(&d, &map,
-				     *module ? kallsyms_module(&map, module) : EVERY_MODULE, 0,
-				     UINT64_MAX);
+		draft_kernel_symbols(&d, &map, number, 0, UINT64_MAX);
 		draft_module_ends(&d, modules);
 		table_adopt(t, &d, SYMBOL_KALLSYMS);
 	}
