@@ -404,13 +404,22 @@ static void a_status_of_500_is_a_failure_of_all_requests_but_blocks(void **state
 	struct gateway *g;
 	size_t bytes;
 	uint16_t port;
-	pid_t server = start_failing_server(&port);
+	pid_t server;
+	int r;
 
 	(void)state;
 	assert_int_equal(file_replace_mode("token", 0600, "abc\n", 4, NULL), 0);
+	server = start_failing_server(&port);
 	config.url = url = xasprintf("http://127.0.0.1:%u", port);
 	buf_str(&body, "{}\n");
-	assert_int_equal(gateway_new(&config, &g, &err), 0);
+	r = gateway_new(&config, &g, &err);
+	if (r == -EOPNOTSUPP || (r == -ENOENT && strstr(err.text, "libcurl"))) {
+		kill(server, SIGKILL);
+		waitpid(server, NULL, 0);
+		buf_fini(&body);
+		skip_because("there is no libcurl");
+	}
+	assert_int_equal(r, 0);
 	assert_int_equal(gateway_send(g, &key, "token", &err), SHIP_FAILS_AT_IT);
 	assert_int_equal(gateway_send_leaves(g, &key, "token", &err), SHIP_FAILS_AT_IT);
 	assert_int_equal(gateway_send_names(g, "01020304", "token", &bytes, &err),
