@@ -197,8 +197,8 @@ static uint64_t samples_of(const struct session *session)
 }
 
 /*
- * A merged block whose time ClickHouse has in part: the rest can't be told from what is there, so
- * only a rebuild of the day stores it. 0: ClickHouse has nothing of this time. 1: do not store it.
+ * Whether ClickHouse has a part of a merged block. Nothing tells the rest from this part. So only a
+ * rebuild of the day stores it. 0: it has nothing of this time. 1: do not store the block.
  */
 static int loader_judge_merged(struct loader *l, const char *name, uint64_t time_s,
 			       const struct session *session, struct error *err)

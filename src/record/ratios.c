@@ -128,7 +128,10 @@ static const struct topdown_formula arm_formulas[] = {
 	{ 0 },
 };
 
-/* With five slots, the frontend's slots that stalled are one too many in each cycle. */
+/*
+ * The frontend's slots that stalled are one too many in each cycle. Since r0p3, they are right
+ * (Linux: tools/perf/pmu-events/arch/arm64/arm/neoverse-n2-v2).
+ */
 static const struct topdown_formula neoverse_n2_formulas[] = {
 	{ 1, "retiring", ARM_SLOTS " - stall_slot + cpu_cycles", ARM_SLOTS, "op_retired",
 	  "op_spec" },
@@ -235,6 +238,7 @@ static const struct topdown_method {
 	bool is_group;      /* Intel's newer ones: the kernel takes them behind their leader only */
 	uint32_t amd_width; /* sysfs has no names of AMD's events: known by family and model */
 	uint32_t arm_parts[3];  /* of Arm's own cores; none: all processors */
+	uint32_t arm_before;    /* only releases before this one (struct cpu_arm); 0: all */
 	uint32_t only_of_width; /* 0: any */
 	struct width_file width;
 	const struct topdown_formula *formulas;
@@ -274,8 +278,9 @@ static const struct topdown_method {
 		      { "stall_frontend_flush", "event=0x8162" },
 		      { "stall_backend_membound", "event=0x8164" },
 		      { "stall_backend_cpubound", "event=0x816a" } } },
-	{ .of = "Arm, Neoverse N2 and V2 with five slots",
-	  .arm_parts = { 0xd49, 0xd4f },
+	{ .of = "Arm, Neoverse N2 before r0p3",
+	  .arm_parts = { 0xd49 },
+	  .arm_before = 0x03,
 	  .only_of_width = 5,
 	  .width = { "caps/slots", 16 },
 	  .formulas = neoverse_n2_formulas,
@@ -345,7 +350,8 @@ static bool is_named_part(const struct counter_sources *sources, const struct to
 
 	if (!m->arm_parts[0])
 		return true;
-	if (!cpu_type_arm(sources, &cpu) || cpu.implementer != 0x41)
+	if (!cpu_type_arm(sources, &cpu) || cpu.implementer != 0x41 ||
+	    (m->arm_before && cpu.release >= m->arm_before))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(m->arm_parts); i++)
 		if (m->arm_parts[i] && m->arm_parts[i] == cpu.part)

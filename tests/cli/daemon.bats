@@ -591,13 +591,18 @@ upkeep_has_nice() { # NICE
 	[ "$(total_of d)" = "$(counted_in_all)" ]
 }
 
-@test "the clock is set back an hour: a new part begins, at its time" {
+# Work, and clock_shift.so: the file `shifted` sets the clock of a program that loads it.
+need_shifted_clock() {
 	need_daemon
 	[ -e "$PROGRAMS/clock_shift.so" ] || skip "no library can be loaded into a program with sanitizers"
 	work
 	export CLOCK_SHIFT=$PWD/shifted ASSAY_DAEMON_PACE="retry=1"
-	# A path with a space would be two.
+	# LD_PRELOAD takes a path with a space for two.
 	cp "$PROGRAMS/clock_shift.so" .
+}
+
+@test "the clock is set back an hour: a new part begins, at its time" {
+	need_shifted_clock
 	run_daemon env LD_PRELOAD=./clock_shift.so assay daemon --session-dir d -e cpu-clock -v -F 199 --max-cpu 0
 	wait_for has_samples d
 	touch shifted
@@ -624,11 +629,7 @@ shift_clock() { # SECONDS
 
 # A machine without a battery: its clock begins in 1970, and is set when the network is there.
 @test "a clock of 1970 that is set later: sessions and histories keep their samples" {
-	need_daemon
-	[ -e "$PROGRAMS/clock_shift.so" ] || skip "no library can be loaded into a program with sanitizers"
-	work
-	export CLOCK_SHIFT=$PWD/shifted ASSAY_DAEMON_PACE="retry=1"
-	cp "$PROGRAMS/clock_shift.so" .
+	need_shifted_clock
 	shift_clock $((100 - $(date +%s)))
 	LD_PRELOAD=./clock_shift.so assay record -q -e cpu-clock -o s -- "$PROGRAMS/split" 0.2cpu
 	[ "$(total_of s)" -gt 0 ]
@@ -651,11 +652,7 @@ shift_clock() { # SECONDS
 }
 
 @test "the clock goes two hours forth and a day back: no sample is lost or counted twice" {
-	need_daemon
-	[ -e "$PROGRAMS/clock_shift.so" ] || skip "no library can be loaded into a program with sanitizers"
-	work
-	export CLOCK_SHIFT=$PWD/shifted ASSAY_DAEMON_PACE="retry=1"
-	cp "$PROGRAMS/clock_shift.so" .
+	need_shifted_clock
 	run_daemon env LD_PRELOAD=./clock_shift.so assay daemon --session-dir d -e cpu-clock -v -F 199 --max-cpu 0
 	wait_for has_samples d
 	shift_clock 7200

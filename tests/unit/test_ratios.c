@@ -154,12 +154,14 @@ static void shares_of_arm_by_the_slots_that_stalled(void **state)
 		      "1 frontend bound 1.00; 1 backend bound 0.00; ");
 }
 
-static void put_arm(const struct machine *m, uint32_t part)
+static void put_arm(const struct machine *m, uint32_t part, uint32_t revision)
 {
-	char text[64];
+	char text[128];
 
-	snprintf(text, sizeof(text), "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0x%x\n",
-		 part);
+	snprintf(text, sizeof(text),
+		 "processor\t: 0\nCPU implementer\t: 0x41\nCPU variant\t: 0x0\n"
+		 "CPU part\t: 0x%x\nCPU revision\t: %u\n",
+		 part, revision);
 	put(m, "proc/cpuinfo", text);
 }
 
@@ -183,14 +185,20 @@ static void slots_that_a_neoverse_n2_counts_too_often(void **state)
 	static const uint64_t counts[] = { 400, 1600, 900, 700, 600, 800 };
 	struct machine *m = *state;
 
-	put_arm(m, 0xd49);
+	put_arm(m, 0xd49, 2);
 	put_neoverse(m, "0x00000005\n");
 	assert_shares(m, counts, ARRAY_SIZE(counts),
 		      "1 retiring 0.30; 1 bad speculation 0.10; 1 frontend bound 0.25; 1 backend "
 		      "bound 0.35; ");
-	/* V2 has eight slots, and counts them right: 3200, of which 1600 had an operation. */
+	/* r0p3 counts them right. */
 	counters_drop(&m->counters, 0);
-	put_arm(m, 0xd4f);
+	put_arm(m, 0xd49, 3);
+	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "1 retiring 0.15; 1 bad speculation 0.05; 1 frontend bound 0.45; 1 backend "
+		      "bound 0.35; ");
+	/* V2 has eight slots: 3200, of which 1600 had an operation. */
+	counters_drop(&m->counters, 0);
+	put_arm(m, 0xd4f, 0);
 	put_neoverse(m, "0x00000008\n");
 	assert_shares(m, counts, ARRAY_SIZE(counts),
 		      "1 retiring 0.38; 1 bad speculation 0.12; 1 frontend bound 0.28; 1 backend "
@@ -207,7 +215,7 @@ static void both_levels_of_a_neoverse_v3(void **state)
 					    200, 30,   90,   20,   150,  50 };
 	struct machine *m = *state;
 
-	put_arm(m, 0xd84);
+	put_arm(m, 0xd84, 0);
 	put_neoverse(m, "0x0000000a\n");
 	assert_shares(m, counts, ARRAY_SIZE(counts),
 		      "1 retiring 0.30; 1 bad speculation 0.15; 1 frontend bound 0.20; 2 memory "

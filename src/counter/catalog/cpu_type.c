@@ -259,6 +259,8 @@ bool cpu_type_arm(const struct counter_sources *sources, struct cpu_arm *out)
 		return false;
 	out->implementer = cpuinfo_number(text, "CPU implementer");
 	out->part = cpuinfo_number(text, "CPU part");
+	out->release = cpuinfo_number(text, "CPU variant") << 4 |
+		       (cpuinfo_number(text, "CPU revision") & 15);
 	return out->implementer != 0;
 }
 

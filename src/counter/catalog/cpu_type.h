@@ -56,6 +56,7 @@ bool cpu_type_x86(const struct counter_sources *sources, struct cpu_x86 *out);
 /* An Arm processor by the numbers of its identification register (MIDR_EL1). */
 struct cpu_arm {
 	uint32_t implementer, part; /* 0x41, 0xd0c: Arm's Neoverse N1 */
+	uint32_t release;           /* 0x13: r1p3 */
 };
 
 /* The first processor in /proc/cpuinfo. False: it is no Arm one. */
