@@ -32,6 +32,7 @@
 
 #define TOKEN_FILE_MAX 4096
 #define PACK_LEVEL     3
+#define SMALL_BYTES    4096 /* a body of this size is sent before a refusal could come */
 #define CONTACT_S      600
 #define CONTACT_MOST_S 3600
 #define BEARER         "Bearer "
@@ -282,7 +283,8 @@ static int ask(struct gateway *g, const char *method, const char *path, const ch
 						.headers = headers,
 						.n_headers = ARRAY_SIZE(headers) - !g->bearer,
 						.body = body->data,
-						.body_size = body->len };
+						.body_size = body->len,
+						.asks_first = body->len > SMALL_BYTES };
 	int r = http_client_ask(g->http, &question, reply, err);
 
 	g->retry_after_s = r < 0 ? 0 : reply->retry_after_s;

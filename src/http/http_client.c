@@ -169,11 +169,14 @@ static bool has_line_break(const char *text)
 	return text[strcspn(text, "\r\n")] != '\0';
 }
 
-/* The headers as curl's list, which the caller frees. An empty "Expect:" keeps curl from asking
- * first. */
+/*
+ * The headers as curl's list, which the caller frees. Without a header "Expect", curl asks first if
+ * a body is large.
+ */
 static int make_headers(const struct http_question *q, struct curl_slist **out, struct error *err)
 {
-	struct curl_slist *list = curl.curl_slist_append(NULL, "Expect:");
+	struct curl_slist *list =
+		curl.curl_slist_append(NULL, q->asks_first ? "Expect: 100-continue" : "Expect:");
 	struct buf line = { 0 };
 	int r = 0;
 

@@ -44,6 +44,12 @@ struct http_question {
 	size_t n_headers;
 	const void *body; /* NULL: none */
 	size_t body_size;
+	/*
+	 * Sends the body when the server asks for it (RFC 9110, "100-continue"), or after a second.
+	 * A server that refuses a request before its body closes the connection then. Its answer
+	 * would be lost in the middle of the body.
+	 */
+	bool asks_first;
 };
 
 /* Fill it with zeros first. It can be used for one request after the other. */

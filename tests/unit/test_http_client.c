@@ -46,10 +46,11 @@ static void answer_request(void *context, struct http_request *q)
 	buf_fini(&text);
 }
 
-static size_t any_body(void *context, const struct http_request *q)
+/* /busy refuses a body before it comes. */
+static size_t body_limit(void *context, const struct http_request *q)
 {
-	(void)context, (void)q;
-	return (size_t)8 << 20;
+	(void)context;
+	return strcmp(http_request_path(q), "/busy") != 0 ? (size_t)8 << 20 : 0;
 }
 
 static void *serve(void *context)
@@ -68,7 +69,7 @@ static void *serve(void *context)
 static void site_open(struct site *site)
 {
 	static const struct http_options options = { .take = answer_request,
-						     .body_limit = any_body,
+						     .body_limit = body_limit,
 						     .clients = 8,
 						     .slow_s = 30,
 						     .header_bytes = 8192 };
@@ -169,6 +170,44 @@ static void requests_have_answers(void **state)
 	http_reply_fini(&reply);
 }
 
+/* More than the buffers of a connection hold. */
+#define LARGE_BYTES ((size_t)8 << 20)
+
+static void a_refusal_before_the_body_is_read(void **state)
+{
+	struct http_client_options options = { .answer_bytes = LARGE_BYTES + 64 };
+	struct http_client *c = client_open(&options);
+	struct http_reply reply = { 0 };
+	struct error err = { 0 };
+	struct site site;
+	char busy[256], echo[256];
+
+	(void)state;
+	site_open(&site);
+	snprintf(busy, sizeof(busy), "http://%s/busy", http_server_address(site.server));
+	snprintf(echo, sizeof(echo), "http://%s/echo", http_server_address(site.server));
+	struct http_question put = { .method = "PUT",
+				     .url = busy,
+				     .body = calloc(1, LARGE_BYTES),
+				     .body_size = LARGE_BYTES,
+				     .asks_first = true };
+
+	for (int i = 0; i < 3; i++) { /* a new connection each time */
+		put.url = busy;
+		assert_int_equal(http_client_ask(c, &put, &reply, &err), 0);
+		assert_int_equal(reply.status, 429);
+		assert_int_equal(reply.retry_after_s, 7);
+		put.url = echo;
+		assert_int_equal(http_client_ask(c, &put, &reply, &err), 0);
+		assert_int_equal(reply.status, 200);
+		assert_int_equal(reply.body.len, strlen("PUT - ") + LARGE_BYTES);
+	}
+	free((void *)put.body);
+	site_close(&site);
+	http_client_free(c);
+	http_reply_fini(&reply);
+}
+
 static bool stops_at_third(void *context)
 {
 	return ++*(int *)context > 2;
@@ -252,6 +291,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_have_answers),
+		cmocka_unit_test(a_refusal_before_the_body_is_read),
 		cmocka_unit_test(bad_servers_cost_a_limited_time),
 		cmocka_unit_test(bad_questions_are_refused),
 	};
