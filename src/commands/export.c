@@ -61,9 +61,10 @@ static const struct option_spec export_options[] = {
 	{ 0, "build-id", "ID", OPT_STRING, FIELD(build_id), NULL,
 	  "autofdo, bolt: the build of the image, in hexadecimal digits",
 	  "For samples of a session or a fleet. *assay report --by build* lists builds." },
-	{ 0, "fleet", "DIR", OPT_STRING, FIELD(fleet), NULL,
+	{ 0, "fleet", "DIR|URL,…", OPT_STRING, FIELD(fleet), NULL,
 	  "autofdo, bolt: read the addresses that the hosts of a fleet sent, instead of -i",
-	  "Hosts send them with *assay ship --leaves*." },
+	  "Hosts send them with *assay ship --leaves*. With the URLs of *assay fleet init*, ask "
+	  "ClickHouse: it has whole days, and all hosts together." },
 	{ 0, "separate", "LIST", OPT_STRING, FIELD(separate), "lib,kernel",
 	  "oprofile: keep samples apart by these: none, or a list of lib,kernel,process,thread,cpu,"
 	  "all" },
@@ -165,6 +166,17 @@ static void trace_source_fini(struct trace_source *s)
 	vec_fini(&s->replays);
 }
 
+/* Of a fleet in ClickHouse, these formats need addresses. */
+static void want_leaves(struct input *in, const struct export_args *args,
+			const struct export_format *format, const struct build_id *build,
+			char hex[static BUILD_ID_HEX_SIZE])
+{
+	build_id_hex(build, hex);
+	if (format->ops->from_session && input_is_clickhouse(args->input ? args->input : ""))
+		input_want_of_fleet(in, &(struct fleet_wish){ .leaves = true,
+							      .leaves_build = *hex ? hex : NULL });
+}
+
 /* 1: names come later. */
 static int export_session(struct input *in, const struct export_args *args,
 			  const struct export_format *format, const struct query *query,
@@ -188,12 +200,14 @@ static int export_session(struct input *in, const struct export_args *args,
 	cleanup(trace_source_fini) struct trace_source source = { .trace.open = open_trace,
 								  .in = in,
 								  .path = args->input };
+	char build[BUILD_ID_HEX_SIZE];
 	uint64_t n_bytes;
 	int r;
 
 	if (args->build_id && !build_id_parse(args->build_id, &options.build_id))
 		return error_set(err, -EINVAL, "--build-id '%s': write hexadecimal digits",
 				 args->build_id);
+	want_leaves(in, args, format, &options.build_id, build);
 	r = input_open_query(in, args->input, query, &session, is_damaged, err);
 	if (r < 0)
 		return r;
@@ -335,16 +349,19 @@ static int run_with(struct input *in, const struct export_args *args,
 	return status;
 }
 
-/* Addresses are a fleet of their own in the fleet. */
+/* Addresses are a fleet of their own in the fleet, or a table of ClickHouse. */
 static int find_leaves(struct export_args *args, char **leaves)
 {
+	bool is_clickhouse = args->fleet && strstr(args->fleet, "://");
 	struct error err = { 0 };
 
 	if (!args->fleet)
 		return -1;
-	*leaves = fleet_leaves(args->fleet);
+	*leaves = is_clickhouse ? input_of_fleet(args->fleet) : fleet_leaves(args->fleet);
 	if (args->input)
 		error_set(&err, -EINVAL, "give -i or --fleet, not both");
+	else if (is_clickhouse)
+		;
 	else if (!fleet_is_at(args->fleet))
 		error_set(&err, -ENODEV, "%s is no fleet", args->fleet);
 	else if (!fleet_is_at(*leaves))

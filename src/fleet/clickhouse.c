@@ -24,6 +24,8 @@
 #define CONNECT_S    5
 #define SILENT_S     60 /* a question may take this long before its answer begins */
 
+#define INSERT_QUERY "&query=INSERT%20INTO%20"
+
 /* Of a database. */
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
@@ -41,7 +43,8 @@ struct shard {
 struct clickhouse {
 	VEC(struct shard) shards;
 	char *user, *password; /* NULL: none */
-	bool is_new;           /* as of struct clickhouse_options */
+	bool is_new;           /* as of struct clickhouse_options … */
+	bool (*stops)(void);   /* … and likewise */
 };
 
 /* ---- texts for SQL and URLs ---- */
@@ -85,6 +88,22 @@ static const char *answer_line(struct buf *body, char line[static 400])
 	return *line ? line : "no reason is given";
 }
 
+/*
+ * Whether an insert that was refused may be stored, or will be. The server's time was over (159),
+ * its state is unknown (319), it was cancelled (394), or Keeper was lost (999). Or a proxy had no
+ * answer.
+ */
+static bool is_unknown_outcome(unsigned int status, const char *text)
+{
+	static const unsigned long codes[] = { 159, 319, 394, 999 };
+	const char *code = strstr(text, "Code: ");
+
+	for (size_t i = 0; code && i < ARRAY_SIZE(codes); i++)
+		if (strtoul(code + strlen("Code: "), NULL, 10) == codes[i])
+			return true;
+	return status == 502 || status == 504;
+}
+
 static int shard_exchange(const struct clickhouse *ch, struct shard *s, const char *parameters,
 			  const void *body, size_t size, struct buf *answer, struct error *err)
 {
@@ -106,8 +125,13 @@ static int shard_exchange(const struct clickhouse *ch, struct shard *s, const ch
 	if (r < 0)
 		error_wrap(&s->trouble, r, "%s", s->address);
 	else if (reply.status / 100 != 2)
-		r = error_set(&s->trouble, -EREMOTEIO, "%s answers with status %u: %s", s->address,
-			      reply.status, answer_line(&reply.body, line));
+		r = error_set(&s->trouble,
+			      is_unknown_outcome(reply.status, buf_cstr(&reply.body)) &&
+					      strstr(parameters, INSERT_QUERY)
+				      ? -EIO
+				      : -EREMOTEIO,
+			      "%s answers with status %u: %s", s->address, reply.status,
+			      answer_line(&reply.body, line));
 	else if (answer)
 		buf_bytes(answer, reply.body.data, reply.body.len);
 	http_reply_fini(&reply);
@@ -174,7 +198,7 @@ static int shard_check_place(const struct clickhouse *ch, struct shard *s, struc
 				 s->address, r < 0 ? s->trouble.text : "schema_version is empty");
 	if (r < 0)
 		return r;
-	if (version != CLICKHOUSE_SCHEMA_VERSION)
+	if (version > CLICKHOUSE_SCHEMA_VERSION || !version)
 		return error_set(err, -EPROTONOSUPPORT,
 				 "%s has tables of version %" PRIu32 ", and this assay knows %d",
 				 s->address, version, CLICKHOUSE_SCHEMA_VERSION);
@@ -183,6 +207,12 @@ static int shard_check_place(const struct clickhouse *ch, struct shard *s, struc
 				 "%s is shard %" PRIu32 " of %" PRIu32 ", and not %" PRIu32
 				 " of %zu: name all addresses in the order of 'assay fleet init'",
 				 s->address, shard + 1, n, want + 1, ch->shards.n);
+	if (version < CLICKHOUSE_SCHEMA_VERSION)
+		return error_set(err, -ESTALE,
+				 "%s has tables of version %" PRIu32
+				 ": run 'assay fleet init --clickhouse URL,…', which adds those "
+				 "of version %d",
+				 s->address, version, CLICKHOUSE_SCHEMA_VERSION);
 	return 0;
 }
 
@@ -232,8 +262,8 @@ int clickhouse_insert(struct clickhouse *ch, uint32_t shard, enum clickhouse_tab
 		buf_str(&parameters, "&insert_deduplication_token=");
 		url_put_text(&parameters, token);
 	}
-	buf_printf(&parameters, "&query=INSERT%%20INTO%%20%s%%20FORMAT%%20RowBinary",
-		   clickhouse_tables[table].name);
+	buf_str(&parameters, INSERT_QUERY);
+	buf_printf(&parameters, "%s%%20FORMAT%%20RowBinary", clickhouse_tables[table].name);
 	r = shard_exchange(ch, s, buf_cstr(&parameters), rows->data, rows->len, NULL, err);
 	buf_fini(&parameters);
 	return r;
@@ -350,11 +380,20 @@ static bool is_no_answer(int code)
 	return code == -EHOSTUNREACH || code == -ECONNREFUSED || code == -ETIMEDOUT || code == -EIO;
 }
 
+static bool clickhouse_stops(void *context)
+{
+	const struct clickhouse *ch = context;
+
+	return ch->stops();
+}
+
 static int clickhouse_connect(struct clickhouse *ch, struct error *err)
 {
 	const struct http_client_options http = { .connect_s = CONNECT_S,
 						  .silent_s = SILENT_S,
-						  .answer_bytes = ANSWER_BYTES };
+						  .answer_bytes = ANSWER_BYTES,
+						  .stops = ch->stops ? clickhouse_stops : NULL,
+						  .context = ch };
 	size_t n_answers = 0;
 	struct error why = { 0 };
 
@@ -385,6 +424,7 @@ int clickhouse_open(const struct clickhouse_options *options, struct clickhouse 
 	int r = clickhouse_add_shards(ch, options->urls, err);
 
 	ch->is_new = options->is_new;
+	ch->stops = options->stops;
 	if (r >= 0 && options->login)
 		r = clickhouse_read_login(ch, options->login, err);
 	r = r < 0 ? r : clickhouse_connect(ch, err);

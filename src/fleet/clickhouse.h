@@ -31,6 +31,8 @@ struct clickhouse_options {
 	const char *urls;  /* "URL,URL…": http://HOST[:PORT][/DATABASE], or https:// */
 	const char *login; /* a file with a line USER:PASSWORD; NULL: the server's default user */
 	bool is_new;       /* the tables may be missing */
+	/* Asked about once a second: true ends the request at hand, with -EINTR. May be NULL. */
+	bool (*stops)(void);
 };
 
 /*
@@ -46,7 +48,8 @@ DEFINE_AT_EXIT(clickhouse_close, struct clickhouse)
 
 /*
  * Whether the shard has the tables of this version, in its place of this order. -ENODATA: it has no
- * tables of a fleet. -EINVAL: it has another place.
+ * tables of a fleet. -EINVAL: it has another place. -ESTALE: its tables are of an older version,
+ * and this is its place; `assay fleet init` adds what is missing.
  */
 int clickhouse_check_place(struct clickhouse *ch, uint32_t shard, struct error *err);
 
@@ -72,7 +75,8 @@ int clickhouse_ask(struct clickhouse *ch, uint32_t shard, const char *sql, struc
 
 /*
  * Inserts rows (RowBinary), which the server stores whole or not at all. `token` tells this insert
- * from others, where the dialect has tokens. Errors as above.
+ * from others, where the dialect has tokens. Errors as above. Refusals after which the rows may be
+ * stored (a timeout of the server or of a proxy, a lost connection to Keeper) are -EIO.
  */
 int clickhouse_insert(struct clickhouse *ch, uint32_t shard, enum clickhouse_table table,
 		      const char *token, const struct buf *rows, struct error *err);

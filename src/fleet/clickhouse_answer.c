@@ -14,6 +14,7 @@
 #include "fleet/row_binary.h"
 #include "machine/image.h"
 #include "profile/profile.h"
+#include "store/history/blocks.h"
 #include "store/native.h"
 #include "store/session.h"
 #include "store/session_join.h"
@@ -35,6 +36,7 @@ void answer_fini(struct answer *a)
 {
 	strings_fini(&a->texts);
 	vec_fini(&a->rows);
+	vec_fini(&a->leaves);
 	vec_fini(&a->events);
 	intmap_fini(&a->stacks);
 	vec_fini(&a->spans);
@@ -337,21 +339,56 @@ static int answer_add_function(struct answer_session *s, const struct answer_row
 	return native_store.add(s->store, sample, err);
 }
 
+/* What samples of a service and an event have in common. */
+static struct profile_class answer_class(struct answer_session *s, string_id service_id,
+					 string_id event)
+{
+	const char *service = strings_get(&s->a->texts, service_id);
+	const struct image app = { .kind = IMAGE_NAMED, .path = service };
+
+	return (struct profile_class){ .counter = s->counter_of[event.n] - 1,
+				       .app = image_intern(s->images, &app),
+				       .pid = strcmp(service, "[idle]") != 0 ? CLASS_ALL : 0,
+				       .tid = CLASS_ALL,
+				       .comm = strings_add(&s->strings, service),
+				       .cpu = (uint32_t)CLASS_ALL };
+}
+
+static image_id answer_leaf_image(struct answer_session *s, const struct answer_leaf *leaf)
+{
+	const char *path = strings_get(&s->a->texts, leaf->path);
+	bool has_places = leaf->kind == IMAGE_FILE || leaf->kind == IMAGE_KERNEL ||
+			  leaf->kind == IMAGE_MODULE || leaf->kind == IMAGE_BPF;
+	struct image image = { .kind = has_places ? (enum image_kind)leaf->kind : IMAGE_NAMED,
+			       .path = *path ? path : "[no image]" };
+
+	if (!build_id_parse(strings_get(&s->a->texts, leaf->build), &image.build_id))
+		image.build_id.len = 0;
+	return image_intern(s->images, &image);
+}
+
+static int answer_add_leaf(struct answer_session *s, const struct answer_leaf *leaf,
+			   struct error *err)
+{
+	const struct code_addr frame = { answer_leaf_image(s, leaf), leaf->place };
+	const struct sample sample = { .class = answer_class(s, leaf->service, leaf->event),
+				       .time_ns = NS_PER_SECOND,
+				       .frames = &frame,
+				       .n_frames = 1,
+				       .samples = leaf->samples,
+				       .period = leaf->events };
+
+	return native_store.add(s->store, &sample, err);
+}
+
 static int answer_add_row(struct answer_session *s, const struct answer_row *row, struct error *err)
 {
 	const struct answer *a = s->a;
-	const char *service = strings_get(&a->texts, row->service);
 	const struct answer_event *event = &a->events.data[s->counter_of[row->event.n] - 1];
 	const struct answer_stack *stack = a->has_stacks ? answer_stack_of(a, row->key) : NULL;
 	struct code_addr frames[PROFILE_MAX_DEPTH] = { { IMAGE_UNKNOWN_ID, 0 } };
-	const struct image app = { .kind = IMAGE_NAMED, .path = service };
 	struct sample sample = {
-		.class = { .counter = s->counter_of[row->event.n] - 1,
-			   .app = image_intern(s->images, &app),
-			   .pid = strcmp(service, "[idle]") != 0 ? CLASS_ALL : 0,
-			   .tid = CLASS_ALL,
-			   .comm = strings_add(&s->strings, service),
-			   .cpu = (uint32_t)CLASS_ALL },
+		.class = answer_class(s, row->service, row->event),
 		.time_ns = NS_PER_SECOND +
 			   (row->time_s > a->from_s ? row->time_s - a->from_s : 0) * NS_PER_SECOND,
 		.frames = frames,
@@ -403,7 +440,9 @@ static int answer_write_rows(struct answer_session *s, size_t first, size_t end,
 		.arch = "",
 		.cpu_model = "",
 		.collector = "ClickHouse",
-		.stacks = a->has_stacks ? "functions" : "none",
+		.stacks = a->leaves.n     ? LEAVES_STACKS
+			  : a->has_stacks ? "functions"
+					  : "none",
 		.note = note,
 		.start_ns = NS_PER_SECOND,
 		.start_wall_ns = a->from_s * NS_PER_SECOND,
@@ -420,6 +459,8 @@ static int answer_write_rows(struct answer_session *s, size_t first, size_t end,
 		return r;
 	for (size_t i = first; i < end && r >= 0; i++)
 		r = answer_add_row(s, &a->rows.data[i], err);
+	for (size_t i = 0; i < a->leaves.n && r >= 0; i++)
+		r = answer_add_leaf(s, &a->leaves.data[i], err);
 	closed = native_store.close(s->store, r < 0 ? NULL : &over, &n_unwritten,
 				    r < 0 ? NULL : err);
 	return r < 0 ? r : closed;
@@ -439,7 +480,7 @@ static int answer_write_host(const struct answer *a, size_t first, size_t end, c
 		s.counter_of[a->events.data[i].name.n] = (uint32_t)i + 1;
 	r = answer_write_rows(&s, first, end, dir, note, err);
 	r = r < 0 ? r : session_open(dir, out, err);
-	if (r >= 0 && a->rows.data[first].host.n) {
+	if (r >= 0 && first < end && a->rows.data[first].host.n) {
 		(*out)->host = xstrdup(strings_get(&a->texts, a->rows.data[first].host));
 		for (uint32_t i = 0; i < (*out)->n_segments; i++)
 			(*out)->segments[i]->host = (*out)->host;
@@ -457,6 +498,8 @@ int answer_write(const struct answer *a, const char *dir, const char *note, stru
 	VEC(struct session *) sessions = { 0 };
 	int r = 0;
 
+	if (a->leaves.n)
+		return answer_write_host(a, 0, 0, dir, note, out, err);
 	for (size_t first = 0, end; first < a->rows.n && r >= 0; first = end) {
 		cleanup(free_at_exit) char *path = xasprintf("%s/%zu", dir, sessions.n);
 		struct session *session;

@@ -24,6 +24,13 @@ struct answer_row {
 	uint64_t total; /* answer.has_totals: samples with the function in their stack */
 };
 
+/* Samples of an address (CLICKHOUSE_LEAF_DAY). Texts are of answer.texts. */
+struct answer_leaf {
+	string_id service, event, build, path;
+	uint8_t kind; /* enum image_kind */
+	uint64_t place, samples, events;
+};
+
 struct answer_function {
 	string_id name, image, build;
 	uint64_t start;
@@ -38,6 +45,7 @@ struct answer_event {
 struct answer {
 	struct strings texts;
 	VEC(struct answer_row) rows;
+	VEC(struct answer_leaf) leaves; /* instead of rows */
 	VEC(struct answer_event) events;
 	bool has_stacks;       /* the keys are stacks */
 	bool has_totals;       /* of functions */
@@ -76,7 +84,7 @@ int answer_find_names(struct answer *a, struct clickhouse *ch, struct error *err
 
 /*
  * Writes the rows as sessions below `dir` and opens them as one: a session for each host, if hosts
- * are apart. `note`: for the header.
+ * are apart. Leaves are one session (LEAVES_STACKS). `note`: for the header.
  */
 int answer_write(const struct answer *a, const char *dir, const char *note, struct session **out,
 		 struct error *err);

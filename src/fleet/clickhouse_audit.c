@@ -17,8 +17,7 @@
 #include "fleet/fleet_store.h"
 #include "store/history/blocks.h"
 
-#define DAY_S    86400u
-#define BUCKET_S (BLOCK_BUCKET_NS / NS_PER_SECOND)
+#define DAY_S 86400u
 
 /* Samples of a block, or of a day. */
 struct audit_sum {
@@ -51,8 +50,8 @@ static int audit_by_block(const void *a, const void *b)
 /* ---- hosts ---- */
 
 /* The blocks of the keys, as ClickHouse names them, in its order. */
-static int audit_list_sent(const char *fleet, const char *host, struct audit_list *out,
-			   struct error *err)
+static int audit_list_sent(const char *fleet, enum clickhouse_table coverage, const char *host,
+			   struct audit_list *out, struct error *err)
 {
 	struct fleet_keys keys = { 0 };
 	int r = fleet_keys_read(fleet, host, &keys, err);
@@ -61,7 +60,7 @@ static int audit_list_sent(const char *fleet, const char *host, struct audit_lis
 		const struct fleet_key *k = &keys.data[i];
 		char name[HISTORY_NAME_SIZE];
 
-		if (!k->hash || !audit_keeps(CLICKHOUSE_COVERAGE, k->bucket / NS_PER_SECOND))
+		if (!k->hash || !audit_keeps(coverage, k->bucket / NS_PER_SECOND))
 			continue;
 		block_name(k->bucket, k->part, name);
 		vec_push(out, (struct audit_sum){ k->bucket / NS_PER_SECOND, fleet_block_part(name),
@@ -73,15 +72,17 @@ static int audit_list_sent(const char *fleet, const char *host, struct audit_lis
 	return r;
 }
 
-static int audit_list_stored(struct clickhouse *ch, const char *host, struct audit_list *out,
-			     struct error *err)
+static int audit_list_stored(struct clickhouse *ch, enum clickhouse_table coverage,
+			     const char *host, struct audit_list *out, struct error *err)
 {
 	struct buf sql = { 0 }, answer = { 0 };
 	struct reader rows;
 	int r;
 
-	buf_str(&sql, "SELECT toUInt32(time) AS t, part, toUInt64(sum(samples)), "
-		      "toUInt64(sum(lost)) FROM coverage FINAL WHERE host = ");
+	buf_printf(&sql,
+		   "SELECT toUInt32(time) AS t, part, toUInt64(sum(samples)), "
+		   "toUInt64(sum(lost)) FROM %s FINAL WHERE host = ",
+		   clickhouse_tables[coverage].name);
 	sql_put_text(&sql, host);
 	buf_str(&sql, " GROUP BY t, part ORDER BY t, part FORMAT RowBinary");
 	r = clickhouse_ask(ch, clickhouse_shard_of(ch, host), buf_cstr(&sql), &answer, err);
@@ -92,7 +93,7 @@ static int audit_list_stored(struct clickhouse *ch, const char *host, struct aud
 		sum.part = reader_u32(&rows);
 		sum.samples = reader_u64(&rows);
 		sum.lost = reader_u64(&rows);
-		if (!rows.bad && audit_keeps(CLICKHOUSE_COVERAGE, sum.time_s))
+		if (!rows.bad && audit_keeps(coverage, sum.time_s))
 			vec_push(out, sum);
 	}
 	if (r >= 0 && rows.bad)
@@ -104,6 +105,8 @@ static int audit_list_stored(struct clickhouse *ch, const char *host, struct aud
 
 struct host_audit {
 	const char *host;
+	enum clickhouse_table coverage;
+	uint64_t block_s; /* the length of a block */
 	audit_difference_visitor *visit;
 	void *context;
 	struct intmap merged_days; /* by number of the day */
@@ -118,7 +121,7 @@ static void report_sums(const struct host_audit *a, const struct audit_sum *sent
 			const struct audit_sum *stored, uint64_t length_s)
 {
 	const struct audit_difference d = { .host = a->host,
-					    .table = "coverage",
+					    .table = clickhouse_tables[a->coverage].name,
 					    .time_s = sent->time_s,
 					    .length_s = length_s,
 					    .sent = sent->samples,
@@ -151,7 +154,7 @@ static void compare_blocks(struct host_audit *a, const struct audit_list *sent,
 		if (stored->n)
 			at = bsearch(&sent->data[i], stored->data, stored->n, sizeof(*stored->data),
 				     audit_by_block);
-		report_sums(a, &sent->data[i], at ? at : &none, BUCKET_S);
+		report_sums(a, &sent->data[i], at ? at : &none, a->block_s);
 	}
 }
 
@@ -185,16 +188,21 @@ static void compare_merged_days(struct host_audit *a, const struct audit_list *s
 	}
 }
 
-int clickhouse_audit_host(struct clickhouse *ch, const char *fleet, const char *host,
+int clickhouse_audit_host(struct clickhouse *ch, const char *fleet, bool leaves, const char *host,
 			  audit_difference_visitor *visit, void *context,
 			  struct audit_host_sums *sums, struct error *err)
 {
-	struct host_audit a = { .host = host, .visit = visit, .context = context };
+	struct host_audit a = { .host = host,
+				.coverage = clickhouse_coverage_of(leaves),
+				.block_s = (leaves ? LEAVES_BUCKET_NS : BLOCK_BUCKET_NS) /
+					   NS_PER_SECOND,
+				.visit = visit,
+				.context = context };
 	struct audit_list sent = { 0 }, stored = { 0 };
-	int r = audit_list_sent(fleet, host, &sent, err);
+	int r = audit_list_sent(fleet, a.coverage, host, &sent, err);
 
 	*sums = (struct audit_host_sums){ 0 };
-	r = r < 0 ? r : audit_list_stored(ch, host, &stored, err);
+	r = r < 0 ? r : audit_list_stored(ch, a.coverage, host, &stored, err);
 	if (r >= 0) {
 		find_merged_days(&a, &sent, &stored);
 		compare_blocks(&a, &sent, &stored);
@@ -244,12 +252,12 @@ static int samples_here(const char *fleet, const char *host, uint64_t day_s, uin
 	return r;
 }
 
-static int check_day_of_host(struct clickhouse *ch, const char *fleet, const char *host,
-			     uint64_t day_s, struct error *err)
+static int check_day_of_host(struct clickhouse *ch, const char *fleet, bool leaves,
+			     const char *host, uint64_t day_s, struct error *err)
 {
 	struct audit_list stored = { 0 };
 	uint64_t here, there = 0;
-	int r = audit_list_stored(ch, host, &stored, err);
+	int r = audit_list_stored(ch, clickhouse_coverage_of(leaves), host, &stored, err);
 
 	vec_foreach (&stored, sum)
 		if (sum->time_s / DAY_S == day_s / DAY_S)
@@ -266,14 +274,14 @@ static int check_day_of_host(struct clickhouse *ch, const char *fleet, const cha
 	return r;
 }
 
-int clickhouse_check_day(struct clickhouse *ch, const char *fleet, uint64_t day_s,
+int clickhouse_check_day(struct clickhouse *ch, const char *fleet, bool leaves, uint64_t day_s,
 			 struct error *err)
 {
 	struct history_names hosts = { 0 };
 	int r = fleet_hosts(fleet, &hosts, err);
 
 	for (size_t i = 0; i < hosts.n && r >= 0; i++)
-		r = check_day_of_host(ch, fleet, hosts.data[i], day_s, err);
+		r = check_day_of_host(ch, fleet, leaves, hosts.data[i], day_s, err);
 	history_names_fini(&hosts);
 	return r;
 }
@@ -371,6 +379,27 @@ static int find_doubled(const struct table_audit *a, struct error *err)
 	return r;
 }
 
+/* The tables of functions, or that of addresses, of a shard. */
+static int audit_tables_of(struct table_audit *a, bool leaves, struct error *err)
+{
+	cleanup(free_at_exit) char *sql =
+		xasprintf("SELECT " SQL_DAY ", toUInt64(sum(samples)) FROM %s FINAL GROUP BY d "
+			  "FORMAT RowBinary",
+			  clickhouse_tables[clickhouse_coverage_of(leaves)].name);
+	struct audit_list want = { 0 };
+	int r = audit_days(a->ch, a->shard, sql, &want, err);
+
+	for (int t = 0; t < N_CLICKHOUSE_TABLES && r >= 0; t++) {
+		if (!clickhouse_tables[t].receipt || (t == CLICKHOUSE_LEAF_DAY) != leaves)
+			continue;
+		a->table = (enum clickhouse_table)t;
+		r = compare_table(a, &want, err);
+		r = r < 0 ? r : find_doubled(a, err);
+	}
+	vec_fini(&want);
+	return r;
+}
+
 int clickhouse_audit_tables(struct clickhouse *ch, audit_difference_visitor *visit, void *context,
 			    struct error *err)
 {
@@ -378,20 +407,8 @@ int clickhouse_audit_tables(struct clickhouse *ch, audit_difference_visitor *vis
 	int r = 0;
 
 	for (; a.shard < clickhouse_n_shards(ch) && r >= 0; a.shard++) {
-		struct audit_list want = { 0 };
-
-		r = audit_days(ch, a.shard,
-			       "SELECT " SQL_DAY ", toUInt64(sum(samples)) FROM coverage FINAL "
-			       "GROUP BY d FORMAT RowBinary",
-			       &want, err);
-		for (int t = 0; t < N_CLICKHOUSE_TABLES && r >= 0; t++) {
-			if (!clickhouse_tables[t].receipt)
-				continue;
-			a.table = (enum clickhouse_table)t;
-			r = compare_table(&a, &want, err);
-			r = r < 0 ? r : find_doubled(&a, err);
-		}
-		vec_fini(&want);
+		r = audit_tables_of(&a, false, err);
+		r = r < 0 ? r : audit_tables_of(&a, true, err);
 	}
 	return r;
 }

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct clickhouse;
@@ -18,7 +19,7 @@ struct audit_difference {
 	uint32_t shard;            /* of it */
 	const char *table;         /* that differs */
 	uint64_t time_s, length_s; /* a block's ten minutes, or a day */
-	uint64_t sent, sent_lost;  /* as the keys have them; of a shard, as `coverage` has them */
+	uint64_t sent, sent_lost;  /* as the keys have them; of a shard, as the coverage has them */
 	uint64_t stored, stored_lost;
 	uint64_t doubled; /* blocks that the table has more than once; else 0 */
 };
@@ -29,19 +30,22 @@ struct audit_host_sums {
 	uint64_t n_blocks, samples, lost; /* as ClickHouse has them */
 };
 
-/* Compares the blocks of a host with `coverage`. */
-int clickhouse_audit_host(struct clickhouse *ch, const char *fleet, const char *host,
+/*
+ * Compares the blocks of a host with their table of coverage. `leaves`: `fleet` is fleet_leaves()
+ * of one, with blocks of addresses.
+ */
+int clickhouse_audit_host(struct clickhouse *ch, const char *fleet, bool leaves, const char *host,
 			  audit_difference_visitor *visit, void *context,
 			  struct audit_host_sums *sums, struct error *err);
 
 /*
  * Whether the directory has the samples of a day that ClickHouse has, of each host that is in the
- * directory. -EBADMSG: it has fewer, as after a retention.
+ * directory. `leaves` as above. -EBADMSG: it has fewer, as after a retention.
  */
-int clickhouse_check_day(struct clickhouse *ch, const char *fleet, uint64_t day_s,
+int clickhouse_check_day(struct clickhouse *ch, const char *fleet, bool leaves, uint64_t day_s,
 			 struct error *err);
 
-/* Compares each table of sums with `coverage`, for each shard and day, and looks for blocks that
+/* Compares each table of sums with its coverage, for each shard and day, and looks for blocks that
  * are there more than once. */
 int clickhouse_audit_tables(struct clickhouse *ch, audit_difference_visitor *visit, void *context,
 			    struct error *err);

@@ -44,6 +44,7 @@ struct insert {
 	size_t n;
 	struct intmap numbers; /* of a block's id to index + 1 of blocks */
 	bool *is_there;        /* [table * n + block] */
+	bool opened;           /* an insert was begun whose outcome is not known */
 };
 
 static uint64_t insert_time(const struct insert *in, size_t block)
@@ -109,8 +110,15 @@ static int ask_receipts(struct insert *in, struct error *err)
 	return r;
 }
 
+/* Whether the server may have the request. */
+static bool may_be_done(int code)
+{
+	return code < 0 && code != -EREMOTEIO && code != -ECONNREFUSED && code != -EHOSTUNREACH &&
+	       code != -EPROTO;
+}
+
 /* Inserts the rows of those blocks that the table does not have. */
-static int insert_table(const struct insert *in, enum clickhouse_table table, struct error *err)
+static int insert_table(struct insert *in, enum clickhouse_table table, struct error *err)
 {
 	cleanup(free_at_exit) char *token = NULL;
 	struct buf rows = { 0 }, ids = { 0 };
@@ -128,6 +136,8 @@ static int insert_table(const struct insert *in, enum clickhouse_table table, st
 			  ids.len ? (uint64_t)XXH3_64bits(ids.data, ids.len) : 0);
 	if (rows.len)
 		r = clickhouse_insert(in->ch, in->shard, table, token, &rows, err);
+	/* Rows of names may come twice. */
+	in->opened |= clickhouse_tables[table].receipt && may_be_done(r);
 	buf_fini(&rows);
 	buf_fini(&ids);
 	return r;
@@ -144,7 +154,7 @@ static int insert_tables(struct insert *in, struct error *err)
 }
 
 int clickhouse_store(struct clickhouse *ch, const struct stored_block *blocks, size_t n,
-		     struct error *err)
+		     bool *opened, struct error *err)
 {
 	struct insert in = { .ch = ch, .blocks = blocks, .n = n };
 	int r = -EREMOTEIO;
@@ -156,9 +166,10 @@ int clickhouse_store(struct clickhouse *ch, const struct stored_block *blocks, s
 		*intmap_put(&in.numbers, fleet_block_id(&blocks[i].block), NULL) = (uint32_t)i + 1;
 	for (int i = 0; i < STORE_TRIES; i++) {
 		r = insert_tables(&in, err);
-		if (r >= 0 || r == -EREMOTEIO) /* done, or refused for a reason */
+		if (r >= 0 || r == -EREMOTEIO || r == -EINTR) /* done, or refused for a reason */
 			break;
 	}
+	*opened = in.opened && r < 0;
 	free(in.is_there);
 	intmap_fini(&in.numbers);
 	return r < 0 ? error_wrap(err, r, "a block of %s", blocks[0].block.host) : 0;

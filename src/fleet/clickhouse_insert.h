@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "fleet/clickhouse_rows.h"
 
 struct clickhouse;
@@ -30,13 +31,19 @@ struct stored_block {
 	const struct block_rows *rows;
 };
 
+/* After this time, an insert whose answer did not come has ended. */
+#define CLICKHOUSE_INSERT_MAX_NS (600 * NS_PER_SECOND)
+
 /*
  * Stores the rows in those tables that do not have them. All blocks are of one shard and one day,
  * and together they have BLOCK_ROWS_MAX rows of a table at most. After a failure some tables have
  * the blocks; call it again, now or later. -EREMOTEIO: the server refused a block: try them alone.
+ *
+ * *opened is set if an insert was begun whose outcome is not known: it may still run. Only the same
+ * blocks may then be inserted, until a call succeeds or the time above is over.
  */
 int clickhouse_store(struct clickhouse *ch, const struct stored_block *blocks, size_t n,
-		     struct error *err);
+		     bool *opened, struct error *err);
 
 /* Removes the rows of a day (its first second) from every table of sums of all shards. */
 int clickhouse_drop_day(struct clickhouse *ch, uint64_t day_s, struct error *err);

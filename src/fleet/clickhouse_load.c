@@ -23,39 +23,12 @@
 #include "fleet/clickhouse_rows.h"
 #include "fleet/fleet_store.h"
 #include "fleet/load_batch.h"
+#include "fleet/loader.h"
 #include "fleet/row_binary.h"
 #include "store/history/blocks.h"
 #include "store/session.h"
 
 #define LOCK ".loading"
-
-struct fleet_load_memory {
-	struct known_rows *known; /* by shard */
-	uint32_t n_shards;
-	struct intmap
-		hosts; /* hash of a host's name to a hash of its folder's last change; 0: no */
-	struct intmap parts; /* part_stamp() of parts whose blocks are stored: 1; else 0 */
-};
-
-/* A block that waits in a batch: where to note that it was not stored. */
-struct waiting_block {
-	uint64_t host, part; /* keys of the memory */
-	char *host_name;
-};
-
-struct loader {
-	const struct fleet_load_config *config;
-	struct fleet_load_result *result;
-	struct fleet_load_memory *memory;
-	struct load_batch **batches; /* by shard */
-	VEC(struct waiting_block) waiting;
-
-	/* Of the host at hand. */
-	const char *host;
-	char *dir, *labels;
-	struct intmap stored;   /* hash of (time, part) of the blocks that ClickHouse has … */
-	VEC(uint64_t) stored_s; /* … and their times */
-};
 
 struct fleet_load_memory *fleet_load_memory_new(void)
 {
@@ -74,39 +47,26 @@ void fleet_load_memory_free(struct fleet_load_memory *m)
 	free(m);
 }
 
-/* A part that is replaced has another number, because its folder has another file's. */
-static uint64_t part_stamp(const struct loader *l, const char *name)
+/* Of a part of the host at hand. */
+static uint64_t loader_part_stamp(const struct loader *l, const char *name)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", l->dir, name);
-	struct stat st = { 0 };
-	uint64_t stamp[3];
 
-	if (stat(path, &st) < 0)
-		st.st_ino = 0;
-	stamp[0] = XXH3_64bits(path, strlen(path));
-	stamp[1] = st.st_ino;
-	stamp[2] = (uint64_t)st.st_mtim.tv_sec * NS_PER_SECOND + (uint64_t)st.st_mtim.tv_nsec;
-	return XXH3_64bits(stamp, sizeof(stamp));
+	return load_part_stamp(path);
 }
 
 static bool loader_knows_part(const struct loader *l, const char *name)
 {
-	const uint32_t *knows =
-		l->memory->parts.n ? intmap_find(&l->memory->parts, part_stamp(l, name)) : NULL;
+	const uint32_t *knows = l->memory->parts.n
+					? intmap_find(&l->memory->parts, loader_part_stamp(l, name))
+					: NULL;
 
 	return knows && *knows;
 }
 
-static uint64_t host_key(const char *host)
+static const char *loader_coverage(const struct loader *l)
 {
-	return XXH3_64bits(host, strlen(host));
-}
-
-/* Of a block that is not stored, or perhaps: its host and its part are looked at again. */
-static void loader_forget(struct loader *l, const struct waiting_block *block)
-{
-	*intmap_put(&l->memory->hosts, block->host, NULL) = 0;
-	*intmap_put(&l->memory->parts, block->part, NULL) = 0;
+	return clickhouse_tables[clickhouse_coverage_of(l->leaves)].name;
 }
 
 static uint64_t stored_key(uint32_t time_s, uint32_t part)
@@ -124,7 +84,8 @@ static int loader_find_stored(struct loader *l, struct error *err)
 	struct reader rows;
 	int r;
 
-	buf_str(&sql, "SELECT toUInt32(time) AS t, part FROM coverage WHERE host = ");
+	buf_printf(&sql,
+		   "SELECT toUInt32(time) AS t, part FROM %s WHERE host = ", loader_coverage(l));
 	sql_put_text(&sql, l->host);
 	buf_str(&sql, " AND event = '' GROUP BY t, part FORMAT RowBinary");
 	r = clickhouse_ask(ch, clickhouse_shard_of(ch, l->host), buf_cstr(&sql), &answer, err);
@@ -140,15 +101,6 @@ static int loader_find_stored(struct loader *l, struct error *err)
 	buf_fini(&sql);
 	buf_fini(&answer);
 	return r;
-}
-
-static void loader_leave_out(struct loader *l, const char *host, const char *part, const char *why)
-{
-	cleanup(free_at_exit) char *text = xasprintf("%s/%s is left out: %s", host, part, why);
-
-	l->result->n_left_out++;
-	if (l->config->warn)
-		l->config->warn(text);
 }
 
 /* Whether ClickHouse has a block of the host that begins in this time. */
@@ -169,7 +121,8 @@ static int loader_ask_samples(const struct loader *l, uint64_t from_s, uint64_t 
 	struct reader row;
 	int r;
 
-	buf_str(&sql, "SELECT toUInt64(sum(samples)) FROM coverage FINAL WHERE host = ");
+	buf_printf(&sql,
+		   "SELECT toUInt64(sum(samples)) FROM %s FINAL WHERE host = ", loader_coverage(l));
 	sql_put_text(&sql, l->host);
 	buf_str(&sql, " AND time >= ");
 	sql_put_time(&sql, from_s);
@@ -200,13 +153,20 @@ static uint64_t samples_of(const struct session *session)
  * Whether ClickHouse has a part of a merged block. Nothing tells the rest from this part. So only a
  * rebuild of the day stores it. 0: it has nothing of this time. 1: do not store the block.
  */
-static int loader_judge_merged(struct loader *l, const char *name, uint64_t time_s,
-			       const struct session *session, struct error *err)
+static int loader_judge_merged(struct loader *l, const char *name, uint64_t bucket,
+			       struct error *err)
 {
-	uint64_t length_s = MAX(session->info.block_ns, BLOCK_BUCKET_NS) / NS_PER_SECOND;
-	uint64_t to_s = (time_s / length_s + 1) * length_s, there;
-	int r;
+	cleanup(session_close_at_exit) struct session *session = NULL;
+	uint64_t time_s = bucket / NS_PER_SECOND, length_s, to_s, there;
+	struct error why = { 0 };
+	int r = loader_open_block(l, l->host, name, bucket, &session, &why);
 
+	if (r < 0) {
+		loader_leave_out(l, l->host, name, why.text);
+		return 1;
+	}
+	length_s = MAX(session->info.block_ns, l->bucket_ns) / NS_PER_SECOND;
+	to_s = (time_s / length_s + 1) * length_s;
 	if (!loader_has_time(l, time_s, to_s))
 		return 0;
 	r = loader_ask_samples(l, time_s, to_s, &there, err);
@@ -221,125 +181,28 @@ static int loader_judge_merged(struct loader *l, const char *name, uint64_t time
 	return 1;
 }
 
-struct bucket_bounds {
-	uint64_t from_ns, to_ns;
-};
-
-static bool is_in_bucket(void *context, const struct block_span *span)
-{
-	const struct bucket_bounds *b = context;
-
-	return span->first_ns >= b->from_ns && span->first_ns < b->to_ns;
-}
-
-/* ---- batches ---- */
-
-/*
- * A server may refuse a block for a while only, such as for lack of memory. So it is tried in the
- * next round, too.
- */
-static void loader_visit_stored(void *context, uint64_t number, const struct block_rows *rows,
-				int r, const struct error *why)
-{
-	struct loader *l = context;
-	struct waiting_block *block = &l->waiting.data[number];
-
-	if (r < 0) {
-		loader_forget(l, block);
-		loader_leave_out(l, block->host_name, "a block", why->text);
-	} else {
-		l->result->n_blocks++;
-		l->result->samples += rows->samples;
-		l->result->lost += rows->lost;
-		for (size_t t = 0; t < N_CLICKHOUSE_TABLES; t++) {
-			l->result->rows += rows->n[t];
-			l->result->bytes += rows->bytes[t].len;
-		}
-	}
-	free(take_ptr(block->host_name));
-}
-
-/*
- * A batch that failed may have no names: those are sent again. Blocks without an answer are looked
- * at again.
- */
-static int loader_store_batch(struct loader *l, uint32_t shard, struct error *err)
-{
-	uint32_t n_left_out = l->result->n_left_out;
-	int r = load_batch_store(l->batches[shard], loader_visit_stored, l, err);
-
-	if (r < 0 || l->result->n_left_out != n_left_out)
-		known_rows_clear(&l->memory->known[shard]);
-	vec_foreach (&l->waiting, block)
-		if (r < 0 && block->host_name &&
-		    clickhouse_shard_of(l->config->clickhouse, block->host_name) == shard) {
-			loader_forget(l, block);
-			free(take_ptr(block->host_name));
-		}
-	l->waiting.n = 0; /* each block is stored at once, so none waits for another shard */
-	return r;
-}
-
-static int loader_store(struct loader *l, const struct fleet_block *block, uint64_t part_key,
-			const struct session *session, struct error *err)
-{
-	uint32_t shard = clickhouse_shard_of(l->config->clickhouse, block->host);
-	struct known_rows *known = &l->memory->known[shard];
-	struct load_batch *batch = l->batches[shard];
-	const struct waiting_block waiting = { host_key(block->host), part_key,
-					       xstrdup(block->host) };
-	struct block_rows rows = { 0 };
-	struct error why = { 0 };
-	int r = block_rows_make(block, session, l->config->symbols, l->labels,
-				(uint32_t)(clock_wall_ns() / NS_PER_SECOND), known, &rows, &why);
-
-	if (r < 0) {
-		loader_leave_out(l, l->host, "a block", why.text);
-		r = 0;
-	} else {
-		if (!load_batch_has_room(batch, block, &rows))
-			r = loader_store_batch(l, shard, err);
-		if (r >= 0) {
-			block_rows_remember(&rows, known);
-			load_batch_add(batch, block, l->waiting.n, &rows);
-			vec_push(&l->waiting, waiting);
-			/* At once: the rows of the next block leave out names that are stored. */
-			return loader_store_batch(l, shard, err);
-		}
-	}
-	free(waiting.host_name);
-	block_rows_fini(&rows);
-	return r;
-}
-
 static int loader_put_bucket(struct loader *l, const char *name, uint64_t bucket, bool is_merged,
 			     struct error *err)
 {
-	cleanup(free_at_exit) char *path = xasprintf("%s/%s", l->dir, name);
-	const struct fleet_block block = { l->host, fleet_block_part(name), bucket };
 	uint64_t time_s = bucket / NS_PER_SECOND;
-	struct bucket_bounds bounds = { bucket, bucket + BLOCK_BUCKET_NS };
-	const struct block_filter filter = { .takes = is_in_bucket,
-					     .context = &bounds,
-					     .until_ns = bounds.to_ns };
-	cleanup(session_close_at_exit) struct session *session = NULL;
+	struct batched_block block;
 	struct error why = { 0 };
 	int r;
 
 	if (l->config->stops && l->config->stops())
 		return error_set(err, -EINTR, "a signal ended the loading");
-	if (intmap_find(&l->stored, stored_key((uint32_t)time_s, block.part))) {
+	if (intmap_find(&l->stored, stored_key((uint32_t)time_s, fleet_block_part(name)))) {
 		l->result->n_known++;
 		return 0;
 	}
-	if (session_open_blocks(path, &filter, &session, &why) < 0) {
+	r = is_merged ? loader_judge_merged(l, name, bucket, err) : 0;
+	if (r)
+		return MIN(r, 0);
+	if (loader_read_block(l, l->host, name, bucket, &block, &why) < 0) {
 		loader_leave_out(l, l->host, name, why.text);
 		return 0;
 	}
-	r = is_merged ? loader_judge_merged(l, name, time_s, session, err) : 0;
-	if (r)
-		return MIN(r, 0);
-	return loader_store(l, &block, part_stamp(l, name), session, err);
+	return loader_add_block(l, &block, err);
 }
 
 static int loader_put_part(struct loader *l, const char *name, bool is_merged, struct error *err)
@@ -347,20 +210,20 @@ static int loader_put_part(struct loader *l, const char *name, bool is_merged, s
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", l->dir, name);
 	struct block_buckets buckets = { 0 };
 	struct error why = { 0 };
-	int r = part_buckets(path, BLOCK_BUCKET_NS, &buckets, &why);
+	int r = part_buckets(path, l->bucket_ns, &buckets, &why);
 
 	if (r < 0) {
 		loader_leave_out(l, l->host, name, why.text);
 		r = 0;
 	}
 	/* A part that can't be read is not looked at each time. A batch that fails forgets it. */
-	*intmap_put(&l->memory->parts, part_stamp(l, name), NULL) = 1;
+	*intmap_put(&l->memory->parts, loader_part_stamp(l, name), NULL) = 1;
 	for (size_t i = 0; i < buckets.n && r >= 0; i++)
 		if (buckets.data[i].start_ns >= l->config->from_ns &&
 		    buckets.data[i].start_ns < l->config->to_ns)
 			r = loader_put_bucket(l, name, buckets.data[i].start_ns, is_merged, err);
 	if (r < 0)
-		*intmap_put(&l->memory->parts, part_stamp(l, name), NULL) = 0;
+		*intmap_put(&l->memory->parts, loader_part_stamp(l, name), NULL) = 0;
 	vec_fini(&buckets);
 	return r;
 }
@@ -386,7 +249,7 @@ static bool *loader_find_merged(const struct loader *l, struct history_names *na
 				vec_push(&gone, xstrdup(name));
 	}
 	vec_foreach (&gone, name) {
-		*intmap_put(&l->memory->parts, part_stamp(l, *name), NULL) = 1;
+		*intmap_put(&l->memory->parts, loader_part_stamp(l, *name), NULL) = 1;
 		history_names_drop(names, *name);
 	}
 	merged = xcalloc(names->n + 1, sizeof(*merged));
@@ -408,14 +271,12 @@ static bool *loader_find_merged(const struct loader *l, struct history_names *na
 static void loader_begin_host(struct loader *l, const char *host)
 {
 	l->host = host;
-	l->dir = xasprintf("%s/%s", l->config->fleet, host);
-	l->labels = fleet_labels_read(l->config->fleet, host);
+	l->dir = xasprintf("%s/%s", l->fleet, host);
 }
 
 static void loader_end_host(struct loader *l)
 {
 	free(l->dir);
-	free(l->labels);
 	intmap_clear(&l->stored);
 	l->stored_s.n = 0;
 }
@@ -447,7 +308,7 @@ static int loader_put_host(struct loader *l, const char *host, struct error *err
  */
 static uint32_t loader_host_stamp(const struct loader *l, const char *host)
 {
-	cleanup(free_at_exit) char *dir = xasprintf("%s/%s", l->config->fleet, host);
+	cleanup(free_at_exit) char *dir = xasprintf("%s/%s", l->fleet, host);
 	struct stat st;
 	uint64_t changed_ns;
 
@@ -463,7 +324,7 @@ static uint32_t loader_host_stamp(const struct loader *l, const char *host)
 static int loader_put_changed_host(struct loader *l, const char *host, struct error *err)
 {
 	struct intmap *hosts = &l->memory->hosts;
-	uint64_t key = host_key(host);
+	uint64_t key = loader_host_key(l, host);
 	uint32_t stamp = loader_host_stamp(l, host);
 	const uint32_t *last = intmap_find(hosts, key);
 	int r;
@@ -477,32 +338,44 @@ static int loader_put_changed_host(struct loader *l, const char *host, struct er
 	return r;
 }
 
-/* If a shard fails, the hosts of the others are still loaded. Returns the first failure. */
-static int loader_put_hosts(struct loader *l, const struct history_names *hosts, struct error *err)
+/* If a shard fails, the hosts of the others are still loaded. */
+static void loader_put_hosts(struct loader *l, const struct history_names *hosts)
 {
 	struct clickhouse *ch = l->config->clickhouse;
-	cleanup(free_at_exit) bool *failed = xcalloc(clickhouse_n_shards(ch), sizeof(*failed));
-	struct error why;
-	int result = 0;
+	struct error why = { 0 };
 
-	for (size_t i = 0; i < hosts->n + clickhouse_n_shards(ch); i++) {
-		bool is_host = i < hosts->n;
-		uint32_t shard = is_host ? clickhouse_shard_of(ch, hosts->data[i])
-					 : (uint32_t)(i - hosts->n); /* what waits there */
-		int r = 0;
+	for (size_t i = 0; i < hosts->n && l->code != -EINTR; i++) {
+		uint32_t shard = clickhouse_shard_of(ch, hosts->data[i]);
+		int r = l->failed[shard] ? 0 : loader_put_changed_host(l, hosts->data[i], &why);
 
-		if (!failed[shard] && (!is_host || result != -EINTR))
-			r = is_host ? loader_put_changed_host(l, hosts->data[i], &why)
-				    : loader_store_batch(l, shard, &why);
-		failed[shard] |= r < 0 && r != -EINTR;
-		if (r < 0 && (!result || r == -EINTR)) {
-			result = r;
-			if (err)
-				*err = why;
-		}
+		if (r < 0)
+			loader_fail(l, shard, r, &why);
 	}
-	return result;
+	for (uint32_t shard = 0; shard < clickhouse_n_shards(ch); shard++)
+		if (l->failed[shard] || l->code == -EINTR)
+			loader_drop_batch(l, shard); /* it was not sent */
+		else
+			loader_store_batch(l, shard, 0, NULL);
 }
+
+/* Loads the blocks of the fleet, or those of addresses in `leaves`. */
+static void loader_put_fleet(struct loader *l, const char *leaves)
+{
+	struct history_names hosts = { 0 };
+	struct error why = { 0 };
+	int r;
+
+	loader_choose(l, leaves);
+	r = fleet_hosts(l->fleet, &hosts, &why);
+	if (r < 0 && !l->code) {
+		l->code = r;
+		l->why = why;
+	}
+	loader_put_hosts(l, &hosts);
+	history_names_fini(&hosts);
+}
+
+/* ---- a round ---- */
 
 static void loader_begin(struct loader *l)
 {
@@ -514,25 +387,20 @@ static void loader_begin(struct loader *l)
 		memory->n_shards = n_shards;
 	}
 	assert(memory->n_shards == n_shards);
+	l->failed = xcalloc(n_shards, sizeof(*l->failed));
 	l->batches = xcalloc(n_shards, sizeof(struct load_batch *));
 	for (uint32_t i = 0; i < n_shards; i++)
-		l->batches[i] = load_batch_new(l->config->clickhouse);
+		l->batches[i] = load_batch_new(l->config->fleet, l->config->clickhouse, i);
 }
 
 static void loader_fini(struct loader *l)
 {
-	for (uint32_t i = 0; i < clickhouse_n_shards(l->config->clickhouse); i++)
+	for (uint32_t i = 0; i < clickhouse_n_shards(l->config->clickhouse); i++) {
+		loader_drop_batch(l, i);
 		load_batch_free(l->batches[i]);
+	}
 	free(l->batches);
-	vec_foreach (&l->waiting, block)
-		if (block->host_name) { /* its shard failed before */
-			known_rows_clear(
-				&l->memory->known[clickhouse_shard_of(l->config->clickhouse,
-								      block->host_name)]);
-			loader_forget(l, block);
-			free(block->host_name);
-		}
-	vec_fini(&l->waiting);
+	free(l->failed);
 	intmap_fini(&l->stored);
 	vec_fini(&l->stored_s);
 }
@@ -554,13 +422,40 @@ static int loader_lock(const char *fleet, struct error *err)
 	return fd;
 }
 
+/* Drops the day of config->from_ns, if the directory has its samples. */
+static int loader_drop_day(const struct fleet_load_config *config, const char *leaves,
+			   struct error *err)
+{
+	uint64_t day_s = config->from_ns / NS_PER_SECOND;
+	int r = clickhouse_check_day(config->clickhouse, config->fleet, false, day_s, err);
+
+	if (r >= 0 && leaves)
+		r = clickhouse_check_day(config->clickhouse, leaves, true, day_s, err);
+	return r < 0 ? r : clickhouse_drop_day(config->clickhouse, day_s, err);
+}
+
+/* Returns the first failure. */
+static int loader_run(struct loader *l, const char *leaves, struct error *err)
+{
+	for (uint32_t shard = 0; shard < clickhouse_n_shards(l->config->clickhouse); shard++)
+		loader_replay(l, shard, leaves);
+	if (l->config->drops_first && !l->code)
+		l->code = loader_drop_day(l->config, leaves, &l->why);
+	if (!l->config->drops_first || l->code >= 0) {
+		loader_put_fleet(l, NULL);
+		if (leaves && l->code != -EINTR)
+			loader_put_fleet(l, leaves);
+	}
+	return l->code < 0 ? error_set(err, l->code, "%s", l->why.text) : 0;
+}
+
 int fleet_load(const struct fleet_load_config *config, struct fleet_load_result *out,
 	       struct error *err)
 {
+	cleanup(free_at_exit) char *leaves = fleet_leaves(config->fleet);
 	struct fleet_load_memory *own = config->memory ? NULL : fleet_load_memory_new();
 	struct loader l = { .config = config, .result = out, .memory = own ? own : config->memory };
 	cleanup(close_at_exit) int lock = -1;
-	struct history_names hosts = { 0 };
 	int r = fleet_is_at(config->fleet)
 			? 0
 			: error_set(err, -ENODEV, "%s is no fleet", config->fleet);
@@ -568,16 +463,11 @@ int fleet_load(const struct fleet_load_config *config, struct fleet_load_result 
 	*out = (struct fleet_load_result){ 0 };
 	if (r >= 0)
 		r = lock = loader_lock(config->fleet, err);
-	r = r < 0 ? r : fleet_hosts(config->fleet, &hosts, err);
-	if (r >= 0 && config->drops_first)
-		r = clickhouse_check_day(config->clickhouse, config->fleet,
-					 config->from_ns / NS_PER_SECOND, err);
-	if (r >= 0 && config->drops_first)
-		r = clickhouse_drop_day(config->clickhouse, config->from_ns / NS_PER_SECOND, err);
-	loader_begin(&l);
-	r = r < 0 ? r : loader_put_hosts(&l, &hosts, err);
-	loader_fini(&l);
+	if (r >= 0) {
+		loader_begin(&l);
+		r = loader_run(&l, fleet_is_at(leaves) ? leaves : NULL, err);
+		loader_fini(&l);
+	}
 	fleet_load_memory_free(own);
-	history_names_fini(&hosts);
 	return r;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Loads the directory of a fleet into ClickHouse. The directory is the queue: each block that
- * `coverage` does not have is stored, so it can stop at any moment.
+ * Loads the directory of a fleet into ClickHouse, with the addresses in it (fleet_leaves()). The
+ * directory is the queue: each block that `coverage` (of addresses: `leaf_coverage`) does not have
+ * is stored, so it can stop at any moment.
  *
  * Parts of a host that were merged (`assay retain FLEET/HOST`) are longer than a bucket, and have
  * the samples of several blocks. They are loaded only where ClickHouse has nothing of the host in
@@ -43,7 +44,8 @@ struct fleet_load_result {
 };
 
 /*
- * -EBUSY: another process loads this fleet. -EINTR: config->stops. Other errors: ClickHouse or the
+ * -EBUSY: another process loads this fleet. -EINTR: config->stops, or that of the servers. -EAGAIN:
+ * an insert of an earlier call may still run (fleet/batch_list.h). Other errors: ClickHouse or the
  * directory failed; what was stored is in *out, also then. If a shard fails, the hosts of the other
  * shards are loaded.
  */

@@ -57,6 +57,11 @@ struct asker {
 	uint64_t samples, lost;
 };
 
+static const char *asker_coverage(const struct asker *q)
+{
+	return clickhouse_tables[clickhouse_coverage_of(q->question->leaves)].name;
+}
+
 /* ---- shards ---- */
 
 /*
@@ -141,6 +146,15 @@ static string_id read_name(struct strings *to, struct reader *r)
 static uint64_t down_to(uint64_t time_s, uint64_t grain_s)
 {
 	return time_s - time_s % grain_s;
+}
+
+static struct answer_event *event_of(struct answer *a, string_id name)
+{
+	vec_foreach (&a->events, e)
+		if (e->name.n == name.n)
+			return e;
+	vec_push(&a->events, (struct answer_event){ .name = name });
+	return &a->events.data[a->events.n - 1];
 }
 
 /* Whether a table still has a time. */
@@ -318,7 +332,9 @@ static int find_names(struct asker *q, struct error *err)
 
 	if (r >= 0 && q->picks_services) {
 		buf_printf(&sql, "SELECT service FROM %s WHERE service != '' AND ",
-			   clickhouse_tables[CLICKHOUSE_FUNC_DAY].name);
+			   clickhouse_tables[q->question->leaves ? CLICKHOUSE_LEAF_DAY
+								 : CLICKHOUSE_FUNC_DAY]
+				   .name);
 		put_times(&sql, down_to(q->from_s, DAY_S), q->to_s);
 		buf_str(&sql, " GROUP BY service FORMAT RowBinary");
 		r = ask_all(q, buf_cstr(&sql), read_service, err);
@@ -330,15 +346,6 @@ static int find_names(struct asker *q, struct error *err)
 }
 
 /* ---- coverage ---- */
-
-static struct answer_event *event_of(struct answer *a, string_id name)
-{
-	vec_foreach (&a->events, e)
-		if (e->name.n == name.n)
-			return e;
-	vec_push(&a->events, (struct answer_event){ .name = name });
-	return &a->events.data[a->events.n - 1];
-}
 
 static void read_coverage(struct asker *q, uint32_t shard, struct reader *r)
 {
@@ -366,8 +373,10 @@ static int find_coverage(struct asker *q, struct error *err)
 	struct buf sql = { 0 };
 	int r;
 
-	buf_str(&sql, "SELECT event, toUInt64(sum(samples)), toUInt64(sum(period)), "
-		      "toUInt64(sum(lost)), toUInt64(uniqExact(host)) FROM coverage FINAL WHERE ");
+	buf_printf(&sql,
+		   "SELECT event, toUInt64(sum(samples)), toUInt64(sum(period)), "
+		   "toUInt64(sum(lost)), toUInt64(uniqExact(host)) FROM %s FINAL WHERE ",
+		   asker_coverage(q));
 	put_times(&sql, q->from_s, q->to_s);
 	if (q->picks_hosts)
 		put_names(&sql, "host", &q->hosts);
@@ -435,6 +444,47 @@ static int ask_span(struct asker *q, const struct span *span, struct error *err)
 	return r;
 }
 
+static void read_leaf(struct asker *q, uint32_t shard, struct reader *r)
+{
+	struct answer_leaf leaf = { .service = read_name(&q->answer.texts, r) };
+
+	(void)shard;
+	leaf.event = read_name(&q->answer.texts, r);
+	leaf.build = read_name(&q->answer.texts, r);
+	leaf.path = read_name(&q->answer.texts, r);
+	leaf.kind = reader_u8(r);
+	leaf.place = reader_u64(r);
+	leaf.samples = reader_u64(r);
+	leaf.events = reader_u64(r);
+	if (r->bad)
+		return;
+	event_of(&q->answer, leaf.event);
+	vec_push(&q->answer.leaves, leaf);
+}
+
+static int ask_leaves(struct asker *q, const struct span *span, struct error *err)
+{
+	struct buf sql = { 0 };
+	int r;
+
+	buf_printf(&sql,
+		   "SELECT service, event, build, path, kind, place, toUInt64(sum(samples)) AS n, "
+		   "toUInt64(sum(events)) FROM %s WHERE service != '' AND ",
+		   clickhouse_tables[span->table].name);
+	put_times(&sql, span->from_s, span->to_s);
+	if (q->picks_services)
+		put_names(&sql, "service", &q->services);
+	if (q->question->leaves_build) {
+		buf_str(&sql, " AND build = ");
+		sql_put_text(&sql, q->question->leaves_build);
+	}
+	buf_str(&sql, " GROUP BY service, event, build, path, kind, place HAVING n > 0 FORMAT "
+		      "RowBinary");
+	r = ask_all(q, buf_cstr(&sql), read_leaf, err);
+	buf_fini(&sql);
+	return r;
+}
+
 /* ---- the answer ---- */
 
 static void put_note(const struct asker *q, struct buf *note)
@@ -471,10 +521,25 @@ static bool asker_can_have_totals(const struct asker *q)
 	return true;
 }
 
+/* Whole days of the table of addresses. */
+static int plan_leaves(struct asker *q, struct error *err)
+{
+	if (q->picks_hosts)
+		return error_set(err, -ENOTSUP,
+				 "ClickHouse adds up the addresses of all hosts: leave out host:, "
+				 "or ask the directory of the fleet");
+	q->from_s = down_to(q->from_s, DAY_S);
+	q->to_s = down_to(q->to_s + DAY_S - 1, DAY_S);
+	add_span(q, CLICKHOUSE_LEAF_DAY, q->from_s, q->to_s);
+	return 0;
+}
+
 static int asker_plan(struct asker *q, struct error *err)
 {
 	const struct query *query = q->question->query;
 	uint64_t now_s = clock_wall_ns() / NS_PER_SECOND;
+	cleanup(free_at_exit) char *begin =
+		xasprintf("SELECT toUInt32(min(time)) FROM %s FORMAT RowBinary", asker_coverage(q));
 	int r = 0;
 
 	q->picks_hosts = query && query_has(query, FILTER_HOST);
@@ -484,7 +549,7 @@ static int asker_plan(struct asker *q, struct error *err)
 		q->question->functions_alone &&
 		(!q->question->needs_totals || (asker_can_have_totals(q) && !q->hosts_apart));
 	q->needs_builds = q->question->builds_apart || (query && query_has(query, FILTER_BUILD));
-	if (q->needs_builds && !q->functions)
+	if (q->needs_builds && !q->functions && !q->question->leaves)
 		return error_set(
 			err, -ENOTSUP,
 			"ClickHouse has builds of functions alone, not of call trees: ask the "
@@ -495,8 +560,9 @@ static int asker_plan(struct asker *q, struct error *err)
 	if (query && query->has_window && query->window.to_ns != UINT64_MAX)
 		q->to_s = (query->window.to_ns + NS_PER_SECOND - 1) / NS_PER_SECOND;
 	if (!q->from_s)
-		r = ask_all(q, "SELECT toUInt32(min(time)) FROM coverage FORMAT RowBinary",
-			    read_begin, err);
+		r = ask_all(q, begin, read_begin, err);
+	if (q->question->leaves)
+		return r < 0 ? r : plan_leaves(q, err);
 	if (q->hosts_apart)
 		plan_hosts(q, now_s);
 	else
@@ -513,18 +579,19 @@ static int asker_ask(struct asker *q, struct error *err)
 	r = r < 0 ? r : find_functions(q, err);
 	r = r < 0 ? r : find_coverage(q, err);
 	for (size_t i = 0; i < q->n_spans && r >= 0; i++)
-		r = ask_span(q, &q->spans[i], err);
+		r = q->question->leaves ? ask_leaves(q, &q->spans[i], err)
+					: ask_span(q, &q->spans[i], err);
 	if (r < 0)
 		return r;
 	q->answer.from_s = q->from_s;
 	q->answer.to_s = MIN(q->to_s, MAX(clock_wall_ns() / NS_PER_SECOND, q->from_s + 1));
 	q->answer.has_stacks = !q->functions;
 	answer_merge(&q->answer);
-	if (!q->answer.rows.n)
+	if (!q->answer.rows.n && !q->answer.leaves.n)
 		return error_set(err, -ENODATA, "the fleet has no such samples here%s%s",
 				 q->warnings.n ? "; " : "",
 				 q->warnings.n ? q->warnings.data[0] : "");
-	return answer_find_names(&q->answer, q->ch, err);
+	return q->question->leaves ? 0 : answer_find_names(&q->answer, q->ch, err);
 }
 
 static int asker_write(struct asker *q, const char *scratch, struct session **out,

@@ -102,9 +102,7 @@ struct row_maker {
 
 static const char *rows_event(const struct row_maker *m, uint32_t lane)
 {
-	const char *name = m->p->session->info.counters[m->p->lanes[lane].counter].name;
-
-	return *name ? name : "[unknown]"; /* without a name, it would be a row of the block */
+	return rows_event_name(m->p, lane);
 }
 
 static const char *rows_image_name(const struct row_maker *m, uint32_t image)
@@ -206,17 +204,6 @@ static int rows_by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Never "", which receipts have. The text is of the profile's comms, and stays. */
-static const char *rows_service_text(const struct profile *p, uint32_t group)
-{
-	char scratch[KEY_TEXT_SIZE];
-	const char *text =
-		profile_key_text(p, PROFILE_SERVICE, profile_class_value(p, PROFILE_SERVICE, group),
-				 scratch);
-
-	return *text ? text : "[unknown]";
-}
-
 static void rows_find_services(struct row_maker *m)
 {
 	const struct profile *p = m->p;
@@ -224,7 +211,7 @@ static void rows_find_services(struct row_maker *m)
 
 	m->service_of_group = xcalloc(p->n_groups + 1, sizeof(*m->service_of_group));
 	for (uint32_t g = 0; g < p->n_groups; g++)
-		vec_push(&m->services, rows_service_text(p, g));
+		vec_push(&m->services, rows_service_name(p, g));
 	if (m->services.n)
 		qsort(m->services.data, m->services.n, sizeof(*m->services.data), rows_by_text);
 	for (size_t i = 0; i < m->services.n; i++)
@@ -232,7 +219,7 @@ static void rows_find_services(struct row_maker *m)
 			m->services.data[n++] = m->services.data[i];
 	m->services.n = n;
 	for (uint32_t g = 0; g < p->n_groups; g++) {
-		const char *text = rows_service_text(p, g);
+		const char *text = rows_service_name(p, g);
 		const char **at = bsearch(&text, m->services.data, n, sizeof(*at), rows_by_text);
 
 		m->service_of_group[g] = (uint32_t)(at - m->services.data);
@@ -569,60 +556,6 @@ static void rows_put_all_samples(struct row_maker *m)
 	free(c.counted);
 }
 
-static void rows_put_cover(struct row_maker *m, const char *event, const struct weight *w,
-			   uint64_t lost)
-{
-	struct buf *out = rows_begin(m, CLICKHOUSE_COVERAGE);
-
-	row_binary_put_text(out, m->block->host);
-	row_binary_put_text(out, event);
-	buf_u32(out, m->time_s);
-	buf_u32(out, m->block->part);
-	buf_u64(out, w->samples);
-	buf_u64(out, w->period);
-	buf_u64(out, lost);
-	buf_u32(out, m->out->n[CLICKHOUSE_FACTS]);
-	buf_u32(out, m->seen_s);
-}
-
-/* A row for each event, and the one of the block, which has the losses. */
-static void rows_put_coverage(struct row_maker *m)
-{
-	const struct profile *p = m->p;
-	struct weight none = { 0 }, sum = { 0 };
-
-	for (size_t l = 0; l < N_LOSS_REASONS; l++)
-		if (loss_texts[l].kind == LOSS_LOST)
-			m->out->lost += p->losses[l];
-	rows_put_cover(m, "", &none, m->out->lost);
-	for (uint32_t i = 0; i < p->n_lanes; i++) {
-		uint32_t lane = m->lanes.data[i];
-
-		weight_add(&sum, &p->lanes[lane].total);
-		if (i + 1 < p->n_lanes &&
-		    !rows_by_event(&m->lanes.data[i], &m->lanes.data[i + 1], m))
-			continue;
-		rows_put_cover(m, rows_event(m, lane), &sum, 0);
-		m->out->samples += sum.samples;
-		sum = none;
-	}
-}
-
-static int rows_check(const struct row_maker *m, struct error *err)
-{
-	const struct block_rows *rows = m->out;
-
-	if (rows->samples != m->p->n_stored)
-		return error_set(err, -EBADMSG,
-				 "%" PRIu64 " of %" PRIu64 " samples of a block can be read",
-				 rows->samples, m->p->n_stored);
-	for (size_t i = 0; i < N_CLICKHOUSE_TABLES; i++)
-		if (rows->n[i] > BLOCK_ROWS_MAX)
-			return error_set(err, -E2BIG, "a block has %" PRIu32 " rows for %s: %u fit",
-					 rows->n[i], clickhouse_tables[i].name, BLOCK_ROWS_MAX);
-	return 0;
-}
-
 static void row_maker_fini(struct row_maker *m)
 {
 	vec_fini(&m->functions);
@@ -668,8 +601,14 @@ int block_rows_make(const struct fleet_block *block, const struct session *sessi
 	rows_put_names(&m, labels);
 	rows_put_receipts(&m);
 	rows_put_all_samples(&m);
-	rows_put_coverage(&m);
-	r = rows_check(&m, err);
+	rows_put_coverage(&(struct coverage_rows){ .block = block,
+						   .profile = m.p,
+						   .lanes = m.lanes.data,
+						   .table = CLICKHOUSE_COVERAGE,
+						   .n_rows = out->n[CLICKHOUSE_FACTS],
+						   .seen_s = seen_s },
+			  out);
+	r = block_rows_check(out, m.p, err);
 	row_maker_fini(&m);
 	return r;
 }

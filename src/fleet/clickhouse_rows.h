@@ -17,6 +17,7 @@
 #include "fleet/clickhouse_schema.h"
 
 struct error;
+struct profile;
 struct session;
 struct symbolizer;
 
@@ -55,6 +56,29 @@ struct block_rows {
 };
 
 void block_rows_fini(struct block_rows *rows);
+
+/* The event of a counter, as rows have it. Never "", which rows of a block have. */
+const char *rows_event_name(const struct profile *p, uint32_t lane);
+
+/* The service of a group of a profile by services; never "". The text is the profile's. */
+const char *rows_service_name(const struct profile *p, uint32_t group);
+
+/*
+ * Adds the rows of a block to its table of coverage. Each event has a row, in the order of `lanes`.
+ * The row of the block has the losses. `n_rows`: of its samples. Sets out->samples and
+ * out->lost. Lanes of one name follow each other.
+ */
+struct coverage_rows {
+	const struct fleet_block *block;
+	const struct profile *profile;
+	const uint32_t *lanes; /* sorted by the event's name */
+	enum clickhouse_table table;
+	uint32_t n_rows, seen_s;
+};
+void rows_put_coverage(const struct coverage_rows *c, struct block_rows *out);
+
+/* -EBADMSG: not all samples of the block have a row in its coverage. -E2BIG: too many rows. */
+int block_rows_check(const struct block_rows *rows, const struct profile *p, struct error *err);
 
 /*
  * Makes the rows of a block, which is open as `session`. `seen_s`: the time of day in seconds.

@@ -28,6 +28,7 @@ const struct clickhouse_table_info clickhouse_tables[N_CLICKHOUSE_TABLES] = {
 	X(TEXTS, "Array(String) CODEC(ZSTD(1))", "Array(String)")                      \
 	X(TIME, "DateTime('UTC') CODEC(Delta, ZSTD(1))", "DateTime('UTC')")            \
 	X(HASH, "UInt64 CODEC(ZSTD(1))", "UInt64")                                     \
+	X(PLACE, "UInt64 CODEC(Delta, ZSTD(1))", "UInt64") /* sorted */                \
 	X(HASHES, "Array(UInt64) CODEC(ZSTD(1))", "Array(UInt64)")                     \
 	X(SUM, "UInt64 CODEC(T64, ZSTD(1))", "UInt64")                                 \
 	X(NUMBER, "UInt32 CODEC(ZSTD(1))", "UInt32")                                   \
@@ -67,6 +68,17 @@ struct column {
 		{                                                                               \
 			"samples", COLUMN_SUM                                                   \
 		}                                                                               \
+	}
+
+#define COVERAGE_COLUMNS                                                                    \
+	{                                                                                   \
+		{ "host", COLUMN_WORD }, { "event", COLUMN_WORD }, { "time", COLUMN_TIME }, \
+			{ "part", COLUMN_NUMBER }, { "samples", COLUMN_SUM },               \
+			{ "period", COLUMN_SUM }, { "lost", COLUMN_SUM },                   \
+			{ "rows", COLUMN_NUMBER },                                          \
+		{                                                                           \
+			"received", COLUMN_TIME                                             \
+		}                                                                           \
 	}
 
 /* Stacks come before hosts and times: equal values then follow each other, and compress. */
@@ -119,16 +131,18 @@ static const struct {
 					 { "incl", COLUMN_SUM } } },
 	[CLICKHOUSE_STACK_HOUR] = { "service, event, stack, time", STACK_COLUMNS },
 	[CLICKHOUSE_STACK_DAY] = { "service, event, stack, time", STACK_COLUMNS },
-	[CLICKHOUSE_COVERAGE] = { "host, event, time, part",
-				  { { "host", COLUMN_WORD },
+	[CLICKHOUSE_COVERAGE] = { "host, event, time, part", COVERAGE_COLUMNS },
+	[CLICKHOUSE_LEAF_DAY] = { "service, event, build, path, kind, place, time",
+				  { { "service", COLUMN_WORD },
 				    { "event", COLUMN_WORD },
+				    { "build", COLUMN_WORD },
+				    { "path", COLUMN_WORD },
+				    { "kind", COLUMN_BYTE },
+				    { "place", COLUMN_PLACE },
 				    { "time", COLUMN_TIME },
-				    { "part", COLUMN_NUMBER },
 				    { "samples", COLUMN_SUM },
-				    { "period", COLUMN_SUM },
-				    { "lost", COLUMN_SUM },
-				    { "rows", COLUMN_NUMBER },
-				    { "received", COLUMN_TIME } } },
+				    { "events", COLUMN_SUM } } },
+	[CLICKHOUSE_LEAF_COVERAGE] = { "host, event, time, part", COVERAGE_COLUMNS },
 };
 
 /* ---- statements ---- */
@@ -158,20 +172,21 @@ bool clickhouse_dialect_of(const char *version, enum clickhouse_dialect *out)
 	return major >= FIRST_MODERN || (major == 18 && minor >= 16);
 }
 
-static bool table_has_stacks(enum clickhouse_table table)
+/* The others have functions: self and incl. */
+static bool table_has_samples(enum clickhouse_table table)
 {
 	return table == CLICKHOUSE_FACTS || table == CLICKHOUSE_STACK_HOUR ||
-	       table == CLICKHOUSE_STACK_DAY;
+	       table == CLICKHOUSE_STACK_DAY || table == CLICKHOUSE_LEAF_DAY;
 }
 
 const char *clickhouse_counts(enum clickhouse_table table)
 {
-	return table_has_stacks(table) ? "samples" : "self";
+	return table_has_samples(table) ? "samples" : "self";
 }
 
 const char *clickhouse_receipt_counts(enum clickhouse_table table)
 {
-	return table_has_stacks(table) ? "samples" : "incl";
+	return table_has_samples(table) ? "samples" : "incl";
 }
 
 /* "(self, incl)" of sums, "seen" of the newest. Appends nothing for the others. */

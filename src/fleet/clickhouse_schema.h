@@ -19,7 +19,7 @@
 
 struct buf;
 
-#define CLICKHOUSE_SCHEMA_VERSION 1
+#define CLICKHOUSE_SCHEMA_VERSION 2 /* 1: without addresses (leaf_*) */
 
 enum clickhouse_dialect {
 	CLICKHOUSE_TODAY, /* 23 and newer: codecs, TTL, LowCardinality, deduplication tokens */
@@ -35,7 +35,8 @@ bool clickhouse_dialect_of(const char *version, enum clickhouse_dialect *out);
  * the column of the block's number in a receipt; NULL: no receipts.
  *
  * In the order of inserts: names come before the rows that use them, and `coverage` is the last
- * one. So a block with a row in `coverage` is in all tables.
+ * one. So a block with a row in `coverage` is in all tables. Likewise, a block of addresses with a
+ * row in `leaf_coverage` is in `leaf_day`.
  */
 #define CLICKHOUSE_TABLES(X)                               \
 	X(STACKS, "stacks", LAST, 0, NULL)                 \
@@ -48,7 +49,9 @@ bool clickhouse_dialect_of(const char *version, enum clickhouse_dialect *out);
 	X(FUNC_HOST_DAY, "func_host_day", SUM, 90, "func") \
 	X(STACK_HOUR, "stack_hour", SUM, 14, "stack")      \
 	X(STACK_DAY, "stack_day", SUM, 400, "stack")       \
-	X(COVERAGE, "coverage", LAST, 730, NULL)
+	X(COVERAGE, "coverage", LAST, 730, NULL)           \
+	X(LEAF_DAY, "leaf_day", SUM, 90, "place")          \
+	X(LEAF_COVERAGE, "leaf_coverage", LAST, 90, NULL)
 
 enum clickhouse_table {
 #define X(id, name, kind, keep, receipt) CLICKHOUSE_##id,
@@ -63,6 +66,12 @@ struct clickhouse_table_info {
 	const char *receipt;
 };
 extern const struct clickhouse_table_info clickhouse_tables[N_CLICKHOUSE_TABLES];
+
+/* Blocks are of functions (the fleet itself) or of addresses (fleet_leaves()). */
+static inline enum clickhouse_table clickhouse_coverage_of(bool leaves)
+{
+	return leaves ? CLICKHOUSE_LEAF_COVERAGE : CLICKHOUSE_COVERAGE;
+}
 
 /* The column with the samples of a table of sums, and the one that is 1 in receipts. */
 const char *clickhouse_counts(enum clickhouse_table table);

@@ -3,45 +3,42 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "fleet/batch_list.h"
+#include "fleet/clickhouse.h"
 #include "fleet/clickhouse_insert.h"
 
-#define DAY_NS (86400 * NS_PER_SECOND)
-
-/*
- * An insert may go on in the server after the loader is gone, and the next loader would make other
- * batches. With another set of blocks, the insert has another token, and ClickHouse would store its
- * blocks twice. So a batch is one block until its blocks are written down before it is sent.
- */
-#define BATCH_BLOCKS 1
+#define DAY_NS       (86400 * NS_PER_SECOND)
+#define BATCH_BLOCKS 256
 #define BATCH_BYTES  ((size_t)32 << 20)
 
-struct batched_block {
-	struct fleet_block block; /* its host is owned */
-	struct block_rows rows;
-	uint64_t number;
-};
-
 struct load_batch {
+	char *fleet;
 	struct clickhouse *ch;
+	uint32_t shard;
+	bool leaves;
 	VEC(struct batched_block) blocks;
 	uint32_t n_rows[N_CLICKHOUSE_TABLES];
 	size_t bytes;
 };
 
-struct load_batch *load_batch_new(struct clickhouse *ch)
+struct load_batch *load_batch_new(const char *fleet, struct clickhouse *ch, uint32_t shard)
 {
 	struct load_batch *b = xcalloc(1, sizeof(*b));
 
+	b->fleet = xstrdup(fleet);
 	b->ch = ch;
+	b->shard = shard;
 	return b;
 }
 
-static void load_batch_clear(struct load_batch *b)
+void load_batch_clear(struct load_batch *b)
 {
 	vec_foreach (&b->blocks, each) {
 		free((char *)each->block.host);
@@ -59,6 +56,7 @@ void load_batch_free(struct load_batch *b)
 		return;
 	load_batch_clear(b);
 	vec_fini(&b->blocks);
+	free(b->fleet);
 	free(b);
 }
 
@@ -85,14 +83,14 @@ bool load_batch_has_room(const struct load_batch *b, const struct fleet_block *b
 	return true;
 }
 
-void load_batch_add(struct load_batch *b, const struct fleet_block *block, uint64_t number,
-		    struct block_rows *rows)
+void load_batch_add(struct load_batch *b, const struct batched_block *block, bool leaves)
 {
 	struct batched_block *own = vec_add(&b->blocks);
 
-	*own = (struct batched_block){ .block = *block, .rows = *rows, .number = number };
-	own->block.host = xstrdup(block->host);
-	*rows = (struct block_rows){ 0 };
+	assert(b->blocks.n == 1 || b->leaves == leaves);
+	*own = *block;
+	own->block.host = xstrdup(block->block.host);
+	b->leaves = leaves;
 	b->bytes += rows_bytes(&own->rows);
 	for (size_t t = 0; t < N_CLICKHOUSE_TABLES; t++)
 		b->n_rows[t] += own->rows.n[t];
@@ -103,38 +101,58 @@ size_t load_batch_n(const struct load_batch *b)
 	return b->blocks.n;
 }
 
-/* Stores `n` blocks from `first` on together, and visits them if they were stored or refused. */
-static int store_some(struct load_batch *b, size_t first, size_t n, bool visits_refused,
-		      load_batch_visitor *visit, void *context, struct error *err)
+size_t load_batch_bytes(const struct load_batch *b)
 {
-	struct stored_block *blocks = xcalloc(n, sizeof(*blocks));
-	struct error why = { 0 };
-	int r;
-
-	for (size_t i = 0; i < n; i++)
-		blocks[i] = (struct stored_block){ b->blocks.data[first + i].block,
-						   &b->blocks.data[first + i].rows };
-	r = clickhouse_store(b->ch, blocks, n, &why);
-	free(blocks);
-	for (size_t i = 0; i < n && (r >= 0 || (r == -EREMOTEIO && visits_refused)); i++)
-		visit(context, b->blocks.data[first + i].number, &b->blocks.data[first + i].rows, r,
-		      &why);
-	return r < 0 ? error_set(err, r, "%s", why.text) : 0;
+	return b->bytes;
 }
 
-int load_batch_store(struct load_batch *b, load_batch_visitor *visit, void *context,
-		     struct error *err)
+const struct batched_block *load_batch_block(const struct load_batch *b, size_t i)
 {
-	size_t n = b->blocks.n;
-	int r = n ? store_some(b, 0, n, n == 1, visit, context, err) : 0;
+	return &b->blocks.data[i];
+}
 
-	if (r == -EREMOTEIO) {
-		r = 0;
-		for (size_t i = 0; n > 1 && i < n && r >= 0; i++) {
-			r = store_some(b, i, 1, true, visit, context, err);
-			r = r == -EREMOTEIO ? 0 : r;
-		}
-	}
-	load_batch_clear(b);
+static int batch_write_list(const struct load_batch *b, struct error *err)
+{
+	struct batch_list list = { .leaves = b->leaves };
+	int r;
+
+	vec_foreach (&b->blocks, each)
+		batch_list_add(&list, each->block.host, each->part, each->block.bucket);
+	r = batch_list_write(b->fleet, clickhouse_address(b->ch, b->shard), &list, err);
+	batch_list_fini(&list);
 	return r;
+}
+
+/* *opened: an insert was begun whose outcome is not known. */
+static int batch_insert(const struct load_batch *b, bool *opened, struct error *err)
+{
+	struct stored_block *blocks = xcalloc(b->blocks.n, sizeof(*blocks));
+	int r;
+
+	for (size_t i = 0; i < b->blocks.n; i++)
+		blocks[i] =
+			(struct stored_block){ b->blocks.data[i].block, &b->blocks.data[i].rows };
+	r = clickhouse_store(b->ch, blocks, b->blocks.n, opened, err);
+	free(blocks);
+	return r;
+}
+
+int load_batch_store(struct load_batch *b, uint64_t listed_ns, struct error *err)
+{
+	uint64_t now = clock_wall_ns();
+	bool may_run = listed_ns && now - MIN(listed_ns, now) < CLICKHOUSE_INSERT_MAX_NS;
+	bool opened = false;
+	int r = may_run || !b->blocks.n ? 0 : batch_write_list(b, err), kept;
+
+	if (r < 0 || !b->blocks.n)
+		return r;
+	r = batch_insert(b, &opened, err);
+	if (r >= 0 || (!may_run && !opened)) {
+		kept = batch_list_remove(b->fleet, clickhouse_address(b->ch, b->shard), err);
+		return r < 0 ? r : kept;
+	}
+	kept = may_run && opened ? batch_write_list(b, NULL) : 0; /* its time begins again */
+	if (kept < 0 || r != -EREMOTEIO)
+		return r;
+	return error_wrap(err, -EAGAIN, "blocks wait, as an earlier insert of them may still run");
 }

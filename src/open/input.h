@@ -108,8 +108,10 @@ void input_want_sums_alone(struct input *in, bool sums_alone);
 struct fleet_wish {
 	bool functions_alone; /* without callers: far fewer rows */
 	bool hosts_apart, times_apart;
-	bool builds_apart; /* functions alone have builds */
-	bool needs_totals; /* of functions alone: else it gets stacks */
+	bool builds_apart;        /* functions alone have builds */
+	bool needs_totals;        /* of functions alone: else it gets stacks */
+	bool leaves;              /* addresses of samples instead, of all hosts together */
+	const char *leaves_build; /* of this build id alone; NULL: of all. Not copied */
 };
 /* Whether a path is such a fleet. */
 bool input_is_clickhouse(const char *path);

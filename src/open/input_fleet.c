@@ -40,7 +40,9 @@ int input_open_clickhouse(struct input *in, const char *path, const struct query
 						 .hosts_apart = in->fleet_wish.hosts_apart,
 						 .times_apart = in->fleet_wish.times_apart,
 						 .builds_apart = in->fleet_wish.builds_apart,
-						 .needs_totals = in->fleet_wish.needs_totals };
+						 .needs_totals = in->fleet_wish.needs_totals,
+						 .leaves = in->fleet_wish.leaves,
+						 .leaves_build = in->fleet_wish.leaves_build };
 	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
 	cleanup(free_at_exit) char *dir = NULL;
 	uint32_t missing = 0;

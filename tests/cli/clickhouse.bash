@@ -26,3 +26,41 @@ fake_clickhouse() {
 	wait_for test -s port
 	clickhouse=http://127.0.0.1:$(cat port)/fake
 }
+
+# A fleet of two hosts with a recording each: fleet_of_two
+fleet_of_two() {
+	local host
+	for host in web1 web2; do
+		assay record -q -o "$host.rec" "$PROGRAMS/split" 0.5cpu
+		mkdir -p "$host/samples/current"
+		cp -r "$host.rec" "$host/samples/current/$(date -u -d "@$(stat -c %Y "$host.rec")" +%Y%m%dT%H%M%S.000Z)"
+		assay ship --to dir:fleet --once -q --host "$host" --labels zone=a "$host"
+	done
+}
+
+samples() {
+	assay report -i "$@" --format json | jq .header.samples.selected
+}
+
+# The samples that each table of sums has, and the largest receipt: "N N N N N N 1" where all is right.
+sums() {
+	local table
+	for table in facts:samples stack_hour:samples stack_day:samples func_hour:self func_day:self func_host_day:self; do
+		sql "SELECT sum(${table#*:}) FROM ${table%:*} WHERE service != ''"
+	done
+	sql "SELECT max(n) FROM (SELECT func, sum(incl) AS n FROM func_day WHERE service = '' GROUP BY func)"
+}
+
+all_are() { # N
+	printf '%s\n%s\n%s\n%s\n%s\n%s\n1\n' "$1" "$1" "$1" "$1" "$1" "$1"
+}
+
+# Passes requests on to the ClickHouse: clickhouse_proxy. The file mode chooses what happens to inserts into func_hour; the file held has a line for each.
+#   late   the answer is 504 at once, and the server gets the insert when the file go is there
+#   hang   there is no answer
+# Sets $proxied, the URL of the database.
+clickhouse_proxy() {
+	background python3 "$ROOT/tests/cli/clickhouse_proxy.py" "$ASSAY_CLICKHOUSE" >proxy.port 2>proxy.err
+	wait_for test -s proxy.port
+	proxied=http://127.0.0.1:$(cat proxy.port)/$database
+}

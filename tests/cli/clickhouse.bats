@@ -16,34 +16,6 @@ teardown() {
 	end_test
 }
 
-# A fleet of two hosts with a recording each: fleet_of_two
-fleet_of_two() {
-	local host
-	for host in web1 web2; do
-		assay record -q -o "$host.rec" "$PROGRAMS/split" 0.5cpu
-		mkdir -p "$host/samples/current"
-		cp -r "$host.rec" "$host/samples/current/$(date -u -d "@$(stat -c %Y "$host.rec")" +%Y%m%dT%H%M%S.000Z)"
-		assay ship --to dir:fleet --once -q --host "$host" --labels zone=a "$host"
-	done
-}
-
-samples() {
-	assay report -i "$@" --format json | jq .header.samples.selected
-}
-
-# The samples that each table of sums has, and the largest receipt: "N N N N N N 1" where all is right.
-sums() {
-	local table
-	for table in facts:samples stack_hour:samples stack_day:samples func_hour:self func_day:self func_host_day:self; do
-		sql "SELECT sum(${table#*:}) FROM ${table%:*} WHERE service != ''"
-	done
-	sql "SELECT max(n) FROM (SELECT func, sum(incl) AS n FROM func_day WHERE service = '' GROUP BY func)"
-}
-
-all_are() { # N
-	printf '%s\n%s\n%s\n%s\n%s\n%s\n1\n' "$1" "$1" "$1" "$1" "$1" "$1"
-}
-
 @test "blocks are in ClickHouse once, however often they are loaded, and after a rebuild" {
 	real_clickhouse
 	fleet_of_two
@@ -232,7 +204,7 @@ all_are() { # N
 
 @test "a server that answers errors, half bodies or nothing is reported" {
 	fleet_of_two
-	declare -A says=([error]="status 500: Code: 241. DB::Exception:" [half]="bytes remaining to read" [nothing]="Empty reply from server" [garbage]="and this assay knows 1"
+	declare -A says=([error]="status 500: Code: 241. DB::Exception:" [half]="bytes remaining to read" [nothing]="Empty reply from server" [garbage]="and this assay knows 2"
 		[old]="no ClickHouse that assay knows" [html]="no ClickHouse that assay knows")
 	for answer in error half nothing garbage old html; do
 		fake_clickhouse "$answer"

@@ -67,7 +67,7 @@ fleet_of_six() {
 	mkdir -p store/samples/current
 	cp -r rec "store/samples/current/$(date -u -d "@$(stat -c %Y rec)" +%Y%m%dT%H%M%S.000Z)"
 	for host in web1 web2 web3 db1 db2 cache; do
-		assay ship --to dir:fleet --once -q --host "$host" store
+		assay ship --to dir:fleet --once -q --leaves split --host "$host" store
 	done
 	all=$(assay report -i fleet --format json | jq .header.samples.selected)
 }
@@ -93,6 +93,10 @@ in_clickhouse() {
 	assay fleet audit --clickhouse "$shards" fleet
 	[ "$(in_clickhouse)" = "$all" ]
 	[ "$(ask 1 "SELECT uniq(host) > 0 FROM hosts")$(ask 2 "SELECT uniq(host) > 0 FROM hosts")" = 11 ]
+	assay export -q --fleet fleet -F autofdo --image split -o want
+	assay export -q --fleet "$shards" -F autofdo --image split -o got
+	cmp want got
+	[ "$(wc -l <got)" -gt 3 ]
 }
 
 @test "shards of 18.16 that are killed while they are loaded have each block once" {
@@ -186,7 +190,7 @@ configure_zookeeper() { # PORT
 	configure_zookeeper "${ports[3]}"
 	fleet_of_six
 	wait_for assay fleet init --clickhouse "$shards" --replicated /fleet 2>init.err
-	[ "$(ask 1 "SELECT count() FROM system.replicas WHERE database = 'fleet'")" = 12 ]
+	[ "$(ask 1 "SELECT count() FROM system.replicas WHERE database = 'fleet'")" = 14 ]
 	assay fleet load --clickhouse "$shards" fleet
 	assay fleet audit --clickhouse "$shards" fleet
 	for day in $(ask 1 "SELECT DISTINCT toDate(time) FROM coverage"); do

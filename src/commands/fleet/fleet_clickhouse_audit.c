@@ -91,6 +91,25 @@ static void put_audit(const struct audit_print *p, const struct audit_host_sums 
 	buf_str(out, "]}\n");
 }
 
+static int audit_hosts(struct audit_print *print, struct clickhouse *ch, const char *fleet,
+		       bool leaves, const struct history_names *hosts, struct audit_host_sums *all,
+		       struct error *err)
+{
+	struct audit_host_sums one;
+	int r = 0;
+
+	for (size_t i = 0; i < hosts->n && r >= 0; i++) {
+		if (leaves && !fleet_has_host(fleet, hosts->data[i]))
+			continue; /* it sends no addresses */
+		r = clickhouse_audit_host(ch, fleet, leaves, hosts->data[i], print_difference,
+					  print, &one, err);
+		all->n_blocks += one.n_blocks;
+		all->samples += one.samples;
+		all->lost += one.lost;
+	}
+	return r;
+}
+
 int fleet_audit_clickhouse(const struct fleet_args *args, const char *fleet,
 			   const struct history_names *hosts, struct error *err)
 {
@@ -98,18 +117,15 @@ int fleet_audit_clickhouse(const struct fleet_args *args, const char *fleet,
 						    .login = args->login };
 	cleanup(clickhouse_close_at_exit) struct clickhouse *ch = NULL;
 	struct audit_print print = { .as_json = fleet_args_want_json(args) };
-	struct audit_host_sums all = { 0 }, one;
+	cleanup(free_at_exit) char *leaves = fleet_leaves(fleet);
+	struct audit_host_sums all = { 0 }, addresses = { 0 };
 	struct buf out = { 0 };
 	int r = clickhouse_open(&options, &ch, err);
 
 	print.ch = ch;
-	for (size_t i = 0; i < hosts->n && r >= 0; i++) {
-		r = clickhouse_audit_host(ch, fleet, hosts->data[i], print_difference, &print, &one,
-					  err);
-		all.n_blocks += one.n_blocks;
-		all.samples += one.samples;
-		all.lost += one.lost;
-	}
+	r = r < 0 ? r : audit_hosts(&print, ch, fleet, false, hosts, &all, err);
+	if (r >= 0 && fleet_is_at(leaves))
+		r = audit_hosts(&print, ch, leaves, true, hosts, &addresses, err);
 	r = r < 0 ? r : clickhouse_audit_tables(ch, print_difference, &print, err);
 	if (r >= 0) {
 		put_audit(&print, &all, hosts->n, &out);

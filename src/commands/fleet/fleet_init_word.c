@@ -72,7 +72,7 @@ static int init_shards(const struct fleet_args *args, struct clickhouse *ch, str
 	/* With another order, the blocks of a host would be in two places. */
 	for (uint32_t shard = 0; shard < n && r >= 0; shard++) {
 		r = clickhouse_check_place(ch, shard, err);
-		r = r == -ENODATA ? 0 : r;
+		r = r == -ENODATA || r == -ESTALE ? 0 : r; /* tables are made that are missing */
 	}
 	for (uint32_t shard = 0; shard < n && r >= 0; shard++) {
 		const struct clickhouse_layout layout =

@@ -98,7 +98,8 @@ static int open_clickhouse(const struct fleet_args *args, struct clickhouse **ou
 			   struct error *err)
 {
 	const struct clickhouse_options options = { .urls = args->clickhouse,
-						    .login = args->login };
+						    .login = args->login,
+						    .stops = load_stops };
 
 	if (!args->clickhouse)
 		return error_set(err, -EINVAL, "--clickhouse URL,… is missing");

@@ -1,0 +1,226 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Loading a fleet into ClickHouse: batches, addresses, and tables of an older version.
+load helpers
+load clickhouse
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR TZ=UTC0
+}
+
+teardown() {
+	drop_clickhouse
+	end_test
+}
+
+# A third host in the fleet of two: add_host NAME
+add_host() {
+	mkdir -p "$1/samples/current"
+	cp -r web1.rec made
+	mv made "$1/samples/current/$(date -u -d "@$(stat -c %Y web1.rec)" +%Y%m%dT%H%M%S.000Z)"
+	assay ship --to dir:fleet --once -q --host "$1" "$1"
+}
+
+# How many blocks a fleet has: a recording may be in two stretches of ten minutes, and of an hour.
+n_blocks() { # DIR
+	find "$1" -mindepth 2 -maxdepth 2 -name '2*T*' | wc -l
+}
+
+# How many inserts a table had.
+n_inserts() { # TABLE
+	sql "SELECT max(max_block_number) FROM system.parts WHERE database = '$database' AND table = '$1'"
+}
+
+@test "blocks of several hosts go into ClickHouse by one insert, and their list goes" {
+	real_clickhouse
+	fleet_of_two
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet 2>&1 | grep "$(n_blocks fleet) blocks stored"
+	[ "$(n_inserts facts) $(n_inserts func_day)" = "1 1" ]
+	[ -z "$(find fleet -name '.loading-*')" ]
+	[ "$(sums)" = "$(all_are "$(samples fleet --idle)")" ]
+}
+
+@test "an insert that runs on after its answer was lost is not stored twice, though more blocks came" {
+	real_clickhouse
+	fleet_of_two
+	assay fleet init --clickhouse "$clickhouse"
+	clickhouse_proxy
+	echo late >mode
+	run assay fleet load --clickhouse "$proxied" fleet
+	echo "$output"
+	[ "$status" = 1 ]
+	[[ "$output" == *"answers with status 504"* ]]
+	[ "$(grep -c . fleet/.loading-*)" = $((1 + $(n_blocks fleet))) ]
+	held=$(grep -c . held)
+	[ "$held" -ge 1 ]
+	rm mode
+	add_host web3
+	assay fleet load --clickhouse "$proxied" fleet
+	[ -z "$(find fleet -name '.loading-*')" ]
+	touch go
+	wait_for eval '[ "$(grep -c . forwarded)" = "$held" ]'
+	[ "$(sums)" = "$(all_are "$(samples fleet --idle)")" ]
+	assay fleet audit --clickhouse "$clickhouse" fleet
+}
+
+@test "blocks of a list that are gone hold up their shard for ten minutes" {
+	real_clickhouse
+	fleet_of_two
+	assay fleet init --clickhouse "$clickhouse"
+	clickhouse_proxy
+	echo late >mode
+	run assay fleet load --clickhouse "$proxied" fleet
+	[ "$status" = 1 ]
+	rm mode
+	mv fleet/web1 gone
+	run assay fleet load --clickhouse "$proxied" fleet
+	echo "$output"
+	[ "$status" = 1 ]
+	[[ "$output" == *"blocks wait for "*" s, as an earlier insert may still run, and its blocks can't be read"* ]]
+	touch -d "20 minutes ago" fleet/.loading-*
+	assay fleet load --clickhouse "$proxied" fleet
+	[ -z "$(find fleet -name '.loading-*')" ]
+	mv gone fleet/web1
+	assay fleet load --clickhouse "$proxied" fleet
+	[ "$(sums)" = "$(all_are "$(samples fleet --idle)")" ]
+}
+
+@test "a signal ends a load at once, also while a server is silent, and the next one goes on" {
+	real_clickhouse
+	fleet_of_two
+	assay fleet init --clickhouse "$clickhouse"
+	clickhouse_proxy
+	echo hang >mode
+	background assay fleet load --clickhouse "$proxied" fleet 2>load.err
+	loader=$!
+	wait_for test -s held
+	kill "$loader"
+	code=0
+	wait "$loader" || code=$?
+	cat load.err
+	[ "$code" = 1 ]
+	[ "$(grep -c . held)" = 1 ] # it was not tried again
+	rm mode
+	assay fleet load --clickhouse "$proxied" fleet
+	[ "$(sums)" = "$(all_are "$(samples fleet --idle)")" ]
+	assay fleet audit --clickhouse "$clickhouse" fleet
+}
+
+has_samples_of() { # HOST
+	[ "$(sql "SELECT count() FROM coverage WHERE host = '$1'")" != 0 ]
+}
+
+@test "load --follow stores a block that ClickHouse refuses for a while, once it takes it" {
+	real_clickhouse
+	fleet_of_two
+	assay fleet init --clickhouse "$clickhouse"
+	sql "ALTER TABLE stack_day ADD CONSTRAINT no_more CHECK service = ''"
+	background assay fleet load --follow --interval 0.2s --clickhouse "$clickhouse" fleet 2>load.err
+	wait_for grep -q "web2/a block is left out" load.err
+	run ! has_samples_of web2
+	sql "ALTER TABLE stack_day DROP CONSTRAINT no_more"
+	wait_for has_samples_of web1
+	wait_for has_samples_of web2
+	[ "$(sums)" = "$(all_are "$(samples fleet --idle)")" ]
+	assay fleet audit --clickhouse "$clickhouse" fleet
+}
+
+# A fleet of two hosts that send addresses, at two rates.
+fleet_with_leaves() {
+	local host
+	for host in web1:199 web2:997; do
+		assay record -q -F "${host#*:}" -o "${host%:*}.rec" sh -c "$PROGRAMS/split 0.5cpu; $PROGRAMS/deep 0.3cpu"
+		mkdir -p "${host%:*}/samples/current"
+		cp -r "${host%:*}.rec" "${host%:*}/samples/current/$(date -u -d "@$(stat -c %Y "${host%:*}.rec")" +%Y%m%dT%H%M%S.000Z)"
+		assay ship --to dir:fleet --once -q --leaves split --host "${host%:*}" "${host%:*}"
+	done
+}
+
+# Exports of the directory and of ClickHouse have the same bytes: same_exports
+same_exports() {
+	local options build
+	build=$(readelf -n "$PROGRAMS/split" | awk '/Build ID/ { print $3 }')
+	for options in "-F autofdo --image split" "-F autofdo --weight samples --image split" "-F autofdo --build-id $build" "-F autofdo" "-F bolt --image split service:spl*" "-F autofdo --image split --since -3d"; do
+		# shellcheck disable=SC2086
+		assay export -q --fleet fleet $options -o want
+		# shellcheck disable=SC2086
+		assay export -q --fleet "$1" $options -o got
+		echo "$options"
+		cmp want got
+		[ "$(wc -l <got)" -gt 3 ]
+	done
+	assay export -q -i "clickhouse:$1" -F bolt --image split -o got
+	assay export -q --fleet fleet -F bolt --image split -o want
+	cmp want got
+}
+
+@test "addresses of services are in ClickHouse once, and its exports are those of the directory" {
+	real_clickhouse
+	fleet_with_leaves
+	assay fleet init --clickhouse "$clickhouse"
+	run assay export --fleet "$clickhouse" -F autofdo
+	[ "$status" = 1 ]
+	[[ "$output" == *"no such samples here"* ]]
+	assay fleet load --clickhouse "$clickhouse" fleet
+	same_exports "$clickhouse"
+	assay fleet audit --clickhouse "$clickhouse" fleet
+	leaves=$(samples fleet/.leaves)
+	stored() { sql "SELECT sum(samples) FROM leaf_day WHERE service != ''"; }
+	[ "$(stored)" = "$leaves" ]
+	[ "$(sums)" = "$(all_are "$(samples fleet --idle)")" ]
+	# Again, after a rebuild, and without the rows of coverage.
+	assay fleet load --clickhouse "$clickhouse" fleet 2>&1 | grep "0 blocks stored, $(($(n_blocks fleet/.leaves) + $(n_blocks fleet))) were there"
+	for day in $(sql "SELECT DISTINCT toDate(time) FROM leaf_coverage"); do
+		assay fleet rebuild --clickhouse "$clickhouse" fleet "$day"
+	done
+	[ "$(stored)" = "$leaves" ]
+	sql "TRUNCATE TABLE leaf_coverage"
+	run -1 assay fleet audit --clickhouse "$clickhouse" fleet
+	[[ "$output" == *"web1 "*"table leaf_coverage: "*" samples and 0 lost sent, 0 samples and 0 lost stored"* ]]
+	assay fleet load --clickhouse "$clickhouse" fleet
+	[ "$(stored)" = "$leaves" ]
+	same_exports "$clickhouse"
+	sql "INSERT INTO leaf_day SELECT * FROM leaf_day WHERE service = ''"
+	run -1 assay fleet audit --clickhouse "$clickhouse" fleet
+	[[ "$output" == *"table leaf_day: $(n_blocks fleet/.leaves) blocks are there more than once"* ]]
+	run -1 assay export --fleet "$clickhouse" -F autofdo host:web1
+	[[ "$output" == *"ClickHouse adds up the addresses of all hosts: leave out host:"* ]]
+	run -1 assay export --fleet "$clickhouse" -F autofdo service:nothing
+	run -2 assay export --fleet "$clickhouse" -F folded
+	run -2 assay export --fleet "$clickhouse" -i fleet -F autofdo
+	# A day that the directory has no longer stays.
+	rm -r fleet/.leaves/web2/2*
+	for day in $(sql "SELECT DISTINCT toDate(time) FROM leaf_coverage"); do
+		run -1 assay fleet rebuild --clickhouse "$clickhouse" fleet "$day"
+		[[ "$output" == *"web2 has "*" samples of that day in ClickHouse, and 0 in the directory"* ]]
+	done
+}
+
+@test "tables of an older version get what they lack by init, and keep what they have" {
+	real_clickhouse
+	fleet_with_leaves
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet
+	# Version 1 had no addresses.
+	sql "DROP TABLE leaf_day"
+	sql "DROP TABLE leaf_coverage"
+	sql "TRUNCATE TABLE schema_version"
+	sql "INSERT INTO schema_version VALUES (1, 0, 1)"
+	for words in "fleet load --clickhouse $clickhouse fleet" "report --fleet $clickhouse -l" "export --fleet $clickhouse -F autofdo"; do
+		# shellcheck disable=SC2086
+		run -1 assay $words
+		[[ "$output" == *"has tables of version 1: run 'assay fleet init --clickhouse"* ]]
+	done
+	run assay fleet init --clickhouse "$clickhouse,$clickhouse"
+	[ "$status" != 0 ]
+	[[ "$output" == *"is shard 1 of 1, and not "* ]]
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet 2>&1 | grep "$(n_blocks fleet/.leaves) blocks stored, $(n_blocks fleet) were there"
+	same_exports "$clickhouse"
+	assay fleet audit --clickhouse "$clickhouse" fleet
+	sql "INSERT INTO schema_version VALUES (3, 0, 1)"
+	run -1 assay fleet load --clickhouse "$clickhouse" fleet
+	[[ "$output" == *"has tables of version 3, and this assay knows 2"* ]]
+}
