@@ -487,16 +487,23 @@ static bool find_share(const struct topdown *t, const struct counters *counters,
 	return true;
 }
 
+/* Counters that take turns see different moments. So parts can have more than their whole, and are
+ * cut. */
 size_t topdown_shares(const struct topdown *t, const struct counters *counters,
 		      const struct count *values, struct topdown_share out[TOPDOWN_SHARES_MAX])
 {
+	double left = 1; /* of the share of level 1 */
 	size_t n = 0;
 
 	for (const struct topdown_formula *f = t->formulas; f->level; f++) {
 		double share;
 
-		if (find_share(t, counters, values, f, &share))
-			out[n++] = (struct topdown_share){ f->level, f->name, share };
+		if (!find_share(t, counters, values, f, &share))
+			continue;
+		if (f->level > 1)
+			share = MIN(share, left);
+		left = f->level == 1 ? share : left - share;
+		out[n++] = (struct topdown_share){ f->level, f->name, share };
 	}
 	return n;
 }

@@ -56,7 +56,10 @@ struct topdown_share {
 };
 #define TOPDOWN_SHARES_MAX 32
 
-/* The shares whose events were all counted. Returns their number. */
+/*
+ * The shares whose events were all counted. Those of level 2 have no more in all than the share of
+ * level 1 before them. Returns their number.
+ */
 size_t topdown_shares(const struct topdown *t, const struct counters *counters,
 		      const struct count *values, struct topdown_share out[TOPDOWN_SHARES_MAX]);
 

@@ -77,6 +77,20 @@ static void both_levels_of_a_new_processor(void **state)
 	assert_int_equal(m->counters.data[8].group, 1);
 }
 
+static void parts_have_no_more_than_their_share_of_level_1(void **state)
+{
+	/* More heavy operations than operations, and a fetch latency of all slots. */
+	static const uint64_t counts[] = { 1000, 400, 100, 200, 300, 450, 80, 1000, 250 };
+	struct machine *m = *state;
+
+	put_events(m, "cpu", sapphire_rapids);
+	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "1 retiring 0.40; 2 heavy operations 0.40; 2 light operations 0.00; "
+		      "1 bad speculation 0.10; 2 branch mispredicts 0.08; 2 machine clears 0.02; "
+		      "1 frontend bound 0.20; 2 fetch latency 0.20; 2 fetch bandwidth 0.00; "
+		      "1 backend bound 0.30; 2 memory bound 0.25; 2 core bound 0.05; ");
+}
+
 static void level_1_where_the_processor_has_no_more(void **state)
 {
 	static const uint64_t counts[] = { 1000, 400, 100, 200, 300 };
@@ -234,6 +248,21 @@ static void both_levels_of_a_neoverse_v3(void **state)
 		      "bound 0.35; ");
 }
 
+static void parts_that_are_counted_apart_have_no_more_together(void **state)
+{
+	/* Of 200 cycles of a stalled backend, 150 wait for memory, and 120 for the core. */
+	static const uint64_t counts[] = { 400, 2400, 1000, 1400, 1200, 1600, 120,
+					   200, 30,   90,   20,   150,  120 };
+	struct machine *m = *state;
+
+	put_arm(m, 0xd84, 0);
+	put_neoverse(m, "0x0000000a\n");
+	assert_shares(m, counts, ARRAY_SIZE(counts),
+		      "1 retiring 0.30; 1 bad speculation 0.15; 1 frontend bound 0.20; 2 memory "
+		      "bound 0.06; 2 core bound 0.14; 1 backend bound 0.35; 2 memory bound 0.26; "
+		      "2 core bound 0.09; ");
+}
+
 static void put_amd(const struct machine *m, uint32_t family, uint32_t model)
 {
 	char text[128];
@@ -300,10 +329,10 @@ static void shares_of_events_that_were_not_counted_are_left_out(void **state)
 
 	put_events(m, "cpu", sapphire_rapids);
 	assert_shares(m, counts, ARRAY_SIZE(counts),
-		      "2 heavy operations 0.05; 1 bad speculation 0.10; 2 branch mispredicts 0.12; "
+		      "2 heavy operations 0.05; 1 bad speculation 0.10; 2 branch mispredicts 0.10; "
 		      "2 machine clears 0.00; 1 frontend bound 0.20; 2 fetch latency 0.15; "
 		      "2 fetch bandwidth 0.05; 1 backend bound 1.00; 2 memory bound 0.25; "
-		      "2 core bound 0.85; ");
+		      "2 core bound 0.75; ");
 	counters_drop(&m->counters, 0);
 	assert_shares(m, nothing, ARRAY_SIZE(nothing), "");
 }
@@ -379,12 +408,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_A_MACHINE(both_levels_of_a_new_processor),
+		ON_A_MACHINE(parts_have_no_more_than_their_share_of_level_1),
 		ON_A_MACHINE(level_1_where_the_processor_has_no_more),
 		ON_A_MACHINE(cores_of_the_kind_that_has_slots),
 		ON_A_MACHINE(cycles_of_an_older_processor_have_several_slots),
 		ON_A_MACHINE(shares_of_arm_by_the_slots_that_stalled),
 		ON_A_MACHINE(slots_that_a_neoverse_n2_counts_too_often),
 		ON_A_MACHINE(both_levels_of_a_neoverse_v3),
+		ON_A_MACHINE(parts_that_are_counted_apart_have_no_more_together),
 		ON_A_MACHINE(shares_of_amd_by_family_and_model),
 		ON_A_MACHINE(shares_of_events_that_were_not_counted_are_left_out),
 		ON_A_MACHINE(a_machine_without_these_events_has_none),
