@@ -220,7 +220,8 @@ adds_up() {
 as_nobody() {
 	rm -rf /tmp/nobody
 	mkdir -m 777 /tmp/nobody
-	su -s /bin/sh nobody -c "export HOME=/tmp/nobody PATH=$PATH; cd /tmp/nobody; $*"
+	printf '%s\n' "export HOME=/tmp/nobody PATH=$PATH; cd /tmp/nobody; $*" >/tmp/nobody/command
+	su -s /bin/sh nobody -c "${ROOTLESS-} sh /tmp/nobody/command"
 }
 
 at_paranoid() {
