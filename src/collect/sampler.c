@@ -482,9 +482,16 @@ uint32_t sampler_know_file(struct sampler *s, const struct file_key *key)
 	return entry.number;
 }
 
+/* The sampler looks for registers and threads of its own processor: qemu-user maps other files. */
+#if defined(__aarch64__)
+#define IS_AARCH64 1
+#else
+#define IS_AARCH64 0
+#endif
+
 void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_runtime *runtime)
 {
-	if (!s->with_languages)
+	if (!s->with_languages || runtime->is_aarch64 != IS_AARCH64)
 		return;
 	if (!bpf_map_update_elem(bpf_map__fd(s->bpf->maps.runtimes), &file, runtime, BPF_ANY))
 		s->bpf->bss->has_runtimes = 1;

@@ -6,6 +6,7 @@
 
 #include "elf/elf_file.h"
 #include "lang/language.h"
+#include "lang/libc.h"
 
 enum lang_detected lang_refuse_for(const struct lang_runtime *runtime, const char *reason,
 				   char *why, size_t why_size)
@@ -15,11 +16,21 @@ enum lang_detected lang_refuse_for(const struct lang_runtime *runtime, const cha
 	return LANG_REFUSED;
 }
 
+bool lang_find_libc(const struct elf_file *elf, struct lang_runtime *out)
+{
+	out->libc = lang_libc(elf);
+	out->is_aarch64 = elf->machine == EM_AARCH64;
+	return elf->machine == EM_X86_64 || (out->is_aarch64 && out->libc == LIBC_GLIBC);
+}
+
 enum lang_detected lang_refuse(const struct elf_file *elf, const struct lang_runtime *runtime,
 			       char *why, size_t why_size)
 {
-	return lang_refuse_for(runtime,
-			       elf->machine == EM_X86_64 ? "is not a version that assay knows"
-							 : "is known on x86-64 alone",
-			       why, why_size);
+	const char *reason = "is known on x86-64 alone";
+
+	if (elf->machine == EM_X86_64 || (runtime->is_aarch64 && runtime->libc == LIBC_GLIBC))
+		reason = "is not a version that assay knows";
+	else if (runtime->is_aarch64)
+		reason = "with musl is known on x86-64 alone";
+	return lang_refuse_for(runtime, reason, why, why_size);
 }

@@ -21,6 +21,12 @@ enum lang_detected {
 enum lang_detected lang_refuse_for(const struct lang_runtime *runtime, const char *reason,
 				   char *why, size_t why_size);
 
+/*
+ * Whether assay knows the C library of a runtime on its processor: on AArch64, places in a thread
+ * are those of glibc. Sets out->libc and out->is_aarch64.
+ */
+bool lang_find_libc(const struct elf_file *elf, struct lang_runtime *out);
+
 /* The same for a processor or a version that assay does not know. */
 enum lang_detected lang_refuse(const struct elf_file *elf, const struct lang_runtime *runtime,
 			       char *why, size_t why_size);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "elf/elf_functions.h"
 #include "elf/elf_symbols.h"
+#include "lang/aarch64.h"
 
 int64_t loop_displacement(const uint8_t *at)
 {
@@ -65,6 +66,21 @@ static void count_jumps(const struct elf_file *elf, const struct elf_symbol *fun
 	}
 }
 
+static void count_jumps_of_aarch64(const struct elf_file *elf, const struct elf_symbol *function,
+				   const struct elf_functions *functions, struct parts *parts)
+{
+	struct aarch64_code code = aarch64_code_at(elf, function->link_addr, function->size);
+
+	for (size_t i = 0; i < code.n; i++) {
+		uint64_t target;
+		bool is_call;
+
+		if (aarch64_branch(&code, i, &target, &is_call) && !is_call &&
+		    target - function->link_addr >= function->size)
+			count_jump(parts, functions, target);
+	}
+}
+
 static bool add_range(const struct elf_file *elf, struct lang_runtime *out, size_t *n,
 		      uint64_t link_addr, uint64_t size)
 {
@@ -86,7 +102,10 @@ bool loop_find(const struct elf_file *elf, const struct elf_symbol *loop, struct
 	if (!add_range(elf, out, &n, loop->link_addr, loop->size))
 		return false;
 	elf_functions_read(elf, &functions);
-	count_jumps(elf, loop, &functions, &parts);
+	if (elf->machine == EM_AARCH64)
+		count_jumps_of_aarch64(elf, loop, &functions, &parts);
+	else
+		count_jumps(elf, loop, &functions, &parts);
 	while (n < RUNTIME_RANGES) {
 		struct part *most = NULL;
 
@@ -137,13 +156,25 @@ static uint32_t count_dispatches(const struct elf_file *elf, const struct elf_fu
 	return n;
 }
 
+static uint32_t count_dispatches_of_aarch64(const struct elf_file *elf,
+					    const struct elf_function *f)
+{
+	struct aarch64_code code = aarch64_code_at(elf, f->link_addr, f->size);
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < code.n; i++)
+		n += aarch64_is_jump(aarch64_insn(&code, i));
+	return n;
+}
+
 static bool find_dispatcher(const struct elf_file *elf, const struct elf_functions *functions,
 			    struct elf_symbol *out)
 {
 	uint32_t most = DISPATCHES_LEAST - 1;
 
 	vec_foreach (functions, f) {
-		uint32_t n = count_dispatches(elf, f);
+		uint32_t n = elf->machine == EM_AARCH64 ? count_dispatches_of_aarch64(elf, f)
+							: count_dispatches(elf, f);
 
 		if (n <= most)
 			continue;
@@ -155,11 +186,26 @@ static bool find_dispatcher(const struct elf_file *elf, const struct elf_functio
 	return most >= DISPATCHES_LEAST;
 }
 
+static bool calls_of_aarch64(const struct elf_file *elf, const struct elf_function *f,
+			     uint64_t callee)
+{
+	struct aarch64_code code = aarch64_code_at(elf, f->link_addr, f->size);
+	uint64_t target;
+	bool is_call;
+
+	for (size_t i = 0; i < code.n; i++)
+		if (aarch64_branch(&code, i, &target, &is_call) && is_call && target == callee)
+			return true;
+	return false;
+}
+
 static bool calls(const struct elf_file *elf, const struct elf_function *f, uint64_t callee)
 {
 	struct reader r = elf_bytes_at(elf, f->link_addr);
 	size_t size = MIN(reader_left(&r), (size_t)f->size);
 
+	if (elf->machine == EM_AARCH64)
+		return calls_of_aarch64(elf, f, callee);
 	for (size_t i = 0; i + 5 <= size; i++)
 		if (r.at[i] == 0xe8 &&
 		    f->link_addr + i + 5 + (uint64_t)loop_displacement(r.at + i + 1) == callee)

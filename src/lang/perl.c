@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "elf/elf_symbols.h"
 #include "lang/language.h"
-#include "lang/libc.h"
 #include "lang/loop.h"
 
 #define VERSION(minor) (5 << 8 | (minor))
@@ -92,7 +91,7 @@ enum lang_detected perl_detect(const struct elf_file *elf, struct lang_runtime *
 	out->language = LANGUAGE_PERL;
 	out->version = (uint32_t)major << 8 | minor;
 	layout = perl_layout_of(out->version);
-	if (elf->machine != EM_X86_64 || !layout)
+	if (!lang_find_libc(elf, out) || !layout)
 		return lang_refuse(elf, out, why, why_size);
 	has_threads = elf_symbol_exported(elf, "PL_thr_key", &key);
 	out->perl = *layout;
@@ -104,6 +103,5 @@ enum lang_detected perl_detect(const struct elf_file *elf, struct lang_runtime *
 		loop_add(elf, &debugged, out);
 	if (has_threads)
 		out->state = key.link_addr - base;
-	out->libc = lang_libc(elf);
 	return LANG_FOUND;
 }

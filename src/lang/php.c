@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "elf/elf_symbols.h"
+#include "lang/aarch64.h"
 #include "lang/language.h"
 #include "lang/loop.h"
 
@@ -69,6 +70,26 @@ static uint32_t find_dispatch(const struct elf_file *elf, const struct elf_symbo
 	return (uint32_t)file_off;
 }
 
+/* The same on AArch64: a load of the address through x28, and the jump. */
+static uint32_t find_dispatch_of_aarch64(const struct elf_file *elf, const struct elf_symbol *loop)
+{
+	struct aarch64_code code = aarch64_code_at(elf, loop->link_addr, loop->size);
+	uint64_t file_off;
+
+	for (size_t i = 0; i + 1 < code.n; i++) {
+		uint32_t load = aarch64_insn(&code, i), jump = aarch64_insn(&code, i + 1);
+
+		if ((load & 0xffffffe0) != 0xf9400380 || !aarch64_is_jump(jump) || /* ldr, [x28] */
+		    (load & 31) != (jump >> 5 & 31))
+			continue;
+		return elf_file_off(elf, loop->link_addr + 4 * i, &file_off) &&
+				       file_off <= UINT32_MAX
+			       ? (uint32_t)file_off
+			       : 0;
+	}
+	return 0;
+}
+
 /*
  * With threads, the globals are in memory of the thread, and tsrm_get_ls_cache_tcb_offset()
  * (TSRM/TSRM.c) gives the place of the thread's pointer to it. In a program, the linker has put the
@@ -79,7 +100,7 @@ static bool find_thread_globals(const struct elf_file *elf, uint64_t base, struc
 	struct elf_symbol off, function;
 	struct reader r;
 
-	if (!elf_symbol_exported(elf, "executor_globals_offset", &off) ||
+	if (out->is_aarch64 || !elf_symbol_exported(elf, "executor_globals_offset", &off) ||
 	    !elf_symbol_exported(elf, "tsrm_get_ls_cache_tcb_offset", &function))
 		return false;
 	out->state = off.link_addr - base;
@@ -119,13 +140,14 @@ enum lang_detected php_detect(const struct elf_file *elf, struct lang_runtime *o
 	for (size_t i = 0; i < ARRAY_SIZE(php_versions); i++)
 		if (php_versions[i].version == out->version)
 			layout = &php_versions[i].layout;
-	if (elf->machine != EM_X86_64 || !layout)
+	if (!lang_find_libc(elf, out) || !layout)
 		return lang_refuse(elf, out, why, why_size);
 	if (!loop_base(elf, loop.link_addr, &base) || !loop_find(elf, &loop, out))
 		return lang_refuse_for(out, "was built in a way that assay does not know", why,
 				       why_size);
 	out->php = *layout;
-	out->php.dispatch = find_dispatch(elf, &loop);
+	out->php.dispatch =
+		out->is_aarch64 ? find_dispatch_of_aarch64(elf, &loop) : find_dispatch(elf, &loop);
 	if (has_globals)
 		out->state = globals.link_addr + PHP_INNERMOST_FRAME - base;
 	else if (!find_thread_globals(elf, base, out))

@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "elf/elf_symbols.h"
+#include "lang/aarch64.h"
 #include "lang/language.h"
-#include "lang/libc.h"
 #include "lang/loop.h"
 
 #define VERSION(minor) (3u << 8 | (minor))
@@ -215,6 +215,36 @@ static uint64_t find_key(const struct elf_file *elf, const struct elf_symbol *fu
 	return 0;
 }
 
+#define PAIR_KEY 4 /* in a Py_tss_t */
+
+/*
+ * The same on AArch64. The argument is loaded into w0 for pthread_getspecific(), or x0 has the pair
+ * when the code calls PyThread_tss_get(), or jumps there.
+ */
+static uint64_t find_key_of_aarch64(const struct elf_file *elf, const struct elf_symbol *function,
+				    const struct elf_symbol *runtime)
+{
+	struct aarch64_code code =
+		aarch64_code_at(elf, function->link_addr, MIN(function->size, 2 * KEY_CODE_MAX));
+	struct aarch64_values values = { .variable = runtime ? runtime->link_addr : 0 };
+	const struct aarch64_value *argument = &values.of[0];
+
+	for (size_t i = 0; i < code.n; i++) {
+		uint64_t target;
+		bool is_call;
+
+		aarch64_follow(&values, &code, i);
+		if (argument->kind == AARCH64_LOADED)
+			return argument->addr;
+		if (!aarch64_branch(&code, i, &target, &is_call) ||
+		    target - function->link_addr < function->size)
+			continue;
+		if (argument->kind == AARCH64_ADDRESS)
+			return argument->addr + PAIR_KEY;
+	}
+	return 0;
+}
+
 /* Builds without the global lock have other structures; _Py_DebugOffsets tells since 3.13. */
 static bool is_free_threaded(const struct elf_file *elf, const struct elf_symbol *runtime)
 {
@@ -243,18 +273,18 @@ enum lang_detected python_detect(const struct elf_file *elf, struct lang_runtime
 	out->language = LANGUAGE_PYTHON;
 	out->version = find_version(elf);
 	layout = layout_of(out->version);
-	if (elf->machine != EM_X86_64 || !layout)
+	if (!lang_find_libc(elf, out) || !layout)
 		return lang_refuse(elf, out, why, why_size);
 	if (is_free_threaded(elf, runtime))
 		return lang_refuse_for(out, "without the global lock is not known to assay", why,
 				       why_size);
-	key_at = find_key(elf, &key, runtime);
+	key_at = out->is_aarch64 ? find_key_of_aarch64(elf, &key, runtime)
+				 : find_key(elf, &key, runtime);
 	if (!key_at || !loop_base(elf, loop.link_addr, &base) || !loop_find(elf, &loop, out))
 		return lang_refuse_for(out, "was built in a way that assay does not know", why,
 				       why_size);
 	out->python = *layout;
 	out->state = key_at - base;
 	out->code_type = type.link_addr - base;
-	out->libc = lang_libc(elf);
 	return LANG_FOUND;
 }

@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 #include "elf/elf_symbols.h"
+#include "lang/aarch64.h"
 #include "lang/language.h"
-#include "lang/libc.h"
 #include "lang/loop.h"
 
 #define VERSION(major, minor) ((major) << 8 | (minor))
@@ -112,10 +112,42 @@ static uint64_t find_tls_slot(const struct elf_file *elf)
 	return 0;
 }
 
+/*
+ * The same on AArch64: the descriptor that is in x0 where the code calls the descriptor's function.
+ * rb_thread_current() may leave that to a function of its own.
+ */
+static uint64_t find_tls_descriptor(const struct elf_file *elf)
+{
+	struct elf_symbol symbol;
+	struct aarch64_code code;
+	struct aarch64_values values = { 0 };
+	bool is_followed = false;
+
+	if (!elf_symbol_exported(elf, "rb_thread_current", &symbol))
+		return 0;
+	code = aarch64_code_at(elf, symbol.link_addr, ACCESSOR_MAX);
+	for (size_t i = 0; i < code.n; i++) {
+		uint64_t target;
+		bool is_call;
+
+		if (aarch64_is_call(aarch64_insn(&code, i)))
+			return values.of[0].kind == AARCH64_ADDRESS ? values.of[0].addr : 0;
+		aarch64_follow(&values, &code, i);
+		if (is_followed || !aarch64_branch(&code, i, &target, &is_call) || !is_call)
+			continue;
+		code = aarch64_code_at(elf, target, ACCESSOR_MAX);
+		i = SIZE_MAX; /* its first instruction is next */
+		is_followed = true;
+	}
+	return 0;
+}
+
 static uint64_t find_context(const struct elf_file *elf, const struct ruby_layout *l)
 {
 	struct elf_symbol symbol;
 
+	if (l->context == RUBY_CONTEXT_TLS && elf->machine == EM_AARCH64)
+		return find_tls_descriptor(elf);
 	if (l->context == RUBY_CONTEXT_TLS)
 		return find_tls_slot(elf);
 	return elf_symbol_exported(elf, "ruby_current_execution_context_ptr", &symbol)
@@ -133,6 +165,56 @@ static uint64_t find_last_id(const uint8_t *code, size_t n, uint64_t link_addr)
 		if ((code[i] == 0x39 || code[i] == 0x3b) && code[i + 1] == 0x3d)
 			return link_addr + i + 6 + (uint64_t)loop_displacement(code + i + 2);
 	return 0;
+}
+
+/* The same on AArch64: of two registers that are compared from `from` on, one has the variable. */
+static uint64_t find_last_id_of_aarch64(const struct aarch64_code *code, size_t from)
+{
+	struct aarch64_values values = { 0 };
+
+	for (size_t i = 0; i < code->n; i++) {
+		uint32_t left, right;
+
+		if (i < from || !aarch64_compares(aarch64_insn(code, i), &left, &right)) {
+			aarch64_follow(&values, code, i);
+			continue;
+		}
+		if (values.of[left].kind == AARCH64_LOADED)
+			return values.of[left].addr;
+		if (values.of[right].kind == AARCH64_LOADED)
+			return values.of[right].addr;
+	}
+	return 0;
+}
+
+static void find_names_of_aarch64(const struct elf_file *elf, uint64_t base,
+				  struct ruby_layout *out)
+{
+	struct elf_symbol symbol;
+	struct aarch64_code code, other;
+	uint64_t last = 0, target;
+	bool is_call;
+
+	if (!elf_symbol_exported(elf, "rb_id2str", &symbol))
+		return;
+	code = aarch64_code_at(elf, symbol.link_addr, MIN(symbol.size, (size_t)NAMES_MAX));
+	for (size_t i = 0; i < code.n && !out->last_operator; i++) {
+		uint32_t reg, number;
+
+		if (!aarch64_compares_number(aarch64_insn(&code, i), &reg, &number) || reg != 0)
+			continue;
+		out->last_operator = (uint16_t)number;
+		last = find_last_id_of_aarch64(&code, i + 1);
+	}
+	for (size_t i = 0; i < code.n && !last; i++) {
+		if (!aarch64_branch(&code, i, &target, &is_call) || is_call ||
+		    target - symbol.link_addr < symbol.size)
+			continue;
+		other = aarch64_code_at(elf, target, NAMES_MAX); /* get_id_serial_entry() */
+		last = find_last_id_of_aarch64(&other, 0);
+	}
+	if (last)
+		out->symbols = last + NAMES_OFFSET - base;
 }
 
 /* Names of C functions, by the code of rb_id2str(). Without them, those functions have no names. */
@@ -182,15 +264,17 @@ enum lang_detected ruby_detect(const struct elf_file *elf, struct lang_runtime *
 	for (size_t i = 0; i < ARRAY_SIZE(ruby_versions); i++)
 		if (ruby_versions[i].version == out->version)
 			layout = &ruby_versions[i].layout;
-	if (elf->machine != EM_X86_64 || !layout)
+	if (!lang_find_libc(elf, out) || !layout)
 		return lang_refuse(elf, out, why, why_size);
 	context = find_context(elf, layout);
 	if (!context || !loop_base(elf, entry.link_addr, &base) || !find_loop(elf, out))
 		return lang_refuse_for(out, "was built in a way that assay does not know", why,
 				       why_size);
 	out->ruby = *layout;
-	out->libc = lang_libc(elf);
 	out->state = context - base;
-	find_names(elf, base, &out->ruby);
+	if (out->is_aarch64)
+		find_names_of_aarch64(elf, base, &out->ruby);
+	else
+		find_names(elf, base, &out->ruby);
 	return LANG_FOUND;
 }

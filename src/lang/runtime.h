@@ -20,13 +20,14 @@ struct runtime_range {
 };
 
 /*
- * Where a thread has its values of pthread keys, and its memory of each module (the vector at the
- * thread pointer + 8).
+ * Where a thread has its values of pthread keys, and its memory of each module (x86-64: the vector
+ * at the thread pointer + 8). The places are in struct pthread, which begins at the thread pointer
+ * on x86-64, and ends there on AArch64.
  */
 enum runtime_libc {
-	LIBC_GLIBC, /* keys below 32: thread pointer + 0x310 + 16 * key + 8; modules: 16 bytes each
+	LIBC_GLIBC, /* keys below 32: 0x310 (AArch64: 0x110) + 16 * key + 8; modules: 16 bytes each
 		     */
-	LIBC_MUSL,  /* keys: the pointer at the thread pointer + 0x80; 8 bytes each, as modules */
+	LIBC_MUSL,  /* x86-64 alone; keys: the pointer at 0x80; 8 bytes each, as modules */
 };
 
 /* How a frame of CPython tells its place in the code, and whether C code entered it. */
@@ -83,7 +84,8 @@ struct php_layout {
 /* Where the execution context of the current thread is. */
 enum ruby_context {
 	RUBY_CONTEXT_GLOBAL, /* state: a pointer to that of the thread with the lock */
-	RUBY_CONTEXT_TLS,    /* state: module and offset of the thread's variable (DTPMOD64) */
+	RUBY_CONTEXT_TLS,    /* state: module and offset of the thread's variable (DTPMOD64), or on
+				AArch64 a function and an offset (TLSDESC) */
 };
 
 /* Offsets in Ruby's structures, in bytes; lang/ruby.c has them by version. */
@@ -181,7 +183,7 @@ struct lang_runtime {
 	__u64 code_type; /* likewise. CPython: the type object of code objects. HotSpot: table of
 			    types */
 	__u32 libc;      /* enum runtime_libc; lang/libc.h finds it */
-	__u32 pad;
+	__u32 is_aarch64;
 	union {
 		struct python_layout python;
 		struct php_layout php;

@@ -54,19 +54,6 @@ a_program_of_32_bits() { # CUT OPTIONS…
 	[ "$cut" = yes ] || same 0 "$(fact stack-unsupported s)" "stacks that are cut"
 }
 
-# assay reads Python on x86-64 alone. Here the native functions are there, and the missing ones are counted.
-an_interpreter() {
-	record_until "has_any_samples 30" -a --collector bpf -e cycles -c 20000003 -- python3 -c '
-def hot():
-    while True:
-        pass
-hot()'
-	between 1 "$(fact python-version s)" 1000 "interpreters that are not read"
-	assay report -i s --by app,image >report.txt
-	cat report.txt
-	grep -q python3 report.txt
-}
-
 traces_that_assay_does_not_record() {
 	refused 1 log assay record -e cs_etm// -o s -- true
 	has "assay does not record Arm CoreSight ETM" log
@@ -85,5 +72,4 @@ check "frames with scalable vectors, in the kernel" vectors_on_the_stack "main;o
 check "a program of 32 bits, copied stacks" a_program_of_32_bits yes
 check "a program of 32 bits, frame pointers" a_program_of_32_bits no --call-graph fp
 check "a program of 32 bits, in the kernel" a_program_of_32_bits yes -a --collector bpf
-check "an interpreter: native functions, and the number of missing ones" an_interpreter
 check "ETM and SPE are refused by name" traces_that_assay_does_not_record

@@ -2,15 +2,16 @@
 /*
  * Stacks of interpreters that were frozen: tests/data/frozen/ has, for a version of each runtime,
  * the memory that the in-kernel sampler reads for one stack. The sampler's code (collect/bpf/) is
- * compiled here a second time, and reads that memory. So every machine tests every version.
+ * compiled here a second time, and reads that memory. So every machine tests every version. Files
+ * of the other processor are left out: qemu-user runs this test for AArch64.
  *
- *   test_frozen --freeze PID     stops a process and writes such a file; x86-64, as root
+ *   test_frozen --freeze PID     stops a process and writes such a file; as root
  *
  * A file has lines of words. Numbers are hexadecimal.
  *
  *   runtime BYTES        struct lang_runtime
  *   base ADDRESS         of the runtime's file
- *   thread ADDRESS       the thread pointer
+ *   thread ADDRESS TID   the thread pointer; on AArch64 also the thread's number
  *   register NUMBER VALUE
  *   memory ADDRESS BYTES
  *   frame NAME | FILE:LINE    what the walk must find, innermost first; "frame --" ends a run
@@ -23,6 +24,7 @@
 #include "unit.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +45,7 @@ static void *find_in_map(void *map, const void *key);
 static long read_user(void *value, size_t size, const void *addr);
 static long read_user_text(void *value, size_t size, const void *addr);
 static uint64_t frozen_thread_pointer(void);
+static uint32_t tid_of_itself(void);
 
 #define bpf_map_lookup_elem(map, key)              find_in_map(map, key)
 #define bpf_map_update_elem(map, key, value, how)  ((void)(map), (void)(key), (void)(value))
@@ -54,8 +57,10 @@ static uint64_t frozen_thread_pointer(void);
 #define BPF_CORE_READ(task, field)                 frozen_thread_pointer()
 #if defined(__x86_64__)
 #define __TARGET_ARCH_x86
+#define IS_AARCH64 0
 #else
 #define __TARGET_ARCH_arm64
+#define IS_AARCH64 1
 #endif
 #define MAPLE_PIVOTS 15
 #pragma GCC diagnostic push
@@ -77,6 +82,7 @@ static struct {
 	struct work work;
 	struct code_message message;
 	uint64_t thread_pointer, n_losses;
+	uint32_t tid;
 	VEC(struct piece) memory;
 	int32_t pid; /* freezing: reads this process, and keeps its bytes */
 } frozen;
@@ -84,6 +90,11 @@ static struct {
 static uint64_t frozen_thread_pointer(void)
 {
 	return frozen.thread_pointer;
+}
+
+__attribute__((unused)) static uint32_t tid_of_itself(void)
+{
+	return frozen.tid;
 }
 
 static void *find_in_map(void *map, const void *key)
@@ -223,7 +234,7 @@ static void forget_memory(void)
 static void thaw_line(char *line, struct buf *expected)
 {
 	struct work *w = &frozen.work;
-	unsigned long long a, b;
+	unsigned long long a, b = 0;
 	int at = 0;
 
 	if (!strncmp(line, "frame ", 6)) {
@@ -233,8 +244,9 @@ static void thaw_line(char *line, struct buf *expected)
 		bytes_of_hex(line + at, (uint8_t *)&w->lang.runtime, sizeof(w->lang.runtime));
 	} else if (sscanf(line, "base %llx", &a) == 1) {
 		w->lang.base = a;
-	} else if (sscanf(line, "thread %llx", &a) == 1) {
+	} else if (sscanf(line, "thread %llx %llx", &a, &b) >= 1) {
 		frozen.thread_pointer = a;
+		frozen.tid = (uint32_t)b;
 	} else if (sscanf(line, "register %llx %llx", &a, &b) == 2) {
 		w->registers[a % REGISTER_SLOTS] = b;
 	} else if (sscanf(line, "memory %llx %n", &a, &at) == 1) {
@@ -268,7 +280,6 @@ typedef void frozen_test(const char *path, const struct buf *expected);
 
 static void each_frozen_file(frozen_test *test)
 {
-#if defined(__x86_64__)
 	DIR *dir = opendir(FROZEN_DIR);
 	struct buf expected = { 0 };
 	struct dirent *entry;
@@ -282,6 +293,8 @@ static void each_frozen_file(frozen_test *test)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", FROZEN_DIR, entry->d_name);
 		thaw(path, &expected);
+		if (frozen.work.lang.runtime.is_aarch64 != IS_AARCH64)
+			continue;
 		test(path, &expected);
 		n++;
 	}
@@ -289,11 +302,6 @@ static void each_frozen_file(frozen_test *test)
 	buf_fini(&expected);
 	forget_memory();
 	assert_true(n > 0);
-#else
-	(void)test, (void)thaw;
-	print_message("frames of languages are known on x86-64 alone\n");
-	skip();
-#endif
 }
 
 static void check_stack(const char *path, const struct buf *expected)
@@ -412,7 +420,6 @@ static void a_loop_that_begins_has_the_frames_of_its_caller(void **state)
 
 /* Freezing. */
 
-#if defined(__x86_64__)
 static bool find_runtime(int32_t pid)
 {
 	struct work *w = &frozen.work;
@@ -462,10 +469,29 @@ static bool is_printed(size_t i)
 	return false;
 }
 
+#if defined(__x86_64__)
+static void read_thread(int32_t pid)
+{
+	struct user_regs_struct regs;
+
+	ptrace(PTRACE_GETREGS, pid, NULL, &regs);
+	memcpy(frozen.work.registers, &regs, MIN(sizeof(regs), sizeof(frozen.work.registers)));
+	frozen.thread_pointer = regs.fs_base;
+}
+#else
+static void read_thread(int32_t pid)
+{
+	struct iovec registers = { frozen.work.registers, sizeof(frozen.work.registers) };
+	struct iovec pointer = { &frozen.thread_pointer, sizeof(frozen.thread_pointer) };
+
+	ptrace(PTRACE_GETREGSET, pid, NT_PRSTATUS, &registers);
+	ptrace(PTRACE_GETREGSET, pid, NT_ARM_TLS, &pointer);
+}
+#endif
+
 static int freeze(int32_t pid)
 {
 	struct work *w = &frozen.work;
-	struct user_regs_struct regs;
 	struct buf frames = { 0 };
 
 	if (!find_runtime(pid) || ptrace(PTRACE_ATTACH, pid, NULL, NULL) < 0) {
@@ -473,16 +499,15 @@ static int freeze(int32_t pid)
 		return 1;
 	}
 	waitpid(pid, NULL, __WALL);
-	ptrace(PTRACE_GETREGS, pid, NULL, &regs);
-	memcpy(w->registers, &regs, MIN(sizeof(regs), sizeof(w->registers)));
-	frozen.thread_pointer = regs.fs_base;
+	read_thread(pid);
+	frozen.tid = (uint32_t)pid;
 	frozen.pid = pid;
 	walk_frozen(&frames);
 	ptrace(PTRACE_DETACH, pid, NULL, NULL);
 	print_bytes("runtime", 0, &w->lang.runtime, sizeof(w->lang.runtime));
-	printf("base %llx\nthread %llx\n", (unsigned long long)w->lang.base,
-	       (unsigned long long)frozen.thread_pointer);
-	for (size_t i = 0; i < 16; i++)
+	printf("base %llx\nthread %llx %x\n", (unsigned long long)w->lang.base,
+	       (unsigned long long)frozen.thread_pointer, frozen.tid);
+	for (size_t i = 0; i < N_USER_REGS; i++)
 		printf("register %zx %llx\n", i, (unsigned long long)w->registers[i]);
 	for (size_t i = 0; i < frozen.memory.n; i++)
 		if (!is_printed(i))
@@ -493,13 +518,6 @@ static int freeze(int32_t pid)
 	forget_memory();
 	return 0;
 }
-#else
-static int freeze(int32_t pid)
-{
-	(void)pid;
-	return 1;
-}
-#endif
 
 int main(int argc, char **argv)
 {

@@ -112,8 +112,15 @@ struct css_set {
 	struct cgroup *dfl_cgrp; /* of v2 */
 };
 
+/* The thread pointer. */
 struct thread_struct {
-	unsigned long fsbase; /* x86-64: the thread pointer */
+#if defined(__TARGET_ARCH_x86)
+	unsigned long fsbase;
+#else
+	struct {
+		unsigned long tp_value; /* AArch64: as of the last switch to another thread */
+	} uw;
+#endif
 };
 
 typedef struct {

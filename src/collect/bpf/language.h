@@ -33,23 +33,53 @@ static __always_inline bool read_word(__u64 addr, __u64 *value)
 	return !bpf_probe_read_user(value, sizeof(*value), (const void *)addr);
 }
 
-#define GLIBC_TSD      0x310 /* struct pthread: specific_1stblock (nptl/descr.h) */
-#define GLIBC_TSD_KEYS 32    /* in it */
-#define MUSL_TSD       0x80  /* struct pthread: tsd (src/internal/pthread_impl.h) */
-#define MUSL_TSD_KEYS  128   /* PTHREAD_KEYS_MAX */
+/* In glibc's struct pthread (nptl/descr.h): specific_1stblock, and the keys in it. */
+#if defined(__TARGET_ARCH_x86)
+#define GLIBC_TSD 0x310
+#else
+#define GLIBC_TSD 0x110
+#define GLIBC_TID 0xd0
+#endif
+#define GLIBC_TSD_KEYS 32
+#define MUSL_TSD       0x80 /* struct pthread: tsd (src/internal/pthread_impl.h) */
+#define MUSL_TSD_KEYS  128  /* PTHREAD_KEYS_MAX */
+
+/*
+ * The pthread_self() of the current thread: the address of its struct pthread; 0: not known. On
+ * AArch64 this structure ends at the thread pointer, and its size depends on the release of glibc.
+ * It has the thread's number.
+ */
+static __always_inline __u64 pthread_of_itself(void)
+{
+	__u64 tp = thread_pointer();
+#if defined(__TARGET_ARCH_x86)
+	return tp;
+#else
+	static const __u16 sizes[] = {
+		0x740, 0x720, 0x700, 0x710, 0x730, 0x6f0, 0x750, 0x760, 0x780
+	};
+	__u32 own = tid_of_itself(), tid;
+
+	for (int i = 0; tp && i < (int)(sizeof(sizes) / sizeof(*sizes)); i++)
+		if (!bpf_probe_read_user(&tid, sizeof(tid), (void *)(tp - sizes[i] + GLIBC_TID)) &&
+		    tid == own)
+			return tp - sizes[i];
+	return 0;
+#endif
+}
 
 /* The thread's value of a pthread key, which is an int in memory. */
 static __always_inline bool thread_value(__u32 libc, __u64 key_at, __u64 *value)
 {
-	__u64 tp = thread_pointer(), values;
+	__u64 self = pthread_of_itself(), values;
 	__u32 key;
 
-	if (!tp || bpf_probe_read_user(&key, sizeof(key), (void *)key_at))
+	if (!self || bpf_probe_read_user(&key, sizeof(key), (void *)key_at))
 		return false;
 	if (libc == LIBC_MUSL)
-		return key < MUSL_TSD_KEYS && read_word(tp + MUSL_TSD, &values) &&
+		return key < MUSL_TSD_KEYS && read_word(self + MUSL_TSD, &values) &&
 		       read_word(values + key * 8, value);
-	return key < GLIBC_TSD_KEYS && read_word(tp + GLIBC_TSD + key * 16 + 8, value);
+	return key < GLIBC_TSD_KEYS && read_word(self + GLIBC_TSD + key * 16 + 8, value);
 }
 
 /* The frames of this native frame are complete, unless they are those of a run to be skipped. */

@@ -36,13 +36,18 @@ struct php_source {
 #define PHP_OP_LINE       24 /* zend_op */
 
 /*
- * The loop has its frame in r14, and the current instruction in r15. The frame has an instruction
- * as well, but it is not always the current one.
+ * The loop has its frame in r14, and the current instruction in r15; on AArch64 in x27 and x28. The
+ * frame has an instruction as well, but it is not always the current one.
  */
+#if defined(__TARGET_ARCH_x86)
 #define PHP_LOOP_FRAME  14 /* DWARF numbers */
 #define PHP_LOOP_OPLINE 15
-#define PHP_OP_SIZE     32
-#define PHP_OPS_MAX     (1u << 20)
+#else
+#define PHP_LOOP_FRAME  27
+#define PHP_LOOP_OPLINE 28
+#endif
+#define PHP_OP_SIZE 32
+#define PHP_OPS_MAX (1u << 20)
 
 /* The globals of the current thread. */
 static __always_inline bool php_thread_globals(const struct work *w, __u64 *globals)

@@ -29,6 +29,16 @@ static __always_inline __u32 number_of(struct task_struct *task)
 	return PID_OTHER;
 }
 
+/* The number by which the current thread knows itself: that of its own pid namespace. */
+static __always_inline __u32 tid_of_itself(void)
+{
+	struct pid *pid = BPF_CORE_READ(bpf_get_current_task_btf(), thread_pid);
+	struct upid *at = (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+			  BPF_CORE_READ(pid, level) * bpf_core_type_size(struct upid);
+
+	return BPF_CORE_READ(at, nr);
+}
+
 /* As bpf_get_current_pid_tgid(): the process above, the thread below. 0: the idle task. */
 static __always_inline __u64 own_pid_tgid(void)
 {

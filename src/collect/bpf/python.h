@@ -39,7 +39,7 @@ static __always_inline bool python_find_frames(struct work *w, __u64 loop_off)
 	__u64 thread, id, at;
 
 	if (!thread_value(r->libc, w->lang.base + r->state, &thread) || !thread ||
-	    !read_word(thread + r->python.thread_id, &id) || id != thread_pointer() ||
+	    !read_word(thread + r->python.thread_id, &id) || id != pthread_of_itself() ||
 	    !read_word(thread + r->python.thread_frame, &at))
 		return false;
 	if (r->python.cframe_frame != PYTHON_NO_CFRAME && python_is_unfilled(w, at, loop_off)) {

@@ -13,13 +13,16 @@
 #define REGISTER_SLOTS \
 	64 /* room for all words of bpf_user_pt_regs_t; a power of two for the verifier */
 
-/* The thread pointer of the current task; 0: not known on this machine. */
+/*
+ * The thread pointer of the current task; 0: not known yet. On AArch64, a program's first thread
+ * sets it by an instruction, and the kernel reads it when the thread leaves its CPU.
+ */
 static __always_inline __u64 thread_pointer(void)
 {
 #if defined(__TARGET_ARCH_x86)
 	return BPF_CORE_READ(bpf_get_current_task_btf(), thread.fsbase);
 #else
-	return 0;
+	return BPF_CORE_READ(bpf_get_current_task_btf(), thread.uw.tp_value);
 #endif
 }
 
