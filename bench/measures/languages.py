@@ -136,7 +136,7 @@ def measure_short(bench, rounds):
     rows = []
     for _ in range(rounds):
         out = bench.path("languages.assay")
-        bench.run([*assay_words(bench, ["--collector", "bpf"]), "sh", "-c", SHORT, sys.executable, str(HERE / "calls.py")])
+        bench.run([*assay_words(bench, []), "sh", "-c", SHORT, sys.executable, str(HERE / "calls.py")])
         facts = json.loads(bench.run([bench.assay, "info", "--format", "json", out]).output)
         lost = {reason: n for reason, n in facts["losses"].items() if reason.startswith("python-") and n}
         with_loop = stacks_with_loop(bench, out)

@@ -29,8 +29,13 @@ static struct interpreter target_interpreter(const struct record_setup *s)
 
 	if (record_is_by_cpu(s))
 		return found;
-	if (!s->pids.n && !s->tids.n)
-		return interpreter_of_command(s->argv[0]);
+	if (!s->pids.n && !s->tids.n) {
+		struct interpreters of_command;
+
+		interpreters_of_command(s->argv, &of_command);
+		interpreters_fini(&of_command);
+		return of_command.runs;
+	}
 	for (size_t i = 0; i < s->pids.n + s->tids.n && !found.language; i++) {
 		found = interpreter_of_process("/proc", i < s->pids.n
 								? s->pids.data[i]

@@ -36,22 +36,22 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	  " frames are missing: BPF alone sees them (record -a, or --collector bpf)")
 
 /* Java's frames are in copied stacks, where the walk of the stack needs them. The same order. */
-#define JAVA_LOSSES(X)                                                                            \
-	X(JAVA_STATE, NOTE, "java-state",                                                         \
-	  "stacks cut at Java code: the virtual machine is starting, or can't be read")           \
-	X(JAVA_MEMORY, NOTE, "java-memory",                                                       \
-	  "stacks cut at Java code: the process ended before its code was read")                  \
-	X(JAVA_FRAME, NOTE, "java-frame", "stacks cut at Java frames that were not whole")        \
-	X(JAVA_MISMATCH, NOTE, "java-mismatch",                                                   \
-	  "stacks cut at Java code that has no call at the return address")                       \
-	X(JAVA_NAME, NOTE, "java-name", "Java frames without the names of their methods")         \
-	X(JAVA_EARLY, NOTE, "java-early",                                                         \
-	  "stacks cut at Java code: taken before assay knew the virtual machine's file")          \
-	X(JAVA_VERSION, NOTE, "java-version",                                                     \
-	  "processes with a Java virtual machine that assay can't follow")                        \
-	X(JAVA_COLLECTOR, NOTE, "java-collector",                                                 \
-	  "Java virtual machines whose stacks are cut: BPF does not follow them (record -- java " \
-	  "does, and -p)")
+#define JAVA_LOSSES(X)                                                                        \
+	X(JAVA_STATE, NOTE, "java-state",                                                     \
+	  "stacks cut at Java code: the virtual machine is starting, or can't be read")       \
+	X(JAVA_MEMORY, NOTE, "java-memory",                                                   \
+	  "stacks cut at Java code: the process ended before its code was read")              \
+	X(JAVA_FRAME, NOTE, "java-frame", "stacks cut at Java frames that were not whole")    \
+	X(JAVA_MISMATCH, NOTE, "java-mismatch",                                               \
+	  "stacks cut at Java code that has no call at the return address")                   \
+	X(JAVA_NAME, NOTE, "java-name", "Java frames without the names of their methods")     \
+	X(JAVA_EARLY, NOTE, "java-early",                                                     \
+	  "stacks cut at Java code: taken before assay knew the virtual machine's file")      \
+	X(JAVA_VERSION, NOTE, "java-version",                                                 \
+	  "processes with a Java virtual machine that assay can't follow")                    \
+	X(JAVA_COLLECTOR, NOTE, "java-collector",                                             \
+	  "Java virtual machines whose stacks are cut: only copied stacks have their frames " \
+	  "(record -- java, and -p, without --call-graph fp)")
 
 /* So are JavaScript's. Their frames are walked whether or not they have names. */
 #define JAVASCRIPT_LOSSES(X)                                                                   \
@@ -71,8 +71,8 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(JAVASCRIPT_VERSION, NOTE, "javascript-version",                                      \
 	  "files with a JavaScript runtime that assay can't follow")                           \
 	X(JAVASCRIPT_COLLECTOR, NOTE, "javascript-collector",                                  \
-	  "JavaScript runtimes whose frames are missing: BPF does not follow them (record -- " \
-	  "node does, and -p)")
+	  "JavaScript runtimes whose frames are missing: only copied stacks have them "        \
+	  "(record -- node, and -p, without --call-graph fp)")
 
 #define LOSS_REASONS(X)                                                                            \
 	X(RING_FULL, LOST, "ring-full", "the ring was full (PERF_RECORD_LOST)")                    \

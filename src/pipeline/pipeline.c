@@ -439,6 +439,12 @@ static void keep_containers(struct pipeline *p, const struct pipeline_config *co
 		p->containers = container_log_new(config->dir, machine_strings(p->machine));
 }
 
+/* The texts of enum stack_source (record/recorder.h). */
+static bool lacks_walks(const char *stacks)
+{
+	return stacks && (!strcmp(stacks, "frame pointers") || !strcmp(stacks, "none"));
+}
+
 struct pipeline *pipeline_open(const struct pipeline_config *config, struct error *err)
 {
 	struct pipeline *p = xcalloc(1, sizeof(*p));
@@ -461,6 +467,7 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 		.names_dir = config->names_dir ? xstrdup(config->names_dir) : NULL,
 		.flush_ns = (config->info->start_ns / NS_PER_SECOND + 1) * NS_PER_SECOND,
 		.kept_since_ns = UINT64_MAX,
+		.lacks_walks = !config->is_offline && lacks_walks(config->info->stacks),
 	};
 	if (p->ops->open(config->dir, config->info, machine_images(p->machine),
 			 machine_strings(p->machine), &p->store, err) < 0) {

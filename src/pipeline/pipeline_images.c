@@ -22,12 +22,18 @@ void pipeline_lose_runtime(struct pipeline *p, const struct lang_runtime *runtim
 		pipeline_lose(p, runtime_losses[runtime->language].collector, UINT32_MAX, 1);
 }
 
+/* Whether none of the frames of a language is recorded. */
+static bool lacks_frames(const struct pipeline *p, const struct lang_runtime *runtime)
+{
+	return language_is_on_stack(runtime->language) ? p->lacks_walks : !p->expects_languages;
+}
+
 static void note_runtime(struct pipeline *p, image_id image, enum lang_detected detected,
 			 const struct lang_runtime *runtime)
 {
 	if (pipeline_runtime(p, image))
 		return;
-	if (!p->expects_languages && !language_is_on_stack(runtime->language))
+	if (lacks_frames(p, runtime))
 		pipeline_lose(p, runtime_losses[runtime->language].collector, UINT32_MAX, 1);
 	else if (detected == LANG_REFUSED)
 		pipeline_lose(p, runtime_losses[runtime->language].version, UINT32_MAX, 1);

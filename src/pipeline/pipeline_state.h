@@ -44,6 +44,7 @@ struct pipeline {
 	VEC(struct runtime_image) runtimes;
 	VEC(struct runtime_image) go_programs; /* with places of labels (lang/go_labels.h) */
 	bool expects_languages;
+	bool lacks_walks; /* stacks come by frame pointers, or not at all */
 	bool is_settling; /* samples that waited: their processes are not forgotten meanwhile */
 	uint32_t session;
 	VEC(uint32_t) canonical; /* image id to the id it is stored under, or its state */

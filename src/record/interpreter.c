@@ -16,6 +16,10 @@
 /* A script's interpreter may be a script. The kernel has a similar limit (fs/exec.c). */
 #define SCRIPTS_MAX 4
 
+#define WORDS_MAX       512 /* looked up in PATH */
+#define LOOKED_MAX      48  /* files that are opened */
+#define SCRIPT_TEXT_MAX 65536
+
 static struct interpreter interpreter_of_elf(const struct elf_file *elf)
 {
 	struct lang_runtime runtime;
@@ -74,66 +78,159 @@ static char *program_of_script(char *line)
 	return NULL;
 }
 
-/* One step: what a file runs, or, for a script, *next: its interpreter, which is freed. */
-static struct interpreter interpreter_in_file(const char *path, char **next)
-{
-	struct interpreter found = { 0 };
-	struct file_mapping file;
-	struct elf_file elf;
+/* The programs of a command. */
+struct program_search {
+	struct interpreters *out;
+	unsigned n_words;
+	VEC(char *) looked; /* paths of files that were looked at */
+};
 
-	*next = NULL;
-	if (guard_map(GUARD_HERE, path, &guard_image_rules, &file, NULL) < 0)
-		return found;
-	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
-		found = interpreter_of_elf(&elf);
-		if (!found.language)
-			found.language = language_of_libraries(&elf);
-	} else if (file.size > 2 && !memcmp(file.base, "#!", 2)) {
-		const char *line = (const char *)file.base + 2;
-		size_t n = MIN(file.size - 2, (size_t)255);
-		const char *end = memchr(line, '\n', n);
-		cleanup(free_at_exit) char *text = xstrndup(line, end ? (size_t)(end - line) : n);
-		const char *program = program_of_script(text);
+static void look_at_program(struct program_search *s, const char *path, int n_scripts);
 
-		*next = program ? child_find(program) : NULL;
-	}
-	file_unmap(&file);
-	return found;
-}
-
-/* Follows a command through scripts. The path is freed by the caller. */
-static struct interpreter follow_command(const char *command, char **path)
-{
-	struct interpreter found = { 0 };
-
-	*path = child_find(command);
-	for (int i = 0; *path && i < SCRIPTS_MAX; i++) {
-		char *next;
-
-		found = interpreter_in_file(*path, &next);
-		if (found.language || found.is_go)
-			return found;
-		free(*path);
-		*path = next;
-	}
-	free(*path);
-	*path = NULL;
-	return found;
-}
-
-struct interpreter interpreter_of_command(const char *command)
+/* A word that is no program, such as an option, is not found in PATH. */
+static void look_at_word(struct program_search *s, const char *word, int n_scripts)
 {
 	cleanup(free_at_exit) char *path = NULL;
 
-	return follow_command(command, &path);
+	if (*word == '-' || s->n_words++ >= WORDS_MAX)
+		return;
+	path = child_find(word);
+	if (path)
+		look_at_program(s, path, n_scripts);
 }
 
-char *interpreter_file(const char *command)
+/* Words of a shell's text. `text` is changed. */
+static void look_at_words(struct program_search *s, char *text, int n_scripts)
 {
-	char *path;
+	static const char between[] = " \t\r\n;&|(){}<>=\"'`$";
+	char *rest = text;
 
-	follow_command(command, &path);
-	return path;
+	for (char *word; (word = strtok_r(rest, between, &rest)) && s->n_words < WORDS_MAX;)
+		look_at_word(s, word, n_scripts);
+}
+
+/* `text` begins behind "#!". */
+static void look_at_script(struct program_search *s, const char *text, size_t size, int n_scripts)
+{
+	size_t n = MIN(size, (size_t)255);
+	const char *end = memchr(text, '\n', n);
+	cleanup(free_at_exit) char *line = xstrndup(text, end ? (size_t)(end - text) : n);
+	cleanup(free_at_exit) char *rest = NULL;
+	size_t n_before = s->out->files.n;
+	const char *program = program_of_script(line);
+
+	if (n_scripts >= SCRIPTS_MAX)
+		return;
+	if (program)
+		look_at_word(s, program, n_scripts + 1);
+	if (!end || s->out->files.n > n_before)
+		return;
+	rest = xstrndup(end, MIN(size - (size_t)(end - text), (size_t)SCRIPT_TEXT_MAX));
+	look_at_words(s, rest, n_scripts + 1);
+}
+
+/* The first word of pyenv's or rbenv's choice of a version. The caller frees it; NULL: there is
+ * none.
+ */
+static char *version_of_shims(const char *root)
+{
+	static const char ends[] = " :\t\r\n";
+	const char *chosen = getenv("PYENV_VERSION") ?: getenv("RBENV_VERSION");
+	cleanup(free_at_exit) char *path = xasprintf("%s/version", root);
+	struct file_mapping file;
+	char line[64] = "";
+
+	if (!chosen && guard_map(GUARD_HERE, path, &guard_image_rules, &file, NULL) == 0) {
+		memcpy(line, file.base, MIN(file.size, sizeof(line) - 1));
+		file_unmap(&file);
+		chosen = line;
+	}
+	if (!chosen || !strcspn(chosen, ends) || strchr(chosen, '/'))
+		return NULL;
+	return xstrndup(chosen, strcspn(chosen, ends));
+}
+
+/* pyenv and rbenv have scripts in front of each program: ROOT/shims/python3. False: it is none. */
+static bool look_at_shim(struct program_search *s, const char *path, int n_scripts)
+{
+	static const char folder[] = "/shims";
+	const char *name = strrchr(path, '/');
+	size_t n = name ? (size_t)(name - path) : 0, n_folder = sizeof(folder) - 1;
+	cleanup(free_at_exit) char *root = NULL, *version = NULL, *program = NULL;
+
+	if (n < n_folder || strncmp(name - n_folder, folder, n_folder) != 0)
+		return false;
+	root = xstrndup(path, n - n_folder);
+	version = version_of_shims(root);
+	if (!version)
+		return false;
+	program = xasprintf("%s/versions/%s/bin%s", root, version, name);
+	look_at_program(s, program, n_scripts + 1);
+	return s->out->files.n;
+}
+
+static void look_at_elf(struct program_search *s, const struct elf_file *elf, const char *path)
+{
+	struct interpreters *out = s->out;
+	struct interpreter found = interpreter_of_elf(elf);
+
+	if (!found.language)
+		found.language = language_of_libraries(elf);
+	if (!out->runs.language)
+		out->runs.language = found.language;
+	out->runs.is_go |= found.is_go;
+	if ((found.language || found.is_go) && out->files.n < INTERPRETER_FILES_MAX)
+		vec_push(&out->files, xstrdup(path));
+}
+
+static bool was_looked_at(struct program_search *s, const char *path)
+{
+	vec_foreach (&s->looked, known)
+		if (!strcmp(*known, path))
+			return true;
+	return false;
+}
+
+static void look_at_program(struct program_search *s, const char *path, int n_scripts)
+{
+	struct file_mapping file;
+	struct elf_file elf;
+
+	if (s->looked.n >= LOOKED_MAX || was_looked_at(s, path))
+		return;
+	vec_push(&s->looked, xstrdup(path));
+	if (guard_map(GUARD_HERE, path, &guard_image_rules, &file, NULL) < 0)
+		return;
+	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
+		look_at_elf(s, &elf, path);
+	} else if (file.size > 2 && !memcmp(file.base, "#!", 2) &&
+		   !look_at_shim(s, path, n_scripts)) {
+		look_at_script(s, (const char *)file.base + 2, file.size - 2, n_scripts);
+	}
+	file_unmap(&file);
+}
+
+void interpreters_of_command(char *const argv[], struct interpreters *out)
+{
+	struct program_search s = { .out = out };
+
+	*out = (struct interpreters){ 0 };
+	look_at_word(&s, argv[0], 0);
+	for (char *const *arg = argv + 1; *arg && !out->files.n && s.n_words < WORDS_MAX; arg++) {
+		cleanup(free_at_exit) char *text = xstrdup(*arg);
+
+		look_at_words(&s, text, 0);
+	}
+	vec_foreach (&s.looked, path)
+		free(*path);
+	vec_fini(&s.looked);
+}
+
+void interpreters_fini(struct interpreters *found)
+{
+	vec_foreach (&found->files, path)
+		free(*path);
+	vec_fini(&found->files);
 }
 
 /* Files of a process, as events of its mappings. */

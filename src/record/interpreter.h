@@ -6,13 +6,16 @@
  *
  * A Go program may have an interpreter, too: cgo with libpython.
  *
- * A command that starts its interpreter by a shell or a launcher is not recognised.
+ * A shell or a launcher may start the interpreter: `sh -c 'cd app; python3 main.py'`, `timeout 5 ruby
+ * a.rb`. So each word of the command counts as a command, and each word of a script that a shell
+ * runs. A word that is none, as in `echo perl`, does no harm: the sampler records any program.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/mem.h"
 #include "lang/language.h"
 
 struct interpreter {
@@ -20,12 +23,19 @@ struct interpreter {
 	bool is_go;             /* a program of Go 1.16 to 1.27, on x86-64 */
 };
 
-/* `command` is looked up in PATH like execvp(3). A script has the language of its interpreter. */
-struct interpreter interpreter_of_command(const char *command);
+struct interpreters {
+	struct interpreter runs; /* the first language, and whether any program is of Go */
+	VEC(char *) files;       /* the ELF files of the programs, at most INTERPRETER_FILES_MAX */
+};
 
-/* The ELF file that such a command executes in the end; NULL: neither an interpreter nor Go. The
- * caller frees it. */
-char *interpreter_file(const char *command);
+#define INTERPRETER_FILES_MAX 4
+
+/*
+ * `argv` ends with NULL. Programs are looked up in PATH like execvp(3). A script has the language
+ * of its interpreter. The work is bounded, so words far behind may be left out.
+ */
+void interpreters_of_command(char *const argv[], struct interpreters *out);
+void interpreters_fini(struct interpreters *found);
 
 /* By the files that the process has mapped as code. */
 struct interpreter interpreter_of_process(const char *proc, int32_t pid);

@@ -468,12 +468,18 @@ static int load_sampler(struct recorder *r, struct error *err)
  */
 static void expect_command(struct recorder *r)
 {
-	cleanup(free_at_exit) char *path = interpreter_file(r->config->argv[0]);
+	struct interpreters found;
 
-	if (!path && r->config->labels)
-		path = child_find(r->config->argv[0]);
-	if (path)
-		in_kernel_expect_program(r->in_kernel, r->child.pid, path);
+	interpreters_of_command(r->config->argv, &found);
+	vec_foreach (&found.files, path)
+		in_kernel_expect_program(r->in_kernel, r->child.pid, *path);
+	if (!found.files.n && r->config->labels) {
+		cleanup(free_at_exit) char *path = child_find(r->config->argv[0]);
+
+		if (path)
+			in_kernel_expect_program(r->in_kernel, r->child.pid, path);
+	}
+	interpreters_fini(&found);
 }
 
 static int follow_sampler(struct recorder *r, struct error *err)

@@ -283,6 +283,18 @@ need_stops() {
 	[ $((early * 10)) -le "$(fact s .samples)" ]
 }
 
+@test "a shell that starts Python is counted in the kernel, with Python's functions from the start" {
+	need_python
+	cp "$ROOT/tests/programs/lang/golden.py" .
+	# shellcheck disable=SC2016
+	assay record -e cpu-clock -F 500 -o s -- sh -c 'for i in 1 2 3; do "$0" golden.py 100; done' "$PYTHON"
+	[ "$(fact s .collector)" = BPF ]
+	assay export -i s --format speedscope -o s.json
+	"$BATS_TEST_DIRNAME/language_stacks.py" s.json ${plain:+"$plain"}
+	early=$(fact s '.losses."python-early" // 0')
+	[ $((early * 10)) -le "$(fact s .samples)" ]
+}
+
 @test "a process that runs Python is counted in the kernel" {
 	need_python
 	cp "$ROOT/tests/programs/lang/golden.py" .
@@ -460,6 +472,15 @@ need_java() {
 		jq -c '[.frames[].symbol] | select(index("deoptimised.loads"))' >stacks
 	[ "$(wc -l <stacks)" -ge 20 ]
 	run ! grep -vF '"deoptimised.middle","deoptimised.outer","deoptimised.main"' stacks
+}
+
+@test "by frame pointers, a note says that Java's methods are missing" {
+	need_java
+	assay record --collector perf --call-graph fp -e cpu-clock -o s -- java -Xmx64m golden 300 >cpu_ms
+	[ "$(fact s '.losses."java-collector"')" = 1 ]
+	need_sampler
+	assay record --collector bpf --call-graph fp -e cpu-clock -o s -- java -Xmx64m golden 300 >cpu_ms
+	[ "$(fact s '.losses."java-collector"')" = 1 ]
 }
 
 @test "through BPF, each stack of a Java program is the one that it must be" {

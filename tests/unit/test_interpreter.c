@@ -35,46 +35,120 @@ static void make_go_program(const char *options)
 	need_command("cc -nostdlib -no-pie -o go go.s %s", options);
 }
 
+/* It has Python's library, too. */
+static void make_python_program(void)
+{
+	write_file("empty.s", "");
+	need_command("cc -nostdlib -shared -Wl,-soname,libpython3.11.so.1.0 -o lib.so empty.s");
+	make_go_program("-Wl,--no-as-needed lib.so");
+}
+
+/* Such as "python go: ./go": the language, whether any is of Go, and the files. */
+static void assert_command(char *const argv[], const char *expected)
+{
+	struct interpreters found;
+	char text[256];
+	size_t n;
+
+	interpreters_of_command(argv, &found);
+	n = (size_t)snprintf(text, sizeof(text), "%s%s%s",
+			     found.runs.language == LANGUAGE_PYTHON ? "python " : "",
+			     found.runs.is_go ? "go" : "", found.files.n ? ":" : "");
+	vec_foreach (&found.files, path)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", *path);
+	assert_string_equal(text, expected);
+	interpreters_fini(&found);
+}
+
 static void a_go_program_is_one(void **state)
 {
-	struct interpreter found;
-	char *path;
-
 	(void)state;
 	need_x86_64();
 	make_go_program("");
-	found = interpreter_of_command("./go");
-	assert_true(found.is_go && !found.language);
-	path = interpreter_file("./go");
-	assert_non_null(path);
-	free(path);
+	assert_command((char *[]){ "./go", NULL }, "go: ./go");
 }
 
 static void a_program_that_publishes_contexts_of_threads_is_not_of_go(void **state)
 {
-	struct interpreter found;
-
 	(void)state;
 	need_x86_64();
 	need_command("cc -D_GNU_SOURCE -rdynamic -pthread -o context " ASSAY_SRC
 		     "/../tests/programs/thread_context.c");
-	found = interpreter_of_command("./context");
-	assert_false(found.is_go || found.language);
-	assert_null(interpreter_file("./context"));
+	assert_command((char *[]){ "./context", NULL }, "");
 }
 
 static void a_go_program_with_a_library_of_python_runs_python(void **state)
 {
-	struct interpreter found;
+	(void)state;
+	need_x86_64();
+	make_python_program();
+	assert_command((char *[]){ "./go", NULL }, "python go: ./go");
+}
+
+static void words_of_a_shell_and_of_a_launcher_are_commands(void **state)
+{
+	(void)state;
+	need_x86_64();
+	make_python_program();
+	assert_command((char *[]){ "sh", "-c", "cd /; for i in 1 2; do ./go \"$i\"; done", NULL },
+		       "python go: ./go");
+	assert_command((char *[]){ "timeout", "--foreground", "5", "./go", "./other", NULL },
+		       "python go: ./go");
+	assert_command((char *[]){ "sh", "-c", "A=1 ./go>/dev/null&&./go|(./go)", NULL },
+		       "python go: ./go");
+	assert_command((char *[]){ "sh", "-c", "./go-not ./", NULL }, "");
+}
+
+static void words_of_a_script_are_commands(void **state)
+{
+	(void)state;
+	need_x86_64();
+	make_python_program();
+	write_file("inner", "#!/bin/sh\n# the server\nexec ./go \"$@\"\n");
+	write_file("outer", "#!/bin/sh\nnice ./inner\n");
+	assert_command((char *[]){ "./outer", NULL }, "python go: ./go");
+	assert_command((char *[]){ "sh", "./outer", NULL }, "python go: ./go");
+	write_file("circle", "#!./circle\n./circle ./circle\n");
+	assert_command((char *[]){ "./circle", NULL }, "");
+}
+
+static void a_shim_of_pyenv_leads_to_the_chosen_version(void **state)
+{
+	char *const argv[] = { "sh", "-c", "root/shims/py-own app.py", NULL };
 
 	(void)state;
 	need_x86_64();
-	write_file("empty.s", "");
-	need_command("cc -nostdlib -shared -Wl,-soname,libpython3.11.so.1.0 -o lib.so empty.s");
-	make_go_program("-Wl,--no-as-needed lib.so");
-	found = interpreter_of_command("./go");
-	assert_true(found.is_go);
-	assert_int_equal(found.language, LANGUAGE_PYTHON);
+	make_python_program();
+	run_command("mkdir -p root/shims root/versions/3.11.7/bin && "
+		    "mv go root/versions/3.11.7/bin/py-own");
+	write_file("root/shims/py-own", "#!/bin/sh\nexec absent-pyenv exec py-own\n");
+	write_file("root/version", "3.11.7\n2.7\n");
+	unsetenv("RBENV_VERSION");
+	unsetenv("PYENV_VERSION");
+	assert_command(argv, "python go: root/versions/3.11.7/bin/py-own");
+	setenv("PYENV_VERSION", "3.12:3.11.7", 1);
+	assert_command(argv, "");
+	setenv("PYENV_VERSION", "../version", 1);
+	assert_command(argv, "");
+	unsetenv("PYENV_VERSION");
+	write_file("root/version", "");
+	assert_command(argv, "");
+}
+
+static void words_of_a_long_script_are_bounded(void **state)
+{
+	FILE *f = fopen("long", "w");
+
+	(void)state;
+	need_x86_64();
+	make_python_program();
+	assert_non_null(f);
+	fputs("#!/bin/sh\n", f);
+	for (int i = 0; i < 600; i++)
+		fprintf(f, "./absent%d\n", i);
+	fputs("./go\n", f);
+	fclose(f);
+	assert_command((char *[]){ "./long", NULL }, "");
 }
 
 static void all_files_of_a_process_are_looked_at(void **state)
@@ -104,6 +178,10 @@ int main(void)
 		cmocka_unit_test(a_go_program_is_one),
 		cmocka_unit_test(a_program_that_publishes_contexts_of_threads_is_not_of_go),
 		cmocka_unit_test(a_go_program_with_a_library_of_python_runs_python),
+		cmocka_unit_test(words_of_a_shell_and_of_a_launcher_are_commands),
+		cmocka_unit_test(words_of_a_script_are_commands),
+		cmocka_unit_test(a_shim_of_pyenv_leads_to_the_chosen_version),
+		cmocka_unit_test(words_of_a_long_script_are_bounded),
 		cmocka_unit_test(all_files_of_a_process_are_looked_at),
 	};
 
