@@ -93,7 +93,8 @@ static void use_blob(const struct hotspot *h, const struct hotspot_blob *blob, u
 static void use_flow(const struct hotspot *h, const struct hotspot_blob *blob, uint64_t pc)
 {
 	struct hotspot_scope scopes[HOTSPOT_SCOPES_MAX];
-	struct hotspot_flow *flow = hotspot_flow_new(h, blob);
+	uint32_t work = HOTSPOT_FLOW_WORK;
+	struct hotspot_flow *flow = hotspot_flow_new(h, blob, &work);
 
 	if (flow && (hotspot_flow_scopes(flow, pc - blob->code, scopes) > HOTSPOT_SCOPES_MAX ||
 		     hotspot_flow_scopes(flow, blob->code_end - blob->code, scopes)))

@@ -205,9 +205,14 @@ struct hotspot_flow;
 /*
  * All methods of compiled code, by the ways through it: more methods than hotspot_scopes() knows
  * between places, and none where two pieces of code are neighbours by chance. NULL: the code can't
- * be read, or is too large.
+ * be read, or is too large, or takes more steps than `work` has.
+ *
+ * The process chose the code and its data, so work is bounded: `*work` is the number of steps that
+ * may still be done, of some 5 ns each. What was done is taken from it.
  */
-struct hotspot_flow *hotspot_flow_new(const struct hotspot *h, const struct hotspot_blob *blob);
+#define HOTSPOT_FLOW_WORK (1u << 20) /* for a whole walk: a large method takes a tenth */
+struct hotspot_flow *hotspot_flow_new(const struct hotspot *h, const struct hotspot_blob *blob,
+				      uint32_t *work);
 void hotspot_flow_free(struct hotspot_flow *f); /* NULL is fine */
 size_t hotspot_flow_bytes(const struct hotspot_flow *f);
 

@@ -64,12 +64,11 @@ struct hotspot_flow {
 	uint32_t work; /* steps that may still be done, while it is made */
 };
 
-/*
- * Steps of one piece of code: some ms. The process chose the code. Without steps left, addresses
- * have fewer methods.
- */
-#define WORK_MAX     (1 << 20)
 #define BRANCHES_MAX 16384
+
+/* What a thing costs, in steps. */
+#define SCOPE_STEPS  8   /* a method of a place */
+#define CALLEE_STEPS 512 /* a search for a blob */
 
 struct flow_branch {
 	uint32_t at, end;
@@ -93,7 +92,7 @@ struct flow_segment {
 	struct flow_methods behind; /* of the first places on the ways from its end */
 };
 
-#define TRAPS_MAX 4
+#define CALLEES_KEPT 4
 
 struct flow_reading {
 	const struct hotspot *h;
@@ -109,11 +108,20 @@ struct flow_reading {
 	struct {
 		uint64_t addr;
 		bool is_trap;
-	} callees[TRAPS_MAX];
-	uint32_t n_callees;
+	} callees[CALLEES_KEPT]; /* the last ones that were searched */
+	uint32_t n_searched;
 };
 
 enum { BEGINS = 1, CUT = 2, BEHIND_CALL = 4 }; /* marks: an instruction; a segment */
+
+/* False: there are not so many steps left. */
+static bool spend(struct hotspot_flow *f, uint32_t steps)
+{
+	bool are_there = f->work >= steps;
+
+	f->work -= MIN(f->work, steps);
+	return are_there;
+}
 
 /* ---- instructions ---- */
 
@@ -155,7 +163,8 @@ static bool find_branches(struct flow_reading *r)
 
 	r->marks[0] |= CUT;
 	for (uint32_t at = 0; at < r->flow->size; at += insn.size) {
-		if (!pt_insn_read(64, r->code + at, r->flow->size - at, &insn))
+		if (!spend(r->flow, 1) ||
+		    !pt_insn_read(64, r->code + at, r->flow->size - at, &insn))
 			return false;
 		r->marks[at] |= BEGINS;
 		if (is_end_of_code(r->code + at))
@@ -215,7 +224,7 @@ static bool read_scope(struct flow_reading *r, uint32_t at, struct flow_methods 
 	for (uint32_t sender; at; at = sender, n++) {
 		struct reader data;
 
-		if (n == HOTSPOT_SCOPES_MAX || at >= r->scopes_size)
+		if (n == HOTSPOT_SCOPES_MAX || at >= r->scopes_size || !spend(r->flow, SCOPE_STEPS))
 			return false;
 		data = reader_over(r->scopes + at, r->scopes_size - at);
 		sender = hotspot_u5(&data, r->h->version);
@@ -300,14 +309,14 @@ static bool is_trap(struct flow_reading *r, uint64_t addr)
 	struct hotspot_blob blob;
 	bool is;
 
-	for (uint32_t i = 0; i < r->n_callees; i++)
+	for (uint32_t i = 0; i < MIN(r->n_searched, CALLEES_KEPT); i++)
 		if (r->callees[i].addr == addr)
 			return r->callees[i].is_trap;
-	if (r->n_callees == TRAPS_MAX)
+	if (!spend(r->flow, CALLEE_STEPS))
 		return false;
 	is = hotspot_find_blob(r->h, addr, &blob) && !strcmp(blob.name, "UncommonTrapBlob");
-	r->callees[r->n_callees].addr = addr;
-	r->callees[r->n_callees++].is_trap = is;
+	r->callees[r->n_searched % CALLEES_KEPT].addr = addr;
+	r->callees[r->n_searched++ % CALLEES_KEPT].is_trap = is;
 	return is;
 }
 
@@ -323,10 +332,9 @@ static const struct flow_place *trap_behind(struct flow_reading *r, uint32_t at)
 	struct pt_insn insn;
 	uint32_t target;
 
-	for (int i = 0; i < EXIT_INSNS && at < r->flow->size && r->flow->work; i++) {
+	for (int i = 0; i < EXIT_INSNS && at < r->flow->size && spend(r->flow, 1); i++) {
 		const uint8_t *bytes = r->code + at;
 
-		r->flow->work--;
 		if (!(r->marks[at] & BEGINS) || !pt_insn_read(64, bytes, r->flow->size - at, &insn))
 			return NULL;
 		has_reason |= insn.size == 5 && bytes[0] == MOV_ESI && bytes[4] & 0x80;
@@ -447,10 +455,8 @@ static bool find_common(struct hotspot_flow *f, struct flow_methods *a, struct f
 		uint32_t depth_a = f->nodes.data[a->node].depth;
 		uint32_t depth_b = f->nodes.data[b->node].depth;
 
-		if (!f->work)
+		if (!spend(f, 1))
 			return false;
-		f->work--;
-
 		if (depth_a >= depth_b)
 			*a = caller_of(f, a);
 		if (depth_b >= depth_a)
@@ -517,7 +523,7 @@ static bool add_ways_before(struct flow_reading *r)
 	return has_changed;
 }
 
-/* False: there are too many ways. */
+/* False: there are too many ways. The steps of a round are those of its segments. */
 static bool follow_ways(struct flow_reading *r)
 {
 	bool has_changed = true;
@@ -528,7 +534,7 @@ static bool follow_ways(struct flow_reading *r)
 			add_way(r->flow, &r->segments.data[segment_at(r, b->target)].before,
 				r->segments.data[segment_at(r, b->at)].place);
 	for (int round = 0; has_changed; round++) {
-		if (round == ROUNDS_MAX)
+		if (round == ROUNDS_MAX || !spend(r->flow, 4 * (uint32_t)r->segments.n))
 			return false;
 		has_changed = add_ways_behind(r);
 		has_changed |= add_ways_before(r);
@@ -619,14 +625,15 @@ static bool read_flow(struct flow_reading *r)
 	return true;
 }
 
-struct hotspot_flow *hotspot_flow_new(const struct hotspot *h, const struct hotspot_blob *blob)
+struct hotspot_flow *hotspot_flow_new(const struct hotspot *h, const struct hotspot_blob *blob,
+				      uint32_t *work)
 {
 	struct flow_reading r = { .h = h, .blob = blob, .flow = xcalloc(1, sizeof(*r.flow)) };
 	bool is_known;
 
-	r.flow->work = WORK_MAX;
+	r.flow->work = *work;
 	is_known = read_flow(&r);
-
+	*work = r.flow->work;
 	free(r.code);
 	free(r.pcs);
 	free(r.scopes);

@@ -264,10 +264,13 @@ struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_
 /* The ways through compiled code, which are kept with it. NULL: they are not known. */
 static const struct hotspot_flow *flow_of(struct java_process *p, struct java_blob *blob)
 {
+	bool is_first = p->flow_work == HOTSPOT_FLOW_WORK;
+
 	if (blob->has_flow || !may_read(p))
 		return blob->flow;
-	blob->flow = hotspot_flow_new(&p->vm, &blob->blob);
-	blob->has_flow = p->n_reads; /* else the next stack reads it */
+	blob->flow = hotspot_flow_new(&p->vm, &blob->blob, &p->flow_work);
+	/* else the next stack reads it */
+	blob->has_flow = p->n_reads && (p->flow_work || is_first);
 	p->flow_bytes += hotspot_flow_bytes(blob->flow);
 	if (!blob->has_flow)
 		forget_flow(p, blob);

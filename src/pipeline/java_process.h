@@ -86,6 +86,7 @@ struct java_process {
 	VEC(struct java_method) methods;
 	VEC(struct lang_frame) frames;
 	size_t flow_bytes;
+	uint32_t flow_work; /* steps that are left in this walk (lang/hotspot.h) */
 };
 
 struct java_process *java_process_new(int32_t pid, const struct lang_memory *memory);

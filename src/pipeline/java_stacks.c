@@ -308,6 +308,7 @@ bool java_stacks_has(struct java_stacks *j, uint64_t pc)
 		keep_limits(j);
 		p = j->process = find_process(j);
 		p->n_reads = j->reads_nothing || j->is_try ? 0 : *j->config.n_reads;
+		p->flow_work = HOTSPOT_FLOW_WORK;
 		p->lacks_reads = false;
 		java_process_look_at_code(p, j->time_ns);
 	}

@@ -152,12 +152,12 @@ static uint32_t add_trap(uint64_t callee, uint32_t outer, int inner)
 /* Traps of the inner method at two bytecode indexes, behind a jump to what comes next. */
 static void add_traps(uint32_t traps[2], uint64_t callee)
 {
-	add_jump(5 + 2 * 11);
+	add_jump(vm.n_code + 5 + 2 * 11);
 	traps[0] = add_trap(callee, 7, 3);
 	traps[1] = add_trap(callee, 7, 9);
 }
 
-static struct hotspot_flow *flow_of_code(void)
+static struct hotspot_flow *flow_with_steps(uint32_t *work)
 {
 	const struct hotspot_blob blob = {
 		.start = HEAP,
@@ -173,7 +173,14 @@ static struct hotspot_flow *flow_of_code(void)
 		.metadata_end = METADATA + 16,
 	};
 
-	return hotspot_flow_new(&hotspot, &blob);
+	return hotspot_flow_new(&hotspot, &blob, work);
+}
+
+static struct hotspot_flow *flow_of_code(void)
+{
+	uint32_t work = HOTSPOT_FLOW_WORK;
+
+	return flow_with_steps(&work);
 }
 
 /* Whether the inner method is at an offset. The outer one must be. */
@@ -309,6 +316,58 @@ static void code_that_is_reached_from_elsewhere_has_what_all_ways_have(void **st
 	hotspot_flow_free(flow);
 }
 
+/* As code_between_two_checks_of_a_method_is_its_own(). Returns an offset between the checks. */
+static uint32_t add_code_between_checks(uint32_t n_others)
+{
+	uint32_t traps[2], other[2];
+
+	for (uint32_t i = 0; i < n_others; i++)
+		add_traps(other, TRAP + 0x1000 + 16 * i);
+	add_traps(traps, TRAP + 0x80);
+	for (uint32_t i = 0; i < n_others; i++)
+		add_check(other[0] - 27 * i); /* asks for the others first */
+	add_check(traps[0]);
+	add_nops(2);
+	add_check(traps[1]);
+	add_code("\xc3", 1);
+	return vm.n_code - 8;
+}
+
+static void a_trap_is_known_behind_many_other_callees(void **state)
+{
+	uint32_t between = add_code_between_checks(9);
+	struct hotspot_flow *flow = flow_of_code();
+
+	(void)state;
+	assert_non_null(flow);
+	assert_true(is_inner(flow, between));
+	hotspot_flow_free(flow);
+}
+
+static void without_steps_left_there_are_fewer_methods(void **state)
+{
+	uint32_t between = add_code_between_checks(0), work = HOTSPOT_FLOW_WORK, n_steps;
+	struct hotspot_flow *all = flow_with_steps(&work);
+
+	(void)state;
+	assert_non_null(all);
+	assert_true(is_inner(all, between));
+	n_steps = HOTSPOT_FLOW_WORK - work;
+	assert_in_range(n_steps, vm.n_code / 6, 4096);
+	for (uint32_t n = 0; n <= n_steps; n++) {
+		struct hotspot_flow *flow;
+
+		work = n;
+		flow = flow_with_steps(&work);
+		assert_true(work <= n);
+		assert_true(flow || n < n_steps);
+		for (uint32_t off = 0; flow && off < vm.n_code; off++)
+			assert_true(!is_inner(flow, off) || is_inner(all, off));
+		hotspot_flow_free(flow);
+	}
+	hotspot_flow_free(all);
+}
+
 static void tables_that_are_not_sound_are_refused(void **state)
 {
 	uint32_t traps[2];
@@ -342,6 +401,8 @@ int main(void)
 				       make_vm),
 		cmocka_unit_test_setup(code_that_is_reached_from_elsewhere_has_what_all_ways_have,
 				       make_vm),
+		cmocka_unit_test_setup(a_trap_is_known_behind_many_other_callees, make_vm),
+		cmocka_unit_test_setup(without_steps_left_there_are_fewer_methods, make_vm),
 		cmocka_unit_test_setup(tables_that_are_not_sound_are_refused, make_vm),
 		cmocka_unit_test_setup(code_that_cannot_be_read_has_no_ways, make_vm),
 	};
