@@ -221,7 +221,7 @@ void perfdata_each_build_id(const struct perfdata *p,
 }
 
 /* The kernel's mapping is "[kernel.kallsyms]_text", its build id's file "[kernel.kallsyms]". */
-const struct build_id *build_id_of_file(const struct perfdata *p, const char *path)
+static const struct build_id *build_id_of_file(const struct perfdata *p, const char *path)
 {
 	const char *bracket = path[0] == '[' ? strchr(path, ']') : NULL;
 	char kernel[64];
@@ -235,4 +235,12 @@ const struct build_id *build_id_of_file(const struct perfdata *p, const char *pa
 	if (!strings_find(&p->build_id_files, path, &name) || name.n >= p->build_ids.n)
 		return NULL;
 	return &p->build_ids.data[name.n];
+}
+
+/* perf calls the vdso of 32-bit programs, which are below 4 GiB, "[vdso32]". */
+const struct build_id *build_id_of_mapping(const struct perfdata *p, const struct mapping_event *m)
+{
+	bool is_of_32_bit = !strcmp(m->path, "[vdso]") && m->start >> 32 == 0;
+
+	return build_id_of_file(p, is_of_32_bit ? "[vdso32]" : m->path);
 }

@@ -395,7 +395,7 @@ static int deliver_record(struct reading *g, const struct record_format *f, cons
 	if (e.type == EVENT_EXIT) /* its number may come again, and its process is forgotten */
 		r = deliver_held_of(g, e.tid, NULL);
 	if (e.type == EVENT_MAPPING && !e.mapping.build_id.len && p->build_ids.n) {
-		const struct build_id *id = build_id_of_file(p, e.mapping.path);
+		const struct build_id *id = build_id_of_mapping(p, &e.mapping);
 
 		if (id)
 			e.mapping.build_id = *id;

@@ -101,7 +101,8 @@ int counters_finish(struct perfdata *p, struct error *err);
 /* feature.c */
 void feature_read(struct perfdata *p, uint32_t feature, const uint8_t *bytes, uint64_t size);
 void build_id_read(struct perfdata *p, const uint8_t *record, size_t size);
-const struct build_id *build_id_of_file(const struct perfdata *p, const char *path);
+struct mapping_event;
+const struct build_id *build_id_of_mapping(const struct perfdata *p, const struct mapping_event *m);
 
 /* tracing.c: the formats of tracepoints. */
 void tracing_read(struct perfdata *p, const uint8_t *bytes, uint64_t size);

@@ -372,6 +372,63 @@ static void what_is_no_perf_data_is_an_error_that_names_it(void **state)
 	import_result_fini(&result);
 }
 
+/* The first byte of each mapping's build id; '-': it has none. */
+struct id_listener {
+	struct event_sink sink;
+	char ids[8];
+};
+
+static int listen_to_ids(struct event_sink *sink, const struct event *e)
+{
+	struct id_listener *l = (struct id_listener *)sink;
+	size_t n = strlen(l->ids);
+
+	if (e->type == EVENT_MAPPING && n + 1 < sizeof(l->ids))
+		l->ids[n] = e->mapping.build_id.len ? (char)e->mapping.build_id.bytes[0] : '-';
+	return 0;
+}
+
+static void put_build_id(struct writer *w, char first, const char *path)
+{
+	begin_record(w, 67, 1 << 15); /* BUILD_ID, with a size */
+	put32(w, UINT32_MAX);
+	put64(w, (uint64_t)first);
+	put64(w, 0);
+	put32(w, 0);
+	put32(w, 20);
+	put_text(w, path);
+	end_record(w);
+}
+
+static void expect_vdso_ids(bool has_32_bit, const char *ids)
+{
+	struct id_listener l = { .sink = { listen_to_ids } };
+	struct perfdata_bytes file = { .name = "t" };
+	struct writer w = { 0 };
+	struct perfdata *p;
+
+	begin_pipe(&w, &plain, 5);
+	put_build_id(&w, 'L', "[vdso]");
+	if (has_32_bit)
+		put_build_id(&w, 'S', "[vdso32]");
+	put_mmap(&w, 1, 0x7fff00000000, 0x1000, "[vdso]", 0);
+	put_mmap(&w, 2, 0xf7f00000, 0x1000, "[vdso]", 0);
+	file.base = w.b.data;
+	file.size = w.b.len;
+	assert_int_equal(perfdata_open(&file, 1, &p, NULL), 0);
+	assert_int_equal(perfdata_read(p, &l.sink, NULL), 0);
+	assert_string_equal(l.ids, ids);
+	perfdata_free(p);
+	buf_fini(&w.b);
+}
+
+static void the_vdso_of_32_bit_programs_has_its_own_build_id(void **state)
+{
+	(void)state;
+	expect_vdso_ids(false, "L-");
+	expect_vdso_ids(true, "LS");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +443,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_is_cut_while_it_is_read_says_so),
 		cmocka_unit_test(a_directory_is_read_as_one_recording),
 		cmocka_unit_test(what_is_no_perf_data_is_an_error_that_names_it),
+		cmocka_unit_test(the_vdso_of_32_bit_programs_has_its_own_build_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
