@@ -69,6 +69,13 @@ static int wait_state_of(char letter)
 	}
 }
 
+/* Stacks of 64-bit programs are above 4 GiB. */
+#if defined(__x86_64__)
+static const bool is_x86 = true;
+#else
+static const bool is_x86 = false;
+#endif
+
 /* Reads /proc/PID/syscall: number, arguments, stack pointer, program counter; see proc(5). */
 static void read_user_registers(const char *proc, struct blocked_thread *t)
 {
@@ -82,6 +89,7 @@ static void read_user_registers(const char *proc, struct blocked_thread *t)
 		sp--;
 	t->sp = strtoull(sp, NULL, 16);
 	t->pc = strtoull(pc, NULL, 16);
+	t->is_i386 = is_x86 && !((t->sp | t->pc) >> 32);
 }
 
 static bool is_kernel_thread(const char *proc, int32_t pid)

@@ -37,6 +37,7 @@ struct blocked_thread {
 	enum wait_state state;
 	char comm[16];
 	uint64_t pc, sp; /* user mode; 0: not readable */
+	bool is_i386;
 };
 
 /*

@@ -644,7 +644,7 @@ static uint64_t walk_blocked(struct in_kernel *k, const struct blocked_thread *t
 		.time_ns = now_ns,
 		.hash = hash_u64(now_ns << 22 ^ (uint32_t)t->tid),
 		.copy = { .regs = (const uint64_t *)stack.regs,
-			  .is_i386 = stack.is_i386,
+			  .is_i386 = is_there ? stack.is_i386 : t->is_i386,
 			  .is_in_kernel = true,
 			  .stack = bytes,
 			  .stack_size = off_cpu_read_stack(reads, t->pid, stack.regs[SP_REGISTER],

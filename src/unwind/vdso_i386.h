@@ -36,7 +36,7 @@ static inline bool unwind_stack_has(const struct unwind_regs *r, struct unwind_c
 	return !unwind_read_word(r, c, addr, &word) && (word & mask) == wanted;
 }
 
-/* `is_in_kernel`: the frame is that of the sample, whose thread had called the kernel. */
+/* `is_in_kernel`: the frame is that of the sample, whose thread is in the kernel. */
 static inline struct unwind_rule unwind_rule_of_vdso_i386(const struct unwind_regs *r,
 							  struct unwind_ctx *c, bool is_in_kernel)
 {
@@ -47,16 +47,20 @@ static inline struct unwind_rule unwind_rule_of_vdso_i386(const struct unwind_re
 		.saved = UNWIND_FP_AT_CFA,
 		.fp = -4,
 	};
-	bool is_sampled = r->flags & UNWIND_IS_SAMPLED;
+	bool is_sampled = r->flags & UNWIND_IS_SAMPLED, is_call;
 	uint64_t sp = r->sp;
 
 	if (!(r->flags & UNWIND_KNOWS_SP))
 		return by_fp;
-	/* The signal may have interrupted a system call: ebp is on top, as in its register. */
-	if (r->flags & UNWIND_IS_EXACT)
-		return is_sampled ? (is_in_kernel ? landing_pad : by_fp)
-		       : unwind_stack_has(r, c, sp, r->fp, UINT32_MAX) ? landing_pad
-								       : by_fp;
+	/*
+	 * In a system call, ebp is on top, as in its register. Else it is a page fault, or a
+	 * signal. Of a thread that waits, ebp may not be known: 0.
+	 */
+	if (r->flags & UNWIND_IS_EXACT) {
+		is_call = is_sampled && !r->fp ? is_in_kernel
+					       : unwind_stack_has(r, c, sp, r->fp, UINT32_MAX);
+		return is_call && (!is_sampled || is_in_kernel) ? landing_pad : by_fp;
+	}
 	if (unwind_stack_has(r, c, sp + 4, sp + 12, UINT32_MAX) &&
 	    unwind_stack_has(r, c, sp + 8, sp + 140, UINT32_MAX))
 		return unwind_rule_of_sigcontext(160);

@@ -44,6 +44,7 @@ static void a_sleeping_thread_is_reported_with_its_registers(void **state)
 	assert_string_equal(t.comm, "worker");
 	assert_int_equal(t.sp, 2);
 	assert_int_equal(t.pc, 0x7f0000001234);
+	assert_false(t.is_i386);
 	assert_int_equal(off_cpu_read_stack(reads, getpid(), 2, bytes, 4), 0);
 	if (!can_read_memory()) {
 		memory_reads_free(reads);
@@ -52,6 +53,20 @@ static void a_sleeping_thread_is_reported_with_its_registers(void **state)
 	assert_int_equal(off_cpu_read_stack(reads, getpid(), (uintptr_t)text + 2, bytes, 4), 4);
 	assert_string_equal(bytes, "2345");
 	memory_reads_free(reads);
+}
+
+static void a_thread_below_4_gib_is_of_i386(void **state)
+{
+	struct blocked_thread t;
+
+	(void)state;
+	make_thread("42 (x) S 1", "240 0x1 0x80 0x0 0x0 0x0 0x0 0xffd01230 0xf7f6a549\n");
+	assert_true(off_cpu_look("proc", 41, 42, &t));
+#if defined(__x86_64__)
+	assert_true(t.is_i386);
+#else
+	assert_false(t.is_i386);
+#endif
 }
 
 static void states_are_known_by_their_letter(void **state)
@@ -142,6 +157,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sleeping_thread_is_reported_with_its_registers),
+		cmocka_unit_test(a_thread_below_4_gib_is_of_i386),
 		cmocka_unit_test(states_are_known_by_their_letter),
 		cmocka_unit_test(what_may_not_be_seen_has_no_registers),
 		cmocka_unit_test(threads_are_found_by_process_and_by_themselves),
