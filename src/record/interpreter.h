@@ -6,9 +6,10 @@
  *
  * A Go program may have an interpreter, too: cgo with libpython.
  *
- * A shell or a launcher may start the interpreter: `sh -c 'cd app; python3 main.py'`, `timeout 5 ruby
- * a.rb`. So each word of the command counts as a command, and each word of a script that a shell
- * runs. A word that is none, as in `echo perl`, does no harm: the sampler records any program.
+ * A shell or a launcher may start the interpreter: `sh -c 'cd app; python3 main.py'`, `timeout 5
+ * ruby a.rb`. So each word of the command counts as a command, and each word of a script that a
+ * shell runs. A word that is none, as in `echo perl`, does no harm: the sampler records any
+ * program.
  */
 #pragma once
 
