@@ -74,13 +74,24 @@ static bool count_cycles(struct pt_flow *f, const struct pt_packet *p)
 	return pt_time_packet(&f->time, p, false);
 }
 
+/* Whether the time packet at hand is of a guest, whose TSC may have an offset. */
+static bool is_of_guest(const struct pt_flow *f)
+{
+	return f->sync == PT_IN_PSB ? pt_time_psb_is_of_guest(f->at, f->end, f->next_is_guest)
+				    : f->next_is_guest;
+}
+
 static bool refuse_time(struct pt_flow *f, const struct pt_packet *p, uint64_t bound)
 {
-	pt_flow_set_fact(f, PT_FACT_IN_DOUBT, true);
+	bool is_guest = is_of_guest(f);
+
+	/* A guest's TSC may have an offset, which is no damage. */
+	if (!is_guest || p->type != PT_TSC)
+		pt_flow_set_fact(f, PT_FACT_IN_DOUBT, true);
 	f->cyc_at = p->type == PT_CYC ? f->offset + (uint64_t)(f->at - f->begin) : 0;
 	if (p->type != PT_CYC)
 		pt_flow_set_fact(f, PT_FACT_BEGINS_BEHIND_CYC, false);
-	return pt_time_refuse(&f->time, p, bound);
+	return pt_time_refuse(&f->time, p, bound, is_guest);
 }
 
 void pt_flow_time_on(struct pt_flow *f, bool is_on)

@@ -286,12 +286,27 @@ int pt_packet_read(const uint8_t *at, const uint8_t *end, enum pt_block *block,
 	return size;
 }
 
+/*
+ * Packets before a PSB may end with its first bytes: a CYC with 02, and a TNT of 82. So of a row of
+ * such pairs, the last ones are the PSB. Of three PSBs in a row, any place is as good.
+ */
+static const uint8_t *skip_pairs_before(const uint8_t *psb, const uint8_t *end)
+{
+	enum { PAIRS = PT_PSB_SIZE / 2 };
+	const uint8_t *behind = psb + PT_PSB_SIZE;
+	size_t n = 0;
+
+	for (; n < 2 * PAIRS && end - behind >= 2 && !memcmp(behind, psb_bytes, 2); n++)
+		behind += 2;
+	return n < 2 * PAIRS ? psb + 2 * (n % PAIRS) : psb;
+}
+
 const uint8_t *pt_find_psb(const uint8_t *at, const uint8_t *end)
 {
 	const uint8_t *found =
 		at < end ? memmem(at, (size_t)(end - at), psb_bytes, sizeof(psb_bytes)) : NULL;
 
-	return found ? found : end;
+	return found ? skip_pairs_before(found, end) : end;
 }
 
 const uint8_t *pt_find_psb_begin(const uint8_t *at, const uint8_t *end)

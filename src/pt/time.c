@@ -14,6 +14,8 @@
 #define TSC_WRAP (1ULL << 56)
 /* Damage that leads less far ahead is not looked for: time goes on again before long. */
 #define TSC_LEAP (1ULL << 20)
+/* Bytes of a PSB+, at most. */
+#define PSB_PLUS 128
 
 static uint64_t scale(uint64_t v, uint32_t numerator, uint32_t denominator)
 {
@@ -231,10 +233,15 @@ uint64_t pt_time_bound(const struct pt_time *t, const struct pt_packet *p, const
 	return tsc && is_far_behind(tsc, leap) ? tsc : 0;
 }
 
-bool pt_time_refuse(struct pt_time *t, const struct pt_packet *p, uint64_t bound)
+bool pt_time_refuse(struct pt_time *t, const struct pt_packet *p, uint64_t bound, bool is_guest)
 {
 	if (p->type != PT_TSC)
 		return false;
+	if (is_guest) {
+		t->has_tma = false;
+		t->last_tsc = t->said = 0;
+		return false;
+	}
 	on_tsc(t, bound, false);
 	t->last_tsc = 0; /* a TMA would count from there */
 	return true;
@@ -299,11 +306,24 @@ void pt_time_look_ahead(struct pt_time *t, const uint8_t *at, const uint8_t *end
 	}
 }
 
+static void scan_time_packet(struct pt_time *t, struct pt_scan *s, const struct pt_packet *p,
+			     const uint8_t *behind, const uint8_t *end)
+{
+	uint64_t bound = pt_time_bound(t, p, behind, s->next_tsc, s->context);
+
+	if (bound)
+		pt_time_refuse(t, p, bound,
+			       s->is_in_psb ? pt_time_psb_is_of_guest(behind, end, s->is_guest)
+					    : s->is_guest);
+	else
+		pt_time_packet(t, p, s->is_after_cyc);
+	if (p->type == PT_MTC && s->is_after_cyc)
+		pt_time_look_ahead(t, behind, end);
+}
+
 static void scan_packet(struct pt_time *t, struct pt_scan *s, const struct pt_packet *p,
 			const uint8_t *behind, const uint8_t *end)
 {
-	uint64_t bound;
-
 	switch (p->type) {
 	case PT_PSB:
 		pt_time_psb(t);
@@ -311,6 +331,9 @@ static void scan_packet(struct pt_time *t, struct pt_scan *s, const struct pt_pa
 		break;
 	case PT_PSBEND:
 		s->is_in_psb = false;
+		break;
+	case PT_PIP:
+		s->is_guest = p->flag;
 		break;
 	case PT_TIP_PGE:
 		pt_time_on(t, true);
@@ -323,13 +346,7 @@ static void scan_packet(struct pt_time *t, struct pt_scan *s, const struct pt_pa
 		pt_time_on(t, false);
 		break;
 	default:
-		bound = pt_time_bound(t, p, behind, s->next_tsc, s->context);
-		if (bound)
-			pt_time_refuse(t, p, bound);
-		else
-			pt_time_packet(t, p, s->is_after_cyc);
-		if (p->type == PT_MTC && s->is_after_cyc)
-			pt_time_look_ahead(t, behind, end);
+		scan_time_packet(t, s, p, behind, end);
 	}
 	s->is_after_cyc = p->type == PT_CYC;
 }
@@ -401,6 +418,20 @@ uint64_t pt_time_of_psb(const uint8_t *at, const uint8_t *end)
 		if (p.type == PT_TSC)
 			return p.payload;
 	return 0;
+}
+
+bool pt_time_psb_is_of_guest(const uint8_t *at, const uint8_t *end, bool before)
+{
+	const uint8_t *last = at + MIN(end - at, PSB_PLUS);
+	enum pt_block block = PT_NO_BLOCK;
+	struct pt_packet p;
+	int size;
+
+	for (; at < last && (size = pt_packet_read(at, end, &block, &p)) > 0 && p.type != PT_PSBEND;
+	     at += size)
+		if (p.type == PT_PIP)
+			return p.flag;
+	return before;
 }
 
 uint64_t pt_time_ns(const struct pt_clock *clock, uint64_t tsc)

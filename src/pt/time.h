@@ -76,9 +76,9 @@ uint64_t pt_time_bound(const struct pt_time *t, const struct pt_packet *p, const
 
 /*
  * In the place of pt_time_packet(), for such a packet. A TSC becomes the bound, and a CYC does not
- * count. True: it told the time.
+ * count. In a guest, whose TSC may have an offset, neither counts. True: it told the time.
  */
-bool pt_time_refuse(struct pt_time *t, const struct pt_packet *p, uint64_t bound);
+bool pt_time_refuse(struct pt_time *t, const struct pt_packet *p, uint64_t bound, bool is_guest);
 
 /*
  * Whether a TSC packet with this payload is far behind the MTC before. Then an MTC was wrong, as
@@ -94,7 +94,8 @@ void pt_time_look_ahead(struct pt_time *t, const uint8_t *at, const uint8_t *end
 struct pt_scan {
 	enum pt_block block;
 	bool is_in_psb, is_after_cyc;
-	bool is_lost; /* at bytes that are no packet: a PSB is needed to go on, and false here */
+	bool is_guest; /* by the last PIP */
+	bool is_lost;  /* at bytes that are no packet: a PSB is needed to go on, and false here */
 	pt_next_tsc *next_tsc; /* see pt_time_bound() */
 	void *context;
 };
@@ -116,6 +117,12 @@ void pt_time_resync(struct pt_time *t);
 
 /* The TSC of the PSB+ at `at`; 0: it has none. */
 uint64_t pt_time_of_psb(const uint8_t *at, const uint8_t *end);
+
+/*
+ * Whether a PSB+ is of a guest, by its PIP. `at` is the PSB, or a later packet of the PSB+.
+ * `before`: the answer of a PIP before `at`.
+ */
+bool pt_time_psb_is_of_guest(const uint8_t *at, const uint8_t *end, bool before);
 
 /* perf's time of a TSC value, as perf_event_mmap_page has it: nanoseconds. */
 uint64_t pt_time_ns(const struct pt_clock *clock, uint64_t tsc);

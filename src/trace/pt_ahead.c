@@ -82,8 +82,7 @@ static void begin(struct part *part, struct view_pool *pool)
 	queue_open_flow(q);
 	q->n_ahead = queue_ends_ahead(q) ? q->n_switches : 0;
 	pt_flow_restart(q->flow, q->pieces.data[q->piece].offset + q->at);
-	if (q->trace->info.has_cyc)
-		pt_flow_set_time(q->flow, &q->time);
+	pt_flow_set_time(q->flow, &q->time);
 }
 
 static void end(struct part *part)
@@ -270,9 +269,12 @@ static void scan_time(struct queue *q, size_t piece, uint64_t from, uint64_t to)
 	if (!q->trace->info.has_cyc || !bytes)
 		return;
 	while (at < bytes + to) {
-		struct pt_scan s = { .next_tsc = scan_next_tsc, .context = &scanned };
+		struct pt_scan s = { .is_guest = q->time_is_guest,
+				     .next_tsc = scan_next_tsc,
+				     .context = &scanned };
 
 		at = pt_time_scan(&q->time, &s, at, bytes + to, end);
+		q->time_is_guest = s.is_guest;
 		if (at < bytes + to) {
 			pt_time_resync(&q->time);
 			at = pt_find_psb(at + 1, end);

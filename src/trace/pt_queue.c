@@ -12,8 +12,8 @@
 enum {
 	FED = 1 << 20, /* at most, before memory is given back */
 	GIVE_BACK = 1 << 22,
-	LOOK_AHEAD = 1 << 20, /* for a time that shows whether an earlier one is damaged */
-	PSB_PLUS = 128,       /* bytes of a PSB+, at most */
+	LOOK_AHEAD = 1 << 20,  /* for a time that shows whether an earlier one is damaged */
+	LOOK_BEHIND = 1 << 13, /* at first, for the last time of the host */
 };
 
 /* ---- times ahead ---- */
@@ -30,35 +30,6 @@ static bool is_from_known(const struct psb_ahead *a, size_t piece, uint64_t from
 	       !place_is_from(piece, from, a->to_piece, a->to_at);
 }
 
-/* Whether a PSB+ was written in a guest, whose TSC may have an offset. */
-static bool psb_is_of_guest(const uint8_t *psb, const uint8_t *end)
-{
-	enum pt_block block = PT_NO_BLOCK;
-	const uint8_t *at = psb;
-	struct pt_packet p;
-	int size;
-
-	for (; (size = pt_packet_read(at, end, &block, &p)) > 0 && p.type != PT_PSBEND &&
-	       at - psb < PSB_PLUS;
-	     at += size)
-		if (p.type == PT_PIP && p.flag)
-			return true;
-	return false;
-}
-
-/* Whether the PSB+ at hand, or the last one before, is of a guest. */
-static bool place_is_in_guest(const uint8_t *bytes, const uint8_t *at, const uint8_t *end)
-{
-	const uint8_t *from = at - MIN((size_t)(at - bytes), (size_t)PSB_PLUS), *psb;
-	bool is_in_guest = false;
-
-	while ((psb = pt_find_psb(from, at)) < at) {
-		is_in_guest = psb_is_of_guest(psb, end);
-		from = psb + PT_PSB_SIZE;
-	}
-	return is_in_guest;
-}
-
 static uint64_t bytes_between(const struct queue *q, size_t piece, uint64_t at, size_t to_piece,
 			      uint64_t to_at)
 {
@@ -67,6 +38,12 @@ static uint64_t bytes_between(const struct queue *q, size_t piece, uint64_t at, 
 	for (; piece < to_piece; piece++, at = 0)
 		n += queue_piece(q, piece, &size) && size > at ? size - at : 0;
 	return n + (to_at - at);
+}
+
+/* The TSC of a PSB+; 0: it has none, or is of a guest, whose TSC may have an offset. */
+static uint64_t queue_host_tsc(const uint8_t *psb, const uint8_t *end)
+{
+	return pt_time_psb_is_of_guest(psb, end, false) ? 0 : pt_time_of_psb(psb, end);
 }
 
 /* Looks at `left` bytes from a.to_piece, a.to_at on. */
@@ -83,9 +60,7 @@ static struct psb_ahead look_ahead(const struct queue *q, struct psb_ahead a, ui
 		at = bytes + a.to_at;
 		left -= (uint64_t)(to - at);
 		for (at = pt_find_psb(at, to); at < to && !a.tsc;) {
-			a.tsc = psb_is_of_guest(at, bytes + size)
-					? 0
-					: pt_time_of_psb(at, bytes + size);
+			a.tsc = queue_host_tsc(at, bytes + size);
 			at = a.tsc ? at : pt_find_psb(at + PT_PSB_SIZE, to);
 		}
 		a.to_at = (uint64_t)(at - bytes);
@@ -118,14 +93,43 @@ static struct psb_ahead find_psb_ahead(const struct queue *q, size_t piece, uint
 uint64_t queue_next_tsc(struct queue *q, size_t piece, uint64_t from)
 {
 	const struct psb_ahead *a = &q->ahead;
-	uint64_t size;
-	const uint8_t *bytes = queue_piece(q, piece, &size);
 
-	if (q->is_guest || (bytes && place_is_in_guest(bytes, bytes + from, bytes + size)))
-		return 0;
 	if (!a->tsc || !is_from_known(a, piece, from))
 		q->ahead = find_psb_ahead(q, piece, from);
 	return a->tsc;
+}
+
+/* The last TSC of a host's PSB+ in these bytes; 0: there is none. */
+static uint64_t last_host_tsc(const uint8_t *at, const uint8_t *to, const uint8_t *end)
+{
+	uint64_t last = 0, tsc;
+
+	for (at = pt_find_psb(at, to); at < to; at = pt_find_psb(at + PT_PSB_SIZE, to)) {
+		tsc = queue_host_tsc(at, end);
+		last = tsc ? tsc : last;
+	}
+	return last;
+}
+
+/* Of the last PSB+ of the host that begins before a place, if it is near; else 0. */
+static uint64_t queue_tsc_before(const struct queue *q, size_t piece, uint64_t at)
+{
+	uint64_t size, n, looked_at = 0, tsc = 0;
+
+	for (; !tsc && looked_at < LOOK_AHEAD; at -= n, looked_at += n) {
+		const uint8_t *bytes;
+
+		while (!at && piece)
+			at = q->pieces.data[--piece].size;
+		bytes = queue_piece(q, piece, &size);
+		n = MIN(at, MAX(looked_at, (uint64_t)LOOK_BEHIND));
+		if (!n)
+			break;
+		if (bytes)
+			tsc = last_host_tsc(bytes + at - n, bytes + MIN(size, at + PT_PSB_SIZE - 1),
+					    bytes + size);
+	}
+	return tsc;
 }
 
 static uint64_t queue_on_next_tsc(void *context, const uint8_t *at)
@@ -201,16 +205,37 @@ void queue_open_flow(struct queue *q)
 	q->flow = pt_flow_new(&config, q->view->code);
 }
 
-void queue_follow_psb(struct queue *q)
+/*
+ * The TSC of the PSB at hand, on the host's clock. A guest's TSC may have an offset. Then the last
+ * TSC of the host is the best estimate. *before: that TSC; 0: none is near.
+ */
+static uint64_t queue_psb_tsc(struct queue *q, uint64_t *before)
 {
 	uint64_t size, tsc, next;
 	const uint8_t *bytes = queue_piece(q, q->piece, &size);
+	bool is_guest;
 
-	tsc = bytes ? pt_time_of_psb(bytes + q->at, bytes + size) : 0;
+	*before = 0;
+	if (!bytes)
+		return 0;
+	is_guest = pt_time_psb_is_of_guest(bytes + q->at, bytes + size, false);
+	tsc = pt_time_of_psb(bytes + q->at, bytes + size);
 	next = tsc ? queue_next_tsc(q, q->piece, q->at + PT_PSB_SIZE) : 0;
+	if (is_guest)
+		*before = queue_tsc_before(q, q->piece, q->at);
+	if (tsc < *before || (*before && next && next < tsc))
+		return *before;
 	/* A damaged time would lead past all changes. */
-	if (next && next < tsc)
-		tsc = next;
+	return next ? MIN(next, tsc) : tsc;
+}
+
+void queue_follow_psb(struct queue *q)
+{
+	uint64_t before, tsc = queue_psb_tsc(q, &before);
+
+	/* With CYCs, it is known from a scan. */
+	if (q->is_part && !q->trace->info.has_cyc)
+		q->time.tsc = before;
 	if (tsc && !q->trace->info.is_timeless)
 		queue_follow(q, pt_time_ns(&q->trace->info.clock, tsc));
 }

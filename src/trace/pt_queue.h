@@ -9,8 +9,8 @@ void queue_open_flow(struct queue *q);
 /* The thread of the events behind the PSB at hand is known before they come. */
 void queue_follow_psb(struct queue *q);
 /*
- * The TSC of the first PSB from there on that has one; 0: none is near, or the place is in a guest,
- * whose TSC may have an offset. One thread at a time may ask a queue.
+ * The TSC of the first PSB of the host from there on that has one; 0: none is near. One thread at a
+ * time may ask a queue.
  */
 uint64_t queue_next_tsc(struct queue *q, size_t piece, uint64_t from);
 

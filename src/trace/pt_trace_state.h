@@ -119,6 +119,7 @@ struct queue {
 	bool has_leaves;
 	struct pt_joint joint;
 	struct pt_time time; /* with CYCs: at the begin of the next part; of a part, at its begin */
+	bool time_is_guest;  /* with CYCs: whether the next part begins in a guest, by its PIP */
 };
 
 struct pt_trace {

@@ -274,6 +274,8 @@ int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 			run.shift = strtoull(argv[i] + 6, NULL, 0);
 		else if (strncmp(argv[i], "mtc=", 4) == 0)
 			options.has_tsc = options.has_mtc = true;
+		else if (strncmp(argv[i], "cyc=", 4) == 0)
+			options.has_cyc = true;
 	}
 	if (run.kernel)
 		write_kernel();

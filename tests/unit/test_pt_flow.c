@@ -514,6 +514,14 @@ static void cycles_count_up_to_the_psb_that_ends_an_error(void **state)
 		"a packet that may not be where it is");
 }
 
+static void a_piece_may_end_with_the_first_bytes_of_a_psb(void **state)
+{
+	(void)state;
+	expect_pieces_to_be_one(PSB "TSC 0x10000\nPTWRITE 0x82020000 IP:0\n" PSB
+				    "TSC 0x10010\nTNT N\nTIP.PGD no ip\n",
+				"ptwrite");
+}
+
 /* After the packets of `text`, where those of `ahead` follow. */
 static uint64_t time_before(const char *text, const char *ahead, struct pt_time *t)
 {
@@ -679,6 +687,7 @@ int main(void)
 		cmocka_unit_test(code_is_the_mapping_of_its_time),
 		cmocka_unit_test(joined_pieces_equal_one_decoder),
 		cmocka_unit_test(cycles_count_up_to_the_psb_that_ends_an_error),
+		cmocka_unit_test(a_piece_may_end_with_the_first_bytes_of_a_psb),
 		cmocka_unit_test(time_is_that_of_the_packets),
 		cmocka_unit_test(a_tma_with_reserved_bits_tells_no_time),
 		cmocka_unit_test(cycles_tell_time_from_a_packet_on_that_has_its_own_count),

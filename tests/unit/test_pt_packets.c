@@ -371,6 +371,22 @@ static void a_psb_is_found_wherever_it_is(void **state)
 	assert_ptr_equal(pt_find_psb(bytes + 64, bytes + 64), bytes + 64);
 }
 
+/* A CYC may end with 02, and a TNT be 82. */
+static void a_packet_before_a_psb_may_end_with_its_first_bytes(void **state)
+{
+	uint8_t bytes[5 * PT_PSB_SIZE];
+
+	(void)state;
+	for (size_t n_psbs = 1; n_psbs <= 2; n_psbs++)
+		for (size_t n_pairs = 0; n_pairs < PT_PSB_SIZE / 2; n_pairs++) {
+			memset(bytes, 0, sizeof(bytes));
+			for (size_t i = 0; i < 2 * n_pairs + n_psbs * PT_PSB_SIZE; i += 2)
+				memcpy(bytes + 3 + i, "\x02\x82", 2);
+			assert_ptr_equal(pt_find_psb(bytes, bytes + sizeof(bytes)),
+					 bytes + 3 + 2 * n_pairs);
+		}
+}
+
 static void a_dump_of_garbage_shows_each_byte_once(void **state)
 {
 	uint8_t bytes[512];
@@ -484,6 +500,7 @@ int main(void)
 		cmocka_unit_test(items_are_read_only_inside_a_block),
 		cmocka_unit_test(collected_directions_are_those_of_the_packets),
 		cmocka_unit_test(a_psb_is_found_wherever_it_is),
+		cmocka_unit_test(a_packet_before_a_psb_may_end_with_its_first_bytes),
 		cmocka_unit_test(a_dump_of_garbage_shows_each_byte_once),
 		cmocka_unit_test(a_real_recording_reads_as_perf_reads_it),
 	};
