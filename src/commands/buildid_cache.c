@@ -45,16 +45,20 @@ static const struct option_spec cache_options[] = {
 	{ 'u', "update", "FILES", OPT_LIST, FIELD(update), NULL,
 	  "keep these files, in the place of kept ones with the same build id" },
 	{ 'r', "remove", "FILES", OPT_LIST, FIELD(remove), NULL,
-	  "remove what is kept with the build ids of these files" },
+	  "remove what is kept with the build ids of these files",
+	  "That includes the copies of a kernel (*--kcore*). For the running kernel, name "
+	  "_/proc/kcore_." },
 	{ 'p', "purge", "PATHS", OPT_LIST, FIELD(purge), NULL,
-	  "remove all builds of the files that were at these paths" },
+	  "remove all builds of the files that were at these paths",
+	  "_[kernel.kcore]_ are all copies of kernels, and _[kernel.kcore]/TIME_ is one of them, "
+	  "as *--list* has it." },
 	{ 'P', "purge-all", NULL, OPT_FLAG, FIELD(purge_all), NULL, "remove everything" },
 	{ 'k', "kcore", "FILE", OPT_STRING, FIELD(kcore), NULL,
 	  "keep a copy of the kernel's code, from FILE and the kallsyms and modules beside it",
 	  "FILE is usually _/proc/kcore_, which root can read. Intel PT of that kernel is decoded "
 	  "with the copy, if its modules were at the same addresses. FILE must be named kcore, and "
 	  "the build id comes from _../sys/kernel/notes_ beside its folder. So the kcore of a "
-	  "recording can't be kept. *--purge-all* removes the copies." },
+	  "recording can't be kept." },
 	{ 'l', "list", NULL, OPT_FLAG, FIELD(list), NULL,
 	  "list the kept files and the copies of kernels" },
 	{ 'M', "missing", "RECORDING", OPT_STRING, FIELD(missing), NULL,
@@ -121,21 +125,44 @@ static int remove_folder(const struct cache *c, const char *folder, struct error
 	return access(whole, F_OK) < 0 && errno == ENOENT ? 0 : file_remove_tree(whole, err);
 }
 
-static int drop(const struct cache *c, const char *hex, struct error *err)
+static bool is_kept_link(const struct cache *c, const char *hex)
 {
-	cleanup(free_at_exit) char *link = link_of(c, hex);
-	cleanup(free_at_exit) char *folder = folder_of(link);
-	int r;
+	cleanup(free_at_exit) char *link = link_of(c, hex), *folder = folder_of(link);
 
-	if (!folder)
-		return error_set(err, -ENOENT, "no file with build id %s is kept in %s", hex,
-				 c->dir);
-	r = remove_folder(c, folder, err);
-	if (r >= 0 && unlink(link) < 0)
-		return error_errno(err, -errno, "%s", link);
+	return folder;
+}
+
+static int drop_folder(const struct cache *c, const char *hex, const char *folder,
+		       struct error *err)
+{
+	int r = remove_folder(c, folder, err);
+
 	if (r >= 0 && c->verbose)
 		log_info("removed %s %s", hex, folder);
 	return r;
+}
+
+static int drop_file(const struct cache *c, const char *hex, struct error *err)
+{
+	cleanup(free_at_exit) char *link = link_of(c, hex), *folder = folder_of(link);
+	int r = folder ? drop_folder(c, hex, folder, err) : 0;
+
+	return r >= 0 && folder && unlink(link) < 0 ? error_errno(err, -errno, "%s", link) : r;
+}
+
+/* The file with a build id, and the copies of that kernel's memory. */
+static int drop(const struct cache *c, const char *hex, struct error *err)
+{
+	cleanup(free_at_exit) char *copies = xasprintf(KCORE_CACHE "/%s", hex);
+	cleanup(free_at_exit) char *whole = xasprintf("%s/%s", c->dir, copies);
+	bool has_copies = access(whole, F_OK) == 0;
+	int r;
+
+	if (!has_copies && !is_kept_link(c, hex))
+		return error_set(err, -ENOENT, "no file with build id %s is kept in %s", hex,
+				 c->dir);
+	r = drop_file(c, hex, err);
+	return r >= 0 && has_copies ? drop_folder(c, hex, copies, err) : r;
 }
 
 /* Also in the place of a file with this build id, or of a link to a file that is gone. */
@@ -212,13 +239,22 @@ static int cache_update(struct cache *c, const char *path, struct error *err)
 	return add_file(c, path, true, err);
 }
 
+/* A kcore has no build id. The running kernel's is in the notes beside it. */
 static int cache_remove(struct cache *c, const char *path, struct error *err)
 {
 	struct file_mapping file = { 0 };
 	char hex[BUILD_ID_HEX_SIZE];
-	int r = read_id(path, &file, hex, err);
+	struct build_id id;
+	int r;
 
-	file_unmap(&file);
+	if (buildid_kcore_is(path)) {
+		r = buildid_kcore_id(path, &id, err);
+		if (r >= 0)
+			build_id_hex(&id, hex);
+	} else {
+		r = read_id(path, &file, hex, err);
+		file_unmap(&file);
+	}
 	return r < 0 ? r : drop(c, hex, err);
 }
 
@@ -295,7 +331,7 @@ static int purge(struct cache *c, const char *path, struct error *err)
 		bool is_it = !path || !strcmp(k->path, path) || (real && !strcmp(k->path, real));
 
 		if (r >= 0 && is_it)
-			r = drop(c, k->hex, err);
+			r = drop_file(c, k->hex, err);
 		n += is_it;
 	}
 	if (path && !n)
@@ -303,9 +339,50 @@ static int purge(struct cache *c, const char *path, struct error *err)
 	return r;
 }
 
+struct copy_purge {
+	const struct cache *cache;
+	const char *time; /* NULL: all */
+	struct error *err;
+	size_t n;
+	int r;
+};
+
+static void purge_copy(void *context, const char *hex, const char *time)
+{
+	struct copy_purge *p = context;
+	cleanup(free_at_exit) char *folder = xasprintf(KCORE_CACHE "/%s/%s", hex, time);
+
+	if (p->r < 0 || (p->time && strcmp(time, p->time) != 0))
+		return;
+	p->r = drop_folder(p->cache, hex, folder, p->err);
+	p->n++;
+}
+
+/* "[kernel.kcore]" are all copies of kernels. "[kernel.kcore]/TIME" is one, as --list has it. */
+static int purge_copies(struct cache *c, const char *path, struct error *err)
+{
+	const char *time = path + strlen(KCORE_CACHE);
+	struct copy_purge p = { .cache = c, .time = *time ? time + 1 : NULL, .err = err };
+
+	buildid_kcore_each(c->dir, purge_copy, &p);
+	return p.n ? p.r : error_set(err, -ENOENT, "no copy %s is kept in %s", path, c->dir);
+}
+
 static int cache_purge(struct cache *c, const char *path, struct error *err)
 {
+	size_t n = strlen(KCORE_CACHE);
+
+	if (!strncmp(path, KCORE_CACHE, n) && (!path[n] || (path[n] == '/' && path[n + 1])))
+		return purge_copies(c, path, err);
 	return purge(c, path, err);
+}
+
+static void print_copy(void *context, const char *hex, const char *time)
+{
+	struct cache *c = context;
+	cleanup(free_at_exit) char *path = xasprintf(KCORE_CACHE "/%s", time);
+
+	build_ids_print(c->out.file, hex, path);
 }
 
 static void list_kept(struct cache *c)
@@ -315,7 +392,7 @@ static void list_kept(struct cache *c)
 	read_kept(c, &l);
 	vec_foreach (&l.all, k)
 		build_ids_print(c->out.file, k->hex, k->path);
-	buildid_kcore_list(c->dir, c->out.file);
+	buildid_kcore_each(c->dir, print_copy, c);
 }
 
 static void print_missing(void *context, const char *path, const struct build_id *id)

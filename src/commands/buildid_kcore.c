@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "commands/build_ids.h"
 #include "elf/elf_file.h"
 #include "replay/kcore_copy.h"
 #include "symbol/kernel/kcore_cache.h"
@@ -58,54 +57,79 @@ static int is_shown(const struct dirent *entry)
 }
 
 /* Calls `visit` for each name in a folder, in order; hidden ones are left out. */
-static void each_name(const char *folder, const char *hex, FILE *out,
+static void each_name(const char *folder, const char *hex, void *context,
 		      void (*visit)(const char *folder, const char *hex, const char *name,
-				    FILE *out))
+				    void *context))
 {
 	struct dirent **entries = NULL;
 	int n = scandir(folder, &entries, is_shown, alphasort);
 
 	for (int i = 0; i < n; i++) {
-		visit(folder, hex, entries[i]->d_name, out);
+		visit(folder, hex, entries[i]->d_name, context);
 		free(entries[i]);
 	}
 	free(entries);
 }
 
-static void print_copy(const char *folder, const char *hex, const char *name, FILE *out)
+struct copy_visit {
+	void (*visit)(void *context, const char *hex, const char *time);
+	void *context;
+};
+
+static void visit_copy(const char *folder, const char *hex, const char *name, void *context)
 {
-	cleanup(free_at_exit) char *path = xasprintf(KCORE_CACHE "/%s", name);
+	const struct copy_visit *v = context;
 
 	(void)folder;
-	build_ids_print(out, hex, path);
+	v->visit(v->context, hex, name);
 }
 
-static void print_build(const char *folder, const char *hex, const char *name, FILE *out)
+static void visit_build(const char *folder, const char *hex, const char *name, void *context)
 {
 	cleanup(free_at_exit) char *build = xasprintf("%s/%s", folder, name);
 
 	(void)hex;
-	each_name(build, name, out, print_copy);
+	each_name(build, name, context, visit_copy);
 }
 
-void buildid_kcore_list(const char *cache, FILE *out)
+void buildid_kcore_each(const char *cache,
+			void (*visit)(void *context, const char *hex, const char *time),
+			void *context)
 {
 	cleanup(free_at_exit) char *copies = xasprintf("%s/" KCORE_CACHE, cache);
+	struct copy_visit v = { visit, context };
 
-	each_name(copies, NULL, out, print_build);
+	each_name(copies, NULL, &v, visit_build);
+}
+
+/* The folder that a path to a kcore names. The caller frees. */
+static char *proc_of(const char *kcore)
+{
+	const char *slash = strrchr(kcore, '/');
+
+	return xasprintf("%.*s", slash ? (int)(slash - kcore) : 1, slash ? kcore : ".");
+}
+
+bool buildid_kcore_is(const char *path)
+{
+	return strcmp(path_file_name(path), "kcore") == 0;
+}
+
+int buildid_kcore_id(const char *kcore, struct build_id *id, struct error *err)
+{
+	cleanup(free_at_exit) char *proc = proc_of(kcore);
+
+	return read_kernel_id(proc, id, err);
 }
 
 int buildid_kcore_add(const char *cache, const char *kcore, bool is_verbose, struct error *err)
 {
-	const char *slash = strrchr(kcore, '/');
-	cleanup(free_at_exit) char *proc =
-		xasprintf("%.*s", slash ? (int)(slash - kcore) : 1, slash ? kcore : ".");
-	cleanup(free_at_exit) char *folder = NULL;
+	cleanup(free_at_exit) char *proc = proc_of(kcore), *folder = NULL;
 	struct build_id id = { 0 };
 	uint64_t n_bytes = 0;
 	int e;
 
-	if (strcmp(path_file_name(kcore), "kcore") != 0)
+	if (!buildid_kcore_is(kcore))
 		return error_set(err, -EINVAL, "--kcore: %s: the file must be named kcore", kcore);
 	if ((e = read_kernel_id(proc, &id, err)) < 0)
 		return e;

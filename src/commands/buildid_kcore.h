@@ -3,8 +3,8 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdio.h>
 
+struct build_id;
 struct error;
 
 /*
@@ -15,5 +15,13 @@ struct error;
  */
 int buildid_kcore_add(const char *cache, const char *kcore, bool is_verbose, struct error *err);
 
-/* Prints a line for each copy: the build id and "[kernel.kcore]/TIME". */
-void buildid_kcore_list(const char *cache, FILE *out);
+/* Whether the path has that name. */
+bool buildid_kcore_is(const char *path);
+
+/* The build id beside a kcore. */
+int buildid_kcore_id(const char *kcore, struct build_id *id, struct error *err);
+
+/* Visits each copy in order: CACHE/[kernel.kcore]/HEX/TIME. The visit may remove the copy. */
+void buildid_kcore_each(const char *cache,
+			void (*visit)(void *context, const char *hex, const char *time),
+			void *context);

@@ -179,6 +179,27 @@ setup() {
 	[ -e elsewhere/file ]
 	rm "$PERF_BUILDID_DIR/[kernel.kcore]"
 	assay buildid-cache --kcore proc/kcore
+	# By the build id of the kernel, or by the names that --list has.
+	run assay buildid-cache -v --remove proc/kcore
+	[[ "$status" = 0 && "$output" == *"removed $id [kernel.kcore]/$id"* ]]
+	[ -z "$(assay buildid-cache --list)" ]
+	run assay buildid-cache --remove proc/kcore
+	refused 1 "no file with build id $id is kept"
+	assay buildid-cache --add "$PROGRAMS/flow" --kcore proc/kcore
+	[ "$(assay buildid-cache --list | wc -l)" = 2 ]
+	assay buildid-cache --remove "$PROGRAMS/flow"
+	[ -z "$(assay buildid-cache --list)" ]
+	assay buildid-cache --add "$PROGRAMS/flow" --kcore proc/kcore
+	run assay buildid-cache --purge '[kernel.kcore]/2020010100000000'
+	refused 1 "no copy [kernel.kcore]/2020010100000000 is kept"
+	assay buildid-cache --purge "$(assay buildid-cache --list | sed -n 's/^[0-9a-f]* \(\[kernel\.kcore\].*\)/\1/p')"
+	[ "$(assay buildid-cache --list)" = "$id $PROGRAMS/flow" ]
+	assay buildid-cache --kcore proc/kcore
+	assay buildid-cache --purge '[kernel.kcore]'
+	[ "$(assay buildid-cache --list)" = "$id $PROGRAMS/flow" ]
+	run assay buildid-cache --purge '[kernel.kcore]'
+	refused 1 "no copy [kernel.kcore] is kept"
+	assay buildid-cache --kcore proc/kcore
 	# A copy at other addresses is of no use.
 	rm -r "$PERF_BUILDID_DIR"
 	sed -i 's/^ffffffff81000000 T _text/ffffffff80fff000 T _text/' proc/kallsyms
