@@ -322,7 +322,6 @@ static void fit_trace(struct run *r)
 		all |= r->options.fields.of_type[i];
 	r->itrace.with_bytes = all & (FIELD_BIT(INSN) | FIELD_BIT(DISASM));
 	r->itrace.with_depth = all & FIELD_BIT(CALLINDENT);
-	r->options.shown |= SCRIPT_SHOW(TRACE_ERROR) | SCRIPT_SHOW(TRACE_UNVERIFIED);
 }
 
 static bool needs_stacks(const struct itrace *o)
@@ -392,6 +391,8 @@ static int parse(struct run *r, struct error *err)
 	for (size_t i = 0; i < ARRAY_SIZE(shows); i++)
 		if (*(const bool *)((const char *)a + shows[i].field))
 			o->shown |= shows[i].events;
+	if (!a->no_itrace)
+		o->shown |= SCRIPT_SHOW(TRACE_ERROR) | SCRIPT_SHOW(TRACE_UNVERIFIED);
 	return parse_filter(r, err);
 }
 

@@ -204,12 +204,17 @@ struct event {
 			uint32_t reason; /* enum loss_reason */
 			uint64_t addr;   /* where the code was; 0: not known */
 			uint64_t offset; /* in the trace */
+			/* Of a recorded error: perf's number of it, and its sentence; else NULL. */
+			uint32_t code;
+			const char *text;
 		} trace_error;
 		struct {
 			uint64_t insns;    /* of the stretch: some may not have run */
 			uint64_t from_ns;  /* its begin; 0: not known */
 			uint64_t offset;   /* the same in the trace */
 			bool is_confirmed; /* execution stands where the trace says at its end */
+			/* Of a recorded stretch, which has nothing else: a sentence; else NULL. */
+			const char *text;
 		} trace_unverified;
 	};
 };

@@ -370,6 +370,8 @@ static int deliver_record(struct reading *g, const struct record_format *f, cons
 
 	bool is_guests = guest || is_guests_mapping(p, bytes, type);
 
+	if (type == USER_AUXTRACE_ERROR)
+		return trace_error_push(p, bytes, size, g->sink);
 	record = record_in_our_order(p, f, bytes, size);
 	if (type == RECORD_CALLCHAIN_DEFERRED)
 		return deliver_deferred(g, f, record, size, guest);
@@ -524,21 +526,24 @@ static int perfdata_add_record(struct reading *g, uint32_t file, const struct ra
 	struct perfdata *p = g->p;
 	struct stream *s = &g->streams[file];
 	const struct record_format *f;
+	bool is_error = r->type == USER_AUXTRACE_ERROR && p->formats.n;
 	enum owner owner;
 	uint64_t time_ns;
 
 	p->stats.records++;
-	if (r->type >= USER_RECORD_FIRST) {
+	if (r->type >= USER_RECORD_FIRST && !is_error) {
 		read_user_record(g, file, r);
 		return 0;
 	}
-	if (!r->type || r->type > RECORD_CALLCHAIN_DEFERRED) {
+	if (!r->type || (r->type > RECORD_CALLCHAIN_DEFERRED && !is_error)) {
 		p->stats.unknown_types++;
 		p->stats.an_unknown_type = r->type;
 		return 0;
 	}
-	f = record_format_of(p, r->bytes, r->type, r->size);
-	time_ns = f ? record_time_of(p, f, r) : 0;
+	f = is_error ? p->formats.data : record_format_of(p, r->bytes, r->type, r->size);
+	time_ns = is_error ? trace_error_time(p, r->bytes, r->size)
+		  : f      ? record_time_of(p, f, r)
+			   : 0;
 	if (time_ns == UINT64_MAX)
 		time_ns = 0;
 	s->latest_ns = MAX(s->latest_ns, time_ns);

@@ -64,6 +64,7 @@ struct perfdata {
 	void *consumed_context;
 	uint64_t *swap_room; /* for a record of the other byte order */
 	struct record_scratch scratch;
+	char trace_error_text[65]; /* of the last error of a trace */
 };
 
 /* perfdata.c: 8 bytes of a record, in our order. */
@@ -84,6 +85,11 @@ void guests_note_kernel(struct perfdata *p, const struct perfdata_guest *guest,
 /* Gives the tasks of an event that is no sample their numbers (event/guest_task.h). False: the
  * event says nothing of processes or losses, and is left out. */
 bool guests_translate(const struct perfdata_guest *guest, struct event *e);
+
+/* trace_errors.c: pushes the event of a record of a trace's error; and its time (0: none). */
+int trace_error_push(struct perfdata *p, const uint8_t *bytes, size_t size,
+		     struct event_sink *sink);
+uint64_t trace_error_time(const struct perfdata *p, const uint8_t *bytes, size_t size);
 
 /* header.c: finds the data, the events and the feature sections of a file with a header. */
 int header_read(struct perfdata *p, struct error *err);

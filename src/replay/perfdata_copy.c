@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/strings.h"
-#include "event/loss.h"
+#include "event/trace_error.h"
 #include "guard/open.h"
 #include "machine/image_look.h"
 #include "perfdata/format.h"
@@ -28,9 +28,6 @@
 
 /* An id for each event that is made. */
 enum { MAX_MADE = 64 };
-
-/* Of records of stretches that are not verified. perf has no such error. */
-enum { CODE_UNVERIFIED = 255 };
 
 struct copying {
 	const struct perfdata_copy *config;
@@ -340,8 +337,8 @@ static void write_error_record(struct copying *c, const struct event *e, uint32_
 
 static void write_error(struct copying *c, const struct event *e)
 {
-	write_error_record(c, e, e->trace_error.reason, e->trace_error.addr,
-			   loss_texts[e->trace_error.reason].text);
+	write_error_record(c, e, trace_error_code(e->trace_error.reason), e->trace_error.addr,
+			   trace_error_text(e->trace_error.reason));
 	c->n_errors++;
 }
 
@@ -353,7 +350,7 @@ static void write_unverified(struct copying *c, const struct event *e)
 			  e->trace_unverified.insns, e->trace_unverified.from_ns / NS_PER_SECOND,
 			  e->trace_unverified.from_ns % NS_PER_SECOND);
 
-	write_error_record(c, e, CODE_UNVERIFIED, 0, text);
+	write_error_record(c, e, TRACE_ERROR_UNVERIFIED, 0, text);
 	c->n_unverified++;
 }
 

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "event/loss.h"
+#include "base/json.h"
+#include "event/trace_error.h"
 #include "pt/code.h"
 #include "pt/flow.h"
 #include "pt/insn.h"
@@ -333,59 +334,45 @@ void script_put_disasm(struct script_printer *p, const struct script_row *row, s
 
 /* ---- errors ---- */
 
-/* perf's number of our reason (INTEL_PT_ERR_…). */
-static unsigned int script_trace_code_of(uint32_t reason)
+static void script_put_error(struct buf *out, const struct event *e, uint64_t addr, uint32_t code,
+			     const char *text)
 {
-	switch (reason) {
-	case LOSS_TRACE_BAD_PACKET:
-	case LOSS_TRACE_CUT:
-		return 3;
-	case LOSS_TRACE_NO_CODE:
-		return 5;
-	case LOSS_TRACE_MISMATCH:
-	case LOSS_TRACE_UNEXPECTED:
-		return 6;
-	case LOSS_TRACE_OVERFLOW:
-		return 7;
-	case LOSS_TRACE_LOST:
-		return 8;
-	case LOSS_TRACE_LOOP:
-		return 10;
-	default:
-		return 9;
-	}
-}
-
-static const char *script_trace_text_of(uint32_t reason)
-{
-	const char *text = loss_texts[MIN(reason, (uint32_t)N_LOSS_REASONS - 1)].text;
-	const char *colon = strstr(text, ": ");
-
-	return colon ? colon + 2 : text;
-}
-
-void script_print_error(struct script_printer *p, const struct event *e)
-{
-	struct buf *out = &p->out;
-
 	buf_str(out, " instruction trace error type 1");
 	if (e->time_ns)
 		buf_printf(out, " time %" PRIu64 ".%09" PRIu64, e->time_ns / NS_PER_SECOND,
 			   e->time_ns % NS_PER_SECOND);
 	buf_printf(out, " cpu %d pid %d tid %d ip %#" PRIx64 " code %u: %s\n", (int)e->cpu, e->pid,
-		   e->tid, e->trace_error.addr, script_trace_code_of(e->trace_error.reason),
-		   script_trace_text_of(e->trace_error.reason));
+		   e->tid, addr, code, text);
+}
+
+static const char *script_error_text(const struct event *e)
+{
+	return e->trace_error.text ? e->trace_error.text : trace_error_text(e->trace_error.reason);
+}
+
+void script_print_error(struct script_printer *p, const struct event *e)
+{
+	uint32_t code =
+		e->trace_error.text ? e->trace_error.code : trace_error_code(e->trace_error.reason);
+
+	script_put_error(&p->out, e, e->trace_error.addr, code, script_error_text(e));
+}
+
+/* Up to the members that an error and a recorded stretch have both. */
+static void script_json_begin_error(struct buf *out, const struct event *e, const char *text)
+{
+	buf_str(out, "{\"error\":");
+	json_put_string(out, text);
+	buf_printf(out, ",\"time_ns\":%" PRIu64 ",\"pid\":%d,\"tid\":%d", e->time_ns, e->pid,
+		   e->tid);
+	if (e->cpu != UINT32_MAX)
+		buf_printf(out, ",\"cpu\":%u", e->cpu);
 }
 
 void script_json_error(struct script_printer *p, const struct event *e)
 {
-	struct buf *out = &p->out;
-
-	buf_printf(out, "{\"error\":\"%s\",\"time_ns\":%" PRIu64 ",\"pid\":%d,\"tid\":%d,",
-		   script_trace_text_of(e->trace_error.reason), e->time_ns, e->pid, e->tid);
-	if (e->cpu != UINT32_MAX)
-		buf_printf(out, "\"cpu\":%u,", e->cpu);
-	buf_printf(out, "\"address\":\"0x%" PRIx64 "\",\"trace_offset\":%" PRIu64 "}\n",
+	script_json_begin_error(&p->out, e, script_error_text(e));
+	buf_printf(&p->out, ",\"address\":\"0x%" PRIx64 "\",\"trace_offset\":%" PRIu64 "}\n",
 		   e->trace_error.addr, e->trace_error.offset);
 }
 
@@ -411,8 +398,18 @@ static void script_put_time(struct buf *out, const char *word, uint64_t ns)
 
 void script_print_unverified(struct script_printer *p, const struct event *e)
 {
+	const char *recorded = e->trace_unverified.text;
 	struct buf *out = &p->out;
 
+	if (recorded && p->options->is_json) {
+		script_json_begin_error(out, e, recorded);
+		buf_str(out, "}\n");
+		return;
+	}
+	if (recorded) {
+		script_put_error(out, e, 0, TRACE_ERROR_UNVERIFIED, recorded);
+		return;
+	}
 	if (p->options->is_json) {
 		script_json_unverified(out, e);
 		return;

@@ -101,3 +101,23 @@ shown() { # FILE FIELDS
 		sed -n 's/.* time \([0-9.]*\) .* code 255: unverified: \([0-9]*\) instructions from \([0-9.]*\)/\1 \2 \3/p' >theirs
 	cmp want theirs
 }
+
+@test "errors of a trace that was decoded before are shown again, as perf shows them" {
+	generate --tsc --mtc --psb 2000 -- "$PROGRAMS/flow" indirect
+	printf '\x02\x04\x05' | dd of=trace.data bs=1 seek=$(($(stat -c %s trace.data) / 2)) conv=notrunc status=none
+	assay inject -q -i trace.data -o out.data --itrace=be 2>said
+	assay script -i trace.data --itrace=e 2>err | grep ' error type ' >want
+	[ -s want ]
+	assay script -i out.data -F ip >shown
+	grep ' error type ' shown | grep -v 'code 255' | diff want -
+	assay script -i trace.data --itrace=e 2>err | grep -c unverified >n
+	[ "$(grep -c 'code 255: unverified: [0-9]* instructions from' shown)" = "$(cat n)" ]
+	assay script -i out.data --format json | jq -r 'select(.error) | .error' >texts
+	[ "$(wc -l <texts)" = "$(grep -c 'instruction trace error' shown)" ]
+	[ "$(assay script --no-itrace -i out.data -F ip | grep -c 'trace error')" = 0 ]
+	# They count where samples are added up.
+	assay report -i out.data | grep -q 'trace errors: '
+	command -v perf >/dev/null || skip "perf is not installed"
+	perf script -i out.data 2>/dev/null | grep 'instruction trace error' | sort >theirs
+	grep 'instruction trace error' shown | sort | cmp theirs -
+}
