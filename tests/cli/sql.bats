@@ -309,6 +309,8 @@ perf_scripts() {
 	[ "$(sqlite3 all.perf.sqlite 'SELECT COUNT(*) FROM context_switches')" = "$(assay script -i trace.data --itrace=e \
 		--show-switch-events | grep -c PERF_RECORD_SWITCH)" ]
 	[ "$(sqlite3 all.perf.sqlite 'SELECT COUNT(DISTINCT tid) FROM samples_view WHERE id > 0')" = 4 ]
+	# As in perf, half of the last digit is added to both, which is left there.
+	[ "$(sqlite3 -separator ' ' all.perf.sqlite 'SELECT DISTINCT cbr, mhz, percent FROM cbr')" = "20 1000.5 100.5" ]
 	# Like perf, it leaves out tables that are empty.
 	generate -- "$PROGRAMS/flow" calls
 	assay export -i trace.data -o few.perf.sqlite --itrace=be

@@ -20,6 +20,8 @@ void perf_add_row(struct perf_names *p, enum perf_table table, const struct perf
 	for (int i = 0; i < n; i++) {
 		if (values[i].text)
 			sqlite3_bind_text(insert, i + 1, values[i].text, -1, SQLITE_STATIC);
+		else if (values[i].fraction != 0)
+			sqlite3_bind_double(insert, i + 1, values[i].fraction);
 		else
 			sqlite3_bind_int64(insert, i + 1, values[i].n);
 	}
@@ -58,12 +60,13 @@ static void perf_add_unknown(struct perf_names *p)
 		enum perf_table table;
 		struct perf_value values[PERF_MAX_COLUMNS];
 	} rows[] = {
-		{ PERF_EVENTS, { { 0 }, { 0, "unknown" } } },
-		{ PERF_MACHINES, { { 0 }, { 0 }, { 0, "unknown" } } },
-		{ PERF_THREADS, { { 0 }, { 0 }, { 0 }, { -1, NULL }, { -1, NULL } } },
-		{ PERF_COMMS, { { 0 }, { 0, "unknown" } } },
-		{ PERF_DSOS, { { 0 }, { 0 }, { 0, "unknown" }, { 0, "unknown" }, { 0, "" } } },
-		{ PERF_SYMBOLS, { { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, { 0, "unknown" } } },
+		{ PERF_EVENTS, { { 0 }, { .text = "unknown" } } },
+		{ PERF_MACHINES, { { 0 }, { 0 }, { .text = "unknown" } } },
+		{ PERF_THREADS, { { 0 }, { 0 }, { 0 }, { .n = -1 }, { .n = -1 } } },
+		{ PERF_COMMS, { { 0 }, { .text = "unknown" } } },
+		{ PERF_DSOS,
+		  { { 0 }, { 0 }, { .text = "unknown" }, { .text = "unknown" }, { .text = "" } } },
+		{ PERF_SYMBOLS, { { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, { .text = "unknown" } } },
 		{ PERF_SAMPLES, { { 0 } } },
 		{ PERF_CALL_PATHS, { { 0 } } },
 		{ PERF_CALLS, { { 0 } } },

@@ -18,13 +18,15 @@
 #include "machine/machine.h"
 #include "script/script_places.h"
 
-/* A value of a row: the text, or if there is none the number. */
+/* A value of a row: the text, or else the fraction if there is one, or else the number. */
 struct perf_value {
 	int64_t n;
 	const char *text;
+	double fraction; /* 0: none */
 };
-#define PERF_N(number)    ((struct perf_value){ (int64_t)(number), NULL })
-#define PERF_TEXT(string) ((struct perf_value){ 0, string })
+#define PERF_N(number)      ((struct perf_value){ .n = (int64_t)(number) })
+#define PERF_TEXT(string)   ((struct perf_value){ .text = string })
+#define PERF_FRACTION(real) ((struct perf_value){ .fraction = real })
 
 /* The name that a thread of a process got; rows exist for those that a sample uses. */
 struct perf_comm {

@@ -197,8 +197,8 @@ static void perf_add_synth(struct perf_writer *w, uint64_t config, const struct 
 	case PT_SYNTH_CBR: { /* the ratio, and that of the highest frequency without turbo */
 		uint32_t cbr = first & 0xff, highest = first >> 16 & 0xff;
 
-		ROW(PERF_CBR, PERF_N(cbr), PERF_N(((uint32_t)v + 500) / 1000),
-		    PERF_N(highest ? (cbr * 1000 / highest + 5) / 10 : 0));
+		ROW(PERF_CBR, PERF_N(cbr), PERF_FRACTION(((uint32_t)v + 500) / 1000.0),
+		    PERF_FRACTION(highest ? (cbr * 1000.0 / highest + 5) / 10 : 0));
 		break;
 	}
 	default:
@@ -254,6 +254,15 @@ static bool perf_is_branch(const struct perf_event_attr *attr)
 	       attr->config == PERF_COUNT_HW_BRANCH_INSTRUCTIONS && attr->sample_period == 1;
 }
 
+/* Whether the address of a sample may have a name: page faults of code and data. */
+static bool perf_names_address(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE && attr->sample_type & PERF_SAMPLE_ADDR &&
+	       (attr->config == PERF_COUNT_SW_PAGE_FAULTS ||
+		attr->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+		attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+}
+
 static int perf_on_sample(struct replay_sink *sink, const struct replay_sample *s)
 {
 	static const struct sample_extra no_extra;
@@ -269,10 +278,10 @@ static int perf_on_sample(struct replay_sink *sink, const struct replay_sample *
 	perf_take_event(w, e->sample.counter, s->counter->name);
 	w->n_samples++;
 	at = is_branch ? perf_place_of(w, e->sample.ip) : perf_place(&w->names, s->frames->code[0]);
-	if (is_branch) {
+	if (is_branch || perf_names_address(&s->counter->attr))
 		to = perf_place_of(w, x->addr);
+	if (is_branch)
 		perf_follow_branch(w, e);
-	}
 	perf_add_row(&w->names, PERF_SAMPLES,
 		     (struct perf_value[]){
 			     PERF_N(w->n_samples),
@@ -308,9 +317,10 @@ static int perf_on_sample(struct replay_sink *sink, const struct replay_sample *
 
 /* ---- other events ---- */
 
-static void perf_on_switch(struct perf_writer *w, const struct event *e)
+/* Of this machine, or of the guest that the process runs (0: none). */
+static void perf_on_switch(struct perf_writer *w, const struct event *e, uint32_t guest)
 {
-	uint32_t machine = perf_machine(&w->names, 0);
+	uint32_t machine = perf_machine(&w->names, (int32_t)guest);
 	const int32_t pid[] = { e->pid, e->context_switch.other_pid };
 	const int32_t tid[] = { e->tid, e->context_switch.other_tid };
 	bool is_out = e->context_switch.is_out;
@@ -322,10 +332,11 @@ static void perf_on_switch(struct perf_writer *w, const struct event *e)
 		if (tid[i] == -1)
 			continue;
 		name = machine_thread_name(replay_machine(w->replay), pid[i], tid[i]);
-		thread[i] = perf_thread(&w->names, machine, pid[i], tid[i]);
-		if (name || !tid[i])
-			comm[i] = perf_comm(&w->names, machine, pid[i], thread[i],
-					    name ? name : "swapper");
+		thread[i] = perf_thread(&w->names, machine, guest_task_id(guest, pid[i]),
+					guest_task_id(guest, tid[i]));
+		if (name || !guest_task_id(guest, tid[i]))
+			comm[i] = perf_comm(&w->names, machine, guest_task_id(guest, pid[i]),
+					    thread[i], name ? name : "swapper");
 	}
 	perf_add_row(&w->names, PERF_SWITCHES,
 		     (struct perf_value[]){
@@ -339,11 +350,13 @@ static int perf_on_event(struct replay_sink *sink, const struct event *e)
 {
 	struct perf_writer *w = (struct perf_writer *)sink;
 
-	if (is_guest_task(e->pid))
-		return 0; /* the tables have no side band of guests */
+	const struct perfdata_guest *guest = perfdata_guest(replay_data(w->replay));
+
 	if (e->type == EVENT_SWITCH)
-		perf_on_switch(w, e);
-	else if (e->type == EVENT_COMM)
+		perf_on_switch(w, e, guest ? guest->machine_pid : 0);
+	if (guest || is_guest_task(e->pid))
+		return *w->names.file.code;
+	if (e->type == EVENT_COMM)
 		perf_comm_begins(&w->names, e->pid, e->comm.name, e->time_ns, e->comm.is_exec);
 	if (e->type == EVENT_TRACE_ERROR || (e->type == EVENT_COMM && e->comm.is_exec))
 		call_stacks_cut(&w->stacks, e->tid, e->time_ns);
