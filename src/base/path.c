@@ -27,3 +27,14 @@ char *path_folder(const char *path)
 		return xstrdup(".");
 	return len ? xstrndup(path, len) : xstrdup("/");
 }
+
+char *path_to_pattern(const char *path)
+{
+	char *pattern = xmalloc(2 * strlen(path) + 1), *to = pattern;
+
+	for (; *path; *to++ = *path++)
+		if (strchr("*?[\\", *path))
+			*to++ = '\\';
+	*to = '\0';
+	return pattern;
+}

@@ -12,3 +12,6 @@ size_t path_folder_len(const char *path);
 
 /* Returns that text: "." without a '/', "/" for "/x". The caller frees it. */
 char *path_folder(const char *path);
+
+/* The path as a pattern of glob(3) that matches nothing else. The caller frees it. */
+char *path_to_pattern(const char *path);

@@ -82,7 +82,7 @@ static void classify_functions(struct gather *g)
 		const char *name = gather_symbol(g, f);
 
 		g->has_language |= image->kind == IMAGE_LANGUAGE;
-		g->is_kernel[f] = image_kind_mode(image->kind) == CODE_KERNEL;
+		g->is_kernel[f] = image_code_mode(image) == CODE_KERNEL;
 		g->is_c_library[f] = image_is_c_library(image);
 		if (!name)
 			continue;

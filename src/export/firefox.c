@@ -143,7 +143,7 @@ static void get_category(struct firefox *w, struct buf *out, size_t line)
 					  [CODE_UNKNOWN] = CATEGORY_OTHER };
 	const struct image *image = p->images.data[function_of(w, line)->image].image;
 
-	text_u64(out, (uint64_t)categories[image_kind_mode(image->kind)]);
+	text_u64(out, (uint64_t)categories[image_code_mode(image)]);
 }
 
 static void get_function(struct firefox *w, struct buf *out, size_t line)

@@ -366,7 +366,7 @@ static const char *frame_type(const struct image *image)
 	};
 	uint32_t language = image_language(image);
 
-	if (image_kind_mode(image->kind) == CODE_KERNEL)
+	if (image_code_mode(image) == CODE_KERNEL)
 		return "kernel";
 	/* Nobody knows the compiler of JIT code and of code that has only a name. */
 	return (image->kind == IMAGE_FILE || image->kind == IMAGE_VDSO ||

@@ -142,14 +142,23 @@ static image_id intern(struct importer *im, const struct image *image)
 	return image_intern(machine_images(im->machine), image);
 }
 
+/* A guest's kernel, or its module, is none of this machine: it has its name alone. */
+static image_id guest_image(struct importer *im, struct slice path)
+{
+	struct image image = { .kind = IMAGE_NAMED, .path = path_text(im, path) };
+
+	return intern(im, &image);
+}
+
 /* "[kernel.kallsyms]", "[nf_tables]", "/lib/modules/…/nf_tables.ko.xz", "bpf_prog_0123…". */
 static image_id kernel_image(struct importer *im, struct slice path)
 {
 	const char *slash = path.len ? memrchr(path.at, '/', path.len) : NULL, *dot;
 	struct image image = { .kind = IMAGE_KERNEL, .path = "[kernel]" };
 
-	if (!path.len || slice_starts(path, SLICE("[kernel")) ||
-	    slice_starts(path, SLICE("[guest.kernel")) || slice_ends(path, SLICE("vmlinux")))
+	if (slice_starts(path, SLICE("[guest.")))
+		return guest_image(im, path);
+	if (!path.len || slice_starts(path, SLICE("[kernel")) || slice_ends(path, SLICE("vmlinux")))
 		return intern(im, &image);
 	if (slash)
 		path = slice_from(path, (size_t)(slash - path.at) + 1);

@@ -24,7 +24,13 @@ char *guest_files_list(const struct guest_files *f, int32_t pid, const char *nam
 
 struct guest_modules {
 	VEC(struct guest_module) all;
+	size_t n_bytes;
 };
+
+size_t guest_modules_bytes(const struct guest_modules *t)
+{
+	return t->n_bytes;
+}
 
 static int guest_modules_compare(const void *a, const void *b)
 {
@@ -73,6 +79,9 @@ struct guest_modules *guest_modules_read(const char *path)
 	if (t->all.n)
 		qsort(t->all.data, t->all.n, sizeof(*t->all.data), guest_modules_compare);
 	guest_modules_cut_overlaps(t);
+	t->n_bytes = sizeof(*t);
+	vec_foreach (&t->all, known)
+		t->n_bytes += sizeof(*known) + strlen(known->name) + 1;
 	return t;
 }
 

@@ -30,6 +30,7 @@ struct guest_modules; /* never changes, so any thread may read it */
 /* No file, an unreadable one, and one without addresses are the same as an empty list. */
 struct guest_modules *guest_modules_read(const char *path); /* NULL is fine */
 void guest_modules_free(struct guest_modules *t);           /* NULL is fine */
+size_t guest_modules_bytes(const struct guest_modules *t);  /* of memory */
 
 /* In the order of addresses. Where two modules overlap, the second one is left out. */
 const struct guest_module *guest_modules_all(const struct guest_modules *t, size_t *n);

@@ -96,8 +96,10 @@ void machine_free(struct machine *m)
 	image_table_free(m->images);
 	strings_fini(&m->strings);
 	vec_foreach (&m->guests, guest)
-		guest_modules_free(guest->modules);
+		guest_modules_free(guest->own_modules);
 	vec_fini(&m->guests);
+	intmap_fini(&m->by_guest);
+	guest_modules_free(m->guest_modules);
 	machine_forget_guest_files(m);
 	free(m->proc);
 	free(m);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/auxv.h>
 
 #include "base/intmap.h"
@@ -33,7 +34,8 @@ string_id machine_process_cgroup(struct machine *m, struct process *p, int depth
 	return p->cgroup;
 }
 
-enum { MAX_GUESTS_WITH_MODULES = 1024 }; /* a recording may name any number of guests */
+/* Of the lists of single guests, together: a recording may name any number of guests. */
+enum { MAX_GUEST_LIST_BYTES = 64 << 20 };
 
 /* Looking up. */
 
@@ -190,23 +192,41 @@ static image_id named_image(struct machine *m, const char *path)
 	return image_intern(m->images, &(struct image){ .kind = IMAGE_NAMED, .path = path });
 }
 
+/*
+ * The modules of a guest, by its own list or the list for all guests. Past the limit of bytes, its
+ * modules are part of its kernel.
+ */
+static const struct guest_modules *modules_of_guest(struct machine *m, struct guest_of_process *new)
+{
+	cleanup(free_at_exit) char *list = guest_files_list(&m->guest_files, new->pid, "modules");
+	bool is_for_all = list && m->guest_files.modules && !strcmp(list, m->guest_files.modules);
+
+	if (list && !is_for_all && m->guest_list_bytes < MAX_GUEST_LIST_BYTES) {
+		new->own_modules = guest_modules_read(list);
+		m->guest_list_bytes += guest_modules_bytes(new->own_modules);
+		return new->own_modules;
+	}
+	if (!m->guest_modules)
+		m->guest_modules = guest_modules_read(m->guest_files.modules);
+	return is_for_all ? m->guest_modules : NULL;
+}
+
 /* A guest's kernel can have names, so each guest has one. */
 static struct guest_of_process *guest_of_process(struct machine *m, int32_t pid)
 {
 	char path[sizeof(IMAGE_GUEST_KERNEL) + 16];
-	cleanup(free_at_exit) char *list = NULL;
 	struct guest_of_process *new;
+	bool is_new;
+	uint32_t *at = intmap_put(&m->by_guest, (uint32_t)pid, &is_new);
 
-	vec_foreach (&m->guests, guest)
-		if (guest->pid == pid)
-			return guest;
+	if (!is_new)
+		return &m->guests.data[*at];
+	*at = (uint32_t)m->guests.n;
 	snprintf(path, sizeof(path), IMAGE_GUEST_KERNEL " %" PRId32 "]", pid);
 	new = vec_add(&m->guests);
 	new->pid = pid;
 	new->kernel = named_image(m, path);
-	if (m->guests.n <= MAX_GUESTS_WITH_MODULES)
-		list = guest_files_list(&m->guest_files, pid, "modules");
-	new->modules = guest_modules_read(list);
+	new->modules = modules_of_guest(m, new);
 	return new;
 }
 
@@ -217,7 +237,8 @@ static image_id guest_kernel_image(struct machine *m, const struct thread_view *
 	int32_t pid =
 		thread->guest_pid ? thread->guest_pid : m->processes.data[thread->process].pid;
 	struct guest_of_process *guest = guest_of_process(m, pid);
-	const struct guest_module *module = guest_modules_next(guest->modules, addr);
+	const struct guest_module *module =
+		guest->modules ? guest_modules_next(guest->modules, addr) : NULL;
 	char path[sizeof(IMAGE_GUEST_MODULE) + 16 + PROC_MODULE_NAME];
 
 	if (!module || addr < module->start)

@@ -91,8 +91,9 @@ struct machine_dump {
 struct guest_of_process {
 	int32_t pid;
 	image_id kernel;
-	struct guest_modules *modules;
-	const struct guest_module *module; /* of the last sample in a module; NULL: none */
+	struct guest_modules *own_modules;   /* NULL: the list for all guests is its */
+	const struct guest_modules *modules; /* NULL: not known, as there were too many */
+	const struct guest_module *module;   /* of the last sample in a module; NULL: none */
 	image_id module_image;
 };
 
@@ -102,7 +103,10 @@ struct machine {
 	bool has_guest_code;
 	struct guest_files guest_files; /* copies */
 	VEC(struct guest_of_process) guests;
-	bool has_data; /* offline: mappings of data come */
+	struct intmap by_guest;              /* its process here to index in `guests` */
+	struct guest_modules *guest_modules; /* of the list for all guests */
+	size_t guest_list_bytes;             /* of lists of single guests */
+	bool has_data;                       /* offline: mappings of data come */
 	char *proc;
 	struct image_table *images;
 	struct strings strings;

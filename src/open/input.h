@@ -158,89 +158,93 @@ struct code_args {
 	struct option_list image_path; /* the command's to free */
 	double debuginfod_s;
 };
-#define CODE_OPTIONS(base)                                                                        \
-	{ 'k',                                                                                    \
-	  "vmlinux",                                                                              \
-	  "FILE",                                                                                 \
-	  OPT_STRING,                                                                             \
-	  (base) + offsetof(struct code_args, vmlinux),                                           \
-	  NULL,                                                                                   \
-	  "the file of the kernel that was recorded",                                             \
-	  "Names and code of the kernel come from it, if its build id is the recorded one. A "    \
-	  "file of another build is reported and not used. Without this option, assay finds the " \
-	  "kernel by its build id." },                                                            \
-		{ 0,                                                                              \
-		  "guestkallsyms",                                                                \
-		  "FILE",                                                                         \
-		  OPT_STRING,                                                                     \
-		  (base) + offsetof(struct code_args, guest_kallsyms),                            \
-		  NULL,                                                                           \
-		  "a copy of the /proc/kallsyms of the guest that was recorded (perf kvm)",       \
-		  "Functions of the guest's kernel and its modules have their names from it." },  \
-		{ 0,                                                                              \
-		  "guestmodules",                                                                 \
-		  "FILE",                                                                         \
-		  OPT_STRING,                                                                     \
-		  (base) + offsetof(struct code_args, guest_modules),                             \
-		  NULL,                                                                           \
-		  "a copy of the guest's /proc/modules: its modules have rows of their own",      \
-		  "An Intel PT trace of a guest needs the files of its modules, too: by name, "   \
-		  "in *--image-path*." },                                                         \
-		{ 0,                                                                              \
-		  "guestmount",                                                                   \
-		  "DIR",                                                                          \
-		  OPT_STRING,                                                                     \
-		  (base) + offsetof(struct code_args, guest_mount),                               \
-		  NULL,                                                                           \
-		  "the files of several guests: DIR/PID/proc/kallsyms, by the process that ran "  \
-		  "each",                                                                         \
-		  "A guest that has no folder in DIR has the names of *--guestkallsyms*." },      \
-		{ 0,                                                                              \
-		  "guestvmlinux",                                                                 \
-		  "FILE",                                                                         \
-		  OPT_STRING,                                                                     \
-		  (base) + offsetof(struct code_args, guest_vmlinux),                             \
-		  NULL,                                                                           \
-		  "the file of the kernel of the guest",                                          \
-		  "An Intel PT trace of a guest needs its code. Where the kernel was is in "      \
-		  "*--guestkallsyms*. If a copy of the guest's /proc/kcore is beside that file, " \
-		  "the code comes from there." },                                                 \
-		{ 0,                                                                              \
-		  "guest-code",                                                                   \
-		  NULL,                                                                           \
-		  OPT_FLAG,                                                                       \
-		  (base) + offsetof(struct code_args, guest_code),                                \
-		  NULL,                                                                           \
-		  "guests run code of the processes that run them, at the same addresses",        \
-		  "Programs that test KVM do so. There is no kernel in such a guest." },          \
-		{ 0,                                                                              \
-		  "symfs",                                                                        \
-		  "DIR",                                                                          \
-		  OPT_STRING,                                                                     \
-		  (base) + offsetof(struct code_args, symfs),                                     \
-		  NULL,                                                                           \
-		  "look for binaries below DIR, by the paths that they ran from",                 \
-		  "For recordings of another machine. DIR may also have just the binaries. "      \
-		  "An archive (assay-archive(1)) needs "                                          \
-		  "no such option." },                                                            \
-		{ 0,                                                                              \
-		  "image-path",                                                                   \
-		  "DIR",                                                                          \
-		  OPT_LIST,                                                                       \
-		  (base) + offsetof(struct code_args, image_path),                                \
-		  NULL,                                                                           \
-		  "look for binaries below DIR, too",                                             \
-		  "Files are found there by name and build id, if they are not at the path "      \
-		  "that they ran from, or if they are another build now. Without this "           \
-		  "option, assay also finds files by their build id: see *assay why*." },         \
-	{                                                                                         \
-		0, "debuginfod-limit", "TIME", OPT_SECONDS,                                       \
-			(base) + offsetof(struct code_args, debuginfod_s), NULL,                  \
-			"how long debuginfod may take for all files together (default: 30s)",     \
-			"The servers in *DEBUGINFOD_URLS* are asked last. assay remembers for "   \
-			"ten "                                                                    \
-			"minutes that they do not have a file, or do not answer.",                \
-			1, 1e6                                                                    \
+#define CODE_OPTIONS(base)                                                                         \
+	{ 'k',                                                                                     \
+	  "vmlinux",                                                                               \
+	  "FILE",                                                                                  \
+	  OPT_STRING,                                                                              \
+	  (base) + offsetof(struct code_args, vmlinux),                                            \
+	  NULL,                                                                                    \
+	  "the file of the kernel that was recorded",                                              \
+	  "Names and code of the kernel come from it, if its build id is the recorded one. A "     \
+	  "file of another build is reported and not used. Without this option, assay finds the "  \
+	  "kernel by its build id." },                                                             \
+		{ 0,                                                                               \
+		  "guestkallsyms",                                                                 \
+		  "FILE",                                                                          \
+		  OPT_STRING,                                                                      \
+		  (base) + offsetof(struct code_args, guest_kallsyms),                             \
+		  NULL,                                                                            \
+		  "a copy of the /proc/kallsyms of the guest that was recorded (perf kvm)",        \
+		  "Functions of the guest's kernel and its modules have their names from it." },   \
+		{ 0,                                                                               \
+		  "guestmodules",                                                                  \
+		  "FILE",                                                                          \
+		  OPT_STRING,                                                                      \
+		  (base) + offsetof(struct code_args, guest_modules),                              \
+		  NULL,                                                                            \
+		  "a copy of the guest's /proc/modules: its modules have rows of their own",       \
+		  "An Intel PT trace of a guest needs the files of its modules, too: by name, "    \
+		  "in *--image-path*." },                                                          \
+		{ 0,                                                                               \
+		  "guestmount",                                                                    \
+		  "DIR",                                                                           \
+		  OPT_STRING,                                                                      \
+		  (base) + offsetof(struct code_args, guest_mount),                                \
+		  NULL,                                                                            \
+		  "the files of several guests: those of each below DIR/PID, by the process that " \
+		  "ran it",                                                                        \
+		  "PID has copies of the guest's /proc/kallsyms, /proc/modules and "               \
+		  "/proc/version. An Intel PT trace needs code, too: the guest's programs, the "   \
+		  "vmlinux in /boot or /usr/lib/debug, and /lib/modules, at their paths below "    \
+		  "PID. A copy of /proc/kcore beside kallsyms takes the place of vmlinux. A "      \
+		  "guest that has no folder in DIR has the names of *--guestkallsyms*." },         \
+		{ 0,                                                                               \
+		  "guestvmlinux",                                                                  \
+		  "FILE",                                                                          \
+		  OPT_STRING,                                                                      \
+		  (base) + offsetof(struct code_args, guest_vmlinux),                              \
+		  NULL,                                                                            \
+		  "the file of the kernel of the guest",                                           \
+		  "An Intel PT trace of a guest needs its code. Where the kernel was is in "       \
+		  "*--guestkallsyms*. If a copy of the guest's /proc/kcore is beside that file, "  \
+		  "the code comes from there." },                                                  \
+		{ 0,                                                                               \
+		  "guest-code",                                                                    \
+		  NULL,                                                                            \
+		  OPT_FLAG,                                                                        \
+		  (base) + offsetof(struct code_args, guest_code),                                 \
+		  NULL,                                                                            \
+		  "guests run code of the processes that run them, at the same addresses",         \
+		  "Programs that test KVM do so. There is no kernel in such a guest." },           \
+		{ 0,                                                                               \
+		  "symfs",                                                                         \
+		  "DIR",                                                                           \
+		  OPT_STRING,                                                                      \
+		  (base) + offsetof(struct code_args, symfs),                                      \
+		  NULL,                                                                            \
+		  "look for binaries below DIR, by the paths that they ran from",                  \
+		  "For recordings of another machine. DIR may also have just the binaries. "       \
+		  "An archive (assay-archive(1)) needs "                                           \
+		  "no such option." },                                                             \
+		{ 0,                                                                               \
+		  "image-path",                                                                    \
+		  "DIR",                                                                           \
+		  OPT_LIST,                                                                        \
+		  (base) + offsetof(struct code_args, image_path),                                 \
+		  NULL,                                                                            \
+		  "look for binaries below DIR, too",                                              \
+		  "Files are found there by name and build id, if they are not at the path "       \
+		  "that they ran from, or if they are another build now. Without this "            \
+		  "option, assay also finds files by their build id: see *assay why*." },          \
+	{                                                                                          \
+		0, "debuginfod-limit", "TIME", OPT_SECONDS,                                        \
+			(base) + offsetof(struct code_args, debuginfod_s), NULL,                   \
+			"how long debuginfod may take for all files together (default: 30s)",      \
+			"The servers in *DEBUGINFOD_URLS* are asked last. assay remembers for "    \
+			"ten "                                                                     \
+			"minutes that they do not have a file, or do not answer.",                 \
+			1, 1e6                                                                     \
 	}
 
 /* The --vmlinux if it is another build than the recorded kernel; else NULL. */

@@ -70,22 +70,6 @@ static int input_check_symfs(const struct input *in, struct error *err)
 		       : error_set(err, -ENOTDIR, "symfs: %s is not a directory", path);
 }
 
-/* The names of guests are wrong without any word if a file was mistyped. */
-static int input_check_guests(const struct input *in, struct error *err)
-{
-	const struct {
-		const char *name, *path;
-	} files[] = { { "guestkallsyms", in->config.guest_kallsyms },
-		      { "guestmodules", in->config.guest_modules },
-		      { "guestmount", in->config.guest_mount },
-		      { "guestvmlinux", in->config.guest_vmlinux } };
-
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		if (files[i].path && access(files[i].path, R_OK) < 0)
-			return error_errno(err, -errno, "%s: %s", files[i].name, files[i].path);
-	return 0;
-}
-
 static int input_read_containers(struct input *in, const char *file, struct error *err)
 {
 	cleanup(free_at_exit) char *text = NULL;
@@ -130,6 +114,7 @@ int input_new(const struct open_config *config, struct input **out, struct error
 		return reserve_error(err);
 	in = xcalloc(1, sizeof(*in));
 	in->config = *config;
+	in->guest_kallsyms_fd = in->guest_modules_fd = -1;
 	in->config.vmlinux = copy_text(config->vmlinux);
 	in->config.symfs = copy_text(config->symfs);
 	in->config.guest_kallsyms = copy_text(config->guest_kallsyms);
@@ -149,7 +134,7 @@ int input_new(const struct open_config *config, struct input **out, struct error
 	r = input_take_itrace(in, config->itrace, config->filter, err);
 	r = r < 0 ? r : input_check_vmlinux(in, err);
 	r = r < 0 ? r : input_check_symfs(in, err);
-	r = r < 0 ? r : input_check_guests(in, err);
+	r = r < 0 ? r : input_take_guests(in, err);
 	r = r < 0 ? r : input_read_containers(in, config->container_names, err);
 	if (r < 0)
 		input_free(in);
@@ -167,6 +152,8 @@ void input_free(struct input *in)
 	branch_filter_fini(&in->filter);
 	free((char *)in->config.vmlinux);
 	free((char *)in->config.symfs);
+	close_at_exit(&in->guest_kallsyms_fd);
+	close_at_exit(&in->guest_modules_fd);
 	free((char *)in->config.guest_kallsyms);
 	free((char *)in->config.guest_modules);
 	free((char *)in->config.guest_mount);

@@ -18,12 +18,17 @@ struct input {
 	struct container_names *containers;
 	struct debuginfod *debuginfod; /* NULL: it is not asked */
 	char *scratch;                 /* NULL: there is none yet */
-	pid_t owner;                   /* of the directory: a child of fork(2) does not remove it */
+	/* Copies of pipes, which config.guest_kallsyms and guest_modules name; -1: none. */
+	int guest_kallsyms_fd, guest_modules_fd;
+	pid_t owner; /* of the directory: a child of fork(2) does not remove it */
 	unsigned int n_folders;
 	bool sums_alone; /* input_want_sums_alone() */
 	struct fleet_wish fleet_wish;
 	char *packed, *unpacked; /* the archive in one file that was opened last, and its folder */
 };
+
+/* Checks the files of guests that the user names. Pipes are copied. */
+int input_take_guests(struct input *in, struct error *err);
 
 /* Opens a fleet in ClickHouse. *is_damaged: a shard did not answer. */
 int input_open_clickhouse(struct input *in, const char *path, const struct query *q,

@@ -96,10 +96,10 @@ static void choose_hues(struct canvas *c)
 	if (pic->images.n)
 		qsort(order, pic->images.n, sizeof(*order), heavier_image);
 	for (uint32_t i = 0; i < pic->images.n; i++) {
-		enum image_kind kind = pic->images.data[order[i].image].image->kind;
+		const struct image *image = pic->images.data[order[i].image].image;
 
 		c->hues[order[i].image] =
-			image_kind_mode(kind) == CODE_KERNEL
+			image_code_mode(image) == CODE_KERNEL
 				? kernel_hues[n_kernel++ % ARRAY_SIZE(kernel_hues)]
 				: user_hues[n_user++ % ARRAY_SIZE(user_hues)];
 	}

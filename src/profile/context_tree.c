@@ -50,7 +50,7 @@ static struct chain_state chain_state_next(struct chain_state s, enum context_ma
 /* Where an address that no image has belongs: the upper half is the kernel's. */
 static bool is_kernel_node(const struct image *image, uint64_t offset)
 {
-	enum code_mode mode = image_kind_mode(image->kind);
+	enum code_mode mode = image_code_mode(image);
 
 	return mode == CODE_KERNEL || (mode == CODE_UNKNOWN && offset >> 63);
 }

@@ -127,7 +127,7 @@ static bool takes_image_code(const struct query *q, const struct image *image)
 {
 	return takes_build(q, image) && query_takes_path(q, FILTER_LIB_IMAGE, image->path) &&
 	       query_takes_name(q, FILTER_LANGUAGE, language_key(image_language(image))) &&
-	       query_takes_name(q, FILTER_MODE, code_mode_names[image_kind_mode(image->kind)]);
+	       query_takes_name(q, FILTER_MODE, code_mode_names[image_code_mode(image)]);
 }
 
 uint32_t index_image(struct profile *p, const struct image *image)

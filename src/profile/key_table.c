@@ -166,7 +166,7 @@ static uint32_t code_mode_of(const struct profile *p, uint32_t function)
 {
 	uint32_t image = p->functions.data[function].image;
 
-	return image_kind_mode(p->images.data[image].image->kind);
+	return image_code_mode(p->images.data[image].image);
 }
 
 static uint32_t code_language_of(const struct profile *p, uint32_t function)

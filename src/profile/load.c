@@ -90,7 +90,7 @@ static enum code_mode node_mode(const struct profile *p, const struct load_part 
 {
 	uint32_t image = load_image_of(part, part->segment->nodes[node].code.image);
 
-	return image_kind_mode(p->images.data[image].image->kind);
+	return image_code_mode(p->images.data[image].image);
 }
 
 /* Whether the caller's address is that of an interrupted instruction (profile.h). */

@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/profile.h"
 
+#include <string.h>
+
 #include "event/event.h"
 #include "lang/language.h"
 #include "store/session.h"
 #include "symbol/addresses.h"
 
-enum code_mode image_kind_mode(enum image_kind kind)
+static bool is_guest_kernel(const struct image *image)
+{
+	return image->kind == IMAGE_NAMED &&
+	       (!strncmp(image->path, IMAGE_GUEST_KERNEL, strlen(IMAGE_GUEST_KERNEL)) ||
+		!strncmp(image->path, IMAGE_GUEST_MODULE, strlen(IMAGE_GUEST_MODULE)));
+}
+
+enum code_mode image_code_mode(const struct image *image)
 {
 	static const enum code_mode modes[N_IMAGE_KINDS] = {
 		[IMAGE_UNKNOWN] = CODE_UNKNOWN, [IMAGE_FILE] = CODE_USER,
@@ -16,7 +25,9 @@ enum code_mode image_kind_mode(enum image_kind kind)
 		[IMAGE_LANGUAGE] = CODE_USER,
 	};
 
-	return kind < N_IMAGE_KINDS ? modes[kind] : CODE_UNKNOWN;
+	if (is_guest_kernel(image))
+		return CODE_KERNEL;
+	return image->kind < N_IMAGE_KINDS ? modes[image->kind] : CODE_UNKNOWN;
 }
 
 const char profile_no_line[] = "(no line)";

@@ -352,7 +352,7 @@ int32_t profile_cpu(const struct profile *p, uint32_t group);
 
 enum code_mode { CODE_USER, CODE_KERNEL, CODE_UNKNOWN, N_CODE_MODES };
 extern const char *const code_mode_names[N_CODE_MODES];
-enum code_mode image_kind_mode(enum image_kind kind);
+enum code_mode image_code_mode(const struct image *image);
 /* enum language (lang/language.h), or the number of a language that a newer assay knows. */
 uint32_t image_language(const struct image *image);
 

@@ -149,7 +149,7 @@ static struct waker_frame frame_of_node(struct profile *p, struct load_part *par
 	const struct code_addr *code = &part->segment->nodes[node].code;
 	struct waker_frame f = { .image = load_image_of(part, code->image) };
 
-	f.is_kernel = image_kind_mode(p->images.data[f.image].image->kind) == CODE_KERNEL;
+	f.is_kernel = image_code_mode(p->images.data[f.image].image) == CODE_KERNEL;
 	f.symbol = p->symbols ? index_symbol(p, f.image,
 					     code->offset - (!is_innermost && code->offset))
 			      : NO_SYMBOL;
@@ -282,7 +282,7 @@ static enum wait_reason reason_by_functions(const struct profile *p, uint32_t no
 		const struct profile_function *f = &p->functions.data[p->nodes.data[node].function];
 		const struct profile_image *image = &p->images.data[f->image];
 
-		if (image_kind_mode(image->image->kind) != CODE_KERNEL)
+		if (image_code_mode(image->image) != CODE_KERNEL)
 			break;
 		if (f->symbol == NO_SYMBOL)
 			continue;

@@ -41,6 +41,21 @@ struct symbol_table {
 	bool has_read_swift;           /* all of Swift's names in the index were read */
 };
 
+struct symbol_span {
+	size_t from, to;
+};
+
+/* Copies of a guest's /proc/kallsyms and /proc/modules. */
+struct guest_lists {
+	char *symbols_path, *modules_path; /* NULL: nothing was read */
+	struct kallsyms symbols;
+	int result; /* of reading them: 0 or a negative errno */
+	/* By module of `symbols`: where its symbols are. Others may be among them. */
+	VEC(struct symbol_span) spans;
+	struct guest_modules *modules;
+};
+void guest_lists_fini(struct guest_lists *l);
+
 struct symbolizer {
 	char *cache_dir; /* NULL: no cache */
 	char *kept_dir;  /* NULL: none */
@@ -54,6 +69,7 @@ struct symbolizer {
 	struct buf scratch;
 	struct kallsyms kallsyms;          /* read when first needed */
 	int kallsyms_result;               /* 1: not read yet; 0; or a negative errno */
+	struct guest_lists guest_lists;    /* of the last table of a guest */
 	uint32_t parser_ms;                /* a shorter deadline of the parser; 0: none */
 	uint32_t names_ms;                 /* symbols.h */
 	atomic_uint_fast64_t names_end_ns; /* when they are over; 0: they have not begun */

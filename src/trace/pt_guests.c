@@ -23,6 +23,8 @@
 
 enum {
 	MAX_GUESTS = 1024, /* later ones have no code: a recording may name any number of them */
+	MAX_LOADERS = 8,   /* each has a copy of the symbols of a kernel */
+	MAX_MODULE_BYTES = 1 << 29, /* of the files of all modules */
 	RELEASE_TEXT_MAX = 1 << 12,
 	RELEASE_SIZE = 128,
 };
@@ -36,7 +38,6 @@ struct guest {
 	char *kallsyms;                /* NULL: none was given */
 	struct guest_modules *modules; /* where the guest had them */
 	struct guest_code *codes;      /* of each */
-	struct module_loader *loader;  /* NULL: not needed yet */
 };
 
 /* The code of a module. */
@@ -46,11 +47,19 @@ struct guest_code {
 	const char *why;
 };
 
+/* Guests with the same copy of kallsyms have the same kernel, and kcore beside it. */
+struct guest_loader {
+	char *kallsyms; /* "": none */
+	struct module_loader *loader;
+};
+
 struct pt_guests {
 	struct symbolizer *places;
 	const struct perfdata_guest_text *texts;
 	size_t n_texts;
 	VEC(struct guest) guests;
+	VEC(struct guest_loader) loaders; /* the last ones that were needed, the latest at last */
+	uint64_t module_bytes;
 };
 
 struct pt_guests *pt_guests_new(struct symbolizer *places, const struct perfdata_guest_text *texts,
@@ -73,16 +82,24 @@ static void guest_close(struct guest *guest)
 		module_code_free(guest->codes[i].code);
 	free(guest->codes);
 	guest_modules_free(guest->modules);
-	module_loader_free(guest->loader);
 	file_unmap(&guest->file);
 	free(guest->kallsyms);
 	free(guest->note);
+}
+
+static void guest_loader_free(struct guest_loader *l)
+{
+	free(l->kallsyms);
+	module_loader_free(l->loader);
 }
 
 void pt_guests_free(struct pt_guests *g)
 {
 	if (!g)
 		return;
+	vec_foreach (&g->loaders, l)
+		guest_loader_free(l);
+	vec_fini(&g->loaders);
 	vec_foreach (&g->guests, guest)
 		guest_close(guest);
 	vec_fini(&g->guests);
@@ -290,7 +307,7 @@ static struct guest *guest_of(struct pt_guests *g, int32_t pid)
 /* ---- modules ---- */
 
 /* Functions of the files find their addresses, and the kernel's patches show in its memory. */
-static struct module_loader *loader_of_guest(const struct guest *guest)
+static struct module_loader *new_loader(const struct guest *guest)
 {
 	bool has_symbols = guest->kallsyms && file_is_regular(guest->kallsyms);
 	struct module_loader_config config = { .kallsyms = has_symbols ? guest->kallsyms : NULL };
@@ -300,6 +317,25 @@ static struct module_loader *loader_of_guest(const struct guest *guest)
 		config.memory = elf_bytes_at(&guest->elf, config.memory_addr);
 	}
 	return module_loader_new(&config);
+}
+
+static const struct module_loader *loader_of_guest(struct pt_guests *g, const struct guest *guest)
+{
+	const char *kallsyms = guest->kallsyms ? guest->kallsyms : "";
+	struct guest_loader new;
+
+	vec_foreach (&g->loaders, l)
+		if (!strcmp(l->kallsyms, kallsyms))
+			return l->loader;
+	if (g->loaders.n == MAX_LOADERS) {
+		guest_loader_free(&g->loaders.data[0]);
+		memmove(g->loaders.data, g->loaders.data + 1,
+			(MAX_LOADERS - 1) * sizeof(*g->loaders.data));
+		g->loaders.n--;
+	}
+	new = (struct guest_loader){ xstrdup(kallsyms), new_loader(guest) };
+	vec_push(&g->loaders, new);
+	return new.loader;
 }
 
 static bool open_module_below(const char *folder, const struct image *image,
@@ -318,7 +354,25 @@ static bool open_module_below(const char *folder, const struct image *image,
 	return is_open;
 }
 
-static void load_module(const struct pt_guests *g, struct guest *guest,
+/* Takes the file over. False: out->why. */
+static bool take_module_file(struct pt_guests *g, const struct guest *guest,
+			     const struct guest_module *m, struct module_file *file,
+			     struct guest_code *out)
+{
+	if (file->size <= MAX_MODULE_BYTES - g->module_bytes) {
+		g->module_bytes += file->size;
+		out->code = module_loader_load(loader_of_guest(g, guest), file, m->name, m->start,
+					       m->end, false, &out->why);
+	} else {
+		out->why = "the files of guests' modules are too large together";
+	}
+	module_file_close(file);
+	return out->code;
+}
+
+/* The file below the guest's folder may be of another build. Then one of the user's may be right.
+ */
+static void load_module(struct pt_guests *g, const struct guest *guest,
 			const struct guest_module *m, struct guest_code *out)
 {
 	cleanup(free_at_exit) char *folder = guest_folder(g, guest->pid);
@@ -328,17 +382,14 @@ static void load_module(const struct pt_guests *g, struct guest *guest,
 
 	out->is_tried = true;
 	out->why = "its file was not found (--guestmount, or --image-path FOLDER)";
-	if (!(folder && open_module_below(folder, &image, &file)) &&
-	    !module_file_open_of_release(g->places, &image, "", &file))
+	if (folder && open_module_below(folder, &image, &file) &&
+	    take_module_file(g, guest, m, &file, out))
 		return;
-	if (!guest->loader)
-		guest->loader = loader_of_guest(guest);
-	out->code = module_loader_load(guest->loader, &file, m->name, m->start, m->end, false,
-				       &out->why);
-	module_file_close(&file);
+	if (module_file_open_of_release(g->places, &image, "", &file))
+		take_module_file(g, guest, m, &file, out);
 }
 
-static size_t guest_read_module(const struct pt_guests *g, struct guest *guest,
+static size_t guest_read_module(struct pt_guests *g, struct guest *guest,
 				const struct guest_module *m, uint64_t addr, bool is_way,
 				uint8_t *out, size_t size)
 {

@@ -77,6 +77,16 @@ guest_rows() {
 		6 6000000 [guest.kernel 41]
 	END
 	assay report -i guest.data --no-pager | grep '^samples *12$'
+	# A guest's kernel is a kernel. The host's has no mapping here.
+	diff <(rows guest.data mode) - <<-'END'
+		2 2000000 unknown
+		2 2000000 user
+		2 2000000 user
+		6 6000000 kernel
+	END
+	# In text, the guest's kernel is none of this machine's, either.
+	assay script -i guest.data >text
+	diff <(rows guest.data image | grep guest) <(rows text image | grep guest)
 	assay script -i guest.data --format json | jq -r .mode | sort | uniq -c | tr -s ' ' | diff - <(printf ' %s\n' '6 guest-kernel' '2 guest-user' '2 kernel' '2 user')
 	if [ -n "$(newest_perf)" ]; then
 		guest_rows | diff - <(printf '%s\n' '2 [.]' '2 [k]')
@@ -118,6 +128,9 @@ guest_symbols() { # FUNCTION
 		3 3000000 guest_idle
 		4 4000000 net_poll
 	END
+	# Both lists may come through pipes.
+	diff <(rows guests.data symbol --guestkallsyms kallsyms --guestmodules modules) \
+		<(rows guests.data symbol --guestkallsyms <(cat kallsyms) --guestmodules <(cat modules))
 	# perf has one guest, and no functions of its modules without their mappings
 	if [ -n "$(newest_perf)" ]; then
 		"$(newest_perf)" kvm --guest --guestkallsyms="$PWD/kallsyms" --guestmodules="$PWD/modules" report -i "$PWD/guests.data" --stdio -n --sort sym -g none 2>/dev/null </dev/null |

@@ -149,7 +149,7 @@ static void fill_images(struct sql_out *out, const struct export *x)
 		sql_schema_put_text(out, frame_image_name(x->frames, i));
 		sql_schema_put_text(out, frame_image_path(x->frames, i));
 		sql_schema_put_text(out, image_kind_keys[image->kind]);
-		sql_schema_put_int(out, image_kind_mode(image->kind) == CODE_KERNEL);
+		sql_schema_put_int(out, image_code_mode(image) == CODE_KERNEL);
 		build_id_hex(&image->build_id, hex);
 		if (image->build_id.len)
 			sql_schema_put_text(out, hex);

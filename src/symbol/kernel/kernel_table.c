@@ -39,12 +39,14 @@ static bool is_section_mark(const struct kernel_symbol *s)
 
 /* kallsyms has no sizes: each symbol, of code or of data, ends the one before it. */
 #define EVERY_MODULE (-1)
-static void draft_kernel_symbols(struct index_draft *d, const struct kallsyms *k, int module,
-				 uint64_t base, uint64_t span)
+static void draft_symbols_of(struct index_draft *d, const struct kallsyms *k,
+			     struct symbol_span among, int module, uint64_t base, uint64_t span)
 {
 	uint8_t rank;
 
-	vec_foreach (&k->symbols, s) {
+	for (size_t i = among.from; i < among.to; i++) {
+		const struct kernel_symbol *s = &k->symbols.data[i];
+
 		if ((module != EVERY_MODULE && s->module != module) || s->addr < base ||
 		    s->addr - base >= span)
 			continue;
@@ -61,6 +63,12 @@ static void draft_kernel_symbols(struct index_draft *d, const struct kallsyms *k
 					      .is_bound = true,
 				      });
 	}
+}
+
+static void draft_kernel_symbols(struct index_draft *d, const struct kallsyms *k, int module,
+				 uint64_t base, uint64_t span)
+{
+	draft_symbols_of(d, k, (struct symbol_span){ 0, k->symbols.n }, module, base, span);
 }
 
 /* Read once; again only for a second image of the kernel, when the first one's symbols are gone. */
@@ -195,10 +203,51 @@ void make_kernel_table(struct symbolizer *s, struct symbol_table *t)
 
 /* ---- guests ---- */
 
-/* Where modules begin and end: no function goes on into the space between them. */
-static void draft_module_ends(struct index_draft *d, const char *path)
+void guest_lists_fini(struct guest_lists *l)
 {
-	struct guest_modules *modules = guest_modules_read(path);
+	kallsyms_fini(&l->symbols);
+	guest_modules_free(l->modules);
+	vec_fini(&l->spans);
+	free(l->symbols_path);
+	free(l->modules_path);
+	*l = (struct guest_lists){ 0 };
+}
+
+static void guest_lists_find_spans(struct guest_lists *l)
+{
+	const struct kallsyms *k = &l->symbols;
+
+	for (size_t i = 0; i < k->modules.n; i++)
+		vec_push(&l->spans, ((struct symbol_span){ k->symbols.n, 0 }));
+	for (size_t i = 0; i < k->symbols.n; i++) {
+		struct symbol_span *span = &l->spans.data[k->symbols.data[i].module];
+
+		span->from = MIN(span->from, i);
+		span->to = i + 1;
+	}
+}
+
+/* Each module has a table, and all are made of the same two lists. So the last ones are kept. */
+static const struct guest_lists *guest_lists_of(struct symbolizer *s, const char *symbols,
+						const char *modules)
+{
+	struct guest_lists *l = &s->guest_lists;
+
+	if (l->symbols_path && !strcmp(l->symbols_path, symbols) &&
+	    !strcmp(l->modules_path, modules ? modules : ""))
+		return l;
+	guest_lists_fini(l);
+	l->symbols_path = xstrdup(symbols);
+	l->modules_path = xstrdup(modules ? modules : "");
+	l->result = kallsyms_read(&l->symbols, symbols);
+	l->modules = guest_modules_read(modules);
+	guest_lists_find_spans(l);
+	return l;
+}
+
+/* Where modules begin and end: no function goes on into the space between them. */
+static void draft_module_ends(struct index_draft *d, const struct guest_modules *modules)
+{
 	size_t n;
 	const struct guest_module *all = guest_modules_all(modules, &n);
 
@@ -208,37 +257,37 @@ static void draft_module_ends(struct index_draft *d, const char *path)
 					      .rank = UINT8_MAX,
 					      .is_end = true,
 					      .is_bound = true });
-	guest_modules_free(modules);
 }
 
 /*
  * The offsets of a guest's kernel and of its modules are addresses, and all are in one list of
  * symbols. Without a list of modules, all code is the kernel's. So its table (`module` "") has all.
  */
-static void make_from_guest_files(struct symbol_table *t, const char *module, const char *symbols,
-				  const char *modules)
+static void make_from_guest_lists(struct symbol_table *t, const char *module,
+				  const struct guest_lists *l)
 {
+	const struct kallsyms *map = &l->symbols;
 	struct index_draft d = { 0 };
-	struct kallsyms map = { 0 };
-	int r = kallsyms_read(&map, symbols);
-	int number = r == 0 && *module ? kallsyms_module(&map, module) : EVERY_MODULE;
+	int number = l->result == 0 && *module ? kallsyms_module(map, module) : EVERY_MODULE;
 
-	if (r < 0) {
-		table_fail(t, SYMBOL_UNREADABLE, "symbols of the guest's kernel: %s: %s", symbols,
-			   strerror(-r));
-	} else if (map.is_hidden || !map.symbols.n) {
+	if (l->result < 0) {
+		table_fail(t, SYMBOL_UNREADABLE, "symbols of the guest's kernel: %s: %s",
+			   l->symbols_path, strerror(-l->result));
+	} else if (map->is_hidden || !map->symbols.n) {
 		table_fail(t, SYMBOL_DAMAGED,
 			   "symbols of the guest's kernel: %s has no addresses: copy it as root",
-			   symbols);
+			   l->symbols_path);
 	} else if (*module && number < 0) {
-		table_fail(t, SYMBOL_NO_FILE, "%s has no symbols of the module %s", symbols,
+		table_fail(t, SYMBOL_NO_FILE, "%s has no symbols of the module %s", l->symbols_path,
 			   module);
 	} else {
-		draft_kernel_symbols(&d, &map, number, 0, UINT64_MAX);
-		draft_module_ends(&d, modules);
+		const struct symbol_span all = { 0, map->symbols.n };
+
+		draft_symbols_of(&d, map, number < 0 ? all : l->spans.data[number], number, 0,
+				 UINT64_MAX);
+		draft_module_ends(&d, l->modules);
 		table_adopt(t, &d, SYMBOL_KALLSYMS);
 	}
-	kallsyms_fini(&map);
 }
 
 /* A guest that shares its files may have a FIFO there. */
@@ -264,7 +313,7 @@ void make_guest_table(struct symbolizer *s, struct symbol_table *t)
 			   "symbols of the guest's kernel: %s, or modules beside it, is no file",
 			   symbols);
 	else if (symbols)
-		make_from_guest_files(t, module, symbols, modules);
+		make_from_guest_lists(t, module, guest_lists_of(s, symbols, modules));
 	else
 		table_fail(t, SYMBOL_NO_FILE,
 			   "the kernel of a guest: copy the guest's /proc/kallsyms, and give the "

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <zstd.h>
 
+#include "base/path.h"
 #include "base/strings.h"
 #include "base/unpack_memory.h"
 #include "elf/elf_symbols.h"
@@ -434,6 +435,7 @@ static bool try_build_id(const struct search *search)
 static bool try_releases(const struct search *search)
 {
 	cleanup(free_at_exit) char *name = kernel_module_name(search->image->path);
+	cleanup(free_at_exit) char *root = path_to_pattern(search->symbols->files.root);
 	cleanup(free_at_exit) char *pattern = NULL;
 	const char *release = search->release;
 	struct utsname running;
@@ -444,7 +446,7 @@ static bool try_releases(const struct search *search)
 		return false;
 	if (!release)
 		release = search->image->build_id.len ? "*" : running.release;
-	pattern = xasprintf("%s/lib/modules/%s/modules.dep", search->symbols->files.root, release);
+	pattern = xasprintf("%s/lib/modules/%s/modules.dep", root, release);
 	if (glob(pattern, 0, NULL, &paths) == 0)
 		for (size_t i = 0; i < paths.gl_pathc && !ok; i++)
 			ok = try_release(search, paths.gl_pathv[i], name);

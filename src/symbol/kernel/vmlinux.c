@@ -5,6 +5,7 @@
 #include <glob.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "elf/elf_symbols.h"
 #include "machine/image_look.h"
 #include "symbol/debuginfod.h"
@@ -94,13 +95,14 @@ static bool try_pattern(struct vmlinux_search *v, const char *pattern)
 static bool search_here(struct vmlinux_search *v)
 {
 	const struct finder *f = &v->s->files;
+	cleanup(free_at_exit) char *root = path_to_pattern(f->root);
 	char hex[BUILD_ID_HEX_SIZE];
 	char *patterns[] = {
 		NULL,
-		xasprintf("%s%s/boot/vmlinux-*", f->root, f->debug_dir),
-		xasprintf("%s%s/lib/modules/*/vmlinux", f->root, f->debug_dir),
-		xasprintf("%s/boot/vmlinux-*", f->root),
-		xasprintf("%s/lib/modules/*/build/vmlinux", f->root),
+		xasprintf("%s%s/boot/vmlinux-*", root, f->debug_dir),
+		xasprintf("%s%s/lib/modules/*/vmlinux", root, f->debug_dir),
+		xasprintf("%s/boot/vmlinux-*", root),
+		xasprintf("%s/lib/modules/*/build/vmlinux", root),
 		finder_perf_path(f, v->wanted, "elf"),
 		finder_perf_path(f, v->wanted, "vmlinux"),
 		debuginfod_kept_path(DEBUGINFOD_EXECUTABLE, v->wanted),
@@ -109,7 +111,7 @@ static bool search_here(struct vmlinux_search *v)
 	bool ok = v->s->vmlinux && try_vmlinux(v, v->s->vmlinux);
 
 	build_id_hex(v->wanted, hex);
-	patterns[0] = xasprintf("%s%s/.build-id/%.2s/%s.debug", f->root, f->debug_dir, hex,
+	patterns[0] = xasprintf("%s%s/.build-id/%.2s/%s.debug", root, f->debug_dir, hex,
 				v->wanted->len ? hex + 2 : "");
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
 		ok = ok || (v->wanted->len > 1 && try_pattern(v, patterns[i]));

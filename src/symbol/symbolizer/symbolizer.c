@@ -319,6 +319,7 @@ void symbolizer_free(struct symbolizer *s)
 	free(s->guest_modules);
 	free(s->guest_mount);
 	free(s->guest_vmlinux);
+	guest_lists_fini(&s->guest_lists);
 	free(s->sys_module_dir);
 	free(s->kcore_path);
 	free(s);
