@@ -4,7 +4,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 
-.PHONY: all deb rpm dist site tarball image demo check check-containers check-fleet check-packages check-languages check-long check-steady check-guests check-hardware check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
+.PHONY: all deb rpm dist site tarball image demo check check-containers check-fleet check-packages check-languages check-long check-steady check-tarball check-guests check-hardware check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
 
 all:					## install missing packages, build assay (build/assay)
 	@scripts/deps.sh build
@@ -24,7 +24,7 @@ site: all				## the documents and man pages as a static site (build-site/)
 rpm:					## RPM packages of HEAD (build-rpm/RPMS)
 	@scripts/rpm.sh
 
-tarball:				## one tarball for Debian 11 and all newer releases (x86-64)
+tarball:				## one tarball for Debian 11 and all newer releases (x86-64; ARCH=aarch64)
 	@scripts/deps.sh build
 	@scripts/tarball.sh
 
@@ -63,6 +63,10 @@ check-packages:				## the Debian packages in fresh chroots: built, installed, up
 check-steady:				## `make check` on busy and slow machines: KIND=quiet N=5; hours
 	@scripts/deps.sh check
 	@tests/steady $(KIND) $(N)
+
+check-tarball:				## the tarballs that `make tarball` made, where nothing else is installed
+	@scripts/deps.sh check
+	@tests/tarball.sh build-tarball*/assay-*.tar.gz | tests/tools/tap_sum
 
 check-languages: all			## stacks of interpreters of Debian releases: RELEASE='trixie sid' PYTHONS='/opt/python3.7/bin/python3'
 	@PYTHONS='$(PYTHONS)' tests/languages_check.sh $(RELEASE) | tests/tools/tap_sum

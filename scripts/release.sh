@@ -49,6 +49,7 @@ artefacts() {
 	cp build-dist/assay-* "$release/"
 	scripts/tarball.sh
 	ARCH=aarch64 scripts/tarball.sh
+	make check-tarball
 	cp "build-tarball/assay-$version-x86_64.tar.gz" "build-tarball-aarch64/assay-$version-aarch64.tar.gz" "$release/"
 	make deb
 	cp build-deb/*.deb "$release/"
