@@ -20,7 +20,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/intmap.h"
 #include "base/mem.h"
 #include "pt/event.h"
 
@@ -64,43 +63,51 @@ struct pt_op {
 	uint32_t insns; /* from the begin through this branch */
 };
 
-enum { PT_RUN_RETURNS = 2, PT_RUN_PUSHES = 2 };
+enum {
+	PT_STACK = 64, /* return addresses: returns.h */
+	/* The entries of the return stack that a memoised walk has in itself. */
+	PT_WALK_RETURNS = 2, /* that it takes off */
+	PT_WALK_PUSHES = 4,  /* that it leaves */
+	PT_NO_WALK = PT_STACK + 1,
+};
 
 struct pt_run {
-	uint32_t node;    /* where it begins; 0: an empty slot */
-	uint16_t key;     /* the directions it is for, below a 1 */
-	uint16_t variant; /* 0: the first that was met; else by a hash of a return address */
-	uint32_t to;      /* the block that is reached */
-	uint32_t insns;   /* on the way */
+	uint64_t id;    /* of the begin and the directions: pt_run_id(); 0: an empty slot */
+	uint32_t to;    /* the block that is reached */
+	uint32_t insns; /* on the way */
 	uint32_t ops;
 	uint8_t n_ops;
 	uint8_t n_bits; /* directions used; 0: none can be, go step by step */
 	uint8_t n_returns;
-	uint8_t n_pushes; /* PT_RUN_BY_OPS: only the ops tell */
-	uint8_t height;   /* room for so many entries more makes the return stack lose none */
-	uint8_t depth;    /* it is for return stacks with so many entries at most */
-	/* The addresses that it takes off the return stack, the top first, and leaves there. */
-	uint64_t returns[PT_RUN_RETURNS];
-	uint64_t pushes[PT_RUN_PUSHES];
+	uint8_t n_pushes;
+	/* Room for so many entries more makes the return stack lose none. PT_RUN_BY_OPS: only the
+	 * ops tell. */
+	uint8_t height;
+	uint8_t room; /* it is for return stacks with so many entries besides n_returns */
+	/* The blocks that it takes off the return stack, the top last, and leaves there. */
+	uint32_t returns[PT_WALK_RETURNS], pushes[PT_WALK_PUSHES];
+	uint32_t unused[2];
 };
 _Static_assert(sizeof(struct pt_run) == 64, "a run is a cache line");
 
 /* A memoised walk from one TIP packet to the next: hop.h. */
-enum { PT_HOP_RETURNS = 2 };
-
 struct pt_hop {
 	uint64_t addr; /* where it begins; 0: an empty slot */
 	uint64_t tnt; /* bytes of TNT packets as they stand in the trace, the first is the lowest */
-	/* The addresses that it takes off the return stack, and those that it leaves there. */
-	uint64_t returns[PT_HOP_RETURNS]; /* the top first */
-	uint64_t push;
-	uint32_t more; /* addresses in pt_code.addrs: returns beyond these, then all that is pushed
-			*/
+	/* The blocks that it takes off the return stack, the top last, and leaves there. */
+	uint32_t returns[PT_WALK_RETURNS], pushes[PT_WALK_PUSHES];
+	/*
+	 * In pt_code.callers: returns beyond these, from the top on, and if there are more pushes,
+	 * all of them.
+	 */
+	uint32_t more;
 	uint32_t insns;
 	uint32_t ops, marks;
-	uint16_t variant; /* 0: the first that was met; else by a hash of a return address */
-	uint8_t n_ops, n_returns, n_pushes;
-	uint8_t height; /* how many entries it needs on the return stack at most; PT_NO_HOP */
+	uint16_t variant; /* 0: the first that was met; else by a hash of a caller */
+	uint8_t n_ops;
+	uint8_t n_returns; /* PT_NO_WALK: there is no hop */
+	uint8_t n_pushes;
+	uint8_t room;   /* it is for return stacks with so many entries besides n_returns */
 	bool tells_tip; /* the last op is the branch that the second TIP is for */
 	bool is_return; /* that is one, not compressed */
 };
@@ -126,6 +133,19 @@ enum {
 /* What a graph may take; who holds no index forgets all when it is more. */
 #define PT_CODE_LIMIT_BYTES (192u << 20)
 
+/* The bytes that were read last. A block is read through it, and the next one often, too. */
+struct pt_code_window {
+	uint8_t bytes[256];
+	uint64_t at; /* address of bytes[0] */
+	size_t n;
+};
+
+/* A table of cache lines that grows. */
+struct pt_table {
+	void *memory; /* to be freed */
+	uint8_t log2; /* of its slots */
+};
+
 struct pt_code {
 	struct pt_memory memory;
 	uint32_t space;
@@ -135,7 +155,9 @@ struct pt_code {
 	bool steps_alone;    /* nothing is memoised: what tests hold the rest against */
 	uint64_t watched;    /* a branch to there is told in any case; UINT64_MAX: none */
 	bool has_unreadable; /* a block ends where nothing can be read, since the last forgetting */
-	struct intmap by_start;
+	uint32_t *index;     /* hashed: nodes by their first address; 0: an empty slot */
+	uint8_t index_log2;
+	struct pt_code_window window;
 	/* The latest targets of indirect branches, by a hash of the address. */
 	struct pt_target {
 		uint64_t addr;
@@ -145,13 +167,14 @@ struct pt_code {
 	VEC(struct pt_op) ops;
 	VEC(struct pt_told) told;
 	struct pt_run *runs; /* hashed */
+	struct pt_table runs_table;
 	uint32_t n_runs;
 	struct pt_hop *hops; /* hashed: hop.h */
+	struct pt_table hops_table;
 	uint32_t n_hops;
 	VEC(struct pt_mark) marks; /* of hops, and */
-	VEC(uint64_t) addrs;
-	uint32_t seen[PT_SEEN];       /* hashes of hops that were met once */
-	uint8_t runs_log2, hops_log2; /* of the tables' slots */
+	VEC(uint32_t) callers;
+	uint32_t seen[PT_SEEN]; /* hashes of hops that were met once */
 };
 
 struct pt_code *pt_code_new(const struct pt_memory *memory, uint32_t space, unsigned int width,
@@ -171,9 +194,9 @@ uint32_t pt_code_taken(struct pt_code *code, uint32_t node);
 /* How many of the block's instructions are before `addr`; -1 when none begins there. */
 int pt_code_insns_before(struct pt_code *code, uint32_t node, uint64_t addr);
 
-/* Empty tables of so many slots. */
-void pt_code_new_runs(struct pt_code *code, unsigned int log2);
-void pt_code_new_hops(struct pt_code *code, unsigned int log2);
+/* An empty table in place of the old one, whose memory the caller frees: larger than that. */
+void pt_code_grow_runs(struct pt_code *code);
+void pt_code_grow_hops(struct pt_code *code);
 
 /* Memory that the graph takes. */
 uint64_t pt_code_bytes(const struct pt_code *code);

@@ -50,7 +50,6 @@ uint64_t pt_flow_tsc(const struct pt_flow *f)
 void pt_flow_set_code(struct pt_flow *f, struct pt_code *code)
 {
 	pt_flow_leave_code(f);
-	pt_flow_forget_nodes(f);
 	if (code)
 		f->code = code;
 }
@@ -192,7 +191,6 @@ size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, b
 		pt_flow_use_directions(f);
 	pt_flow_check(f);
 	pt_flow_leave_code(f);
-	f->generation = f->code->generation;
 	f->n_last_tnt = f->tnt.n ? pt_flow_last_tnt(f) : 0;
 	f->tnt_from = NULL;
 	used = (size_t)(f->at - f->begin);

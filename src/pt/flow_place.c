@@ -3,12 +3,6 @@
 
 #include "pt/flow_emit.h"
 
-void pt_flow_forget_nodes(struct pt_flow *f)
-{
-	for (int i = 0; i < PT_STACK; i++)
-		f->returns.at[i].node = 0;
-}
-
 void pt_flow_clear_stack(struct pt_flow *f)
 {
 	f->returns.top = f->returns.bottom = 0;
@@ -38,9 +32,9 @@ static void take_width(struct pt_flow *f)
 {
 	if (f->said_width == f->code->width)
 		return;
+	pt_returns_leave(&f->returns, f->code);
 	f->code->width = f->said_width;
 	pt_code_forget(f->code);
-	pt_flow_forget_nodes(f);
 }
 
 void pt_flow_enter_machine(struct pt_flow *f)
@@ -50,12 +44,12 @@ void pt_flow_enter_machine(struct pt_flow *f)
 	f->is_guest = f->next_is_guest;
 	if (!f->config.machine)
 		return;
+	pt_returns_leave(&f->returns, f->code);
 	f->node = 0;
 	f->ip = 0;
 	pt_flow_flush(f);
 	f->config.machine(f->config.context, f->is_guest);
 	f->next_side_band = 0; /* what is mapped there changes at other times */
-	f->generation = f->code->generation;
 }
 
 void pt_flow_arrive(struct pt_flow *f, uint64_t ip)
@@ -76,6 +70,7 @@ void pt_flow_arrive(struct pt_flow *f, uint64_t ip)
 
 void pt_flow_leave_code(struct pt_flow *f)
 {
+	pt_returns_leave(&f->returns, f->code);
 	if (!f->node)
 		return;
 	assert(f->node < f->code->nodes.n); /* of code that was not forgotten meanwhile */
@@ -85,14 +80,9 @@ void pt_flow_leave_code(struct pt_flow *f)
 
 void pt_flow_enter_code(struct pt_flow *f)
 {
-	/* Another flow, or whoever has the graph, may have made it forget. */
-	if (f->generation != f->code->generation)
-		pt_flow_forget_nodes(f);
-	f->generation = f->code->generation;
 	if (!pt_flow_is_traced(f) || f->node || f->config.quick)
 		return;
 	take_width(f);
-	f->generation = f->code->generation;
 	f->node = pt_code_at(f->code, f->ip);
 	f->ip = 0;
 }

@@ -26,7 +26,4 @@ void pt_flow_forget_packets(struct pt_flow *f);
 void pt_flow_leave_code(struct pt_flow *f);
 void pt_flow_enter_code(struct pt_flow *f);
 
-/* The addresses on the return stack stay, their blocks do not. */
-void pt_flow_forget_nodes(struct pt_flow *f);
-
 void pt_flow_clear_stack(struct pt_flow *f);

@@ -118,9 +118,8 @@ struct pt_flow {
 	 */
 	uint32_t node;
 	uint64_t ip;
-	uint8_t width;       /* of the code at the next address in the trace: 16, 32, 64 */
-	uint8_t said_width;  /* of the code at hand: that of the last PT_EV_WIDTH; 0: none yet */
-	uint64_t generation; /* of `code`, when the last bytes were fed */
+	uint8_t width;      /* of the code at the next address in the trace: 16, 32, 64 */
+	uint8_t said_width; /* of the code at hand: that of the last PT_EV_WIDTH; 0: none yet */
 
 	struct pt_tnt tnt; /* directions not used yet */
 	/* Where the last of them were collected, up to `at`; NULL: in a piece before. */

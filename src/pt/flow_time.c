@@ -20,7 +20,6 @@ bool pt_flow_follow_side_band(struct pt_flow *f, uint64_t tsc)
 		f->ip = node ? 0 : f->ip;
 		return true;
 	}
-	pt_flow_forget_nodes(f);
 	pt_flow_enter_code(f);
 	return true;
 }

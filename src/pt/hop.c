@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/intmap.h"
 #include "pt/packet.h"
 #include "pt/path.h"
 
@@ -17,8 +18,8 @@ enum {
 static struct pt_hop *hop_find(const struct pt_code *code, uint64_t addr, uint64_t tnt,
 			       uint16_t variant)
 {
-	uint64_t slot = pt_hop_hash(addr, tnt, variant) >> (64 - code->hops_log2);
-	uint64_t mask = (1ULL << code->hops_log2) - 1;
+	uint64_t slot = pt_hop_hash(addr, tnt, variant) >> (64 - code->hops_table.log2);
+	uint64_t mask = (1ULL << code->hops_table.log2) - 1;
 
 	for (;; slot = (slot + 1) & mask) {
 		struct pt_hop *hop = &code->hops[slot];
@@ -30,28 +31,29 @@ static struct pt_hop *hop_find(const struct pt_code *code, uint64_t addr, uint64
 
 static void hops_grow(struct pt_code *code)
 {
-	struct pt_hop *old = code->hops, *end = old + (1ULL << code->hops_log2);
+	struct pt_hop *old = code->hops, *end = old + (1ULL << code->hops_table.log2);
+	void *memory = code->hops_table.memory;
 	uint32_t n = code->n_hops;
 
-	pt_code_new_hops(code, code->hops_log2 + 1u);
+	pt_code_grow_hops(code);
 	for (struct pt_hop *hop = old; hop < end; hop++)
 		if (hop->addr)
 			*hop_find(code, hop->addr, hop->tnt, hop->variant) = *hop;
 	code->n_hops = n;
-	free(old);
+	free(memory);
 }
 
 static void make_room(struct pt_code *code)
 {
 	/* A hop is a cache line: room costs no more of these, and saves looking at two. */
-	if (code->n_hops >> (code->hops_log2 - 2) == 0)
+	if (code->n_hops >> (code->hops_table.log2 - 2) == 0)
 		return;
-	if (code->hops_log2 < HOPS_LOG2_MAX) {
+	if (code->hops_table.log2 < HOPS_LOG2_MAX) {
 		hops_grow(code);
 	} else {
-		memset(code->hops, 0, sizeof(struct pt_hop) << code->hops_log2);
+		memset(code->hops, 0, sizeof(struct pt_hop) << code->hops_table.log2);
 		code->n_hops = 0;
-		code->marks.n = code->addrs.n = 0;
+		code->marks.n = code->callers.n = 0;
 	}
 }
 
@@ -127,21 +129,25 @@ static bool pass_tip(struct pt_path *p, struct pt_hop *hop)
 }
 
 /* Sets the entries that the hop pops off the return stack, and those that it pushes. */
-static bool set_returns(const struct pt_path *p, const struct pt_returns *before,
-			struct pt_hop *hop)
+static void set_returns(const struct pt_path *p, struct pt_hop *hop)
 {
-	for (unsigned int i = 0; i < p->n_before; i++)
-		if (i < PT_HOP_RETURNS)
-			hop->returns[i] = pt_return_at(before, i)->addr;
+	for (unsigned int i = 0; i < p->n_before; i++) {
+		uint32_t node = pt_return_at(p->before, p->code, i);
+
+		if (i < PT_WALK_RETURNS)
+			hop->returns[PT_WALK_RETURNS - 1 - i] = node;
 		else
-			vec_push(&p->code->addrs, pt_return_at(before, i)->addr);
-	hop->push = p->n_calls ? pt_node(p->code, p->calls[0])->start : 0;
-	for (unsigned int i = 0; p->n_calls > 1 && i < p->n_calls; i++)
-		vec_push(&p->code->addrs, pt_node(p->code, p->calls[i])->start);
+			vec_push(&p->code->callers, node);
+	}
+	for (unsigned int i = 0; i < p->n_calls; i++) {
+		if (i < PT_WALK_PUSHES)
+			hop->pushes[i] = p->calls[i];
+		if (p->n_calls > PT_WALK_PUSHES)
+			vec_push(&p->code->callers, p->calls[i]);
+	}
 	hop->n_returns = (uint8_t)p->n_before;
 	hop->n_pushes = (uint8_t)p->n_calls;
-	hop->height = (uint8_t)p->max_calls;
-	return p->n_before < PT_STACK;
+	hop->room = (uint8_t)(PT_STACK - p->n_before - p->max_calls);
 }
 
 /* Whether a path may be memoised: the addresses that it is watched for are looked at one by one. */
@@ -155,7 +161,7 @@ static bool is_watched(const struct pt_path *p)
 	return false;
 }
 
-static bool set_hop(struct pt_code *code, struct pt_hop *hop, const struct pt_returns *returns)
+static bool set_hop(struct pt_code *code, struct pt_hop *hop, struct pt_returns *returns)
 {
 	struct pt_path p = { .code = code,
 			     .node = pt_code_at(code, hop->addr),
@@ -166,8 +172,9 @@ static bool set_hop(struct pt_code *code, struct pt_hop *hop, const struct pt_re
 	if (!read_directions(hop->tnt, &p))
 		return false;
 	go_to_tip(&p);
-	if (!pass_tip(&p, hop) || is_watched(&p) || !set_returns(&p, returns, hop))
+	if (!pass_tip(&p, hop) || is_watched(&p) || p.n_before + p.max_calls > PT_STACK)
 		return false;
+	set_returns(&p, hop);
 	hop->n_ops = (uint8_t)p.n_ops;
 	if (!p.n_ops)
 		hop->ops = 0;
@@ -177,7 +184,7 @@ static bool set_hop(struct pt_code *code, struct pt_hop *hop, const struct pt_re
 }
 
 const struct pt_hop *pt_code_make_hop(struct pt_code *code, uint64_t addr, uint64_t tnt,
-				      uint16_t variant, const struct pt_returns *returns)
+				      uint16_t variant, struct pt_returns *returns)
 {
 	struct pt_hop *hop = hop_find(code, addr, tnt, variant);
 	uint64_t hash = pt_hop_hash(addr, tnt, variant);
@@ -198,50 +205,51 @@ const struct pt_hop *pt_code_make_hop(struct pt_code *code, uint64_t addr, uint6
 				.tnt = tnt,
 				.ops = (uint32_t)code->ops.n,
 				.marks = (uint32_t)code->marks.n,
-				.more = (uint32_t)code->addrs.n,
+				.more = (uint32_t)code->callers.n,
 				.variant = variant,
-				.height = PT_NO_HOP };
+				.n_returns = PT_NO_WALK };
 	code->n_hops++;
 	if (!set_hop(code, hop, returns)) {
 		code->ops.n = hop->ops;
 		code->marks.n = hop->marks;
-		code->addrs.n = hop->more;
+		code->callers.n = hop->more;
 	}
 	return hop;
 }
 
-uint32_t pt_hop_other(const struct pt_code *code, const struct pt_hop *hop,
-		      const struct pt_returns *returns)
+uint32_t pt_hop_other(struct pt_code *code, const struct pt_hop *hop, struct pt_returns *returns)
 {
-	const uint64_t *more = &code->addrs.data[hop->more];
+	const uint32_t *more = &code->callers.data[hop->more];
 	uint32_t n = MIN(hop->n_returns, pt_depth(returns));
-	bool is_first = (n > 0) & (pt_return_at(returns, 0)->addr != hop->returns[0]);
-	bool is_second = (n > 1) & (pt_return_at(returns, 1)->addr != hop->returns[1]);
+	bool is_first = (n > 0) && pt_return_at(returns, code, 0) != hop->returns[1];
+	bool is_second = (n > 1) && pt_return_at(returns, code, 1) != hop->returns[0];
 
+	_Static_assert(PT_WALK_RETURNS == 2, "both are compared");
 	/* Most often it is one of these, and a jump would be mispredicted. */
 	if (is_first | is_second)
 		return 2 - (uint32_t)is_first;
-	for (uint32_t i = PT_HOP_RETURNS; i < n; i++)
-		if (pt_return_at(returns, i)->addr != more[i - PT_HOP_RETURNS])
+	for (uint32_t i = PT_WALK_RETURNS; i < n; i++)
+		if (pt_return_at(returns, code, i) != more[i - PT_WALK_RETURNS])
 			return i + 1;
 	return 0;
 }
 
 const struct pt_hop *pt_code_other_hop(struct pt_code *code, const struct pt_hop *hop,
-				       const struct pt_returns *returns)
+				       struct pt_returns *returns)
 {
 	uint64_t addr = hop->addr, tnt = hop->tnt;
 
-	for (int i = 0; hop && i < MAX_VARIANTS; i++) {
+	for (int i = 0; hop && hop->n_returns != PT_NO_WALK && i < MAX_VARIANTS; i++) {
 		uint32_t other = pt_hop_other(code, hop, returns);
-		uint64_t caller;
 		uint16_t variant;
+		uint32_t caller;
 
+		/* An entry that was an address is a block now. */
 		if (!other)
-			return NULL;
-		caller = pt_return_at(returns, other - 1)->addr;
-		variant = (uint16_t)(hash_u64(caller + other + hop->variant) | 1);
-		hop = &code->hops[pt_hop_hash(addr, tnt, variant) >> (64 - code->hops_log2)];
+			return pt_hop_fits(code, hop, returns) ? hop : NULL;
+		caller = pt_return_at(returns, code, other - 1);
+		variant = (uint16_t)(hash_u64(((uint64_t)other << 32 | caller) + hop->variant) | 1);
+		hop = &code->hops[pt_hop_hash(addr, tnt, variant) >> (64 - code->hops_table.log2)];
 		if (!pt_is_hop(hop, addr, tnt, variant))
 			hop = pt_code_make_hop(code, addr, tnt, variant, returns);
 		if (hop && pt_hop_fits(code, hop, returns))

@@ -171,13 +171,14 @@ static inline size_t pt_tip_read(const uint8_t *at, uint64_t *last_ip)
 		       [PT_IP_48_SIGNED] = { 0xffffffffffff, 7, 16 },
 		       [PT_IP_48] = { 0xffffffffffff, 7, 0 },
 		       [PT_IP_64] = { UINT64_MAX, 9, 0 } };
-	unsigned int form = *at >> 5;
-	uint64_t payload, mask = forms[form].mask;
+	unsigned int form = *at ^ 0x0d;
+	uint64_t payload;
 
-	if ((*at & 0x1f) != 0x0d)
+	if (form & 0x1f)
 		return 0;
+	form >>= 5;
 	memcpy(&payload, at + 1, sizeof(payload));
-	payload = (*last_ip & ~mask) | (payload & mask);
+	payload = *last_ip ^ ((*last_ip ^ payload) & forms[form].mask);
 	*last_ip = (uint64_t)((int64_t)(payload << forms[form].sign) >> forms[form].sign);
 	return forms[form].size;
 }

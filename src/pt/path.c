@@ -89,19 +89,19 @@ static bool pass_jump(struct pt_path *p)
 /* Of a call from before the path. */
 static bool pass_return_before(struct pt_path *p)
 {
-	const struct pt_return *to;
+	uint32_t to;
 
 	if (p->n_before == p->max_before)
 		return false;
 	p->lacks_return = p->n_before == pt_depth(p->before);
 	if (p->lacks_return)
 		return false;
-	to = pt_return_at(p->before, p->n_before);
-	if (!pt_path_add(p, to->addr, 0))
+	to = pt_return_at(p->before, p->code, p->n_before);
+	if (!pt_path_add(p, pt_node(p->code, to)->start, 0))
 		return false;
 	p->n_before++;
 	next_bit(p);
-	return go(p, to->node ? to->node : pt_code_at(p->code, to->addr));
+	return go(p, to);
 }
 
 static bool pass_return(struct pt_path *p)

@@ -19,10 +19,10 @@ struct pt_path {
 	uint32_t first_op, n_ops;
 	uint32_t calls[PT_PATH_OPS]; /* nodes to return to, of calls on the way */
 	unsigned int n_calls, max_calls;
-	const struct pt_returns *before; /* the return stack before the path, … */
-	unsigned int n_before;           /* … of which it took so many entries, … */
-	unsigned int max_before;         /* … and may take so many */
-	bool lacks_return;               /* it ended at a return, and the stack was empty */
+	struct pt_returns *before; /* the return stack before the path, … */
+	unsigned int n_before;     /* … of which it took so many entries, … */
+	unsigned int max_before;   /* … and may take so many */
+	bool lacks_return;         /* it ended at a return, and the stack was empty */
 };
 
 /*

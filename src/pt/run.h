@@ -15,53 +15,56 @@
  * NULL while the block is not hot. Valid until the next call.
  */
 const struct pt_run *pt_code_make_run(struct pt_code *code, uint32_t node, uint64_t bits,
-				      unsigned int n, const struct pt_returns *returns);
+				      unsigned int n, struct pt_returns *returns);
 
 /* Another run of the same block and directions, where `run` is not for these returns. */
 const struct pt_run *pt_code_other_run(struct pt_code *code, const struct pt_run *run,
-				       uint64_t bits, unsigned int n,
-				       const struct pt_returns *returns);
+				       uint64_t bits, unsigned int n, struct pt_returns *returns);
 
-static inline uint32_t pt_run_key(uint64_t bits, unsigned int n)
+/*
+ * The block, its directions below a 1, and the variant. 0: the first that was met; else by a hash
+ * of a caller.
+ */
+static inline uint64_t pt_run_id(uint32_t node, uint64_t bits, unsigned int n, uint16_t variant)
 {
-	return (uint32_t)(1u << n | bits >> (64 - n));
+	uint64_t key = (1ULL << 63 | bits >> 1) >> (63 - n);
+
+	return (uint64_t)variant << 48 | (uint64_t)node << 16 | key;
 }
 
-static inline uint32_t pt_run_slot(const struct pt_code *code, uint32_t node, uint32_t key,
-				   uint16_t variant)
+static inline uint32_t pt_run_node(const struct pt_run *run)
 {
-	return (uint32_t)((((uint64_t)variant << 32 | node) << 16 | key) * 0x9e3779b97f4a7c15ULL >>
-			  (64 - code->runs_log2));
+	return (uint32_t)(run->id >> 16);
 }
 
-static inline bool pt_is_run(const struct pt_run *run, uint32_t node, uint32_t key,
-			     uint16_t variant)
+static inline uint16_t pt_run_variant(const struct pt_run *run)
 {
-	return run->node == node && run->key == key && run->variant == variant;
+	return (uint16_t)(run->id >> 48);
+}
+
+static inline uint64_t pt_run_slot(const struct pt_code *code, uint64_t id)
+{
+	return id * 0x9e3779b97f4a7c15ULL >> (64 - code->runs_table.log2);
 }
 
 /* Whether the entries of the return stack are those that the run takes off. */
 static inline bool pt_run_fits(const struct pt_run *run, const struct pt_returns *returns)
 {
-	uint32_t depth = pt_depth(returns), n = run->n_returns;
-	uint64_t other = 0;
+	unsigned int n = run->n_returns;
 
 	/* One jump for all, as each would be mispredicted now and then. */
-	other |= (pt_return_at(returns, 0)->addr ^ run->returns[0]) & -(uint64_t)(n > 0);
-	other |= (pt_return_at(returns, 1)->addr ^ run->returns[1]) & -(uint64_t)(n > 1);
-	return !(other | (n > depth) | (depth > run->depth));
+	return !(pt_returns_differ(returns, run->returns, n) | (pt_depth(returns) - n > run->room));
 }
 
 static inline const struct pt_run *pt_code_run(struct pt_code *code, uint32_t node, uint64_t bits,
-					       unsigned int n, const struct pt_returns *returns)
+					       unsigned int n, struct pt_returns *returns)
 {
-	uint32_t key = pt_run_key(bits, n);
-	uint32_t slot = pt_run_slot(code, node, key, 0);
+	uint64_t id = pt_run_id(node, bits, n, 0), slot = pt_run_slot(code, id);
 	const struct pt_run *run = &code->runs[slot];
 
-	if (!pt_is_run(run, node, key, 0))
+	if (run->id != id)
 		run = &code->runs[slot ^ 1]; /* a neighbour, which is read along */
-	if (!pt_is_run(run, node, key, 0))
+	if (run->id != id)
 		return pt_code_make_run(code, node, bits, n, returns);
 	if (pt_run_fits(run, returns))
 		return run;

@@ -68,7 +68,7 @@ static void step_direct(struct pt_flow *f)
 	}
 	/* A call to the next instruction only gets the address: it has no return. */
 	if (end == PT_END_CALL && to != after)
-		pt_push(&f->returns, after, pt_code_next(f->code, f->node));
+		pt_push(&f->returns, pt_code_next(f->code, f->node));
 	report(f, from, to, end, (uint8_t)(after - from));
 	f->node = pt_code_taken(f->code, f->node);
 }
@@ -97,15 +97,16 @@ static bool take_direction(struct pt_flow *f)
 /* A compressed return is "taken". */
 static bool step_return(struct pt_flow *f)
 {
-	struct pt_return to = *pt_return_at(&f->returns, 0);
 	const struct pt_node *node;
+	uint32_t to;
 
 	if (!pt_depth(&f->returns) || !take_direction(f))
 		return false;
+	to = pt_return_at(&f->returns, f->code, 0);
 	node = pass(f);
 	pt_pop(&f->returns);
-	report(f, node->last, to.addr, PT_END_RETURN, pt_end_size(node));
-	f->node = to.node ? to.node : pt_code_at(f->code, to.addr);
+	report(f, node->last, pt_node(f->code, to)->start, PT_END_RETURN, pt_end_size(node));
+	f->node = to;
 	return true;
 }
 
@@ -128,21 +129,44 @@ static void replay(struct pt_flow *f, const struct pt_run *run)
 static inline bool replay_at_once(struct pt_flow *f, const struct pt_run *run)
 {
 	const struct pt_op *op = &f->code->ops.data[run->ops], *end = op + run->n_ops;
-	struct pt_returns *r = &f->returns;
-	uint32_t top = r->top - run->n_returns;
 
-	if (run->n_pushes > PT_RUN_PUSHES || pt_depth(r) + run->height > PT_STACK)
+	if (pt_depth(&f->returns) + run->height > PT_STACK)
 		return false;
 	if (!f->is_quiet)
 		for (; op < end; op++)
 			pt_flow_emit_told(f, pt_told(f->code, op), f->insns + op->insns);
-	/* All slots, whatever is pushed: the height has room for them. */
-	for (unsigned int i = 0; i < PT_RUN_PUSHES; i++)
-		r->at[(top + i) % PT_STACK] = (struct pt_return){ run->pushes[i], 0 };
-	r->top = top + run->n_pushes;
+	pt_returns_pass(&f->returns, run->n_returns, run->pushes, run->n_pushes);
 	f->stats.branches += run->n_ops;
 	f->insns += run->insns;
 	return true;
+}
+
+/* Runs while nothing is an event. The result is the block that they lead to. */
+static uint32_t walk_runs_quietly(struct pt_flow *f, struct pt_tnt *tnt, unsigned int keep,
+				  uint32_t node)
+{
+	uint64_t insns = f->insns, quiet_until = f->quiet_until, n_branches = 0, bits = tnt->bits;
+	struct pt_returns *r = &f->returns;
+	unsigned int n = tnt->n;
+
+	while (n > keep) {
+		const struct pt_run *run = pt_code_run(f->code, node, bits, MIN(n, PT_RUN_BITS), r);
+
+		if (!run || !run->n_bits || insns + run->insns > quiet_until ||
+		    pt_depth(r) + run->height > PT_STACK)
+			break;
+		pt_returns_pass(r, run->n_returns, run->pushes, run->n_pushes);
+		bits <<= run->n_bits;
+		n -= run->n_bits;
+		insns += run->insns;
+		n_branches += run->n_ops;
+		node = run->to;
+	}
+	f->insns = insns;
+	f->stats.branches += n_branches;
+	tnt->bits = bits;
+	tnt->n = n;
+	return node;
 }
 
 /* Runs, as far as there are any; what changes with each of them is in registers. */
@@ -151,6 +175,8 @@ static void walk_runs(struct pt_flow *f, unsigned int keep)
 	struct pt_tnt tnt = f->tnt;
 	uint32_t node = f->node;
 
+	if (f->is_quiet)
+		node = walk_runs_quietly(f, &tnt, keep, node);
 	while (tnt.n > keep) {
 		const struct pt_run *run =
 			pt_code_run(f->code, node, tnt.bits, MIN(tnt.n, PT_RUN_BITS), &f->returns);
@@ -286,11 +312,8 @@ enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
 	report(f, node->last, ip, node->end, pt_end_size(node));
 	if (node->end == PT_END_RETURN && !f->config.return_keeps_stack)
 		pt_pop(&f->returns);
-	if (node->end == PT_END_CALL_INDIRECT) {
-		uint64_t after = node->after;
-
-		pt_push(&f->returns, after, pt_code_next(f->code, from));
-	}
+	if (node->end == PT_END_CALL_INDIRECT)
+		pt_push(&f->returns, pt_code_next(f->code, from));
 	if (f->width == f->code->width)
 		f->node = pt_code_indirect(f->code, ip);
 	else

@@ -41,18 +41,19 @@ struct leg {
  */
 static inline bool read_leg(const uint8_t *at, struct leg *leg)
 {
-	uint64_t v;
+	uint64_t v, others;
 	unsigned int n;
 	size_t size;
 
 	memcpy(&v, at, sizeof(v));
-	if (!(v & ODD))
+	others = v & ODD;
+	if (!others)
 		return false;
-	n = (unsigned int)__builtin_ctzll(v & ODD);
-	leg->tnt = v & ((1ULL << n) - 1);
+	n = (unsigned int)__builtin_ctzll(others) / 8;
+	leg->tnt = (v ^ others) & (others - 1); /* all below the lowest of these bits */
 	leg->n_times = 0;
-	size = pt_tip_read(at + n / 8, &leg->ip);
-	leg->size = n / 8 + size;
+	size = pt_tip_read(at + n, &leg->ip);
+	leg->size = n + size;
 	return size;
 }
 
@@ -91,18 +92,13 @@ static inline void tell_hop(struct pt_flow *f, const struct pt_hop *hop, uint64_
 	f->n_events += n;
 }
 
-/* Applies the hop to the return stack, which has room for its height and one entry more. */
+/* Applies the hop and its TIP to the return stack. */
 static inline void pass_hop(struct pt_flow *f, const struct pt_hop *hop)
 {
 	struct pt_returns *r = &f->returns;
-	uint32_t top = r->top - hop->n_returns;
 
-	r->at[top % PT_STACK] = (struct pt_return){ hop->push, 0 };
-	for (unsigned int i = 1; i < hop->n_pushes; i++)
-		r->at[(top + i) % PT_STACK] = (struct pt_return){ pt_hop_push(f->code, hop, i), 0 };
-	top += hop->n_pushes;
-	top -= hop->is_return & (top != r->bottom) & !f->config.return_keeps_stack;
-	r->top = top;
+	pt_hop_pass(f->code, hop, r);
+	r->top -= hop->is_return & (r->top != r->bottom) & !f->config.return_keeps_stack;
 }
 
 static inline void take_hop(struct pt_flow *f, const struct pt_hop *hop, uint64_t ip)
@@ -384,21 +380,24 @@ static bool walk_hops_quietly(struct pt_flow *f)
 {
 	const uint8_t *at = f->at, *end = f->end;
 	uint64_t ip = f->last_ip, insns = f->insns, quiet_until = f->quiet_until, n_branches = 0;
+	bool has_hop = true, pops = !f->config.return_keeps_stack;
+	struct pt_returns *r = &f->returns;
 	struct pt_code *code = f->code;
-	bool has_hop = true;
+	uint64_t watched = code->watched;
 	struct leg leg;
 
 	for (; end - at >= ROOM; at += leg.size) {
 		const struct pt_hop *hop;
 
 		leg.ip = ip;
-		if (!read_leg(at, &leg) || leg.ip == code->watched)
+		if (!read_leg(at, &leg) || leg.ip == watched)
 			break;
-		hop = pt_code_hop(code, ip, leg.tnt, &f->returns);
+		hop = pt_code_hop(code, ip, leg.tnt, r);
 		has_hop = hop;
 		if (!hop || insns + hop->insns > quiet_until)
 			break;
-		pass_hop(f, hop);
+		pt_hop_pass(code, hop, r);
+		r->top -= hop->is_return & pops & (r->top != r->bottom);
 		insns += hop->insns;
 		n_branches += hop->n_ops;
 		ip = leg.ip;
