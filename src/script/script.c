@@ -22,6 +22,7 @@
 
 #define FLUSH_BYTES      ((size_t)256 << 10)
 #define BRANCHES_AT_ONCE ((size_t)1 << 10)
+#define AHEAD            8 /* branches whose texts are fetched before their use */
 
 /* A line of a branch that has these fields alone, and perhaps names, is the same text each time. */
 #define ADDRESSES (FIELD_BIT(IP) | FIELD_BIT(ADDR))
@@ -329,6 +330,10 @@ static void put_ends(struct script_printer *p, uint64_t fields, const struct scr
 		     const struct pt_event *branches, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
+		if (i + AHEAD < n) {
+			__builtin_prefetch(script_end_text(p, branches[i + AHEAD].branch.from));
+			__builtin_prefetch(script_end_text(p, branches[i + AHEAD].branch.to));
+		}
 		buf_u8(&p->out, ' ');
 		script_put_end(p, fields, row, branches[i].branch.from);
 		buf_bytes(&p->out, " => ", 4);

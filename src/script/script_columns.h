@@ -105,6 +105,19 @@ static inline uint32_t script_end_generation(const struct script_row *row, uint6
 	return addr >> 63 ? row->kernel_generation : row->generation;
 }
 
+static inline bool script_is_end(const struct script_end_text *t, uint64_t addr,
+				 uint32_t generation)
+{
+	return t->addr == addr && t->generation == generation && generation;
+}
+
+/* The other place of an end: two that are hot may have the same first place. */
+static inline struct script_end_text *script_end_beside(struct script_printer *p,
+							const struct script_end_text *t)
+{
+	return &p->end_texts[(t - p->end_texts) ^ 1];
+}
+
 /*
  * An end of a branch. A trace has the same addresses millions of times, so each text is made once.
  * The fields are the same for all branches. Most texts are short: so many bytes are copied in any
@@ -118,7 +131,9 @@ static inline void script_put_end(struct script_printer *p, uint64_t fields,
 	enum { SHORT = 48 };
 	uint8_t *to;
 
-	if (known->addr != addr || known->generation != generation || !generation) {
+	if (!script_is_end(known, addr, generation))
+		known = script_end_beside(p, known);
+	if (!script_is_end(known, addr, generation)) {
 		script_make_end(p, fields, row, addr);
 		return;
 	}

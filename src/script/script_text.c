@@ -120,6 +120,8 @@ void script_make_end(struct script_printer *p, uint64_t fields, const struct scr
 	len = p->out.len - start;
 	if (!generation || !is_lasting(place) || len > sizeof(known->text))
 		return;
+	if (known->generation && known->generation == script_end_generation(row, known->addr))
+		known = script_end_beside(p, known);
 	known->addr = addr;
 	known->generation = generation;
 	known->len = (uint32_t)len;
