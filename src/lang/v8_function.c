@@ -83,14 +83,67 @@ bool v8_flat_string(const struct v8 *v, uint64_t string, struct v8_string *out)
 #define TEXT_LATIN1 (1u << 2)
 #define TEXT_UTF16  (2u << 2)
 
+/* Strings of a cons string that are still to be read, and those that are read in all. */
+#define CONS_DEPTH 16
+#define CONS_PARTS 48
+
+/* The two parts of a cons string. */
+static bool read_cons(const struct v8 *v, uint64_t string, uint64_t *first, uint64_t *second)
+{
+	uint16_t type = v8_is_pointer(string) ? v8_type(v, string) : UINT16_MAX;
+
+	return type < v->layout.type_nonstring && (type & STRING_KIND_MASK) == STRING_CONS &&
+	       v8_field(v, string, STRING_DATA, first) &&
+	       v8_field(v, string, STRING_SECOND, second);
+}
+
+/* False: a part can't be read, or has wide characters. */
+static bool add_part(const struct v8 *v, const struct v8_string *part, struct lang_text *out)
+{
+	size_t size = MIN((size_t)part->n, LANG_TEXT_MAX - (size_t)out->size);
+
+	if (part->is_wide ||
+	    (size && !lang_read(&v->memory, part->at, out->bytes + out->size, size)))
+		return false;
+	out->size += (uint32_t)size;
+	return true;
+}
+
+/* A string in parts, such as the name that V8 infers for `Module.load = function () {}`. */
+static bool read_parts_of_text(const struct v8 *v, uint64_t string, struct lang_text *out)
+{
+	uint64_t strings[CONS_DEPTH] = { string };
+	struct v8_string flat;
+	int n = 1;
+
+	out->state = TEXT_LATIN1;
+	for (int i = 0; n && i < CONS_PARTS && out->size < LANG_TEXT_MAX; i++) {
+		string = strings[--n];
+		if (v8_flat_string(v, string, &flat)) {
+			if (!add_part(v, &flat, out))
+				return false;
+		} else if (n + 2 > CONS_DEPTH ||
+			   !read_cons(v, string, &strings[n + 1], &strings[n])) {
+			return false;
+		} else {
+			n += 2;
+		}
+	}
+	return !n || out->size == LANG_TEXT_MAX;
+}
+
 static bool read_text(const struct v8 *v, uint64_t string, struct lang_text *out)
 {
 	struct v8_string flat;
 	uint64_t size;
 
 	*out = (struct lang_text){ .state = LANG_TEXT_BYTES };
-	if (!v8_flat_string(v, string, &flat))
+	if (!v8_flat_string(v, string, &flat)) {
+		if (v8_is_pointer(string) && read_parts_of_text(v, string, out))
+			return true;
+		*out = (struct lang_text){ .state = LANG_TEXT_BYTES };
 		return false;
+	}
 	size = MIN((uint64_t)flat.n << flat.is_wide, (uint64_t)LANG_TEXT_MAX);
 	out->state = flat.is_wide ? TEXT_UTF16 : TEXT_LATIN1;
 	out->size = (uint32_t)size;
@@ -180,6 +233,7 @@ static bool read_scope(const struct v8 *v, uint64_t info, struct scope *out)
 /* ---- functions ---- */
 
 #define ANONYMOUS "(anonymous)"
+#define EVAL_FILE "(eval)"
 #define FILE_URL  "file://"
 
 /* Modules have URLs. */
@@ -208,18 +262,43 @@ bool v8_is_function(const struct v8 *v, uint64_t shared, const struct v8_functio
 	       now.script == known->script;
 }
 
-static void read_names(const struct v8 *v, const struct v8_function *f, const struct scope *scope,
+/* False: it is a string that can't be read, or an object that can't. Another object is no name. */
+static bool read_name(const struct v8 *v, uint64_t name, struct lang_text *out)
+{
+	uint16_t type;
+
+	if (read_text(v, name, out) || !v8_is_pointer(name))
+		return true;
+	type = v8_type(v, name);
+	return type >= v->layout.type_nonstring && type != UINT16_MAX;
+}
+
+/* False: a name can't be read, so the function has none. */
+static bool read_names(const struct v8 *v, const struct v8_function *f, const struct scope *scope,
 		       struct lang_code *code)
 {
-	uint64_t name = scope ? scope->name : f->name;
-
-	read_text(v, name, &code->name);
-	if (!code->name.size && scope && v8_is_pointer(scope->inferred))
-		read_text(v, scope->inferred, &code->name);
+	if (!read_name(v, scope ? scope->name : f->name, &code->name))
+		return false;
+	if (!code->name.size && scope && !read_name(v, scope->inferred, &code->name))
+		return false;
 	if (!code->name.size)
 		set_text(&code->name, ANONYMOUS);
 	code->scope = (struct lang_text){ .state = LANG_TEXT_BYTES };
 	code->file = (struct lang_text){ .state = LANG_TEXT_BYTES };
+	return true;
+}
+
+/* Code of eval() and of new Function() is a script without a name, or with that of its sourceURL.
+ */
+static void read_file(const struct v8 *v, uint64_t script, struct lang_text *out)
+{
+	uint64_t name;
+
+	if (v8_field(v, script, v->layout.script_name, &name))
+		read_text(v, name, out);
+	cut_url(out);
+	if (!out->size)
+		set_text(out, EVAL_FILE);
 }
 
 static uint32_t check_of(const struct v8_function *f, const struct lang_code *code)
@@ -236,7 +315,6 @@ bool v8_read_function(struct v8 *v, uint64_t shared, struct v8_function *out,
 {
 	struct scope scope;
 	bool has_scope;
-	uint64_t name;
 
 	if (!read_parts(v, shared, out))
 		return false;
@@ -247,11 +325,10 @@ bool v8_read_function(struct v8 *v, uint64_t shared, struct v8_function *out,
 	code->version = v->version;
 	code->pointer = shared;
 	code->first_line = code->n_lines = code->lines_size = 0;
-	read_names(v, out, has_scope ? &scope : NULL, code);
+	if (!read_names(v, out, has_scope ? &scope : NULL, code))
+		return false;
 	if (v8_type(v, out->script) == v->layout.type_script) {
-		if (v8_field(v, out->script, v->layout.script_name, &name))
-			read_text(v, name, &code->file);
-		cut_url(&code->file);
+		read_file(v, out->script, &code->file);
 		if (has_scope && scope.start != UINT32_MAX)
 			code->first_line = v8_line_in(v, out->script, scope.start);
 		v8_read_table(v, v8_bytecode_of(v, shared), out->script, code);

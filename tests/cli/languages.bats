@@ -584,5 +584,7 @@ need_node() {
 	assay record --collector bpf -e cpu-clock -F "$(at_most 997)" -o s -- node "$ROOT/tests/programs/lang/golden.js" 2000 >cpu_ms
 	[ "$(fact s '.losses."javascript-collector" // 0')" = 0 ]
 	assay export -i s --format speedscope -o s.json
-	"$BATS_TEST_DIRNAME/language_stacks.py" s.json js
+	"$BATS_TEST_DIRNAME/language_stacks.py" s.json js >result
+	cut=$(sed -n 's/.* \([0-9]*\) cut$/\1/p' result)
+	[ "$cut" -le "$(fact s '[.losses | to_entries[] | select(.key | startswith("javascript-")).value] | add // 0')" ]
 }

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names of JavaScript's functions, and their files: over a few objects of V8. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "lang/v8.h"
+
+#define HEAP   0x10000
+#define SHARED 0x10000
+#define SCRIPT 0x10040
+#define FIRST  0x10080 /* of the strings, 64 bytes each */
+
+enum { CONS = 1, ONE_BYTE = 8, CONS_ONE_BYTE = 9, OTHER = 130, TYPE_SHARED = 200, TYPE_SCRIPT };
+
+#define MAPS 0x10800 /* of type n: 16 n bytes further */
+
+static uint8_t heap[0x2000];
+
+static bool read_heap(void *context, uint64_t addr, void *out, size_t size)
+{
+	(void)context;
+	if (addr < HEAP || addr - HEAP > sizeof(heap) - size)
+		return false;
+	memcpy(out, heap + (addr - HEAP), size);
+	return true;
+}
+
+static void set_word(uint64_t addr, uint64_t word)
+{
+	memcpy(heap + (addr - HEAP), &word, sizeof(word));
+}
+
+/* Returns the pointer to it. */
+static uint64_t make_object(uint64_t addr, uint16_t type, uint64_t second, uint64_t third)
+{
+	uint64_t map = MAPS + 16 * (uint64_t)type;
+
+	memcpy(heap + (map - HEAP) + V8_MAP_TYPE, &type, sizeof(type));
+	set_word(addr, map + 1);
+	set_word(addr + 16, second);
+	set_word(addr + 24, third);
+	return addr + 1;
+}
+
+static uint64_t make_string(uint32_t i, const char *text)
+{
+	uint64_t addr = FIRST + 64 * (uint64_t)i, pointer = make_object(addr, ONE_BYTE, 0, 0);
+
+	set_word(addr + 8, (uint64_t)strlen(text) << 32);
+	memcpy(heap + (addr - HEAP) + 16, text, strlen(text));
+	return pointer;
+}
+
+static uint64_t make_cons(uint32_t i, uint64_t first, uint64_t second)
+{
+	uint64_t addr = FIRST + 64 * (uint64_t)i;
+
+	set_word(addr + 8, (uint64_t)1 << 32);
+	return make_object(addr, CONS_ONE_BYTE, first, second);
+}
+
+/* "NAME FILE" of the function; "-": it can't be read. */
+static void expect_function(uint64_t name, uint64_t script, const char *expected)
+{
+	const struct lang_memory memory = { read_heap, NULL };
+	const struct lang_runtime runtime = { .version = 11 << 8 | 3,
+					      .v8 = { .type_nonstring = 128,
+						      .type_shared = TYPE_SHARED,
+						      .type_script = TYPE_SCRIPT,
+						      .type_scope = 250,
+						      .type_bytes = 251,
+						      .shared_data = 8,
+						      .shared_name = 16,
+						      .shared_script = 24,
+						      .script_name = 16 } };
+	static struct lang_code code;
+	struct v8_function f;
+	char text[600] = "-";
+	struct v8 v8;
+
+	make_object(SHARED, TYPE_SHARED, name, script);
+	v8_init(&v8, &memory, &runtime);
+	if (v8_read_function(&v8, SHARED + 1, &f, &code))
+		snprintf(text, sizeof(text), "%.*s %.*s", (int)code.name.size,
+			 (const char *)code.name.bytes, (int)code.file.size,
+			 (const char *)code.file.bytes);
+	assert_string_equal(text, expected);
+	v8_fini(&v8);
+}
+
+static void a_name_in_parts_is_read_in_order(void **state)
+{
+	uint64_t load = make_cons(1, make_string(2, "."), make_string(3, "load"));
+
+	(void)state;
+	expect_function(make_cons(0, make_string(4, "Module"), load), 0, "Module.load ");
+	expect_function(make_cons(0, make_string(4, ""), load), 0, ".load ");
+}
+
+static void a_long_name_is_cut(void **state)
+{
+	uint64_t parts = make_string(0, "0123456789abcdefghijklmnopqrstuv");
+	char expected[300] = "";
+
+	(void)state;
+	for (uint32_t i = 1; i < 10; i++)
+		parts = make_cons(i, parts, make_string(0, "0123456789abcdefghijklmnopqrstuv"));
+	for (int i = 0; i < 8; i++)
+		strcat(expected, "0123456789abcdefghijklmnopqrstuv");
+	strcat(expected, " ");
+	expect_function(parts, 0, expected);
+}
+
+static void a_name_that_cannot_be_read_is_none(void **state)
+{
+	(void)state;
+	expect_function(0x900001, 0, "-");
+	expect_function(make_cons(0, make_string(1, "a"), 0x900001), 0, "-");
+	expect_function(make_cons(0, FIRST + 1, FIRST + 1), 0, "-"); /* a circle */
+	expect_function(make_cons(0, make_string(1, "a"), FIRST + 1), 0, "-");
+}
+
+static void what_is_no_string_is_no_name(void **state)
+{
+	(void)state;
+	expect_function(0, 0, "(anonymous) ");
+	expect_function(make_object(FIRST, OTHER, 0, 0), 0, "(anonymous) ");
+	expect_function(make_string(0, ""), 0, "(anonymous) ");
+}
+
+static void a_script_without_a_name_is_of_eval(void **state)
+{
+	uint64_t f = make_string(0, "f");
+
+	(void)state;
+	expect_function(f,
+			make_object(SCRIPT, TYPE_SCRIPT, make_object(FIRST + 64, OTHER, 0, 0), 0),
+			"f (eval)");
+	expect_function(f, make_object(SCRIPT, TYPE_SCRIPT, make_string(1, "/a.js"), 0), "f /a.js");
+	expect_function(f, make_object(FIRST + 64, OTHER, 0, 0), "f ");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_name_in_parts_is_read_in_order),
+		cmocka_unit_test(a_long_name_is_cut),
+		cmocka_unit_test(a_name_that_cannot_be_read_is_none),
+		cmocka_unit_test(what_is_no_string_is_no_name),
+		cmocka_unit_test(a_script_without_a_name_is_of_eval),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
