@@ -91,8 +91,11 @@ __attribute__((noinline)) int take_label(__u64 name, __u64 name_size, __u64 valu
 	struct label_work *l = own_label_work();
 	__u64 hash;
 
+	if (!l || !name_size)
+		return 0;
+	/* Else clang 19 makes one comparison of both, from which Linux 6.1 learns no bound. */
 	barrier_var(name_size);
-	if (!l || !name_size || name_size > LABEL_NAME_MAX)
+	if (name_size > LABEL_NAME_MAX)
 		return 0;
 	__builtin_memset(l->name, 0, sizeof(l->name));
 	if (bpf_probe_read_user(l->name, name_size, (const void *)name)) {
