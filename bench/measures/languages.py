@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the frames of languages cost.
 
-`languages-all`: `record -a` at 999 Hz beside a load of Python, and one of Java. The same assay without any frames of languages
+`languages-all`: `record -a` at 999 Hz beside ten seconds of Python, and of Java. The same assay without any frames of languages
 (ASSAY_SAMPLER_LIMITS=languages=0) is what both are compared with. `languages-python`: a flat-out Python program that assay
 records as its command, beside the floor. `languages-short`: twenty Python programs of 0.2 s, one after the other.
 Peers that are not installed are left out: AUSTIN and PERF72 may name commands with words, and ASYNC_PROFILER the library.
@@ -28,7 +28,7 @@ SHORT = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do \"$0\" 
 
 
 def python_work(_bench):
-    return [sys.executable, str(HERE / "calls.py"), "240000"]
+    return [sys.executable, str(HERE / "calls.py"), "2000000"]
 
 
 def java_work(bench):
@@ -41,7 +41,7 @@ def java_work(bench):
         source = HERE.parent / "tests" / "programs" / "lang" / "golden.java"
         subprocess.run(["javac", "-d", str(folder), str(source)], check=True)
     java = os.path.realpath(shutil.which("java"))  # a name in PATH is a link of links
-    return [java, "-cp", str(folder), "golden", "12000"]
+    return [java, "-cp", str(folder), "golden", "30000"]
 
 
 WORKS = {"python": python_work, "java": java_work}

@@ -72,6 +72,15 @@
 #define RAWS_MAX_BYTES  ((size_t)64 << 20) /* more of them wait in the ring */
 
 /*
+ * Copied stacks of known code wait, as each turn begins with a look at the code: the oldest at most
+ * COPY_WAIT_NS, and all at most COPIES_WAIT_BYTES. None waits if the last turn had more than one
+ * stack with new code in COPIES_FOR_ONE_LEARNT.
+ */
+#define COPIES_FOR_ONE_LEARNT 8
+#define COPY_WAIT_NS          (40 * UINT64_C(1000000))
+#define COPIES_WAIT_BYTES     ((size_t)4 << 20)
+
+/*
  * How long the walk of a copied stack in a ring waits for the table of a file (user_stacks.h): for
  * each file, for all files at once, and the share of the time since.
  */

@@ -411,7 +411,7 @@ const struct java_method *java_process_method(struct java_process *p, uint64_t a
 
 /* ---- code that is in use ---- */
 
-#define RECENT_NS (200 * NS_PER_MS)
+#define RECENT_NS NS_PER_SECOND
 
 static bool is_recent(uint64_t used_ns, uint64_t time_ns)
 {

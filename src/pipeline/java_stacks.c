@@ -36,6 +36,7 @@ struct java_stacks {
 	struct java_process *process; /* NULL: not looked for yet */
 	bool reads_nothing;
 	bool is_try, has_failed; /* java_stacks_try() */
+	uint32_t n_reads;        /* left after the look at known code */
 	bool has_counted;        /* a loss of this stack */
 	int cut;
 	bool is_after_java; /* the last frame was one that Java code calls */
@@ -142,7 +143,10 @@ void java_stacks_read_nothing(struct java_stacks *j)
 
 bool java_stacks_try(struct java_stacks *j, int32_t pid)
 {
-	j->is_try = state_of(j, pid) == JAVA_READY;
+	const uint32_t *at = intmap_find(&j->by_pid, (uint32_t)pid);
+	const struct java_process *p = at ? j->processes.data[*at] : NULL;
+
+	j->is_try = p && p->state == JAVA_READY && (p->is_gone || j->time_ns <= p->looked_ns);
 	return j->is_try;
 }
 
@@ -153,6 +157,13 @@ bool java_stacks_end_try(struct java_stacks *j)
 	if (!is_whole)
 		begin_walk(j);
 	return is_whole;
+}
+
+bool java_stacks_has_learnt(const struct java_stacks *j)
+{
+	const struct java_process *p = j->process;
+
+	return p && (p->state == JAVA_EARLY || p->n_reads < j->n_reads);
 }
 
 /* Once for a stack. */
@@ -311,6 +322,7 @@ bool java_stacks_has(struct java_stacks *j, uint64_t pc)
 		p->flow_work = HOTSPOT_FLOW_WORK;
 		p->lacks_reads = false;
 		java_process_look_at_code(p, j->time_ns);
+		j->n_reads = p->n_reads;
 	}
 	switch (p->state) {
 	case JAVA_EARLY:

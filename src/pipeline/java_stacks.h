@@ -64,12 +64,15 @@ void java_stacks_bar(struct java_stacks *j, int32_t pid);
 
 /*
  * The walk that begins is a try without reads, which counts no losses. False: there is nothing to
- * try, as no code of the process is known.
+ * try. Either no code of the process is known, or nobody has looked at it since the sample.
  */
 bool java_stacks_try(struct java_stacks *j, int32_t pid);
 
 /* The try is over. False: its stack is not whole, and is walked once more. */
 bool java_stacks_end_try(struct java_stacks *j);
+
+/* Whether the last walk read more of its process than a look at the code that was known. */
+bool java_stacks_has_learnt(const struct java_stacks *j);
 
 /* The walk that begins reads no memory of its process: it has the code that is known by now. */
 void java_stacks_read_nothing(struct java_stacks *j);

@@ -70,6 +70,7 @@ struct user_stacks {
 	bool is_late;    /* and went on without it, */
 	bool is_missing; /* or an image without a file */
 	uint64_t start_ns, waited_ns;
+	uint64_t n_learnt;    /* user_stacks_n_learnt() */
 	uint64_t followed_ns; /* by walks of copies that follow code, besides waited_ns */
 	uint64_t pcs[MAX_WALKED];
 };
@@ -583,9 +584,15 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 	}
 	chain = walk_copied(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);
 	end_runtimes(s, &chain);
+	s->n_learnt += s->has_v8 || (s->follows_code && s->java && java_stacks_has_learnt(s->java));
 	if (start_ns)
 		s->followed_ns += clock_monotonic_ns() - start_ns - (s->waited_ns - waited_ns);
 	return chain;
+}
+
+uint64_t user_stacks_n_learnt(const struct user_stacks *s)
+{
+	return s->n_learnt;
 }
 
 bool user_stacks_table(struct user_stacks *s, int32_t pid, image_id image,

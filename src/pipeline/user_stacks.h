@@ -117,6 +117,12 @@ void user_stacks_rest_walked(struct user_stacks *s);
 /* Grows when the building of a table, or the opening of its file, has finished. */
 uint64_t user_stacks_generation(const struct user_stacks *s);
 
+/*
+ * Walks of copies that had to read more of their process than a look at known code. Reads are soon
+ * in vain: a virtual machine moves its code, and processes end. Each walk of JavaScript counts.
+ */
+uint64_t user_stacks_n_learnt(const struct user_stacks *s);
+
 /* For other reads of the memory of living processes; NULL: without `proc`. */
 struct memory_reads *user_stacks_reads(struct user_stacks *s);
 

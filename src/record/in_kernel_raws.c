@@ -209,15 +209,32 @@ static bool is_overdue(const struct in_kernel *k, size_t at, const struct raw_li
 	       (raw->time_ns < limits->until_ns || k->raws.n - at > limits->bytes);
 }
 
+/* Whether the turn of the copies has not come yet. */
+static bool do_copies_wait(const struct in_kernel *k)
+{
+	return k->copies_wait && k->raws.n < COPIES_WAIT_BYTES &&
+	       k->copy_ns > clock_monotonic_ns() - COPY_WAIT_NS;
+}
+
+/* Whether a stack has to stay for a later turn. */
+static bool does_wait(const struct raw_stack_message *raw, enum table_patience patience,
+		      bool is_in_vain, bool copies_wait)
+{
+	return is_copy(raw) ? copies_wait : is_in_vain && patience == TABLE_LATER;
+}
+
 void raw_stacks_walk(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 {
-	uint64_t generation = user_stacks_generation(pipeline_user_stacks(k->pipeline));
+	struct user_stacks *stacks = pipeline_user_stacks(k->pipeline);
+	uint64_t generation = user_stacks_generation(stacks);
+	uint64_t n_learnt = user_stacks_n_learnt(stacks);
 	bool is_in_vain = !may_wait && k->is_stalled && k->stalled_at == generation;
+	bool copies_wait = !may_wait && do_copies_wait(k);
 	struct raw_limits limits = raw_limits_now(k);
 	uint64_t oldest_ns = UINT64_MAX;
-	size_t kept = 0, size;
+	size_t kept = 0, size, n_copies = 0;
 
-	if (is_in_vain && k->copy_ns > until_ns && !is_overdue(k, 0, &limits))
+	if (is_in_vain && (copies_wait || k->copy_ns > until_ns) && !is_overdue(k, 0, &limits))
 		return;
 	k->copy_ns = UINT64_MAX;
 	k->is_stalled = false;
@@ -230,10 +247,12 @@ void raw_stacks_walk(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 
 		size = raw_stack_size(raw);
 		if (raw->time_ns <= until_ns) {
-			if (!(is_in_vain && patience == TABLE_LATER && !is_copy(raw)) &&
-			    walk_raw(k, raw, patience))
+			bool waits = does_wait(raw, patience, is_in_vain, copies_wait);
+
+			n_copies += is_copy(raw) && !waits;
+			if (!waits && walk_raw(k, raw, patience))
 				continue;
-			k->is_stalled = true;
+			k->is_stalled |= !is_copy(raw);
 		}
 		if (is_copy(raw))
 			k->copy_ns = MIN(k->copy_ns, raw->time_ns);
@@ -243,7 +262,11 @@ void raw_stacks_walk(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 		kept += size;
 	}
 	k->raws.n = kept;
-	user_stacks_rest_walked(pipeline_user_stacks(k->pipeline));
+	if (n_copies)
+		k->copies_wait =
+			(user_stacks_n_learnt(stacks) - n_learnt) * COPIES_FOR_ONE_LEARNT <=
+			n_copies;
+	user_stacks_rest_walked(stacks);
 	/* a process may have ended long before the table of its waiting stacks is ready */
 	pipeline_keep_ended(k->pipeline, oldest_ns);
 	if (!kept && k->raws.cap > RAWS_KEPT_BYTES)

@@ -85,6 +85,7 @@ struct in_kernel {
 	struct thread_contexts *contexts; /* likewise */
 	bool with_tables;
 	uint64_t copy_ns;    /* the oldest copy for code among `raws`; UINT64_MAX: none */
+	bool copies_wait;    /* the last turn met known code in most copies */
 	bool is_stalled;     /* a raw stack needs a table that was not ready … */
 	uint64_t stalled_at; /* … at this generation of tables */
 	uint32_t n_seen;     /* files that were checked for a table without a request */

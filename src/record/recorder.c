@@ -24,6 +24,7 @@
 #include "collect/missed.h"
 #include "collect/sampler.h"
 #include "counter/pace.h"
+#include "counter/sources.h"
 #include "guard/parser.h"
 #include "heap/heap_samples.h"
 #include "machine/proc.h"
@@ -630,6 +631,7 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 			      .wake_fd = -1,
 			      .aux_wake_fd = -1,
 			      .control = { .fd = -1 },
+			      .has_pid_namespace = sources_pid_namespace(NULL),
 			      .is_paused = config->starts_disabled,
 			      .was_steered = config->starts_disabled };
 	int e, e_run;

@@ -560,7 +560,7 @@ struct event_sink *side_band_sink(struct recorder *r)
 	sink = r->in_kernel ? in_kernel_sink(r->in_kernel)
 	       : r->heap    ? heap_sink(r->heap)
 			    : pipeline_sink(r->pipeline);
-	if (!sources_pid_namespace(NULL))
+	if (!r->has_pid_namespace)
 		return sink;
 	if (!r->pid_namespace)
 		r->pid_namespace = pid_namespace_new("/proc", sink);

@@ -37,7 +37,8 @@ struct recorder {
 	int wake_fd; /* signals, and the sampler's urgent messages */
 	sigset_t old_mask;
 	struct machine *machine;
-	struct pid_namespace *pid_namespace; /* NULL: ours is the initial one */
+	bool has_pid_namespace;              /* another one than the initial */
+	struct pid_namespace *pid_namespace; /* NULL: not needed, or not yet */
 	struct pipeline *pipeline;
 	struct rings *rings;
 	struct aux *aux; /* NULL: no hardware trace */
