@@ -35,12 +35,28 @@ build() {
 	in_chroot 'apt-get -qq install -y --no-install-recommends lintian >/dev/null && make deb'
 }
 
-# The RPM packages: rpmbuild takes the spec, and the unpacked program records and reports.
+# The files of unpacked packages, with the places that both kinds of packages have in common. Documents are elsewhere in RPM packages.
+files_below() { # FOLDER
+	(cd "$1" && find . -type f -o -type l) | sed -E 's,^\./,,; s,^lib/,usr/lib/,; s,usr/lib64,usr/lib,; s,usr/lib/[a-z0-9_]+-linux-gnu,usr/lib,
+		s,\.gz$,,; s,python3[.0-9]*/(site|dist)-packages,python3/packages,' | grep -vE '^usr/share/(lintian|licenses|doc)/|\.build-id|\.dist-info/' | sort -u
+}
+
+same_files() {
+	local deb
+	mkdir "$dir/debroot"
+	for deb in "$dir"/assay/build-deb/*_[0-9]*.deb; do
+		case $deb in *dbgsym*) ;; *) dpkg-deb -x "$deb" "$dir/debroot" || return ;; esac
+	done
+	[ "$(files_below "$dir/rpmroot" | wc -l)" -gt 100 ] && diff <(files_below "$dir/debroot") <(files_below "$dir/rpmroot")
+}
+
+# The RPM packages: rpmbuild takes the spec, the unpacked program records and reports, and the files are those of the Debian packages.
 build_rpm() {
 	in_chroot 'apt-get -qq install -y --no-install-recommends rpm cpio git >/dev/null && scripts/rpm.sh && mkdir /rpmroot && cd /rpmroot &&
 		for rpm in /assay/build-rpm/RPMS/*/*.rpm; do rpm2cpio "$rpm" | cpio -idm --quiet || exit 1; done &&
 		rm -rf /assay/build-rpm && usr/bin/assay --version && usr/bin/assay record -q -o /tmp/rpm.assay -- sh -c "seq 300000 | sort | sort -R >/dev/null" &&
-		usr/bin/assay report -i /tmp/rpm.assay && PYTHONPATH=$(echo usr/lib/python3*/site-packages) LD_LIBRARY_PATH=usr/lib64 python3 -c "import assay; print(assay.open(\"/tmp/rpm.assay\"))"'
+		usr/bin/assay report -i /tmp/rpm.assay && PYTHONPATH=$(echo usr/lib/python3*/site-packages) LD_LIBRARY_PATH=usr/lib64 python3 -c "import assay; print(assay.open(\"/tmp/rpm.assay\"))"' &&
+		same_files
 }
 
 # The same bytes from another folder, at another time and with another umask.

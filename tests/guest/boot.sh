@@ -50,6 +50,8 @@ machine() {
 		library_folders=(/lib/*-linux-gnu /usr/lib/*-linux-gnu /lib64 /usr/lib64 /usr/lib)
 	else
 		library_folders=("$DEB_ROOT"/lib/*-linux-gnu "$DEB_ROOT"/usr/lib/*-linux-gnu "$DEB_ROOT/lib")
+		# What assay was linked with, where another release has the kernel.
+		library_folders+=("$GUEST_CACHE/$arch/root"/lib/*-linux-gnu "$GUEST_CACHE/$arch/root"/usr/lib/*-linux-gnu)
 	fi
 	guest=$work/root
 	mkdir -p "$guest"/{bin,sbin,proc,sys,dev,tmp,lib,lib64,root,etc,tests,usr/bin,usr/sbin}
