@@ -42,6 +42,11 @@ uint64_t pt_flow_address(const struct pt_flow *f)
 	return pt_flow_ip(f);
 }
 
+void pt_flow_shift_tsc(struct pt_flow *f, uint64_t shift)
+{
+	f->time.shift = shift;
+}
+
 uint64_t pt_flow_tsc(const struct pt_flow *f)
 {
 	return f->time.tsc;

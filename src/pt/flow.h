@@ -65,5 +65,8 @@ const struct pt_flow_stats *pt_flow_stats(const struct pt_flow *flow);
 /* The address that execution stands at; 0: it is not traced, or not known. */
 uint64_t pt_flow_address(const struct pt_flow *flow);
 
+/* From the next byte on, so much is added to the time of TSC packets (pt_time_shift()). */
+void pt_flow_shift_tsc(struct pt_flow *flow, uint64_t shift);
+
 /* The time of the last packet that told it; 0: none has. */
 uint64_t pt_flow_tsc(const struct pt_flow *flow);

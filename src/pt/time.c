@@ -70,7 +70,7 @@ static bool is_far_behind(uint64_t payload, uint64_t tsc)
 
 bool pt_time_is_behind(const struct pt_time *t, uint64_t payload)
 {
-	return t->said && is_far_behind(payload, t->said);
+	return t->said && is_far_behind(pt_time_shift(payload, t->shift), t->said);
 }
 
 static bool on_tsc(struct pt_time *t, uint64_t payload, bool after_cyc)
@@ -213,8 +213,11 @@ static uint64_t leap_of(const struct pt_time *t, const struct pt_packet *p)
 {
 	double ticks;
 
-	if (p->type == PT_TSC)
-		return ((p->payload - t->tsc) & (TSC_WRAP - 1)) > TSC_LEAP ? p->payload : 0;
+	if (p->type == PT_TSC) {
+		uint64_t tsc = pt_time_shift(p->payload, t->shift);
+
+		return ((tsc - t->tsc) & (TSC_WRAP - 1)) > TSC_LEAP ? tsc : 0;
+	}
 	if (p->payload <= TSC_LEAP)
 		return 0;
 	ticks = t->ticks_a_cycle > 0 ? t->ticks_a_cycle : by_cbr(t, t->cbr);
@@ -376,7 +379,7 @@ bool pt_time_packet(struct pt_time *t, const struct pt_packet *p, bool after_cyc
 {
 	switch (p->type) {
 	case PT_TSC:
-		return on_tsc(t, p->payload, after_cyc);
+		return on_tsc(t, pt_time_shift(p->payload, t->shift), after_cyc);
 	case PT_TMA:
 		if (!p->flag)
 			on_tma(t, p);

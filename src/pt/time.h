@@ -29,6 +29,7 @@ struct pt_time {
 	const struct pt_clock *clock;
 	uint64_t tsc;       /* now; 0 before the first TSC */
 	uint64_t last_tsc;  /* of the last TSC packet */
+	uint64_t shift;     /* what is added to TSC packets (pt_time_shift()); set by the caller */
 	uint64_t cycles;    /* counted by CYCs, in all; without these, estimated at MTCs */
 	uint64_t backwards; /* packets that said an earlier time; they are not followed */
 	uint64_t repeats; /* MTCs that were the same as the one before: no processor writes them */
@@ -123,6 +124,12 @@ uint64_t pt_time_of_psb(const uint8_t *at, const uint8_t *end);
  * `before`: the answer of a PIP before `at`.
  */
 bool pt_time_psb_is_of_guest(const uint8_t *at, const uint8_t *end, bool before);
+
+/* A TSC with so much added: it has 56 bits. */
+static inline uint64_t pt_time_shift(uint64_t tsc, uint64_t shift)
+{
+	return (tsc + shift) & ((1ULL << 56) - 1);
+}
 
 /* perf's time of a TSC value, as perf_event_mmap_page has it: nanoseconds. */
 uint64_t pt_time_ns(const struct pt_clock *clock, uint64_t tsc);

@@ -93,6 +93,7 @@ static void end(struct part *part)
 	if (q->end_piece < q->pieces.n) {
 		const uint8_t *bytes = queue_piece(q, q->end_piece, &size);
 
+		pt_flow_shift_tsc(q->flow, q->pieces.data[q->end_piece].tsc_shift);
 		pt_flow_end_piece(q->flow, bytes + q->end_at, bytes + size);
 	} else {
 		pt_flow_end(q->flow);
@@ -268,6 +269,7 @@ static void scan_time(struct queue *q, size_t piece, uint64_t from, uint64_t to)
 
 	if (!q->trace->info.has_cyc || !bytes)
 		return;
+	q->time.shift = q->pieces.data[piece].tsc_shift;
 	while (at < bytes + to) {
 		struct pt_scan s = { .is_guest = q->time_is_guest,
 				     .next_tsc = scan_next_tsc,
@@ -335,6 +337,7 @@ static struct part *new_part(struct pt_ahead *a, struct queue *q)
 				  .is_part = true };
 	part->q.pieces.data = q->pieces.data;
 	part->q.pieces.n = q->pieces.n;
+	part->q.time.shift = q->pieces.data[q->next_piece].tsc_shift;
 	if (a->spare.n) {
 		struct event_room room = a->spare.data[--a->spare.n];
 

@@ -70,6 +70,19 @@ static void note_doubts(const struct pt_trace *t, void (*note)(void *context, co
 	note(context, text);
 }
 
+static void note_steps(const struct pt_trace *t, void (*note)(void *context, const char *sentence),
+		       void *context)
+{
+	cleanup(free_at_exit) char *text =
+		xasprintf("the processor's clock (TSC) goes back in the trace (%" PRIu64 " times): "
+			  "behind each place, times go on from the time before it, and do not fit "
+			  "those of other events",
+			  t->n_steps);
+
+	if (t->n_steps)
+		note(context, text);
+}
+
 static void note_guests(const struct pt_trace *t, void (*note)(void *context, const char *sentence),
 			void *context)
 {
@@ -103,6 +116,7 @@ void pt_trace_notes(const struct pt_trace *t, void (*note)(void *context, const 
 		note(context, "the trace has no directions of branches (notnt), so only the places "
 			      "that it tells itself are decoded, as with --itrace=q");
 	note_doubts(t, note, context);
+	note_steps(t, note, context);
 	note_guests(t, note, context);
 	for (size_t i = 0; i < t->history.modules.n; i++)
 		note_module(t, i, note, context);

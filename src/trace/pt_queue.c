@@ -60,7 +60,7 @@ static struct psb_ahead look_ahead(const struct queue *q, struct psb_ahead a, ui
 		at = bytes + a.to_at;
 		left -= (uint64_t)(to - at);
 		for (at = pt_find_psb(at, to); at < to && !a.tsc;) {
-			a.tsc = queue_host_tsc(at, bytes + size);
+			a.tsc = piece_tsc(q, a.to_piece, queue_host_tsc(at, bytes + size));
 			at = a.tsc ? at : pt_find_psb(at + PT_PSB_SIZE, to);
 		}
 		a.to_at = (uint64_t)(at - bytes);
@@ -128,6 +128,7 @@ static uint64_t queue_tsc_before(const struct queue *q, size_t piece, uint64_t a
 		if (bytes)
 			tsc = last_host_tsc(bytes + at - n, bytes + MIN(size, at + PT_PSB_SIZE - 1),
 					    bytes + size);
+		tsc = piece_tsc(q, piece, tsc);
 	}
 	return tsc;
 }
@@ -219,7 +220,7 @@ static uint64_t queue_psb_tsc(struct queue *q, uint64_t *before)
 	if (!bytes)
 		return 0;
 	is_guest = pt_time_psb_is_of_guest(bytes + q->at, bytes + size, false);
-	tsc = pt_time_of_psb(bytes + q->at, bytes + size);
+	tsc = piece_tsc(q, q->piece, pt_time_of_psb(bytes + q->at, bytes + size));
 	next = tsc ? queue_next_tsc(q, q->piece, q->at + PT_PSB_SIZE) : 0;
 	if (is_guest)
 		*before = queue_tsc_before(q, q->piece, q->at);
@@ -254,6 +255,7 @@ static void queue_begin_piece(struct queue *q)
 	const struct piece *now = &q->pieces.data[q->piece], *before = now - 1;
 	bool is_consecutive = true;
 
+	pt_flow_shift_tsc(q->flow, now->tsc_shift);
 	if (now->tid >= 0 && !queue_has_switches(q)) {
 		q->pid = now->pid;
 		q->tid = now->tid;

@@ -12,6 +12,7 @@
 #include "trace/pt_ahead.h"
 #include "trace/pt_modules.h"
 #include "trace/pt_queue.h"
+#include "trace/pt_steps.h"
 #include "trace/pt_view.h"
 #include "trace/pt_window.h"
 
@@ -289,6 +290,7 @@ static void trace_open_queues(struct pt_trace *t, const struct pt_trace_config *
 		q->trace = t; /* they move no more */
 		q->pool = &t->pool;
 		q->time.clock = &t->info.clock;
+		pt_steps_find(q);
 		if (config->n_spans)
 			pt_window_cut(q, config->spans, config->n_spans);
 	}

@@ -63,8 +63,9 @@ struct piece {
 	uint64_t size;
 	int32_t pid, tid; /* of a sample: whose it is, and when; else -1 */
 	uint64_t time_ns;
-	uint64_t offset; /* in the queue's trace */
-	bool is_apart;   /* bytes before it are left out: it begins with a PSB (pt_window.h) */
+	uint64_t offset;    /* in the queue's trace */
+	bool is_apart;      /* bytes before it are left out: it begins with a PSB (pt_window.h) */
+	uint64_t tsc_shift; /* what is added to its TSCs (pt_steps.h) */
 };
 
 struct part;
@@ -133,6 +134,7 @@ struct pt_trace {
 	enum pt_detail detail;
 	enum pt_quick quick;
 	uint64_t sample_ticks; /* 0: every branch is needed */
+	uint64_t n_steps;      /* of the TSC, which went back (pt_steps.h) */
 	VEC(struct queue) queues;
 	struct view_pool pool;
 	struct pt_ahead *ahead; /* NULL: this thread decodes */
@@ -157,6 +159,12 @@ static inline const uint8_t *queue_piece(const struct queue *q, size_t i, uint64
 {
 	*size = q->pieces.data[i].size;
 	return q->pieces.data[i].bytes;
+}
+
+/* The TSC of a PSB in a piece as a time. 0: it has none. */
+static inline uint64_t piece_tsc(const struct queue *q, size_t i, uint64_t tsc)
+{
+	return tsc ? pt_time_shift(tsc, q->pieces.data[i].tsc_shift) : 0;
 }
 
 /* The time of an event's `tsc`; 0: not known. */

@@ -47,6 +47,7 @@ static struct psb cut_find_psb(const struct queue *q, struct place from, const s
 		while (from.at < size && place_is_before(&from, &to->place)) {
 			from.at = (uint64_t)(pt_find_psb(bytes + from.at, bytes + size) - bytes);
 			tsc = from.at < size ? pt_time_of_psb(bytes + from.at, bytes + size) : 0;
+			tsc = piece_tsc(q, from.piece, tsc);
 			if (tsc && place_is_before(&from, &to->place))
 				return (struct psb){ from, tsc };
 			from.at += PT_PSB_SIZE;

@@ -249,6 +249,44 @@ PY
 	done
 }
 
+@test "a clock that goes back for good does not stop the times behind it" {
+	command -v python3 >/dev/null || skip "no python3"
+	local as bytes
+	for as in "--tsc --mtc" "--tsc --mtc --cyc"; do
+		# shellcheck disable=SC2086
+		trace_of $as --psb 300 -- "$PROGRAMS/flow" longjmp
+		assay script -i trace.data --itrace=b -F time,ip,addr --ns | tr -d ':' >whole
+		# Before the middle, all TSC packets (a TMA follows) have a time that is 18 minutes later.
+		python3 - trace.data back.data <<'PY'
+import re, sys
+data = bytearray(open(sys.argv[1], 'rb').read())
+all = [m.start() for m in re.finditer(rb'\x19....\0\0\0\x02\x73', bytes(data), re.S)]
+psbs = [m.start() for m in re.finditer(re.escape(bytes([2, 0x82]) * 8), bytes(data))]
+for tsc in all:
+    if tsc < psbs[len(psbs) // 2]:
+        data[tsc + 6] = 1
+open(sys.argv[2], 'wb').write(data)
+PY
+		assay script -i back.data --itrace=b -F time,ip,addr --ns 2>said | tr -d ':' >out
+		grep -q 'clock (TSC) goes back in the trace (1 times)' said
+		run ! grep 'not verified' said
+		cut -d' ' -f2- out >branches
+		awk '{ print $1 }' out | sort -s -n -c
+		diff <(awk '{ $1 = ""; print }' whole) <(awk '{ $1 = ""; print }' out) | head -5
+		# At first, all times are 2^40 ns later, and from the middle on a little less: by the time between two PSBs.
+		paste whole out | awk '{ print substr($(NF / 2 + 1), 1, 20) - $1 }' | sort | uniq -c | sort -n >distances
+		tail -n 3 distances
+		[ "$(awk '{ print $1 }' out | tail -n $(($(wc -l <out) / 3)) | uniq | wc -l)" -gt $(($(awk '{ print $1 }' whole | tail -n $(($(wc -l <out) / 3)) | uniq | wc -l) * 3 / 4)) ]
+		for bytes in 300 700 3000; do
+			ASSAY_PT_PARTS=$bytes assay script -i back.data --itrace=b -F time,ip,addr --ns 2>/dev/null | tr -d ':' | cmp out -
+		done
+		# A window has what the whole trace has then.
+		sed -n "$(($(wc -l <out) * 3 / 4))p" out | awk '{ print $1 }' >moment
+		assay script -i back.data --itrace=b -F time,ip,addr --ns --time "$(cat moment),$(cat moment)" 2>/dev/null | tr -d ':' >window
+		awk -v at="$(cat moment)" '$1 == at' out | cmp - window
+	done
+}
+
 @test "a million PSBs that nothing follows cost no more than their bytes" {
 	trace_of --tsc --psb 300 -- "$PROGRAMS/flow" longjmp
 	command -v python3 >/dev/null || skip "no python3"

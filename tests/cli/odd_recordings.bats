@@ -108,6 +108,22 @@ guest_rows() {
 	same_as_newest_perf deferred.data
 }
 
+@test "the user part of a guest's deferred chain is not that of the host's thread of the same number" {
+	recording guest-deferred
+	assay script -i guest-deferred.data --format json | jq -c '[.mode, [.frames[].address]]' >out
+	diff out - <<-'END'
+		["guest-kernel",["0xffffffff81000100","0x500100","0x500200","0x500300"]]
+		["kernel",["0xffffffff81000100","0x400100","0x400210"]]
+	END
+}
+
+@test "branches of the kernel have the names of the mapping of their time" {
+	recording kernel-maps
+	assay script -i kernel-maps.data -F comm,ip,sym,symoff,dso,addr >out
+	[ "$(grep -o '(\[[a-z]*\])' out | uniq -c | tr -s ' ')" = "$(printf ' %s\n' '6 ([first])' '6 ([second])')" ]
+	[ "$(awk '{ print $1 }' out | tr '\n' ' ')" = "app waiter app app waiter app " ]
+}
+
 guest_symbols() { # FUNCTION
 	printf '%s\n' 'ffffffff81000000 T _text' 'ffffffff81000000 T _stext' "ffffffff81000080 T $1" 'ffffffff81000200 t guest_work' \
 		'ffffffff81001000 T _etext' $'ffffffffc0000100 t net_poll\t[virtio_fake]'

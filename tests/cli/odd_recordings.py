@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Writes recordings of kinds that this machine can't make.
 
-Usage: odd_recordings.py off-cpu|bad-off-cpu|old-off-cpu|guest|guests|deferred|aux|metadata|cgroups|namespaces OUT
+Usage: odd_recordings.py off-cpu|bad-off-cpu|old-off-cpu|guest|guests|deferred|guest-deferred|kernel-maps|aux|metadata|cgroups|namespaces OUT
 """
 import struct
 import sys
 
-from perf_records import (AUX, BEGIN, BPF_METADATA, CGROUP, CGROUP_NAME, CHAIN, CHAIN_DEFERRED, CONTEXT_DEFERRED, CONTEXT_KERNEL, CONTEXT_USER, CPU, FLAGS, GUEST_KERNEL, GUEST_USER, ID, IDENTIFIER, IP,
+from perf_records import (ADDR, AUX, BEGIN, BPF_METADATA, CGROUP, CGROUP_NAME, CHAIN, CHAIN_DEFERRED, CONTEXT_DEFERRED, CONTEXT_KERNEL, CONTEXT_USER, CPU, FLAGS, GUEST_KERNEL, GUEST_USER, ID, ID_INDEX, IDENTIFIER, IP,
                           KERNEL, MMAP, NAMESPACES, PERIOD, RAW, SAMPLE, TID, TIME, USER, attr, comm, mapping, name_event, record, text, with_id)
 
 APP, WAITER = 41, 42
@@ -101,6 +101,33 @@ def deferred():
     return data + sample(5008, WAITER, KERNEL, 0xFFFFFFFF81000100, 10)
 
 
+def guest_deferred():
+    """As deferred(), with a guest (event 2): its thread has the number, the stack's addresses and the cookie of one of the host."""
+    index = struct.pack("<QQQQQ", 1, 2, 0, 0, APP) + struct.pack("<QQ", 77, 3)
+    data = begin(attr(1, 0, 1, CLOCK_TYPES, HOST | 3 << 38), attr(1, 0, 2, CLOCK_TYPES, HOST | 3 << 38)) + record(ID_INDEX, 0, index)
+    for number, time in ((1, 5000), (2, 5001)):
+        chain = (CONTEXT_KERNEL, 0xFFFFFFFF81000100, CONTEXT_DEFERRED, 7)
+        body = struct.pack(f"<QQiiQQQ{len(chain)}Q", number, chain[1], APP, APP, time, 1000000, len(chain), *chain)
+        data += record(SAMPLE, KERNEL if number == 1 else GUEST_KERNEL, body)
+    for number, time, addresses in ((2, 5002, (0x500100, 0x500200, 0x500300)), (1, 5003, (0x400100, 0x400210))):
+        chain = (CONTEXT_USER,) + addresses
+        data += record(CHAIN_DEFERRED, USER, struct.pack(f"<QQ{len(chain)}Q", 7, len(chain), *chain) + struct.pack("<iiQQ", APP, APP, time, number))
+    return data
+
+
+def kernel_maps():
+    """Branches of two threads in a kernel's module, in whose place another one is loaded."""
+    types = IDENTIFIER | IP | TID | TIME | ADDR | PERIOD
+    place = 0xFFFFFFFFC0000000
+    data = begin(attr(0, 4, 1, types, period=1))
+    for time, name in ((4000, "first"), (6000, "second")):
+        body = struct.pack("<iiQQQ", -1, 0, place, 0x1000, 0) + text(f"[{name}]")
+        data += record(MMAP, KERNEL, body + struct.pack("<iiQQ", -1, -1, time, 1))
+        for i, pid in enumerate((APP, WAITER, APP)):
+            data += record(SAMPLE, KERNEL, struct.pack("<QQiiQQQ", 1, place + 0x100, pid, pid, time + 1 + i, place + 0x200, 1))
+    return data
+
+
 def aux():
     """Of `perf record --aux-sample`: bytes of a trace are in the samples."""
     data = begin(attr(1, 0, 1, CLOCK_TYPES | AUX, HOST))
@@ -139,7 +166,7 @@ def namespaces():
 
 def main():
     kind, out = sys.argv[1:]
-    kinds = {"off-cpu": off_cpu, "bad-off-cpu": lambda: off_cpu(5), "old-off-cpu": old_off_cpu, "guest": guest, "guests": guests, "deferred": deferred, "aux": aux, "metadata": metadata, "cgroups": cgroups, "namespaces": namespaces}
+    kinds = {"off-cpu": off_cpu, "bad-off-cpu": lambda: off_cpu(5), "old-off-cpu": old_off_cpu, "guest": guest, "guests": guests, "deferred": deferred, "guest-deferred": guest_deferred, "kernel-maps": kernel_maps, "aux": aux, "metadata": metadata, "cgroups": cgroups, "namespaces": namespaces}
     with open(out, "wb") as file:
         file.write(kinds[kind]())
 

@@ -6,7 +6,7 @@ import struct
 IP, TID, TIME, ADDR, ID, CPU, PERIOD, CHAIN = 1, 2, 4, 8, 1 << 6, 1 << 7, 1 << 8, 1 << 5
 RAW, WEIGHT, DATA_SRC, IDENTIFIER, AUX, CGROUP = 1 << 10, 1 << 14, 1 << 15, 1 << 16, 1 << 20, 1 << 21
 MMAP, COMM, SAMPLE, MMAP2, NAMESPACES, CGROUP_NAME = 1, 3, 9, 10, 16, 19
-CHAIN_DEFERRED, ATTR, EVENT_UPDATE, BPF_METADATA = 22, 64, 78, 84
+CHAIN_DEFERRED, ATTR, ID_INDEX, EVENT_UPDATE, BPF_METADATA = 22, 64, 69, 78, 84
 KERNEL, USER, GUEST_KERNEL, GUEST_USER = 1, 2, 4, 5
 FLAGS = 1 << 8 | 1 << 9 | 1 << 17 | 1 << 18 | 1 << 23  # mmap, comm, mmap_data, sample_id_all, mmap2
 CONTEXT_KERNEL, CONTEXT_USER, CONTEXT_DEFERRED = (-context & (1 << 64) - 1 for context in (128, 512, 640))

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "trace/pt_steps.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "pt/packet.h"
+#include "trace/pt_trace_state.h"
+
+enum {
+	COARSE = 1 << 20,
+	MAX_STEPS = 4096,
+	STEP = 1 << 20, /* ticks: time that stands still for less is ahead again before long */
+};
+
+struct step_place {
+	size_t piece;
+	uint64_t at;
+};
+
+/* A PSB of the host that has a TSC; 0: the end of the trace. */
+struct step_psb {
+	struct step_place place;
+	uint64_t tsc;
+};
+
+struct step {
+	struct step_place place;
+	uint64_t shift;
+};
+
+struct step_list {
+	VEC(struct step) all;
+};
+
+/* From one TSC to another, which have 56 bits. */
+static int64_t ticks_between(uint64_t from, uint64_t to)
+{
+	return (int64_t)((to - from) << 8) >> 8;
+}
+
+/* The first one at or behind a place. */
+static struct step_psb step_find_psb(const struct queue *q, struct step_place from)
+{
+	for (; from.piece < q->pieces.n; from.piece++, from.at = 0) {
+		uint64_t size;
+		const uint8_t *bytes = queue_piece(q, from.piece, &size), *end = bytes + size, *at;
+
+		if (!bytes || from.at >= size)
+			continue;
+		for (at = pt_find_psb(bytes + from.at, end); at < end;
+		     at = pt_find_psb(at + PT_PSB_SIZE, end)) {
+			uint64_t tsc = pt_time_psb_is_of_guest(at, end, false)
+					       ? 0
+					       : pt_time_of_psb(at, end);
+
+			if (tsc)
+				return (struct step_psb){ { from.piece, (uint64_t)(at - bytes) },
+							  tsc };
+		}
+	}
+	return (struct step_psb){ .tsc = 0 };
+}
+
+static struct step_psb step_next_psb(const struct queue *q, const struct step_psb *psb,
+				     uint64_t distance)
+{
+	return step_find_psb(q, (struct step_place){ psb->place.piece, psb->place.at + distance });
+}
+
+static bool may_have_steps(const struct queue *q)
+{
+	struct step_psb at, next;
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < q->pieces.n; i++)
+		size += q->pieces.data[i].size;
+	if (size <= COARSE)
+		return true;
+	for (at = step_find_psb(q, (struct step_place){ 0, 0 }); at.tsc; at = next) {
+		next = step_next_psb(q, &at, COARSE);
+		if (next.tsc && ticks_between(at.tsc, next.tsc) < 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the TSC at `at` leads so far ahead of the next one that it is damaged. */
+static bool step_is_damaged(const struct step_psb *at, const struct step_psb *next)
+{
+	return next->tsc && ticks_between(at->tsc, next->tsc) < -STEP;
+}
+
+static void step_find_all(const struct queue *q, struct step_list *steps)
+{
+	uint64_t shift = 0, last = 0; /* last: a time, with the shift; 0: none yet */
+	struct step_psb at = step_find_psb(q, (struct step_place){ 0, 0 }), next;
+
+	for (; at.tsc && steps->all.n < MAX_STEPS; at = next) {
+		int64_t ahead = ticks_between(last, at.tsc + shift);
+
+		next = step_next_psb(q, &at, PT_PSB_SIZE);
+		if (!last || ahead > STEP) {
+			if (!step_is_damaged(&at, &next))
+				last = at.tsc + shift;
+		} else if (ahead >= -STEP) {
+			last = ahead > 0 ? at.tsc + shift : last;
+		} else if (next.tsc && ticks_between(last, next.tsc + shift) < -STEP &&
+			   !step_is_damaged(&at, &next)) {
+			shift = last - at.tsc;
+			vec_push(&steps->all, ((struct step){ at.place, shift }));
+		}
+	}
+}
+
+static void queue_cut_at(struct queue *q, const struct step_list *steps)
+{
+	VEC(struct piece) pieces = { 0 };
+	uint64_t shift = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < q->pieces.n; i++) {
+		struct piece rest = q->pieces.data[i];
+		uint64_t cut = 0;
+
+		for (; n < steps->all.n && steps->all.data[n].place.piece == i; n++) {
+			uint64_t size = steps->all.data[n].place.at - cut;
+			struct piece before = rest;
+
+			before.size = size;
+			before.tsc_shift = shift;
+			shift = steps->all.data[n].shift;
+			if (!size)
+				continue;
+			vec_push(&pieces, before);
+			rest.bytes += size;
+			rest.size -= size;
+			rest.offset += size;
+			rest.is_apart = false;
+			cut += size;
+		}
+		rest.tsc_shift = shift;
+		vec_push(&pieces, rest);
+	}
+	free(q->pieces.data);
+	q->pieces.data = pieces.data;
+	q->pieces.n = pieces.n;
+	q->pieces.cap = pieces.cap;
+}
+
+void pt_steps_find(struct queue *q)
+{
+	struct step_list steps = { 0 };
+
+	assert(!q->flow && !q->first_part);
+	if (q->trace->info.is_timeless || q->trace->info.is_snapshot || !may_have_steps(q))
+		return;
+	step_find_all(q, &steps);
+	q->trace->n_steps += steps.all.n;
+	if (steps.all.n)
+		queue_cut_at(q, &steps);
+	vec_fini(&steps.all);
+}
