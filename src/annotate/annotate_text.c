@@ -100,7 +100,7 @@ static void annotate_text_put_sentence(struct page *p, const char *title, const 
 	p->line.len = 0;
 }
 
-static void annotate_text_put_events(struct page *p)
+static void put_skids(struct page *p)
 {
 	const struct profile *profile = p->a->profile;
 
@@ -112,6 +112,12 @@ static void annotate_text_put_events(struct page *p)
 					   buf_cstr(&skid));
 		buf_fini(&skid);
 	}
+}
+
+static void annotate_text_put_events(struct page *p)
+{
+	const struct profile *profile = p->a->profile;
+
 	for (uint32_t lane = 0; lane < profile->n_lanes; lane++) {
 		uint32_t counter = profile->lanes[lane].counter;
 
@@ -192,6 +198,25 @@ static struct extent find_extent(struct annotation *a, uint32_t image,
 	}
 	annotation_name_source(a, image, x.path);
 	x.file = strings_add(&a->files, x.path).n;
+	return x;
+}
+
+/* Of a function of a language: its lines with samples, which are all in one file. */
+static struct extent find_extent_of_language(const struct annotation *a,
+					     const struct line_sums *sums)
+{
+	struct extent x = { .path = "" };
+
+	vec_foreach (&sums->lines, line) {
+		const char *path = strings_get(&a->files, (string_id){ line->file });
+		const struct line_span span = { .line = line->line };
+
+		if (!*path || (*x.path && line->file != x.file))
+			continue;
+		x.path = path;
+		x.file = line->file;
+		annotate_text_widen(&x, &span);
+	}
 	return x;
 }
 
@@ -319,13 +344,17 @@ void annotation_print_function(struct annotation *a, uint32_t function,
 	struct line_sums sums = { 0 };
 	struct error err = { 0 };
 	struct extent x;
+	bool is_of_language = a->profile->images.data[f->image].image->kind == IMAGE_LANGUAGE;
 	int r = function_code_load(a, function, &code, &err);
 
 	annotate_text_put_head(&p, function);
+	if (!is_of_language)
+		put_skids(&p);
 	annotate_text_put_events(&p);
 	annotation_function_lines(a, function, &sums);
-	x = find_extent(a, a->profile->functions.data[function].image, table, &symbol);
-	if (r < 0)
+	x = is_of_language ? find_extent_of_language(a, &sums)
+			   : find_extent(a, f->image, table, &symbol);
+	if (r < 0 && (a->with_assembly || !is_of_language))
 		annotate_text_put_sentence(&p, "note", err.text);
 	if (!a->with_assembly || r < 0)
 		put_function_source(&p, &x, &sums, code.mtime_ns);
@@ -346,6 +375,7 @@ bool annotation_print_file(struct annotation *a, uint32_t file, const struct tex
 	if (!source->path)
 		return false;
 	annotate_text_put_sentence(&p, "file", path);
+	put_skids(&p);
 	annotate_text_put_events(&p);
 	for (uint32_t n = 1; n <= source->n_lines; n++)
 		annotate_text_put_source_line(&p, source, n, line_sums_find(a, &a->lines, file, n));

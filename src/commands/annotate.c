@@ -120,33 +120,108 @@ static bool is_in_file(const struct profile *p, const struct query *q, uint32_t 
 	       query_takes_path(q, FILTER_FILE, span.file);
 }
 
-/*
- * All functions with samples that the word means: their names, without parameters, or a glob, and
- * before it a source file.
- */
-static void choose_functions(const struct annotation *a, const char *word, struct choice *out)
+/* The functions that a word means: a name, without parameters, or a glob, and before it a file. */
+static bool begin_choice(const char *word, struct query *q)
 {
-	const struct profile *p = a->profile;
-	uint64_t *weight = xcalloc(p->functions.n + 1, sizeof(*weight));
 	size_t file_len = file_length(word);
 	cleanup(free_at_exit) char *operand =
 		xasprintf("symbol:%s", word + file_len + (file_len > 0));
 	cleanup(free_at_exit) char *file = xasprintf("file:%.*s", (int)file_len, word);
-	struct query q = { 0 };
+
+	*q = (struct query){ 0 };
+	return query_add(q, operand, NULL) == 0 && (!file_len || query_add(q, file, NULL) == 0);
+}
+
+static bool is_chosen(const struct profile *p, const struct query *q, uint32_t function)
+{
+	return p->functions.data[function].symbol != NO_SYMBOL &&
+	       query_takes_function(q, FILTER_SYMBOL, function_name(p, function)) &&
+	       is_in_file(p, q, function);
+}
+
+/* All functions with samples that the word means. */
+static void choose_functions(const struct annotation *a, const char *word, struct choice *out)
+{
+	const struct profile *p = a->profile;
+	uint64_t *weight = xcalloc(p->functions.n + 1, sizeof(*weight));
+	struct query q;
 
 	for (uint32_t i = 0; i < p->places.n; i++)
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
 			weight[p->places.data[i].function] +=
 				weight_value(&annotation_place(a, i)[lane], a->by_period);
-	if (query_add(&q, operand, NULL) == 0 && (!file_len || query_add(&q, file, NULL) == 0))
+	if (begin_choice(word, &q))
 		for (uint32_t f = 0; f < p->functions.n; f++)
-			if (weight[f] && p->functions.data[f].symbol != NO_SYMBOL &&
-			    query_takes_function(&q, FILTER_SYMBOL, function_name(p, f)) &&
-			    is_in_file(p, &q, f))
+			if (weight[f] && is_chosen(p, &q, f))
 				vec_push(out, (struct chosen){ f, weight[f] });
 	query_fini(&q);
 	free(weight);
 	sort_choice(out);
+}
+
+static bool is_of_language(const struct profile *p, uint32_t function)
+{
+	return p->images.data[p->functions.data[function].image].image->kind == IMAGE_LANGUAGE;
+}
+
+/* Whether the word means no function of native code that has samples. */
+static bool means_no_native(const struct profile *p, const char *word)
+{
+	bool is_native = false;
+	struct query q;
+
+	if (begin_choice(word, &q))
+		for (uint32_t f = 0; f < p->functions.n; f++)
+			is_native |= is_chosen(p, &q, f) && !is_of_language(p, f);
+	query_fini(&q);
+	return !is_native;
+}
+
+static bool means_language(const struct profile *p, const char *word)
+{
+	bool is_met = false;
+	struct query q;
+
+	if (begin_choice(word, &q))
+		for (uint32_t f = 0; f < p->functions.n; f++)
+			is_met |= is_chosen(p, &q, f) && is_of_language(p, f);
+	query_fini(&q);
+	return is_met;
+}
+
+static bool do_all_words(const struct profile *p, const struct option_list *words,
+			 bool (*mean)(const struct profile *, const char *))
+{
+	for (size_t i = 0; i < words->n; i++)
+		if (!mean(p, words->data[i]))
+			return false;
+	return words->n > 0;
+}
+
+/*
+ * The profile of frames of languages alone, if each word means functions of them: there, a line
+ * also has the samples of the native functions that it calls. Else the profile stays.
+ */
+static int prefer_language(struct profile_request *request, const struct option_list *words,
+			   struct profile **profile, struct error *err)
+{
+	const struct query *query = request->query;
+	struct query of_language = *query;
+	struct profile *other = NULL;
+	int r;
+
+	if (query->frames != FRAMES_BOTH || !do_all_words(*profile, words, means_no_native))
+		return 0;
+	of_language.frames = FRAMES_LANGUAGE;
+	request->query = &of_language;
+	r = input_profile(request, false, &other, err);
+	request->query = query;
+	if (r >= 0 && do_all_words(other, words, means_language)) {
+		profile_free(*profile);
+		*profile = take_ptr(other);
+	}
+	profile_free(other);
+	return r;
 }
 
 /* Changes that turn one name into the other: one character each. */
@@ -474,7 +549,7 @@ static int annotate_session(struct input *in, const struct annotate_args *args,
 	request->symbols = symbols =
 		input_symbolizer_with(in, input_place(args->input, request->query), &config);
 	r = input_profile(request, false, &profile, err);
-	if (r < 0)
+	if (r < 0 || (r = prefer_language(request, words, &profile, err)) < 0)
 		return r;
 	sources = source_files_new(&search);
 	a = annotation_new(profile, symbols, sources);
@@ -577,7 +652,9 @@ const struct command annotate_command = {
 		"SYMBOL (a name, its parameters may be left out, or a glob) it is the whole of "
 		"every source file that has samples. FILE is the path or the name of a source "
 		"file, such as *app.py:hot*; a word before the colon that is a filter's tag makes "
-		"a filter.",
+		"a filter. The lines of a function of an interpreted language also have the "
+		"samples "
+		"of the native functions that they call.",
 	.options = OPTIONS_AND_ALIASES(annotate_options, perf_annotate_options),
 	.common = "i,a,t,search-dir,o",
 	.sections = annotate_sections,

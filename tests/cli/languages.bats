@@ -135,8 +135,11 @@ record_python() {
 	own() { assay report -i s -l --frames "$1" -t 0 --format json | jq '[.rows[] | select(.symbol == "spin") | .samples] | add // 0'; }
 	[ "$(own language)" -gt "$(own both)" ]
 	[ "$(own native)" = 0 ]
-	assay annotate -i s --frames language --search-dir "$PWD" spin >annotated
+	assay annotate -i s --search-dir "$PWD" golden.py:spin >annotated
 	has 'x += i \* i' annotated
+	# Each of these samples is at one line.
+	[ "$(awk '/^ *[0-9]+ +[0-9.]+ /{n += $1} END {print n}' annotated)" = "$(own language)" ]
+	run ! grep -E 'inlined here|^skid' annotated
 	run assay report -i s --frames all
 	[ "$status" = 2 ]
 	[[ "$output" == *"both, native or language"* || "$output" == *"both|native|language"* ]]
