@@ -24,7 +24,7 @@ fetch_machine() {
 }
 
 machine() {
-	local package type cpu
+	local package type cpu triplet
 	IFS='|' read -r arch emulator package type cpu console loader < <(grep "^$1|" <<<"$machines")
 	command -v "$emulator" >/dev/null || cannot "no $emulator (Debian's package $package)"
 	command -v cpio >/dev/null || cannot "no cpio"
@@ -49,9 +49,9 @@ machine() {
 	if [ "$arch" = "$(dpkg --print-architecture)" ]; then
 		library_folders=(/lib/*-linux-gnu /usr/lib/*-linux-gnu /lib64 /usr/lib64 /usr/lib)
 	else
-		library_folders=("$DEB_ROOT"/lib/*-linux-gnu "$DEB_ROOT"/usr/lib/*-linux-gnu "$DEB_ROOT/lib")
-		# What assay was linked with, where another release has the kernel.
-		library_folders+=("$GUEST_CACHE/$arch/root"/lib/*-linux-gnu "$GUEST_CACHE/$arch/root"/usr/lib/*-linux-gnu)
+		# Some are made later. The second root has what assay was linked with, where another release has the kernel.
+		case $arch in arm64) triplet=aarch64-linux-gnu ;; *) triplet=x86_64-linux-gnu ;; esac
+		library_folders=({"$DEB_ROOT","$GUEST_CACHE/$arch/root"}/{lib/$triplet,usr/lib/$triplet,lib})
 	fi
 	guest=$work/root
 	mkdir -p "$guest"/{bin,sbin,proc,sys,dev,tmp,lib,lib64,root,etc,tests,usr/bin,usr/sbin}
