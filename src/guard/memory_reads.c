@@ -2,10 +2,13 @@
 #include "guard/memory_reads.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -25,7 +28,10 @@ struct reader {
 	bool is_ending;
 	/* Since when a read goes on, NO_READ or GIVEN_UP. Who changes it first has the thread. */
 	_Atomic uint64_t since_ns;
-	uint64_t spent_ns, budget_ns;   /* of all reads of the work */
+	_Atomic int32_t tid;
+	int schedule_fd;              /* how long the thread has waited for a CPU; -1: not known */
+	uint64_t delay_ns;            /* the same, as the work began */
+	uint64_t spent_ns, budget_ns; /* of all reads of the work */
 	uint8_t bytes[MEMORY_READ_MAX]; /* the kernel may write here when nobody waits any more */
 };
 
@@ -51,6 +57,8 @@ static void reader_free(struct reader *reader)
 	pthread_mutex_destroy(&reader->lock);
 	pthread_cond_destroy(&reader->has_come);
 	pthread_cond_destroy(&reader->is_done);
+	if (reader->schedule_fd >= 0)
+		close(reader->schedule_fd);
 	free(reader);
 }
 
@@ -69,6 +77,53 @@ void memory_reads_free(struct memory_reads *r)
 	free(r);
 }
 
+/* ---- a busy machine ---- */
+
+/*
+ * On a busy machine, the thread may lose its CPU in the middle of a read. Then it is ready to run,
+ * and a read that never ends is not: it sleeps.
+ */
+static bool is_ready(const struct reader *reader)
+{
+	char path[64], line[256] = "";
+	const char *end;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)atomic_load(&reader->tid));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	end = n > 0 ? strrchr(line, ')') : NULL; /* behind the name: " R " */
+	return end && end[1] == ' ' && end[2] == 'R';
+}
+
+/* The time that the thread has waited for a CPU (proc_pid_schedstat(5)). */
+static uint64_t delay_of(const struct reader *reader)
+{
+	char text[96] = "", *rest = text;
+
+	if (reader->schedule_fd < 0 || pread(reader->schedule_fd, text, sizeof(text) - 1, 0) <= 0)
+		return 0;
+	strtoull(text, &rest, 10);
+	return strtoull(rest, NULL, 10);
+}
+
+/* Whether the reads of the work took all of their time, without the waits for a CPU. */
+static bool is_spent(const struct reader *reader)
+{
+	uint64_t delay_ns;
+
+	if (reader->spent_ns < reader->budget_ns)
+		return false;
+	delay_ns = delay_of(reader);
+	delay_ns -= MIN(delay_ns, reader->delay_ns);
+	return reader->spent_ns - MIN(reader->spent_ns, delay_ns) >= reader->budget_ns ||
+	       reader->spent_ns >= reader->budget_ns + MEMORY_READS_DELAY_NS;
+}
+
 /* ---- the thread ---- */
 
 static void *run_reader(void *arg)
@@ -76,6 +131,8 @@ static void *run_reader(void *arg)
 	struct reader *reader = arg;
 
 	own = reader;
+	atomic_store(&reader->tid, (int32_t)syscall(SYS_gettid));
+	reader->schedule_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	thread_hurry(true);
 	pthread_mutex_lock(&reader->lock);
 	for (;;) {
@@ -84,6 +141,7 @@ static void *run_reader(void *arg)
 		if (reader->is_ending)
 			break;
 		pthread_mutex_unlock(&reader->lock);
+		reader->delay_ns = delay_of(reader);
 		reader->work(reader->arg);
 		pthread_mutex_lock(&reader->lock);
 		reader->work = NULL;
@@ -104,7 +162,7 @@ static bool begin_read(size_t size)
 		errno = own ? EFBIG : EPERM;
 		return false;
 	}
-	if (own->spent_ns >= own->budget_ns) {
+	if (is_spent(own)) {
 		errno = ETIME;
 		return false;
 	}
@@ -185,6 +243,7 @@ static bool start_reader(struct memory_reads *r)
 {
 	struct reader *reader = xcalloc(1, sizeof(*reader));
 
+	reader->schedule_fd = -1;
 	pthread_mutex_init(&reader->lock, NULL);
 	thread_init_condition(&reader->has_come);
 	thread_init_condition(&reader->is_done);
@@ -207,9 +266,12 @@ static bool wait_for_work(struct reader *reader, uint64_t limit_ns)
 	while (reader->work) {
 		uint64_t since_ns = atomic_load(&reader->since_ns), now_ns = clock_monotonic_ns();
 		struct timespec until;
+		bool is_long = since_ns && now_ns >= since_ns + limit_ns;
 
-		if (since_ns && now_ns >= since_ns + limit_ns &&
-		    atomic_compare_exchange_strong(&reader->since_ns, &since_ns, GIVEN_UP))
+		if (is_long && is_ready(reader) && now_ns < since_ns + MEMORY_READS_DELAY_NS)
+			since_ns = now_ns; /* for the next look */
+		else if (is_long &&
+			 atomic_compare_exchange_strong(&reader->since_ns, &since_ns, GIVEN_UP))
 			return false;
 		until = timespec_of((since_ns ? since_ns : now_ns) + limit_ns);
 		pthread_cond_timedwait(&reader->is_done, &reader->lock, &until);
@@ -220,7 +282,7 @@ static bool wait_for_work(struct reader *reader, uint64_t limit_ns)
 int memory_reads_run(struct memory_reads *r, void (*work)(void *), void *arg)
 {
 	struct reader *reader;
-	bool is_done, is_spent;
+	bool is_done, has_spent;
 
 	if (!r) {
 		work(arg);
@@ -236,10 +298,10 @@ int memory_reads_run(struct memory_reads *r, void (*work)(void *), void *arg)
 	reader->budget_ns = MEMORY_READS_LONGEST * r->limit_ns;
 	pthread_cond_signal(&reader->has_come);
 	is_done = wait_for_work(reader, r->limit_ns);
-	is_spent = is_done && reader->spent_ns >= reader->budget_ns;
+	has_spent = is_done && is_spent(reader);
 	pthread_mutex_unlock(&reader->lock);
 	if (is_done)
-		return is_spent ? -ETIMEDOUT : 0;
+		return has_spent ? -ETIMEDOUT : 0;
 	pthread_detach(r->thread);
 	r->reader = NULL;
 	r->n_given_up++;

@@ -30,6 +30,9 @@
 #define MEMORY_READ_NS  ((uint64_t)250 * 1000 * 1000) /* the longest time of a read */
 #define MEMORY_READ_MAX ((size_t)64 << 10)            /* bytes of one read */
 
+/* A thread that is ready to run, but has no CPU, is not given up for so long. */
+#define MEMORY_READS_DELAY_NS ((uint64_t)2 * 1000 * 1000 * 1000)
+
 /* All reads of a work may take so many times the limit. Later ones fail with ETIME. */
 #define MEMORY_READS_LONGEST 4
 

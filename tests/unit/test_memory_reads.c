@@ -163,6 +163,32 @@ static void a_read_that_never_ends_is_given_up(void **state)
 	memory_reads_free(reads);
 }
 
+static void read_long(void *arg)
+{
+	static char bytes[MEMORY_READ_MAX];
+	struct read_work *w = arg;
+
+	memory_read(w->fd, w->addr, bytes, sizeof(bytes));
+}
+
+/* The kernel makes this text while it is read: that takes milliseconds of CPU time. */
+static void a_read_that_goes_on_is_not_given_up(void **state)
+{
+	struct memory_reads *reads = memory_reads_new(1); /* each read takes longer */
+	struct read_work w = { .fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC),
+			       .addr = 1 << 20 };
+
+	(void)state;
+	if (w.fd < 0) {
+		memory_reads_free(reads);
+		skip_because("/proc/kallsyms is not there");
+	}
+	for (int i = 0; i < 20; i++)
+		assert_int_not_equal(memory_reads_run(reads, read_long, &w), -ETIME);
+	memory_reads_free(reads);
+	close(w.fd);
+}
+
 static void threads_that_were_given_up_have_a_limit(void **state)
 {
 	struct memory_reads *reads = memory_reads_new(SHORT_LIMIT_NS);
@@ -256,6 +282,7 @@ int main(void)
 		cmocka_unit_test(ranges_are_read_up_to_the_first_that_is_not_there),
 		cmocka_unit_test(nobody_else_reads),
 		cmocka_unit_test(a_read_that_never_ends_is_given_up),
+		cmocka_unit_test(a_read_that_goes_on_is_not_given_up),
 		cmocka_unit_test(threads_that_were_given_up_have_a_limit),
 		cmocka_unit_test(the_reads_of_a_work_have_a_limit_together),
 	};

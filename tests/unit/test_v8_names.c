@@ -2,6 +2,7 @@
 /* Names of JavaScript's functions, and their files: over a few objects of V8. */
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lang/v8.h"
