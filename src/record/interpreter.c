@@ -141,7 +141,8 @@ static char *version_of_shims(const char *root)
 	char line[64] = "";
 
 	if (!chosen && guard_map(GUARD_HERE, path, &guard_image_rules, &file, NULL) == 0) {
-		memcpy(line, file.base, MIN(file.size, sizeof(line) - 1));
+		if (file.size) /* else base is NULL */
+			memcpy(line, file.base, MIN(file.size, sizeof(line) - 1));
 		file_unmap(&file);
 		chosen = line;
 	}
