@@ -64,7 +64,7 @@ class Trace:
             text.write(open(bench.assay, "rb").read())
         subprocess.run([qemu, "-plugin", f"{plugin},out={path},truth={truth},limit={INSNS[program]},mtc=on,psb={psb_bytes}",
                         shutil.which(program)] + PROGRAMS[program], cwd=bench.scratch, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
+                       stderr=subprocess.DEVNULL, env=os.environ | {"PYTHONHASHSEED": "0"})
         self.file = open(path, "rb").read()
         self.at = self.file.index(b"\x02\x82" * 8)
         kind, size = struct.unpack_from("<I4xQ", self.file, self.at - HEADER)
@@ -136,10 +136,12 @@ def decode(argv, path, env):
 
 
 def wrong_unmarked(bench, trace, offsets, found):
-    """The lines of stretches without a mark that are not those of the whole trace."""
+    """The lines of stretches without a mark that are not those of the whole trace. A PSB may be gone, and its period with it."""
     wrong = 0
-    for stretch in found:
-        true = trace.periods.get(offsets[stretch.offset], [])
+    ends = [offsets[stretch.offset] for stretch in found[1:]] + [len(offsets)]
+    for stretch, end in zip(found, ends):
+        begin = offsets[stretch.offset]
+        true = [line for at, lines in trace.periods.items() if begin <= at < end for line in lines]
         if stretch.is_marked or stretch.lines == true:
             continue
         for name, lines in ("true", true), ("false", stretch.lines):
