@@ -138,6 +138,7 @@ struct pt_flow {
 	uint64_t quiet_until, loud_until;
 	uint8_t n_ends;          /* of PT_EV_RESUME */
 	uint64_t begun_at;       /* of `insns`, where tracing began at a PSB */
+	uint64_t overlap;        /* at the end of a piece: see struct pt_joint */
 	uint64_t period_insns;   /* `insns` at the last PSB, … */
 	uint64_t period_offset;  /* … and where that is */
 	uint64_t doubtful_insns; /* of periods that have ended: see pt_flow_stats */

@@ -30,7 +30,8 @@ void pt_flow_set_time(struct pt_flow *f, const struct pt_time *time)
 {
 	f->time = *time;
 	f->time.clock = &f->config.clock;
-	f->time.backwards = f->time.cycles = f->time.said = 0; /* of the piece */
+	/* Of the piece: */
+	f->time.backwards = f->time.cycles = f->time.ratio_ticks = f->time.said = 0;
 }
 
 struct pt_piece_end pt_flow_piece_end(const struct pt_flow *f)
@@ -38,6 +39,7 @@ struct pt_piece_end pt_flow_piece_end(const struct pt_flow *f)
 	return (struct pt_piece_end){ .insns = f->insns,
 				      .cycles = f->time.cycles,
 				      .tsc = f->said_tsc,
+				      .overlap = f->overlap,
 				      .is_traced = pt_flow_is_traced(f),
 				      .is_guest = f->is_guest };
 }
@@ -62,6 +64,29 @@ static const uint8_t *psb_address(const uint8_t *at, const uint8_t *end, uint64_
 		return at;
 	}
 	return NULL;
+}
+
+/*
+ * Cycles by ticks go on up to the TSC of the next PSB, where the next piece begins to count. If
+ * time is ahead of that, both count the ticks between.
+ */
+static void count_up_to_psb(struct pt_flow *f, const uint8_t *psb, const uint8_t *end, uint64_t tsc)
+{
+	struct pt_packet p = { .type = PT_TSC, .payload = tsc };
+	struct pt_time *t = &f->time;
+	bool is_guest = pt_time_psb_is_of_guest(psb, end, f->next_is_guest);
+	uint64_t before = t->tsc, bound;
+
+	if (!tsc || t->has_cyc)
+		return;
+	bound = pt_time_bound(t, &p, psb + PT_PSB_SIZE, f->config.next_tsc, f->config.context);
+	if (bound)
+		pt_time_refuse(t, &p, bound, is_guest);
+	else
+		pt_time_packet(t, &p, false);
+	tsc = bound ? bound : pt_time_shift(tsc, t->shift);
+	if (t->is_on && !is_guest && tsc < before)
+		f->overlap = (before - tsc) * t->cbr;
 }
 
 void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end)
@@ -93,6 +118,7 @@ void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end
 	f->stats.doubtful_insns = pt_flow_doubtful_insns(f);
 	pt_flow_leave_code(f);
 	pt_flow_flush(f);
+	count_up_to_psb(f, psb, end, tsc);
 }
 
 const uint8_t *pt_find_cut(const uint8_t *at, const uint8_t *begin, const uint8_t *end)
@@ -162,6 +188,18 @@ static bool joint_take_width(struct pt_joint *j, const struct pt_event *e)
 	return is_doubled;
 }
 
+/* Cycles as the piece counts them become those of the buffer. Most events have the last one's. */
+static uint64_t joint_cycles(struct pt_joint *j, uint64_t cycles)
+{
+	if (cycles != j->last_cycles || !j->last_sum) {
+		j->last_cycles = cycles;
+		j->last_sum = j->cycles + (cycles > j->overlap ? cycles - j->overlap : 0);
+		if (j->max_ratio)
+			j->last_sum /= j->max_ratio;
+	}
+	return j->last_sum;
+}
+
 /* Keeps the state that the event sets. True: the event says nothing new after the piece before. */
 static bool joint_take(struct pt_joint *j, const struct pt_event *e)
 {
@@ -175,7 +213,8 @@ static bool joint_take(struct pt_joint *j, const struct pt_event *e)
 	case PT_EV_TIME_AHEAD:
 		return e->time_ahead.tsc < j->tsc;
 	case PT_EV_TIME:
-		return MAX(e->tsc, j->tsc) == j->tsc && e->cycles + j->cycles == j->told_cycles;
+		return MAX(e->tsc, j->tsc) == j->tsc &&
+		       joint_cycles(j, e->cycles) == j->told_cycles;
 	case PT_EV_CR3:
 		return joint_take_cr3(j, e);
 	case PT_EV_VMCS:
@@ -188,10 +227,10 @@ static bool joint_take(struct pt_joint *j, const struct pt_event *e)
 }
 
 /* Counts of the piece at hand become counts of the buffer. */
-static void add_before(const struct pt_joint *j, struct pt_event *e)
+static void add_before(struct pt_joint *j, struct pt_event *e)
 {
 	e->insns += j->insns;
-	e->cycles += j->cycles;
+	e->cycles = joint_cycles(j, e->cycles);
 	if (e->kind == PT_EV_TIME)
 		e->time.insns_at_packet += j->insns;
 	else if (e->kind == PT_EV_TIME_AHEAD)
@@ -225,7 +264,9 @@ size_t pt_join(struct pt_joint *j, struct pt_event *events, size_t n)
 void pt_join_end(struct pt_joint *j, const struct pt_piece_end *end)
 {
 	j->insns += end->insns;
-	j->cycles += end->cycles;
+	j->cycles += end->cycles > j->overlap ? end->cycles - j->overlap : 0;
+	j->overlap = end->overlap;
+	j->last_sum = 0;
 	/* No event may have had it: see struct pt_flow_config, no_branches. */
 	j->tsc = MAX(j->tsc, end->tsc);
 	j->is_traced = end->is_traced;

@@ -33,10 +33,17 @@ const uint8_t *pt_find_cut(const uint8_t *at, const uint8_t *begin, const uint8_
 
 /* Between the pieces of a buffer: { 0 } before the first. */
 struct pt_joint {
-	uint64_t insns, cycles;    /* of all pieces before */
-	uint64_t tsc, told_cycles; /* at the end of the piece before */
-	struct pt_event cr3;       /* the last PT_EV_CR3 */
-	uint64_t vmcs;             /* of the last PT_EV_VMCS */
+	/*
+	 * Where there are no CYCs, pieces count ticks × ratio (pt_time.keeps_ticks), and this is
+	 * what they are divided by. Set by the caller; 0: pieces count cycles.
+	 */
+	uint32_t max_ratio;
+	uint64_t insns, cycles;         /* of all pieces before; cycles: as the pieces count them */
+	uint64_t overlap;               /* so much of the cycles of this piece is of those before */
+	uint64_t last_cycles, last_sum; /* of an event: as counted, and of the buffer */
+	uint64_t tsc, told_cycles;      /* at the end of the piece before */
+	struct pt_event cr3;            /* the last PT_EV_CR3 */
+	uint64_t vmcs;                  /* of the last PT_EV_VMCS */
 	bool has_cr3, has_vmcs;
 	uint8_t width;      /* of the last PT_EV_WIDTH; 0: there was none */
 	bool is_traced;     /* at the end of the piece before */
@@ -51,6 +58,7 @@ size_t pt_join(struct pt_joint *joint, struct pt_event *events, size_t n);
 /* What a piece's decoder knows at the end of it: counts since pt_flow_restart(). */
 struct pt_piece_end {
 	uint64_t insns, cycles, tsc;
+	uint64_t overlap; /* see struct pt_joint: of the next piece */
 	bool is_traced, is_guest;
 };
 

@@ -43,21 +43,23 @@ static void set_anchor(struct pt_time *t)
 /* From here on cycles are ticks by another ratio. */
 static void begin_cycles(struct pt_time *t)
 {
-	if (t->has_cyc)
-		return;
-	t->cycles_tsc = t->tsc;
-	t->base_cycles = t->cycles;
+	if (!t->has_cyc)
+		t->cycles_tsc = t->tsc;
 }
 
+/* In whole numbers, so that the sum of parts is that of the whole. */
 static void estimate_cycles(struct pt_time *t)
 {
-	double ticks = (double)(t->tsc - t->cycles_tsc), cycles;
+	uint64_t ticks;
 
 	if (t->has_cyc || !t->is_on || !t->clock->max_ratio || t->tsc <= t->cycles_tsc)
 		return;
-	cycles = ticks * t->cbr / t->clock->max_ratio + (double)t->base_cycles;
-	if (cycles < 0x1p62)
-		t->cycles = MAX(t->cycles, (uint64_t)cycles);
+	if (__builtin_mul_overflow(t->tsc - t->cycles_tsc, (uint64_t)t->cbr, &ticks) ||
+	    __builtin_add_overflow(t->ratio_ticks, ticks, &ticks))
+		return;
+	t->cycles_tsc = t->tsc;
+	t->ratio_ticks = ticks;
+	t->cycles = t->keeps_ticks ? ticks : ticks / t->clock->max_ratio;
 }
 
 /* Whether the payload of a TSC packet is an earlier time, by more than a slip. */
@@ -192,11 +194,11 @@ static bool on_cyc(struct pt_time *t, uint64_t cycles)
 
 	if (!t->has_cyc) {
 		t->has_cyc = true;
-		t->cycles = t->base_cycles = 0;
+		t->cycles = 0;
 	}
 	t->since += cycles;
 	if (t->is_on)
-		t->cycles += cycles;
+		t->cycles += t->keeps_ticks ? cycles * t->clock->max_ratio : cycles;
 	if (ticks == 0 || !t->anchor_tsc)
 		return false;
 	/* In doubles as perf has it, so that it is rounded alike. */

@@ -46,7 +46,9 @@ struct pt_time {
 	double ticks_a_cycle; /* from the anchor on; 0: CBR's */
 	/* Cycles by MTCs and the core's frequency, where there are no CYCs. */
 	bool has_cyc, is_on;
-	uint64_t cycles_tsc, base_cycles; /* a time, and the cycles by then */
+	bool keeps_ticks; /* `cycles` is ratio_ticks where there are no CYCs; set by the caller */
+	uint64_t cycles_tsc;  /* a time, … */
+	uint64_t ratio_ticks; /* … and ticks × CBR by then: cycles are a max_ratio-th of it */
 };
 
 /*

@@ -338,6 +338,8 @@ static struct part *new_part(struct pt_ahead *a, struct queue *q)
 	part->q.pieces.data = q->pieces.data;
 	part->q.pieces.n = q->pieces.n;
 	part->q.time.shift = q->pieces.data[q->next_piece].tsc_shift;
+	part->q.time.keeps_ticks = !q->trace->info.has_cyc;
+	q->joint.max_ratio = part->q.time.keeps_ticks ? q->trace->info.clock.max_ratio : 0;
 	if (a->spare.n) {
 		struct event_room room = a->spare.data[--a->spare.n];
 

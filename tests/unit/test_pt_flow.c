@@ -424,7 +424,7 @@ static void keep(void *context, const struct pt_event *events, size_t n)
 }
 
 /* The pieces of a trace, each decoded alone, the last one first; and put together. */
-static void decode_pieces(struct world *w, const uint8_t *bytes, size_t size)
+static void decode_pieces(struct world *w, const uint8_t *bytes, size_t size, bool has_cyc)
 {
 	struct pt_memory memory = { read_code, w };
 	struct events {
@@ -433,15 +433,16 @@ static void decode_pieces(struct world *w, const uint8_t *bytes, size_t size)
 	} pieces[16] = { 0 };
 	const uint8_t *cuts[17], *end = bytes + size;
 	struct pt_code *code = pt_code_new(&memory, 0, 64, true);
-	struct pt_time times[17] = { { .clock = &w->clock } };
+	struct pt_time times[17] = { { .clock = &w->clock, .keeps_ticks = !has_cyc } };
 	struct pt_scan scan = { 0 };
-	struct pt_joint joint = { 0 };
+	struct pt_joint joint = { .max_ratio = has_cyc ? 0 : w->clock.max_ratio };
 	int n = 0;
 
 	for (cuts[0] = bytes; cuts[n] < end; n++) {
 		cuts[n + 1] = pt_find_cut(cuts[n] + 1, bytes, end);
 		times[n + 1] = times[n];
-		pt_time_scan(&times[n + 1], &scan, cuts[n], cuts[n + 1], end);
+		if (has_cyc)
+			pt_time_scan(&times[n + 1], &scan, cuts[n], cuts[n + 1], end);
 	}
 	for (int i = n - 1; i >= 0; i--) {
 		struct pt_flow_config config = { .clock = w->clock,
@@ -474,7 +475,7 @@ static void expect_pieces_to_be_one(const char *text, const char *expected)
 	one.says_counts = many.says_counts = true;
 	assert_int_equal(pt_text_write(&bytes, text, NULL), 0);
 	decode_bytes(&one, bytes.data, bytes.len);
-	decode_pieces(&many, bytes.data, bytes.len);
+	decode_pieces(&many, bytes.data, bytes.len, strstr(text, "CYC"));
 	assert_string_equal(buf_cstr(&many.said), buf_cstr(&one.said));
 	assert_non_null(strstr(buf_cstr(&one.said), expected));
 	buf_fini(&bytes);
@@ -512,6 +513,21 @@ static void cycles_count_up_to_the_psb_that_ends_an_error(void **state)
 		"TSC 0x10000\nCBR 0x28\nCYC 0x9\nTNT N\nTIP.PGD no ip\nTIP 0x1000\nCYC 0x1000\n" PSB
 		"TSC 0x10010\nCYC 0x9\nTNT N\nTIP.PGD no ip\n",
 		"a packet that may not be where it is");
+}
+
+static void cycles_that_time_tells_are_those_of_one_decoder(void **state)
+{
+	/* A core at 7 to 9 of 20: no count of ticks is a whole number of cycles. */
+#define TICKS(tsc, cbr)                                                                   \
+	"PSB\nMODE.Exec IF:0 64\nFUP 0x1000\nTSC " tsc "\nTMA CTC 0x103 FC 0x7\nCBR " cbr \
+	"\nPSBEND\n"                                                                      \
+	"TNT TT\nTIP 0x1000\nMTC 0x21\nTNT TT\nTIP 0x1000\nMTC 0x22\nTNT TT\nTIP 0x1000\n"
+
+	(void)state;
+	/* The third one is earlier than the MTCs before it. */
+	expect_pieces_to_be_one(TICKS("0x10000", "0x7") TICKS("0x10901", "0x7")
+					TICKS("0x10a03", "0x7") TICKS("0x12345", "0x9"),
+				"0-1000");
 }
 
 static void a_piece_may_end_with_the_first_bytes_of_a_psb(void **state)
@@ -570,6 +586,7 @@ int main(void)
 		cmocka_unit_test(code_is_the_mapping_of_its_time),
 		cmocka_unit_test(joined_pieces_equal_one_decoder),
 		cmocka_unit_test(cycles_count_up_to_the_psb_that_ends_an_error),
+		cmocka_unit_test(cycles_that_time_tells_are_those_of_one_decoder),
 		cmocka_unit_test(a_piece_may_end_with_the_first_bytes_of_a_psb),
 		cmocka_unit_test(loops_cost_as_much_as_the_trace_is_long),
 	};
