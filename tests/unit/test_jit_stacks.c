@@ -477,6 +477,7 @@ static void check_deoptimised(const char *path, const struct buf *expected)
 	for (uint32_t i = 0; i < frozen.n; i++)
 		n += hotspot_find_blob(&h, frozen.pcs[i], &blob) &&
 		     hotspot_is_deoptimised(&blob, frozen.pcs[i]);
+	assert_int_equal(n, 1);
 	buf_fini(&got);
 }
 
