@@ -498,10 +498,11 @@ size_t topdown_shares(const struct topdown *t, const struct counters *counters,
 	for (const struct topdown_formula *f = t->formulas; f->level; f++) {
 		double share;
 
+		if (f->level == 1)
+			left = 1; /* if it was not counted, nothing bounds its parts */
 		if (!find_share(t, counters, values, f, &share))
 			continue;
-		if (f->level > 1)
-			share = MIN(share, left);
+		share = MIN(share, left);
 		left = f->level == 1 ? share : left - share;
 		out[n++] = (struct topdown_share){ f->level, f->name, share };
 	}

@@ -324,6 +324,7 @@ static void shares_of_events_that_were_not_counted_are_left_out(void **state)
 {
 	/* More of a part than of the whole: they took turns. */
 	static const uint64_t counts[] = { 1000, UINT64_MAX, 100, 200, 1100, 50, 120, 150, 250 };
+	static const uint64_t second[] = { 1000, 100, UINT64_MAX, 200, 300, 50, 120, 150, 250 };
 	static const uint64_t nothing[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0 };
 	struct machine *m = *state;
 
@@ -333,6 +334,13 @@ static void shares_of_events_that_were_not_counted_are_left_out(void **state)
 		      "2 machine clears 0.00; 1 frontend bound 0.20; 2 fetch latency 0.15; "
 		      "2 fetch bandwidth 0.05; 1 backend bound 1.00; 2 memory bound 0.25; "
 		      "2 core bound 0.75; ");
+	/* The parts of a share that was not counted are not bounded by the share before it. */
+	counters_drop(&m->counters, 0);
+	assert_shares(m, second, ARRAY_SIZE(second),
+		      "1 retiring 0.10; 2 heavy operations 0.05; 2 light operations 0.05; "
+		      "2 branch mispredicts 0.12; 1 frontend bound 0.20; 2 fetch latency 0.15; "
+		      "2 fetch bandwidth 0.05; 1 backend bound 0.30; 2 memory bound 0.25; "
+		      "2 core bound 0.05; ");
 	counters_drop(&m->counters, 0);
 	assert_shares(m, nothing, ARRAY_SIZE(nothing), "");
 }
