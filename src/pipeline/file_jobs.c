@@ -132,20 +132,23 @@ static bool is_user_busy(const struct file_jobs *j, uint32_t user)
 	return false;
 }
 
-/* The oldest job of the user whose jobs took the least time. NULL: there is none. */
+/* Whether a job comes before an older one. */
+static bool comes_before(const struct file_jobs *j, const struct file_job *job,
+			 const struct file_job *older)
+{
+	return job->user == older->user ? job->is_urgent && !older->is_urgent
+					: used_ns(j, job->user) < used_ns(j, older->user);
+}
+
+/* A job of the user whose jobs took the least time: the oldest urgent one, or the oldest. NULL:
+ * none. */
 static struct file_job *take_job(struct file_jobs *j)
 {
 	struct file_job **best = NULL;
 
-	for (struct file_job **at = &j->waiting.first; *at; at = &(*at)->next) {
-		uint32_t user = (*at)->user;
-
-		if (best &&
-		    (user == (*best)->user || used_ns(j, user) >= used_ns(j, (*best)->user)))
-			continue;
-		if (!is_user_busy(j, user))
+	for (struct file_job **at = &j->waiting.first; *at; at = &(*at)->next)
+		if ((!best || comes_before(j, *at, *best)) && !is_user_busy(j, (*at)->user))
 			best = at;
-	}
 	return best ? job_list_remove(&j->waiting, best) : NULL;
 }
 

@@ -2,6 +2,7 @@
 #include "pipeline/image_looks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "pipeline/image_files.h"
@@ -44,6 +45,18 @@ static void look_free(struct file_job *job)
 	free(j);
 }
 
+/* Until such a file was looked at, stacks lack frames of its language. */
+static bool is_named_as_runtime(const char *path)
+{
+	static const char *const names[] = { "python", "ruby", "perl", "php", "node", "libjvm" };
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strstr(name, names[i]))
+			return true;
+	return false;
+}
+
 void file_look_begin(struct file_jobs *jobs, const struct image_finder *finder, int32_t pid,
 		     image_id id, const struct image *image, file_look_done done, void *context)
 {
@@ -52,7 +65,8 @@ void file_look_begin(struct file_jobs *jobs, const struct image_finder *finder, 
 	j->job = (struct file_job){ .user = file_jobs_user(finder->proc, pid),
 				    .run = look_run,
 				    .done = look_done,
-				    .free = look_free };
+				    .free = look_free,
+				    .is_urgent = is_named_as_runtime(image->path) };
 	j->proc = xstrdup(finder->proc);
 	j->names_dir = finder->names_dir ? xstrdup(finder->names_dir) : NULL;
 	j->path = xstrdup(image->path);

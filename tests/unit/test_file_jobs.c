@@ -44,7 +44,11 @@ static void add_job(struct file_jobs *j, uint32_t user, char mark, int fd, char 
 {
 	struct test_job *t = xcalloc(1, sizeof(*t));
 
-	t->job = (struct file_job){ user, run_job, log_job, free_job, false, NULL };
+	t->job = (struct file_job){ .user = user,
+				    .run = run_job,
+				    .done = log_job,
+				    .free = free_job,
+				    .is_urgent = mark >= 'A' && mark <= 'Z' };
 	t->mark = mark;
 	t->fd = fd;
 	t->log = log;
@@ -69,6 +73,27 @@ static void jobs_of_a_user_are_done_in_order(void **state)
 	wait_for_jobs(j, 0);
 	assert_string_equal(log, "abc");
 	file_jobs_free(j);
+}
+
+/* Large letters are urgent. */
+static void an_urgent_job_comes_before_others_of_its_user(void **state)
+{
+	struct file_jobs *j = file_jobs_new();
+	char log[8] = "";
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	add_job(j, 1, 'A', fds[0], log);
+	add_job(j, 1, 'b', -1, log);
+	add_job(j, 1, 'C', -1, log);
+	add_job(j, 1, 'D', -1, log);
+	assert_int_equal(write(fds[1], "", 1), 1);
+	wait_for_jobs(j, 0);
+	assert_string_equal(log, "ACDb");
+	file_jobs_free(j);
+	close(fds[0]);
+	close(fds[1]);
 }
 
 static void a_job_that_is_stuck_holds_up_its_user_alone(void **state)
@@ -122,7 +147,9 @@ static int nice_of_a_job(struct file_jobs *j, uint32_t user)
 	struct test_job *t = xcalloc(1, sizeof(*t));
 	char log[4] = "";
 
-	t->job = (struct file_job){ user, note_nice, log_job, free_job, false, NULL };
+	t->job = (struct file_job){
+		.user = user, .run = note_nice, .done = log_job, .free = free_job
+	};
 	t->log = log;
 	file_jobs_add(j, &t->job);
 	wait_for_jobs(j, 0);
@@ -190,6 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jobs_of_a_user_are_done_in_order),
+		cmocka_unit_test(an_urgent_job_comes_before_others_of_its_user),
 		cmocka_unit_test(a_job_that_is_stuck_holds_up_its_user_alone),
 		cmocka_unit_test(a_user_whose_time_is_used_up_is_refused),
 		cmocka_unit_test(jobs_hurry_until_their_user_has_used_much_time),
