@@ -124,6 +124,7 @@ struct pt_mark {
 
 enum {
 	PT_RUN_BITS = 10,
+	PT_SPARE_OPS = 2, /* of a run or hop, so many may be read in any case */
 	PT_RUN_HEAT = 2,
 	PT_RUN_BY_OPS = 0xff,
 	PT_TARGETS = 1 << 11,

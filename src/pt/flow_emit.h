@@ -80,6 +80,42 @@ static inline void pt_flow_emit_told(struct pt_flow *f, const struct pt_told *to
 		e->branch.flags |= PT_F_IN_TX;
 }
 
+/* Room for so many events more, at most PT_BATCH. */
+static inline struct pt_event *pt_flow_room(struct pt_flow *f, size_t n)
+{
+	if (f->n_events + n > PT_BATCH)
+		pt_flow_flush(f);
+	return &f->events[f->n_events];
+}
+
+/* The event of a branch of a memoised walk, which began after `insns`. */
+static inline void pt_flow_put(const struct pt_flow *f, struct pt_event *e, const struct pt_op *op,
+			       uint64_t insns)
+{
+	e->tsc = f->said_tsc;
+	e->insns = insns + op->insns;
+	e->cycles = f->said_cycles;
+	e->branch = pt_told(f->code, op)->branch;
+}
+
+/*
+ * The events of all branches of a memoised walk, as above. Most walks have PT_SPARE_OPS at most: so
+ * many are written in any case. The result is the first.
+ */
+static inline struct pt_event *pt_flow_put_all(struct pt_flow *f, const struct pt_op *op,
+					       unsigned int n, uint64_t insns)
+{
+	struct pt_event *e = pt_flow_room(f, MAX(n, (unsigned int)PT_SPARE_OPS));
+
+	_Static_assert(PT_SPARE_OPS == 2, "two are written");
+	pt_flow_put(f, &e[0], &op[0], insns);
+	pt_flow_put(f, &e[1], &op[1], insns);
+	for (unsigned int i = 2; i < n; i++)
+		pt_flow_put(f, &e[i], &op[i], insns);
+	f->n_events += n;
+	return e;
+}
+
 /* An event with its kind and member, here and now. */
 static inline void pt_flow_emit(struct pt_flow *f, struct pt_event event)
 {

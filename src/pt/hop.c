@@ -178,8 +178,7 @@ static bool set_hop(struct pt_code *code, struct pt_hop *hop, struct pt_returns 
 	hop->n_ops = (uint8_t)p.n_ops;
 	if (!p.n_ops)
 		hop->ops = 0;
-	vec_reserve(&code->ops, code->ops.n + PT_SPARE_OPS);
-	memset(&code->ops.data[code->ops.n], 0, PT_SPARE_OPS * sizeof(struct pt_op));
+	pt_path_end(&p);
 	return true;
 }
 
@@ -219,12 +218,17 @@ const struct pt_hop *pt_code_make_hop(struct pt_code *code, uint64_t addr, uint6
 
 uint32_t pt_hop_other(struct pt_code *code, const struct pt_hop *hop, struct pt_returns *returns)
 {
+	const uint32_t *top = &returns->node[PT_SPARE_RETURNS + returns->top - PT_WALK_RETURNS];
 	const uint32_t *more = &code->callers.data[hop->more];
 	uint32_t n = MIN(hop->n_returns, pt_depth(returns));
-	bool is_first = (n > 0) && pt_return_at(returns, code, 0) != hop->returns[1];
-	bool is_second = (n > 1) && pt_return_at(returns, code, 1) != hop->returns[0];
+	bool is_first, is_second;
 
 	_Static_assert(PT_WALK_RETURNS == 2, "both are compared");
+	if (!top[0] | !top[1])
+		for (uint32_t i = 0; i < MIN(n, (uint32_t)PT_WALK_RETURNS); i++)
+			pt_return_at(returns, code, i);
+	is_first = (n > 0) & (top[1] != hop->returns[1]);
+	is_second = (n > 1) & (top[0] != hop->returns[0]);
 	/* Most often it is one of these, and a jump would be mispredicted. */
 	if (is_first | is_second)
 		return 2 - (uint32_t)is_first;

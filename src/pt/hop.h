@@ -18,8 +18,6 @@
 #include "pt/code.h"
 #include "pt/returns.h"
 
-enum { PT_SPARE_OPS = 2 }; /* so many behind a hop's first may be read */
-
 /*
  * Which entry of the return stack is another than the hop takes off, from 1 at the top; 0: none is,
  * or there are not so many.

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pt/path.h"
 
+#include <string.h>
+
 enum { MAX_LOOKED_AT = 16 };
 
 bool pt_path_tells(const struct pt_path *p, uint64_t to)
@@ -46,6 +48,14 @@ bool pt_path_add(struct pt_path *p, uint64_t to, uint32_t next)
 	vec_push(&p->code->ops, op);
 	p->n_ops++;
 	return true;
+}
+
+void pt_path_end(struct pt_path *p)
+{
+	struct pt_code *code = p->code;
+
+	vec_reserve(&code->ops, code->ops.n + PT_SPARE_OPS);
+	memset(&code->ops.data[code->ops.n], 0, PT_SPARE_OPS * sizeof(struct pt_op));
 }
 
 static bool go(struct pt_path *p, uint32_t to)

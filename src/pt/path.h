@@ -34,6 +34,9 @@ bool pt_path_step(struct pt_path *p);
 /* Whether the branch at the end of the current block becomes an event, if it goes to `to`. */
 bool pt_path_tells(const struct pt_path *p, uint64_t to);
 
+/* The ops of the path are complete: PT_SPARE_OPS more may be read. */
+void pt_path_end(struct pt_path *p);
+
 /*
  * Adds the branch at the end of the block at hand; `next`: of pt_told. False when there are too
  * many.

@@ -51,6 +51,7 @@ static void set_run(struct pt_code *code, struct pt_run *run, uint64_t bits, uns
 	run->n_ops = (uint8_t)p.n_ops;
 	run->insns = p.insns;
 	run_set_returns(&p, run);
+	pt_path_end(&p);
 }
 
 /* Looks at the first pair of slots alone; NULL: the run is not there. */

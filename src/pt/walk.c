@@ -128,13 +128,16 @@ static void replay(struct pt_flow *f, const struct pt_run *run)
 /* The same at once, and without the branches if nobody wants them; false: only the ops tell. */
 static inline bool replay_at_once(struct pt_flow *f, const struct pt_run *run)
 {
-	const struct pt_op *op = &f->code->ops.data[run->ops], *end = op + run->n_ops;
+	struct pt_event *e;
 
 	if (pt_depth(&f->returns) + run->height > PT_STACK)
 		return false;
-	if (!f->is_quiet)
-		for (; op < end; op++)
-			pt_flow_emit_told(f, pt_told(f->code, op), f->insns + op->insns);
+	if (!f->is_quiet) {
+		e = pt_flow_put_all(f, &f->code->ops.data[run->ops], run->n_ops, f->insns);
+		if (f->facts & PT_FACT_IN_TX)
+			for (unsigned int i = 0; i < run->n_ops; i++)
+				e[i].branch.flags |= PT_F_IN_TX;
+	}
 	pt_returns_pass(&f->returns, run->n_returns, run->pushes, run->n_pushes);
 	f->stats.branches += run->n_ops;
 	f->insns += run->insns;

@@ -8,6 +8,7 @@
  */
 #include "pt/walk_hops.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "pt/flow_emit.h"
@@ -59,37 +60,14 @@ static inline bool read_leg(const uint8_t *at, struct leg *leg)
 
 /* ---- hops without time packets ---- */
 
-/* Room for so many events more. */
-static inline struct pt_event *room_for(struct pt_flow *f, size_t n)
+static inline void tell_hop(struct pt_flow *f, const struct pt_hop *hop, uint64_t insns,
+			    uint64_t ip)
 {
-	if (f->n_events + n > PT_BATCH)
-		pt_flow_flush(f);
-	return &f->events[f->n_events];
-}
-
-static inline void put(const struct pt_flow *f, struct pt_event *e, const struct pt_op *op,
-		       uint64_t insns)
-{
-	e->tsc = f->said_tsc;
-	e->insns = insns + op->insns;
-	e->cycles = f->said_cycles;
-	e->branch = pt_told(f->code, op)->branch;
-}
-
-/* Most hops have two events at most: so many are written in any case. */
-static inline void tell_hop(struct pt_flow *f, const struct pt_hop *hop, uint64_t ip)
-{
-	const struct pt_op *op = &f->code->ops.data[hop->ops];
 	unsigned int n = hop->n_ops;
-	struct pt_event *e = room_for(f, MAX(n, 2u));
-	uint64_t insns = f->insns, nowhere;
+	struct pt_event *e = pt_flow_put_all(f, &f->code->ops.data[hop->ops], n, insns);
+	uint64_t nowhere;
 
-	put(f, &e[0], &op[0], insns);
-	put(f, &e[1], &op[1], insns);
-	for (unsigned int i = 2; i < n; i++)
-		put(f, &e[i], &op[i], insns);
 	*(hop->tells_tip ? &e[n - 1].branch.to : &nowhere) = ip;
-	f->n_events += n;
 }
 
 /* Applies the hop and its TIP to the return stack. */
@@ -104,7 +82,7 @@ static inline void pass_hop(struct pt_flow *f, const struct pt_hop *hop)
 static inline void take_hop(struct pt_flow *f, const struct pt_hop *hop, uint64_t ip)
 {
 	if (!f->is_quiet)
-		tell_hop(f, hop, ip);
+		tell_hop(f, hop, f->insns, ip);
 	pass_hop(f, hop);
 	f->insns += hop->insns;
 	f->stats.branches += hop->n_ops;
@@ -253,22 +231,17 @@ struct taken {
 	const struct pt_op *ops;
 	const struct pt_mark *marks;
 	uint64_t insns;
-	unsigned int n_done;
+	unsigned int n_done;   /* ops that are events, or would be */
+	unsigned int n_passed; /* … that the return stack has */
 };
 
+/* The branches up to there become events. The return stack stays as it is. */
 static void take_ops(struct pt_flow *f, struct taken *t, unsigned int to)
 {
-	struct pt_event *e = room_for(f, to - t->n_done);
-
-	for (; t->n_done < to; t->n_done++) {
-		const struct pt_op *op = &t->ops[t->n_done];
-
-		if (!f->is_quiet) {
-			put(f, e++, op, t->insns);
-			f->n_events++;
-		}
-		pt_pass_told(&f->returns, pt_told(f->code, op));
-	}
+	assert(to >= t->n_done);
+	if (!f->is_quiet)
+		pt_flow_put_all(f, &t->ops[t->n_done], to - t->n_done, t->insns);
+	t->n_done = to;
 }
 
 /* To the branch that the time that was read is for. */
@@ -283,23 +256,31 @@ static void settle_ahead(struct pt_flow *f, struct taken *t, const struct pt_mar
 	pt_flow_settle(f, t->insns + mark->insns_ahead);
 }
 
+/* Execution may stay on the way: applies the ops up to there to the return stack. */
+static void pass_ops(struct pt_flow *f, struct taken *t, unsigned int to)
+{
+	for (; t->n_passed < to; t->n_passed++)
+		pt_pass_told(&f->returns, pt_told(f->code, &t->ops[t->n_passed]));
+}
+
 /* Over the branch that the second TIP is for. */
 static void take_rest(struct pt_flow *f, struct taken *t, uint64_t ip)
 {
 	const struct pt_hop *hop = t->hop;
 	uint32_t top;
 
-	if (f->is_quiet && !t->n_done) {
+	take_ops(f, t, hop->n_ops);
+	if (hop->tells_tip && !f->is_quiet)
+		f->events[f->n_events - 1].branch.to = ip;
+	if (!t->n_passed) {
 		pass_hop(f, hop);
 		return;
 	}
-	take_ops(f, t, hop->n_ops - (unsigned int)hop->tells_tip);
+	pass_ops(f, t, hop->n_ops - (unsigned int)hop->tells_tip);
 	top = f->returns.top;
-	take_ops(f, t, hop->n_ops);
+	pass_ops(f, t, hop->n_ops);
 	if (hop->is_return && f->config.return_keeps_stack)
 		f->returns.top = top;
-	if (hop->tells_tip && !f->is_quiet)
-		f->events[f->n_events - 1].branch.to = ip;
 }
 
 /* Up to a time packet, and over it. False: side band was, too, and may have changed the code. */
@@ -311,14 +292,14 @@ static bool take_time(struct pt_flow *f, struct taken *t, const struct pt_mark *
 
 	f->insns = t->insns + mark->insns;
 	f->node = mark->node;
-	/* Where nothing is an event, the ops are taken later, and most often all at once. */
-	if (size && f->is_quiet && pt_flow_pass_mtc(f, (uint8_t)p.payload)) {
+	take_ops(f, t, mark->op);
+	if (size && pt_flow_pass_mtc(f, (uint8_t)p.payload)) {
 		f->at += size;
 		return true;
 	}
 	if (!size)
 		size = pt_packet_read(f->at, f->end, &f->block, &p);
-	take_ops(f, t, mark->op);
+	pass_ops(f, t, t->n_done);
 	goes_on = !pt_flow_on_time(f, &p);
 	f->at += size;
 	return goes_on;
@@ -409,6 +390,41 @@ static bool walk_hops_quietly(struct pt_flow *f)
 	return has_hop;
 }
 
+/* The same while all branches are events. Whoever takes these may stop the flow. */
+static bool walk_hops_loudly(struct pt_flow *f)
+{
+	const uint8_t *at = f->at, *end = f->end;
+	uint64_t ip = f->last_ip, insns = f->insns, n_branches = 0;
+	bool has_hop = true, pops = !f->config.return_keeps_stack;
+	struct pt_returns *r = &f->returns;
+	struct pt_code *code = f->code;
+	uint64_t watched = code->watched;
+	struct leg leg;
+
+	for (; end - at >= ROOM && !f->stops; at += leg.size) {
+		const struct pt_hop *hop;
+
+		leg.ip = ip;
+		if (!read_leg(at, &leg) || leg.ip == watched)
+			break;
+		hop = pt_code_hop(code, ip, leg.tnt, r);
+		has_hop = hop;
+		if (!hop)
+			break;
+		tell_hop(f, hop, insns, leg.ip);
+		pt_hop_pass(code, hop, r);
+		r->top -= hop->is_return & pops & (r->top != r->bottom);
+		insns += hop->insns;
+		n_branches += hop->n_ops;
+		ip = leg.ip;
+	}
+	f->at = at;
+	f->last_ip = ip;
+	f->insns = insns;
+	f->stats.branches += n_branches;
+	return has_hop;
+}
+
 void pt_walk_hops(struct pt_flow *f)
 {
 	const uint8_t *begin = f->at;
@@ -420,7 +436,8 @@ void pt_walk_hops(struct pt_flow *f)
 		const struct pt_hop *hop;
 		uint64_t ip;
 
-		if ((f->is_quiet && !walk_hops_quietly(f)) || f->end - f->at < ROOM)
+		if (!(f->is_quiet ? walk_hops_quietly(f) : walk_hops_loudly(f)) ||
+		    f->end - f->at < ROOM || f->stops)
 			break;
 		leg.ip = ip = f->last_ip;
 		if ((!read_leg(f->at, &leg) && !read_mtc_leg(f->at, f->end, &leg) &&
