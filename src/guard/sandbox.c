@@ -99,6 +99,23 @@ static bool find_user(uid_t *user, gid_t *group)
 	return p;
 }
 
+/*
+ * Whether this user namespace has the number, by /proc/self/uid_map or gid_map: lines of the first
+ * number, its number outside, and how many follow (user_namespaces(7)). Without the file, it has.
+ */
+static bool is_mapped(const char *map, uint32_t id)
+{
+	FILE *file = fopen(map, "re");
+	unsigned int first, n;
+	bool is_found = !file;
+
+	while (file && !is_found && fscanf(file, "%u %*u %u", &first, &n) == 2)
+		is_found = id - first < n;
+	if (file)
+		fclose(file);
+	return is_found;
+}
+
 /* Without such a user, root's name remains, without root's rights. */
 static int change_user(struct error *err)
 {
@@ -137,7 +154,8 @@ int sandbox_give_up_rights(struct error *err)
 
 bool sandbox_user(uid_t *user, gid_t *group)
 {
-	return geteuid() == 0 && find_user(user, group);
+	return geteuid() == 0 && find_user(user, group) && is_mapped("/proc/self/uid_map", *user) &&
+	       is_mapped("/proc/self/gid_map", *group);
 }
 
 int sandbox_enter(uint64_t memory_bytes, struct error *err)

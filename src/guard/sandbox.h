@@ -8,7 +8,10 @@
 
 struct error;
 
-/* The user "assay-parser". False: this process is not root, or there is no such user. */
+/*
+ * The user "assay-parser". False: this process is not root, or there is no such user, or it is not
+ * in this user namespace, as in a container of an ordinary user.
+ */
 bool sandbox_user(uid_t *user, gid_t *group);
 
 /* From now on the calling process is of that user if there is one, and has no capabilities, nor

@@ -160,6 +160,18 @@ a_parser_hurries() { # PID
 	[[ "$output" == *"files are read by assay itself"* ]] || skip "nobody cannot run a program here: $output"
 }
 
+# As in a container of an ordinary user, whose image has the packages' users.
+@test "root of a user namespace without the parser's user has a parser, and names" {
+	unshare -U -r -m true 2>/dev/null || skip "no user namespaces here"
+	record_quarters
+	{ grep -v ^assay-parser: /etc/passwd; echo 'assay-parser:x:996:996::/:/bin/false'; } >passwd
+	unshare -U -r -m sh -c 'mount --bind passwd /etc/passwd && exec assay report -i s -l' >report
+	cat report
+	has three_quarters report
+	run ! grep -q 'parser died' report
+	[ "$(starts)" -le 1 ]
+}
+
 @test "no command that shows names or lines starts a parser the second time, without debug information, too" {
 	strip -g quarters
 	PARSER_BYTES=0 record_quarters
