@@ -36,6 +36,14 @@ bool cache_open(const char *dir, const struct build_id *id, struct file_mapping 
 	return false;
 }
 
+bool cache_open_written(const char *dir, const struct build_id *id,
+			const struct index_header *block, size_t size, struct file_mapping *mapping,
+			struct index *ix)
+{
+	return block_cache_map_written(&kind, dir, id, block, size, mapping) &&
+	       index_open(ix, mapping->base, mapping->size);
+}
+
 void cache_write(const char *dir, const struct build_id *id, uint32_t uid,
 		 struct index_header *block, size_t size)
 {

@@ -19,6 +19,11 @@ char *cache_default_dir(void);
 bool cache_open(const char *dir, const struct build_id *id, struct file_mapping *mapping,
 		struct index *ix);
 
+/* The same of a block that cache_write() has just written, without reading it. */
+bool cache_open_written(const char *dir, const struct build_id *id,
+			const struct index_header *block, size_t size, struct file_mapping *mapping,
+			struct index *ix);
+
 /*
  * Reads the index of a build id from a folder that somebody else may have written, such as that of
  * a history (symbols.h). It copies and checks all of it. False: there is no sound one. The caller

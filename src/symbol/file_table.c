@@ -14,6 +14,9 @@
 #include "symbol/image_places.h"
 #include "symbol/table.h"
 
+/* An index of this size leaves the memory that the parser shares when it is kept. */
+#define LAY_DOWN_BYTES 65536
+
 /* The state of making one image's table. */
 struct making {
 	struct symbolizer *s;
@@ -26,6 +29,7 @@ struct making {
 	struct file_symbols_question question;
 	struct buf request; /* the question's bytes, which it does not own */
 	bool is_cached;     /* the table has an index of the cache, of this file or of an old one */
+	bool is_kept;       /* the cache has the answer, which is large */
 	bool is_of_others;  /* the answer is from a file that image_file_may_use() refuses */
 };
 
@@ -181,8 +185,10 @@ static void adopt_answer(struct making *m, const struct file_symbols *found,
 			   t->image.path);
 		return;
 	}
-	if (!m->is_of_others && !may_come_later(m))
+	if (!m->is_of_others && !may_come_later(m)) {
 		table_to_cache(m->s, t, &m->key, m->file.uid);
+		m->is_kept = found->block_size >= LAY_DOWN_BYTES;
+	}
 	if (t->status == SYMBOL_DYNSYM) {
 		cleanup(free_at_exit) char *passed_over =
 			debug_file_path(&m->search, found->head.passed_over);
@@ -226,6 +232,8 @@ static void make_of_result(struct making *m, struct parser_result *result)
 		make_of_answer(m, &result->answer);
 	m->search.link_name = NULL; /* was the answer's */
 	parser_answer_fini(&result->answer);
+	if (m->is_kept && table_lay_down(m->s, m->t, &m->key))
+		m->is_cached = false; /* the index is this file's, and not an old one */
 }
 
 /* Of a file that is not the image's, fail_if_changed() gives the reason. */

@@ -142,6 +142,12 @@ bool table_from_kept(const struct symbolizer *s, struct symbol_table *t,
 void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *key,
 		    uint32_t uid);
 
+/*
+ * Maps the index that was just kept, in place of the memory that it came in. False: it was not
+ * kept, and the table stays as it is.
+ */
+bool table_lay_down(const struct symbolizer *s, struct symbol_table *t, const struct build_id *key);
+
 /* An empty table with a status and a sentence with the reason. */
 void table_fail(struct symbol_table *t, enum symbol_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

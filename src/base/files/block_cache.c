@@ -122,6 +122,25 @@ bool block_cache_map(const struct block_kind *kind, const char *dir, const struc
 	return false;
 }
 
+bool block_cache_map_written(const struct block_kind *kind, const char *dir,
+			     const struct build_id *id, const void *block, size_t size,
+			     struct file_mapping *out)
+{
+	cleanup(free_at_exit) char *path = path_of(kind, dir, id);
+	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct file_mapping file = { 0 };
+
+	if (fd < 0 || file_load_fd(fd, path, COPIED_BYTES, &file, NULL) < 0)
+		return false;
+	/* The header has the checksum of the whole. */
+	if (file.size == size && !memcmp(file.base, block, kind->header_bytes)) {
+		*out = file;
+		return true;
+	}
+	file_unmap(&file);
+	return false;
+}
+
 /* Readable for those who may read the folder. */
 static int put_block(const char *path, const char *dir, const void *block, size_t size)
 {

@@ -51,6 +51,14 @@ struct block_kind {
 bool block_cache_map(const struct block_kind *kind, const char *dir, const struct build_id *id,
 		     struct file_mapping *out);
 
+/*
+ * Maps the file of a block that block_cache_write() has just written, without reading it: its
+ * header must be that of `block`. False: there is another one, or none.
+ */
+bool block_cache_map_written(const struct block_kind *kind, const char *dir,
+			     const struct build_id *id, const void *block, size_t size,
+			     struct file_mapping *out);
+
 /* Whether bytes are the undamaged block of a build id. */
 bool block_cache_is_whole(const struct block_kind *kind, const struct build_id *id,
 			  const void *bytes, size_t size);

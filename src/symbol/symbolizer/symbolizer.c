@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
@@ -145,6 +146,22 @@ void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const st
 {
 	if (s->cache_dir && key->len && t->block)
 		cache_write(s->cache_dir, key, uid, t->block, t->index.size);
+}
+
+bool table_lay_down(const struct symbolizer *s, struct symbol_table *t, const struct build_id *key)
+{
+	struct file_mapping mapping = { 0 };
+	struct index index;
+
+	if (!s->cache_dir || !key->len || !t->block ||
+	    !cache_open_written(s->cache_dir, key, t->block, t->index.size, &mapping, &index)) {
+		file_unmap(&mapping);
+		return false;
+	}
+	table_forget(t);
+	t->mapping = mapping;
+	t->index = index;
+	return true;
 }
 
 void table_fail(struct symbol_table *t, enum symbol_status status, const char *format, ...)
