@@ -21,7 +21,9 @@
 #include "store/store.h"
 
 /* Numbers in one list of a question: ClickHouse reads 256 KiB of SQL. */
-#define LIST_MAX 10000
+#define LIST_MAX   10000
+#define LIST_SMALL 1000 /* more are found by the rows again: that costs less than to read a list \
+			 */
 
 /* A place of code that is known by name alone has a slot of the upper half of the offsets. */
 #define SLOT_BITS 20
@@ -43,6 +45,7 @@ void answer_fini(struct answer *a)
 	vec_fini(&a->frames);
 	intmap_fini(&a->by_number);
 	vec_fini(&a->functions);
+	buf_fini(&a->source);
 }
 
 static int answer_by_row(const void *a, const void *b)
@@ -157,6 +160,7 @@ static const struct answer_list function_list = {
 	answer_read_functions,
 };
 
+/* `numbers` NULL: all those of a->source. */
 static int answer_ask_list(struct answer *a, struct clickhouse *ch, uint32_t shard,
 			   const struct answer_list *list, const uint64_t *numbers, size_t n,
 			   struct error *err)
@@ -166,7 +170,9 @@ static int answer_ask_list(struct answer *a, struct clickhouse *ch, uint32_t sha
 	int r;
 
 	buf_str(&sql, list->begin);
-	for (size_t i = 0; i < n; i++)
+	if (!numbers)
+		buf_bytes(&sql, a->source.data, a->source.len);
+	for (size_t i = 0; numbers && i < n; i++)
 		buf_printf(&sql, "%s%" PRIu64, i ? "," : "", numbers[i]);
 	buf_str(&sql, list->end);
 	r = clickhouse_ask(ch, shard, buf_cstr(&sql), &bytes, err);
@@ -204,10 +210,15 @@ static int wanted_ask(struct wanted_numbers *w, struct answer *a, struct clickho
 {
 	int r = 0;
 
-	for (uint32_t s = 0; s < w->n_shards && r >= 0; s++)
+	for (uint32_t s = 0; s < w->n_shards && r >= 0; s++) {
+		if (a->source.len && w->of[s].n > LIST_SMALL) {
+			r = answer_ask_list(a, ch, s, list, NULL, 0, err);
+			continue;
+		}
 		for (size_t i = 0; i < w->of[s].n && r >= 0; i += LIST_MAX)
 			r = answer_ask_list(a, ch, s, list, w->of[s].data + i,
 					    MIN(w->of[s].n - i, (size_t)LIST_MAX), err);
+	}
 	return r;
 }
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "base/strings.h"
@@ -49,6 +50,7 @@ struct answer {
 	VEC(struct answer_event) events;
 	bool has_stacks;       /* the keys are stacks */
 	bool has_totals;       /* of functions */
+	struct buf source;     /* SQL that selects the functions of the rows; empty: stacks */
 	uint64_t from_s, to_s; /* of the rows */
 	struct intmap stacks;  /* hash of the number to index + 1 of spans … */
 	VEC(struct answer_stack {

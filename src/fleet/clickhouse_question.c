@@ -416,6 +416,18 @@ static void read_sum(struct asker *q, uint32_t shard, struct reader *r)
 	vec_push(&q->answer.rows, row);
 }
 
+/* The rows of a span that the filters take. */
+static void put_span(const struct asker *q, const struct span *span, struct buf *sql)
+{
+	put_times(sql, span->from_s, span->to_s);
+	if (q->picks_hosts)
+		put_names(sql, "host", &q->hosts);
+	if (q->picks_services)
+		put_names(sql, "service", &q->services);
+	if (q->picks_functions)
+		put_functions(q, sql);
+}
+
 static int ask_span(struct asker *q, const struct span *span, struct error *err)
 {
 	bool functions = q->functions;
@@ -429,13 +441,13 @@ static int ask_span(struct asker *q, const struct span *span, struct error *err)
 		   q->question->times_apart ? "time" : "0", functions ? "func" : "stack",
 		   functions ? "self" : "samples", q->answer.has_totals ? "sum(incl)" : "0",
 		   clickhouse_tables[span->table].name);
-	put_times(&sql, span->from_s, span->to_s);
-	if (q->picks_hosts)
-		put_names(&sql, "host", &q->hosts);
-	if (q->picks_services)
-		put_names(&sql, "service", &q->services);
-	if (q->picks_functions)
-		put_functions(q, &sql);
+	put_span(q, span, &sql);
+	if (functions) {
+		buf_printf(&q->answer.source, "%sSELECT func FROM %s WHERE service != '' AND ",
+			   q->answer.source.len ? " UNION ALL " : "",
+			   clickhouse_tables[span->table].name);
+		put_span(q, span, &q->answer.source);
+	}
 	buf_printf(&sql,
 		   " GROUP BY h, service, event, b, t, %s HAVING n > 0 OR i > 0 FORMAT RowBinary",
 		   functions ? "func" : "stack");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,12 +20,16 @@
 /* A signal ends it between two blocks. A block takes less. */
 #define END_MS 10000
 
+/* How often the old blocks are looked for. */
+#define MERGE_INTERVAL "--interval=1h"
+#define MERGE_NICE     10
+
 enum { MAX_WORDS = 9 };
 
 struct loading {
-	char *fleet, *urls, *login;
-	pid_t pid; /* 0: it does not run */
-	int end;   /* its pidfd; -1 */
+	char *fleet, *urls, *login; /* urls NULL: it merges old blocks */
+	pid_t pid;                  /* 0: it does not run */
+	int end;                    /* its pidfd; -1 */
 	uint64_t start_ns;
 };
 
@@ -33,17 +38,24 @@ struct loading *loading_new(const char *fleet, const char *urls, const char *log
 	struct loading *l = xcalloc(1, sizeof(*l));
 
 	l->fleet = xstrdup(fleet);
-	l->urls = xstrdup(urls);
+	l->urls = urls ? xstrdup(urls) : NULL;
 	l->login = login ? xstrdup(login) : NULL;
 	l->end = -1;
 	return l;
 }
 
+static const char *loading_work(const struct loading *l)
+{
+	return l->urls ? "loads ClickHouse" : "merges old blocks";
+}
+
 static void loading_run_child(const struct loading *l)
 {
-	char *words[MAX_WORDS] = { (char[]){ "assay" }, (char[]){ "fleet" }, (char[]){ "load" },
+	char *words[MAX_WORDS] = { (char[]){ "assay" }, (char[]){ "fleet" },
+				   l->urls ? (char[]){ "load" } : (char[]){ "merge" },
 				   (char[]){ "--follow" } };
-	cleanup(free_at_exit) char *urls = xasprintf("--clickhouse=%s", l->urls);
+	cleanup(free_at_exit) char *urls =
+		l->urls ? xasprintf("--clickhouse=%s", l->urls) : xstrdup(MERGE_INTERVAL);
 	cleanup(free_at_exit) char *login = l->login ? xasprintf("--login=%s", l->login) : NULL;
 	size_t n = 4;
 	sigset_t none;
@@ -57,6 +69,8 @@ static void loading_run_child(const struct loading *l)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (!l->urls)
+		setpriority(PRIO_PROCESS, 0, MERGE_NICE);
 	execv("/proc/self/exe", words);
 	_exit(127);
 }
@@ -69,7 +83,7 @@ static void loading_start(struct loading *l)
 		loading_run_child(l);
 	if (l->pid < 0) {
 		l->pid = 0;
-		log_warning("cannot start the process that loads ClickHouse");
+		log_warning("cannot start the process that %s", loading_work(l));
 		return;
 	}
 	l->end = (int)syscall(SYS_pidfd_open, l->pid, 0);
@@ -90,7 +104,7 @@ void loading_run(struct loading *l)
 		return;
 	if (l->pid && waitpid(l->pid, &status, WNOHANG) == l->pid) {
 		loading_forget(l);
-		log_warning("the process that loads ClickHouse ended%s; it is started again",
+		log_warning("the process that %s ended%s; it is started again", loading_work(l),
 			    WIFSIGNALED(status) ? " by a signal" : "");
 	}
 	if (!l->pid && clock_monotonic_ns() >= l->start_ns)

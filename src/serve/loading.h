@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The process that loads the directory of a fleet into ClickHouse, for `assay serve --clickhouse`:
- * `assay fleet load --follow`. If it ends, it is started again after a while.
+ * A process that works on the directory of a fleet, for `assay serve --fleet`. With servers of
+ * ClickHouse, it loads them: `assay fleet load --follow`. Without, it merges old blocks: `assay
+ * fleet merge --follow`. If it ends, it is started again after a while.
  */
 #pragma once
 
@@ -9,7 +10,7 @@
 
 struct loading;
 
-/* `login`: a file with USER:PASSWORD; NULL: none. */
+/* `urls`: of ClickHouse; NULL: it merges. `login`: a file with USER:PASSWORD; NULL: none. */
 struct loading *loading_new(const char *fleet, const char *urls, const char *login);
 /* Ends the process. NULL is fine. */
 void loading_free(struct loading *l);

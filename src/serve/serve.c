@@ -42,6 +42,7 @@ struct serve {
 	struct jobs *jobs;
 	struct gate *gate;       /* NULL: without --fleet */
 	struct loading *loading; /* NULL: without --clickhouse */
+	struct loading *merging; /* NULL: without --fleet */
 	struct jobs *gate_jobs;  /* of hosts, which must not wait for reports */
 	struct sources sources;
 	uint64_t sources_ns;  /* when they were listed */
@@ -514,6 +515,7 @@ static int next_deadline(const struct serve *s)
 	uint64_t first = MIN(jobs_deadline_ns(s->jobs), jobs_deadline_ns(s->gate_jobs));
 
 	first = MIN(first, loading_deadline_ns(s->loading));
+	first = MIN(first, loading_deadline_ns(s->merging));
 	if (first == UINT64_MAX)
 		return -1;
 	return first <= now ? 0 : (int)((first - now) / NS_PER_MS + 1);
@@ -521,12 +523,13 @@ static int next_deadline(const struct serve *s)
 
 static int wait_for_work(const struct serve *s)
 {
-	struct pollfd fds[3 + 2 * JOBS_MAX_FDS] = {
+	struct pollfd fds[4 + 2 * JOBS_MAX_FDS] = {
 		{ .fd = s->signals, .events = POLLIN },
 		{ .fd = http_server_fd(s->http), .events = POLLIN },
 		{ .fd = loading_fd(s->loading), .events = POLLIN },
+		{ .fd = loading_fd(s->merging), .events = POLLIN },
 	};
-	nfds_t n = 3 + jobs_descriptors(s->jobs, fds + 3);
+	nfds_t n = 4 + jobs_descriptors(s->jobs, fds + 4);
 
 	n += jobs_descriptors(s->gate_jobs, fds + n);
 	if (poll(fds, n, next_deadline(s)) < 0 && errno != EINTR)
@@ -547,6 +550,7 @@ static int serve_loop(struct serve *s)
 	while (!r) {
 		/* Answers of workers wake requests, which the server serves at once. */
 		loading_run(s->loading);
+		loading_run(s->merging);
 		start_jobs(s);
 		http_server_serve(s->http);
 		start_jobs(s);
@@ -617,6 +621,8 @@ int serve_run(const struct serve_options *options, struct error *err)
 	r = serve_open(&s, err);
 	if (r >= 0 && options->clickhouse)
 		s.loading = loading_new(options->fleet, options->clickhouse, options->login);
+	if (r >= 0 && options->fleet)
+		s.merging = loading_new(options->fleet, NULL, NULL);
 	if (r >= 0) {
 		announce(&s);
 		r = serve_loop(&s);
@@ -627,6 +633,7 @@ int serve_run(const struct serve_options *options, struct error *err)
 	jobs_free(s.jobs);
 	jobs_free(s.gate_jobs);
 	loading_free(s.loading);
+	loading_free(s.merging);
 	gate_free(s.gate);
 	access_free(s.access);
 	sources_fini(&s.sources);

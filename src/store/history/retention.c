@@ -135,6 +135,8 @@ static int merge_tier(struct run *run, size_t level, struct error *err)
 {
 	const struct retention_tier *tier = &run->parts.policy->tiers[level];
 	uint64_t end_s = before(run, tier->after_s) / NS_PER_SECOND;
+	uint64_t block_ns = history_levels[level].block_ns;
+	bool joins = run->parts.policy->joins;
 	struct group g = { 0 };
 	int r = 0;
 
@@ -144,11 +146,12 @@ static int merge_tier(struct run *run, size_t level, struct error *err)
 		const struct retained_part *part = &run->parts.parts.data[i];
 		uint64_t span = span_of(part, tier->span_s);
 
-		if (!is_usable(part) || part->block_ns >= history_levels[level].block_ns ||
+		if (!is_usable(part) || part->block_ns > block_ns ||
+		    (part->block_ns == block_ns && !joins) ||
 		    (span + 1) * MAX(tier->span_s, (uint64_t)1) > end_s)
 			continue;
 		gather(run, span, level, &g);
-		if (g.has_finer)
+		if (g.has_finer || (joins && g.n > 1))
 			r = merge_group(run, &g, level, err);
 	}
 	free(g.which);

@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "store/history/history.h"
@@ -46,6 +47,8 @@ enum retention_step {
 
 struct retention_policy {
 	struct retention_tier tiers[N_HISTORY_LEVELS];
+	bool joins; /* several parts in a span of a tier become one, also if none has finer blocks
+		     */
 	uint64_t max_age_s, max_bytes; /* 0: no limit */
 	/*
 	 * Age of parts, in seconds, that lose the exact times of their samples; 0: when their
