@@ -389,6 +389,8 @@ other_server() {
 		            Other.taken += 1
 		            with open(f"got.{self.taken}", "wb") as f:
 		                f.write(body)
+		            with open("asked", "a") as f:
+		                print(self.path, self.headers["Content-Type"], file=f)
 		        self.send_response(status)
 		        if status == 503:
 		            self.send_header("Retry-After", "2")
@@ -438,4 +440,31 @@ two_sizes() {
 	[ "$status" = 0 ]
 	[[ "$output" == *"1 blocks sent: 9000 samples"* ]]
 	[ ! -e got.3 ]
+}
+
+@test "a push to Pyroscope has what the documentation of its /ingest asks for" {
+	other_server
+	assay record -q -o rec "$PROGRAMS/split" 0.4s
+	history=store/samples/current/$(date -u -d "@$(stat -c %Y rec)" +%Y%m%dT%H%M%S.000Z)
+	mkdir -p store/samples/current
+	cp -r rec "$history"
+	assay ship --to "pyroscope+$url" --state state --once -q --host web1 store
+	# name, from and until are required; from and until are seconds. The format says that the body is pprof.
+	python3 - <<-'END'
+		import gzip, sys, urllib.parse
+		for number, line in enumerate(open("asked"), 1):
+		    path, kind = line.split()
+		    url = urllib.parse.urlsplit(path)
+		    words = dict(urllib.parse.parse_qsl(url.query, strict_parsing=True))
+		    assert url.path == "/ingest" and words.keys() == {"name", "from", "until", "format"}, path
+		    assert words["name"] == "assay{host=web1}" and words["format"] == "pprof", words
+		    assert int(words["from"]) % 600 == 0 and int(words["until"]) == int(words["from"]) + 600, words
+		    assert kind == "application/octet-stream" and gzip.decompress(open(f"got.{number}", "rb").read()), kind
+	END
+	total=0
+	for body in got.*; do
+		mv "$body" "$body.pb.gz"
+		total=$((total + $(assay report -i "$body.pb.gz" --idle --format json | jq .header.samples.selected)))
+	done
+	[ "$total" = "$(assay report -i store --idle --format json | jq .header.samples.selected)" ]
 }
