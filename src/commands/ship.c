@@ -22,11 +22,11 @@
 #include "commands/ship_post.h"
 #include "commands/ship_words.h"
 #include "fleet/gateway.h"
+#include "fleet/kubelet.h"
 #include "fleet/ship.h"
 #include "fleet/ship_names.h"
 #include "fleet/ship_status.h"
 #include "guard/parser.h"
-#include "machine/container_names.h"
 #include "store/history/blocks.h"
 
 #define DEFAULT_HISTORY "/var/lib/assay"
@@ -48,6 +48,7 @@
 struct ship_args {
 	const char *to, *host;
 	const char *state, *token_file, *join_file, *ca, *certificate, *key; /* of a gateway */
+	const char *kubelet, *kubelet_token, *kubelet_ca;
 	struct option_list labels, drop, leaves;
 	double interval_s;
 	uint64_t names_rate;
@@ -96,6 +97,19 @@ static const struct option_spec ship_options[] = {
 	  "SERVICE is a glob of the key *service* (*assay report --by service*); several may stand "
 	  "in one list. *assay export --fleet* makes profiles for compilers and BOLT of them. "
 	  "The blocks of functions stay as they are." },
+	{ 0, "kubelet", "URL", OPT_STRING, FIELD(kubelet), NULL,
+	  "ask the kubelet of this node for the names of pods and containers",
+	  "URL is https://HOST:10250, or http://127.0.0.1:10255 of a kubelet with a read-only "
+	  "port. "
+	  "Without this option, assay asks no kubelet. The names that the recorder found come "
+	  "first." },
+	{ 0, "kubelet-token-file", "FILE", OPT_STRING, FIELD(kubelet_token), NULL,
+	  "a token for the kubelet, such as that of the pod's service account",
+	  "It needs the right to get *nodes/proxy* (or *nodes/pods*). The file is read each "
+	  "time." },
+	{ 0, "kubelet-ca", "FILE", OPT_STRING, FIELD(kubelet_ca), NULL,
+	  "the only issuers that the kubelet's certificate may have (PEM)",
+	  "Default: those that the system trusts." },
 	{ 0, "once", NULL, OPT_FLAG, FIELD(once), NULL, "end when all final blocks were sent",
 	  "To a gateway, names of functions follow the blocks, at *--names-rate*." },
 	{ 0, "interval", "TIME", OPT_SECONDS, FIELD(interval_s), "60",
@@ -550,27 +564,6 @@ static int ship_to(const struct ship_args *args, struct ship_config *config, con
 	return r < 0 ? r : ship(args, config, labels, gateway, post, err);
 }
 
-/* What a fleet knows of a host, to another one that is made. */
-static int copy_host(const char *from, const char *to, const char *name, struct error *err)
-{
-	cleanup(free_at_exit) char *keys = xasprintf("%s/%s/.keys", from, name);
-	cleanup(free_at_exit) char *own = xasprintf("%s/%s/.keys", to, name);
-	cleanup(free_at_exit) char *containers = fleet_containers_file(from, name);
-	cleanup(free_at_exit) char *copy = fleet_containers_file(to, name);
-	cleanup(free_at_exit) char *known = NULL, *names = NULL;
-	struct fleet_host *host = NULL;
-	size_t size = 0;
-	int r = fleet_make(to, err);
-
-	r = r < 0 ? r : fleet_host_open(to, name, &host, err);
-	fleet_host_close(host);
-	if (r >= 0 && file_read_all(keys, UINT32_MAX, &known, &size) == 0)
-		r = file_replace(own, known, size, err);
-	if (r >= 0 && file_read_all(containers, CONTAINER_TEXT_MAX, &names, &size) == 0)
-		r = file_replace(copy, names, size, err);
-	return r;
-}
-
 /* The same into a temporary fleet, which knows the blocks that the real one has. */
 static int ship_dry(const struct ship_args *args, struct ship_config *config, struct error *err)
 {
@@ -588,9 +581,9 @@ static int ship_dry(const struct ship_args *args, struct ship_config *config, st
 	config->report = ship_print_block;
 	config->context = config;
 	copy = fleet_leaves(place);
-	r = copy_host(fleet, place, config->host, err);
+	r = ship_copy_host(fleet, place, config->host, err);
 	if (r >= 0 && args->leaves.n)
-		r = copy_host(leaves, copy, config->host, err);
+		r = ship_copy_host(leaves, copy, config->host, err);
 	r = r < 0 ? r : ship(args, config, "", NULL, NULL, err);
 	file_remove_tree(scratch, NULL);
 	return r;
@@ -605,8 +598,11 @@ static int ship_run(const struct command *self, int argc, char **argv)
 	struct buf labels = { 0 };
 	struct error err = { 0 };
 	cleanup(free_at_exit) char *fleet = NULL;
+	cleanup(kubelet_free_at_exit) struct kubelet *kubelet = NULL;
 	char hostname[FLEET_HOST_MAX + 1] = "";
 	int status = command_begin(self, false, argc, argv, &args, &operands), r;
+	const struct kubelet_config to_ask = { args.kubelet, args.kubelet_token, args.kubelet_ca,
+					       ship_stops };
 
 	if (status < 0) {
 		gethostname(hostname, sizeof(hostname) - 1);
@@ -618,6 +614,7 @@ static int ship_run(const struct command *self, int argc, char **argv)
 		r = r < 0 ? r : ship_check_words(args.to, &args.leaves, &args.labels, &err);
 		r = r < 0 ? r : ship_parse_labels(&args.labels, &labels, &err);
 		r = r < 0 ? r : ship_parse_drop(&args.drop, &config, &err);
+		r = r < 0 ? r : ship_open_kubelet(&to_ask, &config, &kubelet, &err);
 		status = EXIT_USAGE;
 		if (r >= 0) {
 			parser_use_children(SHIP_PARSER_BYTES);

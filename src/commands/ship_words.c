@@ -10,12 +10,15 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "commands/ship_post.h"
 #include "fleet/fleet_store.h"
+#include "fleet/kubelet.h"
 #include "fleet/ship.h"
+#include "machine/container_names.h"
 
 int ship_parse_labels(const struct option_list *labels, struct buf *out, struct error *err)
 {
@@ -103,4 +106,51 @@ void ship_print_round(const struct ship_result *r, bool quiet)
 		log_warning("%" PRIu64 " samples cannot be sent: the history's retention removed "
 			    "them, or merged them with others that had been sent",
 			    r->expired);
+}
+
+/* Blocks do not wait for the kubelet. */
+static void ask_kubelet(void *context, struct buf *lines)
+{
+	struct error err = { 0 };
+
+	int r = kubelet_ask(context, lines, &err);
+
+	if (r < 0 && r != -EINTR)
+		log_warning("names of pods are not asked for: %s", err.text);
+}
+
+int ship_open_kubelet(const struct kubelet_config *kubelet, struct ship_config *config,
+		      struct kubelet **out, struct error *err)
+{
+	int r;
+
+	if (!kubelet->url && (kubelet->token_file || kubelet->ca))
+		return error_set(err, -EINVAL, "name the kubelet, too: --kubelet URL");
+	if (!kubelet->url)
+		return 0;
+	r = kubelet_new(kubelet, out, err);
+	config->more_containers = ask_kubelet;
+	config->more_context = *out;
+	return r;
+}
+
+/* What a fleet knows of a host, to another one that is made. */
+int ship_copy_host(const char *from, const char *to, const char *name, struct error *err)
+{
+	cleanup(free_at_exit) char *keys = xasprintf("%s/%s/.keys", from, name);
+	cleanup(free_at_exit) char *own = xasprintf("%s/%s/.keys", to, name);
+	cleanup(free_at_exit) char *containers = fleet_containers_file(from, name);
+	cleanup(free_at_exit) char *copy = fleet_containers_file(to, name);
+	cleanup(free_at_exit) char *known = NULL, *names = NULL;
+	struct fleet_host *host = NULL;
+	size_t size = 0;
+	int r = fleet_make(to, err);
+
+	r = r < 0 ? r : fleet_host_open(to, name, &host, err);
+	fleet_host_close(host);
+	if (r >= 0 && file_read_all(keys, UINT32_MAX, &known, &size) == 0)
+		r = file_replace(own, known, size, err);
+	if (r >= 0 && file_read_all(containers, CONTAINER_TEXT_MAX, &names, &size) == 0)
+		r = file_replace(copy, names, size, err);
+	return r;
 }

@@ -12,6 +12,8 @@ struct buf;
 struct error;
 struct fleet_key;
 struct option_list;
+struct kubelet;
+struct kubelet_config;
 struct ship_config;
 struct ship_result;
 
@@ -33,3 +35,13 @@ void ship_print_block(void *context, const struct fleet_key *key, const struct b
 
 /* Logs what a round sent, unless `quiet`, and what expired. */
 void ship_print_round(const struct ship_result *r, bool quiet);
+
+/*
+ * Makes the kubelet that `config` asks for names of pods, if one is named. The caller frees it
+ * after the ship.
+ */
+int ship_open_kubelet(const struct kubelet_config *kubelet, struct ship_config *config,
+		      struct kubelet **out, struct error *err);
+
+/* Copies what a fleet knows of a host to another fleet, which is made. */
+int ship_copy_host(const char *from, const char *to, const char *name, struct error *err);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "machine/cgroup_name.h"
+#include "machine/container_names.h"
 #include "store/history/containers.h"
 
 struct service_choice {
@@ -31,6 +32,11 @@ struct service_choice *service_choice_new(const char *services)
 void service_choice_name(struct service_choice *c, const char *containers)
 {
 	containers_read(c->containers, containers);
+}
+
+void service_choice_name_lines(struct service_choice *c, char *lines)
+{
+	container_names_parse(c->containers, lines);
 }
 
 void service_choice_free(struct service_choice *c)

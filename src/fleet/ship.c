@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "fleet/service_choice.h"
 #include "fleet/ship_waiting.h"
+#include "machine/container_names.h"
 #include "store/history/containers.h"
 #include "symbol/symbols.h"
 
@@ -494,6 +495,28 @@ static char *containers_here(const struct ship *s)
 	return containers_file(part);
 }
 
+/* Appends names that neither the recorder nor the fleet has. */
+static void add_more_containers(struct ship *s, const char *there, struct buf *lines)
+{
+	struct container_names *known = container_names_new();
+	cleanup(free_at_exit) char *copy = xstrdup(buf_cstr(lines));
+	struct buf more = { 0 };
+	char *rest, *line, *id, *name;
+
+	s->config.more_containers(s->config.more_context, &more);
+	containers_read(known, there);
+	container_names_parse(known, copy);
+	rest = (char *)buf_cstr(&more);
+	while ((line = strsep(&rest, "\n")))
+		if (container_line_split(line, &id, &name) && !container_names_find(known, id) &&
+		    container_names_put(known, id, name)) {
+			buf_printf(lines, "%s %s\n", id, name);
+			s->result->n_containers++;
+		}
+	container_names_free(known);
+	buf_fini(&more);
+}
+
 /* Names go before the blocks: ClickHouse names a service when it gets a block. */
 static int send_containers(struct ship *s, struct error *err)
 {
@@ -506,6 +529,14 @@ static int send_containers(struct ship *s, struct error *err)
 		service_choice_name(s->leaves, here);
 	if (s->names.n && !s->config.without_cgroup)
 		s->result->n_containers = containers_missing(here, there, &lines);
+	if (s->config.more_containers && !s->config.without_cgroup)
+		add_more_containers(s, there, &lines);
+	if (s->leaves) {
+		cleanup(free_at_exit) char *copy = xstrdup(buf_cstr(&lines));
+
+		service_choice_name(s->leaves, there);
+		service_choice_name_lines(s->leaves, copy);
+	}
 	for (char *at = (char *)buf_cstr(&lines), *next; *at && !r && !s->config.dry_run;
 	     at = next) {
 		next = cut_lines(at);

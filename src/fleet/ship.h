@@ -56,6 +56,12 @@ struct ship_config {
 	 */
 	int (*send_containers)(void *context, const struct buf *lines, struct error *err);
 	void *send_context;
+	/*
+	 * Appends lines "ID NAME" of containers and pods that the history does not have, once for
+	 * each round. NULL: none.
+	 */
+	void (*more_containers)(void *context, struct buf *lines);
+	void *more_context;
 	bool (*stops)(void); /* asked before each block: whether to end the round. May be NULL */
 	/* Called for each block that was stored, or would be. May be NULL. */
 	void (*report)(void *context, const struct fleet_key *key, const struct block_sums *sums);
