@@ -20,10 +20,12 @@
 #include "store/session_join.h"
 #include "store/store.h"
 
-/* Numbers in one list of a question: ClickHouse reads 256 KiB of SQL. */
+/*
+ * Numbers in one list of a question: ClickHouse reads 256 KiB of SQL. More functions than
+ * LIST_SMALL are found by the rows once more, which costs less than to read a list.
+ */
 #define LIST_MAX   10000
-#define LIST_SMALL 1000 /* more are found by the rows again: that costs less than to read a list \
-			 */
+#define LIST_SMALL 20
 
 /* A place of code that is known by name alone has a slot of the upper half of the offsets. */
 #define SLOT_BITS 20
