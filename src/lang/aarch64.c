@@ -7,6 +7,9 @@
 #define INSN_SIZE   4
 #define NO_REGISTER 31 /* the zero register, or the stack pointer */
 
+#define LAST_SCRATCH  18
+#define LINK_REGISTER 30
+
 struct aarch64_code aarch64_code_at(const struct elf_file *elf, uint64_t link_addr, size_t size)
 {
 	struct reader r = elf_bytes_at(elf, link_addr);
@@ -110,10 +113,34 @@ static bool writes_register(uint32_t insn)
 	return !is_store && !is_branch;
 }
 
+static void forget_register(struct aarch64_values *values, uint32_t reg)
+{
+	values->of[reg] = (struct aarch64_value){ 0 };
+}
+
+/* Registers that an instruction changes beside its first one. */
+static void forget_others(struct aarch64_values *values, uint32_t insn)
+{
+	bool is_pair = (insn & 0x3a000000) == 0x28000000;
+
+	if (is_pair && (insn & 0x00400000)) /* ldp: the second one */
+		forget_register(values, insn >> 10 & 31);
+	/* The base moves before or after the access. */
+	if ((is_pair && (insn & 0x00800000)) || (insn & 0x3b200400) == 0x38000400)
+		forget_register(values, insn >> 5 & 31);
+	/* A call keeps x19 to x29 (Procedure Call Standard for the Arm 64-bit Architecture). */
+	if ((insn & 0xfc000000) == 0x94000000 || aarch64_is_call(insn)) {
+		for (uint32_t reg = 0; reg <= LAST_SCRATCH; reg++)
+			forget_register(values, reg);
+		forget_register(values, LINK_REGISTER);
+	}
+}
+
 void aarch64_follow(struct aarch64_values *values, const struct aarch64_code *code, size_t i)
 {
 	uint32_t insn = aarch64_insn(code, i), to = insn & 31;
 
+	forget_others(values, insn);
 	if (writes_register(insn) && to != NO_REGISTER)
 		values->of[to] = value_of(values, code, i);
 }

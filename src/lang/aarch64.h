@@ -52,7 +52,10 @@ struct aarch64_values {
 	uint64_t variable;
 };
 
-/* Keeps what the i-th instruction does to its registers: adrp, add, mov, and loads. */
+/*
+ * Keeps what the i-th instruction does to its registers: adrp, add, mov, and loads. A call leaves
+ * x19 to x29 as they are.
+ */
 void aarch64_follow(struct aarch64_values *values, const struct aarch64_code *code, size_t i);
 
 /* Whether it compares a register with a number (up to 12 bits), or two registers. */

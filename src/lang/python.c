@@ -233,14 +233,13 @@ static uint64_t find_key_of_aarch64(const struct elf_file *elf, const struct elf
 		uint64_t target;
 		bool is_call;
 
+		if (argument->kind == AARCH64_ADDRESS &&
+		    aarch64_branch(&code, i, &target, &is_call) &&
+		    target - function->link_addr >= function->size)
+			return argument->addr + PAIR_KEY;
 		aarch64_follow(&values, &code, i);
 		if (argument->kind == AARCH64_LOADED)
 			return argument->addr;
-		if (!aarch64_branch(&code, i, &target, &is_call) ||
-		    target - function->link_addr < function->size)
-			continue;
-		if (argument->kind == AARCH64_ADDRESS)
-			return argument->addr + PAIR_KEY;
 	}
 	return 0;
 }

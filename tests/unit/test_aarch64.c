@@ -62,6 +62,35 @@ static void a_word_from_the_table_of_offsets_is_the_variable(void **state)
 	assert_value(&values, 29, AARCH64_UNKNOWN, 0);
 }
 
+/* All registers have an address. The instruction changes those of the mask. */
+static void assert_forgets(uint32_t insn, uint64_t mask)
+{
+	struct aarch64_code code = code_of(&insn, 1, 0x1000);
+	struct aarch64_values values = { 0 };
+
+	for (int i = 0; i < 31; i++)
+		values.of[i] = (struct aarch64_value){ AARCH64_ADDRESS, 0x5000 };
+	aarch64_follow(&values, &code, 0);
+	for (int i = 0; i < 31; i++)
+		assert_value(&values, i, mask >> i & 1 ? AARCH64_UNKNOWN : AARCH64_ADDRESS, 0x5000);
+}
+
+static void registers_that_change_otherwise_are_unknown(void **state)
+{
+	(void)state;
+	assert_forgets(0xa94003f3, 1 << 19 | 1 << 0);         /* ldp x19, x0, [sp] */
+	assert_forgets(0xa8c10440, 1 << 0 | 1 << 1 | 1 << 2); /* ldp x0, x1, [x2], #16 */
+	assert_forgets(0xa9bf0440, 1 << 2);                   /* stp x0, x1, [x2, #-16]! */
+	assert_forgets(0xa9000440, 0);                        /* stp x0, x1, [x2] */
+	assert_forgets(0xf8408440, 1 << 0 | 1 << 2);          /* ldr x0, [x2], #8 */
+	assert_forgets(0xf8408c40, 1 << 0 | 1 << 2);          /* ldr x0, [x2, #8]! */
+	assert_forgets(0xf8008440, 1 << 2);                   /* str x0, [x2], #8 */
+	assert_forgets(0xf9000440, 0);                        /* str x0, [x2, #8] */
+	assert_forgets(0x97f904af, 0x4007ffff);               /* bl */
+	assert_forgets(0xd63f0040, 0x4007ffff);               /* blr x2 */
+	assert_forgets(0x17feb9aa, 0);                        /* b */
+}
+
 static void branches_have_their_targets(void **state)
 {
 	static const struct {
@@ -116,6 +145,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_place_of_a_loaded_word_is_known),
 		cmocka_unit_test(a_word_from_the_table_of_offsets_is_the_variable),
+		cmocka_unit_test(registers_that_change_otherwise_are_unknown),
 		cmocka_unit_test(branches_have_their_targets),
 		cmocka_unit_test(comparisons_name_their_registers),
 	};
