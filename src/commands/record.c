@@ -302,6 +302,7 @@ static void setup_fini(struct record_setup *s)
 	record_children_fini(&s->children);
 	vec_fini(&s->tids);
 	vec_fini(&s->cpus);
+	interpreters_fini(&s->interpreters);
 	free(s->argv);
 	free(s->command_line);
 }
@@ -482,6 +483,7 @@ static int run_recorder(struct record_setup *s, bool in_kernel, const struct ste
 		.exact_times = !s->args.no_exact_time,
 		.with_cpu_times = true,
 		.argv = s->argv,
+		.interpreters = &s->interpreters,
 		.pids = &s->pids,
 		.tids = &s->tids,
 		.whole_machine = s->args.whole_machine || s->filter,

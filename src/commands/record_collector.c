@@ -21,44 +21,45 @@
 #include "record/recorder.h"
 #include "record/steering.h"
 
-/* What the command runs, or a process: one with an interpreter counts first. None for -a. */
-static struct interpreter target_interpreter(const struct record_setup *s)
+/* Of the command, or of the processes: one with an interpreter counts first. None for -a. */
+static void find_interpreters(struct record_setup *s)
 {
-	struct interpreter found = { 0 };
+	struct interpreter *runs = &s->interpreters.runs;
 	bool is_go = false;
 
 	if (record_is_by_cpu(s))
-		return found;
+		return;
 	if (!s->pids.n && !s->tids.n) {
-		struct interpreters of_command;
-
-		interpreters_of_command(s->argv, &of_command);
-		interpreters_fini(&of_command);
-		return of_command.runs;
+		interpreters_of_command(s->argv, &s->interpreters);
+		return;
 	}
-	for (size_t i = 0; i < s->pids.n + s->tids.n && !found.language; i++) {
-		found = interpreter_of_process("/proc", i < s->pids.n
+	for (size_t i = 0; i < s->pids.n + s->tids.n && !runs->language; i++) {
+		*runs = interpreter_of_process("/proc", i < s->pids.n
 								? s->pids.data[i]
 								: s->tids.data[i - s->pids.n]);
-		is_go |= found.is_go;
+		is_go |= runs->is_go;
 	}
-	found.is_go = is_go;
-	return found;
+	runs->is_go = is_go;
+}
+
+static bool is_any(struct interpreter found)
+{
+	return found.language || found.is_go;
 }
 
 /*
  * Copied stacks come by the rings alone. Of what is not the whole machine, only interpreters and Go
  * are for the sampler, as it alone sees all of their frames.
  */
-static bool is_for_sampler(const struct record_setup *s, struct interpreter runs)
+static bool is_for_sampler(const struct record_setup *s)
 {
 	if (!counters_fit_sampler(&s->counters))
 		return false;
 	if (record_is_by_cpu(s))
 		return strcmp(s->args.call_graph, "dwarf") != 0;
-	return (runs.language || runs.is_go) && s->counters.n == 1 && !s->cpus.n &&
-	       !record_has_waits(&s->args) && !record_is_steered(s) &&
-	       !strcmp(s->args.call_graph, "best");
+	return (is_any(s->interpreters.runs) || is_any(s->interpreters.may_run)) &&
+	       s->counters.n == 1 && !s->cpus.n && !record_has_waits(&s->args) &&
+	       !record_is_steered(s) && !strcmp(s->args.call_graph, "best");
 }
 
 /* The session's note says why the functions of the target's language are missing. */
@@ -83,33 +84,41 @@ static void record_log_rings(const struct sampler_support *support)
 		log_info("%s: collecting through rings instead", support->why);
 }
 
+/*
+ * Tells which functions the rings miss. Losses count Go's stacks that end, and the frames of a
+ * language that only may run.
+ */
+static void record_tell_rings(struct record_setup *s, const struct sampler_support *support)
+{
+	const struct interpreters *found = &s->interpreters;
+
+	if (strcmp(s->args.collector, "best") != 0)
+		record_log_rings(support);
+	else if (found->runs.language)
+		record_note_missing(s, found->runs.language, support->why);
+	else if (s->labels.in_program.n || (!found->runs.is_go && !is_any(found->may_run)))
+		record_log_rings(support);
+}
+
 bool record_choose_sampler(struct record_setup *s)
 {
 	static const struct counter_sources sources;
 	bool is_best = !strcmp(s->args.collector, "best");
 	struct sampler_support support;
-	struct interpreter runs = { 0 };
 
 	if (s->args.raw || s->args.alloc || s->trace.has_trace ||
 	    !strcmp(s->args.collector, "perf"))
 		return false;
-	if (is_best)
-		runs = target_interpreter(s);
-	if (is_best && !s->labels.in_program.n && !is_for_sampler(s, runs))
+	find_interpreters(s);
+	if (is_best && !s->labels.in_program.n && !is_for_sampler(s))
 		return false;
 	if (!record_is_by_cpu(s) && s->counters.n > 1) { /* a group in one -e */
 		log_info("several events of a command or process: collecting through rings");
 		return false;
 	}
 	sampler_support_check(&sources, &support);
-	if (support.obstacle != OBSTACLE_NONE && runs.language) {
-		record_note_missing(s, runs.language, support.why);
-		return false;
-	}
-	if (support.obstacle != OBSTACLE_NONE && runs.is_go && !s->labels.in_program.n)
-		return false; /* losses count the stacks that end */
 	if (support.obstacle != OBSTACLE_NONE) {
-		record_log_rings(&support);
+		record_tell_rings(s, &support);
 		return false;
 	}
 	/* Copied stacks are better than those by frame pointer. */

@@ -9,6 +9,7 @@
 #include "commands/record_children.h"
 #include "commands/record_trace.h"
 #include "counter/counter.h"
+#include "record/interpreter.h"
 #include "record/labels.h"
 #include "record/steering.h"
 #include "record/target_names.h"
@@ -52,6 +53,7 @@ struct record_setup {
 	char **command_line; /* of assay itself */
 	uint32_t merged;     /* enum separation */
 	struct steering_config steering;
+	struct interpreters interpreters; /* none before record_choose_sampler() */
 };
 
 /* Whether a BPF program measures waits, beside the samples. */

@@ -81,6 +81,7 @@ static char *program_of_script(char *line)
 /* The programs of a command. */
 struct program_search {
 	struct interpreters *out;
+	bool is_word; /* no more than a word of the command */
 	unsigned n_words;
 	VEC(char *) looked; /* paths of files that were looked at */
 };
@@ -99,12 +100,35 @@ static void look_at_word(struct program_search *s, const char *word, int n_scrip
 		look_at_program(s, path, n_scripts);
 }
 
+/* Comments of a shell's text become spaces. A here-document can hide one, or look like one. */
+static void blank_comments(char *text)
+{
+	char quote = '\0';
+
+	for (char *at = text; *at; at++) {
+		if (*at == '\\' && quote != '\'' && at[1]) {
+			at++;
+		} else if (quote) {
+			quote = *at == quote ? '\0' : quote;
+		} else if (*at == '"' || *at == '\'') {
+			quote = *at;
+		} else if (*at == '#' && (at == text || strchr(" \t\r\n;&|()`", at[-1]))) {
+			size_t n = strcspn(at, "\n");
+
+			memset(at, ' ', n);
+			at += n - 1;
+		}
+	}
+}
+
 /* Words of a shell's text. `text` is changed. */
 static void look_at_words(struct program_search *s, char *text, int n_scripts)
 {
 	static const char between[] = " \t\r\n;&|(){}<>=\"'`$";
 	char *rest = text;
 
+	blank_comments(text);
+	s->is_word = true;
 	for (char *word; (word = strtok_r(rest, between, &rest)) && s->n_words < WORDS_MAX;)
 		look_at_word(s, word, n_scripts);
 }
@@ -174,12 +198,13 @@ static void look_at_elf(struct program_search *s, const struct elf_file *elf, co
 {
 	struct interpreters *out = s->out;
 	struct interpreter found = interpreter_of_elf(elf);
+	struct interpreter *known = s->is_word ? &out->may_run : &out->runs;
 
 	if (!found.language)
 		found.language = language_of_libraries(elf);
-	if (!out->runs.language)
-		out->runs.language = found.language;
-	out->runs.is_go |= found.is_go;
+	if (!known->language)
+		known->language = found.language;
+	known->is_go |= found.is_go;
 	if ((found.language || found.is_go) && out->files.n < INTERPRETER_FILES_MAX)
 		vec_push(&out->files, xstrdup(path));
 }

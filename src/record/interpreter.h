@@ -7,9 +7,9 @@
  * A Go program may have an interpreter, too: cgo with libpython.
  *
  * A shell or a launcher may start the interpreter: `sh -c 'cd app; python3 main.py'`, `timeout 5
- * ruby a.rb`. So each word of the command counts as a command, and each word of a script that a
- * shell runs. A word that is none, as in `echo perl`, does no harm: the sampler records any
- * program.
+ * ruby a.rb`. So each word of the command may be a command, and each word of a script that a shell
+ * runs, but for its comments. A word that is none, as in `echo perl`, does no harm: the sampler
+ * records any program. But nobody may say that the command runs Perl.
  */
 #pragma once
 
@@ -25,8 +25,9 @@ struct interpreter {
 };
 
 struct interpreters {
-	struct interpreter runs; /* the first language, and whether any program is of Go */
-	VEC(char *) files;       /* the ELF files of the programs, at most INTERPRETER_FILES_MAX */
+	struct interpreter runs;    /* the command itself, or the interpreter of its first line */
+	struct interpreter may_run; /* words: the first language, and whether any is of Go */
+	VEC(char *) files;          /* the ELF files of both, at most INTERPRETER_FILES_MAX */
 };
 
 #define INTERPRETER_FILES_MAX 4

@@ -100,7 +100,9 @@ struct recorder_config {
 	bool alloc_by_probes; /* not by the library: a process of `pids`, or a static command */
 
 	/* What to profile. A command may go with any target; the recording ends with it. */
-	char *const *argv;           /* the command, or NULL */
+	char *const *argv; /* the command, or NULL */
+	/* Of the command. in_kernel: their files are read before it starts. NULL: not known. */
+	const struct interpreters *interpreters;
 	const struct pid_list *pids; /* whole processes; may be empty */
 	const struct pid_list *tids; /* single threads; may be empty */
 	bool whole_machine;

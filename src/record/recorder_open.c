@@ -468,18 +468,18 @@ static int load_sampler(struct recorder *r, struct error *err)
  */
 static void expect_command(struct recorder *r)
 {
-	struct interpreters found;
+	const struct interpreters *found = r->config->interpreters;
 
-	interpreters_of_command(r->config->argv, &found);
-	vec_foreach (&found.files, path)
-		in_kernel_expect_program(r->in_kernel, r->child.pid, *path);
-	if (!found.files.n && r->config->labels) {
+	if (found) {
+		vec_foreach (&found->files, path)
+			in_kernel_expect_program(r->in_kernel, r->child.pid, *path);
+	}
+	if ((!found || !found->files.n) && r->config->labels) {
 		cleanup(free_at_exit) char *path = child_find(r->config->argv[0]);
 
 		if (path)
 			in_kernel_expect_program(r->in_kernel, r->child.pid, path);
 	}
-	interpreters_fini(&found);
 }
 
 static int follow_sampler(struct recorder *r, struct error *err)

@@ -329,6 +329,10 @@ need_stops() {
 	[ "$status" = 0 ] || skip "nobody may not record here: $output"
 	[[ "$output" == *"Python functions are missing: "* ]]
 	[[ "$(assay info "$NOBODY/s")" == *"Python functions are missing: "* ]]
+	# A command that only mentions an interpreter has none.
+	run runuser -u nobody -- "$ASSAY_BUILD/assay" record -e cpu-clock:u -o "$NOBODY/s2" -- grep -c python3 /etc/passwd
+	[[ "$output" != *"functions are missing"* ]]
+	[[ "$(assay info "$NOBODY/s2")" != *"functions are missing"* ]]
 }
 
 # need_language COMMAND: skips the test, with the reason, where an interpreter is not there.

@@ -43,7 +43,15 @@ static void make_python_program(void)
 	make_go_program("-Wl,--no-as-needed lib.so");
 }
 
-/* Such as "python go: ./go": the language, whether any is of Go, and the files. */
+/* Such as "python go": the language, and whether any is of Go. */
+static const char *describe(struct interpreter found)
+{
+	if (found.language != LANGUAGE_PYTHON)
+		return found.is_go ? "go" : "";
+	return found.is_go ? "python go" : "python";
+}
+
+/* Such as "python go: ./go": of the command itself, and the files. "may run …": of a word. */
 static void assert_command(char *const argv[], const char *expected)
 {
 	struct interpreters found;
@@ -51,9 +59,9 @@ static void assert_command(char *const argv[], const char *expected)
 	size_t n;
 
 	interpreters_of_command(argv, &found);
-	n = (size_t)snprintf(text, sizeof(text), "%s%s%s",
-			     found.runs.language == LANGUAGE_PYTHON ? "python " : "",
-			     found.runs.is_go ? "go" : "", found.files.n ? ":" : "");
+	n = (size_t)snprintf(text, sizeof(text), "%s%s%s%s", describe(found.runs),
+			     *describe(found.may_run) ? "may run " : "", describe(found.may_run),
+			     found.files.n ? ":" : "");
 	vec_foreach (&found.files, path)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", *path);
 	assert_string_equal(text, expected);
@@ -91,12 +99,39 @@ static void words_of_a_shell_and_of_a_launcher_are_commands(void **state)
 	need_x86_64();
 	make_python_program();
 	assert_command((char *[]){ "sh", "-c", "cd /; for i in 1 2; do ./go \"$i\"; done", NULL },
-		       "python go: ./go");
+		       "may run python go: ./go");
 	assert_command((char *[]){ "timeout", "--foreground", "5", "./go", "./other", NULL },
-		       "python go: ./go");
+		       "may run python go: ./go");
 	assert_command((char *[]){ "sh", "-c", "A=1 ./go>/dev/null&&./go|(./go)", NULL },
-		       "python go: ./go");
+		       "may run python go: ./go");
 	assert_command((char *[]){ "sh", "-c", "./go-not ./", NULL }, "");
+}
+
+static void comments_of_a_shell_are_no_commands(void **state)
+{
+	(void)state;
+	need_x86_64();
+	make_python_program();
+	assert_command((char *[]){ "sh", "-c", "while :; do :; done # ./go", NULL }, "");
+	assert_command((char *[]){ "sh", "-c", "echo 'it' \\' #' ./go'", NULL }, "");
+	assert_command((char *[]){ "sh", "-c", "#./go\nfalse;# ./go\n", NULL }, "");
+	assert_command((char *[]){ "sh", "-c", "# don't ./absent\n./go", NULL },
+		       "may run python go: ./go");
+	assert_command((char *[]){ "sh", "-c", "echo \" # \" $# ${#1} a#b '#' \\# ; ./go", NULL },
+		       "may run python go: ./go");
+	write_file("script", "#!/bin/sh\n# runs ./go\nexec true # ./go\n");
+	assert_command((char *[]){ "./script", NULL }, "");
+}
+
+static void the_interpreter_of_a_script_is_the_command_itself(void **state)
+{
+	(void)state;
+	need_x86_64();
+	make_python_program();
+	write_file("script", "#!./go -u\n./other\n");
+	assert_command((char *[]){ "./script", "./go", NULL }, "python go: ./go");
+	write_file("script", "#!/usr/bin/env -S ./go -u\n");
+	assert_command((char *[]){ "./script", NULL }, "python go: ./go");
 }
 
 static void words_of_a_script_are_commands(void **state)
@@ -106,8 +141,8 @@ static void words_of_a_script_are_commands(void **state)
 	make_python_program();
 	write_file("inner", "#!/bin/sh\n# the server\nexec ./go \"$@\"\n");
 	write_file("outer", "#!/bin/sh\nnice ./inner\n");
-	assert_command((char *[]){ "./outer", NULL }, "python go: ./go");
-	assert_command((char *[]){ "sh", "./outer", NULL }, "python go: ./go");
+	assert_command((char *[]){ "./outer", NULL }, "may run python go: ./go");
+	assert_command((char *[]){ "sh", "./outer", NULL }, "may run python go: ./go");
 	write_file("circle", "#!./circle\n./circle ./circle\n");
 	assert_command((char *[]){ "./circle", NULL }, "");
 }
@@ -125,7 +160,7 @@ static void a_shim_of_pyenv_leads_to_the_chosen_version(void **state)
 	write_file("root/version", "3.11.7\n2.7\n");
 	unsetenv("RBENV_VERSION");
 	unsetenv("PYENV_VERSION");
-	assert_command(argv, "python go: root/versions/3.11.7/bin/py-own");
+	assert_command(argv, "may run python go: root/versions/3.11.7/bin/py-own");
 	setenv("PYENV_VERSION", "3.12:3.11.7", 1);
 	assert_command(argv, "");
 	setenv("PYENV_VERSION", "../version", 1);
@@ -133,6 +168,10 @@ static void a_shim_of_pyenv_leads_to_the_chosen_version(void **state)
 	unsetenv("PYENV_VERSION");
 	write_file("root/version", "");
 	assert_command(argv, "");
+	write_file("root/version", "3.11.7\n");
+	run_command("chmod +x root/shims/py-own");
+	assert_command((char *[]){ "root/shims/py-own", "app.py", NULL },
+		       "python go: root/versions/3.11.7/bin/py-own");
 }
 
 static void words_of_a_long_script_are_bounded(void **state)
@@ -179,6 +218,8 @@ int main(void)
 		cmocka_unit_test(a_program_that_publishes_contexts_of_threads_is_not_of_go),
 		cmocka_unit_test(a_go_program_with_a_library_of_python_runs_python),
 		cmocka_unit_test(words_of_a_shell_and_of_a_launcher_are_commands),
+		cmocka_unit_test(comments_of_a_shell_are_no_commands),
+		cmocka_unit_test(the_interpreter_of_a_script_is_the_command_itself),
 		cmocka_unit_test(words_of_a_script_are_commands),
 		cmocka_unit_test(a_shim_of_pyenv_leads_to_the_chosen_version),
 		cmocka_unit_test(words_of_a_long_script_are_bounded),
