@@ -97,14 +97,34 @@ static bool read_cons(const struct v8 *v, uint64_t string, uint64_t *first, uint
 	       v8_field(v, string, STRING_SECOND, second);
 }
 
-/* False: a part can't be read, or has wide characters. */
+/* Each character gets two bytes. Characters that have no room are cut. */
+static void widen(struct lang_text *text)
+{
+	uint32_t n = MIN(text->size, (uint32_t)LANG_TEXT_MAX / 2);
+
+	for (uint32_t i = n; i-- > 0;) {
+		text->bytes[2 * i] = text->bytes[i];
+		text->bytes[2 * i + 1] = 0;
+	}
+	text->state = TEXT_UTF16;
+	text->size = 2 * n;
+}
+
+/* False: the part can't be read. */
 static bool add_part(const struct v8 *v, const struct v8_string *part, struct lang_text *out)
 {
-	size_t size = MIN((size_t)part->n, LANG_TEXT_MAX - (size_t)out->size);
+	uint64_t size = MIN((uint64_t)part->n << part->is_wide, (uint64_t)LANG_TEXT_MAX);
+	struct lang_text added = { .state = part->is_wide ? TEXT_UTF16 : TEXT_LATIN1,
+				   .size = (uint32_t)size };
 
-	if (part->is_wide ||
-	    (size && !lang_read(&v->memory, part->at, out->bytes + out->size, size)))
+	if (!size)
+		return true;
+	if (!lang_read(&v->memory, part->at, added.bytes, size))
 		return false;
+	if (added.state != out->state)
+		widen(part->is_wide ? out : &added);
+	size = MIN(added.size, LANG_TEXT_MAX - out->size);
+	memcpy(out->bytes + out->size, added.bytes, size);
 	out->size += (uint32_t)size;
 	return true;
 }
@@ -288,14 +308,16 @@ static bool read_names(const struct v8 *v, const struct v8_function *f, const st
 	return true;
 }
 
-/* Code of eval() and of new Function() is a script without a name, or with that of its sourceURL.
+/*
+ * Code of eval() and of new Function() is a script without a name, or with that of its sourceURL. A
+ * name that can't be read is no file.
  */
 static void read_file(const struct v8 *v, uint64_t script, struct lang_text *out)
 {
 	uint64_t name;
 
-	if (v8_field(v, script, v->layout.script_name, &name))
-		read_text(v, name, out);
+	if (!v8_field(v, script, v->layout.script_name, &name) || !read_name(v, name, out))
+		return;
 	cut_url(out);
 	if (!out->size)
 		set_text(out, EVAL_FILE);

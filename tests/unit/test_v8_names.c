@@ -61,8 +61,19 @@ static uint64_t make_cons(uint32_t i, uint64_t first, uint64_t second)
 	return make_object(addr, CONS_ONE_BYTE, first, second);
 }
 
-/* "NAME FILE" of the function; "-": it can't be read. */
-static void expect_function(uint64_t name, uint64_t script, const char *expected)
+/* With two bytes for each character of `text`. */
+static uint64_t make_wide_string(uint32_t i, const char *text)
+{
+	uint64_t addr = FIRST + 64 * (uint64_t)i, pointer = make_object(addr, 0, 0, 0);
+
+	set_word(addr + 8, (uint64_t)strlen(text) << 32);
+	for (size_t k = 0; k < strlen(text); k++)
+		heap[addr - HEAP + 16 + 2 * k] = (uint8_t)text[k];
+	return pointer;
+}
+
+/* The function of SHARED. False: it can't be read. */
+static bool read_function(uint64_t name, uint64_t script, struct lang_code *code)
 {
 	const struct lang_memory memory = { read_heap, NULL };
 	const struct lang_runtime runtime = { .version = 11 << 8 | 3,
@@ -75,19 +86,41 @@ static void expect_function(uint64_t name, uint64_t script, const char *expected
 						      .shared_name = 16,
 						      .shared_script = 24,
 						      .script_name = 16 } };
-	static struct lang_code code;
 	struct v8_function f;
-	char text[600] = "-";
 	struct v8 v8;
+	bool is_read;
 
 	make_object(SHARED, TYPE_SHARED, name, script);
 	v8_init(&v8, &memory, &runtime);
-	if (v8_read_function(&v8, SHARED + 1, &f, &code))
+	is_read = v8_read_function(&v8, SHARED + 1, &f, code);
+	v8_fini(&v8);
+	return is_read;
+}
+
+/* "NAME FILE" of the function; "-": it can't be read. */
+static void expect_function(uint64_t name, uint64_t script, const char *expected)
+{
+	static struct lang_code code;
+	char text[600] = "-";
+
+	if (read_function(name, script, &code))
 		snprintf(text, sizeof(text), "%.*s %.*s", (int)code.name.size,
 			 (const char *)code.name.bytes, (int)code.file.size,
 			 (const char *)code.file.bytes);
 	assert_string_equal(text, expected);
-	v8_fini(&v8);
+}
+
+/* The name has two bytes for each of these characters. */
+static void expect_wide_name(uint64_t name, const char *expected)
+{
+	static struct lang_code code;
+
+	assert_true(read_function(name, 0, &code));
+	assert_int_equal(code.name.size, 2 * strlen(expected));
+	for (size_t i = 0; i < strlen(expected); i++) {
+		assert_int_equal(code.name.bytes[2 * i], expected[i]);
+		assert_int_equal(code.name.bytes[2 * i + 1], 0);
+	}
 }
 
 static void a_name_in_parts_is_read_in_order(void **state)
@@ -111,6 +144,30 @@ static void a_long_name_is_cut(void **state)
 		strcat(expected, "0123456789abcdefghijklmnopqrstuv");
 	strcat(expected, " ");
 	expect_function(parts, 0, expected);
+}
+
+static void a_name_with_a_wide_part_is_wide(void **state)
+{
+	uint64_t dot = make_string(1, "."), wide = make_wide_string(2, "wide"),
+		 empty = make_wide_string(3, ""), text = make_string(4, "0123456789abcdefghijklm");
+	char expected[LANG_TEXT_MAX / 2 + 1] = "";
+
+	(void)state;
+	expect_wide_name(make_cons(0, make_cons(5, wide, dot), text),
+			 "wide.0123456789abcdefghijklm");
+	expect_wide_name(make_cons(0, make_cons(5, text, dot), wide),
+			 "0123456789abcdefghijklm.wide");
+	expect_function(make_cons(0, make_cons(5, text, dot), empty), 0,
+			"0123456789abcdefghijklm. ");
+	for (uint32_t i = 6; i < 12; i++)
+		text = make_cons(i, text, make_string(4, "0123456789abcdefghijklm"));
+	for (size_t i = 0; i < sizeof(expected) - 1; i++)
+		expected[i] = "0123456789abcdefghijklm"[i % 23];
+	expect_wide_name(make_cons(0, text, wide), expected);
+	memcpy(expected, "wide.", 5);
+	for (size_t i = 5; i < sizeof(expected) - 1; i++)
+		expected[i] = "0123456789abcdefghijklm"[(i - 5) % 23];
+	expect_wide_name(make_cons(0, make_cons(5, wide, dot), text), expected);
 }
 
 static void a_name_that_cannot_be_read_is_none(void **state)
@@ -140,6 +197,9 @@ static void a_script_without_a_name_is_of_eval(void **state)
 			"f (eval)");
 	expect_function(f, make_object(SCRIPT, TYPE_SCRIPT, make_string(1, "/a.js"), 0), "f /a.js");
 	expect_function(f, make_object(FIRST + 64, OTHER, 0, 0), "f ");
+	/* a name that can't be read */
+	expect_function(f, make_object(SCRIPT, TYPE_SCRIPT, 0x900001, 0), "f ");
+	expect_function(f, make_object(SCRIPT, TYPE_SCRIPT, make_cons(1, f, 0x900001), 0), "f ");
 }
 
 int main(void)
@@ -147,6 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_name_in_parts_is_read_in_order),
 		cmocka_unit_test(a_long_name_is_cut),
+		cmocka_unit_test(a_name_with_a_wide_part_is_wide),
 		cmocka_unit_test(a_name_that_cannot_be_read_is_none),
 		cmocka_unit_test(what_is_no_string_is_no_name),
 		cmocka_unit_test(a_script_without_a_name_is_of_eval),
