@@ -2,6 +2,7 @@
 #include "pipeline/off_cpu.h"
 
 #include <assert.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "base/files/file.h"
 #include "base/mem.h"
 #include "guard/memory_reads.h"
+#include "guard/open.h"
 #include "machine/machine.h"
 
 void off_cpu_describe(struct counter_info *out, uint32_t n)
@@ -69,12 +71,33 @@ static int wait_state_of(char letter)
 	}
 }
 
-/* Stacks of 64-bit programs are above 4 GiB. */
 #if defined(__x86_64__)
 static const bool is_x86 = true;
 #else
 static const bool is_x86 = false;
 #endif
+
+/*
+ * A thread below 4 GiB is of a 32-bit program, or of a static 64-bit one that made its stack
+ * itself. A program that can't be read counts as the former.
+ */
+static bool is_i386(const char *proc, const struct blocked_thread *t)
+{
+	Elf32_Ehdr header; /* e_machine is at the same place in 64-bit files */
+	char link[128];
+	bool is_read;
+	int fd;
+
+	if (!is_x86 || (t->sp | t->pc) >> 32)
+		return false;
+	snprintf(link, sizeof(link), "%s/%d/exe", proc, t->pid);
+	fd = guard_link(link, &guard_image_rules, NULL);
+	is_read = fd >= 0 && pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
+		  !memcmp(header.e_ident, ELFMAG, SELFMAG);
+	if (fd >= 0)
+		close(fd);
+	return !is_read || header.e_machine == EM_386;
+}
 
 /* Reads /proc/PID/syscall: number, arguments, stack pointer, program counter; see proc(5). */
 static void read_user_registers(const char *proc, struct blocked_thread *t)
@@ -89,7 +112,7 @@ static void read_user_registers(const char *proc, struct blocked_thread *t)
 		sp--;
 	t->sp = strtoull(sp, NULL, 16);
 	t->pc = strtoull(pc, NULL, 16);
-	t->is_i386 = is_x86 && !((t->sp | t->pc) >> 32);
+	t->is_i386 = is_i386(proc, t);
 }
 
 static bool is_kernel_thread(const char *proc, int32_t pid)

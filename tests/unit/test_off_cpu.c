@@ -3,6 +3,7 @@
 #include "guard/memory_reads.h"
 #include "pipeline/off_cpu.h"
 
+#include <elf.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -55,18 +56,43 @@ static void a_sleeping_thread_is_reported_with_its_registers(void **state)
 	memory_reads_free(reads);
 }
 
-static void a_thread_below_4_gib_is_of_i386(void **state)
+/* Makes the thread's program a file with such a header. */
+static void set_program(uint8_t class, uint16_t machine)
 {
+	const Elf32_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, class },
+				    .e_machine = machine };
+	FILE *f = fopen("program", "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(&header, sizeof(header), 1, f), 1);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(unlink("proc/41/exe"), 0);
+	assert_int_equal(symlink("../../program", "proc/41/exe"), 0);
+}
+
+static void a_thread_below_4_gib_is_of_i386_if_its_program_is(void **state)
+{
+#if defined(__x86_64__)
+	const bool is_x86 = true;
+#else
+	const bool is_x86 = false;
+#endif
 	struct blocked_thread t;
 
 	(void)state;
 	make_thread("42 (x) S 1", "240 0x1 0x80 0x0 0x0 0x0 0x0 0xffd01230 0xf7f6a549\n");
+	set_program(ELFCLASS32, EM_386);
 	assert_true(off_cpu_look("proc", 41, 42, &t));
-#if defined(__x86_64__)
-	assert_true(t.is_i386);
-#else
+	assert_int_equal(t.is_i386, is_x86);
+	set_program(ELFCLASS64, EM_X86_64);
+	assert_true(off_cpu_look("proc", 41, 42, &t));
 	assert_false(t.is_i386);
-#endif
+	set_program(ELFCLASS32, EM_X86_64); /* x32 */
+	assert_true(off_cpu_look("proc", 41, 42, &t));
+	assert_false(t.is_i386);
+	write_file("program", "not ELF");
+	assert_true(off_cpu_look("proc", 41, 42, &t));
+	assert_int_equal(t.is_i386, is_x86);
 }
 
 static void states_are_known_by_their_letter(void **state)
@@ -157,7 +183,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sleeping_thread_is_reported_with_its_registers),
-		cmocka_unit_test(a_thread_below_4_gib_is_of_i386),
+		cmocka_unit_test(a_thread_below_4_gib_is_of_i386_if_its_program_is),
 		cmocka_unit_test(states_are_known_by_their_letter),
 		cmocka_unit_test(what_may_not_be_seen_has_no_registers),
 		cmocka_unit_test(threads_are_found_by_process_and_by_themselves),
