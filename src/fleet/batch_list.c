@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "fleet/batch_list.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,9 +37,11 @@ void batch_list_add(struct batch_list *list, const char *host, const char *part,
 	vec_push(&list->blocks, block);
 }
 
+#define LIST_PREFIX ".loading-"
+
 static char *list_path(const char *fleet, const char *address)
 {
-	return xasprintf("%s/.loading-%016" PRIx64, fleet,
+	return xasprintf("%s/" LIST_PREFIX "%016" PRIx64, fleet,
 			 (uint64_t)XXH3_64bits(address, strlen(address)));
 }
 
@@ -99,17 +102,61 @@ int batch_list_read(const char *fleet, const char *address, struct batch_list *o
 	cleanup(free_at_exit) char *text = NULL;
 	struct stat st = { 0 };
 	size_t size;
-	int r = file_read_all(path, LIST_MOST, &text, &size);
+	int r;
 
+	if (stat(path, &st) == 0)
+		out->written_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_SECOND;
+	r = file_read_all(path, LIST_MOST, &text, &size);
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0)
 		return error_errno(err, r, "cannot read %s", path);
-	if (stat(path, &st) == 0)
-		out->written_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_SECOND;
 	if (strlen(text) != size || !list_parse(out, text))
 		return error_set(err, -EBADMSG, "%s is no list of blocks", path);
 	return 1;
+}
+
+/* Whether a file is a young list of another address. */
+static bool list_is_young_other(const char *path, const char *fleet, const char *const *addresses,
+				size_t n, uint64_t within_ns)
+{
+	uint64_t now = clock_wall_ns(), written;
+	struct stat st;
+
+	for (size_t i = 0; i < n; i++) {
+		cleanup(free_at_exit) char *own = list_path(fleet, addresses[i]);
+
+		if (!strcmp(own, path))
+			return false;
+	}
+	if (stat(path, &st) < 0)
+		return false;
+	written = (uint64_t)st.st_mtim.tv_sec * NS_PER_SECOND;
+	return now - MIN(written, now) < within_ns;
+}
+
+int batch_list_check_others(const char *fleet, const char *const *addresses, size_t n,
+			    uint64_t within_ns, struct error *err)
+{
+	const size_t length = strlen(LIST_PREFIX) + 16; /* a file that is being written has more */
+	const struct dirent *entry;
+	DIR *d = opendir(fleet);
+	int r = d ? 0 : error_errno(err, -errno, "cannot read %s", fleet);
+
+	while (r >= 0 && (entry = readdir(d))) {
+		cleanup(free_at_exit) char *path = xasprintf("%s/%s", fleet, entry->d_name);
+
+		if (!strncmp(entry->d_name, LIST_PREFIX, strlen(LIST_PREFIX)) &&
+		    strlen(entry->d_name) == length &&
+		    list_is_young_other(path, fleet, addresses, n, within_ns))
+			r = error_set(err, -EAGAIN,
+				      "%s lists blocks whose insert may still run: try again ten "
+				      "minutes after it was written",
+				      path);
+	}
+	if (d)
+		closedir(d);
+	return r;
 }
 
 int batch_list_remove(const char *fleet, const char *address, struct error *err)

@@ -43,5 +43,12 @@ int batch_list_write(const char *fleet, const char *address, const struct batch_
 int batch_list_read(const char *fleet, const char *address, struct batch_list *out,
 		    struct error *err);
 
+/*
+ * -EAGAIN: the fleet has a list that was written less than `within_ns` ago, and of none of these
+ * addresses. The message names its file.
+ */
+int batch_list_check_others(const char *fleet, const char *const *addresses, size_t n,
+			    uint64_t within_ns, struct error *err);
+
 /* Removes the file, if there is one. */
 int batch_list_remove(const char *fleet, const char *address, struct error *err);

@@ -88,20 +88,31 @@ static const char *answer_line(struct buf *body, char line[static 400])
 	return *line ? line : "no reason is given";
 }
 
-/*
- * Whether an insert that was refused may be stored, or will be. The server's time was over (159),
- * its state is unknown (319), it was cancelled (394), or Keeper was lost (999). Or a proxy had no
- * answer.
- */
-static bool is_unknown_outcome(unsigned int status, const char *text)
+/* Whether the text of a refusal has one of the server's codes. */
+static bool has_code(const char *text, const unsigned long *codes, size_t n)
 {
-	static const unsigned long codes[] = { 159, 319, 394, 999 };
 	const char *code = strstr(text, "Code: ");
 
-	for (size_t i = 0; code && i < ARRAY_SIZE(codes); i++)
+	for (size_t i = 0; code && i < n; i++)
 		if (strtoul(code + strlen("Code: "), NULL, 10) == codes[i])
 			return true;
-	return status == 502 || status == 504;
+	return false;
+}
+
+/*
+ * The error of an insert that was refused. It may be stored, or will be, if the server's time was
+ * over (159), its state is unknown (319), it was cancelled (394), or Keeper was lost (999); or if a
+ * proxy had no answer. Another one would be refused as well if there are too many queries (202), no
+ * memory (241), no right to write (242), no room (243), or too many parts (252).
+ */
+static int insert_error(unsigned int status, const char *text)
+{
+	static const unsigned long unknown[] = { 159, 319, 394, 999 };
+	static const unsigned long of_all[] = { 202, 241, 242, 243, 252 };
+
+	if (has_code(text, unknown, ARRAY_SIZE(unknown)) || status == 502 || status == 504)
+		return -EIO;
+	return has_code(text, of_all, ARRAY_SIZE(of_all)) ? -EBUSY : -EREMOTEIO;
 }
 
 static int shard_exchange(const struct clickhouse *ch, struct shard *s, const char *parameters,
@@ -126,9 +137,8 @@ static int shard_exchange(const struct clickhouse *ch, struct shard *s, const ch
 		error_wrap(&s->trouble, r, "%s", s->address);
 	else if (reply.status / 100 != 2)
 		r = error_set(&s->trouble,
-			      is_unknown_outcome(reply.status, buf_cstr(&reply.body)) &&
-					      strstr(parameters, INSERT_QUERY)
-				      ? -EIO
+			      strstr(parameters, INSERT_QUERY)
+				      ? insert_error(reply.status, buf_cstr(&reply.body))
 				      : -EREMOTEIO,
 			      "%s answers with status %u: %s", s->address, reply.status,
 			      answer_line(&reply.body, line));
@@ -210,8 +220,8 @@ static int shard_check_place(const struct clickhouse *ch, struct shard *s, struc
 	if (version < CLICKHOUSE_SCHEMA_VERSION)
 		return error_set(err, -ESTALE,
 				 "%s has tables of version %" PRIu32
-				 ": run 'assay fleet init --clickhouse URL,…', which adds those "
-				 "of version %d",
+				 ": run 'assay fleet init --clickhouse URL,…' (with --replicated "
+				 "PATH, if they are replicated), which adds those of version %d",
 				 s->address, version, CLICKHOUSE_SCHEMA_VERSION);
 	return 0;
 }

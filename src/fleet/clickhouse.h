@@ -76,7 +76,8 @@ int clickhouse_ask(struct clickhouse *ch, uint32_t shard, const char *sql, struc
 /*
  * Inserts rows (RowBinary), which the server stores whole or not at all. `token` tells this insert
  * from others, where the dialect has tokens. Errors as above. Refusals after which the rows may be
- * stored (a timeout of the server or of a proxy, a lost connection to Keeper) are -EIO.
+ * stored (a timeout of the server or of a proxy, a lost connection to Keeper) are -EIO. -EBUSY: the
+ * server has no room for any insert now.
  */
 int clickhouse_insert(struct clickhouse *ch, uint32_t shard, enum clickhouse_table table,
 		      const char *token, const struct buf *rows, struct error *err);

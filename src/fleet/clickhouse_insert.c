@@ -31,10 +31,19 @@ static uint64_t receipt_time(enum clickhouse_table table, uint64_t time_s)
 	case CLICKHOUSE_FUNC_DAY:
 	case CLICKHOUSE_FUNC_HOST_DAY:
 	case CLICKHOUSE_STACK_DAY:
+	case CLICKHOUSE_LEAF_DAY:
 		return time_s - time_s % DAY_S;
-	default:
-		return time_s;
+	case CLICKHOUSE_FACTS:
+	case CLICKHOUSE_STACKS:
+	case CLICKHOUSE_FUNCTIONS:
+	case CLICKHOUSE_IMAGES:
+	case CLICKHOUSE_HOSTS:
+	case CLICKHOUSE_COVERAGE:
+	case CLICKHOUSE_LEAF_COVERAGE:
+	case N_CLICKHOUSE_TABLES:
+		break;
 	}
+	return time_s;
 }
 
 struct insert {
@@ -113,8 +122,8 @@ static int ask_receipts(struct insert *in, struct error *err)
 /* Whether the server may have the request. */
 static bool may_be_done(int code)
 {
-	return code < 0 && code != -EREMOTEIO && code != -ECONNREFUSED && code != -EHOSTUNREACH &&
-	       code != -EPROTO;
+	return code < 0 && code != -EREMOTEIO && code != -EBUSY && code != -ECONNREFUSED &&
+	       code != -EHOSTUNREACH && code != -EPROTO;
 }
 
 /* Inserts the rows of those blocks that the table does not have. */
@@ -166,7 +175,8 @@ int clickhouse_store(struct clickhouse *ch, const struct stored_block *blocks, s
 		*intmap_put(&in.numbers, fleet_block_id(&blocks[i].block), NULL) = (uint32_t)i + 1;
 	for (int i = 0; i < STORE_TRIES; i++) {
 		r = insert_tables(&in, err);
-		if (r >= 0 || r == -EREMOTEIO || r == -EINTR) /* done, or refused for a reason */
+		/* Done, or refused for a reason. */
+		if (r >= 0 || r == -EREMOTEIO || r == -EBUSY || r == -EINTR)
 			break;
 	}
 	*opened = in.opened && r < 0;
@@ -247,7 +257,12 @@ static int drop_days(struct clickhouse *ch, uint32_t shard, enum clickhouse_tabl
 	return r;
 }
 
-int clickhouse_drop_day(struct clickhouse *ch, uint64_t day_s, struct error *err)
+static bool is_of_leaves(enum clickhouse_table table)
+{
+	return table == CLICKHOUSE_LEAF_DAY || table == CLICKHOUSE_LEAF_COVERAGE;
+}
+
+int clickhouse_drop_day(struct clickhouse *ch, uint64_t day_s, bool leaves, struct error *err)
 {
 	char day[16];
 	int r = 0;
@@ -256,7 +271,8 @@ int clickhouse_drop_day(struct clickhouse *ch, uint64_t day_s, struct error *err
 	/* `coverage` goes first: a block without its row there is looked at again. */
 	for (uint32_t shard = 0; shard < clickhouse_n_shards(ch) && r >= 0; shard++)
 		for (int t = N_CLICKHOUSE_TABLES; t-- > 0 && r >= 0;)
-			if (clickhouse_tables[t].keep_days)
+			if (clickhouse_tables[t].keep_days &&
+			    (leaves || !is_of_leaves((enum clickhouse_table)t)))
 				r = drop_days(ch, shard, (enum clickhouse_table)t, day, day, err);
 	return r;
 }

@@ -38,6 +38,7 @@ struct stored_block {
  * Stores the rows in those tables that do not have them. All blocks are of one shard and one day,
  * and together they have BLOCK_ROWS_MAX rows of a table at most. After a failure some tables have
  * the blocks; call it again, now or later. -EREMOTEIO: the server refused a block: try them alone.
+ * -EBUSY: it has no room for any block now.
  *
  * *opened is set if an insert was begun whose outcome is not known: it may still run. Only the same
  * blocks may then be inserted, until a call succeeds or the time above is over.
@@ -45,8 +46,11 @@ struct stored_block {
 int clickhouse_store(struct clickhouse *ch, const struct stored_block *blocks, size_t n,
 		     bool *opened, struct error *err);
 
-/* Removes the rows of a day (its first second) from every table of sums of all shards. */
-int clickhouse_drop_day(struct clickhouse *ch, uint64_t day_s, struct error *err);
+/*
+ * Removes the rows of a day (its first second) from every table of sums of all shards. `leaves`:
+ * also from the tables of addresses.
+ */
+int clickhouse_drop_day(struct clickhouse *ch, uint64_t day_s, bool leaves, struct error *err);
 
 /* Removes the days that are older than each table keeps them. */
 int clickhouse_drop_old(struct clickhouse *ch, uint64_t now_s, struct error *err);

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/intmap.h"
 #include "base/mem.h"
+#include "fleet/batch_list.h"
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_audit.h"
 #include "fleet/clickhouse_insert.h"
@@ -181,6 +182,14 @@ static int loader_judge_merged(struct loader *l, const char *name, uint64_t buck
 	return 1;
 }
 
+/* What is older than its table of coverage keeps would be stored again each time. */
+static bool loader_keeps(const struct loader *l, uint64_t time_s)
+{
+	uint32_t days = clickhouse_tables[clickhouse_coverage_of(l->leaves)].keep_days;
+
+	return time_s + (uint64_t)days * 86400 > clock_wall_ns() / NS_PER_SECOND;
+}
+
 static int loader_put_bucket(struct loader *l, const char *name, uint64_t bucket, bool is_merged,
 			     struct error *err)
 {
@@ -191,7 +200,8 @@ static int loader_put_bucket(struct loader *l, const char *name, uint64_t bucket
 
 	if (l->config->stops && l->config->stops())
 		return error_set(err, -EINTR, "a signal ended the loading");
-	if (intmap_find(&l->stored, stored_key((uint32_t)time_s, fleet_block_part(name)))) {
+	if (!loader_keeps(l, time_s) ||
+	    intmap_find(&l->stored, stored_key((uint32_t)time_s, fleet_block_part(name)))) {
 		l->result->n_known++;
 		return 0;
 	}
@@ -431,12 +441,31 @@ static int loader_drop_day(const struct fleet_load_config *config, const char *l
 
 	if (r >= 0 && leaves)
 		r = clickhouse_check_day(config->clickhouse, leaves, true, day_s, err);
-	return r < 0 ? r : clickhouse_drop_day(config->clickhouse, day_s, err);
+	return r < 0 ? r : clickhouse_drop_day(config->clickhouse, day_s, leaves, err);
+}
+
+/*
+ * Lists of these shards under other addresses: their inserts may run, too. And a day must not be
+ * dropped while any insert may run: ClickHouse forgets its token with the day.
+ */
+static int loader_check_lists(const struct loader *l, struct error *err)
+{
+	const struct clickhouse *ch = l->config->clickhouse;
+	uint32_t n = l->config->drops_first ? 0 : clickhouse_n_shards(ch);
+	cleanup(free_at_exit) const char **known = xcalloc(n + 1, sizeof(*known));
+
+	for (uint32_t shard = 0; shard < n; shard++)
+		known[shard] = clickhouse_address(ch, shard);
+	return batch_list_check_others(l->config->fleet, known, n, CLICKHOUSE_INSERT_MAX_NS, err);
 }
 
 /* Returns the first failure. */
 static int loader_run(struct loader *l, const char *leaves, struct error *err)
 {
+	int r = loader_check_lists(l, err);
+
+	if (r < 0)
+		return r;
 	for (uint32_t shard = 0; shard < clickhouse_n_shards(l->config->clickhouse); shard++)
 		loader_replay(l, shard, leaves);
 	if (l->config->drops_first && !l->code)

@@ -8,6 +8,7 @@
  *       .log                         who invited, enrolled and forgot hosts, and when
  *       .rates                       samples a second that hosts are asked for (fleet_rates.h)
  *       .tokens                      tokens of hosts (fleet_tokens.h)
+ *       .loading, .loading-*         the lock of loading, and lists of blocks (batch_list.h)
  *       .leaves/                     addresses of samples: a fleet of its own (fleet_leaves())
  *       .names/                      names of functions, by build id (symbol/cache.h)
  *       HOST/                        a history: each part is a block, or blocks that were merged

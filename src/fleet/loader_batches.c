@@ -162,7 +162,7 @@ static void loader_refuse_block(struct loader *l, const struct batched_block *bl
 				const struct error *why)
 {
 	loader_forget(l, block);
-	loader_leave_out(l, block->block.host, "a block", why->text);
+	loader_leave_out(l, block->block.host, block->part, why->text);
 }
 
 /* Stores a block alone, which was refused with others: its rows are made with all of its names. */
@@ -203,7 +203,8 @@ int loader_store_batch(struct loader *l, uint32_t shard, uint64_t listed_ns, str
 
 	for (; r >= 0 && i < n; i++)
 		loader_count(l, &load_batch_block(batch, i)->rows);
-	if (r == -EREMOTEIO) {
+	/* Without room for a batch, there may be room for a block: the first one tells. */
+	if (r == -EREMOTEIO || (r == -EBUSY && n > 1)) {
 		loader_forget_names(l, shard);
 		r = 0;
 		if (n == 1)
@@ -241,6 +242,7 @@ int loader_add_block(struct loader *l, struct batched_block *block, struct error
 	uint32_t shard = clickhouse_shard_of(l->config->clickhouse, block->block.host);
 	struct load_batch *batch = l->batches[shard];
 	uint64_t n_forgotten = l->n_forgotten;
+	struct error why = { 0 };
 	int r = 0;
 
 	if (!load_batch_has_room(batch, &block->block, &block->rows))
@@ -249,7 +251,11 @@ int loader_add_block(struct loader *l, struct batched_block *block, struct error
 		struct batched_block again = *block;
 
 		block_rows_fini(&again.rows);
-		r = loader_read_block(l, l->host, again.part, again.block.bucket, block, err);
+		if (loader_read_block(l, l->host, again.part, again.block.bucket, block, &why) <
+		    0) {
+			loader_leave_out(l, l->host, again.part, why.text); /* it is gone */
+			return 0;
+		}
 	} else if (r < 0) {
 		block_rows_fini(&block->rows);
 	}
@@ -271,15 +277,31 @@ void loader_choose(struct loader *l, const char *leaves)
 
 /* ---- what an earlier loader left ---- */
 
+/* Blocks of a list that is given up may be in some tables alone. */
+static void loader_leave_out_list(struct loader *l, const struct batch_list *list,
+				  const struct error *reason)
+{
+	vec_foreach (&list->blocks, block) {
+		cleanup(free_at_exit) char *why = NULL;
+		char when[FLEET_TIME_SIZE];
+
+		fleet_time_text(block->bucket, when);
+		why = xasprintf("its insert was not finished, and some tables may have it: 'assay "
+				"fleet rebuild' of %.10s stores all (%s)",
+				when, reason->text);
+		loader_leave_out(l, block->host, block->part, why);
+	}
+}
+
 /*
  * Blocks of the list that are gone, as after a retention, can't be inserted again. Until the
  * earlier insert has ended for certain, no other block of the shard is inserted.
  */
-static void loader_give_up_list(struct loader *l, uint32_t shard, uint64_t written_ns,
+static void loader_give_up_list(struct loader *l, uint32_t shard, const struct batch_list *list,
 				const struct error *reason)
 {
 	const char *address = clickhouse_address(l->config->clickhouse, shard);
-	uint64_t now = clock_wall_ns(), age = now - MIN(written_ns, now);
+	uint64_t now = clock_wall_ns(), age = now - MIN(list->written_ns, now);
 	struct error why = { 0 };
 
 	loader_drop_batch(l, shard);
@@ -290,8 +312,8 @@ static void loader_give_up_list(struct loader *l, uint32_t shard, uint64_t writt
 			  "%s",
 			  address, (CLICKHOUSE_INSERT_MAX_NS - age) / NS_PER_SECOND + 1,
 			  reason->text);
-	else
-		batch_list_remove(l->config->fleet, address, &why);
+	else if (batch_list_remove(l->config->fleet, address, &why) >= 0)
+		loader_leave_out_list(l, list, reason);
 	if (why.code)
 		loader_fail(l, shard, why.code, &why);
 }
@@ -304,6 +326,11 @@ void loader_replay(struct loader *l, uint32_t shard, const char *leaves)
 	struct error why = { 0 };
 	int r = batch_list_read(l->config->fleet, address, &list, &why);
 
+	if (r < 0 && r != -EBADMSG) { /* it may be read the next time */
+		loader_fail(l, shard, r, &why);
+		batch_list_fini(&list);
+		return;
+	}
 	if (r > 0)
 		loader_choose(l, list.leaves ? leaves : NULL);
 	for (size_t i = 0; i < list.blocks.n && r > 0; i++) {
@@ -321,7 +348,7 @@ void loader_replay(struct loader *l, uint32_t shard, const char *leaves)
 		r = 1;
 	}
 	if (r < 0)
-		loader_give_up_list(l, shard, list.written_ns, &why);
+		loader_give_up_list(l, shard, &list, &why);
 	else if (r > 0)
 		loader_store_batch(l, shard, list.written_ns, NULL);
 	batch_list_fini(&list);

@@ -69,13 +69,17 @@ static void print_difference(void *context, const struct audit_difference *d)
 }
 
 static void put_audit(const struct audit_print *p, const struct audit_host_sums *all,
-		      size_t n_hosts, struct buf *out)
+		      const struct audit_host_sums *leaves, size_t n_hosts, struct buf *out)
 {
 	if (!p->as_json) {
 		buf_printf(out,
 			   "%zu hosts: %" PRIu64 " blocks, %" PRIu64 " samples and %" PRIu64
 			   " lost in ClickHouse; %" PRIu64 " differences\n",
 			   n_hosts, all->n_blocks, all->samples, all->lost, p->n_differences);
+		if (leaves->n_blocks)
+			buf_printf(out,
+				   "of addresses: %" PRIu64 " blocks and %" PRIu64 " samples\n",
+				   leaves->n_blocks, leaves->samples);
 		buf_bytes(out, p->differences.data, p->differences.len);
 		return;
 	}
@@ -85,6 +89,8 @@ static void put_audit(const struct audit_print *p, const struct audit_host_sums 
 	json_put_number(out, "blocks", all->n_blocks);
 	json_put_number(out, "samples", all->samples);
 	json_put_number(out, "lost", all->lost);
+	json_put_number(out, "address_blocks", leaves->n_blocks);
+	json_put_number(out, "address_samples", leaves->samples);
 	json_put_key(out, "differences");
 	buf_u8(out, '[');
 	buf_bytes(out, p->differences.data, p->differences.len);
@@ -128,7 +134,7 @@ int fleet_audit_clickhouse(const struct fleet_args *args, const char *fleet,
 		r = audit_hosts(&print, ch, leaves, true, hosts, &addresses, err);
 	r = r < 0 ? r : clickhouse_audit_tables(ch, print_difference, &print, err);
 	if (r >= 0) {
-		put_audit(&print, &all, hosts->n, &out);
+		put_audit(&print, &all, &addresses, hosts->n, &out);
 		r = output_whole("-", out.data, out.len, err);
 	}
 	buf_fini(&out);
