@@ -10,6 +10,7 @@
 enum {
 	COARSE = 1 << 20,
 	MAX_STEPS = 4096,
+	MAX_PEAKS = 1 << 20,
 	STEP = 1 << 20, /* ticks: time that stands still for less is ahead again before long */
 };
 
@@ -31,6 +32,11 @@ struct step {
 
 struct step_list {
 	VEC(struct step) all;
+};
+
+/* In order: PSBs that have no equal or later TSC behind them. The last PSB is one. */
+struct step_peaks {
+	VEC(struct step_psb) all;
 };
 
 /* From one TSC to another, which have 56 bits. */
@@ -91,10 +97,44 @@ static bool step_is_damaged(const struct step_psb *at, const struct step_psb *ne
 	return next->tsc && ticks_between(at->tsc, next->tsc) < -STEP;
 }
 
-static void step_find_all(const struct queue *q, struct step_list *steps)
+/* False: there are too many, as in no trace of a processor. */
+static bool step_find_peaks(const struct queue *q, struct step_peaks *peaks)
+{
+	struct step_psb at = step_find_psb(q, (struct step_place){ 0, 0 });
+
+	for (; at.tsc; at = step_next_psb(q, &at, PT_PSB_SIZE)) {
+		size_t n = peaks->all.n;
+
+		while (n && ticks_between(peaks->all.data[n - 1].tsc, at.tsc) >= 0)
+			n--;
+		if (n == MAX_PEAKS)
+			return false;
+		peaks->all.n = n;
+		vec_push(&peaks->all, at);
+	}
+	return true;
+}
+
+static bool step_is_before(struct step_place a, struct step_place b)
+{
+	return a.piece != b.piece ? a.piece < b.piece : a.at < b.at;
+}
+
+/* The latest TSC of a PSB and of all behind it. `n`: the peaks before. PSBs are asked in order. */
+static uint64_t step_latest_from(const struct step_peaks *peaks, size_t *n,
+				 const struct step_psb *psb)
+{
+	while (*n + 1 < peaks->all.n && step_is_before(peaks->all.data[*n].place, psb->place))
+		++*n;
+	return peaks->all.data[*n].tsc;
+}
+
+static void step_find_all(const struct queue *q, const struct step_peaks *peaks,
+			  struct step_list *steps)
 {
 	uint64_t shift = 0, last = 0; /* last: a time, with the shift; 0: none yet */
 	struct step_psb at = step_find_psb(q, (struct step_place){ 0, 0 }), next;
+	size_t n_peaks = 0;
 
 	for (; at.tsc && steps->all.n < MAX_STEPS; at = next) {
 		int64_t ahead = ticks_between(last, at.tsc + shift);
@@ -105,7 +145,9 @@ static void step_find_all(const struct queue *q, struct step_list *steps)
 				last = at.tsc + shift;
 		} else if (ahead >= -STEP) {
 			last = ahead > 0 ? at.tsc + shift : last;
-		} else if (next.tsc && ticks_between(last, next.tsc + shift) < -STEP &&
+		} else if (next.tsc &&
+			   ticks_between(last, step_latest_from(peaks, &n_peaks, &at) + shift) <
+				   -STEP &&
 			   !step_is_damaged(&at, &next)) {
 			shift = last - at.tsc;
 			vec_push(&steps->all, ((struct step){ at.place, shift }));
@@ -151,11 +193,14 @@ static void queue_cut_at(struct queue *q, const struct step_list *steps)
 void pt_steps_find(struct queue *q)
 {
 	struct step_list steps = { 0 };
+	struct step_peaks peaks = { 0 };
 
 	assert(!q->flow && !q->first_part);
 	if (q->trace->info.is_timeless || q->trace->info.is_snapshot || !may_have_steps(q))
 		return;
-	step_find_all(q, &steps);
+	if (step_find_peaks(q, &peaks) && peaks.all.n)
+		step_find_all(q, &peaks, &steps);
+	vec_fini(&peaks.all);
 	q->trace->n_steps += steps.all.n;
 	if (steps.all.n)
 		queue_cut_at(q, &steps);

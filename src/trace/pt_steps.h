@@ -8,8 +8,8 @@
  *     step                           └ + 113
  *     time:          100  110  120  120  130  140
  *
- * One PSB with an earlier TSC is damaged, or of a guest, and is no step. To be one, the next PSB of
- * the host has to agree.
+ * PSBs with an earlier TSC may be damaged, or of a guest, and then the clock returns. So it is a
+ * step if there are at least two, and no PSB behind them is at or beyond the time before.
  */
 #pragma once
 

@@ -287,6 +287,40 @@ PY
 	done
 }
 
+@test "a clock that goes back for some PSBs and returns moves no later time" {
+	command -v python3 >/dev/null || skip "no python3"
+	local n
+	trace_of --tsc --mtc --psb 100 -- "$PROGRAMS/flow" longjmp
+	for n in 2 3; do
+		# All TSC packets have a later time in right.data. In back.data, those of some PSBs have an early one.
+		python3 - trace.data right.data back.data $n <<'PY'
+import re, sys
+right = bytearray(open(sys.argv[1], 'rb').read())
+psbs = [m.start() for m in re.finditer(re.escape(bytes([2, 0x82]) * 8), bytes(right))]
+all = [m.start() for m in re.finditer(rb'\x19....\0\0\0\x02\x73', bytes(right), re.S)]
+for tsc in all:
+    right[tsc + 6] = 1
+back = right[:]
+k = len(psbs) // 2
+for tsc in all:
+    if psbs[k] < tsc < psbs[k + int(sys.argv[4])]:
+        back[tsc + 6] = 0
+if right == back:
+    sys.exit("no TSC is early")
+open(sys.argv[2], 'wb').write(right)
+open(sys.argv[3], 'wb').write(back)
+PY
+		assay script -i right.data --itrace=b -F time,ip,addr --ns >right
+		assay script -i back.data --itrace=b -F time,ip,addr --ns >back 2>said
+		run ! grep 'goes back' said
+		tr -d ':' <back | sort -s -n -c
+		# From the first early PSB to the next right one, time stands still.
+		[ "$(diff right back | grep -c '^>')" -lt $(($(wc -l <right) / 2)) ]
+		cmp <(tail -n $(($(wc -l <right) / 3)) right) <(tail -n $(($(wc -l <right) / 3)) back)
+		ASSAY_PT_PARTS=700 assay script -i back.data --itrace=b -F time,ip,addr --ns 2>/dev/null | cmp back -
+	done
+}
+
 @test "a million PSBs that nothing follows cost no more than their bytes" {
 	trace_of --tsc --psb 300 -- "$PROGRAMS/flow" longjmp
 	command -v python3 >/dev/null || skip "no python3"

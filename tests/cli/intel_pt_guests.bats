@@ -377,6 +377,33 @@ PY
 	done
 }
 
+@test "without PIP packets, an earlier TSC of a guest does not move the times of its host" {
+	command -v python3 >/dev/null || skip "no python3"
+	guest_of mtc=on,psb=100 "$(command -v dd)" if=/dev/zero of=/dev/null bs=1 count=300
+	shift_guest early
+	# A PIP is 0x02 0x43 and six bytes. Zeros are PADs.
+	python3 - right.data trace.data <<'PY'
+import re, sys
+for path in sys.argv[1:]:
+    data = open(path, 'rb').read()
+    without, n = re.subn(rb'(?<=(?:\x02\x82){8})\x02\x43.{6}', bytes(8), data, flags=re.S)
+    begin = data.index(bytes([2, 0x82]) * 8)
+    without, m = re.subn(rb'\x02\x43.{5}\0', bytes(8), without[begin:], flags=re.S)
+    if not n + m:
+        sys.exit("no PIP")
+    open(path, 'wb').write(data[:begin] + without)
+PY
+	host_script --itrace=b -F time,ip,addr --ns 2>said | tr -d ':' >late
+	assay script -i right.data --vmlinux "$PROGRAMS/host_kernel" --itrace=b -F time,ip,addr --ns | tr -d ':' >right
+	diff <(awk '{ print $2, $4 }' right) <(awk '{ print $2, $4 }' late)
+	sort -s -n -c late
+	# Behind a PSB of the guest, time stands still up to one of the host. None is in the future.
+	paste -d ' ' right late | awk '$5 > $1' >future
+	[ ! -s future ]
+	# Only behind the last PSB of the host may the clock seem to go back for good.
+	[ "$(grep -c 'goes back in the trace' said)" = "$(grep -c 'goes back in the trace (1 times)' said)" ]
+}
+
 @test "with CYC packets, parts of a guest's trace are decoded as one decoder does it" {
 	local how bytes
 	for how in recursion longjmp indirect; do
