@@ -351,10 +351,13 @@ static void purge_copy(void *context, const char *hex, const char *time)
 {
 	struct copy_purge *p = context;
 	cleanup(free_at_exit) char *folder = xasprintf(KCORE_CACHE "/%s/%s", hex, time);
+	cleanup(free_at_exit) char *build = xasprintf("%s/" KCORE_CACHE "/%s", p->cache->dir, hex);
 
 	if (p->r < 0 || (p->time && strcmp(time, p->time) != 0))
 		return;
 	p->r = drop_folder(p->cache, hex, folder, p->err);
+	if (p->r >= 0)
+		rmdir(build); /* stays while there are other copies */
 	p->n++;
 }
 

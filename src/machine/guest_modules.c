@@ -22,6 +22,24 @@ char *guest_files_list(const struct guest_files *f, int32_t pid, const char *nam
 	return for_all ? xstrdup(for_all) : NULL;
 }
 
+char *guest_files_name(const char *path)
+{
+	static const char copy[] = "/memfd:", end[] = " (deleted)";
+	char target[512];
+	ssize_t n = strncmp(path, "/proc/self/fd/", 14) == 0
+			    ? readlink(path, target, sizeof(target) - 1)
+			    : -1;
+
+	if (n < 0)
+		return xstrdup(path);
+	target[n] = '\0';
+	if (strncmp(target, copy, strlen(copy)) != 0)
+		return xstrdup(path);
+	if ((size_t)n > strlen(end) && strcmp(target + n - strlen(end), end) == 0)
+		target[n - (ssize_t)strlen(end)] = '\0';
+	return xstrdup(target + strlen(copy));
+}
+
 struct guest_modules {
 	VEC(struct guest_module) all;
 	size_t n_bytes;

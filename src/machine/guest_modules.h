@@ -20,6 +20,14 @@ struct guest_files {
  */
 char *guest_files_list(const struct guest_files *f, int32_t pid, const char *name);
 
+enum { GUEST_COPY_NAME = 240 }; /* bytes of a copy's name; Linux has a limit */
+
+/*
+ * The name of a list in messages: of a copy in memory (memfd), the name of that copy, or else the
+ * path. The caller frees.
+ */
+char *guest_files_name(const char *path);
+
 struct guest_module {
 	uint64_t start, end;
 	char *name; /* "nf_tables" */

@@ -176,7 +176,9 @@ struct code_args {
 		  (base) + offsetof(struct code_args, guest_kallsyms),                             \
 		  NULL,                                                                            \
 		  "a copy of the /proc/kallsyms of the guest that was recorded (perf kvm)",        \
-		  "Functions of the guest's kernel and its modules have their names from it." },   \
+		  "Functions of the guest's kernel and its modules have their names from it. "     \
+		  "FILE may be a pipe, as in *--guestkallsyms <(ssh GUEST cat "                    \
+		  "/proc/kallsyms)*." },                                                           \
 		{ 0,                                                                               \
 		  "guestmodules",                                                                  \
 		  "FILE",                                                                          \
@@ -185,7 +187,7 @@ struct code_args {
 		  NULL,                                                                            \
 		  "a copy of the guest's /proc/modules: its modules have rows of their own",       \
 		  "An Intel PT trace of a guest needs the files of its modules, too: by name, "    \
-		  "in *--image-path*." },                                                          \
+		  "in *--image-path*. FILE may be a pipe." },                                      \
 		{ 0,                                                                               \
 		  "guestmount",                                                                    \
 		  "DIR",                                                                           \

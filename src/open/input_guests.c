@@ -8,17 +8,19 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "machine/guest_modules.h"
 #include "open/input_state.h"
 
 enum { MAX_LIST_BYTES = 1 << 28 };
 
 /*
  * A pipe (--guestkallsyms <(ssh …)) can be read once only, but each table of symbols reads the
- * list. So the path becomes that of a copy in memory, which is open as *fd.
+ * list. So the path becomes that of a copy in memory, which is open as *fd. The copy has the name
+ * of the pipe, for messages (guest_files_name()).
  */
 static int input_copy_pipe(const char *name, const char **path, int *fd, struct error *err)
 {
-	cleanup(free_at_exit) char *text = NULL;
+	cleanup(free_at_exit) char *text = NULL, *title = NULL;
 	struct stat st;
 	size_t size;
 	int r;
@@ -28,7 +30,8 @@ static int input_copy_pipe(const char *name, const char **path, int *fd, struct 
 	r = file_read_all(*path, MAX_LIST_BYTES, &text, &size);
 	if (r < 0)
 		return error_errno(err, r, "%s: %s", name, *path);
-	*fd = memfd_create("guest-list", MFD_CLOEXEC);
+	title = xasprintf("%.*s", GUEST_COPY_NAME, *path);
+	*fd = memfd_create(title, MFD_CLOEXEC);
 	r = *fd < 0 ? -errno : file_write_all(*fd, text, size);
 	if (r < 0)
 		return error_errno(err, r, "%s: a copy in memory", name);

@@ -47,14 +47,20 @@ struct symbol_span {
 
 /* Copies of a guest's /proc/kallsyms and /proc/modules. */
 struct guest_lists {
-	char *symbols_path, *modules_path; /* NULL: nothing was read */
+	char *symbols_path, *modules_path; /* "": there is none */
 	struct kallsyms symbols;
 	int result; /* of reading them: 0 or a negative errno */
 	/* By module of `symbols`: where its symbols are. Others may be among them. */
 	VEC(struct symbol_span) spans;
 	struct guest_modules *modules;
+	uint64_t n_bytes; /* of memory, about */
 };
-void guest_lists_fini(struct guest_lists *l);
+
+/* Of the guests that were asked for last, in this order. */
+struct guest_lists_kept {
+	VEC(struct guest_lists) all;
+};
+void guest_lists_fini(struct guest_lists_kept *l);
 
 struct symbolizer {
 	char *cache_dir; /* NULL: no cache */
@@ -67,9 +73,9 @@ struct symbolizer {
 	struct intmap by_image; /* hash of the image to index in tables */
 	struct arena *names;
 	struct buf scratch;
-	struct kallsyms kallsyms;          /* read when first needed */
-	int kallsyms_result;               /* 1: not read yet; 0; or a negative errno */
-	struct guest_lists guest_lists;    /* of the last table of a guest */
+	struct kallsyms kallsyms; /* read when first needed */
+	int kallsyms_result;      /* 1: not read yet; 0; or a negative errno */
+	struct guest_lists_kept guest_lists;
 	uint32_t parser_ms;                /* a shorter deadline of the parser; 0: none */
 	uint32_t names_ms;                 /* symbols.h */
 	atomic_uint_fast64_t names_end_ns; /* when they are over; 0: they have not begun */

@@ -319,6 +319,16 @@ static struct module_loader *new_loader(const struct guest *guest)
 	return module_loader_new(&config);
 }
 
+/* The first one is the one that was not used for longest. */
+static struct guest_loader *move_loader_to_end(struct pt_guests *g, struct guest_loader *l)
+{
+	struct guest_loader moved = *l, *end = g->loaders.data + g->loaders.n;
+
+	memmove(l, l + 1, (size_t)(end - l - 1) * sizeof(*l));
+	end[-1] = moved;
+	return end - 1;
+}
+
 static const struct module_loader *loader_of_guest(struct pt_guests *g, const struct guest *guest)
 {
 	const char *kallsyms = guest->kallsyms ? guest->kallsyms : "";
@@ -326,11 +336,9 @@ static const struct module_loader *loader_of_guest(struct pt_guests *g, const st
 
 	vec_foreach (&g->loaders, l)
 		if (!strcmp(l->kallsyms, kallsyms))
-			return l->loader;
+			return move_loader_to_end(g, l)->loader;
 	if (g->loaders.n == MAX_LOADERS) {
-		guest_loader_free(&g->loaders.data[0]);
-		memmove(g->loaders.data, g->loaders.data + 1,
-			(MAX_LOADERS - 1) * sizeof(*g->loaders.data));
+		guest_loader_free(move_loader_to_end(g, &g->loaders.data[0]));
 		g->loaders.n--;
 	}
 	new = (struct guest_loader){ xstrdup(kallsyms), new_loader(guest) };

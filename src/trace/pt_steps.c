@@ -19,7 +19,7 @@ struct step_place {
 	uint64_t at;
 };
 
-/* A PSB of the host that has a TSC; 0: the end of the trace. */
+/* A PSB of the host that has a TSC. 0: the end of the trace, behind the last piece. */
 struct step_psb {
 	struct step_place place;
 	uint64_t tsc;
@@ -45,8 +45,8 @@ static int64_t ticks_between(uint64_t from, uint64_t to)
 	return (int64_t)((to - from) << 8) >> 8;
 }
 
-/* The first one at or behind a place. */
-static struct step_psb step_find_psb(const struct queue *q, struct step_place from)
+/* The first one at or behind a place. `is_any`: also one of a guest, or without a TSC, as 0. */
+static struct step_psb step_find_psb(const struct queue *q, struct step_place from, bool is_any)
 {
 	for (; from.piece < q->pieces.n; from.piece++, from.at = 0) {
 		uint64_t size;
@@ -60,33 +60,43 @@ static struct step_psb step_find_psb(const struct queue *q, struct step_place fr
 					       ? 0
 					       : pt_time_of_psb(at, end);
 
-			if (tsc)
+			if (tsc || is_any)
 				return (struct step_psb){ { from.piece, (uint64_t)(at - bytes) },
 							  tsc };
 		}
 	}
-	return (struct step_psb){ .tsc = 0 };
+	return (struct step_psb){ { q->pieces.n, 0 }, 0 };
 }
 
-static struct step_psb step_next_psb(const struct queue *q, const struct step_psb *psb,
-				     uint64_t distance)
+static struct step_psb step_first_psb(const struct queue *q)
 {
-	return step_find_psb(q, (struct step_place){ psb->place.piece, psb->place.at + distance });
+	return step_find_psb(q, (struct step_place){ 0, 0 }, false);
 }
 
+static struct step_psb step_next_psb(const struct queue *q, const struct step_psb *psb)
+{
+	return step_find_psb(q,
+			     (struct step_place){ psb->place.piece, psb->place.at + PT_PSB_SIZE },
+			     false);
+}
+
+/* Stops at the first PSB behind each megabyte: a guest's trace may have none of the host. */
 static bool may_have_steps(const struct queue *q)
 {
-	struct step_psb at, next;
-	uint64_t size = 0;
+	struct step_place from = { 0, 0 };
+	uint64_t size = 0, last = 0;
 
 	for (size_t i = 0; i < q->pieces.n; i++)
 		size += q->pieces.data[i].size;
 	if (size <= COARSE)
 		return true;
-	for (at = step_find_psb(q, (struct step_place){ 0, 0 }); at.tsc; at = next) {
-		next = step_next_psb(q, &at, COARSE);
-		if (next.tsc && ticks_between(at.tsc, next.tsc) < 0)
+	while (from.piece < q->pieces.n) {
+		struct step_psb at = step_find_psb(q, from, true);
+
+		if (at.tsc && last && ticks_between(last, at.tsc) < 0)
 			return true;
+		last = at.tsc ? at.tsc : last;
+		from = (struct step_place){ at.place.piece, at.place.at + COARSE };
 	}
 	return false;
 }
@@ -100,9 +110,9 @@ static bool step_is_damaged(const struct step_psb *at, const struct step_psb *ne
 /* False: there are too many, as in no trace of a processor. */
 static bool step_find_peaks(const struct queue *q, struct step_peaks *peaks)
 {
-	struct step_psb at = step_find_psb(q, (struct step_place){ 0, 0 });
+	struct step_psb at = step_first_psb(q);
 
-	for (; at.tsc; at = step_next_psb(q, &at, PT_PSB_SIZE)) {
+	for (; at.tsc; at = step_next_psb(q, &at)) {
 		size_t n = peaks->all.n;
 
 		while (n && ticks_between(peaks->all.data[n - 1].tsc, at.tsc) >= 0)
@@ -133,13 +143,13 @@ static void step_find_all(const struct queue *q, const struct step_peaks *peaks,
 			  struct step_list *steps)
 {
 	uint64_t shift = 0, last = 0; /* last: a time, with the shift; 0: none yet */
-	struct step_psb at = step_find_psb(q, (struct step_place){ 0, 0 }), next;
+	struct step_psb at = step_first_psb(q), next;
 	size_t n_peaks = 0;
 
 	for (; at.tsc && steps->all.n < MAX_STEPS; at = next) {
 		int64_t ahead = ticks_between(last, at.tsc + shift);
 
-		next = step_next_psb(q, &at, PT_PSB_SIZE);
+		next = step_next_psb(q, &at);
 		if (!last || ahead > STEP) {
 			if (!step_is_damaged(&at, &next))
 				last = at.tsc + shift;

@@ -199,6 +199,11 @@ setup() {
 	[ "$(assay buildid-cache --list)" = "$id $PROGRAMS/flow" ]
 	run assay buildid-cache --purge '[kernel.kcore]'
 	refused 1 "no copy [kernel.kcore] is kept"
+	# With its last copy, a build is gone.
+	run assay buildid-cache --remove proc/kcore
+	[ "$status" = 0 ] # the file of the same build
+	run assay buildid-cache --remove proc/kcore
+	refused 1 "no file with build id $id is kept"
 	assay buildid-cache --kcore proc/kcore
 	# A copy at other addresses is of no use.
 	rm -r "$PERF_BUILDID_DIR"

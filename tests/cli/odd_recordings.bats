@@ -164,6 +164,10 @@ guest_symbols() { # FUNCTION
 	refused 1 "--guestkallsyms: absent: No such file or directory"
 	sed 's/^[0-9a-f]*/0000000000000000/' kallsyms >hidden
 	assay why -i guests.data '[guest.kernel 41]' --guestkallsyms hidden | grep 'no addresses' >/dev/null
+	# Messages have the name of a pipe as it was given.
+	mkfifo pipe
+	cat hidden >pipe &
+	assay why -i guests.data '[guest.kernel 41]' --guestkallsyms pipe | grep "kernel: pipe has no addresses" >/dev/null
 }
 
 @test "bytes of a trace in samples (--aux-sample) change no count" {

@@ -3,7 +3,9 @@
 #include <elf.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/proc_modules.h"
@@ -15,6 +17,8 @@
 #include "symbol/table.h"
 
 #define MAX_MODULE_SPAN (1ULL << 28)
+
+enum { MAX_GUEST_LISTS = 8, MAX_GUEST_BYTES = 1 << 28 };
 
 static enum index_draft_binding kernel_table_binding_of(char type)
 {
@@ -203,14 +207,20 @@ void make_kernel_table(struct symbolizer *s, struct symbol_table *t)
 
 /* ---- guests ---- */
 
-void guest_lists_fini(struct guest_lists *l)
+static void guest_lists_free_one(struct guest_lists *l)
 {
 	kallsyms_fini(&l->symbols);
 	guest_modules_free(l->modules);
 	vec_fini(&l->spans);
 	free(l->symbols_path);
 	free(l->modules_path);
-	*l = (struct guest_lists){ 0 };
+}
+
+void guest_lists_fini(struct guest_lists_kept *l)
+{
+	vec_foreach (&l->all, one)
+		guest_lists_free_one(one);
+	vec_fini(&l->all);
 }
 
 static void guest_lists_find_spans(struct guest_lists *l)
@@ -227,22 +237,66 @@ static void guest_lists_find_spans(struct guest_lists *l)
 	}
 }
 
-/* Each module has a table, and all are made of the same two lists. So the last ones are kept. */
+static uint64_t guest_list_size(const char *path)
+{
+	struct stat st;
+
+	return *path && stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+static void guest_lists_read(struct guest_lists *l, const char *symbols, const char *modules)
+{
+	l->symbols_path = xstrdup(symbols);
+	l->modules_path = xstrdup(modules);
+	l->result = kallsyms_read(&l->symbols, symbols);
+	l->modules = guest_modules_read(*modules ? modules : NULL);
+	guest_lists_find_spans(l);
+	l->n_bytes = guest_list_size(symbols) +
+		     l->symbols.symbols.cap * sizeof(*l->symbols.symbols.data) +
+		     l->spans.cap * sizeof(*l->spans.data) + guest_modules_bytes(l->modules);
+}
+
+static void guest_lists_drop_oldest(struct guest_lists_kept *kept)
+{
+	guest_lists_free_one(&kept->all.data[0]);
+	memmove(kept->all.data, kept->all.data + 1, --kept->all.n * sizeof(*kept->all.data));
+}
+
+/* The last one stays, whatever its size. */
+static void guest_lists_limit(struct guest_lists_kept *kept)
+{
+	uint64_t n_bytes = 0;
+
+	vec_foreach (&kept->all, l)
+		n_bytes += l->n_bytes;
+	while (kept->all.n > 1 && (kept->all.n > MAX_GUEST_LISTS || n_bytes > MAX_GUEST_BYTES)) {
+		n_bytes -= kept->all.data[0].n_bytes;
+		guest_lists_drop_oldest(kept);
+	}
+}
+
+/*
+ * Each module has a table, and all of a guest are made of the same two lists. Tables of several
+ * guests are made in turn. So the lists of the last guests are kept.
+ */
 static const struct guest_lists *guest_lists_of(struct symbolizer *s, const char *symbols,
 						const char *modules)
 {
-	struct guest_lists *l = &s->guest_lists;
+	struct guest_lists_kept *kept = &s->guest_lists;
 
-	if (l->symbols_path && !strcmp(l->symbols_path, symbols) &&
-	    !strcmp(l->modules_path, modules ? modules : ""))
-		return l;
-	guest_lists_fini(l);
-	l->symbols_path = xstrdup(symbols);
-	l->modules_path = xstrdup(modules ? modules : "");
-	l->result = kallsyms_read(&l->symbols, symbols);
-	l->modules = guest_modules_read(modules);
-	guest_lists_find_spans(l);
-	return l;
+	vec_foreach (&kept->all, l) {
+		struct guest_lists found = *l;
+		size_t n_behind = (size_t)(kept->all.data + kept->all.n - l) - 1;
+
+		if (strcmp(l->symbols_path, symbols) != 0 || strcmp(l->modules_path, modules) != 0)
+			continue;
+		memmove(l, l + 1, n_behind * sizeof(*l));
+		l[n_behind] = found;
+		return &l[n_behind];
+	}
+	guest_lists_read(vec_add(&kept->all), symbols, modules);
+	guest_lists_limit(kept);
+	return &kept->all.data[kept->all.n - 1];
 }
 
 /* Where modules begin and end: no function goes on into the space between them. */
@@ -267,19 +321,19 @@ static void make_from_guest_lists(struct symbol_table *t, const char *module,
 				  const struct guest_lists *l)
 {
 	const struct kallsyms *map = &l->symbols;
+	cleanup(free_at_exit) char *name = guest_files_name(l->symbols_path);
 	struct index_draft d = { 0 };
 	int number = l->result == 0 && *module ? kallsyms_module(map, module) : EVERY_MODULE;
 
 	if (l->result < 0) {
-		table_fail(t, SYMBOL_UNREADABLE, "symbols of the guest's kernel: %s: %s",
-			   l->symbols_path, strerror(-l->result));
+		table_fail(t, SYMBOL_UNREADABLE, "symbols of the guest's kernel: %s: %s", name,
+			   strerror(-l->result));
 	} else if (map->is_hidden || !map->symbols.n) {
 		table_fail(t, SYMBOL_DAMAGED,
 			   "symbols of the guest's kernel: %s has no addresses: copy it as root",
-			   l->symbols_path);
+			   name);
 	} else if (*module && number < 0) {
-		table_fail(t, SYMBOL_NO_FILE, "%s has no symbols of the module %s", l->symbols_path,
-			   module);
+		table_fail(t, SYMBOL_NO_FILE, "%s has no symbols of the module %s", name, module);
 	} else {
 		const struct symbol_span all = { 0, map->symbols.n };
 
@@ -313,7 +367,8 @@ void make_guest_table(struct symbolizer *s, struct symbol_table *t)
 			   "symbols of the guest's kernel: %s, or modules beside it, is no file",
 			   symbols);
 	else if (symbols)
-		make_from_guest_lists(t, module, guest_lists_of(s, symbols, modules));
+		make_from_guest_lists(t, module,
+				      guest_lists_of(s, symbols, modules ? modules : ""));
 	else
 		table_fail(t, SYMBOL_NO_FILE,
 			   "the kernel of a guest: copy the guest's /proc/kallsyms, and give the "
