@@ -444,6 +444,18 @@ static struct pt_thread_stack *synth_stack_of(struct pt_synth *s, const struct e
 	return tid ? pt_stacks_find(&s->stacks, (int32_t)*tid, true) : NULL;
 }
 
+/*
+ * Calls between a sample and the end of its trace, in the kernel that took it. A sample that the
+ * host took in its guest has none, because the guest had stopped there.
+ */
+static uint32_t synth_later_calls(const struct pt_thread_stack *t, const struct event *sample)
+{
+	const struct sample_extra *x = sample->sample.extra;
+	bool is_by_host = mode_is_guest(sample->sample.mode) && !(x && x->machine_pid);
+
+	return is_by_host ? 0 : pt_stack_later_calls(t, sample->sample.ip);
+}
+
 void pt_synth_add(struct pt_synth *s, struct event *sample, struct pt_synth_room *room)
 {
 	struct pt_thread_stack *t;
@@ -456,7 +468,7 @@ void pt_synth_add(struct pt_synth *s, struct event *sample, struct pt_synth_room
 		return;
 	if (s->itrace.adds_chains) {
 		sample->sample.n_callers =
-			pt_stack_callers(t, pt_stack_later_calls(t, ip), room->callers,
+			pt_stack_callers(t, synth_later_calls(t, sample), room->callers,
 					 s->itrace.chain_size - 1);
 		sample->sample.callers = room->callers;
 		sample->sample.n_kernel =

@@ -293,6 +293,60 @@ guest_with_module() {
 	equal_files theirs ours
 }
 
+# has_truth_of_samples OPTION…: the chains and the last 16 branches of the samples are those of ./samples.
+has_truth_of_samples() {
+	[ "$(grep -c ' host ' samples)" -gt "$1" ]
+	[ "$(awk '$2 == "guest" && NF > 5' samples | wc -l)" -gt "$1" ]
+	shift
+	cut -d' ' -f3- samples >want
+	host_script --itrace=G1024e --format json "$@" 2>err | awk '/"frames"/ {
+		line = ""
+		while (match($0, /"address":"0x[0-9a-f]+"/)) {
+			line = line " " substr($0, RSTART + 13, RLENGTH - 14)
+			$0 = substr($0, RSTART + RLENGTH)
+		}
+		print substr(line, 2)
+	}' >ours
+	equal_files want ours
+	# Branches of the host and of the guest are apart.
+	awk 'NR == FNR {
+			side = $2 ~ /^ffffffff810000[01]0$/ || $4 ~ /^ffffffff810000[01]0$/ ? "host" : "guest"
+			branch[side, ++n[side]] = " 0x" $2 "/0x" $4
+			until[NR, "host"] = n["host"]
+			until[NR, "guest"] = n["guest"]
+			next
+		}
+		{
+			line = $3
+			for (i = until[$1, $2]; i > 0 && i > until[$1, $2] - 16; i--)
+				line = line branch[$2, i]
+			print line
+		}' truth samples >want
+	host_script --itrace=L16e -F ip,brstack "$@" 2>err | awk '{
+		line = $1
+		for (i = 2; i <= NF; i++) {
+			split($i, end, "/")
+			line = line " " end[1] "/" end[2]
+		}
+		print line
+	}' >ours
+	equal_files want ours
+}
+
+@test "samples in a guest have its call chains and branches, and those in its host have the host's" {
+	# The host samples its guest, whose code is known by the process.
+	guest_of mtc=on,psb=1500,samples=samples "$(command -v dd)" if=/dev/zero of=/dev/null bs=1 count=60
+	has_truth_of_samples 20 --guest-code
+	ASSAY_PT_PARTS=1000 has_truth_of_samples 20 --guest-code
+	# Both sample, and the guest tells its processes.
+	guest_of mtc=on,psb=1500,samples=samples,guest=3404 "$(command -v dd)" if=/dev/zero of=/dev/null bs=1 count=60
+	has_truth_of_samples 20
+	host_script --itrace=Ge -F machine_pid,pid,ip --no-itrace | grep -q 'VM:.* 3404'
+	# The host samples the guest's kernel.
+	guest_of "mtc=on,psb=1500,samples=samples,shift=0xffffffff80c00000,kernel=$PROGRAMS/flow" "$PROGRAMS/flow" recursion
+	has_truth_of_samples 0 --guestkallsyms trace.data.guest/kcore_dir/kallsyms
+}
+
 @test "without times, a guest's side band has its programs, too" {
 	guest_of psb=1500,guest=3404 "$PROGRAMS/flow" recursion
 	sed 's/^[0-9]* //' truth >want

@@ -11,11 +11,15 @@
  * at ADDR + 16, where a "jmp ADDR" is, and enters the guest again by a "vmresume" at ADDR.
  * shift=N: the guest's addresses are so much higher than the program's; then it is a kernel.
  * guest=PID: the program is the guest's process PID, as the guest's own side band tells.
+ * samples=FILE: each third exit has a sample, in turn by the host in the guest, by the host in its
+ * own code, and with guest=PID by the guest itself. FILE gets a line for each: the number of lines
+ * of the truth before it, "host" or "guest" for its code, its address and those of its callers.
  * kvm=on: a mapping tells where the guest's kernel is, as in recordings of perf kvm record.
  * kernel=PROGRAM: its code is also written: to OUT.guest/kcore_dir, and to OUT.vmlinux,
  * which is linked to other addresses.
  */
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +45,11 @@ struct piece {
 	uint8_t kind, last_size;
 };
 
+struct sample {
+	uint64_t tsc, ip;
+	bool is_of_host, is_by_guest; /* in the host's code; taken by the guest's own event */
+};
+
 static struct {
 	struct writer writer;
 	struct recording recording;
@@ -50,20 +59,73 @@ static struct {
 	bool is_kvm;
 	pid_t guest; /* 0: it has the number that it has here */
 	const struct piece *before;
+	VEC(uint64_t) callers; /* of the guest: where each call returns to */
+	VEC(struct sample) samples;
+	FILE *samples_to;                  /* NULL: none are taken */
+	uint64_t n_told, n_exits, left_at; /* left_at: in the guest; 0: it was not entered yet */
 } run = { .limit = UINT64_MAX };
 
 static void tell(uint64_t from, uint64_t to)
 {
+	run.n_told++;
 	if (run.truth)
 		fprintf(run.truth, "%d %" PRIx64 " => %" PRIx64 "\n", getpid(), from, to);
 }
 
 enum { HOST_EXIT = 16, HOST_JUMP_SIZE = 2 };
 
+enum {
+	SAMPLE_TICKS = 2000, /* of a sample: more than the distance of MTC packets */
+	EXIT_LINES = 3,      /* of the truth: from the guest's last instruction to the next entry */
+};
+
+/* The host has left the guest, and stands before the next entry for a while. */
+static void take_sample(void)
+{
+	uint64_t n = run.n_exits++;
+	struct sample s = { .tsc = run.writer.tsc + SAMPLE_TICKS / 2, .ip = run.left_at };
+
+	if (!run.samples_to || n % 3)
+		return;
+	run.writer.tsc += SAMPLE_TICKS;
+	s.is_of_host = n / 3 % 3 == 1;
+	s.is_by_guest = run.guest && n / 3 % 3 == 2;
+	if (s.is_of_host)
+		s.ip = run.host;
+	vec_push(&run.samples, s);
+	fprintf(run.samples_to, "%" PRIu64 " %s %" PRIx64,
+		run.n_told - (s.is_of_host ? 0 : EXIT_LINES), s.is_of_host ? "host" : "guest",
+		s.ip);
+	for (size_t i = s.is_of_host ? 0 : run.callers.n; i > 0; i--)
+		fprintf(run.samples_to, " %" PRIx64, run.callers.data[i - 1]);
+	fprintf(run.samples_to, "\n");
+}
+
+static void put_samples(void)
+{
+	struct recording *r = &run.recording;
+
+	vec_foreach (&run.samples, s) {
+		uint16_t misc = s->is_of_host ? PERF_RECORD_MISC_KERNEL
+				: s->ip >> 63 ? PERF_RECORD_MISC_GUEST_KERNEL
+					      : PERF_RECORD_MISC_GUEST_USER;
+		pid_t pid = s->is_by_guest ? run.guest : getpid();
+
+		r->is_of_guest = s->is_by_guest;
+		recording_plain_sample(r, misc, (struct recording_thread){ pid, pid }, s->tsc,
+				       s->ip);
+	}
+	r->is_of_guest = false;
+	if (run.samples_to)
+		fclose(run.samples_to);
+}
+
 /* The host's way from an exit to the next entry. */
 static void enter_guest(uint64_t to)
 {
 	tell(run.host + HOST_EXIT, run.host);
+	if (run.left_at)
+		take_sample();
 	writer_instruction(&run.writer, BRANCH_JUMP, HOST_JUMP_SIZE, run.host);
 	run.writer.tsc += 7;
 	run.writer.cycles += 7;
@@ -78,6 +140,18 @@ static void leave_guest(uint64_t from)
 	tell(0, run.host + HOST_EXIT);
 	run.writer.ip = from;
 	writer_vm_exit(&run.writer, run.host + HOST_EXIT);
+	run.left_at = from;
+}
+
+/* The guest's calls that have not returned. */
+static void follow_calls(const struct piece *p, uint64_t to)
+{
+	uint64_t back = p->last + p->last_size;
+
+	if ((p->kind == BRANCH_CALL || p->kind == BRANCH_CALL_INDIRECT) && to != back)
+		vec_push(&run.callers, back);
+	if (p->kind == BRANCH_RETURN && run.callers.n && run.callers.data[run.callers.n - 1] == to)
+		run.callers.n--;
 }
 
 /* Where the last instruction of a piece led to. */
@@ -171,6 +245,7 @@ static void finish(plugin_id id, void *data)
 	if (run.is_kvm)
 		recording_guest_kernel(&run.recording, 0, KERNEL_TEXT, 1 << 24);
 	recording_start(&run.recording, getpid(), getpid(), 1000);
+	put_samples();
 	recording_trace(&run.recording, getpid(), 0, run.writer.tsc, &run.writer.out);
 	recording_finish(&run.recording, &file);
 	f = fopen(run.out, "wb");
@@ -200,6 +275,8 @@ static void on_exec(unsigned int cpu, void *data)
 		return;
 	}
 	tell_end(before, now->start);
+	if (run.samples_to)
+		follow_calls(before, now->start);
 	run.insns += before->n_insns;
 	w->tsc += before->n_insns;
 	w->cycles += before->n_insns;
@@ -258,6 +335,8 @@ int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 			run.out = xstrdup(argv[i] + 4);
 		else if (strncmp(argv[i], "truth=", 6) == 0)
 			run.truth = fopen(argv[i] + 6, "w");
+		else if (strncmp(argv[i], "samples=", 8) == 0)
+			run.samples_to = fopen(argv[i] + 8, "w");
 		else if (strncmp(argv[i], "limit=", 6) == 0)
 			run.limit = strtoull(argv[i] + 6, NULL, 0);
 		else if (strncmp(argv[i], "psb=", 4) == 0)

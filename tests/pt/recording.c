@@ -363,6 +363,19 @@ void recording_sample(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, u
 		r->sampled_tid = tid;
 }
 
+void recording_plain_sample(struct recording *r, uint16_t misc, struct recording_thread who,
+			    uint64_t tsc, uint64_t ip)
+{
+	size_t at = begin(r, PERF_RECORD_SAMPLE, misc);
+
+	buf_u64(&r->data, r->is_of_guest ? ID_OTHERS : ID_SIDE_BAND);
+	buf_u64(&r->data, ip);
+	put_ids(r, who.pid, who.tid);
+	buf_u64(&r->data, tsc);
+	put_cpu(r);
+	end(r, at);
+}
+
 static uint64_t config_of(const struct writer_options *o)
 {
 	return 1 | BRANCH | (o->has_tsc ? TSC : 0) | (o->has_cyc ? CYC : 0) |

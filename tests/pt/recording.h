@@ -90,6 +90,13 @@ void recording_trace(struct recording *r, pid_t tid, uint32_t index, uint64_t ts
 void recording_sample(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, uint64_t ip,
 		      const struct buf *packets);
 
+/*
+ * A sample without trace data. With r->is_of_guest, the guest's own event took it; else the host
+ * took it in one of its threads. `misc` is the record's: it has the mode of the processor.
+ */
+void recording_plain_sample(struct recording *r, uint16_t misc, struct recording_thread who,
+			    uint64_t tsc, uint64_t ip);
+
 /* Writes the whole file into `out`, or the output of perf record -o -. */
 void recording_finish(const struct recording *r, struct buf *out);
 void recording_finish_pipe(const struct recording *r, struct buf *out);
