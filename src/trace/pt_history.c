@@ -57,7 +57,7 @@ int32_t pt_history_pid(const struct pt_history *h, int32_t tid)
 
 static void know_thread(struct pt_history *h, const struct event *e)
 {
-	if (e->pid >= 0 && e->tid >= 0)
+	if ((e->pid >= 0 && e->tid >= 0) || (is_guest_task(e->pid) && is_guest_task(e->tid)))
 		*intmap_put(&h->by_tid, (uint32_t)e->tid, NULL) = (uint32_t)e->pid;
 }
 
@@ -73,15 +73,15 @@ static void on_switch(struct pt_history *h, uint32_t cpu, uint64_t time_ns, int3
 			 .time_ns = time_ns, .pid = pid, .tid = tid, .is_ahead = is_ahead }));
 }
 
-/* The next_pid of sched:sched_switch, which is a thread. */
-static bool next_of(const struct tracepoint_format *f, const struct sample_extra *extra,
-		    int32_t *tid)
+/* The prev_pid or next_pid of sched:sched_switch, which is a thread. */
+static bool thread_in(const struct tracepoint_format *f, const struct sample_extra *extra,
+		      const char *field, int32_t *tid)
 {
 	struct buf text = { 0 };
 	bool is_there = false;
 
 	for (uint32_t i = 0; i < tracepoint_n_fields(f) && !is_there; i++) {
-		if (strcmp(tracepoint_field_name(f, i), "next_pid") != 0)
+		if (strcmp(tracepoint_field_name(f, i), field) != 0)
 			continue;
 		is_there = tracepoint_field_value(f, i, extra->raw, extra->raw_size, &text);
 		buf_u8(&text, 0);
@@ -124,15 +124,54 @@ static void add_sampled(struct collector *c, const struct event *e)
 				       .cpu = has_cpu ? e->cpu : UINT32_MAX }));
 }
 
+static struct pt_guest_cpu *guest_cpu_of(struct pt_history *h, const struct perfdata_guest *guest)
+{
+	uint64_t number = (uint64_t)guest->machine_pid << 32 | guest->vcpu;
+	const uint32_t *at = intmap_find(&h->guest_cpu_by_number, number);
+	struct pt_guest_cpu *new;
+
+	if (at)
+		return &h->guest_cpus.data[*at];
+	*intmap_put(&h->guest_cpu_by_number, number, NULL) = (uint32_t)h->guest_cpus.n;
+	new = vec_add(&h->guest_cpus);
+	new->machine_pid = guest->machine_pid;
+	new->vcpu = guest->vcpu;
+	return new;
+}
+
+/*
+ * The recording has the number of a guest's event, not its name. In the guest, another tracepoint
+ * may have the number of this machine's sched_switch. Then prev_pid is not the sampled thread.
+ */
+static void on_guest_sample(struct pt_history *h, const struct tracepoint_format *f,
+			    const struct event *e)
+{
+	const struct sample_extra *x = e->sample.extra;
+	const struct perfdata_guest guest = { .machine_pid = x->machine_pid, .vcpu = x->vcpu };
+	int32_t before, next;
+
+	if (!f || !x->raw || !thread_in(f, x, "prev_pid", &before) || before != e->tid ||
+	    !thread_in(f, x, "next_pid", &next))
+		return;
+	vec_push(&guest_cpu_of(h, &guest)->switches,
+		 ((struct pt_switch){ .time_ns = e->time_ns,
+				      .pid = -1,
+				      .tid = guest_task(x->machine_pid, next) }));
+}
+
 static void on_sample(struct collector *c, const struct event *e)
 {
 	const struct tracepoint_format *f = c->formats[e->sample.counter];
 	const struct sample_extra *x = e->sample.extra;
 	int32_t tid;
 
-	if (!x || x->machine_pid) /* a guest has CPUs and threads of its own */
+	if (!x)
 		return;
-	if (f && x->raw && next_of(f, x, &tid))
+	if (x->machine_pid) { /* a guest has CPUs and threads of its own */
+		on_guest_sample(c->history, f, e);
+		return;
+	}
+	if (f && x->raw && thread_in(f, x, "next_pid", &tid))
 		on_switch(c->history, e->cpu, e->time_ns, -1, tid, true);
 	if (x->aux && x->aux_size)
 		add_sampled(c, e);
@@ -186,21 +225,6 @@ static void on_kernel_mapping(struct pt_history *h, const struct mapping_event *
 
 /* ---- guests ---- */
 
-static struct pt_guest_cpu *guest_cpu_of(struct pt_history *h, const struct perfdata_guest *guest)
-{
-	uint64_t number = (uint64_t)guest->machine_pid << 32 | guest->vcpu;
-	const uint32_t *at = intmap_find(&h->guest_cpu_by_number, number);
-	struct pt_guest_cpu *new;
-
-	if (at)
-		return &h->guest_cpus.data[*at];
-	*intmap_put(&h->guest_cpu_by_number, number, NULL) = (uint32_t)h->guest_cpus.n;
-	new = vec_add(&h->guest_cpus);
-	new->machine_pid = guest->machine_pid;
-	new->vcpu = guest->vcpu;
-	return new;
-}
-
 static void on_guest_switch(struct pt_history *h, const struct perfdata_guest *guest,
 			    const struct event *e)
 {
@@ -227,6 +251,10 @@ static void know_guest_cpus(struct pt_history *h, const struct perfdata *data)
 			*intmap_put(&h->guest_cpu_by_tid, (uint32_t)guests[i].tid, NULL) =
 				(uint32_t)(cpu - h->guest_cpus.data);
 	}
+	vec_foreach (&h->guest_cpus, cpu)
+		vec_foreach (&cpu->switches, s)
+			if (s->pid == -1)
+				s->pid = pt_history_pid(h, s->tid);
 }
 
 const struct pt_guest_cpu *pt_history_guest_cpu(const struct pt_history *h, int32_t tid)

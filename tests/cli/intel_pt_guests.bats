@@ -293,6 +293,37 @@ guest_with_module() {
 	equal_files theirs ours
 }
 
+# Those that the branches in the guest are of.
+threads_of_guest() {
+	host_script --itrace=b -F machine_pid,vcpu,comm,pid,tid,event,ip "$@" 2>err |
+		awk '/branches/ && $NF !~ /^(ffffffff8|0$)/ { sub(/ *branches.*/, ""); $1 = $1; print }' | sort -u
+}
+
+@test "a guest's sched_switch tells the guest's threads" {
+	local pid
+	guest_of mtc=on,psb=1500,guest=3404,tracepoint=on "$PROGRAMS/flow" recursion
+	pid=$(awk 'NR == 1 { print $1 }' truth)
+	sed 's/^[0-9]* //' truth >want
+	# Before the switch, another process had other code at the same addresses.
+	host_script --itrace=be -F ip,addr 2>err | decoded | awk '{ print $1, $2, $3 }' >ours
+	equal_files want ours
+	ASSAY_PT_PARTS=1000 host_script --itrace=be -F ip,addr 2>err | decoded | awk '{ print $1, $2, $3 }' | cmp - want
+	# The tracepoint has the thread, and the side band has its process.
+	threads_of_guest >names
+	[ "$(cat names)" = "VM:$pid VCPU:003 worker 3404/3414" ]
+	# In this guest, the tracepoint's number is another event: no field names the sampled thread.
+	command -v python3 >/dev/null || skip "no python3"
+	python3 - <<'PY'
+import re
+data = open('trace.data', 'rb').read()
+data, n = re.subn(rb'(before\0{10}).{4}', lambda m: m[1] + bytes([1, 0, 0, 0]), data, flags=re.S)
+assert n == 2
+open('trace.data', 'wb').write(data)
+PY
+	threads_of_guest --guest-code >names
+	[ "$(grep -c -e worker -e other names)" = 0 ]
+}
+
 # has_truth_of_samples OPTION…: the chains and the last 16 branches of the samples are those of ./samples.
 has_truth_of_samples() {
 	[ "$(grep -c ' host ' samples)" -gt "$1" ]

@@ -14,6 +14,8 @@
  * samples=FILE: each third exit has a sample, in turn by the host in the guest, by the host in its
  * own code, and with guest=PID by the guest itself. FILE gets a line for each: the number of lines
  * of the truth before it, "host" or "guest" for its code, its address and those of its callers.
+ * tracepoint=on: with guest=PID, sched:sched_switch tells the switches of the guest. The program is
+ * then the guest's thread PID + 10. It takes no samples=.
  * kvm=on: a mapping tells where the guest's kernel is, as in recordings of perf kvm record.
  * kernel=PROGRAM: its code is also written: to OUT.guest/kcore_dir, and to OUT.vmlinux,
  * which is linked to other addresses.
@@ -56,7 +58,7 @@ static struct {
 	const char *out, *kernel;
 	FILE *truth; /* NULL: not asked for */
 	uint64_t insns, limit, host, shift;
-	bool is_kvm;
+	bool is_kvm, has_tracepoint;
 	pid_t guest; /* 0: it has the number that it has here */
 	const struct piece *before;
 	VEC(uint64_t) callers; /* of the guest: where each call returns to */
@@ -200,7 +202,7 @@ static void add_guest(void)
 {
 	struct recording *r = &run.recording;
 	const struct recording_thread idle = { 0, 0 }, other = { run.guest + 1, run.guest + 1 },
-				      now = { run.guest, run.guest };
+				      now = { run.guest, run.guest + (r->has_tracepoint ? 10 : 0) };
 
 	r->host_pid = getpid();
 	r->guest_cpu = 3;
@@ -208,6 +210,8 @@ static void add_guest(void)
 	recording_comm(r, other.pid, other.tid, 890, "other", true);
 	recording_map(r, other.pid, other.tid, 891, 0x400000, 0x500000, 0, 8, 1, 5, "/no/such");
 	recording_comm(r, run.guest, run.guest, 900, "program", true);
+	if (now.tid != now.pid)
+		recording_comm(r, now.pid, now.tid, 900, "worker", false);
 	recording_switch(r, 900, idle, other);
 	add_maps();
 	recording_switch(r, BEGIN_TSC - 100, other, now);
@@ -345,6 +349,8 @@ int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 			run.host = strtoull(argv[i] + 5, NULL, 0);
 		else if (strncmp(argv[i], "guest=", 6) == 0)
 			run.guest = atoi(argv[i] + 6);
+		else if (strncmp(argv[i], "tracepoint=", 11) == 0)
+			run.has_tracepoint = true;
 		else if (strncmp(argv[i], "kvm=", 4) == 0)
 			run.is_kvm = true;
 		else if (strncmp(argv[i], "kernel=", 7) == 0)
@@ -363,6 +369,7 @@ int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 	run.writer.cr3 = 0x1234000;
 	run.writer.tsc = BEGIN_TSC;
 	recording_init(&run.recording, &options);
+	run.recording.has_tracepoint = run.has_tracepoint;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
 	qemu_plugin_register_atexit_cb(id, finish, NULL);
 	return 0;

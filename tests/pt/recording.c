@@ -74,12 +74,21 @@ static void put_text(struct buf *b, const char *text, size_t align)
 		buf_u8(b, 0);
 }
 
+static uint16_t guest_mode(uint16_t misc)
+{
+	uint16_t mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
+
+	return mode == PERF_RECORD_MISC_KERNEL || mode == PERF_RECORD_MISC_GUEST_KERNEL
+		       ? PERF_RECORD_MISC_GUEST_KERNEL
+		       : PERF_RECORD_MISC_GUEST_USER;
+}
+
 static size_t begin(struct recording *r, uint32_t type, uint16_t misc)
 {
 	size_t at = r->data.len;
 
 	if (r->is_of_guest)
-		misc = (misc & ~PERF_RECORD_MISC_CPUMODE_MASK) | PERF_RECORD_MISC_GUEST_USER;
+		misc = (misc & ~PERF_RECORD_MISC_CPUMODE_MASK) | guest_mode(misc);
 	buf_u32(&r->data, type);
 	put16(&r->data, misc);
 	put16(&r->data, 0);
@@ -623,7 +632,7 @@ void recording_finish(const struct recording *r, struct buf *out)
 	if (r->sampled_tid)
 		put_attr(out, r, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, ID_OTHERS,
 			 ids + 16);
-	else if (r->host_pid)
+	else if (r->host_pid && !r->has_tracepoint)
 		put_attr(out, r, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, ID_OTHERS, ids + 16);
 	else if (r->has_pebs)
 		put_attr(out, r, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, ID_OTHERS, ids + 16);
