@@ -576,8 +576,11 @@ ask_to_read() {
 
 # While the disk is slow, the daemon does not read its settings, and says so.
 has_read() { # TIMES
-	[ "$(grep -c "settings were read again" daemon.log)" = "$1" ] && return
-	[ "$(grep -c -e "settings were read again" -e "try again" daemon.log)" -lt "$(wc -l <asked)" ] || ask_to_read
+	local log times
+	log=$(<daemon.log) # one look: a line between two would be an answer to be asked for again
+	times=$(grep -c "settings were read again" <<<"$log") || true
+	[ "$times" = "$1" ] && return
+	[ "$(grep -c -e "settings were read again" -e "try again" <<<"$log")" -lt "$(wc -l <asked)" ] || ask_to_read
 	false
 }
 
