@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "pt/packet.h"
 #include "trace/pt_trace_state.h"
@@ -11,6 +12,8 @@ enum {
 	COARSE = 1 << 20,
 	MAX_STEPS = 4096,
 	MAX_PEAKS = 1 << 20,
+	PAGE = 4096,
+	AROUND = 64 << 10,
 	STEP = 1 << 20, /* ticks: time that stands still for less is ahead again before long */
 };
 
@@ -45,6 +48,18 @@ static int64_t ticks_between(uint64_t from, uint64_t to)
 	return (int64_t)((to - from) << 8) >> 8;
 }
 
+/* Gives back the memory of bytes that were read, and of those around, which the kernel maps too. */
+static void step_give_back(const uint8_t *bytes, uint64_t size, uint64_t from, uint64_t to)
+{
+	uintptr_t first = (uintptr_t)bytes + (from > AROUND ? from - AROUND : 0);
+	uintptr_t last = (uintptr_t)bytes + (size - to > AROUND ? to + AROUND : size);
+
+	first = (first + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+	last &= ~(uintptr_t)(PAGE - 1);
+	if (last > first)
+		madvise((void *)first, last - first, MADV_DONTNEED); /* NOLINT: an address */
+}
+
 /* The first one at or behind a place. `is_any`: also one of a guest, or without a TSC, as 0. */
 static struct step_psb step_find_psb(const struct queue *q, struct step_place from, bool is_any)
 {
@@ -60,10 +75,14 @@ static struct step_psb step_find_psb(const struct queue *q, struct step_place fr
 					       ? 0
 					       : pt_time_of_psb(at, end);
 
-			if (tsc || is_any)
-				return (struct step_psb){ { from.piece, (uint64_t)(at - bytes) },
-							  tsc };
+			if (!tsc && !is_any)
+				continue;
+			if ((from.at ^ (uint64_t)(at - bytes)) >= COARSE || is_any)
+				step_give_back(bytes, size, from.at & ~(uint64_t)(COARSE - 1),
+					       (uint64_t)(at - bytes));
+			return (struct step_psb){ { from.piece, (uint64_t)(at - bytes) }, tsc };
 		}
+		step_give_back(bytes, size, from.at & ~(uint64_t)(COARSE - 1), size);
 	}
 	return (struct step_psb){ { q->pieces.n, 0 }, 0 };
 }
