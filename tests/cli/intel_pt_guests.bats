@@ -296,7 +296,7 @@ guest_with_module() {
 # Those that the branches in the guest are of.
 threads_of_guest() {
 	host_script --itrace=b -F machine_pid,vcpu,comm,pid,tid,event,ip "$@" 2>err |
-		awk '/branches/ && $NF !~ /^(ffffffff8|0$)/ { sub(/ *branches.*/, ""); $1 = $1; print }' | sort -u
+		awk '/branches/ && $NF !~ /^(ffffffff8|0$)/ { sub(/ *branches.*/, ""); sub(/VM: */, "VM:"); $1 = $1; print }' | sort -u
 }
 
 @test "a guest's sched_switch tells the guest's threads" {
@@ -456,8 +456,6 @@ PY
 			[ "$(wc -l <equal)" -gt 30 ]
 			# The first PSB is the host's, and the next one is no reason to doubt its time.
 			[ "$(head -n 1 late)" = "$(head -n 1 right)" ]
-			# Behind the last PSB of the host, nothing tells that the guest's time is another.
-			[ "$(awk '$1 > 2000' late | wc -l)" -lt $(($(wc -l <late) / 8)) ]
 		done
 	done
 }
