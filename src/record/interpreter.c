@@ -153,9 +153,7 @@ static void look_at_script(struct program_search *s, const char *text, size_t si
 	look_at_words(s, rest, n_scripts + 1);
 }
 
-/* The first word of pyenv's or rbenv's choice of a version. The caller frees it; NULL: there is
- * none.
- */
+/* The first version that pyenv or rbenv chose; NULL: there is none. The caller frees it. */
 static char *version_of_shims(const char *root)
 {
 	static const char ends[] = " :\t\r\n";

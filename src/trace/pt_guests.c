@@ -378,8 +378,7 @@ static bool take_module_file(struct pt_guests *g, const struct guest *guest,
 	return out->code;
 }
 
-/* The file below the guest's folder may be of another build. Then one of the user's may be right.
- */
+/* The file below the guest's folder may be of another build, and one of the user's right. */
 static void load_module(struct pt_guests *g, const struct guest *guest,
 			const struct guest_module *m, struct guest_code *out)
 {

@@ -2,7 +2,7 @@
 /*
  * A TSC that goes back for good, as behind a virtual machine that was moved, or a machine that
  * slept. Time never goes back, so all later times would stand still. They go on instead, from the
- * last PSB before:
+ * last PSB before.
  *
  *     TSC of PSBs:   100  110  120 │ 7   17   27
  *     step                           └ + 113
