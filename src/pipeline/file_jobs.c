@@ -140,8 +140,7 @@ static bool comes_before(const struct file_jobs *j, const struct file_job *job,
 					: used_ns(j, job->user) < used_ns(j, older->user);
 }
 
-/* A job of the user whose jobs took the least time: the oldest urgent one, or the oldest. NULL:
- * none. */
+/* Of the user whose jobs took the least time: the oldest urgent job, or the oldest. NULL: none. */
 static struct file_job *take_job(struct file_jobs *j)
 {
 	struct file_job **best = NULL;
