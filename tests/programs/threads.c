@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Two named threads, "busy" and "lazy", that do three units of work and one in turn. */
+/*
+ * Two named threads, "busy" and "lazy", that work in turn. In a round, the first does three units
+ * of work, and the other one. A turn has 16 to 79 rounds: a timer that starts anew with each
+ * turn would miss short ones, and turns of equal lengths could be in step with it.
+ */
 #include <pthread.h>
 
 #include "work.h"
@@ -7,7 +11,8 @@
 struct turn {
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
-	int whose; /* 0 busy, 1 lazy, 2 all done */
+	int whose;                   /* 0 busy, 1 lazy, 2 all done */
+	unsigned int rounds, random; /* of a turn of each */
 	struct until until;
 };
 
@@ -29,6 +34,12 @@ struct worker {
 	uint64_t x;
 };
 
+static void next_rounds(struct turn *t)
+{
+	t->random = t->random * 1664525 + 1013904223;
+	t->rounds = 16 + (t->random >> 16) % 64;
+}
+
 static void *run(void *arg)
 {
 	struct worker *w = arg;
@@ -41,8 +52,14 @@ static void *run(void *arg)
 			pthread_cond_wait(&t->moved, &t->lock);
 			continue;
 		}
-		w->x = w->work(w->x);
-		t->whose = until_next(&t->until) ? !w->me : 2;
+		if (!w->me)
+			next_rounds(t);
+		t->whose = !w->me;
+		for (unsigned int i = 0; i < t->rounds && t->whose != 2; i++) {
+			w->x = w->work(w->x);
+			if (!until_next(&t->until))
+				t->whose = 2;
+		}
 		pthread_cond_broadcast(&t->moved);
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -51,8 +68,10 @@ static void *run(void *arg)
 
 int main(int argc, char **argv)
 {
-	struct turn turn = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0,
-			     until_argument(argc, argv) };
+	struct turn turn = { .lock = PTHREAD_MUTEX_INITIALIZER,
+			     .moved = PTHREAD_COND_INITIALIZER,
+			     .whose = 0,
+			     .until = until_argument(argc, argv) };
 	struct worker workers[2] = { { &turn, 0, "busy", busy_work, 1 },
 				     { &turn, 1, "lazy", lazy_work, 2 } };
 	pthread_t threads[2];

@@ -146,12 +146,11 @@ def fuzz(program, name):
     def run(job):
         seconds, corpus = os.environ.get("FUZZ_SECONDS", "3"), job.place.root / "fuzz" / "corpus" / name
         (job.folder / "corpus").mkdir()
-        seeds = [str(corpus)] if corpus.is_dir() else []
         job.update(SANITIZERS)
         return script(f"{name}, {seconds} s", str(program), f"-seed={os.environ.get('FUZZ_SEED', '1')}",
                       f"-max_total_time={seconds}", "-error_exitcode=1", "-rss_limit_mb=2048", "-entropic=0", f"-timeout={job.place.deadline_s // 6}",
                       "-max_len=65536", "-verbosity=0", f"-artifact_prefix={job.place.builds}/build-check/{name}-",
-                      str(job.folder / "corpus"), *seeds)(job)
+                      str(job.folder / "corpus"), str(corpus))(job)
     return run
 
 
