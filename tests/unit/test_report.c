@@ -331,6 +331,41 @@ static void the_header_states_losses_idle_time_and_filters(void **state)
 	fake_fini(&f);
 }
 
+static void many_rare_notes_share_a_line(void **state)
+{
+	static const int rare[] = { LOSS_PYTHON_EARLY, LOSS_PYTHON_MEMORY, LOSS_PERL_EARLY,
+				    LOSS_STACK_BAD };
+	struct shown s = { .options = { .min_percent = -1 } };
+	struct fake f;
+	char *text;
+
+	(void)state;
+	fake_init(&f, 0);
+	show(&s, &f, &choices[0]);
+	s.profile->n_stored = 1000;
+	memset(s.profile->losses, 0, sizeof(s.profile->losses));
+	s.profile->losses[LOSS_RING_FULL] = 1;
+	s.profile->losses[LOSS_JAVA_VERSION] = 1; /* a process, however many samples it has */
+	s.profile->losses[LOSS_RUBY_EARLY] = 5;   /* 0.5 % */
+	for (size_t i = 0; i < ARRAY_SIZE(rare); i++)
+		s.profile->losses[rare[i]] = 1 + (uint64_t)i;
+	text = print(&s, "text", &(struct text_style){ 0 });
+	assert_non_null(strstr(text, "note      10: stacks that are cut or lack frames, by 4 rarer "
+				     "reasons (assay info lists them)\n"));
+	assert_non_null(strstr(text, "lost      1 (0.10 %): "));
+	assert_non_null(strstr(text, "note      1: processes with a Java"));
+	assert_non_null(strstr(text, "note      5: stacks without Ruby"));
+	assert_null(strstr(text, "Python"));
+	free(text);
+	s.profile->losses[rare[0]] = 0;
+	text = print(&s, "text", &(struct text_style){ 0 });
+	assert_null(strstr(text, "rarer"));
+	assert_non_null(strstr(text, "note      2: stacks with missing Python"));
+	free(text);
+	shown_fini(&s);
+	fake_fini(&f);
+}
+
 static void a_session_without_end_says_so(void **state)
 {
 	struct shown s = { .options = { .min_percent = -1 } };
@@ -558,6 +593,7 @@ int main(void)
 		cmocka_unit_test(text_fits_the_width_and_is_safe_to_print),
 		cmocka_unit_test(colour_only_adds_escapes),
 		cmocka_unit_test(the_header_states_losses_idle_time_and_filters),
+		cmocka_unit_test(many_rare_notes_share_a_line),
 		cmocka_unit_test(a_session_without_end_says_so),
 		cmocka_unit_test(a_session_without_description_is_reported_all_the_same),
 		cmocka_unit_test(sorting_by_a_column_orders_the_rows),
