@@ -6,6 +6,7 @@
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
 #include <linux/taskstats.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -87,18 +88,21 @@ static void request_begin(struct request *r, uint16_t type, uint8_t command)
 	};
 }
 
-static void request_put(struct request *r, uint16_t type, const char *text)
+static void request_put(struct request *r, uint16_t type, const void *bytes, size_t size)
 {
 	struct nlattr *a = (void *)((uint8_t *)r + r->n.nlmsg_len);
 
 	a->nla_type = type;
-	a->nla_len = (uint16_t)(NLA_HDRLEN + strlen(text) + 1);
-	memcpy(a + 1, text, strlen(text) + 1);
+	a->nla_len = (uint16_t)(NLA_HDRLEN + size);
+	memcpy(a + 1, bytes, size);
 	r->n.nlmsg_len += NLA_ALIGN(a->nla_len);
 }
 
-/* Sends, and reads the answers up to the acknowledgement. *family: an answer's, if it has one. */
-static int ask(int fd, struct request *r, uint16_t *family)
+/*
+ * Sends, and reads the answers up to the acknowledgement. An attribute of the wanted type goes to
+ * out, up to size bytes of it.
+ */
+static int ask(int fd, struct request *r, uint16_t wanted, void *out, size_t size)
 {
 	_Alignas(8) uint8_t answer[4096];
 
@@ -112,16 +116,80 @@ static int ask(int fd, struct request *r, uint16_t *family)
 			return -errno;
 		for (; NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n)) {
 			struct nlattr *a = (void *)((uint8_t *)NLMSG_DATA(h) + GENL_HDRLEN);
+			const uint8_t *end = (uint8_t *)h + h->nlmsg_len;
 
 			if (h->nlmsg_type == NLMSG_ERROR)
 				return ((struct nlmsgerr *)NLMSG_DATA(h))->error;
-			for (; (uint8_t *)(a + 1) < (uint8_t *)h + h->nlmsg_len &&
-			       a->nla_len >= NLA_HDRLEN;
+			for (; (uint8_t *)(a + 1) < end && a->nla_len >= NLA_HDRLEN;
 			     a = (void *)((uint8_t *)a + NLA_ALIGN(a->nla_len)))
-				if (a->nla_type == CTRL_ATTR_FAMILY_ID && family)
-					memcpy(family, a + 1, sizeof(*family));
+				if (size && (a->nla_type & NLA_TYPE_MASK) == wanted)
+					memcpy(out, a + 1,
+					       MIN(MIN(a->nla_len - (size_t)NLA_HDRLEN, size),
+						   (size_t)(end - (uint8_t *)(a + 1))));
 		}
 	}
+}
+
+/* Of a message of taskstats: a thread, or all threads of a process. */
+struct aggregate {
+	uint32_t id, tgid; /* tgid: since version 12 */
+	uint16_t version;  /* 0: there are no statistics */
+	uint64_t ns;
+};
+
+/* Fields before version 12 have their places in all headers, and ac_tgid follows those of
+ * version 11. */
+#define TASKSTATS_TGID_VERSION 12
+#define TASKSTATS_TGID_OFFSET  (offsetof(struct taskstats, ac_btime64) + 3 * sizeof(uint64_t))
+
+static void take_statistics(struct aggregate *g, const uint8_t *bytes, size_t n)
+{
+	struct reader version = reader_over(bytes, n), ns = version, tgid = version;
+
+	g->version = reader_u16(&version);
+	reader_bytes(&ns, offsetof(struct taskstats, cpu_run_virtual_total));
+	g->ns = reader_u64(&ns);
+	reader_bytes(&tgid, TASKSTATS_TGID_OFFSET);
+	g->tgid = g->version >= TASKSTATS_TGID_VERSION ? reader_u32(&tgid) : 0;
+}
+
+/* The id and the statistics of one attribute. */
+static struct aggregate aggregate_of(struct reader r)
+{
+	struct aggregate g = { 0 };
+
+	while (reader_left(&r) >= NLA_HDRLEN && !r.bad) {
+		uint16_t len = reader_u16(&r), type = reader_u16(&r);
+		size_t n = len < NLA_HDRLEN ? 0 : len - NLA_HDRLEN;
+		const uint8_t *bytes = reader_bytes(&r, n);
+
+		reader_bytes(&r, MIN((size_t)(NLA_ALIGN(len) - len), reader_left(&r)));
+		if (len < NLA_HDRLEN || !bytes)
+			break;
+		if (type == TASKSTATS_TYPE_STATS)
+			take_statistics(&g, bytes, n);
+		else if (type != TASKSTATS_TYPE_NULL && n >= sizeof(g.id))
+			memcpy(&g.id, bytes, sizeof(g.id));
+	}
+	return g;
+}
+
+/* Whether this kernel says whose thread has ended: since Linux 5.19. */
+static int has_thread_groups(int fd, uint16_t family)
+{
+	const uint32_t own = (uint32_t)getpid();
+	uint8_t answer[2048] = { 0 };
+	struct request r;
+	int e;
+
+	request_begin(&r, family, TASKSTATS_CMD_GET);
+	request_put(&r, TASKSTATS_CMD_ATTR_PID, &own, sizeof(own));
+	e = ask(fd, &r, TASKSTATS_TYPE_AGGR_PID, answer, sizeof(answer));
+	if (e < 0)
+		return e;
+	return aggregate_of(reader_over(answer, sizeof(answer))).version >= TASKSTATS_TGID_VERSION
+		       ? 0
+		       : -ENODATA;
 }
 
 int exit_times_open(void)
@@ -140,14 +208,17 @@ int exit_times_open(void)
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
 	request_begin(&r, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
-	request_put(&r, CTRL_ATTR_FAMILY_NAME, TASKSTATS_GENL_NAME);
-	e = ask(fd, &r, &family);
+	request_put(&r, CTRL_ATTR_FAMILY_NAME, TASKSTATS_GENL_NAME, sizeof(TASKSTATS_GENL_NAME));
+	e = ask(fd, &r, CTRL_ATTR_FAMILY_ID, &family, sizeof(family));
 	if (e < 0 || !family)
 		return e < 0 ? e : -ENOENT;
+	e = has_thread_groups(fd, family);
+	if (e < 0)
+		return e;
 	snprintf(cpus, sizeof(cpus), "0-%ld", sysconf(_SC_NPROCESSORS_CONF) - 1);
 	request_begin(&r, family, TASKSTATS_CMD_GET);
-	request_put(&r, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, cpus);
-	e = ask(fd, &r, NULL);
+	request_put(&r, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, cpus, strlen(cpus) + 1);
+	e = ask(fd, &r, 0, NULL, 0);
 	if (e < 0)
 		return e;
 	e = fd;
@@ -160,28 +231,13 @@ struct exit_visit {
 	void *context;
 };
 
-/* The id and the statistics of one attribute: of a thread, or of all threads of a process. */
 static void visit_aggregate(const struct exit_visit *v, struct reader r, bool is_whole)
 {
-	struct taskstats t = { 0 };
-	uint32_t id = 0;
+	const struct aggregate g = aggregate_of(r);
 
-	while (reader_left(&r) >= NLA_HDRLEN && !r.bad) {
-		uint16_t len = reader_u16(&r), type = reader_u16(&r);
-		size_t n = len < NLA_HDRLEN ? 0 : len - NLA_HDRLEN;
-		const uint8_t *bytes = reader_bytes(&r, n);
-
-		reader_bytes(&r, MIN((size_t)(NLA_ALIGN(len) - len), reader_left(&r)));
-		if (len < NLA_HDRLEN || !bytes)
-			return;
-		if (type == TASKSTATS_TYPE_STATS)
-			memcpy(&t, bytes, MIN(n, sizeof(t)));
-		else if (type != TASKSTATS_TYPE_NULL && n >= sizeof(id))
-			memcpy(&id, bytes, sizeof(id));
-	}
 	/* of threads, only the first one's number is the process's */
-	if (id && id <= INT32_MAX && (is_whole || t.ac_tgid == id))
-		v->visit(v->context, (pid_t)id, t.cpu_run_virtual_total, is_whole);
+	if (g.id && g.id <= INT32_MAX && (is_whole || g.tgid == g.id))
+		v->visit(v->context, (pid_t)g.id, g.ns, is_whole);
 }
 
 static void visit_message(const struct exit_visit *v, const uint8_t *bytes, size_t size)
