@@ -70,7 +70,7 @@ CALLS = {
         fibers: Fiber::__construct Fiber::isTerminated Fiber::resume Fiber::start
         Fiber::start: {closure}
         Fiber::resume: {closure}
-        iterator_to_array: delegated numbers
+        iterator_to_array: delegated
         delegated: inner numbers
         numbers: inner
         recursion: leaf recursion

@@ -56,6 +56,9 @@ class Memory:
 
 PHP_FRAME = 488  # executor_globals: current_execute_data
 PHP_INTERNAL = 1
+PHP_OBJECT = 8
+PHP_PLACES = {200: 64, 184: 56}  # of a generator: its placeholder, and the pointer to its frame
+PHP_PARENT = 96  # behind that pointer
 
 
 class Php:
@@ -65,18 +68,33 @@ class Php:
     def string(self, at):
         return self.memory.text(at + 24, self.memory.number(at + 16))
 
-    def frames(self):
-        m, found = self.memory, []
+    def waiting(self, at):
+        """Frames that wait in `yield from`, innermost first; `at` may be the frame that stands for them."""
+        m = self.memory
+        generator, found = m.number(at + 32), []
+        place = PHP_PLACES.get(at - generator) if m.number(at + 40, "<B") == PHP_OBJECT else None
+        while place and m.number(generator + place + PHP_PARENT):
+            found.insert(0, m.number(generator + place))
+            generator = m.number(generator + place + PHP_PARENT)
+        return found
+
+    def chain(self):
+        m = self.memory
         at = m.number(m.symbols["executor_globals"] + PHP_FRAME)
         while at:
-            function, caller = m.number(at + 24), m.number(at + 48)
+            yield from [at] if m.number(at + 24) else self.waiting(at)
+            at = m.number(at + 48)
+
+    def frames(self):
+        m, found = self.memory, []
+        for at in self.chain():
+            function = m.number(at + 24)
             if function:
                 name, scope = m.number(function + 8), m.number(function + 16)
                 is_fiber = not name and m.number(function, "<B") == PHP_INTERNAL  # its start; its caller is the function that resumed it
                 name = self.string(name) if name else "<main>"
                 if not is_fiber:
                     found.append(f"{self.string(m.number(scope + 8))}::{name}" if scope and name != "<main>" else name)
-            at = caller
         return found
 
 

@@ -36,6 +36,7 @@ PHP = {
     "spin_handler": MAIN + ["exception", "spin_handler"],
     "spin_finally": MAIN + ["exception", "spin_finally"],
     "spin_generator": MAIN + ["generators", "generator", "spin_generator"],
+    "spin_delegated": MAIN + ["delegations", "{closure}", "delegating", "delegated", "spin_delegated"],
     "spin_eval": MAIN + ["evaluated", "<main>", "spin_eval"],
     "spin_destructor": MAIN + ["destruction", "Destroyed::__destruct", "spin_destructor"],
 }

@@ -13,7 +13,8 @@ struct php_execute_data {
 	__u64 caller;
 };
 
-#define PHP_CALL_TOP (1u << 17) /* call_info: is entered from C */
+#define PHP_CALL_TOP  (1u << 17) /* call_info: is entered from C */
+#define PHP_IS_OBJECT 8          /* its low byte: this_object is an object */
 
 struct php_function {
 	__u8 type; /* enum php_function_type */
@@ -67,6 +68,7 @@ static __always_inline bool php_find_frames(struct work *w)
 {
 	__u64 globals;
 
+	w->lang.n_waiting = 0;
 	if (w->lang.runtime.php.globals == PHP_GLOBALS_FIXED)
 		return read_word(w->lang.base + w->lang.runtime.state, &w->lang.cursor);
 	return php_thread_globals(w, &globals) &&
@@ -146,12 +148,60 @@ static __always_inline bool php_is_at_fiber(const struct work *w)
 	       frame.function && php_is_fiber(frame.function);
 }
 
+/*
+ * Generators that wait in `yield from` (Zend/zend_generators.h). While the innermost generator
+ * runs, the chain has one frame of no function in place of all that wait. This frame is a part of
+ * the outermost generator. Each generator has the one that it waits for as its parent; the last one
+ * runs, and is in the chain.
+ */
+#define PHP_GENERATOR_PARENT 96 /* behind the pointer to the generator's frame */
+
+/* Where a generator has the pointer to its frame; 0: the frame `at` stands for no generators. */
+static __always_inline __u32 php_generator_frame(const struct php_execute_data *frame, __u64 at)
+{
+	if ((frame->call_info & 0xff) != PHP_IS_OBJECT)
+		return 0;
+	switch (at - frame->this_object) {
+	case 200: /* PHP 7.4 and 8.0 */
+		return 64;
+	case 184:
+		return 56;
+	default:
+		return 0;
+	}
+}
+
+/* Adds the frames of a generator and of those that it waits for, outermost first. */
+__attribute__((noinline)) int php_add_waiting(__u32 slot, __u64 generator, __u32 frame_at)
+{
+	struct work *w = own_work(slot);
+	__u64 frame, parent;
+
+	if (!w)
+		return 0;
+	for (__u32 i = 0; i < PHP_WAITING_MAX; i++) {
+		if (!read_word(generator + frame_at, &frame) ||
+		    !read_word(generator + frame_at + PHP_GENERATOR_PARENT, &parent)) {
+			lose_language(w, LANGUAGE_NO_MEMORY);
+			return 0;
+		}
+		if (!parent)
+			return 0;
+		w->lang.waiting[bounded(i, PHP_WAITING_MAX - 1)] = frame;
+		w->lang.n_waiting = i + 1;
+		generator = parent;
+	}
+	lose_language(w, LANGUAGE_NO_CODE);
+	return 0;
+}
+
 __attribute__((noinline)) int php_frame(__u32 slot)
 {
 	struct php_execute_data frame;
 	struct php_function f = {};
 	struct language_code c = {};
 	struct work *w = own_work(slot);
+	bool is_waiting;
 	__u64 at;
 
 	if (!w)
@@ -162,14 +212,23 @@ __attribute__((noinline)) int php_frame(__u32 slot)
 		lack_run(w);
 		return 0;
 	}
-	if (bpf_probe_read_user(&frame, sizeof(frame), (const void *)w->lang.cursor)) {
+	at = w->lang.cursor;
+	is_waiting = w->lang.n_waiting;
+	if (is_waiting)
+		at = w->lang.waiting[bounded(--w->lang.n_waiting, PHP_WAITING_MAX - 1)];
+	if (bpf_probe_read_user(&frame, sizeof(frame), (const void *)at)) {
 		give_up_language(w, LANGUAGE_NO_MEMORY);
 		return 0;
 	}
-	at = w->lang.cursor;
-	w->lang.cursor = frame.caller;
-	if (!frame.function) /* it stands for a generator, or for the program's start */
+	if (!is_waiting)
+		w->lang.cursor = frame.caller;
+	if (!frame.function) { /* it stands for generators, or for the program's start */
+		__u32 frame_at = is_waiting ? 0 : php_generator_frame(&frame, at);
+
+		if (frame_at)
+			php_add_waiting(slot, frame.this_object, frame_at);
 		return 0;
+	}
 	if (php_is_fiber(frame.function))
 		return 0;
 	if (!php_read_function(frame.function, &f)) {
@@ -180,8 +239,8 @@ __attribute__((noinline)) int php_frame(__u32 slot)
 	} else {
 		push_language_frame(w, &c);
 	}
-	/* C code may call an internal function without the loop. */
-	if (f.type != PHP_INTERNAL && (frame.call_info & PHP_CALL_TOP))
+	/* C code may call an internal function without the loop. Waiting generators have none. */
+	if (f.type != PHP_INTERNAL && (frame.call_info & PHP_CALL_TOP) && !is_waiting)
 		end_run(w);
 	return 0;
 }

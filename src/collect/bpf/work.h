@@ -52,6 +52,8 @@ struct perl_walk {
 	__u32 pad;
 };
 
+#define PHP_WAITING_MAX 64 /* a power of two */
+
 #define LANGUAGE_OWNERS 512 /* a power of two above half of MAX_USER_WORDS */
 
 /* Frames of a language: those of the first runtime that the stack meets. */
@@ -76,6 +78,8 @@ struct language_walk {
 	__u32 next_owner;              /* sending */
 	__u64 owners[LANGUAGE_OWNERS]; /* of the frames: objects that have their names */
 	struct perl_walk perl;
+	__u32 n_waiting;                /* PHP: generators in `waiting` … */
+	__u64 waiting[PHP_WAITING_MAX]; /* … their frames, outermost first */
 	__u64 frame[PYTHON_FRAME_MAX / 8];
 	__u64 code[PYTHON_CODE_MAX / 8];
 };

@@ -85,6 +85,27 @@ function generators() {
 		;
 }
 
+function spin_delegated() {
+	return spin();
+}
+
+function delegated() {
+	for ($i = 0; $i < 3; $i++)
+		yield spin_delegated();
+}
+
+function delegating() {
+	yield from delegated();
+}
+
+function delegations() {
+	$outermost = (function () {
+		yield from delegating();
+	})();
+	foreach ($outermost as $value)
+		;
+}
+
 function spin_eval() {
 	return spin();
 }
@@ -116,6 +137,7 @@ function everything() {
 	recursion(99);
 	exception();
 	generators();
+	delegations();
 	evaluated();
 	destruction();
 }
