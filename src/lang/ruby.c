@@ -158,11 +158,15 @@ static uint64_t find_context(const struct elf_file *elf, const struct ruby_layou
 #define NAMES_MAX    192 /* bytes of code that are looked at */
 #define NAMES_OFFSET 16  /* of the array of names, behind the last number (symbol.h) */
 
-/* The first comparison with a variable, which is the last number in use; 0: none. */
+/*
+ * The first comparison of a register with a variable of 32 bits, which is the last number in use;
+ * 0: none.
+ */
 static uint64_t find_last_id(const uint8_t *code, size_t n, uint64_t link_addr)
 {
 	for (size_t i = 0; i + 6 <= n; i++)
-		if ((code[i] == 0x39 || code[i] == 0x3b) && code[i + 1] == 0x3d)
+		if ((code[i] == 0x39 || code[i] == 0x3b) && (code[i + 1] & 0xc7) == 0x05 &&
+		    !(i && (code[i - 1] & 0xf8) == 0x48))
 			return link_addr + i + 6 + (uint64_t)loop_displacement(code + i + 2);
 	return 0;
 }
@@ -222,7 +226,7 @@ static void find_names(const struct elf_file *elf, uint64_t base, struct ruby_la
 {
 	uint64_t link_addr = 0, last = 0;
 	size_t n;
-	const uint8_t *code = code_of(elf, "rb_id2str", ACCESSOR_MAX, &link_addr, &n);
+	const uint8_t *code = code_of(elf, "rb_id2str", NAMES_MAX, &link_addr, &n);
 
 	for (size_t i = 0; i + 7 <= n; i++)
 		if (!memcmp(code + i, "\x48\x81\xff", 3)) { /* cmp $last_operator,%rdi */

@@ -310,10 +310,12 @@ static void check_stack(const char *path, const struct buf *expected)
 	struct buf wanted = { 0 };
 
 	buf_bytes(&wanted, expected->data, expected->len);
+	frozen.n_losses = 0;
 	walk_frozen(&got);
 	if (strcmp(buf_cstr(&got), buf_cstr(&wanted)) != 0)
 		print_message("%s:\n", path);
 	assert_string_equal(buf_cstr(&got), buf_cstr(&wanted));
+	assert_int_equal(frozen.n_losses, 0);
 	buf_fini(&got);
 	buf_fini(&wanted);
 }
