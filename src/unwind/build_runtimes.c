@@ -34,6 +34,9 @@ static const struct stack_switch stack_switches[] = {
 	{ "time.now", SWITCH_BEHIND_LOAD, 16, BY_FRAME_POINTER },
 	/* the goroutine stops here, and does not call the thread's next code */
 	{ "runtime.mcall", SWITCH_BEHIND_LOAD, 8, { .cfa = UNWIND_CFA_END } },
+	/* so does one that is preempted: from here on, its thread may have another one */
+	{ "runtime.goschedImpl", SWITCH_AT_START, 8, { .cfa = UNWIND_CFA_END } },
+	{ "runtime.preemptPark", SWITCH_AT_START, 8, { .cfa = UNWIND_CFA_END } },
 	{ "_rt0_amd64_linux", SWITCH_AT_START, 8, { .cfa = UNWIND_CFA_END } },
 	{ "_rt0_amd64", SWITCH_AT_START, 8, { .cfa = UNWIND_CFA_END } },
 	/* the new thread begins behind its return */

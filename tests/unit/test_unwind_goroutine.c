@@ -158,6 +158,10 @@ static void functions_of_go_that_change_stacks_are_known(void **state)
 			   "runtime.morestack_noctxt: .cfi_startproc\nret\n.cfi_endproc\n"
 			   "runtime.clone.abi0: .cfi_startproc\nsyscall\nret\ncall *%r12\nnop\n"
 			   ".cfi_endproc\n"
+			   "runtime.goschedImpl: .cfi_startproc\npush %rbp\n"
+			   ".cfi_def_cfa_offset 16\ncall runtime.schedule\n"
+			   "runtime.schedule: ret\n.cfi_endproc\n"
+			   "runtime.preemptPark: .cfi_startproc\nret\n.cfi_endproc\n"
 			   "main.f: .cfi_startproc\npush %rbp\n.cfi_def_cfa_offset 16\nret\n"
 			   ".cfi_endproc\n.p2align 6\nbare: nop\nnop\n");
 	need_command("cc -dumpmachine | grep x86_64 && cc -shared -nostdlib -o go.so go.s");
@@ -175,6 +179,11 @@ static void functions_of_go_that_change_stacks_are_known(void **state)
 	assert_sp_plus(rule_at(&b, address_of(&b, "runtime.morestack_noctxt")), 8);
 	assert_sp_plus(rule_at(&b, address_of(&b, "runtime.clone.abi0") + 2), 8);
 	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "runtime.clone.abi0") + 5)),
+			 UNWIND_CFA_END);
+	/* The thread may have another goroutine already. */
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "runtime.schedule") - 1)),
+			 UNWIND_CFA_END);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "runtime.preemptPark"))),
 			 UNWIND_CFA_END);
 	rule = rule_at(&b, address_of(&b, "main.f") + 1);
 	assert_sp_plus(rule, 16);
