@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/thread.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,6 +39,21 @@ void thread_hurry(bool is_wanted)
 
 	if (now <= 0 && now != wanted)
 		setpriority(PRIO_PROCESS, 0, wanted);
+}
+
+int thread_open_delay(void)
+{
+	return open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+}
+
+uint64_t thread_delay_ns(int fd)
+{
+	char text[96] = "", *rest = text;
+
+	if (fd < 0 || pread(fd, text, sizeof(text) - 1, 0) <= 0)
+		return 0;
+	strtoull(text, &rest, 10);
+	return strtoull(rest, NULL, 10);
 }
 
 void thread_init_lock(pthread_mutex_t *lock)

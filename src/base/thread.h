@@ -24,6 +24,13 @@ void thread_be_ordinary(void);
 void thread_hurry(bool is_wanted);
 
 /*
+ * How long a thread has been ready to run, but had no CPU, since it began (proc_pid_schedstat(5)).
+ * Any thread may ask, with the descriptor that the thread itself has opened. -1 or an error: 0.
+ */
+int thread_open_delay(void); /* -1: not known */
+uint64_t thread_delay_ns(int fd);
+
+/*
  * A lock that threads of different priorities share. While one waits for it, the owner runs at the
  * priority of the waiting one. Otherwise, an owner that thousands of other threads delay would
  * delay a real-time thread, too.

@@ -100,17 +100,6 @@ static bool is_ready(const struct reader *reader)
 	return end && end[1] == ' ' && end[2] == 'R';
 }
 
-/* The time that the thread has waited for a CPU (proc_pid_schedstat(5)). */
-static uint64_t delay_of(const struct reader *reader)
-{
-	char text[96] = "", *rest = text;
-
-	if (reader->schedule_fd < 0 || pread(reader->schedule_fd, text, sizeof(text) - 1, 0) <= 0)
-		return 0;
-	strtoull(text, &rest, 10);
-	return strtoull(rest, NULL, 10);
-}
-
 /* Whether the reads of the work took all of their time, without the waits for a CPU. */
 static bool is_spent(const struct reader *reader)
 {
@@ -118,7 +107,7 @@ static bool is_spent(const struct reader *reader)
 
 	if (reader->spent_ns < reader->budget_ns)
 		return false;
-	delay_ns = delay_of(reader);
+	delay_ns = thread_delay_ns(reader->schedule_fd);
 	delay_ns -= MIN(delay_ns, reader->delay_ns);
 	return reader->spent_ns - MIN(reader->spent_ns, delay_ns) >= reader->budget_ns ||
 	       reader->spent_ns >= reader->budget_ns + MEMORY_READS_DELAY_NS;
@@ -132,7 +121,7 @@ static void *run_reader(void *arg)
 
 	own = reader;
 	atomic_store(&reader->tid, (int32_t)syscall(SYS_gettid));
-	reader->schedule_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	reader->schedule_fd = thread_open_delay();
 	thread_hurry(true);
 	pthread_mutex_lock(&reader->lock);
 	for (;;) {
@@ -141,7 +130,7 @@ static void *run_reader(void *arg)
 		if (reader->is_ending)
 			break;
 		pthread_mutex_unlock(&reader->lock);
-		reader->delay_ns = delay_of(reader);
+		reader->delay_ns = thread_delay_ns(reader->schedule_fd);
 		reader->work(reader->arg);
 		pthread_mutex_lock(&reader->lock);
 		reader->work = NULL;
@@ -277,6 +266,18 @@ static bool wait_for_work(struct reader *reader, uint64_t limit_ns)
 		pthread_cond_timedwait(&reader->is_done, &reader->lock, &until);
 	}
 	return true;
+}
+
+uint64_t memory_reads_delay_ns(const struct memory_reads *r)
+{
+	uint64_t delay_ns = 0;
+
+	if (!r || !r->reader)
+		return 0;
+	pthread_mutex_lock(&r->reader->lock);
+	delay_ns = thread_delay_ns(r->reader->schedule_fd);
+	pthread_mutex_unlock(&r->reader->lock);
+	return delay_ns;
 }
 
 int memory_reads_run(struct memory_reads *r, void (*work)(void *), void *arg)

@@ -58,6 +58,9 @@ void memory_reads_free(struct memory_reads *r);
  */
 int memory_reads_run(struct memory_reads *r, void (*work)(void *arg), void *arg);
 
+/* How long the thread has waited for a CPU, of all works so far. Not during a work. */
+uint64_t memory_reads_delay_ns(const struct memory_reads *r); /* NULL: 0 */
+
 /* Whether the caller is work that memory_reads_run() runs. */
 bool memory_reads_here(void);
 

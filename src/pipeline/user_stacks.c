@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "guard/limits.h"
 #include "guard/memory_reads.h"
 #include "machine/address_space.h"
@@ -72,6 +73,10 @@ struct user_stacks {
 	uint64_t start_ns, waited_ns;
 	uint64_t n_learnt;    /* user_stacks_n_learnt() */
 	uint64_t followed_ns; /* by walks of copies that follow code, besides waited_ns */
+	uint64_t delayed_ns;  /* of these, for tests: without a CPU */
+	bool has_followed;
+	int delay_fd; /* of the thread that walks (thread_open_delay()); -1: not known … */
+	uint64_t first_delay_ns; /* … and its delay before the first such walk */
 	uint64_t pcs[MAX_WALKED];
 };
 
@@ -94,6 +99,7 @@ struct user_stacks *user_stacks_new(const struct user_stacks_config *config)
 		.in_background = true, .has_debug_files = true, .finder = config->finder });
 	s->unwinder = unwinder_new();
 	s->reads = s->proc ? memory_reads_new(MEMORY_READ_NS) : NULL;
+	s->delay_fd = -1;
 	return s;
 }
 
@@ -102,6 +108,7 @@ void user_stacks_free(struct user_stacks *s)
 	if (!s)
 		return;
 	memory_reads_free(s->reads);
+	close_at_exit(&s->delay_fd);
 	unwinder_free(s->unwinder);
 	unwind_library_free(s->library);
 	vec_foreach (&s->images, known) {
@@ -502,12 +509,25 @@ static void begin_runtimes(struct user_stacks *s, int32_t pid, const struct thre
 		s->has_v8 = v8_stacks_begin(s->v8, pid, thread, time_ns, s->regs.value);
 }
 
+/* On a busy machine, walks mostly wait for a CPU: this thread, and the one that reads for it. */
+static uint64_t delay_of_walks(const struct user_stacks *s)
+{
+	return s->delayed_ns + memory_reads_delay_ns(s->reads) + thread_delay_ns(s->delay_fd) -
+	       s->first_delay_ns;
+}
+
 /* Processes choose how many reads their code takes, and how long a read does. */
 static void keep_time_limit(struct user_stacks *s, uint64_t now_ns)
 {
 	uint64_t all_ns = FOLLOWS_NS + (now_ns - s->start_ns) / 100 * FOLLOWS_PERCENT;
 
-	if (s->followed_ns < all_ns)
+	if (!s->has_followed) {
+		s->delay_fd = thread_open_delay();
+		s->first_delay_ns = thread_delay_ns(s->delay_fd);
+	}
+	s->has_followed = true;
+	if (s->followed_ns < all_ns ||
+	    s->followed_ns - MIN(s->followed_ns, delay_of_walks(s)) < all_ns)
 		return;
 	if (s->java)
 		java_stacks_read_nothing(s->java);
@@ -623,8 +643,9 @@ uint64_t user_stacks_generation(const struct user_stacks *s)
 	return unwind_library_generation(s->library) + s->n_opened;
 }
 
-void user_stacks_charge(struct user_stacks *s, uint64_t waited_ns, uint64_t followed_ns)
+void user_stacks_charge(struct user_stacks *s, const struct user_stacks_times *times)
 {
-	s->waited_ns += waited_ns;
-	s->followed_ns += followed_ns;
+	s->waited_ns += times->waited_ns;
+	s->followed_ns += times->followed_ns;
+	s->delayed_ns += times->delayed_ns;
 }

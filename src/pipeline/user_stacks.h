@@ -82,7 +82,8 @@ enum table_patience {
 };
 
 /*
- * Code of Java and JavaScript is followed for FOLLOWS_NS and a part of the time (guard/limits.h).
+ * Code of Java and JavaScript is followed for FOLLOWS_NS and a part of the time (guard/limits.h),
+ * without the time that the threads had no CPU.
  * Then a walk reads none of it any more; if it needs to, the reason is java-state or
  * javascript-state.
  */
@@ -127,4 +128,8 @@ uint64_t user_stacks_n_learnt(const struct user_stacks *s);
 struct memory_reads *user_stacks_reads(struct user_stacks *s);
 
 /* For tests: counts time, as if walks had waited, and followed code, so long. */
-void user_stacks_charge(struct user_stacks *s, uint64_t waited_ns, uint64_t followed_ns);
+struct user_stacks_times {
+	uint64_t waited_ns, followed_ns;
+	uint64_t delayed_ns; /* of the second: for a CPU */
+};
+void user_stacks_charge(struct user_stacks *s, const struct user_stacks_times *times);
