@@ -7,6 +7,9 @@
 # Each release is a small chroot with its interpreters, which run the programs tests/programs/lang/golden.*. assay records
 # the whole machine; Java and Node.js by copied stacks and through BPF, each as a command. tests/cli/language_stacks.py compares the stacks with those that they must be. PYTHONS='PATH PATH':
 # these interpreters of this machine, too. ASSAY_LANGUAGES_DIR: where the chroots are, and stay; else they are temporary.
+#
+# A comment `# | RUNTIME | BUILD | MODE | RIGHT | WRONG |` behind a check is its row of the table in docs/languages.md. A failed
+# check shows the losses that assay counted.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 assay=${ASSAY_BUILD:-$here/../build}/assay
@@ -46,6 +49,20 @@ make_chroot() {
 	debootstrap --variant=minbase --include="python3,php-cli,ruby,nodejs$(printf ',openjdk-%s-jre-headless' ${jdk[$1]})" "$1" "$dir" "$(mirror)" >"$log" 2>&1 || tail -1 "$log"
 }
 
+# judge TITLE LANGUAGE RUNTIME BUILD MODE FILTER [OPTION]: compares the stacks of the session with those that they must be.
+judge() {
+	local title=$1 language=$2 row="$3 | $4 | $5" result
+	"$assay" export -i "$work/s" --format speedscope -o "$work/json" ${6:+"$6"} >>"$work/log" 2>&1
+	if result=$("$here/cli/language_stacks.py" "$work/json" "${@:7}" "$language" 2>&1); then
+		say ok "$title: $(echo "$result" | tail -1)"
+		echo "$result" | sed -n 's/^wrong/# &/p'
+	else
+		say "not ok" "$title"
+		{ echo "$result" && cat "$work/log" && "$assay" info -i "$work/s" | sed -n '/^losses/,$p'; } | sed 's/^/# /'
+	fi
+	echo "$result" | sed -nE "\$s/^([0-9]+) right, ([0-9]+) wrong(, ([0-9]+) cut)?$/# | ${row//\//\\/} | \1 | \2 | \4 |/p"
+}
+
 # ran_for SECONDS: whether the program has had so much CPU time, or has ended.
 ran_for() {
 	local stat
@@ -68,29 +85,22 @@ record_program() {
 	recorder=
 }
 
-# check LANGUAGE TITLE COMMAND...: the command runs an interpreter; its program follows it.
+# check LANGUAGE BUILD MODE COMMAND...: the command runs an interpreter; its program follows it.
 check() {
-	local title version plain='' result language=$1
-	version=$("${@:3}" "$golden.$language" --version) || {
+	local version plain=() language=$1 of_program
+	version=$("${@:4}" "$golden.$language" --version) || {
 		say "not ok" "$2: it does not run"
 		return
 	}
-	title="$version, $2"
-	[[ "$version" =~ ^Python\ 3\.([6-9]|10)\. ]] && plain=--plain
-	"${@:3}" "$golden.$language" &
+	[[ "$version" =~ ^Python\ 3\.([6-9]|10)\. ]] && plain=(--plain)
+	"${@:4}" "$golden.$language" &
 	program=$!
+	of_program=pid:$program # others may run golden programs, too
 	record_program
 	kill "$program"
 	wait "$program" 2>/dev/null
 	program=
-	"$assay" export -i "$work/s" --format speedscope -o "$work/json" >>"$work/log" 2>&1
-	if result=$("$here/cli/language_stacks.py" "$work/json" $plain "$language" 2>&1); then
-		say ok "$title: $(echo "$result" | tail -1)"
-		echo "$result" | sed -n 's/^wrong/# &/p'
-	else
-		say "not ok" "$title"
-		{ echo "$result" && cat "$work/log"; } | sed 's/^/# /'
-	fi
+	judge "$version, $2${3:+, $3}" "$language" "$version" "$2" "$3" "$of_program" ${plain[@]+"${plain[@]}"}
 	rm -rf "$work/s"
 }
 
@@ -98,21 +108,17 @@ check() {
 # shellcheck disable=SC2016 # the inner shell's
 within=(unshare -m sh -c 'mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"')
 
-# check_copied LANGUAGE TITLE DIR COMMAND...: stacks that assay walks itself, of a program in a chroot.
+# check_copied LANGUAGE RUNTIME RELEASE MODE COMMAND...: stacks that assay walks itself, of a program in a chroot.
 check_copied() {
-	local language=$1 title=$2 dir=$3 collector result options
+	local language=$1 title="$2, $3, $4" dir=$chroots/$3 collector options
 	for collector in perf bpf; do
 		options=(--collector "$collector" -e cpu-clock -F 499)
 		[ "$collector" = perf ] && options+=(--stack-size 32768)
-		"$assay" record "${options[@]}" -o "$work/s" -- "${within[@]}" "$dir" "${@:4}" >"$work/log" 2>&1
-		"$assay" export -i "$work/s" --format speedscope -o "$work/json" >>"$work/log" 2>&1
+		"$assay" record "${options[@]}" -o "$work/s" -- "${within[@]}" "$dir" "${@:5}" >"$work/log" 2>&1
 		if "$assay" info -i "$work/s" --format json | grep -qE '"(java|javascript)-version"'; then
 			say ok "$title # SKIP assay does not know this version"
-		elif result=$("$here/cli/language_stacks.py" "$work/json" "$language" 2>&1); then
-			say ok "$title, $collector: $(echo "$result" | tail -1)"
 		else
-			say "not ok" "$title, $collector"
-			{ echo "$result" && cat "$work/log"; } | sed 's/^/# /'
+			judge "$title, $collector" "$language" "$2" "$3" "$4, $collector" ''
 		fi
 		rm -rf "$work/s"
 	done
@@ -129,8 +135,8 @@ check_java() {
 		say ok "$name # SKIP no javac here that makes classes of Java 8"
 		return
 	fi
-	check_copied java "$name, compiled" "$dir" "$java" -Xmx64m -cp / golden 1500
-	check_copied java "$name, interpreted" "$dir" "$java" -Xint -Xmx64m -cp / golden 150
+	check_copied java "Java $2" "$1" compiled "$java" -Xmx64m -cp / golden 1500
+	check_copied java "Java $2" "$1" interpreted "$java" -Xint -Xmx64m -cp / golden 150
 }
 
 golden=/golden
@@ -142,28 +148,28 @@ for release; do
 		continue
 	fi
 	cp "$here"/programs/lang/golden.* "$chroots/$release/"
-	check py "$release" chroot "$chroots/$release" python3
-	check php "$release" chroot "$chroots/$release" php
+	check py "$release" '' chroot "$chroots/$release" python3
+	check php "$release" '' chroot "$chroots/$release" php
 	for jit in tracing function; do
-		check php "$release, opcache.jit=$jit" chroot "$chroots/$release" php -d opcache.enable_cli=1 \
+		check php "$release" "opcache.jit=$jit" chroot "$chroots/$release" php -d opcache.enable_cli=1 \
 			-d opcache.jit_buffer_size=64M -d opcache.jit=$jit -d opcache.file_update_protection=0
 	done
-	check rb "$release" chroot "$chroots/$release" ruby
-	check pl "$release" chroot "$chroots/$release" perl
+	check rb "$release" '' chroot "$chroots/$release" ruby
+	check pl "$release" '' chroot "$chroots/$release" perl
 	for version in ${jdk[$release]}; do
 		check_java "$release" "$version"
 	done
 	node=$(chroot "$chroots/$release" node --version 2>/dev/null)
-	check_copied js "Node $node, $release, optimised" "$chroots/$release" node /golden.js 2000
+	check_copied js "Node ${node#v}" "$release" optimised node /golden.js 2000
 	case $node in
 	v12.*) interpreted=(--no-opt) ;;
 	v24.*) interpreted=(--no-opt --no-sparkplug --no-maglev) ;;
 	*) interpreted=(--no-opt --no-sparkplug) ;;
 	esac
-	check_copied js "Node $node, $release, interpreted" "$chroots/$release" node "${interpreted[@]}" /golden.js 250
+	check_copied js "Node ${node#v}" "$release" interpreted node "${interpreted[@]}" /golden.js 250
 done
 golden=$here/programs/lang/golden
 for interpreter in ${PYTHONS-}; do
-	check py "$interpreter" "$interpreter"
+	check py "$interpreter" '' "$interpreter"
 done
 echo "1..$n"
