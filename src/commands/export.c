@@ -362,8 +362,8 @@ static int find_leaves(struct export_args *args, char **leaves)
 		error_set(&err, -EINVAL, "give -i or --fleet, not both");
 	else if (is_clickhouse)
 		;
-	else if (!fleet_is_at(args->fleet))
-		error_set(&err, -ENODEV, "%s is no fleet", args->fleet);
+	else if (fleet_require(args->fleet, &err) < 0)
+		;
 	else if (!fleet_is_at(*leaves))
 		error_set(&err, -ENODATA,
 			  "no host of %s has sent addresses: 'assay ship --leaves' does",

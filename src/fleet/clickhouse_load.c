@@ -485,9 +485,7 @@ int fleet_load(const struct fleet_load_config *config, struct fleet_load_result 
 	struct fleet_load_memory *own = config->memory ? NULL : fleet_load_memory_new();
 	struct loader l = { .config = config, .result = out, .memory = own ? own : config->memory };
 	cleanup(close_at_exit) int lock = -1;
-	int r = fleet_is_at(config->fleet)
-			? 0
-			: error_set(err, -ENODEV, "%s is no fleet", config->fleet);
+	int r = fleet_require(config->fleet, err);
 
 	*out = (struct fleet_load_result){ 0 };
 	if (r >= 0)

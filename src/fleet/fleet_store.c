@@ -27,7 +27,8 @@
 #include "store/history/retention.h"
 
 #define MARK          ".fleet"
-#define VERSION       "assay-fleet 1\n"
+#define MARK_WORD     "assay-fleet "
+#define FLEET_VERSION 1
 #define HIDDEN_PREFIX ".block-"
 #define KEYS_MAX      (256u << 20)
 #define KEY_LINE_MAX  200
@@ -111,9 +112,37 @@ static int fill_fleet(const char *dir, struct error *err)
 {
 	cleanup(free_at_exit) char *mark = xasprintf("%s/" MARK, dir);
 	cleanup(free_at_exit) char *names = xasprintf("%s/" HISTORY_NAMES_DIR, dir);
+	cleanup(free_at_exit) char *line = xasprintf(MARK_WORD "%d\n", FLEET_VERSION);
 	int r = file_mkdirs(names, 0750, err);
 
-	return r < 0 ? r : file_replace(mark, VERSION, strlen(VERSION), err);
+	return r < 0 ? r : file_replace(mark, line, strlen(line), err);
+}
+
+int fleet_check_version(const char *dir, struct error *err)
+{
+	cleanup(free_at_exit) char *mark = xasprintf("%s/" MARK, dir);
+	char line[64];
+	unsigned long version = 0;
+
+	if (file_is_regular(mark) && file_read_line(mark, line, sizeof(line)) &&
+	    !strncmp(line, MARK_WORD, strlen(MARK_WORD)))
+		version = strtoul(line + strlen(MARK_WORD), NULL, 10);
+	if (version <= FLEET_VERSION)
+		return 0;
+	return error_set(err, -EPROTONOSUPPORT,
+			 "the fleet %s was made by a newer assay (format %lu; this one reads up to "
+			 "%d): update assay to use it",
+			 dir, version, FLEET_VERSION);
+}
+
+int fleet_require(const char *dir, struct error *err)
+{
+	if (!fleet_is_at(dir))
+		return error_set(err, -ENODEV,
+				 "%s is no fleet: name a directory that 'assay ship --to "
+				 "dir:DIRECTORY' made",
+				 dir);
+	return fleet_check_version(dir, err);
 }
 
 /* Made under another name, so that hosts that begin together see a whole one, or none. */
@@ -124,7 +153,7 @@ int fleet_make(const char *dir, struct error *err)
 	int r;
 
 	if (fleet_is_at(dir))
-		return 0;
+		return fleet_check_version(dir, err);
 	if (lstat(dir, &st) == 0)
 		return error_set(
 			err, -ENOTEMPTY,
@@ -185,9 +214,12 @@ bool fleet_has_host(const char *dir, const char *host)
 
 int fleet_hosts(const char *dir, struct history_names *out, struct error *err)
 {
-	DIR *d = opendir(dir);
+	int r = fleet_check_version(dir, err);
+	DIR *d = r < 0 ? NULL : opendir(dir);
 	const struct dirent *entry;
 
+	if (r < 0)
+		return r;
 	if (!d)
 		return error_errno(err, -errno, "cannot read %s", dir);
 	while ((entry = readdir(d)))
@@ -402,6 +434,7 @@ int fleet_host_open(const char *dir, const char *host, struct fleet_host **out, 
 	h->dir = xasprintf("%s/%s", dir, host);
 	if (r >= 0 && !fleet_is_at(dir))
 		r = error_set(err, -ENODEV, "%s is no fleet (any longer)", dir);
+	r = r < 0 ? r : fleet_check_version(dir, err);
 	if (r >= 0 && mkdir(h->dir, 0750) < 0 && errno != EEXIST)
 		r = error_errno(err, -errno, "cannot make %s", h->dir);
 	if (r >= 0)

@@ -57,12 +57,19 @@ bool fleet_host_is_valid(const char *name);
 
 /*
  * Makes the directory if it is missing. -ENOTEMPTY: there is one, and it is no fleet. An empty one
- * may be the place of a file system that is not mounted.
+ * may be the place of a file system that is not mounted. -EPROTONOSUPPORT: see
+ * fleet_check_version().
  */
 int fleet_make(const char *dir, struct error *err);
 
-/* Whether there is a fleet at `path`. */
+/* Whether there is a fleet at `path`, also one of a newer assay. */
 bool fleet_is_at(const char *path);
+
+/* -EPROTONOSUPPORT: a newer assay made the fleet. 0 also if there is none. */
+int fleet_check_version(const char *dir, struct error *err);
+
+/* The same, but -ENODEV if there is no fleet. */
+int fleet_require(const char *dir, struct error *err);
 
 /*
  * The fleet in a fleet that has the addresses of chosen services, by the hour (assay ship
@@ -132,6 +139,7 @@ struct fleet_host;
 /*
  * Opens a host of a fleet for writing, makes its folder if needed, and ends what a crash left.
  * -EBUSY: another process writes it or merges it. -ENODEV: there is no fleet.
+ * -EPROTONOSUPPORT: see fleet_check_version().
  */
 int fleet_host_open(const char *dir, const char *host, struct fleet_host **out, struct error *err);
 

@@ -172,8 +172,8 @@ static void read_part(struct ship *s, uint32_t part)
 	/* A recorder that was stopped for an hour may go on. */
 	out.is_over = has_end && r >= 0;
 	vec_push(&s->parts, out);
-	/* The recorder may have begun the newest one just now. */
-	if (r < 0 && access(path, F_OK) == 0 && part + 1 < s->names.n) {
+	/* The recorder may have begun the newest one just now, but not in a newer format. */
+	if (r < 0 && access(path, F_OK) == 0 && (part + 1 < s->names.n || r == -EPROTONOSUPPORT)) {
 		log_warning("a part is left out: %s", err.text);
 		s->result->n_damaged++;
 	}

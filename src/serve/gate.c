@@ -165,10 +165,9 @@ int gate_new(const char *fleet, struct gate **out, struct error *err)
 	int r;
 
 	g->fleet = xstrdup(fleet);
-	if (!fleet_is_at(fleet))
-		return error_set(err, -ENODEV, "%s is no fleet; 'assay ship --to dir:%s' makes one",
-				 fleet, fleet);
-	r = fleet_tokens_read(fleet, &g->tokens, err);
+	r = fleet_require(fleet, err);
+	if (r >= 0)
+		r = fleet_tokens_read(fleet, &g->tokens, err);
 	if (r >= 0)
 		*out = take_ptr(g);
 	return r;

@@ -180,7 +180,7 @@ static int check_version(const char *path, const char *name, const uint8_t *byte
 		return 0;
 	return error_set(err, -EPROTONOSUPPORT,
 			 "session '%s': %s was written by a newer assay (format %" PRIu32
-			 "; this one reads up to %d)",
+			 "; this one reads up to %d): update assay to read it",
 			 path, name, h.version, SEGMENT_VERSION_MAX);
 }
 

@@ -76,6 +76,25 @@ functions_of() {
 	assay report -i fleet --by host host:web1 | grep -q web1
 }
 
+@test "the fleet of a newer assay is refused by its number, and stays as it was" {
+	local words
+	cp -r "$BATS_TEST_DIRNAME/../data/fleet-1" fleet
+	cp -r fleet/web1 history
+	echo "assay-fleet 2" >fleet/.fleet
+	cp -r fleet before
+	for words in "report -i fleet" "info fleet" "fleet hosts fleet" "fleet audit fleet" "fleet merge fleet" "fleet forget fleet web1" \
+		"fleet enroll fleet web2" "serve --fleet fleet --listen 127.0.0.1:0" "ship --to dir:fleet --once --host web2 history" \
+		"export --fleet fleet -F autofdo"; do
+		# shellcheck disable=SC2086 # several words
+		run -1 within assay $words
+		[[ "$output" == *"fleet was made by a newer assay (format 2; this one reads up to 1)"* ]]
+	done
+	diff -r before fleet
+	# The fleet of this version is read.
+	echo "assay-fleet 1" >fleet/.fleet
+	[ "$(functions_of fleet)" = $'known_part 21\nother_part 7' ]
+}
+
 @test "a cached index of another version is made again" {
 	need_recording
 	assay record -q -o s.assay -- "$PROGRAMS/split" 0.2cpu

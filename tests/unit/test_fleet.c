@@ -7,9 +7,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "fleet/fleet_store.h"
 #include "fleet/ship.h"
+#include "store/format.h"
 
 #define FLEET "fleet"
 #define HOST  "web1"
@@ -113,6 +115,33 @@ static void each_block_is_sent_once(void **state)
 	result = ship_history(&h);
 	assert_int_equal(result.n_sent, 0);
 	assert_whole(MIDNIGHT, MIDNIGHT + 2400);
+	history_fini(&h);
+}
+
+/* As after a downgrade: the newest part is no part that has only just begun. */
+static void a_part_of_a_newer_assay_is_left_out_with_a_warning(void **state)
+{
+	const char *segment = "20261120T002500.000Z/samples/current/0000.segment";
+	struct segment_header newer = { .version = SEGMENT_VERSION_MAX + 1 };
+	cleanup(free_at_exit) char *path = NULL;
+	struct buf header = { 0 };
+	struct ship_result result;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 1500, true);
+	history_part(&h, MIDNIGHT + 1500, 900, true);
+	path = xasprintf("%s/%s", h.dir, segment);
+	assert_int_equal(access(path, F_OK), 0);
+	segment_header_write(&header, &newer);
+	assert_int_equal(file_replace(path, header.data, header.len, NULL), 0);
+	result = ship_history(&h);
+	assert_int_equal(result.n_damaged, 1);
+	assert_int_equal(result.n_sent, 3);
+	assert_whole(MIDNIGHT, MIDNIGHT + 1500);
+	buf_fini(&header);
 	history_fini(&h);
 }
 
@@ -550,6 +579,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_block_is_sent_once),
+		cmocka_unit_test(a_part_of_a_newer_assay_is_left_out_with_a_warning),
 		cmocka_unit_test(a_kill_at_any_step_loses_and_doubles_nothing),
 		cmocka_unit_test(killed_again_and_again_it_still_ends),
 		cmocka_unit_test(a_torn_line_of_keys_is_no_key),

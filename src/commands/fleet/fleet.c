@@ -88,9 +88,7 @@ int fleet_operand(const struct option_list *operands, const char **fleet, struct
 	if (!operands->n)
 		return error_set(err, -EINVAL, "name the directory of a fleet");
 	*fleet = operands->data[0];
-	if (!fleet_is_at(*fleet))
-		return error_set(err, -ENODEV, "%s is no fleet", *fleet);
-	return 0;
+	return fleet_require(*fleet, err);
 }
 
 int fleet_place(const struct option_list *operands, const char **place, struct error *err)

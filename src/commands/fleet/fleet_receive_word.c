@@ -99,8 +99,9 @@ int fleet_receive_run(const struct fleet_args *args, const struct option_list *o
 			return error_set(err, -EINVAL, "receive: '%s' is no time of a block",
 					 operands->data[5]);
 	}
-	if (!fleet_is_at(q.fleet))
-		return error_set(err, -ENODEV, "%s is no fleet", q.fleet);
+	r = fleet_require(q.fleet, err);
+	if (r < 0)
+		return r;
 	/* One process reads the bytes, and has no rights. This one keeps the block. */
 	parser_use_children(PARSER_BYTES);
 	r = file_hold_fd(dup(STDIN_FILENO), "the body", &body, err);
