@@ -125,7 +125,8 @@ emulate() {
 }
 
 # An emulated machine is slow, so all of its tests have 15 deadlines together, and each wait in it has two.
-deadline_s=${ASSAY_TEST_DEADLINE:-120}
+# A boot with many tests has more deadlines.
+deadline_s=${ASSAY_TEST_DEADLINE:-120} deadlines=15
 
 # What runs prints between two marks; a guest that doesn't come to the second died.
 boot() {
@@ -133,7 +134,7 @@ boot() {
 	printf '%q ' "$@" >"$guest/etc/command"
 	echo $((2 * deadline_s)) >"$guest/etc/deadline"
 	write_initramfs
-	emulate stdio timeout --foreground -k 10 "${ASSAY_GUEST_SECONDS:-$((15 * deadline_s))}" </dev/null 2>"$work/emulator.err" |
+	emulate stdio timeout --foreground -k 10 "${ASSAY_GUEST_SECONDS:-$((deadlines * deadline_s))}" </dev/null 2>"$work/emulator.err" |
 		tr -d '\r' | tee "$work/console" | sed -n '/^@@begin/,/^@@end/{/^@@/!p}'
 	status=$(sed -n 's/^@@end \([0-9]*\)$/\1/p' "$work/console")
 	[ -n "$status" ] && return "$status"
