@@ -349,6 +349,20 @@ static bool is_open_from(const struct rings *r, size_t first, uint32_t counter)
 	return false;
 }
 
+/* There is no counter whose refusal says why. */
+static int explain_side_band(const struct opening *o, unsigned int cpu, int code, struct error *err)
+{
+	const struct counter_sources *sources = o->config.sources;
+	enum reason reason = reason_of_refusal(sources, &o->side_band, code);
+	struct reason_text text;
+
+	if (reason == REASON_NONE)
+		return error_errno(err, code, "cannot follow the processes of CPU %u", cpu);
+	reason_tell(sources, reason, &text);
+	return error_set(err, code, "cannot follow the processes of CPU %u: %s%s%s", cpu,
+			 text.reason, *text.remedy ? "; " : "", text.remedy);
+}
+
 /* All events of one thread (or of everything) on one CPU, into that CPU's ring. */
 static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 		       const struct target *t, struct error *err)
@@ -370,7 +384,7 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 	if (leader == -ENOENT && c->cgroup_fd >= 0)
 		return cgroup_explain(c->cgroup_fd, leader, err);
 	if (leader < 0 && !c->counters->n)
-		return error_errno(err, leader, "cannot follow the processes of CPU %u", ring->cpu);
+		return explain_side_band(o, ring->cpu, leader, err);
 	if (leader < 0)
 		return counter_explain(c->sources, &c->counters->data[0], leader, err);
 	add_fd(r, ring, leader, RINGS_SIDE_BAND, &o->side_band);

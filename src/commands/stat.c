@@ -145,7 +145,8 @@ static int choose_counters(struct stat_setup *s, struct error *err)
 	if (s->args.topdown && !s->has_topdown)
 		return error_set(err, -ENOTSUP,
 				 "--topdown: this processor, or this virtual machine, has no "
-				 "events for it that assay knows");
+				 "events for it that assay knows; 'assay stat --help' lists the "
+				 "processors that have them");
 	vec_foreach (&s->args.events, spec)
 		if ((r = counter_parse(&sources, *spec, &rate, &s->counters, err)) < 0)
 			return r;

@@ -589,36 +589,6 @@ void probe_files(const struct probe_machine *m, struct finding *f)
 		finding_command(f, m, true, "prlimit --pid $$ --nofile=65536");
 }
 
-#define IN_CONTAINER                                                                   \
-	" To do: start the container with -v /sys/kernel/tracing:/sys/kernel/tracing " \
-	"--cap-add PERFMON."
-
-void probe_tracepoints(const struct probe_machine *m, struct finding *f)
-{
-	char tracefs[PATH_MAX], events[PATH_MAX + 8];
-	bool is_there = sources_tracefs(m->sources, tracefs);
-	bool may_raw = sources_perfmon(m->sources) || sources_paranoid(m->sources) < 0;
-
-	snprintf(events, sizeof(events), "%s/events", tracefs);
-	if (!is_there) {
-		finding_set(f, PROBE_MISSING, "tracefs is not mounted");
-		finding_means(f, "Events such as sched:sched_switch are not known without it.%s",
-			      sources_in_container(m->sources) ? IN_CONTAINER : "");
-		if (!sources_in_container(m->sources))
-			finding_command(f, m, true, "mount -t tracefs nodev %.100s", tracefs);
-	} else if (access(events, R_OK | X_OK) < 0) {
-		finding_set(f, PROBE_MISSING, "%.100s can't be read by this user", tracefs);
-		finding_means(f, "Events such as sched:sched_switch are not known without it.");
-		finding_command(f, m, true, "mount -o remount,mode=755 %.100s", tracefs);
-	} else if (!may_raw) {
-		finding_set(f, PROBE_LIMITED, "%.80s is readable, but the data is not", tracefs);
-		finding_means(f, "Tracepoints of other processes and their fields need root.");
-		finding_remedy(f, m, REASON_LEVEL_TRACEPOINT);
-	} else {
-		finding_set(f, PROBE_OK, "%.100s is readable", tracefs);
-	}
-}
-
 /* Its type and the least that it takes: user code of this process. */
 static int try_intel_pt(const struct probe_machine *m, uint32_t type, bool with_kernel)
 {

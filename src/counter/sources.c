@@ -36,6 +36,19 @@ const char *sources_sysfs(const struct counter_sources *s)
 	return s && s->sysfs ? s->sysfs : set && *set ? set : "/sys";
 }
 
+bool sources_has_sysfs(const struct counter_sources *s)
+{
+	static const char *const folders[] = { "bus", "devices", "kernel" };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		snprintf(path, sizeof(path), "%s/%s", sources_sysfs(s), folders[i]);
+		if (access(path, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
 const char *sources_proc(const struct counter_sources *s)
 {
 	return s && s->proc ? s->proc : "/proc";

@@ -13,6 +13,10 @@
 #include "counter/counter.h"
 
 const char *sources_sysfs(const struct counter_sources *s);
+
+/* False: nothing is mounted there. */
+bool sources_has_sysfs(const struct counter_sources *s);
+
 const char *sources_proc(const struct counter_sources *s);
 
 /* The directory that holds tracefs' events/; false (and the usual place) when there is none. */

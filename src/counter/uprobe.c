@@ -5,18 +5,31 @@
 
 #include "base/error.h"
 #include "counter/pmu.h"
+#include "counter/reason.h"
 #include "counter/sources.h"
 
 #define PMU_UPROBE "uprobe"
+
+static int explain_no_uprobes(const struct counter_sources *sources, const char *what,
+			      struct error *err)
+{
+	struct reason_text text;
+
+	if (sources_has_sysfs(sources))
+		return error_set(
+			err, -EOPNOTSUPP,
+			"%s: this kernel has no uprobes (CONFIG_UPROBE_EVENTS, Linux 4.17)", what);
+	reason_tell(sources, REASON_NO_SYSFS, &text);
+	return error_set(err, -EOPNOTSUPP, "%s: %s, which lists the kernel's uprobes; %s", what,
+			 text.reason, text.remedy);
+}
 
 int uprobe_check(const struct counter_sources *sources, const char *what, struct error *err)
 {
 	uint32_t type;
 
 	if (!pmu_type(sources, PMU_UPROBE, &type))
-		return error_set(
-			err, -EOPNOTSUPP,
-			"%s: this kernel has no uprobes (CONFIG_UPROBE_EVENTS, Linux 4.17)", what);
+		return explain_no_uprobes(sources, what, err);
 	if (!sources_perfmon(sources))
 		return error_set(err, -EACCES,
 				 "%s: a uprobe needs root or CAP_PERFMON ('sudo assay …')", what);
@@ -32,7 +45,7 @@ int uprobe_fill(const struct counter_sources *sources, const char *path,
 	uint32_t type;
 
 	if (!pmu_type(sources, PMU_UPROBE, &type))
-		return error_set(err, -EOPNOTSUPP, "this kernel has no uprobes");
+		return explain_no_uprobes(sources, path, err);
 	if (place->semaphore_off && (!semaphore || place->semaphore_off > UINT32_MAX))
 		return error_set(err, -EOPNOTSUPP,
 				 "%s: this kernel can't enable a static probe by its semaphore "

@@ -570,6 +570,13 @@ static bool is_directory(const char *path)
 	return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+static bool is_session(const char *path)
+{
+	cleanup(free_at_exit) char *samples = xasprintf("%s/samples", path);
+
+	return is_directory(samples);
+}
+
 bool import_is_recording(const char *path)
 {
 	struct file_mapping map = { 0 };
@@ -595,6 +602,9 @@ int import_file(const struct import_config *config, struct import_result *out, s
 	*out = (struct import_result){ 0 };
 	if (importer)
 		return importer->import(config, out, err);
+	if (is_session(config->path))
+		return error_set(err, -EINVAL, "%s is a session already; 'assay report -i %s'",
+				 config->path, config->path);
 	if (!is_directory(config->path))
 		r = spool_map(config->path, &map, err);
 	if (r < 0)

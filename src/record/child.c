@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,6 +44,18 @@ char *child_find(const char *command)
 	return NULL;
 }
 
+static int explain_not_executable(const char *path, int code, struct error *err)
+{
+	struct statvfs fs;
+
+	if (code == EACCES && statvfs(path, &fs) == 0 && fs.f_flag & ST_NOEXEC)
+		return error_set(err, -EACCES,
+				 "cannot run '%s': its file system is mounted with noexec; copy it "
+				 "to another one",
+				 path);
+	return error_errno(err, -code, "cannot run '%s'", path);
+}
+
 int child_check(const char *command, struct error *err)
 {
 	const char *path = getenv("PATH");
@@ -52,7 +65,7 @@ int child_check(const char *command, struct error *err)
 
 	if (strchr(command, '/')) {
 		found = check_executable(command);
-		return found ? error_errno(err, -found, "cannot run '%s'", command) : 0;
+		return found ? explain_not_executable(command, found, err) : 0;
 	}
 	for (char *dir; (dir = strsep(&rest, ":"));) {
 		cleanup(free_at_exit) char *file = xasprintf("%s/%s", *dir ? dir : ".", command);

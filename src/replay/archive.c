@@ -385,9 +385,10 @@ static int archive_add_kernel(struct archive *a, const struct image *image, stru
 {
 	const struct {
 		const char *from, *name;
+		bool is_optional;
 	} files[] = {
 		{ a->symbols->kallsyms_path, "kallsyms" },
-		{ a->symbols->modules_path, "modules" },
+		{ a->symbols->modules_path, "modules", true }, /* a kernel without modules */
 		{ a->symbols->notes_path, "notes" },
 	};
 	int r = 0;
@@ -402,6 +403,8 @@ static int archive_add_kernel(struct archive *a, const struct image *image, stru
 			xasprintf("%s/" KERNEL_DIR "/%s", a->dir, files[i].name);
 		bool was_copied;
 
+		if (files[i].is_optional && access(files[i].from, F_OK) < 0 && errno == ENOENT)
+			continue;
 		if (archive_add_path(a, to))
 			r = copy_if_there(a, files[i].from, to, &was_copied, err);
 	}

@@ -14,7 +14,7 @@ setup() {
 # in_mount_namespace COMMANDS: with private mounts, which no other process sees.
 in_mount_namespace() {
 	unshare -m --propagation private true 2>/dev/null || skip "needs mount namespaces (unshare -m)"
-	unshare -m --propagation private bash -uc "$1"
+	PROGRAMS=$PROGRAMS unshare -m --propagation private bash -uc "$1"
 }
 
 without_capability() { # NAME COMMAND…
@@ -39,6 +39,10 @@ all_say() { # TEXT…
 		all_say "$PROGRAMS/refuse" $filter assay record -o s -- true
 		[ "$status" = 1 ]
 		all_say "$PROGRAMS/refuse" $filter assay record -a -o s --duration 0.1
+		all_say "$PROGRAMS/refuse" $filter assay record --alloc -o s -- "$PROGRAMS/heaps" family
+		[ "$status" = 1 ]
+		all_say "$PROGRAMS/refuse" $filter timeout -k 5 "$DEADLINE" assay daemon --session-dir d
+		[ "$status" = 1 ]
 		all_say "$PROGRAMS/refuse" $filter assay stat -e cpu-clock -- true
 		! assay --version | grep -q 'ncurses.*yes' || all_say "$PROGRAMS/refuse" $filter script -qec "assay top" /dev/null
 		[[ "$("$PROGRAMS/refuse" $filter assay doctor --format json |
@@ -74,10 +78,15 @@ all_say() { # TEXT…
 		umount -l /sys; mount -t tmpfs none /sys
 		assay record -a -e cpu-clock --duration 0.3 -o s >record.log 2>&1; echo $? >status
 		assay stat -e cpu-clock -- true >stat.log 2>&1
+		for event in "uprobe:$PROGRAMS/heaps:family" sched:sched_switch; do
+			! assay record -e "$event" -o none -- true || exit
+		done >event.log 2>&1
 		assay doctor --format json >doctor.json; true'
 	[ "$(cat status)" = 0 ]
 	has "/sys is not there" record.log
 	has "/sys is not there" stat.log
+	# Not the kernel, nor tracefs alone.
+	[ "$(grep -c "/sys is not there.*mount -t sysfs\|mount -t sysfs.*/sys is not there" event.log)" = 2 ]
 	jq -e '.checks[] | select(.name == "system files") | .state == "limited" and (.finding | contains("/sys is not there"))' doctor.json
 	[ "$(fact s .cpus)" = "$(nproc)" ] || fact s .
 }
@@ -180,6 +189,9 @@ as_somebody() { # COMMAND…
 		assay report -i t/s -l | grep -q forty
 		assay annotate -i t/s forty | grep -q '│'
 		assay report -i t/s --html t/s.html && [ -s t/s.html ]
+		cp "$PROGRAMS/split" t/split
+		! assay record -o none -- t/split 2>said
+		grep -q "t/split': its file system is mounted with noexec" said
 	END
 	PROGRAMS=$PROGRAMS unshare -m bash -ec '. ./commands'
 }

@@ -327,6 +327,10 @@ static void tracepoints_need_tracefs_and_the_right_to_read_it(void **state)
 	assert_finding(&f, PROBE_OK, "is readable", "");
 	m->sources.tracefs = NULL;
 	f = find(m, "tracepoints");
+	assert_finding(&f, PROBE_MISSING, "tracefs is not mounted", "");
+	assert_non_null(strstr(f.meaning, "a part of /sys, which is not there"));
+	put(m, "sys/devices/system/cpu/online", "0-1\n");
+	f = find(m, "tracepoints");
 	snprintf(command, sizeof(command), "sudo mount -t tracefs nodev %s/kernel/tracing",
 		 m->sysfs);
 	assert_finding(&f, PROBE_MISSING, "tracefs is not mounted", command);

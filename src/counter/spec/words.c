@@ -160,8 +160,12 @@ static int unknown(const struct words *w)
 		return error_set(
 			w->p->err, -ENOENT,
 			"unknown event '%s'; if it is a tracepoint: there is no tracefs at %s; "
-			"as root, 'mount -t tracefs nodev %s'",
-			word, tracefs, tracefs);
+			"as root, %s'mount -t tracefs nodev %s'",
+			word, tracefs,
+			sources_has_sysfs(w->p->sources)
+				? ""
+				: "'mount -t sysfs sysfs /sys', as /sys is not there, and then ",
+			tracefs);
 	return error_set(w->p->err, -ENOENT, "unknown event '%s'%s%s", word,
 			 *near ? "; nearest: " : "", near);
 }
