@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
-#include <linux/taskstats.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -137,11 +135,6 @@ struct aggregate {
 	uint64_t ns;
 };
 
-/* Fields before version 12 have their places in all headers, and ac_tgid follows those of
- * version 11. */
-#define TASKSTATS_TGID_VERSION 12
-#define TASKSTATS_TGID_OFFSET  (offsetof(struct taskstats, ac_btime64) + 3 * sizeof(uint64_t))
-
 static void take_statistics(struct aggregate *g, const uint8_t *bytes, size_t n)
 {
 	struct reader version = reader_over(bytes, n), ns = version, tgid = version;
@@ -189,7 +182,7 @@ static int has_thread_groups(int fd, uint16_t family)
 		return e;
 	return aggregate_of(reader_over(answer, sizeof(answer))).version >= TASKSTATS_TGID_VERSION
 		       ? 0
-		       : -ENODATA;
+		       : -EOPNOTSUPP;
 }
 
 int exit_times_open(void)

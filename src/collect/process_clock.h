@@ -6,7 +6,9 @@
  */
 #pragma once
 
+#include <linux/taskstats.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -40,3 +42,11 @@ int exit_times_open(void);
  */
 bool exit_times_read(int fd, void (*visit)(void *context, pid_t pid, uint64_t ns, bool is_whole),
 		     void *context);
+
+/*
+ * Messages of taskstats before version 12 (Linux 5.19) do not say whose thread has ended.
+ * exit_times_open() refuses such kernels by -EOPNOTSUPP. Later versions have the number of the
+ * process (ac_tgid, 32 bits) there, whichever headers assay was built with.
+ */
+#define TASKSTATS_TGID_VERSION 12
+#define TASKSTATS_TGID_OFFSET  (offsetof(struct taskstats, ac_btime64) + 3 * sizeof(uint64_t))

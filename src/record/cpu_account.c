@@ -314,7 +314,7 @@ static void put_reason(struct cpu_account *a, bool has_unknown)
 	else if (e && (a->config.is_machine || has_unknown))
 		a->times.why = xasprintf("the kernel gives no times of ended processes here "
 					 "(taskstats: %s)",
-					 strerror(-e));
+					 e == -EOPNOTSUPP ? "Linux before 5.19" : strerror(-e));
 	else if (a->has_dropped)
 		a->times.why = xstrdup("the kernel dropped times of ended processes");
 }

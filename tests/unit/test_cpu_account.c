@@ -62,8 +62,8 @@ static void write_exit(uint32_t pid, uint32_t tid, uint64_t time)
 	assert_true(fake_write(fake_ring(&fx.perf, 0), &record, sizeof(record)));
 }
 
-/* A message of taskstats: of the first thread, or of all threads of a process. */
-static void tell_exit(uint32_t pid, uint64_t ns, bool is_whole)
+/* A message of taskstats: of one thread, or of all threads of a process. */
+static void tell_exit_of(uint16_t version, uint32_t id, uint32_t pid, uint64_t ns, bool is_whole)
 {
 	struct {
 		struct nlmsghdr h;
@@ -71,18 +71,26 @@ static void tell_exit(uint32_t pid, uint64_t ns, bool is_whole)
 		struct nlattr outer, id_head;
 		uint32_t id;
 		struct nlattr stats_head;
-		struct taskstats stats;
+		uint8_t stats[TASKSTATS_TGID_OFFSET + sizeof(pid)];
 	} __attribute__((packed)) message = {
 		.h = { .nlmsg_len = sizeof(message), .nlmsg_type = NLMSG_MIN_TYPE + 9 },
 		.outer = { sizeof(message) - NLMSG_LENGTH(GENL_HDRLEN),
 			   is_whole ? TASKSTATS_TYPE_AGGR_TGID : TASKSTATS_TYPE_AGGR_PID },
 		.id_head = { NLA_HDRLEN + 4, is_whole ? TASKSTATS_TYPE_TGID : TASKSTATS_TYPE_PID },
-		.id = pid,
-		.stats_head = { NLA_HDRLEN + sizeof(struct taskstats), TASKSTATS_TYPE_STATS },
-		.stats = { .ac_tgid = pid, .cpu_run_virtual_total = ns },
+		.id = id,
+		.stats_head = { NLA_HDRLEN + sizeof(message.stats), TASKSTATS_TYPE_STATS },
 	};
 
+	memcpy(message.stats, &version, sizeof(version));
+	memcpy(message.stats + offsetof(struct taskstats, cpu_run_virtual_total), &ns, sizeof(ns));
+	memcpy(message.stats + TASKSTATS_TGID_OFFSET, &pid, sizeof(pid));
 	assert_int_equal(send(kernel_end, &message, sizeof(message), 0), sizeof(message));
+}
+
+/* Of the first thread, or of all threads of a process. */
+static void tell_exit(uint32_t pid, uint64_t ns, bool is_whole)
+{
+	tell_exit_of(TASKSTATS_TGID_VERSION, pid, pid, ns, is_whole);
 }
 
 static void write_throttle(int cpu, bool is_end, uint64_t time)
@@ -174,6 +182,8 @@ static void ended_processes_have_the_times_of_their_messages(void **state)
 	tell_exit(CHILD, 30, false);
 	tell_exit(OTHER, 20, false);
 	tell_exit(CHILD, 45, true);
+	tell_exit_of(TASKSTATS_TGID_VERSION, CHILD + 1, CHILD, 900, false); /* another thread */
+	tell_exit_of(TASKSTATS_TGID_VERSION - 1, CHILD, CHILD, 900, false); /* it may be one */
 	tell_exit(ROOT, 70, false);
 	end(&t);
 	assert_int_equal(t.capacity_ns, 150);
