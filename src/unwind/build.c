@@ -205,18 +205,36 @@ static void emit_sframe(struct builder *b, const struct cover *c, uint64_t end)
 	} while (f.repeat && piece < size && b->rows.n < MAX_SFRAME_ROWS);
 }
 
-static struct unwind_rule rule_of_go(int32_t distance)
+/*
+ * On AArch64, the return address comes in the link register. A frame has it at the stack pointer,
+ * and below it the caller's frame pointer.
+ */
+static struct unwind_rule rule_of_go_aarch64(int16_t words)
+{
+	if (!words)
+		return (struct unwind_rule){ .cfa = UNWIND_CFA_SP, .saved = UNWIND_RA_LR << 4 };
+	return (struct unwind_rule){ .cfa = UNWIND_CFA_SP,
+				     .off = (uint16_t)words,
+				     .saved = UNWIND_FP_AT_CFA | UNWIND_RA_AT_CFA << 4,
+				     .fp = (int16_t)(-words - 1),
+				     .aux = (int16_t)-words };
+}
+
+static struct unwind_rule rule_of_go(const struct builder *b, int32_t distance)
 {
 	if (distance < 0 || distance % 8 || distance / 8 >= INT16_MAX)
 		return (struct unwind_rule){ .cfa = UNWIND_CFA_UNSUPPORTED };
+	if (b->elf->machine == EM_AARCH64)
+		return rule_of_go_aarch64((int16_t)(distance / 8));
 	return (struct unwind_rule){ .cfa = UNWIND_CFA_SP, .off = (uint16_t)(distance / 8 + 1) };
 }
 
 static void emit_go_row(struct builder *b, const struct cover *c, const struct elf_go_step *step)
 {
-	struct unwind_rule rule = rule_of_go(step->value);
+	struct unwind_rule rule = rule_of_go(b, step->value);
 
-	add_go_fp(&rule);
+	if (b->bare.aux)
+		add_go_fp(&rule);
 	emit_changing(b, c, step->start, step->end, rule);
 }
 

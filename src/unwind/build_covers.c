@@ -160,8 +160,6 @@ static void cover_with_go(struct builder *b)
 {
 	struct elf_go_function f;
 
-	if (b->elf->machine != EM_X86_64)
-		return;
 	for (uint32_t i = 0; elf_go_function(&b->go, i, &f) && reserve_check() >= 0; i++) {
 		struct cover c = { .link_addr = f.link_addr, .size = f.size };
 

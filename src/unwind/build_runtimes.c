@@ -44,6 +44,31 @@ static const struct stack_switch stack_switches[] = {
 	{ "runtime.morestack", SWITCH_BEHIND_LOAD, 8, BY_GOROUTINE(UNWIND_RA_REGISTER) },
 };
 
+/*
+ * On AArch64, some of them keep the frame pointer of their own frame, and others end the stack
+ * here. Calls that a signal puts into code keep its link register below its frame, where no rule
+ * looks.
+ */
+#define BY_OWN_FRAME_POINTER                                      \
+	{                                                         \
+		.cfa = UNWIND_CFA_NONE, .aux = UNWIND_FP_ANYWHERE \
+	}
+#define ON_OTHER_STACK                      \
+	{                                   \
+		.cfa = UNWIND_CFA_ELSEWHERE \
+	}
+static const struct stack_switch switches_aarch64[] = {
+	{ "runtime.systemstack", SWITCH_AT_START, 0, BY_OWN_FRAME_POINTER },
+	{ "runtime.asmcgocall", SWITCH_AT_START, 0, BY_OWN_FRAME_POINTER },
+	{ "runtime.nanotime1", SWITCH_AT_START, 8, BY_OWN_FRAME_POINTER },
+	{ "runtime.walltime", SWITCH_AT_START, 8, BY_OWN_FRAME_POINTER },
+	{ "time.now", SWITCH_AT_START, 8, BY_OWN_FRAME_POINTER },
+	{ "runtime.mcall", SWITCH_AT_START, 0, ON_OTHER_STACK },
+	{ "runtime.morestack", SWITCH_AT_START, 0, ON_OTHER_STACK },
+	{ "runtime.asyncPreempt", SWITCH_AT_START, 0, { .cfa = UNWIND_CFA_UNSUPPORTED } },
+	{ "runtime.sigpanic", SWITCH_AT_START, 0, { .cfa = UNWIND_CFA_UNSUPPORTED } },
+};
+
 #define SWITCH_NAME_MAX 64 /* bytes; the table's names are shorter */
 #define LONGEST_SWITCH  512
 
@@ -201,15 +226,18 @@ void builder_mark_heap_stacks(struct builder *b)
 #define PUSH_RBP 0x55
 
 /* The first row of a name. */
-static const struct stack_switch *switch_named(const char *name)
+static const struct stack_switch *switch_named(const struct builder *b, const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(stack_switches); i++) {
-		size_t n = strlen(stack_switches[i].name);
+	bool is_aarch64 = b->elf->machine == EM_AARCH64;
+	const struct stack_switch *rows = is_aarch64 ? switches_aarch64 : stack_switches;
+	size_t n_rows = is_aarch64 ? ARRAY_SIZE(switches_aarch64) : ARRAY_SIZE(stack_switches);
+
+	for (size_t i = 0; i < n_rows; i++) {
+		size_t n = strlen(rows[i].name);
 
 		/* assembly of another calling convention has a mark */
-		if (!strncmp(name, stack_switches[i].name, n) &&
-		    (!name[n] || !strcmp(name + n, ".abi0")))
-			return &stack_switches[i];
+		if (!strncmp(name, rows[i].name, n) && (!name[n] || !strcmp(name + n, ".abi0")))
+			return &rows[i];
 	}
 	return NULL;
 }
@@ -251,15 +279,18 @@ static void learn_goroutine(struct builder *b, struct reader code)
 
 static void add_switch(struct builder *b, const char *name, uint64_t link_addr)
 {
-	const struct stack_switch *changes = switch_named(name);
+	const struct stack_switch *changes = switch_named(b, name);
+	bool is_aarch64 = b->elf->machine == EM_AARCH64;
 	struct reader code;
 
 	if (!changes || b->n_switches == MAX_SWITCHES)
 		return;
 	code = elf_bytes_at(b->elf, link_addr);
-	if (!reader_left(&code) || *code.at != PUSH_RBP)
+	if (!is_aarch64 && (!reader_left(&code) || *code.at != PUSH_RBP))
 		changes = switch_without_frame(changes);
 	b->switches[b->n_switches++] = (struct switch_place){ link_addr, changes };
+	if (is_aarch64)
+		return;
 	if (!strncmp(name, "runtime.systemstack", 19) || !strncmp(name, "runtime.morestack", 17))
 		learn_goroutine(b, code);
 }
@@ -271,9 +302,10 @@ void builder_find_switches(struct builder *b)
 	struct elf_symbols it;
 	struct elf_symbol symbol;
 
-	if (b->elf->machine != EM_X86_64 || !is_go(b->elf))
+	if ((b->elf->machine != EM_X86_64 && b->elf->machine != EM_AARCH64) || !is_go(b->elf))
 		return;
-	b->bare.aux = UNWIND_FP_ANYWHERE;
+	if (b->elf->machine == EM_X86_64)
+		b->bare.aux = UNWIND_FP_ANYWHERE;
 	if (!elf_go_open(&b->go, b->elf))
 		b->go.n_functions = 0;
 	if (elf_symbols_begin(&it, b->elf, SHT_SYMTAB))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tables of Go programs, made here byte by byte for each layout (elf/elf_go.h). */
 #include <elf.h>
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 
@@ -68,6 +69,7 @@ static void put_number(struct buf *b, const struct layout *l, uint64_t v)
 		buf_u32(b, (uint32_t)v);
 }
 
+static const char *name_of_spin = "main.spin";   /* of the first function */
 static const char *name_of_other = "main.other"; /* of the second function */
 
 struct places {
@@ -127,7 +129,7 @@ static void put_table(struct buf *b, const struct layout *l)
 	at[0] = b->len - TABLE;
 	buf_u8(b, 0);
 	p.spin = (uint32_t)(b->len - TABLE - at[0]);
-	buf_cstr0(b, "main.spin");
+	buf_cstr0(b, name_of_spin);
 	p.inner = (uint32_t)(b->len - TABLE - at[0]);
 	buf_cstr0(b, "main.inner");
 	p.other = (uint32_t)(b->len - TABLE - at[0]);
@@ -325,6 +327,73 @@ static enum unwind_cfa cfa_of_other(void)
 	return cfa;
 }
 
+static void assert_rule_of_aarch64(struct unwind_rule rule, uint64_t words)
+{
+	assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_SP);
+	assert_int_equal(unwind_rule_words(rule), words);
+	assert_int_equal(unwind_rule_ra(rule), words ? UNWIND_RA_AT_CFA : UNWIND_RA_LR);
+	assert_int_equal(unwind_rule_fp(rule), words ? UNWIND_FP_AT_CFA : UNWIND_FP_SAME);
+	if (!words)
+		return;
+	assert_int_equal(rule.aux, -(int)words);
+	assert_int_equal(rule.fp, -(int)words - 1);
+}
+
+/* Of a program for AArch64. The caller frees the block. */
+static struct unwind_header *block_of_aarch64(struct unwind_table *t)
+{
+	struct buf b = go_program(&layouts[GO_1_20], 0);
+	struct unwind_header *block;
+	struct elf_file elf;
+
+	b.data[offsetof(Elf64_Ehdr, e_machine)] = EM_AARCH64;
+	elf = opened(&b);
+	assert_int_equal(unwind_build(&elf, NULL, &block, NULL), 0);
+	assert_true(unwind_table_open(t, block, block->size));
+	buf_fini(&b);
+	return block;
+}
+
+static void frames_of_aarch64_have_the_return_address_at_their_lowest_word(void **state)
+{
+	struct unwind_table t;
+	struct unwind_header *block = block_of_aarch64(&t);
+
+	(void)state;
+	assert_rule_of_aarch64(rule_in_text(&t, 0), 0);
+	assert_rule_of_aarch64(rule_in_text(&t, 1), 1);
+	assert_rule_of_aarch64(rule_in_text(&t, 4), 5);
+	assert_int_equal(unwind_rule_cfa(rule_in_text(&t, 0x24)), UNWIND_CFA_UNSUPPORTED);
+	assert_rule_of_aarch64(rule_in_text(&t, 0x28), 0);
+	free(block);
+}
+
+/* No rule leads into another stack, or over a call that a signal has put in. */
+static void functions_of_aarch64_that_change_stacks_have_other_rules(void **state)
+{
+	static const struct {
+		const char *name;
+		enum unwind_cfa cfa;
+	} rows[] = {
+		{ "runtime.systemstack.abi0", UNWIND_CFA_NONE },
+		{ "runtime.mcall", UNWIND_CFA_ELSEWHERE },
+		{ "runtime.asyncPreempt", UNWIND_CFA_UNSUPPORTED },
+		{ "runtime.asyncPreempt2", UNWIND_CFA_SP },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct unwind_header *block;
+		struct unwind_table t;
+
+		name_of_spin = rows[i].name;
+		block = block_of_aarch64(&t);
+		assert_int_equal(unwind_rule_cfa(rule_in_text(&t, 4)), rows[i].cfa);
+		free(block);
+	}
+	name_of_spin = "main.spin";
+}
+
 /* Both have the mark of an outermost function. */
 static void the_handler_of_signals_has_a_caller(void **state)
 {
@@ -430,6 +499,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_layout_has_names_and_lines),
 		cmocka_unit_test(rules_for_the_stack_are_those_of_the_runtime),
+		cmocka_unit_test(frames_of_aarch64_have_the_return_address_at_their_lowest_word),
+		cmocka_unit_test(functions_of_aarch64_that_change_stacks_have_other_rules),
 		cmocka_unit_test(the_handler_of_signals_has_a_caller),
 		cmocka_unit_test(an_index_has_the_inlined_function_below_its_caller),
 		cmocka_unit_test(a_table_without_a_function_names_nothing),
