@@ -73,7 +73,7 @@ static void use_blob(const struct hotspot *h, const struct hotspot_blob *blob, u
 {
 	struct hotspot_scope scopes[HOTSPOT_SCOPES_MAX];
 	struct hotspot_leave leaves[HOTSPOT_LEAVES_MAX];
-	const uint64_t registers[17] = { 0 };
+	const uint64_t registers[33] = { [30] = pc };
 	enum hotspot_answer returned = HOTSPOT_NOT_ASKED;
 	uint8_t bytes[HOTSPOT_BLOB_BYTES_MAX];
 	enum hotspot_nearness near;
@@ -119,6 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	input.n_reads = 0;
 	fill_fields(&h);
 	h.version = (bytes[0] & 8 ? 8u : bytes[0] & 2 ? 25u : bytes[0] & 1 ? 21u : 17u) << 8;
+	h.is_aarch64 = bytes[0] & 16;
 	pc = HEAP_START + (bytes[1] | (uint64_t)bytes[2] << 8);
 	if (hotspot_find_blob(&h, pc, &blob))
 		use_blob(&h, &blob, pc);

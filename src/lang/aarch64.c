@@ -64,6 +64,19 @@ bool aarch64_is_call(uint32_t insn)
 	return (insn & 0xfffffc1f) == 0xd63f0000;
 }
 
+bool aarch64_calls(uint32_t insn)
+{
+	return (insn & 0xfc000000) == 0x94000000 || aarch64_is_call(insn);
+}
+
+#define RET 0xd65f0000 /* and retaa, retab; the register is in bits 5 to 9 */
+
+bool aarch64_ends_code(uint32_t insn)
+{
+	return (insn & 0xfc000000) == 0x14000000 || aarch64_is_jump(insn) ||
+	       (insn & 0xfffff000) == RET || insn >> 24 == 0xd4 || !(insn >> 16);
+}
+
 /* The value of ldr (immediate, unsigned offset); `size`: bytes. */
 static struct aarch64_value loaded(const struct aarch64_values *v, uint32_t insn, uint32_t size)
 {

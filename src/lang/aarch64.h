@@ -31,6 +31,13 @@ bool aarch64_branch(const struct aarch64_code *code, size_t i, uint64_t *target,
 bool aarch64_is_jump(uint32_t insn);
 bool aarch64_is_call(uint32_t insn);
 
+/*
+ * Whether it calls at all (bl, blr). And whether it never goes on to the next one: b, br, ret,
+ * traps, and words that are no instruction.
+ */
+bool aarch64_calls(uint32_t insn);
+bool aarch64_ends_code(uint32_t insn);
+
 /* What a register has, as far as straight code tells. */
 enum aarch64_kind {
 	AARCH64_UNKNOWN,

@@ -26,7 +26,7 @@ bool lang_find_libc(const struct elf_file *elf, struct lang_runtime *out)
 enum lang_detected lang_refuse(const struct elf_file *elf, const struct lang_runtime *runtime,
 			       char *why, size_t why_size)
 {
-	const char *reason = "is known on x86-64 alone";
+	const char *reason = "is known on x86-64 and AArch64 alone";
 
 	if (elf->machine == EM_X86_64 || (runtime->is_aarch64 && runtime->libc == LIBC_GLIBC))
 		reason = "is not a version that assay knows";

@@ -26,7 +26,8 @@ enum lang_detected hotspot_detect(const struct elf_file *elf, struct lang_runtim
 	    !elf_symbol_exported(elf, "JNI_CreateJavaVM", &code))
 		return LANG_NONE;
 	out->language = LANGUAGE_JAVA;
-	if (elf->machine != EM_X86_64)
+	out->is_aarch64 = elf->machine == EM_AARCH64;
+	if (elf->machine != EM_X86_64 && !out->is_aarch64)
 		return lang_refuse(elf, out, why, why_size);
 	if (!loop_base(elf, code.link_addr, &base))
 		return lang_refuse_for(out, "was built in a way that assay does not know", why,
@@ -280,6 +281,8 @@ const struct hotspot_heap *hotspot_heap_of(const struct hotspot *h, uint64_t pc)
 /* The major versions whose structures assay knows; each runs in `make check-languages`. */
 static const uint32_t known_versions[] = { 8, 11, 17, 21, 25 };
 
+#define FIRST_ON_AARCH64 17
+
 #define VM_OF_8 25
 
 /* Fields that some versions lack: the others are in all. */
@@ -347,7 +350,7 @@ enum hotspot_state hotspot_open(struct hotspot *out, const struct lang_memory *m
 	bool is_known = false;
 	uint32_t major;
 
-	*out = (struct hotspot){ .memory = *memory };
+	*out = (struct hotspot){ .memory = *memory, .is_aarch64 = runtime->is_aarch64 };
 	if (!lang_read_word(memory, base + runtime->state, &fields) ||
 	    !lang_read_word(memory, base + runtime->code_type, &types) || !fields || !types ||
 	    !lang_read_word(memory, base + runtime->hotspot.field_size, &field_size) ||
@@ -363,7 +366,7 @@ enum hotspot_state hotspot_open(struct hotspot *out, const struct lang_memory *m
 		major = major == VM_OF_8 ? 8 : 0;
 	for (size_t i = 0; i < ARRAY_SIZE(known_versions); i++)
 		is_known |= known_versions[i] == major;
-	if (!is_known || !has_all(&t, major))
+	if (!is_known || (out->is_aarch64 && major < FIRST_ON_AARCH64) || !has_all(&t, major))
 		return HOTSPOT_UNKNOWN;
 	out->version = major << 8;
 	if (!lang_read_word(memory, out->fields[CALL_STUB_RETURN], &out->call_stub_return) ||

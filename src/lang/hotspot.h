@@ -99,6 +99,7 @@ struct hotspot_heap {
 struct hotspot {
 	struct lang_memory memory;
 	uint32_t version; /* of the JDK: major << 8 */
+	bool is_aarch64;  /* else x86-64 */
 	uint64_t fields[N_HOTSPOT_FIELDS];
 	struct hotspot_heap heaps[HOTSPOT_HEAPS_MAX];
 	uint32_t n_heaps;
@@ -195,9 +196,6 @@ enum hotspot_nearness {
 uint32_t hotspot_scopes(const struct hotspot *h, const struct hotspot_blob *blob, uint64_t pc,
 			struct hotspot_scope out[HOTSPOT_SCOPES_MAX], enum hotspot_nearness *near);
 
-/* test %eax,(register): a load through a page that is closed to stop the threads. */
-bool hotspot_is_poll(const uint8_t *bytes, size_t n);
-
 /* ---- addresses between places (hotspot_flow.c) ---- */
 
 struct hotspot_flow;
@@ -220,7 +218,7 @@ size_t hotspot_flow_bytes(const struct hotspot_flow *f);
 uint32_t hotspot_flow_scopes(const struct hotspot_flow *f, uint64_t off,
 			     struct hotspot_scope out[HOTSPOT_SCOPES_MAX]);
 
-/* ---- frames (hotspot_frames.c) ---- */
+/* ---- frames (hotspot_frames.c; of AArch64: hotspot_aarch64.c) ---- */
 
 /* How to leave a frame. */
 enum hotspot_way {
@@ -229,6 +227,11 @@ enum hotspot_way {
 	HOTSPOT_BEHIND_FP, /* fp is at the stack pointer, behind it the return address */
 	HOTSPOT_BY_FP,     /* the same at the frame pointer */
 	HOTSPOT_BY_SENDER, /* interpreted: [fp - 8] is the caller's stack pointer */
+	/* On AArch64, with the return address in the link register, and fp the caller's: */
+	HOTSPOT_BY_LINK,     /* the caller's stack pointer is `words` above */
+	HOTSPOT_BY_REGISTER, /* register `words` (by DWARF number) has the caller's stack pointer */
+	/* And by the frame pointer, if the link register leads into the same blob: */
+	HOTSPOT_BY_OTHER_FP,
 };
 
 struct hotspot_leave {
@@ -249,15 +252,22 @@ uint32_t hotspot_leaves(const struct hotspot *h, const struct hotspot_blob *blob
 #define HOTSPOT_SENDER_AT  (-1)
 #define HOTSPOT_LAST_SP_AT (-2)
 #define HOTSPOT_METHOD_AT  (-3)
-#define HOTSPOT_BCP_DWARF  13 /* in the innermost frame: the register */
 
-/* While the frame of a method is made, its words are pushed, and this register has the method. */
+/* On x86-64, the words of a frame are pushed one by one. This register has the method then. */
 #define HOTSPOT_BEGUN_DWARF 3
 
-/* Likewise: the pointer into the bytecode. */
+/* The pointer into the bytecode. */
 static inline int hotspot_bcp_at(const struct hotspot *h)
 {
+	if (h->is_aarch64)
+		return -9;
 	return h->version >= 9 << 8 ? -8 : -7;
+}
+
+/* In the innermost frame, the register that has it, by DWARF number: r13, x22. */
+static inline uint32_t hotspot_bcp_register(const struct hotspot *h)
+{
+	return h->is_aarch64 ? 22 : 13;
 }
 
 /*
@@ -270,6 +280,13 @@ enum hotspot_answer { HOTSPOT_NOT_ASKED, HOTSPOT_NO, HOTSPOT_YES };
 
 bool hotspot_is_innermost(const struct hotspot *h, uint64_t pc, uint64_t last_sp,
 			  const uint64_t *registers, enum hotspot_answer *returned);
+
+/* The same on AArch64, for hotspot_frames.c. */
+uint32_t hotspot_leaves_aarch64(const struct hotspot *h, const struct hotspot_blob *blob,
+				uint64_t pc, bool is_leaf,
+				struct hotspot_leave out[HOTSPOT_LEAVES_MAX]);
+bool hotspot_is_innermost_aarch64(const struct hotspot *h, uint64_t pc, uint64_t last_sp,
+				  const uint64_t *registers, enum hotspot_answer *returned);
 
 /* ---- methods (hotspot_method.c) ---- */
 

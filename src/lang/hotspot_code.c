@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/reader.h"
 #include "lang/hotspot.h"
+#include "lang/hotspot_insn.h"
 #include "lang/hotspot_number.h"
-#include "pt/insn.h"
 
 /* ---- blobs ---- */
 
@@ -375,13 +375,6 @@ static uint32_t read_scopes(const struct hotspot *h, const struct hotspot_blob *
 #define LATCH_INSNS 12
 #define LATCH_BYTES (LATCH_INSNS * 8)
 
-bool hotspot_is_poll(const uint8_t *bytes, size_t n)
-{
-	size_t at = n && bytes[0] == 0x41; /* of r8 to r15 */
-
-	return n >= at + 2 && bytes[at] == 0x85 && !(bytes[at + 1] & 0x38) && bytes[at + 1] < 0xc0;
-}
-
 /*
  * Whether an address is in a loop whose poll is at an offset of the code. Between the address and
  * the poll is no other place, so the loop is one of the poll's innermost method.
@@ -395,10 +388,10 @@ static bool is_in_loop_of(const struct hotspot *h, const struct hotspot_blob *bl
 	struct pt_insn insn;
 
 	if (poll >= blob->code_end || !lang_read(&h->memory, poll, bytes, size) ||
-	    !hotspot_is_poll(bytes, size))
+	    !hotspot_is_poll(h, bytes, size))
 		return false;
 	for (int i = 0; i < LATCH_INSNS; i++, at += insn.size) {
-		if (!pt_insn_read(64, bytes + at, size - at, &insn))
+		if (!hotspot_insn_read(h, bytes + at, size - at, &insn))
 			return false;
 		if (insn.is_direct && (insn.end == PT_END_COND || insn.end == PT_END_JUMP)) {
 			uint64_t target = pt_insn_target(&insn, poll + at);

@@ -26,8 +26,8 @@
 #include "base/mem.h"
 #include "base/reader.h"
 #include "lang/hotspot.h"
+#include "lang/hotspot_insn.h"
 #include "lang/hotspot_number.h"
-#include "pt/insn.h"
 
 #define NONE UINT32_MAX
 
@@ -125,13 +125,6 @@ static bool spend(struct hotspot_flow *f, uint32_t steps)
 
 /* ---- instructions ---- */
 
-#define HLT 0xf4
-
-static bool is_end_of_code(const uint8_t *bytes)
-{
-	return bytes[0] == HLT || (bytes[0] == 0x0f && bytes[1] == 0x0b);
-}
-
 /* The offset of a direct branch's target; NONE: it is outside. */
 static uint32_t target_of(const struct flow_reading *r, const struct pt_insn *insn, uint32_t at)
 {
@@ -164,11 +157,9 @@ static bool find_branches(struct flow_reading *r)
 	r->marks[0] |= CUT;
 	for (uint32_t at = 0; at < r->flow->size; at += insn.size) {
 		if (!spend(r->flow, 1) ||
-		    !pt_insn_read(64, r->code + at, r->flow->size - at, &insn))
+		    !hotspot_insn_read(r->h, r->code + at, r->flow->size - at, &insn))
 			return false;
 		r->marks[at] |= BEGINS;
-		if (is_end_of_code(r->code + at))
-			insn.end = PT_END_RETURN;
 		if (insn.end == PT_END_CALL || insn.end == PT_END_CALL_INDIRECT)
 			r->marks[at + insn.size] |= BEHIND_CALL;
 		else if (insn.end != PT_END_FALL)
@@ -259,7 +250,8 @@ static uint32_t number_at(const uint8_t *bytes)
 static bool is_place(const struct flow_reading *r, uint32_t at)
 {
 	return at < r->flow->size && r->marks[at] & BEGINS &&
-	       (r->marks[at] & BEHIND_CALL || hotspot_is_poll(r->code + at, r->flow->size - at));
+	       (r->marks[at] & BEHIND_CALL ||
+		hotspot_is_poll(r->h, r->code + at, r->flow->size - at));
 }
 
 /* The descriptors are in the order of their offsets; of several at one, the first counts. */
@@ -323,7 +315,15 @@ static bool is_trap(struct flow_reading *r, uint64_t addr)
 #define EXIT_INSNS 40
 #define EXIT_NEAR  64 /* bytes: a comparison before the trap may have jumps of its own */
 
-#define MOV_ESI 0xbe /* with the reason of the trap, a negative number */
+/* AArch64's calls go over a jump behind the method, if the target may be far away. */
+static uint64_t callee_of(const struct flow_reading *r, const struct pt_insn *insn, uint32_t at)
+{
+	uint64_t target = pt_insn_target(insn, r->blob->code + at), off = target - r->blob->code;
+
+	if (off < r->flow->size)
+		hotspot_far_jump(r->h, r->code + off, r->flow->size - off, &target);
+	return target;
+}
 
 /* The methods of the trap that code at `at` leads to, and to nothing else; NULL: it does not. */
 static const struct flow_place *trap_behind(struct flow_reading *r, uint32_t at)
@@ -335,9 +335,10 @@ static const struct flow_place *trap_behind(struct flow_reading *r, uint32_t at)
 	for (int i = 0; i < EXIT_INSNS && at < r->flow->size && spend(r->flow, 1); i++) {
 		const uint8_t *bytes = r->code + at;
 
-		if (!(r->marks[at] & BEGINS) || !pt_insn_read(64, bytes, r->flow->size - at, &insn))
+		if (!(r->marks[at] & BEGINS) ||
+		    !hotspot_insn_read(r->h, bytes, r->flow->size - at, &insn))
 			return NULL;
-		has_reason |= insn.size == 5 && bytes[0] == MOV_ESI && bytes[4] & 0x80;
+		has_reason |= hotspot_is_trap_reason(r->h, bytes, insn.size);
 		target = target_of(r, &insn, at);
 		at += insn.size;
 		switch (insn.end) {
@@ -352,7 +353,7 @@ static const struct flow_place *trap_behind(struct flow_reading *r, uint32_t at)
 			break;
 		case PT_END_CALL:
 			if (!has_reason || !insn.is_direct ||
-			    !is_trap(r, pt_insn_target(&insn, r->blob->code + at - insn.size)))
+			    !is_trap(r, callee_of(r, &insn, at - insn.size)))
 				return NULL;
 			return place_at(r, at);
 		default:

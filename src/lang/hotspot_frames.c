@@ -194,6 +194,8 @@ static uint32_t leaves_of_leaf(const struct hotspot *h, const struct hotspot_blo
 uint32_t hotspot_leaves(const struct hotspot *h, const struct hotspot_blob *blob, uint64_t pc,
 			bool is_leaf, struct hotspot_leave out[HOTSPOT_LEAVES_MAX])
 {
+	if (h->is_aarch64)
+		return hotspot_leaves_aarch64(h, blob, pc, is_leaf, out);
 	if (is_leaf)
 		return leaves_of_leaf(h, blob, pc, out);
 	switch (blob->kind) {
@@ -241,6 +243,8 @@ bool hotspot_is_innermost(const struct hotspot *h, uint64_t pc, uint64_t last_sp
 {
 	static const uint8_t numbers[] = { R13, RBX, R11, RSP };
 
+	if (h->is_aarch64)
+		return hotspot_is_innermost_aarch64(h, pc, last_sp, registers, returned);
 	if (!last_sp)
 		return true;
 	if (-last_sp < FRAME_MAX / 8)

@@ -304,7 +304,9 @@ enum lang_detected v8_detect(const struct elf_file *elf, struct lang_runtime *ou
 	out->language = LANGUAGE_JAVASCRIPT;
 	out->version = version;
 	row = row_of(version);
-	if (elf->machine != EM_X86_64 || !row)
+	if (elf->machine != EM_X86_64)
+		return lang_refuse_for(out, "(V8) is known on x86-64 alone", why, why_size);
+	if (!row)
 		return lang_refuse(elf, out, why, why_size);
 	out->v8 = row->layout;
 	if (!read_layout(elf, &out->v8))

@@ -9,6 +9,14 @@
 #include "guard/memory_reads.h"
 #include "lang/language.h"
 
+bool java_is_library(const struct image *image)
+{
+	const char *name = strrchr(image->path, '/');
+
+	return image->kind == IMAGE_FILE && name &&
+	       !strncmp(name, "/libjvm.so", strlen("/libjvm.so"));
+}
+
 #define READS_OF_OPENING 40000 /* the tables have some 2,000 entries, each with several texts */
 
 static bool may_read(struct java_process *p)

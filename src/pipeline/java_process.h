@@ -89,6 +89,9 @@ struct java_process {
 	uint32_t flow_work; /* steps that are left in this walk (lang/hotspot.h) */
 };
 
+/* By its name, which saves a look at all other files. Its markers decide. */
+bool java_is_library(const struct image *image);
+
 struct java_process *java_process_new(int32_t pid, const struct lang_memory *memory);
 void java_process_free(struct java_process *p);
 

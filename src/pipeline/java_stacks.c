@@ -200,15 +200,6 @@ void java_stacks_bar(struct java_stacks *j, int32_t pid)
 /* To open one takes many reads, and a process can ask for that again: by a move of its library. */
 #define OPEN_EVERY_NS (200 * NS_PER_MS)
 
-/* Its markers decide; the name only saves a look at all other files. */
-static bool is_library(const struct image *image)
-{
-	const char *name = strrchr(image->path, '/');
-
-	return image->kind == IMAGE_FILE && name &&
-	       !strncmp(name, "/libjvm.so", strlen("/libjvm.so"));
-}
-
 static void open_library(struct java_stacks *j, struct java_process *p, const struct mapping *m)
 {
 	const struct lang_runtime *runtime = j->config.runtime(j->config.context, p->pid, m->image);
@@ -241,7 +232,7 @@ static void look_for_library(struct java_stacks *j, struct java_process *p)
 	p->state = JAVA_NONE;
 	for (uint64_t addr = 0; (m = machine_next_mapping(j->config.machine, j->thread, addr));
 	     addr = m->end)
-		if (is_library(image_get(images, m->image))) {
+		if (java_is_library(image_get(images, m->image))) {
 			open_library(j, p, m);
 			return;
 		}
@@ -449,12 +440,6 @@ static bool is_settled(struct java_stacks *j, const struct java_place *place)
 	       java_process_has_blob(p, &p->blobs.data[place->blob], j->time_ns);
 }
 
-/* Methods that are missing may be those of later samples. */
-static bool lacks_methods(const struct hotspot_blob *blob, const struct java_place *place)
-{
-	return !place->n && blob->kind <= HOTSPOT_NATIVE;
-}
-
 /* NULL: it is not certain what was there. Valid until the next call. */
 static const struct java_place *place_at(struct java_stacks *j, uint64_t pc)
 {
@@ -477,7 +462,8 @@ static const struct java_place *place_at(struct java_stacks *j, uint64_t pc)
 		p->frames.n = place.first;
 		return NULL;
 	}
-	if (lacks_methods(&p->blobs.data[place.blob].blob, &place))
+	/* Methods that are missing may be those of later samples. */
+	if (!place.n && p->blobs.data[place.blob].blob.kind <= HOTSPOT_NATIVE)
 		place.tried_ns = now_ns;
 	if (!at) {
 		at = intmap_put(&p->place_at, pc, NULL);
@@ -547,7 +533,7 @@ static const struct java_method *interpreted_method(struct java_stacks *j,
 		return NULL;
 	*bci = UINT32_MAX;
 	if (regs->flags & UNWIND_IS_SAMPLED)
-		*bci = hotspot_bci(&m->method, j->registers[HOTSPOT_BCP_DWARF]);
+		*bci = hotspot_bci(&m->method, j->registers[hotspot_bcp_register(&j->process->vm)]);
 	if (*bci == UINT32_MAX)
 		*bci = hotspot_bci(&m->method, bcp);
 	return m;
@@ -605,6 +591,19 @@ static struct unwind_rule end_walk(struct java_stacks *j, enum loss_reason reaso
 	return (struct unwind_rule){ .cfa = UNWIND_CFA_UNSUPPORTED };
 }
 
+/* Whether a way out of a frame is one for its caller, which is at `pc`. */
+static bool is_way_to(struct java_stacks *j, const struct hotspot_blob *blob,
+		      const struct hotspot_leave *leave, const struct unwind_regs *regs,
+		      uint64_t pc)
+{
+	const struct java_place *caller;
+
+	if (!j->process->vm.is_aarch64)
+		return true;
+	caller = blob->kind == HOTSPOT_INTERPRETER ? place_at(j, pc) : NULL;
+	return java_is_way_of_aarch64(blob, leave, regs, caller ? blob_of(j, caller) : NULL);
+}
+
 /* The way that leads to a caller; NULL: none does for certain. */
 static const struct hotspot_leave *choose_way(struct java_stacks *j,
 					      const struct hotspot_blob *blob,
@@ -624,6 +623,7 @@ static const struct hotspot_leave *choose_way(struct java_stacks *j,
 
 		if (leaves[i].words <= UINT16_MAX &&
 		    java_return_address(&leaves[i], regs, stack, &pc) &&
+		    is_way_to(j, blob, &leaves[i], regs, pc) &&
 		    (is_checked ? may_return_to(j, blob, pc) : may_be_caller(j, blob, pc)))
 			return &leaves[i];
 	}

@@ -12,8 +12,8 @@ bool java_read_by_fp(const struct unwind_regs *regs, struct unwind_ctx *stack, i
 	       !unwind_read_stack(stack, regs->fp + (uint64_t)((int64_t)words * 8), out);
 }
 
-bool java_return_address(const struct hotspot_leave *leave, const struct unwind_regs *regs,
-			 struct unwind_ctx *stack, uint64_t *pc)
+static bool read_return_address(const struct hotspot_leave *leave, const struct unwind_regs *regs,
+				struct unwind_ctx *stack, uint64_t *pc)
 {
 	switch (leave->way) {
 	case HOTSPOT_BY_SIZE:
@@ -23,9 +23,36 @@ bool java_return_address(const struct hotspot_leave *leave, const struct unwind_
 		return !unwind_read_stack(stack, regs->sp, pc);
 	case HOTSPOT_BEHIND_FP:
 		return !unwind_read_stack(stack, regs->sp + 8, pc);
+	case HOTSPOT_BY_LINK:
+	case HOTSPOT_BY_REGISTER:
+		*pc = regs->lr;
+		return regs->flags & UNWIND_KNOWS_LR;
 	default:
 		return java_read_by_fp(regs, stack, 1, pc);
 	}
+}
+
+bool java_return_address(const struct hotspot_leave *leave, const struct unwind_regs *regs,
+			 struct unwind_ctx *stack, uint64_t *pc)
+{
+	if (!read_return_address(leave, regs, stack, pc))
+		return false;
+	*pc = unwind_plain_address(regs, *pc);
+	return true;
+}
+
+bool java_is_way_of_aarch64(const struct hotspot_blob *blob, const struct hotspot_leave *leave,
+			    const struct unwind_regs *regs, const struct hotspot_blob *caller)
+{
+	bool is_by_fp = leave->way == HOTSPOT_BY_FP;
+
+	if (leave->way == HOTSPOT_BY_OTHER_FP)
+		return unwind_plain_address(regs, regs->lr) - blob->code <
+		       blob->code_end - blob->code;
+	if (blob->kind != HOTSPOT_INTERPRETER)
+		return true;
+	return caller &&
+	       is_by_fp == (caller->kind == HOTSPOT_INTERPRETER || caller->kind == HOTSPOT_STUBS);
 }
 
 struct unwind_rule java_rule_of(const struct hotspot_leave *leave)
@@ -45,9 +72,18 @@ struct unwind_rule java_rule_of(const struct hotspot_leave *leave)
 					     .saved = UNWIND_FP_SAME,
 					     .off = 1 };
 	case HOTSPOT_BY_FP:
+	case HOTSPOT_BY_OTHER_FP:
 		rule.cfa = UNWIND_CFA_FP;
 		rule.saved = UNWIND_FP_AT_CFA;
 		return rule;
+	case HOTSPOT_BY_LINK:
+		return (struct unwind_rule){ .cfa = UNWIND_CFA_SP,
+					     .saved = UNWIND_FP_SAME | UNWIND_RA_LR << 4,
+					     .off = (uint16_t)leave->words };
+	case HOTSPOT_BY_REGISTER:
+		return (struct unwind_rule){ .cfa = UNWIND_CFA_REGISTER,
+					     .saved = UNWIND_FP_SAME | UNWIND_RA_LR << 4,
+					     .aux = (int16_t)leave->words };
 	case HOTSPOT_BY_SENDER:
 		break;
 	}
@@ -63,7 +99,8 @@ uint64_t java_words_of_frame(const struct unwind_regs *regs)
 
 bool java_is_being_made(const struct hotspot *vm, const struct unwind_regs *regs)
 {
-	return regs->flags & UNWIND_IS_SAMPLED && regs->flags & UNWIND_KNOWS_FP &&
+	return !vm->is_aarch64 && regs->flags & UNWIND_IS_SAMPLED &&
+	       regs->flags & UNWIND_KNOWS_FP &&
 	       java_words_of_frame(regs) < (uint64_t)-hotspot_bcp_at(vm);
 }
 

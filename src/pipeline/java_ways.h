@@ -20,6 +20,14 @@ bool java_read_by_fp(const struct unwind_regs *regs, struct unwind_ctx *stack, i
 bool java_return_address(const struct hotspot_leave *leave, const struct unwind_regs *regs,
 			 struct unwind_ctx *stack, uint64_t *pc);
 
+/*
+ * On AArch64, whether a way is that to the caller. An interpreted frame has the stack pointer of
+ * its caller if that is compiled. An interpreted caller goes by its own frame pointer, as its
+ * stack pointer may be below this frame. `caller`: of an interpreted frame; NULL: it is not known.
+ */
+bool java_is_way_of_aarch64(const struct hotspot_blob *blob, const struct hotspot_leave *leave,
+			    const struct unwind_regs *regs, const struct hotspot_blob *caller);
+
 struct unwind_rule java_rule_of(const struct hotspot_leave *leave);
 
 /*
@@ -28,7 +36,10 @@ struct unwind_rule java_rule_of(const struct hotspot_leave *leave);
  */
 uint64_t java_words_of_frame(const struct unwind_regs *regs);
 
-/* Whether the innermost frame, which is interpreted, is being made. */
+/*
+ * Whether the innermost frame, which is interpreted, is being made. On AArch64, its first words
+ * come before the frame pointer.
+ */
 bool java_is_being_made(const struct hotspot *vm, const struct unwind_regs *regs);
 
 /* Whether Java code calls such code, so that its return address is a place of a call. */

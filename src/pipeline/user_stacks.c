@@ -385,7 +385,7 @@ static int cut_of(const struct user_stacks *s, enum unwind_stop stop)
 
 static bool has_runtimes(const struct user_stacks *s)
 {
-	return (s->java || s->v8) && !s->is_aarch64;
+	return s->java || s->v8;
 }
 
 static uint64_t space_of_walk(const struct user_stacks *s, const struct thread_view *thread)

@@ -59,3 +59,12 @@ static inline uint64_t unwind_lookup_pc(const struct unwind_regs *r)
 {
 	return r->flags & UNWIND_IS_EXACT ? r->pc : r->pc - 1;
 }
+
+/*
+ * The signature of a signed return address (pointer authentication) is in the bits above the 48 of
+ * a user address. These bits have no other meaning.
+ */
+static inline uint64_t unwind_plain_address(const struct unwind_regs *r, uint64_t addr)
+{
+	return r->is_aarch64 ? addr & ((1ull << 48) - 1) : addr;
+}

@@ -38,15 +38,6 @@
 #include "unwind/rule.h"
 #include "unwind/stop.h"
 
-/*
- * The signature of a signed return address (pointer authentication) is in the bits above the 48 of
- * a user address. These bits have no other meaning.
- */
-static inline uint64_t unwind_plain_address(const struct unwind_regs *r, uint64_t addr)
-{
-	return r->is_aarch64 ? addr & ((1ull << 48) - 1) : addr;
-}
-
 /* A word of the user stack. On i386, a word has the low half of the bytes that are read. */
 static inline enum unwind_stop unwind_read_word(const struct unwind_regs *r, struct unwind_ctx *c,
 						uint64_t addr, uint64_t *value)

@@ -2,10 +2,12 @@
 /* Freezes a thread of Java or JavaScript into a file, for test_jit_stacks.c, which says how. */
 #pragma once
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 
@@ -14,7 +16,6 @@
 #include "frozen_stacks.h"
 #include "lang/detect.h"
 
-#if defined(__x86_64__)
 /* The name of a runtime's file in frozen files; NULL: the path is none's. */
 static const char *frozen_path(const char *path)
 {
@@ -107,14 +108,21 @@ static bool is_kept(uint64_t type_at)
 	return false;
 }
 
-/* The tables have some 2,000 entries, and most are of no use here. Both begin with the type. */
-static void trim_table(size_t entry_size)
+/*
+ * The tables have some 2,000 entries, and most are of no use here. Both begin with the type.
+ * `pointer`: where the library has the table's address.
+ */
+static void trim_table(uint64_t pointer, size_t entry_size)
 {
+	const struct frozen_mapping *m = frozen.mappings.data;
 	uint64_t at = 0, next = 0;
 	size_t kept = 0;
 
+	while (!strstr(m->path, "libjvm"))
+		m++;
+	read_live(frozen.pid, &next, sizeof(next), m->start - m->off + pointer);
 	vec_foreach (&frozen.memory, p) {
-		bool is_entry = p->size == entry_size && (!next || p->addr == next);
+		bool is_entry = p->size == entry_size && p->addr == next;
 		uint64_t type = 0;
 
 		if (is_entry)
@@ -168,10 +176,31 @@ static void print_frozen(struct buf *frames)
 	printf("%s", buf_cstr(frames));
 }
 
+/* Returns the stack pointer. */
+static uint64_t keep_registers(int32_t tid)
+{
+	struct user_regs_struct regs = { 0 };
+	struct iovec all = { &regs, sizeof(regs) };
+
+	ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &all);
+#if defined(__aarch64__)
+	memcpy(frozen.registers, regs.regs, sizeof(regs.regs));
+	frozen.registers[REGISTER_PC] = regs.pc;
+	return frozen.registers[REGISTER_SP_AARCH64] = regs.sp;
+#else
+	frozen.registers[REGISTER_BP] = regs.rbp;
+	frozen.registers[REGISTER_IP] = regs.rip;
+	frozen.registers[REGISTER_R9] = regs.r9;
+	frozen.registers[REGISTER_R12] = regs.r12;
+	frozen.registers[REGISTER_R13] = regs.r13;
+	return frozen.registers[REGISTER_SP] = regs.rsp;
+#endif
+}
+
 static int freeze(int32_t pid, int32_t tid, size_t size)
 {
-	struct user_regs_struct regs;
 	struct buf frames = { 0 };
+	uint64_t sp;
 
 	frozen.pid = pid;
 	find_mappings(pid);
@@ -180,22 +209,16 @@ static int freeze(int32_t pid, int32_t tid, size_t size)
 		return 1;
 	}
 	waitpid(tid, NULL, __WALL);
-	ptrace(PTRACE_GETREGS, tid, NULL, &regs);
-	frozen.registers[REGISTER_BP] = regs.rbp;
-	frozen.registers[REGISTER_SP] = regs.rsp;
-	frozen.registers[REGISTER_IP] = regs.rip;
-	frozen.registers[REGISTER_R9] = regs.r9;
-	frozen.registers[REGISTER_R12] = regs.r12;
-	frozen.registers[REGISTER_R13] = regs.r13;
-	frozen.stack = (struct piece){ regs.rsp, size, xcalloc(1, size) };
-	while (size && !read_live(pid, frozen.stack.bytes, size, regs.rsp))
+	sp = keep_registers(tid);
+	frozen.stack = (struct piece){ sp, size, xcalloc(1, size) };
+	while (size && !read_live(pid, frozen.stack.bytes, size, sp))
 		size -= 8;
 	frozen.stack.size = size;
 	walk_frozen(&frames);
 	ptrace(PTRACE_DETACH, tid, NULL, NULL);
 	if (frozen.runtime.language == LANGUAGE_JAVA) {
-		trim_table(FIELD_ENTRY_SIZE);
-		trim_table(TYPE_ENTRY_SIZE);
+		trim_table(frozen.runtime.state, FIELD_ENTRY_SIZE);
+		trim_table(frozen.runtime.code_type, TYPE_ENTRY_SIZE);
 	}
 	keep_used(&frames);
 	print_frozen(&frames);
@@ -203,10 +226,3 @@ static int freeze(int32_t pid, int32_t tid, size_t size)
 	forget_frozen();
 	return 0;
 }
-#else
-static int freeze(int32_t pid, int32_t tid, size_t size)
-{
-	(void)pid, (void)tid, (void)size;
-	return 1;
-}
-#endif

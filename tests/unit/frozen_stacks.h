@@ -27,7 +27,7 @@
 #define FROZEN_PID  1000
 #define STACK_BYTES (4 << 10)
 
-/* Registers of a sample, by perf's numbers (asm/perf_regs.h). */
+/* Registers of a sample, by perf's numbers (asm/perf_regs.h): of x86-64, and of AArch64. */
 enum {
 	REGISTER_BX = 1,
 	REGISTER_BP = 6,
@@ -36,7 +36,10 @@ enum {
 	REGISTER_R9 = 17,
 	REGISTER_R12 = 20,
 	REGISTER_R13 = 21,
-	N_REGS = 22
+	REGISTER_LR = 30,
+	REGISTER_SP_AARCH64 = 31,
+	REGISTER_PC = 32,
+	N_REGS = 33
 };
 
 struct piece {
@@ -184,12 +187,17 @@ static void keep_chain(const struct user_chain *chain, struct buf *out)
 	}
 }
 
+static int register_of_pc(void)
+{
+	return frozen.runtime.is_aarch64 ? REGISTER_PC : REGISTER_IP;
+}
+
 static void walk_thread(struct machine *machine, struct user_stacks *stacks, struct buf *out)
 {
 	struct thread_view thread = machine_thread(machine, FROZEN_PID, FROZEN_PID);
 	const struct sample_extra extra = {
 		.user = { .abi = PERF_SAMPLE_REGS_ABI_64,
-			  .mask = (1u << N_REGS) - 1,
+			  .mask = (1ull << N_REGS) - 1,
 			  .values = frozen.registers,
 			  .n_values = N_REGS },
 		.stack = frozen.stack.bytes,
@@ -199,7 +207,7 @@ static void walk_thread(struct machine *machine, struct user_stacks *stacks, str
 				      .pid = FROZEN_PID,
 				      .tid = FROZEN_PID,
 				      .time_ns = frozen.time_ns ? frozen.time_ns : 1,
-				      .sample = { .ip = frozen.registers[REGISTER_IP],
+				      .sample = { .ip = frozen.registers[register_of_pc()],
 						  .extra = &extra } };
 	struct user_chain chain = user_stacks_walk(stacks, &sample, &thread);
 
@@ -235,7 +243,10 @@ static struct walker walker_new(const uint32_t *n_reads)
 	w.java = java_stacks_new(&java);
 	w.v8 = v8_stacks_new(&v8);
 	w.stacks = user_stacks_new(&(struct user_stacks_config){
-		.machine = w.machine, .arch = "x86_64", .java = w.java, .v8 = w.v8 });
+		.machine = w.machine,
+		.arch = frozen.runtime.is_aarch64 ? "aarch64" : "x86_64",
+		.java = w.java,
+		.v8 = w.v8 });
 	return w;
 }
 
@@ -251,7 +262,7 @@ static void walker_free(struct walker *w)
 static void walk_copy(struct walker *w, uint64_t time_ns, struct buf *out)
 {
 	const struct sample_registers sampled = { .abi = PERF_SAMPLE_REGS_ABI_64,
-						  .mask = (1u << N_REGS) - 1,
+						  .mask = (1ull << N_REGS) - 1,
 						  .values = frozen.registers,
 						  .n_values = N_REGS };
 	struct thread_view thread = machine_thread(w->machine, FROZEN_PID, FROZEN_PID);
@@ -262,7 +273,7 @@ static void walk_copy(struct walker *w, uint64_t time_ns, struct buf *out)
 				  .time_ns = time_ns };
 	struct user_chain chain;
 
-	assert_true(registers_by_dwarf(&sampled, false, &by_dwarf));
+	assert_true(registers_by_dwarf(&sampled, frozen.runtime.is_aarch64, &by_dwarf));
 	chain = user_stacks_walk_copy(w->stacks, FROZEN_PID, &thread, &copy, TABLE_AWAITED);
 	out->len = 0;
 	keep_chain(&chain, out);

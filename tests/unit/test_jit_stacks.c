@@ -341,7 +341,7 @@ static void check_without_methods(const char *path, const struct buf *expected)
 	assert_null(strstr(buf_cstr(&got), ".java"));
 	vec_foreach (&frozen.codes, c)
 		assert_int_equal(c->scope.size, 0); /* stubs alone */
-	if (strstr(path, "-xint")) {
+	if (strstr(path, "-xint") || strstr(path, "-interpreted")) {
 		assert_int_equal(frozen.cut, LOSS_JAVA_FRAME);
 		assert_string_equal(buf_cstr(&got), "frame Interpreter | :0\n");
 	} else {
@@ -637,6 +637,33 @@ static void a_class_in_the_place_of_another_has_its_own_name(void **state)
 {
 	(void)state;
 	each_frozen_file("java-*-xint.stack", check_other_class);
+	each_frozen_file("java-*-interpreted.stack", check_other_class);
+}
+
+/* Return addresses of AArch64 may have a signature above their 48 bits. */
+static void check_signed(const char *path, const struct buf *expected)
+{
+	struct buf got = { 0 };
+	uint32_t n_signed = 0;
+
+	walk_frozen(&got);
+	for (size_t i = 0; i + 8 <= frozen.stack.size; i += 8)
+		for (uint32_t k = 1; k < frozen.n; k++)
+			if (*stack_word(frozen.stack.addr + i) == frozen.pcs[k]) {
+				*stack_word(frozen.stack.addr + i) |= 0x2bull << 48;
+				n_signed++;
+			}
+	assert_true(n_signed > 2);
+	frozen.registers[REGISTER_LR] |= 0x2bull << 48;
+	frozen.codes.n = 0;
+	check_stack(path, expected);
+	buf_fini(&got);
+}
+
+static void signed_return_addresses_lead_to_the_same_frames(void **state)
+{
+	(void)state;
+	each_frozen_file("java-*-aarch64*.stack", check_signed);
 }
 
 int main(int argc, char **argv)
@@ -660,6 +687,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_caller_of_javascript_that_is_only_begun_is_not_passed_over),
 		cmocka_unit_test(the_callers_of_java_code_are_in_the_code_cache),
 		cmocka_unit_test(a_class_in_the_place_of_another_has_its_own_name),
+		cmocka_unit_test(signed_return_addresses_lead_to_the_same_frames),
 	};
 
 	if (argc >= 4 && !strcmp(argv[1], "--freeze"))
