@@ -382,7 +382,7 @@ static bool look_for_runtime(void *context, int32_t pid, image_id image,
 {
 	struct pipeline *p = context;
 
-	if (!pipeline_look_at_image(p, pid, &image))
+	if (pipeline_is_file_late(p, image) || !pipeline_look_at_image(p, pid, &image))
 		return false;
 	*runtime = pipeline_runtime(p, image);
 	return true;
@@ -655,6 +655,7 @@ int pipeline_close(struct pipeline *p, const struct session_end *end,
 	v8_stacks_free(p->v8);
 	lang_names_free(p->lang_names);
 	vec_fini(&p->canonical);
+	vec_fini(&p->late);
 	vec_fini(&p->runtimes);
 	vec_fini(&p->go_programs);
 	vec_fini(&p->tally.cpu_samples);

@@ -99,6 +99,12 @@ void pipeline_forget_ended(struct pipeline *p, uint64_t before_ns);
  */
 bool pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id *id);
 
+/*
+ * Whether samples of an image are stored by its path alone, but the look at its file goes on. Only
+ * then it is known which runtime it is. `id`: before pipeline_look_at_image() has replaced it.
+ */
+bool pipeline_is_file_late(const struct pipeline *p, image_id id);
+
 /* Takes the results that are there; pipeline_advance() does it, too. */
 void pipeline_take_looks(struct pipeline *p);
 

@@ -90,6 +90,18 @@ void pipeline_forget_pending(struct pipeline *p, image_id id)
 	p->pending.n = kept;
 }
 
+bool pipeline_is_file_late(const struct pipeline *p, image_id id)
+{
+	return id.n < p->late.n && p->late.data[id.n];
+}
+
+static void note_late(struct pipeline *p, image_id id)
+{
+	while (p->late.n <= id.n)
+		vec_push(&p->late, false);
+	p->late.data[id.n] = true;
+}
+
 static void end_look(void *context, const struct file_look *look)
 {
 	struct pipeline *p = context;
@@ -107,6 +119,8 @@ static void end_look(void *context, const struct file_look *look)
 		id = image_intern(images, &look->image);
 	*pipeline_canonical(p, look->id) = id.n;
 	pipeline_forget_pending(p, look->id);
+	if (pipeline_is_file_late(p, look->id))
+		p->late.data[look->id.n] = false;
 	if (look->detected != LANG_NONE)
 		note_runtime(p, id, look->detected, &look->runtime);
 	else if (!look->runtime.language && look->runtime.version)
@@ -171,6 +185,7 @@ static void end_waiting_for(struct pipeline *p, image_id id)
 		return;
 	}
 	*pipeline_canonical(p, id) = id.n;
+	note_late(p, id);
 	pipeline_lose(p, LOSS_FILE_LATE, 0, 1);
 }
 

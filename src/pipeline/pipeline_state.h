@@ -48,6 +48,7 @@ struct pipeline {
 	bool is_settling; /* samples that waited: their processes are not forgotten meanwhile */
 	uint32_t session;
 	VEC(uint32_t) canonical; /* image id to the id it is stored under, or its state */
+	VEC(bool) late; /* by image id: no sample waits any more for the look at its file */
 	/* for pipeline_add(): of a wait and its waker */
 	struct code_addr frames[2 * MAX_FRAMES + CUT_FRAMES];
 	uint64_t flush_ns;      /* end of the second that is being collected */

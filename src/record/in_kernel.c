@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/in_kernel.h"
 
-#include <linux/capability.h>
 #include <linux/fs.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,10 +14,8 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "collect/sampler.h"
-#include "counter/sources.h"
 #include "guard/limits.h"
 #include "guard/open.h"
-#include "lang/language.h"
 #include "machine/address_space.h"
 #include "machine/machine.h"
 #include "perfdata/regs.h"
@@ -30,6 +27,7 @@
 #include "record/in_kernel_frames.h"
 #include "record/in_kernel_labels.h"
 #include "record/in_kernel_raws.h"
+#include "record/in_kernel_runtimes.h"
 #include "record/program_files.h"
 #include "record/thread_contexts.h"
 #include "unwind/library.h"
@@ -66,54 +64,6 @@ static image_id image_at_place(struct in_kernel *k, const struct sampler_file *f
 	return m->image;
 }
 
-/* Of any process. */
-static bool may_read_memory(void)
-{
-	return sources_capable(NULL, CAP_SYS_PTRACE);
-}
-
-/* False: its file is still looked at. */
-static bool examine_file(struct in_kernel *k, const struct examination *e)
-{
-	int32_t pid = k->files.data[e->number].seen.pid;
-	const struct label_places *labels;
-	const struct lang_runtime *runtime;
-	image_id image = e->image;
-
-	if (!pipeline_look_at_image(k->pipeline, pid, &image))
-		return false;
-	labels = pipeline_label_places(k->pipeline, image);
-	if (labels)
-		sampler_set_labels(k->sampler, e->number, labels);
-	runtime = pipeline_runtime(k->pipeline, image);
-	if (!runtime)
-		return true;
-	if (k->with_tables && (!language_is_on_stack(runtime->language) || may_read_memory()))
-		sampler_set_runtime(k->sampler, e->number, runtime);
-	else if (language_is_on_stack(runtime->language))
-		pipeline_lose_runtime(k->pipeline, runtime);
-	return true;
-}
-
-static void begin_examination(struct in_kernel *k, uint32_t number, image_id image)
-{
-	const struct examination e = { number, image };
-
-	if (!examine_file(k, &e))
-		vec_push(&k->to_examine, e);
-}
-
-static void examine_files(struct in_kernel *k)
-{
-	size_t kept = 0;
-
-	pipeline_take_looks(k->pipeline);
-	vec_foreach (&k->to_examine, e)
-		if (!examine_file(k, e))
-			k->to_examine.data[kept++] = *e;
-	k->to_examine.n = kept;
-}
-
 /*
  * Places files up to a time, to which the side band must be known. A file is placed at once,
  * because its process may end soon.
@@ -136,7 +86,7 @@ static void place_files(struct in_kernel *k, uint64_t until_ns)
 			f->image = image;
 		image = in_kernel_image_of(k, number);
 		if (image.n)
-			begin_examination(k, number, image);
+			in_kernel_examine(k, number, image);
 	}
 	k->to_place.n = kept;
 }
@@ -273,7 +223,7 @@ int in_kernel_poll(struct in_kernel *k, size_t most_bytes, struct error *err)
 void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns)
 {
 	place_files(k, until_ns);
-	examine_files(k);
+	in_kernel_examine_again(k);
 	if (k->with_tables)
 		give_tables(k);
 	k->known_ns = until_ns;
@@ -282,7 +232,9 @@ void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns)
 
 bool in_kernel_is_behind(const struct in_kernel *k)
 {
-	return k->raws.n || k->to_place.n || k->to_examine.n || (k->with_tables && k->wanted.n);
+	/* a file system that never answers is no reason to look more often */
+	return k->raws.n || k->to_place.n || k->to_examine.n > k->n_late ||
+	       (k->with_tables && k->wanted.n);
 }
 
 /* False: the stack is not among the walked raw stacks. */
@@ -511,7 +463,7 @@ static uint32_t expect_file(struct in_kernel *k, int32_t pid, const char *path)
 		vec_push(&k->files, (struct seen_file){ 0 });
 	k->files.data[file.number].seen = file;
 	k->files.data[file.number].image = image_intern(machine_images(k->machine), &image);
-	begin_examination(k, file.number, k->files.data[file.number].image);
+	in_kernel_examine(k, file.number, k->files.data[file.number].image);
 	want_table(k, file.number);
 	return file.number;
 }
@@ -529,7 +481,7 @@ void in_kernel_expect_program(struct in_kernel *k, int32_t pid, const char *path
 			     clock_monotonic_ns() < until_ns;
 	     give_tables(k)) {
 		usleep(1000);
-		examine_files(k);
+		in_kernel_examine_again(k);
 	}
 }
 

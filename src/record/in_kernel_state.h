@@ -64,6 +64,7 @@ struct in_kernel {
 	VEC(struct seen_file) files; /* by number */
 	VEC(uint32_t) to_place;      /* files that the side band has not reached yet */
 	VEC(struct examination) to_examine;
+	size_t n_late;            /* of these: pipeline_is_file_late() */
 	struct intmap images;     /* in_kernel_file_hash() to image */
 	struct intmap mark_names; /* string id of a mark's path to its image */
 	uint32_t n_marks;
