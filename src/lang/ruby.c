@@ -158,16 +158,34 @@ static uint64_t find_context(const struct elf_file *elf, const struct ruby_layou
 #define NAMES_MAX    192 /* bytes of code that are looked at */
 #define NAMES_OFFSET 16  /* of the array of names, behind the last number (symbol.h) */
 
+/* Whether an int can be there that the program changes. */
+static bool is_variable(const struct elf_file *elf, uint64_t addr)
+{
+	struct elf_segment segment;
+
+	for (uint32_t i = 0; addr % 4 == 0 && elf_segment(elf, i, &segment); i++)
+		if (segment.type == PT_LOAD && (segment.flags & PF_W) &&
+		    addr - segment.link_addr < segment.mem_size)
+			return true;
+	return false;
+}
+
 /*
  * The first comparison of a register with a variable of 32 bits, which is the last number in use;
  * 0: none.
  */
-static uint64_t find_last_id(const uint8_t *code, size_t n, uint64_t link_addr)
+static uint64_t find_last_id(const struct elf_file *elf, const uint8_t *code, size_t n,
+			     uint64_t link_addr)
 {
-	for (size_t i = 0; i + 6 <= n; i++)
-		if ((code[i] == 0x39 || code[i] == 0x3b) && (code[i + 1] & 0xc7) == 0x05 &&
-		    !(i && (code[i - 1] & 0xf8) == 0x48))
-			return link_addr + i + 6 + (uint64_t)loop_displacement(code + i + 2);
+	for (size_t i = 0; i + 6 <= n; i++) {
+		uint64_t addr = link_addr + i + 6 + (uint64_t)loop_displacement(code + i + 2);
+		bool is_comparison = (code[i] == 0x39 || code[i] == 0x3b) &&
+				     (code[i + 1] & 0xc7) == 0x05 &&
+				     !(i && (code[i - 1] & 0xf8) == 0x48);
+
+		if (is_comparison && is_variable(elf, addr))
+			return addr;
+	}
 	return 0;
 }
 
@@ -231,7 +249,7 @@ static void find_names(const struct elf_file *elf, uint64_t base, struct ruby_la
 	for (size_t i = 0; i + 7 <= n; i++)
 		if (!memcmp(code + i, "\x48\x81\xff", 3)) { /* cmp $last_operator,%rdi */
 			out->last_operator = (uint16_t)loop_displacement(code + i + 3);
-			last = find_last_id(code + i, n - i, link_addr + i);
+			last = find_last_id(elf, code + i, n - i, link_addr + i);
 			break;
 		}
 	for (size_t i = 0; !last && i + 5 <= n; i++)
@@ -239,7 +257,7 @@ static void find_names(const struct elf_file *elf, uint64_t base, struct ruby_la
 			uint64_t at = link_addr + i + 5 + (uint64_t)loop_displacement(code + i + 1);
 			struct reader r = elf_bytes_at(elf, at);
 
-			last = find_last_id(r.at, MIN(reader_left(&r), (size_t)NAMES_MAX), at);
+			last = find_last_id(elf, r.at, MIN(reader_left(&r), (size_t)NAMES_MAX), at);
 		}
 	if (last)
 		out->symbols = last + NAMES_OFFSET - base;

@@ -73,10 +73,8 @@ struct user_stacks {
 	uint64_t start_ns, waited_ns;
 	uint64_t n_learnt;    /* user_stacks_n_learnt() */
 	uint64_t followed_ns; /* by walks of copies that follow code, besides waited_ns */
-	uint64_t delayed_ns;  /* of these, for tests: without a CPU */
-	bool has_followed;
-	int delay_fd; /* of the thread that walks (thread_open_delay()); -1: not known … */
-	uint64_t first_delay_ns; /* … and its delay before the first such walk */
+	bool has_delay_fd;
+	int delay_fd; /* of the thread that walks (thread_open_delay()); -1: not known */
 	uint64_t pcs[MAX_WALKED];
 };
 
@@ -509,11 +507,38 @@ static void begin_runtimes(struct user_stacks *s, int32_t pid, const struct thre
 		s->has_v8 = v8_stacks_begin(s->v8, pid, thread, time_ns, s->regs.value);
 }
 
-/* On a busy machine, walks mostly wait for a CPU: this thread, and the one that reads for it. */
-static uint64_t delay_of_walks(const struct user_stacks *s)
+/* How long the thread that walks, and the one that reads for it, have had no CPU. */
+static uint64_t delay_of_threads(struct user_stacks *s)
 {
-	return s->delayed_ns + memory_reads_delay_ns(s->reads) + thread_delay_ns(s->delay_fd) -
-	       s->first_delay_ns;
+	if (!s->has_delay_fd)
+		s->delay_fd = thread_open_delay();
+	s->has_delay_fd = true;
+	return thread_delay_ns(s->delay_fd) + memory_reads_delay_ns(s->reads);
+}
+
+/* A walk that follows code. */
+struct follow_time {
+	uint64_t start_ns, waited_ns;
+	uint64_t delay_ns; /* UINT64_MAX: the limit is far away, so delays do not matter */
+};
+
+static struct follow_time begin_following(struct user_stacks *s)
+{
+	bool is_near = s->followed_ns >= FOLLOWS_NS / 2;
+
+	return (struct follow_time){ clock_monotonic_ns(), s->waited_ns,
+				     is_near ? delay_of_threads(s) : UINT64_MAX };
+}
+
+/* On a busy machine, most of the time of a walk may be a wait for a CPU. */
+static void end_following(struct user_stacks *s, const struct follow_time *t)
+{
+	uint64_t ns = clock_monotonic_ns() - t->start_ns - (s->waited_ns - t->waited_ns);
+	uint64_t delay_ns = t->delay_ns == UINT64_MAX ? 0 : delay_of_threads(s);
+
+	if (delay_ns > t->delay_ns)
+		ns -= MIN(ns, delay_ns - t->delay_ns);
+	s->followed_ns += ns;
 }
 
 /* Processes choose how many reads their code takes, and how long a read does. */
@@ -521,13 +546,7 @@ static void keep_time_limit(struct user_stacks *s, uint64_t now_ns)
 {
 	uint64_t all_ns = FOLLOWS_NS + (now_ns - s->start_ns) / 100 * FOLLOWS_PERCENT;
 
-	if (!s->has_followed) {
-		s->delay_fd = thread_open_delay();
-		s->first_delay_ns = thread_delay_ns(s->delay_fd);
-	}
-	s->has_followed = true;
-	if (s->followed_ns < all_ns ||
-	    s->followed_ns - MIN(s->followed_ns, delay_of_walks(s)) < all_ns)
+	if (s->followed_ns < all_ns)
 		return;
 	if (s->java)
 		java_stacks_read_nothing(s->java);
@@ -590,7 +609,7 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 					const struct user_copy *copy, enum table_patience patience)
 {
 	struct user_chain chain;
-	uint64_t start_ns = 0, waited_ns = s->waited_ns;
+	struct follow_time time = { 0 };
 
 	s->patience = patience;
 	s->is_in_kernel = copy->is_in_kernel;
@@ -599,14 +618,14 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
 	begin_runtimes(s, pid, thread, copy->time_ns);
 	if (s->follows_code) {
-		start_ns = clock_monotonic_ns();
-		keep_time_limit(s, start_ns);
+		time = begin_following(s);
+		keep_time_limit(s, time.start_ns);
 	}
 	chain = walk_copied(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);
 	end_runtimes(s, &chain);
 	s->n_learnt += s->has_v8 || (s->follows_code && s->java && java_stacks_has_learnt(s->java));
-	if (start_ns)
-		s->followed_ns += clock_monotonic_ns() - start_ns - (s->waited_ns - waited_ns);
+	if (time.start_ns)
+		end_following(s, &time);
 	return chain;
 }
 
@@ -643,9 +662,13 @@ uint64_t user_stacks_generation(const struct user_stacks *s)
 	return unwind_library_generation(s->library) + s->n_opened;
 }
 
-void user_stacks_charge(struct user_stacks *s, const struct user_stacks_times *times)
+void user_stacks_charge(struct user_stacks *s, uint64_t waited_ns, uint64_t followed_ns)
 {
-	s->waited_ns += times->waited_ns;
-	s->followed_ns += times->followed_ns;
-	s->delayed_ns += times->delayed_ns;
+	s->waited_ns += waited_ns;
+	s->followed_ns += followed_ns;
+}
+
+uint64_t user_stacks_followed_ns(const struct user_stacks *s)
+{
+	return s->followed_ns;
 }

@@ -127,9 +127,6 @@ uint64_t user_stacks_n_learnt(const struct user_stacks *s);
 /* For other reads of the memory of living processes; NULL: without `proc`. */
 struct memory_reads *user_stacks_reads(struct user_stacks *s);
 
-/* For tests: counts time, as if walks had waited, and followed code, so long. */
-struct user_stacks_times {
-	uint64_t waited_ns, followed_ns;
-	uint64_t delayed_ns; /* of the second: for a CPU */
-};
-void user_stacks_charge(struct user_stacks *s, const struct user_stacks_times *times);
+/* For tests: counts time, as if walks had waited, and followed code, so long; and the latter. */
+void user_stacks_charge(struct user_stacks *s, uint64_t waited_ns, uint64_t followed_ns);
+uint64_t user_stacks_followed_ns(const struct user_stacks *s);

@@ -280,7 +280,7 @@ static void walk_copy(struct walker *w, uint64_t time_ns, struct buf *out)
 }
 
 /* The walk that meets V8's file has no names yet; the second one has. */
-static void walk_frozen(struct buf *out)
+__attribute__((unused)) static void walk_frozen(struct buf *out)
 {
 	struct walker w = walker_new(NULL);
 

@@ -420,6 +420,55 @@ static void a_loop_that_begins_has_the_frames_of_its_caller(void **state)
 }
 #endif
 
+#if defined(__x86_64__)
+/* Generators one behind the other: each waits for the next. */
+#define GENERATORS       0x700000
+#define GENERATOR_SIZE   0x100
+#define GENERATOR_FRAME  56
+#define GENERATOR_PARENT 152
+
+static void make_generators(uint32_t n, uint64_t last_parent)
+{
+	forget_memory();
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t at = GENERATORS + i * GENERATOR_SIZE, frame = 0x1000 + i;
+		uint64_t parent = i + 1 < n ? at + GENERATOR_SIZE : last_parent;
+
+		add_memory(at + GENERATOR_FRAME, &frame, sizeof(frame));
+		add_memory(at + GENERATOR_PARENT, &parent, sizeof(parent));
+	}
+}
+
+/* The frames of those that wait. */
+static uint32_t count_waiting(uint32_t n, uint64_t last_parent)
+{
+	make_generators(n, last_parent);
+	frozen.n_losses = 0;
+	frozen.work.lang.n_waiting = 0;
+	php_add_waiting(0, GENERATORS, GENERATOR_FRAME);
+	return frozen.work.lang.n_waiting;
+}
+
+static void all_generators_that_wait_have_a_frame_or_none(void **state)
+{
+	(void)state;
+	memset(&frozen.work, 0, sizeof(frozen.work));
+	assert_int_equal(count_waiting(1, 0), 0);
+	assert_int_equal(count_waiting(101, 0), 100);
+	assert_int_equal(frozen.work.lang.waiting[0], 0x1000);
+	assert_int_equal(frozen.work.lang.waiting[99], 0x1000 + 99);
+	assert_int_equal(count_waiting(PHP_WAITING_MAX, 0), PHP_WAITING_MAX - 1);
+	assert_int_equal(frozen.n_losses, 0);
+	assert_int_equal(count_waiting(PHP_WAITING_MAX + 1, 0), 0);
+	assert_int_equal(frozen.n_losses, 1);
+	assert_int_equal(count_waiting(3, GENERATORS), 0); /* a circle */
+	assert_int_equal(frozen.n_losses, 1);
+	assert_int_equal(count_waiting(3, 0x100), 0); /* no memory */
+	assert_int_equal(frozen.n_losses, 1);
+	forget_memory();
+}
+#endif
+
 /* Freezing. */
 
 static bool find_runtime(int32_t pid)
@@ -528,6 +577,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_damaged_stack_does_no_harm),
 #if defined(__x86_64__)
 		cmocka_unit_test(a_loop_that_begins_has_the_frames_of_its_caller),
+		cmocka_unit_test(all_generators_that_wait_have_a_frame_or_none),
 #endif
 	};
 

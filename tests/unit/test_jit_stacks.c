@@ -27,7 +27,6 @@
 #include "base/mem.h"
 #include "freeze_stack.h"
 #include "frozen_stacks.h"
-#include "guard/limits.h"
 #include "lang/hotspot.h"
 #include "lang/language.h"
 #include "machine/address_space.h"
@@ -136,7 +135,7 @@ static void check_copies(const char *path, const struct buf *expected)
 	walk_copy(&w, 1, &got);
 	assert_int_equal(got.len, expected->len);
 	assert_memory_equal(got.data, expected->data, got.len);
-	user_stacks_charge(w.stacks, &(struct user_stacks_times){ .followed_ns = UINT64_MAX / 2 });
+	user_stacks_charge(w.stacks, 0, UINT64_MAX / 2);
 	walk_copy(&w, UINT64_MAX, &got); /* what was known then may be other code now */
 	assert_int_equal(frozen.losses[LOSS_JAVASCRIPT_STATE], is_v8);
 	assert_true(is_v8 || frozen.cut == LOSS_JAVA_STATE);
@@ -148,30 +147,6 @@ static void copies_have_a_limit_of_time(void **state)
 {
 	(void)state;
 	each_frozen_file("*.stack", check_copies);
-}
-
-/* On a busy machine, most of the time of walks is not theirs. */
-static void check_delays(const char *path, const struct buf *expected)
-{
-	const struct user_stacks_times times = { .followed_ns = 2 * FOLLOWS_NS,
-						 .delayed_ns = FOLLOWS_NS + FOLLOWS_NS / 2 };
-	struct walker w = walker_new(NULL);
-	struct buf got = { 0 };
-
-	(void)path;
-	user_stacks_charge(w.stacks, &times);
-	for (int i = 0; i < 2; i++)
-		walk_copy(&w, 1, &got);
-	assert_int_equal(got.len, expected->len);
-	assert_memory_equal(got.data, expected->data, got.len);
-	walker_free(&w);
-	buf_fini(&got);
-}
-
-static void waits_for_a_cpu_use_up_no_time(void **state)
-{
-	(void)state;
-	each_frozen_file("*.stack", check_delays);
 }
 
 /* The first walk learns the code. A second one of the same time has nothing to learn. */
@@ -673,7 +648,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_damaged_stack_does_no_harm),
 		cmocka_unit_test(a_walk_without_reads_leaves_no_gap_in_the_next),
 		cmocka_unit_test(copies_have_a_limit_of_time),
-		cmocka_unit_test(waits_for_a_cpu_use_up_no_time),
 		cmocka_unit_test(known_code_of_java_is_not_learnt_again),
 		cmocka_unit_test(virtual_machines_are_opened_in_turn),
 		cmocka_unit_test(javascript_that_was_forgotten_is_found_again),

@@ -20,7 +20,8 @@
 	".section .rodata\nruby_version: .asciz \"2.7.4\"\n.text\n"                                \
 	".type rb_thread_current, @function\nrb_thread_current: ret\n.size rb_thread_current, 1\n" \
 	".type rb_vm_exec, @function\nrb_vm_exec: .cfi_startproc\njmp *%rax\nret\n.cfi_endproc\n"  \
-	".size rb_vm_exec, .-rb_vm_exec\n.hidden last_id_here\nlast_id_here = last_id\n"
+	".size rb_vm_exec, .-rb_vm_exec\n.hidden last_id_here\nlast_id_here = last_id\n"           \
+	".hidden ruby_version_here\nruby_version_here = ruby_version\n"
 
 /* False: not found. */
 static bool finds_names(const char *code)
@@ -72,11 +73,23 @@ static void the_last_number_is_compared_in_any_register(void **state)
 				      ".size rb_id2str, .-rb_id2str\n"));
 }
 
+/* A comparison with a constant, and bytes of an operand that look like one. */
+static void what_is_no_variable_is_passed_over(void **state)
+{
+	(void)state;
+	assert_true(finds_names(RUBY ".type rb_id2str, @function\nrb_id2str: cmp $0xa9, %rdi\n"
+				     "cmp %ebx, ruby_version_here(%rip)\n"
+				     "movabs $0x1111111105390000, %rax\n"
+				     "cmp %ecx, last_id_here(%rip)\nret\n"
+				     ".size rb_id2str, .-rb_id2str\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_last_number_is_compared_in_another_function),
 		cmocka_unit_test(the_last_number_is_compared_in_any_register),
+		cmocka_unit_test(what_is_no_variable_is_passed_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

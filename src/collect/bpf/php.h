@@ -171,9 +171,13 @@ static __always_inline __u32 php_generator_frame(const struct php_execute_data *
 	}
 }
 
-/* Adds the frames of a generator and of those that it waits for, outermost first. */
+/*
+ * Adds the frames of a generator and of those that it waits for, outermost first: all of them, or
+ * none. Else a function would seem to call another one than it does.
+ */
 __attribute__((noinline)) int php_add_waiting(__u32 slot, __u64 generator, __u32 frame_at)
 {
+	enum language_loss loss = LANGUAGE_NO_CODE;
 	struct work *w = own_work(slot);
 	__u64 frame, parent;
 
@@ -182,16 +186,17 @@ __attribute__((noinline)) int php_add_waiting(__u32 slot, __u64 generator, __u32
 	for (__u32 i = 0; i < PHP_WAITING_MAX; i++) {
 		if (!read_word(generator + frame_at, &frame) ||
 		    !read_word(generator + frame_at + PHP_GENERATOR_PARENT, &parent)) {
-			lose_language(w, LANGUAGE_NO_MEMORY);
+			loss = LANGUAGE_NO_MEMORY;
+			break;
+		}
+		if (!parent) {
+			w->lang.n_waiting = i;
 			return 0;
 		}
-		if (!parent)
-			return 0;
 		w->lang.waiting[bounded(i, PHP_WAITING_MAX - 1)] = frame;
-		w->lang.n_waiting = i + 1;
 		generator = parent;
 	}
-	lose_language(w, LANGUAGE_NO_CODE);
+	lose_language(w, loss);
 	return 0;
 }
 

@@ -52,7 +52,7 @@ struct perl_walk {
 	__u32 pad;
 };
 
-#define PHP_WAITING_MAX 64 /* a power of two */
+#define PHP_WAITING_MAX 256 /* a power of two */
 
 #define LANGUAGE_OWNERS 512 /* a power of two above half of MAX_USER_WORDS */
 
