@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -75,10 +76,9 @@ class Machine:
         return done.stderr if errors else done.stdout
 
     def needs(self, check):
-        for row in self.checks:
-            if row["name"] == check and row["state"] != "missing":
-                return
-        raise Skipped(f"{check}: not here (assay doctor has the reason)")
+        found = next((row for row in self.checks if row["name"] == check), None)
+        if not found or found["state"] == "missing":
+            raise Skipped(f"{found['finding'] if found else f'no {check} here'} ('assay doctor' explains more)")
 
     def counts(self, events, *command):
         self.run("stat", "-e", events, "--format", "json", "-o", "counts", "--", *command)
@@ -257,9 +257,9 @@ def try_feature(machine, name, run):
 def compile_known(folder):
     compiler = os.environ.get("CC", "cc")
     try:
-        subprocess.run([compiler, "-O1", "-fno-omit-frame-pointer", "-o", "known", "known.c"], cwd=folder, check=True)
+        subprocess.run([*shlex.split(compiler), "-O1", "-fno-omit-frame-pointer", "-o", "known", "known.c"], cwd=folder, check=True)
     except (OSError, subprocess.CalledProcessError) as why:
-        sys.exit(f"'{compiler}' can't compile the test program: {why}. Set CC to a C compiler for this machine.")
+        sys.exit(f"'{compiler}' can't compile the test program ({why}). Set CC to a C compiler for this machine.")
 
 
 def main():
