@@ -195,8 +195,18 @@ judge() { # WHO
 	has ": 20 programs, .* 0 wrong, 0 without a name" verdict
 }
 
+# For wait_for: each of the twenty programs has some samples.
+has_twenty() { # OPTION…: of the session or the history
+	[ "$(assay report "$@" --by container -t 0 --format json 'app:/mine/app' 2>/dev/null |
+		jq '[.rows[] | select(.samples >= 10)] | length')" = 20 ]
+}
+
+session_has_twenty() {
+	has_twenty -i s
+}
+
 @test "twenty programs have their own names, with each collector and the daemon" {
-	local program kind collector seconds=10
+	local program kind collector
 	need_podman root
 	for kind in dynamic dynamic-plain plain static-id musl stripped deleted deleted-id replaced equal; do
 		for program in split quarters; do
@@ -206,12 +216,13 @@ judge() { # WHO
 	change_files
 	for collector in $(collectors); do
 		rm -rf .cache s
-		assay record -q -a --collector "$collector" -e cpu-clock -F "$(at_most 997)" --duration $seconds -o s
+		record_until session_has_twenty -q -a --collector "$collector" -e cpu-clock -F "$(at_most 997)" -o s
 		judge "$collector" -i s
 	done
 	rm -rf .cache
 	start_daemon history
-	sleep $((${CONTAINERS:-0} >= 500 ? 60 : 15))
+	wait_for has_twenty --session-dir history
+	((${CONTAINERS:-0} < 500)) || sleep 60
 	end_daemon
 	judge daemon --session-dir history
 }
