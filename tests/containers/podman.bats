@@ -296,8 +296,12 @@ inside() {
 	inside "${machine[@]}" -- doctor
 	refused 0 "You can profile: the whole machine, kernel included"
 	run_container root -d --network=none assay-test /app/plain 100000s >/dev/null
-	inside "${machine[@]}" -- record -a --duration 2 -o s
-	refused 0 "in-kernel unwinding"
+	run_container root -d --network=none -v "$PWD/out:/work" "${machine[@]}" --name recorder assay assay record -a -o s >/dev/null
+	wait_for has_samples 300 out/s app:/app/plain
+	podman_of root kill --signal INT recorder >/dev/null
+	podman_of root wait recorder >/dev/null
+	assay info out/s >info.txt
+	has "in-kernel unwinding" info.txt
 	inside -- report -i s --by container,symbol app:/app/plain
 	refused 0 "podman:" "forty" "thirty" "twenty"
 }

@@ -5,7 +5,8 @@
 #   machine ARCHITECTURE RELEASE HOW   says what is needed and there, or ends with 77; RELEASE of Debian has the
 #                                   kernel, "" is this machine's; HOW: icount is one CPU, on which
 #                                   an instruction takes a nanosecond and one cycle, always;
-#                                   cpus=N is so many CPUs; words behind it are arguments of the kernel
+#                                   cpus=N is so many CPUs; timer=N, too, without hardware counters;
+#                                   words behind it are arguments of the kernel
 #   put FOLDER FILE…                files of the guest, programs with the libraries they need
 #   put_module NAME…                modules of the kernel's packages, and those that they depend on
 #   boot COMMAND [ARGUMENT…]        runs it in the guest; what it prints comes out here, status too
@@ -39,12 +40,13 @@ machine() {
 	case $how in
 	# A kernel changes its own code while its other CPUs run it. With a thread for each CPU, qemu's emulation of that
 	# is now and then wrong, and the kernel panics.
-	cpus=2) emulation[-1]+=,thread=single ;;&
+	*=2) emulation[-1]+=,thread=single ;;&
+	timer=*) emulation[3]+=,pmu=off ;;&
 	# The kernel would time each CPU and compare their clocks, which are all the host's: minutes.
 	cpus=64) append+=" lpj=4000000 tsc=reliable nowatchdog" ;;&
 	newest) emulation[3]=max,pauth-impdef=on && emulation+=(-m 1024 -smp 1) ;;
 	icount) emulation+=(-m 768 -smp 1 -icount "shift=0,sleep=off") ;;
-	cpus=*) emulation+=(-m "$((744 + 24 * ${how#cpus=}))" -smp "${how#cpus=}") ;;
+	*=*) emulation+=(-m "$((744 + 24 * ${how#*=}))" -smp "${how#*=}") ;;
 	esac
 	if [ "$arch" = "$(dpkg --print-architecture)" ]; then
 		library_folders=(/lib/*-linux-gnu /usr/lib/*-linux-gnu /lib64 /usr/lib64 /usr/lib)
