@@ -76,6 +76,8 @@ class Machine:
         return done.stderr if errors else done.stdout
 
     def needs(self, check):
+        if not self.checks:
+            raise Failed("assay doctor gave no list of checks")
         found = next((row for row in self.checks if row["name"] == check), None)
         if not found or found["state"] == "missing":
             raise Skipped(f"{found['finding'] if found else f'no {check} here'} ('assay doctor' explains more)")

@@ -31,4 +31,9 @@ setup() {
 	[[ "$output" == *"timer sampling          FAILED    0 of "* ]]
 	[[ "$output" == *"call stacks             FAILED"* ]]
 	[ "$(jq -r '.features[0].result' found.json)" = failed ]
+	# Without doctor, nobody knows whether the machine has a feature.
+	printf '#!/bin/sh\n[ "$1" != doctor ] || exit 1\nexec %s "$@"\n' "$(command -v assay)" >wrong
+	run python3 "$ROOT/tests/hardware_check.py" ./wrong found.json
+	[ "$status" = 1 ]
+	[[ "$output" == *"hardware counters       FAILED    assay doctor gave no list of checks"* ]]
 }
