@@ -31,8 +31,13 @@ teardown_file() {
 	[ -n "${BASE-}" ] || return 0
 	podman_of root ps -aq 2>/dev/null | xargs -r podman "${OPTIONS_root[@]}" rm -f -t 0 >/dev/null 2>&1 || true
 	kill "$(cat "$BASE/user/libpod/tmp/pause.pid" 2>/dev/null)" 2>/dev/null || true
+	wait_for remove_base
+}
+
+# podman's own clean-up of a container may still run, and mount the folder once more.
+remove_base() {
 	umount "$BASE/root/overlay" 2>/dev/null || true
-	rm -rf "$BASE"
+	rm -rf "$BASE" 2>/dev/null
 }
 
 setup() {
