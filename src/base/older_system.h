@@ -6,8 +6,11 @@
  */
 #pragma once
 
+#ifndef __ASSEMBLER__
+
 #ifdef OLDER_KERNEL_HEADERS
 
+#include <asm/unistd.h>
 #include <linux/types.h>
 
 /*
@@ -27,6 +30,10 @@
 #define PERF_PMU_TYPE_SHIFT           32
 #define PERF_HW_EVENT_MASK            0xffffffff
 
+#ifndef __NR_epoll_pwait2
+#define __NR_epoll_pwait2 441 /* of each architecture */
+#endif
+
 #endif
 
 #ifdef OLDER_GLIBC
@@ -35,6 +42,9 @@
 
 #ifndef SYS_openat2
 #define SYS_openat2 __NR_openat2
+#endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd __NR_pidfd_getfd
 #endif
 
 const char *strerrorname_np(int code); /* NULL for a code that it does not know */
@@ -46,4 +56,6 @@ int close_range(unsigned int first, unsigned int last, int flags); /* flags: 0 *
 /* Ambient capabilities go with the inheritable ones. */
 #define CAPNG_AMBIENT    0
 #define CAPNG_SELECT_ALL CAPNG_SELECT_BOTH
+#endif
+
 #endif
