@@ -4,17 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/token.h"
 #include "fleet/fleet_store.h"
 
 #define TOKENS_MAX  (32u << 20)
@@ -22,30 +21,21 @@
 #define JOIN        "*"
 
 _Static_assert(sizeof(((struct fleet_token *)0)->host) == FLEET_HOST_MAX + 1, "a name fits");
-_Static_assert(sizeof(((struct fleet_token *)0)->hash) == SHA256_DIGEST_SIZE, "a hash fits");
+_Static_assert(sizeof(((struct fleet_token *)0)->hash) == TOKEN_HASH_SIZE, "a hash fits");
 
 static char *tokens_path(const char *fleet)
 {
 	return xasprintf("%s/.tokens", fleet);
 }
 
-static void hash_token(const char *token, uint8_t hash[static SHA256_DIGEST_SIZE])
-{
-	struct sha256_ctx sha;
-
-	sha256_init(&sha);
-	sha256_update(&sha, strlen(token), (const uint8_t *)token);
-	sha256_digest(&sha, SHA256_DIGEST_SIZE, hash);
-}
-
 /* ---- reading ---- */
 
-static bool parse_hash(const char *hex, uint8_t hash[static SHA256_DIGEST_SIZE])
+static bool parse_hash(const char *hex, uint8_t hash[static TOKEN_HASH_SIZE])
 {
-	if (strlen(hex) != (size_t)SHA256_DIGEST_SIZE * 2 ||
-	    strspn(hex, "0123456789abcdef") != (size_t)SHA256_DIGEST_SIZE * 2)
+	if (strlen(hex) != (size_t)TOKEN_HASH_SIZE * 2 ||
+	    strspn(hex, "0123456789abcdef") != (size_t)TOKEN_HASH_SIZE * 2)
 		return false;
-	for (size_t i = 0; i < SHA256_DIGEST_SIZE; i++)
+	for (size_t i = 0; i < TOKEN_HASH_SIZE; i++)
 		sscanf(hex + 2 * i, "%2hhx", &hash[i]);
 	return true;
 }
@@ -152,7 +142,7 @@ static struct fleet_token *find_token(const struct fleet_tokens *t, const char *
 
 	if (strlen(token) != FLEET_TOKEN_SIZE - 1 || !t->list.n)
 		return NULL;
-	hash_token(token, key.hash);
+	token_hash(token, key.hash);
 	return bsearch(&key, t->list.data, t->list.n, sizeof(*t->list.data), by_hash);
 }
 
@@ -199,11 +189,10 @@ static int write_tokens(const char *fleet, const struct fleet_tokens *t, struct 
 	int r;
 
 	vec_foreach (&t->list, token) {
-		buf_printf(&text, "%s ", token->host);
-		if (token->has_certificate)
-			buf_str(&text, CERTIFICATE);
-		for (size_t i = 0; !token->has_certificate && i < sizeof(token->hash); i++)
-			buf_printf(&text, "%02x", token->hash[i]);
+		char hex[2 * TOKEN_HASH_SIZE + 1];
+
+		token_print_hex(token->hash, sizeof(token->hash), hex);
+		buf_printf(&text, "%s %s", token->host, token->has_certificate ? CERTIFICATE : hex);
 		if (!strcmp(token->host, JOIN))
 			buf_printf(&text, " %" PRIu64, token->n_joins);
 		buf_u8(&text, '\n');
@@ -218,13 +207,9 @@ static int write_tokens(const char *fleet, const struct fleet_tokens *t, struct 
 
 int fleet_token_make(char token[static FLEET_TOKEN_SIZE], struct error *err)
 {
-	uint8_t random[(FLEET_TOKEN_SIZE - 1) / 2];
-
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return error_errno(err, -errno, "there are no random bytes");
-	for (size_t i = 0; i < sizeof(random); i++)
-		snprintf(token + 2 * i, 3, "%02x", random[i]);
-	return 0;
+	return token_make(token, FLEET_TOKEN_SIZE)
+		       ? 0
+		       : error_errno(err, -errno, "there are no random bytes");
 }
 
 /* One process changes the file at a time. The caller closes the descriptor. */
@@ -253,7 +238,7 @@ static int put_token(struct fleet_tokens *t, const char *name, uint64_t n_joins,
 
 	snprintf(line.host, sizeof(line.host), "%s", name);
 	if (token)
-		hash_token(token, line.hash);
+		token_hash(token, line.hash);
 	if (strcmp(name, JOIN))
 		remove_host(t, name);
 	if (t->list.n >= FLEET_HOSTS_MAX)

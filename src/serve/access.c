@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/token.h"
 #include "http/http_server.h"
 #include "serve/tokens.h"
 
@@ -39,13 +39,8 @@ struct access {
 
 static void make_secret(char *out)
 {
-	uint8_t random[(ACCESS_SECRET_SIZE - 1) / 2];
-
-	/* Without GRND_NONBLOCK, so few bytes come whole. */
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+	if (!token_make(out, ACCESS_SECRET_SIZE))
 		abort();
-	for (size_t i = 0; i < sizeof(random); i++)
-		snprintf(out + 2 * i, 3, "%02x", random[i]);
 }
 
 static void make_login(struct access *a)

@@ -191,6 +191,8 @@ configure_zookeeper() { # PORT
 	fleet_of_six
 	wait_for assay fleet init --clickhouse "$shards" --replicated /fleet 2>init.err
 	[ "$(ask 1 "SELECT count() FROM system.replicas WHERE database = 'fleet'")" = 14 ]
+	run -2 assay fleet init --clickhouse "$shards"
+	[[ "$output" == *"its tables are replicated; add --replicated PATH"* ]]
 	assay fleet load --clickhouse "$shards" fleet
 	assay fleet audit --clickhouse "$shards" fleet
 	for day in $(ask 1 "SELECT DISTINCT toDate(time) FROM coverage"); do

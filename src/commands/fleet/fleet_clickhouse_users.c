@@ -2,10 +2,8 @@
 /* assay fleet init --users: files for the users of ClickHouse. */
 #include <errno.h>
 #include <fcntl.h>
-#include <nettle/sha2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/token.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_schema.h"
@@ -21,27 +20,17 @@
 
 /* A new password, and its SHA-256, in hexadecimal. */
 struct new_password {
-	char text[2 * SECRET_BYTES + 1], sha256[2 * SHA256_DIGEST_SIZE + 1];
+	char text[2 * SECRET_BYTES + 1], sha256[2 * TOKEN_HASH_SIZE + 1];
 };
-
-static void put_hex(const uint8_t *bytes, size_t n, char *out)
-{
-	for (size_t i = 0; i < n; i++)
-		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
 
 static int make_password(struct new_password *out, struct error *err)
 {
-	uint8_t secret[SECRET_BYTES], digest[SHA256_DIGEST_SIZE];
-	struct sha256_ctx sha;
+	uint8_t digest[TOKEN_HASH_SIZE];
 
-	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
+	if (!token_make(out->text, sizeof(out->text)))
 		return error_errno(err, -errno, "cannot make a password");
-	put_hex(secret, sizeof(secret), out->text);
-	sha256_init(&sha);
-	sha256_update(&sha, strlen(out->text), (const uint8_t *)out->text);
-	sha256_digest(&sha, sizeof(digest), digest);
-	put_hex(digest, sizeof(digest), out->sha256);
+	token_hash(out->text, digest);
+	token_print_hex(digest, sizeof(digest), out->sha256);
 	return 0;
 }
 

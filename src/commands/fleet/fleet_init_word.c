@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/reader.h"
 #include "cli/output.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/clickhouse.h"
@@ -61,6 +62,42 @@ static int run_statement(void *context, const char *sql, struct error *err)
 	return clickhouse_ask(s->ch, s->shard, sql, NULL, err);
 }
 
+/*
+ * Tables that are missing would be of another kind than those that are there: the copies of a shard
+ * would differ.
+ */
+static int check_kind(const struct fleet_args *args, struct clickhouse *ch, uint32_t shard,
+		      struct error *err)
+{
+	static const char sql[] =
+		"SELECT toUInt64(count()), toUInt64(sum(engine LIKE 'Replicated%')) "
+		"FROM system.tables WHERE database = currentDatabase() AND name IN "
+		"('coverage', 'stacks', 'schema_version') FORMAT RowBinary";
+	struct buf answer = { 0 };
+	struct reader rows;
+	uint64_t n, n_replicated;
+	int r = clickhouse_ask(ch, shard, sql, &answer, err);
+
+	rows = reader_over(answer.data, answer.len);
+	n = reader_u64(&rows);
+	n_replicated = reader_u64(&rows);
+	if (r >= 0 && rows.bad)
+		r = error_set(err, -EPROTO, "the answer of %s is not whole",
+			      clickhouse_address(ch, shard));
+	if (r >= 0 && n_replicated && !args->replicated)
+		r = error_set(err, -EINVAL,
+			      "%s: its tables are replicated; add --replicated PATH, with the path "
+			      "as before",
+			      clickhouse_address(ch, shard));
+	if (r >= 0 && n > n_replicated && args->replicated)
+		r = error_set(err, -EINVAL,
+			      "%s: it has tables that are not replicated; leave out --replicated, "
+			      "or name an empty database",
+			      clickhouse_address(ch, shard));
+	buf_fini(&answer);
+	return r;
+}
+
 static int init_shards(const struct fleet_args *args, struct clickhouse *ch, struct error *err)
 {
 	uint32_t n = clickhouse_n_shards(ch);
@@ -73,6 +110,7 @@ static int init_shards(const struct fleet_args *args, struct clickhouse *ch, str
 	for (uint32_t shard = 0; shard < n && r >= 0; shard++) {
 		r = clickhouse_check_place(ch, shard, err);
 		r = r == -ENODATA || r == -ESTALE ? 0 : r; /* tables are made that are missing */
+		r = r < 0 ? r : check_kind(args, ch, shard, err);
 	}
 	for (uint32_t shard = 0; shard < n && r >= 0; shard++) {
 		const struct clickhouse_layout layout =
