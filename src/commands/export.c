@@ -166,12 +166,14 @@ static void trace_source_fini(struct trace_source *s)
 	vec_fini(&s->replays);
 }
 
-/* Of a fleet in ClickHouse, these formats need addresses. */
+/* Formats of a profile have no hosts. Of a fleet in ClickHouse, others need addresses. */
 static void want_leaves(struct input *in, const struct export_args *args,
 			const struct export_format *format, const struct build_id *build,
 			char hex[static BUILD_ID_HEX_SIZE])
 {
 	build_id_hex(build, hex);
+	if (!format->ops->from_session)
+		input_want_of_fleet(in, &(struct fleet_wish){ 0 });
 	if (format->ops->from_session && input_is_clickhouse(args->input ? args->input : ""))
 		input_want_of_fleet(in, &(struct fleet_wish){ .leaves = true,
 							      .leaves_build = *hex ? hex : NULL });

@@ -415,7 +415,7 @@ static void loader_fini(struct loader *l)
 	vec_fini(&l->stored_s);
 }
 
-static int loader_lock(const char *fleet, struct error *err)
+int fleet_load_lock(const char *fleet, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/" LOCK, fleet);
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
@@ -489,7 +489,7 @@ int fleet_load(const struct fleet_load_config *config, struct fleet_load_result 
 
 	*out = (struct fleet_load_result){ 0 };
 	if (r >= 0)
-		r = lock = loader_lock(config->fleet, err);
+		r = lock = fleet_load_lock(config->fleet, err);
 	if (r >= 0) {
 		loader_begin(&l);
 		r = loader_run(&l, fleet_is_at(leaves) ? leaves : NULL, err);

@@ -44,6 +44,12 @@ struct fleet_load_result {
 };
 
 /*
+ * Locks the loading of a fleet, as fleet_load() does. The caller closes the descriptor. -EBUSY:
+ * another process loads it.
+ */
+int fleet_load_lock(const char *fleet, struct error *err);
+
+/*
  * -EBUSY: another process loads this fleet. -EINTR: config->stops, or that of the servers. -EAGAIN:
  * an insert of an earlier call may still run (fleet/batch_list.h). Other errors: ClickHouse or the
  * directory failed; what was stored is in *out, also then. If a shard fails, the hosts of the other

@@ -231,7 +231,7 @@ int fleet_steer(const char *fleet, const struct steer_config *config, struct ste
 	const struct history_request request = { .window = config->window };
 	cleanup(session_close_at_exit) struct session *session = NULL;
 	struct steering s = { .fleet = fleet, .config = config, .hosts = out };
-	int r = fleet_open(fleet, NULL, &request, &session, err);
+	int r = fleet_open(fleet, NULL, &request, false, &session, err);
 
 	if (r < 0)
 		return r;

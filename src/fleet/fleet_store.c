@@ -17,6 +17,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
@@ -331,12 +332,17 @@ const struct fleet_key *fleet_host_find(const struct fleet_host *h, const char *
 	return bsearch(&key, h->keys.data, h->keys.n, sizeof(*h->keys.data), by_key);
 }
 
+static int print_key(const struct fleet_key *key, char line[static KEY_LINE_MAX])
+{
+	return snprintf(line, KEY_LINE_MAX,
+			"%s %" PRIu64 " %016" PRIx64 " %" PRIu64 " %" PRIu64 "\n", key->part,
+			key->bucket, key->hash, key->samples, key->lost);
+}
+
 static int append_key(struct fleet_host *h, const struct fleet_key *key, struct error *err)
 {
 	char line[KEY_LINE_MAX];
-	int len = snprintf(line, sizeof(line),
-			   "%s %" PRIu64 " %016" PRIx64 " %" PRIu64 " %" PRIu64 "\n", key->part,
-			   key->bucket, key->hash, key->samples, key->lost);
+	int len = print_key(key, line);
 	size_t at = h->keys.n;
 
 	errno = 0;
@@ -572,6 +578,43 @@ int fleet_host_mark(struct fleet_host *h, struct fleet_key *key, struct error *e
 int fleet_host_cover(struct fleet_host *h, const struct fleet_key *key, struct error *err)
 {
 	return fleet_host_find(h, key->part, key->bucket) ? 0 : append_key(h, key, err);
+}
+
+bool fleet_host_rehash(struct fleet_host *h, const char *name, uint64_t hash)
+{
+	vec_foreach (&h->keys, key) {
+		char other[HISTORY_NAME_SIZE];
+
+		block_name(key->bucket, key->part, other);
+		if (!key->hash || strcmp(other, name) != 0)
+			continue;
+		key->hash = hash;
+		return true;
+	}
+	return false;
+}
+
+int fleet_host_write_keys(struct fleet_host *h, struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/.keys", h->dir);
+	struct buf text = { 0 };
+	int r;
+
+	vec_foreach (&h->keys, key) {
+		char line[KEY_LINE_MAX];
+
+		buf_bytes(&text, line, (size_t)print_key(key, line));
+	}
+	r = file_replace_mode(path, 0640, text.data, text.len, err);
+	r = r < 0 ? r : fleet_sync(path, err);
+	r = r < 0 ? r : fleet_sync(h->dir, err);
+	buf_fini(&text);
+	if (r < 0)
+		return r;
+	vec_fini(&h->keys);
+	close_at_exit(&h->keys_fd);
+	h->keys_fd = -1;
+	return read_keys(h, err);
 }
 
 bool fleet_label_is_valid(const char *text)

@@ -10,6 +10,7 @@
  *       .tokens                      tokens of hosts (fleet_tokens.h)
  *       .loading, .loading-*         the lock of loading, and lists of blocks (batch_list.h)
  *       .leaves/                     addresses of samples: a fleet of its own (fleet_leaves())
+ *       .sums/                       the hosts of a day added up (fleet_sums.h)
  *       .names/                      names of functions, by build id (symbol/cache.h)
  *       HOST/                        a history: each part is a block, or blocks that were merged
  *         .keys                      a line for each block that came
@@ -183,6 +184,13 @@ int fleet_host_mark(struct fleet_host *h, struct fleet_key *key, struct error *e
 
 /* Adds a key without a block: its samples came with others, or expired. key->hash is 0. */
 int fleet_host_cover(struct fleet_host *h, const struct fleet_key *key, struct error *err);
+
+/*
+ * Gives the block of that name another hash, after its segment was written anew with the same
+ * number of samples. fleet_host_write_keys() writes all of them. False: no key has this block.
+ */
+bool fleet_host_rehash(struct fleet_host *h, const char *name, uint64_t hash);
+int fleet_host_write_keys(struct fleet_host *h, struct error *err);
 
 /* Replaces the labels by lines NAME=VALUE. */
 int fleet_host_label(struct fleet_host *h, const char *lines, struct error *err);

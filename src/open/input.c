@@ -338,7 +338,8 @@ static int open_any(struct input *in, const char *path, const struct query *q, s
 	if (import_is_recording(path))
 		return open_imported(in, path, &request, out, is_damaged, err);
 	if (fleet_is_at(path))
-		return fleet_open(path, q, &request, out, err);
+		return fleet_open(path, q, &request,
+				  in->has_fleet_wish && !in->fleet_wish.hosts_apart, out, err);
 	r = history_open(path, &request, out, err);
 	if (r >= 0)
 		(*out)->is_live = lock_holder(path) > 0;

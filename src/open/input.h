@@ -103,7 +103,8 @@ void input_want_sums_alone(struct input *in, bool sums_alone);
 
 /*
  * The part of a fleet in ClickHouse ("clickhouse:URL,…") that the next sessions need. Initially,
- * they have whole stacks of all hosts and times together.
+ * they have whole stacks of all hosts and times together. Of a fleet in a directory, hosts are
+ * apart until a wish without hosts_apart permits sums of them (fleet/fleet_open.h).
  */
 struct fleet_wish {
 	bool functions_alone; /* without callers: far fewer rows */

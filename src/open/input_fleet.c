@@ -18,6 +18,7 @@
 void input_want_of_fleet(struct input *in, const struct fleet_wish *wish)
 {
 	in->fleet_wish = *wish;
+	in->has_fleet_wish = true;
 }
 
 bool input_is_clickhouse(const char *path)

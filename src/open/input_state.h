@@ -24,6 +24,7 @@ struct input {
 	unsigned int n_folders;
 	bool sums_alone; /* input_want_sums_alone() */
 	struct fleet_wish fleet_wish;
+	bool has_fleet_wish;
 	char *packed, *unpacked; /* the archive in one file that was opened last, and its folder */
 };
 

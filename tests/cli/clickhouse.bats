@@ -173,6 +173,76 @@ teardown() {
 	[ "$(sql "SELECT sum(incl) FROM func_day ANY LEFT JOIN functions USING func WHERE name = 'main'")" = "$total" ]
 }
 
+# The hosts web1 and web2 with the service split, and db1 with deep.
+fleet_of_two_services() {
+	fleet_of_two
+	assay record -q -o db1.rec "$PROGRAMS/deep" 0.3cpu
+	mkdir -p db1/samples/current
+	cp -r db1.rec "db1/samples/current/$(date -u -d "@$(stat -c %Y db1.rec)" +%Y%m%dT%H%M%S.000Z)"
+	assay ship --to dir:fleet --once -q --host db1 --leaves '*' db1
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet
+}
+
+services_of() { # INPUT
+	assay report -i "$1" --by service --idle --format json | jq -c '.rows | map([.service, .samples]) | sort'
+}
+
+rows_of() { # SERVICE: in all tables
+	local table
+	for table in facts stack_hour stack_day func_hour func_day func_host_day leaf_day stacks; do
+		sql "SELECT count() FROM $table WHERE service = '$1'"
+	done | awk '{ n += $1 } END { print n }'
+}
+
+@test "of a service that is forgotten, each table of ClickHouse keeps the number of samples" {
+	real_clickhouse
+	fleet_of_two_services
+	all=$(samples fleet --idle)
+	[ "$(rows_of deep)" -gt 6 ]
+	run assay fleet forget fleet service:nothing
+	[[ "$output" != *"ClickHouse still has"* ]] # it was not loaded by a gateway
+	assay fleet forget --clickhouse "$clickhouse" fleet service:deep
+	[ "$(rows_of deep)" = 0 ]
+	[ "$(sums)" = "$(all_are "$all")" ]
+	[[ "$(services_of fleet)" == *'["[forgotten]",'* ]]
+	[ "$(services_of "clickhouse:$clickhouse")" = "$(services_of fleet)" ]
+	assay report --fleet "$clickhouse" -T 'service:[forgotten]' | grep '(forgotten)'
+	[ "$(sql "SELECT sum(samples) FROM leaf_day WHERE service = '[forgotten]'")" = "$(samples fleet/.leaves --idle)" ]
+	assay fleet audit fleet
+	assay fleet audit --clickhouse "$clickhouse" fleet
+	[ ! -e fleet/.forgetting ]
+	# A day that is loaded again has the same.
+	for day in $(sql "SELECT DISTINCT toDate(time) FROM coverage"); do
+		assay fleet rebuild --clickhouse "$clickhouse" fleet "$day"
+	done
+	[ "$(sums)" = "$(all_are "$all")" ]
+	[ "$(services_of "clickhouse:$clickhouse")" = "$(services_of fleet)" ]
+}
+
+@test "forgetting a service can be killed at any time" {
+	real_clickhouse
+	fleet_of_two_services
+	all=$(samples fleet --idle)
+	for ms in 5 10 20 30 40 60 80 100 150 200 300; do
+		killed_after "$ms" fleet/.log assay fleet forget --clickhouse "$clickhouse" fleet service:split
+	done
+	assay fleet forget --clickhouse "$clickhouse" fleet service:split
+	[ "$(rows_of split)" = 0 ]
+	[ "$(sums)" = "$(all_are "$all")" ]
+	[ "$(services_of "clickhouse:$clickhouse")" = "$(services_of fleet)" ]
+	assay fleet audit fleet
+	assay fleet audit --clickhouse "$clickhouse" fleet
+}
+
+@test "init adds no plain tables to replicated ones, and none of these to plain ones" {
+	real_clickhouse
+	assay fleet init --clickhouse "$clickhouse"
+	run -2 assay fleet init --clickhouse "$clickhouse" --replicated /fleet
+	[[ "$output" == *"it has tables that are not replicated"* ]]
+	assay fleet init --clickhouse "$clickhouse"
+}
+
 @test "init prints the SQL of the tables, without a server" {
 	run assay fleet init --print
 	[ "$status" = 0 ]

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * assay fleet merge: joins the blocks of hosts to longer parts. A fleet of 50 hosts has 7,200
- * blocks a day, and most of the time of a question goes into opening them.
+ * assay fleet merge: joins the blocks of hosts to longer parts, and adds the hosts up. A fleet of
+ * 50 hosts has 7,200 blocks a day, and most of the time of a question goes into opening them.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -15,6 +17,7 @@
 #include "base/mem.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/fleet_store.h"
+#include "fleet/fleet_sums_make.h"
 #include "fleet/load_state.h"
 #include "store/history/retention.h"
 
@@ -67,9 +70,28 @@ static struct retention_policy policy_of(const char *fleet)
 	return policy;
 }
 
+/* Merges the parts of a host. Sums of the fleet follow them, if `has_sums`. */
+static int merge_parts(const char *fleet, const char *host, const char *dir, bool has_sums,
+		       const struct retention_policy *policy, struct retention_result *result,
+		       struct error *err)
+{
+	struct retention_policy locked = *policy;
+	struct history_names before = { 0 }, after = { 0 };
+	cleanup(close_at_exit) int lock = history_lock(dir, false, err);
+	int r = lock < 0 ? lock : history_list(dir, &before);
+
+	locked.is_locked = true;
+	r = r < 0 ? r : history_retain(dir, &locked, result, err);
+	if (has_sums && result->n_made && history_list(dir, &after) >= 0)
+		fleet_sums_follow(fleet, host, &before, &after);
+	history_names_fini(&before);
+	history_names_fini(&after);
+	return r;
+}
+
 /* A host whose blocks come at the moment is merged the next time. */
-static void merge_host(const char *fleet, const char *host, const struct retention_policy *policy,
-		       struct retention_result *sum)
+static void merge_host(const char *fleet, const char *host, bool has_sums,
+		       const struct retention_policy *policy, struct retention_result *sum)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", fleet, host);
 	cleanup(free_at_exit) char *dir = history_dir(path);
@@ -78,7 +100,8 @@ static void merge_host(const char *fleet, const char *host, const struct retenti
 
 	if (!dir) /* it was enrolled, and has sent nothing yet */
 		return;
-	if (history_retain(dir, policy, &result, &err) < 0 && err.code != -EBUSY)
+	if (merge_parts(fleet, host, dir, has_sums, policy, &result, &err) < 0 &&
+	    err.code != -EBUSY)
 		log_warning("%s is not merged: %s", path, err.text);
 	sum->n_merged += result.n_merged;
 	sum->n_made += result.n_made;
@@ -87,16 +110,31 @@ static void merge_host(const char *fleet, const char *host, const struct retenti
 	sum->bytes_after += result.bytes_after;
 }
 
-static int merge_blocks(const char *fleet, const struct retention_policy *policy,
+static int merge_blocks(const char *fleet, bool has_sums, const struct retention_policy *policy,
 			struct retention_result *sum, struct error *err)
 {
 	struct history_names hosts = { 0 };
 	int r = fleet_hosts(fleet, &hosts, err);
 
 	for (size_t i = 0; i < hosts.n && r >= 0 && !merge_is_over; i++)
-		merge_host(fleet, hosts.data[i], policy, sum);
+		merge_host(fleet, hosts.data[i], has_sums, policy, sum);
 	history_names_fini(&hosts);
 	return r;
+}
+
+/* Adds the hosts up. Without sums, questions read the parts of hosts. */
+static void make_sums(const char *fleet)
+{
+	struct sums_made made;
+	struct error err = { 0 };
+
+	if (fleet_sums_make(fleet, &merge_is_over, &made, &err) < 0)
+		log_warning("the hosts are not added up: %s", err.text);
+	if (made.n_made)
+		log_info("%" PRIu32 " parts of hosts were added up", made.n_parts);
+	if (made.n_removed)
+		log_info("%" PRIu32 " sums did not fit any longer, and were removed",
+			 made.n_removed);
 }
 
 static int merge_fleet(const char *fleet, struct error *err)
@@ -104,14 +142,20 @@ static int merge_fleet(const char *fleet, struct error *err)
 	cleanup(free_at_exit) char *leaves = fleet_leaves(fleet);
 	const struct retention_policy policy = policy_of(fleet);
 	struct retention_result sum = { 0 };
-	int r = merge_blocks(fleet, &policy, &sum, err);
+	struct error why = { 0 };
+	cleanup(close_at_exit) int lock = fleet_sums_lock(fleet, 0, &why);
+	int r = merge_blocks(fleet, lock >= 0, &policy, &sum, err);
 
 	if (r >= 0 && fleet_is_at(leaves))
-		r = merge_blocks(leaves, &policy, &sum, err);
+		r = merge_blocks(leaves, false, &policy, &sum, err);
 	if (r >= 0 && sum.n_merged)
 		log_info("%" PRIu32 " blocks and parts are %" PRIu32 " now; %.1f MB are %.1f MB",
 			 sum.n_merged, sum.n_made, (double)sum.bytes_before / 1e6,
 			 (double)sum.bytes_after / 1e6);
+	if (lock < 0)
+		log_warning("the hosts are not added up: %s", why.text);
+	else if (r >= 0)
+		make_sums(fleet);
 	if (sum.n_damaged)
 		log_warning("%" PRIu32 " parts cannot be read, and were left alone", sum.n_damaged);
 	return r;

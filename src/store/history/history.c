@@ -88,6 +88,7 @@ struct choice {
 	struct block_filter filter;
 	struct time_window window;
 	uint64_t overview_ns; /* the length of the coarsest level that may be taken */
+	const struct history_covered_part *covered; /* NULL: nothing of the part is elsewhere */
 	struct intmap taken[N_HISTORY_LEVELS]; /* numbers of the taken blocks, counted from 1970 */
 	bool takes_overviews;                  /* at least one overview was taken */
 	/* The present level; NO_LEVEL: none yet; BASE_LEVEL: the part's own blocks */
@@ -140,12 +141,20 @@ static bool takes_overview(void *context, uint64_t level_ns, uint64_t first_ns, 
 	return true;
 }
 
+static bool is_read(const struct history_covered_part *part, uint64_t first_ns)
+{
+	uint64_t unit = first_ns / part->unit_ns - part->first_unit; /* wraps before the first */
+
+	return unit < 64 && part->read >> unit & 1;
+}
+
 static bool takes_block(void *context, const struct block_span *span)
 {
 	struct choice *c = context;
 
 	enter_level(c, BASE_LEVEL);
-	return !is_taken(c, 0, span->first_ns) && window_takes_part(&c->window, span);
+	return !is_taken(c, 0, span->first_ns) && window_takes_part(&c->window, span) &&
+	       (!c->covered || is_read(c->covered, span->first_ns));
 }
 
 static void choice_init(struct choice *c, const struct time_window *window, uint64_t overview_ns)
@@ -175,9 +184,10 @@ struct opening {
 	struct opened {
 		struct session *session; /* or NULL */
 		bool is_touched;
-		uint64_t block_ns; /* of the part itself */
-		char *replaces;    /* the part's list; NULL: none */
-		int code;          /* negative: unreadable, and err says why */
+		const struct history_covered_part *covered; /* or NULL */
+		uint64_t block_ns;                          /* of the part itself */
+		char *replaces;                             /* the part's list; NULL: none */
+		int code; /* negative: unreadable, and err says why */
 		struct error err;
 	} * parts; /* as names */
 	atomic_size_t next;
@@ -196,12 +206,13 @@ static void forget(struct opened *o)
 static bool open_part_once(const char *part, const struct time_window *w, uint64_t overview_ns,
 			   struct opened *o)
 {
+	bool takes_all = is_all(w) && !overview_ns && !o->covered;
 	struct choice c;
 	bool again = false;
 
 	choice_init(&c, w, overview_ns);
-	o->code = session_open_blocks(part, is_all(w) && !overview_ns ? NULL : &c.filter,
-				      &o->session, &o->err);
+	c.covered = o->covered;
+	o->code = session_open_blocks(part, takes_all ? NULL : &c.filter, &o->session, &o->err);
 	if (o->code >= 0 && c.takes_overviews && o->session->warnings.n) {
 		session_close(o->session);
 		o->session = NULL;
@@ -213,7 +224,10 @@ static bool open_part_once(const char *part, const struct time_window *w, uint64
 
 static void open_part(const struct opening *h, const char *part, struct opened *o)
 {
-	if (open_part_once(part, &h->request->window, h->request->overview_ns, o))
+	/* A longer block could have units that are elsewhere. */
+	uint64_t overview_ns = o->covered ? 0 : h->request->overview_ns;
+
+	if (open_part_once(part, &h->request->window, overview_ns, o))
 		open_part_once(part, &h->request->window, 0, o);
 }
 
@@ -252,7 +266,8 @@ static void *open_parts(void *arg)
 			continue;
 		}
 		history_part_time(h->names.data[i], &name_ns);
-		o->is_touched = choose_part(part, name_ns, &h->request->window, o);
+		o->is_touched = (!o->covered || o->covered->read) &&
+				choose_part(part, name_ns, &h->request->window, o);
 		if (o->is_touched)
 			open_part(h, part, o);
 		/* Removing renames a part first: while it has its name, it is complete. */
@@ -275,6 +290,49 @@ static void open_touched_parts(struct opening *h)
 	open_parts(h);
 	while (n_started > 0)
 		pthread_join(threads[--n_started], NULL);
+}
+
+/* ---- parts whose samples are elsewhere ---- */
+
+/* False: one of them is gone. */
+static bool mark_covered(struct opening *h)
+{
+	const struct history_covered *covered = h->request->covered;
+	size_t at = 0;
+
+	for (size_t i = 0; covered && i < covered->n; i++) {
+		const char *name = covered->data[i].name;
+
+		while (at < h->names.n && history_by_name(&h->names.data[at], &name) < 0)
+			at++;
+		if (at == h->names.n || strcmp(h->names.data[at], name) != 0)
+			return false;
+		h->parts[at].covered = &covered->data[i];
+	}
+	return true;
+}
+
+static bool is_covered(const struct history_covered *covered, const char *name)
+{
+	return bsearch(&name, covered->data, covered->n, sizeof(*covered->data), history_by_name);
+}
+
+/* Whether a part that was opened has samples that are elsewhere. */
+static bool replaces_covered(const struct opening *h)
+{
+	const struct history_covered *covered = h->request->covered;
+
+	for (size_t i = 0; covered && covered->n && i < h->names.n; i++) {
+		cleanup(free_at_exit) char *names = h->parts[i].session && h->parts[i].replaces
+							    ? xstrdup(h->parts[i].replaces)
+							    : NULL;
+		char *rest = names, *name;
+
+		while (rest && (name = strsep(&rest, " ")))
+			if (is_covered(covered, name))
+				return true;
+	}
+	return false;
 }
 
 /* ---- parts that others replace ---- */
@@ -363,6 +421,15 @@ static void warn_of(struct session *s, const struct opening *h)
 	}
 }
 
+char *history_rates_text(const char *event, const struct rate_range *rates)
+{
+	return xasprintf("%s" HISTORY_RATES_WARNING
+			 "%llu to %llu Hz: shares of events compare them rightly, those of samples "
+			 "(--weight samples) do not",
+			 event, (unsigned long long)rates->low_hz,
+			 (unsigned long long)rates->high_hz);
+}
+
 /* Warns if rates differ: then samples of one part stand for more time than those of another. */
 static void warn_of_rates(struct session *s)
 {
@@ -371,12 +438,7 @@ static void warn_of_rates(struct session *s)
 		struct rate_range rates = session_rates(s, mine);
 
 		if (rates.low_hz != rates.high_hz)
-			vec_push(&s->warnings,
-				 xasprintf("%s" HISTORY_RATES_WARNING "%llu to %llu Hz: "
-					   "shares of events compare them rightly, those of "
-					   "samples (--weight samples) do not",
-					   mine->name, (unsigned long long)rates.low_hz,
-					   (unsigned long long)rates.high_hz));
+			vec_push(&s->warnings, history_rates_text(mine->name, &rates));
 	}
 }
 
@@ -508,8 +570,12 @@ static int open_history(struct opening *h, const char *path, struct session **ou
 		if (r < 0)
 			return error_errno(err, r, "cannot read %s", h->dir);
 		h->parts = xcalloc(h->names.n + 1, sizeof(*h->parts));
+		if (!mark_covered(h))
+			return error_set(err, -ESTALE, "%s: a part is gone", path);
 		open_touched_parts(h);
 	}
+	if (replaces_covered(h))
+		return error_set(err, -ESTALE, "%s: parts were merged", path);
 	skip_replaced(h);
 	return join_parts(h, path, out, err);
 }

@@ -83,6 +83,21 @@ extern const struct history_level history_levels[N_HISTORY_LEVELS];
 
 /* ---- reading ---- */
 
+/*
+ * A part whose samples the caller has from elsewhere. Only blocks that begin in some units of the
+ * clock are read: bit i of `read` is the unit first_unit + i, counted from 1970.
+ */
+struct history_covered_part {
+	const char *name;
+	uint64_t unit_ns, first_unit;
+	uint64_t read; /* 0: the part is not opened */
+};
+
+struct history_covered {
+	struct history_covered_part *data; /* by name (history_by_name()) */
+	size_t n, cap;
+};
+
 struct history_request {
 	/*
 	 * A block counts as a whole. It counts if its middle is in the window, or if it contains
@@ -91,15 +106,20 @@ struct history_request {
 	 */
 	struct time_window window;
 	uint64_t overview_ns; /* overviews up to this length may stand for single blocks; 0: none */
+	const struct history_covered *covered; /* NULL: none */
 };
 
 /* In a warning of history_open() that rates differ. No sample is missing then. */
 #define HISTORY_RATES_WARNING " was sampled at rates from "
 
+/* That warning. The caller frees it. */
+struct rate_range;
+char *history_rates_text(const char *event, const struct rate_range *rates);
+
 /*
  * Opens the session or history at `path`. With a window, the session's start and end are those of
  * the window, cut to the samples. -ENODATA: the window has no samples; the message says which times
- * have some.
+ * have some. -ESTALE: a part of request->covered is gone, or another part replaces it.
  */
 int history_open(const char *path, const struct history_request *request, struct session **out,
 		 struct error *err);

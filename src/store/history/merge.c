@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "store/history/merge.h"
+#include "store/history/merge_state.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,56 +15,8 @@
 #include "store/separation_words.h"
 #include "store/tables.h"
 
-/*
- * Rows of a block that are kept apart when rows are counted. Of larger blocks, some rows count
- * twice.
- */
-#define GROUP_ROWS_COUNTED (1u << 19)
-
 /* A tree that is cut is in each of its segments. */
 #define TABLE_BYTES (48u << 20)
-
-/* A source segment and its translation. */
-struct source {
-	const struct segment *segment;
-	uint32_t number;
-	/*
-	 * By use and node: its place in the store's tree, if has_place is set. Without functions,
-	 * both uses have the same arrays.
-	 */
-	struct native_place *places[N_CODE_USES];
-	bool *has_place[N_CODE_USES];
-	bool *has_rows;    /* by node, only with functions; NULL: all nodes are wanted */
-	uint32_t *classes; /* by class: the store's class + 1, or 0 */
-	bool *is_cut;      /* by node: it goes into "[other]"; NULL: nothing is cut */
-	uint8_t *taken;    /* by class: 0: config.takes was not asked yet; TAKEN, LEFT_OUT */
-};
-
-enum { TAKEN = 1, LEFT_OUT };
-
-/* A source block and the merged block that it belongs to. */
-struct block_ref {
-	uint64_t key; /* number of the merged block, counted from 1970 */
-	uint32_t source, block;
-};
-
-struct merge {
-	const struct session *from;
-	const struct merge_config *config;
-	struct merge_names names;
-	struct source *sources;
-	uint32_t n_sources;
-	/* Length of the merged blocks: the session's, or an overview's */
-	uint64_t block_ns;
-	VEC(struct block_ref) blocks; /* in the order of the merged blocks */
-	struct store *store;
-	struct count_rows rows;
-	bool keeps_times;          /* the session has some, and they are wanted */
-	struct sample_times times; /* of the block at hand, by row */
-	struct merge_result result;
-	uint64_t first_ns, last_ns; /* of the present merged block */
-	uint64_t end_ns;            /* of all */
-};
 
 static void sources_init(struct merge *m)
 {
@@ -77,6 +29,7 @@ static void sources_init(struct merge *m)
 		*s = (struct source){ .segment = segment, .number = i };
 		s->classes = xcalloc(segment->n_classes + 1, sizeof(*s->classes));
 		s->taken = xcalloc(segment->n_classes + 1, sizeof(*s->taken));
+		s->forgotten = xcalloc(segment->n_classes + 1, sizeof(*s->forgotten));
 		for (int use = 0; use < N_CODE_USES; use++) {
 			bool is_shared = use && !m->names.functions;
 
@@ -101,6 +54,7 @@ static void merge_fini(struct merge *m)
 		free(m->sources[i].classes);
 		free(m->sources[i].is_cut);
 		free(m->sources[i].taken);
+		free(m->sources[i].forgotten);
 	}
 	free(m->sources);
 	vec_fini(&m->blocks);
@@ -132,8 +86,7 @@ static uint64_t key_of(const struct merge *m, const struct block *block)
 	return at / m->block_ns;
 }
 
-/* If the clock was set back, an hour has blocks in two places. They become one. */
-static void list_blocks(struct merge *m, uint64_t block_ns)
+void merge_list_blocks(struct merge *m, uint64_t block_ns)
 {
 	m->block_ns = block_ns;
 	m->blocks.n = 0;
@@ -177,18 +130,33 @@ static struct code_addr leaf_code(const struct merge *m, const struct source *s,
 	return code;
 }
 
-static bool takes_class(struct merge *m, struct source *s, uint32_t class)
+/* Asks about a class once. */
+static bool ask_class(const struct merge *m, const struct source *s, uint32_t class,
+		      bool (*question)(void *context, const char *program, const char *cgroup),
+		      uint8_t *answer)
 {
-	if (m->config->takes && !s->taken[class]) {
-		struct profile_class c = merge_class(&m->names, s->segment, s->number, class);
+	const struct segment *segment = s->segment;
+	const struct profile_class *c = &segment->classes[class];
+	image_id app = m->names.image_ids[s->number][c->app.n < segment->n_images ? c->app.n : 0];
+	const char *cgroup = c->cgroup.n < segment->n_strings ? segment->strings[c->cgroup.n] : "";
 
-		s->taken[class] = m->config->takes(m->config->takes_context,
-						   image_get(m->names.images, c.app)->path,
-						   strings_get(&m->names.strings, c.cgroup))
-					  ? TAKEN
-					  : LEFT_OUT;
-	}
-	return !m->config->takes || s->taken[class] == TAKEN;
+	if (!*answer)
+		*answer = question(m->config->takes_context, image_get(m->names.images, app)->path,
+				   cgroup)
+				  ? TAKEN
+				  : LEFT_OUT;
+	return *answer == TAKEN;
+}
+
+static bool takes_class(const struct merge *m, struct source *s, uint32_t class)
+{
+	return !m->config->takes || ask_class(m, s, class, m->config->takes, &s->taken[class]);
+}
+
+static bool forgets_class(const struct merge *m, struct source *s, uint32_t class)
+{
+	return m->config->forgets &&
+	       ask_class(m, s, class, m->config->forgets, &s->forgotten[class]);
 }
 
 /* ---- rare stacks ---- */
@@ -199,17 +167,8 @@ static uint32_t caller_of(const struct merge *m, const struct source *s, uint32_
 	return m->config->leaves ? 0 : parent_of(s->segment, node);
 }
 
-/*
- * The samples of each path with its callees, over all segments, by the hash of the path. Two paths
- * with the same hash would be kept or cut together, which changes no sum.
- */
-struct shares {
-	struct intmap index;
-	VEC(uint64_t) samples;
-};
-
 /* The path of each node of a source, as an index into `shares`. */
-static uint32_t *source_paths(struct shares *x, const struct merge *m, const struct source *s)
+uint32_t *merge_source_paths(struct shares *x, const struct merge *m, const struct source *s)
 {
 	uint32_t n = s->segment->n_nodes;
 	uint32_t *paths = xcalloc(n + 1, sizeof(*paths));
@@ -261,7 +220,7 @@ static void find_rare(struct merge *m)
 	double least;
 
 	for (uint32_t i = 0; i < m->n_sources; i++) {
-		paths[i] = source_paths(&x, m, &m->sources[i]);
+		paths[i] = merge_source_paths(&x, m, &m->sources[i]);
 		add_shares(&x, m, &m->sources[i], paths[i]);
 	}
 	least = x.samples.n ? m->config->min_share * (double)x.samples.data[0] : 0;
@@ -381,6 +340,25 @@ static uint32_t class_of(struct merge *m, struct source *s, uint32_t class, uint
 	return s->classes[class] - 1;
 }
 
+static uint32_t forgotten_class(struct merge *m, const struct source *s, uint32_t class)
+{
+	const struct profile_class *of = &s->segment->classes[class];
+	const struct profile_class c = { .counter = of->counter,
+					 .app = m->names.forgotten,
+					 .pid = of->pid ? CLASS_ALL : 0, /* 0: idle */
+					 .tid = CLASS_ALL,
+					 .cpu = of->cpu };
+
+	return native_store_class(m->store, &c);
+}
+
+static struct native_place forgotten_place(struct merge *m)
+{
+	const struct code_addr code = { m->names.forgotten, 0 };
+
+	return native_store_step(m->store, (struct native_place){ 0 }, &code);
+}
+
 static bool has_exact_times(const struct session *s)
 {
 	for (uint32_t i = 0; i < s->n_segments; i++)
@@ -431,6 +409,7 @@ static int add_block(struct merge *m, struct source *s, const struct block *bloc
 		native_store.lose(m->store, block->losses[i].reason, block->losses[i].counter,
 				  block->losses[i].n);
 	vec_foreach (&m->rows, row) {
+		bool is_forgotten = forgets_class(m, s, row->class);
 		struct native_place at;
 		uint32_t added;
 
@@ -440,12 +419,16 @@ static int add_block(struct merge *m, struct source *s, const struct block *bloc
 			forget_places(m);
 		if (r < 0)
 			return r;
-		at = m->config->leaves ? leaf_of(m, s, row->node)
-				       : place_of(m, s, row->node, CODE_LEAF);
+		at = is_forgotten        ? forgotten_place(m)
+		     : m->config->leaves ? leaf_of(m, s, row->node)
+					 : place_of(m, s, row->node, CODE_LEAF);
+		m->result.forgotten += is_forgotten ? row->samples : 0;
 		if (s->is_cut && s->is_cut[row->node])
 			m->result.cut += row->samples;
 		m->result.samples += row->samples;
-		added = native_store_add_row(m->store, class_of(m, s, row->class, row->node),
+		added = native_store_add_row(m->store,
+					     is_forgotten ? forgotten_class(m, s, row->class)
+							  : class_of(m, s, row->class, row->node),
 					     at.node, row->samples, row->period, m->first_ns,
 					     m->last_ns);
 		at_time = add_exact_times(m, at_time, (uint32_t)(row - m->rows.data), added);
@@ -498,7 +481,8 @@ static void find_rows(struct merge *m)
 			m->rows.n = 0;
 			segment_read_rows(s->segment, b, &m->rows, NULL);
 			vec_foreach (&m->rows, row)
-				s->has_rows[row->node] |= takes_class(m, s, row->class);
+				s->has_rows[row->node] |= takes_class(m, s, row->class) &&
+							  !forgets_class(m, s, row->class);
 		}
 	}
 }
@@ -540,84 +524,14 @@ static int add_blocks(struct merge *m, struct error *err)
 	return r;
 }
 
-/* ---- overviews ---- */
-
-/* The cost of reading blocks of this length, in rows, with the trees. */
-static uint64_t cost_of(struct merge *m, uint32_t **paths, uint64_t block_ns, uint32_t n_paths)
-{
-	struct class_table classes = { 0 };
-	uint64_t cost = n_paths, key = UINT64_MAX;
-	struct tally tally = { 0 };
-
-	list_blocks(m, block_ns);
-	vec_foreach (&m->blocks, ref) {
-		const struct source *s = &m->sources[ref->source];
-
-		if (ref->key != key || tally.n > GROUP_ROWS_COUNTED) {
-			cost += tally.n;
-			tally_clear(&tally);
-			key = ref->key;
-		}
-		m->rows.n = 0;
-		segment_read_rows(s->segment, ref->block, &m->rows, NULL);
-		vec_foreach (&m->rows, row) {
-			struct profile_class class =
-				merge_class(&m->names, s->segment, s->number, row->class);
-
-			tally_add(&tally, classes_intern(&classes, &class),
-				  paths[ref->source][row->node], 0, 0);
-		}
-	}
-	cost += tally.n;
-	tally_fini(&tally);
-	classes_fini(&classes);
-	return cost;
-}
-
-static bool lasts(const struct merge *m, uint64_t block_ns)
-{
-	uint64_t first_ns = UINT64_MAX;
-
-	vec_foreach (&m->blocks, ref)
-		first_ns =
-			MIN(first_ns, m->sources[ref->source].segment->blocks[ref->block].first_ns);
-	/* For a shorter part, a coarser block would have the same content. */
-	return m->blocks.n && m->end_ns - first_ns >= block_ns / 2;
-}
-
-/* Begins with the finest: each overview is compared with the blocks that it replaces. */
-static void choose_overviews(struct merge *m, bool *pays)
-{
-	struct shares x = { 0 };
-	uint32_t **paths = xcalloc(m->n_sources + 1, sizeof(*paths));
-	uint64_t below;
-
-	for (uint32_t i = 0; i < m->n_sources; i++)
-		paths[i] = source_paths(&x, m, &m->sources[i]);
-	below = cost_of(m, paths, m->config->block_ns, (uint32_t)x.samples.n);
-	for (size_t l = 0; l < N_HISTORY_LEVELS; l++) {
-		uint64_t block_ns = history_levels[l].block_ns, cost;
-
-		if (block_ns <= m->config->block_ns || below < m->config->overviews.min_cost ||
-		    !lasts(m, block_ns))
-			continue;
-		cost = cost_of(m, paths, block_ns, (uint32_t)x.samples.n);
-		pays[l] = (double)cost <= m->config->overviews.most * (double)below;
-		below = pays[l] ? cost : below;
-	}
-	for (uint32_t i = 0; i < m->n_sources; i++)
-		free(paths[i]);
-	free(paths);
-	intmap_fini(&x.index);
-	vec_fini(&x.samples);
-}
+/* ---- all ---- */
 
 /* Adds blocks of this length; 0: the session's own length. */
 static int add_level(struct merge *m, uint64_t level_ns, struct error *err)
 {
 	int r;
 
-	list_blocks(m, level_ns ? level_ns : m->config->block_ns);
+	merge_list_blocks(m, level_ns ? level_ns : m->config->block_ns);
 	if (native_store_begin_level(m->store, level_ns, &r, err))
 		forget_places(m);
 	return r < 0 ? r : add_blocks(m, err);
@@ -649,7 +563,7 @@ static int write_merged(struct merge *m, const char *to, struct error *err)
 	int r, closed;
 
 	if (is_whole_code(m))
-		choose_overviews(m, pays);
+		merge_choose_overviews(m, pays);
 	info.table_bytes = m->config->table_bytes ? m->config->table_bytes : TABLE_BYTES;
 	info.block_ns = m->config->block_ns;
 	info.replaces = m->config->replaces;
@@ -661,7 +575,8 @@ static int write_merged(struct merge *m, const char *to, struct error *err)
 		return r;
 	r = native_store_group(m->store, err);
 	for (uint32_t i = 0; i < m->n_sources && is_whole_code(m); i++)
-		merge_symbols(&m->names, m->sources[i].segment, i, m->store);
+		merge_symbols(&m->names, m->sources[i].segment, i, m->sources[i].has_rows,
+			      m->store);
 	r = r < 0 ? r : add_levels(m, pays, err);
 	closed =
 		native_store.close(m->store, r < 0 ? NULL : &end, &n_unwritten, r < 0 ? NULL : err);
@@ -683,10 +598,14 @@ int session_merge(const struct session *from, const struct merge_config *config,
 	if (config->symbols)
 		merge_names_to_functions(&m.names, from, config->symbols);
 	sources_init(&m);
-	list_blocks(&m, config->block_ns);
+	merge_list_blocks(&m, config->block_ns);
 	if (config->min_share > 0)
 		find_rare(&m);
-	if (m.names.functions || config->leaves)
+	if (config->forgets)
+		m.names.forgotten = image_intern(m.names.images,
+						 &(struct image){ .kind = IMAGE_NAMED,
+								  .path = IMAGE_FORGOTTEN_PATH });
+	if (m.names.functions || config->leaves || config->forgets)
 		find_rows(&m);
 	r = write_merged(&m, to, err);
 	if (r < 0)

@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,6 +35,10 @@ struct overview_rule {
 	double most; /* share of the rows and nodes below it */
 };
 #define OVERVIEWS_THAT_PAY ((struct overview_rule){ 100000, 0.6 })
+#define OVERVIEWS_ALWAYS   ((struct overview_rule){ 0, INFINITY }) /* nothing is counted */
+
+/* The image (of kind NAMED) of the code of forgotten samples (merge_config.forgets). */
+#define IMAGE_FORGOTTEN_PATH "[forgotten]"
 
 struct merge_config {
 	uint64_t block_ns;
@@ -56,12 +61,20 @@ struct merge_config {
 	/* With `leaves`: whether samples of this program in this cgroup stay. NULL: all do. */
 	bool (*takes)(void *context, const char *program, const char *cgroup);
 	void *takes_context;
+	/*
+	 * Samples of this program in this cgroup lose all but their number, event and time: their
+	 * code and program are IMAGE_FORGOTTEN_PATH. Names that no other sample has are not
+	 * written. NULL: none. Not with a symbolizer and not with `min_share`. Its context is
+	 * takes_context.
+	 */
+	bool (*forgets)(void *context, const char *program, const char *cgroup);
 	uint64_t table_bytes; /* as in session_info; 0: of merging */
 };
 
 struct merge_result {
 	uint64_t samples; /* all */
 	uint64_t cut;     /* those in "[other]" */
+	uint64_t forgotten;
 };
 
 /*

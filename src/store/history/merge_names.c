@@ -11,7 +11,8 @@
 #include "store/store.h"
 
 /* The name of code in images that have no symbols in the merged part. */
-#define OTHER_NAME "(rare stacks)"
+#define OTHER_NAME     "(rare stacks)"
+#define FORGOTTEN_NAME "(forgotten)"
 
 void merge_names_init(struct merge_names *m, const struct session *from)
 {
@@ -73,18 +74,56 @@ struct profile_class merge_class(struct merge_names *m, const struct segment *se
 	return c;
 }
 
+static uint64_t code_key(uint32_t image, uint64_t offset)
+{
+	return hash_secret_u64(offset ^ hash_secret_u64((uint64_t)image << 32));
+}
+
+/* The places of all code in the stacks of these nodes. */
+static void find_code(const struct segment *segment, const bool *has_rows, struct intmap *out)
+{
+	bool *is_needed = xcalloc(segment->n_nodes + 1, sizeof(*is_needed));
+
+	for (uint32_t n = segment->n_nodes; n-- > 1;) {
+		const struct tree_node *node = &segment->nodes[n];
+
+		if (!has_rows[n] && !is_needed[n])
+			continue;
+		if (node->parent < n)
+			is_needed[node->parent] = true;
+		intmap_put(out, code_key(node->code.image.n, node->code.offset), NULL);
+	}
+	free(is_needed);
+}
+
+/* Code of a block is at the start of its function, or one byte behind (functions.h). */
+static bool has_code(const struct intmap *code, const struct code_symbol *symbol)
+{
+	return intmap_find(code, code_key(symbol->image.n, symbol->offset)) ||
+	       intmap_find(code, code_key(symbol->image.n, symbol->offset + 1));
+}
+
+static void name_image(struct store *store, image_id image, const char *name)
+{
+	native_store.name_code(store,
+			       &(struct code_symbol){ .image = image, .size = 1, .name = name });
+}
+
 void merge_symbols(struct merge_names *m, const struct segment *segment, uint32_t segment_number,
-		   struct store *store)
+		   const bool *has_rows, struct store *store)
 {
 	const image_id *images = m->image_ids[segment_number];
+	struct intmap code = { 0 };
 
+	if (has_rows)
+		find_code(segment, has_rows, &code);
 	for (uint32_t i = 0; i < segment->n_symbols; i++) {
 		struct code_symbol symbol = segment->symbols[i];
 		uint32_t hash, *known;
 		uint64_t key;
 		bool is_new;
 
-		if (symbol.image.n >= segment->n_images)
+		if (symbol.image.n >= segment->n_images || (has_rows && !has_code(&code, &symbol)))
 			continue;
 		symbol.image = images[symbol.image.n];
 		key = hash_secret_u64(
@@ -98,8 +137,9 @@ void merge_symbols(struct merge_names *m, const struct segment *segment, uint32_
 		*known = hash;
 		native_store.name_code(store, &symbol);
 	}
+	intmap_fini(&code);
 	if (segment_number == 0)
-		native_store.name_code(store, &(struct code_symbol){ .image = m->other,
-								     .size = 1,
-								     .name = OTHER_NAME });
+		name_image(store, m->other, OTHER_NAME);
+	if (segment_number == 0 && m->forgotten.n)
+		name_image(store, m->forgotten, FORGOTTEN_NAME);
 }

@@ -16,6 +16,7 @@ struct merge_names {
 	image_id **image_ids; /* by segment, then by image */
 	uint32_t n_segments;
 	image_id other;        /* IMAGE_OTHER_PATH */
+	image_id forgotten;    /* IMAGE_FORGOTTEN_PATH; 0: nothing is forgotten */
 	struct intmap symbols; /* hash of (image, offset) to the hash of the newest symbol there */
 	struct functions
 		*functions; /* code becomes the starts of functions; NULL: addresses stay */
@@ -31,9 +32,12 @@ void merge_names_fini(struct merge_names *m);
 struct profile_class merge_class(struct merge_names *m, const struct segment *segment,
 				 uint32_t segment_number, uint32_t class);
 
-/* Tells the store the code symbols of a segment that it does not have yet. */
+/*
+ * Tells the store the code symbols of a segment that it does not have yet. `has_rows`, by node:
+ * only those of code in the stacks of these nodes. NULL: all.
+ */
 void merge_symbols(struct merge_names *m, const struct segment *segment, uint32_t segment_number,
-		   struct store *store);
+		   const bool *has_rows, struct store *store);
 
 /* The code of a node, which is used as `use`. */
 static inline struct code_addr merge_code(const struct merge_names *m, uint32_t segment_number,

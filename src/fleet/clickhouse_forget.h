@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Forgets a service in ClickHouse. Its samples stay as a number, in rows of the service
+ * "[forgotten]" and of one function of this name. So each table still has the samples that
+ * `coverage` says.
+ *
+ * For each table and day, a row with the sums is inserted, and then the rows of the service are
+ * deleted. If it is stopped between the two, the next call with the same `run` does not insert
+ * again.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct clickhouse;
+struct error;
+
+/* The service of such rows, and the name of their function. */
+#define CLICKHOUSE_FORGOTTEN "[forgotten]"
+
+/*
+ * `run`: a random number, the same after a failure. Nothing may load the tables meanwhile
+ * (fleet_load_lock()). -ETIMEDOUT: a server has not deleted the rows after ten minutes, and goes
+ * on.
+ */
+int clickhouse_forget_service(struct clickhouse *ch, const char *service, uint64_t run,
+			      struct error *err);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Makes the sums of a fleet (fleet/fleet_sums.h). Sums that exist grow: the next ones are the sum
+ * of them and of the new parts. So the present day costs little each hour.
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct error;
+struct history_names;
+
+struct sums_made {
+	uint32_t n_made, n_parts; /* sums, and the parts that they got */
+	uint32_t n_removed;       /* sums that were stale or damaged */
+};
+
+/*
+ * Locks the sums, and makes their folder. The caller closes the descriptor. -EBUSY: another process
+ * has them; with `wait_ms`, after so long.
+ */
+int fleet_sums_lock(const char *fleet, uint32_t wait_ms, struct error *err);
+
+/*
+ * Removes sums that do not count, and makes those that are missing. Under the lock. A part that
+ * can't be read is left out. *is_over: set by a signal, it ends between two sums. NULL: never.
+ */
+int fleet_sums_make(const char *fleet, const volatile sig_atomic_t *is_over, struct sums_made *out,
+		    struct error *err);
+
+/*
+ * To be called when parts of a host were merged, with all of their stacks. Sums that have all parts
+ * that a new one replaces have the new one from now on. `before` and `after` are the names of the
+ * host's parts. Nobody else may have merged parts of the host between them. Under the lock.
+ */
+void fleet_sums_follow(const char *fleet, const char *host, const struct history_names *before,
+		       const struct history_names *after);
+
+/* Removes all sums that have samples of the host; NULL: all sums. Under the lock. */
+int fleet_sums_forget(const char *fleet, const char *host, struct error *err);
