@@ -122,11 +122,16 @@ static struct refused *find_refused(const struct ship *s, const char *part, uint
 	return NULL;
 }
 
+static uint64_t ship_now(const struct ship *s)
+{
+	return s->config.now ? s->config.now() : clock_monotonic_ns();
+}
+
 static bool is_held(const struct ship *s, const char *part, uint64_t bucket)
 {
 	const struct refused *r = find_refused(s, part, bucket);
 
-	return r && clock_monotonic_ns() < r->until_ns;
+	return r && ship_now(s) < r->until_ns;
 }
 
 /* Blocks of parts that are gone. */
@@ -308,7 +313,7 @@ static void hold(struct ship *s, const struct fleet_key *key, bool has_failed)
 		refused = &s->refused.data[s->refused.n - 1];
 	}
 	s->result->n_refused++;
-	refused->until_ns = clock_monotonic_ns() + (has_failed ? refused->next_ns : REFUSED_NS);
+	refused->until_ns = ship_now(s) + (has_failed ? refused->next_ns : REFUSED_NS);
 	if (has_failed)
 		refused->next_ns = MIN(2 * refused->next_ns, FAILED_MOST_NS);
 }

@@ -62,7 +62,8 @@ struct ship_config {
 	 */
 	void (*more_containers)(void *context, struct buf *lines);
 	void *more_context;
-	bool (*stops)(void); /* asked before each block: whether to end the round. May be NULL */
+	uint64_t (*now)(void); /* for tests; NULL: clock_monotonic_ns() */
+	bool (*stops)(void);   /* asked before each block: whether to end the round. May be NULL */
 	/* Called for each block that was stored, or would be. May be NULL. */
 	void (*report)(void *context, const struct fleet_key *key, const struct block_sums *sums);
 	void *context;

@@ -29,6 +29,13 @@ static void history_and_fleet_init(struct history *h, uint64_t seconds)
 	history_part(h, MIDNIGHT, seconds, true);
 }
 
+static uint64_t ship_clock_ns = NS_PER_SECOND;
+
+static uint64_t test_now(void)
+{
+	return ship_clock_ns;
+}
+
 static struct ship *ship_to_a_server(const struct history *h,
 				     int (*send)(void *, const struct fleet_key *, const char *,
 						 struct error *),
@@ -37,6 +44,7 @@ static struct ship *ship_to_a_server(const struct history *h,
 	const struct ship_config config = { .history = h->dir,
 					    .fleet = FLEET,
 					    .host = HOST,
+					    .now = test_now,
 					    .send = send,
 					    .send_context = context };
 
@@ -208,6 +216,37 @@ static void a_block_that_a_server_fails_at_does_not_hold_up_the_others(void **st
 	history_fini(&h);
 }
 
+/* Ten minutes, and then twice the time at each further failure, up to a day. */
+static void a_block_waits_longer_after_each_failure(void **state)
+{
+	struct server server = { (MIDNIGHT + 5400) * NS_PER_SECOND, UINT64_MAX, 0, 0, 0 };
+	uint64_t wait_s = 600;
+	struct ship_result result;
+	struct ship *ship;
+	struct history h;
+
+	(void)state;
+	history_and_fleet_init(&h, 6000);
+	ship = ship_to_a_server(&h, server_takes, &server);
+	assert_round(ship, 0, &result);
+	for (uint32_t failed = 1; failed <= 10; failed++) {
+		assert_int_equal(server.n_failed, failed);
+		ship_clock_ns += wait_s * NS_PER_SECOND - 1;
+		assert_round(ship, 0, &result);
+		assert_int_equal(server.n_failed, failed);
+		ship_clock_ns++;
+		assert_round(ship, 0, &result);
+		wait_s = MIN(2 * wait_s, DAY);
+	}
+	assert_int_equal(wait_s, DAY);
+	server.fails_to_ns = 0;
+	ship_clock_ns += DAY * NS_PER_SECOND;
+	assert_round(ship, 0, &result);
+	assert_int_equal(server.n_taken, 10);
+	ship_free(ship);
+	history_fini(&h);
+}
+
 /* A server fails at all blocks since some hour: the others go in the same round. */
 static void many_newest_blocks_that_fail_do_not_hold_up_older_ones(void **state)
 {
@@ -262,6 +301,7 @@ int main(void)
 		cmocka_unit_test(many_newest_blocks_that_fail_do_not_hold_up_older_ones),
 		cmocka_unit_test(a_block_that_a_server_fails_at_does_not_hold_up_the_others),
 		cmocka_unit_test(a_server_that_fails_at_all_blocks_ends_the_round),
+		cmocka_unit_test(a_block_waits_longer_after_each_failure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,12 +77,13 @@ static int merge_parts(const char *fleet, const char *host, const char *dir, boo
 {
 	struct retention_policy locked = *policy;
 	struct history_names before = { 0 }, after = { 0 };
+	cleanup(close_at_exit) int sums = has_sums ? fleet_sums_lock(fleet, 0, NULL) : -1;
 	cleanup(close_at_exit) int lock = history_lock(dir, false, err);
 	int r = lock < 0 ? lock : history_list(dir, &before);
 
 	locked.is_locked = true;
 	r = r < 0 ? r : history_retain(dir, &locked, result, err);
-	if (has_sums && result->n_made && history_list(dir, &after) >= 0)
+	if (sums >= 0 && result->n_made && history_list(dir, &after) >= 0)
 		fleet_sums_follow(fleet, host, &before, &after);
 	history_names_fini(&before);
 	history_names_fini(&after);
@@ -125,10 +126,11 @@ static int merge_blocks(const char *fleet, bool has_sums, const struct retention
 /* Adds the hosts up. Without sums, questions read the parts of hosts. */
 static void make_sums(const char *fleet)
 {
-	struct sums_made made;
+	struct sums_made made = { 0 };
 	struct error err = { 0 };
+	cleanup(close_at_exit) int lock = fleet_sums_lock(fleet, 0, &err);
 
-	if (fleet_sums_make(fleet, &merge_is_over, &made, &err) < 0)
+	if (lock < 0 || fleet_sums_make(fleet, &merge_is_over, &made, &err) < 0)
 		log_warning("the hosts are not added up: %s", err.text);
 	if (made.n_made)
 		log_info("%" PRIu32 " parts of hosts were added up", made.n_parts);
@@ -142,9 +144,7 @@ static int merge_fleet(const char *fleet, struct error *err)
 	cleanup(free_at_exit) char *leaves = fleet_leaves(fleet);
 	const struct retention_policy policy = policy_of(fleet);
 	struct retention_result sum = { 0 };
-	struct error why = { 0 };
-	cleanup(close_at_exit) int lock = fleet_sums_lock(fleet, 0, &why);
-	int r = merge_blocks(fleet, lock >= 0, &policy, &sum, err);
+	int r = merge_blocks(fleet, true, &policy, &sum, err);
 
 	if (r >= 0 && fleet_is_at(leaves))
 		r = merge_blocks(leaves, false, &policy, &sum, err);
@@ -152,9 +152,7 @@ static int merge_fleet(const char *fleet, struct error *err)
 		log_info("%" PRIu32 " blocks and parts are %" PRIu32 " now; %.1f MB are %.1f MB",
 			 sum.n_merged, sum.n_made, (double)sum.bytes_before / 1e6,
 			 (double)sum.bytes_after / 1e6);
-	if (lock < 0)
-		log_warning("the hosts are not added up: %s", why.text);
-	else if (r >= 0)
+	if (r >= 0 && !merge_is_over)
 		make_sums(fleet);
 	if (sum.n_damaged)
 		log_warning("%" PRIu32 " parts cannot be read, and were left alone", sum.n_damaged);
