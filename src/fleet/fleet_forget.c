@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "fleet/fleet_forget.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -111,6 +112,24 @@ static int forget_in_part(struct forgetting *f, const char *name, struct error *
 	return r;
 }
 
+/* A stop may have left old parts under hidden names. */
+static int remove_hidden(const char *dir, struct error *err)
+{
+	const struct dirent *entry;
+	DIR *d = opendir(dir);
+	int r = 0;
+
+	while (d && r >= 0 && (entry = readdir(d))) {
+		cleanup(free_at_exit) char *path = xasprintf("%s/%s", dir, entry->d_name);
+
+		if (!strncmp(entry->d_name, HIDDEN_PREFIX, strlen(HIDDEN_PREFIX)))
+			r = file_remove_tree(path, err);
+	}
+	if (d)
+		closedir(d);
+	return r;
+}
+
 static int forget_in_host(struct forgetting *f, struct error *err)
 {
 	cleanup(free_at_exit) char *dir = xasprintf("%s/%s", f->fleet, f->host);
@@ -124,6 +143,7 @@ static int forget_in_host(struct forgetting *f, struct error *err)
 	r = history_list(dir, &names);
 	if (r < 0)
 		r = error_errno(err, r, "cannot read %s", dir);
+	r = r < 0 ? r : remove_hidden(dir, err);
 	for (size_t i = 0; i < names.n && r >= 0; i++)
 		r = forget_in_part(f, names.data[i], err);
 	written = f->has_new_hashes ? fleet_host_write_keys(f->keys, r < 0 ? NULL : err) : 0;

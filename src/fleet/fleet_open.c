@@ -45,7 +45,7 @@ static void open_sums(struct opened_hosts *h)
 {
 	if (!h->request->overview_ns)
 		return;
-	fleet_sums_find(h->dir, &h->sums);
+	fleet_sums_find(h->dir, &h->request->window, &h->sums);
 	vec_foreach (&h->sums, s) {
 		struct sums_taken taken;
 

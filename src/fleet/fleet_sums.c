@@ -257,7 +257,14 @@ static bool sums_claim(struct strings *all, const struct fleet_sums *s)
 	return true;
 }
 
-void fleet_sums_find(const char *fleet, struct fleet_sums_list *out)
+static bool sums_are_near(const struct fleet_sums *s, const struct time_window *w)
+{
+	return s->first_unit * s->unit_ns < w->to_ns &&
+	       (s->first_unit + FLEET_SUMS_UNITS) * s->unit_ns > w->from_ns;
+}
+
+void fleet_sums_find(const char *fleet, const struct time_window *window,
+		     struct fleet_sums_list *out)
 {
 	cleanup(free_at_exit) char *dir = xasprintf("%s/" FLEET_SUMS_DIR, fleet);
 	struct history_names names = { 0 };
@@ -271,7 +278,8 @@ void fleet_sums_find(const char *fleet, struct fleet_sums_list *out)
 
 		if (!fleet_sums_read(fleet, names.data[i], &s))
 			continue;
-		if (fleet_sums_are_current(fleet, &s) && sums_claim(&all, &s))
+		if (sums_are_near(&s, window) && fleet_sums_are_current(fleet, &s) &&
+		    sums_claim(&all, &s))
 			vec_push(out, s);
 		else
 			fleet_sums_fini(&s);
@@ -345,6 +353,26 @@ bool fleet_sums_session_is_whole(const struct fleet_sums *s, const struct sessio
 	       !strcmp(session->info.replaces, id);
 }
 
+/* Gives the session the time that the parts in the window would have (history_open()). */
+static void sums_cut(struct session *session, const struct fleet_sums *s,
+		     const struct time_window *w)
+{
+	struct session_info *info = &session->info;
+	uint64_t first_ns = UINT64_MAX, last_ns = 0;
+
+	vec_foreach (&s->sources, x) {
+		if (x->last_ns < w->from_ns || x->first_ns >= w->to_ns)
+			continue;
+		first_ns = MIN(first_ns, x->first_ns);
+		last_ns = MAX(last_ns, x->last_ns);
+	}
+	first_ns = MAX(first_ns, w->from_ns);
+	last_ns = MAX(MIN(last_ns, w->to_ns), first_ns);
+	info->start_ns += first_ns - info->start_wall_ns;
+	info->start_wall_ns = first_ns;
+	session->end.end_ns = info->start_ns + (last_ns - first_ns);
+}
+
 bool fleet_sums_open(const char *fleet, const struct fleet_sums *s,
 		     const struct history_request *request, struct sums_taken *out)
 {
@@ -363,6 +391,7 @@ bool fleet_sums_open(const char *fleet, const struct fleet_sums *s,
 	*out = (struct sums_taken){ choice.of_overview | choice.of_units, NULL };
 	if (!out->units)
 		return false;
+	sums_cut(session, s, &request->window);
 	session->block_ns = 0;
 	vec_foreach (&s->sources, x)
 		session->block_ns = MAX(session->block_ns, x->block_ns);

@@ -80,12 +80,14 @@ bool fleet_sums_look(const char *fleet, const char *host, const char *part, uint
 /* Whether all sources are there, as they were. */
 bool fleet_sums_are_current(const char *fleet, const struct fleet_sums *s);
 
-/* All sums whose sources are there. No part is in two of them. By name, the newest first. */
+/* All sums near the window whose sources are there. No part is in two of them. By name, the newest
+ * first. */
 struct fleet_sums_list {
 	struct fleet_sums *data;
 	size_t n, cap;
 };
-void fleet_sums_find(const char *fleet, struct fleet_sums_list *out);
+void fleet_sums_find(const char *fleet, const struct time_window *window,
+		     struct fleet_sums_list *out);
 void fleet_sums_list_fini(struct fleet_sums_list *list);
 
 /* The folder of sums. The caller frees it. */

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/log.h"
 #include "base/strings.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_sums.h"
@@ -24,7 +25,6 @@
 #include "store/history/merge.h"
 #include "store/session_join.h"
 
-#define MAKE_PREFIX   ".make-"
 #define LOCK_PAUSE_MS 100
 
 /* Parts that are added up at once: their trees are in memory. */
@@ -59,8 +59,11 @@ int fleet_sums_lock(const char *fleet, uint32_t wait_ms, struct error *err)
 {
 	cleanup(free_at_exit) char *dir = xasprintf("%s/" FLEET_SUMS_DIR, fleet);
 	cleanup(close_at_exit) int fd = -1;
-	int lock;
+	int lock = fleet_lock(fleet, err); /* it must be the fleet's own user */
 
+	if (lock < 0)
+		return lock;
+	close(lock);
 	if (mkdir(dir, 0750) < 0 && errno != EEXIST)
 		return error_errno(err, -errno, "cannot make %s", dir);
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -76,13 +79,6 @@ int fleet_sums_lock(const char *fleet, uint32_t wait_ms, struct error *err)
 	lock = fd;
 	fd = -1; /* the caller's */
 	return lock;
-}
-
-static int sums_remove(const char *fleet, const char *name, struct error *err)
-{
-	cleanup(free_at_exit) char *path = fleet_sums_path(fleet, name);
-
-	return file_remove_tree(path, err);
 }
 
 static bool takes_every_overview(void *context, uint64_t level_ns, uint64_t first_ns,
@@ -132,7 +128,7 @@ static int maker_clean(struct maker *m, struct error *err)
 	DIR *d;
 	int r = 0;
 
-	fleet_sums_find(m->fleet, &found);
+	fleet_sums_find(m->fleet, &TIME_WINDOW_ALL, &found);
 	vec_foreach (&found, s)
 		if (sums_are_whole(m->fleet, s))
 			vec_push(&m->sums, *s);
@@ -147,7 +143,7 @@ static int maker_clean(struct maker *m, struct error *err)
 		    maker_has(m, entry->d_name))
 			continue;
 		m->made->n_removed += entry->d_name[0] != '.';
-		r = sums_remove(m->fleet, entry->d_name, err);
+		r = fleet_sums_remove(m->fleet, entry->d_name, err);
 	}
 	closedir(d);
 	return r;
@@ -198,6 +194,30 @@ static bool look_at_part(const struct maker *m, const char *host, const char *na
 	return true;
 }
 
+/*
+ * Leaves out a part together with the parts that it replaces, while these are still there: readers
+ * know which of them count.
+ */
+static void leave_out_replaced(const struct maker *m, const char *host, struct history_names *names)
+{
+	struct history_names out = { 0 };
+
+	vec_foreach (names, name) {
+		cleanup(free_at_exit) char *replaced = fleet_sums_replaced(m->fleet, host, *name);
+		char *rest = replaced, *old;
+
+		while (rest && (old = strsep(&rest, " "))) {
+			if (!strcmp(old, *name) || !fleet_sums_names_have(names, &old))
+				continue;
+			vec_push(&out, xstrdup(old));
+			vec_push(&out, xstrdup(*name));
+		}
+	}
+	vec_foreach (&out, name)
+		history_names_drop(names, *name);
+	history_names_fini(&out);
+}
+
 static void list_parts_of(struct maker *m, const char *host)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", m->fleet, host);
@@ -206,6 +226,8 @@ static void list_parts_of(struct maker *m, const char *host)
 	struct new_part part;
 
 	if (dir && history_list(dir, &names) >= 0)
+		leave_out_replaced(m, host, &names);
+	if (dir)
 		vec_foreach (&names, name)
 			if (!sums_with(m, host, *name) && look_at_part(m, host, *name, &part))
 				vec_push(&m->parts, part);
@@ -426,7 +448,7 @@ static int put_sums(struct adding *a, struct error *err)
 	if (r < 0)
 		return r;
 	sums_name(a, name);
-	made = xasprintf("%s/" FLEET_SUMS_DIR "/" MAKE_PREFIX "%s", a->m->fleet, name);
+	made = xasprintf("%s/" FLEET_SUMS_DIR "/" FLEET_SUMS_MAKE_PREFIX "%s", a->m->fleet, name);
 	path = fleet_sums_path(a->m->fleet, name);
 	r = write_sums(a, joined, made, err);
 	if (r >= 0 && rename(made, path) < 0)
@@ -437,7 +459,7 @@ static int put_sums(struct adding *a, struct error *err)
 	}
 	a->sums.name = xstrdup(name);
 	vec_foreach (&a->before, s)
-		sums_remove(a->m->fleet, (*s)->name, NULL);
+		fleet_sums_remove(a->m->fleet, (*s)->name, NULL);
 	return 0;
 }
 
@@ -502,8 +524,9 @@ static int64_t make_round(struct maker *m, size_t from, size_t to, struct error 
 	return r < 0 ? r : (int64_t)(i - from);
 }
 
-static int make_all(struct maker *m, const volatile sig_atomic_t *is_over, struct error *err)
+static void make_all(struct maker *m, const volatile sig_atomic_t *is_over)
 {
+	struct error why = { 0 };
 	int64_t n = 0;
 
 	for (size_t from = 0; from < m->parts.n && !(is_over && *is_over); from += (size_t)n) {
@@ -513,11 +536,12 @@ static int make_all(struct maker *m, const volatile sig_atomic_t *is_over, struc
 		       m->parts.data[to].unit_ns == m->parts.data[from].unit_ns &&
 		       m->parts.data[to].first_unit == m->parts.data[from].first_unit)
 			to++;
-		n = make_round(m, from, to, err);
-		if (n < 0)
-			return (int)n;
+		n = make_round(m, from, to, &why);
+		if (n < 0) { /* the hosts are read for this span */
+			log_warning("hosts are not added up: %s", why.text);
+			n = (int64_t)(to - from);
+		}
 	}
-	return 0;
 }
 
 int fleet_sums_make(const char *fleet, const volatile sig_atomic_t *is_over, struct sums_made *out,
@@ -529,153 +553,11 @@ int fleet_sums_make(const char *fleet, const volatile sig_atomic_t *is_over, str
 	*out = (struct sums_made){ 0 };
 	r = maker_clean(&m, err);
 	r = r < 0 ? r : list_parts(&m, err);
-	r = r < 0 ? r : make_all(&m, is_over, err);
+	if (r >= 0)
+		make_all(&m, is_over);
 	vec_foreach (&m.parts, part)
 		free(part->host);
 	vec_fini(&m.parts);
 	fleet_sums_list_fini(&m.sums);
 	return r;
-}
-
-/* ---- parts of hosts that were merged or removed ---- */
-
-static struct sums_source *find_source(struct fleet_sums *s, const char *host, const char *part)
-{
-	for (size_t i = fleet_sums_first_of(s, host);
-	     i < s->sources.n && !strcmp(s->sources.data[i].host, host); i++)
-		if (!strcmp(s->sources.data[i].part, part))
-			return &s->sources.data[i];
-	return NULL;
-}
-
-/* Puts a merged part in the place of the parts that it replaces, if the sums have all of them. */
-static bool follow_part(const char *fleet, struct fleet_sums *s, const char *host, const char *part,
-			char *replaced)
-{
-	struct sums_source x = { .first_ns = UINT64_MAX };
-	cleanup(free_at_exit) char *path = xasprintf("%s/%s/%s", fleet, host, part);
-	cleanup(free_at_exit) char *copy = xstrdup(replaced);
-	struct part_extent extent;
-	char *rest = copy, *name;
-	size_t n = 0;
-
-	while ((name = strsep(&rest, " "))) {
-		const struct sums_source *old = find_source(s, host, name);
-
-		if (!old)
-			return false;
-		x.units |= old->units;
-		x.samples += old->samples;
-		if (old->first_ns < x.first_ns)
-			x.rates = old->rates;
-		x.first_ns = MIN(x.first_ns, old->first_ns);
-		x.last_ns = MAX(x.last_ns, old->last_ns);
-	}
-	if (!x.rates || !history_extent(path, &extent) || extent.block_ns > s->unit_ns ||
-	    !fleet_sums_look(fleet, host, part, &x.bytes, &x.changed_ns))
-		return false;
-	x.block_ns = extent.block_ns;
-	x.host = xstrdup(host);
-	x.rates = xstrdup(x.rates);
-	snprintf(x.part, sizeof(x.part), "%s", part);
-	for (rest = replaced; (name = strsep(&rest, " "));) {
-		struct sums_source *old = find_source(s, host, name);
-
-		if (!old)
-			continue;
-		free(old->host);
-		free(old->rates);
-		n = (size_t)(old - s->sources.data);
-		memmove(old, old + 1, (s->sources.n - n - 1) * sizeof(*old));
-		s->sources.n--;
-	}
-	vec_push(&s->sources, x);
-	return true;
-}
-
-static void write_sources(const char *fleet, struct fleet_sums *s)
-{
-	cleanup(free_at_exit) char *dir = fleet_sums_path(fleet, s->name);
-	cleanup(free_at_exit) char *path = xasprintf("%s/" FLEET_SUMS_SOURCES, dir);
-	struct buf text = { 0 };
-
-	fleet_sums_print(s, &text);
-	/* If it fails, the sums have parts that are gone, so they do not count. */
-	file_replace(path, text.data, text.len, NULL);
-	buf_fini(&text);
-}
-
-/* The parts that a part replaces; NULL: it replaces none. The caller frees it. */
-static char *replaced_parts(const char *fleet, const char *host, const char *part)
-{
-	cleanup(free_at_exit) char *path = xasprintf("%s/%s/%s", fleet, host, part);
-	struct session_info info;
-	struct session_end end;
-	char *names = NULL;
-
-	if (session_extent(path, &info, &end, &names) >= 0 && *names)
-		return names;
-	free(names);
-	return NULL;
-}
-
-static bool names_have(const struct history_names *sorted, char *const *name)
-{
-	return sorted->n && bsearch(name, sorted->data, sorted->n, sizeof(*name), history_by_name);
-}
-
-void fleet_sums_follow(const char *fleet, const char *host, const struct history_names *before,
-		       const struct history_names *after)
-{
-	cleanup(free_at_exit) char *dir = xasprintf("%s/" FLEET_SUMS_DIR, fleet);
-	struct history_names names = { 0 };
-
-	if (history_list(dir, &names) < 0)
-		return;
-	vec_foreach (&names, name) {
-		struct fleet_sums s;
-		bool is_new = false;
-
-		if (!fleet_sums_read(fleet, *name, &s))
-			continue;
-		vec_foreach (after, part) {
-			cleanup(free_at_exit) char *replaced =
-				names_have(before, part) ? NULL
-							 : replaced_parts(fleet, host, *part);
-
-			if (replaced && follow_part(fleet, &s, host, *part, replaced)) {
-				is_new = true;
-				qsort(s.sources.data, s.sources.n, sizeof(*s.sources.data),
-				      sums_source_compare);
-			}
-		}
-		if (is_new)
-			write_sources(fleet, &s);
-		fleet_sums_fini(&s);
-	}
-	history_names_fini(&names);
-}
-
-int fleet_sums_forget(const char *fleet, const char *host, struct error *err)
-{
-	cleanup(free_at_exit) char *dir = xasprintf("%s/" FLEET_SUMS_DIR, fleet);
-	struct history_names names = { 0 };
-	int r = history_list(dir, &names);
-
-	for (size_t i = 0; r >= 0 && i < names.n; i++) {
-		struct fleet_sums s;
-		size_t at;
-
-		/* Whose list is damaged, may have the host. */
-		if (!host || !fleet_sums_read(fleet, names.data[i], &s)) {
-			r = sums_remove(fleet, names.data[i], err);
-			continue;
-		}
-		at = fleet_sums_first_of(&s, host);
-		if (at < s.sources.n && !strcmp(s.sources.data[at].host, host))
-			r = sums_remove(fleet, names.data[i], err);
-		fleet_sums_fini(&s);
-	}
-	history_names_fini(&names);
-	return r == -ENOENT ? 0 : r;
 }

@@ -40,3 +40,15 @@ void fleet_sums_follow(const char *fleet, const char *host, const struct history
 
 /* Removes all sums that have samples of the host; NULL: all sums. Under the lock. */
 int fleet_sums_forget(const char *fleet, const char *host, struct error *err);
+
+/* ---- inside fleet/fleet_sums_*.c ---- */
+
+#define FLEET_SUMS_MAKE_PREFIX ".make-" /* of sums that are being made */
+
+/* Removes sums, or what is left of some. */
+int fleet_sums_remove(const char *fleet, const char *name, struct error *err);
+
+/* The parts that a part replaces; NULL: it replaces none. The caller frees it. */
+char *fleet_sums_replaced(const char *fleet, const char *host, const char *part);
+
+bool fleet_sums_names_have(const struct history_names *sorted, char *const *name);

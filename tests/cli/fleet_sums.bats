@@ -34,7 +34,7 @@ answers() {
 	local fleet=$1
 	shift
 	assay report -i "$fleet" -l --idle --format json "$@" |
-		jq -c '[.header.samples.selected, .header.events, .header.hosts, .header.losses, (.rows | map([.symbol, .samples, .total]) | sort)]'
+		jq -c '[.header.samples.selected, .header.events, .header.hosts, .header.start, .header.duration_seconds, .header.losses, (.rows | map([.symbol, .samples, .total]) | sort)]'
 	assay report -i "$fleet" --by service --idle --format json "$@" | jq -c '.rows | map([.service, .samples]) | sort'
 	assay report -i "$fleet" --by service,symbol --idle --format json service:deep-web1 "$@" | jq -c '.rows | map([.symbol, .samples]) | sort'
 	assay export -i "$fleet" --idle --format folded --weight samples "$@" | sort
@@ -145,6 +145,22 @@ mend_hosts() {
 	! diff -q before without || false
 	mv gone "$gone"
 	answers fleet | diff before -
+}
+
+@test "parts that a merge could not remove are in no sums twice" {
+	three_hosts
+	cp -a fleet/web1 kept
+	assay fleet merge fleet
+	rm -rf fleet/.sums
+	# A merge was stopped before it removed them. Then the host was busy.
+	cp -a kept/2* fleet/web1
+	answers fleet >before
+	flock fleet/web1 assay fleet merge fleet
+	answers fleet | diff before -
+	same_answers
+	assay fleet merge fleet
+	answers fleet | diff before -
+	same_answers
 }
 
 @test "forget removes the sums that have the host" {

@@ -14,8 +14,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "commands/fleet/fleet_words.h"
+#include "fleet/batch_list.h"
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_forget.h"
+#include "fleet/clickhouse_insert.h"
 #include "fleet/clickhouse_load.h"
 #include "fleet/fleet_forget.h"
 #include "fleet/fleet_names.h"
@@ -43,14 +45,15 @@ static int forget_host(const char *fleet, const char *host, struct error *err)
 
 	if (!fleet_host_is_valid(host))
 		return error_set(err, -EINVAL, "'%s' can't be the name of a host", host);
+	/* Sums come first, as in a merge. Without them, nothing is changed. */
+	r = sums = fleet_sums_lock(fleet, FLEET_FORGET_MS, err);
 	/* It must not send while it is removed. */
-	r = fleet_revoke(fleet, host, err);
+	r = r < 0 ? r : fleet_revoke(fleet, host, err);
 	r = r < 0 ? r : fleet_log(fleet, "forget", host, err);
 	r = r < 0 ? r : fleet_rate_set(fleet, host, 0, err);
 	/* Under its lock: no request is in the middle of a block, or of names. */
 	r = r < 0 ? r : fleet_host_await(fleet, host, FLEET_FORGET_MS, &h, err);
 	r = r < 0 ? r : fleet_names_forget(fleet, host, err);
-	r = r < 0 ? r : (sums = fleet_sums_lock(fleet, FLEET_FORGET_MS, err));
 	r = r < 0 ? r : fleet_sums_forget(fleet, host, err);
 	if (r >= 0 && access(leaves, F_OK) == 0)
 		r = file_remove_tree(leaves, err);
@@ -110,6 +113,8 @@ static int forget_in_clickhouse(const struct fleet_args *args, const char *fleet
 	uint64_t run;
 	int r = lock < 0 ? lock : clickhouse_open(&options, &ch, err);
 
+	/* An insert that runs on could bring rows between the sums and the deletion. */
+	r = r < 0 ? r : batch_list_check_others(fleet, NULL, 0, CLICKHOUSE_INSERT_MAX_NS, err);
 	r = r < 0 ? r : run_number(path, service, &run, err);
 	r = r < 0 ? r : clickhouse_forget_service(ch, service, run, err);
 	if (r >= 0 && unlink(path) < 0)
