@@ -606,14 +606,12 @@ int fleet_host_write_keys(struct fleet_host *h, struct error *err)
 		buf_bytes(&text, line, (size_t)print_key(key, line));
 	}
 	r = file_replace_mode(path, 0640, text.data, text.len, err);
-	r = r < 0 ? r : fleet_sync(path, err);
-	r = r < 0 ? r : fleet_sync(h->dir, err);
 	buf_fini(&text);
+	r = r < 0 ? r : fleet_sync(path, err);
 	if (r < 0)
 		return r;
 	vec_fini(&h->keys);
 	close_at_exit(&h->keys_fd);
-	h->keys_fd = -1;
 	return read_keys(h, err);
 }
 
