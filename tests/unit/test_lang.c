@@ -510,8 +510,9 @@ static void a_programs_files_are_found_once_each(void **state)
 #endif
 	program_files_find("/proc/self/exe", &files);
 	assert_true(has_file(&files, "test_lang"));
-	assert_true(has_file(&files, "/libc.so.6"));
-	assert_true(has_file(&files, "/ld-linux"));
+	/* glibc before 2.34 has a version in these names: /libc-2.31.so */
+	assert_true(has_file(&files, "/libc.so.6") || has_file(&files, "/libc-2."));
+	assert_true(has_file(&files, "/ld-linux") || has_file(&files, "/ld-2."));
 	for (size_t i = 0; i < files.n; i++)
 		for (size_t k = 0; k < i; k++)
 			assert_string_not_equal(files.data[i], files.data[k]);
