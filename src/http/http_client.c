@@ -236,6 +236,10 @@ static int explain(struct http_client *c, CURLcode code, const char *url, struct
 	if (c->is_too_long)
 		return error_set(err, -EMSGSIZE, "the answer of '%s' has more than %zu bytes", url,
 				 c->options.answer_bytes);
+	/* CURLOPT_LOW_SPEED_TIME; other timeouts have other texts */
+	if (code == CURLE_OPERATION_TIMEDOUT && !strncmp(why, "Operation too slow", 18))
+		return error_set(err, -ETIMEDOUT, "'%s' sent nothing for %u seconds", url,
+				 c->options.silent_s);
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
 		if (errors[i].code == code)
 			return error_set(err, errors[i].error, "'%s': %s", url, why);

@@ -232,6 +232,11 @@ static void bad_servers_cost_a_limited_time(void **state)
 	assert_int_equal(http_client_ask(c, &get, &reply, &err), -ETIMEDOUT);
 	http_client_free(c);
 
+	c = client_open(&(struct http_client_options){ .silent_s = 1 });
+	assert_int_equal(http_client_ask(c, &get, &reply, &err), -ETIMEDOUT);
+	assert_non_null(strstr(err.text, "sent nothing for 1 seconds"));
+	http_client_free(c);
+
 	options = (struct http_client_options){ .stops = stops_at_third, .context = &asked };
 	c = client_open(&options);
 	assert_int_equal(http_client_ask(c, &get, &reply, &err), -EINTR);
