@@ -2,8 +2,8 @@
 /*
  * The ways out of HotSpot's frames on AArch64.
  *
- * Compiled methods have frames of a known size. The return address comes in the link register, and
- * the frame keeps it with the caller's frame pointer in its two highest words:
+ * Compiled methods have frames of a known size. The return address comes in the link register. The
+ * frame keeps it with the caller's frame pointer in its two highest words.
  *
  *	sub sp,sp,#N                    or, if N is large:  stp x29,x30,[sp,#-16]!
  *	stp x29,x30,[sp,#N-16]                              sub sp,sp,#N-16

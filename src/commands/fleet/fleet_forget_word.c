@@ -94,8 +94,8 @@ static int run_number(const char *path, const char *service, uint64_t *run, stru
 	}
 	if (getrandom(run, sizeof(*run), 0) != sizeof(*run))
 		return error_errno(err, -errno, "there are no random bytes");
-	line = xasprintf("%016" PRIx64 " %s\n", *run | 1, service);
-	*run |= 1;
+	*run |= 1; /* 0 is no number of a run */
+	line = xasprintf("%016" PRIx64 " %s\n", *run, service);
 	r = file_replace(path, line, strlen(line), err);
 	return r < 0 ? r : fleet_sync(path, err);
 }
@@ -128,16 +128,15 @@ static int forget_service(const struct fleet_args *args, const char *fleet, cons
 	cleanup(free_at_exit) char *what = xasprintf(SERVICE_PREFIX "%s", service);
 	cleanup(free_at_exit) char *state = load_state_read(fleet);
 	struct forgotten_service done = { 0 };
-	cleanup(close_at_exit) int lock = -1;
 	int r;
 
 	if (!fleet_service_is_one(service))
 		return error_set(err, -EINVAL, "'%s' is not the name of one service", service);
-	lock = fleet_lock(fleet, err); /* it must be the fleet's own user */
-	close_at_exit(&lock);
-	r = lock < 0 ? lock : fleet_log(fleet, "forget", what, err);
-	lock = -1;
-
+	r = fleet_lock(fleet, err); /* it must be the fleet's own user */
+	if (r < 0)
+		return r;
+	close(r);
+	r = fleet_log(fleet, "forget", what, err);
 	r = r < 0 ? r : fleet_forget_service(fleet, service, &done, err);
 	if (r >= 0)
 		log_info("%" PRIu64 " samples of %s are unknown now, in %" PRIu32 " parts",
