@@ -156,8 +156,9 @@ static const struct answer_list stack_list = {
 	answer_read_stacks,
 };
 static const struct answer_list function_list = {
-	"SELECT func, any(name), any(image), any(build), any(start), any(kind), any(language) FROM "
-	"functions WHERE func IN (",
+	/* A name may have come later (fleet/late_names.h). */
+	"SELECT func, argMax(name, seen), argMax(image, seen), argMax(build, seen), argMax(start, "
+	"seen), argMax(kind, seen), argMax(language, seen) FROM functions WHERE func IN (",
 	") GROUP BY func FORMAT RowBinary",
 	answer_read_functions,
 };

@@ -23,6 +23,7 @@
 #include "fleet/clickhouse_insert.h"
 #include "fleet/clickhouse_rows.h"
 #include "fleet/fleet_store.h"
+#include "fleet/late_names.h"
 #include "fleet/load_batch.h"
 #include "fleet/loader.h"
 #include "fleet/row_binary.h"
@@ -459,6 +460,28 @@ static int loader_check_lists(const struct loader *l, struct error *err)
 	return batch_list_check_others(l->config->fleet, known, n, CLICKHOUSE_INSERT_MAX_NS, err);
 }
 
+/* Gives names to functions whose index came after their blocks. */
+static void loader_name_late(struct loader *l)
+{
+	uint64_t now_s = clock_wall_ns() / NS_PER_SECOND;
+	const struct late_names late = { .fleet = l->config->fleet,
+					 .clickhouse = l->config->clickhouse,
+					 .symbols = l->config->symbols,
+					 .since_s = l->memory->named_s };
+	struct error why = { 0 };
+
+	for (uint32_t shard = 0; shard < clickhouse_n_shards(late.clickhouse); shard++) {
+		int64_t r = l->failed[shard] ? 0 : late_names_load(&late, shard, &why);
+
+		if (r < 0)
+			loader_fail(l, shard, (int)r, &why);
+		else
+			l->result->n_named += (uint64_t)r;
+	}
+	if (!l->code)
+		l->memory->named_s = now_s;
+}
+
 /* Returns the first failure. */
 static int loader_run(struct loader *l, const char *leaves, struct error *err)
 {
@@ -475,6 +498,8 @@ static int loader_run(struct loader *l, const char *leaves, struct error *err)
 		if (leaves && l->code != -EINTR)
 			loader_put_fleet(l, leaves);
 	}
+	if (l->code != -EINTR)
+		loader_name_late(l);
 	return l->code < 0 ? error_set(err, l->code, "%s", l->why.text) : 0;
 }
 

@@ -41,6 +41,7 @@ struct fleet_load_config {
 struct fleet_load_result {
 	uint32_t n_blocks, n_known, n_left_out; /* known: stored before */
 	uint64_t samples, lost, rows, bytes;    /* of those stored; bytes: of the inserts */
+	uint64_t n_named; /* functions that got a name after their samples (fleet/late_names.h) */
 };
 
 /*

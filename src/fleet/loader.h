@@ -21,6 +21,7 @@ struct fleet_load_memory {
 	uint32_t n_shards;
 	struct intmap hosts; /* loader_host_key() to a hash of its folder's last change; 0: no */
 	struct intmap parts; /* part_stamp() of parts whose blocks are stored: 1; else 0 */
+	uint64_t named_s;    /* since when indexes of names are new, CLOCK_REALTIME */
 };
 
 struct loader {

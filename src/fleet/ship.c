@@ -14,10 +14,12 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "fleet/fleet_names.h"
 #include "fleet/service_choice.h"
 #include "fleet/ship_waiting.h"
 #include "machine/container_names.h"
 #include "store/history/containers.h"
+#include "symbol/cache.h"
 #include "symbol/symbols.h"
 
 #define NAME_BYTES_MAX (256u << 20)
@@ -437,6 +439,21 @@ static int send_all(struct ship *s, struct error *err)
 
 /* ---- names ---- */
 
+/* Whether the folder `to` has no index of this build, or one of a worse source of names. */
+static bool is_index_wanted(const char *from, const char *to, const char *name)
+{
+	cleanup(free_at_exit) char *hex = xstrndup(name, strcspn(name, "."));
+	struct build_id id;
+	int is, has;
+
+	if (!build_id_parse(hex, &id))
+		return false;
+	is = cache_status(from, &id);
+	has = cache_status(to, &id);
+	return is >= 0 && names_quality((enum symbol_status)is) >
+				  (has < 0 ? 0 : names_quality((enum symbol_status)has));
+}
+
 /* Indexes that the recorder kept, for files that are gone. */
 static void copy_kept_names(const char *from, const char *to)
 {
@@ -450,7 +467,7 @@ static void copy_kept_names(const char *from, const char *to)
 		const char *dot = strrchr(entry->d_name, '.');
 		size_t size;
 
-		if (!dot || strcmp(dot, ".sym") != 0 || access(copy, F_OK) == 0)
+		if (!dot || strcmp(dot, ".sym") != 0 || !is_index_wanted(from, to, entry->d_name))
 			continue;
 		if (file_read_all(source, NAME_BYTES_MAX, &bytes, &size) == 0)
 			file_replace(copy, bytes, size, NULL);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "machine/image_file.h"
+#include "symbol/cache.h"
 #include "symbol/debug_file.h"
 #include "symbol/debuginfod.h"
 #include "symbol/file_symbols.h"
@@ -292,6 +293,18 @@ static void begin_making(struct making *m, struct symbolizer *s, struct symbol_t
 	m->is_cached = table_from_cache(s, t, &m->tried);
 }
 
+/* A kept index serves a file that is gone. One with all names serves a stripped file, too. */
+static bool wants_kept(const struct making *m)
+{
+	const struct symbol_table *t = m->t;
+	int kept;
+
+	if (!t->index.header || t->status != SYMBOL_DYNSYM || !m->s->kept_dir || !m->tried.len)
+		return !t->index.header;
+	kept = cache_status(m->s->kept_dir, &m->tried);
+	return kept == SYMBOL_SYMTAB || kept == SYMBOL_DEBUG_FILE;
+}
+
 static void end_making(struct making *m)
 {
 	struct symbol_table *t = m->t;
@@ -302,7 +315,7 @@ static void end_making(struct making *m)
 		if (t->status == SYMBOL_DYNSYM)
 			explain_stripped(t, NULL);
 	}
-	if (!t->index.header && table_from_kept(m->s, t, &m->tried) && t->status == SYMBOL_DYNSYM)
+	if (wants_kept(m) && table_from_kept(m->s, t, &m->tried) && t->status == SYMBOL_DYNSYM)
 		explain_stripped(t, NULL);
 	file_unmap(&m->file);
 	free(m->place.path);

@@ -31,7 +31,8 @@ struct symbolizer_config {
 	const char *cache_dir; /* NULL: as above; "": no cache */
 	/*
 	 * Indexes that a recorder kept for images whose files would be gone later. Somebody else
-	 * may have written them, so they are used for want of a file only, and enter no cache. NULL
+	 * may have written them. So they are used for want of a file, or of the symbols of a
+	 * stripped one, and enter no cache. NULL
 	 */
 	const char *kept_dir;
 	const char *root; /* prefix of image and debug paths; NULL: "/" (a sysroot, or a test) */

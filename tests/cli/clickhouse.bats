@@ -4,6 +4,7 @@
 load helpers
 load clickhouse
 load fleet
+load fleet_hosts
 load serve
 
 setup() {
@@ -307,6 +308,41 @@ rows_of() { # SERVICE: in all tables
 }
 
 # The rows of a report, by name: rows OPTION…
+@test "functions of stored samples get their names when the index of their build comes" {
+	real_clickhouse
+	named() { # OPTIONS
+		assay report --fleet "$clickhouse" --format json "$@" | jq -c '[.rows[] | select(.symbol | test("^(parse|copy)\\(")) | .samples] | add'
+	}
+	stripped_program
+	assay record -q -F 997 -o rec bin/work
+	history_of rec store
+	assay ship --to dir:fleet --once -q --host web1 store
+	all=$(samples fleet)
+	assay fleet init --clickhouse "$clickhouse"
+	run assay fleet load --clickhouse "$clickhouse" fleet
+	[[ "$output" != *"got a name"* ]]
+	[ "$(named -l)" = null ]
+	before=$(sums)
+	index_comes fleet # from a machine that has the symbols
+	run assay fleet load --clickhouse "$clickhouse" fleet
+	echo "$output"
+	[[ "$output" == *"0 blocks stored, "*" functions of stored samples got a name"* ]]
+	[ "$(named -l)" -gt $((all * 9 / 10)) ]
+	[ "$(named -l)" = "$(named --by build,symbol)" ]
+	[ "$(named -T --weight samples)" = "$(named -l)" ]
+	[ "$(sums)" = "$before" ] # no sample was written again
+	assay fleet audit --clickhouse "$clickhouse" fleet
+	run assay fleet load --clickhouse "$clickhouse" fleet
+	[[ "$output" != *"got a name"* ]]
+	# Later samples of the build add up with them.
+	assay record -q -F 997 -o rec2 bin/work
+	history_of rec2 store2
+	assay ship --to dir:fleet --once -q --host web2 store2
+	assay fleet load --clickhouse "$clickhouse" fleet
+	[ "$(assay report --fleet "$clickhouse" -l --format json | jq '[.rows[] | select(.symbol | startswith("parse("))] | length')" = 1 ]
+	[ "$(named -l)" -gt $(($(samples fleet) * 9 / 10)) ]
+}
+
 rows() {
 	assay report --idle --format json "$@" | jq -rc '.rows[] | select(.samples > 0) | [.symbol, .host, .service, (.image // "" | sub(".*/"; "")), .build, .samples]' | sort
 }

@@ -18,3 +18,25 @@ record_two_builds() {
 		printf -v "$build" %s "$(assay report -i "$build.rec" --by image,build --format json | jq -r '[.rows[] | select(.image | endswith("/work")) | .build][0]')"
 	done
 }
+
+# Makes bin/work, a stripped program of C++ with the functions parse and copy, and the same with its symbols as whole/work.
+stripped_program() {
+	mkdir -p bin whole
+	cat >work.cc <<-END
+		volatile unsigned long x;
+		static __attribute__((noinline)) void parse(unsigned long n) { for (unsigned long i = 0; i < n; i++) x += i; }
+		static __attribute__((noinline)) void copy(unsigned long n) { for (unsigned long i = 0; i < n; i++) x ^= i; }
+		int main() { for (int i = 0; i < 100; i++) { parse(1000000); copy(1000000); } return 0; }
+	END
+	g++ -O1 -Wl,--build-id=sha1 -o whole/work work.cc
+	strip -o bin/work whole/work
+}
+
+# Puts an index with all names of whole/work into the fleet.
+index_comes() { # FLEET
+	local build
+	assay record -q -F 997 -o whole.rec whole/work
+	XDG_CACHE_HOME=$PWD/whole.cache assay report -i whole.rec --by symbol >/dev/null
+	build=$(assay report -i whole.rec --by image,build --format json | jq -r '[.rows[] | select(.image | endswith("/work")) | .build][0]')
+	cp "$(find whole.cache -name "$build.sym")" "$1/.names/"
+}

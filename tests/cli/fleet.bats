@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Blocks, which leave the machine.
 load helpers
+load fleet
 load fleet_hosts
 
 setup() {
@@ -105,6 +106,30 @@ stacks() {
 	stacks fleet/web1 >got
 	cmp want got
 	[ "$(cat fleet/web1/.labels)" = $'zone=a\nrole=web' ]
+}
+
+@test "an index with all names names the functions of a stripped program, which this machine has, too" {
+	stripped_program
+	assay record -q -F 997 -o rec bin/work
+	history_of rec store
+	assay ship --to dir:fleet --once -q --host web1 store
+	named() { assay report -i "$1" -l --format json | jq '[.rows[] | select(.symbol | startswith("parse(") or startswith("copy(")) | .samples] | add // 0'; }
+	[ "$(named fleet)" = 0 ]
+	index_comes fleet
+	[ "$(named fleet)" -gt $(($(samples fleet) * 9 / 10)) ]
+	# A worse index of a history does not replace it. A better one replaces a worse one.
+	mkdir store/samples/.names
+	find "$HOME/.cache" -name '*.sym' -exec cp {} store/samples/.names/ \;
+	assay ship --to dir:fleet --once -q --host web2 store
+	[ "$(named fleet)" -gt $(($(samples fleet) * 9 / 10)) ]
+	mkdir other
+	cp -r store other/store
+	cp fleet/.names/* other/store/samples/.names/
+	rm -r fleet
+	assay ship --to dir:fleet --once -q --host web1 store
+	[ "$(named fleet)" = 0 ]
+	assay ship --to dir:fleet --once -q --host web2 other/store
+	[ "$(named fleet)" -gt $(($(samples fleet) * 9 / 10)) ]
 }
 
 @test "a dry run shows the blocks and stores none; dropped names are not sent" {

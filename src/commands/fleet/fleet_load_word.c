@@ -57,6 +57,8 @@ static void print_load(const struct fleet_load_result *r)
 	log_info("%" PRIu32 " blocks stored, %" PRIu32 " were there, %" PRIu32 " left out: %" PRIu64
 		 " samples, %" PRIu64 " lost, %" PRIu64 " rows, %" PRIu64 " bytes",
 		 r->n_blocks, r->n_known, r->n_left_out, r->samples, r->lost, r->rows, r->bytes);
+	if (r->n_named)
+		log_info("%" PRIu64 " functions of stored samples got a name", r->n_named);
 }
 
 static void catch_end_of_load(void)
