@@ -14,10 +14,15 @@ why_not() {
 	unshare -m true 2>/dev/null || echo "mount namespaces are not permitted"
 }
 
+# apt finds its archive; a mirror may be some days late.
+prepare_apt() {
+	chmod 755 "$dir" && cp /etc/resolv.conf "$dir/etc/resolv.conf" &&
+		echo 'Acquire::Check-Valid-Until "false";' >"$dir/etc/apt/apt.conf.d/99mirror"
+}
+
 # What a newcomer has beside the release: make and git, and a clone.
 add_clone() {
-	chmod 755 "$dir" && cp /etc/resolv.conf "$dir/etc/resolv.conf" &&
-		echo 'Acquire::Check-Valid-Until "false";' >"$dir/etc/apt/apt.conf.d/99mirror" &&
+	prepare_apt &&
 		in_chroot 'apt-get -qq update && apt-get -qq install -y --no-install-recommends make git ca-certificates' &&
 		git -c safe.directory='*' clone -q --no-local "$root" "$dir/assay"
 }

@@ -4,9 +4,9 @@
 #
 #   tests/newcomer.sh RELEASE...     bullseye, bookworm, trixie, sid; all of them if none is named
 #
-# The tarball (`make tarball`), if there is one, runs first, while nothing is installed. Debian 11 lacks what
-# some tests need: there, unit tests run only. It prints a line for each command, and the sum as the last
-# line. Chroots are made in ASSAY_NEWCOMER_DIR, else in TMPDIR. NEWCOMER_CHECK='make check T=unit' runs
+# The tarball (`make tarball`), if there is one, runs first, while nothing is installed. `make deb` follows `make demo`, and a second
+# chroot gets the packages. Debian 11 lacks libraries of the packages, and what some tests need: there, unit tests run only. It prints
+# a line for each command, and the sum as the last line. Chroots are made in ASSAY_NEWCOMER_DIR, else in TMPDIR. NEWCOMER_CHECK='make check T=unit' runs
 # instead of `make check`. Output stays in newcomer-RELEASE-COMMAND.log of the present folder if a command
 # fails.
 set -u
@@ -15,12 +15,12 @@ root=$(cd "$here/.." && pwd)
 passed=0 failed=0 skipped=0 why=
 . "$here/chroot.bash"
 
-# release | the second command
+# release | the last command | whether it has packages
 releases='
-bullseye|make check T=unit
-bookworm|make check
-trixie|make check
-sid|make check
+bullseye|make check T=unit|
+bookworm|make check|packages
+trixie|make check|packages
+sid|make check|packages
 '
 
 # tests/tarball_check.sh, while the release has nothing else.
@@ -51,26 +51,29 @@ command_passes() {
 	else
 		echo "$release: $1: FAILED: $(tail -1 "$log") (output: $log)"
 		failed=$((failed + 1))
+		return 1
 	fi
 }
 
 newcomer() {
 	release=$1
-	if ! second=$(grep "^$release|" <<<"$releases"); then
+	if ! grep -q "^$release|" <<<"$releases"; then
 		echo "no release '$release'; there are: $(cut -s -d'|' -f1 <<<"$releases" | xargs)" >&2
 		exit 2
 	fi
+	IFS='|' read -r _ last has_packages < <(grep "^$release|" <<<"$releases")
 	dir=$(mktemp -d "${ASSAY_NEWCOMER_DIR:-${TMPDIR:-/tmp}}/newcomer-$release.XXXXXX")
-	trap 'rm -rf --one-file-system "$dir"' EXIT
+	trap 'rm -rf --one-file-system "$dir" "$dir.clean"' EXIT
 	make_chroot "$release"
 	if [ -n "$why" ]; then
 		echo "$release: skipped: $why"
-		skipped=$((skipped + 3))
+		skipped=$((skipped + 5))
 	else
+		[ -z "$has_packages" ] || cp -a "$dir" "$dir.clean"
 		check_tarball
 		check_clone
 	fi
-	rm -rf --one-file-system "$dir"
+	rm -rf --one-file-system "$dir" "$dir.clean"
 }
 
 check_clone() {
@@ -80,8 +83,20 @@ check_clone() {
 	else
 		rm -f "newcomer-$release.log"
 		command_passes "make demo"
-		command_passes "${NEWCOMER_CHECK:-${second#*|}}"
+		[ -z "$has_packages" ] || check_packages
+		command_passes "${NEWCOMER_CHECK:-$last}"
 	fi
+}
+
+# They are installed where nothing of the build is.
+check_packages() {
+	local built=$dir
+	command_passes "make deb" || return
+	local dir=$built.clean
+	prepare_apt && mkdir -p "$dir/root/debs/source" &&
+		find "$built/assay/build-deb" -name '*.deb' ! -name '*dbgsym*' -exec cp -t "$dir/root/debs" {} + &&
+		cp -r "$here"/../{debian,examples,scripts} "$dir/root/debs/source" && cp "$here/packages_check.sh" "$dir/root/"
+	command_passes "sh /root/packages_check.sh /root/debs"
 }
 
 [ $# -gt 0 ] || mapfile -t every < <(cut -s -d'|' -f1 <<<"$releases")

@@ -75,7 +75,7 @@ make_former() {
 	in_chroot 'mkdir -p /former && for deb in build-deb/*_[0-9]*.deb; do
 		case $deb in *dbgsym*) continue ;; esac
 		rm -rf /tmp/deb && dpkg-deb -R "$deb" /tmp/deb &&
-			sed -i -e "s/^Version: .*/Version: 0.0.1/" -e "s/(= [0-9.]*)/(= 0.0.1)/g" -e "s/(>= 0[.]1[.]0)/(>= 0.0.1)/" /tmp/deb/DEBIAN/control &&
+			sed -i -e "s/^Version: .*/Version: 0.0.1/" -e "s/(= [0-9.]*)/(= 0.0.1)/g" -e "s/\(assay[a-z0-9-]* (>= \)[0-9.]*/\\10.0.1/g" /tmp/deb/DEBIAN/control &&
 			dpkg-deb --root-owner-group -b /tmp/deb "/former/$(basename "$deb" | sed "s/_[0-9.]*_/_0.0.1_/")" || exit 1
 	done'
 }
@@ -245,8 +245,7 @@ check_release() {
 		mkdir -p "$dir.clean/tests" && cp -r "$dir/assay/debian" "$dir/assay/examples" "$dir.clean/tests/"
 		rm -rf --one-file-system "$dir" && mv "$dir.clean" "$dir"
 		debs=$built/debs former=$built/former
-		chmod 755 "$dir" && cp /etc/resolv.conf "$dir/etc/resolv.conf"
-		echo 'Acquire::Check-Valid-Until "false";' >"$dir/etc/apt/apt.conf.d/99mirror"
+		prepare_apt
 		rm -f "$debs"/log "$debs"/*.changes "$debs"/*.buildinfo "$debs"/*.tar.* "$debs"/*.dsc
 		step "package lists" in_chroot 'apt-get -qq update'
 		step "install the older version" install_from "$former" &&

@@ -155,7 +155,7 @@ has_samples_on() {
 }
 
 has_chain() {
-	assay export -i "$1" -o s.folded && grep -q 'main;level;level;.*level;bottom' s.folded
+	assay export -i "$1" --weight samples -o s.folded && grep -q 'main;level;level;.*level;bottom' s.folded
 }
 
 # awk here has no square root.
@@ -172,7 +172,7 @@ samples_in_split() { # PARTS
 }
 
 split_is_right() {
-	assay export -i "$1" -o split.folded >/dev/null 2>&1
+	assay export -i "$1" --weight samples -o split.folded >/dev/null 2>&1
 	all=$(samples_in_split 'forty|thirty|twenty|ten')
 	between 100 "$all" 10000000 "samples of split"
 	for part in "forty 40" "thirty 30" "twenty 20" "ten 10"; do
@@ -192,7 +192,7 @@ record_split() {
 
 # A lost record of a mapping, or a copy of a stack during a change of mappings, cuts a stack; the reason is counted.
 stacks_are_whole() {
-	assay export -i "$1" -o split.folded >/dev/null 2>&1
+	assay export -i "$1" --weight samples -o split.folded >/dev/null 2>&1
 	all=$(samples_in_split 'forty|thirty|twenty|ten')
 	cut=$((all - $(samples_in_split '_start;.*;main;(forty|thirty|twenty|ten)')))
 	counted=$(assay info --format json "$1" | sed -n 's/^ *"stack-[a-z-]*": \([0-9]*\),*$/\1/p' | awk '{ n += $1 } END { print n + 0 }')

@@ -15,7 +15,7 @@ a_command() {
 
 # All of the work is in bottom(), 60 calls below main().
 calls_of_deep() { # SESSION [FIRST]: the outermost function
-	assay export -i "$1" -o s.folded
+	assay export -i "$1" --weight samples -o s.folded
 	chain=$(for _ in $(seq 58); do printf 'level;'; done)
 	awk -v first=";${2-_start};" -v chain=";main;${chain}" '
 		/;bottom(;| )/ { n += $NF; whole += index($0, chain) && index($0, first) ? $NF : 0 }
@@ -55,7 +55,7 @@ exec_percent() { # COLLECTOR
 }
 
 has_split() { # LEAST
-	assay export -i s -o split.folded >/dev/null 2>&1 && [ "$(samples_in_split 'forty|thirty|twenty|ten')" -ge "$1" ]
+	assay export -i s --weight samples -o split.folded >/dev/null 2>&1 && [ "$(samples_in_split 'forty|thirty|twenty|ten')" -ge "$1" ]
 }
 
 the_whole_machine() { # COLLECTOR
