@@ -13,8 +13,8 @@ if ! command -v dpkg-buildpackage >/dev/null || ! dpkg-checkbuilddeps 2>/dev/nul
 	echo "Installing the packages that building needs" >&2
 	[ "$(id -u)" = 0 ] || sudo=sudo
 	${sudo:-} apt-get -qq update
-	${sudo:-} apt-get -qq install -y --no-install-recommends build-essential >/dev/null
-	${sudo:-} apt-get -qq build-dep -y ./ >/dev/null
+	${sudo:-} apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends build-essential >/dev/null
+	${sudo:-} apt-get -qq -o DPkg::Lock::Timeout=300 build-dep -y ./ >/dev/null
 fi
 folder=$PWD/build-deb
 log=$folder/log

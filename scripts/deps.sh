@@ -160,7 +160,7 @@ on_debian() {
 	missing=$(missing_on_debian | tr '\n' ' ')
 	# shellcheck disable=SC2086 # words are packages
 	if ! as_root env DEBIAN_FRONTEND=noninteractive \
-		apt-get -qq install -y --no-install-recommends $missing >>"$log" 2>&1 </dev/null; then
+		apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends $missing >>"$log" 2>&1 </dev/null; then
 		tail -20 "$log" >&2
 		echo "Could not install: $missing" >&2
 		exit 1

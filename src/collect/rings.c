@@ -70,22 +70,39 @@ uint64_t rings_task_time(const struct rings *r)
 	return sum;
 }
 
+static int enable_fd(struct rings *r, const struct counter_fd *f, struct error *err)
+{
+	int e = r->backend.control(r->backend.context, f->fd, PERF_EVENT_IOC_ENABLE, NULL);
+
+	return e < 0 ? error_errno(err, e, "cannot start counter '%s'",
+				   f->counter == RINGS_SIDE_BAND
+					   ? "dummy"
+					   : r->counters->data[f->counter].name)
+		     : 0;
+}
+
 int rings_enable_from(struct rings *r, size_t first, struct error *err)
 {
-	for (size_t i = first; i < r->fds.n; i++) {
+	int e = 0;
+
+	for (size_t i = first; i < r->fds.n && !e; i++) {
 		const struct counter_fd *f = &r->fds.data[i];
-		int e;
 
 		if (f->has_ended || (f->counter != RINGS_SIDE_BAND && r->is_off[f->counter]))
 			continue;
-		e = r->backend.control(r->backend.context, f->fd, PERF_EVENT_IOC_ENABLE, NULL);
-		if (e < 0)
-			return error_errno(err, e, "cannot start counter '%s'",
-					   f->counter == RINGS_SIDE_BAND
-						   ? "dummy"
-						   : r->counters->data[f->counter].name);
+		e = enable_fd(r, f, err);
 	}
-	return 0;
+	return e;
+}
+
+int rings_enable_side_band(struct rings *r, struct error *err)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < r->fds.n && !e; i++)
+		if (r->fds.data[i].counter == RINGS_SIDE_BAND)
+			e = enable_fd(r, &r->fds.data[i], err);
+	return e;
 }
 
 int rings_enable(struct rings *r, struct error *err)

@@ -89,6 +89,9 @@ uint64_t rings_task_time(const struct rings *r);
 
 int rings_enable(struct rings *r, struct error *err);
 
+/* The records of processes and mappings alone, before the processes that run are read. */
+int rings_enable_side_band(struct rings *r, struct error *err);
+
 /* Switches counters off, or on again, all or one; the side band goes on. */
 int rings_pause(struct rings *r, bool is_paused, struct error *err);
 int rings_pause_counter(struct rings *r, uint32_t counter, bool is_paused, struct error *err);

@@ -43,6 +43,7 @@ struct cpu_account {
 	VEC(uint64_t) since;           /* 0: it runs */
 	struct cpu_stat stat;
 	uint64_t begin_ns, end_ns, throttled_ns;
+	uint64_t task_ns; /* rings_task_time() at the beginning */
 	bool has_stat, has_dropped;
 };
 
@@ -267,6 +268,7 @@ struct cpu_account *cpu_account_begin(const struct cpu_account_config *config)
 	else
 		begin_processes(a);
 	a->begin_ns = clock_monotonic_ns();
+	a->task_ns = rings_task_time(config->rings);
 	return a;
 }
 
@@ -358,7 +360,7 @@ int cpu_account_write(struct cpu_account *a, const char *dir, struct error *err)
 	known = put_times(a, &has_unknown);
 	put_reason(a, has_unknown);
 	t->capacity_ns = t->is_machine ? t->wall_ns * t->n_cpus
-				       : MAX(known, rings_task_time(a->config.rings));
+				       : MAX(known, rings_task_time(a->config.rings) - a->task_ns);
 	t->rest_ns = t->is_machine ? 0 : t->capacity_ns - known;
 	return cpu_times_write(dir, t, err);
 }

@@ -343,8 +343,6 @@ static int record_loop(struct recorder *r, struct error *err)
 	const struct recorder_config *c = r->config;
 	int e = 0;
 
-	if (c->whole_machine)
-		real_time_guard_begin(&r->real_time);
 	while (!r->is_ended && e >= 0) {
 		uint64_t safe, time_ns;
 
@@ -576,7 +574,7 @@ static int recorder_finish(struct recorder *r, struct error *err)
 	end.own_peak_bytes += cost.peak_bytes;
 	out->own_cpu_ns = end.own_cpu_ns;
 	out->own_peak_bytes = end.own_peak_bytes;
-	out->duration_ns = end_ns - r->start_ns;
+	out->duration_ns = end_ns - r->counting_ns;
 	/* a failed reading at the end is the error to report; all that was read is kept */
 	e = pipeline_close(take_ptr(r->pipeline), &end, &out->counts, e_read < 0 ? NULL : err);
 	if (r->cpu_account && !r->was_steered && e >= 0)

@@ -567,42 +567,57 @@ struct event_sink *side_band_sink(struct recorder *r)
 	return pid_namespace_sink(r->pid_namespace);
 }
 
-/* Running processes are read from /proc after counting has begun, so that no process is missed. */
-static int scan_running(struct recorder *r, struct error *err)
+static int read_running(struct recorder *r, struct error *err)
 {
 	const struct recorder_config *c = r->config;
-	struct event_sink *sink;
+	struct event_sink *sink = side_band_sink(r);
 	int e = 0;
 
-	if (!c->in_kernel)
-		begin_account(r);
-	if (r->heap)
-		heap_begin(r->heap, r->pipeline, r->machine,
-			   (uint32_t)c->counters->n + recorder_n_waits(c));
-	if (!is_command_target(c))
-		e = rings_enable(r->rings, err);
-	if (!e)
-		e = attach_heap(r, err);
-	if (!e)
-		e = follow_sampler(r, err);
-	r->counting_ns = clock_monotonic_ns();
-	if (e < 0)
-		return e;
-	sink = side_band_sink(r);
 	if (c->whole_machine || c->cgroup)
 		e = proc_scan_all("/proc", 0, sink);
 	else if (!is_command_target(c))
 		for (size_t i = 0; i < r->tids.n && e >= 0; i++)
 			e = proc_scan_process("/proc", r->tids.data[i], 0, sink);
-	if (e < 0)
-		return error_errno(err, e, "cannot read the processes in /proc");
-	if (c->in_kernel)
+	return e < 0 ? error_errno(err, e, "cannot read the processes in /proc") : 0;
+}
+
+/*
+ * Running processes are read from /proc after the side band has begun, so that no process is
+ * missed. Samples begin after that: a busy machine may need seconds for it, and nothing reads the
+ * rings.
+ */
+static int start_counting(struct recorder *r, struct error *err)
+{
+	const struct recorder_config *c = r->config;
+	bool is_command = is_command_target(c);
+	int e = 0;
+
+	if (is_command && !c->in_kernel)
 		begin_account(r);
-	/* last, because its raw stacks need a reader; the side band already runs */
+	if (r->heap)
+		heap_begin(r->heap, r->pipeline, r->machine,
+			   (uint32_t)c->counters->n + recorder_n_waits(c));
+	if (!is_command)
+		e = rings_enable_side_band(r->rings, err);
+	if (!e)
+		e = attach_heap(r, err);
+	if (!e)
+		e = follow_sampler(r, err);
+	if (!e)
+		e = read_running(r, err);
+	if (e < 0)
+		return e;
+	if (!is_command || c->in_kernel)
+		begin_account(r);
+	/* from the first sample on, or a busy machine lets rings fill up before they are read */
+	if (c->whole_machine)
+		real_time_guard_begin(&r->real_time);
+	if (!is_command)
+		e = rings_enable(r->rings, err);
+	/* last, because its raw stacks need a reader */
 	if (r->sampler && e >= 0 && !r->is_paused)
 		e = recorder_start_sampler(r, err);
-	if (c->in_kernel)
-		r->counting_ns = clock_monotonic_ns();
+	r->counting_ns = clock_monotonic_ns();
 	if (r->raw)
 		raw_set_scanning(r->raw, false);
 	return MIN(e, 0);
@@ -630,10 +645,11 @@ int recorder_start(struct recorder *r, struct error *err)
 	if (!e)
 		e = recorder_start_trace(r, err);
 	if (!e)
-		e = scan_running(r, err);
+		e = start_counting(r, err);
 	if (!e)
 		e = release_child(r, err);
 	if (e < 0) {
+		real_time_guard_end(&r->real_time);
 		if (r->pipeline)
 			pipeline_close(take_ptr(r->pipeline), NULL, NULL, NULL);
 		if (!r->config->raw && !r->config->continues)

@@ -131,10 +131,13 @@ static void begin_with(int exits_fd)
 	assert_int_equal(fx.perf.events[0].attr.config, PERF_COUNT_SW_TASK_CLOCK);
 	/* else the kernel writes into the rings of other CPUs */
 	assert_false(fx.perf.events[0].attr.inherit_stat);
-	fx.perf.events[0].counted = 100;
-	fx.perf.events[2].counted = 50;
+	/* from before the account: processes were read meanwhile */
+	fx.perf.events[0].counted = 7;
+	fx.perf.events[2].counted = 3;
 	config.rings = fx.rings;
 	account = cpu_account_begin(&config);
+	fx.perf.events[0].counted += 100;
+	fx.perf.events[2].counted += 50;
 }
 
 static void begin(void)

@@ -429,6 +429,25 @@ static void a_cpu_that_comes_back_is_counted_anew_into_its_ring(void **state)
 	assert_int_equal(rings_cpu_online(fx.rings, 7, &fx.err), -ENOENT);
 }
 
+static void the_side_band_begins_before_the_samples(void **state)
+{
+	int n_side_bands = 0;
+
+	(void)state;
+	assert_int_equal(open_rings(0), 0);
+	assert_int_equal(rings_enable_side_band(fx.rings, &fx.err), 0);
+	for (int i = 0; i < fx.perf.n; i++) {
+		bool is_side_band = fx.perf.events[i].attr.config == PERF_COUNT_SW_DUMMY;
+
+		assert_int_equal(fx.perf.events[i].is_enabled, is_side_band);
+		n_side_bands += is_side_band;
+	}
+	assert_int_equal(n_side_bands, 2);
+	assert_int_equal(rings_enable(fx.rings, &fx.err), 0);
+	for (int i = 0; i < fx.perf.n; i++)
+		assert_true(fx.perf.events[i].is_enabled);
+}
+
 static void a_cpu_whose_new_counters_are_refused_keeps_the_former_ones(void **state)
 {
 	static const int codes[][2] = { { EMFILE, -EMFILE }, { EBUSY, 0 } };
@@ -556,6 +575,7 @@ int main(void)
 		TEST(a_size_that_lies_is_a_bad_record_and_no_more),
 		TEST(records_later_than_their_time_are_counted),
 		TEST(a_cpu_that_comes_back_is_counted_anew_into_its_ring),
+		TEST(the_side_band_begins_before_the_samples),
 		TEST(a_cpu_whose_new_counters_are_refused_keeps_the_former_ones),
 		TEST(a_cpu_that_is_refused_when_it_first_comes_can_be_opened_later),
 		TEST(what_counts_on_all_threads_of_a_cpu_is_opened_anew),
