@@ -24,10 +24,8 @@ src/machine/proc.c|4|comm, maps and task of /proc/PID
 src/machine/storage_places.c|1|/etc/passwd
 src/pipeline/ext_ibs.c|2|a file of the user (--ext); the log beside the session
 src/pipeline/host.c|1|/proc/cpuinfo
-src/pipeline/java_process.c|1|/proc/PID/mem
 src/pipeline/jit_names.c|1|/proc/PID/status
 src/pipeline/off_cpu.c|3|stat, syscall and status of /proc/PID
-src/pipeline/v8_process.c|1|/proc/PID/mem
 src/record/control_channel.c|2|FIFOs that the user names (--control)
 src/record/descendants.c|1|/proc/PID/stat
 src/record/raw.c|4|symbols, modules and notes of the kernel; formats of tracefs

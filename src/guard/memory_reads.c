@@ -202,6 +202,21 @@ static size_t size_of(const struct lang_range *ranges, uint32_t n)
 	return size;
 }
 
+/* Returns the bytes up to the first range that is not there. */
+static ssize_t read_ranges_of_file(int fd, const struct lang_range *ranges, uint32_t n)
+{
+	ssize_t got = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		ssize_t part = pread(fd, own->bytes + got, ranges[i].size, (off_t)ranges[i].addr);
+
+		got += MAX(part, 0);
+		if (part != (ssize_t)ranges[i].size)
+			break;
+	}
+	return got;
+}
+
 static ssize_t read_ranges(int32_t pid, const struct lang_range *ranges, uint32_t n, size_t size)
 {
 	struct iovec there[LANG_RANGES_MAX], here = { own->bytes, size };
@@ -212,7 +227,8 @@ static ssize_t read_ranges(int32_t pid, const struct lang_range *ranges, uint32_
 	return process_vm_readv(pid, &here, 1, there, n, 0);
 }
 
-uint32_t memory_read_many(int32_t pid, const struct lang_range *ranges, uint32_t n, uint8_t *out)
+uint32_t memory_read_many(int32_t pid, int fd, const struct lang_range *ranges, uint32_t n,
+			  uint8_t *out)
 {
 	size_t size = size_of(ranges, n);
 	uint32_t n_whole = 0;
@@ -220,7 +236,10 @@ uint32_t memory_read_many(int32_t pid, const struct lang_range *ranges, uint32_t
 
 	if (n > LANG_RANGES_MAX || !begin_read(size))
 		return 0;
-	left = end_read(out, read_ranges(pid, ranges, n, size));
+	left = read_ranges(pid, ranges, n, size);
+	if (left < 0 && fd >= 0 && (errno == EPERM || errno == ENOSYS))
+		left = read_ranges_of_file(fd, ranges, n);
+	left = end_read(out, left);
 	for (; n_whole < n && left >= (ssize_t)ranges[n_whole].size; n_whole++)
 		left -= (ssize_t)ranges[n_whole].size;
 	return n_whole;

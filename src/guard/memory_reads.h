@@ -69,7 +69,9 @@ ssize_t memory_read(int fd, uint64_t addr, void *out, size_t size);
 ssize_t memory_read_of(int32_t pid, uint64_t addr, void *out, size_t size);
 
 /*
- * As lang_read_many(), of the process that has the number now. Together, the ranges have at most
- * MEMORY_READ_MAX bytes; else none is read.
+ * As lang_read_many(), of the process that has the number now. If the kernel does not permit this,
+ * each range is read from `fd`, its memory file. Together, the ranges have at most MEMORY_READ_MAX
+ * bytes; else none is read.
  */
-uint32_t memory_read_many(int32_t pid, const struct lang_range *ranges, uint32_t n, uint8_t *out);
+uint32_t memory_read_many(int32_t pid, int fd, const struct lang_range *ranges, uint32_t n,
+			  uint8_t *out);

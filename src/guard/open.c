@@ -70,6 +70,14 @@ int guard_root(const char *proc, int32_t pid)
 	return guard_root_of(root);
 }
 
+int guard_memory(const char *proc, int32_t pid)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/%d/mem", proc, pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? opener_memory(path, -errno) : fd;
+}
+
 static int guard_refuse(struct error *err, int r, const char *path)
 {
 	/* A filter of seccomp may refuse it with either. openat2(2) has no EPERM for these flags.

@@ -52,6 +52,12 @@ struct guard_rules guard_rules_of_process(const char *proc, int32_t pid, uint64_
 /* The root of a process, a descriptor for the functions below. `proc` is "/proc". */
 int guard_root(const char *proc, int32_t pid);
 
+/*
+ * The memory of a process, for pread(2) at its addresses. It stays that of the program that runs
+ * now. The caller closes the descriptor.
+ */
+int guard_memory(const char *proc, int32_t pid);
+
 /* A root that is a folder by name, as for guard_map_below(). -ENOENT: "". */
 int guard_root_of(const char *folder);
 

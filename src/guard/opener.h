@@ -13,6 +13,7 @@
  *   - ELF images that are no core dump,
  *   - perf maps, jitdumps and files of container engines: by the form of their names,
  *   - maps, root, exe and map_files of a process,
+ *   - the memory of a process that runs code of libjvm.so, libnode.so or node, for its names,
  *   - formats and numbers of tracepoints, cgroups, and counters.
  *
  * The opener applies the rules of guard/open.h itself, because a hostile daemon is why it exists.
@@ -39,6 +40,7 @@
 	X(PROC_ROOT, NO, NONE)    /* /proc/PID/root, with O_PATH */                      \
 	X(PROC_EXE, NO, NONE)     /* /proc/PID/exe, an ELF file */                       \
 	X(PROC_MAPPING, NO, NONE) /* /proc/PID/map_files/FIRST-LAST, an ELF file */      \
+	X(PROC_MEMORY, NO, NONE)  /* /proc/PID/mem, of a Java or JavaScript runtime */   \
 	X(TRACEPOINT, NO, PATH)   /* "SYSTEM/NAME/id" or ".../format" of tracefs */      \
 	X(CGROUP, MUST, NONE)     /* the cgroup of number FIRST in a mount, by O_PATH */ \
 	X(COUNTER, MAY, ATTR)     /* perf_event_open(2); the descriptor: its leader */
@@ -98,6 +100,12 @@ void opener_serve(int socket);
 /* Tells the other side of the socket. Only the keeper of an opener (daemon/keeper.h) does this. */
 void opener_notice(int socket, int32_t result);
 
+/*
+ * Whether a line of /proc/PID/maps is code of a runtime whose frames assay reads from the memory of
+ * the process: HotSpot and V8.
+ */
+bool opener_is_runtime(const char *line);
+
 /* ---- the daemon's process ---- */
 
 /*
@@ -116,6 +124,9 @@ struct opener_state {
 };
 struct opener_state opener_state(void);
 
+/* Whether this process asks an opener. */
+bool opener_is_there(void);
+
 /*
  * Asks for a descriptor. `fd` goes along; below 0: none. -ENOTCONN: there is no opener. -ETIMEDOUT:
  * the opener did not answer for two seconds, because the file system of a file does not. Until it
@@ -129,4 +140,5 @@ int opener_open(int root, const char *path, const struct guard_rules *rules, int
 int opener_facts(int root, const char *path, int error);
 int opener_link(const char *link, const struct guard_rules *rules, int error);
 int opener_root(const char *folder, int error);
+int opener_memory(const char *path, int error);
 int opener_cgroup(int mount, uint64_t number, int error);

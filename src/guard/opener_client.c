@@ -253,6 +253,21 @@ int opener_root(const char *folder, int error)
 	return opener_ask_or(&r, -1, error);
 }
 
+int opener_memory(const char *path, int error)
+{
+	struct opener_request r = request_for(OPENER_PROC_MEMORY, NULL);
+
+	if (opener.socket < 0 || !open_helper_can_mend(error) ||
+	    strcmp(after_process(path, &r.head.pid), "mem") != 0)
+		return error;
+	return opener_ask_or(&r, -1, error);
+}
+
+bool opener_is_there(void)
+{
+	return opener.socket >= 0;
+}
+
 int opener_cgroup(int mount, uint64_t number, int error)
 {
 	struct opener_request r = request_for(OPENER_CGROUP, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -141,6 +142,22 @@ bool opener_is_path_of(enum opener_kind kind, const char *path)
 	}
 }
 
+bool opener_is_runtime(const char *line)
+{
+	static const char *const names[] = { "libjvm.so", "libnode.so", "node" };
+	const char *name = name_of(line);
+	char permissions[5];
+	int path = 0;
+
+	if (sscanf(line, "%*x-%*x %4s %*x %*x:%*x %*u %n", permissions, &path) != 1 || !path ||
+	    permissions[2] != 'x' || line[path] != '/')
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 static bool is_attr(const struct opener_request *r)
 {
 	uint32_t size;
@@ -174,7 +191,7 @@ static bool is_head_right(const struct opener_head *h, bool has_descriptor)
 	descriptor = kinds[h->kind].descriptor;
 	if (descriptor != DESCRIPTOR_MAY && has_descriptor != (descriptor == DESCRIPTOR_MUST))
 		return false;
-	if (h->kind >= OPENER_PROC_MAPS && h->kind <= OPENER_PROC_MAPPING && h->pid <= 0)
+	if (h->kind >= OPENER_PROC_MAPS && h->kind <= OPENER_PROC_MEMORY && h->pid <= 0)
 		return false;
 	return h->kind != OPENER_PROC_MAPPING || h->first < h->last;
 }

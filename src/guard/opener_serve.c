@@ -5,6 +5,7 @@
 #include <linux/magic.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -82,6 +83,52 @@ static int opener_open_maps(const struct opener_request *r)
 	return fd < 0 ? -errno : fd;
 }
 
+/* More mappings than the kernel permits a process by default. */
+#define OPENER_MAPS_MAX 131072
+
+/* Whether the process of a folder of /proc runs a runtime whose memory assay reads. */
+static bool opener_is_of_runtime(int process)
+{
+	int fd = openat(process, "maps", O_RDONLY | O_CLOEXEC);
+	FILE *maps = fd < 0 ? NULL : fdopen(fd, "r");
+	cleanup(free_at_exit) char *line = NULL;
+	size_t size = 0;
+	bool is = false;
+
+	for (uint32_t i = 0; maps && !is && i < OPENER_MAPS_MAX; i++) {
+		if (getline(&line, &size, maps) < 0)
+			break;
+		is = opener_is_runtime(line);
+	}
+	if (maps)
+		fclose(maps);
+	else
+		close_at_exit(&fd);
+	return is;
+}
+
+/* The process may execute another program meanwhile: it is looked at before and behind. */
+static int opener_open_memory(const struct opener_request *r)
+{
+	cleanup(close_at_exit) int process = -1;
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)r->head.pid);
+	process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (process < 0)
+		return -errno;
+	if (!opener_is_of_runtime(process))
+		return -EACCES;
+	fd = openat(process, "mem", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (opener_is_of_runtime(process))
+		return fd;
+	close(fd);
+	return -EACCES;
+}
+
 static int opener_open_tracepoint(const struct opener_request *r)
 {
 	static const char *const tops[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
@@ -148,6 +195,8 @@ static int opener_open_kind(const struct opener_request *r, int fd)
 		return opener_open_link(r, "exe");
 	case OPENER_PROC_MAPPING:
 		return opener_open_mapping(r);
+	case OPENER_PROC_MEMORY:
+		return opener_open_memory(r);
 	case OPENER_TRACEPOINT:
 		return opener_open_tracepoint(r);
 	case OPENER_CGROUP:

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pipeline/java_process.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "guard/memory_reads.h"
+#include "guard/open.h"
 #include "lang/language.h"
 
 bool java_is_library(const struct image *image)
@@ -50,7 +50,7 @@ static uint32_t read_many(void *context, const struct lang_range *ranges, uint32
 		return 0;
 	p->n_reads -= n;
 	return p->memory ? lang_read_many(p->memory, ranges, n, out)
-			 : memory_read_many(p->pid, ranges, n, out);
+			 : memory_read_many(p->pid, p->fd, ranges, n, out);
 }
 
 struct lang_memory java_process_memory(struct java_process *p)
@@ -109,14 +109,13 @@ void java_process_open(struct java_process *p, const char *proc, const struct la
 		       uint64_t base)
 {
 	const struct lang_memory own = java_process_memory(p);
-	cleanup(free_at_exit) char *path = xasprintf("%s/%d/mem", proc, p->pid);
 
 	/* A number of before may be another program's now. */
 	if (p->fd >= 0)
 		close(p->fd);
 	p->fd = -1;
 	if (!p->memory)
-		p->fd = open(path, O_RDONLY | O_CLOEXEC);
+		p->fd = guard_memory(proc, p->pid);
 	p->state = JAVA_BARRED;
 	p->n_reads = READS_OF_OPENING;
 	if (p->fd < 0 && !p->memory)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pipeline/v8_process.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "guard/limits.h"
 #include "guard/memory_reads.h"
+#include "guard/open.h"
 
 #define BYTES_OF_READ 2048 /* cost about as much as a read does */
 
@@ -73,10 +73,9 @@ size_t v8_process_bytes(const struct v8_process *p)
 void v8_process_open(struct v8_process *p, const char *proc, const struct lang_runtime *runtime)
 {
 	const struct lang_memory own = { read_memory, p };
-	cleanup(free_at_exit) char *path = xasprintf("%s/%d/mem", proc, p->pid);
 
 	if (!p->memory)
-		p->fd = open(path, O_RDONLY | O_CLOEXEC);
+		p->fd = guard_memory(proc, p->pid);
 	p->state = p->fd >= 0 || p->memory ? V8_READY : V8_BARRED;
 	if (!v8_init(&p->v8, &own, runtime))
 		p->state = V8_BARRED;

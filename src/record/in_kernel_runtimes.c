@@ -5,13 +5,14 @@
 
 #include "collect/sampler.h"
 #include "counter/sources.h"
+#include "guard/opener.h"
 #include "lang/language.h"
 #include "pipeline/pipeline.h"
 
-/* Of any process. */
+/* Of any process that runs Java or JavaScript. */
 static bool may_read_memory(void)
 {
-	return sources_capable(NULL, CAP_SYS_PTRACE);
+	return sources_capable(NULL, CAP_SYS_PTRACE) || opener_is_there();
 }
 
 /* False: its file is still looked at, also if samples do not wait for that any more. */

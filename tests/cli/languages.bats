@@ -3,6 +3,7 @@
 # Functions of interpreted languages in stacks (docs/languages.md).
 
 load helpers
+load daemon
 
 # Skips the test, with the reason, where assay does not know the interpreter.
 need_python() {
@@ -594,4 +595,23 @@ need_node() {
 	"$BATS_TEST_DIRNAME/language_stacks.py" s.json js >result
 	cut=$(sed -n 's/.* \([0-9]*\) cut$/\1/p' result)
 	[ "$cut" -le "$(fact s '[.losses | to_entries[] | select(.key | startswith("javascript-")).value] | add // 0')" ]
+}
+
+@test "the daemon has the functions of Java and JavaScript, though it is another user" {
+	need_daemon
+	need_java
+	need_node
+	need_sampler
+	with_users assay daemon --session-dir d -e cpu-clock -F "$(at_most 199)" --max-cpu 0
+	background java -Xmx64m golden 100000 >cpu_ms
+	background node "$ROOT/tests/programs/lang/golden.js" 100000 >cpu_ms.js
+	# shellcheck disable=SC2317,SC2329 # wait_for calls it
+	has_both() {
+		assay report --session-dir d --by language,symbol -t 0 --format json 2>/dev/null |
+			jq -r '.rows[] | select(.language != "native") | "\(.language) \(.symbol)"' >functions
+		grep -qx "java golden.spin" functions && grep -qx "javascript spin" functions
+	}
+	wait_for has_both
+	[ "$(assay report --session-dir d --format json | jq '.header.losses | tostring | test("java-collector|javascript-collector")')" = false ]
+	end_daemon
 }

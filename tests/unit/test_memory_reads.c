@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -64,6 +65,8 @@ static void memory_is_read_in_a_thread_of_its_own(void **state)
 }
 
 struct many_work {
+	int32_t pid;
+	int fd;
 	struct lang_range ranges[3];
 	uint8_t out[16];
 	uint32_t n_read, n_too_large;
@@ -74,15 +77,17 @@ static void do_read_many(void *arg)
 	static const struct lang_range too_large[] = { { 0, MEMORY_READ_MAX }, { 0, 1 } };
 	struct many_work *w = arg;
 
-	w->n_read = memory_read_many(getpid(), w->ranges, 3, w->out);
-	w->n_too_large = memory_read_many(getpid(), too_large, 2, w->out);
+	w->n_read = memory_read_many(w->pid, w->fd, w->ranges, 3, w->out);
+	w->n_too_large = memory_read_many(w->pid, w->fd, too_large, 2, w->out);
 }
 
 static void ranges_are_read_up_to_the_first_that_is_not_there(void **state)
 {
 	static const char first[4] = "abc", second[8] = "defghij";
 	struct memory_reads *reads = memory_reads_new(LIMIT_NS);
-	struct many_work w = { .ranges = { { (uintptr_t)first, sizeof(first) },
+	struct many_work w = { .pid = getpid(),
+			       .fd = -1,
+			       .ranges = { { (uintptr_t)first, sizeof(first) },
 					   { (uintptr_t)second, sizeof(second) },
 					   { 8, 4 } } };
 
@@ -94,7 +99,37 @@ static void ranges_are_read_up_to_the_first_that_is_not_there(void **state)
 		skip();
 	assert_int_equal(w.n_read, 2);
 	assert_memory_equal(w.out, "abc\0defghij", 12);
-	assert_int_equal(memory_read_many(getpid(), w.ranges, 2, w.out), 0);
+	assert_int_equal(memory_read_many(getpid(), -1, w.ranges, 2, w.out), 0);
+}
+
+/* Of another user's process, as the daemon does: the kernel permits its memory file alone. */
+static void ranges_are_read_from_a_file_where_the_process_is_refused(void **state)
+{
+	static const char first[4] = "abc", second[8] = "defghij";
+	struct memory_reads *reads = memory_reads_new(LIMIT_NS);
+	struct many_work w = { .pid = 1,
+			       .fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC),
+			       .ranges = { { (uintptr_t)first, sizeof(first) },
+					   { (uintptr_t)second, sizeof(second) },
+					   { 8, 4 } } };
+	pid_t child;
+	int status;
+
+	(void)state;
+	assert_true(w.fd >= 0);
+	child = fork();
+	if (child == 0) {
+		if (geteuid() == 0 && setuid(54321) < 0)
+			_exit(1);
+		_exit(memory_reads_run(reads, do_read_many, &w) == 0 && w.n_read == 2 &&
+				      !w.n_too_large && !memcmp(w.out, "abc\0defghij", 12)
+			      ? 0
+			      : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(w.fd);
+	memory_reads_free(reads);
 }
 
 static void nobody_else_reads(void **state)
@@ -280,6 +315,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_is_read_in_a_thread_of_its_own),
 		cmocka_unit_test(ranges_are_read_up_to_the_first_that_is_not_there),
+		cmocka_unit_test(ranges_are_read_from_a_file_where_the_process_is_refused),
 		cmocka_unit_test(nobody_else_reads),
 		cmocka_unit_test(a_read_that_never_ends_is_given_up),
 		cmocka_unit_test(a_read_that_goes_on_is_not_given_up),

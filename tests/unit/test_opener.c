@@ -4,6 +4,8 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -120,6 +122,70 @@ static void files_of_a_process_are_opened(void **state)
 	assert_int_equal(ask_process(OPENER_PROC_ROOT, getpid()), 0);
 	assert_int_equal(ask_process(OPENER_PROC_EXE, getpid()), 0);
 	assert_int_equal(ask_process(OPENER_PROC_MAPS, 0), -EINVAL);
+	end_opener();
+}
+
+/* A program of this name, whatever is in it. The caller kills it. */
+static pid_t start_sleep(const char *name)
+{
+	cleanup(free_at_exit) char *copy = xasprintf("cp \"$(command -v sleep)\" %s", name);
+	cleanup(free_at_exit) char *path = xasprintf("./%s", name);
+	int started[2];
+	char byte;
+	pid_t pid;
+
+	run_command(copy);
+	assert_int_equal(pipe2(started, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		execl(path, name, "100", NULL);
+		_exit(1);
+	}
+	close(started[1]);
+	assert_int_equal(read(started[0], &byte, 1), 0); /* it was executed */
+	close(started[0]);
+	return pid;
+}
+
+static int ask_memory_of(const char *name)
+{
+	pid_t pid = start_sleep(name);
+	int r = ask_process(OPENER_PROC_MEMORY, pid);
+
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return r;
+}
+
+static void memory_is_that_of_runtimes_alone(void **state)
+{
+	static const char line[] = "55d0c8a000-55d0c8b000 r-xp 00002000 fe:00 1234   /usr/lib/";
+	static const struct {
+		const char *end;
+		bool is_one;
+	} ends[] = { { "jvm/server/libjvm.so\n", true },
+		     { "libnode.so.108\n", true },
+		     { "node (deleted)\n", true },
+		     { "libjvm.so/secret\n", false },
+		     { "ssh-agent\n", false } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		cleanup(free_at_exit) char *text = xasprintf("%s%s", line, ends[i].end);
+
+		assert_int_equal(opener_is_runtime(text), ends[i].is_one);
+		memcpy(strstr(text, "r-xp"), "r--p", 4);
+		assert_false(opener_is_runtime(text)); /* no code */
+	}
+	assert_false(opener_is_runtime("node\n"));
+	assert_false(opener_is_runtime("7ffc1000-7ffc2000 r-xp 00000000 00:00 0     [vdso]\n"));
+	assert_false(opener_is_runtime("7ffc1000-7ffc2000 r-xp 00000000 00:00 0 \n"));
+	start_opener();
+	assert_int_equal(ask_process(OPENER_PROC_MEMORY, getpid()), -EACCES);
+	assert_int_equal(ask_process(OPENER_PROC_MEMORY, 0), -EINVAL);
+	assert_int_equal(ask_process(OPENER_PROC_MEMORY, INT32_MAX), -ENOENT);
+	assert_int_equal(ask_memory_of("agent"), -EACCES);
+	assert_int_equal(ask_memory_of("node"), 0);
 	end_opener();
 }
 
@@ -242,6 +308,7 @@ int main(void)
 		cmocka_unit_test(only_binaries_are_images),
 		cmocka_unit_test(facts_of_a_file_are_not_its_bytes),
 		cmocka_unit_test(files_of_a_process_are_opened),
+		cmocka_unit_test(memory_is_that_of_runtimes_alone),
 		cmocka_unit_test(a_name_has_the_form_of_its_kind),
 		cmocka_unit_test(a_request_of_the_wrong_shape_is_refused),
 		cmocka_unit_test(an_opener_that_is_stuck_costs_one_wait),
