@@ -35,7 +35,8 @@ void *xmalloc_aligned(size_t align, size_t size)
 	return mem_or_abort(mem_or_spend(aligned_alloc(align, size)));
 }
 
-static void *mem_regrow(void *p, size_t n, size_t size)
+/* Inlined, gcc 14 takes the second attempt for a use after the first one freed it. */
+static __attribute__((noinline)) void *mem_regrow(void *p, size_t n, size_t size)
 {
 	return mem_or_spend(reallocarray(p, n ? n : 1, size));
 }
