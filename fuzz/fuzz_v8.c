@@ -10,6 +10,7 @@
 #include "input_memory.h"
 #include "lang/code.h"
 #include "lang/v8.h"
+#include "pipeline/v8_ways.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -71,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct v8_site sites[V8_INLINED_MAX];
 	struct v8_code piece;
 	uint64_t object;
+	uint16_t words;
 	struct v8 v;
 
 	if (size < 16)
@@ -100,6 +102,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		v8_is_function(&v, object, &function);
 		v8_line(&code, UINT32_MAX);
 	}
+	v.is_aarch64 = bytes[2] & 0x40;
+	v8_way_of_leaf(&v, &piece, piece.start + bytes[6]);
+	v8_is_regexp(&v, &piece);
+	v8_pushed_words(&v, object, &words);
 	v8_fini(&v);
 	return 0;
 }

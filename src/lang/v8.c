@@ -23,9 +23,10 @@
 
 #define VERSION(major, minor) ((major) << 8 | (minor))
 
-#define FORMS_SINCE_10                                                               \
-	.bytecode_at = -4, .shared_builtin = 8, .scope_flags = 8, .scope_names = 12, \
-	.are_flags_small = true, .has_class = true, .has_table = true, .has_entry = true
+#define FORMS_SINCE_10                                                                    \
+	.bytecode_at = -4, .shared_builtin = 8, .scope_flags = 8, .scope_names = 12,      \
+	.are_flags_small = true, .has_class = true, .has_table = true, .has_entry = true, \
+	.has_entry_record = true
 
 static const struct version {
 	uint32_t first, last;
@@ -82,8 +83,7 @@ static const struct version {
 	    .bytecode_header = 56,
 	    .code_data = 16,
 	    .code_size = 40,
-	    .code_flags = 48,
-	    .stream_header = 128 },
+	    .code_flags = 48 },
 	  { FORMS_SINCE_10 } },
 	/* Node 20 */
 	{ VERSION(11, 3),
@@ -142,7 +142,8 @@ static const struct version {
 	    .scope_names = 12,
 	    .has_class = true,
 	    .has_table = true,
-	    .has_entry = true } },
+	    .has_entry = true,
+	    .has_entry_record = true } },
 };
 
 #define NUMBER(field) offsetof(struct v8_layout, field), sizeof(((struct v8_layout *)0)->field)
@@ -165,6 +166,7 @@ static const struct {
 	{ NUMBER(type_code), "v8dbg_type_Code__CODE_TYPE" },
 	/* before, the instructions are a part of the Code */
 	{ NUMBER(type_stream), "v8dbg_type_InstructionStream__INSTRUCTION_STREAM_TYPE" },
+	{ NUMBER(stream_header), "v8dbg_class_Code__instruction_start__uintptr_t" },
 	{ NUMBER(type_interpreted), "v8dbg_type_InterpreterData__INTERPRETER_DATA_TYPE" },
 	{ NUMBER(type_nonstring), "v8dbg_FirstNonstringType" },
 	{ NUMBER(kind_mask), "v8dbg_CodeKindFieldMask" },
@@ -304,10 +306,13 @@ enum lang_detected v8_detect(const struct elf_file *elf, struct lang_runtime *ou
 	out->language = LANGUAGE_JAVASCRIPT;
 	out->version = version;
 	row = row_of(version);
-	if (elf->machine != EM_X86_64)
-		return lang_refuse_for(out, "(V8) is known on x86-64 alone", why, why_size);
+	out->is_aarch64 = elf->machine == EM_AARCH64;
+	if (elf->machine != EM_X86_64 && !out->is_aarch64)
+		return lang_refuse_for(out, "(V8) is known on x86-64 and AArch64 alone", why,
+				       why_size);
 	if (!row)
-		return lang_refuse(elf, out, why, why_size);
+		return lang_refuse_for(out, "(V8) is not a version that assay knows", why,
+				       why_size);
 	out->v8 = row->layout;
 	if (!read_layout(elf, &out->v8))
 		return lang_refuse_for(out, "(V8) hides its data for debuggers", why, why_size);
@@ -324,7 +329,8 @@ bool v8_init(struct v8 *v, const struct lang_memory *memory, const struct lang_r
 	*v = (struct v8){ .memory = *memory,
 			  .layout = runtime->v8,
 			  .forms = row ? &row->forms : NULL,
-			  .version = runtime->version };
+			  .version = runtime->version,
+			  .is_aarch64 = runtime->is_aarch64 };
 	return row;
 }
 

@@ -35,10 +35,6 @@ enum lang_detected v8_detect(const struct elf_file *elf, struct lang_runtime *ou
 #define V8_MARKER_AT   (-1) /* in words from the frame pointer */
 #define V8_FUNCTION_AT (-2)
 
-/* Of a handler of a bytecode, by DWARF number. */
-#define V8_BYTECODE_REGISTER 12
-#define V8_POSITION_REGISTER 9
-
 /* The lines of a script, as its functions need them. */
 struct v8_lines {
 	uint64_t script, source;
@@ -68,6 +64,7 @@ struct v8_forms {
 	bool has_class;          /* likewise for a variable of its class */
 	bool has_table;          /* scopes with many variables have a table of their names */
 	bool has_entry;          /* tables of positions begin before the code, at its entry */
+	bool has_entry_record;   /* AArch64: an entry from native code has a frame record */
 };
 
 #define V8_SCRIPTS     16
@@ -78,6 +75,7 @@ struct v8 {
 	struct v8_layout layout;
 	const struct v8_forms *forms;
 	uint32_t version; /* major << 8 | minor */
+	bool is_aarch64;  /* else x86-64 */
 	struct v8_lines scripts[V8_SCRIPTS];
 	uint32_t next_script;
 	uint64_t stream_maps[V8_STREAM_MAPS]; /* maps of pieces of code */
@@ -90,7 +88,18 @@ void v8_fini(struct v8 *v);
 
 static inline bool v8_is_pointer(uint64_t word)
 {
-	return (word & 3) == 1 && word < (uint64_t)1 << 47;
+	return (word & 3) == 1 && word < (uint64_t)1 << 48;
+}
+
+/* Registers of a handler of a bytecode, by DWARF number: r12 and r9, x20 and x19. */
+static inline uint32_t v8_bytecode_register(const struct v8 *v)
+{
+	return v->is_aarch64 ? 20 : 12;
+}
+
+static inline uint32_t v8_position_register(const struct v8 *v)
+{
+	return v->is_aarch64 ? 19 : 9;
 }
 
 /* ---- code (v8_code.c) ---- */

@@ -10,6 +10,7 @@
 #include "lang/language.h"
 #include "machine/address_space.h"
 #include "pipeline/v8_process.h"
+#include "pipeline/v8_ways.h"
 #include "unwind/user_ctx.h"
 
 static const uint32_t reads_of_walk = 8000; /* a new function takes some 30 */
@@ -254,64 +255,6 @@ enum v8_place v8_stacks_place(struct v8_stacks *s, const struct mapping *mapping
 
 /* ---- frames ---- */
 
-/* How the frame of the sampled address is left. */
-enum v8_way {
-	WAY_BY_FP,
-	WAY_AT_TOP,    /* the frame is not made yet, or taken down: the return address is on top */
-	WAY_BEHIND_FP, /* the caller's frame pointer is on top, behind it the return address */
-};
-
-#define PUSH_RBP 0x55
-#define RET      0xc3
-#define RET_N    0xc2
-#define INSN_MAX 4
-
-#define BEFORE_FRAME 32 /* bytes of code: whether it was deoptimised, and the frame's beginning */
-
-/* Whether an address of compiled code is before the instructions that make its frame. */
-static bool is_before_frame(const struct v8_process *p, const struct v8_code *code, uint64_t pc)
-{
-	static const uint8_t frame[] = { PUSH_RBP, 0x48, 0x89, 0xe5 }; /* mov %rsp,%rbp */
-	uint64_t n = code ? pc - code->start : UINT64_MAX;
-	uint8_t bytes[BEFORE_FRAME];
-
-	return n < BEFORE_FRAME && lang_read(&p->v8.memory, code->start, bytes, sizeof(bytes)) &&
-	       !memmem(bytes, n, frame, 1) && memmem(bytes, sizeof(bytes), frame, sizeof(frame));
-}
-
-static enum v8_way way_of_leaf(const struct v8_process *p, const struct v8_code *code, uint64_t pc)
-{
-	static const uint8_t frame_made[] = { 0x48, 0x89, 0xe5 }; /* mov %rsp,%rbp */
-	uint8_t bytes[INSN_MAX];
-
-	if (is_before_frame(p, code, pc))
-		return WAY_AT_TOP;
-	if (!lang_read(&p->v8.memory, pc, bytes, sizeof(bytes)))
-		return WAY_BY_FP;
-	if (bytes[0] == PUSH_RBP || bytes[0] == RET || bytes[0] == RET_N)
-		return WAY_AT_TOP;
-	return !memcmp(bytes, frame_made, sizeof(frame_made)) ? WAY_BEHIND_FP : WAY_BY_FP;
-}
-
-static struct unwind_rule rule_of(enum v8_way way)
-{
-	struct unwind_rule rule = { .cfa = UNWIND_CFA_SP, .saved = UNWIND_FP_AT_CFA, .fp = -2 };
-
-	switch (way) {
-	case WAY_AT_TOP:
-		return (struct unwind_rule){ .cfa = UNWIND_CFA_SP,
-					     .saved = UNWIND_FP_SAME,
-					     .off = 1 };
-	case WAY_BEHIND_FP:
-		break;
-	case WAY_BY_FP:
-		rule.cfa = UNWIND_CFA_FP;
-		break;
-	}
-	rule.off = 2;
-	return rule;
-}
-
 static bool read_slot(const struct unwind_regs *regs, struct unwind_ctx *stack, int words,
 		      uint64_t *out)
 {
@@ -357,9 +300,9 @@ static uint32_t position_of(const struct v8_stacks *s, const struct unwind_regs 
 
 	/* A handler of a bytecode has the position in a register, not in the frame. */
 	if (regs->flags & UNWIND_IS_SAMPLED &&
-	    s->registers[V8_BYTECODE_REGISTER] == slots->bytecode)
+	    s->registers[v8_bytecode_register(v8)] == slots->bytecode)
 		position = v8_position(v8, slots->bytecode,
-				       s->registers[V8_POSITION_REGISTER] << V8_SMI_SHIFT);
+				       s->registers[v8_position_register(v8)] << V8_SMI_SHIFT);
 	return position != UINT32_MAX ? position
 				      : v8_position(v8, slots->bytecode, slots->position);
 }
@@ -471,7 +414,7 @@ static bool has_no_frame(struct v8_stacks *s, const struct unwind_regs *regs,
 	const struct v8_code *code;
 	uint64_t pc;
 
-	if (unwind_read_stack(stack, regs->sp, &pc))
+	if (s->process->v8.is_aarch64 || unwind_read_stack(stack, regs->sp, &pc))
 		return false;
 	code = code_at(s, pc - 1);
 	return code && (code->shared || code->bytecode);
@@ -479,7 +422,47 @@ static bool has_no_frame(struct v8_stacks *s, const struct unwind_regs *regs,
 
 static enum v8_way way_at(struct v8_stacks *s, uint64_t pc, bool is_builtin)
 {
-	return way_of_leaf(s->process, is_builtin ? NULL : code_at(s, pc), pc);
+	return v8_way_of_leaf(&s->process->v8, is_builtin ? NULL : code_at(s, pc), pc);
+}
+
+/* Whether an address is in a file, and not in V8's builtins. */
+static bool is_native(struct v8_stacks *s, uint64_t pc)
+{
+	const struct mapping *m = machine_mapping(s->config.machine, s->thread, pc);
+	struct runtime_range b;
+
+	if (!m || m->is_absolute)
+		return false;
+	b = builtins_in(s->process, m);
+	return pc < b.start || pc >= b.end;
+}
+
+/*
+ * AArch64: V8's code has the stack pointer of its caller only if native code called it. Native code
+ * needs it, and V8's code does not.
+ */
+static struct unwind_rule rule_of_aarch64(struct v8_stacks *s, enum v8_way way,
+					  const struct unwind_regs *regs, struct unwind_ctx *stack)
+{
+	const struct v8 *v8 = &s->process->v8;
+	struct unwind_rule rule = v8_rule_of(v8, way);
+	uint64_t caller = regs->lr;
+
+	if (way == V8_BY_FP && !read_slot(regs, stack, 1, &caller))
+		return rule;
+	if (way > V8_BY_LINK || !is_native(s, unwind_plain_address(regs, caller)))
+		return rule;
+	return way == V8_BY_LINK && v8_pushed_words(v8, regs->pc, &rule.off)
+		       ? rule
+		       : v8_rule_of(v8, V8_NO_WAY);
+}
+
+static struct unwind_rule rule_of(struct v8_stacks *s, enum v8_way way,
+				  const struct unwind_regs *regs, struct unwind_ctx *stack)
+{
+	const struct v8 *v8 = &s->process->v8;
+
+	return v8->is_aarch64 ? rule_of_aarch64(s, way, regs, stack) : v8_rule_of(v8, way);
 }
 
 struct unwind_rule v8_stacks_rule(struct v8_stacks *s, uint32_t at, const struct unwind_regs *regs,
@@ -491,20 +474,27 @@ struct unwind_rule v8_stacks_rule(struct v8_stacks *s, uint32_t at, const struct
 	struct runtime_range b = m ? builtins_in(p, m) : (struct runtime_range){ 0 };
 	bool is_builtin = pc >= b.start && pc < b.end;
 	bool is_leaf = regs->flags & UNWIND_IS_SAMPLED;
-	enum v8_way way = is_leaf ? way_at(s, pc, is_builtin) : WAY_BY_FP;
+	enum v8_way way = is_leaf ? way_at(s, pc, is_builtin) : V8_BY_FP;
 	uint32_t position = UINT32_MAX;
 	struct v8_slots slots = { 0 };
-	bool has_slots = way == WAY_BY_FP && read_slots(&p->v8, regs, stack, &slots);
+	bool has_slots = way == V8_BY_FP && read_slots(&p->v8, regs, stack, &slots);
 	bool is_stub = has_slots && !v8_is_pointer(slots.marker);
 	struct lang_run run = { .at = at };
 
+	if (p->v8.is_aarch64 && way == V8_BY_FP && !is_builtin &&
+	    v8_is_regexp(&p->v8, code_at(s, pc)))
+		return v8_rule_of(&p->v8, V8_BY_REGEXP);
+	if (p->v8.is_aarch64 && is_builtin && !is_leaf && v8_is_call_of_c(&p->v8, regs->pc))
+		return v8_rule_of(&p->v8, V8_BY_TOP_WORD);
+	if (p->v8.is_aarch64 && is_stub && v8_is_entry(slots.marker))
+		way = V8_BY_ENTRY;
 	if (is_stub || (is_builtin && !has_slots))
-		return rule_of(way);
+		return rule_of(s, way, regs, stack);
 	if (is_builtin) {
 		shared = function_in_builtins(s, regs, &slots, &position);
 		run.n = shared && add_function(s, shared, position);
 		if (!shared && is_leaf && has_no_frame(s, regs, stack))
-			return rule_of(WAY_AT_TOP);
+			return v8_rule_of(&p->v8, V8_AT_TOP);
 	} else {
 		run.n = add_code(s, pc, slots.function, !(regs->flags & UNWIND_IS_EXACT));
 	}
@@ -512,7 +502,7 @@ struct unwind_rule v8_stacks_rule(struct v8_stacks *s, uint32_t at, const struct
 		vec_push(&s->runs, run);
 	else
 		count_unnamed(s);
-	return rule_of(way);
+	return rule_of(s, way, regs, stack);
 }
 
 struct lang_runs v8_stacks_runs(struct v8_stacks *s)
