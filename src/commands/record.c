@@ -133,6 +133,10 @@ static const struct option_spec record_options[] = {
 	  "more, so a contended "
 	  "machine becomes slower. It needs root and Linux 5.19." },
 	LABELS_OPTION(FIELD(labels)),
+	{ 0, "python-trampoline", NULL, OPT_FLAG, FIELD(python_trampoline), NULL,
+	  "without rights for BPF: the command's Python (3.12 and newer) names its own functions",
+	  "assay sets *PYTHONPERFSUPPORT=1* for COMMAND. Python becomes slower, and assay knows no "
+	  "lines. With BPF, assay reads Python's own frames, and the option has no effect." },
 	{ 0, "page-faults", "N", OPT_OPTIONAL, FIELD(page_faults), NULL,
 	  "also record page faults, beside the usual event or those of -e: each, or one of N",
 	  .implied = "1" },
@@ -500,6 +504,7 @@ static int run_recorder(struct record_setup *s, bool in_kernel, const struct ste
 		.alloc_mean_bytes = s->args.alloc ? s->args.alloc_every : 0,
 		.alloc_by_probes = s->alloc_by_probes,
 		.labels = s->labels.in_program.n ? &s->labels : NULL,
+		.python_trampoline = record_begin_trampoline(s, in_kernel),
 	};
 	pid_t starter;
 	int r;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -65,11 +66,33 @@ static bool is_for_sampler(const struct record_setup *s)
 /* The session's note says why the functions of the target's language are missing. */
 static void record_note_missing(struct record_setup *s, enum language language, const char *why)
 {
+	bool has_trampoline = language == LANGUAGE_PYTHON && s->operands.n;
 	size_t n = strlen(s->note);
 
 	snprintf(s->note + n, sizeof(s->note) - n, "%s%s functions are missing: %s", n ? "; " : "",
 		 language_names[language], why);
-	log_info("%s functions are missing: %s", language_names[language], why);
+	log_info("%s functions are missing: %s%s", language_names[language], why,
+		 has_trampoline ? "; with --python-trampoline, Python (3.12 and newer) names them"
+				: "");
+}
+
+/* The same if Python's trampoline is on. */
+static void record_note_trampoline(struct record_setup *s, const char *why)
+{
+	static const char text[] =
+		"Python functions are named by its perf trampoline (3.12 and newer)";
+	size_t n = strlen(s->note);
+
+	snprintf(s->note + n, sizeof(s->note) - n, "%s%s: %s", n ? "; " : "", text, why);
+	log_info("%s: %s", text, why);
+}
+
+bool record_begin_trampoline(const struct record_setup *s, bool in_kernel)
+{
+	if (!s->args.python_trampoline || in_kernel)
+		return false;
+	setenv("PYTHONPERFSUPPORT", "1", 1); /* the command inherits it */
+	return true;
 }
 
 /* On a host that the remedy is root is plain; in a container it is an option to start it with. */
@@ -94,6 +117,8 @@ static void record_tell_rings(struct record_setup *s, const struct sampler_suppo
 
 	if (strcmp(s->args.collector, "best") != 0)
 		record_log_rings(support);
+	else if (s->args.python_trampoline && found->runs.language == LANGUAGE_PYTHON)
+		record_note_trampoline(s, support->why);
 	else if (found->runs.language)
 		record_note_missing(s, found->runs.language, support->why);
 	else if (s->labels.in_program.n || (!found->runs.is_go && !is_any(found->may_run)))

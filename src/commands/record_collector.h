@@ -33,4 +33,10 @@ int record_check_labels(const struct record_setup *s, bool in_kernel, struct err
 			"show them. It needs root, or CAP_BPF and CAP_PERFMON, and x86-64."   \
 	}
 
+/*
+ * --python-trampoline: the command that starts next will have Python's perf trampoline. False: it
+ * was not asked for, or the sampler in the kernel makes it needless.
+ */
+bool record_begin_trampoline(const struct record_setup *s, bool in_kernel);
+
 enum stack_source record_choose_stacks(const struct record_setup *s, bool in_kernel);

@@ -29,7 +29,7 @@ struct record_args {
 	const char *page_faults; /* one of so many is recorded; NULL: none */
 	bool alloc;
 	bool whole_machine, quiet, with_stacks, off_cpu, kernel_locks, no_exact_time, raw, kcore,
-		with_children, branch_any;
+		with_children, branch_any, python_trampoline;
 	int verbose;
 };
 

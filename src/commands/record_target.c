@@ -104,6 +104,10 @@ int record_check_target(struct record_setup *s, struct error *err)
 
 	if (e == 0)
 		e = check_alloc(s, err);
+	if (e == 0 && a->python_trampoline && !s->operands.n)
+		e = error_set(err, -EINVAL,
+			      "--python-trampoline is for a command: Python turns its trampoline "
+			      "on when it starts");
 	if (e < 0)
 		return e;
 	if (is_bpf && !record_is_by_cpu(s) &&

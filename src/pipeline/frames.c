@@ -12,6 +12,7 @@ struct frame_resolver {
 	struct file_jobs *jobs;
 	struct java_stacks *java;
 	struct v8_stacks *v8;
+	struct trampolines *trampolines;
 	bool (*place)(void *context, const struct lang_frame *frame, struct code_addr *out);
 	void *context;
 	bool keeps_unmapped, addresses_alone;
@@ -29,6 +30,7 @@ struct frame_resolver *frame_resolver_new(const struct frame_resolver_config *co
 	r->finder = config->finder;
 	r->java = config->java;
 	r->v8 = config->v8;
+	r->trampolines = config->trampolines;
 	r->place = config->place;
 	r->context = config->context;
 	r->keeps_unmapped = config->keeps_unmapped;
@@ -123,8 +125,9 @@ static void resolve_guest(struct frame_resolver *r, const struct event *e,
 struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r)
 {
 	if (!r->stacks)
-		r->stacks = user_stacks_new(&(struct user_stacks_config){
-			r->machine, r->proc, r->jobs, r->arch, r->finder, r->java, r->v8 });
+		r->stacks = user_stacks_new(
+			&(struct user_stacks_config){ r->machine, r->proc, r->jobs, r->arch,
+						      r->finder, r->java, r->v8, r->trampolines });
 	return r->stacks;
 }
 

@@ -44,6 +44,7 @@ struct file_jobs;
 struct finder;
 struct frame_resolver;
 struct java_stacks;
+struct trampolines;
 struct v8_stacks;
 struct lang_frame;
 struct user_stacks;
@@ -53,9 +54,10 @@ struct frame_resolver_config {
 	const char *proc;        /* as for user_stacks_new() */
 	struct file_jobs *jobs;  /* the same */
 	const char *arch;
-	struct finder *finder;    /* the same */
-	struct java_stacks *java; /* the same */
-	struct v8_stacks *v8;     /* the same */
+	struct finder *finder;           /* the same */
+	struct java_stacks *java;        /* the same */
+	struct trampolines *trampolines; /* the same */
+	struct v8_stacks *v8;            /* the same */
 	/* The place of a frame of a language; false: its function is not known. */
 	bool (*place)(void *context, const struct lang_frame *frame, struct code_addr *out);
 	void *context;

@@ -3,8 +3,6 @@
 
 #include <stddef.h>
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "base/buf.h"
 #include "base/intmap.h"
@@ -13,15 +11,11 @@
 #include "base/strings.h"
 #include "lang/code.h"
 #include "lang/language.h"
+#include "lang/place.h"
 #include "machine/machine.h"
 #include "pipeline/pipeline.h"
 
-#define SLOT_BITS 20
-#define SLOT_SIZE ((uint64_t)1 << SLOT_BITS)
-#define LINES_OFF (SLOT_SIZE / 2)
-#define LINE_SIZE 2
-
-_Static_assert(LINES_OFF + (uint64_t)LANG_LINE_LIMIT * LINE_SIZE + 1 < SLOT_SIZE,
+_Static_assert(LANG_LINES_OFF + (uint64_t)LANG_LINE_LIMIT * LANG_LINE_SIZE + 1 < LANG_SLOT_SIZE,
 	       "every line has a different place");
 
 struct known_code {
@@ -147,8 +141,7 @@ void lang_names_learn(struct lang_names *n, int32_t pid, const struct lang_code 
 	new.image = image_intern(machine_images(n->machine), &image);
 	name = name_of(n, code);
 	new.name = strings_add(&n->names, name);
-	new.slot = (uint64_t)1 << 63 | XXH3_64bits(name, strlen(name)) >> (SLOT_BITS + 1)
-										  << SLOT_BITS;
+	new.slot = lang_slot(name);
 	new.code = copy_code(code);
 	n->n_bytes += sizeof(*code) - LANG_LINES_MAX + new.code->n_lines;
 	*intmap_put(&n->by_code, key, NULL) = (uint32_t)n->codes.n;
@@ -192,15 +185,15 @@ bool lang_names_place(struct lang_names *n, const struct lang_frame *frame, stru
 	}
 	symbol = (struct code_symbol){ .image = c->image,
 				       .offset = c->slot,
-				       .size = SLOT_SIZE,
+				       .size = LANG_SLOT_SIZE,
 				       .name = strings_get(&n->names, c->name) };
 	store_symbol(n, &symbol);
 	line = line_of(n, c, frame->position);
 	*out = (struct code_addr){ c->image, c->slot + 1 };
 	if (!line)
 		return true;
-	symbol.offset += LINES_OFF + (uint64_t)line * LINE_SIZE;
-	symbol.size = LINE_SIZE;
+	symbol.offset += LANG_LINES_OFF + (uint64_t)line * LANG_LINE_SIZE;
+	symbol.size = LANG_LINE_SIZE;
 	symbol.name = image_get(machine_images(n->machine), c->image)->path;
 	symbol.line = line;
 	store_symbol(n, &symbol);

@@ -5,11 +5,8 @@
  * The in-kernel sampler sends each function once, before the first stack that has it. A frame is
  * (code object, position in it). Here it becomes (image, offset): the image is the source file, of
  * kind LANGUAGE, and the offset is a key of the function's name and line. A place has no process
- * and no address, so the same line of all workers of a program is one place, in every session.
- *
- *   offset   1 | hash of the name: 43 | place: 20
- *   place    0: no line; else half of the room + 2 * line; and 1, because callers are looked up one
- *            byte back
+ * and no address, so the same line of all workers of a program is one place, in every session
+ * (lang/place.h).
  *
  * The session keeps the names and lines (struct code_symbol), each once.
  */

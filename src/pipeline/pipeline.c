@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "event/guest_task.h"
+#include "guard/memory_reads.h"
 #include "lang/language.h"
 #include "pipeline/container_log.h"
 #include "pipeline/ext.h"
@@ -13,8 +14,9 @@
 #include "pipeline/java_stacks.h"
 #include "pipeline/jit_names.h"
 #include "pipeline/lang_names.h"
-#include "pipeline/v8_stacks.h"
 #include "pipeline/pipeline_state.h"
+#include "pipeline/trampolines.h"
+#include "pipeline/v8_stacks.h"
 #include "store/native.h"
 
 /* An ended process is kept this long, for samples that come late. */
@@ -367,6 +369,8 @@ static void process_ended(void *context, int32_t pid)
 		java_stacks_forget(p->java, pid);
 	if (p->v8)
 		v8_stacks_forget(p->v8, pid);
+	if (p->trampolines)
+		trampolines_forget(p->trampolines, pid);
 }
 
 /* The image is looked at; until that is over, it is no runtime. */
@@ -408,11 +412,18 @@ bool pipeline_place_frame(struct pipeline *p, const struct lang_frame *frame, st
 	return place_frame(p, frame, out);
 }
 
+static bool read_memory(void *context, int32_t pid, uint64_t addr, void *out, size_t size)
+{
+	(void)context;
+	return memory_read_of(pid, addr, out, size) == (ssize_t)size;
+}
+
 static void open_runtimes(struct pipeline *p, struct frame_resolver_config *resolver)
 {
 	p->lang_names = lang_names_new(p, p->machine);
 	resolver->place = place_frame;
 	resolver->context = p;
+	p->trampolines = resolver->trampolines = trampolines_new(read_memory, NULL);
 	p->java = resolver->java =
 		java_stacks_new(&(struct java_stacks_config){ .machine = p->machine,
 							      .proc = p->proc,
@@ -653,6 +664,7 @@ int pipeline_close(struct pipeline *p, const struct session_end *end,
 	frame_resolver_free(p->resolver);
 	java_stacks_free(p->java);
 	v8_stacks_free(p->v8);
+	trampolines_free(p->trampolines);
 	lang_names_free(p->lang_names);
 	vec_fini(&p->canonical);
 	vec_fini(&p->late);

@@ -141,6 +141,9 @@ void pipeline_lose_runtime(struct pipeline *p, const struct lang_runtime *runtim
 /* The source's samples have frames of languages. Otherwise each runtime counts as a loss, too. */
 void pipeline_expect_languages(struct pipeline *p);
 
+/* Python's perf trampoline is on (3.12 and newer), so copied stacks have its functions. */
+void pipeline_expect_trampolines(struct pipeline *p);
+
 /* Another number for each session (pipeline_switch()): names are to be stored in each. */
 uint32_t pipeline_session(const struct pipeline *p);
 

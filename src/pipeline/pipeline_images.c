@@ -8,6 +8,8 @@
 #include "pipeline/jit_names.h"
 #include "pipeline/pipeline_state.h"
 
+#define PYTHON_WITH_TRAMPOLINE (3 << 8 | 12)
+
 static const struct {
 	enum loss_reason version, collector;
 } runtime_losses[N_LANGUAGES] = {
@@ -25,7 +27,11 @@ void pipeline_lose_runtime(struct pipeline *p, const struct lang_runtime *runtim
 /* Whether none of the frames of a language is recorded. */
 static bool lacks_frames(const struct pipeline *p, const struct lang_runtime *runtime)
 {
-	return language_is_on_stack(runtime->language) ? p->lacks_walks : !p->expects_languages;
+	bool has_trampoline = p->expects_trampolines && runtime->language == LANGUAGE_PYTHON &&
+			      runtime->version >= PYTHON_WITH_TRAMPOLINE;
+
+	return language_is_on_stack(runtime->language) || has_trampoline ? p->lacks_walks
+									 : !p->expects_languages;
 }
 
 static void note_runtime(struct pipeline *p, image_id image, enum lang_detected detected,
@@ -66,6 +72,11 @@ const struct label_places *pipeline_label_places(const struct pipeline *p, image
 void pipeline_expect_languages(struct pipeline *p)
 {
 	p->expects_languages = true;
+}
+
+void pipeline_expect_trampolines(struct pipeline *p)
+{
+	p->expects_trampolines = true;
 }
 
 uint32_t pipeline_session(const struct pipeline *p)

@@ -32,6 +32,7 @@ struct pipeline {
 	struct lang_names *lang_names;    /* of frames in copied stacks; NULL: offline */
 	struct java_stacks *java;         /* likewise */
 	struct v8_stacks *v8;             /* likewise */
+	struct trampolines *trampolines;  /* likewise */
 	struct file_jobs *jobs;           /* NULL: offline */
 	VEC(struct pending_look) pending; /* the oldest first */
 	struct waiting_samples waiting;
@@ -43,7 +44,7 @@ struct pipeline {
 	char *proc, *names_dir;
 	VEC(struct runtime_image) runtimes;
 	VEC(struct runtime_image) go_programs; /* with places of labels (lang/go_labels.h) */
-	bool expects_languages;
+	bool expects_languages, expects_trampolines;
 	bool lacks_walks; /* stacks come by frame pointers, or not at all */
 	bool is_settling; /* samples that waited: their processes are not forgotten meanwhile */
 	uint32_t session;

@@ -20,6 +20,7 @@
 #include "perfdata/record.h"
 #include "perfdata/regs.h"
 #include "pipeline/table_files.h"
+#include "pipeline/trampolines.h"
 #include "unwind/library.h"
 #include "unwind/stop_loss.h"
 #include "unwind/walk.h"
@@ -52,6 +53,8 @@ struct user_stacks {
 	struct finder *finder;           /* NULL: none */
 	struct java_stacks *java;        /* likewise */
 	struct v8_stacks *v8;            /* likewise */
+	struct trampolines *trampolines; /* likewise */
+	struct unwind_rule trampoline;   /* of the address that was found last; or none */
 	bool follows_code;               /* of Java and V8, in this walk */
 	bool is_v8;                      /* the runtime that was found last; else Java's */
 	bool has_v8;                     /* the process of this walk */
@@ -90,6 +93,7 @@ struct user_stacks *user_stacks_new(const struct user_stacks_config *config)
 	s->finder = config->finder;
 	s->java = config->java;
 	s->v8 = config->v8;
+	s->trampolines = config->trampolines;
 	s->is_aarch64 = !strcmp(arch, "aarch64");
 	s->is_unsupported =
 		!s->is_aarch64 && strcmp(arch, "x86_64") != 0 && fnmatch("i[3-6]86", arch, 0) != 0;
@@ -283,14 +287,21 @@ static bool wait_for_table(struct user_stacks *s, image_id image)
 	return is_there;
 }
 
-static enum unwind_where place_without_file(struct user_stacks *s, uint64_t pc)
+static bool is_in_followed_code(struct user_stacks *s, uint64_t pc)
 {
 	if (!s->follows_code)
-		return UNWIND_AT_CODE;
+		return false;
 	s->is_v8 = s->v8 && v8_stacks_has_code(s->v8);
-	if (s->is_v8)
+	return s->is_v8 || (s->java && java_stacks_has(s->java, pc));
+}
+
+static enum unwind_where place_without_file(struct user_stacks *s, uint64_t pc)
+{
+	if (is_in_followed_code(s, pc))
 		return UNWIND_AT_RUNTIME;
-	return s->java && java_stacks_has(s->java, pc) ? UNWIND_AT_RUNTIME : UNWIND_AT_CODE;
+	if (s->trampolines && !s->regs.is_i386)
+		s->trampoline = trampolines_rule(s->trampolines, s->pid, pc);
+	return unwind_rule_cfa(s->trampoline) ? UNWIND_AT_RUNTIME : UNWIND_AT_CODE;
 }
 
 /* Whether an address in a file is one of V8's builtins. Else the place shrinks to its side. */
@@ -319,6 +330,7 @@ static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_pl
 	struct user_stacks *s = context;
 	const struct mapping *mapping = machine_mapping(s->machine, s->thread, pc);
 
+	s->trampoline = (struct unwind_rule){ 0 };
 	if (!mapping)
 		return UNWIND_AT_NOTHING;
 	if (mapping->is_absolute)
@@ -352,6 +364,8 @@ static struct unwind_rule runtime_rule(void *context, uint32_t at, const struct 
 
 	if (s->regs.is_i386)
 		return unwind_rule_in_vdso_i386(regs, stack, s->is_in_kernel);
+	if (unwind_rule_cfa(s->trampoline))
+		return s->trampoline;
 	return s->is_v8 ? v8_stacks_rule(s->v8, at, regs, stack)
 			: java_stacks_rule(s->java, at, regs, stack);
 }
@@ -478,7 +492,9 @@ static struct user_chain walk_copied(struct user_stacks *s, int32_t pid,
 
 	if (!s->follows_code || !s->reads ||
 	    !(s->has_v8 || (s->java && java_stacks_may_read(s->java, pid)))) {
-		walk_of_work(&w);
+		do
+			walk_of_work(&w);
+		while (trampolines_learn(s->trampolines, s->reads));
 		return w.chain;
 	}
 	result = walk_without_reads(s, &w) ? 0 : memory_reads_run(s->reads, walk_of_work, &w);

@@ -23,6 +23,7 @@
 
 struct file_jobs;
 struct finder;
+struct trampolines;
 struct unwind_table;
 struct user_stacks;
 
@@ -41,6 +42,7 @@ struct user_stacks_config {
 	struct finder *finder;
 	struct java_stacks *java; /* outlives the stacks. NULL: Java's code is not followed */
 	struct v8_stacks *v8;     /* the same of JavaScript's code */
+	struct trampolines *trampolines; /* likewise of CPython's perf trampolines */
 };
 struct user_stacks *user_stacks_new(const struct user_stacks_config *config);
 void user_stacks_free(struct user_stacks *s); /* NULL is fine */

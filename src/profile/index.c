@@ -392,6 +392,21 @@ static uint64_t key_offset(const struct profile *p, uint64_t offset)
 	return p->index->request->with_addresses ? offset : NO_OFFSET;
 }
 
+/* A function of a language has a file also where its line is not known. */
+static size_t find_line_frames(struct profile *p, uint32_t image, uint64_t offset,
+			       struct line_frame *frames)
+{
+	const struct profile_image *of = &p->images.data[image];
+	size_t n =
+		of->table ? lines_find(p->symbols, of->table, offset, frames, LINES_MAX_FRAMES) : 0;
+	bool has_file = n && frames[0].file && *frames[0].file;
+
+	if (has_file || of->image->kind != IMAGE_LANGUAGE || of->image->path[0] == '[')
+		return n;
+	frames[0].file = of->image->path;
+	return 1;
+}
+
 /* Frames from the image's lines: all of them with_inlines, else the symbol at the innermost line.
  */
 static void add_line_frames(struct profile *p, uint32_t image, uint64_t offset, uint32_t symbol)
@@ -399,7 +414,7 @@ static void add_line_frames(struct profile *p, uint32_t image, uint64_t offset, 
 	const struct profile_request *request = p->index->request;
 	const struct symbol_table *table = p->images.data[image].table;
 	struct line_frame frames[LINES_MAX_FRAMES] = { { .file = "" } };
-	size_t n = table ? lines_find(p->symbols, table, offset, frames, LINES_MAX_FRAMES) : 0;
+	size_t n = find_line_frames(p, image, offset, frames);
 	size_t outermost = n ? n - 1 : 0;
 
 	if (request->with_inlines && request->with_chains)
@@ -430,12 +445,10 @@ static void add_line_frames(struct profile *p, uint32_t image, uint64_t offset, 
 static bool takes_line_file(struct profile *p, uint32_t image, uint64_t offset)
 {
 	struct line_frame frames[LINES_MAX_FRAMES] = { { .file = "" } };
-	const struct symbol_table *table;
 	size_t n;
 
 	index_symbol(p, image, offset); /* opens the table */
-	table = p->images.data[image].table;
-	n = table ? lines_find(p->symbols, table, offset, frames, LINES_MAX_FRAMES) : 0;
+	n = find_line_frames(p, image, offset, frames);
 	return query_takes_path(p->index->query, FILTER_FILE,
 				n && frames[0].file && *frames[0].file ? frames[0].file
 								       : profile_no_line);

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "lang/language.h"
+#include "lang/place.h"
 #include "machine/image.h"
 #include "profile/index.h"
 #include "profile/query.h"
@@ -15,6 +16,7 @@ struct shown {
 	uint32_t *nearest;
 	bool *has;      /* by node: its stack has a frame of the kind that is asked for */
 	bool *is_waker; /* by node: it is below the mark of a wait, where frames are the waker's */
+	bool has_trampolines;
 };
 
 static const struct image *shown_image(const struct shown *s, uint32_t node)
@@ -22,6 +24,21 @@ static const struct image *shown_image(const struct shown *s, uint32_t node)
 	uint32_t image = load_image_of(s->part, s->part->segment->nodes[node].code.image);
 
 	return s->p->images.data[image].image;
+}
+
+/* Whether the frame is of CPython's perf trampoline: its callee is the interpreter's loop. */
+static bool is_trampoline(const struct shown *s, uint32_t node)
+{
+	return node && shown_image(s, node)->kind == IMAGE_LANGUAGE &&
+	       lang_is_of_trampoline(s->part->segment->nodes[node].code.offset);
+}
+
+static bool has_trampolines(const struct shown *s)
+{
+	for (uint32_t node = 1; node < s->part->segment->n_nodes; node++)
+		if (is_trampoline(s, node))
+			return true;
+	return false;
 }
 
 static bool has_languages(const struct segment *segment)
@@ -52,13 +69,29 @@ static bool may_be_loop(const struct image *image)
 	return image->kind == IMAGE_FILE || image->kind == IMAGE_JIT;
 }
 
-/* `both`: leaves out the loop around a frame. */
+/* The frame, or the one of the trampoline that called this loop. */
+static uint32_t frame_of_loop(const struct shown *s, uint32_t node)
+{
+	return s->has_trampolines ? s->part->shown_leaves[node] : node;
+}
+
+/*
+ * `both`: leaves out the loop around a frame. Around a frame of the trampoline, this is the code of
+ * the interpreter that called it; the loop that it called is left out, too.
+ */
 static void fold_loop(struct shown *s, uint32_t node, uint32_t parent)
 {
-	bool has_loop = parent && !s->is_waker[node] && is_heap_frame(shown_image(s, node)) &&
-			may_be_loop(shown_image(s, parent));
+	struct load_part *part = s->part;
+	bool is_loop =
+		s->has_trampolines && is_trampoline(s, parent) && may_be_loop(shown_image(s, node));
+	uint32_t caller = frame_of_loop(s, parent);
+	bool has_loop = caller && !s->is_waker[node] && is_heap_frame(shown_image(s, node)) &&
+			may_be_loop(shown_image(s, caller));
 
-	s->part->shown_parents[node] = has_loop ? load_parent_of(s->part->segment, parent) : parent;
+	if (s->has_trampolines)
+		part->shown_leaves[node] = is_loop ? parent : node;
+	part->shown_parents[node] =
+		has_loop ? frame_of_loop(s, load_parent_of(part->segment, caller)) : caller;
 }
 
 /* `native` and `language`: leaves out frames of the other kind. */
@@ -97,7 +130,8 @@ void load_find_shown(const struct profile *p, struct load_part *part)
 	s.has = load_column(n, sizeof(bool));
 	s.nearest = load_column(n, sizeof(uint32_t));
 	part->shown_parents = load_column(n, sizeof(uint32_t));
-	if (!folds) {
+	s.has_trampolines = folds && has_trampolines(&s);
+	if (!folds || s.has_trampolines) {
 		part->shown_leaves = load_column(n, sizeof(uint32_t));
 		part->shown_calls = load_column(n, sizeof(bool));
 	}

@@ -95,6 +95,7 @@ struct recorder_config {
 	bool kernel_locks;      /* waits for the kernel's own locks as well, by BPF */
 	/* In the kernel: labels of goroutines, at most LABELS_MAX (record/labels.h). */
 	const struct record_labels *labels; /* NULL: none */
+	bool python_trampoline; /* Python of 3.12 and newer names its functions by a perf map */
 	/* Of a command: allocations, sampled so far apart by a preloaded library (heap/); 0: no. */
 	uint64_t alloc_mean_bytes;
 	bool alloc_by_probes; /* not by the library: a process of `pids`, or a static command */

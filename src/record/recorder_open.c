@@ -486,6 +486,8 @@ static int follow_sampler(struct recorder *r, struct error *err)
 {
 	const struct recorder_config *c = r->config;
 
+	if (c->python_trampoline)
+		pipeline_expect_trampolines(r->pipeline);
 	if (!r->sampler)
 		return 0;
 	r->in_kernel = in_kernel_new(r->sampler, r->pipeline, r->machine, r->samples_by_tables);

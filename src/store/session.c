@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "store/segment_parse.h"
+#include "store/trampolines.h"
 
 struct session_file {
 	/* First member: a pointer to the session is a pointer to this struct */
@@ -271,6 +272,7 @@ static void session_complete(struct session_file *f, struct segment_context *c)
 		if (f->filter)
 			segment_filter(s->segments[i], f->filter, &s->info);
 	}
+	segments_place_trampolines(s->segments, s->n_segments);
 }
 
 /* For a reading that ended before the last segment: reads the END block there, if it has one. */

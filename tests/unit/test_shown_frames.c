@@ -9,7 +9,7 @@
 #include "profile/query.h"
 #include "symbol/symbols.h"
 
-enum { MAIN, LOOP, MODULE, OUTER, SORT, KEY, READ, METHOD, WAKE, N_CODES };
+enum { MAIN, LOOP, MODULE, OUTER, SORT, KEY, READ, METHOD, WAKE, HOT, COLD, N_CODES };
 
 static const struct {
 	const char *name, *image;
@@ -25,6 +25,8 @@ static const struct {
 	[READ] = { "read", "sys_read", IMAGE_BPF, 0 },
 	[METHOD] = { "method", "App.java", IMAGE_LANGUAGE, LANGUAGE_JAVA },
 	[WAKE] = { "wake", "/bin/python", IMAGE_FILE, 0 },
+	[HOT] = { "py::hot:app.py", "[anon]", IMAGE_JIT, 0 },
+	[COLD] = { "py::K.cold:app.py", "[anon]", IMAGE_JIT, 0 },
 };
 
 struct frames_world {
@@ -262,6 +264,34 @@ static void marks_of_cut_stacks_stay(void **state)
 	frames_world_fini(&x);
 }
 
+/* CPython's perf trampolines: the evaluator calls one, and it calls the loop. */
+static void add_trampolines(struct frames_world *x)
+{
+	add_stack(x, 1, C(x, SORT), C(x, LOOP), C(x, COLD), C(x, WAKE), C(x, LOOP), C(x, HOT),
+		  C(x, WAKE), C(x, MAIN));
+	add_stack(x, 2, C(x, LOOP), C(x, COLD), C(x, WAKE), C(x, LOOP), C(x, HOT), C(x, WAKE),
+		  C(x, MAIN));
+	add_stack(x, 4, C(x, COLD), C(x, WAKE), C(x, LOOP), C(x, HOT), C(x, WAKE), C(x, MAIN));
+	finish_world(x);
+}
+
+static void trampolines_are_frames_of_python(void **state)
+{
+	struct frames_world x;
+
+	(void)state;
+	frames_world_init(&x);
+	add_trampolines(&x);
+	check_all_ways(&x, "both", "main;hot;K.cold;sort=1 main;hot;K.cold=6 ");
+	check_stacks(&x, "both", (struct way){ .without_chains = true }, "sort=1 K.cold=4 loop=2 ");
+	check_all_ways(&x, "native",
+		       "main;wake;loop;wake;loop;sort=1 main;wake;loop;wake=4 "
+		       "main;wake;loop;wake;loop=2 ");
+	check_all_ways(&x, "language", "hot;K.cold=7 ");
+	check_stacks(&x, "both", (struct way){ .filter = "language:python" }, "main;hot;K.cold=4 ");
+	frames_world_fini(&x);
+}
+
 /* Their order is turned round: a native frame before a frame of Python is its callee. */
 static void frames_of_a_waker_all_stay(void **state)
 {
@@ -320,6 +350,7 @@ int main(void)
 		cmocka_unit_test(only_interpreters_with_frames_in_the_heap_have_a_loop),
 		cmocka_unit_test(native_code_around_frames_on_the_stack_is_a_call),
 		cmocka_unit_test(marks_of_cut_stacks_stay),
+		cmocka_unit_test(trampolines_are_frames_of_python),
 		cmocka_unit_test(frames_of_a_waker_all_stay),
 		cmocka_unit_test(languages_and_modes_are_filters),
 	};

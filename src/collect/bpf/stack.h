@@ -228,8 +228,15 @@ __attribute__((noinline)) int find_rule_of_vdso_i386(__u32 slot)
 	if (!w)
 		return 1;
 	c.registers = w->registers;
-	w->rule_of_vdso = unwind_rule_of_vdso_i386(&w->regs, &c, !w->is_user_mode);
+	w->special_rule = unwind_rule_of_vdso_i386(&w->regs, &c, !w->is_user_mode);
 	return 0;
+}
+
+#include "collect/bpf/trampoline.h"
+
+static __always_inline bool has_no_file(const struct mapping *m)
+{
+	return m->file == FILE_NONE && m->table == NO_TABLE;
 }
 
 /* The rule for an address in a mapping. False: its table is not there yet. */
@@ -244,7 +251,7 @@ static __always_inline bool find_rule(__u32 slot, struct work *w, const struct m
 		return true;
 	if (number == TABLE_OF_VDSO && w->regs.is_i386) {
 		if (!find_rule_of_vdso_i386(slot))
-			*rule = w->rule_of_vdso;
+			*rule = w->special_rule;
 		return true;
 	}
 	place = bpf_map_lookup_elem(&table_places, &number);
@@ -279,7 +286,7 @@ static __always_inline bool is_for_reader(struct work *w, const struct mapping *
 	const struct lang_runtime *r;
 	__u64 pid = w->s.pid;
 
-	if (m->file == FILE_NONE && m->table == NO_TABLE)
+	if (has_no_file(m))
 		return bpf_map_lookup_elem(&stack_processes, &pid) != NULL;
 	r = m->is_runtime ? bpf_map_lookup_elem(&runtimes, &m->file) : NULL;
 	if (!r || !language_is_on_stack(r->language))
@@ -299,6 +306,7 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 	struct unwind_rule rule;
 	const struct mapping *m;
 	__u64 addr, frame;
+	bool is_trampoline;
 	int at, loop;
 
 	if (!w)
@@ -334,8 +342,12 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 	if (m->is_runtime && !w->lang.has_emitted && begin_language(slot, at, addr))
 		return 0;
 	w->lang.has_emitted = 0;
-	push_user_frame(w, frame);
-	if (!find_rule(slot, w, m, addr, &rule)) {
+	is_trampoline = has_no_file(m) && find_trampoline(slot);
+	if (!is_trampoline || w->lang.runtime.language != LANGUAGE_PYTHON)
+		push_user_frame(w, frame);
+	if (is_trampoline) {
+		rule = w->special_rule;
+	} else if (!find_rule(slot, w, m, addr, &rule)) {
 		w->wants_table = 1;
 		w->wanted = m->table;
 		return stop_walk(w, UNWIND_NO_RULE);

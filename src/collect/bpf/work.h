@@ -91,9 +91,9 @@ struct work {
 	__u64 pivots[MAPLE_PIVOTS + 1];
 	struct mapping kept[KEPT_MAPPINGS];
 	struct mm_struct *mm;
-	__u64 kernel_hash;       /* of the kernel's part */
-	struct unwind_regs regs; /* of the current frame */
-	struct unwind_rule rule_of_vdso;
+	__u64 kernel_hash;               /* of the kernel's part */
+	struct unwind_regs regs;         /* of the current frame */
+	struct unwind_rule special_rule; /* found by the code: the vdso of i386, a trampoline */
 	__u32 next_kept;
 	__u32 has_own_memory; /* addresses that are valid in one process only */
 	__u32 stop;           /* enum unwind_stop */

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* CPython's perf trampolines: their code, and the walks that meet it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "guard/memory_reads.h"
+#include "lang/place.h"
+#include "pipeline/trampolines.h"
+#include "unwind/trampoline.h"
+
+static const uint8_t with_sub[] = {
+	0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3
+};
+static const uint8_t with_push[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3 };
+static const uint8_t of_arm[] = { 0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 0x00, 0x91, 0x60, 0x00,
+				  0x3f, 0xd6, 0xfd, 0x7b, 0xc1, 0xa8, 0xc0, 0x03, 0x5f, 0xd6 };
+
+/* Memory with some code in the middle of other bytes. */
+#define CODE_AT 64
+
+struct memory {
+	uint8_t bytes[160];
+	uint64_t start; /* its address */
+	uint32_t n_reads;
+	bool is_gone;
+};
+
+static void put_code(struct memory *m, const uint8_t *code, size_t size)
+{
+	*m = (struct memory){ .start = 0x7f0000001000 };
+	memset(m->bytes, 0xcc, sizeof(m->bytes));
+	memcpy(m->bytes + CODE_AT, code, size);
+}
+
+static struct unwind_rule rule_at(const struct memory *m, uint64_t at, bool is_arm)
+{
+	return unwind_rule_of_trampoline(m->bytes + trampoline_start(CODE_AT + at, is_arm), is_arm);
+}
+
+static void check_rule(struct unwind_rule rule, uint32_t words, enum unwind_fp fp)
+{
+	assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_SP);
+	assert_int_equal(unwind_rule_words(rule), words);
+	assert_int_equal(unwind_rule_fp(rule), fp);
+	if (fp == UNWIND_FP_AT_CFA)
+		assert_int_equal(rule.fp, -2);
+}
+
+static void each_instruction_has_its_rule(void **state)
+{
+	struct memory m;
+
+	(void)state;
+	put_code(&m, with_sub, sizeof(with_sub));
+	check_rule(rule_at(&m, 0, false), 1, UNWIND_FP_SAME);
+	check_rule(rule_at(&m, 4, false), 2, UNWIND_FP_SAME);
+	check_rule(rule_at(&m, 5, false), 2, UNWIND_FP_SAME); /* of a caller */
+	check_rule(rule_at(&m, 6, false), 2, UNWIND_FP_SAME);
+	check_rule(rule_at(&m, 10, false), 1, UNWIND_FP_SAME);
+	put_code(&m, with_push, sizeof(with_push));
+	check_rule(rule_at(&m, 0, false), 1, UNWIND_FP_SAME);
+	check_rule(rule_at(&m, 1, false), 2, UNWIND_FP_AT_CFA);
+	check_rule(rule_at(&m, 4, false), 2, UNWIND_FP_AT_CFA);
+	check_rule(rule_at(&m, 5, false), 2, UNWIND_FP_AT_CFA);
+	check_rule(rule_at(&m, 6, false), 2, UNWIND_FP_AT_CFA);
+	check_rule(rule_at(&m, 7, false), 1, UNWIND_FP_SAME);
+	put_code(&m, of_arm, sizeof(of_arm));
+	check_rule(rule_at(&m, 11, true), 2, UNWIND_FP_AT_CFA);
+	assert_int_equal(unwind_rule_ra(rule_at(&m, 11, true)), UNWIND_RA_AT_CFA);
+}
+
+static void a_caller_is_told_by_its_part_alone(void **state)
+{
+	const struct {
+		const uint8_t *code;
+		size_t size;
+		bool is_arm;
+	} rows[] = { { with_sub, sizeof(with_sub), false },
+		     { with_push, sizeof(with_push), false },
+		     { of_arm, sizeof(of_arm), true } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		bool is_arm = rows[i].is_arm;
+		uint64_t start = trampoline_start(CODE_AT + (is_arm ? 11 : 5), is_arm);
+		uint8_t bytes[TRAMPOLINE_BYTES] = { 0 };
+		struct memory m;
+
+		put_code(&m, rows[i].code, rows[i].size);
+		memcpy(bytes + TRAMPOLINE_CALLER_AT(is_arm),
+		       m.bytes + start + TRAMPOLINE_CALLER_AT(is_arm),
+		       TRAMPOLINE_CALLER_BYTES(is_arm));
+		assert_int_equal(unwind_rule_cfa(unwind_rule_of_trampoline(bytes, is_arm)),
+				 UNWIND_CFA_SP);
+	}
+}
+
+static void other_code_has_no_rule(void **state)
+{
+	struct memory m;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(with_sub); i++) {
+		put_code(&m, with_sub, sizeof(with_sub));
+		m.bytes[CODE_AT + i] ^= 1;
+		for (uint32_t at = 0; at <= 10; at++)
+			assert_int_equal(unwind_rule_cfa(rule_at(&m, at, false)), UNWIND_CFA_NONE);
+	}
+	put_code(&m, of_arm, sizeof(of_arm));
+	m.bytes[CODE_AT + 19] ^= 1;
+	assert_int_equal(unwind_rule_cfa(rule_at(&m, 11, true)), UNWIND_CFA_NONE);
+	put_code(&m, with_sub, sizeof(with_sub));
+	assert_int_equal(unwind_rule_cfa(rule_at(&m, 11, false)), UNWIND_CFA_NONE);
+	assert_int_equal(unwind_rule_cfa(rule_at(&m, 11, true)), UNWIND_CFA_NONE);
+}
+
+/* ---- of processes ---- */
+
+#if defined(__aarch64__)
+#define HOST_CODE of_arm
+#define CALLER    11
+#else
+#define HOST_CODE with_sub
+#define CALLER    5
+#endif
+
+static bool read_memory(void *context, int32_t pid, uint64_t addr, void *out, size_t size)
+{
+	struct memory *m = context;
+
+	(void)pid;
+	m->n_reads++;
+	if (m->is_gone || addr < m->start || addr - m->start > sizeof(m->bytes) - size)
+		return false;
+	memcpy(out, m->bytes + (addr - m->start), size);
+	return true;
+}
+
+static bool has_rule(struct trampolines *t, int32_t pid, uint64_t pc)
+{
+	return unwind_rule_cfa(trampolines_rule(t, pid, pc)) != UNWIND_CFA_NONE;
+}
+
+static void the_code_of_an_address_is_read_once(void **state)
+{
+	struct memory m;
+	struct trampolines *t = trampolines_new(read_memory, &m);
+	struct memory_reads *reads = memory_reads_new(MEMORY_READ_NS);
+	uint64_t pc;
+
+	(void)state;
+	put_code(&m, HOST_CODE, sizeof(HOST_CODE));
+	pc = m.start + CODE_AT + CALLER;
+	assert_false(has_rule(t, 7, pc));
+	assert_true(trampolines_learn(t, reads));
+	assert_false(trampolines_learn(t, reads));
+	for (int i = 0; i < 3; i++)
+		assert_true(has_rule(t, 7, pc));
+	assert_int_equal(m.n_reads, 1);
+	/* of another process, or of a new one with the same number: not known */
+	assert_false(has_rule(t, 8, pc));
+	trampolines_forget(t, 7);
+	assert_false(has_rule(t, 7, pc));
+	trampolines_free(t);
+	memory_reads_free(reads);
+}
+
+static void the_first_code_of_a_mapping_is_known(void **state)
+{
+	struct memory m;
+	struct trampolines *t = trampolines_new(read_memory, &m);
+	struct memory_reads *reads = memory_reads_new(MEMORY_READ_NS);
+	uint64_t pc;
+
+	(void)state;
+	put_code(&m, HOST_CODE, sizeof(HOST_CODE));
+	memmove(m.bytes, m.bytes + CODE_AT, sizeof(m.bytes) - CODE_AT);
+	pc = m.start + CALLER;
+	assert_false(has_rule(t, 7, pc));
+	assert_true(trampolines_learn(t, reads));
+	assert_true(has_rule(t, 7, pc));
+	trampolines_free(t);
+	memory_reads_free(reads);
+}
+
+static void a_process_that_cannot_be_read_is_left_alone(void **state)
+{
+	struct memory m;
+	struct trampolines *t = trampolines_new(read_memory, &m);
+	struct memory_reads *reads = memory_reads_new(MEMORY_READ_NS);
+
+	(void)state;
+	put_code(&m, HOST_CODE, sizeof(HOST_CODE));
+	m.is_gone = true;
+	assert_false(has_rule(t, 7, m.start + CODE_AT + CALLER));
+	assert_true(trampolines_learn(t, reads));
+	assert_false(has_rule(t, 7, m.start + CODE_AT + CALLER));
+	assert_false(trampolines_learn(t, reads));
+	assert_int_equal(m.n_reads, 2);
+	/* nothing may be read */
+	assert_false(has_rule(t, 8, m.start + CODE_AT + CALLER));
+	assert_true(trampolines_learn(t, NULL));
+	assert_false(has_rule(t, 8, m.start + CODE_AT + CALLER));
+	assert_false(trampolines_learn(t, reads));
+	assert_int_equal(m.n_reads, 2);
+	trampolines_free(t);
+	memory_reads_free(reads);
+}
+
+static void a_process_with_other_code_is_left_alone(void **state)
+{
+	struct memory m;
+	struct trampolines *t = trampolines_new(read_memory, &m);
+	struct memory_reads *reads = memory_reads_new(MEMORY_READ_NS);
+	uint32_t n = 0;
+
+	(void)state;
+	put_code(&m, HOST_CODE, sizeof(HOST_CODE));
+	m.bytes[CODE_AT] ^= 1;
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_false(has_rule(t, 7, m.start + 32 + i));
+		n += trampolines_learn(t, reads);
+	}
+	assert_in_range(n, 1, 32);
+	trampolines_free(t);
+	memory_reads_free(reads);
+}
+
+/* ---- names ---- */
+
+static void names_of_trampolines_have_a_function_and_a_file(void **state)
+{
+	(void)state;
+	assert_int_equal(lang_trampoline_name("py::hot:/srv/app.py"), 3);
+	assert_int_equal(lang_trampoline_name("py::K.f.<locals>.<lambda>:/a:b.py"), 21);
+	assert_int_equal(lang_trampoline_name("py::hot:"), 0);
+	assert_int_equal(lang_trampoline_name("py::hot"), 0);
+	assert_int_equal(lang_trampoline_name("py::"), 0);
+	assert_int_equal(lang_trampoline_name("py::::"), 0);
+	assert_int_equal(lang_trampoline_name("py:"), 0);
+	assert_int_equal(lang_trampoline_name(""), 0);
+	assert_int_equal(lang_trampoline_name("jit_hot"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_instruction_has_its_rule),
+		cmocka_unit_test(a_caller_is_told_by_its_part_alone),
+		cmocka_unit_test(other_code_has_no_rule),
+		cmocka_unit_test(the_code_of_an_address_is_read_once),
+		cmocka_unit_test(the_first_code_of_a_mapping_is_known),
+		cmocka_unit_test(a_process_that_cannot_be_read_is_left_alone),
+		cmocka_unit_test(a_process_with_other_code_is_left_alone),
+		cmocka_unit_test(names_of_trampolines_have_a_function_and_a_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
