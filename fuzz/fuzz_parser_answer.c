@@ -13,6 +13,7 @@
 #include "parser/table.h"
 #include "symbol/file_functions.h"
 #include "symbol/file_symbols.h"
+#include "symbol/kernel/kernel_symbols.h"
 #include "symbol/lines/file_dump.h"
 #include "symbol/lines/file_lines.h"
 #include "unwind/file_unwind.h"
@@ -143,6 +144,18 @@ static void use_functions(const void *bytes, size_t size)
 			abort();
 }
 
+static void use_kernel_symbols(void *bytes, size_t size)
+{
+	enum kernel_symbols_result result;
+	const void *block;
+	size_t block_size;
+
+	if (!kernel_symbols_read(&result, &block, &block_size, bytes, size))
+		abort();
+	if (block)
+		use_symbol_block(block, block_size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct parser_row *row = NULL;
@@ -169,6 +182,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			use_jit_piece(copy, size - 1);
 		else if (row == &file_functions_row)
 			use_functions(copy, size - 1);
+		else if (row == &kernel_symbols_row)
+			use_kernel_symbols(copy, size - 1);
 	}
 	free(copy);
 	return 0;

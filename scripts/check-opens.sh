@@ -41,6 +41,7 @@ src/symbol/image_places.c|1|folders that the user names (--image-path); the guar
 src/symbol/kallsyms.c|1|/proc/kallsyms, or a copy that the user names
 src/symbol/kernel/kcore.c|1|/proc/kcore, or a copy that the user names
 src/symbol/kernel/kcore_cache.c|2|lists of modules in the cache of the user, and its folders
+src/symbol/kernel/kernel_symbols.c|1|/proc/kallsyms, or a copy that the user names
 src/symbol/kernel/kernel_table.c|2|notes and modules of the kernel
 src/symbol/kernel/module_file.c|1|the names of releases in /lib/modules
 src/symbol/kernel/vmlinux.c|2|notes of the kernel, and names of files in /boot; the guard opens the files

@@ -19,3 +19,8 @@ static inline uint64_t checksum(const void *bytes, size_t size, uint64_t seed)
 {
 	return XXH3_64bits_withSeed(bytes, size, seed);
 }
+
+/* The same. `rest` gets each piece (base/pieces.h) that was read; NULL: it is the plain function.
+ */
+uint64_t checksum_in_pieces(const void *bytes, size_t size, uint64_t seed,
+			    void (*rest)(const void *bytes, size_t size));

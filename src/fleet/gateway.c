@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include "base/build_id.h"
 #include "base/clock.h"
@@ -23,6 +22,7 @@
 #include "base/path.h"
 #include "config.h"
 #include "fleet/block_check.h"
+#include "fleet/body_pack.h"
 #include "fleet/fleet_rates.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_tokens.h"
@@ -31,7 +31,6 @@
 #include "store/history/blocks.h"
 
 #define TOKEN_FILE_MAX 4096
-#define PACK_LEVEL     3
 #define SMALL_BYTES    4096 /* a body of this size is sent before a refusal could come */
 #define CONTACT_S      600
 #define CONTACT_MOST_S 3600
@@ -440,29 +439,6 @@ int gateway_introduce(struct gateway *g, const struct gateway_state *state, bool
 
 /* ---- blocks ---- */
 
-/* 1: it is too large for any gateway. */
-static int pack_segment(const char *segment, struct buf *out, struct error *err)
-{
-	struct file_mapping file;
-	int r = file_map(segment, &file, err);
-	size_t n;
-
-	if (r < 0)
-		return r;
-	buf_reserve(out, ZSTD_compressBound(file.size));
-	n = ZSTD_compress(out->data, out->cap, file.base, file.size, PACK_LEVEL);
-	r = ZSTD_isError(n)
-		    ? error_set(err, -ENOMEM, "cannot pack %s: %s", segment, ZSTD_getErrorName(n))
-		    : 0;
-	out->len = r < 0 ? 0 : n;
-	if (r >= 0 && (n > BODY_PACKED_MAX || file.size > BODY_UNPACKED_MAX)) {
-		error_set(err, -EFBIG, "it is larger than a gateway takes");
-		r = 1;
-	}
-	file_unmap(&file);
-	return r;
-}
-
 /* The answer to the request is in *reply, which the caller frees. */
 static int ask_as_host(struct gateway *g, const char *method, const char *path,
 		       const char *encoding, const struct buf *body, struct http_reply *reply,
@@ -492,7 +468,7 @@ static int send_file(struct gateway *g, const char *path, const char *file, size
 {
 	struct http_reply reply = { 0 };
 	struct buf packed = { 0 };
-	int r = pack_segment(file, &packed, err);
+	int r = body_pack(file, &packed, err);
 
 	*bytes = packed.len;
 	r = r ? r : ask_as_host(g, "PUT", path, "zstd", &packed, &reply, err);

@@ -14,6 +14,7 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/pieces.h"
 #include "fleet/fleet_names.h"
 #include "fleet/service_choice.h"
 #include "fleet/ship_waiting.h"
@@ -454,6 +455,24 @@ static bool is_index_wanted(const char *from, const char *to, const char *name)
 				  (has < 0 ? 0 : names_quality((enum symbol_status)has));
 }
 
+/* Piece by piece, as an index may have many MiB. */
+static void copy_names(const char *source, const char *copy)
+{
+	struct file_mapping file;
+	struct file_bytes bytes;
+
+	if (file_map(source, &file, NULL) < 0)
+		return;
+	bytes = (struct file_bytes){ .data = file.base,
+				     .size = file.size,
+				     .rest = file.guard ? piece_rest : NULL };
+	if (file.size <= NAME_BYTES_MAX)
+		file_replace_bytes(copy, FILE_MODE_OF_UMASK, &bytes, NULL);
+	if (file_is_cut(&file)) /* its end was read as zeros */
+		unlink(copy);
+	file_unmap(&file);
+}
+
 /* Indexes that the recorder kept, for files that are gone. */
 static void copy_kept_names(const char *from, const char *to)
 {
@@ -463,14 +482,10 @@ static void copy_kept_names(const char *from, const char *to)
 	while (d && (entry = readdir(d))) {
 		cleanup(free_at_exit) char *source = xasprintf("%s/%s", from, entry->d_name);
 		cleanup(free_at_exit) char *copy = xasprintf("%s/%s", to, entry->d_name);
-		cleanup(free_at_exit) char *bytes = NULL;
 		const char *dot = strrchr(entry->d_name, '.');
-		size_t size;
 
-		if (!dot || strcmp(dot, ".sym") != 0 || !is_index_wanted(from, to, entry->d_name))
-			continue;
-		if (file_read_all(source, NAME_BYTES_MAX, &bytes, &size) == 0)
-			file_replace(copy, bytes, size, NULL);
+		if (dot && !strcmp(dot, ".sym") && is_index_wanted(from, to, entry->d_name))
+			copy_names(source, copy);
 	}
 	if (d)
 		closedir(d);
@@ -572,7 +587,9 @@ static void prepare_functions(struct ship *s)
 {
 	cleanup(free_at_exit) char *kept = history_names_dir(s->config.history);
 	cleanup(free_at_exit) char *names = xasprintf("%s/" HISTORY_NAMES_DIR, s->config.fleet);
-	const struct symbolizer_config symbols = { .cache_dir = names, .kept_dir = kept };
+	const struct symbolizer_config symbols = { .cache_dir = names,
+						   .kept_dir = kept,
+						   .is_small = true };
 
 	if (kept && !s->config.dry_run)
 		copy_kept_names(kept, names);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/pieces.h"
 #include "guard/parser_child.h"
 
 /* A class of files: all trusted ones, or those of a user. */
@@ -343,7 +344,12 @@ static size_t ask_a_child(const struct parser_question *q, size_t n, struct pars
 static int check_answer(const struct parser_question *q, struct parser_answer *answer,
 			struct error *err)
 {
-	if (q->row->check(answer->bytes, answer->size))
+	bool is_right = q->row->check(answer->bytes, answer->size);
+
+	/* A large one is seldom needed at once. */
+	if (answer->is_mapped && answer->size > PIECE_BYTES)
+		piece_rest(answer->bytes, answer->size);
+	if (is_right)
 		return 0;
 	parser_answer_fini(answer);
 	return error_set(err, -EPROTO, "the parser's answer is damaged");

@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "base/files/cut_guard.h"
 #include "base/mem.h"
+#include "base/pieces.h"
 #include "base/reserve.h"
 #include "guard/message.h"
 #include "guard/parser_starter.h"
@@ -424,8 +425,9 @@ static int map_answer(int fd, uint64_t size, struct parser_answer *out)
 	if (seals < 0 || (seals & ANSWER_SEALS) != ANSWER_SEALS || fstat(fd, &st) < 0 || !size ||
 	    size > PARSER_ANSWER_MAX || (uint64_t)st.st_size != size)
 		return -EPROTO;
-	/* All pages at once, as all are read; a page is copied when it is written. */
-	base = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+	/* All pages of a small one at once, as all are read. A written page is copied. */
+	base = mmap(NULL, (size_t)size, PROT_READ,
+		    MAP_PRIVATE | (size > PIECE_BYTES ? 0 : MAP_POPULATE), fd, 0);
 	if (base == MAP_FAILED)
 		return -errno;
 	if (mprotect(base, (size_t)size, PROT_READ | PROT_WRITE) < 0) {

@@ -8,10 +8,9 @@
 #include <nettle/sha2.h>
 #include <unistd.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
+#include "base/checksum.h"
 #include "base/mem.h"
+#include "base/pieces.h"
 #include "guard/open.h"
 #include "machine/proc.h"
 
@@ -21,14 +20,22 @@
  */
 #define CONTENT_PART ((size_t)8 << 20)
 
+/* XXH3 of a part of the file. Gives back the memory of what was read, unless it is little. */
+static uint64_t hash_part(const struct file_mapping *file, size_t at, size_t size, uint64_t seed)
+{
+	bool rests = file->guard && size > PIECE_BYTES; /* else the bytes are in no file */
+
+	return checksum_in_pieces(file->base + at, size, seed, rests ? piece_rest : NULL);
+}
+
 /* XXH3 of the size, the beginning and the end. */
 static uint64_t hash_ends(const struct file_mapping *file)
 {
 	size_t head = MIN(file->size, CONTENT_PART);
 	size_t tail = MIN(file->size - head, CONTENT_PART);
-	uint64_t hash = XXH3_64bits_withSeed(file->base, head, file->size);
+	uint64_t hash = hash_part(file, 0, head, file->size);
 
-	return XXH3_64bits_withSeed(file->base + file->size - tail, tail, hash);
+	return hash_part(file, file->size - tail, tail, hash);
 }
 
 static uint64_t sha256_end(struct sha256_ctx *sha)

@@ -9,11 +9,21 @@
 #include "symbol/file_debug.h"
 #include "symbol/file_functions.h"
 #include "symbol/file_symbols.h"
+#include "symbol/kernel/kernel_symbols.h"
 #include "symbol/lines/file_dump.h"
 #include "symbol/lines/file_lines.h"
 #include "unwind/file_unwind.h"
 
 const struct parser_row *const parser_rows[] = {
-	&image_look_row, &file_symbols_row, &file_lines_row, &file_unwind_row,    &perf_map_row,
-	&file_dump_row,  &jit_piece_row,    &file_debug_row, &file_functions_row, NULL,
+	&image_look_row,
+	&file_symbols_row,
+	&file_lines_row,
+	&file_unwind_row,
+	&perf_map_row,
+	&file_dump_row,
+	&jit_piece_row,
+	&file_debug_row,
+	&file_functions_row,
+	&kernel_symbols_row,
+	NULL,
 };

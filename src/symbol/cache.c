@@ -50,6 +50,12 @@ void cache_write(const char *dir, const struct build_id *id, uint32_t uid,
 	block_cache_write(&kind, dir, id, uid, block, size);
 }
 
+void cache_write_mapped(const char *dir, const struct build_id *id, uint32_t uid,
+			struct index_header *block, size_t size)
+{
+	block_cache_write_mapped(&kind, dir, id, uid, block, size);
+}
+
 /* ---- folders of others ---- */
 
 bool cache_is_sound(const void *bytes, size_t size, const struct build_id *id, struct index *ix)

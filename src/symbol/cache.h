@@ -47,6 +47,8 @@ int cache_status(const char *dir, const struct build_id *id);
 /* Of the indexes of a folder: block_cache_trim(). */
 void cache_trim(const char *dir, uint64_t max_bytes);
 
-/* Keeps a block under a build id, as block_cache_write(). */
+/* Keeps a block under a build id, as block_cache_write() and block_cache_write_mapped(). */
 void cache_write(const char *dir, const struct build_id *id, uint32_t uid,
 		 struct index_header *block, size_t size);
+void cache_write_mapped(const char *dir, const struct build_id *id, uint32_t uid,
+			struct index_header *block, size_t size);

@@ -80,7 +80,9 @@ struct symbolizer {
 	uint32_t names_ms;                 /* symbols.h */
 	atomic_uint_fast64_t names_end_ns; /* when they are over; 0: they have not begun */
 	atomic_uint n_late;
-	bool is_at_its_path; /* of the process's images (symbols.h) */
+	bool is_at_its_path;               /* of the process's images (symbols.h) */
+	bool is_small;                     /* symbols.h */
+	struct file_mapping kallsyms_copy; /* for the parser; not open yet: size 0 */
 	struct readable_names *readable;
 };
 
@@ -93,6 +95,10 @@ bool symbolizer_leaves_file(struct symbolizer *s);
 /* Makes a block that is in an answer the table's index, and takes over the answer. */
 void table_adopt_answer(struct symbol_table *t, struct parser_answer *answer, const void *block,
 			size_t size);
+
+/* The list of the kernel's symbols has no addresses for this user, or no _text. */
+void table_fail_hidden(struct symbol_table *t);
+void table_fail_textless(struct symbol_table *t, const char *path);
 
 /* Leaves the table without an index. */
 void table_forget(struct symbol_table *t);

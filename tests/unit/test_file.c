@@ -337,6 +337,30 @@ static void write_block(time_t age_s)
 	free(block);
 }
 
+/* Its pieces are given back, and the file has them all. */
+static void a_mapped_block_is_written_in_pieces(void **state)
+{
+	struct block *made = xcalloc(1, sizeof(*made)), *block;
+	struct file_mapping file = { 0 };
+	int fd = memfd_create("block", MFD_CLOEXEC);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(made->bytes); i++)
+		made->bytes[i] = (uint8_t)(i * i / 7);
+	assert_int_equal(file_write_all(fd, made, sizeof(*made)), 0);
+	block = mmap(NULL, sizeof(*block), PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(block, MAP_FAILED);
+	block_cache_write_mapped(&kind, "blocks", &block_id, 0, block, sizeof(*block));
+	assert_true(block_cache_map(&kind, "blocks", &block_id, &file));
+	assert_int_equal(file.size, sizeof(*made));
+	assert_memory_equal(((const struct block *)(const void *)file.base)->bytes, made->bytes,
+			    sizeof(made->bytes));
+	file_unmap(&file);
+	munmap(block, sizeof(*block));
+	close(fd);
+	free(made);
+}
+
 static bool has_mark(void)
 {
 	return listxattr("blocks/ab.test", NULL, 0) > 0;
@@ -478,6 +502,7 @@ int main(void)
 		cmocka_unit_test(a_file_gets_its_permissions_whatever_the_umask_is),
 		cmocka_unit_test(a_tree_is_removed_and_no_link_followed),
 		cmocka_unit_test(a_file_without_a_name_goes_with_its_process),
+		cmocka_unit_test(a_mapped_block_is_written_in_pieces),
 		cmocka_unit_test(a_block_is_verified_once_a_boot),
 		cmocka_unit_test(blocks_within_the_limit_stay),
 		cmocka_unit_test(the_user_with_most_blocks_loses_his_oldest),

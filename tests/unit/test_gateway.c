@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include "fleet/block_check.h"
+#include "base/pieces.h"
+#include "fleet/body_pack.h"
+#include "fleet/body_unpack.h"
 #include "fleet/fleet_names.h"
 #include "fleet/fleet_receive.h"
 #include "fleet/fleet_store.h"
@@ -273,6 +276,58 @@ static void better_names_replace_worse_ones_and_others_do_not_rename(void **stat
 	assert_true(fleet_names_want(FLEET, "c", &build, SYMBOL_DYNSYM));
 }
 
+static void write_bytes(const char *path, size_t size, bool is_random)
+{
+	uint32_t x = 1;
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	for (size_t i = 0; i < size; i++) {
+		x = x * 1664525 + 1013904223;
+		fputc(is_random ? (int)(x >> 24) : (int)(i / 100 & 63), f);
+	}
+	assert_int_equal(fclose(f), 0);
+}
+
+static int pack_and_unpack(size_t size, bool is_random)
+{
+	struct buf packed = { 0 }, bytes = { 0 };
+	struct file_mapping file, was;
+	char why[BODY_WHY_SIZE];
+	int r;
+
+	write_bytes("plain", size, is_random);
+	r = body_pack("plain", &packed, NULL);
+	if (r == 0) {
+		assert_int_equal(file_replace("packed", packed.data, packed.len, NULL), 0);
+		assert_int_equal(file_map("packed", &file, NULL), 0);
+		assert_int_equal(body_unpack(&file, true, &bytes, why), 0);
+		assert_int_equal(file_map("plain", &was, NULL), 0);
+		assert_int_equal(bytes.len, was.size);
+		assert_memory_equal(bytes.data, was.base, was.size);
+		file_unmap(&was);
+		file_unmap(&file);
+	}
+	buf_fini(&packed);
+	buf_fini(&bytes);
+	return r;
+}
+
+static void a_body_is_packed_in_pieces(void **state)
+{
+	struct buf packed = { 0 };
+
+	(void)state;
+	assert_int_equal(pack_and_unpack(1, true), 0);
+	assert_int_equal(pack_and_unpack(PIECE_BYTES, true), 0);
+	assert_int_equal(pack_and_unpack(3 * PIECE_BYTES + 5, true), 0);
+	assert_int_equal(pack_and_unpack(3 * PIECE_BYTES + 5, false), 0);
+	assert_int_equal(pack_and_unpack(BODY_PACKED_MAX + PIECE_BYTES, true), 1);
+	assert_int_equal(pack_and_unpack(BODY_UNPACKED_MAX + 1, false), 1);
+	assert_int_equal(body_pack("nothing", &packed, NULL), -ENOENT);
+	buf_fini(&packed);
+}
+
 static void a_refusal_for_names_is_seen_at_the_host(void **state)
 {
 	struct host_facts facts = { .boot = "11111111-2222-3333-4444-555555555555" };
@@ -510,6 +565,7 @@ int main(void)
 		cmocka_unit_test(two_machines_at_once_are_clones_and_a_restart_is_none),
 		cmocka_unit_test(facts_are_read_as_written_and_damage_is_refused),
 		cmocka_unit_test(better_names_replace_worse_ones_and_others_do_not_rename),
+		cmocka_unit_test(a_body_is_packed_in_pieces),
 		cmocka_unit_test(a_refusal_for_names_is_seen_at_the_host),
 		cmocka_unit_test(the_sender_of_an_index_goes_with_it),
 		cmocka_unit_test(damaged_names_and_those_of_another_build_are_refused),

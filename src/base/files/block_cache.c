@@ -11,6 +11,7 @@
 #include "base/checksum.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/pieces.h"
 #include "base/reserve.h"
 
 #define HEADER_MAX 256
@@ -26,18 +27,20 @@ static char *path_of(const struct block_kind *kind, const char *dir, const struc
 	return xasprintf("%s/%s.%s", dir, hex, kind->suffix);
 }
 
-static uint64_t checksum_of(const struct block_kind *kind, const uint8_t *block, size_t size)
+/* `rest`: checksum_in_pieces() */
+static uint64_t checksum_of(const struct block_kind *kind, const uint8_t *block, size_t size,
+			    void (*rest)(const void *bytes, size_t size))
 {
 	uint8_t header[HEADER_MAX];
 
 	memcpy(header, block, kind->header_bytes);
 	memset(header + kind->checksum_at, 0, sizeof(uint64_t));
-	return checksum(block + kind->header_bytes, size - kind->header_bytes,
-			checksum(header, kind->header_bytes, 0));
+	return checksum_in_pieces(block + kind->header_bytes, size - kind->header_bytes,
+				  checksum(header, kind->header_bytes, 0), rest);
 }
 
-bool block_cache_is_whole(const struct block_kind *kind, const struct build_id *id,
-			  const void *bytes, size_t size)
+static bool is_whole(const struct block_kind *kind, const struct build_id *id, const void *bytes,
+		     size_t size, void (*rest)(const void *bytes, size_t size))
 {
 	const uint8_t *block = bytes;
 	struct build_id own;
@@ -47,7 +50,13 @@ bool block_cache_is_whole(const struct block_kind *kind, const struct build_id *
 		return false;
 	memcpy(&own, block + kind->build_id_at, sizeof(own));
 	memcpy(&checksum, block + kind->checksum_at, sizeof(checksum));
-	return build_id_equal(&own, id) && checksum == checksum_of(kind, block, size);
+	return build_id_equal(&own, id) && checksum == checksum_of(kind, block, size, rest);
+}
+
+bool block_cache_is_whole(const struct block_kind *kind, const struct build_id *id,
+			  const void *bytes, size_t size)
+{
+	return is_whole(kind, id, bytes, size, NULL);
 }
 
 /* ---- verified before ---- */
@@ -98,7 +107,8 @@ static bool is_known_whole(const struct block_kind *kind, const char *path,
 		memcpy(&own, file->base + kind->build_id_at, sizeof(own));
 		return build_id_equal(&own, id);
 	}
-	if (!block_cache_is_whole(kind, id, file->base, file->size))
+	if (!is_whole(kind, id, file->base, file->size,
+		      has_mark && file->guard ? piece_rest : NULL))
 		return false;
 	if (has_mark)
 		put_mark(path, &mark);
@@ -142,13 +152,15 @@ bool block_cache_map_written(const struct block_kind *kind, const char *dir,
 }
 
 /* Readable for those who may read the folder. */
-static int put_block(const char *path, const char *dir, const void *block, size_t size)
+static int put_block(const struct block_kind *kind, const char *path, const char *dir,
+		     const void *block, size_t size, void (*rest)(const void *bytes, size_t size))
 {
+	const struct file_bytes bytes = { block, size, kind->header_bytes, rest };
 	struct stat st;
 
 	if (stat(dir, &st) < 0)
 		return -errno;
-	return file_replace_mode(path, st.st_mode & 0640, block, size, NULL);
+	return file_replace_bytes(path, st.st_mode & 0640, &bytes, NULL);
 }
 
 static void trim_sometimes(const struct block_kind *kind, const char *dir, size_t size)
@@ -163,8 +175,9 @@ static void trim_sometimes(const struct block_kind *kind, const char *dir, size_
 	block_cache_trim(kind, dir, kind->max_bytes);
 }
 
-void block_cache_write(const struct block_kind *kind, const char *dir, const struct build_id *id,
-		       uint32_t uid, void *block, size_t size)
+static void write_block(const struct block_kind *kind, const char *dir, const struct build_id *id,
+			uint32_t uid, void *block, size_t size,
+			void (*rest)(const void *bytes, size_t size))
 {
 	cleanup(free_at_exit) char *path = path_of(kind, dir, id);
 	uint16_t owner = block_owner(uid);
@@ -176,10 +189,22 @@ void block_cache_write(const struct block_kind *kind, const char *dir, const str
 		return;
 	memmove(bytes + kind->build_id_at, id, sizeof(*id)); /* it may be the block's own */
 	memcpy(bytes + kind->owner_at, &owner, sizeof(owner));
-	checksum = checksum_of(kind, bytes, size);
+	checksum = checksum_of(kind, bytes, size, rest);
 	memcpy(bytes + kind->checksum_at, &checksum, sizeof(checksum));
-	r = put_block(path, dir, block, size);
+	r = put_block(kind, path, dir, block, size, rest);
 	if (r == -ENOENT && file_mkdirs(dir, 0700, NULL) == 0)
-		put_block(path, dir, block, size);
+		put_block(kind, path, dir, block, size, rest);
 	trim_sometimes(kind, dir, size);
+}
+
+void block_cache_write(const struct block_kind *kind, const char *dir, const struct build_id *id,
+		       uint32_t uid, void *block, size_t size)
+{
+	write_block(kind, dir, id, uid, block, size, NULL);
+}
+
+void block_cache_write_mapped(const struct block_kind *kind, const char *dir,
+			      const struct build_id *id, uint32_t uid, void *block, size_t size)
+{
+	write_block(kind, dir, id, uid, block, size, size > PIECE_BYTES ? piece_rest : NULL);
 }

@@ -71,6 +71,13 @@ bool block_cache_is_whole(const struct block_kind *kind, const struct build_id *
 void block_cache_write(const struct block_kind *kind, const char *dir, const struct build_id *id,
 		       uint32_t uid, void *block, size_t size);
 
+/*
+ * The same of a block in a private mapping. Nothing behind its header was changed in memory, so a
+ * large one is written piece by piece (base/pieces.h).
+ */
+void block_cache_write_mapped(const struct block_kind *kind, const char *dir,
+			      const struct build_id *id, uint32_t uid, void *block, size_t size);
+
 /* 0: root, or the user of this process. Few other users have the same number. */
 uint16_t block_owner(uint32_t uid);
 

@@ -21,6 +21,7 @@
 #include "base/files/cut_guard.h"
 #include "base/files/open_helper.h"
 #include "base/mem.h"
+#include "base/pieces.h"
 #include "base/reserve.h"
 
 int file_read_fd(int fd, size_t limit, char **out, size_t *size)
@@ -340,19 +341,38 @@ static int file_set_mode(int fd, mode_t mode)
 	return -errno;
 }
 
-/* `mode` (mode_t)-1: as the umask has it. */
-#define MODE_OF_UMASK ((mode_t)-1)
-
 int file_replace(const char *path, const void *bytes, size_t size, struct error *err)
 {
-	return file_replace_mode(path, MODE_OF_UMASK, bytes, size, err);
+	return file_replace_mode(path, FILE_MODE_OF_UMASK, bytes, size, err);
+}
+
+static int write_pieces(int fd, const struct file_bytes *bytes)
+{
+	const uint8_t *at = bytes->data;
+	size_t left = bytes->size, n = bytes->rest ? MIN(bytes->first, left) : left;
+	int r = file_write_all(fd, at, n);
+
+	for (at += n, left -= n; left && !r; at += n, left -= n) {
+		n = piece_size(at, left);
+		r = file_write_all(fd, at, n);
+		bytes->rest(at, n);
+	}
+	return r;
 }
 
 int file_replace_mode(const char *path, mode_t mode, const void *bytes, size_t size,
 		      struct error *err)
 {
+	const struct file_bytes all = { .data = bytes, .size = size };
+
+	return file_replace_bytes(path, mode, &all, err);
+}
+
+int file_replace_bytes(const char *path, mode_t mode, const struct file_bytes *bytes,
+		       struct error *err)
+{
 	cleanup(free_at_exit) char *temp = xasprintf("%s.%d.tmp", path, (int)getpid());
-	bool is_of_umask = mode == MODE_OF_UMASK;
+	bool is_of_umask = mode == FILE_MODE_OF_UMASK;
 	int fd, r;
 
 	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, is_of_umask ? 0666 : mode);
@@ -360,7 +380,7 @@ int file_replace_mode(const char *path, mode_t mode, const void *bytes, size_t s
 		return error_errno(err, -errno, "%s", temp);
 	r = is_of_umask ? 0 : file_set_mode(fd, mode);
 	if (!r)
-		r = file_write_all(fd, bytes, size);
+		r = write_pieces(fd, bytes);
 	if (close(fd) < 0 && !r)
 		r = -errno;
 	if (!r && rename(temp, path) < 0)

@@ -85,9 +85,20 @@ int file_open_nameless(void);
 /* Puts bytes under `path` at once: a temporary file beside it, then rename(2). */
 int file_replace(const char *path, const void *bytes, size_t size, struct error *err);
 
-/* The same; the file gets exactly these permissions, whatever the umask is. */
+/* The same; the file gets exactly these permissions, whatever the umask is, unless it should have
+ * those of the umask. */
+#define FILE_MODE_OF_UMASK ((mode_t)-1)
 int file_replace_mode(const char *path, mode_t mode, const void *bytes, size_t size,
 		      struct error *err);
+
+/* Bytes to write. `rest` gets each piece (base/pieces.h) behind the first bytes; NULL: none. */
+struct file_bytes {
+	const void *data;
+	size_t size, first;
+	void (*rest)(const void *bytes, size_t size);
+};
+int file_replace_bytes(const char *path, mode_t mode, const struct file_bytes *bytes,
+		       struct error *err);
 
 /* mkdir -p; an existing directory is success. */
 int file_mkdirs(const char *path, mode_t mode, struct error *err);

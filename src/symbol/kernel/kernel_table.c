@@ -12,6 +12,7 @@
 #include "machine/guest_modules.h"
 #include "machine/kernel_map.h"
 #include "symbol/elf_draft.h"
+#include "symbol/kernel/kernel_symbols.h"
 #include "symbol/kernel/module_file.h"
 #include "symbol/kernel/vmlinux.h"
 #include "symbol/table.h"
@@ -20,59 +21,22 @@
 
 enum { MAX_GUEST_LISTS = 8, MAX_GUEST_BYTES = 1 << 28 };
 
-static enum index_draft_binding kernel_table_binding_of(char type)
+void table_fail_hidden(struct symbol_table *t)
 {
-	return strchr("wWvV", type) ? DRAFT_WEAK : type >= 'a' ? DRAFT_LOCAL : DRAFT_GLOBAL;
+	table_fail(t, SYMBOL_HIDDEN,
+		   "kernel symbols are hidden from this user; run as root, or set "
+		   "kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1");
 }
 
-static bool kernel_table_ends_with(const struct kernel_symbol *s, const char *suffix, size_t len)
+void table_fail_textless(struct symbol_table *t, const char *path)
 {
-	return s->name_len >= len && !memcmp(s->name + s->name_len - len, suffix, len);
+	table_fail(t, SYMBOL_DAMAGED, "kernel symbols: %s has no _text", path);
 }
 
-/*
- * The linker script's marks of starts and ends of sections (_text, __sched_text_start,
- * __entry_text_end). They are global, but a function at the same address is the running code.
- */
-static bool is_section_mark(const struct kernel_symbol *s)
+/* Whether the parser makes tables of the kernel, so that this process stays small. */
+static bool are_made_apart(const struct symbolizer *s)
 {
-	return s->name[0] == '_' && (kernel_table_ends_with(s, "text", 4) ||
-				     kernel_table_ends_with(s, "text_start", 10) ||
-				     kernel_table_ends_with(s, "text_end", 8));
-}
-
-/* kallsyms has no sizes: each symbol, of code or of data, ends the one before it. */
-#define EVERY_MODULE (-1)
-static void draft_symbols_of(struct index_draft *d, const struct kallsyms *k,
-			     struct symbol_span among, int module, uint64_t base, uint64_t span)
-{
-	uint8_t rank;
-
-	for (size_t i = among.from; i < among.to; i++) {
-		const struct kernel_symbol *s = &k->symbols.data[i];
-
-		if ((module != EVERY_MODULE && s->module != module) || s->addr < base ||
-		    s->addr - base >= span)
-			continue;
-		rank = UINT8_MAX;
-		if (s->name)
-			rank = index_draft_rank(!is_section_mark(s),
-						kernel_table_binding_of(s->type));
-		vec_push(&d->symbols, (struct index_draft_symbol){
-					      .offset = s->addr - base,
-					      .name = s->name,
-					      .name_len = s->name ? s->name_len : 0,
-					      .rank = rank,
-					      .is_end = !s->name,
-					      .is_bound = true,
-				      });
-	}
-}
-
-static void draft_kernel_symbols(struct index_draft *d, const struct kallsyms *k, int module,
-				 uint64_t base, uint64_t span)
-{
-	draft_symbols_of(d, k, (struct symbol_span){ 0, k->symbols.n }, module, base, span);
+	return s->is_small && parser_uses_children();
 }
 
 /* Read once; again only for a second image of the kernel, when the first one's symbols are gone. */
@@ -86,9 +50,7 @@ static bool load_kallsyms(struct symbolizer *s, struct symbol_table *t, bool for
 		table_fail(t, SYMBOL_UNREADABLE, "kernel symbols: %s: %s", s->kallsyms_path,
 			   strerror(-s->kallsyms_result));
 	else if (s->kallsyms.is_hidden)
-		table_fail(t, SYMBOL_HIDDEN,
-			   "kernel symbols are hidden from this user; run as root, or set "
-			   "kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1");
+		table_fail_hidden(t);
 	else
 		return true;
 	return false;
@@ -142,7 +104,7 @@ static bool make_from_map(struct symbol_table *t, const char *path)
 	if (r < 0) {
 		table_fail(t, SYMBOL_UNREADABLE, "kernel symbols: %s: %s", path, strerror(-r));
 	} else if (!map.text_addr) {
-		table_fail(t, SYMBOL_DAMAGED, "kernel symbols: %s has no _text", path);
+		table_fail_textless(t, path);
 	} else {
 		draft_kernel_symbols(&d, &map, 0, map.text_addr, KERNEL_SPAN_MAX);
 		table_adopt(t, &d, SYMBOL_KALLSYMS);
@@ -157,16 +119,28 @@ static bool make_from_kallsyms(struct symbolizer *s, struct symbol_table *t)
 
 	if (t->is_of_objects)
 		return make_from_map(t, s->kallsyms_path);
+	if (are_made_apart(s))
+		return ask_kernel_symbols(s, t, &(struct kernel_symbols_question){ 0 }) ==
+		       KERNEL_SYMBOLS_FOUND;
 	if (!load_kallsyms(s, t, true))
 		return false;
 	if (!s->kallsyms.text_addr) {
-		table_fail(t, SYMBOL_DAMAGED, "kernel symbols: %s has no _text", s->kallsyms_path);
+		table_fail_textless(t, s->kallsyms_path);
 		return false;
 	}
 	draft_kernel_symbols(&d, &s->kallsyms, 0, s->kallsyms.text_addr, KERNEL_SPAN_MAX);
 	table_adopt(t, &d, SYMBOL_KALLSYMS);
 	kallsyms_drop_kernel(&s->kallsyms);
 	return true;
+}
+
+/* An index of the parser leaves memory once it is on disk. */
+static void keep_kernel_table(const struct symbolizer *s, struct symbol_table *t,
+			      const struct build_id *key)
+{
+	table_to_cache(s, t, key, 0);
+	if (t->answer.is_mapped)
+		table_lay_down(s, t, key);
 }
 
 /*
@@ -198,7 +172,7 @@ void make_kernel_table(struct symbolizer *s, struct symbol_table *t)
 	if (!t->is_of_objects && table_from_cache(s, t, &wanted))
 		return;
 	if ((is_running && make_from_kallsyms(s, t)) || make_from_vmlinux(s, t, &wanted))
-		table_to_cache(s, t, t->is_of_objects ? &(struct build_id){ 0 } : &wanted, 0);
+		keep_kernel_table(s, t, t->is_of_objects ? &(struct build_id){ 0 } : &wanted);
 	else if (!is_running && !table_from_kept(s, t, &wanted))
 		table_fail(t, SYMBOL_CHANGED,
 			   "the profile is of another kernel than the running one, and no vmlinux "
@@ -406,26 +380,35 @@ static bool module_build_id(const struct symbolizer *s, const char *name, struct
 	       elf_build_id_in_notes(reader_over(notes, size), 4, out);
 }
 
+static void fail_unloaded(struct symbol_table *t, const char *name)
+{
+	table_fail(t, SYMBOL_MISSING, "kernel module %s is not loaded now", name);
+}
+
 static void make_loaded_module_table(struct symbolizer *s, struct symbol_table *t, const char *name)
 {
+	struct kernel_symbols_question question = { .span = MAX_MODULE_SPAN };
+	bool is_apart = are_made_apart(s), is_loaded = module_addr(s, name, &question.base);
 	struct index_draft d = { 0 };
-	uint64_t addr;
-	int module;
+	int module = 0;
 
-	if (!load_kallsyms(s, t, false))
-		return;
-	module = kallsyms_module(&s->kallsyms, name);
-	if (module < 0 || !module_addr(s, name, &addr)) {
-		table_fail(t, SYMBOL_MISSING, "kernel module %s is not loaded now", name);
-		return;
+	snprintf(question.module, sizeof(question.module), "%s", name);
+	if (!is_apart) {
+		if (!load_kallsyms(s, t, false))
+			return;
+		module = kallsyms_module(&s->kallsyms, name);
 	}
-	if (!addr) {
+	if (module < 0 || !is_loaded) {
+		fail_unloaded(t, name);
+	} else if (!question.base) {
 		table_fail(t, SYMBOL_HIDDEN,
 			   "the address of kernel module %s is hidden from this user", name);
-		return;
+	} else if (!is_apart) {
+		draft_kernel_symbols(&d, &s->kallsyms, module, question.base, MAX_MODULE_SPAN);
+		table_adopt(t, &d, SYMBOL_KALLSYMS);
+	} else if (ask_kernel_symbols(s, t, &question) == KERNEL_SYMBOLS_NO_MODULE) {
+		fail_unloaded(t, name);
 	}
-	draft_kernel_symbols(&d, &s->kallsyms, module, addr, MAX_MODULE_SPAN);
-	table_adopt(t, &d, SYMBOL_KALLSYMS);
 }
 
 /* For a module that is no longer loaded: with the layout that the kernel would choose. */
@@ -467,5 +450,5 @@ void make_module_table(struct symbolizer *s, struct symbol_table *t)
 		t->detail = NULL;
 		return;
 	}
-	table_to_cache(s, t, &t->image.build_id, 0);
+	keep_kernel_table(s, t, &t->image.build_id);
 }

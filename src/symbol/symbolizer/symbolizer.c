@@ -144,7 +144,11 @@ bool table_from_kept(const struct symbolizer *s, struct symbol_table *t, const s
 void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *key,
 		    uint32_t uid)
 {
-	if (s->cache_dir && key->len && t->block)
+	if (!s->cache_dir || !key->len || !t->block)
+		return;
+	if (t->answer.is_mapped)
+		cache_write_mapped(s->cache_dir, key, uid, t->block, t->index.size);
+	else
 		cache_write(s->cache_dir, key, uid, t->block, t->index.size);
 }
 
@@ -266,6 +270,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 	s->parser_ms = config->parser_ms;
 	s->names_ms = config->names_ms;
 	s->is_at_its_path = config->is_at_its_path;
+	s->is_small = config->is_small;
 	s->readable = readable_names_new(config->no_demangle, config->report_unread);
 	s->kallsyms_result = 1;
 	return s;
@@ -322,6 +327,7 @@ void symbolizer_free(struct symbolizer *s)
 	vec_fini(&s->tables);
 	intmap_fini(&s->by_image);
 	kallsyms_fini(&s->kallsyms);
+	file_unmap(&s->kallsyms_copy);
 	finder_fini(&s->files);
 	arena_free(s->names);
 	buf_fini(&s->scratch);
