@@ -460,10 +460,15 @@ static int loader_check_lists(const struct loader *l, struct error *err)
 	return batch_list_check_others(l->config->fleet, known, n, CLICKHOUSE_INSERT_MAX_NS, err);
 }
 
-/* Gives names to functions whose index came after their blocks. */
-static void loader_name_late(struct loader *l)
+/* Clocks of those who write indexes may differ by so much. */
+#define CLOCKS_DIFFER_S 600
+
+/*
+ * Gives names to functions whose index came after their blocks. The round began at `began_s`: it
+ * may not have seen an index that came since then.
+ */
+static void loader_name_late(struct loader *l, uint64_t began_s)
 {
-	uint64_t now_s = clock_wall_ns() / NS_PER_SECOND;
 	const struct late_names late = { .fleet = l->config->fleet,
 					 .clickhouse = l->config->clickhouse,
 					 .symbols = l->config->symbols,
@@ -479,12 +484,13 @@ static void loader_name_late(struct loader *l)
 			l->result->n_named += (uint64_t)r;
 	}
 	if (!l->code)
-		l->memory->named_s = now_s;
+		l->memory->named_s = began_s - CLOCKS_DIFFER_S;
 }
 
 /* Returns the first failure. */
 static int loader_run(struct loader *l, const char *leaves, struct error *err)
 {
+	uint64_t began_s = clock_wall_ns() / NS_PER_SECOND;
 	int r = loader_check_lists(l, err);
 
 	if (r < 0)
@@ -499,7 +505,7 @@ static int loader_run(struct loader *l, const char *leaves, struct error *err)
 			loader_put_fleet(l, leaves);
 	}
 	if (l->code != -EINTR)
-		loader_name_late(l);
+		loader_name_late(l, began_s);
 	return l->code < 0 ? error_set(err, l->code, "%s", l->why.text) : 0;
 }
 

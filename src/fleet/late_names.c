@@ -17,8 +17,8 @@
 #include "store/history/history.h"
 #include "symbol/symbols.h"
 
-/* Of a question: its SQL stays below the server's 256 KiB. */
-#define BUILDS_MAX 1000
+/* Of a question and an insert, which bounds both. */
+#define BUILDS_MAX 100
 
 struct builds {
 	VEC(struct build_id) list;

@@ -6,6 +6,9 @@
  * Its row in `functions` has these two. If the fleet gets an index of the build (.names), the
  * number gets a newer row with the name. So old samples have the name, and none is written again.
  * Reports add up the old number and the one of later samples, because both have one name and file.
+ *
+ * A loader that read its indexes before this one came can put a row without a name behind it. Its
+ * next round names the function again.
  */
 #pragma once
 

@@ -13,7 +13,7 @@
  *   - ELF images that are no core dump,
  *   - perf maps, jitdumps and files of container engines: by the form of their names,
  *   - maps, root, exe and map_files of a process,
- *   - the memory of a process that runs code of libjvm.so, libnode.so or node, for its names,
+ *   - the memory of a process that runs code of libjvm.so, libnode.so, node or nodejs,
  *   - formats and numbers of tracepoints, cgroups, and counters.
  *
  * The opener applies the rules of guard/open.h itself, because a hostile daemon is why it exists.

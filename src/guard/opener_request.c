@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <fnmatch.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
@@ -144,16 +145,23 @@ bool opener_is_path_of(enum opener_kind kind, const char *path)
 
 bool opener_is_runtime(const char *line)
 {
-	static const char *const names[] = { "libjvm.so", "libnode.so", "node" };
-	const char *name = name_of(line);
+	static const char *const globs[] = { "libjvm.so*", "libnode.so*", "node", "nodejs" };
+	static const char deleted[] = " (deleted)";
+	char name[64] = "";
+	size_t n;
 	char permissions[5];
 	int path = 0;
 
 	if (sscanf(line, "%*x-%*x %4s %*x %*x:%*x %*u %n", permissions, &path) != 1 || !path ||
 	    permissions[2] != 'x' || line[path] != '/')
 		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strncmp(name, names[i], strlen(names[i])))
+	snprintf(name, sizeof(name), "%s", name_of(line));
+	n = strcspn(name, "\n");
+	name[n] = '\0';
+	if (n > strlen(deleted) && !strcmp(name + n - strlen(deleted), deleted))
+		name[n - strlen(deleted)] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(globs); i++)
+		if (!fnmatch(globs[i], name, 0))
 			return true;
 	return false;
 }

@@ -83,8 +83,8 @@ static int opener_open_maps(const struct opener_request *r)
 	return fd < 0 ? -errno : fd;
 }
 
-/* More mappings than the kernel permits a process by default. */
-#define OPENER_MAPS_MAX 131072
+/* Others wait meanwhile. A program comes first in its maps, and a library early enough. */
+#define OPENER_MAPS_MAX 16384
 
 /* Whether the process of a folder of /proc runs a runtime whose memory assay reads. */
 static bool opener_is_of_runtime(int process)

@@ -116,10 +116,12 @@ static void ranges_are_read_from_a_file_where_the_process_is_refused(void **stat
 	int status;
 
 	(void)state;
+	if (geteuid() != 0 || access("/proc/1/mem", R_OK) < 0)
+		skip_because("not root: process 1 may be of the same user");
 	assert_true(w.fd >= 0);
 	child = fork();
 	if (child == 0) {
-		if (geteuid() == 0 && setuid(54321) < 0)
+		if (setuid(54321) < 0)
 			_exit(1);
 		_exit(memory_reads_run(reads, do_read_many, &w) == 0 && w.n_read == 2 &&
 				      !w.n_too_large && !memcmp(w.out, "abc\0defghij", 12)
