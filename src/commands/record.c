@@ -135,8 +135,8 @@ static const struct option_spec record_options[] = {
 	LABELS_OPTION(FIELD(labels)),
 	{ 0, "python-trampoline", NULL, OPT_FLAG, FIELD(python_trampoline), NULL,
 	  "without rights for BPF: the command's Python (3.12 and newer) names its own functions",
-	  "assay sets *PYTHONPERFSUPPORT=1* for COMMAND. Python becomes slower, and assay knows no "
-	  "lines. With BPF, assay reads Python's own frames, and the option has no effect." },
+	  "It sets *PYTHONPERFSUPPORT=1*. Python becomes slower, and leaves /tmp/perf-PID.map. No "
+	  "lines are known. With BPF, assay reads Python's own frames, and does nothing." },
 	{ 0, "page-faults", "N", OPT_OPTIONAL, FIELD(page_faults), NULL,
 	  "also record page faults, beside the usual event or those of -e: each, or one of N",
 	  .implied = "1" },

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pipeline/trampolines.h"
 
+#include <errno.h>
+
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "guard/memory_reads.h"
@@ -22,14 +24,10 @@
 
 struct trampoline_process {
 	int32_t pid;
-	bool is_barred;      /* its memory is not read (any more) */
+	uint64_t space;
+	bool is_stuck;       /* a read did not end: its memory is not read any more */
 	struct intmap rules; /* by address: number of the rule + 1; 0: other code */
-	uint32_t n_others;
-};
-
-struct wanted_trampoline {
-	int32_t pid;
-	uint64_t pc; /* 0: none */
+	uint32_t n_others;   /* and addresses that could not be read */
 };
 
 struct trampolines {
@@ -39,7 +37,10 @@ struct trampolines {
 	VEC(struct trampoline_process) processes;
 	VEC(struct unwind_rule) rules; /* a few */
 	uint32_t n_addresses;
-	struct wanted_trampoline wanted;
+	/* The walk. */
+	int32_t pid;
+	uint64_t space;
+	uint64_t wanted; /* address; 0: none */
 };
 
 struct trampolines *trampolines_new(trampoline_read_fn *read, void *context)
@@ -79,7 +80,7 @@ static struct trampoline_process *trampoline_process(struct trampolines *t, int3
 	if (t->processes.n >= PROCESSES_MAX || t->n_addresses >= ADDRESSES_MAX)
 		trampolines_forget_all(t);
 	*intmap_put(&t->by_pid, (uint32_t)pid, NULL) = (uint32_t)t->processes.n;
-	vec_push(&t->processes, (struct trampoline_process){ .pid = pid });
+	vec_push(&t->processes, (struct trampoline_process){ .pid = pid, .space = t->space });
 	return &t->processes.data[t->processes.n - 1];
 }
 
@@ -94,60 +95,85 @@ static uint32_t number_of_rule(struct trampolines *t, struct unwind_rule rule)
 	return (uint32_t)t->rules.n;
 }
 
-struct unwind_rule trampolines_rule(struct trampolines *t, int32_t pid, uint64_t pc)
+/* Code is elsewhere after an exec, and other code may be at its place. */
+static void begin_space(struct trampolines *t, struct trampoline_process *p, uint64_t space)
 {
-	struct trampoline_process *p = trampoline_process(t, pid);
-	uint32_t *known = intmap_find(&p->rules, pc);
-
-	if (known)
-		return *known ? t->rules.data[*known - 1] : (struct unwind_rule){ 0 };
-	if (!p->is_barred)
-		t->wanted = (struct wanted_trampoline){ pid, pc };
-	return (struct unwind_rule){ 0 };
+	t->n_addresses -= p->rules.n;
+	intmap_fini(&p->rules);
+	p->n_others = 0;
+	p->space = space;
 }
 
-static void keep_rule(struct trampolines *t, uint64_t pc, struct unwind_rule rule)
+void trampolines_begin(struct trampolines *t, int32_t pid, uint64_t space)
 {
-	struct trampoline_process *p = trampoline_process(t, t->wanted.pid);
-	uint32_t number = number_of_rule(t, rule);
+	const uint32_t *at = intmap_find(&t->by_pid, (uint32_t)pid);
 
-	*intmap_put(&p->rules, pc, NULL) = number;
-	t->n_addresses++;
-	p->n_others += !number;
-	p->is_barred = t->n_addresses >= ADDRESSES_MAX ||
-		       p->n_others >= (p->n_others == p->rules.n ? OTHERS_FIRST : OTHERS_MAX);
+	t->pid = pid;
+	t->space = space;
+	t->wanted = 0;
+	if (at && t->processes.data[*at].space != space)
+		begin_space(t, &t->processes.data[*at], space);
 }
 
-static void bar_wanted(struct trampolines *t)
+static bool is_left_alone(const struct trampolines *t, const struct trampoline_process *p)
 {
-	trampoline_process(t, t->wanted.pid)->is_barred = true;
-	t->wanted.pc = 0;
+	uint32_t n_max = p->n_others >= p->rules.n ? OTHERS_FIRST : OTHERS_MAX;
+
+	return p->is_stuck || p->n_others >= n_max || t->n_addresses >= ADDRESSES_MAX;
 }
 
+static bool read_code(struct trampolines *t, uint64_t pc, uint8_t *bytes)
+{
+	uint64_t start = trampoline_start(pc, IS_AARCH64);
+	size_t at = TRAMPOLINE_CALLER_AT(IS_AARCH64);
+
+	return t->read(t->context, t->pid, start, bytes, TRAMPOLINE_BYTES) ||
+	       t->read(t->context, t->pid, start + at, bytes + at,
+		       TRAMPOLINE_CALLER_BYTES(IS_AARCH64));
+}
+
+/* The read may never end: nothing is half done then. */
 static void read_wanted(void *trampolines)
 {
 	struct trampolines *t = trampolines;
-	uint64_t pc = t->wanted.pc, start = trampoline_start(pc, IS_AARCH64);
 	uint8_t bytes[TRAMPOLINE_BYTES] = { 0 };
+	bool is_read = read_code(t, t->wanted, bytes);
+	struct trampoline_process *p = trampoline_process(t, t->pid);
+	uint32_t number = 0;
 
-	if (!t->read(t->context, t->wanted.pid, start, bytes, sizeof(bytes)) &&
-	    !t->read(t->context, t->wanted.pid, start + TRAMPOLINE_CALLER_AT(IS_AARCH64),
-		     bytes + TRAMPOLINE_CALLER_AT(IS_AARCH64),
-		     TRAMPOLINE_CALLER_BYTES(IS_AARCH64))) {
-		bar_wanted(t);
-		return;
+	if (is_read) {
+		number = number_of_rule(t, unwind_rule_of_trampoline(bytes, IS_AARCH64));
+		*intmap_put(&p->rules, t->wanted, NULL) = number;
+		t->n_addresses++;
+		t->wanted = 0;
 	}
-	t->wanted.pc = 0;
-	keep_rule(t, pc, unwind_rule_of_trampoline(bytes, IS_AARCH64));
+	p->n_others += !number;
+}
+
+struct unwind_rule trampolines_rule(struct trampolines *t, uint64_t lookup_pc)
+{
+	struct trampoline_process *p = trampoline_process(t, t->pid);
+	uint32_t *known = intmap_find(&p->rules, lookup_pc);
+
+	if (!known && !is_left_alone(t, p)) {
+		t->wanted = lookup_pc;
+		if (memory_reads_here())
+			read_wanted(t);
+		known = intmap_find(&p->rules, lookup_pc);
+	}
+	return known && *known ? t->rules.data[*known - 1] : (struct unwind_rule){ 0 };
 }
 
 bool trampolines_learn(struct trampolines *t, struct memory_reads *reads)
 {
-	if (!t || !t->wanted.pc)
+	int result;
+
+	if (!t || !t->wanted)
 		return false;
-	if (!reads || memory_reads_run(reads, read_wanted, t) < 0)
-		bar_wanted(t);
-	return true;
+	result = reads ? memory_reads_run(reads, read_wanted, t) : -EAGAIN;
+	if (result == -ETIME || result == -EAGAIN)
+		trampoline_process(t, t->pid)->is_stuck = true;
+	return !t->wanted;
 }
 
 void trampolines_forget(struct trampolines *t, int32_t pid)

@@ -24,15 +24,18 @@ typedef bool trampoline_read_fn(void *context, int32_t pid, uint64_t addr, void 
 struct trampolines *trampolines_new(trampoline_read_fn *read, void *context);
 void trampolines_free(struct trampolines *t); /* NULL is fine */
 
-/*
- * The rule of an address, as the walk looks it up. UNWIND_CFA_NONE: there is no trampoline, or that
- * is not known. Then it is wanted.
- */
-struct unwind_rule trampolines_rule(struct trampolines *t, int32_t pid, uint64_t lookup_pc);
+/* A walk of a process begins. `space`: the number of its mappings (machine_space()). */
+void trampolines_begin(struct trampolines *t, int32_t pid, uint64_t space);
 
 /*
- * Reads the code around the address that was wanted last. False: there is none. True: it is known
- * now, and a walk that met it is made once more. `reads` NULL: nothing is read any more.
+ * The rule of an address, as the walk looks it up. UNWIND_CFA_NONE: there is no trampoline, or that
+ * is not known. Then it is wanted. A walk that runs by memory_reads_run() reads it at once.
+ */
+struct unwind_rule trampolines_rule(struct trampolines *t, uint64_t lookup_pc);
+
+/*
+ * Reads the code around the address that the walk wanted. True: it is known now, and the walk is
+ * made once more. False: there is none, or it can't be read. `reads` NULL: nothing is read.
  */
 bool trampolines_learn(struct trampolines *t, struct memory_reads *reads);
 

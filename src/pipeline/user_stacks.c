@@ -300,7 +300,7 @@ static enum unwind_where place_without_file(struct user_stacks *s, uint64_t pc)
 	if (is_in_followed_code(s, pc))
 		return UNWIND_AT_RUNTIME;
 	if (s->trampolines && !s->regs.is_i386)
-		s->trampoline = trampolines_rule(s->trampolines, s->pid, pc);
+		s->trampoline = trampolines_rule(s->trampolines, pc);
 	return unwind_rule_cfa(s->trampoline) ? UNWIND_AT_RUNTIME : UNWIND_AT_CODE;
 }
 
@@ -489,6 +489,9 @@ static struct user_chain walk_copied(struct user_stacks *s, int32_t pid,
 {
 	struct walk_work w = { s, pid, thread, stack, stack_size, is_whole, { 0 } };
 	int result;
+
+	if (s->trampolines)
+		trampolines_begin(s->trampolines, pid, machine_space(s->machine, thread));
 
 	if (!s->follows_code || !s->reads ||
 	    !(s->has_v8 || (s->java && java_stacks_may_read(s->java, pid)))) {

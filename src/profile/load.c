@@ -108,12 +108,15 @@ static uint64_t node_offset(const struct load_part *part, uint32_t node, int use
 	return offset - (use == USE_CALLER && offset > 0);
 }
 
+static uint32_t node_image(const struct load_part *part, uint32_t node)
+{
+	return load_image_of(part, part->segment->nodes[node].code.image);
+}
+
 static const uint32_t *node_frames(struct profile *p, const struct load_part *part, uint32_t node,
 				   int use, uint32_t *n)
 {
-	uint32_t image = load_image_of(part, part->segment->nodes[node].code.image);
-
-	return index_frames(p, image, node_offset(part, node, use), n);
+	return index_frames(p, node_image(part, node), node_offset(part, node, use), n);
 }
 
 static uint32_t load_add_node(struct profile *p, const struct load_part *part, uint32_t parent,
@@ -148,10 +151,10 @@ static bool takes_via(struct profile *p, const struct load_part *part, uint32_t 
 	return false;
 }
 
-static bool takes_node(struct profile *p, const struct load_part *part, uint32_t node)
+static bool takes_node(struct profile *p, const struct load_part *part, uint32_t leaf)
 {
 	const struct profile_index *x = p->index;
-	uint32_t image = load_image_of(part, part->segment->nodes[node].code.image), n;
+	uint32_t node = code_leaf(part, leaf), image = node_image(part, node), n;
 	const uint32_t *frames;
 
 	if (!x->image_takes.data[image].lib_image || x->image_takes.data[image].excluded)
@@ -159,9 +162,9 @@ static bool takes_node(struct profile *p, const struct load_part *part, uint32_t
 	if (!index_takes_file(p, image, node_offset(part, node, USE_LEAF)))
 		return false;
 	if (!query_has(x->query, FILTER_SYMBOL) && !query_has(x->query, FILTER_SYMBOL_EXCLUDE))
-		return takes_via(p, part, node);
+		return takes_via(p, part, leaf);
 	frames = node_frames(p, part, node, USE_LEAF, &n);
-	return x->function_takes.data[frames[n - 1]].symbol && takes_via(p, part, node);
+	return x->function_takes.data[frames[n - 1]].symbol && takes_via(p, part, leaf);
 }
 
 static bool is_arc(const struct load_part *part, const struct count_row *row)
@@ -173,12 +176,10 @@ static bool is_arc(const struct load_part *part, const struct count_row *row)
 static uint32_t row_image(const struct profile *p, const struct load_part *part,
 			  const struct count_row *row)
 {
-	const struct segment *s = part->segment;
-	uint32_t node = p->index->query->by_files && is_arc(part, row)
-				? load_parent_of(s, row->node)
-				: row->node;
+	bool is_caller = p->index->query->by_files && is_arc(part, row);
 
-	return load_image_of(part, s->nodes[node].code.image);
+	return node_image(part, is_caller ? load_parent_of(part->segment, row->node)
+					  : code_leaf(part, row->node));
 }
 
 /*
@@ -268,8 +269,7 @@ static uint32_t add_chain(struct profile *p, struct load_part *part, uint32_t no
 			p->index->request->with_chains ? shown_parent(part, step.node) : 0;
 
 		vec_push(&part->chain, step);
-		index_fetch_frames(p,
-				   load_image_of(part, part->segment->nodes[step.node].code.image),
+		index_fetch_frames(p, node_image(part, step.node),
 				   node_offset(part, step.node, step.use));
 		if (caller)
 			step.use =

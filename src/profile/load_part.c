@@ -30,13 +30,13 @@ void load_part_init(struct load_part *part, const struct segment *segment)
 
 void load_part_fini(struct load_part *part)
 {
-	void *columns[] = { part->images,        part->has_samples, part->groups,
-			    part->lanes,         part->idle,        part->comms,
-			    part->class_samples, part->uses,        part->as_leaf,
-			    part->as_caller,     part->cgroups,     part->contexts,
-			    part->arcs,          part->last,        part->alike,
-			    part->apps,          part->waker_marks, part->shown_leaves,
-			    part->shown_parents, part->shown_calls };
+	void *columns[] = { part->images,        part->has_samples,   part->groups,
+			    part->lanes,         part->idle,          part->comms,
+			    part->class_samples, part->uses,          part->as_leaf,
+			    part->as_caller,     part->cgroups,       part->contexts,
+			    part->arcs,          part->last,          part->alike,
+			    part->apps,          part->waker_marks,   part->shown_leaves,
+			    part->code_leaves,   part->shown_parents, part->shown_calls };
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		free(columns[i]);

@@ -36,8 +36,10 @@ struct load_part {
 	uint32_t host;     /* string of profile->comms */
 	uint32_t *cgroups; /* by class; NULL: nobody asked */
 	uint64_t *class_samples;
-	uint8_t *uses;  /* by node */
-	uint32_t *apps; /* lanes_by_samples: by class its application + 1; SEVERAL_APPS; 0 */
+	uint8_t *uses;         /* by node */
+	uint32_t *apps;        /* lanes_by_samples: by class its application + 1; SEVERAL_APPS; 0 */
+	uint32_t *code_leaves; /* by node: the frame that filters of code go by (shown_frames.h);
+				  NULL */
 	uint32_t *shown_leaves, *shown_parents; /* by node (shown_frames.h); NULL: all are shown */
 	bool *shown_calls;   /* by node: what is shown for it as the innermost frame is a call */
 	bool *arcs;          /* by node: no sample's, but of an arc; NULL: there are none */

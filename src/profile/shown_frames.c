@@ -16,7 +16,6 @@ struct shown {
 	uint32_t *nearest;
 	bool *has;      /* by node: its stack has a frame of the kind that is asked for */
 	bool *is_waker; /* by node: it is below the mark of a wait, where frames are the waker's */
-	bool has_trampolines;
 };
 
 static const struct image *shown_image(const struct shown *s, uint32_t node)
@@ -69,10 +68,10 @@ static bool may_be_loop(const struct image *image)
 	return image->kind == IMAGE_FILE || image->kind == IMAGE_JIT;
 }
 
-/* The frame, or the one of the trampoline that called this loop. */
-static uint32_t frame_of_loop(const struct shown *s, uint32_t node)
+/* Whether a trampoline called this loop. */
+static bool is_called_loop(const struct shown *s, uint32_t node, uint32_t parent)
 {
-	return s->has_trampolines ? s->part->shown_leaves[node] : node;
+	return is_trampoline(s, parent) && !s->is_waker[node] && may_be_loop(shown_image(s, node));
 }
 
 /*
@@ -82,16 +81,14 @@ static uint32_t frame_of_loop(const struct shown *s, uint32_t node)
 static void fold_loop(struct shown *s, uint32_t node, uint32_t parent)
 {
 	struct load_part *part = s->part;
-	bool is_loop =
-		s->has_trampolines && is_trampoline(s, parent) && may_be_loop(shown_image(s, node));
-	uint32_t caller = frame_of_loop(s, parent);
+	uint32_t caller = code_leaf(part, parent);
 	bool has_loop = caller && !s->is_waker[node] && is_heap_frame(shown_image(s, node)) &&
 			may_be_loop(shown_image(s, caller));
 
-	if (s->has_trampolines)
-		part->shown_leaves[node] = is_loop ? parent : node;
+	if (part->shown_leaves)
+		part->shown_leaves[node] = code_leaf(part, node);
 	part->shown_parents[node] =
-		has_loop ? frame_of_loop(s, load_parent_of(part->segment, caller)) : caller;
+		has_loop ? code_leaf(part, load_parent_of(part->segment, caller)) : caller;
 }
 
 /* `native` and `language`: leaves out frames of the other kind. */
@@ -124,14 +121,17 @@ void load_find_shown(const struct profile *p, struct load_part *part)
 	struct shown s = { .p = p, .part = part, .frames = p->index->query->frames };
 	bool folds = s.frames == FRAMES_BOTH;
 
-	if (!has_languages(segment) || (folds && !p->index->request->with_chains))
+	if (!has_languages(segment))
+		return;
+	if (has_trampolines(&s))
+		part->code_leaves = load_column(n, sizeof(uint32_t));
+	else if (folds && !p->index->request->with_chains)
 		return;
 	s.is_waker = load_column(n, sizeof(bool));
 	s.has = load_column(n, sizeof(bool));
 	s.nearest = load_column(n, sizeof(uint32_t));
 	part->shown_parents = load_column(n, sizeof(uint32_t));
-	s.has_trampolines = folds && has_trampolines(&s);
-	if (!folds || s.has_trampolines) {
+	if (!folds || part->code_leaves) {
 		part->shown_leaves = load_column(n, sizeof(uint32_t));
 		part->shown_calls = load_column(n, sizeof(bool));
 	}
@@ -139,6 +139,8 @@ void load_find_shown(const struct profile *p, struct load_part *part)
 		uint32_t parent = load_parent_of(segment, node);
 
 		s.is_waker[node] = s.is_waker[parent] || image_is_wait_mark(shown_image(&s, node));
+		if (part->code_leaves)
+			part->code_leaves[node] = is_called_loop(&s, node, parent) ? parent : node;
 		if (folds)
 			fold_loop(&s, node, parent);
 		else

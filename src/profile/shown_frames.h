@@ -30,6 +30,15 @@ static inline uint32_t shown_leaf(const struct load_part *part, uint32_t node)
 	return part->shown_leaves ? part->shown_leaves[node] : node;
 }
 
+/*
+ * The frame that filters of code go by. It is `node` but for the interpreter's loop that CPython's
+ * perf trampoline called: there, the frame of the trampoline has the function that ran.
+ */
+static inline uint32_t code_leaf(const struct load_part *part, uint32_t node)
+{
+	return part->code_leaves ? part->code_leaves[node] : node;
+}
+
 /* Whether that frame was calling, and not executing: then its address is a return address. */
 static inline bool shown_leaf_calls(const struct load_part *part, uint32_t node)
 {

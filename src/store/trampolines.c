@@ -20,18 +20,20 @@ struct trampoline_code {
 };
 
 struct trampoline_codes {
-	struct trampoline_code *data; /* by image, start and order */
+	struct trampoline_code *data; /* by process, image, start and order */
 	size_t n, cap;
 };
 
 static int compare_places(const struct trampoline_code *c, int32_t pid, const char *image,
 			  uint64_t start)
 {
+	int images = strcmp(c->image, image);
+
 	if (c->pid != pid)
 		return c->pid < pid ? -1 : 1;
-	if (c->start != start)
-		return c->start < start ? -1 : 1;
-	return strcmp(c->image, image);
+	if (images)
+		return images;
+	return (c->start > start) - (c->start < start);
 }
 
 static int by_place(const void *a, const void *b)

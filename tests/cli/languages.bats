@@ -53,6 +53,22 @@ check_trampolines() {
 	done
 }
 
+@test "--python-trampoline names Python's functions in copied stacks" {
+	need_recording
+	python3 -c 'import sys; sys.exit(not hasattr(sys, "activate_stack_trampoline"))' || skip "no python3 of 3.12 or newer here"
+	record_samples 300 s "" --collector perf --call-graph dwarf --python-trampoline -e cpu-clock -- "$(python_path)" -c '
+import os, sys
+print(os.getpid(), file=sys.stderr)
+def spin():
+    return sum(i * i for i in range(10**5))
+while True: spin()'
+	rm -f "/tmp/perf-$(grep -xE '[0-9]+' recorder.out).map"
+	assay report -i s --frames language --by language,symbol -t 0 --format json >by.json
+	[ "$(jq '[.rows[] | select(.language == "python" and .symbol == "spin")] | length' by.json)" = 1 ]
+	[ "$(jq '[.rows[] | select(.language == "python") | .samples] | add' by.json)" -ge 200 ]
+	[ "$(fact s '.losses."python-collector" // 0')" = 0 ]
+}
+
 @test "--python-trampoline is for a command without rights for BPF" {
 	need_recording
 	run assay record --python-trampoline -p $$

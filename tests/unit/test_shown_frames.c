@@ -283,12 +283,23 @@ static void trampolines_are_frames_of_python(void **state)
 	frames_world_init(&x);
 	add_trampolines(&x);
 	check_all_ways(&x, "both", "main;hot;K.cold;sort=1 main;hot;K.cold=6 ");
-	check_stacks(&x, "both", (struct way){ .without_chains = true }, "sort=1 K.cold=4 loop=2 ");
+	check_stacks(&x, "both", (struct way){ .without_chains = true }, "sort=1 K.cold=6 ");
 	check_all_ways(&x, "native",
 		       "main;wake;loop;wake;loop;sort=1 main;wake;loop;wake=4 "
 		       "main;wake;loop;wake;loop=2 ");
 	check_all_ways(&x, "language", "hot;K.cold=7 ");
-	check_stacks(&x, "both", (struct way){ .filter = "language:python" }, "main;hot;K.cold=4 ");
+	for (int i = 0; i < 2; i++) {
+		const struct way way = { .filter = "language:python", .with_lanes = i };
+
+		check_stacks(&x, "both", way, "main;hot;K.cold=6 ");
+		check_stacks(&x, "language", way, "hot;K.cold=6 ");
+	}
+	check_stacks(&x, "both", (struct way){ .filter = "symbol:K.cold", .without_chains = true },
+		     "K.cold=6 ");
+	check_stacks(&x, "both", (struct way){ .filter = "language:native" },
+		     "main;hot;K.cold;sort=1 ");
+	check_stacks(&x, "both", (struct way){ .filter = "via:loop" },
+		     "main;hot;K.cold;sort=1 main;hot;K.cold=6 ");
 	frames_world_fini(&x);
 }
 

@@ -140,9 +140,18 @@ static bool read_memory(void *context, int32_t pid, uint64_t addr, void *out, si
 	return true;
 }
 
+#define SPACE 100
+
+/* In a walk of a process. */
+static bool has_rule_in(struct trampolines *t, int32_t pid, uint64_t space, uint64_t pc)
+{
+	trampolines_begin(t, pid, space);
+	return unwind_rule_cfa(trampolines_rule(t, pc)) != UNWIND_CFA_NONE;
+}
+
 static bool has_rule(struct trampolines *t, int32_t pid, uint64_t pc)
 {
-	return unwind_rule_cfa(trampolines_rule(t, pid, pc)) != UNWIND_CFA_NONE;
+	return has_rule_in(t, pid, SPACE, pc);
 }
 
 static void the_code_of_an_address_is_read_once(void **state)
@@ -187,7 +196,30 @@ static void the_first_code_of_a_mapping_is_known(void **state)
 	memory_reads_free(reads);
 }
 
-static void a_process_that_cannot_be_read_is_left_alone(void **state)
+static void code_is_read_anew_after_an_exec(void **state)
+{
+	struct memory m;
+	struct trampolines *t = trampolines_new(read_memory, &m);
+	struct memory_reads *reads = memory_reads_new(MEMORY_READ_NS);
+	uint64_t pc;
+
+	(void)state;
+	put_code(&m, HOST_CODE, sizeof(HOST_CODE));
+	pc = m.start + CODE_AT + CALLER;
+	assert_false(has_rule(t, 7, pc));
+	assert_true(trampolines_learn(t, reads));
+	assert_true(has_rule(t, 7, pc));
+	m.bytes[CODE_AT] ^= 1;
+	assert_false(has_rule_in(t, 7, SPACE + 1, pc));
+	assert_true(trampolines_learn(t, reads));
+	assert_false(has_rule_in(t, 7, SPACE + 1, pc));
+	assert_int_equal(m.n_reads, 2);
+	trampolines_free(t);
+	memory_reads_free(reads);
+}
+
+/* Another walk is of another process: what this one wanted is forgotten. */
+static void a_walk_learns_its_own_addresses_alone(void **state)
 {
 	struct memory m;
 	struct trampolines *t = trampolines_new(read_memory, &m);
@@ -195,18 +227,47 @@ static void a_process_that_cannot_be_read_is_left_alone(void **state)
 
 	(void)state;
 	put_code(&m, HOST_CODE, sizeof(HOST_CODE));
+	assert_false(has_rule(t, 7, m.start + CODE_AT + CALLER));
+	trampolines_begin(t, 8, SPACE);
+	assert_false(trampolines_learn(t, reads));
+	assert_int_equal(m.n_reads, 0);
+	trampolines_free(t);
+	memory_reads_free(reads);
+}
+
+static void a_process_that_cannot_be_read_is_left_alone(void **state)
+{
+	struct memory m;
+	struct trampolines *t = trampolines_new(read_memory, &m);
+	struct memory_reads *reads = memory_reads_new(MEMORY_READ_NS);
+	uint64_t pc;
+
+	(void)state;
+	put_code(&m, HOST_CODE, sizeof(HOST_CODE));
+	pc = m.start + CODE_AT + CALLER;
 	m.is_gone = true;
-	assert_false(has_rule(t, 7, m.start + CODE_AT + CALLER));
+	assert_false(has_rule(t, 7, pc));
+	assert_false(trampolines_learn(t, reads));
+	/* once is no proof */
+	m.is_gone = false;
+	assert_false(has_rule(t, 7, pc));
 	assert_true(trampolines_learn(t, reads));
-	assert_false(has_rule(t, 7, m.start + CODE_AT + CALLER));
+	assert_true(has_rule(t, 7, pc));
+	m.is_gone = true;
+	m.n_reads = 0;
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_false(has_rule(t, 8, pc));
+		assert_false(trampolines_learn(t, reads));
+	}
+	assert_in_range(m.n_reads, 2, 64);
+	/* nothing may be read: for ever */
+	m.is_gone = false;
+	assert_false(has_rule(t, 9, pc));
+	assert_false(trampolines_learn(t, NULL));
+	m.n_reads = 0;
+	assert_false(has_rule_in(t, 9, SPACE + 1, pc));
 	assert_false(trampolines_learn(t, reads));
-	assert_int_equal(m.n_reads, 2);
-	/* nothing may be read */
-	assert_false(has_rule(t, 8, m.start + CODE_AT + CALLER));
-	assert_true(trampolines_learn(t, NULL));
-	assert_false(has_rule(t, 8, m.start + CODE_AT + CALLER));
-	assert_false(trampolines_learn(t, reads));
-	assert_int_equal(m.n_reads, 2);
+	assert_int_equal(m.n_reads, 0);
 	trampolines_free(t);
 	memory_reads_free(reads);
 }
@@ -254,6 +315,8 @@ int main(void)
 		cmocka_unit_test(other_code_has_no_rule),
 		cmocka_unit_test(the_code_of_an_address_is_read_once),
 		cmocka_unit_test(the_first_code_of_a_mapping_is_known),
+		cmocka_unit_test(code_is_read_anew_after_an_exec),
+		cmocka_unit_test(a_walk_learns_its_own_addresses_alone),
 		cmocka_unit_test(a_process_that_cannot_be_read_is_left_alone),
 		cmocka_unit_test(a_process_with_other_code_is_left_alone),
 		cmocka_unit_test(names_of_trampolines_have_a_function_and_a_file),
