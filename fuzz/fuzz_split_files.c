@@ -50,9 +50,8 @@ static void copy_file(uint32_t i, struct file_mapping *out)
 /* The first file from the wished place on. Several threads may ask. */
 static int open_input_file(struct parser_job *job, const struct buf *wish, struct file_mapping *out)
 {
-	struct reader r = reader_over(wish->data, wish->len);
-	uint8_t kind = reader_u8(&r);
-	uint32_t first = reader_u8(&r);
+	uint8_t kind = wish->len ? wish->data[0] : 0;
+	uint32_t first = wish->len > 1 ? wish->data[1] : 0;
 
 	(void)job;
 	if ((kind != WISH_SPLIT && kind != WISH_PACKAGE) || first + 1 >= input.n)
