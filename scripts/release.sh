@@ -31,6 +31,7 @@ versions() {
 	is_in meson.build "version: '$version'"
 	is_in debian/changelog "assay ($version)"
 	is_in rpm/assay.spec "assay_version $version"
+	is_in python/pyproject.toml "version = \"$version\""
 	grep -qE "^## $version, [0-9]{4}-[0-9]{2}-[0-9]{2}$" CHANGELOG.md || failed "CHANGELOG.md has no heading '## $version, YEAR-MONTH-DAY'"
 	[ ! -e docs/STATUS.md ] || failed "docs/STATUS.md is there: work is not complete"
 }
