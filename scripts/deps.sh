@@ -157,6 +157,7 @@ on_debian() {
 	echo "Installing: $missing" >&2
 	log=$(mktemp)
 	as_root apt-get -qq update >"$log" 2>&1 </dev/null || true
+	! pgrep -x 'apt|apt-get|aptitude|dpkg' >/dev/null 2>&1 || echo "Another program installs packages: waiting up to 5 minutes for it" >&2
 	missing=$(missing_on_debian | tr '\n' ' ')
 	# shellcheck disable=SC2086 # words are packages
 	if ! as_root env DEBIAN_FRONTEND=noninteractive \

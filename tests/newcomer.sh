@@ -6,7 +6,7 @@
 #
 # The tarball (`make tarball`), if there is one, runs first, while nothing is installed. `make deb` follows `make demo`, and a second
 # chroot gets the packages. Debian 11 lacks libraries of the packages, and what some tests need: there, unit tests run only. It prints
-# a line for each command, and the sum as the last line. Chroots are made in ASSAY_NEWCOMER_DIR, else in TMPDIR. NEWCOMER_CHECK='make check T=unit' runs
+# a line for each command, and the sum as the last line. Two chroots are made in ASSAY_NEWCOMER_DIR, else in TMPDIR. NEWCOMER_CHECK='make check T=unit' runs
 # instead of `make check`. Output stays in newcomer-RELEASE-COMMAND.log of the present folder if a command
 # fails.
 set -u
@@ -67,7 +67,7 @@ newcomer() {
 	make_chroot "$release"
 	if [ -n "$why" ]; then
 		echo "$release: skipped: $why"
-		skipped=$((skipped + 5))
+		skipped=$((skipped + 3${has_packages:+ + 2}))
 	else
 		[ -z "$has_packages" ] || cp -a "$dir" "$dir.clean"
 		check_tarball
@@ -91,11 +91,15 @@ check_clone() {
 # They are installed where nothing of the build is.
 check_packages() {
 	local built=$dir
-	command_passes "make deb" || return
+	if ! command_passes "make deb"; then
+		echo "$release: the packages: skipped: there are none"
+		skipped=$((skipped + 1))
+		return
+	fi
 	local dir=$built.clean
 	prepare_apt && mkdir -p "$dir/root/debs/source" &&
 		find "$built/assay/build-deb" -name '*.deb' ! -name '*dbgsym*' -exec cp -t "$dir/root/debs" {} + &&
-		cp -r "$here"/../{debian,examples,scripts} "$dir/root/debs/source" && cp "$here/packages_check.sh" "$dir/root/"
+		cp -r "$here"/../{debian,examples,scripts} "$dir/root/debs/source" && cp "$here/packages_check.sh" "$dir/root/" || echo "$release: no copy of the packages"
 	command_passes "sh /root/packages_check.sh /root/debs"
 }
 

@@ -100,7 +100,7 @@ int rings_enable_side_band(struct rings *r, struct error *err)
 	int e = 0;
 
 	for (size_t i = 0; i < r->fds.n && !e; i++)
-		if (r->fds.data[i].counter == RINGS_SIDE_BAND)
+		if (r->fds.data[i].counter == RINGS_SIDE_BAND && !r->fds.data[i].has_ended)
 			e = enable_fd(r, &r->fds.data[i], err);
 	return e;
 }

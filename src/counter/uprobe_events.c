@@ -150,7 +150,6 @@ static int add_probes(const struct counter_sources *sources, struct uprobe_event
 		      struct counters *counters)
 {
 	cleanup(free_at_exit) uint64_t *ids = xcalloc(counters->n + 1, sizeof(*ids));
-	size_t n = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < counters->n && r == 0; i++)
@@ -158,10 +157,8 @@ static int add_probes(const struct counter_sources *sources, struct uprobe_event
 		    (r = add_probe(sources, e, &counters->data[i])) == 0)
 			r = read_id(e, e->n - 1, &ids[i]);
 	for (size_t i = 0; i < counters->n && r == 0; i++)
-		if (counter_is_probe(&counters->data[i])) {
+		if (counter_is_probe(&counters->data[i]))
 			make_tracepoint(&counters->data[i], ids[i]);
-			n++;
-		}
 	return r;
 }
 

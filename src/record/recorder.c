@@ -574,7 +574,7 @@ static int recorder_finish(struct recorder *r, struct error *err)
 	end.own_peak_bytes += cost.peak_bytes;
 	out->own_cpu_ns = end.own_cpu_ns;
 	out->own_peak_bytes = end.own_peak_bytes;
-	out->duration_ns = end_ns - r->counting_ns;
+	out->duration_ns = end_ns - r->start_ns;
 	/* a failed reading at the end is the error to report; all that was read is kept */
 	e = pipeline_close(take_ptr(r->pipeline), &end, &out->counts, e_read < 0 ? NULL : err);
 	if (r->cpu_account && !r->was_steered && e >= 0)

@@ -28,10 +28,12 @@ __asm__(".text\n"
 	"	ret\n"
 	".size PyGILState_GetThisThreadState, . - PyGILState_GetThisThreadState\n");
 
+volatile unsigned int rounds;
+
 __attribute__((noinline)) void _PyEval_EvalFrameDefault(void)
 {
-	for (volatile unsigned int i = 0;; i++)
-		;
+	for (;;)
+		rounds++;
 }
 
 /* Offsets are those of 3.11, in words (src/lang/python.c). */
