@@ -197,6 +197,24 @@ static int32_t moved_words(uint32_t insn)
 	return 0;
 }
 
+/* Whether an instruction may move the stack pointer in a way that is not counted. */
+static bool moves_unknown(uint32_t insn)
+{
+	bool is_sum_to_sp = (insn & 0x1f00001f) == 0x1100001f || (insn & 0x1f20001f) == 0x0b20001f;
+	bool is_pair = (insn & 0x3a8003e0) == 0x288003e0;
+	bool is_single = (insn & 0x3b2007e0) == 0x380007e0;
+	bool sets_flags = insn >> 29 & 1; /* cmp and cmn write no register */
+
+	return !moved_words(insn) && ((is_sum_to_sp && !sets_flags) || is_pair || is_single);
+}
+
+/* Another way through the code may have pushed others. */
+static bool branches(uint32_t insn)
+{
+	return (insn & 0x7c000000) == 0x14000000 || (insn & 0xff000010) == 0x54000000 ||
+	       (insn & 0x7c000000) == 0x34000000;
+}
+
 static bool pops(uint32_t insn)
 {
 	bool is_ldp_of_stack = (insn & 0x3a4003e0) == 0x284003e0;
@@ -232,8 +250,11 @@ bool v8_pushed_words(const struct v8 *v8, uint64_t pc, uint16_t *out)
 		return true;
 	}
 	words = 0;
-	for (i = LOOK_AROUND; i-- > 0 && !is_before_code(insns[i]);)
+	for (i = LOOK_AROUND; i-- > 0 && !is_before_code(insns[i]);) {
+		if (moves_unknown(insns[i]) || branches(insns[i]))
+			return false;
 		words -= moved_words(insns[i]);
+	}
 	*out = (uint16_t)words;
 	return i < LOOK_AROUND && words >= 0;
 }

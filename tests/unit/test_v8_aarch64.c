@@ -151,9 +151,22 @@ static void the_words_of_a_frame_without_a_pointer_are_counted(void **state)
 		RET,
 	};
 	static const uint32_t unknown[48] = { [0 ... 47] = NOP };
-	struct v8 v8 = v8_with(&node_18, insns, ARRAY_SIZE(insns));
+	static const uint32_t odd[][3] = {
+		{ PADDING, 0xcb3063ff /* sub sp,sp,x16 */, NOP },
+		{ PADDING, 0x9100021f /* mov sp,x16 */, NOP },
+		{ PADDING, 0xad0003ff ^ 0x00800000 /* stp q31,q0,[sp,#0]! */, NOP },
+		{ PADDING, 0x54000040 /* b.eq */, NOP },
+	};
+	static const uint32_t compared[] = { PADDING, 0xf100001f /* cmp x0,#0 */, NOP };
+	struct v8 v8 = v8_with(&node_18, compared, ARRAY_SIZE(compared));
 
 	(void)state;
+	assert_int_equal(words_at(&v8, 2), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(odd); i++) {
+		v8 = v8_with(&node_18, odd[i], ARRAY_SIZE(odd[i]));
+		assert_int_equal(words_at(&v8, 2), 999);
+	}
+	v8 = v8_with(&node_18, insns, ARRAY_SIZE(insns));
 	assert_int_equal(words_at(&v8, 2), 0);
 	assert_int_equal(words_at(&v8, 3), 2);
 	assert_int_equal(words_at(&v8, 4), 4);
