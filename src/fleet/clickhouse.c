@@ -151,6 +151,53 @@ static int shard_exchange(const struct clickhouse *ch, struct shard *s, const ch
 }
 
 /*
+ * ClickHouse 18.16 takes a body that a lost connection cuts for a whole one. So rows before the cut
+ * would be stored, and the whole body again later. A block of its native compression says how long
+ * it is. This one is not compressed, and its checksum is not asked for.
+ * (CompressedReadBufferBase.cpp: 16 bytes of checksum, method, length with these 9 bytes, length.)
+ */
+#define WHOLE_PARAMETERS \
+	"decompress=1&http_native_compression_disable_checksumming_on_decompress=1&"
+#define WHOLE_CHECKSUM 16
+#define WHOLE_HEAD     9
+#define WHOLE_PLAIN    0x02
+
+static void put_whole(struct buf *out, const void *body, size_t size)
+{
+	static const uint8_t no_checksum[WHOLE_CHECKSUM];
+
+	buf_reserve(out, WHOLE_CHECKSUM + WHOLE_HEAD + size);
+	buf_bytes(out, no_checksum, sizeof(no_checksum));
+	buf_u8(out, WHOLE_PLAIN);
+	buf_u32(out, (uint32_t)(size + WHOLE_HEAD));
+	buf_u32(out, (uint32_t)size);
+	buf_bytes(out, body, size);
+}
+
+/* The same of a body that changes something: the server takes it as a whole, or not at all. */
+static int shard_change(const struct clickhouse *ch, struct shard *s, const char *parameters,
+			const void *body, size_t size, struct buf *answer, struct error *err)
+{
+	struct buf all = { 0 }, whole = { 0 };
+	int r;
+
+	if (s->dialect == CLICKHOUSE_TODAY)
+		return shard_exchange(ch, s, parameters, body, size, answer, err);
+	buf_printf(&all, WHOLE_PARAMETERS "%s", parameters);
+	put_whole(&whole, body, size);
+	r = shard_exchange(ch, s, buf_cstr(&all), whole.data, whole.len, answer, err);
+	buf_fini(&whole);
+	buf_fini(&all);
+	return r;
+}
+
+/* Users that only read can't change settings. */
+static bool is_question(const char *sql)
+{
+	return !strncmp(sql, "SELECT", 6);
+}
+
+/*
  * With wait_end_of_query, the server ends the question before it begins the answer. So an error on
  * the way has its own status, and is no text behind the first rows.
  */
@@ -162,7 +209,8 @@ static int shard_ask(const struct clickhouse *ch, struct shard *s, const char *s
 
 	buf_str(&parameters, "wait_end_of_query=1&database=");
 	url_put_text(&parameters, s->database);
-	r = shard_exchange(ch, s, buf_cstr(&parameters), sql, strlen(sql), answer, err);
+	r = (is_question(sql) ? shard_exchange : shard_change)(ch, s, buf_cstr(&parameters), sql,
+							       strlen(sql), answer, err);
 	buf_fini(&parameters);
 	return r;
 }
@@ -274,7 +322,7 @@ int clickhouse_insert(struct clickhouse *ch, uint32_t shard, enum clickhouse_tab
 	}
 	buf_str(&parameters, INSERT_QUERY);
 	buf_printf(&parameters, "%s%%20FORMAT%%20RowBinary", clickhouse_tables[table].name);
-	r = shard_exchange(ch, s, buf_cstr(&parameters), rows->data, rows->len, NULL, err);
+	r = shard_change(ch, s, buf_cstr(&parameters), rows->data, rows->len, NULL, err);
 	buf_fini(&parameters);
 	return r;
 }

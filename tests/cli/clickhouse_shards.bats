@@ -118,6 +118,28 @@ in_clickhouse() {
 	[ "$(in_clickhouse)" = "$all" ]
 }
 
+# A receipt, which is the first row, has 22 bytes in stack_day. Behind it, 18.16 took a cut body for a whole one.
+@test "18.16 stores a block whole or not at all if a connection is cut between its rows" {
+	fleet_of_six
+	assay fleet init --clickhouse "$shards"
+	for bytes in 22 47; do # without and with 25 bytes before the rows
+		for host in a$bytes b$bytes c$bytes d$bytes e$bytes f$bytes; do
+			assay ship --to dir:fleet --once -q --host "$host" store
+		done
+		background python3 "$ROOT/tests/cli/cut_insert.py" "${ports[1]}" stack_day $bytes >"port$bytes"
+		proxy=$!
+		wait_for test -s "port$bytes"
+		assay fleet load --clickhouse "http://127.0.0.1:$(head -n 1 "port$bytes")/fleet,http://127.0.0.1:${ports[2]}/fleet" fleet || true
+		kill "$proxy"
+		wait "$proxy" || true
+		grep cut "port$bytes"
+	done
+	assay fleet load --clickhouse "$shards" fleet
+	assay fleet audit --clickhouse "$shards" fleet
+	[ "$(in_clickhouse)" = $((all * 3)) ]
+	[ $(($(ask 1 "SELECT sum(samples) FROM stack_day WHERE service != ''") + $(ask 2 "SELECT sum(samples) FROM stack_day WHERE service != ''"))) = $((all * 3)) ]
+}
+
 @test "a shard of 18.16 whose disk is full gets its blocks when it has room" {
 	[ "$(id -u)" = 0 ] || skip "only root can mount a small disk"
 	stop 2

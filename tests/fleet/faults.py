@@ -42,7 +42,10 @@ class Proxy:
 
     def accept(self):
         while True:
-            client, _ = self.listener.accept()
+            try:
+                client, _ = self.listener.accept()
+            except OSError: # it is closed
+                return
             try:
                 if self.refuses:
                     self.n_struck += 1
@@ -427,10 +430,10 @@ def check(fleet):
 def play(folder, count, url):
     """One fleet. Returns its state, whose "wrong" says what the audit found. A fleet that is over gets no more faults."""
     fleet = Fleet(folder, url)
-    if fleet.state.get("over"):
-        return fleet.state
-    fleet.start_gateway()
     try:
+        if fleet.state.get("over"):
+            return fleet.state
+        fleet.start_gateway()
         while fleet.state["done"] < count:
             inject(fleet)
             if fleet.state["tries"] > 50 + 20 * count:
@@ -440,6 +443,9 @@ def play(folder, count, url):
         fleet.save()
     finally:
         kill(fleet.gateway)
+        if fleet.zookeeper: # the next fleet listens at the same port
+            fleet.zookeeper.listener.shutdown(socket.SHUT_RDWR)
+            fleet.zookeeper.listener.close()
     for i in range(len(fleet.shards) if fleet.state["over"] else 0):
         fleet.sql(i, "DROP DATABASE %s_%d" % (fleet.state["database"], i))
     return fleet.state
