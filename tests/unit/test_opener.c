@@ -128,13 +128,12 @@ static void files_of_a_process_are_opened(void **state)
 /* This program under another name, which waits. The caller kills it. */
 static pid_t start_waiting(const char *name)
 {
-	cleanup(free_at_exit) char *copy = xasprintf("cp /proc/%d/exe %s", (int)getpid(), name);
 	cleanup(free_at_exit) char *path = xasprintf("./%s", name);
 	int started[2];
 	char byte;
 	pid_t pid;
 
-	run_command(copy);
+	run_command("cp /proc/%d/exe %s", (int)getpid(), name);
 	assert_int_equal(pipe2(started, O_CLOEXEC), 0);
 	pid = fork();
 	if (pid == 0) {
