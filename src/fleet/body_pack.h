@@ -8,8 +8,8 @@
 struct error;
 
 /*
- * Packs a file, piece by piece: it takes some 4 MiB of memory beside the packed bytes, whatever the
- * size of the file. 0 and the bytes in *out, which is empty before; 1: it is larger than a gateway
- * takes. Otherwise a negative errno.
+ * Packs a file into *out, which is empty before. It works piece by piece, and takes some 4 MiB of
+ * memory beside the packed bytes. 0: it is packed. 1: it is larger than a gateway takes. Otherwise
+ * a negative errno.
  */
 int body_pack(const char *path, struct buf *out, struct error *err);

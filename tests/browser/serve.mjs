@@ -421,6 +421,7 @@ await run({
 		await page.goto(`${origin}/#source=base&view=info`);
 		await page.reload();
 		await page.locator("main dl").first().waitFor();
+		await settled(); // the form has all its choices
 		await select("#source", "plain");
 		await select("#view", "Functions");
 		await tabTo("#filter");

@@ -20,13 +20,14 @@ pthread_key_t key;
 void PyGILState_GetThisThreadState(void);
 void _PyEval_EvalFrameDefault(void);
 
-__asm__(".text\n"
+__asm__(".pushsection .text\n"
 	".globl PyGILState_GetThisThreadState\n"
 	".type PyGILState_GetThisThreadState, @function\n"
 	"PyGILState_GetThisThreadState:\n"
 	"	mov key(%rip), %edi\n"
 	"	ret\n"
-	".size PyGILState_GetThisThreadState, . - PyGILState_GetThisThreadState\n");
+	".size PyGILState_GetThisThreadState, . - PyGILState_GetThisThreadState\n"
+	".popsection\n");
 
 volatile unsigned int rounds;
 

@@ -154,141 +154,129 @@ static bool has_rule(struct trampolines *t, int32_t pid, uint64_t pc)
 	return has_rule_in(t, pid, SPACE, pc);
 }
 
+/* A process with a trampoline, whose memory is read. */
+struct world {
+	struct memory m;
+	struct trampolines *t;
+	struct memory_reads *reads;
+};
+
+static int make_world(void **state)
+{
+	struct world *w = xcalloc(1, sizeof(*w));
+
+	put_code(&w->m, HOST_CODE, sizeof(HOST_CODE));
+	w->t = trampolines_new(read_memory, &w->m);
+	w->reads = memory_reads_new(MEMORY_READ_NS);
+	*state = w;
+	return 0;
+}
+
+static int free_world(void **state)
+{
+	struct world *w = *state;
+
+	trampolines_free(w->t);
+	memory_reads_free(w->reads);
+	free(w);
+	return 0;
+}
+
 static void the_code_of_an_address_is_read_once(void **state)
 {
-	struct memory m;
-	struct trampolines *t = trampolines_new(read_memory, &m);
-	struct memory_reads *reads = memory_reads_new(MEMORY_READ_NS);
-	uint64_t pc;
+	struct world *w = *state;
+	uint64_t pc = w->m.start + CODE_AT + CALLER;
 
-	(void)state;
-	put_code(&m, HOST_CODE, sizeof(HOST_CODE));
-	pc = m.start + CODE_AT + CALLER;
-	assert_false(has_rule(t, 7, pc));
-	assert_true(trampolines_learn(t, reads));
-	assert_false(trampolines_learn(t, reads));
+	assert_false(has_rule(w->t, 7, pc));
+	assert_true(trampolines_learn(w->t, w->reads));
+	assert_false(trampolines_learn(w->t, w->reads));
 	for (int i = 0; i < 3; i++)
-		assert_true(has_rule(t, 7, pc));
-	assert_int_equal(m.n_reads, 1);
+		assert_true(has_rule(w->t, 7, pc));
+	assert_int_equal(w->m.n_reads, 1);
 	/* of another process, or of a new one with the same number: not known */
-	assert_false(has_rule(t, 8, pc));
-	trampolines_forget(t, 7);
-	assert_false(has_rule(t, 7, pc));
-	trampolines_free(t);
-	memory_reads_free(reads);
+	assert_false(has_rule(w->t, 8, pc));
+	trampolines_forget(w->t, 7);
+	assert_false(has_rule(w->t, 7, pc));
 }
 
 static void the_first_code_of_a_mapping_is_known(void **state)
 {
-	struct memory m;
-	struct trampolines *t = trampolines_new(read_memory, &m);
-	struct memory_reads *reads = memory_reads_new(MEMORY_READ_NS);
-	uint64_t pc;
+	struct world *w = *state;
+	uint64_t pc = w->m.start + CALLER;
 
-	(void)state;
-	put_code(&m, HOST_CODE, sizeof(HOST_CODE));
-	memmove(m.bytes, m.bytes + CODE_AT, sizeof(m.bytes) - CODE_AT);
-	pc = m.start + CALLER;
-	assert_false(has_rule(t, 7, pc));
-	assert_true(trampolines_learn(t, reads));
-	assert_true(has_rule(t, 7, pc));
-	trampolines_free(t);
-	memory_reads_free(reads);
+	memmove(w->m.bytes, w->m.bytes + CODE_AT, sizeof(w->m.bytes) - CODE_AT);
+	assert_false(has_rule(w->t, 7, pc));
+	assert_true(trampolines_learn(w->t, w->reads));
+	assert_true(has_rule(w->t, 7, pc));
 }
 
 static void code_is_read_anew_after_an_exec(void **state)
 {
-	struct memory m;
-	struct trampolines *t = trampolines_new(read_memory, &m);
-	struct memory_reads *reads = memory_reads_new(MEMORY_READ_NS);
-	uint64_t pc;
+	struct world *w = *state;
+	uint64_t pc = w->m.start + CODE_AT + CALLER;
 
-	(void)state;
-	put_code(&m, HOST_CODE, sizeof(HOST_CODE));
-	pc = m.start + CODE_AT + CALLER;
-	assert_false(has_rule(t, 7, pc));
-	assert_true(trampolines_learn(t, reads));
-	assert_true(has_rule(t, 7, pc));
-	m.bytes[CODE_AT] ^= 1;
-	assert_false(has_rule_in(t, 7, SPACE + 1, pc));
-	assert_true(trampolines_learn(t, reads));
-	assert_false(has_rule_in(t, 7, SPACE + 1, pc));
-	assert_int_equal(m.n_reads, 2);
-	trampolines_free(t);
-	memory_reads_free(reads);
+	assert_false(has_rule(w->t, 7, pc));
+	assert_true(trampolines_learn(w->t, w->reads));
+	assert_true(has_rule(w->t, 7, pc));
+	w->m.bytes[CODE_AT] ^= 1;
+	assert_false(has_rule_in(w->t, 7, SPACE + 1, pc));
+	assert_true(trampolines_learn(w->t, w->reads));
+	assert_false(has_rule_in(w->t, 7, SPACE + 1, pc));
+	assert_int_equal(w->m.n_reads, 2);
 }
 
 /* Another walk is of another process: what this one wanted is forgotten. */
 static void a_walk_learns_its_own_addresses_alone(void **state)
 {
-	struct memory m;
-	struct trampolines *t = trampolines_new(read_memory, &m);
-	struct memory_reads *reads = memory_reads_new(MEMORY_READ_NS);
+	struct world *w = *state;
 
-	(void)state;
-	put_code(&m, HOST_CODE, sizeof(HOST_CODE));
-	assert_false(has_rule(t, 7, m.start + CODE_AT + CALLER));
-	trampolines_begin(t, 8, SPACE);
-	assert_false(trampolines_learn(t, reads));
-	assert_int_equal(m.n_reads, 0);
-	trampolines_free(t);
-	memory_reads_free(reads);
+	assert_false(has_rule(w->t, 7, w->m.start + CODE_AT + CALLER));
+	trampolines_begin(w->t, 8, SPACE);
+	assert_false(trampolines_learn(w->t, w->reads));
+	assert_int_equal(w->m.n_reads, 0);
 }
 
 static void a_process_that_cannot_be_read_is_left_alone(void **state)
 {
-	struct memory m;
-	struct trampolines *t = trampolines_new(read_memory, &m);
-	struct memory_reads *reads = memory_reads_new(MEMORY_READ_NS);
-	uint64_t pc;
+	struct world *w = *state;
+	uint64_t pc = w->m.start + CODE_AT + CALLER;
 
-	(void)state;
-	put_code(&m, HOST_CODE, sizeof(HOST_CODE));
-	pc = m.start + CODE_AT + CALLER;
-	m.is_gone = true;
-	assert_false(has_rule(t, 7, pc));
-	assert_false(trampolines_learn(t, reads));
+	w->m.is_gone = true;
+	assert_false(has_rule(w->t, 7, pc));
+	assert_false(trampolines_learn(w->t, w->reads));
 	/* once is no proof */
-	m.is_gone = false;
-	assert_false(has_rule(t, 7, pc));
-	assert_true(trampolines_learn(t, reads));
-	assert_true(has_rule(t, 7, pc));
-	m.is_gone = true;
-	m.n_reads = 0;
+	w->m.is_gone = false;
+	assert_false(has_rule(w->t, 7, pc));
+	assert_true(trampolines_learn(w->t, w->reads));
+	assert_true(has_rule(w->t, 7, pc));
+	w->m.is_gone = true;
+	w->m.n_reads = 0;
 	for (uint32_t i = 0; i < 100; i++) {
-		assert_false(has_rule(t, 8, pc));
-		assert_false(trampolines_learn(t, reads));
+		assert_false(has_rule(w->t, 8, pc));
+		assert_false(trampolines_learn(w->t, w->reads));
 	}
-	assert_in_range(m.n_reads, 2, 64);
+	assert_in_range(w->m.n_reads, 2, 64);
 	/* nothing may be read: for ever */
-	m.is_gone = false;
-	assert_false(has_rule(t, 9, pc));
-	assert_false(trampolines_learn(t, NULL));
-	m.n_reads = 0;
-	assert_false(has_rule_in(t, 9, SPACE + 1, pc));
-	assert_false(trampolines_learn(t, reads));
-	assert_int_equal(m.n_reads, 0);
-	trampolines_free(t);
-	memory_reads_free(reads);
+	w->m.is_gone = false;
+	assert_false(has_rule(w->t, 9, pc));
+	assert_false(trampolines_learn(w->t, NULL));
+	w->m.n_reads = 0;
+	assert_false(has_rule_in(w->t, 9, SPACE + 1, pc));
+	assert_false(trampolines_learn(w->t, w->reads));
+	assert_int_equal(w->m.n_reads, 0);
 }
 
 static void a_process_with_other_code_is_left_alone(void **state)
 {
-	struct memory m;
-	struct trampolines *t = trampolines_new(read_memory, &m);
-	struct memory_reads *reads = memory_reads_new(MEMORY_READ_NS);
+	struct world *w = *state;
 	uint32_t n = 0;
 
-	(void)state;
-	put_code(&m, HOST_CODE, sizeof(HOST_CODE));
-	m.bytes[CODE_AT] ^= 1;
+	w->m.bytes[CODE_AT] ^= 1;
 	for (uint32_t i = 0; i < 100; i++) {
-		assert_false(has_rule(t, 7, m.start + 32 + i));
-		n += trampolines_learn(t, reads);
+		assert_false(has_rule(w->t, 7, w->m.start + 32 + i));
+		n += trampolines_learn(w->t, w->reads);
 	}
 	assert_in_range(n, 1, 32);
-	trampolines_free(t);
-	memory_reads_free(reads);
 }
 
 /* ---- names ---- */
@@ -307,18 +295,20 @@ static void names_of_trampolines_have_a_function_and_a_file(void **state)
 	assert_int_equal(lang_trampoline_name("jit_hot"), 0);
 }
 
+#define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, make_world, free_world)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_instruction_has_its_rule),
 		cmocka_unit_test(a_caller_is_told_by_its_part_alone),
 		cmocka_unit_test(other_code_has_no_rule),
-		cmocka_unit_test(the_code_of_an_address_is_read_once),
-		cmocka_unit_test(the_first_code_of_a_mapping_is_known),
-		cmocka_unit_test(code_is_read_anew_after_an_exec),
-		cmocka_unit_test(a_walk_learns_its_own_addresses_alone),
-		cmocka_unit_test(a_process_that_cannot_be_read_is_left_alone),
-		cmocka_unit_test(a_process_with_other_code_is_left_alone),
+		IN_WORLD(the_code_of_an_address_is_read_once),
+		IN_WORLD(the_first_code_of_a_mapping_is_known),
+		IN_WORLD(code_is_read_anew_after_an_exec),
+		IN_WORLD(a_walk_learns_its_own_addresses_alone),
+		IN_WORLD(a_process_that_cannot_be_read_is_left_alone),
+		IN_WORLD(a_process_with_other_code_is_left_alone),
 		cmocka_unit_test(names_of_trampolines_have_a_function_and_a_file),
 	};
 

@@ -85,16 +85,19 @@ int file_open_nameless(void);
 /* Puts bytes under `path` at once: a temporary file beside it, then rename(2). */
 int file_replace(const char *path, const void *bytes, size_t size, struct error *err);
 
-/* The same; the file gets exactly these permissions, whatever the umask is, unless it should have
- * those of the umask. */
+/*
+ * The same. The file gets exactly these permissions, whatever the umask is. FILE_MODE_OF_UMASK: it
+ * gets those that the umask leaves, as in file_replace().
+ */
 #define FILE_MODE_OF_UMASK ((mode_t)-1)
 int file_replace_mode(const char *path, mode_t mode, const void *bytes, size_t size,
 		      struct error *err);
 
-/* Bytes to write. `rest` gets each piece (base/pieces.h) behind the first bytes; NULL: none. */
+/* Bytes to write. `rest` gets each piece (base/pieces.h) once it is written; NULL: none. */
 struct file_bytes {
 	const void *data;
-	size_t size, first;
+	size_t size;
+	size_t first; /* bytes at the begin that `rest` does not get */
 	void (*rest)(const void *bytes, size_t size);
 };
 int file_replace_bytes(const char *path, mode_t mode, const struct file_bytes *bytes,

@@ -429,6 +429,7 @@ async function show(state, keeps) {
 	beginQuestions();
 	const question = ++asked, view = views[state.view] ?? views.page, mine = running;
 	mine.n++;
+	delete byId("series").dataset.shown; // until it is that of this question
 	showProblem("");
 	byId("later").hidden = !keeps;
 	if (!byId("live").checked && !keeps && !(view.keeps && byId("main").dataset.made === state.view))
