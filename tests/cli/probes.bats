@@ -90,9 +90,9 @@ probe_list() { cat /sys/kernel/tracing/uprobe_events /sys/kernel/debug/tracing/u
 	in_list() { grep -q "assay_${killed}_" <(probe_list); }
 	wait_for so_or_ended "$killed" in_list
 	in_list || skip "tracefs is not writable here"
+	wait_for test -s child # a command that has not begun ends with its recorder
 	kill -9 "$killed"
 	wait "$killed" || true
-	wait_for test -s child
 	kill "$(<child)"
 	in_list
 	assay record -e "uprobe:$P:sell" -o t -- true

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "perf_map.h"
 #include "work.h"
 
 /* count down from the first argument, return */
@@ -28,10 +29,7 @@ static void write_map(const char *foreign, const unsigned char *hot, const unsig
 	char path[64];
 	FILE *map, *in = foreign ? fopen(foreign, "rb") : NULL;
 
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
-	map = fopen(path, "wb");
-	if (!map)
-		exit(1);
+	map = create_perf_map(path, sizeof(path));
 	for (int c; in && (c = getc(in)) != EOF;)
 		putc(c, map);
 	if (in)

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "perf_map.h"
 #include "work.h"
 
 #if defined(__x86_64__)
@@ -49,10 +50,7 @@ static void write_map(const void *first, const void *second, size_t size)
 	char path[64];
 	FILE *map;
 
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
-	map = fopen(path, "wb");
-	if (!map)
-		exit(1);
+	map = create_perf_map(path, sizeof(path));
 	fprintf(map, "%lx %zx py::outer:/srv/app.py\n", (unsigned long)first, size);
 	fprintf(map, "%lx %zx py::K.inner:/srv/app.py\n", (unsigned long)second, size);
 	fclose(map);
