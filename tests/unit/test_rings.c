@@ -537,6 +537,46 @@ static void what_the_kernel_says_of_cpus_is_understood(void **state)
 	}
 }
 
+/* A message that the kernel sends as if CPU 0 had told it: "change" and "offline" change nothing.
+ */
+static bool send_uevent(const char *action)
+{
+	int fd = open("/sys/devices/system/cpu/cpu0/uevent", O_WRONLY | O_CLOEXEC);
+	ssize_t size = (ssize_t)strlen(action);
+	bool ok = fd >= 0 && write(fd, action, (size_t)size) == size;
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static bool is_told_of_cpu0(int fd)
+{
+	bool is_online = true, is_told = false;
+	uint32_t cpu;
+
+	while (cpu_watch_next(fd, &cpu, &is_online))
+		is_told = is_told || (!is_online && cpu == 0);
+	return is_told;
+}
+
+static void other_messages_of_the_kernel_do_not_hide_a_cpu(void **state)
+{
+	int fd = cpu_watch_open();
+
+	(void)state;
+	if (fd < 0 || !send_uevent("offline") || !is_told_of_cpu0(fd)) {
+		if (fd >= 0)
+			close(fd);
+		skip_because("the kernel's messages about CPUs take root and the host's network");
+	}
+	for (int i = 0; i < 1000; i++)
+		send_uevent("change");
+	assert_true(send_uevent("offline"));
+	assert_true(is_told_of_cpu0(fd));
+	close(fd);
+}
+
 static void cpu_lists_are_as_in_sysfs(void **state)
 {
 	static const char *const bad[] = { "", "a", "1-", "3-1", "1,", "1;2", "-1", "99999999" };
@@ -580,6 +620,7 @@ int main(void)
 		TEST(a_cpu_that_is_refused_when_it_first_comes_can_be_opened_later),
 		TEST(what_counts_on_all_threads_of_a_cpu_is_opened_anew),
 		TEST(what_the_kernel_says_of_cpus_is_understood),
+		TEST(other_messages_of_the_kernel_do_not_hide_a_cpu),
 		TEST(cpu_lists_are_as_in_sysfs),
 	};
 
