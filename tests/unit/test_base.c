@@ -54,7 +54,7 @@ static void the_reserve_is_spent_and_filled_again(void **state)
 
 	(void)state;
 	if (!can_refuse_mappings())
-		skip();
+		skip_because("RLIMIT_AS refuses no mapping here (an emulator, or a sanitizer)");
 	assert_int_equal(reserve_begin(), 0);
 	assert_int_equal(reserve_take(&room, 1000, 1000), 0);
 	assert_int_equal(room.bytes, 1000000);

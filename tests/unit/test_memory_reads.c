@@ -95,8 +95,8 @@ static void ranges_are_read_up_to_the_first_that_is_not_there(void **state)
 	assert_int_equal(memory_reads_run(reads, do_read_many, &w), 0);
 	memory_reads_free(reads);
 	assert_int_equal(w.n_too_large, 0);
-	if (!w.n_read) /* qemu-user has no process_vm_readv(2) */
-		skip();
+	if (!w.n_read)
+		skip_because("process_vm_readv(2) is missing (an emulator)");
 	assert_int_equal(w.n_read, 2);
 	assert_memory_equal(w.out, "abc\0defghij", 12);
 	assert_int_equal(memory_read_many(getpid(), -1, w.ranges, 2, w.out), 0);
@@ -182,8 +182,7 @@ static void a_read_that_never_ends_is_given_up(void **state)
 
 	if (!page) {
 		memory_reads_free(reads);
-		print_message("userfaultfd is not permitted here\n");
-		skip();
+		skip_because("userfaultfd(2) is not permitted here");
 	}
 	(void)state;
 	stuck = (struct read_work){ .fd = -1, .addr = (uintptr_t)page };
@@ -235,7 +234,7 @@ static void threads_that_were_given_up_have_a_limit(void **state)
 
 	if (!page) {
 		memory_reads_free(reads);
-		skip();
+		skip_because("userfaultfd(2) is not permitted here");
 	}
 	(void)state;
 	stuck = (struct read_work){ .fd = -1, .addr = (uintptr_t)page };
@@ -297,7 +296,7 @@ static void the_reads_of_a_work_have_a_limit_together(void **state)
 	pages.first = stuck_pages(&pages.uffd, STEPS);
 	if (!pages.first) {
 		memory_reads_free(reads);
-		skip();
+		skip_because("userfaultfd(2) is not permitted here");
 	}
 	w = (struct slow_work){ .first = pages.first };
 	assert_int_equal(pthread_create(&thread, NULL, bring_pages, &pages), 0);
