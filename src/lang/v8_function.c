@@ -59,11 +59,12 @@ bool v8_flat_string(const struct v8 *v, uint64_t string, struct v8_string *out)
 	for (int hops = 0; hops < STRING_HOPS; hops++) {
 		uint16_t type = v8_type(v, string);
 		uint32_t kind = type & STRING_KIND_MASK;
-		uint64_t next;
+		uint64_t next = type == UINT16_MAX ? v8_moved(v, string) : string;
 
-		if (type >= v->layout.type_nonstring)
+		if (type >= v->layout.type_nonstring && next == string)
 			return false;
-		next = string_behind(v, string, kind, &start);
+		if (next == string)
+			next = string_behind(v, string, kind, &start);
 		if (next) {
 			string = next;
 			continue;

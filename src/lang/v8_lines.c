@@ -69,29 +69,47 @@ static bool find_ends(const struct v8 *v, const struct v8_string *source, struct
 	return true;
 }
 
-/* NULL: its source can't be read; the next function tries it again. */
-static const struct v8_lines *lines_of(struct v8 *v, uint64_t script)
+/* False: the source can't be read. */
+static bool read_lines(const struct v8 *v, uint64_t string, struct v8_lines *lines)
 {
 	struct line_ends ends = { 0 };
 	struct v8_string source;
-	struct v8_lines *lines;
-	uint64_t string;
+
+	if (!v8_flat_string(v, string, &source) ||
+	    (source.n <= SOURCE_MAX && !find_ends(v, &source, &ends))) {
+		vec_fini(&ends);
+		return false;
+	}
+	lines->ends = ends.data;
+	lines->n = (uint32_t)ends.n;
+	return true;
+}
+
+#define TRIES 3
+
+/*
+ * NULL: its source can't be read; the next function tries it again. The source may be a young
+ * object. If the collector has moved it meanwhile, its bytes may be another object's.
+ */
+static const struct v8_lines *lines_of(struct v8 *v, uint64_t script)
+{
+	uint64_t string, now;
 	bool is_new;
 
 	if (!v8_field(v, script, v->layout.script_source, &string))
 		return NULL;
-	lines = lines_slot(v, script, string, &is_new);
-	if (!is_new)
-		return lines;
-	if (!v8_flat_string(v, string, &source) ||
-	    (source.n <= SOURCE_MAX && !find_ends(v, &source, &ends))) {
-		vec_fini(&ends);
+	for (int i = 0; i < TRIES; i++, string = now) {
+		struct v8_lines *lines = lines_slot(v, script, string, &is_new);
+		bool is_read = !is_new || read_lines(v, string, lines);
+
+		if (!is_new || (is_read && v8_field(v, script, v->layout.script_source, &now) &&
+				now == string))
+			return lines;
 		lines->script = 0;
-		return NULL;
+		if (!v8_field(v, script, v->layout.script_source, &now) || now == string)
+			break;
 	}
-	lines->ends = ends.data;
-	lines->n = (uint32_t)ends.n;
-	return lines;
+	return NULL;
 }
 
 static uint32_t line_of(const struct v8_lines *lines, uint32_t position)

@@ -18,9 +18,14 @@ enum { CONS = 1, ONE_BYTE = 8, CONS_ONE_BYTE = 9, OTHER = 130, TYPE_SHARED = 200
 
 static uint8_t heap[0x2000];
 
+/* Called at each read, as the program runs meanwhile. */
+static void (*at_read)(uint64_t addr);
+
 static bool read_heap(void *context, uint64_t addr, void *out, size_t size)
 {
 	(void)context;
+	if (at_read)
+		at_read(addr);
 	if (addr < HEAP || addr - HEAP > sizeof(heap) - size)
 		return false;
 	memcpy(out, heap + (addr - HEAP), size);
@@ -202,6 +207,68 @@ static void a_script_without_a_name_is_of_eval(void **state)
 	expect_function(f, make_object(SCRIPT, TYPE_SCRIPT, make_cons(1, f, 0x900001), 0), "f ");
 }
 
+/* ---- lines, while the collector moves the source ---- */
+
+#define SOURCE (SCRIPT + 16) /* the field of the script */
+
+/* The line of a position in the script's source; 0: not known. */
+static uint32_t line_at(uint32_t position)
+{
+	const struct lang_memory memory = { read_heap, NULL };
+	const struct lang_runtime runtime = {
+		.version = 11 << 8 | 3, .v8 = { .type_nonstring = 128, .script_source = 16 }
+	};
+	struct v8 v8;
+	uint32_t line;
+
+	make_object(SCRIPT, TYPE_SCRIPT, FIRST + 1, 0);
+	v8_init(&v8, &memory, &runtime);
+	line = v8_line_in(&v8, SCRIPT + 1, position);
+	at_read = NULL;
+	v8_fini(&v8);
+	return line;
+}
+
+/* In place of its map, the old object has its new address. */
+static void the_source_has_moved(uint64_t addr)
+{
+	if (addr == FIRST)
+		set_word(FIRST, FIRST + 64);
+}
+
+/* The collection ends, and the old place gets other bytes. */
+static void the_source_is_moving(uint64_t addr)
+{
+	if (addr != FIRST + 16)
+		return;
+	set_word(SOURCE, FIRST + 64 + 1);
+	make_string(0, "\n\n\n\n\n\n\n\n");
+}
+
+static void the_source_never_rests(uint64_t addr)
+{
+	static uint32_t n;
+
+	if (addr == FIRST + 64 * (uint64_t)(n % 8) + 16)
+		set_word(SOURCE, FIRST + 64 * (uint64_t)(++n % 8) + 1);
+}
+
+static void lines_are_of_the_source_that_the_collector_moved(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++)
+		make_string(i, "one\ntwo\nthree\n");
+	assert_int_equal(line_at(9), 3);
+	at_read = the_source_has_moved;
+	assert_int_equal(line_at(9), 3);
+	make_string(0, "one\ntwo\nthree\n");
+	at_read = the_source_is_moving;
+	assert_int_equal(line_at(9), 3);
+	make_string(0, "one\ntwo\nthree\n");
+	at_read = the_source_never_rests;
+	assert_int_equal(line_at(9), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +278,7 @@ int main(void)
 		cmocka_unit_test(a_name_that_cannot_be_read_is_none),
 		cmocka_unit_test(what_is_no_string_is_no_name),
 		cmocka_unit_test(a_script_without_a_name_is_of_eval),
+		cmocka_unit_test(lines_are_of_the_source_that_the_collector_moved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
