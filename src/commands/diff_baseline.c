@@ -23,16 +23,15 @@ static bool is_same_file(const char *a, const char *b)
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Whether the path is a session that has ended. */
+/* Whether the path is a session that has ended. A newer assay's is refused when it is opened. */
 static bool is_whole_session(const char *path, uint64_t *start_ns)
 {
 	struct session_info info;
 	struct session_end end;
+	int r = session_extent(path, &info, &end, NULL);
 
-	if (session_extent(path, &info, &end, NULL) < 0)
-		return false;
-	*start_ns = info.start_wall_ns;
-	return true;
+	*start_ns = r < 0 ? UINT64_MAX : info.start_wall_ns;
+	return r >= 0 || r == -EPROTONOSUPPORT;
 }
 
 int diff_baseline_find(const char *dir, const char *except, uint64_t most,

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "commands/retain.h"
 #include "commands/retain_blocks.h"
 #include "open/client.h"
 #include "open/lock.h"
@@ -124,8 +125,17 @@ static void print_result(const struct retention_result *r)
 		 (double)r->bytes_before / 1e6);
 	if (r->samples_cut)
 		log_info("%" PRIu64 " samples of rare stacks are in [other] now", r->samples_cut);
+	retain_warn_of_parts(r);
+}
+
+void retain_warn_of_parts(const struct retention_result *r)
+{
 	if (r->n_damaged)
 		log_warning("%" PRIu32 " parts cannot be read, and were left alone", r->n_damaged);
+	if (r->n_newer)
+		log_warning("%" PRIu32 " parts were written by a newer assay, and were left alone: "
+			    "update assay to read them",
+			    r->n_newer);
 }
 
 /* The directory of the daemon that writes the history; NULL: none does. */

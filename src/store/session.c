@@ -406,11 +406,12 @@ int session_extent(const char *path, struct session_info *info, struct session_e
 	}
 	c.unpacker = unpacker_new();
 	if (map_segment(dir_fd, names.data[0].text, &map) == 0) {
+		r = check_version(path, names.data[0].text, map.base, map.size, NULL);
 		segment_find_info(&c, map.base, map.size);
 		file_unmap(&map);
 	}
 	session_find_end(&c, dir_fd, names.data[names.n - 1].text);
-	if (!c.has_info || !c.has_end || !c.info.start_wall_ns)
+	if (!r && (!c.has_info || !c.has_end || !c.info.start_wall_ns))
 		r = -ENODATA;
 	if (!r) {
 		*info = (struct session_info){ .start_wall_ns = c.info.start_wall_ns,

@@ -87,7 +87,7 @@ int session_open_blocks(const char *path, const struct block_filter *filter, str
 /*
  * Reads when a session began and ended, from its first and last segment alone. The texts of *info
  * stay unset. *replaces is session_info's text, which the caller frees; `replaces` may be NULL.
- * -ENODATA: the session has no end.
+ * -ENODATA: the session has no end. -EPROTONOSUPPORT: a newer assay wrote it.
  */
 int session_extent(const char *path, struct session_info *info, struct session_end *end,
 		   char **replaces);

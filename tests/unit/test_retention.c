@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "store/format.h"
 
 /* Four months later: everything is past every age. */
 #define LATER ((MIDNIGHT + 120 * DAY) * NS_PER_SECOND)
@@ -367,6 +369,39 @@ static void a_part_that_cannot_be_read_is_left_alone(void **state)
 	history_fini(&h);
 }
 
+/* The hour of a part that only a newer assay reads: the other parts of this hour become one. */
+static void a_part_of_a_newer_assay_is_left_alone(void **state)
+{
+	struct retention_policy policy = policy_of(LEVEL_MINUTES, 0);
+	cleanup(free_at_exit) char *path = NULL, *bytes = NULL, *later = NULL;
+	struct retention_result result;
+	struct buf header = { 0 };
+	struct history_names names = { 0 };
+	struct history h;
+	size_t size, later_size;
+
+	(void)state;
+	make_hours(&h, 4);
+	assert_int_equal(history_list(h.dir, &names), 0);
+	path = xasprintf("%s/%s/samples/current/0000.segment", h.dir, names.data[1]);
+	history_names_fini(&names);
+	assert_int_equal(file_read_all(path, 1 << 20, &bytes, &size), 0);
+	segment_header_write(&header,
+			     &(struct segment_header){ .version = SEGMENT_VERSION_MAX + 1 });
+	memcpy(bytes, header.data, header.len);
+	assert_int_equal(file_replace(path, bytes, size, NULL), 0);
+	result = retain(&h, &policy);
+	assert_int_equal(result.n_newer, 1);
+	assert_int_equal(result.n_damaged, 0);
+	assert_int_equal(result.n_merged, 3);
+	assert_int_equal(n_parts(&h), 2);
+	assert_int_equal(file_read_all(path, 1 << 20, &later, &later_size), 0);
+	assert_int_equal(later_size, size);
+	assert_memory_equal(later, bytes, size);
+	buf_fini(&header);
+	history_fini(&h);
+}
+
 static void one_at_a_time(void **state)
 {
 	struct retention_policy policy = policy_of(LEVEL_MINUTES, 0);
@@ -402,6 +437,7 @@ int main(void)
 		cmocka_unit_test(a_history_is_kept_below_its_size),
 		cmocka_unit_test(a_part_that_is_written_is_left_alone),
 		cmocka_unit_test(a_part_that_cannot_be_read_is_left_alone),
+		cmocka_unit_test(a_part_of_a_newer_assay_is_left_alone),
 		cmocka_unit_test(what_began_since_is_left_alone),
 		cmocka_unit_test(one_at_a_time),
 	};

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "commands/fleet/fleet_words.h"
+#include "commands/retain.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_sums_make.h"
 #include "fleet/load_state.h"
@@ -107,6 +108,7 @@ static void merge_host(const char *fleet, const char *host, bool has_sums,
 	sum->n_merged += result.n_merged;
 	sum->n_made += result.n_made;
 	sum->n_damaged += result.n_damaged;
+	sum->n_newer += result.n_newer;
 	sum->bytes_before += result.bytes_before;
 	sum->bytes_after += result.bytes_after;
 }
@@ -154,8 +156,7 @@ static int merge_fleet(const char *fleet, struct error *err)
 			 (double)sum.bytes_after / 1e6);
 	if (r >= 0 && !merge_is_over)
 		make_sums(fleet);
-	if (sum.n_damaged)
-		log_warning("%" PRIu32 " parts cannot be read, and were left alone", sum.n_damaged);
+	retain_warn_of_parts(&sum);
 	return r;
 }
 

@@ -114,20 +114,51 @@ static void gather(const struct run *run, uint64_t span, size_t level, struct gr
 	}
 }
 
-/* An unreadable part is left alone, and the others are merged. */
-static int merge_group(struct run *run, const struct group *g, size_t level, struct error *err)
+static bool group_pays(const struct run *run, const struct group *g)
 {
-	struct error first = { 0 };
-	int r = retained_merge(&run->parts, g->which, g->n, level, run->result, &first);
+	return g->has_finer || (run->parts.policy->joins && g->n > 1);
+}
 
-	if (r == -EBADMSG || r == -EINVAL || r == -EPROTONOSUPPORT || r == -E2BIG) {
-		for (uint32_t i = 0; i < g->n; i++)
-			run->parts.parts.data[g->which[i]].is_damaged = true;
-		return 0;
+/*
+ * Takes the parts that can't be read out of a group that could not be merged. If each can be read,
+ * all are left alone. Returns whether the others are worth another try.
+ */
+static bool leave_unreadable(struct run *run, struct group *g, size_t level)
+{
+	struct retained_part *parts = run->parts.parts.data;
+	uint32_t n_tried = g->n;
+
+	g->n = 0;
+	g->has_finer = false;
+	for (uint32_t i = 0; i < n_tried; i++) {
+		struct retained_part *part = &parts[g->which[i]];
+
+		if (!retained_try_to_open(&run->parts, part))
+			continue;
+		g->which[g->n++] = g->which[i];
+		g->has_finer |= part->block_ns < history_levels[level].block_ns;
 	}
-	if (r < 0 && err)
-		*err = first;
-	return r;
+	for (uint32_t i = 0; i < g->n && g->n == n_tried; i++)
+		parts[g->which[i]].is_damaged = true;
+	return g->n < n_tried && group_pays(run, g);
+}
+
+/* An unreadable part is left alone, and the others are merged. */
+static int merge_group(struct run *run, struct group *g, size_t level, struct error *err)
+{
+	struct error why;
+	int r;
+
+	do {
+		why = (struct error){ 0 };
+		r = retained_merge(&run->parts, g->which, g->n, level, run->result, &why);
+		if (r != -EBADMSG && r != -EINVAL && r != -EPROTONOSUPPORT && r != -E2BIG) {
+			if (r < 0 && err)
+				*err = why;
+			return r;
+		}
+	} while (leave_unreadable(run, g, level));
+	return 0;
 }
 
 /* Merges the spans that are completely older than the tier's age. */
@@ -151,7 +182,7 @@ static int merge_tier(struct run *run, size_t level, struct error *err)
 		    (span + 1) * MAX(tier->span_s, (uint64_t)1) > end_s)
 			continue;
 		gather(run, span, level, &g);
-		if (g.has_finer || (joins && g.n > 1))
+		if (group_pays(run, &g))
 			r = merge_group(run, &g, level, err);
 	}
 	free(g.which);
@@ -275,8 +306,10 @@ int history_retain(const char *dir, const struct retention_policy *policy,
 	}
 	r = history_apply_policy(&run, err);
 	out->bytes_after = retained_bytes(&run.parts);
-	vec_foreach (&run.parts.parts, part)
-		out->n_damaged += part->is_damaged && !part->is_gone;
+	vec_foreach (&run.parts.parts, part) {
+		out->n_damaged += part->is_damaged && !part->is_newer && !part->is_gone;
+		out->n_newer += part->is_newer && !part->is_gone;
+	}
 	retained_parts_fini(&run.parts);
 	return r;
 }

@@ -89,6 +89,7 @@ struct retention_result {
 	uint32_t n_made;      /* … into so many new ones */
 	uint32_t n_removed;   /* parts removed for their age or for space */
 	uint32_t n_damaged;   /* unreadable parts, left alone */
+	uint32_t n_newer;     /* parts of a newer assay, left alone */
 	uint64_t samples_cut; /* samples that are now in "[other]" */
 	uint64_t bytes_before, bytes_after;
 };

@@ -97,15 +97,34 @@ static uint64_t last_sample_ns(const struct session *s)
 	return session_wall_ns(&s->info, last);
 }
 
+static struct session *try_to_open(struct retained_part *part, const char *path)
+{
+	struct session *s = NULL;
+	int r = session_open(path, &s, NULL);
+
+	if (r >= 0 && s->info.start_wall_ns)
+		return s;
+	session_close(s);
+	part->is_damaged = true;
+	part->is_newer = r == -EPROTONOSUPPORT;
+	return NULL;
+}
+
+bool retained_try_to_open(const struct retained_parts *p, struct retained_part *part)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/%s", p->dir, part->name);
+	cleanup(session_close_at_exit) struct session *s = try_to_open(part, path);
+
+	return s != NULL;
+}
+
 /* Finds the times of a part without an end from its samples. */
 static void look_inside(struct retained_part *part, const char *path)
 {
-	cleanup(session_close_at_exit) struct session *s = NULL;
+	cleanup(session_close_at_exit) struct session *s = try_to_open(part, path);
 
-	if (session_open(path, &s, NULL) < 0 || !s->info.start_wall_ns) {
-		part->is_damaged = true;
+	if (!s)
 		return;
-	}
 	part->first_ns = s->info.start_wall_ns;
 	part->last_ns = MAX(last_sample_ns(s), part->first_ns);
 	part->block_ns = MAX(s->info.block_ns, NS_PER_SECOND);

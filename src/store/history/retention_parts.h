@@ -14,7 +14,9 @@ struct retained_part {
 	uint64_t first_ns, last_ns; /* wall clock */
 	uint64_t block_ns;          /* at least a second */
 	uint64_t bytes;
-	bool is_active, is_damaged, is_gone;
+	bool is_active, is_gone;
+	bool is_damaged; /* can't be read; is_newer: because a newer assay wrote it */
+	bool is_newer;
 };
 
 struct retained_parts {
@@ -41,6 +43,12 @@ int retained_remove(struct retained_parts *p, struct retained_part *part, struct
 /* Packs a part (store/history/pack.h). Returns 1 if it was not packed like that before. */
 int retained_pack(const struct retained_parts *p, struct retained_part *part, bool keeps_times,
 		  struct error *err);
+
+/*
+ * Opens a part alone. Returns false, and marks the part as damaged, if it can't be read or does not
+ * say when it began.
+ */
+bool retained_try_to_open(const struct retained_parts *p, struct retained_part *part);
 
 /* Merges `n` parts, with the indexes `which`, to one part of this level's blocks. */
 int retained_merge(struct retained_parts *p, const uint32_t *which, uint32_t n, size_t level,
