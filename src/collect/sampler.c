@@ -499,6 +499,16 @@ void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_run
 		s->bpf->bss->has_stack_runtimes = 1;
 }
 
+bool sampler_set_java(struct sampler *s, const struct java_key *key, const struct java_frame *frame)
+{
+	return !bpf_map_update_elem(bpf_map__fd(s->bpf->maps.java_frames), key, frame, BPF_ANY);
+}
+
+void sampler_drop_java(struct sampler *s, const struct java_key *key)
+{
+	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.java_frames), key);
+}
+
 void sampler_set_labels(struct sampler *s, uint32_t file, const struct label_places *places)
 {
 	if (s->config.n_labels)

@@ -190,6 +190,14 @@ uint32_t sampler_know_file(struct sampler *s, const struct file_key *key);
  */
 void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_runtime *runtime);
 
+/*
+ * The sampler may leave such a frame of Java by itself (collect/bpf/shared.h), until it is dropped.
+ * False: there is no room for it.
+ */
+bool sampler_set_java(struct sampler *s, const struct java_key *key,
+		      const struct java_frame *frame);
+void sampler_drop_java(struct sampler *s, const struct java_key *key);
+
 /* The file is a Go program, and samples of its processes get their labels from now on. */
 void sampler_set_labels(struct sampler *s, uint32_t file, const struct label_places *places);
 

@@ -139,6 +139,17 @@ void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_run
 	(void)s, (void)file, (void)runtime;
 }
 
+bool sampler_set_java(struct sampler *s, const struct java_key *key, const struct java_frame *frame)
+{
+	(void)s, (void)key, (void)frame;
+	return false;
+}
+
+void sampler_drop_java(struct sampler *s, const struct java_key *key)
+{
+	(void)s, (void)key;
+}
+
 void sampler_tell_codes_again(struct sampler *s)
 {
 	(void)s;

@@ -37,7 +37,7 @@ static void set_limit(struct sampler_limits *limits, const char *name, size_t le
 		{ "files", &limits->files },         { "times", &limits->times },
 		{ "blocks", &limits->blocks },       { "allocations", &limits->allocations },
 		{ "waits", &limits->waits },         { "locks", &limits->locks },
-		{ "languages", &limits->languages },
+		{ "languages", &limits->languages }, { "compare", &limits->compare },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)

@@ -28,6 +28,7 @@ struct sampler_limits {
 	uint32_t waits;       /* threads whose waits are followed */
 	uint32_t locks;       /* waits for the kernel's locks at once */
 	uint32_t languages;   /* 0: native frames alone, to measure what the others cost */
+	uint32_t compare;     /* 1: stacks with known frames of Java are copied, too */
 };
 
 struct sampler_limits sampler_limits(size_t n_cpus);

@@ -227,6 +227,8 @@ int sampler_load(struct sampler *s, struct error *err)
 	if (limits.files)
 		b->data->next_file = MAX_FILES - MIN(limits.files, MAX_FILES - 1u);
 	s->with_languages = limits.languages;
+	bpf_map__set_max_entries(b->maps.java_frames, limits.languages ? JAVA_FRAMES_MAX : 1);
+	b->rodata->compares_java = limits.compare;
 	b->rodata->is_to_be_refused = limits.refuse;
 	usleep(limits.load_ms * 1000);
 	if ((e = prepare_filter(b, c, err)) < 0 ||

@@ -110,6 +110,8 @@ static const struct hotspot_row {
 	{ METHODS_DATA, "Array<Method*>", "_data" },
 	{ SYMBOL_LENGTH, "Symbol", "_length" },
 	{ SYMBOL_BODY, "Symbol", "_body" },
+	{ SYMBOL_COUNT, "Symbol", "_refcount" },          /* before 13 */
+	{ SYMBOL_COUNT, "Symbol", "_hash_and_refcount" }, /* in its lower half */
 };
 
 /* The tables of a version have some 1,500 entries. */

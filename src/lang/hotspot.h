@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "lang/detected.h"
+#include "lang/known_word.h"
 #include "lang/memory.h"
 #include "lang/runtime.h"
 
@@ -85,6 +86,7 @@ enum hotspot_field {
 	METHODS_DATA,
 	SYMBOL_LENGTH,
 	SYMBOL_BODY,
+	SYMBOL_COUNT, /* of its users: 2 bytes, near the random number of the symbol */
 	N_HOTSPOT_FIELDS
 };
 
@@ -134,15 +136,18 @@ enum hotspot_kind {
 };
 
 #define HOTSPOT_NAME_SIZE 64
+#define HOTSPOT_WORDS_MAX 8
 
 struct hotspot_blob {
 	enum hotspot_kind kind;
 	uint64_t start, end;     /* of all its bytes */
 	uint64_t code, code_end; /* of its instructions */
 	uint64_t identity;       /* of its content: another one at this place has another number */
-	uint32_t frame_size;     /* words, with the return address */
-	uint32_t complete;       /* instructions from here on have the frame; UINT32_MAX: none */
-	uint64_t method;         /* COMPILED, NATIVE */
+	struct known_word words[HOTSPOT_WORDS_MAX]; /* that show that it is still the same */
+	uint32_t n_words;
+	uint32_t frame_size; /* words, with the return address */
+	uint32_t complete;   /* instructions from here on have the frame; UINT32_MAX: none */
+	uint64_t method;     /* COMPILED, NATIVE */
 	uint64_t scopes, scopes_end, pcs, pcs_end, metadata, metadata_end;
 	uint64_t deopt[2];   /* COMPILED: hotspot_is_deoptimised() */
 	uint32_t true_pc_at; /* bytes from the frame's stack pointer */
@@ -319,6 +324,14 @@ bool hotspot_is_proof(const struct hotspot_proof *proof, const uint8_t *bytes);
 /* Whether a method is still the same. */
 bool hotspot_is_method(const struct hotspot *h, uint64_t method,
 		       const struct hotspot_method *known);
+
+/*
+ * Words that show that a method still has its names. A symbol has a random number, so another name
+ * at its address differs. False: they can't be read, or are others by now.
+ */
+bool hotspot_method_words(const struct hotspot *h, uint64_t method,
+			  const struct hotspot_method *known,
+			  struct known_word out[HOTSPOT_WORDS_MAX]);
 
 /* The bytecode index of a pointer into a method's bytecode; UINT32_MAX: it points elsewhere. */
 uint32_t hotspot_bci(const struct hotspot_method *method, uint64_t bcp);

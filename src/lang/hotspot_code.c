@@ -197,6 +197,37 @@ static size_t header_size(const struct hotspot *h, uint64_t start, uint64_t end)
 	return (size_t)MIN(size, last + sizeof(uint64_t));
 }
 
+static void keep_word(const struct blob_header *b, uint64_t at, size_t size,
+		      struct hotspot_blob *out)
+{
+	assert(out->n_words < HOTSPOT_WORDS_MAX);
+	out->words[out->n_words++] =
+		known_word(out->start + at, KNOWN_ALL >> (8 - size), header_number(b, at, size));
+}
+
+/* A compilation has a number of its own. Other code has the numbers of its identity. */
+static void keep_words(const struct hotspot *h, const struct blob_header *b,
+		       struct hotspot_blob *out)
+{
+	const uint64_t *f = h->fields;
+	bool has_pointers = h->version >= POINTERS_FROM && h->version < DATA_APART;
+	uint64_t begin_at = f[has_pointers ? BLOB_CODE : BLOB_CODE_OFF];
+	uint64_t end_at = f[has_pointers ? BLOB_CODE_END : BLOB_CODE_END_OFF];
+	size_t size = has_pointers ? sizeof(uint64_t) : sizeof(uint32_t);
+
+	out->n_words = 0;
+	keep_word(b, 0, sizeof(uint64_t), out);
+	if (out->method) {
+		keep_word(b, f[NMETHOD_ID], sizeof(uint32_t), out);
+		return;
+	}
+	keep_word(b, f[BLOB_NAME], sizeof(uint64_t), out);
+	keep_word(b, f[BLOB_FRAME_SIZE], sizeof(uint32_t), out);
+	keep_word(b, f[BLOB_COMPLETE], h->version >= DATA_APART ? 2 : sizeof(uint32_t), out);
+	keep_word(b, begin_at, size, out);
+	keep_word(b, end_at, size, out);
+}
+
 /* All but its name, which tells its kind. */
 static void take_header(const struct hotspot *h, const struct blob_header *b,
 			struct hotspot_blob *out)
@@ -206,6 +237,7 @@ static void take_header(const struct hotspot *h, const struct blob_header *b,
 	if (out->kind <= HOTSPOT_NATIVE)
 		read_tables(h, b, out);
 	out->identity = identity_of(h, b, out);
+	keep_words(h, b, out);
 }
 
 #define BLOCK_MAX 64 /* bytes before a blob; they are 16 */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* HotSpot's methods: names, files, lines. */
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -284,6 +285,60 @@ bool hotspot_is_method(const struct hotspot *h, uint64_t method, const struct ho
 		return true;
 	return identify(h, method, &now, &code) && now.check == known->check &&
 	       now.code_size == known->code_size;
+}
+
+/* ---- words that show that a method is the same ---- */
+
+struct word_reading {
+	const struct hotspot *hotspot;
+	struct known_word *next;
+	bool has_failed;
+};
+
+static uint64_t read_known_word(struct word_reading *r, uint64_t at, uint64_t bytes)
+{
+	uint64_t word = 0;
+
+	r->has_failed |= !lang_read_word(&r->hotspot->memory, at, &word);
+	*r->next++ = known_word(at, bytes, word);
+	return word;
+}
+
+/* The number of its users changes; its length, its random number and its first bytes do not. */
+static void read_symbol_word(struct word_reading *r, uint64_t symbol)
+{
+	uint64_t count_at = r->hotspot->fields[SYMBOL_COUNT];
+
+	r->has_failed |= count_at > sizeof(uint64_t) - sizeof(uint16_t);
+	if (!r->has_failed)
+		read_known_word(r, symbol, KNOWN_ALL & ~(3u << count_at));
+}
+
+bool hotspot_method_words(const struct hotspot *h, uint64_t method,
+			  const struct hotspot_method *known,
+			  struct known_word out[HOTSPOT_WORDS_MAX])
+{
+	const uint64_t *f = h->fields;
+	uint64_t name_at = (f[CONST_NAME] - f[CONST_CODE_SIZE]) * 8; /* bits of their word */
+	struct word_reading r = { h, out, name_at > 64 - 16 };
+	uint64_t constant, pool, class, numbers, name;
+	uint8_t bytes[HOTSPOT_PROOF_BYTES_MAX];
+
+	if (r.has_failed)
+		return false;
+	constant = read_known_word(&r, method + f[METHOD_CONST], KNOWN_ALL);
+	pool = read_known_word(&r, constant + f[CONST_POOL], KNOWN_ALL);
+	numbers = read_known_word(&r, constant + f[CONST_CODE_SIZE], KNOWN_ALL);
+	class = read_known_word(&r, pool + f[POOL_CLASS], KNOWN_ALL);
+	read_symbol_word(&r, read_known_word(&r, class + f[CLASS_NAME], KNOWN_ALL));
+	name = pool + f[POOL_SIZE] + (numbers >> name_at & UINT16_MAX) * 8;
+	read_symbol_word(&r, read_known_word(&r, name, KNOWN_ALL) & ~(uint64_t)1);
+	assert(r.has_failed || r.next == out + HOTSPOT_WORDS_MAX);
+	/* The names were read before these words. */
+	return !r.has_failed && constant == known->constant && pool == known->pool &&
+	       lang_read_many(&h->memory, known->proof.ranges, known->proof.n, bytes) ==
+		       known->proof.n &&
+	       hotspot_is_proof(&known->proof, bytes);
 }
 
 uint32_t hotspot_bci(const struct hotspot_method *method, uint64_t bcp)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pipeline/java_process.h"
 
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,17 +26,60 @@ static bool may_read(struct java_process *p)
 	return p->n_reads;
 }
 
-/* Reads have a budget, as the process chose how far its pointers lead. */
-static bool read_memory(void *context, uint64_t addr, void *out, size_t size)
+static void forget_blocks(struct java_process *p)
 {
-	struct java_process *p = context;
+	if (p->blocks)
+		memset(p->blocks->starts, 0, sizeof(p->blocks->starts));
+}
 
+void java_process_begin_walk(struct java_process *p, uint32_t n_reads)
+{
+	p->n_reads = n_reads;
+	p->flow_work = HOTSPOT_FLOW_WORK;
+	p->lacks_reads = false;
+	p->walk_ns = clock_monotonic_ns();
+	forget_blocks(p);
+}
+
+static bool read_directly(struct java_process *p, uint64_t addr, void *out, size_t size)
+{
 	if (!may_read(p))
 		return false;
 	p->n_reads--;
 	if (p->memory)
 		return lang_read(p->memory, addr, out, size);
 	return addr <= INT64_MAX && memory_read(p->fd, addr, out, size) == (ssize_t)size;
+}
+
+/* The block that begins at an address; NULL: it can't be read. */
+static const uint8_t *block_at(struct java_process *p, uint64_t start)
+{
+	uint32_t at = start / JAVA_BLOCK_SIZE % JAVA_BLOCKS;
+
+	if (!p->blocks)
+		p->blocks = xcalloc(1, sizeof(*p->blocks));
+	if (p->blocks->starts[at] == start)
+		return p->blocks->bytes[at];
+	p->blocks->starts[at] = 0;
+	if (!read_directly(p, start, p->blocks->bytes[at], JAVA_BLOCK_SIZE))
+		return NULL;
+	p->blocks->starts[at] = start;
+	return p->blocks->bytes[at];
+}
+
+/* Reads have a budget, as the process chose how far its pointers lead. */
+static bool read_memory(void *context, uint64_t addr, void *out, size_t size)
+{
+	struct java_process *p = context;
+	uint64_t start = addr & ~(uint64_t)(JAVA_BLOCK_SIZE - 1);
+	const uint8_t *block = NULL;
+
+	if (!p->memory && start && size <= JAVA_BLOCK_SIZE - (addr - start))
+		block = block_at(p, start);
+	if (!block)
+		return read_directly(p, addr, out, size);
+	memcpy(out, block + (addr - start), size);
+	return true;
 }
 
 /*
@@ -94,6 +138,7 @@ void java_process_free(struct java_process *p)
 	java_process_clear(p);
 	if (p->fd >= 0)
 		close(p->fd);
+	free(p->blocks);
 	free(p);
 }
 
@@ -114,6 +159,7 @@ void java_process_open(struct java_process *p, const char *proc, const struct la
 	if (p->fd >= 0)
 		close(p->fd);
 	p->fd = -1;
+	forget_blocks(p);
 	if (!p->memory)
 		p->fd = guard_memory(proc, p->pid);
 	p->state = JAVA_BARRED;
@@ -203,6 +249,7 @@ static bool look_whether_gone(struct java_process *p)
 
 	if (!p->n_reads)
 		return false;
+	forget_blocks(p);
 	p->is_gone = !lang_read_word(&p->vm.memory, p->vm.fields[CODE_HEAPS], &word);
 	p->gone_ns = clock_monotonic_ns();
 	return p->is_gone;
@@ -218,7 +265,6 @@ static void note_recent(struct java_recent *recent, uint32_t at, bool *is_recent
 
 bool java_process_has_blob(struct java_process *p, struct java_blob *blob, uint64_t time_ns)
 {
-	uint64_t now_ns;
 	struct hotspot_blob now;
 
 	if (blob->is_dead || time_ns < blob->from_ns)
@@ -229,10 +275,9 @@ bool java_process_has_blob(struct java_process *p, struct java_blob *blob, uint6
 		return true;
 	if (!may_read(p))
 		return false;
-	now_ns = clock_monotonic_ns();
 	if (hotspot_read_blob(&p->vm, blob->blob.start, &now) &&
 	    now.identity == blob->blob.identity) {
-		blob->valid_ns = now_ns;
+		blob->valid_ns = p->walk_ns;
 		return true;
 	}
 	if (look_whether_gone(p))
@@ -255,7 +300,7 @@ struct java_blob *java_process_blob(struct java_process *p, uint64_t pc, uint64_
 			return NULL;
 		new.from_ns = UINT64_MAX;
 	}
-	new.read_ns = new.valid_ns = clock_monotonic_ns();
+	new.read_ns = new.valid_ns = p->walk_ns;
 	if (!hotspot_find_blob(&p->vm, pc, &new.blob) || !p->n_reads) {
 		look_whether_gone(p);
 		return NULL;
@@ -349,7 +394,8 @@ static void read_method(struct java_process *p, struct java_method *m, java_lear
 {
 	static _Thread_local struct lang_code code;
 
-	m->valid_ns = clock_monotonic_ns();
+	m->valid_ns = p->walk_ns;
+	m->has_words = m->has_no_words = false;
 	m->is_good = hotspot_read_method(&p->vm, m->address, &m->method, &code) && p->n_reads;
 	m->is_good = m->is_good && learn(context, p->pid, &code);
 	if (!p->n_reads)
@@ -394,7 +440,6 @@ const struct java_method *java_process_method(struct java_process *p, uint64_t a
 {
 	const uint32_t *at = intmap_find(&p->method_at, address);
 	struct java_method *m = at ? &p->methods.data[*at] : NULL;
-	uint64_t now_ns;
 
 	if (m && !holder)
 		note_use_of_method(p, m, time_ns);
@@ -408,12 +453,23 @@ const struct java_method *java_process_method(struct java_process *p, uint64_t a
 		read_method_at(p, m, learn, context);
 		return method_for(m, time_ns);
 	}
-	now_ns = clock_monotonic_ns();
 	if (m->is_good && hotspot_is_method(&p->vm, address, &m->method))
-		m->valid_ns = now_ns;
+		m->valid_ns = p->walk_ns;
 	else if (!m->is_good || !look_whether_gone(p))
 		read_method_at(p, m, learn, context);
 	return method_for(m, time_ns);
+}
+
+const struct known_word *java_process_words(struct java_process *p, uint32_t method)
+{
+	struct java_method *m = &p->methods.data[method];
+
+	assert(method < p->methods.n);
+	if (!m->has_words && !m->has_no_words && may_read(p)) {
+		m->has_words = hotspot_method_words(&p->vm, m->address, &m->method, m->words);
+		m->has_no_words = !m->has_words && p->n_reads;
+	}
+	return m->has_words ? m->words : NULL;
 }
 
 /* ---- code that is in use ---- */

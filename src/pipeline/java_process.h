@@ -42,8 +42,10 @@ struct java_method {
 	uint64_t from_ns, valid_ns;
 	uint64_t used_ns;    /* the last sample in it, interpreted */
 	uint32_t last_check; /* of the last method that was read here; 0: none */
+	struct known_word words[HOTSPOT_WORDS_MAX]; /* hotspot_method_words() */
 	bool is_good;
-	bool is_recent; /* it is in the process's list */
+	bool has_words, has_no_words; /* neither: they were not asked for yet */
+	bool is_recent;               /* it is in the process's list */
 };
 
 #define JAVA_RECENT_MAX 64
@@ -62,6 +64,15 @@ enum java_state {
 	JAVA_READY,
 };
 
+#define JAVA_BLOCK_SIZE 1024
+#define JAVA_BLOCKS     64 /* a power of two */
+
+/* Memory of the process that this walk has read: most reads are small, and near others. */
+struct java_blocks {
+	uint64_t starts[JAVA_BLOCKS]; /* 0: none */
+	uint8_t bytes[JAVA_BLOCKS][JAVA_BLOCK_SIZE];
+};
+
 struct java_process {
 	int32_t pid;
 	int fd; /* its memory, and never that of another process; -1: none */
@@ -78,6 +89,8 @@ struct java_process {
 	struct java_recent recent_blobs, recent_methods;
 	const struct lang_memory *memory; /* for tests: in place of its own; or NULL */
 	uint32_t n_reads;                 /* left in this walk */
+	uint64_t walk_ns;                 /* it began then: no block is older */
+	struct java_blocks *blocks;       /* NULL: none yet */
 	struct hotspot vm;
 	VEC(struct java_blob) blobs;
 	VEC(uint32_t) order; /* of the living ones, by their start */
@@ -94,6 +107,9 @@ bool java_is_library(const struct image *image);
 
 struct java_process *java_process_new(int32_t pid, const struct lang_memory *memory);
 void java_process_free(struct java_process *p);
+
+/* A walk begins, with so many reads. */
+void java_process_begin_walk(struct java_process *p, uint32_t n_reads);
 
 /* Forgets all code. */
 void java_process_clear(struct java_process *p);
@@ -148,3 +164,6 @@ typedef bool java_learn_fn(void *context, int32_t pid, const struct lang_code *c
 const struct java_method *java_process_method(struct java_process *p, uint64_t address,
 					      uint64_t time_ns, const struct java_blob *holder,
 					      java_learn_fn *learn, void *context);
+
+/* The words of a method (hotspot_method_words()); NULL: it has none, or they are not known. */
+const struct known_word *java_process_words(struct java_process *p, uint32_t method);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pipeline/java_stacks.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,41 +11,13 @@
 #include "guard/memory_reads.h"
 #include "lang/language.h"
 #include "machine/address_space.h"
-#include "pipeline/java_process.h"
+#include "pipeline/java_known.h"
+#include "pipeline/java_stacks_state.h"
 #include "pipeline/java_ways.h"
 #include "unwind/user_ctx.h"
 
 static const uint32_t reads_of_walk =
 	10000; /* a new method takes some 20, and its stack may have many */
-
-/* A frame of the walk. Its methods are `n` of the walk's frames from `first` on. */
-struct java_step {
-	uint32_t at, first, n;
-};
-
-struct java_stacks {
-	struct java_stacks_config config;
-	char *proc;
-	struct intmap by_pid;
-	VEC(struct java_process *) processes;
-	uint64_t opened_ns; /* the last virtual machine */
-	/* The walk. */
-	int32_t pid;
-	const struct thread_view *thread;
-	uint64_t time_ns;
-	const uint64_t *registers;
-	struct java_process *process; /* NULL: not looked for yet */
-	bool reads_nothing;
-	bool is_try, has_failed; /* java_stacks_try() */
-	uint32_t n_reads;        /* left after the look at known code */
-	bool has_counted;        /* a loss of this stack */
-	int cut;
-	bool is_after_java; /* the last frame was one that Java code calls */
-	uint32_t last_at;
-	VEC(struct java_step) steps;
-	VEC(struct lang_frame) frames;
-	VEC(struct lang_run) runs;
-};
 
 struct java_stacks *java_stacks_new(const struct java_stacks_config *config)
 {
@@ -74,6 +47,7 @@ void java_stacks_free(struct java_stacks *j)
 	vec_fini(&j->steps);
 	vec_fini(&j->frames);
 	vec_fini(&j->runs);
+	vec_fini(&j->noted);
 	free(j->proc);
 	free(j);
 }
@@ -108,7 +82,7 @@ static void begin_walk(struct java_stacks *j)
 	j->process = NULL;
 	j->is_try = j->has_failed = j->has_counted = j->is_after_java = false;
 	j->cut = -1;
-	j->steps.n = j->frames.n = j->runs.n = 0;
+	j->steps.n = j->frames.n = j->runs.n = j->noted.n = 0;
 }
 
 void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_view *thread,
@@ -183,122 +157,10 @@ void java_stacks_bar(struct java_stacks *j, int32_t pid)
 
 	j->process = NULL;
 	j->cut = -1;
-	j->steps.n = j->frames.n = 0;
+	j->steps.n = j->frames.n = j->noted.n = 0;
 	if (at)
 		j->processes.data[*at]->state = JAVA_STUCK;
 	count(j, LOSS_JAVA_STATE);
-}
-
-/* ---- the process ---- */
-
-/* A process is not looked at more often, whatever it maps: each time half as often, to 6.4 s. */
-#define LOOK_EVERY_NS (50 * NS_PER_MS)
-#define MORE_RARELY   7u
-
-#define PROCESSES_MAX 64 /* each holds a descriptor */
-
-/* To open one takes many reads, and a process can ask for that again: by a move of its library. */
-#define OPEN_EVERY_NS (200 * NS_PER_MS)
-
-static void open_library(struct java_stacks *j, struct java_process *p, const struct mapping *m)
-{
-	const struct lang_runtime *runtime = j->config.runtime(j->config.context, p->pid, m->image);
-
-	p->code = m->start;
-	p->image = m->image;
-	p->state = JAVA_EARLY;
-	if (!runtime)
-		return;
-	if (!j->config.memory && !memory_reads_here()) { /* the next walk may read */
-		p->n_tries--;
-		p->tried_ns = 0;
-		return;
-	}
-	if (j->reads_nothing || clock_monotonic_ns() - j->opened_ns < OPEN_EVERY_NS) {
-		p->n_tries--; /* another process had its turn */
-		return;
-	}
-	java_process_open(p, j->proc, runtime, m->start - m->file_off);
-	j->opened_ns = clock_monotonic_ns();
-	if (p->state == JAVA_REFUSED)
-		j->config.lose(j->config.context, LOSS_JAVA_VERSION);
-}
-
-static void look_for_library(struct java_stacks *j, struct java_process *p)
-{
-	struct image_table *images = machine_images(j->config.machine);
-	const struct mapping *m;
-
-	p->state = JAVA_NONE;
-	for (uint64_t addr = 0; (m = machine_next_mapping(j->config.machine, j->thread, addr));
-	     addr = m->end)
-		if (java_is_library(image_get(images, m->image))) {
-			open_library(j, p, m);
-			return;
-		}
-}
-
-static bool has_library(struct java_stacks *j, const struct java_process *p)
-{
-	const struct mapping *m = machine_mapping(j->config.machine, j->thread, p->code);
-
-	return m && m->start == p->code && m->image.n == p->image.n;
-}
-
-/* Processes that are no virtual machines go first: other programs may make many of them. */
-static void make_room(struct java_stacks *j)
-{
-	for (size_t i = j->processes.n; i-- > 0;)
-		if (j->processes.data[i]->state == JAVA_NONE)
-			java_stacks_forget(j, j->processes.data[i]->pid);
-	if (j->processes.n >= PROCESSES_MAX)
-		java_stacks_forget_all(j);
-}
-
-static struct java_process *add_process(struct java_stacks *j)
-{
-	struct java_process *p;
-
-	if (j->processes.n >= PROCESSES_MAX)
-		make_room(j);
-	p = java_process_new(j->pid, j->config.memory);
-	*intmap_put(&j->by_pid, (uint32_t)j->pid, NULL) = (uint32_t)j->processes.n;
-	vec_push(&j->processes, p);
-	return p;
-}
-
-/* The process of the walk as it is now. */
-static struct java_process *find_process(struct java_stacks *j)
-{
-	uint64_t space = machine_space(j->config.machine, j->thread), now_ns;
-	uint32_t *at = intmap_find(&j->by_pid, (uint32_t)j->pid);
-	struct java_process *p = at ? j->processes.data[*at] : NULL;
-
-	if (p && p->is_gone && j->time_ns > p->gone_ns) {
-		java_stacks_forget(j, j->pid);
-		p = NULL;
-	}
-	if (p && p->state >= JAVA_REFUSED && (p->space == space || has_library(j, p))) {
-		p->space = space;
-		return p;
-	}
-	now_ns = clock_monotonic_ns();
-	if (p && p->state == JAVA_NONE && p->space == space)
-		return p;
-	if (p && p->state < JAVA_REFUSED &&
-	    now_ns - p->tried_ns < LOOK_EVERY_NS << MIN(p->n_tries, MORE_RARELY))
-		return p;
-	if (p && p->state >= JAVA_REFUSED) { /* it executed another program */
-		java_stacks_forget(j, j->pid);
-		p = NULL;
-	}
-	at = intmap_find(&j->by_pid, (uint32_t)j->pid);
-	p = at ? j->processes.data[*at] : add_process(j);
-	p->space = space;
-	p->tried_ns = now_ns;
-	p->n_tries++;
-	look_for_library(j, p);
-	return p;
 }
 
 bool java_stacks_has(struct java_stacks *j, uint64_t pc)
@@ -308,10 +170,8 @@ bool java_stacks_has(struct java_stacks *j, uint64_t pc)
 
 	if (!p) {
 		keep_limits(j);
-		p = j->process = find_process(j);
-		p->n_reads = j->reads_nothing || j->is_try ? 0 : *j->config.n_reads;
-		p->flow_work = HOTSPOT_FLOW_WORK;
-		p->lacks_reads = false;
+		p = j->process = java_stacks_find_process(j);
+		java_process_begin_walk(p, j->reads_nothing || j->is_try ? 0 : *j->config.n_reads);
 		java_process_look_at_code(p, j->time_ns);
 		j->n_reads = p->n_reads;
 	}
@@ -331,7 +191,7 @@ bool java_stacks_has(struct java_stacks *j, uint64_t pc)
 	if (hotspot_heap_of(&p->vm, pc))
 		return true;
 	now_ns = clock_monotonic_ns();
-	if (now_ns - p->tried_ns < LOOK_EVERY_NS)
+	if (now_ns - p->tried_ns < JAVA_LOOK_EVERY_NS)
 		return false;
 	if (!j->is_try)
 		p->tried_ns = now_ns;
@@ -456,7 +316,7 @@ static const struct java_place *place_at(struct java_stacks *j, uint64_t pc)
 		return NULL;
 	place.blob = (uint32_t)(blob - p->blobs.data);
 	place.first = (uint32_t)p->frames.n;
-	now_ns = clock_monotonic_ns();
+	now_ns = p->walk_ns;
 	fill_place(j, blob, pc, &place);
 	if (!p->n_reads) { /* some methods may be missing: the next stack reads them */
 		p->frames.n = place.first;
@@ -650,21 +510,84 @@ static const struct java_place *place_of_frame(struct java_stacks *j,
 	return place_at(j, pc);
 }
 
+/* ---- for the in-kernel sampler ---- */
+
+static void note_method(struct java_stacks *j, const struct unwind_regs *regs,
+			struct unwind_ctx *stack, uint32_t method)
+{
+	const struct known_word *words = java_process_words(j->process, method);
+	struct java_noted noted = { .step = (uint32_t)j->steps.n - 1 };
+	uint64_t bcp;
+
+	if (!words || !java_read_by_fp(regs, stack, hotspot_bcp_at(&j->process->vm), &bcp))
+		return;
+	java_known_method(words, j->process->methods.data[method].address, bcp, &noted.key,
+			  &noted.frame);
+	vec_push(&j->noted, noted);
+}
+
+/* `method`: of an interpreted frame. */
+static void note_frame(struct java_stacks *j, const struct unwind_regs *regs,
+		       struct unwind_ctx *stack, const struct java_left *left, uint32_t method)
+{
+	struct java_noted noted = { .step = (uint32_t)j->steps.n - 1 };
+
+	if (!java_known_code(left, &noted.key, &noted.frame))
+		return;
+	vec_push(&j->noted, noted);
+	if (method != NO_METHOD)
+		note_method(j, regs, stack, method);
+}
+
+uint32_t java_stacks_n_known(const struct java_stacks *j)
+{
+	return j->process && j->cut < 0 && !j->has_failed ? (uint32_t)j->noted.n : 0;
+}
+
+struct java_known java_stacks_known(const struct java_stacks *j, uint32_t i)
+{
+	const struct java_noted *noted = &j->noted.data[i];
+	const struct java_step *step = &j->steps.data[noted->step];
+	struct java_known known = { .key = noted->key, .frame = noted->frame };
+
+	assert(i < j->noted.n);
+	if (!(noted->frame.flags & JAVA_IS_INTERPRETED)) {
+		known.methods = j->frames.data + step->first;
+		known.n_methods = step->n;
+	}
+	return known;
+}
+
+void java_stacks_each_known(const struct java_stacks *j, void *context,
+			    void (*know)(void *context, const struct java_known *known))
+{
+	uint32_t n = j ? java_stacks_n_known(j) : 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct java_known known = java_stacks_known(j, i);
+
+		know(context, &known);
+	}
+}
+
 struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 				    const struct unwind_regs *regs, struct unwind_ctx *stack)
 {
 	bool is_after_java = j->is_after_java && j->last_at + 1 == at;
 	struct hotspot_leave leaves[HOTSPOT_LEAVES_MAX] = { 0 };
 	const struct java_place *place = place_of_frame(j, regs, stack);
+	struct java_left left = { .vm = &j->process->vm, .pc = regs->pc };
 	const struct hotspot_leave *leave;
 	const struct java_method *m;
 	struct lang_frame frame;
 	struct hotspot_blob blob;
-	uint32_t bci;
+	uint32_t bci, method = NO_METHOD;
 
 	if (!place)
 		return end_walk(j, LOSS_JAVA_FRAME);
 	blob = *blob_of(j, place);
+	left.is_exact = place->is_exact;
+	left.has_methods = place->n > 0;
 	if (is_after_java && blob.kind == HOTSPOT_COMPILED && !place->is_exact)
 		return end_walk(j, LOSS_JAVA_MISMATCH);
 	if (blob.kind == HOTSPOT_INTERPRETER) {
@@ -673,6 +596,7 @@ struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 		add_step(j, at, &frame, 1);
 		if (!m)
 			return end_walk(j, LOSS_JAVA_FRAME);
+		method = (uint32_t)(m - j->process->methods.data);
 	} else if (is_after_java && java_is_at_heap(&blob)) {
 		frame = frame_in_heap(j, blob, regs->pc);
 		add_step(j, at, &frame, 1);
@@ -684,6 +608,13 @@ struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 	j->is_after_java = java_is_called(&blob);
 	j->last_at = at;
 	leave = choose_way(j, &blob, regs, stack, leaves);
+	if (leave) {
+		left.blob = &blob;
+		left.is_leaf = regs->flags & UNWIND_IS_EXACT;
+		left.is_first_way = leave == leaves;
+		left.leave = *leave;
+		note_frame(j, regs, stack, &left, method);
+	}
 	return leave ? java_rule_of(leave) : end_walk(j, LOSS_JAVA_FRAME);
 }
 

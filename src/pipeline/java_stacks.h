@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collect/bpf/shared.h"
 #include "event/loss.h"
 #include "machine/machine.h"
 #include "pipeline/lang_frame.h"
@@ -88,6 +89,27 @@ struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 				    const struct unwind_regs *regs, struct unwind_ctx *stack);
 
 struct lang_runs java_stacks_runs(struct java_stacks *j);
+
+/*
+ * A frame of the last walk that was certain, for the in-kernel sampler (collect/bpf/shared.h). The
+ * caller sets the process of `key` and the number of `frame`. `methods`:
+ * its frames, the innermost first. A frame of the interpreter's code has none: another one follows,
+ * whose key has the method. That one has no rule.
+ */
+struct java_known {
+	struct java_key key;
+	struct java_frame frame;
+	const struct lang_frame *methods;
+	uint32_t n_methods;
+};
+
+/* The number of known frames, if the last walk came to the end of the stack; and each of them. */
+uint32_t java_stacks_n_known(const struct java_stacks *j);
+struct java_known java_stacks_known(const struct java_stacks *j, uint32_t i);
+
+/* Passes each of them to `know`. `j` may be NULL. */
+void java_stacks_each_known(const struct java_stacks *j, void *context,
+			    void (*know)(void *context, const struct java_known *known));
 
 /* A process ended: its memory is let go. */
 void java_stacks_forget(struct java_stacks *j, int32_t pid);

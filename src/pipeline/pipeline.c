@@ -214,13 +214,14 @@ static uint32_t add_cut(struct pipeline *p, struct code_addr *frames, uint32_t n
 	return n + 1;
 }
 
-void pipeline_keep_language_limits(struct pipeline *p)
+bool pipeline_keep_language_limits(struct pipeline *p)
 {
 	if (!p->lang_names || !lang_names_is_full(p->lang_names))
-		return;
+		return false;
 	lang_names_forget(p->lang_names);
 	java_stacks_forget_all(p->java);
 	v8_stacks_forget_all(p->v8);
+	return true;
 }
 
 static struct thread_view pipeline_thread(struct pipeline *p, const struct event *e)

@@ -129,8 +129,9 @@ bool pipeline_place_frame(struct pipeline *p, const struct lang_frame *frame,
 /*
  * Forgets all functions of these frames if there are too many. The next walks learn them anew, so
  * frames of a walk get their places before the next call. pipeline_sink() does it for its samples.
+ * Returns whether it did.
  */
-void pipeline_keep_language_limits(struct pipeline *p);
+bool pipeline_keep_language_limits(struct pipeline *p);
 
 /*
  * Counts a runtime whose frames are on the native stack and stay without names, if samples are to

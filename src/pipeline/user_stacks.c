@@ -648,6 +648,11 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 	return chain;
 }
 
+const struct java_stacks *user_stacks_java(const struct user_stacks *s)
+{
+	return s->follows_code ? s->java : NULL;
+}
+
 uint64_t user_stacks_n_learnt(const struct user_stacks *s)
 {
 	return s->n_learnt;

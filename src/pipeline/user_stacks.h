@@ -126,6 +126,9 @@ uint64_t user_stacks_generation(const struct user_stacks *s);
  */
 uint64_t user_stacks_n_learnt(const struct user_stacks *s);
 
+/* The frames of Java of the last walk, for java_stacks_each_known(); NULL: it followed none. */
+const struct java_stacks *user_stacks_java(const struct user_stacks *s);
+
 /* For other reads of the memory of living processes; NULL: without `proc`. */
 struct memory_reads *user_stacks_reads(struct user_stacks *s);
 

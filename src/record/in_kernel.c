@@ -25,9 +25,11 @@
 #include "pipeline/user_stacks.h"
 #include "record/code_fetch.h"
 #include "record/in_kernel_frames.h"
+#include "record/in_kernel_java.h"
 #include "record/in_kernel_labels.h"
 #include "record/in_kernel_raws.h"
 #include "record/in_kernel_runtimes.h"
+#include "record/java_frames.h"
 #include "record/program_files.h"
 #include "record/thread_contexts.h"
 #include "unwind/library.h"
@@ -162,10 +164,11 @@ static void keep_raw(struct sampler_visitor *visitor, const struct raw_stack_mes
 	vec_reserve(&k->raws, k->raws.n + size);
 	memcpy(k->raws.data + k->raws.n, raw, size);
 	k->raws.n += size;
-	if (raw->wants == WANTS_NONE) {
+	if (raw->is_copy)
 		k->copy_ns = MIN(k->copy_ns, raw->time_ns);
+	k->java_stacks.copied += raw->is_copy && !raw->same_as;
+	if (raw->wants == WANTS_NONE)
 		return;
-	}
 	while (k->files.n <= raw->wants) /* the vdso, which no message names */
 		vec_push(&k->files, (struct seen_file){ .seen.pid = (int32_t)raw->pid });
 	want_table(k, raw->wants);
@@ -500,6 +503,7 @@ struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeli
 	k->pipeline = pipeline;
 	k->machine = machine;
 	k->names = lang_names_new(pipeline, machine);
+	k->java = in_kernel_java_new(k);
 	return k;
 }
 
@@ -522,6 +526,8 @@ void in_kernel_free(struct in_kernel *k)
 	vec_fini(&k->run);
 	vec_fini(&k->held_run);
 	lang_names_free(k->names);
+	in_kernel_log_java(k);
+	java_frames_free(k->java);
 	label_marks_free(k->labels);
 	thread_contexts_free(k->contexts);
 	free(k);
@@ -563,6 +569,7 @@ int in_kernel_read(struct in_kernel *k, uint64_t time_ns, struct error *err)
 	thread_contexts_look(k->contexts, clock_monotonic_ns());
 	e = sampler_read(k->sampler, is_final(k) ? UINT64_MAX : time_ns, &k->visitor, err);
 	walked_stacks_forget(k);
+	java_frames_next_round(k->java);
 	return e;
 }
 

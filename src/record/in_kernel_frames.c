@@ -11,10 +11,12 @@
 #include "collect/sampler.h"
 #include "guard/open.h"
 #include "lang/detect.h"
+#include "lang/language.h"
 #include "machine/machine.h"
 #include "pipeline/lang_names.h"
 #include "pipeline/off_cpu.h"
 #include "pipeline/pipeline.h"
+#include "record/in_kernel_java.h"
 #include "unwind/library.h"
 
 /* Devices have 32 bits, inodes nearly never more than 40: as good as the pair itself. */
@@ -62,6 +64,14 @@ static enum language language_of(uint64_t frame)
 	return !(frame & FRAME_KERNEL) && file > FILE_LANGUAGE && file < FILE_LANGUAGE + N_LANGUAGES
 		       ? (enum language)(file - FILE_LANGUAGE)
 		       : LANGUAGE_NONE;
+}
+
+/* The same for languages whose frames stand beside native ones. */
+static enum language heap_language_of(uint64_t frame)
+{
+	enum language language = language_of(frame);
+
+	return language_is_on_stack(language) ? LANGUAGE_NONE : language;
 }
 
 static enum loss_reason loss_of_fit(enum language language)
@@ -123,8 +133,8 @@ static enum language_fit fit_of(struct in_kernel *k, const struct sampler_count 
 	if (c->fit == LANGUAGE_FITS)
 		return LANGUAGE_FITS;
 	for (uint32_t i = c->n_kernel; !language && i < c->n_kernel + c->n_user; i++)
-		language = language_of(c->frames[i]);
-	if (!language || (c->fit == LANGUAGE_LACKS_RUN && language_of(c->frames[c->n_kernel])))
+		language = heap_language_of(c->frames[i]);
+	if (!language || (c->fit == LANGUAGE_LACKS_RUN && heap_language_of(c->frames[c->n_kernel])))
 		return c->fit;
 	pipeline_lose(k->pipeline, loss_of_fit(language), c->counter, c->samples);
 	return LANGUAGE_RUNS_LEFT;
@@ -149,6 +159,17 @@ static void push_language_frame(struct in_kernel *k, const struct sampler_count 
 			      c->samples);
 }
 
+/*
+ * A frame of Java in the i-th and the next number. False: it has no names, and is an address like
+ * those of native frames.
+ */
+static bool push_java_frame(struct in_kernel *k, const struct sampler_count *c, uint32_t i)
+{
+	uint64_t number = i + 1 < c->n_kernel + c->n_user ? c->frames[i + 1] : 0;
+
+	return in_kernel_push_java(k, c->pid, c->frames[i] & FRAME_OFF_MASK, number);
+}
+
 /* Whether a native frame is the interpreter's loop. A caller's address is behind its call. */
 static bool look_for_loop(struct in_kernel *k, const struct sampler_count *c, struct code_addr code,
 			  uint32_t i)
@@ -164,29 +185,41 @@ void in_kernel_push_frames(struct in_kernel *k, const struct sampler_count *c,
 			   const struct thread_view *thread, struct pipeline_sample *sample)
 {
 	enum language_fit fit = fit_of(k, c);
-	bool is_run = false; /* a frame of a language was read, and not its native frame yet */
+	bool is_unnamed = false; /* a frame of Java: the stack ends there, as in a copy */
+	bool is_run = false;     /* a frame of a language was read, and not its native frame yet */
+	bool is_java = false;
 
 	k->run.n = k->held_run.n = 0;
 	for (uint32_t i = 0; i < c->n_kernel + c->n_user; i++) {
+		uint64_t frame = c->frames[i];
+		uint32_t first = i; /* of its numbers */
 		struct code_addr code;
 		int reason;
 
-		if (c->frames[i] == FRAME_CUT) {
+		if (frame == FRAME_CUT) {
 			sample->is_cut = true;
 			break;
 		}
-		if (language_of(c->frames[i])) {
+		if (language_of(frame) == LANGUAGE_JAVA) {
+			is_java = true;
+			if (push_java_frame(k, c, i++))
+				continue;
+			pipeline_lose(k->pipeline, LOSS_JAVA_NAME, c->counter, c->samples);
+			frame &= FRAME_OFF_MASK;
+			is_unnamed = true;
+		}
+		if (language_of(frame)) {
 			push_language_frame(k, c, i++);
 			is_run = true;
 			continue;
 		}
-		reason = resolve_frame(k, thread, c->frames[i], &code);
-		if (reason >= 0 && i == 0)
+		reason = resolve_frame(k, thread, frame, &code);
+		if (reason >= 0 && first == 0)
 			sample->leaf_loss = reason;
 		else if (reason >= 0)
 			sample->n_unmapped++;
 		/* as in the pipeline: the following frames can't be trusted either */
-		if (reason >= 0 && i >= MAX(c->n_kernel, 1u)) {
+		if (reason >= 0 && first >= MAX(c->n_kernel, 1u)) {
 			sample->is_cut = true;
 			break;
 		}
@@ -195,7 +228,13 @@ void in_kernel_push_frames(struct in_kernel *k, const struct sampler_count *c,
 		else
 			vec_push(&k->frames, code);
 		is_run = false;
+		if (is_unnamed) {
+			sample->is_cut = true;
+			break;
+		}
 	}
 	if (fit == LANGUAGE_FITS) /* the stack was cut before the native frame */
 		push_run(k, &k->run);
+	if (is_java && !sample->is_cut)
+		k->java_stacks.walked += c->samples;
 }

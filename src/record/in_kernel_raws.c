@@ -20,6 +20,8 @@
 #include "pipeline/off_cpu.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/user_stacks.h"
+#include "record/in_kernel_java.h"
+#include "record/java_frames.h"
 #include "unwind/library.h"
 
 /* Room for them that is kept when there are none: only the beginning has many. */
@@ -82,12 +84,17 @@ static void push_user(struct in_kernel *k, struct walked_stacks *set, struct wal
 		      const struct to_walk *w, const struct user_chain *chain)
 {
 	const struct lang_run *run = chain->runs.data, *end = run + chain->runs.n;
+	bool is_first = true;
 
+	walked->before_run = UINT32_MAX;
 	for (uint32_t i = 0; i < chain->n; i++) {
 		bool has_run = run < end && run->at == i;
 
 		if (!has_room(k, walked, has_run ? MAX(run->n, 1U) : 1))
 			return;
+		if (has_run && is_first)
+			walked->before_run = walked->n;
+		is_first &= !has_run;
 		if (has_run && push_run(k, set, walked, run++))
 			continue;
 		if (has_run)
@@ -103,17 +110,21 @@ bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct
 	struct walked_stack walked = { .at = (uint32_t)set->frames.n, .leaf_loss = -1 };
 	struct user_chain chain;
 
-	pipeline_keep_language_limits(k->pipeline);
+	if (pipeline_keep_language_limits(k->pipeline))
+		java_frames_forget_names(k->java);
 	chain = user_stacks_walk_copy(pipeline_user_stacks(k->pipeline), w->pid, &thread, &w->copy,
 				      w->patience);
 	if (chain.is_pending)
 		return false;
+	if (w->process && chain.cut < 0)
+		in_kernel_learn_java(k, w->pid, w->process);
 	walked.is_cut = chain.cut >= 0;
 	if (chain.cut >= 0)
 		pipeline_lose(k->pipeline, (enum loss_reason)chain.cut, UINT32_MAX, 1);
 	for (uint32_t i = 0; i < w->n_kernel; i++)
 		push_address(k, set, &walked, w, false, w->kernel[i]);
 	push_user(k, set, &walked, w, &chain);
+	walked.before_run = MIN(walked.before_run, walked.n);
 	assert(walked.at + walked.n == set->frames.n);
 	*intmap_put(&set->by_hash, w->hash, NULL) = (uint32_t)set->list.n;
 	vec_push(&set->list, walked);
@@ -148,7 +159,7 @@ static void count_early(struct in_kernel *k, const struct walked_stacks *set, in
 /* Of a stack with code of Java or JavaScript. */
 static bool is_copy(const struct raw_stack_message *raw)
 {
-	return raw->wants == WANTS_NONE;
+	return raw->is_copy;
 }
 
 static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw,
@@ -161,6 +172,7 @@ static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw,
 		.tid = (int32_t)raw->tid,
 		.time_ns = raw->time_ns,
 		.hash = raw->hash,
+		.process = raw->process,
 		.copy = { .regs = (const uint64_t *)raw->regs,
 			  .is_i386 = raw->is_i386,
 			  .is_in_kernel = raw->n_kernel > 0,
@@ -179,6 +191,8 @@ static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw,
 	if (!raw_stack_walk(k, set, &w))
 		return false;
 	count_early(k, set, w.pid);
+	if (raw->same_as)
+		in_kernel_compare_java(k, raw, set);
 	return true;
 }
 

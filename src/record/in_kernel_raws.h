@@ -18,6 +18,7 @@ static inline size_t raw_stack_size(const struct raw_stack_message *raw)
 struct to_walk {
 	int32_t pid, tid;
 	uint64_t time_ns, hash;
+	uint64_t process; /* as in struct java_key; 0: the sampler learns no frames from the walk */
 	struct user_copy copy;
 	const uint64_t *kernel; /* its frames in the kernel */
 	uint32_t n_kernel;

@@ -32,9 +32,10 @@ struct examination {
 
 /* A stack that was walked here. An unresolved leaf is left out. */
 struct walked_stack {
-	uint32_t at, n; /* in frames */
-	int leaf_loss;  /* enum loss_reason, or -1 */
-	bool is_cut;    /* as in struct pipeline_sample */
+	uint32_t at, n;      /* in frames */
+	uint32_t before_run; /* frames before the first one of a language; n: there is none */
+	int leaf_loss;       /* enum loss_reason, or -1 */
+	bool is_cut;         /* as in struct pipeline_sample */
 };
 
 /* Walked raw stacks, by hash: those of this epoch and of the one before. */
@@ -53,6 +54,12 @@ struct late_count {
 struct language_run {
 	struct code_addr *data;
 	size_t n, cap;
+};
+
+/* Stacks with code of Java; copied ones also have JavaScript's. */
+struct java_stack_counts {
+	uint64_t walked, copied;           /* samples that the sampler walked; copies */
+	uint64_t compared, different, cut; /* for tests: beside walks of copies, which may be cut */
 };
 
 struct in_kernel {
@@ -80,8 +87,10 @@ struct in_kernel {
 	uint64_t time_ns;
 	uint64_t known_ns; /* the side band is known up to then; UINT64_MAX: to its end */
 	struct language_run run,
-		held_run;                 /* frames of languages that wait for their native frame */
-	struct lang_names *names;         /* of functions of languages */
+		held_run;         /* frames of languages that wait for their native frame */
+	struct lang_names *names; /* of functions of languages */
+	struct java_frames *java; /* that the sampler knows */
+	struct java_stack_counts java_stacks;
 	struct label_marks *labels;       /* NULL: labels are not recorded */
 	struct thread_contexts *contexts; /* likewise */
 	bool with_tables;

@@ -572,6 +572,19 @@ need_java() {
 	[ "$(fact bare '.losses."java-collector"')" -ge 1 ]
 }
 
+@test "through BPF, the sampler walks most stacks of a Java program, as their copies are walked" {
+	need_java
+	need_sampler
+	for mode in -Xmixed -XX:TieredStopAtLevel=1 -XX:-Inline; do
+		ASSAY_SAMPLER_LIMITS=compare=1 assay record -v --collector bpf -e cpu-clock -F "$(at_most 997)" -o s -- java "$mode" -Xmx64m golden 1500 >cpu_ms 2>said
+		walked=$(sed -n 's/.* \([0-9]*\) walked in the kernel.*/\1/p' said)
+		compared=$(sed -n 's/.* \([0-9]*\) compared, 0 different.*/\1/p' said)
+		[ $((walked * 5)) -ge "$(fact s .samples)" ]
+		[ $((compared * 5)) -ge "$(fact s .samples)" ]
+		rm -rf s
+	done
+}
+
 # need_node: skips the test, with the reason, where assay does not know the V8 of node.
 need_node() {
 	need_recording

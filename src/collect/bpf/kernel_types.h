@@ -148,6 +148,8 @@ struct task_struct {
 	int pid;
 	struct mm_struct *mm;
 	struct task_struct *group_leader;
+	unsigned long long start_time;
+	unsigned int self_exec_id; /* since Linux 5.7 it has 8 bytes */
 	struct pid *thread_pid;
 	struct css_set *cgroups;
 	const struct cred *cred;

@@ -19,14 +19,17 @@
  *
  *   0 | position:32 | check:31
  *
- * where a function at the same address, later, has another check.
+ * where a function at the same address, later, has another check. A frame of Java has an address of
+ * code as `off`, and the second number is that of struct java_frame.
  */
 #pragma once
 
 #include <linux/types.h>
 
+#include "lang/known_word.h"
 #include "lang/language.h"
 #include "lang/runtime.h"
+#include "unwind/rule.h"
 #include "unwind/stop.h"
 
 #define FRAME_OFF_BITS    47
@@ -197,6 +200,43 @@ struct wait {
 	char comm[16];
 };
 
+/*
+ * Frames of Java are on the native stack. The reader walks copies of stacks, and tells the sampler
+ * of each frame that was certain. A stack whose frames are all known is walked in the kernel.
+ */
+struct java_key {
+	__u64 process; /* of its life and its program: a later process has another one */
+	__u64 pc;      /* of an interpreted frame: its method */
+	__u64 place; /* JAVA_AT_PC, JAVA_BEHIND_CALL; interpreted: the pointer into the bytecode */
+};
+
+#define JAVA_AT_PC       0 /* the instruction at pc is the next one */
+#define JAVA_BEHIND_CALL 1 /* pc is a return address */
+
+enum java_flags {
+	JAVA_IS_FRAME = 1,        /* of each */
+	JAVA_IS_CALLED = 2,       /* Java code calls it, and so nothing else does */
+	JAVA_IS_ENTERED = 4,      /* code of a file may call it */
+	JAVA_TAKES_JAVA = 8,      /* it may be the caller of a frame that Java code calls … */
+	JAVA_TAKES_OTHER = 16,    /* … and of others */
+	JAVA_IS_INTERPRETED = 32, /* the key with its method has its number */
+};
+
+#define JAVA_PROOF_MAX 8
+
+/* How to leave a frame, and how to see that it is still the same code. */
+struct java_frame {
+	__u64 number; /* the reader has its methods by this; below 2^62; first (java.h) */
+	struct unwind_rule rule;
+	__u16 flags;  /* enum java_flags */
+	__s16 bcp_at; /* interpreted: the word with the pointer into the bytecode, from fp */
+	__u32 n_proof;
+	struct known_word proof[JAVA_PROOF_MAX]; /* the code is the same if all of them are */
+};
+
+#define JAVA_METHOD_AT  (-3) /* interpreted: the word with the method, from fp */
+#define JAVA_FRAMES_MAX 65536
+
 enum message_type {
 	MESSAGE_FILE = 1,
 	MESSAGE_STACK,
@@ -273,7 +313,7 @@ struct stack_message {
 #define RAW_STACK_PAGE 4096
 #define RAW_PAGES      7 /* a value of a per-CPU map has at most 32 KiB */
 
-#define WANTS_NONE ((__u32)-1) /* the stack has code of Java or JavaScript */
+#define WANTS_NONE ((__u32)-1)
 
 /* A stack for the reader to walk. Its hash is unique, so it is never sent again. */
 struct raw_stack_message {
@@ -281,10 +321,13 @@ struct raw_stack_message {
 	__u16 n_kernel, n_pages;
 	__u64 hash;
 	__u32 pid, tid;
-	__u64 time_ns;      /* CLOCK_MONOTONIC */
-	__u32 wants;        /* the file without a table: its place in table_places; WANTS_NONE */
-	__u16 is_for_later; /* counted later, at any time */
-	__u16 is_i386;      /* `regs` have the numbers of x86-64 all the same */
+	__u64 time_ns;     /* CLOCK_MONOTONIC */
+	__u64 process;     /* as in struct java_key; 0: the stack has no code of Java */
+	__u64 same_as;     /* hash of the same stack as the sampler walked it; 0: it did not */
+	__u32 wants;       /* the file without a table: its place in table_places; WANTS_NONE */
+	__u8 is_copy;      /* the stack has code of Java or JavaScript */
+	__u8 is_for_later; /* counted later, at any time */
+	__u16 is_i386;     /* `regs` have the numbers of x86-64 all the same */
 	__u64 regs[USER_REGS];
 	__u64 kernel[MAX_KERNEL_FRAMES];
 	/* From the start of the stack pointer's page on; n_pages are sent. */

@@ -44,6 +44,7 @@
 const volatile bool with_stacks = true;
 const volatile bool by_frame_pointer = false; /* the only way for kernels without bpf_loop() */
 const volatile __u32 page_shift = 12;
+const volatile bool compares_java = false; /* for tests: stacks of known frames are copied, too */
 
 /*
  * A raw tracepoint's stack begins with frames of BPF. The stack of a slot begins in this function;
@@ -287,7 +288,7 @@ static __always_inline bool is_for_reader(struct work *w, const struct mapping *
 	__u64 pid = w->s.pid;
 
 	if (has_no_file(m))
-		return bpf_map_lookup_elem(&stack_processes, &pid) != NULL;
+		return w->java.is_met || bpf_map_lookup_elem(&stack_processes, &pid) != NULL;
 	r = m->is_runtime ? bpf_map_lookup_elem(&runtimes, &m->file) : NULL;
 	if (!r || !language_is_on_stack(r->language))
 		return false;
@@ -297,38 +298,26 @@ static __always_inline bool is_for_reader(struct work *w, const struct mapping *
 }
 
 #include "collect/bpf/interpreter.h"
+#include "collect/bpf/java.h"
 
-/* As unwind_walk() in user space: keeps a frame and goes to its caller. 1: there is none. */
-__attribute__((noinline)) int walk_frame(__u32 slot)
+static __always_inline __u32 most_user_words(const struct work *w)
 {
-	struct work *w = own_work(slot);
-	struct unwind_ctx c = {};
-	struct unwind_rule rule;
-	const struct mapping *m;
-	__u64 addr, frame;
-	bool is_trampoline;
-	int at, loop;
+	return w->lang.runtime.language || w->java.is_met ? MAX_USER_WORDS : MAX_USER_FRAMES;
+}
 
-	if (!w)
-		return 1;
-	if (w->s.n_user >= (w->lang.runtime.language ? MAX_USER_WORDS : MAX_USER_FRAMES))
-		return stop_walk(w, UNWIND_DEPTH);
-	addr = unwind_lookup_pc(&w->regs);
-	at = find_mapping(slot, addr);
-	if (at < 0 && !w->s.n_user && w->s.n_kernel) /* in exec: the old program has gone */
-		return stop_walk(w, UNWIND_END);
-	if (at < 0) {
-		if (!w->s.n_user) /* an uncovered leaf is a sample all the same */
-			push_user_frame(w, w->regs.pc & FRAME_OFF_MASK);
-		return stop_walk(w, UNWIND_UNMAPPED);
-	}
-	m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
-	if (has_stack_runtimes && slot == SLOT_SAMPLE && is_for_reader(w, m, addr)) {
-		push_user_frame(w, frame_in(m, w->regs.pc)); /* if there is no room for a copy */
-		w->wants_copy = 1;
+/* Keeps a native frame, and finds its rule. 1: the walk stops, or frames of a language come first.
+ */
+static __always_inline int native_frame(__u32 slot, struct work *w, int at, __u64 addr,
+					struct unwind_rule *rule)
+{
+	const struct mapping *m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
+	__u64 frame = frame_in(m, w->regs.pc);
+	bool is_trampoline;
+	int loop;
+
+	if (!java_is_entered_from(w, m))
 		return stop_walk(w, UNWIND_NO_RULE);
-	}
-	frame = frame_in(m, w->regs.pc);
+	w->java.callee = 0;
 	if (has_runtimes && m->is_shared) {
 		loop = find_jit_loop(slot);
 		/* The mapping of the loop may have taken the place of this one. */
@@ -340,18 +329,66 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 		m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
 	}
 	if (m->is_runtime && !w->lang.has_emitted && begin_language(slot, at, addr))
-		return 0;
+		return 1;
 	w->lang.has_emitted = 0;
 	is_trampoline = has_no_file(m) && find_trampoline(slot);
 	if (!is_trampoline || w->lang.runtime.language != LANGUAGE_PYTHON)
 		push_user_frame(w, frame);
 	if (is_trampoline) {
-		rule = w->special_rule;
-	} else if (!find_rule(slot, w, m, addr, &rule)) {
-		w->wants_table = 1;
-		w->wanted = m->table;
-		return stop_walk(w, UNWIND_NO_RULE);
+		*rule = w->special_rule;
+		return 0;
 	}
+	if (find_rule(slot, w, m, addr, rule))
+		return 0;
+	w->wants_table = 1;
+	w->wanted = m->table;
+	return stop_walk(w, UNWIND_NO_RULE);
+}
+
+/* A frame of Java or JavaScript. 1: the walk stops, as the reader has to walk the stack. */
+static __always_inline int stack_language_frame(__u32 slot, struct work *w, const struct mapping *m,
+						struct unwind_rule *rule)
+{
+	__u64 frame = frame_in(m, w->regs.pc);
+
+	w->java.is_met = 1;
+	if (java_frame(slot)) {
+		*rule = w->java.rule;
+		return 0;
+	}
+	push_user_frame(w, frame); /* if there is no room for a copy */
+	return stop_walk(w, UNWIND_NO_RULE);
+}
+
+/* As unwind_walk() in user space: keeps a frame and goes to its caller. 1: there is none. */
+__attribute__((noinline)) int walk_frame(__u32 slot)
+{
+	struct work *w = own_work(slot);
+	struct unwind_ctx c = {};
+	struct unwind_rule rule;
+	const struct mapping *m;
+	__u64 addr;
+	int at;
+
+	if (!w)
+		return 1;
+	if (w->s.n_user >= most_user_words(w))
+		return stop_walk(w, UNWIND_DEPTH);
+	addr = unwind_lookup_pc(&w->regs);
+	at = find_mapping(slot, addr);
+	if (at < 0 && !w->s.n_user && w->s.n_kernel) /* in exec: the old program has gone */
+		return stop_walk(w, UNWIND_END);
+	if (at < 0) {
+		if (!w->s.n_user) /* an uncovered leaf is a sample all the same */
+			push_user_frame(w, w->regs.pc & FRAME_OFF_MASK);
+		return stop_walk(w, UNWIND_UNMAPPED);
+	}
+	w->stop = UNWIND_GOES_ON;
+	m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
+	if (has_stack_runtimes && slot == SLOT_SAMPLE && is_for_reader(w, m, addr)
+		    ? stack_language_frame(slot, w, m, &rule)
+		    : native_frame(slot, w, at, addr, &rule))
+		return w->stop != UNWIND_GOES_ON;
 	c.registers = w->registers;
 	w->stop = unwind_step(rule, &w->regs, &c);
 	return w->stop != UNWIND_GOES_ON;
@@ -460,7 +497,11 @@ static __always_inline void walk_by_rules(__u32 slot, struct work *w)
 	w->lang.runtime.language = w->lang.is_emitting = w->lang.has_emitted = w->lang.is_over = 0;
 	w->lang.cursor = w->lang.n_owners = w->lang.n_to_skip = w->lang.may_skip = 0;
 	w->lang.is_without_loop = w->lang.unfilled = 0;
+	w->java.callee = w->java.is_met = w->java.method = w->java.n_methods = 0;
 	bpf_loop(2 * MAX_USER_WORDS, walk_on, &slot, 0);
+	if (w->stop == UNWIND_END && w->java.callee) /* no frame of Java is the outermost one */
+		w->stop = UNWIND_NO_RULE;
+	w->wants_copy = w->java.is_met && w->stop != UNWIND_END;
 	find_rest(slot);
 	if (has_rest(slot))
 		bpf_loop(2 * MAX_USER_WORDS, push_rest, &slot, 0);
@@ -525,7 +566,8 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 	w->s.pid = own_pid_tgid() >> 32;
 	w->s.n_kernel = w->s.n_user = 0;
 	w->s.hash = (generation + 1) * 0x9e3779b97f4a7c15ULL;
-	w->wants_copy = 0;
+	w->wants_copy = w->java.is_met = w->java.callee = 0;
+	w->java.process = w->java.same_as = 0;
 	w->has_own_memory = w->stop = w->wants_table = w->met_full = w->is_user_mode = 0;
 	w->has_entry = 0;
 	w->lang.runtime.language = w->lang.is_again = w->s.fit = 0;
@@ -553,113 +595,7 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 	return w;
 }
 
-/* Sending. */
-
-/* The end of the mapping with the stack: other memory may follow at once. */
-static __always_inline __u64 stack_end(struct work *w, __u64 sp)
-{
-	struct vm_area_struct *vma = find_vma(w->mm, sp, w->pivots);
-	__u64 end = vma ? BPF_CORE_READ(vma, vm_end) : 0;
-
-	return end > sp ? end : ~0ULL;
-}
-
-/* The readable pages of the stack, from the stack pointer's page on. */
-static __always_inline __u32 copy_stack(struct raw_stack_message *m, __u64 sp, __u64 end)
-{
-	__u64 page = sp & ~(RAW_STACK_PAGE - 1ULL);
-	__u32 n = 0;
-
-	for (; n < RAW_PAGES && page + n * RAW_STACK_PAGE < end; n++)
-		if (bpf_probe_read_user(m->stack[n], RAW_STACK_PAGE,
-					(const void *)(page + n * RAW_STACK_PAGE)))
-			break;
-	return n;
-}
-
-/* Copies fill one of so many parts of the ring without a wake-up. */
-#define COPIES_WAIT 16
-
-/* Copies come as long as Java or JavaScript runs; other raw stacks, until a table is there. */
-static __always_inline __u64 wakeup_for(const struct work *w)
-{
-	if (w->wants_copy && bpf_ringbuf_query(&messages, BPF_RB_AVAIL_DATA) * COPIES_WAIT <
-				     bpf_ringbuf_query(&messages, BPF_RB_RING_SIZE))
-		return BPF_RB_NO_WAKEUP;
-	return BPF_RB_FORCE_WAKEUP;
-}
-
-/*
- * Sends the registers and the stack instead of the frames. True: w->s.hash is now theirs. The
- * reader is woken, because such stacks come until it has added the table.
- */
-__attribute__((noinline)) int send_raw_stack(__u32 slot)
-{
-	struct raw_stack_message *m = bpf_map_lookup_elem(&raw_works, &slot);
-	struct work *w = own_work(slot);
-	__u64 id = own_pid_tgid();
-	__u64 size, sp;
-
-	/* raw stacks are large: they may use half of the ring, so that others find room */
-	if (!w || !m ||
-	    bpf_ringbuf_query(&messages, BPF_RB_AVAIL_DATA) * 2 + sizeof(*m) >
-		    bpf_ringbuf_query(&messages, BPF_RB_RING_SIZE))
-		return 0;
-	m->type = MESSAGE_RAW_STACK;
-	m->n_kernel = w->s.n_kernel;
-	m->pid = id >> 32;
-	m->tid = (__u32)id;
-	m->wants = w->wants_copy ? WANTS_NONE : w->wanted;
-	m->is_for_later = slot >= FIRST_SLOT_FOR_LATER;
-	m->is_i386 = is_i386_mode(w->registers[MODE_WORD]);
-	m->time_ns = bpf_ktime_get_ns();
-	m->hash = mix(mix(m->time_ns, bpf_get_smp_processor_id()), id);
-	__builtin_memset(m->regs, 0, sizeof(m->regs));
-	for (int i = 0; i < N_USER_REGS; i++)
-		m->regs[i] = w->registers[bounded(word_of_register[i], REGISTER_SLOTS - 1)];
-	__builtin_memcpy(m->kernel, w->s.frames, sizeof(m->kernel));
-	sp = first_registers(w->registers).sp;
-	m->n_pages = copy_stack(m, sp, stack_end(w, sp));
-	size = offsetof(struct raw_stack_message, stack) + (__u64)m->n_pages * RAW_STACK_PAGE;
-	if (size > sizeof(*m) || bpf_ringbuf_output(&messages, m, size, wakeup_for(w)))
-		return 0;
-	w->s.hash = m->hash;
-	return 1;
-}
-
-static __always_inline void count_stop(const struct work *w)
-{
-	if (w->met_full)
-		lose(SAMPLER_TABLES_FULL);
-	if (w->wants_table || w->wants_copy)
-		lose(SAMPLER_RAW_DROPPED);
-	else if (w->stop != UNWIND_GOES_ON && w->stop != UNWIND_END)
-		lose(N_SAMPLER_LOSSES + w->stop);
-}
-
-/* Sends a new stack. False: no room, so its sample can't be counted. */
-static __always_inline bool send_stack(__u32 slot, struct work *w)
-{
-	__u64 size = (__u64)(w->s.n_kernel + w->s.n_user) * 8;
-
-	if ((w->wants_table || w->wants_copy) && send_raw_stack(slot))
-		return true;
-	count_stop(w);
-	if (bpf_map_lookup_elem(&seen, &w->s.hash))
-		return true;
-	w->lang.has_unsent_code = 0;
-	if (w->lang.runtime.language)
-		send_codes(slot, w);
-	if (size > sizeof(w->s.frames) ||
-	    bpf_ringbuf_output(&messages, &w->s, offsetof(struct stack_message, frames) + size,
-			       BPF_RB_NO_WAKEUP)) {
-		lose(slot == SLOT_WAKE ? SAMPLER_WAKERS_LOST : SAMPLER_STACK_DROPPED);
-		return false;
-	}
-	if (!w->lang.has_unsent_code) /* if not, its functions are sent with the next sample */
-		remember_key(&seen, &w->s.hash);
-	return true;
-}
+#include "collect/bpf/send.h"
 
 /* The number of the process's executable file; FILE_NONE: a kernel thread. */
 static __always_inline __u16 app_of(struct task_struct *task)

@@ -84,6 +84,17 @@ struct language_walk {
 	__u64 code[PYTHON_CODE_MAX / 8];
 };
 
+/* Where the walk of Java's frames is (java.h). */
+struct java_walk {
+	__u64 process;           /* its key; 0: not asked for yet */
+	__u64 same_as;           /* sending: struct raw_stack_message */
+	struct unwind_rule rule; /* of the frame at hand */
+	__u64 method;            /* the last interpreted one; 0: none */
+	__u32 n_methods;         /* whose proof was compared */
+	__u32 callee;            /* flags of the last frame; 0: it was none of Java */
+	__u32 is_met;            /* the stack has code of Java or JavaScript */
+};
+
 struct work {
 	struct stack_message s;
 	__u64 registers[REGISTER_SLOTS]; /* of the user, as in bpf_user_pt_regs_t */
@@ -104,6 +115,7 @@ struct work {
 	__u32 is_user_mode;   /* user code was interrupted */
 	__u32 has_entry;      /* `registers` are those at the entry into the kernel */
 	struct language_walk lang;
+	struct java_walk java;
 	union { /* at last: what is made of the stack */
 		struct wait wait;
 		struct waker_message waker;

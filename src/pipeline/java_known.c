@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pipeline/java_known.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "pipeline/java_ways.h"
+
+static_assert(JAVA_METHOD_AT == HOTSPOT_METHOD_AT, "both are the same word");
+static_assert(JAVA_PROOF_MAX == HOTSPOT_WORDS_MAX, "the words of a method have room");
+
+/* Which frames may have this one as their caller, as may_return_to() in java_stacks.c. */
+static uint16_t callers_flags(const struct java_left *left)
+{
+	switch (left->blob->kind) {
+	case HOTSPOT_COMPILED:
+		return JAVA_TAKES_OTHER | (left->is_exact ? JAVA_TAKES_JAVA : 0);
+	case HOTSPOT_INTERPRETER:
+		return JAVA_TAKES_OTHER | JAVA_TAKES_JAVA;
+	case HOTSPOT_STUBS:
+		return left->pc == left->vm->call_stub_return ? JAVA_TAKES_OTHER | JAVA_TAKES_JAVA
+							      : 0;
+	case HOTSPOT_FRAMELESS:
+		return 0;
+	default:
+		return JAVA_TAKES_OTHER;
+	}
+}
+
+static uint16_t flags_of(const struct java_left *left)
+{
+	enum hotspot_kind kind = left->blob->kind;
+	bool is_called = java_is_called(left->blob);
+
+	return (uint16_t)(JAVA_IS_FRAME | (is_called ? JAVA_IS_CALLED : 0) |
+			  (kind == HOTSPOT_STUBS || (!left->is_leaf && !is_called) ? JAVA_IS_ENTERED
+										   : 0) |
+			  (kind == HOTSPOT_INTERPRETER ? JAVA_IS_INTERPRETED : 0) |
+			  callers_flags(left));
+}
+
+bool java_known_code(const struct java_left *left, struct java_key *key, struct java_frame *frame)
+{
+	const struct hotspot_blob *blob = left->blob;
+	bool is_interpreter = blob->kind == HOTSPOT_INTERPRETER;
+
+	/* On AArch64, the way out of a frame can depend on its caller. */
+	if (left->vm->is_aarch64 || !left->is_first_way || java_is_at_heap(blob) ||
+	    (is_interpreter ? left->is_leaf : !left->has_methods) ||
+	    (!left->is_leaf && hotspot_is_deoptimised(blob, left->pc)))
+		return false;
+	*key = (struct java_key){ .pc = left->pc,
+				  .place = left->is_leaf ? JAVA_AT_PC : JAVA_BEHIND_CALL };
+	*frame = (struct java_frame){
+		.rule = java_rule_of(&left->leave),
+		.flags = flags_of(left),
+		.bcp_at = (int16_t)(is_interpreter ? hotspot_bcp_at(left->vm) : 0),
+		.n_proof = blob->n_words,
+	};
+	memcpy(frame->proof, blob->words, sizeof(frame->proof));
+	return true;
+}
+
+void java_known_method(const struct known_word words[HOTSPOT_WORDS_MAX], uint64_t address,
+		       uint64_t bcp, struct java_key *key, struct java_frame *frame)
+{
+	*key = (struct java_key){ .pc = address, .place = bcp };
+	*frame = (struct java_frame){ .flags = JAVA_IS_FRAME, .n_proof = HOTSPOT_WORDS_MAX };
+	memcpy(frame->proof, words, sizeof(frame->proof));
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The in-kernel sampler's walk of frames of Java (collect/bpf/java.h), compiled here a second time.
+ * It walks the frozen stacks (frozen_stacks.h) after the reader, by the frames that the reader
+ * gives it (record/java_frames.h). Both must find the same.
+ */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "unit.h"
+
+#include <string.h>
+
+#include "frozen_stacks.h"
+#include "pipeline/java_ways.h"
+#include "record/java_frames.h"
+#include "unwind/user_ctx.h"
+
+#include "unwind/step.h"
+
+/* The process, as java.h reads it. */
+static struct task_struct *frozen_group_leader;
+static const uint64_t frozen_start_time = 12345;
+static const uint32_t frozen_self_exec_id = 7;
+static struct {
+	uint64_t fsbase;
+	struct {
+		uint64_t tp_value;
+	} uw;
+} frozen_thread;
+
+static void *find_in_map(void *map, const void *key);
+static long read_user(void *value, size_t size, const void *addr);
+
+#define bpf_map_lookup_elem(map, key)             find_in_map(map, key)
+#define bpf_map_update_elem(map, key, value, how) ((void)(map), (void)(key), (void)(value))
+#define bpf_probe_read_user(value, size, addr)    read_user(value, size, addr)
+#define BPF_CORE_READ(task, field)                ((void)sizeof(task), frozen_##field)
+#if defined(__x86_64__)
+#define __TARGET_ARCH_x86
+#else
+#define __TARGET_ARCH_arm64
+#endif
+#define MAPLE_PIVOTS 15
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* BPF's functions are no statics */
+#include "collect/bpf/work.h"
+
+#include "collect/bpf/java.h"
+#pragma GCC diagnostic pop
+
+struct set_frame {
+	struct java_key key;
+	struct java_frame frame;
+};
+
+static struct {
+	struct work work;
+	VEC(struct set_frame) map;
+	VEC(struct lang_frame) placed;
+	uint64_t n_losses;
+	uint32_t n_left_out; /* the first frames of the stack */
+} sampler;
+
+static void *find_in_map(void *map, const void *key)
+{
+	if (map == &works)
+		return &sampler.work;
+	if (map == &losses)
+		return &sampler.n_losses;
+	assert_ptr_equal(map, &java_frames);
+	vec_foreach (&sampler.map, f)
+		if (!memcmp(&f->key, key, sizeof(f->key)))
+			return &f->frame;
+	return NULL;
+}
+
+/* The stack goes first: of its page, the memory may have some bytes, too. */
+static long read_user(void *value, size_t size, const void *addr)
+{
+	uint64_t at = (uint64_t)(uintptr_t)addr, off = at - frozen.registers[REGISTER_SP];
+
+	if (off < frozen.stack.size && size <= frozen.stack.size - off)
+		memcpy(value, frozen.stack.bytes + off, size);
+	else if (!read_frozen(NULL, at, value, size))
+		return -14;
+	return 0;
+}
+
+/* ---- the reader's side ---- */
+
+static bool set_frame(void *context, const struct java_key *key, const struct java_frame *frame)
+{
+	struct set_frame new = { *key, *frame };
+
+	(void)context;
+	vec_push(&sampler.map, new);
+	return true;
+}
+
+static void drop_frame(void *context, const struct java_key *key)
+{
+	(void)context, (void)key;
+}
+
+static bool place_frame(void *context, const struct lang_frame *frame, struct code_addr *code)
+{
+	(void)context;
+	*code = (struct code_addr){ { 1 }, sampler.placed.n };
+	vec_push(&sampler.placed, *frame);
+	return true;
+}
+
+static struct java_frames *new_frames(void)
+{
+	const struct java_frames_config config = { set_frame, drop_frame, place_frame, NULL };
+
+	return java_frames_new(&config);
+}
+
+static void learn_frame(void *context, const struct java_known *known)
+{
+	const struct work w = { .s.pid = FROZEN_PID };
+
+	java_frames_learn(context, FROZEN_PID, java_process_key(&w), known, 0);
+}
+
+/* ---- the sampler's side ---- */
+
+static enum unwind_stop leave_frame(struct unwind_rule rule)
+{
+	struct unwind_ctx c = { .stack = frozen.stack.bytes,
+				.start = frozen.registers[REGISTER_SP],
+				.size = frozen.stack.size };
+
+	return unwind_step(rule, &sampler.work.regs, &c);
+}
+
+/* The reader alone walks an innermost frame that is interpreted. So the walk begins behind it. */
+static bool is_left_out(uint32_t i)
+{
+	return i < sampler.n_left_out;
+}
+
+/* Returns how many frames the sampler knows. */
+static uint32_t walk_known(void)
+{
+	struct work *w = &sampler.work;
+	uint32_t n = 0;
+
+	memset(w, 0, sizeof(*w));
+	w->s.pid = FROZEN_PID;
+	w->regs = unwind_regs_sampled(frozen.registers[REGISTER_IP], frozen.registers[REGISTER_SP],
+				      frozen.registers[REGISTER_BP], 0, false);
+	for (uint32_t i = 0; i < frozen.n; i++) {
+		struct unwind_rule rule =
+			java_rule_of(&(struct hotspot_leave){ .way = HOTSPOT_BY_SENDER });
+
+		assert_int_equal(w->regs.pc, frozen.pcs[i]);
+		if (!is_left_out(i)) {
+			if (!java_frame(0))
+				break;
+			rule = w->java.rule;
+			n++;
+		}
+		if (leave_frame(rule) != UNWIND_GOES_ON)
+			break;
+	}
+	return n;
+}
+
+/* The names of the frames that the walk has found. */
+static void append_walked(struct java_frames *frames, struct buf *out)
+{
+	const struct work *w = &sampler.work;
+
+	for (uint32_t i = 0; i + 1 < w->s.n_user; i += 2) {
+		uint64_t first = w->s.frames[i], number = w->s.frames[i + 1];
+		struct java_codes codes;
+
+		assert_int_equal(first >> FRAME_OFF_BITS, FILE_LANGUAGE + LANGUAGE_JAVA);
+		assert_true(java_frames_find(frames, FROZEN_PID, first & FRAME_OFF_MASK, number, 0,
+					     &codes));
+		for (uint32_t k = 0; k < codes.n; k++)
+			append_frame(out, &sampler.placed.data[codes.data[k].offset]);
+	}
+}
+
+static const char *line_after(const char *text, uint32_t n)
+{
+	for (; n && *text; n--)
+		text = strchr(text, '\n') + 1;
+	return text;
+}
+
+static void flip(uint64_t at, uint64_t bits)
+{
+	for (int i = 0; i < 8; i++)
+		vec_foreach (&frozen.memory, p)
+			if (at + (uint64_t)i - p->addr < p->size)
+				p->bytes[at + (uint64_t)i - p->addr] ^= (uint8_t)(bits >> i * 8);
+}
+
+/* Words that are other ones stop the walk; the number of a symbol's users does not. */
+static void check_proof(const struct java_frame *f, uint32_t n_known)
+{
+	for (uint32_t i = 0; i < f->n_proof; i++) {
+		const struct known_word *word = &f->proof[i];
+		uint64_t mask = known_word_mask(word->bytes);
+
+		flip(word->at, mask & -mask);
+		assert_true(walk_known() < n_known);
+		flip(word->at, mask & -mask);
+		if (f->rule.cfa) /* bytes beside a word of code can be those of another one */
+			continue;
+		flip(word->at, ~mask);
+		assert_int_equal(walk_known(), n_known);
+		flip(word->at, ~mask);
+	}
+}
+
+static void check_proofs(uint32_t n_known)
+{
+	uint64_t frames[FRAME_SLOTS];
+	uint32_t n = sampler.work.s.n_user;
+
+	memcpy(frames, sampler.work.s.frames, sizeof(frames));
+	for (uint32_t i = 1; i < n; i += 2)
+		vec_foreach (&sampler.map, f)
+			if (f->frame.number == frames[i])
+				check_proof(&f->frame, n_known);
+}
+
+static void check_walk(const char *path, const struct buf *expected)
+{
+	struct java_frames *frames = new_frames();
+	struct walker w = walker_new(NULL);
+	struct buf got = { 0 }, walked = { 0 };
+	const char *rest;
+	uint32_t n;
+
+	if (!frozen.runtime.is_aarch64) {
+		walk_copy(&w, 1, &got);
+		java_stacks_each_known(user_stacks_java(w.stacks), frames, learn_frame);
+		sampler.n_left_out = strstr(path, "-xint") != NULL;
+		n = walk_known();
+		append_walked(frames, &walked);
+		rest = line_after((const char *)expected->data, sampler.n_left_out);
+		if (!n || strncmp(rest, buf_cstr(&walked), walked.len) != 0)
+			print_message("%s: %u frames\n%s", path, n, buf_cstr(&walked));
+		assert_true(n >= 3);
+		assert_memory_equal(rest, buf_cstr(&walked), walked.len);
+		check_proofs(n);
+	}
+	sampler.map.n = sampler.placed.n = 0;
+	java_frames_free(frames);
+	walker_free(&w);
+	buf_fini(&got);
+	buf_fini(&walked);
+}
+
+/* As unwind_walk() decides it: stubs alone are called by code of files, and only these are. */
+static void code_of_files_calls_some_frames_alone(void **state)
+{
+	struct work w = { 0 };
+	const struct mapping file = { .file = 1 }, none = { .file = FILE_NONE };
+
+	(void)state;
+	assert_true(java_is_entered_from(&w, &file) && java_is_entered_from(&w, &none));
+	w.java.callee = JAVA_IS_FRAME;
+	assert_false(java_is_entered_from(&w, &file) || java_is_entered_from(&w, &none));
+	w.java.callee |= JAVA_IS_ENTERED;
+	assert_true(java_is_entered_from(&w, &file));
+	assert_false(java_is_entered_from(&w, &none));
+}
+
+static void the_words_of_a_proof_are_those_of_its_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(known_word_mask(0), 0);
+	assert_int_equal(known_word_mask(KNOWN_ALL), UINT64_MAX);
+	assert_int_equal(known_word_mask(0x0f), UINT32_MAX);
+	assert_int_equal(known_word_mask(0xf3), 0xffffffff0000ffff);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(known_word_mask(1u << i), (uint64_t)UINT8_MAX << i * 8);
+}
+
+static void the_sampler_walks_as_the_reader(void **state)
+{
+	(void)state;
+	each_frozen_file("java-*.stack", check_walk);
+	vec_fini(&sampler.map);
+	vec_fini(&sampler.placed);
+}
+
+/* The frames that the in-kernel sampler gets, in their order. */
+struct told {
+	struct buf frames;
+	struct java_frame last;
+	uint64_t last_pc;
+};
+
+static bool are_neighbours(uint64_t callee, uint64_t caller)
+{
+	for (uint32_t i = 0; i + 1 < frozen.n; i++)
+		if (frozen.pcs[i] == callee && frozen.pcs[i + 1] == caller)
+			return true;
+	return false;
+}
+
+static void tell_known(void *context, const struct java_known *known)
+{
+	struct told *told = context;
+	uint32_t takes = told->last.flags & JAVA_IS_CALLED ? JAVA_TAKES_JAVA : JAVA_TAKES_OTHER;
+
+	for (uint32_t i = 0; i < known->n_methods; i++)
+		append_frame(&told->frames, &known->methods[i]);
+	if (!known->frame.rule.cfa) /* the method of the interpreter's code before it */
+		return;
+	assert_true(known->frame.flags & JAVA_IS_FRAME);
+	if (are_neighbours(told->last_pc, known->key.pc))
+		assert_true(known->frame.flags & takes);
+	told->last = known->frame;
+	told->last_pc = known->key.pc;
+}
+
+static bool is_compiled(const char *path)
+{
+	return !strstr(path, "-aarch64") && !strstr(path, "-xint") &&
+	       !strstr(path, "-deoptimised") && !strstr(path, "-virtual");
+}
+
+/*
+ * The reader alone walks some frames: an innermost one that is interpreted, deoptimised ones, and
+ * those in front of frames in the heap. The sampler gets all others.
+ */
+static void check_known(const char *path, const struct buf *expected)
+{
+	struct walker w = walker_new(NULL);
+	struct told told = { 0 };
+	struct buf got = { 0 };
+	bool is_aarch64 = strstr(path, "-aarch64");
+
+	(void)expected;
+	walk_copy(&w, 1, &got);
+	java_stacks_each_known(user_stacks_java(w.stacks), &told, tell_known);
+	assert_true(told.frames.len <= got.len && !told.frames.len == is_aarch64);
+	if (is_compiled(path))
+		assert_string_equal(buf_cstr(&told.frames), buf_cstr(&got));
+	user_stacks_charge(w.stacks, 0, UINT64_MAX / 2);
+	told.frames.len = 0;
+	walk_copy(&w, UINT64_MAX, &got);
+	java_stacks_each_known(user_stacks_java(w.stacks), &told, tell_known);
+	assert_int_equal(told.frames.len, 0); /* the stack was cut */
+	buf_fini(&told.frames);
+	buf_fini(&got);
+	walker_free(&w);
+}
+
+static void the_sampler_gets_the_frames_of_whole_stacks(void **state)
+{
+	(void)state;
+	each_frozen_file("java-*.stack", check_known);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_sampler_gets_the_frames_of_whole_stacks),
+		cmocka_unit_test(the_sampler_walks_as_the_reader),
+		cmocka_unit_test(code_of_files_calls_some_frames_alone),
+		cmocka_unit_test(the_words_of_a_proof_are_those_of_its_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
