@@ -244,6 +244,202 @@ static uint64_t find_key_of_aarch64(const struct elf_file *elf, const struct elf
 	return 0;
 }
 
+/*
+ * The code of a short exported function, without the mark of a place that may be jumped to
+ * (endbr64, bti c).
+ */
+struct accessor {
+	uint64_t link_addr;
+	const uint8_t *code;
+	size_t n;
+};
+
+#define ACCESSOR_MAX 32
+
+static bool find_accessor(const struct elf_file *elf, const char *name, struct accessor *out)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const uint8_t bti_c[] = { 0x5f, 0x24, 0x03, 0xd5 };
+	struct elf_symbol symbol;
+	struct reader r;
+
+	if (!elf_symbol_exported(elf, name, &symbol))
+		return false;
+	r = elf_bytes_at(elf, symbol.link_addr);
+	out->link_addr = symbol.link_addr;
+	out->code = r.at;
+	out->n = MIN(MIN(reader_left(&r), (size_t)symbol.size), (size_t)ACCESSOR_MAX);
+	if (out->n >= 4 && (!memcmp(out->code, endbr64, 4) || !memcmp(out->code, bti_c, 4))) {
+		out->link_addr += 4;
+		out->code += 4;
+		out->n -= 4;
+	}
+	return true;
+}
+
+/* `mov off(%reg),%rax`, or `mov (%reg),%rax`, with a base register that has no index. */
+static bool reads_field(const uint8_t *code, size_t n, unsigned int reg, uint32_t *off)
+{
+	if (n < 3 || code[0] != 0x48 || code[1] != 0x8b || (code[2] & 0x3f) != reg)
+		return false;
+	*off = 0;
+	switch (code[2] >> 6) {
+	case 0:
+		return true;
+	case 1:
+		*off = n < 4 ? UINT32_MAX : code[3];
+		return *off < 0x80;
+	case 2:
+		*off = n < 7 ? UINT32_MAX : (uint32_t)loop_displacement(code + 3);
+		return *off <= UINT16_MAX;
+	default:
+		return false;
+	}
+}
+
+/* The offset of the field that an accessor returns, such as PyThreadState_Next(). */
+static bool find_field(const struct elf_file *elf, const char *name, uint16_t *out)
+{
+	struct accessor a;
+	uint32_t off, insn;
+
+	if (!find_accessor(elf, name, &a))
+		return false;
+	if (elf->machine == EM_AARCH64) { /* ldr x0,[x0,#off] */
+		if (a.n < 4)
+			return false;
+		memcpy(&insn, a.code, sizeof(insn));
+		off = (insn >> 10 & 0xfff) * 8;
+		*out = (uint16_t)off;
+		return (insn & 0xffc003ff) == 0xf9400000;
+	}
+	if (!reads_field(a.code, a.n, 7, &off)) /* of %rdi, the argument */
+		return false;
+	*out = (uint16_t)off;
+	return true;
+}
+
+/* See find_variable(). `runtime`: the address of _PyRuntime, which is loaded first; or 0. */
+static uint64_t find_aarch64_variable(const struct accessor *a, uint64_t runtime)
+{
+	struct aarch64_values values = { .variable = runtime };
+	struct aarch64_code code = { a->code, a->link_addr, a->n / 4 };
+
+	for (size_t i = 0; i < code.n && !aarch64_ends_code(aarch64_insn(&code, i)); i++) {
+		aarch64_follow(&values, &code, i);
+		if (values.of[0].kind == AARCH64_ADDRESS && values.of[0].addr == runtime)
+			values.variable = 0;
+	}
+	return values.of[0].kind == AARCH64_LOADED ? values.of[0].addr : 0;
+}
+
+/* The variable whose value a function returns, which may be a part of _PyRuntime; 0: unknown. */
+static uint64_t find_variable(const struct elf_file *elf, const char *name,
+			      const struct elf_symbol *runtime)
+{
+	struct accessor a;
+	uint64_t found;
+	uint32_t off;
+
+	if (!find_accessor(elf, name, &a))
+		return 0;
+	if (elf->machine == EM_AARCH64) {
+		found = find_aarch64_variable(&a, 0);
+		return found || !runtime ? found : find_aarch64_variable(&a, runtime->link_addr);
+	}
+	if (a.n < 8 || memcmp(a.code, "\x48\x8b\x05", 3) != 0) /* mov place(%rip),%rax */
+		return 0;
+	if (a.code[7] == 0xc3)
+		return a.link_addr + 7 + (uint64_t)loop_displacement(a.code + 3);
+	/* Else %rax has _PyRuntime, from the GOT. */
+	return runtime && reads_field(a.code + 7, a.n - 7, 0, &off) ? runtime->link_addr + off : 0;
+}
+
+#define AARCH64_THREAD_POINTER 0xd53bd040 /* mrs x0,tpidr_el0 */
+#define AARCH64_NOP            0xd503201f
+
+/* The offset from the thread pointer of the word that a function returns (a program's own). */
+static bool find_aarch64_thread_word(const struct accessor *a, uint32_t *out)
+{
+	struct aarch64_code code = { a->code, a->link_addr, a->n / 4 };
+
+	if (!code.n || aarch64_insn(&code, 0) != AARCH64_THREAD_POINTER)
+		return false;
+	*out = 0;
+	for (size_t i = 1; i < code.n; i++) {
+		uint32_t insn = aarch64_insn(&code, i), number = insn >> 10 & 0xfff;
+
+		switch (insn & 0xffc003ff) {
+		case 0x91000000: /* add x0,x0,#number */
+			*out += number;
+			break;
+		case 0x91400000: /* add x0,x0,#number,lsl #12 */
+			*out += number << 12;
+			break;
+		case 0xf9400000: /* ldr x0,[x0,#number * 8] */
+			*out += number * 8;
+			return true;
+		default:
+			if (insn != AARCH64_NOP)
+				return false;
+		}
+	}
+	return false;
+}
+
+/* The place in thread-local memory of the current state, which the function returns. */
+static void find_thread_local(const struct elf_file *elf, const char *name, uint64_t base,
+			      struct python_layout *l)
+{
+	struct accessor a;
+
+	if (!find_accessor(elf, name, &a))
+		return;
+	if (elf->machine == EM_AARCH64) {
+		if (find_aarch64_thread_word(&a, &l->current_at))
+			l->current = PYTHON_CURRENT_THREAD;
+		return;
+	}
+	if (a.n >= 9 && !memcmp(a.code, "\x64\x48\x8b\x04\x25", 5)) { /* mov %fs:off,%rax */
+		l->current = PYTHON_CURRENT_THREAD;
+		l->current_at = (uint32_t)loop_displacement(a.code + 5);
+	}
+	for (size_t i = 0; i + 12 <= a.n; i++)
+		if (!memcmp(a.code + i, "\x66\x48\x8d\x3d", 4) &&     /* lea slot(%rip),%rdi */
+		    !memcmp(a.code + i + 8, "\x66\x66\x48\xe8", 4)) { /* call __tls_get_addr */
+			l->current = PYTHON_CURRENT_MODULE;
+			l->current_at = (uint32_t)(a.link_addr + i + 8 - base +
+						   (uint64_t)loop_displacement(a.code + i + 4));
+		}
+}
+
+/*
+ * How a thread's state is found in a process with several interpreters, by the code of exported
+ * functions. Without the lists, a process is taken for one with a single interpreter. Without the
+ * current state, the lists have the states.
+ */
+static void find_interpreters(const struct elf_file *elf, const struct elf_symbol *runtime,
+			      uint64_t base, uint32_t version, struct python_layout *l)
+{
+	uint64_t head = find_variable(elf, "PyInterpreterState_Head", runtime), current;
+
+	if (!head || !find_field(elf, "PyInterpreterState_Next", &l->interpreter_next) ||
+	    !find_field(elf, "PyInterpreterState_ThreadHead", &l->interpreter_threads) ||
+	    !find_field(elf, "PyThreadState_Next", &l->thread_next))
+		return;
+	l->interpreters = (uint32_t)(head - base);
+	if (version >= VERSION(12)) {
+		find_thread_local(elf, "_PyThreadState_UncheckedGet", base, l);
+		find_thread_local(elf, "PyThreadState_GetUnchecked", base, l); /* since 3.13 */
+		return;
+	}
+	current = find_variable(elf, "_PyThreadState_UncheckedGet", runtime);
+	if (current) {
+		l->current = PYTHON_CURRENT_GLOBAL;
+		l->current_at = (uint32_t)(current - base);
+	}
+}
+
 /* Builds without the global lock have other structures; _Py_DebugOffsets tells since 3.13. */
 static bool is_free_threaded(const struct elf_file *elf, const struct elf_symbol *runtime)
 {
@@ -283,6 +479,7 @@ enum lang_detected python_detect(const struct elf_file *elf, struct lang_runtime
 		return lang_refuse_for(out, "was built in a way that assay does not know", why,
 				       why_size);
 	out->python = *layout;
+	find_interpreters(elf, runtime, base, out->version, &out->python);
 	out->state = key_at - base;
 	out->code_type = type.link_addr - base;
 	return LANG_FOUND;

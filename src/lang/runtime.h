@@ -38,6 +38,16 @@ enum python_frames {
 	PYTHON_FRAMES_SHIMS,  /* 3.12 and newer: a frame of owner C precedes it in the chain */
 };
 
+/* Where the state is of the thread that holds its interpreter's lock. */
+enum python_current {
+	PYTHON_CURRENT_UNKNOWN,
+	PYTHON_CURRENT_GLOBAL, /* up to 3.11: a pointer, relative to the base */
+	PYTHON_CURRENT_THREAD, /* since 3.12: a pointer at a signed offset from the thread pointer …
+				*/
+	PYTHON_CURRENT_MODULE, /* … or of a library: its module and offset are in a slot (DTPMOD64)
+				*/
+};
+
 /* Offsets in CPython's structures, in bytes; lang/python.c has them by version. */
 struct python_layout {
 	__u16 thread_frame; /* PyThreadState: the innermost frame, or the C frame that has it */
@@ -52,6 +62,11 @@ struct python_layout {
 	__u16 code_first_line; /* co_firstlineno */
 	__u16 code_file, code_name, code_lines;
 	__u16 text_ascii, text_wide; /* of a str: where its characters begin */
+	__u16 current;               /* enum python_current … */
+	__u32 current_at;            /* … and its place */
+	__u32 interpreters; /* relative to the base: pointer to the newest interpreter; 0: not known
+			     */
+	__u16 interpreter_next, interpreter_threads, thread_next; /* lists */
 };
 
 #define PYTHON_NO_CFRAME  0xffff

@@ -88,6 +88,17 @@ while True: spin()'
 	"$BATS_TEST_DIRNAME/language_stacks.py" s.json ${plain:+"$plain"}
 }
 
+@test "a thread that runs a second interpreter of Python has the functions of both" {
+	need_python
+	"$PYTHON" -c 'import importlib.util as u, sys; sys.exit(not any(map(u.find_spec, ("_interpreters", "_xxsubinterpreters"))))' ||
+		skip "this Python can't make a second interpreter"
+	cp "$ROOT/tests/programs/lang/nested.py" .
+	record_samples 500 s via:inner -a --collector bpf -e cpu-clock -F "$(at_most 997)" -- "$PYTHON" nested.py
+	assay export -q -i s --format folded -o folded --frames language via:inner
+	run ! grep -vE '(^|;)<module>;main;outer;<module>;inner [0-9]+$' folded
+	[ "$(awk '{ n += $NF } END { print n }' folded)" -ge 400 ]
+}
+
 @test "Python's functions have their lines, and are a language of reports" {
 	need_python
 	record_python 1000 "$PYTHON" golden.py

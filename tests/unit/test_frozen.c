@@ -47,13 +47,20 @@ static long read_user_text(void *value, size_t size, const void *addr);
 static uint64_t frozen_thread_pointer(void);
 static uint32_t tid_of_itself(void);
 
+__attribute__((unused)) static void take_steps(uint32_t n, long (*step)(uint32_t, void *),
+					       void *context)
+{
+	for (uint32_t i = 0; i < n && !step(i, context); i++)
+		;
+}
+
 #define bpf_map_lookup_elem(map, key)              find_in_map(map, key)
 #define bpf_map_update_elem(map, key, value, how)  ((void)(map), (void)(key), (void)(value))
 #define bpf_probe_read_user(value, size, addr)     read_user(value, size, addr)
 #define bpf_probe_read_user_str(value, size, addr) read_user_text(value, size, addr)
 #define bpf_ringbuf_query(ring, what)              0
 #define bpf_ringbuf_output(ring, data, size, how)  0
-#define bpf_loop(n, step, context, flags)          ((void)(step), (void)(context))
+#define bpf_loop(n, step, context, flags)          take_steps(n, step, context)
 #define BPF_CORE_READ(task, field)                 frozen_thread_pointer()
 #if defined(__x86_64__)
 #define __TARGET_ARCH_x86
@@ -184,15 +191,30 @@ static void begin_frozen(void)
 	w->lang.cursor = w->lang.unfilled = 0;
 }
 
+/* Behind the frames of an interpreter, those of its caller follow. */
+static bool goes_on(struct buf *out)
+{
+	struct work *w = &frozen.work;
+
+	if (w->lang.unfilled || (w->lang.cursor && !is_at_end(0, w)))
+		return true;
+	if (w->lang.runtime.language != LANGUAGE_PYTHON || !w->s.n_user)
+		return false;
+	python_leave_interpreter(0, w);
+	if (!w->lang.cursor || is_at_end(0, w))
+		return false;
+	if (w->lang.is_emitting)
+		buf_str(out, "frame --\n");
+	return true;
+}
+
 /* All frames of the language. The native loops are imagined: one for each run. */
 static void walk_frames(struct buf *out)
 {
 	struct work *w = &frozen.work;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < FROZEN_STEPS && (w->lang.unfilled || w->lang.cursor) &&
-			     (w->lang.unfilled || !is_at_end(0, w));
-	     i++) {
+	for (uint32_t i = 0; i < FROZEN_STEPS && goes_on(out); i++) {
 		w->lang.is_emitting = 1;
 		if (language_frame(0, w->lang.runtime.language))
 			break;
@@ -206,7 +228,7 @@ static void walk_frames(struct buf *out)
 static void walk_frozen(struct buf *out)
 {
 	begin_frozen();
-	if (find_frames(&frozen.work, UINT32_MAX))
+	if (find_frames(0, &frozen.work, UINT32_MAX))
 		walk_frames(out);
 	else
 		buf_str(out, "no state\n");
@@ -382,7 +404,7 @@ static void walk_begun_loop(bool is_own, struct buf *out)
 		thread_value(w->lang.runtime.libc, w->lang.base + w->lang.runtime.state, &thread));
 	assert_true(read_word(thread + w->lang.runtime.python.thread_frame, &cframe));
 	w->regs.sp = cframe - CFRAME_OFF;
-	assert_true(find_frames(w, 0x60));
+	assert_true(find_frames(0, w, 0x60));
 	assert_true(w->lang.unfilled && !w->lang.cursor);
 	if (is_own) { /* the caller's is 16 bytes further: its call has arguments on the stack */
 		w->regs.sp = cframe + 0x1000;
@@ -390,6 +412,37 @@ static void walk_begun_loop(bool is_own, struct buf *out)
 		add_memory(w->regs.sp + CFRAME_OFF, caller, sizeof(caller));
 	}
 	walk_frames(out);
+}
+
+/*
+ * A thread that has released the lock in the second of two interpreters has a state with frames in
+ * both. Nothing tells the innermost one.
+ */
+static void a_thread_without_the_lock_in_two_interpreters_has_no_state(void **state)
+{
+	static const char *const files[] = { "python-3.9-nested", "python-3.11-nested" };
+	struct work *w = &frozen.work;
+	struct buf expected = { 0 };
+	struct buf got = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		char path[512];
+		uint64_t current;
+
+		snprintf(path, sizeof(path), "%s/%s.frozen", FROZEN_DIR, files[i]);
+		thaw(path, &expected);
+		current = w->lang.base + w->lang.runtime.python.current_at;
+		vec_foreach (&frozen.memory, p)
+			if (p->addr == current)
+				memset(p->bytes, 0, p->size);
+		got.len = 0;
+		walk_frozen(&got);
+		assert_string_equal(buf_cstr(&got), "no state\n");
+	}
+	buf_fini(&got);
+	buf_fini(&expected);
+	forget_memory();
 }
 
 static void a_loop_that_begins_has_the_frames_of_its_caller(void **state)
@@ -577,6 +630,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_damaged_stack_does_no_harm),
 #if defined(__x86_64__)
 		cmocka_unit_test(a_loop_that_begins_has_the_frames_of_its_caller),
+		cmocka_unit_test(a_thread_without_the_lock_in_two_interpreters_has_no_state),
 		cmocka_unit_test(all_generators_that_wait_have_a_frame_or_none),
 #endif
 	};

@@ -82,6 +82,39 @@ static __always_inline bool thread_value(__u32 libc, __u64 key_at, __u64 *value)
 	return key < GLIBC_TSD_KEYS && read_word(self + GLIBC_TSD + key * 16 + 8, value);
 }
 
+/*
+ * The address of a thread-local variable (ELF Handling For Thread-Local Storage, variant II). On
+ * AArch64, the second word of a descriptor is the distance from the thread pointer, if the library
+ * was there when the program began. Else it is a pointer to more, which is not read.
+ */
+#if !defined(__TARGET_ARCH_x86)
+#define THREAD_BLOCK_MAX (1u << 20) /* bytes */
+
+static __always_inline bool thread_variable(__u32 libc, __u64 slot, __u64 *at)
+{
+	__u64 tp = thread_pointer(), off;
+
+	(void)libc;
+	if (!tp || !read_word(slot + 8, &off) || off >= THREAD_BLOCK_MAX)
+		return false;
+	*at = tp + off;
+	return true;
+}
+#else
+static __always_inline bool thread_variable(__u32 libc, __u64 slot, __u64 *at)
+{
+	__u64 entry = libc == LIBC_MUSL ? 8 : 16;
+	__u64 where[2], vector, block;
+
+	if (bpf_probe_read_user(where, sizeof(where), (const void *)slot) ||
+	    !read_word(thread_pointer() + 8, &vector) ||
+	    !read_word(vector + where[0] * entry, &block) || block & 1)
+		return false;
+	*at = block + where[1];
+	return true;
+}
+#endif
+
 /* The frames of this native frame are complete, unless they are those of a run to be skipped. */
 static __always_inline void end_run(struct work *w)
 {
@@ -176,11 +209,11 @@ struct {
 #include "collect/bpf/python.h"
 #include "collect/bpf/ruby.h"
 
-static __always_inline bool find_frames(struct work *w, __u64 loop_off)
+static __always_inline bool find_frames(__u32 slot, struct work *w, __u64 loop_off)
 {
 	switch (w->lang.runtime.language) {
 	case LANGUAGE_PYTHON:
-		return python_find_frames(w, loop_off);
+		return python_find_frames(slot, w, loop_off);
 	case LANGUAGE_PHP:
 		return php_find_frames(w);
 	case LANGUAGE_RUBY:
@@ -284,7 +317,7 @@ __attribute__((noinline)) int begin_language(__u32 slot, __u32 at, __u64 addr)
 	if (!w->lang.runtime.language) {
 		take_runtime(w, r, m);
 		remember_runtime(w, m, addr);
-		if (!find_frames(w, off - r->ranges[0].start)) {
+		if (!find_frames(slot, w, off - r->ranges[0].start)) {
 			give_up_language(w, LANGUAGE_NO_STATE);
 			return 0;
 		}
@@ -293,6 +326,8 @@ __attribute__((noinline)) int begin_language(__u32 slot, __u32 at, __u64 addr)
 			return 0;
 	} else if (w->lang.runtime.state != r->state) {
 		return 0; /* another runtime in the same process */
+	} else if (w->lang.runtime.language == LANGUAGE_PYTHON) {
+		python_leave_interpreter(slot, w);
 	}
 	w->lang.is_emitting = 1;
 	return 1;

@@ -27,21 +27,209 @@ static __always_inline bool python_is_unfilled(const struct work *w, __u64 cfram
 	return true;
 }
 
+static __always_inline __u64 frame_word(const struct work *w, __u32 off)
+{
+	return w->lang.frame[bounded(off / 8, PYTHON_FRAME_MAX / 8 - 1)] >> (off % 8 * 8);
+}
+
+/* A frame that stands for native code which called the interpreter. */
+static __always_inline bool python_is_shim(const struct work *w)
+{
+	const struct python_layout *l = &w->lang.runtime.python;
+
+	return l->frames == PYTHON_FRAMES_SHIMS &&
+	       (__u8)frame_word(w, l->frame_mark) >= PYTHON_OWNER_C;
+}
+
+static __always_inline bool python_read_frame(struct work *w)
+{
+	return !bpf_probe_read_user(w->lang.frame,
+				    bounded(w->lang.runtime.python.frame_size,
+					    PYTHON_FRAME_MAX - 1),
+				    (const void *)w->lang.cursor);
+}
+
+/* Whether only the frame is left that is the end of each thread's chain since 3.14. */
+static __always_inline bool python_is_at_end(struct work *w)
+{
+	return python_read_frame(w) && python_is_shim(w) &&
+	       !frame_word(w, w->lang.runtime.python.frame_back);
+}
+
+/* A thread's state names its thread, so a wrong layout, key or variable shows. */
+static __always_inline bool python_is_own(const struct work *w, __u64 thread)
+{
+	__u64 id;
+
+	return thread && read_word(thread + w->lang.runtime.python.thread_id, &id) &&
+	       id == pthread_of_itself();
+}
+
+/* The state of the thread, if it holds its interpreter's lock. */
+static __always_inline bool python_current_state(const struct work *w, __u64 *thread)
+{
+	const struct python_layout *l = &w->lang.runtime.python;
+	__u64 at;
+
+	switch (l->current) {
+	case PYTHON_CURRENT_GLOBAL:
+		at = w->lang.base + l->current_at;
+		break;
+	case PYTHON_CURRENT_THREAD:
+		at = thread_pointer() + (__u64)(__s64)(__s32)l->current_at;
+		break;
+	case PYTHON_CURRENT_MODULE:
+		if (!thread_variable(w->lang.runtime.libc, w->lang.base + l->current_at, &at))
+			return false;
+		break;
+	default:
+		return false;
+	}
+	return read_word(at, thread) && python_is_own(w, *thread);
+}
+
+/* The innermost frame of a state; 0: there is none. */
+static __always_inline bool python_innermost(const struct work *w, __u64 thread, __u64 *at)
+{
+	const struct python_layout *l = &w->lang.runtime.python;
+
+	return read_word(thread + l->thread_frame, at) &&
+	       (l->cframe_frame == PYTHON_NO_CFRAME || read_word(*at + l->cframe_frame, at));
+}
+
+static __always_inline void python_use(struct work *w, __u64 thread)
+{
+	struct python_search *s = &w->lang.python;
+
+	s->used[bounded(s->n_used++, PYTHON_NESTED_MAX - 1)] = thread;
+}
+
+/* Counts a state if it is the thread's, has frames, and was not used. */
+static __always_inline void python_consider(struct work *w, __u64 thread)
+{
+	struct python_search *s = &w->lang.python;
+	__u64 cursor = w->lang.cursor;
+	bool is_end;
+
+	for (int i = 0; i < PYTHON_NESTED_MAX; i++)
+		if (s->used[i] == thread)
+			return;
+	if (!python_is_own(w, thread) || !python_innermost(w, thread, &w->lang.cursor))
+		w->lang.cursor = 0;
+	is_end = !w->lang.cursor || python_is_at_end(w);
+	w->lang.cursor = cursor;
+	if (is_end)
+		return;
+	s->found = thread;
+	s->n_found++;
+}
+
+#define PYTHON_STATES_MAX 1024 /* of all interpreters and threads */
+
+/* A step through the states of all interpreters. */
+static long python_next_state(__u32 i, void *slot)
+{
+	struct work *w = own_work(*(__u32 *)slot);
+	const struct python_layout *l;
+	struct python_search *s;
+	__u64 here;
+
+	(void)i;
+	if (!w)
+		return 1;
+	l = &w->lang.runtime.python;
+	s = &w->lang.python;
+	here = s->state;
+	if (here) {
+		python_consider(w, here);
+		s->is_broken = !read_word(here + l->thread_next, &s->state);
+		return s->is_broken;
+	}
+	here = s->interpreter;
+	if (!here)
+		return 1;
+	s->is_broken = !read_word(here + l->interpreter_threads, &s->state) ||
+		       !read_word(here + l->interpreter_next, &s->interpreter);
+	return s->is_broken;
+}
+
 /*
- * The innermost frame of the current thread; `loop_off`: of the native frame, in the loop. The
- * thread's state is the value of a pthread key. (A thread-local variable since 3.12 has it as well,
- * but is NULL while the thread has released the global lock.) The state names its thread, so a
- * wrong layout or key shows.
+ * Finds the one state of the running thread that has frames and was not used yet. 0: there is none,
+ * or several, of which nothing tells the innermost one.
  */
-static __always_inline bool python_find_frames(struct work *w, __u64 loop_off)
+__attribute__((noinline)) int python_find_state(__u32 slot)
+{
+	struct work *w = own_work(slot);
+	struct python_search *s;
+
+	if (!w)
+		return 0;
+	s = &w->lang.python;
+	s->state = s->n_found = 0;
+	s->is_broken =
+		s->n_used >= PYTHON_NESTED_MAX ||
+		!read_word(w->lang.base + w->lang.runtime.python.interpreters, &s->interpreter);
+	if (!s->is_broken)
+		bpf_loop(PYTHON_STATES_MAX, python_next_state, &slot, 0);
+	s->is_broken = s->is_broken || s->state || s->interpreter;
+	return !s->is_broken && s->n_found == 1;
+}
+
+static __always_inline bool python_has_several(const struct work *w)
+{
+	const struct python_layout *l = &w->lang.runtime.python;
+	__u64 first, next;
+
+	return l->interpreters && read_word(w->lang.base + l->interpreters, &first) && first &&
+	       read_word(first + l->interpreter_next, &next) && next;
+}
+
+/*
+ * The state of the running thread. A thread that runs several interpreters has one in each. A
+ * variable has the current one, but is NULL while the thread has released the lock. A pthread key
+ * always has a state, but that of the thread's first interpreter.
+ */
+static __always_inline bool python_find_thread(__u32 slot, struct work *w, __u64 *thread)
 {
 	const struct lang_runtime *r = &w->lang.runtime;
-	__u64 thread, id, at;
+	struct python_search *s = &w->lang.python;
 
-	if (!thread_value(r->libc, w->lang.base + r->state, &thread) || !thread ||
-	    !read_word(thread + r->python.thread_id, &id) || id != pthread_of_itself() ||
+	__builtin_memset(s, 0, sizeof(*s));
+	s->is_several = python_has_several(w);
+	if (s->is_several && python_current_state(w, thread))
+		return true;
+	if (s->is_several && python_find_state(slot)) {
+		*thread = s->found;
+		return true;
+	}
+	return !s->is_broken && !s->n_found &&
+	       thread_value(r->libc, w->lang.base + r->state, thread) && python_is_own(w, *thread);
+}
+
+/*
+ * The walk comes to another loop. If the frames of an interpreter are all there, it is the loop of
+ * the interpreter that runs this one.
+ */
+static __always_inline void python_leave_interpreter(__u32 slot, struct work *w)
+{
+	struct python_search *s = &w->lang.python;
+
+	if (!s->is_several || w->lang.unfilled || (w->lang.cursor && !python_is_at_end(w)))
+		return;
+	if (python_find_state(slot) && python_innermost(w, s->found, &w->lang.cursor))
+		python_use(w, s->found);
+}
+
+/* The innermost frame of the current thread; `loop_off`: of the native frame, in the loop. */
+static __always_inline bool python_find_frames(__u32 slot, struct work *w, __u64 loop_off)
+{
+	const struct lang_runtime *r = &w->lang.runtime;
+	__u64 thread, at;
+
+	if (!python_find_thread(slot, w, &thread) ||
 	    !read_word(thread + r->python.thread_frame, &at))
 		return false;
+	python_use(w, thread);
 	if (r->python.cframe_frame != PYTHON_NO_CFRAME && python_is_unfilled(w, at, loop_off)) {
 		w->lang.unfilled = at;
 		w->lang.unfilled_off = at - w->regs.sp;
@@ -52,11 +240,6 @@ static __always_inline bool python_find_frames(struct work *w, __u64 loop_off)
 		return false;
 	w->lang.cursor = at;
 	return true;
-}
-
-static __always_inline __u64 frame_word(const struct work *w, __u32 off)
-{
-	return w->lang.frame[bounded(off / 8, PYTHON_FRAME_MAX / 8 - 1)] >> (off % 8 * 8);
 }
 
 static __always_inline __u64 code_word(const struct work *w, __u32 off)
@@ -105,23 +288,6 @@ static __always_inline bool python_is_entry(const struct work *w)
 	       (l->frames == PYTHON_FRAMES_MARKED && (__u8)frame_word(w, l->frame_mark) == 1);
 }
 
-/* A frame that stands for native code which called the interpreter. */
-static __always_inline bool python_is_shim(const struct work *w)
-{
-	const struct python_layout *l = &w->lang.runtime.python;
-
-	return l->frames == PYTHON_FRAMES_SHIMS &&
-	       (__u8)frame_word(w, l->frame_mark) >= PYTHON_OWNER_C;
-}
-
-static __always_inline bool python_read_frame(struct work *w)
-{
-	return !bpf_probe_read_user(w->lang.frame,
-				    bounded(w->lang.runtime.python.frame_size,
-					    PYTHON_FRAME_MAX - 1),
-				    (const void *)w->lang.cursor);
-}
-
 static __always_inline bool python_has_frame(struct work *w, __u64 at)
 {
 	bool is_read;
@@ -162,13 +328,6 @@ __attribute__((noinline)) int python_find_caller(__u32 slot)
 	}
 	w->lang.cursor = 0;
 	return 0;
-}
-
-/* Whether only the frame is left that is the end of each thread's chain since 3.14. */
-static __always_inline bool python_is_at_end(struct work *w)
-{
-	return python_read_frame(w) && python_is_shim(w) &&
-	       !frame_word(w, w->lang.runtime.python.frame_back);
 }
 
 /* Keeps a frame and goes to its caller. 1: the stack has no more room. */

@@ -58,39 +58,6 @@ static __always_inline bool ruby_is_own(const struct ruby_layout *l, __u64 ec)
 	       read_word(thread + l->thread_id, &id) && id == pthread_of_itself();
 }
 
-/*
- * The address of a thread-local variable (ELF Handling For Thread-Local Storage, variant II). On
- * AArch64, the second word of a descriptor is the distance from the thread pointer, if the library
- * was there when the program began. Else it is a pointer to more, which is not read.
- */
-#if !defined(__TARGET_ARCH_x86)
-#define THREAD_BLOCK_MAX (1u << 20) /* bytes */
-
-static __always_inline bool thread_variable(__u32 libc, __u64 slot, __u64 *at)
-{
-	__u64 tp = thread_pointer(), off;
-
-	(void)libc;
-	if (!tp || !read_word(slot + 8, &off) || off >= THREAD_BLOCK_MAX)
-		return false;
-	*at = tp + off;
-	return true;
-}
-#else
-static __always_inline bool thread_variable(__u32 libc, __u64 slot, __u64 *at)
-{
-	__u64 entry = libc == LIBC_MUSL ? 8 : 16;
-	__u64 where[2], vector, block;
-
-	if (bpf_probe_read_user(where, sizeof(where), (const void *)slot) ||
-	    !read_word(thread_pointer() + 8, &vector) ||
-	    !read_word(vector + where[0] * entry, &block) || block & 1)
-		return false;
-	*at = block + where[1];
-	return true;
-}
-#endif
-
 static __always_inline bool ruby_find_frames(struct work *w)
 {
 	const struct ruby_layout *l = &w->lang.runtime.ruby;

@@ -57,6 +57,18 @@ struct perl_walk {
 #define LANGUAGE_OWNERS 512 /* a power of two above half of MAX_USER_WORDS */
 
 /* Frames of a language: those of the first runtime that the stack meets. */
+/* Python's states of the running thread: one for each interpreter that it runs. */
+#define PYTHON_NESTED_MAX 4
+
+struct python_search {
+	__u64 used[PYTHON_NESTED_MAX]; /* those whose frames are in the stack */
+	__u64 interpreter, state;      /* the next ones of the lists */
+	__u64 found;
+	__u32 n_used, n_found;
+	__u32 is_several; /* the process has several interpreters */
+	__u32 is_broken;  /* not all states could be looked at */
+};
+
 struct language_walk {
 	struct lang_runtime runtime; /* language 0: none met yet */
 	__u64 base;                  /* lang/runtime.h */
@@ -64,7 +76,8 @@ struct language_walk {
 	__u64 limit;                 /* of the memory that has them (Ruby) */
 	__u64 jit_place;             /* in the loop; its unwind rule is that of compiled code */
 	__u64 unfilled; /* Python's loop begins: the thread's _PyCFrame; 0: it does not begin … */
-	__u64 unfilled_off;    /* … from the stack pointer */
+	__u64 unfilled_off; /* … from the stack pointer */
+	struct python_search python;
 	__u32 is_emitting;     /* the next steps are frames of the language */
 	__u32 has_emitted;     /* those of the native frame at hand are there */
 	__u32 is_over;         /* no more of them in this stack */
