@@ -14,6 +14,9 @@ static void check_stacks(const struct answer *a)
 		assert(s->n <= PROFILE_MAX_DEPTH);
 		assert(s->first + s->n <= a->frames.n);
 	}
+	assert(a->builds.n == a->frames.n);
+	vec_foreach (&a->builds, build)
+		assert(build->n < a->texts.n);
 }
 
 static void check_functions(const struct answer *a)

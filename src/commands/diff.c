@@ -103,9 +103,11 @@ static int load_side(const struct diff_setup *s, struct diff_source *side, struc
 	request.session = side->session;
 	request.symbols = side->symbols;
 	r = input_profile(&request, false, &side->profile, err);
+	if (r < 0)
+		return error_wrap(err, r, "%s", diff_source_name(side));
 	vec_foreach (&side->session->warnings, warning)
 		log_warning("%s: %s", diff_source_name(side), *warning);
-	return r < 0 ? error_wrap(err, r, "%s", diff_source_name(side)) : 0;
+	return 0;
 }
 
 /* The events of two sides, with a note if their names differ. */

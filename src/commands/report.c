@@ -488,19 +488,22 @@ static int report_session(struct input *in, const struct report_args *args, cons
 			  struct report_options *options, struct profile_request *request,
 			  bool *is_damaged, struct error *err)
 {
+	const struct fleet_wish wish = {
+		.functions_alone = needs_functions_alone(view, request),
+		.needs_totals = args->columns || args->sort,
+		.hosts_apart = key_list_has(&request->keys, PROFILE_HOST),
+		.times_apart = needs_seconds(args, view),
+		.builds_apart = key_list_has(&request->keys, PROFILE_BUILD),
+	};
 	const struct symbolizer_config config = { .cache_dir = args->cache };
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(loaded_fini) struct loaded own = { 0 }, base = { 0 };
 	cleanup(report_free_at_exit) struct report *report = NULL;
 	int r;
 
-	input_want_of_fleet(in, &(struct fleet_wish){
-					.functions_alone = needs_functions_alone(view, request),
-					.needs_totals = args->columns || args->sort,
-					.hosts_apart = key_list_has(&request->keys, PROFILE_HOST),
-					.times_apart = needs_seconds(args, view) });
-	request->with_slices = needs_seconds(args, view);
-	if (request->with_slices)
+	input_want_of_fleet(in, &wish);
+	request->with_slices = wish.times_apart;
+	if (wish.times_apart)
 		request->slice_s = (uint32_t)(request->query->overview_ns / NS_PER_SECOND);
 	request->most_moments = view == &picture_view && args->html ? PICTURE_MAX_MOMENTS : 0;
 	request->wall_weight = !strcmp(args->weight, "wall");
@@ -518,11 +521,9 @@ static int report_session(struct input *in, const struct report_args *args, cons
 	if (r < 0)
 		return r;
 	if (own.profile->lacks_times)
-		return error_set(
-			err, -ENODATA,
-			"--weight wall and --by parallelism need the times of samples, and "
-			"this session has whole seconds: record it again, or import it "
-			"again");
+		return error_set(err, -ENODATA,
+				 "--weight wall and --by parallelism need exact times: record or "
+				 "import it again");
 	/* the header of a report has them, but CSV has none */
 	if (*is_damaged && !strcmp(args->format, "csv"))
 		vec_foreach (&own.session->warnings, warning)

@@ -266,11 +266,12 @@ static int shard_check_place(const struct clickhouse *ch, struct shard *s, struc
 				 " of %zu: name all addresses in the order of 'assay fleet init'",
 				 s->address, shard + 1, n, want + 1, ch->shards.n);
 	if (version < CLICKHOUSE_SCHEMA_VERSION)
-		return error_set(err, -ESTALE,
-				 "%s has tables of version %" PRIu32
-				 ": run 'assay fleet init --clickhouse URL,…' (with --replicated "
-				 "PATH, if they are replicated), which adds those of version %d",
-				 s->address, version, CLICKHOUSE_SCHEMA_VERSION);
+		return error_set(
+			err, -ESTALE,
+			"%s has tables of version %" PRIu32
+			": run 'assay fleet init --clickhouse URL,…' (with --replicated "
+			"PATH, if they are replicated), which makes them tables of version %d",
+			s->address, version, CLICKHOUSE_SCHEMA_VERSION);
 	return 0;
 }
 
@@ -321,7 +322,9 @@ int clickhouse_insert(struct clickhouse *ch, uint32_t shard, enum clickhouse_tab
 		url_put_text(&parameters, token);
 	}
 	buf_str(&parameters, INSERT_QUERY);
-	buf_printf(&parameters, "%s%%20FORMAT%%20RowBinary", clickhouse_tables[table].name);
+	buf_printf(&parameters, "%s%%20(", clickhouse_tables[table].name);
+	clickhouse_print_columns(table, &parameters);
+	buf_str(&parameters, ")%20FORMAT%20RowBinary");
 	r = shard_change(ch, s, buf_cstr(&parameters), rows->data, rows->len, NULL, err);
 	buf_fini(&parameters);
 	return r;

@@ -45,6 +45,7 @@ void answer_fini(struct answer *a)
 	intmap_fini(&a->stacks);
 	vec_fini(&a->spans);
 	vec_fini(&a->frames);
+	vec_fini(&a->builds);
 	intmap_fini(&a->by_number);
 	vec_fini(&a->functions);
 	buf_fini(&a->source);
@@ -99,6 +100,25 @@ static string_id answer_read_text(struct answer *a, struct reader *r)
 	return strings_add_n(&a->texts, text ? text : "", text ? strnlen(text, n) : 0);
 }
 
+/*
+ * The builds of a stack's frames: as many as there are frames, or none, as before version 3 of the
+ * tables. `n`: frames that are kept.
+ */
+static bool answer_read_builds(struct answer *a, struct reader *r, uint32_t n)
+{
+	uint64_t n_builds = row_binary_count(r, 1);
+
+	for (uint64_t i = 0; i < n_builds && !r->bad; i++) {
+		string_id build = answer_read_text(a, r);
+
+		if (i < n)
+			vec_push(&a->builds, build);
+	}
+	while (a->builds.n < a->frames.n)
+		vec_push(&a->builds, (string_id){ 0 });
+	return n_builds > 0;
+}
+
 void answer_read_stacks(struct answer *a, struct reader *r)
 {
 	while (reader_left(r)) {
@@ -107,7 +127,7 @@ void answer_read_stacks(struct answer *a, struct reader *r)
 		uint32_t *at = intmap_put(&a->stacks, stack, &is_new);
 
 		if (is_new) {
-			vec_push(&a->spans, (struct answer_stack){ a->frames.n, 0 });
+			vec_push(&a->spans, (struct answer_stack){ .first = a->frames.n });
 			*at = (uint32_t)a->spans.n;
 		}
 		for (uint64_t i = 0; i < n; i++) {
@@ -118,6 +138,8 @@ void answer_read_stacks(struct answer *a, struct reader *r)
 			vec_push(&a->frames, function);
 			a->spans.data[*at - 1].n++;
 		}
+		a->spans.data[*at - 1].has_builds |=
+			answer_read_builds(a, r, is_new ? a->spans.data[*at - 1].n : 0);
 	}
 }
 
@@ -151,7 +173,13 @@ struct answer_list {
 };
 
 static const struct answer_list stack_list = {
-	"SELECT stack, any(frames) FROM stacks WHERE stack IN (",
+	"SELECT stack, any(frames), emptyArrayString() FROM stacks WHERE stack IN (",
+	") GROUP BY stack FORMAT RowBinary",
+	answer_read_stacks,
+};
+/* The builds of a stack's number are the same in each row, but those of old tables have none. */
+static const struct answer_list build_list = {
+	"SELECT stack, any(frames), any(builds) FROM stacks WHERE stack IN (",
 	") GROUP BY stack FORMAT RowBinary",
 	answer_read_stacks,
 };
@@ -254,7 +282,7 @@ static int answer_find_stacks(struct answer *a, struct clickhouse *ch, struct er
 	wanted_init(&wanted, clickhouse_n_shards(ch));
 	vec_foreach (&a->rows, row)
 		wanted_add(&wanted, row->shard, row->key);
-	r = wanted_ask(&wanted, a, ch, &stack_list, err);
+	r = wanted_ask(&wanted, a, ch, a->has_builds ? &build_list : &stack_list, err);
 	wanted_fini(&wanted);
 	return r;
 }
@@ -277,6 +305,20 @@ int answer_find_names(struct answer *a, struct clickhouse *ch, struct error *err
 	r = r < 0 ? r : wanted_ask(&wanted, a, ch, &function_list, err);
 	wanted_fini(&wanted);
 	return r;
+}
+
+uint64_t answer_without_builds(const struct answer *a)
+{
+	uint64_t samples = 0;
+
+	vec_foreach (&a->rows, row) {
+		const struct answer_stack *stack =
+			a->has_stacks ? answer_stack_of(a, row->key) : NULL;
+
+		if (stack && stack->n && !stack->has_builds)
+			samples += row->samples;
+	}
+	return samples;
 }
 
 /* ---- a session ---- */
@@ -416,7 +458,8 @@ static int answer_add_row(struct answer_session *s, const struct answer_row *row
 	if (!a->has_stacks)
 		return answer_add_function(s, row, &sample, err);
 	for (uint32_t i = 0; stack && i < stack->n; i++)
-		frames[i] = answer_place(s, a->frames.data[stack->first + i], row->build);
+		frames[i] = answer_place(s, a->frames.data[stack->first + i],
+					 a->builds.data[stack->first + i]);
 	if (stack && stack->n)
 		sample.n_frames = stack->n;
 	return native_store.add(s->store, &sample, err);

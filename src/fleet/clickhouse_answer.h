@@ -50,15 +50,18 @@ struct answer {
 	VEC(struct answer_event) events;
 	bool has_stacks;       /* the keys are stacks */
 	bool has_totals;       /* of functions */
+	bool has_builds;       /* of the frames of stacks, if they are keys */
 	struct buf source;     /* SQL that selects the functions of the rows; empty: stacks */
 	uint64_t from_s, to_s; /* of the rows */
 	struct intmap stacks;  /* hash of the number to index + 1 of spans … */
 	VEC(struct answer_stack {
 		size_t first;
 		uint32_t n;
+		bool has_builds; /* it was stored with those of its frames */
 	})
 	spans;
 	VEC(uint64_t) frames;    /* … of these: numbers of functions, the innermost first */
+	VEC(string_id) builds;   /* as many */
 	struct intmap by_number; /* number of a function to index + 1 of … */
 	VEC(struct answer_function) functions;
 };
@@ -70,9 +73,9 @@ void answer_fini(struct answer *a);
 void answer_merge(struct answer *a);
 
 /*
- * Read the rows of the lists of names: (stack, frames), and (func, name, image, build, start, kind,
- * language). They stop at the first row that is not whole, and r->bad is then set. Public for the
- * fuzzer.
+ * Read the rows of the lists of names: (stack, frames, builds), and (func, name, image, build,
+ * start, kind, language). They stop at the first row that is not whole, and r->bad is then set.
+ * Public for the fuzzer.
  */
 struct reader;
 void answer_read_stacks(struct answer *a, struct reader *r);
@@ -83,6 +86,9 @@ void answer_read_functions(struct answer *a, struct reader *r);
  * it.
  */
 int answer_find_names(struct answer *a, struct clickhouse *ch, struct error *err);
+
+/* Samples in stacks that were stored without the builds of their frames. */
+uint64_t answer_without_builds(const struct answer *a);
 
 /*
  * Writes the rows as sessions below `dir` and opens them as one: a session for each host, if hosts

@@ -199,10 +199,11 @@ static int name_forgotten(const struct forgetting *f, struct error *err)
 			  "toUInt64(%" PRIu64 "), '(forgotten)', '" IMAGE_FORGOTTEN_PATH
 			  "', '', toUInt64(0), toUInt8(%d), toUInt8(0), now()",
 			  f->run, IMAGE_NAMED);
-	cleanup(free_at_exit) char *stack = xasprintf(
-		"INSERT INTO stacks (service, stack, frames, seen) SELECT '" CLICKHOUSE_FORGOTTEN
-		"', toUInt64(%" PRIu64 "), [toUInt64(%" PRIu64 ")], now()",
-		f->run, f->run);
+	cleanup(free_at_exit) char *stack =
+		xasprintf("INSERT INTO stacks (service, stack, frames, builds, seen) SELECT "
+			  "'" CLICKHOUSE_FORGOTTEN "', toUInt64(%" PRIu64 "), [toUInt64(%" PRIu64
+			  ")], [''], now()",
+			  f->run, f->run);
 	int r = clickhouse_ask(f->ch, f->shard, function, NULL, err);
 
 	return r < 0 ? r : clickhouse_ask(f->ch, f->shard, stack, NULL, err);

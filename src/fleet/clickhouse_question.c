@@ -13,49 +13,15 @@
 #include "base/strings.h"
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_answer.h"
+#include "fleet/clickhouse_asker.h"
 #include "fleet/row_binary.h"
 #include "profile/query.h"
 #include "store/session.h"
 
-#define HOUR_S   3600u
-#define DAY_S    86400u
-#define BUCKET_S 600u
+#define DAY_S 86400u
 
 /* Names in a filter's list of SQL. More are refused: ClickHouse reads 256 KiB. */
 #define NAMES_MAX 2000
-
-/* A stretch of time, from one table. */
-struct span {
-	enum clickhouse_table table;
-	uint64_t from_s, to_s;
-};
-
-struct name_list {
-	const char **data;
-	size_t n, cap;
-};
-
-struct asker {
-	struct clickhouse *ch;
-	const struct fleet_question *question;
-	struct answer answer;
-	struct strings names; /* of hosts and services */
-	uint64_t from_s, to_s;
-	struct span spans[3];
-	size_t n_spans;
-	bool *answers;        /* by shard */
-	VEC(char *) warnings; /* a shard is missing … */
-	VEC(char *) notes;    /* … or other samples */
-
-	bool picks_hosts, picks_services, hosts_apart, needs_builds;
-	bool functions;                   /* else stacks */
-	struct name_list hosts, services; /* that the filters take */
-	bool picks_functions;
-	struct intmap functions_seen;
-	VEC(uint64_t) function_numbers;
-	uint32_t n_hosts_known, n_hosts;
-	uint64_t samples, lost;
-};
 
 static const char *asker_coverage(const struct asker *q)
 {
@@ -110,10 +76,9 @@ static int ask_shard(struct asker *q, uint32_t shard, const char *sql, struct bu
 	return 0;
 }
 
-/* Reads the rows of an answer of each shard that answers. */
-static int ask_all(struct asker *q, const char *sql,
-		   void (*read_row)(struct asker *q, uint32_t shard, struct reader *r),
-		   struct error *err)
+int asker_ask_all(struct asker *q, const char *sql,
+		  void (*read_row)(struct asker *q, uint32_t shard, struct reader *r),
+		  struct error *err)
 {
 	struct buf bytes = { 0 };
 	int r = 0;
@@ -141,12 +106,7 @@ static string_id read_name(struct strings *to, struct reader *r)
 	return strings_add_n(to, text ? text : "", text ? strnlen(text, n) : 0);
 }
 
-/* ---- times ---- */
-
-static uint64_t down_to(uint64_t time_s, uint64_t grain_s)
-{
-	return time_s - time_s % grain_s;
-}
+/* ---- events ---- */
 
 static struct answer_event *event_of(struct answer *a, string_id name)
 {
@@ -155,76 +115,6 @@ static struct answer_event *event_of(struct answer *a, string_id name)
 			return e;
 	vec_push(&a->events, (struct answer_event){ .name = name });
 	return &a->events.data[a->events.n - 1];
-}
-
-/* Whether a table still has a time. */
-static bool is_kept(enum clickhouse_table table, uint64_t time_s, uint64_t now_s)
-{
-	return time_s + (uint64_t)clickhouse_tables[table].keep_days * DAY_S > now_s;
-}
-
-static void add_span(struct asker *q, enum clickhouse_table table, uint64_t from_s, uint64_t to_s)
-{
-	if (from_s >= to_s)
-		return;
-	q->spans[q->n_spans++] = (struct span){ table, from_s, to_s };
-	if (!is_kept(table, from_s + DAY_S, clock_wall_ns() / NS_PER_SECOND))
-		vec_push(&q->notes, xasprintf("the table %s has the last %" PRIu32
-					      " days only: earlier samples are missing here",
-					      clickhouse_tables[table].name,
-					      clickhouse_tables[table].keep_days));
-}
-
-/* The tables for functions, and for stacks. */
-static const struct {
-	enum clickhouse_table day, hour;
-} roll_ups[] = { { CLICKHOUSE_STACK_DAY, CLICKHOUSE_STACK_HOUR },
-		 { CLICKHOUSE_FUNC_DAY, CLICKHOUSE_FUNC_HOUR } };
-
-/*
- * Whole days from the table of days, and the hours at the edges from the table of hours. A day that
- * is not over is whole, too, if the window ends behind now.
- */
-static void plan_roll_ups(struct asker *q, uint64_t now_s)
-{
-	enum clickhouse_table day = roll_ups[q->functions].day, hour = roll_ups[q->functions].hour;
-	uint64_t first_day, last_day;
-
-	q->from_s = down_to(q->from_s, is_kept(hour, q->from_s, now_s) ? HOUR_S : DAY_S);
-	q->to_s = down_to(q->to_s + HOUR_S - 1, HOUR_S);
-	if (q->to_s > now_s || !is_kept(hour, q->to_s, now_s))
-		q->to_s = down_to(q->to_s + DAY_S - 1, DAY_S);
-	if (q->question->times_apart && is_kept(hour, q->from_s, now_s)) { /* a time is an hour */
-		add_span(q, hour, q->from_s, q->to_s);
-		return;
-	}
-	first_day = down_to(q->from_s + DAY_S - 1, DAY_S);
-	last_day = down_to(q->to_s, DAY_S);
-	if (first_day >= last_day) {
-		add_span(q, hour, q->from_s, q->to_s);
-		return;
-	}
-	add_span(q, hour, q->from_s, first_day);
-	add_span(q, day, first_day, last_day);
-	add_span(q, hour, last_day, q->to_s);
-}
-
-/*
- * Tables with hosts: the stacks of ten minutes, which are kept for a few days, and the functions of
- * a day, for longer times.
- */
-static void plan_hosts(struct asker *q, uint64_t now_s)
-{
-	uint64_t grain_s = DAY_S;
-
-	if (q->to_s - q->from_s < DAY_S && is_kept(CLICKHOUSE_FACTS, q->from_s, now_s) &&
-	    !q->needs_builds)
-		q->functions = false;
-	if (!q->functions)
-		grain_s = BUCKET_S;
-	q->from_s = down_to(q->from_s, grain_s);
-	q->to_s = down_to(q->to_s + grain_s - 1, grain_s);
-	add_span(q, q->functions ? CLICKHOUSE_FUNC_HOST_DAY : CLICKHOUSE_FACTS, q->from_s, q->to_s);
 }
 
 /* ---- conditions ---- */
@@ -308,11 +198,11 @@ static int find_functions(struct asker *q, struct error *err)
 	const struct query *query = q->question->query;
 	int r;
 
-	if (!q->functions || !query || !query_has(query, FILTER_SYMBOL) ||
+	if (!q->plan.functions || !query || !query_has(query, FILTER_SYMBOL) ||
 	    query_takes_function(query, FILTER_SYMBOL, NO_SYMBOL_TEXT))
 		return 0;
-	r = ask_all(q, "SELECT func, name FROM functions WHERE name != '' FORMAT RowBinary",
-		    read_function, err);
+	r = asker_ask_all(q, "SELECT func, name FROM functions WHERE name != '' FORMAT RowBinary",
+			  read_function, err);
 	q->picks_functions = q->function_numbers.n <= NAMES_MAX;
 	return r;
 }
@@ -328,16 +218,17 @@ static void put_functions(const struct asker *q, struct buf *sql)
 static int find_names(struct asker *q, struct error *err)
 {
 	struct buf sql = { 0 };
-	int r = ask_all(q, "SELECT host FROM hosts GROUP BY host FORMAT RowBinary", read_host, err);
+	int r = asker_ask_all(q, "SELECT host FROM hosts GROUP BY host FORMAT RowBinary", read_host,
+			      err);
 
 	if (r >= 0 && q->picks_services) {
 		buf_printf(&sql, "SELECT service FROM %s WHERE service != '' AND ",
 			   clickhouse_tables[q->question->leaves ? CLICKHOUSE_LEAF_DAY
 								 : CLICKHOUSE_FUNC_DAY]
 				   .name);
-		put_times(&sql, down_to(q->from_s, DAY_S), q->to_s);
+		put_times(&sql, q->plan.from_s - q->plan.from_s % DAY_S, q->plan.to_s);
 		buf_str(&sql, " GROUP BY service FORMAT RowBinary");
-		r = ask_all(q, buf_cstr(&sql), read_service, err);
+		r = asker_ask_all(q, buf_cstr(&sql), read_service, err);
 	}
 	r = r < 0 ? r : check_names(&q->hosts, "host", err);
 	r = r < 0 ? r : check_names(&q->services, "service", err);
@@ -377,11 +268,11 @@ static int find_coverage(struct asker *q, struct error *err)
 		   "SELECT event, toUInt64(sum(samples)), toUInt64(sum(period)), "
 		   "toUInt64(sum(lost)), toUInt64(uniqExact(host)) FROM %s FINAL WHERE ",
 		   asker_coverage(q));
-	put_times(&sql, q->from_s, q->to_s);
+	put_times(&sql, q->plan.from_s, q->plan.to_s);
 	if (q->picks_hosts)
 		put_names(&sql, "host", &q->hosts);
 	buf_str(&sql, " GROUP BY event FORMAT RowBinary");
-	r = ask_all(q, buf_cstr(&sql), read_coverage, err);
+	r = asker_ask_all(q, buf_cstr(&sql), read_coverage, err);
 	buf_fini(&sql);
 	return r;
 }
@@ -392,8 +283,8 @@ static void read_begin(struct asker *q, uint32_t shard, struct reader *r)
 	uint32_t first_s = reader_u32(r);
 
 	(void)shard;
-	if (!r->bad && first_s && first_s < q->to_s)
-		q->from_s = q->from_s ? MIN(q->from_s, first_s) : first_s;
+	if (!r->bad && first_s && first_s < q->plan.to_s)
+		q->plan.from_s = q->plan.from_s ? MIN(q->plan.from_s, first_s) : first_s;
 }
 
 /* ---- sums ---- */
@@ -416,8 +307,7 @@ static void read_sum(struct asker *q, uint32_t shard, struct reader *r)
 	vec_push(&q->answer.rows, row);
 }
 
-/* The rows of a span that the filters take. */
-static void put_span(const struct asker *q, const struct span *span, struct buf *sql)
+void asker_put_span(const struct asker *q, const struct plan_span *span, struct buf *sql)
 {
 	put_times(sql, span->from_s, span->to_s);
 	if (q->picks_hosts)
@@ -428,30 +318,62 @@ static void put_span(const struct asker *q, const struct span *span, struct buf 
 		put_functions(q, sql);
 }
 
-static int ask_span(struct asker *q, const struct span *span, struct error *err)
+/* Stacks of a question of functions are asked for by their innermost frame. */
+static void put_leaf_join(const struct asker *q, const struct plan_span *span, struct buf *sql)
 {
-	bool functions = q->functions;
+	buf_str(sql, " ANY LEFT JOIN (SELECT stack, any(frames)[1] AS leaf, any(builds)[1] AS "
+		     "leaf_build FROM stacks WHERE stack IN (SELECT stack FROM facts WHERE service "
+		     "!= '' AND ");
+	asker_put_span(q, span, sql);
+	buf_str(sql, ") GROUP BY stack) AS leaves USING stack");
+}
+
+/* The functions of a span, for the list of their names. */
+static void put_source(const struct asker *q, const struct plan_span *span, struct buf *source)
+{
+	bool leaves = span->table == CLICKHOUSE_FACTS;
+
+	buf_printf(source, "%sSELECT %s FROM %s WHERE service != '' AND ",
+		   source->len ? " UNION ALL " : "",
+		   leaves ? "frames[1] AS func FROM stacks WHERE stack IN (SELECT stack" : "func",
+		   clickhouse_tables[span->table].name);
+	asker_put_span(q, span, source);
+	buf_str(source, leaves ? ")" : "");
+}
+
+/* The columns of a row in a table of stacks, of functions, and of stacks as functions. */
+struct span_columns {
+	const char *key, *build, *samples;
+};
+
+static int ask_span(struct asker *q, const struct plan_span *span, struct error *err)
+{
+	static const struct span_columns stacks = { "stack", "''", "samples" },
+					 functions = { "func", "build", "self" },
+					 leaves = { "leaf", "leaf_build", "samples" };
+	bool by_leaf = q->plan.functions && span->table == CLICKHOUSE_FACTS;
+	const struct span_columns *of = by_leaf             ? &leaves
+					: q->plan.functions ? &functions
+							    : &stacks;
 	struct buf sql = { 0 };
 	int r;
 
 	buf_printf(&sql,
 		   "SELECT %s AS h, service, event, %s AS b, toUInt32(%s) AS t, %s, "
-		   "toUInt64(sum(%s)) AS n, toUInt64(%s) AS i FROM %s WHERE service != '' AND ",
-		   q->hosts_apart ? "host" : "''", functions ? "build" : "''",
-		   q->question->times_apart ? "time" : "0", functions ? "func" : "stack",
-		   functions ? "self" : "samples", q->answer.has_totals ? "sum(incl)" : "0",
-		   clickhouse_tables[span->table].name);
-	put_span(q, span, &sql);
-	if (functions) {
-		buf_printf(&q->answer.source, "%sSELECT func FROM %s WHERE service != '' AND ",
-			   q->answer.source.len ? " UNION ALL " : "",
-			   clickhouse_tables[span->table].name);
-		put_span(q, span, &q->answer.source);
-	}
+		   "toUInt64(sum(%s)) AS n, toUInt64(%s) AS i FROM %s",
+		   q->hosts_apart ? "host" : "''", of->build,
+		   q->question->times_apart ? "time" : "0", of->key, of->samples,
+		   q->answer.has_totals ? "sum(incl)" : "0", clickhouse_tables[span->table].name);
+	if (by_leaf)
+		put_leaf_join(q, span, &sql);
+	buf_str(&sql, " WHERE service != '' AND ");
+	asker_put_span(q, span, &sql);
+	if (q->plan.functions)
+		put_source(q, span, &q->answer.source);
 	buf_printf(&sql,
 		   " GROUP BY h, service, event, b, t, %s HAVING n > 0 OR i > 0 FORMAT RowBinary",
-		   functions ? "func" : "stack");
-	r = ask_all(q, buf_cstr(&sql), read_sum, err);
+		   of->key);
+	r = asker_ask_all(q, buf_cstr(&sql), read_sum, err);
 	buf_fini(&sql);
 	return r;
 }
@@ -474,7 +396,7 @@ static void read_leaf(struct asker *q, uint32_t shard, struct reader *r)
 	vec_push(&q->answer.leaves, leaf);
 }
 
-static int ask_leaves(struct asker *q, const struct span *span, struct error *err)
+static int ask_leaves(struct asker *q, const struct plan_span *span, struct error *err)
 {
 	struct buf sql = { 0 };
 	int r;
@@ -492,7 +414,7 @@ static int ask_leaves(struct asker *q, const struct span *span, struct error *er
 	}
 	buf_str(&sql, " GROUP BY service, event, build, path, kind, place HAVING n > 0 FORMAT "
 		      "RowBinary");
-	r = ask_all(q, buf_cstr(&sql), read_leaf, err);
+	r = asker_ask_all(q, buf_cstr(&sql), read_leaf, err);
 	buf_fini(&sql);
 	return r;
 }
@@ -507,14 +429,14 @@ static void put_note(const struct asker *q, struct buf *note)
 		n_answers += q->answers[s];
 	buf_printf(note, "the fleet has %" PRIu64 " samples here%s, %" PRIu64 " lost; tables",
 		   q->samples, q->picks_services ? " in all services" : "", q->lost);
-	for (size_t i = 0; i < q->n_spans; i++) {
+	for (size_t i = 0; i < q->plan.n_spans; i++) {
 		bool is_named = false;
 
 		for (size_t k = 0; k < i; k++)
-			is_named |= q->spans[k].table == q->spans[i].table;
+			is_named |= q->plan.spans[k].table == q->plan.spans[i].table;
 		if (!is_named)
 			buf_printf(note, "%s %s", i ? "," : "",
-				   clickhouse_tables[q->spans[i].table].name);
+				   clickhouse_tables[q->plan.spans[i].table].name);
 	}
 	buf_printf(note, "; %" PRIu32 " of %" PRIu32 " shards", n_answers, n_shards);
 }
@@ -533,23 +455,41 @@ static bool asker_can_have_totals(const struct asker *q)
 	return true;
 }
 
-/* Whole days of the table of addresses. */
-static int plan_leaves(struct asker *q, struct error *err)
+/* Tables that no longer have all of their stretch. */
+static void note_missing_days(struct asker *q)
 {
-	if (q->picks_hosts)
-		return error_set(err, -ENOTSUP,
-				 "ClickHouse adds up the addresses of all hosts: leave out host:, "
-				 "or ask the directory of the fleet");
-	q->from_s = down_to(q->from_s, DAY_S);
-	q->to_s = down_to(q->to_s + DAY_S - 1, DAY_S);
-	add_span(q, CLICKHOUSE_LEAF_DAY, q->from_s, q->to_s);
-	return 0;
+	for (size_t i = 0; i < q->plan.n_spans; i++) {
+		const struct plan_span *span = &q->plan.spans[i];
+
+		if (!plan_keeps(&q->plan, span->table, span->from_s + DAY_S))
+			vec_push(&q->notes,
+				 xasprintf("the table %s has the last %" PRIu32
+					   " days only: earlier samples are missing here",
+					   clickhouse_tables[span->table].name,
+					   clickhouse_tables[span->table].keep_days));
+	}
+}
+
+/*
+ * Tables with hosts: the stacks of ten minutes, which are kept for a few days, and the functions of
+ * a day, for longer times. Stacks are chosen for short times, and where totals of exact times are
+ * wanted.
+ */
+static void asker_plan_hosts(struct asker *q)
+{
+	struct question_plan *p = &q->plan;
+	bool is_short = p->to_s - p->from_s < DAY_S && !q->needs_builds;
+
+	q->exact = *p;
+	q->finds_changes = p->functions && p->times_apart && q->needs_builds;
+	if ((is_short || q->question->needs_totals) && plan_keeps(p, CLICKHOUSE_FACTS, p->from_s))
+		p->functions = false;
+	plan_hosts(p);
 }
 
 static int asker_plan(struct asker *q, struct error *err)
 {
 	const struct query *query = q->question->query;
-	uint64_t now_s = clock_wall_ns() / NS_PER_SECOND;
 	cleanup(free_at_exit) char *begin =
 		xasprintf("SELECT toUInt32(min(time)) FROM %s FORMAT RowBinary", asker_coverage(q));
 	int r = 0;
@@ -557,30 +497,42 @@ static int asker_plan(struct asker *q, struct error *err)
 	q->picks_hosts = query && query_has(query, FILTER_HOST);
 	q->hosts_apart = q->question->hosts_apart || q->picks_hosts; /* the filter looks again */
 	q->picks_services = query && query_has(query, FILTER_SERVICE);
-	q->functions =
-		q->question->functions_alone &&
-		(!q->question->needs_totals || (asker_can_have_totals(q) && !q->hosts_apart));
+	q->plan.functions = q->question->functions_alone &&
+			    (!q->question->needs_totals || asker_can_have_totals(q));
 	q->needs_builds = q->question->builds_apart || (query && query_has(query, FILTER_BUILD));
-	if (q->needs_builds && !q->functions && !q->question->leaves)
-		return error_set(
-			err, -ENOTSUP,
-			"ClickHouse has builds of functions alone, not of call trees: ask the "
-			"directory of the fleet");
-	q->to_s = now_s + 1;
+	q->plan.times_apart = q->question->times_apart;
+	q->plan.now_s = clock_wall_ns() / NS_PER_SECOND;
+	q->plan.to_s = q->plan.now_s + 1;
 	if (query && query->has_window && query->window.from_ns)
-		q->from_s = query->window.from_ns / NS_PER_SECOND;
+		q->plan.from_s = query->window.from_ns / NS_PER_SECOND;
 	if (query && query->has_window && query->window.to_ns != UINT64_MAX)
-		q->to_s = (query->window.to_ns + NS_PER_SECOND - 1) / NS_PER_SECOND;
-	if (!q->from_s)
-		r = ask_all(q, begin, read_begin, err);
+		q->plan.to_s = (query->window.to_ns + NS_PER_SECOND - 1) / NS_PER_SECOND;
+	if (!q->plan.from_s)
+		r = asker_ask_all(q, begin, read_begin, err);
+	if (q->question->leaves && q->picks_hosts)
+		return error_set(err, -ENOTSUP,
+				 "ClickHouse adds up the addresses of all hosts: leave out host:, "
+				 "or ask the directory of the fleet");
 	if (q->question->leaves)
-		return r < 0 ? r : plan_leaves(q, err);
-	if (q->hosts_apart)
-		plan_hosts(q, now_s);
+		plan_leaves(&q->plan);
+	else if (q->hosts_apart)
+		asker_plan_hosts(q);
 	else
-		plan_roll_ups(q, now_s);
-	q->answer.has_totals = q->functions && asker_can_have_totals(q);
+		plan_roll_ups(&q->plan);
 	return r;
+}
+
+/* Stacks of days before the tables had builds. */
+static void note_missing_builds(struct asker *q)
+{
+	uint64_t samples = q->answer.has_builds ? answer_without_builds(&q->answer) : 0;
+
+	if (samples)
+		vec_push(&q->notes,
+			 xasprintf("%" PRIu64
+				   " samples were stored before the tables had builds of "
+				   "stacks: 'assay fleet rebuild' gives them builds, day by day",
+				   samples));
 }
 
 static int asker_ask(struct asker *q, struct error *err)
@@ -589,21 +541,29 @@ static int asker_ask(struct asker *q, struct error *err)
 
 	r = r < 0 ? r : find_names(q, err);
 	r = r < 0 ? r : find_functions(q, err);
+	r = r < 0 ? r : asker_plan_changes(q, err);
+	note_missing_days(q);
+	q->answer.has_totals = q->plan.functions && !q->finds_changes && asker_can_have_totals(q);
 	r = r < 0 ? r : find_coverage(q, err);
-	for (size_t i = 0; i < q->n_spans && r >= 0; i++)
-		r = q->question->leaves ? ask_leaves(q, &q->spans[i], err)
-					: ask_span(q, &q->spans[i], err);
+	for (size_t i = 0; i < q->plan.n_spans && r >= 0; i++)
+		r = q->question->leaves ? ask_leaves(q, &q->plan.spans[i], err)
+					: ask_span(q, &q->plan.spans[i], err);
 	if (r < 0)
 		return r;
-	q->answer.from_s = q->from_s;
-	q->answer.to_s = MIN(q->to_s, MAX(clock_wall_ns() / NS_PER_SECOND, q->from_s + 1));
-	q->answer.has_stacks = !q->functions;
+	q->answer.from_s = q->plan.from_s;
+	q->answer.to_s =
+		MIN(q->plan.to_s, MAX(clock_wall_ns() / NS_PER_SECOND, q->plan.from_s + 1));
+	q->answer.has_stacks = !q->plan.functions;
+	q->answer.has_builds = q->needs_builds;
 	answer_merge(&q->answer);
 	if (!q->answer.rows.n && !q->answer.leaves.n)
 		return error_set(err, -ENODATA, "the fleet has no such samples here%s%s",
 				 q->warnings.n ? "; " : "",
 				 q->warnings.n ? q->warnings.data[0] : "");
-	return q->question->leaves ? 0 : answer_find_names(&q->answer, q->ch, err);
+	r = q->question->leaves ? 0 : answer_find_names(&q->answer, q->ch, err);
+	if (r >= 0)
+		note_missing_builds(q);
+	return r;
 }
 
 static int asker_write(struct asker *q, const char *scratch, struct session **out,

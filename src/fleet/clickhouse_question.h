@@ -27,7 +27,7 @@ struct fleet_question {
 	bool functions_alone;
 	bool hosts_apart;  /* hosts are kept apart */
 	bool times_apart;  /* so are hours, or days */
-	bool builds_apart; /* builds are wanted, which only functions have */
+	bool builds_apart; /* builds of frames are wanted */
 	bool needs_totals; /* functions alone will not do without totals */
 	/*
 	 * Addresses of samples instead: of all hosts together, by whole days. The other wishes do
@@ -42,7 +42,7 @@ struct fleet_question {
  * samples of the hosts that are known, and a note with samples, losses, tables and shards. *missing
  * is the number of shards that did not answer; the session has a warning for each. -ENODATA: there
  * are no samples. -EMSGSIZE: the answer is too large.
- * -ENOTSUP: a filter build: of stacks, or a filter host: of addresses.
+ * -ENOTSUP: a filter host: of addresses.
  */
 int clickhouse_question(struct clickhouse *ch, const struct fleet_question *question,
 			const char *scratch, struct session **out, uint32_t *missing,

@@ -161,6 +161,22 @@ static uint32_t rows_add_function(struct row_maker *m, struct row_function *f)
 	return *known - 1;
 }
 
+static const char *rows_build_of(const struct row_maker *m, const struct row_function *f)
+{
+	return m->builds[m->p->functions.data[f->function].image];
+}
+
+/* A stack of the same functions in other builds is another stack. */
+static uint64_t rows_hash_frame(const struct row_maker *m, uint64_t callers,
+				const struct row_function *f)
+{
+	const uint64_t path[2] = { callers, f->id };
+	const char *build = rows_build_of(m, f);
+	uint64_t number = XXH3_64bits(path, sizeof(path));
+
+	return *build ? XXH3_64bits_withSeed(build, strlen(build), number) : number;
+}
+
 /* The functions of nodes. A named function of the profile is looked up once. */
 static void rows_find_functions(struct row_maker *m)
 {
@@ -173,7 +189,6 @@ static void rows_find_functions(struct row_maker *m)
 		uint32_t function = p->nodes.data[i].function;
 		const struct profile_function *f = &p->functions.data[function];
 		struct row_function row = { .function = function };
-		uint64_t path[2] = { m->node_stack[p->nodes.data[i].parent], 0 };
 
 		if (!named[function]) {
 			row.is_named = rows_symbol_is_named(f, p);
@@ -186,8 +201,8 @@ static void rows_find_functions(struct row_maker *m)
 		} else {
 			m->node_function[i] = named[function] - 1;
 		}
-		path[1] = m->functions.data[m->node_function[i]].id;
-		m->node_stack[i] = XXH3_64bits(path, sizeof(path));
+		m->node_stack[i] = rows_hash_frame(m, m->node_stack[p->nodes.data[i].parent],
+						   &m->functions.data[m->node_function[i]]);
 	}
 }
 
@@ -313,6 +328,9 @@ static void rows_put_stack(struct row_maker *m, const struct row_fact *f)
 	buf_uleb(out, nodes[f->node].depth);
 	for (uint32_t n = f->node; n; n = nodes[n].parent)
 		buf_u64(out, m->functions.data[m->node_function[n]].id);
+	buf_uleb(out, nodes[f->node].depth);
+	for (uint32_t n = f->node; n; n = nodes[n].parent)
+		row_binary_put_text(out, rows_build_of(m, &m->functions.data[m->node_function[n]]));
 	buf_u32(out, m->seen_s);
 }
 
@@ -513,8 +531,7 @@ static int rows_by_function(const void *a, const void *b, void *context)
 
 	if (f->id != g->id)
 		return f->id < g->id ? -1 : 1;
-	return strcmp(m->builds[m->p->functions.data[f->function].image],
-		      m->builds[m->p->functions.data[g->function].image]);
+	return strcmp(rows_build_of(m, f), rows_build_of(m, g));
 }
 
 /* Writes the sums of a service and event, and begins the next. */
@@ -527,7 +544,7 @@ static void rows_end_functions(struct row_maker *m, struct function_counter *c,
 		const struct row_function *function = &m->functions.data[sums->function];
 
 		rows_put_sums(m, m->services.data[f->service], rows_fact_event(m, f), function->id,
-			      m->builds[m->p->functions.data[function->function].image], sums);
+			      rows_build_of(m, function), sums);
 		c->sums_of[sums->function] = 0;
 	}
 	c->sums.n = 0;
@@ -594,8 +611,8 @@ int block_rows_make(const struct fleet_block *block, const struct session *sessi
 	assert(*block->host);
 	key_list_add(&request.keys, PROFILE_SERVICE);
 	m.p = profile_load(&request);
-	rows_find_functions(&m);
 	rows_find_builds(&m);
+	rows_find_functions(&m);
 	rows_find_services(&m);
 	rows_find_facts(&m);
 	rows_put_names(&m, labels);

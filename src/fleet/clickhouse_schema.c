@@ -90,6 +90,7 @@ static const struct {
 				{ { "service", COLUMN_WORD },
 				  { "stack", COLUMN_HASH },
 				  { "frames", COLUMN_HASHES },
+				  { "builds", COLUMN_TEXTS }, /* of the frames */
 				  { "seen", COLUMN_TIME } } },
 	[CLICKHOUSE_FUNCTIONS] = { "func",
 				   { { "func", COLUMN_HASH },
@@ -257,6 +258,38 @@ void clickhouse_print_table(const struct clickhouse_layout *layout, enum clickho
 		buf_str(out, "\nPARTITION BY toDate(time)");
 	buf_printf(out, "\nORDER BY (%s)", table_columns[table].order);
 	schema_put_settings(layout, table, out);
+}
+
+void clickhouse_print_columns(enum clickhouse_table table, struct buf *out)
+{
+	const struct column *columns = table_columns[table].columns;
+
+	for (size_t i = 0; i < COLUMNS_MAX && columns[i].name; i++)
+		buf_printf(out, "%s%s", i ? "," : "", columns[i].name);
+}
+
+/* ---- older tables ---- */
+
+/* Columns that came later: the tables of older versions lack them. */
+static const struct {
+	enum clickhouse_table table;
+	const char *name, *after;
+	enum column_type type;
+} later_columns[] = { { CLICKHOUSE_STACKS, "builds", "frames", COLUMN_TEXTS } };
+
+bool clickhouse_print_later_column(const struct clickhouse_layout *layout, size_t i,
+				   struct buf *question, struct buf *statement)
+{
+	if (i >= ARRAY_SIZE(later_columns))
+		return false;
+	buf_printf(question,
+		   "SELECT toUInt64(count()) FROM system.columns WHERE database = "
+		   "currentDatabase() AND table = '%s' AND name = '%s' FORMAT RowBinary",
+		   clickhouse_tables[later_columns[i].table].name, later_columns[i].name);
+	buf_printf(statement, "ALTER TABLE %s ADD COLUMN %s %s AFTER %s",
+		   clickhouse_tables[later_columns[i].table].name, later_columns[i].name,
+		   column_types[later_columns[i].type][layout->dialect], later_columns[i].after);
+	return true;
 }
 
 void clickhouse_print_version_table(const struct clickhouse_layout *layout, struct buf *out)

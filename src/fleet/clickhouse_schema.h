@@ -15,11 +15,13 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct buf;
 
-#define CLICKHOUSE_SCHEMA_VERSION 2 /* 1: without addresses (leaf_*) */
+/* 1: without addresses (leaf_*). 2: without builds of stacks (stacks.builds). */
+#define CLICKHOUSE_SCHEMA_VERSION 3
 
 enum clickhouse_dialect {
 	CLICKHOUSE_TODAY, /* 23 and newer: codecs, TTL, LowCardinality, deduplication tokens */
@@ -88,6 +90,16 @@ struct clickhouse_layout {
 /* Appends the statement that makes a table, without a semicolon. */
 void clickhouse_print_table(const struct clickhouse_layout *layout, enum clickhouse_table table,
 			    struct buf *out);
+
+/* Appends the names of a table's columns, with commas alone between them. */
+void clickhouse_print_columns(enum clickhouse_table table, struct buf *out);
+
+/*
+ * Tables of older versions lack some columns; `i` counts them from 0. Appends a question, whose
+ * answer is 1 if the column is there, and the statement that adds it. False: there are no more.
+ */
+bool clickhouse_print_later_column(const struct clickhouse_layout *layout, size_t i,
+				   struct buf *question, struct buf *statement);
 
 /*
  * Appends the statements of the table `schema_version`: the one that makes it, and the one that

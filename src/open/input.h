@@ -109,7 +109,7 @@ void input_want_sums_alone(struct input *in, bool sums_alone);
 struct fleet_wish {
 	bool functions_alone; /* without callers: far fewer rows */
 	bool hosts_apart, times_apart;
-	bool builds_apart;        /* functions alone have builds */
+	bool builds_apart;        /* functions have their builds, also in call trees */
 	bool needs_totals;        /* of functions alone: else it gets stacks */
 	bool leaves;              /* addresses of samples instead, of all hosts together */
 	const char *leaves_build; /* of this build id alone; NULL: of all. Not copied */

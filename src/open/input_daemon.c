@@ -89,27 +89,29 @@ int input_explain_daemon(const char *path, int code, struct error *err)
 	return code;
 }
 
-/* What reading it told of may be why there are none. */
+/* The warnings of a session may be the reason that there are none. They come first: lists are cut.
+ */
 static int explain_by_warnings(const struct session *s, int code, struct error *err)
 {
-	struct buf all = { 0 };
+	cleanup(buf_fini) struct buf all = { 0 };
 
 	vec_foreach (&s->warnings, warning)
 		buf_printf(&all, "%s%s", all.len ? "; " : "", *warning);
-	if (all.len)
-		error_set(err, code, "%s has no samples: %s", s->path, buf_cstr(&all));
-	buf_fini(&all);
-	return code;
+	if (!all.len)
+		return code;
+	return stored_samples(s)
+		       ? error_wrap(err, code, "%s", buf_cstr(&all))
+		       : error_set(err, code, "%s has no samples: %s", s->path, buf_cstr(&all));
 }
 
 static int explain_empty(const struct profile_request *request, struct error *err)
 {
 	int r = profile_explain_empty(request, err);
 
-	if (stored_samples(request->session))
-		return r;
 	r = explain_by_warnings(request->session, r, err);
-	return input_explain_daemon(request->session->path, r, err);
+	return stored_samples(request->session)
+		       ? r
+		       : input_explain_daemon(request->session->path, r, err);
 }
 
 int input_profile(const struct profile_request *request, bool is_damaged, struct profile **out,

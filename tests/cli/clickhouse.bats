@@ -275,7 +275,7 @@ rows_of() { # SERVICE: in all tables
 
 @test "a server that answers errors, half bodies or nothing is reported" {
 	fleet_of_two
-	declare -A says=([error]="status 500: Code: 241. DB::Exception:" [half]="bytes remaining to read" [nothing]="Empty reply from server" [garbage]="and this assay knows 2"
+	declare -A says=([error]="status 500: Code: 241. DB::Exception:" [half]="bytes remaining to read" [nothing]="Empty reply from server" [garbage]="and this assay knows 3"
 		[old]="no ClickHouse that assay knows" [html]="no ClickHouse that assay knows")
 	for answer in error half nothing garbage old html; do
 		fake_clickhouse "$answer"
@@ -491,6 +491,8 @@ has_failed() {
 		[ "$(status)" = 200 ] || { echo "$name"; cat head "$name.out"; false; }
 		[ -s "$name.out" ]
 	done
+	build=$(assay report -i fleet --by build service:split --format json | jq -r '.rows[0].build')
+	[ "$(api "tree?source=ClickHouse&filter=build:$build" | jq .header.samples.selected)" = "$(samples fleet "build:$build")" ]
 	api "values?source=ClickHouse&by=host,symbol&filter=symbol:forty" >hosts.json
 	[ "$(status)" = 200 ]
 	api "top?source=ClickHouse&filter=host:nobody"
@@ -523,13 +525,24 @@ has_failed() {
 	both '[.blocks[] | del(.part)], .other' blocks -n 2 host:web2
 	both '[.blocks, .other]' blocks host:nobody
 	both '[.blocks[] | del(.part)]' blocks host:web1 --since "@$((day - 86400 + 600))"
-	# ClickHouse keeps hosts by days: the day of the change counts on neither side.
-	both '[.changes, (.regressions[0] | [.symbol, .hosts, .hosts_grew])]' regressions
+	both '[.changes, (.regressions | map(del(.image, .file)))]' regressions
 	[ "$(assay fleet regressions --format json "clickhouse:$clickhouse" | jq -r '.regressions[0].symbol')" = parse ]
 	[ "$(assay report --fleet "$clickhouse" -l "build:$new" --format json | jq .header.samples.selected)" = \
 		"$(assay report -i fleet -l "build:$new" --format json | jq .header.samples.selected)" ]
-	run -1 assay report --fleet "$clickhouse" -T "build:$new"
-	[[ "$output" == *"ask the directory of the fleet"* ]]
+	tree() { # OPTIONS: samples and functions of the tree of one build
+		assay report "$@" -T "build:$new" --format json | jq -c '[.header.samples.selected, ([.. | .symbol? // empty] | unique)]'
+	}
+	[ "$(tree --fleet "$clickhouse")" = "$(tree -i fleet)" ]
+	changes() { # PLACE FILTER FILTER: of parse and copy
+		assay diff --weight samples --format json '{' "$1" "$2" '}' '{' "$1" "$3" '}' | jq -c '[.rows[] | select(.symbol == "parse" or .symbol == "copy") | [.symbol, .old, .new, .significant]]'
+	}
+	# shellcheck disable=SC2154 # record_two_builds() sets both
+	for sides in "build:$old build:$new" "service:work service:work" "host:web1 host:web2"; do
+		# shellcheck disable=SC2086
+		[ "$(changes "clickhouse:$clickhouse" $sides)" = "$(changes fleet $sides)" ]
+	done
+	# shellcheck disable=SC2154
+	[ "$(changes "clickhouse:$clickhouse" "build:$old" "build:$new" | jq length)" = 2 ]
 	run -1 assay fleet hosts clickhouse:http://127.0.0.1:1/f
 }
 

@@ -3,6 +3,7 @@
 # Loading a fleet into ClickHouse: batches, addresses, and tables of an older version.
 load helpers
 load clickhouse
+load fleet
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
@@ -254,7 +255,36 @@ same_exports() {
 	assay fleet load --clickhouse "$clickhouse" fleet 2>&1 | grep "$(n_blocks fleet/.leaves) blocks stored, $(n_blocks fleet) were there"
 	same_exports "$clickhouse"
 	assay fleet audit --clickhouse "$clickhouse" fleet
-	sql "INSERT INTO schema_version VALUES (3, 0, 1)"
+	sql "INSERT INTO schema_version VALUES (4, 0, 1)"
 	run -1 assay fleet load --clickhouse "$clickhouse" fleet
-	[[ "$output" == *"has tables of version 3, and this assay knows 2"* ]]
+	[[ "$output" == *"has tables of version 4, and this assay knows 3"* ]]
+}
+
+@test "tables without builds of stacks get them by init, for the blocks that come, and by rebuild for all" {
+	real_clickhouse
+	record_two_builds
+	mkdir -p web1/samples/current
+	cp -r old.rec "web1/samples/current/$(date -u -d "@$(stat -c %Y old.rec)" +%Y%m%dT%H%M%S.000Z)"
+	assay ship --to dir:fleet --once -q --host web1 web1
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet load --clickhouse "$clickhouse" fleet
+	of_old() { # PLACE
+		assay report "$@" -T "build:$old" --format json | jq .header.samples.selected
+	}
+	# shellcheck disable=SC2154 # record_two_builds() sets it
+	want=$(of_old -i fleet)
+	[ "$(of_old --fleet "$clickhouse")" = "$want" ]
+	# Version 2 had no builds.
+	sql "ALTER TABLE stacks DROP COLUMN builds"
+	sql "TRUNCATE TABLE schema_version"
+	sql "INSERT INTO schema_version VALUES (2, 0, 1)"
+	run -1 assay fleet load --clickhouse "$clickhouse" fleet
+	[[ "$output" == *"has tables of version 2: run 'assay fleet init --clickhouse"* ]]
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet init --clickhouse "$clickhouse"
+	assay fleet audit --clickhouse "$clickhouse" fleet
+	run -1 assay report --fleet "$clickhouse" -T "build:$old"
+	[[ "$output" == *"samples were stored before the tables had builds of stacks: 'assay fleet rebuild' gives them builds"*"no sample matches"* ]]
+	assay fleet rebuild --clickhouse "$clickhouse" fleet "$(date -u -d "@$(stat -c %Y old.rec)" +%F)"
+	[ "$(of_old --fleet "$clickhouse")" = "$want" ]
 }

@@ -41,7 +41,7 @@ class Handler(BaseHTTPRequestHandler):
             versions = {"old": b"20.3.1\n", "html": b"<html><h1>It works!</h1></html>"}
             self.reply(200, versions.get(answer, b"26.7.2.1\n"))
         elif answer == "memory" and b"schema_version" in body:
-            self.reply(200, struct.pack("<III", 2, 0, 1))
+            self.reply(200, struct.pack("<III", 3, 0, 1))
         elif answer in ("error", "memory"):
             self.reply(500, b"Code: 241. DB::Exception: \x1b[31mmemory limit\nsecond line\n")
         elif answer == "half":

@@ -62,6 +62,40 @@ static int run_statement(void *context, const char *sql, struct error *err)
 	return clickhouse_ask(s->ch, s->shard, sql, NULL, err);
 }
 
+/* Adds a column to the tables of an older version. Rows that are there have it empty. */
+static int add_column(struct clickhouse *ch, uint32_t shard, const char *question,
+		      const char *statement, struct error *err)
+{
+	struct buf answer = { 0 };
+	struct reader rows;
+	uint64_t n;
+	int r = clickhouse_ask(ch, shard, question, &answer, err);
+
+	rows = reader_over(answer.data, answer.len);
+	n = reader_u64(&rows);
+	if (r >= 0 && rows.bad)
+		r = error_set(err, -EPROTO, "the answer of %s is not whole",
+			      clickhouse_address(ch, shard));
+	buf_fini(&answer);
+	return r < 0 || n ? r : clickhouse_ask(ch, shard, statement, NULL, err);
+}
+
+static int add_later_columns(const struct clickhouse_layout *layout, struct clickhouse *ch,
+			     uint32_t shard, struct error *err)
+{
+	struct buf question = { 0 }, statement = { 0 };
+	int r = 0;
+
+	for (size_t i = 0;
+	     r >= 0 && clickhouse_print_later_column(layout, i, &question, &statement); i++) {
+		r = add_column(ch, shard, buf_cstr(&question), buf_cstr(&statement), err);
+		question.len = statement.len = 0;
+	}
+	buf_fini(&question);
+	buf_fini(&statement);
+	return r;
+}
+
 /*
  * Tables that are missing would be of another kind than those that are there: the copies of a shard
  * would differ.
@@ -101,6 +135,7 @@ static int check_kind(const struct fleet_args *args, struct clickhouse *ch, uint
 static int init_shards(const struct fleet_args *args, struct clickhouse *ch, struct error *err)
 {
 	uint32_t n = clickhouse_n_shards(ch);
+	cleanup(free_at_exit) bool *was_there = xcalloc(n, sizeof(*was_there));
 	int r = 0;
 
 	for (uint32_t shard = 0; shard < n && r >= 0; shard++)
@@ -109,6 +144,7 @@ static int init_shards(const struct fleet_args *args, struct clickhouse *ch, str
 	/* With another order, the blocks of a host would be in two places. */
 	for (uint32_t shard = 0; shard < n && r >= 0; shard++) {
 		r = clickhouse_check_place(ch, shard, err);
+		was_there[shard] = r >= 0 || r == -ESTALE;
 		r = r == -ENODATA || r == -ESTALE ? 0 : r; /* tables are made that are missing */
 		r = r < 0 ? r : check_kind(args, ch, shard, err);
 	}
@@ -116,7 +152,12 @@ static int init_shards(const struct fleet_args *args, struct clickhouse *ch, str
 		const struct clickhouse_layout layout =
 			layout_of(args, clickhouse_dialect(ch, shard), shard, n);
 
-		r = each_statement(&layout, run_statement, &(struct init_shard){ ch, shard }, err);
+		/* The version comes last, so an upgrade that fails half-way is made again. */
+		if (was_there[shard])
+			r = add_later_columns(&layout, ch, shard, err);
+		if (r >= 0)
+			r = each_statement(&layout, run_statement,
+					   &(struct init_shard){ ch, shard }, err);
 		if (r >= 0)
 			log_info("%s: the tables are there (ClickHouse %s, shard %" PRIu32
 				 " of %" PRIu32 ")",

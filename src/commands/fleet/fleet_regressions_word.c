@@ -80,13 +80,15 @@ static int page_load(struct regressions_page *page, struct error *err)
 	page->request.session = page->session;
 	page->request.symbols = page->symbols;
 	r = input_profile(&page->request, page->is_damaged, &page->profile, err);
-	for (uint32_t i = 0; r >= 0 && i < page->profile->n_lanes; i++)
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < page->profile->n_lanes; i++)
 		if (page->profile->lanes[i].total.samples >
 		    page->profile->lanes[page->lane].total.samples)
 			page->lane = i;
 	vec_foreach (&page->session->warnings, warning)
 		log_warning("%s: %s", page->place, *warning);
-	return r;
+	return 0;
 }
 
 /* ---- printing ---- */
