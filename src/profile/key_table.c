@@ -39,7 +39,9 @@ static const char *process_text(const struct profile *p, const struct profile_pr
 	const char *comm = process->pid ? strings_get(&p->comms, process->comm) : "[idle]";
 	int id = process->tid >= 0 && process->pid ? process->tid : process->pid;
 
-	if (id == CLASS_ALL || id == PID_OTHER_NAMESPACE)
+	if (id == CLASS_ALL) /* its name is that of any of them */
+		return "all";
+	if (id == PID_OTHER_NAMESPACE)
 		return *comm ? comm : "all";
 	snprintf(scratch, KEY_TEXT_SIZE, *comm ? "%.40s (%d)" : "%.0s%d", comm, id);
 	return scratch;

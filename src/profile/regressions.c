@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/build_id.h"
 #include "base/buf.h"
@@ -10,6 +11,7 @@
 #include "base/path.h"
 #include "base/strings.h"
 #include "machine/image.h"
+#include "store/session.h"
 
 /* Chance reports a function in so many of all answers. */
 #define REGRESSIONS_CHANCE 0.01
@@ -30,9 +32,14 @@ struct build_change {
 	bool has_begin, has_end;
 };
 
+/* A function of any host. */
+struct named_function {
+	string_id symbol, file, path; /* file: the name of its file, without folders */
+};
+
 /* What a function has in an equal change of several hosts. */
 struct change_row {
-	uint32_t function;
+	uint32_t function;       /* of regression_sums.functions */
 	double growth, variance; /* of counts, as regressions.h has them */
 	double old_sum, new_sum; /* of shares by weight */
 	uint64_t samples;
@@ -41,7 +48,9 @@ struct change_row {
 
 /* An equal change of several hosts. */
 struct change_sum {
-	struct build_change first;
+	string_id service, file, path; /* path: one of the file's */
+	string_id old_build, new_build;
+	uint64_t since_ns;
 	double weight;
 	uint32_t n_hosts;
 	struct intmap row_of; /* by function */
@@ -53,17 +62,24 @@ struct function_counts {
 	uint64_t before, after; /* the change */
 };
 
+struct regression_sums {
+	struct strings texts;
+	struct intmap function_of; /* by file and symbol: index of functions */
+	VEC(struct named_function) functions;
+	struct intmap sum_of; /* by text of the change: index of sums */
+	VEC(struct change_sum) sums;
+	uint32_t n_changes, n_left_out;
+};
+
+/* Finds the changes of a profile. */
 struct regression_finder {
 	const struct profile *p;
 	uint32_t lane;
-	struct strings texts;
+	struct regression_sums *to;
 	uint32_t *files, *builds; /* by image: numbers of texts; builds: 0 without a build id */
 	struct regression_item *items; /* by group, then by time */
 	size_t *first;                 /* by group: its first item; one more at the end */
 	VEC(struct build_change) changes;
-	struct intmap sum_of; /* by text of the change: index of sums */
-	VEC(struct change_sum) sums;
-	struct regressions *out;
 };
 
 static uint64_t id_pair(uint32_t high, uint32_t low)
@@ -86,8 +102,8 @@ static void finder_name_images(struct regression_finder *f)
 		if (p->images.data[i].is_idle || !image)
 			continue;
 		build_id_hex(&image->build_id, hex);
-		f->files[i] = strings_add(&f->texts, path_file_name(image->path)).n;
-		f->builds[i] = *hex ? strings_add(&f->texts, hex).n : 0;
+		f->files[i] = strings_add(&f->to->texts, path_file_name(image->path)).n;
+		f->builds[i] = *hex ? strings_add(&f->to->texts, hex).n : 0;
 	}
 }
 
@@ -167,7 +183,7 @@ static void group_find_changes(struct regression_finder *f, uint32_t group)
 	}
 	if (f->changes.n - before > REGRESSIONS_MAX_CHANGES) {
 		f->changes.n = before;
-		f->out->n_left_out++;
+		f->to->n_left_out++;
 	}
 	intmap_fini(&seen);
 	intmap_fini(&newest_of);
@@ -220,34 +236,72 @@ static void change_count(const struct regression_finder *f, const struct build_c
 	}
 }
 
+static string_id service_text(struct regression_finder *f, uint32_t group)
+{
+	char scratch[KEY_TEXT_SIZE];
+	uint32_t service = profile_class_value(f->p, PROFILE_SERVICE, group);
+
+	return strings_add(&f->to->texts,
+			   profile_key_text(f->p, PROFILE_SERVICE, service, scratch));
+}
+
 static struct change_sum *sum_of_change(struct regression_finder *f, const struct build_change *c)
 {
-	uint32_t key[4] = { profile_class_value(f->p, PROFILE_SERVICE, c->group), f->files[c->new],
-			    f->builds[c->old], f->builds[c->new] };
+	struct regression_sums *to = f->to;
+	string_id service = service_text(f, c->group);
+	uint32_t key[4] = { service.n, f->files[c->new], f->builds[c->old], f->builds[c->new] };
+	const char *path = f->p->images.data[c->new].image->path;
 	bool is_new;
 	uint32_t *n =
-		intmap_put(&f->sum_of, strings_add_n(&f->texts, (const char *)key, sizeof(key)).n,
+		intmap_put(&to->sum_of, strings_add_n(&to->texts, (const char *)key, sizeof(key)).n,
 			   &is_new);
 
 	if (is_new) {
-		*n = (uint32_t)f->sums.n;
-		vec_push(&f->sums, (struct change_sum){ .first = *c });
+		*n = (uint32_t)to->sums.n;
+		vec_push(&to->sums, (struct change_sum){ .service = service,
+							 .file = { f->files[c->new] },
+							 .path = strings_add(&to->texts, path),
+							 .old_build = { f->builds[c->old] },
+							 .new_build = { f->builds[c->new] },
+							 .since_ns = UINT64_MAX });
 	}
-	return &f->sums.data[*n];
+	return &to->sums.data[*n];
+}
+
+/* The number of a function of the profile among those of all hosts. */
+static uint32_t function_number(struct regression_finder *f, uint32_t function)
+{
+	struct regression_sums *to = f->to;
+	uint32_t image = f->p->functions.data[function].image;
+	char scratch[KEY_TEXT_SIZE];
+	string_id symbol =
+		strings_add(&to->texts, profile_key_text(f->p, PROFILE_SYMBOL, function, scratch));
+	bool is_new;
+	uint32_t *n = intmap_put(&to->function_of, id_pair(f->files[image], symbol.n), &is_new);
+
+	if (is_new) {
+		const char *path = f->p->images.data[image].image->path;
+
+		*n = (uint32_t)to->functions.n;
+		vec_push(&to->functions, (struct named_function){ symbol,
+								  { f->files[image] },
+								  strings_add(&to->texts, path) });
+	}
+	return *n;
 }
 
 static void sum_add_function(struct change_sum *sum, const struct change_counts *counts,
-			     const struct function_counts *one)
+			     const struct function_counts *one, uint32_t function)
 {
 	double before = (double)counts->before, after = (double)counts->after, all = before + after;
 	double x = (double)(one->before + one->after), weight = before * after / all;
 	struct change_row *row;
 	bool is_new;
-	uint32_t *n = intmap_put(&sum->row_of, one->function, &is_new);
+	uint32_t *n = intmap_put(&sum->row_of, function, &is_new);
 
 	if (is_new) {
 		*n = (uint32_t)sum->rows.n;
-		vec_push(&sum->rows, (struct change_row){ .function = one->function });
+		vec_push(&sum->rows, (struct change_row){ .function = function });
 	}
 	row = &sum->rows.data[*n];
 	row->growth += (double)one->after - x * after / all;
@@ -267,17 +321,37 @@ static void change_add(struct regression_finder *f, const struct build_change *c
 	change_count(f, c, &counts);
 	if (counts.before && counts.after && counts.old_build <= counts.new_build) {
 		sum = sum_of_change(f, c);
-		sum->first.at = MIN(sum->first.at, c->at);
+		sum->since_ns =
+			MIN(sum->since_ns, session_wall_ns(&f->p->session->info,
+							   f->p->slices.data[c->at].first_ns));
 		sum->weight += (double)counts.before * (double)counts.after /
 			       (double)(counts.before + counts.after);
 		sum->n_hosts++;
-		f->out->n_changes++;
+		f->to->n_changes++;
 		vec_foreach (&counts.functions, one)
 			if (f->p->functions.data[one->function].symbol != NO_SYMBOL)
-				sum_add_function(sum, &counts, one);
+				sum_add_function(sum, &counts, one,
+						 function_number(f, one->function));
 	}
 	intmap_fini(&counts.place);
 	vec_fini(&counts.functions);
+}
+
+void regression_sums_add(struct regression_sums *s, const struct profile *p, uint32_t lane)
+{
+	struct regression_finder f = { .p = p, .lane = lane, .to = s };
+
+	finder_name_images(&f);
+	finder_sort_items(&f);
+	for (uint32_t g = 0; g < p->n_groups; g++)
+		group_find_changes(&f, g);
+	vec_foreach (&f.changes, c)
+		change_add(&f, c);
+	vec_fini(&f.changes);
+	free(f.files);
+	free(f.builds);
+	free(f.items);
+	free(f.first);
 }
 
 /* ---- the answer ---- */
@@ -287,31 +361,30 @@ static double row_z(const struct change_row *row)
 	return row->variance > 0 ? row->growth / sqrt(row->variance) : 0;
 }
 
-static bool row_is_regression(const struct regression_finder *f, const struct change_sum *sum,
-			      const struct change_row *row)
+static bool row_is_regression(const struct change_sum *sum, const struct change_row *row,
+			      uint64_t n_tests)
 {
 	double chance = erfc(row_z(row) / sqrt(2)) / 2;
 
 	return row->samples >= REGRESSIONS_MIN_SAMPLES &&
 	       row->new_sum - row->old_sum >= REGRESSIONS_MIN_GROWTH * sum->weight &&
-	       2 * row->n_grew > sum->n_hosts &&
-	       chance * (double)f->out->n_tests < REGRESSIONS_CHANCE;
+	       2 * row->n_grew > sum->n_hosts && chance * (double)n_tests < REGRESSIONS_CHANCE;
 }
 
-static bool is_of_own_file(const struct regression_finder *f, const struct regression *r)
+static struct regression regression_of(const struct regression_sums *s,
+				       const struct change_sum *sum, const struct change_row *row)
 {
-	return f->files[f->p->functions.data[r->function].image] == f->files[r->new];
-}
+	const struct named_function *function = &s->functions.data[row->function];
 
-static void out_add(struct regression_finder *f, struct intmap *places,
-		    const struct change_sum *sum, const struct change_row *row)
-{
-	const struct regression r = {
-		.group = sum->first.group,
-		.function = row->function,
-		.old = sum->first.old,
-		.new = sum->first.new,
-		.since_ns = f->p->slices.data[sum->first.at].first_ns,
+	return (struct regression){
+		.service = strings_get(&s->texts, sum->service),
+		.symbol = strings_get(&s->texts, function->symbol),
+		.image = strings_get(&s->texts, function->path),
+		.file = strings_get(&s->texts, sum->path),
+		.old_build = strings_get(&s->texts, sum->old_build),
+		.new_build = strings_get(&s->texts, sum->new_build),
+		.since_ns = sum->since_ns,
+		.is_of_own_file = function->file.n == sum->file.n,
 		.old_share = row->old_sum / sum->weight,
 		.new_share = row->new_sum / sum->weight,
 		.z = row_z(row),
@@ -319,21 +392,25 @@ static void out_add(struct regression_finder *f, struct intmap *places,
 		.n_hosts = sum->n_hosts,
 		.n_grew = row->n_grew,
 	};
-	uint32_t service = profile_class_value(f->p, PROFILE_SERVICE, r.group), *place;
+}
+
+static void out_add(struct regressions *out, struct intmap *places, uint64_t key,
+		    const struct regression *r)
+{
 	struct regression *known;
 	bool is_new, is_better;
+	uint32_t *place = intmap_put(places, key, &is_new);
 
-	place = intmap_put(places, id_pair(service, r.function), &is_new);
 	if (is_new) {
-		*place = (uint32_t)f->out->list.n;
-		vec_push(&f->out->list, r);
+		*place = (uint32_t)out->list.n;
+		vec_push(&out->list, *r);
 		return;
 	}
-	known = &f->out->list.data[*place];
-	is_better = is_of_own_file(f, &r) == is_of_own_file(f, known) ? r.z > known->z
-								      : is_of_own_file(f, &r);
+	known = &out->list.data[*place];
+	is_better =
+		r->is_of_own_file == known->is_of_own_file ? r->z > known->z : r->is_of_own_file;
 	if (is_better)
-		*known = r;
+		*known = *r;
 }
 
 static int by_growth(const void *a, const void *b)
@@ -341,50 +418,50 @@ static int by_growth(const void *a, const void *b)
 	const struct regression *x = a, *y = b;
 	double p = x->new_share - x->old_share, q = y->new_share - y->old_share;
 
-	return p < q ? 1 : p > q ? -1 : x->function < y->function ? -1 : x->function > y->function;
+	return p < q ? 1 : p > q ? -1 : strcmp(x->symbol, y->symbol);
 }
 
-static void finder_answer(struct regression_finder *f)
+void regression_sums_find(const struct regression_sums *s, struct regressions *out)
 {
-	struct regressions *out = f->out;
 	struct intmap places = { 0 };
 
-	vec_foreach (&f->sums, sum)
+	*out = (struct regressions){ .n_changes = s->n_changes, .n_left_out = s->n_left_out };
+	vec_foreach (&s->sums, sum)
 		out->n_tests += sum->rows.n;
-	vec_foreach (&f->sums, sum)
-		vec_foreach (&sum->rows, row)
-			if (row_is_regression(f, sum, row))
-				out_add(f, &places, sum, row);
+	vec_foreach (&s->sums, sum)
+		vec_foreach (&sum->rows, row) {
+			struct regression r = regression_of(s, sum, row);
+
+			if (row_is_regression(sum, row, out->n_tests))
+				out_add(out, &places, id_pair(sum->service.n, row->function), &r);
+		}
 	intmap_fini(&places);
 	if (out->list.n)
 		qsort(out->list.data, out->list.n, sizeof(*out->list.data), by_growth);
 }
 
-void regressions_find(const struct profile *p, uint32_t lane, struct regressions *out)
+struct regression_sums *regression_sums_new(void)
 {
-	struct regression_finder f = { .p = p, .lane = lane, .out = out };
+	struct regression_sums *s = xcalloc(1, sizeof(*s));
 
-	*out = (struct regressions){ 0 };
-	strings_init(&f.texts);
-	finder_name_images(&f);
-	finder_sort_items(&f);
-	for (uint32_t g = 0; g < p->n_groups; g++)
-		group_find_changes(&f, g);
-	vec_foreach (&f.changes, c)
-		change_add(&f, c);
-	finder_answer(&f);
-	vec_foreach (&f.sums, sum) {
+	strings_init(&s->texts);
+	return s;
+}
+
+void regression_sums_free(struct regression_sums *s)
+{
+	if (!s)
+		return;
+	vec_foreach (&s->sums, sum) {
 		intmap_fini(&sum->row_of);
 		vec_fini(&sum->rows);
 	}
-	vec_fini(&f.sums);
-	vec_fini(&f.changes);
-	intmap_fini(&f.sum_of);
-	strings_fini(&f.texts);
-	free(f.files);
-	free(f.builds);
-	free(f.items);
-	free(f.first);
+	vec_fini(&s->sums);
+	vec_fini(&s->functions);
+	intmap_fini(&s->sum_of);
+	intmap_fini(&s->function_of);
+	strings_fini(&s->texts);
+	free(s);
 }
 
 void regressions_fini(struct regressions *r)

@@ -40,12 +40,17 @@
 /* A service of a host that changed more often is left out: it would take too much time. */
 #define REGRESSIONS_MAX_CHANGES 64
 
+/* Longer slices hide changes. */
+#define REGRESSIONS_LONGEST_SLICE_S (24 * 3600)
+
+/* Texts hold until regression_sums_free(). */
 struct regression {
-	uint32_t group;              /* of the profile: its service */
-	uint32_t function;           /* of the profile, of the new build where that has it */
-	uint32_t old, new;           /* images of the profile: the builds */
-	uint64_t since_ns;           /* the first change, as times of slices */
-	double old_share, new_share; /* 0 … 1 */
+	const char *service, *symbol, *image; /* the function; image: the path of its file */
+	const char *file;                     /* that changed: its path */
+	const char *old_build, *new_build;    /* hexadecimal */
+	bool is_of_own_file;                  /* the function's file is the one that changed */
+	uint64_t since_ns;                    /* of the clock: the first change */
+	double old_share, new_share;          /* 0 … 1 */
 	double z;
 	uint64_t samples; /* of the function on the new side */
 	uint32_t n_hosts, n_grew;
@@ -58,9 +63,19 @@ struct regressions {
 	uint64_t n_tests;
 };
 
+/* What equal changes of several hosts add up to. For one thread. */
+struct regression_sums;
+
+/* The caller frees. */
+struct regression_sums *regression_sums_new(void);
+void regression_sums_free(struct regression_sums *s);
+
 /*
- * The profile has the keys HOST and SERVICE alone, functions and slices, and is of a fleet. `lane`
- * is the event. The caller frees by regressions_fini().
+ * Adds the changes of one host, or of several. The profile has the keys HOST and SERVICE alone,
+ * functions and slices, and is of a fleet; it is not needed any more behind. `lane` is the event.
  */
-void regressions_find(const struct profile *p, uint32_t lane, struct regressions *out);
+void regression_sums_add(struct regression_sums *s, const struct profile *p, uint32_t lane);
+
+/* The answer. The caller frees by regressions_fini(). */
+void regression_sums_find(const struct regression_sums *s, struct regressions *out);
 void regressions_fini(struct regressions *r);

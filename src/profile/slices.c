@@ -182,7 +182,7 @@ void slices_add(struct profile *p, const struct block *block, size_t first)
 		vec_push(&p->slices, (struct profile_slice){ block->first_ns, block->last_ns, first,
 							     p->entries.n - first });
 	}
-	if (p->entries.n <= entries_limit(p))
+	if (p->entries.n <= entries_limit(p) || p->slice_s >= LONGEST_S)
 		return;
 	slices_sort(p);
 	do {

@@ -11,7 +11,7 @@ record_two_builds() {
 			volatile unsigned long x;
 			__attribute__((noinline)) void parse(unsigned long n) { for (unsigned long i = 0; i < n; i++) x += i; }
 			__attribute__((noinline)) void copy(unsigned long n) { for (unsigned long i = 0; i < n; i++) x ^= i; }
-			int main(void) { for (int i = 0; i < 100; i++) { parse($([ $build = old ] && echo 1000000 || echo 3000000)); copy(1000000); } return 0; }
+			int main(void) { for (int i = 0; i < 500; i++) { parse($([ $build = old ] && echo 1000000 || echo 3000000)); copy(1000000); } return 0; }
 		END
 		gcc -O1 -g -Wl,--build-id=sha1 -o "$build/work" "$build/work.c"
 		assay record -q -F 997 -o "$build.rec" "$build/work"

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/strings.h"
 #include "base/utf8.h"
 #include "cli/output.h"
 #include "commands/fleet/fleet_words.h"
@@ -27,17 +28,21 @@
 #include "store/history/blocks.h"
 #include "store/session.h"
 
+struct regressions_input {
+	struct session *session;
+	struct symbolizer *symbols;
+	struct profile *profile;
+};
+
 struct regressions_page {
 	struct input *in;
 	const char *place;
 	struct query query;
-	struct session *session;
-	struct symbolizer *symbols;
-	struct profile *profile;
+	struct regressions_input all;
 	struct report_options options;
 	struct profile_request request;
 	bool is_damaged;
-	uint32_t lane;
+	struct regression_sums *sums;
 	struct regressions found;
 };
 
@@ -57,6 +62,37 @@ static int page_parse(struct regressions_page *page, const struct fleet_args *ar
 	return r < 0 ? -EINVAL : 0;
 }
 
+/* Opens what the query chooses, and loads it. With `apart`, functions are kept apart by time. */
+static int page_read(struct regressions_page *page, bool apart, struct regressions_input *out,
+		     struct error *err)
+{
+	struct profile_request request = page->request;
+	bool is_damaged = false;
+	int r = input_open_query(page->in, page->place, &page->query, &out->session, &is_damaged,
+				 err);
+
+	if (r < 0)
+		return r;
+	page->is_damaged = page->is_damaged || is_damaged;
+	if (apart)
+		out->symbols = input_symbolizer(page->in, page->place, NULL);
+	request.session = out->session;
+	request.symbols = out->symbols;
+	request.with_functions = request.with_slices = apart;
+	return input_profile(&request, page->is_damaged, &out->profile, err);
+}
+
+static void regressions_input_fini(struct regressions_input *input)
+{
+	profile_free(input->profile);
+	symbolizer_free(input->symbols);
+	session_close(input->session);
+}
+
+/*
+ * All hosts, for the header and the names of hosts. ClickHouse answers for all of them at once;
+ * functions of a directory are read later.
+ */
 static int page_load(struct regressions_page *page, struct error *err)
 {
 	int r;
@@ -66,81 +102,96 @@ static int page_load(struct regressions_page *page, struct error *err)
 	page->options.for_program = true;
 	page->request.query = &page->query;
 	r = report_request(&nest_view, &page->options, &page->request, err);
-	page->request.with_functions = true;
 	page->request.with_chains = false;
-	page->request.with_slices = true;
 	page->request.merges_jit = true;
 	input_want_of_fleet(page->in, &(struct fleet_wish){ true, true, true, true, false });
-	r = r < 0 ? r
-		  : input_open_query(page->in, page->place, &page->query, &page->session,
-				     &page->is_damaged, err);
+	r = r < 0 ? r : page_read(page, input_is_clickhouse(page->place), &page->all, err);
 	if (r < 0)
 		return r;
-	page->symbols = input_symbolizer(page->in, page->place, NULL);
-	page->request.session = page->session;
-	page->request.symbols = page->symbols;
-	r = input_profile(&page->request, page->is_damaged, &page->profile, err);
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; i < page->profile->n_lanes; i++)
-		if (page->profile->lanes[i].total.samples >
-		    page->profile->lanes[page->lane].total.samples)
-			page->lane = i;
-	vec_foreach (&page->session->warnings, warning)
+	vec_foreach (&page->all.session->warnings, warning)
 		log_warning("%s: %s", page->place, *warning);
 	return 0;
 }
 
+static uint32_t busiest_lane(const struct profile *p)
+{
+	uint32_t lane = 0;
+
+	for (uint32_t i = 1; i < p->n_lanes; i++)
+		if (p->lanes[i].total.samples > p->lanes[lane].total.samples)
+			lane = i;
+	return lane;
+}
+
+/* Adds a host's changes. Hosts are read one after the other: each has its functions by time. */
+static int page_add_host(struct regressions_page *page, const char *host, struct error *err)
+{
+	struct regressions_input input = { 0 };
+	int r;
+
+	vec_push(&page->query.matchers,
+		 (struct matcher){ .tag = FILTER_HOST, .text = xstrdup(host) });
+	r = page_read(page, true, &input, err);
+	free(page->query.matchers.data[--page->query.matchers.n].text);
+	if (r >= 0 && input.profile->slice_s > REGRESSIONS_LONGEST_SLICE_S)
+		r = error_set(err, -E2BIG,
+			      "%s: host %s has too many samples to keep them apart by day: choose "
+			      "a service (service:NAME) or a shorter time (--since)",
+			      page->place, host);
+	if (r >= 0)
+		regression_sums_add(page->sums, input.profile, busiest_lane(input.profile));
+	regressions_input_fini(&input);
+	return r == -ENODATA ? 0 : r; /* forgotten or expired meanwhile */
+}
+
+static int page_find(struct regressions_page *page, struct error *err)
+{
+	const struct profile *p = page->all.profile;
+	struct strings hosts;
+	int r = 0;
+
+	page->sums = regression_sums_new();
+	if (input_is_clickhouse(page->place)) {
+		regression_sums_add(page->sums, p, busiest_lane(p));
+		regression_sums_find(page->sums, &page->found);
+		return 0;
+	}
+	strings_init(&hosts);
+	for (uint32_t g = 0; g < p->n_groups && r >= 0; g++) {
+		char scratch[KEY_TEXT_SIZE];
+		const char *host =
+			profile_key_text(p, PROFILE_HOST, profile_class_value(p, PROFILE_HOST, g),
+					 scratch);
+		string_id known;
+
+		if (strings_find(&hosts, host, &known))
+			continue;
+		strings_add(&hosts, host);
+		r = page_add_host(page, host, err);
+	}
+	strings_fini(&hosts);
+	regression_sums_find(page->sums, &page->found);
+	return r;
+}
+
 /* ---- printing ---- */
 
-struct regression_texts {
-	const char *service, *symbol, *image, *file;
-	char old[KEY_TEXT_SIZE], new[KEY_TEXT_SIZE];
-};
-
-static void copy_key(const struct profile *p, uint32_t image, char out[static KEY_TEXT_SIZE])
-{
-	char scratch[KEY_TEXT_SIZE];
-
-	snprintf(out, KEY_TEXT_SIZE, "%s", profile_key_text(p, PROFILE_BUILD, image, scratch));
-}
-
-/* `scratch` holds the texts that the profile does not. */
-static void find_texts(const struct profile *p, const struct regression *r,
-		       char scratch[static 2 * KEY_TEXT_SIZE], struct regression_texts *out)
-{
-	out->service = profile_key_text(p, PROFILE_SERVICE,
-					profile_class_value(p, PROFILE_SERVICE, r->group), scratch);
-	out->symbol = profile_key_text(p, PROFILE_SYMBOL, r->function, scratch + KEY_TEXT_SIZE);
-	out->image = p->images.data[p->functions.data[r->function].image].image->path;
-	out->file = p->images.data[r->new].image->path;
-	copy_key(p, r->old, out->old);
-	copy_key(p, r->new, out->new);
-}
-
 /* The bucket of the change. */
-static uint64_t since_ns(const struct profile *p, const struct regression *r)
+static uint64_t since_ns(const struct regression *r)
 {
-	uint64_t wall_ns = session_wall_ns(&p->session->info, r->since_ns);
-
-	return wall_ns - wall_ns % BLOCK_BUCKET_NS;
+	return r->since_ns - r->since_ns % BLOCK_BUCKET_NS;
 }
 
-static void put_regression_json(const struct profile *p, const struct regression *r,
-				struct buf *out)
+static void put_regression_json(const struct regression *r, struct buf *out)
 {
-	char scratch[2 * KEY_TEXT_SIZE];
-	struct regression_texts t;
-
-	find_texts(p, r, scratch, &t);
 	buf_u8(out, '{');
-	json_put_text(out, "service", t.service);
-	json_put_text(out, "symbol", t.symbol);
-	json_put_text(out, "image", t.image);
-	json_put_text(out, "file", t.file);
-	json_put_text(out, "old_build", t.old);
-	json_put_text(out, "new_build", t.new);
-	json_put_number(out, "since_seconds", since_ns(p, r) / NS_PER_SECOND);
+	json_put_text(out, "service", r->service);
+	json_put_text(out, "symbol", r->symbol);
+	json_put_text(out, "image", r->image);
+	json_put_text(out, "file", r->file);
+	json_put_text(out, "old_build", r->old_build);
+	json_put_text(out, "new_build", r->new_build);
+	json_put_number(out, "since_seconds", since_ns(r) / NS_PER_SECOND);
 	buf_printf(out, ",\"old_percent\":%.4f,\"new_percent\":%.4f,\"change\":%.4f,\"z\":%.2f",
 		   100 * r->old_share, 100 * r->new_share, 100 * (r->new_share - r->old_share),
 		   r->z);
@@ -153,7 +204,7 @@ static void put_regression_json(const struct profile *p, const struct regression
 static void put_json(const struct regressions_page *page, size_t n, struct buf *out)
 {
 	cleanup(report_free_at_exit) struct report *report =
-		report_new(&nest_view, &page->options, &page->query, page->profile);
+		report_new(&nest_view, &page->options, &page->query, page->all.profile);
 	json_t *header = header_json(report);
 	char *text = json_dumps(header, JSON_COMPACT | JSON_REAL_PRECISION(6));
 
@@ -168,38 +219,36 @@ static void put_json(const struct regressions_page *page, size_t n, struct buf *
 	buf_u8(out, '[');
 	for (size_t i = 0; i < n; i++) {
 		buf_str(out, i ? ",\n" : "\n");
-		put_regression_json(page->profile, &page->found.list.data[i], out);
+		put_regression_json(&page->found.list.data[i], out);
 	}
 	buf_str(out, "]}\n");
 }
 
-static void put_regression_text(const struct profile *p, const struct regression *r,
-				struct buf *out)
+static void put_regression_text(const struct regression *r, struct buf *out)
 {
-	char scratch[2 * KEY_TEXT_SIZE], when[FLEET_TIME_SIZE];
-	struct regression_texts t;
+	char when[FLEET_TIME_SIZE];
 
-	find_texts(p, r, scratch, &t);
-	fleet_time_text(since_ns(p, r), when);
+	fleet_time_text(since_ns(r), when);
 	buf_printf(out, "%+7.2f %7.2f %7.2f %5" PRIu32 "/%-5" PRIu32 " %-20s %-12.12s ",
 		   100 * (r->new_share - r->old_share), 100 * r->old_share, 100 * r->new_share,
-		   r->n_grew, r->n_hosts, when, t.new);
-	utf8_append_visible(out, path_file_name(t.file));
+		   r->n_grew, r->n_hosts, when, r->new_build);
+	utf8_append_visible(out, path_file_name(r->file));
 	buf_str(out, "  ");
-	utf8_append_visible(out, t.service);
+	utf8_append_visible(out, r->service);
 	buf_str(out, "  ");
-	utf8_append_visible(out, t.symbol);
+	utf8_append_visible(out, r->symbol);
 	buf_u8(out, '\n');
 }
 
 static void put_text(const struct regressions_page *page, size_t n, struct buf *out)
 {
-	const struct session *s = page->session;
+	const struct session *s = page->all.session;
 
 	buf_printf(out,
 		   "%" PRIu64 " samples; %" PRIu32 " of %" PRIu32
 		   " hosts have samples here; %" PRIu32 " changes of builds\n",
-		   page->profile->n_selected, s->n_hosts, s->n_hosts_asked, page->found.n_changes);
+		   page->all.profile->n_selected, s->n_hosts, s->n_hosts_asked,
+		   page->found.n_changes);
 	if (page->found.n_left_out)
 		buf_printf(out, "%" PRIu32 " services of hosts are left out: too many changes\n",
 			   page->found.n_left_out);
@@ -209,18 +258,16 @@ static void put_text(const struct regressions_page *page, size_t n, struct buf *
 	else
 		buf_str(out, "No function grew significantly after a new build.\n");
 	for (size_t i = 0; i < n; i++)
-		put_regression_text(page->profile, &page->found.list.data[i], out);
+		put_regression_text(&page->found.list.data[i], out);
 }
 
 static int page_print(struct regressions_page *page, const struct fleet_args *args,
 		      struct error *err)
 {
 	struct buf out = { 0 };
-	size_t n;
+	size_t n = (size_t)MIN(page->found.list.n, args->limit);
 	int r;
 
-	regressions_find(page->profile, page->lane, &page->found);
-	n = (size_t)MIN(page->found.list.n, args->limit);
 	(fleet_args_want_json(args) ? put_json : put_text)(page, n, &out);
 	r = output_whole("-", out.data, out.len, err);
 	buf_fini(&out);
@@ -237,13 +284,13 @@ int fleet_regressions_run(const struct fleet_args *args, const struct option_lis
 
 	if (r >= 0 && status < 0) {
 		r = page_load(&page, err);
+		r = r < 0 ? r : page_find(&page, err);
 		r = r < 0 ? r : page_print(&page, args, err);
 		status = opening_status(MIN(r, 0), page.is_damaged);
 	}
 	regressions_fini(&page.found);
-	profile_free(page.profile);
-	symbolizer_free(page.symbols);
-	session_close(page.session);
+	regression_sums_free(page.sums);
+	regressions_input_fini(&page.all);
 	query_fini(&page.query);
 	input_free(page.in);
 	return r < 0 ? r : status;
