@@ -77,6 +77,7 @@ check|qemu-system-x86|qemu-system-x86|qemu-system-x86|a machine whose kernel tak
 check|cpio|cpio|cpio|what those machines start with
 check|binutils|binutils|binutils|strip and objcopy, to make images for tests
 check|xxd/vim-common|vim-common|vim|bytes of exports as text, in tests
+check|curl|curl|curl|asks a service by its socket, in tests
 check|xz-utils|xz|xz|symbols inside stripped images, to make them for tests
 check|tmux|tmux|tmux|a terminal for the live view, in tests
 check|util-linux|util-linux|util-linux|runuser and unshare, for tests without privilege

@@ -380,10 +380,12 @@ static struct unwind_regs followed_registers(const struct dwarf_registers *r)
 	return unwind_regs_sampled(r->value[16], r->value[7], r->value[6], 0, false);
 }
 
-/* Behind code without a table, nothing that follows is a fact about the code. */
-static int cut_of(const struct user_stacks *s, enum unwind_stop stop)
+/* Behind code without a table, nothing is a fact. In its leaf, a frame pointer of 0 ends no stack.
+ */
+static int cut_of(const struct user_stacks *s, const struct unwind_chain *chain)
 {
-	int cut = loss_of_stop(stop);
+	bool has_table = !s->is_late && !s->is_missing;
+	int cut = loss_of_stop(chain->n == 1 && !has_table ? UNWIND_NO_RULE : chain->stop);
 
 	if (cut >= 0 && s->is_late)
 		return LOSS_STACK_NO_TABLE;
@@ -435,7 +437,7 @@ static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
 	return (struct user_chain){
 		.pcs = s->pcs,
 		.n = (uint32_t)chain.n,
-		.cut = cut_of(s, chain.stop),
+		.cut = cut_of(s, &chain),
 		.is_pending = s->is_pending,
 		.runs = { .cut = -1 },
 	};

@@ -315,6 +315,23 @@ static void a_walk_does_not_wait_for_a_table_for_ever(void **state)
 	living_free(&l);
 }
 
+/* By frame pointer, a stack ends at 0. Code without frame pointers has 0 there by chance. */
+static void a_leaf_whose_table_is_late_is_cut(void **state)
+{
+	static const uint64_t stack[64];
+	struct living l = living_new();
+	uint64_t regs[DWARF_REGISTERS] = { [SP_NUMBER] = 0x7000, [PC_NUMBER] = PLACE(0) };
+	struct user_copy copy = { .regs = regs, .stack = stack, .stack_size = sizeof(stack) };
+	struct thread_view thread = machine_thread(l.machine, 41, 41);
+	struct user_chain chain =
+		user_stacks_walk_copy(l.stacks, 41, &thread, &copy, TABLE_GIVEN_UP);
+
+	(void)state;
+	assert_int_equal(chain.n, 1);
+	assert_int_equal(chain.cut, LOSS_STACK_NO_TABLE);
+	living_free(&l);
+}
+
 static void all_walks_together_do_not_wait_for_ever(void **state)
 {
 	struct living l = living_new();
@@ -336,6 +353,7 @@ int main(void)
 		cmocka_unit_test(a_walk_without_code_hides_no_runtime),
 #endif
 		cmocka_unit_test(a_walk_does_not_wait_for_a_table_for_ever),
+		cmocka_unit_test(a_leaf_whose_table_is_late_is_cut),
 		cmocka_unit_test(all_walks_together_do_not_wait_for_ever),
 	};
 
