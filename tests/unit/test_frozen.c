@@ -381,6 +381,7 @@ static void a_damaged_stack_does_no_harm(void **state)
  */
 
 #define CFRAME_OFF 0xb0 /* from the stack pointer, as in Debian's python3.11 */
+#define OLD_BYTES  5    /* of a _PyCFrame that is not filled; a register has them, too */
 
 #if defined(__x86_64__)
 static void add_memory(uint64_t addr, const void *bytes, size_t size)
@@ -389,6 +390,13 @@ static void add_memory(uint64_t addr, const void *bytes, size_t size)
 
 	memcpy(piece.bytes, bytes, size);
 	vec_push(&frozen.memory, piece);
+}
+
+static void set_word(uint64_t addr, uint64_t value)
+{
+	vec_foreach (&frozen.memory, p)
+		if (addr >= p->addr && addr + sizeof(value) <= p->addr + p->size)
+			memcpy(p->bytes + (addr - p->addr), &value, sizeof(value));
 }
 
 /* The frames of a stack that stopped there; `is_own`: the thread has the new loop's _PyCFrame. */
@@ -400,17 +408,20 @@ static void walk_begun_loop(bool is_own, struct buf *out)
 
 	begin_frozen();
 	memset(w->registers, 0, sizeof(w->registers));
+	w->registers[0] = OLD_BYTES;
 	assert_true(
 		thread_value(w->lang.runtime.libc, w->lang.base + w->lang.runtime.state, &thread));
 	assert_true(read_word(thread + w->lang.runtime.python.thread_frame, &cframe));
 	w->regs.sp = cframe - CFRAME_OFF;
+	if (is_own) { /* the caller's is 16 bytes further: its call has arguments on the stack */
+		assert_true(read_word(cframe + w->lang.runtime.python.cframe_frame, &caller[3]));
+		add_memory(cframe + 0x1000 + CFRAME_OFF, caller, sizeof(caller));
+		set_word(cframe + w->lang.runtime.python.cframe_frame, OLD_BYTES);
+	}
 	assert_true(find_frames(0, w, 0x60));
 	assert_true(w->lang.unfilled && !w->lang.cursor);
-	if (is_own) { /* the caller's is 16 bytes further: its call has arguments on the stack */
+	if (is_own)
 		w->regs.sp = cframe + 0x1000;
-		assert_true(read_word(cframe + w->lang.runtime.python.cframe_frame, &caller[3]));
-		add_memory(w->regs.sp + CFRAME_OFF, caller, sizeof(caller));
-	}
 	walk_frames(out);
 }
 

@@ -6,14 +6,18 @@
  * In 3.11 and 3.12, the first instructions of the interpreter's loop make their own _PyCFrame the
  * thread's before they fill it. Until then, it has old bytes of the stack. The loop's frame is an
  * argument, which stays in a register meanwhile. So in a sample there that meets the loop's own
- * _PyCFrame, it is not filled if no register has the frame that it names. Then the frames begin at
- * the loop that called (python_find_caller()).
+ * _PyCFrame, it is not filled if no register has the frame that it names, or if that is no frame.
+ * (Old bytes may be a small number, as any register can have.) Then the frames begin at the loop
+ * that called (python_find_caller()).
  */
 #define PYTHON_LOOP_START 256  /* bytes of code */
 #define PYTHON_LOOP_FRAME 4096 /* bytes of its stack frame, at the most */
 
-static __always_inline bool python_is_unfilled(const struct work *w, __u64 cframe, __u64 loop_off)
+static __always_inline bool python_has_frame(struct work *w, __u64 at);
+
+static __always_inline bool python_is_unfilled(struct work *w, __u64 cframe, __u64 loop_off)
 {
+	bool is_argument = false;
 	__u64 frame;
 
 	if (w->s.n_user || loop_off >= PYTHON_LOOP_START ||
@@ -22,9 +26,9 @@ static __always_inline bool python_is_unfilled(const struct work *w, __u64 cfram
 	if (!read_word(cframe + w->lang.runtime.python.cframe_frame, &frame))
 		return true;
 	for (int i = 0; i < N_USER_REGS; i++)
-		if (w->registers[bounded(word_of_register[i], REGISTER_SLOTS - 1)] == frame)
-			return false;
-	return true;
+		is_argument |=
+			w->registers[bounded(word_of_register[i], REGISTER_SLOTS - 1)] == frame;
+	return !is_argument || !python_has_frame(w, frame);
 }
 
 static __always_inline __u64 frame_word(const struct work *w, __u32 off)
@@ -233,6 +237,7 @@ static __always_inline bool python_find_frames(__u32 slot, struct work *w, __u64
 	if (r->python.cframe_frame != PYTHON_NO_CFRAME && python_is_unfilled(w, at, loop_off)) {
 		w->lang.unfilled = at;
 		w->lang.unfilled_off = at - w->regs.sp;
+		w->lang.cursor = 0;
 		return true;
 	}
 	if (r->python.cframe_frame != PYTHON_NO_CFRAME &&
