@@ -30,6 +30,8 @@ src/record/control_channel.c|2|FIFOs that the user names (--control)
 src/record/descendants.c|1|/proc/PID/stat
 src/record/raw.c|4|symbols, modules and notes of the kernel; formats of tracefs
 src/record/raw_trace.c|1|a ratio in sysfs
+src/record/interpreter_files.c|2|names of programs in the usual folders, and of processes in /proc; the guard opens the files
+src/record/program_files.c|1|names of modules beside an interpreter; the guard opens the files
 src/record/target_names.c|3|/proc/PID/status; folders and cgroup.procs of the kernel in mounts of cgroups
 src/record/recorder_control.c|1|/proc/self
 src/record/thread_contexts.c|1|/proc/PID/maps

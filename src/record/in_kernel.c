@@ -29,6 +29,7 @@
 #include "record/in_kernel_labels.h"
 #include "record/in_kernel_raws.h"
 #include "record/in_kernel_runtimes.h"
+#include "record/interpreter_files.h"
 #include "record/java_frames.h"
 #include "record/program_files.h"
 #include "record/thread_contexts.h"
@@ -471,21 +472,46 @@ static uint32_t expect_file(struct in_kernel *k, int32_t pid, const char *path)
 	return file.number;
 }
 
-void in_kernel_expect_program(struct in_kernel *k, int32_t pid, const char *path)
+/* No message names the vdso. */
+static void want_vdso(struct in_kernel *k, int32_t pid)
+{
+	if (!k->files.n)
+		vec_push(&k->files, (struct seen_file){ .seen.pid = pid });
+	want_table(k, TABLE_OF_VDSO);
+}
+
+static void expect_files(struct in_kernel *k, int32_t pid, const struct program_files *files)
 {
 	uint64_t until_ns = clock_monotonic_ns() + EXPECT_NS;
-	struct program_files files = { 0 };
 
-	program_files_find(path, &files);
-	vec_foreach (&files, file)
+	vec_foreach (files, file)
 		expect_file(k, pid, *file);
-	program_files_fini(&files);
+	want_vdso(k, pid);
 	for (give_tables(k); (k->wanted.n || k->to_examine.n || !sampler_has_tables(k->sampler)) &&
 			     clock_monotonic_ns() < until_ns;
 	     give_tables(k)) {
 		usleep(1000);
 		in_kernel_examine_again(k);
 	}
+}
+
+void in_kernel_expect_program(struct in_kernel *k, int32_t pid, const char *path)
+{
+	struct program_files files = { 0 };
+
+	program_files_find(path, &files);
+	program_files_add_modules(&files);
+	expect_files(k, pid, &files);
+	program_files_fini(&files);
+}
+
+void in_kernel_expect_interpreters(struct in_kernel *k)
+{
+	struct program_files files = { 0 };
+
+	interpreter_files_find("/proc", &files);
+	expect_files(k, getpid(), &files);
+	program_files_fini(&files);
 }
 
 struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeline,

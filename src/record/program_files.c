@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/program_files.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static void add_file(struct program_files *f, const char *path)
 {
 	char real[PATH_MAX];
 
-	if (f->n >= PROGRAM_FILES_MAX || !realpath(path, real))
+	if (f->n >= f->most || !realpath(path, real))
 		return;
 	vec_foreach (f, known)
 		if (!strcmp(*known, real))
@@ -141,7 +142,74 @@ enum program_kind program_kind(const char *program)
 
 void program_files_find(const char *program, struct program_files *out)
 {
+	size_t first = out->n;
+
+	out->most = first + PROGRAM_FILES_MAX;
 	add_file(out, program);
-	for (size_t i = 0; i < out->n; i++)
+	for (size_t i = first; i < out->n; i++)
 		add_linked(out, out->data[i]);
+}
+
+/*
+ * PREFIX/bin/python3.11 and PREFIX/lib/libpython3.11.so.1.0 have PREFIX/lib/python3.11/lib-dynload.
+ * NULL: the file is not CPython's. The caller frees.
+ */
+static char *modules_folder(const char *path)
+{
+	static const struct {
+		const char *name, *to_lib;
+	} files[] = { { "python", "../lib/" }, { "libpython", "" } };
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; slash && i < ARRAY_SIZE(files); i++) {
+		const char *version = slash + 1 + strlen(files[i].name);
+		size_t major = 0, minor = 0;
+
+		if (strncmp(slash + 1, files[i].name, strlen(files[i].name)) != 0)
+			continue;
+		major = strspn(version, "0123456789");
+		if (major && version[major] == '.')
+			minor = strspn(version + major + 1, "0123456789");
+		if (minor)
+			return xasprintf("%.*s%spython%.*s/lib-dynload", (int)(slash + 1 - path),
+					 path, files[i].to_lib, (int)(major + 1 + minor), version);
+	}
+	return NULL;
+}
+
+static bool is_module(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && !strcmp(dot, ".so");
+}
+
+static void add_modules_of(struct program_files *f, const char *folder)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		cleanup(free_at_exit) char *path = xasprintf("%s/%s", folder, entry->d_name);
+
+		if (is_module(entry->d_name))
+			add_file(f, path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void program_files_add_modules(struct program_files *f)
+{
+	size_t n = f->n;
+
+	f->most = n + PROGRAM_MODULES_MAX;
+	for (size_t i = 0; i < n; i++) {
+		cleanup(free_at_exit) char *folder = modules_folder(f->data[i]);
+
+		if (folder)
+			add_modules_of(f, folder);
+	}
+	for (size_t i = n; i < f->n; i++)
+		add_linked(f, f->data[i]);
 }

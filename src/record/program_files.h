@@ -14,6 +14,7 @@
 struct program_files {
 	char **data; /* absolute paths, without links */
 	size_t n, cap;
+	size_t most;
 };
 
 /*
@@ -24,6 +25,14 @@ struct program_files {
 enum program_kind { PROGRAM_LOADED, PROGRAM_STATIC, PROGRAM_OF_MUSL, PROGRAM_PRIVILEGED };
 enum program_kind program_kind(const char *program);
 
-/* `program`: the path of an ELF file. */
+/* Adds those of `program`, the path of an ELF file: at most PROGRAM_FILES_MAX. */
 void program_files_find(const char *program, struct program_files *out);
+
+/*
+ * Adds the modules of the standard library of each CPython among the files, and the libraries that
+ * these are linked with: at most PROGRAM_MODULES_MAX. A program loads some of them in its first
+ * milliseconds.
+ */
+#define PROGRAM_MODULES_MAX 192
+void program_files_add_modules(struct program_files *f);
 void program_files_fini(struct program_files *f);

@@ -462,6 +462,21 @@ static int load_sampler(struct recorder *r, struct error *err)
 	return e;
 }
 
+/* Interpreters that run already. */
+static void expect_running(struct recorder *r)
+{
+	const struct recorder_config *c = r->config;
+	const struct pid_list *ids = c->pids->n ? c->pids : c->tids;
+
+	if (!c->interpreters || !(c->interpreters->runs.language || c->interpreters->runs.is_go))
+		return;
+	for (size_t i = 0; i < ids->n; i++) {
+		cleanup(free_at_exit) char *path = xasprintf("/proc/%d/exe", ids->data[i]);
+
+		in_kernel_expect_program(r->in_kernel, ids->data[i], path);
+	}
+}
+
 /*
  * What an interpreter does first would else lack the frames of its language, and first samples of a
  * Go program would lack their labels.
@@ -495,6 +510,10 @@ static int follow_sampler(struct recorder *r, struct error *err)
 		pipeline_expect_languages(r->pipeline);
 		if (is_command_target(c))
 			expect_command(r);
+		else if (c->whole_machine || c->cgroup)
+			in_kernel_expect_interpreters(r->in_kernel);
+		else
+			expect_running(r);
 	}
 	if (c->labels)
 		in_kernel_expect_labels(r->in_kernel, c->labels->in_session.data,
@@ -599,12 +618,11 @@ static int start_counting(struct recorder *r, struct error *err)
 	if (r->heap)
 		heap_begin(r->heap, r->pipeline, r->machine,
 			   (uint32_t)c->counters->n + recorder_n_waits(c));
-	if (!is_command)
+	e = follow_sampler(r, err); /* reads files, and nothing reads the rings meanwhile */
+	if (!e && !is_command)
 		e = rings_enable_side_band(r->rings, err);
 	if (!e)
 		e = attach_heap(r, err);
-	if (!e)
-		e = follow_sampler(r, err);
 	if (!e)
 		e = read_running(r, err);
 	if (e < 0)

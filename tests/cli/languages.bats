@@ -366,6 +366,26 @@ need_stops() {
 	[ $((early * 10)) -le "$(fact s .samples)" ]
 }
 
+@test "a recording of the machine, or of a process, knows the interpreters before it begins" {
+	need_python
+	[ -x /usr/bin/python3 ] || skip "no python3 in /usr/bin"
+	cat >first.py <<-'END'
+		import time
+		with open("/proc/self/comm", "w") as comm:
+		    comm.write("first-script")
+		def hot(seconds):
+		    while time.process_time() < seconds:
+		        pass
+		hot(0.3)
+	END
+	assay record -a -e cpu-clock -F "$(at_most 997)" -o s -- /usr/bin/python3 first.py
+	assay report -i s --by language --format json comm:first-script >by.json
+	[ "$(jq '[.rows[] | select(.language == "python").total] | add * 100 >= 95 * '"$(jq .header.samples.selected by.json)" by.json)" = true ]
+	background "$PYTHON" -c 'while True: pass'
+	assay record -p "$pid" --duration 0.3 -e cpu-clock -F "$(at_most 997)" -o p
+	[ "$(fact p '.losses."python-early" // 0')" = 0 ]
+}
+
 @test "a process that runs Python is counted in the kernel" {
 	need_python
 	cp "$ROOT/tests/programs/lang/golden.py" .
