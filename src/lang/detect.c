@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "lang/go_labels.h"
 #include "lang/hotspot.h"
+#include "lang/language.h"
 #include "lang/perl.h"
 #include "lang/php.h"
 #include "lang/python.h"
@@ -22,7 +23,8 @@ bool lang_is_interpreter(const struct lang_runtime *runtime, uint64_t file_off)
 	for (size_t i = 0; i < RUNTIME_RANGES; i++)
 		if (file_off >= runtime->ranges[i].start && file_off < runtime->ranges[i].end)
 			return true;
-	return false;
+	return runtime->language == LANGUAGE_RUBY && file_off >= runtime->ruby.dispatcher &&
+	       file_off < runtime->ruby.dispatcher_end;
 }
 
 enum lang_detected lang_detect(const struct elf_file *elf, struct lang_runtime *out, char *why,

@@ -234,6 +234,26 @@ bool loop_find_unnamed(const struct elf_file *elf, struct lang_runtime *out)
 	return loop_find(elf, n_callers == 1 ? &loop : &dispatcher, out);
 }
 
+void loop_find_dispatcher(const struct elf_file *elf, const struct lang_runtime *runtime,
+			  uint32_t *start, uint32_t *end)
+{
+	struct elf_functions functions = { 0 };
+	struct elf_symbol dispatcher;
+	uint64_t off, loop_off;
+
+	elf_functions_read(elf, &functions);
+	if (find_dispatcher(elf, &functions, &dispatcher) &&
+	    elf_file_off(elf, dispatcher.link_addr, &off) && off <= UINT32_MAX - dispatcher.size)
+		vec_foreach (&functions, f)
+			if (elf_file_off(elf, f->link_addr, &loop_off) &&
+			    loop_off == runtime->ranges[0].start && loop_off != off &&
+			    calls(elf, f, dispatcher.link_addr)) {
+				*start = (uint32_t)off;
+				*end = (uint32_t)(off + dispatcher.size);
+			}
+	elf_functions_fini(&functions);
+}
+
 bool loop_base(const struct elf_file *elf, uint64_t code, uint64_t *out)
 {
 	struct elf_segment s;

@@ -23,6 +23,12 @@ void loop_add(const struct elf_file *elf, const struct elf_symbol *loop, struct 
  */
 bool loop_find_unnamed(const struct elf_file *elf, struct lang_runtime *out);
 
+/*
+ * The dispatcher's function, if the loop calls it: offsets in the file. Else they stay as they are.
+ */
+void loop_find_dispatcher(const struct elf_file *elf, const struct lang_runtime *runtime,
+			  uint32_t *start, uint32_t *end);
+
 /* How far link addresses are from the base (runtime.h), by the segment of some code. */
 bool loop_base(const struct elf_file *elf, uint64_t code, uint64_t *out);
 

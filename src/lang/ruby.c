@@ -235,20 +235,28 @@ static void find_names_of_aarch64(const struct elf_file *elf, uint64_t base,
 		other = aarch64_code_at(elf, target, NAMES_MAX); /* get_id_serial_entry() */
 		last = find_last_id_of_aarch64(&other, 0);
 	}
-	if (last)
+	if (last && out->last_operator)
 		out->symbols = last + NAMES_OFFSET - base;
 }
 
 /* Names of C functions, by the code of rb_id2str(). Without them, those functions have no names. */
 static void find_names(const struct elf_file *elf, uint64_t base, struct ruby_layout *out)
 {
+	/* cmp $last_operator of %rdi or %rax */
+	static const struct {
+		const char *bytes;
+		size_t size;
+	} compares[] = { { "\x48\x81\xff", 3 }, { "\x48\x3d", 2 } };
 	uint64_t link_addr = 0, last = 0;
 	size_t n;
 	const uint8_t *code = code_of(elf, "rb_id2str", NAMES_MAX, &link_addr, &n);
 
-	for (size_t i = 0; i + 7 <= n; i++)
-		if (!memcmp(code + i, "\x48\x81\xff", 3)) { /* cmp $last_operator,%rdi */
-			out->last_operator = (uint16_t)loop_displacement(code + i + 3);
+	for (size_t i = 0; i + 7 <= n && !out->last_operator; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(compares); k++) {
+			if (memcmp(code + i, compares[k].bytes, compares[k].size) != 0)
+				continue;
+			out->last_operator =
+				(uint16_t)loop_displacement(code + i + compares[k].size);
 			last = find_last_id(elf, code + i, n - i, link_addr + i);
 			break;
 		}
@@ -259,7 +267,7 @@ static void find_names(const struct elf_file *elf, uint64_t base, struct ruby_la
 
 			last = find_last_id(elf, r.at, MIN(reader_left(&r), (size_t)NAMES_MAX), at);
 		}
-	if (last)
+	if (last && out->last_operator) /* else names would be those of others */
 		out->symbols = last + NAMES_OFFSET - base;
 }
 
@@ -293,6 +301,7 @@ enum lang_detected ruby_detect(const struct elf_file *elf, struct lang_runtime *
 		return lang_refuse_for(out, "was built in a way that assay does not know", why,
 				       why_size);
 	out->ruby = *layout;
+	loop_find_dispatcher(elf, out, &out->ruby.dispatcher, &out->ruby.dispatcher_end);
 	out->state = context - base;
 	if (out->is_aarch64)
 		find_names_of_aarch64(elf, base, &out->ruby);

@@ -115,6 +115,8 @@ struct ruby_layout {
 	__u16 code_lines;      /* in an iseq's body: line table, and behind it its index */
 	__u16 line_entry;      /* size of an entry of the line table */
 	__u16 is_line_value;   /* the first line is a VALUE */
+	__u32 dispatcher;      /* offsets in the file: the part of the loop that runs code, … */
+	__u32 dispatcher_end;  /* … which the loop calls; 0: it is the loop itself */
 };
 
 /* Offsets in Perl's structures, in bytes; lang/perl.c has them by version. */

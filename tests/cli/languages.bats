@@ -475,6 +475,25 @@ php_jit() {
 	check_golden rb
 }
 
+@test "the time of Ruby's loop is the functions', and operators in C have names" {
+	need_language ruby
+	cat >loop.rb <<-'END'
+		def hot
+		  i = s = 0
+		  s ^= i += 1 while i < 1_000_000
+		end
+		hot while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 0.7
+	END
+	assay record -e cpu-clock -F "$(at_most 997)" -o s -- "$INTERPRETER" loop.rb
+	assay report -i s --by symbol -t 0 --format json >both.json
+	# Of the samples in the loop and its functions, the native loop had nearly all before it was folded.
+	[ "$(jq '[.rows[] | select(.symbol == "hot").samples] | add * 100 >= 20 * '"$(fact s .samples)" both.json)" = true ]
+	has -Fx '^' <(jq -r '.rows[].symbol' both.json)
+	# Native stacks have no functions of Ruby.
+	assay report -i s --by symbol -t 0 --frames native --format json >native.json
+	run ! grep '"symbol":"hot"' native.json
+}
+
 @test "each stack of a Perl program is the one that it must be" {
 	need_language perl
 	check_golden pl

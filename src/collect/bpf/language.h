@@ -296,6 +296,22 @@ static __always_inline bool is_in_range(const struct runtime_range *r, __u64 off
 }
 
 /*
+ * Whether the address is in the loop. Ruby's loop calls a dispatcher, which runs the code; then the
+ * frames are the dispatcher's, and the loop around it has none.
+ */
+static __always_inline bool is_in_loop(struct work *w, const struct lang_runtime *r, __u64 off)
+{
+	bool is_dispatcher = r->language == LANGUAGE_RUBY && off >= r->ruby.dispatcher &&
+			     off < r->ruby.dispatcher_end;
+	bool is_loop = is_in_range(&r->ranges[0], off) || is_in_range(&r->ranges[1], off) ||
+		       is_in_range(&r->ranges[2], off) || is_in_range(&r->ranges[3], off);
+	bool is_around = w->lang.was_dispatcher;
+
+	w->lang.was_dispatcher = is_dispatcher;
+	return is_dispatcher || (is_loop && !is_around);
+}
+
+/*
  * The walk is at an address in a runtime's file, in kept mapping `at`. 1: the next steps are frames
  * of its language.
  */
@@ -311,8 +327,7 @@ __attribute__((noinline)) int begin_language(__u32 slot, __u32 at, __u64 addr)
 	m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
 	r = bpf_map_lookup_elem(&runtimes, &m->file);
 	off = offset_in(m, addr);
-	if (!r || !(is_in_range(&r->ranges[0], off) || is_in_range(&r->ranges[1], off) ||
-		    is_in_range(&r->ranges[2], off) || is_in_range(&r->ranges[3], off)))
+	if (!r || !is_in_loop(w, r, off))
 		return 0;
 	if (!w->lang.runtime.language) {
 		take_runtime(w, r, m);

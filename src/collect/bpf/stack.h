@@ -496,7 +496,7 @@ static __always_inline void walk_by_rules(__u32 slot, struct work *w)
 	w->s.hash = w->kernel_hash;
 	w->lang.runtime.language = w->lang.is_emitting = w->lang.has_emitted = w->lang.is_over = 0;
 	w->lang.cursor = w->lang.n_owners = w->lang.n_to_skip = w->lang.may_skip = 0;
-	w->lang.is_without_loop = w->lang.unfilled = 0;
+	w->lang.is_without_loop = w->lang.unfilled = w->lang.was_dispatcher = 0;
 	w->java.callee = w->java.is_met = w->java.method = w->java.n_methods = 0;
 	bpf_loop(2 * MAX_USER_WORDS, walk_on, &slot, 0);
 	if (w->stop == UNWIND_END && w->java.callee) /* no frame of Java is the outermost one */

@@ -86,6 +86,7 @@ struct language_walk {
 	__u32 n_to_skip;       /* the innermost runs that belong to no native frame */
 	__u32 may_skip;        /* the innermost frame can be a run without a loop (begin_again()) */
 	__u32 is_without_loop; /* the walk met no loop: its frames come at last */
+	__u32 was_dispatcher;  /* Ruby: the callee is the part of the loop that has its frames */
 	__u32 is_again;        /* the second walk, without the innermost run */
 	__u32 n_owners;
 	__u32 next_owner;              /* sending */
