@@ -442,9 +442,9 @@ static bool may_be_caller(struct java_stacks *j, const struct hotspot_blob *call
 
 static struct unwind_rule end_walk(struct java_stacks *j, enum loss_reason reason)
 {
-	if (j->process->is_gone)
+	if (j->process->is_gone && reason != LOSS_STACK_SHORT)
 		reason = LOSS_JAVA_MEMORY;
-	else if (j->reads_nothing)
+	else if (j->reads_nothing && reason != LOSS_STACK_SHORT)
 		reason = LOSS_JAVA_STATE;
 	j->cut = (int)reason;
 	j->has_counted = j->has_failed = true;
@@ -570,12 +570,18 @@ void java_stacks_each_known(const struct java_stacks *j, void *context,
 	}
 }
 
+/* A frame that is not known, or has no way out that is certain. */
+static struct unwind_rule end_at_frame(struct java_stacks *j, const struct unwind_ctx *stack)
+{
+	return end_walk(j, stack->met_end ? LOSS_STACK_SHORT : LOSS_JAVA_FRAME);
+}
+
 struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 				    const struct unwind_regs *regs, struct unwind_ctx *stack)
 {
 	bool is_after_java = j->is_after_java && j->last_at + 1 == at;
 	struct hotspot_leave leaves[HOTSPOT_LEAVES_MAX] = { 0 };
-	const struct java_place *place = place_of_frame(j, regs, stack);
+	const struct java_place *place;
 	struct java_left left = { .vm = &j->process->vm, .pc = regs->pc };
 	const struct hotspot_leave *leave;
 	const struct java_method *m;
@@ -583,8 +589,10 @@ struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 	struct hotspot_blob blob;
 	uint32_t bci, method = NO_METHOD;
 
+	stack->met_end = false;
+	place = place_of_frame(j, regs, stack);
 	if (!place)
-		return end_walk(j, LOSS_JAVA_FRAME);
+		return end_at_frame(j, stack);
 	blob = *blob_of(j, place);
 	left.is_exact = place->is_exact;
 	left.has_methods = place->n > 0;
@@ -595,7 +603,7 @@ struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 		frame = m ? frame_of(j, m, bci) : frame_of_stub(j, &blob);
 		add_step(j, at, &frame, 1);
 		if (!m)
-			return end_walk(j, LOSS_JAVA_FRAME);
+			return end_at_frame(j, stack);
 		method = (uint32_t)(m - j->process->methods.data);
 	} else if (is_after_java && java_is_at_heap(&blob)) {
 		frame = frame_in_heap(j, blob, regs->pc);
@@ -615,7 +623,7 @@ struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 		left.leave = *leave;
 		note_frame(j, regs, stack, &left, method);
 	}
-	return leave ? java_rule_of(leave) : end_walk(j, LOSS_JAVA_FRAME);
+	return leave ? java_rule_of(leave) : end_at_frame(j, stack);
 }
 
 struct lang_runs java_stacks_runs(struct java_stacks *j)

@@ -1,14 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/unnamed.h"
 
+#include "base/mem.h"
+#include "event/loss.h"
 #include "lang/jit_switch.h"
 #include "profile/profile.h"
 
-static const char *switch_of_image(const struct profile_image *image)
+/*
+ * Why functions of Java or JavaScript, which assay reads, have no names: the most frequent reason.
+ * NULL: there is none.
+ */
+static const char *lost_language(const struct profile *p, const char *path)
 {
-	return image->image->kind == IMAGE_FILE && !image->is_merged
-		       ? jit_switch_of(image->image->path)
-		       : NULL;
+	static const struct {
+		enum language language;
+		enum loss_reason first, last;
+	} reasons[] = {
+		{ LANGUAGE_JAVA, LOSS_JAVA_STATE, LOSS_JAVA_COLLECTOR },
+		{ LANGUAGE_JAVASCRIPT, LOSS_JAVASCRIPT_STATE, LOSS_JAVASCRIPT_COLLECTOR },
+	};
+	int most = -1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		for (int r = reasons[i].first;
+		     reasons[i].language == jit_language_of(path) && r <= (int)reasons[i].last; r++)
+			if (p->losses[r] && (most < 0 || p->losses[r] > p->losses[most]))
+				most = r;
+	return most < 0 ? NULL : loss_texts[most].text;
+}
+
+static const char *switch_of_image(const struct profile *p, const struct profile_image *image)
+{
+	const char *lost;
+
+	if (image->image->kind != IMAGE_FILE || image->is_merged)
+		return NULL;
+	lost = lost_language(p, image->image->path);
+	return lost ? lost : jit_switch_of(image->image->path);
 }
 
 /* Of a runtime in stacks through the image; NULL: there is none. */
@@ -24,7 +52,7 @@ static const char *switch_in_stacks(const struct profile *p, uint32_t image)
 			uint32_t i = p->functions.data[node->function].image;
 
 			is_through |= i == image;
-			text = text ? text : switch_of_image(&p->images.data[i]);
+			text = text ? text : switch_of_image(p, &p->images.data[i]);
 		}
 		if (is_through && text)
 			return text;
@@ -38,7 +66,7 @@ static const char *only_switch(const struct profile *p)
 	const char *only = NULL;
 
 	vec_foreach (&p->images, image) {
-		const char *text = switch_of_image(image);
+		const char *text = switch_of_image(p, image);
 
 		if (text && only && text != only)
 			return NULL;

@@ -12,6 +12,7 @@ struct unwind_ctx {
 	const uint8_t *stack; /* the bytes from address `start` on */
 	uint64_t start, size;
 	bool is_whole;         /* they reach to the stack's end */
+	bool met_end;          /* a word was asked for that is behind a copy that is not whole */
 	const uint64_t *other; /* registers by DWARF number; may be NULL */
 	uint32_t n_other;
 	const uint32_t *rows;
@@ -22,8 +23,12 @@ static inline enum unwind_stop unwind_read_stack(struct unwind_ctx *c, uint64_t 
 {
 	uint64_t at = addr - c->start;
 
-	if (at > c->size || c->size - at < sizeof(*value))
-		return addr >= c->start && !c->is_whole ? UNWIND_SHORT_COPY : UNWIND_UNREADABLE;
+	if (at > c->size || c->size - at < sizeof(*value)) {
+		if (addr < c->start || c->is_whole)
+			return UNWIND_UNREADABLE;
+		c->met_end = true;
+		return UNWIND_SHORT_COPY;
+	}
 	memcpy(value, c->stack + at, sizeof(*value));
 	return UNWIND_GOES_ON;
 }

@@ -456,7 +456,7 @@ php_jit() {
 	# Alone: of the whole machine, ten other programs with such code may come first.
 	# shellcheck disable=SC2317,SC2329 # record_until calls it
 	is_explained() {
-		[[ "$(assay why -i own '[anon]' 2>/dev/null)" == *"PHP made this code at run time, and named none of it: set opcache.jit_debug=0x10"* ]]
+		[[ "$(assay why -i own '[anon]' 2>/dev/null)" == *"PHP made this code at run time, and gave it no name: set opcache.jit_debug=0x10"* ]]
 	}
 	record_until is_explained -q --collector bpf -e cpu-clock -F "$(at_most 997)" -o own -- "$INTERPRETER" "${options[@]}" golden.php
 	is_explained

@@ -21,6 +21,17 @@ static struct probe_machine ordinary(const struct machine *m)
 	};
 }
 
+/* /proc/PID/exe */
+static void put_program(const struct machine *m, int pid, const char *path)
+{
+	char name[32], link[PATH_MAX];
+
+	snprintf(name, sizeof(name), "proc/%d/comm", pid);
+	put(m, name, "");
+	snprintf(link, sizeof(link), "%s/proc/%d/exe", m->root, pid);
+	assert_return_code(symlink(path, link), errno);
+}
+
 static struct finding find_on(const struct probe_machine *machine, const char *name)
 {
 	struct finding f = { 0 };
@@ -448,6 +459,15 @@ static void symbol_sources_are_looked_for(void **state)
 	put(m, "perf-x.map", "");
 	f = find(m, "perf maps");
 	assert_finding(&f, PROBE_OK, "perf-PID.map, 1 there now", "");
+	/* LuaJIT runs without a map; assay reads Java's functions. */
+	put_program(m, 13, "/usr/bin/java");
+	put_program(m, 14, "/usr/bin/luajit-2.1");
+	f = find(m, "perf maps");
+	assert_finding(&f, PROBE_LIMITED, "1 there now, none of luajit-2.1 (process 14)", "");
+	assert_non_null(strstr(f.meaning, "build LuaJIT with -DLUAJIT_USE_PERFTOOLS"));
+	put(m, "perf-14.map", "");
+	f = find(m, "perf maps");
+	assert_finding(&f, PROBE_OK, "perf-PID.map, 2 there now", "");
 	f = find(m, "daemon");
 	assert_int_equal(f.state, PROBE_OK);
 	assert_non_null(strstr(f.text, "none runs in machine-"));

@@ -114,6 +114,35 @@ static void check_few_reads(const char *path, const struct buf *expected)
 	buf_fini(&wanted);
 }
 
+#define SHORTER (8 * 37)
+
+/* Copies that end before the stack does: each frame of Java that lacks words is one of these. */
+static void check_short(const char *path, const struct buf *expected)
+{
+	struct buf got = { 0 };
+	bool was_short = false;
+
+	(void)expected;
+	while (frozen.stack.size > SHORTER) {
+		frozen.stack.size -= SHORTER;
+		got.len = 0;
+		frozen.codes.n = 0;
+		walk_frozen(&got);
+		if (frozen.cut == LOSS_JAVA_FRAME)
+			print_message("%s: %zu bytes\n", path, frozen.stack.size);
+		assert_int_not_equal(frozen.cut, LOSS_JAVA_FRAME);
+		was_short |= frozen.cut == LOSS_STACK_SHORT;
+	}
+	assert_true(was_short);
+	buf_fini(&got);
+}
+
+static void a_frame_of_java_behind_the_copys_end_is_a_short_stack(void **state)
+{
+	(void)state;
+	each_frozen_file("java-*.stack", check_short);
+}
+
 static void a_walk_without_reads_leaves_no_gap_in_the_next(void **state)
 {
 	(void)state;
@@ -646,6 +675,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_frozen_stack_has_its_frames),
 		cmocka_unit_test(a_damaged_stack_does_no_harm),
+		cmocka_unit_test(a_frame_of_java_behind_the_copys_end_is_a_short_stack),
 		cmocka_unit_test(a_walk_without_reads_leaves_no_gap_in_the_next),
 		cmocka_unit_test(copies_have_a_limit_of_time),
 		cmocka_unit_test(known_code_of_java_is_not_learnt_again),

@@ -9,12 +9,14 @@
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/build_id.h"
 #include "base/clock.h"
 #include "base/files/file.h"
+#include "base/mem.h"
 #include "base/reader.h"
 #include "collect/sampler_support.h"
 #include "counter/sources.h"
@@ -23,6 +25,7 @@
 #include "fleet/ship_status.h"
 #include "guard/fence.h"
 #include "guard/open.h"
+#include "lang/jit_switch.h"
 #include "open/client.h"
 #include "open/lock.h"
 #include "machine/image_look.h"
@@ -301,8 +304,44 @@ static void probe_parser(const struct probe_machine *m, struct finding *f)
 	file_unmap(&file);
 }
 
+/* The program of a process; false: it has none, or it may not be seen. */
+static bool program_of(const char *proc, const char *pid, char out[static PATH_MAX])
+{
+	cleanup(free_at_exit) char *link = xasprintf("%s/%s/exe", proc, pid);
+	ssize_t n = readlink(link, out, PATH_MAX - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	return out[0] == '/';
+}
+
+/* A running program whose functions have no names yet: assay does not read them, and no map has. */
+static const char *find_nameless(const struct probe_machine *m, const char *maps, char *name,
+				 size_t size)
+{
+	const char *proc = sources_proc(m->sources), *text = NULL;
+	DIR *dir = opendir(proc);
+	struct dirent *entry;
+	char path[PATH_MAX];
+
+	while (dir && !text && (entry = readdir(dir))) {
+		cleanup(free_at_exit) char *map = xasprintf("%s/perf-%s.map", maps, entry->d_name);
+
+		if (atoi(entry->d_name) <= 0 || !program_of(proc, entry->d_name, path) ||
+		    jit_language_of(path) || !access(map, F_OK))
+			continue;
+		text = jit_switch_of(path);
+		snprintf(name, size, "%.64s (process %d)", strrchr(path, '/') + 1,
+			 atoi(entry->d_name));
+	}
+	if (dir)
+		closedir(dir);
+	return text;
+}
+
 static void probe_perf_maps(const struct probe_machine *m, struct finding *f)
 {
+	char name[96];
+	const char *text;
 	const char *dir = m->map_dir ? m->map_dir : "/tmp";
 	DIR *d = opendir(dir);
 	const struct dirent *entry;
@@ -316,6 +355,13 @@ static void probe_perf_maps(const struct probe_machine *m, struct finding *f)
 	while ((entry = readdir(d)))
 		n += sscanf(entry->d_name, "perf-%d.map%n", &pid, &end) == 1 && !entry->d_name[end];
 	closedir(d);
+	text = find_nameless(m, dir, name, sizeof(name));
+	if (text) {
+		finding_set(f, PROBE_LIMITED, "%.80s/perf-PID.map, %d there now, none of %s", dir,
+			    n, name);
+		finding_means(f, "%s. A program that writes a jitdump needs no map.", text);
+		return;
+	}
 	finding_set(f, PROBE_OK, "%.80s/perf-PID.map, %d there now", dir, n);
 	finding_means(f, "Run times with a JIT compiler name their functions there with an "
 			 "option: node --perf-basic-prof, jcmd PID Compiler.perfmap (Java 17 and "
