@@ -366,26 +366,6 @@ need_stops() {
 	[ $((early * 10)) -le "$(fact s .samples)" ]
 }
 
-@test "a recording of the machine, or of a process, knows the interpreters before it begins" {
-	need_python
-	[ -x /usr/bin/python3 ] || skip "no python3 in /usr/bin"
-	cat >first.py <<-'END'
-		import time
-		with open("/proc/self/comm", "w") as comm:
-		    comm.write("first-script")
-		def hot(seconds):
-		    while time.process_time() < seconds:
-		        pass
-		hot(0.3)
-	END
-	assay record -a -e cpu-clock -F "$(at_most 997)" -o s -- /usr/bin/python3 first.py
-	assay report -i s --by language --format json comm:first-script >by.json
-	[ "$(jq '[.rows[] | select(.language == "python").total] | add * 100 >= 95 * '"$(jq .header.samples.selected by.json)" by.json)" = true ]
-	background "$PYTHON" -c 'while True: pass'
-	assay record -p "$pid" --duration 0.3 -e cpu-clock -F "$(at_most 997)" -o p
-	[ "$(fact p '.losses."python-early" // 0')" = 0 ]
-}
-
 @test "a process that runs Python is counted in the kernel" {
 	need_python
 	cp "$ROOT/tests/programs/lang/golden.py" .
@@ -473,25 +453,6 @@ php_jit() {
 @test "each stack of a Ruby program is the one that it must be" {
 	need_language ruby
 	check_golden rb
-}
-
-@test "the time of Ruby's loop is the functions', and operators in C have names" {
-	need_language ruby
-	cat >loop.rb <<-'END'
-		def hot
-		  i = s = 0
-		  s ^= i += 1 while i < 1_000_000
-		end
-		hot while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 0.7
-	END
-	assay record -e cpu-clock -F "$(at_most 997)" -o s -- "$INTERPRETER" loop.rb
-	assay report -i s --by symbol -t 0 --format json >both.json
-	# Of the samples in the loop and its functions, the native loop had nearly all before it was folded.
-	[ "$(jq '[.rows[] | select(.symbol == "hot").samples] | add * 100 >= 20 * '"$(fact s .samples)" both.json)" = true ]
-	has -Fx '^' <(jq -r '.rows[].symbol' both.json)
-	# Native stacks have no functions of Ruby.
-	assay report -i s --by symbol -t 0 --frames native --format json >native.json
-	run ! grep '"symbol":"hot"' native.json
 }
 
 @test "each stack of a Perl program is the one that it must be" {

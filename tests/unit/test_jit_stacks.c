@@ -115,7 +115,6 @@ static void check_few_reads(const char *path, const struct buf *expected)
 }
 
 #define SHORTER (8 * 37)
-
 /* Copies that end before the stack does: each frame of Java that lacks words is one of these. */
 static void check_short(const char *path, const struct buf *expected)
 {
