@@ -256,8 +256,6 @@ static int match_state(const struct rounds *rs, struct error *err)
 	found = file_read_all(path, FLEET_ID_SIZE, &was, &size);
 	if (found < 0 && found != -ENOENT)
 		return error_errno(err, found, "cannot read %s", path);
-	if (!*is) /* an older gateway does not say */
-		return 0;
 	if (!found && size == strlen(is) && !memcmp(was, is, size))
 		return 0;
 	if (!found)

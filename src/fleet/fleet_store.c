@@ -173,9 +173,10 @@ int fleet_make(const char *dir, struct error *err)
 	return r;
 }
 
-static bool id_is_whole(const char *id)
+bool fleet_id_is_valid(const char *id)
 {
-	return strspn(id, "0123456789abcdef") == FLEET_ID_SIZE - 1;
+	return strlen(id) == FLEET_ID_SIZE - 1 &&
+	       strspn(id, "0123456789abcdef") == FLEET_ID_SIZE - 1;
 }
 
 int fleet_id_text(const char *dir, char id[static FLEET_ID_SIZE], struct error *err)
@@ -186,7 +187,7 @@ int fleet_id_text(const char *dir, char id[static FLEET_ID_SIZE], struct error *
 	uint64_t random;
 	int r = 0;
 
-	if (file_read_line(path, id, FLEET_ID_SIZE) && id_is_whole(id))
+	if (file_read_line(path, id, FLEET_ID_SIZE) && fleet_id_is_valid(id))
 		return 0;
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return error_errno(err, -errno, "there are no random bytes");
@@ -195,12 +196,12 @@ int fleet_id_text(const char *dir, char id[static FLEET_ID_SIZE], struct error *
 	r = r < 0 ? r : fleet_sync(made, err);
 	/* The first of several processes makes it. One that a crash tore is made anew. */
 	if (r >= 0 && link(made, path) < 0 &&
-	    (errno != EEXIST || (!(file_read_line(path, id, FLEET_ID_SIZE) && id_is_whole(id)) &&
+	    (errno != EEXIST || (!(file_read_line(path, id, FLEET_ID_SIZE) && fleet_id_is_valid(id)) &&
 				 rename(made, path) < 0)))
 		r = error_errno(err, -errno, "cannot make %s", path);
 	unlink(made);
 	r = r < 0 ? r : fleet_sync(dir, err);
-	if (r >= 0 && !(file_read_line(path, id, FLEET_ID_SIZE) && id_is_whole(id)))
+	if (r >= 0 && !(file_read_line(path, id, FLEET_ID_SIZE) && fleet_id_is_valid(id)))
 		r = error_set(err, -EBADMSG, "%s is damaged", path);
 	return r;
 }

@@ -114,6 +114,9 @@ int fleet_sync(const char *path, struct error *err);
 #define FLEET_ID_SIZE 17
 int fleet_id_text(const char *dir, char id[static FLEET_ID_SIZE], struct error *err);
 
+/* Whether a text has the form of such an id. */
+bool fleet_id_is_valid(const char *id);
+
 /* The hosts of a fleet, sorted. history_names_fini() frees the names. */
 int fleet_hosts(const char *dir, struct history_names *out, struct error *err);
 

@@ -262,6 +262,35 @@ int gateway_status(const char *url, const struct http_reply *reply, struct error
 	return r;
 }
 
+/* Any server may answer 200. */
+static int no_gateway(const struct gateway *g, struct error *err)
+{
+	return error_set(err, -EPROTO,
+			 "%s is no gateway of a fleet: its answer lacks what each gateway says",
+			 g->url);
+}
+
+/* NULL: the body is no JSON object. */
+static json_t *object_of(const struct http_reply *reply)
+{
+	json_t *o = json_loadb((const char *)reply->body.data, reply->body.len, 0, NULL);
+
+	if (json_is_object(o))
+		return o;
+	json_decref(o);
+	return NULL;
+}
+
+static int require_object(const struct gateway *g, const struct http_reply *reply,
+			  struct error *err)
+{
+	json_t *o = object_of(reply);
+	int r = o ? 0 : no_gateway(g, err);
+
+	json_decref(o);
+	return r;
+}
+
 int gateway_block_status(unsigned int status, int result)
 {
 	return result < 0 && status == 500 ? SHIP_FAILS_AT_IT : result;
@@ -321,13 +350,17 @@ static uint64_t uptime_s(void)
 /* The settings in the answer of an introduction. */
 static int read_settings(struct gateway *g, const struct http_reply *reply, struct error *err)
 {
-	json_t *o = json_loadb((const char *)reply->body.data, reply->body.len, 0, NULL);
+	json_t *o = object_of(reply);
 	const char *fleet = json_string_value(json_object_get(o, "fleet"));
 	json_int_t contact = json_integer_value(json_object_get(o, "contact_s"));
 	json_int_t bucket = json_integer_value(json_object_get(o, "bucket_s"));
 	json_int_t rate = json_integer_value(json_object_get(o, "rate_hz"));
 
-	snprintf(g->fleet, sizeof(g->fleet), "%s", fleet ? fleet : "");
+	if (!fleet || !fleet_id_is_valid(fleet)) {
+		json_decref(o);
+		return no_gateway(g, err);
+	}
+	snprintf(g->fleet, sizeof(g->fleet), "%s", fleet);
 	contact = contact > 0 ? MIN(contact, CONTACT_MOST_S) : CONTACT_S;
 	g->contact_ns = (uint64_t)contact * NS_PER_SECOND;
 	g->rate_hz = rate > 0 && rate <= FLEET_RATE_MAX ? (uint64_t)rate : 0;
@@ -399,8 +432,6 @@ static int keep_token(struct gateway *g, struct error *err)
 
 	if (rename(g->new_token_file, g->token_file) < 0)
 		return error_errno(err, -errno, "cannot write '%s'", g->token_file);
-	free(g->join);
-	g->join = NULL;
 	return fleet_sync(folder, err);
 }
 
@@ -417,9 +448,29 @@ static int join(struct gateway *g, struct error *err)
 	buf_u8(&body, '}');
 	r = ask(g, "POST", path, "identity", &body, &reply, err);
 	r = r < 0 ? r : judge_host(g, &reply, err);
+	r = r < 0 ? r : require_object(g, &reply, err);
 	http_reply_fini(&reply);
 	buf_fini(&body);
-	return r < 0 ? r : keep_token(g, err);
+	return r;
+}
+
+/* The gateway that took the token knows it. So a host that another server misled joins later. */
+static int join_and_introduce(struct gateway *g, struct error *err)
+{
+	char *join_token;
+	int r = join(g, err);
+
+	if (r < 0)
+		return r;
+	join_token = take_ptr(g->join);
+	r = introduce(g, err);
+	if (r >= 0)
+		r = keep_token(g, err);
+	if (r < 0)
+		g->join = join_token;
+	else
+		free(join_token);
+	return r;
 }
 
 int gateway_introduce(struct gateway *g, const struct gateway_state *state, bool now,
@@ -428,13 +479,7 @@ int gateway_introduce(struct gateway *g, const struct gateway_state *state, bool
 	g->state = *state;
 	if (!now && g->introduced_ns && clock_monotonic_ns() - g->introduced_ns < g->contact_ns)
 		return 0;
-	if (g->join) {
-		int r = join(g, err);
-
-		if (r < 0)
-			return r;
-	}
-	return introduce(g, err);
+	return g->join ? join_and_introduce(g, err) : introduce(g, err);
 }
 
 /* ---- blocks ---- */
@@ -462,30 +507,64 @@ static bool is_unknown_request(unsigned int status)
 	return status == 403 || status == 404 || status == 405;
 }
 
-/* *status: of the answer; 0: there is none. */
+/* The answer is in *reply, which the caller frees; status 0: there is none. */
 static int send_file(struct gateway *g, const char *path, const char *file, size_t *bytes,
-		     unsigned int *status, struct error *err)
+		     struct http_reply *reply, struct error *err)
 {
-	struct http_reply reply = { 0 };
 	struct buf packed = { 0 };
 	int r = body_pack(file, &packed, err);
 
 	*bytes = packed.len;
-	r = r ? r : ask_as_host(g, "PUT", path, "zstd", &packed, &reply, err);
-	*status = reply.status;
-	http_reply_fini(&reply);
+	r = r ? r : ask_as_host(g, "PUT", path, "zstd", &packed, reply, err);
 	buf_fini(&packed);
+	return r;
+}
+
+/* Whether the gateway has this block. 1: it has another one with this key. */
+static int judge_block(const struct gateway *g, const struct fleet_key *key,
+		       const struct http_reply *reply, struct error *err)
+{
+	json_t *o = object_of(reply);
+	const json_t *samples = json_object_get(o, "samples"), *lost = json_object_get(o, "lost");
+	uint64_t has_samples = (uint64_t)json_integer_value(samples);
+	uint64_t has_lost = (uint64_t)json_integer_value(lost);
+	int r = 0;
+
+	if (!json_is_boolean(json_object_get(o, "known")) || !json_is_integer(samples) ||
+	    !json_is_integer(lost)) {
+		r = no_gateway(g, err);
+	} else if (has_samples != key->samples || has_lost != key->lost) {
+		error_set(err, 0,
+			  "%s has another block of %s at this time: %" PRIu64 " samples and %" PRIu64
+			  " lost, and not %" PRIu64 " and %" PRIu64,
+			  g->url, key->part, has_samples, has_lost, key->samples, key->lost);
+		r = 1;
+	}
+	json_decref(o);
+	return r;
+}
+
+/* `kind`: "blocks" or "leaves". *status: of the answer; 0: there is none. */
+static int send_block(struct gateway *g, const char *kind, const struct fleet_key *key,
+		      const char *segment, unsigned int *status, struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("/v1/%s/%s/%s/%" PRIu64, kind, g->host,
+						     key->part, key->bucket / NS_PER_SECOND);
+	struct http_reply reply = { 0 };
+	size_t bytes;
+	int r = send_file(g, path, segment, &bytes, &reply, err);
+
+	*status = reply.status;
+	r = r ? r : judge_block(g, key, &reply, err);
+	http_reply_fini(&reply);
 	return r;
 }
 
 int gateway_send(struct gateway *g, const struct fleet_key *key, const char *segment,
 		 struct error *err)
 {
-	cleanup(free_at_exit) char *path = xasprintf("/v1/blocks/%s/%s/%" PRIu64, g->host,
-						     key->part, key->bucket / NS_PER_SECOND);
 	unsigned int status;
-	size_t bytes;
-	int r = send_file(g, path, segment, &bytes, &status, err);
+	int r = send_block(g, "blocks", key, segment, &status, err);
 
 	return gateway_block_status(status, r);
 }
@@ -493,11 +572,8 @@ int gateway_send(struct gateway *g, const struct fleet_key *key, const char *seg
 int gateway_send_leaves(struct gateway *g, const struct fleet_key *key, const char *segment,
 			struct error *err)
 {
-	cleanup(free_at_exit) char *path = xasprintf("/v1/leaves/%s/%s/%" PRIu64, g->host,
-						     key->part, key->bucket / NS_PER_SECOND);
 	unsigned int status;
-	size_t bytes;
-	int r = send_file(g, path, segment, &bytes, &status, err);
+	int r = send_block(g, "leaves", key, segment, &status, err);
 
 	if (r < 0 && is_unknown_request(status))
 		return error_set(err, -EOPNOTSUPP, "%s is older, and takes no addresses", g->url);
@@ -511,6 +587,7 @@ int gateway_send_containers(struct gateway *g, const struct buf *lines, struct e
 	int r = ask_as_host(g, "PUT", path, "identity", lines, &reply, err);
 
 	r = r < 0 && is_unknown_request(reply.status) ? 1 : r;
+	r = r ? r : require_object(g, &reply, err);
 	http_reply_fini(&reply);
 	return r;
 }
@@ -521,11 +598,15 @@ int gateway_send_names(struct gateway *g, const char *build, const char *path, s
 		       struct error *err)
 {
 	cleanup(free_at_exit) char *url = xasprintf("/v1/images/%s/symbols", build);
+	struct http_reply reply = { 0 };
+	int r = send_file(g, url, path, bytes, &reply, err);
+	json_t *o = r ? NULL : object_of(&reply);
 
-	unsigned int status;
-	int r = send_file(g, url, path, bytes, &status, err);
-
-	return gateway_block_status(status, r);
+	r = r || json_is_boolean(json_object_get(o, "kept")) ? r : no_gateway(g, err);
+	r = gateway_block_status(reply.status, r);
+	json_decref(o);
+	http_reply_fini(&reply);
+	return r;
 }
 
 int gateway_ask_names(struct gateway *g, const struct buf *images, struct buf *wanted,
@@ -537,7 +618,8 @@ int gateway_ask_names(struct gateway *g, const struct buf *images, struct buf *w
 	size_t i;
 
 	r = r < 0 && is_unknown_request(reply.status) ? 1 : r;
-	o = r ? NULL : json_loadb((const char *)reply.body.data, reply.body.len, 0, NULL);
+	o = r ? NULL : object_of(&reply);
+	r = r || json_is_array(json_object_get(o, "wanted")) ? r : no_gateway(g, err);
 	json_array_foreach(json_object_get(o, "wanted"), i, id)
 	{
 		struct build_id build;

@@ -53,7 +53,7 @@ char *gateway_folder(const char *url);
 /*
  * Says which host this is, if the time has passed that the gateway asked for, ten minutes by
  * default; always with `now`. Errors are of gateway_send(); -EEXIST: another machine runs under
- * this name, or is enrolled under it.
+ * this name, or is enrolled under it. A server that names no fleet is no gateway: -EPROTO.
  */
 int gateway_introduce(struct gateway *g, const struct gateway_state *state, bool now,
 		      struct error *err);
@@ -61,15 +61,16 @@ int gateway_introduce(struct gateway *g, const struct gateway_state *state, bool
 /* The rate that the fleet asks for, as of the last introduction; 0: none. */
 uint64_t gateway_rate_hz(const struct gateway *g);
 
-/* The id of the gateway's fleet (fleet_id_text()), as of the last introduction; "": not known. */
+/* The id of the gateway's fleet (fleet_id_text()), as of the last introduction; "": none was. */
 const char *gateway_fleet(const struct gateway *g);
 
 /*
- * Sends the segment of a block. 0: the gateway has it. 1: it refuses this block (*err has the
- * reason), and may take others. 2: it failed at this block (status 500), as SHIP_FAILS_AT_IT.
- * -EACCES: it refuses this host. -EPROTONOSUPPORT: the gateway is older than this assay. -EBUSY:
- * later, after gateway_retry_after_s(). Others as of http_client_ask(). After a failure, the
- * gateway has the block or not.
+ * Sends the segment of a block. 0: the gateway says that it has it, with the samples and losses of
+ * `key`. 1: it refuses this block (*err has the reason), and may take others. Or it has another
+ * block with this key. -EPROTO: the answer is not that of a gateway. 2: it failed at this block
+ * (status 500), as SHIP_FAILS_AT_IT. -EACCES: it refuses this host. -EPROTONOSUPPORT: the gateway
+ * is older than this assay. -EBUSY: later, after gateway_retry_after_s(). Others as of
+ * http_client_ask(). After a failure, the gateway has the block or not.
  */
 int gateway_send(struct gateway *g, const struct fleet_key *key, const char *segment,
 		 struct error *err);

@@ -20,6 +20,14 @@ enroll() { # HOST
 	chmod 600 "token.$1"
 }
 
+# An empty fleet without a gateway; the token of web1.
+own_fleet() { # DIR
+	mkdir -p empty
+	assay ship --to "dir:$1" --once -q --host other empty || true
+	assay fleet enroll "$1" web1 >token.web1
+	chmod 600 token.web1
+}
+
 ship() { # HOST HISTORY [OPTION…]
 	assay ship --to "$url" --token-file "token.$1" --state "state.$1" --once --host "$1" "${@:2}"
 }

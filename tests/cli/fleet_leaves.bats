@@ -98,11 +98,10 @@ FIRST_BOOT=11111111-2222-3333-4444-555555555555
 answers() {
 	assay record -q -o rec "$PROGRAMS/split" 0.4s
 	day=$(date -u -d "@$(stat -c %Y rec)" +%Y%m%dT%H%M%S)
-	background python3 "$ROOT/tests/cli/fleet_answers.py" "$@" >log
+	own_fleet fleet
+	background python3 "$ROOT/tests/cli/fleet_answers.py" fleet "$@" >log
 	wait_for test -s log
 	url=http://$(head -1 log)
-	echo token-token-token-token-token-token-1 >token.web1
-	chmod 600 token.web1
 }
 
 # A further part of the history `store`: add_part NUMBER

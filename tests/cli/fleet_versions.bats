@@ -41,31 +41,28 @@ introduce_as() { # FIELDS
 
 # A gateway that keeps the paths in `asked`, and says REPLY to a host's facts.
 other_gateway() { # REPLY
-	rm -f port asked
+	rm -rf port asked fleet
+	own_fleet fleet
 	cat >other.py <<-'END'
-		import http.server, os, sys
-		class Gateway(http.server.BaseHTTPRequestHandler):
-		    def answer(self, body):
-		        self.rfile.read(int(self.headers["Content-Length"]))
+		import http.server, json, os, sys
+		sys.path.insert(0, sys.argv[1])
+		import fleet_receive
+		class Gateway(fleet_receive.Receiver):
+		    def answer(self):
 		        open("asked", "a").write(self.path + "\n")
-		        self.send_response(200)
-		        self.send_header("Content-Length", str(len(body)))
-		        self.send_header("Assay-Unknown", "1")
-		        self.end_headers()
-		        self.wfile.write(body)
-		    def do_PUT(self):
-		        self.answer(sys.argv[1].encode() if self.path.startswith("/v1/hosts/") else b'{"known":false,"unknown":[]}')
-		    def do_POST(self):
-		        self.answer(b'{"wanted":[],"unknown":1}')
+		        status, answer = self.receive(self.body())
+		        answer = {**json.loads(answer), "unknown": []}
+		        if self.path.startswith("/v1/hosts/"):
+		            answer = json.loads(sys.argv[2])
+		        self.reply(status, json.dumps(answer).encode(), [("Assay-Unknown", "1")])
+		    do_PUT = do_POST = answer
 		server = http.server.HTTPServer(("127.0.0.1", 0), Gateway)
 		open("port.new", "w").write(str(server.server_port))
 		os.rename("port.new", "port")
 		server.serve_forever()
 	END
-	background python3 other.py "$1"
+	background python3 other.py "$ROOT/tests/cli" "$1"
 	wait_for test -s port
-	echo none >token.web1
-	chmod 600 token.web1
 	url=http://127.0.0.1:$(cat port)
 }
 
