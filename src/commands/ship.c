@@ -456,18 +456,6 @@ static int ship_rounds(struct rounds *rs, struct error *err)
 		       : 0;
 }
 
-static int put_labels(const char *fleet, const char *host, const char *labels, struct error *err)
-{
-	struct fleet_host *h;
-	int r = fleet_host_open(fleet, host, &h, err);
-
-	if (r < 0)
-		return r;
-	r = fleet_host_label(h, labels, err);
-	fleet_host_close(h);
-	return r;
-}
-
 /* The second queue, to the fleet in the fleet. */
 static int open_leaves(struct rounds *rs, const struct ship_config *config, struct error *err)
 {
@@ -478,6 +466,8 @@ static int open_leaves(struct rounds *rs, const struct ship_config *config, stru
 
 	ship_parse_leaves(&rs->args->leaves, &services);
 	leaves.fleet = fleet;
+	leaves.facts_fleet = config->fleet;
+	leaves.labels = NULL;
 	leaves.leaves = buf_cstr(&services);
 	leaves.send_containers = NULL;
 	if (leaves.send)
@@ -498,10 +488,9 @@ static int ship(const struct ship_args *args, struct ship_config *config, const 
 			     .is_first = true };
 	int r = fleet_make(config->fleet, err);
 
-	if (r >= 0 && *labels && !gateway)
-		r = put_labels(config->fleet, config->host, labels, err);
 	if (r < 0)
 		return r;
+	config->labels = *labels ? labels : NULL;
 	if (gateway) {
 		config->send = send_to_gateway;
 		config->send_containers = send_containers_to_gateway;

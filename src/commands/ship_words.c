@@ -22,14 +22,21 @@
 
 int ship_parse_labels(const struct option_list *labels, struct buf *out, struct error *err)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < labels->n; i++) {
 		cleanup(free_at_exit) char *list = xstrdup(labels->data[i]);
 		char *rest = list, *label;
 
 		while ((label = strsep(&rest, ","))) {
 			if (!fleet_label_is_valid(label))
-				return error_set(err, -EINVAL, "--labels '%s': write NAME=VALUE",
-						 label);
+				return error_set(err, -EINVAL,
+						 "--labels '%.80s': write NAME=VALUE, of %d bytes "
+						 "at most",
+						 label, FLEET_LABEL_BYTES_MAX);
+			if (++n > FLEET_LABELS_MAX)
+				return error_set(err, -EINVAL, "--labels: a host has %d at most",
+						 FLEET_LABELS_MAX);
 			buf_printf(out, "%s\n", label);
 		}
 	}

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "fleet/block_check.h"
+#include "fleet/block_take.h"
 #include "fleet/fleet_rates.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_tokens.h"
@@ -27,15 +28,7 @@
 /* The lock of a host, which a merge may hold. */
 #define LOCK_MS 2000
 
-/* A clock that is wrong by more gives blocks a wrong time. */
-#define SKEW_MAX_MS INT64_C(3600000)
-
-/* A host says how long it runs in whole seconds, and the request takes some. */
-#define BOOT_SLACK_S 30
-
-#define LABELS_MAX      64
-#define LABEL_BYTES_MAX 256
-#define BODY_MAX        ((size_t)64 << 10)
+#define BODY_MAX ((size_t)64 << 10)
 
 /* The settings that a host gets. It speaks again after so many seconds. */
 #define CONTACT_S 600
@@ -66,6 +59,7 @@ static const struct status_row {
 	{ -EBADMSG, 422, "damaged" },   { -ERANGE, 422, "time" },
 	{ -EPIPE, 422, "damaged" },     { -EPROTO, 422, "damaged" },
 	{ -ETIMEDOUT, 422, "damaged" }, /* the parser's deadline */
+	{ -ETIME, 422, "clock" },       { -ENOTUNIQ, 422, "other" },
 };
 
 static const struct status_row *status_of(int error)
@@ -95,32 +89,8 @@ static void refuse_block(const struct receive_request *q, struct host_facts *fac
 			 struct receive_answer *out, const struct status_row *row,
 			 const char *sentence)
 {
-	struct error err = { 0 };
-
 	receive_refuse(out, row->status, row->code, sentence);
-	facts->refused++;
-	snprintf(facts->refusal, sizeof(facts->refusal), "%s: %s", q->part, sentence);
-	if (host_facts_write(q->fleet, q->host, facts, &err) < 0)
-		log_warning("%s", err.text);
-}
-
-/* Whether the block's time can be right. */
-static bool check_clock(const struct receive_request *q, struct host_facts *facts,
-			struct receive_answer *out)
-{
-	static const struct status_row row = { 0, 422, "clock" };
-	uint64_t ahead_ns =
-		BLOCK_BUCKET_NS + (facts->skew_ms > 0 ? (uint64_t)facts->skew_ms * NS_PER_MS : 0);
-
-	if (facts->skew_ms > SKEW_MAX_MS || facts->skew_ms < -SKEW_MAX_MS) {
-		refuse_block(q, facts, out, &row, "the host's clock is wrong by over an hour");
-		return false;
-	}
-	if (q->bucket > clock_wall_ns() + ahead_ns) {
-		refuse_block(q, facts, out, &row, "the block is of the future");
-		return false;
-	}
-	return true;
+	block_take_refused(q->fleet, q->host, facts, q->part, sentence);
 }
 
 static bool check_sender(const struct receive_request *q, const struct host_facts *facts,
@@ -153,12 +123,12 @@ static int write_segment(const char *place, const struct block_check *block, str
 	return r;
 }
 
-static void put_stored(struct receive_answer *out, const struct fleet_key *key, bool is_known)
+static void put_stored(struct receive_answer *out, const struct block_facts *block, bool is_known)
 {
 	out->status = 200;
 	buf_str(&out->json, is_known ? "{\"known\":true" : "{\"known\":false");
-	json_put_number(&out->json, "samples", key->samples);
-	json_put_number(&out->json, "lost", key->lost);
+	json_put_number(&out->json, "samples", block->samples);
+	json_put_number(&out->json, "lost", block->lost);
 	buf_str(&out->json, "}\n");
 }
 
@@ -174,40 +144,48 @@ static int store_block(const struct receive_request *q, struct fleet_host *host,
 	return r < 0 ? r : fleet_host_take(host, key, err);
 }
 
+/* The block is new, and checked. */
+static void take_new(const struct receive_request *q, struct fleet_host *host,
+		     const struct block_check *block, struct receive_answer *out)
+{
+	struct fleet_key key = { .bucket = q->bucket };
+	struct error err = { 0 };
+	int r;
+
+	snprintf(key.part, sizeof(key.part), "%s", q->part);
+	r = store_block(q, host, block, &key, &err);
+	if (r == -EEXIST)
+		receive_refuse(out, 422, "name", err.text);
+	else if (r < 0)
+		receive_refuse(out, 503, "disk", err.text);
+	else
+		put_stored(out, &block->facts, false);
+}
+
 /* The host is locked. */
 static void take_block(const struct receive_request *q, struct fleet_host *host,
 		       struct host_facts *facts, struct receive_answer *out)
 {
-	const struct fleet_key *known = fleet_host_find(host, q->part, q->bucket);
-	struct fleet_key key = { .bucket = q->bucket };
-	struct block_check block = { 0 };
+	const struct block_offer offer = { .facts = facts,
+					   .known = fleet_host_find(host, q->part, q->bucket),
+					   .part = q->part,
+					   .bucket = q->bucket,
+					   .now_ns = clock_wall_ns(),
+					   .body = q->body,
+					   .is_packed = q->is_packed };
+	struct block_check block;
 	struct error err = { 0 };
-	int r;
+	int r = block_take_check(&offer, &block, &err);
+	const struct status_row *row = status_of(MIN(r, 0));
 
-	if (known) {
-		put_stored(out, known, true);
-		return;
-	}
-	if (!check_clock(q, facts, out))
-		return;
-	snprintf(key.part, sizeof(key.part), "%s", q->part);
-	r = block_check_ask(q->body, q->bucket, q->is_packed, &block, &err);
-	if (r < 0) {
-		const struct status_row *row = status_of(r);
-
-		if (row->error)
-			refuse_block(q, facts, out, row, err.text);
-		else
-			receive_refuse(out, row->status, row->code, err.text);
-	} else {
-		r = store_block(q, host, &block, &key, &err);
-		if (r == -EEXIST)
-			receive_refuse(out, 422, "name", err.text);
-		else if (r < 0)
-			receive_refuse(out, 503, "disk", err.text);
-		else
-			put_stored(out, &key, false);
-	}
+	if (r < 0 && row->error)
+		refuse_block(q, facts, out, row, err.text);
+	else if (r < 0)
+		receive_refuse(out, row->status, row->code, err.text);
+	else if (offer.known)
+		put_stored(out, &block.facts, true);
+	else
+		take_new(q, host, &block, out);
 	block_check_fini(&block);
 }
 
@@ -330,7 +308,7 @@ static bool parse_labels(const json_t *labels, struct buf *out)
 	const char *name;
 	const json_t *value;
 
-	if (json_object_size(labels) > LABELS_MAX)
+	if (json_object_size(labels) > FLEET_LABELS_MAX)
 		return false;
 	json_object_foreach((json_t *)(uintptr_t)labels, name, value)
 	{
@@ -338,28 +316,11 @@ static bool parse_labels(const json_t *labels, struct buf *out)
 			json_is_string(value) ? xasprintf("%s=%s", name, json_string_value(value))
 					      : NULL;
 
-		if (!line || strlen(line) > LABEL_BYTES_MAX || !fleet_label_is_valid(line))
+		if (!line || !fleet_label_is_valid(line))
 			return false;
 		buf_printf(out, "%s\n", line);
 	}
 	return true;
-}
-
-/* Another machine speaks under this name, while the first one runs. */
-static void refuse_clone(const struct receive_request *q, struct host_facts *known, uint64_t now_s,
-			 struct receive_answer *out)
-{
-	struct error err = { 0 };
-
-	known->cloned_s = now_s;
-	snprintf(known->refusal, sizeof(known->refusal),
-		 "two machines run under this name; the second one is refused");
-	if (host_facts_write(q->fleet, q->host, known, &err) < 0)
-		log_warning("%s", err.text);
-	receive_refuse(
-		out, 409, "clone",
-		"another machine runs under this name: give this one another name (--host) and "
-		"another token");
 }
 
 static void put_settings(struct receive_answer *out, const char *fleet_id, uint64_t rate_hz)
@@ -374,14 +335,14 @@ static void put_settings(struct receive_answer *out, const char *fleet_id, uint6
 	buf_str(&out->json, "}\n");
 }
 
-/* The host is locked. What it sent replaces its facts, but for those that the gateway keeps. */
+/* The host is locked. */
 static void keep_host(const struct receive_request *q, struct fleet_host *host,
 		      struct host_facts *now, const char *labels, struct receive_answer *out)
 {
-	struct host_facts known = { 0 };
 	char id[FLEET_ID_SIZE] = "";
 	struct error err = { 0 };
 	uint64_t rate_hz = 0;
+	int r;
 
 	/* Blocks do not wait for an optional rate. */
 	if (fleet_rate_read(q->fleet, q->host, &rate_hz, &err) < 0)
@@ -389,24 +350,20 @@ static void keep_host(const struct receive_request *q, struct fleet_host *host,
 	if (!fleet_is_enrolled(q->fleet, q->host)) {
 		/* It was forgotten while the request waited for the lock. */
 		receive_refuse(out, 401, "token", "this host is not enrolled any longer");
-	} else if (host_facts_read(q->fleet, q->host, &known, &err) < 0 ||
-		   fleet_id_text(q->fleet, id, &err) < 0) {
+		return;
+	}
+	r = fleet_id_text(q->fleet, id, &err);
+	r = r < 0 ? r : host_introduce(q->fleet, q->host, now, &err);
+	if (r == -EEXIST) {
+		cleanup(free_at_exit) char *why = xasprintf("%s and another token", err.text);
+
+		receive_refuse(out, 409, "clone", why);
+	} else if (r < 0) {
 		receive_refuse(out, 503, "disk", err.text);
-	} else if (host_facts_are_cloned(&known, now, BOOT_SLACK_S)) {
-		refuse_clone(q, &known, now->seen_s, out);
+	} else if (fleet_host_label(host, labels, &err) < 0) {
+		receive_refuse(out, 503, "busy", err.text);
 	} else {
-		now->refused = known.refused;
-		now->rate_hz = now->rate_hz ? now->rate_hz : known.rate_hz;
-		now->names_day = known.names_day;
-		now->names = known.names;
-		now->names_bytes = known.names_bytes;
-		now->cloned_s = known.cloned_s;
-		memcpy(now->refusal, known.refusal, sizeof(now->refusal));
-		if (fleet_host_label(host, labels, &err) < 0 ||
-		    host_facts_write(q->fleet, q->host, now, &err) < 0)
-			receive_refuse(out, 503, "busy", err.text);
-		else
-			put_settings(out, id, rate_hz);
+		put_settings(out, id, rate_hz);
 	}
 }
 

@@ -3,12 +3,7 @@
  * The requests that hosts send to a gateway (docs/fleet.md, "The gateway"): each is carried out by
  * a process of its own, which `assay serve --fleet` starts, after it has checked the host's token.
  *
- * Clocks. A host that spoke has a known skew. With a skew of more than an hour, its blocks are
- * refused: their time is wrong. A block may be ahead of the gateway's clock by the skew and ten
- * minutes.
- *
- * Clones. If two machines run under one name, as copies of a virtual machine do, the blocks of the
- * second one are refused (host_facts_are_cloned()).
+ * fleet/block_take.h has the checks of blocks and of hosts.
  */
 #pragma once
 

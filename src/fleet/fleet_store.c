@@ -95,9 +95,7 @@ char *fleet_leaves(const char *dir)
 
 bool fleet_is_at(const char *path)
 {
-	struct fleet_id id;
-
-	return fleet_identify(path, &id);
+	return fleet_identify(path, &(struct fleet_id){ 0 });
 }
 
 static int make_above(const char *dir, struct error *err)
@@ -175,8 +173,7 @@ int fleet_make(const char *dir, struct error *err)
 
 bool fleet_id_is_valid(const char *id)
 {
-	return strlen(id) == FLEET_ID_SIZE - 1 &&
-	       strspn(id, "0123456789abcdef") == FLEET_ID_SIZE - 1;
+	return strspn(id, "0123456789abcdef") == FLEET_ID_SIZE - 1 && !id[FLEET_ID_SIZE - 1];
 }
 
 int fleet_id_text(const char *dir, char id[static FLEET_ID_SIZE], struct error *err)
@@ -196,8 +193,9 @@ int fleet_id_text(const char *dir, char id[static FLEET_ID_SIZE], struct error *
 	r = r < 0 ? r : fleet_sync(made, err);
 	/* The first of several processes makes it. One that a crash tore is made anew. */
 	if (r >= 0 && link(made, path) < 0 &&
-	    (errno != EEXIST || (!(file_read_line(path, id, FLEET_ID_SIZE) && fleet_id_is_valid(id)) &&
-				 rename(made, path) < 0)))
+	    (errno != EEXIST ||
+	     (!(file_read_line(path, id, FLEET_ID_SIZE) && fleet_id_is_valid(id)) &&
+	      rename(made, path) < 0)))
 		r = error_errno(err, -errno, "cannot make %s", path);
 	unlink(made);
 	r = r < 0 ? r : fleet_sync(dir, err);
@@ -622,7 +620,8 @@ bool fleet_label_is_valid(const char *text)
 
 	while (isalnum((unsigned char)text[name]) || (text[name] && strchr("_.-", text[name])))
 		name++;
-	return name && text[name] == '=' && text[name + 1] && !strpbrk(text, "\n\r");
+	return name && text[name] == '=' && text[name + 1] && !strpbrk(text, "\n\r") &&
+	       strlen(text) <= FLEET_LABEL_BYTES_MAX;
 }
 
 char *fleet_labels_read(const char *dir, const char *host)

@@ -123,7 +123,14 @@ int fleet_hosts(const char *dir, struct history_names *out, struct error *err);
 /* Whether the fleet has a host of that name. */
 bool fleet_has_host(const char *dir, const char *host);
 
-/* Whether a text is NAME=VALUE on one line, with a name of letters, digits, '-', '_' and '.'. */
+/* A host has so many labels at most, of so many bytes each. */
+#define FLEET_LABELS_MAX      64
+#define FLEET_LABEL_BYTES_MAX 256
+
+/*
+ * Whether a text is NAME=VALUE on one line, with a name of letters, digits, '-', '_' and '.', and
+ * is not too long.
+ */
 bool fleet_label_is_valid(const char *text);
 
 /* The host's labels, a line NAME=VALUE each; "" for none. The caller frees. */

@@ -535,8 +535,8 @@ static int judge_block(const struct gateway *g, const struct fleet_key *key,
 		r = no_gateway(g, err);
 	} else if (has_samples != key->samples || has_lost != key->lost) {
 		error_set(err, 0,
-			  "%s has another block of %s at this time: %" PRIu64 " samples and %" PRIu64
-			  " lost, and not %" PRIu64 " and %" PRIu64,
+			  "%s has another block of %s at this time: %" PRIu64
+			  " samples and %" PRIu64 " lost, and not %" PRIu64 " and %" PRIu64,
 			  g->url, key->part, has_samples, has_lost, key->samples, key->lost);
 		r = 1;
 	}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "fleet/ship.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,16 +13,13 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/pieces.h"
-#include "fleet/fleet_names.h"
+#include "fleet/kept_names.h"
 #include "fleet/service_choice.h"
+#include "fleet/ship_direct.h"
 #include "fleet/ship_waiting.h"
 #include "machine/container_names.h"
 #include "store/history/containers.h"
-#include "symbol/cache.h"
 #include "symbol/symbols.h"
-
-#define NAME_BYTES_MAX (256u << 20)
 
 /* Every fourth block is the oldest. */
 #define OLDEST_EACH 4
@@ -64,6 +60,7 @@ struct ship {
 	struct fleet_id fleet;        /* the fleet of the last round */
 	struct history_names done;    /* parts that are over, and wholly in that fleet */
 	VEC(struct refused) refused;  /* they are not sent before their time */
+	struct ship_direct direct;    /* without config.send */
 	struct ship_waiting *waiting; /* NULL with blocks of addresses, which do not expire */
 	/* Of a round: */
 	char *dir; /* of the parts */
@@ -87,6 +84,11 @@ struct ship *ship_new(const struct ship_config *config)
 	s->config.fleet = xstrdup(config->fleet);
 	s->config.host = xstrdup(config->host);
 	s->config.leaves = config->leaves ? xstrdup(config->leaves) : NULL;
+	s->config.labels = config->labels ? xstrdup(config->labels) : NULL;
+	s->config.facts_fleet = xstrdup(config->facts_fleet ? config->facts_fleet : config->fleet);
+	s->direct.fleet = s->config.facts_fleet;
+	s->direct.host = s->config.host;
+	s->direct.labels = s->config.labels;
 	s->waiting = config->leaves ? NULL : ship_waiting_new();
 	return s;
 }
@@ -102,6 +104,8 @@ void ship_free(struct ship *s)
 	free((char *)s->config.fleet);
 	free((char *)s->config.host);
 	free((char *)s->config.leaves);
+	free((char *)s->config.labels);
+	free((char *)s->config.facts_fleet);
 	free(s);
 }
 
@@ -148,13 +152,25 @@ static void forget_refused(struct ship *s)
 	}
 }
 
+/*
+ * Whether the block of a known key has other samples than this bucket. Samples that are damaged
+ * count as lost. Blocks of addresses have a choice of the samples.
+ */
+static bool is_other(const struct ship *s, const struct fleet_key *known,
+		     const struct block_bucket *bucket)
+{
+	return known->hash && !s->config.leaves && !s->config.dry_run &&
+	       (bucket->samples < known->samples || bucket->samples > known->samples + known->lost);
+}
+
 static void queue_bucket(struct ship *s, uint32_t part, const struct block_bucket *bucket)
 {
 	const char *name = s->names.data[part];
+	const struct fleet_key *known = fleet_host_find(s->host, name, bucket->start_ns);
 
-	if (fleet_host_find(s->host, name, bucket->start_ns))
+	if (known && !is_other(s, known, bucket))
 		return;
-	if (s->waiting)
+	if (s->waiting && !known)
 		ship_waiting_put(s->waiting, name, bucket->start_ns, bucket->samples);
 	if (is_held(s, name, bucket->start_ns))
 		s->n_held++;
@@ -298,6 +314,7 @@ static void count_sent(struct ship *s, const struct fleet_key *key, const struct
 	if (sums->rate_hz && key->bucket >= s->result->rate_bucket) {
 		s->result->rate_hz = sums->rate_hz;
 		s->result->rate_bucket = key->bucket;
+		s->direct.facts.rate_hz = sums->rate_hz;
 	}
 	if (s->config.report)
 		s->config.report(s->config.context, key, sums);
@@ -315,25 +332,30 @@ static void hold(struct ship *s, const struct fleet_key *key, bool has_failed)
 		vec_push(&s->refused, new);
 		refused = &s->refused.data[s->refused.n - 1];
 	}
-	s->result->n_refused++;
 	refused->until_ns = ship_now(s) + (has_failed ? refused->next_ns : REFUSED_NS);
 	if (has_failed)
 		refused->next_ns = MIN(2 * refused->next_ns, FAILED_MOST_NS);
 }
 
-/* Sends the block at `place` by the configuration's function. 1: it was sent. */
+/* Sends the block at `place`, or stores it here. 1: it was sent. */
 static int send_away(struct ship *s, struct fleet_key *key, const char *place, struct error *err)
 {
-	int r = s->config.send(s->config.send_context, key, place, err);
+	bool is_known = fleet_host_find(s->host, key->part, key->bucket) != NULL;
+	int r = s->config.send ? s->config.send(s->config.send_context, key, place, err)
+			       : ship_direct_take(&s->direct, s->host, key, place, err);
 
 	s->n_failed = r == SHIP_FAILS_AT_IT ? s->n_failed + 1 : 0;
-	if (!r)
+	if (!r && s->config.send)
 		r = fleet_host_mark(s->host, key, err);
-	else
-		file_remove_tree(place, NULL);
-	if (r <= 0)
-		return r < 0 ? r : 1;
+	file_remove_tree(place, NULL);
+	if (r < 0)
+		return r;
+	if (!r && is_known) /* the fleet has exactly this one */
+		hold(s, key, false);
+	if (!r)
+		return !is_known;
 	log_warning("a block is refused: %s", err ? err->text : "");
+	s->result->n_refused++;
 	hold(s, key, r == SHIP_FAILS_AT_IT);
 	return s->n_failed < FAILURES_MOST ? 0 : -EIO;
 }
@@ -355,6 +377,8 @@ static int hand_over(struct ship *s, const struct queued *q, const char *place,
 		file_remove_tree(place, NULL);
 		return s->config.dry_run ? 0 : fleet_host_cover(s->host, &key, err);
 	}
+	if (fleet_host_find(s->host, key.part, key.bucket))
+		return MIN(send_away(s, &key, place, err), 0);
 	before = sent_before(s, q, sums->length_ns, &any);
 	if (any || s->config.dry_run) {
 		if (!any)
@@ -363,7 +387,7 @@ static int hand_over(struct ship *s, const struct queued *q, const char *place,
 		s->result->expired += any && sums->samples > before ? sums->samples - before : 0;
 		return any && !s->config.dry_run ? fleet_host_cover(s->host, &key, err) : 0;
 	}
-	r = s->config.send ? send_away(s, &key, place, err) : fleet_host_take(s->host, &key, err);
+	r = send_away(s, &key, place, err);
 	if (r > 0)
 		count_sent(s, &key, sums);
 	return r;
@@ -436,59 +460,6 @@ static int send_all(struct ship *s, struct error *err)
 	if (r >= 0 && !s->n_held && !s->result->n_refused)
 		note_done(s);
 	return r;
-}
-
-/* ---- names ---- */
-
-/* Whether the folder `to` has no index of this build, or one of a worse source of names. */
-static bool is_index_wanted(const char *from, const char *to, const char *name)
-{
-	cleanup(free_at_exit) char *hex = xstrndup(name, strcspn(name, "."));
-	struct build_id id;
-	int is, has;
-
-	if (!build_id_parse(hex, &id))
-		return false;
-	is = cache_status(from, &id);
-	has = cache_status(to, &id);
-	return is >= 0 && names_quality((enum symbol_status)is) >
-				  (has < 0 ? 0 : names_quality((enum symbol_status)has));
-}
-
-/* Piece by piece, as an index may have many MiB. */
-static void copy_names(const char *source, const char *copy)
-{
-	struct file_mapping file;
-	struct file_bytes bytes;
-
-	if (file_map(source, &file, NULL) < 0)
-		return;
-	bytes = (struct file_bytes){ .data = file.base,
-				     .size = file.size,
-				     .rest = file.guard ? piece_rest : NULL };
-	if (file.size <= NAME_BYTES_MAX)
-		file_replace_bytes(copy, FILE_MODE_OF_UMASK, &bytes, NULL);
-	if (file_is_cut(&file)) /* its end was read as zeros */
-		unlink(copy);
-	file_unmap(&file);
-}
-
-/* Indexes that the recorder kept, for files that are gone. */
-static void copy_kept_names(const char *from, const char *to)
-{
-	DIR *d = opendir(from);
-	const struct dirent *entry;
-
-	while (d && (entry = readdir(d))) {
-		cleanup(free_at_exit) char *source = xasprintf("%s/%s", from, entry->d_name);
-		cleanup(free_at_exit) char *copy = xasprintf("%s/%s", to, entry->d_name);
-		const char *dot = strrchr(entry->d_name, '.');
-
-		if (dot && !strcmp(dot, ".sym") && is_index_wanted(from, to, entry->d_name))
-			copy_names(source, copy);
-	}
-	if (d)
-		closedir(d);
 }
 
 /* ---- names of containers ---- */
@@ -592,7 +563,7 @@ static void prepare_functions(struct ship *s)
 						   .is_small = true };
 
 	if (kept && !s->config.dry_run)
-		copy_kept_names(kept, names);
+		kept_names_copy(kept, names);
 	s->block = (struct block_config){ .bucket_ns = BLOCK_BUCKET_NS,
 					  .symbols = symbolizer_new(&symbols) };
 }
@@ -667,6 +638,16 @@ int ship_look(struct ship *s, struct ship_result *out, struct error *err)
 	return r;
 }
 
+/* Before each block that a directory gets, a second machine of this name must be seen. */
+static int introduce(struct ship *s, struct error *err)
+{
+	struct host_facts *f = &s->direct.facts;
+
+	f->backlog = s->result->n_left;
+	f->expired += s->result->expired;
+	return ship_direct_introduce(&s->direct, s->host, s->queue.n > 0, err);
+}
+
 int ship_round(struct ship *s, struct ship_result *out, struct error *err)
 {
 	struct error why = { 0 };
@@ -677,6 +658,8 @@ int ship_round(struct ship *s, struct ship_result *out, struct error *err)
 	s->n_held = s->n_failed = 0;
 	r = open_round(s, err);
 	r = r < 0 ? r : make_queue(s, err);
+	if (r >= 0 && !s->config.send && !s->config.dry_run)
+		r = introduce(s, err);
 	if (r >= 0) {
 		r = send_containers(s, &why);
 		if (r < 0)

@@ -3,6 +3,9 @@
  * Sends the blocks of a host's history to a fleet. The history on disk is the queue: what was sent
  * is in the keys of the fleet (fleet/fleet_store.h), so it can stop at any moment.
  *
+ * A block whose key is known may have other samples, as after a resumed recording or by another
+ * history under the same name. Then it is sent, so that the place refuses it and says so.
+ *
  * The newest block goes first, and every fourth one is the oldest. So the blocks of today do not
  * wait for those of an outage.
  *
@@ -34,6 +37,9 @@ struct ship_config {
 	const char *fleet;   /* the directory of the fleet, which exists */
 	const char *host;
 	bool without_comm, without_cgroup;
+	/* Without `send`: lines NAME=VALUE of the host, and the fleet that has the facts of the
+	 * host. NULL: the labels stay; `fleet`. */
+	const char *labels, *facts_fleet;
 	/*
 	 * Instead of blocks of functions: hourly blocks with the addresses of these services, globs
 	 * of a line each (LEAVES_BUCKET_NS). NULL: not. `fleet` is then fleet_leaves() of the

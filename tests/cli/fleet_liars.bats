@@ -86,3 +86,61 @@ HELLO='{"fleet":"0123456789abcdef","contact_s":600,"bucket_s":600}'
 	assay ship --to "$url" --join-file join.token --state state --once -q --host web9 store
 	[ "$(samples fleet/web9)" = "$(samples store)" ]
 }
+
+@test "a block of a known name with other samples is refused, stays, and is shown" {
+	gateway
+	"$ASSAY_BUILD/bench/history" store 1 20000 400
+	"$ASSAY_BUILD/bench/history" other 1 10000 400
+	[ "$(ls store/samples/current)" = "$(ls other/samples/current)" ]
+	all=$(samples store)
+	for to in "$url" dir:direct; do
+		local fleet=fleet
+		[ "$to" = "$url" ] || fleet=direct
+		to() { assay ship --to "$to" --token-file token.web1 --state state.web1 --once --host web1 "$@"; }
+		to store -q
+		rm -rf state.web1
+		run to other
+		echo "$output"
+		refused 1 "a block is refused" "another block of this part and time"
+		rm -rf state.web1
+		to store -q
+		[ "$(samples $fleet/web1)" = "$all" ]
+		[ "$(assay fleet hosts $fleet --format json | jq '.hosts[0].refused > 0')" = true ]
+		run assay fleet audit $fleet
+		refused 0 "no difference" "refused " "another block of this part and time"
+		[ "$(assay fleet audit $fleet --format json | jq -c '.hosts[0] | [.refused > 0, .refusal != ""]')" = "[true,true]" ]
+	done
+}
+
+@test "a directory refuses a second machine, a wrong clock and too many labels, as a gateway does" {
+	"$ASSAY_BUILD/bench/history" store 1 2000 400
+	"$ASSAY_BUILD/bench/history" later 2 2000 400
+	to() { assay ship --to dir:fleet --once --host web1 "$@"; }
+	to store -q --labels zone=a
+	[ "$(assay fleet hosts fleet --format json | jq -c '.hosts[0] | [.version != "", .cpus > 0, .seen_seconds > 0]')" = "[true,true,true]" ]
+	all=$(samples fleet/web1)
+	own=$(sed -n 's/^boot //p' fleet/web1/.host)
+	sed -i 's/^boot .*/boot 11111111-2222-3333-4444-555555555555/' fleet/web1/.host
+	run to later --labels zone=b
+	refused 1 "another machine runs under this name"
+	[ "$(samples fleet/web1)" = "$all" ]
+	[ "$(cat fleet/web1/.labels)" = zone=a ]
+	assay fleet hosts fleet >out
+	has "two machines run under this name" out
+	sed -i "s/^boot .*/boot $own/" fleet/web1/.host
+	# The file system has the right time.
+	if [ -e "$PROGRAMS/clock_shift.so" ]; then
+		ln -s 3720 shift
+		run env LD_PRELOAD="$PROGRAMS/clock_shift.so" CLOCK_SHIFT="$PWD/shift" assay ship --to dir:fleet --once --host web1 later
+		refused 1 "a block is refused" "the host's clock is wrong by over an hour"
+		[ "$(samples fleet/web1)" = "$all" ]
+	fi
+	to later -q
+	[ "$(samples fleet/web1)" -gt "$all" ]
+	run -2 to later --labels "$(seq -s, -f 'n%g=1' 65)"
+	has "a host has 64 at most" <(echo "$output")
+	run -2 to later --labels "n=$(printf 'x%.0s' {1..255})"
+	has "of 256 bytes at most" <(echo "$output")
+	to later -q --labels "$(seq -s, -f 'n%g=1' 64)"
+	[ "$(wc -l <fleet/web1/.labels)" = 64 ]
+}

@@ -2,6 +2,7 @@
 """A gateway in Python for tests: `assay fleet receive` carries out each request, and a test may change the answer."""
 import http.server
 import subprocess
+import tempfile
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
@@ -25,7 +26,10 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
     def receive(self, body):
         """The status and the bytes of the answer."""
-        out = subprocess.run(["assay", "fleet", "receive", *self.words()], input=body, stdout=subprocess.PIPE, check=True).stdout
+        with tempfile.TemporaryFile() as file:
+            file.write(body)
+            file.seek(0)
+            out = subprocess.run(["assay", "fleet", "receive", *self.words()], stdin=file, stdout=subprocess.PIPE, check=True).stdout
         status, answer = out.split(b"\n", 1)
         return int(status), answer
 

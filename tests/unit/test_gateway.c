@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fleet/block_check.h"
+#include "fleet/block_take.h"
 #include "base/pieces.h"
 #include "fleet/body_pack.h"
 #include "fleet/body_unpack.h"
@@ -148,6 +149,55 @@ static void a_block_belongs_to_its_bucket(void **state)
 }
 
 /* ---- machines ---- */
+
+/* The answer to a block with the key `known`, at a host with this skew, by this clock of the fleet.
+ */
+static int offer(const uint8_t *bytes, size_t size, const struct fleet_key *known, int64_t skew_ms,
+		 uint64_t now_s)
+{
+	const struct file_mapping body = { .base = bytes, .size = size };
+	const struct host_facts facts = { .skew_ms = skew_ms };
+	const struct block_offer o = { .facts = &facts,
+				       .known = known,
+				       .part = "p",
+				       .bucket = MIDNIGHT * NS_PER_SECOND,
+				       .now_ns = now_s * NS_PER_SECOND,
+				       .body = &body };
+	struct block_check block;
+	int r = block_take_check(&o, &block, NULL);
+
+	block_check_fini(&block);
+	return r;
+}
+
+static void a_wrong_clock_and_another_block_of_a_key_are_refused(void **state)
+{
+	uint64_t samples;
+	size_t size;
+	uint8_t *bytes = first_block(&size, &samples);
+	struct fleet_key known = { .part = "p", .hash = 1, .samples = samples };
+
+	(void)state;
+	known.lost = check(bytes, size, MIDNIGHT * NS_PER_SECOND).lost;
+	assert_int_equal(offer(bytes, size, NULL, 0, MIDNIGHT), 0);
+	assert_int_equal(offer(bytes, size, NULL, 0, MIDNIGHT - 600), 0);
+	assert_int_equal(offer(bytes, size, NULL, 0, MIDNIGHT - 601), -ETIME);
+	assert_int_equal(offer(bytes, size, NULL, 1000, MIDNIGHT - 601), 0);
+	assert_int_equal(offer(bytes, size, NULL, 3600000, MIDNIGHT), 0);
+	assert_int_equal(offer(bytes, size, NULL, 3600001, MIDNIGHT), -ETIME);
+	assert_int_equal(offer(bytes, size, NULL, -3600001, MIDNIGHT), -ETIME);
+	/* A block that the fleet has may come from any clock. */
+	assert_int_equal(offer(bytes, size, &known, 3600001, MIDNIGHT - 601), 1);
+	known.samples++;
+	assert_int_equal(offer(bytes, size, &known, 0, MIDNIGHT), -ENOTUNIQ);
+	known.samples--;
+	known.lost++;
+	assert_int_equal(offer(bytes, size, &known, 0, MIDNIGHT), -ENOTUNIQ);
+	known.hash = 0;
+	assert_int_equal(offer(bytes, size, &known, 0, MIDNIGHT), 1);
+	assert_int_equal(offer(bytes, size / 2, &known, 0, MIDNIGHT), -EBADMSG);
+	free(bytes);
+}
 
 static void two_machines_at_once_are_clones_and_a_restart_is_none(void **state)
 {
@@ -562,6 +612,7 @@ int main(void)
 		cmocka_unit_test(a_changed_byte_changes_no_sum),
 		cmocka_unit_test(a_newer_format_is_told_from_damage),
 		cmocka_unit_test(a_block_belongs_to_its_bucket),
+		cmocka_unit_test(a_wrong_clock_and_another_block_of_a_key_are_refused),
 		cmocka_unit_test(two_machines_at_once_are_clones_and_a_restart_is_none),
 		cmocka_unit_test(facts_are_read_as_written_and_damage_is_refused),
 		cmocka_unit_test(better_names_replace_worse_ones_and_others_do_not_rename),

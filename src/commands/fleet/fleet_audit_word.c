@@ -15,6 +15,7 @@
 #include "commands/fleet/fleet_words.h"
 #include "fleet/fleet_audit.h"
 #include "fleet/fleet_store.h"
+#include "fleet/host_facts.h"
 
 static void put_sums_text(struct buf *out, const char *what, struct audit_sums s)
 {
@@ -33,7 +34,20 @@ static void put_finding_text(struct buf *out, const struct audit_finding *f)
 	buf_u8(out, '\n');
 }
 
-static void put_host_text(struct buf *out, const char *host, const struct audit_result *a)
+/* Blocks that the fleet did not take are no differences: they are still on the host. */
+static void put_refusals_text(struct buf *out, const struct host_facts *f)
+{
+	if (!f->refused)
+		return;
+	buf_printf(out,
+		   "  refused   %" PRIu64 " times a block, which is not in the fleet; the last: ",
+		   f->refused);
+	utf8_append_visible(out, f->refusal);
+	buf_u8(out, '\n');
+}
+
+static void put_host_text(struct buf *out, const char *host, const struct audit_result *a,
+			  const struct host_facts *facts)
 {
 	utf8_append_visible(out, host);
 	buf_printf(out, ": %" PRIu64 " blocks and %" PRIu64 " merged ones; ", a->n_blocks,
@@ -48,6 +62,7 @@ static void put_host_text(struct buf *out, const char *host, const struct audit_
 	buf_printf(out, a->findings.n ? "; %zu differences\n" : "; no difference\n", a->findings.n);
 	vec_foreach (&a->findings, f)
 		put_finding_text(out, f);
+	put_refusals_text(out, facts);
 }
 
 static void put_sums_json(struct buf *out, const char *key, struct audit_sums s)
@@ -59,7 +74,8 @@ static void put_sums_json(struct buf *out, const char *key, struct audit_sums s)
 	buf_u8(out, '}');
 }
 
-static void put_host_json(struct buf *out, const char *host, const struct audit_result *a)
+static void put_host_json(struct buf *out, const char *host, const struct audit_result *a,
+			  const struct host_facts *facts)
 {
 	buf_u8(out, '{');
 	json_put_text(out, "host", host);
@@ -68,6 +84,8 @@ static void put_host_json(struct buf *out, const char *host, const struct audit_
 	json_put_number(out, "removed_blocks", a->n_removed);
 	json_put_number(out, "removed_samples", a->removed_samples);
 	json_put_number(out, "expired_samples", a->expired);
+	json_put_number(out, "refused", facts->refused);
+	json_put_text(out, "refusal", facts->refusal);
 	put_sums_json(out, "sent", a->sent);
 	put_sums_json(out, "stored", a->stored);
 	json_put_key(out, "differences");
@@ -104,18 +122,20 @@ static void put_failure(const char *host, bool as_json, const struct error *err,
 static int audit_host(const char *fleet, const char *host, bool as_json, struct buf *out,
 		      struct error *err)
 {
-	struct audit_result result;
-	int r = fleet_audit(fleet, host, &result, err);
+	struct audit_result result = { 0 };
+	struct host_facts facts;
+	int r = host_facts_read(fleet, host, &facts, err);
 
+	r = r < 0 ? r : fleet_audit(fleet, host, &result, err);
 	if (r < 0) {
 		put_failure(host, as_json, err, out);
 		*err = (struct error){ 0 };
 		return 1;
 	}
 	if (as_json)
-		put_host_json(out, host, &result);
+		put_host_json(out, host, &result, &facts);
 	else
-		put_host_text(out, host, &result);
+		put_host_text(out, host, &result, &facts);
 	r = result.findings.n > 0;
 	audit_result_fini(&result);
 	return r;

@@ -25,7 +25,7 @@ struct host_row {
 	uint64_t n_blocks, samples, lost, expired;
 	uint64_t last_ns;        /* the end of the last bucket; 0: none came */
 	char *labels;            /* lines */
-	struct host_facts facts; /* zeros without a gateway */
+	struct host_facts facts; /* zeros of a host of an older assay */
 };
 
 static void add_key(struct host_row *row, const struct fleet_key *key)
@@ -52,7 +52,7 @@ static int read_host(const char *fleet, const char *name, struct host_row *row, 
 	return r < 0 ? r : host_facts_read(fleet, name, &row->facts, err);
 }
 
-/* What the gateway knows; nothing of a host that writes to the directory itself. */
+/* What the host said of itself, and what was refused. */
 static void put_facts_text(struct buf *out, const struct host_facts *f)
 {
 	char when[FLEET_TIME_SIZE];
