@@ -46,6 +46,7 @@ check-containers: all			## tests with podman, as root and not; CONTAINERS=1000 s
 check-fleet: all			## faults in a fleet: FAULTS=1000 ASSAY_CLICKHOUSE=http://127.0.0.1:8123 DIR=faults; a second run goes on
 	@scripts/deps.sh check
 	@ASSAY=$(CURDIR)/build/assay WORKLOAD=$(CURDIR)/build/tests/programs/split CLOCK_SHIFT_SO=$(CURDIR)/build/tests/programs/clock_shift.so python3 tests/fleet/faults.py $(or $(DIR),build/faults) $(or $(FAULTS),1000) $(ASSAY_CLICKHOUSE)
+	@tests/run cli/clickhouse_shards
 
 check-guests:				## tests in virtual machines that take long
 	@scripts/deps.sh check

@@ -8,7 +8,7 @@ each sample of the histories is stored once, and no other. Exit status: 0: nothi
 is the program, and $WORKLOAD makes the samples. $CLOCK_SHIFT_SO is tests/programs/clock_shift.so; without it, no clock is wrong. Two URLs with a comma are two servers, a shard each. $ZOOKEEPER is PORT:FRONT
 for their tables that are replicated: ZooKeeper's port, and the port that is theirs, where this program listens for them.
 $CLICKHOUSE_DISK is a folder on the file system of the server, which has up to a few GB; without it, this disk is never full. $FAULT is the name of
-the only fault.
+the only fault. The first lines name the kinds of faults that are left out, and why; the last line counts them.
 """
 import calendar
 import collections
@@ -370,13 +370,36 @@ def fill(file, left):
             pass
 
 
-FAULTS = [kill_ship, kill_gateway, kill_request, cut_front, send_twice, reorder, full_disk] + [clock] * ("CLOCK_SHIFT_SO" in os.environ)
-LOAD_FAULTS = [kill_load, cut_shard, shard_down, two_loads] + [full_clickhouse] * ("CLICKHOUSE_DISK" in os.environ) + \
-    [zookeeper_down] * ("ZOOKEEPER" in os.environ)
+def no_clock():
+    return "" if os.path.exists(os.environ.get("CLOCK_SHIFT_SO", "")) else "no clock_shift.so is built (CLOCK_SHIFT_SO)"
+
+
+def no_disk():
+    return "" if "CLICKHOUSE_DISK" in os.environ else "no file system of ClickHouse is named (CLICKHOUSE_DISK)"
+
+
+def no_zookeeper():
+    return "" if "ZOOKEEPER" in os.environ else "no ZooKeeper is named (ZOOKEEPER)"
+
+
+FAULTS = {kill_ship: None, kill_gateway: None, kill_request: None, cut_front: None, send_twice: None, reorder: None, full_disk: None, clock: no_clock}
+LOAD_FAULTS = {kill_load: None, cut_shard: None, shard_down: None, two_loads: None, full_clickhouse: no_disk, zookeeper_down: no_zookeeper}
+
+
+def left_out(url):
+    """The kinds of faults that this run can't inject, with the reason of each. With $FAULT, the others are not wanted."""
+    reasons = {}
+    for fault, why in [*FAULTS.items(), *LOAD_FAULTS.items()]:
+        reason = "no ClickHouse is named (ASSAY_CLICKHOUSE)" if fault in LOAD_FAULTS and not url else why() if why else ""
+        if reason and os.environ.get("FAULT", fault.__name__) == fault.__name__:
+            reasons[fault.__name__] = reason
+    return reasons
 
 
 def inject(fleet):
-    faults = FAULTS + (LOAD_FAULTS * 2 if fleet.shards else [])
+    faults = [fault for fault, why in FAULTS.items() if not why or not why()]
+    if fleet.shards:
+        faults += [fault for fault, why in LOAD_FAULTS.items() if not why or not why()] * 2
     faults = [fault for fault in faults if os.environ.get("FAULT", fault.__name__) == fault.__name__]
     fault, host = random.choice(faults), random.choice(HOSTS)
     fleet.add_part(host)
@@ -454,9 +477,13 @@ def play(folder, count, url):
 def main():
     folder, count, begin = os.path.abspath(sys.argv[1]), int(sys.argv[2]), time.monotonic()
     faults, blocks, samples, n = collections.Counter(), 0, 0, 0
+    url = sys.argv[3] if len(sys.argv) > 3 else None
+    skipped = left_out(url)
+    for name, reason in skipped.items():
+        print("skipped: %s: %s" % (name, reason), flush=True)
     while not n or sum(faults.values()) < count:
         n += 1
-        state = play("%s/%d" % (folder, n), min(FLEET_FAULTS, count - sum(faults.values())), sys.argv[3] if len(sys.argv) > 3 else None)
+        state = play("%s/%d" % (folder, n), min(FLEET_FAULTS, count - sum(faults.values())), url)
         parts = sum(state["parts"].values())
         faults, blocks, samples = faults + collections.Counter(state["faults"]), blocks + parts, samples + parts * state["samples"]
         print("%d faults in %d blocks, %d samples, %d s: %s" % (sum(faults.values()), blocks, samples, time.monotonic() - begin,
@@ -464,7 +491,7 @@ def main():
         if state["wrong"]:
             print("fleet %d: %s" % (n, "\n".join(state["wrong"])))
             return 1
-    print("0 samples lost, 0 doubled")
+    print("0 samples lost, 0 doubled; %d of %d kinds of faults were skipped" % (len(skipped), len(FAULTS) + len(LOAD_FAULTS)))
     return 0
 
 
