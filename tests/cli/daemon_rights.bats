@@ -72,7 +72,7 @@ holds() {
 	[ "$(status_of d '.helpers | [.keeper.pid, .opener.pid, .openers_died] | join(" ")')" = "$keeper $opener 0" ]
 	[ "$(status_of d .helpers_memory_bytes)" -gt 100000 ]
 	run ask d status
-	refused 0 "user assay; system calls filtered (seccomp); " "helpers     keeper $keeper, opener $opener, parsers " " died); "
+	refused 0 "user assay; system calls filtered (seccomp); " "helpers     keeper $keeper, opener $opener, parsers " " died)" # an upkeep may run
 	run unshare -m sh -c 'mount -t tmpfs none /var/lib && mkdir /var/lib/assay && mount --bind d /var/lib/assay && exec assay doctor'
 	refused 0 "process $daemon, user assay (54321), calls filtered, Landlock " "keeper $keeper, opener $opener (0 died)"
 	run said "stays root"
