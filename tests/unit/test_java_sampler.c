@@ -143,7 +143,7 @@ static bool is_left_out(uint32_t i)
 	return i < sampler.n_left_out;
 }
 
-/* Returns how many frames the sampler knows. */
+/* Returns how many frames the sampler knows. As walk_by_rules(), up to where Java's frames end. */
 static uint32_t walk_known(void)
 {
 	struct work *w = &sampler.work;
@@ -151,6 +151,7 @@ static uint32_t walk_known(void)
 
 	memset(w, 0, sizeof(*w));
 	w->s.pid = FROZEN_PID;
+	w->java.is_met = 1;
 	w->regs = unwind_regs_sampled(frozen.registers[REGISTER_IP], frozen.registers[REGISTER_SP],
 				      frozen.registers[REGISTER_BP], 0, false);
 	for (uint32_t i = 0; i < frozen.n; i++) {
@@ -164,9 +165,11 @@ static uint32_t walk_known(void)
 			rule = w->java.rule;
 			n++;
 		}
-		if (leave_frame(rule) != UNWIND_GOES_ON)
+		w->stop = leave_frame(rule);
+		if (w->stop != UNWIND_GOES_ON)
 			break;
 	}
+	java_end_walk(w);
 	return n;
 }
 
@@ -232,6 +235,38 @@ static void check_proofs(uint32_t n_known)
 				check_proof(&f->frame, n_known);
 }
 
+/* Whether the sampler asks for a copy behind `n` frames, if a word of the stack is 0. */
+static bool wants_copy_at(uint8_t *word, uint32_t n)
+{
+	uint8_t kept[8];
+	bool wants;
+
+	memcpy(kept, word, sizeof(kept));
+	memset(word, 0, sizeof(kept));
+	wants = walk_known() == n && sampler.work.stop == UNWIND_NO_RULE && sampler.work.wants_copy;
+	memcpy(word, kept, sizeof(kept));
+	return wants;
+}
+
+/* A return address of 0 ends the walk as if that frame were the outermost one: none of Java is. */
+static void check_ends(uint32_t n_known)
+{
+	uint32_t first = sampler.n_left_out, n_ends = 0;
+
+	for (uint32_t i = first; i < first + n_known && i + 1 < frozen.n; i++)
+		for (size_t off = 0; off + 8 <= frozen.stack.size; off += 8) {
+			uint8_t *word = frozen.stack.bytes + off;
+
+			if (memcmp(word, &frozen.pcs[i + 1], 8) != 0 ||
+			    !wants_copy_at(word, i + 1 - first))
+				continue;
+			n_ends++;
+			break;
+		}
+	assert_int_equal(n_ends, MIN(n_known, frozen.n - 1 - first));
+	assert_int_equal(walk_known(), n_known);
+}
+
 static void check_walk(const char *path, const struct buf *expected)
 {
 	struct java_frames *frames = new_frames();
@@ -252,6 +287,7 @@ static void check_walk(const char *path, const struct buf *expected)
 		assert_true(n >= 3);
 		assert_memory_equal(rest, buf_cstr(&walked), walked.len);
 		check_proofs(n);
+		check_ends(walk_known());
 	}
 	sampler.map.n = sampler.placed.n = 0;
 	java_frames_free(frames);

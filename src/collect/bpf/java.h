@@ -67,6 +67,14 @@ static __always_inline bool java_is_entered_from(const struct work *w, const str
 	return !w->java.callee || (w->java.callee & JAVA_IS_ENTERED && m->file != FILE_NONE);
 }
 
+/* No frame of Java is the outermost one: without a caller, its rule was wrong. */
+static __always_inline void java_end_walk(struct work *w)
+{
+	if (w->stop == UNWIND_END && w->java.callee)
+		w->stop = UNWIND_NO_RULE;
+	w->wants_copy = w->java.is_met && w->stop != UNWIND_END;
+}
+
 /* The word of the frame at the frame pointer, as java_read_by_fp() of the reader. */
 static __always_inline bool java_word(const struct work *w, int words, __u64 *value)
 {

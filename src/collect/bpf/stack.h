@@ -499,9 +499,7 @@ static __always_inline void walk_by_rules(__u32 slot, struct work *w)
 	w->lang.is_without_loop = w->lang.unfilled = w->lang.was_dispatcher = 0;
 	w->java.callee = w->java.is_met = w->java.method = w->java.n_methods = 0;
 	bpf_loop(2 * MAX_USER_WORDS, walk_on, &slot, 0);
-	if (w->stop == UNWIND_END && w->java.callee) /* no frame of Java is the outermost one */
-		w->stop = UNWIND_NO_RULE;
-	w->wants_copy = w->java.is_met && w->stop != UNWIND_END;
+	java_end_walk(w);
 	find_rest(slot);
 	if (has_rest(slot))
 		bpf_loop(2 * MAX_USER_WORDS, push_rest, &slot, 0);
