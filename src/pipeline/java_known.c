@@ -39,16 +39,32 @@ static uint16_t flags_of(const struct java_left *left)
 			  callers_flags(left));
 }
 
-bool java_known_code(const struct java_left *left, struct java_key *key, struct java_frame *frame)
+static enum java_copy copy_for(const struct java_left *left)
+{
+	bool is_interpreter = left->blob->kind == HOTSPOT_INTERPRETER;
+
+	if (left->vm->is_aarch64)
+		return JAVA_COPY_AARCH64;
+	if (is_interpreter && left->is_leaf)
+		return JAVA_COPY_INTERPRETED;
+	if (java_is_at_heap(left->blob))
+		return JAVA_COPY_HEAP;
+	if (!left->is_leaf && hotspot_is_deoptimised(left->blob, left->pc))
+		return JAVA_COPY_DEOPTIMISED;
+	if (!left->is_first_way)
+		return JAVA_COPY_WAY;
+	return is_interpreter || left->has_methods ? JAVA_COPY_KNOWN : JAVA_COPY_NAMELESS;
+}
+
+enum java_copy java_known_code(const struct java_left *left, struct java_key *key,
+			       struct java_frame *frame)
 {
 	const struct hotspot_blob *blob = left->blob;
 	bool is_interpreter = blob->kind == HOTSPOT_INTERPRETER;
+	enum java_copy copy = copy_for(left);
 
-	/* On AArch64, the way out of a frame can depend on its caller. */
-	if (left->vm->is_aarch64 || !left->is_first_way || java_is_at_heap(blob) ||
-	    (is_interpreter ? left->is_leaf : !left->has_methods) ||
-	    (!left->is_leaf && hotspot_is_deoptimised(blob, left->pc)))
-		return false;
+	if (copy != JAVA_COPY_KNOWN)
+		return copy;
 	*key = (struct java_key){ .pc = left->pc,
 				  .place = left->is_leaf ? JAVA_AT_PC : JAVA_BEHIND_CALL };
 	*frame = (struct java_frame){
@@ -58,7 +74,7 @@ bool java_known_code(const struct java_left *left, struct java_key *key, struct 
 		.n_proof = blob->n_words,
 	};
 	memcpy(frame->proof, blob->words, sizeof(frame->proof));
-	return true;
+	return JAVA_COPY_KNOWN;
 }
 
 void java_known_method(const struct known_word words[HOTSPOT_WORDS_MAX], uint64_t address,

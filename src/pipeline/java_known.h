@@ -9,6 +9,7 @@
 
 #include "collect/bpf/shared.h"
 #include "lang/hotspot.h"
+#include "pipeline/java_copy.h"
 
 /* A frame that was left by `leave`. */
 struct java_left {
@@ -22,8 +23,10 @@ struct java_left {
 	struct hotspot_leave leave;
 };
 
-/* False: the frame is not the same at each sample, so the reader has to look at it. */
-bool java_known_code(const struct java_left *left, struct java_key *key, struct java_frame *frame);
+/* JAVA_COPY_KNOWN, or why the frame is not the same at each sample: the reader has to look at it.
+ */
+enum java_copy java_known_code(const struct java_left *left, struct java_key *key,
+			       struct java_frame *frame);
 
 /* The frame of an interpreted method. The sampler looks for it behind the interpreter's frame. */
 void java_known_method(const struct known_word words[HOTSPOT_WORDS_MAX], uint64_t address,

@@ -82,6 +82,7 @@ static void begin_walk(struct java_stacks *j)
 	j->process = NULL;
 	j->is_try = j->has_failed = j->has_counted = j->is_after_java = false;
 	j->cut = -1;
+	j->copy = JAVA_COPY_KNOWN;
 	j->steps.n = j->frames.n = j->runs.n = j->noted.n = 0;
 }
 
@@ -532,11 +533,24 @@ static void note_frame(struct java_stacks *j, const struct unwind_regs *regs,
 {
 	struct java_noted noted = { .step = (uint32_t)j->steps.n - 1 };
 
-	if (!java_known_code(left, &noted.key, &noted.frame))
+	enum java_copy copy = java_known_code(left, &noted.key, &noted.frame);
+
+	if (copy != JAVA_COPY_KNOWN) {
+		if (j->copy == JAVA_COPY_KNOWN)
+			j->copy = copy;
 		return;
+	}
 	vec_push(&j->noted, noted);
 	if (method != NO_METHOD)
 		note_method(j, regs, stack, method);
+}
+
+bool java_stacks_copied(const struct java_stacks *j, enum java_copy *why)
+{
+	if (!j || !j->process || j->process->state != JAVA_READY)
+		return false;
+	*why = j->copy == JAVA_COPY_KNOWN && j->has_failed ? JAVA_COPY_CUT : j->copy;
+	return true;
 }
 
 uint32_t java_stacks_n_known(const struct java_stacks *j)

@@ -24,6 +24,7 @@
 #include "collect/bpf/shared.h"
 #include "event/loss.h"
 #include "machine/machine.h"
+#include "pipeline/java_copy.h"
 #include "pipeline/lang_frame.h"
 #include "unwind/regs.h"
 #include "unwind/rule.h"
@@ -102,6 +103,12 @@ struct java_known {
 	const struct lang_frame *methods;
 	uint32_t n_methods;
 };
+
+/*
+ * Why the reader has to walk such stacks: JAVA_COPY_KNOWN, if all frames of the last walk are known
+ * frames. False: the process of the walk has no code of Java, or `j` is NULL.
+ */
+bool java_stacks_copied(const struct java_stacks *j, enum java_copy *why);
 
 /* The number of known frames, if the last walk came to the end of the stack; and each of them. */
 uint32_t java_stacks_n_known(const struct java_stacks *j);

@@ -51,6 +51,7 @@ struct java_stacks {
 	VEC(struct lang_frame) frames;
 	VEC(struct lang_run) runs;
 	VEC(struct java_noted) noted;
+	enum java_copy copy; /* of the first frame that is not noted */
 };
 
 /* The process of the walk as it is now (java_stacks_process.c). */

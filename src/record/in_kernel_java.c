@@ -46,21 +46,31 @@ struct java_learning {
 	int32_t pid;
 	uint64_t process;
 	uint32_t session;
+	enum java_copy most; /* of the frames */
 };
 
 static void learn_java_frame(void *context, const struct java_known *known)
 {
-	const struct java_learning *l = context;
+	struct java_learning *l = context;
+	enum java_copy copy = java_frames_learn(l->frames, l->pid, l->process, known, l->session);
 
-	java_frames_learn(l->frames, l->pid, l->process, known, l->session);
+	l->most = MAX(l->most, copy);
 }
 
-void in_kernel_learn_java(struct in_kernel *k, int32_t pid, uint64_t process)
+void in_kernel_learn_java(struct in_kernel *k, int32_t pid, uint64_t process, bool is_whole)
 {
-	struct java_learning l = { k->java, pid, process, pipeline_session(k->pipeline) };
+	const struct java_stacks *stacks = user_stacks_java(pipeline_user_stacks(k->pipeline));
+	struct java_learning l = { k->java, pid, process, pipeline_session(k->pipeline),
+				   JAVA_COPY_KNOWN };
+	enum java_copy why;
 
-	java_stacks_each_known(user_stacks_java(pipeline_user_stacks(k->pipeline)), &l,
-			       learn_java_frame);
+	if (!java_stacks_copied(stacks, &why))
+		return;
+	if (is_whole)
+		java_stacks_each_known(stacks, &l, learn_java_frame);
+	else
+		why = JAVA_COPY_CUT;
+	k->java_stacks.why[why == JAVA_COPY_KNOWN ? l.most : why]++;
 }
 
 bool in_kernel_push_java(struct in_kernel *k, int32_t pid, uint64_t address, uint64_t number)
@@ -76,12 +86,20 @@ bool in_kernel_push_java(struct in_kernel *k, int32_t pid, uint64_t address, uin
 
 void in_kernel_log_java(const struct in_kernel *k)
 {
+	static const char *const texts[N_JAVA_COPIES] = {
+#define X(id, text) [JAVA_COPY_##id] = text,
+		JAVA_COPIES(X)
+#undef X
+	};
 	const struct java_stack_counts *n = &k->java_stacks;
 
 	if (n->walked || n->copied)
 		log_verbose("stacks of Java or JavaScript: %" PRIu64
 			    " walked in the kernel, %" PRIu64 " copied",
 			    n->walked, n->copied);
+	for (size_t i = 0; i < N_JAVA_COPIES; i++)
+		if (n->why[i])
+			log_verbose("copied stacks of Java with %s: %" PRIu64, texts[i], n->why[i]);
 	if (n->compared || n->cut)
 		log_verbose("stacks of Java: %" PRIu64 " compared, %" PRIu64 " different, %" PRIu64
 			    " whole in the kernel alone",

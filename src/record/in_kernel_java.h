@@ -12,8 +12,8 @@ struct walked_stacks;
 
 struct java_frames *in_kernel_java_new(struct in_kernel *k);
 
-/* The frames of a copy that was walked just now; `process`: as in struct java_key. */
-void in_kernel_learn_java(struct in_kernel *k, int32_t pid, uint64_t process);
+/* The frames of a copy that was walked just now. `process`: as in struct java_key. */
+void in_kernel_learn_java(struct in_kernel *k, int32_t pid, uint64_t process, bool is_whole);
 
 /*
  * Appends a frame of a stack to k->frames: the frame with the number, at an address of the process.
@@ -21,7 +21,7 @@ void in_kernel_learn_java(struct in_kernel *k, int32_t pid, uint64_t process);
  */
 bool in_kernel_push_java(struct in_kernel *k, int32_t pid, uint64_t address, uint64_t number);
 
-/* By log_verbose(): how many stacks the sampler walked by itself. */
+/* By log_verbose(): how many stacks the sampler walked by itself, and why not the others. */
 void in_kernel_log_java(const struct in_kernel *k);
 
 /*

@@ -116,8 +116,8 @@ bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct
 				      w->patience);
 	if (chain.is_pending)
 		return false;
-	if (w->process && chain.cut < 0)
-		in_kernel_learn_java(k, w->pid, w->process);
+	if (w->process)
+		in_kernel_learn_java(k, w->pid, w->process, chain.cut < 0);
 	walked.is_cut = chain.cut >= 0;
 	if (chain.cut >= 0)
 		pipeline_lose(k->pipeline, (enum loss_reason)chain.cut, UINT32_MAX, 1);
@@ -172,7 +172,7 @@ static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw,
 		.tid = (int32_t)raw->tid,
 		.time_ns = raw->time_ns,
 		.hash = raw->hash,
-		.process = raw->process,
+		.process = raw->same_as ? 0 : raw->process,
 		.copy = { .regs = (const uint64_t *)raw->regs,
 			  .is_i386 = raw->is_i386,
 			  .is_in_kernel = raw->n_kernel > 0,

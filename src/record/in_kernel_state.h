@@ -7,6 +7,7 @@
 #include "collect/sampler.h"
 #include "event/event.h"
 #include "machine/image.h"
+#include "pipeline/java_copy.h"
 #include "pipeline/off_cpu.h"
 
 #if defined(__aarch64__)
@@ -59,6 +60,7 @@ struct language_run {
 /* Stacks with code of Java; copied ones also have JavaScript's. */
 struct java_stack_counts {
 	uint64_t walked, copied;           /* samples that the sampler walked; copies */
+	uint64_t why[N_JAVA_COPIES];       /* of those of Java */
 	uint64_t compared, different, cut; /* for tests: beside walks of copies, which may be cut */
 };
 

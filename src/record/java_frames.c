@@ -315,8 +315,8 @@ static void tell_frame(struct java_frames *j, const struct java_owner *o, struct
 	f->is_told = j->config.set(j->config.context, &f->key, &frame);
 }
 
-void java_frames_learn(struct java_frames *j, int32_t pid, uint64_t process,
-		       const struct java_known *known, uint32_t session)
+enum java_copy java_frames_learn(struct java_frames *j, int32_t pid, uint64_t process,
+				 const struct java_known *known, uint32_t session)
 {
 	struct java_key key = { process, known->key.pc, known->key.place };
 	struct java_owner *o = owner_of_process(j, process);
@@ -333,10 +333,13 @@ void java_frames_learn(struct java_frames *j, int32_t pid, uint64_t process,
 	if (!f && o && has_room(j, o))
 		f = java_frames_add(j, o, known, &key, content);
 	if (!f)
-		return;
+		return JAVA_COPY_FULL;
 	f->used = j->round;
-	if (!f->is_told && java_frames_place(j, o, f, session))
+	if (f->is_told)
+		return JAVA_COPY_KNOWN;
+	if (java_frames_place(j, o, f, session))
 		tell_frame(j, o, f, known);
+	return f->is_told ? JAVA_COPY_NEW : JAVA_COPY_FULL;
 }
 
 /* ---- names ---- */

@@ -15,6 +15,7 @@ static struct {
 	struct intmap living; /* by the pc: the number's lower half */
 	uint64_t n_set, n_dropped, last_number;
 	bool has_no_names, is_refused;
+	enum java_copy why; /* of the last call */
 } told;
 
 static uint64_t living_key(const struct java_key *key)
@@ -67,12 +68,15 @@ static uint64_t learn(struct java_frames *j, uint64_t process, uint64_t pc, uint
 					       .proof = { { pc, KNOWN_ALL, 1 } } },
 				    .methods = methods,
 				    .n_methods = n_methods };
+	uint64_t n_set;
 
 	for (uint32_t i = 0; i < n_methods; i++)
 		methods[i] = (struct lang_frame){ .pid = PID_OF(process),
 						  .pointer = process << 32 | pc | i };
 	told.last_number = 0;
-	java_frames_learn(j, PID_OF(process), process, &known, 0);
+	n_set = told.n_set;
+	told.why = java_frames_learn(j, PID_OF(process), process, &known, 0);
+	assert_int_equal(told.why == JAVA_COPY_NEW, told.n_set > n_set);
 	return told.last_number;
 }
 
@@ -106,6 +110,8 @@ static void a_frame_has_its_names_by_its_number(void **state)
 	assert_false(is_found(j, 2, 0x1000, a) || is_found(j, 1, 0x2000, a));
 	assert_false(is_found(j, 1, 0x1000, 0) || is_found(j, 1, 0x1000, a + 100));
 	assert_false(is_found(j, 1, 0x1000, UINT64_MAX));
+	learn(j, 1, 0x1000, 2);
+	assert_int_equal(told.why, JAVA_COPY_KNOWN);
 	java_frames_free(j);
 }
 
@@ -180,6 +186,7 @@ static void a_process_does_not_take_the_numbers_of_another(void **state)
 
 	(void)state;
 	assert_int_equal(flood(j, 2, 3 * JAVA_FRAMES_OF_PROCESS, 1), JAVA_FRAMES_OF_PROCESS);
+	assert_int_equal(told.why, JAVA_COPY_FULL);
 	assert_int_equal(told.n_dropped, 0);
 	assert_true(is_found(j, 1, 0x1000, quiet));
 	second = learn(j, 1, 0x2000, 1);

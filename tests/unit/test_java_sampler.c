@@ -143,7 +143,8 @@ static bool is_left_out(uint32_t i)
 	return i < sampler.n_left_out;
 }
 
-/* Returns how many frames the sampler knows. As walk_by_rules(), up to where Java's frames end. */
+/* Returns how many frames the sampler knows. It walks as walk_by_rules() does, to Java's last
+ * frame. */
 static uint32_t walk_known(void)
 {
 	struct work *w = &sampler.work;
