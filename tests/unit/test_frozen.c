@@ -189,6 +189,29 @@ static void begin_frozen(void)
 	w->s.n_kernel = w->s.n_user = 0;
 	w->s.fit = w->lang.n_owners = w->lang.is_over = 0;
 	w->lang.cursor = w->lang.unfilled = 0;
+	w->lang.python.is_wanted = w->lang.python.is_over = 0;
+}
+
+/* As walk_step(), which looks at the states of Python for the step that asks for them. */
+static bool find_in_steps(uint64_t loop_off)
+{
+	struct work *w = &frozen.work;
+
+	if (find_frames(0, w, loop_off, true))
+		return true;
+	if (!w->lang.python.is_wanted)
+		return false;
+	python_find_state(0);
+	return find_frames(0, w, loop_off, true);
+}
+
+static void leave_interpreter_in_steps(void)
+{
+	if (python_leave_interpreter(&frozen.work))
+		return;
+	assert_true(frozen.work.lang.python.is_wanted);
+	python_find_state(0);
+	assert_true(python_leave_interpreter(&frozen.work));
 }
 
 /* Behind the frames of an interpreter, those of its caller follow. */
@@ -200,7 +223,7 @@ static bool goes_on(struct buf *out)
 		return true;
 	if (w->lang.runtime.language != LANGUAGE_PYTHON || !w->s.n_user)
 		return false;
-	python_leave_interpreter(0, w);
+	leave_interpreter_in_steps();
 	if (!w->lang.cursor || is_at_end(0, w))
 		return false;
 	if (w->lang.is_emitting)
@@ -227,8 +250,13 @@ static void walk_frames(struct buf *out)
 
 static void walk_frozen(struct buf *out)
 {
+	bool is_found;
+
 	begin_frozen();
-	if (find_frames(0, &frozen.work, UINT32_MAX))
+	is_found = find_frames(0, &frozen.work, UINT32_MAX, false);
+	begin_frozen();
+	assert_int_equal(find_in_steps(UINT32_MAX), is_found);
+	if (is_found)
 		walk_frames(out);
 	else
 		buf_str(out, "no state\n");
@@ -418,7 +446,7 @@ static void walk_begun_loop(bool is_own, struct buf *out)
 		add_memory(cframe + 0x1000 + CFRAME_OFF, caller, sizeof(caller));
 		set_word(cframe + w->lang.runtime.python.cframe_frame, OLD_BYTES);
 	}
-	assert_true(find_frames(0, w, 0x60));
+	assert_true(find_in_steps(0x60));
 	assert_true(w->lang.unfilled && !w->lang.cursor);
 	if (is_own)
 		w->regs.sp = cframe + 0x1000;

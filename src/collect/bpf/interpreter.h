@@ -99,7 +99,7 @@ __attribute__((noinline)) int find_rest(__u32 slot)
 	if (!r || may_be_other_thread(r) || (w->stop == UNWIND_END && r->language != LANGUAGE_PHP))
 		return 0;
 	take_runtime(w, r, m);
-	w->lang.is_without_loop = find_frames(slot, w, UINT32_MAX);
+	w->lang.is_without_loop = find_frames(slot, w, UINT32_MAX, false);
 	if (!w->lang.is_without_loop)
 		w->lang.runtime.language = LANGUAGE_NONE;
 	return 0;

@@ -209,11 +209,12 @@ struct {
 #include "collect/bpf/python.h"
 #include "collect/bpf/ruby.h"
 
-static __always_inline bool find_frames(__u32 slot, struct work *w, __u64 loop_off)
+/* `is_step`: of a walk. Then it may fail with python.is_wanted, and has to be called again. */
+static __always_inline bool find_frames(__u32 slot, struct work *w, __u64 loop_off, bool is_step)
 {
 	switch (w->lang.runtime.language) {
 	case LANGUAGE_PYTHON:
-		return python_find_frames(slot, w, loop_off);
+		return python_find_frames(slot, w, loop_off, is_step);
 	case LANGUAGE_PHP:
 		return php_find_frames(w);
 	case LANGUAGE_RUBY:
@@ -332,7 +333,11 @@ __attribute__((noinline)) int begin_language(__u32 slot, __u32 at, __u64 addr)
 	if (!w->lang.runtime.language) {
 		take_runtime(w, r, m);
 		remember_runtime(w, m, addr);
-		if (!find_frames(slot, w, off - r->ranges[0].start)) {
+		if (!find_frames(slot, w, off - r->ranges[0].start, true)) {
+			if (w->lang.python.is_wanted) {
+				w->lang.runtime.language = LANGUAGE_NONE;
+				return 1;
+			}
 			give_up_language(w, LANGUAGE_NO_STATE);
 			return 0;
 		}
@@ -341,8 +346,8 @@ __attribute__((noinline)) int begin_language(__u32 slot, __u32 at, __u64 addr)
 			return 0;
 	} else if (w->lang.runtime.state != r->state) {
 		return 0; /* another runtime in the same process */
-	} else if (w->lang.runtime.language == LANGUAGE_PYTHON) {
-		python_leave_interpreter(slot, w);
+	} else if (w->lang.runtime.language == LANGUAGE_PYTHON && !python_leave_interpreter(w)) {
+		return 1;
 	}
 	w->lang.is_emitting = 1;
 	return 1;

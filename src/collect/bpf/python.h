@@ -158,8 +158,8 @@ static long python_next_state(__u32 i, void *slot)
 }
 
 /*
- * Finds the one state of the running thread that has frames and was not used yet. 0: there is none,
- * or several, of which nothing tells the innermost one.
+ * Looks for the state of the running thread that has frames and was not used yet. There may be
+ * none, or several, of which nothing tells the innermost one.
  */
 __attribute__((noinline)) int python_find_state(__u32 slot)
 {
@@ -169,13 +169,32 @@ __attribute__((noinline)) int python_find_state(__u32 slot)
 	if (!w)
 		return 0;
 	s = &w->lang.python;
-	s->state = s->n_found = 0;
+	s->state = s->n_found = s->is_wanted = 0;
+	s->is_over = 1;
 	s->is_broken =
 		s->n_used >= PYTHON_NESTED_MAX ||
 		!read_word(w->lang.base + w->lang.runtime.python.interpreters, &s->interpreter);
 	if (!s->is_broken)
 		bpf_loop(PYTHON_STATES_MAX, python_next_state, &slot, 0);
 	s->is_broken = s->is_broken || s->state || s->interpreter;
+	return 0;
+}
+
+/*
+ * A step of the walk is too deep in calls for python_find_state(): Linux 6.1 allows a chain of
+ * calls 512 bytes of stack. So it asks for it, and comes again. False: it has to.
+ */
+static __always_inline bool python_has_looked(struct work *w)
+{
+	struct python_search *s = &w->lang.python;
+
+	s->is_wanted = !s->is_over;
+	s->is_over = 0;
+	return !s->is_wanted;
+}
+
+static __always_inline bool python_has_found(const struct python_search *s)
+{
 	return !s->is_broken && s->n_found == 1;
 }
 
@@ -193,16 +212,23 @@ static __always_inline bool python_has_several(const struct work *w)
  * variable has the current one, but is NULL while the thread has released the lock. A pthread key
  * always has a state, but that of the thread's first interpreter.
  */
-static __always_inline bool python_find_thread(__u32 slot, struct work *w, __u64 *thread)
+static __always_inline bool python_find_thread(__u32 slot, struct work *w, bool is_step,
+					       __u64 *thread)
 {
 	const struct lang_runtime *r = &w->lang.runtime;
 	struct python_search *s = &w->lang.python;
 
-	__builtin_memset(s, 0, sizeof(*s));
-	s->is_several = python_has_several(w);
-	if (s->is_several && python_current_state(w, thread))
-		return true;
-	if (s->is_several && python_find_state(slot)) {
+	if (!s->is_over) {
+		__builtin_memset(s, 0, sizeof(*s));
+		s->is_several = python_has_several(w);
+		if (s->is_several && python_current_state(w, thread))
+			return true;
+		if (s->is_several && !is_step)
+			python_find_state(slot);
+	}
+	if (s->is_several && !python_has_looked(w))
+		return false;
+	if (s->is_several && python_has_found(s)) {
 		*thread = s->found;
 		return true;
 	}
@@ -212,25 +238,29 @@ static __always_inline bool python_find_thread(__u32 slot, struct work *w, __u64
 
 /*
  * The walk comes to another loop. If the frames of an interpreter are all there, it is the loop of
- * the interpreter that runs this one.
+ * the interpreter that runs this one. False: the step has to come again.
  */
-static __always_inline void python_leave_interpreter(__u32 slot, struct work *w)
+static __always_inline bool python_leave_interpreter(struct work *w)
 {
 	struct python_search *s = &w->lang.python;
 
 	if (!s->is_several || w->lang.unfilled || (w->lang.cursor && !python_is_at_end(w)))
-		return;
-	if (python_find_state(slot) && python_innermost(w, s->found, &w->lang.cursor))
+		return true;
+	if (!python_has_looked(w))
+		return false;
+	if (python_has_found(s) && python_innermost(w, s->found, &w->lang.cursor))
 		python_use(w, s->found);
+	return true;
 }
 
 /* The innermost frame of the current thread; `loop_off`: of the native frame, in the loop. */
-static __always_inline bool python_find_frames(__u32 slot, struct work *w, __u64 loop_off)
+static __always_inline bool python_find_frames(__u32 slot, struct work *w, __u64 loop_off,
+					       bool is_step)
 {
 	const struct lang_runtime *r = &w->lang.runtime;
 	__u64 thread, at;
 
-	if (!python_find_thread(slot, w, &thread) ||
+	if (!python_find_thread(slot, w, is_step, &thread) ||
 	    !read_word(thread + r->python.thread_frame, &at))
 		return false;
 	python_use(w, thread);

@@ -419,6 +419,8 @@ static __always_inline int walk_step(__u32 slot)
 
 	if (!w)
 		return 1;
+	if (w->lang.python.is_wanted)
+		return python_find_state(slot);
 	return w->lang.is_emitting ? language_frame(slot, w->lang.runtime.language)
 				   : walk_frame(slot);
 }
@@ -497,6 +499,7 @@ static __always_inline void walk_by_rules(__u32 slot, struct work *w)
 	w->lang.runtime.language = w->lang.is_emitting = w->lang.has_emitted = w->lang.is_over = 0;
 	w->lang.cursor = w->lang.n_owners = w->lang.n_to_skip = w->lang.may_skip = 0;
 	w->lang.is_without_loop = w->lang.unfilled = w->lang.was_dispatcher = 0;
+	w->lang.python.is_wanted = w->lang.python.is_over = 0;
 	w->java.callee = w->java.is_met = w->java.method = w->java.n_methods = 0;
 	bpf_loop(2 * MAX_USER_WORDS, walk_on, &slot, 0);
 	java_end_walk(w);

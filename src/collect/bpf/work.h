@@ -67,6 +67,8 @@ struct python_search {
 	__u32 n_used, n_found;
 	__u32 is_several; /* the process has several interpreters */
 	__u32 is_broken;  /* not all states could be looked at */
+	__u32 is_wanted;  /* the next step of the walk looks at them; … */
+	__u32 is_over;    /* … it has, for the frame at hand */
 };
 
 struct language_walk {
