@@ -72,7 +72,22 @@ audit() { # JQ [HOST…]
 	run -2 assay fleet hosts
 	run -1 assay fleet hosts empty
 	[[ "$output" == *"empty is no fleet"* ]]
+	for word in audit blocks hosts merge regressions; do
+		run -2 assay fleet $word
+		has "name the directory of a fleet behind the word" <(echo "$output")
+	done
 	made_fleet
+	export ASSAY_FLEET=$PWD/fleet
+	for word in audit blocks hosts; do
+		assay fleet $word >out
+		assay fleet $word fleet | diff out -
+	done
+	# A command that changes the fleet must name it.
+	for word in merge forget enroll rate; do
+		run -2 assay fleet $word
+	done
+	assay fleet rate fleet web1 7
+	has ' rate web1 7$' fleet/.log
 	run -1 assay fleet audit fleet web3
 	[[ "$output" == *"fleet has no host 'web3'"* ]]
 	run -1 assay fleet audit fleet ..

@@ -86,7 +86,10 @@ bool fleet_args_want_json(const struct fleet_args *args)
 int fleet_operand(const struct option_list *operands, const char **fleet, struct error *err)
 {
 	if (!operands->n)
-		return error_set(err, -EINVAL, "name the directory of a fleet");
+		return error_set(err, -EINVAL,
+				 "name the directory of a fleet behind the word, as in 'assay "
+				 "fleet audit /srv/fleet'; words that only read one also take it "
+				 "from ASSAY_FLEET");
 	*fleet = operands->data[0];
 	return fleet_require(*fleet, err);
 }
@@ -122,12 +125,30 @@ int fleet_host_filters(const struct option_list *operands, struct query *q, stru
 	return r < 0 ? r : 0;
 }
 
-/* The operands behind the word; --input stands for the first one. */
+/* Whether a word changes nothing. */
+static bool only_reads(const char *word)
+{
+	static const char *const words[] = { "audit", "blocks", "hosts", "regressions" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (!strcmp(words[i], word))
+			return true;
+	return false;
+}
+
+/*
+ * The operands behind the word; --input stands for the first one. A command that changes a fleet
+ * must name it.
+ */
 static void list_operands(const struct fleet_args *args, const struct option_list *words,
 			  struct option_list *operands)
 {
+	const char *usual = getenv("ASSAY_FLEET");
+
 	if (args->input)
 		vec_push(operands, args->input);
+	else if (words->n == 1 && usual && *usual && only_reads(words->data[0]))
+		vec_push(operands, usual);
 	for (size_t i = 1; i < words->n; i++)
 		vec_push(operands, words->data[i]);
 }
@@ -197,7 +218,11 @@ static const struct command_section fleet_sections[] = {
 	  "*enroll* prints a token of 256 bits. The fleet keeps its hash alone, in *.tokens*. A "
 	  "token is for one host, and *enroll* again makes another one. *forget* removes the "
 	  "blocks "
-	  "of a host, and its token. *.log* has a line for each use of both." },
+	  "of a host, and its token. *.log* has a line for each use of *enroll*, *forget*, "
+	  "*invite*, "
+	  "*rate* and *rebuild*." },
+	{ "ENVIRONMENT", "*ASSAY_FLEET*: the directory of the fleet for *audit*, *blocks*, *hosts* "
+			 "and *regressions* without another word." },
 	{ "EXIT STATUS", "0. 1 if the fleet can't be read, or if the audit finds a difference. 2 "
 			 "for wrong usage." },
 	{ NULL, NULL },

@@ -17,6 +17,7 @@
 #include "fleet/clickhouse.h"
 #include "fleet/clickhouse_insert.h"
 #include "fleet/clickhouse_load.h"
+#include "fleet/fleet_store.h"
 #include "fleet/load_state.h"
 #include "open/input.h"
 
@@ -256,6 +257,7 @@ int fleet_rebuild_run(const struct fleet_args *args, const struct option_list *o
 		r = error_set(err, -EINVAL, "name the directory of the fleet and one day");
 	r = r < 0 ? r : parse_day(operands->data[1], &day_s, err);
 	r = r < 0 ? r : open_clickhouse(args, &ch, err);
+	r = r < 0 ? r : fleet_log(config.fleet, "rebuild", operands->data[1], err);
 	config.from_ns = day_s * NS_PER_SECOND;
 	config.to_ns = config.from_ns + 86400 * NS_PER_SECOND;
 	config.clickhouse = ch;

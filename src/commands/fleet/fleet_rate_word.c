@@ -8,9 +8,11 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/mem.h"
 #include "commands/fleet/fleet_words.h"
 #include "fleet/fleet_rates.h"
 #include "fleet/fleet_steer.h"
+#include "fleet/fleet_store.h"
 #include "store/history/blocks.h"
 
 static int parse_hz(const char *text, uint64_t *hz, struct error *err)
@@ -76,6 +78,13 @@ static int rate_by_target(const struct fleet_args *args, const char *fleet,
 	return r;
 }
 
+static int log_rate(const char *fleet, const char *host, const char *hz, struct error *err)
+{
+	cleanup(free_at_exit) char *what = xasprintf("%s %s", host, hz);
+
+	return fleet_log(fleet, "rate", what, err);
+}
+
 int fleet_rate_run(const struct fleet_args *args, const struct option_list *operands,
 		   struct error *err)
 {
@@ -92,5 +101,6 @@ int fleet_rate_run(const struct fleet_args *args, const struct option_list *oper
 	}
 	r = r < 0 ? r : parse_hz(operands->data[2], &hz, err);
 	r = r < 0 ? r : fleet_rate_set(fleet, operands->data[1], hz, err);
+	r = r < 0 ? r : log_rate(fleet, operands->data[1], operands->data[2], err);
 	return r < 0 ? r : EXIT_OK;
 }
