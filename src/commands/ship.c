@@ -19,6 +19,7 @@
 #include "base/path.h"
 #include "cli/command.h"
 #include "commands/opening.h"
+#include "commands/ship_dry.h"
 #include "commands/ship_post.h"
 #include "commands/ship_words.h"
 #include "fleet/gateway.h"
@@ -119,7 +120,10 @@ static const struct option_spec ship_options[] = {
 	  "Names go once for each build of the fleet, and blocks do not wait for them.", 0,
 	  1000000000 },
 	{ 'n', "dry-run", NULL, OPT_FLAG, FIELD(dry_run), NULL,
-	  "print the blocks that would be sent, and send none", NULL },
+	  "print the data that would be sent, and send none",
+	  "A line for each block, of functions or of addresses. Then each program, name of a "
+	  "thread, "
+	  "cgroup and file that is in them, once. Then the labels and facts of the host." },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 };
 
@@ -552,12 +556,14 @@ static int ship_to(const struct ship_args *args, struct ship_config *config, con
 }
 
 /* The same into a temporary fleet, which knows the blocks that the real one has. */
-static int ship_dry(const struct ship_args *args, struct ship_config *config, struct error *err)
+static int ship_dry(const struct ship_args *args, struct ship_config *config, const char *labels,
+		    struct error *err)
 {
 	const char *fleet = config->fleet, *tmp = getenv("TMPDIR");
 	cleanup(free_at_exit) char *scratch =
 		xasprintf("%s/assay-ship-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	cleanup(free_at_exit) char *place = NULL, *leaves = fleet_leaves(fleet), *copy = NULL;
+	struct ship_dry *dry;
 	int r;
 
 	if (!mkdtemp(scratch))
@@ -565,13 +571,16 @@ static int ship_dry(const struct ship_args *args, struct ship_config *config, st
 	opening_remove_at_end(scratch);
 	config->fleet = place = xasprintf("%s/fleet", scratch);
 	config->dry_run = true;
-	config->report = ship_print_block;
-	config->context = config;
+	dry = ship_dry_new(config->host, labels);
+	config->report = ship_dry_block;
+	config->context = dry;
 	copy = fleet_leaves(place);
 	r = ship_copy_host(fleet, place, config->host, err);
 	if (r >= 0 && args->leaves.n)
 		r = ship_copy_host(leaves, copy, config->host, err);
 	r = r < 0 ? r : ship(args, config, "", NULL, NULL, err);
+	ship_dry_end(dry, !ship_post_takes(args->to));
+	ship_dry_free(dry);
 	file_remove_tree(scratch, NULL);
 	return r;
 }
@@ -608,7 +617,7 @@ static int ship_run(const struct command *self, int argc, char **argv)
 			parser_be_modest();
 			sigaction(SIGINT, &on_end, NULL);
 			sigaction(SIGTERM, &on_end, NULL);
-			r = args.dry_run ? ship_dry(&args, &config, &err)
+			r = args.dry_run ? ship_dry(&args, &config, buf_cstr(&labels), &err)
 					 : ship_to(&args, &config, buf_cstr(&labels), &err);
 			status = r < 0 ? EXIT_FAILED : EXIT_OK;
 		}
@@ -630,7 +639,7 @@ static const struct command_section ship_sections[] = {
 	  "lines and single times. With *--leaves*, further blocks have the addresses of samples "
 	  "of "
 	  "the services that you name, by the hour, with programs and cgroups. *--dry-run* lists "
-	  "the blocks, and *assay retain --level "
+	  "the blocks and all names in them, and *assay retain --level "
 	  "functions* makes them for you to look at. The names of functions are sent once for each "
 	  "build of a file.\n\nA block is sent when its ten minutes are over, or its part is. The "
 	  "newest goes first, and every fourth is the oldest." },
@@ -659,7 +668,7 @@ static const struct command_example ship_examples[] = {
 	  "to a gateway" },
 	{ "assay ship --to dir:/srv/fleet --leaves 'nginx,web*'",
 	  "the addresses of two kinds of services, too" },
-	{ "assay ship --to dir:/srv/fleet --dry-run", "the blocks that would be sent" },
+	{ "assay ship --to dir:/srv/fleet --dry-run", "the data that would be sent" },
 	{ NULL },
 };
 

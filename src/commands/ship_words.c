@@ -90,19 +90,6 @@ int ship_check_words(const char *to, const struct option_list *leaves,
 		       : 0;
 }
 
-void ship_print_block(void *context, const struct fleet_key *key, const struct block_sums *sums)
-{
-	const struct ship_config *config = context;
-	time_t start = (time_t)(key->bucket / NS_PER_SECOND);
-	char when[32] = "";
-	struct tm tm;
-
-	if (gmtime_r(&start, &tm))
-		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	printf("%s %s %s: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " bytes\n", config->host,
-	       key->part, when, sums->samples, sums->lost, sums->bytes);
-}
-
 void ship_print_round(const struct ship_result *r, bool quiet)
 {
 	if (r->n_sent && !quiet)

@@ -7,10 +7,8 @@
 
 #include <stdbool.h>
 
-struct block_sums;
 struct buf;
 struct error;
-struct fleet_key;
 struct option_list;
 struct kubelet;
 struct kubelet_config;
@@ -29,9 +27,6 @@ int ship_parse_drop(const struct option_list *drop, struct ship_config *config, 
 /* -EINVAL: `to` is a server of another tool, which takes neither addresses nor labels. */
 int ship_check_words(const char *to, const struct option_list *leaves,
 		     const struct option_list *labels, struct error *err);
-
-/* A ship_config.report: a line on standard output. `context`: the struct ship_config. */
-void ship_print_block(void *context, const struct fleet_key *key, const struct block_sums *sums);
 
 /* Logs what a round sent, unless `quiet`, and what expired. */
 void ship_print_round(const struct ship_result *r, bool quiet);

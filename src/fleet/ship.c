@@ -316,8 +316,6 @@ static void count_sent(struct ship *s, const struct fleet_key *key, const struct
 		s->result->rate_bucket = key->bucket;
 		s->direct.facts.rate_hz = sums->rate_hz;
 	}
-	if (s->config.report)
-		s->config.report(s->config.context, key, sums);
 }
 
 /* The block is not sent again before its time. */
@@ -383,6 +381,8 @@ static int hand_over(struct ship *s, const struct queued *q, const char *place,
 	if (any || s->config.dry_run) {
 		if (!any)
 			count_sent(s, &key, sums);
+		if (!any && s->config.report)
+			s->config.report(s->config.context, &key, sums, place);
 		file_remove_tree(place, NULL);
 		s->result->expired += any && sums->samples > before ? sums->samples - before : 0;
 		return any && !s->config.dry_run ? fleet_host_cover(s->host, &key, err) : 0;

@@ -70,8 +70,9 @@ struct ship_config {
 	void *more_context;
 	uint64_t (*now)(void); /* for tests; NULL: clock_monotonic_ns() */
 	bool (*stops)(void);   /* asked before each block: whether to end the round. May be NULL */
-	/* Called for each block that was stored, or would be. May be NULL. */
-	void (*report)(void *context, const struct fleet_key *key, const struct block_sums *sums);
+	/* Called for each block that would be stored, with its folder: dry_run. May be NULL. */
+	void (*report)(void *context, const struct fleet_key *key, const struct block_sums *sums,
+		       const char *block);
 	void *context;
 };
 

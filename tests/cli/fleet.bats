@@ -137,7 +137,18 @@ stacks() {
 	history_of rec store
 	run assay ship --to dir:fleet --dry-run --host web1 store
 	[ "$status" = 0 ]
-	[[ "$output" == "web1 "*" samples, "*" lost, "*" bytes" ]]
+	[[ "${lines[0]}" == "web1 "*": functions, "*" samples, "*" lost, "*" bytes" ]]
+	[ ! -e fleet ]
+	# It shows all names that would leave the host.
+	assay ship --to dir:fleet --dry-run --host web1 --labels a=b,c=d --leaves 'split' store >out
+	[ "$(grep -c '^web1 .*: functions, ' out) $(grep -c '^web1 .*: addresses, ' out)" = "1 1" ]
+	for line in "program .*/split" "thread split" "file .*/split, build id [0-9a-f]*, with the names of its functions" "label a=b" "label c=d" "kernel .*$(uname -r)" \
+		"fact boot $(cat /proc/sys/kernel/random/boot_id)" "fact cpus [0-9]*" "fact version .*"; do
+		has "^$line\$" out
+	done
+	[ "$(sort out | uniq -d)" = "" ]
+	assay ship --to dir:fleet --dry-run --host web1 --drop comm,cgroup store >out
+	not grep -E '^(thread|cgroup) ' out
 	[ ! -e fleet ]
 	assay ship --to dir:fleet/// --once --host web1 --drop comm,cgroup store
 	run assay ship --to dir:fleet --dry-run --host web1 store

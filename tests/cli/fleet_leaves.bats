@@ -19,7 +19,7 @@ FIRST_BOOT=11111111-2222-3333-4444-555555555555
 	history_of slow other
 	run assay ship --to dir:fleet --dry-run --leaves split,nothing --host web1 store
 	[ "$status" = 0 ]
-	[ "${#lines[@]}" = 2 ]
+	[ "$(grep -c "^web1 " <<<"$output")" = 2 ]
 	for host in web1 web1 web2; do
 		assay ship --to dir:fleet --once -q --leaves split,nothing --host "$host" "$([ "$host" = web1 ] && echo store || echo other)"
 	done
