@@ -63,6 +63,7 @@ static int loss_of_counter(uint32_t counter)
 		[SAMPLER_TIMES_FULL] = LOSS_TIMES_FULL,
 		[SAMPLER_WAKERS_LOST] = LOSS_WAKERS_FULL,
 		[SAMPLER_LOCKS_FULL] = LOSS_LOCKS_FULL,
+		[SAMPLER_GUESSED] = LOSS_STACK_GUESSED,
 	};
 	/* Each language has the same losses, in the order of enum language_loss. */
 	static const enum loss_reason of_language[N_LANGUAGES] = {

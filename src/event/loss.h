@@ -186,7 +186,9 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(ALLOC_TRAPS, NOTE, "alloc-traps",                                                        \
 	  "calls of functions for memory that trapped into the kernel: the cost of uprobes")       \
 	JAVA_LOSSES(X)                                                                             \
-	JAVASCRIPT_LOSSES(X)
+	JAVASCRIPT_LOSSES(X)                                                                       \
+	X(STACK_GUESSED, NOTE, "stack-guessed",                                                    \
+	  "stacks with callers that assay guessed: their code has no unwind table")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

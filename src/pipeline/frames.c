@@ -203,6 +203,7 @@ static void walk_user_stack(struct frame_resolver *r, const struct event *e,
 	/* A frame that no mapping covers is counted as unmapped, not as a cut stack. */
 	r->frames.cut = chain.cut == LOSS_FRAME_UNMAPPED ? -1 : chain.cut;
 	r->frames.is_walked = true;
+	r->frames.is_guessed = chain.is_guessed;
 	if (chain.runs.n) {
 		r->frames.no_name = chain.runs.no_name;
 		if (skip && chain.n) { /* it may be one of a language */
@@ -227,6 +228,7 @@ struct frames *frames_resolve(struct frame_resolver *r, const struct event *e,
 	f->n_unnamed = 0;
 	f->cut = -1;
 	f->is_walked = false;
+	f->is_guessed = false;
 	f->is_cut = s->chain_cut;
 	f->addr[0] = s->ip;
 	if (r->addresses_alone) {

@@ -35,6 +35,7 @@ struct frames {
 	uint32_t n_unnamed;       /* frames of a language whose names are not known … */
 	enum loss_reason no_name; /* … and the reason of that */
 	bool is_walked;           /* the user part comes from a copied stack */
+	bool is_guessed;          /* callers of a copied stack come from guessed rules */
 	bool is_cut;              /* the callers of the last frame are not known */
 	struct code_addr code[MAX_FRAMES + ACCESS_FRAMES + CUT_FRAMES];
 	uint64_t addr[MAX_FRAMES]; /* runtime address; of a caller: the return address */

@@ -146,6 +146,8 @@ static void count_losses(struct pipeline *p, const struct sample_event *s, const
 		pipeline_lose(p, LOSS_FRAME_UNMAPPED, s->counter, f->n_unmapped);
 	if (f->cut >= 0)
 		pipeline_lose(p, (enum loss_reason)f->cut, s->counter, 1);
+	if (f->is_guessed)
+		pipeline_lose(p, LOSS_STACK_GUESSED, s->counter, 1);
 	if (f->n_unnamed)
 		pipeline_lose(p, f->no_name, s->counter, f->n_unnamed);
 }

@@ -380,8 +380,7 @@ static struct unwind_regs followed_registers(const struct dwarf_registers *r)
 	return unwind_regs_sampled(r->value[16], r->value[7], r->value[6], 0, false);
 }
 
-/* Behind code without a table, nothing is a fact. In its leaf, a frame pointer of 0 ends no stack.
- */
+/* Behind code without a table, nothing is a fact: a frame pointer of 0 ends no leaf's stack. */
 static int cut_of(const struct user_stacks *s, const struct unwind_chain *chain)
 {
 	bool has_table = !s->is_late && !s->is_missing;
@@ -438,6 +437,7 @@ static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
 		.pcs = s->pcs,
 		.n = (uint32_t)chain.n,
 		.cut = cut_of(s, &chain),
+		.is_guessed = chain.is_guessed,
 		.is_pending = s->is_pending,
 		.runs = { .cut = -1 },
 	};

@@ -52,6 +52,7 @@ struct user_chain {
 	const uint64_t *pcs;   /* valid until the next walk */
 	uint32_t n;            /* 0: the sample has no user registers */
 	int cut;               /* enum loss_reason why it ends before the outermost frame, or -1 */
+	bool is_guessed;       /* callers were found by guessed rules (unwind/rule.h) */
 	bool is_pending;       /* the walk met an unfinished table and was not allowed to wait */
 	struct lang_runs runs; /* frames of Java or JavaScript in place of addresses */
 };

@@ -121,6 +121,8 @@ bool raw_stack_walk(struct in_kernel *k, struct walked_stacks *set, const struct
 	walked.is_cut = chain.cut >= 0;
 	if (chain.cut >= 0)
 		pipeline_lose(k->pipeline, (enum loss_reason)chain.cut, UINT32_MAX, 1);
+	if (chain.is_guessed)
+		pipeline_lose(k->pipeline, LOSS_STACK_GUESSED, UINT32_MAX, 1);
 	for (uint32_t i = 0; i < w->n_kernel; i++)
 		push_address(k, set, &walked, w, false, w->kernel[i]);
 	push_user(k, set, &walked, w, &chain);

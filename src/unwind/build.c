@@ -16,13 +16,13 @@
 #include "elf/elf_file.h"
 #include "elf/elf_sframe.h"
 #include "elf/elf_trampoline.h"
+#include "unwind/build_bare.h"
 #include "unwind/build_covers.h"
 #include "unwind/build_runtimes.h"
 #include "unwind/table.h"
 
 #define MAX_SIGRETURNS  16          /* of an image; real ones have one or two */
 #define MAX_SFRAME_ROWS (16u << 20) /* a hostile PLT has a row a byte */
-#define PADDING         16 /* functions are aligned to this, or start right behind another */
 
 static void builder_fini(struct builder *b)
 {
@@ -30,6 +30,7 @@ static void builder_fini(struct builder *b)
 	vec_fini(&b->covers);
 	vec_fini(&b->scanned);
 	elf_code_fini(&b->code);
+	vec_fini(&b->starts_of_bare);
 	vec_fini(&b->rules);
 	vec_fini(&b->pages);
 	vec_fini(&b->rows);
@@ -40,7 +41,7 @@ static void builder_fini(struct builder *b)
 
 /* ---- rows ---- */
 
-static uint32_t rule_number(struct builder *b, struct unwind_rule rule)
+uint32_t builder_rule_number(struct builder *b, struct unwind_rule rule)
 {
 	uint64_t bits;
 	uint32_t slot, *number;
@@ -78,7 +79,7 @@ static void open_pages(struct builder *b, uint64_t file_off)
 }
 
 /* The rule from here on. Offsets ascend; of two rows at one place the second counts. */
-static void emit_row(struct builder *b, uint64_t file_off, uint32_t rule)
+void builder_emit_row(struct builder *b, uint64_t file_off, uint32_t rule)
 {
 	uint32_t *last, low = file_off & (UNWIND_PAGE_SIZE - 1);
 
@@ -101,10 +102,10 @@ static void emit_row(struct builder *b, uint64_t file_off, uint32_t rule)
 static void emit_changing(struct builder *b, const struct cover *c, uint64_t offset, uint64_t next,
 			  struct unwind_rule rule)
 {
-	uint32_t number = rule_number(b, rule);
+	uint32_t number = builder_rule_number(b, rule);
 	uint64_t from, to;
 
-	emit_row(b, c->file_off + offset, number);
+	builder_emit_row(b, c->file_off + offset, number);
 	b->n_unsupported += unwind_rule_cfa(rule) == UNWIND_CFA_UNSUPPORTED;
 	if (!c->changes || unwind_rule_cfa(rule) != UNWIND_CFA_SP ||
 	    unwind_rule_offset(rule) < c->changes->from)
@@ -113,9 +114,9 @@ static void emit_changing(struct builder *b, const struct cover *c, uint64_t off
 	to = MIN(next, (uint64_t)c->changes_to);
 	if (from >= to)
 		return;
-	emit_row(b, c->file_off + from, rule_number(b, c->rule));
+	builder_emit_row(b, c->file_off + from, builder_rule_number(b, c->rule));
 	if (to < next)
-		emit_row(b, c->file_off + to, number);
+		builder_emit_row(b, c->file_off + to, number);
 }
 
 /*
@@ -144,8 +145,9 @@ static void emit_function(struct builder *b, const struct cover *c, uint64_t end
 	uint64_t offset;
 
 	if (!known->is_usable) {
-		emit_row(b, c->file_off,
-			 rule_number(b, (struct unwind_rule){ UNWIND_CFA_UNSUPPORTED }));
+		builder_emit_row(b, c->file_off,
+				 builder_rule_number(b, (struct unwind_rule){
+								UNWIND_CFA_UNSUPPORTED }));
 		b->n_unsupported++;
 		return;
 	}
@@ -197,7 +199,7 @@ static void emit_sframe(struct builder *b, const struct cover *c, uint64_t end)
 
 			if (row.offset < least || at >= limit)
 				break;
-			emit_row(b, c->file_off + at, rule_number(b, rule));
+			builder_emit_row(b, c->file_off + at, builder_rule_number(b, rule));
 			b->n_unsupported += unwind_rule_cfa(rule) == UNWIND_CFA_UNSUPPORTED;
 			least = row.offset + 1ull;
 		}
@@ -247,11 +249,12 @@ static void emit_go(struct builder *b, const struct cover *c, uint64_t end)
 
 	elf_go_function(&b->go, c->program_size, &f);
 	if (builder_is_outermost(b, &f)) {
-		emit_row(b, c->file_off,
-			 rule_number(b, (struct unwind_rule){ .cfa = UNWIND_CFA_END }));
+		builder_emit_row(b, c->file_off,
+				 builder_rule_number(b, (struct unwind_rule){
+								.cfa = UNWIND_CFA_END }));
 		return;
 	}
-	emit_row(b, c->file_off, rule_number(b, b->bare));
+	builder_emit_row(b, c->file_off, builder_rule_number(b, b->bare));
 	elf_go_begin(&b->go, &f, f.stack, &steps);
 	while (elf_go_next(&steps, &step) && step.start < end - c->file_off) {
 		step.end = MIN(step.end, end - c->file_off);
@@ -259,62 +262,9 @@ static void emit_go(struct builder *b, const struct cover *c, uint64_t end)
 	}
 }
 
-/* Of bare code that keeps frame pointers: behind the push, and without a frame. */
-static const struct unwind_rule no_frame = { .cfa = UNWIND_CFA_SP, .off = 1 };
-static const struct unwind_rule half_a_frame = {
-	.cfa = UNWIND_CFA_SP, .off = 2, .saved = UNWIND_FP_AT_CFA, .fp = -16 / 8
-};
-
-#define MAX_HALVES (1u << 20) /* a hostile image may have one every two bytes */
-
-/* Also jumps to other functions: a jump inside a function does not follow pop %rbp. */
-static bool leaves_the_function(uint8_t op)
-{
-	return op == RETURN_X86_64 || op == 0xe9 || op == 0xeb;
-}
-
 /*
- * A function with a frame pointer has no frame before the end of its "push %rbp; mov %rsp, %rbp",
- * nor where it returns or jumps to another function. These places have their own rows.
- */
-static void emit_bare(struct builder *b, const uint8_t *at, const uint8_t *end)
-{
-	/* push %rbp; mov %rsp,%rbp: on i386 without a prefix */
-	static const uint8_t push_mov[] = { 0x55, 0x48, 0x89, 0xe5 }, i386[] = { 0x55, 0x89, 0xe5 };
-	bool is_i386 = b->elf->machine == EM_386;
-	const uint8_t *prologue = is_i386 ? i386 : push_mov;
-	size_t size = is_i386 ? sizeof(i386) : sizeof(push_mov);
-	uint32_t bare = rule_number(b, b->bare), none = rule_number(b, no_frame),
-		 half = rule_number(b, half_a_frame);
-
-	emit_row(b, (uint64_t)(at - b->elf->base), bare);
-	if ((!is_i386 && b->elf->machine != EM_X86_64) ||
-	    unwind_rule_cfa(b->bare) != UNWIND_CFA_NONE)
-		return;
-	for (; end - at >= 2 && b->n_halves < MAX_HALVES; at++) {
-		uint64_t off = (uint64_t)(at - b->elf->base);
-
-		if (at[0] == 0x41 &&
-		    !is_i386) { /* REX.B: the next byte would push another register */
-			at++;
-		} else if (at[0] == prologue[0] && end - at >= (ptrdiff_t)size &&
-			   !memcmp(at, prologue, size)) {
-			emit_row(b, off, none);
-			emit_row(b, off + 1, half);
-			emit_row(b, off + size, bare);
-			b->n_halves++;
-		} else if (at[0] == 0x5d && leaves_the_function(at[1])) { /* behind pop %rbp */
-			emit_row(b, off + 1, none);
-			emit_row(b, off + 2, bare);
-			b->n_halves++;
-		}
-	}
-}
-
-/*
- * Code without call frame information. Its rule is the frame pointer, except in trampolines, which
- * are found by their instructions (elf/elf_trampoline.h). A trampoline's address is looked up one
- * byte before.
+ * Code without call frame information. Trampolines are found by their instructions
+ * (elf/elf_trampoline.h). A trampoline's address is looked up one byte before.
  */
 static void emit_bare_code(struct builder *b, struct reader code)
 {
@@ -326,19 +276,20 @@ static void emit_bare_code(struct builder *b, struct reader code)
 		uint64_t at = (uint64_t)(found - b->elf->base);
 
 		if (found > code.at)
-			emit_bare(b, code.at, found - 1);
-		emit_row(b, found > code.at ? at - 1 : at, rule_number(b, b->machine->signal));
+			builder_emit_bare(b, reader_over(code.at, (size_t)(found - 1 - code.at)));
+		builder_emit_row(b, found > code.at ? at - 1 : at,
+				 builder_rule_number(b, b->machine->signal));
 		code.at = found + size;
 		b->n_sigreturns++;
 	}
-	emit_bare(b, code.at, code.end);
-	emit_row(b, (uint64_t)(code.end - b->elf->base), 0);
+	builder_emit_bare(b, code);
+	builder_emit_row(b, (uint64_t)(code.end - b->elf->base), 0);
 }
 
 /* Adds rows for code that no table covers, from one file offset to another. */
 static void emit_gap(struct builder *b, uint64_t from, uint64_t to)
 {
-	emit_row(b, from, 0);
+	builder_emit_row(b, from, 0);
 	for (; b->gap_code < b->code.n; b->gap_code++) {
 		const struct elf_code_range *r = &b->code.data[b->gap_code];
 		uint64_t start = MAX(from, r->file_off), end = MIN(to, r->file_off + r->size);
@@ -348,11 +299,6 @@ static void emit_gap(struct builder *b, uint64_t from, uint64_t to)
 		if (to < r->file_off + r->size)
 			return; /* the next gap may lie in this range, too */
 	}
-}
-
-static bool is_padding(uint64_t from, uint64_t to)
-{
-	return to - from < PADDING && to % PADDING == 0;
 }
 
 /* The first n covers by their places. The place of the one behind them counts, too. */
@@ -366,13 +312,13 @@ static void emit_covers(struct builder *b, const struct sort_key *keys, size_t n
 			end = MIN(end, keys[i + 1].file_off);
 		if (end <= c->file_off)
 			continue;
-		if (c->file_off > b->covered && !is_padding(b->covered, c->file_off))
+		if (c->file_off > b->covered && !builder_is_padding(b, b->covered, c->file_off))
 			emit_gap(b, b->covered, c->file_off);
 		else if (c->file_off > b->covered)
 			b->covered_bytes += c->file_off - b->covered;
 		b->covered_bytes += end - c->file_off;
 		if (c->cie == NO_CIE)
-			emit_row(b, c->file_off, rule_number(b, c->rule));
+			builder_emit_row(b, c->file_off, builder_rule_number(b, c->rule));
 		else if (c->cie == OF_SFRAME)
 			emit_sframe(b, c, end);
 		else if (c->cie == OF_GO)
@@ -464,13 +410,14 @@ int unwind_build(const struct elf_file *elf, const struct elf_file *debug,
 		.elf = elf,
 		.debug = debug,
 		.machine = cfi_machine_of(elf->machine),
+		.bare = { .saved = UNWIND_GUESSED },
 	};
 	int r;
 
 	if (!b.machine || elf->is_64 != (b.machine->word == 8))
 		return error_set(err, -ENOTSUP, "stacks of this processor (ELF machine %u) %s",
 				 elf->machine, "are not walked; only x86-64, i386 and AArch64 are");
-	rule_number(&b, (struct unwind_rule){ 0 });
+	builder_rule_number(&b, (struct unwind_rule){ 0 });
 	builder_find_sources(&b);
 	r = emit_all(&b, err);
 	builder_free_registers(&b);

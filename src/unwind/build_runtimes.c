@@ -305,7 +305,7 @@ void builder_find_switches(struct builder *b)
 	if ((b->elf->machine != EM_X86_64 && b->elf->machine != EM_AARCH64) || !is_go(b->elf))
 		return;
 	if (b->elf->machine == EM_X86_64)
-		b->bare.aux = UNWIND_FP_ANYWHERE;
+		b->bare = (struct unwind_rule){ .aux = UNWIND_FP_ANYWHERE };
 	if (!elf_go_open(&b->go, b->elf))
 		b->go.n_functions = 0;
 	if (elf_symbols_begin(&it, b->elf, SHT_SYMTAB))

@@ -77,6 +77,11 @@ enum { FRAMES_OF_DEBUG_FILE, FRAMES_DEBUG, FRAMES_EH, N_FRAMES };
 /* Recently used rules in front of the map of all. */
 #define FRONT_SIZE 512
 
+/* Where a function of code without a table starts, from symbols. */
+struct bare_start {
+	uint64_t file_off, size; /* size 0: not known */
+};
+
 struct builder {
 	const struct elf_file *elf, *debug; /* NULL: no debug file */
 	const struct cfi_machine *machine;
@@ -117,14 +122,22 @@ struct builder {
 	uint32_t last_rule;
 	uint32_t n_functions, n_unsupported;
 	uint32_t n_sigreturns;
-	uint32_t n_halves;       /* places in bare code without a whole frame */
 	struct unwind_rule bare; /* of code without call frame information */
+	VEC(struct bare_start) starts_of_bare;
+	bool has_starts, has_few_starts; /* has_few_starts: large tables of symbols were left out */
+	uint32_t bare_bytes_read, n_bare_rows;
 	struct switch_place switches[MAX_SWITCHES];
 	uint32_t n_switches;
 	struct unwind_rule goroutine; /* the way to Go's running goroutine; aux 0: not known */
 	uint64_t covered_bytes;
 	bool is_full;
 };
+
+/* The number of a rule in the table; 0 if it has no room. */
+uint32_t builder_rule_number(struct builder *b, struct unwind_rule rule);
+
+/* The rule from here on. Offsets ascend; of two rows at one place the second counts. */
+void builder_emit_row(struct builder *b, uint64_t file_off, uint32_t rule);
 
 static inline uint64_t builder_code_bytes(const struct builder *b)
 {

@@ -99,6 +99,10 @@ enum unwind_ra {
 			  */
 };
 
+/* In `saved`: no table has the rule. assay guessed the rule from the code, or uses the frame
+ * pointer. */
+#define UNWIND_GUESSED 8
+
 /*
  * Eight bytes, the same on disk, in memory and in BPF maps. All zero is "no rule". A CFA offset has
  * 20 bits, because frames of more than 512 KiB exist: the low 16 are `off`, the high 4 the high
@@ -106,7 +110,7 @@ enum unwind_ra {
  */
 struct unwind_rule {
 	uint8_t cfa;   /* low nibble: enum unwind_cfa */
-	uint8_t saved; /* low nibble: enum unwind_fp, high nibble: enum unwind_ra */
+	uint8_t saved; /* low bits: enum unwind_fp, UNWIND_GUESSED; high nibble: enum unwind_ra */
 	int16_t fp;
 	int16_t aux;
 	uint16_t off;
@@ -138,7 +142,12 @@ static inline uint64_t unwind_rule_offset(struct unwind_rule r)
 
 static inline enum unwind_fp unwind_rule_fp(struct unwind_rule r)
 {
-	return (enum unwind_fp)(r.saved & 15);
+	return (enum unwind_fp)(r.saved & (UNWIND_GUESSED - 1));
+}
+
+static inline bool unwind_rule_is_guessed(struct unwind_rule r)
+{
+	return r.saved & UNWIND_GUESSED;
 }
 
 static inline enum unwind_ra unwind_rule_ra(struct unwind_rule r)

@@ -37,7 +37,7 @@ struct elf_file;
 struct error;
 
 #define UNWIND_MAGIC   "assayunw"
-#define UNWIND_VERSION 13
+#define UNWIND_VERSION 14
 
 struct unwind_header {
 	char magic[8];

@@ -268,7 +268,7 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 	struct last_walk *last = last_walk_of(u, in);
 	uint32_t at = 0, n_walked = 0;
 	size_t n = 0, n_by_fp = 0;
-	bool is_on_other = false, is_by_fp = false;
+	bool is_on_other = false, is_by_fp = false, is_guessed = false;
 
 	fetch_words(last, in->regs.sp, in->stack, in->stack_size);
 	while (!stop) {
@@ -302,12 +302,14 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 		if (!stop && unwind_rule_cfa(rule) == UNWIND_CFA_SIGNAL)
 			is_on_other = leaves_stack(&c, sp, &regs);
 		is_by_fp = unwind_rule_cfa(rule) == UNWIND_CFA_NONE;
+		is_guessed |= !stop && unwind_rule_is_guessed(rule);
 	}
 	if (in->space)
 		keep_walk(u, last, n_walked);
 	assert(stop != UNWIND_GOES_ON && n <= chain->max && n_by_fp < n + !n && (n || !chain->max));
 	chain->n = n;
 	chain->n_by_fp = n_by_fp;
+	chain->is_guessed = is_guessed;
 	chain->stop = is_on_other && (stop == UNWIND_SHORT_COPY || stop == UNWIND_UNREADABLE)
 			      ? UNWIND_OTHER_STACK
 			      : stop;

@@ -78,7 +78,8 @@ struct unwind_chain {
 	uint64_t *pcs;
 	size_t max;
 	size_t n;
-	size_t n_by_fp; /* frames found by frame pointer, without a rule */
+	size_t n_by_fp;  /* frames found by frame pointer, without a rule */
+	bool is_guessed; /* a guessed rule found some frame */
 	enum unwind_stop stop;
 };
 

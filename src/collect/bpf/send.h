@@ -91,6 +91,8 @@ static __always_inline void count_stop(const struct work *w)
 {
 	if (w->met_full)
 		lose(SAMPLER_TABLES_FULL);
+	if (w->is_guessed)
+		lose(SAMPLER_GUESSED);
 	if (w->wants_table || w->wants_copy)
 		lose(SAMPLER_RAW_DROPPED);
 	else if (w->stop != UNWIND_GOES_ON && w->stop != UNWIND_END)

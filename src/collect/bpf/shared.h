@@ -375,6 +375,7 @@ enum sampler_loss {
 	SAMPLER_TIMES_FULL,    /* samples without room for their times: they are counted */
 	SAMPLER_WAKERS_LOST,   /* waits without their waker, because its stack found no room */
 	SAMPLER_LOCKS_FULL,    /* waits for the kernel's locks without room in the map */
+	SAMPLER_GUESSED,       /* stacks with callers that a guessed rule found */
 	SAMPLER_OTHERS,        /* no loss: samples of processes that are not wanted */
 	N_SAMPLER_LOSSES,
 	N_STOP_COUNTERS = N_SAMPLER_LOSSES + N_UNWIND_STOPS,

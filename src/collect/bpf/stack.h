@@ -39,6 +39,7 @@
 #include "collect/bpf/user_regs.h"
 #include "collect/bpf/vma.h"
 #include "collect/bpf/work.h"
+#include "unwind/call_site.h"
 
 /* Set before loading. */
 const volatile bool with_stacks = true;
@@ -300,6 +301,22 @@ static __always_inline bool is_for_reader(struct work *w, const struct mapping *
 #include "collect/bpf/interpreter.h"
 #include "collect/bpf/java.h"
 
+/* A guessed rule gave the caller. 1: the code at its address can't have called. */
+__attribute__((noinline)) int check_guess(__u32 slot)
+{
+	struct work *w = own_work(slot);
+	__u64 code[2] = {};
+
+	if (!w)
+		return 1;
+	if (!bpf_probe_read_user(code, sizeof(code),
+				 (const void *)(w->regs.pc - UNWIND_CALL_BYTES)) &&
+	    !unwind_may_return_to(code[0], code[1], w->regs.is_aarch64))
+		return stop_walk(w, UNWIND_NO_CALL);
+	w->is_guessed = 1;
+	return 0;
+}
+
 static __always_inline __u32 most_user_words(const struct work *w)
 {
 	return w->lang.runtime.language || w->java.is_met ? MAX_USER_WORDS : MAX_USER_FRAMES;
@@ -391,6 +408,8 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 		return w->stop != UNWIND_GOES_ON;
 	c.registers = w->registers;
 	w->stop = unwind_step(rule, &w->regs, &c);
+	if (w->stop == UNWIND_GOES_ON && unwind_rule_is_guessed(rule))
+		return check_guess(slot);
 	return w->stop != UNWIND_GOES_ON;
 }
 
@@ -570,6 +589,7 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 	w->wants_copy = w->java.is_met = w->java.callee = 0;
 	w->java.process = w->java.same_as = 0;
 	w->has_own_memory = w->stop = w->wants_table = w->met_full = w->is_user_mode = 0;
+	w->is_guessed = 0;
 	w->has_entry = 0;
 	w->lang.runtime.language = w->lang.is_again = w->s.fit = 0;
 	__builtin_memset(w->kept, 0, sizeof(w->kept));

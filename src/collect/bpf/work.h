@@ -128,6 +128,7 @@ struct work {
 	__u32 wanted;         /* … this one */
 	__u32 wants_copy;     /* the walk came to code of Java or JavaScript */
 	__u32 met_full;       /* it came through a file whose table had no room */
+	__u32 is_guessed;     /* a guessed rule found some frame */
 	__u32 is_user_mode;   /* user code was interrupted */
 	__u32 has_entry;      /* `registers` are those at the entry into the kernel */
 	struct language_walk lang;

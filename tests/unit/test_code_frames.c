@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Frames from code. The oracle is the call frame information of programs that have it: a compiler
+ * wrote it for the same code. Assembly has known rules.
+ */
+#include <elf.h>
+
+#include "unwind_tables.h"
+
+#include "elf/elf_functions.h"
+#include "pt/insn.h"
+#include "unwind/code_frames.h"
+
+struct agreement {
+	uint32_t n, n_unknown, n_wrong, n_wrong_fp, n_unreached;
+};
+
+static const struct code_frame *frame_at(const struct code_frames *f, uint32_t at)
+{
+	return f->at[at] ? &f->frames.data[f->at[at] - 1] : NULL;
+}
+
+static bool has_same_cfa(const struct code_frames *f, uint32_t at, struct unwind_rule known)
+{
+	const struct code_frame *s = frame_at(f, at);
+	int64_t bytes = (int64_t)unwind_rule_words(known) * (f->width / 8);
+	struct unwind_rule guess;
+
+	if (unwind_rule_cfa(known) == UNWIND_CFA_SP)
+		return s->sp == bytes;
+	if (unwind_rule_cfa(known) == UNWIND_CFA_FP)
+		return s->fp == bytes;
+	return code_frames_rule(f, at, &guess) && guess.cfa == known.cfa && guess.off == known.off;
+}
+
+static bool has_same_fp(const struct code_frames *f, uint32_t at, struct unwind_rule known)
+{
+	const struct code_frame *s = frame_at(f, at);
+	int32_t word = (int32_t)f->width / 8;
+
+	if (unwind_rule_fp(known) == UNWIND_FP_SAME)
+		return true; /* the register is free for anything if it has the caller's value */
+	/* Call frame information leaves out that the register was restored. */
+	if (!s->fp_saved && -known.fp * word > s->sp)
+		return true;
+	return unwind_rule_fp(known) != UNWIND_FP_AT_CFA || s->fp_saved == -known.fp * word;
+}
+
+static void compare_function(const struct built *b, const struct elf_function *e,
+			     struct agreement *a)
+{
+	uint64_t file_off;
+	struct code_frames f = { .width = b->elf.is_64 ? 64 : 32 };
+	struct unwind_rule known = rule_at(b, e->link_addr), guess;
+
+	/* Parts of functions begin anywhere, and some assembly has no rules of its own. */
+	if (unwind_rule_cfa(known) != UNWIND_CFA_SP || unwind_rule_words(known) != 1 ||
+	    !elf_file_off(&b->elf, e->link_addr, &file_off))
+		return;
+	f.code = b->elf.base + file_off;
+	f.n = (uint32_t)MIN(e->size, (uint64_t)CODE_FRAMES_MAX);
+	code_frames_begin(&f);
+	code_frames_follow(&f, 0);
+	code_frames_follow_rest(&f, true);
+	for (uint32_t at = 0; at < f.n; at = code_frames_next(&f, at)) {
+		if (!frame_at(&f, at)) {
+			a->n_unreached++;
+			continue;
+		}
+		known = rule_at(b, e->link_addr + at);
+		a->n++;
+		if (!code_frames_rule(&f, at, &guess)) {
+			a->n_unknown++;
+			continue;
+		}
+		if (getenv("VERBOSE") && !has_same_cfa(&f, at, known))
+			print_message("%lx: sp %d fp %d saved %d, known %d %d\n", e->link_addr + at,
+				      frame_at(&f, at)->sp, frame_at(&f, at)->fp,
+				      frame_at(&f, at)->fp_saved, known.cfa, known.off);
+		a->n_wrong += !has_same_cfa(&f, at, known);
+		a->n_wrong_fp += !has_same_fp(&f, at, known);
+	}
+	code_frames_fini(&f);
+}
+
+static struct agreement compare_file(const char *path)
+{
+	struct elf_functions functions = { 0 };
+	struct agreement a = { 0 };
+	struct built b;
+
+	build_of(&b, path);
+	elf_functions_read(&b.elf, &functions);
+	vec_foreach (&functions, f)
+		compare_function(&b, f, &a);
+	elf_functions_fini(&functions);
+	built_fini(&b);
+	print_message("# %s: %u instructions, %u unknown, %u wrong, %u with a wrong frame pointer; "
+		      "%u bytes not reached\n",
+		      path, a.n, a.n_unknown, a.n_wrong, a.n_wrong_fp, a.n_unreached);
+	return a;
+}
+
+static void frames_agree_with_call_frame_information(void **state)
+{
+	const char *path = getenv("FRAMES_OF");
+	struct agreement a;
+
+	(void)state;
+	a = compare_file(path ? path : "/proc/self/exe");
+	assert_true(a.n > 10000);
+	assert_true(a.n_wrong * 200 < a.n);
+}
+
+static void assert_frame(struct unwind_rule rule, enum unwind_cfa cfa, int words, int fp)
+{
+	assert_int_equal(unwind_rule_cfa(rule), cfa);
+	assert_int_equal(unwind_rule_words(rule), words);
+	assert_int_equal(unwind_rule_fp(rule), fp ? UNWIND_FP_AT_CFA : UNWIND_FP_SAME);
+	assert_int_equal(rule.fp, fp);
+	assert_true(unwind_rule_is_guessed(rule));
+}
+
+/* Of functions with and without symbols, and of the program's first one. */
+static void bare_code_has_rules_by_its_instructions(void **state)
+{
+	uint64_t at;
+	struct built b;
+
+	(void)state;
+	write_file("bare.s", ".text\nfirst: .cfi_startproc\nnop\n.cfi_endproc\n.p2align 6\n"
+			     ".globl bare\nbare: push %rbp\nmov %rsp, %rbp\nsub $16, %rsp\n"
+			     "leave\nret\n"
+			     ".globl small\nsmall: push %r13\nsub $24, %rsp\ntest %edi, %edi\n"
+			     "jz 1f\nadd $24, %rsp\npop %r13\nret\n1: jmp *(%rax)\n"
+			     "nop\ncase: call unnamed\nud2\n.size small, .-small\n"
+			     ".globl _start\n_start: xor %ebp, %ebp\ncall small\nhlt\n"
+			     "unnamed: push %rbp\nret\n");
+	need_command("cc -dumpmachine | grep x86_64 && cc -static -nostdlib -o bare bare.s");
+	build_of(&b, "bare");
+	at = address_of(&b, "bare");
+	assert_frame(rule_at(&b, at), UNWIND_CFA_SP, 1, 0);
+	assert_frame(rule_at(&b, at + 1), UNWIND_CFA_SP, 2, -2);
+	assert_frame(rule_at(&b, at + 4), UNWIND_CFA_FP, 2, -2);
+	assert_frame(rule_at(&b, at + 8), UNWIND_CFA_FP, 2, -2);
+	assert_frame(rule_at(&b, at + 9), UNWIND_CFA_SP, 1, 0);
+	at = address_of(&b, "small");
+	assert_frame(rule_at(&b, at + 2), UNWIND_CFA_SP, 2, 0);
+	assert_frame(rule_at(&b, at + 6), UNWIND_CFA_SP, 5, 0);
+	assert_frame(rule_at(&b, at + 14), UNWIND_CFA_SP, 2, 0);
+	assert_frame(rule_at(&b, at + 16), UNWIND_CFA_SP, 1, 0);
+	assert_frame(rule_at(&b, at + 17), UNWIND_CFA_SP, 5, 0); /* by the branch */
+	assert_frame(rule_at(&b, address_of(&b, "case")), UNWIND_CFA_SP, 5, 0);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "_start") + 2)),
+			 UNWIND_CFA_END);
+	assert_frame(rule_at(&b, address_of(&b, "unnamed") + 1), UNWIND_CFA_SP, 2, -2);
+	built_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_agree_with_call_frame_information),
+		cmocka_unit_test(bare_code_has_rules_by_its_instructions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
