@@ -39,6 +39,7 @@ struct memory_reads {
 	struct reader *reader; /* NULL: none */
 	pthread_t thread;
 	uint32_t n_given_up;
+	int32_t stuck[MEMORY_READS_STUCK_MAX]; /* processes with a read that did not end; or 0 */
 	uint64_t limit_ns;
 };
 
@@ -299,7 +300,22 @@ uint64_t memory_reads_delay_ns(const struct memory_reads *r)
 	return delay_ns;
 }
 
-int memory_reads_run(struct memory_reads *r, void (*work)(void *), void *arg)
+void memory_reads_forget(struct memory_reads *r, int32_t pid)
+{
+	for (size_t i = 0; r && i < MEMORY_READS_STUCK_MAX; i++)
+		if (r->stuck[i] == pid)
+			r->stuck[i] = 0;
+}
+
+static bool is_stuck(const struct memory_reads *r, int32_t pid)
+{
+	for (size_t i = 0; i < MEMORY_READS_STUCK_MAX; i++)
+		if (pid && r->stuck[i] == pid)
+			return true;
+	return false;
+}
+
+int memory_reads_run(struct memory_reads *r, int32_t pid, void (*work)(void *), void *arg)
 {
 	struct reader *reader;
 	bool is_done, has_spent;
@@ -308,6 +324,8 @@ int memory_reads_run(struct memory_reads *r, void (*work)(void *), void *arg)
 		work(arg);
 		return 0;
 	}
+	if (is_stuck(r, pid))
+		return -EACCES;
 	if (!r->reader && (r->n_given_up >= MEMORY_READS_STUCK_MAX || !start_reader(r)))
 		return -EAGAIN;
 	reader = r->reader;
@@ -324,6 +342,6 @@ int memory_reads_run(struct memory_reads *r, void (*work)(void *), void *arg)
 		return has_spent ? -ETIMEDOUT : 0;
 	pthread_detach(r->thread);
 	r->reader = NULL;
-	r->n_given_up++;
+	r->stuck[r->n_given_up++] = pid; /* below MEMORY_READS_STUCK_MAX, or there is no thread */
 	return -ETIME;
 }

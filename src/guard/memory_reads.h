@@ -12,7 +12,7 @@
  *		... memory_read(fd, addr, out, size) ...
  *	}
  *
- *	if (memory_reads_run(reads, work, &arg))
+ *	if (memory_reads_run(reads, pid, work, &arg))
  *		...		it was given up, and its results are incomplete
  *
  * The caller waits, so the two need no locks. Work that may be given up holds no lock at a read,
@@ -51,12 +51,20 @@ struct memory_reads *memory_reads_new(uint64_t limit_ns);
 void memory_reads_free(struct memory_reads *r);
 
 /*
- * Runs `work`, and waits for it. -ETIME: a read did not end, and the work was given up: it runs no
- * further, but its stack and its memory stay allocated. -ETIMEDOUT: it ran to its end, but its
- * reads together took too long. -EAGAIN: it did not run, as the system has no thread left, or too
- * many were given up. With `r` NULL, the caller itself runs it.
+ * Runs `work`, which reads memory of process `pid`, and waits for it.
+ *
+ *	-ETIME      a read did not end, and the work was given up: it runs no further, but its
+ *	            stack and its memory stay allocated
+ *	-EACCES     it did not run, as a former read of this process did not end
+ *	-EAGAIN     it did not run, as the system has no thread left, or too many were given up
+ *	-ETIMEDOUT  it ran to its end, but its reads together took too long
+ *
+ * With `r` NULL, the caller itself runs it.
  */
-int memory_reads_run(struct memory_reads *r, void (*work)(void *arg), void *arg);
+int memory_reads_run(struct memory_reads *r, int32_t pid, void (*work)(void *arg), void *arg);
+
+/* The process has ended, so its number may be another one's. `r` may be NULL. */
+void memory_reads_forget(struct memory_reads *r, int32_t pid);
 
 /* How long the thread has waited for a CPU, of all works so far. Not during a work. */
 uint64_t memory_reads_delay_ns(const struct memory_reads *r); /* NULL: 0 */

@@ -113,7 +113,8 @@ bool java_stacks_may_read(const struct java_stacks *j, int32_t pid)
 
 void java_stacks_read_nothing(struct java_stacks *j)
 {
-	j->reads_nothing = true;
+	if (j)
+		j->reads_nothing = true;
 }
 
 bool java_stacks_try(struct java_stacks *j, int32_t pid)

@@ -76,7 +76,8 @@ bool java_stacks_end_try(struct java_stacks *j);
 /* Whether the last walk read more of its process than a look at the code that was known. */
 bool java_stacks_has_learnt(const struct java_stacks *j);
 
-/* The walk that begins reads no memory of its process: it has the code that is known by now. */
+/* The walk that begins reads no memory of its process: it has the code that is known. NULL is fine.
+ */
 void java_stacks_read_nothing(struct java_stacks *j);
 
 /* Whether an address without a file is HotSpot's code. */

@@ -156,7 +156,7 @@ size_t off_cpu_read_stack(struct memory_reads *reads, int32_t pid, uint64_t sp, 
 {
 	struct stack_read read = { pid, sp, bytes, size, -1 };
 
-	return memory_reads_run(reads, read_stack, &read) || read.n < 0 ? 0 : (size_t)read.n;
+	return memory_reads_run(reads, pid, read_stack, &read) || read.n < 0 ? 0 : (size_t)read.n;
 }
 
 /* The thread must be known to be of the process: else the number is something else. */

@@ -16,6 +16,7 @@
 #include "pipeline/lang_names.h"
 #include "pipeline/pipeline_state.h"
 #include "pipeline/trampolines.h"
+#include "pipeline/user_stacks.h"
 #include "pipeline/v8_stacks.h"
 #include "store/native.h"
 
@@ -374,6 +375,8 @@ static void process_ended(void *context, int32_t pid)
 		v8_stacks_forget(p->v8, pid);
 	if (p->trampolines)
 		trampolines_forget(p->trampolines, pid);
+	if (pipeline_user_stacks(p))
+		memory_reads_forget(user_stacks_reads(pipeline_user_stacks(p)), pid);
 }
 
 /* The image is looked at; until that is over, it is no runtime. */

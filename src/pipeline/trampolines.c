@@ -170,8 +170,8 @@ bool trampolines_learn(struct trampolines *t, struct memory_reads *reads)
 
 	if (!t || !t->wanted)
 		return false;
-	result = reads ? memory_reads_run(reads, read_wanted, t) : -EAGAIN;
-	if (result == -ETIME || result == -EAGAIN)
+	result = reads ? memory_reads_run(reads, t->pid, read_wanted, t) : -EACCES;
+	if (result == -ETIME || result == -EACCES)
 		trampoline_process(t, t->pid)->is_stuck = true;
 	return !t->wanted;
 }

@@ -443,7 +443,6 @@ static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
 	};
 }
 
-/* The arguments and the result of walk_from_registers(). */
 struct walk_work {
 	struct user_stacks *s;
 	int32_t pid;
@@ -462,7 +461,6 @@ static void walk_of_work(void *arg)
 		walk_from_registers(w->s, w->pid, w->thread, w->stack, w->stack_size, w->is_whole);
 }
 
-/* Its memory is not read any more. */
 static void bar_process(struct user_stacks *s, int32_t pid)
 {
 	if (s->has_v8)
@@ -494,7 +492,6 @@ static struct user_chain walk_copied(struct user_stacks *s, int32_t pid,
 
 	if (s->trampolines)
 		trampolines_begin(s->trampolines, pid, machine_space(s->machine, thread));
-
 	if (!s->follows_code || !s->reads ||
 	    !(s->has_v8 || (s->java && java_stacks_may_read(s->java, pid)))) {
 		do
@@ -502,12 +499,17 @@ static struct user_chain walk_copied(struct user_stacks *s, int32_t pid,
 		while (trampolines_learn(s->trampolines, s->reads));
 		return w.chain;
 	}
-	result = walk_without_reads(s, &w) ? 0 : memory_reads_run(s->reads, walk_of_work, &w);
+	result = walk_without_reads(s, &w) ? 0 : memory_reads_run(s->reads, pid, walk_of_work, &w);
 	if (!result)
 		return w.chain;
 	if (result == -ETIME) /* the old one is in use for ever */
 		s->unwinder = unwinder_new();
-	bar_process(s, pid);
+	if (result != -EAGAIN)
+		bar_process(s, pid);
+	else if (s->has_v8) /* perhaps the next walk has a thread */
+		v8_stacks_read_nothing(s->v8);
+	else
+		java_stacks_read_nothing(s->java);
 	return walk_from_registers(s, pid, thread, stack, stack_size, is_whole);
 }
 
@@ -569,10 +571,8 @@ static void keep_time_limit(struct user_stacks *s, uint64_t now_ns)
 
 	if (s->followed_ns < all_ns)
 		return;
-	if (s->java)
-		java_stacks_read_nothing(s->java);
-	if (s->v8)
-		v8_stacks_read_nothing(s->v8);
+	java_stacks_read_nothing(s->java);
+	v8_stacks_read_nothing(s->v8);
 }
 
 /* A process has one of the runtimes. */

@@ -159,6 +159,8 @@ void v8_stacks_bar(struct v8_stacks *s, int32_t pid)
 
 void v8_stacks_read_nothing(struct v8_stacks *s)
 {
+	if (!s)
+		return;
 	s->reads_nothing = true;
 	if (s->process)
 		s->process->n_reads = 0;

@@ -49,7 +49,8 @@ void v8_stacks_free(struct v8_stacks *s); /* NULL is fine */
 bool v8_stacks_begin(struct v8_stacks *s, int32_t pid, const struct thread_view *thread,
 		     uint64_t time_ns, const uint64_t *registers);
 
-/* The walk that begins reads no memory of its process: it has the code that is known by now. */
+/* The walk that begins reads no memory of its process: it has the code that is known. NULL is fine.
+ */
 void v8_stacks_read_nothing(struct v8_stacks *s);
 
 /* Whether an address without a file is followed here. */

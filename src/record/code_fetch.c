@@ -57,7 +57,7 @@ struct lang_code *code_fetch(struct memory_reads *reads, int32_t pid, const stru
 	struct fetch fetch = { pid, copy };
 
 	memcpy(copy, code, size);
-	if (!memory_reads_run(reads, fetch_texts, &fetch) && !code_has_away(copy))
+	if (!memory_reads_run(reads, pid, fetch_texts, &fetch) && !code_has_away(copy))
 		return copy;
 	free(copy);
 	return NULL;

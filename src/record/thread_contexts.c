@@ -232,7 +232,7 @@ static void look_for_names(struct thread_contexts *c, struct context_process *p)
 	n->pid = p->pid;
 	n->mapping = p->mapping;
 	n->known_ns = p->published_ns;
-	if (!memory_reads_run(reads, read_names, n) && n->is_new) {
+	if (!memory_reads_run(reads, p->pid, read_names, n) && n->is_new) {
 		p->published_ns = n->context.published_ns;
 		process_context_keys(n->payload, n->size, c->names, c->n_names, p->labels.keys);
 		sampler_set_process_labels(c->sampler, p->pid, &p->labels);

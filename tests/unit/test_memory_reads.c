@@ -17,6 +17,10 @@
 #include "guard/memory_reads.h"
 
 /* On a busy machine, a thread may lose its CPU for tenths of a second in the middle of a read. */
+/* Process numbers, by which reads are barred. */
+#define STUCK 7
+#define OTHER 8
+
 #define LIMIT_NS       ((uint64_t)1000 * 1000 * 1000)
 #define SHORT_LIMIT_NS ((uint64_t)20 * 1000 * 1000) /* of reads that never end */
 #define PAGE           4096
@@ -54,10 +58,10 @@ static void memory_is_read_in_a_thread_of_its_own(void **state)
 	struct read_work w = work_at(text);
 
 	(void)state;
-	assert_int_equal(memory_reads_run(reads, do_read, &w), 0);
+	assert_int_equal(memory_reads_run(reads, OTHER, do_read, &w), 0);
 	assert_true(w.is_here && w.n == sizeof(text) && !strcmp(w.out, text));
 	w = (struct read_work){ .fd = -1, .addr = w.addr };
-	assert_int_equal(memory_reads_run(reads, do_read, &w), 0);
+	assert_int_equal(memory_reads_run(reads, OTHER, do_read, &w), 0);
 	memory_reads_free(reads);
 	if (w.n < 0 && w.error == ENOSYS) /* qemu-user */
 		skip_because("process_vm_readv(2) is not there");
@@ -92,7 +96,7 @@ static void ranges_are_read_up_to_the_first_that_is_not_there(void **state)
 					   { 8, 4 } } };
 
 	(void)state;
-	assert_int_equal(memory_reads_run(reads, do_read_many, &w), 0);
+	assert_int_equal(memory_reads_run(reads, OTHER, do_read_many, &w), 0);
 	memory_reads_free(reads);
 	assert_int_equal(w.n_too_large, 0);
 	if (!w.n_read)
@@ -123,7 +127,7 @@ static void ranges_are_read_from_a_file_where_the_process_is_refused(void **stat
 	if (child == 0) {
 		if (setuid(54321) < 0)
 			_exit(1);
-		_exit(memory_reads_run(reads, do_read_many, &w) == 0 && w.n_read == 2 &&
+		_exit(memory_reads_run(reads, OTHER, do_read_many, &w) == 0 && w.n_read == 2 &&
 				      !w.n_too_large && !memcmp(w.out, "abc\0defghij", 12)
 			      ? 0
 			      : 1);
@@ -138,7 +142,7 @@ static void nobody_else_reads(void **state)
 {
 	struct read_work w = work_at(state);
 
-	assert_int_equal(memory_reads_run(NULL, do_read, &w), 0);
+	assert_int_equal(memory_reads_run(NULL, OTHER, do_read, &w), 0);
 	assert_true(!w.is_here && w.n == -1 && w.error == EPERM);
 	assert_int_equal(memory_read(w.fd, w.addr, w.out, MEMORY_READ_MAX + 1), -1);
 	close(w.fd);
@@ -187,13 +191,19 @@ static void a_read_that_never_ends_is_given_up(void **state)
 	(void)state;
 	stuck = (struct read_work){ .fd = -1, .addr = (uintptr_t)page };
 	memset(stuck.out, 'x', sizeof(stuck.out));
-	assert_int_equal(memory_reads_run(reads, do_read, &stuck), -ETIME);
+	assert_int_equal(memory_reads_run(reads, STUCK, do_read, &stuck), -ETIME);
 	next = work_at(&uffd);
-	assert_int_equal(memory_reads_run(reads, do_read, &next), 0);
+	assert_int_equal(memory_reads_run(reads, OTHER, do_read, &next), 0);
 	assert_int_equal(next.n, sizeof(next.out));
+	/* Such a process costs one thread, until its number is another one's. */
+	next.n = 0;
+	assert_int_equal(memory_reads_run(reads, STUCK, do_read, &next), -EACCES);
+	assert_int_equal(next.n, 0);
+	memory_reads_forget(reads, STUCK);
+	assert_int_equal(memory_reads_run(reads, STUCK, do_read, &next), 0);
 	end_fault(uffd, page);
 	usleep(20000);
-	assert_int_equal(memory_reads_run(reads, do_read, &next), 0);
+	assert_int_equal(memory_reads_run(reads, OTHER, do_read, &next), 0);
 	assert_false(stuck.has_ended);       /* the thread does not come back … */
 	assert_int_equal(stuck.out[0], 'x'); /* … and has changed nothing */
 	memory_reads_free(reads);
@@ -220,7 +230,7 @@ static void a_read_that_goes_on_is_not_given_up(void **state)
 		skip_because("/proc/kallsyms is not there");
 	}
 	for (int i = 0; i < 20; i++)
-		assert_int_not_equal(memory_reads_run(reads, read_long, &w), -ETIME);
+		assert_int_not_equal(memory_reads_run(reads, OTHER, read_long, &w), -ETIME);
 	memory_reads_free(reads);
 	close(w.fd);
 }
@@ -239,8 +249,9 @@ static void threads_that_were_given_up_have_a_limit(void **state)
 	(void)state;
 	stuck = (struct read_work){ .fd = -1, .addr = (uintptr_t)page };
 	for (int i = 0; i < MEMORY_READS_STUCK_MAX; i++)
-		assert_int_equal(memory_reads_run(reads, do_read, &stuck), -ETIME);
-	assert_int_equal(memory_reads_run(reads, do_read, &stuck), -EAGAIN);
+		assert_int_equal(memory_reads_run(reads, i + 1, do_read, &stuck), -ETIME);
+	memory_reads_forget(reads, 1);
+	assert_int_equal(memory_reads_run(reads, 1, do_read, &stuck), -EAGAIN);
 	assert_false(stuck.has_ended);
 	memory_reads_free(reads);
 	end_fault(uffd, page); /* on some kernels, the process could not end before */
@@ -300,13 +311,13 @@ static void the_reads_of_a_work_have_a_limit_together(void **state)
 	}
 	w = (struct slow_work){ .first = pages.first };
 	assert_int_equal(pthread_create(&thread, NULL, bring_pages, &pages), 0);
-	assert_int_equal(memory_reads_run(reads, read_all_pages, &w), -ETIMEDOUT);
+	assert_int_equal(memory_reads_run(reads, OTHER, read_all_pages, &w), -ETIMEDOUT);
 	assert_true(w.n_read > 0 && w.n_read < STEPS);
 	assert_int_equal(w.error, ETIME);
 	pthread_join(thread, NULL);
 	/* The thread is there for the next work, whose budget is its own. */
 	w.n_read = 0;
-	assert_int_equal(memory_reads_run(reads, read_all_pages, &w), 0);
+	assert_int_equal(memory_reads_run(reads, OTHER, read_all_pages, &w), 0);
 	assert_int_equal(w.n_read, STEPS);
 	memory_reads_free(reads);
 }
