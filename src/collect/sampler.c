@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,12 +15,10 @@
 #include "base/error.h"
 #include "base/intmap.h"
 #include "base/log.h"
-#include "collect/cgroup.h"
 #include "collect/missed.h"
 #include "collect/sampler_load.h"
 #include "collect/sampler_state.h"
 #include "collect/table_maps.h"
-#include "counter/pace.h"
 #include "counter/sources.h"
 #include "machine/cgroup_domain.h"
 
@@ -29,9 +26,6 @@
 
 /* Samples with times that wait for the end of their second. */
 #define TIMED_MAX (1u << 20)
-
-/* Beyond this multiple of the rate that the maps were made for, they must be made anew. */
-#define MADE_FOR_TIMES 4
 
 /* If more tables are in use than fit, tables without room are built again and again. */
 #define TABLES_KEPT_NS 60000000000ULL
@@ -204,80 +198,6 @@ static int read_time(void *context, void *data, size_t size)
 }
 
 /*
- * The leader of a counter's group, among those opened from `first` on; -1: it leads, or is alone.
- */
-static int sampler_leader_of(const struct sampler *s, size_t counter, size_t first)
-{
-	const struct counter *counters = s->config.counters->data;
-
-	for (size_t i = first; counters[counter].group && i < s->fds.n; i++)
-		if (counters[s->counter_of_fd.data[i]].group == counters[counter].group)
-			return s->fds.data[i];
-	return -1;
-}
-
-/* Whom a counter is opened for: everything on a CPU, or a thread wherever it runs. */
-struct place {
-	int32_t tid; /* -1: all */
-	int32_t cpu; /* -1: all */
-};
-
-static int sampler_explain_refusal(const struct sampler_config *c, size_t counter,
-				   struct place place, int leader, int code, struct error *err)
-{
-	cleanup(close_at_exit) int alone =
-		leader < 0 ? -1
-			   : sources_open(c->sources, &c->counters->data[counter].attr, place.tid,
-					  place.cpu);
-
-	if (c->is_of_cgroup && code == -ENOENT)
-		return cgroup_explain(c->cgroup_fd, code, err);
-	if (alone >= 0)
-		return counter_explain_group(c->counters, counter, code, err);
-	return counter_explain(c->sources, &c->counters->data[counter], code, err);
-}
-
-/* Opens a counter at a place, whose counters are those from descriptor `first` on. */
-static int attach_counter(struct sampler *s, const struct sampler_config *c, size_t counter,
-			  struct place place, size_t first, struct error *err)
-{
-	struct perf_event_attr a = pace_attr(&c->counters->data[counter]);
-	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = counter); /* zeroes the padding */
-	int fd, leader = sampler_leader_of(s, counter, first);
-	struct bpf_link *link;
-
-	a.size = sizeof(a);
-	a.disabled = 1;
-	a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-	a.inherit = place.tid >= 0 && c->inherit;
-	a.enable_on_exec = place.tid >= 0 && c->enable_on_exec;
-	if (c->is_of_cgroup)
-		fd = perf_system.open(NULL, &a, c->cgroup_fd, place.cpu, leader,
-				      PERF_FLAG_FD_CLOEXEC | PERF_FLAG_PID_CGROUP);
-	else
-		fd = perf_system.open(NULL, &a, place.tid, place.cpu, leader, PERF_FLAG_FD_CLOEXEC);
-	if (fd == -ENODEV || (fd == -ESRCH && place.tid >= 0)) /* offline, or ended, meanwhile */
-		return 0;
-	if (fd < 0)
-		return sampler_explain_refusal(c, counter, place, leader, fd, err);
-	link = bpf_program__attach_perf_event_opts(s->bpf->progs.sample, fd, &opts);
-	if (!link) {
-		int e = -errno;
-
-		close(fd);
-		return error_errno(err, e, "cannot attach the in-kernel sampler to '%s'",
-				   c->counters->data[counter].name);
-	}
-	if (s->is_paused || a.enable_on_exec) /* attaching has enabled it */
-		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-	vec_push(&s->fds, fd); /* the link's own from here on */
-	vec_push(&s->counter_of_fd, (uint32_t)counter);
-	vec_push(&s->cpu_of_fd, place.cpu);
-	vec_push(&s->links, link);
-	return 0;
-}
-
-/*
  * The rings have copies of all programs' stacks. A child that parses files of strangers must not
  * have the rings. libbpf keeps their addresses to itself, so we look for them in our own mappings.
  */
@@ -323,69 +243,13 @@ int sampler_open(const struct sampler_config *c, struct sampler **out, struct er
 	if (c->with_times && !s->times)
 		return error_errno(err, -errno, "cannot map the sampler's times");
 	hide_from_children();
+	s->is_off = xcalloc(MAX(c->counters->n, 1u), sizeof(*s->is_off));
+	memset(s->is_off, c->starts_paused, c->counters->n * sizeof(*s->is_off));
+	s->bpf->bss->is_waiting = c->starts_paused;
 	s->keys = xcalloc(BATCH, sizeof(*s->keys));
 	s->values = xcalloc(BATCH, sizeof(*s->values));
 	*out = take_ptr(s);
 	return 0;
-}
-
-static void detach_from(struct sampler *s, size_t first)
-{
-	while (s->fds.n > first) {
-		bpf_link__destroy(s->links.data[--s->links.n]);
-		s->fds.n = s->counter_of_fd.n = s->cpu_of_fd.n = s->links.n;
-	}
-}
-
-/*
- * The former events may still count (cpu_watch.h): they end once the new ones are there. If the
- * kernel refuses the new ones, the former ones go on. It refuses an exclusive event (EBUSY) while
- * the former one is alive.
- */
-int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err)
-{
-	const struct sampler_config *c = &s->config;
-	size_t first = s->fds.n;
-	bool has_former = false;
-	int e = 0;
-
-	for (size_t k = 0; !e && k < c->counters->n; k++)
-		if (counter_is_on_cpu(&c->counters->data[k], cpu))
-			e = attach_counter(s, c, k, (struct place){ -1, (int32_t)cpu }, first, err);
-	if (e < 0)
-		detach_from(s, first);
-	for (size_t i = 0; i < first; i++) {
-		if (s->cpu_of_fd.data[i] != (int32_t)cpu)
-			continue;
-		has_former = true;
-		if (s->fds.n == first) /* refused, or the CPU has gone again */
-			continue;
-		ioctl(s->fds.data[i], PERF_EVENT_IOC_DISABLE, 0);
-		s->cpu_of_fd.data[i] = CPU_ENDED;
-	}
-	return e == -EBUSY && has_former ? 0 : e;
-}
-
-static int attach_threads(struct sampler *s, struct error *err)
-{
-	const struct sampler_config *c = &s->config;
-	int e = 0;
-
-	for (size_t i = 0; !e && i < c->n_tids; i++)
-		for (size_t k = 0; !e && k < c->counters->n; k++)
-			e = attach_counter(s, c, k, (struct place){ c->tids[i], -1 }, s->fds.n,
-					   err);
-	return e;
-}
-
-int sampler_start(struct sampler *s, struct error *err)
-{
-	const struct sampler_config *c = &s->config;
-	int e = c->n_tids ? attach_threads(s, err) : 0;
-
-	for (size_t i = 0; !e && !c->n_tids && i < c->cpus->n; i++)
-		e = sampler_cpu_online(s, c->cpus->data[i], err);
-	return e ? e : sampler_attach_waits(s, c, err);
 }
 
 void sampler_close(struct sampler *s)
@@ -393,6 +257,7 @@ void sampler_close(struct sampler *s)
 	if (!s)
 		return;
 	sampler_detach_waits(s);
+	bpf_link__destroy(s->fork_link);
 	vec_foreach (&s->links, link)
 		bpf_link__destroy(*link);
 	vec_fini(&s->links);
@@ -409,49 +274,10 @@ void sampler_close(struct sampler *s)
 	stacks_fini(&s->before);
 	vec_fini(&s->all_keys);
 	vec_fini(&s->all_values);
+	free(s->is_off);
 	free(s->keys);
 	free(s->values);
 	free(s);
-}
-
-void sampler_disable(struct sampler *s)
-{
-	vec_foreach (&s->fds, fd)
-		ioctl(*fd, PERF_EVENT_IOC_DISABLE, 0);
-	sampler_detach_waits(s);
-	table_maps_stop(s->tables);
-}
-
-int sampler_pause(struct sampler *s, bool is_paused, struct error *err)
-{
-	s->is_paused = is_paused;
-	for (size_t i = 0; i < s->fds.n; i++)
-		if (s->cpu_of_fd.data[i] != CPU_ENDED)
-			ioctl(s->fds.data[i],
-			      is_paused ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, 0);
-	if (!is_paused)
-		return sampler_attach_waits(s, &s->config, err);
-	sampler_detach_waits(s);
-	return 0;
-}
-
-int sampler_set_rate(struct sampler *s, size_t counter, uint64_t rate, uint64_t period,
-		     struct error *err)
-{
-	const struct counter *c = &s->config.counters->data[counter];
-
-	if (c->attr.freq && (rate * s->config.cpus->n * 3 / 2 > s->counts_room ||
-			     rate > MADE_FOR_TIMES * s->made_for_hz))
-		return error_set(err, -E2BIG,
-				 "the in-kernel sampler was made for fewer than %" PRIu64
-				 " samples of '%s' a second",
-				 rate, c->name);
-	for (size_t i = 0; i < s->fds.n; i++)
-		if (s->counter_of_fd.data[i] == counter &&
-		    ioctl(s->fds.data[i], PERF_EVENT_IOC_PERIOD, &period) < 0)
-			return error_errno(err, -errno, "cannot set the rate of counter '%s'",
-					   c->name);
-	return 0;
 }
 
 /* Tables. */

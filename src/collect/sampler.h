@@ -54,16 +54,18 @@ struct sampler_config {
 	 */
 	uint32_t pid_namespace;
 	/*
-	 * These threads instead of all that the CPUs run; none: the whole machine. Then there is
-	 * one counter: a thread that inherits it can't tell the counters apart.
+	 * These threads instead of all that the CPUs run; none: the whole machine. Then there are
+	 * at most SAMPLER_EVENTS_MAX counters.
 	 */
 	const int32_t *tids;
 	size_t n_tids;
+	bool tids_on_cpus; /* the threads count on `cpus` alone; else wherever they run */
 	const struct process_filter *filter; /* of the whole machine, only these; NULL: all */
 	bool is_of_cgroup;                   /* only the threads of a control group: … */
 	int cgroup_fd;                       /* … this directory; with waits, of cgroup2 */
 	bool inherit;                        /* and all threads that they start later */
 	bool enable_on_exec;                 /* counting begins when a thread executes a program */
+	bool starts_paused;                  /* counting waits for sampler_pause(false) */
 };
 
 /* collect/sampler_support.h in short: true, or false with the reason in *why. */
@@ -75,7 +77,7 @@ bool sampler_can_unwind(char *why, size_t size);
 /* Loads the program. The targets of the config's pointers stay the caller's, and unchanged. */
 int sampler_open(const struct sampler_config *config, struct sampler **out, struct error *err);
 
-/* Counting begins. */
+/* Opens the counters, and counting begins. */
 int sampler_start(struct sampler *s, struct error *err);
 /* A CPU came online: its counters are opened anew (as rings_cpu_online()). */
 int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err);
@@ -85,8 +87,16 @@ DEFINE_AT_EXIT(sampler_close, struct sampler)
 /* The end: no more counting, and the given tables are not used any more. */
 void sampler_disable(struct sampler *s);
 
-/* Switches counting off, or on again, after sampler_start(). */
+/* Switches counting off, or on again, after sampler_start(); or one counter, without the waits. */
 int sampler_pause(struct sampler *s, bool is_paused, struct error *err);
+void sampler_pause_counter(struct sampler *s, uint32_t counter, bool is_paused);
+
+/* The counters, as rings_each_event(); they have no ids. */
+void sampler_each_event(const struct sampler *s,
+			void (*visit)(void *context, const char *name,
+				      const struct perf_event_attr *attr, const uint64_t *ids,
+				      size_t n_ids),
+			void *context);
 
 /*
  * Sets another rate or count; `period` is the argument of PERF_EVENT_IOC_PERIOD. The caller also

@@ -60,6 +60,20 @@ int sampler_pause(struct sampler *s, bool is_paused, struct error *err)
 	return 0;
 }
 
+void sampler_pause_counter(struct sampler *s, uint32_t counter, bool is_paused)
+{
+	(void)s, (void)counter, (void)is_paused;
+}
+
+void sampler_each_event(const struct sampler *s,
+			void (*visit)(void *context, const char *name,
+				      const struct perf_event_attr *attr, const uint64_t *ids,
+				      size_t n_ids),
+			void *context)
+{
+	(void)s, (void)visit, (void)context;
+}
+
 int sampler_set_rate(struct sampler *s, size_t counter, uint64_t rate, uint64_t period,
 		     struct error *err)
 {

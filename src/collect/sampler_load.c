@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collect/sampler_load.h"
 
+#include <assert.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -90,6 +91,34 @@ static void prepare_switches(struct sampler *s, bool off_cpu)
 	bpf_program__set_autoload(b->progs.show_stack, off_cpu);
 }
 
+/* Threads with several counters need a program for each (sampler_counters.c). */
+static void prepare_events(struct sampler_bpf *b, const struct sampler_config *c)
+{
+	struct bpf_program *programs[] = {
+#define X(n) b->progs.sample_##n,
+		SAMPLER_EVENTS(X)
+#undef X
+	};
+
+	assert(!c->n_tids || c->counters->n <= SAMPLER_EVENTS_MAX);
+	b->rodata->with_event_programs = c->n_tids && c->counters->n > 1;
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
+		bpf_program__set_autoload(programs[i],
+					  b->rodata->with_event_programs && i < c->counters->n);
+	bpf_program__set_autoload(b->progs.sample, c->counters->n > 0);
+}
+
+static int set_event_sampler(const struct sampler_bpf *b, struct error *err)
+{
+	int program = bpf_program__fd(b->progs.sample);
+	uint32_t zero = 0;
+
+	if (!b->rodata->with_event_programs ||
+	    !bpf_map_update_elem(bpf_map__fd(b->maps.event_sampler), &zero, &program, BPF_ANY))
+		return 0;
+	return error_errno(err, -errno, "cannot let several counters run the in-kernel sampler");
+}
+
 /* The maps of waits are loaded only with them. */
 static void prepare_waits(struct sampler *s, const struct sampler_config *c,
 			  const struct sampler_limits *limits)
@@ -97,7 +126,6 @@ static void prepare_waits(struct sampler *s, const struct sampler_config *c,
 	const struct sampler_waits *w = c->waits;
 	struct sampler_bpf *b = s->bpf;
 
-	bpf_program__set_autoload(b->progs.sample, c->counters->n > 0);
 	prepare_switches(s, w && w->off_cpu);
 	bpf_program__set_autoload(b->progs.contention_began, w && w->kernel_locks);
 	bpf_program__set_autoload(b->progs.contention_ended, w && w->kernel_locks);
@@ -222,6 +250,7 @@ int sampler_load(struct sampler *s, struct error *err)
 	b->rodata->with_times = c->with_times;
 	bpf_map__set_max_entries(b->maps.times, MAX(times_bytes(c, limits.times),
 						    (uint32_t)sysconf(_SC_PAGESIZE)));
+	prepare_events(b, c);
 	prepare_waits(s, c, &limits);
 	prepare_labels(b, c);
 	if (limits.files)
@@ -232,7 +261,8 @@ int sampler_load(struct sampler *s, struct error *err)
 	b->rodata->is_to_be_refused = limits.refuse;
 	usleep(limits.load_ms * 1000);
 	if ((e = prepare_filter(b, c, err)) < 0 ||
-	    (e = program_load(b->skeleton, types_fd, err)) < 0 || (e = want_cgroup(b, c, err)) < 0)
+	    (e = program_load(b->skeleton, types_fd, err)) < 0 ||
+	    (e = want_cgroup(b, c, err)) < 0 || (e = set_event_sampler(b, err)) < 0)
 		return e;
 	return table_maps_open(bpf_map__fd(b->maps.chunks), limits.chunks,
 			       bpf_map__fd(b->maps.table_places), &s->tables, err);

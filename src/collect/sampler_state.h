@@ -40,6 +40,7 @@ struct sampler {
 	VEC(uint32_t) counter_of_fd;
 	VEC(int32_t) cpu_of_fd; /* -1: of a thread; CPU_ENDED: another one has taken its place */
 	VEC(struct bpf_link *) links, switch_links;
+	struct bpf_link *fork_link;      /* of waits: children of targets are targets; NULL */
 	struct stacks now, before;       /* of this generation and the one before */
 	struct sampler_visitor *visitor; /* while messages are read */
 	struct ring_buffer *messages;
@@ -53,7 +54,7 @@ struct sampler {
 	uint64_t losses[N_SAMPLER_COUNTERS]; /* the program's numbers at the last reading */
 	uint64_t n_unknown;                  /* samples whose stack never came, not reported yet */
 	uint32_t n_cleared;
-	bool is_paused;
+	bool *is_off;        /* by counter: sampler_pause() holds */
 	bool with_languages; /* frames of interpreted languages, beside native ones */
 	bool has_raw_wakes, has_raw_switches; /* of waits: by raw tracepoints, which are cheaper */
 	uint32_t counts_room;                 /* entries of each map of counts */
@@ -69,6 +70,8 @@ struct sampler {
 void sampler_visit(struct sampler *s, struct sampler_visitor *visitor, const struct count_key *key,
 		   const struct count_value *value, uint64_t time_ns);
 
-/* Waits begin, and end, to be followed (sampler_waits.c). */
+/* Targets of waits, and their children from now on (sampler_waits.c). */
+int sampler_follow_targets(struct sampler *s, struct error *err);
+/* Waits begin, and end, to be followed. */
 int sampler_attach_waits(struct sampler *s, const struct sampler_config *c, struct error *err);
 void sampler_detach_waits(struct sampler *s);

@@ -91,19 +91,29 @@ static int attach_switches(struct sampler *s, struct error *err)
 	return e;
 }
 
-/* Forks first, so that no child of a target is missed. */
-int sampler_attach_waits(struct sampler *s, const struct sampler_config *c, struct error *err)
+/* Also while waits are not followed: children of that time are targets. */
+int sampler_follow_targets(struct sampler *s, struct error *err)
 {
-	const struct sampler_waits *w = c->waits;
+	const struct sampler_waits *w = s->config.waits;
 	uint8_t one = 1;
-	int e = 0;
 
 	for (size_t i = 0; w && i < w->n_targets; i++)
 		bpf_map_update_elem(bpf_map__fd(s->bpf->maps.targets), &w->targets[i], &one,
 				    BPF_ANY);
-	if (w && w->n_targets && !w->targets_are_threads)
-		e = attach_raw(s, s->bpf->progs.forked, err);
-	if (w && w->off_cpu && !e)
+	if (!w || !w->n_targets || w->targets_are_threads)
+		return 0;
+	s->fork_link = bpf_program__attach(s->bpf->progs.forked);
+	return s->fork_link ? 0
+			    : error_errno(err, -errno,
+					  "cannot follow the processes that the target starts");
+}
+
+int sampler_attach_waits(struct sampler *s, const struct sampler_config *c, struct error *err)
+{
+	const struct sampler_waits *w = c->waits;
+	int e = 0;
+
+	if (w && w->off_cpu)
 		e = attach_switches(s, err);
 	if (w && w->kernel_locks && !e)
 		e = attach_kernel_locks(s, err);

@@ -106,8 +106,10 @@ static const struct option_spec record_options[] = {
 	  "equal stacks of a thread in a map. assay reads the map once a second, so only "
 	  "counts and new stacks leave the kernel. This is the best for the whole "
 	  "machine, and for a command or process that runs Python, PHP, Ruby or Perl: only "
-	  "this program sees their functions. If it is not permitted, assay uses the rings and "
-	  "says so.",
+	  "this program sees their functions. assay chooses it if the command or its script names "
+	  "the interpreter. A command like *make* names none: give *bpf*. If it is not permitted, "
+	  "assay uses the rings and says so. *--raw*, *--alloc* and *--call-graph=dwarf* need the "
+	  "rings.",
 	  0, 0, "best|perf|bpf" },
 	{ 0, "no-exact-time", NULL, OPT_FLAG, FIELD(no_exact_time), NULL,
 	  "keep the second of each sample, not its time",
@@ -580,8 +582,8 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 		probes = later_probes_begin(&s->counters, !s->args.raw && !s->tids.n);
 	if (!r)
 		r = run_recorder(s, in_kernel, steering, &result, &err);
-	if (r < 0 && in_kernel && result.has_sampler_failed && !record_has_waits(&s->args) &&
-	    !s->labels.in_program.n) {
+	if (r < 0 && in_kernel && result.has_sampler_failed &&
+	    !(record_has_waits(&s->args) && record_is_by_cpu(s)) && !s->labels.in_program.n) {
 		log_warning("%s: collecting through rings instead", err.text);
 		err = (struct error){ 0 };
 		r = record_find_target(s, false, &err);

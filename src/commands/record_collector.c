@@ -59,8 +59,7 @@ static bool is_for_sampler(const struct record_setup *s)
 	if (record_is_by_cpu(s))
 		return strcmp(s->args.call_graph, "dwarf") != 0;
 	return (is_any(s->interpreters.runs) || is_any(s->interpreters.may_run)) &&
-	       s->counters.n == 1 && !s->cpus.n && !record_has_waits(&s->args) &&
-	       !record_is_steered(s) && !strcmp(s->args.call_graph, "best");
+	       s->counters.n <= SAMPLER_EVENTS_MAX && !strcmp(s->args.call_graph, "best");
 }
 
 /* The session's note says why the functions of the target's language are missing. */
@@ -85,6 +84,26 @@ static void record_note_trampoline(struct record_setup *s, const char *why)
 
 	snprintf(s->note + n, sizeof(s->note) - n, "%s%s: %s", n ? "; " : "", text, why);
 	log_info("%s: %s", text, why);
+}
+
+/* Why the sampler does not see the functions of the target's language, though it may be loaded. */
+static void record_tell_unfit(struct record_setup *s)
+{
+	const struct counter *rings_only = counters_unfit_for_sampler(&s->counters);
+	char why[160];
+
+	if (record_is_by_cpu(s) || !s->interpreters.runs.language)
+		return;
+	if (strcmp(s->args.call_graph, "best") != 0)
+		snprintf(why, sizeof(why), "--call-graph=%s follows native frames alone",
+			 s->args.call_graph);
+	else if (rings_only)
+		snprintf(why, sizeof(why), "samples of '%.64s' come through rings",
+			 rings_only->name);
+	else
+		snprintf(why, sizeof(why), "a BPF program takes at most %u events",
+			 SAMPLER_EVENTS_MAX);
+	record_note_missing(s, s->interpreters.runs.language, why);
 }
 
 bool record_begin_trampoline(const struct record_setup *s, bool in_kernel)
@@ -135,10 +154,13 @@ bool record_choose_sampler(struct record_setup *s)
 	    !strcmp(s->args.collector, "perf"))
 		return false;
 	find_interpreters(s);
-	if (is_best && !s->labels.in_program.n && !is_for_sampler(s))
+	if (is_best && !s->labels.in_program.n && !is_for_sampler(s)) {
+		record_tell_unfit(s);
 		return false;
-	if (!record_is_by_cpu(s) && s->counters.n > 1) { /* a group in one -e */
-		log_info("several events of a command or process: collecting through rings");
+	}
+	if (!record_is_by_cpu(s) && s->counters.n > SAMPLER_EVENTS_MAX) {
+		log_info("more than %u events of a command or process: collecting through rings",
+			 SAMPLER_EVENTS_MAX);
 		return false;
 	}
 	sampler_support_check(&sources, &support);

@@ -110,16 +110,6 @@ int record_check_target(struct record_setup *s, struct error *err)
 			      "on when it starts");
 	if (e < 0)
 		return e;
-	if (is_bpf && !record_is_by_cpu(s) &&
-	    (s->cpus.n || record_has_waits(a) || record_is_steered(s)))
-		return error_set(
-			err, -EINVAL,
-			"--collector=bpf of a command, process or thread does not go with -C, -D, "
-			"--control, --off-cpu or --kernel-locks");
-	if (is_bpf && !record_is_by_cpu(s) && a->events.n > 1)
-		return error_set(
-			err, -EINVAL,
-			"--collector=bpf of a command, process or thread counts one event alone");
 	if (is_bpf && !strcmp(a->call_graph, "dwarf"))
 		return error_set(
 			err, -EINVAL,

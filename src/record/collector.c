@@ -8,14 +8,17 @@
 #include "collect/sampler.h"
 #include "counter/sources.h"
 
+const struct counter *counters_unfit_for_sampler(const struct counters *counters)
+{
+	vec_foreach (counters, c)
+		if (c->attr.type == PERF_TYPE_TRACEPOINT || c->ext || c->probed)
+			return c;
+	return NULL;
+}
+
 bool counters_fit_sampler(const struct counters *counters)
 {
-	bool fit = true;
-
-	for (size_t i = 0; i < counters->n; i++)
-		fit &= counters->data[i].attr.type != PERF_TYPE_TRACEPOINT &&
-		       !counters->data[i].ext && !counters->data[i].probed;
-	return fit;
+	return !counters_unfit_for_sampler(counters);
 }
 
 /* If each event can be a sample, the rate has no limit: 16 KB with each are too much. */

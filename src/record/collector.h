@@ -10,6 +10,8 @@ struct error;
 
 /* The in-kernel sampler works with counters; tracepoints would need another kind of program. */
 bool counters_fit_sampler(const struct counters *counters);
+/* The first one that does not fit; NULL: none. */
+const struct counter *counters_unfit_for_sampler(const struct counters *counters);
 
 /* Copies of stacks with each sample: not if each event can be a sample, at any rate. */
 bool counters_fit_copies(const struct counters *counters);

@@ -31,12 +31,12 @@ int recorder_enable(struct recorder *r, struct error *err)
 	if (!r->is_paused && !r->has_single)
 		return 0;
 	e = rings_pause(r->rings, false, err);
-	if (!e && r->sampler && r->is_sampling)
+	if (!e && r->sampler)
 		e = sampler_pause(r->sampler, false, err);
-	else if (!e && r->sampler)
-		e = recorder_start_sampler(r, err);
 	if (e < 0)
 		return e;
+	if (r->sampler && !r->is_sampling)
+		recorder_begin_waits(r);
 	r->is_paused = r->has_single = false;
 	return 0;
 }
@@ -68,17 +68,16 @@ static int no_such_event(const struct recorder *r, const char *name, struct erro
 int recorder_switch_event(struct recorder *r, const char *name, bool is_on, struct error *err)
 {
 	uint32_t i = 0;
-	int e;
+	int e = 0;
 
 	while (i < r->counters.n && strcmp(r->counters.data[i].name, name) != 0)
 		i++;
 	if (i == r->counters.n)
 		return no_such_event(r, name, err);
-	if (r->sampler)
-		return error_set(err, -EOPNOTSUPP,
-				 "events that a BPF program reads are switched all together; "
-				 "record with --collector perf");
-	e = rings_pause_counter(r->rings, i, !is_on, err);
+	if (r->config->in_kernel)
+		sampler_pause_counter(r->sampler, i, !is_on);
+	else
+		e = rings_pause_counter(r->rings, i, !is_on, err);
 	if (!e)
 		r->has_single = r->was_steered = true;
 	return e;
@@ -95,6 +94,8 @@ void recorder_each_event(const struct recorder *r,
 				       size_t n_ids),
 			 void *context)
 {
+	if (r->config->in_kernel)
+		sampler_each_event(r->sampler, visit, context);
 	rings_each_event(r->rings, visit, context);
 }
 

@@ -450,7 +450,9 @@ static int load_sampler(struct recorder *r, struct error *err)
 		.tids = config->in_kernel ? r->tids.data : NULL,
 		.n_tids = config->in_kernel ? r->tids.n : 0,
 		.inherit = !config->by_thread && (is_command_target(config) || config->pids->n),
+		.tids_on_cpus = config->cpus->n > 0,
 		.enable_on_exec = is_command_target(config),
+		.starts_paused = r->is_paused,
 	};
 	int e;
 
@@ -560,15 +562,21 @@ static void put_waits(struct recorder *r)
 	vec_fini(&named);
 }
 
-int recorder_start_sampler(struct recorder *r, struct error *err)
+void recorder_begin_waits(struct recorder *r)
+{
+	r->is_sampling = true;
+	r->sampling_ns = clock_monotonic_ns();
+	put_waits(r);
+}
+
+/* A pause is no reason to open the counters later: children that start meanwhile have them, too. */
+static int start_sampler(struct recorder *r, struct error *err)
 {
 	int e = sampler_start(r->sampler, err);
 
 	r->result->has_sampler_failed = e < 0;
-	r->is_sampling = e >= 0;
-	r->sampling_ns = clock_monotonic_ns();
-	if (e >= 0)
-		put_waits(r);
+	if (e >= 0 && !r->is_paused)
+		recorder_begin_waits(r);
 	return e;
 }
 
@@ -635,8 +643,8 @@ static int start_counting(struct recorder *r, struct error *err)
 	if (!is_command)
 		e = rings_enable(r->rings, err);
 	/* last, because its raw stacks need a reader */
-	if (r->sampler && e >= 0 && !r->is_paused)
-		e = recorder_start_sampler(r, err);
+	if (r->sampler && e >= 0)
+		e = start_sampler(r, err);
 	r->counting_ns = clock_monotonic_ns();
 	if (r->raw)
 		raw_set_scanning(r->raw, false);

@@ -70,7 +70,7 @@ struct recorder {
 	bool is_paused;           /* counting is off */
 	bool has_single;          /* single counters were switched since then */
 	bool was_steered;         /* paused, or a rate changed: the counters' values show less */
-	bool is_sampling;         /* the in-kernel sampler is attached */
+	bool is_sampling;         /* the in-kernel sampler has counted */
 	bool samples_by_tables;   /* it walks stacks by unwind tables */
 };
 
@@ -80,8 +80,8 @@ int recorder_start(struct recorder *r, struct error *err);
 /* Opens a pipeline into `dir`, or turns the present one to it. */
 int recorder_open_session(struct recorder *r, const char *dir, struct error *err);
 
-/* Attaches the in-kernel sampler, which begins its counting. */
-int recorder_start_sampler(struct recorder *r, struct error *err);
+/* The in-kernel sampler begins to count: threads wait since before that. */
+void recorder_begin_waits(struct recorder *r);
 
 bool is_command_target(const struct recorder_config *c);
 bool has_pid_target(const struct recorder_config *c);

@@ -255,10 +255,6 @@ in_mount_namespace() {
 }
 
 @test "what does not go with counting in the kernel" {
-	run assay record --collector bpf -D 1 -- true
-	refused 2 "--collector=bpf of a command, process or thread does not go with"
-	run assay record --collector bpf -e cpu-clock -e task-clock -- true
-	refused 2 "--collector=bpf of a command, process or thread counts one event alone"
 	run assay record -a --collector bpf --call-graph dwarf -- true
 	refused 2 "--call-graph=dwarf"
 }

@@ -158,6 +158,17 @@ has_chain() {
 	assay export -i "$1" --weight samples -o s.folded && grep -q 'main;level;level;.*level;bottom' s.folded
 }
 
+# A child that inherits several counters keeps them apart.
+several_events_by_bpf() {
+	assay record --collector bpf -e cpu-clock -e task-clock -o s -- sh -c '/programs/split 0.5cpu; /programs/split 0.5cpu' 2>log
+	has "in-kernel unwinding" log
+	assay report -i s --by event --format csv -t 0 >events.csv
+	cat events.csv
+	n=$(sed -n 's/^cpu-clock,\([0-9]*\),.*/\1/p' events.csv)
+	between 300 "$n" 100000 "samples of cpu-clock"
+	between $((n * 9 / 10)) "$(sed -n 's/^task-clock,\([0-9]*\),.*/\1/p' events.csv)" $((n * 11 / 10)) "samples of task-clock"
+}
+
 # awk here has no square root.
 share_is() {
 	awk -v n="$1" -v total="$2" -v percent="$3" 'BEGIN {

@@ -147,6 +147,7 @@ check "a module's code, from its file" a_module_s_source_and_code
 check "kernel symbols with KASLR" kernel_symbols_with_kaslr
 check "the kernel's code, from /proc/kcore" the_kernel_s_code_from_kcore
 check "the in-kernel sampler, through a program without frame pointers" by_bpf
+check "several events of a command, by BPF" several_events_by_bpf
 check "time that threads wait" time_that_threads_wait
 check "an ordinary user at perf_event_paranoid -1" unprivileged_at -1 all all
 check "an ordinary user at perf_event_paranoid 0" unprivileged_at 0 all all

@@ -555,6 +555,7 @@ check "modules, by BPF" modules bpf before
 check "an ordinary user's command, at perf_event_paranoid 2" nobody_s_command
 check "an ordinary user at perf_event_paranoid 3" nobody_at_3
 check "deferred chains of perf record" deferred_chains
+[ "$extent" != short ] || check "several events of a command, by BPF" several_events_by_bpf
 [ "$extent" != short ] || exit 0
 check "modules loaded during the recording, by rings" modules perf during
 check "modules loaded during the recording, by BPF" modules bpf during

@@ -10,6 +10,10 @@ char LICENSE[] SEC("license") = "GPL";
 /* Set before loading, by tests of the kernel's refusal alone. */
 const volatile bool is_to_be_refused = false;
 
+/* Set until counting begins: the reader attaches a counter, which enables it, before it may count.
+ */
+__u32 is_waiting;
+
 /*
  * Set by the reader while we run. Counts go to the map of the epoch's parity, so the reader can
  * empty the other map without a race.
@@ -31,9 +35,29 @@ struct {
 	__type(value, struct count_value);
 } overflows SEC(".maps");
 
+const volatile bool with_event_programs = false; /* set before loading */
+
+/* The counter whose program runs on this CPU: the kernel runs one program of perf at a time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} event_counter SEC(".maps");
+
+static __always_inline __u32 counter_of(struct bpf_perf_event_data *ctx)
+{
+	__u32 zero = 0, *counter;
+
+	if (!with_event_programs)
+		return bpf_get_attach_cookie(ctx);
+	counter = bpf_map_lookup_elem(&event_counter, &zero);
+	return counter ? *counter : 0;
+}
+
 static __always_inline void count_overflow(struct bpf_perf_event_data *ctx)
 {
-	__u32 counter = bpf_get_attach_cookie(ctx);
+	__u32 counter = counter_of(ctx);
 	struct count_value *v = bpf_map_lookup_elem(&overflows, &counter);
 
 	if (v) {
@@ -102,7 +126,7 @@ static __always_inline bool count(struct bpf_perf_event_data *ctx, const struct 
 		.tid = (__u32)id,
 		.cpu = bpf_get_smp_processor_id(),
 		.app = s->pid == PID_OTHER ? FILE_NONE : app_of(bpf_get_current_task_btf()),
-		.counter = bpf_get_attach_cookie(ctx),
+		.counter = counter_of(ctx),
 		.cgroup = current_cgroup(),
 	};
 
@@ -119,6 +143,8 @@ int sample(struct bpf_perf_event_data *ctx)
 
 	if (is_to_be_refused) /* far beyond the context's end */
 		return *((volatile int *)ctx + 1024);
+	if (is_waiting)
+		return 0;
 	if (!is_chosen()) {
 		count_overflow(ctx);
 		lose(SAMPLER_OTHERS);
@@ -130,6 +156,35 @@ int sample(struct bpf_perf_event_data *ctx)
 		lose(SAMPLER_COUNTS_FULL);
 	return 0;
 }
+
+/* The program above, for those that only know the number of their counter. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} event_sampler SEC(".maps");
+
+static __always_inline int sample_event(struct bpf_perf_event_data *ctx, __u32 number)
+{
+	__u32 zero = 0, *counter = bpf_map_lookup_elem(&event_counter, &zero);
+
+	if (counter) {
+		*counter = number;
+		bpf_tail_call(ctx, &event_sampler, 0);
+	}
+	lose(SAMPLER_COUNTS_FULL);
+	return 0;
+}
+
+#define X(n)                                            \
+	SEC("perf_event")                               \
+	int sample_##n(struct bpf_perf_event_data *ctx) \
+	{                                               \
+		return sample_event(ctx, n);            \
+	}
+SAMPLER_EVENTS(X)
+#undef X
 
 #include "collect/bpf/kernel_locks.h"
 #include "collect/bpf/off_cpu.h"

@@ -96,6 +96,10 @@ struct file_entry {
 	__u32 is_certain; /* the place comes from the running user code */
 };
 
+/* The counters that threads can have at once: a program each (sampler.bpf.c). */
+#define SAMPLER_EVENTS(X)  X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#define SAMPLER_EVENTS_MAX 8
+
 /* The BPF programs that capture stacks, where one may interrupt another one (stack.h). */
 enum capture_slot {
 	SLOT_SAMPLE,
