@@ -403,7 +403,7 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 	for (size_t i = 0; i < c->counters->n; i++) {
 		struct target own = *t;
 
-		if (c->counters->data[i].carrier)
+		if (c->counters->data[i].carrier || c->counters->data[i].in_kernel)
 			continue;
 		if (c->counters->data[i].of_all_threads) {
 			if (is_open_from(r, o->n_former, (uint32_t)i))

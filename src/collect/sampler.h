@@ -36,7 +36,7 @@ struct sampler_waits {
 };
 
 struct sampler_config {
-	const struct counters *counters; /* may be empty */
+	const struct counters *counters; /* those with `in_kernel`; may be none */
 	const struct counter_sources *sources;
 	const struct cpu_list *cpus;
 	bool with_stacks;

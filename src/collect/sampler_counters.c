@@ -104,6 +104,23 @@ static int attach_counter(struct sampler *s, const struct sampler_config *c, siz
 	return 0;
 }
 
+/* Those that the rings do not bring. */
+static int attach_counters(struct sampler *s, struct place place, struct error *err)
+{
+	const struct sampler_config *c = &s->config;
+	size_t first = s->fds.n;
+	int e = 0;
+
+	for (size_t k = 0; !e && k < c->counters->n; k++) {
+		const struct counter *counter = &c->counters->data[k];
+
+		if (counter->in_kernel &&
+		    (place.cpu < 0 || counter_is_on_cpu(counter, (uint32_t)place.cpu)))
+			e = attach_counter(s, c, k, place, first, err);
+	}
+	return e;
+}
+
 static void detach_from(struct sampler *s, size_t first)
 {
 	while (s->fds.n > first) {
@@ -124,9 +141,7 @@ int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err)
 	bool has_former = false;
 	int e = 0;
 
-	for (size_t k = 0; !e && k < c->counters->n; k++)
-		if (counter_is_on_cpu(&c->counters->data[k], cpu))
-			e = attach_counter(s, c, k, (struct place){ -1, (int32_t)cpu }, first, err);
+	e = attach_counters(s, (struct place){ -1, (int32_t)cpu }, err);
 	if (e < 0)
 		detach_from(s, first);
 	for (size_t i = 0; i < first; i++) {
@@ -141,18 +156,6 @@ int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err)
 	return e == -EBUSY && has_former ? 0 : e;
 }
 
-static int attach_thread(struct sampler *s, struct place place, struct error *err)
-{
-	const struct sampler_config *c = &s->config;
-	size_t first = s->fds.n;
-	int e = 0;
-
-	for (size_t k = 0; !e && k < c->counters->n; k++)
-		if (place.cpu < 0 || counter_is_on_cpu(&c->counters->data[k], (uint32_t)place.cpu))
-			e = attach_counter(s, c, k, place, first, err);
-	return e;
-}
-
 static int attach_threads(struct sampler *s, struct error *err)
 {
 	const struct sampler_config *c = &s->config;
@@ -162,7 +165,7 @@ static int attach_threads(struct sampler *s, struct error *err)
 	for (size_t i = 0; !e && i < c->n_tids * n; i++) {
 		int32_t cpu = c->tids_on_cpus ? (int32_t)c->cpus->data[i % n] : -1;
 
-		e = attach_thread(s, (struct place){ c->tids[i / n], cpu }, err);
+		e = attach_counters(s, (struct place){ c->tids[i / n], cpu }, err);
 	}
 	return e;
 }
@@ -217,7 +220,8 @@ void sampler_each_event(const struct sampler *s,
 		struct perf_event_attr attr = pace_attr(c);
 
 		attr.size = sizeof(attr);
-		visit(context, c->name, &attr, NULL, 0);
+		if (c->in_kernel)
+			visit(context, c->name, &attr, NULL, 0);
 	}
 }
 

@@ -43,9 +43,9 @@ static uint64_t samples_a_second(const struct sampler_config *c)
 {
 	uint64_t rate = 0;
 
-	for (size_t i = 0; i < c->counters->n; i++)
-		rate += c->counters->data[i].attr.freq ? c->counters->data[i].attr.sample_freq
-						       : 10000;
+	vec_foreach (c->counters, counter)
+		if (counter->in_kernel)
+			rate += counter->attr.freq ? counter->attr.sample_freq : 10000;
 	return rate * c->cpus->n;
 }
 
@@ -105,7 +105,7 @@ static void prepare_events(struct sampler_bpf *b, const struct sampler_config *c
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
 		bpf_program__set_autoload(programs[i],
 					  b->rodata->with_event_programs && i < c->counters->n);
-	bpf_program__set_autoload(b->progs.sample, c->counters->n > 0);
+	bpf_program__set_autoload(b->progs.sample, samples_a_second(c) > 0);
 }
 
 static int set_event_sampler(const struct sampler_bpf *b, struct error *err)

@@ -108,8 +108,9 @@ static const struct option_spec record_options[] = {
 	  "machine, and for a command or process that runs Python, PHP, Ruby or Perl: only "
 	  "this program sees their functions. assay chooses it if the command or its script names "
 	  "the interpreter. A command like *make* names none: give *bpf*. If it is not permitted, "
-	  "assay uses the rings and says so. *--raw*, *--alloc* and *--call-graph=dwarf* need the "
-	  "rings.",
+	  "assay uses the rings and says so. *--raw* and *--call-graph=dwarf* need the rings, and "
+	  "so do "
+	  "samples of tracepoints and probes.",
 	  0, 0, "best|perf|bpf" },
 	{ 0, "no-exact-time", NULL, OPT_FLAG, FIELD(no_exact_time), NULL,
 	  "keep the second of each sample, not its time",

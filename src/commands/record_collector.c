@@ -54,12 +54,12 @@ static bool is_any(struct interpreter found)
  */
 static bool is_for_sampler(const struct record_setup *s)
 {
-	if (!counters_fit_sampler(&s->counters))
-		return false;
 	if (record_is_by_cpu(s))
-		return strcmp(s->args.call_graph, "dwarf") != 0;
+		return counters_fit_sampler(&s->counters) &&
+		       strcmp(s->args.call_graph, "dwarf") != 0;
 	return (is_any(s->interpreters.runs) || is_any(s->interpreters.may_run)) &&
-	       s->counters.n <= SAMPLER_EVENTS_MAX && !strcmp(s->args.call_graph, "best");
+	       counters_n_for_sampler(&s->counters) && s->counters.n <= SAMPLER_EVENTS_MAX &&
+	       !strcmp(s->args.call_graph, "best");
 }
 
 /* The session's note says why the functions of the target's language are missing. */
@@ -89,7 +89,7 @@ static void record_note_trampoline(struct record_setup *s, const char *why)
 /* Why the sampler does not see the functions of the target's language, though it may be loaded. */
 static void record_tell_unfit(struct record_setup *s)
 {
-	const struct counter *rings_only = counters_unfit_for_sampler(&s->counters);
+	const struct counter *for_rings = counters_find_for_rings(&s->counters);
 	char why[160];
 
 	if (record_is_by_cpu(s) || !s->interpreters.runs.language)
@@ -97,13 +97,39 @@ static void record_tell_unfit(struct record_setup *s)
 	if (strcmp(s->args.call_graph, "best") != 0)
 		snprintf(why, sizeof(why), "--call-graph=%s follows native frames alone",
 			 s->args.call_graph);
-	else if (rings_only)
+	else if (!s->counters.n)
+		snprintf(why, sizeof(why), "stacks of allocations have native frames alone");
+	else if (!counters_n_for_sampler(&s->counters))
 		snprintf(why, sizeof(why), "samples of '%.64s' come through rings",
-			 rings_only->name);
+			 for_rings->name);
 	else
 		snprintf(why, sizeof(why), "a BPF program takes at most %u events",
 			 SAMPLER_EVENTS_MAX);
-	record_note_missing(s, s->interpreters.runs.language, why);
+	if (s->args.python_trampoline && s->interpreters.runs.language == LANGUAGE_PYTHON)
+		record_note_trampoline(s, why);
+	else
+		record_note_missing(s, s->interpreters.runs.language, why);
+}
+
+/* What comes beside the sampler has no frames of languages. */
+static void record_note_beside(struct record_setup *s)
+{
+	const struct counter *for_rings = counters_find_for_rings(&s->counters);
+	size_t n_others = s->counters.n - counters_n_for_sampler(&s->counters);
+	enum language language = s->interpreters.runs.language;
+	char what[128] = "stacks of allocations", others[32] = "";
+	size_t n = strlen(s->note);
+
+	if (!language || record_is_by_cpu(s) || (!for_rings && !s->args.alloc))
+		return;
+	if (n_others > 1)
+		snprintf(others, sizeof(others), " and %zu more", n_others - 1);
+	if (for_rings)
+		snprintf(what, sizeof(what), "samples of '%.64s'%s", for_rings->name, others);
+	log_info("%s have no %s functions: BPF does not take them", what, language_names[language]);
+	snprintf(s->note + n, sizeof(s->note) - n,
+		 "%s%s have no %s functions: BPF does not take them", n ? "; " : "", what,
+		 language_names[language]);
 }
 
 bool record_begin_trampoline(const struct record_setup *s, bool in_kernel)
@@ -144,32 +170,46 @@ static void record_tell_rings(struct record_setup *s, const struct sampler_suppo
 		record_log_rings(support);
 }
 
+/* Requested events that BPF can't take are no error: the rings take all. */
+static bool has_events_for_sampler(const struct record_setup *s)
+{
+	bool has_some = counters_n_for_sampler(&s->counters) > 0;
+	bool are_too_many = !record_is_by_cpu(s) && s->counters.n > SAMPLER_EVENTS_MAX;
+
+	if (!has_some && s->counters.n)
+		log_info("BPF does not take samples of '%s': collecting through rings",
+			 s->counters.data[0].name);
+	else if (are_too_many)
+		log_info("more than %u events of a command or process: collecting through rings",
+			 SAMPLER_EVENTS_MAX);
+	return has_some && !are_too_many;
+}
+
 bool record_choose_sampler(struct record_setup *s)
 {
 	static const struct counter_sources sources;
 	bool is_best = !strcmp(s->args.collector, "best");
 	struct sampler_support support;
 
-	if (s->args.raw || s->args.alloc || s->trace.has_trace ||
-	    !strcmp(s->args.collector, "perf"))
+	if (s->args.raw || s->trace.has_trace || !strcmp(s->args.collector, "perf"))
 		return false;
 	find_interpreters(s);
 	if (is_best && !s->labels.in_program.n && !is_for_sampler(s)) {
 		record_tell_unfit(s);
 		return false;
 	}
-	if (!record_is_by_cpu(s) && s->counters.n > SAMPLER_EVENTS_MAX) {
-		log_info("more than %u events of a command or process: collecting through rings",
-			 SAMPLER_EVENTS_MAX);
+	if (!has_events_for_sampler(s))
 		return false;
-	}
 	sampler_support_check(&sources, &support);
 	if (support.obstacle != OBSTACLE_NONE) {
 		record_tell_rings(s, &support);
 		return false;
 	}
 	/* Copied stacks are better than those by frame pointer. */
-	return !is_best || strcmp(s->args.call_graph, "best") || support.can_unwind;
+	if (is_best && !strcmp(s->args.call_graph, "best") && !support.can_unwind)
+		return false;
+	record_note_beside(s);
+	return true;
 }
 
 int record_check_off_cpu(const struct record_setup *s, struct error *err)

@@ -63,12 +63,14 @@ static int check_alloc(struct record_setup *s, struct error *err)
 	if (record_is_by_cpu(s) || s->tids.n || !(s->pids.n || s->operands.n))
 		return error_set(err, -EINVAL,
 				 "--alloc is for a command, or for running processes (-p)");
-	if (a->raw || a->kcore || record_has_waits(a) || !strcmp(a->collector, "bpf") ||
-	    strcmp(a->store, "native") != 0)
+	if (a->raw || a->kcore || record_has_waits(a) || strcmp(a->store, "native") != 0)
 		return error_set(
 			err, -EINVAL,
 			"--alloc does not go with --off-cpu, --kernel-locks, --raw, -b, -j, "
-			"--kcore, --store or --collector=bpf");
+			"--kcore or --store");
+	if (!a->events.n && !a->page_faults && !strcmp(a->collector, "bpf"))
+		return error_set(err, -EINVAL,
+				 "--alloc without -e has no samples for --collector=bpf");
 	s->alloc_by_probes = alloc_needs_probes(s);
 	return 0;
 }

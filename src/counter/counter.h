@@ -51,6 +51,7 @@ struct counter {
 	 * switches.
 	 */
 	bool of_all_threads;
+	bool in_kernel;   /* the in-kernel sampler counts its samples; else the rings bring them */
 	const char *ext;  /* "ibs_op": its samples are made of the raw ones of this PMU, by its
 			     event_code (pipeline/ext.h); NULL: they are as they come */
 	uint32_t carrier; /* 1 + the index of the counter that brings these raw samples, which is

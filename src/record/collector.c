@@ -8,17 +8,48 @@
 #include "collect/sampler.h"
 #include "counter/sources.h"
 
-const struct counter *counters_unfit_for_sampler(const struct counters *counters)
+static bool is_for_sampler(const struct counter *c)
 {
-	vec_foreach (counters, c)
-		if (c->attr.type == PERF_TYPE_TRACEPOINT || c->ext || c->probed)
-			return c;
-	return NULL;
+	return c->attr.type != PERF_TYPE_TRACEPOINT && !c->ext && !c->probed;
 }
 
 bool counters_fit_sampler(const struct counters *counters)
 {
-	return !counters_unfit_for_sampler(counters);
+	vec_foreach (counters, c)
+		if (!is_for_sampler(c))
+			return false;
+	return true;
+}
+
+static bool is_group_for_sampler(const struct counters *counters, const struct counter *member)
+{
+	vec_foreach (counters, c)
+		if ((c == member || (c->group && c->group == member->group)) && !is_for_sampler(c))
+			return false;
+	return true;
+}
+
+void counters_choose_in_kernel(struct counters *counters)
+{
+	vec_foreach (counters, c)
+		c->in_kernel = is_group_for_sampler(counters, c);
+}
+
+size_t counters_n_for_sampler(const struct counters *counters)
+{
+	size_t n = 0;
+
+	vec_foreach (counters, c)
+		n += is_group_for_sampler(counters, c);
+	return n;
+}
+
+const struct counter *counters_find_for_rings(const struct counters *counters)
+{
+	vec_foreach (counters, c)
+		if (!is_group_for_sampler(counters, c))
+			return c;
+	return NULL;
 }
 
 /* If each event can be a sample, the rate has no limit: 16 KB with each are too much. */
@@ -40,7 +71,7 @@ bool counters_fit_copies(const struct counters *counters)
 	bool fit = true;
 
 	for (size_t i = 0; i < counters->n; i++)
-		fit &= is_for_copies(&counters->data[i]);
+		fit &= counters->data[i].in_kernel || is_for_copies(&counters->data[i]);
 	return fit;
 }
 

@@ -101,7 +101,7 @@ static int follow_event(struct event_sink *sink, const struct event *e)
 	int r;
 
 	place_files(k, e->time_ns);
-	r = event_push(pipeline_sink(k->pipeline), e);
+	r = event_push(k->next, e);
 	if (r >= 0 && e->type == EVENT_MAPPING && e->mapping.ino) {
 		struct thread_view thread = machine_thread(k->machine, e->pid, e->tid);
 		uint64_t file = in_kernel_file_hash(e->mapping.dev, e->mapping.ino);
@@ -515,7 +515,7 @@ void in_kernel_expect_interpreters(struct in_kernel *k)
 }
 
 struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeline,
-				struct machine *machine, bool with_tables)
+				struct machine *machine, struct event_sink *next, bool with_tables)
 {
 	struct in_kernel *k = xcalloc(1, sizeof(*k));
 
@@ -525,6 +525,7 @@ struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeli
 	k->first_wait = UINT32_MAX;
 	k->copy_ns = UINT64_MAX;
 	k->sink.push = follow_event;
+	k->next = next;
 	k->sampler = sampler;
 	k->pipeline = pipeline;
 	k->machine = machine;

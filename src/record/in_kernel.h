@@ -19,9 +19,12 @@ struct machine;
 struct pipeline;
 struct sampler;
 
-/* `with_tables`: the sampler walks by unwind tables (sampler_can_unwind()) and needs them. */
+/*
+ * The side band goes on to `next`, which gives it to the pipeline. `with_tables`: the sampler walks
+ * by unwind tables (sampler_can_unwind()) and needs them.
+ */
 struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeline,
-				struct machine *machine, bool with_tables);
+				struct machine *machine, struct event_sink *next, bool with_tables);
 void in_kernel_free(struct in_kernel *k); /* NULL is fine; the sampler stays the caller's */
 
 /*

@@ -66,7 +66,7 @@ struct java_stack_counts {
 
 struct in_kernel {
 	struct sampler_visitor visitor;
-	struct event_sink sink;
+	struct event_sink sink, *next;
 	struct sampler *sampler;
 	struct pipeline *pipeline;
 	struct machine *machine;

@@ -29,6 +29,7 @@
 #include "heap/heap_samples.h"
 #include "machine/proc.h"
 #include "pipeline/ext.h"
+#include "record/collector.h"
 #include "record/cpu_account.h"
 #include "record/in_kernel.h"
 #include "record/pid_namespace.h"
@@ -482,7 +483,7 @@ static void count_missed(struct recorder *r)
 		const struct rings_tally *t = &own;
 		uint64_t missed;
 
-		if (r->config->in_kernel)
+		if (c->in_kernel)
 			own = tally_in_kernel(r, i);
 		else
 			t = rings_tally(r->rings, i);
@@ -641,6 +642,9 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 	for (size_t i = 0; i < config->counters->n; i++)
 		vec_push(&r.counters, config->counters->data[i]);
 	pace_find(config->sources, &r.counters);
+	if (config->in_kernel)
+		counters_choose_in_kernel(&r.counters);
+	r.for_rings = config->in_kernel ? counters_find_for_rings(&r.counters) : NULL;
 	r.machine = machine_new(NULL);
 	if (is_command_target(config))
 		machine_trust_parents(r.machine);

@@ -74,7 +74,7 @@ int recorder_switch_event(struct recorder *r, const char *name, bool is_on, stru
 		i++;
 	if (i == r->counters.n)
 		return no_such_event(r, name, err);
-	if (r->config->in_kernel)
+	if (r->counters.data[i].in_kernel)
 		sampler_pause_counter(r->sampler, i, !is_on);
 	else
 		e = rings_pause_counter(r->rings, i, !is_on, err);
@@ -190,7 +190,7 @@ int recorder_set_rate(struct recorder *r, uint32_t counter, uint64_t rate, struc
 	next.attr.sample_period = rate; /* or sample_freq: one place */
 	period = pace_period(&next);
 	period = period ? period : rate;
-	if (r->sampler && r->config->in_kernel)
+	if (r->counters.data[counter].in_kernel)
 		e = sampler_set_rate(r->sampler, counter, rate, period, err);
 	else
 		e = rings_set_rate(r->rings, counter, rate, period, err);

@@ -24,6 +24,7 @@
 #include "pipeline/ext.h"
 #include "pipeline/off_cpu.h"
 #include "pipeline/session_dir.h"
+#include "record/collector.h"
 #include "record/cpu_account.h"
 #include "record/in_kernel.h"
 #include "record/labels.h"
@@ -133,6 +134,21 @@ static char *describe_target(const struct recorder_config *c)
 
 /* Setting up, in the order in which a failure costs least. */
 
+static const char *collector_text(const struct recorder *r)
+{
+	const struct recorder_config *c = r->config;
+	bool has_probes = r->heap && heap_has_probes(r->heap);
+
+	if (r->heap && c->in_kernel)
+		return has_probes ? "uprobes on the functions for memory, and BPF"
+				  : "preloaded library, and BPF";
+	if (r->heap)
+		return has_probes ? "uprobes on the functions for memory" : "preloaded library";
+	if (c->in_kernel && !r->for_rings)
+		return "BPF";
+	return c->in_kernel || recorder_n_waits(c) ? "perf rings and BPF" : "perf rings";
+}
+
 int recorder_open_session(struct recorder *r, const char *dir, struct error *err)
 {
 	const struct recorder_config *c = r->config;
@@ -146,12 +162,7 @@ int recorder_open_session(struct recorder *r, const char *dir, struct error *err
 		.os_release = r->host.os_release,
 		.arch = r->host.arch,
 		.cpu_model = r->host.cpu_model,
-		.collector = c->in_kernel          ? "BPF"
-			     : recorder_n_waits(c) ? "perf rings and BPF"
-			     : r->heap             ? heap_has_probes(r->heap)
-							     ? "uprobes on the functions for memory"
-							     : "preloaded library"
-						   : "perf rings",
+		.collector = collector_text(r),
 		.stacks = stack_source_texts[r->result->stacks],
 		.note = c->note,
 		.n_cpus = r->n_online,
@@ -249,13 +260,23 @@ static void begin_account(struct recorder *r)
 	r->cpu_account = cpu_account_begin(&config);
 }
 
+/* Beside the in-kernel sampler, the samples of the rings have the stacks that they have alone. */
+static bool recorder_copies_stacks(const struct recorder *r)
+{
+	const struct recorder_config *c = r->config;
+
+	if (!c->in_kernel)
+		return c->stacks == STACKS_COPIED;
+	return c->stacks == STACKS_IN_KERNEL && r->for_rings && counters_fit_copies(&r->counters);
+}
+
 static int open_rings(struct recorder *r, struct error *err)
 {
 	const struct recorder_config *c = r->config;
 	static const struct counters none;
 	struct rings_config rings = {
 		.backend = c->backend,
-		.counters = c->in_kernel ? &none : &r->counters,
+		.counters = c->in_kernel && !r->for_rings ? &none : &r->counters,
 		.with_inodes = !c->raw, /* a build id is a claim of the file */
 		/* perf's own tools would also need records of all existing cgroups */
 		.with_cgroup = !c->raw && !(c->merged & SEPARATE_CGROUP),
@@ -278,7 +299,7 @@ static int open_rings(struct recorder *r, struct error *err)
 	};
 	int e;
 
-	if (c->stacks != STACKS_COPIED || c->in_kernel)
+	if (!recorder_copies_stacks(r))
 		rings.stack_bytes = 0;
 	else if (!c->stack_bytes)
 		rings.stack_bytes = ring_room_stack_bytes(&rings);
@@ -287,7 +308,8 @@ static int open_rings(struct recorder *r, struct error *err)
 	if (c->is_stacks_wish && rings.stack_bytes &&
 	    (e == -EOPNOTSUPP || e == -ENOSYS || e == -EINVAL)) {
 		rings.stack_bytes = 0;
-		r->result->stacks = STACKS_FRAME_POINTERS;
+		if (!c->in_kernel)
+			r->result->stacks = STACKS_FRAME_POINTERS;
 		e = rings_open(&rings, &r->rings, err);
 	}
 	return e;
@@ -507,7 +529,9 @@ static int follow_sampler(struct recorder *r, struct error *err)
 		pipeline_expect_trampolines(r->pipeline);
 	if (!r->sampler)
 		return 0;
-	r->in_kernel = in_kernel_new(r->sampler, r->pipeline, r->machine, r->samples_by_tables);
+	r->in_kernel = in_kernel_new(r->sampler, r->pipeline, r->machine,
+				     r->heap ? heap_sink(r->heap) : pipeline_sink(r->pipeline),
+				     r->samples_by_tables);
 	if (c->in_kernel && r->samples_by_tables) {
 		pipeline_expect_languages(r->pipeline);
 		if (is_command_target(c))

@@ -64,14 +64,16 @@ struct recorder {
 	uint64_t stop_ns;                 /* the first request to the command to stop; 0: none */
 
 	struct counters counters; /* the config's, with the present rates */
-	struct pollfd control;    /* the steering descriptor; -1: none */
-	char *dir;                /* of the session in progress */
-	uint64_t written_bytes;   /* of the sessions before it */
-	bool is_paused;           /* counting is off */
-	bool has_single;          /* single counters were switched since then */
-	bool was_steered;         /* paused, or a rate changed: the counters' values show less */
-	bool is_sampling;         /* the in-kernel sampler has counted */
-	bool samples_by_tables;   /* it walks stacks by unwind tables */
+	const struct counter
+		*for_rings;     /* in_kernel: the first one of the rings all the same; NULL */
+	struct pollfd control;  /* the steering descriptor; -1: none */
+	char *dir;              /* of the session in progress */
+	uint64_t written_bytes; /* of the sessions before it */
+	bool is_paused;         /* counting is off */
+	bool has_single;        /* single counters were switched since then */
+	bool was_steered;       /* paused, or a rate changed: the counters' values show less */
+	bool is_sampling;       /* the in-kernel sampler has counted */
+	bool samples_by_tables; /* it walks stacks by unwind tables */
 };
 
 /* Opens everything and begins to count; on failure the session's place is unchanged. */

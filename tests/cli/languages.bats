@@ -379,8 +379,8 @@ need_stops() {
 }
 
 # The samples of cpu-clock in s are those of golden.py, with its functions.
-check_clock() {
-	[ "$(fact s .collector)" = BPF ]
+check_clock() { # [COLLECTOR]
+	[ "$(fact s .collector)" = "${1-BPF}" ]
 	assay export -q -i s --format speedscope -o s.json event:cpu-clock
 	"$BATS_TEST_DIRNAME/language_stacks.py" s.json ${plain:+"$plain"}
 }
@@ -399,7 +399,7 @@ check_ticks() { # EVENT
 	need_python
 	cp "$ROOT/tests/programs/lang/golden.py" .
 	options=("--off-cpu" "--page-faults" "-e task-clock" "--off-cpu -e task-clock -e page-faults")
-	[ ! -d /sys/kernel/tracing/events/lock ] || options+=("--kernel-locks")
+	[ ! -e /sys/kernel/tracing/events/lock/contention_begin ] || options+=("--kernel-locks")
 	for option in "${options[@]}"; do
 		# shellcheck disable=SC2086
 		assay record -e cpu-clock -F 500 $option -o s -- "$PYTHON" golden.py 200 >cpu_ms
@@ -451,6 +451,28 @@ check_ticks() { # EVENT
 	record_samples 1000 s event:cpu-clock -e cpu-clock -e task-clock --off-cpu -C 0 -D 10 -F "$(at_most 997)" -p "$python"
 	check_clock
 	[ "$(fact s '([.events[].samples] | add) - .samples')" = 0 ]
+}
+
+@test "Python's functions are in the CPU samples beside tracepoints and allocations, and a note names those without" {
+	need_python
+	cp "$ROOT/tests/programs/lang/golden.py" .
+	run assay record -e cpu-clock -F 500 --alloc -o s -- "$PYTHON" golden.py 200
+	echo "$output"
+	[ "$status" = 0 ]
+	[[ "$output" == *"stacks of allocations have no Python functions"* ]]
+	check_clock "preloaded library, and BPF"
+	[ "$(fact s '.events[] | select(.name == "alloc-bytes") | .samples')" -gt 0 ]
+	run assay record --alloc -o s -- "$PYTHON" golden.py 5
+	[[ "$output" == *"Python functions are missing: stacks of allocations have native frames alone"* ]]
+	[ -d /sys/kernel/tracing/events/sched ] || skip "no tracefs here: tracepoints were not tried"
+	assay record -e sched:sched_switch -e cpu-clock -e task-clock -F 500 -o s -- "$PYTHON" golden.py 200 >cpu_ms
+	check_clock "perf rings and BPF"
+	check_ticks cpu-clock
+	check_ticks task-clock
+	[ "$(fact s '.events[] | select(.name == "sched:sched_switch") | .samples')" -gt 0 ]
+	[[ "$(assay info s)" == *"samples of 'sched:sched_switch' have no Python functions"* ]]
+	run assay record -e sched:sched_switch -o s -- "$PYTHON" golden.py 5
+	[[ "$output" == *"Python functions are missing: samples of 'sched:sched_switch' come through rings"* ]]
 }
 
 @test "more events than BPF programs go through rings, and the report says so" {
