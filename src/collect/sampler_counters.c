@@ -136,7 +136,6 @@ static void detach_from(struct sampler *s, size_t first)
  */
 int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err)
 {
-	const struct sampler_config *c = &s->config;
 	size_t first = s->fds.n;
 	bool has_former = false;
 	int e = 0;

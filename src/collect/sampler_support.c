@@ -218,7 +218,7 @@ static int load_all_programs(const struct sampler_support *support, struct error
 						    .first_counter = 1,
 						    .targets = &target,
 						    .n_targets = 1 };
-	struct counter clock = { .attr = { .freq = 1, .sample_freq = 99 } };
+	struct counter clock = { .attr = { .freq = 1, .sample_freq = 99 }, .in_kernel = true };
 	const struct counters counters = { .data = &clock, .n = 1, .cap = 1 };
 	uint32_t cpu = 0;
 	const struct cpu_list cpus = { .data = &cpu, .n = 1, .cap = 1 };

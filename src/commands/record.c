@@ -105,12 +105,9 @@ static const struct option_spec record_options[] = {
 	  "With *bpf*, a program in the kernel walks stacks by unwind tables and counts "
 	  "equal stacks of a thread in a map. assay reads the map once a second, so only "
 	  "counts and new stacks leave the kernel. This is the best for the whole "
-	  "machine, and for a command or process that runs Python, PHP, Ruby or Perl: only "
-	  "this program sees their functions. assay chooses it if the command or its script names "
-	  "the interpreter. A command like *make* names none: give *bpf*. If it is not permitted, "
-	  "assay uses the rings and says so. *--raw* and *--call-graph=dwarf* need the rings, and "
-	  "so do "
-	  "samples of tracepoints and probes.",
+	  "machine, and for what runs Python, PHP, Ruby or Perl: only this program sees their "
+	  "functions. assay chooses it if the command or its script names the interpreter; for "
+	  "*make*, say, give *bpf*. Without the rights for it, assay uses the rings and says so.",
 	  0, 0, "best|perf|bpf" },
 	{ 0, "no-exact-time", NULL, OPT_FLAG, FIELD(no_exact_time), NULL,
 	  "keep the second of each sample, not its time",

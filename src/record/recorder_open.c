@@ -15,7 +15,6 @@
 #include "base/mem.h"
 #include "collect/cgroup.h"
 #include "collect/cpu_watch.h"
-#include "collect/process_clock.h"
 #include "collect/ring_room.h"
 #include "collect/sampler.h"
 #include "counter/reason.h"
@@ -25,7 +24,6 @@
 #include "pipeline/off_cpu.h"
 #include "pipeline/session_dir.h"
 #include "record/collector.h"
-#include "record/cpu_account.h"
 #include "record/in_kernel.h"
 #include "record/labels.h"
 #include "record/interpreter.h"
@@ -229,35 +227,6 @@ static int open_raw(struct recorder *r, struct error *err)
 	e = raw_open(&raw, &r->raw, err);
 	r->start_ns = clock_monotonic_ns(); /* reading the kernel's symbols takes time */
 	return e;
-}
-
-bool recorder_has_account(const struct recorder *r)
-{
-	const struct recorder_config *c = r->config;
-
-	return c->with_cpu_times && !c->raw && !c->cgroup && !c->filter && !c->by_thread &&
-	       !c->tids->n && !recorder_has_trace(r);
-}
-
-static void begin_account(struct recorder *r)
-{
-	const struct recorder_config *c = r->config;
-	struct cpu_account_config config = {
-		.is_machine = c->whole_machine,
-		.has_all_cpus = !c->cpus->n,
-		.has_throttles = !c->in_kernel,
-		.cpus = &r->cpus,
-		.pids = c->pids->data,
-		.n_pids = c->pids->n,
-		.tids = r->tids.data,
-		.n_tids = r->tids.n,
-		.rings = r->rings,
-	};
-
-	if (!recorder_has_account(r))
-		return;
-	config.exits_fd = c->whole_machine && c->cpus->n ? -ENODATA : exit_times_open();
-	r->cpu_account = cpu_account_begin(&config);
 }
 
 /* Beside the in-kernel sampler, the samples of the rings have the stacks that they have alone. */
@@ -646,7 +615,7 @@ static int start_counting(struct recorder *r, struct error *err)
 	int e = 0;
 
 	if (is_command && !c->in_kernel)
-		begin_account(r);
+		recorder_begin_account(r);
 	if (r->heap)
 		heap_begin(r->heap, r->pipeline, r->machine,
 			   (uint32_t)c->counters->n + recorder_n_waits(c));
@@ -660,7 +629,7 @@ static int start_counting(struct recorder *r, struct error *err)
 	if (e < 0)
 		return e;
 	if (!is_command || c->in_kernel)
-		begin_account(r);
+		recorder_begin_account(r);
 	/* from the first sample on, or a busy machine lets rings fill up before they are read */
 	if (c->whole_machine)
 		real_time_guard_begin(&r->real_time);

@@ -97,6 +97,7 @@ int recorder_gather(struct recorder *r, struct error *err);
  * name, of single threads, and of recordings in perf's format.
  */
 bool recorder_has_account(const struct recorder *r);
+void recorder_begin_account(struct recorder *r); /* if it does */
 
 /* The sink of the rings' events. */
 struct event_sink *side_band_sink(struct recorder *r);

@@ -44,17 +44,22 @@ static __always_inline struct contention_key contention_of(const void *lock)
 	};
 }
 
-static __always_inline void fill_contention(struct contention *c, const struct work *w)
+/* Not inline: the walk of the stack needs the room of its value. */
+static __noinline void keep_contention(const struct contention_key *key, __u64 stack,
+				       __u64 start_ns)
 {
+	struct contention c = { .start_ns = start_ns };
 	__u64 id = bpf_get_current_pid_tgid();
 
-	c->key.stack = w->s.hash;
-	c->key.pid = id >> 32;
-	c->key.tid = (__u32)id;
-	c->key.counter = locks_counter;
-	c->key.cgroup = current_cgroup();
-	c->key.app = app_of(bpf_get_current_task_btf());
-	bpf_get_current_comm(c->key.comm, sizeof(c->key.comm));
+	c.key.stack = stack;
+	c.key.pid = id >> 32;
+	c.key.tid = (__u32)id;
+	c.key.counter = locks_counter;
+	c.key.cgroup = current_cgroup();
+	c.key.app = app_of(bpf_get_current_task_btf());
+	bpf_get_current_comm(c.key.comm, sizeof(c.key.comm));
+	if (bpf_map_update_elem(&contentions, key, &c, BPF_ANY))
+		lose(SAMPLER_LOCKS_FULL);
 }
 
 /*
@@ -65,20 +70,18 @@ SEC("tracepoint/lock/contention_begin")
 int contention_began(struct trace_event_raw_contention_begin *ctx)
 {
 	struct contention_key key = contention_of(ctx->lock_addr);
-	struct contention c = { .start_ns = bpf_ktime_get_ns() }, *known;
+	__u64 now_ns = bpf_ktime_get_ns();
+	struct contention *known;
 	struct work *w;
 
 	if (!is_target(bpf_get_current_pid_tgid()))
 		return 0;
 	known = ctx->flags & LOCK_IS_MUTEX ? bpf_map_lookup_elem(&contentions, &key) : NULL;
-	if (known && c.start_ns - known->start_ns < CONTENTION_LOST_NS)
+	if (known && now_ns - known->start_ns < CONTENTION_LOST_NS)
 		return 0;
 	w = capture_stack(ctx, SLOT_LOCK, NULL);
-	if (!w || !send_stack(SLOT_LOCK, w))
-		return 0;
-	fill_contention(&c, w);
-	if (bpf_map_update_elem(&contentions, &key, &c, BPF_ANY))
-		lose(SAMPLER_LOCKS_FULL);
+	if (w && send_stack(SLOT_LOCK, w))
+		keep_contention(&key, w->s.hash, now_ns);
 	return 0;
 }
 

@@ -136,6 +136,14 @@ static __always_inline struct wait *own_wait(__u32 tid)
 	return bpf_map_lookup_elem(&waits, &tid);
 }
 
+/* Not inline: walks of stacks need the room. */
+static __noinline void note_waiting_thread(struct wait *wait)
+{
+	wait->cgroup = current_cgroup();
+	wait->app = app_of(bpf_get_current_task_btf());
+	bpf_get_current_comm(wait->comm, sizeof(wait->comm));
+}
+
 /* The current thread's stack, if the budget permits. False: no room for the stack. */
 static __always_inline bool capture_wait(void *ctx, struct wait *wait, bool is_likely_long)
 {
@@ -143,9 +151,7 @@ static __always_inline bool capture_wait(void *ctx, struct wait *wait, bool is_l
 	struct work *w;
 	bool is_sent;
 
-	wait->cgroup = current_cgroup();
-	wait->app = app_of(bpf_get_current_task_btf());
-	bpf_get_current_comm(wait->comm, sizeof(wait->comm));
+	note_waiting_thread(wait);
 	if (!may_capture(now_ns, is_likely_long))
 		return true;
 	w = capture_stack(ctx, SLOT_SWITCH, NULL);
@@ -157,8 +163,8 @@ static __always_inline bool capture_wait(void *ctx, struct wait *wait, bool is_l
 	return is_sent;
 }
 
-/* It is known only now. */
-static __always_inline __u64 detail_of(struct wait *wait)
+/* It is known only now. Not inline: walks of stacks need the room. */
+static __noinline __u64 detail_of(struct wait *wait)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
@@ -209,7 +215,8 @@ static __always_inline __u64 end_wait(struct wait *wait, __u64 now_ns)
 	return wait->was_long ? now_ns - start_ns : 0;
 }
 
-static __always_inline void count_wait(const struct wait *wait, __u32 tid, __u64 ns)
+/* Not inline: walks of stacks need the room of its key. */
+static __noinline void count_wait(const struct wait *wait, __u32 tid, __u64 ns)
 {
 	struct count_key key = { .tid = tid };
 

@@ -117,7 +117,8 @@ static __always_inline bool count_key(const struct count_key *key, __u64 period)
 	return count_sum(key, period);
 }
 
-static __always_inline bool count(struct bpf_perf_event_data *ctx, const struct stack_message *s)
+/* Not inline: the walk of the stack needs the room of its key. */
+static __noinline bool count(struct bpf_perf_event_data *ctx, const struct stack_message *s)
 {
 	__u64 id = own_pid_tgid();
 	struct count_key key = {
