@@ -17,7 +17,7 @@ src/open/input_new.c|1|a vmlinux that the user names
 src/pipeline/lang_names.c|3|8 KiB that BPF has copied, one pass, no memory (docs/security.md, fuzz/lang_code); a question would hold up the rings
 src/record/interpreter.c|3|the command that the user starts, and the libraries that it needs
 src/record/pid_namespace.c|1|/proc/kallsyms
-src/record/program_files.c|2|the command that the user starts
+src/record/program_files.c|2|the command that the user starts, and interpreters that root alone can change
 src/symbol/symbolizer/explain.c|2|files of the kernel and its modules
 src/symbol/file_table.c|1|the vdso, which the kernel has made
 src/symbol/function_names.c|1|kernel symbols for a filter

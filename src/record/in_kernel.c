@@ -505,11 +505,16 @@ void in_kernel_expect_program(struct in_kernel *k, int32_t pid, const char *path
 	program_files_fini(&files);
 }
 
-void in_kernel_expect_interpreters(struct in_kernel *k)
+void in_kernel_expect_interpreters(struct in_kernel *k, const int32_t *pids, size_t n)
 {
 	struct program_files files = { 0 };
 
-	interpreter_files_find("/proc", &files);
+	for (size_t i = 0; i < n; i++)
+		interpreter_files_of_process("/proc", pids[i], &files);
+	if (!n)
+		interpreter_files_find("/proc", &files);
+	else
+		program_files_add_modules(&files);
 	expect_files(k, getpid(), &files);
 	program_files_fini(&files);
 }

@@ -34,8 +34,9 @@ void in_kernel_free(struct in_kernel *k); /* NULL is fine; the sampler stays the
  */
 void in_kernel_expect_program(struct in_kernel *k, int32_t pid, const char *path);
 
-/* The same for all interpreters that the machine is likely to run. */
-void in_kernel_expect_interpreters(struct in_kernel *k);
+/* The same for the interpreters that these processes run; n 0: that the machine is likely to run.
+ */
+void in_kernel_expect_interpreters(struct in_kernel *k, const int32_t *pids, size_t n);
 
 /* The sink of the side band: it learns the paths of files, and passes all events on. */
 struct event_sink *in_kernel_sink(struct in_kernel *k);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -34,6 +35,27 @@ static const struct interpreter_name *name_of(const char *file)
 	return NULL;
 }
 
+/*
+ * Whether only root can change the file. Its headers are read here, without the parser, and they
+ * name other files. So a file of any other user is left to the looks at files that a recording
+ * meets. A path elsewhere may be on a file system that never answers.
+ */
+static bool is_of_system(const char *path)
+{
+	struct stat st;
+
+	return (!strncmp(path, "/usr/", 5) || !strncmp(path, "/opt/", 5)) && !stat(path, &st) &&
+	       S_ISREG(st.st_mode) && !st.st_uid && !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static void add_program(const char *path, struct program_files *out)
+{
+	char real[PATH_MAX];
+
+	if (out->n < INTERPRETER_FILES_MAX && realpath(path, real) && is_of_system(real))
+		program_files_find(real, out);
+}
+
 static const char *last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -47,7 +69,7 @@ static void add_java(const char *path, struct program_files *out)
 	cleanup(free_at_exit) char *library =
 		xasprintf("%.*s../lib/server/libjvm.so", (int)(last_part(path) - path), path);
 
-	program_files_find(library, out);
+	add_program(library, out);
 }
 
 static void add_installed(const char *folder, struct program_files *out)
@@ -60,10 +82,29 @@ static void add_installed(const char *folder, struct program_files *out)
 		cleanup(free_at_exit) char *path = xasprintf("%s/%s", folder, entry->d_name);
 
 		if (name && !name->is_on_stack)
-			program_files_find(path, out);
+			add_program(path, out);
 	}
 	if (dir)
 		closedir(dir);
+}
+
+void interpreter_files_of_process(const char *proc, int32_t pid, struct program_files *out)
+{
+	cleanup(free_at_exit) char *link = xasprintf("%s/%d/exe", proc, pid);
+	const struct interpreter_name *name;
+	char path[PATH_MAX];
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+
+	if (n <= 0)
+		return;
+	path[n] = '\0';
+	name = name_of(last_part(path));
+	if (!name || !is_of_system(path))
+		return;
+	if (!strcmp(name->name, "java"))
+		add_java(path, out);
+	else
+		add_program(path, out);
 }
 
 static void add_running(const char *proc, struct program_files *out)
@@ -71,21 +112,9 @@ static void add_running(const char *proc, struct program_files *out)
 	DIR *dir = opendir(proc);
 	struct dirent *entry;
 
-	while (dir && (entry = readdir(dir))) {
-		cleanup(free_at_exit) char *link = xasprintf("%s/%s/exe", proc, entry->d_name);
-		const struct interpreter_name *name;
-		char path[PATH_MAX];
-		ssize_t n = atoi(entry->d_name) > 0 ? readlink(link, path, sizeof(path) - 1) : -1;
-
-		if (n <= 0)
-			continue;
-		path[n] = '\0';
-		name = name_of(last_part(path));
-		if (name && !strcmp(name->name, "java"))
-			add_java(path, out);
-		else if (name)
-			program_files_find(path, out);
-	}
+	while (dir && (entry = readdir(dir)))
+		if (atoi(entry->d_name) > 0)
+			interpreter_files_of_process(proc, atoi(entry->d_name), out);
 	if (dir)
 		closedir(dir);
 }

@@ -6,11 +6,18 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 struct program_files;
 
 /*
  * Adds the interpreters whose frames are in their heap, in the usual folders, and those that run
  * now, also Node.js and Java. Links are followed. A file is known by its name alone. `proc`:
- * "/proc".
+ * "/proc". Only files below /usr and /opt that root alone can change are added, and no more
+ * interpreters once there are INTERPRETER_FILES_MAX files.
  */
+#define INTERPRETER_FILES_MAX 128
 void interpreter_files_find(const char *proc, struct program_files *out);
+
+/* The same for one process. */
+void interpreter_files_of_process(const char *proc, int32_t pid, struct program_files *out);

@@ -463,11 +463,8 @@ static void expect_running(struct recorder *r)
 
 	if (!c->interpreters || !(c->interpreters->runs.language || c->interpreters->runs.is_go))
 		return;
-	for (size_t i = 0; i < ids->n; i++) {
-		cleanup(free_at_exit) char *path = xasprintf("/proc/%d/exe", ids->data[i]);
-
-		in_kernel_expect_program(r->in_kernel, ids->data[i], path);
-	}
+	if (ids->n)
+		in_kernel_expect_interpreters(r->in_kernel, ids->data, ids->n);
 }
 
 /*
@@ -506,7 +503,7 @@ static int follow_sampler(struct recorder *r, struct error *err)
 		if (is_command_target(c))
 			expect_command(r);
 		else if (c->whole_machine || c->cgroup)
-			in_kernel_expect_interpreters(r->in_kernel);
+			in_kernel_expect_interpreters(r->in_kernel, NULL, 0);
 		else
 			expect_running(r);
 	}
@@ -612,6 +609,7 @@ static int start_counting(struct recorder *r, struct error *err)
 {
 	const struct recorder_config *c = r->config;
 	bool is_command = is_command_target(c);
+	bool is_listed = c->pids->n || c->tids->n;
 	int e = 0;
 
 	if (is_command && !c->in_kernel)
@@ -619,8 +617,15 @@ static int start_counting(struct recorder *r, struct error *err)
 	if (r->heap)
 		heap_begin(r->heap, r->pipeline, r->machine,
 			   (uint32_t)c->counters->n + recorder_n_waits(c));
-	e = follow_sampler(r, err); /* reads files, and nothing reads the rings meanwhile */
-	if (!e && !is_command)
+	/*
+	 * The sampler's part reads files, and nothing reads the rings meanwhile. Side bands of the
+	 * whole machine would fill them up; those of chosen processes fit, and have their children.
+	 */
+	if (is_listed)
+		e = rings_enable_side_band(r->rings, err);
+	if (!e)
+		e = follow_sampler(r, err);
+	if (!e && !is_command && !is_listed)
 		e = rings_enable_side_band(r->rings, err);
 	if (!e)
 		e = attach_heap(r, err);

@@ -17,7 +17,6 @@
 #include "lang/detect.h"
 #include "lang/language.h"
 #include "lang/process_context.h"
-#include "record/program_files.h"
 
 /* Line tables. */
 
@@ -494,77 +493,6 @@ static void a_program_is_linked_with_its_loader_and_libc(void **state)
 	file_unmap(&file);
 }
 
-static bool has_file(const struct program_files *f, const char *part)
-{
-	vec_foreach (f, path)
-		if (strstr(*path, part))
-			return true;
-	return false;
-}
-
-static void a_programs_files_are_found_once_each(void **state)
-{
-	struct program_files files = { 0 };
-
-	(void)state;
-#if !defined(__x86_64__)
-	skip_because("the emulator has the libraries elsewhere");
-#endif
-	program_files_find("/proc/self/exe", &files);
-	assert_true(has_file(&files, "test_lang"));
-	/* glibc before 2.34 has a version in these names: /libc-2.31.so */
-	assert_true(has_file(&files, "/libc.so.6") || has_file(&files, "/libc-2."));
-	assert_true(has_file(&files, "/ld-linux") || has_file(&files, "/ld-2."));
-	for (size_t i = 0; i < files.n; i++)
-		for (size_t k = 0; k < i; k++)
-			assert_string_not_equal(files.data[i], files.data[k]);
-	program_files_fini(&files);
-}
-
-static void put_file(const char *folder, const char *name)
-{
-	cleanup(free_at_exit) char *path = xasprintf("%s/%s", folder, name);
-	FILE *f = fopen(path, "w");
-
-	assert_non_null(f);
-	fclose(f);
-}
-
-static void modules_of_python_are_found_beside_it(void **state)
-{
-	static const char *const folders[] = { "bin", "lib", "lib/python3.11",
-					       "lib/python3.11/lib-dynload" };
-	struct program_files files = { 0 };
-	char prefix[] = "/tmp/assay-modules-XXXXXX";
-	cleanup(free_at_exit) char *python = NULL, *library = NULL, *other = NULL;
-
-	(void)state;
-	assert_non_null(mkdtemp(prefix));
-	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-		cleanup(free_at_exit) char *path = xasprintf("%s/%s", prefix, folders[i]);
-
-		assert_return_code(mkdir(path, 0700), 0);
-	}
-	put_file(prefix, "bin/python3.11");
-	put_file(prefix, "bin/python3-config");
-	put_file(prefix, "lib/libpython3.11.so.1.0");
-	put_file(prefix, "lib/python3.11/lib-dynload/_bz2.cpython-311.so");
-	put_file(prefix, "lib/python3.11/lib-dynload/notes.txt");
-	python = xasprintf("%s/bin/python3.11", prefix);
-	library = xasprintf("%s/lib/libpython3.11.so.1.0", prefix);
-	other = xasprintf("%s/bin/python3-config", prefix);
-	program_files_find(other, &files);
-	program_files_add_modules(&files);
-	assert_int_equal(files.n, 1);
-	program_files_find(python, &files);
-	program_files_find(library, &files);
-	program_files_add_modules(&files);
-	assert_int_equal(files.n, 4);
-	assert_true(has_file(&files, "/lib/python3.11/lib-dynload/_bz2.cpython-311.so"));
-	program_files_fini(&files);
-	assert_int_equal(file_remove_tree(prefix, NULL), 0);
-}
-
 static void put_field(struct buf *out, uint8_t number, const void *bytes, size_t size)
 {
 	buf_u8(out, (uint8_t)(number << 3 | 2));
@@ -680,8 +608,6 @@ int main(void)
 		cmocka_unit_test(each_exported_symbol_is_found_by_the_hash_table),
 		cmocka_unit_test(a_program_that_runs_no_language_is_none),
 		cmocka_unit_test(a_program_is_linked_with_its_loader_and_libc),
-		cmocka_unit_test(a_programs_files_are_found_once_each),
-		cmocka_unit_test(modules_of_python_are_found_beside_it),
 		cmocka_unit_test(attributes_of_threads_have_the_numbers_of_their_names),
 		cmocka_unit_test(a_process_context_is_known_by_its_header),
 	};
