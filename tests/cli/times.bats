@@ -262,7 +262,7 @@ is_packed_anew() {
 	assay report -i s -l --weight wall | grep -q '^ *wall time'
 	[ "$(assay report -i s -l --weight wall --format json | jq -r .header.weight)" = wall ]
 	run assay report -i "$ROOT/tests/data/session-format-1" --weight wall
-	refused 1 "need the times of samples, and this session has whole seconds"
+	refused 1 "--weight wall and --by parallelism need exact times: record or import it again"
 }
 
 # tests/data/session-format-4 has 120 samples of two threads, and a wait of 40 ms with its waker. Functions serial
