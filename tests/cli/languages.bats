@@ -176,7 +176,10 @@ while True: spin()'
 	has '_PyEval_EvalFrameDefault;' native.folded
 	run ! grep -qE '_PyEval_EvalFrameDefault;([^;]*;)?spin' both.folded
 	has '^[^;]*;*<module>;everything;callback;spin_callback;spin ' language.folded
-	has 'builtin_sorted' both.folded
+	# A C function between those of Python, where the build has its name: Debian's is stripped.
+	if grep -q builtin_sorted native.folded; then
+		has builtin_sorted both.folded
+	fi
 	run ! grep -q 'everything.*builtin_sorted' language.folded
 	run ! grep -qE ';spin[; ]' native.folded
 	symbols() { jq -r '.frames[].symbol // empty' "$1.script"; }
@@ -184,7 +187,9 @@ while True: spin()'
 	symbols language >language.symbols
 	symbols both >both.symbols
 	has -x '_PyEval_EvalFrameDefault' native.symbols
-	has -x builtin_sorted both.symbols
+	if grep -qx builtin_sorted native.symbols; then
+		has -x builtin_sorted both.symbols
+	fi
 	has -x spin both.symbols
 	has -x spin language.symbols
 	run ! grep -qx spin native.symbols
