@@ -26,7 +26,8 @@ static const char *lost_language(const struct profile *p, const char *path)
 		     reasons[i].language == jit_language_of(path) && r <= (int)reasons[i].last; r++)
 			if (p->losses[r] && (most < 0 || p->losses[r] > p->losses[most]))
 				most = r;
-	return most < 0 ? NULL : loss_texts[most].text;
+	/* A few stacks from before the file was read do not explain code without names. */
+	return most < 0 || p->losses[most] < p->n_selected / 20 ? NULL : loss_texts[most].text;
 }
 
 static const char *switch_of_image(const struct profile *p, const struct profile_image *image)

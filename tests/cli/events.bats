@@ -138,7 +138,7 @@ failed_with() {
 	# It touches pages of its heap: a fault each, in a call chain without frame pointers in the C library.
 	faults=(python3 -c 'b = bytearray(40 << 20)')
 	counted=$(assay stat -e page-faults:u --format json -- "${faults[@]}" 2>&1 | jq '.counts[0].count')
-	assay record -e page-faults:u,cpu-clock:u -o s -- "${faults[@]}" 2>messages
+	assay record --collector perf -e page-faults:u,cpu-clock:u -o s -- "${faults[@]}" 2>messages
 	has "stacks: copied stacks" messages
 	sampled=$(samples_of s event:page-faults:u)
 	lost=$(fact s .lost) # a few dozen on a machine that is 20 times too busy

@@ -104,7 +104,7 @@ while True: spin()'
 	assay annotate -i s --search-dir "$PWD" "image:$PWD/golden.py" spin >annotated # other tests have one, too
 	has 'x += i \* i' annotated
 	# FILE:FUNCTION is a function of a source file.
-	assay annotate -i s --search-dir "$PWD" golden.py:spin >annotated
+	assay annotate -i s --search-dir "$PWD" golden.py:spin "image:$PWD/golden.py" >annotated # other tests have one, too
 	has 'x += i \* i' annotated
 	assay annotate -i s --search-dir "$PWD" "$PWD/golden.py:sp*n" 'language="python"' >annotated
 	has 'x += i \* i' annotated

@@ -65,7 +65,7 @@ need_ordinary_user() {
 			# shellcheck disable=SC2317,SC2329 # record_until calls it
 			is_whole() { has_samples 100 s app:bare && [ "$(from_start s app:bare)" -ge 90 ]; }
 			# shellcheck disable=SC2086 # words
-			record_until is_whole -o s $options -e cpu-clock:u -F "$(at_most 997)" -- ./bare 0.4
+			record_until is_whole -o s $options -e cpu-clock:u -F "$(at_most 997)" -- ./bare 1000
 			assay export -i s -o s.folded app:bare
 			has ';main;outer;.*;compare;leaf' s.folded
 			[ "$(fact s '.losses."stack-guessed"')" -ge 90 ]
