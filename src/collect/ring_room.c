@@ -46,8 +46,9 @@ static uint64_t sum_of_rates(const struct rings_config *c)
 {
 	uint64_t rate = 0;
 
-	for (size_t i = 0; i < c->counters->n; i++)
-		rate += MIN(rate_of(&c->counters->data[i]), MAX_RATE_HZ);
+	vec_foreach (c->counters, counter)
+		if (!counter->in_kernel)
+			rate += MIN(rate_of(counter), MAX_RATE_HZ);
 	return MIN(rate, MAX_RATE_HZ);
 }
 
@@ -136,8 +137,8 @@ int ring_room_nap_ms(const struct rings_config *c, size_t ring_bytes)
 	uint64_t bytes = RECORD_BYTES + c->stack_bytes + (c->with_callchain ? CHAIN_BYTES : 0);
 	uint64_t a_second = sum_of_rates(c) * bytes;
 
-	for (size_t i = 0; i < c->counters->n; i++)
-		if (!has_rate(&c->counters->data[i]))
+	vec_foreach (c->counters, counter)
+		if (!counter->in_kernel && !has_rate(counter))
 			return 0;
 	return (int)MIN((uint64_t)ring_bytes / 4 * 1000 / MAX(a_second, 1), NAP_MAX_MS);
 }

@@ -571,8 +571,7 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 	r = r ? r : record_check_labels(s, in_kernel, &err);
 	if (!r)
 		r = record_find_target(s, in_kernel, &err);
-	if (!r)
-		r = copy_kernel(s, &err);
+	r = r ? r : copy_kernel(s, &err);
 	if (!r)
 		record_children_begin(&s->children, &s->pids, s->args.with_children);
 	/* a plain perf.data file has no description of the list's tracepoints */
@@ -583,6 +582,7 @@ static int record(const struct command *self, struct record_setup *s, struct rec
 	if (r < 0 && in_kernel && result.has_sampler_failed &&
 	    !(record_has_waits(&s->args) && record_is_by_cpu(s)) && !s->labels.in_program.n) {
 		log_warning("%s: collecting through rings instead", err.text);
+		record_note_fallback(s);
 		err = (struct error){ 0 };
 		r = record_find_target(s, false, &err);
 		if (!r)

@@ -117,7 +117,7 @@ static void record_note_beside(struct record_setup *s)
 	const struct counter *for_rings = counters_find_for_rings(&s->counters);
 	size_t n_others = s->counters.n - counters_n_for_sampler(&s->counters);
 	enum language language = s->interpreters.runs.language;
-	char what[128] = "stacks of allocations", others[32] = "";
+	char what[160] = "stacks of allocations", others[32] = "";
 	size_t n = strlen(s->note);
 
 	if (!language || record_is_by_cpu(s) || (!for_rings && !s->args.alloc))
@@ -125,11 +125,20 @@ static void record_note_beside(struct record_setup *s)
 	if (n_others > 1)
 		snprintf(others, sizeof(others), " and %zu more", n_others - 1);
 	if (for_rings)
-		snprintf(what, sizeof(what), "samples of '%.64s'%s", for_rings->name, others);
+		snprintf(what, sizeof(what), "samples of '%.64s'%s%s", for_rings->name, others,
+			 s->args.alloc ? ", and stacks of allocations," : "");
 	log_info("%s have no %s functions: BPF does not take them", what, language_names[language]);
 	snprintf(s->note + n, sizeof(s->note) - n,
 		 "%s%s have no %s functions: BPF does not take them", n ? "; " : "", what,
 		 language_names[language]);
+}
+
+void record_note_fallback(struct record_setup *s)
+{
+	s->note[s->note_len] = '\0';
+	if (s->interpreters.runs.language && !record_is_by_cpu(s))
+		record_note_missing(s, s->interpreters.runs.language,
+				    "the BPF program could not be started");
 }
 
 bool record_begin_trampoline(const struct record_setup *s, bool in_kernel)
@@ -191,6 +200,7 @@ bool record_choose_sampler(struct record_setup *s)
 	bool is_best = !strcmp(s->args.collector, "best");
 	struct sampler_support support;
 
+	s->note_len = strlen(s->note);
 	if (s->args.raw || s->trace.has_trace || !strcmp(s->args.collector, "perf"))
 		return false;
 	find_interpreters(s);

@@ -14,6 +14,9 @@
  */
 bool record_choose_sampler(struct record_setup *s);
 
+/* The sampler could not be started. So s->note says more than record_choose_sampler() wrote. */
+void record_note_fallback(struct record_setup *s);
+
 /*
  * Only BPF can measure off-CPU time. Without it, the command fails rather than recording only a
  * half.

@@ -45,6 +45,7 @@ struct record_setup {
 	struct cpu_list cpus;
 	bool alloc_by_probes; /* struct recorder_config */
 	char note[256];
+	size_t note_len; /* before record_choose_sampler() */
 	char **argv;
 	struct trace_plan trace;
 	struct record_labels labels;
@@ -60,10 +61,4 @@ struct record_setup {
 static inline bool record_has_waits(const struct record_args *a)
 {
 	return a->off_cpu || a->kernel_locks;
-}
-
-/* Whether counting is switched on and off during the recording. */
-static inline bool record_is_steered(const struct record_setup *s)
-{
-	return s->args.control || s->args.delay;
 }

@@ -294,6 +294,8 @@ void pipeline_add(struct pipeline *p, const struct pipeline_sample *s)
 	if (s->leaf_loss >= 0)
 		pipeline_lose(p, (enum loss_reason)s->leaf_loss, s->counter, s->samples);
 	pipeline_lose(p, LOSS_FRAME_UNMAPPED, s->counter, s->n_unmapped * s->samples);
+	if (sample.n_frames < s->n_frames)
+		pipeline_lose(p, LOSS_CHAIN_CUT, s->counter, s->samples);
 	memcpy(p->frames, s->frames, sample.n_frames * sizeof(*p->frames));
 	sample.n_frames =
 		add_cut(p, p->frames, sample.n_frames, s->is_cut || sample.n_frames < s->n_frames);

@@ -19,11 +19,12 @@ static const char *lost_language(const struct profile *p, const char *path)
 		{ LANGUAGE_JAVA, LOSS_JAVA_STATE, LOSS_JAVA_COLLECTOR },
 		{ LANGUAGE_JAVASCRIPT, LOSS_JAVASCRIPT_STATE, LOSS_JAVASCRIPT_COLLECTOR },
 	};
+	enum language language = jit_language_of(path);
 	int most = -1;
 
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
 		for (int r = reasons[i].first;
-		     reasons[i].language == jit_language_of(path) && r <= (int)reasons[i].last; r++)
+		     reasons[i].language == language && r <= (int)reasons[i].last; r++)
 			if (p->losses[r] && (most < 0 || p->losses[r] > p->losses[most]))
 				most = r;
 	/* A few stacks from before the file was read do not explain code without names. */

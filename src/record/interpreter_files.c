@@ -52,7 +52,7 @@ static void add_program(const char *path, struct program_files *out)
 {
 	char real[PATH_MAX];
 
-	if (out->n < INTERPRETER_FILES_MAX && realpath(path, real) && is_of_system(real))
+	if (out->n < INSTALLED_FILES_MAX && realpath(path, real) && is_of_system(real))
 		program_files_find(real, out);
 }
 

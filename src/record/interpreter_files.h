@@ -14,9 +14,9 @@ struct program_files;
  * Adds the interpreters whose frames are in their heap, in the usual folders, and those that run
  * now, also Node.js and Java. Links are followed. A file is known by its name alone. `proc`:
  * "/proc". Only files below /usr and /opt that root alone can change are added, and no more
- * interpreters once there are INTERPRETER_FILES_MAX files.
+ * interpreters once there are INSTALLED_FILES_MAX files.
  */
-#define INTERPRETER_FILES_MAX 128
+#define INSTALLED_FILES_MAX 128
 void interpreter_files_find(const char *proc, struct program_files *out);
 
 /* The same for one process. */

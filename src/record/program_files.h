@@ -14,7 +14,7 @@
 struct program_files {
 	char **data; /* absolute paths, without links */
 	size_t n, cap;
-	size_t most;
+	size_t most; /* of files, which the function at hand sets */
 };
 
 /*

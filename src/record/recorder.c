@@ -460,12 +460,13 @@ static void report_unsampled(struct recorder *r, uint32_t counter, uint64_t n)
 	pipeline_lose(r->pipeline, LOSS_UNSAMPLED, counter, n);
 }
 
-/* Of threads. They have one counter each, on all CPUs. */
+/* Of threads. They have a counter on all CPUs together, or with -C one on each of these. */
 static struct rings_tally tally_in_kernel(struct recorder *r, uint32_t counter)
 {
 	struct rings_tally t = sampler_tally(r->sampler, counter);
+	uint64_t n_places = r->config->cpus->n ? r->cpus.n : 1;
 
-	t.n_begun = t.n_fds + (r->config->by_thread ? 0 : rings_n_started(r->rings));
+	t.n_begun = t.n_fds + (r->config->by_thread ? 0 : rings_n_started(r->rings) * n_places);
 	return t;
 }
 
@@ -483,6 +484,8 @@ static void count_missed(struct recorder *r)
 		const struct rings_tally *t = &own;
 		uint64_t missed;
 
+		if (c->in_kernel && !r->tids.n) /* of CPUs: sampler_collect_missed() has them */
+			continue;
 		if (c->in_kernel)
 			own = tally_in_kernel(r, i);
 		else
@@ -565,7 +568,7 @@ static int recorder_finish(struct recorder *r, struct error *err)
 	report_features(r);
 	if (!r->config->whole_machine && !r->config->cgroup)
 		count_protected(r);
-	if ((!r->config->in_kernel || r->tids.n) && !r->was_steered)
+	if (!r->was_steered)
 		count_missed(r);
 	if (r->config->control && r->config->control->ended)
 		r->config->control->ended(r->config->control->context, r);

@@ -462,6 +462,12 @@ static void symbol_sources_are_looked_for(void **state)
 	/* LuaJIT runs without a map; assay reads Java's functions. */
 	put_program(m, 13, "/usr/bin/java");
 	put_program(m, 14, "/usr/bin/luajit-2.1");
+	put_program(m, 15, "/usr/bin/qemu-ga"); /* its name alone says nothing */
+	put(m, "proc/14/maps", "55550000-55560000 r-xp 0 08:01 77 /usr/bin/luajit-2.1\n");
+	put(m, "proc/15/maps", "7fff0000-7fff2000 r-xp 00000000 00:00 0                  [vdso]\n");
+	f = find(m, "perf maps");
+	assert_finding(&f, PROBE_OK, "perf-PID.map, 1 there now", "");
+	put(m, "proc/14/maps", "7f000000-7f010000 r-xp 00000000 00:00 0 \n");
 	f = find(m, "perf maps");
 	assert_finding(&f, PROBE_LIMITED, "1 there now, none of luajit-2.1 (process 14)", "");
 	assert_non_null(strstr(f.meaning, "build LuaJIT with -DLUAJIT_USE_PERFTOOLS"));

@@ -312,6 +312,21 @@ static void code_of_files_calls_some_frames_alone(void **state)
 	assert_false(java_is_entered_from(&w, &none));
 }
 
+/* A recursion: one of the method's places in the bytecode is known from a class before. */
+static void a_method_of_a_former_class_is_not_taken_for_its_successor(void **state)
+{
+	const struct java_frame own = { 0 };
+	const struct java_frame former = { .n_proof = 1, .proof = { { 0x1000, KNOWN_ALL, 1 } } };
+	struct work w = { 0 };
+
+	(void)state;
+	assert_true(java_is_same_method(&w, &own, 0x2000));
+	assert_true(java_is_same_method(&w, &own, 0x2000));
+	assert_int_equal(w.java.n_methods, 1);
+	assert_false(java_is_same_method(&w, &former, 0x2000));
+	assert_true(java_is_same_method(&w, &own, 0x2000));
+}
+
 static void the_words_of_a_proof_are_those_of_its_bytes(void **state)
 {
 	(void)state;
@@ -408,6 +423,7 @@ int main(void)
 		cmocka_unit_test(the_sampler_walks_as_the_reader),
 		cmocka_unit_test(code_of_files_calls_some_frames_alone),
 		cmocka_unit_test(the_words_of_a_proof_are_those_of_its_bytes),
+		cmocka_unit_test(a_method_of_a_former_class_is_not_taken_for_its_successor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,15 +43,31 @@ static __always_inline bool java_is_same(const struct java_frame *f)
 /* More methods take too much time in an interrupt: the stack is copied. */
 #define JAVA_METHODS_MAX 128
 
-/* The proof of a method is compared once for the frames of a recursion. */
+static __always_inline __u64 java_proof(const struct java_frame *f)
+{
+	__u64 all = f->n_proof;
+
+	for (__u32 i = 0; i < JAVA_PROOF_MAX && i < f->n_proof; i++)
+		all = mix(mix(mix(all, f->proof[i].at), f->proof[i].bytes), f->proof[i].value);
+	return all;
+}
+
+/*
+ * The proof of a method is compared once for the frames of a recursion. Each of its places in the
+ * bytecode has an entry of its own, and one of them may be of a former method at the address. So
+ * an entry with another proof is compared, too.
+ */
 static __always_inline bool java_is_same_method(struct work *w, const struct java_frame *f,
 						__u64 method)
 {
-	if (method == w->java.method)
+	__u64 proof = java_proof(f);
+
+	if (method == w->java.method && proof == w->java.proof)
 		return true;
 	if (w->java.n_methods++ >= JAVA_METHODS_MAX || !java_is_same(f))
 		return false;
 	w->java.method = method;
+	w->java.proof = proof;
 	return true;
 }
 

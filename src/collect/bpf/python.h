@@ -128,7 +128,8 @@ static __always_inline void python_consider(struct work *w, __u64 thread)
 	s->n_found++;
 }
 
-#define PYTHON_STATES_MAX 1024 /* of all interpreters and threads */
+/* States and interpreters that one stack looks at. This is an interrupt. */
+#define PYTHON_STATES_MAX 512
 
 /* A step through the states of all interpreters. */
 static long python_next_state(__u32 i, void *slot)
@@ -144,6 +145,8 @@ static long python_next_state(__u32 i, void *slot)
 	l = &w->lang.runtime.python;
 	s = &w->lang.python;
 	here = s->state;
+	if (s->n_looked++ >= PYTHON_STATES_MAX)
+		return 1;
 	if (here) {
 		python_consider(w, here);
 		s->is_broken = !read_word(here + l->thread_next, &s->state);

@@ -56,7 +56,6 @@ struct perl_walk {
 
 #define LANGUAGE_OWNERS 512 /* a power of two above half of MAX_USER_WORDS */
 
-/* Frames of a language: those of the first runtime that the stack meets. */
 /* Python's states of the running thread: one for each interpreter that it runs. */
 #define PYTHON_NESTED_MAX 4
 
@@ -65,12 +64,14 @@ struct python_search {
 	__u64 interpreter, state;      /* the next ones of the lists */
 	__u64 found;
 	__u32 n_used, n_found;
+	__u32 n_looked;   /* states and interpreters, of all searches of the stack */
 	__u32 is_several; /* the process has several interpreters */
 	__u32 is_broken;  /* not all states could be looked at */
 	__u32 is_wanted;  /* the next step of the walk looks at them; … */
 	__u32 is_over;    /* … it has, for the frame at hand */
 };
 
+/* Frames of a language: those of the first runtime that the stack meets. */
 struct language_walk {
 	struct lang_runtime runtime; /* language 0: none met yet */
 	__u64 base;                  /* lang/runtime.h */
@@ -105,7 +106,8 @@ struct java_walk {
 	__u64 process;           /* its key; 0: not asked for yet */
 	__u64 same_as;           /* sending: struct raw_stack_message */
 	struct unwind_rule rule; /* of the frame at hand */
-	__u64 method;            /* the last interpreted one; 0: none */
+	__u64 method;            /* the last interpreted one; 0: none … */
+	__u64 proof;             /* … and its proof, mixed into one number */
 	__u32 n_methods;         /* whose proof was compared */
 	__u32 callee;            /* flags of the last frame; 0: it was none of Java */
 	__u32 is_met;            /* the stack has code of Java or JavaScript */

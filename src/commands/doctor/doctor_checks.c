@@ -314,6 +314,44 @@ static bool program_of(const char *proc, const char *pid, char out[static PATH_M
 	return out[0] == '/';
 }
 
+/* Whether a process is of another container, whose /tmp and numbers of processes are others. */
+static bool is_elsewhere(const char *proc, const char *pid)
+{
+	static const char *const kinds[] = { "mnt", "pid" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		cleanup(free_at_exit) char *its = xasprintf("%s/%s/ns/%s", proc, pid, kinds[i]);
+		cleanup(free_at_exit) char *own = xasprintf("%s/self/ns/%s", proc, kinds[i]);
+		struct stat a, b;
+
+		if (stat(its, &a) == 0 && stat(own, &b) == 0 && a.st_ino != b.st_ino)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a process has made code: executable memory that is of no file. */
+static bool has_made_code(const char *proc, const char *pid)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/%s/maps", proc, pid);
+	FILE *maps = fopen(path, "re");
+	char line[PATH_MAX + 128], rights[8];
+	bool has = false;
+
+	while (maps && !has && fgets(line, sizeof(line), maps)) {
+		unsigned long inode = 1;
+		int end = 0;
+
+		if (sscanf(line, "%*x-%*x %7s %*x %*x:%*x %lu %n", rights, &inode, &end) == 2)
+			has = rights[2] == 'x' &&
+			      (inode ? !strncmp(line + end, "/memfd:", 7) /* .NET */
+				     : strncmp(line + end, "[v", 2) != 0);
+	}
+	if (maps)
+		fclose(maps);
+	return has;
+}
+
 /* A running program whose functions have no names yet: assay does not read them, and no map has. */
 static const char *find_nameless(const struct probe_machine *m, const char *maps, char *name,
 				 size_t size)
@@ -327,7 +365,8 @@ static const char *find_nameless(const struct probe_machine *m, const char *maps
 		cleanup(free_at_exit) char *map = xasprintf("%s/perf-%s.map", maps, entry->d_name);
 
 		if (atoi(entry->d_name) <= 0 || !program_of(proc, entry->d_name, path) ||
-		    jit_language_of(path) || !access(map, F_OK))
+		    jit_language_of(path) || !jit_switch_of(path) || !access(map, F_OK) ||
+		    is_elsewhere(proc, entry->d_name) || !has_made_code(proc, entry->d_name))
 			continue;
 		text = jit_switch_of(path);
 		snprintf(name, size, "%.64s (process %d)", strrchr(path, '/') + 1,
