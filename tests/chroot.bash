@@ -27,16 +27,21 @@ add_clone() {
 		git -c safe.directory='*' clone -q --no-local "$root" "$dir/assay"
 }
 
-# As on a machine, its root is a mount, and the root of its mount namespace. The mounts go with the namespace.
+# As on a machine, its root is a mount, and the root of its mount namespace. The mounts go with the namespace. Node.js trusts the
+# certificates that this machine trusts: a network with a proxy may have its own. ASSAY_FIXTURES is there, too.
 in_chroot() {
+	local fixtures=${ASSAY_FIXTURES:+$(realpath "$ASSAY_FIXTURES")}
+	cp /etc/ssl/certs/ca-certificates.crt "$dir/etc/host-certificates.crt" 2>/dev/null || : >"$dir/etc/host-certificates.crt"
 	# shellcheck disable=SC2016 # the inner shell's
 	unshare -m bash -c '
 		mount --bind "$0" "$0" && cd "$0" && mkdir -p before || exit 1
 		for d in proc sys dev; do mount --rbind "/$d" "$d" || exit 1; done
+		[ -z "$2" ] || { mkdir -p fixtures && mount --bind "$2" fixtures && mount -o remount,bind,ro fixtures; } || exit 1
 		pivot_root . before || exit 1
 		exec chroot . env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-			HOME=/root TERM="${TERM:-dumb}" DEBIAN_FRONTEND=noninteractive sh -c "umount -l /before; cd /root; [ ! -d /assay ] || cd /assay; $1"' \
-		"$dir" "$1" </dev/null
+			HOME=/root TERM="${TERM:-dumb}" DEBIAN_FRONTEND=noninteractive \
+			NODE_EXTRA_CA_CERTS=/etc/host-certificates.crt ${2:+ASSAY_FIXTURES=/fixtures} sh -c "umount -l /before; cd /root; [ ! -d /assay ] || cd /assay; $1"' \
+		"$dir" "$1" "$fixtures" </dev/null
 }
 
 # Makes the chroot of release $1 in $dir. Sets `why` if it can't be had.
