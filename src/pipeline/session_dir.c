@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "store/session.h"
 
 static char *without_slashes(const char *dir)
 {
@@ -44,6 +45,10 @@ int session_dir_make_room(const char *path, struct error *err)
 				 "%s is in the way and is not a session; give another place with "
 				 "-o, or remove it",
 				 dir);
+	r = session_refuse_newer(dir, err);
+	r = r < 0 ? r : session_refuse_newer(old, err);
+	if (r < 0)
+		return r;
 	if (lstat(old, &st) == 0) {
 		if (!is_session(old))
 			return error_set(

@@ -8,8 +8,8 @@ struct error;
 
 /*
  * Renames a session at `dir` to DIR.old (and removes an older DIR.old), or removes an empty
- * directory. Refuses anything else there. Returns 1 if a session was renamed, 0 if the place was
- * free, or a negative errno.
+ * directory. Refuses anything else there, and sessions of a newer assay (-EPROTONOSUPPORT). Returns
+ * 1 if a session was renamed, 0 if the place was free, or a negative errno.
  */
 int session_dir_make_room(const char *dir, struct error *err);
 

@@ -389,6 +389,19 @@ int session_format(const char *path)
 	return r;
 }
 
+int session_refuse_newer(const char *path, struct error *err)
+{
+	int format = session_format(path);
+
+	if (format <= SEGMENT_VERSION_MAX)
+		return 0;
+	return error_set(
+		err, -EPROTONOSUPPORT,
+		"'%s' was written by a newer assay (format %d; this one knows up to %d), and stays "
+		"as it is; give another place, or update assay",
+		path, format, SEGMENT_VERSION_MAX);
+}
+
 int session_extent(const char *path, struct session_info *info, struct session_end *end,
 		   char **replaces)
 {

@@ -77,6 +77,12 @@ struct block_filter {
 /* The format version of a session's first segment, or a negative errno. */
 int session_format(const char *path);
 
+/*
+ * For a program that would replace the session at `path` (or the folder of segments).
+ * -EPROTONOSUPPORT, with a message: a newer assay wrote it. 0 also if no session is there.
+ */
+int session_refuse_newer(const char *path, struct error *err);
+
 /* Whether the first segment has its samples in groups (store/group.h), as a packed part has. */
 bool session_has_groups(const char *path);
 

@@ -95,6 +95,41 @@ functions_of() {
 	[ "$(functions_of fleet)" = $'known_part 21\nother_part 7' ]
 }
 
+# The header of a segment: magic, version 99, number, samples before it, and XXH3 of these 24 bytes.
+make_newer() {
+	printf 'ASSAYSEG\x63\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x47\x47\xf3\xcc\xaa\x7a\x7e\xc2' |
+		dd of="$1/0000.segment" conv=notrunc status=none
+}
+
+@test "a recording does not replace a session of a newer assay" {
+	need_recording
+	cp -r "$BATS_TEST_DIRNAME/../data/session-format-4" s
+	make_newer s/samples/current
+	cp -r s before
+	run -1 assay record -q -o s -- true
+	[[ "$output" == *"'s' was written by a newer assay (format 99; this one knows up to 4), and stays as it is"* ]]
+	diff -r before s
+	[ ! -e s.old ]
+	# The same for the one before.
+	mv s s.old
+	cp -r "$BATS_TEST_DIRNAME/../data/session-format-4" s
+	run -1 assay record -q -o s -- true
+	[[ "$output" == *"'s.old' was written by a newer assay"* ]]
+	diff -r before s.old
+	diff -r "$BATS_TEST_DIRNAME/../data/session-format-4" s
+}
+
+@test "operf does not replace samples of a newer assay" {
+	need_recording
+	cp -r "$BATS_TEST_DIRNAME/../data/session-format-4" d
+	make_newer d/samples/current
+	cp -r d before
+	run assay operf --session-dir=d true
+	[ "$status" != 0 ]
+	[[ "$output" == *"d/samples/current' was written by a newer assay (format 99"* ]]
+	diff -r before d
+}
+
 @test "a cached index of another version is made again" {
 	need_recording
 	assay record -q -o s.assay -- "$PROGRAMS/split" 0.2cpu

@@ -20,6 +20,7 @@
 #include "config.h"
 #include "open/input.h"
 #include "oprofile/store/append.h"
+#include "store/session.h"
 
 /* The help is written to standard output; for an error it belongs to standard error. */
 static void print_help_to_stderr(const struct command *self)
@@ -174,6 +175,15 @@ static int move(const char *from, const char *to, struct error *err)
 	if (rename(from, to) < 0 && errno != ENOENT)
 		return error_errno(err, -errno, "cannot move %s to %s", from, to);
 	return 0;
+}
+
+int compat_refuse_newer(const char *dir, struct error *err)
+{
+	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", dir);
+	cleanup(free_at_exit) char *previous = xasprintf("%s/samples/previous", dir);
+	int r = session_refuse_newer(current, err);
+
+	return r < 0 ? r : session_refuse_newer(previous, err);
 }
 
 int compat_keep_samples(const char *place, const char *dir, bool append, struct error *err)

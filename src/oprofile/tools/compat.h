@@ -94,6 +94,12 @@ char *compat_command_line(const char *name, int argc, char **argv);
 const char *compat_session_dir(const char *given);
 
 /*
+ * -EPROTONOSUPPORT, with a message: the current or the previous session of the directory, which
+ * compat_keep_samples() would replace, is a newer assay's.
+ */
+int compat_refuse_newer(const char *dir, struct error *err);
+
+/*
  * Moves what was recorded at `place` (record -o) into the session directory `dir`: as
  * samples/current, which becomes samples/previous, or added to it.
  */

@@ -121,6 +121,7 @@ static int operf_record(const struct operf_args *a, const struct option_list *op
 	struct error err = { 0 };
 	int status, r = file_mkdirs(dir, 0755, &err);
 
+	r = r < 0 ? r : compat_refuse_newer(dir, &err);
 	self.name = "operf";
 	self.is_program = true;
 	operf_translate(a, operands, place, &argv);
