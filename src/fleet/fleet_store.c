@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -31,6 +30,7 @@
 #define MARK_WORD     "assay-fleet "
 #define FLEET_VERSION 1
 #define HIDDEN_PREFIX ".block-"
+#define KNOWN_SUFFIX  ".known" /* recover() finds no key of this name */
 #define KEYS_MAX      (256u << 20)
 #define KEY_LINE_MAX  200
 #define LABELS_MAX    (64u << 10)
@@ -400,7 +400,8 @@ static int recover(const struct fleet_host *h, struct error *err)
 			continue;
 		hidden = named_path(h, HIDDEN_PREFIX, name);
 		to = named_path(h, "", name);
-		if (!has_key_of(h, name))
+		/* Where the named one is, this one is a second. */
+		if (!has_key_of(h, name) || access(to, F_OK) == 0)
 			r = file_remove_tree(hidden, err);
 		else if (rename(hidden, to) < 0)
 			r = error_errno(err, -errno, "cannot rename %s", hidden);
@@ -492,6 +493,8 @@ char *fleet_host_place(const struct fleet_host *h, const char *part, uint64_t bu
 	char name[HISTORY_NAME_SIZE];
 
 	block_name(bucket, part, name);
+	if (fleet_host_find(h, part, bucket))
+		return xasprintf("%s/" HIDDEN_PREFIX "%s" KNOWN_SUFFIX, h->dir, name);
 	return named_path(h, HIDDEN_PREFIX, name);
 }
 
@@ -643,53 +646,6 @@ int fleet_host_name_containers(struct fleet_host *h, char *lines, struct error *
 	cleanup(free_at_exit) char *file = xasprintf("%s/containers", h->dir);
 
 	return containers_merge(file, lines, err);
-}
-
-void fleet_time_text(uint64_t wall_ns, char out[static FLEET_TIME_SIZE])
-{
-	time_t seconds = (time_t)(wall_ns / NS_PER_SECOND);
-	struct tm tm;
-
-	strcpy(out, "-");
-	if (wall_ns && gmtime_r(&seconds, &tm))
-		strftime(out, FLEET_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &tm);
-}
-
-int fleet_lock(const char *fleet, struct error *err)
-{
-	cleanup(free_at_exit) char *path = xasprintf("%s/.fleet", fleet);
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
-	struct stat st;
-
-	if (fd >= 0 && fstat(fd, &st) == 0 && geteuid() == 0 && st.st_uid != 0)
-		r = error_set(err, -EPERM,
-			      "%s belongs to user %u, as whom the gateway runs: give this "
-			      "command as this user (runuser -u USER -- assay fleet …)",
-			      fleet, st.st_uid);
-	else if (fd < 0 || flock(fd, LOCK_EX) < 0)
-		r = error_errno(err, -errno, "cannot lock %s", path);
-	else
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return r;
-}
-
-int fleet_log(const char *fleet, const char *what, const char *host, struct error *err)
-{
-	cleanup(free_at_exit) char *path = xasprintf("%s/.log", fleet);
-	FILE *out = fopen(path, "ae");
-	char when[FLEET_TIME_SIZE];
-	int r = 0;
-
-	fleet_time_text(clock_wall_ns(), when);
-	if (!out)
-		return error_errno(err, -errno, "cannot write %s", path);
-	fprintf(out, "%s uid %u: %s %s\n", when, (unsigned int)getuid(), what, host);
-	if (fflush(out) || fsync(fileno(out)) < 0)
-		r = error_errno(err, -errno, "cannot write %s", path);
-	fclose(out);
-	return r;
 }
 
 int fleet_host_label(struct fleet_host *h, const char *lines, struct error *err)

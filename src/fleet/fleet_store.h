@@ -26,7 +26,8 @@
  *   3. The block gets its name.
  *
  * Whoever opens the host again gives a hidden block with a key its name, and removes one without a
- * key. Keys stay when the history is merged, so a block that is sent again later is known.
+ * key. Keys stay when the history is merged, so a block that is sent again later is known. It is
+ * written as ".block-NAME.known" and compared alone, so it never gets a name.
  */
 #pragma once
 
@@ -174,8 +175,8 @@ enum fleet_step {
 };
 
 /*
- * Where a block is to be written as a session, so that fleet_host_take() can take it over. The
- * caller frees the path.
+ * Where a block is to be written as a session, so that fleet_host_take() can take it over. Valid
+ * until its key is added. The caller frees the path.
  */
 char *fleet_host_place(const struct fleet_host *h, const char *part, uint64_t bucket);
 

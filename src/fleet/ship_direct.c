@@ -113,13 +113,16 @@ int ship_direct_take(struct ship_direct *d, struct fleet_host *handle, struct fl
 		     const char *place, struct error *err)
 {
 	const struct fleet_key *known = fleet_host_find(handle, key->part, key->bucket);
-	int r = check_block(d, known, key, place, err);
+	struct error why = { 0 };
+	int r = check_block(d, known, key, place, &why);
 
-	r = r < 0 || known ? r : fleet_host_take(handle, key, err);
+	r = r < 0 || known ? r : fleet_host_take(handle, key, &why);
 	if (r >= 0)
 		return 0;
+	if (err)
+		*err = why;
 	if (!block_take_is_refusal(r))
 		return r;
-	block_take_refused(d->fleet, d->host, &d->facts, key->part, err->text);
+	block_take_refused(d->fleet, d->host, &d->facts, key->part, why.text);
 	return 1;
 }

@@ -12,6 +12,7 @@
 #include "fleet/fleet_store.h"
 #include "fleet/ship.h"
 #include "store/format.h"
+#include "store/history/blocks.h"
 
 #define FLEET "fleet"
 #define HOST  "web1"
@@ -209,6 +210,87 @@ static void killed_again_and_again_it_still_ends(void **state)
 		assert_true(++n_kills < 100);
 	assert_true(n_kills >= 5);
 	assert_whole(MIDNIGHT, MIDNIGHT + 3000);
+	history_fini(&h);
+}
+
+static int die_in_send(void *context, const struct fleet_key *key, const char *block,
+		       struct error *err)
+{
+	(void)context;
+	(void)key;
+	(void)err;
+	_exit(access(block, F_OK) == 0 ? 9 : 8);
+}
+
+/* Killed while a block of a known key is compared. */
+static void ship_dies_in_send(const struct history *h)
+{
+	const struct ship_config config = {
+		.history = h->dir, .fleet = FLEET, .host = HOST, .send = die_in_send
+	};
+	struct ship_result result;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(ship_round(ship_new(&config), &result, NULL) < 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 9);
+}
+
+/* A recording that went on has more samples under the name of a part that was sent. */
+static void a_kill_beside_a_known_block_leaves_the_host_as_it_was(void **state)
+{
+	struct history h, longer;
+	struct ship_config config = { .fleet = FLEET, .host = HOST };
+	struct ship_result result;
+	struct ship *ship;
+
+	(void)state;
+	history_init(&h);
+	history_init(&longer);
+	fleet_init();
+	config.history = longer.dir;
+	history_part(&h, MIDNIGHT, 900, true);
+	history_part(&longer, MIDNIGHT, 1200, true);
+	ship_history(&h);
+	ship_dies_in_send(&longer);
+	ship_dies_in_send(&longer);
+	assert_int_equal(ship_history(&h).n_sent, 0);
+	assert_whole(MIDNIGHT, MIDNIGHT + 900);
+	merge_to(FLEET "/" HOST, LEVEL_HOURS);
+	ship_dies_in_send(&longer);
+	ship = ship_new(&config);
+	assert_int_equal(ship_round(ship, &result, NULL), 0); /* nobody reads the error */
+	assert_int_equal(result.n_refused, 1);
+	ship_free(ship);
+	assert_whole(MIDNIGHT, MIDNIGHT + 900);
+	history_fini(&longer);
+	history_fini(&h);
+}
+
+/* As it was left by an assay that wrote known blocks under the hidden names of new ones. */
+static void a_second_block_of_a_stored_key_is_removed(void **state)
+{
+	struct fleet_host *host;
+	struct history h;
+	char name[HISTORY_NAME_SIZE];
+	cleanup(free_at_exit) char *hidden = NULL;
+
+	(void)state;
+	history_init(&h);
+	fleet_init();
+	history_part(&h, MIDNIGHT, 600, true);
+	ship_history(&h);
+	assert_int_equal(fleet_host_open(FLEET, HOST, &host, NULL), 0);
+	block_name(fleet_host_keys(host)->data[0].bucket, fleet_host_keys(host)->data[0].part,
+		   name);
+	fleet_host_close(host);
+	hidden = xasprintf(FLEET "/" HOST "/.block-%s", name);
+	assert_int_equal(file_mkdirs(hidden, 0750, NULL), 0);
+	assert_int_equal(ship_history(&h).n_sent, 0);
+	assert_int_equal(access(hidden, F_OK), -1);
+	assert_whole(MIDNIGHT, MIDNIGHT + 600);
 	history_fini(&h);
 }
 
@@ -582,6 +664,8 @@ int main(void)
 		cmocka_unit_test(a_part_of_a_newer_assay_is_left_out_with_a_warning),
 		cmocka_unit_test(a_kill_at_any_step_loses_and_doubles_nothing),
 		cmocka_unit_test(killed_again_and_again_it_still_ends),
+		cmocka_unit_test(a_kill_beside_a_known_block_leaves_the_host_as_it_was),
+		cmocka_unit_test(a_second_block_of_a_stored_key_is_removed),
 		cmocka_unit_test(a_torn_line_of_keys_is_no_key),
 		cmocka_unit_test(damaged_keys_are_refused),
 		cmocka_unit_test(names_of_hosts_stay_in_the_fleet),
