@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a gateway knows about a host of a fleet beside its blocks: FLEET/HOST/.host. A line of the
- * file is "NAME VALUE"; names that are not known are passed over.
+ * What a fleet knows about a host beside its blocks: FLEET/HOST/.host. A gateway writes it, or the
+ * host itself in a directory. A line of the file is "NAME VALUE"; names that are not known are
+ * passed over. The fleet's clock is the gateway's, or that of the machine with the directory.
  */
 #pragma once
 
@@ -16,13 +17,13 @@ struct error;
 struct host_facts {
 	char version[32];          /* of assay on the host; "": it did not say */
 	char boot[HOST_BOOT_SIZE]; /* of its running kernel; "": not known */
-	uint64_t boot_s;           /* when that kernel began, by the gateway's clock, since 1970 */
+	uint64_t boot_s;           /* when that kernel began, by the fleet's clock, since 1970 */
 	uint64_t seen_s;           /* when the host spoke last */
-	int64_t skew_ms;           /* its clock minus the gateway's, at that time */
+	int64_t skew_ms;           /* its clock minus the fleet's, at that time */
 	uint64_t cpus, rate_hz;    /* 0: not known */
 	uint64_t backlog;          /* blocks that wait on the host */
 	uint64_t expired;          /* samples that its retention removed before they were sent */
-	uint64_t refused;          /* blocks that the gateway refused, so far */
+	uint64_t refused;          /* blocks that the fleet refused, so far */
 	/* Indexes of names of this day (since 1970) that the gateway kept (fleet/fleet_names.h). */
 	uint64_t names_day, names, names_bytes;
 	uint64_t cloned_s; /* when a second machine spoke under this name; 0: never */
