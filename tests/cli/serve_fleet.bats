@@ -84,6 +84,20 @@ updated_fleet() {
 	done
 }
 
+@test "regressions are those of the event with the most samples in the fleet" {
+	updated_fleet
+	for build in old new; do
+		assay record -q -e task-clock -F 997 -o "task.$build.rec" "$build/work"
+	done
+	"$ASSAY_BUILD/bench/thin" h.other other $begin 3600 1 work=2=task.old.rec
+	"$ASSAY_BUILD/bench/thin" h.other other $((begin + 3600)) 3600 2 work=2=task.new.rec
+	assay ship --to dir:updated --once -q --host other h.other
+	[ "$(assay report -i updated --by host --format json | jq '.header.events | length')" = 2 ]
+	assay fleet regressions updated --format json >found.json
+	[ "$(jq -c '[.changes, .regressions[0].symbol, .regressions[0].hosts]' found.json)" = '[2,"parse",2]' ]
+	[ "$(assay fleet regressions updated host:other --format json | jq -c '[.changes, .regressions[0].symbol]')" = '[1,"parse"]' ]
+}
+
 @test "functions that grew after a new build are named, and builds compare" {
 	updated_fleet
 	[ ${#old} = 40 ] && [ ${#new} = 40 ] && [ "$old" != "$new" ]

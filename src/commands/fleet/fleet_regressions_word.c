@@ -27,6 +27,7 @@
 #include "report/report.h"
 #include "store/history/blocks.h"
 #include "store/session.h"
+#include "store/session_join.h"
 
 struct regressions_input {
 	struct session *session;
@@ -42,6 +43,7 @@ struct regressions_page {
 	struct report_options options;
 	struct profile_request request;
 	bool is_damaged;
+	uint32_t lane; /* of all.profile: the event */
 	struct regression_sums *sums;
 	struct regressions found;
 };
@@ -123,10 +125,28 @@ static uint32_t busiest_lane(const struct profile *p)
 	return lane;
 }
 
+/* The event of the page in a host's profile; n_lanes: the host does not have it. */
+static uint32_t lane_of_host(const struct regressions_page *page, const struct profile *p)
+{
+	const struct counter_info *counters = p->session->info.counters;
+	uint32_t event = page->all.profile->lanes[page->lane].counter, lane = 0;
+
+	for (; lane < p->n_lanes; lane++) {
+		uint32_t own = p->lanes[lane].counter;
+
+		if (own != NO_INDEX)
+			own = session_event_of_part(page->all.session, &counters[own]);
+		if (own == event)
+			break;
+	}
+	return lane;
+}
+
 /* Adds a host's changes. Hosts are read one after the other: each has its functions by time. */
 static int page_add_host(struct regressions_page *page, const char *host, struct error *err)
 {
 	struct regressions_input input = { 0 };
+	uint32_t lane;
 	int r;
 
 	vec_push(&page->query.matchers,
@@ -138,8 +158,8 @@ static int page_add_host(struct regressions_page *page, const char *host, struct
 			      "%s: host %s has too many samples to keep them apart by day: choose "
 			      "a service (service:NAME) or a shorter time (--since)",
 			      page->place, host);
-	if (r >= 0)
-		regression_sums_add(page->sums, input.profile, busiest_lane(input.profile));
+	if (r >= 0 && (lane = lane_of_host(page, input.profile)) < input.profile->n_lanes)
+		regression_sums_add(page->sums, input.profile, lane);
 	regressions_input_fini(&input);
 	return r == -ENODATA ? 0 : r; /* forgotten or expired meanwhile */
 }
@@ -151,8 +171,9 @@ static int page_find(struct regressions_page *page, struct error *err)
 	int r = 0;
 
 	page->sums = regression_sums_new();
+	page->lane = busiest_lane(p);
 	if (input_is_clickhouse(page->place)) {
-		regression_sums_add(page->sums, p, busiest_lane(p));
+		regression_sums_add(page->sums, p, page->lane);
 		regression_sums_find(page->sums, &page->found);
 		return 0;
 	}
