@@ -191,7 +191,7 @@ static void read_function(struct asker *q, uint32_t shard, struct reader *r)
 
 /*
  * The functions of a filter symbol:, if they are few. The report filters again, so a list is used
- * only if it has all that the filter takes.
+ * only if it has all that the filter takes. It filters stacks alone.
  */
 static int find_functions(struct asker *q, struct error *err)
 {
@@ -314,7 +314,7 @@ void asker_put_span(const struct asker *q, const struct plan_span *span, struct 
 		put_names(sql, "host", &q->hosts);
 	if (q->picks_services)
 		put_names(sql, "service", &q->services);
-	if (q->picks_functions)
+	if (q->picks_functions && span->table != CLICKHOUSE_FACTS) /* of stacks */
 		put_functions(q, sql);
 }
 

@@ -114,6 +114,7 @@ updated_fleet() {
 	[ "$(assay fleet regressions updated --until "@$((begin + 3600))" --format json | jq -c '[.changes, .regressions]')" = '[0,[]]' ]
 	run assay fleet regressions updated host:db1
 	[[ "$output" == *"No function grew"* ]]
+	[ "$(assay fleet regressions updated symbol:parse --format json | jq -c '[.changes, .regressions]')" = '[2,[]]' ]
 	run -1 assay fleet regressions updated service:nobody
 	run -2 assay fleet regressions updated nothing:x
 	run -1 assay fleet regressions old.rec

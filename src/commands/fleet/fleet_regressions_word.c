@@ -76,11 +76,12 @@ static int page_read(struct regressions_page *page, bool apart, struct regressio
 	if (r < 0)
 		return r;
 	page->is_damaged = page->is_damaged || is_damaged;
-	if (apart)
-		out->symbols = input_symbolizer(page->in, page->place, NULL);
 	request.session = out->session;
+	request.with_slices = apart;
+	request.with_functions = request.with_functions || apart; /* a filter may want them */
+	if (request.with_functions)
+		out->symbols = input_symbolizer(page->in, page->place, NULL);
 	request.symbols = out->symbols;
-	request.with_functions = request.with_slices = apart;
 	return input_profile(&request, page->is_damaged, &out->profile, err);
 }
 
