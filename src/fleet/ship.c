@@ -15,10 +15,9 @@
 #include "base/mem.h"
 #include "fleet/kept_names.h"
 #include "fleet/service_choice.h"
+#include "fleet/ship_containers.h"
 #include "fleet/ship_direct.h"
 #include "fleet/ship_waiting.h"
-#include "machine/container_names.h"
-#include "store/history/containers.h"
 #include "symbol/symbols.h"
 
 /* Every fourth block is the oldest. */
@@ -462,97 +461,7 @@ static int send_all(struct ship *s, struct error *err)
 	return r;
 }
 
-/* ---- names of containers ---- */
-
-/* Cuts the lines behind the last whole one of SHIP_CONTAINERS_MAX bytes. Returns the rest. */
-static char *cut_lines(char *lines)
-{
-	char *end = lines + strlen(lines);
-
-	if ((size_t)(end - lines) <= SHIP_CONTAINERS_MAX)
-		return end;
-	end = memrchr(lines, '\n', SHIP_CONTAINERS_MAX); /* a line is much shorter */
-	*end = '\0';
-	return end + 1;
-}
-
-/* The folder of the host has the names that were sent. 1: the place takes no names. */
-static int send_container_lines(struct ship *s, char *lines, struct error *err)
-{
-	struct buf body = { 0 };
-	int r = 0;
-
-	if (s->config.send_containers) {
-		buf_printf(&body, "%s\n", lines);
-		r = s->config.send_containers(s->config.send_context, &body, err);
-		buf_fini(&body);
-	}
-	return r ? r : fleet_host_name_containers(s->host, lines, err);
-}
-
-/* Whether a round goes on without the names: blocks do not wait for them. */
-static bool goes_on_without_names(int r)
-{
-	return r >= 0 || (r != -EBUSY && r != -EINTR);
-}
-
-static char *containers_here(const struct ship *s)
-{
-	cleanup(free_at_exit) char *part = s->names.n ? part_path(s, 0) : xstrdup(s->dir);
-
-	return containers_file(part);
-}
-
-/* Appends names that neither the recorder nor the fleet has. */
-static void add_more_containers(struct ship *s, const char *there, struct buf *lines)
-{
-	struct container_names *known = container_names_new();
-	cleanup(free_at_exit) char *copy = xstrdup(buf_cstr(lines));
-	struct buf more = { 0 };
-	char *rest, *line, *id, *name;
-
-	s->config.more_containers(s->config.more_context, &more);
-	containers_read(known, there);
-	container_names_parse(known, copy);
-	rest = (char *)buf_cstr(&more);
-	while ((line = strsep(&rest, "\n")))
-		if (container_line_split(line, &id, &name) && !container_names_find(known, id) &&
-		    container_names_put(known, id, name)) {
-			buf_printf(lines, "%s %s\n", id, name);
-			s->result->n_containers++;
-		}
-	container_names_free(known);
-	buf_fini(&more);
-}
-
-/* Names go before the blocks: ClickHouse names a service when it gets a block. */
-static int send_containers(struct ship *s, struct error *err)
-{
-	cleanup(free_at_exit) char *here = containers_here(s);
-	cleanup(free_at_exit) char *there = fleet_containers_file(s->config.fleet, s->config.host);
-	struct buf lines = { 0 };
-	int r = 0;
-
-	if (s->leaves)
-		service_choice_name(s->leaves, here);
-	if (s->names.n && !s->config.without_cgroup)
-		s->result->n_containers = containers_missing(here, there, &lines);
-	if (s->config.more_containers && !s->config.without_cgroup)
-		add_more_containers(s, there, &lines);
-	if (s->leaves) {
-		cleanup(free_at_exit) char *copy = xstrdup(buf_cstr(&lines));
-
-		service_choice_name(s->leaves, there);
-		service_choice_name_lines(s->leaves, copy);
-	}
-	for (char *at = (char *)buf_cstr(&lines), *next; *at && !r && !s->config.dry_run;
-	     at = next) {
-		next = cut_lines(at);
-		r = send_container_lines(s, at, err);
-	}
-	buf_fini(&lines);
-	return MIN(r, 0);
-}
+/* ---- a round ---- */
 
 static void prepare_functions(struct ship *s)
 {
@@ -646,6 +555,21 @@ static int introduce(struct ship *s, struct error *err)
 	f->backlog = s->result->n_left;
 	f->expired += s->result->expired;
 	return ship_direct_introduce(&s->direct, s->host, s->queue.n > 0, err);
+}
+
+/* Names go before the blocks: ClickHouse names a service when it gets a block. */
+static int send_containers(struct ship *s, struct error *err)
+{
+	cleanup(free_at_exit) char *part = s->names.n ? part_path(s, 0) : NULL;
+
+	return ship_containers_send(&s->config, s->host, part, s->leaves, &s->result->n_containers,
+				    err);
+}
+
+/* Whether a round goes on without the names: blocks do not wait for them. */
+static bool goes_on_without_names(int r)
+{
+	return r >= 0 || (r != -EBUSY && r != -EINTR);
 }
 
 int ship_round(struct ship *s, struct ship_result *out, struct error *err)
