@@ -45,6 +45,7 @@ struct refused {
 	char part[HISTORY_NAME_SIZE];
 	uint64_t bucket, until_ns; /* CLOCK_MONOTONIC */
 	uint64_t next_ns;          /* how long it waits after a further failure */
+	bool is_there;             /* the place has it, after all */
 };
 
 struct part {
@@ -318,7 +319,7 @@ static void count_sent(struct ship *s, const struct fleet_key *key, const struct
 }
 
 /* The block is not sent again before its time. */
-static void hold(struct ship *s, const struct fleet_key *key, bool has_failed)
+static void hold(struct ship *s, const struct fleet_key *key, bool has_failed, bool is_there)
 {
 	struct refused *refused = find_refused(s, key->part, key->bucket);
 
@@ -329,6 +330,7 @@ static void hold(struct ship *s, const struct fleet_key *key, bool has_failed)
 		vec_push(&s->refused, new);
 		refused = &s->refused.data[s->refused.n - 1];
 	}
+	refused->is_there = is_there;
 	refused->until_ns = ship_now(s) + (has_failed ? refused->next_ns : REFUSED_NS);
 	if (has_failed)
 		refused->next_ns = MIN(2 * refused->next_ns, FAILED_MOST_NS);
@@ -338,6 +340,7 @@ static void hold(struct ship *s, const struct fleet_key *key, bool has_failed)
 static int send_away(struct ship *s, struct fleet_key *key, const char *place, struct error *err)
 {
 	bool is_known = fleet_host_find(s->host, key->part, key->bucket) != NULL;
+	struct refused *refused;
 	int r = s->config.send ? s->config.send(s->config.send_context, key, place, err)
 			       : ship_direct_take(&s->direct, s->host, key, place, err);
 
@@ -348,12 +351,14 @@ static int send_away(struct ship *s, struct fleet_key *key, const char *place, s
 	if (r < 0)
 		return r;
 	if (!r && is_known) /* the fleet has exactly this one */
-		hold(s, key, false);
+		hold(s, key, false, true);
+	else if (!r && (refused = find_refused(s, key->part, key->bucket)))
+		refused->is_there = true;
 	if (!r)
 		return !is_known;
 	log_warning("a block is refused: %s", err ? err->text : "");
 	s->result->n_refused++;
-	hold(s, key, r == SHIP_FAILS_AT_IT);
+	hold(s, key, r == SHIP_FAILS_AT_IT, false);
 	return s->n_failed < FAILURES_MOST ? 0 : -EIO;
 }
 
@@ -430,11 +435,19 @@ static bool take_oldest(const struct ship *s, size_t n, bool was_oldest)
 	return s->n_failed ? !was_oldest : n % OLDEST_EACH == 0;
 }
 
-/* A round without an error and without blocks that are held has sent all. */
+static bool has_refused(const struct ship *s, const char *part)
+{
+	vec_foreach (&s->refused, r)
+		if (!r->is_there && !strcmp(r->part, part))
+			return true;
+	return false;
+}
+
+/* A round without an error has sent all, but for the blocks that were refused. */
 static void note_done(struct ship *s)
 {
 	for (uint32_t part = 0; part < s->names.n; part++)
-		if (s->parts.data[part].is_over)
+		if (s->parts.data[part].is_over && !has_refused(s, s->names.data[part]))
 			vec_push(&s->done, xstrdup(s->names.data[part]));
 	if (s->done.n)
 		qsort(s->done.data, s->done.n, sizeof(*s->done.data), history_by_name);
@@ -456,7 +469,7 @@ static int send_all(struct ship *s, struct error *err)
 					 err);
 	}
 	s->result->n_left = last - first + s->n_held;
-	if (r >= 0 && !s->n_held && !s->result->n_refused)
+	if (r >= 0)
 		note_done(s);
 	return r;
 }

@@ -8,6 +8,7 @@
 
 #include "fleet/fleet_store.h"
 #include "fleet/ship.h"
+#include "store/history/blocks.h"
 
 #define FLEET "fleet"
 #define HOST  "web1"
@@ -216,6 +217,38 @@ static void a_block_that_a_server_fails_at_does_not_hold_up_the_others(void **st
 	history_fini(&h);
 }
 
+/* Parts that were sent are not opened again: this one is damaged since. */
+static void parts_beside_a_block_that_waits_are_not_read_again(void **state)
+{
+	struct server server = { (MIDNIGHT + HOUR) * NS_PER_SECOND, UINT64_MAX, 0, 0, 0 };
+	cleanup(free_at_exit) char *part = NULL, *segment = NULL;
+	char name[HISTORY_NAME_SIZE];
+	struct ship_result result;
+	struct ship *ship;
+	struct history h;
+
+	(void)state;
+	history_and_fleet_init(&h, 1200);
+	history_part(&h, MIDNIGHT + HOUR, 600, true);
+	history_part_name(MIDNIGHT * NS_PER_SECOND, 0, name);
+	part = xasprintf("%s/%s", h.dir, name);
+	segment = block_segment(part);
+	ship = ship_to_a_server(&h, server_takes, &server);
+	assert_round(ship, 0, &result);
+	assert_int_equal(server.n_taken, 2);
+	assert_int_equal(result.n_refused, 1);
+	assert_int_equal(file_replace(segment, "damaged", 7, NULL), 0);
+	assert_round(ship, 0, &result);
+	assert_int_equal(result.n_left, 1);
+	assert_int_equal(result.n_damaged, 0);
+	server.fails_to_ns = 0;
+	ship_clock_ns += DAY * NS_PER_SECOND;
+	assert_round(ship, 0, &result);
+	assert_int_equal(result.n_sent, 1);
+	ship_free(ship);
+	history_fini(&h);
+}
+
 /* Ten minutes, and then twice the time at each further failure, up to a day. */
 static void a_block_waits_longer_after_each_failure(void **state)
 {
@@ -300,6 +333,7 @@ int main(void)
 		cmocka_unit_test(a_part_beside_the_one_that_replaces_it_does_not_expire),
 		cmocka_unit_test(many_newest_blocks_that_fail_do_not_hold_up_older_ones),
 		cmocka_unit_test(a_block_that_a_server_fails_at_does_not_hold_up_the_others),
+		cmocka_unit_test(parts_beside_a_block_that_waits_are_not_read_again),
 		cmocka_unit_test(a_server_that_fails_at_all_blocks_ends_the_round),
 		cmocka_unit_test(a_block_waits_longer_after_each_failure),
 	};
