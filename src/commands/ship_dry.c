@@ -5,22 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/build_id.h"
 #include "base/error.h"
-#include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "config.h"
 #include "fleet/fleet_store.h"
+#include "fleet/host_facts.h"
 #include "store/history/blocks.h"
 #include "store/segment.h"
 #include "store/session.h"
-
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 struct ship_dry {
 	const char *host;
@@ -126,14 +122,16 @@ static int by_text(const void *a, const void *b)
 static void print_facts(const struct ship_dry *d)
 {
 	cleanup(free_at_exit) char *labels = xstrdup(d->labels);
-	char *rest = labels, *label, boot[64] = "";
+	char *rest = labels, *label;
+	struct host_facts is;
 
 	while ((label = strsep(&rest, "\n")))
 		if (*label)
 			printf("label %s\n", label);
-	if (file_read_line(BOOT_ID, boot, sizeof(boot)))
-		printf("fact boot %s\n", boot);
-	printf("fact cpus %ld\nfact version %s\n", sysconf(_SC_NPROCESSORS_ONLN), ASSAY_VERSION);
+	host_facts_of_this(&is);
+	if (*is.boot)
+		printf("fact boot %s\n", is.boot);
+	printf("fact cpus %" PRIu64 "\nfact version %s\n", is.cpus, is.version);
 	puts("fact backlog, clock_ms, expired, rate_hz and uptime_s, as they are then");
 }
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/build_id.h"
@@ -20,12 +19,12 @@
 #include "base/files/secret_file.h"
 #include "base/json.h"
 #include "base/path.h"
-#include "config.h"
 #include "fleet/block_check.h"
 #include "fleet/body_pack.h"
 #include "fleet/fleet_rates.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_tokens.h"
+#include "fleet/host_facts.h"
 #include "fleet/ship.h"
 #include "http/http_client.h"
 #include "store/history/blocks.h"
@@ -35,14 +34,13 @@
 #define CONTACT_S      600
 #define CONTACT_MOST_S 3600
 #define BEARER         "Bearer "
-#define BOOT_ID        "/proc/sys/kernel/random/boot_id"
 
 struct gateway {
 	char *url, *host, *labels;
 	char *bearer; /* "Bearer TOKEN"; NULL: a certificate says who this is */
 	char *join;   /* "Bearer JOINTOKEN" until the host has joined; NULL: it need not */
 	char *token_file, *new_token_file; /* with `join`: where the token goes, and where it is */
-	char boot[64];
+	struct host_facts facts;
 	struct http_client *http;
 	bool (*stops)(void);
 	uint32_t retry_after_s;
@@ -172,8 +170,7 @@ int gateway_new(const struct gateway_config *c, struct gateway **out, struct err
 	g->host = xstrdup(c->host);
 	g->labels = xstrdup(c->labels ? c->labels : "");
 	g->stops = c->stops;
-	if (!file_read_line(BOOT_ID, g->boot, sizeof(g->boot)))
-		*g->boot = '\0';
+	host_facts_of_this(&g->facts);
 	if (r >= 0 && !c->token_file && !c->certificate)
 		r = error_set(err, -EINVAL,
 			      "the gateway needs to know this host: --token-file, --join-file, or "
@@ -301,7 +298,7 @@ static int ask(struct gateway *g, const char *method, const char *path, const ch
 {
 	cleanup(free_at_exit) char *url = xasprintf("%s%s", g->url, path);
 	const struct http_field headers[] = {
-		{ "Assay-Boot", g->boot },
+		{ "Assay-Boot", g->facts.boot },
 		{ "Content-Type", "application/octet-stream" },
 		{ "Content-Encoding", encoding },
 		{ "Authorization", g->join ? g->join : g->bearer },
@@ -337,14 +334,6 @@ static void put_labels(const struct gateway *g, struct buf *out)
 		json_put_text(out, label, value);
 	}
 	buf_u8(out, '}');
-}
-
-static uint64_t uptime_s(void)
-{
-	struct timespec t = { 0 };
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec;
 }
 
 /* The settings in the answer of an introduction. */
@@ -398,17 +387,17 @@ static int judge_host(const struct gateway *g, const struct http_reply *reply, s
 static int introduce(struct gateway *g, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("/v1/hosts/%s", g->host);
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct http_reply reply = { 0 };
 	struct buf body = { 0 };
 	int r;
 
+	host_facts_of_this(&g->facts); /* processors come and go */
 	buf_u8(&body, '{');
-	json_put_text(&body, "version", ASSAY_VERSION);
-	json_put_text(&body, "boot", g->boot);
-	json_put_number(&body, "uptime_s", uptime_s());
+	json_put_text(&body, "version", g->facts.version);
+	json_put_text(&body, "boot", g->facts.boot);
+	json_put_number(&body, "uptime_s", host_uptime_s());
 	json_put_number(&body, "clock_ms", clock_wall_ns() / NS_PER_MS);
-	json_put_number(&body, "cpus", cpus > 0 ? (uint64_t)cpus : 0);
+	json_put_number(&body, "cpus", g->facts.cpus);
 	json_put_number(&body, "backlog", g->state.backlog);
 	json_put_number(&body, "expired", g->state.expired);
 	if (g->state.rate_hz)

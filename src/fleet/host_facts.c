@@ -6,13 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "config.h"
 
 #define FACTS_MAX (16u << 10)
+#define BOOT_ID   "/proc/sys/kernel/random/boot_id"
 
 /* Without a word for so long, a machine counts as gone. */
 #define GONE_S 3600
@@ -126,6 +130,24 @@ int host_facts_write(const char *fleet, const char *host, const struct host_fact
 	r = file_replace_mode(path, 0640, text.data, text.len, err);
 	buf_fini(&text);
 	return r;
+}
+
+void host_facts_of_this(struct host_facts *out)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	*out = (struct host_facts){ .cpus = cpus > 0 ? (uint64_t)cpus : 0 };
+	snprintf(out->version, sizeof(out->version), "%s", ASSAY_VERSION);
+	if (!file_read_line(BOOT_ID, out->boot, sizeof(out->boot)))
+		*out->boot = '\0';
+}
+
+uint64_t host_uptime_s(void)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec;
 }
 
 bool host_boot_is_valid(const char *text)

@@ -35,6 +35,12 @@ int host_facts_read(const char *fleet, const char *host, struct host_facts *out,
 int host_facts_write(const char *fleet, const char *host, const struct host_facts *facts,
 		     struct error *err);
 
+/* Of this machine: its boot, its processors, and this assay's version. The rest is 0. */
+void host_facts_of_this(struct host_facts *out);
+
+/* How long this machine runs, with the time that it slept. */
+uint64_t host_uptime_s(void);
+
 /* Whether a text is a boot id. */
 bool host_boot_is_valid(const char *text);
 

@@ -89,6 +89,7 @@ struct ship *ship_new(const struct ship_config *config)
 	s->direct.fleet = s->config.facts_fleet;
 	s->direct.host = s->config.host;
 	s->direct.labels = s->config.labels;
+	s->direct.is_leaves = s->config.leaves != NULL;
 	s->waiting = config->leaves ? NULL : ship_waiting_new();
 	return s;
 }
@@ -560,14 +561,27 @@ int ship_look(struct ship *s, struct ship_result *out, struct error *err)
 	return r;
 }
 
-/* Before each block that a directory gets, a second machine of this name must be seen. */
-static int introduce(struct ship *s, struct error *err)
+/*
+ * Before each block that a directory gets, a second machine of this name must be seen. The ship of
+ * functions introduces the host; that of addresses, which follows, finds the facts there.
+ */
+static int introduce_host(struct ship *s, bool now, struct error *err)
 {
-	struct host_facts *f = &s->direct.facts;
+	if (s->config.send || s->config.dry_run)
+		return 0;
+	if (s->config.leaves)
+		return host_facts_read(s->direct.fleet, s->direct.host, &s->direct.facts, err);
+	s->direct.facts.backlog = s->result->n_left;
+	return ship_direct_introduce(&s->direct, s->host, now, err);
+}
 
-	f->backlog = s->result->n_left;
-	f->expired += s->result->expired;
-	return ship_direct_introduce(&s->direct, s->host, s->queue.n > 0, err);
+/* A round may find only at its end that samples are expired. */
+static int note_expired(struct ship *s, int r, struct error *err)
+{
+	if (!s->result->expired)
+		return r;
+	s->direct.facts.expired += s->result->expired;
+	return r < 0 ? r : introduce_host(s, true, err);
 }
 
 /* Names go before the blocks: ClickHouse names a service when it gets a block. */
@@ -595,8 +609,7 @@ int ship_round(struct ship *s, struct ship_result *out, struct error *err)
 	s->n_held = s->n_failed = 0;
 	r = open_round(s, err);
 	r = r < 0 ? r : make_queue(s, err);
-	if (r >= 0 && !s->config.send && !s->config.dry_run)
-		r = introduce(s, err);
+	r = r < 0 ? r : introduce_host(s, s->queue.n > 0, err);
 	if (r >= 0) {
 		r = send_containers(s, &why);
 		if (r < 0)
@@ -604,6 +617,7 @@ int ship_round(struct ship *s, struct ship_result *out, struct error *err)
 		r = goes_on_without_names(r) ? 0 : error_set(err, r, "%s", why.text);
 	}
 	r = r < 0 ? r : send_all(s, err);
+	r = note_expired(s, r, err);
 	close_round(s);
 	return r < 0 ? r : 0;
 }

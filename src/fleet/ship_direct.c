@@ -3,24 +3,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/log.h"
 #include "base/mem.h"
-#include "config.h"
 #include "fleet/block_take.h"
 #include "fleet/fleet_store.h"
 #include "fleet/ship.h"
 #include "store/history/blocks.h"
 
-#define BOOT_ID   "/proc/sys/kernel/random/boot_id"
 #define CONTACT_S 600
+#define LOCK_MS   10000
 
 /* The time at the machine that has the folder: it dates a new file. */
 static int clock_of_folder(const char *folder, uint64_t *ns, struct error *err)
@@ -42,17 +41,15 @@ static int clock_of_folder(const char *folder, uint64_t *ns, struct error *err)
 
 static void describe(struct host_facts *out, uint64_t fleet_ns)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	struct timespec up = { 0 };
+	struct host_facts is;
 
-	clock_gettime(CLOCK_BOOTTIME, &up);
+	host_facts_of_this(&is);
 	out->seen_s = fleet_ns / NS_PER_SECOND;
-	out->boot_s = out->seen_s - MIN(out->seen_s, (uint64_t)up.tv_sec);
+	out->boot_s = out->seen_s - MIN(out->seen_s, host_uptime_s());
 	out->skew_ms = ((int64_t)clock_wall_ns() - (int64_t)fleet_ns) / (int64_t)NS_PER_MS;
-	out->cpus = cpus > 0 ? (uint64_t)cpus : 0;
-	snprintf(out->version, sizeof(out->version), "%s", ASSAY_VERSION);
-	if (!file_read_line(BOOT_ID, out->boot, sizeof(out->boot)))
-		*out->boot = '\0';
+	out->cpus = is.cpus;
+	memcpy(out->version, is.version, sizeof(out->version));
+	memcpy(out->boot, is.boot, sizeof(out->boot));
 }
 
 int ship_direct_introduce(struct ship_direct *d, struct fleet_host *handle, bool now,
@@ -109,6 +106,22 @@ static int check_block(const struct ship_direct *d, const struct fleet_key *know
 	return r;
 }
 
+/* A refusal of addresses changes the facts of the host, too, which is not locked yet. */
+static void note_refusal(const struct ship_direct *d, const char *part, const char *sentence)
+{
+	struct fleet_host *host = NULL;
+	struct host_facts facts;
+	struct error err = { 0 };
+	int r = d->is_leaves ? fleet_host_await(d->fleet, d->host, LOCK_MS, &host, &err) : 0;
+
+	r = r < 0 ? r : host_facts_read(d->fleet, d->host, &facts, &err);
+	if (r < 0)
+		log_warning("a refusal is not counted: %s", err.text);
+	else
+		block_take_refused(d->fleet, d->host, &facts, part, sentence);
+	fleet_host_close(host);
+}
+
 int ship_direct_take(struct ship_direct *d, struct fleet_host *handle, struct fleet_key *key,
 		     const char *place, struct error *err)
 {
@@ -123,6 +136,6 @@ int ship_direct_take(struct ship_direct *d, struct fleet_host *handle, struct fl
 		*err = why;
 	if (!block_take_is_refusal(r))
 		return r;
-	block_take_refused(d->fleet, d->host, &d->facts, key->part, why.text);
+	note_refusal(d, key->part, why.text);
 	return 1;
 }

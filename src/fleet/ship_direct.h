@@ -21,18 +21,20 @@ struct ship_direct {
 	struct host_facts facts; /* as of the last introduction; here are backlog and rate */
 	uint64_t introduced_ns;  /* CLOCK_MONOTONIC; 0: not yet */
 	bool is_labelled;
+	bool is_leaves; /* the handle is of the fleet of addresses */
 };
 
 /*
  * Says which host this is, if ten minutes have passed, or `now`. The difference of the clocks is
  * that to the file system, which may be on another machine. -EEXIST: another machine runs under
- * this name. `handle` is the open host of `fleet`, or of the fleet of its addresses.
+ * this name. `handle` is the open host of `fleet`.
  */
 int ship_direct_introduce(struct ship_direct *d, struct fleet_host *handle, bool now,
 			  struct error *err);
 
 /*
- * Stores the block at `place` (fleet_host_take()). 0: it is stored, or was. 1: it is refused, with
+ * Stores the block at `place` (fleet_host_take()). `handle` is the open host of `fleet`, or with
+ * is_leaves that of fleet_leaves(). 0: it is stored, or was. 1: it is refused, with
  * *err. Negative: a failure.
  */
 int ship_direct_take(struct ship_direct *d, struct fleet_host *handle, struct fleet_key *key,

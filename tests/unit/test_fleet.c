@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fleet/fleet_store.h"
+#include "fleet/host_facts.h"
 #include "fleet/ship.h"
 #include "store/format.h"
 #include "store/history/blocks.h"
@@ -433,6 +434,7 @@ static void samples_that_were_merged_with_sent_ones_are_counted(void **state)
 	struct sums first = expected_sums(MIDNIGHT, MIDNIGHT + 300),
 		    second = expected_sums(MIDNIGHT + 300, MIDNIGHT + 600), got;
 	struct ship_result result;
+	struct host_facts facts;
 	struct history h;
 
 	(void)state;
@@ -445,6 +447,8 @@ static void samples_that_were_merged_with_sent_ones_are_counted(void **state)
 	result = ship_history(&h);
 	assert_int_equal(result.n_sent, 0);
 	assert_int_equal(result.expired, second.samples);
+	assert_int_equal(host_facts_read(FLEET, HOST, &facts, NULL), 0);
+	assert_int_equal(facts.expired, second.samples);
 	got = fleet_sums();
 	assert_int_equal(got.samples, first.samples);
 	assert_int_equal(ship_history(&h).expired, 0); /* once */
