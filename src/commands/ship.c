@@ -122,8 +122,8 @@ static const struct option_spec ship_options[] = {
 	{ 'n', "dry-run", NULL, OPT_FLAG, FIELD(dry_run), NULL,
 	  "print the data that would be sent, and send none",
 	  "A line for each block, of functions or of addresses. Then each program, name of a "
-	  "thread, "
-	  "cgroup and file that is in them, once. Then the labels and facts of the host." },
+	  "thread, cgroup, file, container and pod that would leave the host, once. Then the "
+	  "labels and facts of the host." },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 };
 
@@ -573,6 +573,8 @@ static int ship_dry(const struct ship_args *args, struct ship_config *config, co
 	config->dry_run = true;
 	dry = ship_dry_new(config->host, labels);
 	config->report = ship_dry_block;
+	if (!ship_post_takes(args->to)) /* those get no list of containers */
+		config->report_containers = ship_dry_containers;
 	config->context = dry;
 	copy = fleet_leaves(place);
 	r = ship_copy_host(fleet, place, config->host, err);

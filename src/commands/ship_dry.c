@@ -114,6 +114,15 @@ void ship_dry_block(void *dry, const struct fleet_key *key, const struct block_s
 	       sums->bytes);
 }
 
+void ship_dry_containers(void *dry, const char *lines)
+{
+	cleanup(free_at_exit) char *copy = xstrdup(lines);
+	char *rest = copy, *line;
+
+	while ((line = strsep(&rest, "\n")))
+		keep(dry, "container", line);
+}
+
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -137,13 +146,11 @@ static void print_facts(const struct ship_dry *d)
 
 void ship_dry_end(const struct ship_dry *d, bool to_fleet)
 {
-	if (!d->has_blocks)
-		return;
 	if (d->names.n)
 		qsort(d->names.data, d->names.n, sizeof(*d->names.data), by_text);
 	for (size_t i = 0; i < d->names.n; i++)
 		if (!i || strcmp(d->names.data[i - 1], d->names.data[i]) != 0)
 			puts(d->names.data[i]);
-	if (to_fleet)
+	if (to_fleet && d->has_blocks)
 		print_facts(d);
 }

@@ -16,8 +16,11 @@ void ship_dry_free(struct ship_dry *d); /* NULL is fine */
 void ship_dry_block(void *dry, const struct fleet_key *key, const struct block_sums *sums,
 		    const char *block);
 
+/* A ship_config.report_containers: keeps the names. */
+void ship_dry_containers(void *dry, const char *lines);
+
 /*
- * Prints each name that is in the blocks, once, and the labels and facts of the host that a fleet
- * gets. Nothing without a block. `to_fleet`: the place is a fleet.
+ * Prints each name that is kept, once. After a block, prints the labels and facts of the host that
+ * a fleet gets, too. `to_fleet`: the place is a fleet.
  */
 void ship_dry_end(const struct ship_dry *d, bool to_fleet);

@@ -73,6 +73,8 @@ struct ship_config {
 	/* Called for each block that would be stored, with its folder: dry_run. May be NULL. */
 	void (*report)(void *context, const struct fleet_key *key, const struct block_sums *sums,
 		       const char *block);
+	/* The same for names of containers and pods, lines "ID NAME". May be NULL. */
+	void (*report_containers)(void *context, const char *lines);
 	void *context;
 };
 

@@ -90,6 +90,8 @@ int ship_containers_send(const struct ship_config *config, struct fleet_host *ho
 		*n += add_more_containers(config, there, &lines);
 	if (leaves)
 		name_leaves(leaves, here, there, &lines);
+	if (config->dry_run && config->report_containers)
+		config->report_containers(config->context, buf_cstr(&lines));
 	for (char *at = (char *)buf_cstr(&lines), *next; *at && !r && !config->dry_run; at = next) {
 		next = cut_lines(at);
 		r = send_container_lines(config, host, at, err);

@@ -259,7 +259,7 @@ remove_tree() { # the groups below, and this one
 	echo "$ID web" >store/containers
 	run assay ship --to dir:fleet --dry-run --host h1 store
 	[ "$status" = 0 ]
-	[[ "$output" == *"names of containers and pods: 1"* ]]
+	[[ "$output" == *"names of containers and pods: 1"*$'\n'"container $ID web"* ]]
 	assay ship --to dir:fleet --once -q --host h1 store
 	[ "$(cat fleet/h1/containers)" = "$ID web" ]
 	[ "$(share fleet container "docker:web (3f0c4f1e2d9b)")" -gt 0 ]
