@@ -179,7 +179,7 @@ static const struct answer_list stack_list = {
 };
 /* The builds of a stack's number are the same in each row, but those of old tables have none. */
 static const struct answer_list build_list = {
-	"SELECT stack, any(frames), any(builds) FROM stacks WHERE stack IN (",
+	"SELECT stack, any(frames), argMax(builds, length(builds)) FROM stacks WHERE stack IN (",
 	") GROUP BY stack FORMAT RowBinary",
 	answer_read_stacks,
 };

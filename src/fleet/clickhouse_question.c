@@ -321,8 +321,9 @@ void asker_put_span(const struct asker *q, const struct plan_span *span, struct 
 /* Stacks of a question of functions are asked for by their innermost frame. */
 static void put_leaf_join(const struct asker *q, const struct plan_span *span, struct buf *sql)
 {
-	buf_str(sql, " ANY LEFT JOIN (SELECT stack, any(frames)[1] AS leaf, any(builds)[1] AS "
-		     "leaf_build FROM stacks WHERE stack IN (SELECT stack FROM facts WHERE service "
+	buf_str(sql, " ANY LEFT JOIN (SELECT stack, any(frames)[1] AS leaf, argMax(builds, "
+		     "length(builds))[1] AS leaf_build FROM stacks WHERE stack IN (SELECT stack "
+		     "FROM facts WHERE service "
 		     "!= '' AND ");
 	asker_put_span(q, span, sql);
 	buf_str(sql, ") GROUP BY stack) AS leaves USING stack");
