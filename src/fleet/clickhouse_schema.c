@@ -286,9 +286,11 @@ bool clickhouse_print_later_column(const struct clickhouse_layout *layout, size_
 		   "SELECT toUInt64(count()) FROM system.columns WHERE database = "
 		   "currentDatabase() AND table = '%s' AND name = '%s' FORMAT RowBinary",
 		   clickhouse_tables[later_columns[i].table].name, later_columns[i].name);
-	buf_printf(statement, "ALTER TABLE %s ADD COLUMN %s %s AFTER %s",
-		   clickhouse_tables[later_columns[i].table].name, later_columns[i].name,
-		   column_types[later_columns[i].type][layout->dialect], later_columns[i].after);
+	buf_printf(statement, "ALTER TABLE %s ADD COLUMN %s%s %s AFTER %s",
+		   clickhouse_tables[later_columns[i].table].name,
+		   layout->dialect == CLICKHOUSE_TODAY ? "IF NOT EXISTS " : "",
+		   later_columns[i].name, column_types[later_columns[i].type][layout->dialect],
+		   later_columns[i].after);
 	return true;
 }
 

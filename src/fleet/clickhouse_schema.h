@@ -96,7 +96,8 @@ void clickhouse_print_columns(enum clickhouse_table table, struct buf *out);
 
 /*
  * Tables of older versions lack some columns; `i` counts them from 0. Appends a question, whose
- * answer is 1 if the column is there, and the statement that adds it. False: there are no more.
+ * answer is 1 if the column is there, and the statement that adds it. In today's dialect, it passes
+ * over a column that is there. False: there are no more.
  */
 bool clickhouse_print_later_column(const struct clickhouse_layout *layout, size_t i,
 				   struct buf *question, struct buf *statement);

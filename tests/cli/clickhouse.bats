@@ -248,6 +248,8 @@ rows_of() { # SERVICE: in all tables
 	run assay fleet init --print
 	[ "$status" = 0 ]
 	[[ "$output" == *"CREATE TABLE IF NOT EXISTS facts"*"TTL time + INTERVAL 3 DAY"* ]]
+	# Older tables get their later columns before they are of this version.
+	[[ "$output" == *"ALTER TABLE stacks ADD COLUMN IF NOT EXISTS builds "*" AFTER frames;"*"INSERT INTO schema_version"* ]]
 	run assay fleet init --print --replicated /fleet
 	[[ "$output" == *"ReplicatedSummingMergeTree('/fleet/0/func_day', '{replica}', (self, incl))"* ]]
 	for words in "init" "init x --print" "load" "rebuild . 2026-11-27" "init --clickhouse ftp://x" "init --clickhouse http://a/b/c"; do

@@ -20,8 +20,29 @@ static struct clickhouse_layout layout_of(const struct fleet_args *args, enum cl
 	return (struct clickhouse_layout){ d, args->replicated, shard, n_shards };
 }
 
-/* Visits the statements that make a shard's tables, until one fails. */
-static int each_statement(const struct clickhouse_layout *layout,
+static int each_later_column(const struct clickhouse_layout *layout,
+			     int (*visit)(void *context, const char *sql, struct error *err),
+			     void *context, struct error *err)
+{
+	struct buf question = { 0 }, statement = { 0 };
+	int r = 0;
+
+	for (size_t i = 0;
+	     r >= 0 && clickhouse_print_later_column(layout, i, &question, &statement); i++) {
+		r = visit(context, buf_cstr(&statement), err);
+		statement.len = 0;
+	}
+	buf_fini(&question);
+	buf_fini(&statement);
+	return r;
+}
+
+/*
+ * Visits the statements that make a shard's tables, until one fails. With `with_upgrade`, they add
+ * the columns that tables of an older version lack. 18.16 has no such statement that can be given
+ * again: there, add_later_columns() asks first.
+ */
+static int each_statement(const struct clickhouse_layout *layout, bool with_upgrade,
 			  int (*visit)(void *context, const char *sql, struct error *err),
 			  void *context, struct error *err)
 {
@@ -33,6 +54,8 @@ static int each_statement(const struct clickhouse_layout *layout,
 		clickhouse_print_table(layout, (enum clickhouse_table)t, &sql);
 		r = visit(context, buf_cstr(&sql), err);
 	}
+	if (r >= 0 && with_upgrade && layout->dialect == CLICKHOUSE_TODAY)
+		r = each_later_column(layout, visit, context, err);
 	sql.len = 0;
 	clickhouse_print_version_table(layout, &sql);
 	r = r < 0 ? r : visit(context, buf_cstr(&sql), err);
@@ -156,7 +179,7 @@ static int init_shards(const struct fleet_args *args, struct clickhouse *ch, str
 		if (was_there[shard])
 			r = add_later_columns(&layout, ch, shard, err);
 		if (r >= 0)
-			r = each_statement(&layout, run_statement,
+			r = each_statement(&layout, false, run_statement,
 					   &(struct init_shard){ ch, shard }, err);
 		if (r >= 0)
 			log_info("%s: the tables are there (ClickHouse %s, shard %" PRIu32
@@ -182,7 +205,7 @@ static int print_shards(const struct fleet_args *args, const struct clickhouse *
 
 		buf_printf(&out, "-- shard %" PRIu32 " of %" PRIu32 ": %s\n", shard + 1, n,
 			   ch ? clickhouse_address(ch, shard) : "ClickHouse 23 or newer");
-		r = each_statement(&layout, put_statement, &out, err);
+		r = each_statement(&layout, true, put_statement, &out, err);
 	}
 	r = r < 0 ? r : output_whole("-", out.data, out.len, err);
 	buf_fini(&out);
