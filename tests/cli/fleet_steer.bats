@@ -40,6 +40,7 @@ sums() {
 	grep -x "web1: [0-9]* samples, 997 Hz -> $(jq -n "997 * ($all / 10 | round) / $all | round") Hz" said
 	grep -x "web2: [0-9]* samples, 100 Hz -> $(jq -n "100 * ($all / 10 | round) / $all | round") Hz" said
 	[ "$(sort fleet/.rates)" = "$(sed 's/:.*-> / /; s/ Hz$//' said)" ]
+	[ "$(sed -n 's/.*: rate //p' fleet/.log | sort)" = "$(sort fleet/.rates)" ]
 	# Rates grow to their fourfold, and a service without samples changes nothing.
 	assay fleet rate fleet split --target-samples 1000000 "${hour[@]}" | grep -x 'web2: .* -> 400 Hz'
 	assay fleet rate fleet nothing split --target-samples 1 "${hour[@]}" | grep -xE 'web1: .* -> [0-9]{1,2} Hz'

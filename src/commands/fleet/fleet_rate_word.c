@@ -42,10 +42,18 @@ static int steer_window(const struct fleet_args *args, struct time_window *out, 
 		       : error_set(err, -EINVAL, "--since has to be before --until");
 }
 
+static int log_rate(const char *fleet, const char *host, uint64_t hz, struct error *err)
+{
+	cleanup(free_at_exit) char *what = xasprintf("%s %" PRIu64, host, hz);
+
+	return fleet_log(fleet, "rate", what, err);
+}
+
 static int apply_rates(const char *fleet, const struct steer_hosts *hosts, struct error *err)
 {
 	cleanup(free_at_exit) struct fleet_rate *rates = xcalloc(hosts->n, sizeof(*rates));
 	size_t n = 0;
+	int r;
 
 	for (size_t i = 0; i < hosts->n; i++) {
 		const struct steer_host *h = &hosts->data[i];
@@ -58,7 +66,10 @@ static int apply_rates(const char *fleet, const struct steer_hosts *hosts, struc
 		if (h->hz)
 			rates[n++] = (struct fleet_rate){ h->name, h->hz };
 	}
-	return fleet_rates_set(fleet, rates, n, err);
+	r = fleet_rates_set(fleet, rates, n, err);
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = log_rate(fleet, rates[i].host, rates[i].hz, err);
+	return r;
 }
 
 static int rate_by_target(const struct fleet_args *args, const char *fleet,
@@ -78,13 +89,6 @@ static int rate_by_target(const struct fleet_args *args, const char *fleet,
 	return r;
 }
 
-static int log_rate(const char *fleet, const char *host, const char *hz, struct error *err)
-{
-	cleanup(free_at_exit) char *what = xasprintf("%s %s", host, hz);
-
-	return fleet_log(fleet, "rate", what, err);
-}
-
 int fleet_rate_run(const struct fleet_args *args, const struct option_list *operands,
 		   struct error *err)
 {
@@ -101,6 +105,6 @@ int fleet_rate_run(const struct fleet_args *args, const struct option_list *oper
 	}
 	r = r < 0 ? r : parse_hz(operands->data[2], &hz, err);
 	r = r < 0 ? r : fleet_rate_set(fleet, operands->data[1], hz, err);
-	r = r < 0 ? r : log_rate(fleet, operands->data[1], operands->data[2], err);
+	r = r < 0 ? r : log_rate(fleet, operands->data[1], hz, err);
 	return r < 0 ? r : EXIT_OK;
 }
