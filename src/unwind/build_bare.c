@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/reserve.h"
 #include "elf/elf_file.h"
+#include "elf/elf_links.h"
 #include "elf/elf_symbols.h"
 #include "pt/insn.h"
 #include "unwind/code_frames.h"
@@ -256,12 +257,25 @@ static size_t emit_stretch(struct piece *p, size_t i)
 	return i;
 }
 
+/*
+ * A program, or the dynamic loader. Older linkers give shared libraries an entry, too: the start of
+ * their code.
+ */
+static bool is_started_at_entry(const struct elf_file *elf)
+{
+	struct elf_links links;
+
+	elf_links_read(elf, &links);
+	return elf->type == ET_EXEC || links.interpreter || !links.n_needed;
+}
+
 static void emit_piece(struct builder *b, unsigned int width, uint64_t from, uint64_t to)
 {
 	struct piece p = { .b = b, .width = width, .from = from, .to = to, .entry = UINT64_MAX };
 
-	if (b->elf->entry)
-		elf_file_off(b->elf, b->elf->entry, &p.entry);
+	if (b->elf->entry && elf_file_off(b->elf, b->elf->entry, &p.entry) &&
+	    (p.entry < from || p.entry >= to || !is_started_at_entry(b->elf)))
+		p.entry = UINT64_MAX;
 	find_starts_of_piece(&p);
 	for (size_t i = 0; i < p.starts.n && reserve_check() >= 0;)
 		i = emit_stretch(&p, i);

@@ -37,7 +37,7 @@ struct elf_file;
 struct error;
 
 #define UNWIND_MAGIC   "assayunw"
-#define UNWIND_VERSION 14
+#define UNWIND_VERSION 15
 
 struct unwind_header {
 	char magic[8];

@@ -161,11 +161,45 @@ static void bare_code_has_rules_by_its_instructions(void **state)
 	built_fini(&b);
 }
 
+/* Older linkers give a library an entry: its first function, which has callers. */
+static void the_entry_of_a_program_alone_is_its_outermost_frame(void **state)
+{
+	const struct {
+		const char *options;
+		bool is_end;
+	} rows[] = {
+		{ "-shared -Wl,--no-as-needed -lc", false },
+		{ "-shared", true }, /* as the dynamic loader */
+		{ "-pie -Wl,--dynamic-linker=/ld.so", true },
+		{ "-static -no-pie", true },
+	};
+
+	(void)state;
+	write_file("entry.s", ".text\n.globl f\nf: push %rbx\ncall g\npop %rbx\nret\n"
+			      ".globl g\n.hidden g\ng: ret\n");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct unwind_rule rule;
+		struct built b;
+
+		need_command("cc -dumpmachine | grep x86_64 && cc %s -nostdlib -Wl,-e,f -o entry "
+			     "entry.s",
+			     rows[i].options);
+		build_of(&b, "entry");
+		rule = rule_at(&b, address_of(&b, "f") + 1);
+		if (rows[i].is_end)
+			assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_END);
+		else
+			assert_frame(rule, UNWIND_CFA_SP, 2, 0);
+		built_fini(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_agree_with_call_frame_information),
 		cmocka_unit_test(bare_code_has_rules_by_its_instructions),
+		cmocka_unit_test(the_entry_of_a_program_alone_is_its_outermost_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
