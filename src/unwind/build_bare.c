@@ -170,7 +170,7 @@ static void add_found(struct piece *p, size_t n)
 		}
 		if (insn.end == PT_END_CALL && insn.distance)
 			add_start(p, at + insn.size + insn.distance, 0);
-		if (!code_is_padding(base + at, &insn))
+		if (!code_is_padding(p->width, base + at, &insn))
 			may_end = insn.end != PT_END_FALL && insn.end != PT_END_COND;
 	}
 }

@@ -416,19 +416,41 @@ static void follow_all(struct code_frames *f)
 	}
 }
 
-bool code_is_padding(const uint8_t *code, const struct pt_insn *insn)
+/* lea 0(%esi), %esi or lea 0(%esi,%eiz), %esi, of any register and size of the displacement. */
+static bool is_lea_nop(const uint8_t *code, size_t n)
 {
+	uint8_t mod = code[1] >> 6, base = code[1] & 7;
+	size_t at = 2;
+
+	if (code[0] != 0x8d || mod == 3)
+		return false;
+	if (base == REG_SP) {
+		if (n < 3 || (code[2] >> 3 & 7) != REG_SP) /* an index */
+			return false;
+		base = code[at++] & 7;
+	}
+	if (base != (code[1] >> 3 & 7) || (mod == 0 && base == REG_FP)) /* an address alone */
+		return false;
+	while (at < n && !code[at])
+		at++;
+	return at == n;
+}
+
+bool code_is_padding(unsigned int width, const uint8_t *code, const struct pt_insn *insn)
+{
+	bool is_pause = false;
 	uint32_t i = 0;
 
-	while (i + 1u < insn->size && is_prefix_x86(code[i]))
-		i++;
+	for (; i + 1u < insn->size && is_prefix_x86(code[i]); i++)
+		is_pause |= code[i] == 0xf3;
 	if (code[i] == 0x90 || code[i] == 0xcc)
-		return true;
+		return !is_pause;
 	if (i + 1u >= insn->size)
 		return false;
-	/* i386: lea 0(%esi), %esi */
-	return (code[i] == 0x0f && code[i + 1] == 0x1f) ||
-	       (code[i] == 0x8d && (code[i + 1] & 0x3f) == 0x36);
+	if (width == 32 && (is_lea_nop(code + i, insn->size - i) ||
+			    (code[i] == 0x89 && code[i + 1] == 0xf6))) /* mov %esi, %esi */
+		return true;
+	return code[i] == 0x0f && code[i + 1] == 0x1f;
 }
 
 static uint32_t padding_size(const struct code_frames *f, uint32_t at)
@@ -438,7 +460,7 @@ static uint32_t padding_size(const struct code_frames *f, uint32_t at)
 	if (!f->code[at])
 		return 1;
 	return pt_insn_read(f->width, f->code + at, f->n - at, &insn) &&
-			       code_is_padding(f->code + at, &insn)
+			       code_is_padding(f->width, f->code + at, &insn)
 		       ? insn.size
 		       : 0;
 }

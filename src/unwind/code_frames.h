@@ -27,6 +27,8 @@
 #include "base/mem.h"
 #include "unwind/rule.h"
 
+struct pt_insn;
+
 #define CODE_FRAMES_MAX (1u << 18) /* bytes of a function */
 
 /*
@@ -78,8 +80,7 @@ void code_frames_follow_rest(struct code_frames *f, bool is_one_function);
 bool code_frames_rule(const struct code_frames *f, uint32_t at, struct unwind_rule *rule);
 
 /* Whether an instruction fills the place between functions: nop and int3 of all sizes. */
-struct pt_insn;
-bool code_is_padding(const uint8_t *code, const struct pt_insn *insn);
+bool code_is_padding(unsigned int width, const uint8_t *code, const struct pt_insn *insn);
 
 /* The place behind the instruction that begins there, or else the next byte. */
 uint32_t code_frames_next(const struct code_frames *f, uint32_t at);

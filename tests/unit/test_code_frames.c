@@ -194,12 +194,86 @@ static void the_entry_of_a_program_alone_is_its_outermost_frame(void **state)
 	}
 }
 
+static bool is_padding(unsigned int width, const uint8_t *code, size_t n, uint8_t *size)
+{
+	struct pt_insn insn;
+
+	assert_true(pt_insn_read(width, code, n, &insn));
+	*size = insn.size;
+	return code_is_padding(width, code, &insn);
+}
+
+static void padding_is_code_without_an_effect(void **state)
+{
+	static const struct {
+		unsigned int width;
+		bool is_padding;
+		uint8_t n, code[9];
+	} rows[] = {
+		{ 32, true, 2, { 0x66, 0x90 } },
+		{ 32, true, 2, { 0x89, 0xf6 } },                   /* mov %esi, %esi */
+		{ 32, true, 3, { 0x8d, 0x49, 0x00 } },             /* lea 0(%ecx), %ecx */
+		{ 32, true, 7, { 0x8d, 0xbc, 0x27, 0, 0, 0, 0 } }, /* lea 0(%edi,%eiz), %edi */
+		{ 64, true, 9, { 0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 } }, /* nopw */
+		{ 64, true, 1, { 0xcc } },
+		{ 32, false, 3, { 0x8d, 0x76, 0x08 } }, /* lea 8(%esi), %esi */
+		{ 32, false, 4, { 0x8d, 0x74, 0x26, 0x04 } },
+		{ 32, false, 4, { 0x8d, 0x74, 0x36, 0x00 } },       /* lea 0(%esi,%esi), %esi */
+		{ 32, false, 3, { 0x8d, 0x7e, 0x00 } },             /* lea 0(%esi), %edi */
+		{ 32, false, 6, { 0x8d, 0x2d, 0, 0, 0, 0 } },       /* lea 0, %ebp */
+		{ 32, false, 7, { 0x8d, 0x2c, 0x25, 0, 0, 0, 0 } }, /* the same, with %eiz */
+		{ 64, false, 3, { 0x8d, 0x76, 0x00 } },             /* esi loses rsi's upper half */
+		{ 64, false, 2, { 0x89, 0xf6 } },
+		{ 64, false, 2, { 0xf3, 0x90 } }, /* pause */
+		{ 64, false, 4, { 0xf3, 0x0f, 0x1e, 0xfa } },
+	};
+	uint8_t size;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		bool is = is_padding(rows[i].width, rows[i].code, rows[i].n, &size);
+
+		if (is != rows[i].is_padding || size != rows[i].n)
+			fail_msg("row %zu: padding %d, size %u", i, is, size);
+	}
+}
+
+/* The assembler's own padding in i386 code: gaps of 1 to 15 bytes. */
+static void the_padding_of_an_assembler_is_known(void **state)
+{
+	struct file_mapping file;
+	struct elf_file elf;
+	struct elf_section text;
+	struct reader r;
+
+	(void)state;
+	write_file("gaps.s", ".text\n.irp n,15,14,13,12,11,10,9,8,7,6,5,4,3,2,1\n"
+			     ".skip \\n, 0xc3\n.p2align 4\n.endr\n");
+	need_command("as --32 -o gaps.o gaps.s");
+	assert_int_equal(file_map("gaps.o", &file, NULL), 0);
+	assert_int_equal(elf_file_open(&elf, file.base, file.size, NULL), 0);
+	assert_true(elf_section_named(&elf, ".text", &text));
+	r = elf_section_bytes(&elf, &text);
+	assert_int_equal(reader_left(&r), 15 * 16);
+	for (size_t at = 0; at < 15 * 16;) {
+		uint8_t size;
+		bool is = is_padding(32, r.at + at, 15 * 16 - at, &size);
+
+		if (is != (at % 16 >= 15 - at / 16))
+			fail_msg("gap of %zu bytes, at %zu: %d", at / 16 + 1, at % 16, is);
+		at += size;
+	}
+	file_unmap(&file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_agree_with_call_frame_information),
 		cmocka_unit_test(bare_code_has_rules_by_its_instructions),
 		cmocka_unit_test(the_entry_of_a_program_alone_is_its_outermost_frame),
+		cmocka_unit_test(padding_is_code_without_an_effect),
+		cmocka_unit_test(the_padding_of_an_assembler_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
