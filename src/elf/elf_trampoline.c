@@ -10,13 +10,7 @@ const char *const elf_trampoline_names[N_ELF_TRAMPOLINES] = {
 	[ELF_START_CONTEXT] = "__start_context",
 };
 
-static const struct {
-	uint8_t kind; /* enum elf_trampoline */
-	uint8_t n;    /* length of the pattern in bytes */
-	uint16_t machine;
-	uint8_t size;
-	uint8_t bytes[12];
-} forms[] = {
+const struct elf_trampoline_form elf_trampoline_forms[N_ELF_TRAMPOLINE_FORMS] = {
 	/* mov $15, %rax; syscall */
 	{ ELF_SIGRETURN, 9, EM_X86_64, 9, { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 } },
 	/* mov $15, %eax; syscall */
@@ -38,17 +32,17 @@ const uint8_t *elf_trampoline_find(enum elf_trampoline kind, uint16_t machine, s
 {
 	const uint8_t *first = NULL;
 
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+	for (size_t i = 0; i < N_ELF_TRAMPOLINE_FORMS; i++) {
+		const struct elf_trampoline_form *form = &elf_trampoline_forms[i];
 		const uint8_t *found;
 
-		if (forms[i].kind != kind || forms[i].machine != machine)
+		if (form->kind != kind || form->machine != machine)
 			continue;
-		found = memmem(code.at, reader_left(&code), forms[i].bytes, forms[i].n);
-		if (!found || (first && first < found) ||
-		    (size_t)(code.end - found) < forms[i].size)
+		found = memmem(code.at, reader_left(&code), form->bytes, form->n);
+		if (!found || (first && first < found) || (size_t)(code.end - found) < form->size)
 			continue;
 		first = found;
-		*size = forms[i].size;
+		*size = form->size;
 	}
 	return first;
 }

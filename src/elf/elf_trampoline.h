@@ -24,6 +24,18 @@ enum elf_trampoline { ELF_SIGRETURN, ELF_START_CONTEXT, N_ELF_TRAMPOLINES };
 /* The names to show if there is no symbol. */
 extern const char *const elf_trampoline_names[N_ELF_TRAMPOLINES];
 
+/* Their first instructions. unwind/call_site.h knows them, too. */
+struct elf_trampoline_form {
+	uint8_t kind; /* enum elf_trampoline */
+	uint8_t n;    /* length of the pattern in bytes */
+	uint16_t machine;
+	uint8_t size; /* of the trampoline */
+	uint8_t bytes[12];
+};
+
+#define N_ELF_TRAMPOLINE_FORMS 5
+extern const struct elf_trampoline_form elf_trampoline_forms[N_ELF_TRAMPOLINE_FORMS];
+
 /*
  * The first one in the code, for a processor (EM_*); NULL if there is none. *size: of its
  * instructions.

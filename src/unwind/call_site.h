@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Whether code may be returned to: the check of a guessed return address. A call is before it, or
- * it is the code that a signal handler returns to. Freestanding.
+ * it is a trampoline (elf/elf_trampoline.h; unit/call_site compares the forms). Freestanding.
  *
  * Encodings: Intel SDM volume 2, CALL; Arm ARM, BL and BLR.
  */
@@ -32,12 +32,14 @@ static inline bool unwind_is_behind_call(uint64_t before)
 	       unwind_is_indirect_call(before, 6) || unwind_is_indirect_call(before, 7);
 }
 
-/* The first instruction of a trampoline of x86: it loads the number of the system call. */
-static inline bool unwind_is_sigreturn(uint64_t code)
+/* The first instructions of the trampolines of x86, from the address on. */
+static inline bool unwind_is_trampoline(uint64_t code)
 {
-	return (code & 0xffffffffffffffull) == 0x0000000fc0c748ull || /* x86-64 */
-	       (code & 0xffffffffffffull) == 0x00000077b858ull ||     /* i386 */
-	       (code & 0xffffffffffull) == 0x000000adb8ull;
+	return (code & 0xffffffffffffffull) == 0x0000000fc0c748ull || /* mov $15, %rax */
+	       (code & 0xffffffffffffffull) == 0x050f0000000fb8ull || /* mov $15, %eax; syscall */
+	       (code & 0xffffffffffffull) == 0x00000077b858ull || /* i386: pop; mov $119, %eax */
+	       (code & 0xffffffffffull) == 0x000000adb8ull ||     /* i386: mov $173, %eax */
+	       code == 0x48243c8b48dc8948ull;                     /* __start_context */
 }
 
 /* BL, BLR and its forms with pointer authentication. */
@@ -52,5 +54,5 @@ static inline bool unwind_may_return_to(uint64_t before, uint64_t code, bool is_
 	if (is_aarch64)
 		return unwind_is_call_aarch64((uint32_t)(before >> 32)) ||
 		       (uint32_t)code == 0xd2801168u; /* mov x8, #139: rt_sigreturn */
-	return unwind_is_behind_call(before) || unwind_is_sigreturn(code);
+	return unwind_is_behind_call(before) || unwind_is_trampoline(code);
 }
