@@ -114,6 +114,9 @@ static void frames_agree_with_call_frame_information(void **state)
 	a = compare_file(path ? path : "/proc/self/exe");
 	assert_true(a.n > 10000);
 	assert_true(a.n_wrong * 200 < a.n);
+	assert_true(a.n_unknown * 50 < a.n);
+	assert_true(a.n_wrong_fp * 200 < a.n);
+	assert_true(a.n_unreached < a.n);
 }
 
 static void assert_frame(struct unwind_rule rule, enum unwind_cfa cfa, int words, int fp)
@@ -158,6 +161,71 @@ static void bare_code_has_rules_by_its_instructions(void **state)
 	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "_start") + 2)),
 			 UNWIND_CFA_END);
 	assert_frame(rule_at(&b, address_of(&b, "unnamed") + 1), UNWIND_CFA_SP, 2, -2);
+	built_fini(&b);
+}
+
+/* Behind the assembler's padding, functions without symbols begin. */
+static void bare_code_of_i386_has_rules(void **state)
+{
+	uint64_t at;
+	struct built b;
+
+	(void)state;
+	write_file("i386.s",
+		   ".text\nfirst: .cfi_startproc\nnop\n.cfi_endproc\n.p2align 6\n"
+		   ".globl bare\nbare: push %ebp\nmov %esp, %ebp\npush %ebx\ncall 1f\n"
+		   "1: pop %ebx\nlea -4(%ebp), %esp\npop %ebx\npop %ebp\nxor %eax, %eax\nret\n"
+		   ".p2align 4\nunnamed: push %esi\nsub $8, %esp\npush $1\n"
+		   "add $12, %esp\npop %esi\nret\n");
+	need_command("cc -m32 -static -nostdlib -Wl,-e,0 -o i386 i386.s");
+	build_of(&b, "i386");
+	at = address_of(&b, "bare");
+	assert_frame(rule_at(&b, at), UNWIND_CFA_SP, 1, 0);
+	assert_frame(rule_at(&b, at + 1), UNWIND_CFA_SP, 2, -2);
+	assert_frame(rule_at(&b, at + 3), UNWIND_CFA_FP, 2, -2);
+	assert_frame(rule_at(&b, at + 9), UNWIND_CFA_FP, 2, -2); /* behind the call */
+	assert_frame(rule_at(&b, at + 13), UNWIND_CFA_FP, 2, -2);
+	assert_frame(rule_at(&b, at + 15), UNWIND_CFA_SP, 1, 0);
+	at = address_of(&b, "unnamed");
+	assert_int_equal(at % 16, 0);
+	assert_frame(rule_at(&b, at), UNWIND_CFA_SP, 1, 0);
+	assert_frame(rule_at(&b, at + 1), UNWIND_CFA_SP, 2, 0);
+	assert_frame(rule_at(&b, at + 4), UNWIND_CFA_SP, 4, 0);
+	assert_frame(rule_at(&b, at + 6), UNWIND_CFA_SP, 5, 0);
+	assert_frame(rule_at(&b, at + 9), UNWIND_CFA_SP, 2, 0);
+	assert_frame(rule_at(&b, at + 10), UNWIND_CFA_SP, 1, 0);
+	built_fini(&b);
+}
+
+/* A function that aligns its stack keeps the CFA in a register, and then in a slot. */
+static void a_realigned_stack_has_rules(void **state)
+{
+	struct unwind_rule rule;
+	struct built b;
+
+	(void)state;
+	write_file("aligned.s", ".text\nfirst: .cfi_startproc\nnop\n.cfi_endproc\n.p2align 6\n"
+				".globl aligned\naligned: lea 8(%rsp), %r10\nand $-32, %rsp\n"
+				"push -8(%r10)\npush %rbp\nmov %rsp, %rbp\npush %r10\n"
+				"inside: sub $40, %rsp\nmov -8(%rbp), %r10\nleave\n"
+				"left: lea -8(%r10), %rsp\nend: ret\n");
+	need_command("cc -dumpmachine | grep x86_64 && "
+		     "cc -static -nostdlib -Wl,-e,0 -o aligned aligned.s");
+	build_of(&b, "aligned");
+	assert_frame(rule_at(&b, address_of(&b, "aligned") + 5), UNWIND_CFA_SP, 1, 0);
+	rule = rule_at(&b, address_of(&b, "aligned") + 9);
+	assert_frame(rule, UNWIND_CFA_REGISTER, 0, 0);
+	assert_int_equal(rule.aux, 10);
+	rule = rule_at(&b, address_of(&b, "inside"));
+	assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_FP_DEREF);
+	assert_int_equal((int16_t)rule.off, -1);
+	assert_int_equal(rule.aux, 0);
+	assert_int_equal(unwind_rule_fp(rule), UNWIND_FP_AT_FP);
+	assert_int_equal(rule.fp, 0);
+	rule = rule_at(&b, address_of(&b, "left"));
+	assert_frame(rule, UNWIND_CFA_REGISTER, 0, 0);
+	assert_int_equal(rule.aux, 10);
+	assert_frame(rule_at(&b, address_of(&b, "end")), UNWIND_CFA_SP, 1, 0);
 	built_fini(&b);
 }
 
@@ -271,6 +339,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_agree_with_call_frame_information),
 		cmocka_unit_test(bare_code_has_rules_by_its_instructions),
+		cmocka_unit_test(bare_code_of_i386_has_rules),
+		cmocka_unit_test(a_realigned_stack_has_rules),
 		cmocka_unit_test(the_entry_of_a_program_alone_is_its_outermost_frame),
 		cmocka_unit_test(padding_is_code_without_an_effect),
 		cmocka_unit_test(the_padding_of_an_assembler_is_known),
