@@ -514,7 +514,8 @@ static const struct java_place *place_of_frame(struct java_stacks *j,
 
 /* ---- for the in-kernel sampler ---- */
 
-static void note_method(struct java_stacks *j, const struct unwind_regs *regs,
+/* False: the method has no words that prove it, or they can't be read. */
+static bool note_method(struct java_stacks *j, const struct unwind_regs *regs,
 			struct unwind_ctx *stack, uint32_t method)
 {
 	const struct known_word *words = java_process_words(j->process, method);
@@ -522,10 +523,11 @@ static void note_method(struct java_stacks *j, const struct unwind_regs *regs,
 	uint64_t bcp;
 
 	if (!words || !java_read_by_fp(regs, stack, hotspot_bcp_at(&j->process->vm), &bcp))
-		return;
+		return false;
 	java_known_method(words, j->process->methods.data[method].address, bcp, &noted.key,
 			  &noted.frame);
 	vec_push(&j->noted, noted);
+	return true;
 }
 
 /* `method`: of an interpreted frame. */
@@ -533,7 +535,6 @@ static void note_frame(struct java_stacks *j, const struct unwind_regs *regs,
 		       struct unwind_ctx *stack, const struct java_left *left, uint32_t method)
 {
 	struct java_noted noted = { .step = (uint32_t)j->steps.n - 1 };
-
 	enum java_copy copy = java_known_code(left, &noted.key, &noted.frame);
 
 	if (copy != JAVA_COPY_KNOWN) {
@@ -542,8 +543,9 @@ static void note_frame(struct java_stacks *j, const struct unwind_regs *regs,
 		return;
 	}
 	vec_push(&j->noted, noted);
-	if (method != NO_METHOD)
-		note_method(j, regs, stack, method);
+	if (method != NO_METHOD && !note_method(j, regs, stack, method) &&
+	    j->copy == JAVA_COPY_KNOWN)
+		j->copy = JAVA_COPY_NAMELESS;
 }
 
 bool java_stacks_copied(const struct java_stacks *j, enum java_copy *why)
