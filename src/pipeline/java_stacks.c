@@ -87,13 +87,14 @@ static void begin_walk(struct java_stacks *j)
 }
 
 void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_view *thread,
-		       uint64_t time_ns, const uint64_t *registers)
+		       uint64_t time_ns, const uint64_t *registers, bool is_noting)
 {
 	j->pid = pid;
 	j->thread = thread;
 	j->time_ns = time_ns;
 	j->registers = registers;
 	j->reads_nothing = false;
+	j->is_noting = is_noting;
 	begin_walk(j);
 }
 
@@ -550,7 +551,7 @@ static void note_frame(struct java_stacks *j, const struct unwind_regs *regs,
 
 bool java_stacks_copied(const struct java_stacks *j, enum java_copy *why)
 {
-	if (!j || !j->process || j->process->state != JAVA_READY)
+	if (!j || !j->is_noting || !j->process || j->process->state != JAVA_READY)
 		return false;
 	*why = j->copy == JAVA_COPY_KNOWN && j->has_failed ? JAVA_COPY_CUT : j->copy;
 	return true;
@@ -633,7 +634,7 @@ struct unwind_rule java_stacks_rule(struct java_stacks *j, uint32_t at,
 	j->is_after_java = java_is_called(&blob);
 	j->last_at = at;
 	leave = choose_way(j, &blob, regs, stack, leaves);
-	if (leave) {
+	if (leave && j->is_noting) {
 		left.blob = &blob;
 		left.is_leaf = regs->flags & UNWIND_IS_EXACT;
 		left.is_first_way = leave == leaves;

@@ -51,9 +51,12 @@ struct java_stacks_config {
 struct java_stacks *java_stacks_new(const struct java_stacks_config *config);
 void java_stacks_free(struct java_stacks *j); /* NULL is fine */
 
-/* A walk begins. `time_ns`: of the sample. `registers`: all, by DWARF number. */
+/*
+ * A walk begins. `time_ns`: of the sample. `registers`: all, by DWARF number. `is_noting`: its
+ * frames are noted for the in-kernel sampler.
+ */
 void java_stacks_begin(struct java_stacks *j, int32_t pid, const struct thread_view *thread,
-		       uint64_t time_ns, const uint64_t *registers);
+		       uint64_t time_ns, const uint64_t *registers, bool is_noting);
 
 /*
  * Whether a walk of the process may read its memory. Then it runs by memory_reads_run()
@@ -107,7 +110,7 @@ struct java_known {
 
 /*
  * Why the reader has to walk such stacks: JAVA_COPY_KNOWN, if all frames of the last walk are known
- * frames. False: the process of the walk has no code of Java, or `j` is NULL.
+ * frames. False: the process of the walk has no code of Java, the walk noted none, or `j` is NULL.
  */
 bool java_stacks_copied(const struct java_stacks *j, enum java_copy *why);
 

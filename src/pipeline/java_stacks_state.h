@@ -41,6 +41,7 @@ struct java_stacks {
 	const uint64_t *registers;
 	struct java_process *process; /* NULL: not looked for yet */
 	bool reads_nothing;
+	bool is_noting;          /* its frames are noted for the in-kernel sampler */
 	bool is_try, has_failed; /* java_stacks_try() */
 	uint32_t n_reads;        /* left after the look at known code */
 	bool has_counted;        /* a loss of this stack */

@@ -519,13 +519,13 @@ struct memory_reads *user_stacks_reads(struct user_stacks *s)
 }
 
 static void begin_runtimes(struct user_stacks *s, int32_t pid, const struct thread_view *thread,
-			   uint64_t time_ns)
+			   uint64_t time_ns, bool is_noting)
 {
 	s->has_v8 = false;
 	if (!s->follows_code)
 		return;
 	if (s->java)
-		java_stacks_begin(s->java, pid, thread, time_ns, s->regs.value);
+		java_stacks_begin(s->java, pid, thread, time_ns, s->regs.value, is_noting);
 	if (s->v8)
 		s->has_v8 = v8_stacks_begin(s->v8, pid, thread, time_ns, s->regs.value);
 }
@@ -609,7 +609,7 @@ struct user_chain user_stacks_walk(struct user_stacks *s, const struct event *sa
 	s->patience = TABLE_AWAITED;
 	s->is_in_kernel = sample->sample.mode == MODE_KERNEL;
 	s->follows_code = has_runtimes(s) && !s->regs.is_i386;
-	begin_runtimes(s, sample->pid, thread, sample->time_ns);
+	begin_runtimes(s, sample->pid, thread, sample->time_ns, false);
 	chain = walk_copied(s, sample->pid, thread, extra->stack, extra->stack_size,
 			    extra->is_stack_whole);
 	end_runtimes(s, &chain);
@@ -637,7 +637,7 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 	s->follows_code = copy->time_ns && has_runtimes(s) && !copy->is_i386;
 	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64, .is_i386 = copy->is_i386 };
 	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
-	begin_runtimes(s, pid, thread, copy->time_ns);
+	begin_runtimes(s, pid, thread, copy->time_ns, true);
 	if (s->follows_code) {
 		time = begin_following(s);
 		keep_time_limit(s, time.start_ns);

@@ -127,7 +127,10 @@ uint64_t user_stacks_generation(const struct user_stacks *s);
  */
 uint64_t user_stacks_n_learnt(const struct user_stacks *s);
 
-/* The frames of Java of the last walk, for java_stacks_each_known(); NULL: it followed none. */
+/*
+ * The frames of Java of the last walk, for java_stacks_each_known(); NULL: it followed none. Walks
+ * of copies alone note them.
+ */
 const struct java_stacks *user_stacks_java(const struct user_stacks *s);
 
 /* For other reads of the memory of living processes; NULL: without `proc`. */
