@@ -7,7 +7,6 @@
 #include "pt/insn.h"
 #include "unwind/stack_insn.h"
 
-#define UNKNOWN    INT32_MIN
 #define FRAMES_MAX (UINT16_MAX - 1) /* different ones of a function */
 #define PLACE_MAX  (1 << 23)        /* bytes from the base: a rule has no more */
 
@@ -18,24 +17,26 @@ static int32_t word_of(const struct code_frames *f)
 	return (int32_t)f->width / 8;
 }
 
-/* A place that is further from the base, or UNKNOWN. */
+/* A place that is further from the base, or CODE_UNKNOWN. */
 static int32_t further(int32_t place, int64_t bytes)
 {
 	int64_t sum = place + bytes;
 
-	return place == UNKNOWN || sum < -PLACE_MAX || sum > PLACE_MAX ? UNKNOWN : (int32_t)sum;
+	return place == CODE_UNKNOWN || sum < -PLACE_MAX || sum > PLACE_MAX ? CODE_UNKNOWN
+									    : (int32_t)sum;
 }
 
 /* The stack pointer is at another place: the return address stays above it. */
 static void move_sp(const struct code_frames *f, struct code_frame *s, int32_t place)
 {
-	s->sp = place != UNKNOWN && !s->is_aligned && place < word_of(f) ? UNKNOWN : place;
+	s->sp = place != CODE_UNKNOWN && !s->is_aligned && place < word_of(f) ? CODE_UNKNOWN
+									      : place;
 }
 
 static void lose_base(struct code_frame *s)
 {
-	s->sp = s->fp = s->cfa_slot = UNKNOWN;
-	s->fp_saved = s->fp_saved ? UNKNOWN : 0;
+	s->sp = s->fp = s->cfa_slot = CODE_UNKNOWN;
+	s->fp_saved = s->fp_saved ? CODE_UNKNOWN : 0;
 	s->is_aligned = false;
 }
 
@@ -44,17 +45,17 @@ static void write_register(struct code_frame *s, uint8_t reg)
 	if (reg == s->cfa_reg)
 		s->cfa_reg = -1;
 	if (reg == REG_SP)
-		s->sp = UNKNOWN;
+		s->sp = CODE_UNKNOWN;
 	if (reg != REG_FP)
 		return;
-	s->fp = UNKNOWN;
-	s->fp_saved = s->fp_saved ? s->fp_saved : UNKNOWN;
+	s->fp = CODE_UNKNOWN;
+	s->fp_saved = s->fp_saved ? s->fp_saved : CODE_UNKNOWN;
 }
 
 static void push(const struct code_frames *f, struct code_frame *s, int reg)
 {
 	move_sp(f, s, further(s->sp, word_of(f)));
-	if (s->sp == UNKNOWN || reg < 0)
+	if (s->sp == CODE_UNKNOWN || reg < 0)
 		return;
 	if (reg == REG_FP && !s->fp_saved)
 		s->fp_saved = s->sp;
@@ -65,10 +66,10 @@ static void push(const struct code_frames *f, struct code_frame *s, int reg)
 /* A register is read from a place in the frame. */
 static void load(struct code_frame *s, uint8_t reg, int32_t place)
 {
-	bool is_saved = place != UNKNOWN && place == s->fp_saved && s->fp_saved;
+	bool is_saved = place != CODE_UNKNOWN && place == s->fp_saved && s->fp_saved;
 
 	write_register(s, reg);
-	if (place == UNKNOWN)
+	if (place == CODE_UNKNOWN)
 		return;
 	if (reg == REG_FP && is_saved)
 		s->fp_saved = 0;
@@ -81,7 +82,7 @@ static void pop(const struct code_frames *f, struct code_frame *s, uint8_t reg)
 	int32_t from = s->sp;
 
 	load(s, reg, from);
-	move_sp(f, s, reg == REG_SP ? UNKNOWN : further(from, -word_of(f)));
+	move_sp(f, s, reg == REG_SP ? CODE_UNKNOWN : further(from, -word_of(f)));
 }
 
 static void leave(const struct code_frames *f, struct code_frame *s)
@@ -93,14 +94,14 @@ static void leave(const struct code_frames *f, struct code_frame *s)
 /* Without a frame pointer, the caller is found again by a register that has the CFA. */
 static void align_sp(struct code_frame *s)
 {
-	if (s->fp != UNKNOWN || s->cfa_reg < 0 || s->is_aligned) {
-		s->sp = UNKNOWN;
+	if (s->fp != CODE_UNKNOWN || s->cfa_reg < 0 || s->is_aligned) {
+		s->sp = CODE_UNKNOWN;
 		return;
 	}
 	s->is_aligned = true;
 	s->sp = 0;
-	s->fp_saved = s->fp_saved ? UNKNOWN : 0;
-	s->cfa_slot = UNKNOWN;
+	s->fp_saved = s->fp_saved ? CODE_UNKNOWN : 0;
+	s->cfa_slot = CODE_UNKNOWN;
 }
 
 /* add, sub, and: of the stack pointer and a constant. */
@@ -126,10 +127,10 @@ static void change_sp(const struct code_frames *f, struct code_frame *s,
 static int32_t place_of(const struct code_frame *s, const struct stack_insn *in)
 {
 	if (!in->has_disp)
-		return UNKNOWN;
+		return CODE_UNKNOWN;
 	return further(in->rm == REG_SP   ? s->sp
 		       : in->rm == REG_FP ? s->fp
-					  : UNKNOWN,
+					  : CODE_UNKNOWN,
 		       -(int64_t)in->disp);
 }
 
@@ -137,12 +138,12 @@ static int32_t place_of(const struct code_frame *s, const struct stack_insn *in)
 static void sp_from_cfa(const struct code_frames *f, struct code_frame *s,
 			const struct stack_insn *in)
 {
-	int32_t place = in->has_disp ? further(s->cfa_off, -(int64_t)in->disp) : UNKNOWN;
+	int32_t place = in->has_disp ? further(0, -(int64_t)in->disp) : CODE_UNKNOWN;
 
 	if (s->is_aligned) {
 		s->is_aligned = false;
-		s->fp = s->cfa_slot = UNKNOWN;
-		s->fp_saved = s->fp_saved ? UNKNOWN : 0;
+		s->fp = s->cfa_slot = CODE_UNKNOWN;
+		s->fp_saved = s->fp_saved ? CODE_UNKNOWN : 0;
 	}
 	move_sp(f, s, place);
 }
@@ -160,18 +161,16 @@ static void load_address(const struct code_frames *f, struct code_frame *s,
 		return;
 	}
 	write_register(s, in->reg);
-	if (in->reg == REG_FP && s->fp_saved)
+	if (in->reg == REG_FP)
 		s->fp = place;
-	if (in->reg != REG_FP && place == 0 && !s->is_aligned) {
+	else if (place == 0 && !s->is_aligned)
 		s->cfa_reg = in->reg;
-		s->cfa_off = 0;
-	}
 }
 
 /* mov from one register to another. */
 static void move(const struct code_frames *f, struct code_frame *s, uint8_t from, uint8_t to)
 {
-	int32_t place = from == REG_SP ? s->sp : from == REG_FP ? s->fp : UNKNOWN;
+	int32_t place = from == REG_SP ? s->sp : from == REG_FP ? s->fp : CODE_UNKNOWN;
 
 	write_register(s, to);
 	if (to == REG_SP)
@@ -184,7 +183,7 @@ static void store(struct code_frame *s, const struct stack_insn *in)
 {
 	int32_t place = place_of(s, in);
 
-	if (place == UNKNOWN || place <= 0)
+	if (place <= 0) /* or CODE_UNKNOWN */
 		return;
 	if (in->reg == REG_FP && !s->fp_saved)
 		s->fp_saved = place;
@@ -285,7 +284,7 @@ static void apply(const struct code_frames *f, struct code_frame *s, const uint8
 	if (!change_stack(f, s, &in))
 		write_registers(s, &in);
 	else if (in.is_16 && in.op != 0x8d)
-		s->sp = UNKNOWN; /* half a word was pushed or popped */
+		s->sp = CODE_UNKNOWN; /* half a word was pushed or popped */
 }
 
 /* ---- following ---- */
@@ -469,8 +468,8 @@ void code_frames_follow(struct code_frames *f, uint32_t start)
 {
 	const struct code_frame first = {
 		.sp = word_of(f),
-		.fp = UNKNOWN,
-		.cfa_slot = UNKNOWN,
+		.fp = CODE_UNKNOWN,
+		.cfa_slot = CODE_UNKNOWN,
 		.cfa_reg = -1,
 	};
 
@@ -557,7 +556,7 @@ static void set_fp(const struct code_frames *f, const struct code_frame *s, int3
 	if (!s->fp_saved)
 		return;
 	rule->saved = UNWIND_GUESSED | UNWIND_FP_LOST;
-	if (s->fp_saved == UNKNOWN || from == UNKNOWN ||
+	if (s->fp_saved == CODE_UNKNOWN || from == CODE_UNKNOWN ||
 	    !in_words(f, (int64_t)from - s->fp_saved, INT16_MIN, INT16_MAX, &words))
 		return;
 	rule->saved = (uint8_t)(UNWIND_GUESSED | kind);
@@ -568,20 +567,16 @@ static bool rule_of_aligned(const struct code_frames *f, const struct code_frame
 			    struct unwind_rule *rule)
 {
 	static const int16_t dwarf_64[8] = { 0, 2, 1, 3, 7, 6, 4, 5 };
-	int64_t slot, off;
+	int64_t slot;
 
-	if (!in_words(f, s->cfa_off, INT16_MIN, INT16_MAX, &off))
-		return false;
 	set_fp(f, s, s->fp, UNWIND_FP_AT_FP, rule);
-	if (s->fp != UNKNOWN && s->cfa_slot != UNKNOWN &&
-	    in_words(f, (int64_t)s->fp - s->cfa_slot, INT16_MIN, INT16_MAX, &slot)) {
-		rule->aux = (int16_t)off;
+	if (s->fp != CODE_UNKNOWN && s->cfa_slot != CODE_UNKNOWN &&
+	    in_words(f, (int64_t)s->fp - s->cfa_slot, INT16_MIN, INT16_MAX, &slot))
 		return set_cfa(rule, UNWIND_CFA_FP_DEREF, slot & 0xffff);
-	}
-	if (s->cfa_reg < 0 || off < 0)
+	if (s->cfa_reg < 0)
 		return false;
 	rule->aux = f->width == 64 && s->cfa_reg < 8 ? dwarf_64[s->cfa_reg] : s->cfa_reg;
-	return set_cfa(rule, UNWIND_CFA_REGISTER, off);
+	return set_cfa(rule, UNWIND_CFA_REGISTER, 0);
 }
 
 bool code_frames_rule(const struct code_frames *f, uint32_t at, struct unwind_rule *rule)
@@ -595,8 +590,8 @@ bool code_frames_rule(const struct code_frames *f, uint32_t at, struct unwind_ru
 	if (s->is_aligned)
 		return rule_of_aligned(f, s, rule);
 	set_fp(f, s, 0, UNWIND_FP_AT_CFA, rule);
-	if (s->fp != UNKNOWN && in_words(f, s->fp, 1, (1 << 20) - 1, &words))
+	if (s->fp != CODE_UNKNOWN && in_words(f, s->fp, 1, (1 << 20) - 1, &words))
 		return set_cfa(rule, UNWIND_CFA_FP, words);
-	return s->sp != UNKNOWN && in_words(f, s->sp, 1, (1 << 20) - 1, &words) &&
+	return s->sp != CODE_UNKNOWN && in_words(f, s->sp, 1, (1 << 20) - 1, &words) &&
 	       set_cfa(rule, UNWIND_CFA_SP, words);
 }

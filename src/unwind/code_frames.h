@@ -30,6 +30,7 @@
 struct pt_insn;
 
 #define CODE_FRAMES_MAX (1u << 18) /* bytes of a function */
+#define CODE_UNKNOWN    INT32_MIN  /* of a place in a frame */
 
 /*
  * Places in a frame are counted downwards from its base, in bytes. The base is the CFA. If the
@@ -37,12 +38,11 @@ struct pt_insn;
  * is in a register or in a slot.
  */
 struct code_frame {
-	int32_t sp;       /* the stack pointer, or UNKNOWN */
-	int32_t fp;       /* the frame pointer, if it is one of this frame, or UNKNOWN */
-	int32_t fp_saved; /* the caller's frame pointer; 0: in its register; or UNKNOWN */
-	int32_t cfa_slot; /* a slot with the address CFA - cfa_off, or UNKNOWN */
-	int32_t cfa_off;
-	int16_t cfa_reg; /* the register with that address, by its number in code, or -1 */
+	int32_t sp;       /* the stack pointer, or CODE_UNKNOWN */
+	int32_t fp;       /* the frame pointer, if it is one of this frame, or CODE_UNKNOWN */
+	int32_t fp_saved; /* the caller's frame pointer; 0: in its register; or CODE_UNKNOWN */
+	int32_t cfa_slot; /* a slot with the address of the CFA, or CODE_UNKNOWN */
+	int16_t cfa_reg;  /* the register with that address, by its number in code, or -1 */
 	int16_t is_aligned;
 };
 

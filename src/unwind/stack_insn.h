@@ -13,7 +13,7 @@ enum { REG_SP = 4, REG_FP = 5 };
 struct stack_insn {
 	uint8_t op;
 	bool is_0f, is_16, is_wide; /* is_wide: its operands are words of the stack */
-	bool has_mem;               /* its ModRM names memory, at `base` + disp if has_disp */
+	bool has_mem;               /* its ModRM names memory: at `rm` + disp, if has_disp */
 	bool has_disp;
 	uint8_t reg, rm; /* of ModRM; rm: the register, or the base of the memory */
 	uint8_t of_op;   /* the register in the opcode */
@@ -21,8 +21,9 @@ struct stack_insn {
 };
 
 /*
- * Of one instruction of `size` bytes, in code of 32 or 64 bits. False: it is a vector instruction.
- * Those, and the ones behind 0F 38 and 0F 3A, change neither pointer.
+ * Of one instruction of `size` bytes, in code of 32 or 64 bits. False: it is a vector instruction,
+ * or has prefixes alone. Vector instructions, and those behind 0F 38 and 0F 3A, change neither
+ * pointer.
  */
 bool stack_insn_read(unsigned int width, const uint8_t *at, size_t size, struct stack_insn *in);
 
