@@ -16,6 +16,8 @@
 #include "pipeline/java_ways.h"
 #include "unwind/user_ctx.h"
 
+#define NO_METHOD UINT32_MAX
+
 static const uint32_t reads_of_walk =
 	10000; /* a new method takes some 20, and its stack may have many */
 
@@ -557,18 +559,19 @@ bool java_stacks_copied(const struct java_stacks *j, enum java_copy *why)
 	return true;
 }
 
-uint32_t java_stacks_n_known(const struct java_stacks *j)
+/* The number of known frames, if the walk came to the end of the stack. */
+static uint32_t n_known_frames(const struct java_stacks *j)
 {
 	return j->process && j->cut < 0 && !j->has_failed ? (uint32_t)j->noted.n : 0;
 }
 
-struct java_known java_stacks_known(const struct java_stacks *j, uint32_t i)
+static struct java_known known_frame(const struct java_stacks *j, const struct java_noted *noted)
 {
-	const struct java_noted *noted = &j->noted.data[i];
-	const struct java_step *step = &j->steps.data[noted->step];
 	struct java_known known = { .key = noted->key, .frame = noted->frame };
+	const struct java_step *step;
 
-	assert(i < j->noted.n);
+	assert(noted->step < j->steps.n);
+	step = &j->steps.data[noted->step];
 	if (!(noted->frame.flags & JAVA_IS_INTERPRETED)) {
 		known.methods = j->frames.data + step->first;
 		known.n_methods = step->n;
@@ -579,10 +582,10 @@ struct java_known java_stacks_known(const struct java_stacks *j, uint32_t i)
 void java_stacks_each_known(const struct java_stacks *j, void *context,
 			    void (*know)(void *context, const struct java_known *known))
 {
-	uint32_t n = j ? java_stacks_n_known(j) : 0;
+	uint32_t n = j ? n_known_frames(j) : 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct java_known known = java_stacks_known(j, i);
+		struct java_known known = known_frame(j, &j->noted.data[i]);
 
 		know(context, &known);
 	}

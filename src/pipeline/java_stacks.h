@@ -114,11 +114,7 @@ struct java_known {
  */
 bool java_stacks_copied(const struct java_stacks *j, enum java_copy *why);
 
-/* The number of known frames, if the last walk came to the end of the stack; and each of them. */
-uint32_t java_stacks_n_known(const struct java_stacks *j);
-struct java_known java_stacks_known(const struct java_stacks *j, uint32_t i);
-
-/* Passes each of them to `know`. `j` may be NULL. */
+/* Passes each known frame, if the last walk came to the end of the stack. `j` may be NULL. */
 void java_stacks_each_known(const struct java_stacks *j, void *context,
 			    void (*know)(void *context, const struct java_known *known));
 

@@ -26,8 +26,6 @@ struct java_noted {
 	uint32_t step;
 };
 
-#define NO_METHOD UINT32_MAX
-
 struct java_stacks {
 	struct java_stacks_config config;
 	char *proc;
