@@ -24,8 +24,12 @@
 #define MAX_RUNS   8
 #define MAX_EVENTS 32
 
-/* Of a body that nobody wants, before the connection ends. */
-#define UNWANTED_BYTES ((size_t)64 << 10)
+/*
+ * Of a body that is dropped, before the connection ends: if none is wanted, and if it is larger
+ * than wanted. Such a client may send, and learns why from an answer behind its body.
+ */
+#define UNWANTED_BYTES  ((size_t)64 << 10)
+#define TOO_LARGE_BYTES ((size_t)4 << 20)
 
 /* TLS 1.2 and newer, as GnuTLS names it. */
 #define TLS_PRIORITIES "SECURE128:-VERS-ALL:+VERS-TLS1.2:+VERS-TLS1.3"
@@ -245,7 +249,8 @@ static enum MHD_Result take_body(struct http_request *q, const char *bytes, size
 		h->bodies_bytes += *size;
 	}
 	*size = 0;
-	return q->unwanted_bytes > UNWANTED_BYTES ? MHD_NO : MHD_YES;
+	return q->unwanted_bytes > (q->most_bytes ? TOO_LARGE_BYTES : UNWANTED_BYTES) ? MHD_NO
+										      : MHD_YES;
 }
 
 /* Whether a body may come. An answer before its end would end the connection. */

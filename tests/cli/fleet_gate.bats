@@ -226,6 +226,10 @@ exchange_fleet() { # NAME: that of the old one
 	head -c $((8 * 1048576 + 1000)) /dev/urandom >large
 	body=large run put
 	[[ "$output" == "413"* ]]
+	# Facts of 2 MB. The answer comes behind the body.
+	head -c 2M /dev/zero >large
+	ask web1 PUT /v1/hosts/web1 large
+	[ "$code" = 413 ]
 	# The rest of a body that is far too large is not even read.
 	head -c 20M /dev/urandom >larger
 	body=larger run put
