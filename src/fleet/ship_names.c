@@ -2,6 +2,7 @@
 #include "fleet/ship_names.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #define QUESTION_MAX 1000 /* of RECEIVE_IMAGES_MAX */
 #define LATEST_NS    (600 * NS_PER_SECOND)
 #define DAY_NS       (86400 * NS_PER_SECOND)
+#define BUSY_MOST    8 /* refusals in a row: a gateway may have had enough for today */
 
 struct asked {
 	struct build_id id;
@@ -33,6 +35,7 @@ struct ship_names {
 	uint64_t rate;
 	uint64_t ask_ns, send_ns, forget_ns; /* CLOCK_MONOTONIC */
 	VEC(struct asked) asked;             /* today */
+	uint32_t n_busy;                     /* refusals in a row: later */
 	struct buf wanted;                   /* "BUILDID\n" each */
 	size_t at;                           /* in `wanted`: the next one */
 };
@@ -140,6 +143,13 @@ static void forget_asked(struct ship_names *n, const char *build)
 			n->asked.data[i] = n->asked.data[--n->asked.n];
 }
 
+/* Later, as the gateway asks; not all hosts at once. */
+static uint64_t busy_until(const struct ship_names *n)
+{
+	return clock_monotonic_ns() + gateway_retry_after_s(n->gateway) * NS_PER_SECOND +
+	       soon(NS_PER_SECOND);
+}
+
 static int send_next(struct ship_names *n, struct error *err)
 {
 	const char *at = buf_cstr(&n->wanted) + n->at;
@@ -148,6 +158,11 @@ static int send_next(struct ship_names *n, struct error *err)
 	size_t bytes = 0;
 	int r = gateway_send_names(n->gateway, build, path, &bytes, err);
 
+	n->n_busy = r == -EBUSY ? n->n_busy + 1 : 0;
+	if (r == -EBUSY && n->n_busy < BUSY_MOST) {
+		n->send_ns = busy_until(n);
+		return 0;
+	}
 	n->at += strlen(build) + 1;
 	n->send_ns = clock_monotonic_ns() + (n->rate ? bytes * NS_PER_SECOND / n->rate : 0);
 	if (r == SHIP_FAILS_AT_IT)
@@ -171,7 +186,7 @@ int ship_names_step(struct ship_names *n, uint64_t *wait_ns, struct error *err)
 	else if (n->at >= n->wanted.len && now >= n->ask_ns)
 		r = ask_names(n, err);
 	if (r < 0) { /* what is left is asked for again */
-		n->wanted.len = n->at = n->asked.n = 0;
+		n->wanted.len = n->at = n->asked.n = n->n_busy = 0;
 		n->ask_ns = clock_monotonic_ns() + LATEST_NS;
 	}
 	now = clock_monotonic_ns();

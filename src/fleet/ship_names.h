@@ -27,6 +27,7 @@ void ship_names_forget(struct ship_names *n, double within_s);
 
 /*
  * Asks, or sends one index, if its time has come. *wait_ns: when to call it again, from now on;
- * UINT64_MAX: nothing waits to be sent. After a failure, nothing is sent for ten minutes.
+ * UINT64_MAX: nothing waits to be sent. A gateway that is busy gets the same index later, as it
+ * asks for. After another failure, nothing is sent for ten minutes.
  */
 int ship_names_step(struct ship_names *n, uint64_t *wait_ns, struct error *err);
