@@ -157,6 +157,15 @@ class Connection:
         self.close()
 
     def close(self):
+        try:
+            with self.lock:
+                self.tls.unwrap()  # says that nothing follows, and does not wait for the host to say so
+        except (OSError, ssl.SSLError):
+            pass
+        try:
+            self.flush()
+        except OSError:
+            pass
         for end in (self.client, self.gateway):
             try:
                 end and end.shutdown(socket.SHUT_RDWR)
