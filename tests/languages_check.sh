@@ -5,7 +5,7 @@
 #   tests/languages_check.sh [RELEASE...]    bullseye, bookworm, trixie, sid; all of them if none is named
 #
 # Each release is a small chroot with its interpreters, which run the programs tests/programs/lang/golden.*. assay records
-# the whole machine; Java and Node.js by copied stacks and through BPF, each as a command. tests/cli/language_stacks.py compares the stacks with those that they must be. PYTHONS='PATH PATH':
+# the whole machine; Java, Node.js and stripped programs of Go by copied stacks and through BPF, each as a command. tests/cli/language_stacks.py compares the stacks with those that they must be. PYTHONS='PATH PATH':
 # these interpreters of this machine, too. ASSAY_LANGUAGES_DIR: where the chroots are, and stay; else they are temporary.
 #
 # A comment `# | RUNTIME | BUILD | MODE | RIGHT | WRONG |` behind a check is its row of the table in docs/languages.md. A failed
@@ -38,15 +38,15 @@ mirror() {
 # Prints why there is no chroot of a release with the interpreters; nothing if there is one.
 make_chroot() {
 	local dir=$chroots/$1 log=$work/$1.log
-	# php is a symbolic link that leads nowhere outside of the chroot.
-	[ -x "$dir/usr/bin/python3" ] && [ -L "$dir/usr/bin/php" ] && [ -x "$dir/usr/bin/ruby" ] &&
+	# php is a symbolic link that leads nowhere outside of the chroot. So are java and go.
+	[ -x "$dir/usr/bin/python3" ] && [ -L "$dir/usr/bin/go" ] && [ -L "$dir/usr/bin/php" ] && [ -x "$dir/usr/bin/ruby" ] &&
 		[ -e "$dir/usr/bin/node" ] && [ -L "$dir/usr/bin/java" ] && return
 	[ "$(id -u)" = 0 ] || { echo "a chroot takes root" && return; }
 	command -v debootstrap >/dev/null || { echo "debootstrap is not installed" && return; }
 	[ -n "$(mirror)" ] || { echo "apt on this machine knows no Debian archive" && return; }
 	mkdir -p "$chroots"
 	# shellcheck disable=SC2086 # several versions
-	debootstrap --variant=minbase --include="python3,php-cli,ruby,nodejs$(printf ',openjdk-%s-jre-headless' ${jdk[$1]})" "$1" "$dir" "$(mirror)" >"$log" 2>&1 || tail -1 "$log"
+	debootstrap --variant=minbase --include="python3,php-cli,ruby,nodejs,golang-go$(printf ',openjdk-%s-jre-headless' ${jdk[$1]})" "$1" "$dir" "$(mirror)" >"$log" 2>&1 || tail -1 "$log"
 }
 
 # judge TITLE LANGUAGE RUNTIME BUILD MODE FILTER [OPTION]: compares the stacks of the session with those that they must be.
@@ -108,13 +108,13 @@ check() {
 # shellcheck disable=SC2016 # the inner shell's
 within=(unshare -m sh -c 'mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"')
 
-# check_copied LANGUAGE RUNTIME RELEASE MODE COMMAND...: stacks that assay walks itself, of a program in a chroot.
+# check_copied LANGUAGE RUNTIME RELEASE MODE COMMAND...: stacks that assay walks itself.
 check_copied() {
-	local language=$1 title="$2, $3, $4" dir=$chroots/$3 collector options
+	local language=$1 title="$2, $3, $4" collector options
 	for collector in perf bpf; do
 		options=(--collector "$collector" -e cpu-clock -F 499)
 		[ "$collector" = perf ] && options+=(--stack-size 32768)
-		"$assay" record "${options[@]}" -o "$work/s" -- "${within[@]}" "$dir" "${@:5}" >"$work/log" 2>&1
+		"$assay" record "${options[@]}" -o "$work/s" -- "${@:5}" >"$work/log" 2>&1
 		if "$assay" info -i "$work/s" --format json | grep -qE '"(java|javascript)-version"'; then
 			say ok "$title # SKIP assay does not know this version"
 		else
@@ -135,8 +135,30 @@ check_java() {
 		say ok "$name # SKIP no javac here that makes classes of Java 8"
 		return
 	fi
-	check_copied java "Java $2" "$1" compiled "$java" -Xmx64m -cp / golden 1500
-	check_copied java "Java $2" "$1" interpreted "$java" -Xint -Xmx64m -cp / golden 150
+	check_copied java "Java $2" "$1" compiled "${within[@]}" "$dir" "$java" -Xmx64m -cp / golden 1500
+	check_copied java "Java $2" "$1" interpreted "${within[@]}" "$dir" "$java" -Xint -Xmx64m -cp / golden 150
+}
+
+# check_go RELEASE: a stripped program of its Go. One of Go 1.15 or older is refused by name.
+check_go() {
+	local dir=$chroots/$1 version
+	if ! "${within[@]}" "$dir" env HOME=/tmp GOCACHE=/tmp/go-cache GO111MODULE=off CGO_ENABLED=0 \
+		go build -ldflags="-s -w" -o /golden-go /golden.go >"$work/log" 2>&1; then
+		say "not ok" "Go, $1: $(tail -1 "$work/log")"
+		return
+	fi
+	version=$("$dir/golden-go" --version)
+	if ! [[ "$version" =~ ^Go\ 1\.([0-9]|1[0-5])(\.|$) ]]; then
+		check_copied go "$version" "$1" stripped "$dir/golden-go" 1500
+		return
+	fi
+	"$assay" record -e cpu-clock -F 499 -o "$work/s" -- "$dir/golden-go" 500 >"$work/log" 2>&1
+	if "$assay" report -l -i "$work/s" 2>&1 | grep -q "its Go is too old (1.15 or older)"; then
+		say ok "$version, $1: it is refused by name"
+	else
+		say "not ok" "$version, $1: no note names it"
+	fi
+	rm -rf "$work/s"
 }
 
 golden=/golden
@@ -159,14 +181,15 @@ for release; do
 	for version in ${jdk[$release]}; do
 		check_java "$release" "$version"
 	done
+	check_go "$release"
 	node=$(chroot "$chroots/$release" node --version 2>/dev/null)
-	check_copied js "Node ${node#v}" "$release" optimised node /golden.js 2000
+	check_copied js "Node ${node#v}" "$release" optimised "${within[@]}" "$chroots/$release" node /golden.js 2000
 	case $node in
 	v12.*) interpreted=(--no-opt) ;;
 	v24.*) interpreted=(--no-opt --no-sparkplug --no-maglev) ;;
 	*) interpreted=(--no-opt --no-sparkplug) ;;
 	esac
-	check_copied js "Node ${node#v}" "$release" interpreted node "${interpreted[@]}" /golden.js 250
+	check_copied js "Node ${node#v}" "$release" interpreted "${within[@]}" "$chroots/$release" node "${interpreted[@]}" /golden.js 250
 done
 golden=$here/programs/lang/golden
 for interpreter in ${PYTHONS-}; do

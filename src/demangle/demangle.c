@@ -86,6 +86,8 @@ static bool demangle_whole(enum name_language language, const char *name, bool i
 
 static bool may_be_mangled(enum name_language language, const char *name)
 {
+	if (language == NAME_GO)
+		return false;
 	return language == NAME_ANY ? name[0] == '_' && name[1] && strchr("RZDQ_", name[1])
 				    : *name != '\0';
 }

@@ -10,8 +10,11 @@
 
 #include "base/buf.h"
 
-/* NAME_ANY: the language follows from the name. The numbers are in cache files. */
-enum name_language { NAME_ANY, NAME_OCAML, NAME_ADA, NAME_HASKELL, N_NAME_LANGUAGES };
+/*
+ * NAME_ANY: the language follows from the name. Go's names are not mangled. The numbers are in
+ * cache files.
+ */
+enum name_language { NAME_ANY, NAME_OCAML, NAME_ADA, NAME_HASKELL, NAME_GO, N_NAME_LANGUAGES };
 
 /*
  * Puts the demangled name in place of the content of `out`, NUL-terminated. False if the name is

@@ -356,23 +356,23 @@ static void otlp_put_mappings(struct otlp *w, struct buf *out)
 }
 
 /* The value of profile.frame.type for code of an image; NULL: none of the well-known ones. */
-static const char *frame_type(const struct image *image)
+static const char *frame_type(const struct profile *p, const struct profile_function *f)
 {
-	static const char *const of_language[N_LANGUAGES] = {
+	static const char *const of_language[N_LANGUAGE_NUMBERS] = {
 		[LANGUAGE_NONE] = "native",     [LANGUAGE_PYTHON] = "cpython",
 		[LANGUAGE_PHP] = "php",         [LANGUAGE_RUBY] = "ruby",
 		[LANGUAGE_PERL] = "perl",       [LANGUAGE_JAVA] = "jvm",
-		[LANGUAGE_JAVASCRIPT] = "v8js",
+		[LANGUAGE_JAVASCRIPT] = "v8js", [LANGUAGE_GO] = "go",
 	};
-	uint32_t language = image_language(image);
+	const struct image *image = p->images.data[f->image].image;
 
 	if (image_code_mode(image) == CODE_KERNEL)
 		return "kernel";
 	/* Nobody knows the compiler of JIT code and of code that has only a name. */
 	return (image->kind == IMAGE_FILE || image->kind == IMAGE_VDSO ||
 		image->kind == IMAGE_LANGUAGE) &&
-			       language < N_LANGUAGES
-		       ? of_language[language]
+			       f->language < N_LANGUAGE_NUMBERS
+		       ? of_language[f->language]
 		       : NULL;
 }
 
@@ -389,8 +389,7 @@ static void put_locations(struct otlp *w, struct buf *out)
 		uint32_t n = c->first[i + 1] - c->first[i];
 		Otlp__Line lines[LINES_MAX_FRAMES], *pointers[LINES_MAX_FRAMES];
 		Otlp__Location location = OTLP__LOCATION__INIT;
-		const char *type =
-			frame_type(p->images.data[p->functions.data[place->function].image].image);
+		const char *type = frame_type(p, &p->functions.data[place->function]);
 		int32_t attribute = type ? attribute_index(w, "profile.frame.type", type, 0) : 0;
 
 		for (uint32_t k = 0; k < n; k++) {

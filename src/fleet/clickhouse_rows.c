@@ -354,7 +354,7 @@ static void rows_put_function(struct row_maker *m, const struct row_function *f)
 	row_binary_put_text(out, f->is_named ? "" : m->builds[function->image]);
 	buf_u64(out, f->is_named ? 0 : f->start);
 	buf_u8(out, (uint8_t)image->kind);
-	buf_u8(out, (uint8_t)image_language(image));
+	buf_u8(out, (uint8_t)function->language);
 	buf_u32(out, m->seen_s);
 }
 

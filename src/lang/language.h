@@ -19,8 +19,12 @@ enum language {
 #define X(id, key, name) LANGUAGE_##id,
 	LANGUAGES(X)
 #undef X
-		N_LANGUAGES
+		N_LANGUAGES, /* that have a runtime */
+	/* Of functions in native images (symbol_is_go()). No image of a session has this number. */
+	LANGUAGE_GO = 31,
+	N_LANGUAGE_NUMBERS
 };
+_Static_assert(N_LANGUAGES <= LANGUAGE_GO, "numbers of languages differ");
 
 /* Whether its frames are on the native stack: copied stacks have them, and BPF does not. */
 static inline int language_is_on_stack(unsigned int language)
@@ -32,7 +36,7 @@ static inline int language_is_on_stack(unsigned int language)
 extern const char *const language_names[N_LANGUAGES];
 
 /*
- * LANGUAGE_NONE is "native". Any number may come from a session of a newer assay. Then the key is
- * "unknown".
+ * LANGUAGE_NONE is "native", LANGUAGE_GO "go". Any number may come from a session of a newer assay.
+ * Then the key is "unknown".
  */
 const char *language_key(unsigned int language);

@@ -68,8 +68,7 @@ static json_t *html_images_json(const struct picture *pic)
 		json_object_set_new(image, "build_id", json_text(hex));
 		json_object_set_new(image, "mode",
 				    json_text(code_mode_names[image_code_mode(i->image)]));
-		json_object_set_new(image, "language",
-				    json_text(language_key(image_language(i->image))));
+		json_object_set_new(image, "language", json_text(language_key(i->language)));
 		json_array_append_new(images, image);
 	}
 	return images;

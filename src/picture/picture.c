@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/intmap.h"
+#include "lang/language.h"
 #include "picture/picture_weights.h"
 
 /* The tree while it grows: parents before children, in no order otherwise. */
@@ -62,6 +63,7 @@ struct growth {
 	struct draft *draft;
 	const struct profile *p;
 	uint32_t *image_of;   /* by image: the picture's + 1 */
+	uint32_t *go_of;      /* the same for functions of Go */
 	uint32_t *frame_of;   /* by function: the picture's + 1 */
 	uint32_t *node_of;    /* by node: the draft's, valid where … */
 	uint32_t *group_of;   /* … this is the group at hand + 1 */
@@ -76,6 +78,7 @@ static void growth_init(struct growth *g, struct draft *d, const struct profile 
 		.draft = d,
 		.p = p,
 		.image_of = xcalloc(p->images.n + 1, sizeof(uint32_t)),
+		.go_of = xcalloc(p->images.n + 1, sizeof(uint32_t)),
 		.frame_of = xcalloc(p->functions.n + 1, sizeof(uint32_t)),
 		.node_of = xcalloc(p->nodes.n + 1, sizeof(uint32_t)),
 		.group_of = xcalloc(p->nodes.n + 1, sizeof(uint32_t)),
@@ -87,6 +90,7 @@ static void growth_init(struct growth *g, struct draft *d, const struct profile 
 static void growth_fini(struct growth *g)
 {
 	free(g->image_of);
+	free(g->go_of);
 	free(g->frame_of);
 	free(g->node_of);
 	free(g->group_of);
@@ -96,23 +100,25 @@ static void growth_fini(struct growth *g)
 }
 
 /* Images of one name are one where two sessions are compared, as their build ids may differ. */
-static uint32_t grow_image(struct growth *g, uint32_t image)
+static uint32_t grow_image(struct growth *g, const struct profile_function *f)
 {
 	struct draft *d = g->draft;
-	const struct profile_image *from = &g->p->images.data[image];
+	const struct profile_image *from = &g->p->images.data[f->image];
+	bool is_go = f->language == LANGUAGE_GO;
+	uint32_t *known = is_go ? &g->go_of[f->image] : &g->image_of[f->image];
 	char *key;
 	uint32_t id;
 
-	if (g->image_of[image])
-		return g->image_of[image] - 1;
-	key = d->pic->baseline ? xasprintf("%d %s", from->image->kind, from->name)
-			       : xasprintf("%d %u", from->image->kind, image);
+	if (*known)
+		return *known - 1;
+	key = d->pic->baseline ? xasprintf("%d %d %s", from->image->kind, is_go, from->name)
+			       : xasprintf("%d %d %u", from->image->kind, is_go, f->image);
 	id = strings_add(&d->images, key).n - 1;
 	free(key);
 	if (id == d->pic->images.n)
-		vec_push(&d->pic->images,
-			 (struct picture_image){ from->name, from->image->path, from->image });
-	g->image_of[image] = id + 1;
+		vec_push(&d->pic->images, (struct picture_image){ from->name, from->image->path,
+								  from->image, f->language });
+	*known = id + 1;
 	return id;
 }
 
@@ -122,8 +128,7 @@ static uint32_t grow_frame(struct growth *g, uint32_t function)
 
 	if (!g->frame_of[function])
 		g->frame_of[function] =
-			1 + draft_frame(g->draft,
-					grow_image(g, g->p->functions.data[function].image),
+			1 + draft_frame(g->draft, grow_image(g, &g->p->functions.data[function]),
 					profile_key_text(g->p, PROFILE_SYMBOL, function, scratch));
 	return g->frame_of[function] - 1;
 }

@@ -39,6 +39,7 @@
 struct picture_image {
 	const char *name, *path;
 	const struct image *image;
+	uint32_t language; /* as of a function: an image with Go's functions and others is two */
 };
 
 struct picture_frame {

@@ -26,6 +26,9 @@ void profile_index_init(struct profile *p, const struct profile_request *request
 	x->own_request = *request;
 	x->request = &x->own_request;
 	x->query = request->query;
+	x->takes_all_functions = !query_has(x->query, FILTER_SYMBOL) &&
+				 !query_has(x->query, FILTER_SYMBOL_EXCLUDE) &&
+				 !query_has(x->query, FILTER_LANGUAGE);
 	x->idle_image = NO_INDEX;
 	x->lookups = xcalloc(LOOKUP_SLOTS, sizeof(*x->lookups));
 	strings_init(&x->image_keys);
@@ -122,11 +125,10 @@ static bool takes_build(const struct query *q, const struct image *image)
 	return query_takes_name(q, FILTER_BUILD, *hex ? hex : path_file_name(image->path));
 }
 
-/* The filters by which reports' keys image, build, language and mode are chosen. */
+/* The filters by which reports' keys image, build and mode are chosen. */
 static bool takes_image_code(const struct query *q, const struct image *image)
 {
 	return takes_build(q, image) && query_takes_path(q, FILTER_LIB_IMAGE, image->path) &&
-	       query_takes_name(q, FILTER_LANGUAGE, language_key(image_language(image))) &&
 	       query_takes_name(q, FILTER_MODE, code_mode_names[image_code_mode(image)]);
 }
 
@@ -274,9 +276,11 @@ static bool takes_function(struct profile *p, enum filter_tag tag, const struct 
 				    symbol_name(p->symbols, table, f->symbol));
 }
 
+/* The filters of symbols and languages. */
 static bool takes_symbol(struct profile *p, const struct profile_function *f)
 {
-	return takes_function(p, FILTER_SYMBOL, f) &&
+	return query_takes_name(p->index->query, FILTER_LANGUAGE, language_key(f->language)) &&
+	       takes_function(p, FILTER_SYMBOL, f) &&
 	       !(query_has(p->index->query, FILTER_SYMBOL_EXCLUDE) &&
 		 takes_function(p, FILTER_SYMBOL_EXCLUDE, f));
 }
@@ -326,8 +330,18 @@ static uint32_t whole_function(struct profile *p, const struct function_key *key
 	return *whole;
 }
 
+uint32_t index_language_of(struct profile *p, uint32_t image, uint32_t symbol)
+{
+	const struct symbol_table *table = p->images.data[image].table;
+
+	return symbol != NO_SYMBOL && table && symbol_is_go(table, symbol)
+		       ? LANGUAGE_GO
+		       : image_language(p->images.data[image].image);
+}
+
+/* `symbol` covers the code, also where it is of a function that is inlined there. */
 static uint32_t index_add_function(struct profile *p, const struct function_key *key,
-				   const char *inlined)
+				   const char *inlined, uint32_t symbol)
 {
 	struct profile_index *x = p->index;
 	struct profile_function f = {
@@ -335,6 +349,7 @@ static uint32_t index_add_function(struct profile *p, const struct function_key 
 		.symbol = key->symbol,
 		.inlined = inlined,
 		.line = key->line,
+		.language = index_language_of(p, key->image, symbol),
 		.offset = key->offset,
 	};
 	uint32_t id, *jit;
@@ -438,7 +453,7 @@ static void add_line_frames(struct profile *p, uint32_t image, uint64_t offset, 
 			inlined = *frames[n].function ? lines_name(p->symbols, table, &frames[n])
 						      : "(inlined)";
 		}
-		vec_push(&p->index->frames, index_add_function(p, &key, inlined));
+		vec_push(&p->index->frames, index_add_function(p, &key, inlined, symbol));
 	}
 }
 
@@ -502,7 +517,8 @@ const uint32_t *index_frames(struct profile *p, uint32_t image, uint64_t offset,
 		if (x->request->with_lines || (x->request->with_inlines && x->request->with_chains))
 			add_line_frames(p, image, at, function.symbol);
 		else
-			vec_push(&x->frames, index_add_function(p, &function, NULL));
+			vec_push(&x->frames,
+				 index_add_function(p, &function, NULL, function.symbol));
 		*slot = (struct lookup){ key, first, (uint32_t)x->frames.n - first };
 	}
 	*n = slot->n;

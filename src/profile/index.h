@@ -33,11 +33,11 @@ struct function_key {
 /* Which of the query's filters an image or function passes; true where there is none. */
 struct image_takes {
 	bool app, image, binary;
-	bool lib_image; /* and language: and mode: */
+	bool lib_image; /* and mode: */
 	bool excluded;  /* false where there is no such filter */
 };
 struct function_takes {
-	bool symbol, via;
+	bool symbol, via; /* symbol: and language: */
 };
 
 struct given {
@@ -63,6 +63,7 @@ struct profile_index {
 	struct profile_request own_request;    /* samples are read after the caller's has gone */
 	const struct profile_request *request; /* it */
 	const struct query *query;
+	bool takes_all_functions; /* no filter of symbols or languages */
 
 	struct strings image_keys; /* identity of image i is string i + 1 */
 	VEC(struct image_takes) image_takes;
@@ -145,6 +146,8 @@ void index_given_done(struct profile *p);
 
 /* The symbol of the image's table, which is opened here; NO_SYMBOL without functions. */
 uint32_t index_symbol(struct profile *p, uint32_t image, uint64_t offset);
+/* The language of a symbol of an image whose table is open; NO_SYMBOL: of other code there. */
+uint32_t index_language_of(struct profile *p, uint32_t image, uint32_t symbol);
 /* How reports name code of an image that has no symbol. */
 const char *profile_nameless_text(const struct profile *p, uint32_t image);
 

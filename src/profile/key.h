@@ -47,7 +47,7 @@ enum key_kind { KEY_CLASS, KEY_CODE };
 	X(EVENT, "event", CLASS, "what was counted")                                              \
 	X(CONTEXT, "context", CLASS, "user, system, irq, softirq or idle")                        \
 	X(MODE, "mode", CODE, "user or kernel")                                                   \
-	X(LANGUAGE, "language", CODE, "language of the function: python, or native")              \
+	X(LANGUAGE, "language", CODE, "language of the function: python, go, or native")          \
 	X(IMAGE, "image", CODE, "file that holds the code: program, library, kernel")             \
 	X(BUILD, "build", CODE, "build id of the file that holds the code")                       \
 	X(SYMBOL, "symbol", CODE, "function")                                                     \

@@ -173,7 +173,7 @@ static uint32_t code_mode_of(const struct profile *p, uint32_t function)
 
 static uint32_t code_language_of(const struct profile *p, uint32_t function)
 {
-	return image_language(p->images.data[p->functions.data[function].image].image);
+	return p->functions.data[function].language;
 }
 
 static uint32_t code_image_of(const struct profile *p, uint32_t function)

@@ -161,7 +161,7 @@ static bool takes_node(struct profile *p, const struct load_part *part, uint32_t
 		return false;
 	if (!index_takes_file(p, image, node_offset(part, node, USE_LEAF)))
 		return false;
-	if (!query_has(x->query, FILTER_SYMBOL) && !query_has(x->query, FILTER_SYMBOL_EXCLUDE))
+	if (x->takes_all_functions)
 		return takes_via(p, part, leaf);
 	frames = node_frames(p, part, node, USE_LEAF, &n);
 	return x->function_takes.data[frames[n - 1]].symbol && takes_via(p, part, leaf);
@@ -684,9 +684,9 @@ void load_segments(struct profile *p)
 	}
 	free(merged);
 	index_given_done(p);
+	index_expect_images(p, parts);
 	for (uint32_t i = 0; i < s->n_segments; i++)
 		load_prepare(p, &parts[i]);
-	index_expect_images(p, parts);
 	look_through(p, parts);
 	load_find_lanes(p, parts);
 	for (uint32_t i = 0; i < s->n_segments; i++) {

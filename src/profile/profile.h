@@ -78,6 +78,7 @@ struct profile_function {
 	uint32_t symbol;     /* of the image's table; NO_SYMBOL: no name is known */
 	const char *inlined; /* what is inlined there, for people; NULL: the symbol itself */
 	uint32_t line;       /* of `lines`: where asked for, else NO_INDEX */
+	uint32_t language;   /* image_language(), or LANGUAGE_GO */
 	uint32_t whole;      /* the first function that differs in line and offset only */
 	uint64_t offset;     /* of the instruction where asked for, else NO_OFFSET */
 };

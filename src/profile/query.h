@@ -34,7 +34,7 @@ struct error;
 #define SHOWN_FRAMES(X)                                                                      \
 	X(BOTH, "both", "all but the interpreter's loop, around frames of its language")     \
 	X(NATIVE, "native", "frames of native code, the interpreter's functions among them") \
-	X(LANGUAGE, "language", "functions of Python, PHP, Ruby, Perl, Java and JavaScript")
+	X(LANGUAGE, "language", "functions of Python, PHP, Ruby, Perl, Java, JavaScript, Go")
 
 enum shown_frames {
 #define X(id, word, help) FRAMES_##id,
@@ -94,7 +94,7 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(PARALLELISM, "parallelism", NUMBER, "N", "samples at whose moment N threads ran")       \
 	X(MODE, "mode", GLOB, "GLOB", "code of the user, or of the kernel")                       \
 	X(LANGUAGE, "language", GLOB, "GLOB",                                                     \
-	  "code of these languages: python, php, ruby, perl, java, javascript, native")           \
+	  "code of these languages: python, php, ruby, perl, java, javascript, go, native")       \
 	X(BUILD, "build", GLOB, "GLOB",                                                           \
 	  "code of files of these build ids; of a file without one, its name")                    \
 	X(FILE, "file", GLOB, "GLOB", "code of these source files, by path or name")              \

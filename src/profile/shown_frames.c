@@ -9,11 +9,12 @@
 #include "profile/query.h"
 
 struct shown {
-	const struct profile *p;
+	struct profile *p;
 	struct load_part *part;
 	enum shown_frames frames;
 	/* By node: the innermost frame of its stack that stays; 0: none. */
 	uint32_t *nearest;
+	bool *is_go;    /* by node: a function of Go; NULL: there are none, or nobody asked */
 	bool *has;      /* by node: its stack has a frame of the kind that is asked for */
 	bool *is_waker; /* by node: it is below the mark of a wait, where frames are the waker's */
 };
@@ -56,10 +57,14 @@ static bool is_heap_frame(const struct image *image)
 	       !language_is_on_stack((unsigned int)image->language);
 }
 
-/* Whether the frame lies on the native stack. */
-static bool is_stack_frame(const struct image *image)
+/* Whether a frame of a language lies on the native stack. */
+static bool is_stack_frame(const struct shown *s, uint32_t node)
 {
-	return image->kind == IMAGE_LANGUAGE && language_is_on_stack((unsigned int)image->language);
+	const struct image *image = shown_image(s, node);
+
+	return (s->is_go && s->is_go[node]) ||
+	       (image->kind == IMAGE_LANGUAGE &&
+		language_is_on_stack((unsigned int)image->language));
 }
 
 /* The interpreter's code, or what its JIT compiler made. */
@@ -91,13 +96,47 @@ static void fold_loop(struct shown *s, uint32_t node, uint32_t parent)
 		has_loop ? code_leaf(part, load_parent_of(part->segment, caller)) : caller;
 }
 
+static bool is_function_of_go(struct shown *s, uint32_t node)
+{
+	const struct tree_node *at = &s->part->segment->nodes[node];
+	uint32_t image = load_image_of(s->part, at->code.image);
+
+	return shown_image(s, node)->kind == IMAGE_FILE &&
+	       index_language_of(s->p, image, index_symbol(s->p, image, at->code.offset)) ==
+		       LANGUAGE_GO;
+}
+
+static void find_functions_of_go(struct shown *s)
+{
+	uint32_t n = s->part->segment->n_nodes;
+	bool *is_go = load_column(n, sizeof(*is_go)), any = false;
+
+	for (uint32_t node = 1; node < n; node++)
+		any |= is_go[node] = is_function_of_go(s, node);
+	if (any)
+		s->is_go = is_go;
+	else
+		free(is_go);
+}
+
+static bool is_language_frame(const struct shown *s, uint32_t node)
+{
+	return shown_image(s, node)->kind == IMAGE_LANGUAGE || (s->is_go && s->is_go[node]);
+}
+
+/* Whether a shown frame called the frame that is left out inside of it, on the native stack. */
+static bool is_caller_of(const struct shown *s, uint32_t parent, uint32_t node)
+{
+	return is_stack_frame(s, node) || (s->is_go && s->is_go[parent] &&
+					   image_code_mode(shown_image(s, node)) != CODE_KERNEL);
+}
+
 /* `native` and `language`: leaves out frames of the other kind. */
 static void choose_frames(struct shown *s, uint32_t node, uint32_t parent)
 {
 	const struct image *image = shown_image(s, node);
 	bool is_mark = image->kind == IMAGE_NAMED;
-	bool is_asked =
-		!is_mark && (image->kind == IMAGE_LANGUAGE) == (s->frames == FRAMES_LANGUAGE);
+	bool is_asked = !is_mark && is_language_frame(s, node) == (s->frames == FRAMES_LANGUAGE);
 
 	s->has[node] = s->has[parent] || (is_asked && !s->is_waker[node]);
 	s->nearest[node] = is_mark || is_asked || s->is_waker[node] ? node : s->nearest[parent];
@@ -108,20 +147,22 @@ static void choose_frames(struct shown *s, uint32_t node, uint32_t parent)
 	 */
 	if (s->part->shown_leaves[node] != node)
 		s->part->shown_calls[node] = s->nearest[parent] == parent
-						     ? is_stack_frame(image)
+						     ? is_caller_of(s, parent, node)
 						     : s->part->shown_calls[parent];
 	s->part->shown_parents[node] =
 		s->has[node] && !s->is_waker[parent] ? s->nearest[parent] : parent;
 }
 
-void load_find_shown(const struct profile *p, struct load_part *part)
+void load_find_shown(struct profile *p, struct load_part *part)
 {
 	const struct segment *segment = part->segment;
 	uint32_t n = segment->n_nodes;
 	struct shown s = { .p = p, .part = part, .frames = p->index->query->frames };
 	bool folds = s.frames == FRAMES_BOTH;
 
-	if (!has_languages(segment))
+	if (!folds && p->has_functions)
+		find_functions_of_go(&s);
+	if (!s.is_go && !has_languages(segment))
 		return;
 	if (has_trampolines(&s))
 		part->code_leaves = load_column(n, sizeof(uint32_t));
@@ -147,6 +188,7 @@ void load_find_shown(const struct profile *p, struct load_part *part)
 			choose_frames(&s, node, parent);
 	}
 	free(s.is_waker);
+	free(s.is_go);
 	free(s.has);
 	free(s.nearest);
 }

@@ -22,7 +22,7 @@
 
 /* Sets part->shown_leaves, part->shown_calls and part->shown_parents. They stay NULL where all
  * frames are shown. */
-void load_find_shown(const struct profile *p, struct load_part *part);
+void load_find_shown(struct profile *p, struct load_part *part);
 
 /* The frame at which a sample counts that has `node` as its innermost frame. */
 static inline uint32_t shown_leaf(const struct load_part *part, uint32_t node)

@@ -254,16 +254,18 @@ int report_request(const struct view *view, const struct report_options *options
 			      key_list_has(&request->keys, PROFILE_FILE);
 	request->with_inlines = options->with_inlines;
 	request->with_wakers = options->with_wakers;
-	request->with_functions = view->with_functions || request->with_lines ||
-				  request->with_addresses ||
-				  key_list_has(&request->keys, PROFILE_SYMBOL) ||
-				  key_list_has(&request->keys, PROFILE_CONTEXT) ||
-				  query_has(request->query, FILTER_CONTEXT) ||
-				  wakers_are_wanted(&request->keys, request->query) ||
-				  query_has(request->query, FILTER_FILE) ||
-				  query_has(request->query, FILTER_SYMBOL) ||
-				  query_has(request->query, FILTER_SYMBOL_EXCLUDE) ||
-				  query_has(request->query, FILTER_VIA);
+	request->with_functions =
+		view->with_functions || request->with_lines || request->with_addresses ||
+		key_list_has(&request->keys, PROFILE_SYMBOL) ||
+		key_list_has(&request->keys, PROFILE_CONTEXT) ||
+		query_has(request->query, FILTER_CONTEXT) ||
+		wakers_are_wanted(&request->keys, request->query) ||
+		query_has(request->query, FILTER_FILE) ||
+		key_list_has(&request->keys, PROFILE_LANGUAGE) ||
+		query_has(request->query, FILTER_LANGUAGE) ||
+		request->query->frames != FRAMES_BOTH || query_has(request->query, FILTER_SYMBOL) ||
+		query_has(request->query, FILTER_SYMBOL_EXCLUDE) ||
+		query_has(request->query, FILTER_VIA);
 	request->merges_jit = has_function_rows(view, &request->keys) && !options->with_addresses &&
 			      !request->with_addresses &&
 			      !key_list_has(&options->by, PROFILE_IMAGE);

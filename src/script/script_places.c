@@ -140,6 +140,14 @@ static const char *script_places_name_of(struct script_places *p, struct known_i
 	return *slot;
 }
 
+bool script_place_is_go(struct script_places *p, struct code_addr code)
+{
+	const struct known_image *image = script_places_look_at_image(p, code.image);
+	uint32_t index = symbol_find(image->table, code.offset);
+
+	return index != NO_SYMBOL && symbol_is_go(image->table, index);
+}
+
 static struct script_place script_places_look_up(struct script_places *p, struct code_addr code)
 {
 	struct known_image *image = script_places_look_at_image(p, code.image);

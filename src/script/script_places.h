@@ -45,6 +45,9 @@ void script_place_keep(struct script_places *p, const struct script_place *place
 /* Holds until the next call. */
 const struct script_place *script_place(struct script_places *p, struct code_addr code);
 
+/* Whether it is a function of Go (symbol_is_go()). */
+bool script_place_is_go(struct script_places *p, struct code_addr code);
+
 /*
  * The functions that are inlined there, innermost first, with their names as in perf: calls `take`
  * for each. The function of script_place() has inlined them.

@@ -93,6 +93,14 @@ static bool is_in_loop(const struct reading *r, uint32_t i, uint32_t n)
 	       image_of_frame(r, i + 1)->kind == IMAGE_FILE;
 }
 
+static bool is_language_frame(const struct reading *r, uint32_t i)
+{
+	enum image_kind kind = image_of_frame(r, i)->kind;
+
+	return kind == IMAGE_LANGUAGE ||
+	       (kind == IMAGE_FILE && script_place_is_go(r->printer.places, r->code[i]));
+}
+
 /* Frames up to the last mark of a wait are its waker's, and stay. */
 static uint32_t first_own_frame(const struct reading *r, uint32_t n)
 {
@@ -113,8 +121,8 @@ static uint32_t choose_frames(struct reading *r, enum shown_frames frames, uint3
 	uint32_t kept = first_own_frame(r, n), first = kept;
 
 	for (uint32_t i = first; i < n; i++) {
-		bool is_language = image_of_frame(r, i)->kind == IMAGE_LANGUAGE;
-		bool is_asked = frames == FRAMES_BOTH || is_language == (frames == FRAMES_LANGUAGE);
+		bool is_asked = frames == FRAMES_BOTH ||
+				is_language_frame(r, i) == (frames == FRAMES_LANGUAGE);
 		bool has_loop = frames == FRAMES_BOTH && is_in_loop(r, i, n);
 
 		if (is_asked)

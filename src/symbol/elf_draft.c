@@ -250,6 +250,29 @@ bool elf_draft_go(struct index_draft *d, const struct elf_file *image,
 	return is_all;
 }
 
+void elf_draft_go_code(struct index_draft *d, const struct elf_file *image,
+		       const struct code_segments *s)
+{
+	struct code_range *last = NULL;
+	struct elf_go_function f;
+	struct elf_go go;
+	uint64_t offset;
+
+	if (!elf_go_open(&go, image))
+		return;
+	for (uint32_t i = 0; elf_go_function(&go, i, &f); i++) {
+		if (!f.size || !f.stack || !code_offset(s, f.link_addr, &offset))
+			continue;
+		if (last && last->end == offset) {
+			last->end += MIN(f.size, UINT64_MAX - offset);
+			continue;
+		}
+		vec_push(&d->go,
+			 (struct code_range){ offset, offset + MIN(f.size, UINT64_MAX - offset) });
+		last = &d->go.data[d->go.n - 1];
+	}
+}
+
 /* An existing symbol has a better name. */
 static void add_trampoline(struct index_draft *d, enum elf_trampoline kind, uint64_t offset,
 			   uint64_t size)

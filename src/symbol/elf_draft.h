@@ -47,6 +47,13 @@ bool elf_draft_go(struct index_draft *d, const struct elf_file *image,
 		  const struct code_segments *s);
 
 /*
+ * Notes which code is of Go's own table. C functions that Go's linker put among Go's have nothing
+ * there but a name.
+ */
+void elf_draft_go_code(struct index_draft *d, const struct elf_file *image,
+		       const struct code_segments *s);
+
+/*
  * Adds functions of a stripped image: those of the unwind tables, code around them, and trampolines
  * (elf/elf_trampoline.h).
  */

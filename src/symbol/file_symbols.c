@@ -74,6 +74,7 @@ static enum symbol_status draft_functions(struct drafting *d)
 	code_segments_of_image(&d->segments, &d->elf);
 	elf_draft_code(&d->draft, &d->elf, &d->segments);
 	status = draft_symbols(d);
+	elf_draft_go_code(&d->draft, &d->elf, &d->segments);
 	elf_draft_plt(&d->draft, &d->elf, &d->segments, d->names);
 	return status;
 }

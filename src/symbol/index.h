@@ -39,8 +39,11 @@
 
 #define INDEX_MAGIC "assaysym"
 #define INDEX_VERSION \
-	7 /* changes with the layout, the flags, and the rules for aliases and sizes */
-/* Still read where files are not made again, as in fleets. Version 6 never had INDEX_OLD_GO. */
+	8 /* changes with the layout, the flags, and the rules for aliases and sizes */
+/*
+ * Still read where files are not made again, as in fleets. Version 6 never had INDEX_OLD_GO, and
+ * before version 8 no function had NAME_GO.
+ */
 #define INDEX_OLDEST 6
 
 enum { INDEX_NESTED = 1, INDEX_BRACKETED = 2, INDEX_LANGUAGES = 4, INDEX_OLD_GO = 8 };
@@ -108,6 +111,7 @@ struct index_draft {
 	VEC(struct index_draft_symbol) symbols;
 	VEC(struct code_range) code; /* executable sections; not needed if all sizes are known */
 	const char *debug_link;      /* kept in the index; may be NULL */
+	VEC(struct code_range) go;   /* code of Go: symbols that begin there are Go's functions */
 	bool fill_gaps;              /* code that no symbol covers becomes nameless functions */
 	struct name_units units;     /* of all symbol tables of the image */
 };

@@ -16,6 +16,7 @@ void index_draft_fini(struct index_draft *d)
 {
 	vec_fini(&d->symbols);
 	vec_fini(&d->code);
+	vec_fini(&d->go);
 	name_units_fini(&d->units);
 }
 
@@ -165,14 +166,22 @@ static int index_draft_by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* The end of the code range that holds the offset; `*at` moves up with ascending offsets. */
+/* The range of n sorted ones that holds the offset, or NULL; `*at` moves up with ascending offsets.
+ */
+static const struct code_range *range_of(const struct code_range *ranges, size_t n, size_t *at,
+					 uint64_t offset)
+{
+	while (*at < n && ranges[*at].end <= offset)
+		++*at;
+	return *at < n && ranges[*at].start <= offset ? &ranges[*at] : NULL;
+}
+
+/* The end of the code range that holds the offset. */
 static uint64_t code_end(const struct index_draft *d, size_t *at, uint64_t offset)
 {
-	while (*at < d->code.n && d->code.data[*at].end <= offset)
-		++*at;
-	if (*at < d->code.n && d->code.data[*at].start <= offset)
-		return d->code.data[*at].end;
-	return UINT64_MAX;
+	const struct code_range *range = range_of(d->code.data, d->code.n, at, offset);
+
+	return range ? range->end : UINT64_MAX;
 }
 
 /* Drops symbols without news inside a sized symbol: labels, nameless functions. */
@@ -330,13 +339,16 @@ struct columns {
 static bool find_languages(struct index_draft *d, uint8_t *languages)
 {
 	bool any = false;
+	size_t at = 0;
 
 	name_units_settle(&d->units);
 	for (size_t i = 0; i < d->symbols.n; i++) {
 		const struct index_draft_symbol *s = &d->symbols.data[i];
 
 		languages[i] = NAME_ANY;
-		if (s->name)
+		if (range_of(d->go.data, d->go.n, &at, s->offset))
+			languages[i] = NAME_GO;
+		else if (s->name)
 			languages[i] =
 				(uint8_t)name_units_language(&d->units, s->name, s->name_len);
 		any |= languages[i] != NAME_ANY;
@@ -435,6 +447,8 @@ struct index_header *index_draft_finish(struct index_draft *d, size_t *size)
 	settle_aliases(d);
 	if (d->code.n)
 		qsort(d->code.data, d->code.n, sizeof(*d->code.data), index_draft_by_start);
+	if (d->go.n)
+		qsort(d->go.data, d->go.n, sizeof(*d->go.data), index_draft_by_start);
 	drop_labels(d);
 	give_sizes(d);
 	if (d->fill_gaps)

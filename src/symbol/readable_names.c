@@ -128,7 +128,7 @@ bool readable_name(struct readable_names *r, struct symbol_table *t, const char 
 	bool ok;
 
 	out->len = 0;
-	if (r->no_demangle || t->image.kind == IMAGE_LANGUAGE)
+	if (r->no_demangle || t->image.kind == IMAGE_LANGUAGE || language == NAME_GO)
 		return false;
 	if (language == NAME_ANY && is_swift_name(plain))
 		return readable_swift(r, t, plain, out);

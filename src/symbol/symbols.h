@@ -160,6 +160,9 @@ struct symbol {
 struct symbol symbol_get(const struct symbol_table *t, uint32_t index);
 uint32_t symbol_count(const struct symbol_table *t);
 
+/* Whether Go's compiler made the function. C functions of a Go program are not Go's. */
+bool symbol_is_go(const struct symbol_table *t, uint32_t index);
+
 /*
  * The name for people: demangled, with parameters (demangle/demangle.h). A bracketed symbol
  * is "low..high", or "low+0x40..high" if several functions share the bracket (0x40 counts from the

@@ -5,6 +5,11 @@ load helpers
 
 LINES_TOOL=$ASSAY_BUILD/bench/lines
 
+# prepare_go CGO: 1 with C, or 0.
+prepare_go() {
+	export HOME=$PWD GOCACHE=$PWD/cache GO111MODULE=off CGO_ENABLED=$1
+}
+
 # Builds hot.go as ./full and, stripped, as ./app: `build FLAGS…`.
 build() {
 	[ -n "$(command -v go)" ] || skip "no Go compiler"
@@ -28,7 +33,7 @@ build() {
 
 		func main() { println(spin(10)) }
 	END
-	export HOME=$PWD GOCACHE=$PWD/cache GO111MODULE=off CGO_ENABLED=0
+	prepare_go 0
 	go build "$@" -o full hot.go 2>go.log || skip "go build fails: $(tail -1 go.log)"
 	go build -ldflags="-s -w" "$@" -o app hot.go
 }
@@ -70,6 +75,80 @@ frames() {
 	has "^recorder .*copied" by_rings
 }
 
+# keys SESSION LANGUAGE: its functions main.… and those of C in the program, by name.
+functions_of() {
+	assay report -i "$1" --by language,symbol -t 0 --format json |
+		jq -r --arg of "$2" '.rows[] | select(.language == $of and (.symbol | test("^main[.]spin|^spin_c"))) | .symbol' | sort
+}
+
+@test "stacks of a stripped Go program are those that it has, and their language is Go" {
+	need_sampler
+	[ -n "$(command -v go)" ] || skip "no Go compiler"
+	prepare_go 0
+	go build -ldflags="-s -w" -o app "$ROOT/tests/programs/lang/golden.go" 2>go.log || skip "go build fails: $(tail -1 go.log)"
+	for collector in perf bpf; do
+		assay record -q --collector "$collector" -o "$collector" -e cpu-clock -F "$(at_most 499)" -- ./app 1500
+		assay export -q -i "$collector" --format speedscope -o json
+		python3 "$ROOT/tests/cli/language_stacks.py" json go
+		functions_of "$collector" go >go.functions
+		has -x main.spinDeep go.functions
+		[ -z "$(functions_of "$collector" native)" ]
+	done
+	# What Go's functions called counts at them.
+	assay report -i bpf --frames language -t 0 --by language --format json >language.json
+	[ "$(jq '[.rows[] | select(.language == "go") | .samples] | add' language.json)" -gt "$(assay report -i bpf -t 0 --by language --format json | jq '[.rows[] | select(.language == "go") | .samples] | add - 1')" ]
+	assay report -i bpf --format json language:go >filtered.json
+	[ "$(jq '[.rows[] | select(.image == "[kernel]")] | length' filtered.json)" = 0 ]
+	if assay export --list-formats | grep -q '^otlp '; then
+		assay export -q -i bpf -F otlp -o x.otlp
+		python3 "$ROOT/tests/cli/protobuf.py" otlp x.otlp | jq -r '.frame_types[]' >types
+		has -x go types
+	fi
+}
+
+@test "C functions of a Go program are native, and Go's functions are Go's" {
+	need_sampler
+	[ -n "$(command -v go)" ] && [ -n "$(command -v gcc)" ] || skip "no Go compiler, or none of C for it"
+	mkdir cgo
+	cat >cgo/main.go <<-'END'
+		package main
+
+		// void spin_c(long n);
+		import "C"
+
+		var sink int
+
+		//go:noinline
+		func spinGo(n int) (x int) {
+			for i := 0; i < n; i++ {
+				x += i*i ^ x>>1
+			}
+			return x
+		}
+
+		func main() {
+			for i := 0; i < 60; i++ {
+				C.spin_c(4000000)
+				sink += spinGo(4000000)
+			}
+		}
+	END
+	cat >cgo/spin.c <<-'END'
+		volatile long x;
+		void spin_c(long n) { for (long i = 0; i < n; i++) x = i * i ^ x >> 1; }
+	END
+	prepare_go 1
+	(cd cgo && go build -o ../app .) 2>go.log || skip "go build fails: $(tail -1 go.log)"
+	assay record -q -o s -e cpu-clock -F "$(at_most 499)" -- ./app
+	[ "$(functions_of s go)" = main.spinGo ]
+	[ "$(functions_of s native)" = spin_c ]
+	# Each frame is on one side; a stack of C alone stays whole.
+	assay report -i s --frames language -l -t 0 --format json via:main.main >language.json
+	[ "$(jq '[.rows[] | select(.symbol == "main.spinGo")] | length' language.json)" = 1 ]
+	assay script -i s --frames native >native.txt
+	run ! grep -q 'main\.main+.*main\.spinGo' native.txt
+}
+
 @test "a Go table with damaged numbers still gives an answer" {
 	build
 	off=$((0x$(readelf -SW app | sed -n 's/.*\.gopclntab *PROGBITS *[0-9a-f]* \([0-9a-f]*\).*/\1/p')))
@@ -93,7 +172,7 @@ record_labels() {
 	need_sampler
 	[ "$(uname -m)" = x86_64 ] || skip "labels of goroutines are known on x86-64 alone"
 	[ -n "$(command -v go)" ] || skip "no Go compiler"
-	export HOME=$PWD GOCACHE=$PWD/cache GO111MODULE=off CGO_ENABLED=0
+	prepare_go 0
 	[ -e app ] || go build -ldflags="-s -w" -o app "$ROOT/tests/programs/lang/labels.go" 2>go.log || skip "go build fails: $(tail -1 go.log)"
 	assay record -q -o s -e cpu-clock -F "$(at_most 997)" ${1:+--labels "$1"} -- ./app 2
 }

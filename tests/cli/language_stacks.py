@@ -94,9 +94,21 @@ JAVASCRIPT = {
     "spinEval": TOP + ["evaluated", "(anonymous)", "spinEval"],
     "spinThread": ["(anonymous)", "work", "spinThread"],
 }
-PATHS = {"java": JAVA, "js": JAVASCRIPT, "py": PYTHON, "php": PHP, "rb": RUBY, "pl": PERL}
+BEGIN = ["main.main", "main.everything"]
+GO = {
+    "main.spinCallback": BEGIN + ["main.callback", "main.callback.func1", "main.spinCallback"],
+    "main.(*square).spinMethod": BEGIN + ["main.shapes", "main.(*square).area", "main.(*square).spinMethod"],
+    "main.circle.spinOther": BEGIN + ["main.shapes", "main.circle.area", "main.circle.spinOther"],
+    "main.spinClosure":
+        BEGIN + ["main.closure", "main.inner.func1", "main.innermost.func1", "main.spinClosure"],
+    "main.spinDeep": BEGIN + ["main.recursion"] * 100 + ["main.spinDeep"],
+    "main.spinHandler": BEGIN + ["main.exception", "main.failing", "main.failing.func1", "main.spinHandler"],
+    "main.spinFinally": BEGIN + ["main.exception", "main.spinFinally"],
+    "main.spinThread": ["main.worker", "main.spinThread"],
+}
+PATHS = {"go": GO, "java": JAVA, "js": JAVASCRIPT, "py": PYTHON, "php": PHP, "rb": RUBY, "pl": PERL}
 FILES = ("golden.", "threading.py", "<string>", "[php]", "[ruby]", "(eval", "<internal:")
-LEAVES = ("spin", "main::spin", "crc32", "golden.spin")
+LEAVES = ("spin", "main.spin", "main::spin", "crc32", "golden.spin")
 LEAST_RIGHT = 0.99
 LEAST_SAMPLES = 5
 MOST_CUT = 0.15  # JavaScript: closures that the collector has moved have no names, mostly those of eval

@@ -7,7 +7,7 @@
 const HUES = [250, 150, 295, 200, 120, 225, 175, 275, 100, 320, 135, 262];
 const KERNEL_HUES = [62, 45, 80, 30];
 const MODE_HUES = { user: 245, kernel: 58 };
-const LANGUAGE_HUES = { native: 250, kernel: 58, python: 150, php: 290, ruby: 15, perl: 200, java: 105, javascript: 175 };
+const LANGUAGE_HUES = { native: 250, kernel: 58, python: 150, php: 290, ruby: 15, perl: 200, java: 105, javascript: 175, go: 225 };
 const WAIT_STEP = 47; // degrees from the hue of one reason to the next
 const N_NAMED = 12, N_SHADES = 16, CHANGE_STEPS = 64;
 

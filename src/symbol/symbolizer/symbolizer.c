@@ -489,6 +489,11 @@ uint32_t symbol_count(const struct symbol_table *t)
 	return t->index.n;
 }
 
+bool symbol_is_go(const struct symbol_table *t, uint32_t i)
+{
+	return index_language(&t->index, i) == NAME_GO;
+}
+
 struct symbol symbol_get(const struct symbol_table *t, uint32_t i)
 {
 	const struct index *ix = &t->index;
